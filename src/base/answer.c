@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/answer.h"
+#include "base/mem.h"
+
+static struct span
+copy_into(char **at, struct span s)
+{
+	char *to = *at;
+	if (s.len > 0)
+		memcpy(to, s.ptr, s.len);
+	*at += s.len;
+	return span_of(to, s.len);
+}
+
+/* One block holds the answer, its list of fields and their bytes. */
+struct answer *
+answer_new(int status, const struct fields *fields, struct body *body,
+    struct span request_id)
+{
+	size_t bytes = request_id.len;
+	for (size_t i = 0; i < fields->count; i++)
+		bytes += fields->list[i].name.len + fields->list[i].value.len;
+	struct answer *answer = mem_zero(sizeof *answer +
+	    fields->count * sizeof(struct field) + bytes);
+	struct field *list = (struct field *)(void *)(answer + 1);
+	char *at = (char *)(list + fields->count);
+
+	answer->refs = 1;
+	answer->status = status;
+	answer->head_length = -1;
+	answer->fields = (struct fields){list, fields->count};
+	for (size_t i = 0; i < fields->count; i++) {
+		list[i].name = copy_into(&at, fields->list[i].name);
+		list[i].value = copy_into(&at, fields->list[i].value);
+	}
+	answer->request_id = copy_into(&at, request_id);
+	if (body != NULL)
+		body_move(&answer->body, body);
+	return answer;
+}
+
+struct answer *
+answer_ref(struct answer *answer)
+{
+	must(answer->refs > 0);
+	answer->refs++;
+	return answer;
+}
+
+void
+answer_unref(struct answer **answer)
+{
+	struct answer *a = *answer;
+	*answer = NULL;
+	if (a == NULL)
+		return;
+	must(a->refs > 0);
+	if (--a->refs > 0)
+		return;
+	body_clear(&a->body);
+	free(a);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/must.h"
+
+/* One piece is enough for an ordinary request. */
+enum { PIECE_BYTES = 4096, ALIGN = 16 };
+
+struct piece {
+	struct piece *next;
+	size_t used;
+	size_t size;
+	_Alignas(ALIGN) char bytes[];
+};
+
+struct arena {
+	unsigned refs;
+	struct piece *pieces;
+};
+
+static struct piece *
+piece_new(size_t bytes)
+{
+	size_t size = bytes > PIECE_BYTES ? bytes : PIECE_BYTES;
+	must(size < SIZE_MAX - sizeof(struct piece));
+	struct piece *piece = malloc(sizeof *piece + size);
+	must(piece != NULL);
+	*piece = (struct piece){.size = size};
+	return piece;
+}
+
+/* The arena lives in its first piece: one allocation for a small request. */
+struct arena *
+arena_new(void)
+{
+	struct piece *piece = piece_new(PIECE_BYTES);
+	struct arena *arena = (struct arena *)(void *)piece->bytes;
+	*arena = (struct arena){1, piece};
+	piece->used = (sizeof *arena + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+	return arena;
+}
+
+struct arena *
+arena_ref(struct arena *arena)
+{
+	must(arena->refs > 0);
+	arena->refs++;
+	return arena;
+}
+
+void
+arena_free(struct arena **arena)
+{
+	struct arena *old = *arena;
+	*arena = NULL;
+	if (old == NULL || --old->refs > 0)
+		return;
+	struct piece *piece = old->pieces;
+	while (piece != NULL) {
+		struct piece *next = piece->next;
+		free(piece);
+		piece = next;
+	}
+}
+
+/* Bytes of the newest piece, or of a new one; not zeroed. */
+static void *
+arena_take(struct arena *arena, size_t bytes)
+{
+	must(bytes < SIZE_MAX / 2);
+	size_t size = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+	struct piece *piece = arena->pieces;
+	if (piece->size - piece->used < size) {
+		struct piece *more = piece_new(size);
+		more->next = piece;
+		arena->pieces = piece = more;
+	}
+	void *ptr = piece->bytes + piece->used;
+	piece->used += size;
+	return ptr;
+}
+
+void *
+arena_alloc(struct arena *arena, size_t bytes)
+{
+	void *ptr = arena_take(arena, bytes);
+	if (bytes > 0)
+		memset(ptr, 0, bytes);
+	return ptr;
+}
+
+struct span
+arena_dup(struct arena *arena, struct span s)
+{
+	char *copy = arena_take(arena, s.len + 1);
+	if (s.len > 0)
+		memcpy(copy, s.ptr, s.len);
+	copy[s.len] = '\0';
+	return span_of(copy, s.len);
+}
+
+struct span
+arena_printf(struct arena *arena, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	char small[256];
+	int len = vsnprintf(small, sizeof small, fmt, args);
+	va_end(args);
+	must(len >= 0);
+	if ((size_t)len < sizeof small)
+		return arena_dup(arena, span_of(small, (size_t)len));
+
+	char *text = arena_take(arena, (size_t)len + 1);
+	va_start(args, fmt);
+	vsnprintf(text, (size_t)len + 1, fmt, args);
+	va_end(args);
+	return span_of(text, (size_t)len);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/must.h"
+#include "base/span.h"
+
+/*
+ * A body is bytes whose number the outside chooses, so all bodies together
+ * are counted against one budget (limits.in_flight_bytes) and refused beyond
+ * it.  It knows nothing of HTTP.  The budget is shared by all workers; a
+ * body belongs to one thread at a time.
+ */
+struct budget {
+	atomic_size_t used;  /* bytes */
+	atomic_size_t limit; /* bytes */
+};
+
+struct body {
+	struct budget *budget;
+	char *ptr;
+	size_t len;
+	size_t size; /* bytes that are counted against the budget */
+};
+
+/* An empty body; the budget outlives it.  NULL: it is not counted. */
+void body_init(struct body *body, struct budget *budget);
+/* Gives bytes and budget back; the body is empty afterwards. */
+void body_clear(struct body *body);
+
+/* Appends; E_NO_MEMORY when the budget does not allow it. */
+MUST_USE int body_append(struct body *body, const void *bytes, size_t len);
+/* Room for a body whose length is known; E_NO_MEMORY as above. */
+MUST_USE int body_reserve(struct body *body, size_t bytes);
+/* Moves the bytes and their budget from one body into an empty other. */
+void body_move(struct body *to, struct body *from);
+
+static inline struct span
+body_span(const struct body *body)
+{
+	return span_of(body->ptr ? body->ptr : "", body->len);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/decimal.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/must.h"
+
+/* A number taken apart; the spans point into its text. */
+struct number {
+	bool negative;
+	struct span whole;
+	struct span fraction; /* the digits behind the point, or empty */
+	bool down;            /* the exponent is negative */
+	struct span exponent; /* its digits, or empty */
+};
+
+/* Exponents of so many digits are int64_t with room for any shift. */
+enum { EASY_DIGITS = 18, INT64_CHARS = 20 };
+
+static struct number take_apart(struct span text);
+static struct span take_digits(struct span *text);
+static struct span without_leading_zeros(struct span digits);
+static size_t put_digits(char *out, struct span digits);
+static size_t put_exponent(char *out, const struct number *n, int64_t shift);
+
+struct span
+decimal_spelling(struct arena *arena, struct span text)
+{
+	struct number n = take_apart(text);
+
+	/* What most numbers are: a whole one that has that spelling. */
+	if (!n.negative && n.fraction.len == 0 && n.exponent.len == 0 &&
+	    (text.len == 1 || text.ptr[text.len - 1] != '0'))
+		return text;
+
+	char *out = arena_alloc(arena, text.len + INT64_CHARS + 3);
+	size_t start = n.negative;
+	size_t end = start;
+	out[0] = '-';
+	/* Leading zeros go: of "0.05", those of the fraction too. */
+	struct span whole = without_leading_zeros(n.whole);
+	end += put_digits(out + end, whole);
+	end += put_digits(out + end, whole.len
+		? n.fraction
+		: without_leading_zeros(n.fraction));
+	if (end == start)
+		return SPAN("0");
+	size_t all = end;
+	while (out[end - 1] == '0')
+		end--;
+	int64_t shift = (int64_t)(all - end) - (int64_t)n.fraction.len;
+	return span_of(out, end + put_exponent(out + end, &n, shift));
+}
+
+static struct number
+take_apart(struct span text)
+{
+	struct number n = {0};
+
+	if (text.ptr[0] == '-') {
+		n.negative = true;
+		text = span_from(text, 1);
+	}
+	n.whole = take_digits(&text);
+	if (text.len && text.ptr[0] == '.') {
+		text = span_from(text, 1);
+		n.fraction = take_digits(&text);
+	}
+	if (text.len) {
+		text = span_from(text, 1); /* e or E */
+		n.down = text.ptr[0] == '-';
+		if (text.ptr[0] == '-' || text.ptr[0] == '+')
+			text = span_from(text, 1);
+		n.exponent = take_digits(&text);
+	}
+	must(text.len == 0);
+	return n;
+}
+
+static struct span
+take_digits(struct span *text)
+{
+	size_t n = 0;
+
+	while (n < text->len && text->ptr[n] >= '0' && text->ptr[n] <= '9')
+		n++;
+	must(n > 0);
+	struct span digits = span_of(text->ptr, n);
+	*text = span_from(*text, n);
+	return digits;
+}
+
+static struct span
+without_leading_zeros(struct span digits)
+{
+	while (digits.len && digits.ptr[0] == '0')
+		digits = span_from(digits, 1);
+	return digits;
+}
+
+static size_t
+put_digits(char *out, struct span digits)
+{
+	if (digits.len)
+		memcpy(out, digits.ptr, digits.len);
+	return digits.len;
+}
+
+/* Adds to the digits of a number that is larger than |delta|. */
+static void
+add(char *digits, size_t len, int64_t delta)
+{
+	for (size_t i = len; i-- > 0 && delta != 0;) {
+		int64_t sum = digits[i] - '0' + delta;
+		int64_t digit = ((sum % 10) + 10) % 10;
+		digits[i] = (char)('0' + digit);
+		delta = (sum - digit) / 10;
+	}
+	must(delta == 0);
+}
+
+/* Writes "e" and the exponent plus shift; nothing where that is 0. */
+static size_t
+put_exponent(char *out, const struct number *n, int64_t shift)
+{
+	struct span digits = without_leading_zeros(n->exponent);
+
+	if (digits.len <= EASY_DIGITS) {
+		int64_t value = 0;
+		for (size_t i = 0; i < digits.len; i++)
+			value = value * 10 + (digits.ptr[i] - '0');
+		value = (n->down ? -value : value) + shift;
+		return value == 0 ? 0
+				  : (size_t)snprintf(out, INT64_CHARS + 2,
+					"e%" PRId64, value);
+	}
+	/*
+	 * The shift is no more than the text is long, far below an exponent
+	 * of so many digits, so the exponent keeps its sign.
+	 */
+	char *p = out;
+	*p++ = 'e';
+	if (n->down)
+		*p++ = '-';
+	p[0] = '0'; /* room for a carry */
+	size_t len = 1 + put_digits(p + 1, digits);
+	add(p, len, n->down ? -shift : shift);
+	struct span sum = without_leading_zeros(span_of(p, len));
+	memmove(p, sum.ptr, sum.len);
+	return (size_t)(p - out) + sum.len;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/arena.h"
+
+/*
+ * Decimal numbers of any size and precision, compared without arithmetic on
+ * their value: each has one spelling.  It knows nothing of where a number
+ * comes from.  Any thread.
+ */
+
+/*
+ * The one spelling of a number written as JSON has it (RFC 8259, section 6):
+ * "0", or sign, digits without zeros at either end, and the exponent unless
+ * it is 0: -12.50e3 is "-125e2".  It is never much longer than the number
+ * (1e999999999 stays as short as it is).  It comes from the arena or points
+ * into the number.
+ */
+struct span decimal_spelling(struct arena *arena, struct span number);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * The expected failures of the program: one negative code for each line of
+ * tbl/errors.h; 0 is success.  Bugs are not errors (base/must.h), and words
+ * for people are made from a code only here.  Any thread.
+ */
+enum err {
+	OK = 0,
+	ERR_FIRST_ = -1000,
+#define ERROR(name, words) E_##name,
+#include "tbl/errors.h"
+#undef ERROR
+	ERR_END_,
+};
+
+/* The sentence that tbl/errors.h has for a code; never NULL. */
+const char *err_words(int code);

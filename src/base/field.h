@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/span.h"
+
+/*
+ * A field is one header line: its name and its value without the blanks
+ * around it.  A list of fields keeps order and repetitions.
+ */
+struct field {
+	struct span name;
+	struct span value;
+};
+
+struct fields {
+	struct field *list;
+	size_t count;
+};
+
+/* The first field of that name from index *at on, moving *at behind it. */
+static inline const struct field *
+fields_next(const struct fields *fields, struct span name, size_t *at)
+{
+	while (*at < fields->count) {
+		const struct field *f = &fields->list[(*at)++];
+		if (span_ieq(f->name, name))
+			return f;
+	}
+	return NULL;
+}
+
+static inline const struct field *
+fields_first(const struct fields *fields, struct span name)
+{
+	size_t at = 0;
+	return fields_next(fields, name, &at);
+}
+
+/* True of the bytes of a token: names and methods (RFC 9110, 5.6.2). */
+bool field_is_token(struct span s);
+/* True where each byte is HTAB, 0x20-0x7e or 0x80-0xff (RFC 9110, 5.5). */
+bool field_is_value(struct span s);

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/json.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/decimal.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+enum json_type {
+	JSON_NULL,
+	JSON_FALSE,
+	JSON_TRUE,
+	JSON_NUMBER,
+	JSON_STRING,
+	JSON_ARRAY,
+	JSON_OBJECT,
+};
+
+struct json {
+	enum json_type type;
+	union {
+		/* A string unescaped, a number in its one spelling. */
+		struct span text;
+		/* Elements as they stand, members in order of names. */
+		struct {
+			struct json *first;
+			size_t count;
+		};
+	};
+	struct json *next; /* in the array or object that holds it */
+	struct span name;  /* of a member; unescaped */
+};
+
+struct reader {
+	struct arena *arena;
+	const char *at;
+	const char *end;
+};
+
+static bool read_value(struct reader *r, unsigned depth, struct json *json);
+static bool read_items(struct reader *r, unsigned depth, struct json *json);
+static bool sort_members(struct arena *arena, struct json *object);
+static bool read_word(struct reader *r, struct span word);
+static bool read_number(struct reader *r, struct span *ret_text);
+static bool read_string(struct reader *r, struct span *ret_text);
+static bool unescape(
+    struct arena *arena, struct span raw, struct span *ret_text);
+
+/* --- reading --- */
+
+static void
+skip_blanks(struct reader *r)
+{
+	while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' ||
+				     *r->at == '\n' || *r->at == '\r'))
+		r->at++;
+}
+
+/* Takes that byte where it is next. */
+static bool
+take(struct reader *r, char c)
+{
+	if (r->at == r->end || *r->at != c)
+		return false;
+	r->at++;
+	return true;
+}
+
+const struct json *
+json_read(struct arena *arena, struct span text)
+{
+	if (text.len == 0)
+		return NULL;
+	struct reader r = {arena, text.ptr, text.ptr + text.len};
+	struct json *json = arena_alloc(arena, sizeof(*json));
+	skip_blanks(&r);
+	if (!read_value(&r, 0, json))
+		return NULL;
+	skip_blanks(&r);
+	return r.at == r.end ? json : NULL;
+}
+
+static bool
+read_value(struct reader *r, unsigned depth, struct json *json)
+{
+	if (r->at == r->end)
+		return false;
+	switch (*r->at) {
+	case 'n':
+		json->type = JSON_NULL;
+		return read_word(r, SPAN("null"));
+	case 'f':
+		json->type = JSON_FALSE;
+		return read_word(r, SPAN("false"));
+	case 't':
+		json->type = JSON_TRUE;
+		return read_word(r, SPAN("true"));
+	case '"':
+		json->type = JSON_STRING;
+		return read_string(r, &json->text);
+	case '[':
+		json->type = JSON_ARRAY;
+		return read_items(r, depth + 1, json);
+	case '{':
+		json->type = JSON_OBJECT;
+		return read_items(r, depth + 1, json) &&
+		    sort_members(r->arena, json);
+	default:
+		json->type = JSON_NUMBER;
+		return read_number(r, &json->text);
+	}
+}
+
+/* The elements of an array or the members of an object, and its brackets. */
+static bool
+read_items(struct reader *r, unsigned depth, struct json *json)
+{
+	bool named = json->type == JSON_OBJECT;
+	char closing = named ? '}' : ']';
+	struct json **link = &json->first;
+
+	if (depth > JSON_DEPTH)
+		return false;
+	r->at++;
+	skip_blanks(r);
+	if (take(r, closing))
+		return true;
+	do {
+		struct json *item = arena_alloc(r->arena, sizeof(*item));
+		*link = item;
+		link = &item->next;
+		json->count++;
+		skip_blanks(r);
+		if (named) {
+			if (!read_string(r, &item->name))
+				return false;
+			skip_blanks(r);
+			if (!take(r, ':'))
+				return false;
+			skip_blanks(r);
+		}
+		if (!read_value(r, depth, item))
+			return false;
+		skip_blanks(r);
+	} while (take(r, ','));
+	return take(r, closing);
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+	struct span x = (*(struct json *const *)a)->name;
+	struct span y = (*(struct json *const *)b)->name;
+	size_t least = x.len < y.len ? x.len : y.len;
+	int order = least ? memcmp(x.ptr, y.ptr, least) : 0;
+
+	return order ? order : (x.len > y.len) - (x.len < y.len);
+}
+
+/* False where a name is there twice. */
+static bool
+sort_members(struct arena *arena, struct json *object)
+{
+	if (object->count < 2)
+		return true;
+	struct json **order =
+	    arena_alloc(arena, object->count * sizeof(struct json *));
+	size_t n = 0;
+	for (struct json *m = object->first; m; m = m->next)
+		order[n++] = m;
+	qsort(order, n, sizeof(struct json *), compare_names);
+
+	object->first = order[0];
+	for (size_t i = 0; i < n; i++) {
+		order[i]->next = i + 1 < n ? order[i + 1] : NULL;
+		if (i > 0 && span_eq(order[i - 1]->name, order[i]->name))
+			return false;
+	}
+	return true;
+}
+
+static bool
+read_word(struct reader *r, struct span word)
+{
+	if (!span_starts(span_of(r->at, (size_t)(r->end - r->at)), word))
+		return false;
+	r->at += word.len;
+	return true;
+}
+
+/* One digit at least. */
+static bool
+skip_digits(struct reader *r)
+{
+	const char *begin = r->at;
+
+	while (r->at < r->end && *r->at >= '0' && *r->at <= '9')
+		r->at++;
+	return r->at > begin;
+}
+
+static bool
+read_number(struct reader *r, struct span *ret_text)
+{
+	const char *begin = r->at;
+
+	take(r, '-');
+	if (!take(r, '0') && !skip_digits(r))
+		return false;
+	if (take(r, '.') && !skip_digits(r))
+		return false;
+	if (take(r, 'e') || take(r, 'E')) {
+		if (!take(r, '-'))
+			take(r, '+');
+		if (!skip_digits(r))
+			return false;
+	}
+	*ret_text = decimal_spelling(
+	    r->arena, span_of(begin, (size_t)(r->at - begin)));
+	return true;
+}
+
+static bool
+read_string(struct reader *r, struct span *ret_text)
+{
+	bool escaped = false;
+
+	if (!take(r, '"'))
+		return false;
+	const char *begin = r->at;
+	while (r->at < r->end && *r->at != '"') {
+		if ((unsigned char)*r->at < 0x20)
+			return false;
+		if (*r->at++ == '\\') {
+			escaped = true;
+			if (r->at < r->end)
+				r->at++; /* it may be a quote */
+		}
+	}
+	struct span raw = span_of(begin, (size_t)(r->at - begin));
+	if (!take(r, '"') || !utf8_is_valid(raw))
+		return false;
+	if (escaped)
+		return unescape(r->arena, raw, ret_text);
+	*ret_text = raw;
+	return true;
+}
+
+/* --- strings --- */
+
+/* Takes "\uXXXX"; -1 where there is none. */
+static int32_t
+take_unit(struct span *in)
+{
+	int32_t unit = 0;
+
+	if (in->len < 6 || in->ptr[0] != '\\' || in->ptr[1] != 'u')
+		return -1;
+	for (size_t i = 2; i < 6; i++) {
+		char c = in->ptr[i];
+		if (c >= '0' && c <= '9')
+			unit = unit * 16 + (c - '0');
+		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+			unit = unit * 16 + ((c | 0x20) - 'a' + 10);
+		else
+			return -1;
+	}
+	*in = span_from(*in, 6);
+	return unit;
+}
+
+/* Takes one escape, of one or two units; 0 bytes where it is none. */
+static size_t
+unescape_one(struct span *in, char *out)
+{
+	static const char from[] = "\"\\/bfnrt";
+	static const char to[] = "\"\\/\b\f\n\r\t";
+
+	if (in->ptr[1] != 'u') {
+		const char *p = memchr(from, in->ptr[1], sizeof(from) - 1);
+		if (p == NULL)
+			return 0;
+		*out = to[p - from];
+		*in = span_from(*in, 2);
+		return 1;
+	}
+	int32_t c = take_unit(in);
+	if (c < 0 || (c >= 0xdc00 && c <= 0xdfff))
+		return 0;
+	if (c >= 0xd800 && c <= 0xdbff) {
+		int32_t low = take_unit(in);
+		if (low < 0xdc00 || low > 0xdfff)
+			return 0;
+		c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+	}
+	return utf8_put((uint32_t)c, out);
+}
+
+/* No escape is shorter than what it stands for. */
+static bool
+unescape(struct arena *arena, struct span raw, struct span *ret_text)
+{
+	char *out = arena_alloc(arena, raw.len);
+	size_t len = 0;
+
+	while (raw.len) {
+		if (raw.ptr[0] != '\\') {
+			out[len++] = raw.ptr[0];
+			raw = span_from(raw, 1);
+			continue;
+		}
+		size_t n = unescape_one(&raw, out + len);
+		if (n == 0)
+			return false;
+		len += n;
+	}
+	*ret_text = span_of(out, len);
+	return true;
+}
+
+/* --- what was read --- */
+
+bool
+json_is_nil(const struct json *json)
+{
+	return json->type == JSON_NULL;
+}
+
+static const struct json *
+find_member(const struct json *object, struct span name)
+{
+	for (const struct json *m = object->first; m; m = m->next) {
+		if (span_eq(m->name, name))
+			return m;
+	}
+	return NULL;
+}
+
+static const struct json *
+find_element(const struct json *array, struct span text)
+{
+	size_t index = 0;
+
+	if (text.len == 0 || (text.len > 1 && text.ptr[0] == '0'))
+		return NULL;
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.ptr[i] < '0' || text.ptr[i] > '9')
+			return NULL;
+		index = index * 10 + (size_t)(text.ptr[i] - '0');
+		if (index >= array->count)
+			return NULL;
+	}
+	const struct json *element = array->first;
+	while (index-- > 0)
+		element = element->next;
+	return element;
+}
+
+const struct json *
+json_at(const struct json *json, const struct pointer *pointer)
+{
+	for (size_t i = 0; json && i < pointer->count; i++) {
+		if (json->type == JSON_OBJECT)
+			json = find_member(json, pointer->segments[i]);
+		else if (json->type == JSON_ARRAY)
+			json = find_element(json, pointer->segments[i]);
+		else
+			json = NULL;
+	}
+	return json;
+}
+
+/* --- digest --- */
+
+/* The values that are left out. */
+struct holes {
+	const struct json **list;
+	size_t count;
+};
+
+static bool
+is_hole(const struct holes *holes, const struct json *json)
+{
+	for (size_t i = 0; i < holes->count; i++) {
+		if (holes->list[i] == json)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Each value begins with a part that says what it is, each member with "k",
+ * and lists have an end: a sequence of parts can be read in one way only.
+ */
+static void
+digest_value(const struct json *json, const struct holes *holes,
+    struct digest *digest)
+{
+	static const char tags[] = "nft#s[{";
+
+	if (is_hole(holes, json)) {
+		digest_part(digest, SPAN("-"));
+		return;
+	}
+	digest_part(digest, span_of(&tags[json->type], 1));
+	if (json->type == JSON_NUMBER || json->type == JSON_STRING)
+		digest_part(digest, json->text);
+	if (json->type != JSON_ARRAY && json->type != JSON_OBJECT)
+		return;
+	for (const struct json *item = json->first; item; item = item->next) {
+		if (json->type == JSON_OBJECT) {
+			if (is_hole(holes, item))
+				continue;
+			digest_part(digest, SPAN("k"));
+			digest_part(digest, item->name);
+		}
+		digest_value(item, holes, digest);
+	}
+	digest_part(digest, SPAN("."));
+}
+
+void
+json_digest(const struct json *json, const struct pointers *ignore,
+    struct digest *digest)
+{
+	struct holes holes = {NULL, 0};
+
+	if (ignore && ignore->count > 0)
+		holes.list = mem_zero(ignore->count * sizeof(struct json *));
+	for (size_t i = 0; ignore && i < ignore->count; i++) {
+		const struct json *hole = json_at(json, &ignore->list[i]);
+		if (hole)
+			holes.list[holes.count++] = hole;
+	}
+	digest_value(json, &holes, digest);
+	free(holes.list);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/arena.h"
+#include "base/digest.h"
+#include "base/must.h"
+#include "base/pointer.h"
+
+/*
+ * Bodies read as JSON (RFC 8259) by value: numbers stay decimal, so that
+ * integers beyond 64 bits and long fractions do not blur (jansson, which
+ * reads the configuration, turns them into doubles).  It knows nothing of
+ * requests.  Any thread; what is read lives in the caller's arena and points
+ * into the text, which must live as long.
+ */
+struct json;
+
+/* The deepest nesting that is read. */
+enum { JSON_DEPTH = 128 };
+
+/*
+ * Reads one whole text.  NULL where it is not JSON, nested too deep, not
+ * valid UTF-8, or has a member name twice: such a text has no one value.
+ */
+MUST_USE const struct json *json_read(struct arena *arena, struct span text);
+
+/*
+ * What a pointer leads to (RFC 6901, section 4); NULL where there is
+ * nothing.
+ */
+MUST_USE const struct json *json_at(
+    const struct json *json, const struct pointer *pointer);
+
+/* True of null; the plain name is a macro of jansson. */
+bool json_is_nil(const struct json *json);
+
+/*
+ * Adds the value to a digest so that two texts give the same bytes exactly
+ * where they have the same value: members in the order of their names,
+ * strings unescaped, numbers normalised (1, 1.0 and 10e-1 are the same; -0
+ * is 0).  What `ignore` (or NULL) points to is left out: a member as if it
+ * were not there, an array's element with a hole in its place, so that those
+ * behind it keep theirs.
+ */
+void json_digest(const struct json *json, const struct pointers *ignore,
+    struct digest *digest);

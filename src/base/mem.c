@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+
+_Noreturn void
+must_failed(const char *condition, const char *file, int line)
+{
+	fprintf(stderr, "onceproxy: bug: %s does not hold (%s:%d)\n",
+	    condition, file, line);
+	abort();
+}
+
+void *
+mem_zero(size_t bytes)
+{
+	void *ptr = calloc(1, bytes ? bytes : 1);
+	must(ptr != NULL);
+	return ptr;
+}
+
+void *
+mem_grow(void *old, size_t bytes)
+{
+	void *ptr = realloc(old, bytes ? bytes : 1);
+	must(ptr != NULL);
+	return ptr;
+}
+
+void *
+mem_copy(const void *bytes, size_t len)
+{
+	void *ptr = malloc(len ? len : 1);
+	must(ptr != NULL);
+	if (len > 0)
+		memcpy(ptr, bytes, len);
+	return ptr;
+}
+
+char *
+mem_str(struct span s)
+{
+	char *str = malloc(s.len + 1);
+	must(str != NULL);
+	if (s.len > 0)
+		memcpy(str, s.ptr, s.len);
+	str[s.len] = '\0';
+	return str;
+}
+
+char *
+mem_printf(const char *fmt, ...)
+{
+	char *str = NULL;
+	va_list args;
+	va_start(args, fmt);
+	int len = vasprintf(&str, fmt, args);
+	va_end(args);
+	must(len >= 0);
+	return str;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/span.h"
+
+/*
+ * A JSON pointer (RFC 6901) taken apart: its segments in order, "~1" and
+ * "~0" already unescaped.  No segments: the whole document.
+ */
+struct pointer {
+	struct span *segments;
+	size_t count;
+};
+
+struct pointers {
+	struct pointer *list;
+	size_t count;
+};

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+/*
+ * A span is a piece of bytes that somebody else owns: a pointer and a
+ * length, no terminating NUL promised, any byte allowed within.  It must not
+ * outlive what it points into.
+ */
+struct span {
+	const char *ptr;
+	size_t len;
+};
+
+/* The span of a string literal. */
+#define SPAN(literal) ((struct span){"" literal, sizeof(literal) - 1})
+
+/* For printf's "%.*s". */
+#define SPAN_FMT(s) (int)(s).len, (s).ptr
+
+static inline struct span
+span_of(const void *ptr, size_t len)
+{
+	return (struct span){ptr, len};
+}
+
+/* The span of a NUL-terminated string; NULL gives the empty span. */
+static inline struct span
+span_str(const char *s)
+{
+	return (struct span){s ? s : "", s ? strlen(s) : 0};
+}
+
+static inline bool
+span_eq(struct span a, struct span b)
+{
+	return a.len == b.len && (a.len == 0 || !memcmp(a.ptr, b.ptr, a.len));
+}
+
+/* Equality of ASCII words without regard to case, as of field names. */
+static inline bool
+span_ieq(struct span a, struct span b)
+{
+	return a.len == b.len &&
+	    (a.len == 0 || !strncasecmp(a.ptr, b.ptr, a.len));
+}
+
+static inline bool
+span_starts(struct span s, struct span prefix)
+{
+	return s.len >= prefix.len &&
+	    span_eq(span_of(s.ptr, prefix.len), prefix);
+}
+
+/* S without its first n bytes; n is at most s.len. */
+static inline struct span
+span_from(struct span s, size_t n)
+{
+	return (struct span){s.ptr + n, s.len - n};
+}
+
+/* S without the blanks and tabs at both ends (RFC 9110, section 5.6.3). */
+static inline struct span
+span_trim(struct span s)
+{
+	while (s.len && (s.ptr[0] == ' ' || s.ptr[0] == '\t'))
+		s = span_from(s, 1);
+	while (s.len && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t'))
+		s.len--;
+	return s;
+}
+
+/*
+ * Cuts the next piece of *list off at the separator and returns it, trimmed;
+ * false when the list is at its end.
+ */
+static inline bool
+span_next(struct span *list, char separator, struct span *ret_piece)
+{
+	if (list->ptr == NULL)
+		return false;
+	const char *end =
+	    list->len ? memchr(list->ptr, separator, list->len) : NULL;
+	size_t len = end ? (size_t)(end - list->ptr) : list->len;
+	*ret_piece = span_trim(span_of(list->ptr, len));
+	*list = end ? span_from(*list, len + 1) : (struct span){NULL, 0};
+	return true;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/span.h"
+
+/*
+ * UTF-8 (RFC 3629), strictly: no sequence longer than need be, no
+ * surrogates, nothing beyond U+10FFFF.  Pure; any thread.
+ */
+bool utf8_is_valid(struct span s);
+
+/* Writes one character, 1 to 4 bytes, and returns how many. */
+size_t utf8_put(uint32_t character, char *ret_bytes);

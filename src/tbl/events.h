@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * EVENT(name, level, words): what the log may say, one line each.  The words
+ * tell the operator what happened and, where there is something to do, what.
+ */
+EVENT(request, INFO, "")
+EVENT(step, DEBUG, "")
+EVENT(ready, INFO, "")
+EVENT(starting, INFO, "")
+EVENT(draining, INFO, "no new connections; what is in flight ends first")
+EVENT(stopped, INFO, "")
+EVENT(reloaded, INFO, "new requests are served under the new configuration")
+EVENT(reload_refused, ERROR, "the file is not valid; the old configuration "
+	"stays in force")
+EVENT(reload_partial, WARN, "this member needs a restart to change")
+EVENT(drain_timeout, WARN, "the upstream has not answered by drain_timeout; "
+	"the outcome is unknown: ask the upstream what happened")
+EVENT(store_up, INFO, "Redis answers")
+EVENT(store_down, ERROR, "Redis is out of reach; keyed requests get 503 and "
+	"nothing is forwarded until it is back")
+EVENT(store_volatile, WARN, "Redis keeps no append-only file: a restart "
+	"forgets claims, whose payments may be made again; set appendonly")
+EVENT(store_refused, ERROR, "Redis refused a command; see error for its words")
+EVENT(managed_started, INFO, "the private Redis runs")
+EVENT(managed_replaced, WARN, "a private Redis of an earlier gateway was still "
+	"running and was ended first")
+EVENT(managed_died, ERROR, "the private Redis ended by itself; it is started "
+	"again")
+EVENT(outcome_unknown, WARN, "the request was sent and no whole answer came; "
+	"its key is held until an operator resolves it")
+EVENT(reconcile_failed, WARN, "the upstream was asked about an unknown "
+	"outcome and gave no answer to go by; the key stays held")
+EVENT(settle_late, WARN, "the outcome could not be stored in Redis yet; it is "
+	"tried again until it is")
+EVENT(settle_lost, ERROR, "the outcome could not be stored before the gateway "
+	"had to end; its key becomes unknown when its lease ends")
+EVENT(fenced, WARN, "another owner has decided about this key meanwhile; this "
+	"answer was not given to the client")
+EVENT(journal_adopted, WARN, "a process that died left outcomes in its "
+	"journal; they are delivered to Redis now")
+EVENT(journal_delivered, INFO, "an outcome from the journal is in Redis")
+EVENT(journal_late, WARN, "an outcome from the journal came too late: its "
+	"record is gone or another has decided; ask the upstream what is true")
+EVENT(journal_writable, INFO, "the journal can be written again")
+EVENT(journal_damaged, ERROR, "an entry of the journal cannot be read; its key "
+	"becomes unknown when its lease ends")
+EVENT(journal_unwritable, ERROR, "the journal cannot be written; no new claims "
+	"are forwarded until it can: look at the disk of state_dir")
+EVENT(lease_lost, WARN, "a lease could not be renewed: the record belongs to "
+	"somebody else or is gone")
+EVENT(record_broken, ERROR, "a stored record cannot be read; its key is "
+	"refused, not executed")
+EVENT(operator, WARN, "an operator has decided about this key")
+EVENT(operator_unsure, WARN, "Redis did not answer an operator's act, or broke "
+	"it off: look at the key, which may have been changed")
+EVENT(fatal, ERROR, "")
