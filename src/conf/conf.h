@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+#include "base/pointer.h"
+#include "base/span.h"
+
+/*
+ * The configuration as the program uses it: one immutable, counted object
+ * made from the file (conf/load.h), checked whole and with every default
+ * filled in.  It knows nothing of sockets, Redis or libcurl.  Any thread may
+ * read it while it holds a reference; strings are NUL-terminated and belong
+ * to it.  Durations are milliseconds, sizes are bytes.
+ */
+
+/* A list of strings. */
+struct strings {
+	char **list;
+	size_t count;
+};
+
+struct conf_tls {
+	char *certificate; /* file names; NULL: no TLS */
+	char *key;
+	char *client_ca;
+};
+
+enum address_kind { ADDRESS_TCP, ADDRESS_UNIX };
+
+/* An address to listen on or to connect to. */
+struct address {
+	char *text; /* as the file has it, without user and password */
+	enum address_kind kind;
+	char *host; /* without brackets; the path of a Unix socket */
+	uint16_t port;
+};
+
+struct conf_listen {
+	struct address address;
+	struct conf_tls tls;
+};
+
+struct conf_target {
+	char *url; /* as the file has it */
+	bool tls;
+	char *host;      /* name or address, without brackets */
+	char *authority; /* what the Host field says for host: "target" */
+	uint16_t port;
+	char *unix_path; /* of unix:/path; NULL for TCP */
+	char *base_path; /* what stands before every path, "" for none */
+};
+
+enum upstream_reuse { REUSE_SAFE, REUSE_NEVER };
+enum upstream_host { HOST_PRESERVE, HOST_TARGET };
+enum upstream_forwarded { FORWARDED_SET, FORWARDED_TRUST };
+
+struct conf_upstream {
+	char *name;
+	unsigned index; /* its place in conf->upstreams */
+	struct conf_target *targets;
+	size_t n_targets;
+	int64_t connect_timeout_ms;
+	int64_t timeout_ms;
+	int64_t keepalive; /* idle connections per worker and target */
+	enum upstream_reuse reuse;
+	int64_t max_idle_ms;
+	bool close_delimited;
+	enum upstream_host host;
+	enum upstream_forwarded forwarded;
+	char *ca;
+	char *certificate;
+	char *key;
+};
+
+enum key_format { KEY_ANY, KEY_UUID, KEY_QUOTED };
+enum in_flight { IN_FLIGHT_REJECT, IN_FLIGHT_WAIT };
+enum on_unknown { UNKNOWN_HOLD, UNKNOWN_RETRY, UNKNOWN_RECONCILE };
+enum on_store_down { STORE_DOWN_REJECT, STORE_DOWN_FORWARD };
+
+/* What an upstream's status means for the record. */
+enum outcome { OUTCOME_STORE, OUTCOME_RELEASE, OUTCOME_UNKNOWN };
+
+enum fingerprint_part {
+	FINGERPRINT_METHOD = 1,
+	FINGERPRINT_PATH = 2,
+	FINGERPRINT_QUERY = 4,
+	FINGERPRINT_BODY = 8,
+};
+
+struct conf_idempotency {
+	struct strings headers; /* accepted key fields, one at least */
+	bool required;
+	bool derive_from_body;       /* derive_key: "body" */
+	struct pointers derive_from; /* derive_key: a list; both off: none */
+	enum key_format key_format;
+	int64_t max_length;
+	struct strings scope; /* fields; none: one scope for all */
+	char *namespace;
+	unsigned fingerprint_include; /* enum fingerprint_part, or-ed */
+	struct strings fingerprint_headers;
+	bool fingerprint_json; /* also true where ignore is not empty */
+	struct pointers fingerprint_ignore;
+	int64_t retention_ms;
+	int64_t unknown_retention_ms;
+	int64_t lease_ms;
+	enum in_flight in_flight;
+	int64_t wait_timeout_ms;
+	/* For each status 200-599, defaults, classes and entries resolved. */
+	uint8_t outcomes[600]; /* enum outcome */
+	enum on_unknown on_unknown;
+	char *reconcile; /* path with {key}; NULL unless UNKNOWN_RECONCILE */
+	int64_t max_attempts;
+	enum on_store_down on_store_down;
+	int64_t max_request_body;
+	int64_t max_response_body;
+	struct strings omit_headers;
+	char *replay_header;  /* "" for none */
+	char *attempt_header; /* "" for none */
+};
+
+/* A segment of a route's path: literal text, {x} or the final star. */
+enum segment_kind { SEGMENT_TEXT, SEGMENT_ANY, SEGMENT_REST };
+
+struct conf_segment {
+	enum segment_kind kind;
+	struct span text;
+};
+
+struct conf_route {
+	char *name; /* its path where the file has none: may repeat then */
+	unsigned index; /* its place in conf->routes */
+	struct strings methods; /* none: all */
+	char *path;
+	struct conf_segment *segments;
+	size_t n_segments;
+	const struct conf_upstream *upstream;
+	/* NULL: plain pass-through. */
+	const struct conf_idempotency *idempotency;
+};
+
+enum log_level_option { CONF_DEBUG, CONF_INFO, CONF_WARN, CONF_ERROR };
+
+struct conf_store {
+	bool managed;
+	struct address redis; /* unless managed */
+	int64_t db;
+	struct strings cluster;
+	struct strings sentinels;
+	char *master;
+	char *user;     /* NULL: none; also from the URL */
+	char *password; /* NULL: none; wiped when freed */
+	char *prefix;
+	int64_t timeout_ms;
+	int64_t shards;
+	bool functions; /* scripting: "function" */
+	int64_t wait_replicas;
+	int64_t wait_timeout_ms;
+	int64_t events_maxlen; /* 0: no events */
+	char *secret;          /* NULL: none; wiped when freed */
+	bool allow_eviction;
+	bool compression; /* zstd */
+	struct conf_encryption_key {
+		char *id;
+		uint8_t key[32]; /* wiped when freed */
+	} *encryption_keys;
+	size_t n_encryption_keys;
+};
+
+struct conf {
+	atomic_uint refs;
+	char *file;
+	struct conf_listen *listen;
+	size_t n_listen;
+	int64_t workers; /* 1 or more: 0 in the file is resolved */
+	char *state_dir;
+	int64_t drain_timeout_ms;
+	enum log_level_option log_level;
+	bool log_access;
+	int64_t max_connections;
+	int64_t max_request_headers;
+	int64_t header_timeout_ms;
+	int64_t idle_timeout_ms;
+	int64_t in_flight_bytes;
+	struct address admin; /* text NULL: no admin interface */
+	char *admin_token;    /* NULL: none; wiped when freed */
+	struct conf_store store;
+	int64_t cache_size;
+	struct conf_upstream *upstreams;
+	size_t n_upstreams;
+	char *problem_base;
+	/*
+	 * What `defaults` came to, for routes without an object of their own
+	 * too (body limits of pass-through routes).
+	 */
+	const struct conf_idempotency *defaults;
+	struct conf_route *routes;
+	size_t n_routes;
+	/* What the file sets and conf_is_served complains about. */
+	struct complaints *not_built;
+	/* A digest of each option that only a new start changes. */
+	uint8_t *fixed;
+};
+
+const struct conf *conf_ref(const struct conf *conf);
+/* Drops a reference and nulls the caller's pointer; NULL is accepted. */
+void conf_unref(const struct conf **conf);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/must.h"
+#include "conf/conf.h"
+#include "conf/option.h"
+
+/* The struct that each group fills. */
+typedef struct conf in_ROOT;
+typedef struct conf_listen in_LISTEN;
+typedef struct conf_encryption_key in_ENCRYPTION_KEY;
+typedef struct conf_upstream in_UPSTREAM;
+typedef struct conf_route in_ROUTE;
+typedef struct conf_idempotency in_IDEMPOTENCY;
+
+/* A field must have the type that the functions of its option write. */
+#define TYPE(name, ctype, parse, clear, ...) \
+	typedef __typeof__(ctype) field_##name;
+#include "conf/types.h"
+#undef TYPE
+#define OPT(group, path, type, field, ...)                        \
+	_Static_assert(__builtin_types_compatible_p(__typeof__(   \
+	    ((in_##group *)NULL)->field), field_##type) ||        \
+	    (TYPE_##type == TYPE_CHOICE &&                        \
+	    sizeof(((in_##group *)NULL)->field) ==                \
+	    sizeof(unsigned)) || TYPE_##type == TYPE_ON_UNKNOWN,  \
+	    "the field of " path " has another type");
+#include "tbl/options.h"
+#undef OPT
+
+/* The words of the columns of tbl/options.h. */
+#define SECOND INT64_C(1000)
+#define HOUR (3600 * SECOND)
+#define DAY (24 * HOUR)
+#define MIB (INT64_C(1) << 20)
+#define GIB (INT64_C(1) << 30)
+#define TIB (INT64_C(1) << 40)
+#define ANY .min = 0
+#define RANGE(least, most) .min = (least), .max = (most)
+#define WORDS(list) .words = "" list
+#define RELOAD .restart = false
+#define RESTART .restart = true
+#define NOW .off = NULL
+#define LATER(value) .off = #value
+
+/* The default is taken as it is spelled, which is JSON. */
+#define OPT(g, p, t, field, range, change, built, words, ...) \
+	{.group = GROUP_##g,                                  \
+	    .path = p,                                        \
+	    .type = TYPE_##t,                                 \
+	    .offset = offsetof(in_##g, field),                \
+	    range,                                            \
+	    change,                                           \
+	    built,                                            \
+	    .sentence = words,                                \
+	    .preset = #__VA_ARGS__},
+
+const struct option options[] = {
+#include "tbl/options.h"
+};
+#undef OPT
+
+const size_t n_options = sizeof options / sizeof options[0];
+
+const char *
+option_preset(const struct option *option)
+{
+	bool none = option_required(option) || !strcmp(option->preset, "NONE");
+	return none ? NULL : option->preset;
+}
+
+bool
+option_required(const struct option *option)
+{
+	return !strcmp(option->preset, "REQUIRED");
+}
+
+/* What follows the prefix in an option's path; NULL: it is elsewhere. */
+static const char *
+path_below(const struct option *option, enum group group, struct span prefix)
+{
+	if (option->group != group ||
+	    !span_starts(span_str(option->path), prefix))
+		return NULL;
+	return option->path + prefix.len;
+}
+
+const struct option *
+option_find(enum group group, struct span prefix, const char *name)
+{
+	if (strchr(name, '.') != NULL)
+		return NULL;
+	for (size_t i = 0; i < n_options; i++) {
+		const char *rest = path_below(&options[i], group, prefix);
+		if (rest != NULL && !strcmp(rest, name))
+			return &options[i];
+	}
+	return NULL;
+}
+
+struct span
+option_section(enum group group, struct span prefix, const char *name)
+{
+	size_t len = strlen(name);
+	if (len == 0 || strchr(name, '.') != NULL)
+		return SPAN("");
+	for (size_t i = 0; i < n_options; i++) {
+		const char *rest = path_below(&options[i], group, prefix);
+		if (rest != NULL && !strncmp(rest, name, len) &&
+		    rest[len] == '.')
+			return span_of(options[i].path, prefix.len + len + 1);
+	}
+	return SPAN("");
+}
+
+const struct option *
+option_at(enum group group, size_t offset)
+{
+	size_t i = 0;
+	while (i < n_options &&
+	    (options[i].group != group || options[i].offset != offset))
+		i++;
+	must(i < n_options);
+	return &options[i];
+}
+
+const char *
+type_schema(enum option_type type)
+{
+	static const char *const schemas[] = {
+#define TYPE(name, ctype, parse, clear, ...) #__VA_ARGS__,
+#include "conf/types.h"
+#undef TYPE
+	};
+	return schemas[type];
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+
+/*
+ * The table of options (tbl/options.h) as data to walk: what the loader
+ * reads by, what frees a configuration, and what the schema and the manual
+ * are printed from.  It knows no file and no value.  Constant; any thread.
+ */
+
+/* The objects of the file; tbl/options.h says which member is whose. */
+enum group {
+	GROUP_ROOT,
+	GROUP_LISTEN,
+	GROUP_ENCRYPTION_KEY,
+	GROUP_UPSTREAM,
+	GROUP_ROUTE,
+	GROUP_IDEMPOTENCY,
+	GROUP_COUNT_,
+};
+
+enum option_type {
+#define TYPE(name, ctype, parse, clear, ...) TYPE_##name,
+#include "conf/types.h"
+#undef TYPE
+	TYPE_COUNT_,
+};
+
+struct option {
+	enum group group;
+	const char *path; /* members, with dots between them */
+	enum option_type type;
+	size_t offset; /* of its field in the group's struct */
+	int64_t min;   /* where words is NULL, and max is not 0 */
+	int64_t max;
+	const char *words; /* what may be chosen; NULL: not a choice */
+	bool restart;      /* a reload does not change it */
+	/* JSON; NULL: built; "NEVER": not built, whatever the value. */
+	const char *off;
+	const char *sentence;
+	const char *preset; /* JSON; "NONE" or "REQUIRED" */
+};
+
+/* All of them, in the order of tbl/options.h. */
+extern const struct option options[];
+extern const size_t n_options;
+
+/* The default as JSON; NULL: none. */
+const char *option_preset(const struct option *option);
+bool option_required(const struct option *option);
+
+/*
+ * The option that a member of that name has in the object of the group that
+ * prefix leads to ("" or "store."); NULL: none.
+ */
+const struct option *option_find(
+    enum group group, struct span prefix, const char *name);
+/*
+ * The prefix of the object that a member of that name is ("store." for
+ * "store"); empty where there is no such object.
+ */
+struct span option_section(
+    enum group group, struct span prefix, const char *name);
+/* The option of a group that fills the field; there is one. */
+const struct option *option_at(enum group group, size_t offset);
+
+/* What conf/types.h has about a type, for the schema: JSON. */
+const char *type_schema(enum option_type type);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/digest.h"
+#include "base/mem.h"
+#include "conf/loader.h"
+
+static bool
+is_dots(struct span segment)
+{
+	return span_eq(segment, SPAN(".")) || span_eq(segment, SPAN(".."));
+}
+
+/* The next segment of a path that begins with a slash; false at its end. */
+static bool
+take_segment(struct span *path, struct span *ret_segment)
+{
+	if (path->len == 0)
+		return false;
+	const char *end = memchr(path->ptr + 1, '/', path->len - 1);
+	size_t len = end ? (size_t)(end - path->ptr) : path->len;
+	*ret_segment = span_of(path->ptr + 1, len - 1);
+	*path = span_from(*path, len);
+	return true;
+}
+
+/* --- paths of targets --- */
+
+const char *
+wrong_target(const char *text)
+{
+	struct span path = span_of(text, strcspn(text, "?"));
+	struct span segment;
+	if (path.len == 0 || *text != '/')
+		return "must begin with \"/\"";
+	while (take_segment(&path, &segment)) {
+		if (is_dots(segment))
+			return "must not have the segments \".\" and \"..\"";
+		if (segment.len == 0 && path.len > 0)
+			return "must not have two slashes in a row";
+	}
+	for (const char *p = text; *p != '\0'; p++) {
+		uint8_t byte;
+		if (*p <= 0x20 || *p >= 0x7f || *p == '#' || *p == '\\')
+			return "must be of visible ASCII without \"#\" and "
+			       "\"\\\"";
+		if (*p == '%' &&
+		    (!hex_decode(span_of(p + 1, strnlen(p + 1, 2)), &byte, 1) ||
+			byte == 0))
+			return "\"%\" must begin a percent-encoded byte, and "
+			       "not %00";
+	}
+	return NULL;
+}
+
+/* --- paths of routes --- */
+
+/* {x}, with letters, digits and _ - within the braces. */
+static bool
+is_variable(struct span segment)
+{
+	size_t last = segment.len - 1;
+	if (segment.len < 3 || segment.ptr[0] != '{' ||
+	    segment.ptr[last] != '}')
+		return false;
+	for (size_t i = 1; i < last; i++) {
+		char c = segment.ptr[i];
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') &&
+		    !(c >= '0' && c <= '9') && c != '_' && c != '-')
+			return false;
+	}
+	return true;
+}
+
+static bool
+has_any(struct span s, const char *bytes)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (strchr(bytes, s.ptr[i]) != NULL)
+			return true;
+	return false;
+}
+
+/* What is wrong with one segment; the last one may be a star. */
+static const char *
+read_segment(struct span text, bool last, struct conf_segment *ret_segment)
+{
+	*ret_segment = (struct conf_segment){SEGMENT_TEXT, text};
+	if (text.len == 0)
+		return last ? "must not end with \"/\""
+			    : "must not have two slashes in a row";
+	if (is_dots(text))
+		return "must not have the segments \".\" and \"..\"";
+	if (last && span_eq(text, SPAN("*"))) {
+		ret_segment->kind = SEGMENT_REST;
+		return NULL;
+	}
+	if (is_variable(text)) {
+		ret_segment->kind = SEGMENT_ANY;
+		return NULL;
+	}
+	if (has_any(text, "{}"))
+		return "{x} must be a whole segment";
+	if (has_any(text, "*"))
+		return "\"*\" may only be the last segment";
+	return NULL;
+}
+
+static const char *
+wrong_path(const char *text)
+{
+	const char *wrong = wrong_name(text);
+	if (wrong != NULL)
+		return wrong;
+	if (*text != '/')
+		return "must begin with \"/\"";
+	if (strchr(text, '%') != NULL)
+		return "is matched decoded: must not have \"%\"";
+	if (strpbrk(text, "?#\\") != NULL)
+		return "must not have \"?\", \"#\" or \"\\\"";
+	return NULL;
+}
+
+/* The segments point into the text. */
+static const char *
+read_path(const char *text, struct conf_route *route)
+{
+	struct span rest = span_str(text);
+	struct span segment;
+	const char *wrong = wrong_path(text);
+	if (wrong != NULL || rest.len == 1)
+		return wrong;
+	size_t slashes = 0;
+	for (const char *p = text; *p != '\0'; p++)
+		slashes += *p == '/';
+	route->segments = mem_zero(slashes * sizeof *route->segments);
+	while (wrong == NULL && take_segment(&rest, &segment))
+		wrong = read_segment(segment, rest.len == 0,
+		    &route->segments[route->n_segments++]);
+	return wrong;
+}
+
+void
+parse_path(struct loader *l, const struct given *given)
+{
+	struct conf_route *route = given->base;
+	char *text = text_of(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	clear_path(route, &route->path);
+	route->path = text;
+	const char *wrong = read_path(text, route);
+	if (wrong != NULL) {
+		complain_at(l, given->at, "%s", wrong);
+		clear_path(route, &route->path);
+	}
+}
+
+void
+clear_path(void *base, void *field)
+{
+	struct conf_route *route = base;
+	(void)field;
+	text_free(&route->path);
+	free(route->segments);
+	route->segments = NULL;
+	route->n_segments = 0;
+}

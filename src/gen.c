@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "conf/option.h"
+
+/*
+ * Prints what follows from the tables of tbl/, so that it is written once:
+ * `gen schema` is the JSON Schema of the configuration.  A part of the build,
+ * not of the program.
+ */
+
+/* --- the schema of the configuration (JSON Schema, draft 2020-12) --- */
+
+#define JSON(...) #__VA_ARGS__
+
+/* What the schemas of conf/types.h refer to, besides the groups. */
+static const char definitions[] = JSON({
+	"elsewhere": {
+		"description": "What the environment or a file has.",
+		"type": "object",
+		"additionalProperties": false,
+		"minProperties": 1,
+		"maxProperties": 1,
+		"properties": {
+			"env": {"type": "string"},
+			"file": {"type": "string"}}},
+	"string": {"anyOf": [
+		{"type": "string"}, {"$ref": "#/$defs/elsewhere"}]},
+	"strings": {"type": "array", "items": {"$ref": "#/$defs/string"}},
+	"some_strings": {"$ref": "#/$defs/strings", "minItems": 1},
+	"duration": {"anyOf": [
+		{"type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$"},
+		{"$ref": "#/$defs/elsewhere"}]},
+	"size": {"anyOf": [
+		{"type": "integer", "minimum": 0},
+		{"type": "string", "pattern": "^[0-9]+[KMGT]iB$"},
+		{"$ref": "#/$defs/elsewhere"}]}
+});
+
+static json_t *
+read_json(const char *text)
+{
+	json_error_t error;
+	json_t *json = json_loads(
+	    text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+	if (json == NULL)
+		fprintf(stderr, "gen: %s in: %s\n", error.text, text);
+	must(json != NULL);
+	return json;
+}
+
+static void
+set(json_t *object, const char *name, json_t *value)
+{
+	must(json_object_set_new(object, name, value) == 0);
+}
+
+static json_t *
+word_list(const char *words)
+{
+	json_t *list = json_array();
+	struct span rest = span_str(words);
+	struct span word;
+	while (span_next(&rest, ' ', &word))
+		must(json_array_append_new(
+			 list, json_stringn(word.ptr, word.len)) == 0);
+	return list;
+}
+
+/*
+ * Makes the first string of a schema one of these words; false where it has
+ * no string.
+ */
+static bool
+restrict_to_words(json_t *schema, const char *words)
+{
+	const char *name;
+	json_t *value;
+	size_t i;
+	const char *ref = json_string_value(json_object_get(schema, "$ref"));
+	if (ref != NULL && !strcmp(ref, "#/$defs/string")) {
+		json_t *choices = json_array();
+		must(json_object_clear(schema) == 0);
+		must(json_array_append_new(choices,
+			 json_pack("{s:o}", "enum", word_list(words))) == 0);
+		must(json_array_append_new(
+			 choices, read_json(JSON(
+				      {"$ref": "#/$defs/elsewhere"}))) == 0);
+		set(schema, "anyOf", choices);
+		return true;
+	}
+	json_object_foreach(schema, name, value)
+		if (restrict_to_words(value, words))
+			return true;
+	json_array_foreach(schema, i, value)
+		if (restrict_to_words(value, words))
+			return true;
+	return false;
+}
+
+/* The option's sentence, and what of it is not built yet. */
+static char *
+described(const struct option *option)
+{
+	if (option->off == NULL)
+		return mem_str(span_str(option->sentence));
+	if (!strcmp(option->off, "NEVER"))
+		return mem_printf(
+		    "%s Not in this version yet.", option->sentence);
+	return mem_printf(
+	    "%s In this version only %s.", option->sentence, option->off);
+}
+
+static json_t *
+property_schema(const struct option *option)
+{
+	json_t *schema = read_json(type_schema(option->type));
+	const char *preset = option_preset(option);
+	if (option->words != NULL)
+		must(restrict_to_words(schema, option->words));
+	if (option->type == TYPE_COUNT) {
+		set(schema, "minimum", json_integer(option->min));
+		set(schema, "maximum", json_integer(option->max));
+	}
+	char *description = described(option);
+	set(schema, "description", json_string(description));
+	free(description);
+	if (preset != NULL)
+		set(schema, "default", read_json(preset));
+	return schema;
+}
+
+static json_t *
+object_schema(void)
+{
+	return read_json(JSON({
+		"type": "object",
+		"additionalProperties": false,
+		"properties": {}}));
+}
+
+/* The schema of the object that a member is; made where it is not yet. */
+static json_t *
+section_schema(json_t *schema, const char *name)
+{
+	json_t *properties = json_object_get(schema, "properties");
+	if (json_object_get(properties, name) == NULL)
+		set(properties, name, object_schema());
+	return json_object_get(properties, name);
+}
+
+static void
+add_option(json_t *schema, const struct option *option)
+{
+	char *path = mem_str(span_str(option->path));
+	char *name = path;
+	for (char *dot; (dot = strchr(name, '.')) != NULL; name = dot + 1) {
+		*dot = '\0';
+		schema = section_schema(schema, name);
+	}
+	set(json_object_get(schema, "properties"), name,
+	    property_schema(option));
+	if (option_required(option)) {
+		if (json_object_get(schema, "required") == NULL)
+			set(schema, "required", json_array());
+		must(json_array_append_new(json_object_get(schema, "required"),
+			 json_string(name)) == 0);
+	}
+	free(path);
+}
+
+static json_t *
+group_schema(enum group group)
+{
+	json_t *schema = object_schema();
+	for (size_t i = 0; i < n_options; i++)
+		if (options[i].group == group)
+			add_option(schema, &options[i]);
+	return schema;
+}
+
+static int
+print_schema(void)
+{
+	json_t *schema = read_json(JSON({
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"title": "The configuration of onceproxy"}));
+	json_t *whole = group_schema(GROUP_ROOT);
+	json_t *defs = read_json(definitions);
+	set(defs, "listen", group_schema(GROUP_LISTEN));
+	set(defs, "encryption_key", group_schema(GROUP_ENCRYPTION_KEY));
+	set(defs, "upstream", group_schema(GROUP_UPSTREAM));
+	set(defs, "route", group_schema(GROUP_ROUTE));
+	set(defs, "idempotency", group_schema(GROUP_IDEMPOTENCY));
+	must(json_object_update(schema, whole) == 0);
+	set(schema, "$defs", defs);
+	int failed = json_dumpf(schema, stdout, JSON_INDENT(2));
+	putchar('\n');
+	json_decref(whole);
+	json_decref(schema);
+	return failed ? 1 : 0;
+}
+
+/* --- what can be printed --- */
+
+int
+main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*print)(void);
+	} prints[] = {
+	    {"schema", print_schema},
+	};
+	for (size_t i = 0; i < sizeof prints / sizeof prints[0]; i++)
+		if (argc == 2 && !strcmp(argv[1], prints[i].name))
+			return prints[i].print();
+	fputs("usage: gen schema\n", stderr);
+	return 2;
+}
