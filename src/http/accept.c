@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "http/accept.h"
+#include "http/header.h"
+#include "http/problem.h"
+
+enum {
+	/* New connections that are taken in one go. */
+	ACCEPTS_MAX = 64,
+	/* How long accepting rests when descriptors have run out. */
+	PAUSE_MS = 100,
+	/*
+	 * A refused connection is read for so long, so that its client gets
+	 * the refusal and not a reset; so many at once are.
+	 */
+	LINGER_MS = 1000,
+	LINGERING_MAX = 256,
+};
+
+struct listener {
+	struct listener *next;
+	struct acceptor *acceptor;
+	struct watch *watch;
+	int fd;
+};
+
+struct lingering {
+	struct lingering *next;
+	struct lingering **link;
+	struct acceptor *acceptor;
+	struct watch *watch;
+	struct timer deadline;
+	int fd;
+};
+
+struct acceptor {
+	struct loop *loop;
+	const struct conf *conf;
+	unsigned max;
+	unsigned (*open)(void *arg);
+	void (*taken)(
+	    void *arg, int fd, const struct sockaddr *sa, socklen_t len);
+	void *arg;
+	struct listener *listeners;
+	struct timer pause;
+	struct lingering *lingering;
+	unsigned n_lingering;
+};
+
+/* --- one too many --- */
+
+static void
+end_lingering(struct lingering *l)
+{
+	*l->link = l->next;
+	if (l->next != NULL)
+		l->next->link = l->link;
+	l->acceptor->n_lingering--;
+	timer_clear(&l->deadline);
+	watch_free(&l->watch);
+	close(l->fd);
+	loop_rest(l->acceptor->loop, l, free);
+}
+
+static void
+on_linger_over(void *arg)
+{
+	end_lingering(arg);
+}
+
+static void
+on_late_bytes(void *arg, unsigned events)
+{
+	struct lingering *l = arg;
+	char bytes[4096];
+	(void)events;
+	ssize_t n = recv(l->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		end_lingering(l);
+}
+
+static void
+linger(struct acceptor *a, int fd)
+{
+	if (a->n_lingering == LINGERING_MAX) {
+		close(fd);
+		return;
+	}
+	struct lingering *l = mem_zero(sizeof *l);
+	l->acceptor = a;
+	l->fd = fd;
+	l->next = a->lingering;
+	l->link = &a->lingering;
+	if (l->next != NULL)
+		l->next->link = &l->next;
+	a->lingering = l;
+	a->n_lingering++;
+	timer_init(&l->deadline, a->loop, on_linger_over, l);
+	timer_set(&l->deadline, LINGER_MS);
+	l->watch = watch_new(a->loop, fd, on_late_bytes, l);
+	watch_want(l->watch, WATCH_READ);
+}
+
+/* Says 503 `overloaded` without waiting for a request. */
+static void
+refuse(struct acceptor *a, int fd)
+{
+	struct arena *arena = arena_new();
+	const struct problem_words words = {
+	    .base = a->conf->problem_base,
+	    .detail = SPAN("The gateway has as many connections open as it is "
+			   "allowed to. Nothing was forwarded."),
+	    .date = header_date(arena, clock_wall_ms()),
+	};
+	struct answer *answer = problem_new(PROBLEM_OVERLOADED, &words);
+	struct span head = arena_printf(arena,
+	    "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
+	    "X-Request-Id: %.*s\r\nContent-Length: %zu\r\n",
+	    SPAN_FMT(header_request_id(arena, &(struct fields){NULL, 0})),
+	    answer->body.len);
+	for (size_t i = 0; i < answer->fields.count; i++)
+		head = arena_printf(arena, "%.*s%.*s: %.*s\r\n",
+		    SPAN_FMT(head), SPAN_FMT(answer->fields.list[i].name),
+		    SPAN_FMT(answer->fields.list[i].value));
+	struct span all = arena_printf(arena, "%.*s\r\n%.*s", SPAN_FMT(head),
+	    SPAN_FMT(body_span(&answer->body)));
+	bool sent = send(fd, all.ptr, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+	    (ssize_t)all.len;
+	answer_unref(&answer);
+	arena_free(&arena);
+	if (!sent || shutdown(fd, SHUT_WR) != 0)
+		close(fd);
+	else
+		linger(a, fd);
+}
+
+/* --- listening --- */
+
+static void
+want_accepts(struct acceptor *a, bool wanted)
+{
+	for (struct listener *l = a->listeners; l != NULL; l = l->next)
+		watch_want(l->watch, wanted ? WATCH_READ : 0);
+}
+
+static void
+on_pause_over(void *arg)
+{
+	want_accepts(arg, true);
+}
+
+/* Takes one connection; false when there is none. */
+static bool
+accept_one(struct listener *listener)
+{
+	struct acceptor *a = listener->acceptor;
+	struct sockaddr_storage address;
+	socklen_t len = sizeof address;
+	int fd = accept4(listener->fd, (struct sockaddr *)&address, &len,
+	    SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0 && a->open(a->arg) >= a->max) {
+		refuse(a, fd);
+	} else if (fd >= 0) {
+		a->taken(a->arg, fd, (struct sockaddr *)&address, len);
+	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+	    errno == ENOMEM) {
+		want_accepts(a, false);
+		timer_set(&a->pause, PAUSE_MS);
+		return false;
+	} else {
+		return errno == EINTR || errno == ECONNABORTED;
+	}
+	return true;
+}
+
+static void
+on_accept(void *arg, unsigned events)
+{
+	(void)events;
+	for (int i = 0; i < ACCEPTS_MAX; i++)
+		if (!accept_one(arg))
+			return;
+}
+
+void
+acceptor_listen(struct acceptor *a, int fd)
+{
+	struct listener *listener = mem_zero(sizeof *listener);
+	*listener = (struct listener){a->listeners, a, NULL, fd};
+	a->listeners = listener;
+	listener->watch = watch_new(a->loop, fd, on_accept, listener);
+	watch_want(listener->watch, WATCH_READ);
+}
+
+/* --- life --- */
+
+struct acceptor *
+acceptor_new(struct loop *loop, const struct conf *conf, unsigned max,
+    unsigned (*open)(void *arg),
+    void (*taken)(void *arg, int fd, const struct sockaddr *sa, socklen_t len),
+    void *arg)
+{
+	struct acceptor *a = mem_zero(sizeof *a);
+	a->loop = loop;
+	a->conf = conf_ref(conf);
+	a->max = max;
+	a->open = open;
+	a->taken = taken;
+	a->arg = arg;
+	timer_init(&a->pause, loop, on_pause_over, a);
+	return a;
+}
+
+void
+acceptor_free(struct acceptor **acceptor)
+{
+	struct acceptor *a = *acceptor;
+	*acceptor = NULL;
+	if (a == NULL)
+		return;
+	timer_clear(&a->pause);
+	while (a->lingering != NULL)
+		end_lingering(a->lingering);
+	while (a->listeners != NULL) {
+		struct listener *listener = a->listeners;
+		a->listeners = listener->next;
+		watch_free(&listener->watch);
+		close(listener->fd);
+		free(listener);
+	}
+	conf_unref(&a->conf);
+	free(a);
+}

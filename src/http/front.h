@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/answer.h"
+#include "base/arena.h"
+#include "base/op.h"
+#include "conf/conf.h"
+#include "http/gaps.h"
+
+struct MHD_Connection;
+
+/*
+ * The front: libmicrohttpd in external epoll mode behind four verbs (read a
+ * body, answer, end, and the listening that brings requests).  Nothing above
+ * it ever sees libmicrohttpd.  It knows no routes, keys or upstreams, and
+ * judges nothing: what it hands over is checked by its owner (http/guard.h).
+ * One front per worker; that worker's thread only.
+ *
+ * An exchange is one request and its answer.  The front makes it; the owner
+ * keeps it until front_end, also when the client has long left, and waits
+ * for one verb at a time with the operation in it.
+ */
+struct front;
+
+struct exchange {
+	struct op op; /* of the verb that was called last; the owner inits it */
+	struct arena *arena; /* gone with the exchange */
+	/* The head as it came, values with their blanks; in the arena. */
+	struct span method;
+	struct span target;
+	struct span version; /* "HTTP/1.1" */
+	struct fields fields;
+	struct span client;  /* its address without the port, "unix" */
+	bool tls;
+	bool has_body;       /* a length above 0, or chunked */
+	bool expects_continue;
+	int64_t content_length; /* -1: none was said, or not a number */
+	size_t head_bytes;      /* of names and values and the target */
+	struct body body;       /* once front_read_body has ended */
+	size_t body_bytes;      /* of the body, as far as it came */
+	bool gone;              /* the client is known to have left */
+	bool ambiguous;         /* the head may be read in another way */
+	size_t sent_bytes;      /* of the answer's body */
+	int64_t began_us;       /* when the head was in */
+
+	/* the front's own */
+	struct front *front;
+	struct MHD_Connection *mhd; /* NULL: libmicrohttpd is done with it */
+	struct gaps gaps;
+	enum exchange_doing {
+		EXCHANGE_IDLE,
+		EXCHANGE_READING,
+		EXCHANGE_ANSWERING,
+	} doing; /* what op waits for */
+	size_t read_limit;
+	size_t swallowed;
+	struct reply *reply; /* to be sent when the body is in */
+	unsigned reply_status;
+	bool head_seen;
+	bool body_ended;
+	bool suspended;
+	bool queued;
+	bool at_once;
+	struct watch *client_watch;
+	void (*client_left)(void *arg);
+	void *client_left_arg;
+	bool ended;
+};
+
+/*
+ * arrived() is called once for each request, when its head is in and before
+ * anything of its body is read.  It may call the verbs.
+ */
+struct front *front_new(struct loop *loop, const struct conf *conf,
+    struct budget *budget, void (*arrived)(void *arg, struct exchange *x),
+    void *arg);
+/* All exchanges must have ended; closes all connections. */
+void front_free(struct front **front);
+
+/* Accepts on a listening socket from now on, and closes it in the end. */
+void front_listen(struct front *front, int fd);
+/* Time-outs and limits of requests are those of that configuration. */
+void front_reload(struct front *front, const struct conf *conf);
+/* Closes the listening sockets; every answer says Connection: close. */
+void front_drain(struct front *front);
+/* Open connections, for the limit and for /status. */
+unsigned front_connections(const struct front *front);
+
+/*
+ * Reads the whole body into x->body.  Ends with 0, E_TOO_LARGE (more than
+ * max_bytes), E_NO_MEMORY, or E_CLIENT_GONE.
+ */
+void front_read_body(struct exchange *x, size_t max_bytes);
+
+/*
+ * Sends the answer (a reference is taken) with more fields behind its own.
+ * A body that was not read is swallowed first, up to 16 MiB; beyond that the
+ * connection is closed behind the answer.  close: it is closed in any case,
+ * and nothing is swallowed.  Ends with 0 when libmicrohttpd has sent it, or
+ * E_CLIENT_GONE.
+ */
+void front_answer(struct exchange *x, struct answer *answer,
+    const struct fields *more, bool close);
+
+/*
+ * Calls left() once when the client closes its connection or its half of it,
+ * while the exchange waits for a long time; NULL: not any more.  Nothing is
+ * told of a client that is gone already.
+ */
+void front_watch_client(
+    struct exchange *x, void (*left)(void *arg), void *arg);
+
+/* The owner is done with it; nulls its pointer. */
+void front_end(struct exchange **x);

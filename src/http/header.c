@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "http/header.h"
+
+#include <sodium.h>
+#include <time.h>
+
+#include "base/digest.h"
+
+#define NAME(literal) {literal, sizeof(literal) - 1}
+
+/* Lists end with an empty name. */
+static const struct span hop_by_hop[] = {
+	NAME("Connection"),
+	NAME("Keep-Alive"),
+	NAME("Proxy-Connection"),
+	NAME("Proxy-Authorization"),
+	NAME("Proxy-Authenticate"),
+	NAME("TE"),
+	NAME("Trailer"),
+	NAME("Transfer-Encoding"),
+	NAME("Upgrade"),
+	NAME(""),
+};
+
+/* Of a request: written anew by us, or by whoever writes the message. */
+static const struct span request_own[] = {
+	NAME("Host"),
+	NAME("Content-Length"),
+	NAME("Expect"),
+	NAME("Via"),
+	NAME("X-Forwarded-For"),
+	NAME("X-Request-Id"),
+	NAME(""),
+};
+
+static const struct span answer_own[] = {
+	NAME("Content-Length"),
+	NAME("Idempotency-Outcome"),
+	NAME("X-Request-Id"),
+	NAME("Original-Request-Id"),
+	NAME(""),
+};
+
+/* What a client's Connection may not name, whatever the routes. */
+static const struct span never_named[] = {
+	NAME("Host"),
+	NAME("Content-Length"),
+	NAME("Transfer-Encoding"),
+	NAME("Via"),
+	NAME("X-Forwarded-For"),
+	NAME("X-Forwarded-Proto"),
+	NAME("X-Forwarded-Host"),
+	NAME("X-Request-Id"),
+	NAME("Original-Request-Id"),
+	NAME("Idempotency-Outcome"),
+	NAME(""),
+};
+
+enum { REQUEST_ID_MAX = 128, REQUEST_ID_RANDOM = 16 };
+
+/* More options in Connection are an attack on our time. */
+enum { CONNECTION_OPTIONS_MAX = 100 };
+
+/* How many fields are added at most: see header_for_upstream. */
+enum { ADDED_MAX = 6 };
+
+static bool
+is_one_of(struct span name, const struct span *names)
+{
+	for (; names->len; names++) {
+		if (span_ieq(*names, name))
+			return true;
+	}
+	return false;
+}
+
+/* True where a line of Connection names the field. */
+static bool
+connection_names(const struct fields *fields, struct span name)
+{
+	const struct field *f;
+	size_t at = 0;
+
+	while ((f = fields_next(fields, SPAN("Connection"), &at)) != NULL) {
+		struct span list = f->value;
+		struct span option;
+		while (span_next(&list, ',', &option)) {
+			if (span_ieq(option, name))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool
+ends_here(const struct fields *fields, struct span name)
+{
+	return is_one_of(name, hop_by_hop) || connection_names(fields, name);
+}
+
+/* --- lists --- */
+
+static struct fields
+list_new(struct arena *arena, size_t room)
+{
+	return (struct fields){
+		.list = arena_alloc(arena, (room + 1) * sizeof(struct field)),
+	};
+}
+
+static void
+add(struct fields *list, struct span name, struct span value)
+{
+	list->list[list->count++] = (struct field){name, value};
+}
+
+/* All lines of that name and one more value, as one list. */
+static struct span
+joined(struct arena *arena, const struct fields *fields, struct span name,
+    struct span last)
+{
+	const struct field *f;
+	size_t bytes = last.len, len = 0;
+
+	for (size_t at = 0; (f = fields_next(fields, name, &at)) != NULL;)
+		bytes += f->value.len + 2;
+	char *out = arena_alloc(arena, bytes);
+	for (size_t at = 0; (f = fields_next(fields, name, &at)) != NULL;) {
+		if (f->value.len == 0)
+			continue;
+		memcpy(out + len, f->value.ptr, f->value.len);
+		len += f->value.len;
+		memcpy(out + len, ", ", 2);
+		len += 2;
+	}
+	memcpy(out + len, last.ptr, last.len);
+	return span_of(out, len + last.len);
+}
+
+/* --- to the upstream --- */
+
+/* Sets one of the fields that an upstream may trust to come from the front. */
+static void
+set_forwarded(struct fields *out, const struct header_request *request,
+    struct span name, struct span value)
+{
+	bool kept = request->forwarded == FORWARDED_TRUST &&
+	    fields_first(request->fields, name);
+
+	if (!kept && value.len)
+		add(out, name, value);
+}
+
+struct fields
+header_for_upstream(struct arena *arena, const struct header_request *request)
+{
+	const struct fields *in = request->fields;
+	struct fields out = list_new(arena, in->count + ADDED_MAX);
+	bool trust = request->forwarded == FORWARDED_TRUST;
+	struct span proto = SPAN("X-Forwarded-Proto");
+	struct span host = SPAN("X-Forwarded-Host");
+
+	for (size_t i = 0; i < in->count; i++) {
+		const struct field *f = &in->list[i];
+		if (ends_here(in, f->name) || is_one_of(f->name, request_own))
+			continue;
+		if (!trust &&
+		    (span_ieq(f->name, proto) || span_ieq(f->name, host)))
+			continue;
+		if (span_ieq(f->name, request->attempt_header))
+			continue;
+		out.list[out.count++] = *f;
+	}
+	bool local = span_eq(request->client, SPAN("unix"));
+	add(&out, SPAN("X-Forwarded-For"),
+	    joined(arena, in, SPAN("X-Forwarded-For"),
+		local ? SPAN("unknown") : request->client));
+	set_forwarded(&out, request, proto,
+	    request->tls ? SPAN("https") : SPAN("http"));
+	set_forwarded(&out, request, host, request->authority);
+	add(&out, SPAN("Via"),
+	    joined(arena, in, SPAN("Via"),
+		request->version_1_0 ? SPAN("1.0 onceproxy")
+				     : SPAN("1.1 onceproxy")));
+	add(&out, SPAN("X-Request-Id"), request->request_id);
+	if (request->attempt_header.len && request->attempt)
+		add(&out, request->attempt_header,
+		    arena_printf(arena, "%u", (unsigned)request->attempt));
+	return out;
+}
+
+/* --- to the client --- */
+
+struct fields
+header_for_client(struct arena *arena, const struct fields *upstream,
+    struct span replay_header, int64_t wall_ms)
+{
+	struct fields out = list_new(arena, upstream->count + 1);
+
+	for (size_t i = 0; i < upstream->count; i++) {
+		const struct field *f = &upstream->list[i];
+		if (ends_here(upstream, f->name) ||
+		    is_one_of(f->name, answer_own) ||
+		    span_ieq(f->name, replay_header))
+			continue;
+		out.list[out.count++] = *f;
+	}
+	if (!fields_first(&out, SPAN("Date")))
+		add(&out, SPAN("Date"), header_date(arena, wall_ms));
+	return out;
+}
+
+static bool
+listed(const struct strings *names, struct span name)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		if (span_ieq(span_str(names->list[i]), name))
+			return true;
+	}
+	return false;
+}
+
+/* The fields that are listed, or those that are not. */
+static struct fields
+chosen(struct arena *arena, const struct fields *fields,
+    const struct strings *names, bool want_listed)
+{
+	struct fields out = list_new(arena, fields->count);
+
+	for (size_t i = 0; i < fields->count; i++) {
+		if (listed(names, fields->list[i].name) == want_listed)
+			out.list[out.count++] = fields->list[i];
+	}
+	return out;
+}
+
+struct fields
+header_without(struct arena *arena, const struct fields *fields,
+    const struct strings *names)
+{
+	return chosen(arena, fields, names, false);
+}
+
+struct fields
+header_only(struct arena *arena, const struct fields *fields,
+    const struct strings *names)
+{
+	return chosen(arena, fields, names, true);
+}
+
+/* strftime would use the words of the locale. */
+struct span
+header_date(struct arena *arena, int64_t wall_ms)
+{
+	static const char days[] = "SunMonTueWedThuFriSat";
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	time_t seconds = (time_t)(wall_ms / 1000);
+	struct tm tm;
+
+	must(gmtime_r(&seconds, &tm) != NULL);
+	return arena_printf(arena, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
+	    days + 3 * tm.tm_wday, tm.tm_mday, months + 3 * tm.tm_mon,
+	    tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
+}
+
+/* --- checks --- */
+
+static bool
+is_sane_id(struct span id)
+{
+	static const char others[] = "._~+/=:@-";
+
+	for (size_t i = 0; i < id.len; i++) {
+		char c = id.ptr[i];
+		if (!((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+			(c >= 'a' && c <= 'z') ||
+			(c != '\0' && strchr(others, c))))
+			return false;
+	}
+	return id.len >= 1 && id.len <= REQUEST_ID_MAX;
+}
+
+struct span
+header_request_id(struct arena *arena, const struct fields *fields)
+{
+	struct span name = SPAN("X-Request-Id");
+	size_t at = 0;
+	const struct field *f = fields_next(fields, name, &at);
+	uint8_t random[REQUEST_ID_RANDOM];
+	char hex[2 * REQUEST_ID_RANDOM + 1];
+
+	if (f && is_sane_id(f->value) && !fields_next(fields, name, &at))
+		return arena_dup(arena, f->value);
+	randombytes_buf(random, sizeof(random));
+	hex_encode(random, sizeof(random), hex);
+	return arena_dup(arena, span_str(hex));
+}
+
+/* True of a field that the route goes by or sets. */
+static bool
+route_uses(const struct conf_idempotency *policy, struct span name)
+{
+	return listed(&policy->headers, name) ||
+	    listed(&policy->scope, name) ||
+	    listed(&policy->fingerprint_headers, name) ||
+	    span_ieq(span_str(policy->attempt_header), name) ||
+	    span_ieq(span_str(policy->replay_header), name);
+}
+
+static bool
+may_be_named(const struct conf *conf, struct span option)
+{
+	/* An empty element of a list (RFC 9110, section 5.6.1) is none. */
+	if (option.len == 0)
+		return true;
+	if (is_one_of(option, never_named))
+		return false;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_idempotency *policy =
+		    conf->routes[i].idempotency;
+		if (policy && route_uses(policy, option))
+			return false;
+	}
+	return true;
+}
+
+bool
+header_connection_ok(const struct conf *conf, const struct fields *fields)
+{
+	const struct field *f;
+	size_t at = 0, options = 0;
+
+	while ((f = fields_next(fields, SPAN("Connection"), &at)) != NULL) {
+		struct span list = f->value;
+		struct span option;
+		while (span_next(&list, ',', &option)) {
+			if (++options > CONNECTION_OPTIONS_MAX ||
+			    !may_be_named(conf, option))
+				return false;
+		}
+	}
+	return true;
+}
+
+int64_t
+header_prefer_wait(struct span preference)
+{
+	struct span name = preference;
+	const char *mark = memchr(name.ptr, '=', name.len);
+	if (mark == NULL)
+		return -1;
+	name.len = (size_t)(mark - name.ptr);
+	struct span value = span_trim(span_from(preference, name.len + 1));
+	if (!span_ieq(span_trim(name), SPAN("wait")) || value.len == 0)
+		return -1;
+	int64_t seconds = 0;
+	for (size_t i = 0; i < value.len; i++) {
+		if (value.ptr[i] < '0' || value.ptr[i] > '9')
+			return -1;
+		seconds = 10 * seconds + (value.ptr[i] - '0');
+		if (seconds > 86400)
+			seconds = 86400;
+	}
+	return seconds;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/field.h"
+#include "base/must.h"
+#include "conf/conf.h"
+
+/*
+ * Which fields of a request go on to the upstream, which of its answer go
+ * back to the client, and what is added to them (RFC 9110, section 7.6).  It
+ * knows nothing of keys and records, and of no HTTP library.  Pure but for
+ * the random digits of a request's id; any thread.  New lists come from the
+ * arena; their spans also point into the lists that they were made from.
+ * Order, repetitions and empty values are kept.
+ *
+ * Hop-by-hop fields end here in both directions: Connection and what it
+ * names, Keep-Alive, Proxy-Connection, Proxy-Authorization,
+ * Proxy-Authenticate, TE, Trailer, Transfer-Encoding and Upgrade.
+ */
+
+/* What a request says, and what the gateway knows about it. */
+struct header_request {
+	const struct fields *fields; /* as the client sent them */
+	bool version_1_0;            /* it came as HTTP/1.0 */
+	bool tls;                    /* it came over TLS */
+	/* The client's address without a port; "unix" for a Unix socket. */
+	struct span client;
+	struct span authority;  /* of the target or Host; may be empty */
+	struct span request_id; /* of header_request_id */
+	enum upstream_forwarded forwarded;
+	struct span attempt_header; /* its name; empty for none */
+	uint32_t attempt;           /* from 1; 0: the field is only dropped */
+};
+
+/*
+ * The fields for the upstream, without Expect, and without Host and
+ * Content-Length, which whoever writes the message adds.  X-Forwarded-For
+ * and Via become one line each, the client's lines joined and ours behind
+ * them; the client of a Unix socket is "unknown" there (RFC 7239, section
+ * 6.1).  With FORWARDED_TRUST, X-Forwarded-Proto and -Host stay as they
+ * came, where they came.
+ */
+struct fields header_for_upstream(
+    struct arena *arena, const struct header_request *request);
+
+/*
+ * The fields for the client, without the gateway's own (Content-Length,
+ * Idempotency-Outcome, X-Request-Id, Original-Request-Id, and the one named
+ * replay_header, empty for none).  The rest stays as the upstream sent it:
+ * no Via is added, so that a replay is what the upstream answered.  A Date
+ * is added where there is none (RFC 9110, section 6.6.1); wall_ms is
+ * milliseconds since 1970.
+ */
+struct fields header_for_client(struct arena *arena,
+    const struct fields *upstream, struct span replay_header, int64_t wall_ms);
+
+/*
+ * The list without the fields of those names, and nothing but them: with
+ * omit_headers, what is stored and what only the first client is given.
+ */
+struct fields header_without(struct arena *arena, const struct fields *fields,
+    const struct strings *names);
+struct fields header_only(struct arena *arena, const struct fields *fields,
+    const struct strings *names);
+
+/* A time as Date has it: IMF-fixdate (RFC 9110, section 5.6.7). */
+struct span header_date(struct arena *arena, int64_t wall_ms);
+
+/*
+ * The client's X-Request-Id where it is one line of 1 to 128 of the bytes
+ * A-Z a-z 0-9 . _ ~ + / = : @ -, else 32 new random hex digits.
+ */
+struct span header_request_id(
+    struct arena *arena, const struct fields *fields);
+
+/*
+ * The seconds of a preference "wait=N" (RFC 7240, section 4.3), at most a
+ * day; -1 for any other preference.
+ */
+int64_t header_prefer_wait(struct span preference);
+
+/*
+ * False where Connection names what must not be lost on the way: Host, the
+ * lengths (Content-Length, Transfer-Encoding), what the gateway itself sets,
+ * and the fields that any route of the configuration goes by (key, scope,
+ * fingerprint, attempt).  Otherwise a client could have a field count here
+ * and be dropped there.  False also of more than 100 options.  The request is
+ * to be answered 400, on every route.
+ */
+MUST_USE bool header_connection_ok(
+    const struct conf *conf, const struct fields *fields);

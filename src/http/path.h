@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/arena.h"
+#include "base/must.h"
+
+/*
+ * The one spelling of a path, for finding its route: percent-decoded, dot
+ * segments and doubled slashes resolved (RFC 3986, section 5.2.4), without a
+ * trailing slash.  "%2F" counts as a slash.  What goes upstream stays as the
+ * client sent it.  Pure; any thread.
+ */
+
+/* The parts of a request target; they point into it or into the arena. */
+struct target {
+	struct span origin_form; /* path and query, as the client sent them */
+	struct span path;        /* as sent, "/" at least */
+	struct span query;       /* as sent, without "?"; empty for none */
+	bool has_query;
+	struct span authority; /* of an absolute-form target, else empty */
+	struct span spelling;  /* the one spelling of the path, "/" at least */
+};
+
+/*
+ * Takes a target of origin-form or absolute-form (RFC 9112, section 3.2)
+ * apart.  False for what is to be answered 400: other forms, schemes other
+ * than http and https, a bad authority, bytes outside 0x21-0x7e, "#"; in the
+ * path also broken percent-encoding, "%00" and a raw backslash.  A path on
+ * whose ".." servers disagree is refused too, as it has no one spelling:
+ * "/a//../b" is "/a/b" to those who resolve dot segments before doubled
+ * slashes, "/b" to others, and "/a%2Fb/../c" depends on whether "%2F" is a
+ * slash.  The query is no business of ours beyond its bytes.
+ */
+MUST_USE bool target_parse(
+    struct arena *arena, struct span text, struct target *ret_target);
+
+/*
+ * True of a host (a name, an IPv4 address, an IPv6 address in brackets) with
+ * or without a port: the value of Host (RFC 9110, section 7.2).  No user
+ * information, not empty.
+ */
+bool authority_is_valid(struct span authority);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "http/problem.h"
+
+enum retry { SAME_KEY, NEW_KEY, FIX_REQUEST };
+
+static const char *const retry_words[] = {
+    [SAME_KEY] = "same-key",
+    [NEW_KEY] = "new-key",
+    [FIX_REQUEST] = "fix-request",
+};
+
+static const struct line {
+	int status;
+	const char *type;
+	enum retry retry;
+	int retry_after_s;
+	const char *title;
+	const char *detail;
+} lines[] = {
+#define PROBLEM(name, status, type, retry, after, title, detail)              \
+	{status, type, retry, after, title, detail},
+#include "tbl/problems.h"
+#undef PROBLEM
+};
+
+const char *
+problem_type(enum problem problem)
+{
+	return lines[problem].type;
+}
+
+int
+problem_status(enum problem problem)
+{
+	return lines[problem].status;
+}
+
+static json_t *
+make_document(const struct line *line, const struct problem_words *words)
+{
+	const char *detail = words->detail.len ? words->detail.ptr
+					       : line->detail;
+	size_t detail_len = words->detail.len ? words->detail.len
+					      : strlen(line->detail);
+	char *type = mem_printf("%s%s", words->base, line->type);
+	json_t *doc = json_pack("{s:s, s:s, s:i, s:s%, s:s, s:b}", "type", type,
+	    "title", line->title, "status", line->status, "detail", detail,
+	    detail_len, "retry", retry_words[line->retry], "retryable",
+	    line->retry == SAME_KEY);
+	free(type);
+	must(doc != NULL);
+	if (words->key_id.len > 0) {
+		char *instance = mem_printf("urn:onceproxy:key:%.*s",
+		    SPAN_FMT(words->key_id));
+		json_object_set_new(doc, "instance", json_string(instance));
+		free(instance);
+	}
+	if (words->original_status != 0)
+		json_object_set_new(doc, "original_status",
+		    json_integer(words->original_status));
+	json_object_set_new(doc, "error",
+	    json_pack("{s:s, s:s, s:s%}", "type", "idempotency_error", "code",
+		line->type, "message", detail, detail_len));
+	return doc;
+}
+
+struct answer *
+problem_new(enum problem problem, const struct problem_words *words)
+{
+	const struct line *line = &lines[problem];
+	json_t *doc = make_document(line, words);
+	char *text = json_dumps(doc, JSON_COMPACT);
+	must(text != NULL);
+	json_decref(doc);
+
+	/*
+	 * Small and the gateway's own, so not counted: a gateway whose
+	 * memory for bodies is used up must still be able to say so.
+	 */
+	struct body body;
+	body_init(&body, NULL);
+	must(body_append(&body, text, strlen(text)) == 0);
+	must(body_append(&body, "\n", 1) == 0);
+	free(text);
+
+	char after[16];
+	snprintf(after, sizeof after, "%d", line->retry_after_s);
+	struct field list[] = {
+	    {SPAN("Date"), words->date},
+	    {SPAN("Content-Type"), SPAN("application/problem+json")},
+	    {SPAN("Cache-Control"), SPAN("no-store")},
+	    {SPAN("Retry-After"), span_str(after)},
+	};
+	struct fields fields = {list, line->retry_after_s > 0 ? 4 : 3};
+	return answer_new(line->status, &fields, &body, SPAN(""));
+}

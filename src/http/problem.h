@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/answer.h"
+#include "base/arena.h"
+
+/*
+ * Problem documents (RFC 9457): what the gateway answers in its own words,
+ * made from tbl/problems.h.  It decides nothing and knows no requests.  Any
+ * thread.
+ */
+enum problem {
+#define PROBLEM(name, status, type, retry, after, title, detail) PROBLEM_##name,
+#include "tbl/problems.h"
+#undef PROBLEM
+	PROBLEM_COUNT_,
+};
+
+/* What a document says besides its line in the table. */
+struct problem_words {
+	const char *base;      /* problem_base */
+	struct span key_id;    /* hex; empty: no instance */
+	struct span detail;    /* empty: the table's */
+	int original_status;   /* 0: no such member */
+	struct span date;      /* IMF-fixdate, for the Date field */
+};
+
+/* The document as an answer with one reference. */
+struct answer *problem_new(
+    enum problem problem, const struct problem_words *words);
+/* The contract's name, such as "in-flight", and the status. */
+const char *problem_type(enum problem problem);
+int problem_status(enum problem problem);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/answer.h"
+#include "base/must.h"
+
+struct MHD_Response;
+
+/*
+ * Makes libmicrohttpd's response of an answer, for front.c alone.  What
+ * libmicrohttpd accepts is looser than HTTP in places and stricter in others
+ * (facts in src/README), so names and values are checked here once more:
+ * nothing that could end a line early leaves the gateway.
+ */
+
+/*
+ * NULL when a field is not one (a bug of whoever made the answer: the caller
+ * answers 500 in its place).  The response holds a reference to the answer.
+ * head: the request's method was HEAD.
+ */
+MUST_USE struct MHD_Response *reply_new(struct answer *answer,
+    const struct fields *more, bool head, bool close);
