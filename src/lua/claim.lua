@@ -1,0 +1,111 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- Claims a key: "this request is going to execute".
+-- KEYS: record, leases, held
+-- ARGV: 1 owner, 2 fingerprint, 3 lease ms, 4 how long a PROCESSING record
+--       lives, ms, 5 unknown_retention ms, 6 max_attempts, 7 policy,
+--       8 deadline (on Redis' clock, 0: none), 9 route, 10 longest ms,
+--       11 waits (1: where it is IN_FLIGHT, whoever waits is to be told)
+-- policy: hold, retry or reconcile, what to do about an UNKNOWN; or execute:
+--       the owner that was answered RECONCILE has asked, and it did not
+--       happen.
+-- Answers: OURS; RECONCILE reason (ours, to ask and not to execute); LATE;
+--       IN_FLIGHT lease-left-ms; UNKNOWN reason; COMPLETED record; FAILED;
+--       MISMATCH; BROKEN.
+--
+-- There is no "#!lua" line on purpose.  With one, a full Redis would refuse
+-- the script as a whole, replays too; without one it refuses the first
+-- write: no new claims, all the old answers.  That first write is the SET of
+-- the record, so nothing is left half done.
+
+-- include clock.lua
+
+local owner, fingerprint = ARGV[1], ARGV[2]
+local deadline = tonumber(ARGV[8])
+if deadline > 0 and now > deadline then
+	return {'LATE', 0, now}
+end
+
+-- A replay, and nothing else, is worth a short cut (the gateway looks at all
+-- of the record once more).
+local value = redis.call('GET', KEYS[1])
+if value and string.sub(value, 1, 3) == 'o1C' and
+    string.sub(value, 78, 99) == fingerprint then
+	local attempt = tonumber(string.sub(value, 5, 10)) or 0
+	return {'COMPLETED', attempt, now, value}
+end
+
+-- include record.lua
+
+local policy, longest = ARGV[7], ARGV[10]
+local r = parse(value)
+if r == false then
+	return answer('BROKEN')
+end
+
+-- The record is this owner's for one lease from now.
+local function hold(word)
+	r.owner, r.fingerprint, r.route = owner, fingerprint, ARGV[9]
+	r.lease_until = digits(now + ARGV[3])
+	move(r, 'P', ARGV[4], longest)
+	return answer(word, r, r.reason)
+end
+
+-- Once more to the upstream, unless that would be once too many.  earlier
+-- is the reason of an attempt that stays unknown, as a capital letter.
+local function execute(earlier)
+	r.rest = ''
+	if tonumber(r.tries) >= tonumber(ARGV[6]) or r.attempt == '999999' then
+		r.reason, r.fingerprint, r.route = '-', fingerprint, ARGV[9]
+		move(r, 'F', ARGV[5], longest)
+		return answer('FAILED', r)
+	end
+	r.reason = earlier
+	r.attempt = string.format('%06d', r.attempt + 1)
+	r.tries = string.format('%06d', r.tries + 1)
+	return hold('OURS')
+end
+
+if r == nil then
+	r = {attempt = '000000', tries = '000000', created = stamp}
+	return execute('-')
+elseif r.state == 'R' then
+	r.created = stamp
+	return execute('-')
+elseif r.fingerprint ~= fingerprint then
+	return answer('MISMATCH', r)
+elseif r.state == 'F' then
+	return answer('FAILED', r)
+end
+
+if r.state == 'P' then
+	if r.owner == owner then
+		if r.rest == '' then
+			return hold('OURS')
+		elseif policy == 'execute' then
+			return execute('-')
+		end
+		return hold('RECONCILE')
+	elseif r.lease_until > stamp then
+		if ARGV[11] == '1' and r.mark ~= '+' then
+			-- A full Redis refuses this, and nobody is told.
+			redis.pcall('SETRANGE', KEYS[1], 99, '+')
+		end
+		return answer('IN_FLIGHT', r, r.lease_until - now)
+	end
+	expire(r)
+end
+
+if policy == 'execute' and r.rest == owner then
+	return execute('-')
+elseif policy == 'retry' then
+	return execute(string.upper(r.reason))
+elseif policy == 'reconcile' then
+	-- The attempt stays the one that is asked about, and so does its
+	-- number: nothing is sent that would need another.
+	r.rest = r.owner
+	return hold('RECONCILE')
+end
+if r.state == 'P' then
+	move(r, 'U', ARGV[5], longest)
+end
+return answer('UNKNOWN', r, r.reason)

@@ -1,0 +1,32 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: BSD-2-Clause
+-- Stores the answer of an attempt: it is what every retry is given.
+-- KEYS: record, leases, held
+-- ARGV: 1 owner, 2 attempt (6 digits), 3 retention ms, 4 the answer
+-- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
+--       BROKEN.
+--
+-- The truth about an attempt is welcome as long as no other attempt took its
+-- place: from a lease that ran out, from an UNKNOWN, and also while another
+-- owner asks the upstream about it.
+
+-- include clock.lua
+-- include record.lua
+
+local owner, attempt = ARGV[1], ARGV[2]
+local r = parse(redis.call('GET', KEYS[1]))
+if r == nil then
+	return answer('GONE')
+elseif r == false then
+	return answer('BROKEN')
+elseif r.attempt ~= attempt then
+	return fenced(r)
+elseif r.state == 'C' and r.owner == owner then
+	return answer('DONE', r)
+elseif (r.state == 'P' or r.state == 'U') and
+    (r.owner == owner or r.rest == owner) then
+	r.owner, r.reason, r.rest = owner, '-', ARGV[4]
+	move(r, 'C', ARGV[3])
+	return answer('DONE', r)
+end
+return fenced(r)

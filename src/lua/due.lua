@@ -1,0 +1,12 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: BSD-2-Clause
+-- Which leases of a shard have run out: some of them, the oldest first.
+-- KEYS: the shard's leases
+-- ARGV: 1 how many at most
+-- Answers: DONE and their names.
+
+-- include clock.lua
+
+local names = redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0,
+    ARGV[1])
+return {'DONE', 0, now, unpack(names)}

@@ -1,0 +1,25 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: BSD-2-Clause
+-- The owner of a record may have fallen silent: where its lease ran out, the
+-- outcome is unknown, and nobody has to come to find that out.
+-- KEYS: record, leases, held
+-- ARGV: 1 longest ms
+-- Answers: UNKNOWN reason route; IN_FLIGHT where the lease is good; GONE where
+--       the record is not PROCESSING; BROKEN.
+
+-- include clock.lua
+-- include record.lua
+
+local r = parse(redis.call('GET', KEYS[1]))
+if not r or r.state ~= 'P' then
+	redis.call('ZREM', KEYS[2], string.sub(KEYS[1], -32))
+	return answer(r == false and 'BROKEN' or 'GONE')
+elseif r.lease_until > stamp then
+	return answer('IN_FLIGHT', r, r.lease_until - now)
+end
+expire(r)
+-- It lives on for as long as a PROCESSING record does without a renewal,
+-- which is not less than unknown_retention.
+local ttl = redis.call('PTTL', KEYS[1])
+move(r, 'U', ttl > 0 and ttl or ARGV[1], ARGV[1])
+return answer('UNKNOWN', r, r.reason, r.route)

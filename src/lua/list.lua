@@ -1,0 +1,61 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: BSD-2-Clause
+-- Records of one shard that are not COMPLETED, those that changed first
+-- first.
+-- KEYS: the shard's leases, its held records.  The records themselves, which
+--       these two name, are of the same shard and so of the same slot.
+-- ARGV: 1 letters of the states that are wanted, 2 where to go on: 13 digits
+--       and the name of the last one seen, or nothing, 3 the latest change
+--       that is of interest (13 digits), 4 how many at most
+-- Answers: DONE and for each: name, ms-left, record.
+
+-- include clock.lua
+-- include record.lua
+
+local wanted, after, latest = ARGV[1], ARGV[2], ARGV[3]
+local limit = tonumber(ARGV[4])
+local records = string.sub(KEYS[1], 1, -7) .. 'r:'
+local found = {}
+
+local function consider(name)
+	local r = parse(redis.call('GET', records .. name))
+	if not r or not string.find(wanted, r.state, 1, true) then
+		return
+	end
+	local changed = string.sub(r.value, 30, 42)
+	if changed <= latest and changed .. name > after then
+		found[#found + 1] = {place = changed .. name, name = name,
+		    value = r.value}
+	end
+end
+
+-- Held records are indexed by their last change.
+if string.find(wanted, '[UF]') then
+	local from = after == '' and '-inf' or string.sub(after, 1, 13)
+	local seen = 0
+	repeat
+		local names = redis.call('ZRANGE', KEYS[2], from, latest,
+		    'BYSCORE', 'LIMIT', seen, 100)
+		for _, name in ipairs(names) do
+			consider(name)
+		end
+		seen = seen + #names
+	until #names < 100 or #found >= limit
+end
+-- Those in flight by their leases; they are as many as requests run.
+if string.find(wanted, 'P', 1, true) then
+	for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+		consider(name)
+	end
+end
+
+table.sort(found, function(a, b) return a.place < b.place end)
+local reply = answer('DONE')
+for i = 1, math.min(#found, limit) do
+	local one = found[i]
+	reply[#reply + 1] = one.name
+	reply[#reply + 1] =
+	    redis.call('PEXPIRETIME', records .. one.name) - now
+	reply[#reply + 1] = one.value
+end
+return reply

@@ -1,0 +1,21 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: BSD-2-Clause
+-- Shows a record to the operator; changes nothing.
+-- KEYS: record, leases, held
+-- ARGV: 1 whole (1: with all that stands in it; 0: without a stored answer)
+-- Answers: DONE state ms-left record; GONE; BROKEN.
+
+-- include clock.lua
+-- include record.lua
+
+local value = redis.call('GET', KEYS[1])
+local r = parse(value)
+if r == nil then
+	return answer('GONE')
+elseif r == false then
+	return answer('BROKEN')
+elseif ARGV[1] == '0' and r.state == 'C' then
+	value = string.sub(value, 1, string.find(value, '\n', 101, true))
+end
+return answer('DONE', r, r.state, redis.call('PEXPIRETIME', KEYS[1]) - now,
+    value)

@@ -1,0 +1,57 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: BSD-2-Clause
+-- What an operator, who has asked the upstream's people, says about a key.
+-- KEYS: record, leases, held
+-- ARGV: 1 act, 2 retention ms, 3 the answer (of complete)
+-- act:  release, it did not happen: the key is free, with a fresh allowance
+--       of attempts, whose number goes on rising;
+--       complete, it happened, and this is what every retry is given;
+--       delete, the record is forgotten.
+-- Answers: DONE state-before, and unless it is gone, ms-left record; FENCED
+--       state where the record is in a state that forbids the act; GONE;
+--       BROKEN.
+--
+-- Nobody owns the record afterwards: an owner that comes late with a truth
+-- of its own is fenced, and hears the operator's.
+
+-- include clock.lua
+-- include record.lua
+
+local act, retention = ARGV[1], ARGV[2]
+local name = string.sub(KEYS[1], -32)
+local r = parse(redis.call('GET', KEYS[1]))
+if r == nil then
+	return answer('GONE')
+elseif r == false then
+	return answer('BROKEN')
+end
+
+local before = r.state
+if before == 'P' or
+    (act ~= 'delete' and before ~= 'U' and before ~= 'F') then
+	return answer('FENCED', r, before)
+end
+
+local reply = answer('DONE', r, before)
+if act == 'delete' then
+	redis.call('DEL', KEYS[1])
+	redis.call('ZREM', KEYS[2], name)
+	redis.call('ZREM', KEYS[3], name)
+else
+	r.reason, r.owner = '-', NOBODY
+	if act == 'complete' then
+		r.rest = ARGV[3]
+		move(r, 'C', retention)
+	else
+		r.tries = '000000'
+		r.fingerprint, r.route, r.rest = NOBODY, '', ''
+		move(r, 'R', retention)
+	end
+	reply[5] = redis.call('PEXPIRETIME', KEYS[1]) - now
+	-- Without the answer.
+	reply[6] = redis.call('GETRANGE', KEYS[1], 0, 100 + #r.route)
+end
+-- Whoever keeps an answer, or waits for one, hears of it; where they cannot be
+-- told, the operator must not believe that all is well.
+redis.call('PUBLISH', string.sub(KEYS[2], 1, -7) .. 'changes', name)
+return reply

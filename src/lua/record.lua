@@ -1,0 +1,145 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- The record, as all scripts know it; "now" is set before (clock.lua).
+--
+-- A record is one string.  Its head has exactly 100 bytes:
+--   1 version "o1"      2    5 attempt      6    30 changed ms     13
+--   3 state letter      1   11 tries        6    43 lease_until ms 13
+--   4 reason letter     1   17 created ms  13    56 owner          22
+--                                                78 fingerprint    22
+--                                               100 newline         1
+-- (a plus sign in its place, while PROCESSING, where retries wait for it)
+-- and behind it stand the route's name and a newline, then
+--   COMPLETED: the stored answer;
+--   else: nothing, or another owner that this attempt has.
+--
+-- attempt is the fencing number and only ever rises; tries counts the
+-- attempts that were sent since the key was last free by an operator's word.
+--
+-- The reason says why a record is UNKNOWN.  A capital letter says besides
+-- that an earlier attempt is unknown too, so that taking back the last one,
+-- which was never sent, does not make the key free.
+--
+-- The other owner: while an owner asks the upstream about an UNKNOWN attempt
+-- (reconcile), that is the owner whose attempt it is and whose late truth is
+-- still welcome.  Once an owner has put a record back to UNKNOWN, that is the
+-- one who did, so that its step can be repeated.
+--
+-- Numbers stay the digits that they are, with all their zeros, wherever that
+-- is enough: digits of one length compare like the numbers.
+--
+-- Keys: the record, its shard's open leases, its shard's held records
+-- (UNKNOWN and FAILED).
+
+local NOBODY = '----------------------'
+
+-- Milliseconds as a record has them.
+local function digits(ms)
+	return string.format('%013.0f', math.min(ms, 9999999999999))
+end
+local stamp = digits(now)
+
+-- A value as a table; nil where there is none, false where it is of another
+-- version or damaged, which nobody may overwrite.
+local function parse(value)
+	if not value then
+		return nil
+	end
+	local _, last = string.find(value, '^o1[PCUFR][-%a]%d+')
+	local line = string.find(value, '\n', 101, true)
+	local mark = string.sub(value, 100, 100)
+	if not last or last < 55 or (mark ~= '\n' and mark ~= '+') or
+	    not line then
+		return false
+	end
+	local state = string.sub(value, 3, 3)
+	return {
+		value = value,
+		state = state,
+		reason = string.sub(value, 4, 4),
+		attempt = string.sub(value, 5, 10),
+		tries = string.sub(value, 11, 16),
+		created = string.sub(value, 17, 29),
+		lease_until = string.sub(value, 43, 55),
+		owner = string.sub(value, 56, 77),
+		fingerprint = string.sub(value, 78, 99),
+		route = string.sub(value, 101, line - 1),
+		rest = state == 'C' and '' or string.sub(value, line + 1),
+		mark = mark,
+	}
+end
+
+-- Adds the record to an index of its shard.  The index lives at least as
+-- long as any record (longest ms); each time its end is put off, a few names
+-- are dropped whose records must be gone by now.
+local function index(key, name, score, longest)
+	redis.call('ZADD', key, score, string.sub(name, -32))
+	longest = tonumber(longest)
+	if redis.call('PTTL', key) >= longest then
+		return
+	end
+	redis.call('PEXPIRE', key, longest + 60000)
+	local gone = redis.call('ZRANGE', key, '-inf', now - longest - 1,
+	    'BYSCORE', 'LIMIT', 0, 100)
+	if #gone > 0 then
+		redis.call('ZREM', key, unpack(gone))
+	end
+end
+
+-- Stores the record in a state, for ttl ms.  The SET comes first: where a
+-- full Redis refuses it, nothing has changed.  Retries that wait are told
+-- when it is PROCESSING no longer, on the channel of the shard.
+local function move(r, state, ttl, longest)
+	local waited = r.mark == '+'
+	redis.call('SET', KEYS[1], 'o1' .. state .. r.reason .. r.attempt ..
+	    r.tries .. r.created .. stamp .. r.lease_until .. r.owner ..
+	    r.fingerprint .. (state == 'P' and waited and '+' or '\n') ..
+	    r.route .. '\n' .. r.rest, 'PX', ttl)
+	local from = r.state
+	if state == 'P' then
+		index(KEYS[2], KEYS[1], r.lease_until, longest)
+	elseif from == 'P' then
+		redis.call('ZREM', KEYS[2], string.sub(KEYS[1], -32))
+	end
+	if state == 'U' or state == 'F' then
+		index(KEYS[3], KEYS[1], stamp, longest)
+	elseif from == 'U' or from == 'F' then
+		redis.call('ZREM', KEYS[3], string.sub(KEYS[1], -32))
+	end
+	-- The step is done: a user who may not publish does not undo it.
+	if waited and state ~= 'P' then
+		redis.pcall('PUBLISH', string.sub(KEYS[2], 1, -7) .. 'changes',
+		    string.sub(KEYS[1], -32))
+	end
+end
+
+-- The present owner steps back, and what was unknown before is so again:
+-- the attempt that it asked about, or the one before its own.
+local function put_back(r)
+	if r.rest == '' then
+		r.reason = string.lower(r.reason)
+		r.owner, r.rest = NOBODY, r.owner
+	else
+		r.owner, r.rest = r.rest, r.owner
+	end
+end
+
+-- The lease of a PROCESSING record ran out: its outcome is unknown.
+local function expire(r)
+	if r.rest ~= '' then
+		put_back(r)
+	else
+		r.reason = r.reason == '-' and 'l' or 'L'
+	end
+end
+
+local function answer(word, r, ...)
+	return {word, r and tonumber(r.attempt) or 0, now, ...}
+end
+
+-- What a step gets that is not the present owner's.
+local function fenced(r)
+	if r.state == 'C' then
+		return answer('FENCED', r, r.state, r.value)
+	end
+	return answer('FENCED', r, r.state)
+end

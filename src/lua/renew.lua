@@ -1,0 +1,28 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: BSD-2-Clause
+-- Renews the leases of several records of one shard.
+-- KEYS: the shard's leases, then the records
+-- ARGV: 1 longest ms, then for each record: owner, attempt (6 digits), lease
+--       ms, and how long a PROCESSING record lives, ms
+-- Answers: DONE and for each record 1, or 0 where it is not PROCESSING under
+--       that owner and attempt any more.
+
+-- include clock.lua
+-- include record.lua
+
+local reply = answer('DONE')
+for i = 2, #KEYS do
+	local at = 4 * i - 6
+	local head = redis.call('GETRANGE', KEYS[i], 0, 99)
+	local kept = string.sub(head, 1, 3) == 'o1P' and
+	    string.sub(head, 56, 77) == ARGV[at] and
+	    string.sub(head, 5, 10) == ARGV[at + 1]
+	if kept then
+		local lease_until = digits(now + ARGV[at + 2])
+		redis.call('SETRANGE', KEYS[i], 42, lease_until)
+		redis.call('PEXPIRE', KEYS[i], ARGV[at + 3])
+		index(KEYS[1], KEYS[i], lease_until, ARGV[1])
+	end
+	reply[#reply + 1] = kept and 1 or 0
+end
+return reply

@@ -1,0 +1,38 @@
+#!lua flags=allow-oom
+-- SPDX-License-Identifier: BSD-2-Clause
+-- The attempt was sent and its outcome is not known.
+-- KEYS: record, leases, held
+-- ARGV: 1 owner, 2 attempt (6 digits), 3 reason letter, 4 unknown_retention ms,
+--       5 longest ms
+-- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
+--       BROKEN.
+--
+-- An owner that asked about an attempt and got no answer to go by puts the
+-- record back with the reason that it had.
+
+-- include clock.lua
+-- include record.lua
+
+local owner, attempt, reason = ARGV[1], ARGV[2], ARGV[3]
+local r = parse(redis.call('GET', KEYS[1]))
+if r == nil then
+	return answer('GONE')
+elseif r == false then
+	return answer('BROKEN')
+elseif r.attempt ~= attempt then
+	return fenced(r)
+elseif r.state == 'P' and r.owner == owner then
+	if r.rest ~= '' then
+		put_back(r)
+	elseif r.reason == '-' then
+		r.reason = reason
+	else
+		r.reason = string.upper(reason)
+	end
+	move(r, 'U', ARGV[4], ARGV[5])
+	return answer('DONE', r)
+elseif (r.state == 'P' or r.state == 'U') and
+    (r.owner == owner or r.rest == owner) then
+	return answer('DONE', r)
+end
+return fenced(r)

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "store/call.h"
+
+enum { DEADLINE_DIGITS = 13, REFUSED_QUIET_MS = 1000 };
+
+static const char *const script_words[] = {
+#define SCRIPT(name) #name,
+#include "tbl/scripts.h"
+#undef SCRIPT
+};
+
+static void on_reply(struct link_call *link, const redisReply *reply);
+
+struct store_call *
+call_new(struct store *store, enum script script, size_t n_args)
+{
+	struct store_call *call = mem_zero(sizeof *call);
+	call->link.done = on_reply;
+	call->store = store;
+	call->script = script;
+	call->n_args = n_args;
+	return call;
+}
+
+static void
+end(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	call->done(call, how, error, reply);
+	resp_clear(&call->args);
+	free(call);
+}
+
+/* --- sending --- */
+
+void
+call_deadline_arg(struct store_call *call)
+{
+	resp_arg(&call->args, SPAN("0000000000000"));
+	call->deadline_at = call->args.len - 2 - DEADLINE_DIGITS;
+}
+
+static void
+send_call(struct store_call *call)
+{
+	struct store *store = call->store;
+	struct span sha = span_of(store->names.sha[call->script], SHA1_HEX);
+	struct resp command = {0};
+	resp_begin(&command, 2 + call->n_args);
+	resp_arg(&command, call->whole ? SPAN("EVAL") : SPAN("EVALSHA"));
+	resp_arg(&command, call->whole ? script_text(call->script) : sha);
+	resp_bytes(&command, span_of(call->args.bytes, call->args.len));
+	link_send(store->link, &call->link, &command);
+	resp_clear(&command);
+}
+
+/* When the claim is too late, said on the clock that Redis has. */
+static void
+write_deadline(struct store_call *call)
+{
+	char digits[32];
+	call->deadline_ms =
+	    redis_clock_ms(link_clock(call->store->link), call->give_up_us);
+	int len =
+	    snprintf(digits, sizeof digits, "%013" PRId64, call->deadline_ms);
+	must(len == DEADLINE_DIGITS);
+	memcpy(call->args.bytes + call->deadline_at, digits, DEADLINE_DIGITS);
+}
+
+static void
+send_first(struct store_call *call)
+{
+	if (call->deadline_at != 0)
+		write_deadline(call);
+	send_call(call);
+}
+
+void
+call_start(struct store_call *call)
+{
+	struct store *store = call->store;
+	if (link_is_up(store->link)) {
+		send_first(call);
+	} else if (link_is_hopeful(store->link)) {
+		call->queued = store->queue_end;
+		*store->queue_end = call;
+		store->queue_end = &call->next;
+	} else {
+		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
+	}
+}
+
+static void
+unqueue(struct store_call *call)
+{
+	*call->queued = call->next;
+	if (call->next != NULL)
+		call->next->queued = call->queued;
+	else
+		call->store->queue_end = call->queued;
+	call->next = NULL;
+	call->queued = NULL;
+}
+
+bool
+call_drop(struct store_call *call)
+{
+	if (call->queued == NULL)
+		return false;
+	unqueue(call);
+	end(call, CALL_NOT_RUN, E_CANCELLED, NULL);
+	return true;
+}
+
+void
+call_flush_queue(struct store *store)
+{
+	while (store->queue != NULL) {
+		struct store_call *call = store->queue;
+		unqueue(call);
+		send_first(call);
+	}
+}
+
+void
+call_fail_queue(struct store *store)
+{
+	while (store->queue != NULL) {
+		struct store_call *call = store->queue;
+		unqueue(call);
+		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
+	}
+}
+
+/* --- replies --- */
+
+static bool
+verdict_of(const redisReply *word, enum verdict *ret_verdict)
+{
+	static const char *const words[] = {
+#define VERDICT(name, word) word,
+#include "tbl/verdicts.h"
+#undef VERDICT
+	};
+	for (int i = 0; i < VERDICT_COUNT_; i++) {
+		if (word->type != REDIS_REPLY_STRING ||
+		    !span_eq(span_of(word->str, word->len), span_str(words[i])))
+			continue;
+		*ret_verdict = (enum verdict)i;
+		return true;
+	}
+	return false;
+}
+
+static bool
+read_reply(const redisReply *reply, struct call_reply *ret_reply)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 3 ||
+	    reply->element[1]->type != REDIS_REPLY_INTEGER ||
+	    reply->element[2]->type != REDIS_REPLY_INTEGER ||
+	    !verdict_of(reply->element[0], &ret_reply->verdict))
+		return false;
+	ret_reply->attempt = (uint32_t)reply->element[1]->integer;
+	ret_reply->now_ms = reply->element[2]->integer;
+	ret_reply->extra = reply->element + 3;
+	ret_reply->n_extra = reply->elements - 3;
+	return true;
+}
+
+/*
+ * Errors that Redis raises before a script, or instead of its first write,
+ * which is the one that matters.  Any other may come from within it.
+ */
+static bool
+nothing_ran(struct span error)
+{
+	static const char *const kinds[] = {"BUSY ", "CLUSTERDOWN ",
+	    "CROSSSLOT ", "LOADING ", "MASTERDOWN ", "MISCONF ", "MOVED ",
+	    "NOAUTH ", "NOPERM ", "NOREPLICAS ", "NOSCRIPT ", "OOM ",
+	    "READONLY ", "TRYAGAIN "};
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (span_starts(error, span_str(kinds[i])))
+			return true;
+	return false;
+}
+
+static void
+on_refused(struct store_call *call, const redisReply *reply)
+{
+	struct span error = span_of(reply->str, reply->len);
+	if (span_starts(error, SPAN("NOSCRIPT ")) && !call->whole) {
+		call->whole = true;
+		send_call(call);
+		return;
+	}
+	store_log_refused(call->store, call->script, reply->str);
+	end(call, nothing_ran(error) ? CALL_NOT_RUN : CALL_LOST,
+	    E_STORE_REFUSED, NULL);
+}
+
+static void
+on_reply(struct link_call *link, const redisReply *reply)
+{
+	struct store_call *call = (struct store_call *)(void *)link;
+	struct call_reply read;
+	if (reply == NULL) {
+		end(call, CALL_LOST, E_STORE_DOWN, NULL);
+	} else if (reply->type == REDIS_REPLY_ERROR) {
+		on_refused(call, reply);
+	} else if (!read_reply(reply, &read)) {
+		store_log_refused(
+		    call->store, call->script, "an answer of another kind");
+		end(call, CALL_LOST, E_STORE_REFUSED, NULL);
+	} else {
+		redis_clock_heard(link_clock(call->store->link), read.now_ms,
+		    link->sent_us, clock_us());
+		end(call, CALL_ANSWERED, 0, &read);
+	}
+}
+
+/* Once a second for each kind of error, its first word. */
+void
+store_log_refused(struct store *store, enum script script, const char *error)
+{
+	char kind[sizeof store->refused];
+	size_t len = strcspn(error, " ");
+	snprintf(kind, sizeof kind, "%.*s",
+	    (int)(len < sizeof kind ? len : sizeof kind - 1), error);
+	int64_t now_ms = clock_us() / 1000;
+	if (strcmp(kind, store->refused) == 0 &&
+	    now_ms - store->refused_ms < REFUSED_QUIET_MS)
+		return;
+	memcpy(store->refused, kind, sizeof kind);
+	store->refused_ms = now_ms;
+	struct logline line = log_begin(EV_store_refused);
+	log_str(&line, "operation", script_words[script]);
+	log_str(&line, "error", error);
+	log_end(&line);
+}

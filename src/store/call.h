@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/error.h"
+#include "store/inside.h"
+#include "store/resp.h"
+#include "store/script.h"
+
+/*
+ * One run of one script: waits for the link where there is hope, sends
+ * EVALSHA, sends the whole text where Redis does not know the script, and
+ * takes the reply apart.  It knows nothing of what the verbs mean.  A call
+ * outlives the operation that it serves and frees itself at its end.
+ */
+
+/* What a script answered, valid during done() only. */
+struct call_reply {
+	enum verdict verdict;
+	uint32_t attempt;
+	int64_t now_ms; /* Redis' clock */
+	struct redisReply **extra;
+	size_t n_extra;
+};
+
+enum call_end {
+	CALL_ANSWERED, /* reply says what */
+	CALL_NOT_RUN,  /* never sent, or refused with nothing changed */
+	CALL_LOST,     /* sent; executed or not, or in part */
+};
+
+struct store_call {
+	struct link_call link;
+	struct store *store;
+	enum script script;
+	bool whole;         /* its text was sent, not its name */
+	size_t n_args;      /* numkeys, keys and arguments */
+	struct resp args;   /* the same, after the script's name */
+	size_t deadline_at; /* where the claim's deadline stands; 0: none */
+	int64_t give_up_us; /* clock_us() when nobody waits any more */
+
+	struct key_id key_id; /* for the log; a renewal has none */
+
+	/* The operation that waits, where one still does. */
+	struct store_op *op;
+	struct store_call *sibling; /* another call of the same operation */
+	/* In the store's queue, while the link is not up. */
+	struct store_call *next;
+	struct store_call **queued;
+
+	/*
+	 * The end, exactly once; the call is freed after it.  error is of
+	 * tbl/errors.h, 0 where it was answered.
+	 */
+	void (*done)(struct store_call *call, enum call_end end, int error,
+	    const struct call_reply *reply);
+	void *arg; /* of done */
+	/* A claim's deadline on Redis' clock, once it was sent. */
+	int64_t deadline_ms;
+	struct giveback *giveback; /* a claim: what would give it back */
+};
+
+/* A call of that script with n_args arguments to come (args). */
+struct store_call *call_new(
+    struct store *store, enum script script, size_t n_args);
+/*
+ * Sends it, queues it while there is hope, or ends it with E_STORE_DOWN at
+ * once; done may have been called when this returns.
+ */
+void call_start(struct store_call *call);
+/* Sends what waited for the link. */
+void call_flush_queue(struct store *store);
+/* Ends what waited for the link. */
+void call_fail_queue(struct store *store);
+/* Ends a call that still waits for the link; false: it was sent. */
+bool call_drop(struct store_call *call);
+/* Thirteen digits that call_start replaces by the deadline. */
+void call_deadline_arg(struct store_call *call);

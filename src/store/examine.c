@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "store/examine.h"
+#include "store/managed.h"
+
+enum { VERSION_LEAST = 7 };
+
+/* --- asking --- */
+
+static redisContext *
+dial(const struct conf *conf)
+{
+	const struct conf_store *store = &conf->store;
+	struct timeval limit = {
+	    store->timeout_ms / 1000, store->timeout_ms % 1000 * 1000};
+	redisContext *redis;
+	if (store->managed) {
+		char *socket = managed_socket(conf);
+		redis = redisConnectUnixWithTimeout(socket, limit);
+		free(socket);
+	} else if (store->redis.kind == ADDRESS_UNIX) {
+		redis = redisConnectUnixWithTimeout(store->redis.host, limit);
+	} else {
+		redis = redisConnectWithTimeout(
+		    store->redis.host, store->redis.port, limit);
+	}
+	if (redis != NULL && redis->err == 0)
+		redisSetTimeout(redis, limit);
+	return redis;
+}
+
+/* A reply that is no error, or NULL with Redis' words. */
+static redisReply *
+accept(redisContext *redis, redisReply *reply, char **ret_words)
+{
+	if (reply != NULL && reply->type != REDIS_REPLY_ERROR)
+		return reply;
+	*ret_words =
+	    mem_str(span_str(reply != NULL ? reply->str : redis->errstr));
+	freeReplyObject(reply);
+	return NULL;
+}
+
+static bool
+log_in(const struct conf *conf, redisContext *redis, char **ret_words)
+{
+	const struct conf_store *store = &conf->store;
+	if (store->password == NULL || store->managed)
+		return true;
+	redisReply *reply = store->user != NULL
+	    ? redisCommand(redis, "AUTH %s %s", store->user, store->password)
+	    : redisCommand(redis, "AUTH %s", store->password);
+	reply = accept(redis, reply, ret_words);
+	freeReplyObject(reply);
+	return reply != NULL;
+}
+
+/* --- judging --- */
+
+/* The value of a line "name:value" of INFO; empty where there is none. */
+static struct span
+info_value(struct span info, struct span name)
+{
+	struct span line;
+	while (span_next(&info, '\n', &line)) {
+		if (line.len > name.len && span_starts(line, name) &&
+		    line.ptr[name.len] == ':') {
+			line = span_from(line, name.len + 1);
+			if (line.len > 0 && line.ptr[line.len - 1] == '\r')
+				line.len--;
+			return line;
+		}
+	}
+	return SPAN("");
+}
+
+/* NULL, or why the promise cannot be held with such a Redis. */
+static char *
+find_fault(const struct conf *conf, struct span info)
+{
+	struct span version = info_value(info, SPAN("redis_version"));
+	struct span role = info_value(info, SPAN("role"));
+	struct span policy = info_value(info, SPAN("maxmemory_policy"));
+	struct span limit = info_value(info, SPAN("maxmemory"));
+	if (strtol(version.ptr, NULL, 10) < VERSION_LEAST)
+		return mem_printf("Redis is of version %.*s; onceproxy needs "
+				  "7.0 or later", SPAN_FMT(version));
+	if (!span_eq(role, SPAN("master")))
+		return mem_printf("Redis is a %.*s, which takes no writes; "
+				  "store.redis must name the master",
+		    SPAN_FMT(role));
+	if (!conf->store.allow_eviction && !span_eq(limit, SPAN("0")) &&
+	    !span_eq(policy, SPAN("noeviction")))
+		return mem_printf("Redis may evict records (maxmemory is set "
+				  "and maxmemory-policy is %.*s), and a "
+				  "forgotten claim lets a payment be made "
+				  "twice: CONFIG SET maxmemory-policy "
+				  "noeviction", SPAN_FMT(policy));
+	return NULL;
+}
+
+/* Worth a warning: what power loss or a restart would lose. */
+static void
+warn(struct span info)
+{
+	if (!span_eq(info_value(info, SPAN("aof_enabled")), SPAN("0")))
+		return;
+	struct logline line = log_begin(EV_store_volatile);
+	log_end(&line);
+}
+
+static enum examined
+examine(const struct conf *conf, redisContext *redis, char **ret_words)
+{
+	if (!log_in(conf, redis, ret_words))
+		return EXAMINED_REFUSED;
+	redisReply *reply =
+	    accept(redis, redisCommand(redis, "INFO"), ret_words);
+	if (reply == NULL)
+		/* Loading, or silent: it is asked again by the workers. */
+		return EXAMINED_UNREACHABLE;
+	struct span info = span_of(reply->str, reply->len);
+	char *fault = find_fault(conf, info);
+	if (fault == NULL)
+		warn(info);
+	freeReplyObject(reply);
+	if (fault != NULL) {
+		*ret_words = fault;
+		return EXAMINED_REFUSED;
+	}
+	reply = accept(
+	    redis, redisCommand(redis, "EVAL %s 0", "return 1"), ret_words);
+	if (reply == NULL)
+		return EXAMINED_REFUSED;
+	freeReplyObject(reply);
+	return EXAMINED_WELL;
+}
+
+enum examined
+store_examine(const struct conf *conf, char **ret_words)
+{
+	redisContext *redis = dial(conf);
+	enum examined found = EXAMINED_UNREACHABLE;
+	if (redis == NULL || redis->err != 0)
+		*ret_words = mem_str(
+		    span_str(redis != NULL ? redis->errstr : "no memory"));
+	else
+		found = examine(conf, redis, ret_words);
+	if (redis != NULL)
+		redisFree(redis);
+	return found;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "conf/conf.h"
+
+/*
+ * What is asked of a Redis before the gateway serves with it: that it is a
+ * master of a known version, runs our scripts, and evicts nothing.  A Redis
+ * that forgets a claim lets a payment be made twice.  It blocks, for a few
+ * times store.timeout at most.  Main thread, before the workers.
+ */
+enum examined {
+	EXAMINED_WELL,
+	EXAMINED_UNREACHABLE, /* nothing is known; it may come later */
+	EXAMINED_REFUSED,     /* it must not be served with */
+};
+
+/*
+ * Unless EXAMINED_WELL, *ret_words is a sentence that the caller frees.
+ * What is only worth a warning goes to the log.
+ */
+MUST_USE enum examined store_examine(
+    const struct conf *conf, char **ret_words);

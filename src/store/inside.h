@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <zstd.h>
+
+#include "store/link.h"
+#include "store/script.h"
+#include "store/store.h"
+
+/*
+ * The inside of a store, for the files of src/store/ alone.
+ */
+struct giveback;
+
+struct store {
+	struct loop *loop;
+	const struct conf *conf;
+	struct budget *budget;
+	struct link *link;
+	struct link *ear; /* subscribed to changes; NULL: nobody listens */
+	void (*listener)(void *arg, const struct key_id *key_id);
+	void *listener_arg;
+	struct script_names names;
+	ZSTD_CCtx *compress; /* NULL: store.compression is none */
+	ZSTD_DCtx *decompress;
+	/* No record lives longer, ms: how long the indexes are kept. */
+	int64_t longest_ms;
+
+	/* Calls that wait for the link, in order. */
+	struct store_call *queue;
+	struct store_call **queue_end;
+
+	/* Claims to be given back. */
+	struct giveback *givebacks;
+	unsigned n_givebacks;
+	struct timer giveback_timer;
+
+	/* The sweeper, where this store has one. */
+	struct timer sweep;
+	unsigned sweep_shard; /* the next to be looked at */
+
+	/* What Redis refused last, so that the log has it once a second. */
+	char refused[24];
+	int64_t refused_ms;
+};
+
+/* Logs that Redis refused a command; error is Redis' own words. */
+void store_log_refused(
+    struct store *store, enum script script, const char *error);

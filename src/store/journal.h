@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/body.h"
+#include "store/store.h"
+
+/*
+ * The journal: outcomes that Redis does not take stay on disk until it has
+ * taken or fenced them, also after this process.  A journal is one file below
+ * state_dir/journal/, locked (flock) while its process lives; a file whose
+ * lock is free is adopted by whoever comes first, and removed when nothing in
+ * it is open.  Entries are therefore delivered at least once: the steps of a
+ * record may be repeated.  It knows nothing of Redis, nor who delivers.  A
+ * journal belongs to one thread at a time; its owner closes it.
+ *
+ * SIGXFSZ must be ignored, or a limit on file sizes ends the process.
+ */
+struct journal;
+
+enum journal_kind { JOURNAL_COMPLETE, JOURNAL_RELEASE, JOURNAL_UNKNOWN };
+
+/* What store_complete, store_release and store_unknown need. */
+struct journal_entry {
+	enum journal_kind kind;
+	struct key_id key_id;
+	struct owner owner;
+	uint32_t attempt;
+	bool sent;          /* RELEASE: the attempt counts */
+	enum reason reason; /* UNKNOWN */
+	int64_t retention_ms;
+	int64_t unknown_retention_ms;
+	struct span route;
+	struct span answer; /* COMPLETE: as it is stored in Redis */
+};
+
+/*
+ * A new, empty journal, its folder (0700) and its file (0600), so that a
+ * state_dir that cannot be written is found at the start; worker is only part
+ * of the file's name.  False: *ret_words is a sentence that the caller frees.
+ */
+MUST_USE bool journal_open(const char *state_dir, unsigned worker,
+    struct journal **ret_journal, char **ret_words);
+
+/*
+ * Nulls the caller's pointer, accepts NULL.  The file is removed where nothing
+ * is open, and is the next process' to adopt otherwise.
+ */
+void journal_close(struct journal **journal);
+
+/*
+ * Whether an entry could be written now: asked before a claim is forwarded.
+ * False after a write failed, when the disk is full but for a reserve, and
+ * when somebody removed the file; looks at the disk once a second at most,
+ * by now_us of clock_us().
+ */
+bool journal_is_writable(struct journal *journal, int64_t now_us);
+
+/* Why it is not, for the log; "" while it is. */
+const char *journal_words(const struct journal *journal);
+
+/*
+ * Writes an entry and waits until the disk has it; *ret_id (from 1) is its
+ * name in this journal.  False: the entry is not kept, the others are, and
+ * journal_words says why.
+ */
+MUST_USE bool journal_append(struct journal *journal,
+    const struct journal_entry *entry, uint64_t *ret_id);
+
+/*
+ * Redis has taken or fenced this open entry.  Not waited for: one that is
+ * forgotten in a crash is delivered once more.
+ */
+void journal_settle(struct journal *journal, uint64_t id);
+
+/* How many entries are open. */
+unsigned journal_open_entries(const struct journal *journal);
+
+/*
+ * The oldest open entry that is newer than the one named (0: the oldest);
+ * false: there is none.
+ */
+bool journal_next(const struct journal *journal, uint64_t after,
+    uint64_t *ret_id);
+
+/*
+ * Reads an open entry back into *bytes, whose earlier content goes; the
+ * entry's spans point into it.  0; E_NO_MEMORY where the budget of *bytes does
+ * not allow it now; E_MALFORMED where the disk does not give back what was
+ * written.
+ */
+MUST_USE int journal_read(const struct journal *journal, uint64_t id,
+    struct body *bytes, struct journal_entry *ret_entry);
+
+/* A file that a dead process left behind, and what was in it. */
+struct journal_found {
+	const char *name; /* in the folder */
+	/*
+	 * With at least one open entry: the callee's now, to deliver and to
+	 * close.  NULL: nothing was open and the file is removed, or error.
+	 */
+	struct journal *journal;
+	unsigned damaged;   /* entries that are not what was written */
+	uint64_t cut_bytes; /* a torn tail, or all behind a damaged head */
+	/* errno: it cannot be read now and stays as it is, for a later try */
+	int error;
+};
+
+/*
+ * Adopts every file whose process is gone, and tells each() of it; the name
+ * lives as long as the call.  False where the folder cannot be read:
+ * *ret_words as above.
+ */
+MUST_USE bool journal_adopt(const char *state_dir,
+    void (*each)(void *arg, const struct journal_found *found), void *arg,
+    char **ret_words);

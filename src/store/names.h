@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "store/resp.h"
+#include "store/store.h"
+
+/*
+ * The names of keys in Redis.  All that one record touches has its shard's
+ * hash tag, so that each script runs on one slot of a Redis Cluster.  Pure.
+ */
+
+/* The shard of a record, below store.shards. */
+unsigned shard_of(const struct conf *conf, const struct key_id *key_id);
+
+/* PREFIX:{SHARD}:r:KEYID, as an argument. */
+void name_record(
+    struct resp *resp, const struct conf *conf, const struct key_id *key_id);
+/* PREFIX:{SHARD}:WORD, as an argument: "leases" or "held". */
+void name_index(struct resp *resp, const struct conf *conf, unsigned shard,
+    const char *word);

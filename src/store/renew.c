@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "store/names.h"
+#include "store/verbs.h"
+
+/*
+ * Leases are renewed together: one command for each shard, so that a
+ * command touches one slot of a Redis Cluster.
+ */
+#define BATCHED UINT_MAX /* as a renewal's index: it is in a batch */
+
+/* The renewals of one shard; arg of its call. */
+struct batch {
+	size_t count;
+	struct renewal *list[];
+};
+
+static void
+on_renewed(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	struct batch *batch = call->arg;
+	if (call->op != NULL && how == CALL_ANSWERED) {
+		for (size_t i = 0; i < batch->count && i < reply->n_extra; i++)
+			batch->list[i]->lost = reply->extra[i]->integer == 0;
+		call->op->verdict = VERDICT_DONE;
+	}
+	if (call->op != NULL)
+		verb_end(call, error);
+	free(batch);
+}
+
+static void
+renew_shard(struct store *store, struct store_op *op, unsigned shard,
+    struct batch *batch)
+{
+	struct store_call *call =
+	    call_new(store, SCRIPT_renew, 3 + 5 * batch->count);
+	resp_number(&call->args, (int64_t)batch->count + 1);
+	name_index(&call->args, store->conf, shard, "leases");
+	for (size_t i = 0; i < batch->count; i++)
+		name_record(
+		    &call->args, store->conf, &batch->list[i]->held.key_id);
+	resp_number(&call->args, store->longest_ms);
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct held *held = &batch->list[i]->held;
+		verb_owner(call, &held->owner);
+		verb_attempt(call, held->attempt);
+		resp_number(&call->args, held->policy->lease_ms);
+		resp_number(&call->args, verb_alive_ms(held->policy));
+	}
+	call->done = on_renewed;
+	call->arg = batch;
+	verb_belongs(call, op);
+}
+
+/* The first renewal that is in no batch yet, and all others of its shard. */
+static struct batch *
+next_batch(struct renewal *renewals, size_t count, unsigned *ret_shard)
+{
+	struct batch *batch =
+	    mem_zero(sizeof *batch + count * sizeof *batch->list);
+	unsigned shard = BATCHED;
+	for (size_t i = 0; i < count; i++) {
+		struct renewal *renewal = &renewals[i];
+		if (renewal->index == BATCHED ||
+		    (shard != BATCHED && renewal->index != shard))
+			continue;
+		shard = renewal->index;
+		renewal->index = BATCHED;
+		batch->list[batch->count++] = renewal;
+	}
+	*ret_shard = shard;
+	return batch;
+}
+
+void
+store_renew(struct store *store, struct store_op *op,
+    struct renewal *renewals, size_t count)
+{
+	verb_begin(store, op);
+	for (size_t i = 0; i < count; i++) {
+		const struct held *held = &renewals[i].held;
+		verb_longest(store, held->policy);
+		renewals[i].lost = false;
+		renewals[i].index = shard_of(store->conf, &held->key_id);
+	}
+	for (size_t left = count; left > 0;) {
+		unsigned shard;
+		struct batch *batch = next_batch(renewals, left, &shard);
+		renew_shard(store, op, shard, batch);
+		while (left > 0 && renewals[left - 1].index == BATCHED)
+			left--;
+	}
+	if (op->call == NULL)
+		op_done(&op->op, 0);
+	/* Each may end, and leave the chain, as it is started. */
+	struct store_call *next;
+	for (struct store_call *call = op->call; call != NULL; call = next) {
+		next = call->sibling;
+		call_start(call);
+	}
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "store/resp.h"
+
+enum { LEAST_BYTES = 512 };
+
+void
+resp_bytes(struct resp *resp, struct span bytes)
+{
+	if (bytes.len > resp->size - resp->len) {
+		size_t size = resp->size ? 2 * resp->size : LEAST_BYTES;
+		if (size < resp->len + bytes.len)
+			size = resp->len + bytes.len;
+		resp->bytes = mem_grow(resp->bytes, size);
+		resp->size = size;
+	}
+	if (bytes.len > 0)
+		memcpy(resp->bytes + resp->len, bytes.ptr, bytes.len);
+	resp->len += bytes.len;
+}
+
+static void
+put_count(struct resp *resp, char kind, size_t count)
+{
+	char text[32];
+	int len = snprintf(text, sizeof text, "%c%zu\r\n", kind, count);
+	must(len > 0 && (size_t)len < sizeof text);
+	resp_bytes(resp, span_of(text, (size_t)len));
+}
+
+void
+resp_begin(struct resp *resp, size_t count)
+{
+	put_count(resp, '*', count);
+}
+
+void
+resp_arg(struct resp *resp, struct span arg)
+{
+	put_count(resp, '$', arg.len);
+	resp_bytes(resp, arg);
+	resp_bytes(resp, SPAN("\r\n"));
+}
+
+void
+resp_number(struct resp *resp, int64_t number)
+{
+	char text[24];
+	int len = snprintf(text, sizeof text, "%" PRId64, number);
+	must(len > 0 && (size_t)len < sizeof text);
+	resp_arg(resp, span_of(text, (size_t)len));
+}
+
+void
+resp_clear(struct resp *resp)
+{
+	free(resp->bytes);
+	*resp = (struct resp){0};
+}
+
+bool
+resp_read_time(const struct redisReply *reply, int64_t *ret_ms)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	    reply->element[0]->type != REDIS_REPLY_STRING ||
+	    reply->element[1]->type != REDIS_REPLY_STRING)
+		return false;
+	*ret_ms = strtoll(reply->element[0]->str, NULL, 10) * 1000 +
+	    strtoll(reply->element[1]->str, NULL, 10) / 1000;
+	return true;
+}
+
+/* "pmessage", pattern, channel, message. */
+bool
+resp_read_message(const struct redisReply *reply, struct span *ret_message)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4 ||
+	    reply->element[3]->type != REDIS_REPLY_STRING)
+		return false;
+	*ret_message =
+	    span_of(reply->element[3]->str, reply->element[3]->len);
+	return true;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "store/giveback.h"
+#include "store/managed.h"
+#include "store/record.h"
+#include "store/sweep.h"
+#include "store/verbs.h"
+
+/* --- a claim --- */
+
+/* What nobody waits for, and what may be ours unbeknownst to us, goes back. */
+static void
+on_claim_done(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	bool ours = how == CALL_ANSWERED &&
+	    (reply->verdict == VERDICT_OURS ||
+		reply->verdict == VERDICT_RECONCILE);
+	if (how == CALL_LOST || (ours && call->op == NULL))
+		giveback_start(call->store, call->giveback, call->deadline_ms);
+	else
+		giveback_drop(&call->giveback);
+	verb_done(call, how, error, reply);
+}
+
+static struct span
+claim_policy(const struct claim *claim)
+{
+	if (claim->reconciled)
+		return SPAN("execute");
+	switch (claim->policy->on_unknown) {
+	case UNKNOWN_RETRY:
+		return SPAN("retry");
+	case UNKNOWN_RECONCILE:
+		return SPAN("reconcile");
+	case UNKNOWN_HOLD:
+		break;
+	}
+	return SPAN("hold");
+}
+
+/* A route's name ends with its line. */
+static struct span
+one_line(struct span s)
+{
+	const char *end = s.len ? memchr(s.ptr, '\n', s.len) : NULL;
+	return end ? span_of(s.ptr, (size_t)(end - s.ptr)) : s;
+}
+
+void
+store_claim(
+    struct store *store, struct store_op *op, const struct claim *claim)
+{
+	/* A release that is still under way would take this one back too. */
+	must(!giveback_has(store, &claim->owner));
+	verb_longest(store, claim->policy);
+	verb_begin(store, op);
+	struct store_call *call =
+	    verb_call(store, SCRIPT_claim, &claim->key_id, 11);
+	verb_owner(call, &claim->owner);
+	verb_token(call, claim->fingerprint);
+	resp_number(&call->args, claim->policy->lease_ms);
+	resp_number(&call->args, verb_alive_ms(claim->policy));
+	resp_number(&call->args, claim->policy->unknown_retention_ms);
+	resp_number(&call->args, claim->policy->max_attempts);
+	resp_arg(&call->args, claim_policy(claim));
+	call_deadline_arg(call);
+	resp_arg(&call->args, one_line(claim->route));
+	resp_number(&call->args, store->longest_ms);
+	resp_number(&call->args, claim->waits);
+	call->giveback = giveback_new(claim);
+	call->done = on_claim_done;
+	verb_belongs(call, op);
+	call_start(call);
+}
+
+/* --- the steps of who holds it --- */
+
+static struct store_call *
+held_call(struct store *store, struct store_op *op, enum script script,
+    const struct held *held, size_t n_argv)
+{
+	verb_longest(store, held->policy);
+	verb_begin(store, op);
+	struct store_call *call =
+	    verb_call(store, script, &held->key_id, n_argv);
+	verb_owner(call, &held->owner);
+	verb_attempt(call, held->attempt);
+	call->done = verb_done;
+	verb_belongs(call, op);
+	return call;
+}
+
+void
+verb_complete(struct store *store, struct store_op *op,
+    const struct held *held, struct span bytes)
+{
+	struct store_call *call =
+	    held_call(store, op, SCRIPT_complete, held, 4);
+	resp_number(&call->args, held->policy->retention_ms);
+	resp_arg(&call->args, bytes);
+	call_start(call);
+}
+
+void
+store_complete(struct store *store, struct store_op *op,
+    const struct held *held, const struct answer *answer)
+{
+	char *bytes;
+	size_t len;
+	record_encode(answer, store->compress, &bytes, &len);
+	verb_complete(store, op, held, span_of(bytes, len));
+	free(bytes);
+}
+
+void
+store_release(struct store *store, struct store_op *op,
+    const struct held *held, bool sent)
+{
+	must(held->attempt != 0);
+	struct store_call *call = held_call(store, op, SCRIPT_release, held, 6);
+	resp_number(&call->args, sent);
+	resp_number(&call->args, held->policy->retention_ms);
+	resp_number(&call->args, held->policy->unknown_retention_ms);
+	resp_number(&call->args, store->longest_ms);
+	call_start(call);
+}
+
+void
+store_unknown(struct store *store, struct store_op *op,
+    const struct held *held, enum reason reason)
+{
+	must(reason != REASON_NONE);
+	char letter = reason_letter(reason);
+	struct store_call *call = held_call(store, op, SCRIPT_unknown, held, 5);
+	resp_arg(&call->args, span_of(&letter, 1));
+	resp_number(&call->args, held->policy->unknown_retention_ms);
+	resp_number(&call->args, store->longest_ms);
+	call_start(call);
+}
+
+/* --- life --- */
+
+static void
+on_changed(void *arg, bool up)
+{
+	struct store *store = arg;
+	if (up) {
+		call_flush_queue(store);
+		giveback_pump(store);
+	} else if (store->ear != NULL) {
+		/* It has no pulse of its own. */
+		link_reset(store->ear, "Redis is out of reach");
+	}
+}
+
+static void
+on_failed(void *arg)
+{
+	call_fail_queue(arg);
+}
+
+static void
+on_giveback_timer(void *arg)
+{
+	giveback_pump(arg);
+}
+
+/* A record that somebody waits for has changed; bytes are its key_id. */
+static void
+on_heard(void *arg, struct span bytes)
+{
+	struct store *store = arg;
+	struct key_id key_id;
+	if (hex_decode(bytes, key_id.bytes, sizeof key_id.bytes))
+		store->listener(store->listener_arg, &key_id);
+}
+
+/* What was said while nobody listened is not known. */
+static void
+on_ear_changed(void *arg, bool up)
+{
+	struct store *store = arg;
+	if (up)
+		store->listener(store->listener_arg, NULL);
+}
+
+static void
+on_ear_failed(void *arg)
+{
+	(void)arg;
+}
+
+static char *
+socket_of(const struct conf *conf)
+{
+	if (conf->store.managed)
+		return managed_socket(conf);
+	if (conf->store.redis.kind == ADDRESS_UNIX)
+		return mem_str(span_str(conf->store.redis.host));
+	return NULL;
+}
+
+void
+store_listen(struct store *store,
+    void (*changed)(void *arg, const struct key_id *key_id), void *arg)
+{
+	must(store->ear == NULL);
+	store->listener = changed;
+	store->listener_arg = arg;
+	char *channels =
+	    mem_printf("%s:{*}:changes", store->conf->store.prefix);
+	const struct link_events events = {
+	    on_ear_changed, on_ear_failed, on_heard, channels, store};
+	char *socket = socket_of(store->conf);
+	store->ear = link_new(store->loop, store->conf, socket, &events);
+	free(socket);
+	free(channels);
+}
+
+struct store *
+store_new(struct loop *loop, const struct conf *conf, struct budget *budget)
+{
+	struct store *store = mem_zero(sizeof *store);
+	store->loop = loop;
+	store->conf = conf_ref(conf);
+	store->budget = budget;
+	store->queue_end = &store->queue;
+	script_names(&store->names);
+	store->decompress = ZSTD_createDCtx();
+	must(store->decompress != NULL);
+	if (conf->store.compression) {
+		store->compress = ZSTD_createCCtx();
+		must(store->compress != NULL);
+	}
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (conf->routes[i].idempotency != NULL)
+			verb_longest(store, conf->routes[i].idempotency);
+	timer_init(&store->sweep, loop, sweep_on_timer, store);
+	timer_init(&store->giveback_timer, loop, on_giveback_timer, store);
+
+	const struct link_events events = {
+	    .changed = on_changed, .failed = on_failed, .arg = store};
+	char *socket = socket_of(conf);
+	store->link = link_new(loop, conf, socket, &events);
+	free(socket);
+	return store;
+}
+
+void
+store_free(struct store **store)
+{
+	struct store *s = *store;
+	*store = NULL;
+	if (s == NULL)
+		return;
+	link_free(&s->ear);
+	link_free(&s->link);
+	call_fail_queue(s);
+	timer_clear(&s->sweep);
+	giveback_free(s);
+	ZSTD_freeCCtx(s->compress);
+	ZSTD_freeDCtx(s->decompress);
+	conf_unref(&s->conf);
+	free(s);
+}
+
+bool
+store_is_up(const struct store *store)
+{
+	return link_is_up(store->link);
+}
+
+unsigned
+store_unsettled(const struct store *store)
+{
+	return store->n_givebacks;
+}

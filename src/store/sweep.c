@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+
+#include "base/log.h"
+#include "store/names.h"
+#include "store/record.h"
+#include "store/sweep.h"
+#include "store/verbs.h"
+
+enum {
+	/* All shards are looked at in so many steps, one each STEP_MS. */
+	STEPS = 8,
+	STEP_MS = 250,
+	/* Of one shard at once; the rest waits for the next round. */
+	DUE_MAX = 100,
+};
+
+static void
+log_lapsed(const struct key_id *key_id, const struct call_reply *reply)
+{
+	enum reason reason;
+	if (reply->n_extra < 2 || reply->extra[0]->type != REDIS_REPLY_STRING ||
+	    reply->extra[1]->type != REDIS_REPLY_STRING ||
+	    !reason_of(reply->extra[0]->str[0], &reason))
+		return;
+	char hex[DIGEST_HEX + 1];
+	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
+	struct logline line = log_begin(EV_outcome_unknown);
+	log_str(&line, "key_id", hex);
+	log_span(&line, "route",
+	    span_of(reply->extra[1]->str, reply->extra[1]->len));
+	log_int(&line, "attempt", reply->attempt);
+	log_str(&line, "reason", reason_word(reason));
+	log_end(&line);
+}
+
+static void
+on_lapsed(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	(void)error;
+	if (how == CALL_ANSWERED && reply->verdict == VERDICT_UNKNOWN)
+		log_lapsed(&call->key_id, reply);
+}
+
+static void
+lapse(struct store *store, const struct key_id *key_id)
+{
+	struct store_call *call = verb_call(store, SCRIPT_lapse, key_id, 1);
+	resp_number(&call->args, store->longest_ms);
+	call->done = on_lapsed;
+	call_start(call);
+}
+
+static void
+on_due(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	(void)error;
+	if (how != CALL_ANSWERED)
+		return;
+	for (size_t i = 0; i < reply->n_extra; i++) {
+		const redisReply *name = reply->extra[i];
+		struct key_id key_id;
+		if (name->type == REDIS_REPLY_STRING &&
+		    hex_decode(span_of(name->str, name->len), key_id.bytes,
+			sizeof key_id.bytes))
+			lapse(call->store, &key_id);
+	}
+}
+
+static void
+look_at(struct store *store, unsigned shard)
+{
+	struct store_call *call = call_new(store, SCRIPT_due, 3);
+	resp_number(&call->args, 1);
+	name_index(&call->args, store->conf, shard, "leases");
+	resp_number(&call->args, DUE_MAX);
+	call->done = on_due;
+	call_start(call);
+}
+
+void
+sweep_on_timer(void *arg)
+{
+	struct store *store = arg;
+	unsigned shards = (unsigned)store->conf->store.shards;
+	unsigned count = (shards + STEPS - 1) / STEPS;
+	timer_set(&store->sweep, STEP_MS);
+	if (!store_is_up(store))
+		return;
+	for (unsigned i = 0; i < count; i++) {
+		store->sweep_shard = (store->sweep_shard + 1) % shards;
+		look_at(store, store->sweep_shard);
+	}
+}
+
+void
+store_sweep(struct store *store)
+{
+	timer_set(&store->sweep, STEP_MS);
+}

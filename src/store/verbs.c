@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "store/names.h"
+#include "store/record.h"
+#include "store/verbs.h"
+
+enum { ATTEMPT_DIGITS = 6 };
+
+/* --- arguments --- */
+
+struct store_call *
+verb_call(struct store *store, enum script script,
+    const struct key_id *key_id, size_t n_argv)
+{
+	unsigned shard = shard_of(store->conf, key_id);
+	struct store_call *call = call_new(store, script, 4 + n_argv);
+	call->key_id = *key_id;
+	resp_number(&call->args, 3);
+	name_record(&call->args, store->conf, key_id);
+	name_index(&call->args, store->conf, shard, "leases");
+	name_index(&call->args, store->conf, shard, "held");
+	return call;
+}
+
+void
+verb_token(struct store_call *call, const uint8_t bytes[16])
+{
+	char token[TOKEN_CHARS + 1];
+	base64_encode(bytes, 16, token);
+	resp_arg(&call->args, span_of(token, TOKEN_CHARS));
+}
+
+void
+verb_owner(struct store_call *call, const struct owner *owner)
+{
+	verb_token(call, owner->bytes);
+}
+
+void
+verb_attempt(struct store_call *call, uint32_t attempt)
+{
+	char digits[ATTEMPT_DIGITS + 8];
+	int len = snprintf(
+	    digits, sizeof digits, "%0*" PRIu32, ATTEMPT_DIGITS, attempt);
+	resp_arg(&call->args, span_of(digits, (size_t)len));
+}
+
+/* It outlives its lease, whatever the lease. */
+int64_t
+verb_alive_ms(const struct conf_idempotency *policy)
+{
+	int64_t alive_ms = policy->retention_ms;
+	if (policy->unknown_retention_ms > alive_ms)
+		alive_ms = policy->unknown_retention_ms;
+	return policy->lease_ms > alive_ms ? policy->lease_ms : alive_ms;
+}
+
+void
+verb_longest(struct store *store, const struct conf_idempotency *policy)
+{
+	int64_t alive_ms = verb_alive_ms(policy);
+	if (alive_ms > store->longest_ms)
+		store->longest_ms = alive_ms;
+}
+
+/* --- operations --- */
+
+/* Lets go of the calls of an operation; one that was sent goes on alone. */
+static void
+on_detach(struct op *op, int error)
+{
+	struct store_op *store_op = (struct store_op *)(void *)op;
+	struct link *link = NULL;
+	while (store_op->call != NULL) {
+		struct store_call *call = store_op->call;
+		store_op->call = call->sibling;
+		call->op = NULL;
+		struct store *store = call->store;
+		if (!call_drop(call))
+			link = store->link;
+	}
+	/* Redis is frozen, or the way to it: nothing on it can be trusted. */
+	if (error == E_TIMEOUT && link != NULL)
+		link_reset(link, "no answer within store.timeout");
+}
+
+void
+verb_begin(struct store *store, struct store_op *op)
+{
+	op->verdict = VERDICT_BROKEN;
+	op->attempt = 0;
+	op->reason = REASON_NONE;
+	op->state = STATE_PROCESSING;
+	op->answer = NULL;
+	op->lease_left_ms = 0;
+	op->call = NULL;
+	op->failure = 0;
+	op_start(&op->op, store->conf->store.timeout_ms, on_detach);
+}
+
+void
+verb_belongs(struct store_call *call, struct store_op *op)
+{
+	call->op = op;
+	call->sibling = op->call;
+	op->call = call;
+	call->give_up_us =
+	    clock_us() + call->store->conf->store.timeout_ms * 1000;
+}
+
+/* A call has ended; with the last of them the operation is done. */
+void
+verb_end(struct store_call *call, int error)
+{
+	struct store_op *op = call->op;
+	struct store_call **at = &op->call;
+	while (*at != call)
+		at = &(*at)->sibling;
+	*at = call->sibling;
+	if (op->failure == 0)
+		op->failure = error;
+	if (op->call == NULL)
+		op_done(&op->op, op->failure);
+}
+
+/* --- replies --- */
+
+static void
+log_broken(const struct key_id *key_id)
+{
+	char hex[DIGEST_HEX + 1];
+	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
+	struct logline line = log_begin(EV_record_broken);
+	log_str(&line, "key_id", hex);
+	log_end(&line);
+}
+
+static struct span
+extra_span(const struct call_reply *reply, size_t i)
+{
+	if (i >= reply->n_extra || reply->extra[i]->type != REDIS_REPLY_STRING)
+		return span_str("");
+	return span_of(reply->extra[i]->str, reply->extra[i]->len);
+}
+
+/* The answer of a COMPLETED record: 0, E_MALFORMED or E_NO_MEMORY. */
+static int
+read_answer(struct store *store, struct span value, struct answer **ret_answer)
+{
+	struct record record;
+	int error = record_read(value, &record);
+	if (error != 0)
+		return error;
+	return record_decode(
+	    record.rest, store->decompress, store->budget, ret_answer);
+}
+
+/* What the verdict brings along. */
+static int
+read_extra(struct store *store, struct store_op *op,
+    const struct call_reply *reply)
+{
+	struct span first = extra_span(reply, 0);
+	struct span value = first;
+	if (op->verdict == VERDICT_LATE)
+		return E_STORE_DOWN;
+	if (op->verdict == VERDICT_UNKNOWN || op->verdict == VERDICT_RECONCILE)
+		return first.len == 1 && reason_of(*first.ptr, &op->reason)
+		    ? 0
+		    : E_MALFORMED;
+	if (op->verdict == VERDICT_IN_FLIGHT) {
+		if (reply->n_extra > 0)
+			op->lease_left_ms = reply->extra[0]->integer;
+		return 0;
+	}
+	if (op->verdict == VERDICT_FENCED) {
+		if (first.len != 1 || !state_of(*first.ptr, &op->state))
+			return E_MALFORMED;
+		value = extra_span(reply, 1);
+	}
+	if (op->verdict == VERDICT_COMPLETED ||
+	    (op->verdict == VERDICT_FENCED && op->state == STATE_COMPLETED))
+		return read_answer(store, value, &op->answer);
+	return op->verdict == VERDICT_BROKEN ? E_MALFORMED : 0;
+}
+
+static void
+on_answered(struct store_call *call, const struct call_reply *reply)
+{
+	struct store_op *op = call->op;
+	op->verdict = reply->verdict;
+	op->attempt = reply->attempt;
+	int error = read_extra(call->store, op, reply);
+	if (error == E_MALFORMED) {
+		log_broken(&call->key_id);
+		op->verdict = VERDICT_BROKEN;
+		error = 0;
+	}
+	verb_end(call, error);
+}
+
+void
+verb_done(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	if (call->op == NULL)
+		return;
+	if (how == CALL_ANSWERED)
+		on_answered(call, reply);
+	else
+		verb_end(call, error);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "store/call.h"
+
+/*
+ * What the verbs of store.h have in common: arguments (the head of each file
+ * in src/lua/ has their order), operations that wait for calls, and replies.
+ */
+
+/* A call with the keys that one record touches, and n_argv to come. */
+struct store_call *verb_call(struct store *store, enum script script,
+    const struct key_id *key_id, size_t n_argv);
+/* Sixteen bytes as an argument, 22 characters. */
+void verb_token(struct store_call *call, const uint8_t bytes[16]);
+void verb_owner(struct store_call *call, const struct owner *owner);
+void verb_attempt(struct store_call *call, uint32_t attempt);
+/* How long a PROCESSING record lives from its last renewal on. */
+int64_t verb_alive_ms(const struct conf_idempotency *policy);
+/* store_complete of an answer as it is stored. */
+void verb_complete(struct store *store, struct store_op *op,
+    const struct held *held, struct span bytes);
+/* The policy's times are among those that the indexes must outlive. */
+void verb_longest(struct store *store, const struct conf_idempotency *policy);
+
+/* Starts an operation that is to have calls. */
+void verb_begin(struct store *store, struct store_op *op);
+/* The call is one of those that the operation waits for. */
+void verb_belongs(struct store_call *call, struct store_op *op);
+/* The call, whose operation still waits, has ended. */
+void verb_end(struct store_call *call, int error);
+/* done of a call: its reply goes to the operation, where one waits. */
+void verb_done(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply);
