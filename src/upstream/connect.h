@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/must.h"
+#include "conf/conf.h"
+#include "upstream/connector.h"
+
+/*
+ * Connections to upstreams.  libcurl makes them (CURLOPT_CONNECT_ONLY:
+ * resolve, connect, TLS and its verification) on the worker's loop.  A plain
+ * one is then ours alone: libcurl hands its descriptor over and knows it no
+ * more.  A TLS one stays in libcurl's multi, behind curl_easy_send and
+ * curl_easy_recv.  Nothing here knows HTTP, and nothing is ever sent that the
+ * caller did not give.  The worker's thread only.
+ */
+struct pool;
+
+/* What it takes to connect to one target of an upstream. */
+struct dialler {
+	struct connector *connector;
+	const struct conf_upstream *upstream;
+	const struct conf_target *target;
+	char *url;
+	/* Handles at rest, every option set. */
+	CURL *handles[16];
+	size_t n_handles;
+};
+
+/* Upstream and target outlive it. */
+void dialler_init(struct dialler *dialler, struct connector *connector,
+    const struct conf_upstream *upstream, const struct conf_target *target);
+/* Its connections are closed. */
+void dialler_end(struct dialler *dialler);
+
+struct connection {
+	struct dialler *dialler;
+	int64_t made_ms; /* when it was connected, by the loop's clock */
+	bool tls;
+	bool used; /* a request has been on it */
+
+	/* Its module's own: */
+	int fd;    /* -1: not yet, or not any more */
+	bool kept; /* fd is ours: libcurl must not close it */
+	bool closing;
+	CURL *easy;
+	struct dial dial;
+	struct watch *watch;
+	struct task lost;
+	void (*made)(void *arg, int error);
+	void (*ready)(void *arg, unsigned events);
+	void *arg;
+
+	/* The pool's, while it is idle: */
+	struct pool *pool;
+	struct connection *newer;
+	struct connection *older;
+	struct timer idle;
+};
+
+/*
+ * Begins to connect.  made is called once, never from within: with 0, or
+ * with E_RESOLVE, E_UNREACHABLE, E_TLS or E_TIMEOUT (the upstream's
+ * connect_timeout); then too the caller closes it.  Closing it earlier gives
+ * up.
+ */
+struct connection *connection_open(
+    struct dialler *dialler, void (*made)(void *arg, int error), void *arg);
+/*
+ * Who is told, from now on, that it can be read (WATCH_READ, also at its end
+ * or when it broke) or, where asked for, written.
+ */
+void connection_watch(struct connection *connection,
+    void (*ready)(void *arg, unsigned events), void *arg);
+void connection_want_write(struct connection *connection, bool wanted);
+
+/* What sending and receiving return besides a number of bytes. */
+enum {
+	IO_AGAIN = 0,
+	IO_END = -1,    /* the peer has ended it; of receiving only */
+	IO_FAILED = -2, /* broken: nothing more can be sent */
+};
+
+/*
+ * The number of bytes that were taken.  On IO_AGAIN the same bytes are to be
+ * given again, at the same address.  On a plain connection IO_AGAIN and
+ * IO_FAILED mean that no byte of this call was taken.  On a TLS one they
+ * prove nothing: a part of them may be on its way.
+ */
+MUST_USE ssize_t connection_send(
+    struct connection *connection, const char *bytes, size_t len);
+MUST_USE ssize_t connection_receive(
+    struct connection *connection, char *buffer, size_t size);
+/*
+ * True of an open connection that has nothing to read, as it must be before
+ * a request: what comes unasked is no answer.
+ */
+MUST_USE bool connection_is_silent(struct connection *connection);
+
+/* True while bytes that were sent have not arrived at the other side. */
+bool connection_has_unsent(const struct connection *connection);
+
+/* At once, with all that waits on it; nulls the pointer, accepts NULL. */
+void connection_close(struct connection **connection);

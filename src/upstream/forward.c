@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "upstream/transfer.h"
+
+enum {
+	/* So much of a body goes with the head, in one send. */
+	FRONT_BYTES = 16384,
+	SPARE_MAX = 256,
+};
+
+static void try_connections(struct transfer *t);
+static int write_request(struct transfer *t);
+
+/* --- life --- */
+
+struct upstreams *
+upstreams_new(
+    struct loop *loop, const struct conf *conf, struct budget *budget)
+{
+	struct upstreams *u = mem_zero(sizeof *u);
+	u->loop = loop;
+	u->conf = conf_ref(conf);
+	u->budget = budget;
+	u->connector = connector_new(loop);
+	u->targets = mem_zero(conf->n_upstreams * sizeof *u->targets);
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		targets_init(&u->targets[i], u->connector, loop,
+		    &conf->upstreams[i]);
+	return u;
+}
+
+static void
+transfer_free(struct transfer *t)
+{
+	round_free(&t->round);
+	body_clear(&t->request);
+	head_free(&t->head);
+	free(t);
+}
+
+void
+upstreams_free(struct upstreams **upstreams)
+{
+	struct upstreams *u = *upstreams;
+	*upstreams = NULL;
+	if (u == NULL)
+		return;
+	must(u->pending == 0);
+	for (size_t i = 0; i < u->conf->n_upstreams; i++)
+		targets_end(&u->targets[i]);
+	free(u->targets);
+	connector_free(&u->connector);
+	while (u->spare != NULL) {
+		struct transfer *t = u->spare;
+		u->spare = t->next_spare;
+		transfer_free(t);
+	}
+	conf_unref(&u->conf);
+	free(u);
+}
+
+static void
+on_again(void *arg)
+{
+	exchange_continue(arg);
+}
+
+static struct transfer *
+transfer_take(struct upstreams *u)
+{
+	struct transfer *t = u->spare;
+	if (t != NULL) {
+		u->spare = t->next_spare;
+		u->n_spare--;
+	} else {
+		t = mem_zero(sizeof *t);
+		t->upstreams = u;
+		body_init(&t->request, NULL);
+		task_init(&t->again, on_again, t);
+	}
+	u->pending++;
+	return t;
+}
+
+/* The forward is alone from now on; a connection left to it is closed. */
+static void
+transfer_rest(struct transfer *t)
+{
+	struct upstreams *u = t->upstreams;
+	connection_close(&t->connection);
+	task_cancel(&t->again);
+	t->forward->transfer = NULL;
+	t->forward = NULL;
+	u->pending--;
+	if (u->n_spare == SPARE_MAX) {
+		transfer_free(t);
+		return;
+	}
+	t->next_spare = u->spare;
+	u->spare = t;
+	u->n_spare++;
+}
+
+/* The time is up (the operation ends by itself), or the owner gives up. */
+static void
+on_detach(struct op *op, int error)
+{
+	struct forward *forward = (struct forward *)(void *)((char *)op -
+	    offsetof(struct forward, op));
+	struct transfer *t = forward->transfer;
+	if (error == E_TIMEOUT && t->connecting)
+		target_failed(t->target, loop_now_ms(t->upstreams->loop));
+	forward->result = forward->sent_bytes > 0 ? FORWARD_TIMEOUT :
+						    FORWARD_NOT_SENT;
+	body_clear(&forward->body);
+	transfer_rest(t);
+}
+
+void
+forward_start(struct upstreams *upstreams, struct forward *forward,
+    const struct conf_upstream *upstream, const struct message *message,
+    const struct forward_limits *limits)
+{
+	must(forward->transfer == NULL && forward->head == NULL);
+	must(upstream == &upstreams->conf->upstreams[upstream->index]);
+	struct transfer *t = transfer_take(upstreams);
+	forward->transfer = t;
+	forward->result = FORWARD_NOT_SENT;
+	forward->sent_bytes = 0;
+	forward->status = 0;
+	forward->fields = (struct fields){0};
+	forward->body_dropped = false;
+	forward->head_length = -1;
+	body_init(&forward->body, upstreams->budget);
+	t->forward = forward;
+	t->message = *message;
+	t->limits = *limits;
+	t->upstream = upstream;
+	t->target = NULL;
+	t->connecting = false;
+	t->error = E_UNREACHABLE;
+	round_begin(&t->round, &upstreams->targets[upstream->index]);
+	op_start(&forward->op,
+	    limits->timeout_ms > 0 ? limits->timeout_ms : upstream->timeout_ms,
+	    on_detach);
+	try_connections(t);
+}
+
+size_t
+forward_sent_bytes(const struct forward *forward)
+{
+	return forward->sent_bytes;
+}
+
+void
+forward_clear(struct forward *forward)
+{
+	must(forward->transfer == NULL);
+	free(forward->head);
+	forward->head = NULL;
+	forward->fields = (struct fields){0};
+	body_clear(&forward->body);
+}
+
+/* --- before anything is sent --- */
+
+static void
+on_made(void *arg, int error)
+{
+	struct transfer *t = arg;
+	t->connecting = false;
+	if (error == 0) {
+		/* A peer that speaks or leaves unasked is of no use. */
+		error = E_CLOSED;
+		if (connection_is_silent(t->connection)) {
+			target_reached(t->target);
+			if (exchange_begin(t))
+				return;
+		}
+	}
+	transfer_retry(t, error);
+}
+
+/*
+ * Finds a connection and begins the exchange on it: an idle one, or a new
+ * one, of each target in turn.
+ */
+static void
+try_connections(struct transfer *t)
+{
+	must(t->forward->sent_bytes == 0 && t->connection == NULL);
+	if (t->target == NULL) {
+		t->target = round_next(
+		    &t->round, loop_now_ms(t->upstreams->loop));
+		int error = t->target ? write_request(t) : t->error;
+		if (error != 0) {
+			transfer_finish(t, FORWARD_NOT_SENT, error);
+			return;
+		}
+	}
+	if (t->limits.reuse)
+		t->connection = pool_take(&t->target->pool);
+	t->fresh = t->connection == NULL;
+	if (t->fresh) {
+		t->connecting = true;
+		t->connection =
+		    connection_open(&t->target->dialler, on_made, t);
+	} else if (!exchange_begin(t)) {
+		transfer_retry(t, E_CLOSED);
+	}
+}
+
+/* An idle connection that failed says nothing about its target. */
+void
+transfer_retry(struct transfer *t, int error)
+{
+	connection_close(&t->connection);
+	if (t->fresh) {
+		target_failed(t->target, loop_now_ms(t->upstreams->loop));
+		t->error = error;
+		t->target = NULL;
+	}
+	try_connections(t);
+}
+
+/* The head for the present target, and as much of the body as goes with it. */
+static int
+write_request(struct transfer *t)
+{
+	const struct message *m = &t->message;
+	const struct conf_target *target = t->target->conf;
+	bool preserve =
+	    t->upstream->host == HOST_PRESERVE && m->authority.len > 0;
+	const struct head_request request = {
+	    .method = m->method,
+	    .base_path = span_str(target->base_path),
+	    .target = m->target,
+	    .host = preserve ? m->authority : span_str(target->authority),
+	    .fields = &m->fields,
+	    .has_body = m->has_body,
+	    .body_bytes = m->body.len,
+	    .close = !t->limits.reuse,
+	};
+	must(m->has_body || m->body.len == 0);
+	t->request.len = 0;
+	int error = head_write(&request, &t->request);
+	if (error != 0)
+		return error;
+	t->total_bytes = t->request.len + m->body.len;
+	t->front_bytes = m->body.len < FRONT_BYTES ? m->body.len : FRONT_BYTES;
+	must(body_append(&t->request, m->body.ptr, t->front_bytes) == 0);
+	return 0;
+}
+
+/* --- the end --- */
+
+void
+transfer_finish(
+    struct transfer *t, enum forward_result result, int error)
+{
+	struct forward *forward = t->forward;
+	forward->result = result;
+	if (result != FORWARD_ANSWERED)
+		body_clear(&forward->body);
+	transfer_rest(t);
+	op_done(&forward->op, error);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/answer.h"
+#include "base/op.h"
+#include "conf/conf.h"
+
+/*
+ * One request sent to an upstream, once.  libcurl makes the connection
+ * (upstream/connect.h); the HTTP/1.1 message on it is ours, and so is the
+ * proof of what was sent: a byte that the connection took or, over TLS, may
+ * have taken.  Nothing here ever sends a request a second time; only while
+ * no byte was taken is another connection or target tried.  It knows nothing
+ * of keys, records or clients.  One struct upstreams per worker; that
+ * worker's thread only.
+ */
+struct upstreams;
+
+/* Holds a reference to conf; the budget outlives it. */
+struct upstreams *upstreams_new(
+    struct loop *loop, const struct conf *conf, struct budget *budget);
+/* No forward may be pending; closes what is idle, nulls the pointer. */
+void upstreams_free(struct upstreams **upstreams);
+
+enum forward_result {
+	/* No byte was taken: whatever failed, nothing was executed. */
+	FORWARD_NOT_SENT,
+	/* A whole, well-formed answer. */
+	FORWARD_ANSWERED,
+	/* Sent, then the time was up. */
+	FORWARD_TIMEOUT,
+	/* Sent, then the connection broke, or ended before the answer did. */
+	FORWARD_BROKEN,
+	/* Sent, and what came back must not be passed on (RFC 9112). */
+	FORWARD_MALFORMED,
+};
+
+/* What is to be sent; spans and body must live until the end of it. */
+struct message {
+	struct span method;
+	struct span target;    /* origin-form, validated bytes (0x21-0x7e) */
+	struct span authority; /* of the client, for host: "preserve" */
+	struct fields fields;  /* end to end; no Host, no framing */
+	struct span body;
+	bool has_body; /* false: no Content-Length is sent */
+};
+
+struct forward {
+	struct op op; /* its owner waits for this; op.error is 0 or why */
+	enum forward_result result;
+	/* FORWARD_ANSWERED: */
+	int status;
+	struct fields fields; /* point into head; hop-by-hop ones included */
+	struct body body;     /* the decoded content; empty when dropped */
+	bool body_dropped;    /* longer than max_body: read to its end and
+				 not kept */
+	long long head_length; /* Content-Length of an answer that has no
+				  body by rule (HEAD, 304), else -1 */
+	/* The module's own: */
+	size_t sent_bytes;
+	struct transfer *transfer; /* while it is pending */
+	char *head;
+};
+
+struct forward_limits {
+	int64_t timeout_ms; /* of the whole exchange, 0: the upstream's */
+	size_t max_head;    /* bytes */
+	size_t max_body;    /* bytes of the decoded content that are kept */
+	bool close_delimited; /* accept a body that ends by closing only */
+	bool reuse;           /* an idle connection may be taken */
+};
+
+/*
+ * Sends message to that upstream, of the conf that upstreams was made of,
+ * and reads its answer.  op is done when the result stands.  op.error says
+ * why there is no answer: E_RESOLVE, E_UNREACHABLE, E_TLS, E_TIMEOUT,
+ * E_CLOSED, E_MALFORMED (also a message that cannot be sent: nothing was) or
+ * E_TOO_LARGE (the answer's head).  op_cancel(&forward->op) closes the
+ * connection at once.
+ */
+void forward_start(struct upstreams *upstreams, struct forward *forward,
+    const struct conf_upstream *upstream, const struct message *message,
+    const struct forward_limits *limits);
+/*
+ * What was sent, so far or at all, also after op_cancel: 0 is the proof that
+ * nothing was executed.
+ */
+size_t forward_sent_bytes(const struct forward *forward);
+/*
+ * Frees what the result holds; the forward can be started again.  Also of
+ * one that was never started, not of a pending one.
+ */
+void forward_clear(struct forward *forward);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/span.h"
+#include "conf/conf.h"
+
+/*
+ * What a whole answer means for the record of its key.  It knows nothing of
+ * connections or records.  Pure; any thread.
+ */
+
+/*
+ * The upstream's own word, the value of its Idempotency-Outcome (empty: it
+ * sent none), or else what the route's table says of the status (200-599).
+ * A word that is none of store, release and unknown counts as none.
+ */
+enum outcome outcome_of(
+    const uint8_t outcomes[600], int status, struct span said);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "upstream/target.h"
+
+enum { DOWN_FIRST_MS = 1000, DOWN_MAX_MS = 10000 };
+
+void
+targets_init(struct targets *targets, struct connector *connector,
+    struct loop *loop, const struct conf_upstream *upstream)
+{
+	must(upstream->n_targets > 0);
+	targets->count = upstream->n_targets;
+	targets->list = mem_zero(targets->count * sizeof *targets->list);
+	targets->turn = 0;
+	for (size_t i = 0; i < targets->count; i++) {
+		struct target *target = &targets->list[i];
+		target->conf = &upstream->targets[i];
+		dialler_init(
+		    &target->dialler, connector, upstream, target->conf);
+		pool_init(&target->pool, loop, (size_t)upstream->keepalive);
+	}
+}
+
+void
+targets_end(struct targets *targets)
+{
+	for (size_t i = 0; i < targets->count; i++) {
+		pool_end(&targets->list[i].pool);
+		dialler_end(&targets->list[i].dialler);
+	}
+	free(targets->list);
+	targets->list = NULL;
+	targets->count = 0;
+}
+
+/* --- a round --- */
+
+void
+round_begin(struct round *round, struct targets *targets)
+{
+	if (round->size < targets->count) {
+		round->tried = mem_grow(
+		    round->tried, targets->count * sizeof *round->tried);
+		round->size = targets->count;
+	}
+	memset(round->tried, 0, targets->count * sizeof *round->tried);
+	round->targets = targets;
+	round->first = targets->turn;
+	targets->turn = (targets->turn + 1) % targets->count;
+}
+
+static struct target *
+find_untried(struct round *round, bool and_down, int64_t now_ms)
+{
+	struct targets *targets = round->targets;
+	for (size_t i = 0; i < targets->count; i++) {
+		size_t at = (round->first + i) % targets->count;
+		struct target *target = &targets->list[at];
+		if (!round->tried[at] &&
+		    (and_down || now_ms >= target->down_until_ms)) {
+			round->tried[at] = true;
+			return target;
+		}
+	}
+	return NULL;
+}
+
+struct target *
+round_next(struct round *round, int64_t now_ms)
+{
+	struct target *target = find_untried(round, false, now_ms);
+	return target ? target : find_untried(round, true, now_ms);
+}
+
+void
+round_free(struct round *round)
+{
+	free(round->tried);
+	*round = (struct round){0};
+}
+
+/* --- what became of them --- */
+
+void
+target_reached(struct target *target)
+{
+	target->down_until_ms = 0;
+	target->down_ms = 0;
+}
+
+void
+target_failed(struct target *target, int64_t now_ms)
+{
+	/* Many requests that fail together are one failure. */
+	if (now_ms < target->down_until_ms)
+		return;
+	target->down_ms = target->down_ms ? 2 * target->down_ms : DOWN_FIRST_MS;
+	if (target->down_ms > DOWN_MAX_MS)
+		target->down_ms = DOWN_MAX_MS;
+	target->down_until_ms = now_ms + target->down_ms;
+}
