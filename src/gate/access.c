@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/log.h"
+#include "gate/access.h"
+#include "gate/request.h"
+
+static const char *const result_words[] = {
+#define RESULT(name, word) word,
+#include "tbl/results.h"
+#undef RESULT
+};
+
+void
+access_log(const struct request *r)
+{
+	if (!r->conf->log_access || !log_wants(EV_request))
+		return;
+	struct logline line = log_begin(EV_request);
+	log_span(&line, "request_id", r->id);
+	log_str(&line, "route", r->route ? r->route->name : "-");
+	log_span(&line, "method", r->x->method);
+	log_span(&line, "path", r->head.target.path);
+	if (r->answer != NULL)
+		log_int(&line, "status", r->answer->status);
+	log_str(&line, "outcome", result_words[r->result]);
+	if (r->attempt > 0)
+		log_int(&line, "attempt", r->attempt);
+	if (r->key_hex[0] != '\0')
+		log_str(&line, "key_id", r->key_hex);
+	log_int(&line, "bytes_in", (int64_t)r->x->body_bytes);
+	log_int(&line, "bytes_out", (int64_t)r->x->sent_bytes);
+	log_ms(&line, "total_ms", clock_us() - r->x->began_us);
+	if (r->store_us >= 0)
+		log_ms(&line, "store_ms", r->store_us);
+	if (r->upstream_us >= 0)
+		log_ms(&line, "upstream_ms", r->upstream_us);
+	log_span(&line, "client", r->x->client);
+	log_end(&line);
+}

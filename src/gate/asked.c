@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "gate/asked.h"
+#include "gate/response.h"
+#include "gate/worker.h"
+#include "http/header.h"
+
+/*
+ * A request to the admin interface as HTTP: who may ask what, and how it is
+ * answered.
+ *
+ *   CHECK ─ READ ⇢ RECEIVED ─┬─ (operator.c) LIST ⇢ LISTED ───────────┐
+ *                            ├─ LOOK ⇢ LOOKED ─ ACT ⇢ ACTED ──────────┤
+ *                            ├─ PROBE ⇢ PROBED ───────────────────────┤
+ *                            └─ ANSWER ⇢ ANSWERED ◀───────────────────┘
+ */
+enum { BODY_MAX = 16 * 1024 * 1024 };
+
+static enum after run_health(struct asked *a);
+static enum after run_ready(struct asked *a);
+static enum after run_status(struct asked *a);
+
+/* Those of a path stand together. */
+static const struct endpoint endpoints[] = {
+    {"GET", "/healthz", run_health, ENDPOINT_OPEN},
+    {"GET", "/readyz", run_ready, ENDPOINT_OPEN},
+    {"GET", "/status", run_status, 0},
+    {"GET", "/keys", operator_list, 0},
+    {"POST", "/keys/lookup", operator_lookup, ENDPOINT_READS},
+    {"GET", "/keys/{id}", operator_show, 0},
+    {"DELETE", "/keys/{id}", operator_delete, ENDPOINT_READS},
+    {"POST", "/keys/{id}/release", operator_release, ENDPOINT_READS},
+    {"POST", "/keys/{id}/complete", operator_complete, ENDPOINT_READS},
+};
+enum { N_ENDPOINTS = sizeof endpoints / sizeof *endpoints };
+
+/* --- what is asked for --- */
+
+/* A key_id in its place, which is taken, else the same bytes. */
+static bool
+matches(const char *pattern, struct span path, struct asked *a)
+{
+	const char *id = strstr(pattern, "{id}");
+	if (id == NULL)
+		return span_eq(path, span_str(pattern));
+	struct span front = span_of(pattern, (size_t)(id - pattern));
+	struct span back = span_str(id + strlen("{id}"));
+	if (path.len != front.len + DIGEST_HEX + back.len ||
+	    !span_starts(path, front) ||
+	    !span_eq(span_from(path, front.len + DIGEST_HEX), back) ||
+	    !hex_decode(span_of(path.ptr + front.len, DIGEST_HEX),
+		a->key_id.bytes, DIGEST_BYTES))
+		return false;
+	hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
+	return true;
+}
+
+static bool
+serves(const struct endpoint *endpoint, struct span method)
+{
+	bool head = span_eq(method, SPAN("HEAD"));
+	return span_eq(
+	    head ? SPAN("GET") : method, span_str(endpoint->method));
+}
+
+static enum after
+find_endpoint(struct asked *a)
+{
+	struct span path = a->head.target.spelling;
+	struct span allowed = SPAN("");
+	for (int i = 0; i < N_ENDPOINTS; i++) {
+		const struct endpoint *endpoint = &endpoints[i];
+		if (!matches(endpoint->path, path, a))
+			continue;
+		if (serves(endpoint, a->x->method)) {
+			a->endpoint = endpoint;
+			return admin_to(a, ADMIN_READ, MORE);
+		}
+		allowed = arena_printf(a->arena, "%.*s%s%s",
+		    SPAN_FMT(allowed), allowed.len > 0 ? ", " : "",
+		    endpoint->method);
+	}
+	if (allowed.len == 0)
+		return admin_refuse(a, PROBLEM_NOT_FOUND,
+		    SPAN("The admin interface has nothing at this path."));
+	a->more[a->n_more++] = (struct field){SPAN("Allow"), allowed};
+	return admin_refuse(a, PROBLEM_METHOD_NOT_ALLOWED, SPAN(""));
+}
+
+/* --- who asks --- */
+
+/* In the time that it takes for any token of this length. */
+static bool
+is_token(struct span said, struct span token)
+{
+	uint8_t hashes[2][DIGEST_BYTES];
+	struct span parts[] = {said, token};
+	for (int i = 0; i < 2; i++) {
+		struct digest digest;
+		digest_begin(&digest, SPAN("admin token"), SPAN(""));
+		digest_part(&digest, parts[i]);
+		digest_end(&digest, hashes[i]);
+	}
+	return sodium_memcmp(hashes[0], hashes[1], DIGEST_BYTES) == 0;
+}
+
+static bool
+has_token(const struct asked *a)
+{
+	static const char scheme[] = "Bearer ";
+	const char *token = a->admin->conf->admin_token;
+	size_t at = 0;
+	const struct field *f =
+	    fields_next(&a->head.fields, SPAN("Authorization"), &at);
+	if (token == NULL)
+		return true;
+	if (f == NULL || f->value.len < strlen(scheme) ||
+	    !span_ieq(span_of(f->value.ptr, strlen(scheme)),
+		span_str(scheme)) ||
+	    fields_next(&a->head.fields, SPAN("Authorization"), &at) != NULL)
+		return false;
+	return is_token(span_trim(span_from(f->value, strlen(scheme))),
+	    span_str(token));
+}
+
+static bool
+is_open(const struct asked *a)
+{
+	for (int i = 0; i < N_ENDPOINTS; i++)
+		if ((endpoints[i].flags & ENDPOINT_OPEN) &&
+		    span_eq(a->head.target.spelling,
+			span_str(endpoints[i].path)))
+			return true;
+	return false;
+}
+
+/*
+ * A page of another site that an operator looks at can have his browser send
+ * requests here, though not read the answers: it may change nothing.
+ */
+static bool
+is_of_other_site(const struct asked *a)
+{
+	const struct field *f =
+	    fields_first(&a->head.fields, SPAN("Origin"));
+	if (f == NULL || span_eq(a->x->method, SPAN("GET")) ||
+	    span_eq(a->x->method, SPAN("HEAD")))
+		return false;
+	struct span host = f->value;
+	if (span_starts(host, SPAN("http://")))
+		host = span_from(host, strlen("http://"));
+	else if (span_starts(host, SPAN("https://")))
+		host = span_from(host, strlen("https://"));
+	return !span_ieq(host, a->head.authority);
+}
+
+enum after
+admin_check(struct machine *machine)
+{
+	struct asked *a = (struct asked *)machine;
+	struct exchange *x = a->x;
+	const struct guard_head head = {
+	    x->method, x->target, x->version, x->fields};
+	enum guard_verdict verdict = guard_check(a->arena, &head, &a->head);
+	if (verdict == GUARD_OK &&
+	    x->head_bytes > (size_t)a->admin->conf->max_request_headers) {
+		a->head.words = "";
+		verdict = GUARD_HEADERS_TOO_LARGE;
+	} else if (verdict == GUARD_OK && x->ambiguous) {
+		a->head.words = "A line of the head does not end, or is not "
+				"divided, as HTTP says.";
+		verdict = GUARD_BAD_REQUEST;
+	}
+	if (verdict != GUARD_OK) {
+		a->close = true;
+		return admin_refuse(
+		    a, response_to_guard(verdict), span_str(a->head.words));
+	}
+	a->id = header_request_id(a->arena, &a->head.fields);
+	machine_name(&a->machine, a->id);
+	if (!is_open(a) && !has_token(a)) {
+		a->more[a->n_more++] =
+		    (struct field){SPAN("WWW-Authenticate"),
+			SPAN("Bearer realm=\"onceproxy admin\"")};
+		return admin_refuse(a, PROBLEM_UNAUTHORIZED, SPAN(""));
+	}
+	if (is_of_other_site(a))
+		return admin_refuse(a, PROBLEM_FORBIDDEN, SPAN(""));
+	return find_endpoint(a);
+}
+
+/* --- its body and its parameters --- */
+
+enum after
+admin_read(struct machine *machine)
+{
+	struct asked *a = (struct asked *)machine;
+	bool reads = a->endpoint->flags & ENDPOINT_READS;
+	front_read_body(a->x, reads ? BODY_MAX : 0);
+	return admin_to(a, ADMIN_RECEIVED, WAIT);
+}
+
+enum after
+admin_received(struct machine *machine)
+{
+	struct asked *a = (struct asked *)machine;
+	switch (a->x->op.error) {
+	case 0:
+		break;
+	case E_TOO_LARGE:
+		return admin_refuse(a, PROBLEM_REQUEST_TOO_LARGE, SPAN(""));
+	case E_NO_MEMORY:
+		return admin_refuse(a, PROBLEM_OVERLOADED, SPAN(""));
+	default:
+		return DONE; /* the client left */
+	}
+	struct span body = body_span(&a->x->body);
+	if (body.len > 0) {
+		a->in = json_loadb(body.ptr, body.len,
+		    JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+		if (!json_is_object(a->in))
+			return admin_refuse(a, PROBLEM_BAD_REQUEST,
+			    SPAN("The body is not a JSON object."));
+	}
+	return a->endpoint->run(a);
+}
+
+bool
+admin_query_next(
+    struct span *query, struct span *ret_name, struct span *ret_value)
+{
+	struct span piece;
+	do {
+		if (!span_next(query, '&', &piece))
+			return false;
+	} while (piece.len == 0);
+	const char *sign = memchr(piece.ptr, '=', piece.len);
+	size_t len = sign ? (size_t)(sign - piece.ptr) : piece.len;
+	*ret_name = span_of(piece.ptr, len);
+	*ret_value = sign ? span_from(piece, len + 1) : SPAN("");
+	return true;
+}
+
+/* --- health and status --- */
+
+static enum after
+run_health(struct asked *a)
+{
+	return admin_say(a, 200, json_pack("{s:s}", "status", "ok"));
+}
+
+/* Redis is asked whether it answers: a link may be up to a frozen one. */
+static enum after
+run_ready(struct asked *a)
+{
+	return admin_to(a, ADMIN_PROBE, MORE);
+}
+
+static enum after
+run_status(struct asked *a)
+{
+	return admin_to(a, ADMIN_PROBE, MORE);
+}
+
+enum after
+admin_probe(struct machine *machine)
+{
+	struct asked *a = (struct asked *)machine;
+	static const struct key_id nobody;
+	store_look(a->admin->store, &a->look, &nobody, false);
+	return admin_to(a, ADMIN_PROBED, WAIT);
+}
+
+static enum after
+say_ready(struct asked *a, bool up)
+{
+	const char *reason = a->admin->draining ? "draining" : "store";
+	if (up && !a->admin->draining)
+		return admin_say(
+		    a, 200, json_pack("{s:s}", "status", "ready"));
+	return admin_say(a, 503,
+	    json_pack("{s:s, s:s}", "status", "unready", "reason", reason));
+}
+
+/* What is in flight now, all workers together and each. */
+static json_t *
+counts_json(const struct admin *admin)
+{
+	json_int_t requests = 0, executions = 0;
+	json_t *each = json_array();
+	for (int64_t i = 0; i < admin->conf->workers; i++) {
+		const struct worker *w = admin->view.workers[i];
+		json_int_t r = atomic_load(&w->requests.count);
+		json_int_t e = atomic_load(&w->executions.count);
+		requests += r;
+		executions += e;
+		json_array_append_new(each,
+		    json_pack("{s:I, s:I}", "requests", r, "executions", e));
+	}
+	return json_pack("{s:I, s:I, s:o}", "requests", requests,
+	    "executions", executions, "workers", each);
+}
+
+static enum after
+say_status(struct asked *a, bool up)
+{
+	const struct admin *admin = a->admin;
+	const struct admin_view *view = &admin->view;
+	const struct conf *conf = admin->conf;
+	json_t *listen = json_array();
+	for (size_t i = 0; i < view->n_listen; i++)
+		json_array_append_new(listen, json_string(view->listen[i]));
+	int64_t up_ms = clock_wall_ms() - view->started_ms;
+	const char *redis =
+	    conf->store.managed ? "managed" : conf->store.redis.text;
+	return admin_say(a, 200,
+	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
+		      "s:{s:s, s:s?}, s:o, s:{s:s, s:o}}",
+		"version", PACKAGE_VERSION,
+		"started", admin_time_json(view->started_ms),
+		"uptime_seconds", (json_int_t)(up_ms / 1000),
+		"listen", listen, "admin", view->address,
+		"workers", (json_int_t)conf->workers,
+		"draining", admin->draining,
+		"store", "state", up ? "up" : "down", "redis", redis,
+		"in_flight", counts_json(admin),
+		"configuration", "file", conf->file,
+		"loaded", admin_time_json(admin->loaded_ms)));
+}
+
+enum after
+admin_probed(struct machine *machine)
+{
+	struct asked *a = (struct asked *)machine;
+	bool up = a->look.op.op.error == 0;
+	return a->endpoint->run == run_ready ? say_ready(a, up)
+					     : say_status(a, up);
+}
+
+/* --- the answer --- */
+
+enum after
+admin_say(struct asked *a, int status, json_t *json)
+{
+	must(json != NULL && a->answer == NULL);
+	char *text = json_dumps(json, JSON_COMPACT);
+	must(text != NULL);
+	json_decref(json);
+	struct body body;
+	body_init(&body, NULL);
+	must(body_append(&body, text, strlen(text)) == 0);
+	must(body_append(&body, "\n", 1) == 0);
+	free(text);
+
+	struct field list[] = {
+	    {SPAN("Date"), header_date(a->arena, clock_wall_ms())},
+	    {SPAN("Content-Type"), SPAN("application/json")},
+	    {SPAN("Cache-Control"), SPAN("no-store")},
+	};
+	const struct fields fields = {list, 3};
+	a->answer = answer_new(status, &fields, &body, SPAN(""));
+	return admin_to(a, ADMIN_ANSWER, MORE);
+}
+
+enum after
+admin_refuse(struct asked *a, enum problem problem, struct span detail)
+{
+	const struct problem_words words = {
+	    .base = a->conf->problem_base,
+	    .key_id = span_str(a->key_hex),
+	    .detail = detail,
+	    .date = header_date(a->arena, clock_wall_ms()),
+	};
+	must(a->answer == NULL);
+	a->answer = problem_new(problem, &words);
+	return admin_to(a, ADMIN_ANSWER, MORE);
+}
+
+enum after
+admin_store_failed(struct asked *a, struct span detail)
+{
+	if (a->look.op.op.error == E_NO_MEMORY)
+		return admin_refuse(a, PROBLEM_OVERLOADED, SPAN(""));
+	return admin_refuse(a, PROBLEM_STORE_UNAVAILABLE, detail);
+}
+
+enum after
+admin_answer(struct machine *machine)
+{
+	struct asked *a = (struct asked *)machine;
+	if (a->id.len == 0)
+		a->id = header_request_id(
+		    a->arena, &(struct fields){NULL, 0});
+	a->more[a->n_more++] = (struct field){SPAN("X-Request-Id"), a->id};
+	const struct fields more = {a->more, a->n_more};
+	front_answer(a->x, a->answer, &more, a->close);
+	return admin_to(a, ADMIN_ANSWERED, WAIT);
+}
+
+enum after
+admin_answered(struct machine *machine)
+{
+	(void)machine;
+	return DONE;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/arena.h"
+#include "gate/lease.h"
+#include "gate/machine.h"
+#include "store/store.h"
+#include "upstream/forward.h"
+
+/*
+ * An execution is a claim that is ours: it is born when the claim is, sends
+ * the request once, and dies when the outcome is stored or another owner has
+ * decided.  It knows nothing of libmicrohttpd or of a client's connection;
+ * whoever waits for it (one request at most) is told once.  The worker's
+ * thread only.
+ */
+struct worker;
+struct request;
+
+struct execution {
+	struct machine machine; /* first */
+	struct worker *worker;
+	struct generation *generation;
+	const struct conf_route *route;
+	struct arena *arena; /* a reference: message points into it */
+	struct request *request; /* NULL when it was told, or has left */
+
+	struct held held;
+	struct lease lease;
+	struct claim claim; /* to be made again when the upstream says no */
+	bool asked;         /* it began with a question (reconcile) */
+	struct message question;
+	struct message message;
+	struct body body; /* of the request; message points into it */
+	struct span request_id;
+
+	struct forward forward;
+	struct answer *answer; /* what is stored; NULL: no whole answer */
+	struct answer *given;  /* to the first client; NULL: not kept at all */
+	struct fields omitted; /* of its fields, not stored */
+	enum reason reason;    /* of doubt */
+	bool sent;             /* a byte was accepted, or may have been */
+
+	struct store_op store;
+	unsigned settling; /* the step to try again after a pause */
+	unsigned tries;    /* of settling */
+	struct op pause;
+	int64_t store_us;
+};
+
+/* What a request hands over: all of it but the claim becomes the
+ * execution's. */
+struct execution_start {
+	struct worker *worker;
+	struct generation *generation;
+	const struct conf_route *route;
+	struct arena *arena;
+	struct request *request;
+	struct claim claim; /* as it was made, and answered OURS or RECONCILE */
+	uint32_t attempt;
+	bool ask; /* the claim was answered RECONCILE: question is sent first */
+	enum reason reason; /* then: why the earlier attempt is unknown */
+	struct message question;
+	struct message message; /* points into arena and body */
+	struct body *body;      /* moved */
+	struct span request_id;
+};
+struct execution *execution_new(const struct execution_start *start);
+
+/* The request leaves: the execution goes on without it. */
+void execution_leave(struct execution *e);
+
+/*
+ * drain_timeout is over: what was sent becomes UNKNOWN with its reason, what
+ * was not is released.
+ */
+void execution_cut(struct execution *e);

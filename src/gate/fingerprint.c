@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "gate/fingerprint.h"
+
+#include "base/json.h"
+
+static void digest_field(
+    struct digest *digest, const struct fields *fields, struct span name);
+static void digest_body(struct digest *digest,
+    const struct conf_idempotency *policy, struct span body);
+
+/* Each part has its name before it, so that none passes for another. */
+void
+fingerprint_make(const struct conf_idempotency *policy, struct span secret,
+    const struct fingerprinted *request, uint8_t ret_fingerprint[DIGEST_BYTES])
+{
+	unsigned include = policy->fingerprint_include;
+	struct digest digest;
+
+	digest_begin(&digest, SPAN("fingerprint"), secret);
+	if (include & FINGERPRINT_METHOD) {
+		digest_part(&digest, SPAN("method"));
+		digest_part(&digest, request->method);
+	}
+	if (include & FINGERPRINT_PATH) {
+		digest_part(&digest, SPAN("path"));
+		digest_part(&digest, request->path);
+	}
+	if ((include & FINGERPRINT_QUERY) && request->has_query) {
+		digest_part(&digest, SPAN("query"));
+		digest_part(&digest, request->query);
+	}
+	for (size_t i = 0; i < policy->fingerprint_headers.count; i++)
+		digest_field(&digest, request->fields,
+		    span_str(policy->fingerprint_headers.list[i]));
+	if (include & FINGERPRINT_BODY)
+		digest_body(&digest, policy, request->body);
+	digest_end(&digest, ret_fingerprint);
+}
+
+/* Every line counts, in their order; no line is not an empty one. */
+static void
+digest_field(
+    struct digest *digest, const struct fields *fields, struct span name)
+{
+	const struct field *f;
+	size_t at = 0;
+
+	digest_part(digest, SPAN("header"));
+	digest_part(digest, name);
+	while ((f = fields_next(fields, name, &at)) != NULL) {
+		digest_part(digest, SPAN("value"));
+		digest_part(digest, f->value);
+	}
+}
+
+static void
+digest_body(struct digest *digest, const struct conf_idempotency *policy,
+    struct span body)
+{
+	const struct json *json = NULL;
+	/* What is read of a body is many times its size. */
+	struct arena *scratch = NULL;
+
+	if (policy->fingerprint_json) {
+		scratch = arena_new();
+		json = json_read(scratch, body);
+	}
+	if (json) {
+		digest_part(digest, SPAN("json"));
+		json_digest(json, &policy->fingerprint_ignore, digest);
+	} else {
+		digest_part(digest, SPAN("body"));
+		digest_part(digest, body);
+	}
+	arena_free(&scratch);
+}

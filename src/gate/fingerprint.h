@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/digest.h"
+#include "base/field.h"
+#include "conf/conf.h"
+
+/*
+ * The fingerprint tells whether two requests with one key ask for the same
+ * thing: a digest over those parts of a request that its route includes.
+ * Pure; any thread.
+ */
+struct fingerprinted {
+	struct span method;
+	struct span path;  /* as the client sent it */
+	struct span query; /* as the client sent it */
+	bool has_query;    /* "/x" and "/x?" are not the same target */
+	const struct fields *fields;
+	struct span body;
+};
+
+/*
+ * A body that is to be compared as JSON and is none is compared byte for
+ * byte; it never equals one that is.  secret: store.secret or empty.
+ */
+void fingerprint_make(const struct conf_idempotency *policy,
+    struct span secret, const struct fingerprinted *request,
+    uint8_t ret_fingerprint[DIGEST_BYTES]);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "gate/generation.h"
+
+struct generation *
+generation_new(
+    struct loop *loop, const struct conf *conf, struct budget *budget)
+{
+	struct generation *g = mem_zero(sizeof *g);
+	g->refs = 1;
+	g->conf = conf_ref(conf);
+	g->upstreams = upstreams_new(loop, conf, budget);
+	return g;
+}
+
+struct generation *
+generation_ref(struct generation *generation)
+{
+	must(generation->refs > 0);
+	generation->refs++;
+	return generation;
+}
+
+void
+generation_unref(struct generation **generation)
+{
+	struct generation *g = *generation;
+	*generation = NULL;
+	if (g == NULL || --g->refs > 0)
+		return;
+	upstreams_free(&g->upstreams);
+	conf_unref(&g->conf);
+	free(g);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "conf/conf.h"
+#include "upstream/forward.h"
+
+/*
+ * A generation is one configuration as a worker serves it: routes, limits
+ * and the connections to its upstreams.  A reload makes the next one; what
+ * began under the last keeps it to its end.  What a reload cannot change
+ * (the store, above all) is not asked of it but of the worker's first
+ * configuration.  The worker's thread only.
+ */
+struct generation {
+	unsigned refs;
+	const struct conf *conf;
+	struct upstreams *upstreams;
+};
+
+/* A new one with one reference; it takes a reference to conf. */
+struct generation *generation_new(
+    struct loop *loop, const struct conf *conf, struct budget *budget);
+struct generation *generation_ref(struct generation *generation);
+/* The last reference closes its connections; nulls the caller's pointer. */
+void generation_unref(struct generation **generation);

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "gate/key.h"
+
+#include "base/digest.h"
+#include "base/json.h"
+
+static const char *check_key(struct arena *arena,
+    const struct conf_idempotency *policy, struct span value,
+    struct span *ret_key);
+static bool read_item(
+    struct arena *arena, struct span value, struct span *ret_string);
+static bool is_bare_key(struct span s);
+static bool is_uuid(struct span s);
+
+/* --- found among the fields --- */
+
+static bool
+is_accepted(const struct strings *names, struct span name)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		if (span_ieq(span_str(names->list[i]), name))
+			return true;
+	}
+	return false;
+}
+
+enum key_verdict
+key_find(struct arena *arena, const struct conf_idempotency *policy,
+    const struct fields *fields, struct key *ret_key)
+{
+	const struct field *found = NULL;
+	struct span key;
+
+	for (size_t i = 0; i < fields->count; i++) {
+		if (!is_accepted(&policy->headers, fields->list[i].name))
+			continue;
+		if (found) {
+			ret_key->words = "The request has more than one "
+					 "idempotency key.";
+			return KEY_INVALID;
+		}
+		found = &fields->list[i];
+	}
+	if (found == NULL)
+		return KEY_MISSING;
+	const char *words = check_key(arena, policy, found->value, &key);
+	if (words) {
+		ret_key->words = words;
+		return KEY_INVALID;
+	}
+	ret_key->bytes = key;
+	return KEY_FOUND;
+}
+
+/* What is wrong with the value of a key's field; NULL for nothing. */
+static const char *
+check_key(struct arena *arena, const struct conf_idempotency *policy,
+    struct span value, struct span *ret_key)
+{
+	struct span key = value;
+
+	if (value.len == 0)
+		return "The idempotency key is empty.";
+	if (value.ptr[0] == '"') {
+		if (!read_item(arena, value, &key))
+			return "The idempotency key is not one well-formed "
+			       "quoted string (RFC 8941).";
+	} else if (policy->key_format == KEY_QUOTED) {
+		return "The idempotency key has to be a quoted string "
+		       "(RFC 8941).";
+	} else if (!is_bare_key(value)) {
+		return "An idempotency key without quotes is visible ASCII "
+		       "without spaces, commas, double quotes or semicolons.";
+	}
+	if (key.len == 0)
+		return "The idempotency key is empty.";
+	if (key.len > (size_t)policy->max_length)
+		return arena_printf(arena,
+		    "The idempotency key is longer than %lld characters.",
+		    (long long)policy->max_length).ptr;
+	if (policy->key_format == KEY_UUID && !is_uuid(key))
+		return "The idempotency key has to be a UUID.";
+	*ret_key = key;
+	return NULL;
+}
+
+static bool
+is_bare_key(struct span s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.ptr[i];
+		if (c < 0x21 || c > 0x7e || c == ',' || c == '"' || c == ';')
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool
+is_lower(char c)
+{
+	return c >= 'a' && c <= 'z';
+}
+
+static bool
+is_alpha(char c)
+{
+	return is_lower(c) || (c >= 'A' && c <= 'Z');
+}
+
+/* 8-4-4-4-12 hex digits; either case, and the cases are different keys. */
+static bool
+is_uuid(struct span s)
+{
+	static const char shape[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+	if (s.len != sizeof(shape) - 1)
+		return false;
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.ptr[i];
+		bool hex = is_digit(c) ||
+		    ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+		if (shape[i] == '-' ? c != '-' : !hex)
+			return false;
+	}
+	return true;
+}
+
+/* --- structured fields (RFC 8941, section 4.2): a string as an item --- */
+
+static bool
+take(struct span *in, char c)
+{
+	if (in->len == 0 || in->ptr[0] != c)
+		return false;
+	*in = span_from(*in, 1);
+	return true;
+}
+
+static size_t
+skip_digits(struct span *in)
+{
+	size_t n = 0;
+
+	while (n < in->len && is_digit(in->ptr[n]))
+		n++;
+	*in = span_from(*in, n);
+	return n;
+}
+
+/* Section 4.2.4: at most 15 digits, or 12, a point and 3. */
+static bool
+skip_number(struct span *in)
+{
+	take(in, '-');
+	size_t whole = skip_digits(in);
+	if (!take(in, '.'))
+		return whole >= 1 && whole <= 15;
+	size_t fraction = skip_digits(in);
+	return whole >= 1 && whole <= 12 && fraction >= 1 && fraction <= 3;
+}
+
+/* Section 4.2.5; what it stands for goes to out, where there is one. */
+static bool
+take_string(struct span *in, char *out, size_t *ret_len)
+{
+	size_t len = 0;
+
+	if (!take(in, '"'))
+		return false;
+	while (!take(in, '"')) {
+		if (take(in, '\\') &&
+		    (in->len == 0 ||
+			(in->ptr[0] != '"' && in->ptr[0] != '\\')))
+			return false;
+		if (in->len == 0 || in->ptr[0] < 0x20 || in->ptr[0] > 0x7e)
+			return false;
+		if (out)
+			out[len] = in->ptr[0];
+		len++;
+		*in = span_from(*in, 1);
+	}
+	*ret_len = len;
+	return true;
+}
+
+/* Section 4.2.6; the first byte was seen. */
+static bool
+skip_token(struct span *in)
+{
+	while (in->len &&
+	    (in->ptr[0] == ':' || in->ptr[0] == '/' ||
+		field_is_token(span_of(in->ptr, 1))))
+		*in = span_from(*in, 1);
+	return true;
+}
+
+/* Section 4.2.7. */
+static bool
+skip_byte_sequence(struct span *in)
+{
+	take(in, ':');
+	while (in->len &&
+	    (is_alpha(in->ptr[0]) || is_digit(in->ptr[0]) ||
+		in->ptr[0] == '+' || in->ptr[0] == '/' || in->ptr[0] == '='))
+		*in = span_from(*in, 1);
+	return take(in, ':');
+}
+
+/* Section 4.2.3.1. */
+static bool
+skip_bare_item(struct span *in)
+{
+	size_t len;
+	char c = in->len ? in->ptr[0] : '\0';
+
+	if (c == '-' || is_digit(c))
+		return skip_number(in);
+	if (c == '"')
+		return take_string(in, NULL, &len);
+	if (c == '*' || is_alpha(c))
+		return skip_token(in);
+	if (c == ':')
+		return skip_byte_sequence(in);
+	return take(in, '?') && (take(in, '0') || take(in, '1'));
+}
+
+/* Section 4.2.3.2; the semicolon was taken. */
+static bool
+skip_parameter(struct span *in)
+{
+	while (take(in, ' '))
+		;
+	if (in->len == 0 || (in->ptr[0] != '*' && !is_lower(in->ptr[0])))
+		return false;
+	while (in->len &&
+	    (is_lower(in->ptr[0]) || is_digit(in->ptr[0]) ||
+		(in->ptr[0] != '\0' && strchr("_-.*", in->ptr[0]))))
+		*in = span_from(*in, 1);
+	return !take(in, '=') || skip_bare_item(in);
+}
+
+/* A string and any parameters, which mean nothing here; no more. */
+static bool
+read_item(struct arena *arena, struct span value, struct span *ret_string)
+{
+	char *out = arena_alloc(arena, value.len);
+	size_t len;
+
+	if (!take_string(&value, out, &len))
+		return false;
+	while (take(&value, ';')) {
+		if (!skip_parameter(&value))
+			return false;
+	}
+	if (value.len)
+		return false;
+	*ret_string = span_of(out, len);
+	return true;
+}
+
+/* --- derived from the body --- */
+
+static bool
+digest_pointed(struct arena *scratch, const struct pointers *pointers,
+    struct span body, struct digest *digest)
+{
+	const struct json *json = json_read(scratch, body);
+
+	if (json == NULL)
+		return false;
+	for (size_t i = 0; i < pointers->count; i++) {
+		const struct pointer *pointer = &pointers->list[i];
+		const struct json *value = json_at(json, pointer);
+		/*
+		 * Many programs write null for what they have not set.  Were
+		 * it a value, all requests without an order number would
+		 * share one key.
+		 */
+		if (value == NULL || json_is_nil(value))
+			return false;
+		digest_part(digest, SPAN("/"));
+		for (size_t s = 0; s < pointer->count; s++) {
+			digest_part(digest, SPAN("s"));
+			digest_part(digest, pointer->segments[s]);
+		}
+		digest_part(digest, SPAN("="));
+		json_digest(value, NULL, digest);
+	}
+	return true;
+}
+
+enum key_verdict
+key_derive(struct arena *arena, const struct conf_idempotency *policy,
+    struct span body, struct key *ret_key)
+{
+	struct digest digest;
+	uint8_t hash[DIGEST_BYTES];
+	char hex[DIGEST_HEX + 1];
+	bool found = true;
+
+	if (body.len == 0)
+		return KEY_MISSING;
+	if (policy->derive_from_body) {
+		digest_begin(&digest, SPAN("key of body"), SPAN(""));
+		digest_part(&digest, body);
+	} else if (policy->derive_from.count > 0) {
+		/* What is read of a body is many times its size. */
+		struct arena *scratch = arena_new();
+		digest_begin(&digest, SPAN("key of json"), SPAN(""));
+		found = digest_pointed(
+		    scratch, &policy->derive_from, body, &digest);
+		arena_free(&scratch);
+	} else {
+		return KEY_MISSING;
+	}
+	if (!found)
+		return KEY_MISSING;
+	digest_end(&digest, hash);
+	hex_encode(hash, sizeof(hash), hex);
+	/* No field value has that first byte, so no client sends this key. */
+	ret_key->bytes = arena_printf(arena, "\001derived:%s", hex);
+	return KEY_FOUND;
+}
+
+/* --- scope --- */
+
+enum scope_verdict
+scope_find(const struct conf_idempotency *policy, const struct fields *fields,
+    struct span *ret_values)
+{
+	bool named = policy->scope.count == 0;
+
+	for (size_t i = 0; i < policy->scope.count; i++) {
+		struct span name = span_str(policy->scope.list[i]);
+		size_t at = 0;
+		const struct field *f = fields_next(fields, name, &at);
+		if (f && fields_next(fields, name, &at))
+			return SCOPE_REPEATED;
+		if (f && f->value.len)
+			named = true;
+	}
+	if (!named)
+		return SCOPE_MISSING;
+	for (size_t i = 0; i < policy->scope.count; i++) {
+		const struct field *f =
+		    fields_first(fields, span_str(policy->scope.list[i]));
+		ret_values[i] = f ? f->value : SPAN("");
+	}
+	return SCOPE_FOUND;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/arena.h"
+#include "base/field.h"
+#include "base/must.h"
+#include "conf/conf.h"
+
+/*
+ * The idempotency key of a request, and the scope that it is valid in: found
+ * among the fields or derived from the body, checked, and reduced to the
+ * bytes that make it up.  It knows nothing of records.  Pure; any thread;
+ * field values come without the blanks around them.
+ */
+enum key_verdict {
+	KEY_FOUND,
+	KEY_MISSING, /* no field of an accepted name */
+	KEY_INVALID, /* two of them, empty, too long or malformed */
+};
+
+struct key {
+	/* KEY_FOUND: unquoted; of the arena, or of the fields. */
+	struct span bytes;
+	/* KEY_INVALID: a sentence for the client, of the arena or static. */
+	const char *words;
+};
+
+/* The key among the fields (RFC 8941, section 3.3.3, or bare). */
+MUST_USE enum key_verdict key_find(struct arena *arena,
+    const struct conf_idempotency *policy, const struct fields *fields,
+    struct key *ret_key);
+
+/*
+ * The key that derive_key makes of a body; KEY_FOUND or KEY_MISSING (also
+ * where the policy derives none).  It is no key that a client could send.
+ */
+MUST_USE enum key_verdict key_derive(struct arena *arena,
+    const struct conf_idempotency *policy, struct span body,
+    struct key *ret_key);
+
+enum scope_verdict {
+	SCOPE_FOUND,
+	SCOPE_MISSING,  /* none of the fields has a value */
+	SCOPE_REPEATED, /* one of them stands there twice */
+};
+
+/*
+ * The values of the scope's fields, in the policy's order, an absent one
+ * empty; ret_values has policy->scope.count places.
+ */
+MUST_USE enum scope_verdict scope_find(const struct conf_idempotency *policy,
+    const struct fields *fields, struct span *ret_values);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "gate/execution.h"
+#include "gate/lease.h"
+#include "gate/worker.h"
+
+enum {
+	/* Leases due so soon are renewed together with the one that is. */
+	BATCH_MS = 50,
+	/* How soon a batch that failed is tried again. */
+	AGAIN_MS = 100,
+};
+
+static void on_time(void *arg);
+static void on_renewed(void *arg);
+
+void
+leases_init(struct leases *leases, struct worker *worker)
+{
+	*leases = (struct leases){.worker = worker};
+	timer_init(&leases->timer, worker->loop, on_time, leases);
+	op_init(&leases->renewing.op, worker->loop, on_renewed, leases);
+}
+
+void
+leases_end(struct leases *leases)
+{
+	timer_clear(&leases->timer);
+	op_cancel(&leases->renewing.op);
+	free(leases->renewals);
+	leases->renewals = NULL;
+}
+
+/* Sets the timer, unless it goes off earlier anyway. */
+static void
+wake_at(struct leases *leases, int64_t at_ms)
+{
+	if (timer_is_set(&leases->timer) && leases->timer.at_ms <= at_ms)
+		return;
+	timer_set(&leases->timer, at_ms - loop_now_ms(leases->worker->loop));
+}
+
+void
+lease_begin(struct leases *leases, struct lease *lease, int64_t lease_ms)
+{
+	int64_t now_ms = loop_now_ms(leases->worker->loop);
+	lease->renew_at_ms = now_ms + lease_ms / 3;
+	wake_at(leases, lease->renew_at_ms);
+}
+
+/* Calls visit for each execution of the worker. */
+static void
+each_execution(struct leases *leases,
+    void (*visit)(struct leases *leases, struct execution *e))
+{
+	struct machines *all = &leases->worker->executions;
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
+		for (struct machine *m = all->steps[step]; m; m = m->next)
+			visit(leases, (struct execution *)m);
+}
+
+static void
+add_due(struct leases *leases, struct execution *e)
+{
+	int64_t now_ms = loop_now_ms(leases->worker->loop);
+	if (e->lease.renew_at_ms > now_ms + BATCH_MS)
+		return;
+	e->lease.renew_at_ms = now_ms + e->held.policy->lease_ms / 3;
+	/* A step under way ends the claim, or is tried again after a pause. */
+	if (op_pending(&e->store.op))
+		return;
+	leases->renewals[leases->count++] =
+	    (struct renewal){.held = e->held};
+}
+
+static void
+find_next(struct leases *leases, struct execution *e)
+{
+	wake_at(leases, e->lease.renew_at_ms);
+}
+
+static void
+renew_soon(struct leases *leases, struct execution *e)
+{
+	int64_t now_ms = loop_now_ms(leases->worker->loop);
+	e->lease.renew_at_ms = now_ms + AGAIN_MS;
+}
+
+/*
+ * One batch at a time: while one is under way the next waits for its end,
+ * which comes within store.timeout.
+ */
+static void
+on_time(void *arg)
+{
+	struct leases *leases = arg;
+	unsigned count = leases->worker->executions.count;
+	if (op_pending(&leases->renewing.op) || count == 0)
+		return;
+	leases->renewals = mem_grow(
+	    leases->renewals, count * sizeof *leases->renewals);
+	leases->count = 0;
+	each_execution(leases, add_due);
+	if (leases->count > 0)
+		store_renew(leases->worker->store, &leases->renewing,
+		    leases->renewals, leases->count);
+	else
+		each_execution(leases, find_next);
+}
+
+static void
+log_lost(const struct renewal *renewal)
+{
+	char hex[DIGEST_HEX + 1];
+	hex_encode(renewal->held.key_id.bytes, DIGEST_BYTES, hex);
+	struct logline line = log_begin(EV_lease_lost);
+	log_str(&line, "key_id", hex);
+	log_end(&line);
+}
+
+static void
+on_renewed(void *arg)
+{
+	struct leases *leases = arg;
+	if (leases->renewing.op.error != 0)
+		each_execution(leases, renew_soon);
+	else
+		for (size_t i = 0; i < leases->count; i++)
+			if (leases->renewals[i].lost)
+				log_lost(&leases->renewals[i]);
+	each_execution(leases, find_next);
+}

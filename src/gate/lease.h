@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/loop.h"
+#include "store/store.h"
+
+/*
+ * The leases of the claims that a worker owns: renewed in batches a third of
+ * the way to their end, for as long as the execution lives, however long the
+ * upstream takes.  It decides nothing when one is lost: fencing does.  The
+ * worker's thread only.
+ */
+struct worker;
+
+struct leases {
+	struct worker *worker;
+	struct timer timer;
+	struct store_op renewing;
+	struct renewal *renewals; /* of the batch under way */
+	size_t count;
+};
+
+/* A lease is a member of what owns the claim. */
+struct lease {
+	int64_t renew_at_ms; /* by the loop's clock */
+};
+
+void leases_init(struct leases *leases, struct worker *worker);
+/* Nothing is renewed any more. */
+void leases_end(struct leases *leases);
+/* A claim was made just now: its lease is renewed from here on. */
+void lease_begin(
+    struct leases *leases, struct lease *lease, int64_t lease_ms);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/log.h"
+#include "base/must.h"
+#include "gate/machine.h"
+
+static void
+list_remove(struct machine *machine)
+{
+	*machine->link = machine->next;
+	if (machine->next != NULL)
+		machine->next->link = machine->link;
+}
+
+static void
+list_insert(struct machine *machine)
+{
+	struct machine **list = &machine->all->steps[machine->step];
+	machine->next = *list;
+	machine->link = list;
+	if (machine->next != NULL)
+		machine->next->link = &machine->next;
+	*list = machine;
+}
+
+void
+machine_init(struct machine *machine, const struct machine_kind *kind,
+    struct machines *all)
+{
+	*machine = (struct machine){.kind = kind, .all = all};
+	all->count++;
+	list_insert(machine);
+}
+
+void
+machine_name(struct machine *machine, struct span id)
+{
+	size_t len = id.len < sizeof machine->id ? id.len
+						 : sizeof machine->id - 1;
+	memcpy(machine->id, id.ptr, len);
+	machine->id[len] = '\0';
+}
+
+static void
+log_step(const struct machine *machine)
+{
+	if (!log_wants(EV_step))
+		return;
+	struct logline line = log_begin(EV_step);
+	log_str(&line, "machine", machine->kind->name);
+	log_str(&line, "step", machine->kind->steps[machine->step].name);
+	log_str(&line, "id", machine->id);
+	log_end(&line);
+}
+
+void
+machine_to(struct machine *machine, unsigned step)
+{
+	must(step < MACHINE_STEPS_MAX);
+	list_remove(machine);
+	machine->step = (uint8_t)step;
+	machine->trail[machine->trail_len++ % TRAIL_STEPS] = (uint8_t)step;
+	list_insert(machine);
+	log_step(machine);
+}
+
+void
+machine_end(struct machine *machine)
+{
+	list_remove(machine);
+	machine->all->count--;
+	machine->kind->free(machine);
+}
+
+void
+machine_run(void *arg)
+{
+	struct machine *machine = arg;
+	const struct op *op = machine->kind->awaited(machine);
+	must(op == NULL || op->state == OP_DONE);
+	for (;;) {
+		unsigned step = machine->step;
+		switch (machine->kind->steps[step].run(machine)) {
+		case MORE:
+			/* No operation may be skipped, no step repeated. */
+			must(machine->step != step);
+			must(machine->kind->awaited(machine) == NULL);
+			break;
+		case WAIT:
+			op = machine->kind->awaited(machine);
+			must(op != NULL && op->state != OP_IDLE);
+			return;
+		case DONE:
+			machine_end(machine);
+			return;
+		}
+	}
+}

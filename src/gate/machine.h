@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/op.h"
+#include "base/span.h"
+
+/*
+ * The driver of the two machines of steps (tbl/steps.h).  It knows what a
+ * step is and nothing of what the steps do.  Each machine stands in exactly
+ * one step, and in its worker's list of that step: drain and gauges walk the
+ * lists, and there is no other bookkeeping.  The worker's thread only.
+ */
+
+/* What a step says when it returns. */
+enum after {
+	MORE, /* the machine was moved to a step that can run now */
+	WAIT, /* it was moved to a step that an operation will wake */
+	DONE, /* the machine is at its end and is freed */
+};
+
+struct machine;
+
+struct machine_step {
+	const char *name;
+	enum after (*run)(struct machine *machine);
+};
+
+struct machine_kind {
+	const char *name;
+	const struct machine_step *steps;
+	/* The operation that the machine's step can be woken by, or NULL. */
+	const struct op *(*awaited)(const struct machine *machine);
+	void (*free)(struct machine *machine);
+};
+
+/* So many steps are remembered for the debugger and the slow log. */
+enum { TRAIL_STEPS = 16, MACHINE_STEPS_MAX = 24 };
+
+struct machines {
+	struct machine *steps[MACHINE_STEPS_MAX]; /* the list of each step */
+	atomic_uint count; /* other threads may look at it */
+};
+
+/* The first member of struct request and struct execution. */
+struct machine {
+	const struct machine_kind *kind;
+	struct machines *all;
+	struct machine *next;
+	struct machine **link;
+	uint8_t step;
+	uint8_t trail_len;
+	uint8_t trail[TRAIL_STEPS];
+	char id[33]; /* of the request, or key_id, for the debug log */
+};
+
+/* A machine at its first step, in its list; it does not run yet. */
+void machine_init(struct machine *machine, const struct machine_kind *kind,
+    struct machines *all);
+/* Sets the id, cut where it is too long. */
+void machine_name(struct machine *machine, struct span id);
+/* The one way to another step. */
+void machine_to(struct machine *machine, unsigned step);
+/* Runs it until it waits or is done; also what an operation wakes. */
+void machine_run(void *machine);
+/* Takes it off its list and frees it, wherever it stands. */
+void machine_end(struct machine *machine);

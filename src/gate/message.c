@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "gate/message.h"
+#include "gate/request.h"
+#include "http/header.h"
+
+/* So much of an answer's head fits beside a request's head (front.c). */
+enum { ANSWER_HEAD_BYTES = 16 * 1024 };
+
+static struct header_request
+head_of(const struct request *r, const struct fields *fields, uint32_t attempt)
+{
+	const struct conf_idempotency *policy =
+	    r->route->idempotency ? r->route->idempotency : r->conf->defaults;
+	return (struct header_request){
+	    .fields = fields,
+	    .version_1_0 = r->head.version_1_0,
+	    .tls = r->x->tls,
+	    .client = r->x->client,
+	    .authority = r->head.authority,
+	    .request_id = r->id,
+	    .forwarded = r->route->upstream->forwarded,
+	    .attempt_header = span_str(policy->attempt_header),
+	    .attempt = attempt,
+	};
+}
+
+void
+message_make(struct request *r, uint32_t attempt)
+{
+	const struct header_request head =
+	    head_of(r, &r->head.fields, attempt);
+	struct span method = r->x->method;
+	r->message = (struct message){
+	    .method = method,
+	    .target = r->head.target.origin_form,
+	    .authority = r->head.authority,
+	    .fields = header_for_upstream(r->arena, &head),
+	    .body = body_span(&r->x->body),
+	    /* These methods have a body by nature, if an empty one. */
+	    .has_body = r->x->has_body || r->head.has_length ||
+		span_eq(method, SPAN("POST")) ||
+		span_eq(method, SPAN("PUT")) ||
+		span_eq(method, SPAN("PATCH")),
+	};
+}
+
+/* Percent-encodes all but unreserved bytes (RFC 3986, section 2.3). */
+static struct span
+encode_segment(struct arena *arena, struct span key)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	char *out = arena_alloc(arena, 3 * key.len);
+	size_t len = 0;
+	for (size_t i = 0; i < key.len; i++) {
+		unsigned char c = (unsigned char)key.ptr[i];
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		    (c >= '0' && c <= '9') || (c && strchr("-._~", c))) {
+			out[len++] = (char)c;
+			continue;
+		}
+		out[len++] = '%';
+		out[len++] = digits[c >> 4];
+		out[len++] = digits[c & 15];
+	}
+	return span_of(out, len);
+}
+
+static struct fields
+scope_fields(const struct request *r)
+{
+	const struct fields *in = &r->head.fields;
+	struct fields out = {
+	    arena_alloc(r->arena, (in->count + 1) * sizeof(struct field)), 0};
+	for (size_t i = 0; i < in->count; i++)
+		for (size_t k = 0; k < r->policy->scope.count; k++)
+			if (span_ieq(in->list[i].name,
+				span_str(r->policy->scope.list[k])))
+				out.list[out.count++] = in->list[i];
+	return out;
+}
+
+struct message
+message_question(struct request *r)
+{
+	struct span pattern = span_str(r->policy->reconcile);
+	const char *at = strstr(pattern.ptr, "{key}");
+	must(at != NULL);
+	struct span before = span_of(pattern.ptr, (size_t)(at - pattern.ptr));
+	struct span behind = span_from(pattern, before.len + 5);
+	struct span key = encode_segment(r->arena, r->key.bytes);
+	struct fields scope = scope_fields(r);
+	const struct header_request head = head_of(r, &scope, 0);
+	return (struct message){
+	    .method = SPAN("GET"),
+	    .target = arena_printf(r->arena, "%.*s%.*s%.*s",
+		SPAN_FMT(before), SPAN_FMT(key), SPAN_FMT(behind)),
+	    .authority = r->head.authority,
+	    .fields = header_for_upstream(r->arena, &head),
+	};
+}
+
+struct forward_limits
+message_limits(const struct conf_route *route, bool pass_through)
+{
+	return (struct forward_limits){
+	    .max_head = ANSWER_HEAD_BYTES,
+	    /* The budget for bodies bounds it. */
+	    .max_body = SIZE_MAX,
+	    .close_delimited =
+		pass_through || route->upstream->close_delimited,
+	    .reuse = route->upstream->reuse == REUSE_SAFE,
+	};
+}

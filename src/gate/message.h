@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdint.h>
+
+#include "upstream/forward.h"
+
+/*
+ * The message that a request becomes for its upstream, whichever machine
+ * sends it.  The worker's thread only.
+ */
+struct request;
+
+/*
+ * Makes r->message; it points into the request's arena and body.  attempt:
+ * the fencing number, 0 on pass-through routes, which are told none.
+ */
+void message_make(struct request *r, uint32_t attempt);
+
+/*
+ * The question about an earlier attempt (on_unknown: reconcile): GET, with
+ * the scope's fields, and the key as one percent-encoded segment.
+ */
+struct message message_question(struct request *r);
+
+/* What an answer of that route's upstream may be like. */
+struct forward_limits message_limits(
+    const struct conf_route *route, bool pass_through);

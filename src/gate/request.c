@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "gate/access.h"
+#include "gate/execution.h"
+#include "gate/message.h"
+#include "gate/request.h"
+#include "gate/response.h"
+#include "gate/steps.h"
+#include "gate/worker.h"
+#include "http/header.h"
+#include "http/route.h"
+
+/*
+ * The way of a request, top to bottom:
+ *
+ *   CHECK ROUTE KEY BODY ⇢ RECEIVED DERIVE CLAIM ⇢ CLAIMED ─┬─ ANSWER
+ *                                      START ⇢ JOINED ──────┤
+ *   (pass-through)          RECEIVED PASS ⇢ PASSED ─────────┴─ ANSWER
+ *   ANSWER ⇢ ANSWERED FINISH       (a refusal goes to ANSWER from anywhere)
+ */
+
+static const struct machine_step steps[] = {
+#define REQUEST_STEP(name, function, operation) {#name, function},
+#include "tbl/steps.h"
+};
+
+static const struct op *
+request_awaited(const struct machine *machine)
+{
+	const struct request *r = (const struct request *)machine;
+	switch ((enum request_step)machine->step) {
+#define REQUEST_STEP(name, function, operation)                               \
+	case REQUEST_##name:                                                   \
+		return operation;
+#include "tbl/steps.h"
+	case REQUEST_STEPS_:
+		break;
+	}
+	must(false);
+	return NULL;
+}
+
+static void request_free(struct machine *machine);
+
+static const struct machine_kind request_kind = {
+    "request", steps, request_awaited, request_free};
+
+enum after
+request_refuse(struct request *r, enum problem problem, enum result result)
+{
+	r->problem = problem;
+	r->result = result;
+	return go(r, REQUEST_ANSWER, MORE);
+}
+
+enum after
+request_refuse_saying(struct request *r, enum problem problem,
+    enum result result, struct span detail)
+{
+	r->detail = detail;
+	return request_refuse(r, problem, result);
+}
+
+enum after
+request_without_key(struct request *r, enum request_step next)
+{
+	if (r->policy->required)
+		return request_refuse(
+		    r, PROBLEM_KEY_MISSING, RESULT_KEY_MISSING);
+	r->policy = NULL;
+	return go(r, next, MORE);
+}
+
+struct span *
+request_scope(const struct request *r)
+{
+	return arena_alloc(
+	    r->arena, (r->policy->scope.count + 1) * sizeof(struct span));
+}
+
+/* --- who asks for what --- */
+
+/* Malformed HTTP: never forwarded, and the connection is closed. */
+static enum after
+refuse_head(struct request *r, enum guard_verdict verdict)
+{
+	enum problem problem = response_to_guard(verdict);
+	bool large = verdict == GUARD_TOO_LARGE ||
+	    verdict == GUARD_HEADERS_TOO_LARGE;
+	r->close = true;
+	return request_refuse_saying(r, problem,
+	    large ? RESULT_TOO_LARGE : RESULT_BAD_REQUEST,
+	    span_str(r->head.words));
+}
+
+enum after
+request_check(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	struct exchange *x = r->x;
+	const struct guard_head head = {
+	    x->method, x->target, x->version, x->fields};
+	enum guard_verdict verdict = guard_check(r->arena, &head, &r->head);
+	if (verdict != GUARD_OK)
+		return refuse_head(r, verdict);
+	if (x->head_bytes > (size_t)r->conf->max_request_headers) {
+		r->head.words = "";
+		return refuse_head(r, GUARD_HEADERS_TOO_LARGE);
+	}
+	if (x->ambiguous) {
+		r->head.words = "A line of the head does not end, or is not "
+				"divided, as HTTP says.";
+		return refuse_head(r, GUARD_BAD_REQUEST);
+	}
+	r->id = header_request_id(r->arena, &r->head.fields);
+	machine_name(&r->machine, r->id);
+	if (!header_connection_ok(r->conf, &r->head.fields)) {
+		r->close = true;
+		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
+		    RESULT_BAD_REQUEST,
+		    SPAN("Connection names a field that must not be lost."));
+	}
+	if (r->worker->draining) {
+		r->close = true;
+		return request_refuse(r, PROBLEM_DRAINING, RESULT_DRAINING);
+	}
+	return go(r, REQUEST_ROUTE, MORE);
+}
+
+enum after
+request_route(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	r->route = route_find(
+	    r->conf, r->x->method, r->head.target.spelling);
+	if (r->route == NULL)
+		return request_refuse(r, PROBLEM_NO_ROUTE, RESULT_NO_ROUTE);
+	r->policy = r->route->idempotency;
+	return go(r, r->policy ? REQUEST_KEY : REQUEST_BODY, MORE);
+}
+
+static enum after
+check_scope(struct request *r)
+{
+	struct span *values = request_scope(r);
+	switch (scope_find(r->policy, &r->head.fields, values)) {
+	case SCOPE_FOUND:
+		return go(r, REQUEST_BODY, MORE);
+	case SCOPE_MISSING:
+		return request_refuse(
+		    r, PROBLEM_SCOPE_MISSING, RESULT_SCOPE_MISSING);
+	case SCOPE_REPEATED:
+		r->close = true;
+		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
+		    RESULT_BAD_REQUEST,
+		    SPAN("A header field that names the scope stands there "
+			 "twice."));
+	}
+	must(false);
+	return DONE;
+}
+
+enum after
+request_key(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	const struct conf_idempotency *policy = r->policy;
+	r->derived =
+	    policy->derive_from_body || policy->derive_from.count > 0;
+	switch (key_find(r->arena, policy, &r->head.fields, &r->key)) {
+	case KEY_FOUND:
+		r->derived = false;
+		return check_scope(r);
+	case KEY_INVALID:
+		return request_refuse_saying(r, PROBLEM_KEY_INVALID,
+		    RESULT_KEY_INVALID, span_str(r->key.words));
+	case KEY_MISSING:
+		if (r->derived)
+			return check_scope(r);
+		return request_without_key(r, REQUEST_BODY);
+	}
+	must(false);
+	return DONE;
+}
+
+/* --- the body --- */
+
+enum after
+request_body(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	const struct conf_idempotency *policy =
+	    r->policy ? r->policy : r->conf->defaults;
+	front_read_body(r->x, (size_t)policy->max_request_body);
+	return go(r, REQUEST_RECEIVED, WAIT);
+}
+
+enum after
+request_received(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	switch (r->x->op.error) {
+	case 0:
+		return go(r, r->policy ? REQUEST_DERIVE : REQUEST_PASS, MORE);
+	case E_TOO_LARGE:
+		return request_refuse(
+		    r, PROBLEM_REQUEST_TOO_LARGE, RESULT_TOO_LARGE);
+	case E_NO_MEMORY:
+		return request_refuse(r, PROBLEM_OVERLOADED, RESULT_OVERLOADED);
+	default:
+		/* The client left: nothing was claimed or forwarded. */
+		r->result = RESULT_BAD_REQUEST;
+		return go(r, REQUEST_FINISH, MORE);
+	}
+}
+
+/* --- the answer --- */
+
+enum after
+request_answer(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	if (r->problem != PROBLEM_COUNT_)
+		response_problem(r);
+	if (r->id.len == 0)
+		r->id = header_request_id(
+		    r->arena, &(struct fields){NULL, 0});
+	struct fields more = response_fields(r);
+	front_answer(r->x, r->answer, &more, r->close);
+	return go(r, REQUEST_ANSWERED, WAIT);
+}
+
+enum after
+request_answered(struct machine *machine)
+{
+	return go((struct request *)machine, REQUEST_FINISH, MORE);
+}
+
+enum after
+request_finish(struct machine *machine)
+{
+	access_log((struct request *)machine);
+	return DONE;
+}
+
+/* --- life --- */
+
+void
+request_arrived(void *arg, struct exchange *x)
+{
+	struct worker *w = arg;
+	struct request *r = mem_zero(sizeof *r);
+	machine_init(&r->machine, &request_kind, &w->requests);
+	r->worker = w;
+	r->generation = generation_ref(w->generation);
+	r->conf = r->generation->conf;
+	r->x = x;
+	r->arena = x->arena;
+	r->problem = PROBLEM_COUNT_;
+	r->store_us = r->upstream_us = -1;
+	op_init(&x->op, w->loop, machine_run, r);
+	op_init(&r->claim.op, w->loop, machine_run, r);
+	op_init(&r->waiter.op, w->loop, machine_run, r);
+	op_init(&r->join, w->loop, machine_run, r);
+	op_init(&r->forward.op, w->loop, machine_run, r);
+	machine_run(&r->machine);
+}
+
+static void
+request_free(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	op_cancel(&r->claim.op);
+	waiters_leave(&r->waiter);
+	op_cancel(&r->join);
+	op_cancel(&r->forward.op);
+	forward_clear(&r->forward);
+	answer_unref(&r->claim.answer);
+	answer_unref(&r->answer);
+	front_end(&r->x);
+	generation_unref(&r->generation);
+	free(r);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "gate/fingerprint.h"
+#include "gate/key.h"
+#include "gate/machine.h"
+#include "http/front.h"
+#include "http/guard.h"
+#include "gate/waiters.h"
+#include "http/problem.h"
+#include "store/store.h"
+#include "upstream/forward.h"
+
+/*
+ * A request is a client's wait for its answer.  It dies with the client's
+ * connection or when the answer is out; an execution that it started does
+ * not die with it (gate/execution.h).  The worker's thread only.
+ */
+struct worker;
+struct execution;
+
+/* How a request ended, of tbl/results.h. */
+enum result {
+#define RESULT(name, word) RESULT_##name,
+#include "tbl/results.h"
+#undef RESULT
+	RESULT_COUNT_,
+};
+
+struct request {
+	struct machine machine; /* first */
+	struct worker *worker;
+	struct generation *generation;
+	const struct conf *conf; /* the generation's */
+	struct exchange *x;
+	struct arena *arena; /* the exchange's */
+	struct span id;      /* X-Request-Id */
+
+	struct guarded head; /* what a good head says */
+	const struct conf_route *route;
+	const struct conf_idempotency *policy; /* NULL: pass-through */
+	struct key key;
+	bool derived; /* the key comes from the body */
+	struct key_id key_id;
+	char key_hex[DIGEST_HEX + 1]; /* "" while there is no key */
+
+	struct claim claiming;
+	struct waiter waiter;
+	int64_t wait_until_ms; /* 0: it has not been in flight yet */
+	bool waited;
+	struct store_op claim;
+
+	struct execution *execution; /* NULL when it told us, or none */
+	struct op join;
+
+	struct forward forward; /* pass-through only */
+	struct message message;
+
+	/* What the client is told. */
+	enum result result;
+	enum problem problem; /* PROBLEM_COUNT_: the answer */
+	struct span detail;
+	int original_status;
+	struct answer *answer;
+	bool replay;
+	struct fields omitted; /* for this client only, not stored */
+	bool close;
+
+	uint32_t attempt;
+	int64_t store_us; /* -1: it was not asked */
+	int64_t upstream_us;
+};
+
+/* A new request of that exchange, which runs at once. */
+void request_arrived(void *worker, struct exchange *x);
+
+/* What an execution tells the request that waits for it. */
+struct told {
+	enum result result;
+	enum problem problem;  /* PROBLEM_COUNT_: the answer */
+	int original_status;   /* of a problem; 0: none */
+	struct answer *answer; /* a reference is taken */
+	bool replay;           /* it is another request's answer */
+	struct fields omitted; /* copied */
+	int64_t store_us;
+	int64_t upstream_us;
+};
+void request_told(struct request *r, const struct told *told);

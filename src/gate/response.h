@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/arena.h"
+#include "base/field.h"
+#include "http/guard.h"
+#include "http/problem.h"
+
+/*
+ * What a client is told: the problem document in place of an answer, and the
+ * fields that every response carries.  The worker's thread only.
+ */
+struct request;
+
+/* The problem of a head that is not well-formed. */
+enum problem response_to_guard(enum guard_verdict verdict);
+/* r->answer becomes the document of r->problem. */
+void response_problem(struct request *r);
+/* The fields behind the answer's own; they live as long as the request. */
+struct fields response_fields(struct request *r);
+/* A copy of fields whose owner may be gone before they are sent. */
+struct fields response_copy(struct arena *arena, const struct fields *fields);

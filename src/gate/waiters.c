@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "base/must.h"
+#include "gate/waiters.h"
+
+/* The name is a hash: any byte of it is as good as another. */
+static struct waiter **
+bucket_of(struct waiters *waiters, const struct key_id *key_id)
+{
+	return &waiters->buckets[key_id->bytes[0] % WAITER_BUCKETS];
+}
+
+/* It goes on listening: the owner takes it out. */
+static void
+detach(struct op *op, int error)
+{
+	(void)op;
+	(void)error;
+}
+
+void
+waiters_listen(struct waiters *waiters, struct waiter *waiter,
+    const struct key_id *key_id)
+{
+	waiters_leave(waiter);
+	struct waiter **bucket = bucket_of(waiters, key_id);
+	waiter->key_id = *key_id;
+	waiter->heard = false;
+	waiter->next = *bucket;
+	waiter->link = bucket;
+	if (waiter->next != NULL)
+		waiter->next->link = &waiter->next;
+	*bucket = waiter;
+}
+
+void
+waiters_wait(struct waiter *waiter, int64_t ms)
+{
+	must(waiter->link != NULL && ms > 0);
+	op_start(&waiter->op, ms, detach);
+	if (waiter->heard)
+		op_done(&waiter->op, 0);
+}
+
+void
+waiters_leave(struct waiter *waiter)
+{
+	op_cancel(&waiter->op);
+	if (waiter->link == NULL)
+		return;
+	*waiter->link = waiter->next;
+	if (waiter->next != NULL)
+		waiter->next->link = waiter->link;
+	waiter->link = NULL;
+}
+
+static void
+wake_bucket(struct waiter **bucket, const struct key_id *key_id)
+{
+	for (struct waiter *w = *bucket; w != NULL; w = w->next) {
+		if (key_id != NULL &&
+		    memcmp(w->key_id.bytes, key_id->bytes, DIGEST_BYTES) != 0)
+			continue;
+		w->heard = true;
+		if (op_pending(&w->op))
+			op_done(&w->op, 0);
+	}
+}
+
+void
+waiters_wake(struct waiters *waiters, const struct key_id *key_id)
+{
+	if (key_id != NULL) {
+		wake_bucket(bucket_of(waiters, key_id), key_id);
+		return;
+	}
+	for (unsigned i = 0; i < WAITER_BUCKETS; i++)
+		wake_bucket(&waiters->buckets[i], NULL);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/op.h"
+#include "store/store.h"
+
+/*
+ * The retries that wait for the first request with their key (in_flight:
+ * wait), found by the key's name.  Woken by an execution of this worker, or
+ * by word from Redis that the record has changed, they claim again; nobody
+ * polls.  That word comes on a connection of its own, so it may overtake the
+ * answer of the claim: a waiter listens from before its claim on.  It knows
+ * nothing of clients.  The worker's thread only.
+ */
+enum { WAITER_BUCKETS = 256 };
+
+/* A waiter is a member of its request. */
+struct waiter {
+	struct op op; /* done: claim again; E_TIMEOUT: the time is up */
+	struct key_id key_id;
+	struct waiter *next;
+	struct waiter **link; /* NULL: it does not listen */
+	bool heard;           /* word that came before it waited */
+};
+
+struct waiters {
+	struct waiter *buckets[WAITER_BUCKETS];
+};
+
+/* Listens from now on; what was heard before is forgotten. */
+void waiters_listen(struct waiters *waiters, struct waiter *waiter,
+    const struct key_id *key_id);
+/*
+ * Waits at most ms, and not at all where something was heard since it
+ * listens; op must be initialised.
+ */
+void waiters_wait(struct waiter *waiter, int64_t ms);
+/* Listens no more; always allowed. */
+void waiters_leave(struct waiter *waiter);
+/* Something has changed about that key; NULL: perhaps about any. */
+void waiters_wake(struct waiters *waiters, const struct key_id *key_id);

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "gate/execution.h"
+#include "gate/request.h"
+#include "gate/worker.h"
+
+/* After drain_timeout: how long Redis may still take outcomes. */
+enum { LAST_OUTCOMES_MS = 1000 };
+
+static void on_drain_timeout(void *arg);
+
+static bool
+on_flush(void *arg)
+{
+	(void)arg;
+	log_flush();
+	return false;
+}
+
+static void
+on_record_changed(void *arg, const struct key_id *key_id)
+{
+	struct worker *w = arg;
+	waiters_wake(&w->waiters, key_id);
+}
+
+struct worker *
+worker_new(const struct conf *conf, struct budget *budget, unsigned index,
+    const int *fds, size_t n_fds, struct journal *journal)
+{
+	struct worker *w = mem_zero(sizeof *w);
+	w->conf = conf_ref(conf);
+	w->budget = budget;
+	w->index = index;
+	w->loop = loop_new();
+	timer_init(&w->drain, w->loop, on_drain_timeout, w);
+	/* Hooks run last come first: the log is flushed behind all others. */
+	loop_hook(w->loop, HOOK_FLUSH, &w->flush, on_flush, w);
+	w->store = store_new(w->loop, conf, budget);
+	store_listen(w->store, on_record_changed, w);
+	if (index == 0)
+		store_sweep(w->store);
+	courier_init(&w->courier, w, journal, index == 0);
+	w->generation = generation_new(w->loop, conf, budget);
+	leases_init(&w->leases, w);
+	w->front = front_new(w->loop, conf, budget, request_arrived, w);
+	for (size_t i = 0; i < n_fds; i++)
+		front_listen(w->front, fds[i]);
+	return w;
+}
+
+/* --- draining --- */
+
+/* Nothing is in flight any more, and nothing waits to be stored. */
+static bool
+on_drained(void *arg)
+{
+	struct worker *w = arg;
+	if (w->requests.count == 0 && w->executions.count == 0 &&
+	    store_unsettled(w->store) == 0 &&
+	    (courier_is_done(&w->courier) || !store_is_up(w->store)))
+		loop_stop(w->loop);
+	return false;
+}
+
+static void
+on_drain(void *arg)
+{
+	struct worker *w = arg;
+	if (w->draining)
+		return;
+	w->draining = true;
+	front_drain(w->front);
+	timer_set(&w->drain, w->generation->conf->drain_timeout_ms);
+	loop_hook(w->loop, HOOK_FLUSH, &w->drained, on_drained, w);
+}
+
+void
+worker_post_drain(struct worker *w)
+{
+	loop_post(w->loop, on_drain, w);
+}
+
+static void
+on_outcomes_late(void *arg)
+{
+	struct worker *w = arg;
+	loop_stop(w->loop);
+}
+
+static void
+on_drain_timeout(void *arg)
+{
+	struct worker *w = arg;
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++) {
+		struct machine *next;
+		struct machine *m = w->executions.steps[step];
+		for (; m != NULL; m = next) {
+			next = m->next;
+			execution_cut((struct execution *)m);
+		}
+	}
+	timer_init(&w->drain, w->loop, on_outcomes_late, w);
+	timer_set(&w->drain, w->conf->store.timeout_ms + LAST_OUTCOMES_MS);
+}
+
+/* --- reloading --- */
+
+struct reload {
+	struct worker *worker;
+	const struct conf *conf;
+	struct loop *teller; /* of the thread that is told */
+	void (*adopted)(void *arg);
+	void *arg;
+};
+
+static void
+on_reload(void *arg)
+{
+	struct reload *reload = arg;
+	struct worker *w = reload->worker;
+	if (w->generation != NULL) {
+		generation_unref(&w->generation);
+		w->generation =
+		    generation_new(w->loop, reload->conf, w->budget);
+		front_reload(w->front, reload->conf);
+	}
+	conf_unref(&reload->conf);
+	loop_post(reload->teller, reload->adopted, reload->arg);
+	free(reload);
+}
+
+void
+worker_post_reload(struct worker *w, const struct conf *conf,
+    struct loop *teller, void (*adopted)(void *arg), void *arg)
+{
+	struct reload *reload = mem_zero(sizeof *reload);
+	*reload = (struct reload){w, conf_ref(conf), teller, adopted, arg};
+	loop_post(w->loop, on_reload, reload);
+}
+
+/* --- the end --- */
+
+static void
+log_lost(const struct machine *m)
+{
+	struct logline line = log_begin(EV_settle_lost);
+	log_str(&line, "key_id", m->id);
+	log_end(&line);
+}
+
+/* What could not end by itself. */
+static void
+end_machines(struct machines *all, bool lost)
+{
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
+		while (all->steps[step] != NULL) {
+			struct machine *m = all->steps[step];
+			if (lost)
+				log_lost(m);
+			machine_end(m);
+		}
+}
+
+/* Closes all connections, with clients too: others may drain for longer. */
+static void
+end(struct worker *w)
+{
+	timer_clear(&w->drain);
+	/* Requests first: they let go of their executions. */
+	end_machines(&w->requests, false);
+	end_machines(&w->executions, true);
+	leases_end(&w->leases);
+	courier_end(&w->courier);
+	front_free(&w->front);
+	generation_unref(&w->generation);
+	store_free(&w->store);
+	log_flush();
+}
+
+void
+worker_run(struct worker *w)
+{
+	loop_run(w->loop);
+	end(w);
+}
+
+void
+worker_free(struct worker **worker)
+{
+	struct worker *w = *worker;
+	*worker = NULL;
+	if (w == NULL)
+		return;
+	loop_unhook(w->loop, HOOK_FLUSH, &w->flush);
+	if (w->draining)
+		loop_unhook(w->loop, HOOK_FLUSH, &w->drained);
+	loop_free(&w->loop);
+	conf_unref(&w->conf);
+	free(w);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/body.h"
+#include "base/loop.h"
+#include "conf/conf.h"
+#include "gate/courier.h"
+#include "gate/generation.h"
+#include "gate/lease.h"
+#include "gate/machine.h"
+#include "gate/waiters.h"
+#include "http/front.h"
+#include "store/store.h"
+
+/*
+ * A worker is one thread's whole gateway: its loop, front, store link,
+ * upstream connections, requests and executions.  It shares nothing with
+ * other workers but the immutable configuration and the count of body
+ * memory.  Only worker_new, worker_post_drain and worker_free are called by
+ * the main thread, the last one when the worker's thread has ended.
+ */
+struct worker {
+	struct loop *loop;
+	const struct conf *conf; /* of the start: what no reload changes */
+	struct generation *generation;
+	struct budget *budget;
+	unsigned index;
+	struct front *front;
+	struct store *store;
+	struct machines requests;
+	struct machines executions;
+	struct leases leases;
+	struct courier courier;
+	struct waiters waiters;
+
+	bool draining;
+	struct timer drain;
+	struct hook drained;
+	struct hook flush;
+};
+
+/*
+ * Everything is ready for worker_run, which must be called; fds are listening
+ * sockets, now the worker's, and so is the journal.
+ */
+struct worker *worker_new(const struct conf *conf, struct budget *budget,
+    unsigned index, const int *fds, size_t n_fds, struct journal *journal);
+void worker_free(struct worker **worker);
+
+/* The body of the worker's thread: until it has drained and has ended all
+ * that it owns but its loop. */
+void worker_run(struct worker *worker);
+/*
+ * Ends the worker: no new connections, what is in flight ends first, at most
+ * drain_timeout.  Any thread.
+ */
+void worker_post_drain(struct worker *worker);
+/*
+ * New requests are served under that configuration; those that have begun
+ * end as they began.  Any thread; a reference is taken.  adopted(arg) is called
+ * by teller's thread once that is so.
+ */
+void worker_post_reload(struct worker *worker, const struct conf *conf,
+    struct loop *teller, void (*adopted)(void *arg), void *arg);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The steps of the two machines, in the order of a life.  An imperative
+ * starts something; a participle has its result and decides.
+ *
+ * REQUEST_STEP(name, function, operation) and EXECUTION_STEP(...): the
+ * operation is the only one that the step can be woken by (r or e is the
+ * machine), or NULL where it follows at once.
+ */
+#ifndef REQUEST_STEP
+#define REQUEST_STEP(name, function, operation)
+#endif
+#ifndef EXECUTION_STEP
+#define EXECUTION_STEP(name, function, operation)
+#endif
+
+REQUEST_STEP(CHECK, request_check, NULL)
+REQUEST_STEP(ROUTE, request_route, NULL)
+REQUEST_STEP(KEY, request_key, NULL)
+REQUEST_STEP(BODY, request_body, NULL)
+REQUEST_STEP(RECEIVED, request_received, &r->x->op)
+REQUEST_STEP(DERIVE, request_derive, NULL)
+REQUEST_STEP(CLAIM, request_claim, NULL)
+REQUEST_STEP(CLAIMED, request_claimed, &r->claim.op)
+REQUEST_STEP(WAITED, request_waited, &r->waiter.op)
+REQUEST_STEP(START, request_start, NULL)
+REQUEST_STEP(JOINED, request_joined, &r->join)
+REQUEST_STEP(PASS, request_pass, NULL)
+REQUEST_STEP(PASSED, request_passed, &r->forward.op)
+REQUEST_STEP(ANSWER, request_answer, NULL)
+REQUEST_STEP(ANSWERED, request_answered, &r->x->op)
+REQUEST_STEP(FINISH, request_finish, NULL)
+
+EXECUTION_STEP(ASK, execution_ask, NULL)
+EXECUTION_STEP(ASKED, execution_asked, &e->forward.op)
+EXECUTION_STEP(RECLAIM, execution_reclaim, NULL)
+EXECUTION_STEP(RECLAIMED, execution_reclaimed, &e->store.op)
+EXECUTION_STEP(FORWARD, execution_forward, NULL)
+EXECUTION_STEP(FORWARDED, execution_forwarded, &e->forward.op)
+EXECUTION_STEP(KEEP, execution_keep, NULL)
+EXECUTION_STEP(KEPT, execution_kept, &e->store.op)
+EXECUTION_STEP(RELEASE, execution_release, NULL)
+EXECUTION_STEP(RELEASED, execution_released, &e->store.op)
+EXECUTION_STEP(DOUBT, execution_doubt, NULL)
+EXECUTION_STEP(DOUBTED, execution_doubted, &e->store.op)
+EXECUTION_STEP(PAUSE, execution_pause, NULL)
+EXECUTION_STEP(PAUSED, execution_paused, &e->pause)
+EXECUTION_STEP(SETTLE, execution_settle, NULL)
+
+#undef REQUEST_STEP
+#undef EXECUTION_STEP
