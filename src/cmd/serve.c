@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/listen.h"
+#include "cmd/serve.h"
+#include "conf/load.h"
+#include "gate/admin.h"
+#include "gate/worker.h"
+#include "store/examine.h"
+#include "store/managed.h"
+
+struct thread {
+	pthread_t id;
+	struct worker *worker;
+	struct serve *serve;
+};
+
+struct serve {
+	struct loop *loop;
+	const struct conf *conf;
+	struct budget budget;
+	struct managed *managed;
+	struct listeners listeners;
+	struct listeners admin_listeners; /* none, or one */
+	struct admin *admin; /* NULL: there is none */
+	int64_t started_ms;  /* since 1970 */
+	struct journal **journals; /* one for each worker, and its own */
+	struct thread *threads;
+	unsigned running; /* threads that have not ended */
+	bool draining;
+	int64_t adopting;  /* workers that do not serve what was reloaded yet */
+	bool reload_again; /* SIGHUP came meanwhile */
+	int signal_fd;
+	struct watch *signals;
+	struct hook flush;
+};
+
+/* --- signals --- */
+
+/* They reach the main thread only, and there as events of its loop. */
+static void
+block_signals(sigset_t *ret_set)
+{
+	sigemptyset(ret_set);
+	sigaddset(ret_set, SIGTERM);
+	sigaddset(ret_set, SIGINT);
+	sigaddset(ret_set, SIGHUP);
+	sigaddset(ret_set, SIGCHLD);
+	must(pthread_sigmask(SIG_BLOCK, ret_set, NULL) == 0);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+static void
+drain(struct serve *s)
+{
+	if (s->draining)
+		return;
+	s->draining = true;
+	struct logline line = log_begin(EV_draining);
+	log_end(&line);
+	sd_notify(0, "STOPPING=1");
+	if (s->admin != NULL)
+		admin_drain(s->admin);
+	for (int64_t i = 0; i < s->conf->workers; i++)
+		worker_post_drain(s->threads[i].worker);
+}
+
+/* A member that is not well, or that needs a restart. */
+static void
+log_complaints(enum event event, struct complaints *complaints)
+{
+	for (size_t i = 0; i < complaints->count; i++) {
+		const struct complaint *c = &complaints->list[i];
+		struct logline line = log_begin(event);
+		if (c->pointer != NULL)
+			log_str(&line, "member", c->pointer);
+		log_str(&line, "error", c->words);
+		log_end(&line);
+	}
+	complaints_free(complaints);
+	*complaints = (struct complaints){0};
+}
+
+static void on_adopted(void *arg);
+
+/* Every worker, and the admin interface, takes it from here on. */
+static void
+adopt(struct serve *s, const struct conf *next)
+{
+	log_set_level((enum log_level)next->log_level);
+	atomic_store(&s->budget.limit, (size_t)next->in_flight_bytes);
+	s->adopting = s->conf->workers;
+	for (int64_t i = 0; i < s->conf->workers; i++)
+		worker_post_reload(
+		    s->threads[i].worker, next, s->loop, on_adopted, s);
+	if (s->admin != NULL)
+		admin_reload(s->admin, next);
+}
+
+/* The file is read again; one that is not well changes nothing. */
+static void
+reload(struct serve *s)
+{
+	struct complaints complaints = {0};
+	if (s->adopting > 0) {
+		s->reload_again = true;
+		return;
+	}
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_us());
+	const struct conf *next = conf_load(s->conf->file, &complaints);
+	if (next == NULL || !conf_is_served(next, &complaints)) {
+		log_complaints(EV_reload_refused, &complaints);
+		sd_notify(0, "READY=1");
+	} else {
+		conf_needs_restart(s->conf, next, &complaints);
+		log_complaints(EV_reload_partial, &complaints);
+		adopt(s, next);
+	}
+	conf_unref(&next);
+}
+
+/* What the log says then is so: no worker serves the old one any more. */
+static void
+on_adopted(void *arg)
+{
+	struct serve *s = arg;
+	if (--s->adopting > 0)
+		return;
+	struct logline line = log_begin(EV_reloaded);
+	log_end(&line);
+	sd_notify(0, "READY=1");
+	if (s->reload_again && !s->draining) {
+		s->reload_again = false;
+		reload(s);
+	}
+}
+
+static void
+on_signal(void *arg, unsigned events)
+{
+	struct serve *s = arg;
+	struct signalfd_siginfo info;
+	(void)events;
+	while (read(s->signal_fd, &info, sizeof info) == sizeof info) {
+		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
+			drain(s);
+		else if (info.ssi_signo == SIGHUP && !s->draining)
+			reload(s);
+		else if (info.ssi_signo == SIGCHLD && s->managed != NULL)
+			managed_reap(s->managed);
+	}
+}
+
+/* --- workers --- */
+
+static void
+on_worker_ended(void *arg)
+{
+	struct serve *s = arg;
+	if (--s->running == 0)
+		loop_stop(s->loop);
+}
+
+static void *
+thread_main(void *arg)
+{
+	struct thread *thread = arg;
+	worker_run(thread->worker);
+	loop_post(thread->serve->loop, on_worker_ended, thread->serve);
+	return NULL;
+}
+
+static void
+start_workers(struct serve *s)
+{
+	size_t n_fds = s->listeners.count;
+	int *fds = mem_zero(n_fds * sizeof *fds);
+	s->running = (unsigned)s->conf->workers;
+	s->threads = mem_zero(s->running * sizeof *s->threads);
+	for (unsigned i = 0; i < s->running; i++) {
+		struct thread *thread = &s->threads[i];
+		for (size_t k = 0; k < n_fds; k++)
+			fds[k] = s->listeners.list[k].fds[i];
+		thread->serve = s;
+		thread->worker = worker_new(s->conf, &s->budget, i, fds, n_fds,
+		    s->journals[i]);
+	}
+	for (unsigned i = 0; i < s->running; i++)
+		must(pthread_create(&s->threads[i].id, NULL, thread_main,
+			 &s->threads[i]) == 0);
+	free(fds);
+	free(s->journals);
+}
+
+/* A state_dir that cannot be written is found before anything is served. */
+static bool
+open_journals(struct serve *s, char **ret_words)
+{
+	unsigned workers = (unsigned)s->conf->workers;
+	s->journals = mem_zero(workers * sizeof *s->journals);
+	for (unsigned i = 0; i < workers; i++)
+		if (!journal_open(s->conf->state_dir, i, &s->journals[i],
+			ret_words)) {
+			while (i-- > 0)
+				journal_close(&s->journals[i]);
+			free(s->journals);
+			return false;
+		}
+	return true;
+}
+
+static void
+end_workers(struct serve *s)
+{
+	for (int64_t i = 0; i < s->conf->workers; i++) {
+		must(pthread_join(s->threads[i].id, NULL) == 0);
+		worker_free(&s->threads[i].worker);
+	}
+	free(s->threads);
+}
+
+/* --- the admin interface --- */
+
+/* What it reads of us, until the workers have ended. */
+struct shown {
+	const char **listen;
+	struct worker **workers;
+};
+
+static void
+start_admin(struct serve *s, struct shown *shown)
+{
+	if (s->admin_listeners.count == 0)
+		return;
+	size_t n_listen = s->listeners.count;
+	shown->listen = mem_zero(n_listen * sizeof *shown->listen);
+	for (size_t i = 0; i < n_listen; i++)
+		shown->listen[i] = s->listeners.list[i].text;
+	size_t workers = (size_t)s->conf->workers;
+	shown->workers = mem_zero(workers * sizeof(struct worker *));
+	for (size_t i = 0; i < workers; i++)
+		shown->workers[i] = s->threads[i].worker;
+	const struct listening *own = &s->admin_listeners.list[0];
+	const struct admin_view view = {
+	    .address = own->text,
+	    .listen = shown->listen,
+	    .n_listen = n_listen,
+	    .workers = shown->workers,
+	    .started_ms = s->started_ms,
+	};
+	s->admin =
+	    admin_new(s->loop, s->conf, &s->budget, own->fds[0], &view);
+}
+
+static void
+end_admin(struct serve *s, struct shown *shown)
+{
+	admin_free(&s->admin);
+	free(shown->listen);
+	free(shown->workers);
+}
+
+/* --- start and end --- */
+
+static bool
+on_flush(void *arg)
+{
+	(void)arg;
+	log_flush();
+	return false;
+}
+
+static void
+log_fatal(char *words)
+{
+	struct logline line = log_begin(EV_fatal);
+	log_str(&line, "error", words);
+	log_end(&line);
+	log_flush();
+	free(words);
+}
+
+static void
+log_ready(const struct serve *s)
+{
+	const char **list = mem_zero(s->listeners.count * sizeof *list);
+	for (size_t i = 0; i < s->listeners.count; i++)
+		list[i] = s->listeners.list[i].text;
+	struct logline line = log_begin(EV_ready);
+	log_list(&line, "listen", list, s->listeners.count);
+	if (s->admin_listeners.count > 0)
+		log_str(&line, "admin", s->admin_listeners.list[0].text);
+	else
+		log_null(&line, "admin");
+	log_str(&line, "version", PACKAGE_VERSION);
+	log_int(&line, "workers", s->conf->workers);
+	log_end(&line);
+	log_flush();
+	free(list);
+	sd_notify(0, "READY=1");
+}
+
+/* What must be there before the first worker; false: it was said why. */
+static bool
+start(struct serve *s)
+{
+	char *words = NULL;
+	if (s->conf->store.managed) {
+		s->managed = managed_start(s->loop, s->conf, &words);
+		if (s->managed == NULL) {
+			log_fatal(words);
+			return false;
+		}
+	}
+	if (store_examine(s->conf, &words) == EXAMINED_REFUSED) {
+		log_fatal(words);
+		return false;
+	}
+	/* One that is out of reach may come; requests get 503 until then. */
+	free(words);
+	words = NULL;
+	if (!listeners_open(s->conf, &s->listeners, &words)) {
+		log_fatal(words);
+		return false;
+	}
+	if (s->conf->admin.text != NULL &&
+	    !listeners_open_admin(s->conf, &s->admin_listeners, &words)) {
+		listeners_close(&s->listeners);
+		log_fatal(words);
+		return false;
+	}
+	if (!open_journals(s, &words)) {
+		listeners_close(&s->admin_listeners);
+		listeners_close(&s->listeners);
+		log_fatal(words);
+		return false;
+	}
+	return true;
+}
+
+static void
+run(struct serve *s)
+{
+	struct shown shown = {0};
+	start_workers(s);
+	start_admin(s, &shown);
+	log_ready(s);
+	loop_run(s->loop);
+	end_admin(s, &shown);
+	end_workers(s);
+	listeners_free(&s->admin_listeners);
+	listeners_free(&s->listeners);
+}
+
+static int
+serve(const struct conf *conf)
+{
+	sigset_t set;
+	block_signals(&set);
+	struct serve s = {
+	    .conf = conf,
+	    .loop = loop_new(),
+	    .started_ms = clock_wall_ms(),
+	    .signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC),
+	};
+	must(s.signal_fd >= 0);
+	atomic_store(&s.budget.limit, (size_t)conf->in_flight_bytes);
+	s.signals = watch_new(s.loop, s.signal_fd, on_signal, &s);
+	watch_want(s.signals, WATCH_READ);
+	loop_hook(s.loop, HOOK_FLUSH, &s.flush, on_flush, &s);
+
+	bool started = start(&s);
+	if (started)
+		run(&s);
+	managed_stop(&s.managed);
+	struct logline line = log_begin(EV_stopped);
+	log_end(&line);
+	log_flush();
+	loop_unhook(s.loop, HOOK_FLUSH, &s.flush);
+	watch_free(&s.signals);
+	loop_free(&s.loop);
+	close(s.signal_fd);
+	return started ? 0 : 1;
+}
+
+static void
+print_complaints(const char *file, struct complaints *complaints)
+{
+	for (size_t i = 0; i < complaints->count; i++) {
+		const struct complaint *c = &complaints->list[i];
+		fprintf(stderr, "%s: %s%s%s\n", file,
+		    c->pointer ? c->pointer : "", c->pointer ? ": " : "",
+		    c->words);
+	}
+	complaints_free(complaints);
+}
+
+int
+cmd_serve(const char *file)
+{
+	struct complaints complaints = {0};
+	const struct conf *conf = conf_load(file, &complaints);
+	if (conf == NULL || !conf_is_served(conf, &complaints)) {
+		print_complaints(file, &complaints);
+		conf_unref(&conf);
+		return 1;
+	}
+	log_set_level((enum log_level)conf->log_level);
+	struct logline line = log_begin(EV_starting);
+	log_str(&line, "version", PACKAGE_VERSION);
+	log_str(&line, "configuration", file);
+	log_end(&line);
+	int code = serve(conf);
+	conf_unref(&conf);
+	return code;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * `onceproxy serve`: the whole gateway in the foreground.  It opens sockets,
+ * starts the managed Redis and the workers, waits for signals, and ends what
+ * it started.  Main thread.
+ */
+
+/* Returns the exit code: 0 after a drain, 1 where it could not start. */
+int cmd_serve(const char *file);
