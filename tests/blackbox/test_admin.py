@@ -1,0 +1,683 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 8: the admin interface, and what an operator decides."""
+
+import base64
+import json
+import os
+import re
+
+from once import http, tap
+from once.gateway import write
+from once.redis import RedisClient
+from once.tap import each, equal, test
+from once.upstream import answer, close_unanswered
+from once.wait import eventually
+
+TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+NONE_SUCH = "0" * 32
+
+
+class Admin:
+    """A gateway's admin interface."""
+
+    def __init__(self, gateway, token=None):
+        self.address = gateway.ready["admin"]
+        self.token = token
+
+    def send(self, method, target, body=None, fields=()):
+        if isinstance(body, dict):
+            body = json.dumps(body).encode()
+        if self.token:
+            fields = [("Authorization", f"Bearer {self.token}"), *fields]
+        return http.ask(self.address,
+                        http.build(method, target, fields, body))
+
+    def get(self, target):
+        got = self.send("GET", target)
+        equal(got.status, 200, got)
+        equal(got.get("Content-Type"), "application/json")
+        return got.json()
+
+    def post(self, target, body=None):
+        return self.send("POST", target, {} if body is None else body)
+
+    def act(self, key_id, act, body=None):
+        got = self.post(f"/keys/{key_id}/{act}", body)
+        equal(got.status, 200, got)
+        return got.json()
+
+
+def start(bench, reply=None, idempotency=None, **members):
+    upstream = bench.upstream(reply)
+    members.setdefault("admin", {"listen": "127.0.0.1:0"})
+    gateway = bench.gateway(upstream, idempotency, **members)
+    return upstream, gateway, Admin(gateway)
+
+
+def key_id_of(problem):
+    return problem.json()["instance"].rsplit(":", 1)[-1]
+
+
+def unknown(upstream, gateway, key="k"):
+    """Makes a key UNKNOWN; its key_id."""
+    upstream.reply = close_unanswered
+    got = gateway.ask(key)
+    equal(got.problem, "outcome-unknown")
+    upstream.reply = answer()
+    return key_id_of(got)
+
+
+def refused(got, status, problem):
+    equal((got.status, got.problem), (status, problem), got)
+
+
+# --- health and status ------------------------------------------------------
+
+@test
+def the_ready_line_has_the_real_address(bench):
+    _, gateway, admin = start(bench)
+    assert not gateway.ready["admin"].endswith(":0")
+    equal(admin.get("/healthz"), {"status": "ok"})
+
+
+@test
+def without_admin_listen_there_is_none(bench):
+    _, gateway = bench.pair()
+    equal(gateway.ready["admin"], None)
+
+
+@test
+def it_serves_on_a_unix_socket_and_removes_it(bench):
+    path = os.path.join(bench.folder(), "admin")
+    _, gateway, admin = start(bench, admin={"listen": "unix:" + path})
+    equal(gateway.ready["admin"], "unix:" + path)
+    equal(admin.get("/readyz"), {"status": "ready"})
+    gateway.stop()
+    assert not os.path.exists(path)
+
+
+@test
+def a_taken_address_ends_the_start(bench):
+    _, gateway, _ = start(bench)
+    other = bench.serve(dict(gateway.config, admin={
+        "listen": gateway.ready["admin"]}), ready=False)
+    other.wait_for_log("fatal")
+    equal(other.wait(), 1)
+
+
+@test
+def ready_follows_redis(bench):
+    redis = bench.own_redis()
+    _, gateway, admin = start(bench, redis=redis)
+    equal(admin.send("GET", "/readyz").status, 200)
+    redis.kill()
+    got = admin.send("GET", "/readyz")
+    equal((got.status, got.json()["reason"]), (503, "store"))
+    equal(admin.send("GET", "/healthz").status, 200)
+    equal(admin.get("/status")["store"]["state"], "down")
+    redis.start()
+    eventually(lambda: admin.send("GET", "/readyz").status == 200)
+
+
+@test
+def a_frozen_redis_is_not_ready(bench):
+    redis = bench.own_redis()
+    _, gateway, admin = start(bench, redis=redis)
+    equal(admin.send("GET", "/readyz").status, 200)
+    redis.freeze()
+    equal(admin.send("GET", "/readyz").json()["reason"], "store")
+    redis.thaw()
+    eventually(lambda: admin.send("GET", "/readyz").status == 200)
+
+
+@test
+def status_says_what_runs(bench):
+    upstream, gateway, admin = start(bench)
+    hold = upstream.hold()
+    bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    got = admin.get("/status")
+    assert got["version"].startswith("0.")
+    equal(got["listen"], gateway.addresses)
+    equal(got["admin"], gateway.ready["admin"])
+    equal(got["workers"], 2)
+    equal(got["store"]["state"], "up")
+    equal(got["configuration"]["file"], gateway.file)
+    assert TIME.match(got["configuration"]["loaded"]), got
+    assert TIME.match(got["started"]), got
+    assert got["uptime_seconds"] >= 0
+    equal(got["draining"], False)
+    equal((got["in_flight"]["requests"], got["in_flight"]["executions"]),
+          (1, 1))
+    equal(len(got["in_flight"]["workers"]), 2)
+    hold.release()
+
+
+@test
+def a_reload_is_seen(bench):
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    before = admin.get("/status")["configuration"]["loaded"]
+    config = dict(gateway.config)
+    config["routes"][0]["idempotency"] = {"retention": "100s"}
+    write(gateway.file, config)
+    gateway.signal(1)  # SIGHUP
+    gateway.wait_for_log("reloaded")
+    eventually(lambda: admin.get("/status")["configuration"]["loaded"]
+               > before)
+    admin.act(key_id, "release")
+    [name] = [k for k in bench.redis.keys() if b":r:" in k]
+    assert bench.redis("PTTL", name) <= 100_000
+
+
+@test
+def it_answers_to_the_end_of_a_drain(bench):
+    upstream, gateway, admin = start(bench)
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    gateway.signal(15)
+    gateway.wait_for_log("draining")
+    got = admin.send("GET", "/readyz")
+    equal((got.status, got.json()["reason"]), (503, "draining"))
+    equal(admin.send("GET", "/healthz").status, 200)
+    equal(admin.get("/status")["draining"], True)
+    equal(len(admin.get("/keys")["keys"]), 1)
+    hold.release()
+    equal(first.result().status, 201)
+    equal(gateway.wait(), 0)
+
+
+# --- who may ask ------------------------------------------------------------
+
+@test
+def a_token_is_needed_for_all_but_health(bench):
+    _, gateway, admin = start(
+        bench, admin={"listen": "127.0.0.1:0", "token": "s3cret"})
+    for target in ("/healthz", "/readyz"):
+        equal(admin.send("GET", target).status, 200)
+    for target in ("/status", "/keys", "/keys/" + NONE_SUCH, "/nowhere"):
+        got = admin.send("GET", target)
+        refused(got, 401, "unauthorized")
+        assert got.get("WWW-Authenticate").startswith("Bearer")
+    for fields in ([("Authorization", "Bearer s3cre")],
+                   [("Authorization", "Bearer s3crett")],
+                   [("Authorization", "Bearer ")],
+                   [("Authorization", "Basic s3cret")],
+                   [("Authorization", "s3cret")],
+                   [("Authorization", "Bearer s3cret"),
+                    ("Authorization", "Bearer s3cret")]):
+        equal(admin.send("GET", "/status", fields=fields).status, 401, fields)
+    equal(Admin(gateway, "s3cret").send("GET", "/status").status, 200)
+    equal(admin.send("GET", "/status", fields=[
+        ("Authorization", "bearer s3cret")]).status, 200)
+    assert "s3cret" not in "\n".join(gateway.lines)
+
+
+@test
+def a_page_of_another_site_changes_nothing(bench):
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    target = f"/keys/{key_id}/release"
+    for origin in ("http://evil.example", "null"):
+        refused(admin.send("POST", target, b"{}", [("Origin", origin)]),
+                403, "forbidden")
+    equal(admin.get("/keys/" + key_id)["state"], "UNKNOWN")
+    equal(admin.send("POST", target, b"{}",
+                     [("Origin", "http://api.example")]).status, 200)
+
+
+@each([("a path", "GET", "/nowhere", 404, "not-found"),
+       ("an id that is none", "GET", "/keys/xyz", 404, "not-found"),
+       ("an id that is too long", "GET", "/keys/" + "0" * 33, 404,
+        "not-found"),
+       ("an unknown act", "POST", f"/keys/{NONE_SUCH}/undo", 404,
+        "not-found"),
+       ("a method", "POST", "/status", 405, "method-not-allowed"),
+       ("a method of a record", "PUT", f"/keys/{NONE_SUCH}", 405,
+        "method-not-allowed"),
+       ("a parameter", "GET", "/keys?colour=red", 400, "bad-request"),
+       ("a state", "GET", "/keys?state=unknown", 400, "bad-request"),
+       ("completed ones", "GET", "/keys?state=COMPLETED", 400,
+        "bad-request"),
+       ("a limit", "GET", "/keys?limit=0", 400, "bad-request"),
+       ("a limit in words", "GET", "/keys?limit=ten", 400, "bad-request"),
+       ("a cursor", "GET", "/keys?cursor=x", 400, "bad-request"),
+       ("a record that is not there", "GET", f"/keys/{NONE_SUCH}", 404,
+        "not-found"),
+       ("a release of it", "POST", f"/keys/{NONE_SUCH}/release", 404,
+        "not-found"),
+       ("its end", "DELETE", f"/keys/{NONE_SUCH}", 404, "not-found")])
+def it_refuses(bench, method, target, status, problem):
+    _, _, admin = start(bench)
+    refused(admin.send(method, target), status, problem)
+
+
+@test
+def a_method_that_is_not_served_names_those_that_are(bench):
+    _, _, admin = start(bench)
+    equal(admin.send("PUT", f"/keys/{NONE_SUCH}").get("Allow"), "GET, DELETE")
+
+
+# --- records ----------------------------------------------------------------
+
+@test
+def a_completed_record_is_shown_with_its_answer(bench):
+    reply = answer(201, b'{"id":"ch_1"}', [("X-A", "1"), ("X-A", "2")])
+    _, gateway, admin = start(bench, reply)
+    gateway.ask("k")
+    key_id = gateway.wait_for_log("request")["key_id"]
+    got = admin.get("/keys/" + key_id)
+    equal(set(got), {"key_id", "state", "attempt", "route", "owner",
+                     "created", "changed", "expires", "status", "bytes"})
+    equal((got["key_id"], got["state"], got["attempt"], got["route"],
+           got["status"], got["bytes"]),
+          (key_id, "COMPLETED", 1, "charges", 201, 13))
+    for name in ("created", "changed", "expires"):
+        assert TIME.match(got[name]), got
+    assert got["created"] <= got["changed"] < got["expires"]
+    whole = admin.get(f"/keys/{key_id}?body=1")
+    equal(whole["body"], '{"id":"ch_1"}')
+    equal([p for p in whole["headers"] if p[0] == "X-A"],
+          [["X-A", "1"], ["X-A", "2"]])
+
+
+@test
+def bytes_that_are_no_text_come_as_base64(bench):
+    data = b"\x00\xff\xfe" * 999
+    _, gateway, admin = start(bench, answer(200, data))
+    gateway.ask("k")
+    key_id = gateway.wait_for_log("request")["key_id"]
+    got = admin.get(f"/keys/{key_id}?body=1")
+    assert "body" not in got
+    equal(base64.b64decode(got["body_base64"]), data)
+    equal(got["bytes"], len(data))
+
+
+@test
+def a_record_in_flight_has_its_lease(bench):
+    upstream, gateway, admin = start(bench)
+    hold = upstream.hold()
+    bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    [got] = admin.get("/keys")["keys"]
+    equal((got["state"], got["route"]), ("PROCESSING", "charges"))
+    assert got["changed"] < got["lease_until"] < got["expires"], got
+    assert len(got["owner"]) == 22
+    hold.release()
+
+
+@test
+def an_unknown_record_has_its_reason(bench):
+    upstream, gateway, admin = start(bench)
+    got = admin.get("/keys/" + unknown(upstream, gateway))
+    equal((got["state"], got["reason"]), ("UNKNOWN", "broken"))
+    assert "status" not in got and "lease_until" not in got
+
+
+@test
+def a_record_is_found_by_its_key(bench):
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway, "pay-1")
+    for scope in ({"Authorization": http.TENANT},
+                  {"authorization": http.TENANT}):
+        for key in ("pay-1", '"pay-1"'):
+            got = admin.post("/keys/lookup", {"key": key, "scope": scope})
+            equal((got.status, got.json()["key_id"]), (200, key_id))
+    got = admin.post("/keys/lookup", {
+        "namespace": "default", "key": "pay-1",
+        "scope": {"Authorization": "Bearer another"}})
+    refused(got, 404, "not-found")
+
+
+@test
+def each_scope_of_a_namespace_is_tried(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream, {"scope": ["X-A", "X-B"]},
+                          admin={"listen": "127.0.0.1:0"})
+    config["routes"].insert(0, {
+        "name": "other", "path": "/other", "upstream": "api",
+        "idempotency": {"scope": ["X-B"]}})
+    gateway = bench.serve(config)
+    admin = Admin(gateway)
+    equal(gateway.ask("k", [("X-B", "7")]).status, 201)
+    key_id = gateway.wait_for_log("request")["key_id"]
+    got = admin.post("/keys/lookup", {"key": "k", "scope": {"x-b": "7"}})
+    equal((got.status, got.json()["key_id"]), (200, key_id))
+
+
+@each([("no body", None), ("no key", {"scope": {"Authorization": "x"}}),
+       ("an empty key", {"key": "", "scope": {"Authorization": "x"}}),
+       ("a key of another type", {"key": 7}),
+       ("no scope", {"key": "k"}),
+       ("a scope of other headers", {"key": "k", "scope": {"X-A": "1"}}),
+       ("a namespace of no route",
+        {"namespace": "x", "key": "k", "scope": {"Authorization": "x"}}),
+       ("a member that is none",
+        {"key": "k", "scopes": {}, "scope": {"Authorization": "x"}}),
+       ("a list", b"[]"), ("no JSON", b"{"),
+       ("a member twice", b'{"key":"a","key":"b"}')])
+def a_lookup_refuses(bench, body):
+    _, _, admin = start(bench)
+    refused(admin.send("POST", "/keys/lookup", body), 400, "bad-request")
+
+
+# --- a list -----------------------------------------------------------------
+
+def pages(admin, query):
+    """All key_ids, page by page."""
+    found, cursor = [], None
+    while True:
+        got = admin.get(f"/keys?{query}"
+                        + (f"&cursor={cursor}" if cursor else ""))
+        found.append([r["key_id"] for r in got["keys"]])
+        cursor = got["next"]
+        if cursor is None:
+            return found
+
+
+@test
+def a_list_goes_from_old_to_new_in_pages(bench):
+    upstream, gateway, admin = start(bench)
+    made = [unknown(upstream, gateway, f"k{i}") for i in range(7)]
+    equal(pages(admin, "state=UNKNOWN"), [made])
+    equal(pages(admin, "limit=3"), [made[:3], made[3:6], made[6:]])
+    equal(pages(admin, "limit=7"), [made])
+    equal(pages(admin, "limit=1"), [[key_id] for key_id in made])
+    equal(pages(admin, "state=FAILED"), [[]])
+    equal(pages(admin, "state=PROCESSING"), [[]])
+
+
+@test
+def a_list_of_many_is_whole_and_in_order(bench):
+    """More than one look at an index of few shards.  The last one is the
+    record that the others were made of."""
+    upstream, gateway, admin = start(bench, store={"shards": 2})
+    unknown(upstream, gateway)
+    [name] = [k for k in bench.redis.keys() if b":r:" in k]
+    value = bench.redis("GET", name)
+    wanted = []
+    for i in range(500):
+        key_id = "%08x" % (2 * i + i % 3) + "%024x" % (i * 7919 % 1000)
+        changed = b"%013d" % (1700000000000 + i // 4)
+        shard = int(key_id[:8], 16) % 2
+        state = b"F" if i % 2 else b"U"
+        bench.redis("SET", f"onceproxy:{{{shard}}}:r:{key_id}",
+                    value[:2] + state + value[3:29] + changed + value[42:])
+        bench.redis("ZADD", f"onceproxy:{{{shard}}}:held", changed, key_id)
+        wanted.append((changed, key_id, state))
+    wanted.sort()
+    got = pages(admin, "limit=130")
+    equal([len(page) for page in got], [130, 130, 130, 111])
+    equal(sum(got, [])[:-1], [w[1] for w in wanted])
+    equal(sum(pages(admin, "state=FAILED&limit=99"), []),
+          [w[1] for w in wanted if w[2] == b"F"])
+
+
+@test
+def what_is_resolved_leaves_the_list(bench):
+    upstream, gateway, admin = start(bench)
+    made = [unknown(upstream, gateway, f"k{i}") for i in range(4)]
+    admin.act(made[0], "release")
+    admin.act(made[1], "complete", {"status": 200})
+    equal(admin.send("DELETE", "/keys/" + made[2]).status, 200)
+    equal(pages(admin, ""), [[made[3]]])
+
+
+# --- what an operator decides -----------------------------------------------
+
+@test
+def a_released_key_executes_again_under_the_next_attempt(bench):
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    got = admin.act(key_id, "release", {"note": "asked the bank"})
+    equal((got["state"], got["attempt"]), ("RELEASED", 1))
+    line = gateway.wait_for_log("operator", act="release")
+    equal((line["key_id"], line["before"], line["after"], line["note"]),
+          (key_id, "UNKNOWN", "RELEASED", "asked the bank"))
+    equal(gateway.ask("k").status, 201)
+    equal(upstream.requests[-1].get("Idempotency-Attempt"), "2")
+    equal(gateway.ask("k").replayed, True)
+
+
+@test
+def a_release_gives_a_fresh_allowance(bench):
+    idempotency = {"on_unknown": "retry", "max_attempts": 2}
+    upstream, gateway, admin = start(bench, close_unanswered, idempotency)
+    for _ in range(2):
+        equal(gateway.ask("k").problem, "outcome-unknown")
+    got = gateway.ask("k")
+    equal(got.problem, "attempts-exhausted")
+    key_id = key_id_of(got)
+    equal(admin.get("/keys?state=FAILED")["keys"][0]["key_id"], key_id)
+    equal(admin.act(key_id, "release")["state"], "RELEASED")
+    for _ in range(2):
+        equal(gateway.ask("k").problem, "outcome-unknown")
+    equal(gateway.ask("k").problem, "attempts-exhausted")
+    equal([r.get("Idempotency-Attempt") for r in upstream.requests],
+          ["1", "2", "3", "4"])
+
+
+@each([("headers as pairs", [["X-A", "1"], ["X-A", "2"]], ["1", "2"]),
+       ("headers as an object", {"X-A": "1"}, ["1"])])
+def a_completed_key_replays_what_the_operator_said(bench, headers, wanted):
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    got = admin.act(key_id, "complete", {
+        "status": 202, "headers": headers, "body": '{"id":"ch_é"}',
+        "note": "they have it"})
+    equal((got["state"], got["status"], got["bytes"]),
+          ("COMPLETED", 202, 14))
+    assert "reason" not in got
+    again = gateway.ask("k")
+    equal((again.status, again.replayed), (202, True))
+    equal(again.body, '{"id":"ch_é"}'.encode())
+    equal(again.all("X-A"), wanted)
+    assert again.get("Date")
+    equal(upstream.count(), 1)
+    line = gateway.wait_for_log("operator", act="complete")
+    equal((line["before"], line["after"], line["status"], line["note"]),
+          ("UNKNOWN", "COMPLETED", 202, "they have it"))
+    assert "ch_" not in "\n".join(gateway.lines)
+
+
+@test
+def a_completed_key_still_knows_its_request(bench):
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    admin.act(key_id, "complete", {"status": 200})
+    equal(gateway.ask("k", body=b'{"amount":2}').problem, "key-reused")
+    equal(gateway.ask("k").status, 200)
+
+
+@test
+def bytes_can_be_said_in_base64(bench):
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    data = bytes(range(256)) * 9
+    admin.act(key_id, "complete", {
+        "status": 200, "headers": {"Content-Type": "image/png"},
+        "body_base64": base64.b64encode(data).decode()})
+    got = gateway.ask("k")
+    equal((got.body, got.get("Content-Type")), (data, "image/png"))
+
+
+@each([
+    ("no status", {}),
+    ("a status of 100", {"status": 100}),
+    ("a status of 600", {"status": 600}),
+    ("a status in words", {"status": "200"}),
+    ("a field name with a space", {"status": 200, "headers": {"X A": "1"}}),
+    ("an empty field name", {"status": 200, "headers": {"": "1"}}),
+    ("a value with a line feed",
+     {"status": 200, "headers": {"X-A": "1\r\nX-B: 2"}}),
+    ("a value with a NUL", {"status": 200, "headers": {"X-A": "1\u0000"}}),
+    ("a value that is a number", {"status": 200, "headers": {"X-A": 1}}),
+    ("a length", {"status": 200, "headers": {"content-length": "1"}}),
+    ("chunks", {"status": 200, "headers": {"Transfer-Encoding": "chunked"}}),
+    ("a connection", {"status": 200, "headers": [["Connection", "close"]]}),
+    ("headers of three", {"status": 200, "headers": [["A", "1", "2"]]}),
+    ("headers of another type", {"status": 200, "headers": "A: 1"}),
+    ("too many headers", {"status": 200, "headers": [["A", "1"]] * 101}),
+    ("two bodies", {"status": 200, "body": "", "body_base64": ""}),
+    ("a body that is an object", {"status": 200, "body": {}}),
+    ("bad base64", {"status": 200, "body_base64": "a"}),
+    ("a body of 204", {"status": 204, "body": "x"}),
+    ("a member that is none", {"status": 200, "boddy": "x"}),
+    ("a note that is a number", {"status": 200, "note": 1}),
+    ("a note that is too long", {"status": 200, "note": "x" * 1001}),
+])
+def complete_refuses(bench, body):
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    refused(admin.post(f"/keys/{key_id}/complete", body), 400, "bad-request")
+    equal(admin.get("/keys/" + key_id)["state"], "UNKNOWN")
+
+
+@test
+def an_answer_that_is_too_long_is_refused(bench):
+    upstream, gateway, admin = start(
+        bench, idempotency={"max_response_body": 10})
+    key_id = unknown(upstream, gateway)
+    refused(admin.post(f"/keys/{key_id}/complete",
+                       {"status": 200, "body": "x" * 11}),
+            413, "request-too-large")
+    equal(admin.act(key_id, "complete",
+                    {"status": 200, "body": "x" * 10})["bytes"], 10)
+
+
+@test
+def a_deleted_record_is_forgotten(bench):
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    got = admin.send("DELETE", "/keys/" + key_id, {"note": "a test"})
+    equal((got.status, got.json()), (200, {"key_id": key_id,
+                                           "deleted": True}))
+    line = gateway.wait_for_log("operator", act="delete")
+    equal((line["before"], line["after"], line["note"]),
+          ("UNKNOWN", "NONE", "a test"))
+    refused(admin.send("GET", "/keys/" + key_id), 404, "not-found")
+    equal(gateway.ask("k").status, 201)
+    equal(upstream.requests[-1].get("Idempotency-Attempt"), "1")
+    equal(admin.send("DELETE", "/keys/" + key_id).status, 200)
+    gateway.ask("k")
+    equal(upstream.count(), 3)
+
+
+@test
+def nothing_is_decided_about_a_record_in_flight(bench):
+    upstream, gateway, admin = start(bench)
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    [record] = admin.get("/keys")["keys"]
+    key_id = record["key_id"]
+    for got in (admin.post(f"/keys/{key_id}/release"),
+                admin.post(f"/keys/{key_id}/complete", {"status": 200}),
+                admin.send("DELETE", "/keys/" + key_id)):
+        refused(got, 409, "conflict")
+        assert "PROCESSING" in got.json()["detail"], got.json()
+    equal(admin.get("/keys")["keys"], [record])
+    equal(gateway.find_log("operator"), [])
+    hold.release()
+    equal(first.result().status, 201)
+    equal(gateway.ask("k").replayed, True)
+
+
+@test
+def a_completed_record_is_neither_released_nor_completed(bench):
+    _, gateway, admin = start(bench)
+    gateway.ask("k")
+    key_id = gateway.wait_for_log("request")["key_id"]
+    refused(admin.post(f"/keys/{key_id}/release"), 409, "conflict")
+    refused(admin.post(f"/keys/{key_id}/complete", {"status": 500}),
+            409, "conflict")
+    equal(gateway.ask("k").status, 201)
+
+
+@test
+def a_late_owner_hears_what_the_operator_said(bench):
+    """A gateway that stood still does not overrule the operator."""
+    upstream = bench.upstream()
+    hold = upstream.hold()
+    late = bench.gateway(upstream, {"lease": "500ms"})
+    first = bench.background(late.ask, "k")
+    hold.wait_arrived()
+    late.signal(19)  # SIGSTOP
+    gateway = bench.gateway(upstream, {"lease": "500ms"},
+                            admin={"listen": "127.0.0.1:0"})
+    admin = Admin(gateway)
+    [record] = eventually(
+        lambda: admin.get("/keys?state=UNKNOWN")["keys"], "the lease ends")
+    admin.act(record["key_id"], "complete", {"status": 200, "body": "said"})
+    hold.release()
+    late.signal(18)  # SIGCONT
+    got = first.result()
+    equal((got.status, got.body), (200, b"said"))
+    equal(gateway.ask("k").body, b"said")
+    equal(upstream.count(), 1)
+
+
+@test
+def a_record_that_cannot_be_read_is_left_alone(bench):
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    [name] = [k for k in bench.redis.keys() if b":r:" in k]
+    bench.redis("SET", name, "o9 from the future")
+    for got in (admin.send("GET", "/keys/" + key_id),
+                admin.post(f"/keys/{key_id}/release"),
+                admin.send("DELETE", "/keys/" + key_id)):
+        equal(got.status, 500)
+    equal(bench.redis("GET", name), b"o9 from the future")
+
+
+@test
+def who_keeps_or_waits_hears_of_a_decision(bench):
+    upstream, gateway, admin = start(bench, store={"shards": 1})
+    made = [unknown(upstream, gateway, f"k{i}") for i in range(3)]
+    ear = RedisClient(bench.redis.path)
+    ear("SUBSCRIBE", "onceproxy:{0}:changes")
+    admin.act(made[0], "release")
+    admin.act(made[1], "complete", {"status": 200})
+    admin.send("DELETE", "/keys/" + made[2])
+    equal([ear.reply()[2].decode() for _ in range(3)], made)
+    ear.close()
+
+
+@test
+def without_redis_it_says_so(bench):
+    redis = bench.own_redis()
+    upstream, gateway, admin = start(bench, redis=redis)
+    key_id = unknown(upstream, gateway)
+    redis.kill()
+    for got in (admin.send("GET", "/keys"),
+                admin.send("GET", "/keys/" + key_id),
+                admin.post(f"/keys/{key_id}/release")):
+        refused(got, 503, "store-unavailable")
+
+
+@test
+def an_act_that_redis_broke_off_is_not_called_done(bench):
+    redis = bench.own_redis()
+    upstream, gateway, admin = start(bench, redis=redis)
+    key_id = unknown(upstream, gateway)
+    redis("ACL", "SETUSER", "default", "-publish")
+    got = admin.post(f"/keys/{key_id}/release", {"note": "n"})
+    refused(got, 503, "store-unavailable")
+    assert "may have been changed" in got.json()["detail"], got.json()
+    gateway.wait_for_log("operator_unsure", key_id=key_id, note="n",
+                         act="release")
+    equal(gateway.find_log("operator"), [])
+
+
+@test
+def a_released_key_lives_as_long_as_retention(bench):
+    upstream, gateway, admin = start(
+        bench, idempotency={"retention": "100s", "unknown_retention": "9d"})
+    key_id = unknown(upstream, gateway)
+    admin.act(key_id, "release")
+    [name] = [k for k in bench.redis.keys() if b":r:" in k]
+    assert 90_000 < bench.redis("PTTL", name) <= 100_000
+
+
+tap.main()

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 6: what the client gets, row by row, and the document
+that says why."""
+
+from once import tap
+from once.http import BODY, Client, build, keyed
+from once.tap import each, equal, test
+from once.upstream import close_unanswered, refused_port
+
+SAME, NEW, FIX = "same-key", "new-key", "fix-request"
+
+
+def check_problem(got, status, name, retry, instance):
+    """All members of a problem document (RFC 9457)."""
+    equal((got.status, got.problem), (status, name))
+    document = got.json()
+    equal(document["type"], "urn:onceproxy:problem:" + name)
+    equal(document["status"], status)
+    equal(document["retry"], retry)
+    equal(document["retryable"], retry == SAME)
+    for member in ("title", "detail"):
+        assert document[member].strip(), document
+    error = document["error"]
+    equal((error["type"], error["code"], error["message"]),
+          ("idempotency_error", name, document["detail"]))
+    equal("instance" in document, instance)
+    assert got.get("X-Request-Id"), got.fields
+
+
+@test
+def the_first_time_it_is_the_upstreams_answer(bench):
+    upstream, gateway = bench.pair()
+    got = gateway.ask("pay-1")
+    equal((got.status, got.body), (201, b'{"id":"ch_1"}'))
+    equal(got.get("Idempotent-Replayed"), None)
+
+
+@test
+def another_body_with_a_used_key_is_key_reused(bench):
+    upstream, gateway = bench.pair()
+    gateway.ask("pay-1")
+    got = gateway.ask("pay-1", body=b"another")
+    check_problem(got, 422, "key-reused", NEW, True)
+    equal(upstream.count(), 1)
+
+
+@test
+def a_retry_while_the_first_runs_is_in_flight(bench):
+    upstream, gateway = bench.pair()
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "pay-1")
+    hold.wait_arrived()
+    got = gateway.ask("pay-1")
+    check_problem(got, 409, "in-flight", SAME, True)
+    assert int(got.get("Retry-After")) >= 1
+    hold.release()
+    equal(first.result().status, 201)
+    assert gateway.ask("pay-1").replayed
+    equal(upstream.count(), 1)
+
+
+@test
+def another_body_while_the_first_runs_is_key_reused(bench):
+    upstream, gateway = bench.pair()
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "pay-1")
+    hold.wait_arrived()
+    check_problem(gateway.ask("pay-1", body=b"another"),
+                  422, "key-reused", NEW, True)
+    hold.release()
+    first.result()
+
+
+@test
+def a_lost_answer_is_outcome_unknown_and_held(bench):
+    upstream, gateway = bench.pair(close_unanswered)
+    check_problem(gateway.ask("pay-1"), 502, "outcome-unknown", SAME, True)
+    check_problem(gateway.ask("pay-1"), 409, "outcome-unknown", SAME, True)
+    check_problem(gateway.ask("pay-1", body=b"another"),
+                  422, "key-reused", NEW, True)
+    equal(upstream.count(), 1)
+
+
+@test
+def attempts_that_are_used_up_are_attempts_exhausted(bench):
+    upstream, gateway = bench.pair(idempotency={
+        "max_attempts": 2, "outcomes": {"5xx": "release"}})
+    upstream.reply = b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
+    equal([gateway.ask("pay-1").status for _ in range(2)], [500, 500])
+    for _ in range(2):
+        check_problem(gateway.ask("pay-1"),
+                      409, "attempts-exhausted", NEW, True)
+    equal(upstream.count(), 2)
+
+
+@test
+def an_answer_too_large_to_keep_is_streamed_once_and_not_kept(bench):
+    big = b"x" * 300_000
+    upstream, gateway = bench.pair(
+        b"HTTP/1.1 201 Made\r\nContent-Length: %d\r\n\r\n%s"
+        % (len(big), big), idempotency={"max_response_body": "64KiB"})
+    first = gateway.ask("pay-1")
+    got = gateway.ask("pay-1")
+    check_problem(got, 409, "response-not-kept", NEW, True)
+    equal(got.json()["original_status"], 201)
+    equal(upstream.count(), 1)
+    equal((first.status, first.body == big), (201, True))
+
+
+@test
+def a_key_is_missing(bench):
+    _, gateway = bench.pair()
+    check_problem(gateway.ask(None), 400, "key-missing", FIX, False)
+
+
+@test
+def a_key_is_invalid(bench):
+    _, gateway = bench.pair()
+    check_problem(gateway.ask("a b"), 400, "key-invalid", FIX, False)
+
+
+@test
+def the_scope_is_missing(bench):
+    upstream, gateway = bench.pair()
+    for fields in ([], [("Authorization", "")], [("Authorization", " ")]):
+        got = gateway.ask("pay-1", tenant=None, fields=fields)
+        check_problem(got, 400, "scope-missing", FIX, False)
+    equal(upstream.count(), 0)
+
+
+@test
+def nothing_that_listens_is_upstream_unreachable_and_frees_the_key(bench):
+    keep, port = refused_port()
+    gateway = bench.gateway(f"http://127.0.0.1:{port}")
+    for _ in range(2):
+        check_problem(gateway.ask("pay-1"),
+                      502, "upstream-unreachable", SAME, True)
+    keep.close()
+
+
+@test
+def a_path_without_a_route_is_no_route(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    config["routes"].pop()
+    gateway = bench.serve(config)
+    check_problem(gateway.send(build("GET", "/other")),
+                  404, "no-route", FIX, False)
+    equal(upstream.count(), 0)
+
+
+@test
+def a_body_beyond_the_limit_is_request_too_large(bench):
+    upstream, gateway = bench.pair(idempotency={"max_request_body": 1000})
+    check_problem(gateway.ask("pay-1", body=b"x" * 1001),
+                  413, "request-too-large", FIX, False)
+    equal(gateway.ask("pay-1", body=b"x" * 1000).status, 201)
+    equal(upstream.count(), 1)
+
+
+@test
+def a_chunked_body_beyond_the_limit_is_request_too_large(bench):
+    upstream, gateway = bench.pair(idempotency={"max_request_body": 1000})
+    head = keyed("pay-1", body=None, fields=[("Transfer-Encoding", "chunked")])
+    got = gateway.send(head + b"3e9\r\n" + b"x" * 1001 + b"\r\n0\r\n\r\n")
+    equal((got.status, got.problem), (413, "request-too-large"))
+    equal(upstream.count(), 0)
+
+
+@test
+def headers_beyond_the_limit_are_headers_too_large(bench):
+    upstream, gateway = bench.pair(limits={"request_headers": "4KiB"})
+    got = gateway.ask("pay-1", fields=[("X-Long", "x" * 6000)])
+    equal(got.status, 431)
+    equal(gateway.ask("pay-1", fields=[("X-Long", "x" * 3000)]).status, 201)
+    equal(upstream.count(), 1)
+
+
+def raw(lines, body=b""):
+    """A request with these lines behind a good first part."""
+    return (b"POST /v1/charges HTTP/1.1\r\nHost: api\r\n"
+            b"Authorization: a\r\nIdempotency-Key: k\r\n"
+            + lines + b"\r\n" + body)
+
+
+MALFORMED = [
+    ("both lengths",
+     raw(b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+         b"0\r\n\r\n")),
+    ("both lengths the other way",
+     raw(b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+         b"0\r\n\r\n")),
+    ("two equal lengths",
+     raw(b"Content-Length: 2\r\nContent-Length: 2\r\n", b"hi")),
+    ("two lengths", raw(b"Content-Length: 2\r\nContent-Length: 0\r\n", b"hi")),
+    ("a signed length", raw(b"Content-Length: +2\r\n", b"hi")),
+    ("a length with zeros in front", raw(b"Content-Length: 002\r\n", b"hi")),
+    ("a list of lengths", raw(b"Content-Length: 2, 2\r\n", b"hi")),
+    ("an empty length", raw(b"Content-Length: \r\n")),
+    ("an unknown coding", raw(b"Transfer-Encoding: gzip, chunked\r\n",
+                              b"0\r\n\r\n")),
+    ("xchunked", raw(b"Transfer-Encoding: xchunked\r\n", b"0\r\n\r\n")),
+    ("two codings", raw(b"Transfer-Encoding: chunked\r\n"
+                        b"Transfer-Encoding: identity\r\n", b"0\r\n\r\n")),
+    ("a folded line", raw(b"X-A: 1\r\n 2\r\n")),
+    ("a fold that makes a key",
+     b"POST /v1/charges HTTP/1.1\r\nHost: api\r\nAuthorization: a\r\n"
+     b"Idempotency: v\r\n -Key\r\n\r\n"),
+    ("a fold that makes a length",
+     raw(b"Content: 2\r\n -Length\r\n", b"hi")),
+    ("a blank in front of the first field",
+     b"POST /v1/charges HTTP/1.1\r\n Host: api\r\n\r\n"),
+    ("a space before a colon", raw(b"X-A : 1\r\n")),
+    ("a space before the length's colon",
+     raw(b"Content-Length : 2\r\n", b"hi")),
+    ("a tab before the coding's colon",
+     raw(b"Transfer-Encoding\t: chunked\r\n", b"0\r\n\r\n")),
+    ("a line without a colon", raw(b"X-A\r\n")),
+    ("bare line feeds",
+     b"POST /v1/charges HTTP/1.1\nHost: api\nAuthorization: a\n"
+     b"Idempotency-Key: k\n\n"),
+    ("one bare line feed", raw(b"X-A: 1\nX-B: 2\r\n")),
+    ("a bare carriage return in a value", raw(b"X-A: 1\r2\r\n")),
+    ("a NUL in a value", raw(b"X-A: 1\x002\r\n")),
+    ("a NUL in a name", raw(b"X\x00A: 1\r\n")),
+    ("a control in a value", raw(b"X-A: 1\x012\r\n")),
+    ("8-bit in a name", raw(b"X-\xe9: 1\r\n")),
+    ("no host", b"POST /v1/charges HTTP/1.1\r\nAuthorization: a\r\n"
+                b"Idempotency-Key: k\r\n\r\n"),
+    ("two hosts", raw(b"Host: other\r\n")),
+    ("a coding on HTTP/1.0",
+     b"POST /v1/charges HTTP/1.0\r\nHost: api\r\nAuthorization: a\r\n"
+     b"Idempotency-Key: k\r\nTransfer-Encoding: chunked\r\n\r\n"
+     b"0\r\n\r\n"),
+    ("OPTIONS *", b"OPTIONS * HTTP/1.1\r\nHost: api\r\n\r\n"),
+    ("a target without a slash",
+     b"POST v1/charges HTTP/1.1\r\nHost: api\r\n\r\n"),
+    ("a fragment", b"GET /a#b HTTP/1.1\r\nHost: api\r\n\r\n"),
+    ("8-bit in the target", b"GET /\xe9 HTTP/1.1\r\nHost: api\r\n\r\n"),
+    ("%00 in the path", b"GET /a%00b HTTP/1.1\r\nHost: api\r\n\r\n"),
+    ("broken percent-encoding", b"GET /a%zz HTTP/1.1\r\nHost: api\r\n\r\n"),
+    ("a backslash", b"GET /a\\b HTTP/1.1\r\nHost: api\r\n\r\n"),
+    ("a Connection that names the key",
+     raw(b"Connection: Idempotency-Key\r\n")),
+    ("a Connection that names the scope",
+     raw(b"Connection: close, authorization\r\n")),
+    ("a Connection that names the host", raw(b"Connection: Host\r\n")),
+    ("a Connection that names a length",
+     raw(b"Connection: Content-Length\r\nContent-Length: 2\r\n", b"hi")),
+    ("a Connection that names what the gateway sets",
+     raw(b"Connection: X-Forwarded-For\r\n")),
+    ("two lines of a scope field", raw(b"Authorization: b\r\n")),
+    ("a bad chunk size",
+     raw(b"Transfer-Encoding: chunked\r\n", b"0x5\r\nhello\r\n0\r\n\r\n")),
+    ("no protocol at all", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n"
+                           b"\r\n"),
+]
+
+
+@each(MALFORMED)
+def malformed_http_is_never_forwarded_and_ends_the_connection(bench, data):
+    upstream, gateway = bench.pair()
+    with Client(gateway.address) as client:
+        client.send(data)
+        client.half_close()
+        got = client.read("GET")
+        if got is not None:
+            equal(got.status, 400)
+            client.reader.to_end()
+    equal(upstream.count(), 0)
+    equal(gateway.send(keyed("k")).status, 201)
+
+
+# Those that libmicrohttpd lets through, and answers of ours.
+OURS = ("both lengths", "two equal lengths", "a length with zeros in front",
+        "a folded line", "a fold that makes a key", "bare line feeds",
+        "a NUL in a value", "a control in a value", "two hosts", "OPTIONS *",
+        "a fragment", "%00 in the path", "a backslash",
+        "a Connection that names the key", "two lines of a scope field")
+
+
+@each([row for row in MALFORMED if row[0] in OURS])
+def malformed_http_has_a_problem_document(bench, data):
+    _, gateway = bench.pair()
+    with Client(gateway.address) as client:
+        client.send(data)
+        got = client.read("GET")
+        check_problem(got, 400, "bad-request", FIX, False)
+        assert client.is_closed(), "the connection stayed open"
+
+
+@each([("CONNECT", b"CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", 405,
+        "method-not-allowed"),
+       ("TRACE", b"TRACE / HTTP/1.1\r\nHost: api\r\n\r\n", 405,
+        "method-not-allowed"),
+       ("another Expect", raw(b"Expect: cake\r\nContent-Length: 2\r\n",
+                              b"hi"), 417, "expectation-failed"),
+       ("HTTP/1.2", b"GET / HTTP/1.2\r\nHost: api\r\n\r\n", 505,
+        "version-not-supported"),
+       ("HTTP/2.0", b"GET / HTTP/2.0\r\nHost: api\r\n\r\n", 505, None)])
+def what_is_not_served(bench, data, status, name):
+    upstream, gateway = bench.pair()
+    got = gateway.send(data)
+    equal(got.status, status)
+    if name:
+        equal(got.problem, name)
+    equal(upstream.count(), 0)
+
+
+@test
+def a_client_that_expects_100_continue_is_served(bench):
+    upstream, gateway = bench.pair()
+    with gateway.client() as client:
+        client.send(build(fields=[
+            ("Idempotency-Key", "k"), ("Authorization", "a"),
+            ("Expect", "100-continue"), ("Content-Length", len(BODY))]))
+        assert client.reader.until(b"\r\n\r\n").startswith(b"HTTP/1.1 100 ")
+        client.send(BODY)
+        equal(client.read().status, 201)
+    equal(upstream.requests[0].get("Expect"), None)
+    equal(upstream.requests[0].body, BODY)
+
+
+@each([("route before key", dict(key="a b", target="/none"), "no-route"),
+       ("key before scope", dict(key="a b", tenant=None), "key-invalid"),
+       ("scope before size", dict(key="k", tenant=None, body=b"x" * 2000),
+        "scope-missing"),
+       ("size before claim", dict(key="used", body=b"x" * 2000),
+        "request-too-large")])
+def the_checks_come_in_this_order(bench, request, name):
+    upstream = bench.upstream()
+    config = bench.config(upstream, {"max_request_body": 1000})
+    config["routes"].pop()
+    gateway = bench.serve(config)
+    gateway.ask("used")
+    equal(gateway.ask(**request).problem, name)
+    equal(upstream.count(), 1)
+
+
+@test
+def too_many_connections_are_overloaded(bench):
+    _, gateway = bench.pair(limits={"connections": 2}, workers=1)
+    clients = [gateway.client() for _ in range(2)]
+    for number, client in enumerate(clients):
+        equal(client.exchange("GET", f"/{number}").status, 201)
+    with gateway.client() as third:
+        third.send(keyed("k"))
+        got = third.read()
+        check_problem(got, 503, "overloaded", SAME, False)
+        assert int(got.get("Retry-After")) >= 1
+        equal(got.get("Connection"), "close")
+        assert third.is_closed()
+    for client in clients:
+        client.close()
+
+
+@test
+def bodies_beyond_the_memory_for_them_are_overloaded(bench):
+    upstream, gateway = bench.pair(
+        limits={"in_flight_bytes": "64KiB"},
+        idempotency={"max_request_body": "1MiB"})
+    got = gateway.ask("k", body=b"x" * 200_000)
+    equal((got.status, got.problem), (503, "overloaded"))
+    assert int(got.get("Retry-After")) >= 1
+    equal(upstream.count(), 0)
+    equal(gateway.ask("k", body=b"x" * 1000).status, 201)
+
+
+@test
+def a_request_id_that_is_sane_is_kept_and_one_that_is_not_is_replaced(bench):
+    upstream, gateway = bench.pair()
+    got = gateway.ask("k1", fields=[("X-Request-Id", "mine-1")])
+    equal(got.get("X-Request-Id"), "mine-1")
+    equal(upstream.requests[0].all("X-Request-Id"), ["mine-1"])
+    for number, bad in enumerate(["", "a b", "x" * 1000, '"<>'], 2):
+        got = gateway.ask(f"k{number}", fields=[("X-Request-Id", bad)])
+        own = got.get("X-Request-Id")
+        assert own and own != bad
+        equal(upstream.requests[-1].all("X-Request-Id"), [own])
+
+
+tap.main()

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 3: what the file may say, and how errors are shown."""
+
+import copy
+import json
+import os
+
+from once import tap
+from once.gateway import command, write
+from once.tap import each, equal, test
+
+GOOD = {
+    "listen": ["127.0.0.1:0"],
+    "store": {"redis": "redis://127.0.0.1:6379/0"},
+    "upstreams": {"payments": "http://127.0.0.1:9000"},
+    "routes": [
+        {"name": "charges", "methods": ["POST"], "path": "/v1/charges",
+         "upstream": "payments", "idempotency": {}},
+        {"name": "rest", "path": "/*", "upstream": "payments"},
+    ],
+}
+GONE = object()
+
+
+def changed(*changes):
+    """GOOD with members set: a change is (pointer, value); GONE removes."""
+    config = copy.deepcopy(GOOD)
+    for pointer, value in changes:
+        *way, last = [int(p) if p.isdigit() else p
+                      for p in pointer.split("/")[1:]]
+        place = config
+        for step in way:
+            if isinstance(place, dict):
+                place = place.setdefault(step, {})
+            else:
+                place = place[step]
+        if value is GONE:
+            del place[last]
+        else:
+            place[last] = value
+    return config
+
+
+def check(bench, config, **env):
+    """Exit status and the errors as (pointer, words)."""
+    file = os.path.join(bench.folder(), "onceproxy.json")
+    write(file, config)
+    done = command("check", "-c", file, env=env)
+    lines = done.stdout.splitlines()
+    for line in lines:
+        assert line.startswith(file + ": "), line
+    rest = [line[len(file) + 2:] for line in lines]
+    if done.returncode == 0:
+        equal(rest, ["ok"])
+        return 0, []
+    return done.returncode, [tuple(line.split(": ", 1)) for line in rest]
+
+
+@each([
+    ("the shortest file", []),
+    ("an upstream as an object",
+     [("/upstreams/payments",
+       {"targets": ["http://a:1", "https://b"], "connect_timeout": "2s",
+        "timeout": "30s", "keepalive": 64, "reuse": "never",
+        "max_idle": "4s", "close_delimited": True, "host": "target",
+        "forwarded": "trust"})]),
+    ("addresses of all kinds",
+     [("/listen", ["0.0.0.0:8080", "[::1]:8080", "unix:/run/x",
+                   {"address": "127.0.0.1:0"}])]),
+    ("durations of all units",
+     [("/drain_timeout", "250ms"), ("/routes/0/idempotency/lease", "5m"),
+      ("/routes/0/idempotency/retention", "24h"),
+      ("/routes/0/idempotency/unknown_retention", "30d")]),
+    ("sizes in units and in bytes",
+     [("/limits", {"in_flight_bytes": "256MiB", "request_headers": 32768}),
+      ("/routes/0/idempotency/max_request_body", "64KiB")]),
+    ("a cache that is switched off", [("/cache", {"size": 0})]),
+    ("workers as many as processors", [("/workers", 0)]),
+    ("every member of idempotency",
+     [("/routes/0/idempotency",
+       {"header": ["Idempotency-Key", "PayPal-Request-Id"], "required": False,
+        "derive_key": ["/order_id", "/action"], "key_format": "uuid",
+        "max_length": 64, "scope": ["Authorization", "X-Tenant"],
+        "namespace": "eu",
+        "fingerprint": {"include": ["method", "body"],
+                        "headers": ["Content-Type"], "json": True,
+                        "ignore": ["/sent_at"]},
+        "retention": "24h", "unknown_retention": "30d", "lease": "15s",
+        "in_flight": "wait", "wait_timeout": "10s",
+        "outcomes": {"503": "store", "5xx": "unknown"},
+        "on_unknown": {"reconcile": "/v1/charges/by-key/{key}"},
+        "max_attempts": 5, "on_store_down": "forward",
+        "max_request_body": "1MiB", "max_response_body": "1MiB",
+        "omit_headers": ["Server"], "replay_header": "",
+        "attempt_header": ""})]),
+    ("defaults", [("/defaults", {"lease": "5s"})]),
+    ("a store over Unix", [("/store/redis", "unix:/run/redis?db=3")]),
+    ("a store with a user",
+     [("/store/redis", "redis://me:word@10.0.0.1:6379/2")]),
+    ("a cluster", [("/store", {"cluster": ["a:1", "b:2"]})]),
+    ("sentinels", [("/store", {"sentinels": ["a:1"], "master": "m"})]),
+    ("no store at all", [("/store", GONE)]),
+    ("an administrator on loopback",
+     [("/admin", {"listen": "127.0.0.1:9090"})]),
+    ("one scope for all, said on purpose",
+     [("/routes/0/idempotency/scope", [])]),
+])
+def check_takes(bench, changes):
+    equal(check(bench, changed(*changes)), (0, []))
+
+
+BAD = [
+    ("an unknown member", "/colour", [("/colour", 1)]),
+    ("an unknown member of a route", "/routes/0/colour",
+     [("/routes/0/colour", 1)]),
+    ("an unknown member of idempotency", "/routes/0/idempotency/colour",
+     [("/routes/0/idempotency/colour", 1)]),
+    ("an unknown member of an upstream", "/upstreams/payments/colour",
+     [("/upstreams/payments",
+       {"targets": ["http://a:1"], "colour": 1})]),
+    ("a wrong type", "/workers", [("/workers", "two")]),
+    ("a number for a duration", "/drain_timeout", [("/drain_timeout", 30)]),
+    ("a duration without a unit", "/drain_timeout",
+     [("/drain_timeout", "30")]),
+    ("a duration with a fraction", "/drain_timeout",
+     [("/drain_timeout", "1.5s")]),
+    ("a negative duration", "/drain_timeout", [("/drain_timeout", "-1s")]),
+    ("a duration beyond all bounds", "/drain_timeout",
+     [("/drain_timeout", "99999999999999999999d")]),
+    ("a size with a strange unit", "/limits/in_flight_bytes",
+     [("/limits", {"in_flight_bytes": "1MB"})]),
+    ("a size of nothing", "/limits/in_flight_bytes",
+     [("/limits", {"in_flight_bytes": 0})]),
+    ("a negative count", "/limits/connections",
+     [("/limits", {"connections": -1})]),
+    ("no attempts at all", "/routes/0/idempotency/max_attempts",
+     [("/routes/0/idempotency/max_attempts", 0)]),
+    ("a strange word", "/routes/0/idempotency/in_flight",
+     [("/routes/0/idempotency/in_flight", "queue")]),
+    ("no listen", "/", [("/listen", GONE)]),
+    ("an empty listen", "/listen", [("/listen", [])]),
+    ("no upstreams", "/", [("/upstreams", GONE),
+                           ("/routes", [])]),
+    ("no routes", "/", [("/routes", GONE)]),
+    ("a route without a path", "/routes/1", [("/routes/1/path", GONE)]),
+    ("a route without an upstream", "/routes/1",
+     [("/routes/1/upstream", GONE)]),
+    ("an address without a port", "/listen/0", [("/listen", ["127.0.0.1"])]),
+    ("a port beyond 65535", "/listen/0", [("/listen", ["127.0.0.1:65536"])]),
+    ("a URL of another scheme", "/upstreams/payments",
+     [("/upstreams/payments", "ftp://a")]),
+    ("a path that does not begin with a slash", "/routes/1/path",
+     [("/routes/1/path", "v1")]),
+    ("two stores", "/store/cluster",
+     [("/store", {"redis": "redis://a:1", "cluster": ["a:1"]})]),
+    ("a strange outcome", "/routes/0/idempotency/outcomes/503",
+     [("/routes/0/idempotency/outcomes", {"503": "forget"})]),
+    ("a strange status", "/routes/0/idempotency/outcomes/5x",
+     [("/routes/0/idempotency/outcomes", {"5x": "store"})]),
+    ("an open administrator without a token", "/admin",
+     [("/admin", {"listen": "0.0.0.0:9090"})]),
+    ("a pointer that is none", "/routes/0/idempotency/fingerprint/ignore/0",
+     [("/routes/0/idempotency/fingerprint", {"ignore": ["a"]})]),
+    ("a field name that is none", "/routes/0/idempotency/scope/0",
+     [("/routes/0/idempotency/scope", ["X Y"])]),
+    ("a reconcile path without {key}", "/routes/0/idempotency/on_unknown",
+     [("/routes/0/idempotency/on_unknown", {"reconcile": "/x"})]),
+    ("an encryption key that is too short", "/store/encryption_keys/0/key",
+     [("/store/encryption_keys", [{"id": "a", "key": "QUJD"}])]),
+    ("an environment variable that is not set", "/problem_base",
+     [("/problem_base", {"env": "ONCE_NOT_SET"})]),
+    ("a file that is not there", "/problem_base",
+     [("/problem_base", {"file": "/nowhere/secret"})]),
+    ("bad defaults", "/defaults/lease", [("/defaults", {"lease": "soon"})]),
+]
+
+
+@each(BAD)
+def check_refuses(bench, pointer, changes):
+    status, errors = check(bench, changed(*changes))
+    equal(status, 1)
+    assert any(p == pointer or p.startswith(pointer + "/")
+               and pointer.endswith(("on_unknown", "admin"))
+               for p, _ in errors), errors
+    assert all(words for _, words in errors), errors
+
+
+@test
+def an_unknown_upstream_is_said_in_these_words(bench):
+    equal(check(bench, changed(("/routes/0/upstream", "x"))),
+          (1, [("/routes/0/upstream", 'no upstream is named "x"')]))
+
+
+@test
+def all_errors_come_in_one_go(bench):
+    status, errors = check(bench, changed(
+        ("/colour", 1), ("/workers", "two"), ("/drain_timeout", "soon"),
+        ("/routes/0/upstream", "x"), ("/routes/1/path", GONE)))
+    equal(status, 1)
+    equal(sorted(p for p, _ in errors),
+          ["/colour", "/drain_timeout", "/routes/0/upstream", "/routes/1",
+           "/workers"])
+
+
+@test
+def a_syntax_error_has_line_and_column(bench):
+    status, errors = check(bench, '{\n  "listen": ["a:1"],\n  oops\n}\n')
+    equal((status, len(errors)), (1, 1))
+    text = " ".join(errors[0])
+    assert "3" in text, text
+
+
+@test
+def a_duplicate_member_is_an_error(bench):
+    text = json.dumps(GOOD)[:-1] + ', "workers": 1, "workers": 2}'
+    status, errors = check(bench, text)
+    equal(status, 1)
+    assert "workers" in " ".join(errors[0]), errors
+
+
+@each([("an empty file", ""), ("a list", "[]"), ("a string", '"x"'),
+       ("junk behind the object", json.dumps(GOOD) + "x"),
+       ("bytes that are no text", '{"listen": "\\ud800"}')])
+def a_file_that_is_no_object_is_refused(bench, text):
+    equal(check(bench, text)[0], 1)
+
+
+@test
+def strings_may_come_from_the_environment_and_from_files(bench):
+    secret = bench.file(b"urn:of-a-file:\n")
+    for where, base in (({"env": "ONCE_BASE"}, "urn:of-the-env:"),
+                        ({"file": secret}, "urn:of-a-file:")):
+        upstream = bench.upstream()
+        gateway = bench.gateway(upstream, problem_base=where,
+                                env={"ONCE_BASE": "urn:of-the-env:"})
+        equal(gateway.ask(None).json()["type"], base + "key-missing")
+
+
+@test
+def only_one_newline_of_a_file_is_dropped(bench):
+    where = {"file": bench.file(b"urn:x:\n\n")}
+    status, errors = check(bench, changed(("/problem_base", where)))
+    equal((status, [p for p, _ in errors]), (1, ["/problem_base"]))
+    where = {"file": bench.file(b"urn:x:\n")}
+    equal(check(bench, changed(("/problem_base", where)))[0], 0)
+
+
+@test
+def the_short_form_of_an_upstream_works(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    config["upstreams"] = {"api": upstream.url}
+    equal(bench.serve(config).ask("pay-1").status, 201)
+
+
+@test
+def defaults_hold_for_every_route_and_routes_differ_from_them(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream, defaults={"header": "X-Key",
+                                              "scope": []})
+    config["routes"].insert(0, {
+        "path": "/own", "upstream": "api",
+        "idempotency": {"header": "Y-Key"}})
+    gateway = bench.serve(config)
+    for target, name in (("/v1/charges", "X-Key"), ("/own", "Y-Key")):
+        for replayed in (False, True):
+            got = gateway.ask(fields=[(name, target)], target=target,
+                              tenant=None)
+            equal((got.status, got.replayed), (201, replayed))
+
+
+# What this version reads and checks, and cannot do yet.
+UNBUILT = [
+    ("a cluster", "/store/cluster", [("/store", {"cluster": ["a:1"]})]),
+    ("events", "/store/events", [("/store/events", {"maxlen": 1000})]),
+]
+
+
+@each(UNBUILT)
+def serve_refuses_what_is_not_built_yet(bench, pointer, changes):
+    config = changed(*changes)
+    config["state_dir"] = bench.folder()
+    equal(check(bench, config), (0, []))
+    file = os.path.join(bench.folder(), "onceproxy.json")
+    write(file, config)
+    done = command("serve", "-c", file)
+    equal(done.returncode, 1)
+    assert pointer in done.stderr, done.stderr
+
+
+@test
+def the_sample_of_the_package_is_good(bench):
+    sample = os.path.join(os.environ.get("top_srcdir", "."),
+                          "etc/onceproxy.json")
+    done = command("check", "-c", sample)
+    equal((done.returncode, done.stdout), (0, f"{sample}: ok\n"))
+
+
+tap.main()

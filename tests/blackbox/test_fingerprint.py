@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, sections 3 and 6: the same key may only ask for the same thing."""
+
+from once import tap
+from once.http import keyed
+from once.tap import each, equal, test
+from once.upstream import close_unanswered
+
+
+def gateway_for(bench, **fingerprint):
+    """Every method and path is idempotent, with this fingerprint."""
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    config["routes"] = [{"path": "/*", "upstream": "api",
+                         "idempotency": {"fingerprint": fingerprint}}]
+    return upstream, bench.serve(config)
+
+
+def compare(bench, first, second, same, **fingerprint):
+    upstream, gateway = gateway_for(bench, **fingerprint)
+    equal(gateway.ask("k", **first).status, 201)
+    got = gateway.ask("k", **second)
+    if same:
+        equal((got.status, got.replayed), (201, True))
+    else:
+        equal((got.status, got.problem), (422, "key-reused"))
+    equal(upstream.count(), 1)
+
+
+@each([
+    ("body", dict(body=b"a"), dict(body=b"b")),
+    ("length of the body", dict(body=b"a"), dict(body=b"a ")),
+    ("a NUL at the end of the body", dict(body=b"a"), dict(body=b"a\0")),
+    ("path", dict(target="/a"), dict(target="/b")),
+    ("query", dict(target="/a?x=1"), dict(target="/a?x=2")),
+    ("the presence of a query", dict(target="/a"), dict(target="/a?")),
+    ("method", dict(method="POST"), dict(method="PUT")),
+    ("what is path and what is query", dict(target="/a?b"),
+     dict(target="/ab?")),
+    ("what is query and what is body", dict(target="/a?b", body=b"c"),
+     dict(target="/a?bc", body=b"")),
+    ("the spelling of a path", dict(target="/a"), dict(target="/%61")),
+    ("JSON that is compared by bytes", dict(body=b'{"a":1}'),
+     dict(body=b'{"a": 1}')),
+])
+def another_request_is_told_by_its(bench, first, second):
+    compare(bench, first, second, False)
+
+
+@test
+def fields_do_not_count(bench):
+    compare(bench, dict(fields=[("X-A", "1")]), dict(fields=[("X-A", "2")]),
+            True)
+
+
+@each([("another value", [("X-A", "2")], False), ("none", [], False),
+       ("the same value", [("x-a", "1")], True),
+       ("two values", [("X-A", "1"), ("X-A", "1")], False)])
+def fields_count_where_they_are_named(bench, fields, same):
+    compare(bench, dict(fields=[("X-A", "1")]), dict(fields=fields), same,
+            headers=["X-A"])
+
+
+@each([("a path", ["method", "query", "body"], dict(target="/b"), True),
+       ("a body", ["method", "path", "query"], dict(body=b"b"), True),
+       ("a method", ["path", "body"], dict(method="PUT"), True),
+       ("a query", ["path", "body"], dict(target="/a?x"), True),
+       ("nothing else", ["method"], dict(target="/b", body=b"b"), True),
+       ("a path, but not the body", ["body"],
+        dict(target="/b", body=b"b"), False)])
+def what_is_not_included_does_not_count(bench, include, second, same):
+    first = dict(target="/a", body=b"a")
+    compare(bench, first, {**first, **second}, same, include=include)
+
+
+@each([
+    ("order of members", b'{"a":1,"b":2}', b'{"b":2,"a":1}', True),
+    ("white space", b'{"a":[1,2]}', b' {\n"a" : [ 1,\t2 ] }\r\n', True),
+    ("escapes", b'{"a":"\xc3\xa9/"}', b'{"\\u0061":"\\u00e9\\/"}', True),
+    ("order in a list", b"[1,2]", b"[2,1]", False),
+    ("numbers and strings", b'{"a":7}', b'{"a":"7"}', False),
+    ("null and absence", b'{"a":null}', b"{}", False),
+    ("true and 1", b"[true]", b"[1]", False),
+    ("integers beyond 64 bits", b"[18446744073709551617]",
+     b"[18446744073709551618]", False),
+    ("integers beyond 53 bits", b"[9007199254740993]",
+     b"[9007199254740992]", False),
+    ("fractions beyond a double", b"[0.1000000000000000055511]",
+     b"[0.1000000000000000055512]", False),
+    ("exponents beyond a double", b"[1e400]", b"[1e401]", False),
+    ("duplicate members", b'{"a":1,"a":2}', b'{"a":2}', False),
+    ("JSON and what is none", b'{"a":1}', b'{"a":1', False),
+    ("two that are no JSON", b"{oops", b"{oops ", False),
+    ("the same that is no JSON", b"{oops", b"{oops", True),
+    ("empty bodies", b"", b"", True),
+])
+def json_is_compared_by_value(bench, first, second, same):
+    compare(bench, dict(body=first), dict(body=second), same, json=True)
+
+
+@each([
+    ("a member", ["/at"], b'{"a":1,"at":1}', b'{"at":2,"a":1}', True),
+    ("its absence", ["/at"], b'{"a":1,"at":1}', b'{"a":1}', True),
+    ("a member inside", ["/m/at"], b'{"m":{"at":1,"b":2}}',
+     b'{"m":{"b":2,"at":[]}}', True),
+    ("in a list", ["/l/1"], b'{"l":[1,2,3]}', b'{"l":[1,9,3]}', True),
+    ("not its neighbour", ["/at"], b'{"a":1,"at":1}', b'{"a":2,"at":1}',
+     False),
+    ("a slash in a name", ["/a~1b"], b'{"a/b":1}', b'{"a/b":2}', True),
+])
+def ignored_members_do_not_count(bench, ignore, first, second, same):
+    compare(bench, dict(body=first), dict(body=second), same, ignore=ignore)
+
+
+@test
+def a_mismatch_is_told_in_every_state(bench):
+    upstream, gateway = gateway_for(bench)
+    hold = upstream.hold(close_unanswered)
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    equal(gateway.ask("k", body=b"b").problem, "key-reused")
+    hold.release()
+    equal(first.result().problem, "outcome-unknown")
+    equal(gateway.ask("k", body=b"b").problem, "key-reused")
+    equal(upstream.count(), 1)
+
+
+@test
+def a_released_key_may_ask_for_something_else(bench):
+    upstream, gateway = gateway_for(bench)
+    upstream.reply = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+    equal(gateway.ask("k", body=b"a").status, 503)
+    upstream.reply = b"HTTP/1.1 201 Made\r\nContent-Length: 0\r\n\r\n"
+    equal(gateway.ask("k", body=b"b").status, 201)
+
+
+@test
+def framing_of_the_body_does_not_count(bench):
+    upstream, gateway = gateway_for(bench)
+    equal(gateway.ask("k", body=b"hello").status, 201)
+    head = keyed("k", body=None, fields=[("Transfer-Encoding", "chunked")])
+    got = gateway.send(head + b"2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n")
+    assert got.replayed, got
+
+
+tap.main()

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 2: `onceproxy keys`, the operator's view of records."""
+
+import json
+import os
+import subprocess
+
+from once import http, tap
+from once.gateway import command, program
+from once.tap import each, equal, test
+from once.upstream import answer, close_unanswered
+
+NONE_SUCH = "0" * 32
+
+
+class Operator:
+    """Runs `onceproxy keys` for a gateway with an admin interface."""
+
+    def __init__(self, bench, idempotency=None, **admin):
+        path = os.path.join(bench.folder(), "admin")
+        self.upstream = bench.upstream()
+        self.gateway = bench.gateway(
+            self.upstream, idempotency,
+            admin={"listen": "unix:" + path, **admin})
+
+    def __call__(self, *args):
+        return command("keys", "-c", self.gateway.file, *args)
+
+    def well(self, *args):
+        done = self(*args)
+        equal((done.returncode, done.stderr), (0, ""), done.stdout)
+        return done.stdout
+
+    def json(self, *args):
+        return json.loads(self.well(*args, "--json"))
+
+    def unknown(self, key="k"):
+        self.upstream.reply = close_unanswered
+        got = self.gateway.ask(key)
+        equal(got.problem, "outcome-unknown")
+        self.upstream.reply = answer()
+        return got.json()["instance"].rsplit(":", 1)[-1]
+
+
+@test
+def list_shows_a_table(bench):
+    operator = Operator(bench)
+    equal(operator.well("list"), "There are none.\n")
+    made = [operator.unknown(f"k{i}") for i in range(3)]
+    title, *lines = operator.well("list").splitlines()
+    equal(title.split(),
+          ["KEY_ID", "STATE", "REASON", "ATTEMPT", "CHANGED", "ROUTE"])
+    equal([line.split()[:4] for line in lines],
+          [[key_id, "UNKNOWN", "broken", "1"] for key_id in made])
+    equal({line.split()[5] for line in lines}, {"charges"})
+    equal(operator.well("list", "--state", "FAILED"), "There are none.\n")
+
+
+@test
+def list_ends_at_its_limit_and_says_that_there_are_more(bench):
+    operator = Operator(bench)
+    made = [operator.unknown(f"k{i}") for i in range(3)]
+    lines = operator.well("list", "--limit", "2").splitlines()
+    equal([line.split()[0] for line in lines[1:3]], made[:2])
+    assert "more" in lines[3], lines
+    got = operator.json("list", "--limit", "2", "--state", "UNKNOWN")
+    equal([r["key_id"] for r in got["keys"]], made[:2])
+    assert got["next"]
+    equal(operator.json("list")["next"], None)
+
+
+@test
+def show_shows_a_record_by_id_and_by_key(bench):
+    operator = Operator(bench)
+    operator.gateway.ask("k")
+    key_id = operator.gateway.wait_for_log("request")["key_id"]
+    text = operator.well("show", key_id)
+    for line in (f"key_id       {key_id}", "state        COMPLETED",
+                 "status       201"):
+        assert line + "\n" in text, text
+    assert "ch_1" not in text
+    by_key = ["show", "--key", "k", "--scope",
+              f"Authorization: {http.TENANT}"]
+    equal(operator.json(*by_key), operator.json("show", key_id))
+    equal(operator.json(*by_key, "--namespace", "default"),
+          operator.json("show", key_id))
+    whole = operator.json("show", key_id, "--body")
+    equal(whole["body"], '{"id":"ch_1"}')
+    text = operator.well(*by_key, "--body")
+    assert "Content-Length" not in text
+    assert text.endswith('\n{"id":"ch_1"}\n'), text
+
+
+@test
+def what_an_upstream_said_does_not_speak_to_the_terminal(bench):
+    operator = Operator(bench)
+    operator.upstream.reply = answer(200, b"a\x1b[2Jb\r\x00c")
+    operator.gateway.ask("k")
+    key_id = operator.gateway.wait_for_log("request")["key_id"]
+    text = operator.well("show", key_id, "--body")
+    assert text.endswith("a\\x1b[2Jb\\x0d\\x00c\n"), text
+    equal(operator.json("show", key_id, "--body")["body"],
+          "a\x1b[2Jb\r\x00c")
+
+
+@test
+def release_frees_a_key(bench):
+    operator = Operator(bench)
+    key_id = operator.unknown()
+    text = operator.well("release", key_id, "--note", "not there")
+    assert "state        RELEASED\n" in text, text
+    operator.gateway.wait_for_log("operator", note="not there",
+                                  act="release", key_id=key_id)
+    equal(operator.gateway.ask("k").status, 201)
+
+
+@test
+def complete_gives_a_key_its_answer(bench):
+    operator = Operator(bench)
+    key_id = operator.unknown()
+    file = bench.file(b'{"id":"ch_9"}')
+    got = operator.json(
+        "complete", key_id, "--status", "202", "--header", "X-A: 1",
+        "--header", "X-A:2", "--body-file", file, "--note", "there")
+    equal((got["state"], got["status"], got["bytes"]),
+          ("COMPLETED", 202, 13))
+    again = operator.gateway.ask("k")
+    equal((again.status, again.all("X-A"), again.body),
+          (202, ["1", "2"], b'{"id":"ch_9"}'))
+    operator.gateway.wait_for_log("operator", note="there", act="complete")
+
+
+@each([("bytes that are no text", b"\x00\xff" * 50_000), ("nothing", b"")])
+def complete_takes_any_file_and_standard_input(bench, data):
+    operator = Operator(bench)
+    operator.well("complete", operator.unknown("a"), "--status", "200",
+                  "--body-file", bench.file(data))
+    equal(operator.gateway.ask("a").body, data)
+    done = subprocess.run(
+        [program(), "keys", "-c", operator.gateway.file, "complete",
+         operator.unknown("b"), "--status", "200", "--body-file", "-"],
+        input=data, capture_output=True, check=False, timeout=20)
+    equal((done.returncode, done.stderr), (0, b""))
+    equal(operator.gateway.ask("b").body, data)
+
+
+@test
+def delete_forgets_a_record(bench):
+    operator = Operator(bench)
+    key_id = operator.unknown()
+    equal(operator.json("delete", key_id, "--note", "a test"),
+          {"key_id": key_id, "deleted": True})
+    operator.gateway.wait_for_log("operator", act="delete", note="a test")
+    equal(operator("show", key_id).returncode, 1)
+
+
+@test
+def what_the_gateway_refuses_is_exit_1_and_its_sentence(bench):
+    operator = Operator(bench)
+    operator.gateway.ask("k")
+    key_id = operator.gateway.wait_for_log("request")["key_id"]
+    for args, word in (
+            (("show", NONE_SUCH), "no record"),
+            (("release", NONE_SUCH), "no record"),
+            (("delete", NONE_SUCH), "no record"),
+            (("release", key_id), "COMPLETED"),
+            (("complete", key_id, "--status", "200"), "COMPLETED"),
+            (("list", "--state", "LOST"), "state"),
+            (("show", "--key", "k", "--scope", "X-A: 1"), "scope")):
+        done = operator(*args)
+        equal((done.returncode, done.stdout), (1, ""), args)
+        assert word in done.stderr, done.stderr
+
+
+@test
+def the_token_comes_from_the_configuration(bench):
+    file = bench.file(b"s3cret\n")
+    operator = Operator(bench, token={"file": file})
+    equal(operator.well("list"), "There are none.\n")
+    with open(file, "w", encoding="ascii") as out:
+        out.write("another\n")
+    done = operator("list")
+    equal(done.returncode, 1)
+    assert "token" in done.stderr, done.stderr
+
+
+@test
+def it_asks_over_tcp_too(bench):
+    upstream = bench.upstream()
+    gateway = bench.gateway(upstream, admin={"listen": "127.0.0.1:0"})
+    config = dict(gateway.config, admin={"listen": gateway.ready["admin"]})
+    file = bench.file(json.dumps(config).encode())
+    done = command("keys", "-c", file, "list")
+    equal((done.returncode, done.stdout), (0, "There are none.\n"))
+    done = command("keys", "-c", gateway.file, "list")
+    equal(done.returncode, 1)
+    assert "port 0" in done.stderr, done.stderr
+
+
+@test
+def a_gateway_that_is_not_there_is_exit_1(bench):
+    operator = Operator(bench)
+    operator.gateway.stop()
+    done = operator("list")
+    equal((done.returncode, done.stdout), (1, ""))
+    assert "unix:" in done.stderr, done.stderr
+
+
+@test
+def a_configuration_without_an_admin_interface_is_exit_1(bench):
+    gateway = bench.gateway(bench.upstream())
+    done = command("keys", "-c", gateway.file, "list")
+    equal(done.returncode, 1)
+    assert "admin.listen" in done.stderr, done.stderr
+    done = command("keys", "-c", "/nowhere/x.json", "list")
+    equal(done.returncode, 1)
+    assert "/nowhere/x.json" in done.stderr, done.stderr
+
+
+@each([("no verb", []), ("an unknown verb", ["lost"]),
+       ("an unknown option", ["list", "--colour"]),
+       ("an option of another verb", ["list", "--note", "x"]),
+       ("a word too many", ["list", "x"]),
+       ("a limit of nothing", ["list", "--limit", "0"]),
+       ("an option without its value", ["list", "--limit"]),
+       ("show of nothing", ["show"]),
+       ("show of an id and a key", ["show", NONE_SUCH, "--key", "k"]),
+       ("a scope without a key",
+        ["show", NONE_SUCH, "--scope", "A: 1"]),
+       ("a scope without a colon", ["show", "--key", "k", "--scope", "A"]),
+       ("an id that is none", ["show", "xyz"]),
+       ("release of nothing", ["release"]),
+       ("two ids", ["release", NONE_SUCH, NONE_SUCH]),
+       ("complete without a status", ["complete", NONE_SUCH]),
+       ("a status that is none", ["complete", NONE_SUCH, "--status", "99"]),
+       ("a header without a colon",
+        ["complete", NONE_SUCH, "--status", "200", "--header", "A"])])
+def wrong_usage_is_exit_2(bench, args):
+    path = os.path.join(bench.folder(), "admin")
+    config = bench.config("http://127.0.0.1:9", redis="unix:/nowhere",
+                          admin={"listen": "unix:" + path})
+    file = bench.file(json.dumps(config).encode())
+    done = command("keys", "-c", file, *args)
+    equal((done.returncode, done.stdout), (2, ""), done.stderr)
+    assert done.stderr.strip()
+
+
+@test
+def help_names_the_verbs(bench):
+    for args in (["--help"], ["list", "--help"], ["-h"]):
+        done = command("keys", *args)
+        equal(done.returncode, 0)
+        for word in ("list", "show", "release", "complete", "delete",
+                     "--note", "--scope", "-c"):
+            assert word in done.stdout, done.stdout
+
+
+tap.main()

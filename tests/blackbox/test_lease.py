@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, sections 3 and 5: leases are renewed, and everything in Redis has
+an end."""
+
+import time
+
+from once import tap
+from once.tap import each, equal, test
+from once.upstream import answer, close_unanswered
+from once.wait import eventually
+
+DAY_MS = 24 * 3600 * 1000
+
+
+def lives_of(redis):
+    """The time to live of every key in Redis, in milliseconds."""
+    return {name: redis("PTTL", name) for name in redis.keys()}
+
+
+def record_life(redis):
+    """The longest life of a string: records are strings."""
+    return max(redis("PTTL", name) for name in redis.keys()
+               if redis("TYPE", name) == "string")
+
+
+@test
+def an_upstream_slower_than_three_leases_ends_completed(bench):
+    upstream, gateway = bench.pair(idempotency={"lease": "300ms"})
+    other = bench.gateway(upstream, {"lease": "300ms"})
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    until = time.monotonic() + 1.5  # five leases
+
+    def still_in_flight():
+        equal(other.ask("k").problem, "in-flight")
+        return time.monotonic() > until
+    eventually(still_in_flight)
+    hold.release()
+    equal(first.result().status, 201)
+    assert other.ask("k").replayed
+    equal(upstream.count(), 1)
+    equal(gateway.find_log("lease_lost"), [])
+
+
+@test
+def a_redis_that_freezes_for_a_lease_costs_no_outcome(bench):
+    redis = bench.own_redis()
+    upstream, gateway = bench.pair(
+        redis=redis, idempotency={"lease": "300ms"},
+        store={"timeout": "100ms"})
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    redis.freeze()
+    until = time.monotonic() + 0.6  # two leases
+    eventually(lambda: time.monotonic() > until)
+    redis.thaw()
+    hold.release()
+    first.result()
+    eventually(lambda: gateway.ask("k").replayed, "the stored answer")
+    equal(upstream.count(), 1)
+
+
+STATES = [
+    ("completed", answer(), DAY_MS),
+    ("released", answer(503), DAY_MS),
+    ("unknown", close_unanswered, 30 * DAY_MS),
+]
+
+
+@each(STATES)
+def everything_in_redis_has_an_end(bench, reply, life):
+    upstream, gateway = bench.pair(reply)
+    gateway.ask("k")
+    lives = lives_of(bench.redis)
+    assert lives
+    for name, left in lives.items():
+        assert left > 0, f"{name} has no end"
+    record = record_life(bench.redis)
+    assert life - 60_000 < record <= life + 60_000, (record, life)
+
+
+@test
+def a_record_in_flight_outlives_the_longer_retention(bench):
+    upstream, gateway = bench.pair()
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    for name, left in lives_of(bench.redis).items():
+        assert left > 0, f"{name} has no end"
+    assert record_life(bench.redis) > 30 * DAY_MS - 60_000
+    hold.release()
+    first.result()
+    assert record_life(bench.redis) <= DAY_MS
+
+
+@test
+def a_failed_record_is_kept_as_long_as_an_unknown_one(bench):
+    upstream, gateway = bench.pair(answer(503),
+                                   idempotency={"max_attempts": 1})
+    gateway.ask("k")
+    equal(gateway.ask("k").problem, "attempts-exhausted")
+    assert record_life(bench.redis) > 30 * DAY_MS - 60_000
+    for name, left in lives_of(bench.redis).items():
+        assert left > 0, f"{name} has no end"
+
+
+@test
+def an_answer_is_forgotten_after_its_retention(bench):
+    upstream, gateway = bench.pair(idempotency={"retention": "300ms"},
+                                   cache={"size": 0})
+    equal(gateway.ask("k").status, 201)
+    eventually(lambda: not gateway.ask("k").replayed, "it is forgotten", 10)
+    equal(upstream.count(), 2)
+
+
+@test
+def every_key_in_redis_begins_with_the_prefix(bench):
+    upstream, gateway = bench.pair(store={"prefix": "shop"})
+    gateway.ask("k")
+    for name in bench.redis.keys():
+        assert name.startswith(b"shop:"), name
+
+
+@test
+def prefixes_keep_gateways_apart(bench):
+    upstream = bench.upstream()
+    for prefix in ("one", "two"):
+        gateway = bench.gateway(upstream, store={"prefix": prefix})
+        assert not gateway.ask("k").replayed
+    equal(upstream.count(), 2)
+
+
+tap.main()

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 9: what the log says, and what it never says."""
+
+import re
+
+from once import tap
+from once.http import build
+from once.tap import each, equal, test
+from once.upstream import answer, close_unanswered
+
+TS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+@test
+def every_line_is_a_json_object_with_event_and_time(bench):
+    upstream, gateway = bench.pair(log={"level": "debug"})
+    gateway.ask("k")
+    gateway.ask("k")
+    with gateway.client() as client:
+        client.send(b"oops\r\n\r\n")
+        client.read()
+    gateway.stop()
+    equal(gateway.stray, [])
+    for entry in gateway.events:
+        assert entry["event"], entry
+        assert TS.fullmatch(entry["ts"]), entry
+
+
+@test
+def an_access_line_has_these_members(bench):
+    upstream, gateway = bench.pair()
+    gateway.ask("k", fields=[("X-Request-Id", "rid-1")])
+    line = gateway.wait_for_log("request", request_id="rid-1")
+    for member, wanted in (
+            ("route", "charges"), ("method", "POST"),
+            ("path", "/v1/charges"), ("status", 201),
+            ("outcome", "executed"), ("attempt", 1), ("bytes_in", 32),
+            ("bytes_out", 13)):
+        equal((member, line.get(member)), (member, wanted))
+    assert re.fullmatch("[0-9a-f]{32}", line["key_id"]), line
+    assert line["client"].startswith("127.0.0.1"), line
+    for member in ("total_ms", "store_ms", "upstream_ms"):
+        assert 0 <= line[member] < 60_000, line
+    assert line["total_ms"] >= line["upstream_ms"], line
+
+
+@test
+def what_means_nothing_is_left_out(bench):
+    upstream, gateway = bench.pair()
+    gateway.send(build("GET", "/x", [("X-Request-Id", "rid-1")]))
+    line = gateway.wait_for_log("request", request_id="rid-1")
+    equal((line["route"], line["outcome"]), ("rest", "passed"))
+    for member in ("key_id", "attempt", "store_ms"):
+        assert member not in line, line
+
+
+OUTCOMES = [
+    ("executed", 201, lambda g, u: g.ask("k")),
+    ("replayed", 201, lambda g, u: (g.ask("k"), g.ask("k"))),
+    ("mismatch", 422, lambda g, u: (g.ask("k"), g.ask("k", body=b"b"))),
+    ("key-missing", 400, lambda g, u: g.ask(None)),
+    ("key-invalid", 400, lambda g, u: g.ask("a b")),
+    ("scope-missing", 400, lambda g, u: g.ask("k", tenant=None)),
+    ("passed", 201, lambda g, u: g.ask("k", target="/other")),
+    ("too-large", 413, lambda g, u: g.ask("k", body=b"x" * 2_000_000)),
+    ("bad-request", 400,
+     lambda g, u: g.send(build("GET", "/a%00", host="a"))),
+]
+
+
+@each([(row[0], *row) for row in OUTCOMES])
+def an_outcome_is_called(bench, outcome, status, act):
+    upstream, gateway = bench.pair()
+    act(gateway, upstream)
+    gateway.wait_for_log("request", outcome=outcome, status=status)
+
+
+@each([("unknown", close_unanswered, 502),
+       ("released", answer(503), 503),
+       ("upstream-failed", close_unanswered, 502)])
+def an_upstream_that_fails_is_called(bench, reply, status):
+    upstream, gateway = bench.pair(reply)
+    if reply is close_unanswered:
+        gateway.ask("k", target="/other")
+        gateway.wait_for_log("request", outcome="upstream-failed")
+    gateway.ask("k")
+    gateway.wait_for_log(
+        "request", status=status,
+        outcome="unknown" if reply is close_unanswered else "released")
+
+
+@test
+def a_retry_in_flight_is_called_in_flight(bench):
+    upstream, gateway = bench.pair()
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    gateway.ask("k")
+    gateway.wait_for_log("request", outcome="in-flight", status=409)
+    hold.release()
+    first.result()
+
+
+@test
+def a_path_without_a_route_is_called_no_route(bench):
+    config = bench.config(bench.upstream())
+    config["routes"].pop()
+    gateway = bench.serve(config)
+    gateway.send(build("GET", "/other"))
+    gateway.wait_for_log("request", outcome="no-route", status=404, route="-")
+
+
+@test
+def keys_tokens_queries_and_bodies_are_never_logged(bench):
+    upstream, gateway = bench.pair(
+        answer(201, b"secret-answer", [("Set-Cookie", "secret-cookie")]),
+        log={"level": "debug"})
+    for data in (b"secret-body", b"secret-other"):
+        for _ in range(2):
+            gateway.ask("secret-key", tenant="Bearer secret-token", body=data,
+                        target="/v1/charges?q=secret-query",
+                        fields=[("Cookie", "secret-cookie")])
+    gateway.ask("secret key", tenant="Bearer secret-token")
+    upstream.reply = close_unanswered
+    gateway.ask("secret-key-2", tenant="Bearer secret-token",
+                target="/v1/charges?q=secret-query")
+    gateway.ask("secret-key-2", tenant="Bearer secret-token",
+                target="/x?q=secret-query")
+    gateway.stop()
+    for line in gateway.lines:
+        assert "secret" not in line, line
+
+
+@test
+def control_bytes_in_a_path_cannot_forge_a_line(bench):
+    upstream, gateway = bench.pair()
+    gateway.send(build("GET", '/a%0a{"event":"ready"}%22',
+                       [("X-Request-Id", "rid-1")]))
+    line = gateway.wait_for_log("request", request_id="rid-1")
+    assert line["path"].startswith("/a"), line
+    equal(gateway.stray, [])
+
+
+@test
+def the_access_line_can_be_switched_off(bench):
+    upstream, gateway = bench.pair(log={"access": False})
+    gateway.ask("k")
+    gateway.stop()
+    equal(gateway.find_log("request"), [])
+    gateway.wait_for_log("stopped")
+
+
+@test
+def a_client_that_left_has_its_line_too(bench):
+    upstream, gateway = bench.pair()
+    hold = upstream.hold()
+    client = gateway.client()
+    client.send(build("POST", "/v1/charges", [
+        ("Idempotency-Key", "k"), ("Authorization", "a"),
+        ("X-Request-Id", "rid-1")], b"{}"))
+    hold.wait_arrived()
+    client.reset()
+    hold.release()
+    gateway.wait_for_log("request", request_id="rid-1")
+
+
+tap.main()

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, sections 3 and 7: routes, and what a reverse proxy may touch."""
+
+from once import tap
+from once.http import build
+from once.tap import each, equal, test
+from once.upstream import answer, close_unanswered
+
+
+def routed(bench, paths):
+    """Every path goes to an upstream that answers with the route's path."""
+    upstreams = {path: bench.upstream(answer(200, path.encode()))
+                 for path in paths}
+    config = bench.config("http://127.0.0.1:9")
+    config["upstreams"] = {f"u{n}": upstreams[path].url
+                           for n, path in enumerate(paths)}
+    config["routes"] = [{"path": path, "upstream": f"u{n}"}
+                        for n, path in enumerate(paths)]
+    return upstreams, bench.serve(config)
+
+
+PATHS = ["/v1/charges", "/v1/charges/{id}", "/v1/{kind}/{id}/refunds",
+         "/files/*", "/"]
+
+
+@test
+def the_first_route_that_matches_serves(bench):
+    _, gateway = routed(bench, PATHS)
+    with gateway.client() as client:
+        for target, path in (
+                ("/v1/charges", "/v1/charges"),
+                ("/v1/charges/", "/v1/charges"),
+                ("/v1/charges?x=/files/", "/v1/charges"),
+                ("/v1/charges/ch_1", "/v1/charges/{id}"),
+                ("/v1/charges/a%20b", "/v1/charges/{id}"),
+                ("/v1/x/y/refunds", "/v1/{kind}/{id}/refunds"),
+                ("/files/a/b/c", "/files/*"), ("/files/", "/files/*"),
+                ("/", "/"), ("/?q", "/")):
+            got = client.exchange("GET", target)
+            equal((target, got.status, got.body), (target, 200,
+                                                   path.encode()))
+        for target in ("/v1", "/v1/charges/a/b", "/v1/x/y", "/filesx",
+                       "/V1/charges"):
+            got = client.exchange("GET", target)
+            equal((target, got.problem), (target, "no-route"))
+
+
+@each([(target, target) for target in (
+    "/v1//charges", "//v1/charges", "/v1/./charges", "/v1/x/../charges",
+    "/../v1/charges", "/%76%31/charges", "/v1%2Fcharges", "/v1%2fcharges",
+    "/v1/%2e/charges", "/v1/x/%2E%2e/charges", "/v1/charges//",
+    "/v1/charges/.", "/v1/charges/x/..", "http://other/v1/charges")])
+def no_spelling_slips_past_its_route(bench, target):
+    upstream, gateway = bench.pair()
+    for replayed in (False, True):
+        got = gateway.ask("k", target=target)
+        equal((got.status, got.replayed), (201, replayed))
+    equal(upstream.count(), 1)
+
+
+@each([(target, target) for target in (
+    "/a%2Fb//c/../d/./%7e?q=%20&&x=/../;#"[:-1], "/a?", "/a?b?c", "/a;x=1",
+    "/a%5Cb", "/a|b^`{}\"<>", "/a/../b", "//a", "/a'()*!,$&+=:@")])
+def the_targets_bytes_reach_the_upstream_unchanged(bench, target):
+    upstream, gateway = bench.pair()
+    equal(gateway.send(build("GET", target)).status, 201)
+    equal(upstream.requests[0].target, target)
+
+
+@test
+def of_an_absolute_target_the_rest_goes_on_and_the_authority_is_host(bench):
+    upstream, gateway = bench.pair()
+    gateway.send(build("GET", "http://there:81/a?b", host="here"))
+    equal(upstream.requests[0].first, "GET /a?b HTTP/1.1")
+    equal(upstream.requests[0].get("Host"), "there:81")
+
+
+@test
+def methods_choose_the_route(bench):
+    upstream, gateway = bench.pair()
+    for method in ("GET", "PUT", "DELETE", "PATCH", "OPTIONS"):
+        equal(gateway.send(build(method, "/v1/charges")).status, 201)
+        equal(upstream.requests[-1].method, method)
+    equal(gateway.send(build("POST", "/v1/charges")).problem, "key-missing")
+
+
+@test
+def hop_by_hop_fields_of_a_client_end_here(bench):
+    upstream, gateway = bench.pair()
+    gateway.send(build("GET", "/x", [
+        ("Connection", "close, X-Named"), ("X-Named", "1"),
+        ("Keep-Alive", "timeout=5"), ("Proxy-Connection", "keep-alive"),
+        ("Proxy-Authorization", "secret"), ("TE", "trailers"),
+        ("Trailer", "X-T"), ("Upgrade", "websocket"), ("X-Kept", "1")]))
+    request = upstream.requests[0]
+    for name in ("X-Named", "Keep-Alive", "Proxy-Connection", "TE",
+                 "Proxy-Authorization", "Trailer", "Upgrade"):
+        equal((name, request.all(name)), (name, []))
+    equal(request.all("X-Kept"), ["1"])
+    assert "x-named" not in str(request.all("Connection")).lower()
+
+
+@test
+def hop_by_hop_fields_of_an_upstream_end_here(bench):
+    upstream, gateway = bench.pair(answer(200, b"x", [
+        ("Connection", "X-Named"), ("X-Named", "1"),
+        ("Keep-Alive", "timeout=5"), ("Proxy-Authenticate", "Basic"),
+        ("Upgrade", "h2c"), ("Trailer", "X-T"), ("X-Kept", "1")]))
+    for _ in range(2):
+        for got in (gateway.send(build("GET", "/x")), gateway.ask("k")):
+            for name in ("X-Named", "Proxy-Authenticate", "Upgrade",
+                         "Trailer"):
+                equal((name, got.all(name)), (name, []))
+            equal(got.all("X-Kept"), ["1"])
+
+
+@test
+def the_upstream_learns_who_asked_and_by_what_way(bench):
+    upstream, gateway = bench.pair()
+    gateway.send(build("GET", "/x", host="api.example:8080"))
+    request = upstream.requests[0]
+    equal(request.get("Host"), "api.example:8080")
+    equal(request.get("X-Forwarded-For"), "127.0.0.1")
+    equal(request.get("X-Forwarded-Proto"), "http")
+    equal(request.get("X-Forwarded-Host"), "api.example:8080")
+    assert request.get("Via").startswith("1.1 "), request.get("Via")
+
+
+@test
+def what_earlier_proxies_said_is_appended_to(bench):
+    upstream, gateway = bench.pair()
+    got = gateway.send(build("GET", "/x", [
+        ("Via", "1.0 first"), ("X-Forwarded-For", "10.0.0.1"),
+        ("X-Forwarded-For", "10.0.0.2"), ("X-Forwarded-Proto", "https"),
+        ("X-Forwarded-Host", "forged")]))
+    request = upstream.requests[0]
+    equal(", ".join(request.all("X-Forwarded-For")),
+          "10.0.0.1, 10.0.0.2, 127.0.0.1")
+    via = ", ".join(request.all("Via"))
+    assert via.startswith("1.0 first, 1.1 "), via
+    equal(request.get("X-Forwarded-Proto"), "http")
+    equal(request.get("X-Forwarded-Host"), "api.example")
+    equal(got.get("Via"), None)  # answers stay as the upstream gave them
+
+
+@test
+def forwarded_fields_are_kept_where_they_are_trusted(bench):
+    upstream, gateway = bench.pair(options={"forwarded": "trust"})
+    gateway.send(build("GET", "/x", [("X-Forwarded-Proto", "https"),
+                                     ("X-Forwarded-Host", "shop")]))
+    request = upstream.requests[0]
+    equal(request.get("X-Forwarded-Proto"), "https")
+    equal(request.get("X-Forwarded-Host"), "shop")
+
+
+@test
+def a_target_may_be_given_its_own_name_as_host(bench):
+    upstream, gateway = bench.pair(options={"host": "target"})
+    gateway.send(build("GET", "/x"))
+    equal(upstream.requests[0].get("Host"), upstream.address)
+
+
+@test
+def a_path_of_an_upstreams_url_stands_in_front(bench):
+    upstream = bench.upstream()
+    gateway = bench.gateway(upstream.url + "/base")
+    gateway.send(build("GET", "/x?y"))
+    equal(upstream.requests[0].target, "/base/x?y")
+
+
+@test
+def other_fields_pass_in_their_order_and_bytes(bench):
+    upstream, gateway = bench.pair()
+    fields = [("X-B", "1"), ("x-a", "caf\xe9"), ("X-B", "2"), ("X-Empty", ""),
+              ("Cookie", "a=b; c=d"), ("Accept-Encoding", "br"),
+              ("Authorization", "Bearer x"), ("X-Tab", "a\tb")]
+    gateway.send(build("GET", "/x", fields))
+    names = {name.lower() for name, _ in fields}
+    equal([f for f in upstream.requests[0].fields if f[0].lower() in names],
+          fields)
+    for name in ("Accept", "User-Agent", "Content-Type", "Content-Length",
+                 "Transfer-Encoding", "Expect"):
+        equal((name, upstream.requests[0].all(name)), (name, []))
+
+
+@test
+def a_body_goes_on_with_a_length_of_the_gateways_own(bench):
+    upstream, gateway = bench.pair()
+    data = bytes(range(256)) * 100
+    gateway.send(build("PUT", "/x", body=data))
+    head = build("PUT", "/x", [("Transfer-Encoding", "chunked")])
+    gateway.send(head + b"3;ext=1\r\nabc\r\n2\r\nde\r\n0\r\nX-T: 1\r\n\r\n")
+    gateway.send(build("PUT", "/x", body=b""))
+    bodies = [r.body for r in upstream.requests]
+    equal(bodies == [data, b"abcde", b""], True)
+    equal(upstream.requests[2].get("Content-Length"), "0")
+
+
+@test
+def answers_that_end_by_closing_are_taken(bench):
+    def script(connection, request):
+        connection.send(b"HTTP/1.1 200 OK\r\n\r\nto the end")
+        connection.close()
+    upstream, gateway = bench.pair(script)
+    equal(gateway.send(build("GET", "/x")).body, b"to the end")
+
+
+@test
+def an_upstream_that_fails_is_said_so(bench):
+    upstream, gateway = bench.pair(close_unanswered)
+    got = gateway.send(build("GET", "/x"))
+    equal((got.status, got.problem), (502, "upstream-failed"))
+    assert "instance" not in got.json()
+
+
+@test
+def an_upstream_that_is_silent_is_504(bench):
+    upstream, gateway = bench.pair(options={"timeout": "300ms"})
+    hold = upstream.hold()
+    got = gateway.send(build("GET", "/x"))
+    equal((got.status, got.problem), (504, "upstream-failed"))
+    hold.release()
+
+
+@test
+def a_key_on_a_pass_through_route_is_a_field_like_any_other(bench):
+    upstream, gateway = bench.pair()
+    for _ in range(2):
+        got = gateway.ask("k", target="/other")
+        equal((got.status, got.replayed), (201, False))
+    equal(upstream.count(), 2)
+    equal(upstream.requests[0].get("Idempotency-Key"), "k")
+    equal(bench.redis.keys(), [])
+
+
+@test
+def upstreams_on_several_targets_take_turns(bench):
+    both = [bench.upstream(), bench.upstream()]
+    gateway = bench.gateway(
+        both[0], options={"targets": [u.url for u in both]}, workers=1)
+    for _ in range(10):
+        gateway.send(build("GET", "/x"))
+    equal([u.count() for u in both], [5, 5])
+
+
+tap.main()

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 2: SIGHUP reloads without dropping a request; a file that
+does not validate is refused, and the old one stays."""
+
+import signal
+
+from once import tap
+from once.gateway import write
+from once.tap import equal, test
+from once.upstream import answer
+
+
+def reload(gateway, config, event="reloaded"):
+    since = len(gateway.events)
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    return gateway.wait_for_log(event, since)
+
+
+@test
+def new_routes_serve_and_what_is_in_flight_ends(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    gateway = bench.serve(config)
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    other = bench.upstream(answer(200, b"the other one"))
+    config["upstreams"]["api"] = other.url
+    reload(gateway, config)
+    equal(gateway.ask("another").body, b"the other one")
+    hold.release()
+    equal(first.result().status, 201)
+    equal(gateway.ask("k").replayed, True)
+    equal((upstream.count(), other.count()), (1, 1))
+
+
+@test
+def requests_on_kept_connections_see_the_new_routes(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    gateway = bench.serve(config)
+    with gateway.client() as client:
+        equal(client.exchange("GET", "/x").status, 201)
+        config["routes"] = config["routes"][:1]
+        reload(gateway, config)
+        equal(client.exchange("GET", "/x").status, 404)
+
+
+@test
+def a_bad_file_is_refused_and_the_old_one_stays(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    gateway = bench.serve(config)
+    line = reload(gateway, {**config, "colour": 1}, "reload_refused")
+    equal(line["member"], "/colour")
+    equal(gateway.ask("k").status, 201)
+    reload(gateway, "{", "reload_refused")
+    equal(gateway.ask("k").replayed, True)
+
+
+@test
+def what_cannot_change_at_run_time_is_said(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    gateway = bench.serve(config)
+    equal(gateway.ask("k").status, 201)
+    store = {**config["store"], "secret": "another", "prefix": "other"}
+    line = reload(gateway, {**config, "store": store}, "reload_partial")
+    assert line["member"].startswith("/store"), line
+    # The key still has the record that it had.
+    equal(gateway.ask("k").replayed, True)
+    equal(upstream.count(), 1)
+
+
+@test
+def a_hundred_reloads_drop_no_request(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    gateway = bench.serve(config)
+    asks = [bench.background(gateway.ask, f"k{number}")
+            for number in range(40)]
+    for _ in range(100):
+        gateway.signal(signal.SIGHUP)
+    for ask in asks:
+        equal(ask.result().status, 201)
+    equal(upstream.count(), 40)
+    gateway.stop()
+
+
+tap.main()

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 6: without Redis nothing is forwarded, and service comes
+back by itself."""
+
+import time
+
+from once import tap
+from once.http import build
+from once.redis import RedisError
+from once.tap import equal, test
+from once.wait import eventually
+
+
+def refused(gateway, key):
+    got = gateway.ask(key)
+    equal((got.status, got.problem), (503, "store-unavailable"))
+    assert int(got.get("Retry-After")) >= 1
+    equal(got.json()["retry"], "same-key")
+
+
+def works(gateway):
+    """New keys are executed again, soon and by itself."""
+    number = iter(range(10_000))
+    eventually(lambda: gateway.ask(f"after-{next(number)}").status == 201,
+               "service is back")
+
+
+@test
+def a_redis_that_died_means_503_and_nothing_is_forwarded(bench):
+    redis = bench.own_redis()
+    upstream, gateway = bench.pair(redis=redis)
+    equal(gateway.ask("before").status, 201)
+    redis.kill()
+    for number in range(5):
+        refused(gateway, f"k{number}")
+    equal(upstream.count(), 1)
+    gateway.wait_for_log("store_down")
+    since = len(gateway.events)
+    redis.start()
+    works(gateway)
+    gateway.wait_for_log("store_up", since)
+    for number in range(5):
+        equal(gateway.ask(f"k{number}").status, 201)
+
+
+@test
+def pass_through_needs_no_redis(bench):
+    redis = bench.own_redis()
+    upstream, gateway = bench.pair(redis=redis)
+    redis.kill()
+    equal(gateway.send(build("GET", "/x")).status, 201)
+
+
+@test
+def a_frozen_redis_means_503_within_its_timeout(bench):
+    redis = bench.own_redis()
+    upstream, gateway = bench.pair(redis=redis, store={"timeout": "300ms"})
+    equal(gateway.ask("before").status, 201)
+    redis.freeze()
+    started = time.monotonic()
+    refused(gateway, "k")
+    took = time.monotonic() - started
+    assert 0.2 < took < 3, took
+    equal(upstream.count(), 1)
+    redis.thaw()
+    works(gateway)
+
+
+@test
+def a_claim_that_came_too_late_is_given_back(bench):
+    """What we stopped waiting for may still have been executed by Redis."""
+    redis = bench.own_redis()
+    upstream, gateway = bench.pair(redis=redis, store={"timeout": "200ms"})
+    equal(gateway.ask("before").status, 201)
+    redis.freeze()
+    refused(gateway, "k")
+    redis.thaw()
+    works(gateway)
+    eventually(lambda: gateway.ask("k").status == 201, "the key is free", 10)
+    equal(upstream.count(key="k"), 1)
+    assert gateway.ask("k").replayed
+
+
+@test
+def a_gateway_that_starts_before_redis_serves_when_it_comes(bench):
+    redis = bench.own_redis()
+    redis.kill()
+    upstream, gateway = bench.pair(redis=redis)
+    refused(gateway, "k")
+    redis.start()
+    works(gateway)
+    equal(upstream.count(key="k"), 0)
+
+
+@test
+def scripts_that_were_flushed_are_loaded_again(bench):
+    upstream, gateway = bench.pair()
+    for number in range(5):
+        bench.redis("SCRIPT", "FLUSH")
+        equal(gateway.ask(f"k{number}").status, 201)
+        bench.redis("SCRIPT", "FLUSH")
+        assert gateway.ask(f"k{number}").replayed
+    equal(upstream.count(), 5)
+
+
+@test
+def connections_that_redis_kills_are_made_again(bench):
+    upstream, gateway = bench.pair()
+    for number in range(5):
+        equal(gateway.ask(f"k{number}").status, 201)
+        bench.redis("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        eventually(lambda n=number: gateway.ask(f"k{n}").replayed,
+                   "the replay")
+    for number in range(5):
+        equal(upstream.count(key=f"k{number}"), 1)
+
+
+@test
+def an_outcome_that_redis_could_not_take_at_once_is_not_lost(bench):
+    redis = bench.own_redis()
+    upstream, gateway = bench.pair(redis=redis, store={"timeout": "200ms"})
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    redis.freeze()
+    hold.release()
+    gateway.wait_for_log("settle_late")
+    redis.thaw()
+    got = first.result()
+    if got.status == 201:
+        assert not got.replayed
+    else:
+        assert got.problem in ("outcome-unknown", "store-unavailable"), got
+
+    def replayed():
+        again = gateway.ask("k")
+        assert again.status in (201, 409, 503), again
+        return again.replayed
+    eventually(replayed, "the outcome is in Redis")
+    equal(upstream.count(), 1)
+
+
+@test
+def a_redis_that_is_full_refuses_claims_and_takes_outcomes(bench):
+    redis = bench.own_redis("--maxmemory-policy", "noeviction")
+    upstream, gateway = bench.pair(redis=redis)
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    redis("CONFIG", "SET", "maxmemory", "1")
+    got = gateway.ask("another")
+    equal((got.status, got.problem), (503, "store-unavailable"))
+    hold.release()
+    equal(first.result().status, 201)
+    equal(upstream.count(), 1)
+    redis("CONFIG", "SET", "maxmemory", "0")
+    assert gateway.ask("k").replayed
+
+
+@test
+def serve_refuses_a_redis_that_may_evict(bench):
+    redis = bench.own_redis("--maxmemory", "100mb", "--maxmemory-policy",
+                            "allkeys-lru")
+    gateway = bench.serve(bench.config("http://127.0.0.1:9", redis=redis),
+                          ready=False)
+    equal(gateway.wait(), 1)
+    assert any("evict" in line for line in gateway.lines), gateway.lines
+
+
+@test
+def serve_takes_a_redis_that_may_evict_where_that_is_allowed(bench):
+    redis = bench.own_redis("--maxmemory", "100mb", "--maxmemory-policy",
+                            "allkeys-lru")
+    upstream, gateway = bench.pair(redis=redis,
+                                   store={"allow_eviction": True})
+    equal(gateway.ask("k").status, 201)
+
+
+@test
+def a_record_that_nobody_can_read_is_refused_and_not_executed(bench):
+    upstream, gateway = bench.pair()
+    equal(gateway.ask("k").status, 201)
+    broken = 0
+    for name in bench.redis.keys():
+        if bench.redis("TYPE", name) == "string":
+            try:
+                bench.redis("SETRANGE", name, 0, b"\xff\xff\xff\xff")
+                broken += 1
+            except RedisError:
+                pass
+    assert broken
+    got = gateway.ask("k")
+    assert got.status in (409, 500, 503), got
+    equal(upstream.count(), 1)
+
+
+tap.main()

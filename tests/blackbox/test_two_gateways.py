@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Two gateways over one Redis are one gateway."""
+
+import threading
+
+from once import tap
+from once.tap import equal, test
+
+CLIENTS = 50
+
+
+@test
+def fifty_clients_with_one_key_on_two_gateways_are_one_execution(bench):
+    upstream = bench.upstream()
+    hold = upstream.hold()
+    gateways = [bench.gateway(upstream) for _ in range(2)]
+    start = threading.Barrier(CLIENTS)
+    done = threading.Semaphore(0)
+
+    def client(number):
+        start.wait(20)
+        got = gateways[number % 2].ask("k")
+        done.release()
+        return got
+    tasks = [bench.background(client, n) for n in range(CLIENTS)]
+    for _ in range(CLIENTS - 1):  # all but the one that is executed
+        assert done.acquire(timeout=20), "a client was not answered"
+    hold.release()
+    answers = [task.result() for task in tasks]
+
+    equal(upstream.count(), 1)
+    created = [a for a in answers if a.status == 201]
+    others = [a for a in answers if a.status != 201]
+    equal((len(created), len(others)), (1, CLIENTS - 1))
+    for got in others:
+        equal((got.status, got.problem), (409, "in-flight"))
+        assert int(got.get("Retry-After")) >= 1
+    for gateway in gateways:
+        again = gateway.ask("k")
+        equal((again.status, again.replayed, again.body),
+              (201, True, created[0].body))
+    equal(upstream.count(), 1)
+
+
+@test
+def many_keys_in_a_race_are_each_executed_once(bench):
+    upstream = bench.upstream()
+    gateways = [bench.gateway(upstream) for _ in range(2)]
+
+    def client(number):
+        """Asks until it has the answer of each key."""
+        for key in range(20):
+            while True:
+                got = gateways[number % 2].ask(f"k{key}")
+                if got.status == 201:
+                    break
+                equal(got.problem, "in-flight")
+    for task in [bench.background(client, n) for n in range(8)]:
+        task.result()
+    for key in range(20):
+        equal(upstream.count(key=f"k{key}"), 1)
+
+
+@test
+def what_one_gateway_left_unknown_the_other_holds(bench):
+    upstream = bench.upstream()
+    gateways = [bench.gateway(upstream, options={"timeout": "300ms"})
+                for _ in range(2)]
+    hold = upstream.hold()
+    equal(gateways[0].ask("k").problem, "outcome-unknown")
+    equal(gateways[1].ask("k").problem, "outcome-unknown")
+    hold.release()
+    equal(upstream.count(), 1)
+
+
+@test
+def what_one_gateway_released_the_other_executes(bench):
+    upstream = bench.upstream(
+        b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+    gateways = [bench.gateway(upstream) for _ in range(2)]
+    for number in range(1, 4):
+        equal(gateways[number % 2].ask("k").status, 503)
+        equal(upstream.requests[-1].get("Idempotency-Attempt"), str(number))
+
+
+tap.main()

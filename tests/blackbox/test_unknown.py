@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, sections 5 and 6: sent and not answered whole is UNKNOWN and held;
+not sent is released."""
+
+import os
+import ssl
+import subprocess
+
+from once import tap
+from once.tap import each, equal, test
+from once.upstream import answer, refused_port, then_close
+from once.wait import eventually
+
+
+def held(upstream, gateway, status, count=1):
+    """The first answer says that nobody knows, and so does every retry."""
+    first = gateway.ask("k")
+    equal((first.status, first.problem), (status, "outcome-unknown"))
+    upstream.reply = answer()
+    for _ in range(2):
+        again = gateway.ask("k")
+        equal((again.status, again.problem), (409, "outcome-unknown"))
+    equal(upstream.count(), count)
+
+
+@test
+def no_answer_in_time_is_504_and_held(bench):
+    upstream, gateway = bench.pair(options={"timeout": "300ms"})
+    hold = upstream.hold()
+    held(upstream, gateway, 504)
+    gateway.wait_for_log("request", status=504, outcome="unknown")
+    hold.release()
+
+
+@test
+def an_answer_that_drips_is_late_all_the_same(bench):
+    """timeout is for the whole exchange on idempotent routes."""
+    upstream = bench.upstream()
+    hold = upstream.hold()
+
+    def drip(connection, request):
+        connection.send(b"HTTP/1.1 201 Made\r\nContent-Length: 100000\r\n\r\n")
+        while not hold.open.wait(0.02):
+            connection.send(b"x")
+    upstream.reply = drip
+    gateway = bench.gateway(upstream, options={"timeout": "400ms"})
+    held(upstream, gateway, 504)
+    hold.release()
+
+
+TRUNCATED = [
+    ("nothing", b""), ("half a status line", b"HTTP/1.1 20"),
+    ("half a head", b"HTTP/1.1 201 Made\r\nX-A: 1\r\n"),
+    ("a head without its body",
+     b"HTTP/1.1 201 Made\r\nContent-Length: 5\r\n\r\n"),
+    ("a body that is too short",
+     b"HTTP/1.1 201 Made\r\nContent-Length: 5\r\n\r\nhell"),
+    ("a chunk that is too short",
+     b"HTTP/1.1 201 Made\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhell"),
+    ("no last chunk",
+     b"HTTP/1.1 201 Made\r\nTransfer-Encoding: chunked\r\n\r\n"
+     b"5\r\nhello\r\n"),
+    ("no end of the trailer",
+     b"HTTP/1.1 201 Made\r\nTransfer-Encoding: chunked\r\n\r\n"
+     b"5\r\nhello\r\n0\r\n"),
+    ("a body that only ends by closing", b"HTTP/1.1 201 Made\r\n\r\nhello"),
+]
+
+
+@each(TRUNCATED)
+def a_truncated_answer_is_502_and_held(bench, data):
+    upstream, gateway = bench.pair(then_close(data))
+    held(upstream, gateway, 502)
+
+
+HEAD = b"HTTP/1.1 201 Made\r\n"
+MALFORMED = [
+    ("two lengths", HEAD + b"Content-Length: 5\r\nContent-Length: 3\r\n\r\n"
+     b"hello"),
+    ("two equal lengths",
+     HEAD + b"Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello"),
+    ("a list of lengths", HEAD + b"Content-Length: 5, 5\r\n\r\nhello"),
+    ("a signed length", HEAD + b"Content-Length: +5\r\n\r\nhello"),
+    ("a negative length", HEAD + b"Content-Length: -5\r\n\r\nhello"),
+    ("a length with junk", HEAD + b"Content-Length: 5x\r\n\r\nhello"),
+    ("a length beyond all bounds",
+     HEAD + b"Content-Length: 9223372036854775808\r\n\r\nhello"),
+    ("both lengths", HEAD + b"Content-Length: 5\r\n"
+     b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    ("an unknown coding", HEAD + b"Transfer-Encoding: gzip\r\n\r\nx"),
+    ("a folded line",
+     HEAD + b"X-A: 1\r\n 2\r\nContent-Length: 0\r\n\r\n"),
+    ("bare line feeds",
+     b"HTTP/1.1 201 Made\nContent-Length: 5\n\nhello"),
+    ("a bare carriage return",
+     HEAD + b"X-A: 1\r2\r\nContent-Length: 0\r\n\r\n"),
+    ("a NUL", HEAD + b"X-A: \x00\r\nContent-Length: 0\r\n\r\n"),
+    ("a control", HEAD + b"X-A: \x01\r\nContent-Length: 0\r\n\r\n"),
+    ("a space before a colon",
+     HEAD + b"X-A : 1\r\nContent-Length: 0\r\n\r\n"),
+    ("a line without a colon", HEAD + b"oops\r\nContent-Length: 0\r\n\r\n"),
+    ("an empty name", HEAD + b": x\r\nContent-Length: 0\r\n\r\n"),
+    ("a status of 999", b"HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n"),
+    ("a status of 101",
+     b"HTTP/1.1 101 Switch\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"),
+    ("a status of two digits", b"HTTP/1.1 20 Odd\r\nContent-Length: 0\r\n\r\n"),
+    ("HTTP/2", b"HTTP/2 201 Made\r\nContent-Length: 0\r\n\r\n"),
+    ("chunks on HTTP/1.0", b"HTTP/1.0 201 Made\r\n"
+     b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    ("another protocol", b"220 mail.example ESMTP\r\n"),
+    ("junk", b"\xff\xfe\x00\r\n\r\n"),
+    ("a bad chunk size", HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+     b"0x5\r\nhello\r\n0\r\n\r\n"),
+    ("a chunk without its end", HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+     b"5\r\nhelloX\r\n0\r\n\r\n"),
+    ("a head without an end", HEAD + b"X-A: 1\r\n" * 100_000),
+    ("interim answers without an end", b"HTTP/1.1 100 C\r\n\r\n" * 2000),
+]
+
+
+@each(MALFORMED)
+def a_malformed_answer_is_502_held_and_reaches_nobody(bench, data):
+    upstream, gateway = bench.pair(then_close(data))
+    held(upstream, gateway, 502)
+
+
+@test
+def close_delimited_answers_are_taken_where_the_upstream_says_so(bench):
+    upstream, gateway = bench.pair(
+        then_close(b"HTTP/1.1 201 Made\r\n\r\nhello"),
+        options={"close_delimited": True})
+    equal(gateway.ask("k").body, b"hello")
+    again = gateway.ask("k")
+    equal((again.replayed, again.body), (True, b"hello"))
+
+
+@test
+def nobody_who_listens_is_502_and_releases(bench):
+    keep, port = refused_port()
+    url = f"http://127.0.0.1:{port}"
+    gateway = bench.gateway(url)
+    for _ in range(7):  # more often than max_attempts
+        got = gateway.ask("k")
+        equal((got.status, got.problem), (502, "upstream-unreachable"))
+    gateway.wait_for_log("request", outcome="unreachable", status=502)
+    keep.close()
+
+
+@test
+def a_name_without_an_address_is_502_and_releases(bench):
+    gateway = bench.gateway("http://nowhere.invalid:80")
+    for _ in range(2):
+        equal(gateway.ask("k").problem, "upstream-unreachable")
+
+
+@test
+def what_was_not_sent_does_not_count_as_an_attempt(bench):
+    keep, port = refused_port()
+    config = bench.config(f"http://127.0.0.1:{port}", {"max_attempts": 1})
+    gateway = bench.serve(config)
+    for _ in range(3):
+        equal(gateway.ask("k").problem, "upstream-unreachable")
+    gateway.stop()
+    upstream = bench.upstream()
+    config["upstreams"]["api"]["targets"] = [upstream.url]
+    gateway = bench.serve(config)
+    equal(gateway.ask("k").status, 201)
+    keep.close()
+
+
+def certificate(folder):
+    """A certificate that nobody trusts."""
+    pem = os.path.join(folder, "cert.pem")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days",
+         "2", "-subj", "/CN=localhost", "-keyout", pem, "-out", pem + ".crt"],
+        check=True, capture_output=True)
+    with open(pem, "ab") as out, open(pem + ".crt", "rb") as crt:
+        out.write(crt.read())
+    return pem, pem + ".crt"
+
+
+@test
+def a_certificate_that_is_not_trusted_is_502_and_nothing_is_sent(bench):
+    try:
+        pem, _ = certificate(bench.folder())
+    except FileNotFoundError:
+        raise tap.Skip("no openssl program") from None
+    upstream = bench.upstream()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    upstream.listener = context.wrap_socket(upstream.listener,
+                                            server_side=True)
+    gateway = bench.gateway(f"https://127.0.0.1:{upstream.port}")
+    equal(gateway.ask("k").problem, "upstream-unreachable")
+    equal(upstream.count(), 0)
+
+
+@test
+def a_gateway_that_was_killed_leaves_an_unknown_key_and_no_second_try(bench):
+    upstream = bench.upstream()
+    hold = upstream.hold()
+    idempotency = {"lease": "500ms"}
+    gateway = bench.gateway(upstream, idempotency)
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    gateway.kill()
+    first.thread.join(10)
+    gateway = bench.gateway(upstream, idempotency)
+
+    def unknown():
+        got = gateway.ask("k")
+        equal(got.status, 409)
+        return got.problem == "outcome-unknown"
+    eventually(unknown, "the lease ends", 15)
+    hold.release()
+    equal(upstream.count(), 1)
+
+
+@test
+def a_lease_that_ran_out_is_noticed_without_a_retry(bench):
+    """Another gateway's log says so within five seconds."""
+    upstream = bench.upstream()
+    hold = upstream.hold()
+    idempotency = {"lease": "500ms"}
+    gateway = bench.gateway(upstream, idempotency)
+    other = bench.gateway(upstream, idempotency)
+    bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    gateway.kill()
+    other.wait_for_log("outcome_unknown", timeout=10)
+    hold.release()
+
+
+@test
+def the_log_warns_of_an_unknown_outcome_with_its_key_id(bench):
+    upstream, gateway = bench.pair(then_close(b""))
+    instance = gateway.ask("k").json()["instance"]
+    line = gateway.wait_for_log("outcome_unknown")
+    equal("urn:onceproxy:key:" + line["key_id"], instance)
+
+
+tap.main()

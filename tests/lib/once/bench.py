@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What one test has on its bench; all of it is ended and removed behind it."""
+
+import os
+import signal
+import threading
+
+from .folder import drop_folder, make_folder
+from .gateway import Gateway
+from .redis import Redis
+from .upstream import Upstream
+from .wait import Late
+
+LEAVE_S = 5  # what a gateway has for its own end
+
+shared = {}  # the Redis that all tests of one program use
+
+
+def end_shared():
+    if "redis" in shared:
+        shared.pop("redis").stop()
+
+
+class Bench:
+    def __init__(self):
+        self.folders = []
+        self.gateways = []
+        self.upstreams = []
+        self.redises = []
+        self.processes = []
+        self.threads = []
+        self._redis = None
+
+    @property
+    def redis(self):
+        """The program's Redis, empty when the test first looks at it."""
+        if self._redis is None:
+            if "redis" not in shared:
+                shared["redis"] = Redis()
+            self._redis = shared["redis"]
+            self._redis("FLUSHALL")
+        return self._redis
+
+    def own_redis(self, *options):
+        """One that this test may kill."""
+        redis = Redis(*options)
+        self.redises.append(redis)
+        return redis
+
+    def folder(self):
+        self.folders.append(make_folder())
+        return self.folders[-1]
+
+    def file(self, data, name="file"):
+        path = os.path.join(self.folder(), name)
+        with open(path, "wb") as out:
+            out.write(data)
+        return path
+
+    def upstream(self, *args, **kwargs):
+        self.upstreams.append(Upstream(*args, **kwargs))
+        return self.upstreams[-1]
+
+    def config(self, upstream, idempotency=None, options=None, redis=None,
+               **members):
+        """Payments on /v1/charges, anything else passed through.
+
+        idempotency: of the payments' route; options: of the upstream;
+        members: of the top level, "store" merged with where Redis is."""
+        url = upstream if isinstance(upstream, str) else upstream.url
+        if redis is None:
+            redis = self.redis
+        where = redis if isinstance(redis, str) else redis.url
+        config = {
+            "listen": ["127.0.0.1:0"],
+            "workers": 2,
+            "state_dir": members.pop("state_dir", None) or self.folder(),
+            "store": {"redis": where, **members.pop("store", {})},
+            "upstreams": {"api": {"targets": [url], **(options or {})}},
+            "routes": [
+                {"name": "charges", "methods": ["POST"],
+                 "path": "/v1/charges", "upstream": "api",
+                 "idempotency": idempotency or {}},
+                {"name": "rest", "path": "/*", "upstream": "api"},
+            ],
+        }
+        config.update(members)
+        return config
+
+    def serve(self, config, env=None, ready=True):
+        """A gateway for a whole configuration."""
+        gateway = Gateway(config, self.folder(), env, ready=False)
+        self.gateways.append(gateway)
+        if ready:
+            gateway.wait_ready()
+        return gateway
+
+    def gateway(self, upstream, idempotency=None, options=None, redis=None,
+                env=None, **members):
+        """A gateway in front of an upstream; see config()."""
+        return self.serve(
+            self.config(upstream, idempotency, options, redis, **members), env)
+
+    def pair(self, reply=None, *args, **kwargs):
+        """An upstream and a gateway in front of it."""
+        upstream = self.upstream(reply)
+        return upstream, self.gateway(upstream, *args, **kwargs)
+
+    def process(self, process):
+        """Takes charge of a process."""
+        self.processes.append(process)
+        return process
+
+    def background(self, function, *args, **kwargs):
+        """Runs a call in a thread; result() of what is returned has its
+        value or raises what it raised."""
+        task = Task(function, args, kwargs)
+        self.threads.append(task)
+        return task
+
+    def clean(self):
+        """Ends all; complains last about what a sanitizer saw.  Gateways
+        may drain first, so that a leak is seen in every test."""
+        for upstream in self.upstreams:
+            upstream.stop()
+        for gateway in self.gateways:
+            gateway.signal(signal.SIGCONT)
+            gateway.signal(signal.SIGTERM)
+        for gateway in self.gateways:
+            try:
+                gateway.wait(LEAVE_S)
+            except Late:
+                gateway.kill()
+        for process in self.processes:
+            process.kill()
+        for redis in self.redises:
+            redis.stop()
+        for task in self.threads:
+            task.thread.join(10)
+        for folder in self.folders:
+            drop_folder(folder)
+        for gateway in self.gateways:
+            gateway.check_sanitizer()
+
+
+class Task:
+    def __init__(self, function, args, kwargs):
+        self.value = self.error = None
+
+        def run():
+            try:
+                self.value = function(*args, **kwargs)
+            except BaseException as error:  # handed to who asks for it
+                self.error = error
+        self.thread = threading.Thread(target=run, daemon=True)
+        self.thread.start()
+
+    def result(self, timeout=30):
+        self.thread.join(timeout)
+        assert not self.thread.is_alive(), "the call did not come back"
+        if self.error is not None:
+            raise self.error
+        return self.value

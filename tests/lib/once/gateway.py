@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A running onceproxy: its configuration, its log, its end."""
+
+import json
+import os
+import signal
+import subprocess
+
+from . import http
+from .process import Process
+from .wait import PATIENCE, Late
+
+SANITIZER_WORDS = ("AddressSanitizer", "LeakSanitizer", "ThreadSanitizer",
+                   "runtime error:", "must(")
+
+
+def program():
+    return os.environ.get("ONCEPROXY", "onceproxy")
+
+
+def command(*args, env=None, timeout=PATIENCE):
+    """Runs a command of onceproxy to its end: status, output, errors."""
+    done = subprocess.run(
+        [program(), *args], stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, errors="backslashreplace", timeout=timeout, check=False,
+        env=dict(os.environ, **(env or {})))
+    for word in SANITIZER_WORDS:
+        assert word not in done.stderr, done.stderr
+    return done
+
+
+class Gateway(Process):
+    """Serves a configuration (a dict, written into folder)."""
+
+    def __init__(self, config, folder, env=None, ready=True):
+        self.config, self.folder = config, folder
+        self.file = os.path.join(folder, "onceproxy.json")
+        self.events = []  # the log, parsed
+        self.stray = []  # lines that are no JSON
+        self.sanitizer = False
+        write(self.file, config)
+        super().__init__([program(), "serve", "-c", self.file], env)
+        if ready:
+            self.wait_ready()
+
+    def heard(self, line):
+        if any(word in line for word in SANITIZER_WORDS):
+            self.sanitizer = True
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if isinstance(entry, dict):
+            self.events.append(entry)
+        else:
+            self.stray.append(line)
+
+    def wait_ready(self):
+        self.ready = self.wait_for_log("ready")
+        self.addresses = self.ready["listen"]
+        self.address = self.addresses[0]
+
+    def find_log(self, event, since=0, **members):
+        return [e for e in self.events[since:] if e.get("event") == event
+                and all(e.get(k) == v for k, v in members.items())]
+
+    def wait_for_log(self, event, since=0, timeout=PATIENCE, **members):
+        """The first line of the log with this event and these members."""
+        self.wait_until(
+            lambda: self.find_log(event, since, **members) or self.ended,
+            f"{event} {members} in the log", timeout)
+        found = self.find_log(event, since, **members)
+        if not found:
+            raise Late(f"the gateway ended without {event} {members}\n"
+                       + "\n".join(self.lines[-20:]))
+        return found[0]
+
+    def wait_for_steps(self, step, count, timeout=PATIENCE):
+        """So many machines have come to a step (log level debug)."""
+        self.wait_until(
+            lambda: len(self.find_log("step", step=step)) >= count,
+            f"{count} machines at {step}", timeout)
+
+    def ask(self, *args, **kwargs):
+        """A payment on a connection of its own (http.keyed); its answer."""
+        return self.send(http.keyed(*args, **kwargs))
+
+    def send(self, data):
+        """Any bytes on a connection of its own; the answer."""
+        answer = http.ask(self.address, data)
+        if answer is None:
+            raise http.Broken("the gateway closed and gave no answer")
+        return answer
+
+    def client(self):
+        return http.Client(self.address)
+
+    def stop(self, number=signal.SIGTERM, status=0):
+        """Ends it by a signal; it must say how it ended."""
+        self.signal(number)
+        ended = self.wait()
+        assert ended == status, f"the gateway ended with {ended}"
+        self.check_sanitizer()
+
+    def check_sanitizer(self):
+        assert not self.sanitizer, "a sanitizer or must() complained"
+
+    def tail(self, count=40):
+        return self.lines[-count:]
+
+
+def write(file, config):
+    with open(file, "w", encoding="utf-8") as out:
+        out.write(config if isinstance(config, str)
+                  else json.dumps(config, indent=2))

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A process of a test: its lines are read by a thread, and it never outlives
+the test."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+
+from .wait import PATIENCE, Late, Watched
+
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with(parent):
+    """Runs in the child: it is killed when the test dies."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+class Process(Watched):
+    """Runs argv; self.lines is all that came on standard output and error."""
+
+    def __init__(self, argv, env=None, cwd=None):
+        super().__init__()
+        self.argv = argv
+        self.lines = []
+        self.ended = False  # of output
+        parent = os.getpid()
+        self.child = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, env=dict(os.environ, **(env or {})),
+            cwd=cwd, preexec_fn=lambda: die_with(parent))
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    @property
+    def pid(self):
+        return self.child.pid
+
+    def _read(self):
+        with self.child.stdout as output:
+            for raw in output:
+                line = raw.decode("utf-8", "backslashreplace").rstrip("\n")
+                with self.changed:
+                    self.heard(line)
+                    self.lines.append(line)
+                    self.changed.notify_all()
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
+
+    def heard(self, line):
+        """A line came; for those who read more out of it."""
+
+    def wait_for_line(self, part, timeout=PATIENCE):
+        """The first line that contains part."""
+        def found():
+            return next((line for line in self.lines if part in line), None)
+        self.wait_until(lambda: found() or self.ended,
+                        f'"{part}" from {self.argv[0]}', timeout)
+        if not found():
+            raise Late(f'{self.argv[0]} ended and never said "{part}":\n'
+                       + "\n".join(self.lines[-20:]))
+        return found()
+
+    def running(self):
+        return self.child.poll() is None
+
+    def signal(self, number):
+        if self.running():
+            self.child.send_signal(number)
+
+    def wait(self, timeout=PATIENCE):
+        """Its exit status, once it and its output have ended."""
+        try:
+            status = self.child.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise Late(f"{self.argv[0]} did not end") from None
+        self.reader.join(timeout)
+        return status
+
+    def kill(self):
+        """Ends it at once, frozen or not, and takes it off the table."""
+        if self.running():
+            self.child.kill()
+        return self.wait()

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A real redis-server on a Unix socket in a folder of its own, and a RESP
+client of a few lines."""
+
+import os
+import signal
+import socket
+
+from .folder import drop_folder, make_folder
+from .process import Process
+from .wait import PATIENCE
+
+
+class RedisError(Exception):
+    """What Redis answered with a minus."""
+
+
+class RedisClient:
+    def __init__(self, path, timeout=PATIENCE):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(timeout)
+        self.sock.connect(path)
+        self.file = self.sock.makefile("rb")
+
+    def __call__(self, *words):
+        data = b"*%d\r\n" % len(words)
+        for word in words:
+            if not isinstance(word, bytes):
+                word = str(word).encode()
+            data += b"$%d\r\n%s\r\n" % (len(word), word)
+        self.sock.sendall(data)
+        return self.reply()
+
+    def reply(self):
+        line = self.file.readline()
+        assert line.endswith(b"\r\n"), "Redis closed the connection"
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"-":
+            raise RedisError(rest.decode())
+        if kind == b":":
+            return int(rest)
+        if kind == b"+":
+            return rest.decode()
+        count = int(rest)
+        if count < 0:
+            return None
+        if kind == b"$":
+            return self.file.read(count + 2)[:-2]
+        return [self.reply() for _ in range(count)]
+
+    def keys(self):
+        return self("KEYS", "*")
+
+    def close(self):
+        self.file.close()
+        self.sock.close()
+
+
+class Redis:
+    """url is what store.redis says; call it to run a command."""
+
+    def __init__(self, *options):
+        self.folder = make_folder()
+        self.path = os.path.join(self.folder, "redis")
+        self.url = "unix:" + self.path
+        self.options = options
+        self.process = None
+        self.client = None
+        self.start()
+
+    def start(self):
+        program = os.environ.get("REDIS_SERVER", "redis-server")
+        self.process = Process([
+            program, "--port", "0", "--unixsocket", self.path, "--save", "",
+            "--dir", self.folder, *self.options])
+        self.process.wait_for_line("eady to accept connections")
+        self.client = RedisClient(self.path)
+
+    def __call__(self, *words):
+        return self.client(*words)
+
+    def keys(self):
+        return self.client.keys()
+
+    def contents(self):
+        """Every byte that stands in it: names and values."""
+        data = b""
+        for key in self.keys():
+            data += key + b"\n" + (self("DUMP", key) or b"") + b"\n"
+            if self("TYPE", key) == "string":
+                data += self("GET", key)
+        return data
+
+    def freeze(self):
+        self.process.signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.process.signal(signal.SIGCONT)
+
+    def kill(self):
+        self.client.close()
+        self.process.kill()
+
+    def restart(self):
+        self.kill()
+        self.start()
+
+    def stop(self):
+        self.kill()
+        drop_folder(self.folder)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A test file is a program.  Its functions marked @test run in their order,
+each with a Bench, and print TAP; a failing one also prints the gateways'
+logs.  The names say what is shown."""
+
+import faulthandler
+import os
+import signal
+import sys
+import time
+import traceback
+
+from .bench import Bench, end_shared
+
+LIMIT_S = 60  # one test; a sanitizer build included
+
+tests = []
+
+
+class Skip(Exception):
+    """Raised by a test that cannot run here; its words say why."""
+
+
+class TooSlow(BaseException):
+    """The time of a test is over; no except clause of a test takes this."""
+
+
+def test(function):
+    """Marks a function as a test."""
+    tests.append((function.__name__.replace("_", " "), function, ()))
+    return function
+
+
+def each(rows):
+    """Marks a function as one test per row; a row is (words, value, …)."""
+    def mark(function):
+        title = function.__name__.replace("_", " ")
+        for words, *values in rows:
+            tests.append((f"{title}: {words}", function, tuple(values)))
+        return function
+    return mark
+
+
+def equal(got, wanted, what=""):
+    assert got == wanted, f"{what}\n  got    {got!r}\n  wanted {wanted!r}"
+
+
+def comment(text):
+    for line in str(text).splitlines():
+        print("# " + line)
+
+
+def on_alarm(_signal, _frame):
+    raise TooSlow(f"not done within {LIMIT_S} s")
+
+
+def run_one(number, name, function, values):
+    """Runs one test and prints its line; False where it failed."""
+    bench = Bench()
+    # Should the alarm's exception be stuck somewhere, this ends us.
+    faulthandler.dump_traceback_later(LIMIT_S + 30, exit=True)
+    signal.alarm(LIMIT_S)
+    started = time.monotonic()
+    trouble = skip = None
+    try:
+        function(bench, *values)
+    except Skip as why:
+        skip = str(why)
+    except (Exception, TooSlow):
+        trouble = traceback.format_exc()
+    signal.alarm(0)
+    logs = [(g.argv[-1], g.tail()) for g in bench.gateways] if trouble else []
+    try:
+        bench.clean()
+    except Exception:
+        if trouble is None:
+            logs = [(g.argv[-1], g.tail(200)) for g in bench.gateways]
+        trouble = (trouble or "") + traceback.format_exc()
+    faulthandler.cancel_dump_traceback_later()
+    took = f" # SKIP {skip}" if skip else ""
+    # TAP has "#" for directives.
+    print(f"{'not ok' if trouble else 'ok'} {number} - "
+          f"{name.replace('#', 'hash')}{took}")
+    if trouble:
+        comment(trouble)
+        for file, lines in logs:
+            comment(f"--- log of {file}")
+            for line in lines:
+                comment(line)
+    if os.environ.get("ONCE_TIMES"):
+        comment(f"{time.monotonic() - started:.2f} s")
+    sys.stdout.flush()
+    return trouble is None
+
+
+def main():
+    """Runs what is marked, or only the tests whose names have a word that was
+    given on the command line."""
+    words = sys.argv[1:]
+    chosen = [t for t in tests if not words or any(w in t[0] for w in words)]
+    signal.signal(signal.SIGALRM, on_alarm)
+    sys.stdout.reconfigure(errors="backslashreplace")
+    print(f"1..{len(chosen)}", flush=True)
+    failed = 0
+    for number, (name, function, values) in enumerate(chosen, 1):
+        failed += not run_one(number, name, function, values)
+    end_shared()
+    sys.exit(1 if failed else 0)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A scripted upstream on raw sockets: a thread for each connection that is
+ * accepted runs the script, which reads requests and says whatever bytes it
+ * likes.  It counts the requests that it has read to their end.  The test's
+ * thread owns the peer; the functions on struct talk are for scripts.
+ */
+struct peer;
+struct talk;
+
+/* Listens on a free port of 127.0.0.1. */
+struct peer *peer_new(void (*script)(struct talk *talk), void *arg);
+/* Listens on a Unix socket. */
+struct peer *peer_new_unix(
+    const char *path, void (*script)(struct talk *talk), void *arg);
+/* Ends all connections and threads; nulls the pointer, accepts NULL. */
+void peer_free(struct peer **peer);
+
+uint16_t peer_port(const struct peer *peer);
+unsigned peer_requests(struct peer *peer);
+unsigned peer_connections(struct peer *peer);
+unsigned peer_ended(struct peer *peer); /* connections, by either side */
+/* A NUL-terminated copy of the request that was read last; free() it. */
+char *peer_last_request(struct peer *peer);
+/* Waits until so many connections have ended, by whichever side. */
+void peer_wait_ended(struct peer *peer, unsigned connections);
+/* Waits until so many requests have been read. */
+void peer_wait_requests(struct peer *peer, unsigned requests);
+/* Waits until scripts have sent so many texts. */
+void peer_wait_sent(struct peer *peer, unsigned texts);
+/* Lets one talk_wait at that gate go on. */
+enum { PEER_GATES = 2 };
+void peer_go(struct peer *peer, unsigned gate);
+
+void *talk_arg(struct talk *talk);
+unsigned talk_number(const struct talk *talk); /* of the connection, from 0 */
+unsigned talk_served(const struct talk *talk); /* requests read on it */
+/* Reads a whole request; false at the end of the connection. */
+bool talk_read(struct talk *talk);
+/* The request that was read last, with a NUL behind it. */
+const char *talk_request(const struct talk *talk);
+/* Reads the head of a request only; it is not counted. */
+bool talk_read_head(struct talk *talk);
+/* Waits until the other side has closed. */
+void talk_wait_end(struct talk *talk);
+/* Waits for a peer_go of that gate. */
+void talk_wait(struct talk *talk, unsigned gate);
+void talk_send(struct talk *talk, const void *bytes, size_t len);
+void talk_say(struct talk *talk, const char *text);
+/* Ends the connection: FIN, RST. */
+void talk_close(struct talk *talk);
+void talk_reset(struct talk *talk);
+
+/* --- places where nobody answers --- */
+
+/* A port of 127.0.0.1 where nobody listens. */
+uint16_t peer_closed_port(void);
+
+/* A listening socket whose queue is full: who connects to it waits. */
+struct full {
+	int listener;
+	int clients[4];
+	uint16_t port;
+};
+
+/* On a port of 127.0.0.1, or on that port of ::1; false: there is no ::1. */
+bool full_open(struct full *full, bool v6, uint16_t port);
+void full_close(struct full *full);

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "conf/load.h"
+#include "lib/store_bench.h"
+
+enum { PATIENCE_MS = 15000, LOOK_MS = 2 };
+
+static const struct conf *
+make_conf(const char *url, const char *idempotency)
+{
+	struct complaints complaints = {0};
+	char *text = mem_printf("{\"listen\": [\"127.0.0.1:0\"],"
+		"\"store\": {\"redis\": \"%s\", \"timeout\": \"%dms\"},"
+		"\"upstreams\": {\"u\": \"http://127.0.0.1:9\"},"
+		"\"routes\": [{\"path\": \"/*\", \"upstream\": \"u\","
+		"\"idempotency\": {%s}}]}",
+	    url, BENCH_TIMEOUT_MS, idempotency);
+	const struct conf *conf =
+	    conf_parse("test", span_str(text), &complaints);
+	if (conf == NULL)
+		fail_msg("%s: %s", complaints.list[0].pointer,
+		    complaints.list[0].words);
+	complaints_free(&complaints);
+	free(text);
+	return conf;
+}
+
+struct bench *
+bench_new(
+    const char *url, const char *const *options, const char *idempotency)
+{
+	struct bench *bench = mem_zero(sizeof *bench);
+	char *unix_url = NULL;
+	if (url == NULL) {
+		bench->redis = redis_start(options);
+		url = unix_url = mem_printf("unix:%s", bench->redis->socket);
+	}
+	bench->loop = loop_new();
+	atomic_init(&bench->budget.used, 0);
+	atomic_init(&bench->budget.limit, 16 * 1024 * 1024);
+	bench->conf = make_conf(url, idempotency);
+	bench->policy = bench->conf->routes[0].idempotency;
+	bench->store = store_new(bench->loop, bench->conf, &bench->budget);
+	free(unix_url);
+	return bench;
+}
+
+void
+bench_renew_store(struct bench *bench)
+{
+	store_free(&bench->store);
+	bench->store = store_new(bench->loop, bench->conf, &bench->budget);
+}
+
+void
+bench_free(struct bench **bench)
+{
+	struct bench *b = *bench;
+	*bench = NULL;
+	store_free(&b->store);
+	conf_unref(&b->conf);
+	loop_free(&b->loop);
+	redis_stop(&b->redis);
+	assert_int_equal(atomic_load(&b->budget.used), 0);
+	free(b);
+}
+
+/* --- waiting --- */
+
+struct watchdog {
+	struct timer timer;
+	struct bench *bench;
+	bool (*is_so)(struct bench *bench);
+	int64_t until_us;
+};
+
+static void
+on_look(void *arg)
+{
+	struct watchdog *dog = arg;
+	if (dog->is_so != NULL && dog->is_so(dog->bench))
+		loop_stop(dog->bench->loop);
+	else if (clock_us() > dog->until_us)
+		loop_stop(dog->bench->loop);
+	else
+		timer_set(&dog->timer, LOOK_MS);
+}
+
+/* Runs the loop until it is stopped, or patience is at its end. */
+static void
+run(struct bench *bench, bool (*is_so)(struct bench *bench))
+{
+	struct watchdog dog = {.bench = bench, .is_so = is_so,
+	    .until_us = clock_us() + (int64_t)PATIENCE_MS * 1000};
+	timer_init(&dog.timer, bench->loop, on_look, &dog);
+	timer_set(&dog.timer, 0);
+	loop_run(bench->loop);
+	timer_clear(&dog.timer);
+}
+
+static void
+on_done(void *owner)
+{
+	struct bench *bench = owner;
+	loop_stop(bench->loop);
+}
+
+void
+bench_op(struct bench *bench, struct store_op *op)
+{
+	*op = (struct store_op){0};
+	op_init(&op->op, bench->loop, on_done, bench);
+}
+
+int
+bench_wait(struct bench *bench, struct store_op *op)
+{
+	/* One that is done is still to be woken. */
+	while (op->op.state == OP_PENDING || op->op.task.link != NULL) {
+		int64_t began_us = clock_us();
+		run(bench, NULL);
+		assert_true(clock_us() - began_us < PATIENCE_MS * 1000LL);
+	}
+	assert_int_equal(op->op.state, OP_DONE);
+	return op->op.error;
+}
+
+void
+bench_until(struct bench *bench, bool (*is_so)(struct bench *bench))
+{
+	int64_t began_us = clock_us();
+	while (!is_so(bench)) {
+		run(bench, is_so);
+		assert_true(clock_us() - began_us < PATIENCE_MS * 1000LL);
+	}
+}
+
+bool
+bench_is_up(struct bench *bench)
+{
+	return store_is_up(bench->store);
+}
+
+bool
+bench_is_down(struct bench *bench)
+{
+	return !store_is_up(bench->store);
+}
+
+bool
+bench_is_settled(struct bench *bench)
+{
+	return store_unsettled(bench->store) == 0;
+}
+
+/* --- verbs --- */
+
+struct claim
+bench_claim(struct bench *bench, const char *key)
+{
+	struct claim claim = {.policy = bench->policy, .route = SPAN("r")};
+	const struct strings none = {NULL, 0};
+	store_key_id(bench->conf, SPAN("default"), &none, NULL, span_str(key),
+	    &claim.key_id);
+	owner_new(&claim.owner);
+	memset(claim.fingerprint, 1, sizeof claim.fingerprint);
+	return claim;
+}
+
+struct held
+bench_held(struct bench *bench, const struct claim *claim, uint32_t attempt)
+{
+	return (struct held){.key_id = claim->key_id, .owner = claim->owner,
+	    .attempt = attempt, .policy = bench->policy, .route = SPAN("r")};
+}
+
+int
+bench_claimed(
+    struct bench *bench, struct store_op *op, const struct claim *claim)
+{
+	bench_op(bench, op);
+	store_claim(bench->store, op, claim);
+	return bench_wait(bench, op);
+}
+
+struct claim
+bench_claimed_ours(
+    struct bench *bench, struct store_op *op, const char *key)
+{
+	int64_t began_us = clock_us();
+	for (;;) {
+		struct claim claim = bench_claim(bench, key);
+		if (bench_claimed(bench, op, &claim) == 0 &&
+		    op->verdict == VERDICT_OURS)
+			return claim;
+		answer_unref(&op->answer);
+		assert_true(clock_us() - began_us < PATIENCE_MS * 1000LL);
+	}
+}
+
+struct answer *
+bench_answer(struct bench *bench, const char *text)
+{
+	struct field list[] = {{SPAN("Content-Type"), SPAN("text/plain")}};
+	struct fields fields = {list, 1};
+	struct body body;
+	body_init(&body, &bench->budget);
+	assert_int_equal(body_append(&body, text, strlen(text)), 0);
+	return answer_new(201, &fields, &body, SPAN("request-1"));
+}
+
+enum verdict
+bench_completed(
+    struct bench *bench, const struct held *held, const char *text)
+{
+	struct store_op op;
+	struct answer *answer = bench_answer(bench, text);
+	bench_op(bench, &op);
+	store_complete(bench->store, &op, held, answer);
+	assert_int_equal(bench_wait(bench, &op), 0);
+	answer_unref(&answer);
+	answer_unref(&op.answer);
+	return op.verdict;
+}
+
+void
+bench_replays(struct bench *bench, const char *key, const char *text)
+{
+	struct store_op op;
+	struct claim claim = bench_claim(bench, key);
+	assert_int_equal(bench_claimed(bench, &op, &claim), 0);
+	assert_int_equal(op.verdict, VERDICT_COMPLETED);
+	assert_int_equal(op.answer->status, 201);
+	assert_true(span_eq(body_span(&op.answer->body), span_str(text)));
+	assert_true(span_eq(op.answer->request_id, SPAN("request-1")));
+	answer_unref(&op.answer);
+}

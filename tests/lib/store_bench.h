@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "lib/redis.h"
+#include "store/store.h"
+
+/*
+ * A store on a loop of its own and, where wanted, a redis-server, with
+ * functions that start an operation and run the loop until it has ended.  A
+ * failure here fails the test.
+ */
+struct bench {
+	struct loop *loop;
+	struct budget budget;
+	const struct conf *conf;
+	struct store *store;
+	struct redis *redis;
+	const struct conf_idempotency *policy;
+};
+
+enum { BENCH_TIMEOUT_MS = 400 }; /* store.timeout */
+
+/* A store of that URL (NULL: the bench's redis-server, which is started with
+ * these options); idempotency is the text of the route's object. */
+struct bench *bench_new(
+    const char *url, const char *const *options, const char *idempotency);
+void bench_free(struct bench **bench);
+
+/* A store of the same configuration, instead of the one that it has. */
+void bench_renew_store(struct bench *bench);
+
+/* An operation whose end stops the loop. */
+void bench_op(struct bench *bench, struct store_op *op);
+/* Runs the loop until the operation is done; its error. */
+int bench_wait(struct bench *bench, struct store_op *op);
+/* Runs the loop until that is so. */
+void bench_until(struct bench *bench, bool (*is_so)(struct bench *bench));
+bool bench_is_up(struct bench *bench);
+bool bench_is_down(struct bench *bench);
+bool bench_is_settled(struct bench *bench);
+
+/* The claim of that key by a new owner. */
+struct claim bench_claim(struct bench *bench, const char *key);
+/* Who holds what was claimed. */
+struct held bench_held(
+    struct bench *bench, const struct claim *claim, uint32_t attempt);
+/* Claims and waits: 0 or an error; op has the verdict. */
+int bench_claimed(
+    struct bench *bench, struct store_op *op, const struct claim *claim);
+/* Claims until that is OURS, with new owners; the last of them. */
+struct claim bench_claimed_ours(
+    struct bench *bench, struct store_op *op, const char *key);
+
+/* A small answer with that body. */
+struct answer *bench_answer(struct bench *bench, const char *body);
+/* Completes with that body and waits; the verdict. */
+enum verdict bench_completed(
+    struct bench *bench, const struct held *held, const char *body);
+/* A new claim of that key is answered with that body. */
+void bench_replays(struct bench *bench, const char *key, const char *body);

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/must.h"
+#include "lua/steps.h"
+#include "store/script.h"
+
+struct redis *redis;
+
+int
+start_redis(void **state)
+{
+	(void)state;
+	redis = redis_start(NULL);
+	return 0;
+}
+
+int
+stop_redis(void **state)
+{
+	(void)state;
+	redis_stop(&redis);
+	return 0;
+}
+
+/* --- records --- */
+
+struct setup {
+	const char *name;
+	char state, reason;
+	bool expired; /* its lease */
+	const char *owner, *print, *rest;
+};
+
+static const struct setup setups[] = {
+    {"none", 0, 0, false, NULL, NULL, NULL},
+    {"P", 'P', '-', false, A, PRINT, ""},
+    {"P expired", 'P', '-', true, A, PRINT, ""},
+    {"P retry", 'P', 'T', false, A, PRINT, ""},
+    {"P retry expired", 'P', 'T', true, A, PRINT, ""},
+    {"P asking", 'P', 't', false, B, PRINT, A},
+    {"P asking expired", 'P', 't', true, B, PRINT, A},
+    {"U", 'U', 't', true, A, PRINT, ""},
+    {"U after retry", 'U', 'T', true, A, PRINT, ""},
+    {"U put back", 'U', 't', true, A, PRINT, B},
+    {"U after retry, put back", 'U', 'T', true, A, PRINT, B},
+    {"U unsent", 'U', 't', true, NOBODY, PRINT, A},
+    {"C", 'C', '-', true, A, PRINT, "p\nthe answer"},
+    {"F", 'F', '-', true, A, PRINT, ""},
+    {"R", 'R', '-', true, A, NOBODY, ""},
+};
+
+static const struct setup *
+setup_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof setups / sizeof *setups; i++)
+		if (strcmp(setups[i].name, name) == 0)
+			return &setups[i];
+	fail_msg("no record %s", name);
+	return NULL;
+}
+
+int64_t
+redis_now(void)
+{
+	redisReply *reply = redis_do(redis, "TIME");
+	int64_t ms = atoll(reply->element[0]->str) * 1000 +
+	    atoll(reply->element[1]->str) / 1000;
+	freeReplyObject(reply);
+	return ms;
+}
+
+void
+put(const char *name)
+{
+	const struct setup *setup = setup_of(name);
+	int64_t now = redis_now();
+	char value[VALUE_MAX];
+	redis_just(redis, "FLUSHALL");
+	if (setup->state == 0)
+		return;
+	int len = snprintf(value, sizeof value,
+	    "o1%c%c%06d%06d%013" PRId64 "%013" PRId64 "%013" PRId64
+	    "%s%s\ncharges\n%s",
+	    setup->state, setup->reason, 3, 2, now - 5000, now - 4000,
+	    setup->expired ? now - 10 : now + LEASE, setup->owner,
+	    setup->print, setup->rest);
+	redis_just(
+	    redis, "SET %s %b PX %d", RECORD, value, (size_t)len, RETENTION);
+	const char *index = setup->state == 'P' ? LEASES : HELD;
+	if (strchr("PUF", setup->state) == NULL)
+		return;
+	redis_just(redis, "ZADD %s %lld %s", index, (long long)now, ID);
+	redis_just(redis, "PEXPIRE %s %d", index, 1000);
+}
+
+void
+get_record(char value[VALUE_MAX])
+{
+	redisReply *reply = redis_do(redis, "GET %s", RECORD);
+	memset(value, 0, VALUE_MAX);
+	if (reply->type == REDIS_REPLY_STRING)
+		memcpy(value, reply->str, reply->len);
+	freeReplyObject(reply);
+}
+
+/* --- running a script --- */
+
+struct words {
+	size_t count;
+	char text[64][64];
+};
+
+static void PRINTF_LIKE(2, 3)
+add(struct words *words, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	char *text = words->text[words->count++];
+	int len = vsnprintf(text, sizeof *words->text, fmt, args);
+	assert_true(len < (int)sizeof *words->text);
+	va_end(args);
+}
+
+static struct words
+begin(const char *owner)
+{
+	struct words words = {0};
+	add(&words, "3");
+	add(&words, "%s", RECORD);
+	add(&words, "%s", LEASES);
+	add(&words, "%s", HELD);
+	add(&words, "%s", owner);
+	return words;
+}
+
+/* EVAL; the caller frees the reply. */
+static redisReply *
+eval(enum script script, const struct words *words)
+{
+	const char *argv[70] = {"EVAL", script_text(script).ptr};
+	for (size_t i = 0; i < words->count; i++)
+		argv[2 + i] = words->text[i];
+	redisReply *reply = redisCommandArgv(
+	    redis->client, (int)words->count + 2, argv, NULL);
+	assert_non_null(reply);
+	return reply;
+}
+
+redisReply *
+claim(const char *owner, const char *print, const char *policy,
+    int max_attempts, int64_t deadline)
+{
+	struct words words = begin(owner);
+	add(&words, "%s", print);
+	add(&words, "%d", LEASE);
+	add(&words, "%d", UNKNOWN_RETENTION);
+	add(&words, "%d", UNKNOWN_RETENTION);
+	add(&words, "%d", max_attempts);
+	add(&words, "%s", policy);
+	add(&words, "%013" PRId64, deadline);
+	add(&words, "charges");
+	add(&words, "%d", LONGEST);
+	return eval(SCRIPT_claim, &words);
+}
+
+redisReply *
+step(const char *verb, const char *owner, int attempt)
+{
+	struct words words = begin(owner);
+	add(&words, "%06d", attempt);
+	if (strcmp(verb, "complete") == 0) {
+		add(&words, "%d", RETENTION);
+		add(&words, "p\nanswer of %s", owner);
+		return eval(SCRIPT_complete, &words);
+	}
+	if (strcmp(verb, "unknown") == 0) {
+		add(&words, "b");
+		add(&words, "%d", UNKNOWN_RETENTION);
+		add(&words, "%d", LONGEST);
+		return eval(SCRIPT_unknown, &words);
+	}
+	add(&words, "%d", strcmp(verb, "release sent") == 0);
+	add(&words, "%d", RETENTION);
+	add(&words, "%d", UNKNOWN_RETENTION);
+	add(&words, "%d", LONGEST);
+	return eval(SCRIPT_release, &words);
+}
+
+long long
+renew(const char *owner, int attempt)
+{
+	struct words words = {0};
+	add(&words, "2");
+	add(&words, "%s", LEASES);
+	add(&words, "%s", RECORD);
+	add(&words, "%d", LONGEST);
+	add(&words, "%s", owner);
+	add(&words, "%06d", attempt);
+	add(&words, "%d", LEASE);
+	add(&words, "%d", UNKNOWN_RETENTION);
+	redisReply *reply = eval(SCRIPT_renew, &words);
+	assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+	assert_int_equal(reply->elements, 4);
+	long long kept = reply->element[3]->integer;
+	freeReplyObject(reply);
+	return kept;
+}
+
+/* --- what must be true --- */
+
+void
+word_is(redisReply *reply, const char *word)
+{
+	if (reply->type == REDIS_REPLY_ERROR)
+		fail_msg("%s", reply->str);
+	assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+	assert_string_equal(reply->element[0]->str, word);
+	freeReplyObject(reply);
+}
+
+bool
+is_in(const char *index)
+{
+	redisReply *reply = redis_do(redis, "ZSCORE %s %s", index, ID);
+	bool in = reply->type == REDIS_REPLY_STRING;
+	freeReplyObject(reply);
+	return in;
+}
+
+void
+ttl_is(const char *key, long long ms)
+{
+	long long ttl = redis_integer(redis, "PTTL %s", key);
+	if (ttl > ms || ttl < ms - 5000)
+		fail_msg("%s lives %lld ms, not %lld", key, ttl, ms);
+}
+
+void
+indexes_are_right(char state)
+{
+	assert_int_equal(is_in(LEASES), state == 'P');
+	assert_int_equal(is_in(HELD), state == 'U' || state == 'F');
+	if (is_in(LEASES))
+		assert_true(redis_integer(redis, "PTTL %s", LEASES) > 0);
+	if (is_in(HELD))
+		assert_true(redis_integer(redis, "PTTL %s", HELD) > 0);
+}
+
+void
+outcome_is(redisReply *reply, const char *expected, const char *before)
+{
+	char word[32], what[8], after[VALUE_MAX];
+	assert_int_equal(sscanf(expected, "%31s %7s", word, what), 2);
+	word_is(reply, word);
+	get_record(after);
+	if (strcmp(what, "=") == 0) {
+		assert_memory_equal(after, before, VALUE_MAX);
+		return;
+	}
+	char seen[8];
+	snprintf(seen, sizeof seen, "%c%d%c", after[2],
+	    atoi((char[]){after[4], after[5], after[6], after[7], after[8],
+		after[9], 0}),
+	    after[3]);
+	assert_string_equal(seen, what);
+	assert_int_equal(after[99], '\n');
+	indexes_are_right(after[2]);
+	ttl_is(RECORD, strchr("PUF", after[2]) ? UNKNOWN_RETENTION : RETENTION);
+	const char *index = after[2] == 'P' ? LEASES : HELD;
+	if (strchr("PUF", after[2]))
+		ttl_is(index, LONGEST + SLACK);
+}
+
+void
+head_has(size_t at, const char *what)
+{
+	char value[VALUE_MAX];
+	get_record(value);
+	assert_memory_equal(value + at, what, strlen(what));
+}

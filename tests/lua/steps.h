@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/redis.h"
+
+/*
+ * Steps of the record's machine, run as they stand in src/lua/ on a real
+ * redis-server, and what must be true after each.  A record that is put
+ * there is of attempt 3, with 2 tries, and has the owner A (or B, where A's
+ * attempt is being asked about).  A failure here fails the test.
+ */
+#define A "AAAAAAAAAAAAAAAAAAAAAA"
+#define B "BBBBBBBBBBBBBBBBBBBBBB"
+#define X "XXXXXXXXXXXXXXXXXXXXXX"
+#define NOBODY "----------------------"
+#define PRINT "fingerprint-of-request"
+#define OTHER_PRINT "fingerprint-of-another"
+#define ID "0123456789abcdef0123456789abcdef"
+#define RECORD "t:{7}:r:" ID
+#define LEASES "t:{7}:leases"
+#define HELD "t:{7}:held"
+
+enum {
+	LEASE = 15000,
+	RETENTION = 100000,
+	UNKNOWN_RETENTION = 300000,
+	LONGEST = UNKNOWN_RETENTION,
+	SLACK = 60000, /* how much longer an index may be kept */
+	VALUE_MAX = 512,
+};
+
+/* The redis-server of the test program, for its group's setup and teardown. */
+extern struct redis *redis;
+int start_redis(void **state);
+int stop_redis(void **state);
+
+/* --- records --- */
+
+/* Empties the database and puts that record there; see steps.c. */
+void put(const char *name);
+/* The record's value, padded with zeros. */
+void get_record(char value[VALUE_MAX]);
+int64_t redis_now(void);
+
+/* --- steps; the caller frees the reply --- */
+
+redisReply *claim(const char *owner, const char *print, const char *policy,
+    int max_attempts, int64_t deadline);
+/* complete, unknown, release sent, release unsent, give back. */
+redisReply *step(const char *verb, const char *owner, int attempt);
+/* 1 or 0, as the script answered for the record. */
+long long renew(const char *owner, int attempt);
+
+/* --- what must be true --- */
+
+/* The first word of the reply, which is freed. */
+void word_is(redisReply *reply, const char *word);
+bool is_in(const char *index);
+/* A key lives that long, or a little less. */
+void ttl_is(const char *key, long long ms);
+/* The record is in the index that its state has, and in no other. */
+void indexes_are_right(char state);
+/*
+ * "VERDICT =" leaves the record as it was; "VERDICT P4-" makes it one of
+ * that state, attempt and reason.  Frees the reply.
+ */
+void outcome_is(redisReply *reply, const char *expected, const char *before);
+/* What of the record stands from a byte on. */
+void head_has(size_t at, const char *what);

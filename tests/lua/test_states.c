@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lua/steps.h"
+
+/*
+ * The record's machine: every state, every step, and every one who may come
+ * along, against what src/lua/ promises.  Names of states are those of
+ * steps.c.
+ */
+
+/* --- claims --- */
+
+struct claim_row {
+	const char *record, *policy, *a, *b, *x; /* who claims */
+};
+
+static void
+claims_are(const struct claim_row *rows, size_t count, const char *print,
+    int max_attempts)
+{
+	static const char *const owners[] = {A, B, X};
+	char before[VALUE_MAX], after[VALUE_MAX];
+	for (size_t i = 0; i < 3 * count; i++) {
+		const struct claim_row *row = &rows[i / 3];
+		const char *owner = owners[i % 3];
+		const char *expected[] = {row->a, row->b, row->x};
+		print_message("# %s, claim %s by %c: %s\n", row->record,
+		    row->policy, owner[0], expected[i % 3]);
+		put(row->record);
+		get_record(before);
+		outcome_is(claim(owner, print, row->policy, max_attempts, 0),
+		    expected[i % 3], before);
+		/* The same claim again is the same claim. */
+		get_record(after);
+		char word[32];
+		sscanf(expected[i % 3], "%31s", word);
+		word_is(claim(owner, print, row->policy, max_attempts, 0),
+		    word);
+		get_record(before);
+		assert_memory_equal(before + 2, after + 2, 14);
+	}
+}
+
+static void
+a_claim_gets_what_the_record_says(void **state)
+{
+	(void)state;
+	static const struct claim_row rows[] = {
+	    {"none", "hold", "OURS P1-", "OURS P1-", "OURS P1-"},
+	    {"none", "retry", "OURS P1-", "OURS P1-", "OURS P1-"},
+	    {"none", "reconcile", "OURS P1-", "OURS P1-", "OURS P1-"},
+	    {"none", "execute", "OURS P1-", "OURS P1-", "OURS P1-"},
+	    {"P", "hold", "OURS P3-", "IN_FLIGHT =", "IN_FLIGHT ="},
+	    {"P", "retry", "OURS P3-", "IN_FLIGHT =", "IN_FLIGHT ="},
+	    {"P", "reconcile", "OURS P3-", "IN_FLIGHT =", "IN_FLIGHT ="},
+	    {"P", "execute", "OURS P3-", "IN_FLIGHT =", "IN_FLIGHT ="},
+	    {"P expired", "hold", "OURS P3-", "UNKNOWN U3l", "UNKNOWN U3l"},
+	    {"P expired", "retry", "OURS P3-", "OURS P4L", "OURS P4L"},
+	    {"P expired", "reconcile", "OURS P3-", "RECONCILE P3l",
+		"RECONCILE P3l"},
+	    {"P expired", "execute", "OURS P3-", "UNKNOWN U3l",
+		"UNKNOWN U3l"},
+	    {"P retry", "retry", "OURS P3T", "IN_FLIGHT =", "IN_FLIGHT ="},
+	    {"P retry expired", "hold", "OURS P3T", "UNKNOWN U3L",
+		"UNKNOWN U3L"},
+	    {"P retry expired", "retry", "OURS P3T", "OURS P4L", "OURS P4L"},
+	    {"P asking", "hold", "IN_FLIGHT =", "RECONCILE P3t",
+		"IN_FLIGHT ="},
+	    {"P asking", "retry", "IN_FLIGHT =", "RECONCILE P3t",
+		"IN_FLIGHT ="},
+	    {"P asking", "reconcile", "IN_FLIGHT =", "RECONCILE P3t",
+		"IN_FLIGHT ="},
+	    {"P asking", "execute", "IN_FLIGHT =", "OURS P4-",
+		"IN_FLIGHT ="},
+	    {"P asking expired", "hold", "UNKNOWN U3t", "RECONCILE P3t",
+		"UNKNOWN U3t"},
+	    {"P asking expired", "retry", "OURS P4T", "RECONCILE P3t",
+		"OURS P4T"},
+	    {"P asking expired", "reconcile", "RECONCILE P3t",
+		"RECONCILE P3t", "RECONCILE P3t"},
+	    {"P asking expired", "execute", "UNKNOWN U3t", "OURS P4-",
+		"UNKNOWN U3t"},
+	    {"U", "hold", "UNKNOWN =", "UNKNOWN =", "UNKNOWN ="},
+	    {"U", "retry", "OURS P4T", "OURS P4T", "OURS P4T"},
+	    {"U", "reconcile", "RECONCILE P3t", "RECONCILE P3t",
+		"RECONCILE P3t"},
+	    {"U", "execute", "UNKNOWN =", "UNKNOWN =", "UNKNOWN ="},
+	    {"U after retry", "hold", "UNKNOWN =", "UNKNOWN =", "UNKNOWN ="},
+	    {"U after retry", "retry", "OURS P4T", "OURS P4T", "OURS P4T"},
+	    {"U put back", "hold", "UNKNOWN =", "UNKNOWN =", "UNKNOWN ="},
+	    {"U put back", "execute", "UNKNOWN =", "OURS P4-", "UNKNOWN ="},
+	    {"U unsent", "hold", "UNKNOWN =", "UNKNOWN =", "UNKNOWN ="},
+	    {"U unsent", "retry", "OURS P4T", "OURS P4T", "OURS P4T"},
+	    {"C", "hold", "COMPLETED =", "COMPLETED =", "COMPLETED ="},
+	    {"C", "retry", "COMPLETED =", "COMPLETED =", "COMPLETED ="},
+	    {"C", "reconcile", "COMPLETED =", "COMPLETED =", "COMPLETED ="},
+	    {"C", "execute", "COMPLETED =", "COMPLETED =", "COMPLETED ="},
+	    {"F", "hold", "FAILED =", "FAILED =", "FAILED ="},
+	    {"F", "retry", "FAILED =", "FAILED =", "FAILED ="},
+	    {"F", "reconcile", "FAILED =", "FAILED =", "FAILED ="},
+	    {"F", "execute", "FAILED =", "FAILED =", "FAILED ="},
+	    {"R", "hold", "OURS P4-", "OURS P4-", "OURS P4-"},
+	    {"R", "retry", "OURS P4-", "OURS P4-", "OURS P4-"},
+	    {"R", "reconcile", "OURS P4-", "OURS P4-", "OURS P4-"},
+	    {"R", "execute", "OURS P4-", "OURS P4-", "OURS P4-"},
+	};
+	claims_are(rows, sizeof rows / sizeof *rows, PRINT, 5);
+}
+
+static void
+another_request_is_a_mismatch_unless_the_key_is_free(void **state)
+{
+	(void)state;
+#define MISMATCH(record) \
+	{record, "hold", "MISMATCH =", "MISMATCH =", "MISMATCH ="}, \
+	    {record, "retry", "MISMATCH =", "MISMATCH =", "MISMATCH ="}
+	static const struct claim_row rows[] = {
+	    MISMATCH("P"),
+	    MISMATCH("P expired"),
+	    MISMATCH("P retry"),
+	    MISMATCH("P retry expired"),
+	    MISMATCH("P asking"),
+	    MISMATCH("P asking expired"),
+	    MISMATCH("U"),
+	    MISMATCH("U after retry"),
+	    MISMATCH("U put back"),
+	    MISMATCH("U unsent"),
+	    MISMATCH("C"),
+	    MISMATCH("F"),
+	    {"R", "hold", "OURS P4-", "OURS P4-", "OURS P4-"},
+	    {"none", "hold", "OURS P1-", "OURS P1-", "OURS P1-"},
+	};
+#undef MISMATCH
+	claims_are(rows, sizeof rows / sizeof *rows, OTHER_PRINT, 5);
+}
+
+static void
+the_attempt_that_would_be_one_too_many_fails(void **state)
+{
+	(void)state;
+	static const struct claim_row rows[] = {
+	    {"R", "hold", "FAILED F3-", "FAILED F3-", "FAILED F3-"},
+	    {"U", "hold", "UNKNOWN =", "UNKNOWN =", "UNKNOWN ="},
+	    {"U", "retry", "FAILED F3-", "FAILED F3-", "FAILED F3-"},
+	    {"U", "reconcile", "RECONCILE P3t", "RECONCILE P3t",
+		"RECONCILE P3t"},
+	    {"P expired", "hold", "OURS P3-", "UNKNOWN U3l", "UNKNOWN U3l"},
+	    {"P expired", "retry", "OURS P3-", "FAILED F3-", "FAILED F3-"},
+	    {"P asking", "execute", "IN_FLIGHT =", "FAILED F3-",
+		"IN_FLIGHT ="},
+	    {"none", "hold", "OURS P1-", "OURS P1-", "OURS P1-"},
+	};
+	claims_are(rows, sizeof rows / sizeof *rows, PRINT, 2);
+}
+
+/* --- steps --- */
+
+/* Owner A, owner B, a stranger, A of the attempt before, and of the next. */
+struct step_row {
+	const char *record, *a3, *b3, *x3, *a2, *a4;
+};
+
+static void
+steps_are(const char *verb, const struct step_row *rows, size_t count)
+{
+	static const struct {
+		const char *owner;
+		int attempt;
+	} who[] = {{A, 3}, {B, 3}, {X, 3}, {A, 2}, {A, 4}};
+	char before[VALUE_MAX];
+	for (size_t i = 0; i < 5 * count; i++) {
+		const struct step_row *row = &rows[i / 5];
+		const char *expected[] = {
+		    row->a3, row->b3, row->x3, row->a2, row->a4};
+		const char *owner = who[i % 5].owner;
+		int attempt = who[i % 5].attempt;
+		if (expected[i % 5] == NULL)
+			continue;
+		if (strcmp(verb, "give back") == 0)
+			attempt = 0;
+		print_message("# %s, %s by %c of %d: %s\n", row->record, verb,
+		    owner[0], attempt, expected[i % 5]);
+		put(row->record);
+		get_record(before);
+		outcome_is(
+		    step(verb, owner, attempt), expected[i % 5], before);
+		/* Its reply was lost; it is sent again. */
+		char word[32];
+		sscanf(expected[i % 5], "%31s", word);
+		get_record(before);
+		outcome_is(step(verb, owner, attempt),
+		    strcmp(word, "DONE") == 0	  ? "DONE ="
+			: strcmp(word, "GONE") == 0 ? "GONE ="
+						    : "FENCED =",
+		    before);
+	}
+}
+
+#define FENCED "FENCED ="
+#define STEPS(verb, rows) steps_are(verb, rows, sizeof rows / sizeof *rows)
+
+static void
+only_who_holds_it_or_a_late_owner_completes(void **state)
+{
+	(void)state;
+#define DONE "DONE C3-"
+	static const struct step_row rows[] = {
+	    {"none", "GONE =", "GONE =", "GONE =", "GONE =", "GONE ="},
+	    {"P", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"P expired", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"P retry", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"P retry expired", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"P asking", DONE, DONE, FENCED, FENCED, FENCED},
+	    {"P asking expired", DONE, DONE, FENCED, FENCED, FENCED},
+	    {"U", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"U after retry", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"U put back", DONE, DONE, FENCED, FENCED, FENCED},
+	    {"C", "DONE =", FENCED, FENCED, FENCED, FENCED},
+	    {"F", FENCED, FENCED, FENCED, FENCED, FENCED},
+	    {"R", FENCED, FENCED, FENCED, FENCED, FENCED},
+	};
+#undef DONE
+	STEPS("complete", rows);
+}
+
+static void
+only_who_holds_it_or_a_late_owner_releases(void **state)
+{
+	(void)state;
+#define DONE "DONE R3-"
+	static const struct step_row rows[] = {
+	    {"none", "GONE =", "GONE =", "GONE =", "GONE =", "GONE ="},
+	    {"P", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"P expired", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"P retry", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"P asking", FENCED, "DONE U3t", FENCED, FENCED, FENCED},
+	    {"U", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"U after retry", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"U put back", DONE, "DONE =", FENCED, FENCED, FENCED},
+	    {"U unsent", "DONE =", FENCED, FENCED, FENCED, FENCED},
+	    {"C", FENCED, FENCED, FENCED, FENCED, FENCED},
+	    {"F", FENCED, FENCED, FENCED, FENCED, FENCED},
+	    {"R", "DONE =", FENCED, FENCED, FENCED, FENCED},
+	};
+	STEPS("release sent", rows);
+}
+
+static void
+what_was_not_sent_leaves_an_earlier_unknown_attempt_unknown(void **state)
+{
+	(void)state;
+	static const struct step_row rows[] = {
+	    {"none", "GONE =", "GONE =", "GONE =", "GONE =", "GONE ="},
+	    {"P", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"P expired", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"P retry", "DONE U3t", FENCED, FENCED, FENCED, FENCED},
+	    {"P retry expired", "DONE U3t", FENCED, FENCED, FENCED, FENCED},
+	    {"P asking", FENCED, "DONE U3t", FENCED, FENCED, FENCED},
+	    {"U", DONE, FENCED, FENCED, FENCED, FENCED},
+	    {"U after retry", "DONE U3t", FENCED, FENCED, FENCED, FENCED},
+	    {"U put back", DONE, "DONE =", FENCED, FENCED, FENCED},
+	    {"U after retry, put back", "DONE U3t", "DONE =", FENCED, FENCED,
+		FENCED},
+	    {"U unsent", "DONE =", FENCED, FENCED, FENCED, FENCED},
+	    {"C", FENCED, FENCED, FENCED, FENCED, FENCED},
+	    {"F", FENCED, FENCED, FENCED, FENCED, FENCED},
+	    {"R", "DONE =", FENCED, FENCED, FENCED, FENCED},
+	};
+	STEPS("release unsent", rows);
+}
+
+static void
+a_claim_is_given_back_whatever_its_attempt(void **state)
+{
+	(void)state;
+	static const struct step_row rows[] = {
+	    {"none", "GONE =", "GONE =", "GONE =", NULL, NULL},
+	    {"P", DONE, FENCED, FENCED, NULL, NULL},
+	    {"P expired", DONE, FENCED, FENCED, NULL, NULL},
+	    {"P retry", "DONE U3t", FENCED, FENCED, NULL, NULL},
+	    {"P asking", FENCED, "DONE U3t", FENCED, NULL, NULL},
+	    {"P asking expired", FENCED, "DONE U3t", FENCED, NULL, NULL},
+	    {"U", DONE, FENCED, FENCED, NULL, NULL},
+	    {"U put back", DONE, "DONE =", FENCED, NULL, NULL},
+	    {"U unsent", "DONE =", FENCED, FENCED, NULL, NULL},
+	    {"C", FENCED, FENCED, FENCED, NULL, NULL},
+	    {"F", FENCED, FENCED, FENCED, NULL, NULL},
+	    {"R", "DONE =", FENCED, FENCED, NULL, NULL},
+	};
+#undef DONE
+	STEPS("give back", rows);
+}
+
+static void
+only_who_holds_it_makes_it_unknown(void **state)
+{
+	(void)state;
+	static const struct step_row rows[] = {
+	    {"none", "GONE =", "GONE =", "GONE =", "GONE =", "GONE ="},
+	    {"P", "DONE U3b", FENCED, FENCED, FENCED, FENCED},
+	    {"P expired", "DONE U3b", FENCED, FENCED, FENCED, FENCED},
+	    {"P retry", "DONE U3B", FENCED, FENCED, FENCED, FENCED},
+	    {"P asking", "DONE =", "DONE U3t", FENCED, FENCED, FENCED},
+	    {"U", "DONE =", FENCED, FENCED, FENCED, FENCED},
+	    {"U after retry", "DONE =", FENCED, FENCED, FENCED, FENCED},
+	    {"U put back", "DONE =", "DONE =", FENCED, FENCED, FENCED},
+	    {"C", FENCED, FENCED, FENCED, FENCED, FENCED},
+	    {"F", FENCED, FENCED, FENCED, FENCED, FENCED},
+	    {"R", FENCED, FENCED, FENCED, FENCED, FENCED},
+	};
+	STEPS("unknown", rows);
+}
+
+static void
+only_a_processing_record_is_renewed_and_by_its_owner_alone(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *record, *owner;
+		int attempt;
+		bool kept;
+	} rows[] = {
+	    {"none", A, 3, false}, {"P", A, 3, true}, {"P", A, 2, false},
+	    {"P", A, 4, false}, {"P", B, 3, false}, {"P expired", A, 3, true},
+	    {"P retry", A, 3, true}, {"P asking", B, 3, true},
+	    {"P asking", A, 3, false}, {"U", A, 3, false},
+	    {"U put back", B, 3, false}, {"C", A, 3, false},
+	    {"F", A, 3, false}, {"R", A, 3, false}};
+	char before[VALUE_MAX], after[VALUE_MAX];
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		put(rows[i].record);
+		get_record(before);
+		assert_int_equal(
+		    renew(rows[i].owner, rows[i].attempt), rows[i].kept);
+		get_record(after);
+		if (!rows[i].kept) {
+			assert_memory_equal(after, before, VALUE_MAX);
+			continue;
+		}
+		/* Nothing but the end of the lease is another. */
+		assert_memory_equal(after, before, 42);
+		assert_memory_equal(
+		    after + 55, before + 55, VALUE_MAX - 55);
+		/* strtoll ends there: no owner here begins with a digit. */
+		int64_t lease_until = strtoll(after + 42, NULL, 10);
+		assert_in_range(lease_until, redis_now() + LEASE - 1000,
+		    redis_now() + LEASE);
+		ttl_is(RECORD, UNKNOWN_RETENTION);
+		assert_true(is_in(LEASES));
+		ttl_is(LEASES, LONGEST + SLACK);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_claim_gets_what_the_record_says),
+	    cmocka_unit_test(
+		another_request_is_a_mismatch_unless_the_key_is_free),
+	    cmocka_unit_test(the_attempt_that_would_be_one_too_many_fails),
+	    cmocka_unit_test(only_who_holds_it_or_a_late_owner_completes),
+	    cmocka_unit_test(only_who_holds_it_or_a_late_owner_releases),
+	    cmocka_unit_test(
+		what_was_not_sent_leaves_an_earlier_unknown_attempt_unknown),
+	    cmocka_unit_test(a_claim_is_given_back_whatever_its_attempt),
+	    cmocka_unit_test(only_who_holds_it_makes_it_unknown),
+	    cmocka_unit_test(
+		only_a_processing_record_is_renewed_and_by_its_owner_alone),
+	};
+	return cmocka_run_group_tests_name(
+	    "states", tests, start_redis, stop_redis);
+}

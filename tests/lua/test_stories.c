@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lua/steps.h"
+
+/* Stories of a record that take more than one step, and steps in any order. */
+
+static void
+what_was_not_sent_does_not_count(void **state)
+{
+	(void)state;
+	put("P");
+	word_is(step("release unsent", A, 3), "DONE");
+	head_has(4, "000003000001");
+	put("P");
+	word_is(step("release sent", A, 3), "DONE");
+	head_has(4, "000003000002");
+	put("P retry");
+	word_is(step("release unsent", A, 3), "DONE");
+	head_has(4, "000003000001");
+	head_has(55, NOBODY);
+	/* To ask was no attempt. */
+	put("P asking");
+	word_is(step("release unsent", B, 3), "DONE");
+	head_has(4, "000003000002");
+}
+
+static void
+a_released_key_remembers_its_attempts_and_nothing_else(void **state)
+{
+	(void)state;
+	put("P");
+	word_is(step("release sent", A, 3), "DONE");
+	head_has(77, NOBODY "\n\n");
+	word_is(claim(B, OTHER_PRINT, "hold", 5, 0), "OURS");
+	head_has(4, "000004000003");
+	head_has(77, OTHER_PRINT "\ncharges\n");
+	char value[VALUE_MAX];
+	get_record(value);
+	assert_memory_equal(value + 16, value + 29, 13);
+}
+
+static void
+an_owner_that_only_asked_puts_everything_back(void **state)
+{
+	(void)state;
+	put("U");
+	word_is(claim(B, PRINT, "reconcile", 5, 0), "RECONCILE");
+	head_has(55, B);
+	word_is(claim(X, PRINT, "reconcile", 5, 0), "IN_FLIGHT");
+	word_is(step("unknown", B, 3), "DONE");
+	head_has(2, "Ut");
+	head_has(55, A);
+	/* The owner whose attempt it was may still tell the truth. */
+	word_is(step("complete", A, 3), "DONE");
+	head_has(2, "C-");
+}
+
+static void
+late_truth_beats_who_is_still_asking(void **state)
+{
+	(void)state;
+	put("U");
+	word_is(claim(B, PRINT, "reconcile", 5, 0), "RECONCILE");
+	word_is(step("complete", A, 3), "DONE");
+	redisReply *reply = step("complete", B, 3);
+	assert_string_equal(reply->element[3]->str, "C");
+	assert_non_null(strstr(reply->element[4]->str, "answer of " A));
+	word_is(reply, "FENCED");
+}
+
+static void
+an_owner_that_was_told_it_did_not_happen_executes(void **state)
+{
+	(void)state;
+	put("U");
+	word_is(claim(B, PRINT, "reconcile", 5, 0), "RECONCILE");
+	word_is(claim(B, PRINT, "execute", 5, 0), "OURS");
+	head_has(2, "P-000004000003");
+	/* From now on it is an attempt like any other. */
+	word_is(claim(B, PRINT, "execute", 5, 0), "OURS");
+	word_is(step("complete", A, 3), "FENCED");
+	word_is(step("complete", B, 3), "FENCED");
+	word_is(step("complete", B, 4), "DONE");
+}
+
+static void
+a_claim_that_comes_after_its_deadline_does_nothing(void **state)
+{
+	(void)state;
+	put("none");
+	word_is(claim(A, PRINT, "hold", 5, redis_now() - 1), "LATE");
+	assert_int_equal(redis_integer(redis, "DBSIZE"), 0);
+	word_is(claim(A, PRINT, "hold", 5, redis_now() + 60000), "OURS");
+	word_is(claim(B, PRINT, "hold", 5, 1), "LATE");
+}
+
+static void
+replies_bring_what_belongs_to_them(void **state)
+{
+	(void)state;
+	put("P");
+	redisReply *reply = claim(B, PRINT, "hold", 5, 0);
+	assert_int_equal(reply->element[1]->integer, 3);
+	assert_in_range(
+	    reply->element[2]->integer, redis_now() - 1000, redis_now());
+	assert_in_range(reply->element[3]->integer, LEASE - 1000, LEASE);
+	word_is(reply, "IN_FLIGHT");
+
+	char value[VALUE_MAX];
+	put("C");
+	get_record(value);
+	reply = claim(B, PRINT, "hold", 5, 0);
+	assert_string_equal(reply->element[3]->str, value);
+	word_is(reply, "COMPLETED");
+	reply = step("unknown", B, 3);
+	assert_string_equal(reply->element[3]->str, "C");
+	assert_string_equal(reply->element[4]->str, value);
+	word_is(reply, "FENCED");
+
+	put("P expired");
+	reply = claim(B, PRINT, "hold", 5, 0);
+	assert_string_equal(reply->element[3]->str, "l");
+	word_is(reply, "UNKNOWN");
+}
+
+static void
+a_record_that_is_not_ours_to_read_is_never_touched(void **state)
+{
+	(void)state;
+	static const struct {
+		long long at;
+		const char *bytes;
+	} damage[] = {{0, "o2"}, {0, "\xff\xff\xff\xff"}, {2, "Q"}, {3, "9"},
+	    {4, "x"}, {20, " "}, {50, "e"}, {99, "x"}};
+	static const char *const verbs[] = {
+	    "complete", "unknown", "release sent", "release unsent"};
+	char before[VALUE_MAX], after[VALUE_MAX];
+	for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
+		put("P expired");
+		redis_just(redis, "SETRANGE %s %lld %s", RECORD, damage[i].at,
+		    damage[i].bytes);
+		get_record(before);
+		word_is(claim(A, PRINT, "retry", 5, 0), "BROKEN");
+		word_is(claim(X, PRINT, "hold", 5, 0), "BROKEN");
+		for (size_t v = 0; v < 4; v++)
+			word_is(step(verbs[v], A, 3), "BROKEN");
+		get_record(after);
+		assert_memory_equal(after, before, VALUE_MAX);
+	}
+	redis_just(redis, "SET %s o1P", RECORD);
+	word_is(claim(A, PRINT, "hold", 5, 0), "BROKEN");
+	redis_just(redis, "SET %s %s", RECORD, "");
+	word_is(claim(A, PRINT, "hold", 5, 0), "BROKEN");
+}
+
+static void
+a_full_redis_refuses_new_claims_and_takes_outcomes(void **state)
+{
+	(void)state;
+	static const char *const full_claims[] = {"none", "R"};
+	for (size_t i = 0; i < 2; i++) {
+		char before[VALUE_MAX], after[VALUE_MAX];
+		put(full_claims[i]);
+		get_record(before);
+		redis_just(redis, "CONFIG SET maxmemory 1");
+		redisReply *reply = claim(A, PRINT, "hold", 5, 0);
+		assert_int_equal(reply->type, REDIS_REPLY_ERROR);
+		assert_memory_equal(reply->str, "OOM ", 4);
+		freeReplyObject(reply);
+		/* Nothing is left half done. */
+		get_record(after);
+		assert_memory_equal(after, before, VALUE_MAX);
+		assert_false(is_in(LEASES));
+		redis_just(redis, "CONFIG SET maxmemory 0");
+	}
+	static const struct {
+		const char *record, *verb;
+	} steps[] = {{"P", "complete"}, {"P", "release sent"},
+	    {"P", "unknown"}, {"U", "complete"}, {"P retry", "give back"}};
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		put(steps[i].record);
+		redis_just(redis, "CONFIG SET maxmemory 1");
+		word_is(step(steps[i].verb, A, 3), "DONE");
+		assert_int_equal(renew(A, 3), 0);
+		redis_just(redis, "CONFIG SET maxmemory 0");
+	}
+	put("P");
+	redis_just(redis, "CONFIG SET maxmemory 1");
+	assert_int_equal(renew(A, 3), 1);
+	put("none");
+	redis_just(redis, "CONFIG SET maxmemory 0");
+	put("C");
+	redis_just(redis, "CONFIG SET maxmemory 1");
+	word_is(claim(X, PRINT, "hold", 5, 0), "COMPLETED");
+	redis_just(redis, "CONFIG SET maxmemory 0");
+}
+
+static void
+names_of_records_that_are_gone_leave_the_indexes(void **state)
+{
+	(void)state;
+	put("P");
+	long long old = redis_now() - LONGEST - 2;
+	for (int i = 0; i < 5; i++) {
+		redis_just(redis, "ZADD %s %lld gone%d", HELD, old, i);
+		redis_just(redis, "ZADD %s %lld gone%d", LEASES, old, i);
+	}
+	redis_just(redis, "ZADD %s %lld kept", HELD, old + 20000);
+	redis_just(redis, "PEXPIRE %s 1000", HELD);
+	word_is(step("unknown", A, 3), "DONE");
+	assert_int_equal(redis_integer(redis, "ZCARD %s", HELD), 2);
+	word_is(claim(B, PRINT, "retry", 5, 0), "OURS");
+	assert_int_equal(redis_integer(redis, "ZCARD %s", LEASES), 1);
+}
+
+static void
+an_index_is_never_kept_shorter_than_it_was(void **state)
+{
+	(void)state;
+	put("P");
+	redis_just(redis, "ZADD %s 1 other", HELD);
+	redis_just(redis, "PEXPIRE %s %d", HELD, 10 * LONGEST);
+	word_is(step("unknown", A, 3), "DONE");
+	ttl_is(HELD, 10 * LONGEST);
+}
+
+static void
+what_is_held_is_listed_oldest_first(void **state)
+{
+	(void)state;
+	put("P");
+	word_is(step("unknown", A, 3), "DONE");
+	redisReply *reply = redis_do(redis, "ZSCORE %s %s", HELD, ID);
+	char value[VALUE_MAX];
+	get_record(value);
+	value[42] = '\0';
+	assert_true(atof(reply->str) == (double)atoll(value + 29));
+	freeReplyObject(reply);
+}
+
+/* --- any order --- */
+
+static uint32_t seed = 20261121;
+
+static uint32_t
+dice(uint32_t sides)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 8) % sides;
+}
+
+/* Takes the lease's time from a PROCESSING record. */
+static void
+let_lease_run_out(void)
+{
+	char value[VALUE_MAX];
+	get_record(value);
+	if (value[2] == 'P')
+		redis_just(redis, "SETRANGE %s 42 %013lld", RECORD,
+		    (long long)redis_now() - 1);
+}
+
+static void
+all_keys_have_an_end(void)
+{
+	redisReply *keys = redis_do(redis, "KEYS *");
+	for (size_t i = 0; i < keys->elements; i++)
+		assert_true(redis_integer(redis, "PTTL %s",
+				keys->element[i]->str) > 0);
+	freeReplyObject(keys);
+}
+
+/*
+ * Held keys: between two releases nobody but one owner is ever told to
+ * execute, in whatever order the steps come, and once there is an answer it
+ * stays.
+ */
+static void
+in_any_order_a_held_key_executes_once_and_all_ends(void **state)
+{
+	(void)state;
+	static const char *const owners[] = {A, B, X};
+	static const char *const verbs[] = {"complete", "unknown",
+	    "release sent", "release unsent", "give back"};
+	for (int round = 0; round < 150; round++) {
+		put("none");
+		long long executing = 0; /* the attempt that is */
+		bool completed = false;
+		for (int i = 0; i < 25; i++) {
+			const char *owner = owners[dice(3)];
+			uint32_t what = dice(10);
+			if (what == 0) {
+				let_lease_run_out();
+				continue;
+			}
+			if (what < 4) {
+				redisReply *reply =
+				    claim(owner, PRINT, "hold", 100, 0);
+				long long attempt =
+				    reply->element[1]->integer;
+				if (strcmp(reply->element[0]->str, "OURS") ==
+				    0) {
+					assert_false(completed);
+					assert_true(executing == 0 ||
+					    executing == attempt);
+					executing = attempt;
+				}
+				freeReplyObject(reply);
+				continue;
+			}
+			const char *verb = verbs[dice(5)];
+			int attempt = (int)executing - (int)dice(2);
+			if (strcmp(verb, "give back") == 0)
+				attempt = 0;
+			char before = 0, value[VALUE_MAX];
+			get_record(value);
+			before = value[2];
+			redisReply *reply = step(verb, owner, attempt);
+			bool done =
+			    strcmp(reply->element[0]->str, "DONE") == 0;
+			freeReplyObject(reply);
+			get_record(value);
+			if (done && value[2] == 'R')
+				executing = 0;
+			if (value[2] == 'C')
+				completed = true;
+			if (completed)
+				assert_int_equal(value[2], 'C');
+			if (!done)
+				assert_int_equal(value[2], before);
+			indexes_are_right(value[2]);
+		}
+		all_keys_have_an_end();
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_was_not_sent_does_not_count),
+	    cmocka_unit_test(
+		a_released_key_remembers_its_attempts_and_nothing_else),
+	    cmocka_unit_test(an_owner_that_only_asked_puts_everything_back),
+	    cmocka_unit_test(late_truth_beats_who_is_still_asking),
+	    cmocka_unit_test(an_owner_that_was_told_it_did_not_happen_executes),
+	    cmocka_unit_test(
+		a_claim_that_comes_after_its_deadline_does_nothing),
+	    cmocka_unit_test(replies_bring_what_belongs_to_them),
+	    cmocka_unit_test(
+		a_record_that_is_not_ours_to_read_is_never_touched),
+	    cmocka_unit_test(
+		a_full_redis_refuses_new_claims_and_takes_outcomes),
+	    cmocka_unit_test(names_of_records_that_are_gone_leave_the_indexes),
+	    cmocka_unit_test(an_index_is_never_kept_shorter_than_it_was),
+	    cmocka_unit_test(what_is_held_is_listed_oldest_first),
+	    cmocka_unit_test(
+		in_any_order_a_held_key_executes_once_and_all_ends),
+	};
+	return cmocka_run_group_tests_name(
+	    "stories", tests, start_redis, stop_redis);
+}

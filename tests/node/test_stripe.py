@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The stripe client of the npm registry, its network retries on, creates
+charges through the gateway.  Each is executed exactly once, whatever is lost.
+contrib/check installs the client where node and npm are there."""
+
+import json
+import os
+import shutil
+import subprocess
+
+from once import tap
+from once.demo import LossyProxy, PaymentApi, source
+from once.tap import equal, test
+
+COUNT = 9
+
+
+def create_charges(port, retries):
+    """Runs charges.js; what became of each charge."""
+    modules = os.environ.get("NODE_PATH", "")
+    if not shutil.which("node"):
+        raise tap.Skip("no node program")
+    if not os.path.isdir(os.path.join(modules, "stripe")):
+        raise tap.Skip("the stripe client is not installed (contrib/check)")
+    done = subprocess.run(
+        ["node", source("tests/node/charges.js"), str(port), str(COUNT),
+         str(retries)], capture_output=True, text=True, check=False)
+    equal(done.returncode, 0, done.stderr)
+    return json.loads(done.stdout)
+
+
+def check_each_once(api):
+    equal(sorted(c["description"] for c in api.charges()),
+          [f"charge {n}" for n in range(COUNT)])
+
+
+@test
+def answers_that_the_api_drops_after_executing_are_errors_not_doubles(bench):
+    """The gateway cannot know what happened and says so to every retry."""
+    api = bench.process(PaymentApi("--drop-every", "3"))
+    gateway = bench.gateway(api.url)
+    results = create_charges(gateway.address.split(":")[1], retries=2)
+    check_each_once(api)
+    lost = [r for r in results if "id" not in r]
+    equal(len(lost), COUNT // 3, results)
+    for result in lost:
+        equal((result["status"], result["code"]), (409, "outcome-unknown"))
+    made = {c["id"]: c["description"] for c in api.charges()}
+    for result in results:
+        if "id" in result:
+            equal(made[result["id"]], result["description"])
+
+
+@test
+def answers_that_the_client_loses_are_replayed_to_its_retries(bench):
+    api = bench.process(PaymentApi())
+    gateway = bench.gateway(api.url)
+    proxy = LossyProxy(gateway.address, 3)
+    results = create_charges(proxy.port, retries=5)
+    proxy.stop()
+    assert proxy.lost >= COUNT // 3, proxy.lost
+    check_each_once(api)
+    made = {c["id"]: c["description"] for c in api.charges()}
+    equal({r.get("id"): r["description"] for r in results}, made)
+    equal(len(gateway.find_log("request", outcome="executed")), COUNT)
+    equal(len(gateway.find_log("request", outcome="replayed")),
+          proxy.answers - COUNT)
+
+
+tap.main()

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/answer.h"
+#include "base/arena.h"
+#include "base/body.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/field.h"
+
+#define assert_span(s, text)                                                  \
+	do {                                                                   \
+		assert_int_equal((s).len, strlen(text));                       \
+		assert_memory_equal((s).ptr, text, strlen(text));              \
+	} while (0)
+
+static void
+a_list_is_cut_at_its_separators(void **state)
+{
+	(void)state;
+	struct span list = SPAN(" a, b\t,,c "), piece;
+	const char *const want[] = {"a", "b", "", "c"};
+	for (size_t i = 0; i < 4; i++) {
+		assert_true(span_next(&list, ',', &piece));
+		assert_span(piece, want[i]);
+	}
+	assert_false(span_next(&list, ',', &piece));
+}
+
+static void
+an_arena_holds_small_and_large_things(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	for (size_t size = 1; size < 100000; size = size * 3 + 1) {
+		char *ptr = arena_alloc(arena, size);
+		assert_int_equal((uintptr_t)ptr % 16, 0);
+		for (size_t i = 0; i < size; i++)
+			assert_int_equal(ptr[i], 0);
+		memset(ptr, 0xff, size);
+	}
+	assert_int_equal(arena_dup(arena, SPAN("x\0y")).len, 3);
+	assert_span(arena_printf(arena, "%d-%s", 7, "up"), "7-up");
+	struct span wide = arena_printf(arena, "%500d", 1);
+	assert_int_equal(wide.len, 500);
+	assert_int_equal(wide.ptr[499], '1');
+	arena_free(&arena);
+	assert_null(arena);
+	arena_free(&arena);
+}
+
+static void
+an_arena_lives_until_its_last_reference(void **state)
+{
+	(void)state;
+	struct arena *arena = arena_new();
+	struct arena *other = arena_ref(arena);
+	struct span text = arena_dup(arena, SPAN("still here"));
+	arena_free(&arena);
+	assert_span(text, "still here");
+	arena_free(&other);
+}
+
+static void
+bodies_are_counted_and_refused_beyond_the_budget(void **state)
+{
+	(void)state;
+	struct budget budget = {.limit = 2000};
+	struct body a, b;
+	char bytes[1500] = {1};
+	body_init(&a, &budget);
+	body_init(&b, &budget);
+	assert_int_equal(body_append(&a, bytes, sizeof bytes), 0);
+	assert_int_equal(body_append(&b, bytes, sizeof bytes), E_NO_MEMORY);
+	assert_int_equal(b.len, 0);
+	assert_true(budget.used >= 1500 && budget.used <= 2000);
+	body_move(&b, &a);
+	assert_int_equal(b.len, sizeof bytes);
+	assert_int_equal(a.size, 0);
+	body_clear(&a);
+	assert_true(budget.used >= 1500);
+	body_clear(&b);
+	assert_int_equal(budget.used, 0);
+}
+
+static void
+a_body_grows_to_the_last_byte_of_the_budget(void **state)
+{
+	(void)state;
+	struct budget budget = {.limit = 1000};
+	struct body body;
+	body_init(&body, &budget);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(body_append(&body, "x", 1), 0);
+	assert_int_equal(body_append(&body, "x", 1), E_NO_MEMORY);
+	assert_int_equal(body.len, 1000);
+	body_clear(&body);
+}
+
+static void
+parts_of_a_digest_do_not_blur(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *label, *a, *b, *secret;
+	} inputs[] = {
+	    {"x", "ab", "c", ""},
+	    {"x", "a", "bc", ""},
+	    {"x", "abc", "", ""},
+	    {"x", "", "abc", ""},
+	    {"y", "ab", "c", ""},
+	    {"x", "ab", "c", "secret"},
+	    {"x", "ab", "c", "other secret"},
+	};
+	enum { N = sizeof inputs / sizeof inputs[0] };
+	uint8_t hashes[N][DIGEST_BYTES];
+	for (int i = 0; i < N; i++) {
+		struct digest digest;
+		digest_begin(&digest, span_str(inputs[i].label),
+		    span_str(inputs[i].secret));
+		digest_part(&digest, span_str(inputs[i].a));
+		digest_part(&digest, span_str(inputs[i].b));
+		digest_end(&digest, hashes[i]);
+		for (int k = 0; k < i; k++)
+			assert_memory_not_equal(
+			    hashes[i], hashes[k], DIGEST_BYTES);
+	}
+}
+
+static void
+hex_goes_there_and_back(void **state)
+{
+	(void)state;
+	uint8_t bytes[4] = {0x00, 0x7f, 0xa5, 0xff}, back[4];
+	char hex[9], base64[7];
+	hex_encode(bytes, 4, hex);
+	assert_string_equal(hex, "007fa5ff");
+	assert_true(hex_decode(SPAN("007FA5ff"), back, 4));
+	assert_memory_equal(bytes, back, 4);
+	assert_false(hex_decode(SPAN("007fa5f"), back, 4));
+	assert_false(hex_decode(SPAN("007fa5fg"), back, 4));
+	base64_encode(bytes, 4, base64);
+	assert_string_equal(base64, "AH-l_w");
+}
+
+static void
+tokens_and_values_are_told_from_other_bytes(void **state)
+{
+	(void)state;
+	assert_true(field_is_token(SPAN("Idempotency-Key")));
+	assert_true(field_is_token(SPAN("!#$%&'*+-.^_`|~09azAZ")));
+	assert_false(field_is_token(SPAN("")));
+	for (int c = 0; c < 256; c++) {
+		char byte = (char)c;
+		struct span s = span_of(&byte, 1);
+		bool value = c == '\t' || (c >= 0x20 && c != 0x7f);
+		assert_int_equal(field_is_value(s), value);
+		if (c <= 0x20 || c >= 0x7f || strchr("\"(),/:;<=>?@[\\]{}", c))
+			assert_false(field_is_token(s));
+		else
+			assert_true(field_is_token(s));
+	}
+}
+
+static void
+an_answer_owns_copies_of_what_it_is_made_of(void **state)
+{
+	(void)state;
+	struct budget budget = {.limit = 10000};
+	struct body body;
+	char name[] = "Set-Cookie", value[] = "a=1";
+	struct field list[] = {{span_str(name), span_str(value)},
+	    {span_str(name), SPAN("")}};
+	struct fields fields = {list, 2};
+	body_init(&body, &budget);
+	assert_int_equal(body_append(&body, "\0\1", 2), 0);
+	struct answer *answer =
+	    answer_new(201, &fields, &body, SPAN("request-1"));
+	memset(name, 'x', sizeof name - 1);
+	memset(value, 'x', sizeof value - 1);
+
+	assert_int_equal(answer->status, 201);
+	assert_int_equal(answer->fields.count, 2);
+	assert_span(answer->fields.list[0].name, "Set-Cookie");
+	assert_span(answer->fields.list[0].value, "a=1");
+	assert_int_equal(answer->fields.list[1].value.len, 0);
+	assert_span(answer->request_id, "request-1");
+	assert_int_equal(answer->body.len, 2);
+	assert_null(body.ptr);
+	struct answer *other = answer_ref(answer);
+	answer_unref(&answer);
+	assert_null(answer);
+	assert_true(budget.used > 0);
+	answer_unref(&other);
+	assert_int_equal(budget.used, 0);
+}
+
+static void
+every_error_has_words(void **state)
+{
+	(void)state;
+	for (int code = ERR_FIRST_ + 1; code < ERR_END_; code++)
+		assert_string_not_equal(err_words(code), "unknown failure");
+	assert_string_equal(err_words(OK), "success");
+	assert_string_equal(err_words(12345), "unknown failure");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_list_is_cut_at_its_separators),
+	    cmocka_unit_test(an_arena_holds_small_and_large_things),
+	    cmocka_unit_test(an_arena_lives_until_its_last_reference),
+	    cmocka_unit_test(bodies_are_counted_and_refused_beyond_the_budget),
+	    cmocka_unit_test(a_body_grows_to_the_last_byte_of_the_budget),
+	    cmocka_unit_test(parts_of_a_digest_do_not_blur),
+	    cmocka_unit_test(hex_goes_there_and_back),
+	    cmocka_unit_test(tokens_and_values_are_told_from_other_bytes),
+	    cmocka_unit_test(an_answer_owns_copies_of_what_it_is_made_of),
+	    cmocka_unit_test(every_error_has_words),
+	};
+	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}

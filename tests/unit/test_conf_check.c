@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf_try.h"
+
+#include <unistd.h>
+
+#include "cmd/check.h"
+
+/* What `check` says about a file with that text, "FILE" for its name. */
+static char *
+said_about(const char *text, int *ret_code)
+{
+	char name[] = "/tmp/onceproxy-check-XXXXXX";
+	int fd = mkstemp(name);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+
+	FILE *said = tmpfile();
+	assert_non_null(said);
+	fflush(stdout);
+	int saved = dup(STDOUT_FILENO);
+	assert_true(dup2(fileno(said), STDOUT_FILENO) >= 0);
+	*ret_code = cmd_check(name);
+	fflush(stdout);
+	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
+	close(saved);
+	unlink(name);
+
+	char *lines = mem_str(SPAN(""));
+	char line[512];
+	rewind(said);
+	while (fgets(line, sizeof line, said) != NULL) {
+		assert_memory_equal(line, name, strlen(name));
+		char *more =
+		    mem_printf("%sFILE%s", lines, line + strlen(name));
+		free(lines);
+		lines = more;
+	}
+	fclose(said);
+	return lines;
+}
+
+static void
+assert_said(const char *text, const char *expected, int expected_code)
+{
+	int code;
+	char *json = try_json(text);
+	char *lines = said_about(json, &code);
+	assert_string_equal(lines, expected);
+	assert_int_equal(code, expected_code);
+	free(lines);
+	free(json);
+}
+
+static void
+a_valid_file_is_ok(void **state)
+{
+	(void)state;
+	assert_said(TRY_FILE("'workers':1"), "FILE: ok\n", 0);
+}
+
+static void
+a_file_that_only_serve_refuses_is_ok(void **state)
+{
+	(void)state;
+	assert_said(TRY_POLICY("'on_unknown':'retry'"), "FILE: ok\n", 0);
+}
+
+static void
+each_error_is_a_line(void **state)
+{
+	(void)state;
+	assert_said("{" TRY_LISTEN ",'upstreams':{},'routes':["
+		    "{'path':'/','upstream':'x'}],'a\\nb':1}",
+	    "FILE: /routes/0/upstream: no upstream is named \"x\"\n"
+	    "FILE: /a\\u000ab: there is no such member\n", 1);
+	assert_said("{'listen'}",
+	    "FILE: line 1, column 10: ':' expected\n", 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_valid_file_is_ok),
+	    cmocka_unit_test(a_file_that_only_serve_refuses_is_ok),
+	    cmocka_unit_test(each_error_is_a_line),
+	};
+	return cmocka_run_group_tests_name("conf_check", tests, NULL, NULL);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf_try.h"
+
+/* --- defaults and routes --- */
+
+#define TRY_INHERIT(defaults, route)                                 \
+	"{" TRY_LISTEN "," TRY_UPSTREAMS                             \
+	",'routes':[{'path':'/','upstream':'u','idempotency':{" route \
+	"}},{'path':'/p','upstream':'u'}],'defaults':{" defaults "}}"
+
+static void
+a_route_starts_from_the_defaults_member_by_member(void **state)
+{
+	(void)state;
+	const struct conf *conf = try_conf(TRY_INHERIT(
+	    "'lease':'3s','scope':['X-A','X-B'],'derive_key':'body',"
+	    "'fingerprint':{'headers':['X-C'],'json':true},"
+	    "'max_request_body':5,'on_unknown':{'reconcile':'/{key}'}",
+	    "'scope':['X-D'],'fingerprint':{'include':['body']},"
+	    "'derive_key':['/a']"));
+	const struct conf_idempotency *p = conf->routes[0].idempotency;
+	assert_int_equal(p->lease_ms, 3000);
+	assert_int_equal(p->max_request_body, 5);
+	assert_int_equal(p->scope.count, 1);
+	assert_string_equal(p->scope.list[0], "X-D");
+	assert_int_equal(p->fingerprint_headers.count, 1);
+	assert_true(p->fingerprint_json);
+	assert_int_equal(p->fingerprint_include, FINGERPRINT_BODY);
+	assert_false(p->derive_from_body);
+	assert_int_equal(p->derive_from.count, 1);
+	assert_string_equal(p->reconcile, "/{key}");
+	assert_int_equal(p->max_attempts, 5);
+
+	p = conf->defaults;
+	assert_int_equal(p->scope.count, 2);
+	assert_true(p->derive_from_body);
+	assert_int_equal(p->derive_from.count, 0);
+	assert_null(conf->routes[1].idempotency);
+	conf_unref(&conf);
+}
+
+static void
+a_route_may_take_back_what_the_defaults_say(void **state)
+{
+	(void)state;
+	const struct conf *conf = try_conf(TRY_INHERIT(
+	    "'on_unknown':{'reconcile':'/{key}'},'derive_key':['/a'],"
+	    "'fingerprint':{'ignore':['/a']},'replay_header':'X'",
+	    "'on_unknown':'hold','derive_key':'body',"
+	    "'fingerprint':{'ignore':[]},'replay_header':''"));
+	const struct conf_idempotency *p = conf->routes[0].idempotency;
+	assert_int_equal(p->on_unknown, UNKNOWN_HOLD);
+	assert_null(p->reconcile);
+	assert_true(p->derive_from_body);
+	assert_int_equal(p->derive_from.count, 0);
+	assert_int_equal(p->fingerprint_ignore.count, 0);
+	assert_false(p->fingerprint_json);
+	assert_string_equal(p->replay_header, "");
+	assert_true(conf->defaults->fingerprint_json);
+	conf_unref(&conf);
+}
+
+static void
+what_is_wrong_in_the_defaults_is_said_once(void **state)
+{
+	(void)state;
+	char *lines =
+	    try_wrong(TRY_INHERIT("'lease':'1','x':0", "'lease':'2'"));
+	assert_string_equal(lines,
+	    "/routes/0/idempotency/lease: must be a duration like "
+	    "\"250ms\", \"30s\", \"5m\", \"24h\" or \"30d\"\n"
+	    "/defaults/lease: must be a duration like \"250ms\", \"30s\", "
+	    "\"5m\", \"24h\" or \"30d\"\n"
+	    "/defaults/x: there is no such member\n");
+	free(lines);
+}
+
+/* --- outcomes --- */
+
+static enum outcome
+built_in_outcome(int status)
+{
+	switch (status) {
+	case 408:
+	case 425:
+	case 429:
+	case 503:
+		return OUTCOME_RELEASE;
+	case 502:
+	case 504:
+		return OUTCOME_UNKNOWN;
+	default:
+		return OUTCOME_STORE;
+	}
+}
+
+static void
+every_status_has_its_built_in_outcome(void **state)
+{
+	(void)state;
+	const struct conf *conf = try_conf(TRY_POLICY(""));
+	for (int status = 200; status <= 599; status++)
+		assert_int_equal(
+		    conf->routes[0].idempotency->outcomes[status],
+		    built_in_outcome(status));
+	conf_unref(&conf);
+}
+
+static void
+assert_outcome(const char *defaults, const char *route, int status,
+    enum outcome outcome)
+{
+	char *text = mem_printf(TRY_INHERIT("'outcomes':{%s}",
+	    "'outcomes':{%s}"), route, defaults);
+	const struct conf *conf = try_conf(text);
+	int found = conf->routes[0].idempotency->outcomes[status];
+	if (found != (int)outcome)
+		print_error("of %d with %s and %s\n", status, defaults, route);
+	assert_int_equal(found, outcome);
+	conf_unref(&conf);
+	free(text);
+}
+
+static void
+a_status_beats_its_class_in_any_order(void **state)
+{
+	(void)state;
+	const char *one = "'500':'release','5xx':'unknown'";
+	const char *two = "'5xx':'unknown','500':'release'";
+	assert_outcome("", one, 500, OUTCOME_RELEASE);
+	assert_outcome("", two, 500, OUTCOME_RELEASE);
+	assert_outcome("", one, 501, OUTCOME_UNKNOWN);
+	assert_outcome("", two, 599, OUTCOME_UNKNOWN);
+	assert_outcome("", two, 499, OUTCOME_STORE);
+	assert_outcome(one, "", 500, OUTCOME_RELEASE);
+	assert_outcome("", "'2xx':'release'", 200, OUTCOME_RELEASE);
+	assert_outcome("", "'2xx':'release'", 299, OUTCOME_RELEASE);
+	assert_outcome("", "'2xx':'release'", 300, OUTCOME_STORE);
+}
+
+static void
+an_entry_of_a_route_beats_any_default(void **state)
+{
+	(void)state;
+	/* The built-in 503 too, also by a class. */
+	assert_outcome("", "'503':'unknown'", 503, OUTCOME_UNKNOWN);
+	assert_outcome("", "'5xx':'unknown'", 503, OUTCOME_UNKNOWN);
+	assert_outcome("'5xx':'unknown'", "", 503, OUTCOME_UNKNOWN);
+	assert_outcome("", "'4xx':'store'", 503, OUTCOME_RELEASE);
+	/* What `defaults` has for the status, or for the class. */
+	assert_outcome("'500':'release'", "'500':'unknown'", 500,
+	    OUTCOME_UNKNOWN);
+	assert_outcome("'500':'release'", "'5xx':'unknown'", 500,
+	    OUTCOME_UNKNOWN);
+	assert_outcome("'5xx':'release'", "'500':'unknown'", 501,
+	    OUTCOME_RELEASE);
+	assert_outcome("'500':'release'", "", 500, OUTCOME_RELEASE);
+	assert_outcome("'500':'release'", "'4xx':'unknown'", 500,
+	    OUTCOME_RELEASE);
+}
+
+/* --- what is not built yet, and what a reload does not change --- */
+
+static void
+assert_unserved(const char *text, const char *expected)
+{
+	struct complaints complaints = {NULL, 0};
+	const struct conf *conf = try_conf(text);
+	bool served = conf_is_served(conf, &complaints);
+	char *lines = try_lines(&complaints);
+	assert_string_equal(lines, expected);
+	assert_int_equal(served, expected[0] == '\0');
+	free(lines);
+	complaints_free(&complaints);
+	conf_unref(&conf);
+}
+
+#define LEAVE "this version cannot do this yet; leave it out\n"
+#define ONLY(value) "this version cannot do this yet; it must be " value "\n"
+
+static void
+what_is_not_built_yet_is_refused_by_serve(void **state)
+{
+	(void)state;
+	assert_unserved(TRY_STORE("'cluster':['h:1']"),
+	    "/store/cluster: " LEAVE);
+	assert_unserved(TRY_STORE("'sentinels':['h:1'],'master':'m'"),
+	    "/store/sentinels: " LEAVE "/store/master: " LEAVE);
+	assert_unserved(TRY_STORE("'scripting':'function',"
+				  "'events':{'maxlen':1},'wait_replicas':1"),
+	    "/store/scripting: " ONLY("\"script\"")
+	    "/store/events/maxlen: " LEAVE
+	    "/store/wait_replicas: " ONLY("0"));
+	assert_unserved(
+	    TRY_STORE("'encryption_keys':[{'id':'a','key':'QUFBQUFBQUFBQUFB"
+		      "QUFBQUFBQUFBQUFBQUFBQUFBQUE='}]"),
+	    "/store/encryption_keys: " LEAVE);
+	assert_unserved("{'listen':['h:1',{'address':'h:2','tls':{"
+			"'certificate':'c','key':'k'}}]," TRY_UPSTREAMS
+			",'routes':[]}",
+	    "/listen/1/tls/certificate: " LEAVE "/listen/1/tls/key: " LEAVE);
+	assert_unserved(TRY_FILE("'cache':{'size':'1MiB'}"),
+	    "/cache/size: " ONLY("0"));
+}
+
+static void
+what_is_built_or_switched_off_is_served(void **state)
+{
+	(void)state;
+	assert_unserved(TRY_FILE("'workers':1"), "");
+	assert_unserved(
+	    TRY_FILE("'admin':{'listen':'unix:/a','token':'t'}"), "");
+	assert_unserved(TRY_STORE("'scripting':'script','wait_replicas':0,"
+				  "'wait_timeout':'1s','secret':'s',"
+				  "'compression':'none','redis':"
+				  "'redis://u:p@h:1'"), "");
+	assert_unserved(TRY_FILE("'cache':{'size':0}"), "");
+	assert_unserved(
+	    TRY_INHERIT("'in_flight':'wait'",
+		"'on_unknown':'retry','on_store_down':'forward'"), "");
+	assert_unserved(TRY_POLICY("'on_unknown':{'reconcile':'/{key}'}"), "");
+	assert_unserved(TRY_POLICY("'in_flight':'reject','on_unknown':'hold',"
+				   "'on_store_down':'reject',"
+				   "'max_attempts':1"), "");
+	assert_unserved("{'listen':['unix:/s'],'upstreams':{'u':{'targets':"
+			"['https://h','unix:/t'],'ca':'c','certificate':'c',"
+			"'key':'k','close_delimited':true}},'routes':[]}", "");
+	setenv("MODE", "reject", 1);
+	assert_unserved(TRY_POLICY("'in_flight':{'env':'MODE'}"), "");
+}
+
+static void
+what_a_reload_does_not_change_is_told(void **state)
+{
+	(void)state;
+	struct complaints complaints = {NULL, 0};
+	const struct conf *one = try_conf(TRY_FILE(
+	    "'workers':2,'store':{'prefix':'p','shards':64},"
+	    "'drain_timeout':'1s'"));
+	const struct conf *same = try_conf(TRY_FILE(
+	    "'drain_timeout':'2s','log':{'level':'debug'},"
+	    "'store':{'prefix':'p'},'workers':2,"
+	    "'defaults':{'lease':'5s'}"));
+	const struct conf *other = try_conf(
+	    TRY_FILE("'store':{'prefix':'q','secret':'s'},'workers':2"));
+	conf_needs_restart(one, same, &complaints);
+	assert_int_equal(complaints.count, 0);
+	conf_needs_restart(one, other, &complaints);
+	char *lines = try_lines(&complaints);
+	assert_string_equal(lines,
+	    "/store/prefix: a reload does not change this; start anew\n"
+	    "/store/secret: a reload does not change this; start anew\n");
+	free(lines);
+	complaints_free(&complaints);
+	conf_unref(&one);
+	conf_unref(&same);
+	conf_unref(&other);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_route_starts_from_the_defaults_member_by_member),
+	    cmocka_unit_test(a_route_may_take_back_what_the_defaults_say),
+	    cmocka_unit_test(what_is_wrong_in_the_defaults_is_said_once),
+	    cmocka_unit_test(every_status_has_its_built_in_outcome),
+	    cmocka_unit_test(a_status_beats_its_class_in_any_order),
+	    cmocka_unit_test(an_entry_of_a_route_beats_any_default),
+	    cmocka_unit_test(what_is_not_built_yet_is_refused_by_serve),
+	    cmocka_unit_test(what_is_built_or_switched_off_is_served),
+	    cmocka_unit_test(what_a_reload_does_not_change_is_told),
+	};
+	return cmocka_run_group_tests_name("conf_policy", tests, NULL, NULL);
+}

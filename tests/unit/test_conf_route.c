@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf_try.h"
+
+#define WORDS_OURS \
+	"this header belongs to the connection, not to the request\n"
+
+static void
+paths_are_taken_apart(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *path;
+		const char *kinds; /* t text, a any, r rest */
+	} paths[] = {{"/", ""}, {"/*", "r"}, {"/v1/charges", "tt"},
+	    {"/v1/{id}/x", "tat"}, {"/{a}/{b-2}/*", "aar"},
+	    {"/caf\xc3\xa9 x/;y", "tt"}};
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		char *text =
+		    mem_printf(TRY_ROUTE("'path':'%s'"), paths[i].path);
+		const struct conf *conf = try_conf(text);
+		const struct conf_route *route = &conf->routes[0];
+		assert_string_equal(route->name, paths[i].path);
+		assert_int_equal(route->n_segments, strlen(paths[i].kinds));
+		for (size_t j = 0; j < route->n_segments; j++)
+			assert_int_equal(
+			    "tar"[route->segments[j].kind],
+			    paths[i].kinds[j]);
+		conf_unref(&conf);
+		free(text);
+	}
+}
+
+static void
+lists_and_pointers_are_taken_apart(void **state)
+{
+	(void)state;
+	const struct conf *conf =
+	    try_conf(TRY_POLICY("'header':['A','B'],'scope':[],"
+				"'derive_key':['/order_id','/a~1b/~0c//'],"
+				"'fingerprint':{'include':['body'],"
+				"'ignore':['/ts']},"
+				"'omit_headers':['Set-Cookie'],"
+				"'replay_header':'','attempt_header':'',"
+				"'required':false,"
+				"'on_unknown':{'reconcile':'/k/{key}?a=1'}"));
+	const struct conf_idempotency *p = conf->routes[0].idempotency;
+	assert_int_equal(p->headers.count, 2);
+	assert_string_equal(p->headers.list[1], "B");
+	assert_int_equal(p->scope.count, 0);
+	assert_int_equal(p->derive_from.count, 2);
+	const struct pointer *pointer = &p->derive_from.list[1];
+	assert_int_equal(pointer->count, 4);
+	assert_true(span_eq(pointer->segments[0], SPAN("a/b")));
+	assert_true(span_eq(pointer->segments[1], SPAN("~c")));
+	assert_true(span_eq(pointer->segments[2], SPAN("")));
+	assert_true(span_eq(pointer->segments[3], SPAN("")));
+	assert_int_equal(p->fingerprint_include, FINGERPRINT_BODY);
+	assert_true(p->fingerprint_json);
+	assert_int_equal(p->omit_headers.count, 1);
+	assert_string_equal(p->replay_header, "");
+	assert_string_equal(p->attempt_header, "");
+	assert_false(p->required);
+	assert_int_equal(p->on_unknown, UNKNOWN_RECONCILE);
+	assert_string_equal(p->reconcile, "/k/{key}?a=1");
+	conf_unref(&conf);
+
+	conf = try_conf(TRY_POLICY("'header':'PayPal-Request-Id',"
+				   "'derive_key':'body'"));
+	p = conf->routes[0].idempotency;
+	assert_int_equal(p->headers.count, 1);
+	assert_string_equal(p->headers.list[0], "PayPal-Request-Id");
+	assert_true(p->derive_from_body);
+	conf_unref(&conf);
+}
+
+#define PATH(path) TRY_ROUTE("'path':'" path "'")
+
+static void
+routes_are_checked(void **state)
+{
+	(void)state;
+	static const struct wrong list[] = {
+	    {TRY_FILE("'defaults':1"), "/defaults: must be an object\n"},
+	    {"{" TRY_LISTEN "," TRY_UPSTREAMS ",'routes':{}}",
+		"/routes: must be a list\n"},
+	    {"{" TRY_LISTEN "," TRY_UPSTREAMS ",'routes':['/']}",
+		"/routes/0: must be an object\n"},
+	    {PATH(""), "/routes/0/path: must not be empty\n"},
+	    {PATH("x"), "/routes/0/path: must begin with \"/\"\n"},
+	    {PATH("/x/"), "/routes/0/path: must not end with \"/\"\n"},
+	    {PATH("/x//y"),
+		"/routes/0/path: must not have two slashes in a row\n"},
+	    {PATH("/x/../y"), "/routes/0/path: must not have the segments "
+			      "\".\" and \"..\"\n"},
+	    {PATH("/%41"),
+		"/routes/0/path: is matched decoded: must not have \"%\"\n"},
+	    {PATH("/x?y"), "/routes/0/path: must not have \"?\", \"#\" or "
+			   "\"\\\"\n"},
+	    {PATH("/x{id}"),
+		"/routes/0/path: {x} must be a whole segment\n"},
+	    {PATH("/{}"), "/routes/0/path: {x} must be a whole segment\n"},
+	    {PATH("/*/x"),
+		"/routes/0/path: \"*\" may only be the last segment\n"},
+	    {PATH("/x*"),
+		"/routes/0/path: \"*\" may only be the last segment\n"},
+	    {TRY_ROUTE("'path':'/','methods':[]"),
+		"/routes/0/methods: must not be empty\n"},
+	    {TRY_ROUTE("'path':'/','methods':['post','A B','CONNECT',"
+		       "'TRACE','PUT','PUT']"),
+		"/routes/0/methods/0: methods are written in upper case\n"
+		"/routes/0/methods/1: must be the name of a method\n"
+		"/routes/0/methods/2: this method is never served\n"
+		"/routes/0/methods/3: this method is never served\n"
+		"/routes/0/methods/5: stands here twice\n"},
+	    {TRY_ROUTE("'path':'/','name':'-'"),
+		"/routes/0/name: \"-\" stands for no route in the log\n"},
+	    {"{" TRY_LISTEN "," TRY_UPSTREAMS
+	     ",'routes':[{'path':'/a','upstream':'u','name':'n'},"
+	     "{'path':'/b','upstream':'u','name':'n'},"
+	     "{'path':'/c','upstream':'u','name':'/d'},"
+	     "{'path':'/d','upstream':'u'}]}",
+		"/routes/1/name: another route has this name\n"
+		"/routes/2/name: another route has this name\n"},
+	};
+	ASSERT_ALL_WRONG(list);
+}
+
+#define POLICY "/routes/0/idempotency"
+#define WORDS_DERIVE "must be \"body\" or a list of JSON pointers\n"
+#define WORDS_KEY "must have {key} once, and no other braces\n"
+#define RECONCILE(path) TRY_POLICY("'on_unknown':{'reconcile':'" path "'}")
+
+static void
+idempotency_is_checked(void **state)
+{
+	(void)state;
+	static const struct wrong list[] = {
+	    {TRY_ROUTE("'path':'/','idempotency':null"),
+		POLICY ": must be an object\n"},
+	    {TRY_ROUTE("'path':'/','idempotency':true"),
+		POLICY ": must be an object\n"},
+	    {TRY_POLICY("'header':''"),
+		POLICY "/header: must be the name of a header\n"},
+	    {TRY_POLICY("'header':[]"),
+		POLICY "/header: must not be empty\n"},
+	    {TRY_POLICY("'header':['A b','Host','X','x']"),
+		POLICY "/header/0: must be the name of a header\n" POLICY
+		       "/header/1: " WORDS_OURS POLICY
+		       "/header/3: stands here twice\n"},
+	    {TRY_POLICY("'scope':'Authorization'"),
+		POLICY "/scope: must be a list of strings\n"},
+	    {TRY_POLICY("'scope':['transfer-encoding']"),
+		POLICY "/scope/0: " WORDS_OURS},
+	    {TRY_POLICY("'derive_key':'head'"),
+		POLICY "/derive_key: " WORDS_DERIVE},
+	    {TRY_POLICY("'derive_key':[]"),
+		POLICY "/derive_key: " WORDS_DERIVE},
+	    {TRY_POLICY("'derive_key':['x','/~2','','/a','/a']"),
+		POLICY "/derive_key/0: must be a JSON pointer like "
+		       "\"/order_id\"\n" POLICY
+		       "/derive_key/1: in a JSON pointer \"~\" is written "
+		       "\"~0\"\n" POLICY
+		       "/derive_key/2: must be a JSON pointer like "
+		       "\"/order_id\"\n" POLICY
+		       "/derive_key/4: stands here twice\n"},
+	    {TRY_POLICY("'namespace':''"),
+		POLICY "/namespace: must not be empty\n"},
+	    {TRY_POLICY("'fingerprint':{'include':['method','head']}"),
+		POLICY "/fingerprint/include/1: must be \"method\", "
+		       "\"path\", \"query\" or \"body\"\n"},
+	    {TRY_POLICY("'outcomes':{'600':'store','1xx':'store','5x':"
+			"'store','500':'keep','2xx':1}"),
+		POLICY "/outcomes/600: must be a status from \"200\" to "
+		       "\"599\" or a class from \"2xx\" to \"5xx\"\n" POLICY
+		       "/outcomes/1xx: must be a status from \"200\" to "
+		       "\"599\" or a class from \"2xx\" to \"5xx\"\n" POLICY
+		       "/outcomes/5x: must be a status from \"200\" to "
+		       "\"599\" or a class from \"2xx\" to \"5xx\"\n" POLICY
+		       "/outcomes/500: must be \"store\", \"release\" or "
+		       "\"unknown\"\n" POLICY
+		       "/outcomes/2xx: must be a string\n"},
+	    {TRY_POLICY("'on_unknown':'ask'"),
+		POLICY "/on_unknown: must be \"hold\" or \"retry\"\n"},
+	    {TRY_POLICY("'on_unknown':{}"),
+		POLICY "/on_unknown: \"reconcile\" is missing\n"},
+	    {RECONCILE("x/{key}"),
+		POLICY "/on_unknown/reconcile: must begin with \"/\"\n"},
+	    {RECONCILE("/x"), POLICY "/on_unknown/reconcile: " WORDS_KEY},
+	    {RECONCILE("/{key}/{key}"),
+		POLICY "/on_unknown/reconcile: " WORDS_KEY},
+	    {RECONCILE("/{id}/{key}"),
+		POLICY "/on_unknown/reconcile: " WORDS_KEY},
+	    {RECONCILE("/}{key}"),
+		POLICY "/on_unknown/reconcile: " WORDS_KEY},
+	    {RECONCILE("/{key} HTTP/1.1"),
+		POLICY "/on_unknown/reconcile: must be of visible ASCII "
+		       "without \"#\" and \"\\\"\n"},
+	    {RECONCILE("/%g/{key}"),
+		POLICY "/on_unknown/reconcile: \"%\" must begin a "
+		       "percent-encoded byte, and not %00\n"},
+	    {TRY_POLICY("'replay_header':'a:b'"),
+		POLICY "/replay_header: must be the name of a header\n"},
+	    {TRY_POLICY("'attempt_header':'idempotency-key'"),
+		POLICY ": \"attempt_header\" is a header of the key or the "
+		       "scope\n"},
+	    {TRY_POLICY("'omit_headers':['Content-Length']"),
+		POLICY "/omit_headers/0: " WORDS_OURS},
+	};
+	ASSERT_ALL_WRONG(list);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(paths_are_taken_apart),
+	    cmocka_unit_test(lists_and_pointers_are_taken_apart),
+	    cmocka_unit_test(routes_are_checked),
+	    cmocka_unit_test(idempotency_is_checked),
+	};
+	return cmocka_run_group_tests_name("conf_route", tests, NULL, NULL);
+}

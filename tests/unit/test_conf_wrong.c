@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf_try.h"
+
+#define WORDS_DURATION                                              \
+	"must be a duration like \"250ms\", \"30s\", \"5m\", \"24h\" " \
+	"or \"30d\"\n"
+#define WORDS_SIZE \
+	"must be a size like \"64KiB\" or \"1MiB\", or a number of bytes\n"
+
+static void
+syntax_errors_have_line_and_column(void **state)
+{
+	(void)state;
+	static const struct wrong list[] = {
+	    {"", "line 1, column 0: '[' or '{' expected near end of file\n"},
+	    {"{\n 'listen': [\n  }",
+		"line 3, column 3: unexpected token\n"},
+	    {"{'workers': 1,}",
+		"line 1, column 15: string or '}' expected\n"},
+	    {"{} x", "line 1, column 4: end of file expected\n"},
+	    {"{'store': {'password': 'hidden\n'}}",
+		"line 1, column 30: unexpected newline\n"},
+	    {"{'workers': 99999999999999999999}",
+		"line 1, column 32: too big integer\n"},
+	};
+	ASSERT_ALL_WRONG(list);
+}
+
+static void
+missing_members_have_their_parents_pointer(void **state)
+{
+	(void)state;
+	static const struct wrong list[] = {
+	    {"[]", "/: must be an object\n"},
+	    {"{}", "/: \"listen\" is missing\n"
+		   "/: \"upstreams\" is missing\n"
+		   "/: \"routes\" is missing\n"},
+	    {TRY_UPSTREAM("{}"), "/upstreams/u: \"targets\" is missing\n"},
+	    {"{" TRY_LISTEN "," TRY_UPSTREAMS ",'routes':[{}]}",
+		"/routes/0: \"path\" is missing\n"
+		"/routes/0: \"upstream\" is missing\n"},
+	    {"{'listen':[{'tls':{}}]," TRY_UPSTREAMS ",'routes':[]}",
+		"/listen/0: \"address\" is missing\n"
+		"/listen/0/tls: \"certificate\" is missing\n"
+		"/listen/0/tls: \"key\" is missing\n"},
+	    {TRY_STORE("'events':{}"),
+		"/store/events: \"maxlen\" is missing\n"},
+	    {TRY_STORE("'encryption_keys':[{}]"),
+		"/store/encryption_keys/0: \"id\" is missing\n"
+		"/store/encryption_keys/0: \"key\" is missing\n"},
+	};
+	ASSERT_ALL_WRONG(list);
+}
+
+static void
+unknown_and_duplicate_members_have_their_pointer(void **state)
+{
+	(void)state;
+	static const struct wrong list[] = {
+	    {TRY_FILE("'liste':1"), "/liste: there is no such member\n"},
+	    {TRY_FILE("'a/b~c':1"), "/a~1b~0c: there is no such member\n"},
+	    {TRY_FILE("'log.level':'info'"),
+		"/log.level: there is no such member\n"},
+	    {TRY_FILE("'log':{'level':'info','file':'x'}"),
+		"/log/file: there is no such member\n"},
+	    {TRY_STORE("'events':{'maxlen':5,'x':0}"),
+		"/store/events/x: there is no such member\n"},
+	    {TRY_POLICY("'fingerprint':{'includes':[]}"),
+		"/routes/0/idempotency/fingerprint/includes: there is no "
+		"such member\n"},
+	    {TRY_POLICY("'on_unknown':{'reconcile':'/{key}','x':1}"),
+		"/routes/0/idempotency/on_unknown/x: there is no such "
+		"member\n"},
+	    {TRY_FILE("'workers':1,'workers':2"),
+		"/workers: stands here twice\n"},
+	    {TRY_FILE("'work\\u0065rs':1,'workers':2"),
+		"/workers: stands here twice\n"},
+	    {TRY_FILE("'defaults':{'outcomes':{'503':'store', '5xx' : "
+		      "'store','503':'release'}}"),
+		"/defaults/outcomes/503: stands here twice\n"},
+	    {TRY_UPSTREAM("'http://h','u':'http://i'"),
+		"/upstreams/u: stands here twice\n"},
+	};
+	ASSERT_ALL_WRONG(list);
+}
+
+static void
+all_errors_come_in_one_go_in_the_files_order(void **state)
+{
+	(void)state;
+	char *lines = try_wrong("{"
+				"'routes': [{'upstream': 'x', 'path': 'y'},"
+				"           {'path': '/', 'upstream': 'u', "
+				"            'idempotency': {'lease': 1}}],"
+				"'workers': -1,"
+				"'store': {'cluster': ['a'], 'redis': "
+				"          'managed', 'shards': 0},"
+				"'nonsense': null,"
+				"'upstreams': {'u': 'ftp://x'},"
+				"'workers': -1"
+				"}");
+	assert_string_equal(lines,
+	    "/: \"listen\" is missing\n"
+	    "/routes/0/upstream: no upstream is named \"x\"\n"
+	    "/routes/0/path: must begin with \"/\"\n"
+	    "/routes/1/idempotency/lease: must be a string\n"
+	    "/workers: stands here twice\n"
+	    "/workers: must be between 0 and 256\n"
+	    "/store/cluster: excludes \"store.redis\"\n"
+	    "/store/cluster/0: the port is missing\n"
+	    "/store/shards: must be between 1 and 1024\n"
+	    "/nonsense: there is no such member\n"
+	    "/upstreams/u: must be a URL: http://HOST[:PORT], "
+	    "https://HOST[:PORT] or unix:/path\n");
+	free(lines);
+}
+
+static void
+values_have_their_type_and_range(void **state)
+{
+	(void)state;
+	static const struct wrong list[] = {
+	    {TRY_FILE("'workers':'4'"), "/workers: must be a whole number\n"},
+	    {TRY_FILE("'workers':1.0"), "/workers: must be a whole number\n"},
+	    {TRY_FILE("'workers':null"), "/workers: must be a whole number\n"},
+	    {TRY_FILE("'workers':257"),
+		"/workers: must be between 0 and 256\n"},
+	    {TRY_FILE("'log':{'access':1}"),
+		"/log/access: must be true or false\n"},
+	    {TRY_FILE("'log':[]"), "/log: must be an object\n"},
+	    {TRY_FILE("'log':{'level':'INFO'}"),
+		"/log/level: must be \"debug\", \"info\", \"warn\" or "
+		"\"error\"\n"},
+	    {TRY_FILE("'log':{'level':1}"), "/log/level: must be a string\n"},
+	    {TRY_FILE("'drain_timeout':'30'"),
+		"/drain_timeout: " WORDS_DURATION},
+	    {TRY_FILE("'drain_timeout':'1.5s'"),
+		"/drain_timeout: " WORDS_DURATION},
+	    {TRY_FILE("'drain_timeout':' 5s'"),
+		"/drain_timeout: " WORDS_DURATION},
+	    {TRY_FILE("'drain_timeout':'-5s'"),
+		"/drain_timeout: " WORDS_DURATION},
+	    {TRY_FILE("'drain_timeout':'s'"),
+		"/drain_timeout: " WORDS_DURATION},
+	    {TRY_FILE("'drain_timeout':'0s'"),
+		"/drain_timeout: must be between 1ms and 3650d\n"},
+	    {TRY_FILE("'drain_timeout':'3651d'"),
+		"/drain_timeout: must be between 1ms and 3650d\n"},
+	    {TRY_FILE("'drain_timeout':'99999999999999999999999d'"),
+		"/drain_timeout: must be between 1ms and 3650d\n"},
+	    {TRY_FILE("'drain_timeout':'9223372036854775807d'"),
+		"/drain_timeout: must be between 1ms and 3650d\n"},
+	    {TRY_POLICY("'lease':'99ms'"),
+		"/routes/0/idempotency/lease: must be between 100ms and "
+		"1d\n"},
+	    {TRY_FILE("'cache':{'size':-1}"),
+		"/cache/size: must be between 0 and 1TiB\n"},
+	    {TRY_FILE("'cache':{'size':'1MB'}"), "/cache/size: " WORDS_SIZE},
+	    {TRY_FILE("'cache':{'size':'1'}"), "/cache/size: " WORDS_SIZE},
+	    {TRY_FILE("'cache':{'size':1.5}"), "/cache/size: " WORDS_SIZE},
+	    {TRY_FILE("'cache':{'size':true}"), "/cache/size: " WORDS_SIZE},
+	    {TRY_FILE("'limits':{'request_headers':0}"),
+		"/limits/request_headers: must be between 1 and 16MiB\n"},
+	    {TRY_FILE("'limits':{'connections':0}"),
+		"/limits/connections: must be between 1 and 1000000\n"},
+	    {TRY_UPSTREAM("{'targets':['http://h'],'keepalive':0}"),
+		"/upstreams/u/keepalive: must be between 1 and 10000\n"},
+	    {TRY_POLICY("'max_attempts':0,'max_length':0,"
+			"'max_response_body':0"),
+		"/routes/0/idempotency/max_attempts: must be between 1 and "
+		"1000000\n"
+		"/routes/0/idempotency/max_length: must be between 1 and "
+		"1024\n"
+		"/routes/0/idempotency/max_response_body: must be between 1 "
+		"and 256MiB\n"},
+	    {TRY_FILE("'state_dir':''"), "/state_dir: must not be empty\n"},
+	    {TRY_FILE("'state_dir':'a\\nb'"),
+		"/state_dir: must not have control characters\n"},
+	    {TRY_FILE("'problem_base':'urn: '"),
+		"/problem_base: must be the beginning of a URI\n"},
+	    {TRY_STORE("'prefix':'a{b}'"),
+		"/store/prefix: must be of letters, digits and . : _ @ / - "
+		"only\n"},
+	    {TRY_STORE("'prefix':''"), "/store/prefix: must not be empty\n"},
+	    {TRY_STORE("'secret':''"), "/store/secret: must not be empty\n"},
+	    {TRY_STORE("'compression':'gzip'"),
+		"/store/compression: must be \"none\" or \"zstd\"\n"},
+	    {TRY_STORE("'encryption_keys':[{'id':'a','key':'QUJD'},"
+		       "{'id':'a','key':'QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQU"
+		       "FBQUFBQUE='}]"),
+		"/store/encryption_keys/0/key: must be 32 bytes in base64\n"
+		"/store/encryption_keys/1: another key has this id\n"},
+	    {TRY_STORE("'encryption_keys':[]"),
+		"/store/encryption_keys: must not be empty\n"},
+	};
+	ASSERT_ALL_WRONG(list);
+}
+
+static void
+strings_from_elsewhere_must_be_there(void **state)
+{
+	(void)state;
+	static const struct wrong list[] = {
+	    {TRY_STORE("'secret':{'env':'ONCEPROXY_NOT_SET'}"),
+		"/store/secret: the environment has no "
+		"ONCEPROXY_NOT_SET\n"},
+	    {TRY_STORE("'secret':{'file':'/nowhere/secret'}"),
+		"/store/secret: /nowhere/secret cannot be read: No such file "
+		"or directory\n"},
+	    {TRY_STORE("'secret':{'env':'A','file':'B'}"),
+		"/store/secret: must be a string, {\"env\": NAME} or "
+		"{\"file\": PATH}\n"},
+	    {TRY_STORE("'secret':{'env':1}"),
+		"/store/secret: must be a string, {\"env\": NAME} or "
+		"{\"file\": PATH}\n"},
+	    {TRY_STORE("'secret':{}"), "/store/secret: must be a string\n"},
+	    {TRY_STORE("'secret':{'file':'/dev/zero'}"),
+		"/store/secret: /dev/zero cannot be read: File too large\n"},
+	    {"{'listen':[{'env':'ONCEPROXY_NOT_SET'}]," TRY_UPSTREAMS
+	     ",'routes':[]}",
+		"/listen/0: the environment has no ONCEPROXY_NOT_SET\n"},
+	};
+	ASSERT_ALL_WRONG(list);
+}
+
+static void
+secrets_are_never_repeated(void **state)
+{
+	(void)state;
+	static const char *const list[] = {
+	    TRY_STORE("'redis':'redis://me:hidden@h:99999'"),
+	    TRY_STORE("'redis':'hidden'"),
+	    TRY_STORE("'password':['hidden']"),
+	    TRY_STORE("'encryption_keys':[{'id':'i','key':'hidden'}]"),
+	    "{'store':{'password':'hidden\\x'}}",
+	    "{'store':{'password':hidden}}",
+	    "{'store':{'password' 'hidden'}}",
+	};
+	for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+		char *lines = try_wrong(list[i]);
+		assert_string_not_equal(lines, "");
+		assert_null(strstr(lines, "hidden"));
+		free(lines);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(syntax_errors_have_line_and_column),
+	    cmocka_unit_test(missing_members_have_their_parents_pointer),
+	    cmocka_unit_test(unknown_and_duplicate_members_have_their_pointer),
+	    cmocka_unit_test(all_errors_come_in_one_go_in_the_files_order),
+	    cmocka_unit_test(values_have_their_type_and_range),
+	    cmocka_unit_test(strings_from_elsewhere_must_be_there),
+	    cmocka_unit_test(secrets_are_never_repeated),
+	};
+	return cmocka_run_group_tests_name("conf_wrong", tests, NULL, NULL);
+}

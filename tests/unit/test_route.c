@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "http/path.h"
+#include "http/route.h"
+
+#define TEXT(s) {SEGMENT_TEXT, {s, sizeof(s) - 1}}
+#define ANY {SEGMENT_ANY, {"", 0}}
+#define REST {SEGMENT_REST, {"", 0}}
+
+static char post[] = "POST", get[] = "GET", put[] = "PUT";
+static char *only_post[] = {post};
+static char *get_or_put[] = {get, put};
+
+static char charges[] = "charges", one[] = "one", search[] = "search",
+	    reports[] = "reports", two[] = "two", root[] = "root";
+static struct conf_segment charges_path[] = {TEXT("v1"), TEXT("charges")};
+static struct conf_segment one_path[] = {TEXT("v1"), TEXT("charges"), ANY};
+static struct conf_segment search_path[] = {TEXT("v1"), ANY, TEXT("search")};
+static struct conf_segment reports_path[] = {TEXT("reports"), REST};
+static struct conf_segment two_path[] = {ANY, TEXT(" a b"), REST};
+
+static struct conf_route routes[] = {
+	{.name = charges, .methods = {only_post, 1}, .segments = charges_path,
+	    .n_segments = 2},
+	{.name = one, .methods = {get_or_put, 2}, .segments = one_path,
+	    .n_segments = 3},
+	{.name = search, .segments = search_path, .n_segments = 3},
+	{.name = reports, .segments = reports_path, .n_segments = 2},
+	{.name = two, .segments = two_path, .n_segments = 3},
+	{.name = root, .segments = NULL, .n_segments = 0},
+};
+
+static const char *
+route_of(const char *method, const char *spelling)
+{
+	const struct conf conf = {.routes = routes, .n_routes = 6};
+	const struct conf_route *route =
+	    route_find(&conf, span_str(method), span_str(spelling));
+
+	return route ? route->name : "none";
+}
+
+static void
+the_first_route_that_fits_serves(void **state)
+{
+	static const char *const table[][3] = {
+		{"POST", "/v1/charges", "charges"},
+		{"GET", "/v1/charges", "none"},
+		{"post", "/v1/charges", "none"},
+		{"POS", "/v1/charges", "none"},
+		{"POSTS", "/v1/charges", "none"},
+		{"POST", "/v1/Charges", "none"},
+		{"POST", "/v1/charge", "none"},
+		{"POST", "/v1/chargess", "none"},
+		{"POST", "/v1", "none"},
+		{"POST", "/v1/charges/7", "none"},
+		{"GET", "/v1/charges/7", "one"},
+		{"PUT", "/v1/charges/ ", "one"},
+		{"GET", "/v1/charges/7/x", "none"},
+		/* both fit: the order of the file decides */
+		{"GET", "/v1/charges/search", "one"},
+		{"POST", "/v1/charges/search", "search"},
+		{"BREW", "/v1/x/search", "search"},
+		{"GET", "/v1/x/search/y", "none"},
+		{"GET", "/reports", "reports"},
+		{"GET", "/reports/a", "reports"},
+		{"GET", "/reports/a/b/c", "reports"},
+		{"GET", "/reportsx", "none"},
+		/* blanks are bytes like others */
+		{"GET", "/x/ a b", "two"},
+		{"GET", "/x/ a b/y", "two"},
+		{"GET", "/x/a b", "none"},
+		{"GET", "/ reports", "none"},
+		{"GET", "/", "root"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		const char *got = route_of(table[i][0], table[i][1]);
+		if (strcmp(got, table[i][2]) != 0)
+			fail_msg("%s %s: %s", table[i][0], table[i][1], got);
+	}
+}
+
+static void
+a_final_star_alone_takes_everything(void **state)
+{
+	struct conf_segment rest[] = {REST};
+	struct conf_route route = {.segments = rest, .n_segments = 1};
+	const struct conf conf = {.routes = &route, .n_routes = 1};
+
+	(void)state;
+	assert_ptr_equal(route_find(&conf, SPAN("GET"), SPAN("/")), &route);
+	assert_ptr_equal(route_find(&conf, SPAN("GET"), SPAN("/a/b")), &route);
+}
+
+static void
+no_routes_serve_nothing(void **state)
+{
+	const struct conf conf = {.routes = NULL};
+
+	(void)state;
+	assert_null(route_find(&conf, SPAN("GET"), SPAN("/")));
+}
+
+static void
+a_spelling_that_is_not_text_fits_no_other_text(void **state)
+{
+	const struct conf conf = {.routes = routes, .n_routes = 6};
+
+	(void)state;
+	assert_null(route_find(&conf, SPAN("POST"), SPAN("/v1/charges\0")));
+	assert_null(route_find(&conf, SPAN("POST\0"), SPAN("/v1/charges")));
+}
+
+/* The catch-all behind the idempotent route must never get one of them. */
+static void
+no_spelling_of_a_path_slips_past_its_route(void **state)
+{
+	static const char *const spellings[] = {
+		"/v1/charges",
+		"/v1/charges/",
+		"/v1/charges//",
+		"//v1/charges",
+		"/v1//charges",
+		"///v1///charges///",
+		"/./v1/charges",
+		"/v1/./charges",
+		"/v1/charges/.",
+		"/v1/charges/./",
+		"/../v1/charges",
+		"/x/../v1/charges",
+		"/v1/x/../charges",
+		"/v1/charges/x/..",
+		"/v1/charges/x/../",
+		"/v1/charges/x/y/../..",
+		"/a/b/../../v1/charges",
+		"/%76%31/%63%68%61%72%67%65%73",
+		"/v1/char%67es",
+		"/v1/ch%61rges",
+		"/v1%2Fcharges",
+		"/v1%2fcharges",
+		"/%2Fv1/charges",
+		"/v1/charges%2F",
+		"/v1/charges%2f%2F",
+		"/v1/%2e/charges",
+		"/v1/x/%2e%2e/charges",
+		"/v1/x/%2E./charges",
+		"/v1/x/.%2E/charges",
+		"/v1/x%2F..%2Fcharges",
+		"/v1/x/..%2Fcharges",
+		"/x/%2e%2e%2Fv1%2Fcharges",
+		"/v1/charges?",
+		"/v1/charges?x=/v2",
+		"/v1/charges/?x",
+		"http://example.com/v1/charges",
+		"http://example.com:8080/v1/charges/",
+		"https://example.com//v1/./charges",
+		"HTTP://[::1]/v1%2Fcharges?x",
+	};
+	struct conf_segment rest[] = {REST};
+	struct conf_route list[] = {
+		{.methods = {only_post, 1}, .segments = charges_path,
+		    .n_segments = 2},
+		{.segments = rest, .n_segments = 1},
+	};
+	const struct conf conf = {.routes = list, .n_routes = 2};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+		struct arena *arena = arena_new();
+		struct target target;
+		if (!target_parse(arena, span_str(spellings[i]), &target))
+			fail_msg("refused: %s", spellings[i]);
+		if (route_find(&conf, SPAN("POST"), target.spelling) !=
+		    &list[0])
+			fail_msg("slipped past: %s", spellings[i]);
+		arena_free(&arena);
+	}
+}
+
+static void
+other_paths_do_not_get_its_route(void **state)
+{
+	static const char *const others[] = {
+		"/v1/charges;x", "/v1/charges%5C", "/v1/charges%20",
+		"/v1/charges%3F", "/v1/Charges", "/v1/charges/x",
+		"/v1/%2563harges", "/v1%252Fcharges", "/v1/charges/..",
+		"/v1/charges.", "/v1/..;/charges", "/x/v1/charges", "/v1",
+		"/", "/?/v1/charges", "/v1/charges%0a",
+	};
+	const struct conf conf = {.routes = routes, .n_routes = 1};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		struct arena *arena = arena_new();
+		struct target target;
+		assert_true(
+		    target_parse(arena, span_str(others[i]), &target));
+		if (route_find(&conf, SPAN("POST"), target.spelling))
+			fail_msg("matched: %s", others[i]);
+		arena_free(&arena);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_route_that_fits_serves),
+		cmocka_unit_test(a_final_star_alone_takes_everything),
+		cmocka_unit_test(no_routes_serve_nothing),
+		cmocka_unit_test(
+		    a_spelling_that_is_not_text_fits_no_other_text),
+		cmocka_unit_test(no_spelling_of_a_path_slips_past_its_route),
+		cmocka_unit_test(other_paths_do_not_get_its_route),
+	};
+	return cmocka_run_group_tests_name("route", tests, NULL, NULL);
+}

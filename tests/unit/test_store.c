@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "lib/store_bench.h"
+
+/* The verbs of a store on a redis-server that works well. */
+
+static int
+set_up(void **state)
+{
+	*state = bench_new(NULL, NULL, "");
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	struct bench *bench = *state;
+	bench_free(&bench);
+	return 0;
+}
+
+static void
+what_was_completed_is_replayed(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	/* The connection is still to be made: the first one waits for it. */
+	assert_false(store_is_up(bench->store));
+	struct claim claim = bench_claim(bench, "k");
+	assert_int_equal(bench_claimed(bench, &op, &claim), 0);
+	assert_int_equal(op.verdict, VERDICT_OURS);
+	assert_int_equal(op.attempt, 1);
+	assert_true(op.op.took_us < BENCH_TIMEOUT_MS * 1000);
+	struct held held = bench_held(bench, &claim, 1);
+	assert_int_equal(bench_completed(bench, &held, "yes"), VERDICT_DONE);
+	assert_int_equal(bench_completed(bench, &held, "yes"), VERDICT_DONE);
+	bench_replays(bench, "k", "yes");
+}
+
+static void
+a_claim_says_what_the_record_is(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct claim first = bench_claim(bench, "k");
+	struct claim second = bench_claim(bench, "k");
+	assert_int_equal(bench_claimed(bench, &op, &first), 0);
+	/* The same owner again is the same claim. */
+	assert_int_equal(bench_claimed(bench, &op, &first), 0);
+	assert_int_equal(op.verdict, VERDICT_OURS);
+	assert_int_equal(op.attempt, 1);
+
+	assert_int_equal(bench_claimed(bench, &op, &second), 0);
+	assert_int_equal(op.verdict, VERDICT_IN_FLIGHT);
+	assert_in_range(op.lease_left_ms, bench->policy->lease_ms - 5000,
+	    bench->policy->lease_ms);
+
+	second.fingerprint[0] ^= 1;
+	assert_int_equal(bench_claimed(bench, &op, &second), 0);
+	assert_int_equal(op.verdict, VERDICT_MISMATCH);
+	second.fingerprint[0] ^= 1;
+
+	struct held held = bench_held(bench, &first, 1);
+	bench_op(bench, &op);
+	store_unknown(bench->store, &op, &held, REASON_MALFORMED);
+	assert_int_equal(bench_wait(bench, &op), 0);
+	assert_int_equal(op.verdict, VERDICT_DONE);
+	assert_int_equal(bench_claimed(bench, &op, &second), 0);
+	assert_int_equal(op.verdict, VERDICT_UNKNOWN);
+	assert_int_equal(op.reason, REASON_MALFORMED);
+
+	bench_op(bench, &op);
+	store_release(bench->store, &op, &held, true);
+	assert_int_equal(bench_wait(bench, &op), 0);
+	assert_int_equal(op.verdict, VERDICT_DONE);
+	assert_int_equal(bench_claimed(bench, &op, &second), 0);
+	assert_int_equal(op.verdict, VERDICT_OURS);
+	assert_int_equal(op.attempt, 2);
+}
+
+static void
+a_step_that_is_fenced_brings_the_truth(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct claim claim = bench_claimed_ours(bench, &op, "k");
+	struct held held = bench_held(bench, &claim, 1);
+	struct held other = held;
+	owner_new(&other.owner);
+
+	bench_op(bench, &op);
+	store_unknown(bench->store, &op, &other, REASON_TIMEOUT);
+	assert_int_equal(bench_wait(bench, &op), 0);
+	assert_int_equal(op.verdict, VERDICT_FENCED);
+	assert_int_equal(op.state, STATE_PROCESSING);
+	assert_null(op.answer);
+
+	assert_int_equal(bench_completed(bench, &held, "mine"), VERDICT_DONE);
+	struct answer *answer = bench_answer(bench, "not mine");
+	bench_op(bench, &op);
+	store_complete(bench->store, &op, &other, answer);
+	assert_int_equal(bench_wait(bench, &op), 0);
+	assert_int_equal(op.verdict, VERDICT_FENCED);
+	assert_int_equal(op.state, STATE_COMPLETED);
+	assert_true(span_eq(body_span(&op.answer->body), SPAN("mine")));
+	answer_unref(&op.answer);
+	answer_unref(&answer);
+
+	struct claim gone = bench_claim(bench, "another");
+	held = bench_held(bench, &gone, 1);
+	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_GONE);
+}
+
+static void
+an_owner_asks_and_then_executes(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct claim first = bench_claimed_ours(bench, &op, "k");
+	struct held held = bench_held(bench, &first, 1);
+	bench_op(bench, &op);
+	store_unknown(bench->store, &op, &held, REASON_BROKEN);
+	assert_int_equal(bench_wait(bench, &op), 0);
+
+	struct conf_idempotency policy = *bench->policy;
+	policy.on_unknown = UNKNOWN_RECONCILE;
+	struct claim asking = bench_claim(bench, "k");
+	asking.policy = &policy;
+	assert_int_equal(bench_claimed(bench, &op, &asking), 0);
+	assert_int_equal(op.verdict, VERDICT_RECONCILE);
+	assert_int_equal(op.attempt, 1);
+	assert_int_equal(op.reason, REASON_BROKEN);
+	asking.reconciled = true;
+	assert_int_equal(bench_claimed(bench, &op, &asking), 0);
+	assert_int_equal(op.verdict, VERDICT_OURS);
+	assert_int_equal(op.attempt, 2);
+}
+
+static void
+large_and_binary_answers_are_replayed_byte_for_byte(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	size_t len = 1024 * 1024;
+	char *bytes = mem_zero(len);
+	for (int i = 0; i < 2; i++) {
+		/* What compresses well, and what does not at all. */
+		if (i == 1)
+			randombytes_buf(bytes, len);
+		struct body body;
+		body_init(&body, &bench->budget);
+		assert_int_equal(body_append(&body, bytes, len), 0);
+		struct fields none = {NULL, 0};
+		struct answer *answer =
+		    answer_new(200, &none, &body, SPAN(""));
+		struct claim claim =
+		    bench_claimed_ours(bench, &op, i ? "noise" : "zeros");
+		struct held held = bench_held(bench, &claim, 1);
+		bench_op(bench, &op);
+		store_complete(bench->store, &op, &held, answer);
+		assert_int_equal(bench_wait(bench, &op), 0);
+		owner_new(&claim.owner);
+		assert_int_equal(bench_claimed(bench, &op, &claim), 0);
+		assert_int_equal(op.verdict, VERDICT_COMPLETED);
+		assert_true(span_eq(
+		    body_span(&op.answer->body), span_of(bytes, len)));
+		answer_unref(&op.answer);
+		/* The same where there is no memory for it. */
+		atomic_store(&bench->budget.limit, len);
+		owner_new(&claim.owner);
+		assert_int_equal(
+		    bench_claimed(bench, &op, &claim), E_NO_MEMORY);
+		assert_null(op.answer);
+		atomic_store(&bench->budget.limit, 16 * len);
+		answer_unref(&answer);
+	}
+	free(bytes);
+}
+
+static void
+a_record_that_cannot_be_read_is_broken(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct claim claim = bench_claimed_ours(bench, &op, "k");
+	struct held held = bench_held(bench, &claim, 1);
+	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
+	redisReply *keys = redis_do(bench->redis, "KEYS *:r:*");
+	assert_int_equal(keys->elements, 1);
+	const char *name = keys->element[0]->str;
+	/* First its answer, then its head. */
+	for (int at = 104; at >= 0; at -= 104) {
+		redis_just(bench->redis, "SETRANGE %s %d zz", name, at);
+		owner_new(&claim.owner);
+		assert_int_equal(bench_claimed(bench, &op, &claim), 0);
+		assert_int_equal(op.verdict, VERDICT_BROKEN);
+		assert_null(op.answer);
+	}
+	freeReplyObject(keys);
+}
+
+static void
+names_in_redis_are_hashed_and_share_their_shard_s_tag(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct claim claim = bench_claimed_ours(bench, &op, "secret-key");
+	char hex[DIGEST_HEX + 1];
+	hex_encode(claim.key_id.bytes, DIGEST_BYTES, hex);
+	unsigned long shard = strtoul(
+	    (char[]){hex[0], hex[1], hex[2], hex[3], hex[4], hex[5], hex[6],
+		hex[7], 0},
+	    NULL, 16) % 64;
+	assert_int_equal(redis_integer(bench->redis,
+			     "EXISTS onceproxy:{%lu}:r:%s", shard, hex), 1);
+	assert_int_equal(redis_integer(bench->redis,
+			     "ZCARD onceproxy:{%lu}:leases", shard), 1);
+	assert_int_equal(redis_integer(bench->redis, "DBSIZE"), 2);
+}
+
+/* --- renewal --- */
+
+enum { RENEWALS = 40 };
+
+static void
+leases_are_renewed_together_and_lost_ones_are_told(void **state)
+{
+	struct bench *bench = *state;
+	struct renewal renewals[RENEWALS] = {0};
+	struct store_op op;
+	char key[16], hex[DIGEST_HEX + 1];
+	for (int i = 0; i < RENEWALS; i++) {
+		snprintf(key, sizeof key, "k%d", i);
+		struct claim claim = bench_claimed_ours(bench, &op, key);
+		renewals[i].held = bench_held(bench, &claim, 1);
+		renewals[i].lost = true;
+	}
+	/* One is gone, one is done, one is somebody else's. */
+	hex_encode(renewals[7].held.key_id.bytes, DIGEST_BYTES, hex);
+	redisReply *keys = redis_do(bench->redis, "KEYS *%s", hex);
+	redis_just(bench->redis, "DEL %s", keys->element[0]->str);
+	freeReplyObject(keys);
+	bench_completed(bench, &renewals[8].held, "done");
+	renewals[9].held.attempt = 2;
+
+	bench_op(bench, &op);
+	store_renew(bench->store, &op, renewals, RENEWALS);
+	assert_int_equal(bench_wait(bench, &op), 0);
+	for (int i = 0; i < RENEWALS; i++)
+		assert_int_equal(renewals[i].lost, i >= 7 && i <= 9);
+
+	bench_op(bench, &op);
+	store_renew(bench->store, &op, renewals, 0);
+	assert_int_equal(bench_wait(bench, &op), 0);
+}
+
+static void
+a_renewal_that_was_given_up_touches_nothing(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct renewal *renewals = mem_zero(RENEWALS * sizeof *renewals);
+	struct claim claim = bench_claimed_ours(bench, &op, "k");
+	for (int i = 0; i < RENEWALS; i++) {
+		renewals[i].held = bench_held(bench, &claim, 1);
+		renewals[i].held.key_id.bytes[3] ^= (uint8_t)i;
+	}
+	bench_op(bench, &op);
+	store_renew(bench->store, &op, renewals, RENEWALS);
+	op_cancel(&op.op);
+	free(renewals);
+	/* Its replies come before this one's. */
+	struct held held = bench_held(bench, &claim, 1);
+	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
+}
+
+/* --- names --- */
+
+static void
+key_ids_never_blur_into_one_another(void **state)
+{
+	struct bench *bench = *state;
+	const struct {
+		const char *namespace;
+		const char *names[2];
+		const char *values[2];
+		const char *key;
+	} cases[] = {
+	    {"n", {NULL}, {NULL}, "k"},
+	    {"n", {"h"}, {""}, "k"},
+	    {"n", {"h"}, {"a"}, "k"},
+	    {"n", {"i"}, {"a"}, "k"},
+	    {"n", {"h", "i"}, {"a", "b"}, "k"},
+	    {"n", {"h", "i"}, {"a", ""}, "k"},
+	    {"n", {"h", "i"}, {"", "a"}, "k"},
+	    {"n", {"h"}, {"ab"}, "k"},
+	    {"na", {NULL}, {NULL}, "k"},
+	    {"n", {NULL}, {NULL}, "ak"},
+	    {"n", {"h"}, {"a"}, "bk"},
+	    {"", {NULL}, {NULL}, "nk"},
+	};
+	struct key_id ids[sizeof cases / sizeof *cases];
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct strings names = {(char **)(uintptr_t)cases[i].names, 0};
+		struct span values[2];
+		for (; names.count < 2 && cases[i].names[names.count];
+		     names.count++)
+			values[names.count] =
+			    span_str(cases[i].values[names.count]);
+		store_key_id(bench->conf, span_str(cases[i].namespace), &names,
+		    values, span_str(cases[i].key), &ids[i]);
+		for (size_t j = 0; j < i; j++)
+			assert_memory_not_equal(&ids[i], &ids[j], 16);
+	}
+}
+
+static void
+a_scope_fields_name_is_the_same_in_all_letters(void **state)
+{
+	struct bench *bench = *state;
+	char upper[] = "Authorization", lower[] = "authorization";
+	char *lists[] = {upper, lower};
+	const struct span value = SPAN("a");
+	struct key_id ids[2];
+	for (int i = 0; i < 2; i++) {
+		const struct strings names = {&lists[i], 1};
+		store_key_id(bench->conf, SPAN("n"), &names, &value, SPAN("k"),
+		    &ids[i]);
+	}
+	assert_memory_equal(&ids[0], &ids[1], sizeof ids[0]);
+}
+
+/* --- TCP --- */
+
+static uint16_t
+free_port(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof address;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(
+	    bind(fd, (struct sockaddr *)(void *)&address, len), 0);
+	assert_int_equal(
+	    getsockname(fd, (struct sockaddr *)(void *)&address, &len), 0);
+	close(fd);
+	return ntohs(address.sin_port);
+}
+
+static void
+a_redis_that_wants_a_password_is_reached_by_name(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *url;
+		bool works;
+	} cases[] = {
+	    {"redis://:secret@localhost:%d/3", true},
+	    {"redis://default:secret@127.0.0.1:%d", true},
+	    {"redis://:wrong@127.0.0.1:%d", false},
+	    {"redis://127.0.0.1:%d", false},
+	    {"redis://:secret@127.0.0.1:%d/99", false},
+	    {"redis://:secret@no-such-host.invalid:%d", false},
+	};
+	char port[8];
+	uint16_t number = free_port();
+	snprintf(port, sizeof port, "%u", (unsigned)number);
+	const char *const options[] = {
+	    "--port", port, "--bind", "127.0.0.1", NULL};
+	struct redis *redis = redis_start(options);
+	redis_just(redis, "CONFIG SET requirepass secret");
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct store_op op;
+		char *url = mem_zero(128);
+		const char *mark = strstr(cases[i].url, "%d");
+		snprintf(url, 128, "%.*s%s%s", (int)(mark - cases[i].url),
+		    cases[i].url, port, mark + 2);
+		struct bench *bench = bench_new(url, NULL, "");
+		struct claim claim = bench_claim(bench, "k");
+		int error = bench_claimed(bench, &op, &claim);
+		if (cases[i].works)
+			assert_int_equal(error, 0);
+		else
+			assert_true(
+			    error == E_STORE_DOWN || error == E_TIMEOUT);
+		assert_int_equal(store_is_up(bench->store), cases[i].works);
+		bench_free(&bench);
+		free(url);
+	}
+	redis_just(redis, "SELECT 3");
+	assert_int_equal(redis_integer(redis, "DBSIZE"), 2);
+	redis_stop(&redis);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+	    TEST(what_was_completed_is_replayed),
+	    TEST(a_claim_says_what_the_record_is),
+	    TEST(a_step_that_is_fenced_brings_the_truth),
+	    TEST(an_owner_asks_and_then_executes),
+	    TEST(large_and_binary_answers_are_replayed_byte_for_byte),
+	    TEST(a_record_that_cannot_be_read_is_broken),
+	    TEST(names_in_redis_are_hashed_and_share_their_shard_s_tag),
+	    TEST(leases_are_renewed_together_and_lost_ones_are_told),
+	    TEST(a_renewal_that_was_given_up_touches_nothing),
+	    TEST(key_ids_never_blur_into_one_another),
+	    TEST(a_scope_fields_name_is_the_same_in_all_letters),
+	    cmocka_unit_test(a_redis_that_wants_a_password_is_reached_by_name),
+	};
+	return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "lib/store_bench.h"
+
+/*
+ * A store whose redis-server dies, freezes, forgets, refuses or cuts: nothing
+ * is executed twice, nothing is lost, and service comes back by itself.
+ */
+
+static const char *const durable[] = {
+    "--appendonly", "yes", "--appendfsync", "always", NULL};
+
+static int
+set_up(void **state)
+{
+	struct bench *bench = bench_new(NULL, durable, "");
+	bench_until(bench, bench_is_up);
+	*state = bench;
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	struct bench *bench = *state;
+	bench_free(&bench);
+	return 0;
+}
+
+/* A new claim is ours, and has that attempt: 1 where none was before it. */
+static void
+next_claim_is_ours(struct bench *bench, const char *key, uint32_t attempt)
+{
+	struct store_op op;
+	struct claim claim = bench_claim(bench, key);
+	assert_int_equal(bench_claimed(bench, &op, &claim), 0);
+	assert_int_equal(op.verdict, VERDICT_OURS);
+	assert_int_equal(op.attempt, attempt);
+}
+
+static bool
+took_between(const struct store_op *op, int64_t least_ms, int64_t most_ms)
+{
+	return op->op.took_us >= least_ms * 1000 &&
+	    op->op.took_us <= most_ms * 1000;
+}
+
+/* --- scripts that are not there --- */
+
+static void
+scripts_that_were_flushed_are_sent_again(void **state)
+{
+	struct bench *bench = *state;
+	enum { MANY = 50 };
+	struct store_op ops[MANY];
+	struct claim claims[MANY];
+	char key[32];
+	for (int round = 0; round < 2; round++) {
+		redis_just(bench->redis, "SCRIPT FLUSH");
+		for (int i = 0; i < MANY; i++) {
+			snprintf(key, sizeof key, "k%d-%d", round, i);
+			claims[i] = bench_claim(bench, key);
+			bench_op(bench, &ops[i]);
+			store_claim(bench->store, &ops[i], &claims[i]);
+		}
+		for (int i = 0; i < MANY; i++) {
+			assert_int_equal(bench_wait(bench, &ops[i]), 0);
+			assert_int_equal(ops[i].verdict, VERDICT_OURS);
+			assert_int_equal(ops[i].attempt, 1);
+		}
+		redis_just(bench->redis, "SCRIPT FLUSH");
+		struct held held = bench_held(bench, &claims[0], 1);
+		assert_int_equal(
+		    bench_completed(bench, &held, "x"), VERDICT_DONE);
+		redis_just(bench->redis, "SCRIPT FLUSH");
+		snprintf(key, sizeof key, "k%d-0", round);
+		bench_replays(bench, key, "x");
+	}
+}
+
+/* --- death --- */
+
+static void
+service_comes_back_when_redis_does(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct claim claim = bench_claimed_ours(bench, &op, "before");
+	struct held held = bench_held(bench, &claim, 1);
+	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
+	redis_kill(bench->redis);
+	for (int i = 0; i < 3; i++) {
+		claim = bench_claim(bench, "while");
+		assert_int_equal(
+		    bench_claimed(bench, &op, &claim), E_STORE_DOWN);
+		assert_true(took_between(&op, 0, BENCH_TIMEOUT_MS / 2));
+	}
+	assert_false(store_is_up(bench->store));
+	redis_again(bench->redis);
+	bench_until(bench, bench_is_up);
+	bench_replays(bench, "before", "x");
+	bench_until(bench, bench_is_settled);
+	next_claim_is_ours(bench, "while", 1);
+}
+
+static void
+a_gateway_that_starts_first_waits_for_redis(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	redis_kill(bench->redis);
+	bench_renew_store(bench);
+	struct claim claim = bench_claim(bench, "k");
+	assert_int_equal(bench_claimed(bench, &op, &claim), E_STORE_DOWN);
+	assert_true(took_between(&op, 0, BENCH_TIMEOUT_MS / 2));
+	assert_int_equal(store_unsettled(bench->store), 0);
+	redis_again(bench->redis);
+	bench_until(bench, bench_is_up);
+	next_claim_is_ours(bench, "k", 1);
+}
+
+static void
+steps_fail_while_redis_is_away_and_are_taken_afterwards(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct claim claim = bench_claimed_ours(bench, &op, "k");
+	struct held held = bench_held(bench, &claim, 1);
+	struct renewal renewal = {.held = held};
+	struct answer *answer = bench_answer(bench, "late");
+	redis_kill(bench->redis);
+	for (int i = 0; i < 2; i++) {
+		bench_op(bench, &op);
+		store_complete(bench->store, &op, &held, answer);
+		assert_int_equal(bench_wait(bench, &op), E_STORE_DOWN);
+		bench_op(bench, &op);
+		store_renew(bench->store, &op, &renewal, 1);
+		assert_int_equal(bench_wait(bench, &op), E_STORE_DOWN);
+		assert_false(renewal.lost);
+	}
+	redis_again(bench->redis);
+	bench_until(bench, bench_is_up);
+	bench_op(bench, &op);
+	store_complete(bench->store, &op, &held, answer);
+	assert_int_equal(bench_wait(bench, &op), 0);
+	assert_int_equal(op.verdict, VERDICT_DONE);
+	bench_replays(bench, "k", "late");
+	answer_unref(&answer);
+}
+
+/* --- frost --- */
+
+static void
+a_claim_on_a_frozen_redis_ends_in_time_and_leaves_nothing(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	redis_freeze(bench->redis);
+	struct claim claim = bench_claim(bench, "k");
+	assert_int_equal(bench_claimed(bench, &op, &claim), E_TIMEOUT);
+	assert_true(took_between(
+	    &op, BENCH_TIMEOUT_MS / 2, 5 * BENCH_TIMEOUT_MS));
+	assert_int_equal(store_unsettled(bench->store), 1);
+	assert_false(store_is_up(bench->store));
+	redis_thaw(bench->redis);
+	bench_until(bench, bench_is_settled);
+	/* It lay in the socket, and was refused because it came too late. */
+	next_claim_is_ours(bench, "k", 1);
+}
+
+static void
+what_is_asked_after_a_freeze_waits_no_longer_than_its_time(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	redis_freeze(bench->redis);
+	for (int i = 0; i < 4; i++) {
+		struct claim claim = bench_claim(bench, "k");
+		assert_int_not_equal(bench_claimed(bench, &op, &claim), 0);
+		assert_true(took_between(&op, 0, 5 * BENCH_TIMEOUT_MS));
+	}
+	/* Only the first was ever sent. */
+	assert_int_equal(store_unsettled(bench->store), 1);
+	redis_thaw(bench->redis);
+	bench_until(bench, bench_is_settled);
+	next_claim_is_ours(bench, "k", 1);
+}
+
+static void
+a_freeze_is_noticed_without_a_request(void **state)
+{
+	struct bench *bench = *state;
+	redis_freeze(bench->redis);
+	bench_until(bench, bench_is_down);
+	redis_thaw(bench->redis);
+	bench_until(bench, bench_is_up);
+}
+
+static void
+a_complete_that_timed_out_is_taken_once(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct claim claim = bench_claimed_ours(bench, &op, "k");
+	struct held held = bench_held(bench, &claim, 1);
+	struct answer *answer = bench_answer(bench, "truth");
+	redis_freeze(bench->redis);
+	bench_op(bench, &op);
+	store_complete(bench->store, &op, &held, answer);
+	assert_int_equal(bench_wait(bench, &op), E_TIMEOUT);
+	answer_unref(&answer);
+	redis_thaw(bench->redis);
+	bench_until(bench, bench_is_up);
+	/* The first may have been executed or not: it is the same step. */
+	assert_int_equal(bench_completed(bench, &held, "truth"), VERDICT_DONE);
+	bench_replays(bench, "k", "truth");
+}
+
+/* --- cuts --- */
+
+/*
+ * While Redis is frozen, two things come to lie in its sockets: the store's
+ * claim, and then the command that ends the store's connection.  It executes
+ * both before it writes any reply.
+ */
+static void
+a_claim_whose_reply_was_cut_off_is_given_back(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	/* Its script is known: one command, not two. */
+	next_claim_is_ours(bench, "other", 1);
+	redis_freeze(bench->redis);
+	struct claim claim = bench_claim(bench, "k");
+	bench_op(bench, &op);
+	store_claim(bench->store, &op, &claim);
+	/* One turn of the loop writes it. */
+	loop_post(bench->loop, (void (*)(void *))loop_stop, bench->loop);
+	loop_run(bench->loop);
+	assert_int_equal(
+	    redisAppendCommand(bench->redis->client,
+		"CLIENT KILL TYPE normal SKIPME yes"), REDIS_OK);
+	int done = 0;
+	while (!done)
+		assert_int_equal(
+		    redisBufferWrite(bench->redis->client, &done), REDIS_OK);
+	redis_thaw(bench->redis);
+	assert_int_equal(bench_wait(bench, &op), E_STORE_DOWN);
+	redisReply *killed = NULL;
+	assert_int_equal(redisGetReply(bench->redis->client,
+			     (void **)(void *)&killed), REDIS_OK);
+	freeReplyObject(killed);
+	assert_int_equal(store_unsettled(bench->store), 1);
+	bench_until(bench, bench_is_settled);
+	/* It had been executed: that was attempt 1. */
+	next_claim_is_ours(bench, "k", 2);
+}
+
+static void
+connections_that_redis_closes_are_made_again(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct answer *answer = bench_answer(bench, "x");
+	for (int i = 0; i < 5; i++) {
+		char key[32];
+		snprintf(key, sizeof key, "k%d", i);
+		struct claim claim = bench_claimed_ours(bench, &op, key);
+		struct held held = bench_held(bench, &claim, op.attempt);
+		redis_just(
+		    bench->redis, "CLIENT KILL TYPE normal SKIPME yes");
+		do {
+			bench_op(bench, &op);
+			store_complete(bench->store, &op, &held, answer);
+		} while (bench_wait(bench, &op) == E_STORE_DOWN);
+		assert_int_equal(op.op.error, 0);
+		assert_int_equal(op.verdict, VERDICT_DONE);
+		bench_replays(bench, key, "x");
+	}
+	answer_unref(&answer);
+}
+
+/* --- owners that leave --- */
+
+/* The only record there is has been released. */
+static bool
+is_released(struct bench *bench)
+{
+	redisReply *keys = redis_do(bench->redis, "KEYS *:r:*");
+	bool released = false;
+	if (keys->elements == 1) {
+		redisReply *letter = redis_do(bench->redis,
+		    "GETRANGE %s 2 2", keys->element[0]->str);
+		released = strcmp(letter->str, "R") == 0;
+		freeReplyObject(letter);
+	}
+	freeReplyObject(keys);
+	return released;
+}
+
+static void
+a_claim_that_nobody_waits_for_is_given_back(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct claim claim = bench_claim(bench, "k");
+	bench_op(bench, &op);
+	store_claim(bench->store, &op, &claim);
+	op_cancel(&op.op);
+	bench_until(bench, is_released);
+	bench_until(bench, bench_is_settled);
+	next_claim_is_ours(bench, "k", 2);
+}
+
+static void
+a_claim_that_was_never_sent_is_forgotten(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	bench_renew_store(bench);
+	struct claim claim = bench_claim(bench, "k");
+	bench_op(bench, &op);
+	store_claim(bench->store, &op, &claim);
+	op_cancel(&op.op);
+	bench_until(bench, bench_is_up);
+	next_claim_is_ours(bench, "k", 1);
+	assert_int_equal(store_unsettled(bench->store), 0);
+}
+
+static void
+a_store_that_is_freed_ends_what_is_pending(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op sent, queued;
+	redis_freeze(bench->redis);
+	struct claim claim = bench_claim(bench, "k");
+	bench_op(bench, &sent);
+	store_claim(bench->store, &sent, &claim);
+	bench_renew_store(bench);
+	assert_int_equal(bench_wait(bench, &sent), E_STORE_DOWN);
+	bench_op(bench, &queued);
+	store_claim(bench->store, &queued, &claim);
+	bench_renew_store(bench);
+	assert_int_equal(bench_wait(bench, &queued), E_STORE_DOWN);
+	redis_thaw(bench->redis);
+}
+
+/* --- refusals --- */
+
+static void
+a_full_redis_refuses_claims_and_takes_outcomes(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct claim claim = bench_claimed_ours(bench, &op, "k");
+	struct held held = bench_held(bench, &claim, 1);
+	redis_just(bench->redis, "CONFIG SET maxmemory 1");
+	claim = bench_claim(bench, "another");
+	assert_int_equal(
+	    bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
+	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
+	bench_replays(bench, "k", "x");
+	/* What was refused left nothing to be given back. */
+	assert_int_equal(store_unsettled(bench->store), 0);
+	assert_true(store_is_up(bench->store));
+	redis_just(bench->redis, "CONFIG SET maxmemory 0");
+	next_claim_is_ours(bench, "another", 1);
+}
+
+static void
+a_replica_refuses_and_service_comes_back_with_the_master(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct claim claim = bench_claimed_ours(bench, &op, "k");
+	struct held held = bench_held(bench, &claim, 1);
+	struct answer *answer = bench_answer(bench, "x");
+	redis_just(bench->redis, "REPLICAOF 127.0.0.1 1");
+	claim = bench_claim(bench, "another");
+	assert_int_equal(
+	    bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
+	bench_op(bench, &op);
+	store_complete(bench->store, &op, &held, answer);
+	assert_int_equal(bench_wait(bench, &op), E_STORE_REFUSED);
+	answer_unref(&answer);
+	assert_int_equal(store_unsettled(bench->store), 0);
+	redis_just(bench->redis, "REPLICAOF NO ONE");
+	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
+	next_claim_is_ours(bench, "another", 1);
+}
+
+static void
+a_claim_that_failed_half_way_is_given_back(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct claim claim = bench_claimed_ours(bench, &op, "k");
+	struct held held = bench_held(bench, &claim, 1);
+	redisReply *keys = redis_do(bench->redis, "KEYS *:leases");
+	const char *leases = keys->element[0]->str;
+	bench_op(bench, &op);
+	store_release(bench->store, &op, &held, true);
+	assert_int_equal(bench_wait(bench, &op), 0);
+	/* Somebody else's key: the record is written, its index is not. */
+	redis_just(bench->redis, "SET %s text", leases);
+	claim = bench_claim(bench, "k");
+	assert_int_equal(
+	    bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
+	assert_int_equal(store_unsettled(bench->store), 1);
+	redis_just(bench->redis, "DEL %s", leases);
+	freeReplyObject(keys);
+	bench_until(bench, bench_is_settled);
+	next_claim_is_ours(bench, "k", 3);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+	    TEST(scripts_that_were_flushed_are_sent_again),
+	    TEST(service_comes_back_when_redis_does),
+	    TEST(a_gateway_that_starts_first_waits_for_redis),
+	    TEST(steps_fail_while_redis_is_away_and_are_taken_afterwards),
+	    TEST(a_claim_on_a_frozen_redis_ends_in_time_and_leaves_nothing),
+	    TEST(what_is_asked_after_a_freeze_waits_no_longer_than_its_time),
+	    TEST(a_freeze_is_noticed_without_a_request),
+	    TEST(a_complete_that_timed_out_is_taken_once),
+	    TEST(a_claim_whose_reply_was_cut_off_is_given_back),
+	    TEST(connections_that_redis_closes_are_made_again),
+	    TEST(a_claim_that_nobody_waits_for_is_given_back),
+	    TEST(a_claim_that_was_never_sent_is_forgotten),
+	    TEST(a_store_that_is_freed_ends_what_is_pending),
+	    TEST(a_full_redis_refuses_claims_and_takes_outcomes),
+	    TEST(a_replica_refuses_and_service_comes_back_with_the_master),
+	    TEST(a_claim_that_failed_half_way_is_given_back),
+	};
+	return cmocka_run_group_tests_name("store_faults", tests, NULL, NULL);
+}
