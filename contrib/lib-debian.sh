@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# What quickstart, check and .ci/run share: install what is missing on Debian,
+# find the sources, build them in a folder of their own.  Sourced by bash,
+# with $top set to the top of the source tree.
+
+build_packages="autoconf automake gcc libc6-dev make pkg-config xz-utils
+	libmicrohttpd-dev libcurl4-openssl-dev libhiredis-dev libjansson-dev
+	libuv1-dev libsodium-dev libzstd-dev libsystemd-dev libcmocka-dev"
+run_packages="redis-server python3 curl ca-certificates"
+test_packages="spin openssl"
+
+say() {
+	printf '\033[1m==> %s\033[0m\n' "$*"
+}
+
+die() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		die "not root, and no sudo to run: $*"
+	fi
+}
+
+# missing_packages NAME...: prints those that are not installed.
+missing_packages() {
+	local name
+	for name; do
+		dpkg-query -W -f '${db:Status-Status}\n' "$name" 2>/dev/null |
+			grep -qx installed || printf '%s ' "$name"
+	done
+}
+
+# need_packages NAME...: installs those that are not installed.
+need_packages() {
+	local missing
+	command -v dpkg-query >/dev/null ||
+		die "this is no Debian; install by hand: $*"
+	missing=$(missing_packages "$@")
+	[ -n "$missing" ] || return 0
+	say "installing $missing"
+	as_root apt-get update -q </dev/null
+	# shellcheck disable=SC2086 # a list of names
+	without_services $missing
+}
+
+# Installs packages, and starts no service of theirs: the gateway has a
+# private Redis of its own and needs none of the system's.
+without_services() {
+	local policy=/usr/sbin/policy-rc.d ours='' status=0
+	if [ ! -e $policy ]; then
+		ours=yes
+		printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
+		as_root chmod 755 $policy
+	fi
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y \
+		--no-install-recommends "$@" </dev/null || status=$?
+	[ -z "$ours" ] || as_root rm -f $policy
+	case " $* " in
+	*" redis-server "*)
+		if [ -d /run/systemd/system ]; then
+			as_root systemctl disable -q redis-server || true
+		fi
+		;;
+	esac
+	return $status
+}
+
+# source_for BUILD_DIR: prints the folder to configure from.  It is $top,
+# but for a tree that was configured in place: make would mix that tree's
+# objects up with ours, so a clean copy is used.
+source_for() {
+	if [ ! -e "$top/config.status" ]; then
+		printf '%s\n' "$top"
+		return
+	fi
+	git -C "$top" rev-parse --git-dir >/dev/null 2>&1 ||
+		die "this tree was configured in place: make distclean first"
+	mkdir -p "$1/source"
+	(cd "$top" && git ls-files -co --exclude-standard -z |
+		while IFS= read -r -d '' file; do
+			[ ! -e "$file" ] || printf '%s\0' "$file"
+		done | tar -c --null -T -) | tar -x -C "$1/source"
+	printf '%s\n' "$1/source"
+}
+
+# The files that configure is made of.
+autotools_input() {
+	find "$1/configure.ac" "$1/Makefile.am" "$1/contrib/build-aux/m4" \
+		"$1"/src "$1"/tests "$1"/etc "$1"/contrib \
+		\( -name '*.ac' -o -name '*.am' -o -name '*.inc' \
+		-o -name '*.m4' \) -newer "$1/configure" -print -quit
+}
+
+# build_in DIR [configure's arguments...]: leaves a built tree in DIR, and
+# does only what is not done yet.
+build_in() {
+	local dir=$1 source
+	shift
+	mkdir -p "$dir"
+	dir=$(cd "$dir" && pwd)
+	source=$(source_for "$dir")
+	if [ ! -e "$source/configure" ] || [ -n "$(autotools_input "$source")" ]
+	then
+		say "autoreconf"
+		(cd "$source" && autoreconf -fi)
+		touch "$source/configure"
+	fi
+	if ! same_arguments "$dir" "$source" "$@"; then
+		say "configure $*"
+		rm -f "$dir/config.cache" "$dir/.configured"
+		(cd "$dir" && "$source/configure" -q "$@")
+		printf '%s\n' "$source" "$@" >"$dir/.configured"
+	fi
+	say "make"
+	make -C "$dir" -j"$(nproc)"
+}
+
+# same_arguments DIR SOURCE ARGUMENTS...: was DIR configured like this?
+same_arguments() {
+	local dir=$1
+	shift
+	[ -e "$dir/config.status" ] && [ -e "$dir/.configured" ] &&
+		printf '%s\n' "$@" | cmp -s - "$dir/.configured"
+}
