@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/test_build.h"
 #include "gate/execution.h"
 #include "gate/message.h"
 #include "gate/tell.h"
@@ -192,8 +193,10 @@ execution_forward(struct machine *machine)
 static enum after
 in_doubt(struct execution *e, enum reason reason)
 {
-	e->sent = true;
+	e->sent = GUARD(sent_is_unknown);
 	e->reason = reason;
+	if (!e->sent)
+		return go(e, EXECUTION_RELEASE, MORE);
 	return go(e, EXECUTION_DOUBT, MORE);
 }
 

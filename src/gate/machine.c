@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/log.h"
 #include "base/must.h"
+#include "base/test_build.h"
 #include "gate/machine.h"
 
 static void
@@ -79,6 +80,8 @@ machine_run(void *arg)
 	must(op == NULL || op->state == OP_DONE);
 	for (;;) {
 		unsigned step = machine->step;
+		FAULT_POINT(
+		    machine->kind->name, machine->kind->steps[step].name);
 		switch (machine->kind->steps[step].run(machine)) {
 		case MORE:
 			/* No operation may be skipped, no step repeated. */

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/digest.h"
+#include "base/must.h"
+#include "base/test_build.h"
 #include "store/script.h"
-
-static const char *const texts[] = {
-#define SCRIPT(name) script_##name,
-#include "tbl/scripts.h"
-#undef SCRIPT
-};
 
 struct span
 script_text(enum script script)
 {
-	return span_str(texts[script]);
+	switch (script) {
+#define SCRIPT(name)                                                          \
+	case SCRIPT_##name:                                                    \
+		return span_str(SCRIPT_IN_TRIAL(#name, script_##name));
+#include "tbl/scripts.h"
+#undef SCRIPT
+	case SCRIPT_COUNT_:
+		break;
+	}
+	must(false);
+	return SPAN("");
 }
 
 void
