@@ -111,6 +111,9 @@ main(int argc, char **argv)
 		print_help(stdout);
 		return 0;
 	}
+	/* Random bytes without a system call for each owner and request. */
+	must(randombytes_set_implementation(
+		 &randombytes_internal_implementation) == 0);
 	must(sodium_init() >= 0);
 	/* It has verbs and options of its own. */
 	if (!strcmp(argv[1], "keys"))

@@ -11,6 +11,16 @@
 /* One piece is enough for an ordinary request. */
 enum { PIECE_BYTES = 4096, ALIGN = 16 };
 
+/*
+ * So many pieces wait in each thread for the next request.  A sanitizer is
+ * to see every one of them freed.
+ */
+#ifdef __SANITIZE_ADDRESS__
+static const unsigned spare_most = 0;
+#else
+static const unsigned spare_most = 64;
+#endif
+
 struct piece {
 	struct piece *next;
 	size_t used;
@@ -23,15 +33,50 @@ struct arena {
 	struct piece *pieces;
 };
 
+static _Thread_local struct {
+	struct piece *pieces;
+	unsigned count;
+} spare;
+
 static struct piece *
 piece_new(size_t bytes)
 {
+	if (bytes <= PIECE_BYTES && spare.count > 0) {
+		struct piece *piece = spare.pieces;
+		spare.pieces = piece->next;
+		spare.count--;
+		*piece = (struct piece){.size = PIECE_BYTES};
+		return piece;
+	}
 	size_t size = bytes > PIECE_BYTES ? bytes : PIECE_BYTES;
 	must(size < SIZE_MAX - sizeof(struct piece));
 	struct piece *piece = malloc(sizeof *piece + size);
 	must(piece != NULL);
 	*piece = (struct piece){.size = size};
 	return piece;
+}
+
+static void
+piece_free(struct piece *piece)
+{
+	if (piece->size != PIECE_BYTES || spare.count >= spare_most) {
+		free(piece);
+		return;
+	}
+	piece->next = spare.pieces;
+	spare.pieces = piece;
+	spare.count++;
+}
+
+void
+arena_trim(void)
+{
+	struct piece *piece;
+	while ((piece = spare.pieces) != NULL) {
+		spare.pieces = piece->next;
+		free(piece);
+	}
+	spare.count = 0;
 }
 
 /* The arena lives in its first piece: one allocation for a small request. */
@@ -63,7 +108,7 @@ arena_free(struct arena **arena)
 	struct piece *piece = old->pieces;
 	while (piece != NULL) {
 		struct piece *next = piece->next;
-		free(piece);
+		piece_free(piece);
 		piece = next;
 	}
 }

@@ -27,3 +27,6 @@ void *arena_alloc(struct arena *arena, size_t bytes);
 struct span arena_dup(struct arena *arena, struct span s);
 struct span arena_printf(struct arena *arena, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Frees what this thread keeps for arenas to come; for a thread that ends. */
+void arena_trim(void);

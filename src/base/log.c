@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
-#include <inttypes.h>
-#include <poll.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "base/digits.h"
 #include "base/log.h"
-#include "base/loop.h"
+#include "base/log_sink.h"
 #include "base/must.h"
 
 /* What one thread gathers before it must write. */
 enum { BUFFER_BYTES = 64 * 1024, LINE_BYTES = 16 * 1024 };
+/* When a full sink is tried again, and how long an end waits for it. */
+enum { RETRY_MS = 20, LAST_MS = 1000 };
 
 static const struct {
 	const char *name;
@@ -34,6 +31,7 @@ static _Thread_local struct {
 	char bytes[BUFFER_BYTES];
 	size_t len;  /* whole lines and the one in the making */
 	size_t line; /* where that one begins */
+	int64_t dropped; /* lines that found no room */
 } buffer;
 
 void
@@ -62,16 +60,26 @@ put_bytes(const char *bytes, size_t len)
 	buffer.len += len;
 }
 
-static void PRINTF_LIKE(1, 2)
-put_format(const char *fmt, ...)
+static void
+put_span(struct span s)
 {
-	char text[64];
-	va_list args;
-	va_start(args, fmt);
-	int len = vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
-	must(len >= 0 && (size_t)len < sizeof text);
-	put_bytes(text, (size_t)len);
+	put_bytes(s.ptr, s.len);
+}
+
+static void
+put_number(int64_t number)
+{
+	char text[DIGITS_MAX];
+	put_bytes(text, digits_put(text, number));
+}
+
+/* RFC 8259, section 7. */
+static void
+put_escape(unsigned char c)
+{
+	static const char hex[] = "0123456789abcdef";
+	char text[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+	put_bytes(text, sizeof text);
 }
 
 static size_t
@@ -92,24 +100,35 @@ utf8_length(const unsigned char *s, size_t len)
 	return n;
 }
 
+/* What stands for itself in a JSON string. */
+static bool
+is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
 /* A JSON string; controls, and bytes that are not UTF-8, are escaped. */
 static void
 put_string(struct span s)
 {
 	put_bytes("\"", 1);
-	for (size_t i = 0; i < s.len;) {
+	for (size_t i = 0, n; i < s.len; i += n) {
 		unsigned char c = (unsigned char)s.ptr[i];
-		size_t n = 1;
-		if (c == '"' || c == '\\')
-			put_format("\\%c", c);
-		else if (c < 0x20 || c == 0x7f)
-			put_format("\\u%04x", c);
-		else if ((n = utf8_length((const unsigned char *)s.ptr + i,
-			      s.len - i)) > 0)
+		n = 0;
+		while (i + n < s.len && is_plain((unsigned char)s.ptr[i + n]))
+			n++;
+		if (n == 0 && c >= 0x80)
+			n = utf8_length((const unsigned char *)s.ptr + i,
+			    s.len - i);
+		if (n > 0) {
 			put_bytes(s.ptr + i, n);
+			continue;
+		}
+		n = 1;
+		if (c == '"' || c == '\\')
+			put_bytes((char[]){'\\', (char)c}, 2);
 		else
-			put_format("\\u%04x", c), n = 1;
-		i += n;
+			put_escape(c);
 	}
 	put_bytes("\"", 1);
 }
@@ -117,7 +136,9 @@ put_string(struct span s)
 static void
 put_name(const char *name)
 {
-	put_format(",\"%s\":", name);
+	put_bytes(",\"", 2);
+	put_span(span_str(name));
+	put_bytes("\":", 2);
 }
 
 /* --- lines --- */
@@ -139,7 +160,23 @@ put_time(void)
 		    &tm);
 		cache.second = second;
 	}
-	put_format("{\"ts\":\"%s.%03dZ\"", cache.text, (int)(ms % 1000));
+	char thousandths[3];
+	digits_pad(thousandths, sizeof thousandths, ms % 1000);
+	put_span(SPAN("{\"ts\":\""));
+	put_span(span_str(cache.text));
+	put_bytes(".", 1);
+	put_bytes(thousandths, sizeof thousandths);
+	put_bytes("Z\"", 2);
+}
+
+/* Room for one more line; where there is none it is counted. */
+static bool
+line_fits(void)
+{
+	if (sizeof buffer.bytes - buffer.len >= LINE_BYTES + 2)
+		return true;
+	log_flush();
+	return sizeof buffer.bytes - buffer.len >= LINE_BYTES + 2;
 }
 
 struct logline
@@ -148,8 +185,19 @@ log_begin(enum event event)
 	struct logline line = {log_wants(event)};
 	if (!line.wanted)
 		return line;
-	if (sizeof buffer.bytes - buffer.len < LINE_BYTES + 2)
-		log_flush();
+	if (!line_fits()) {
+		buffer.dropped++;
+		line.wanted = false;
+		return line;
+	}
+	if (buffer.dropped > 0) {
+		int64_t dropped = buffer.dropped;
+		buffer.dropped = 0;
+		struct logline gap = log_begin(EV_log_dropped);
+		log_int(&gap, "lines", dropped);
+		log_end(&gap);
+		return log_begin(event);
+	}
 	buffer.line = buffer.len;
 	put_time();
 	log_str(&line, "level", level_names[events[event].level]);
@@ -191,7 +239,7 @@ log_int(struct logline *line, const char *name, int64_t value)
 	if (!line->wanted || !has_room(strlen(name), 4))
 		return;
 	put_name(name);
-	put_format("%" PRId64, value);
+	put_number(value);
 }
 
 void
@@ -200,7 +248,11 @@ log_ms(struct logline *line, const char *name, int64_t us)
 	if (!line->wanted || !has_room(strlen(name), 4))
 		return;
 	put_name(name);
-	put_format("%" PRId64 ".%03d", us / 1000, (int)(us % 1000));
+	char thousandths[3];
+	digits_pad(thousandths, sizeof thousandths, us % 1000);
+	put_number(us / 1000);
+	put_bytes(".", 1);
+	put_bytes(thousandths, sizeof thousandths);
 }
 
 void
@@ -209,7 +261,7 @@ log_bool(struct logline *line, const char *name, bool value)
 	if (!line->wanted || !has_room(strlen(name), 1))
 		return;
 	put_name(name);
-	put_format("%s", value ? "true" : "false");
+	put_span(value ? SPAN("true") : SPAN("false"));
 }
 
 void
@@ -251,21 +303,61 @@ log_end(struct logline *line)
 	line->wanted = false;
 }
 
+/* --- out --- */
+
 void
 log_flush(void)
 {
-	size_t done = 0;
-	while (done < buffer.len) {
-		ssize_t n = write(
-		    STDERR_FILENO, buffer.bytes + done, buffer.len - done);
-		if (n >= 0) {
-			done += (size_t)n;
-		} else if (errno == EAGAIN) {
-			struct pollfd fd = {STDERR_FILENO, POLLOUT, 0};
-			poll(&fd, 1, -1);
-		} else if (errno != EINTR) {
-			break;
-		}
+	if (buffer.len == 0)
+		return;
+	size_t done = log_sink_write(&buffer, buffer.bytes, buffer.len);
+	buffer.len -= done;
+	buffer.line = buffer.len;
+	if (buffer.len > 0 && done > 0)
+		memmove(buffer.bytes, buffer.bytes + done, buffer.len);
+}
+
+void
+log_flush_last(void)
+{
+	int64_t until = clock_us() + LAST_MS * 1000;
+	log_flush();
+	while (buffer.len > 0 && clock_us() < until) {
+		log_sink_wait(RETRY_MS);
+		log_flush();
 	}
 	buffer.len = buffer.line = 0;
+	log_sink_leave(&buffer);
+}
+
+static bool
+on_flush(void *arg)
+{
+	struct log_hook *hook = arg;
+	log_flush();
+	if (buffer.len > 0 && !timer_is_set(&hook->retry))
+		timer_set(&hook->retry, RETRY_MS);
+	return false;
+}
+
+/* The end of the turn that the timer begins is what tries again. */
+static void
+on_retry(void *arg)
+{
+	(void)arg;
+}
+
+void
+log_attach(struct log_hook *hook, struct loop *loop)
+{
+	hook->loop = loop;
+	timer_init(&hook->retry, loop, on_retry, hook);
+	loop_hook(loop, HOOK_FLUSH, &hook->flush, on_flush, hook);
+}
+
+void
+log_detach(struct log_hook *hook)
+{
+	timer_clear(&hook->retry);
+	loop_unhook(hook->loop, HOOK_FLUSH, &hook->flush);
 }

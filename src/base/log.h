@@ -4,13 +4,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/loop.h"
 #include "base/span.h"
 
 /*
  * The log: one JSON object per line on standard error, of the events in
  * tbl/events.h.  Control characters are escaped by it; keys, tokens, queries
  * and bodies are never given to it.  Each thread gathers its lines in a
- * buffer of its own, and log_flush writes them in one go.
+ * buffer of its own, and log_flush writes them in one go.  Writing never waits
+ * for who reads them: a line that finds no room is dropped, and the next one
+ * that does says how many were.
  */
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
@@ -44,5 +47,16 @@ void log_list(struct logline *line, const char *name, const char *const *list,
     size_t count);
 void log_end(struct logline *line);
 
-/* Writes what this thread has gathered. */
+/* Writes what this thread has gathered, as far as that goes at once. */
 void log_flush(void);
+/* The same for a thread that ends: it waits for room, a second at most. */
+void log_flush_last(void);
+
+/* Has the thread of a loop flush its lines at the end of every turn. */
+struct log_hook {
+	struct loop *loop;
+	struct hook flush;
+	struct timer retry;
+};
+void log_attach(struct log_hook *hook, struct loop *loop);
+void log_detach(struct log_hook *hook);

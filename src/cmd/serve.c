@@ -8,7 +8,9 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/log.h"
+#include "base/log_sink.h"
 #include "base/mem.h"
 #include "cmd/listen.h"
 #include "cmd/serve.h"
@@ -41,7 +43,7 @@ struct serve {
 	bool reload_again; /* SIGHUP came meanwhile */
 	int signal_fd;
 	struct watch *signals;
-	struct hook flush;
+	struct log_hook log;
 };
 
 /* --- signals --- */
@@ -272,14 +274,6 @@ end_admin(struct serve *s, struct shown *shown)
 
 /* --- start and end --- */
 
-static bool
-on_flush(void *arg)
-{
-	(void)arg;
-	log_flush();
-	return false;
-}
-
 static void
 log_fatal(char *words)
 {
@@ -377,7 +371,7 @@ serve(const struct conf *conf)
 	atomic_store(&s.budget.limit, (size_t)conf->in_flight_bytes);
 	s.signals = watch_new(s.loop, s.signal_fd, on_signal, &s);
 	watch_want(s.signals, WATCH_READ);
-	loop_hook(s.loop, HOOK_FLUSH, &s.flush, on_flush, &s);
+	log_attach(&s.log, s.loop);
 
 	bool started = start(&s);
 	if (started)
@@ -385,8 +379,9 @@ serve(const struct conf *conf)
 	managed_stop(&s.managed);
 	struct logline line = log_begin(EV_stopped);
 	log_end(&line);
-	log_flush();
-	loop_unhook(s.loop, HOOK_FLUSH, &s.flush);
+	arena_trim();
+	log_flush_last();
+	log_detach(&s.log);
 	watch_free(&s.signals);
 	loop_free(&s.loop);
 	close(s.signal_fd);
@@ -420,6 +415,7 @@ cmd_serve(const char *file)
 	log_str(&line, "version", PACKAGE_VERSION);
 	log_str(&line, "configuration", file);
 	log_end(&line);
+	log_sink_open();
 	int code = serve(conf);
 	conf_unref(&conf);
 	return code;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "gate/execution.h"
@@ -11,14 +12,6 @@
 enum { LAST_OUTCOMES_MS = 1000 };
 
 static void on_drain_timeout(void *arg);
-
-static bool
-on_flush(void *arg)
-{
-	(void)arg;
-	log_flush();
-	return false;
-}
 
 static void
 on_record_changed(void *arg, const struct key_id *key_id)
@@ -38,7 +31,7 @@ worker_new(const struct conf *conf, struct budget *budget, unsigned index,
 	w->loop = loop_new();
 	timer_init(&w->drain, w->loop, on_drain_timeout, w);
 	/* Hooks run last come first: the log is flushed behind all others. */
-	loop_hook(w->loop, HOOK_FLUSH, &w->flush, on_flush, w);
+	log_attach(&w->log, w->loop);
 	w->store = store_new(w->loop, conf, budget);
 	store_listen(w->store, on_record_changed, w);
 	if (index == 0)
@@ -178,7 +171,8 @@ end(struct worker *w)
 	front_free(&w->front);
 	generation_unref(&w->generation);
 	store_free(&w->store);
-	log_flush();
+	arena_trim();
+	log_flush_last();
 }
 
 void
@@ -195,7 +189,7 @@ worker_free(struct worker **worker)
 	*worker = NULL;
 	if (w == NULL)
 		return;
-	loop_unhook(w->loop, HOOK_FLUSH, &w->flush);
+	log_detach(&w->log);
 	if (w->draining)
 		loop_unhook(w->loop, HOOK_FLUSH, &w->drained);
 	loop_free(&w->loop);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/body.h"
+#include "base/log.h"
 #include "base/loop.h"
 #include "conf/conf.h"
 #include "gate/courier.h"
@@ -36,7 +37,7 @@ struct worker {
 	bool draining;
 	struct timer drain;
 	struct hook drained;
-	struct hook flush;
+	struct log_hook log;
 };
 
 /*

@@ -2,6 +2,7 @@
 #include "http/header.h"
 
 #include <sodium.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "base/digest.h"
@@ -249,18 +250,33 @@ header_only(struct arena *arena, const struct fields *fields,
 }
 
 /* strftime would use the words of the locale. */
-struct span
-header_date(struct arena *arena, int64_t wall_ms)
+static void
+write_date(char *ret_text, size_t size, time_t seconds)
 {
 	static const char days[] = "SunMonTueWedThuFriSat";
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-	time_t seconds = (time_t)(wall_ms / 1000);
 	struct tm tm;
 
 	must(gmtime_r(&seconds, &tm) != NULL);
-	return arena_printf(arena, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
+	snprintf(ret_text, size, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
 	    days + 3 * tm.tm_wday, tm.tm_mday, months + 3 * tm.tm_mon,
 	    tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
+}
+
+/* Worked out once a second. */
+struct span
+header_date(struct arena *arena, int64_t wall_ms)
+{
+	static _Thread_local struct {
+		time_t second;
+		char text[64];
+	} cache = {.second = -1};
+	time_t second = (time_t)(wall_ms / 1000);
+
+	if (second != cache.second)
+		write_date(cache.text, sizeof cache.text, second);
+	cache.second = second;
+	return arena_dup(arena, span_str(cache.text));
 }
 
 /* --- checks --- */

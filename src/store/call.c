@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/must.h"
@@ -66,13 +66,10 @@ send_call(struct store_call *call)
 static void
 write_deadline(struct store_call *call)
 {
-	char digits[32];
 	call->deadline_ms =
 	    redis_clock_ms(link_clock(call->store->link), call->give_up_us);
-	int len =
-	    snprintf(digits, sizeof digits, "%013" PRId64, call->deadline_ms);
-	must(len == DEADLINE_DIGITS);
-	memcpy(call->args.bytes + call->deadline_at, digits, DEADLINE_DIGITS);
+	digits_pad(call->args.bytes + call->deadline_at, DEADLINE_DIGITS,
+	    call->deadline_ms);
 }
 
 static void

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <ctype.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "store/record.h"
@@ -167,15 +166,13 @@ put(char *at, struct span s)
 	return at + s.len;
 }
 
-static char *PRINTF_LIKE(2, 3)
-put_line(char *at, const char *fmt, ...)
+/* A number and what stands behind it: a blank or the end of the line. */
+static char *
+put_number(char *at, size_t number, char behind)
 {
-	va_list args;
-	va_start(args, fmt);
-	int len = vsnprintf(at, LINE_BYTES, fmt, args);
-	va_end(args);
-	must(len >= 0 && len < LINE_BYTES);
-	return at + len;
+	at += digits_put(at, (int64_t)number);
+	*at++ = behind;
+	return at;
 }
 
 /*
@@ -186,19 +183,21 @@ put_line(char *at, const char *fmt, ...)
 static char *
 put_answer(char *at, const struct answer *answer)
 {
-	char head_length[24] = "-";
+	at = put_number(at, (size_t)answer->status, ' ');
 	if (answer->head_length >= 0)
-		snprintf(head_length, sizeof head_length, "%lld",
-		    answer->head_length);
-	at = put_line(at, "%d %s %d %zu %zu %zu\n", answer->status,
-	    head_length, answer->not_kept, answer->fields.count,
-	    answer->request_id.len, answer->body.len);
+		at = put_number(at, (size_t)answer->head_length, ' ');
+	else
+		at = put(at, SPAN("- "));
+	at = put_number(at, answer->not_kept, ' ');
+	at = put_number(at, answer->fields.count, ' ');
+	at = put_number(at, answer->request_id.len, ' ');
+	at = put_number(at, answer->body.len, '\n');
 	at = put(at, answer->request_id);
 	at = put(at, SPAN("\n"));
 	for (size_t i = 0; i < answer->fields.count; i++) {
 		const struct field *field = &answer->fields.list[i];
-		at = put_line(at, "%zu %zu\n", field->name.len,
-		    field->value.len);
+		at = put_number(at, field->name.len, ' ');
+		at = put_number(at, field->value.len, '\n');
 		at = put(at, field->name);
 		at = put(at, SPAN(": "));
 		at = put(at, field->value);
@@ -213,7 +212,7 @@ squeeze(ZSTD_CCtx *zstd, struct span plain, char **ret_bytes, size_t *ret_len)
 {
 	size_t room = ZSTD_compressBound(plain.len);
 	char *bytes = mem_grow(NULL, LINE_BYTES + room);
-	char *at = put_line(bytes, "z %zu\n", plain.len);
+	char *at = put_number(put(bytes, SPAN("z ")), plain.len, '\n');
 	ZSTD_CCtx_reset(zstd, ZSTD_reset_session_and_parameters);
 	ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, COMPRESS_LEVEL);
 	ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);

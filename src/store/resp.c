@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/mem.h"
-#include "base/must.h"
 #include "store/resp.h"
 
 enum { LEAST_BYTES = 512 };
@@ -28,10 +26,11 @@ resp_bytes(struct resp *resp, struct span bytes)
 static void
 put_count(struct resp *resp, char kind, size_t count)
 {
-	char text[32];
-	int len = snprintf(text, sizeof text, "%c%zu\r\n", kind, count);
-	must(len > 0 && (size_t)len < sizeof text);
-	resp_bytes(resp, span_of(text, (size_t)len));
+	char text[1 + DIGITS_MAX + 2] = {kind};
+	size_t len = 1 + digits_put(text + 1, (int64_t)count);
+	text[len++] = '\r';
+	text[len++] = '\n';
+	resp_bytes(resp, span_of(text, len));
 }
 
 void
@@ -51,10 +50,8 @@ resp_arg(struct resp *resp, struct span arg)
 void
 resp_number(struct resp *resp, int64_t number)
 {
-	char text[24];
-	int len = snprintf(text, sizeof text, "%" PRId64, number);
-	must(len > 0 && (size_t)len < sizeof text);
-	resp_arg(resp, span_of(text, (size_t)len));
+	char text[DIGITS_MAX];
+	resp_arg(resp, span_of(text, digits_put(text, number)));
 }
 
 void

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
-#include <inttypes.h>
-#include <stdio.h>
 
+#include "base/digits.h"
 #include "base/log.h"
 #include "store/names.h"
 #include "store/record.h"
@@ -43,10 +42,9 @@ verb_owner(struct store_call *call, const struct owner *owner)
 void
 verb_attempt(struct store_call *call, uint32_t attempt)
 {
-	char digits[ATTEMPT_DIGITS + 8];
-	int len = snprintf(
-	    digits, sizeof digits, "%0*" PRIu32, ATTEMPT_DIGITS, attempt);
-	resp_arg(&call->args, span_of(digits, (size_t)len));
+	char digits[ATTEMPT_DIGITS];
+	digits_pad(digits, sizeof digits, attempt);
+	resp_arg(&call->args, span_of(digits, sizeof digits));
 }
 
 /* It outlives its lease, whatever the lease. */

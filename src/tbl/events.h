@@ -53,4 +53,6 @@ EVENT(record_broken, ERROR, "a stored record cannot be read; its key is "
 EVENT(operator, WARN, "an operator has decided about this key")
 EVENT(operator_unsure, WARN, "Redis did not answer an operator's act, or broke "
 	"it off: look at the key, which may have been changed")
+EVENT(log_dropped, WARN, "who reads the log was too slow, and so many lines "
+	"were not written")
 EVENT(fatal, ERROR, "")

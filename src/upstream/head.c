@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "upstream/head.h"
@@ -106,11 +106,10 @@ head_write(const struct head_request *request, struct body *out)
 		at = put_field(at, request->fields->list[i].name,
 		    request->fields->list[i].value);
 	if (request->has_body) {
-		char digits[24];
-		int len = snprintf(
-		    digits, sizeof digits, "%zu", request->body_bytes);
-		at = put_field(at, SPAN("Content-Length"),
-		    span_of(digits, (size_t)len));
+		char digits[DIGITS_MAX];
+		size_t len = digits_put(digits, (int64_t)request->body_bytes);
+		at = put_field(
+		    at, SPAN("Content-Length"), span_of(digits, len));
 	}
 	if (request->close)
 		at = put_field(at, SPAN("Connection"), SPAN("close"));

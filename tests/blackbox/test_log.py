@@ -7,6 +7,7 @@ from once import tap
 from once.http import build
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered
+from once.wait import eventually
 
 TS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -162,6 +163,31 @@ def a_client_that_left_has_its_line_too(bench):
     client.reset()
     hold.release()
     gateway.wait_for_log("request", request_id="rid-1")
+
+
+@test
+def a_log_that_nobody_reads_stops_no_request(bench):
+    upstream, gateway = bench.pair(workers=1)
+    gateway.reading.clear()
+    path = "/" + "x" * 1500
+    many = 400  # of lines, which is more than pipe and buffers have room for
+    with gateway.client() as client:
+        for _ in range(many):
+            equal(client.exchange("GET", path).status, 201)
+    gateway.reading.set()
+    # What found no room is counted, as soon as a line has room again.
+    def told():
+        nonlocal many
+        gateway.ask("k")
+        many += 1
+        return gateway.find_log("log_dropped")
+    eventually(told, "log_dropped in the log")
+
+    def counted():
+        dropped = sum(e["lines"] for e in gateway.find_log("log_dropped"))
+        return len(gateway.find_log("request")) + dropped
+    gateway.wait_until(lambda: counted() == many, f"{many} lines")
+    equal(gateway.stray, [])
 
 
 tap.main()

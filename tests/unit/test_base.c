@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -11,6 +13,7 @@
 #include "base/arena.h"
 #include "base/body.h"
 #include "base/digest.h"
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/field.h"
 
@@ -211,10 +214,31 @@ every_error_has_words(void **state)
 	assert_string_equal(err_words(12345), "unknown failure");
 }
 
+static void
+digits_are_what_printf_writes(void **state)
+{
+	static const int64_t numbers[] = {0, 7, 10, 99, 100, 1234567890123,
+	    -1, -10, INT64_MAX, INT64_MIN};
+	(void)state;
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		char wanted[32], got[DIGITS_MAX];
+		int len = snprintf(
+		    wanted, sizeof wanted, "%" PRId64, numbers[i]);
+		assert_int_equal(digits_put(got, numbers[i]), len);
+		assert_memory_equal(got, wanted, len);
+	}
+	char padded[6];
+	digits_pad(padded, sizeof padded, 42);
+	assert_memory_equal(padded, "000042", 6);
+	digits_pad(padded, sizeof padded, 123456);
+	assert_memory_equal(padded, "123456", 6);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(digits_are_what_printf_writes),
 	    cmocka_unit_test(a_list_is_cut_at_its_separators),
 	    cmocka_unit_test(an_arena_holds_small_and_large_things),
 	    cmocka_unit_test(an_arena_lives_until_its_last_reference),

@@ -11,7 +11,8 @@ const [port, socket, upstream] = process.argv.slice(2);
 const redis = new Redis({ path: socket, enableAutoPipelining: true });
 redis.defineCommand("claim", { numberOfKeys: 1, lua:
 	"local got = redis.call('GET', KEYS[1]) if got then return got end " +
-	"redis.call('SET', KEYS[1], 'P' .. ARGV[1], 'PX', 86400000) return ''" });
+	"redis.call('SET', KEYS[1], 'P' .. ARGV[1], 'PX', " +
+	"86400000) return ''" });
 const pool = new Pool(upstream, { connections: 512 });
 const md5 = (text) => createHash("md5").update(text).digest("hex");
 
@@ -35,15 +36,17 @@ async function serve(req, res, body) {
 			return answer(res, 422, {}, "");
 		const kept = JSON.parse(got.slice(33));
 		return answer(res, kept.status,
-			{ ...kept.headers, "Idempotent-Replayed": "true" }, kept.body);
+			{ ...kept.headers, "Idempotent-Replayed": "true" },
+			kept.body);
 	}
 	const sent = await pool.request({ path: req.url, method: req.method,
 		body, headers: { "content-type": req.headers["content-type"],
 			authorization: tenant, "idempotency-key": key } });
 	const text = await sent.body.text();
 	const headers = { "content-type": sent.headers["content-type"] };
-	await redis.set(name, "C" + print + JSON.stringify(
-		{ status: sent.statusCode, headers, body: text }), "PX", 86400000);
+	const record = { status: sent.statusCode, headers, body: text };
+	await redis.set(name, "C" + print + JSON.stringify(record),
+		"PX", 86400000);
 	return answer(res, sent.statusCode, headers, text);
 }
 

@@ -29,6 +29,8 @@ class Process(Watched):
         self.argv = argv
         self.lines = []
         self.ended = False  # of output
+        self.reading = threading.Event()  # cleared: its pipe fills up
+        self.reading.set()
         parent = os.getpid()
         self.child = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -44,6 +46,7 @@ class Process(Watched):
     def _read(self):
         with self.child.stdout as output:
             for raw in output:
+                self.reading.wait()
                 line = raw.decode("utf-8", "backslashreplace").rstrip("\n")
                 with self.changed:
                     self.heard(line)
@@ -85,6 +88,7 @@ class Process(Watched):
 
     def kill(self):
         """Ends it at once, frozen or not, and takes it off the table."""
+        self.reading.set()
         if self.running():
             self.child.kill()
         return self.wait()
