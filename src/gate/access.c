@@ -10,7 +10,7 @@ static const char *const result_words[] = {
 };
 
 void
-access_log(const struct request *r)
+access_log(const struct request *r, int64_t took_us)
 {
 	if (!r->conf->log_access || !log_wants(EV_request))
 		return;
@@ -28,7 +28,7 @@ access_log(const struct request *r)
 		log_str(&line, "key_id", r->key_hex);
 	log_int(&line, "bytes_in", (int64_t)r->x->body_bytes);
 	log_int(&line, "bytes_out", (int64_t)r->x->sent_bytes);
-	log_ms(&line, "total_ms", clock_us() - r->x->began_us);
+	log_ms(&line, "total_ms", took_us);
 	if (r->store_us >= 0)
 		log_ms(&line, "store_ms", r->store_us);
 	if (r->upstream_us >= 0)

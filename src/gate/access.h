@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <stdint.h>
+
 /*
  * The access line: what became of one request, for the log.  Keys, tokens,
  * queries and bodies are never in it.  The worker's thread only.
  */
 struct request;
 
-/* Nothing where log.access is false. */
-void access_log(const struct request *r);
+/* Nothing where log.access is false; took_us is the whole request's time. */
+void access_log(const struct request *r, int64_t took_us);

@@ -73,6 +73,7 @@ admin_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	admin->budget = budget;
 	admin->view = *view;
 	admin->store = store_new(loop, conf, budget);
+	store_measure(admin->store, admin->store_took);
 	admin->front = front_new(loop, conf, budget, on_arrived, admin);
 	front_listen(admin->front, fd);
 	return admin;

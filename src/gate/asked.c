@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "gate/asked.h"
+#include "gate/exposition.h"
 #include "gate/response.h"
 #include "gate/worker.h"
 #include "http/header.h"
@@ -22,12 +23,16 @@ enum { BODY_MAX = 16 * 1024 * 1024 };
 static enum after run_health(struct asked *a);
 static enum after run_ready(struct asked *a);
 static enum after run_status(struct asked *a);
+static enum after run_metrics(struct asked *a);
+static enum after answer_with(
+    struct asked *a, int status, struct span type, struct body *body);
 
 /* Those of a path stand together. */
 static const struct endpoint endpoints[] = {
     {"GET", "/healthz", run_health, ENDPOINT_OPEN},
     {"GET", "/readyz", run_ready, ENDPOINT_OPEN},
     {"GET", "/status", run_status, 0},
+    {"GET", "/metrics", run_metrics, 0},
     {"GET", "/keys", operator_list, 0},
     {"POST", "/keys/lookup", operator_lookup, ENDPOINT_READS},
     {"GET", "/keys/{id}", operator_show, 0},
@@ -340,12 +345,38 @@ admin_probed(struct machine *machine)
 					     : say_status(a, up);
 }
 
+static enum after
+run_metrics(struct asked *a)
+{
+	struct body body;
+	body_init(&body, NULL);
+	exposition_write(a->admin, &body);
+	return answer_with(
+	    a, 200, SPAN("text/plain; version=0.0.4; charset=utf-8"), &body);
+}
+
 /* --- the answer --- */
+
+/* The body is taken. */
+static enum after
+answer_with(
+    struct asked *a, int status, struct span type, struct body *body)
+{
+	struct field list[] = {
+	    {SPAN("Date"), header_date(a->arena, clock_wall_ms())},
+	    {SPAN("Content-Type"), type},
+	    {SPAN("Cache-Control"), SPAN("no-store")},
+	};
+	const struct fields fields = {list, 3};
+	must(a->answer == NULL);
+	a->answer = answer_new(status, &fields, body, SPAN(""));
+	return admin_to(a, ADMIN_ANSWER, MORE);
+}
 
 enum after
 admin_say(struct asked *a, int status, json_t *json)
 {
-	must(json != NULL && a->answer == NULL);
+	must(json != NULL);
 	char *text = json_dumps(json, JSON_COMPACT);
 	must(text != NULL);
 	json_decref(json);
@@ -354,15 +385,7 @@ admin_say(struct asked *a, int status, json_t *json)
 	must(body_append(&body, text, strlen(text)) == 0);
 	must(body_append(&body, "\n", 1) == 0);
 	free(text);
-
-	struct field list[] = {
-	    {SPAN("Date"), header_date(a->arena, clock_wall_ms())},
-	    {SPAN("Content-Type"), SPAN("application/json")},
-	    {SPAN("Cache-Control"), SPAN("no-store")},
-	};
-	const struct fields fields = {list, 3};
-	a->answer = answer_new(status, &fields, &body, SPAN(""));
-	return admin_to(a, ADMIN_ANSWER, MORE);
+	return answer_with(a, status, SPAN("application/json"), &body);
 }
 
 enum after

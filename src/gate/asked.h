@@ -35,6 +35,7 @@ struct admin {
 	struct admin_view view;
 	struct front *front;
 	struct store *store;
+	struct histogram store_took[STORE_OPERATIONS];
 	struct machines machines;
 	bool draining;
 };

@@ -22,6 +22,16 @@ struct parcel {
 static void on_time(void *arg);
 static void on_delivered(void *arg);
 
+/* For the metrics. */
+static void
+count_entries(const struct courier *c)
+{
+	uint64_t count = journal_open_entries(c->own);
+	for (const struct parcel *p = c->adopted; p != NULL; p = p->next)
+		count += journal_open_entries(p->journal);
+	counter_set(&c->worker->meter.journal_entries, count);
+}
+
 void
 courier_init(struct courier *c, struct worker *worker,
     struct journal *journal, bool adopts)
@@ -169,6 +179,7 @@ on_time(void *arg)
 {
 	struct courier *c = arg;
 	adopt(c);
+	count_entries(c);
 	deliver(c);
 }
 
@@ -186,6 +197,7 @@ on_delivered(void *arg)
 						   : EV_journal_late);
 	waiters_wake(&c->worker->waiters, &c->entry.key_id);
 	journal_settle(c->journal, c->id);
+	count_entries(c);
 	body_clear(&c->bytes);
 	deliver(c);
 }
@@ -221,10 +233,11 @@ bool
 courier_take(struct courier *c, const struct held *held,
     const struct put_off *what)
 {
-	if (store_put_off(c->worker->store, c->own, held, what))
-		return true;
-	log_unwritable(c);
-	return false;
+	bool taken = store_put_off(c->worker->store, c->own, held, what);
+	count_entries(c);
+	if (!taken)
+		log_unwritable(c);
+	return taken;
 }
 
 bool

@@ -5,13 +5,15 @@
 #include "gate/generation.h"
 
 struct generation *
-generation_new(
-    struct loop *loop, const struct conf *conf, struct budget *budget)
+generation_new(struct loop *loop, const struct conf *conf,
+    struct budget *budget, struct meter *meter)
 {
 	struct generation *g = mem_zero(sizeof *g);
 	g->refs = 1;
 	g->conf = conf_ref(conf);
 	g->upstreams = upstreams_new(loop, conf, budget);
+	meter_conf(meter, conf, &g->metered);
+	upstreams_measure(g->upstreams, g->metered.upstreams);
 	return g;
 }
 
@@ -31,6 +33,7 @@ generation_unref(struct generation **generation)
 	if (g == NULL || --g->refs > 0)
 		return;
 	upstreams_free(&g->upstreams);
+	metered_clear(&g->metered);
 	conf_unref(&g->conf);
 	free(g);
 }

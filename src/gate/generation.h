@@ -2,6 +2,7 @@
 #pragma once
 
 #include "conf/conf.h"
+#include "gate/meter.h"
 #include "upstream/forward.h"
 
 /*
@@ -15,11 +16,12 @@ struct generation {
 	unsigned refs;
 	const struct conf *conf;
 	struct upstreams *upstreams;
+	struct metered metered;
 };
 
 /* A new one with one reference; it takes a reference to conf. */
-struct generation *generation_new(
-    struct loop *loop, const struct conf *conf, struct budget *budget);
+struct generation *generation_new(struct loop *loop, const struct conf *conf,
+    struct budget *budget, struct meter *meter);
 struct generation *generation_ref(struct generation *generation);
 /* The last reference closes its connections; nulls the caller's pointer. */
 void generation_unref(struct generation **generation);

@@ -112,9 +112,10 @@ on_time(void *arg)
 }
 
 static void
-log_lost(const struct renewal *renewal)
+log_lost(struct leases *leases, const struct renewal *renewal)
 {
 	char hex[DIGEST_HEX + 1];
+	counter_add(&leases->worker->meter.leases_lost, 1);
 	hex_encode(renewal->held.key_id.bytes, DIGEST_BYTES, hex);
 	struct logline line = log_begin(EV_lease_lost);
 	log_str(&line, "key_id", hex);
@@ -130,6 +131,6 @@ on_renewed(void *arg)
 	else
 		for (size_t i = 0; i < leases->count; i++)
 			if (leases->renewals[i].lost)
-				log_lost(&leases->renewals[i]);
+				log_lost(leases, &leases->renewals[i]);
 	each_execution(leases, find_next);
 }

@@ -243,7 +243,14 @@ request_answered(struct machine *machine)
 enum after
 request_finish(struct machine *machine)
 {
-	access_log((struct request *)machine);
+	struct request *r = (struct request *)machine;
+	int64_t took_us = clock_us() - r->x->began_us;
+	struct series *series = r->route != NULL
+	    ? r->generation->metered.routes[r->route->index]
+	    : r->worker->meter.no_route;
+	counter_add(&series->results[r->result], 1);
+	histogram_add(&series->seconds, took_us);
+	access_log(r, took_us);
 	return DONE;
 }
 

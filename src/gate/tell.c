@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/log.h"
 #include "gate/tell.h"
+#include "gate/worker.h"
 
 /* Once: afterwards the execution is alone. */
 static void
@@ -53,6 +54,7 @@ tell_answer(struct execution *e, enum result result)
 void
 tell_fenced(struct execution *e)
 {
+	counter_add(&e->worker->meter.fenced, 1);
 	struct logline line = log_begin(EV_fenced);
 	log_str(&line, "key_id", e->machine.id);
 	log_int(&line, "attempt", e->held.attempt);

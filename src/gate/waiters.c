@@ -11,12 +11,20 @@ bucket_of(struct waiters *waiters, const struct key_id *key_id)
 	return &waiters->buckets[key_id->bytes[0] % WAITER_BUCKETS];
 }
 
+static void
+count(struct waiters *waiters, int64_t more)
+{
+	counter_set(&waiters->waiting,
+	    counter_read(&waiters->waiting) + (uint64_t)more);
+}
+
 /* It goes on listening: the owner takes it out. */
 static void
 detach(struct op *op, int error)
 {
-	(void)op;
+	struct waiter *waiter = (struct waiter *)op;
 	(void)error;
+	count(waiter->waiters, -1);
 }
 
 void
@@ -25,6 +33,7 @@ waiters_listen(struct waiters *waiters, struct waiter *waiter,
 {
 	waiters_leave(waiter);
 	struct waiter **bucket = bucket_of(waiters, key_id);
+	waiter->waiters = waiters;
 	waiter->key_id = *key_id;
 	waiter->heard = false;
 	waiter->next = *bucket;
@@ -34,13 +43,21 @@ waiters_listen(struct waiters *waiters, struct waiter *waiter,
 	*bucket = waiter;
 }
 
+static void
+end_wait(struct waiter *waiter)
+{
+	count(waiter->waiters, -1);
+	op_done(&waiter->op, 0);
+}
+
 void
 waiters_wait(struct waiter *waiter, int64_t ms)
 {
 	must(waiter->link != NULL && ms > 0);
 	op_start(&waiter->op, ms, detach);
+	count(waiter->waiters, 1);
 	if (waiter->heard)
-		op_done(&waiter->op, 0);
+		end_wait(waiter);
 }
 
 void
@@ -64,7 +81,7 @@ wake_bucket(struct waiter **bucket, const struct key_id *key_id)
 			continue;
 		w->heard = true;
 		if (op_pending(&w->op))
-			op_done(&w->op, 0);
+			end_wait(w);
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/metrics.h"
 #include "base/op.h"
 #include "store/store.h"
 
@@ -18,6 +19,7 @@ enum { WAITER_BUCKETS = 256 };
 struct waiter {
 	struct op op; /* done: claim again; E_TIMEOUT: the time is up */
 	struct key_id key_id;
+	struct waiters *waiters;
 	struct waiter *next;
 	struct waiter **link; /* NULL: it does not listen */
 	bool heard;           /* word that came before it waited */
@@ -25,6 +27,7 @@ struct waiter {
 
 struct waiters {
 	struct waiter *buckets[WAITER_BUCKETS];
+	struct counter waiting; /* how many do, for the metrics */
 };
 
 /* Listens from now on; what was heard before is forgotten. */

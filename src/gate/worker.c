@@ -29,15 +29,17 @@ worker_new(const struct conf *conf, struct budget *budget, unsigned index,
 	w->budget = budget;
 	w->index = index;
 	w->loop = loop_new();
+	meter_init(&w->meter);
 	timer_init(&w->drain, w->loop, on_drain_timeout, w);
 	/* Hooks run last come first: the log is flushed behind all others. */
 	log_attach(&w->log, w->loop);
 	w->store = store_new(w->loop, conf, budget);
 	store_listen(w->store, on_record_changed, w);
+	store_measure(w->store, w->meter.store);
 	if (index == 0)
 		store_sweep(w->store);
 	courier_init(&w->courier, w, journal, index == 0);
-	w->generation = generation_new(w->loop, conf, budget);
+	w->generation = generation_new(w->loop, conf, budget, &w->meter);
 	leases_init(&w->leases, w);
 	w->front = front_new(w->loop, conf, budget, request_arrived, w);
 	for (size_t i = 0; i < n_fds; i++)
@@ -117,8 +119,8 @@ on_reload(void *arg)
 	struct worker *w = reload->worker;
 	if (w->generation != NULL) {
 		generation_unref(&w->generation);
-		w->generation =
-		    generation_new(w->loop, reload->conf, w->budget);
+		w->generation = generation_new(
+		    w->loop, reload->conf, w->budget, &w->meter);
 		front_reload(w->front, reload->conf);
 	}
 	conf_unref(&reload->conf);
@@ -193,6 +195,7 @@ worker_free(struct worker **worker)
 	if (w->draining)
 		loop_unhook(w->loop, HOOK_FLUSH, &w->drained);
 	loop_free(&w->loop);
+	meter_clear(&w->meter);
 	conf_unref(&w->conf);
 	free(w);
 }

@@ -9,6 +9,7 @@
 #include "gate/generation.h"
 #include "gate/lease.h"
 #include "gate/machine.h"
+#include "gate/meter.h"
 #include "gate/waiters.h"
 #include "http/front.h"
 #include "store/store.h"
@@ -33,6 +34,7 @@ struct worker {
 	struct leases leases;
 	struct courier courier;
 	struct waiters waiters;
+	struct meter meter; /* the admin interface reads it */
 
 	bool draining;
 	struct timer drain;

@@ -19,6 +19,19 @@ static const char *const script_words[] = {
 
 static void on_reply(struct link_call *link, const redisReply *reply);
 
+const char *
+store_operation_word(unsigned operation)
+{
+	must(operation < STORE_OPERATIONS);
+	return script_words[operation];
+}
+
+void
+store_measure(struct store *store, struct histogram *took)
+{
+	store->took = took;
+}
+
 struct store_call *
 call_new(struct store *store, enum script script, size_t n_args)
 {
@@ -217,8 +230,12 @@ on_reply(struct link_call *link, const redisReply *reply)
 		    call->store, call->script, "an answer of another kind");
 		end(call, CALL_LOST, E_STORE_REFUSED, NULL);
 	} else {
+		int64_t now_us = clock_us();
 		redis_clock_heard(link_clock(call->store->link), read.now_ms,
-		    link->sent_us, clock_us());
+		    link->sent_us, now_us);
+		if (call->store->took != NULL)
+			histogram_add(&call->store->took[call->script],
+			    now_us - link->sent_us);
 		end(call, CALL_ANSWERED, 0, &read);
 	}
 }

@@ -20,6 +20,7 @@ struct store {
 	struct link *ear; /* subscribed to changes; NULL: nobody listens */
 	void (*listener)(void *arg, const struct key_id *key_id);
 	void *listener_arg;
+	struct histogram *took; /* of each script; NULL: nobody asks */
 	struct script_names names;
 	ZSTD_CCtx *compress; /* NULL: store.compression is none */
 	ZSTD_DCtx *decompress;

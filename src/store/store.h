@@ -5,6 +5,7 @@
 
 #include "base/answer.h"
 #include "base/digest.h"
+#include "base/metrics.h"
 #include "base/op.h"
 #include "conf/conf.h"
 
@@ -99,6 +100,19 @@ void store_listen(struct store *store,
  * told of each.  One store per process does it.
  */
 void store_sweep(struct store *store);
+/* The scripts that a store runs, counted and by name, such as "claim". */
+enum {
+#define SCRIPT(name) STORE_OPERATION_##name,
+#include "tbl/scripts.h"
+#undef SCRIPT
+	STORE_OPERATIONS,
+};
+const char *store_operation_word(unsigned operation);
+/*
+ * From now on took[operation] has what each run took, from when it was sent
+ * to its answer; STORE_OPERATIONS of them, which outlive the store.
+ */
+void store_measure(struct store *store, struct histogram *took);
 /* True while Redis answers. */
 bool store_is_up(const struct store *store);
 /* How many given-back claims Redis has not confirmed yet (for drain). */

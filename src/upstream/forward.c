@@ -32,6 +32,12 @@ upstreams_new(
 	return u;
 }
 
+void
+upstreams_measure(struct upstreams *u, struct histogram *const *took)
+{
+	u->took = took;
+}
+
 static void
 transfer_free(struct transfer *t)
 {
@@ -90,6 +96,9 @@ static void
 transfer_rest(struct transfer *t)
 {
 	struct upstreams *u = t->upstreams;
+	if (u->took != NULL)
+		histogram_add(u->took[t->upstream->index],
+		    clock_us() - t->forward->op.began_us);
 	connection_close(&t->connection);
 	task_cancel(&t->again);
 	t->forward->transfer = NULL;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/answer.h"
+#include "base/metrics.h"
 #include "base/op.h"
 #include "conf/conf.h"
 
@@ -19,6 +20,12 @@ struct upstreams;
 /* Holds a reference to conf; the budget outlives it. */
 struct upstreams *upstreams_new(
     struct loop *loop, const struct conf *conf, struct budget *budget);
+/*
+ * took[i] has from now on what each forward to the upstream of index i took,
+ * finding a connection included; they outlive the upstreams.
+ */
+void upstreams_measure(
+    struct upstreams *upstreams, struct histogram *const *took);
 /* No forward may be pending; closes what is idle, nulls the pointer. */
 void upstreams_free(struct upstreams **upstreams);
 

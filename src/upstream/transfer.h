@@ -18,6 +18,7 @@ struct upstreams {
 	struct budget *budget;
 	struct connector *connector;
 	struct targets *targets; /* of each upstream, by its index */
+	struct histogram *const *took; /* likewise; NULL: nobody asks */
 	size_t pending;
 	struct transfer *spare;
 	size_t n_spare;

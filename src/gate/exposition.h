@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/body.h"
+#include "gate/asked.h"
+
+/*
+ * The text of GET /metrics (Prometheus' exposition format 0.0.4), gathered
+ * from all workers without stopping any.  Main thread.
+ */
+void exposition_write(const struct admin *admin, struct body *out);

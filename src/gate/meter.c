@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "gate/meter.h"
+
+/* At the end of the list, once it is whole: others may be reading. */
+static struct series *
+find_series(struct series *_Atomic *list, const char *name)
+{
+	struct series *series;
+	while ((series = atomic_load(list)) != NULL) {
+		if (!strcmp(series->name, name))
+			return series;
+		list = &series->next;
+	}
+	series = mem_zero(sizeof *series);
+	series->name = mem_str(span_str(name));
+	atomic_store(list, series);
+	return series;
+}
+
+void
+meter_init(struct meter *meter)
+{
+	*meter = (struct meter){0};
+	meter->no_route = find_series(&meter->routes, "-");
+}
+
+static void
+free_list(struct series *series)
+{
+	while (series != NULL) {
+		struct series *next = series->next;
+		free(series->name);
+		free(series);
+		series = next;
+	}
+}
+
+void
+meter_clear(struct meter *meter)
+{
+	free_list(meter->routes);
+	free_list(meter->upstreams);
+	*meter = (struct meter){0};
+}
+
+void
+meter_conf(struct meter *meter, const struct conf *conf,
+    struct metered *ret_metered)
+{
+	struct metered metered = {
+	    mem_zero((conf->n_routes + 1) * sizeof(struct series *)),
+	    mem_zero((conf->n_upstreams + 1) * sizeof(struct histogram *)),
+	};
+	for (size_t i = 0; i < conf->n_routes; i++)
+		metered.routes[i] =
+		    find_series(&meter->routes, conf->routes[i].name);
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		metered.upstreams[i] = &find_series(
+		    &meter->upstreams, conf->upstreams[i].name)->seconds;
+	*ret_metered = metered;
+}
+
+void
+metered_clear(struct metered *metered)
+{
+	free(metered->routes);
+	free(metered->upstreams);
+	*metered = (struct metered){0};
+}

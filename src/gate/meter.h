@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/metrics.h"
+#include "conf/conf.h"
+#include "store/store.h"
+
+/*
+ * What one worker counts, for GET /metrics (gate/exposition.h).  The worker's
+ * thread counts; the admin interface reads at any time.  Series of routes and
+ * upstreams go by their names, so that they go on over a reload; they are
+ * only ever added.  It knows nothing of what it means.
+ */
+
+enum { METER_RESULTS = 32 }; /* of tbl/results.h, at most */
+
+struct series {
+	struct series *_Atomic next;
+	char *name;
+	struct counter results[METER_RESULTS]; /* of a route */
+	struct histogram seconds;
+};
+
+struct meter {
+	struct series *_Atomic routes;
+	struct series *_Atomic upstreams;
+	struct series *no_route; /* the one called "-" */
+	struct histogram store[STORE_OPERATIONS];
+	struct counter journal_entries; /* a gauge */
+	struct counter fenced;
+	struct counter leases_lost;
+};
+
+void meter_init(struct meter *meter);
+/* Nobody may read any more. */
+void meter_clear(struct meter *meter);
+
+/* The series of a configuration, by the indexes of routes and upstreams. */
+struct metered {
+	struct series **routes;
+	struct histogram **upstreams;
+};
+/* Finds or makes them. */
+void meter_conf(struct meter *meter, const struct conf *conf,
+    struct metered *ret_metered);
+void metered_clear(struct metered *metered);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * METRIC(id, kind, name, help): what GET /metrics tells, in its order; kinds
+ * as Prometheus has them.  gate/exposition.c has one function for each id.
+ */
+METRIC(REQUESTS, counter, "onceproxy_requests_total",
+    "Requests that have ended, by route and outcome.")
+METRIC(REQUEST_SECONDS, histogram, "onceproxy_request_seconds",
+    "From a request's head to the end of its answer, by route.")
+METRIC(UPSTREAM_SECONDS, histogram, "onceproxy_upstream_seconds",
+    "What upstreams took, connecting included, by upstream.")
+METRIC(STORE_SECONDS, histogram, "onceproxy_store_seconds",
+    "What Redis took, as the gateway saw it, by operation.")
+METRIC(IN_FLIGHT, gauge, "onceproxy_in_flight",
+    "Claims that this gateway holds.")
+METRIC(WAITING, gauge, "onceproxy_waiting",
+    "Retries that wait for the first request with their key.")
+METRIC(JOURNAL_ENTRIES, gauge, "onceproxy_journal_entries",
+    "Outcomes on disk that Redis has not taken yet.")
+METRIC(STORE_UP, gauge, "onceproxy_store_up",
+    "1 while Redis answers, else 0.")
+METRIC(FENCED, counter, "onceproxy_fenced_total",
+    "Outcomes that came after another owner had decided.")
+METRIC(LEASES_LOST, counter, "onceproxy_leases_lost_total",
+    "Leases that could not be renewed.")
+METRIC(BUILD_INFO, gauge, "onceproxy_build_info",
+    "1; the version is a label.")
+METRIC(CPU_SECONDS, counter, "process_cpu_seconds_total",
+    "User and system time of the process.")
+METRIC(RESIDENT_BYTES, gauge, "process_resident_memory_bytes",
+    "Resident memory.")
+METRIC(OPEN_FDS, gauge, "process_open_fds",
+    "Open file descriptors.")
+METRIC(START_TIME, gauge, "process_start_time_seconds",
+    "When the process started, in seconds since 1970.")
