@@ -6,11 +6,12 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "conf/option.h"
+#include "gen.h"
 
 /*
  * Prints what follows from the tables of tbl/, so that it is written once:
- * `gen schema` is the JSON Schema of the configuration.  A part of the build,
- * not of the program.
+ * `gen schema` is the JSON Schema of the configuration, the others are for
+ * the manual pages (gen.h).  A part of the build, not of the program.
  */
 
 /* --- the schema of the configuration (JSON Schema, draft 2020-12) --- */
@@ -215,10 +216,14 @@ main(int argc, char **argv)
 		int (*print)(void);
 	} prints[] = {
 	    {"schema", print_schema},
+	    {"options", print_manual_options},
+	    {"problems", print_manual_problems},
+	    {"events", print_manual_events},
+	    {"metrics", print_manual_metrics},
 	};
 	for (size_t i = 0; i < sizeof prints / sizeof prints[0]; i++)
 		if (argc == 2 && !strcmp(argv[1], prints[i].name))
 			return prints[i].print();
-	fputs("usage: gen schema\n", stderr);
+	fputs("usage: gen schema|options|problems|events|metrics\n", stderr);
 	return 2;
 }

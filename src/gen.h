@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * The parts of gen that print for the manual pages (mdoc, see mdoc(7)): what
+ * the tables of tbl/ have, to stand where src/man/ has a line "@NAME@".  A
+ * part of the build, not of the program.  Each returns 0.
+ */
+int print_manual_options(void);
+int print_manual_problems(void);
+int print_manual_events(void);
+int print_manual_metrics(void);
