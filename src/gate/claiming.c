@@ -104,8 +104,7 @@ on_client_left(void *arg)
 {
 	struct request *r = arg;
 	r->x->gone = true;
-	if (op_pending(&r->waiter.op))
-		op_done(&r->waiter.op, E_CLIENT_GONE);
+	waiters_stop(&r->waiter, E_CLIENT_GONE);
 }
 
 enum after

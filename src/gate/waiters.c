@@ -43,11 +43,13 @@ waiters_listen(struct waiters *waiters, struct waiter *waiter,
 	*bucket = waiter;
 }
 
-static void
-end_wait(struct waiter *waiter)
+void
+waiters_stop(struct waiter *waiter, int error)
 {
+	if (!op_pending(&waiter->op))
+		return;
 	count(waiter->waiters, -1);
-	op_done(&waiter->op, 0);
+	op_done(&waiter->op, error);
 }
 
 void
@@ -57,7 +59,7 @@ waiters_wait(struct waiter *waiter, int64_t ms)
 	op_start(&waiter->op, ms, detach);
 	count(waiter->waiters, 1);
 	if (waiter->heard)
-		end_wait(waiter);
+		waiters_stop(waiter, 0);
 }
 
 void
@@ -80,8 +82,7 @@ wake_bucket(struct waiter **bucket, const struct key_id *key_id)
 		    memcmp(w->key_id.bytes, key_id->bytes, DIGEST_BYTES) != 0)
 			continue;
 		w->heard = true;
-		if (op_pending(&w->op))
-			end_wait(w);
+		waiters_stop(w, 0);
 	}
 }
 

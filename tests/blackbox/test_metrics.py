@@ -5,7 +5,7 @@ import os
 import re
 
 from once import tap
-from once.http import ask, build
+from once.http import ask, build, keyed
 from once.tap import equal, test
 from once.wait import eventually
 
@@ -111,6 +111,11 @@ def what_is_in_flight_and_who_waits_is_told(bench):
     hold.wait_arrived()
     equal(metrics(gateway)["onceproxy_in_flight"], 1)
     other = bench.background(gateway.ask, "k")
+    eventually(lambda: metrics(gateway)["onceproxy_waiting"] == 1)
+    leaver = gateway.client()
+    leaver.send(keyed("k"))
+    eventually(lambda: metrics(gateway)["onceproxy_waiting"] == 2)
+    leaver.close()
     eventually(lambda: metrics(gateway)["onceproxy_waiting"] == 1)
     hold.release()
     equal((first.result().status, other.result().status), (201, 201))
