@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Claims a key: "this request is going to execute".
--- KEYS: record, leases, held
+-- KEYS: record, leases, held (and see record.lua about events)
 -- ARGV: 1 owner, 2 fingerprint, 3 lease ms, 4 how long a PROCESSING record
 --       lives, ms, 5 unknown_retention ms, 6 max_attempts, 7 policy,
 --       8 deadline (on Redis' clock, 0: none), 9 route, 10 longest ms,
@@ -82,6 +82,7 @@ if r.state == 'P' then
 		if r.rest == '' then
 			return hold('OURS')
 		elseif policy == 'execute' then
+			r.via = 'R'
 			return execute('-')
 		end
 		return hold('RECONCILE')
@@ -96,6 +97,7 @@ if r.state == 'P' then
 end
 
 if policy == 'execute' and r.rest == owner then
+	r.via = 'R'
 	return execute('-')
 elseif policy == 'retry' then
 	return execute(string.upper(r.reason))

@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Stores the answer of an attempt: it is what every retry is given.
--- KEYS: record, leases, held
--- ARGV: 1 owner, 2 attempt (6 digits), 3 retention ms, 4 the answer
+-- KEYS: record, leases, held (and see record.lua about events)
+-- ARGV: 1 owner, 2 attempt (6 digits), 3 retention ms, 4 the answer,
+--       5 its status
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
 --       BROKEN.
 --
@@ -25,7 +26,7 @@ elseif r.state == 'C' and r.owner == owner then
 	return answer('DONE', r)
 elseif (r.state == 'P' or r.state == 'U') and
     (r.owner == owner or r.rest == owner) then
-	r.owner, r.reason, r.rest = owner, '-', ARGV[4]
+	r.owner, r.reason, r.rest, r.status = owner, '-', ARGV[4], ARGV[5]
 	move(r, 'C', ARGV[3])
 	return answer('DONE', r)
 end

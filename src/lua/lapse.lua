@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- The owner of a record may have fallen silent: where its lease ran out, the
 -- outcome is unknown, and nobody has to come to find that out.
--- KEYS: record, leases, held
+-- KEYS: record, leases, held (and see record.lua about events)
 -- ARGV: 1 longest ms
 -- Answers: UNKNOWN reason route; IN_FLIGHT where the lease is good; GONE where
 --       the record is not PROCESSING; BROKEN.

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
 -- What an operator, who has asked the upstream's people, says about a key.
--- KEYS: record, leases, held
--- ARGV: 1 act, 2 retention ms, 3 the answer (of complete)
+-- KEYS: record, leases, held (and see record.lua about events)
+-- ARGV: 1 act, 2 retention ms, 3 the answer and 4 its status (of complete)
 -- act:  release, it did not happen: the key is free, with a fresh allowance
 --       of attempts, whose number goes on rising;
 --       complete, it happened, and this is what every retry is given;
@@ -32,24 +32,26 @@ if before == 'P' or
 	return answer('FENCED', r, before)
 end
 
-local reply = answer('DONE', r, before)
+local reply
 if act == 'delete' then
 	redis.call('DEL', KEYS[1])
+	tell(r)
 	redis.call('ZREM', KEYS[2], name)
 	redis.call('ZREM', KEYS[3], name)
+	reply = answer('DONE', r, before)
 else
 	r.reason, r.owner = '-', NOBODY
 	if act == 'complete' then
-		r.rest = ARGV[3]
+		r.rest, r.status = ARGV[3], ARGV[4]
 		move(r, 'C', retention)
 	else
 		r.tries = '000000'
-		r.fingerprint, r.route, r.rest = NOBODY, '', ''
-		move(r, 'R', retention)
+		set_free(r, retention)
 	end
-	reply[5] = redis.call('PEXPIRETIME', KEYS[1]) - now
 	-- Without the answer.
-	reply[6] = redis.call('GETRANGE', KEYS[1], 0, 100 + #r.route)
+	reply = answer('DONE', r, before,
+	    redis.call('PEXPIRETIME', KEYS[1]) - now,
+	    redis.call('GETRANGE', KEYS[1], 0, 100 + #r.route))
 end
 -- Whoever keeps an answer, or waits for one, hears of it; where they cannot be
 -- told, the operator must not believe that all is well.

@@ -28,7 +28,9 @@
 -- is enough: digits of one length compare like the numbers.
 --
 -- Keys: the record, its shard's open leases, its shard's held records
--- (UNKNOWN and FAILED).
+-- (UNKNOWN and FAILED); and where changes of state are told, the stream of
+-- all of them and that of UNKNOWN and FAILED, with the length that both are
+-- cut to (about) as the script's last argument.
 
 local NOBODY = '----------------------'
 
@@ -63,6 +65,7 @@ local function parse(value)
 		owner = string.sub(value, 56, 77),
 		fingerprint = string.sub(value, 78, 99),
 		route = string.sub(value, 101, line - 1),
+		known = string.sub(value, 101, line - 1),
 		rest = state == 'C' and '' or string.sub(value, line + 1),
 		mark = mark,
 	}
@@ -85,6 +88,48 @@ local function index(key, name, score, longest)
 	end
 end
 
+-- States as events have them; a key that is free has no record to speak of.
+local NAMES = {P = 'PROCESSING', C = 'COMPLETED', U = 'UNKNOWN', F = 'FAILED'}
+
+-- Redis' error, where it took the step and not its event.
+local untold
+
+local function tell_one(r, from, to, attempt)
+	from, to = NAMES[from] or 'NONE', NAMES[to] or 'NONE'
+	if from == to then
+		return
+	end
+	local entry = {'XADD', KEYS[4], 'MAXLEN', '~', ARGV[#ARGV], '*',
+	    'id', string.sub(KEYS[1], -32),
+	    'route', r.route ~= '' and r.route or r.known,
+	    'from', from, 'to', to, 'attempt', tonumber(attempt)}
+	if to == 'COMPLETED' and r.status ~= '0' then
+		entry[#entry + 1] = 'status'
+		entry[#entry + 1] = r.status
+	end
+	for i = 4, (to == 'UNKNOWN' or to == 'FAILED') and 5 or 4 do
+		entry[2] = KEYS[i]
+		local done = redis.pcall(unpack(entry))
+		untold = type(done) == 'table' and done.err and done or untold
+	end
+end
+
+-- An event for each change of state that this step makes, right behind its
+-- first write: a full Redis, which refuses nothing any more then, cannot come
+-- between, and whatever else Redis may have against the event, the step goes
+-- on.  via is the state that the record went through on its way.
+local function tell(r, state)
+	if not KEYS[4] then
+		return
+	end
+	local from = r.state
+	if r.via then
+		tell_one(r, from, r.via, string.sub(r.value, 5, 10))
+		from = r.via
+	end
+	tell_one(r, from, state, r.attempt)
+end
+
 -- Stores the record in a state, for ttl ms.  The SET comes first: where a
 -- full Redis refuses it, nothing has changed.  Retries that wait are told
 -- when it is PROCESSING no longer, on the channel of the shard.
@@ -94,6 +139,7 @@ local function move(r, state, ttl, longest)
 	    r.tries .. r.created .. stamp .. r.lease_until .. r.owner ..
 	    r.fingerprint .. (state == 'P' and waited and '+' or '\n') ..
 	    r.route .. '\n' .. r.rest, 'PX', ttl)
+	tell(r, state)
 	local from = r.state
 	if state == 'P' then
 		index(KEYS[2], KEYS[1], r.lease_until, longest)
@@ -123,8 +169,15 @@ local function put_back(r)
 	end
 end
 
+-- The key is free, and remembers nothing but its number of attempts.
+local function set_free(r, ttl)
+	r.reason, r.fingerprint, r.route, r.rest = '-', NOBODY, '', ''
+	move(r, 'R', ttl)
+end
+
 -- The lease of a PROCESSING record ran out: its outcome is unknown.
 local function expire(r)
+	r.via = 'U'
 	if r.rest ~= '' then
 		put_back(r)
 	else
@@ -132,8 +185,11 @@ local function expire(r)
 	end
 end
 
+-- Behind all else stands an error where an event was not taken.
 local function answer(word, r, ...)
-	return {word, r and tonumber(r.attempt) or 0, now, ...}
+	local reply = {word, r and tonumber(r.attempt) or 0, now, ...}
+	reply[#reply + 1] = untold
+	return reply
 end
 
 -- What a step gets that is not the present owner's.

@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- The attempt did not happen: the key is free again, and remembers nothing
 -- but its number of attempts.
--- KEYS: record, leases, held
+-- KEYS: record, leases, held (and see record.lua about events)
 -- ARGV: 1 owner, 2 attempt (6 digits; zeros: whichever this owner has, to
 --       give back a claim whose reply was lost), 3 sent (1: it counts
 --       towards max_attempts; 0: provably not sent), 4 retention ms,
@@ -42,7 +42,6 @@ if asking or (not sent and string.find(r.reason, '%u')) then
 	put_back(r)
 	move(r, 'U', ARGV[5], ARGV[6])
 else
-	r.reason, r.fingerprint, r.route, r.rest = '-', NOBODY, '', ''
-	move(r, 'R', ARGV[4])
+	set_free(r, ARGV[4])
 end
 return answer('DONE', r)

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
 -- The attempt was sent and its outcome is not known.
--- KEYS: record, leases, held
+-- KEYS: record, leases, held (and see record.lua about events)
 -- ARGV: 1 owner, 2 attempt (6 digits), 3 reason letter, 4 unknown_retention ms,
 --       5 longest ms
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;

@@ -168,7 +168,7 @@ store_operate(struct store *store, struct store_look *look,
 	};
 	must((act == ACT_COMPLETE) == (answer != NULL));
 	struct store_call *call =
-	    look_call(store, look, SCRIPT_operate, key_id, 3);
+	    look_call(store, look, SCRIPT_operate, key_id, 4);
 	char *bytes = NULL;
 	size_t len = 0;
 	if (answer != NULL)
@@ -177,6 +177,7 @@ store_operate(struct store *store, struct store_look *look,
 	resp_number(&call->args, retention_ms);
 	resp_arg(&call->args, span_of(bytes ? bytes : "", len));
 	free(bytes);
+	resp_number(&call->args, answer != NULL ? answer->status : 0);
 	call_start(call);
 }
 

@@ -97,6 +97,8 @@ void
 call_start(struct store_call *call)
 {
 	struct store *store = call->store;
+	if (call->events_maxlen > 0)
+		resp_number(&call->args, call->events_maxlen);
 	if (link_is_up(store->link)) {
 		send_first(call);
 	} else if (link_is_hopeful(store->link)) {
@@ -152,6 +154,27 @@ call_fail_queue(struct store *store)
 
 /* --- replies --- */
 
+/* Once a second for each kind of error, its first word. */
+static void
+log_refused(struct store *store, enum event event, enum script script,
+    const char *error)
+{
+	char kind[sizeof store->refused];
+	size_t len = strcspn(error, " ");
+	snprintf(kind, sizeof kind, "%.*s",
+	    (int)(len < sizeof kind ? len : sizeof kind - 1), error);
+	int64_t now_ms = clock_us() / 1000;
+	if (strcmp(kind, store->refused) == 0 &&
+	    now_ms - store->refused_ms < REFUSED_QUIET_MS)
+		return;
+	memcpy(store->refused, kind, sizeof kind);
+	store->refused_ms = now_ms;
+	struct logline line = log_begin(event);
+	log_str(&line, "operation", script_words[script]);
+	log_str(&line, "error", error);
+	log_end(&line);
+}
+
 static bool
 verdict_of(const redisReply *word, enum verdict *ret_verdict)
 {
@@ -185,6 +208,19 @@ read_reply(const redisReply *reply, struct call_reply *ret_reply)
 	return true;
 }
 
+/* An error behind all else: Redis took the step and not its event. */
+static void
+take_untold(struct store_call *call, struct call_reply *reply)
+{
+	if (reply->n_extra == 0)
+		return;
+	const redisReply *last = reply->extra[reply->n_extra - 1];
+	if (last->type != REDIS_REPLY_ERROR)
+		return;
+	reply->n_extra--;
+	log_refused(call->store, EV_event_lost, call->script, last->str);
+}
+
 /*
  * Errors that Redis raises before a script, or instead of its first write,
  * which is the one that matters.  Any other may come from within it.
@@ -211,7 +247,8 @@ on_refused(struct store_call *call, const redisReply *reply)
 		send_call(call);
 		return;
 	}
-	store_log_refused(call->store, call->script, reply->str);
+	log_refused(
+	    call->store, EV_store_refused, call->script, reply->str);
 	end(call, nothing_ran(error) ? CALL_NOT_RUN : CALL_LOST,
 	    E_STORE_REFUSED, NULL);
 }
@@ -226,8 +263,8 @@ on_reply(struct link_call *link, const redisReply *reply)
 	} else if (reply->type == REDIS_REPLY_ERROR) {
 		on_refused(call, reply);
 	} else if (!read_reply(reply, &read)) {
-		store_log_refused(
-		    call->store, call->script, "an answer of another kind");
+		log_refused(call->store, EV_store_refused, call->script,
+		    "an answer of another kind");
 		end(call, CALL_LOST, E_STORE_REFUSED, NULL);
 	} else {
 		int64_t now_us = clock_us();
@@ -236,26 +273,7 @@ on_reply(struct link_call *link, const redisReply *reply)
 		if (call->store->took != NULL)
 			histogram_add(&call->store->took[call->script],
 			    now_us - link->sent_us);
+		take_untold(call, &read);
 		end(call, CALL_ANSWERED, 0, &read);
 	}
-}
-
-/* Once a second for each kind of error, its first word. */
-void
-store_log_refused(struct store *store, enum script script, const char *error)
-{
-	char kind[sizeof store->refused];
-	size_t len = strcspn(error, " ");
-	snprintf(kind, sizeof kind, "%.*s",
-	    (int)(len < sizeof kind ? len : sizeof kind - 1), error);
-	int64_t now_ms = clock_us() / 1000;
-	if (strcmp(kind, store->refused) == 0 &&
-	    now_ms - store->refused_ms < REFUSED_QUIET_MS)
-		return;
-	memcpy(store->refused, kind, sizeof kind);
-	store->refused_ms = now_ms;
-	struct logline line = log_begin(EV_store_refused);
-	log_str(&line, "operation", script_words[script]);
-	log_str(&line, "error", error);
-	log_end(&line);
 }

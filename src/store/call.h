@@ -36,6 +36,7 @@ struct store_call {
 	size_t n_args;      /* numkeys, keys and arguments */
 	struct resp args;   /* the same, after the script's name */
 	size_t deadline_at; /* where the claim's deadline stands; 0: none */
+	int64_t events_maxlen; /* the last argument of all; 0: there is none */
 	int64_t give_up_us; /* clock_us() when nobody waits any more */
 
 	struct key_id key_id; /* for the log; a renewal has none */

@@ -31,6 +31,19 @@ store_put_off(struct store *store, struct journal *journal,
 	return written;
 }
 
+/* Of an answer as it is stored, for the event; 0 where nobody is told. */
+static int
+status_of(struct store *store, struct span stored)
+{
+	struct answer *answer = NULL;
+	int status = 0;
+	if (store->conf->store.events_maxlen > 0 &&
+	    record_decode(stored, store->decompress, NULL, &answer) == 0)
+		status = answer->status;
+	answer_unref(&answer);
+	return status;
+}
+
 void
 store_deliver(struct store *store, struct store_op *op,
     const struct journal_entry *entry)
@@ -49,7 +62,8 @@ store_deliver(struct store *store, struct store_op *op,
 	};
 	switch (entry->kind) {
 	case JOURNAL_COMPLETE:
-		verb_complete(store, op, &held, entry->answer);
+		verb_complete(store, op, &held, entry->answer,
+		    status_of(store, entry->answer));
 		break;
 	case JOURNAL_RELEASE:
 		store_release(store, op, &held, entry->sent);

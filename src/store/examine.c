@@ -113,6 +113,30 @@ warn(struct span info)
 	log_end(&line);
 }
 
+/*
+ * Whether events may be written: to a stream that is not there and is not
+ * made.  Only a missing right counts; what else Redis may say now passes.
+ */
+static bool
+may_tell(const struct conf *conf, redisContext *redis, char **ret_words)
+{
+	if (conf->store.events_maxlen == 0)
+		return true;
+	char *name = mem_printf("%s:{0}:no-events", conf->store.prefix);
+	redisReply *reply =
+	    redisCommand(redis, "XADD %s NOMKSTREAM * id -", name);
+	free(name);
+	if (reply == NULL || reply->type != REDIS_REPLY_ERROR ||
+	    strncmp(reply->str, "NOPERM ", 7) != 0) {
+		freeReplyObject(reply);
+		return true;
+	}
+	*ret_words = mem_printf(
+	    "store.events needs the right to XADD: %s", reply->str);
+	freeReplyObject(reply);
+	return false;
+}
+
 static enum examined
 examine(const struct conf *conf, redisContext *redis, char **ret_words)
 {
@@ -137,7 +161,8 @@ examine(const struct conf *conf, redisContext *redis, char **ret_words)
 	if (reply == NULL)
 		return EXAMINED_REFUSED;
 	freeReplyObject(reply);
-	return EXAMINED_WELL;
+	return may_tell(conf, redis, ret_words) ? EXAMINED_WELL
+						: EXAMINED_REFUSED;
 }
 
 enum examined

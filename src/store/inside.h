@@ -44,7 +44,3 @@ struct store {
 	char refused[24];
 	int64_t refused_ms;
 };
-
-/* Logs that Redis refused a command; error is Redis' own words. */
-void store_log_refused(
-    struct store *store, enum script script, const char *error);

@@ -96,12 +96,13 @@ held_call(struct store *store, struct store_op *op, enum script script,
 
 void
 verb_complete(struct store *store, struct store_op *op,
-    const struct held *held, struct span bytes)
+    const struct held *held, struct span bytes, int status)
 {
 	struct store_call *call =
-	    held_call(store, op, SCRIPT_complete, held, 4);
+	    held_call(store, op, SCRIPT_complete, held, 5);
 	resp_number(&call->args, held->policy->retention_ms);
 	resp_arg(&call->args, bytes);
+	resp_number(&call->args, status);
 	call_start(call);
 }
 
@@ -112,7 +113,7 @@ store_complete(struct store *store, struct store_op *op,
 	char *bytes;
 	size_t len;
 	record_encode(answer, store->compress, &bytes, &len);
-	verb_complete(store, op, held, span_of(bytes, len));
+	verb_complete(store, op, held, span_of(bytes, len), answer->status);
 	free(bytes);
 }
 

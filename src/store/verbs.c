@@ -15,13 +15,22 @@ struct store_call *
 verb_call(struct store *store, enum script script,
     const struct key_id *key_id, size_t n_argv)
 {
-	unsigned shard = shard_of(store->conf, key_id);
-	struct store_call *call = call_new(store, script, 4 + n_argv);
+	const struct conf *conf = store->conf;
+	unsigned shard = shard_of(conf, key_id);
+	bool tells = conf->store.events_maxlen > 0;
+	size_t n_keys = tells ? 5 : 3;
+	struct store_call *call =
+	    call_new(store, script, 1 + n_keys + n_argv + tells);
 	call->key_id = *key_id;
-	resp_number(&call->args, 3);
-	name_record(&call->args, store->conf, key_id);
-	name_index(&call->args, store->conf, shard, "leases");
-	name_index(&call->args, store->conf, shard, "held");
+	call->events_maxlen = conf->store.events_maxlen;
+	resp_number(&call->args, (int64_t)n_keys);
+	name_record(&call->args, conf, key_id);
+	name_index(&call->args, conf, shard, "leases");
+	name_index(&call->args, conf, shard, "held");
+	if (tells) {
+		name_index(&call->args, conf, shard, "events");
+		name_index(&call->args, conf, shard, "dead");
+	}
 	return call;
 }
 

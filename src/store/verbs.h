@@ -8,7 +8,10 @@
  * in src/lua/ has their order), operations that wait for calls, and replies.
  */
 
-/* A call with the keys that one record touches, and n_argv to come. */
+/*
+ * A call with the keys that one record touches, its events among them where
+ * they are on, and n_argv arguments to come.
+ */
 struct store_call *verb_call(struct store *store, enum script script,
     const struct key_id *key_id, size_t n_argv);
 /* Sixteen bytes as an argument, 22 characters. */
@@ -17,9 +20,10 @@ void verb_owner(struct store_call *call, const struct owner *owner);
 void verb_attempt(struct store_call *call, uint32_t attempt);
 /* How long a PROCESSING record lives from its last renewal on. */
 int64_t verb_alive_ms(const struct conf_idempotency *policy);
-/* store_complete of an answer as it is stored. */
+/* store_complete of an answer as it is stored; status is for its event, 0
+ * where nobody knows it. */
 void verb_complete(struct store *store, struct store_op *op,
-    const struct held *held, struct span bytes);
+    const struct held *held, struct span bytes, int status);
 /* The policy's times are among those that the indexes must outlive. */
 void verb_longest(struct store *store, const struct conf_idempotency *policy);
 

@@ -21,6 +21,8 @@ EVENT(store_down, ERROR, "Redis is out of reach; keyed requests get 503 and "
 EVENT(store_volatile, WARN, "Redis keeps no append-only file: a restart "
 	"forgets claims, whose payments may be made again; set appendonly")
 EVENT(store_refused, ERROR, "Redis refused a command; see error for its words")
+EVENT(event_lost, ERROR, "Redis took a step and refused its entry in the "
+	"stream of store.events, whose readers miss it; see error for why")
 EVENT(managed_started, INFO, "the private Redis runs")
 EVENT(managed_replaced, WARN, "a private Redis of an earlier gateway was still "
 	"running and was ended first")

@@ -124,8 +124,9 @@ OPT(ROOT, "store.wait_timeout", DURATION, store.wait_timeout_ms,
 	"How long to wait for the replicas.",
 	"100ms")
 OPT(ROOT, "store.events.maxlen", COUNT, store.events_maxlen,
-	RANGE(1, 1000000000), RESTART, LATER(NEVER),
-	"Changes of state go to a stream of about so many entries.",
+	RANGE(1, 1000000000), RESTART, NOW,
+	"Each change of state goes to a stream of its shard, in the same "
+	"atomic step; the oldest entries beyond about so many are dropped.",
 	REQUIRED)
 OPT(ROOT, "store.secret", SECRET, store.secret, ANY, RESTART, NOW,
 	"The key of the hash that names records; the same on all gateways.",

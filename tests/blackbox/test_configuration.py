@@ -272,7 +272,6 @@ def defaults_hold_for_every_route_and_routes_differ_from_them(bench):
 # What this version reads and checks, and cannot do yet.
 UNBUILT = [
     ("a cluster", "/store/cluster", [("/store", {"cluster": ["a:1"]})]),
-    ("events", "/store/events", [("/store/events", {"maxlen": 1000})]),
 ]
 
 

@@ -15,6 +15,7 @@
 #include "store/script.h"
 
 struct redis *redis;
+bool telling;
 
 int
 start_redis(void **state)
@@ -58,6 +59,12 @@ static const struct setup setups[] = {
     {"F", 'F', '-', true, A, PRINT, ""},
     {"R", 'R', '-', true, A, NOBODY, ""},
 };
+
+const char *
+setup_name(size_t i)
+{
+	return i < sizeof setups / sizeof *setups ? setups[i].name : NULL;
+}
 
 static const struct setup *
 setup_of(const char *name)
@@ -132,22 +139,28 @@ add(struct words *words, const char *fmt, ...)
 }
 
 static struct words
-begin(const char *owner)
+begin(const char *first)
 {
 	struct words words = {0};
-	add(&words, "3");
+	add(&words, telling ? "5" : "3");
 	add(&words, "%s", RECORD);
 	add(&words, "%s", LEASES);
 	add(&words, "%s", HELD);
-	add(&words, "%s", owner);
+	if (telling) {
+		add(&words, "%s", EVENTS);
+		add(&words, "%s", DEAD);
+	}
+	add(&words, "%s", first);
 	return words;
 }
 
 /* EVAL; the caller frees the reply. */
 static redisReply *
-eval(enum script script, const struct words *words)
+eval(enum script script, struct words *words)
 {
 	const char *argv[70] = {"EVAL", script_text(script).ptr};
+	if (telling && script != SCRIPT_renew)
+		add(words, "%d", EVENTS_MAX);
 	for (size_t i = 0; i < words->count; i++)
 		argv[2 + i] = words->text[i];
 	redisReply *reply = redisCommandArgv(
@@ -181,6 +194,7 @@ step(const char *verb, const char *owner, int attempt)
 	if (strcmp(verb, "complete") == 0) {
 		add(&words, "%d", RETENTION);
 		add(&words, "p\nanswer of %s", owner);
+		add(&words, "201");
 		return eval(SCRIPT_complete, &words);
 	}
 	if (strcmp(verb, "unknown") == 0) {
@@ -194,6 +208,26 @@ step(const char *verb, const char *owner, int attempt)
 	add(&words, "%d", UNKNOWN_RETENTION);
 	add(&words, "%d", LONGEST);
 	return eval(SCRIPT_release, &words);
+}
+
+redisReply *
+lapse(void)
+{
+	char longest[24];
+	snprintf(longest, sizeof longest, "%d", LONGEST);
+	struct words words = begin(longest);
+	return eval(SCRIPT_lapse, &words);
+}
+
+redisReply *
+operate(const char *act)
+{
+	bool completes = strcmp(act, "complete") == 0;
+	struct words words = begin(act);
+	add(&words, "%d", RETENTION);
+	add(&words, "%s", completes ? "p\nof the operator" : "");
+	add(&words, "%d", completes ? 202 : 0);
+	return eval(SCRIPT_operate, &words);
 }
 
 long long

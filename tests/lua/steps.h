@@ -22,6 +22,8 @@
 #define RECORD "t:{7}:r:" ID
 #define LEASES "t:{7}:leases"
 #define HELD "t:{7}:held"
+#define EVENTS "t:{7}:events"
+#define DEAD "t:{7}:dead"
 
 enum {
 	LEASE = 15000,
@@ -30,6 +32,7 @@ enum {
 	LONGEST = UNKNOWN_RETENTION,
 	SLACK = 60000, /* how much longer an index may be kept */
 	VALUE_MAX = 512,
+	EVENTS_MAX = 1000,
 };
 
 /* The redis-server of the test program, for its group's setup and teardown. */
@@ -37,10 +40,15 @@ extern struct redis *redis;
 int start_redis(void **state);
 int stop_redis(void **state);
 
+/* Whether steps write events from now on. */
+extern bool telling;
+
 /* --- records --- */
 
 /* Empties the database and puts that record there; see steps.c. */
 void put(const char *name);
+/* The names of all that can be put there, in turn; NULL behind the last. */
+const char *setup_name(size_t i);
 /* The record's value, padded with zeros. */
 void get_record(char value[VALUE_MAX]);
 int64_t redis_now(void);
@@ -51,6 +59,9 @@ redisReply *claim(const char *owner, const char *print, const char *policy,
     int max_attempts, int64_t deadline);
 /* complete, unknown, release sent, release unsent, give back. */
 redisReply *step(const char *verb, const char *owner, int attempt);
+/* The sweeper's; and an operator's release, complete or delete. */
+redisReply *lapse(void);
+redisReply *operate(const char *act);
 /* 1 or 0, as the script answered for the record. */
 long long renew(const char *owner, int attempt);
 

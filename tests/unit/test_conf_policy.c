@@ -187,9 +187,8 @@ what_is_not_built_yet_is_refused_by_serve(void **state)
 	assert_unserved(TRY_STORE("'sentinels':['h:1'],'master':'m'"),
 	    "/store/sentinels: " LEAVE "/store/master: " LEAVE);
 	assert_unserved(TRY_STORE("'scripting':'function',"
-				  "'events':{'maxlen':1},'wait_replicas':1"),
+				  "'wait_replicas':1"),
 	    "/store/scripting: " ONLY("\"script\"")
-	    "/store/events/maxlen: " LEAVE
 	    "/store/wait_replicas: " ONLY("0"));
 	assert_unserved(
 	    TRY_STORE("'encryption_keys':[{'id':'a','key':'QUFBQUFBQUFBQUFB"
