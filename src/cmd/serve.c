@@ -30,6 +30,7 @@ struct serve {
 	struct loop *loop;
 	const struct conf *conf;
 	struct budget budget;
+	struct store_health *health;
 	struct managed *managed;
 	struct listeners listeners;
 	struct listeners admin_listeners; /* none, or one */
@@ -194,8 +195,8 @@ start_workers(struct serve *s)
 		for (size_t k = 0; k < n_fds; k++)
 			fds[k] = s->listeners.list[k].fds[i];
 		thread->serve = s;
-		thread->worker = worker_new(s->conf, &s->budget, i, fds, n_fds,
-		    s->journals[i]);
+		thread->worker = worker_new(s->conf, &s->budget,
+		    s->health, i, fds, n_fds, s->journals[i]);
 	}
 	for (unsigned i = 0; i < s->running; i++)
 		must(pthread_create(&s->threads[i].id, NULL, thread_main,
@@ -261,7 +262,8 @@ start_admin(struct serve *s, struct shown *shown)
 	    .started_ms = s->started_ms,
 	};
 	s->admin =
-	    admin_new(s->loop, s->conf, &s->budget, own->fds[0], &view);
+	    admin_new(s->loop, s->conf, &s->budget, s->health, own->fds[0],
+		&view);
 }
 
 static void
@@ -364,6 +366,7 @@ serve(const struct conf *conf)
 	struct serve s = {
 	    .conf = conf,
 	    .loop = loop_new(),
+	    .health = store_health_new(),
 	    .started_ms = clock_wall_ms(),
 	    .signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC),
 	};
@@ -384,6 +387,7 @@ serve(const struct conf *conf)
 	log_detach(&s.log);
 	watch_free(&s.signals);
 	loop_free(&s.loop);
+	store_health_free(&s.health);
 	close(s.signal_fd);
 	return started ? 0 : 1;
 }

@@ -63,7 +63,7 @@ asked_free(struct machine *machine)
 
 struct admin *
 admin_new(struct loop *loop, const struct conf *conf, struct budget *budget,
-    int fd, const struct admin_view *view)
+    struct store_health *health, int fd, const struct admin_view *view)
 {
 	struct admin *admin = mem_zero(sizeof *admin);
 	admin->loop = loop;
@@ -72,7 +72,7 @@ admin_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	admin->loaded_ms = view->started_ms;
 	admin->budget = budget;
 	admin->view = *view;
-	admin->store = store_new(loop, conf, budget);
+	admin->store = store_new(loop, conf, budget, health);
 	store_measure(admin->store, admin->store_took);
 	admin->front = front_new(loop, conf, budget, on_arrived, admin);
 	front_listen(admin->front, fd);

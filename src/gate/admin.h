@@ -13,6 +13,7 @@
  * counter of body memory, and the numbers that it reads of them.
  */
 struct admin;
+struct store_health;
 struct worker;
 
 /* What /status shows besides; all of it outlives the admin interface. */
@@ -26,7 +27,8 @@ struct admin_view {
 
 /* Serves on that listening socket, which is its own from now on. */
 struct admin *admin_new(struct loop *loop, const struct conf *conf,
-    struct budget *budget, int fd, const struct admin_view *view);
+    struct budget *budget, struct store_health *health, int fd,
+    const struct admin_view *view);
 /* The routes and policies of that configuration count from now on. */
 void admin_reload(struct admin *admin, const struct conf *conf);
 /* From now on /readyz says that the gateway drains. */

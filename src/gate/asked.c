@@ -279,15 +279,24 @@ admin_probe(struct machine *machine)
 	return admin_to(a, ADMIN_PROBED, WAIT);
 }
 
+/* A sentence, while Redis answers and is not given new claims. */
+static const char *
+fault_of(const struct admin *admin)
+{
+	return store_is_up(admin->store) ? store_fault(admin->store) : NULL;
+}
+
 static enum after
 say_ready(struct asked *a, bool up)
 {
 	const char *reason = a->admin->draining ? "draining" : "store";
-	if (up && !a->admin->draining)
+	const char *fault = fault_of(a->admin);
+	if (up && fault == NULL && !a->admin->draining)
 		return admin_say(
 		    a, 200, json_pack("{s:s}", "status", "ready"));
 	return admin_say(a, 503,
-	    json_pack("{s:s, s:s}", "status", "unready", "reason", reason));
+	    json_pack("{s:s, s:s, s:s*}", "status", "unready", "reason",
+		reason, "detail", fault));
 }
 
 /* What is in flight now, all workers together and each. */
@@ -323,7 +332,7 @@ say_status(struct asked *a, bool up)
 	    conf->store.managed ? "managed" : conf->store.redis.text;
 	return admin_say(a, 200,
 	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
-		      "s:{s:s, s:s?}, s:o, s:{s:s, s:o}}",
+		      "s:{s:s, s:s?, s:s*}, s:o, s:{s:s, s:o}}",
 		"version", PACKAGE_VERSION,
 		"started", admin_time_json(view->started_ms),
 		"uptime_seconds", (json_int_t)(up_ms / 1000),
@@ -331,6 +340,7 @@ say_status(struct asked *a, bool up)
 		"workers", (json_int_t)conf->workers,
 		"draining", admin->draining,
 		"store", "state", up ? "up" : "down", "redis", redis,
+		"fault", fault_of(admin),
 		"in_flight", counts_json(admin),
 		"configuration", "file", conf->file,
 		"loaded", admin_time_json(admin->loaded_ms)));

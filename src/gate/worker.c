@@ -21,8 +21,9 @@ on_record_changed(void *arg, const struct key_id *key_id)
 }
 
 struct worker *
-worker_new(const struct conf *conf, struct budget *budget, unsigned index,
-    const int *fds, size_t n_fds, struct journal *journal)
+worker_new(const struct conf *conf, struct budget *budget,
+    struct store_health *health, unsigned index, const int *fds, size_t n_fds,
+    struct journal *journal)
 {
 	struct worker *w = mem_zero(sizeof *w);
 	w->conf = conf_ref(conf);
@@ -33,7 +34,7 @@ worker_new(const struct conf *conf, struct budget *budget, unsigned index,
 	timer_init(&w->drain, w->loop, on_drain_timeout, w);
 	/* Hooks run last come first: the log is flushed behind all others. */
 	log_attach(&w->log, w->loop);
-	w->store = store_new(w->loop, conf, budget);
+	w->store = store_new(w->loop, conf, budget, health);
 	store_listen(w->store, on_record_changed, w);
 	store_measure(w->store, w->meter.store);
 	if (index == 0)

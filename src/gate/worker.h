@@ -17,9 +17,10 @@
 /*
  * A worker is one thread's whole gateway: its loop, front, store link,
  * upstream connections, requests and executions.  It shares nothing with
- * other workers but the immutable configuration and the count of body
- * memory.  Only worker_new, worker_post_drain and worker_free are called by
- * the main thread, the last one when the worker's thread has ended.
+ * other workers but the immutable configuration, the count of body memory
+ * and what their stores find out about Redis.  Only worker_new,
+ * worker_post_drain and worker_free are called by the main thread, the last
+ * one when the worker's thread has ended.
  */
 struct worker {
 	struct loop *loop;
@@ -47,7 +48,8 @@ struct worker {
  * sockets, now the worker's, and so is the journal.
  */
 struct worker *worker_new(const struct conf *conf, struct budget *budget,
-    unsigned index, const int *fds, size_t n_fds, struct journal *journal);
+    struct store_health *health, unsigned index, const int *fds, size_t n_fds,
+    struct journal *journal);
 void worker_free(struct worker **worker);
 
 /* The body of the worker's thread: until it has drained and has ended all

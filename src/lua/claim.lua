@@ -4,13 +4,15 @@
 -- ARGV: 1 owner, 2 fingerprint, 3 lease ms, 4 how long a PROCESSING record
 --       lives, ms, 5 unknown_retention ms, 6 max_attempts, 7 policy,
 --       8 deadline (on Redis' clock, 0: none), 9 route, 10 longest ms,
---       11 waits (1: where it is IN_FLIGHT, whoever waits is to be told)
+--       11 waits (1: where it is IN_FLIGHT, whoever waits is to be told),
+--       12 unsafe (1: Redis may not hold what it is given, so nothing new
+--       is to be executed)
 -- policy: hold, retry or reconcile, what to do about an UNKNOWN; or execute:
 --       the owner that was answered RECONCILE has asked, and it did not
 --       happen.
 -- Answers: OURS; RECONCILE reason (ours, to ask and not to execute); LATE;
---       IN_FLIGHT lease-left-ms; UNKNOWN reason; COMPLETED record; FAILED;
---       MISMATCH; BROKEN.
+--       REFUSED (unsafe); IN_FLIGHT lease-left-ms; UNKNOWN reason;
+--       COMPLETED record; FAILED; MISMATCH; BROKEN.
 --
 -- There is no "#!lua" line on purpose.  With one, a full Redis would refuse
 -- the script as a whole, replays too; without one it refuses the first
@@ -44,6 +46,9 @@ end
 
 -- The record is this owner's for one lease from now.
 local function hold(word)
+	if ARGV[12] == '1' then
+		return answer('REFUSED', r)
+	end
 	r.owner, r.fingerprint, r.route = owner, fingerprint, ARGV[9]
 	r.lease_until = digits(now + ARGV[3])
 	move(r, 'P', ARGV[4], longest)

@@ -1,4 +1,4 @@
-#!lua flags=allow-oom
+#!lua flags=no-writes
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Which leases of a shard have run out: some of them, the oldest first.
 -- KEYS: the shard's leases

@@ -1,4 +1,4 @@
-#!lua flags=allow-oom
+#!lua flags=no-writes
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Records of one shard that are not COMPLETED, those that changed first
 -- first.

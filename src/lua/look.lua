@@ -1,4 +1,4 @@
-#!lua flags=allow-oom
+#!lua flags=no-writes
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Shows a record to the operator; changes nothing.
 -- KEYS: record, leases, held

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "store/call.h"
+#include "store/health.h"
 
 enum { DEADLINE_DIGITS = 13, REFUSED_QUIET_MS = 1000 };
 
@@ -66,11 +67,17 @@ send_call(struct store_call *call)
 {
 	struct store *store = call->store;
 	struct span sha = span_of(store->names.sha[call->script], SHA1_HEX);
+	bool claims = call->deadline_at != 0;
+	bool tells = call->events_maxlen > 0;
 	struct resp command = {0};
-	resp_begin(&command, 2 + call->n_args);
+	resp_begin(&command, 2 + call->n_args + claims + tells);
 	resp_arg(&command, call->whole ? SPAN("EVAL") : SPAN("EVALSHA"));
 	resp_arg(&command, call->whole ? script_text(call->script) : sha);
 	resp_bytes(&command, span_of(call->args.bytes, call->args.len));
+	if (claims)
+		resp_number(&command, health_fault(store) != FAULT_NONE);
+	if (tells)
+		resp_number(&command, call->events_maxlen);
 	link_send(store->link, &call->link, &command);
 	resp_clear(&command);
 }
@@ -97,11 +104,10 @@ void
 call_start(struct store_call *call)
 {
 	struct store *store = call->store;
-	if (call->events_maxlen > 0)
-		resp_number(&call->args, call->events_maxlen);
-	if (link_is_up(store->link)) {
+	bool up = link_is_up(store->link);
+	if (up && health_is_known(store)) {
 		send_first(call);
-	} else if (link_is_hopeful(store->link)) {
+	} else if (up || link_is_hopeful(store->link)) {
 		call->queued = store->queue_end;
 		*store->queue_end = call;
 		store->queue_end = &call->next;

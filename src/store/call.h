@@ -58,6 +58,7 @@ struct store_call {
 	/* A claim's deadline on Redis' clock, once it was sent. */
 	int64_t deadline_ms;
 	struct giveback *giveback; /* a claim: what would give it back */
+	bool reclaims; /* a claim of an owner that holds the record already */
 };
 
 /* A call of that script with n_args arguments to come (args). */
@@ -74,5 +75,8 @@ void call_flush_queue(struct store *store);
 void call_fail_queue(struct store *store);
 /* Ends a call that still waits for the link; false: it was sent. */
 bool call_drop(struct store_call *call);
-/* Thirteen digits that call_start replaces by the deadline. */
+/*
+ * Of a claim: thirteen digits that call_start replaces by the deadline.  Its
+ * last argument, whether new claims are refused, is written when it is sent.
+ */
 void call_deadline_arg(struct store_call *call);

@@ -5,9 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/examine.h"
+#include "store/info.h"
 #include "store/managed.h"
-
-enum { VERSION_LEAST = 7 };
 
 /* --- asking --- */
 
@@ -61,48 +60,6 @@ log_in(const struct conf *conf, redisContext *redis, char **ret_words)
 
 /* --- judging --- */
 
-/* The value of a line "name:value" of INFO; empty where there is none. */
-static struct span
-info_value(struct span info, struct span name)
-{
-	struct span line;
-	while (span_next(&info, '\n', &line)) {
-		if (line.len > name.len && span_starts(line, name) &&
-		    line.ptr[name.len] == ':') {
-			line = span_from(line, name.len + 1);
-			if (line.len > 0 && line.ptr[line.len - 1] == '\r')
-				line.len--;
-			return line;
-		}
-	}
-	return SPAN("");
-}
-
-/* NULL, or why the promise cannot be held with such a Redis. */
-static char *
-find_fault(const struct conf *conf, struct span info)
-{
-	struct span version = info_value(info, SPAN("redis_version"));
-	struct span role = info_value(info, SPAN("role"));
-	struct span policy = info_value(info, SPAN("maxmemory_policy"));
-	struct span limit = info_value(info, SPAN("maxmemory"));
-	if (strtol(version.ptr, NULL, 10) < VERSION_LEAST)
-		return mem_printf("Redis is of version %.*s; onceproxy needs "
-				  "7.0 or later", SPAN_FMT(version));
-	if (!span_eq(role, SPAN("master")))
-		return mem_printf("Redis is a %.*s, which takes no writes; "
-				  "store.redis must name the master",
-		    SPAN_FMT(role));
-	if (!conf->store.allow_eviction && !span_eq(limit, SPAN("0")) &&
-	    !span_eq(policy, SPAN("noeviction")))
-		return mem_printf("Redis may evict records (maxmemory is set "
-				  "and maxmemory-policy is %.*s), and a "
-				  "forgotten claim lets a payment be made "
-				  "twice: CONFIG SET maxmemory-policy "
-				  "noeviction", SPAN_FMT(policy));
-	return NULL;
-}
-
 /* Worth a warning: what power loss or a restart would lose. */
 static void
 warn(struct span info)
@@ -144,17 +101,23 @@ examine(const struct conf *conf, redisContext *redis, char **ret_words)
 		return EXAMINED_REFUSED;
 	redisReply *reply =
 	    accept(redis, redisCommand(redis, "INFO"), ret_words);
-	if (reply == NULL)
+	if (reply != NULL) {
+		struct span info = span_of(reply->str, reply->len);
+		enum store_fault fault = info_fault(conf, info);
+		if (fault == FAULT_NONE)
+			warn(info);
+		freeReplyObject(reply);
+		if (fault != FAULT_NONE) {
+			*ret_words = mem_str(span_str(fault_words(fault)));
+			return EXAMINED_REFUSED;
+		}
+	} else if (strncmp(*ret_words, "NOPERM ", 7) == 0) {
+		/* The stores say so (health.c). */
+		free(*ret_words);
+		*ret_words = NULL;
+	} else {
 		/* Loading, or silent: it is asked again by the workers. */
 		return EXAMINED_UNREACHABLE;
-	struct span info = span_of(reply->str, reply->len);
-	char *fault = find_fault(conf, info);
-	if (fault == NULL)
-		warn(info);
-	freeReplyObject(reply);
-	if (fault != NULL) {
-		*ret_words = fault;
-		return EXAMINED_REFUSED;
 	}
 	reply = accept(
 	    redis, redisCommand(redis, "EVAL %s 0", "return 1"), ret_words);

@@ -3,6 +3,7 @@
 
 #include <zstd.h>
 
+#include "store/info.h"
 #include "store/link.h"
 #include "store/script.h"
 #include "store/store.h"
@@ -11,6 +12,21 @@
  * The inside of a store, for the files of src/store/ alone.
  */
 struct giveback;
+struct store_health;
+
+/* What a store knows of its Redis besides that it answers (health.h). */
+struct health {
+	struct link_call call; /* INFO; first: on_info finds us by it */
+	struct store *store;
+	struct store_health *common; /* of the process */
+	struct timer timer;
+	bool watches;   /* for the whole process */
+	bool asking;    /* INFO is under way */
+	bool forbidden; /* on this link */
+	bool known;     /* it was answered on this link */
+	unsigned as_replica; /* so often in a row it said that it is one */
+	enum store_fault fault;
+};
 
 struct store {
 	struct loop *loop;
@@ -39,6 +55,8 @@ struct store {
 	/* The sweeper, where this store has one. */
 	struct timer sweep;
 	unsigned sweep_shard; /* the next to be looked at */
+
+	struct health health;
 
 	/* What Redis refused last, so that the log has it once a second. */
 	char refused[24];

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "store/giveback.h"
+#include "store/health.h"
 #include "store/managed.h"
 #include "store/record.h"
 #include "store/sweep.h"
@@ -11,15 +12,31 @@
 
 /* --- a claim --- */
 
-/* What nobody waits for, and what may be ours unbeknownst to us, goes back. */
+/*
+ * What nobody waits for, and what may be ours unbeknownst to us, goes back;
+ * so does what was ours to ask about, where it did not become ours to
+ * execute.
+ */
+static bool
+goes_back(const struct store_call *call, enum call_end how,
+    const struct call_reply *reply)
+{
+	if (how == CALL_LOST)
+		return true;
+	if (how == CALL_NOT_RUN)
+		return call->reclaims;
+	enum verdict verdict = reply->verdict;
+	if (verdict == VERDICT_OURS || verdict == VERDICT_RECONCILE)
+		return call->op == NULL;
+	return call->reclaims &&
+	    (verdict == VERDICT_LATE || verdict == VERDICT_REFUSED);
+}
+
 static void
 on_claim_done(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
-	bool ours = how == CALL_ANSWERED &&
-	    (reply->verdict == VERDICT_OURS ||
-		reply->verdict == VERDICT_RECONCILE);
-	if (how == CALL_LOST || (ours && call->op == NULL))
+	if (goes_back(call, how, reply))
 		giveback_start(call->store, call->giveback, call->deadline_ms);
 	else
 		giveback_drop(&call->giveback);
@@ -72,6 +89,7 @@ store_claim(
 	resp_number(&call->args, store->longest_ms);
 	resp_number(&call->args, claim->waits);
 	call->giveback = giveback_new(claim);
+	call->reclaims = claim->reconciled;
 	call->done = on_claim_done;
 	verb_belongs(call, op);
 	call_start(call);
@@ -150,12 +168,13 @@ on_changed(void *arg, bool up)
 {
 	struct store *store = arg;
 	if (up) {
-		call_flush_queue(store);
-		giveback_pump(store);
-	} else if (store->ear != NULL) {
-		/* It has no pulse of its own. */
-		link_reset(store->ear, "Redis is out of reach");
+		health_link_up(store);
+		return;
 	}
+	health_link_down(store);
+	/* It has no pulse of its own. */
+	if (store->ear != NULL)
+		link_reset(store->ear, "Redis is out of reach");
 }
 
 static void
@@ -223,7 +242,8 @@ store_listen(struct store *store,
 }
 
 struct store *
-store_new(struct loop *loop, const struct conf *conf, struct budget *budget)
+store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
+    struct store_health *health)
 {
 	struct store *store = mem_zero(sizeof *store);
 	store->loop = loop;
@@ -242,6 +262,7 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget)
 			verb_longest(store, conf->routes[i].idempotency);
 	timer_init(&store->sweep, loop, sweep_on_timer, store);
 	timer_init(&store->giveback_timer, loop, on_giveback_timer, store);
+	health_init(store, health);
 
 	const struct link_events events = {
 	    .changed = on_changed, .failed = on_failed, .arg = store};
@@ -259,6 +280,7 @@ store_free(struct store **store)
 	if (s == NULL)
 		return;
 	link_free(&s->ear);
+	health_end(s);
 	link_free(&s->link);
 	call_fail_queue(s);
 	timer_clear(&s->sweep);
@@ -272,7 +294,7 @@ store_free(struct store **store)
 bool
 store_is_up(const struct store *store)
 {
-	return link_is_up(store->link);
+	return link_is_up(store->link) && health_is_known(store);
 }
 
 unsigned

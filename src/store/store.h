@@ -61,6 +61,15 @@ struct owner {
 };
 void owner_new(struct owner *ret_owner);
 
+/*
+ * What the stores of one process find out together about their Redis; any
+ * thread makes it and frees it, when no store has it any more.
+ */
+struct store_health;
+struct store_health *store_health_new(void);
+/* Nulls the caller's pointer, accepts NULL. */
+void store_health_free(struct store_health **health);
+
 struct store_op {
 	struct op op;
 	enum verdict verdict;
@@ -78,10 +87,11 @@ struct store_op {
 
 /*
  * A new store on that loop; connects by itself and again when lost.  What is
- * asked before the first attempt to connect has ended waits for it.
+ * asked before the first attempt to connect has ended waits for it.  health
+ * outlives it.
  */
-struct store *store_new(
-    struct loop *loop, const struct conf *conf, struct budget *budget);
+struct store *store_new(struct loop *loop, const struct conf *conf,
+    struct budget *budget, struct store_health *health);
 /*
  * Operations that are still pending end with E_STORE_DOWN; nulls the
  * caller's pointer, accepts NULL.
@@ -97,7 +107,8 @@ void store_listen(struct store *store,
 /*
  * From now on this store looks for leases that ran out, on whichever
  * gateway, and makes their records UNKNOWN, within a few seconds; the log is
- * told of each.  One store per process does it.
+ * told of each.  It also asks Redis every few seconds whether it still is a
+ * master that evicts nothing.  One store per process does both.
  */
 void store_sweep(struct store *store);
 /* The scripts that a store runs, counted and by name, such as "claim". */
@@ -115,6 +126,12 @@ const char *store_operation_word(unsigned operation);
 void store_measure(struct store *store, struct histogram *took);
 /* True while Redis answers. */
 bool store_is_up(const struct store *store);
+/*
+ * Why this Redis, which answers, is not given new claims (they end with
+ * E_STORE_REFUSED, retries of what is COMPLETED do not): a sentence that says
+ * what to do; NULL where all is well.
+ */
+const char *store_fault(const struct store *store);
 /* How many given-back claims Redis has not confirmed yet (for drain). */
 unsigned store_unsettled(const struct store *store);
 

@@ -2,6 +2,7 @@
 #include <hiredis/hiredis.h>
 
 #include "base/log.h"
+#include "store/health.h"
 #include "store/names.h"
 #include "store/record.h"
 #include "store/sweep.h"
@@ -87,7 +88,8 @@ sweep_on_timer(void *arg)
 	unsigned shards = (unsigned)store->conf->store.shards;
 	unsigned count = (shards + STEPS - 1) / STEPS;
 	timer_set(&store->sweep, STEP_MS);
-	if (!store_is_up(store))
+	/* A replica would refuse what is found. */
+	if (!store_is_up(store) || health_fault(store) == FAULT_ROLE)
 		return;
 	for (unsigned i = 0; i < count; i++) {
 		store->sweep_shard = (store->sweep_shard + 1) % shards;
@@ -99,4 +101,5 @@ void
 store_sweep(struct store *store)
 {
 	timer_set(&store->sweep, STEP_MS);
+	health_watch(store);
 }

@@ -20,7 +20,7 @@ verb_call(struct store *store, enum script script,
 	bool tells = conf->store.events_maxlen > 0;
 	size_t n_keys = tells ? 5 : 3;
 	struct store_call *call =
-	    call_new(store, script, 1 + n_keys + n_argv + tells);
+	    call_new(store, script, 1 + n_keys + n_argv);
 	call->key_id = *key_id;
 	call->events_maxlen = conf->store.events_maxlen;
 	resp_number(&call->args, (int64_t)n_keys);
@@ -175,6 +175,8 @@ read_extra(struct store *store, struct store_op *op,
 	struct span value = first;
 	if (op->verdict == VERDICT_LATE)
 		return E_STORE_DOWN;
+	if (op->verdict == VERDICT_REFUSED)
+		return E_STORE_REFUSED;
 	if (op->verdict == VERDICT_UNKNOWN || op->verdict == VERDICT_RECONCILE)
 		return first.len == 1 && reason_of(*first.ptr, &op->reason)
 		    ? 0

@@ -20,6 +20,15 @@ EVENT(store_down, ERROR, "Redis is out of reach; keyed requests get 503 and "
 	"nothing is forwarded until it is back")
 EVENT(store_volatile, WARN, "Redis keeps no append-only file: a restart "
 	"forgets claims, whose payments may be made again; set appendonly")
+EVENT(store_unsafe, ERROR, "Redis cannot be trusted with new claims; they get "
+	"503 until it is mended, and outcomes are still stored; see fault")
+EVENT(store_safe, INFO, "Redis can be trusted with new claims again")
+EVENT(store_replaced, WARN, "Redis was restarted, or another answers in its "
+	"place; what was not on its disk is forgotten, and such payments may "
+	"be made again")
+EVENT(store_unexamined, WARN, "this user of Redis may not run INFO, so that "
+	"eviction, a change of role and restarts go unnoticed; allow it (ACL: "
+	"+info)")
 EVENT(store_refused, ERROR, "Redis refused a command; see error for its words")
 EVENT(event_lost, ERROR, "Redis took a step and refused its entry in the "
 	"stream of store.events, whose readers miss it; see error for why")

@@ -44,11 +44,13 @@ bench_new(
 		url = unix_url = mem_printf("unix:%s", bench->redis->socket);
 	}
 	bench->loop = loop_new();
+	bench->health = store_health_new();
 	atomic_init(&bench->budget.used, 0);
 	atomic_init(&bench->budget.limit, 16 * 1024 * 1024);
 	bench->conf = make_conf(url, idempotency);
 	bench->policy = bench->conf->routes[0].idempotency;
-	bench->store = store_new(bench->loop, bench->conf, &bench->budget);
+	bench->store = store_new(
+	    bench->loop, bench->conf, &bench->budget, bench->health);
 	free(unix_url);
 	return bench;
 }
@@ -57,7 +59,8 @@ void
 bench_renew_store(struct bench *bench)
 {
 	store_free(&bench->store);
-	bench->store = store_new(bench->loop, bench->conf, &bench->budget);
+	bench->store = store_new(
+	    bench->loop, bench->conf, &bench->budget, bench->health);
 }
 
 void
@@ -66,6 +69,7 @@ bench_free(struct bench **bench)
 	struct bench *b = *bench;
 	*bench = NULL;
 	store_free(&b->store);
+	store_health_free(&b->health);
 	conf_unref(&b->conf);
 	loop_free(&b->loop);
 	redis_stop(&b->redis);

@@ -13,6 +13,7 @@ struct bench {
 	struct loop *loop;
 	struct budget budget;
 	const struct conf *conf;
+	struct store_health *health;
 	struct store *store;
 	struct redis *redis;
 	const struct conf_idempotency *policy;

@@ -15,7 +15,7 @@
 #include "store/script.h"
 
 struct redis *redis;
-bool telling;
+bool telling, unsafe;
 
 int
 start_redis(void **state)
@@ -183,6 +183,8 @@ claim(const char *owner, const char *print, const char *policy,
 	add(&words, "%013" PRId64, deadline);
 	add(&words, "charges");
 	add(&words, "%d", LONGEST);
+	add(&words, "0");
+	add(&words, "%d", unsafe);
 	return eval(SCRIPT_claim, &words);
 }
 

@@ -40,8 +40,9 @@ extern struct redis *redis;
 int start_redis(void **state);
 int stop_redis(void **state);
 
-/* Whether steps write events from now on. */
-extern bool telling;
+/* Whether steps write events from now on; whether claims are told that Redis
+ * is not to be trusted. */
+extern bool telling, unsafe;
 
 /* --- records --- */
 

@@ -163,6 +163,32 @@ the_attempt_that_would_be_one_too_many_fails(void **state)
 	claims_are(rows, sizeof rows / sizeof *rows, PRINT, 2);
 }
 
+static void
+where_redis_is_not_to_be_trusted_nothing_new_is_executed(void **state)
+{
+	(void)state;
+#define ALL(word) word, word, word
+	static const struct claim_row rows[] = {
+	    {"none", "hold", ALL("REFUSED =")},
+	    {"R", "hold", ALL("REFUSED =")},
+	    {"P", "hold", "REFUSED =", "IN_FLIGHT =", "IN_FLIGHT ="},
+	    {"P expired", "hold", "REFUSED =", "UNKNOWN U3l", "UNKNOWN U3l"},
+	    {"P expired", "retry", ALL("REFUSED =")},
+	    {"P expired", "reconcile", ALL("REFUSED =")},
+	    {"P asking", "execute", "IN_FLIGHT =", "REFUSED =",
+		"IN_FLIGHT ="},
+	    {"U", "hold", ALL("UNKNOWN =")},
+	    {"U", "retry", ALL("REFUSED =")},
+	    {"U", "reconcile", ALL("REFUSED =")},
+	    {"C", "hold", ALL("COMPLETED =")},
+	    {"F", "hold", ALL("FAILED =")},
+	};
+#undef ALL
+	unsafe = true;
+	claims_are(rows, sizeof rows / sizeof *rows, PRINT, 5);
+	unsafe = false;
+}
+
 /* --- steps --- */
 
 /* Owner A, owner B, a stranger, A of the attempt before, and of the next. */
@@ -369,6 +395,8 @@ main(void)
 	    cmocka_unit_test(
 		another_request_is_a_mismatch_unless_the_key_is_free),
 	    cmocka_unit_test(the_attempt_that_would_be_one_too_many_fails),
+	    cmocka_unit_test(
+		where_redis_is_not_to_be_trusted_nothing_new_is_executed),
 	    cmocka_unit_test(only_who_holds_it_or_a_late_owner_completes),
 	    cmocka_unit_test(only_who_holds_it_or_a_late_owner_releases),
 	    cmocka_unit_test(

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "lib/store_bench.h"
@@ -422,6 +423,77 @@ a_claim_that_failed_half_way_is_given_back(void **state)
 	next_claim_is_ours(bench, "k", 3);
 }
 
+/* What its owner was asking the upstream about is not kept from others. */
+static void
+what_was_asked_about_and_is_not_executed_goes_back(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	bench_free(&bench);
+	*state = bench = bench_new(
+	    NULL, durable, "\"on_unknown\": {\"reconcile\": \"/{key}\"}");
+	struct claim claim = bench_claimed_ours(bench, &op, "k");
+	struct held held = bench_held(bench, &claim, op.attempt);
+	bench_op(bench, &op);
+	store_unknown(bench->store, &op, &held, REASON_TIMEOUT);
+	assert_int_equal(bench_wait(bench, &op), 0);
+
+	claim = bench_claim(bench, "k");
+	assert_int_equal(bench_claimed(bench, &op, &claim), 0);
+	assert_int_equal(op.verdict, VERDICT_RECONCILE);
+	claim.reconciled = true;
+	redis_just(bench->redis, "CONFIG SET maxmemory 1");
+	assert_int_equal(bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
+	bench_until(bench, bench_is_settled);
+	redis_just(bench->redis, "CONFIG SET maxmemory 0");
+	claim = bench_claim(bench, "k");
+	assert_int_equal(bench_claimed(bench, &op, &claim), 0);
+	assert_int_equal(op.verdict, VERDICT_RECONCILE);
+}
+
+static void
+a_redis_that_may_evict_gets_no_claim_not_even_the_first(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	struct claim claim = bench_claimed_ours(bench, &op, "k");
+	struct held held = bench_held(bench, &claim, op.attempt);
+	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
+	redis_just(bench->redis, "CONFIG SET maxmemory 100mb");
+	redis_just(bench->redis, "CONFIG SET maxmemory-policy allkeys-lru");
+	bench_renew_store(bench);
+	/* It waits for the link, and then for INFO. */
+	claim = bench_claim(bench, "another");
+	assert_int_equal(bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
+	assert_int_equal(redis_integer(bench->redis, "DBSIZE"), 1);
+	assert_non_null(strstr(store_fault(bench->store), "noeviction"));
+	bench_replays(bench, "k", "x");
+	redis_just(bench->redis, "CONFIG SET maxmemory-policy noeviction");
+	bench_claimed_ours(bench, &op, "another");
+	assert_null(store_fault(bench->store));
+}
+
+/* The address of a demoted master may lead to the new one. */
+static void
+a_replica_is_left_for_whoever_has_its_address(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	redis_just(bench->redis, "REPLICAOF 127.0.0.1 1");
+	bench_renew_store(bench);
+	struct claim claim = bench_claim(bench, "k");
+	assert_int_equal(bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
+	long long before = redis_integer(bench->redis, "CLIENT ID");
+	bench_until(bench, bench_is_down);
+	bench_until(bench, bench_is_up);
+	redisContext *client = redis_connect(bench->redis);
+	redisReply *reply = redisCommand(client, "CLIENT ID");
+	/* Ours came in between. */
+	assert_true(reply->integer > before + 1);
+	freeReplyObject(reply);
+	redisFree(client);
+}
+
 int
 main(void)
 {
@@ -443,6 +515,9 @@ main(void)
 	    TEST(a_full_redis_refuses_claims_and_takes_outcomes),
 	    TEST(a_replica_refuses_and_service_comes_back_with_the_master),
 	    TEST(a_claim_that_failed_half_way_is_given_back),
+	    TEST(what_was_asked_about_and_is_not_executed_goes_back),
+	    TEST(a_redis_that_may_evict_gets_no_claim_not_even_the_first),
+	    TEST(a_replica_is_left_for_whoever_has_its_address),
 	};
 	return cmocka_run_group_tests_name("store_faults", tests, NULL, NULL);
 }

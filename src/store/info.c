@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "store/info.h"
+
+enum { VERSION_LEAST = 7 };
+
+struct span
+info_value(struct span info, struct span name)
+{
+	struct span line;
+	while (span_next(&info, '\n', &line)) {
+		if (line.len > name.len && span_starts(line, name) &&
+		    line.ptr[name.len] == ':') {
+			line = span_from(line, name.len + 1);
+			if (line.len > 0 && line.ptr[line.len - 1] == '\r')
+				line.len--;
+			return line;
+		}
+	}
+	return SPAN("");
+}
+
+enum store_fault
+info_fault(const struct conf *conf, struct span info)
+{
+	struct span version = info_value(info, SPAN("redis_version"));
+	struct span role = info_value(info, SPAN("role"));
+	struct span policy = info_value(info, SPAN("maxmemory_policy"));
+	struct span limit = info_value(info, SPAN("maxmemory"));
+	if (strtol(version.ptr, NULL, 10) < VERSION_LEAST)
+		return FAULT_VERSION;
+	if (!span_eq(role, SPAN("master")))
+		return FAULT_ROLE;
+	if (!conf->store.allow_eviction && !span_eq(limit, SPAN("0")) &&
+	    !span_eq(policy, SPAN("noeviction")))
+		return FAULT_EVICTION;
+	return FAULT_NONE;
+}
+
+const char *
+fault_words(enum store_fault fault)
+{
+	static const char *const words[] = {
+	    NULL,
+#define FAULT(name, words) words,
+#include "tbl/faults.h"
+#undef FAULT
+	};
+	return words[fault];
+}

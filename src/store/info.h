@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/span.h"
+#include "conf/conf.h"
+
+/*
+ * What Redis says of itself, the text of INFO, and what is held against it.
+ * Pure; any thread.
+ */
+enum store_fault {
+	FAULT_NONE,
+#define FAULT(name, words) FAULT_##name,
+#include "tbl/faults.h"
+#undef FAULT
+};
+
+/* Why the promise cannot be held with such a Redis; FAULT_NONE: it can. */
+enum store_fault info_fault(const struct conf *conf, struct span info);
+/* The sentence of a fault; NULL of FAULT_NONE. */
+const char *fault_words(enum store_fault fault);
+/* The value of a line "name:value"; empty where there is none. */
+struct span info_value(struct span info, struct span name);
