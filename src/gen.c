@@ -6,12 +6,12 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "conf/option.h"
-#include "gen.h"
+#include "man/manual.h"
 
 /*
  * Prints what follows from the tables of tbl/, so that it is written once:
  * `gen schema` is the JSON Schema of the configuration, the others are for
- * the manual pages (gen.h).  A part of the build, not of the program.
+ * the manual pages (man/manual.h).  A part of the build, not of the program.
  */
 
 /* --- the schema of the configuration (JSON Schema, draft 2020-12) --- */

@@ -14,16 +14,22 @@ copy_into(char **at, struct span s)
 	return span_of(to, s.len);
 }
 
+static size_t
+block_bytes(const struct fields *fields, struct span request_id)
+{
+	size_t bytes = sizeof(struct answer) + request_id.len +
+	    fields->count * sizeof(struct field);
+	for (size_t i = 0; i < fields->count; i++)
+		bytes += fields->list[i].name.len + fields->list[i].value.len;
+	return bytes;
+}
+
 /* One block holds the answer, its list of fields and their bytes. */
 struct answer *
 answer_new(int status, const struct fields *fields, struct body *body,
     struct span request_id)
 {
-	size_t bytes = request_id.len;
-	for (size_t i = 0; i < fields->count; i++)
-		bytes += fields->list[i].name.len + fields->list[i].value.len;
-	struct answer *answer = mem_zero(sizeof *answer +
-	    fields->count * sizeof(struct field) + bytes);
+	struct answer *answer = mem_zero(block_bytes(fields, request_id));
 	struct field *list = (struct field *)(void *)(answer + 1);
 	char *at = (char *)(list + fields->count);
 
@@ -39,6 +45,13 @@ answer_new(int status, const struct fields *fields, struct body *body,
 	if (body != NULL)
 		body_move(&answer->body, body);
 	return answer;
+}
+
+size_t
+answer_bytes(const struct answer *answer)
+{
+	return block_bytes(&answer->fields, answer->request_id) +
+	    answer->body.size;
 }
 
 struct answer *

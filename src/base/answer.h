@@ -36,5 +36,7 @@ struct answer {
 struct answer *answer_new(int status, const struct fields *fields,
     struct body *body, struct span request_id);
 struct answer *answer_ref(struct answer *answer);
+/* The memory that it takes. */
+size_t answer_bytes(const struct answer *answer);
 /* Drops a reference and nulls the caller's pointer; NULL is accepted. */
 void answer_unref(struct answer **answer);

@@ -46,6 +46,13 @@ body_clear(struct body *body)
 	body->len = body->size = 0;
 }
 
+void
+body_uncount(struct body *body)
+{
+	budget_give(body->budget, body->size);
+	body->budget = NULL;
+}
+
 int
 body_reserve(struct body *body, size_t bytes)
 {

@@ -10,6 +10,7 @@
 static void request_leave(struct op *join, int error);
 static void on_client_left(void *request);
 static int64_t wait_ms(const struct request *r);
+static enum after give_kept(struct request *r);
 
 /* The key that the body makes, and the name of the record. */
 enum after
@@ -28,6 +29,22 @@ request_derive(struct machine *machine)
 	    &r->policy->scope, values, r->key.bytes, &r->key_id);
 	hex_encode(r->key_id.bytes, DIGEST_BYTES, r->key_hex);
 	return go(r, REQUEST_CLAIM, MORE);
+}
+
+/* A retry of what is in memory; another body with its key asks Redis. */
+static bool
+find_kept(struct request *r)
+{
+	struct worker *w = r->worker;
+	const struct cached *kept =
+	    cache_find(w->cache, &r->key_id, store_latest_ms(w->store));
+	if (kept == NULL || memcmp(kept->fingerprint, r->claiming.fingerprint,
+				sizeof kept->fingerprint) != 0)
+		return false;
+	r->claim.verdict = VERDICT_COMPLETED;
+	r->answer = answer_ref(kept->answer);
+	r->attempt = kept->attempt;
+	return true;
 }
 
 enum after
@@ -54,6 +71,9 @@ request_claim(struct machine *machine)
 	fingerprint_make(r->policy,
 	    span_str(r->worker->conf->store.secret), &what,
 	    r->claiming.fingerprint);
+	if (find_kept(r))
+		return give_kept(r);
+	r->asked = cache_asking(r->worker->cache, &r->key_id);
 	store_claim(r->worker->store, &r->claim, &r->claiming);
 	return go(r, REQUEST_CLAIMED, WAIT);
 }
@@ -152,6 +172,19 @@ without_store(struct request *r)
 	return go(r, REQUEST_PASS, MORE);
 }
 
+static void
+keep_answer(struct request *r)
+{
+	struct cached cached = {
+	    .answer = r->answer,
+	    .attempt = r->attempt,
+	    .until_ms = r->claim.until_ms,
+	};
+	memcpy(cached.fingerprint, r->claiming.fingerprint,
+	    sizeof cached.fingerprint);
+	cache_put(r->worker->cache, &r->key_id, r->asked, &cached);
+}
+
 enum after
 request_claimed(struct machine *machine)
 {
@@ -169,6 +202,14 @@ request_claimed(struct machine *machine)
 	r->answer = r->claim.answer;
 	r->claim.answer = NULL;
 	r->attempt = r->claim.attempt;
+	keep_answer(r);
+	return give_kept(r);
+}
+
+/* The stored answer, or that it was too large to be stored. */
+static enum after
+give_kept(struct request *r)
+{
 	if (r->answer->not_kept) {
 		r->original_status = r->answer->status;
 		return request_refuse(

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
-#include "gate/execution.h"
+#include "gate/execution_steps.h"
 #include "gate/message.h"
 #include "gate/tell.h"
 #include "gate/worker.h"
@@ -23,28 +23,11 @@
  *                        ├─ nothing sent, or it says so ─── RELEASE ⇢ RELEASED
  *                        └─ sent, and no whole answer ───── DOUBT ⇢ DOUBTED
  *
- * Each of the three is tried again, after PAUSE ⇢ PAUSED, until Redis has
- * taken it; then SETTLE.
+ * What begins with KEEP, RELEASE and DOUBT is in settle.c: each is tried
+ * again, after PAUSE ⇢ PAUSED, until Redis has taken it; then SETTLE.
  */
 
-enum {
-	PAUSE_FIRST_MS = 50,
-	PAUSE_MAX_MS = 1000,
-};
-
-enum execution_step {
-#define EXECUTION_STEP(name, function, operation) EXECUTION_##name,
-#include "tbl/steps.h"
-	EXECUTION_STEPS_,
-};
-_Static_assert(
-    (int)EXECUTION_STEPS_ <= (int)MACHINE_STEPS_MAX, "too many steps");
-
-#define EXECUTION_STEP(name, function, operation)                             \
-	static enum after function(struct machine *machine);
-#include "tbl/steps.h"
-
-static const struct machine_step steps[] = {
+const struct machine_step execution_steps[] = {
 #define EXECUTION_STEP(name, function, operation) {#name, function},
 #include "tbl/steps.h"
 };
@@ -68,14 +51,7 @@ execution_awaited(const struct machine *machine)
 static void execution_free(struct machine *machine);
 
 static const struct machine_kind execution_kind = {
-    "execution", steps, execution_awaited, execution_free};
-
-static enum after
-go(struct execution *e, enum execution_step step, enum after after)
-{
-	machine_to(&e->machine, step);
-	return after;
-}
+    "execution", execution_steps, execution_awaited, execution_free};
 
 /* --- the answer --- */
 
@@ -122,7 +98,7 @@ start_forward(struct execution *e, const struct message *message)
 	    message, &limits);
 }
 
-static enum after
+enum after
 execution_ask(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
@@ -130,7 +106,7 @@ execution_ask(struct machine *machine)
 	return go(e, EXECUTION_ASKED, WAIT);
 }
 
-static enum after
+enum after
 execution_asked(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
@@ -147,7 +123,7 @@ execution_asked(struct machine *machine)
 }
 
 /* It did not happen: the claim becomes an attempt of its own. */
-static enum after
+enum after
 execution_reclaim(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
@@ -156,7 +132,7 @@ execution_reclaim(struct machine *machine)
 	return go(e, EXECUTION_RECLAIMED, WAIT);
 }
 
-static enum after
+enum after
 execution_reclaimed(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
@@ -182,7 +158,7 @@ execution_reclaimed(struct machine *machine)
 
 /* --- sending --- */
 
-static enum after
+enum after
 execution_forward(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
@@ -226,7 +202,7 @@ weigh_answer(struct execution *e)
 	return DONE;
 }
 
-static enum after
+enum after
 execution_forwarded(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
@@ -243,183 +219,6 @@ execution_forwarded(struct machine *machine)
 		return in_doubt(e, REASON_MALFORMED);
 	}
 	must(false);
-	return DONE;
-}
-
-/* --- storing the outcome --- */
-
-/* What the three participles share: true when Redis has not taken it. */
-static bool
-not_taken(struct execution *e, unsigned again)
-{
-	e->store_us += e->store.op.took_us;
-	if (e->store.op.error == 0)
-		return false;
-	if (e->tries++ == 0) {
-		struct logline line = log_begin(EV_settle_late);
-		log_str(&line, "key_id", e->machine.id);
-		log_str(&line, "step", steps[again].name);
-		log_str(&line, "error", err_words(e->store.op.error));
-		log_end(&line);
-	}
-	e->settling = again;
-	return true;
-}
-
-/*
- * Redis has not taken it: it goes to disk, and the courier delivers it.
- * Otherwise this execution tries on, for as long as the process lives.
- */
-static enum after
-put_off(struct execution *e, const struct put_off *what, bool *ret_kept)
-{
-	*ret_kept = courier_take(&e->worker->courier, &e->held, what);
-	return go(e, *ret_kept ? EXECUTION_SETTLE : EXECUTION_PAUSE, MORE);
-}
-
-static enum after
-execution_keep(struct machine *machine)
-{
-	struct execution *e = (struct execution *)machine;
-	store_complete(e->worker->store, &e->store, &e->held, e->answer);
-	return go(e, EXECUTION_KEPT, WAIT);
-}
-
-/* The answer is in Redis before the client sees it. */
-static enum after
-execution_kept(struct machine *machine)
-{
-	struct execution *e = (struct execution *)machine;
-	if (not_taken(e, EXECUTION_KEEP)) {
-		bool kept;
-		enum after after = put_off(e,
-		    &(struct put_off){JOURNAL_COMPLETE, .answer = e->answer},
-		    &kept);
-		/* Where another execution may decide, it is not handed out. */
-		if (kept && e->held.policy->on_unknown == UNKNOWN_HOLD)
-			tell_answer(e, RESULT_EXECUTED);
-		else
-			tell_problem(
-			    e, RESULT_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
-		return after;
-	}
-	if (e->store.verdict != VERDICT_DONE)
-		tell_fenced(e);
-	else
-		tell_answer(e, e->asked ? RESULT_REPLAYED : RESULT_EXECUTED);
-	return go(e, EXECUTION_SETTLE, MORE);
-}
-
-static enum after
-execution_release(struct machine *machine)
-{
-	struct execution *e = (struct execution *)machine;
-	store_release(e->worker->store, &e->store, &e->held, e->sent);
-	return go(e, EXECUTION_RELEASED, WAIT);
-}
-
-/*
- * The client is told whether or not Redis has heard of it: nothing was
- * executed, or the upstream itself says so.
- */
-static enum after
-execution_released(struct machine *machine)
-{
-	struct execution *e = (struct execution *)machine;
-	bool late = not_taken(e, EXECUTION_RELEASE);
-	if (!late && e->store.verdict == VERDICT_FENCED)
-		tell_fenced(e);
-	else if (e->answer != NULL)
-		tell_answer(e, RESULT_RELEASED);
-	else
-		tell_problem(
-		    e, RESULT_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
-	bool kept;
-	return late
-	    ? put_off(e, &(struct put_off){JOURNAL_RELEASE, .sent = e->sent},
-		  &kept)
-	    : go(e, EXECUTION_SETTLE, MORE);
-}
-
-static void
-log_doubt(const struct execution *e)
-{
-	enum event event = e->reason == REASON_DRAIN ? EV_drain_timeout
-						     : EV_outcome_unknown;
-	struct logline line =
-	    log_begin(e->asked ? EV_reconcile_failed : event);
-	log_str(&line, "key_id", e->machine.id);
-	log_str(&line, "route", e->route->name);
-	log_int(&line, "attempt", e->held.attempt);
-	if (e->reason != REASON_NONE)
-		log_str(&line, "reason", reason_word(e->reason));
-	if (e->asked && e->forward.result == FORWARD_ANSWERED)
-		log_int(&line, "status", e->forward.status);
-	if (e->forward.op.error != 0)
-		log_str(&line, "error", err_words(e->forward.op.error));
-	log_end(&line);
-}
-
-static enum after
-execution_doubt(struct machine *machine)
-{
-	struct execution *e = (struct execution *)machine;
-	if (e->tries == 0)
-		log_doubt(e);
-	store_unknown(e->worker->store, &e->store, &e->held, e->reason);
-	return go(e, EXECUTION_DOUBTED, WAIT);
-}
-
-static enum after
-execution_doubted(struct machine *machine)
-{
-	struct execution *e = (struct execution *)machine;
-	bool late = not_taken(e, EXECUTION_DOUBT);
-	if (!late && e->store.verdict == VERDICT_FENCED)
-		tell_fenced(e);
-	else
-		tell_doubt(e);
-	bool kept;
-	return late
-	    ? put_off(e,
-		  &(struct put_off){JOURNAL_UNKNOWN, .reason = e->reason},
-		  &kept)
-	    : go(e, EXECUTION_SETTLE, MORE);
-}
-
-/* --- until Redis has taken it --- */
-
-static void
-detach_pause(struct op *op, int error)
-{
-	(void)op;
-	(void)error;
-}
-
-static enum after
-execution_pause(struct machine *machine)
-{
-	struct execution *e = (struct execution *)machine;
-	int64_t ms = PAUSE_FIRST_MS * (int64_t)e->tries;
-	op_start(&e->pause, ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS,
-	    detach_pause);
-	return go(e, EXECUTION_PAUSED, WAIT);
-}
-
-static enum after
-execution_paused(struct machine *machine)
-{
-	struct execution *e = (struct execution *)machine;
-	answer_unref(&e->store.answer);
-	return go(e, (enum execution_step)e->settling, MORE);
-}
-
-static enum after
-execution_settle(struct machine *machine)
-{
-	struct execution *e = (struct execution *)machine;
-	must(e->request == NULL);
-	waiters_wake(&e->worker->waiters, &e->held.key_id);
 	return DONE;
 }
 

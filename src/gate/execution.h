@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "gate/cache.h"
 #include "gate/lease.h"
 #include "gate/machine.h"
 #include "store/store.h"
@@ -42,6 +43,7 @@ struct execution {
 	bool sent;             /* a byte was accepted, or may have been */
 
 	struct store_op store;
+	cache_mark mark; /* before the answer was stored */
 	unsigned settling; /* the step to try again after a pause */
 	unsigned tries;    /* of settling */
 	struct op pause;

@@ -253,6 +253,24 @@ put_STORE_UP(struct exposition *e)
 }
 
 static void
+put_CACHE_BYTES(struct exposition *e)
+{
+	uint64_t bytes = 0;
+	for (int64_t i = 0; i < e->admin->conf->workers; i++)
+		bytes += cache_bytes(e->admin->view.workers[i]->cache);
+	put_value(e, bytes);
+}
+
+static void
+put_CACHE_HITS(struct exposition *e)
+{
+	uint64_t hits = 0;
+	for (int64_t i = 0; i < e->admin->conf->workers; i++)
+		hits += cache_hits(e->admin->view.workers[i]->cache);
+	put_value(e, hits);
+}
+
+static void
 put_FENCED(struct exposition *e)
 {
 	put_value(e, sum_of(e, offsetof(struct meter, fenced)));

@@ -111,9 +111,27 @@ on_time(void *arg)
 		each_execution(leases, find_next);
 }
 
+/* One that has ended meanwhile has lost nothing. */
+static bool
+is_held(const struct leases *leases, const struct held *held)
+{
+	const struct machines *all = &leases->worker->executions;
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
+		for (struct machine *m = all->steps[step]; m; m = m->next) {
+			const struct held *its =
+			    &((const struct execution *)m)->held;
+			if (!memcmp(&its->owner, &held->owner,
+				sizeof its->owner))
+				return true;
+		}
+	return false;
+}
+
 static void
 log_lost(struct leases *leases, const struct renewal *renewal)
 {
+	if (!is_held(leases, &renewal->held))
+		return;
 	char hex[DIGEST_HEX + 1];
 	counter_add(&leases->worker->meter.leases_lost, 1);
 	hex_encode(renewal->held.key_id.bytes, DIGEST_BYTES, hex);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "gate/cache.h"
 #include "gate/fingerprint.h"
 #include "gate/key.h"
 #include "gate/machine.h"
@@ -45,6 +46,7 @@ struct request {
 	char key_hex[DIGEST_HEX + 1]; /* "" while there is no key */
 
 	struct claim claiming;
+	cache_mark asked; /* before the claim */
 	struct waiter waiter;
 	int64_t wait_until_ms; /* 0: it has not been in flight yet */
 	bool waited;

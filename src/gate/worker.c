@@ -17,7 +17,15 @@ static void
 on_record_changed(void *arg, const struct key_id *key_id)
 {
 	struct worker *w = arg;
+	cache_drop(w->cache, key_id);
 	waiters_wake(&w->waiters, key_id);
+}
+
+static void
+on_hears(void *arg, bool hears)
+{
+	struct worker *w = arg;
+	cache_hears(w->cache, hears);
 }
 
 struct worker *
@@ -35,7 +43,10 @@ worker_new(const struct conf *conf, struct budget *budget,
 	/* Hooks run last come first: the log is flushed behind all others. */
 	log_attach(&w->log, w->loop);
 	w->store = store_new(w->loop, conf, budget, health);
-	store_listen(w->store, on_record_changed, w);
+	w->cache = cache_new((size_t)(conf->cache_size / conf->workers));
+	const struct store_listener listener = {on_record_changed,
+	    conf->cache_size > 0 ? on_hears : NULL, w};
+	store_listen(w->store, &listener);
 	store_measure(w->store, w->meter.store);
 	if (index == 0)
 		store_sweep(w->store);
@@ -196,6 +207,7 @@ worker_free(struct worker **worker)
 	if (w->draining)
 		loop_unhook(w->loop, HOOK_FLUSH, &w->drained);
 	loop_free(&w->loop);
+	cache_free(&w->cache);
 	meter_clear(&w->meter);
 	conf_unref(&w->conf);
 	free(w);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "conf/conf.h"
+#include "gate/cache.h"
 #include "gate/courier.h"
 #include "gate/generation.h"
 #include "gate/lease.h"
@@ -35,6 +36,7 @@ struct worker {
 	struct leases leases;
 	struct courier courier;
 	struct waiters waiters;
+	struct cache *cache;
 	struct meter meter; /* the admin interface reads it */
 
 	bool draining;

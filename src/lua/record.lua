@@ -7,7 +7,8 @@
 --   4 reason letter     1   17 created ms  13    56 owner          22
 --                                                78 fingerprint    22
 --                                               100 newline         1
--- (a plus sign in its place, while PROCESSING, where retries wait for it)
+-- (a plus sign in its place, while PROCESSING, where retries wait for it;
+-- and in the place of lease_until, where it is COMPLETED, its end)
 -- and behind it stand the route's name and a newline, then
 --   COMPLETED: the stored answer;
 --   else: nothing, or another owner that this attempt has.
@@ -135,6 +136,9 @@ end
 -- when it is PROCESSING no longer, on the channel of the shard.
 local function move(r, state, ttl, longest)
 	local waited = r.mark == '+'
+	if state == 'C' then
+		r.lease_until = digits(now + ttl)
+	end
 	redis.call('SET', KEYS[1], 'o1' .. state .. r.reason .. r.attempt ..
 	    r.tries .. r.created .. stamp .. r.lease_until .. r.owner ..
 	    r.fingerprint .. (state == 'P' and waited and '+' or '\n') ..

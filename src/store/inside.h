@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include "store/info.h"
+#include "store/ear.h"
 #include "store/link.h"
 #include "store/script.h"
 #include "store/store.h"
@@ -33,9 +34,7 @@ struct store {
 	const struct conf *conf;
 	struct budget *budget;
 	struct link *link;
-	struct link *ear; /* subscribed to changes; NULL: nobody listens */
-	void (*listener)(void *arg, const struct key_id *key_id);
-	void *listener_arg;
+	struct ear ear;
 	struct histogram *took; /* of each script; NULL: nobody asks */
 	struct script_names names;
 	ZSTD_CCtx *compress; /* NULL: store.compression is none */

@@ -23,7 +23,7 @@ struct record {
 	uint32_t tries;
 	int64_t created_ms; /* since 1970, on Redis' clock, as the next two */
 	int64_t changed_ms;
-	int64_t lease_until_ms;
+	int64_t lease_until_ms; /* COMPLETED: when the record ends */
 	struct span owner;
 	struct span fingerprint;
 	struct span route;

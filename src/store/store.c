@@ -172,9 +172,7 @@ on_changed(void *arg, bool up)
 		return;
 	}
 	health_link_down(store);
-	/* It has no pulse of its own. */
-	if (store->ear != NULL)
-		link_reset(store->ear, "Redis is out of reach");
+	ear_link_down(&store->ear);
 }
 
 static void
@@ -189,31 +187,6 @@ on_giveback_timer(void *arg)
 	giveback_pump(arg);
 }
 
-/* A record that somebody waits for has changed; bytes are its key_id. */
-static void
-on_heard(void *arg, struct span bytes)
-{
-	struct store *store = arg;
-	struct key_id key_id;
-	if (hex_decode(bytes, key_id.bytes, sizeof key_id.bytes))
-		store->listener(store->listener_arg, &key_id);
-}
-
-/* What was said while nobody listened is not known. */
-static void
-on_ear_changed(void *arg, bool up)
-{
-	struct store *store = arg;
-	if (up)
-		store->listener(store->listener_arg, NULL);
-}
-
-static void
-on_ear_failed(void *arg)
-{
-	(void)arg;
-}
-
 static char *
 socket_of(const struct conf *conf)
 {
@@ -225,20 +198,20 @@ socket_of(const struct conf *conf)
 }
 
 void
-store_listen(struct store *store,
-    void (*changed)(void *arg, const struct key_id *key_id), void *arg)
+store_listen(struct store *store, const struct store_listener *listener)
 {
-	must(store->ear == NULL);
-	store->listener = changed;
-	store->listener_arg = arg;
-	char *channels =
-	    mem_printf("%s:{*}:changes", store->conf->store.prefix);
-	const struct link_events events = {
-	    on_ear_changed, on_ear_failed, on_heard, channels, store};
+	must(store->ear.link == NULL);
+	store->ear.listener = *listener;
 	char *socket = socket_of(store->conf);
-	store->ear = link_new(store->loop, store->conf, socket, &events);
+	ear_open(&store->ear, socket);
 	free(socket);
-	free(channels);
+}
+
+int64_t
+store_latest_ms(const struct store *store)
+{
+	return redis_clock_ms(link_clock(store->link), clock_us()) +
+	    store->conf->store.timeout_ms;
 }
 
 struct store *
@@ -263,6 +236,7 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	timer_init(&store->sweep, loop, sweep_on_timer, store);
 	timer_init(&store->giveback_timer, loop, on_giveback_timer, store);
 	health_init(store, health);
+	ear_init(&store->ear, store);
 
 	const struct link_events events = {
 	    .changed = on_changed, .failed = on_failed, .arg = store};
@@ -279,7 +253,7 @@ store_free(struct store **store)
 	*store = NULL;
 	if (s == NULL)
 		return;
-	link_free(&s->ear);
+	ear_end(&s->ear);
 	health_end(s);
 	link_free(&s->link);
 	call_fail_queue(s);

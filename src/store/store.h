@@ -80,6 +80,8 @@ struct store_op {
 	struct answer *answer;   /* COMPLETED, FENCED with one: counted, the
 				    owner of the operation unrefs it */
 	int64_t lease_left_ms;   /* IN_FLIGHT */
+	int64_t now_ms;          /* Redis' clock when it answered */
+	int64_t until_ms; /* COMPLETED: when the record ends; 0: not known */
 	/* The store's own: */
 	struct store_call *call; /* those that are under way */
 	int failure;             /* the first of theirs */
@@ -97,13 +99,26 @@ struct store *store_new(struct loop *loop, const struct conf *conf,
  * caller's pointer, accepts NULL.
  */
 void store_free(struct store **store);
-/*
- * From now on changed() is told of each record that a claim with waits set
- * found IN_FLIGHT, and that is PROCESSING no longer, whoever did it; NULL:
- * something may have been missed, so it may be any.  Once per store.
- */
-void store_listen(struct store *store,
-    void (*changed)(void *arg, const struct key_id *key_id), void *arg);
+/* Who wants to hear of what others change. */
+struct store_listener {
+	/*
+	 * Of each record that a claim with waits set found IN_FLIGHT, and
+	 * that is PROCESSING no longer, and of each that an operator has
+	 * changed; NULL: something may have been missed, so it may be any.
+	 */
+	void (*changed)(void *arg, const struct key_id *key_id);
+	/*
+	 * Whether such word can be heard: false is told within three seconds
+	 * of what ends it, and true only when it was proven.  NULL: nobody
+	 * asks, and nothing is proven.
+	 */
+	void (*hears)(void *arg, bool hears);
+	void *arg;
+};
+/* Once per store. */
+void store_listen(struct store *store, const struct store_listener *listener);
+/* The latest that Redis' clock may show now, ms since 1970. */
+int64_t store_latest_ms(const struct store *store);
 /*
  * From now on this store looks for leases that ran out, on whichever
  * gateway, and makes their records UNKNOWN, within a few seconds; the log is

@@ -104,6 +104,7 @@ verb_begin(struct store *store, struct store_op *op)
 	op->state = STATE_PROCESSING;
 	op->answer = NULL;
 	op->lease_left_ms = 0;
+	op->until_ms = 0;
 	op->call = NULL;
 	op->failure = 0;
 	op_start(&op->op, store->conf->store.timeout_ms, on_detach);
@@ -156,12 +157,14 @@ extra_span(const struct call_reply *reply, size_t i)
 
 /* The answer of a COMPLETED record: 0, E_MALFORMED or E_NO_MEMORY. */
 static int
-read_answer(struct store *store, struct span value, struct answer **ret_answer)
+read_answer(struct store *store, struct span value, int64_t *ret_until_ms,
+    struct answer **ret_answer)
 {
 	struct record record;
 	int error = record_read(value, &record);
 	if (error != 0)
 		return error;
+	*ret_until_ms = record.lease_until_ms;
 	return record_decode(
 	    record.rest, store->decompress, store->budget, ret_answer);
 }
@@ -193,7 +196,8 @@ read_extra(struct store *store, struct store_op *op,
 	}
 	if (op->verdict == VERDICT_COMPLETED ||
 	    (op->verdict == VERDICT_FENCED && op->state == STATE_COMPLETED))
-		return read_answer(store, value, &op->answer);
+		return read_answer(
+		    store, value, &op->until_ms, &op->answer);
 	return op->verdict == VERDICT_BROKEN ? E_MALFORMED : 0;
 }
 
@@ -203,6 +207,7 @@ on_answered(struct store_call *call, const struct call_reply *reply)
 	struct store_op *op = call->op;
 	op->verdict = reply->verdict;
 	op->attempt = reply->attempt;
+	op->now_ms = reply->now_ms;
 	int error = read_extra(call->store, op, reply);
 	if (error == E_MALFORMED) {
 		log_broken(&call->key_id);

@@ -29,6 +29,8 @@ EVENT(store_replaced, WARN, "Redis was restarted, or another answers in its "
 EVENT(store_unexamined, WARN, "this user of Redis may not run INFO, so that "
 	"eviction, a change of role and restarts go unnoticed; allow it (ACL: "
 	"+info)")
+EVENT(store_deaf, WARN, "Redis does not let us publish on the channel of "
+	"changes; answers are not kept in memory: allow PUBLISH on it")
 EVENT(store_refused, ERROR, "Redis refused a command; see error for its words")
 EVENT(event_lost, ERROR, "Redis took a step and refused its entry in the "
 	"stream of store.events, whose readers miss it; see error for why")

@@ -19,6 +19,10 @@ METRIC(JOURNAL_ENTRIES, gauge, "onceproxy_journal_entries",
     "Outcomes on disk that Redis has not taken yet.")
 METRIC(STORE_UP, gauge, "onceproxy_store_up",
     "1 while Redis answers, else 0.")
+METRIC(CACHE_BYTES, gauge, "onceproxy_cache_bytes",
+    "Answers that are kept in memory.")
+METRIC(CACHE_HITS, counter, "onceproxy_cache_hits_total",
+    "Retries that were answered without asking Redis.")
 METRIC(FENCED, counter, "onceproxy_fenced_total",
     "Outcomes that came after another owner had decided.")
 METRIC(LEASES_LOST, counter, "onceproxy_leases_lost_total",

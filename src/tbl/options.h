@@ -144,10 +144,9 @@ OPT(ROOT, "store.encryption_keys", ENCRYPTION_KEYS, store.encryption_keys,
 	"The keys that stored responses are encrypted with: the first "
 	"encrypts, all decrypt.",
 	NONE)
-OPT(ROOT, "cache.size", SIZE, cache_size, RANGE(0, 1 * TIB), RESTART,
-	LATER(0),
+OPT(ROOT, "cache.size", SIZE, cache_size, RANGE(0, 1 * TIB), RESTART, NOW,
 	"Memory for completed answers, so that they are given again without "
-	"asking Redis; 0 switches it off.",
+	"asking Redis; 0 switches it off. All workers share it evenly.",
 	"64MiB")
 
 /* --- upstreams and routes --- */

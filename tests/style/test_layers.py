@@ -22,6 +22,7 @@ MAY_SEE = {
     "gate": {"base", "conf", "http", "store", "upstream"},
     "cmd": {"base", "conf", "http", "store", "upstream", "gate"},
     "lua": {"base"},
+    "man": {"base", "conf"},
 }
 # The libraries that one folder alone talks to.
 OWNED = {"microhttpd.h": "http", "curl/curl.h": "upstream",

@@ -75,7 +75,9 @@ class Bench:
             "listen": ["127.0.0.1:0"],
             "workers": 2,
             "state_dir": members.pop("state_dir", None) or self.folder(),
-            "store": {"redis": where, **members.pop("store", {})},
+            # Longer than by default, for machines that are busy.
+            "store": {"redis": where, "timeout": "2s",
+                      **members.pop("store", {})},
             "upstreams": {"api": {"targets": [url], **(options or {})}},
             "routes": [
                 {"name": "charges", "methods": ["POST"],

@@ -4,7 +4,7 @@
 
 #include "base/span.h"
 #include "conf/option.h"
-#include "gen.h"
+#include "man/manual.h"
 
 /* --- mdoc --- */
 

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/answer.h"
+#include "base/metrics.h"
+#include "store/store.h"
+
+/*
+ * Answers from memory: COMPLETED is final until the record ends, so a worker
+ * may give such an answer again without asking Redis.  What an operator
+ * deletes or releases is dropped when Redis says so (store_listen), and while
+ * nobody could say it, nothing is given or kept.  An answer that was under
+ * way when such word came may be of the record before: who asks takes a mark
+ * first, and puts with that mark.  The least recently used go first.  It
+ * knows nothing of requests.  The worker's thread only.
+ */
+struct cache;
+
+/* What one answer is kept with. */
+struct cached {
+	struct answer *answer; /* the cache's reference */
+	uint32_t attempt;
+	uint8_t fingerprint[DIGEST_BYTES];
+	int64_t until_ms; /* on Redis' clock: when the record ends */
+};
+
+/* At most so many bytes; 0: nothing is ever kept. */
+struct cache *cache_new(size_t bytes);
+void cache_free(struct cache **cache);
+
+/*
+ * Whether whoever changes records can be heard; it begins deaf, and becomes
+ * empty each time that this changes.
+ */
+void cache_hears(struct cache *cache, bool hears);
+
+/*
+ * The answer of that record, valid until the next call, or NULL; now_ms is
+ * the latest that Redis' clock may show.
+ */
+const struct cached *cache_find(
+    struct cache *cache, const struct key_id *key_id, int64_t now_ms);
+
+/* What stands between asking for a record and putting its answer. */
+typedef uint64_t cache_mark;
+cache_mark cache_asking(struct cache *cache, const struct key_id *key_id);
+/*
+ * Keeps an answer, and takes a reference and its body off the budget of what
+ * is in flight; nothing where it is too large, or where word of the record
+ * came since the mark was taken.
+ */
+void cache_put(struct cache *cache, const struct key_id *key_id,
+    cache_mark mark, const struct cached *cached);
+
+/* The record was changed, by whomever; NULL: any may have been. */
+void cache_drop(struct cache *cache, const struct key_id *key_id);
+
+/* For the metrics; any thread. */
+uint64_t cache_bytes(const struct cache *cache);
+uint64_t cache_hits(const struct cache *cache);

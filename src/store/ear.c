@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "store/ear.h"
+#include "store/inside.h"
+#include "store/names.h"
+
+enum {
+	PROVE_MS = 1000,
+	LATE_US = 2500 * 1000, /* an ear that was not proven for so long */
+};
+
+static void
+set_hears(struct ear *ear, bool hears)
+{
+	if (hears == ear->hears)
+		return;
+	ear->hears = hears;
+	ear->listener.hears(ear->listener.arg, hears);
+}
+
+/* --- the proof --- */
+
+static void
+on_published(struct link_call *call, const redisReply *reply)
+{
+	struct ear *ear = (struct ear *)(void *)((char *)call -
+	    offsetof(struct ear, publish));
+	ear->publishing = false;
+	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
+		return;
+	struct logline line = log_begin(EV_store_deaf);
+	log_str(&line, "error", reply->str);
+	log_end(&line);
+	timer_clear(&ear->timer); /* until the next connection */
+}
+
+static void
+publish(struct ear *ear)
+{
+	struct store *store = ear->store;
+	if (ear->publishing || !link_is_up(store->link) ||
+	    !link_is_up(ear->link))
+		return;
+	struct resp command = {0};
+	resp_begin(&command, 3);
+	resp_arg(&command, SPAN("PUBLISH"));
+	name_index(&command, store->conf, 0, "changes");
+	resp_arg(&command, span_str(ear->word));
+	ear->publishing = true;
+	ear->publish.done = on_published;
+	link_send(store->link, &ear->publish, &command);
+	resp_clear(&command);
+}
+
+static void
+on_timer(void *arg)
+{
+	struct ear *ear = arg;
+	timer_set(&ear->timer, PROVE_MS);
+	if (ear->hears && clock_us() - ear->proven_us > LATE_US)
+		link_reset(ear->link, "its own word was not heard");
+	else
+		publish(ear);
+}
+
+/* --- what is heard --- */
+
+/* A record has changed; bytes are its key_id. */
+static void
+on_heard(void *arg, struct span bytes)
+{
+	struct ear *ear = arg;
+	struct key_id key_id;
+	if (hex_decode(bytes, key_id.bytes, sizeof key_id.bytes)) {
+		ear->listener.changed(ear->listener.arg, &key_id);
+	} else if (span_eq(bytes, span_str(ear->word))) {
+		ear->proven_us = clock_us();
+		set_hears(ear, true);
+	}
+}
+
+/* What was said while nobody listened is not known. */
+static void
+on_changed(void *arg, bool up)
+{
+	struct ear *ear = arg;
+	if (!up) {
+		set_hears(ear, false);
+		return;
+	}
+	ear->listener.changed(ear->listener.arg, NULL);
+	if (ear->listener.hears != NULL)
+		timer_set(&ear->timer, 0);
+}
+
+static void
+on_failed(void *arg)
+{
+	(void)arg;
+}
+
+/* --- life --- */
+
+void
+ear_init(struct ear *ear, struct store *store)
+{
+	struct owner word;
+	owner_new(&word);
+	ear->store = store;
+	ear->word[0] = '@';
+	hex_encode(word.bytes, sizeof word.bytes, ear->word + 1);
+	timer_init(&ear->timer, store->loop, on_timer, ear);
+}
+
+void
+ear_open(struct ear *ear, const char *socket)
+{
+	struct store *store = ear->store;
+	char *channels =
+	    mem_printf("%s:{*}:changes", store->conf->store.prefix);
+	const struct link_events events = {
+	    on_changed, on_failed, on_heard, channels, ear};
+	ear->link = link_new(store->loop, store->conf, socket, &events);
+	free(channels);
+}
+
+void
+ear_link_down(struct ear *ear)
+{
+	if (ear->link != NULL)
+		link_reset(ear->link, "Redis is out of reach");
+}
+
+void
+ear_end(struct ear *ear)
+{
+	/* Nobody wants to hear of it any more. */
+	ear->hears = false;
+	timer_clear(&ear->timer);
+	link_free(&ear->link);
+}

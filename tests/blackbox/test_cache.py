@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Answers from memory (cache.size): what Redis would say, without asking."""
+
+from once import tap
+from once.http import ask, build
+from once.tap import equal, test
+from once.wait import eventually
+
+ADMIN = {"listen": "127.0.0.1:0"}
+
+
+def start(bench, count=1, **members):
+    """An upstream and gateways of one worker each that can keep answers."""
+    upstream = bench.upstream()
+    members = {"workers": 1, "admin": ADMIN, **members}
+    gateways = [bench.gateway(upstream, **members) for _ in range(count)]
+    for gateway in gateways:
+        keeps(gateway)
+    return (upstream, *gateways)
+
+
+def keeps(gateway, key="first"):
+    """Waits until answers are kept, and says so with a key of its own."""
+    eventually(lambda: gateway.ask(key) and metric(gateway, "bytes") > 0,
+               "an answer in memory")
+
+
+def metric(gateway, name):
+    got = ask(gateway.ready["admin"], build("GET", "/metrics"))
+    name = {"bytes": "onceproxy_cache_bytes",
+            "hits": "onceproxy_cache_hits_total"}[name]
+    return next(float(line.split()[1]) for line in
+                got.body.decode().splitlines() if line.startswith(name))
+
+
+def claims(redis):
+    """How many scripts Redis has run."""
+    stats = redis("INFO", "commandstats").decode()
+    return sum(int(line.split("calls=")[1].split(",")[0])
+               for line in stats.splitlines()
+               if line.startswith("cmdstat_evalsha"))
+
+
+def delete(gateway, key_id):
+    got = ask(gateway.ready["admin"], build("DELETE", "/keys/" + key_id,
+                                            body=b""))
+    equal(got.status, 200)
+
+
+@test
+def a_retry_is_answered_without_asking_redis(bench):
+    redis = bench.own_redis()
+    upstream, gateway = start(bench, redis=redis)
+    first = gateway.ask("k")
+    hits = metric(gateway, "hits")
+    before = claims(redis)
+    for _ in range(100):
+        again = gateway.ask("k")
+        equal((again.status, again.replayed, again.body),
+              (first.status, True, first.body))
+        equal(again.get("Original-Request-Id"), first.get("X-Request-Id"))
+    # The sweeper and the lists run scripts too, but not a hundred.
+    assert claims(redis) - before < 50
+    equal(metric(gateway, "hits") - hits, 100)
+    equal(upstream.count(key="k"), 1)
+
+
+@test
+def an_answer_that_another_gateway_stored_is_kept_after_one_look(bench):
+    upstream, one, other = start(bench, 2)
+    one.ask("k")
+    hits = metric(other, "hits")
+    for _ in range(3):
+        equal(other.ask("k").replayed, True)
+    equal(metric(other, "hits") - hits, 2)
+
+
+@test
+def another_body_with_the_key_is_refused_all_the_same(bench):
+    upstream, gateway = start(bench)
+    gateway.ask("k")
+    equal(gateway.ask("k", body=b"{}").problem, "key-reused")
+    equal(gateway.ask("k").replayed, True)
+
+
+@test
+def what_an_operator_deletes_is_dropped_by_all_gateways(bench):
+    upstream, one, other = start(bench, 2)
+    one.ask("k")
+    equal(other.ask("k").replayed, True)
+    equal(other.ask("k").replayed, True)
+    line = one.wait_for_log("request", outcome="executed",
+                            status=201, path="/v1/charges")
+    for entry in one.find_log("request"):
+        line = entry
+    delete(one, line["key_id"])
+    eventually(lambda: not other.ask("k").replayed, "executed again")
+    equal(upstream.count(key="k"), 2)
+    eventually(lambda: one.ask("k").replayed)
+
+
+@test
+def who_cannot_hear_of_changes_keeps_nothing(bench):
+    redis = bench.own_redis()
+    upstream, gateway = start(bench, redis=redis)
+    gateway.ask("k")
+    # No PUBLISH for anybody: an operator's delete could not be heard.
+    redis("ACL", "SETUSER", "default", "-publish")
+    redis("CLIENT", "KILL", "TYPE", "pubsub")
+    eventually(lambda: metric(gateway, "bytes") == 0)
+    gateway.wait_for_log("store_deaf")
+    hits = metric(gateway, "hits")
+    equal(gateway.ask("k").replayed, True)
+    equal(gateway.ask("k").replayed, True)
+    equal(metric(gateway, "hits"), hits)
+    redis("ACL", "SETUSER", "default", "+publish")
+    redis("CLIENT", "KILL", "TYPE", "pubsub")
+    keeps(gateway)
+
+
+@test
+def an_ear_that_went_deaf_without_a_sign_is_noticed(bench):
+    redis = bench.own_redis()
+    upstream, gateway = start(bench, redis=redis)
+    gateway.ask("k")
+    before = metric(gateway, "bytes")
+    assert before > 0
+    redis("ACL", "SETUSER", "default", "resetchannels")
+    eventually(lambda: metric(gateway, "bytes") == 0)
+    redis("ACL", "SETUSER", "default", "allchannels")
+
+
+@test
+def an_answer_is_not_given_longer_than_its_record_lives(bench):
+    upstream, gateway = start(bench, idempotency={"retention": "2s"})
+    gateway.ask("k")
+    equal(gateway.ask("k").replayed, True)
+    eventually(lambda: not gateway.ask("k").replayed, "the end of it")
+    equal(upstream.count(key="k"), 2)
+
+
+@test
+def a_cache_of_no_size_keeps_nothing(bench):
+    upstream, gateway = bench.pair(admin=ADMIN, cache={"size": 0})
+    gateway.ask("k")
+    equal(gateway.ask("k").replayed, True)
+    equal((metric(gateway, "bytes"), metric(gateway, "hits")), (0, 0))
+
+
+@test
+def another_tenant_is_not_given_it(bench):
+    upstream, gateway = start(bench)
+    gateway.ask("k")
+    equal(gateway.ask("k", tenant="Bearer another").replayed, False)
+    equal(upstream.count(key="k"), 2)
+
+
+tap.main()
