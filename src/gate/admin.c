@@ -43,6 +43,7 @@ on_arrived(void *arg, struct exchange *x)
 	op_init(&x->op, admin->loop, machine_run, a);
 	op_init(&a->look.op.op, admin->loop, machine_run, a);
 	op_init(&a->list.op.op, admin->loop, machine_run, a);
+	op_init(&a->count.op.op, admin->loop, machine_run, a);
 	machine_run(&a->machine);
 }
 
@@ -52,6 +53,7 @@ asked_free(struct machine *machine)
 	struct asked *a = (struct asked *)machine;
 	op_cancel(&a->look.op.op);
 	op_cancel(&a->list.op.op);
+	op_cancel(&a->count.op.op);
 	answer_unref(&a->look.op.answer);
 	answer_unref(&a->given);
 	answer_unref(&a->answer);

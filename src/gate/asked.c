@@ -16,6 +16,7 @@
  *   CHECK ─ READ ⇢ RECEIVED ─┬─ (operator.c) LIST ⇢ LISTED ───────────┐
  *                            ├─ LOOK ⇢ LOOKED ─ ACT ⇢ ACTED ──────────┤
  *                            ├─ PROBE ⇢ PROBED ───────────────────────┤
+ *                            ├─ COUNT ⇢ COUNTED ──────────────────────┤
  *                            └─ ANSWER ⇢ ANSWERED ◀───────────────────┘
  */
 enum { BODY_MAX = 16 * 1024 * 1024 };
@@ -358,9 +359,27 @@ admin_probed(struct machine *machine)
 static enum after
 run_metrics(struct asked *a)
 {
+	return admin_to(a, ADMIN_COUNT, MORE);
+}
+
+enum after
+admin_count(struct machine *machine)
+{
+	struct asked *a = (struct asked *)machine;
+	store_count(a->admin->store, &a->count);
+	return admin_to(a, ADMIN_COUNTED, WAIT);
+}
+
+/* What Redis does not tell is left out. */
+enum after
+admin_counted(struct machine *machine)
+{
+	struct asked *a = (struct asked *)machine;
+	bool counted = a->count.op.op.error == 0;
 	struct body body;
 	body_init(&body, NULL);
-	exposition_write(a->admin, &body);
+	exposition_write(
+	    a->admin, counted ? a->count.records : NULL, &body);
 	return answer_with(
 	    a, 200, SPAN("text/plain; version=0.0.4; charset=utf-8"), &body);
 }

@@ -75,6 +75,7 @@ struct asked {
 
 	struct store_look look;
 	struct store_list list;
+	struct store_count count;
 
 	struct answer *given; /* the operator's answer, for the record */
 	struct answer *answer;

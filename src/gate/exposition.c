@@ -14,6 +14,7 @@ _Static_assert((int)RESULT_COUNT_ <= (int)METER_RESULTS, "too many results");
 
 struct exposition {
 	const struct admin *admin;
+	const uint64_t *records; /* by their states; NULL: not known */
 	struct body *out;
 	const char *name; /* of the metric */
 };
@@ -241,6 +242,24 @@ put_WAITING(struct exposition *e)
 }
 
 static void
+put_RECORDS(struct exposition *e)
+{
+	static const struct {
+		enum record_state state;
+		const char *word;
+	} states[] = {
+	    {STATE_PROCESSING, "PROCESSING"},
+	    {STATE_UNKNOWN, "UNKNOWN"},
+	    {STATE_FAILED, "FAILED"},
+	};
+	for (int i = 0; e->records != NULL && i < 3; i++) {
+		put(e, "%s{", e->name);
+		put_label(e, "state", states[i].word);
+		put(e, "} %" PRIu64 "\n", e->records[states[i].state]);
+	}
+}
+
+static void
 put_JOURNAL_ENTRIES(struct exposition *e)
 {
 	put_value(e, sum_of(e, offsetof(struct meter, journal_entries)));
@@ -335,9 +354,10 @@ put_START_TIME(struct exposition *e)
 }
 
 void
-exposition_write(const struct admin *admin, struct body *out)
+exposition_write(
+    const struct admin *admin, const uint64_t *records, struct body *out)
 {
-	struct exposition e = {admin, out, NULL};
+	struct exposition e = {admin, records, out, NULL};
 #define METRIC(id, kind, its_name, help)                                      \
 	e.name = its_name;                                                     \
 	put(&e, "# HELP %s %s\n# TYPE %s " #kind "\n", e.name, help, e.name);  \

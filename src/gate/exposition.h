@@ -6,6 +6,8 @@
 
 /*
  * The text of GET /metrics (Prometheus' exposition format 0.0.4), gathered
- * from all workers without stopping any.  Main thread.
+ * from all workers without stopping any; records is how many are in each state,
+ * or NULL where that is not known.  Main thread.
  */
-void exposition_write(const struct admin *admin, struct body *out);
+void exposition_write(
+    const struct admin *admin, const uint64_t *records, struct body *out);

@@ -84,3 +84,11 @@ void store_list_place(
     const struct store_record *record, char ret_place[PLACE_CHARS + 1]);
 /* True of what store_list_place() may have made. */
 bool store_list_is_place(struct span place);
+
+/* How many records are in each state but COMPLETED, over all shards. */
+struct store_count {
+	struct store_op op;
+	uint64_t records[STATE_COUNT_];
+	unsigned shard; /* the store's own */
+};
+void store_count(struct store *store, struct store_count *count);

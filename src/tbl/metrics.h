@@ -15,6 +15,8 @@ METRIC(IN_FLIGHT, gauge, "onceproxy_in_flight",
     "Claims that this gateway holds.")
 METRIC(WAITING, gauge, "onceproxy_waiting",
     "Retries that wait for the first request with their key.")
+METRIC(RECORDS, gauge, "onceproxy_records",
+    "Records in Redis, of all gateways, by state.")
 METRIC(JOURNAL_ENTRIES, gauge, "onceproxy_journal_entries",
     "Outcomes on disk that Redis has not taken yet.")
 METRIC(STORE_UP, gauge, "onceproxy_store_up",

@@ -2,6 +2,7 @@
 /* SCRIPT(name): the Lua steps of a record, src/lua/NAME.lua each. */
 SCRIPT(claim)
 SCRIPT(complete)
+SCRIPT(count)
 SCRIPT(due)
 SCRIPT(lapse)
 SCRIPT(list)

@@ -7,6 +7,7 @@ import re
 from once import tap
 from once.http import ask, build, keyed
 from once.tap import equal, test
+from once.upstream import answer, close_unanswered
 from once.wait import eventually
 
 LINE = re.compile(r'([a-z_]+)(\{(?:[a-z]+="(?:[^"\\]|\\.)*",?)*\})? (\S+)')
@@ -140,6 +141,34 @@ def a_journal_that_is_not_empty_is_told(bench):
            samples["onceproxy_store_up"]), (1, 0))
     redis.start()
     eventually(lambda: metrics(gateway)["onceproxy_journal_entries"] == 0)
+
+
+@test
+def records_are_counted_by_their_state(bench):
+    redis = bench.own_redis()
+    upstream, gateway = start(
+        bench, redis=redis, idempotency={"max_attempts": 1})
+
+    def records():
+        return {state: metrics(gateway).get(
+            'onceproxy_records{state="%s"}' % state)
+            for state in ("PROCESSING", "UNKNOWN", "FAILED")}
+    equal(records(), {"PROCESSING": 0, "UNKNOWN": 0, "FAILED": 0})
+    upstream.reply = close_unanswered
+    for number in range(3):
+        gateway.ask(f"u{number}")
+    upstream.reply = answer(503)
+    gateway.ask("f")
+    equal(gateway.ask("f").problem, "attempts-exhausted")
+    upstream.reply = answer()
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    equal(records(), {"PROCESSING": 1, "UNKNOWN": 3, "FAILED": 1})
+    redis.kill()
+    equal(records(), {"PROCESSING": None, "UNKNOWN": None, "FAILED": None})
+    hold.release()
+    first.result()
 
 
 @test

@@ -1,0 +1,27 @@
+#!lua flags=no-writes
+-- SPDX-License-Identifier: BSD-2-Clause
+-- How many records of one shard are in a state that is not final.
+-- KEYS: the shard's leases, its held records.  The records themselves, which
+--       these two name, are of the same shard and so of the same slot.
+-- Answers: DONE, and how many are PROCESSING, UNKNOWN and FAILED.
+--
+-- The lists may name records that are gone by now.
+
+-- include clock.lua
+
+local records = string.sub(KEYS[1], 1, -7) .. 'r:'
+local counts = {P = 0, U = 0, F = 0}
+
+for _, list in ipairs(KEYS) do
+	local seen = 0
+	repeat
+		local names = redis.call('ZRANGE', list, seen, seen + 999)
+		for _, name in ipairs(names) do
+			local state =
+			    redis.call('GETRANGE', records .. name, 2, 2)
+			counts[state] = counts[state] and counts[state] + 1
+		end
+		seen = seen + #names
+	until #names < 1000
+end
+return {'DONE', 0, now, counts.P, counts.U, counts.F}
