@@ -2,9 +2,10 @@
 """Contract, section 3: in_flight "wait" and Prefer: wait=N."""
 
 from once import tap
-from once.http import keyed
+from once.http import ask, build, keyed
 from once.tap import equal, test
 from once.upstream import answer, then_close
+from once.wait import eventually
 
 WAIT = {"in_flight": "wait", "wait_timeout": "8s"}
 
@@ -133,6 +134,57 @@ def a_waiter_whose_client_leaves_is_forgotten(bench):
     gateway.wait_for_log("request", outcome="in-flight")
     hold.release()
     equal(first.result().status, 201)
+
+
+CROWD = 1000
+
+
+def calls(redis, command):
+    """How often Redis has run it."""
+    for line in redis("INFO", "commandstats").decode().split("\r\n"):
+        if line.startswith(f"cmdstat_{command}:"):
+            return int(line.split("calls=")[1].split(",")[0])
+    return 0
+
+
+def wait_for_waiting(gateway, count):
+    def waiting():
+        got = ask(gateway.ready["admin"], build("GET", "/metrics"))
+        return f"\nonceproxy_waiting {count}\n" in got.body.decode()
+    eventually(waiting, f"{count} wait")
+
+
+@test
+def a_thousand_that_wait_ask_redis_nothing_and_get_the_answer(bench):
+    redis = bench.own_redis()
+    upstream, gateway = bench.pair(
+        redis=redis, admin={"listen": "127.0.0.1:0"},
+        # One shard, so that the sweeper asks four times a second.
+        store={"shards": 1}, log={"access": False},
+        idempotency={"in_flight": "wait", "wait_timeout": "50s"})
+    hold, first = first_held(bench, gateway, upstream)
+    crowd = [gateway.client() for _ in range(CROWD)]
+    for client in crowd:
+        client.send(keyed("k"))
+    wait_for_waiting(gateway, CROWD)
+
+    scripts, pulses = calls(redis, "evalsha"), calls(redis, "time")
+    eventually(lambda: calls(redis, "time") > pulses + 9, "time passes")
+    asked = calls(redis, "evalsha") - scripts
+    assert asked < CROWD / 4, asked
+
+    # Those whose clients leave are forgotten, the others not.
+    for client in crowd[:CROWD // 10]:
+        client.close()
+    wait_for_waiting(gateway, CROWD - CROWD // 10)
+    hold.release()
+    body = first.result().body
+    for client in crowd[CROWD // 10:]:
+        got = client.read()
+        equal((got.status, got.body, got.replayed), (201, body, True))
+        client.close()
+    wait_for_waiting(gateway, 0)
+    equal(upstream.count(), 1)
 
 
 tap.main()

@@ -69,10 +69,17 @@ class Redis:
         self.start()
 
     def start(self):
+        self.launch()
+        self.wait_started()
+
+    def launch(self):
+        """Only begins to start; by the thread that also outlives it."""
         program = os.environ.get("REDIS_SERVER", "redis-server")
         self.process = Process([
             program, "--port", "0", "--unixsocket", self.path, "--save", "",
             "--dir", self.folder, *self.options])
+
+    def wait_started(self):
         self.process.wait_for_line("eady to accept connections")
         self.client = RedisClient(self.path)
 
