@@ -135,8 +135,7 @@ enum after
 request_route(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
-	r->route = route_find(
-	    r->conf, r->x->method, r->head.target.spelling);
+	r->route = route_find(r->conf, r->x->method, &r->head.target);
 	if (r->route == NULL)
 		return request_refuse(r, PROBLEM_NO_ROUTE, RESULT_NO_ROUTE);
 	r->policy = r->route->idempotency;

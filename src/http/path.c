@@ -10,11 +10,12 @@ enum { CODED_SLASH = '\0' };
 static bool bytes_are_visible(struct span text);
 static bool take_authority(struct span *text, struct span *ret_authority);
 static bool spell(
-    struct arena *arena, struct span path, struct span *ret_spelling);
+    struct arena *arena, struct span path, struct target *target);
 static bool decode(struct span path, char *out, size_t *ret_len);
-static bool resolve(char *path, size_t *len);
-static bool drop_last(const char *path, size_t *len, bool raw);
-static size_t join(char *path, size_t len);
+static bool resolve(char *path, size_t *len, bool coded);
+static bool drop_last(
+    const char *path, size_t *len, bool coded, bool raw);
+static size_t join(char *path, size_t len, bool coded);
 
 bool
 target_parse(struct arena *arena, struct span text, struct target *ret_target)
@@ -36,7 +37,7 @@ target_parse(struct arena *arena, struct span text, struct target *ret_target)
 		t.query = span_from(t.origin_form, t.path.len + 1);
 		t.has_query = true;
 	}
-	if (!spell(arena, t.path, &t.spelling))
+	if (!spell(arena, t.path, &t))
 		return false;
 	*ret_target = t;
 	return true;
@@ -149,17 +150,34 @@ authority_is_valid(struct span authority)
 
 /* --- spelling --- */
 
+/* What a decoded path is where a coded slash is a slash, or where it is not. */
 static bool
-spell(struct arena *arena, struct span path, struct span *ret_spelling)
+finish(char *path, size_t len, bool coded, struct span *ret_path)
+{
+	if (!resolve(path, &len, coded))
+		return false;
+	len = join(path, len, coded);
+	*ret_path = len ? span_of(path, len) : SPAN("/");
+	return true;
+}
+
+static bool
+spell(struct arena *arena, struct span path, struct target *target)
 {
 	char *out = arena_alloc(arena, path.len);
+	char *other = NULL;
 	size_t len;
 
-	if (!decode(path, out, &len) || !resolve(out, &len))
+	if (!decode(path, out, &len))
 		return false;
-	len = join(out, len);
-	*ret_spelling = len ? span_of(out, len) : SPAN("/");
-	return true;
+	if (memchr(out, CODED_SLASH, len)) {
+		other = arena_alloc(arena, len);
+		memcpy(other, out, len);
+	}
+	if (!finish(out, len, true, &target->spelling))
+		return false;
+	target->segments = target->spelling;
+	return other == NULL || finish(other, len, false, &target->segments);
 }
 
 static int
@@ -196,9 +214,9 @@ decode(struct span path, char *out, size_t *ret_len)
 }
 
 static bool
-is_slash(char c)
+is_slash(char c, bool coded)
 {
-	return c == '/' || c == CODED_SLASH;
+	return c == '/' || (coded && c == CODED_SLASH);
 }
 
 /*
@@ -207,19 +225,20 @@ is_slash(char c)
  * False where servers read a ".." in different ways.
  */
 static bool
-resolve(char *path, size_t *ret_len)
+resolve(char *path, size_t *ret_len, bool coded)
 {
 	size_t len = *ret_len;
 	size_t out = 0;
 
 	for (size_t at = 0, end; at < len; at = end) {
-		for (end = at + 1; end < len && !is_slash(path[end]); end++)
-			;
+		end = at + 1;
+		while (end < len && !is_slash(path[end], coded))
+			end++;
 		struct span segment = span_of(path + at + 1, end - at - 1);
 		if (span_eq(segment, SPAN(".."))) {
 			bool raw = path[at] == '/' &&
 			    (end == len || path[end] == '/');
-			if (!drop_last(path, &out, raw))
+			if (!drop_last(path, &out, coded, raw))
 				return false;
 		} else if (out == 0 && segment.len == 0) {
 			continue; /* all agree on slashes at the front */
@@ -234,13 +253,13 @@ resolve(char *path, size_t *ret_len)
 
 /* Drops the last piece for a ".." that stands between raw slashes or not. */
 static bool
-drop_last(const char *path, size_t *len, bool raw)
+drop_last(const char *path, size_t *len, bool coded, bool raw)
 {
 	size_t at = *len;
 
 	if (at == 0)
 		return true; /* above the root is the root */
-	while (!is_slash(path[at - 1]))
+	while (!is_slash(path[at - 1], coded))
 		at--;
 	/* An empty segment: dropped, or not there at all? */
 	if (at == *len)
@@ -254,14 +273,14 @@ drop_last(const char *path, size_t *len, bool raw)
 
 /* Leaves empty segments out; every slash is a plain one afterwards. */
 static size_t
-join(char *path, size_t len)
+join(char *path, size_t len, bool coded)
 {
 	size_t out = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		if (!is_slash(path[i]))
+		if (!is_slash(path[i], coded))
 			path[out++] = path[i];
-		else if (i + 1 < len && !is_slash(path[i + 1]))
+		else if (i + 1 < len && !is_slash(path[i + 1], coded))
 			path[out++] = '/';
 	}
 	return out;

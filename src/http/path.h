@@ -7,8 +7,9 @@
 /*
  * The one spelling of a path, for finding its route: percent-decoded, dot
  * segments and doubled slashes resolved (RFC 3986, section 5.2.4), without a
- * trailing slash.  "%2F" counts as a slash.  What goes upstream stays as the
- * client sent it.  Pure; any thread.
+ * trailing slash.  "%2F" counts as a slash; what the path is to a server that
+ * takes it for a byte of a segment is told besides.  What goes upstream stays
+ * as the client sent it.  Pure; any thread.
  */
 
 /* The parts of a request target; they point into it or into the arena. */
@@ -19,6 +20,11 @@ struct target {
 	bool has_query;
 	struct span authority; /* of an absolute-form target, else empty */
 	struct span spelling;  /* the one spelling of the path, "/" at least */
+	/*
+	 * The same for servers to whom "%2F" is a byte of a segment, and no
+	 * slash: a NUL stands for it.
+	 */
+	struct span segments;
 };
 
 /*

@@ -2,14 +2,17 @@
 #include "http/route.h"
 
 static bool method_fits(const struct conf_route *route, struct span method);
-static bool path_fits(const struct conf_route *route, struct span spelling);
+static bool path_fits(const struct conf_route *route, struct span path);
 
 const struct conf_route *
-route_find(const struct conf *conf, struct span method, struct span spelling)
+route_find(const struct conf *conf, struct span method,
+    const struct target *target)
 {
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
-		if (method_fits(route, method) && path_fits(route, spelling))
+		if (method_fits(route, method) &&
+		    (path_fits(route, target->spelling) ||
+			path_fits(route, target->segments)))
 			return route;
 	}
 	return NULL;
@@ -27,10 +30,10 @@ method_fits(const struct conf_route *route, struct span method)
 }
 
 static bool
-path_fits(const struct conf_route *route, struct span spelling)
+path_fits(const struct conf_route *route, struct span path)
 {
 	/* What is left begins with a slash; nothing is left of the root. */
-	struct span rest = spelling.len > 1 ? spelling : SPAN("");
+	struct span rest = path.len > 1 ? path : SPAN("");
 
 	for (size_t i = 0; i < route->n_segments; i++) {
 		const struct conf_segment *want = &route->segments[i];

@@ -2,12 +2,17 @@
 #pragma once
 
 #include "conf/conf.h"
+#include "http/path.h"
 
 /*
  * Which route serves a request: the first in the order of the file whose
  * methods and path fit.  Pure; any thread.
  */
 
-/* The path is in its one spelling (http/path.h); NULL: no route. */
-const struct conf_route *route_find(
-    const struct conf *conf, struct span method, struct span spelling);
+/*
+ * A path fits where its one spelling does, or where it does to a server that
+ * does not take "%2F" for a slash: "/charges/a%2Fb/refund" fits
+ * "/charges/{id}/refund".  NULL: no route.
+ */
+const struct conf_route *route_find(const struct conf *conf,
+    struct span method, const struct target *target);
