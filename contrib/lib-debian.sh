@@ -100,7 +100,8 @@ autotools_input() {
 }
 
 # build_in DIR [configure's arguments...]: leaves a built tree in DIR, and
-# does only what is not done yet.
+# does only what is not done yet.  $build_goals: what make is to build, else
+# all.
 build_in() {
 	local dir=$1 source
 	shift
@@ -120,7 +121,8 @@ build_in() {
 		printf '%s\n' "$source" "$@" >"$dir/.configured"
 	fi
 	say "make"
-	make -C "$dir" -j"$(nproc)"
+	# shellcheck disable=SC2086 # a list of names
+	make -C "$dir" -j"$(nproc)" ${build_goals-}
 }
 
 # same_arguments DIR SOURCE ARGUMENTS...: was DIR configured like this?

@@ -15,9 +15,9 @@ TAB = 8
 
 CODE = (".c", ".h", ".lua", ".py", ".sh", ".js", ".ac", ".am", ".inc", ".m4")
 # Lists that are included more than once.
-LISTS = ("src/tbl/", "src/conf/types.h")
-PROGRAMS = ("contrib/check", "contrib/quickstart", "contrib/demo/payment-api",
-            ".ci/run")
+LISTS = ("src/tbl/", "src/conf/types.h", "tests/fuzz/targets.h")
+PROGRAMS = ("contrib/check", "contrib/fuzz", "contrib/quickstart",
+            "contrib/demo/payment-api", ".ci/run")
 SPDX = "SPDX-License-Identifier: BSD-2-Clause"
 PROMISES = re.compile(r"\b(%s)\b" % "|".join((
     "TO" + "DO", "FIX" + "ME", "XX" + "X", "place" + "holder",
@@ -32,7 +32,8 @@ def files(*endings, below=("src", "etc", "contrib", "tests")):
     for start in below:
         for folder, folders, names in os.walk(os.path.join(top, start)):
             folders[:] = sorted(set(folders) - {
-                "build-aux", "node_modules", "__pycache__", ".deps"})
+                "build-aux", "corpus", "node_modules", "__pycache__",
+                ".deps"})
             found += [os.path.relpath(os.path.join(folder, name), top)
                       for name in sorted(names) if name.endswith(endings)]
     for name in dict.fromkeys(found):

@@ -68,3 +68,31 @@ AC_DEFUN([ONCE_SANITIZER], [
 		 SAN_CFLAGS="$SAN_CFLAGS -fno-omit-frame-pointer"])
 	AC_SUBST([SAN_CFLAGS])
 ])
+
+# ONCE_FUZZERS
+# --enable-fuzzers also builds tests/fuzz/fuzz, for libFuzzer: clang only.
+AC_DEFUN([ONCE_FUZZERS], [
+	AC_ARG_ENABLE([fuzzers],
+		[AS_HELP_STRING([--enable-fuzzers],
+			[build the fuzz targets for libFuzzer (clang)])])
+	FUZZ_CFLAGS="-fsanitize=fuzzer-no-link,address,undefined"
+	FUZZ_CFLAGS="$FUZZ_CFLAGS -fno-sanitize-recover=all"
+	FUZZ_LDFLAGS="-fsanitize=fuzzer,address,undefined"
+	AS_VAR_IF([enable_fuzzers], [yes], [
+		once_saved_cflags=$CFLAGS
+		CFLAGS="$CFLAGS $FUZZ_LDFLAGS"
+		AC_MSG_CHECKING([for libFuzzer])
+		AC_LINK_IFELSE([AC_LANG_SOURCE([
+			int LLVMFuzzerTestOneInput(const char *, unsigned long);
+			int LLVMFuzzerTestOneInput(const char *b,
+			    unsigned long n) { return b && n > 1000000; }])],
+			[AC_MSG_RESULT([yes])],
+			[AC_MSG_RESULT([no])
+			 AC_MSG_ERROR([--enable-fuzzers needs clang and its
+runtime (Debian: clang, libclang-rt-dev; configure with CC=clang)])])
+		CFLAGS=$once_saved_cflags
+	])
+	AM_CONDITIONAL([FUZZERS], [test "$enable_fuzzers" = yes])
+	AC_SUBST([FUZZ_CFLAGS])
+	AC_SUBST([FUZZ_LDFLAGS])
+])

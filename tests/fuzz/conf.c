@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "conf/load.h"
+#include "fuzz/fuzz.h"
+#include "upstream/head.h"
+
+/*
+ * Any text is a configuration or has complaints, one or the other, and the
+ * same ones again; each has a pointer and words.  What is taken is complete:
+ * every route leads somewhere, every target can be asked.
+ */
+static const struct conf *
+parse(struct span input, struct complaints *ret_complaints)
+{
+	*ret_complaints = (struct complaints){NULL, 0};
+	const struct conf *conf = conf_parse("fuzz", input, ret_complaints);
+
+	must((conf != NULL) == (ret_complaints->count == 0));
+	for (size_t i = 0; i < ret_complaints->count; i++) {
+		const struct complaint *c = &ret_complaints->list[i];
+		must(c->pointer == NULL || c->pointer[0] == '/');
+		must(strlen(c->words) > 0);
+		must(strpbrk(c->words, "\r\n") == NULL);
+	}
+	return conf;
+}
+
+static void
+target_can_be_asked(const struct conf_target *target)
+{
+	const struct fields none = {NULL, 0};
+	struct body out;
+	const struct head_request request = {
+		.method = SPAN("GET"),
+		.base_path = span_str(target->base_path),
+		.target = SPAN("/"),
+		.host = span_str(target->authority),
+		.fields = &none,
+	};
+
+	must((target->unix_path != NULL) == (target->port == 0));
+	must(target->host[0] != '\0');
+	body_init(&out, NULL);
+	must(head_write(&request, &out) == 0);
+	body_clear(&out);
+}
+
+static void
+policy_is_complete(const struct conf_idempotency *p)
+{
+	must(p->headers.count > 0 && p->max_length > 0);
+	must(p->retention_ms > 0 && p->unknown_retention_ms > 0);
+	must(p->lease_ms > 0 && p->max_attempts > 0);
+	must(p->max_request_body > 0 && p->max_response_body > 0);
+	must((p->on_unknown == UNKNOWN_RECONCILE) == (p->reconcile != NULL));
+	must(p->replay_header && p->attempt_header && p->namespace);
+	must(p->fingerprint_json || p->fingerprint_ignore.count == 0);
+	for (int status = 200; status < 600; status++)
+		must(p->outcomes[status] <= OUTCOME_UNKNOWN);
+}
+
+static void
+is_complete(const struct conf *conf)
+{
+	must(conf->n_listen > 0 && conf->workers > 0);
+	must(conf->defaults != NULL);
+	for (size_t i = 0; i < conf->n_upstreams; i++) {
+		const struct conf_upstream *u = &conf->upstreams[i];
+		must(u->index == i && u->n_targets > 0);
+		for (size_t t = 0; t < u->n_targets; t++)
+			target_can_be_asked(&u->targets[t]);
+	}
+	policy_is_complete(conf->defaults);
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *r = &conf->routes[i];
+		must(r->index == i && r->upstream && r->path[0] == '/');
+		if (r->idempotency)
+			policy_is_complete(r->idempotency);
+	}
+}
+
+void
+fuzz_conf(struct span input)
+{
+	struct complaints first, second;
+	const struct conf *conf = parse(input, &first);
+	const struct conf *again = parse(input, &second);
+
+	must(first.count == second.count);
+	for (size_t i = 0; i < first.count; i++)
+		must(!strcmp(first.list[i].words, second.list[i].words));
+	if (conf != NULL) {
+		is_complete(conf);
+		conf_needs_restart(conf, again, &second);
+		must(second.count == 0);
+		must(conf_is_served(conf, &second) == (second.count == 0));
+	}
+	conf_unref(&conf);
+	conf_unref(&again);
+	complaints_free(&first);
+	complaints_free(&second);
+}

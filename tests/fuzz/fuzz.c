@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fuzz/fuzz.h"
+
+const struct fuzz_target fuzz_targets[] = {
+#define TARGET(name, words) {#name, words, fuzz_##name},
+#include "fuzz/targets.h"
+#undef TARGET
+	{NULL, NULL, NULL},
+};
+
+const struct fuzz_target *
+fuzz_find(const char *name)
+{
+	for (const struct fuzz_target *t = fuzz_targets; t->name; t++) {
+		if (!strcmp(t->name, name))
+			return t;
+	}
+	return NULL;
+}
+
+/* FNV-1a. */
+struct dice
+dice_of(struct span input)
+{
+	struct dice dice = {14695981039346656037u};
+
+	for (size_t i = 0; i < input.len; i++) {
+		dice.state ^= (unsigned char)input.ptr[i];
+		dice.state *= 1099511628211u;
+	}
+	return dice;
+}
+
+size_t
+dice_throw(struct dice *dice, size_t below)
+{
+	dice->state = dice->state * 6364136223846793005u +
+	    1442695040888963407u;
+	return (size_t)(dice->state >> 33) % below;
+}
+
+struct span
+fuzz_cut(struct span *left, char byte)
+{
+	const char *end =
+	    left->len ? memchr(left->ptr, byte, left->len) : NULL;
+	size_t len = end ? (size_t)(end - left->ptr) : left->len;
+	struct span piece = span_of(left->ptr, len);
+
+	*left = span_from(*left, end ? len + 1 : len);
+	return piece;
+}
+
+bool
+fuzz_has(struct span text, struct span bytes)
+{
+	for (size_t i = 0; i < bytes.len; i++) {
+		if (text.len && memchr(text.ptr, bytes.ptr[i], text.len))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "base/span.h"
+
+/*
+ * A fuzz target is a function that takes any bytes, gives them to a piece of
+ * the program, and states with must() what holds whatever they are.  It does
+ * the same on the same bytes, keeps nothing, and touches no file of anybody's.
+ */
+#define TARGET(name, words) void fuzz_##name(struct span input);
+#include "fuzz/targets.h"
+#undef TARGET
+
+struct fuzz_target {
+	const char *name;
+	const char *input; /* what it is fed with */
+	void (*run)(struct span input);
+};
+
+/* In the order of their names; the last one has no name. */
+extern const struct fuzz_target fuzz_targets[];
+/* NULL: there is none. */
+const struct fuzz_target *fuzz_find(const char *name);
+
+/* Numbers that look random and follow from an input. */
+struct dice {
+	unsigned long long state;
+};
+
+struct dice dice_of(struct span input);
+/* From 0 to below - 1. */
+size_t dice_throw(struct dice *dice, size_t below);
+
+/* Cuts off what stands before a byte, which goes too; all where there is
+ * none. */
+struct span fuzz_cut(struct span *left, char byte);
+
+/* True where one of the bytes is in the text. */
+bool fuzz_has(struct span text, struct span bytes);

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "conf/load.h"
+#include "fuzz/fuzz.h"
+#include "http/guard.h"
+#include "http/header.h"
+#include "upstream/head.h"
+
+/*
+ * A request's head from the guard to the upstream's connection: one that is
+ * let through has one framing and one host, its key and its tenant get
+ * through whatever Connection says, what is written for the upstream has no
+ * line that the client made up, and the guard lets that through too.
+ */
+static const char text[] =
+    "{\"listen\":[\"127.0.0.1:1\"],\"upstreams\":{\"u\":\"http://h\"},"
+    "\"routes\":[{\"path\":\"/*\",\"upstream\":\"u\",\"idempotency\":"
+    "{\"fingerprint\":{\"headers\":[\"X-Mode\"]}}}]}";
+
+static const struct conf *
+configuration(void)
+{
+	static const struct conf *conf;
+	struct complaints complaints = {NULL, 0};
+
+	if (conf == NULL)
+		conf = conf_parse("fuzz", span_str(text), &complaints);
+	must(conf != NULL);
+	return conf;
+}
+
+enum { LINES_MAX = 128 };
+
+/* Lines end with a line feed; a value may hold any other byte. */
+static struct guard_head
+read_head(struct span input, struct field list[LINES_MAX])
+{
+	struct guard_head head = {.fields = {list, 0}};
+	struct span first = fuzz_cut(&input, '\n');
+
+	head.method = fuzz_cut(&first, ' ');
+	head.target = fuzz_cut(&first, ' ');
+	head.version = first;
+	while (input.len > 0 && head.fields.count < LINES_MAX) {
+		struct span value = fuzz_cut(&input, '\n');
+		struct span name = fuzz_cut(&value, ':');
+		list[head.fields.count++] = (struct field){name, value};
+	}
+	return head;
+}
+
+static size_t
+count(const struct fields *fields, struct span name)
+{
+	size_t n = 0, at = 0;
+
+	while (fields_next(fields, name, &at))
+		n++;
+	return n;
+}
+
+static void
+is_one_request(const struct guard_head *head, const struct guarded *g)
+{
+	size_t lengths = count(&g->fields, SPAN("Content-Length"));
+	size_t codings = count(&g->fields, SPAN("Transfer-Encoding"));
+
+	must(g->fields.count == head->fields.count);
+	must(g->fields.count <= GUARD_FIELDS_MAX);
+	must(lengths + codings <= 1);
+	must((lengths == 1) == g->has_length && (codings == 1) == g->chunked);
+	must(g->length >= 0 && (g->has_length || g->length == 0));
+	must(!g->chunked || !g->version_1_0);
+	must(count(&g->fields, SPAN("Host")) == 1 || g->version_1_0);
+	must(g->authority.len > 0 || g->version_1_0);
+	must(g->authority.len == 0 || authority_is_valid(g->authority));
+	for (size_t i = 0; i < g->fields.count; i++) {
+		must(field_is_token(g->fields.list[i].name));
+		must(field_is_value(g->fields.list[i].value));
+	}
+}
+
+/* --- what goes upstream --- */
+
+static struct fields
+for_upstream(struct arena *arena, const struct guarded *g)
+{
+	const struct header_request request = {
+		.fields = &g->fields,
+		.version_1_0 = g->version_1_0,
+		.client = SPAN("192.0.2.1"),
+		.authority = g->authority,
+		.request_id = header_request_id(arena, &g->fields),
+		.attempt_header = SPAN("Idempotency-Attempt"),
+		.attempt = 3,
+	};
+
+	return header_for_upstream(arena, &request);
+}
+
+static void
+all_lines_get_through(
+    const struct fields *in, const struct fields *out, struct span name)
+{
+	size_t from = 0, to = 0;
+	const struct field *f;
+
+	must(count(in, name) == count(out, name));
+	while ((f = fields_next(in, name, &from)) != NULL)
+		must(span_eq(f->value, fields_next(out, name, &to)->value));
+}
+
+static bool
+ends_with(struct span s, struct span end)
+{
+	return s.len >= end.len &&
+	    span_eq(span_from(s, s.len - end.len), end);
+}
+
+static void
+is_ours(const struct fields *out, struct span name, struct span end)
+{
+	must(count(out, name) == 1);
+	must(ends_with(fields_first(out, name)->value, end));
+}
+
+static void
+fields_are_right(const struct guarded *g, const struct fields *out)
+{
+	static const char *const gone[] = {"Connection", "Keep-Alive",
+		"Proxy-Connection", "Proxy-Authorization", "TE", "Trailer",
+		"Transfer-Encoding", "Upgrade", "Content-Length", "Host",
+		"Expect"};
+	static const char *const stay[] = {
+		"Idempotency-Key", "Authorization", "X-Mode"};
+
+	for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
+		must(count(out, span_str(gone[i])) == 0);
+	for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
+		all_lines_get_through(&g->fields, out, span_str(stay[i]));
+	is_ours(out, SPAN("X-Forwarded-For"), SPAN("192.0.2.1"));
+	is_ours(out, SPAN("X-Forwarded-Proto"), SPAN("http"));
+	is_ours(out, SPAN("Via"), SPAN(" onceproxy"));
+	is_ours(out, SPAN("Idempotency-Attempt"), SPAN("3"));
+	must(count(out, SPAN("X-Request-Id")) == 1);
+	must(count(out, SPAN("X-Forwarded-Host")) == (g->authority.len > 0));
+}
+
+static void
+written_head_is_right(
+    const struct guarded *g, struct span method, const struct fields *fields)
+{
+	struct field list[LINES_MAX];
+	struct guarded again;
+	struct arena *arena = arena_new();
+	struct body out;
+	const struct head_request request = {
+		.method = method,
+		.base_path = SPAN(""),
+		.target = g->target.origin_form,
+		.host = g->authority.len ? g->authority : SPAN("h"),
+		.fields = fields,
+		.has_body = g->has_length || g->chunked,
+		.body_bytes = (size_t)g->length,
+	};
+
+	body_init(&out, NULL);
+	must(head_write(&request, &out) == 0);
+	struct span bytes = body_span(&out);
+	must(ends_with(bytes, SPAN("\r\n\r\n")));
+	/* Every line feed has its CR in front: without them, lines of ours. */
+	size_t len = 0;
+	for (size_t i = 0; i + 2 < bytes.len; i++) {
+		must((bytes.ptr[i] == '\r') == (bytes.ptr[i + 1] == '\n'));
+		if (bytes.ptr[i] != '\r')
+			out.ptr[len++] = bytes.ptr[i];
+	}
+	const struct guard_head head = read_head(span_of(out.ptr, len), list);
+	/* The blank that libmicrohttpd takes off, too. */
+	for (size_t i = 0; i < head.fields.count; i++)
+		list[i].value = span_trim(list[i].value);
+	must(head.fields.count == 1 + fields->count + request.has_body);
+	/* What we add may be more than we take. */
+	if (head.fields.count <= GUARD_FIELDS_MAX) {
+		must(guard_check(arena, &head, &again) == GUARD_OK);
+		must(again.has_length == request.has_body && !again.chunked);
+		must(again.length == g->length);
+		must(span_eq(again.target.spelling, g->target.spelling));
+	}
+	body_clear(&out);
+	arena_free(&arena);
+}
+
+void
+fuzz_guard(struct span input)
+{
+	struct arena *arena = arena_new();
+	struct field list[LINES_MAX];
+	const struct guard_head head = read_head(input, list);
+	struct guarded g = {.words = NULL};
+
+	if (guard_check(arena, &head, &g) != GUARD_OK) {
+		must(g.words != NULL && strlen(g.words) > 0);
+	} else {
+		is_one_request(&head, &g);
+		if (header_connection_ok(configuration(), &g.fields)) {
+			struct fields fields = for_upstream(arena, &g);
+			fields_are_right(&g, &fields);
+			written_head_is_right(&g, head.method, &fields);
+		}
+	}
+	arena_free(&arena);
+}

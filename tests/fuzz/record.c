@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "fuzz/fuzz.h"
+#include "store/record.h"
+
+/*
+ * Whatever Redis gives back, reading it ends with a code or with an answer
+ * that could be given to a client; and that answer, stored again in either
+ * way, is the same answer.  No memory is kept of what was refused.
+ */
+enum { BUDGET = 1 << 20 };
+
+static struct budget budget;
+static ZSTD_CCtx *compress;
+static ZSTD_DCtx *decompress;
+
+static void
+set_up(void)
+{
+	if (compress != NULL)
+		return;
+	atomic_init(&budget.used, 0);
+	atomic_init(&budget.limit, BUDGET);
+	compress = ZSTD_createCCtx();
+	decompress = ZSTD_createDCtx();
+}
+
+static void
+equal(const struct answer *a, const struct answer *b)
+{
+	must(a->status == b->status && a->not_kept == b->not_kept);
+	must(a->head_length == b->head_length);
+	must(span_eq(a->request_id, b->request_id));
+	must(a->fields.count == b->fields.count);
+	for (size_t i = 0; i < a->fields.count; i++) {
+		must(span_eq(
+		    a->fields.list[i].name, b->fields.list[i].name));
+		must(span_eq(
+		    a->fields.list[i].value, b->fields.list[i].value));
+	}
+	must(span_eq(body_span(&a->body), body_span(&b->body)));
+}
+
+/* Nothing in it begins a line of its own. */
+static void
+can_be_given(const struct answer *answer)
+{
+	struct span breaks = span_of("\r\n", 3);
+
+	must(answer->status >= 200 && answer->status <= 599);
+	must(!fuzz_has(answer->request_id, breaks));
+	for (size_t i = 0; i < answer->fields.count; i++) {
+		must(answer->fields.list[i].name.len > 0);
+		must(!fuzz_has(answer->fields.list[i].name, breaks));
+		must(!fuzz_has(answer->fields.list[i].value, breaks));
+	}
+}
+
+static void
+store_again(const struct answer *answer, ZSTD_CCtx *zstd)
+{
+	struct answer *again = NULL;
+	char *bytes, *twice;
+	size_t len, twice_len;
+
+	record_encode(answer, zstd, &bytes, &len);
+	int error = record_decode(
+	    span_of(bytes, len), decompress, NULL, &again);
+	must(error == 0);
+	equal(answer, again);
+	record_encode(again, zstd, &twice, &twice_len);
+	must(span_eq(span_of(bytes, len), span_of(twice, twice_len)));
+	answer_unref(&again);
+	free(bytes);
+	free(twice);
+}
+
+static void
+try_answer(struct span stored)
+{
+	struct answer *answer = NULL;
+	int error = record_decode(stored, decompress, &budget, &answer);
+
+	must(error == 0 || error == E_MALFORMED || error == E_NO_MEMORY);
+	must((error == 0) == (answer != NULL));
+	if (error == 0) {
+		can_be_given(answer);
+		store_again(answer, NULL);
+		store_again(answer, compress);
+		answer_unref(&answer);
+	}
+	must(atomic_load(&budget.used) == 0);
+}
+
+static bool
+is_within(struct span part, struct span whole)
+{
+	return part.ptr >= whole.ptr &&
+	    part.ptr + part.len <= whole.ptr + whole.len;
+}
+
+void
+fuzz_record(struct span input)
+{
+	struct record record;
+
+	set_up();
+	try_answer(input);
+	if (record_read(input, &record) != 0)
+		return;
+	must(record.attempt <= 999999 && record.tries <= 999999);
+	must(record.created_ms >= 0 && record.changed_ms >= 0);
+	must(record.lease_until_ms >= 0);
+	must(record.owner.len == TOKEN_CHARS);
+	must(record.fingerprint.len == TOKEN_CHARS);
+	must(is_within(record.route, input) && is_within(record.rest, input));
+	must(!fuzz_has(record.route, SPAN("\n")));
+	must(record.rest.ptr + record.rest.len == input.ptr + input.len);
+	try_answer(record.rest);
+}
