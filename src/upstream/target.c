@@ -48,7 +48,6 @@ round_begin(struct round *round, struct targets *targets)
 	memset(round->tried, 0, targets->count * sizeof *round->tried);
 	round->targets = targets;
 	round->first = targets->turn;
-	targets->turn = (targets->turn + 1) % targets->count;
 }
 
 static struct target *
@@ -61,6 +60,8 @@ find_untried(struct round *round, bool and_down, int64_t now_ms)
 		if (!round->tried[at] &&
 		    (and_down || now_ms >= target->down_until_ms)) {
 			round->tried[at] = true;
+			/* Else who stands behind a down one had its turns. */
+			targets->turn = (at + 1) % targets->count;
 			return target;
 		}
 	}

@@ -121,8 +121,9 @@ class Upstream(Watched):
 
     A reply is bytes, or a function of (connection, request)."""
 
-    def __init__(self, reply=None, backlog=128, unix=None):
+    def __init__(self, reply=None, backlog=128, unix=None, tls=None):
         super().__init__()
+        self.tls = tls  # an ssl.SSLContext
         self.requests = []
         self.connections = []
         self.replies = {}
@@ -144,7 +145,7 @@ class Upstream(Watched):
 
     @property
     def url(self):
-        return f"http://{self.address}"
+        return f"{'https' if self.tls else 'http'}://{self.address}"
 
     def _accept(self):
         while True:
@@ -154,6 +155,9 @@ class Upstream(Watched):
                 return
             if sock.family == socket.AF_INET:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self.tls:  # the connection's thread shakes hands
+                sock = self.tls.wrap_socket(
+                    sock, server_side=True, do_handshake_on_connect=False)
             with self.changed:
                 connection = Connection(self, sock, len(self.connections))
                 self.connections.append(connection)

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, sections 3 and 7: how an upstream is reached, and that nothing of
+what HTTP clients do by themselves happens on the way."""
+
+import gzip
+import os
+
+from once import tap
+from once.certificates import Authority
+from once.http import build
+from once.tap import each, equal, test
+from once.upstream import answer, close_unanswered, refused_port
+
+
+def asked(gateway, key="k"):
+    """What a keyed request and one that passes through come to."""
+    return [(got.status, got.problem) for got in (
+        gateway.ask(key), gateway.send(build("GET", "/x")))]
+
+
+TAKEN = [(201, None)] * 2
+REFUSED = [(502, "upstream-unreachable")] * 2
+
+
+# --- TLS --------------------------------------------------------------------
+
+@test
+def an_authority_of_ones_own_is_trusted(bench):
+    authority = Authority(bench.folder())
+    upstream = bench.upstream(tls=authority.server())
+    gateway = bench.gateway(upstream, options={"ca": authority.file})
+    for number in range(3):
+        equal(asked(gateway, f"k{number}"), TAKEN)
+    equal(upstream.count(), 6)
+    assert len(upstream.connections) < 6, "connections are kept"
+
+
+@each([("an authority of the system only", None, "IP:127.0.0.1"),
+       ("another authority", "other", "IP:127.0.0.1"),
+       ("another address", "own", "IP:127.0.0.2"),
+       ("a name that is not the one asked for", "own", "DNS:localhost")])
+def a_certificate_that_does_not_fit_is_sent_nothing(bench, ca, alternative):
+    own = Authority(bench.folder())
+    other = Authority(bench.folder(), "other")
+    upstream = bench.upstream(tls=own.server(alternative))
+    files = {"own": own.file, "other": other.file}
+    gateway = bench.gateway(
+        upstream, options={"ca": files[ca]} if ca else {})
+    for _ in range(2):
+        equal(asked(gateway), REFUSED)
+    equal(upstream.count(), 0)
+
+
+@test
+def the_name_of_the_url_is_what_is_verified(bench):
+    """And not the Host that the client sent."""
+    own = Authority(bench.folder())
+    upstream = bench.upstream(tls=own.server("DNS:localhost"))
+    gateway = bench.gateway(f"https://localhost:{upstream.port}",
+                            options={"ca": own.file})
+    equal(asked(gateway), TAKEN)
+    equal(upstream.requests[0].get("Host"), "api.example")
+
+
+@each([("with its certificate", True), ("without", False)])
+def an_upstream_may_ask_who_the_gateway_is(bench, known):
+    own = Authority(bench.folder())
+    upstream = bench.upstream(tls=own.server(client_ca=own.file))
+    options = {"ca": own.file}
+    if known:
+        certificate, key = own.issue("gateway", "DNS:gateway.test")
+        options.update(certificate=certificate, key=key)
+    gateway = bench.gateway(upstream, options=options)
+    if known:
+        equal(asked(gateway), TAKEN)
+        return
+    # TLS 1.3 tells a client that it is not wanted after it may have spoken.
+    for status, problem in asked(gateway):
+        equal(status, 502)
+        assert problem in ("upstream-unreachable", "outcome-unknown",
+                           "upstream-failed"), problem
+    equal(upstream.count(), 0)
+
+
+# --- targets ----------------------------------------------------------------
+
+@test
+def a_target_may_be_a_unix_socket(bench):
+    path = os.path.join(bench.folder(), "s")
+    upstream = bench.upstream(unix=path)
+    gateway = bench.gateway("unix:" + path)
+    equal(asked(gateway), TAKEN)
+    equal(upstream.requests[0].get("Host"), "api.example")
+    upstream.stop()
+    os.unlink(path)
+    equal(asked(gateway, "n"), REFUSED)
+
+
+@test
+def the_turns_of_a_target_that_is_down_are_shared_out(bench):
+    keep, port = refused_port()
+    good = [bench.upstream(), bench.upstream()]
+    gateway = bench.gateway("http://h", options={"targets": [
+        good[0].url, f"http://127.0.0.1:{port}", good[1].url]}, workers=1)
+    for number in range(10):
+        equal(asked(gateway, f"k{number}"), TAKEN)
+    equal(sum(u.count() for u in good), 20)
+    for upstream in good:
+        assert upstream.count() >= 8, [u.count() for u in good]
+    keep.close()
+
+
+@test
+def a_target_that_cannot_be_reached_is_left_out_for_a_while(bench):
+    """Its certificate is not trusted, so that attempts can be counted."""
+    stranger = bench.upstream(tls=Authority(bench.folder()).server())
+    good = bench.upstream()
+    gateway = bench.gateway("http://h", options={
+        "targets": [stranger.url, good.url]}, workers=1)
+    for number in range(15):
+        equal(asked(gateway, f"k{number}"), TAKEN)
+    equal((stranger.count(), good.count()), (0, 30))
+    assert 1 <= len(stranger.connections) <= 7, len(stranger.connections)
+
+
+@test
+def all_targets_unreachable_is_said_once_and_releases(bench):
+    kept = [refused_port() for _ in range(3)]
+    gateway = bench.gateway("http://h", options={
+        "targets": [f"http://127.0.0.1:{port}" for _, port in kept]})
+    for _ in range(4):
+        equal(asked(gateway), REFUSED)
+    for keep, _ in kept:
+        keep.close()
+
+
+@test
+def no_other_target_is_asked_once_bytes_were_sent(bench):
+    bad, good = bench.upstream(close_unanswered), bench.upstream()
+    gateway = bench.gateway("http://h", options={
+        "targets": [bad.url, good.url]}, workers=1)
+    answers = asked(gateway, "k1") + asked(gateway, "k2")
+    equal(sorted(a[0] for a in answers), [201, 201, 502, 502])
+    equal((bad.count(), good.count()), (2, 2))
+
+
+# --- what other HTTP clients do ---------------------------------------------
+
+PROXIES = ("http_proxy", "https_proxy", "HTTPS_PROXY", "HTTP_PROXY",
+           "all_proxy", "ALL_PROXY")
+
+
+@each([("plain", False), ("TLS", True)])
+def proxies_of_the_environment_are_not_used(bench, tls):
+    own = Authority(bench.folder()) if tls else None
+    upstream = bench.upstream(tls=own.server() if tls else None)
+    decoy = bench.upstream()
+    env = {name: decoy.url for name in PROXIES}
+    env.update(NO_PROXY="", no_proxy="")
+    gateway = bench.gateway(upstream, env=env,
+                            options={"ca": own.file} if tls else {})
+    equal(asked(gateway), TAKEN)
+    equal((upstream.count(), len(decoy.connections)), (2, 0))
+
+
+@test
+def files_of_the_home_folder_are_not_read(bench):
+    upstream, decoy = bench.upstream(), bench.upstream()
+    home = bench.folder()
+    for name, text in (
+            (".netrc", "machine 127.0.0.1\nlogin alice\npassword secret\n"),
+            (".curlrc", f'proxy = "{decoy.url}"\nuser = "alice:secret"\n')):
+        with open(os.path.join(home, name), "w", encoding="ascii") as out:
+            out.write(text)
+        os.chmod(os.path.join(home, name), 0o600)
+    gateway = bench.gateway(upstream, env={
+        "HOME": home, "CURL_HOME": home,
+        "NETRC": os.path.join(home, ".netrc")})
+    equal(asked(gateway), TAKEN)
+    equal(upstream.requests[1].all("Authorization"), [])
+    equal(len(decoy.connections), 0)
+
+
+@each([(f"{status}", status) for status in (301, 302, 303, 307, 308)])
+def redirects_are_the_clients_business(bench, status):
+    decoy = bench.upstream()
+    upstream, gateway = bench.pair(
+        answer(status, b"there", [("Location", decoy.url + "/there")]))
+    for got in (gateway.ask("k"), gateway.ask("k"),
+                gateway.send(build("GET", "/x"))):
+        equal((got.status, got.get("Location"), got.body),
+              (status, decoy.url + "/there", b"there"))
+    equal((upstream.count(), len(decoy.connections)), (2, 0))
+
+
+@test
+def a_401_is_not_answered_with_credentials(bench):
+    upstream, gateway = bench.pair(
+        answer(401, b"who?", [("WWW-Authenticate", 'Basic realm="x"')]))
+    equal(gateway.ask("k").status, 401)
+    equal(gateway.send(build("GET", "/x")).get("WWW-Authenticate"),
+          'Basic realm="x"')
+    equal(upstream.count(), 2)
+
+
+@test
+def cookies_are_not_kept(bench):
+    upstream, gateway = bench.pair(
+        answer(201, b"x", [("Set-Cookie", "session=a; Path=/")]))
+    for number in range(3):
+        got = gateway.ask(f"k{number}")
+        equal(got.get("Set-Cookie"), "session=a; Path=/")
+        gateway.send(build("GET", "/x"))
+    equal([r.all("Cookie") for r in upstream.requests], [[]] * 6)
+
+
+@each([(coding, coding) for coding in ("gzip", "deflate", "br", "zstd")])
+def coded_bodies_stay_coded(bench, coding):
+    """Also where the bytes are not of that coding at all."""
+    packed = gzip.compress(b"x" * 5000)
+    upstream, gateway = bench.pair(
+        answer(201, packed, [("Content-Encoding", coding)]))
+    for got in (gateway.ask("k"), gateway.ask("k"),
+                gateway.send(build("GET", "/x"))):
+        equal((got.get("Content-Encoding"), got.body == packed),
+              (coding, True))
+    for request in upstream.requests:
+        equal(request.all("Accept-Encoding"), [])
+
+
+@test
+def hsts_and_alternative_services_are_not_followed(bench):
+    decoy = bench.upstream()
+    upstream, gateway = bench.pair(answer(201, b"x", [
+        ("Strict-Transport-Security", "max-age=31536000"),
+        ("Alt-Svc", f'http/1.1="127.0.0.1:{decoy.port}"')]))
+    for number in range(3):
+        equal(asked(gateway, f"k{number}"), TAKEN)
+    equal((upstream.count(), len(decoy.connections)), (6, 0))
+
+
+tap.main()

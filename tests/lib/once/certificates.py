@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A certificate authority of a test's own, by the openssl program."""
+
+import os
+import shutil
+import ssl
+import subprocess
+
+from .tap import Skip
+
+NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+
+
+def openssl(*args):
+    if not shutil.which("openssl"):
+        raise Skip("no openssl program")
+    subprocess.run(["openssl", *args], check=True, capture_output=True)
+
+
+class Authority:
+    def __init__(self, folder, name="ca"):
+        self.folder = folder
+        self.key = os.path.join(folder, f"{name}.key")
+        self.file = os.path.join(folder, f"{name}.pem")
+        openssl("req", "-x509", *NEW_KEY, "-days", "2", "-subj",
+                f"/CN={name}", "-keyout", self.key, "-out", self.file)
+
+    def issue(self, name, alternative):
+        """A certificate; its file and its key's.  alternative is what it is
+        for: "IP:127.0.0.1", "DNS:upstream.test"."""
+        base = os.path.join(self.folder, name)
+        with open(base + ".ext", "w", encoding="ascii") as out:
+            out.write(f"subjectAltName={alternative}\n")
+        openssl("req", *NEW_KEY, "-subj", f"/CN={name}", "-keyout",
+                base + ".key", "-out", base + ".csr")
+        openssl("x509", "-req", "-in", base + ".csr", "-CA", self.file,
+                "-CAkey", self.key, "-CAcreateserial", "-days", "2",
+                "-extfile", base + ".ext", "-out", base + ".pem")
+        return base + ".pem", base + ".key"
+
+    def server(self, alternative="IP:127.0.0.1", client_ca=None):
+        """The context of a server with such a certificate."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*self.issue("server", alternative))
+        if client_ca:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(client_ca)
+        return context
