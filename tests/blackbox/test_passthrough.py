@@ -49,13 +49,97 @@ def the_first_route_that_matches_serves(bench):
     "/v1//charges", "//v1/charges", "/v1/./charges", "/v1/x/../charges",
     "/../v1/charges", "/%76%31/charges", "/v1%2Fcharges", "/v1%2fcharges",
     "/v1/%2e/charges", "/v1/x/%2E%2e/charges", "/v1/charges//",
-    "/v1/charges/.", "/v1/charges/x/..", "http://other/v1/charges")])
+    "/v1/charges/.", "/v1/charges/x/..", "http://other/v1/charges",
+    "/v1/%63harges", "/%76%31/%63%68%61%72%67%65%73", "/v1/charge%73",
+    "/v1/charges/", "/v1/charges///", "/./v1/./charges/./", "/../../v1/charges",
+    "/v1/charges/%2e", "/v1/charges/%2E/", "/v1/charges/x/%2e%2E",
+    "/v1/x/.%2e/charges", "/v1/x/%2e./charges", "/v1/x/..%2Fcharges",
+    "/v1/x%2F..%2fcharges", "/%2Fv1/charges", "/v1/charges%2F",
+    "/v1/charges%2f%2F", "/v1%2F%2E%2fcharges", "///v1///charges///",
+    "//..//v1/charges", "/v1/x/..//charges", "/v1/charges?", "/v1/charges??",
+    "/v1/charges?/../x", "/v1/charges/?x=1", "/v1/charges?%00\\",
+    "HTTP://other/v1/charges", "https://other:8443/v1/charges",
+    "http://other//v1/charges", "http://[::1]:80/v1/./charges",
+    "http://other/x/../v1/charges")])
 def no_spelling_slips_past_its_route(bench, target):
     upstream, gateway = bench.pair()
     for replayed in (False, True):
         got = gateway.ask("k", target=target)
         equal((got.status, got.replayed), (201, replayed))
     equal(upstream.count(), 1)
+
+
+# Servers read them in different ways, or not at all.
+REFUSED = [
+    "/v1/charges%00", "/v1/charges%00/x", "/%00/../v1/charges",
+    "/v1\\charges", "\\v1\\charges", "/v1/charges\\", "/v1/..\\charges",
+    "/v1/charges#", "/v1/charges#x", "/v1/charges?x#y", "#/v1/charges",
+    "/v1/charges%", "/v1/charges%2", "/v1/charges%zz", "/v1/%u0063harges",
+    "/v1//../v1/charges", "/x//%2e%2e/v1/charges", "/v1%2Fx/../charges",
+    "/v1/x/%2F../charges", "*", "?/v1/charges", "v1/charges", "./v1/charges",
+    "%2Fv1/charges", "other/v1/charges", "http:/v1/charges",
+    "http:///v1/charges", "http://?/v1/charges", "http://u@h/v1/charges",
+    "http://h:x/v1/charges", "http://h\\/v1/charges", "ftp://h/v1/charges",
+    "/v1/caf\xe9", "/v1/charges\x7f", "/v1/\x01charges"]
+
+
+@test
+def a_path_with_no_one_reading_is_refused_and_goes_nowhere(bench):
+    upstream, gateway = bench.pair()
+    served = [(target, got.status) for target in REFUSED
+              for got in [gateway.ask("k", target=target)]
+              if got.status != 400]
+    equal(served, [])
+    equal(upstream.count(), 0)
+    equal(gateway.ask("k").status, 201)
+
+
+# Other paths than /v1/charges to us and to an upstream, byte for byte.
+OTHERS = [
+    "/v1/charges;x=1", "/v1/charges;", "/v1/charges%3Bx", "/v1;a/charges",
+    "/v1/charges%5C", "/v1%5Ccharges", "/v1/..%5Ccharges", "/v1/charges%3F",
+    "/v1/charges%3f/x", "/v1/charges%23", "/v1/charges%20", "/v1/charges+",
+    "/v1/charges%0a", "/v1/%2563harges", "/v1%252Fcharges", "/V1/charges",
+    "/v1/Charges", "/v1/charges.", "/v1/charges/..", "/v1/..;/charges",
+    "/v1/%C0%AE%C0%AE/charges", "/v1%c0%afcharges", "/v1%e0%80%afcharges",
+    "/v1%EF%BC%8Fcharges", "/v1/c%CC%A7harges", "/other/v1/charges",
+    "/http://other/v1/charges", "/?/v1/charges", "/x?/../v1/charges"]
+
+
+@test
+def what_is_another_path_passes_with_the_bytes_it_came_with(bench):
+    upstream, gateway = bench.pair()
+    for target in OTHERS:
+        for _ in range(2):
+            got = gateway.ask("k", target=target)
+            equal((target, got.status, got.replayed), (target, 201, False))
+            equal(upstream.requests[-1].target, target)
+    equal(upstream.count(), 2 * len(OTHERS))
+
+
+@each([(target, target, wanted) for target, wanted in (
+    ("http://other", "/"), ("http://other?x", "/?x"),
+    ("HTTP://other:81?", "/?"))])
+def an_absolute_target_without_a_path_is_the_root(bench, target, wanted):
+    upstream, gateway = bench.pair()
+    equal(gateway.send(build("GET", target)).status, 201)
+    equal(upstream.requests[0].target, wanted)
+
+
+@each([(target, target) for target in (
+    "/v1/ch_1/refund", "/v1/a%2Fb/refund", "/v1/%2F/refund/",
+    "/v1/..%2Fx/refund", "//v1/a%2fb/./refund", "/v1/x/../a%2Fb/refund")])
+def a_coded_slash_in_a_variable_does_not_hide_the_route(bench, target):
+    """To many an upstream it is a byte of the segment."""
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    config["routes"][0]["path"] = "/v1/{id}/refund"
+    gateway = bench.serve(config)
+    for replayed in (False, True):
+        got = gateway.ask("k", target=target)
+        equal((got.status, got.replayed), (201, replayed))
+    equal(upstream.count(), 1)
+    equal(upstream.requests[0].target, target)
 
 
 @each([(target, target) for target in (
@@ -141,6 +225,94 @@ def what_earlier_proxies_said_is_appended_to(bench):
     equal(request.get("X-Forwarded-Proto"), "http")
     equal(request.get("X-Forwarded-Host"), "api.example")
     equal(got.get("Via"), None)  # answers stay as the upstream gave them
+
+
+# What a client may not have dropped on the way.
+NAMES = ["Idempotency-Key", "Authorization", "X-Mode", "Idempotency-Attempt",
+         "Idempotent-Replayed", "Host", "Content-Length", "Transfer-Encoding",
+         "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "Via",
+         "X-Request-Id", "Original-Request-Id", "Idempotency-Outcome"]
+NAMED = {
+    "alone": ["{}"], "behind close": ["close, {}"],
+    "in front of others": ["{}, close, X-Named"],
+    "in small letters": ["keep-alive,lower {}"], "in capitals": ["upper {}"],
+    "with tabs": ["close\t,\t{}\t"], "behind nothing": [", ,{}"],
+    "on a second line": ["close", "{}"],
+}
+
+
+def connection_lines(lines, name):
+    return [("Connection", line.replace("lower {}", name.lower())
+             .replace("upper {}", name.upper()).replace("{}", name))
+            for line in lines]
+
+
+@each(list(NAMED.items()))
+def connection_cannot_hide_a_field(bench, lines):
+    upstream, gateway = bench.pair(
+        idempotency={"fingerprint": {"headers": ["X-Mode"]}})
+    served = []
+    for name in NAMES:
+        fields = connection_lines(lines, name)
+        for got in (gateway.ask("k", fields),
+                    gateway.ask("k", fields, target="/x"),
+                    gateway.send(build("GET", "/x", fields))):
+            if (got.status, got.problem) != (400, "bad-request"):
+                served.append((name, got.status))
+    equal(served, [])
+    equal(upstream.count(), 0)
+    got = gateway.ask("k", [("Connection", "X-Named"), ("X-Named", "1")])
+    equal(got.status, 201)
+
+
+@test
+def a_client_cannot_set_what_the_gateway_sets(bench):
+    upstream, gateway = bench.pair()
+    gateway.ask("k", [
+        ("Idempotency-Attempt", "7"), ("IDEMPOTENCY-ATTEMPT", "8"),
+        ("x-forwarded-PROTO", "https"), ("X-FORWARDED-HOST", "forged"),
+        ("X-Forwarded-Host", "forged too")])
+    request = upstream.requests[0]
+    for name, value in (("Idempotency-Attempt", "1"),
+                        ("X-Forwarded-Proto", "http"),
+                        ("X-Forwarded-Host", "api.example"),
+                        ("X-Forwarded-For", "127.0.0.1")):
+        equal((name, request.all(name)), (name, [value]))
+
+
+@test
+def an_upstream_cannot_say_what_the_gateway_says(bench):
+    upstream, gateway = bench.pair(answer(201, b"x", [
+        ("Idempotent-Replayed", "true"), ("Original-Request-Id", "forged"),
+        ("X-Request-Id", "forged"), ("Idempotency-Outcome", "store")]))
+    first, again = gateway.ask("k"), gateway.ask("k")
+    equal((first.replayed, again.replayed), (False, True))
+    equal(again.get("Original-Request-Id"), first.get("X-Request-Id"))
+    for got in (first, again, gateway.send(build("GET", "/x"))):
+        assert b"forged" not in got.raw, got.raw
+        equal(got.all("Idempotency-Outcome"), [])
+
+
+@test
+def a_client_of_http_1_0_is_told_in_via(bench):
+    upstream, gateway = bench.pair()
+    got = gateway.send(b"GET /x HTTP/1.0\r\nVia: 1.1 first\r\n\r\n")
+    equal(got.status, 201)
+    request = upstream.requests[0]
+    assert request.get("Via").startswith("1.1 first, 1.0 "), request.get("Via")
+    equal(request.first, "GET /x HTTP/1.1")
+    equal(request.all("X-Forwarded-Host"), [])
+    equal(request.get("Host"), upstream.address)
+
+
+@test
+def a_client_on_a_unix_socket_is_unknown(bench):
+    upstream = bench.upstream()
+    path = bench.folder() + "/s"
+    gateway = bench.gateway(upstream, listen=["unix:" + path])
+    gateway.send(build("GET", "/x", [("X-Forwarded-For", "10.0.0.1, ")]))
+    equal(upstream.requests[0].get("X-Forwarded-For")[:9], "10.0.0.1,")
+    assert upstream.requests[0].get("X-Forwarded-For").endswith(" unknown")
 
 
 @test

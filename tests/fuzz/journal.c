@@ -276,6 +276,9 @@ fuzz_journal(struct span input)
 	uint64_t sum = check_open(&s, journal);
 	nothing_is_lost(&s, journal);
 	must(s.intact != SIZE_MAX || first.cut_bytes == 0);
+	must(first.cut_bytes <= s.file.len);
+	must(lseek(file, 0, SEEK_END) ==
+	    (off_t)(s.file.len - first.cut_bytes));
 	must(s.odd || s.intact != SIZE_MAX || first.damaged == 0);
 	journal_give_up(&journal);
 

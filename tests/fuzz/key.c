@@ -99,6 +99,16 @@ two_are_refused(struct arena *arena, struct span value)
 	}
 }
 
+/* Nothing but the string, or parameters behind it. */
+static void
+is_all_there_is(struct arena *arena, struct span value, struct span key)
+{
+	struct span string = quoted(arena, key, "");
+
+	must(span_starts(value, string));
+	must(value.len == string.len || value.ptr[string.len] == ';');
+}
+
 static void
 lengths_are_exact(struct arena *arena, struct span value, size_t len)
 {
@@ -138,7 +148,10 @@ fuzz_key(struct span input)
 		must(k.len >= 1 && k.len <= MAX_LENGTH);
 		for (size_t i = 0; i < k.len; i++)
 			must(k.ptr[i] >= 0x20 && k.ptr[i] <= 0x7e);
-		must(value.ptr[0] == '"' || span_eq(k, value));
+		if (value.ptr[0] == '"')
+			is_all_there_is(arena, value, k);
+		else
+			must(span_eq(k, value));
 		must((as_string == KEY_FOUND) == (value.ptr[0] == '"'));
 		must((as_uuid == KEY_FOUND) == is_uuid(k));
 		lengths_are_exact(arena, value, k.len);

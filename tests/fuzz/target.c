@@ -260,6 +260,7 @@ fuzz_target(struct span input)
 			must(input.ptr[i] > 0x20 && input.ptr[i] < 0x7f &&
 			    input.ptr[i] != '#');
 		is_plain(spelling);
+		must(!memmem(target.path.ptr, target.path.len, "%00", 3));
 		must(target_parse(arena, target.origin_form, &again));
 		must(span_eq(again.origin_form, target.origin_form));
 		must(span_eq(again.spelling, spelling));
