@@ -228,7 +228,8 @@ read_target(const char *text, struct conf_target *target)
 {
 	struct span s = span_str(text);
 	bool has_port = false;
-	if (take_scheme(&s, SPAN("unix:"))) {
+	/* Small letters only, as address_parse has it. */
+	if (span_starts(s, SPAN("unix:"))) {
 		struct address address;
 		const char *wrong = address_parse(text, &address);
 		if (wrong != NULL)

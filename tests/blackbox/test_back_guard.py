@@ -124,6 +124,8 @@ BAD_BODIES = {
     "a bare line feed behind a chunk size":
         CHUNKED + b"6\nSECRET\r\n0\r\n\r\n",
     "a bare CR behind a chunk size": CHUNKED + b"6\rSECRET\r\n0\r\n\r\n",
+    "another byte than a line feed behind a chunk size":
+        CHUNKED + b"6\rXSECRET\r\n0\r\n\r\n",
     "a bare line feed behind a chunk": CHUNKED + b"6\r\nSECRET\n0\r\n\r\n",
     "a chunk longer than it says": CHUNKED + b"5\r\nSECRET\r\n0\r\n\r\n",
     "a NUL in a chunk extension":
@@ -321,6 +323,17 @@ def what_http_allows_is_taken_and_nothing_more(bench, then):
                                         got.all("X-T")), (False, []))
         b.stranger(what)
     b.end((2 * len(GOOD), len(GOOD)))
+
+
+@each([("by length", OK + b"Content-Length: 2\r\n\r\nhi"),
+       ("by chunks", CHUNKED + b"2\r\nhi\r\n0\r\n\r\n")])
+def an_upstream_that_said_too_much_is_not_asked_again_there(bench, data):
+    """A byte of surplus, and the rest may be on its way."""
+    upstream, gateway = bench.pair(
+        data + b"H", options={"max_idle": "30s"}, workers=1)
+    for number in range(4):
+        equal(gateway.ask(f"k{number}").body, b"hi")
+    equal(len(upstream.connections), 4)
 
 
 # What a gateway would take for the next answer, sent once it has gone idle.

@@ -254,6 +254,9 @@ upstreams_are_checked(void **state)
 	    {TARGET("h:80"), "/upstreams/u/targets/0: must be a URL: "
 			     "http://HOST[:PORT], https://HOST[:PORT] or "
 			     "unix:/path\n"},
+	    {TARGET("uniX:80"), "/upstreams/u/targets/0: must be a URL: "
+				"http://HOST[:PORT], https://HOST[:PORT] or "
+				"unix:/path\n"},
 	    {TARGET("http://"), "/upstreams/u/targets/0: " WORDS_HOST},
 	    {TARGET("http://a@h"),
 		"/upstreams/u/targets/0: an upstream's URL has no user and "
