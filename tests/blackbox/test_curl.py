@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from once import tap
-from once.demo import LossyProxy, PaymentApi
+from once.demo import PaymentApi
 from once.tap import equal, test
 
 
@@ -31,11 +31,11 @@ def curl(port, key, *options):
 def answers_lost_between_gateway_and_curl_are_replayed_to_its_retries(bench):
     api = bench.process(PaymentApi())
     gateway = bench.gateway(api.url)
-    proxy = LossyProxy(gateway.address, 2)
+    proxy = bench.proxy(gateway.address)
+    proxy.cut_replies(every=2, times=None)
     tasks = [bench.background(curl, proxy.port, f"k{n}") for n in range(6)]
     paid = [task.result(50) for task in tasks]
-    proxy.stop()
-    assert proxy.lost >= 3, proxy.lost
+    assert proxy.cuts >= 3, proxy.cuts
     made = api.charges()
     equal(sorted(c["description"] for c in made),
           [f"k{n}" for n in range(6)])

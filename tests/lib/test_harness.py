@@ -93,6 +93,108 @@ def bytes_on_an_idle_connection_reach_the_client(bench):
 
 
 @test
+def the_fault_proxy_passes_on_and_counts(bench):
+    upstream = bench.upstream()
+    for unix in (False, True):
+        proxy = bench.proxy(upstream.url, unix=unix)
+        proxy.split_bytes()
+        with Client(proxy.address) as client:
+            for number in (1, 2):
+                client.send(keyed("k"))
+                equal(client.read().raw, answer())
+                equal((proxy.requests, proxy.replies), (number, number))
+        equal((proxy.connections, proxy.cuts), (1, 0))
+    equal(upstream.count(key="k"), 4)
+
+
+@test
+def the_fault_proxy_cuts_replies_of_what_was_executed(bench):
+    upstream = bench.upstream()
+    proxy = bench.proxy(upstream.url)
+    proxy.cut_replies()
+    try:
+        ask(proxy.address, keyed("k"))
+        raise AssertionError("no RST")
+    except ConnectionResetError:
+        proxy.wait_cut()
+    proxy.cut_replies(how="close")
+    equal(ask(proxy.address, keyed("k")), None)
+    proxy.cut_replies(after_bytes=20, how="close")
+    try:
+        ask(proxy.address, keyed("k"))
+        raise AssertionError("the answer was not cut")
+    except http.Broken as broken:
+        assert repr(answer()[:20]) in str(broken), broken
+    equal((upstream.count(), proxy.cuts), (3, 3))
+    equal(ask(proxy.address, keyed("k")).status, 201)
+    proxy.cut_replies(every=2, times=None, how="close")
+    got = [ask(proxy.address, keyed("k")) for _ in range(4)]
+    equal([g and g.status for g in got], [201, None, 201, None])
+    proxy.pass_all()
+    equal(ask(proxy.address, keyed("k")).status, 201)
+
+
+@test
+def the_fault_proxy_cuts_requests_on_their_way(bench):
+    upstream = bench.upstream()
+    proxy = bench.proxy(upstream.url)
+    proxy.cut_requests(after_bytes=30, how="close")
+    try:
+        equal(ask(proxy.address, keyed("k")), None)
+    except ConnectionResetError:
+        pass  # the rest of the request lay unread
+    proxy.wait_cut()
+    connection = upstream.connections[0]
+    assert connection.closed.wait(20)
+    equal((upstream.count(), connection.reader.buffer), (0, keyed("k")[:30]))
+
+
+@test
+def the_fault_proxy_holds_and_resets(bench):
+    upstream = bench.upstream()
+    proxy = bench.proxy(upstream.url)
+    proxy.hold("replies")
+    task = bench.background(ask, proxy.address, keyed("k"))
+    proxy.wait_held("replies")
+    equal(upstream.count(), 1)
+    proxy.release()
+    equal(task.result().status, 201)
+    proxy.hold()
+    task = bench.background(ask, proxy.address, keyed("k"))
+    proxy.wait_held("requests")
+    proxy.reset_all()
+    try:
+        task.result()
+        raise AssertionError("no RST")
+    except ConnectionResetError:
+        equal(upstream.count(), 1)
+
+
+@test
+def the_fault_proxy_refuses_and_accepts_at_the_same_address(bench):
+    redis = bench.own_redis()
+    upstream = bench.upstream()
+    for proxy in (bench.proxy(redis.url), bench.proxy(upstream.url)):
+        standing = Client(proxy.address)
+        proxy.refuse()
+        try:
+            Client(proxy.address)
+            raise AssertionError("somebody listens")
+        except ConnectionRefusedError:
+            pass
+        word = b"PING\r\n" if proxy.unix else keyed("k")
+        standing.send(word)
+        assert standing.reader.line()[:1] in (b"+", b"H")
+        proxy.accept()
+        with Client(proxy.address) as client:
+            client.send(word)
+            assert client.reader.line()[:1] in (b"+", b"H")
+        proxy.retarget("127.0.0.1:1")
+        with Client(proxy.address) as client:
+            assert client.is_closed()
+
+
+@test
 def a_refused_port_refuses(bench):
     keep, port = refused_port()
     try:

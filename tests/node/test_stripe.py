@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 from once import tap
-from once.demo import LossyProxy, PaymentApi, source
+from once.demo import PaymentApi, source
 from once.tap import equal, test
 
 COUNT = 9
@@ -55,16 +55,16 @@ def answers_that_the_api_drops_after_executing_are_errors_not_doubles(bench):
 def answers_that_the_client_loses_are_replayed_to_its_retries(bench):
     api = bench.process(PaymentApi())
     gateway = bench.gateway(api.url)
-    proxy = LossyProxy(gateway.address, 3)
+    proxy = bench.proxy(gateway.address)
+    proxy.cut_replies(every=3, times=None)
     results = create_charges(proxy.port, retries=5)
-    proxy.stop()
-    assert proxy.lost >= COUNT // 3, proxy.lost
+    assert proxy.cuts >= COUNT // 3, proxy.cuts
     check_each_once(api)
     made = {c["id"]: c["description"] for c in api.charges()}
     equal({r.get("id"): r["description"] for r in results}, made)
     equal(len(gateway.find_log("request", outcome="executed")), COUNT)
     equal(len(gateway.find_log("request", outcome="replayed")),
-          proxy.answers - COUNT)
+          proxy.replies - COUNT)
 
 
 tap.main()

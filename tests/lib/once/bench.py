@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 
+from .fault_proxy import FaultProxy
 from .folder import drop_folder, make_folder
 from .gateway import Gateway
 from .redis import Redis
@@ -26,6 +27,7 @@ class Bench:
         self.folders = []
         self.gateways = []
         self.upstreams = []
+        self.proxies = []
         self.redises = []
         self.processes = []
         self.threads = []
@@ -60,6 +62,11 @@ class Bench:
     def upstream(self, *args, **kwargs):
         self.upstreams.append(Upstream(*args, **kwargs))
         return self.upstreams[-1]
+
+    def proxy(self, target, unix=None):
+        """Something that breaks connections, in front of target."""
+        self.proxies.append(FaultProxy(target, unix))
+        return self.proxies[-1]
 
     def config(self, upstream, idempotency=None, options=None, redis=None,
                **members):
@@ -133,6 +140,8 @@ class Bench:
                 gateway.wait(LEAVE_S)
             except Late:
                 gateway.kill()
+        for proxy in self.proxies:
+            proxy.stop()
         for process in self.processes:
             process.kill()
         for redis in self.redises:
