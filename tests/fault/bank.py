@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""An upstream that makes payments and keeps a ledger of them: whatever it was
+told to do to the connection, it tells the truth when it is asked later."""
+
+import json
+import time
+
+from once.upstream import Hold, Upstream, answer
+
+BY_KEY = "/by-key/{key}"
+
+
+class Entry:
+    """One request for a payment that came."""
+
+    def __init__(self, request, move):
+        self.move = move
+        self.at = time.monotonic()
+        self.attempt = request.get("Idempotency-Attempt")
+        self.number = None  # of the payment; None: it was not made
+        self.whole = False  # its answer left without an accident
+
+    def __repr__(self):
+        return (f"<attempt {self.attempt}: {self.move}, payment "
+                f"{self.number}, {'answered' if self.whole else 'cut'}>")
+
+
+class Bank(Upstream):
+    """moves: what it does with the next requests, one each; then it pays.
+
+    pay   makes the payment and answers 201
+    lose  makes it, and closes without an answer
+    mute  makes it, and never answers
+    drop  closes without having made it
+    busy  answers 503 without having made it
+    hold  makes it, and answers once release() was called
+
+    accident: what becomes of every answer: None, "close", "reset" or a number
+    of bytes after which it is cut.  shy: questions are answered 500.
+    """
+
+    def __init__(self):
+        self.moves = []
+        self.entries = []
+        self.accident = None
+        self.shy = False
+        self.on_question = lambda connection: None
+        self.held = Hold()
+        super().__init__(self._meet)
+
+    def release(self):
+        self.held.release()
+
+    @property
+    def paid(self):
+        return [e for e in self.entries if e.number is not None]
+
+    def cut_all(self):
+        """Resets what is connected."""
+        for connection in self.open_connections():
+            connection.reset()
+
+    def _meet(self, connection, request):
+        if request.target.startswith("/v1/charges"):
+            self._charge(connection, request)
+        elif request.target.startswith("/by-key/"):
+            self._question(connection)
+        else:
+            self._say(connection, answer(200, b"passed"))
+
+    def _charge(self, connection, request):
+        with self.changed:
+            move = self.moves.pop(0) if self.moves else "pay"
+            entry = Entry(request, move)
+            if move not in ("drop", "busy"):
+                entry.number = len(self.paid) + 1
+            self.entries.append(entry)
+            self.changed.notify_all()
+        getattr(self, "_" + move)(connection, entry)
+
+    def _pay(self, connection, entry):
+        entry.whole = self._say(connection, receipt(entry.number))
+
+    def _lose(self, connection, entry):
+        connection.close()
+
+    _drop = _lose
+
+    def _mute(self, connection, entry):
+        connection.reader.more()
+        connection.close()
+
+    def _busy(self, connection, entry):
+        self._say(connection, answer(503, b"busy"))
+
+    def _hold(self, connection, entry):
+        self.held.wait()
+        self._pay(connection, entry)
+
+    def _question(self, connection):
+        self.on_question(connection)
+        if self.shy:
+            self._say(connection, answer(500, b"ask me later"))
+        elif self.paid:
+            self._say(connection, receipt(self.paid[0].number, 200))
+        else:
+            self._say(connection, answer(404, b"never heard of it"))
+
+    def _say(self, connection, data):
+        """True where all of it was handed to the kernel, and no more."""
+        accident = self.accident
+        if accident is None:
+            connection.send(data)
+            return True
+        if accident == "reset":
+            connection.reset()
+            return False
+        if accident != "close":
+            connection.send(data[:accident])
+        connection.close()
+        return False
+
+
+def receipt(number, status=201):
+    """Every payment has an answer of its own."""
+    body = json.dumps({"id": f"ch_{number}", "amount": 1000}).encode()
+    return answer(status, body, [("X-Charge", str(number))])

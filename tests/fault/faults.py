@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What befalls the world while a gateway stands at a step.
+
+strike() runs while it is stopped, and then it goes on, unless kills says that
+it is no more.  meanwhile() runs before the world is healed, heal() after it.
+"""
+
+import errno
+import os
+import subprocess
+
+from once.folder import drop_folder, make_folder
+
+from scenarios import limit_files
+
+SHORT, LONG = "1s", "20s"  # leases: to be waited for, and not to run out
+
+
+class Fault:
+    lease = LONG
+    store_timeout = "2s"
+    kills = False  # the gateway
+    freezes = False
+    breaks_answers = False  # the upstream's
+    proxied = False  # Redis is behind a proxy
+
+    def strike(self, cell):
+        raise NotImplementedError
+
+    def meanwhile(self, cell):
+        cell.collect()
+
+    def heal(self, cell):
+        pass
+
+    def state_dir(self, cell):
+        """Where the gateway that stops has its journal; None: anywhere."""
+
+    def clean(self, cell):
+        pass
+
+
+class GatewayKilled(Fault):
+    lease = SHORT
+    kills = True
+
+    def strike(self, cell):
+        cell.gateway.kill()
+
+
+class GatewayFrozen(Fault):
+    """For longer than the lease, while another one takes the retries."""
+
+    lease = SHORT
+    freezes = True
+
+    def strike(self, cell):
+        cell.heal()
+        cell.others.append(cell.serve_another())
+        cell.settle(cell.others[-1], in_doubt=True)
+
+
+class RedisKilled(Fault):
+    def strike(self, cell):
+        cell.redis.kill()
+
+
+class RedisFrozen(Fault):
+    store_timeout = "200ms"
+
+    def strike(self, cell):
+        cell.redis.freeze()
+
+    def heal(self, cell):
+        cell.redis.thaw()
+
+
+class ReplyCut(Fault):
+    """Redis has done it, and nobody heard of it."""
+
+    proxied = True
+    store_timeout = "1s"
+
+    def __init__(self, after_bytes=0):
+        self.after_bytes = after_bytes
+
+    def strike(self, cell):
+        cell.redis_proxy.cut_answer_to(b":r:", self.after_bytes)
+
+
+class UpstreamBreaks(Fault):
+    """What is connected is reset, and every answer meets with an accident."""
+
+    breaks_answers = True
+
+    def __init__(self, accident):
+        self.accident = accident
+
+    def strike(self, cell):
+        cell.bank.accident = self.accident
+        cell.bank.cut_all()
+
+    def heal(self, cell):
+        cell.bank.accident = None
+
+
+class ClientGone(Fault):
+    def __init__(self, how):
+        self.how = how
+
+    def strike(self, cell):
+        for payment in cell.payments:
+            payment.leave(self.how)
+
+
+class DiskFull(Fault):
+    """As far as the gateway can see: no file may grow."""
+
+    def strike(self, cell):
+        limit_files(cell.gateway, 0)
+
+    def heal(self, cell):
+        limit_files(cell.gateway, -1)
+
+
+class DiskFullRedisKilled(DiskFull):
+    """No place at all for an outcome."""
+
+    def strike(self, cell):
+        super().strike(cell)
+        cell.redis.kill()
+
+
+class SmallDiskFull(Fault):
+    """A disk of its own, written full; Redis is killed with it."""
+
+    def state_dir(self, cell):
+        cell.disk = mount_disk()
+        return cell.disk
+
+    def strike(self, cell):
+        with open(os.path.join(cell.disk, "filler"), "wb", 0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError as error:
+                assert error.errno == errno.ENOSPC, error
+        cell.redis.kill()
+
+    def heal(self, cell):
+        os.unlink(os.path.join(cell.disk, "filler"))
+
+    def clean(self, cell):
+        if cell.disk:
+            drop_disk(cell.disk)
+
+
+def mount_disk():
+    """A small file system; OSError where this user may not mount one."""
+    folder = make_folder()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "once", folder],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        drop_folder(folder)
+        raise OSError(done.stderr.strip())
+    return folder
+
+
+def drop_disk(folder):
+    subprocess.run(["umount", "-l", folder], stdin=subprocess.DEVNULL,
+                   check=True)
+    drop_folder(folder)

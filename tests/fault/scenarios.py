@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ways to come to each step of the two machines.
+
+A scenario prepares the key with a gateway of its own, then provokes the step
+on the gateway that is to stop there (cell.gateway), which has seen nothing
+before.  heal() takes back what the scenario itself did to the world.
+
+REACHED tells which scenarios come to which step.  A new line of tbl/steps.h
+needs a line there, and the whole matrix runs over it."""
+
+import resource
+
+from bank import BY_KEY
+
+RECONCILE = {"on_unknown": {"reconcile": BY_KEY}}
+RETRY = {"on_unknown": "retry"}
+
+
+def limit_files(gateway, soft):
+    """Of which size the gateway may make files: 0 is a full disk."""
+    resource.prlimit(gateway.pid, resource.RLIMIT_FSIZE,
+                     (soft, resource.RLIM_INFINITY))
+
+
+class Scenario:
+    """A first payment that goes well."""
+
+    policy = "hold"
+    keyed = True  # false: pass-through, where nothing is promised
+    idempotency = {}
+    options = {}  # of the upstream
+    moves = ()  # of the bank, for the request that is to stop
+    before = None  # the bank's move for an attempt that is unknown already
+
+    def prepare(self, cell):
+        if self.before is None:
+            return
+        helper = cell.serve_another()
+        cell.bank.moves = [self.before]
+        got = cell.pay(helper).result()
+        assert got.problem == "outcome-unknown", got
+        helper.kill()
+
+    def provoke(self, cell):
+        cell.bank.moves = list(self.moves)
+        cell.pay(cell.gateway)
+
+    def heal(self, cell):
+        pass
+
+
+class FirstTime(Scenario):
+    pass
+
+
+class Derived(Scenario):
+    """A client that sends no key."""
+
+    idempotency = {"derive_key": "body"}
+
+
+class Waited(Scenario):
+    """A retry that waits for the first."""
+
+    idempotency = {"in_flight": "wait"}
+
+    def provoke(self, cell):
+        cell.bank.moves = ["hold"]
+        cell.pay(cell.gateway)
+        cell.bank.held.wait_arrived()
+        cell.pay(cell.gateway)
+        cell.gateway.wait_for_steps("WAITED", 1)
+        cell.bank.release()
+
+
+class Passed(Scenario):
+    keyed = False
+
+    def provoke(self, cell):
+        cell.pass_by(cell.gateway)
+
+
+class Busy(Scenario):
+    """The upstream says that it did nothing."""
+
+    moves = ["busy"]
+
+
+class Lost(Scenario):
+    """It was executed, and the connection closed without an answer."""
+
+    moves = ["lose"]
+
+
+class Mute(Scenario):
+    """It was executed, and no answer comes in time."""
+
+    moves = ["mute"]
+    options = {"timeout": "300ms"}
+
+
+class Unreachable(Scenario):
+    """Nothing listens where the upstream was."""
+
+    def prepare(self, cell):
+        super().prepare(cell)
+        shut(cell)
+
+    def heal(self, cell):
+        cell.door.accept()
+
+
+def shut(cell):
+    cell.door.refuse()
+    cell.door.reset_all()
+
+
+class Paused(Scenario):
+    """An outcome that neither Redis nor the journal takes."""
+
+    move = "hold"
+
+    def provoke(self, cell):
+        cell.bank.moves = [self.move]
+        cell.pay(cell.gateway)
+        cell.bank.held.wait_arrived()
+        cell.redis.kill()
+        limit_files(cell.gateway, 0)
+        cell.bank.release()
+
+    def heal(self, cell):
+        if cell.gateway.running():
+            limit_files(cell.gateway, resource.RLIM_INFINITY)
+        cell.revive_redis()
+
+
+class RetriedHeld(Paused):
+    policy, idempotency, before = "retry", RETRY, "lose"
+
+
+class ReconciledHeld(Paused):
+    policy, idempotency, before = "reconcile", RECONCILE, "drop"
+
+
+class Retried(Scenario):
+    """An attempt more, after one of which nothing is known."""
+
+    policy, idempotency, before = "retry", RETRY, "lose"
+
+
+class RetriedLost(Retried):
+    moves = ["lose"]
+
+
+class RetriedUnreachable(Retried, Unreachable):
+    pass
+
+
+class Happened(Scenario):
+    """The upstream is asked, and it had happened."""
+
+    policy, idempotency, before = "reconcile", RECONCILE, "lose"
+
+
+class NotHappened(Scenario):
+    """The upstream is asked, and it had not: it is executed."""
+
+    policy, idempotency, before = "reconcile", RECONCILE, "drop"
+
+
+class NotHappenedLost(NotHappened):
+    moves = ["lose"]
+
+
+class NotHappenedBusy(NotHappened):
+    moves = ["busy"]
+
+
+class Unclear(Happened):
+    """The upstream is asked, and does not know."""
+
+    def provoke(self, cell):
+        cell.bank.shy = True
+        super().provoke(cell)
+
+    def heal(self, cell):
+        cell.bank.shy = False
+
+
+HELD = [FirstTime]
+SENT = [FirstTime, Retried, NotHappened]
+KEPT = [FirstTime, Retried, NotHappened, Happened]
+ASKED = [Happened, NotHappened]
+RELEASED = [Unreachable, Busy, RetriedUnreachable, NotHappenedBusy]
+DOUBTED = [Lost, Mute, RetriedLost, NotHappenedLost, Unclear]
+PAUSED = [Paused, RetriedHeld, ReconciledHeld]
+
+REACHED = {
+    "request:CHECK": HELD,
+    "request:ROUTE": HELD,
+    "request:KEY": HELD,
+    "request:BODY": HELD,
+    "request:RECEIVED": HELD,
+    "request:DERIVE": [Derived, FirstTime],
+    "request:CLAIM": HELD,
+    "request:CLAIMED": HELD,
+    "request:WAITED": [Waited],
+    "request:START": HELD,
+    "request:JOINED": HELD,
+    "request:PASS": [Passed],
+    "request:PASSED": [Passed],
+    "request:ANSWER": HELD,
+    "request:ANSWERED": HELD,
+    "request:FINISH": HELD,
+    "execution:ASK": ASKED,
+    "execution:ASKED": ASKED,
+    "execution:RECLAIM": [NotHappened],
+    "execution:RECLAIMED": [NotHappened],
+    "execution:FORWARD": SENT,
+    "execution:FORWARDED": SENT,
+    "execution:KEEP": KEPT,
+    "execution:KEPT": KEPT,
+    "execution:RELEASE": RELEASED,
+    "execution:RELEASED": RELEASED,
+    "execution:DOUBT": DOUBTED,
+    "execution:DOUBTED": DOUBTED,
+    "execution:PAUSE": PAUSED,
+    "execution:PAUSED": PAUSED,
+    "execution:SETTLE": KEPT,
+}

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The matrix sees what it is there for: with a guard of the program taken
+out, cells fail."""
+
+from once import tap
+from once.tap import each
+
+from faults import UpstreamBreaks
+from matrix import Cell
+from scenarios import FirstTime, Lost, Mute
+
+BROKEN = UpstreamBreaks("close")
+
+
+@each([
+    ("closed before an answer", "sent_is_unknown", FirstTime,
+     "execution:FORWARD"),
+    ("lost answer", "sent_is_unknown", Lost, "execution:FORWARDED"),
+    ("no answer in time", "sent_is_unknown", Mute, "execution:FORWARDED"),
+])
+def a_guard_that_is_off_is_seen(bench, guard, scenario, at):
+    whole = Cell(at, scenario, BROKEN)
+    whole.run()
+    broken = Cell(at, scenario, BROKEN, {"ONCE_GUARDS_OFF": guard})
+    try:
+        broken.run()
+    except AssertionError as trouble:
+        assert "sent 2 times" in str(trouble), trouble
+    else:
+        raise AssertionError("nothing was seen")
+
+
+tap.main()
