@@ -115,18 +115,29 @@ def shut(cell):
     cell.door.reset_all()
 
 
-class Paused(Scenario):
-    """An outcome that neither Redis nor the journal takes."""
-
-    move = "hold"
+class PutOff(Scenario):
+    """Redis is gone when the answer comes: the journal takes it."""
 
     def provoke(self, cell):
-        cell.bank.moves = [self.move]
+        cell.bank.moves = ["hold"]
         cell.pay(cell.gateway)
         cell.bank.held.wait_arrived()
-        cell.redis.kill()
-        limit_files(cell.gateway, 0)
+        self.lose(cell)
         cell.bank.release()
+
+    def lose(self, cell):
+        cell.redis.kill()
+
+    def heal(self, cell):
+        cell.revive_redis()
+
+
+class Paused(PutOff):
+    """An outcome that neither Redis nor the journal takes."""
+
+    def lose(self, cell):
+        super().lose(cell)
+        limit_files(cell.gateway, 0)
 
     def heal(self, cell):
         if cell.gateway.running():
@@ -134,11 +145,19 @@ class Paused(Scenario):
         cell.revive_redis()
 
 
-class RetriedHeld(Paused):
+class RetriedPaused(Paused):
     policy, idempotency, before = "retry", RETRY, "lose"
 
 
-class ReconciledHeld(Paused):
+class ReconciledPaused(Paused):
+    policy, idempotency, before = "reconcile", RECONCILE, "drop"
+
+
+class RetriedPutOff(PutOff):
+    policy, idempotency, before = "retry", RETRY, "lose"
+
+
+class ReconciledPutOff(PutOff):
     policy, idempotency, before = "reconcile", RECONCILE, "drop"
 
 
@@ -187,44 +206,46 @@ class Unclear(Happened):
         cell.bank.shy = False
 
 
-HELD = [FirstTime]
+FIRST = [FirstTime]
+TOLD = [FirstTime, PutOff]
 SENT = [FirstTime, Retried, NotHappened]
-KEPT = [FirstTime, Retried, NotHappened, Happened]
+STORED = [FirstTime, Retried, NotHappened, Happened]
+ENDED = [*STORED, PutOff, RetriedPutOff, ReconciledPutOff]
 ASKED = [Happened, NotHappened]
 RELEASED = [Unreachable, Busy, RetriedUnreachable, NotHappenedBusy]
 DOUBTED = [Lost, Mute, RetriedLost, NotHappenedLost, Unclear]
-PAUSED = [Paused, RetriedHeld, ReconciledHeld]
+PAUSED = [Paused, RetriedPaused, ReconciledPaused]
 
 REACHED = {
-    "request:CHECK": HELD,
-    "request:ROUTE": HELD,
-    "request:KEY": HELD,
-    "request:BODY": HELD,
-    "request:RECEIVED": HELD,
+    "request:CHECK": FIRST,
+    "request:ROUTE": FIRST,
+    "request:KEY": FIRST,
+    "request:BODY": FIRST,
+    "request:RECEIVED": FIRST,
     "request:DERIVE": [Derived, FirstTime],
-    "request:CLAIM": HELD,
-    "request:CLAIMED": HELD,
+    "request:CLAIM": FIRST,
+    "request:CLAIMED": FIRST,
     "request:WAITED": [Waited],
-    "request:START": HELD,
-    "request:JOINED": HELD,
+    "request:START": FIRST,
+    "request:JOINED": TOLD,
     "request:PASS": [Passed],
     "request:PASSED": [Passed],
-    "request:ANSWER": HELD,
-    "request:ANSWERED": HELD,
-    "request:FINISH": HELD,
+    "request:ANSWER": TOLD,
+    "request:ANSWERED": TOLD,
+    "request:FINISH": TOLD,
     "execution:ASK": ASKED,
     "execution:ASKED": ASKED,
     "execution:RECLAIM": [NotHappened],
     "execution:RECLAIMED": [NotHappened],
     "execution:FORWARD": SENT,
     "execution:FORWARDED": SENT,
-    "execution:KEEP": KEPT,
-    "execution:KEPT": KEPT,
+    "execution:KEEP": STORED,
+    "execution:KEPT": ENDED,
     "execution:RELEASE": RELEASED,
     "execution:RELEASED": RELEASED,
     "execution:DOUBT": DOUBTED,
     "execution:DOUBTED": DOUBTED,
     "execution:PAUSE": PAUSED,
     "execution:PAUSED": PAUSED,
-    "execution:SETTLE": KEPT,
+    "execution:SETTLE": ENDED,
 }
