@@ -14,11 +14,12 @@ from once.folder import drop_folder, make_folder
 from scenarios import limit_files
 
 SHORT, LONG = "1s", "20s"  # leases: to be waited for, and not to run out
+PATIENT = "10s"  # store.timeout where it should not matter
 
 
 class Fault:
     lease = LONG
-    store_timeout = "2s"
+    store_timeout = PATIENT
     kills = False  # the gateway
     freezes = False
     breaks_answers = False  # the upstream's
@@ -66,7 +67,7 @@ class RedisKilled(Fault):
 
 
 class RedisFrozen(Fault):
-    store_timeout = "200ms"
+    store_timeout = "1500ms"
 
     def strike(self, cell):
         cell.redis.freeze()
@@ -79,7 +80,7 @@ class ReplyCut(Fault):
     """Redis has done it, and nobody heard of it."""
 
     proxied = True
-    store_timeout = "1s"
+    store_timeout = "2s"
 
     def __init__(self, after_bytes=0):
         self.after_bytes = after_bytes

@@ -25,11 +25,12 @@ from once.wait import PATIENCE
 
 import checker
 from bank import Bank
+from faults import PATIENT
 from scenarios import REACHED
 
 # Only the test build stops at a step.
 os.environ["ONCEPROXY"] = os.environ.get("ONCEPROXY_TEST_BUILD", "onceproxy")
-AT_ONCE = int(os.environ.get("ONCE_CELLS", "8"))  # cells of one program
+AT_ONCE = int(os.environ.get("ONCE_CELLS", "10"))  # cells of one program
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 RETRY_S = 0.05  # between two retries
 AMOUNT = b'{"amount":1000,"order":"o-1"}'
@@ -193,7 +194,7 @@ class Cell:
         """A gateway beside, which stops nowhere and meets no fault."""
         return self.bench.serve({
             **self.config, "state_dir": self.bench.folder(),
-            "store": {**self.config["store"], "redis": self.redis.url}},
+            "store": {"redis": self.redis.url, "timeout": PATIENT}},
             env=self.env)
 
     def pay(self, gateway):
