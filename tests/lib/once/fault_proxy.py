@@ -241,6 +241,8 @@ class FaultProxy(Watched):
     def _close_listener(self):
         if self.listener is not None:
             self.selector.unregister(self.listener)
+            # A child that another thread has just forked has it open too.
+            self.listener.shutdown(socket.SHUT_RDWR)
             self.listener.close()
             self.listener = None
 
