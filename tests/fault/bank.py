@@ -37,6 +37,7 @@ class Bank(Upstream):
 
     accident: what becomes of every answer: None, "close", "reset" or a number
     of bytes after which it is cut.  shy: questions are answered 500.
+    on_question: what happens before one is answered.
     """
 
     def __init__(self):
@@ -104,7 +105,9 @@ class Bank(Upstream):
         elif self.paid:
             self._say(connection, receipt(self.paid[0].number, 200))
         else:
-            self._say(connection, answer(404, b"never heard of it"))
+            self._say(connection, answer(
+                404, b"never heard of it",
+                [("Connection", "close")] if connection.done else []))
 
     def _say(self, connection, data):
         """True where all of it was handed to the kernel, and no more."""

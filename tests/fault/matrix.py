@@ -101,6 +101,7 @@ class Cell:
     def __init__(self, at, scenario, fault, env=None):
         self.at, self.scenario, self.fault = at, scenario(), fault
         self.env = env or {}
+        self.bank = None
         self.seen = []  # (when, answer) of this key
         self.payments = []
         self.others = []  # gateways beside the one that stops
@@ -137,7 +138,8 @@ class Cell:
 
     def _tell(self, trouble, logs):
         text = [f"{self}:", trouble, "at the bank:"]
-        text += [f"  {entry}" for entry in self.bank.entries]
+        if self.bank:
+            text += [f"  {entry}" for entry in self.bank.entries]
         text += ["clients have seen:"]
         text += [f"  {answer}" for _, answer in self.seen]
         text += [f"the record at the stop: {self.state_at_stop}"]
