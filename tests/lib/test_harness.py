@@ -144,7 +144,7 @@ def the_fault_proxy_cuts_requests_on_their_way(bench):
     except ConnectionResetError:
         pass  # the rest of the request lay unread
     proxy.wait_cut()
-    connection = upstream.connections[0]
+    connection = upstream.wait_until(lambda: upstream.connections)[0]
     assert connection.closed.wait(20)
     equal((upstream.count(), connection.reader.buffer), (0, keyed("k")[:30]))
 
