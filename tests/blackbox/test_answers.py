@@ -238,6 +238,8 @@ MALFORMED = [
     ("a fragment", b"GET /a#b HTTP/1.1\r\nHost: api\r\n\r\n"),
     ("8-bit in the target", b"GET /\xe9 HTTP/1.1\r\nHost: api\r\n\r\n"),
     ("%00 in the path", b"GET /a%00b HTTP/1.1\r\nHost: api\r\n\r\n"),
+    ("dots behind a coded slash",
+     b"GET /a%2Fb/../c HTTP/1.1\r\nHost: api\r\n\r\n"),
     ("broken percent-encoding", b"GET /a%zz HTTP/1.1\r\nHost: api\r\n\r\n"),
     ("a backslash", b"GET /a\\b HTTP/1.1\r\nHost: api\r\n\r\n"),
     ("a Connection that names the key",

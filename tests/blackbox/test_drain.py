@@ -6,6 +6,7 @@ import signal
 from once import tap
 from once.http import connect, keyed
 from once.tap import each, equal, test
+from once.upstream import answer
 from once.wait import eventually
 
 
@@ -69,14 +70,16 @@ def an_idle_gateway_ends_at_once_whatever_clients_are_connected(bench):
 
 @test
 def a_request_on_an_old_connection_is_told_that_we_drain(bench):
-    upstream, gateway = bench.pair()
+    # Of one worker: another one would end, and close, at once.
+    upstream, gateway = bench.pair(workers=1)
     hold = upstream.hold()
     old = gateway.client()
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()
+    upstream.reply = answer()
     old.send(keyed("late")[:40])
     gateway.signal(signal.SIGTERM)
-    gateway.wait_for_log("draining")
+    eventually(lambda: is_refused(gateway.address), "it drains")
     got = None
     try:
         old.send(keyed("late")[40:])

@@ -15,12 +15,13 @@ from once.wait import eventually
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
 
-def lost_at_complete(bench, how, reply=None, **idempotency):
+def lost_at_complete(bench, how, reply=None, store=None, **idempotency):
     """A payment whose Redis is gone when the upstream has answered."""
     upstream = bench.upstream(reply)
     redis = bench.own_redis(*DURABLE)
     gateway = bench.gateway(
-        upstream, idempotency={"lease": "2s", **idempotency}, redis=redis)
+        upstream, idempotency={"lease": "2s", **idempotency}, redis=redis,
+        store=store or {})
     hold = upstream.hold()
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()
@@ -33,10 +34,13 @@ def back(redis, how):
     redis.thaw() if how == "freeze" else redis.start()
 
 
+def journals(gateway):
+    return glob.glob(os.path.join(
+        gateway.config["state_dir"], "journal", "*"))
+
+
 def entries(gateway):
-    folder = os.path.join(gateway.config["state_dir"], "journal")
-    return sum(os.path.getsize(name)
-               for name in glob.glob(os.path.join(folder, "*")))
+    return sum(os.path.getsize(name) for name in journals(gateway))
 
 
 LOST = [("killed", "kill"), ("frozen", "freeze")]
@@ -106,8 +110,7 @@ def a_doubt_is_journaled_too(bench):
 def a_journal_that_cannot_be_written_stops_new_claims(bench):
     upstream, gateway = bench.pair(workers=1)
     equal(gateway.ask("k").status, 201)
-    for name in glob.glob(os.path.join(
-            gateway.config["state_dir"], "journal", "*")):
+    for name in journals(gateway):
         os.unlink(name)
     eventually(
         lambda: gateway.ask("new").problem == "store-unavailable")
@@ -117,6 +120,98 @@ def a_journal_that_cannot_be_written_stops_new_claims(bench):
     equal(upstream.count(), count)
     # Said once, not for each refused claim.
     equal(len(gateway.find_log("journal_unwritable")), 1)
+
+
+@test
+def an_outcome_that_is_refused_is_delivered_again_and_again(bench):
+    upstream = bench.upstream()
+    redis = bench.own_redis(*DURABLE)
+    gateway = bench.gateway(upstream, redis=redis)
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    redis("CONFIG", "SET", "min-replicas-to-write", "1")
+    hold.release()
+    equal(first.result().status, 201)
+    # Twice refused: by the execution, and when it is delivered.
+    eventually(lambda: len(gateway.find_log(
+        "store_refused", operation="complete")) > 1, "it is tried again")
+    redis("CONFIG", "SET", "min-replicas-to-write", "0")
+    gateway.wait_for_log("journal_delivered")
+    equal(gateway.ask("k").replayed, True)
+    equal(upstream.count(), 1)
+
+
+def taken_by_nothing(bench):
+    """A payment whose outcome neither Redis nor the disk takes."""
+    upstream = bench.upstream()
+    redis = bench.own_redis(*DURABLE)
+    gateway = bench.gateway(upstream, redis=redis, workers=1)
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    for name in journals(gateway):
+        os.unlink(name)
+    redis.kill()
+    hold.release()
+    equal(first.result().problem, "store-unavailable")
+    return upstream, redis, gateway
+
+
+@test
+def an_outcome_that_nothing_takes_is_tried_until_redis_is_back(bench):
+    upstream, redis, gateway = taken_by_nothing(bench)
+    redis.start()
+    other = bench.gateway(upstream, redis=redis)
+    eventually(lambda: other.ask("k").replayed, "the stored answer")
+    equal(upstream.count(), 1)
+
+
+@test
+def an_outcome_that_nothing_takes_is_drained_too(bench):
+    upstream, redis, gateway = taken_by_nothing(bench)
+    gateway.signal(signal.SIGTERM)
+    gateway.wait_for_log("draining")
+    redis.start()
+    equal(gateway.wait(), 0)
+    assert bench.gateway(upstream, redis=redis).ask("k").replayed
+    equal(upstream.count(), 1)
+
+
+@test
+def an_entry_that_was_damaged_is_not_delivered(bench):
+    upstream, redis, gateway, first = lost_at_complete(
+        bench, "kill", answer(201, b"a whole answer"),
+        store={"compression": "none"})
+    equal(first.status, 201)
+    gateway.kill()
+    damaged = 0
+    for name in journals(gateway):
+        with open(name, "r+b") as file:
+            data = file.read()
+            damaged += data.count(b"whole")
+            file.seek(0)
+            file.write(data.replace(b"whole", b"false"))
+    equal(damaged, 1)
+    redis.start()
+    other = bench.serve(gateway.config)
+    other.wait_for_log("journal_adopted", damaged=1)
+    # Nobody can know any more what the answer was.
+    eventually(lambda: other.ask("k").problem == "outcome-unknown")
+    equal(upstream.count(), 1)
+
+
+@test
+def a_process_that_lives_keeps_its_journal(bench):
+    upstream = bench.upstream()
+    one = bench.gateway(upstream, workers=1)
+    equal(one.ask("one").status, 201)
+    before = journals(one)
+    two = bench.gateway(upstream, workers=1, state_dir=one.config["state_dir"])
+    # Whoever serves has looked for journals before.
+    equal(two.ask("two").status, 201)
+    equal(set(before) - set(journals(two)), set())
+    equal(one.ask("more").status, 201)
 
 
 @test

@@ -169,8 +169,9 @@ def a_key_derived_from_members_is_their_values(bench):
     assert not replayed(b'{"order":{"id":7},"action":"refund"}')
 
 
-@each([("a member is missing", b'{"order":1}'), ("no JSON", b"order=1"),
-       ("an empty body", b"")])
+@each([("a member is missing", b'{"order":1}'),
+       ("a member is null", b'{"order":null,"action":"pay"}'),
+       ("no JSON", b"order=1"), ("an empty body", b"")])
 def a_body_that_derives_no_key_is_a_missing_key(bench, body):
     upstream, gateway = bench.pair(
         idempotency={"derive_key": ["/order", "/action"]})

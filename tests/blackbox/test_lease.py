@@ -2,6 +2,7 @@
 """Contract, sections 3 and 5: leases are renewed, and everything in Redis has
 an end."""
 
+import signal
 import time
 
 from once import tap
@@ -23,6 +24,15 @@ def record_life(redis):
                if redis("TYPE", name) == "string")
 
 
+def stays_in_flight(gateway, seconds):
+    until = time.monotonic() + seconds
+
+    def still_in_flight():
+        equal(gateway.ask("k").problem, "in-flight")
+        return time.monotonic() > until
+    eventually(still_in_flight)
+
+
 @test
 def an_upstream_slower_than_three_leases_ends_completed(bench):
     # Long enough that a busy machine does not end it by itself.
@@ -31,17 +41,43 @@ def an_upstream_slower_than_three_leases_ends_completed(bench):
     hold = upstream.hold()
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()
-    until = time.monotonic() + 5
-
-    def still_in_flight():
-        equal(other.ask("k").problem, "in-flight")
-        return time.monotonic() > until
-    eventually(still_in_flight)
+    stays_in_flight(other, 5)
     hold.release()
     equal(first.result().status, 201)
     assert other.ask("k").replayed
     equal(upstream.count(), 1)
     equal(gateway.find_log("lease_lost"), [])
+
+
+@test
+def a_payment_in_flight_is_not_given_up_before_its_lease(bench):
+    upstream, gateway = bench.pair(idempotency={"lease": "60s"})
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    stays_in_flight(gateway, 2.5)  # all shards are looked at in 2 s
+    hold.release()
+    equal(first.result().status, 201)
+
+
+@test
+def an_owner_that_slept_past_its_lease_still_completes(bench):
+    """Nobody has taken its place: its answer is the truth, if late."""
+    upstream, gateway = bench.pair(idempotency={"lease": "300ms"})
+    other = bench.gateway(upstream)
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    gateway.signal(signal.SIGSTOP)
+    eventually(lambda: other.ask("k").problem == "outcome-unknown",
+               "the lease is over")
+    hold.release()
+    gateway.signal(signal.SIGCONT)
+    got = first.result()
+    equal((got.status, got.replayed), (201, False))
+    again = other.ask("k")
+    equal((again.replayed, again.body), (True, got.body))
+    equal(upstream.count(), 1)
 
 
 @test

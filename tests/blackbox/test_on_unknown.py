@@ -65,6 +65,15 @@ def what_was_not_sent_does_not_count_as_an_attempt(bench):
 
 
 @test
+def what_was_not_sent_leaves_an_earlier_attempt_unknown(bench):
+    """A key that was free would take another request."""
+    upstream, gateway = in_doubt(bench, "retry")
+    upstream.stop()
+    equal(gateway.ask("k/1~x").problem, "upstream-unreachable")
+    equal(gateway.ask("k/1~x", body=b"another").problem, "key-reused")
+
+
+@test
 def attempts_are_remembered_over_releases(bench):
     upstream = bench.upstream(answer(503))
     gateway = bench.gateway(upstream, idempotency={"max_attempts": 2})

@@ -171,11 +171,12 @@ def methods_choose_the_route(bench):
 @test
 def hop_by_hop_fields_of_a_client_end_here(bench):
     upstream, gateway = bench.pair()
-    gateway.send(build("GET", "/x", [
+    got = gateway.send(build("GET", "/x", [
         ("Connection", "close, X-Named"), ("X-Named", "1"),
         ("Keep-Alive", "timeout=5"), ("Proxy-Connection", "keep-alive"),
         ("Proxy-Authorization", "secret"), ("TE", "trailers"),
         ("Trailer", "X-T"), ("Upgrade", "websocket"), ("X-Kept", "1")]))
+    equal(got.status, 201)
     request = upstream.requests[0]
     for name in ("X-Named", "Keep-Alive", "Proxy-Connection", "TE",
                  "Proxy-Authorization", "Trailer", "Upgrade"):

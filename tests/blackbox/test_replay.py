@@ -163,6 +163,14 @@ def a_replay_by_another_name_or_by_none(bench):
 
 
 @test
+def an_upstream_cannot_call_its_answer_a_replay(bench):
+    upstream, gateway = bench.pair(
+        answer(201, b"x", [("idempotent-replayed", "true")]))
+    equal(gateway.ask("k").all("Idempotent-Replayed"), [])
+    equal(gateway.ask("k").all("Idempotent-Replayed"), ["true"])
+
+
+@test
 def omitted_fields_are_for_the_first_client_only(bench):
     first, again = replay_of(
         bench, answer(201, b"x", [("Set-Cookie", "a=1"), ("X-Kept", "1")]),

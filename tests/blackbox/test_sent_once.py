@@ -6,6 +6,8 @@ HTTP libraries send a POST again when a kept-alive connection turns out to be
 dead.  Here the upstream reads the whole POST on such a connection and closes,
 and must have seen it exactly once."""
 
+import threading
+
 from once import tap
 from once.http import build, keyed
 from once.tap import each, equal, test
@@ -169,6 +171,24 @@ def an_upstream_that_says_close_is_not_used_again(bench):
         got = gateway.ask(f"k{number}")
         equal((got.status, got.get("Connection") == "close"), (201, False))
     equal(len(upstream.connections), 3)
+
+
+@test
+def an_answer_before_the_whole_request_ends_the_connection(bench):
+    """What an upstream has not read of it would be read as the next one."""
+    upstream, gateway = one_worker(
+        bench, idempotency={"max_request_body": "64MiB"}, timeout="2s")
+    rest = threading.Event()
+
+    def answer_early(connection, request):
+        if connection.number == 0:
+            connection.send(answer(201, b"early"))
+            rest.wait(20)
+    upstream.on_head = answer_early
+    equal(gateway.ask("k1", body=b"x" * 30_000_000).body, b"early")
+    equal(gateway.ask("k2").body, b'{"id":"ch_1"}')
+    equal(len(upstream.connections), 2)
+    rest.set()
 
 
 @test

@@ -8,6 +8,7 @@ from once import tap
 from once.http import build
 from once.redis import RedisError
 from once.tap import equal, test
+from once.upstream import answer
 from once.wait import eventually
 
 
@@ -81,6 +82,51 @@ def a_claim_that_came_too_late_is_given_back(bench):
     assert gateway.ask("k").replayed
 
 
+def on_a_wire(bench, timeout):
+    """A gateway whose connections to Redis can be cut; its scripts are
+    loaded."""
+    wire = bench.wire()
+    upstream, gateway = bench.pair(
+        redis=wire, workers=1, store={"timeout": timeout})
+    equal(gateway.ask("before").status, 201)
+    return wire, upstream, gateway
+
+
+@test
+def a_claim_whose_reply_is_lost_is_given_back(bench):
+    wire, upstream, gateway = on_a_wire(bench, "5s")
+    wire.lose_reply()
+    refused(gateway, "k")
+    # What gives it back goes out before the first claim that is answered.
+    works(gateway)
+    got = gateway.ask("k", body=b"another")
+    equal((got.status, got.replayed), (201, False))
+    equal(upstream.count(key="k"), 1)
+
+
+@test
+def a_claim_that_arrives_after_its_deadline_is_no_claim(bench):
+    wire, upstream, gateway = on_a_wire(bench, "300ms")
+    held = wire.hold()
+    refused(gateway, "k")
+    works(gateway)
+    held.deliver()
+    got = gateway.ask("k")
+    equal((got.status, got.replayed), (201, False))
+    equal(upstream.count(key="k"), 1)
+
+
+@test
+def a_claim_that_arrives_behind_what_gives_it_back_is_given_back(bench):
+    wire, upstream, gateway = on_a_wire(bench, "2s")
+    held = wire.hold(cut=True)
+    refused(gateway, "k")
+    works(gateway)
+    held.deliver()
+    eventually(lambda: gateway.ask("k").status == 201, "the key is free")
+    equal(upstream.count(key="k"), 1)
+
+
 @test
 def a_gateway_that_starts_before_redis_serves_when_it_comes(bench):
     redis = bench.own_redis()
@@ -147,6 +193,7 @@ def a_redis_that_is_full_refuses_claims_and_takes_outcomes(bench):
     hold = upstream.hold()
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()
+    upstream.reply = answer()
     redis("CONFIG", "SET", "maxmemory", "1")
     got = gateway.ask("another")
     equal((got.status, got.problem), (503, "store-unavailable"))
@@ -165,6 +212,15 @@ def serve_refuses_a_redis_that_may_evict(bench):
                           ready=False)
     equal(gateway.wait(), 1)
     assert any("evict" in line for line in gateway.lines), gateway.lines
+
+
+@test
+def serve_refuses_a_replica(bench):
+    redis = bench.own_redis("--replicaof", "127.0.0.1", "1")
+    gateway = bench.serve(bench.config("http://127.0.0.1:9", redis=redis),
+                          ready=False)
+    equal(gateway.wait(), 1)
+    assert any("master" in line for line in gateway.lines), gateway.lines
 
 
 @test

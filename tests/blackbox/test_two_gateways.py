@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Two gateways over one Redis are one gateway."""
 
+import signal
 import threading
 
 from once import tap
-from once.tap import equal, test
+from once.tap import each, equal, test
+from once.upstream import Hold, answer, close_unanswered
 
 CLIENTS = 50
 
@@ -71,6 +73,50 @@ def what_one_gateway_left_unknown_the_other_holds(bench):
     equal(gateways[1].ask("k").problem, "outcome-unknown")
     hold.release()
     equal(upstream.count(), 1)
+
+
+def asked_again(gateway, key):
+    """Asks until the lease of who had the key is over; what is given then."""
+    while (got := gateway.ask(key)).problem == "in-flight":
+        pass
+    return got
+
+
+FIRST = {"answer": answer(201, b"of the first"), "refusal": answer(503),
+         "doubt": close_unanswered}
+
+
+@each([(f"its {key}", key) for key in FIRST])
+def an_owner_that_slept_while_another_took_its_place_is_fenced(bench, key):
+    """Whatever the upstream told it."""
+    upstream = bench.upstream()
+    holds = {"1": Hold(), "2": Hold()}
+
+    def reply(connection, request):
+        attempt = request.get("Idempotency-Attempt")
+        holds[attempt].wait()
+        said = FIRST[key] if attempt == "1" else answer(201, b"of the second")
+        if callable(said):
+            said(connection, request)
+        else:
+            connection.send(said)
+    upstream.reply = reply
+    policy = {"lease": "2s", "on_unknown": "retry"}
+    one, two = (bench.gateway(upstream, policy) for _ in range(2))
+    first = bench.background(one.ask, "k")
+    holds["1"].wait_arrived()
+    one.signal(signal.SIGSTOP)
+    second = bench.background(asked_again, two, "k")
+    holds["2"].wait_arrived()
+    holds["1"].release()
+    one.signal(signal.SIGCONT)
+    got = first.result()
+    equal((got.status, got.problem), (409, "outcome-unknown"))
+    equal(two.ask("k").problem, "in-flight")
+    holds["2"].release()
+    equal(second.result().body, b"of the second")
+    equal(one.ask("k").body, b"of the second")
+    equal(upstream.count(), 2)
 
 
 @test

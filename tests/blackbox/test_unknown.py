@@ -128,6 +128,7 @@ def a_gateway_that_was_killed_leaves_an_unknown_key_and_no_second_try(bench):
     gateway = bench.gateway(upstream, idempotency)
     first = bench.background(gateway.ask, "k")
     hold.wait_arrived()
+    upstream.reply = answer()
     gateway.kill()
     first.thread.join(10)
     gateway = bench.gateway(upstream, idempotency)

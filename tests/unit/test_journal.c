@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "journal_try.h"
 
+#include <sys/syscall.h>
+
 /*
  * What was put into the journal comes out of it, whatever became of the file.
  */
@@ -271,12 +273,38 @@ an_entry_too_large_for_the_budget_stays(void **state)
 	journal_close(&journal);
 }
 
+static unsigned syncs;
+
+/* Stands in front of libc's. */
+int
+fdatasync(int file)
+{
+	syncs++;
+	return (int)syscall(SYS_fdatasync, file);
+}
+
+static void
+what_is_appended_is_on_disk(void **state)
+{
+	struct test *test = *state;
+	struct journal *journal = open_one(test);
+	struct journal_entry entry =
+	    entry_of(JOURNAL_COMPLETE, 1, SPAN("answer"));
+	for (unsigned i = 0; i < 3; i++) {
+		syncs = 0;
+		append(journal, &entry);
+		assert_int_equal(syncs, 1);
+	}
+	journal_close(&journal);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	    TEST(every_kind_comes_back_as_it_was),
+	    TEST(what_is_appended_is_on_disk),
 	    TEST(a_file_cut_at_any_byte_has_what_is_whole),
 	    TEST(a_damaged_byte_never_makes_another_entry),
 	    TEST(an_entry_that_is_there_twice_is_taken_once),

@@ -11,6 +11,7 @@ from .gateway import Gateway
 from .redis import Redis
 from .upstream import Upstream
 from .wait import Late
+from .wire import Wire
 
 LEAVE_S = 5  # what a gateway has for its own end
 
@@ -29,6 +30,7 @@ class Bench:
         self.upstreams = []
         self.proxies = []
         self.redises = []
+        self.wires = []
         self.processes = []
         self.threads = []
         self._redis = None
@@ -48,6 +50,11 @@ class Bench:
         redis = Redis(*options)
         self.redises.append(redis)
         return redis
+
+    def wire(self):
+        """The program's Redis behind a line that this test may cut."""
+        self.wires.append(Wire(self.redis))
+        return self.wires[-1]
 
     def folder(self):
         self.folders.append(make_folder())
@@ -144,6 +151,8 @@ class Bench:
             proxy.stop()
         for process in self.processes:
             process.kill()
+        for wire in self.wires:
+            wire.stop()
         for redis in self.redises:
             redis.stop()
         for task in self.threads:
