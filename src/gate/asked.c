@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/test_build.h"
 #include "gate/asked.h"
 #include "gate/exposition.h"
 #include "gate/response.h"
@@ -187,13 +188,13 @@ admin_check(struct machine *machine)
 	}
 	a->id = header_request_id(a->arena, &a->head.fields);
 	machine_name(&a->machine, a->id);
-	if (!is_open(a) && !has_token(a)) {
+	if (!is_open(a) && !has_token(a) && GUARD(admin_token)) {
 		a->more[a->n_more++] =
 		    (struct field){SPAN("WWW-Authenticate"),
 			SPAN("Bearer realm=\"onceproxy admin\"")};
 		return admin_refuse(a, PROBLEM_UNAUTHORIZED, SPAN(""));
 	}
-	if (is_of_other_site(a))
+	if (is_of_other_site(a) && GUARD(admin_site))
 		return admin_refuse(a, PROBLEM_FORBIDDEN, SPAN(""));
 	return find_endpoint(a);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
+#include "base/test_build.h"
 #include "gate/execution.h"
 #include "gate/message.h"
 #include "gate/response.h"
@@ -38,8 +39,10 @@ find_kept(struct request *r)
 	struct worker *w = r->worker;
 	const struct cached *kept =
 	    cache_find(w->cache, &r->key_id, store_latest_ms(w->store));
-	if (kept == NULL || memcmp(kept->fingerprint, r->claiming.fingerprint,
-				sizeof kept->fingerprint) != 0)
+	if (kept == NULL ||
+	    (memcmp(kept->fingerprint, r->claiming.fingerprint,
+		 sizeof kept->fingerprint) != 0 &&
+		GUARD(cached_request)))
 		return false;
 	r->claim.verdict = VERDICT_COMPLETED;
 	r->answer = answer_ref(kept->answer);
@@ -52,7 +55,7 @@ request_claim(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
 	/* An outcome that Redis might not take must have a place to go. */
-	if (!courier_can_write(&r->worker->courier))
+	if (!courier_can_write(&r->worker->courier) && GUARD(writable_journal))
 		return request_refuse(
 		    r, PROBLEM_STORE_UNAVAILABLE, RESULT_STORE_DOWN);
 	const struct target *target = &r->head.target;
@@ -165,7 +168,8 @@ meet_situation(struct request *r)
 static enum after
 without_store(struct request *r)
 {
-	if (r->policy->on_store_down == STORE_DOWN_REJECT)
+	if (r->policy->on_store_down == STORE_DOWN_REJECT &&
+	    GUARD(claimed_first))
 		return request_refuse(
 		    r, PROBLEM_STORE_UNAVAILABLE, RESULT_STORE_DOWN);
 	r->policy = NULL;
@@ -210,7 +214,7 @@ request_claimed(struct machine *machine)
 static enum after
 give_kept(struct request *r)
 {
-	if (r->answer->not_kept) {
+	if (r->answer->not_kept && GUARD(not_kept_said)) {
 		r->original_status = r->answer->status;
 		return request_refuse(
 		    r, PROBLEM_RESPONSE_NOT_KEPT, RESULT_NOT_KEPT);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/test_build.h"
 #include "gate/courier.h"
 #include "gate/worker.h"
 
@@ -94,7 +95,7 @@ adopt(struct courier *c)
 {
 	int64_t now_ms = loop_now_ms(c->worker->loop);
 	char *words = NULL;
-	if (!c->adopts || now_ms < c->adopt_at_ms)
+	if (!c->adopts || now_ms < c->adopt_at_ms || !GUARD(dead_journals))
 		return;
 	c->adopt_at_ms = now_ms + ADOPT_MS;
 	if (journal_adopt(c->worker->conf->state_dir, on_found, c, &words))
@@ -189,7 +190,7 @@ on_delivered(void *arg)
 {
 	struct courier *c = arg;
 	answer_unref(&c->op.answer);
-	if (c->op.op.error != 0) {
+	if (c->op.op.error != 0 && GUARD(until_delivered)) {
 		timer_set(&c->timer, AGAIN_MS);
 		return;
 	}
@@ -233,7 +234,8 @@ bool
 courier_take(struct courier *c, const struct held *held,
     const struct put_off *what)
 {
-	bool taken = store_put_off(c->worker->store, c->own, held, what);
+	bool taken = store_put_off(c->worker->store, c->own, held, what) ||
+	    !GUARD(journal_took_it);
 	count_entries(c);
 	if (!taken)
 		log_unwritable(c);

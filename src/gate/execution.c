@@ -79,7 +79,7 @@ take_answer(struct execution *e)
 	    span_str(policy->replay_header), clock_wall_ms());
 	e->omitted = header_only(e->arena, &fields, &policy->omit_headers);
 	fields = header_without(e->arena, &fields, &policy->omit_headers);
-	bool large =
+	bool large = GUARD(large_not_kept) &&
 	    e->forward.body.len > (size_t)policy->max_response_body;
 	e->given = answer_new(
 	    e->forward.status, &fields, &e->forward.body, e->request_id);
@@ -117,7 +117,7 @@ execution_asked(struct machine *machine)
 		take_answer(e);
 		return go(e, EXECUTION_KEEP, MORE);
 	}
-	if (status == 404 || status == 410)
+	if (status == 404 || status == 410 || !GUARD(upstream_said_no))
 		return go(e, EXECUTION_RECLAIM, MORE);
 	return go(e, EXECUTION_DOUBT, MORE);
 }
@@ -187,7 +187,8 @@ weigh_answer(struct execution *e)
 	const struct field *said =
 	    fields_next(&e->forward.fields, name, &at);
 	/* An upstream that says two things has said nothing to go by. */
-	if (said != NULL && fields_next(&e->forward.fields, name, &at) != NULL)
+	if (said != NULL && GUARD(one_word) &&
+	    fields_next(&e->forward.fields, name, &at) != NULL)
 		return in_doubt(e, REASON_STATUS);
 	switch (outcome_of(e->held.policy->outcomes, e->forward.status,
 	    said ? said->value : SPAN(""))) {
@@ -292,7 +293,7 @@ execution_cut(struct execution *e)
 	e->sent = forward_sent_bytes(&e->forward) > 0;
 	e->reason = REASON_DRAIN;
 	/* A question leaves in doubt what was in doubt. */
-	bool doubt = e->sent || e->asked;
+	bool doubt = (e->sent && GUARD(cut_is_unknown)) || e->asked;
 	machine_to(&e->machine, doubt ? EXECUTION_DOUBT : EXECUTION_RELEASE);
 	machine_run(&e->machine);
 }

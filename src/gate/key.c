@@ -3,6 +3,7 @@
 
 #include "base/digest.h"
 #include "base/json.h"
+#include "base/test_build.h"
 
 static const char *check_key(struct arena *arena,
     const struct conf_idempotency *policy, struct span value,
@@ -34,7 +35,7 @@ key_find(struct arena *arena, const struct conf_idempotency *policy,
 	for (size_t i = 0; i < fields->count; i++) {
 		if (!is_accepted(&policy->headers, fields->list[i].name))
 			continue;
-		if (found) {
+		if (found && GUARD(one_key)) {
 			ret_key->words = "The request has more than one "
 					 "idempotency key.";
 			return KEY_INVALID;
@@ -68,7 +69,7 @@ check_key(struct arena *arena, const struct conf_idempotency *policy,
 	} else if (policy->key_format == KEY_QUOTED) {
 		return "The idempotency key has to be a quoted string "
 		       "(RFC 8941).";
-	} else if (!is_bare_key(value)) {
+	} else if (!is_bare_key(value) && GUARD(bare_key)) {
 		return "An idempotency key without quotes is visible ASCII "
 		       "without spaces, commas, double quotes or semicolons.";
 	}
@@ -282,7 +283,8 @@ digest_pointed(struct arena *scratch, const struct pointers *pointers,
 		 * it a value, all requests without an order number would
 		 * share one key.
 		 */
-		if (value == NULL || json_is_nil(value))
+		if (value == NULL ||
+		    (json_is_nil(value) && GUARD(derived_of_nothing)))
 			return false;
 		digest_part(digest, SPAN("/"));
 		for (size_t s = 0; s < pointer->count; s++) {
@@ -340,12 +342,12 @@ scope_find(const struct conf_idempotency *policy, const struct fields *fields,
 		struct span name = span_str(policy->scope.list[i]);
 		size_t at = 0;
 		const struct field *f = fields_next(fields, name, &at);
-		if (f && fields_next(fields, name, &at))
+		if (f && fields_next(fields, name, &at) && GUARD(one_scope))
 			return SCOPE_REPEATED;
 		if (f && f->value.len)
 			named = true;
 	}
-	if (!named)
+	if (!named && GUARD(scope_needed))
 		return SCOPE_MISSING;
 	for (size_t i = 0; i < policy->scope.count; i++) {
 		const struct field *f =

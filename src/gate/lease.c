@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/test_build.h"
 #include "gate/execution.h"
 #include "gate/lease.h"
 #include "gate/worker.h"
@@ -70,7 +71,7 @@ add_due(struct leases *leases, struct execution *e)
 		return;
 	e->lease.renew_at_ms = now_ms + e->held.policy->lease_ms / 3;
 	/* A step under way ends the claim, or is tried again after a pause. */
-	if (op_pending(&e->store.op))
+	if (op_pending(&e->store.op) || !GUARD(lease_renewed))
 		return;
 	leases->renewals[leases->count++] =
 	    (struct renewal){.held = e->held};

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/test_build.h"
 #include "gate/access.h"
 #include "gate/execution.h"
 #include "gate/message.h"
@@ -111,20 +112,21 @@ request_check(struct machine *machine)
 		r->head.words = "";
 		return refuse_head(r, GUARD_HEADERS_TOO_LARGE);
 	}
-	if (x->ambiguous) {
+	if (x->ambiguous && GUARD(head_gaps)) {
 		r->head.words = "A line of the head does not end, or is not "
 				"divided, as HTTP says.";
 		return refuse_head(r, GUARD_BAD_REQUEST);
 	}
 	r->id = header_request_id(r->arena, &r->head.fields);
 	machine_name(&r->machine, r->id);
-	if (!header_connection_ok(r->conf, &r->head.fields)) {
+	if (!header_connection_ok(r->conf, &r->head.fields) &&
+	    GUARD(connection_names)) {
 		r->close = true;
 		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
 		    RESULT_BAD_REQUEST,
 		    SPAN("Connection names a field that must not be lost."));
 	}
-	if (r->worker->draining) {
+	if (r->worker->draining && GUARD(draining_refuses)) {
 		r->close = true;
 		return request_refuse(r, PROBLEM_DRAINING, RESULT_DRAINING);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
 #include "base/log.h"
+#include "base/test_build.h"
 #include "gate/execution_steps.h"
 #include "gate/tell.h"
 #include "gate/worker.h"
@@ -17,7 +18,7 @@ static bool
 not_taken(struct execution *e, unsigned again)
 {
 	e->store_us += e->store.op.took_us;
-	if (e->store.op.error == 0)
+	if (e->store.op.error == 0 || !GUARD(outcome_taken))
 		return false;
 	if (e->tries++ == 0) {
 		struct logline line = log_begin(EV_settle_late);
@@ -75,14 +76,15 @@ execution_kept(struct machine *machine)
 		    &(struct put_off){JOURNAL_COMPLETE, .answer = e->answer},
 		    &kept);
 		/* Where another execution may decide, it is not handed out. */
-		if (kept && e->held.policy->on_unknown == UNKNOWN_HOLD)
+		if (kept && (e->held.policy->on_unknown == UNKNOWN_HOLD ||
+				!GUARD(undecided_held_back)))
 			tell_answer(e, RESULT_EXECUTED);
 		else
 			tell_problem(
 			    e, RESULT_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
 		return after;
 	}
-	if (e->store.verdict != VERDICT_DONE) {
+	if (e->store.verdict != VERDICT_DONE && GUARD(fenced_answer)) {
 		tell_fenced(e);
 	} else {
 		keep_in_memory(e);

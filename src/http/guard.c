@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "http/guard.h"
 
+#include "base/test_build.h"
+
 /* Each looks at one thing; *g is theirs to fill in, words when they refuse. */
 static enum guard_verdict check_version(
     const struct guard_head *head, struct guarded *g);
@@ -103,10 +105,12 @@ check_fields(const struct guard_head *head, struct guarded *g)
 		return refuse(g, GUARD_HEADERS_TOO_LARGE,
 		    "The request has more than 100 header fields.");
 	for (size_t i = 0; i < head->fields.count; i++) {
-		if (!field_is_token(head->fields.list[i].name))
+		if (!field_is_token(head->fields.list[i].name) &&
+		    GUARD(field_names))
 			return refuse(g, GUARD_BAD_REQUEST,
 			    "The name of a header field is not a token.");
-		if (!field_is_value(head->fields.list[i].value))
+		if (!field_is_value(head->fields.list[i].value) &&
+		    GUARD(field_values))
 			return refuse(g, GUARD_BAD_REQUEST,
 			    "The value of a header field has a control "
 			    "character in it.");
@@ -131,7 +135,7 @@ check_host(const struct guard_head *head, struct guarded *g)
 	bool more;
 	const struct field *f = single(&head->fields, SPAN("Host"), &more);
 
-	if (more)
+	if (more && GUARD(one_host))
 		return refuse(g, GUARD_BAD_REQUEST,
 		    "The request has more than one Host.");
 	if (f == NULL)
@@ -154,14 +158,14 @@ check_length(const struct guard_head *head, struct guarded *g)
 
 	if (f == NULL)
 		return GUARD_OK;
-	if (more)
+	if (more && GUARD(one_length))
 		return refuse(g, GUARD_BAD_REQUEST,
 		    "The request has more than one Content-Length.");
 	struct span text = f->value;
 	bool digits = text.len > 0 && (text.ptr[0] != '0' || text.len == 1);
 	for (size_t i = 0; i < text.len; i++)
 		digits = digits && text.ptr[i] >= '0' && text.ptr[i] <= '9';
-	if (!digits)
+	if (!digits && GUARD(plain_length))
 		return refuse(g, GUARD_BAD_REQUEST,
 		    "The Content-Length is not one plain number.");
 	for (size_t i = 0; i < text.len; i++) {
@@ -188,14 +192,14 @@ check_coding(const struct guard_head *head, struct guarded *g)
 
 	if (f == NULL)
 		return GUARD_OK;
-	if (more || !span_ieq(f->value, SPAN("chunked")))
+	if ((more || !span_ieq(f->value, SPAN("chunked"))) && GUARD(one_coding))
 		return refuse(g, GUARD_BAD_REQUEST,
 		    "The only Transfer-Encoding that is read here is "
 		    "\"chunked\", once.");
 	if (g->version_1_0)
 		return refuse(g, GUARD_BAD_REQUEST,
 		    "HTTP/1.0 has no Transfer-Encoding.");
-	if (g->has_length)
+	if (g->has_length && GUARD(one_framing))
 		return refuse(g, GUARD_BAD_REQUEST,
 		    "The request has both Content-Length and "
 		    "Transfer-Encoding.");

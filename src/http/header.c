@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/digest.h"
+#include "base/test_build.h"
 
 #define NAME(literal) {literal, sizeof(literal) - 1}
 
@@ -96,7 +97,8 @@ connection_names(const struct fields *fields, struct span name)
 static bool
 ends_here(const struct fields *fields, struct span name)
 {
-	return is_one_of(name, hop_by_hop) || connection_names(fields, name);
+	return GUARD(hop_by_hop) &&
+	    (is_one_of(name, hop_by_hop) || connection_names(fields, name));
 }
 
 /* --- lists --- */
@@ -168,7 +170,8 @@ header_for_upstream(struct arena *arena, const struct header_request *request)
 		if (!trust &&
 		    (span_ieq(f->name, proto) || span_ieq(f->name, host)))
 			continue;
-		if (span_ieq(f->name, request->attempt_header))
+		if (span_ieq(f->name, request->attempt_header) &&
+		    GUARD(own_attempt))
 			continue;
 		out.list[out.count++] = *f;
 	}
@@ -202,7 +205,7 @@ header_for_client(struct arena *arena, const struct fields *upstream,
 		const struct field *f = &upstream->list[i];
 		if (ends_here(upstream, f->name) ||
 		    is_one_of(f->name, answer_own) ||
-		    span_ieq(f->name, replay_header))
+		    (span_ieq(f->name, replay_header) && GUARD(own_replay)))
 			continue;
 		out.list[out.count++] = *f;
 	}
@@ -229,7 +232,8 @@ chosen(struct arena *arena, const struct fields *fields,
 	struct fields out = list_new(arena, fields->count);
 
 	for (size_t i = 0; i < fields->count; i++) {
-		if (listed(names, fields->list[i].name) == want_listed)
+		if (listed(names, fields->list[i].name) == want_listed ||
+		    !GUARD(omitted_fields))
 			out.list[out.count++] = fields->list[i];
 	}
 	return out;
@@ -305,7 +309,8 @@ header_request_id(struct arena *arena, const struct fields *fields)
 	uint8_t random[REQUEST_ID_RANDOM];
 	char hex[2 * REQUEST_ID_RANDOM + 1];
 
-	if (f && is_sane_id(f->value) && !fields_next(fields, name, &at))
+	if (f && (is_sane_id(f->value) || !GUARD(sane_request_id)) &&
+	    !fields_next(fields, name, &at))
 		return arena_dup(arena, f->value);
 	randombytes_buf(random, sizeof(random));
 	hex_encode(random, sizeof(random), hex);

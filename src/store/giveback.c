@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/test_build.h"
 #include "store/call.h"
 #include "store/giveback.h"
 #include "store/verbs.h"
@@ -76,7 +77,8 @@ on_done(struct store_call *call, enum call_end end, int error,
 	struct giveback *giveback = call->arg;
 	giveback->in_flight = false;
 	if (end == CALL_ANSWERED && (reply->verdict == VERDICT_DONE ||
-		reply->now_ms > giveback->deadline_ms)) {
+		reply->now_ms > giveback->deadline_ms ||
+		!GUARD(giveback_again))) {
 		settle(store, giveback);
 		return;
 	}

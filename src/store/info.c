@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/test_build.h"
 #include "store/info.h"
 
 enum { VERSION_LEAST = 7 };
@@ -30,10 +31,10 @@ info_fault(const struct conf *conf, struct span info)
 	struct span limit = info_value(info, SPAN("maxmemory"));
 	if (strtol(version.ptr, NULL, 10) < VERSION_LEAST)
 		return FAULT_VERSION;
-	if (!span_eq(role, SPAN("master")))
+	if (!span_eq(role, SPAN("master")) && GUARD(master_only))
 		return FAULT_ROLE;
 	if (!conf->store.allow_eviction && !span_eq(limit, SPAN("0")) &&
-	    !span_eq(policy, SPAN("noeviction")))
+	    !span_eq(policy, SPAN("noeviction")) && GUARD(no_eviction))
 		return FAULT_EVICTION;
 	return FAULT_NONE;
 }

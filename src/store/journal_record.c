@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/test_build.h"
 #include "store/journal_record.h"
 #include "store/record.h"
 
@@ -164,7 +165,7 @@ journal_read_entry(int file, off_t at, const struct journal_head *head,
 	bytes->len = head->payload_bytes;
 	struct span payload = body_span(bytes);
 	checksum(&payload, 1, sum);
-	if (memcmp(sum, head->sum, sizeof sum) != 0 ||
+	if ((memcmp(sum, head->sum, sizeof sum) != 0 && GUARD(journal_sum)) ||
 	    !get_entry(head->kind, payload, ret_entry))
 		return E_MALFORMED;
 	return 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/test_build.h"
 #include "store/names.h"
 
 unsigned
@@ -59,7 +60,7 @@ store_key_id(const struct conf *conf, struct span namespace,
 	struct digest digest;
 	digest_begin(&digest, SPAN("key"), span_str(conf->store.secret));
 	digest_part(&digest, namespace);
-	for (size_t i = 0; i < scope->count; i++) {
+	for (size_t i = 0; i < scope->count && GUARD(scope_in_name); i++) {
 		digest_name(&digest, span_str(scope->list[i]));
 		digest_part(&digest, values[i]);
 	}

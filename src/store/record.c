@@ -5,6 +5,7 @@
 #include "base/digits.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/test_build.h"
 #include "store/record.h"
 
 enum {
@@ -262,7 +263,8 @@ cut_fields(struct span *left, struct fields *fields)
 		    !cut_number(left, '\n', &value_len) || name_len == 0 ||
 		    !cut_bytes(left, name_len, SPAN(": "), &field->name) ||
 		    !cut_bytes(left, value_len, SPAN("\n"), &field->value) ||
-		    has_breaks(field->name) || has_breaks(field->value))
+		    ((has_breaks(field->name) || has_breaks(field->value)) &&
+			GUARD(stored_lines)))
 			return false;
 	}
 	return true;

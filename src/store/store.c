@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/test_build.h"
 #include "store/giveback.h"
 #include "store/health.h"
 #include "store/managed.h"
@@ -36,7 +37,7 @@ static void
 on_claim_done(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
-	if (goes_back(call, how, reply))
+	if (goes_back(call, how, reply) && GUARD(claim_given_back))
 		giveback_start(call->store, call->giveback, call->deadline_ms);
 	else
 		giveback_drop(&call->giveback);

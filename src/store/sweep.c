@@ -2,6 +2,7 @@
 #include <hiredis/hiredis.h>
 
 #include "base/log.h"
+#include "base/test_build.h"
 #include "store/health.h"
 #include "store/names.h"
 #include "store/record.h"
@@ -89,7 +90,8 @@ sweep_on_timer(void *arg)
 	unsigned count = (shards + STEPS - 1) / STEPS;
 	timer_set(&store->sweep, STEP_MS);
 	/* A replica would refuse what is found. */
-	if (!store_is_up(store) || health_fault(store) == FAULT_ROLE)
+	if (!store_is_up(store) || health_fault(store) == FAULT_ROLE ||
+	    !GUARD(leases_swept))
 		return;
 	for (unsigned i = 0; i < count; i++) {
 		store->sweep_shard = (store->sweep_shard + 1) % shards;

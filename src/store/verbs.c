@@ -3,6 +3,7 @@
 
 #include "base/digits.h"
 #include "base/log.h"
+#include "base/test_build.h"
 #include "store/names.h"
 #include "store/record.h"
 #include "store/verbs.h"
@@ -91,7 +92,7 @@ on_detach(struct op *op, int error)
 			link = store->link;
 	}
 	/* Redis is frozen, or the way to it: nothing on it can be trusted. */
-	if (error == E_TIMEOUT && link != NULL)
+	if (error == E_TIMEOUT && link != NULL && GUARD(late_link_reset))
 		link_reset(link, "no answer within store.timeout");
 }
 

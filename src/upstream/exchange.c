@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
+#include "base/test_build.h"
 #include "upstream/transfer.h"
 
 enum {
@@ -176,7 +177,8 @@ take_head(struct transfer *t, struct span *bytes)
 	framing_begin(&t->framing, &t->head, to_head);
 	if (to_head || t->head.status == 304)
 		forward->head_length = t->head.content_length;
-	if (t->framing.kind == FRAMING_CLOSE && !t->limits.close_delimited) {
+	if (t->framing.kind == FRAMING_CLOSE && !t->limits.close_delimited &&
+	    GUARD(end_is_told)) {
 		/* Nobody could tell the whole answer from a part of it. */
 		transfer_finish(t, FORWARD_MALFORMED, E_MALFORMED);
 		return false;
@@ -213,7 +215,7 @@ take_end(struct transfer *t, ssize_t how)
 	 * an end, so an end that closes the content must come without one.
 	 */
 	if (how == IO_END && !t->send_failed && t->head_read &&
-	    t->framing.kind == FRAMING_CLOSE)
+	    (t->framing.kind == FRAMING_CLOSE || !GUARD(answer_is_whole)))
 		complete(t, false);
 	else
 		transfer_finish(t, FORWARD_BROKEN, E_CLOSED);
@@ -227,7 +229,8 @@ idle_ms(struct transfer *t, bool surplus)
 	struct connection *c = t->connection;
 	struct upstreams *u = t->upstreams;
 	if (!t->limits.reuse || surplus || t->send_failed ||
-	    t->taken_bytes < t->total_bytes || !t->head.persistent ||
+	    (t->taken_bytes < t->total_bytes && GUARD(request_is_whole)) ||
+	    (!t->head.persistent && GUARD(close_is_heard)) ||
 	    t->framing.kind == FRAMING_CLOSE ||
 	    loop_now_ms(u->loop) - c->made_ms >= CONNECTION_LIFE_MS)
 		return 0;
@@ -235,7 +238,8 @@ idle_ms(struct transfer *t, bool surplus)
 	 * An answer that came before the whole body had arrived: many servers
 	 * close then without reading the rest.
 	 */
-	if (t->message.body.len > t->front_bytes && connection_has_unsent(c))
+	if (t->message.body.len > t->front_bytes && connection_has_unsent(c) &&
+	    GUARD(request_is_whole))
 		return 0;
 	/* TLS may hold more of what came than it has given. */
 	if (c->tls && connection_receive(c, u->buffer, 1) != IO_AGAIN)

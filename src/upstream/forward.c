@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/test_build.h"
 #include "upstream/transfer.h"
 
 enum {
@@ -122,8 +123,9 @@ on_detach(struct op *op, int error)
 	struct transfer *t = forward->transfer;
 	if (error == E_TIMEOUT && t->connecting)
 		target_failed(t->target, loop_now_ms(t->upstreams->loop));
-	forward->result = forward->sent_bytes > 0 ? FORWARD_TIMEOUT :
-						    FORWARD_NOT_SENT;
+	forward->result = forward->sent_bytes > 0 && GUARD(late_is_unknown)
+	    ? FORWARD_TIMEOUT
+	    : FORWARD_NOT_SENT;
 	body_clear(&forward->body);
 	transfer_rest(t);
 }
@@ -184,7 +186,8 @@ on_made(void *arg, int error)
 	if (error == 0) {
 		/* A peer that speaks or leaves unasked is of no use. */
 		error = E_CLOSED;
-		if (connection_is_silent(t->connection)) {
+		if (connection_is_silent(t->connection) ||
+		    !GUARD(asked_first)) {
 			target_reached(t->target);
 			if (exchange_begin(t))
 				return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stddef.h>
 
+#include "base/test_build.h"
 #include "upstream/pool.h"
 
 void
@@ -82,7 +83,8 @@ pool_take(struct pool *pool)
 		/* A timer that is due has not fired yet when turns are long. */
 		bool old = c->idle.at_ms <= loop_now_ms(pool->loop);
 		take_out(pool, c);
-		if (!old && connection_is_silent(c))
+		if (!old &&
+		    (connection_is_silent(c) || !GUARD(idle_looked_at)))
 			return c;
 		connection_close(&c);
 	}

@@ -5,6 +5,7 @@ be trusted is given no new claims, whenever that comes to be so."""
 from once import tap
 from once.http import ask, build
 from once.tap import each, equal, test
+from once.upstream import answer
 from once.wait import eventually
 
 EVICTING = ("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
@@ -88,6 +89,7 @@ def outcomes_are_stored_while_new_claims_are_refused(bench):
     hold = upstream.hold()
     tasks = [bench.background(gateway.ask, f"k{n}") for n in range(3)]
     upstream.wait_for(3)
+    upstream.reply = answer()
     evict(redis)
     wait_unready(gateway, "evict")
     refused(gateway, "another")

@@ -93,11 +93,15 @@ def run_one(number, name, function, values):
     return trouble is None
 
 
-def main():
-    """Runs what is marked, or only the tests whose names have a word that was
-    given on the command line."""
+def is_chosen(name):
+    """All are, unless there are words of their names on the command line."""
     words = sys.argv[1:]
-    chosen = [t for t in tests if not words or any(w in t[0] for w in words)]
+    return not words or any(word in name for word in words)
+
+
+def main():
+    """Runs what is marked and chosen."""
+    chosen = [t for t in tests if is_chosen(t[0])]
     signal.signal(signal.SIGALRM, on_alarm)
     sys.stdout.reconfigure(errors="backslashreplace")
     print(f"1..{len(chosen)}", flush=True)

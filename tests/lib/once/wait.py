@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Waiting for what gives no event: a condition, looked at until a deadline."""
 
+import os
 import threading
 import time
 
-PATIENCE = 20.0  # seconds; generous, because sanitizers and CI are slow
+# Seconds; generous, because sanitizers and CI are slow.  Who expects that a
+# wait is in vain (tests/guards/) makes all of them short.
+SHORT = os.environ.get("ONCE_PATIENCE")
+PATIENCE = float(SHORT or 20)
 
 
 class Late(AssertionError):
     """What was waited for did not happen in time."""
 
 
+def allowed(timeout):
+    return min(timeout, PATIENCE) if SHORT else timeout
+
+
 def eventually(condition, what="the condition", timeout=PATIENCE):
     """Looks at condition() until it is true and returns its value."""
+    timeout = allowed(timeout)
     pause = threading.Event()
     deadline = time.monotonic() + timeout
     while True:
@@ -32,6 +41,7 @@ class Watched:
 
     def wait_until(self, condition, what="the condition", timeout=PATIENCE):
         """Waits, without looking again and again, until condition() holds."""
+        timeout = allowed(timeout)
         with self.changed:
             if not self.changed.wait_for(condition, timeout):
                 raise Late(f"{what}: not within {timeout} s")

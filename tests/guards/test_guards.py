@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Each guard of src/tbl/guards.h is switched off, and a test sees it."""
+
+import contextlib
+import re
+
+from once import tap
+from once.demo import source
+from once.tap import equal, test
+from trial import show, waits
+
+SENT, UNKNOWN, ANSWERS = "test_sent_once", "test_unknown", "test_answers"
+PATHS, KEY, JOURNAL = "test_passthrough", "test_key", "test_journal"
+TRUNCATED = "a truncated answer is 502 and held: "
+MALFORMED = "a malformed answer is 502 held and reaches nobody: "
+BAD = "malformed http is never forwarded and ends the connection: "
+SLIPS = "no spelling slips past its route: "
+ANOTHER = "another request is told by its: "
+
+SIGHTS = {
+    # What was sent.
+    "sent_is_unknown": [
+        (UNKNOWN, TRUNCATED + "nothing"),
+        (SENT, "a post that gets no answer is seen once: 1 idle, RST, "
+               "a small body"),
+        ("test_promise", "an outcome that cannot be known")],
+    "late_is_unknown": [(UNKNOWN, "no answer in time is 504 and held")],
+    "cut_is_unknown": [
+        ("test_drain", "what is not done by drain timeout is unknown")],
+    "upstream_said_no": [
+        ("test_on_unknown", "reconcile leaves unknown what nobody tells")],
+    "one_word": [("test_outcomes", "two words of the upstream are no word")],
+    "asked_first": [("unit/test_forward_connect",
+                     "an_upstream_that_speaks_first_is_sent_nothing")],
+    "idle_looked_at": [
+        ("unit/test_forward_once",
+         "an_idle_connection_is_looked_at_before_it_is_used")],
+    "request_is_whole": [
+        (SENT, "an answer before the whole request ends the connection")],
+    "close_is_heard": [
+        (SENT, "an upstream that says close is not used again")],
+    "request_head": [("unit/test_head", "no_part_can_bring_a_line_of_its_own")],
+
+    # The upstream's answer.
+    "answer_is_whole": [(UNKNOWN, TRUNCATED + "a body that is too short"),
+                        (UNKNOWN, TRUNCATED + "no last chunk")],
+    "end_is_told": [
+        (UNKNOWN, TRUNCATED + "a body that only ends by closing")],
+    "answer_controls": [(UNKNOWN, MALFORMED + "a bare carriage return"),
+                        (UNKNOWN, MALFORMED + "a control")],
+    "answer_names": [(UNKNOWN, MALFORMED + "a space before a colon")],
+    "answer_one_length": [(UNKNOWN, MALFORMED + "two lengths"),
+                          (UNKNOWN, MALFORMED + "two equal lengths")],
+    "answer_coding": [(UNKNOWN, MALFORMED + "an unknown coding in chunks")],
+    "answer_one_framing": [(UNKNOWN, MALFORMED + "both lengths"),
+                           (UNKNOWN, MALFORMED + "chunks on HTTP/1.0")],
+
+    # The answer that all are given.
+    "outcome_taken": [
+        (JOURNAL, "the client gets its answer and so does every retry: "
+                  "killed")],
+    "fenced_answer": [
+        ("test_admin", "a late owner hears what the operator said")],
+    "undecided_held_back": [
+        (JOURNAL, "where another execution may decide it is not handed out: "
+                  "retry"),
+        (JOURNAL, "where another execution may decide it is not handed out: "
+                  "reconcile")],
+    "large_not_kept": [
+        (ANSWERS, "an answer too large to keep is streamed once")],
+    "not_kept_said": [
+        (ANSWERS, "an answer too large to keep is streamed once")],
+    "omitted_fields": [
+        ("test_replay", "omitted fields are for the first client only")],
+    "own_replay": [
+        ("test_replay", "an upstream cannot call its answer a replay")],
+    "stored_lines": [("unit/test_record", "malformed_answers_are_refused")],
+
+    # From memory.
+    "cached_request": [
+        ("test_cache", "another body with the key is refused all the same")],
+    "cached_until": [
+        waits("test_cache", "an answer is not given longer than its record")],
+    "cache_hears": [
+        ("test_cache", "who cannot hear of changes keeps nothing")],
+    "cache_marks": [
+        ("unit/test_cache", "word_that_overtakes_an_answer_keeps_it_out")],
+    "cache_drops": [
+        waits("test_cache", "what an operator deletes is dropped by all")],
+
+    # A claim.
+    "claimed_first": [
+        ("test_store_down", "a redis that died means 503 and nothing")],
+    "claim_given_back": [
+        ("test_store_down", "a claim whose reply is lost is given back")],
+    "giveback_again": [
+        waits("test_store_down", "a claim that arrives behind what gives")],
+    "late_link_reset": [
+        ("unit/test_store_faults",
+         "what_is_asked_after_a_freeze_waits_no_longer_than_its_time")],
+    "lease_renewed": [
+        ("test_lease", "an upstream slower than three leases")],
+    "leases_swept": [
+        waits(UNKNOWN, "a lease that ran out is noticed without a retry")],
+    "waiters_woken": [
+        waits("test_waiting", "retries wait for the first and get its")],
+    "master_only": [waits("test_store_down", "serve refuses a replica")],
+    "no_eviction": [
+        waits("test_store_down", "serve refuses a redis that may evict")],
+
+    # The journal.
+    "writable_journal": [
+        waits(JOURNAL, "a journal that cannot be written stops new claims")],
+    "journal_took_it": [
+        (JOURNAL, "an outcome that nothing takes is tried until redis")],
+    "until_delivered": [
+        waits(JOURNAL, "an outcome that is refused is delivered again")],
+    "dead_journals": [
+        waits(JOURNAL, "the next process delivers it: killed")],
+    "journal_synced": [("unit/test_journal", "what_is_appended_is_on_disk")],
+    "journal_has_name": [
+        waits(JOURNAL, "a journal that cannot be written stops new claims")],
+    "journal_locked": [(JOURNAL, "a process that lives keeps its journal")],
+    "journal_mended": [
+        ("unit/test_journal", "a_file_cut_at_any_byte_has_what_is_whole")],
+    "journal_sum": [
+        waits(JOURNAL, "an entry that was damaged is not delivered")],
+
+    # Whose key it is.
+    "scope_in_name": [
+        ("test_promise", "another tenant with the same key"),
+        ("test_tenants", "fifty tenants with one key each get their own")],
+    "scope_needed": [(ANSWERS, "the scope is missing")],
+    "one_scope": [
+        ("test_tenants", "two lines of a scope field are refused")],
+    "one_key": [(KEY, "two lines are refused even if equal"),
+                (KEY, "two accepted fields are refused")],
+    "bare_key": [(KEY, "a bad key is refused: a comma")],
+    "derived_of_nothing": [
+        (KEY, "a body that derives no key is a missing key: a member is "
+              "null")],
+    "fingerprint_method": [("test_fingerprint", ANOTHER + "method")],
+    "fingerprint_path": [("test_fingerprint", ANOTHER + "path")],
+    "fingerprint_query": [("test_fingerprint", ANOTHER + "query")],
+    "fingerprint_body": [
+        ("test_fingerprint", ANOTHER + "body"),
+        (ANSWERS, "another body with a used key is key reused")],
+    "own_attempt": [
+        ("test_replay", "the upstream is told the attempt and a clients")],
+    "sane_request_id": [(ANSWERS, "a request id that is sane is kept")],
+
+    # A client's request.
+    "head_gaps": [(ANSWERS, BAD + "a folded line"),
+                  (ANSWERS, BAD + "a fold that makes a key"),
+                  (ANSWERS, BAD + "bare line feeds")],
+    "connection_names": [
+        (ANSWERS, BAD + "a Connection that names the key"),
+        (ANSWERS, BAD + "a Connection that names the scope")],
+    "draining_refuses": [
+        ("test_drain", "a request on an old connection is told that we")],
+    "drain_waits": [
+        (JOURNAL, "an outcome that nothing takes is drained too")],
+    "one_host": [(ANSWERS, BAD + "two hosts")],
+    "one_length": [(ANSWERS, BAD + "two lengths"),
+                   (ANSWERS, BAD + "two equal lengths")],
+    "plain_length": [(ANSWERS, BAD + "a length with zeros in front")],
+    "one_coding": [(ANSWERS, BAD + "two codings")],
+    "one_framing": [(ANSWERS, BAD + "both lengths"),
+                    (ANSWERS, BAD + "both lengths the other way")],
+    "field_names": [(ANSWERS, BAD + "8-bit in a name")],
+    "field_values": [(ANSWERS, BAD + "a control in a value")],
+    "hop_by_hop": [
+        (PATHS, "hop by hop fields of an upstream end here"),
+        (PATHS, "hop by hop fields of a client end here")],
+    "no_backslash": [(ANSWERS, BAD + "a backslash")],
+    "path_decoded": [(PATHS, SLIPS + "/%76%31/charges"),
+                     (PATHS, SLIPS + "/v1%2Fcharges")],
+    "no_coded_nul": [(ANSWERS, BAD + "%00 in the path")],
+    "coded_slash": [(ANSWERS, BAD + "dots behind a coded slash")],
+    "dots_resolved": [(PATHS, SLIPS + "/v1/x/../charges"),
+                      (PATHS, SLIPS + "/../v1/charges")],
+    "slashes_joined": [(PATHS, SLIPS + "/v1//charges")],
+
+    # The operator.
+    "admin_token": [("test_admin", "a token is needed for all but health")],
+    "admin_site": [("test_admin", "a page of another site changes nothing")],
+    "operators_fields": [
+        ("test_admin", "complete refuses: a value with a line feed"),
+        ("test_admin", "complete refuses: a field name with a space")],
+}
+
+
+@test
+def every_guard_of_the_program_has_a_test_that_sees_its_loss(bench):
+    with open(source("src/tbl/guards.h"), encoding="utf-8") as file:
+        guards = re.findall(r"^GUARD_NAME\((\w+),", file.read(), re.M)
+    equal(sorted(SIGHTS), sorted(guards))
+
+
+@contextlib.contextmanager
+def without(guard):
+    yield {"ONCE_GUARDS_OFF": guard}
+
+
+show(SIGHTS, without)
+tap.main()

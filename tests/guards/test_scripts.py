@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Each guard of the record's machine (src/lua/) is taken out, and a test sees
+it.  A mutant is its name, what is replaced by what in which script, where it
+must stand exactly once, and the sights."""
+
+import contextlib
+import os
+import re
+
+from once import tap
+from once.demo import source
+from once.folder import drop_folder, make_folder
+from trial import show, waits
+
+ANSWERS, UNKNOWN, RETRY = "test_answers", "test_unknown", "test_on_unknown"
+DOWN, LEASE, ADMIN = "test_store_down", "test_lease", "test_admin"
+TWO = "test_two_gateways"
+SLEPT = "an owner that slept while another took its place is fenced: its "
+WITH_AN_END = "everything in redis has an end: "
+NOTHING = ""
+
+MUTANTS = {
+    # A claim is one only in time, and only of a key that is free.
+    "a claim has a deadline": (
+        {"claim": [("now > deadline then", "false then")]},
+        [(DOWN, "a claim that arrives after its deadline is no claim")]),
+    "a lease is waited for": (
+        {"claim": [("elseif r.lease_until > stamp then",
+                    "elseif false then")]},
+        [(ANSWERS, "a retry while the first runs is in flight")]),
+    "a lease that ran out makes no free key": (
+        {"claim": [("\texpire(r)\nend\n\nif policy == 'execute'",
+                    "\treturn execute('-')\nend\n\nif policy == 'execute'")],
+         # Only a retry is to notice it.
+         "due": [("'-inf', now,", "'-inf', 0,")]},
+        [(UNKNOWN, "a gateway that was killed leaves an unknown key")]),
+    "an unknown outcome is held": (
+        {"claim": [("elseif policy == 'retry' then",
+                    "elseif policy ~= 'reconcile' then")]},
+        [(UNKNOWN, "a truncated answer is 502 and held: half a head"),
+         ("test_promise", "an outcome that cannot be known")]),
+    "attempts are counted": (
+        {"claim": [("tonumber(r.tries) >= tonumber(ARGV[6])", "false")]},
+        [(RETRY, "attempts are exhausted after max attempts"),
+         (ANSWERS, "attempts that are used up are attempts exhausted")]),
+    "the attempt rises": (
+        {"claim": [("r.attempt + 1)", "math.max(r.attempt, 1))")]},
+        [("test_replay", "the upstream is told the attempt"),
+         (TWO, SLEPT + "answer")]),
+    "what was not sent does not count": (
+        {"release": [("if not sent and not asking then",
+                      "if false then")]},
+        [(RETRY, "what was not sent does not count as an attempt"),
+         (UNKNOWN, "what was not sent does not count as an attempt")]),
+    "what was not sent takes back one attempt only": (
+        {"release": [("(not sent and string.find(r.reason, '%u'))",
+                      "false")]},
+        [(RETRY, "what was not sent leaves an earlier attempt unknown")]),
+
+    "a redis that may forget is given no claims": (
+        {"claim": [("if ARGV[12] == '1' then", "if false then")]},
+        [("test_store_unsafe", "outcomes are stored while new claims are"),
+         ("test_store_unsafe", "a fault stops new claims until it is mended:"
+                               " eviction")]),
+
+    # Whose request it is.
+    "a stored answer is for its request": (
+        {"claim": [("string.sub(value, 78, 99) == fingerprint then",
+                    "true then")]},
+        [(ANSWERS, "another body with a used key is key reused")]),
+    "a claim is for its request": (
+        {"claim": [("elseif r.fingerprint ~= fingerprint then",
+                    "elseif false then")]},
+        [(ANSWERS, "another body while the first runs is key reused")]),
+
+    # Only the present owner takes a step.
+    "who completes must own it": (
+        {"complete": [("elseif r.attempt ~= attempt then",
+                       "elseif false then"),
+                      ("(r.owner == owner or r.rest == owner)", "true")]},
+        [(TWO, SLEPT + "answer")]),
+    "who releases must own it": (
+        {"release": [("attempt ~= '000000' and r.attempt ~= attempt",
+                      "false"),
+                     ("or r.owner ~= owner then", "then")]},
+        [(TWO, SLEPT + "refusal")]),
+    "who doubts must own it": (
+        {"unknown": [("elseif r.attempt ~= attempt then",
+                      "elseif false then"),
+                     ("r.state == 'P' and r.owner == owner then",
+                      "r.state == 'P' then")]},
+        [(TWO, SLEPT + "doubt")]),
+    "a late truth is welcome": (
+        {"complete": [("(r.state == 'P' or r.state == 'U')",
+                       "r.state == 'P'")]},
+        [(LEASE, "an owner that slept past its lease still completes")]),
+    "who was overruled does not own it": (
+        {"operate": [("r.reason, r.owner = '-', NOBODY",
+                      "r.reason = '-'")]},
+        [(ADMIN, "a late owner hears what the operator said")]),
+
+    # What is stored stays.
+    "done is stored": (
+        {"complete": [("\tmove(r, 'C', ARGV[3])\n", NOTHING)]},
+        [("test_replay", "the first answer is stored before the client")]),
+    "a full redis takes outcomes": (
+        {"complete": [("#!lua flags=allow-oom\n", NOTHING)]},
+        [(DOWN, "a redis that is full refuses claims and takes outcomes")]),
+    "a full redis takes no claims": (
+        {"claim": [("-- Claims a key",
+                    "#!lua flags=allow-oom\n-- Claims a key")]},
+        [(DOWN, "a redis that is full refuses claims and takes outcomes")]),
+    "what nobody can read is not free": (
+        {"claim": [("not line then\n\t\treturn false",
+                    "not line then\n\t\treturn nil")]},
+        [(DOWN, "a record that nobody can read is refused")]),
+    "an unknown outcome is kept": (
+        {"unknown": [("move(r, 'U', ARGV[4], ARGV[5])",
+                      "move(r, 'U', 60000, ARGV[5])")]},
+        [(LEASE, WITH_AN_END + "unknown")]),
+    "a claim is kept": (
+        {"claim": [("move(r, 'P', ARGV[4], longest)",
+                    "move(r, 'P', 60000, longest)")]},
+        [(LEASE, "a record in flight outlives the longer retention")]),
+    "a dead letter is kept": (
+        {"claim": [("move(r, 'F', ARGV[5], longest)",
+                    "move(r, 'F', 60000, longest)")]},
+        [(LEASE, "a failed record is kept as long as an unknown one")]),
+    "everything has an end": (
+        {"complete": [(" .. r.rest, 'PX', ttl)", " .. r.rest)")]},
+        [(LEASE, WITH_AN_END + "completed")]),
+
+    # Owners that died are noticed, and nobody else.
+    "a lease is renewed": (
+        {"renew": [("redis.call('SETRANGE', KEYS[i], 42, lease_until)\n",
+                    "\n")]},
+        [(LEASE, "an upstream slower than three leases ends completed")]),
+    "a lease is in the list": (
+        {"claim": [("\t\tindex(KEYS[2], KEYS[1], r.lease_until, longest)\n",
+                    NOTHING)]},
+        [waits(UNKNOWN, "a lease that ran out is noticed without a retry")]),
+    "a lease that is good is left alone": (
+        {"due": [("'-inf', now,", "'-inf', '+inf',")],
+         "lapse": [("elseif r.lease_until > stamp then",
+                    "elseif false then")]},
+        [(LEASE, "a payment in flight is not given up before its lease")]),
+    "who waits is told": (
+        {"complete": [("if waited and state ~= 'P' then",
+                       "if false then")]},
+        [waits("test_waiting", "retries on another gateway wait too")]),
+
+    # What an operator may decide.
+    "nothing is decided in flight": (
+        {"operate": [("if before == 'P' or\n", "if\n")]},
+        [(ADMIN, "nothing is decided about a record in flight")]),
+    "nothing is decided twice": (
+        {"operate": [("before ~= 'U' and before ~= 'F'", "before == 'P'")]},
+        [(ADMIN, "a completed record is neither released nor completed")]),
+    "who keeps an answer hears of it": (
+        {"operate": [("redis.call('PUBLISH', string.sub(KEYS[2], 1, -7) .. "
+                      "'changes', name)\n", NOTHING)]},
+        [waits("test_cache", "what an operator deletes is dropped by all")]),
+    "what is unknown is in the list": (
+        {"unknown": [("\t\tindex(KEYS[3], KEYS[1], stamp, longest)\n",
+                      NOTHING)]},
+        [(ADMIN, "a list goes from old to new in pages")]),
+}
+
+
+def script(name):
+    """As the program has it: without licences, and with what it includes."""
+    with open(source(f"src/lua/{name}.lua"), encoding="utf-8") as file:
+        lines = [line for line in file if "SPDX" not in line]
+    text = ""
+    for line in lines:
+        part = re.match(r"-- include (\w+)\.lua$", line)
+        text += script(part[1]) if part else line
+    return text
+
+
+@contextlib.contextmanager
+def without(guard):
+    folder = make_folder()
+    try:
+        for name, changes in MUTANTS[guard][0].items():
+            text = script(name)
+            for old, new in changes:
+                assert text.count(old) == 1, (
+                    f"{old!r} stands {text.count(old)} times in {name}.lua")
+                text = text.replace(old, new)
+            with open(os.path.join(folder, name + ".lua"), "w",
+                      encoding="utf-8") as file:
+                file.write(text)
+        yield {"ONCE_SCRIPTS": folder}
+    finally:
+        drop_folder(folder)
+
+
+show({guard: sights for guard, (_, sights) in MUTANTS.items()}, without)
+tap.main()

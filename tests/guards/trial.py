@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs tests of other files against the test build, with a guard off, and
+judges whether they have seen it.
+
+A sight is a test that sees the loss of a guard: (file, name of the test).
+It must pass with all guards on; and with the guard off it must fail by an
+assertion of its own, not by a crash, and not by running out of time.  Where a
+loss can only be waited for, the sight says so (waits), and waits are short.
+`make check` tries the first sight of each guard, ONCE_LONG=1 all of them."""
+
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from once import tap
+from once.demo import source
+from once.gateway import SANITIZER_WORDS
+from once.tap import each
+
+# Each program that is run has a limit of its own.
+tap.LIMIT_S = 300
+
+LONG = bool(os.environ.get("ONCE_LONG"))
+AT_ONCE = 3  # programs that run at the same time
+SHORT_S = "3"
+OWN_WORDS = ("AssertionError", "once.wait.Late", "once.http.Broken")
+WAITED_WORDS = ("TimeoutError",)
+
+
+def waits(file, name):
+    return file, name, True
+
+
+def tried(sights):
+    return [(*sight, False)[:3] for sight in sights][:None if LONG else 1]
+
+
+class Seen:
+    """What a test program printed."""
+
+    def __init__(self, text):
+        self.text = text
+        self.plan = int((re.findall(r"^1\.\.(\d+)", text, re.M) or [0])[0])
+        self.passed = re.findall(r"^ok \d+ - (.*)", text, re.M)
+        self.failed = re.findall(r"^not ok \d+ - (.*)", text, re.M)
+
+    def all_passed(self, count=1):
+        return len(self.passed) == self.plan >= count and not self.failed
+
+
+def command(file, names):
+    """A black-box file with names, or unit/FILE, which runs all it has."""
+    if file.startswith("unit/"):
+        built = os.environ.get("top_builddir", ".")
+        return [os.path.join(built, "tests/guards", file[5:])]
+    return [sys.executable, source(f"tests/blackbox/{file}.py"), *names]
+
+
+def run(file, names, waiting=False, **env):
+    """The tests of that file with these names, on the test build."""
+    env = dict(os.environ, ONCEPROXY=os.environ["ONCEPROXY_TEST_BUILD"], **env)
+    # Whoever fails need not tidy up.
+    env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+    if waiting:
+        env["ONCE_PATIENCE"] = SHORT_S
+    done = subprocess.run(
+        command(file, names), env=env, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        errors="backslashreplace", text=True, check=False)
+    return Seen(done.stdout)
+
+
+def passes(file, names):
+    """These tests of a file pass while all guards are on."""
+    seen = run(file, names)
+    assert seen.all_passed(), seen.text
+    for name in names:
+        assert any(name in passed for passed in seen.passed), (
+            f"{file} has no test {name!r}\n{seen.text}")
+
+
+def failed_well(seen, waiting):
+    """By assertions, of Python or cmocka, and not by a crash."""
+    words = OWN_WORDS + (WAITED_WORDS if waiting else ())
+    named = re.findall(r"^# ([\w.]+(?:Error|Late|Broken|TooSlow|Exception))\b",
+                       seen.text, re.M)
+    return (all(word in words for word in named)
+            and not any(word in seen.text for word in SANITIZER_WORDS))
+
+
+def goes_red(sights, off):
+    """Each sees what is missing in the environment off."""
+    for file, name, waiting in sights:
+        seen = run(file, [name], waiting, **off)
+        assert any(name in failed for failed in seen.failed), (
+            f"{file}: {name}: nothing was seen\n{seen.text}")
+        assert failed_well(seen, waiting), seen.text
+
+
+def by_file(table):
+    """The tests that are tried, file by file."""
+    files = {}
+    for sights in table.values():
+        for file, name, _ in tried(sights):
+            files.setdefault(file, set()).add(name)
+    return sorted((file, sorted(names)) for file, names in files.items())
+
+
+def show(table, without):
+    """Makes tests of a table, guard: sights.  without(guard) is a context
+    whose value is the environment in which that guard is off."""
+    pool = ThreadPoolExecutor(AT_ONCE)
+    begun = {}
+
+    def red(guard):
+        with without(guard) as off:
+            goes_red(tried(table[guard]), off)
+
+    # What the tests will ask for, in their order, is begun before they do.
+    def begin(test, name, function, *args):
+        title = f"{test.__name__.replace('_', ' ')}: {name}"
+        if tap.is_chosen(title):
+            begun[name] = pool.submit(function, *args)
+
+    def with_all_guards_on_its_tests_pass(bench, file):
+        begun[file].result()
+
+    def a_test_sees_that_this_is_gone(bench, guard):
+        begun[guard].result()
+
+    files = by_file(table)
+    for file, names in files:
+        begin(with_all_guards_on_its_tests_pass, file, passes, file, names)
+    for guard in table:
+        begin(a_test_sees_that_this_is_gone, guard, red, guard)
+    each((file, file) for file, _ in files)(with_all_guards_on_its_tests_pass)
+    each((guard, guard) for guard in table)(a_test_sees_that_this_is_gone)
