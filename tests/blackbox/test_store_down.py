@@ -234,7 +234,7 @@ def serve_takes_a_redis_that_may_evict_where_that_is_allowed(bench):
 
 @test
 def a_record_that_nobody_can_read_is_refused_and_not_executed(bench):
-    upstream, gateway = bench.pair()
+    upstream, gateway = bench.pair(cache={"size": 0})
     equal(gateway.ask("k").status, 201)
     broken = 0
     for name in bench.redis.keys():
