@@ -233,15 +233,15 @@ connection_watch(struct connection *c,
 {
 	c->ready = ready;
 	c->arg = arg;
-	connection_want_write(c, false);
+	connection_want(c, true, false);
 }
 
 void
-connection_want_write(struct connection *c, bool wanted)
+connection_want(struct connection *c, bool read, bool write)
 {
 	if (c->watch != NULL)
-		watch_want(
-		    c->watch, WATCH_READ | (wanted ? WATCH_WRITE : 0));
+		watch_want(c->watch,
+		    (read ? WATCH_READ : 0) | (write ? WATCH_WRITE : 0));
 }
 
 /* --- its bytes --- */

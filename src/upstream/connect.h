@@ -71,11 +71,11 @@ struct connection *connection_open(
     struct dialler *dialler, void (*made)(void *arg, int error), void *arg);
 /*
  * Who is told, from now on, that it can be read (WATCH_READ, also at its end
- * or when it broke) or, where asked for, written.
+ * or when it broke), until that is not wanted, or, where asked for, written.
  */
 void connection_watch(struct connection *connection,
     void (*ready)(void *arg, unsigned events), void *arg);
-void connection_want_write(struct connection *connection, bool wanted);
+void connection_want(struct connection *connection, bool read, bool write);
 
 /* What sending and receiving return besides a number of bytes. */
 enum {

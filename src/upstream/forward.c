@@ -75,6 +75,40 @@ on_again(void *arg)
 	exchange_continue(arg);
 }
 
+static int64_t
+timeout_ms(const struct transfer *t)
+{
+	return t->limits.timeout_ms > 0 ? t->limits.timeout_ms
+					: t->upstream->timeout_ms;
+}
+
+/* Who has to wait for the other side of a flow is not silent. */
+static void
+on_silence(void *arg)
+{
+	struct transfer *t = arg;
+	int64_t now_ms = loop_now_ms(t->upstreams->loop);
+	if (exchange_waits_for_flow(t))
+		t->moved_ms = now_ms;
+	int64_t left_ms = t->moved_ms + timeout_ms(t) - now_ms;
+	if (left_ms > 0) {
+		timer_set(&t->silence, left_ms);
+		return;
+	}
+	if (t->connecting)
+		target_failed(t->target, now_ms);
+	transfer_finish(t,
+	    t->forward->sent_bytes > 0 ? FORWARD_TIMEOUT : FORWARD_NOT_SENT,
+	    E_TIMEOUT);
+}
+
+static void
+watch_silence(struct transfer *t)
+{
+	t->moved_ms = loop_now_ms(t->upstreams->loop);
+	timer_set(&t->silence, timeout_ms(t));
+}
+
 static struct transfer *
 transfer_take(struct upstreams *u)
 {
@@ -87,9 +121,20 @@ transfer_take(struct upstreams *u)
 		t->upstreams = u;
 		body_init(&t->request, NULL);
 		task_init(&t->again, on_again, t);
+		timer_init(&t->silence, u->loop, on_silence, t);
 	}
 	u->pending++;
 	return t;
+}
+
+/* How long the upstream took: to its answer, not to the end of its rest. */
+static void
+measure(const struct transfer *t)
+{
+	const struct upstreams *u = t->upstreams;
+	if (u->took != NULL)
+		histogram_add(u->took[t->upstream->index],
+		    clock_us() - t->forward->op.began_us);
 }
 
 /* The forward is alone from now on; a connection left to it is closed. */
@@ -97,11 +142,13 @@ static void
 transfer_rest(struct transfer *t)
 {
 	struct upstreams *u = t->upstreams;
-	if (u->took != NULL)
-		histogram_add(u->took[t->upstream->index],
-		    clock_us() - t->forward->op.began_us);
+	if (t->forward->rest == NULL)
+		measure(t);
 	connection_close(&t->connection);
 	task_cancel(&t->again);
+	timer_clear(&t->silence);
+	if (t->message.source != NULL)
+		flow_close(t->message.source);
 	t->forward->transfer = NULL;
 	t->forward = NULL;
 	u->pending--;
@@ -144,6 +191,8 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	forward->status = 0;
 	forward->fields = (struct fields){0};
 	forward->body_dropped = false;
+	forward->rest = NULL;
+	forward->rest_length = -1;
 	forward->head_length = -1;
 	body_init(&forward->body, upstreams->budget);
 	t->forward = forward;
@@ -153,10 +202,17 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	t->target = NULL;
 	t->connecting = false;
 	t->error = E_UNREACHABLE;
+	if (message->source != NULL)
+		flow_read_by(message->source, exchange_fed, t);
 	round_begin(&t->round, &upstreams->targets[upstream->index]);
-	op_start(&forward->op,
-	    limits->timeout_ms > 0 ? limits->timeout_ms : upstream->timeout_ms,
-	    on_detach);
+	op_start(&forward->op, limits->streams ? 0 : timeout_ms(t), on_detach);
+	if (limits->streams) {
+		watch_silence(t);
+		if (body_reserve(&forward->body, FLOW_LEAST_BYTES) != 0) {
+			transfer_finish(t, FORWARD_NOT_SENT, E_NO_MEMORY);
+			return;
+		}
+	}
 	try_connections(t);
 }
 
@@ -167,9 +223,38 @@ forward_sent_bytes(const struct forward *forward)
 }
 
 void
+forward_stop(struct forward *forward)
+{
+	op_cancel(&forward->op);
+	struct transfer *t = forward->transfer;
+	if (t != NULL)
+		transfer_finish(t, forward->result, E_CANCELLED);
+}
+
+void
+forward_move(struct forward *to, struct forward *from)
+{
+	must(to->transfer == NULL && to->head == NULL);
+	must(from->op.state == OP_DONE && from->body.ptr == NULL);
+	struct op op = to->op;
+	*to = *from;
+	to->op = op;
+	if (to->transfer != NULL)
+		to->transfer->forward = to;
+	from->transfer = NULL;
+	from->rest = NULL;
+	from->head = NULL;
+	from->fields = (struct fields){0};
+}
+
+void
 forward_clear(struct forward *forward)
 {
 	must(forward->transfer == NULL);
+	if (forward->rest != NULL)
+		flow_clear(forward->rest);
+	free(forward->rest);
+	forward->rest = NULL;
 	free(forward->head);
 	forward->head = NULL;
 	forward->fields = (struct fields){0};
@@ -253,14 +338,18 @@ write_request(struct transfer *t)
 	    .host = preserve ? m->authority : span_str(target->authority),
 	    .fields = &m->fields,
 	    .has_body = m->has_body,
-	    .body_bytes = m->body.len,
+	    .chunked = m->source != NULL && m->length < 0,
+	    .body_bytes = m->source ? (size_t)m->length : m->body.len,
 	    .close = !t->limits.reuse,
 	};
-	must(m->has_body || m->body.len == 0);
+	must(m->has_body || (m->body.len == 0 && m->source == NULL));
+	must(m->source == NULL || m->body.len == 0);
 	t->request.len = 0;
 	int error = head_write(&request, &t->request);
 	if (error != 0)
 		return error;
+	t->source_left = m->length;
+	t->source_done = false;
 	t->total_bytes = t->request.len + m->body.len;
 	t->front_bytes = m->body.len < FRONT_BYTES ? m->body.len : FRONT_BYTES;
 	must(body_append(&t->request, m->body.ptr, t->front_bytes) == 0);
@@ -269,14 +358,41 @@ write_request(struct transfer *t)
 
 /* --- the end --- */
 
+/* The whole head becomes the forward's. */
+static void
+take_answer(struct transfer *t)
+{
+	struct forward *forward = t->forward;
+	forward->result = FORWARD_ANSWERED;
+	forward->status = t->head.status;
+	forward->head = head_take(&t->head, &forward->fields);
+}
+
+void
+transfer_answered(struct transfer *t)
+{
+	take_answer(t);
+	measure(t);
+	if (!t->limits.streams)
+		watch_silence(t);
+	op_done(&t->forward->op, 0);
+}
+
 void
 transfer_finish(
     struct transfer *t, enum forward_result result, int error)
 {
 	struct forward *forward = t->forward;
-	forward->result = result;
-	if (result != FORWARD_ANSWERED)
+	if (forward->rest != NULL) {
+		transfer_rest(t);
+		flow_end(forward->rest, error);
+		return;
+	}
+	if (result == FORWARD_ANSWERED)
+		take_answer(t);
+	else
 		body_clear(&forward->body);
+	forward->result = result;
 	transfer_rest(t);
 	op_done(&forward->op, error);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/answer.h"
+#include "base/flow.h"
 #include "base/metrics.h"
 #include "base/op.h"
 #include "conf/conf.h"
@@ -14,6 +15,10 @@
  * no byte was taken is another connection or target tried.  It knows nothing
  * of keys, records or clients.  One struct upstreams per worker; that
  * worker's thread only.
+ *
+ * A body may be given and taken as a flow, piece by piece, for as long as it
+ * lasts: the upstream is read and written only as fast as the other side of
+ * the flow is.
  */
 struct upstreams;
 
@@ -50,6 +55,13 @@ struct message {
 	struct fields fields;  /* end to end; no Host, no framing */
 	struct span body;
 	bool has_body; /* false: no Content-Length is sent */
+	/*
+	 * Where the body comes from, in place of body: length bytes, or -1,
+	 * and it is sent in chunks.  A flow that ends with an error closes
+	 * the connection, so the upstream never takes a part for the whole.
+	 */
+	struct flow *source;
+	int64_t length;
 };
 
 struct forward {
@@ -59,8 +71,16 @@ struct forward {
 	int status;
 	struct fields fields; /* point into head; hop-by-hop ones included */
 	struct body body;     /* the decoded content; empty when dropped */
-	bool body_dropped;    /* longer than max_body: read to its end and
-				 not kept */
+	bool body_dropped;    /* no memory for it: read to its end and not
+				 kept */
+	/*
+	 * Not NULL: there is more content than max_body, or than has come
+	 * (streams).  All of it comes through this flow, which ends with 0,
+	 * or with an error when the answer breaks, and body is empty.  Its
+	 * reader is the owner's to set, and forward_clear frees it.
+	 */
+	struct flow *rest;
+	int64_t rest_length;   /* bytes of it in all; -1: not known */
 	long long head_length; /* Content-Length of an answer that has no
 				  body by rule (HEAD, 304), else -1 */
 	/* The module's own: */
@@ -71,8 +91,14 @@ struct forward {
 
 struct forward_limits {
 	int64_t timeout_ms; /* of the whole exchange, 0: the upstream's */
+	/*
+	 * The answer is given as soon as its head is in, and the time-out is
+	 * of silence: of an upstream that neither takes nor sends a byte
+	 * although it could.
+	 */
+	bool streams;
 	size_t max_head;    /* bytes */
-	size_t max_body;    /* bytes of the decoded content that are kept */
+	size_t max_body;    /* bytes of the decoded content in body */
 	bool close_delimited; /* accept a body that ends by closing only */
 	bool reuse;           /* an idle connection may be taken */
 };
@@ -81,9 +107,10 @@ struct forward_limits {
  * Sends message to that upstream, of the conf that upstreams was made of,
  * and reads its answer.  op is done when the result stands.  op.error says
  * why there is no answer: E_RESOLVE, E_UNREACHABLE, E_TLS, E_TIMEOUT,
- * E_CLOSED, E_MALFORMED (also a message that cannot be sent: nothing was) or
- * E_TOO_LARGE (the answer's head).  op_cancel(&forward->op) closes the
- * connection at once.
+ * E_CLOSED, E_MALFORMED (also a message that cannot be sent: nothing was),
+ * E_TOO_LARGE (the answer's head), E_NO_MEMORY (streams: nothing was sent),
+ * or that of the source.  op_cancel(&forward->op) closes the connection at
+ * once.
  */
 void forward_start(struct upstreams *upstreams, struct forward *forward,
     const struct conf_upstream *upstream, const struct message *message,
@@ -93,8 +120,15 @@ void forward_start(struct upstreams *upstreams, struct forward *forward,
  * nothing was executed.
  */
 size_t forward_sent_bytes(const struct forward *forward);
+/* Gives it up, pending or with a rest to come: the connection is closed. */
+void forward_stop(struct forward *forward);
+/*
+ * Hands an answer and the rest that is to come of it over to another owner,
+ * whose forward was cleared; from is as if it was.
+ */
+void forward_move(struct forward *to, struct forward *from);
 /*
  * Frees what the result holds; the forward can be started again.  Also of
- * one that was never started, not of a pending one.
+ * one that was never started, not of one that is not at its end.
  */
 void forward_clear(struct forward *forward);

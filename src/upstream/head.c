@@ -106,7 +106,10 @@ head_write(const struct head_request *request, struct body *out)
 	for (size_t i = 0; i < request->fields->count; i++)
 		at = put_field(at, request->fields->list[i].name,
 		    request->fields->list[i].value);
-	if (request->has_body) {
+	if (request->has_body && request->chunked) {
+		at = put_field(
+		    at, SPAN("Transfer-Encoding"), SPAN("chunked"));
+	} else if (request->has_body) {
 		char digits[DIGITS_MAX];
 		size_t len = digits_put(digits, (int64_t)request->body_bytes);
 		at = put_field(

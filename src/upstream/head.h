@@ -24,6 +24,7 @@ struct head_request {
 	struct span host;      /* visible ASCII, not empty */
 	const struct fields *fields; /* end to end; no Host, no framing */
 	bool has_body;
+	bool chunked;      /* has_body, and there is no Content-Length */
 	size_t body_bytes; /* what Content-Length says, if has_body */
 	bool close;        /* Connection: close */
 };

@@ -41,16 +41,25 @@ struct transfer {
 	bool fresh; /* nothing was asked on the connection before */
 	int error;  /* why the last target failed */
 
-	struct body request; /* the head, and the front of the body */
+	/*
+	 * What is sent from: the head, and the front of the body or, where
+	 * there is a source, a piece of it.
+	 */
+	struct body request;
 	size_t front_bytes;
 	size_t total_bytes;
-	size_t taken_bytes; /* by the connection */
+	size_t taken_bytes;  /* by the connection */
+	int64_t source_left; /* bytes to come of it, where that is known */
+	bool source_done;    /* all of it is in total_bytes */
 	bool send_failed;
 
 	struct head head;
 	struct framing framing;
 	bool head_read;
+	bool rest_is_full; /* nothing is read before it was taken */
 	struct task again; /* more may be there to be read */
+	struct timer silence;
+	int64_t moved_ms; /* when something was last sent or read */
 };
 
 /*
@@ -60,14 +69,22 @@ struct transfer {
  * the caller's to close.
  */
 MUST_USE bool exchange_begin(struct transfer *t);
-/* Reads on, where it had stopped only to let others have their turn. */
+/* Reads on, where it had stopped to let others have their turn. */
 void exchange_continue(struct transfer *t);
+/* There is room in forward->rest again. */
+void exchange_drained(void *transfer);
+/* The source has more, or has ended. */
+void exchange_fed(void *transfer);
+/* True while the next move is the other side's of a flow. */
+bool exchange_waits_for_flow(const struct transfer *t);
 
 /*
  * The connection came to nothing and has taken nothing, error says why:
  * another one or another target is tried.
  */
 void transfer_retry(struct transfer *t, int error);
-/* The result stands; the transfer is gone afterwards. */
+/* The answer's head stands, and its rest comes through a flow. */
+void transfer_answered(struct transfer *t);
+/* The result, or how the rest ended, stands; the transfer is gone. */
 void transfer_finish(
     struct transfer *t, enum forward_result result, int error);

@@ -157,6 +157,71 @@ talk_read(struct talk *talk)
 	return true;
 }
 
+/* Compares so many bytes of the body; false where it is cut. */
+static bool
+read_body(struct talk *talk, size_t len, char (*byte_at)(size_t i),
+    size_t *ret_size)
+{
+	while (len > 0) {
+		if (talk->len == 0 && !fill(talk))
+			return false;
+		size_t n = talk->len < len ? talk->len : len;
+		for (size_t i = 0; i < n; i++)
+			must(talk->buffer[i] == byte_at(*ret_size + i));
+		use(talk, n);
+		*ret_size += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* The size of the next chunk, line ends taken; false where it is cut. */
+static bool
+read_chunk_size(struct talk *talk, bool first, size_t *ret_size)
+{
+	const char *end = NULL;
+	size_t skip = first ? 0 : 2;
+	while (talk->len <= skip ||
+	    (end = strstr(talk->buffer + skip, "\r\n")) == NULL)
+		if (!fill(talk))
+			return false;
+	*ret_size = strtoul(talk->buffer + skip, NULL, 16);
+	use(talk, (size_t)(end - talk->buffer) + 2);
+	return true;
+}
+
+bool
+talk_read_upload(
+    struct talk *talk, char (*byte_at)(size_t i), size_t *ret_size)
+{
+	static const char field[] = "\r\nContent-Length: ";
+	size_t head;
+	*ret_size = 0;
+	if (!wait_head(talk, &head))
+		return false;
+	const char *length = strstr(talk->buffer, field);
+	bool chunked = length == NULL || length >= talk->buffer + head;
+	size_t len =
+	    chunked ? 0 : strtoul(length + sizeof field - 1, NULL, 10);
+	use(talk, head);
+	if (!chunked)
+		return read_body(talk, len, byte_at, ret_size);
+	for (bool first = true;; first = false) {
+		if (!read_chunk_size(talk, first, &len))
+			return false;
+		if (len == 0)
+			break;
+		if (!read_body(talk, len, byte_at, ret_size))
+			return false;
+	}
+	while (talk->len < 2)
+		if (!fill(talk))
+			return false;
+	must(!strncmp(talk->buffer, "\r\n", 2));
+	use(talk, 2);
+	return true;
+}
+
 void
 talk_wait_end(struct talk *talk)
 {

@@ -45,6 +45,12 @@ unsigned talk_served(const struct talk *talk); /* requests read on it */
 bool talk_read(struct talk *talk);
 /* The request that was read last, with a NUL behind it. */
 const char *talk_request(const struct talk *talk);
+/*
+ * Reads a request whose body has that byte at each place, by its length or in
+ * chunks, and keeps nothing of it; false where it is cut.
+ */
+bool talk_read_upload(
+    struct talk *talk, char (*byte_at)(size_t i), size_t *ret_size);
 /* Reads the head of a request only; it is not counted. */
 bool talk_read_head(struct talk *talk);
 /* Waits until the other side has closed. */

@@ -414,28 +414,6 @@ large_bodies_go_both_ways(void **state)
 }
 
 static void
-a_body_that_is_too_large_is_read_and_dropped(void **state)
-{
-	static const char *const kinds[] = {"length", "chunked"};
-
-	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		struct fixture f;
-		begin(&f, answer_with_the_body, kinds[i]);
-		f.call.limits.max_body = LARGE_BYTES - 1;
-		for (int n = 0; n < 2; n++) {
-			assert_int_equal(call_make(&f.call), FORWARD_ANSWERED);
-			assert_true(f.call.forward.body_dropped);
-			assert_int_equal(f.call.forward.body.len, 0);
-			assert_int_equal(f.sender.budget.used, 0);
-			call_clear(&f.call);
-		}
-		assert_int_equal(peer_connections(f.peer), 1);
-		end(&f);
-	}
-}
-
-static void
 without_memory_for_it_a_body_is_dropped(void **state)
 {
 	static const char *const kinds[] = {"length", "chunked"};
@@ -547,7 +525,6 @@ main(void)
 		cmocka_unit_test(
 		    an_answer_can_end_by_closing_where_that_is_allowed),
 		cmocka_unit_test(large_bodies_go_both_ways),
-		cmocka_unit_test(a_body_that_is_too_large_is_read_and_dropped),
 		cmocka_unit_test(without_memory_for_it_a_body_is_dropped),
 		cmocka_unit_test(
 		    an_early_answer_counts_and_its_connection_does_not),
