@@ -195,7 +195,7 @@ struct conf {
 	char *problem_base;
 	/*
 	 * What `defaults` came to, for routes without an object of their own
-	 * too (body limits of pass-through routes).
+	 * too (which field names an attempt).
 	 */
 	const struct conf_idempotency *defaults;
 	struct conf_route *routes;

@@ -282,6 +282,8 @@ request_told(struct request *r, const struct told *told)
 	r->problem = told->problem;
 	r->original_status = told->original_status;
 	r->answer = told->answer ? answer_ref(told->answer) : NULL;
+	if (told->rest != NULL)
+		forward_move(&r->forward, told->rest);
 	r->replay = told->replay;
 	r->omitted = response_copy(r->arena, &told->omitted);
 	r->store_us += told->store_us;

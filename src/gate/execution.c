@@ -66,7 +66,11 @@ not_kept(const struct execution *e)
 	return answer;
 }
 
-/* What the first client is given, and what of it is stored. */
+/*
+ * What the first client is given, and what of it is stored.  An answer that
+ * is too large to keep is decided by its head: the record says so before the
+ * client gets a byte of it, and however the rest ends.
+ */
 static void
 take_answer(struct execution *e)
 {
@@ -79,8 +83,7 @@ take_answer(struct execution *e)
 	    span_str(policy->replay_header), clock_wall_ms());
 	e->omitted = header_only(e->arena, &fields, &policy->omit_headers);
 	fields = header_without(e->arena, &fields, &policy->omit_headers);
-	bool large = GUARD(large_not_kept) &&
-	    e->forward.body.len > (size_t)policy->max_response_body;
+	bool large = GUARD(large_not_kept) && e->forward.rest != NULL;
 	e->given = answer_new(
 	    e->forward.status, &fields, &e->forward.body, e->request_id);
 	e->given->head_length = e->forward.head_length;
@@ -92,7 +95,9 @@ take_answer(struct execution *e)
 static void
 start_forward(struct execution *e, const struct message *message)
 {
-	const struct forward_limits limits = message_limits(e->route, false);
+	const struct forward_limits limits =
+	    message_limits(e->route, e->held.policy);
+	forward_stop(&e->forward);
 	forward_clear(&e->forward);
 	forward_start(e->generation->upstreams, &e->forward, e->route->upstream,
 	    message, &limits);
@@ -265,7 +270,7 @@ static void
 execution_free(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
-	op_cancel(&e->forward.op);
+	forward_stop(&e->forward);
 	op_cancel(&e->store.op);
 	op_cancel(&e->pause);
 	forward_clear(&e->forward);

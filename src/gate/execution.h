@@ -37,7 +37,11 @@ struct execution {
 
 	struct forward forward;
 	struct answer *answer; /* what is stored; NULL: no whole answer */
-	struct answer *given;  /* to the first client; NULL: not kept at all */
+	/*
+	 * To the first client; NULL: not kept at all.  Where forward.rest is
+	 * not NULL, its content is still to come from there.
+	 */
+	struct answer *given;
 	struct fields omitted; /* of its fields, not stored */
 	enum reason reason;    /* of doubt */
 	bool sent;             /* a byte was accepted, or may have been */

@@ -42,6 +42,10 @@ message_make(struct request *r, uint32_t attempt)
 		span_eq(method, SPAN("PUT")) ||
 		span_eq(method, SPAN("PATCH")),
 	};
+	if (!r->x->has_body || r->x->body_ended)
+		return;
+	r->message.source = &r->up;
+	r->message.length = r->head.chunked ? -1 : r->head.length;
 }
 
 /* Percent-encodes all but unreserved bytes (RFC 3986, section 2.3). */
@@ -100,14 +104,16 @@ message_question(struct request *r)
 }
 
 struct forward_limits
-message_limits(const struct conf_route *route, bool pass_through)
+message_limits(const struct conf_route *route,
+    const struct conf_idempotency *policy)
 {
 	return (struct forward_limits){
 	    .max_head = ANSWER_HEAD_BYTES,
-	    /* The budget for bodies bounds it. */
-	    .max_body = SIZE_MAX,
+	    .streams = policy == NULL,
+	    .max_body =
+		policy ? (size_t)policy->max_response_body : SIZE_MAX,
 	    .close_delimited =
-		pass_through || route->upstream->close_delimited,
+		policy == NULL || route->upstream->close_delimited,
 	    .reuse = route->upstream->reuse == REUSE_SAFE,
 	};
 }

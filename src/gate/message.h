@@ -12,7 +12,8 @@
 struct request;
 
 /*
- * Makes r->message; it points into the request's arena and body.  attempt:
+ * Makes r->message; it points into the request's arena and body, or takes
+ * the body from r->up where that was not read.  attempt:
  * the fencing number, 0 on pass-through routes, which are told none.
  */
 void message_make(struct request *r, uint32_t attempt);
@@ -23,6 +24,9 @@ void message_make(struct request *r, uint32_t attempt);
  */
 struct message message_question(struct request *r);
 
-/* What an answer of that route's upstream may be like. */
-struct forward_limits message_limits(
-    const struct conf_route *route, bool pass_through);
+/*
+ * What an answer of that route's upstream may be like, to a request under
+ * that policy or, NULL, to one that is passed through.
+ */
+struct forward_limits message_limits(const struct conf_route *route,
+    const struct conf_idempotency *policy);

@@ -20,7 +20,7 @@
  *
  *   CHECK ROUTE KEY BODY ⇢ RECEIVED DERIVE CLAIM ⇢ CLAIMED ─┬─ ANSWER
  *                                      START ⇢ JOINED ──────┤
- *   (pass-through)          RECEIVED PASS ⇢ PASSED ─────────┴─ ANSWER
+ *   (pass-through)        (RECEIVED) PASS ⇢ PASSED ─────────┴─ ANSWER
  *   ANSWER ⇢ ANSWERED FINISH       (a refusal goes to ANSWER from anywhere)
  */
 
@@ -190,13 +190,20 @@ request_key(struct machine *machine)
 
 /* --- the body --- */
 
+/*
+ * With a key it is read whole.  Without one it is passed on as it comes, but
+ * for a small one: that goes to the upstream in one piece with its head.
+ */
 enum after
 request_body(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
-	const struct conf_idempotency *policy =
-	    r->policy ? r->policy : r->conf->defaults;
-	front_read_body(r->x, (size_t)policy->max_request_body);
+	size_t most = r->policy ? (size_t)r->policy->max_request_body
+				: PASS_SMALL_BYTES;
+	if (r->policy == NULL && r->x->has_body &&
+	    (r->head.chunked || r->head.length > (int64_t)most))
+		return go(r, REQUEST_PASS, MORE);
+	front_read_body(r->x, most);
 	return go(r, REQUEST_RECEIVED, WAIT);
 }
 
@@ -231,14 +238,24 @@ request_answer(struct machine *machine)
 		r->id = header_request_id(
 		    r->arena, &(struct fields){NULL, 0});
 	struct fields more = response_fields(r);
-	front_answer(r->x, r->answer, &more, r->close);
+	if (r->problem == PROBLEM_COUNT_ && r->forward.rest != NULL)
+		front_answer_flow(r->x, r->answer, &more, r->forward.rest,
+		    r->forward.rest_length, r->close);
+	else
+		front_answer(r->x, r->answer, &more, r->close);
 	return go(r, REQUEST_ANSWERED, WAIT);
 }
 
 enum after
 request_answered(struct machine *machine)
 {
-	return go((struct request *)machine, REQUEST_FINISH, MORE);
+	struct request *r = (struct request *)machine;
+	const struct flow *rest = r->forward.rest;
+	/* What a record says of it stands; without one it has failed. */
+	if (rest != NULL && rest->ended && rest->error != 0 &&
+	    r->result == RESULT_PASSED)
+		r->result = RESULT_UPSTREAM_FAILED;
+	return go(r, REQUEST_FINISH, MORE);
 }
 
 enum after
@@ -275,6 +292,7 @@ request_arrived(void *arg, struct exchange *x)
 	op_init(&r->waiter.op, w->loop, machine_run, r);
 	op_init(&r->join, w->loop, machine_run, r);
 	op_init(&r->forward.op, w->loop, machine_run, r);
+	flow_init(&r->up, w->loop, w->budget);
 	machine_run(&r->machine);
 }
 
@@ -285,11 +303,12 @@ request_free(struct machine *machine)
 	op_cancel(&r->claim.op);
 	waiters_leave(&r->waiter);
 	op_cancel(&r->join);
-	op_cancel(&r->forward.op);
-	forward_clear(&r->forward);
+	forward_stop(&r->forward);
 	answer_unref(&r->claim.answer);
 	answer_unref(&r->answer);
 	front_end(&r->x);
+	forward_clear(&r->forward);
+	flow_clear(&r->up);
 	generation_unref(&r->generation);
 	free(r);
 }

@@ -55,8 +55,10 @@ struct request {
 	struct execution *execution; /* NULL when it told us, or none */
 	struct op join;
 
-	struct forward forward; /* pass-through only */
+	/* Pass-through; or an execution's, for the rest of a long answer. */
+	struct forward forward;
 	struct message message;
+	struct flow up; /* the body, where it is passed on as it comes */
 
 	/* What the client is told. */
 	enum result result;
@@ -82,6 +84,7 @@ struct told {
 	enum problem problem;  /* PROBLEM_COUNT_: the answer */
 	int original_status;   /* of a problem; 0: none */
 	struct answer *answer; /* a reference is taken */
+	struct forward *rest;  /* moved: the content that is to come; NULL */
 	bool replay;           /* it is another request's answer */
 	struct fields omitted; /* copied */
 	int64_t store_us;

@@ -20,6 +20,9 @@ _Static_assert(
 	enum after function(struct machine *machine);
 #include "tbl/steps.h"
 
+/* A body without a key up to this length is read before it is passed on. */
+enum { PASS_SMALL_BYTES = 16 * 1024 };
+
 static inline enum after
 go(struct request *r, enum request_step step, enum after after)
 {

@@ -46,6 +46,7 @@ tell_answer(struct execution *e, enum result result)
 		.result = result,
 		.problem = PROBLEM_COUNT_,
 		.answer = e->given,
+		.rest = e->forward.rest ? &e->forward : NULL,
 		.replay = e->asked,
 		.omitted = e->omitted,
 	    });

@@ -156,20 +156,16 @@ take_head(struct exchange *x, const char *method, const char *version)
 
 /* --- waiting and answering --- */
 
-/*
- * Waits for the owner: libmicrohttpd leaves the connection alone until it is
- * resumed.  The one place that suspends.
- */
-static void
-hold(struct exchange *x)
+void
+exchange_hold(struct exchange *x)
 {
 	must(!x->suspended);
 	MHD_suspend_connection(x->mhd);
 	x->suspended = true;
 }
 
-static void
-resume(struct exchange *x)
+void
+exchange_resume(struct exchange *x)
 {
 	if (!x->suspended)
 		return;
@@ -202,6 +198,12 @@ end_verb(struct exchange *x, enum exchange_doing doing, int error)
 	op_done(&x->op, error);
 }
 
+void
+exchange_answered(struct exchange *x)
+{
+	end_verb(x, EXCHANGE_ANSWERING, 0);
+}
+
 /* The owner gave up: what was queued goes out all the same. */
 static void
 detach(struct op *op, int error)
@@ -221,6 +223,14 @@ begin_verb(struct exchange *x, enum exchange_doing doing)
 
 /* --- libmicrohttpd's calls --- */
 
+/* The owner wants to have the body; else its answer is on the way. */
+static bool
+is_wanted(struct exchange *x)
+{
+	return x->up != NULL ? flow_is_wanted(x->up)
+			     : x->doing == EXCHANGE_READING;
+}
+
 /* The head is in; the owner may answer at once, before any of the body. */
 static enum MHD_Result
 on_head(struct exchange *x, const char *method, const char *version)
@@ -229,6 +239,11 @@ on_head(struct exchange *x, const char *method, const char *version)
 	timer_clear(&connection_of(x->mhd)->deadline);
 	take_head(x, method, version);
 	x->front->arrived(x->front->arg, x);
+	if (x->reply == NULL && x->expects_continue && !x->ended &&
+	    !is_wanted(x)) {
+		x->in_head = true;
+		exchange_hold(x);
+	}
 	if (x->reply == NULL || !x->has_body)
 		return MHD_YES;
 	/*
@@ -245,6 +260,8 @@ on_head(struct exchange *x, const char *method, const char *version)
 static enum MHD_Result
 on_data(struct exchange *x, const char *data, size_t *len)
 {
+	if (x->up != NULL)
+		return stream_data(x, data, len);
 	x->body_bytes += *len;
 	if (x->doing == EXCHANGE_READING) {
 		int error = 0;
@@ -266,16 +283,25 @@ on_data(struct exchange *x, const char *data, size_t *len)
 	return MHD_YES;
 }
 
-/* The whole request is in: what can be said now is said. */
+/*
+ * The whole request is in: what can be said now is said.  Else it waits for
+ * its owner from the second call on.  Held in the first one, libmicrohttpd
+ * would read when it is resumed, before it looks at what is queued, and would
+ * close where the client has closed its half behind the request.
+ */
 static enum MHD_Result
 on_end(struct exchange *x)
 {
+	bool first = !x->body_ended;
 	x->body_ended = true;
-	end_verb(x, EXCHANGE_READING, 0);
+	if (first) {
+		stream_end(x, 0);
+		end_verb(x, EXCHANGE_READING, 0);
+	}
 	if (x->reply != NULL)
 		queue(x);
-	else if (!x->queued)
-		hold(x);
+	else if (!x->queued && !first)
+		exchange_hold(x);
 	return MHD_YES;
 }
 
@@ -288,6 +314,8 @@ exchange_on_request(void *front, struct MHD_Connection *mhd, const char *url,
 	(void)front;
 	(void)url;
 	must(x != NULL);
+	if (x->beside != NULL)
+		return beside_on_request(x, data, len);
 	if (x->ended)
 		return MHD_NO; /* its owner gave it up without an answer */
 	x->mhd = mhd;
@@ -295,6 +323,11 @@ exchange_on_request(void *front, struct MHD_Connection *mhd, const char *url,
 		return on_head(x, method, version);
 	if (x->queued)
 		return MHD_YES;
+	if (x->in_head) {
+		/* The call of the head once more: the body is wanted. */
+		x->in_head = false;
+		return MHD_YES;
+	}
 	return *len > 0 ? on_data(x, data, len) : on_end(x);
 }
 
@@ -324,12 +357,15 @@ exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
 		return;
 	*context = NULL;
 	watch_free(&x->client_watch);
+	stream_end(x, E_CLIENT_GONE);
+	bool sent = beside_is_sent(x) ||
+	    (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && x->queued);
+	beside_free(x);
 	x->mhd = NULL;
 	if (!x->head_seen)
 		x->ended = true; /* nobody was told of it */
 	timer_set(&connection_of(mhd)->deadline,
 	    x->front->conf->idle_timeout_ms);
-	bool sent = code == MHD_REQUEST_TERMINATED_COMPLETED_OK && x->queued;
 	x->gone = !sent;
 	end_verb(x, EXCHANGE_READING, E_CLIENT_GONE);
 	end_verb(x, EXCHANGE_ANSWERING, sent ? 0 : E_CLIENT_GONE);
@@ -354,14 +390,10 @@ front_read_body(struct exchange *x, size_t max_bytes)
 }
 
 /* An answer that cannot be put into a head says so, and nothing else. */
-static struct MHD_Response *
-make_reply(struct exchange *x, struct answer *answer,
-    const struct fields *more, bool close)
+static void
+give(struct exchange *x, int status, struct MHD_Response *response)
 {
-	bool head = span_eq(x->method, SPAN("HEAD"));
-	struct MHD_Response *response = reply_new(answer, more, head, close);
-	x->reply_status = (unsigned)answer->status;
-	x->sent_bytes = head ? 0 : answer->body.len;
+	x->reply_status = (unsigned)status;
 	if (response == NULL) {
 		x->reply_status = MHD_HTTP_INTERNAL_SERVER_ERROR;
 		x->sent_bytes = 0;
@@ -369,26 +401,57 @@ make_reply(struct exchange *x, struct answer *answer,
 		    0, NULL, MHD_RESPMEM_PERSISTENT);
 		must(response != NULL);
 	}
-	return response;
+	x->reply = (struct reply *)response;
+	/* In the middle of a body libmicrohttpd takes no answer. */
+	if (x->suspended && (x->body_ended || x->in_head))
+		queue(x);
+	exchange_resume(x);
+}
+
+/* False: there is nobody to be answered. */
+static bool
+begin_answer(struct exchange *x, bool close)
+{
+	must(x->reply == NULL && !x->queued);
+	begin_verb(x, EXCHANGE_ANSWERING);
+	x->at_once = close;
+	if (x->mhd == NULL)
+		end_verb(x, EXCHANGE_ANSWERING, E_CLIENT_GONE);
+	return x->mhd != NULL;
 }
 
 void
 front_answer(struct exchange *x, struct answer *answer,
     const struct fields *more, bool close)
 {
-	must(x->reply == NULL && !x->queued);
-	begin_verb(x, EXCHANGE_ANSWERING);
-	x->at_once = close;
-	if (x->mhd == NULL) {
-		end_verb(x, EXCHANGE_ANSWERING, E_CLIENT_GONE);
+	if (!begin_answer(x, close))
+		return;
+	bool head = span_eq(x->method, SPAN("HEAD"));
+	x->sent_bytes = head ? 0 : answer->body.len;
+	if (beside_is_due(x)) {
+		beside_new(x, answer, more, 0);
 		return;
 	}
-	x->reply = (struct reply *)make_reply(
-	    x, answer, more, close || x->front->draining);
-	if (x->suspended) {
-		queue(x);
-		resume(x);
+	give(x, answer->status,
+	    reply_new(answer, more, head, close || x->front->draining));
+}
+
+void
+front_answer_flow(struct exchange *x, struct answer *answer,
+    const struct fields *more, struct flow *flow, int64_t length, bool close)
+{
+	if (!begin_answer(x, close))
+		return;
+	stream_from(x, flow);
+	x->end_is_close =
+	    length < 0 && span_eq(x->version, SPAN("HTTP/1.0"));
+	if (beside_is_due(x)) {
+		beside_new(x, answer, more, length);
+		return;
 	}
+	give(x, answer->status,
+	    reply_streamed(answer, more, length, stream_read, x,
+		close || x->front->draining));
 }
 
 static void
@@ -421,8 +484,10 @@ front_end(struct exchange **x)
 	struct exchange *old = *x;
 	*x = NULL;
 	front_watch_client(old, NULL, NULL);
+	beside_leave(old);
+	stream_detach(old);
 	op_cancel(&old->op);
 	old->ended = true;
-	resume(old);
+	exchange_resume(old);
 	exchange_free(old);
 }

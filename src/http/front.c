@@ -9,7 +9,8 @@
 enum {
 	/*
 	 * Room in one pool beside the bytes of a request's head: for what
-	 * libmicrohttpd notes of each field, and for an answer's head.
+	 * libmicrohttpd notes of each field, and for an answer's head: without
+	 * it the connection would be closed after the payment was made.
 	 */
 	NOTES_BYTES = 10 * 1024,
 	ANSWER_HEAD_BYTES = 18 * 1024,

@@ -3,6 +3,7 @@
 
 #include "base/answer.h"
 #include "base/arena.h"
+#include "base/flow.h"
 #include "base/op.h"
 #include "conf/conf.h"
 #include "http/gaps.h"
@@ -54,6 +55,13 @@ struct exchange {
 	} doing; /* what op waits for */
 	size_t read_limit;
 	size_t swallowed;
+	struct flow *up;     /* where the body goes; NULL: not any more */
+	struct flow *down;   /* where the answer's content comes from */
+	struct beside *beside; /* an answer in the middle of the body */
+	struct task pace;    /* looks whether up has room for more */
+	bool in_head;        /* held before a 100 (Continue) was sent */
+	bool half_closed;    /* the client sends no more */
+	bool end_is_close;   /* of the answer's content, by HTTP/1.0 */
 	struct reply *reply; /* to be sent when the body is in */
 	unsigned reply_status;
 	bool head_seen;
@@ -93,6 +101,14 @@ unsigned front_connections(const struct front *front);
 void front_read_body(struct exchange *x, size_t max_bytes);
 
 /*
+ * The body goes into that flow as it comes, no faster than it is taken, and
+ * ends it with 0 or E_CLIENT_GONE.  Called by arrived(), in place of
+ * front_read_body.  A client that waits for a 100 (Continue) gets one when
+ * the flow's reader waits.
+ */
+void front_stream_body(struct exchange *x, struct flow *flow);
+
+/*
  * Sends the answer (a reference is taken) with more fields behind its own.
  * A body that was not read is swallowed first, up to 16 MiB; beyond that the
  * connection is closed behind the answer.  close: it is closed in any case,
@@ -101,6 +117,14 @@ void front_read_body(struct exchange *x, size_t max_bytes);
  */
 void front_answer(struct exchange *x, struct answer *answer,
     const struct fields *more, bool close);
+
+/*
+ * The same with a body that comes out of that flow: length bytes, or -1.  Its
+ * end with an error cuts the client's connection, so that nobody takes a part
+ * for the whole.
+ */
+void front_answer_flow(struct exchange *x, struct answer *answer,
+    const struct fields *more, struct flow *flow, int64_t length, bool close);
 
 /*
  * Calls left() once when the client closes its connection or its half of it,

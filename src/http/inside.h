@@ -8,8 +8,9 @@
 #include "http/front.h"
 
 /*
- * What front.c (the daemon), exchange.c (one request and its answer) and
- * nobody else share: libmicrohttpd ends here.  One thread.
+ * What front.c (the daemon), exchange.c (one request and its answer),
+ * stream.c (bodies that flow), beside.c (early answers) and nobody else share:
+ * libmicrohttpd ends here.  One thread.
  */
 struct front {
 	struct loop *loop;
@@ -38,6 +39,48 @@ struct connection {
 
 /* The connection of an exchange that libmicrohttpd still knows. */
 struct connection *connection_of(struct MHD_Connection *mhd);
+
+/*
+ * libmicrohttpd leaves the connection alone until it is resumed.  The one
+ * place that suspends.
+ */
+void exchange_hold(struct exchange *x);
+void exchange_resume(struct exchange *x);
+
+/* The answer is out: the owner is told. */
+void exchange_answered(struct exchange *x);
+
+/* --- stream.c --- */
+
+/* Takes bytes of the body, for the flow that wants them. */
+enum MHD_Result stream_data(struct exchange *x, const char *data, size_t *len);
+/* There is no more of the body: 0, it was whole, or E_CLIENT_GONE. */
+void stream_end(struct exchange *x, int error);
+/* The answer's content comes out of that flow. */
+void stream_from(struct exchange *x, struct flow *flow);
+/* libmicrohttpd asks for content of the answer; as MHD says it. */
+ssize_t stream_read(void *exchange, uint64_t at, char *buffer, size_t size);
+/* What went out is not the whole answer; before the connection is ended. */
+void stream_cut(struct exchange *x);
+/* Both flows are the owner's alone from now on. */
+void stream_detach(struct exchange *x);
+
+/* --- beside.c --- */
+
+/* An answer now would come in the middle of the body. */
+bool beside_is_due(const struct exchange *x);
+/* Sends the answer, or from x->down so many bytes or -1, all the same. */
+void beside_new(struct exchange *x, const struct answer *answer,
+    const struct fields *more, int64_t length);
+/* libmicrohttpd's call about more of the body, or its end. */
+enum MHD_Result beside_on_request(
+    struct exchange *x, const char *data, size_t *len);
+/* There is more in x->down, or its end. */
+void beside_pump(struct exchange *x);
+bool beside_is_sent(const struct exchange *x);
+/* The owner leaves: what is not out by now is cut. */
+void beside_leave(struct exchange *x);
+void beside_free(struct exchange *x);
 
 /* libmicrohttpd's calls about one request. */
 void *exchange_on_target(

@@ -8,6 +8,8 @@
 
 /* Names and values up to this length are copied without an allocation. */
 enum { FIELD_BYTES = 1024 };
+/* So much of a streamed body libmicrohttpd asks for at once. */
+enum { BLOCK_BYTES = 32768 };
 
 static void
 release_answer(void *arg)
@@ -78,14 +80,10 @@ new_response(struct answer *answer, bool head)
 	return response;
 }
 
-struct MHD_Response *
-reply_new(struct answer *answer, const struct fields *more, bool head,
-    bool close)
+static struct MHD_Response *
+with_fields(struct MHD_Response *response, const struct answer *answer,
+    const struct fields *more, bool close)
 {
-	struct MHD_Response *response = new_response(answer, head);
-	must(response != NULL);
-	answer_ref(answer);
-
 	bool ok = true;
 	for (size_t i = 0; ok && i < answer->fields.count; i++)
 		ok = add_field(response, &answer->fields.list[i]);
@@ -98,4 +96,27 @@ reply_new(struct answer *answer, const struct fields *more, bool head,
 		return response;
 	MHD_destroy_response(response);
 	return NULL;
+}
+
+struct MHD_Response *
+reply_new(struct answer *answer, const struct fields *more, bool head,
+    bool close)
+{
+	struct MHD_Response *response = new_response(answer, head);
+	must(response != NULL);
+	answer_ref(answer);
+	return with_fields(response, answer, more, close);
+}
+
+struct MHD_Response *
+reply_streamed(const struct answer *answer, const struct fields *more,
+    int64_t length,
+    ssize_t (*read)(void *arg, uint64_t at, char *buffer, size_t size),
+    void *arg, bool close)
+{
+	struct MHD_Response *response = MHD_create_response_from_callback(
+	    length >= 0 ? (uint64_t)length : MHD_SIZE_UNKNOWN, BLOCK_BYTES,
+	    read, arg, NULL);
+	must(response != NULL);
+	return with_fields(response, answer, more, close);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <stdint.h>
+#include <sys/types.h>
+
 #include "base/answer.h"
 #include "base/must.h"
 
@@ -20,3 +23,12 @@ struct MHD_Response;
  */
 MUST_USE struct MHD_Response *reply_new(struct answer *answer,
     const struct fields *more, bool head, bool close);
+
+/*
+ * The same with a body that read(arg) gives piece by piece: length bytes, or
+ * -1, and its end is the reader's word.  No reference is held.
+ */
+MUST_USE struct MHD_Response *reply_streamed(const struct answer *answer,
+    const struct fields *more, int64_t length,
+    ssize_t (*read)(void *arg, uint64_t at, char *buffer, size_t size),
+    void *arg, bool close);

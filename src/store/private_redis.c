@@ -41,6 +41,10 @@ static const char conf_text[] =
     "databases 1\n"
     "save \"\"\n"
     "appendonly yes\n"
+    /*
+     * With "everysec" even the write is put off while a sync is under way:
+     * a kill -9 under disk load lost claims that it had acknowledged.
+     */
     "appendfsync always\n"
     "maxmemory-policy noeviction\n";
 

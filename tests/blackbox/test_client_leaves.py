@@ -53,6 +53,19 @@ def a_client_that_half_closes_still_gets_its_answer(bench):
     equal(upstream.count(), 1)
 
 
+@test
+def a_client_that_half_closes_beside_others_still_gets_its_answer(bench):
+    upstream, gateway = bench.pair(workers=1)
+    hold = upstream.hold()
+    with gateway.client() as older, gateway.client() as client:
+        older.send(b"GET /x HT")
+        client.send(keyed("k"))
+        client.half_close()
+        hold.wait_arrived()
+        hold.release()
+        equal(client.read().status, 201)
+
+
 PARTS = [("in the head", keyed("k")[:60]),
          ("before the body", keyed("k", body=b"x" * 1000)[:-1000]),
          ("in the body", keyed("k", body=b"x" * 1000)[:-1]),
