@@ -308,21 +308,22 @@ def serve_refuses_a_user_who_may_not_write_events(bench):
     equal(gateway.wait(), 1)
 
 
-def readme_commands():
-    """What stands behind "$ " in the README's section about events."""
+def manual_commands():
+    """The lines of redis-cli in the manual's section about events."""
     top = os.environ.get("top_srcdir", os.path.dirname(__file__) + "/../..")
-    with open(os.path.join(top, "README"), encoding="utf-8") as file:
-        section = file.read().split("Reading the events\n---", 1)[1]
-    section = section.split("\n---", 1)[0].replace("\\\n", " ")
-    return [line.split("$ ", 1)[1] for line in section.splitlines()
-            if line.startswith("    $ ")]
+    with open(os.path.join(top, "src/man/onceproxy.8.in"),
+              encoding="utf-8") as file:
+        section = file.read().split(".Sh READING THE EVENTS\n", 1)[1]
+    section = section.split("\n.Sh", 1)[0].replace("\\e\n", " ")
+    return [line.replace("\\-", "-") for line in section.splitlines()
+            if line.startswith("redis\\-cli ")]
 
 
 @test
-def the_commands_of_the_readme_read_them(bench):
+def the_commands_of_the_manual_read_them(bench):
     upstream, gateway, consumer = started(bench, store={"shards": 1})
     output, entry = [], ""
-    for number, line in enumerate(readme_commands()):
+    for number, line in enumerate(manual_commands()):
         words = shlex.split(line.replace("ENTRY", entry))
         equal(words[0], "redis-cli")
         done = subprocess.run(

@@ -37,8 +37,7 @@ MUTANTS = {
     "an unknown outcome is held": (
         {"claim": [("elseif policy == 'retry' then",
                     "elseif policy ~= 'reconcile' then")]},
-        [(UNKNOWN, "a truncated answer is 502 and held: half a head"),
-         ("test_promise", "an outcome that cannot be known")]),
+        [("test_promise", "an outcome that cannot be known")]),
     "attempts are counted": (
         {"claim": [("tonumber(r.tries) >= tonumber(ARGV[6])", "false")]},
         [(RETRY, "attempts are exhausted after max attempts"),
