@@ -3,7 +3,6 @@
 
 #include "conf/load.h"
 #include "fuzz/fuzz.h"
-#include "upstream/head.h"
 
 /*
  * Any text is a configuration or has complaints, one or the other, and the
@@ -24,26 +23,6 @@ parse(struct span input, struct complaints *ret_complaints)
 		must(strpbrk(c->words, "\r\n") == NULL);
 	}
 	return conf;
-}
-
-static void
-target_can_be_asked(const struct conf_target *target)
-{
-	const struct fields none = {NULL, 0};
-	struct body out;
-	const struct head_request request = {
-		.method = SPAN("GET"),
-		.base_path = span_str(target->base_path),
-		.target = SPAN("/"),
-		.host = span_str(target->authority),
-		.fields = &none,
-	};
-
-	must((target->unix_path != NULL) == (target->port == 0));
-	must(target->host[0] != '\0');
-	body_init(&out, NULL);
-	must(head_write(&request, &out) == 0);
-	body_clear(&out);
 }
 
 static void
@@ -69,7 +48,7 @@ is_complete(const struct conf *conf)
 		const struct conf_upstream *u = &conf->upstreams[i];
 		must(u->index == i && u->n_targets > 0);
 		for (size_t t = 0; t < u->n_targets; t++)
-			target_can_be_asked(&u->targets[t]);
+			fuzz_asks(&u->targets[t]);
 	}
 	policy_is_complete(conf->defaults);
 	for (size_t i = 0; i < conf->n_routes; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fuzz/fuzz.h"
+#include "upstream/head.h"
 
 const struct fuzz_target fuzz_targets[] = {
 #define TARGET(name, words) {#name, words, fuzz_##name},
@@ -59,4 +60,34 @@ fuzz_has(struct span text, struct span bytes)
 			return true;
 	}
 	return false;
+}
+
+size_t
+fuzz_count(const struct fields *fields, struct span name)
+{
+	size_t n = 0, at = 0;
+
+	while (fields_next(fields, name, &at))
+		n++;
+	return n;
+}
+
+void
+fuzz_asks(const struct conf_target *target)
+{
+	const struct fields none = {NULL, 0};
+	struct body out;
+	const struct head_request request = {
+		.method = SPAN("GET"),
+		.base_path = span_str(target->base_path),
+		.target = SPAN("/"),
+		.host = span_str(target->authority),
+		.fields = &none,
+	};
+
+	must(target->host[0] != '\0');
+	must((target->unix_path != NULL) == (target->port == 0));
+	body_init(&out, NULL);
+	must(head_write(&request, &out) == 0);
+	body_clear(&out);
 }

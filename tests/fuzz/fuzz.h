@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/field.h"
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/span.h"
+#include "conf/conf.h"
 
 /*
  * A fuzz target is a function that takes any bytes, gives them to a piece of
@@ -40,3 +42,9 @@ struct span fuzz_cut(struct span *left, char byte);
 
 /* True where one of the bytes is in the text. */
 bool fuzz_has(struct span text, struct span bytes);
+
+/* How many of the fields have that name. */
+size_t fuzz_count(const struct fields *fields, struct span name);
+
+/* Whatever an upstream's URL was: a request can be written for it. */
+void fuzz_asks(const struct conf_target *target);

@@ -55,21 +55,11 @@ read_head(struct span input, struct field list[LINES_MAX])
 	return head;
 }
 
-static size_t
-count(const struct fields *fields, struct span name)
-{
-	size_t n = 0, at = 0;
-
-	while (fields_next(fields, name, &at))
-		n++;
-	return n;
-}
-
 static void
 is_one_request(const struct guard_head *head, const struct guarded *g)
 {
-	size_t lengths = count(&g->fields, SPAN("Content-Length"));
-	size_t codings = count(&g->fields, SPAN("Transfer-Encoding"));
+	size_t lengths = fuzz_count(&g->fields, SPAN("Content-Length"));
+	size_t codings = fuzz_count(&g->fields, SPAN("Transfer-Encoding"));
 
 	must(g->fields.count == head->fields.count);
 	must(g->fields.count <= GUARD_FIELDS_MAX);
@@ -77,7 +67,7 @@ is_one_request(const struct guard_head *head, const struct guarded *g)
 	must((lengths == 1) == g->has_length && (codings == 1) == g->chunked);
 	must(g->length >= 0 && (g->has_length || g->length == 0));
 	must(!g->chunked || !g->version_1_0);
-	must(count(&g->fields, SPAN("Host")) == 1 || g->version_1_0);
+	must(fuzz_count(&g->fields, SPAN("Host")) == 1 || g->version_1_0);
 	must(g->authority.len > 0 || g->version_1_0);
 	must(g->authority.len == 0 || authority_is_valid(g->authority));
 	for (size_t i = 0; i < g->fields.count; i++) {
@@ -111,7 +101,7 @@ all_lines_get_through(
 	size_t from = 0, to = 0;
 	const struct field *f;
 
-	must(count(in, name) == count(out, name));
+	must(fuzz_count(in, name) == fuzz_count(out, name));
 	while ((f = fields_next(in, name, &from)) != NULL)
 		must(span_eq(f->value, fields_next(out, name, &to)->value));
 }
@@ -126,7 +116,7 @@ ends_with(struct span s, struct span end)
 static void
 is_ours(const struct fields *out, struct span name, struct span end)
 {
-	must(count(out, name) == 1);
+	must(fuzz_count(out, name) == 1);
 	must(ends_with(fields_first(out, name)->value, end));
 }
 
@@ -141,15 +131,16 @@ fields_are_right(const struct guarded *g, const struct fields *out)
 		"Idempotency-Key", "Authorization", "X-Mode"};
 
 	for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
-		must(count(out, span_str(gone[i])) == 0);
+		must(fuzz_count(out, span_str(gone[i])) == 0);
 	for (size_t i = 0; i < sizeof stay / sizeof *stay; i++)
 		all_lines_get_through(&g->fields, out, span_str(stay[i]));
 	is_ours(out, SPAN("X-Forwarded-For"), SPAN("192.0.2.1"));
 	is_ours(out, SPAN("X-Forwarded-Proto"), SPAN("http"));
 	is_ours(out, SPAN("Via"), SPAN(" onceproxy"));
 	is_ours(out, SPAN("Idempotency-Attempt"), SPAN("3"));
-	must(count(out, SPAN("X-Request-Id")) == 1);
-	must(count(out, SPAN("X-Forwarded-Host")) == (g->authority.len > 0));
+	must(fuzz_count(out, SPAN("X-Request-Id")) == 1);
+	must(fuzz_count(out, SPAN("X-Forwarded-Host")) ==
+	    (g->authority.len > 0));
 }
 
 static void

@@ -74,21 +74,11 @@ lines_are_clean(struct span text)
 	}
 }
 
-static size_t
-count(const struct fields *fields, struct span name)
-{
-	size_t n = 0, at = 0;
-
-	while (fields_next(fields, name, &at))
-		n++;
-	return n;
-}
-
 static void
 is_one_answer(const struct head *head, const struct fields *fields)
 {
-	size_t lengths = count(fields, SPAN("Content-Length"));
-	size_t codings = count(fields, SPAN("Transfer-Encoding"));
+	size_t lengths = fuzz_count(fields, SPAN("Content-Length"));
+	size_t codings = fuzz_count(fields, SPAN("Transfer-Encoding"));
 
 	must(head->status >= 200 && head->status <= 599);
 	must(fields->count <= HEAD_FIELDS_MAX);
@@ -96,7 +86,7 @@ is_one_answer(const struct head *head, const struct fields *fields)
 	must((lengths == 1) == (head->content_length >= 0));
 	must((codings == 1) == head->chunked);
 	must(head->persistent || head->version_1_0 ||
-	    count(fields, SPAN("Connection")) > 0);
+	    fuzz_count(fields, SPAN("Connection")) > 0);
 	must(head->keep_alive_s >= -1);
 	for (size_t i = 0; i < fields->count; i++) {
 		struct span value = fields->list[i].value;

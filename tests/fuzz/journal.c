@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "fuzz/fuzz.h"
+#include "lib/journal_entries.h"
 #include "store/journal_inside.h"
 #include "store/journal_record.h"
 
@@ -199,18 +200,6 @@ load(int file, struct journal_found *ret_found)
 	return journal;
 }
 
-static bool
-same_entry(const struct journal_entry *a, const struct journal_entry *b)
-{
-	return a->kind == b->kind && a->attempt == b->attempt &&
-	    a->sent == b->sent && a->reason == b->reason &&
-	    a->retention_ms == b->retention_ms &&
-	    a->unknown_retention_ms == b->unknown_retention_ms &&
-	    !memcmp(&a->key_id, &b->key_id, sizeof a->key_id) &&
-	    !memcmp(&a->owner, &b->owner, sizeof a->owner) &&
-	    span_eq(a->route, b->route) && span_eq(a->answer, b->answer);
-}
-
 static const struct written *
 find(const struct story *s, uint64_t id)
 {
@@ -233,7 +222,7 @@ check_open(const struct story *s, const struct journal *journal)
 	for (uint64_t id = 0; journal_next(journal, id, &id);) {
 		const struct written *w = find(s, id);
 		must(journal_read(journal, id, &bytes, &entry) == 0);
-		must(w != NULL ? same_entry(&w->entry, &entry) : s->odd);
+		must(w != NULL ? entries_are_equal(&w->entry, &entry) : s->odd);
 		sum = 31 * sum + id;
 	}
 	body_clear(&bytes);

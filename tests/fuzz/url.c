@@ -4,7 +4,6 @@
 
 #include "conf/load.h"
 #include "fuzz/fuzz.h"
-#include "upstream/head.h"
 
 /*
  * URLs of upstreams and of Redis: a target that is taken can be asked, and
@@ -39,24 +38,6 @@ load_quietly(const char *upstream, const char *redis)
 }
 
 static void
-can_be_asked(const struct conf_target *target)
-{
-	const struct fields none = {NULL, 0};
-	struct body out;
-	const struct head_request request = {
-		.method = SPAN("GET"),
-		.base_path = span_str(target->base_path),
-		.target = SPAN("/"),
-		.host = span_str(target->authority),
-		.fields = &none,
-	};
-
-	body_init(&out, NULL);
-	must(head_write(&request, &out) == 0);
-	body_clear(&out);
-}
-
-static void
 is_read_again(const struct conf_target *target)
 {
 	char *text = target->unix_path
@@ -84,9 +65,7 @@ try_upstream(const char *text)
 	if (conf == NULL)
 		return;
 	const struct conf_target *target = &conf->upstreams[0].targets[0];
-	must(target->host[0] != '\0');
-	must((target->port == 0) == (target->unix_path != NULL));
-	can_be_asked(target);
+	fuzz_asks(target);
 	is_read_again(target);
 	conf_unref(&conf);
 }

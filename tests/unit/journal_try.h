@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "lib/folder.h"
+#include "lib/journal_entries.h"
 #include "store/journal.h"
 
 /*
@@ -119,18 +120,6 @@ entry_of(enum journal_kind kind, uint32_t attempt, struct span answer)
 	memset(entry.owner.bytes, 255 - (int)attempt,
 	    sizeof entry.owner.bytes);
 	return entry;
-}
-
-static inline bool
-entries_are_equal(const struct journal_entry *a, const struct journal_entry *b)
-{
-	return a->kind == b->kind && a->attempt == b->attempt &&
-	    a->sent == b->sent && a->reason == b->reason &&
-	    a->retention_ms == b->retention_ms &&
-	    a->unknown_retention_ms == b->unknown_retention_ms &&
-	    !memcmp(&a->key_id, &b->key_id, sizeof a->key_id) &&
-	    !memcmp(&a->owner, &b->owner, sizeof a->owner) &&
-	    span_eq(a->route, b->route) && span_eq(a->answer, b->answer);
 }
 
 static inline uint64_t

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <string.h>
+
+#include "store/journal.h"
+
+/* What was written came back. */
+static inline bool
+entries_are_equal(const struct journal_entry *a, const struct journal_entry *b)
+{
+	return a->kind == b->kind && a->attempt == b->attempt &&
+	    a->sent == b->sent && a->reason == b->reason &&
+	    a->retention_ms == b->retention_ms &&
+	    a->unknown_retention_ms == b->unknown_retention_ms &&
+	    !memcmp(&a->key_id, &b->key_id, sizeof a->key_id) &&
+	    !memcmp(&a->owner, &b->owner, sizeof a->owner) &&
+	    span_eq(a->route, b->route) && span_eq(a->answer, b->answer);
+}
