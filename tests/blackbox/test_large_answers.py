@@ -2,6 +2,7 @@
 """Contract, section 6, "response was too large to keep": it is streamed to
 the first client, and the record says so before that client sees it."""
 
+import select
 import threading
 
 from once import tap
@@ -81,6 +82,28 @@ def the_record_says_so_before_the_client_sees_a_byte(bench):
         equal(head(client)[0], 201)
         check_not_kept(gateway.ask("k"))  # while the first still streams
         go_on.set()
+        equal(read_pattern(client.reader, BYTES), BYTES)
+
+
+@test
+def without_the_record_the_client_sees_nothing(bench):
+    redis = bench.own_redis()
+    upstream = bench.upstream()
+    hold = upstream.hold(large())
+    upstream.replies["/small"] = answer(200, b"x")
+    gateway = bench.gateway(
+        upstream, {**KEPT, "lease": "10m"}, redis=redis, workers=1,
+        store={"timeout": "1m"}, log={"level": "debug"})
+    with gateway.client() as client:
+        client.send(keyed("k"))
+        hold.wait_arrived()
+        redis.freeze()
+        hold.release()
+        gateway.wait_for_steps("KEPT", 1)
+        equal(gateway.send(build("GET", "/small")).status, 200)
+        equal(select.select([client.sock], [], [], 0)[0], [])
+        redis.thaw()
+        equal(head(client)[0], 201)
         equal(read_pattern(client.reader, BYTES), BYTES)
 
 

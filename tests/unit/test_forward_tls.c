@@ -347,6 +347,88 @@ large_bodies_go_both_ways(void **state)
 	end(&f);
 }
 
+/* The other side of two flows: puts while there is room, takes what is. */
+struct client {
+	struct loop *loop;
+	struct flow up;
+	struct flow *rest;
+	const char *body;
+	size_t put;
+	size_t got;
+};
+
+static void
+on_room(void *arg)
+{
+	struct client *c = arg;
+	size_t room;
+	while (c->put < LARGE_BYTES && (room = flow_room(&c->up)) > 0) {
+		size_t left = LARGE_BYTES - c->put;
+		size_t len = room < left ? room : left;
+		assert_int_equal(flow_put(&c->up, c->body + c->put, len), len);
+		c->put += len;
+	}
+	if (c->put == LARGE_BYTES && !c->up.ended)
+		flow_end(&c->up, 0);
+}
+
+static void
+on_bytes(void *arg)
+{
+	struct client *c = arg;
+	struct span bytes;
+	while ((bytes = flow_look(c->rest)).len > 0) {
+		for (size_t i = 0; i < bytes.len; i++)
+			assert_int_equal(bytes.ptr[i], 'z');
+		c->got += bytes.len;
+		flow_take(c->rest, bytes.len);
+	}
+	if (c->rest->ended)
+		loop_stop(c->loop);
+}
+
+static void
+large_bodies_flow_both_ways(void **state)
+{
+	char *body = mem_zero(LARGE_BYTES);
+	struct fixture f;
+
+	(void)state;
+	for (size_t i = 0; i < LARGE_BYTES; i++)
+		body[i] = (char)('a' + i % 23);
+	begin(&f, answer_largely, NULL, NULL);
+	for (int i = 0; i < 2; i++) {
+		struct client c = {.loop = f.sender.loop, .body = body};
+		struct call call;
+		call_init(&call, &f.sender);
+		flow_init(&c.up, f.sender.loop, &f.sender.budget);
+		flow_write_by(&c.up, on_room, &c);
+		call.message.body = SPAN("");
+		call.message.source = &c.up;
+		call.message.length = LARGE_BYTES;
+		call.limits.streams = true;
+		on_room(&c);
+		assert_int_equal(call_make(&call), FORWARD_ANSWERED);
+		c.rest = call.forward.rest;
+		assert_non_null(c.rest);
+		flow_read_by(c.rest, on_bytes, &c);
+		while (!c.rest->ended || flow_look(c.rest).len > 0)
+			loop_run(f.sender.loop);
+		assert_int_equal(c.rest->error, 0);
+		assert_int_equal(c.got, LARGE_BYTES);
+		char *request = peer_last_request(f.peer);
+		char *sent = strstr(request, "\r\n\r\n") + 4;
+		assert_int_equal(strlen(sent), LARGE_BYTES);
+		assert_memory_equal(sent, body, LARGE_BYTES);
+		free(request);
+		call_clear(&call);
+		flow_clear(&c.up);
+	}
+	assert_int_equal(peer_connections(f.peer), 1);
+	free(body);
+	end(&f);
+}
+
 /* Answers once, then takes the next request and ends, as the arg says. */
 static void
 answer_once_then_end(struct talk *talk)
@@ -507,6 +589,7 @@ main(void)
 		cmocka_unit_test(an_upstream_can_ask_for_a_certificate),
 		cmocka_unit_test(a_plain_upstream_is_not_spoken_to),
 		cmocka_unit_test(large_bodies_go_both_ways),
+		cmocka_unit_test(large_bodies_flow_both_ways),
 		cmocka_unit_test(
 		    an_upstream_that_takes_a_post_and_closes_sees_it_once),
 		cmocka_unit_test(what_comes_on_an_idle_connection_closes_it),
