@@ -242,6 +242,7 @@ request_start(struct machine *machine)
 	    .arena = r->arena,
 	    .request = r,
 	    .attempt = r->attempt,
+	    .claimed_us = r->claim.op.began_us,
 	    .claim = r->claiming,
 	    .ask = ask,
 	    .reason = r->claim.reason,

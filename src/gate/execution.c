@@ -95,8 +95,11 @@ take_answer(struct execution *e)
 static void
 start_forward(struct execution *e, const struct message *message)
 {
-	const struct forward_limits limits =
+	struct forward_limits limits =
 	    message_limits(e->route, e->held.policy);
+	/* Asking does no harm; what is sent late might be sent twice. */
+	if (message == &e->message)
+		limits.send_until_us = &e->lease.until_us;
 	forward_stop(&e->forward);
 	forward_clear(&e->forward);
 	forward_start(e->generation->upstreams, &e->forward, e->route->upstream,
@@ -146,6 +149,8 @@ execution_reclaimed(struct machine *machine)
 		/* The message says which attempt it is. */
 		must(e->store.attempt == e->held.attempt + 1);
 		e->held.attempt = e->store.attempt;
+		lease_extend(&e->lease, e->store.op.began_us,
+		    e->held.policy->lease_ms);
 		e->asked = false;
 		e->reason = REASON_NONE;
 		return go(e, EXECUTION_FORWARD, MORE);
@@ -261,7 +266,8 @@ execution_new(const struct execution_start *start)
 	op_init(&e->forward.op, w->loop, machine_run, e);
 	op_init(&e->store.op, w->loop, machine_run, e);
 	op_init(&e->pause, w->loop, machine_run, e);
-	lease_begin(&w->leases, &e->lease, e->held.policy->lease_ms);
+	lease_begin(&w->leases, &e->lease, start->claimed_us,
+	    e->held.policy->lease_ms);
 	machine_to(&e->machine, e->asked ? EXECUTION_ASK : EXECUTION_FORWARD);
 	return e;
 }

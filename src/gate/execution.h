@@ -63,6 +63,7 @@ struct execution_start {
 	struct arena *arena;
 	struct request *request;
 	struct claim claim; /* as it was made, and answered OURS or RECONCILE */
+	int64_t claimed_us;  /* when it was asked for, by clock_us */
 	uint32_t attempt;
 	bool ask; /* the claim was answered RECONCILE: question is sent first */
 	enum reason reason; /* then: why the earlier attempt is unknown */

@@ -45,8 +45,17 @@ wake_at(struct leases *leases, int64_t at_ms)
 }
 
 void
-lease_begin(struct leases *leases, struct lease *lease, int64_t lease_ms)
+lease_extend(struct lease *lease, int64_t asked_us, int64_t lease_ms)
 {
+	lease->until_us = asked_us + lease_ms * 1000;
+}
+
+void
+lease_begin(struct leases *leases, struct lease *lease, int64_t asked_us,
+    int64_t lease_ms)
+{
+	lease_extend(lease, asked_us, lease_ms);
+	lease->renewing = 0;
 	int64_t now_ms = loop_now_ms(leases->worker->loop);
 	lease->renew_at_ms = now_ms + lease_ms / 3;
 	wake_at(leases, lease->renew_at_ms);
@@ -75,6 +84,7 @@ add_due(struct leases *leases, struct execution *e)
 		return;
 	leases->renewals[leases->count++] =
 	    (struct renewal){.held = e->held};
+	e->lease.renewing = leases->count;
 }
 
 static void
@@ -141,10 +151,24 @@ log_lost(struct leases *leases, const struct renewal *renewal)
 	log_end(&line);
 }
 
+/* One that is lost stays ours until its time is over, and not longer. */
+static void
+take_renewal(struct leases *leases, struct execution *e)
+{
+	size_t place = e->lease.renewing;
+	e->lease.renewing = 0;
+	if (place == 0 || leases->renewing.op.error != 0 ||
+	    leases->renewals[place - 1].lost)
+		return;
+	lease_extend(&e->lease, leases->renewing.op.began_us,
+	    e->held.policy->lease_ms);
+}
+
 static void
 on_renewed(void *arg)
 {
 	struct leases *leases = arg;
+	each_execution(leases, take_renewal);
 	if (leases->renewing.op.error != 0)
 		each_execution(leases, renew_soon);
 	else

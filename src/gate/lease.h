@@ -7,8 +7,9 @@
 /*
  * The leases of the claims that a worker owns: renewed in batches a third of
  * the way to their end, for as long as the execution lives, however long the
- * upstream takes.  It decides nothing when one is lost: fencing does.  The
- * worker's thread only.
+ * upstream takes.  It decides nothing when one is lost: fencing does, and what
+ * was not sent by then is not sent any more (forward_limits).  The worker's
+ * thread only.
  */
 struct worker;
 
@@ -23,11 +24,22 @@ struct leases {
 /* A lease is a member of what owns the claim. */
 struct lease {
 	int64_t renew_at_ms; /* by the loop's clock */
+	/*
+	 * By clock_us: until then the claim is surely ours, since nobody asked
+	 * for it later than that less a lease.
+	 */
+	int64_t until_us;
+	size_t renewing; /* its place in the batch under way, from 1; or 0 */
 };
 
 void leases_init(struct leases *leases, struct worker *worker);
 /* Nothing is renewed any more. */
 void leases_end(struct leases *leases);
-/* A claim was made just now: its lease is renewed from here on. */
-void lease_begin(
-    struct leases *leases, struct lease *lease, int64_t lease_ms);
+/*
+ * A claim was made just now, and asked for at asked_us (clock_us): its lease is
+ * renewed from here on.
+ */
+void lease_begin(struct leases *leases, struct lease *lease,
+    int64_t asked_us, int64_t lease_ms);
+/* The claim was made once more, and that is a lease anew. */
+void lease_extend(struct lease *lease, int64_t asked_us, int64_t lease_ms);

@@ -3,6 +3,7 @@
 ERROR(CANCELLED, "given up by the one who asked")
 ERROR(CLIENT_GONE, "the client left")
 ERROR(CLOSED, "the connection was closed")
+ERROR(LEASE_OVER, "the lease ran out before anything could be sent")
 ERROR(MALFORMED, "malformed")
 ERROR(NO_MEMORY, "the memory set aside for bodies is used up")
 ERROR(RESOLVE, "the name has no address")

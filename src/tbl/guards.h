@@ -13,6 +13,8 @@ GUARD_NAME(late_is_unknown,
     "a request that was sent and not answered in time would be sent again")
 GUARD_NAME(cut_is_unknown,
     "a request that a drain cut off would be sent again")
+GUARD_NAME(sent_in_lease,
+    "a request would be sent although another has taken its place")
 GUARD_NAME(upstream_said_no,
     "what the upstream could not tell would be taken for a no, and executed")
 GUARD_NAME(one_word,

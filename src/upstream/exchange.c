@@ -185,14 +185,16 @@ stage(struct transfer *t)
 
 /*
  * Sends what the connection takes.  False where it failed and has certainly
- * taken nothing; where it failed later, send_failed is set: an answer may
- * have come all the same.
+ * taken nothing, or it is too late to begin; where it failed later,
+ * send_failed is set: an answer may have come all the same.
  */
 static bool
 send_more(struct transfer *t)
 {
 	struct connection *c = t->connection;
 	struct forward *forward = t->forward;
+	if (transfer_too_late(t))
+		return false;
 	while (t->taken_bytes < t->total_bytes || stage(t)) {
 		struct span piece = next_piece(t);
 		/*

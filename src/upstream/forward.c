@@ -310,11 +310,24 @@ try_connections(struct transfer *t)
 	}
 }
 
+bool
+transfer_too_late(const struct transfer *t)
+{
+	const int64_t *until_us = t->limits.send_until_us;
+	/* Not the loop's clock, which stands still while a process does. */
+	return GUARD(sent_in_lease) && until_us != NULL &&
+	    t->forward->sent_bytes == 0 && clock_us() >= *until_us;
+}
+
 /* An idle connection that failed says nothing about its target. */
 void
 transfer_retry(struct transfer *t, int error)
 {
 	connection_close(&t->connection);
+	if (transfer_too_late(t)) {
+		transfer_finish(t, FORWARD_NOT_SENT, E_LEASE_OVER);
+		return;
+	}
 	if (t->fresh) {
 		target_failed(t->target, loop_now_ms(t->upstreams->loop));
 		t->error = error;

@@ -101,6 +101,11 @@ struct forward_limits {
 	size_t max_body;    /* bytes of the decoded content in body */
 	bool close_delimited; /* accept a body that ends by closing only */
 	bool reuse;           /* an idle connection may be taken */
+	/*
+	 * By clock_us: from then on it is not begun to be sent.  Looked at
+	 * when it is, so its owner may change it meanwhile; NULL: no end.
+	 */
+	const int64_t *send_until_us;
 };
 
 /*
@@ -108,9 +113,9 @@ struct forward_limits {
  * and reads its answer.  op is done when the result stands.  op.error says
  * why there is no answer: E_RESOLVE, E_UNREACHABLE, E_TLS, E_TIMEOUT,
  * E_CLOSED, E_MALFORMED (also a message that cannot be sent: nothing was),
- * E_TOO_LARGE (the answer's head), E_NO_MEMORY (streams: nothing was sent),
- * or that of the source.  op_cancel(&forward->op) closes the connection at
- * once.
+ * E_LEASE_OVER (send_until_us), E_TOO_LARGE (the answer's head), E_NO_MEMORY
+ * (streams: nothing was sent), or that of the source.
+ * op_cancel(&forward->op) closes the connection at once.
  */
 void forward_start(struct upstreams *upstreams, struct forward *forward,
     const struct conf_upstream *upstream, const struct message *message,

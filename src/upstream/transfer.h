@@ -78,6 +78,8 @@ void exchange_fed(void *transfer);
 /* True while the next move is the other side's of a flow. */
 bool exchange_waits_for_flow(const struct transfer *t);
 
+/* Nothing was sent yet, and the time is over in which it may be. */
+bool transfer_too_late(const struct transfer *t);
 /*
  * The connection came to nothing and has taken nothing, error says why:
  * another one or another target is tried.

@@ -2,6 +2,7 @@
 """Contract, sections 3 and 5: leases are renewed, and everything in Redis has
 an end."""
 
+import os
 import signal
 import time
 
@@ -167,6 +168,47 @@ def prefixes_keep_gateways_apart(bench):
         gateway = bench.gateway(upstream, store={"prefix": prefix})
         assert not gateway.ask("k").replayed
     equal(upstream.count(), 2)
+
+
+def stopped_before_it_sends(bench, on_unknown="hold"):
+    """A gateway that stands still between its claim and its sending, for
+    longer than its lease; another; and the client that waits for it."""
+    program = os.environ.get("ONCEPROXY_TEST_BUILD")
+    if not program or not os.access(program, os.X_OK):
+        raise tap.Skip("there is no test build")
+    upstream = bench.upstream()
+    config = bench.config(upstream, {"lease": "300ms",
+                                     "on_unknown": on_unknown})
+    slow = bench.serve(config, {"ONCE_FAULT": "execution:FORWARD"},
+                       program=program)
+    first = bench.background(slow.ask, "k")
+    slow.wait_for_log("fault_point")
+    config["state_dir"] = bench.folder()
+    return upstream, slow, bench.serve(config), first
+
+
+@test
+def what_was_not_sent_within_its_lease_is_not_sent_beside_another(bench):
+    upstream, slow, other, first = stopped_before_it_sends(
+        bench, {"reconcile": "/by-key/{key}"})
+    upstream.replies["/by-key/k"] = answer(404)
+    eventually(lambda: other.ask("k").status == 201, "the other executes it")
+    slow.signal(signal.SIGCONT)
+    got = first.result()
+    equal((got.status, got.replayed), (201, True))
+    equal(upstream.count(key="k"), 1)
+
+
+@test
+def what_was_not_sent_within_its_lease_is_free_again(bench):
+    upstream, slow, other, first = stopped_before_it_sends(bench)
+    eventually(lambda: other.ask("k").problem == "outcome-unknown",
+               "the lease runs out")
+    slow.signal(signal.SIGCONT)
+    equal(first.result().problem, "upstream-unreachable")
+    equal(upstream.count(), 0)
+    equal(other.ask("k").status, 201)
+    equal(upstream.count(), 1)
 
 
 tap.main()

@@ -27,6 +27,9 @@ SIGHTS = {
     "late_is_unknown": [(UNKNOWN, "no answer in time is 504 and held")],
     "cut_is_unknown": [
         ("test_drain", "what is not done by drain timeout is unknown")],
+    "sent_in_lease": [
+        ("test_lease", "what was not sent within its lease is not sent"),
+        ("test_lease", "what was not sent within its lease is free again")],
     "upstream_said_no": [
         ("test_on_unknown", "reconcile leaves unknown what nobody tells")],
     "one_word": [("test_outcomes", "two words of the upstream are no word")],

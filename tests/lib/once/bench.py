@@ -103,9 +103,10 @@ class Bench:
         config.update(members)
         return config
 
-    def serve(self, config, env=None, ready=True):
+    def serve(self, config, env=None, ready=True, program=None):
         """A gateway for a whole configuration."""
-        gateway = Gateway(config, self.folder(), env, ready=False)
+        gateway = Gateway(
+            config, self.folder(), env, ready=False, run=program)
         self.gateways.append(gateway)
         if ready:
             gateway.wait_ready()

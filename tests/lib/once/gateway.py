@@ -30,16 +30,17 @@ def command(*args, env=None, timeout=PATIENCE):
 
 
 class Gateway(Process):
-    """Serves a configuration (a dict, written into folder)."""
+    """Serves a configuration (a dict, written into folder); run is another
+    program than the one that is tested."""
 
-    def __init__(self, config, folder, env=None, ready=True):
+    def __init__(self, config, folder, env=None, ready=True, run=None):
         self.config, self.folder = config, folder
         self.file = os.path.join(folder, "onceproxy.json")
         self.events = []  # the log, parsed
         self.stray = []  # lines that are no JSON
         self.sanitizer = False
         write(self.file, config)
-        super().__init__([program(), "serve", "-c", self.file], env)
+        super().__init__([run or program(), "serve", "-c", self.file], env)
         if ready:
             self.wait_ready()
 
