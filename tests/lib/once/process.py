@@ -7,11 +7,14 @@ import os
 import signal
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from .wait import PATIENCE, Late, Watched
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
+# Children die with the thread that made them, so one makes them all.
+MOTHER = ThreadPoolExecutor(1)
 
 
 def die_with(parent):
@@ -32,10 +35,11 @@ class Process(Watched):
         self.reading = threading.Event()  # cleared: its pipe fills up
         self.reading.set()
         parent = os.getpid()
-        self.child = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, env=dict(os.environ, **(env or {})),
-            cwd=cwd, preexec_fn=lambda: die_with(parent))
+        self.child = MOTHER.submit(
+            subprocess.Popen, argv, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env=dict(os.environ, **(env or {})), cwd=cwd,
+            preexec_fn=lambda: die_with(parent)).result()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The processes of a history, the faults that befall them, and what is left
+when all of that is over."""
+
+import glob
+import json
+import os
+import signal
+import threading
+import time
+from datetime import datetime
+
+from once import history, http
+from once.redis import RedisError
+from once.wait import PATIENCE, Late, eventually
+
+from bank import Bank
+from plan import (CALM_S, FAULTY_S, LEASE_S, MAX_ATTEMPTS, ROUTES,
+                  UPSTREAM_TIMEOUT_S)
+
+STALL_S = 0.3  # the machine gave us no time for so long
+BEAT_S = 0.05
+POLICIES = {"hold": "hold", "retry": "retry",
+            "reconcile": {"reconcile": "/v1/reconcile/by-key/{key}"}}
+# What in a gateway's log says that Redis was out of reach or slow.
+TROUBLE = ("store_down", "settle_late", "lease_lost", "settle_lost",
+           "store_refused")
+
+
+def routes(in_flight):
+    return [{"name": name, "methods": ["POST"], "path": f"/v1/{name}",
+             "upstream": "api", "idempotency": {
+                 "namespace": name, "on_unknown": POLICIES[name],
+                 "in_flight": in_flight, "lease": f"{LEASE_S}s", "max_attempts": MAX_ATTEMPTS,
+                 "max_response_body": "4KiB", "wait_timeout": "3s"}}
+            for name in ROUTES]
+
+
+class World:
+    def __init__(self, bench, plan, program=None, env=None):
+        self.bench, self.plan = bench, plan
+        self.program, self.env = program, env
+        self.history = history.History(MAX_ATTEMPTS)
+        self.start = time.monotonic()
+        self.wall = time.time() - self.start  # of time 0
+        self.over = threading.Event()
+        self.lock = threading.Lock()
+        self.counts = {}
+        self.done = False  # everything healed, and the gateways ended well
+        self.broken = []  # what went wrong in a thread of ours
+        self.redis = bench.own_redis(
+            "--appendonly", "yes", "--appendfsync", "always")
+        self.bank = Bank(plan, self.history)
+        bench.upstreams.append(self.bank)
+        self.to_redis = [bench.proxy(self.redis.url) for _ in (0, 1)]
+        self.to_bank = [bench.proxy(self.bank.url) for _ in (0, 1)]
+        self.doors = [bench.proxy("127.0.0.1:1") for _ in (0, 1)]
+        options = plan.options()
+        self.configs = [bench.config(
+            self.to_bank[i].url, redis=self.to_redis[i].url,
+            routes=routes(options["in_flight"]), workers=options["workers"],
+            admin={"listen": "127.0.0.1:0"},
+            store={"timeout": "400ms"}, drain_timeout="2s",
+            options={"timeout": f"{UPSTREAM_TIMEOUT_S}s",
+                     "connect_timeout": "1s", "reuse": options["reuse"]},
+            log={"level": os.environ.get("ONCE_HISTORY_LOG", "info")})
+            for i in (0, 1)]
+        self.gateways = [None, None]
+        for i in (0, 1):
+            self.serve(i)
+
+    def serve(self, i):
+        gateway = self.bench.serve(
+            self.configs[i], self.env, program=self.program)
+        self.doors[i].retarget(gateway.address)
+        self.gateways[i] = gateway
+
+    def now(self):
+        return time.monotonic() - self.start
+
+    # --- threads -----------------------------------------------------------
+
+    def guarded(self, function, *args):
+        """For a thread: what it raises is kept."""
+        def run():
+            try:
+                function(*args)
+            except BaseException as error:
+                self.broken.append(error)
+                self.over.set()
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        return thread
+
+    def beat(self):
+        """Notices when the machine has no time for us."""
+        last = time.monotonic()
+        while not self.over.wait(BEAT_S):
+            now = time.monotonic()
+            if now - last > BEAT_S + STALL_S:
+                self.history.faults.append(
+                    history.Fault("the machine stalls", last, now, True))
+            last = now
+
+    def lane(self, name):
+        """One fault after the other, until the time is over."""
+        for fault in self.plan.faults(name):
+            if name.startswith("gateway-"):
+                fault.gateway = int(name[-1])
+            calm = CALM_S - self.now() % (CALM_S + FAULTY_S)
+            if self.over.wait(fault.pause + max(calm, 0)):
+                return
+            kind = f"{name.split('-')[0]} {fault.kind}"
+            with self.lock:
+                self.counts[kind] = self.counts.get(kind, 0) + 1
+            begin = time.monotonic()
+            entry = history.Fault(f"{kind} {fault.gateway}", begin,
+                                  float("inf"))
+            if fault.kind != "resolve":
+                self.history.faults.append(entry)
+            try:
+                getattr(self, kind.replace(" ", "_"))(fault)
+            finally:
+                entry.end = time.monotonic()
+
+    # --- faults: gateways --------------------------------------------------
+
+    def gateway_kill(self, fault):
+        self.gateways[fault.gateway].kill()
+        self.over.wait(fault.length * 2.5)
+        self.serve(fault.gateway)
+
+    def gateway_freeze(self, fault):
+        gateway = self.gateways[fault.gateway]
+        gateway.signal(signal.SIGSTOP)
+        longer = LEASE_S if fault.bytes else 0  # than its leases
+        self.over.wait(0.3 + longer + fault.length * 1.5)
+        gateway.signal(signal.SIGCONT)
+
+    def gateway_drain(self, fault):
+        self.gateways[fault.gateway].stop()
+        self.serve(fault.gateway)
+
+    def gateway_reload(self, fault):
+        self.gateways[fault.gateway].signal(signal.SIGHUP)
+
+    # --- faults: Redis -----------------------------------------------------
+
+    def redis_kill(self, fault):
+        self.redis.kill()
+        self.over.wait(fault.length)
+        self.redis.start()
+
+    def redis_freeze(self, fault):
+        self.redis.freeze()
+        self.over.wait(fault.length * 1.5 * LEASE_S)
+        self.redis.thaw()
+
+    def redis_linger(self, fault):
+        """Replies that come later than anybody waits for them."""
+        for proxy in self.to_redis:
+            proxy.hold("replies")
+        self.over.wait(0.3 + fault.length)
+        for proxy in self.to_redis:
+            proxy.release("replies")
+
+    def redis_flush(self, fault):
+        self.redis("SCRIPT", "FLUSH")
+
+    def redis_disconnect(self, fault):
+        self.redis("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+    # --- faults: the network -----------------------------------------------
+
+    def cut(self, proxy, fault, what):
+        """The next few; what is left of it is forgotten."""
+        getattr(proxy, what)(fault.bytes, times=1 + int(fault.length * 4),
+                             how=fault.how)
+        self.over.wait(0.2 + fault.length * 0.5)
+        proxy.pass_all()
+
+    def network_redis_replies(self, fault):
+        self.cut(self.to_redis[fault.gateway], fault, "cut_replies")
+
+    def network_redis_requests(self, fault):
+        self.cut(self.to_redis[fault.gateway], fault, "cut_requests")
+
+    def network_redis_reset(self, fault):
+        self.to_redis[fault.gateway].reset_all()
+
+    def network_redis_hold(self, fault):
+        self.to_redis[fault.gateway].hold()
+        self.over.wait(fault.length * 1.5 * LEASE_S)
+        self.to_redis[fault.gateway].release()
+
+    def network_upstream_refuse(self, fault):
+        """What stands is cut, so that new connections have to be made."""
+        proxy = self.to_bank[fault.gateway]
+        proxy.refuse()
+        proxy.reset_all()
+        self.over.wait(fault.length)
+        proxy.accept()
+
+    def network_upstream_replies(self, fault):
+        self.cut(self.to_bank[fault.gateway], fault, "cut_replies")
+
+    def network_upstream_requests(self, fault):
+        self.cut(self.to_bank[fault.gateway], fault, "cut_requests")
+
+    def network_upstream_reset(self, fault):
+        self.to_bank[fault.gateway].reset_all()
+
+    def network_client_replies(self, fault):
+        self.cut(self.doors[fault.gateway], fault, "cut_replies")
+
+    def network_client_requests(self, fault):
+        self.cut(self.doors[fault.gateway], fault, "cut_requests")
+
+    def network_bytes(self, fault):
+        proxies = (self.to_redis, self.to_bank, self.doors)
+        for proxy in proxies:
+            proxy[fault.gateway].split_bytes()
+        self.over.wait(fault.length * 0.5)
+        for proxy in proxies:
+            proxy[fault.gateway].split_bytes(False)
+
+    # --- the operator ------------------------------------------------------
+
+    def operator_resolve(self, fault):
+        """Looks at a key that is known, and decides where that is asked."""
+        with self.lock:
+            known = list(dict.fromkeys(op.record for op in self.history.ops))
+        if known:
+            # The younger ones rather.
+            at = max(0, len(known) - 1 - int(fault.story ** 2 * len(known)))
+            self.resolve(known[at], fault.gateway)
+
+    def resolve(self, record, gateway):
+        """What an operator does who asks the upstream's people."""
+        try:
+            admin = self.gateways[gateway].ready["admin"]
+            found = ask_admin(admin, "POST", "/keys/lookup", {
+                "namespace": record.route, "key": record.key,
+                "scope": {"Authorization": record.tenant}})
+        except (OSError, AssertionError, AttributeError):
+            return
+        if found is None or found.status != 200 or \
+                found.json()["state"] not in ("UNKNOWN", "FAILED"):
+            return
+        with self.bank.log:
+            done = self.bank.effects(record)
+            if done:
+                given, _ = self.bank.give(record, "store", 200,
+                                          None, "o")
+        act = history.Act(record, "complete" if done else "release",
+                          time.monotonic())
+        self.history.acts.append(act)
+        body = {} if not done else {
+            "status": 200, "headers": [list(f) for f in given.answer.fields],
+            "body": given.answer.body.decode()}
+        try:
+            got = ask_admin(admin, "POST", f"/keys/{found.json()['key_id']}"
+                            f"/{act.act}", body)
+        except (OSError, AssertionError):
+            return  # nobody knows
+        if got is not None and got.status == 200:
+            act.end = time.monotonic()
+        elif got is not None and got.status in (404, 409):
+            self.history.acts.remove(act)
+
+    # --- the end -----------------------------------------------------------
+
+    def heal(self):
+        """Ends all faults; waits until everything answers again."""
+        self.bank.honest = True
+        for proxy in (*self.to_redis, *self.to_bank, *self.doors):
+            proxy.pass_all()
+            proxy.release()
+            proxy.split_bytes(False)
+            proxy.accept()
+        for gateway in self.gateways:
+            eventually(lambda g=gateway: ask_admin(
+                g.ready["admin"], "GET", "/readyz").status == 200,
+                "the gateway is ready again", 3 * PATIENCE)
+
+    def trouble(self):
+        """What the gateways' logs say of Redis is a fault too: a slow disk
+        is enough for it."""
+        for gateway in self.bench.gateways:
+            for entry in list(gateway.events):
+                if entry.get("event") in TROUBLE:
+                    at = wall_of(entry["ts"]) - self.wall
+                    self.history.faults.append(history.Fault(
+                        f"a log says {entry['event']}",
+                        at - LEASE_S / 2, at))
+
+    def logs(self, story):
+        """What the gateways said of a record."""
+        ids = {f"op-{op.number}" for op in story.ops}
+        entries = [(e, g) for g in self.bench.gateways for e in g.events]
+        keys = {e.get("key_id") for e, _ in entries
+                if e.get("request_id") in ids} - {None}
+        lines = []
+        for entry, gateway in entries:
+            if entry.get("key_id") in keys or entry.get("id") in keys:
+                at = wall_of(entry["ts"]) - self.wall
+                lines.append(f"{at:.3f} pid {gateway.pid} " + " ".join(
+                    f"{k}={v}" for k, v in entry.items() if k != "ts"))
+        return sorted(lines)
+
+    def processing(self):
+        """Names of records that are PROCESSING."""
+        found = []
+        for name in self.redis.keys():
+            try:
+                if self.redis("GETRANGE", name, 0, 2) == b"o1P":
+                    found.append(name)
+            except RedisError:
+                pass  # not a record
+        return found
+
+    def wait_none_is_processing(self):
+        """The contract gives a lease and five seconds; what is in flight
+        upstream may take its time before."""
+        try:
+            eventually(lambda: not self.processing(), "no lease is open",
+                       LEASE_S + UPSTREAM_TIMEOUT_S + 2 * PATIENCE)
+        except Late:
+            raise AssertionError(
+                f"still PROCESSING: {self.processing()}") from None
+
+    def drain(self):
+        """Both gateways end well, and leave nothing in their journals."""
+        for gateway in self.gateways:
+            gateway.stop()
+        for config in self.configs:
+            for name in glob.glob(os.path.join(
+                    config["state_dir"], "journal", "*")):
+                size = os.path.getsize(name)
+                assert size == 0, f"{size} bytes are left in {name}"
+        for gateway in self.bench.gateways:
+            gateway.check_sanitizer()
+
+
+def wall_of(stamp):
+    """Seconds of a time as the log has it."""
+    return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp()
+
+
+def ask_admin(address, method, target, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    return http.ask(address, http.build(method, target, (), data), PATIENCE)
