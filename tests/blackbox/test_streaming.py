@@ -8,7 +8,7 @@ import threading
 
 from once import tap
 from once.http import Broken, build
-from once.raw import (fill, head, memory, read_pattern, send_pattern,
+from once.raw import (PIECE, fill, head, memory, read_pattern, send_pattern,
                       small_window, takes)
 from once.tap import each, equal, test
 from once.upstream import answer
@@ -455,7 +455,8 @@ def a_client_that_leaves_an_upload_never_makes_it_whole(
     assert arrived.wait(PATIENCE)
     # What comes last and the end behind it are read in one go.
     gateway.signal(signal.SIGSTOP)
-    client.send(b"1\r\nx" if chunked else b"x")
+    last = PIECE[MIB - 1:] if chunked else PIECE[MIB - 2:MIB - 1]
+    client.send(b"1\r\n" + last if chunked else last)
     leave(client)
     gateway.signal(signal.SIGCONT)
     upstream.wait_until(lambda: ends, "the end of the upload")

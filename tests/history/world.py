@@ -31,7 +31,8 @@ def routes(in_flight):
     return [{"name": name, "methods": ["POST"], "path": f"/v1/{name}",
              "upstream": "api", "idempotency": {
                  "namespace": name, "on_unknown": POLICIES[name],
-                 "in_flight": in_flight, "lease": f"{LEASE_S}s", "max_attempts": MAX_ATTEMPTS,
+                 "in_flight": in_flight, "lease": f"{LEASE_S}s",
+                 "max_attempts": MAX_ATTEMPTS,
                  "max_response_body": "4KiB", "wait_timeout": "3s"}}
             for name in ROUTES]
 
