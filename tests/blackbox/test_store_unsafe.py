@@ -14,7 +14,8 @@ EVICTING = ("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 def started(bench, *options, **members):
     redis = bench.own_redis(*options)
     upstream, gateway = bench.pair(
-        redis=redis, admin={"listen": "127.0.0.1:0"}, **members)
+        redis=redis, admin={"listen": "127.0.0.1:0"}, cache={"size": 0},
+        **members)
     return redis, upstream, gateway
 
 
