@@ -86,13 +86,10 @@ def another_body_with_the_key_is_refused_all_the_same(bench):
 @test
 def what_an_operator_deletes_is_dropped_by_all_gateways(bench):
     upstream, one, other = start(bench, 2)
-    one.ask("k")
+    one.ask("k", fields=[("X-Request-Id", "mine")])
     equal(other.ask("k").replayed, True)
     equal(other.ask("k").replayed, True)
-    line = one.wait_for_log("request", outcome="executed",
-                            status=201, path="/v1/charges")
-    for entry in one.find_log("request"):
-        line = entry
+    line = one.wait_for_log("request", request_id="mine")
     delete(one, line["key_id"])
     eventually(lambda: not other.ask("k").replayed, "executed again")
     equal(upstream.count(key="k"), 2)

@@ -15,6 +15,8 @@ def is_refused(address):
         connect(address).close()
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:
+        pass  # it waited to be accepted when the listener was closed
     return False
 
 
