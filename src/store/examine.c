@@ -32,6 +32,21 @@ dial(const struct conf *conf)
 	return redis;
 }
 
+/*
+ * What is no word about our rights will pass: Redis is loading, busy, or was
+ * silent for too long.  The workers ask again.
+ */
+static enum examined
+judge(const char *words)
+{
+	static const char *const final[] = {
+	    "ERR ", "NOPERM ", "NOAUTH ", "WRONGPASS "};
+	for (size_t i = 0; i < sizeof final / sizeof *final; i++)
+		if (strncmp(words, final[i], strlen(final[i])) == 0)
+			return EXAMINED_REFUSED;
+	return EXAMINED_UNREACHABLE;
+}
+
 /* A reply that is no error, or NULL with Redis' words. */
 static redisReply *
 accept(redisContext *redis, redisReply *reply, char **ret_words)
@@ -98,13 +113,16 @@ static enum examined
 examine(const struct conf *conf, redisContext *redis, char **ret_words)
 {
 	if (!log_in(conf, redis, ret_words))
-		return EXAMINED_REFUSED;
+		return judge(*ret_words);
 	redisReply *reply =
 	    accept(redis, redisCommand(redis, "INFO"), ret_words);
 	if (reply != NULL) {
 		struct span info = span_of(reply->str, reply->len);
 		enum store_fault fault = info_fault(conf, info);
-		if (fault == FAULT_NONE)
+		/* While it loads, it says that it keeps no such file. */
+		bool loads = span_eq(
+		    info_value(info, SPAN("loading")), SPAN("1"));
+		if (fault == FAULT_NONE && !loads)
 			warn(info);
 		freeReplyObject(reply);
 		if (fault != FAULT_NONE) {
@@ -122,7 +140,7 @@ examine(const struct conf *conf, redisContext *redis, char **ret_words)
 	reply = accept(
 	    redis, redisCommand(redis, "EVAL %s 0", "return 1"), ret_words);
 	if (reply == NULL)
-		return EXAMINED_REFUSED;
+		return judge(*ret_words);
 	freeReplyObject(reply);
 	return may_tell(conf, redis, ret_words) ? EXAMINED_WELL
 						: EXAMINED_REFUSED;

@@ -6,7 +6,7 @@ import time
 
 from once import tap
 from once.http import build
-from once.redis import RedisError
+from once.redis import RedisClient, RedisError
 from once.tap import equal, test
 from once.upstream import answer
 from once.wait import eventually
@@ -137,6 +137,34 @@ def a_gateway_that_starts_before_redis_serves_when_it_comes(bench):
     redis.start()
     works(gateway)
     equal(upstream.count(key="k"), 0)
+
+
+def loads(redis):
+    try:
+        return b"loading:1" in RedisClient(redis.path)("INFO")
+    except OSError:
+        return False
+
+
+@test
+def a_gateway_that_starts_while_redis_loads_serves_when_it_has(bench):
+    redis = bench.own_redis("--appendonly", "yes", "--rdbcompression", "no")
+    for number in range(1000):
+        redis("SET", f"other-{number}", "x" * 2000)
+    redis("BGREWRITEAOF")
+    redis.process.wait_for_line("rewrite finished successfully")
+    redis.kill()
+    redis.options += ("--key-load-delay", "100000",
+                      "--loading-process-events-interval-bytes", "1024")
+    redis.launch()
+    eventually(lambda: loads(redis), "it loads")
+    upstream, gateway = bench.pair(redis=redis)
+    refused(gateway, "k")
+    equal(gateway.find_log("store_volatile"), [])
+    equal(upstream.count(), 0)
+    RedisClient(redis.path)("CONFIG", "SET", "key-load-delay", "0")
+    redis.wait_started()
+    works(gateway)
 
 
 @test
