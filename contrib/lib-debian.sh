@@ -5,8 +5,9 @@
 # with $top set to the top of the source tree.
 
 build_packages="autoconf automake gcc libc6-dev make pkg-config xz-utils
-	libmicrohttpd-dev libcurl4-openssl-dev libhiredis-dev libjansson-dev
-	libuv1-dev libsodium-dev libzstd-dev libsystemd-dev libcmocka-dev"
+	libmicrohttpd-dev libgnutls28-dev libcurl4-openssl-dev libhiredis-dev
+	libjansson-dev libuv1-dev libsodium-dev libzstd-dev libsystemd-dev
+	libcmocka-dev"
 run_packages="redis-server python3 curl ca-certificates"
 test_packages="spin openssl"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -80,18 +80,13 @@ open_tcp(const struct address *address, struct sockaddr_storage *sa,
 	return true;
 }
 
-static char *
-tcp_text(const struct sockaddr_storage *sa)
+static bool
+can_bind(const struct addrinfo *info)
 {
-	char host[INET6_ADDRSTRLEN] = "";
-	if (sa->ss_family == AF_INET) {
-		const struct sockaddr_in *in = (const void *)sa;
-		inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
-		return mem_printf("%s:%u", host, ntohs(in->sin_port));
-	}
-	const struct sockaddr_in6 *in6 = (const void *)sa;
-	inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
-	return mem_printf("[%s]:%u", host, ntohs(in6->sin6_port));
+	int fd = bind_tcp(info->ai_addr, info->ai_addrlen, false);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 static bool
@@ -111,13 +106,17 @@ listen_tcp(const struct address *address, struct listening *l, size_t workers,
 		    "%s: %s", address->text, gai_strerror(error));
 		return false;
 	}
+	/* A name may have addresses of a kind that this machine has not. */
+	struct addrinfo *one = info;
+	while (one->ai_next != NULL && !can_bind(one))
+		one = one->ai_next;
 	struct sockaddr_storage sa = {0};
-	socklen_t len = info->ai_addrlen;
-	memcpy(&sa, info->ai_addr, len);
+	socklen_t len = one->ai_addrlen;
+	memcpy(&sa, one->ai_addr, len);
 	freeaddrinfo(info);
 	if (!open_tcp(address, &sa, len, l, workers, ret_words))
 		return false;
-	l->text = tcp_text(&sa);
+	l->text = passed_text(l->fds[0]);
 	return true;
 }
 
@@ -148,10 +147,61 @@ remove_stale(const struct sockaddr_un *un)
 	return unlink(un->sun_path) == 0;
 }
 
+/* Nobody can connect yet: it does not listen. */
 static bool
-listen_unix(const struct address *address, struct listening *l, size_t workers,
-    char **ret_words)
+set_permissions(const struct conf_listen *listen, const char *path)
 {
+	if (listen->group != NULL) {
+		errno = 0;
+		const struct group *group = getgrnam(listen->group);
+		if (group == NULL) {
+			errno = errno ? errno : ESRCH;
+			return false;
+		}
+		if (chown(path, (uid_t)-1, group->gr_gid) != 0)
+			return false;
+	}
+	return listen->mode == 0 || chmod(path, (mode_t)listen->mode) == 0;
+}
+
+/* The same socket for all workers. */
+static bool
+share(struct listening *l, size_t workers)
+{
+	for (size_t i = 1; i < workers; i++) {
+		l->fds[i] = fcntl(l->fds[0], F_DUPFD_CLOEXEC, 3);
+		if (l->fds[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+/* Another gateway may have its own there when this one ends. */
+static void
+remember(struct listening *l, const char *path)
+{
+	struct stat st;
+	if (lstat(path, &st) != 0)
+		return;
+	l->remove = mem_str(span_str(path));
+	l->device = st.st_dev;
+	l->inode = st.st_ino;
+}
+
+static void
+remove_own(const struct listening *l)
+{
+	struct stat st;
+	if (l->remove != NULL && lstat(l->remove, &st) == 0 &&
+	    st.st_dev == l->device && st.st_ino == l->inode)
+		unlink(l->remove);
+}
+
+static bool
+listen_unix(const struct conf_listen *listen_on, struct listening *l,
+    size_t workers, char **ret_words)
+{
+	const struct address *address = &listen_on->address;
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	if (strlen(address->host) >= sizeof un.sun_path) {
 		errno = ENAMETOOLONG;
@@ -164,14 +214,11 @@ listen_unix(const struct address *address, struct listening *l, size_t workers,
 	if (l->fds[0] < 0 ||
 	    bind(l->fds[0], (const struct sockaddr *)&un, sizeof un) != 0)
 		return fail(address, "cannot bind", ret_words);
-	l->remove = mem_str(span_str(address->host));
-	if (listen(l->fds[0], BACKLOG) != 0)
+	remember(l, address->host);
+	if (!set_permissions(listen_on, address->host))
+		return fail(address, "cannot set mode and group", ret_words);
+	if (listen(l->fds[0], BACKLOG) != 0 || !share(l, workers))
 		return fail(address, "cannot listen", ret_words);
-	for (size_t i = 1; i < workers; i++) {
-		l->fds[i] = fcntl(l->fds[0], F_DUPFD_CLOEXEC, 3);
-		if (l->fds[i] < 0)
-			return fail(address, "cannot listen", ret_words);
-	}
 	l->text = mem_printf("unix:%s", address->host);
 	return true;
 }
@@ -188,47 +235,121 @@ listeners_close(struct listeners *listeners)
 	listeners_free(listeners);
 }
 
-/* The next of them; all is empty where it cannot be opened. */
-static bool
-open_next(struct listeners *all, const struct address *address,
-    char **ret_words)
+static struct listening *
+add(struct listeners *all, size_t entry)
 {
 	struct listening *l = &all->list[all->count++];
+	l->entry = entry;
 	l->fds = mem_zero(all->workers * sizeof *l->fds);
 	for (size_t k = 0; k < all->workers; k++)
 		l->fds[k] = -1;
-	bool ok = address->kind == ADDRESS_UNIX
-	    ? listen_unix(address, l, all->workers, ret_words)
-	    : listen_tcp(address, l, all->workers, ret_words);
+	return l;
+}
+
+/* The next of them; all is empty where it cannot be opened. */
+static bool
+open_next(struct listeners *all, const struct conf_listen *listen_on,
+    size_t entry, char **ret_words)
+{
+	struct listening *l = add(all, entry);
+	bool ok = listen_on->address.kind == ADDRESS_UNIX
+	    ? listen_unix(listen_on, l, all->workers, ret_words)
+	    : listen_tcp(&listen_on->address, l, all->workers, ret_words);
 	if (!ok)
 		listeners_close(all);
 	return ok;
 }
 
-bool
-listeners_open(
-    const struct conf *conf, struct listeners *ret_listeners, char **ret_words)
+/* --- those that were passed --- */
+
+/* The entry of conf->listen that a passed socket is served as. */
+static bool
+find_entry(const struct conf *conf, const struct passed_socket *socket,
+    size_t place, size_t *ret_entry)
 {
+	for (size_t i = 0; i < conf->n_listen; i++)
+		if (!strcmp(conf->listen[i].address.text, socket->text)) {
+			*ret_entry = i;
+			return true;
+		}
+	if (place >= conf->n_listen && conf->n_listen > 1)
+		return false;
+	*ret_entry = place < conf->n_listen ? place : 0;
+	return true;
+}
+
+/* The socket is ours from here on. */
+static bool
+take_next(struct listeners *all, struct passed_socket *socket, size_t entry,
+    char **ret_words)
+{
+	struct listening *l = add(all, entry);
+	l->fds[0] = socket->fd;
+	socket->fd = -1;
+	l->text = mem_str(span_str(socket->text));
+	if (share(l, all->workers))
+		return true;
+	*ret_words = mem_printf("%s: %s", l->text, strerror(errno));
+	listeners_close(all);
+	return false;
+}
+
+static bool
+take_passed(const struct conf *conf, struct passed *passed,
+    struct listeners *all, char **ret_words)
+{
+	size_t place = 0;
+	for (size_t i = 0; i < passed->count; i++) {
+		struct passed_socket *socket = &passed->list[i];
+		size_t entry;
+		if (socket->admin)
+			continue;
+		if (!find_entry(conf, socket, place++, &entry)) {
+			*ret_words = mem_printf("%s: more sockets were passed "
+						"than \"listen\" has entries",
+			    socket->text);
+			listeners_close(all);
+			return false;
+		}
+		if (!take_next(all, socket, entry, ret_words))
+			return false;
+	}
+	return true;
+}
+
+bool
+listeners_open(const struct conf *conf, struct passed *passed,
+    struct listeners *ret_listeners, char **ret_words)
+{
+	size_t n_passed = passed_count(passed, false);
+	size_t count = n_passed > 0 ? n_passed : conf->n_listen;
 	struct listeners all = {
-	    .list = mem_zero(conf->n_listen * sizeof *all.list),
+	    .list = mem_zero(count * sizeof *all.list),
 	    .workers = (size_t)conf->workers,
 	};
-	for (size_t i = 0; i < conf->n_listen; i++)
-		if (!open_next(&all, &conf->listen[i].address, ret_words))
+	if (n_passed > 0 && !take_passed(conf, passed, &all, ret_words))
+		return false;
+	for (size_t i = 0; i < conf->n_listen && n_passed == 0; i++)
+		if (!open_next(&all, &conf->listen[i], i, ret_words))
 			return false;
 	*ret_listeners = all;
 	return true;
 }
 
 bool
-listeners_open_admin(
-    const struct conf *conf, struct listeners *ret_listeners, char **ret_words)
+listeners_open_admin(const struct conf *conf, struct passed *passed,
+    struct listeners *ret_listeners, char **ret_words)
 {
+	const struct conf_listen admin = {.address = conf->admin};
 	struct listeners all = {
 	    .list = mem_zero(sizeof *all.list),
 	    .workers = 1,
 	};
-	if (!open_next(&all, &conf->admin, ret_words))
+	for (size_t i = 0; i < passed->count && all.count == 0; i++)
+		if (passed->list[i].admin &&
+		    !take_next(&all, &passed->list[i], 0, ret_words))
+			return false;
+	if (all.count == 0 && !open_next(&all, &admin, 0, ret_words))
 		return false;
 	*ret_listeners = all;
 	return true;
@@ -239,8 +360,7 @@ listeners_free(struct listeners *listeners)
 {
 	for (size_t i = 0; i < listeners->count; i++) {
 		struct listening *l = &listeners->list[i];
-		if (l->remove != NULL)
-			unlink(l->remove);
+		remove_own(l);
 		free(l->remove);
 		free(l->text);
 		free(l->fds);

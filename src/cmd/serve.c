@@ -32,6 +32,7 @@ struct serve {
 	struct budget budget;
 	struct store_health *health;
 	struct managed *managed;
+	struct passed passed; /* by the service manager, until they are taken */
 	struct listeners listeners;
 	struct listeners admin_listeners; /* none, or one */
 	struct admin *admin; /* NULL: there is none */
@@ -186,22 +187,24 @@ thread_main(void *arg)
 static void
 start_workers(struct serve *s)
 {
-	size_t n_fds = s->listeners.count;
-	int *fds = mem_zero(n_fds * sizeof *fds);
+	size_t n_sockets = s->listeners.count;
+	struct worker_socket *sockets = mem_zero(n_sockets * sizeof *sockets);
 	s->running = (unsigned)s->conf->workers;
 	s->threads = mem_zero(s->running * sizeof *s->threads);
 	for (unsigned i = 0; i < s->running; i++) {
 		struct thread *thread = &s->threads[i];
-		for (size_t k = 0; k < n_fds; k++)
-			fds[k] = s->listeners.list[k].fds[i];
+		for (size_t k = 0; k < n_sockets; k++)
+			sockets[k] = (struct worker_socket){
+			    s->listeners.list[k].fds[i],
+			    s->listeners.list[k].entry};
 		thread->serve = s;
 		thread->worker = worker_new(s->conf, &s->budget,
-		    s->health, i, fds, n_fds, s->journals[i]);
+		    s->health, i, sockets, n_sockets, s->journals[i]);
 	}
 	for (unsigned i = 0; i < s->running; i++)
 		must(pthread_create(&s->threads[i].id, NULL, thread_main,
 			 &s->threads[i]) == 0);
-	free(fds);
+	free(sockets);
 	free(s->journals);
 }
 
@@ -306,11 +309,39 @@ log_ready(const struct serve *s)
 	sd_notify(0, "READY=1");
 }
 
+/* A socket that was passed is no way around what admin.listen must keep to. */
+static bool
+admin_is_guarded(const struct serve *s, char **ret_words)
+{
+	for (size_t i = 0; i < s->passed.count; i++) {
+		const struct passed_socket *socket = &s->passed.list[i];
+		if (!socket->admin)
+			continue;
+		if (s->conf->admin.text == NULL) {
+			*ret_words = mem_printf("%s: a socket was passed for "
+			    "\"admin\", which the configuration has not",
+			    socket->text);
+			return false;
+		}
+		if (!socket->local && s->conf->admin_token == NULL) {
+			*ret_words = mem_printf("%s: others can reach this "
+			    "address: \"admin.token\" is needed", socket->text);
+			return false;
+		}
+	}
+	return true;
+}
+
 /* What must be there before the first worker; false: it was said why. */
 static bool
 start(struct serve *s)
 {
 	char *words = NULL;
+	if (!passed_take(&s->passed, &words) ||
+	    !admin_is_guarded(s, &words)) {
+		log_fatal(words);
+		return false;
+	}
 	if (s->conf->store.managed) {
 		s->managed = managed_start(s->loop, s->conf, &words);
 		if (s->managed == NULL) {
@@ -325,12 +356,13 @@ start(struct serve *s)
 	/* One that is out of reach may come; requests get 503 until then. */
 	free(words);
 	words = NULL;
-	if (!listeners_open(s->conf, &s->listeners, &words)) {
+	if (!listeners_open(s->conf, &s->passed, &s->listeners, &words)) {
 		log_fatal(words);
 		return false;
 	}
 	if (s->conf->admin.text != NULL &&
-	    !listeners_open_admin(s->conf, &s->admin_listeners, &words)) {
+	    !listeners_open_admin(
+		s->conf, &s->passed, &s->admin_listeners, &words)) {
 		listeners_close(&s->listeners);
 		log_fatal(words);
 		return false;
@@ -377,6 +409,7 @@ serve(const struct conf *conf)
 	log_attach(&s.log, s.loop);
 
 	bool started = start(&s);
+	passed_free(&s.passed);
 	if (started)
 		run(&s);
 	managed_stop(&s.managed);

@@ -18,6 +18,25 @@ is_set(const struct loader *l, const struct option *option)
 	return file_value(l, option) != NULL;
 }
 
+/* What only a Unix socket has. */
+static void
+check_socket_only(struct loader *l, const struct place *at,
+    const struct conf_listen *listen)
+{
+	static const char words[] = "only a Unix socket has one";
+	if (listen->address.kind == ADDRESS_UNIX)
+		return;
+	if (listen->mode != 0)
+		complain_option(l, at,
+		    option_at(GROUP_LISTEN, offsetof(struct conf_listen, mode)),
+		    "%s", words);
+	if (listen->group != NULL)
+		complain_option(l, at,
+		    option_at(
+			GROUP_LISTEN, offsetof(struct conf_listen, group)),
+		    "%s", words);
+}
+
 static void
 check_listen(struct loader *l)
 {
@@ -26,6 +45,7 @@ check_listen(struct loader *l)
 	for (size_t i = 0; i < conf->n_listen; i++) {
 		const struct address *a = &conf->listen[i].address;
 		struct place at = {&list, NULL, i};
+		check_socket_only(l, &at, &conf->listen[i]);
 		bool fixed = a->text != NULL &&
 			     (a->kind == ADDRESS_UNIX || a->port != 0);
 		for (size_t j = 0; j < i && fixed; j++) {

@@ -24,10 +24,14 @@ struct strings {
 	size_t count;
 };
 
+struct gnutls_certificate_credentials_st;
+
 struct conf_tls {
-	char *certificate; /* file names; NULL: no TLS */
+	char *certificate; /* file names */
 	char *key;
-	char *client_ca;
+	char *client_ca; /* NULL: clients need no certificate */
+	/* What the files had when they were loaded; NULL: no TLS. */
+	struct gnutls_certificate_credentials_st *credentials;
 };
 
 enum address_kind { ADDRESS_TCP, ADDRESS_UNIX };
@@ -42,6 +46,8 @@ struct address {
 
 struct conf_listen {
 	struct address address;
+	int64_t mode; /* of a Unix socket; 0: what the umask leaves */
+	char *group;  /* NULL: the process's */
 	struct conf_tls tls;
 };
 

@@ -272,6 +272,23 @@ conf_is_served(const struct conf *conf, struct complaints *complaints)
 
 /* --- what a reload does not change --- */
 
+/* Of the addresses to listen on, what their sockets are made from. */
+static char *
+sockets_text(const struct conf *conf)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < conf->n_listen; i++) {
+		const struct conf_listen *listen = &conf->listen[i];
+		must(json_array_append_new(list,
+			 json_pack("[s?Is?]", listen->address.text,
+			     (json_int_t)listen->mode, listen->group)) == 0);
+	}
+	char *text = json_dumps(list, JSON_COMPACT);
+	json_decref(list);
+	must(text != NULL);
+	return text;
+}
+
 /* Each fixed option of the whole file as one digest of its JSON. */
 static void
 digest_fixed(struct loader *l)
@@ -285,8 +302,10 @@ digest_fixed(struct loader *l)
 		const char *preset = option_preset(option);
 		json_t *value = file_value(l, option);
 		char *text =
-		    value ? json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS)
-			  : mem_str(span_str(preset));
+		    option->type == TYPE_LISTENS ? sockets_text(l->conf)
+		    : value
+		    ? json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS)
+		    : mem_str(span_str(preset));
 		struct digest digest;
 		digest_begin(&digest, SPAN("option"), SPAN(""));
 		digest_part(&digest, span_str(text));

@@ -74,6 +74,13 @@ json_t *file_value(const struct loader *l, const struct option *option);
 /* Reads one more target of an upstream (url.c). */
 void load_target(struct loader *l, const struct place *at,
     const json_t *value, struct conf_upstream *upstream);
+/*
+ * The certificates that an entry of listen names, as they are now; they are
+ * freed with it (tls.c).
+ */
+void load_tls(struct loader *l, const struct place *at,
+    struct conf_listen *listen);
+void clear_tls(struct conf_tls *tls);
 /* The routes, once upstreams and defaults are known (section.c). */
 void load_routes(struct loader *l);
 /* What spans more than one member, and what follows from others (check.c). */

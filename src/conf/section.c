@@ -31,6 +31,25 @@ load_listen(struct loader *l, const struct place *at, json_t *value,
 		load_object(l, GROUP_LISTEN, at, value, listen);
 	else
 		complain_at(l, at, "must be a string or an object");
+	load_tls(l, at, listen);
+}
+
+/* Permissions in octal, three digits or four. */
+void
+parse_mode(struct loader *l, const struct given *given)
+{
+	char *text = text_of(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	size_t len = strlen(text);
+	unsigned long mode = strtoul(text, NULL, 8);
+	if (strspn(text, "01234567") != len || len < 3 || len > 4 ||
+	    mode == 0 || mode > 0777)
+		complain_at(l, given->at,
+		    "must be octal permissions like \"0660\"");
+	else
+		*(int64_t *)given_field(given) = (int64_t)mode;
+	text_free(&text);
 }
 
 void
@@ -54,8 +73,10 @@ clear_listens(void *base, void *field)
 {
 	struct conf *conf = base;
 	(void)field;
-	for (size_t i = 0; i < conf->n_listen; i++)
+	for (size_t i = 0; i < conf->n_listen; i++) {
+		clear_tls(&conf->listen[i].tls);
 		clear_group(GROUP_LISTEN, &conf->listen[i]);
+	}
 	free(conf->listen);
 	conf->listen = NULL;
 	conf->n_listen = 0;

@@ -46,6 +46,7 @@ TYPE(ON_UNKNOWN, unsigned, on_unknown, on_unknown,
 		 "properties": {"reconcile": {"$ref": "#/$defs/string"}}}]})
 TYPE(ADDRESS, struct address, address, address, {"$ref": "#/$defs/string"})
 TYPE(REDIS, struct address, redis, address, {"$ref": "#/$defs/string"})
+TYPE(MODE, int64_t, mode, nothing, {"$ref": "#/$defs/string"})
 TYPE(PATH, char *, path, path, {"$ref": "#/$defs/string"})
 TYPE(UPSTREAM_NAME, const struct conf_upstream *, upstream_name, nothing,
 	{"$ref": "#/$defs/string"})

@@ -31,7 +31,8 @@ on_hears(void *arg, bool hears)
 
 struct worker *
 worker_new(const struct conf *conf, struct budget *budget,
-    struct store_health *health, unsigned index, const int *fds, size_t n_fds,
+    struct store_health *health, unsigned index,
+    const struct worker_socket *sockets, size_t n_sockets,
     struct journal *journal)
 {
 	struct worker *w = mem_zero(sizeof *w);
@@ -55,8 +56,8 @@ worker_new(const struct conf *conf, struct budget *budget,
 	w->generation = generation_new(w->loop, conf, budget, &w->meter);
 	leases_init(&w->leases, w);
 	w->front = front_new(w->loop, conf, budget, request_arrived, w);
-	for (size_t i = 0; i < n_fds; i++)
-		front_listen(w->front, fds[i]);
+	for (size_t i = 0; i < n_sockets; i++)
+		front_listen(w->front, sockets[i].fd, sockets[i].entry);
 	return w;
 }
 

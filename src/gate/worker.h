@@ -45,12 +45,19 @@ struct worker {
 	struct log_hook log;
 };
 
+/* A listening socket and the entry of conf->listen that it is served as. */
+struct worker_socket {
+	int fd;
+	size_t entry;
+};
+
 /*
- * Everything is ready for worker_run, which must be called; fds are listening
- * sockets, now the worker's, and so is the journal.
+ * Everything is ready for worker_run, which must be called; the sockets are
+ * now the worker's, and so is the journal.
  */
 struct worker *worker_new(const struct conf *conf, struct budget *budget,
-    struct store_health *health, unsigned index, const int *fds, size_t n_fds,
+    struct store_health *health, unsigned index,
+    const struct worker_socket *sockets, size_t n_sockets,
     struct journal *journal);
 void worker_free(struct worker **worker);
 

@@ -27,6 +27,8 @@ struct listener {
 	struct acceptor *acceptor;
 	struct watch *watch;
 	int fd;
+	const struct conf *conf;
+	size_t entry; /* of conf->listen, or ACCEPT_PLAIN */
 };
 
 struct lingering {
@@ -43,8 +45,7 @@ struct acceptor {
 	const struct conf *conf;
 	unsigned max;
 	unsigned (*open)(void *arg);
-	void (*taken)(
-	    void *arg, int fd, const struct sockaddr *sa, socklen_t len);
+	void (*taken)(void *arg, const struct arrival *arrival);
 	void *arg;
 	struct listener *listeners;
 	struct timer pause;
@@ -154,19 +155,45 @@ on_pause_over(void *arg)
 	want_accepts(arg, true);
 }
 
+/* NULL where it speaks plain HTTP. */
+static const struct conf_tls *
+tls_of(const struct listener *listener)
+{
+	if (listener->entry == ACCEPT_PLAIN)
+		return NULL;
+	const struct conf_tls *tls =
+	    &listener->conf->listen[listener->entry].tls;
+	return tls->credentials != NULL ? tls : NULL;
+}
+
+/* One beyond the limit; it could not read our words before a handshake. */
+static void
+turn_away(struct listener *listener, int fd)
+{
+	if (tls_of(listener) != NULL)
+		close(fd);
+	else
+		refuse(listener->acceptor, fd);
+}
+
 /* Takes one connection; false when there is none. */
 static bool
 accept_one(struct listener *listener)
 {
 	struct acceptor *a = listener->acceptor;
 	struct sockaddr_storage address;
-	socklen_t len = sizeof address;
-	int fd = accept4(listener->fd, (struct sockaddr *)&address, &len,
-	    SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd >= 0 && a->open(a->arg) >= a->max) {
-		refuse(a, fd);
-	} else if (fd >= 0) {
-		a->taken(a->arg, fd, (struct sockaddr *)&address, len);
+	struct arrival arrival = {
+	    .address = (struct sockaddr *)&address,
+	    .address_len = sizeof address,
+	    .conf = listener->conf,
+	    .tls = tls_of(listener),
+	};
+	arrival.fd = accept4(listener->fd, (struct sockaddr *)&address,
+	    &arrival.address_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (arrival.fd >= 0 && a->open(a->arg) >= a->max) {
+		turn_away(listener, arrival.fd);
+	} else if (arrival.fd >= 0) {
+		a->taken(a->arg, &arrival);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 	    errno == ENOMEM) {
 		want_accepts(a, false);
@@ -188,13 +215,50 @@ on_accept(void *arg, unsigned events)
 }
 
 void
-acceptor_listen(struct acceptor *a, int fd)
+acceptor_listen(struct acceptor *a, int fd, size_t entry)
 {
 	struct listener *listener = mem_zero(sizeof *listener);
-	*listener = (struct listener){a->listeners, a, NULL, fd};
+	*listener = (struct listener){
+	    a->listeners, a, NULL, fd, conf_ref(a->conf), entry};
 	a->listeners = listener;
 	listener->watch = watch_new(a->loop, fd, on_accept, listener);
 	watch_want(listener->watch, WATCH_READ);
+}
+
+/*
+ * Whether that entry is of the listener's address; of those that mean any
+ * free port only places tell.
+ */
+static bool
+is_entry(const struct listener *l, const struct conf *conf, size_t entry)
+{
+	const struct address *own = &l->conf->listen[l->entry].address;
+	bool any_port = own->kind == ADDRESS_TCP && own->port == 0;
+	return (entry == l->entry || !any_port) &&
+	    !strcmp(own->text, conf->listen[entry].address.text);
+}
+
+static void
+reload_listener(struct listener *l, const struct conf *conf)
+{
+	size_t entry = 0;
+	while (entry < conf->n_listen && !is_entry(l, conf, entry))
+		entry++;
+	if (entry == conf->n_listen)
+		return;
+	conf_unref(&l->conf);
+	l->conf = conf_ref(conf);
+	l->entry = entry;
+}
+
+void
+acceptor_reload(struct acceptor *a, const struct conf *conf)
+{
+	for (struct listener *l = a->listeners; l != NULL; l = l->next)
+		if (l->entry != ACCEPT_PLAIN)
+			reload_listener(l, conf);
+	conf_unref(&a->conf);
+	a->conf = conf_ref(conf);
 }
 
 /* --- life --- */
@@ -202,8 +266,7 @@ acceptor_listen(struct acceptor *a, int fd)
 struct acceptor *
 acceptor_new(struct loop *loop, const struct conf *conf, unsigned max,
     unsigned (*open)(void *arg),
-    void (*taken)(void *arg, int fd, const struct sockaddr *sa, socklen_t len),
-    void *arg)
+    void (*taken)(void *arg, const struct arrival *arrival), void *arg)
 {
 	struct acceptor *a = mem_zero(sizeof *a);
 	a->loop = loop;
@@ -231,6 +294,7 @@ acceptor_free(struct acceptor **acceptor)
 		a->listeners = listener->next;
 		watch_free(&listener->watch);
 		close(listener->fd);
+		conf_unref(&listener->conf);
 		free(listener);
 	}
 	conf_unref(&a->conf);

@@ -14,15 +14,33 @@
  */
 struct acceptor;
 
+#define ACCEPT_PLAIN SIZE_MAX
+
+/* A new connection. */
+struct arrival {
+	int fd; /* non-blocking, the taker's to close */
+	const struct sockaddr *address;
+	socklen_t address_len;
+	const struct conf *conf;    /* what the next one belongs to */
+	const struct conf_tls *tls; /* NULL: it speaks plain HTTP */
+};
+
 /*
- * taken() gets each new connection, a non-blocking descriptor that is its to
- * close.  open() says how many there are, max is the limit.
+ * taken() gets each new connection.  open() says how many there are, max is
+ * the limit.
  */
 struct acceptor *acceptor_new(struct loop *loop, const struct conf *conf,
     unsigned max, unsigned (*open)(void *arg),
-    void (*taken)(void *arg, int fd, const struct sockaddr *sa, socklen_t len),
-    void *arg);
-/* Accepts on a listening socket from now on, and closes it in the end. */
-void acceptor_listen(struct acceptor *acceptor, int fd);
+    void (*taken)(void *arg, const struct arrival *arrival), void *arg);
+/*
+ * Accepts on a listening socket from now on, and closes it in the end.
+ * entry: its place in the configuration's listen; ACCEPT_PLAIN: it has none.
+ */
+void acceptor_listen(struct acceptor *acceptor, int fd, size_t entry);
+/*
+ * New connections are taken as the entry of the same address says there; an
+ * address that is not there any more stays as it was.
+ */
+void acceptor_reload(struct acceptor *acceptor, const struct conf *conf);
 /* Closes the listening sockets; nulls the pointer, accepts NULL. */
 void acceptor_free(struct acceptor **acceptor);

@@ -143,6 +143,7 @@ take_head(struct exchange *x, const char *method, const char *version)
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 	    x->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	x->client = client_text(x->arena, info ? info->client_addr : NULL);
+	x->tls = connection_of(x->mhd)->conf != NULL;
 	read_framing(x);
 	x->began_us = clock_us();
 	if (!x->front->checks_gaps)

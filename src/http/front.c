@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "http/gaps.h"
 #include "http/inside.h"
+#include "http/tls.h"
 
 enum {
 	/*
@@ -48,6 +49,7 @@ on_connection(void *arg, struct MHD_Connection *mhd, void **context,
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
 		front->connections--;
 		timer_clear(&connection->deadline);
+		tls_end(connection);
 		free(connection);
 		*context = NULL;
 		return;
@@ -57,12 +59,15 @@ on_connection(void *arg, struct MHD_Connection *mhd, void **context,
 	must(info != NULL);
 	connection = mem_zero(sizeof *connection);
 	connection->front = front;
+	connection->mhd = mhd;
 	connection->fd = info->connect_fd;
 	timer_init(&connection->deadline, front->loop, on_deadline,
 	    connection);
 	timer_set(&connection->deadline, front->conf->header_timeout_ms);
 	*context = connection;
 	front->connections++;
+	if (front->arrival->tls != NULL)
+		tls_begin(connection, front->arrival);
 }
 
 static unsigned
@@ -71,19 +76,29 @@ count_open(void *arg)
 	return ((struct front *)arg)->connections;
 }
 
+static struct MHD_Daemon *daemon_of(struct front *front, bool tls);
+
 /* Where it fails, libmicrohttpd has closed the socket. */
 static void
-on_taken(void *arg, int fd, const struct sockaddr *sa, socklen_t len)
+on_taken(void *arg, const struct arrival *arrival)
 {
 	struct front *front = arg;
-	(void)MHD_add_connection(front->daemon, fd, sa, len);
+	struct MHD_Daemon *daemon = daemon_of(front, arrival->tls != NULL);
+	if (daemon == NULL) {
+		close(arrival->fd);
+		return;
+	}
+	front->arrival = arrival;
+	(void)MHD_add_connection(daemon, arrival->fd, arrival->address,
+	    arrival->address_len);
+	front->arrival = NULL;
 	front->dirty = true;
 }
 
 void
-front_listen(struct front *front, int fd)
+front_listen(struct front *front, int fd, size_t entry)
 {
-	acceptor_listen(front->acceptor, fd);
+	acceptor_listen(front->acceptor, fd, entry);
 }
 
 void
@@ -91,6 +106,8 @@ front_reload(struct front *front, const struct conf *conf)
 {
 	conf_unref(&front->conf);
 	front->conf = conf_ref(conf);
+	if (front->acceptor != NULL)
+		acceptor_reload(front->acceptor, conf);
 }
 
 void
@@ -114,6 +131,19 @@ front_connections(const struct front *front)
  * request is already in its buffer.  Blocking with that pending freezes
  * clients.
  */
+static void
+run(struct engine *engine)
+{
+	MHD_UNSIGNED_LONG_LONG wait_ms;
+	MHD_run(engine->daemon);
+	if (MHD_get_timeout(engine->daemon, &wait_ms) != MHD_YES)
+		timer_clear(&engine->timeout);
+	else if (wait_ms == 0)
+		engine->front->dirty = true;
+	else if (!timer_is_set(&engine->timeout))
+		timer_set(&engine->timeout, (int64_t)wait_ms);
+}
+
 static bool
 on_work(void *arg)
 {
@@ -121,30 +151,25 @@ on_work(void *arg)
 	if (!front->dirty)
 		return false;
 	front->dirty = false;
-	MHD_run(front->daemon);
-	MHD_UNSIGNED_LONG_LONG wait_ms;
-	if (MHD_get_timeout(front->daemon, &wait_ms) != MHD_YES)
-		timer_clear(&front->timeout);
-	else if (wait_ms == 0)
-		front->dirty = true;
-	else if (!timer_is_set(&front->timeout))
-		timer_set(&front->timeout, (int64_t)wait_ms);
+	for (int i = 0; i < 2; i++)
+		if (front->engines[i].daemon != NULL)
+			run(&front->engines[i]);
 	return front->dirty;
 }
 
 static void
 on_events(void *arg, unsigned events)
 {
-	struct front *front = arg;
+	struct engine *engine = arg;
 	(void)events;
-	front->dirty = true;
+	engine->front->dirty = true;
 }
 
 static void
 on_timeout(void *arg)
 {
-	struct front *front = arg;
-	front->dirty = true;
+	struct engine *engine = arg;
+	engine->front->dirty = true;
 }
 
 /* --- life --- */
@@ -177,8 +202,15 @@ max_connections(const struct conf *conf)
 }
 
 static struct MHD_Daemon *
-start_daemon(struct front *front)
+start_daemon(struct front *front, bool tls)
 {
+	struct MHD_OptionItem options[] = {
+	    {tls ? MHD_OPTION_HTTPS_PRIORITIES : MHD_OPTION_END, 0,
+		(void *)(uintptr_t)tls_priorities},
+	    {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0,
+		(void *)(uintptr_t)tls_no_certificate},
+	    {MHD_OPTION_END, 0, NULL},
+	};
 	const struct conf *conf = front->conf;
 	size_t pool = (size_t)conf->max_request_headers + NOTES_BYTES +
 	    ANSWER_HEAD_BYTES;
@@ -186,6 +218,8 @@ start_daemon(struct front *front)
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
 	    MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK |
 	    MHD_USE_ERROR_LOG;
+	if (tls)
+		flags |= MHD_USE_TLS;
 	return MHD_start_daemon(flags, 0, NULL, NULL, exchange_on_request,
 	    front,
 	    MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL,
@@ -197,7 +231,38 @@ start_daemon(struct front *front)
 	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, front,
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool,
 	    MHD_OPTION_CONNECTION_LIMIT, max_connections(conf) + 1,
-	    MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_END);
+	    MHD_OPTION_CONNECTION_TIMEOUT, idle_s,
+	    MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+}
+
+/* The daemon for such connections, started with the first; NULL: it cannot. */
+static struct MHD_Daemon *
+daemon_of(struct front *front, bool tls)
+{
+	struct engine *engine = &front->engines[tls];
+	if (engine->daemon != NULL)
+		return engine->daemon;
+	struct MHD_Daemon *daemon = start_daemon(front, tls);
+	if (daemon == NULL)
+		return NULL;
+	const union MHD_DaemonInfo *info =
+	    MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	must(info != NULL);
+	*engine = (struct engine){.front = front, .daemon = daemon};
+	timer_init(&engine->timeout, front->loop, on_timeout, engine);
+	engine->events =
+	    watch_new(front->loop, info->epoll_fd, on_events, engine);
+	watch_want(engine->events, WATCH_READ);
+	return daemon;
+}
+
+static void
+stop(struct engine *engine)
+{
+	watch_free(&engine->events);
+	timer_clear(&engine->timeout);
+	MHD_run(engine->daemon);
+	MHD_stop_daemon(engine->daemon);
 }
 
 struct front *
@@ -210,15 +275,6 @@ front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	front->budget = budget;
 	front->arrived = arrived;
 	front->arg = arg;
-	timer_init(&front->timeout, loop, on_timeout, front);
-
-	front->daemon = start_daemon(front);
-	must(front->daemon != NULL);
-	const union MHD_DaemonInfo *info =
-	    MHD_get_daemon_info(front->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	must(info != NULL);
-	front->events = watch_new(loop, info->epoll_fd, on_events, front);
-	watch_want(front->events, WATCH_READ);
 	loop_hook(loop, HOOK_WORK, &front->work, on_work, front);
 	front->checks_gaps = gaps_are_known(MHD_get_version());
 	front->acceptor = acceptor_new(
@@ -235,10 +291,10 @@ front_free(struct front **front)
 		return;
 	front_drain(f);
 	loop_unhook(f->loop, HOOK_WORK, &f->work);
-	watch_free(&f->events);
-	timer_clear(&f->timeout);
-	MHD_run(f->daemon);
-	MHD_stop_daemon(f->daemon);
+	tls_let_go(f);
+	for (int i = 0; i < 2; i++)
+		if (f->engines[i].daemon != NULL)
+			stop(&f->engines[i]);
 	conf_unref(&f->conf);
 	free(f);
 }

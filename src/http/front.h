@@ -85,9 +85,16 @@ struct front *front_new(struct loop *loop, const struct conf *conf,
 /* All exchanges must have ended; closes all connections. */
 void front_free(struct front **front);
 
-/* Accepts on a listening socket from now on, and closes it in the end. */
-void front_listen(struct front *front, int fd);
-/* Time-outs and limits of requests are those of that configuration. */
+/*
+ * Accepts on a listening socket from now on, and closes it in the end.
+ * entry: its place in the configuration's listen; FRONT_PLAIN: it has none.
+ */
+void front_listen(struct front *front, int fd, size_t entry);
+#define FRONT_PLAIN SIZE_MAX
+/*
+ * Time-outs and limits of requests, and certificates of new connections, are
+ * those of that configuration.
+ */
 void front_reload(struct front *front, const struct conf *conf);
 /* Closes the listening sockets; every answer says Connection: close. */
 void front_drain(struct front *front);

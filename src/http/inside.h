@@ -19,22 +19,42 @@ struct front {
 	void (*arrived)(void *arg, struct exchange *x);
 	void *arg;
 
-	struct MHD_Daemon *daemon;
-	struct watch *events; /* of libmicrohttpd's epoll descriptor */
+	/*
+	 * One daemon speaks plain HTTP and one TLS, each from its first
+	 * connection on.
+	 */
+	struct engine {
+		struct front *front;
+		struct MHD_Daemon *daemon; /* NULL: there was none yet */
+		struct watch *events; /* of its epoll descriptor */
+		struct timer timeout; /* when it wants to be run */
+	} engines[2];
 	struct hook work;
-	struct timer timeout; /* when libmicrohttpd wants to be run */
-	bool dirty;           /* it has something to do now */
+	bool dirty; /* libmicrohttpd has something to do now */
 	bool draining;
 	bool checks_gaps; /* this libmicrohttpd's buffers are as we know them */
 	unsigned connections;
 	struct acceptor *acceptor;
+	const struct arrival *arrival;   /* on its way to libmicrohttpd */
+	struct connection *shaking_hands; /* those that wait for a client */
+	bool ending; /* nobody waits any more */
 };
 
 /* A client's connection; libmicrohttpd keeps it as its socket's context. */
 struct connection {
 	struct front *front;
+	struct MHD_Connection *mhd;
 	int fd;
 	struct timer deadline; /* of a head, and of idleness */
+
+	/* TLS (http/tls.c); conf is NULL without it. */
+	const struct conf *conf; /* keeps the credentials */
+	struct gnutls_session_int *session;
+	bool tls_is_up; /* as far as we have asked */
+	/* The handshake waits for the client; one of front->shaking_hands. */
+	struct watch *handshake;
+	struct connection *next;
+	struct connection **link;
 };
 
 /* The connection of an exchange that libmicrohttpd still knows. */

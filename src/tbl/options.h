@@ -169,14 +169,20 @@ OPT(ROOT, "routes", ROUTES, routes, ANY, RELOAD, NOW,
 OPT(LISTEN, "address", ADDRESS, address, ANY, RESTART, NOW,
 	"\"HOST:PORT\", \"[V6]:PORT\" or \"unix:/path\".",
 	REQUIRED)
-OPT(LISTEN, "tls.certificate", TEXT, tls.certificate, ANY, RESTART,
-	LATER(NEVER),
+OPT(LISTEN, "mode", MODE, mode, ANY, RESTART, NOW,
+	"The permissions of a Unix socket in octal, like \"0660\"; by default "
+	"what the umask leaves.",
+	NONE)
+OPT(LISTEN, "group", TEXT, group, ANY, RESTART, NOW,
+	"The group that a Unix socket belongs to; by default the process's.",
+	NONE)
+OPT(LISTEN, "tls.certificate", TEXT, tls.certificate, ANY, RELOAD, NOW,
 	"The file with the certificate and those that lead to its root (PEM).",
 	REQUIRED)
-OPT(LISTEN, "tls.key", TEXT, tls.key, ANY, RESTART, LATER(NEVER),
+OPT(LISTEN, "tls.key", TEXT, tls.key, ANY, RELOAD, NOW,
 	"The file with the certificate's key (PEM).",
 	REQUIRED)
-OPT(LISTEN, "tls.client_ca", TEXT, tls.client_ca, ANY, RESTART, LATER(NEVER),
+OPT(LISTEN, "tls.client_ca", TEXT, tls.client_ca, ANY, RELOAD, NOW,
 	"The file with the authorities that clients' certificates must come "
 	"from (PEM); without it clients need none.",
 	NONE)

@@ -2,11 +2,10 @@
 """Contract, sections 5 and 6: sent and not answered whole is UNKNOWN and held;
 not sent is released."""
 
-import os
 import ssl
-import subprocess
 
 from once import tap
+from once.certificates import Authority
 from once.tap import equal, test
 from once.upstream import answer, refused_port, then_close
 from once.wait import eventually
@@ -92,27 +91,12 @@ def what_was_not_sent_does_not_count_as_an_attempt(bench):
     keep.close()
 
 
-def certificate(folder):
-    """A certificate that nobody trusts."""
-    pem = os.path.join(folder, "cert.pem")
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days",
-         "2", "-subj", "/CN=localhost", "-keyout", pem, "-out", pem + ".crt"],
-        check=True, capture_output=True)
-    with open(pem, "ab") as out, open(pem + ".crt", "rb") as crt:
-        out.write(crt.read())
-    return pem, pem + ".crt"
-
-
 @test
 def a_certificate_that_is_not_trusted_is_502_and_nothing_is_sent(bench):
-    try:
-        pem, _ = certificate(bench.folder())
-    except FileNotFoundError:
-        raise tap.Skip("no openssl program") from None
+    cert = Authority(bench.folder()).issue("localhost")
     upstream = bench.upstream()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pem)
+    context.load_cert_chain(cert.file, cert.key)
     upstream.listener = context.wrap_socket(upstream.listener,
                                             server_side=True)
     gateway = bench.gateway(f"https://127.0.0.1:{upstream.port}")

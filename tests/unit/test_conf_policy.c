@@ -194,10 +194,6 @@ what_is_not_built_yet_is_refused_by_serve(void **state)
 	    TRY_STORE("'encryption_keys':[{'id':'a','key':'QUFBQUFBQUFBQUFB"
 		      "QUFBQUFBQUFBQUFBQUFBQUFBQUE='}]"),
 	    "/store/encryption_keys: " LEAVE);
-	assert_unserved("{'listen':['h:1',{'address':'h:2','tls':{"
-			"'certificate':'c','key':'k'}}]," TRY_UPSTREAMS
-			",'routes':[]}",
-	    "/listen/1/tls/certificate: " LEAVE "/listen/1/tls/key: " LEAVE);
 }
 
 static void

@@ -140,7 +140,7 @@ set_up(void **state)
 	timer_init(&f->later, f->loop, on_later, f);
 	f->front =
 	    front_new(f->loop, &f->conf, &f->budget, on_arrived, f);
-	front_listen(f->front, open_listener(&f->address));
+	front_listen(f->front, open_listener(&f->address), FRONT_PLAIN);
 	*state = f;
 	return 0;
 }

@@ -103,10 +103,10 @@ class Bench:
         config.update(members)
         return config
 
-    def serve(self, config, env=None, ready=True, program=None):
+    def serve(self, config, env=None, ready=True, program=None, **more):
         """A gateway for a whole configuration."""
-        gateway = Gateway(
-            config, self.folder(), env, ready=False, run=program)
+        gateway = Gateway(config, self.folder(), env, ready=False,
+                          run=program, **more)
         self.gateways.append(gateway)
         if ready:
             gateway.wait_ready()

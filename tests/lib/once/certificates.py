@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A certificate authority of a test's own, by the openssl program."""
 
+import collections
 import os
 import shutil
 import ssl
@@ -9,6 +10,8 @@ import subprocess
 from .tap import Skip
 
 NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+
+Certificate = collections.namedtuple("Certificate", "file key")
 
 
 def openssl(*args):
@@ -20,23 +23,32 @@ def openssl(*args):
 class Authority:
     def __init__(self, folder, name="ca"):
         self.folder = folder
+        self.issued = 0
         self.key = os.path.join(folder, f"{name}.key")
         self.file = os.path.join(folder, f"{name}.pem")
         openssl("req", "-x509", *NEW_KEY, "-days", "2", "-subj",
                 f"/CN={name}", "-keyout", self.key, "-out", self.file)
 
-    def issue(self, name, alternative):
+    def issue(self, name, alternative=None):
         """A certificate; its file and its key's.  alternative is what it is
-        for: "IP:127.0.0.1", "DNS:upstream.test"."""
-        base = os.path.join(self.folder, name)
+        for: "IP:127.0.0.1", "DNS:upstream.test"; by default the name."""
+        self.issued += 1
+        base = os.path.join(self.folder, f"{name}-{self.issued}")
         with open(base + ".ext", "w", encoding="ascii") as out:
-            out.write(f"subjectAltName={alternative}\n")
+            out.write(f"subjectAltName={alternative or 'DNS:' + name}\n")
         openssl("req", *NEW_KEY, "-subj", f"/CN={name}", "-keyout",
                 base + ".key", "-out", base + ".csr")
         openssl("x509", "-req", "-in", base + ".csr", "-CA", self.file,
                 "-CAkey", self.key, "-CAcreateserial", "-days", "2",
                 "-extfile", base + ".ext", "-out", base + ".pem")
-        return base + ".pem", base + ".key"
+        return Certificate(base + ".pem", base + ".key")
+
+    def client(self, certificate=None):
+        """The context of a client that trusts this authority."""
+        context = ssl.create_default_context(cafile=self.file)
+        if certificate is not None:
+            context.load_cert_chain(*certificate)
+        return context
 
     def server(self, alternative="IP:127.0.0.1", client_ca=None):
         """The context of a server with such a certificate."""

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A running onceproxy: its configuration, its log, its end."""
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
+import sys
 
 from . import http
 from .process import Process
@@ -29,18 +31,42 @@ def command(*args, env=None, timeout=PATIENCE):
     return done
 
 
+# What a service manager does: sockets from descriptor 3 on, told by the
+# environment of the process that has them.
+ACTIVATE = """
+import os, sys
+fds = [int(fd) for fd in sys.argv[1].split(",")]
+for number, fd in enumerate(fds, 3):
+    os.dup2(fd, number)
+    os.close(fd)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(fds)),
+                  LISTEN_FDNAMES=sys.argv[2])
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
 class Gateway(Process):
     """Serves a configuration (a dict, written into folder); run is another
-    program than the one that is tested."""
+    program than the one that is tested, passed a list of (name, socket) that
+    it is given as a service manager does."""
 
-    def __init__(self, config, folder, env=None, ready=True, run=None):
+    def __init__(self, config, folder, env=None, ready=True, run=None,
+                 passed=()):
         self.config, self.folder = config, folder
         self.file = os.path.join(folder, "onceproxy.json")
         self.events = []  # the log, parsed
         self.stray = []  # lines that are no JSON
         self.sanitizer = False
         write(self.file, config)
-        super().__init__([run or program(), "serve", "-c", self.file], env)
+        argv = [run or program(), "serve", "-c", self.file]
+        fds = [fcntl.fcntl(s, fcntl.F_DUPFD_CLOEXEC, 100) for _, s in passed]
+        if passed:
+            argv = [sys.executable, "-c", ACTIVATE,
+                    ",".join(str(fd) for fd in fds),
+                    ":".join(name for name, _ in passed), *argv]
+        super().__init__(argv, env, pass_fds=fds)
+        for fd in fds:
+            os.close(fd)
         if ready:
             self.wait_ready()
 
@@ -93,8 +119,8 @@ class Gateway(Process):
             raise http.Broken("the gateway closed and gave no answer")
         return answer
 
-    def client(self):
-        return http.Client(self.address)
+    def client(self, tls=None):
+        return http.Client(self.address, tls=tls)
 
     def stop(self, number=signal.SIGTERM, status=0):
         """Ends it by a signal; it must say how it ended."""

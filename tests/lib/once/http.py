@@ -145,10 +145,12 @@ class Response(Message):
 
 
 class Client:
-    """One connection."""
+    """One connection; tls is the context of one that speaks it."""
 
-    def __init__(self, address, timeout=PATIENCE):
+    def __init__(self, address, timeout=PATIENCE, tls=None):
         self.sock = connect(address, timeout)
+        if tls is not None:
+            self.sock = tls.wrap_socket(self.sock, server_hostname="localhost")
         self.reader = Reader(self.sock)
 
     def send(self, data):
@@ -231,8 +233,8 @@ def keyed(key=None, fields=(), body=BODY, target="/v1/charges", method="POST",
     return build(method, target, own + list(fields), body)
 
 
-def ask(address, data, timeout=PATIENCE):
+def ask(address, data, timeout=PATIENCE, tls=None):
     """Sends a request on a connection of its own; its answer."""
-    with Client(address, timeout) as client:
+    with Client(address, timeout, tls) as client:
         client.send(data)
         return client.read(data.split(b" ", 1)[0].decode("latin-1"))

@@ -27,7 +27,7 @@ def die_with(parent):
 class Process(Watched):
     """Runs argv; self.lines is all that came on standard output and error."""
 
-    def __init__(self, argv, env=None, cwd=None):
+    def __init__(self, argv, env=None, cwd=None, pass_fds=()):
         super().__init__()
         self.argv = argv
         self.lines = []
@@ -38,7 +38,7 @@ class Process(Watched):
         self.child = MOTHER.submit(
             subprocess.Popen, argv, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env=dict(os.environ, **(env or {})), cwd=cwd,
+            env=dict(os.environ, **(env or {})), cwd=cwd, pass_fds=pass_fds,
             preexec_fn=lambda: die_with(parent)).result()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/must.h"
+
+/*
+ * The listening sockets that a service manager has opened before it started
+ * us (sd_listen_fds(3), systemd.socket(5)).  A socket of the name "admin"
+ * (FileDescriptorName=) is the admin interface's; all others are what clients
+ * connect to.  Main thread.
+ */
+struct passed {
+	struct passed_socket {
+		int fd;     /* -1: somebody has taken it */
+		char *text; /* its address as the configuration writes one */
+		bool admin;
+		bool local; /* only this machine can reach it */
+	} *list;
+	size_t count;
+};
+
+/*
+ * Takes them off the environment, so that no child has them; false with a
+ * sentence in *ret_words (the caller frees it) where one is not a listening
+ * stream socket.
+ */
+MUST_USE bool passed_take(struct passed *ret_passed, char **ret_words);
+/* How many are the admin interface's, or are not. */
+size_t passed_count(const struct passed *passed, bool admin);
+/* Closes those that nobody has taken. */
+void passed_free(struct passed *passed);
+
+/* The address of a socket, "HOST:PORT", "[V6]:PORT" or "unix:/path". */
+char *passed_text(int fd);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <gnutls/x509.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "http/tls.h"
+
+const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
+/* --- waiting for the client --- */
+
+static void
+stop_waiting(struct connection *c)
+{
+	watch_free(&c->handshake);
+	*c->link = c->next;
+	if (c->next != NULL)
+		c->next->link = c->link;
+	MHD_resume_connection(c->mhd);
+	c->front->dirty = true;
+}
+
+static void
+on_client(void *arg, unsigned events)
+{
+	(void)events;
+	stop_waiting(arg);
+}
+
+/* GnuTLS describes a session only once its handshake has ended well. */
+static bool
+is_up(struct connection *c)
+{
+	if (c->tls_is_up)
+		return true;
+	char *words = gnutls_session_get_desc(c->session);
+	c->tls_is_up = words != NULL;
+	gnutls_free(words);
+	return c->tls_is_up;
+}
+
+/* The socket would block; behind a handshake libmicrohttpd knows what to do. */
+static void
+on_would_block(struct connection *c, unsigned wanted)
+{
+	if (is_up(c) || c->handshake != NULL || c->front->ending)
+		return;
+	MHD_suspend_connection(c->mhd);
+	c->handshake = watch_new(c->front->loop, c->fd, on_client, c);
+	watch_want(c->handshake, wanted);
+	c->next = c->front->shaking_hands;
+	c->link = &c->front->shaking_hands;
+	if (c->next != NULL)
+		c->next->link = &c->next;
+	c->front->shaking_hands = c;
+}
+
+void
+tls_let_go(struct front *front)
+{
+	front->ending = true;
+	while (front->shaking_hands != NULL)
+		stop_waiting(front->shaking_hands);
+}
+
+/* --- the socket --- */
+
+/* GnuTLS wants its own note of what errno says. */
+static ssize_t
+said(struct connection *c, ssize_t n, unsigned wanted)
+{
+	int error = errno;
+	if (n >= 0)
+		return n;
+	if (error == EAGAIN)
+		on_would_block(c, wanted);
+	gnutls_transport_set_errno(c->session, error);
+	return -1;
+}
+
+static ssize_t
+pull(gnutls_transport_ptr_t arg, void *data, size_t len)
+{
+	struct connection *c = arg;
+	return said(c, recv(c->fd, data, len, MSG_DONTWAIT), WATCH_READ);
+}
+
+static ssize_t
+push(gnutls_transport_ptr_t arg, const giovec_t *pieces, int count)
+{
+	struct connection *c = arg;
+	struct msghdr message = {
+	    .msg_iov = (struct iovec *)(uintptr_t)pieces,
+	    .msg_iovlen = (size_t)count,
+	};
+	return said(c,
+	    sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL),
+	    WATCH_WRITE);
+}
+
+/* --- life --- */
+
+int
+tls_no_certificate(gnutls_session_t session,
+    const struct gnutls_cert_retr_st *info, gnutls_pcert_st **ret_certificates,
+    unsigned *ret_count, gnutls_ocsp_data_st **ret_ocsp,
+    unsigned *ret_ocsp_count, gnutls_privkey_t *ret_key, unsigned *ret_flags)
+{
+	(void)session;
+	(void)info;
+	(void)ret_certificates;
+	(void)ret_count;
+	(void)ret_ocsp;
+	(void)ret_ocsp_count;
+	(void)ret_key;
+	(void)ret_flags;
+	return -1;
+}
+
+/* A client must have a certificate for clients from those authorities. */
+static void
+demand_certificate(gnutls_session_t session)
+{
+	static char purpose[] = GNUTLS_KP_TLS_WWW_CLIENT;
+	static gnutls_typed_vdata_st wanted = {
+	    GNUTLS_DT_KEY_PURPOSE_OID, (unsigned char *)purpose, 0};
+	gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
+	gnutls_session_set_verify_cert2(session, &wanted, 1, 0);
+}
+
+void
+tls_begin(struct connection *c, const struct arrival *arrival)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	    c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	must(info != NULL);
+	gnutls_session_t session = info->tls_session;
+	c->conf = conf_ref(arrival->conf);
+	c->session = session;
+	must(gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE,
+		 arrival->tls->credentials) == 0);
+	if (arrival->tls->client_ca != NULL)
+		demand_certificate(session);
+	gnutls_transport_set_ptr(session, c);
+	gnutls_transport_set_pull_function(session, pull);
+	gnutls_transport_set_vec_push_function(session, push);
+}
+
+void
+tls_end(struct connection *c)
+{
+	must(c->handshake == NULL);
+	conf_unref(&c->conf);
+}

@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, sections 3 and 7: TLS from clients, with and without certificates
+of theirs, and new certificates by a reload."""
+
+import os
+import shutil
+import signal
+import ssl
+import warnings
+
+from once import tap
+from once.certificates import Authority
+from once.gateway import command, write
+from once.http import Broken, Client, ask, build, connect, keyed
+from once.tap import each, equal, test
+from once.upstream import answer
+
+
+def listen_tls(certificate, client_ca=None):
+    tls = {"certificate": certificate.file, "key": certificate.key}
+    if client_ca:
+        tls["client_ca"] = client_ca.file
+    return {"address": "127.0.0.1:0", "tls": tls}
+
+
+class Served:
+    """A gateway with a TLS address and, as its second, a plain one."""
+
+    def __init__(self, bench, client_ca=None, reply=None, **members):
+        self.authority = Authority(bench.folder())
+        self.certificate = self.authority.issue("localhost")
+        self.upstream = bench.upstream(reply)
+        self.config = bench.config(
+            self.upstream, listen=[listen_tls(self.certificate, client_ca),
+                                   "127.0.0.1:0"], **members)
+        self.gateway = bench.serve(self.config)
+        self.context = self.authority.client()
+
+    def client(self, context=None):
+        return self.gateway.client(tls=context or self.context)
+
+    def ask(self, *args, context=None, **kwargs):
+        with self.client(context) as client:
+            client.send(keyed(*args, **kwargs))
+            return client.read()
+
+    def reload(self, event="reloaded"):
+        since = len(self.gateway.events)
+        write(self.gateway.file, self.config)
+        self.gateway.signal(signal.SIGHUP)
+        return self.gateway.wait_for_log(event, since)
+
+
+@each([("1.2", ssl.TLSVersion.TLSv1_2), ("1.3", ssl.TLSVersion.TLSv1_3)])
+def a_payment_is_executed_once_over_tls(bench, version):
+    served = Served(bench)
+    served.context.minimum_version = version
+    served.context.maximum_version = version
+    for replayed in (False, True):
+        got = served.ask("k")
+        equal((got.status, got.replayed), (201, replayed))
+    equal(served.upstream.count(), 1)
+    equal(served.upstream.requests[0].get("X-Forwarded-Proto"), "https")
+    # The plain address of the same gateway stays plain, and knows the key.
+    got = ask(served.gateway.addresses[1], keyed("k"))
+    equal((got.status, got.replayed), (201, True))
+    ask(served.gateway.addresses[1], keyed("l"))
+    equal(served.upstream.requests[1].get("X-Forwarded-Proto"), "http")
+
+
+@test
+def many_requests_go_over_one_tls_connection(bench):
+    served = Served(bench)
+    with served.client() as client:
+        for number in range(50):
+            client.send(keyed(f"k{number}"))
+            equal(client.read().status, 201)
+    equal(served.upstream.count(), 50)
+
+
+@test
+def large_bodies_are_whole_in_both_directions(bench):
+    body = os.urandom(900_000)
+    served = Served(bench, reply=answer(200, body[::-1]))
+    got = served.ask("k", body=body)
+    equal(len(got.body), len(body))
+    assert got.body == body[::-1]
+    assert served.upstream.requests[0].body == body
+    assert served.ask("k", body=body).body == body[::-1]
+
+
+@test
+def tls_1_1_is_refused(bench):
+    served = Served(bench)
+    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    old.check_hostname = False
+    old.verify_mode = ssl.CERT_NONE
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        old.minimum_version = ssl.TLSVersion.TLSv1_1
+        old.maximum_version = ssl.TLSVersion.TLSv1_1
+    assert is_refused(served, old)
+    equal(served.ask("k").status, 201)
+
+
+def is_refused(served, context):
+    """Whether no answer comes; TLS 1.3 tells a client late."""
+    try:
+        got = served.ask("refused", context=context)
+    except (ssl.SSLError, OSError, Broken):
+        got = None
+    return got is None and served.upstream.count(key="refused") == 0
+
+
+@test
+def plain_http_on_a_tls_address_reaches_nothing(bench):
+    served = Served(bench)
+    with connect(served.gateway.address) as sock:
+        sock.sendall(keyed("k"))
+        try:
+            said = sock.recv(100)
+        except ConnectionResetError:
+            said = b""
+    assert not said.startswith(b"HTTP"), said
+    equal(served.upstream.count(), 0)
+
+
+# --- certificates of clients ---
+
+@test
+def only_clients_with_a_certificate_of_the_authority_are_served(bench):
+    clients = Authority(bench.folder(), "clients")
+    served = Served(bench, client_ca=clients)
+    stranger = Authority(bench.folder(), "stranger")
+    known = served.authority.client(clients.issue("shop"))
+    assert is_refused(served, served.authority.client())
+    assert is_refused(served, served.authority.client(stranger.issue("shop")))
+    equal(served.ask("k", context=known).status, 201)
+    # Nor may the server's own authority vouch for clients.
+    assert is_refused(served, served.authority.client(
+        served.authority.issue("shop")))
+    equal(served.ask("k", context=known).replayed, True)
+
+
+# --- handshakes ---
+
+def hello_of(context):
+    """A handshake without a socket: its two ends and the first message."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    try:
+        tls.do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    return tls, incoming, outgoing
+
+
+@test
+def clients_in_the_middle_of_a_handshake_hold_up_nobody(bench):
+    served = Served(bench, workers=1)
+    hello = hello_of(served.context)[2].read()
+    slow = []
+    for length in (0, 1, 5, 6, len(hello) // 2, len(hello) - 1, len(hello)):
+        slow += [connect(served.gateway.address) for _ in range(3)]
+        for sock in slow[-3:]:
+            sock.sendall(hello[:length])
+    for number in range(20):
+        equal(served.ask(f"k{number}").status, 201)
+        equal(ask(served.gateway.addresses[1], keyed(f"p{number}")).status,
+              201)
+    for sock in slow:
+        sock.close()
+    equal(served.ask("last").status, 201)
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        after_name = file.read().rsplit(")", 1)[1].split()
+    return sum(map(int, after_name[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+@test
+def a_handshake_that_waits_costs_no_time_of_the_processor(bench):
+    served = Served(bench, workers=1, limits={"header_timeout": "2s"})
+    hello = hello_of(served.context)[2].read()
+    with connect(served.gateway.address) as sock:
+        before = cpu_seconds(served.gateway.pid)
+        sock.sendall(hello[:100])
+        equal(sock.recv(100), b"")  # it is cut in the end
+        used = cpu_seconds(served.gateway.pid) - before
+    assert used < 0.5, f"{used} s of 2 s"
+
+
+@test
+def a_handshake_of_single_bytes_comes_to_its_end(bench):
+    served = Served(bench, workers=1)
+    tls, incoming, outgoing = hello_of(served.context)
+    with connect(served.gateway.address) as sock:
+        while True:
+            for byte in outgoing.read():
+                sock.sendall(bytes([byte]))
+            try:
+                tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                if not outgoing.pending:
+                    incoming.write(sock.recv(1))
+        tls.write(keyed("k"))
+        for byte in outgoing.read():
+            sock.sendall(bytes([byte]))
+        while True:
+            try:
+                said = tls.read(100)
+                break
+            except ssl.SSLWantReadError:
+                incoming.write(sock.recv(65536))
+    assert said.startswith(b"HTTP/1.1 201"), said
+
+
+@each([("nothing is sent", 0), ("half of the first message", 100)])
+def a_handshake_that_stalls_is_cut(bench, length):
+    served = Served(bench, limits={"header_timeout": "300ms"})
+    hello = hello_of(served.context)[2].read()
+    with connect(served.gateway.address) as sock:
+        sock.sendall(hello[:length])
+        equal(sock.recv(100), b"")
+    equal(served.ask("k").status, 201)
+
+
+@test
+def a_handshake_that_trickles_is_cut(bench):
+    served = Served(bench, limits={"header_timeout": "1s"})
+    hello = hello_of(served.context)[2].read()
+    with connect(served.gateway.address) as sock:
+        sock.settimeout(0.1)
+        assert trickle_is_cut(sock, hello)
+
+
+def trickle_is_cut(sock, data):
+    """Sends a byte each time that the other side says nothing for a while."""
+    for byte in data:
+        try:
+            sock.sendall(bytes([byte]))
+            if sock.recv(100) == b"":
+                return True
+        except TimeoutError:
+            continue
+        except (ConnectionResetError, BrokenPipeError):
+            return True
+    return False
+
+
+@test
+def a_gateway_ends_while_handshakes_wait(bench):
+    served = Served(bench)
+    hello = hello_of(served.context)[2].read()
+    socks = [connect(served.gateway.address) for _ in range(5)]
+    for sock in socks:
+        sock.sendall(hello[:50])
+    equal(served.ask("k").status, 201)
+    served.gateway.stop()
+    for sock in socks:
+        sock.close()
+
+
+@test
+def one_connection_too_many_is_closed_before_its_handshake(bench):
+    served = Served(bench, workers=1, limits={"connections": 2})
+    with served.client() as one, served.client():
+        one.send(keyed("k"))
+        equal(one.read().status, 201)
+        with connect(served.gateway.address) as sock:
+            equal(sock.recv(1), b"")
+        equal(ask(served.gateway.addresses[1],
+                  build("GET", "/x")).problem, "overloaded")
+        one.send(keyed("k"))
+        equal(one.read().replayed, True)
+
+
+# --- reloads ---
+
+def serial(sock):
+    return sock.getpeercert()["serialNumber"]
+
+
+@test
+def a_reload_takes_new_certificates_and_drops_no_connection(bench):
+    served = Served(bench)
+    hold = served.upstream.hold()
+    with served.client() as old, served.client() as idle:
+        old.send(keyed("k"))
+        hold.wait_arrived()
+        before = serial(old.sock)
+        # The same files with another content, as renewals have it.
+        renewed = served.authority.issue("localhost")
+        shutil.copy(renewed.file, served.certificate.file)
+        shutil.copy(renewed.key, served.certificate.key)
+        served.reload()
+        with served.client() as new:
+            assert serial(new.sock) != before
+        hold.release()
+        equal(old.read().status, 201)
+        for client in (old, idle):
+            client.send(keyed("k"))
+            equal(client.read().replayed, True)
+        equal(serial(old.sock), before)
+    equal(served.gateway.find_log("reload_partial"), [])
+
+
+@test
+def a_reload_takes_files_of_other_names_and_client_authorities(bench):
+    served = Served(bench)
+    clients = Authority(bench.folder(), "clients")
+    served.config["listen"][0] = listen_tls(
+        served.authority.issue("localhost"), clients)
+    served.reload()
+    assert is_refused(served, served.context)
+    known = served.authority.client(clients.issue("shop"))
+    equal(served.ask("k", context=known).status, 201)
+    equal(served.gateway.find_log("reload_partial"), [])
+
+
+@test
+def a_reload_with_a_wrong_key_is_refused_and_the_old_pair_stays(bench):
+    served = Served(bench)
+    other = served.authority.issue("localhost")
+    shutil.copy(other.key, served.certificate.key)
+    equal(served.reload("reload_refused")["member"], "/listen/0/tls/key")
+    equal(served.ask("k").status, 201)
+
+
+@test
+def another_address_needs_a_new_start_and_the_old_one_is_served_on(bench):
+    served = Served(bench)
+    served.config["listen"][0]["address"] = "127.0.0.1:1"
+    equal(served.reload("reload_partial")["member"], "/listen")
+    equal(served.ask("k").status, 201)
+
+
+# --- what check says ---
+
+@each([
+    ("a certificate that is not there", "certificate", "/gone",
+     "/gone cannot be read: No such file or directory"),
+    ("a certificate that is none", "certificate", __file__,
+     f"{__file__} has no certificate in PEM"),
+    ("a key that is not there", "key", "/gone",
+     "/gone cannot be read: No such file or directory"),
+    ("a key that is none", "key", __file__,
+     f"{__file__} has no key in PEM, or one with a password"),
+    ("a folder for a key", "key", "/", "/ cannot be read: Is a directory"),
+    ("an authority that is not there", "client_ca", "/gone",
+     "/gone cannot be read: No such file or directory"),
+    ("an authority that is none", "client_ca", __file__,
+     f"{__file__} has no certificate in PEM"),
+])
+def check_finds(bench, member, file, words):
+    good = Authority(bench.folder()).issue("localhost")
+    config = bench.config("http://127.0.0.1:9",
+                          listen=["127.0.0.1:0", listen_tls(good)])
+    name = os.path.join(bench.folder(), "onceproxy.json")
+    write(name, config)
+    equal(command("check", "-c", name).stdout, f"{name}: ok\n")
+    config["listen"][1]["tls"][member] = file
+    write(name, config)
+    done = command("check", "-c", name)
+    equal((done.returncode, done.stdout),
+          (1, f"{name}: /listen/1/tls/{member}: {words}\n"))
+
+
+@test
+def check_finds_a_key_of_another_certificate(bench):
+    authority = Authority(bench.folder())
+    good, other = authority.issue("localhost"), authority.issue("localhost")
+    good.key = other.key
+    name = os.path.join(bench.folder(), "onceproxy.json")
+    write(name, bench.config("http://127.0.0.1:9", listen=[listen_tls(good)]))
+    done = command("check", "-c", name)
+    equal((done.returncode, done.stdout),
+          (1, f"{name}: /listen/0/tls/key: {good.key} is not the key of the "
+              f"certificate in {good.file}\n"))
+
+
+tap.main()
