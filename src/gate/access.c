@@ -21,6 +21,9 @@ access_log(const struct request *r, int64_t took_us)
 	log_span(&line, "path", r->head.target.path);
 	if (r->answer != NULL)
 		log_int(&line, "status", r->answer->status);
+	else if (r->x->late)
+		log_int(&line, "status",
+		    problem_status(PROBLEM_REQUEST_TIMEOUT));
 	log_str(&line, "outcome", result_words[r->result]);
 	if (r->attempt > 0)
 		log_int(&line, "attempt", r->attempt);

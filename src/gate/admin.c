@@ -87,6 +87,7 @@ admin_reload(struct admin *admin, const struct conf *conf)
 	const struct conf *old = admin->now;
 	admin->now = conf_ref(conf);
 	admin->loaded_ms = clock_wall_ms();
+	front_reload(admin->front, conf);
 	conf_unref(&old);
 }
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "http/accept.h"
-#include "http/header.h"
-#include "http/problem.h"
+#include "http/refusal.h"
 
 enum {
 	/* New connections that are taken in one go. */
@@ -112,27 +110,11 @@ static void
 refuse(struct acceptor *a, int fd)
 {
 	struct arena *arena = arena_new();
-	const struct problem_words words = {
-	    .base = a->conf->problem_base,
-	    .detail = SPAN("The gateway has as many connections open as it is "
-			   "allowed to. Nothing was forwarded."),
-	    .date = header_date(arena, clock_wall_ms()),
-	};
-	struct answer *answer = problem_new(PROBLEM_OVERLOADED, &words);
-	struct span head = arena_printf(arena,
-	    "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
-	    "X-Request-Id: %.*s\r\nContent-Length: %zu\r\n",
-	    SPAN_FMT(header_request_id(arena, &(struct fields){NULL, 0})),
-	    answer->body.len);
-	for (size_t i = 0; i < answer->fields.count; i++)
-		head = arena_printf(arena, "%.*s%.*s: %.*s\r\n",
-		    SPAN_FMT(head), SPAN_FMT(answer->fields.list[i].name),
-		    SPAN_FMT(answer->fields.list[i].value));
-	struct span all = arena_printf(arena, "%.*s\r\n%.*s", SPAN_FMT(head),
-	    SPAN_FMT(body_span(&answer->body)));
+	struct span all = refusal_text(arena, a->conf, PROBLEM_OVERLOADED,
+	    SPAN("The gateway has as many connections open as it is allowed "
+		 "to. Nothing was forwarded."));
 	bool sent = send(fd, all.ptr, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) ==
 	    (ssize_t)all.len;
-	answer_unref(&answer);
 	arena_free(&arena);
 	if (!sent || shutdown(fd, SHUT_WR) != 0)
 		close(fd);

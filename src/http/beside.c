@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "http/deadline.h"
 #include "http/inside.h"
 
 /*
@@ -287,8 +288,7 @@ begin(struct beside *b)
 		return;
 	b->begun = true;
 	/* How long it may take is for the timer here. */
-	(void)MHD_set_connection_option(
-	    x->mhd, MHD_CONNECTION_OPTION_TIMEOUT, 0U);
+	deadline_none(connection_of(x->mhd));
 	front_watch_client(x, NULL, NULL);
 	b->watch = watch_new(x->front->loop, connection_of(x->mhd)->fd,
 	    on_writable, b);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "http/deadline.h"
 #include "http/gaps.h"
 #include "http/inside.h"
 #include "http/reply.h"
@@ -163,6 +164,7 @@ exchange_hold(struct exchange *x)
 	must(!x->suspended);
 	MHD_suspend_connection(x->mhd);
 	x->suspended = true;
+	connection_of(x->mhd)->was_held = true;
 }
 
 void
@@ -183,6 +185,7 @@ queue(struct exchange *x)
 	x->reply = NULL;
 	x->queued = true;
 	x->front->dirty = true;
+	deadline_answer(connection_of(x->mhd));
 	enum MHD_Result ok =
 	    MHD_queue_response(x->mhd, x->reply_status, response);
 	must(ok == MHD_YES);
@@ -237,8 +240,10 @@ static enum MHD_Result
 on_head(struct exchange *x, const char *method, const char *version)
 {
 	x->head_seen = true;
-	timer_clear(&connection_of(x->mhd)->deadline);
+	deadline_none(connection_of(x->mhd));
 	take_head(x, method, version);
+	if (x->has_body)
+		deadline_body(connection_of(x->mhd));
 	x->front->arrived(x->front->arg, x);
 	if (x->reply == NULL && x->expects_continue && !x->ended &&
 	    !is_wanted(x)) {
@@ -295,6 +300,7 @@ on_end(struct exchange *x)
 {
 	bool first = !x->body_ended;
 	x->body_ended = true;
+	deadline_none(connection_of(x->mhd));
 	if (first) {
 		stream_end(x, 0);
 		end_verb(x, EXCHANGE_READING, 0);
@@ -340,10 +346,8 @@ void *
 exchange_on_target(void *front, const char *target, struct MHD_Connection *mhd)
 {
 	struct exchange *x = exchange_new(front, target);
-	struct connection *connection = connection_of(mhd);
 	x->mhd = mhd;
-	timer_set(
-	    &connection->deadline, x->front->conf->header_timeout_ms);
+	deadline_head(connection_of(mhd), x);
 	return x;
 }
 
@@ -365,8 +369,7 @@ exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
 	x->mhd = NULL;
 	if (!x->head_seen)
 		x->ended = true; /* nobody was told of it */
-	timer_set(&connection_of(mhd)->deadline,
-	    x->front->conf->idle_timeout_ms);
+	deadline_idle(connection_of(mhd));
 	x->gone = !sent;
 	end_verb(x, EXCHANGE_READING, E_CLIENT_GONE);
 	end_verb(x, EXCHANGE_ANSWERING, sent ? 0 : E_CLIENT_GONE);

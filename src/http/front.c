@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "http/deadline.h"
 #include "http/gaps.h"
 #include "http/inside.h"
 #include "http/tls.h"
@@ -28,18 +29,6 @@ connection_of(struct MHD_Connection *mhd)
 	return info->socket_context;
 }
 
-/*
- * libmicrohttpd's own time-out starts anew with every byte and counts whole
- * seconds.  A shutdown is all that ends a connection from outside of it.
- */
-static void
-on_deadline(void *arg)
-{
-	struct connection *connection = arg;
-	shutdown(connection->fd, SHUT_RDWR);
-	connection->front->dirty = true;
-}
-
 static void
 on_connection(void *arg, struct MHD_Connection *mhd, void **context,
     enum MHD_ConnectionNotificationCode code)
@@ -48,7 +37,7 @@ on_connection(void *arg, struct MHD_Connection *mhd, void **context,
 	struct connection *connection = *context;
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
 		front->connections--;
-		timer_clear(&connection->deadline);
+		deadline_end(connection);
 		tls_end(connection);
 		free(connection);
 		*context = NULL;
@@ -61,9 +50,7 @@ on_connection(void *arg, struct MHD_Connection *mhd, void **context,
 	connection->front = front;
 	connection->mhd = mhd;
 	connection->fd = info->connect_fd;
-	timer_init(&connection->deadline, front->loop, on_deadline,
-	    connection);
-	timer_set(&connection->deadline, front->conf->header_timeout_ms);
+	deadline_init(connection);
 	*context = connection;
 	front->connections++;
 	if (front->arrival->tls != NULL)
@@ -214,7 +201,6 @@ start_daemon(struct front *front, bool tls)
 	const struct conf *conf = front->conf;
 	size_t pool = (size_t)conf->max_request_headers + NOTES_BYTES +
 	    ANSWER_HEAD_BYTES;
-	unsigned idle_s = (unsigned)((conf->idle_timeout_ms + 999) / 1000);
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
 	    MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK |
 	    MHD_USE_ERROR_LOG;
@@ -231,7 +217,6 @@ start_daemon(struct front *front, bool tls)
 	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, front,
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool,
 	    MHD_OPTION_CONNECTION_LIMIT, max_connections(conf) + 1,
-	    MHD_OPTION_CONNECTION_TIMEOUT, idle_s,
 	    MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 }
 

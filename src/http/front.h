@@ -41,6 +41,7 @@ struct exchange {
 	size_t body_bytes;      /* of the body, as far as it came */
 	bool gone;              /* the client is known to have left */
 	bool ambiguous;         /* the head may be read in another way */
+	bool late;              /* the client was told 408, and cut */
 	size_t sent_bytes;      /* of the answer's body */
 	int64_t began_us;       /* when the head was in */
 

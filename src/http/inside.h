@@ -45,7 +45,19 @@ struct connection {
 	struct front *front;
 	struct MHD_Connection *mhd;
 	int fd;
-	struct timer deadline; /* of a head, and of idleness */
+
+	/* What the client has to do in time (http/deadline.c). */
+	struct timer deadline;
+	enum doing {
+		DOING_NOTHING,
+		DOING_HEAD,
+		DOING_BODY,
+		DOING_ANSWER,
+	} doing;
+	struct exchange *x; /* from a request's first line to its end */
+	bool was_held;    /* since the last look, by us */
+	uint64_t seen;    /* bytes of the body or the answer at the last look */
+	uint64_t waiting; /* bytes of the answer on their way then */
 
 	/* TLS (http/tls.c); conf is NULL without it. */
 	const struct conf *conf; /* keeps the credentials */

@@ -68,4 +68,6 @@ EVENT(operator_unsure, WARN, "Redis did not answer an operator's act, or broke "
 	"it off: look at the key, which may have been changed")
 EVENT(log_dropped, WARN, "who reads the log was too slow, and so many lines "
 	"were not written")
+EVENT(client_slow, DEBUG, "a client did not send its request, or read its "
+	"answer, in time; its connection was closed")
 EVENT(fatal, ERROR, "")

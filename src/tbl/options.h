@@ -52,12 +52,15 @@ OPT(ROOT, "limits.request_headers", SIZE, max_request_headers,
 	"The longest head of a request; 431 beyond.",
 	"32KiB")
 OPT(ROOT, "limits.header_timeout", DURATION, header_timeout_ms,
-	RANGE(1, 3650 * DAY), RESTART, NOW,
-	"How long a client may take to send the head of a request.",
+	RANGE(1, 3650 * DAY), RELOAD, NOW,
+	"How long a client may take to send the head of a request, from its "
+	"connection (with TLS, the handshake too) or the request's first line.",
 	"10s")
 OPT(ROOT, "limits.idle_timeout", DURATION, idle_timeout_ms,
-	RANGE(1, 3650 * DAY), RESTART, NOW,
-	"How long a client may keep a connection without sending anything.",
+	RANGE(1, 3650 * DAY), RELOAD, NOW,
+	"How long a client may keep a connection without sending anything. A "
+	"client that sends a body, or reads an answer, with less than 512 "
+	"bytes per second over this time is cut too.",
 	"60s")
 OPT(ROOT, "limits.in_flight_bytes", SIZE, in_flight_bytes,
 	RANGE(1, 1 * TIB), RELOAD, NOW,

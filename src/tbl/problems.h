@@ -96,6 +96,10 @@ PROBLEM(HEADERS_TOO_LARGE, 431, "headers-too-large", FIX_REQUEST, 0,
 PROBLEM(BAD_REQUEST, 400, "bad-request", FIX_REQUEST, 0,
 	"The request is malformed",
 	"The request is not well-formed HTTP.")
+PROBLEM(REQUEST_TIMEOUT, 408, "request-timeout", SAME_KEY, 0,
+	"The request did not come in time",
+	"The request took too long to come in, and was given up. It can be "
+	"sent again.")
 PROBLEM(METHOD_NOT_ALLOWED, 405, "method-not-allowed", FIX_REQUEST, 0,
 	"The method is not served",
 	"The gateway does not serve this method.")

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <gnutls/gnutls.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "http/deadline.h"
+#include "http/refusal.h"
+
+enum {
+	/* Any line of today gives more. */
+	LEAST_BYTES_PER_S = 512,
+	/* What nobody wants is read, but not for hours. */
+	LEAST_SWALLOWED_BYTES_PER_S = 32 * 1024,
+};
+
+/* --- the end --- */
+
+/*
+ * A shutdown is all that ends a connection of libmicrohttpd's from outside
+ * of it; libmicrohttpd then sees the client leave.
+ */
+static void
+cut(struct connection *c)
+{
+	shutdown(c->fd, SHUT_RDWR);
+	c->front->dirty = true;
+}
+
+/*
+ * libmicrohttpd takes no answer in the middle of a request, but it has
+ * nothing of its own to send then either.
+ */
+static void
+say_too_late(struct connection *c)
+{
+	struct arena *arena = arena_new();
+	struct span text = refusal_text(
+	    arena, c->front->conf, PROBLEM_REQUEST_TIMEOUT, SPAN(""));
+	if (c->session != NULL)
+		(void)gnutls_record_send(c->session, text.ptr, text.len);
+	else
+		(void)send(c->fd, text.ptr, text.len,
+		    MSG_DONTWAIT | MSG_NOSIGNAL);
+	arena_free(&arena);
+	c->x->late = true;
+}
+
+static void
+log_slow(const char *doing)
+{
+	struct logline line = log_begin(EV_client_slow);
+	log_str(&line, "doing", doing);
+	log_end(&line);
+}
+
+/* --- what has come on --- */
+
+static bool
+is_enough(const struct connection *c, uint64_t bytes, int least_per_s)
+{
+	int64_t ms = c->front->conf->idle_timeout_ms;
+	return bytes >= (uint64_t)(ms * least_per_s / 1000);
+}
+
+static bool
+body_has_come_on(struct connection *c)
+{
+	const struct exchange *x = c->x;
+	bool wanted = x->doing == EXCHANGE_READING || x->up != NULL;
+	/* While it is held, it is we who take nothing. */
+	return c->was_held ||
+	    is_enough(c, x->body_bytes - c->seen,
+		wanted ? LEAST_BYTES_PER_S : LEAST_SWALLOWED_BYTES_PER_S);
+}
+
+/* What the client's machine has told us that it has; 0: nobody knows. */
+static uint64_t
+bytes_acked(const struct connection *c)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof info;
+	if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+		return 0;
+	return info.tcpi_bytes_acked;
+}
+
+/* What it has not; over a Unix socket, what the client has not read. */
+static uint64_t
+bytes_waiting(const struct connection *c)
+{
+	int waiting = 0;
+	return ioctl(c->fd, SIOCOUTQ, &waiting) == 0 ? (uint64_t)waiting : 0;
+}
+
+/* Measured from the second look on: most answers are out before the first. */
+static bool
+answer_has_come_on(struct connection *c)
+{
+	uint64_t waiting = bytes_waiting(c);
+	uint64_t acked = bytes_acked(c);
+	bool first = c->waiting == 0;
+	bool enough = acked > 0
+	    ? is_enough(c, acked - c->seen, LEAST_BYTES_PER_S)
+	    : waiting != c->waiting;
+	c->waiting = waiting;
+	c->seen = acked;
+	return waiting == 0 || first || enough;
+}
+
+/* Whether the client has done enough meanwhile to be given more time. */
+static bool
+has_come_on(struct connection *c)
+{
+	if (c->doing == DOING_BODY && body_has_come_on(c)) {
+		deadline_body(c);
+		return true;
+	}
+	if (c->doing != DOING_ANSWER || !answer_has_come_on(c))
+		return false;
+	timer_set(&c->deadline, c->front->conf->idle_timeout_ms);
+	return true;
+}
+
+static void
+on_time_over(void *arg)
+{
+	struct connection *c = arg;
+	static const char *const words[] = {
+	    [DOING_NOTHING] = "nothing",
+	    [DOING_HEAD] = "sending the head",
+	    [DOING_BODY] = "sending the body",
+	    [DOING_ANSWER] = "reading the answer",
+	};
+	if (has_come_on(c))
+		return;
+	if (c->doing != DOING_NOTHING)
+		log_slow(words[c->doing]);
+	if (c->x != NULL && !c->x->queued && c->x->reply == NULL &&
+	    c->x->beside == NULL)
+		say_too_late(c);
+	cut(c);
+}
+
+/* --- what the client has to do --- */
+
+void
+deadline_init(struct connection *c)
+{
+	timer_init(&c->deadline, c->front->loop, on_time_over, c);
+	timer_set(&c->deadline, c->front->conf->header_timeout_ms);
+	c->doing = DOING_HEAD;
+}
+
+void
+deadline_head(struct connection *c, struct exchange *x)
+{
+	c->x = x;
+	/* The first of a connection has had its time from the beginning. */
+	if (c->doing != DOING_HEAD)
+		timer_set(&c->deadline, c->front->conf->header_timeout_ms);
+	c->doing = DOING_HEAD;
+}
+
+void
+deadline_body(struct connection *c)
+{
+	timer_set(&c->deadline, c->front->conf->idle_timeout_ms);
+	c->seen = c->x->body_bytes;
+	c->was_held = c->x->suspended;
+	c->doing = DOING_BODY;
+}
+
+void
+deadline_none(struct connection *c)
+{
+	timer_clear(&c->deadline);
+	c->doing = DOING_NOTHING;
+}
+
+void
+deadline_answer(struct connection *c)
+{
+	timer_set(&c->deadline, c->front->conf->idle_timeout_ms);
+	c->waiting = 0;
+	c->doing = DOING_ANSWER;
+}
+
+void
+deadline_idle(struct connection *c)
+{
+	timer_set(&c->deadline, c->front->conf->idle_timeout_ms);
+	c->x = NULL;
+	c->doing = DOING_NOTHING;
+}
+
+void
+deadline_end(struct connection *c)
+{
+	timer_clear(&c->deadline);
+}

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 3, limits: no client keeps a connection by doing next to
+nothing, and nothing of a request that was cut is forwarded."""
+
+import signal
+import socket
+
+from once import tap
+from once.certificates import Authority
+from once.gateway import write
+from once.http import Client, build, connect, keyed
+from once.tap import each, equal, test
+from once.upstream import answer
+from once.wait import Late
+
+PAUSE_S = 0.1  # between two bytes of a client that trickles
+
+
+def trickle(sock, data, pause=PAUSE_S):
+    """Sends a byte, waits whether anything comes back, and so on; what came
+    until the other side closed."""
+    sock.settimeout(pause)
+    said = b""
+    for byte in data:
+        try:
+            sock.sendall(bytes([byte]))
+            more = sock.recv(65536)
+            said += more
+            if more == b"":
+                return said
+        except TimeoutError:
+            continue
+        except (ConnectionResetError, BrokenPipeError):
+            return said
+    raise AssertionError(f"it was not cut; {said!r} came")
+
+
+def is_408(said):
+    return said.startswith(b"HTTP/1.1 408 ") and b"request-timeout" in said
+
+
+@each([
+    ("empty lines", b"\r\n" * 500, False),
+    ("the first line", b"GET /" + b"x" * 1000, False),
+    ("a header field", b"POST /x HTTP/1.1\r\nHost: h\r\nA: " + b"x" * 1000,
+     True),
+])
+def a_head_that_trickles_is_cut(bench, data, told):
+    upstream, gateway = bench.pair(limits={"header_timeout": "1s"})
+    fast = data.rfind(b"\r\n") if told else 0
+    with connect(gateway.address) as sock:
+        sock.sendall(data[:fast])
+        equal(is_408(trickle(sock, data[fast:])), told)
+    equal(upstream.count(), 0)
+    equal(gateway.ask("k").status, 201)
+
+
+@test
+def the_second_head_of_a_connection_is_cut_too(bench):
+    upstream, gateway = bench.pair(limits={"header_timeout": "1s"})
+    with gateway.client() as client:
+        equal(client.exchange("GET", "/x").status, 201)
+        client.send(b"POST /x HTTP/1.1\r\nHost: h\r\nA: ")
+        assert is_408(trickle(client.sock, b"x" * 1000))
+    equal(upstream.count(), 1)
+
+
+LIMITS = {"header_timeout": "60s", "idle_timeout": "1s"}
+
+
+@each([
+    ("with a length", keyed("k", body=b"x" * 1000)[:-1000], b"x"),
+    ("in chunks", b"POST /v1/charges HTTP/1.1\r\nHost: h\r\nIdempotency-Key: k"
+     b"\r\nAuthorization: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+     b"1\r\nx\r\n"),
+    ("passed through", build("POST", "/x", body=b"x" * 1000)[:-1000], b"x"),
+    ("that is refused", keyed(None, body=b"x" * 1000)[:-1000], b"x"),
+])
+def a_body_that_trickles_is_cut(bench, head, piece):
+    upstream, gateway = bench.pair(limits=LIMITS)
+    with connect(gateway.address) as sock:
+        sock.sendall(head)
+        said = trickle(sock, piece * 999)
+    # One that was refused already is not told a second thing.
+    assert is_408(said) or (said == b"" and b"-Key" not in head), said
+    equal(upstream.count(), 0)
+    # The key was never claimed: another body may have it.
+    equal(gateway.ask("k", body=b"another").status, 201)
+
+
+@test
+def the_log_says_408_of_a_body_that_did_not_come(bench):
+    _, gateway = bench.pair(limits=LIMITS, log={"level": "debug"})
+    with connect(gateway.address) as sock:
+        sock.sendall(keyed("k", fields=[("X-Request-Id", "rid-1")])[:-1])
+        assert is_408(sock.recv(65536))
+    line = gateway.wait_for_log("request", request_id="rid-1")
+    equal((line["status"], line["outcome"]), (408, "bad-request"))
+    equal(gateway.find_log("client_slow")[0]["doing"], "sending the body")
+
+
+@test
+def a_body_that_is_slow_and_comes_on_is_not_cut(bench):
+    """Some twenty times what must come, for three times as long as a client
+    may be silent."""
+    upstream, gateway = bench.pair(limits=LIMITS)
+    body = b"x" * 32 * 1024
+    with gateway.client() as client:
+        client.send(keyed("k", body=body)[:-len(body)])
+        client.sock.settimeout(PAUSE_S)
+        for _ in range(32):
+            client.send(body[:1024])
+            try:
+                client.reader.more()
+            except TimeoutError:
+                continue
+            break
+        client.sock.settimeout(20)
+        equal(client.read().status, 201)
+    equal(upstream.count(), 1)
+
+
+def small_window(address):
+    """A client whose machine takes next to nothing for it."""
+    host, port = address.rsplit(":", 1)
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.settimeout(20)
+    sock.connect((host, int(port)))
+    return sock
+
+
+def read_bytewise(sock, gateway):
+    """Reads a byte each time that the log says nothing of it for a while."""
+    while True:
+        try:
+            gateway.wait_for_log("client_slow", timeout=PAUSE_S)
+            return
+        except Late:
+            sock.recv(1)
+
+
+# More than the kernel takes from us for a client.
+LARGE = b"y" * 12_000_000
+
+
+@each([("a byte now and then", read_bytewise),
+       ("nothing", lambda sock, gateway: None)])
+def a_client_is_cut_that_reads(bench, read):
+    upstream, gateway = bench.pair(
+        answer(200, LARGE), {"max_response_body": "16MiB"}, limits=LIMITS,
+        log={"level": "debug"})
+    with small_window(gateway.address) as sock:
+        sock.sendall(keyed("k"))
+        read(sock, gateway)
+        gateway.wait_for_log("client_slow", doing="reading the answer")
+    # What it did not read was stored before.
+    got = gateway.ask("k")
+    equal((got.replayed, got.body == LARGE), (True, True))
+    equal(upstream.count(), 1)
+
+
+@test
+def a_client_that_reads_slowly_and_comes_on_is_not_cut(bench):
+    upstream, gateway = bench.pair(
+        answer(200, LARGE), {"max_response_body": "16MiB"}, limits=LIMITS)
+    pauses = 0
+    with Client(gateway.address) as client:
+        client.send(keyed("k"))
+        sock, nothing = client.sock, socket.socketpair()
+        nothing[0].settimeout(PAUSE_S)
+        while pauses < 30:  # three times the time of silence
+            client.reader.buffer += sock.recv(100_000)
+            try:
+                nothing[0].recv(1)
+            except TimeoutError:
+                pauses += 1
+        equal(len(client.read().body), len(LARGE))
+        for end in nothing:
+            end.close()
+
+
+@test
+def over_tls_a_client_is_told_too(bench):
+    authority = Authority(bench.folder())
+    cert = authority.issue("localhost")
+    upstream = bench.upstream()
+    gateway = bench.serve(bench.config(
+        upstream, limits=LIMITS, listen=[
+            {"address": "127.0.0.1:0",
+             "tls": {"certificate": cert.file, "key": cert.key}}]))
+    with Client(gateway.address, tls=authority.client()) as client:
+        client.send(keyed("k")[:-1])
+        equal(client.read().problem, "request-timeout")
+    with Client(gateway.address, tls=authority.client()) as client:
+        client.send(keyed("k"))
+        equal(client.read().status, 201)
+    equal(upstream.count(), 1)
+
+
+@test
+def a_reload_changes_the_time(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    gateway = bench.serve(config)
+    config["limits"] = {"header_timeout": "200ms", "idle_timeout": "200ms"}
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded")
+    equal(gateway.find_log("reload_partial"), [])
+    with gateway.client() as client:
+        equal(client.exchange("GET", "/x").status, 201)
+        assert client.is_closed()
+
+
+tap.main()
