@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -309,6 +310,23 @@ log_ready(const struct serve *s)
 	sd_notify(0, "READY=1");
 }
 
+/* The soft limit is low for programs that use select(); we do not. */
+static void
+raise_descriptors(const struct conf *conf)
+{
+	struct rlimit limit;
+	must(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	int64_t taken = front_max_connections(conf);
+	if (taken == conf->max_connections)
+		return;
+	struct logline line = log_begin(EV_descriptors_few);
+	log_int(&line, "descriptors", (int64_t)limit.rlim_max);
+	log_int(&line, "connections", taken);
+	log_end(&line);
+}
+
 /* A socket that was passed is no way around what admin.listen must keep to. */
 static bool
 admin_is_guarded(const struct serve *s, char **ret_words)
@@ -337,6 +355,7 @@ static bool
 start(struct serve *s)
 {
 	char *words = NULL;
+	raise_descriptors(s->conf);
 	if (!passed_take(&s->passed, &words) ||
 	    !admin_is_guarded(s, &words)) {
 		log_fatal(words);

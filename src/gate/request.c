@@ -108,7 +108,8 @@ request_check(struct machine *machine)
 	enum guard_verdict verdict = guard_check(r->arena, &head, &r->head);
 	if (verdict != GUARD_OK)
 		return refuse_head(r, verdict);
-	if (x->head_bytes > (size_t)r->conf->max_request_headers) {
+	if (x->head_bytes > (size_t)r->conf->max_request_headers ||
+	    x->crowded) {
 		r->head.words = "";
 		return refuse_head(r, GUARD_HEADERS_TOO_LARGE);
 	}

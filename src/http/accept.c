@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -47,6 +48,7 @@ struct acceptor {
 	void *arg;
 	struct listener *listeners;
 	struct timer pause;
+	int spare; /* a descriptor to refuse with when there is no other */
 	struct lingering *lingering;
 	unsigned n_lingering;
 };
@@ -107,7 +109,7 @@ linger(struct acceptor *a, int fd)
 
 /* Says 503 `overloaded` without waiting for a request. */
 static void
-refuse(struct acceptor *a, int fd)
+refuse(struct acceptor *a, int fd, bool may_linger)
 {
 	struct arena *arena = arena_new();
 	struct span all = refusal_text(arena, a->conf, PROBLEM_OVERLOADED,
@@ -116,7 +118,7 @@ refuse(struct acceptor *a, int fd)
 	bool sent = send(fd, all.ptr, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) ==
 	    (ssize_t)all.len;
 	arena_free(&arena);
-	if (!sent || shutdown(fd, SHUT_WR) != 0)
+	if (!sent || !may_linger || shutdown(fd, SHUT_WR) != 0)
 		close(fd);
 	else
 		linger(a, fd);
@@ -132,9 +134,18 @@ want_accepts(struct acceptor *a, bool wanted)
 }
 
 static void
+keep_spare(struct acceptor *a)
+{
+	if (a->spare < 0)
+		a->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void
 on_pause_over(void *arg)
 {
-	want_accepts(arg, true);
+	struct acceptor *a = arg;
+	keep_spare(a);
+	want_accepts(a, true);
 }
 
 /* NULL where it speaks plain HTTP. */
@@ -148,14 +159,40 @@ tls_of(const struct listener *listener)
 	return tls->credentials != NULL ? tls : NULL;
 }
 
-/* One beyond the limit; it could not read our words before a handshake. */
+/*
+ * One beyond the limit; it could not read our words before a handshake.  One
+ * that lingers keeps its descriptor.
+ */
 static void
-turn_away(struct listener *listener, int fd)
+turn_away(struct listener *listener, int fd, bool may_linger)
 {
 	if (tls_of(listener) != NULL)
 		close(fd);
 	else
-		refuse(listener->acceptor, fd);
+		refuse(listener->acceptor, fd, may_linger);
+}
+
+/*
+ * No descriptor is left.  The spare one takes the client who waits, so that
+ * it is told; then accepting rests.
+ */
+static void
+accept_with_spare(struct listener *listener)
+{
+	struct acceptor *a = listener->acceptor;
+	if (a->spare >= 0) {
+		close(a->spare);
+		a->spare = -1;
+		int fd = accept4(
+		    listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0)
+			turn_away(listener, fd, false);
+		keep_spare(a);
+	}
+	if (a->spare >= 0)
+		return;
+	want_accepts(a, false);
+	timer_set(&a->pause, PAUSE_MS);
 }
 
 /* Takes one connection; false when there is none. */
@@ -173,13 +210,12 @@ accept_one(struct listener *listener)
 	arrival.fd = accept4(listener->fd, (struct sockaddr *)&address,
 	    &arrival.address_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (arrival.fd >= 0 && a->open(a->arg) >= a->max) {
-		turn_away(listener, arrival.fd);
+		turn_away(listener, arrival.fd, true);
 	} else if (arrival.fd >= 0) {
 		a->taken(a->arg, &arrival);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 	    errno == ENOMEM) {
-		want_accepts(a, false);
-		timer_set(&a->pause, PAUSE_MS);
+		accept_with_spare(listener);
 		return false;
 	} else {
 		return errno == EINTR || errno == ECONNABORTED;
@@ -258,6 +294,8 @@ acceptor_new(struct loop *loop, const struct conf *conf, unsigned max,
 	a->taken = taken;
 	a->arg = arg;
 	timer_init(&a->pause, loop, on_pause_over, a);
+	a->spare = -1;
+	keep_spare(a);
 	return a;
 }
 
@@ -269,6 +307,8 @@ acceptor_free(struct acceptor **acceptor)
 	if (a == NULL)
 		return;
 	timer_clear(&a->pause);
+	if (a->spare >= 0)
+		close(a->spare);
 	while (a->lingering != NULL)
 		end_lingering(a->lingering);
 	while (a->listeners != NULL) {

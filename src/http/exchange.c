@@ -14,6 +14,8 @@ enum {
 	 * that a client still sending it reads our answer and not a reset.
 	 */
 	SWALLOW_BYTES = 16 * 1024 * 1024,
+	/* What libmicrohttpd notes of a field or cookie. */
+	NOTE_BYTES = 64,
 };
 
 /* --- one exchange --- */
@@ -128,6 +130,24 @@ read_framing(struct exchange *x)
 	x->expects_continue = f != NULL;
 }
 
+/*
+ * What libmicrohttpd keeps of the head in the connection's pool.  It must
+ * leave room for the head of the answer, or the connection would be closed
+ * without one when the request has been executed.
+ */
+static size_t
+kept_bytes(struct exchange *x)
+{
+	size_t kept = x->head_bytes + NOTE_BYTES * x->fields.count;
+	size_t at = 0;
+	const struct field *f;
+	while ((f = fields_next(&x->fields, SPAN("Cookie"), &at)) != NULL)
+		kept += f->value.len + NOTE_BYTES;
+	int cookies = MHD_get_connection_values_n(
+	    x->mhd, MHD_COOKIE_KIND, NULL, NULL);
+	return kept + NOTE_BYTES * (size_t)(cookies > 0 ? cookies : 0);
+}
+
 /* Copies the head, which libmicrohttpd forgets when the client leaves. */
 static void
 take_head(struct exchange *x, const char *method, const char *version)
@@ -146,6 +166,7 @@ take_head(struct exchange *x, const char *method, const char *version)
 	x->client = client_text(x->arena, info ? info->client_addr : NULL);
 	x->tls = connection_of(x->mhd)->conf != NULL;
 	read_framing(x);
+	x->crowded = kept_bytes(x) > x->front->head_room;
 	x->began_us = clock_us();
 	if (!x->front->checks_gaps)
 		return;
@@ -339,6 +360,20 @@ exchange_on_request(void *front, struct MHD_Connection *mhd, const char *url,
 }
 
 /*
+ * libmicrohttpd 0.9.75 would note each argument of the query in the
+ * connection's memory, and where that does not suffice (some 1000 of them) it
+ * falls silent until a time-out.  We have our own copy, so it finds none: it
+ * has looked for the "?" by now and will read what stands behind.
+ */
+static void
+hide_query(const char *target)
+{
+	char *query = (char *)(uintptr_t)strchr(target, '?');
+	if (query != NULL)
+		query[1] = '\0';
+}
+
+/*
  * The first that is heard of a request: its target before libmicrohttpd
  * decodes it.  What is returned is the context of the other calls.
  */
@@ -346,6 +381,8 @@ void *
 exchange_on_target(void *front, const char *target, struct MHD_Connection *mhd)
 {
 	struct exchange *x = exchange_new(front, target);
+	if (x->front->checks_gaps)
+		hide_query(target);
 	x->mhd = mhd;
 	deadline_head(connection_of(mhd), x);
 	return x;

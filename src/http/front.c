@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -11,10 +12,11 @@
 enum {
 	/*
 	 * Room in one pool beside the bytes of a request's head: for what
-	 * libmicrohttpd notes of each field, and for an answer's head: without
-	 * it the connection would be closed after the payment was made.
+	 * libmicrohttpd notes of each field and cookie, and for an answer's
+	 * head: without it the connection would be closed after the payment
+	 * was made.  Pages that nobody touches cost nothing.
 	 */
-	NOTES_BYTES = 10 * 1024,
+	NOTES_BYTES = 80 * 1024,
 	ANSWER_HEAD_BYTES = 18 * 1024,
 };
 
@@ -179,13 +181,23 @@ no_unescape(void *arg, struct MHD_Connection *connection, char *text)
 	return strlen(text);
 }
 
-/* The worker's share of limits.connections. */
+int64_t
+front_max_connections(const struct conf *conf)
+{
+	struct rlimit limit = {0};
+	must(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	int64_t most = conf->max_connections;
+	if (limit.rlim_cur / 2 < (rlim_t)most)
+		most = (int64_t)(limit.rlim_cur / 2);
+	return most;
+}
+
+/* The worker's share of them. */
 static unsigned
 max_connections(const struct conf *conf)
 {
-	int64_t share =
-	    (conf->max_connections + conf->workers - 1) / conf->workers;
-	return (unsigned)share;
+	int64_t most = front_max_connections(conf);
+	return (unsigned)((most + conf->workers - 1) / conf->workers);
 }
 
 static struct MHD_Daemon *
@@ -199,8 +211,8 @@ start_daemon(struct front *front, bool tls)
 	    {MHD_OPTION_END, 0, NULL},
 	};
 	const struct conf *conf = front->conf;
-	size_t pool = (size_t)conf->max_request_headers + NOTES_BYTES +
-	    ANSWER_HEAD_BYTES;
+	/* Twice: libmicrohttpd copies cookies to take them apart. */
+	front->head_room = 2 * (size_t)conf->max_request_headers + NOTES_BYTES;
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
 	    MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK |
 	    MHD_USE_ERROR_LOG;
@@ -215,7 +227,8 @@ start_daemon(struct front *front, bool tls)
 	    MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed,
 	    front,
 	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, front,
-	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+	    front->head_room + ANSWER_HEAD_BYTES,
 	    MHD_OPTION_CONNECTION_LIMIT, max_connections(conf) + 1,
 	    MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 }

@@ -41,6 +41,7 @@ struct exchange {
 	size_t body_bytes;      /* of the body, as far as it came */
 	bool gone;              /* the client is known to have left */
 	bool ambiguous;         /* the head may be read in another way */
+	bool crowded;           /* the head leaves no room for an answer's */
 	bool late;              /* the client was told 408, and cut */
 	size_t sent_bytes;      /* of the answer's body */
 	int64_t began_us;       /* when the head was in */
@@ -99,6 +100,12 @@ void front_listen(struct front *front, int fd, size_t entry);
 void front_reload(struct front *front, const struct conf *conf);
 /* Closes the listening sockets; every answer says Connection: close. */
 void front_drain(struct front *front);
+/*
+ * How many connections all fronts together take: limits.connections, or half
+ * of the descriptors that the process may open where that is less, because a
+ * client may need one to the upstream besides its own.
+ */
+int64_t front_max_connections(const struct conf *conf);
 /* Open connections, for the limit and for /status. */
 unsigned front_connections(const struct front *front);
 

@@ -29,6 +29,7 @@ struct front {
 		struct watch *events; /* of its epoll descriptor */
 		struct timer timeout; /* when it wants to be run */
 	} engines[2];
+	size_t head_room; /* of a connection's pool, for a request's head */
 	struct hook work;
 	bool dirty; /* libmicrohttpd has something to do now */
 	bool draining;

@@ -70,4 +70,7 @@ EVENT(log_dropped, WARN, "who reads the log was too slow, and so many lines "
 	"were not written")
 EVENT(client_slow, DEBUG, "a client did not send its request, or read its "
 	"answer, in time; its connection was closed")
+EVENT(descriptors_few, WARN, "the process may not open enough descriptors for "
+	"limits.connections; fewer are taken. Raise the limit (LimitNOFILE= of "
+	"systemd, ulimit -Hn) to twice that number and some, or lower it")
 EVENT(fatal, ERROR, "")

@@ -51,7 +51,7 @@ class Gateway(Process):
     it is given as a service manager does."""
 
     def __init__(self, config, folder, env=None, ready=True, run=None,
-                 passed=()):
+                 passed=(), limits=None):
         self.config, self.folder = config, folder
         self.file = os.path.join(folder, "onceproxy.json")
         self.events = []  # the log, parsed
@@ -64,7 +64,7 @@ class Gateway(Process):
             argv = [sys.executable, "-c", ACTIVATE,
                     ",".join(str(fd) for fd in fds),
                     ":".join(name for name, _ in passed), *argv]
-        super().__init__(argv, env, pass_fds=fds)
+        super().__init__(argv, env, pass_fds=fds, limits=limits)
         for fd in fds:
             os.close(fd)
         if ready:

@@ -4,6 +4,7 @@ the test."""
 
 import ctypes
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -17,17 +18,21 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 MOTHER = ThreadPoolExecutor(1)
 
 
-def die_with(parent):
+def prepare(parent, limits):
     """Runs in the child: it is killed when the test dies."""
+    for which, pair in limits.items():
+        resource.setrlimit(which, pair)
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
 
 
 class Process(Watched):
-    """Runs argv; self.lines is all that came on standard output and error."""
+    """Runs argv; self.lines is all that came on standard output and error.
+    limits: of resources, (soft, hard) each."""
 
-    def __init__(self, argv, env=None, cwd=None, pass_fds=()):
+    def __init__(self, argv, env=None, cwd=None, pass_fds=(),
+                 limits=None):
         super().__init__()
         self.argv = argv
         self.lines = []
@@ -39,7 +44,7 @@ class Process(Watched):
             subprocess.Popen, argv, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env=dict(os.environ, **(env or {})), cwd=cwd, pass_fds=pass_fds,
-            preexec_fn=lambda: die_with(parent)).result()
+            preexec_fn=lambda: prepare(parent, limits or {})).result()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 

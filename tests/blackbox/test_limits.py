@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 3, limits: what is too much is refused, and the rest goes
+on being served."""
+
+import os
+import resource
+
+from once import tap
+from once.http import ask, build, connect, keyed
+from once.tap import each, equal, test
+from once.upstream import answer
+from once.wait import eventually
+
+
+# --- heads ---
+
+@each([(str(count), count) for count in (549, 551, 1000, 31_000)])
+def any_number_of_arguments_in_a_query_is_forwarded(bench, count):
+    upstream, gateway = bench.pair()
+    target = "/x?" + "&" * count
+    equal(gateway.send(build("GET", target)).status, 201)
+    equal(upstream.requests[0].target, target)
+    with gateway.client() as client:  # and on a connection that is kept
+        for number in range(3):
+            client.send(keyed(f"k{number}", target="/v1/charges?a=b" +
+                              "&c=d" * (count // 4)))
+            equal(client.read().status, 201)
+
+
+def fields_of(count):
+    """With the Host there is one more."""
+    return [("A", "b")] * (count - 1)
+
+
+def one_field(length):
+    return [("A", "b" * length)]
+
+
+def cookies(count):
+    return [("Cookie", "; ".join(["a=b"] * count))]
+
+
+@each([
+    ("a hundred fields", fields_of(100)),
+    ("a field of 32000 bytes", one_field(32_000)),
+    ("a cookie of 32000 bytes", [("Cookie", "b" * 32_000)]),
+    ("a thousand cookies", cookies(1000)),
+])
+def a_head_is_taken_with(bench, fields):
+    # The answer's head needs room beside it.
+    upstream, gateway = bench.pair(answer(fields=[("Large", "y" * 12_000)]))
+    got = gateway.ask("k", fields=fields)
+    if got.status == 431:  # the key and the tenant were too much
+        got = gateway.send(build("GET", "/x", fields))
+    equal((got.status, got.get("Large")), (201, "y" * 12_000))
+    equal(upstream.count(), 1)
+
+
+@each([
+    ("101 fields", fields_of(101)),
+    ("6000 fields", fields_of(6000)),
+    ("a field of 33000 bytes", one_field(33_000)),
+    ("a field of a megabyte", one_field(1_000_000)),
+    ("2000 cookies", cookies(2000)),
+    ("8000 cookies", cookies(8000)),
+    ("a target of 33000 bytes", None),
+])
+def a_head_is_431_with(bench, fields):
+    upstream, gateway = bench.pair()
+    target = "/x" if fields else "/" + "x" * 33_000
+    with gateway.client() as client:
+        try:
+            client.send(build("GET", target, fields or []))
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        # libmicrohttpd's own pages have a second head in the body.
+        equal(client.read("GET").status, 431)
+        client.reader.to_end()
+    equal(upstream.count(), 0)
+    equal(gateway.ask("k").status, 201)
+
+
+@test
+def no_number_of_cookies_makes_a_payment_whose_answer_has_no_room(bench):
+    upstream, gateway = bench.pair(answer(fields=[("Large", "y" * 12_000)]))
+    for count in range(1000, 2400, 50):
+        before = upstream.count()
+        got = gateway.ask(f"k{count}", fields=cookies(count))
+        equal((got.status, upstream.count() - before),
+              (201, 1) if got.status == 201 else (431, 0))
+
+
+# --- connections and descriptors ---
+
+@test
+def beyond_limits_connections_clients_are_told_and_others_served(bench):
+    upstream, gateway = bench.pair(workers=1, limits={"connections": 3})
+    hold = upstream.hold()
+    task = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    idle = [gateway.client() for _ in range(2)]
+    for client in idle:
+        equal(client.exchange("GET", "/none", host=None).status, 400)
+    idle = [gateway.client() for _ in range(2)]
+    for number in range(20):
+        got = ask(gateway.address, keyed(f"k{number}"))
+        equal((got.status, got.problem, got.get("Connection")),
+              (503, "overloaded", "close"))
+    hold.release()
+    equal(task.result().status, 201)
+    for client in idle:
+        client.send(keyed("k"))
+        equal(client.read().replayed, True)
+        client.close()
+    eventually(lambda: gateway.send(keyed("k")).status == 201,
+               "there is room again")
+    equal(upstream.count(), 1)
+
+
+@test
+def too_few_descriptors_are_said_and_fewer_clients_taken(bench):
+    upstream = bench.upstream()
+    gateway = bench.serve(bench.config(upstream, workers=1),
+                          limits={resource.RLIMIT_NOFILE: (100, 100)})
+    line = gateway.find_log("descriptors_few")[0]
+    equal((line["level"], line["descriptors"], line["connections"]),
+          ("warn", 100, 50))
+    clients = [gateway.client() for _ in range(60)]
+    # All that were taken are served, the rest are told.
+    answers = []
+    for number, client in enumerate(clients):
+        client.send(keyed(f"k{number}"))
+        answers.append(client.read().status)
+    equal(answers, [201] * 50 + [503] * 10)
+    equal(upstream.count(), 50)
+    for client in clients:
+        client.close()
+
+
+@test
+def the_soft_limit_of_descriptors_is_raised(bench):
+    gateway = bench.serve(bench.config(bench.upstream(), workers=1),
+                          limits={resource.RLIMIT_NOFILE: (64, 2000)})
+    equal(resource.prlimit(gateway.pid, resource.RLIMIT_NOFILE),
+          (2000, 2000))
+
+
+@test
+def without_a_descriptor_clients_are_told_and_the_rest_is_served(bench):
+    upstream, gateway = bench.pair(workers=1)
+    with gateway.client() as client:
+        client.send(keyed("k"))
+        equal(client.read().status, 201)
+        used = len(os.listdir(f"/proc/{gateway.pid}/fd"))
+        hard = resource.prlimit(gateway.pid, resource.RLIMIT_NOFILE)[1]
+        resource.prlimit(gateway.pid, resource.RLIMIT_NOFILE, (used, hard))
+        for _ in range(5):
+            with connect(gateway.address) as sock:
+                assert sock.recv(65536).startswith(b"HTTP/1.1 503 ")
+        client.send(keyed("k"))
+        equal(client.read().replayed, True)
+        resource.prlimit(gateway.pid, resource.RLIMIT_NOFILE, (hard, hard))
+        eventually(lambda: gateway.send(keyed("k")).status == 201)
+    equal(upstream.count(), 1)
+
+
+tap.main()
