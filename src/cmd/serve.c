@@ -18,6 +18,7 @@
 #include "conf/load.h"
 #include "gate/admin.h"
 #include "gate/worker.h"
+#include "http/selftest.h"
 #include "store/examine.h"
 #include "store/managed.h"
 
@@ -356,6 +357,10 @@ start(struct serve *s)
 {
 	char *words = NULL;
 	raise_descriptors(s->conf);
+	if (!selftest(s->conf, &words)) {
+		log_fatal(words);
+		return false;
+	}
 	if (!passed_take(&s->passed, &words) ||
 	    !admin_is_guarded(s, &words)) {
 		log_fatal(words);

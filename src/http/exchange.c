@@ -148,6 +148,19 @@ kept_bytes(struct exchange *x)
 	return kept + NOTE_BYTES * (size_t)(cookies > 0 ? cookies : 0);
 }
 
+static void
+check_gaps(struct exchange *x, const char *method, const char *version)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	    x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	must(info != NULL);
+	gaps_begin(&x->gaps, method, x->target.len, version);
+	MHD_get_connection_values_n(
+	    x->mhd, MHD_HEADER_KIND, check_gap, &x->gaps);
+	gaps_end(&x->gaps, method + info->header_size);
+	x->ambiguous = x->gaps.found;
+}
+
 /* Copies the head, which libmicrohttpd forgets when the client leaves. */
 static void
 take_head(struct exchange *x, const char *method, const char *version)
@@ -168,13 +181,8 @@ take_head(struct exchange *x, const char *method, const char *version)
 	read_framing(x);
 	x->crowded = kept_bytes(x) > x->front->head_room;
 	x->began_us = clock_us();
-	if (!x->front->checks_gaps)
-		return;
-	gaps_begin(&x->gaps, version);
-	MHD_get_connection_values_n(
-	    x->mhd, MHD_HEADER_KIND, check_gap, &x->gaps);
-	gaps_end(&x->gaps);
-	x->ambiguous = x->gaps.found;
+	if (x->front->checks_gaps)
+		check_gaps(x, method, version);
 }
 
 /* --- waiting and answering --- */

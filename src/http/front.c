@@ -18,6 +18,8 @@ enum {
 	 */
 	NOTES_BYTES = 80 * 1024,
 	ANSWER_HEAD_BYTES = 18 * 1024,
+	/* libmicrohttpd's level for "security-centric" programs. */
+	STRICT = 2,
 };
 
 /* --- connections --- */
@@ -68,10 +70,9 @@ count_open(void *arg)
 static struct MHD_Daemon *daemon_of(struct front *front, bool tls);
 
 /* Where it fails, libmicrohttpd has closed the socket. */
-static void
-on_taken(void *arg, const struct arrival *arrival)
+void
+front_take(struct front *front, const struct arrival *arrival)
 {
-	struct front *front = arg;
 	struct MHD_Daemon *daemon = daemon_of(front, arrival->tls != NULL);
 	if (daemon == NULL) {
 		close(arrival->fd);
@@ -82,6 +83,12 @@ on_taken(void *arg, const struct arrival *arrival)
 	    arrival->address_len);
 	front->arrival = NULL;
 	front->dirty = true;
+}
+
+static void
+on_taken(void *arg, const struct arrival *arrival)
+{
+	front_take(arg, arrival);
 }
 
 void
@@ -204,6 +211,10 @@ static struct MHD_Daemon *
 start_daemon(struct front *front, bool tls)
 {
 	struct MHD_OptionItem options[] = {
+#if MHD_VERSION >= 0x00097701
+	    /* Later versions can be told to be as strict as we are. */
+	    {MHD_OPTION_CLIENT_DISCIPLINE_LVL, STRICT, NULL},
+#endif
 	    {tls ? MHD_OPTION_HTTPS_PRIORITIES : MHD_OPTION_END, 0,
 		(void *)(uintptr_t)tls_priorities},
 	    {MHD_OPTION_HTTPS_CERT_CALLBACK2, 0,

@@ -12,9 +12,14 @@ gaps_are_known(const char *version)
  * the CR always, the LF where the parser came by.
  */
 void
-gaps_begin(struct gaps *gaps, const char *version)
+gaps_begin(struct gaps *gaps, const char *method, size_t target_len,
+    const char *version)
 {
-	*gaps = (struct gaps){.end = version + strlen(version)};
+	size_t before = strlen(method) + 1 + target_len + 1;
+	*gaps = (struct gaps){
+	    .end = version + strlen(version),
+	    .found = version - method != (ptrdiff_t)before,
+	};
 }
 
 void
@@ -37,9 +42,11 @@ gaps_field(struct gaps *gaps, struct span name, struct span value)
 	gaps->end = value.ptr + value.len;
 }
 
+/* A line that begins with a colon ends the head too: it is longer then. */
 void
-gaps_end(struct gaps *gaps)
+gaps_end(struct gaps *gaps, const char *head_end)
 {
 	static const char nothing[4];
-	gaps->found = gaps->found || memcmp(gaps->end, nothing, 4) != 0;
+	gaps->found = gaps->found || head_end - gaps->end != 4 ||
+	    memcmp(gaps->end, nothing, 4) != 0;
 }

@@ -10,7 +10,7 @@
  * NAMES), bare line feeds, NULs and colons that end a head early, and shows
  * none of it.  But names and values still stand where they came in its read
  * buffer, so what lies between them tells: exactly CRLF between lines, and a
- * colon with blanks between a name and its value.  Pure; it reads bytes just
+ * colon with blanks between a name and its value, one space in the first line.  Pure; it reads bytes just
  * behind the spans that it is given, which must be libmicrohttpd's own.
  */
 struct gaps {
@@ -21,9 +21,13 @@ struct gaps {
 /* True of versions of libmicrohttpd whose buffers are as described. */
 bool gaps_are_known(const char *version);
 
-/* version: the request's, as libmicrohttpd hands it over. */
-void gaps_begin(struct gaps *gaps, const char *version);
+/*
+ * The first line: method and version as libmicrohttpd hands them over, and
+ * how long the target is.
+ */
+void gaps_begin(struct gaps *gaps, const char *method, size_t target_len,
+    const char *version);
 /* The fields in the order in which libmicrohttpd lists them. */
 void gaps_field(struct gaps *gaps, struct span name, struct span value);
-/* The empty line behind the last field. */
-void gaps_end(struct gaps *gaps);
+/* The empty line behind the last field; head_end: what follows it. */
+void gaps_end(struct gaps *gaps, const char *head_end);

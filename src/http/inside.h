@@ -73,6 +73,9 @@ struct connection {
 /* The connection of an exchange that libmicrohttpd still knows. */
 struct connection *connection_of(struct MHD_Connection *mhd);
 
+/* Serves a connection. */
+void front_take(struct front *front, const struct arrival *arrival);
+
 /*
  * libmicrohttpd leaves the connection alone until it is resumed.  The one
  * place that suspends.

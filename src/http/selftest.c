@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "http/guard.h"
+#include "http/inside.h"
+#include "http/selftest.h"
+
+/* As long as a machine under any load needs; it is milliseconds else. */
+enum { PATIENCE_MS = 30000 };
+
+#define POST "POST /a?b=c&d HTTP/1.1\r\nHost: h\r\n"
+
+static const struct probe {
+	const char *what;
+	const char *request;
+	bool good;
+} probes[] = {
+    {"a request", POST "\r\n", true},
+    {"a request with a body",
+	POST "A: b\r\nContent-Length: 2\r\n\r\nhi", true},
+    {"a request with chunks",
+	POST "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n", true},
+    {"a request with blanks, cookies and an empty field",
+	POST "A: \t b \t\r\nCookie: c=d; e=f\r\nG:\r\n"
+	     "Content-Length:2\r\n\r\nhi",
+	true},
+    {"a folded line", POST "A: b\r\n c\r\nD: e\r\n\r\n", false},
+    {"a folded line that makes a field",
+	POST "Content: 2\r\n -Length\r\nA: b\r\n\r\nhi", false},
+    {"a bare line feed", POST "A: b\nC: d\r\n\r\n", false},
+    {"an end of bare line feeds", POST "A: b\n\n", false},
+    {"a bare carriage return", POST "A: b\rC: d\r\n\r\n", false},
+    {"a space before a colon", POST "A : b\r\n\r\n", false},
+    {"a line without a name",
+	POST "Content-Length: 2\r\n: x\r\nA: b\r\n\r\nhi", false},
+    {"a line that is a colon", POST ":\r\nA: b\r\n\r\n", false},
+    {"two spaces in the first line",
+	"POST  /a HTTP/1.1\r\nHost: h\r\n\r\n", false},
+    {"two lengths",
+	POST "Content-Length: 2\r\nContent-Length: 2\r\n\r\nhi", false},
+    {"a length and chunks",
+	POST "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
+	     "2\r\nhi\r\n0\r\n\r\n",
+	false},
+};
+
+struct trial {
+	struct loop *loop;
+	struct front *front;
+	int client; /* our end of the pair */
+	struct watch *answered;
+	struct timer patience;
+	struct answer *answer;
+	struct exchange *x;
+	bool served; /* it would have been */
+	bool late;
+};
+
+/* --- one request --- */
+
+static void
+on_answered(void *arg)
+{
+	struct trial *t = arg;
+	front_end(&t->x);
+}
+
+/* Judges as a request's owner does; the answer closes the connection. */
+static void
+on_arrived(void *arg, struct exchange *x)
+{
+	struct trial *t = arg;
+	struct guarded guarded;
+	const struct guard_head head = {
+	    x->method, x->target, x->version, x->fields};
+	t->served = !x->ambiguous &&
+	    guard_check(x->arena, &head, &guarded) == GUARD_OK;
+	t->x = x;
+	op_init(&x->op, t->loop, on_answered, t);
+	front_answer(x, t->answer, &(struct fields){NULL, 0}, true);
+}
+
+static void
+on_late(void *arg)
+{
+	struct trial *t = arg;
+	t->late = true;
+	loop_stop(t->loop);
+}
+
+/* Whatever is answered, the end of the connection is the end. */
+static void
+on_client(void *arg, unsigned events)
+{
+	struct trial *t = arg;
+	char bytes[1024];
+	(void)events;
+	ssize_t n = recv(t->client, bytes, sizeof bytes, MSG_DONTWAIT);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		loop_stop(t->loop);
+}
+
+/* Whether the request would have been served. */
+static bool
+try(struct trial *t, const struct conf *conf, const struct probe *probe)
+{
+	int ends[2];
+	const struct sockaddr address = {.sa_family = AF_UNIX};
+	must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
+		 ends) == 0);
+	const struct arrival arrival = {
+	    ends[0], &address, sizeof address, conf, NULL};
+	t->client = ends[1];
+	t->served = false;
+	size_t len = strlen(probe->request);
+	must(send(t->client, probe->request, len, MSG_NOSIGNAL) ==
+	    (ssize_t)len);
+	must(shutdown(t->client, SHUT_WR) == 0);
+	front_take(t->front, &arrival);
+	t->answered = watch_new(t->loop, t->client, on_client, t);
+	watch_want(t->answered, WATCH_READ);
+	loop_run(t->loop);
+	watch_free(&t->answered);
+	close(t->client);
+	return t->served;
+}
+
+/* --- all of them --- */
+
+static bool
+try_all(struct trial *t, const struct conf *conf, char **ret_words)
+{
+	for (size_t i = 0; i < sizeof probes / sizeof *probes; i++) {
+		const struct probe *probe = &probes[i];
+		bool served = try(t, conf, probe);
+		if (t->late || served != probe->good) {
+			*ret_words = mem_printf("libmicrohttpd %s is not as "
+			    "this gateway knows it: %s %s. Use the version "
+			    "that it was tested with",
+			    MHD_get_version(), probe->what,
+			    t->late	  ? "is not answered"
+				: served ? "would be served"
+					 : "would be refused");
+			return false;
+		}
+	}
+	return true;
+}
+
+bool
+selftest(const struct conf *conf, char **ret_words)
+{
+	struct body body;
+	struct budget budget = {.limit = 1};
+	struct trial t = {.loop = loop_new()};
+	body_init(&body, NULL);
+	t.answer = answer_new(200, &(struct fields){NULL, 0}, &body, SPAN(""));
+	t.front = front_new(t.loop, conf, &budget, on_arrived, &t);
+	timer_init(&t.patience, t.loop, on_late, &t);
+	timer_set(&t.patience, PATIENCE_MS);
+	bool ok = try_all(&t, conf, ret_words);
+	timer_clear(&t.patience);
+	if (t.x != NULL)
+		front_end(&t.x);
+	front_free(&t.front);
+	answer_unref(&t.answer);
+	loop_free(&t.loop);
+	return ok;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "http/gaps.h"
+#include "http/selftest.h"
+
+/*
+ * The program's own check of gaps under other names, so that this program
+ * can have one that fails in its place: as it would, were libmicrohttpd's
+ * buffers different.
+ */
+bool known_gaps(const char *version);
+void begin_gaps(struct gaps *gaps, const char *method, size_t target_len,
+    const char *version);
+void field_gaps(struct gaps *gaps, struct span name, struct span value);
+void end_gaps(struct gaps *gaps, const char *head_end);
+#define gaps_are_known known_gaps
+#define gaps_begin begin_gaps
+#define gaps_field field_gaps
+#define gaps_end end_gaps
+#include "http/gaps.c"
+#undef gaps_are_known
+#undef gaps_begin
+#undef gaps_field
+#undef gaps_end
+
+static bool known_version = true;
+static bool sees = true;
+static bool sees_too_much = false;
+
+bool
+gaps_are_known(const char *version)
+{
+	return known_version && known_gaps(version);
+}
+
+void
+gaps_begin(struct gaps *gaps, const char *method, size_t target_len,
+    const char *version)
+{
+	begin_gaps(gaps, method, target_len, version);
+}
+
+void
+gaps_field(struct gaps *gaps, struct span name, struct span value)
+{
+	field_gaps(gaps, name, value);
+}
+
+void
+gaps_end(struct gaps *gaps, const char *head_end)
+{
+	end_gaps(gaps, head_end);
+	gaps->found = (gaps->found && sees) || sees_too_much;
+}
+
+static struct conf *
+configuration(void)
+{
+	static char urn[] = "urn:";
+	static struct conf conf;
+	conf = (struct conf){.refs = 1,
+	    .workers = 1,
+	    .max_connections = 16,
+	    .max_request_headers = 32768,
+	    .idle_timeout_ms = 60000,
+	    .header_timeout_ms = 60000,
+	    .problem_base = urn};
+	return &conf;
+}
+
+static void
+this_libmicrohttpd_passes(void **state)
+{
+	char *words = NULL;
+	(void)state;
+	if (!selftest(configuration(), &words))
+		fail_msg("%s", words);
+}
+
+static void
+assert_refused(const char *part)
+{
+	char *words = NULL;
+	assert_false(selftest(configuration(), &words));
+	if (strstr(words, part) == NULL)
+		fail_msg("\"%s\" is not in: %s", part, words);
+	free(words);
+}
+
+static void
+a_check_that_sees_nothing_is_found_out(void **state)
+{
+	(void)state;
+	sees = false;
+	assert_refused("a folded line would be served");
+	sees = true;
+}
+
+static void
+a_check_that_sees_too_much_is_found_out(void **state)
+{
+	(void)state;
+	sees_too_much = true;
+	assert_refused("a request would be refused");
+	sees_too_much = false;
+}
+
+/* Had it the faults of this one. */
+static void
+another_version_is_not_believed_unseen(void **state)
+{
+	(void)state;
+	known_version = false;
+	assert_refused("would be served");
+	known_version = true;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(this_libmicrohttpd_passes),
+	    cmocka_unit_test(a_check_that_sees_nothing_is_found_out),
+	    cmocka_unit_test(a_check_that_sees_too_much_is_found_out),
+	    cmocka_unit_test(another_version_is_not_believed_unseen),
+	};
+	return cmocka_run_group_tests_name("selftest", tests, NULL, NULL);
+}
