@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <arpa/inet.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "http/deadline.h"
-#include "http/gaps.h"
 #include "http/inside.h"
 #include "http/reply.h"
 
@@ -14,8 +12,6 @@ enum {
 	 * that a client still sending it reads our answer and not a reset.
 	 */
 	SWALLOW_BYTES = 16 * 1024 * 1024,
-	/* What libmicrohttpd notes of a field or cookie. */
-	NOTE_BYTES = 64,
 };
 
 /* --- one exchange --- */
@@ -44,145 +40,6 @@ exchange_free(struct exchange *x)
 	body_clear(&x->body);
 	struct arena *arena = x->arena;
 	arena_free(&arena);
-}
-
-static enum MHD_Result
-count_field(void *arg, enum MHD_ValueKind kind, const char *name,
-    size_t name_len, const char *value, size_t value_len)
-{
-	struct exchange *x = arg;
-	(void)kind;
-	(void)name;
-	(void)value;
-	x->fields.count++;
-	x->head_bytes += name_len + value_len + 4;
-	return MHD_YES;
-}
-
-static enum MHD_Result
-check_gap(void *arg, enum MHD_ValueKind kind, const char *name,
-    size_t name_len, const char *value, size_t value_len)
-{
-	(void)kind;
-	gaps_field(arg, span_of(name, name_len), span_of(value, value_len));
-	return MHD_YES;
-}
-
-static enum MHD_Result
-copy_field(void *arg, enum MHD_ValueKind kind, const char *name,
-    size_t name_len, const char *value, size_t value_len)
-{
-	struct exchange *x = arg;
-	(void)kind;
-	x->fields.list[x->fields.count++] = (struct field){
-	    arena_dup(x->arena, span_of(name, name_len)),
-	    arena_dup(x->arena, span_of(value ? value : "",
-		value ? value_len : 0))};
-	return MHD_YES;
-}
-
-/* The client's address without its port. */
-static struct span
-client_text(struct arena *arena, const struct sockaddr *sa)
-{
-	char text[INET6_ADDRSTRLEN] = "";
-	if (sa != NULL && sa->sa_family == AF_INET) {
-		const struct sockaddr_in *in = (const void *)sa;
-		inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
-	} else if (sa != NULL && sa->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const void *)sa;
-		const uint8_t *bytes = in6->sin6_addr.s6_addr;
-		if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-			inet_ntop(AF_INET, bytes + 12, text, sizeof text);
-		else
-			inet_ntop(AF_INET6, bytes, text, sizeof text);
-	} else {
-		return SPAN("unix");
-	}
-	return arena_dup(arena, span_str(text));
-}
-
-/* The length that a Content-Length speaks of; -1 where it is not a number. */
-static int64_t
-parse_length(struct span text)
-{
-	int64_t length = 0;
-	if (text.len == 0 || text.len > 18)
-		return -1;
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.ptr[i] < '0' || text.ptr[i] > '9')
-			return -1;
-		length = 10 * length + (text.ptr[i] - '0');
-	}
-	return length;
-}
-
-static void
-read_framing(struct exchange *x)
-{
-	const struct field *f =
-	    fields_first(&x->fields, SPAN("Content-Length"));
-	if (f != NULL)
-		x->content_length = parse_length(span_trim(f->value));
-	x->has_body = (f != NULL && x->content_length != 0) ||
-	    fields_first(&x->fields, SPAN("Transfer-Encoding")) != NULL;
-	f = fields_first(&x->fields, SPAN("Expect"));
-	x->expects_continue = f != NULL;
-}
-
-/*
- * What libmicrohttpd keeps of the head in the connection's pool.  It must
- * leave room for the head of the answer, or the connection would be closed
- * without one when the request has been executed.
- */
-static size_t
-kept_bytes(struct exchange *x)
-{
-	size_t kept = x->head_bytes + NOTE_BYTES * x->fields.count;
-	size_t at = 0;
-	const struct field *f;
-	while ((f = fields_next(&x->fields, SPAN("Cookie"), &at)) != NULL)
-		kept += f->value.len + NOTE_BYTES;
-	int cookies = MHD_get_connection_values_n(
-	    x->mhd, MHD_COOKIE_KIND, NULL, NULL);
-	return kept + NOTE_BYTES * (size_t)(cookies > 0 ? cookies : 0);
-}
-
-static void
-check_gaps(struct exchange *x, const char *method, const char *version)
-{
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-	    x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-	must(info != NULL);
-	gaps_begin(&x->gaps, method, x->target.len, version);
-	MHD_get_connection_values_n(
-	    x->mhd, MHD_HEADER_KIND, check_gap, &x->gaps);
-	gaps_end(&x->gaps, method + info->header_size);
-	x->ambiguous = x->gaps.found;
-}
-
-/* Copies the head, which libmicrohttpd forgets when the client leaves. */
-static void
-take_head(struct exchange *x, const char *method, const char *version)
-{
-	x->method = arena_dup(x->arena, span_str(method));
-	x->version = arena_dup(x->arena, span_str(version));
-	x->head_bytes = x->target.len;
-	MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, count_field, x);
-	size_t count = x->fields.count;
-	x->fields.list =
-	    arena_alloc(x->arena, (count + 1) * sizeof(struct field));
-	x->fields.count = 0;
-	MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, copy_field, x);
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-	    x->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	x->client = client_text(x->arena, info ? info->client_addr : NULL);
-	x->tls = connection_of(x->mhd)->conf != NULL;
-	read_framing(x);
-	x->crowded = kept_bytes(x) > x->front->head_room;
-	x->began_us = clock_us();
-	if (x->front->checks_gaps)
-		check_gaps(x, method, version);
 }
 
 /* --- waiting and answering --- */
@@ -270,7 +127,9 @@ on_head(struct exchange *x, const char *method, const char *version)
 {
 	x->head_seen = true;
 	deadline_none(connection_of(x->mhd));
-	take_head(x, method, version);
+	head_copy(x, method, version);
+	if (x->expects_continue && !x->has_body)
+		head_hide_expectation(x);
 	if (x->has_body)
 		deadline_body(connection_of(x->mhd));
 	x->front->arrived(x->front->arg, x);
@@ -368,20 +227,6 @@ exchange_on_request(void *front, struct MHD_Connection *mhd, const char *url,
 }
 
 /*
- * libmicrohttpd 0.9.75 would note each argument of the query in the
- * connection's memory, and where that does not suffice (some 1000 of them) it
- * falls silent until a time-out.  We have our own copy, so it finds none: it
- * has looked for the "?" by now and will read what stands behind.
- */
-static void
-hide_query(const char *target)
-{
-	char *query = (char *)(uintptr_t)strchr(target, '?');
-	if (query != NULL)
-		query[1] = '\0';
-}
-
-/*
  * The first that is heard of a request: its target before libmicrohttpd
  * decodes it.  What is returned is the context of the other calls.
  */
@@ -390,7 +235,7 @@ exchange_on_target(void *front, const char *target, struct MHD_Connection *mhd)
 {
 	struct exchange *x = exchange_new(front, target);
 	if (x->front->checks_gaps)
-		hide_query(target);
+		head_hide_query(target);
 	x->mhd = mhd;
 	deadline_head(connection_of(mhd), x);
 	return x;

@@ -9,7 +9,8 @@
 
 /*
  * What front.c (the daemon), exchange.c (one request and its answer),
- * stream.c (bodies that flow), beside.c (early answers) and nobody else share:
+ * copy.c (its head), stream.c (bodies that flow), beside.c (early answers), tls.c,
+ * deadline.c and nobody else share:
  * libmicrohttpd ends here.  One thread.
  */
 struct front {
@@ -82,6 +83,15 @@ void front_take(struct front *front, const struct arrival *arrival);
  */
 void exchange_hold(struct exchange *x);
 void exchange_resume(struct exchange *x);
+
+/* --- copy.c --- */
+
+/* Copies the head, which libmicrohttpd forgets when the client leaves. */
+void head_copy(struct exchange *x, const char *method, const char *version);
+/* Has libmicrohttpd find no query; target is where it reads. */
+void head_hide_query(const char *target);
+/* Has it find no expectation in a request that needs no 100 (Continue). */
+void head_hide_expectation(struct exchange *x);
 
 /* The answer is out: the owner is told. */
 void exchange_answered(struct exchange *x);

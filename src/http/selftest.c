@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "http/guard.h"
 #include "http/inside.h"
 #include "http/selftest.h"
 
@@ -33,19 +32,11 @@ static const struct probe {
 	POST "Content: 2\r\n -Length\r\nA: b\r\n\r\nhi", false},
     {"a bare line feed", POST "A: b\nC: d\r\n\r\n", false},
     {"an end of bare line feeds", POST "A: b\n\n", false},
-    {"a bare carriage return", POST "A: b\rC: d\r\n\r\n", false},
-    {"a space before a colon", POST "A : b\r\n\r\n", false},
     {"a line without a name",
 	POST "Content-Length: 2\r\n: x\r\nA: b\r\n\r\nhi", false},
     {"a line that is a colon", POST ":\r\nA: b\r\n\r\n", false},
     {"two spaces in the first line",
 	"POST  /a HTTP/1.1\r\nHost: h\r\n\r\n", false},
-    {"two lengths",
-	POST "Content-Length: 2\r\nContent-Length: 2\r\n\r\nhi", false},
-    {"a length and chunks",
-	POST "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
-	     "2\r\nhi\r\n0\r\n\r\n",
-	false},
 };
 
 struct trial {
@@ -69,16 +60,12 @@ on_answered(void *arg)
 	front_end(&t->x);
 }
 
-/* Judges as a request's owner does; the answer closes the connection. */
+/* What is not hidden others judge; the answer closes the connection. */
 static void
 on_arrived(void *arg, struct exchange *x)
 {
 	struct trial *t = arg;
-	struct guarded guarded;
-	const struct guard_head head = {
-	    x->method, x->target, x->version, x->fields};
-	t->served = !x->ambiguous &&
-	    guard_check(x->arena, &head, &guarded) == GUARD_OK;
+	t->served = !x->ambiguous;
 	t->x = x;
 	op_init(&x->op, t->loop, on_answered, t);
 	front_answer(x, t->answer, &(struct fields){NULL, 0}, true);

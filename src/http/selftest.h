@@ -4,12 +4,11 @@
 #include "conf/conf.h"
 
 /*
- * What the guard knows about a request it is told by libmicrohttpd, and what
- * libmicrohttpd hides it reads between the lines of its buffers (gaps.h):
- * another version or build may keep them in another way.  So a gateway tries
- * itself before it serves: a front of its own, on a socket pair, is sent
- * requests that could be read in two ways, and good ones.  Main thread,
- * before there are workers; it takes some milliseconds.
+ * What libmicrohttpd hides of a head is read between the lines of its buffers
+ * (gaps.h): another version or build may keep them in another way, or refuse
+ * such heads by itself.  So a gateway tries before it serves: a front of its
+ * own, on a socket pair, is sent heads that could be read in two ways, and
+ * good ones.  Main thread, before there are workers; it takes milliseconds.
  */
 
 /*
