@@ -8,10 +8,10 @@
 #include "http/front.h"
 
 /*
- * What front.c (the daemon), exchange.c (one request and its answer),
- * copy.c (its head), stream.c (bodies that flow), beside.c (early answers), tls.c,
- * deadline.c and nobody else share:
- * libmicrohttpd ends here.  One thread.
+ * What front.c (the daemons), exchange.c (one request and its answer), copy.c
+ * (its head), stream.c (bodies that flow), beside.c (early answers), tls.c,
+ * deadline.c, selftest.c and nobody else share: libmicrohttpd ends here.  One
+ * thread.
  */
 struct front {
 	struct loop *loop;

@@ -10,7 +10,7 @@ from once.certificates import Authority
 from once.gateway import write
 from once.http import Client, build, connect, keyed
 from once.tap import each, equal, test
-from once.upstream import answer
+from once.upstream import Hold, answer
 from once.wait import Late
 
 PAUSE_S = 0.1  # between two bytes of a client that trickles
@@ -178,6 +178,52 @@ def a_client_that_reads_slowly_and_comes_on_is_not_cut(bench):
         equal(len(client.read().body), len(LARGE))
         for end in nothing:
             end.close()
+
+
+def let_idle_times_pass(gateway, count=3):
+    """As many connections as are closed for doing nothing."""
+    for _ in range(count):
+        with gateway.client() as client:
+            equal(client.exchange("GET", "/none", host=None).status, 400)
+        with gateway.client() as client:
+            equal(client.exchange("GET", "/idle").status, 201)
+            assert client.is_closed()
+
+
+@test
+def an_upload_that_the_upstream_holds_up_is_not_cut(bench):
+    upstream, gateway = bench.pair(limits=LIMITS)
+    hold = Hold()
+    upstream.on_head = lambda connection, request: (
+        hold.wait() if request.method == "POST" else None)
+    with gateway.client() as client:
+        client.sock.settimeout(60)
+        task = bench.background(
+            client.exchange, "POST", "/x", body=LARGE)
+        hold.wait_arrived()
+        let_idle_times_pass(gateway)
+        hold.release()
+        equal(task.result().status, 201)
+    equal(len(upstream.requests[-1].body), len(LARGE))
+
+
+@test
+def an_answer_that_the_upstream_holds_up_is_not_cut(bench):
+    hold = Hold()
+
+    def slow(connection, request):
+        whole = answer(200, b"z" * 100_000)
+        connection.send(whole[:50_000])
+        hold.wait()
+        connection.send(whole[50_000:])
+    upstream, gateway = bench.pair(limits=LIMITS)
+    upstream.replies["/slow"] = slow
+    with gateway.client() as client:
+        task = bench.background(client.exchange, "GET", "/slow")
+        hold.wait_arrived()
+        let_idle_times_pass(gateway)
+        hold.release()
+        equal(len(task.result().body), 100_000)
 
 
 @test

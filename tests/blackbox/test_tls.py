@@ -373,7 +373,7 @@ def check_finds(bench, member, file, words):
 def check_finds_a_key_of_another_certificate(bench):
     authority = Authority(bench.folder())
     good, other = authority.issue("localhost"), authority.issue("localhost")
-    good.key = other.key
+    good = good._replace(key=other.key)
     name = os.path.join(bench.folder(), "onceproxy.json")
     write(name, bench.config("http://127.0.0.1:9", listen=[listen_tls(good)]))
     done = command("check", "-c", name)
