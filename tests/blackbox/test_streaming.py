@@ -477,6 +477,36 @@ def an_upload_that_stalls_is_cut(bench):
                         "the end of the upstream's connection")
 
 
+@test
+def streams_that_outlast_a_drain_are_cut(bench):
+    upstream = bench.upstream()
+    gateway = bench.gateway(upstream, limits=LIMIT, workers=1,
+                            drain_timeout="300ms")
+
+    def script(connection, request):
+        if request.target in ("/silent", "/early"):
+            connection.send(answer(200, b"", [CHUNKED], length=False))
+        if request.target == "/full":
+            connection.send(answer(200, b"x" * 64 * MIB))
+        never_reads.wait(PATIENCE * 3)
+    never_reads = threading.Event()
+    takes(upstream, script)
+    clients = [small_window(gateway.address) for _ in range(5)]
+    clients[0].send(build("GET", "/silent"))
+    clients[1].send(build("GET", "/full"))
+    clients[2].send(build("POST", "/early", [CHUNKED]) + b"3\r\nabc\r\n")
+    clients[3].send(build("POST", "/stalled", [("Content-Length", 64 * MIB)]))
+    clients[4].send(build("POST", "/begun", [CHUNKED]))
+    for client in clients[:3]:
+        equal(head(client)[0], 200)
+    upstream.wait_for(5)
+    fill(clients[3].sock, b"x" * 65536)
+    gateway.stop()
+    never_reads.set()
+    for client in clients:
+        client.close()
+
+
 # --- what has no body, and what comes before one ---
 
 @each([("HEAD", "HEAD", answer(200, b"", [("Content-Length", 9 * MIB)],

@@ -147,6 +147,14 @@ sender_wait_ended(struct sender *s, struct peer *peer, unsigned connections)
 }
 
 void
+sender_turn(struct sender *s)
+{
+	alarm(PATIENCE_S);
+	loop_run(s->loop);
+	alarm(0);
+}
+
+void
 sender_run(struct sender *s, int64_t ms)
 {
 	timer_set(&s->timer, ms);

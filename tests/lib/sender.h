@@ -51,6 +51,8 @@ void sender_wait_requests(
 /* Lets the loop run until so many connections have ended at the peer. */
 void sender_wait_ended(
     struct sender *sender, struct peer *peer, unsigned connections);
+/* Lets the loop run until something stops it. */
+void sender_turn(struct sender *sender);
 /* Lets the loop run for so long. */
 void sender_run(struct sender *sender, int64_t ms);
 /* Starts a call and waits for its end. */

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/mem.h"
-#include "lib/sender.h"
+#include "lib/client.h"
 
 /*
  * A forward whose bodies flow: the test is the other side of both flows, as
@@ -24,71 +23,12 @@ struct fixture {
 	struct sender sender;
 	struct peer *peer;
 	struct call call;
-	struct flow up;
-	size_t to_put;   /* bytes of the body that the client has not sent */
-	size_t got;      /* bytes of the answer's body */
-	size_t most;     /* budget used at any time */
-	bool running;    /* the loop, until the rest has ended */
+	struct client client;
 };
-
-static char
-byte_at(size_t i)
-{
-	return (char)('a' + i % 23);
-}
-
-static void
-note_memory(struct fixture *f)
-{
-	size_t used = f->sender.budget.used;
-	f->most = used > f->most ? used : f->most;
-}
-
-/* The client: sends while there is room. */
-static void
-on_room(void *arg)
-{
-	struct fixture *f = arg;
-	size_t room;
-	while (f->to_put > 0 && (room = flow_room(&f->up)) > 0) {
-		char piece[4096];
-		size_t len = room < sizeof piece ? room : sizeof piece;
-		len = len < f->to_put ? len : f->to_put;
-		for (size_t i = 0; i < len; i++)
-			piece[i] = byte_at(LARGE_BYTES - f->to_put + i);
-		assert_int_equal(flow_put(&f->up, piece, len), len);
-		f->to_put -= len;
-		note_memory(f);
-	}
-	if (f->to_put == 0 && !f->up.ended)
-		flow_end(&f->up, 0);
-}
-
-/* The client: takes what has come. */
-static void
-on_bytes(void *arg)
-{
-	struct fixture *f = arg;
-	struct flow *rest = f->call.forward.rest;
-	note_memory(f);
-	for (;;) {
-		struct span bytes = flow_look(rest);
-		if (bytes.len == 0)
-			break;
-		for (size_t i = 0; i < bytes.len; i++)
-			if (bytes.ptr[i] != byte_at(f->got + i))
-				fail_msg("another byte at %zu", f->got + i);
-		f->got += bytes.len;
-		flow_take(rest, bytes.len);
-	}
-	if (rest->ended && f->running)
-		loop_stop(f->sender.loop);
-}
 
 static void
 begin(struct fixture *f, void (*script)(struct talk *talk), void *arg)
 {
-	memset(f, 0, sizeof *f);
 	sender_init(&f->sender);
 	f->peer = peer_new(script, arg);
 	sender_add(&f->sender, f->peer);
@@ -96,33 +36,21 @@ begin(struct fixture *f, void (*script)(struct talk *talk), void *arg)
 	f->call.limits.streams = true;
 	f->call.limits.max_body = SIZE_MAX;
 	f->call.limits.close_delimited = true;
-	flow_init(&f->up, f->sender.loop, &f->sender.budget);
-	flow_write_by(&f->up, on_room, f);
+	client_init(&f->client, &f->sender);
 }
 
-/* The message gets its body from the flow. */
+/* The message gets its body from the client. */
 static void
 upload(struct fixture *f, int64_t length)
 {
-	f->call.message.body = SPAN("");
-	f->call.message.source = &f->up;
-	f->call.message.length = length;
-	f->to_put = LARGE_BYTES;
-	assert_int_equal(flow_reserve(&f->up), 0);
-	on_room(f);
+	client_upload(&f->client, &f->call, LARGE_BYTES, length);
 }
 
 /* Reads the rest to its end. */
 static void
 read_rest(struct fixture *f)
 {
-	flow_read_by(f->call.forward.rest, on_bytes, f);
-	on_bytes(f);
-	f->running = true;
-	while (!f->call.forward.rest->ended ||
-	    flow_look(f->call.forward.rest).len > 0)
-		loop_run(f->sender.loop);
-	f->running = false;
+	client_read(&f->client, &f->call);
 }
 
 static void
@@ -130,7 +58,7 @@ end(struct fixture *f)
 {
 	forward_stop(&f->call.forward);
 	call_clear(&f->call);
-	flow_clear(&f->up);
+	client_end(&f->client);
 	sender_end(&f->sender);
 	peer_free(&f->peer);
 }
@@ -143,9 +71,7 @@ answer_large(struct talk *talk)
 {
 	const char *framing = talk_arg(talk);
 	bool chunked = strstr(framing, "chunked") != NULL;
-	char *body = mem_zero(LARGE_BYTES);
-	for (size_t i = 0; i < LARGE_BYTES; i++)
-		body[i] = byte_at(i);
+	char *body = client_body(LARGE_BYTES);
 	while (talk_read(talk)) {
 		char size[16];
 		talk_say(talk, OK_LINE);
@@ -186,13 +112,12 @@ an_answer_flows_in_little_memory(void **state)
 			assert_non_null(f.call.forward.rest);
 			assert_int_equal(f.call.forward.rest_length,
 			    framings[i].length);
-			f.got = 0;
 			read_rest(&f);
 			assert_int_equal(f.call.forward.rest->error, 0);
-			assert_int_equal(f.got, LARGE_BYTES);
+			assert_int_equal(f.client.got, LARGE_BYTES);
 			call_clear(&f.call);
 		}
-		assert_true(f.most <= FLOW_BYTES);
+		assert_true(f.client.most <= FLOW_BYTES);
 		assert_int_equal(
 		    peer_connections(f.peer), framings[i].connections);
 		end(&f);
@@ -215,7 +140,7 @@ an_answer_beyond_max_body_flows(void **state)
 			if (max < LARGE_BYTES) {
 				assert_non_null(f.call.forward.rest);
 				read_rest(&f);
-				assert_int_equal(f.got, LARGE_BYTES);
+				assert_int_equal(f.client.got, LARGE_BYTES);
 			} else {
 				assert_null(f.call.forward.rest);
 				assert_int_equal(
@@ -240,7 +165,7 @@ nobody_reads_faster_than_the_client(void **state)
 	assert_true(flow_look(rest).len <= FLOW_BYTES);
 	assert_true(f.sender.budget.used <= FLOW_BYTES);
 	read_rest(&f);
-	assert_int_equal(f.got, LARGE_BYTES);
+	assert_int_equal(f.client.got, LARGE_BYTES);
 	end(&f);
 }
 
@@ -379,7 +304,7 @@ read_upload(struct talk *talk)
 	struct sink *sink = talk_arg(talk);
 	if (sink->waits)
 		talk_wait(talk, 0);
-	sink->whole = talk_read_upload(talk, byte_at, &sink->size);
+	sink->whole = talk_read_upload(talk, client_byte, &sink->size);
 	if (sink->whole)
 		talk_say(talk, OK_LINE "Content-Length: 0\r\n\r\n");
 }
@@ -397,7 +322,7 @@ an_upload_flows_in_little_memory(void **state)
 		assert_int_equal(f.call.forward.status, 200);
 		assert_int_equal(sink.size, LARGE_BYTES);
 		/* The flow, and what is kept for the answer. */
-		assert_true(f.most <= FLOW_BYTES + FLOW_LEAST_BYTES);
+		assert_true(f.client.most <= FLOW_BYTES + FLOW_LEAST_BYTES);
 		end(&f);
 	}
 }
@@ -430,10 +355,12 @@ a_part_of_an_upload_is_never_made_whole(void **state)
 		struct fixture f;
 		begin(&f, read_upload, &sink);
 		upload(&f, chunked ? -1 : LARGE_BYTES);
-		flow_write_by(&f.up, NULL, NULL);
+		/* What there was room for, and no more. */
+		flow_write_by(&f.client.up, NULL, NULL);
 		call_start(&f.call);
-		sender_run(&f.sender, 20);
-		flow_end(&f.up, E_CLIENT_GONE);
+		while (forward_sent_bytes(&f.call.forward) == 0)
+			sender_run(&f.sender, 1);
+		client_leave(&f.client);
 		sender_wait(&f.sender);
 		assert_int_equal(f.call.forward.result, FORWARD_BROKEN);
 		assert_int_equal(f.call.forward.op.error, E_CLIENT_GONE);
@@ -452,8 +379,7 @@ less_than_was_announced_is_a_part(void **state)
 	struct fixture f;
 	(void)state;
 	begin(&f, read_upload, &sink);
-	upload(&f, LARGE_BYTES);
-	f.to_put = 1;
+	client_upload(&f.client, &f.call, LARGE_BYTES - 1, LARGE_BYTES);
 	call_start(&f.call);
 	sender_wait(&f.sender);
 	assert_int_equal(f.call.forward.result, FORWARD_BROKEN);
@@ -474,8 +400,7 @@ a_client_that_left_before_the_first_byte_sent_nothing(void **state)
 	f.sender.targets[0].port = full.port;
 	upload(&f, -1);
 	call_start(&f.call);
-	flow_write_by(&f.up, NULL, NULL);
-	flow_end(&f.up, E_CLIENT_GONE);
+	client_leave(&f.client);
 	sender_wait(&f.sender);
 	assert_int_equal(f.call.forward.result, FORWARD_NOT_SENT);
 	assert_int_equal(f.call.forward.op.error, E_CLIENT_GONE);
@@ -505,7 +430,7 @@ an_early_answer_counts_and_closes_the_flow(void **state)
 		upload(&f, -1);
 		assert_int_equal(call_make(&f.call), FORWARD_ANSWERED);
 		assert_int_equal(f.call.forward.status, 413);
-		assert_true(f.up.closed);
+		assert_true(f.client.up.closed);
 		sender_wait_ended(&f.sender, f.peer, 1);
 		end(&f);
 	}

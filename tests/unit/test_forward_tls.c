@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "lib/sender.h"
+#include "lib/client.h"
 #include "lib/stage.h"
 
 #define OK_ANSWER "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -308,8 +308,7 @@ enum { LARGE_BYTES = 3000000 };
 static void
 answer_largely(struct talk *talk)
 {
-	char *body = mem_zero(LARGE_BYTES);
-	memset(body, 'z', LARGE_BYTES);
+	char *body = client_body(LARGE_BYTES);
 	while (talk_read(talk)) {
 		talk_say(talk, "HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n"
 			       "\r\n");
@@ -321,12 +320,10 @@ answer_largely(struct talk *talk)
 static void
 large_bodies_go_both_ways(void **state)
 {
-	char *body = mem_zero(LARGE_BYTES);
+	char *body = client_body(LARGE_BYTES);
 	struct fixture f;
 
 	(void)state;
-	for (size_t i = 0; i < LARGE_BYTES; i++)
-		body[i] = (char)('a' + i % 23);
 	begin(&f, answer_largely, NULL, NULL);
 	for (int i = 0; i < 2; i++) {
 		struct call call;
@@ -347,82 +344,30 @@ large_bodies_go_both_ways(void **state)
 	end(&f);
 }
 
-/* The other side of two flows: puts while there is room, takes what is. */
-struct client {
-	struct loop *loop;
-	struct flow up;
-	struct flow *rest;
-	const char *body;
-	size_t put;
-	size_t got;
-};
-
-static void
-on_room(void *arg)
-{
-	struct client *c = arg;
-	size_t room;
-	while (c->put < LARGE_BYTES && (room = flow_room(&c->up)) > 0) {
-		size_t left = LARGE_BYTES - c->put;
-		size_t len = room < left ? room : left;
-		assert_int_equal(flow_put(&c->up, c->body + c->put, len), len);
-		c->put += len;
-	}
-	if (c->put == LARGE_BYTES && !c->up.ended)
-		flow_end(&c->up, 0);
-}
-
-static void
-on_bytes(void *arg)
-{
-	struct client *c = arg;
-	struct span bytes;
-	while ((bytes = flow_look(c->rest)).len > 0) {
-		for (size_t i = 0; i < bytes.len; i++)
-			assert_int_equal(bytes.ptr[i], 'z');
-		c->got += bytes.len;
-		flow_take(c->rest, bytes.len);
-	}
-	if (c->rest->ended)
-		loop_stop(c->loop);
-}
-
 static void
 large_bodies_flow_both_ways(void **state)
 {
-	char *body = mem_zero(LARGE_BYTES);
+	char *body = client_body(LARGE_BYTES);
 	struct fixture f;
 
 	(void)state;
-	for (size_t i = 0; i < LARGE_BYTES; i++)
-		body[i] = (char)('a' + i % 23);
 	begin(&f, answer_largely, NULL, NULL);
 	for (int i = 0; i < 2; i++) {
-		struct client c = {.loop = f.sender.loop, .body = body};
+		struct client client;
 		struct call call;
 		call_init(&call, &f.sender);
-		flow_init(&c.up, f.sender.loop, &f.sender.budget);
-		flow_write_by(&c.up, on_room, &c);
-		call.message.body = SPAN("");
-		call.message.source = &c.up;
-		call.message.length = LARGE_BYTES;
 		call.limits.streams = true;
-		on_room(&c);
+		client_init(&client, &f.sender);
+		client_upload(&client, &call, LARGE_BYTES, LARGE_BYTES);
 		assert_int_equal(call_make(&call), FORWARD_ANSWERED);
-		c.rest = call.forward.rest;
-		assert_non_null(c.rest);
-		flow_read_by(c.rest, on_bytes, &c);
-		while (!c.rest->ended || flow_look(c.rest).len > 0)
-			loop_run(f.sender.loop);
-		assert_int_equal(c.rest->error, 0);
-		assert_int_equal(c.got, LARGE_BYTES);
+		client_read(&client, &call);
+		assert_int_equal(call.forward.rest->error, 0);
+		assert_int_equal(client.got, LARGE_BYTES);
 		char *request = peer_last_request(f.peer);
-		char *sent = strstr(request, "\r\n\r\n") + 4;
-		assert_int_equal(strlen(sent), LARGE_BYTES);
-		assert_memory_equal(sent, body, LARGE_BYTES);
+		assert_string_equal(strstr(request, "\r\n\r\n") + 4, body);
 		free(request);
 		call_clear(&call);
-		flow_clear(&c.up);
+		client_end(&client);
 	}
 	assert_int_equal(peer_connections(f.peer), 1);
 	free(body);
