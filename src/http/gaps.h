@@ -10,8 +10,9 @@
  * NAMES), bare line feeds, NULs and colons that end a head early, and shows
  * none of it.  But names and values still stand where they came in its read
  * buffer, so what lies between them tells: exactly CRLF between lines, and a
- * colon with blanks between a name and its value, one space in the first line.  Pure; it reads bytes just
- * behind the spans that it is given, which must be libmicrohttpd's own.
+ * colon with blanks between a name and its value, one space in the first line.
+ * Pure; it reads bytes just behind the spans that it is given, which must be
+ * libmicrohttpd's own.
  */
 struct gaps {
 	const char *end; /* of what was looked at last */

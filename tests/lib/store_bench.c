@@ -11,7 +11,7 @@
 #include "conf/load.h"
 #include "lib/store_bench.h"
 
-enum { PATIENCE_MS = 15000, LOOK_MS = 2 };
+enum { PATIENCE_MS = 40000, LOOK_MS = 2 };
 
 static const struct conf *
 make_conf(const char *url, const char *idempotency)
