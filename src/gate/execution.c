@@ -110,6 +110,10 @@ enum after
 execution_ask(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
+	if (e->worker->over) {
+		e->reason = REASON_DRAIN;
+		return go(e, EXECUTION_DOUBT, MORE);
+	}
 	start_forward(e, &e->question);
 	return go(e, EXECUTION_ASKED, WAIT);
 }
@@ -172,6 +176,9 @@ enum after
 execution_forward(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
+	/* Nobody would be there any more to hear of its outcome. */
+	if (e->worker->over)
+		return go(e, EXECUTION_RELEASE, MORE);
 	start_forward(e, &e->message);
 	return go(e, EXECUTION_FORWARDED, WAIT);
 }

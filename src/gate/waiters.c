@@ -54,6 +54,14 @@ waiters_stop(struct waiter *waiter, int error)
 }
 
 void
+waiters_stop_all(struct waiters *waiters, int error)
+{
+	for (unsigned i = 0; i < WAITER_BUCKETS; i++)
+		for (struct waiter *w = waiters->buckets[i]; w; w = w->next)
+			waiters_stop(w, error);
+}
+
+void
 waiters_wait(struct waiter *waiter, int64_t ms)
 {
 	must(waiter->link != NULL && ms > 0);

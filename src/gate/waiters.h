@@ -40,6 +40,8 @@ void waiters_listen(struct waiters *waiters, struct waiter *waiter,
 void waiters_wait(struct waiter *waiter, int64_t ms);
 /* Ends the wait, if it waits, with that error. */
 void waiters_stop(struct waiter *waiter, int error);
+/* The same for all that wait. */
+void waiters_stop_all(struct waiters *waiters, int error);
 /* Listens no more; always allowed. */
 void waiters_leave(struct waiter *waiter);
 /* Something has changed about that key; NULL: perhaps about any. */

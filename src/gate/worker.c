@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
@@ -105,6 +106,8 @@ static void
 on_drain_timeout(void *arg)
 {
 	struct worker *w = arg;
+	w->over = true;
+	waiters_stop_all(&w->waiters, E_TIMEOUT);
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++) {
 		struct machine *next;
 		struct machine *m = w->executions.steps[step];

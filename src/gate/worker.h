@@ -40,6 +40,7 @@ struct worker {
 	struct meter meter; /* the admin interface reads it */
 
 	bool draining;
+	bool over; /* drain_timeout is: nothing new is sent any more */
 	struct timer drain;
 	struct hook drained;
 	struct log_hook log;
