@@ -9,7 +9,7 @@ build_packages="autoconf automake gcc libc6-dev make pkg-config xz-utils
 	libjansson-dev libuv1-dev libsodium-dev libzstd-dev libsystemd-dev
 	libcmocka-dev"
 run_packages="redis-server python3 curl ca-certificates"
-test_packages="spin openssl"
+test_packages="spin openssl liblua5.1-0-dev"
 
 say() {
 	printf '\033[1m==> %s\033[0m\n' "$*"

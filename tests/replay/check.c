@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "gate/request.h"
+#include "replay/check.h"
+#include "replay/choice.h"
+#include "replay/events.h"
+#include "replay/fakes.h"
+
+enum {
+	/* Events after which a world that heals must have come to rest. */
+	HEALING_MAX = 2000,
+	/* How late the end of a lease may be noticed. */
+	LAPSE_MS = 3000,
+};
+
+static const struct conf_idempotency *
+policy(void)
+{
+	return world.confs[0]->routes[0].idempotency;
+}
+
+static bool
+is_clean(void)
+{
+	return !world.faulty && !world.hurried;
+}
+
+/* --- once --- */
+
+static void
+check_executions(const struct truth *t)
+{
+	unsigned maybe = t->executed + t->unsure;
+	CHECK(maybe + t->refused <= policy()->max_attempts,
+	    "%s: sent %u times", t->key, maybe + t->refused);
+	switch (policy()->on_unknown) {
+	case UNKNOWN_HOLD:
+		CHECK(maybe <= 1, "%s: sent %u times", t->key, maybe);
+		break;
+	case UNKNOWN_RETRY:
+		break;
+	case UNKNOWN_RECONCILE:
+		CHECK(t->executed <= 1, "%s: executed %u times", t->key,
+		    t->executed);
+		break;
+	}
+}
+
+/* --- the answer --- */
+
+/* What the upstream said, to be kept: of this key, and the same each time. */
+static void
+check_answer(const struct client *client)
+{
+	struct truth *t = client->truth;
+	size_t len = strlen(t->key);
+	CHECK(strncmp(client->body, t->key, len) == 0 &&
+		client->body[len] == ' ',
+	    "%s is given \"%s\"", t->key, client->body);
+	if (client->status == 503 || client->status == 504 ||
+	    t->unpromised > 0)
+		return;
+	CHECK(!t->given || t->answer == client->seen,
+	    "%s: two clients see two answers", t->key);
+	t->given = true;
+	t->answer = client->seen;
+}
+
+static void
+check_client(const struct client *client)
+{
+	const struct request *r = client->x ? client->x->op.owner : NULL;
+	CHECK(client->state != CALLER_LEFT || r == NULL ||
+		client->gateway->stalled || !op_pending(&r->waiter.op),
+	    "a client that has left keeps its place");
+	if (client->state != CALLER_ANSWERED)
+		return;
+	CHECK(!client->unkept ||
+		strcmp(client->problem, "store-unavailable") == 0 ||
+		strcmp(client->problem, "draining") == 0,
+	    "a claim although its outcome may have no place to go");
+	if (client->problem[0] == '\0')
+		check_answer(client);
+	bool waits = client->caller->wait_s > 0 ||
+	    (policy()->in_flight == IN_FLIGHT_WAIT &&
+		!client->gateway->reloaded);
+	CHECK(!waits || !is_clean() || world.slow < world.scenario->slow ||
+		strcmp(client->problem, "in-flight") != 0,
+	    "a client that waits is told to come again");
+}
+
+/* --- leases --- */
+
+static void
+see_record(const char *name, struct span value)
+{
+	(void)name;
+	if (value.len < 100 || span_of(value.ptr, 3).ptr[2] == 'C')
+		return;
+	/* UNKNOWN because its lease ran out, though its owner was well. */
+	bool lapsed = value.ptr[2] == 'U' &&
+	    (value.ptr[3] == 'l' || value.ptr[3] == 'L');
+	CHECK(!lapsed || !is_clean(), "a lease ran out that nothing kept "
+				      "from being renewed");
+	if (value.ptr[2] != 'P')
+		return;
+	int64_t lease_until_ms = 0;
+	for (unsigned i = 42; i < 55; i++)
+		lease_until_ms = 10 * lease_until_ms + (value.ptr[i] - '0');
+	CHECK(!world.healing || lease_until_ms + LAPSE_MS >= redis_now_ms(),
+	    "PROCESSING %lld ms after the end of its lease",
+	    (long long)(redis_now_ms() - lease_until_ms));
+}
+
+void
+check_now(void)
+{
+	for (unsigned i = 0; i < KEYS_MAX; i++)
+		if (world.truths[i].key[0] != '\0')
+			check_executions(&world.truths[i]);
+	for (unsigned i = 0; i < CALLERS_MAX; i++)
+		if (world.clients[i].caller != NULL)
+			check_client(&world.clients[i]);
+	redis_records(see_record);
+}
+
+/* --- healing --- */
+
+/* The normal course until nothing is left to happen. */
+static void
+run_to_rest(void)
+{
+	struct chance events[EVENTS_MAX];
+	for (unsigned n = 0;; n++) {
+		while (events_settle())
+			continue;
+		check_now();
+		unsigned count = events_list(events);
+		if (count == 0)
+			return;
+		CHECK(n < HEALING_MAX, "it does not come to rest");
+		events_happen(&events[0]);
+	}
+}
+
+static void
+heal(void)
+{
+	world.healing = true;
+	world.redis_down = false;
+	for (unsigned i = 0; i < world.scenario->gateways; i++) {
+		struct gateway *g = &world.gateways[i];
+		g->stalled = g->disk_full = false;
+		if (!gateway_lives(g))
+			gateway_start(g);
+	}
+	while (ghosts_count() > 0)
+		ghosts_execute();
+	/* Leases that ran out meanwhile are found before they are judged. */
+	world.healing = false;
+	int64_t until_us = world.now_us + LAPSE_MS * 1000;
+	for (;;) {
+		while (events_settle())
+			continue;
+		if (world.now_us >= until_us || !events_time_matters())
+			break;
+		events_happen(&(struct chance){.what = HAPPENS_TIME});
+	}
+	world.healing = true;
+	run_to_rest();
+}
+
+/* --- what a retry gets --- */
+
+static void
+check_all_answered(void)
+{
+	for (unsigned i = 0; i < world.n_clients; i++) {
+		const struct client *client = &world.clients[i];
+		CHECK(client->x == NULL, "client %u is never answered", i + 1);
+		CHECK(client->state != CALLER_CUT_OFF || !is_clean(),
+		    "client %u is cut off", i + 1);
+	}
+	for (unsigned i = 0; i < world.scenario->gateways; i++) {
+		const struct worker *w = world.gateways[i].worker;
+		CHECK(w->requests.count == 0 && w->executions.count == 0,
+		    "a machine never ends");
+		CHECK(store_unsettled(w->store) == 0,
+		    "a claim is never given back");
+		CHECK(courier_is_done(&w->courier),
+		    "an outcome stays in the journal");
+	}
+}
+
+static const struct client *
+retry(const struct caller *caller)
+{
+	struct client *client = &world.clients[CALLERS_MAX - 1];
+	must(world.n_clients < CALLERS_MAX);
+	world_say("a retry of %s", caller->key);
+	client_arrive(client, caller);
+	run_to_rest();
+	CHECK(client->state == CALLER_ANSWERED, "a retry is not answered");
+	return client;
+}
+
+static void
+check_key(const struct caller *caller)
+{
+	const struct truth *t = truth_of(
+	    span_str(caller->scope ? caller->scope : "a"),
+	    span_str(caller->key));
+	struct truth before = *t;
+	struct client first = *retry(caller);
+	if (strcmp(first.problem, "key-reused") == 0)
+		return; /* another caller's fingerprint came first */
+	bool answered = first.problem[0] == '\0';
+	bool exhausted = strcmp(first.problem, "attempts-exhausted") == 0;
+	CHECK(answered || exhausted ||
+		strcmp(first.problem, "outcome-unknown") == 0,
+	    "%s: a retry in the end gets %s", t->key, first.problem);
+	CHECK(!exhausted || before.lost ||
+		before.forwarded >= policy()->max_attempts,
+	    "%s is exhausted after %u attempts", t->key, before.forwarded);
+	/* Nobody may be left in the dark without a reason. */
+	CHECK(answered || before.in_doubt > 0 || before.lost || exhausted,
+	    "%s is unknown, though nothing was in doubt", t->key);
+	bool decided = before.whole > 0 && !before.lost &&
+	    (policy()->on_unknown != UNKNOWN_RETRY ||
+		before.executed + before.unsure == 1);
+	CHECK(!decided || first.replayed,
+	    "%s: the upstream's answer is lost", t->key);
+	CHECK(!before.given || (answered && first.seen == before.answer),
+	    "%s: a retry gets another answer", t->key);
+	const struct client *second = retry(caller);
+	CHECK(!answered || (second->replayed && second->seen == first.seen),
+	    "%s: a second retry gets another answer", t->key);
+}
+
+void
+check_end(void)
+{
+	choice_rest(true);
+	world_say("all heals");
+	heal();
+	check_all_answered();
+	for (unsigned i = 0; i < world.n_clients; i++) {
+		const struct caller *caller = world.clients[i].caller;
+		bool again = false;
+		for (unsigned k = 0; k < i; k++)
+			again |= world.clients[k].caller->key == caller->key &&
+			    world.clients[k].caller->scope == caller->scope;
+		if (!again)
+			check_key(caller);
+	}
+	/* A drain has nothing to wait for. */
+	int64_t began_us = world.now_us;
+	for (unsigned i = 0; i < world.scenario->gateways; i++)
+		gateway_drain(&world.gateways[i]);
+	while (events_settle())
+		continue;
+	for (unsigned i = 0; i < world.scenario->gateways; i++)
+		CHECK(!gateway_lives(&world.gateways[i]),
+		    "an idle gateway does not end");
+	must(world.now_us == began_us);
+}

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "replay/choice.h"
+#include "replay/events.h"
+#include "replay/fakes.h"
+#include "store/inside.h"
+
+enum { SWEEP_MS = 300 };
+
+static unsigned count;
+static struct chance *events;
+
+static struct chance *
+add(enum happening what, struct gateway *gateway, unsigned index)
+{
+	must(count < EVENTS_MAX);
+	struct chance *event = &events[count++];
+	*event = (struct chance){
+	    .what = what, .gateway = gateway, .index = index, .weight = 12};
+	return event;
+}
+
+static void
+add_fault(enum fault fault, enum happening what, struct gateway *gateway,
+    unsigned index)
+{
+	if (!(world.scenario->faults & fault) || world.fault == 0 ||
+	    world.healing)
+		return;
+	struct chance *event = add(what, gateway, index);
+	event->budget = &world.fault;
+	event->weight = 1;
+}
+
+static bool
+acts(const struct gateway *gateway)
+{
+	return gateway_lives(gateway) && !gateway->stalled;
+}
+
+/* --- what a gateway waits for --- */
+
+static void
+list_store(struct gateway *g)
+{
+	if (g->link == NULL)
+		return;
+	unsigned pending = link_pending(g->link);
+	unsigned executed = link_executed(g->link);
+	if (executed > 0 && acts(g))
+		add(HAPPENS_REPLY, g, 0);
+	if (executed < pending)
+		add(HAPPENS_EXECUTE, g, 0);
+	if (link_messages(g->ear) > 0 && acts(g))
+		add(HAPPENS_TELL, g, 0);
+}
+
+static void
+list_forwards(void)
+{
+	static const enum doing all[] = {DOES_PAY, DOES_FAIL, DOES_REFUSE,
+	    DOES_DOUBT, DOES_NOT_HEAR, DOES_BREAK, DOES_BABBLE, DOES_HEAR};
+	unsigned pending = forwards_count();
+	for (unsigned i = 0; i < pending; i++) {
+		const struct forwarded *f = forwards_get(i);
+		if (!acts(f->gateway))
+			continue;
+		unsigned allowed =
+		    world.healing ? DOES_PAY : world.scenario->upstream;
+		if (f->question)
+			allowed = DOES_PAY |
+			    (allowed & (DOES_NOT_HEAR | DOES_BREAK));
+		if (f->heard)
+			allowed = DOES_PAY |
+			    (allowed & (DOES_FAIL | DOES_BREAK | DOES_BABBLE));
+		for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+			if (allowed & all[k])
+				add(HAPPENS_FORWARD, f->gateway, i)->doing =
+				    all[k];
+	}
+}
+
+/* --- clients, and what is done to gateways --- */
+
+static bool
+is_done(const struct client *client)
+{
+	return client->state >= CALLER_ANSWERED;
+}
+
+static bool
+may_come(const struct client *client)
+{
+	const struct caller *caller = client->caller;
+	const struct gateway *g = &world.gateways[caller->gateway];
+	return client->state == CALLER_AWAY && acts(g) && !g->draining &&
+	    (caller->after == 0 ||
+		is_done(&world.clients[caller->after - 1]));
+}
+
+/* Two callers that are alike come in one order. */
+static bool
+is_like_one_before(unsigned index)
+{
+	const struct caller *a = world.clients[index].caller;
+	for (unsigned i = 0; i < index; i++) {
+		const struct caller *b = world.clients[i].caller;
+		if (world.clients[i].state == CALLER_AWAY &&
+		    a->key == b->key && a->scope == b->scope &&
+		    a->body == b->body && a->gateway == b->gateway &&
+		    a->wait_s == b->wait_s && a->after == b->after)
+			return true;
+	}
+	return false;
+}
+
+static void
+list_clients(void)
+{
+	for (unsigned i = 0; i < world.n_clients; i++) {
+		struct client *client = &world.clients[i];
+		if (client->state == CALLER_SENDING && acts(client->gateway))
+			add(HAPPENS_BODY, client->gateway, i);
+		if (may_come(client) && !is_like_one_before(i))
+			add(HAPPENS_ARRIVE, NULL, i);
+	}
+	for (unsigned i = 0; i < ACTS_MAX; i++) {
+		const struct act *act = &world.scenario->acts[i];
+		struct gateway *g = &world.gateways[act->gateway];
+		if (act->kind != ACT_NONE && !world.acted[i] && acts(g))
+			add(HAPPENS_ACT, g, i);
+	}
+}
+
+static void
+list_healing(void)
+{
+	if (world.redis_down)
+		add(HAPPENS_UP, NULL, 0);
+	for (unsigned i = 0; i < world.scenario->gateways; i++) {
+		struct gateway *g = &world.gateways[i];
+		if (g->stalled)
+			add(HAPPENS_GO_ON, g, 0);
+		if (!gateway_lives(g) && (g->was_killed || world.healing))
+			add(HAPPENS_START, g, 0);
+	}
+	if (ghosts_count() > 0)
+		add(HAPPENS_GHOST, NULL, 0);
+}
+
+/* --- faults --- */
+
+static void
+list_faults(void)
+{
+	for (unsigned i = 0; i < world.scenario->gateways; i++) {
+		struct gateway *g = &world.gateways[i];
+		if (!gateway_lives(g))
+			continue;
+		unsigned pending = link_pending(g->link);
+		if (pending > 0)
+			add_fault(FAULT_CUT, HAPPENS_CUT, g, 0);
+		if (link_messages(g->ear) > 0)
+			add_fault(FAULT_CUT, HAPPENS_DEAFEN, g, 0);
+		if (link_executed(g->link) < pending)
+			add_fault(FAULT_REFUSE, HAPPENS_REFUSE, g, 0);
+		if (!g->stalled)
+			add_fault(FAULT_STALL, HAPPENS_STALL, g, 0);
+		if (!g->disk_full)
+			add_fault(FAULT_DISK, HAPPENS_DISK, g, 0);
+		add_fault(FAULT_KILL, HAPPENS_KILL, g, 0);
+	}
+	for (unsigned i = 0; i < world.n_clients; i++) {
+		const struct client *client = &world.clients[i];
+		if (client->state == CALLER_SENDING ||
+		    client->state == CALLER_WAITING)
+			add_fault(FAULT_LEAVE, HAPPENS_LEAVE,
+			    client->gateway, i);
+	}
+	if (!world.redis_down)
+		add_fault(FAULT_DOWN, HAPPENS_DOWN, NULL, 0);
+}
+
+/* --- time --- */
+
+static bool
+is_boring(const struct gateway *g, const struct timer *timer)
+{
+	const struct store *store = g->worker->store;
+	return timer == &store->sweep || timer == &store->health.timer ||
+	    timer == &store->ear.timer ||
+	    timer == &g->worker->courier.timer ||
+	    link_owns_timer(g->link, timer) || link_owns_timer(g->ear, timer);
+}
+
+static bool
+matters(const struct gateway *g, const struct timer *timer)
+{
+	return !is_boring(g, timer);
+}
+
+static int64_t lease_until_ms; /* the first that ends; 0: there is none */
+
+static void
+see_lease(const char *name, struct span value)
+{
+	(void)name;
+	if (!span_starts(value, SPAN("o1P")))
+		return;
+	char digits[14] = "";
+	memcpy(digits, value.ptr + 42, 13);
+	int64_t ms = atoll(digits) - REDIS_EPOCH_MS * (int64_t)1000;
+	if (lease_until_ms == 0 || ms < lease_until_ms)
+		lease_until_ms = ms > 0 ? ms : 1;
+}
+
+/* Things that boring timers look for are there, now. */
+static bool
+is_to_be_found(void)
+{
+	if (world.redis_down)
+		return false;
+	for (unsigned i = 0; i < world.scenario->gateways; i++) {
+		const struct gateway *g = &world.gateways[i];
+		if (acts(g) && (fake_journals_open() > 0 ||
+			!link_is_up(g->link) || !link_is_up(g->ear)))
+			return true;
+	}
+	return false;
+}
+
+static int64_t next_ms; /* when a timer that matters is due; 0: never */
+
+static bool
+see_timer(const struct gateway *g, const struct timer *timer)
+{
+	if (matters(g, timer) && (next_ms == 0 || timer->at_ms < next_ms))
+		next_ms = timer->at_ms;
+	return false;
+}
+
+static bool
+see_any(const struct gateway *g, const struct timer *timer)
+{
+	(void)g;
+	if (next_ms == 0 || timer->at_ms < next_ms)
+		next_ms = timer->at_ms;
+	return false;
+}
+
+/*
+ * When there is something to happen; 0: never.  Timers that only look for
+ * what is not there are passed over: they go off late, and once.
+ */
+static int64_t
+next_time_ms(void)
+{
+	bool found = is_to_be_found();
+	bool lives = false;
+	next_ms = 0;
+	for (unsigned i = 0; i < world.scenario->gateways; i++) {
+		const struct gateway *g = &world.gateways[i];
+		if (!acts(g))
+			continue;
+		lives = true;
+		fake_loop_any(g->loop, found ? see_any : see_timer);
+	}
+	lease_until_ms = 0;
+	if (lives && !world.redis_down)
+		redis_records(see_lease);
+	/* Once it is over, the next sweep finds it. */
+	int64_t now_ms = world.now_us / 1000;
+	int64_t lapse_ms =
+	    (lease_until_ms > now_ms ? lease_until_ms : now_ms) + SWEEP_MS;
+	if (lease_until_ms > 0 && (next_ms == 0 || lapse_ms < next_ms))
+		next_ms = lapse_ms;
+	return next_ms;
+}
+
+bool
+events_time_matters(void)
+{
+	return next_time_ms() > 0;
+}
+
+/*
+ * It costs where something else could happen first: a slow Redis, or a slow
+ * upstream or client.
+ */
+static void
+list_time(void)
+{
+	if (next_time_ms() == 0)
+		return;
+	bool late = false;
+	for (unsigned i = 0; i < count; i++)
+		late |= events[i].what == HAPPENS_EXECUTE ||
+		    events[i].what == HAPPENS_REPLY ||
+		    events[i].what == HAPPENS_TELL;
+	unsigned *budget = count == 0 ? NULL : late ? &world.late : &world.slow;
+	if (budget != NULL && (*budget == 0 || world.healing))
+		return;
+	struct chance *event = add(HAPPENS_TIME, NULL, 0);
+	event->budget = budget;
+	event->weight = late ? 2 : 4;
+}
+
+static void
+pass_time(void)
+{
+	int64_t at_ms = next_time_ms();
+	must(at_ms > 0);
+	if (at_ms * 1000 > world.now_us)
+		world.now_us = at_ms * 1000;
+	for (unsigned i = 0; i < world.scenario->gateways; i++) {
+		struct gateway *g = &world.gateways[i];
+		if (acts(g))
+			fake_loop_fire(g->loop);
+	}
+}
+
+/* --- all of them --- */
+
+unsigned
+events_list(struct chance list[EVENTS_MAX])
+{
+	events = list;
+	count = 0;
+	for (unsigned i = 0; i < world.scenario->gateways; i++)
+		list_store(&world.gateways[i]);
+	list_forwards();
+	list_clients();
+	list_healing();
+	list_time();
+	if (count > 0)
+		list_faults();
+	return count;
+}
+
+unsigned
+events_close(struct chance *list, unsigned n)
+{
+	unsigned kept = 0;
+	for (unsigned i = 0; i < n; i++) {
+		struct chance *event = &list[i];
+		if (event->budget != NULL && event->what != HAPPENS_TIME &&
+		    event->what != HAPPENS_LEAVE)
+			continue;
+		if (event->what == HAPPENS_EXECUTE ||
+		    event->what == HAPPENS_GHOST ||
+		    event->what == HAPPENS_START)
+			continue;
+		/* The turn is long. */
+		if (event->what == HAPPENS_TIME) {
+			event->budget = &world.late;
+			if (world.late == 0)
+				continue;
+		}
+		event->weight = 1;
+		list[kept++] = *event;
+	}
+	return kept;
+}
+
+/*
+ * Where no fault can come between, one gateway's commands may as well be
+ * executed when they are sent: nobody could tell.
+ */
+static void
+execute_early(struct gateway *g)
+{
+	bool faults = world.fault > 0 && !world.healing &&
+	    world.scenario->faults &
+		(FAULT_CUT | FAULT_DOWN | FAULT_REFUSE | FAULT_KILL);
+	if (faults || (!world.healing && (world.late > 0 ||
+	    world.scenario->gateways > 1)))
+		return;
+	while (link_executed(g->link) < link_pending(g->link))
+		link_execute(g->link);
+}
+
+bool
+events_settle(void)
+{
+	bool settled = false;
+	for (unsigned i = 0; i < world.scenario->gateways; i++) {
+		struct gateway *g = &world.gateways[i];
+		if (!acts(g))
+			continue;
+		if (fake_loop_has_work(g->loop)) {
+			fake_loop_work(g->loop);
+			settled = true;
+		}
+		while (link_is_up(g->link) && link_is_only_looking(g->link)) {
+			if (link_executed(g->link) == 0)
+				link_execute(g->link);
+			link_deliver(g->link);
+			settled = true;
+		}
+		while (link_is_proving(g->ear)) {
+			link_tell(g->ear);
+			settled = true;
+		}
+		execute_early(g);
+		gateway_bury(g);
+	}
+	for (unsigned i = 0; i < CALLERS_MAX; i++) {
+		struct client *client = &world.clients[i];
+		if (client->gateway != NULL && acts(client->gateway))
+			settled |= fake_front_notice(client);
+		if (client->state == CALLER_SENDING &&
+		    (world.healing ||
+			!(world.scenario->faults & FAULT_LEAVE)) &&
+		    acts(client->gateway)) {
+			fake_front_body(client);
+			settled = true;
+		}
+	}
+	return settled;
+}
+
+/* --- making them happen --- */
+
+static void
+do_execute(const struct chance *event)
+{
+	link_execute(event->gateway->link);
+}
+
+static void
+do_reply(const struct chance *event)
+{
+	link_deliver(event->gateway->link);
+}
+
+static void
+do_tell(const struct chance *event)
+{
+	link_tell(event->gateway->ear);
+}
+
+static void
+do_forward(const struct chance *event)
+{
+	forwards_end(event->index, event->doing);
+}
+
+static void
+do_body(const struct chance *event)
+{
+	fake_front_body(&world.clients[event->index]);
+}
+
+static void
+do_arrive(const struct chance *event)
+{
+	struct client *client = &world.clients[event->index];
+	client_arrive(client, client->caller);
+}
+
+static void
+do_act(const struct chance *event)
+{
+	world.acted[event->index] = true;
+	if (world.scenario->acts[event->index].kind == ACT_DRAIN)
+		gateway_drain(event->gateway);
+	else
+		gateway_reload(event->gateway);
+}
+
+static void
+do_up(const struct chance *event)
+{
+	(void)event;
+	world.redis_down = false;
+}
+
+static void
+do_go_on(const struct chance *event)
+{
+	event->gateway->stalled = false;
+}
+
+static void
+do_start(const struct chance *event)
+{
+	gateway_start(event->gateway);
+}
+
+static void
+do_ghost(const struct chance *event)
+{
+	(void)event;
+	ghosts_execute();
+}
+
+static void
+do_time(const struct chance *event)
+{
+	(void)event;
+	pass_time();
+	world_say("  it is %lld ms", (long long)world.now_us / 1000);
+}
+
+static void
+do_cut(const struct chance *event)
+{
+	link_cut(event->gateway->link);
+}
+
+static void
+do_deafen(const struct chance *event)
+{
+	link_cut(event->gateway->ear);
+}
+
+static void
+do_refuse(const struct chance *event)
+{
+	link_refuse(event->gateway->link);
+}
+
+static void
+do_leave(const struct chance *event)
+{
+	fake_front_leave(&world.clients[event->index]);
+}
+
+static void
+do_down(const struct chance *event)
+{
+	(void)event;
+	world.redis_down = true;
+	for (unsigned i = 0; i < world.scenario->gateways; i++)
+		if (gateway_lives(&world.gateways[i]))
+			link_cut(world.gateways[i].link);
+}
+
+static void
+do_kill(const struct chance *event)
+{
+	gateway_kill(event->gateway);
+}
+
+static void
+do_stall(const struct chance *event)
+{
+	event->gateway->stalled = true;
+}
+
+static void
+do_disk(const struct chance *event)
+{
+	event->gateway->disk_full = true;
+	for (unsigned i = 0; i < KEYS_MAX; i++)
+		world.truths[i].lost = true;
+}
+
+void
+events_happen(const struct chance *event)
+{
+	static const struct {
+		const char *words;
+		void (*run)(const struct chance *event);
+	} doings[] = {
+	    [HAPPENS_EXECUTE] = {"Redis executes", do_execute},
+	    [HAPPENS_REPLY] = {"Redis replies", do_reply},
+	    [HAPPENS_TELL] = {"word arrives", do_tell},
+	    [HAPPENS_FORWARD] = {"the upstream acts", do_forward},
+	    [HAPPENS_BODY] = {"a body arrives", do_body},
+	    [HAPPENS_ARRIVE] = {"a client arrives", do_arrive},
+	    [HAPPENS_ACT] = {"the operator acts", do_act},
+	    [HAPPENS_UP] = {"Redis is up again", do_up},
+	    [HAPPENS_GO_ON] = {"it goes on", do_go_on},
+	    [HAPPENS_START] = {"it is started", do_start},
+	    [HAPPENS_GHOST] = {"Redis executes a ghost", do_ghost},
+	    [HAPPENS_TIME] = {"time passes", do_time},
+	    [HAPPENS_CUT] = {"its connection is cut", do_cut},
+	    [HAPPENS_DEAFEN] = {"its ear is cut", do_deafen},
+	    [HAPPENS_REFUSE] = {"Redis refuses", do_refuse},
+	    [HAPPENS_LEAVE] = {"a client leaves", do_leave},
+	    [HAPPENS_DOWN] = {"Redis goes down", do_down},
+	    [HAPPENS_KILL] = {"it is killed", do_kill},
+	    [HAPPENS_STALL] = {"it stands still", do_stall},
+	    [HAPPENS_DISK] = {"its disk is full", do_disk},
+	};
+	world_say("%s (gateway %u, number %u, doing %u)",
+	    doings[event->what].words,
+	    event->gateway ? event->gateway->index + 1 : 0, event->index + 1,
+	    (unsigned)event->doing);
+	world.hurried |= event->budget == &world.late;
+	world.faulty |= event->what >= HAPPENS_CUT;
+	if (event->budget != NULL)
+		--*event->budget;
+	doings[event->what].run(event);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "replay/world.h"
+
+/*
+ * What may happen next in the world, and making it happen.  Between two
+ * events the loops have nothing to do but wait, unless the scheduler lets two
+ * of them happen in one turn.
+ */
+enum happening {
+	HAPPENS_EXECUTE, /* Redis executes the next command of a gateway */
+	HAPPENS_REPLY,   /* its reply arrives */
+	HAPPENS_TELL,    /* what was published arrives */
+	HAPPENS_FORWARD, /* the upstream does something */
+	HAPPENS_BODY,
+	HAPPENS_ARRIVE,
+	HAPPENS_ACT,
+	HAPPENS_UP,
+	HAPPENS_GO_ON,
+	HAPPENS_START,
+	HAPPENS_GHOST,
+	HAPPENS_TIME, /* the clock moves to the next timer that matters */
+	/* Faults, from here on. */
+	HAPPENS_CUT,
+	HAPPENS_DEAFEN,
+	HAPPENS_REFUSE,
+	HAPPENS_LEAVE,
+	HAPPENS_DOWN,
+	HAPPENS_KILL,
+	HAPPENS_STALL,
+	HAPPENS_DISK,
+};
+
+struct chance {
+	enum happening what;
+	struct gateway *gateway;
+	unsigned index; /* of client, act or forward */
+	enum doing doing;
+	unsigned *budget; /* what it is taken from; NULL: it costs nothing */
+	unsigned weight;  /* when choices are drawn */
+};
+
+enum { EVENTS_MAX = 128 };
+
+/* All that may happen now. */
+unsigned events_list(struct chance list[EVENTS_MAX]);
+/* Of those, what may happen in the same turn as the last event. */
+unsigned events_close(struct chance *list, unsigned count);
+void events_happen(const struct chance *event);
+/* What happens without anybody's choice; true: something did. */
+bool events_settle(void);
+/* True while the clock can bring something about. */
+bool events_time_matters(void);

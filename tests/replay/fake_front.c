@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "http/front.h"
+#include "replay/fakes.h"
+
+/*
+ * In the place of src/http/front.c and exchange.c: clients whose requests
+ * come when the scheduler says so, and who note what they are answered.  A
+ * client that leaves is noticed where the real front notices it: while it
+ * sends, while somebody watches it, and when it is answered.
+ */
+struct front {
+	struct gateway *gateway;
+	struct loop *loop;
+	struct budget *budget;
+	void (*arrived)(void *arg, struct exchange *x);
+	void *arg;
+	unsigned exchanges;
+};
+
+struct front *
+front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
+    void (*arrived)(void *arg, struct exchange *x), void *arg)
+{
+	struct front *front = mem_zero(sizeof *front);
+	(void)conf;
+	front->gateway = loop_gateway(loop);
+	front->loop = loop;
+	front->budget = budget;
+	front->arrived = arrived;
+	front->arg = arg;
+	front->gateway->front = front;
+	return front;
+}
+
+void
+front_free(struct front **front)
+{
+	CHECK((*front)->exchanges == 0, "an exchange outlives its worker");
+	(*front)->gateway->front = NULL;
+	free(*front);
+	*front = NULL;
+}
+
+void
+front_listen(struct front *front, int fd, size_t entry)
+{
+	(void)entry;
+	(void)front;
+	(void)fd;
+	must(false);
+}
+
+void
+front_reload(struct front *front, const struct conf *conf)
+{
+	(void)conf;
+	front->gateway->reloaded = true;
+}
+
+void
+front_drain(struct front *front)
+{
+	front->gateway->draining = true;
+}
+
+unsigned
+front_connections(const struct front *front)
+{
+	return front->exchanges;
+}
+
+/* --- a request arrives --- */
+
+static struct client *
+client_of(const struct exchange *x)
+{
+	return (struct client *)(void *)x->mhd;
+}
+
+static void
+add(struct exchange *x, const char *name, const char *value)
+{
+	x->fields.list[x->fields.count++] = (struct field){
+	    span_str(name), arena_dup(x->arena, span_str(value))};
+}
+
+static void
+write_head(struct exchange *x, const struct client *client)
+{
+	const struct caller *caller = client->caller;
+	const char *body = caller->body ? caller->body : "pay 1";
+	char text[LABEL_BYTES];
+	x->method = SPAN("POST");
+	x->target = SPAN("/pay");
+	x->version = SPAN("HTTP/1.1");
+	x->client = SPAN("127.0.0.1");
+	x->fields.list = arena_alloc(x->arena, 8 * sizeof *x->fields.list);
+	add(x, "Host", "pay.test");
+	add(x, "Idempotency-Key", caller->key);
+	add(x, "Authorization", caller->scope ? caller->scope : "a");
+	snprintf(text, sizeof text, "%zu", strlen(body));
+	add(x, "Content-Length", text);
+	snprintf(text, sizeof text, "client-%u",
+	    (unsigned)(client - world.clients));
+	add(x, "X-Request-Id", text);
+	if (caller->wait_s > 0) {
+		snprintf(text, sizeof text, "wait=%d", caller->wait_s);
+		add(x, "Prefer", text);
+	}
+	x->content_length = (int64_t)strlen(body);
+	x->has_body = x->content_length > 0;
+	x->began_us = clock_us();
+}
+
+void
+fake_front_arrive(struct client *client)
+{
+	struct front *front = client->gateway->front;
+	struct arena *arena = arena_new();
+	struct exchange *x = arena_alloc(arena, sizeof *x);
+	x->arena = arena;
+	x->front = front;
+	x->mhd = (struct MHD_Connection *)(void *)client;
+	body_init(&x->body, front->budget);
+	write_head(x, client);
+	client->x = x;
+	client->state = CALLER_SENDING;
+	front->exchanges++;
+	front->arrived(front->arg, x);
+}
+
+/* --- the verbs --- */
+
+static void
+detach(struct op *op, int error)
+{
+	struct exchange *x = (struct exchange *)(void *)(
+	    (char *)op - offsetof(struct exchange, op));
+	(void)error;
+	x->doing = EXCHANGE_IDLE;
+}
+
+static void
+begin_verb(struct exchange *x, enum exchange_doing doing)
+{
+	must(x->doing == EXCHANGE_IDLE && !x->ended);
+	x->doing = doing;
+	op_start(&x->op, 0, detach);
+}
+
+static void
+end_verb(struct exchange *x, enum exchange_doing doing, int error)
+{
+	if (x->doing != doing)
+		return;
+	x->doing = EXCHANGE_IDLE;
+	op_done(&x->op, error);
+}
+
+void
+front_read_body(struct exchange *x, size_t max_bytes)
+{
+	begin_verb(x, EXCHANGE_READING);
+	x->read_limit = max_bytes;
+}
+
+void
+fake_front_body(struct client *client)
+{
+	struct exchange *x = client->x;
+	const char *body = client->caller->body;
+	body = body ? body : "pay 1";
+	if (client->state == CALLER_SENDING)
+		client->state = CALLER_WAITING;
+	if (x->doing != EXCHANGE_READING)
+		return;
+	must(body_append(&x->body, body, strlen(body)) == 0);
+	x->body_bytes = x->body.len;
+	x->body_ended = true;
+	end_verb(x, EXCHANGE_READING, 0);
+}
+
+/* What a client can see of its answer. */
+static void
+note_answer(struct client *client, const struct answer *answer,
+    const struct fields *more)
+{
+	uint64_t seen = (uint64_t)answer->status;
+	struct span body = body_span(&answer->body);
+	client->status = answer->status;
+	for (size_t i = 0; i < answer->fields.count; i++) {
+		const struct field *f = &answer->fields.list[i];
+		seen = mix_bytes(seen, f->name.ptr, f->name.len);
+		seen = mix_bytes(seen, f->value.ptr, f->value.len);
+	}
+	client->seen = mix_bytes(seen, body.ptr, body.len);
+	client->replayed =
+	    fields_first(more, SPAN("Idempotent-Replayed")) != NULL;
+	const struct field *type =
+	    fields_first(&answer->fields, SPAN("Content-Type"));
+	if (type == NULL ||
+	    !span_eq(type->value, SPAN("application/problem+json"))) {
+		snprintf(client->body, sizeof client->body, "%.*s",
+		    SPAN_FMT(body));
+		return;
+	}
+	static const char before[] = "urn:onceproxy:problem:";
+	const char *at = memmem(
+	    body.ptr, body.len, before, sizeof before - 1);
+	must(at != NULL);
+	at += sizeof before - 1;
+	snprintf(client->problem, sizeof client->problem, "%.*s",
+	    (int)strcspn(at, "\""), at);
+}
+
+void
+front_answer(struct exchange *x, struct answer *answer,
+    const struct fields *more, bool close)
+{
+	struct client *client = client_of(x);
+	(void)close;
+	must(client->gateway->worker == NULL || !client->gateway->dead);
+	begin_verb(x, EXCHANGE_ANSWERING);
+	world.deeds++;
+	if (client->state == CALLER_LEFT) {
+		end_verb(x, EXCHANGE_ANSWERING, E_CLIENT_GONE);
+		return;
+	}
+	CHECK(client->state != CALLER_ANSWERED, "a client is answered twice");
+	client->state = CALLER_ANSWERED;
+	note_answer(client, answer, more);
+	world_say("  client %u is answered %d %s%s%s",
+	    (unsigned)(client - world.clients) + 1, client->status,
+	    client->problem, client->body,
+	    client->replayed ? " (replayed)" : "");
+	x->sent_bytes = answer->body.len;
+	end_verb(x, EXCHANGE_ANSWERING, 0);
+}
+
+/* Requests without a claim are forwarded when they are in, here. */
+void
+front_stream_body(struct exchange *x, struct flow *flow)
+{
+	(void)x;
+	(void)flow;
+	must(false);
+}
+
+void
+front_answer_flow(struct exchange *x, struct answer *answer,
+    const struct fields *more, struct flow *flow, int64_t length, bool close)
+{
+	(void)flow;
+	(void)length;
+	must(false);
+	front_answer(x, answer, more, close);
+}
+
+void
+front_watch_client(
+    struct exchange *x, void (*left)(void *arg), void *arg)
+{
+	x->client_left = left;
+	x->client_left_arg = arg;
+}
+
+void
+fake_front_leave(struct client *client)
+{
+	struct exchange *x = client->x;
+	client->state = CALLER_LEFT;
+	if (x != NULL && x->doing == EXCHANGE_READING) {
+		x->gone = true;
+		end_verb(x, EXCHANGE_READING, E_CLIENT_GONE);
+	}
+}
+
+bool
+fake_front_notice(struct client *client)
+{
+	struct exchange *x = client->x;
+	if (client->state != CALLER_LEFT || x == NULL ||
+	    x->client_left == NULL)
+		return false;
+	void (*left)(void *) = x->client_left;
+	x->client_left = NULL;
+	left(x->client_left_arg);
+	return true;
+}
+
+void
+front_end(struct exchange **x)
+{
+	struct exchange *old = *x;
+	struct client *client = client_of(old);
+	*x = NULL;
+	op_cancel(&old->op);
+	old->ended = true;
+	must(client->x == old);
+	client->x = NULL;
+	/* Half a request need not be answered. */
+	if (client->state == CALLER_SENDING)
+		client->state = CALLER_LEFT;
+	if (client->state == CALLER_WAITING)
+		client->state = CALLER_CUT_OFF;
+	old->front->exchanges--;
+	body_clear(&old->body);
+	struct arena *arena = old->arena;
+	arena_free(&arena);
+}

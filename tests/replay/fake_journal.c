@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "replay/fakes.h"
+#include "store/journal.h"
+
+/*
+ * In the place of src/store/journal.c: files that are lists in memory, and
+ * outlive their gateways.
+ */
+struct kept {
+	struct kept *next;
+	uint64_t id;
+	struct journal_entry entry;
+	char *bytes; /* of route and answer */
+};
+
+struct journal {
+	struct journal *next; /* of all that there are */
+	struct gateway *gateway;
+	char *state_dir;
+	bool open; /* a process has it */
+	struct kept *kept;
+	uint64_t last_id;
+};
+
+static struct journal *journals;
+
+struct journal *
+fake_journal_new(struct gateway *gateway)
+{
+	struct journal *journal = mem_zero(sizeof *journal);
+	journal->gateway = gateway;
+	journal->state_dir = mem_str(
+	    span_str(world.confs[gateway->index]->state_dir));
+	journal->open = true;
+	journal->next = journals;
+	journals = journal;
+	return journal;
+}
+
+static void
+settle(struct kept **at)
+{
+	struct kept *kept = *at;
+	*at = kept->next;
+	free(kept->bytes);
+	free(kept);
+}
+
+static void
+drop(struct journal **at)
+{
+	struct journal *journal = *at;
+	*at = journal->next;
+	while (journal->kept != NULL)
+		settle(&journal->kept);
+	free(journal->state_dir);
+	free(journal);
+}
+
+void
+journal_close(struct journal **journal)
+{
+	struct journal *old = *journal;
+	*journal = NULL;
+	if (old == NULL)
+		return;
+	old->open = false;
+	struct journal **at = &journals;
+	while (*at != old)
+		at = &(*at)->next;
+	if (old->kept == NULL)
+		drop(at);
+}
+
+bool
+journal_is_writable(struct journal *journal, int64_t now_us)
+{
+	(void)now_us;
+	return !journal->gateway->disk_full;
+}
+
+const char *
+journal_words(const struct journal *journal)
+{
+	return journal->gateway->disk_full ? "no space" : "";
+}
+
+bool
+journal_append(struct journal *journal, const struct journal_entry *entry,
+    uint64_t *ret_id)
+{
+	if (journal->gateway->disk_full || journal->gateway->dead)
+		return false;
+	world.deeds++;
+	world_say("  journal: kind %d", (int)entry->kind);
+	struct kept **end = &journal->kept;
+	while (*end != NULL)
+		end = &(*end)->next;
+	struct kept *kept = *end = mem_zero(sizeof *kept);
+	kept->id = *ret_id = ++journal->last_id;
+	kept->entry = *entry;
+	kept->bytes = mem_grow(NULL, entry->route.len + entry->answer.len + 1);
+	memcpy(kept->bytes, entry->route.ptr, entry->route.len);
+	memcpy(kept->bytes + entry->route.len, entry->answer.ptr,
+	    entry->answer.len);
+	return true;
+}
+
+static struct kept **
+find(const struct journal *journal, uint64_t id)
+{
+	struct kept **at = &((struct journal *)(uintptr_t)journal)->kept;
+	while (*at != NULL && (*at)->id != id)
+		at = &(*at)->next;
+	must(*at != NULL);
+	return at;
+}
+
+void
+journal_settle(struct journal *journal, uint64_t id)
+{
+	must(journal->open);
+	world.deeds++;
+	settle(find(journal, id));
+}
+
+unsigned
+journal_open_entries(const struct journal *journal)
+{
+	unsigned count = 0;
+	for (struct kept *k = journal->kept; k != NULL; k = k->next)
+		count++;
+	return count;
+}
+
+bool
+journal_next(const struct journal *journal, uint64_t after, uint64_t *ret_id)
+{
+	for (struct kept *k = journal->kept; k != NULL; k = k->next)
+		if (k->id > after) {
+			*ret_id = k->id;
+			return true;
+		}
+	return false;
+}
+
+int
+journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
+    struct journal_entry *ret_entry)
+{
+	const struct kept *kept = *find(journal, id);
+	const struct journal_entry *entry = &kept->entry;
+	size_t route = entry->route.len;
+	body_clear(bytes);
+	int error = body_append(bytes, kept->bytes, route + entry->answer.len);
+	if (error != 0)
+		return error;
+	*ret_entry = *entry;
+	ret_entry->route = span_of(bytes->ptr, route);
+	ret_entry->answer = span_of(bytes->ptr + route, entry->answer.len);
+	return 0;
+}
+
+bool
+journal_adopt(const char *state_dir,
+    void (*each)(void *arg, const struct journal_found *found), void *arg,
+    char **ret_words)
+{
+	struct gateway *gateway = NULL;
+	for (unsigned i = 0; i < GATEWAYS_MAX; i++)
+		if (world.confs[i] != NULL &&
+		    strcmp(world.confs[i]->state_dir, state_dir) == 0)
+			gateway = &world.gateways[i];
+	(void)ret_words;
+	must(gateway != NULL);
+	for (struct journal *j = journals; j != NULL; j = j->next) {
+		if (j->open || strcmp(j->state_dir, state_dir) != 0)
+			continue;
+		j->open = true;
+		j->gateway = gateway;
+		each(arg, &(struct journal_found){.name = "j", .journal = j});
+	}
+	return true;
+}
+
+unsigned
+fake_journals_open(void)
+{
+	unsigned count = 0;
+	for (struct journal *j = journals; j != NULL; j = j->next)
+		if (j->open)
+			count += journal_open_entries(j);
+	return count;
+}
+
+void
+fake_journals_clear(void)
+{
+	while (journals != NULL)
+		drop(&journals);
+}
+
+uint64_t
+fake_journals_hash(void)
+{
+	uint64_t sum = 0;
+	for (struct journal *j = journals; j != NULL; j = j->next) {
+		uint64_t hash = mix(j->open, j->gateway->index);
+		for (struct kept *k = j->kept; k != NULL; k = k->next) {
+			hash = mix(hash, k->entry.kind);
+			hash = mix(hash, k->entry.attempt);
+			hash = mix_bytes(hash, &k->entry.owner,
+			    sizeof k->entry.owner);
+			hash = mix_bytes(hash, k->bytes,
+			    k->entry.route.len + k->entry.answer.len);
+		}
+		sum += hash;
+	}
+	return sum;
+}

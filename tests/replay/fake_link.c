@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "replay/choice.h"
+#include "replay/fakes.h"
+#include "store/inside.h"
+#include "store/link.h"
+
+/*
+ * In the place of src/store/link.c: a connection to a Redis that is a table
+ * (fake_redis.c).  Commands and replies keep their order; when each is
+ * executed, and when its reply is delivered, the scheduler says.  What a cut
+ * leaves unexecuted is gone, or is executed at some later time (a ghost).
+ * The connection is made without delay where Redis is in reach.
+ */
+enum {
+	BACKOFF_FIRST_MS = 50,
+	BACKOFF_MOST_MS = 1000,
+	PULSE_MS = 1000,
+};
+
+struct command {
+	struct command *next;
+	struct link_call *call; /* NULL: a ghost */
+	char *bytes;
+	size_t len;
+	char *reply; /* NULL: it was not executed */
+	size_t reply_len;
+	bool only_looks;
+};
+
+struct published {
+	struct published *next;
+	char *message;
+};
+
+struct link {
+	struct gateway *gateway;
+	struct loop *loop;
+	const struct conf *conf;
+	struct link_events events;
+	bool listens;
+	bool up;
+	bool tried_in_vain;
+	bool ending; /* its calls are being ended */
+	int64_t backoff_ms;
+	struct timer timer;   /* to connect */
+	struct timer silence; /* Redis must have said something by then */
+	struct command *commands;
+	struct published *published;
+	struct redis_clock clock;
+};
+
+static struct command *ghosts;
+
+static void
+append(struct command **list, struct command *command)
+{
+	while (*list != NULL)
+		list = &(*list)->next;
+	command->next = NULL;
+	*list = command;
+}
+
+static void
+command_free(struct command *command)
+{
+	free(command->bytes);
+	free(command->reply);
+	free(command);
+}
+
+/* --- up and down --- */
+
+static void
+forget_published(struct link *link)
+{
+	while (link->published != NULL) {
+		struct published *p = link->published;
+		link->published = p->next;
+		free(p->message);
+		free(p);
+	}
+}
+
+static void
+went_down(struct link *link)
+{
+	bool was_up = link->up;
+	link->up = false;
+	forget_published(link);
+	timer_clear(&link->silence);
+	timer_set(&link->timer, link->backoff_ms);
+	link->backoff_ms = link->backoff_ms ? 2 * link->backoff_ms
+					    : BACKOFF_FIRST_MS;
+	if (link->backoff_ms > BACKOFF_MOST_MS)
+		link->backoff_ms = BACKOFF_MOST_MS;
+	if (was_up) {
+		world.deeds++;
+		link->events.changed(link->events.arg, false);
+	} else {
+		link->tried_in_vain = true;
+		link->events.failed(link->events.arg);
+	}
+}
+
+static void
+on_connect(void *arg)
+{
+	struct link *link = arg;
+	if (world.redis_down) {
+		went_down(link);
+		return;
+	}
+	world.deeds++;
+	link->up = true;
+	link->tried_in_vain = false;
+	link->backoff_ms = 0;
+	redis_clock_heard(
+	    &link->clock, redis_now_ms(), world.now_us, world.now_us);
+	link->events.changed(link->events.arg, true);
+}
+
+static void
+on_silence(void *arg)
+{
+	link_reset(arg, "no answer within store.timeout");
+}
+
+/* What becomes of commands that were on their way. */
+static void
+lose(struct command *lost)
+{
+	bool haunts = world.scenario->faults & FAULT_GHOST &&
+	    !world.healing && lost != NULL && choose(2) == 1;
+	while (lost != NULL) {
+		struct command *command = lost;
+		lost = command->next;
+		command->call = NULL;
+		if (haunts && !command->only_looks)
+			append(&ghosts, command);
+		else
+			command_free(command);
+	}
+}
+
+/* All calls end without a reply, in their order. */
+static void
+end_calls(struct link *link)
+{
+	struct command *unexecuted = NULL;
+	link->ending = true;
+	while (link->commands != NULL) {
+		struct command *command = link->commands;
+		link->commands = command->next;
+		struct link_call *call = command->call;
+		if (command->reply != NULL)
+			command_free(command);
+		else
+			append(&unexecuted, command);
+		call->done(call, NULL);
+	}
+	link->ending = false;
+	lose(unexecuted);
+}
+
+void
+link_reset(struct link *link, const char *words)
+{
+	(void)words;
+	must(!link->ending);
+	if (!link->up)
+		return;
+	end_calls(link);
+	went_down(link);
+}
+
+void
+link_cut(struct link *link)
+{
+	link_reset(link, "cut");
+}
+
+/* --- life --- */
+
+struct link *
+link_new(struct loop *loop, const struct conf *conf, const char *socket,
+    const struct link_events *events)
+{
+	struct link *link = mem_zero(sizeof *link);
+	(void)socket;
+	link->gateway = loop_gateway(loop);
+	link->loop = loop;
+	link->conf = conf_ref(conf);
+	link->events = *events;
+	link->listens = events->channels != NULL;
+	timer_init(&link->timer, loop, on_connect, link);
+	timer_init(&link->silence, loop, on_silence, link);
+	timer_set(&link->timer, 0);
+	if (link->listens)
+		link->gateway->ear = link;
+	else
+		link->gateway->link = link;
+	return link;
+}
+
+void
+link_free(struct link **link)
+{
+	struct link *l = *link;
+	*link = NULL;
+	if (l == NULL)
+		return;
+	link_reset(l, "closed");
+	timer_clear(&l->timer);
+	forget_published(l);
+	if (l->listens)
+		l->gateway->ear = NULL;
+	else
+		l->gateway->link = NULL;
+	conf_unref(&l->conf);
+	free(l);
+}
+
+bool
+link_is_up(const struct link *link)
+{
+	return link->up;
+}
+
+bool
+link_is_hopeful(const struct link *link)
+{
+	return !link->up && !link->tried_in_vain;
+}
+
+struct redis_clock *
+link_clock(struct link *link)
+{
+	return &link->clock;
+}
+
+bool
+link_owns_timer(const struct link *link, const struct timer *timer)
+{
+	return timer == &link->timer;
+}
+
+/* --- commands --- */
+
+/* It is no script, or the sweeper asks which leases ran out. */
+static bool
+only_looks(const struct link *link, struct span command)
+{
+	const struct worker *w = link->gateway->worker;
+	return memmem(command.ptr, command.len, "EVALSHA", 7) == NULL ||
+	    (w != NULL && memmem(command.ptr, command.len,
+		w->store->names.sha[SCRIPT_due], SHA1_HEX) != NULL);
+}
+
+void
+link_send(
+    struct link *link, struct link_call *call, const struct resp *command)
+{
+	must(link->up && !link->ending && !link->listens);
+	struct command *c = mem_zero(sizeof *c);
+	c->call = call;
+	c->bytes = mem_copy(command->bytes, command->len);
+	c->len = command->len;
+	c->only_looks = only_looks(link, span_of(c->bytes, c->len));
+	call->sent_us = clock_us();
+	append(&link->commands, c);
+	if (!c->only_looks)
+		world.deeds++;
+	if (!timer_is_set(&link->silence))
+		timer_set(&link->silence,
+		    PULSE_MS + link->conf->store.timeout_ms);
+}
+
+unsigned
+link_pending(const struct link *link)
+{
+	unsigned count = 0;
+	for (struct command *c = link->commands; c != NULL; c = c->next)
+		count++;
+	return count;
+}
+
+unsigned
+link_executed(const struct link *link)
+{
+	unsigned count = 0;
+	for (struct command *c = link->commands; c != NULL; c = c->next)
+		count += c->reply != NULL;
+	return count;
+}
+
+bool
+link_is_only_looking(const struct link *link)
+{
+	return link->commands != NULL && link->commands->only_looks;
+}
+
+static void
+execute(struct command *command)
+{
+	redis_run(span_of(command->bytes, command->len), &command->reply,
+	    &command->reply_len);
+}
+
+static struct command *
+next_unexecuted(const struct link *link)
+{
+	struct command *command = link->commands;
+	while (command != NULL && command->reply != NULL)
+		command = command->next;
+	must(command != NULL);
+	return command;
+}
+
+void
+link_execute(struct link *link)
+{
+	execute(next_unexecuted(link));
+}
+
+void
+link_refuse(struct link *link)
+{
+	static const char words[] =
+	    "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+	struct command *command = next_unexecuted(link);
+	command->reply_len = sizeof words - 1;
+	command->reply = mem_copy(words, command->reply_len);
+}
+
+void
+link_deliver(struct link *link)
+{
+	struct command *command = link->commands;
+	must(link->up && command != NULL && command->reply != NULL);
+	link->commands = command->next;
+	redisReader *reader = redisReaderCreate();
+	void *reply = NULL;
+	must(redisReaderFeed(reader, command->reply, command->reply_len) ==
+	    REDIS_OK);
+	must(redisReaderGetReply(reader, &reply) == REDIS_OK && reply != NULL);
+	timer_clear(&link->silence);
+	if (link->commands != NULL)
+		timer_set(&link->silence,
+		    PULSE_MS + link->conf->store.timeout_ms);
+	command->call->done(command->call, reply);
+	freeReplyObject(reply);
+	redisReaderFree(reader);
+	command_free(command);
+}
+
+/* --- listening --- */
+
+void
+redis_publish(struct span channel, struct span message)
+{
+	must(span_eq(span_from(channel, channel.len - 8), SPAN(":changes")));
+	for (unsigned i = 0; i < GATEWAYS_MAX; i++) {
+		struct link *ear = world.gateways[i].ear;
+		if (ear == NULL || !ear->up || world.gateways[i].dead)
+			continue;
+		struct published **end = &ear->published;
+		while (*end != NULL)
+			end = &(*end)->next;
+		*end = mem_zero(sizeof **end);
+		(*end)->message = mem_str(message);
+	}
+}
+
+bool
+link_is_proving(const struct link *link)
+{
+	return link->published != NULL && link->published->message[0] == '@';
+}
+
+unsigned
+link_messages(const struct link *link)
+{
+	unsigned count = 0;
+	for (struct published *p = link->published; p != NULL; p = p->next)
+		count++;
+	return count;
+}
+
+void
+link_tell(struct link *link)
+{
+	struct published *p = link->published;
+	link->published = p->next;
+	link->events.heard(link->events.arg, span_str(p->message));
+	free(p->message);
+	free(p);
+}
+
+/* --- ghosts --- */
+
+unsigned
+ghosts_count(void)
+{
+	unsigned count = 0;
+	for (struct command *c = ghosts; c != NULL; c = c->next)
+		count++;
+	return count;
+}
+
+void
+ghosts_execute(void)
+{
+	struct command *command = ghosts;
+	ghosts = command->next;
+	execute(command);
+	command_free(command);
+}
+
+void
+ghosts_clear(void)
+{
+	while (ghosts != NULL) {
+		struct command *command = ghosts;
+		ghosts = command->next;
+		command_free(command);
+	}
+}
+
+/* --- hashing --- */
+
+static uint64_t
+hash_commands(uint64_t hash, const struct command *list)
+{
+	for (const struct command *c = list; c != NULL; c = c->next) {
+		hash = mix_bytes(hash, c->bytes, c->len);
+		hash = mix(hash, c->reply != NULL);
+		if (c->reply != NULL)
+			hash = mix_bytes(hash, c->reply, c->reply_len);
+	}
+	return hash;
+}
+
+uint64_t
+link_hash(const struct link *link)
+{
+	uint64_t hash = mix(link->up, (uint64_t)link->tried_in_vain);
+	hash = mix(hash, (uint64_t)link->backoff_ms);
+	hash = mix(hash, (uint64_t)link->clock.apart_us);
+	hash = hash_commands(hash, link->commands);
+	for (struct published *p = link->published; p != NULL; p = p->next)
+		hash = mix_bytes(hash, p->message, strlen(p->message));
+	return hash;
+}
+
+uint64_t
+ghosts_hash(void)
+{
+	return hash_commands(0, ghosts);
+}

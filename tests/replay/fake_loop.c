@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "base/turn.h"
+#include "replay/fakes.h"
+
+/*
+ * In the place of src/base/loop.c: its turns are the real ones (base/turn.h),
+ * there are no descriptors, and the clock stands still until the scheduler
+ * moves it.
+ */
+struct posted {
+	struct posted *next;
+	void (*run)(void *arg);
+	void *arg;
+};
+
+struct loop {
+	struct turn turn; /* first */
+	struct gateway *gateway;
+	struct posted *posted;
+	struct posted **posted_end;
+	bool stopped;
+};
+
+/* --- clocks --- */
+
+int64_t
+clock_us(void)
+{
+	return world.now_us;
+}
+
+int64_t
+clock_wall_ms(void)
+{
+	return redis_now_ms();
+}
+
+int64_t
+loop_now_ms(const struct loop *loop)
+{
+	(void)loop;
+	return world.now_us / 1000;
+}
+
+/* --- a turn --- */
+
+static void
+run_posted(struct loop *loop)
+{
+	struct posted *posted = loop->posted;
+	loop->posted = NULL;
+	loop->posted_end = &loop->posted;
+	while (posted != NULL) {
+		struct posted *next = posted->next;
+		posted->run(posted->arg);
+		free(posted);
+		posted = next;
+	}
+}
+
+void
+loop_post(struct loop *loop, void (*run)(void *arg), void *arg)
+{
+	struct posted *posted = mem_zero(sizeof *posted);
+	posted->run = run;
+	posted->arg = arg;
+	*loop->posted_end = posted;
+	loop->posted_end = &posted->next;
+}
+
+bool
+fake_loop_has_work(const struct loop *loop)
+{
+	return loop->turn.ready != NULL || loop->posted != NULL;
+}
+
+void
+fake_loop_work(struct loop *loop)
+{
+	bool more = true;
+	while (more || loop->posted != NULL) {
+		run_posted(loop);
+		more = turn_end(&loop->turn);
+	}
+}
+
+bool
+fake_loop_any(const struct loop *loop,
+    bool (*wanted)(const struct gateway *gateway, const struct timer *timer))
+{
+	const struct timers *timers = &loop->turn.timers;
+	for (unsigned i = 1; i <= timers->count; i++)
+		if (wanted(loop->gateway, timers->heap[i]))
+			return true;
+	return false;
+}
+
+void
+fake_loop_fire(struct loop *loop)
+{
+	timers_fire(&loop->turn.timers, loop_now_ms(loop));
+}
+
+/* --- life --- */
+
+struct loop *
+loop_new(void)
+{
+	struct loop *loop = mem_zero(sizeof *loop);
+	turn_init(&loop->turn);
+	loop->gateway = world.starting;
+	loop->posted_end = &loop->posted;
+	return loop;
+}
+
+struct gateway *
+loop_gateway(const struct loop *loop)
+{
+	return loop->gateway;
+}
+
+/* The scheduler has run it already, until it was stopped or killed. */
+void
+loop_run(struct loop *loop)
+{
+	must(loop->stopped || loop->gateway->dead);
+}
+
+void
+loop_stop(struct loop *loop)
+{
+	loop->stopped = true;
+}
+
+bool
+fake_loop_is_stopped(const struct loop *loop)
+{
+	return loop->stopped;
+}
+
+void
+loop_free(struct loop **loop)
+{
+	struct loop *l = *loop;
+	*loop = NULL;
+	run_posted(l);
+	CHECK(l->turn.timers.count == 0, "a timer outlives its worker");
+	for (unsigned kind = 0; kind < HOOK_KINDS; kind++)
+		CHECK(l->turn.hooks[kind] == NULL,
+		    "a hook outlives its worker");
+	turn_free(&l->turn);
+	free(l);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <lauxlib.h>
+#include <lua.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "replay/fake_redis.h"
+#include "replay/fakes.h"
+
+/*
+ * The commands of Redis that the scripts use, on a table of keys and the
+ * world's clock.  One that is not here ends the test: whoever lets a script
+ * use another adds it.  What they answer is pushed as Lua has it.
+ */
+struct member {
+	char *name;
+	double score;
+};
+
+struct entry {
+	struct entry *next;
+	char *key;
+	int64_t expires_ms; /* 0: never */
+	char *string;       /* NULL: a sorted set */
+	size_t len;
+	struct member *members; /* by score, then name */
+	size_t n_members;
+};
+
+static struct entry *entries;
+
+int64_t
+redis_now_ms(void)
+{
+	return (int64_t)REDIS_EPOCH_MS * 1000 + world.now_us / 1000;
+}
+
+/* --- the table --- */
+
+static void
+entry_clear(struct entry *entry)
+{
+	free(entry->string);
+	for (size_t i = 0; i < entry->n_members; i++)
+		free(entry->members[i].name);
+	free(entry->members);
+	entry->string = NULL;
+	entry->members = NULL;
+	entry->len = entry->n_members = 0;
+	entry->expires_ms = 0;
+}
+
+static void
+entry_drop(struct entry **at)
+{
+	struct entry *entry = *at;
+	*at = entry->next;
+	entry_clear(entry);
+	free(entry->key);
+	free(entry);
+}
+
+static struct entry **
+place_of(const char *key)
+{
+	struct entry **at = &entries;
+	while (*at != NULL && strcmp((*at)->key, key) != 0)
+		at = &(*at)->next;
+	if (*at != NULL && (*at)->expires_ms > 0 &&
+	    (*at)->expires_ms <= redis_now_ms()) {
+		entry_drop(at);
+		return place_of(key);
+	}
+	return at;
+}
+
+static struct entry *
+find(const char *key)
+{
+	return *place_of(key);
+}
+
+static struct entry *
+make(const char *key)
+{
+	struct entry **at = place_of(key);
+	if (*at == NULL) {
+		*at = mem_zero(sizeof **at);
+		(*at)->key = mem_str(span_str(key));
+	}
+	return *at;
+}
+
+void
+redis_clear(void)
+{
+	while (entries != NULL)
+		entry_drop(&entries);
+}
+
+void
+redis_records(void (*see)(const char *name, struct span value))
+{
+	for (struct entry *e = entries; e != NULL; e = e->next)
+		if (e->string != NULL)
+			see(e->key, span_of(e->string, e->len));
+}
+
+/* In any order of the keys. */
+uint64_t
+redis_hash(void)
+{
+	uint64_t sum = 0;
+	for (struct entry *e = entries; e != NULL; e = e->next) {
+		uint64_t hash = mix_bytes(
+		    (uint64_t)e->expires_ms, e->key, strlen(e->key));
+		if (e->string != NULL)
+			hash = mix_bytes(hash, e->string, e->len);
+		for (size_t i = 0; i < e->n_members; i++) {
+			const struct member *m = &e->members[i];
+			hash = mix_bytes(hash, m->name, strlen(m->name));
+			hash = mix(hash, (uint64_t)m->score);
+		}
+		sum += hash;
+	}
+	return sum;
+}
+
+/* --- strings --- */
+
+static void
+set_string(struct entry *entry, struct span value)
+{
+	char *copy = mem_copy(value.ptr, value.len);
+	free(entry->string);
+	entry->string = copy;
+	entry->len = value.len;
+}
+
+static void
+do_get(lua_State *lua, const struct words *w)
+{
+	const struct entry *entry = find(w->list[1].ptr);
+	must(entry == NULL || entry->string != NULL);
+	if (entry != NULL)
+		lua_pushlstring(lua, entry->string, entry->len);
+	else
+		lua_pushboolean(lua, false);
+}
+
+static void
+push_status(lua_State *lua)
+{
+	lua_newtable(lua);
+	lua_pushliteral(lua, "OK");
+	lua_setfield(lua, -2, "ok");
+}
+
+/* SET key value PX ms */
+static void
+do_set(lua_State *lua, const struct words *w)
+{
+	must(w->count == 5 && span_eq(w->list[3], SPAN("PX")));
+	int64_t ms = atoll(w->list[4].ptr);
+	must(ms > 0);
+	struct entry *entry = make(w->list[1].ptr);
+	set_string(entry, w->list[2]);
+	entry->expires_ms = redis_now_ms() + ms;
+	push_status(lua);
+}
+
+static void
+do_setrange(lua_State *lua, const struct words *w)
+{
+	struct entry *entry = find(w->list[1].ptr);
+	size_t at = (size_t)atoll(w->list[2].ptr);
+	struct span value = w->list[3];
+	/* Longer than it was, or a new one: no script does it. */
+	must(entry != NULL && entry->string != NULL);
+	must(at + value.len <= entry->len);
+	memcpy(entry->string + at, value.ptr, value.len);
+	lua_pushinteger(lua, (lua_Integer)entry->len);
+}
+
+static void
+do_getrange(lua_State *lua, const struct words *w)
+{
+	const struct entry *entry = find(w->list[1].ptr);
+	size_t from = (size_t)atoll(w->list[2].ptr);
+	size_t to = (size_t)atoll(w->list[3].ptr);
+	if (entry == NULL || from >= entry->len) {
+		lua_pushliteral(lua, "");
+		return;
+	}
+	if (to >= entry->len)
+		to = entry->len - 1;
+	lua_pushlstring(lua, entry->string + from, to - from + 1);
+}
+
+/* --- keys --- */
+
+static void
+do_del(lua_State *lua, const struct words *w)
+{
+	struct entry **at = place_of(w->list[1].ptr);
+	lua_pushinteger(lua, *at != NULL);
+	if (*at != NULL)
+		entry_drop(at);
+}
+
+static void
+do_pttl(lua_State *lua, const struct words *w)
+{
+	const struct entry *entry = find(w->list[1].ptr);
+	if (entry == NULL || entry->expires_ms == 0)
+		lua_pushinteger(lua, entry == NULL ? -2 : -1);
+	else
+		lua_pushnumber(
+		    lua, (double)(entry->expires_ms - redis_now_ms()));
+}
+
+static void
+do_pexpiretime(lua_State *lua, const struct words *w)
+{
+	const struct entry *entry = find(w->list[1].ptr);
+	if (entry == NULL || entry->expires_ms == 0)
+		lua_pushinteger(lua, entry == NULL ? -2 : -1);
+	else
+		lua_pushnumber(lua, (double)entry->expires_ms);
+}
+
+static void
+do_pexpire(lua_State *lua, const struct words *w)
+{
+	struct entry *entry = find(w->list[1].ptr);
+	int64_t ms = atoll(w->list[2].ptr);
+	must(ms > 0);
+	if (entry != NULL)
+		entry->expires_ms = redis_now_ms() + ms;
+	lua_pushinteger(lua, entry != NULL);
+}
+
+static void
+do_time(lua_State *lua, const struct words *w)
+{
+	char text[32];
+	int64_t ms = redis_now_ms();
+	(void)w;
+	lua_newtable(lua);
+	snprintf(text, sizeof text, "%lld", (long long)(ms / 1000));
+	lua_pushstring(lua, text);
+	lua_rawseti(lua, -2, 1);
+	snprintf(text, sizeof text, "%lld", (long long)(ms % 1000 * 1000));
+	lua_pushstring(lua, text);
+	lua_rawseti(lua, -2, 2);
+}
+
+static void
+do_publish(lua_State *lua, const struct words *w)
+{
+	redis_publish(w->list[1], w->list[2]);
+	lua_pushinteger(lua, 1);
+}
+
+/* --- sorted sets --- */
+
+static bool
+remove_member(struct entry *entry, const char *name)
+{
+	for (size_t i = 0; i < entry->n_members; i++) {
+		if (strcmp(entry->members[i].name, name) != 0)
+			continue;
+		free(entry->members[i].name);
+		entry->n_members--;
+		memmove(&entry->members[i], &entry->members[i + 1],
+		    (entry->n_members - i) * sizeof *entry->members);
+		return true;
+	}
+	return false;
+}
+
+static void
+do_zadd(lua_State *lua, const struct words *w)
+{
+	must(w->count == 4);
+	struct entry *entry = make(w->list[1].ptr);
+	double score = atof(w->list[2].ptr);
+	const char *name = w->list[3].ptr;
+	must(entry->string == NULL);
+	bool there = remove_member(entry, name);
+	entry->members = mem_grow(entry->members,
+	    (entry->n_members + 1) * sizeof *entry->members);
+	size_t at = 0;
+	while (at < entry->n_members &&
+	    (entry->members[at].score < score ||
+		(!(entry->members[at].score > score) &&
+		    strcmp(entry->members[at].name, name) < 0)))
+		at++;
+	memmove(&entry->members[at + 1], &entry->members[at],
+	    (entry->n_members - at) * sizeof *entry->members);
+	entry->members[at] =
+	    (struct member){mem_str(w->list[3]), score};
+	entry->n_members++;
+	lua_pushinteger(lua, !there);
+}
+
+static void
+do_zrem(lua_State *lua, const struct words *w)
+{
+	struct entry **at = place_of(w->list[1].ptr);
+	int removed = 0;
+	for (size_t i = 2; *at != NULL && i < w->count; i++)
+		removed += remove_member(*at, w->list[i].ptr);
+	if (*at != NULL && (*at)->n_members == 0)
+		entry_drop(at);
+	lua_pushinteger(lua, removed);
+}
+
+static double
+bound(struct span text)
+{
+	return span_eq(text, SPAN("-inf")) ? -INFINITY : atof(text.ptr);
+}
+
+/* ZRANGE key 0 -1, or ZRANGE key from to BYSCORE LIMIT skip count */
+static void
+do_zrange(lua_State *lua, const struct words *w)
+{
+	const struct entry *entry = find(w->list[1].ptr);
+	bool by_score = w->count == 8;
+	must(by_score || (w->count == 4 && atoi(w->list[2].ptr) == 0 &&
+			     atoi(w->list[3].ptr) == -1));
+	double from = by_score ? bound(w->list[2]) : -INFINITY;
+	double to = by_score ? bound(w->list[3]) : INFINITY;
+	int skip = by_score ? atoi(w->list[6].ptr) : 0;
+	int most = by_score ? atoi(w->list[7].ptr) : 1 << 30;
+	must(!by_score || (span_eq(w->list[4], SPAN("BYSCORE")) &&
+			      span_eq(w->list[5], SPAN("LIMIT"))));
+	lua_newtable(lua);
+	int n = 0;
+	for (size_t i = 0; entry != NULL && i < entry->n_members; i++) {
+		const struct member *m = &entry->members[i];
+		if (m->score < from || m->score > to || skip-- > 0)
+			continue;
+		if (n == most)
+			break;
+		lua_pushstring(lua, m->name);
+		lua_rawseti(lua, -2, ++n);
+	}
+}
+
+void
+redis_command(lua_State *lua, const struct words *w)
+{
+	static const struct {
+		const char *name;
+		void (*run)(lua_State *lua, const struct words *w);
+	} commands[] = {
+	    {"DEL", do_del},
+	    {"GET", do_get},
+	    {"GETRANGE", do_getrange},
+	    {"PEXPIRE", do_pexpire},
+	    {"PEXPIRETIME", do_pexpiretime},
+	    {"PTTL", do_pttl},
+	    {"PUBLISH", do_publish},
+	    {"SET", do_set},
+	    {"SETRANGE", do_setrange},
+	    {"TIME", do_time},
+	    {"ZADD", do_zadd},
+	    {"ZRANGE", do_zrange},
+	    {"ZREM", do_zrem},
+	};
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		if (strcmp(commands[i].name, w->list[0].ptr) == 0) {
+			commands[i].run(lua, w);
+			return;
+		}
+	world_failed("fake_redis.c does not know the command %.*s",
+	    SPAN_FMT(w->list[0]));
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "replay/world.h"
+
+/*
+ * What the fakes let the scheduler do and see, besides the functions whose
+ * place they take.
+ */
+
+/* --- the loop, and time --- */
+
+struct gateway *loop_gateway(const struct loop *loop);
+/* Runs what is ready, until nothing is. */
+void fake_loop_work(struct loop *loop);
+bool fake_loop_has_work(const struct loop *loop);
+bool fake_loop_is_stopped(const struct loop *loop);
+/* True where wanted() says so of one of its timers. */
+bool fake_loop_any(const struct loop *loop,
+    bool (*wanted)(const struct gateway *gateway, const struct timer *timer));
+/* Fires what is due. */
+void fake_loop_fire(struct loop *loop);
+
+/* --- Redis, and the way to it --- */
+
+enum { REDIS_EPOCH_MS = 1700000000 };
+int64_t redis_now_ms(void);
+
+/* Runs a command; the reply is as Redis writes it, and the caller's. */
+void redis_run(struct span command, char **ret_reply, size_t *ret_len);
+/* Forgets all keys. */
+void redis_clear(void);
+/* Calls see() for each record. */
+void redis_records(void (*see)(const char *name, struct span value));
+uint64_t redis_hash(void);
+/* Something was published (fake_link.c). */
+void redis_publish(struct span channel, struct span message);
+/* The interpreter, kept from run to run. */
+void lua_begin(void);
+void lua_end(void);
+
+/* A command that was sent and whose reply has not been delivered. */
+unsigned link_pending(const struct link *link);
+unsigned link_executed(const struct link *link);
+/* The next that is not executed is. */
+void link_execute(struct link *link);
+/* The next reply is delivered. */
+void link_deliver(struct link *link);
+/* The next command is refused, and not executed. */
+void link_refuse(struct link *link);
+void link_cut(struct link *link);
+/* True where the next changes no record: the sweeper looks for leases, INFO
+ * is asked for, the ear is proven. */
+bool link_is_only_looking(const struct link *link);
+unsigned link_messages(const struct link *link);
+/* True where the next is the ear's own. */
+bool link_is_proving(const struct link *link);
+void link_tell(struct link *link);
+bool link_owns_timer(const struct link *link, const struct timer *timer);
+/* Commands that outlive their connections. */
+unsigned ghosts_count(void);
+void ghosts_execute(void);
+void ghosts_clear(void);
+uint64_t link_hash(const struct link *link);
+uint64_t ghosts_hash(void);
+
+/* --- the disk --- */
+
+struct journal *fake_journal_new(struct gateway *gateway);
+/* Entries that somebody is to deliver. */
+unsigned fake_journals_open(void);
+void fake_journals_clear(void);
+uint64_t fake_journals_hash(void);
+
+/* --- clients --- */
+
+void fake_front_arrive(struct client *client);
+void fake_front_body(struct client *client);
+void fake_front_leave(struct client *client);
+/* Who watches it hears that it has left, also if it had before. */
+bool fake_front_notice(struct client *client);
+
+/* --- the upstream --- */
+
+unsigned forwards_count(void);
+struct forwarded {
+	struct gateway *gateway;
+	struct truth *truth;
+	bool question;
+	bool heard; /* it is executed, and the answer is to come */
+	unsigned attempt;
+};
+const struct forwarded *forwards_get(unsigned index);
+/* What becomes of it. */
+void forwards_end(unsigned index, enum doing doing);
+/* The gateway is no more: nobody hears what becomes of them. */
+void forwards_orphan(struct gateway *gateway);
+uint64_t forwards_hash(void);
+
+/* --- hashing --- */
+
+static inline uint64_t
+mix(uint64_t hash, uint64_t more)
+{
+	hash ^= more + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
+	hash *= 0xff51afd7ed558ccd;
+	return hash ^ (hash >> 32);
+}
+
+static inline uint64_t
+mix_bytes(uint64_t hash, const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+	uint64_t h = 0xcbf29ce484222325;
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ p[i]) * 0x100000001b3;
+	return mix(mix(hash, h), len);
+}

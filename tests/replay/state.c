@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/timers.h"
+#include "gate/execution.h"
+#include "gate/request.h"
+#include "replay/fakes.h"
+#include "replay/state.h"
+#include "store/inside.h"
+
+static uint64_t
+hash_op(uint64_t hash, const struct op *op)
+{
+	hash = mix(hash, op->state);
+	return mix(hash, (uint64_t)(int64_t)op->error);
+}
+
+static uint64_t
+hash_store_op(uint64_t hash, const struct store_op *op)
+{
+	hash = hash_op(hash, &op->op);
+	hash = mix(hash, op->verdict);
+	hash = mix(hash, op->attempt);
+	return mix(hash, op->call != NULL);
+}
+
+static uint64_t
+hash_owner(uint64_t hash, const struct owner *owner)
+{
+	return mix_bytes(hash, owner->bytes, sizeof owner->bytes);
+}
+
+static uint64_t
+hash_request(const struct request *r)
+{
+	const void *client = r->x->mhd;
+	uint64_t hash = mix(1, r->machine.step);
+	hash = mix(hash,
+	    (uint64_t)((const struct client *)client - world.clients));
+	hash = hash_store_op(hash, &r->claim);
+	hash = hash_owner(hash, &r->claiming.owner);
+	hash = hash_op(hash, &r->waiter.op);
+	hash = mix(hash, (uint64_t)r->waiter.heard << 1 |
+	    (r->waiter.link != NULL));
+	hash = mix(hash, (uint64_t)r->wait_until_ms);
+	hash = mix(hash, r->waited);
+	hash = hash_op(hash, &r->join);
+	hash = hash_op(hash, &r->forward.op);
+	hash = hash_op(hash, &r->x->op);
+	return mix(hash, (uint64_t)r->x->gone << 1 | (r->execution != NULL));
+}
+
+static uint64_t
+hash_execution(const struct execution *e)
+{
+	uint64_t hash = mix(2, e->machine.step);
+	hash = mix_bytes(hash, e->held.key_id.bytes, DIGEST_BYTES);
+	hash = hash_owner(hash, &e->held.owner);
+	hash = mix(hash, e->held.attempt);
+	hash = mix(hash, (uint64_t)e->lease.renew_at_ms);
+	hash = mix(hash, (uint64_t)e->asked << 3 | (uint64_t)e->sent << 2 |
+	    (uint64_t)(e->answer != NULL) << 1 | (e->given != NULL));
+	hash = hash_op(hash, &e->forward.op);
+	hash = mix(hash, e->forward.result);
+	hash = mix(hash, e->reason);
+	hash = hash_store_op(hash, &e->store);
+	hash = mix(hash, e->settling);
+	hash = mix(hash, e->tries);
+	hash = hash_op(hash, &e->pause);
+	return mix(hash, e->request != NULL);
+}
+
+static uint64_t
+hash_machines(const struct machines *all,
+    uint64_t (*hash)(const struct machine *machine))
+{
+	uint64_t sum = 0;
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
+		for (struct machine *m = all->steps[step]; m; m = m->next)
+			sum += hash(m);
+	return sum;
+}
+
+static uint64_t
+hash_request_machine(const struct machine *machine)
+{
+	return hash_request((const struct request *)machine);
+}
+
+static uint64_t
+hash_execution_machine(const struct machine *machine)
+{
+	return hash_execution((const struct execution *)machine);
+}
+
+static uint64_t timers_sum;
+
+static bool
+sum_timer(const struct gateway *gateway, const struct timer *timer)
+{
+	(void)gateway;
+	timers_sum += mix((uint64_t)timer->at_ms,
+	    (uint64_t)(uintptr_t)timer->fire);
+	return false;
+}
+
+static uint64_t
+hash_worker(const struct gateway *g)
+{
+	const struct worker *w = g->worker;
+	uint64_t hash =
+	    hash_machines(&w->requests, hash_request_machine);
+	hash = mix(hash,
+	    hash_machines(&w->executions, hash_execution_machine));
+	timers_sum = 0;
+	fake_loop_any(g->loop, sum_timer);
+	hash = mix(hash, timers_sum);
+	hash = hash_op(hash, &w->leases.renewing.op);
+	hash = hash_op(hash, &w->courier.op.op);
+	hash = mix(hash, (uint64_t)w->courier.adopt_at_ms);
+	hash = mix(hash, w->courier.id);
+	hash = mix(hash, w->store->n_givebacks);
+	hash = mix(hash, w->store->sweep_shard);
+	hash = mix(hash, w->draining);
+	hash = mix(hash, link_hash(g->link));
+	return mix(hash, link_hash(g->ear));
+}
+
+static uint64_t
+hash_gateway(const struct gateway *g)
+{
+	uint64_t hash = mix((uint64_t)g->stalled << 4 |
+		(uint64_t)g->draining << 3 | (uint64_t)g->reloaded << 2 |
+		(uint64_t)g->disk_full << 1 | g->was_killed,
+	    g->index);
+	return gateway_lives(g) ? mix(hash, hash_worker(g)) : hash;
+}
+
+static uint64_t
+hash_client(const struct client *client)
+{
+	uint64_t hash = mix(client->state, client->seen);
+	return mix(hash, client->x != NULL);
+}
+
+uint64_t
+world_hash(void)
+{
+	return mix(world_hash_at_end(),
+	    (uint64_t)world.fault << 24 | (uint64_t)world.late << 16 |
+		(uint64_t)world.slow << 8 | world.close);
+}
+
+uint64_t
+world_hash_at_end(void)
+{
+	uint64_t hash = mix((uint64_t)world.now_us, redis_hash());
+	hash = mix(hash, (uint64_t)world.redis_down << 2 |
+	    (uint64_t)world.faulty << 1 | world.hurried);
+	for (unsigned i = 0; i < world.scenario->gateways; i++)
+		hash = mix(hash, hash_gateway(&world.gateways[i]));
+	for (unsigned i = 0; i < world.n_clients; i++)
+		hash = mix(hash, hash_client(&world.clients[i]));
+	for (unsigned i = 0; i < ACTS_MAX; i++)
+		hash = mix(hash, world.acted[i]);
+	for (unsigned i = 0; i < KEYS_MAX; i++)
+		if (world.truths[i].key[0] != '\0')
+			hash = mix_bytes(hash, &world.truths[i],
+			    sizeof world.truths[i]);
+	hash = mix(hash, ghosts_hash());
+	hash = mix(hash, fake_journals_hash());
+	return mix(hash, forwards_hash());
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/must.h"
+#include "replay/explore.h"
+
+/*
+ * Larger mixes than can be explored, drawn from a seed: several keys, clients
+ * and gateways, and all that can go wrong.
+ */
+static uint64_t state;
+
+static unsigned
+draw(unsigned count)
+{
+	state = state * 6364136223846793005 + 1442695040888963407;
+	return (unsigned)(state >> 33) % count;
+}
+
+/* What a reload brings differs in what may change under a key's feet. */
+static const char *const policies[][2] = {
+    {"'lease':'6s'", "'lease':'9s','in_flight':'wait'"},
+    {"'lease':'6s','in_flight':'wait','wait_timeout':'8s'", "'lease':'4s'"},
+    {"'lease':'4s','on_store_down':'forward'", "'lease':'4s'"},
+    {"'lease':'6s','on_unknown':'retry','max_attempts':2",
+	"'lease':'6s','on_unknown':'retry','max_attempts':2"},
+    {"'lease':'6s','on_unknown':'retry','max_attempts':6,"
+     "'in_flight':'wait','wait_timeout':'30s'",
+	"'lease':'2s','on_unknown':'retry','max_attempts':6"},
+    {"'lease':'6s','on_unknown':{'reconcile':'/by-key/{key}'}",
+	"'lease':'6s','on_unknown':{'reconcile':'/by-key/{key}'},"
+	"'in_flight':'wait','wait_timeout':'3s'"},
+    {"'lease':'3s','on_unknown':{'reconcile':'/by-key/{key}'},"
+     "'in_flight':'wait','max_attempts':3",
+	"'lease':'3s','on_unknown':{'reconcile':'/by-key/{key}'},"
+	"'max_attempts':3"},
+};
+
+static void
+draw_caller(struct scenario *s, unsigned index)
+{
+	static const char *const keys[] = {"k", "k", "k", "l"};
+	struct caller *c = &s->callers[index];
+	*c = (struct caller){
+	    .key = keys[draw(4)],
+	    .scope = draw(6) == 0 ? "b" : NULL,
+	    .body = draw(12) == 0 ? "pay 2" : NULL,
+	    .gateway = draw(s->gateways),
+	    .wait_s = draw(4) == 0 ? 5 : 0,
+	    .after = index > 0 && draw(3) == 0 ? 1 + draw(index) : 0,
+	};
+}
+
+static void
+draw_scenario(uint64_t seed, struct scenario *s)
+{
+	state = seed * 0x9e3779b97f4a7c15 + 1;
+	const char *const *policy =
+	    policies[draw(sizeof policies / sizeof *policies)];
+	*s = (struct scenario){
+	    .name = "a mix",
+	    .policy = policy[0],
+	    .reloaded = policy[1],
+	    .cached = draw(3) == 0,
+	    .gateways = 1 + draw(2),
+	    .upstream = DOES_PAY | draw(256),
+	    .faults = draw(256),
+	    .fault = draw(5),
+	    .late = draw(5),
+	    .slow = draw(9),
+	    .close = draw(4),
+	};
+	unsigned callers = 2 + draw(6);
+	for (unsigned i = 0; i < callers; i++)
+		draw_caller(s, i);
+	for (unsigned i = 0; i < 2; i++)
+		if (draw(4) == 0)
+			s->acts[i] = (struct act){
+			    draw(2) ? ACT_DRAIN : ACT_RELOAD,
+			    draw(s->gateways)};
+}
+
+int
+main(void)
+{
+	return simulate_all(draw_scenario, 1000);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/loop.h"
+#include "gate/worker.h"
+
+/*
+ * The world that the gateways live in while they are replayed: their clients,
+ * the upstream, Redis, the disk and time, all of them fakes in this folder
+ * that are put in the place of src/base/loop, src/http/front, src/store/link,
+ * src/store/journal and src/upstream/forward when the test is linked.  All
+ * else is the program's own code, the Lua scripts included.  Nothing happens
+ * by itself: what may happen next is a list of events (events.h), and one of
+ * them is chosen (choice.h).  There is one world, and one thread.
+ */
+enum {
+	GATEWAYS_MAX = 2,
+	CALLERS_MAX = 12,
+	ACTS_MAX = 4,
+	KEYS_MAX = 6,
+	LABEL_BYTES = 64,
+};
+
+/* --- what is told of a run before it begins --- */
+
+/* What may happen besides the normal course. */
+enum fault {
+	FAULT_CUT = 1,     /* the connection to Redis breaks */
+	FAULT_GHOST = 2,   /* what was on its way then is executed later */
+	FAULT_DOWN = 4,    /* Redis is out of reach for a while */
+	FAULT_REFUSE = 8,  /* Redis answers a command with an error */
+	FAULT_KILL = 16,   /* a gateway dies, and is started again */
+	FAULT_STALL = 32,  /* a gateway stands still for a while */
+	FAULT_LEAVE = 64,  /* a client leaves */
+	FAULT_DISK = 128,  /* the disk of a gateway is full from now on */
+};
+
+/* What the upstream may do with a request. */
+enum doing {
+	DOES_PAY = 1,       /* 200: executed */
+	DOES_FAIL = 2,      /* 500: executed, and this is the answer */
+	DOES_REFUSE = 4,    /* 503: it did not happen */
+	DOES_DOUBT = 8,     /* 504: it may have happened, or not */
+	DOES_NOT_HEAR = 16, /* nothing is sent */
+	DOES_BREAK = 32,    /* sent, and the connection breaks */
+	DOES_BABBLE = 64,   /* sent, and the answer is malformed */
+	DOES_HEAR = 128,    /* executes, and says nothing yet */
+};
+
+/* A client that sends one request. */
+struct caller {
+	const char *key;
+	const char *scope; /* of Authorization; NULL: a */
+	const char *body;  /* NULL: pay 1 */
+	unsigned gateway;
+	int wait_s;     /* of Prefer; 0: it says nothing */
+	/* Comes when that caller (from 1) is done; 0: at any time. */
+	unsigned after;
+};
+
+enum act_kind { ACT_NONE, ACT_DRAIN, ACT_RELOAD };
+
+/* Something that is done to a gateway, at any time. */
+struct act {
+	enum act_kind kind;
+	unsigned gateway;
+};
+
+struct scenario {
+	const char *name;
+	/* The route's idempotency, JSON with single quotes; and after a reload,
+	 * NULL: the same. */
+	const char *policy;
+	const char *reloaded;
+	bool cached; /* answers are kept in memory */
+	unsigned gateways;
+	struct caller callers[CALLERS_MAX];
+	struct act acts[ACTS_MAX];
+	unsigned upstream; /* enum doing, or-ed */
+	unsigned faults;   /* enum fault, or-ed */
+	/* How often in one run: */
+	unsigned fault; /* a fault happens */
+	unsigned late;  /* time passes while Redis has something to say */
+	unsigned slow;  /* time passes while only others have */
+	unsigned close; /* two things happen in one turn */
+};
+
+/* --- what stands in it --- */
+
+struct gateway {
+	unsigned index;
+	struct worker *worker; /* NULL: it has ended */
+	struct loop *loop;
+	struct link *link; /* to Redis */
+	struct link *ear;
+	struct front *front;
+	struct store_health *health; /* of its process */
+	bool dead;     /* what it still does reaches nobody */
+	bool was_killed;
+	bool stalled;
+	bool draining;
+	bool reloaded; /* has taken the new configuration */
+	bool disk_full;
+};
+
+enum caller_state {
+	CALLER_AWAY,    /* has not come yet */
+	CALLER_SENDING, /* its head is in, and not its body */
+	CALLER_WAITING, /* for the answer */
+	CALLER_ANSWERED,
+	CALLER_LEFT,    /* by itself */
+	CALLER_CUT_OFF, /* its gateway ended without an answer */
+};
+
+/* A caller, and what it saw. */
+struct client {
+	const struct caller *caller;
+	struct truth *truth;
+	struct gateway *gateway;
+	enum caller_state state;
+	struct exchange *x; /* NULL: the gateway is done with it */
+	int status;
+	char problem[LABEL_BYTES]; /* its type; "": the upstream's answer */
+	uint64_t seen;             /* a hash over all of the stored answer */
+	char body[LABEL_BYTES];    /* of the upstream's answer */
+	bool replayed;
+	bool unkept; /* came when nothing could be written to the disk */
+};
+
+/* What is true about a key of one scope, as only the upstream knows it. */
+struct truth {
+	char key[LABEL_BYTES]; /* scope and key; "": not in use */
+	unsigned forwarded;    /* handed to the upstream's connection */
+	unsigned executed;     /* certainly */
+	unsigned unsure;       /* sent, and only the upstream knows */
+	unsigned refused;      /* sent, and it did not happen */
+	unsigned in_doubt;     /* sent, and the gateway has no whole answer */
+	unsigned unpromised;   /* passed through without a claim */
+	uint64_t attempts;     /* a bit for each number that was told */
+	bool lost;             /* a gateway died, or its disk, that had it */
+	unsigned whole;        /* answers to be stored that reached a gateway */
+	bool given;            /* a client has seen the key's answer */
+	uint64_t answer;       /* and this is its hash */
+};
+
+struct world {
+	const struct scenario *scenario;
+	const struct conf *confs[GATEWAYS_MAX];
+	const struct conf *reloaded[GATEWAYS_MAX];
+	struct budget budget;
+	int64_t now_us;
+	struct gateway gateways[GATEWAYS_MAX];
+	struct gateway *starting; /* whose fakes are being made */
+	struct client clients[CALLERS_MAX];
+	unsigned n_clients;
+	bool acted[ACTS_MAX];
+	struct truth truths[KEYS_MAX];
+	bool redis_down;
+	unsigned fault, late, slow, close; /* what is left of them */
+	bool faulty;   /* a fault has happened */
+	bool hurried;  /* time passed while Redis had something to say */
+	bool healing;  /* no more faults */
+	unsigned deeds; /* counts what gateways do to the world */
+	unsigned loud;  /* every event is printed */
+};
+extern struct world world;
+
+/* A world at its beginning, its gateways started. */
+void world_begin(const struct scenario *scenario);
+/* Ends all that lives; nothing may be left. */
+void world_end(void);
+
+/* After the last world. */
+void world_forget(void);
+
+/* The process of a gateway begins, dies, or goes as it should. */
+void gateway_start(struct gateway *gateway);
+void gateway_kill(struct gateway *gateway);
+void gateway_drain(struct gateway *gateway);
+void gateway_reload(struct gateway *gateway);
+/* Ends what was drained; nothing happens where that is not so. */
+void gateway_bury(struct gateway *gateway);
+bool gateway_lives(const struct gateway *gateway);
+
+/* A request of that caller arrives. */
+struct client *client_arrive(
+    struct client *client, const struct caller *caller);
+struct truth *truth_of(struct span scope, struct span key);
+
+/* Ends the test with the choices that led here. */
+_Noreturn void world_failed(const char *fmt, ...) PRINTF_LIKE(1, 2);
+#define CHECK(condition, ...) \
+	((condition) ? (void)0 : world_failed(__VA_ARGS__))
+/* A line about what happens, where one wants to see it. */
+void world_say(const char *fmt, ...) PRINTF_LIKE(1, 2);
