@@ -249,7 +249,7 @@ def a_reload_changes_the_time(bench):
     upstream = bench.upstream()
     config = bench.config(upstream)
     gateway = bench.serve(config)
-    config["limits"] = {"header_timeout": "200ms", "idle_timeout": "200ms"}
+    config["limits"] = {"header_timeout": "1s", "idle_timeout": "1s"}
     write(gateway.file, config)
     gateway.signal(signal.SIGHUP)
     gateway.wait_for_log("reloaded")
