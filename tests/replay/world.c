@@ -159,6 +159,10 @@ gateway_bury(struct gateway *gateway)
 {
 	if (gateway_lives(gateway) && fake_loop_is_stopped(gateway->loop)) {
 		world_say("gateway %u has ended", gateway->index + 1);
+		/* What Redis was not there for in time is given up. */
+		if (store_unsettled(gateway->worker->store) > 0 ||
+		    gateway->worker->executions.count > 0)
+			lose_truths();
 		gateway_end(gateway);
 	}
 }

@@ -5,8 +5,7 @@
 #define RETRY "'lease':'6s','on_unknown':'retry','max_attempts':4"
 #define RECONCILE "'lease':'6s','on_unknown':{'reconcile':'/by-key/{key}'}"
 
-/* Every order, with Redis lost, clients gone and gateways killed at any of
- * their steps. */
+/* Every order, with Redis lost, late or refusing at any step. */
 static const struct scenario scenarios[] = {
     {
 	.name = "Redis is lost at any step, and the outcome is held",
@@ -74,27 +73,8 @@ static const struct scenario scenarios[] = {
 	.callers = {{.key = "k"}, {.key = "k", .after = 1}},
 	.upstream = DOES_PAY | DOES_BREAK,
 	.faults = FAULT_GHOST,
-	.late = 3,
+	.late = 2,
 	.slow = 1,
-    },
-    {
-	.name = "a gateway is killed at any step, and the outcome is held",
-	.policy = HOLD,
-	.gateways = 1,
-	.callers = {{.key = "k"}, {.key = "k"}},
-	.upstream = DOES_PAY | DOES_REFUSE | DOES_BREAK,
-	.faults = FAULT_KILL | FAULT_CUT | FAULT_GHOST,
-	.fault = 2,
-    },
-    {
-	.name = "a gateway is killed at any step, and the outcome is tried "
-		"again",
-	.policy = RETRY,
-	.gateways = 1,
-	.callers = {{.key = "k"}, {.key = "k"}},
-	.upstream = DOES_PAY | DOES_BREAK,
-	.faults = FAULT_KILL | FAULT_CUT | FAULT_GHOST,
-	.fault = 2,
     },
     {
 	.name = "a waiting retry's gateway loses Redis",
@@ -104,66 +84,6 @@ static const struct scenario scenarios[] = {
 	.upstream = DOES_PAY,
 	.faults = FAULT_CUT | FAULT_LEAVE,
 	.fault = 1,
-	.slow = 1,
-    },
-    {
-	.name = "an owner stands still until its lease is over",
-	.policy = RETRY,
-	.gateways = 2,
-	.callers = {{.key = "k"}, {.key = "k", .gateway = 1}},
-	.upstream = DOES_PAY,
-	.faults = FAULT_STALL,
-	.fault = 1,
-	.slow = 2,
-    },
-    {
-	.name = "an owner stands still, and the upstream is asked",
-	.policy = RECONCILE,
-	.gateways = 2,
-	.callers = {{.key = "k"}, {.key = "k", .gateway = 1}},
-	.upstream = DOES_PAY | DOES_HEAR,
-	.faults = FAULT_STALL,
-	.fault = 1,
-	.slow = 1,
-    },
-    {
-	.name = "only the journal of one that stands still has the answer",
-	.policy = RETRY,
-	.gateways = 2,
-	.callers = {{.key = "k"}, {.key = "k", .gateway = 1, .after = 1}},
-	.upstream = DOES_PAY,
-	.faults = FAULT_CUT | FAULT_STALL,
-	.fault = 2,
-	.slow = 1,
-    },
-    {
-	.name = "a drain at any step",
-	.policy = HOLD,
-	.gateways = 1,
-	.callers = {{.key = "k"}, {.key = "k"}},
-	.acts = {{ACT_DRAIN, 0}},
-	.upstream = DOES_PAY | DOES_NOT_HEAR,
-	.faults = FAULT_CUT,
-	.fault = 1,
-	.slow = 4,
-    },
-    {
-	.name = "a drain while a retry waits",
-	.policy = HOLD ",'in_flight':'wait','wait_timeout':'10s'",
-	.gateways = 1,
-	.callers = {{.key = "k"}, {.key = "k"}},
-	.acts = {{ACT_DRAIN, 0}},
-	.upstream = DOES_PAY,
-	.slow = 5,
-    },
-    {
-	.name = "a reload at any step",
-	.policy = HOLD,
-	.reloaded = RETRY ",'in_flight':'wait'",
-	.gateways = 1,
-	.callers = {{.key = "k"}, {.key = "k"}},
-	.acts = {{ACT_RELOAD, 0}},
-	.upstream = DOES_PAY,
 	.slow = 1,
     },
 };
