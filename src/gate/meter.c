@@ -23,7 +23,7 @@ find_series(struct series *_Atomic *list, const char *name)
 void
 meter_init(struct meter *meter)
 {
-	*meter = (struct meter){0};
+	memset(meter, 0, sizeof *meter);
 	meter->no_route = find_series(&meter->routes, "-");
 }
 
@@ -43,7 +43,7 @@ meter_clear(struct meter *meter)
 {
 	free_list(meter->routes);
 	free_list(meter->upstreams);
-	*meter = (struct meter){0};
+	memset(meter, 0, sizeof *meter);
 }
 
 void
