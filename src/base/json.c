@@ -250,7 +250,7 @@ read_string(struct reader *r, struct span *ret_text)
 
 /* --- strings --- */
 
-/* Takes "\uXXXX"; -1 where there is none. */
+/* Takes a backslash, u and four hex digits; -1 where they are not. */
 static int32_t
 take_unit(struct span *in)
 {

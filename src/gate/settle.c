@@ -93,10 +93,24 @@ execution_kept(struct machine *machine)
 	return go(e, EXECUTION_SETTLE, MORE);
 }
 
+static void
+log_not_sent(const struct execution *e)
+{
+	struct logline line = log_begin(EV_not_sent);
+	log_str(&line, "key_id", e->machine.id);
+	log_str(&line, "route", e->route->name);
+	log_int(&line, "attempt", e->held.attempt);
+	if (e->forward.op.error != 0)
+		log_str(&line, "error", err_words(e->forward.op.error));
+	log_end(&line);
+}
+
 enum after
 execution_release(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
+	if (e->tries == 0 && !e->sent)
+		log_not_sent(e);
 	store_release(e->worker->store, &e->store, &e->held, e->sent);
 	return go(e, EXECUTION_RELEASED, WAIT);
 }

@@ -41,6 +41,8 @@ EVENT(managed_died, ERROR, "the private Redis ended by itself; it is started "
 	"again")
 EVENT(outcome_unknown, WARN, "the request was sent and no whole answer came; "
 	"its key is held until an operator resolves it")
+EVENT(not_sent, WARN, "nothing could be sent to the upstream, and its key is "
+	"free again; error says why: look whether its targets can be reached")
 EVENT(reconcile_failed, WARN, "the upstream was asked about an unknown "
 	"outcome and gave no answer to go by; the key stays held")
 EVENT(settle_late, WARN, "the outcome could not be stored in Redis yet; it is "

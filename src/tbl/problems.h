@@ -53,7 +53,7 @@ PROBLEM(SCOPE_MISSING, 400, "scope-missing", FIX_REQUEST, 0,
 	"the header fields that do so has a value.")
 PROBLEM(UPSTREAM_UNREACHABLE, 502, "upstream-unreachable", SAME_KEY, 1,
 	"The API could not be reached",
-	"No connection to the API could be made. Nothing was sent, and "
+	"No connection to the API could be made in time. Nothing was sent, and "
 	"nothing was executed.")
 PROBLEM(UPSTREAM_BROKEN, 502, "upstream-failed", FIX_REQUEST, 0,
 	"The API did not give a whole answer",

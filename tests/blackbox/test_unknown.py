@@ -66,6 +66,8 @@ def nobody_who_listens_is_502_and_releases(bench):
         got = gateway.ask("k")
         equal((got.status, got.problem), (502, "upstream-unreachable"))
     gateway.wait_for_log("request", outcome="unreachable", status=502)
+    line = gateway.wait_for_log("not_sent", route="charges", attempt=1)
+    assert line["key_id"] and line["error"], line
     keep.close()
 
 
