@@ -7,14 +7,19 @@
 
 enum { LEAST_BYTES = 512 };
 
-/* Counts more bytes against the budget; false where it is used up. */
+/*
+ * Counts more bytes against the budget; false where that is used up, or for
+ * spare room its half.
+ */
 static bool
-budget_take(struct budget *budget, size_t bytes)
+budget_take(struct budget *budget, size_t bytes, bool spare)
 {
 	if (budget == NULL)
 		return true;
-	size_t limit = atomic_load_explicit(
-	    &budget->limit, memory_order_relaxed);
+	size_t limit =
+	    atomic_load_explicit(&budget->limit, memory_order_relaxed);
+	if (spare)
+		limit /= 2;
 	size_t used = atomic_fetch_add_explicit(
 	    &budget->used, bytes, memory_order_relaxed);
 	if (bytes <= limit && used <= limit - bytes)
@@ -53,12 +58,12 @@ body_uncount(struct body *body)
 	body->budget = NULL;
 }
 
-int
-body_reserve(struct body *body, size_t bytes)
+static int
+reserve(struct body *body, size_t bytes, bool spare)
 {
 	if (bytes <= body->size)
 		return 0;
-	if (!budget_take(body->budget, bytes - body->size))
+	if (!budget_take(body->budget, bytes - body->size, spare))
 		return E_NO_MEMORY;
 	char *ptr = realloc(body->ptr, bytes);
 	if (ptr == NULL) {
@@ -68,6 +73,18 @@ body_reserve(struct body *body, size_t bytes)
 	body->ptr = ptr;
 	body->size = bytes;
 	return 0;
+}
+
+int
+body_reserve(struct body *body, size_t bytes)
+{
+	return reserve(body, bytes, false);
+}
+
+int
+body_reserve_spare(struct body *body, size_t bytes)
+{
+	return reserve(body, bytes, true);
 }
 
 int

@@ -34,6 +34,8 @@ void body_clear(struct body *body);
 MUST_USE int body_append(struct body *body, const void *bytes, size_t len);
 /* Room for a body whose length is known; E_NO_MEMORY as above. */
 MUST_USE int body_reserve(struct body *body, size_t bytes);
+/* The same, for room that it can do without: half of the budget stays free. */
+MUST_USE int body_reserve_spare(struct body *body, size_t bytes);
 /* Takes it off its budget: who keeps it for long counts it by himself. */
 void body_uncount(struct body *body);
 /* Moves the bytes and their budget from one body into an empty other. */

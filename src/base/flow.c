@@ -88,6 +88,14 @@ pack(struct flow *flow)
 	flow->at = 0;
 }
 
+/* Beyond its first memory it takes none that another may need to begin. */
+static int
+grow(struct body *body, size_t bytes)
+{
+	return body->size == 0 ? body_reserve(body, bytes)
+			       : body_reserve_spare(body, bytes);
+}
+
 size_t
 flow_room(struct flow *flow)
 {
@@ -95,7 +103,7 @@ flow_room(struct flow *flow)
 	struct body *body = &flow->body;
 	/* It was filled: with more memory at once it goes faster. */
 	if (body->len == body->size && body->size < FLOW_BYTES)
-		(void)!body_reserve(body, FLOW_BYTES);
+		(void)!grow(body, FLOW_BYTES);
 	size_t most = body->size < FLOW_BYTES ? body->size : FLOW_BYTES;
 	if (held(flow) >= most) {
 		flow->writer_waits = true;
@@ -116,8 +124,7 @@ flow_put(struct flow *flow, const char *bytes, size_t len)
 	size_t room = body->size - body->len;
 	/* Where the budget is used up, what fits is taken all the same. */
 	size_t taken =
-	    len <= room || body_reserve(body, body->len + len) == 0 ? len
-								    : room;
+	    len <= room || grow(body, body->len + len) == 0 ? len : room;
 	if (taken > 0)
 		must(body_append(body, bytes, taken) == 0);
 	if (taken > 0 && flow->reader_waits)

@@ -63,6 +63,7 @@ struct exchange {
 	struct task pace;    /* looks whether up has room for more */
 	bool in_head;        /* held before a 100 (Continue) was sent */
 	bool half_closed;    /* the client sends no more */
+	bool left_over;      /* up did not take all it was offered */
 	bool end_is_close;   /* of the answer's content, by HTTP/1.0 */
 	struct reply *reply; /* to be sent when the body is in */
 	unsigned reply_status;

@@ -31,7 +31,8 @@ on_wanted(void *exchange)
  * anything else, and is given up where its client has closed its half.
  *
  * Such an end, behind the bytes that it reads, libmicrohttpd does not see by
- * itself.  It looks again at a connection that was held.
+ * itself, and what the flow did not take it does not offer again before more
+ * comes.  It looks again at a connection that was held.
  */
 static void
 on_pace(void *exchange)
@@ -41,7 +42,7 @@ on_pace(void *exchange)
 		return;
 	if (!x->up->closed && flow_room(x->up) == 0) {
 		exchange_hold(x);
-	} else if (x->half_closed) {
+	} else if (x->half_closed || x->left_over) {
 		exchange_hold(x);
 		exchange_resume(x);
 	}
@@ -62,6 +63,7 @@ stream_data(struct exchange *x, const char *data, size_t *len)
 {
 	size_t taken = flow_put(x->up, data, *len);
 	*len -= taken;
+	x->left_over = *len > 0;
 	x->body_bytes += taken;
 	task_ready(x->front->loop, &x->pace);
 	return MHD_YES;

@@ -236,7 +236,7 @@ room(struct transfer *t)
 		if (body->len < body->size)
 			return body->size - body->len;
 		if (body->size < FLOW_BYTES &&
-		    body_reserve(body, FLOW_BYTES) == 0)
+		    body_reserve_spare(body, FLOW_BYTES) == 0)
 			return body->size - body->len;
 		begin_rest(t);
 	}

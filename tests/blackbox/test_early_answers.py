@@ -138,6 +138,8 @@ def a_slow_reader_of_an_early_answer_slows_its_upstream(bench):
         if request.target == "/silent":
             connection.reader.more()
             return
+        # What it left unread would make a reset of its end.
+        equal(connection.reader.exactly(8), b"3\r\nabc\r\n")
         connection.send(
             answer(200, b"", [("Content-Length", size)], length=False))
         send_pattern(connection.send, size)

@@ -135,6 +135,25 @@ def many_streams_at_once_stay_within_their_memory(bench):
 
 
 @test
+def a_stream_goes_on_with_the_least_memory(bench):
+    upstream = bench.upstream()
+    gateway = bench.gateway(upstream, limits={"in_flight_bytes": "64KiB"})
+    size = 32 * MIB
+
+    def script(connection, request):
+        equal(up(connection, request), size)
+        connection.send(
+            answer(200, b"", [("Content-Length", size)], length=False))
+        send_pattern(connection.send, size)
+    takes(upstream, script)
+    with gateway.client() as client:
+        client.send(build("POST", "/x", [("Content-Length", size)]))
+        send_pattern(client.send, size)
+        equal(head(client)[0], 200)
+        equal(read_pattern(client.reader, size), size)
+
+
+@test
 def a_connection_is_kept_behind_streams_both_ways(bench):
     size = 300_000
     upstream, gateway = bench.pair(answer(200, b"y" * size))

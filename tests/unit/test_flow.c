@@ -188,7 +188,7 @@ static void
 more_than_the_room_is_taken_as_far_as_memory_goes(void **state)
 {
 	struct fixture *f = *state;
-	f->budget.limit = FLOW_BYTES + FLOW_LEAST_BYTES;
+	f->budget.limit = 2 * (FLOW_BYTES + FLOW_LEAST_BYTES);
 	put(f, 0, FLOW_BYTES);
 	put(f, FLOW_BYTES, FLOW_LEAST_BYTES);
 	assert_int_equal(flow_put(&f->flow, f->text, 1), 0);
@@ -220,6 +220,23 @@ what_was_reserved_is_enough_to_go_on(void **state)
 	flow_clear(&other);
 }
 
+static void
+those_that_grew_leave_memory_to_begin_with(void **state)
+{
+	struct fixture *f = *state;
+	enum { COUNT = 16 };
+	f->budget.limit = (size_t)2 * COUNT * FLOW_LEAST_BYTES;
+	struct flow others[COUNT];
+	for (size_t i = 0; i < COUNT; i++) {
+		flow_init(&others[i], f->loop, &f->budget);
+		assert_int_equal(flow_reserve(&others[i]), 0);
+		assert_int_equal(flow_put(&others[i], f->text, FLOW_BYTES),
+		    i < COUNT / 4 ? FLOW_BYTES : FLOW_LEAST_BYTES);
+	}
+	for (size_t i = 0; i < COUNT; i++)
+		flow_clear(&others[i]);
+}
+
 int
 main(void)
 {
@@ -233,6 +250,7 @@ main(void)
 	    TEST(a_closed_flow_takes_all_and_keeps_nothing),
 	    TEST(more_than_the_room_is_taken_as_far_as_memory_goes),
 	    TEST(what_was_reserved_is_enough_to_go_on),
+	    TEST(those_that_grew_leave_memory_to_begin_with),
 	};
 	return cmocka_run_group_tests_name("flow", tests, NULL, NULL);
 }
