@@ -269,7 +269,7 @@ def node(stage, port):
             stage.redis_path, f"http://127.0.0.1:{stage.upstream_port}"]
 
 
-def onceproxy(stage, port, name="onceproxy", cache=None):
+def onceproxy(stage, port, name="onceproxy", cache=0):
     state = stage.path(name + ".state")
     os.mkdir(state)
     conf = {
@@ -277,6 +277,7 @@ def onceproxy(stage, port, name="onceproxy", cache=None):
         "workers": stage.options.workers,
         "state_dir": state,
         "store": {"redis": "unix:" + stage.redis_path, "prefix": name},
+        "cache": {"size": cache},
         "upstreams": {"api": {
             "targets": [f"http://127.0.0.1:{stage.upstream_port}"]}},
         "routes": [
@@ -284,8 +285,6 @@ def onceproxy(stage, port, name="onceproxy", cache=None):
              "idempotency": {"max_response_body": "1MiB"}},
             {"path": "/*", "upstream": "api"}],
     }
-    if cache:
-        conf["cache"] = {"size": cache}
     if stage.options.no_access_log:
         conf["log"] = {"access": False}
     return [os.path.abspath(stage.options.onceproxy), "serve", "-c",

@@ -9,7 +9,7 @@
 #include "base/must.h"
 
 /* One piece is enough for an ordinary request. */
-enum { PIECE_BYTES = 4096, ALIGN = 16 };
+enum { PIECE_BYTES = 8000, ALIGN = 16 };
 
 /*
  * So many pieces wait in each thread for the next request.  A sanitizer is

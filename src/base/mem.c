@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "base/must.h"
 
+enum { SMALL_BYTES = 1024 };
+
 _Noreturn void
 must_failed(const char *condition, const char *file, int line)
 {
@@ -17,6 +19,12 @@ must_failed(const char *condition, const char *file, int line)
 void *
 mem_zero(size_t bytes)
 {
+	/* Small ones come sooner so: calloc() has no use for a thread's own. */
+	if (bytes > 0 && bytes <= SMALL_BYTES) {
+		void *small = malloc(bytes);
+		must(small != NULL);
+		return memset(small, 0, bytes);
+	}
 	void *ptr = calloc(1, bytes ? bytes : 1);
 	must(ptr != NULL);
 	return ptr;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -245,7 +243,7 @@ execution_forwarded(struct machine *machine)
 struct execution *
 execution_new(const struct execution_start *start)
 {
-	struct execution *e = mem_zero(sizeof *e);
+	struct execution *e = arena_alloc(start->arena, sizeof *e);
 	struct worker *w = start->worker;
 	machine_init(&e->machine, &execution_kind, &w->executions);
 	hex_encode(start->claim.key_id.bytes, DIGEST_BYTES, e->machine.id);
@@ -291,9 +289,10 @@ execution_free(struct machine *machine)
 	answer_unref(&e->given);
 	answer_unref(&e->answer);
 	body_clear(&e->body);
-	arena_free(&e->arena);
 	generation_unref(&e->generation);
-	free(e);
+	/* It lies in there itself. */
+	struct arena *arena = e->arena;
+	arena_free(&arena);
 }
 
 void

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -109,7 +107,7 @@ request_check(struct machine *machine)
 	if (verdict != GUARD_OK)
 		return refuse_head(r, verdict);
 	if (x->head_bytes > (size_t)r->conf->max_request_headers ||
-	    x->crowded) {
+	    (x->crowded && x->tls)) {
 		r->head.words = "";
 		return refuse_head(r, GUARD_HEADERS_TOO_LARGE);
 	}
@@ -279,13 +277,13 @@ void
 request_arrived(void *arg, struct exchange *x)
 {
 	struct worker *w = arg;
-	struct request *r = mem_zero(sizeof *r);
+	struct request *r = arena_alloc(x->arena, sizeof *r);
 	machine_init(&r->machine, &request_kind, &w->requests);
 	r->worker = w;
 	r->generation = generation_ref(w->generation);
 	r->conf = r->generation->conf;
 	r->x = x;
-	r->arena = x->arena;
+	r->arena = arena_ref(x->arena);
 	r->problem = PROBLEM_COUNT_;
 	r->store_us = r->upstream_us = -1;
 	op_init(&x->op, w->loop, machine_run, r);
@@ -311,5 +309,7 @@ request_free(struct machine *machine)
 	forward_clear(&r->forward);
 	flow_clear(&r->up);
 	generation_unref(&r->generation);
-	free(r);
+	/* It lies in there itself. */
+	struct arena *arena = r->arena;
+	arena_free(&arena);
 }

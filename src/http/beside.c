@@ -13,7 +13,8 @@
  * libmicrohttpd takes no answer in the middle of a request's body.  One that
  * comes so early, of an upstream that refuses what it is being sent or that
  * answers while it reads, is written beside it: libmicrohttpd goes on reading
- * the body, and the connection ends behind the answer.
+ * the body, and the connection ends behind the answer.  So is the answer to a
+ * request whose head leaves no room for another in libmicrohttpd's memory.
  */
 enum {
 	/* So little of a body is waited for: then the connection is kept. */
@@ -275,9 +276,13 @@ beside_pump(struct exchange *x)
 bool
 beside_is_due(const struct exchange *x)
 {
-	return x->up != NULL && !x->body_ended && !x->in_head && !x->tls &&
-	    (x->content_length < 0 ||
-		(uint64_t)x->content_length - x->body_bytes > NEAR_BYTES);
+	if (x->tls)
+		return false;
+	return x->crowded ||
+	    (x->up != NULL && !x->body_ended && !x->in_head &&
+		(x->content_length < 0 ||
+		    (uint64_t)x->content_length - x->body_bytes >
+			NEAR_BYTES));
 }
 
 static void

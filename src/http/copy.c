@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <arpa/inet.h>
-
 #include "http/gaps.h"
 #include "http/inside.h"
 
@@ -47,27 +45,6 @@ copy_field(void *arg, enum MHD_ValueKind kind, const char *name,
 	return MHD_YES;
 }
 
-/* The client's address without its port. */
-static struct span
-client_text(struct arena *arena, const struct sockaddr *sa)
-{
-	char text[INET6_ADDRSTRLEN] = "";
-	if (sa != NULL && sa->sa_family == AF_INET) {
-		const struct sockaddr_in *in = (const void *)sa;
-		inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
-	} else if (sa != NULL && sa->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const void *)sa;
-		const uint8_t *bytes = in6->sin6_addr.s6_addr;
-		if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-			inet_ntop(AF_INET, bytes + 12, text, sizeof text);
-		else
-			inet_ntop(AF_INET6, bytes, text, sizeof text);
-	} else {
-		return SPAN("unix");
-	}
-	return arena_dup(arena, span_str(text));
-}
-
 /* The length that a Content-Length speaks of; -1 where it is not a number. */
 static int64_t
 parse_length(struct span text)
@@ -97,9 +74,9 @@ read_framing(struct exchange *x)
 }
 
 /*
- * What libmicrohttpd keeps of the head in the connection's pool.  It must
- * leave room for the head of the answer, or the connection would be closed
- * without one when the request has been executed.
+ * What libmicrohttpd keeps of the head in the connection's pool.  Where it
+ * leaves no room for the head of the answer, libmicrohttpd would close the
+ * connection without one when the request has been executed.
  */
 static size_t
 kept_bytes(struct exchange *x)
@@ -140,12 +117,11 @@ head_copy(struct exchange *x, const char *method, const char *version)
 	    arena_alloc(x->arena, (count + 1) * sizeof(struct field));
 	x->fields.count = 0;
 	MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, copy_field, x);
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-	    x->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	x->client = client_text(x->arena, info ? info->client_addr : NULL);
-	x->tls = connection_of(x->mhd)->conf != NULL;
+	const struct connection *connection = connection_of(x->mhd);
+	x->client = arena_dup(x->arena, span_str(connection->client));
+	x->tls = connection->conf != NULL;
 	read_framing(x);
-	x->crowded = kept_bytes(x) > x->front->head_room;
+	x->crowded = kept_bytes(x) > x->front->engines[x->tls].most_kept;
 	x->began_us = clock_us();
 	if (x->front->checks_gaps)
 		check_gaps(x, method, version);

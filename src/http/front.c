@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,13 +12,14 @@
 
 enum {
 	/*
-	 * Room in one pool beside the bytes of a request's head: for what
-	 * libmicrohttpd notes of each field and cookie, and for an answer's
-	 * head: without it the connection would be closed after the payment
-	 * was made.  Pages that nobody touches cost nothing.
+	 * A connection's pool has the bytes of a request's head, and this: for
+	 * what libmicrohttpd notes of each field, and of cookies, which it
+	 * copies to take them apart.  It zeroes the whole pool for each
+	 * request, so the pool is no larger.
 	 */
-	NOTES_BYTES = 80 * 1024,
-	ANSWER_HEAD_BYTES = 18 * 1024,
+	NOTES_BYTES = 12 * 1024,
+	/* Over TLS nobody else can write the answer, so its head has room. */
+	TLS_NOTES_BYTES = 80 * 1024,
 	/* libmicrohttpd's level for "security-centric" programs. */
 	STRICT = 2,
 };
@@ -31,6 +33,25 @@ connection_of(struct MHD_Connection *mhd)
 	    mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	must(info != NULL && info->socket_context != NULL);
 	return info->socket_context;
+}
+
+/* Its client's address without the port. */
+static void
+name_client(struct connection *connection, const struct sockaddr *sa)
+{
+	char *text = connection->client;
+	const socklen_t size = sizeof connection->client;
+	const struct sockaddr_in *in = (const void *)sa;
+	const struct sockaddr_in6 *in6 = (const void *)sa;
+	int family = sa != NULL ? sa->sa_family : AF_UNIX;
+	if (family == AF_INET)
+		inet_ntop(AF_INET, &in->sin_addr, text, size);
+	else if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		inet_ntop(AF_INET, in6->sin6_addr.s6_addr + 12, text, size);
+	else if (family == AF_INET6)
+		inet_ntop(AF_INET6, &in6->sin6_addr, text, size);
+	else
+		memcpy(text, "unix", sizeof "unix");
 }
 
 static void
@@ -54,6 +75,9 @@ on_connection(void *arg, struct MHD_Connection *mhd, void **context,
 	connection->front = front;
 	connection->mhd = mhd;
 	connection->fd = info->connect_fd;
+	info = MHD_get_connection_info(
+	    mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	name_client(connection, info ? info->client_addr : NULL);
 	deadline_init(connection);
 	*context = connection;
 	front->connections++;
@@ -222,8 +246,11 @@ start_daemon(struct front *front, bool tls)
 	    {MHD_OPTION_END, 0, NULL},
 	};
 	const struct conf *conf = front->conf;
-	/* Twice: libmicrohttpd copies cookies to take them apart. */
-	front->head_room = 2 * (size_t)conf->max_request_headers + NOTES_BYTES;
+	size_t pool = (size_t)conf->max_request_headers + NOTES_BYTES;
+	if (tls)
+		pool = 2 * (size_t)conf->max_request_headers + TLS_NOTES_BYTES +
+		    ANSWER_HEAD_BYTES;
+	front->engines[tls].most_kept = pool - ANSWER_HEAD_BYTES;
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
 	    MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK |
 	    MHD_USE_ERROR_LOG;
@@ -238,8 +265,7 @@ start_daemon(struct front *front, bool tls)
 	    MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed,
 	    front,
 	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, front,
-	    MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-	    front->head_room + ANSWER_HEAD_BYTES,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool,
 	    MHD_OPTION_CONNECTION_LIMIT, max_connections(conf) + 1,
 	    MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 }
@@ -257,7 +283,8 @@ daemon_of(struct front *front, bool tls)
 	const union MHD_DaemonInfo *info =
 	    MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	must(info != NULL);
-	*engine = (struct engine){.front = front, .daemon = daemon};
+	engine->front = front;
+	engine->daemon = daemon;
 	timer_init(&engine->timeout, front->loop, on_timeout, engine);
 	engine->events =
 	    watch_new(front->loop, info->epoll_fd, on_events, engine);

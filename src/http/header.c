@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "http/header.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "base/digest.h"
+#include "base/random.h"
 #include "base/test_build.h"
 
 #define NAME(literal) {literal, sizeof(literal) - 1}
@@ -312,7 +312,7 @@ header_request_id(struct arena *arena, const struct fields *fields)
 	if (f && (is_sane_id(f->value) || !GUARD(sane_request_id)) &&
 	    !fields_next(fields, name, &at))
 		return arena_dup(arena, f->value);
-	randombytes_buf(random, sizeof(random));
+	random_bytes(random, sizeof(random));
 	hex_encode(random, sizeof(random), hex);
 	return arena_dup(arena, span_str(hex));
 }

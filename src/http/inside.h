@@ -2,6 +2,7 @@
 #pragma once
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 
 #include "base/loop.h"
 #include "http/accept.h"
@@ -13,6 +14,11 @@
  * deadline.c, selftest.c and nobody else share: libmicrohttpd ends here.  One
  * thread.
  */
+enum {
+	/* The head of an answer in a connection's pool. */
+	ANSWER_HEAD_BYTES = 18 * 1024,
+};
+
 struct front {
 	struct loop *loop;
 	const struct conf *conf;
@@ -29,8 +35,8 @@ struct front {
 		struct MHD_Daemon *daemon; /* NULL: there was none yet */
 		struct watch *events; /* of its epoll descriptor */
 		struct timer timeout; /* when it wants to be run */
+		size_t most_kept; /* of a head that leaves an answer's room */
 	} engines[2];
-	size_t head_room; /* of a connection's pool, for a request's head */
 	struct hook work;
 	bool dirty; /* libmicrohttpd has something to do now */
 	bool draining;
@@ -47,6 +53,7 @@ struct connection {
 	struct front *front;
 	struct MHD_Connection *mhd;
 	int fd;
+	char client[INET6_ADDRSTRLEN]; /* its address, or "unix" */
 
 	/* What the client has to do in time (http/deadline.c). */
 	struct timer deadline;

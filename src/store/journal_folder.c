@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/test_build.h"
 #include "store/journal_inside.h"
 
@@ -107,7 +108,7 @@ new_name(unsigned worker)
 {
 	uint8_t random[8];
 	char hex[2 * sizeof random + 1];
-	randombytes_buf(random, sizeof random);
+	random_bytes(random, sizeof random);
 	hex_encode(random, sizeof random, hex);
 	return mem_printf("%d-%u-%s" ENDING, (int)getpid(), worker, hex);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <ctype.h>
-#include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/digits.h"
+#include "base/random.h"
 #include "base/test_build.h"
 #include "store/names.h"
 
@@ -19,10 +19,13 @@ static void
 put_name(struct resp *resp, const struct conf *conf, unsigned shard,
     const char *word, const char *id)
 {
-	char *name = mem_printf(
-	    "%s:{%u}:%s%s", conf->store.prefix, shard, word, id);
-	resp_arg(resp, span_str(name));
-	free(name);
+	char tag[DIGITS_MAX + 4] = ":{";
+	size_t len = 2 + digits_put(tag + 2, shard);
+	tag[len++] = '}';
+	tag[len++] = ':';
+	const struct span parts[] = {span_str(conf->store.prefix),
+	    span_of(tag, len), span_str(word), span_str(id)};
+	resp_joined(resp, parts, sizeof parts / sizeof *parts);
 }
 
 void
@@ -71,5 +74,5 @@ store_key_id(const struct conf *conf, struct span namespace,
 void
 owner_new(struct owner *ret_owner)
 {
-	randombytes_buf(ret_owner->bytes, sizeof ret_owner->bytes);
+	random_bytes(ret_owner->bytes, sizeof ret_owner->bytes);
 }

@@ -48,6 +48,18 @@ resp_arg(struct resp *resp, struct span arg)
 }
 
 void
+resp_joined(struct resp *resp, const struct span *parts, size_t count)
+{
+	size_t len = 0;
+	for (size_t i = 0; i < count; i++)
+		len += parts[i].len;
+	put_count(resp, '$', len);
+	for (size_t i = 0; i < count; i++)
+		resp_bytes(resp, parts[i]);
+	resp_bytes(resp, SPAN("\r\n"));
+}
+
+void
 resp_number(struct resp *resp, int64_t number)
 {
 	char text[DIGITS_MAX];

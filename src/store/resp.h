@@ -18,6 +18,8 @@ struct resp {
 
 /* An argument of any bytes. */
 void resp_arg(struct resp *resp, struct span arg);
+/* One argument of several parts. */
+void resp_joined(struct resp *resp, const struct span *parts, size_t count);
 /* A number, in decimal digits. */
 void resp_number(struct resp *resp, int64_t number);
 /* Bytes as they stand: the head of a command, or what was made before. */

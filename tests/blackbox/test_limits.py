@@ -20,11 +20,18 @@ def any_number_of_arguments_in_a_query_is_forwarded(bench, count):
     target = "/x?" + "&" * count
     equal(gateway.send(build("GET", target)).status, 201)
     equal(upstream.requests[0].target, target)
-    with gateway.client() as client:  # and on a connection that is kept
-        for number in range(3):
-            client.send(keyed(f"k{number}", target="/v1/charges?a=b" +
-                              "&c=d" * (count // 4)))
-            equal(client.read().status, 201)
+    client = gateway.client()
+    for number in range(3):
+        client.send(keyed(f"k{number}", target="/v1/charges?a=b" +
+                          "&c=d" * (count // 4)))
+        got = client.read()
+        equal(got.status, 201)
+        # Behind a head that is nearly too large the connection ends.
+        equal(got.get("Connection"), "close" if count > 20_000 else None)
+        if got.get("Connection"):
+            assert client.is_closed()
+            client = gateway.client()
+    client.close()
 
 
 def fields_of(count):
@@ -43,8 +50,8 @@ def cookies(count):
 @each([
     ("a hundred fields", fields_of(100)),
     ("a field of 32000 bytes", one_field(32_000)),
-    ("a cookie of 32000 bytes", [("Cookie", "b" * 32_000)]),
-    ("a thousand cookies", cookies(1000)),
+    ("a cookie of 20000 bytes", [("Cookie", "b" * 20_000)]),
+    ("a hundred cookies", cookies(100)),
 ])
 def a_head_is_taken_with(bench, fields):
     # The answer's head needs room beside it.
@@ -61,6 +68,7 @@ def a_head_is_taken_with(bench, fields):
     ("6000 fields", fields_of(6000)),
     ("a field of 33000 bytes", one_field(33_000)),
     ("a field of a megabyte", one_field(1_000_000)),
+    ("a cookie of 32000 bytes", [("Cookie", "b" * 32_000)]),
     ("2000 cookies", cookies(2000)),
     ("8000 cookies", cookies(8000)),
     ("a target of 33000 bytes", None),
@@ -83,7 +91,7 @@ def a_head_is_431_with(bench, fields):
 @test
 def no_number_of_cookies_makes_a_payment_whose_answer_has_no_room(bench):
     upstream, gateway = bench.pair(answer(fields=[("Large", "y" * 12_000)]))
-    for count in range(1000, 2400, 50):
+    for count in range(100, 1000, 25):
         before = upstream.count()
         got = gateway.ask(f"k{count}", fields=cookies(count))
         equal((got.status, upstream.count() - before),

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/random.h"
 #include "conf/load.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
@@ -224,6 +225,7 @@ world_begin(const struct scenario *scenario)
 		log_set_level((enum log_level)(LOG_ERROR + 1));
 		make_confs(scenario);
 	}
+	random_forget();
 	struct world old = world;
 	world = (struct world){
 	    .scenario = scenario,
