@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "http/deadline.h"
+#include "http/idle.h"
 #include "http/inside.h"
 #include "http/reply.h"
 
@@ -126,6 +127,8 @@ static enum MHD_Result
 on_head(struct exchange *x, const char *method, const char *version)
 {
 	x->head_seen = true;
+	idle_not(connection_of(x->mhd));
+	idle_learn(connection_of(x->mhd), method);
 	deadline_none(connection_of(x->mhd));
 	head_copy(x, method, version);
 	if (x->expects_continue && !x->has_body)
@@ -260,6 +263,7 @@ exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
 	if (!x->head_seen)
 		x->ended = true; /* nobody was told of it */
 	deadline_idle(connection_of(mhd));
+	idle_not(connection_of(mhd));
 	x->gone = !sent;
 	end_verb(x, EXCHANGE_READING, E_CLIENT_GONE);
 	end_verb(x, EXCHANGE_ANSWERING, sent ? 0 : E_CLIENT_GONE);

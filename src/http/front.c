@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "http/deadline.h"
 #include "http/gaps.h"
+#include "http/idle.h"
 #include "http/inside.h"
 #include "http/tls.h"
 
@@ -63,6 +64,7 @@ on_connection(void *arg, struct MHD_Connection *mhd, void **context,
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
 		front->connections--;
 		deadline_end(connection);
+		idle_end(connection);
 		tls_end(connection);
 		free(connection);
 		*context = NULL;
@@ -79,6 +81,7 @@ on_connection(void *arg, struct MHD_Connection *mhd, void **context,
 	    mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	name_client(connection, info ? info->client_addr : NULL);
 	deadline_init(connection);
+	idle_begin(connection);
 	*context = connection;
 	front->connections++;
 	if (front->arrival->tls != NULL)
@@ -250,6 +253,7 @@ start_daemon(struct front *front, bool tls)
 	if (tls)
 		pool = 2 * (size_t)conf->max_request_headers + TLS_NOTES_BYTES +
 		    ANSWER_HEAD_BYTES;
+	front->engines[tls].pool_bytes = pool;
 	front->engines[tls].most_kept = pool - ANSWER_HEAD_BYTES;
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
 	    MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK |
@@ -313,6 +317,7 @@ front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	front->arg = arg;
 	loop_hook(loop, HOOK_WORK, &front->work, on_work, front);
 	front->checks_gaps = gaps_are_known(MHD_get_version());
+	idle_watch(front);
 	front->acceptor = acceptor_new(
 	    loop, conf, max_connections(conf), count_open, on_taken, front);
 	return front;
@@ -331,6 +336,7 @@ front_free(struct front **front)
 	for (int i = 0; i < 2; i++)
 		if (f->engines[i].daemon != NULL)
 			stop(&f->engines[i]);
+	idle_unwatch(f);
 	conf_unref(&f->conf);
 	free(f);
 }

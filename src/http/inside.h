@@ -10,9 +10,9 @@
 
 /*
  * What front.c (the daemons), exchange.c (one request and its answer), copy.c
- * (its head), stream.c (bodies that flow), beside.c (early answers), tls.c,
- * deadline.c, selftest.c and nobody else share: libmicrohttpd ends here.  One
- * thread.
+ * (its head), stream.c (bodies that flow), beside.c (early answers), idle.c,
+ * tls.c, deadline.c, selftest.c and nobody else share: libmicrohttpd ends here.
+ * One thread.
  */
 enum {
 	/* The head of an answer in a connection's pool. */
@@ -35,6 +35,7 @@ struct front {
 		struct MHD_Daemon *daemon; /* NULL: there was none yet */
 		struct watch *events; /* of its epoll descriptor */
 		struct timer timeout; /* when it wants to be run */
+		size_t pool_bytes; /* of each connection */
 		size_t most_kept; /* of a head that leaves an answer's room */
 	} engines[2];
 	struct hook work;
@@ -42,6 +43,8 @@ struct front {
 	bool draining;
 	bool checks_gaps; /* this libmicrohttpd's buffers are as we know them */
 	unsigned connections;
+	struct connection *all;
+	struct timer look; /* at all of them (http/idle.c) */
 	struct acceptor *acceptor;
 	const struct arrival *arrival;   /* on its way to libmicrohttpd */
 	struct connection *shaking_hands; /* those that wait for a client */
@@ -67,6 +70,13 @@ struct connection {
 	bool was_held;    /* since the last look, by us */
 	uint64_t seen;    /* bytes of the body or the answer at the last look */
 	uint64_t waiting; /* bytes of the answer on their way then */
+
+	/* Memory of a silent one (http/idle.c). */
+	struct connection *next_of_all;
+	struct connection **link_of_all;
+	char *pool; /* NULL: nobody knows */
+	size_t pool_pages;
+	unsigned quiet_looks;
 
 	/* TLS (http/tls.c); conf is NULL without it. */
 	const struct conf *conf; /* keeps the credentials */

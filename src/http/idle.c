@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "http/idle.h"
+#include "http/inside.h"
+
+enum {
+	LOOK_MS = 1000,
+	/* So many looks in a row must find that nothing has happened. */
+	QUIET_LOOKS = 3,
+	PAGE_BYTES = 4096,
+	/* Smaller pools libmicrohttpd takes from malloc(). */
+	MAPPED_FROM_BYTES = 32 * 1024 + 1,
+	/* Of a connection, where the pointer to its pool is looked for. */
+	WORDS = 16,
+};
+
+/* --- where the pool is --- */
+
+/* What struct MHD_Connection points to; read, never written. */
+struct pool {
+	char *memory;
+	size_t size;
+	size_t pos;
+	size_t end;
+	unsigned char is_mmap; /* a bool */
+};
+
+/* Eight bytes there can be read: the kernel looks before it says no. */
+static bool
+is_readable(uintptr_t address)
+{
+	return syscall(SYS_rt_sigprocmask, ~0, address, NULL, 8) == -1 &&
+	    errno == EINVAL;
+}
+
+/* The pool that has the line, where this word is a pointer to it. */
+static const struct pool *
+pool_at(const uintptr_t *word, size_t size, const char *line)
+{
+	if (*word % sizeof(size_t) != 0 || !is_readable(*word) ||
+	    !is_readable(*word + offsetof(struct pool, is_mmap)))
+		return NULL;
+	const struct pool *pool = (const void *)*word;
+	uintptr_t memory = (uintptr_t)pool->memory;
+	return pool->size == size && pool->is_mmap == 1 && pool->pos <= pool->end &&
+		pool->end <= size && memory % PAGE_BYTES == 0 &&
+		memory <= (uintptr_t)line && (uintptr_t)line < memory + size
+	    ? pool
+	    : NULL;
+}
+
+/*
+ * It is one of the first words of libmicrohttpd's connection.  Nothing but a
+ * pool of the very size, with the request's line in it, is taken for one.
+ */
+void
+idle_learn(struct connection *c, const char *method)
+{
+	const uintptr_t *words = (const void *)c->mhd;
+	size_t bytes = c->front->engines[c->conf != NULL].pool_bytes;
+	size_t size = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	if (c->pool != NULL || !c->front->checks_gaps ||
+	    bytes < MAPPED_FROM_BYTES || sysconf(_SC_PAGESIZE) != PAGE_BYTES)
+		return;
+	for (size_t i = 4; i < WORDS && c->pool == NULL; i++) {
+		const struct pool *pool = pool_at(words + i, size, method);
+		if (pool != NULL) {
+			c->pool = pool->memory;
+			c->pool_pages = size / PAGE_BYTES;
+		}
+	}
+}
+
+void
+idle_not(struct connection *c)
+{
+	c->quiet_looks = 0;
+}
+
+/* --- giving back --- */
+
+static bool
+is_zero(const char *page)
+{
+	return page[0] == 0 && memcmp(page, page + 1, PAGE_BYTES - 1) == 0;
+}
+
+static void
+give_back(const struct connection *c)
+{
+	size_t at = 0;
+	while (at < c->pool_pages) {
+		size_t begin = at;
+		while (at < c->pool_pages &&
+		    is_zero(c->pool + at * PAGE_BYTES))
+			at++;
+		/* It only saves memory; where it cannot, nothing is lost. */
+		if (at > begin)
+			(void)madvise(c->pool + begin * PAGE_BYTES,
+			    (at - begin) * PAGE_BYTES, MADV_DONTNEED);
+		else
+			at++;
+	}
+}
+
+static void
+on_look(void *arg)
+{
+	struct front *front = arg;
+	for (struct connection *c = front->all; c != NULL; c = c->next_of_all)
+		if (c->quiet_looks <= QUIET_LOOKS &&
+		    ++c->quiet_looks == QUIET_LOOKS)
+			give_back(c);
+	timer_set(&front->look, LOOK_MS);
+}
+
+void
+idle_watch(struct front *front)
+{
+	timer_init(&front->look, front->loop, on_look, front);
+	timer_set(&front->look, LOOK_MS);
+}
+
+void
+idle_unwatch(struct front *front)
+{
+	timer_clear(&front->look);
+}
+
+void
+idle_begin(struct connection *c)
+{
+	c->next_of_all = c->front->all;
+	c->link_of_all = &c->front->all;
+	if (c->next_of_all != NULL)
+		c->next_of_all->link_of_all = &c->next_of_all;
+	c->front->all = c;
+}
+
+void
+idle_end(struct connection *c)
+{
+	*c->link_of_all = c->next_of_all;
+	if (c->next_of_all != NULL)
+		c->next_of_all->link_of_all = c->link_of_all;
+}

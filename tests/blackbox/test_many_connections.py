@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A client that is silent costs next to nothing, however many they are."""
+
+import resource
+
+from once import tap
+from once.http import build, keyed
+from once.raw import memory
+from once.tap import each, equal, test
+from once.wait import eventually
+
+MANY = 10_000
+# What is left behind a silent connection, with all that malloc() adds.
+MOST_BYTES = 24 * 1024
+
+
+def descriptors(count):
+    """As many as that for this process, or fewer: how many there are."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    want = count + 200 if hard == resource.RLIM_INFINITY \
+        else min(hard, count + 200)
+    if soft < want:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (want, hard))
+    return min(count, max(soft, want) - 200)
+
+
+@test
+def ten_thousand_silent_clients_are_served_and_cost_little(bench):
+    count = descriptors(MANY)
+    upstream = bench.upstream()
+    gateway = bench.gateway(upstream, workers=1,
+                            limits={"connections": MANY + 10})
+    request = keyed("k", fields=[("X-Filler", "f" * 2000)])
+    equal(gateway.send(request).status, 201)
+    before = memory(gateway.pid)[0]
+    clients = [gateway.client() for _ in range(count)]
+    for client in clients:
+        client.send(request)
+        assert client.read().replayed
+
+    def each_costs():
+        return (memory(gateway.pid)[0] - before) / count
+    tap.comment(f"{count} clients, {each_costs():.0f} bytes each")
+    eventually(lambda: each_costs() < MOST_BYTES,
+               "memory of silent clients given back")
+    tap.comment(f"then {each_costs():.0f} bytes each")
+    for client in clients:
+        client.send(request)
+        assert client.read().replayed
+        client.close()
+    equal(upstream.count(), 1)
+
+
+@each([("", 0), (" of two bytes", 1), (" of a page", 2048)])
+def empty_lines_before_a_request_do_no_harm(bench, lines):
+    upstream, gateway = bench.pair(workers=1)
+    clients = [gateway.client() for _ in range(3)]
+    for client in clients:
+        client.send(b"\r\n" * lines + keyed("k"))
+        equal(client.read().status, 201)
+    for _ in range(2):
+        for client in clients:
+            client.send(keyed("k"))
+            assert client.read().replayed
+            client.send(b"\r\n" * lines + build("GET", "/x"))
+            equal(client.read().status, 201)
+        before = memory(gateway.pid)[0]
+        eventually(lambda: memory(gateway.pid)[0] < before,
+                   "memory given back")
+
+
+tap.main()
