@@ -48,11 +48,11 @@ pool_at(const uintptr_t *word, size_t size, const char *line)
 		return NULL;
 	const struct pool *pool = (const void *)*word;
 	uintptr_t memory = (uintptr_t)pool->memory;
-	return pool->size == size && pool->is_mmap == 1 && pool->pos <= pool->end &&
-		pool->end <= size && memory % PAGE_BYTES == 0 &&
-		memory <= (uintptr_t)line && (uintptr_t)line < memory + size
-	    ? pool
-	    : NULL;
+	if (pool->size != size || pool->pos > pool->end || pool->end > size ||
+	    pool->is_mmap != 1 || memory % PAGE_BYTES != 0 ||
+	    (uintptr_t)line < memory || (uintptr_t)line >= memory + size)
+		return NULL;
+	return pool;
 }
 
 /*
