@@ -310,7 +310,7 @@ give(struct exchange *x, int status, struct MHD_Response *response)
 static bool
 begin_answer(struct exchange *x, bool close)
 {
-	must(x->reply == NULL && !x->queued);
+	must(x->reply == NULL && !x->queued && x->beside == NULL);
 	begin_verb(x, EXCHANGE_ANSWERING);
 	x->at_once = close;
 	if (x->mhd == NULL)

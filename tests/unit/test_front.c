@@ -73,7 +73,7 @@ on_wake(void *arg)
 	struct waiter *waiter = arg;
 	struct fixture *f = waiter->f;
 	struct exchange *x = waiter->x;
-	if (!x->queued && x->reply == NULL && !x->gone) {
+	if (!x->queued && x->reply == NULL && x->beside == NULL && !x->gone) {
 		f->read_error = x->op.error;
 		struct span body = body_span(&x->body);
 		if (body.len < sizeof f->body)
