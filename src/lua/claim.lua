@@ -27,13 +27,26 @@ if deadline > 0 and now > deadline then
 	return {'LATE', 0, now}
 end
 
--- A replay, and nothing else, is worth a short cut (the gateway looks at all
--- of the record once more).
+-- A replay is worth a short cut (the gateway looks at all of the record once
+-- more).
 local value = redis.call('GET', KEYS[1])
 if value and string.sub(value, 1, 3) == 'o1C' and
     string.sub(value, 78, 99) == fingerprint then
 	local attempt = tonumber(string.sub(value, 5, 10)) or 0
 	return {'COMPLETED', attempt, now, value}
+end
+
+-- include index.lua
+
+-- So is a key that was never used, which most claims are for; nobody is to be
+-- told of a change.
+if not value and not KEYS[4] and ARGV[12] ~= '1' then
+	local lease_until = digits(now + ARGV[3])
+	redis.call('SET', KEYS[1], 'o1P-000001000001' .. stamp .. stamp ..
+	    lease_until .. owner .. fingerprint .. '\n' .. ARGV[9] .. '\n',
+	    'PX', ARGV[4])
+	index(KEYS[2], KEYS[1], lease_until, ARGV[10])
+	return {'OURS', 1, now, '-'}
 end
 
 -- include record.lua

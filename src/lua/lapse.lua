@@ -8,6 +8,7 @@
 --       the record is not PROCESSING; BROKEN.
 
 -- include clock.lua
+-- include index.lua
 -- include record.lua
 
 local r = parse(redis.call('GET', KEYS[1]))

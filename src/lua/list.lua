@@ -10,6 +10,7 @@
 -- Answers: DONE and for each: name, ms-left, record.
 
 -- include clock.lua
+-- include index.lua
 -- include record.lua
 
 local wanted, after, latest = ARGV[1], ARGV[2], ARGV[3]

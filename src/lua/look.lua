@@ -6,6 +6,7 @@
 -- Answers: DONE state ms-left record; GONE; BROKEN.
 
 -- include clock.lua
+-- include index.lua
 -- include record.lua
 
 local value = redis.call('GET', KEYS[1])

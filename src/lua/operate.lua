@@ -15,6 +15,7 @@
 -- of its own is fenced, and hears the operator's.
 
 -- include clock.lua
+-- include index.lua
 -- include record.lua
 
 local act, retention = ARGV[1], ARGV[2]

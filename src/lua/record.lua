@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- The record, as all scripts know it; "now" is set before (clock.lua).
+-- The record, as all scripts know it; "now" is set before (clock.lua), and
+-- "stamp", digits() and index() are (index.lua).
 --
 -- A record is one string.  Its head has exactly 100 bytes:
 --   1 version "o1"      2    5 attempt      6    30 changed ms     13
@@ -35,12 +36,6 @@
 
 local NOBODY = '----------------------'
 
--- Milliseconds as a record has them.
-local function digits(ms)
-	return string.format('%013.0f', math.min(ms, 9999999999999))
-end
-local stamp = digits(now)
-
 -- A value as a table; nil where there is none, false where it is of another
 -- version or damaged, which nobody may overwrite.
 local function parse(value)
@@ -70,23 +65,6 @@ local function parse(value)
 		rest = state == 'C' and '' or string.sub(value, line + 1),
 		mark = mark,
 	}
-end
-
--- Adds the record to an index of its shard.  The index lives at least as
--- long as any record (longest ms); each time its end is put off, a few names
--- are dropped whose records must be gone by now.
-local function index(key, name, score, longest)
-	redis.call('ZADD', key, score, string.sub(name, -32))
-	longest = tonumber(longest)
-	if redis.call('PTTL', key) >= longest then
-		return
-	end
-	redis.call('PEXPIRE', key, longest + 60000)
-	local gone = redis.call('ZRANGE', key, '-inf', now - longest - 1,
-	    'BYSCORE', 'LIMIT', 0, 100)
-	if #gone > 0 then
-		redis.call('ZREM', key, unpack(gone))
-	end
 end
 
 -- States as events have them; a key that is free has no record to speak of.

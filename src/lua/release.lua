@@ -14,6 +14,7 @@
 -- the owner only asked about an attempt, the record goes back to UNKNOWN.
 
 -- include clock.lua
+-- include index.lua
 -- include record.lua
 
 local owner, attempt, sent = ARGV[1], ARGV[2], ARGV[3] == '1'

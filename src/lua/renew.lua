@@ -8,6 +8,7 @@
 --       that owner and attempt any more.
 
 -- include clock.lua
+-- include index.lua
 -- include record.lua
 
 local reply = answer('DONE')

@@ -11,6 +11,7 @@
 -- record back with the reason that it had.
 
 -- include clock.lua
+-- include index.lua
 -- include record.lua
 
 local owner, attempt, reason = ARGV[1], ARGV[2], ARGV[3]

@@ -5,12 +5,13 @@ import base64
 import json
 import os
 import re
+import signal
 
 from once import http, tap
 from once.gateway import write
 from once.redis import RedisClient
 from once.tap import each, equal, test
-from once.upstream import answer, close_unanswered
+from once.upstream import Hold, answer, close_unanswered
 from once.wait import eventually
 
 TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
@@ -617,6 +618,38 @@ def a_late_owner_hears_what_the_operator_said(bench):
     equal((got.status, got.body), (200, b"said"))
     equal(gateway.ask("k").body, b"said")
     equal(upstream.count(), 1)
+
+
+@test
+def a_late_owner_of_a_freed_key_does_not_answer_for_its_next_one(bench):
+    """The operator was wrong about the first attempt; the second stands."""
+    upstream = bench.upstream()
+    holds = {"1": Hold(), "2": Hold()}
+
+    def reply(connection, request):
+        attempt = request.get("Idempotency-Attempt")
+        holds[attempt].wait()
+        connection.send(answer(201, b"of attempt " + attempt.encode()))
+    upstream.reply = reply
+    late = bench.gateway(upstream, {"lease": "500ms"})
+    first = bench.background(late.ask, "k")
+    holds["1"].wait_arrived()
+    late.signal(signal.SIGSTOP)
+    gateway = bench.gateway(upstream, {"lease": "500ms"},
+                            admin={"listen": "127.0.0.1:0"})
+    admin = Admin(gateway)
+    [record] = eventually(
+        lambda: admin.get("/keys?state=UNKNOWN")["keys"], "the lease ends")
+    admin.act(record["key_id"], "release")
+    second = bench.background(gateway.ask, "k")
+    holds["2"].wait_arrived()
+    holds["1"].release()
+    late.signal(signal.SIGCONT)
+    equal(first.result().problem, "outcome-unknown")
+    equal(gateway.ask("k").problem, "in-flight")
+    holds["2"].release()
+    equal(second.result().body, b"of attempt 2")
+    equal(late.ask("k").body, b"of attempt 2")
 
 
 @test

@@ -78,6 +78,20 @@ MUTANTS = {
                        "elseif false then"),
                       ("(r.owner == owner or r.rest == owner)", "true")]},
         [(TWO, SLEPT + "answer")]),
+    "who completes by the short cut must own it": (
+        {"complete": [("string.sub(value, 5, 10) == attempt", "true"),
+                      ("string.sub(value, 56, 77) == owner", "true")]},
+        [(ADMIN, "a late owner of a freed key does not answer for its")]),
+    "the short cut leaves nobody waiting": (
+        {"complete": [("string.sub(value, 100, 100) == '\\n'", "true")]},
+        [waits("test_waiting", "retries on another gateway wait too")]),
+    "the short cuts leave no event untold": (
+        {"claim": [("not value and not KEYS[4]", "not value")],
+         "complete": [("last >= 55 and not KEYS[4]", "last >= 55")]},
+        [("test_events", "a payment is told from its claim to its answer")]),
+    "a redis that may forget is given no claims by the short cut": (
+        {"claim": [("and ARGV[12] ~= '1' then", "then")]},
+        [("test_store_unsafe", "outcomes are stored while new claims are")]),
     "who releases must own it": (
         {"release": [("attempt ~= '000000' and r.attempt ~= attempt",
                       "false"),
@@ -100,7 +114,9 @@ MUTANTS = {
 
     # What is stored stays.
     "done is stored": (
-        {"complete": [("\tmove(r, 'C', ARGV[3])\n", NOTHING)]},
+        {"complete": [("\tmove(r, 'C', ARGV[3])\n", NOTHING),
+                      ("redis.call('SET', KEYS[1], 'o1C-'",
+                       "select('#', KEYS[1], 'o1C-'")]},
         [("test_replay", "the first answer is stored before the client")]),
     "a full redis takes outcomes": (
         {"complete": [("#!lua flags=allow-oom\n", NOTHING)]},
@@ -119,14 +135,16 @@ MUTANTS = {
         [(LEASE, WITH_AN_END + "unknown")]),
     "a claim is kept": (
         {"claim": [("move(r, 'P', ARGV[4], longest)",
-                    "move(r, 'P', 60000, longest)")]},
+                    "move(r, 'P', 60000, longest)"),
+                   ("'PX', ARGV[4])\n\tindex(", "'PX', 60000)\n\tindex(")]},
         [(LEASE, "a record in flight outlives the longer retention")]),
     "a dead letter is kept": (
         {"claim": [("move(r, 'F', ARGV[5], longest)",
                     "move(r, 'F', 60000, longest)")]},
         [(LEASE, "a failed record is kept as long as an unknown one")]),
     "everything has an end": (
-        {"complete": [(" .. r.rest, 'PX', ttl)", " .. r.rest)")]},
+        {"complete": [(" .. r.rest, 'PX', ttl)", " .. r.rest)"),
+                      ("ARGV[4], 'PX', ARGV[3])", "ARGV[4])")]},
         [(LEASE, WITH_AN_END + "completed")]),
 
     # Owners that died are noticed, and nobody else.
@@ -136,6 +154,8 @@ MUTANTS = {
         [(LEASE, "an upstream slower than three leases ends completed")]),
     "a lease is in the list": (
         {"claim": [("\t\tindex(KEYS[2], KEYS[1], r.lease_until, longest)\n",
+                    NOTHING),
+                   ("\tindex(KEYS[2], KEYS[1], lease_until, ARGV[10])\n",
                     NOTHING)]},
         [waits(UNKNOWN, "a lease that ran out is noticed without a retry")]),
     "a lease that is good is left alone": (
