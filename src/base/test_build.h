@@ -30,7 +30,8 @@ enum guard {
 bool guard_is_on(enum guard guard);
 /*
  * Raises SIGSTOP where ONCE_FAULT is "MACHINE:STEP" or "MACHINE:STEP:N" (the
- * Nth time, from 1) and says so on standard error before.
+ * Nth time, from 1) and says so on standard error before.  Where
+ * ONCE_FAULT_HANGS is set too, only the thread that came there stops, for ever.
  */
 void fault_point(const char *machine, const char *step);
 /* The script DIR/NAME.lua where ONCE_SCRIPTS is DIR, else text. */

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "cmd/listen.h"
 #include "cmd/serve.h"
+#include "cmd/watchdog.h"
 #include "conf/load.h"
 #include "gate/admin.h"
 #include "gate/worker.h"
@@ -41,6 +42,8 @@ struct serve {
 	int64_t started_ms;  /* since 1970 */
 	struct journal **journals; /* one for each worker, and its own */
 	struct thread *threads;
+	struct worker **workers; /* those of the threads */
+	struct watchdog watchdog;
 	unsigned running; /* threads that have not ended */
 	bool draining;
 	int64_t adopting;  /* workers that do not serve what was reloaded yet */
@@ -75,6 +78,7 @@ drain(struct serve *s)
 	struct logline line = log_begin(EV_draining);
 	log_end(&line);
 	sd_notify(0, "STOPPING=1");
+	watchdog_stop(&s->watchdog);
 	if (s->admin != NULL)
 		admin_drain(s->admin);
 	for (int64_t i = 0; i < s->conf->workers; i++)
@@ -144,8 +148,10 @@ on_adopted(void *arg)
 		return;
 	struct logline line = log_begin(EV_reloaded);
 	log_end(&line);
+	if (s->draining)
+		return; /* the manager was told of the end meanwhile */
 	sd_notify(0, "READY=1");
-	if (s->reload_again && !s->draining) {
+	if (s->reload_again) {
 		s->reload_again = false;
 		reload(s);
 	}
@@ -193,6 +199,7 @@ start_workers(struct serve *s)
 	struct worker_socket *sockets = mem_zero(n_sockets * sizeof *sockets);
 	s->running = (unsigned)s->conf->workers;
 	s->threads = mem_zero(s->running * sizeof *s->threads);
+	s->workers = mem_zero(s->running * sizeof(struct worker *));
 	for (unsigned i = 0; i < s->running; i++) {
 		struct thread *thread = &s->threads[i];
 		for (size_t k = 0; k < n_sockets; k++)
@@ -202,6 +209,7 @@ start_workers(struct serve *s)
 		thread->serve = s;
 		thread->worker = worker_new(s->conf, &s->budget,
 		    s->health, i, sockets, n_sockets, s->journals[i]);
+		s->workers[i] = thread->worker;
 	}
 	for (unsigned i = 0; i < s->running; i++)
 		must(pthread_create(&s->threads[i].id, NULL, thread_main,
@@ -235,6 +243,7 @@ end_workers(struct serve *s)
 		worker_free(&s->threads[i].worker);
 	}
 	free(s->threads);
+	free(s->workers);
 }
 
 /* --- the admin interface --- */
@@ -242,7 +251,6 @@ end_workers(struct serve *s)
 /* What it reads of us, until the workers have ended. */
 struct shown {
 	const char **listen;
-	struct worker **workers;
 };
 
 static void
@@ -254,16 +262,12 @@ start_admin(struct serve *s, struct shown *shown)
 	shown->listen = mem_zero(n_listen * sizeof *shown->listen);
 	for (size_t i = 0; i < n_listen; i++)
 		shown->listen[i] = s->listeners.list[i].text;
-	size_t workers = (size_t)s->conf->workers;
-	shown->workers = mem_zero(workers * sizeof(struct worker *));
-	for (size_t i = 0; i < workers; i++)
-		shown->workers[i] = s->threads[i].worker;
 	const struct listening *own = &s->admin_listeners.list[0];
 	const struct admin_view view = {
 	    .address = own->text,
 	    .listen = shown->listen,
 	    .n_listen = n_listen,
-	    .workers = shown->workers,
+	    .workers = s->workers,
 	    .started_ms = s->started_ms,
 	};
 	s->admin =
@@ -276,7 +280,6 @@ end_admin(struct serve *s, struct shown *shown)
 {
 	admin_free(&s->admin);
 	free(shown->listen);
-	free(shown->workers);
 }
 
 /* --- start and end --- */
@@ -407,6 +410,7 @@ run(struct serve *s)
 	start_workers(s);
 	start_admin(s, &shown);
 	log_ready(s);
+	watchdog_start(&s->watchdog, s->loop, s->workers, s->running);
 	loop_run(s->loop);
 	end_admin(s, &shown);
 	end_workers(s);

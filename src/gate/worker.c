@@ -155,6 +155,31 @@ worker_post_reload(struct worker *w, const struct conf *conf,
 	loop_post(w->loop, on_reload, reload);
 }
 
+/* --- signs of life --- */
+
+struct ping {
+	struct loop *teller;
+	void (*pong)(void *arg);
+	void *arg;
+};
+
+static void
+on_ping(void *arg)
+{
+	struct ping *ping = arg;
+	loop_post(ping->teller, ping->pong, ping->arg);
+	free(ping);
+}
+
+void
+worker_post_ping(struct worker *w, struct loop *teller,
+    void (*pong)(void *arg), void *arg)
+{
+	struct ping *ping = mem_zero(sizeof *ping);
+	*ping = (struct ping){teller, pong, arg};
+	loop_post(w->loop, on_ping, ping);
+}
+
 /* --- the end --- */
 
 static void

@@ -19,9 +19,9 @@
  * A worker is one thread's whole gateway: its loop, front, store link,
  * upstream connections, requests and executions.  It shares nothing with
  * other workers but the immutable configuration, the count of body memory
- * and what their stores find out about Redis.  Only worker_new,
- * worker_post_drain and worker_free are called by the main thread, the last
- * one when the worker's thread has ended.
+ * and what their stores find out about Redis.  Only worker_new, worker_post_*
+ * and worker_free are called by the main thread, the last one when the
+ * worker's thread has ended.
  */
 struct worker {
 	struct loop *loop;
@@ -77,3 +77,9 @@ void worker_post_drain(struct worker *worker);
  */
 void worker_post_reload(struct worker *worker, const struct conf *conf,
     struct loop *teller, void (*adopted)(void *arg), void *arg);
+/*
+ * Has pong(arg) called by teller's thread once this worker has come round to
+ * its messages, which one that hangs never does.  Any thread.
+ */
+void worker_post_ping(struct worker *worker, struct loop *teller,
+    void (*pong)(void *arg), void *arg);

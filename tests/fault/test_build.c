@@ -70,6 +70,8 @@ fault_point(const char *machine, const char *step)
 		return;
 	dprintf(STDERR_FILENO,
 	    "{\"event\":\"fault_point\",\"at\":\"%s\"}\n", here);
+	while (getenv("ONCE_FAULT_HANGS") != NULL)
+		pause();
 	raise(SIGSTOP);
 }
 
