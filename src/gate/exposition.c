@@ -272,6 +272,22 @@ put_STORE_UP(struct exposition *e)
 }
 
 static void
+put_STORE_MEMORY(struct exposition *e)
+{
+	uint64_t bytes, max_bytes;
+	if (store_memory(e->admin->store, &bytes, &max_bytes))
+		put_value(e, bytes);
+}
+
+static void
+put_STORE_MEMORY_MAX(struct exposition *e)
+{
+	uint64_t bytes, max_bytes;
+	if (store_memory(e->admin->store, &bytes, &max_bytes))
+		put_value(e, max_bytes);
+}
+
+static void
 put_CACHE_BYTES(struct exposition *e)
 {
 	uint64_t bytes = 0;

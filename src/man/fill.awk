@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Fills a manual page in: awk -v gen=src/gen -v version=V -f fill.awk PAGE.in
-# A line "@NAME@" stands for what "gen NAME" prints, @VERSION@ for V.
+# Fills a manual page in:
+#     awk -v gen=src/gen -v version=V -v datadir=D -f fill.awk PAGE.in
+# A line "@NAME@" stands for what "gen NAME" prints, @VERSION@ for V, @DATADIR@
+# for D.
 
 /^@[a-z]+@$/ {
 	command = gen " " substr($0, 2, length($0) - 2)
@@ -14,5 +16,6 @@
 
 {
 	gsub(/@VERSION@/, version)
+	gsub(/@DATADIR@/, datadir)
 	print
 }

@@ -24,6 +24,8 @@ struct store_health {
 	atomic_int fault;     /* as the store has it that watches */
 	atomic_uint n_faulty; /* stores that see one themselves */
 	atomic_bool said_forbidden;
+	_Atomic uint64_t memory_bytes;     /* of Redis; 0: not known */
+	_Atomic uint64_t memory_max_bytes; /* 0: it has no limit */
 	pthread_mutex_t mutex; /* of what follows */
 	/* Of the servers that were met, so that the log has each once. */
 	char run_ids[RUN_IDS][RUN_ID_CHARS + 1];
@@ -123,6 +125,15 @@ note_server(struct store_health *common, struct span info)
 	}
 }
 
+static void
+note_memory(struct store_health *common, struct span info)
+{
+	atomic_store(&common->memory_max_bytes,
+	    info_number(info, SPAN("maxmemory")));
+	atomic_store(&common->memory_bytes,
+	    info_number(info, SPAN("used_memory")));
+}
+
 /* --- asking --- */
 
 /* The user may not ask: said once, and not asked again on this link. */
@@ -150,6 +161,7 @@ on_info(struct link_call *call, const redisReply *reply)
 		struct span info = span_of(reply->str, reply->len);
 		set_fault(store, info_fault(store->conf, info));
 		note_server(h->common, info);
+		note_memory(h->common, info);
 	} else if (reply->type == REDIS_REPLY_ERROR &&
 	    span_starts(span_str(reply->str), SPAN("NOPERM "))) {
 		on_forbidden(store);
@@ -258,4 +270,17 @@ const char *
 store_fault(const struct store *store)
 {
 	return fault_words(health_fault(store));
+}
+
+bool
+store_memory(const struct store *store, uint64_t *ret_bytes,
+    uint64_t *ret_max_bytes)
+{
+	const struct store_health *common = store->health.common;
+	uint64_t bytes = atomic_load(&common->memory_bytes);
+	if (!store_is_up(store) || store->health.forbidden || bytes == 0)
+		return false;
+	*ret_bytes = bytes;
+	*ret_max_bytes = atomic_load(&common->memory_max_bytes);
+	return true;
 }

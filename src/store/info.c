@@ -22,6 +22,13 @@ info_value(struct span info, struct span name)
 	return SPAN("");
 }
 
+uint64_t
+info_number(struct span info, struct span name)
+{
+	struct span value = info_value(info, name);
+	return value.len > 0 ? strtoull(value.ptr, NULL, 10) : 0;
+}
+
 enum store_fault
 info_fault(const struct conf *conf, struct span info)
 {

@@ -19,5 +19,7 @@ enum store_fault {
 enum store_fault info_fault(const struct conf *conf, struct span info);
 /* The sentence of a fault; NULL of FAULT_NONE. */
 const char *fault_words(enum store_fault fault);
+/* The value of a line "name:number"; 0 where there is none. */
+uint64_t info_number(struct span info, struct span name);
 /* The value of a line "name:value"; empty where there is none. */
 struct span info_value(struct span info, struct span name);

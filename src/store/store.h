@@ -147,6 +147,12 @@ bool store_is_up(const struct store *store);
  * what to do; NULL where all is well.
  */
 const char *store_fault(const struct store *store);
+/*
+ * What Redis uses of its memory, and its limit (0: none), as it said a few
+ * seconds ago; false while that is not known.
+ */
+MUST_USE bool store_memory(const struct store *store, uint64_t *ret_bytes,
+    uint64_t *ret_max_bytes);
 /* How many given-back claims Redis has not confirmed yet (for drain). */
 unsigned store_unsettled(const struct store *store);
 

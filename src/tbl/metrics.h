@@ -21,6 +21,10 @@ METRIC(JOURNAL_ENTRIES, gauge, "onceproxy_journal_entries",
     "Outcomes on disk that Redis has not taken yet.")
 METRIC(STORE_UP, gauge, "onceproxy_store_up",
     "1 while Redis answers, else 0.")
+METRIC(STORE_MEMORY, gauge, "onceproxy_store_memory_bytes",
+    "What Redis uses of its memory.")
+METRIC(STORE_MEMORY_MAX, gauge, "onceproxy_store_memory_max_bytes",
+    "Its maxmemory; 0 is no limit.")
 METRIC(CACHE_BYTES, gauge, "onceproxy_cache_bytes",
     "Answers that are kept in memory.")
 METRIC(CACHE_HITS, counter, "onceproxy_cache_hits_total",

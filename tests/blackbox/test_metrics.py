@@ -172,6 +172,20 @@ def records_are_counted_by_their_state(bench):
 
 
 @test
+def the_memory_of_redis_and_its_limit_are_told(bench):
+    redis = bench.own_redis("--maxmemory", "64mb")
+    upstream, gateway = start(bench, redis=redis)
+    limit = "onceproxy_store_memory_max_bytes"
+    samples = metrics(gateway)
+    equal(samples[limit], 64 * 1024 * 1024)
+    assert 1e5 < samples["onceproxy_store_memory_bytes"] < samples[limit]
+    redis("CONFIG", "SET", "maxmemory", "0")
+    eventually(lambda: metrics(gateway)[limit] == 0)
+    redis.kill()
+    eventually(lambda: limit not in metrics(gateway))
+
+
+@test
 def the_process_is_told_about(bench):
     upstream, gateway = start(bench)
     samples = metrics(gateway)

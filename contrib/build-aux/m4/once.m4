@@ -52,6 +52,34 @@ AC_DEFUN([ONCE_WARNINGS], [
 	AC_SUBST([WARN_CFLAGS])
 ])
 
+# ONCE_SAME_ARCHIVE
+# The same sources make the same archive, byte for byte, whoever runs "make
+# dist": the time in it is SOURCE_DATE_EPOCH, else the last commit's.
+AC_DEFUN([ONCE_SAME_ARCHIVE], [
+	AC_REQUIRE([AM_INIT_AUTOMAKE])
+	once_epoch='$${SOURCE_DATE_EPOCH:-$$(git -C $(srcdir) log -1 \
+		--format=%ct 2>/dev/null || stat -c %Y $(srcdir)/configure.ac)}'
+	am__tar='$${TAR-tar} --format=ustar --sort=name --owner=0 --group=0 \
+		--numeric-owner --mode=u+rw,go=rX --mtime="@'"$once_epoch"'" \
+		-chf - "$$tardir"'
+])
+
+# ONCE_SYSTEMD_UNITS
+# --with-systemdsystemunitdir=DIR is where the units go; with "no", nothing of
+# systemd's is installed.
+AC_DEFUN([ONCE_SYSTEMD_UNITS], [
+	AC_ARG_WITH([systemdsystemunitdir],
+		[AS_HELP_STRING([--with-systemdsystemunitdir=DIR],
+			[units of systemd (PREFIX/lib/systemd/system), or
+			"no" for none])],
+		[], [with_systemdsystemunitdir=yes])
+	AS_VAR_IF([with_systemdsystemunitdir], [yes],
+		[with_systemdsystemunitdir='${prefix}/lib/systemd/system'])
+	AC_SUBST([systemdsystemunitdir], [$with_systemdsystemunitdir])
+	AM_CONDITIONAL([SYSTEMD_UNITS],
+		[test "$with_systemdsystemunitdir" != no])
+])
+
 # ONCE_SANITIZER
 # --with-sanitizer=address,undefined builds all of it under sanitizers.
 AC_DEFUN([ONCE_SANITIZER], [
