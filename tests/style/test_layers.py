@@ -21,7 +21,7 @@ MAY_SEE = {
     "upstream": {"base", "conf"},
     "gate": {"base", "conf", "http", "store", "upstream"},
     "cmd": {"base", "conf", "http", "store", "upstream", "gate"},
-    "lua": {"base"},
+    "lua": {"base", "store"},  # scripts.c, which make writes
     "man": {"base", "conf"},
 }
 # The libraries that these folders alone talk to.
