@@ -6,6 +6,10 @@
 size_t
 digits_put(char *out, int64_t number)
 {
+	if (number >= 0 && number < 10) {
+		*out = (char)('0' + number);
+		return 1;
+	}
 	char text[DIGITS_MAX];
 	char *at = text + sizeof text;
 	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
