@@ -22,9 +22,9 @@ BODY = ('{"id":"ch_3MmlLrLkdIwHu7ix0snN0B15","object":"charge","amount":4200,'
 SIZES = {"s200": 1, "s4k": 20, "s64k": 320}
 
 
-def install():
+def install(*more):
     """What is missing of Debian's packages."""
-    missing = [name for name in PACKAGES if subprocess.run(
+    missing = [name for name in (*PACKAGES, *more) if subprocess.run(
         ["dpkg-query", "-W", "-f", "${db:Status-Status}", name],
         capture_output=True, text=True, check=False).stdout != "installed"]
     if missing:
@@ -32,6 +32,18 @@ def install():
         subprocess.run([*root, "apt-get", "update", "-q"], check=True)
         subprocess.run([*root, "apt-get", "install", "-q", "-y",
                         "--no-install-recommends", *missing], check=True)
+
+
+def build():
+    """Where onceproxy is, built as a package would be."""
+    top = os.path.join(HERE, "..", "..")
+    where = os.path.join(top, "build", "bench")
+    subprocess.run(
+        ["bash", "-euc", 'top=$1; . "$top/contrib/lib-debian.sh"; '
+         'need_packages $build_packages; build_goals=src/onceproxy '
+         'build_in "$2" CFLAGS="-O2 -g"', "build", top, where],
+        check=True, stdout=sys.stderr)
+    return os.path.join(where, "src", "onceproxy")
 
 
 def free_port():
@@ -95,6 +107,8 @@ class Stage:
              "--dir", self.folder, *aof])
         while not os.path.exists(self.redis_path):
             time.sleep(0.02)
+        if self.options.tls:
+            self.make_certificate()
         self.upstream_port = free_port()
         self.server([*self.pinned("client"), "nginx", "-c", self.file(
             "upstream.conf", upstream_conf(self))], self.upstream_port)
@@ -103,6 +117,22 @@ class Stage:
     def __exit__(self, *_):
         for server in reversed(self.servers):
             server.stop()
+
+    def make_certificate(self):
+        """One that nobody needs to trust."""
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+             "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=localhost",
+             "-days", "2", "-keyout", self.path("tls.key"),
+             "-out", self.path("tls.crt")], check=True, capture_output=True)
+
+    def listen(self, port):
+        """nginx' words for a port."""
+        if not self.options.tls:
+            return f"listen 127.0.0.1:{port} backlog=4096;"
+        return (f"listen 127.0.0.1:{port} ssl backlog=4096;"
+                f" ssl_certificate {self.path('tls.crt')};"
+                f" ssl_certificate_key {self.path('tls.key')};")
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -216,7 +246,7 @@ def nginx(stage, port):
     conf = nginx_conf(stage, "nginx", f"""
 	{pool(stage)}
 	server {{
-		listen 127.0.0.1:{port} backlog=4096;
+		{stage.listen(port)}
 		location / {{
 			proxy_pass http://api; }}
 	}}""")
@@ -231,7 +261,7 @@ def lua(stage, port):
 	lua_package_cpath "/usr/lib/x86_64-linux-gnu/lua/5.1/?.so;;";
 	{pool(stage)}
 	server {{
-		listen 127.0.0.1:{port} backlog=4096;
+		{stage.listen(port)}
 		set $redis_path {stage.redis_path};
 		location /upstream/ {{
 			internal;
@@ -285,6 +315,10 @@ def onceproxy(stage, port, name="onceproxy", cache=0):
              "idempotency": {"max_response_body": "1MiB"}},
             {"path": "/*", "upstream": "api"}],
     }
+    if stage.options.tls:
+        conf["listen"] = [{"address": f"127.0.0.1:{port}", "tls": {
+            "certificate": stage.path("tls.crt"),
+            "key": stage.path("tls.key")}}]
     if stage.options.no_access_log:
         conf["log"] = {"access": False}
     return [os.path.abspath(stage.options.onceproxy), "serve", "-c",
