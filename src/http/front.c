@@ -19,6 +19,7 @@ enum {
 	 * request, so the pool is no larger.
 	 */
 	NOTES_BYTES = 12 * 1024,
+	LEAST_POOL_BYTES = 32 * 1024,
 	/* Over TLS nobody else can write the answer, so its head has room. */
 	TLS_NOTES_BYTES = 80 * 1024,
 	/* libmicrohttpd's level for "security-centric" programs. */
@@ -250,6 +251,8 @@ start_daemon(struct front *front, bool tls)
 	};
 	const struct conf *conf = front->conf;
 	size_t pool = (size_t)conf->max_request_headers + NOTES_BYTES;
+	if (pool < LEAST_POOL_BYTES)
+		pool = LEAST_POOL_BYTES;
 	if (tls)
 		pool = 2 * (size_t)conf->max_request_headers + TLS_NOTES_BYTES +
 		    ANSWER_HEAD_BYTES;

@@ -63,6 +63,24 @@ def a_head_is_taken_with(bench, fields):
     equal(upstream.count(), 1)
 
 
+@each([(size, size) for size in (400, 1024, 5_000, 20_000, 30_000, 200_000)])
+def an_answers_head_has_room_whatever_a_requests_may_have(bench, size):
+    """Also behind the largest request that is let in."""
+    upstream, gateway = bench.pair(
+        answer(fields=[("Large", "y" * 12_000)]),
+        limits={"request_headers": size})
+    bare = len(keyed("k"))
+    for length in (1, size - bare - 100, size - bare):
+        before = upstream.count()
+        got = gateway.ask("k" if length == 1 else f"k{length}",
+                          fields=[("A", "b" * max(1, length))])
+        if got.status == 431:
+            equal(upstream.count(), before)
+        else:
+            equal((got.status, got.get("Large")), (201, "y" * 12_000))
+    assert upstream.count() > 0
+
+
 @each([
     ("101 fields", fields_of(101)),
     ("6000 fields", fields_of(6000)),
