@@ -320,6 +320,21 @@ counts_json(const struct admin *admin)
 	    "executions", executions, "workers", each);
 }
 
+/* All workers' together; one that cannot be written takes no new claims. */
+static json_t *
+journal_json(const struct admin *admin)
+{
+	uint64_t entries = 0;
+	bool writable = true;
+	for (int64_t i = 0; i < admin->conf->workers; i++) {
+		const struct worker *w = admin->view.workers[i];
+		entries += counter_read(&w->meter.journal_entries);
+		writable = writable && !atomic_load(&w->courier.unwritable);
+	}
+	return json_pack("{s:I, s:b}", "entries", (json_int_t)entries,
+	    "writable", writable);
+}
+
 static enum after
 say_status(struct asked *a, bool up)
 {
@@ -334,7 +349,7 @@ say_status(struct asked *a, bool up)
 	    conf->store.managed ? "managed" : conf->store.redis.text;
 	return admin_say(a, 200,
 	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
-		      "s:{s:s, s:s?, s:s*}, s:o, s:{s:s, s:o}}",
+		      "s:{s:s, s:s?, s:s*}, s:o, s:o, s:{s:s, s:o}}",
 		"version", PACKAGE_VERSION,
 		"started", admin_time_json(view->started_ms),
 		"uptime_seconds", (json_int_t)(up_ms / 1000),
@@ -343,6 +358,7 @@ say_status(struct asked *a, bool up)
 		"draining", admin->draining,
 		"store", "state", up ? "up" : "down", "redis", redis,
 		"fault", fault_of(admin),
+		"journal", journal_json(admin),
 		"in_flight", counts_json(admin),
 		"configuration", "file", conf->file,
 		"loaded", admin_time_json(admin->loaded_ms)));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "base/body.h"
 #include "store/deliver.h"
 
@@ -19,7 +21,7 @@ struct courier {
 	struct journal *own;
 	struct parcel *adopted;
 	bool adopts;     /* it looks for what dead processes left */
-	bool unwritable; /* the log has it */
+	atomic_bool unwritable; /* the log has it; /status shows it */
 
 	/* What is being delivered. */
 	struct journal *journal; /* NULL: nothing */

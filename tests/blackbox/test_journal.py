@@ -8,6 +8,7 @@ import os
 import signal
 
 from once import tap
+from once.http import ask, build
 from once.tap import each, equal, test
 from once.upstream import answer, then_close
 from once.wait import eventually
@@ -108,7 +109,7 @@ def a_doubt_is_journaled_too(bench):
 
 @test
 def a_journal_that_cannot_be_written_stops_new_claims(bench):
-    upstream, gateway = bench.pair(workers=1)
+    upstream, gateway = bench.pair(workers=1, admin={"listen": "127.0.0.1:0"})
     equal(gateway.ask("k").status, 201)
     for name in journals(gateway):
         os.unlink(name)
@@ -118,6 +119,9 @@ def a_journal_that_cannot_be_written_stops_new_claims(bench):
     count = upstream.count()
     equal(gateway.ask("newer").problem, "store-unavailable")
     equal(upstream.count(), count)
+    status = ask(gateway.ready["admin"],
+                 build("GET", "/status", host="localhost")).json()
+    equal(status["journal"], {"entries": 0, "writable": False})
     # Said once, not for each refused claim.
     equal(len(gateway.find_log("journal_unwritable")), 1)
 
