@@ -9,8 +9,9 @@ build_packages="autoconf automake gcc libc6-dev make pkg-config xz-utils
 	libjansson-dev libuv1-dev libsodium-dev libzstd-dev libsystemd-dev
 	libcmocka-dev"
 run_packages="redis-server python3 curl ca-certificates"
-# systemd has systemd-analyze, which knows what the unit lets the program do.
-test_packages="spin openssl liblua5.1-0-dev systemd"
+# systemd has systemd-analyze, which knows what the unit lets the program do;
+# chromium looks at the admin page.
+test_packages="spin openssl liblua5.1-0-dev systemd chromium chromium-driver"
 # build-deb's, besides those for building.
 deb_packages="debhelper dpkg-dev fakeroot"
 # The container's, besides those that the package depends on; the first one

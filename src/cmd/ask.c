@@ -157,11 +157,14 @@ ask(const struct address *address, const char *token, const char *method,
 					       : connect_tcp(address);
 	if (fd < 0)
 		return fail(address, "cannot reach the gateway", ret_words);
+	bool is_unix = address->kind == ADDRESS_UNIX;
 	char *head = mem_printf(
-	    "%s %s HTTP/1.1\r\nHost: onceproxy\r\nConnection: close\r\n"
-	    "Content-Length: %zu\r\n%s%s%s\r\n",
-	    method, target, body.len, token ? "Authorization: Bearer " : "",
-	    token ? token : "", token ? "\r\n" : "");
+	    "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n"
+	    "Content-Length: %zu\r\n%s%s%s%s\r\n",
+	    method, target, is_unix ? "localhost" : address->text, body.len,
+	    body.len > 0 ? "Content-Type: application/json\r\n" : "",
+	    token ? "Authorization: Bearer " : "", token ? token : "",
+	    token ? "\r\n" : "");
 	char *bytes = NULL;
 	size_t len = 0;
 	/* Where not all could be sent, the answer says why. */

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/test_build.h"
 #include "gate/asked.h"
 #include "gate/exposition.h"
 #include "gate/response.h"
@@ -22,15 +21,15 @@
  */
 enum { BODY_MAX = 16 * 1024 * 1024 };
 
+static enum after run_page(struct asked *a);
 static enum after run_health(struct asked *a);
 static enum after run_ready(struct asked *a);
 static enum after run_status(struct asked *a);
 static enum after run_metrics(struct asked *a);
-static enum after answer_with(
-    struct asked *a, int status, struct span type, struct body *body);
 
 /* Those of a path stand together. */
 static const struct endpoint endpoints[] = {
+    {"GET", "/", run_page, 0},
     {"GET", "/healthz", run_health, ENDPOINT_OPEN},
     {"GET", "/readyz", run_ready, ENDPOINT_OPEN},
     {"GET", "/status", run_status, 0},
@@ -99,42 +98,8 @@ find_endpoint(struct asked *a)
 
 /* --- who asks --- */
 
-/* In the time that it takes for any token of this length. */
 static bool
-is_token(struct span said, struct span token)
-{
-	uint8_t hashes[2][DIGEST_BYTES];
-	struct span parts[] = {said, token};
-	for (int i = 0; i < 2; i++) {
-		struct digest digest;
-		digest_begin(&digest, SPAN("admin token"), SPAN(""));
-		digest_part(&digest, parts[i]);
-		digest_end(&digest, hashes[i]);
-	}
-	return sodium_memcmp(hashes[0], hashes[1], DIGEST_BYTES) == 0;
-}
-
-static bool
-has_token(const struct asked *a)
-{
-	static const char scheme[] = "Bearer ";
-	const char *token = a->admin->conf->admin_token;
-	size_t at = 0;
-	const struct field *f =
-	    fields_next(&a->head.fields, SPAN("Authorization"), &at);
-	if (token == NULL)
-		return true;
-	if (f == NULL || f->value.len < strlen(scheme) ||
-	    !span_ieq(span_of(f->value.ptr, strlen(scheme)),
-		span_str(scheme)) ||
-	    fields_next(&a->head.fields, SPAN("Authorization"), &at) != NULL)
-		return false;
-	return is_token(span_trim(span_from(f->value, strlen(scheme))),
-	    span_str(token));
-}
-
-static bool
-is_open(const struct asked *a)
+needs_no_token(const struct asked *a)
 {
 	for (int i = 0; i < N_ENDPOINTS; i++)
 		if ((endpoints[i].flags & ENDPOINT_OPEN) &&
@@ -144,24 +109,14 @@ is_open(const struct asked *a)
 	return false;
 }
 
-/*
- * A page of another site that an operator looks at can have his browser send
- * requests here, though not read the answers: it may change nothing.
- */
-static bool
-is_of_other_site(const struct asked *a)
+static enum after
+refuse_without_token(struct asked *a)
 {
-	const struct field *f =
-	    fields_first(&a->head.fields, SPAN("Origin"));
-	if (f == NULL || span_eq(a->x->method, SPAN("GET")) ||
-	    span_eq(a->x->method, SPAN("HEAD")))
-		return false;
-	struct span host = f->value;
-	if (span_starts(host, SPAN("http://")))
-		host = span_from(host, strlen("http://"));
-	else if (span_starts(host, SPAN("https://")))
-		host = span_from(host, strlen("https://"));
-	return !span_ieq(host, a->head.authority);
+	a->more[a->n_more++] = (struct field){SPAN("WWW-Authenticate"),
+	    SPAN("Bearer realm=\"onceproxy admin\"")};
+	if (span_eq(a->head.target.spelling, SPAN("/")) && asker_reads_only(a))
+		return admin_page(a, 401);
+	return admin_refuse(a, PROBLEM_UNAUTHORIZED, SPAN(""));
 }
 
 enum after
@@ -188,14 +143,14 @@ admin_check(struct machine *machine)
 	}
 	a->id = header_request_id(a->arena, &a->head.fields);
 	machine_name(&a->machine, a->id);
-	if (!is_open(a) && !has_token(a) && GUARD(admin_token)) {
-		a->more[a->n_more++] =
-		    (struct field){SPAN("WWW-Authenticate"),
-			SPAN("Bearer realm=\"onceproxy admin\"")};
-		return admin_refuse(a, PROBLEM_UNAUTHORIZED, SPAN(""));
-	}
-	if (is_of_other_site(a) && GUARD(admin_site))
-		return admin_refuse(a, PROBLEM_FORBIDDEN, SPAN(""));
+	if (needs_no_token(a))
+		return find_endpoint(a);
+	if (!asker_has_token(a))
+		return refuse_without_token(a);
+	enum problem problem;
+	struct span detail;
+	if (asker_is_suspect(a, &problem, &detail))
+		return admin_refuse(a, problem, detail);
 	return find_endpoint(a);
 }
 
@@ -252,6 +207,12 @@ admin_query_next(
 }
 
 /* --- health and status --- */
+
+static enum after
+run_page(struct asked *a)
+{
+	return admin_page(a, 200);
+}
 
 static enum after
 run_health(struct asked *a)
@@ -397,24 +358,27 @@ admin_counted(struct machine *machine)
 	body_init(&body, NULL);
 	exposition_write(
 	    a->admin, counted ? a->count.records : NULL, &body);
-	return answer_with(
-	    a, 200, SPAN("text/plain; version=0.0.4; charset=utf-8"), &body);
+	return admin_answer_with(a, 200,
+	    SPAN("text/plain; version=0.0.4; charset=utf-8"),
+	    (struct fields){NULL, 0}, &body);
 }
 
 /* --- the answer --- */
 
-/* The body is taken. */
-static enum after
-answer_with(
-    struct asked *a, int status, struct span type, struct body *body)
+enum after
+admin_answer_with(struct asked *a, int status, struct span type,
+    struct fields also, struct body *body)
 {
-	struct field list[] = {
+	struct field list[ALSO_MAX + 4] = {
 	    {SPAN("Date"), header_date(a->arena, clock_wall_ms())},
 	    {SPAN("Content-Type"), type},
 	    {SPAN("Cache-Control"), SPAN("no-store")},
+	    {SPAN("X-Content-Type-Options"), SPAN("nosniff")},
 	};
-	const struct fields fields = {list, 3};
-	must(a->answer == NULL);
+	struct fields fields = {list, 4};
+	must(a->answer == NULL && also.count <= ALSO_MAX);
+	for (size_t i = 0; i < also.count; i++)
+		list[fields.count++] = also.list[i];
 	a->answer = answer_new(status, &fields, body, SPAN(""));
 	return admin_to(a, ADMIN_ANSWER, MORE);
 }
@@ -431,7 +395,8 @@ admin_say(struct asked *a, int status, json_t *json)
 	must(body_append(&body, text, strlen(text)) == 0);
 	must(body_append(&body, "\n", 1) == 0);
 	free(text);
-	return answer_with(a, status, SPAN("application/json"), &body);
+	return admin_answer_with(a, status, SPAN("application/json"),
+	    (struct fields){NULL, 0}, &body);
 }
 
 enum after

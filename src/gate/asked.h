@@ -12,8 +12,8 @@
 
 /*
  * The inside of the admin interface, for its files alone: admin.c (life),
- * asked.c (HTTP), operator.c (records), admin_json.c (JSON in and out).  Main
- * thread.
+ * asked.c (HTTP), asker.c (who asks), admin_page.c (the page), operator.c
+ * (records), admin_json.c (JSON in and out).  Main thread.
  */
 enum admin_step {
 #define ADMIN_STEP(name, function, operation) ADMIN_##name,
@@ -110,11 +110,43 @@ enum after admin_say(struct asked *a, int status, json_t *json);
 /* ... or with a problem; an empty detail is the problem's own. */
 enum after admin_refuse(
     struct asked *a, enum problem problem, struct span detail);
+/* ... or with any bytes; the body is taken, and also are more fields of it. */
+enum after admin_answer_with(struct asked *a, int status, struct span type,
+    struct fields also, struct body *body);
+enum { ALSO_MAX = 4 };
 /* Redis did not answer, or refused. */
 enum after admin_store_failed(struct asked *a, struct span detail);
 /* The request's parameters in the target's query. */
 bool admin_query_next(
     struct span *query, struct span *ret_name, struct span *ret_value);
+
+/* --- asker.c --- */
+
+/* It has the token, or none is needed. */
+bool asker_has_token(const struct asked *a);
+/* GET or HEAD. */
+bool asker_reads_only(const struct asked *a);
+/*
+ * A page of another site may have had a browser send this: refuse it with
+ * that problem and detail.  Which names (Host) may be used where no token is
+ * set, and what a request that changes something must say (Origin,
+ * Sec-Fetch-Site, Content-Type); whoever says nothing of these is no browser.
+ */
+bool asker_is_suspect(const struct asked *a, enum problem *ret_problem,
+    struct span *ret_detail);
+
+/* --- admin_page.c --- */
+
+/*
+ * The page for people (src/page/).  It holds no data and is the same for
+ * everybody: it asks for all it shows by its own requests, each with the
+ * token.  So where the token is missing, the answer to GET / is 401 and is the
+ * page all the same: a browser cannot be made to send a token with the address
+ * that is typed into it, and the page has the place where it is entered.
+ */
+enum after admin_page(struct asked *a, int status);
+/* Made by make from src/page/: HTML with one <style> and one <script>. */
+extern const char admin_page_text[];
 
 /* --- operator.c --- */
 

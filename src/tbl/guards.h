@@ -147,5 +147,9 @@ GUARD_NAME(slashes_joined, "a path could slip past its route as //v1")
 GUARD_NAME(admin_token, "anybody could release a key")
 GUARD_NAME(admin_site,
     "a page that an operator looks at could release a key")
+GUARD_NAME(admin_host,
+    "a page whose name is bound anew to this machine could release a key")
+GUARD_NAME(admin_json,
+    "a form could release a key, sent by a browser that names no Origin")
 GUARD_NAME(operators_fields,
     "an operator's line break would begin another field")

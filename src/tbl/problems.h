@@ -121,5 +121,9 @@ PROBLEM(UNAUTHORIZED, 401, "unauthorized", FIX_REQUEST, 0,
 	"The admin interface needs its bearer token in the Authorization "
 	"field.")
 PROBLEM(FORBIDDEN, 403, "forbidden", FIX_REQUEST, 0,
-	"Pages of other sites may change nothing",
-	"The request has an Origin that is not this admin interface.")
+	"Pages of other sites have no access",
+	"Origin or Sec-Fetch-Site says that a page of another site sent this.")
+PROBLEM(NOT_JSON, 415, "not-json", FIX_REQUEST, 0,
+	"The body has to be JSON",
+	"The Content-Type of what changes something has to be "
+	"application/json.")

@@ -213,7 +213,8 @@ class Bench:
     def reason(self, got):
         key_id = got.json()["instance"].rsplit(":", 1)[-1]
         record = http.ask(self.gateway.ready["admin"],
-                          build("GET", f"/keys/{key_id}")).json()
+                          build("GET", f"/keys/{key_id}",
+                                host="localhost")).json()
         return record["state"], record["reason"]
 
     def stranger(self, what):

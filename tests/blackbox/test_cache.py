@@ -26,7 +26,8 @@ def keeps(gateway, key="first"):
 
 
 def metric(gateway, name):
-    got = ask(gateway.ready["admin"], build("GET", "/metrics"))
+    got = ask(gateway.ready["admin"], build("GET", "/metrics",
+                                              host="localhost"))
     name = {"bytes": "onceproxy_cache_bytes",
             "hits": "onceproxy_cache_hits_total"}[name]
     return next(float(line.split()[1]) for line in
@@ -42,8 +43,8 @@ def claims(redis):
 
 
 def delete(gateway, key_id):
-    got = ask(gateway.ready["admin"], build("DELETE", "/keys/" + key_id,
-                                            body=b""))
+    got = ask(gateway.ready["admin"], build(
+        "DELETE", "/keys/" + key_id, body=b"", host="localhost"))
     equal(got.status, 200)
 
 

@@ -77,7 +77,8 @@ def told(entry):
 
 def operator(gateway, method, target, body=b"{}"):
     got = ask(gateway.ready["admin"], build(
-        method, target, body=None if method == "DELETE" else body))
+        method, target, body=None if method == "DELETE" else body,
+        host="localhost"))
     equal(got.status, 200, got)
 
 

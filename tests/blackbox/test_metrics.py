@@ -22,7 +22,8 @@ def start(bench, **members):
 
 def metrics(gateway):
     """{name{labels}: value} of all samples."""
-    got = ask(gateway.ready["admin"], build("GET", "/metrics"))
+    got = ask(gateway.ready["admin"],
+              build("GET", "/metrics", host="localhost"))
     equal(got.status, 200)
     assert got.get("Content-Type").startswith("text/plain; version=0.0.4")
     samples = {}

@@ -149,7 +149,8 @@ def calls(redis, command):
 
 def wait_for_waiting(gateway, count):
     def waiting():
-        got = ask(gateway.ready["admin"], build("GET", "/metrics"))
+        got = ask(gateway.ready["admin"],
+                  build("GET", "/metrics", host="localhost"))
         return f"\nonceproxy_waiting {count}\n" in got.body.decode()
     eventually(waiting, f"{count} wait")
 

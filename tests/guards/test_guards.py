@@ -11,7 +11,7 @@ from trial import show, waits
 
 SENT, UNKNOWN, ANSWERS = "test_sent_once", "test_unknown", "test_answers"
 PATHS, KEY, JOURNAL = "test_passthrough", "test_key", "test_journal"
-BACK = "test_back_guard"
+BACK, SITES = "test_back_guard", "test_admin_sites"
 MALFORMED = "a malformed head reaches nobody: then FIN"
 CUT = "an answer that is cut anywhere is none: by length, FIN"
 BAD = "malformed http is never forwarded and ends the connection: "
@@ -182,7 +182,10 @@ SIGHTS = {
 
     # The operator.
     "admin_token": [("test_admin", "a token is needed for all but health")],
-    "admin_site": [("test_admin", "a page of another site changes nothing")],
+    "admin_site": [(SITES, "a page of another site changes nothing")],
+    "admin_host": [
+        (SITES, "a name that was bound anew shows and changes nothing")],
+    "admin_json": [(SITES, "a form changes nothing")],
     "operators_fields": [
         ("test_admin", "complete refuses: a value with a line feed"),
         ("test_admin", "complete refuses: a field name with a space")],

@@ -350,4 +350,5 @@ def wall_of(stamp):
 
 def ask_admin(address, method, target, body=None):
     data = None if body is None else json.dumps(body).encode()
-    return http.ask(address, http.build(method, target, (), data), PATIENCE)
+    return http.ask(address, http.build(
+        method, target, (), data, host="localhost"), PATIENCE)

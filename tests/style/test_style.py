@@ -13,7 +13,8 @@ MAX_FUNCTION_LINES = 80
 MAX_COLUMNS = 80
 TAB = 8
 
-CODE = (".c", ".h", ".lua", ".py", ".sh", ".js", ".ac", ".am", ".inc", ".m4")
+CODE = (".c", ".h", ".lua", ".py", ".sh", ".js", ".css", ".ac", ".am", ".inc",
+        ".m4")
 # Lists that are included more than once.
 LISTS = ("src/tbl/", "src/conf/types.h", "tests/fuzz/targets.h")
 PROGRAMS = ("contrib/check", "contrib/fuzz", "contrib/quickstart",
@@ -47,7 +48,7 @@ def files(*endings, below=("src", "etc", "contrib", "tests")):
 
 
 def is_generated(name):
-    return (name == "src/lua/scripts.c"
+    return (name in ("src/lua/scripts.c", "src/page/page.c")
             or name.endswith((".log", ".trs", ".5", ".8")))
 
 

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Keys that are not completed, oldest first.
+
+const REASONS = {
+	"lease-expired": "the gateway that had sent it fell silent",
+	"timeout": "the API did not answer in time",
+	"broken": "the answer broke off",
+	"malformed": "the answer was no well-formed HTTP",
+	"status": "the API's status does not tell whether it happened",
+	"drain": "the gateway had to end before the API answered",
+	"operator": "an operator said so",
+};
+
+function ageOf(ms) {
+	const units = [["day", 86400], ["hour", 3600], ["minute", 60],
+		["second", 1]];
+	const seconds = Math.max(0, Math.floor(ms / 1000));
+	const [unit, size] = units.find(([, n]) => seconds >= n) || units[3];
+	const n = Math.floor(seconds / size);
+	return `${n} ${unit}${n === 1 ? "" : "s"}`;
+}
+
+function whyOf(record) {
+	if (record.state === "FAILED")
+		return "All attempts are used up.";
+	if (record.state === "PROCESSING")
+		return "";
+	const words = REASONS[record.reason];
+	return words ? `${record.reason}: ${words}.` : record.reason || "";
+}
+
+const CHIPS = {PROCESSING: "", UNKNOWN: "bad", FAILED: "warn"};
+
+// Only what differs is written: a screen reader, a selection and the focus
+// stay where they are.
+function put(node, text) {
+	if (node.textContent !== text)
+		node.textContent = text;
+}
+
+function fillItem(item, record, now) {
+	const part = name => item.querySelector(name);
+	item.record = record;
+	put(part(".chip"), record.state);
+	part(".chip").className = "chip " + (CHIPS[record.state] || "");
+	put(part(".route"), record.route || "");
+	put(part(".attempt"), "attempt " + record.attempt);
+	put(part("time"), "for " + ageOf(now - Date.parse(record.changed)));
+	part("time").dateTime = record.changed;
+	part("time").title = "since " + record.changed;
+	put(part(".why"), whyOf(record));
+	put(part(".id"), record.key_id);
+}
+
+function makeItem(record) {
+	const item = el("key").content.firstElementChild.cloneNode(true);
+	item.id = "k" + record.key_id;
+	const held = record.state !== "PROCESSING";
+	item.querySelector(".acts").hidden = !held;
+	for (const act of held ? ["release", "complete"] : []) {
+		const button = item.querySelector("." + act);
+		button.setAttribute("aria-label", `${act} ${record.key_id}`);
+		button.addEventListener("click",
+			() => openAct(act, item.record));
+	}
+	return item;
+}
+
+// The list has these records now; nodes of those that stay, stay.
+function showList(name, records, now) {
+	const list = el(name);
+	const old = new Map([...list.children].map(item => [item.id, item]));
+	const focus = list.contains(document.activeElement);
+	records.forEach((record, i) => {
+		const item = old.get("k" + record.key_id) || makeItem(record);
+		old.delete(item.id);
+		fillItem(item, record, now);
+		if (list.children[i] !== item)
+			list.insertBefore(item, list.children[i] || null);
+	});
+	for (const item of old.values())
+		item.remove();
+	if (focus && !list.contains(document.activeElement))
+		el(name + "-title").focus();
+	el(name + "-none").hidden = records.length > 0;
+}
+
+let heldLimit = 50;
+const FLYING_LIMIT = 20;
+
+async function askKeys() {
+	const held = await ask("GET",
+		"/keys?state=UNKNOWN&state=FAILED&limit=" + heldLimit);
+	const flying = await ask("GET",
+		"/keys?state=PROCESSING&limit=" + FLYING_LIMIT);
+	return {held, flying};
+}
+
+function showKeys({held, flying}) {
+	showList("held", held.json.keys, held.now);
+	el("held-more").hidden = held.json.next === null || heldLimit >= 1000;
+	showList("flying", flying.json.keys, flying.now);
+	put(el("flying-more"), flying.json.next === null ? ""
+		: `Only the ${FLYING_LIMIT} oldest are shown.`);
+}

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The page for people (contract, section 8), in a browser: what it shows of a
+gateway, and what an operator does with it by mouse, keyboard and phone."""
+
+import re
+
+from once import http, tap
+from once.browser import ENTER, ESCAPE, TAB, new_window
+from once.demo import source
+from once.tap import each, equal, test
+from once.upstream import answer, close_unanswered
+from once.wait import eventually
+
+ADMIN = {"listen": "127.0.0.1:0"}
+
+
+class Stage:
+    """A gateway, its upstream, and a browser that looks at its page."""
+
+    def __init__(self, bench, admin=None, route=None, **members):
+        self.upstream = bench.upstream()
+        config = bench.config(self.upstream, admin=admin or ADMIN, **members)
+        if route:
+            config["routes"][0]["name"] = route
+        self.gateway = bench.serve(config)
+        self.address = self.gateway.ready["admin"]
+        self.browser = new_window()
+
+    def open(self):
+        self.browser.open(f"http://{self.address}/")
+
+    def look(self):
+        self.open()
+        self.browser.wait_for("#tiles dd")
+
+    def unknown(self, key="k"):
+        """Makes a key UNKNOWN; its key_id."""
+        self.upstream.reply = close_unanswered
+        got = self.gateway.ask(key)
+        equal(got.problem, "outcome-unknown")
+        self.upstream.reply = answer()
+        return got.json()["instance"].rsplit(":", 1)[-1]
+
+    def send(self, method, target, body=None):
+        return http.ask(self.address, http.build(
+            method, target, (), body, self.address))
+
+    def record(self, key_id):
+        return self.send("GET", "/keys/" + key_id).json()
+
+    def row(self, key_id, part=""):
+        return f"#k{key_id} {part}".strip()
+
+    def press_until(self, focus):
+        """Goes on by the tabulator until this has the focus."""
+        for _ in range(40):
+            if self.browser.focus() == focus:
+                return
+            self.browser.press(TAB)
+        raise AssertionError(f"{focus!r} is not to be reached")
+
+    def calm(self):
+        """The browser complained of nothing: no error, no violation of the
+        policy."""
+        equal(self.browser.complaints(), [])
+
+
+# --- what it shows ----------------------------------------------------------
+
+@test
+def an_unknown_key_is_shown_and_released_by_a_click(bench):
+    s = Stage(bench)
+    key_id = s.unknown()
+    s.look()
+    row = s.row(key_id)
+    s.browser.wait_text(row, key_id)
+    shown = s.browser.text(row)
+    for words in ("UNKNOWN", "charges", "attempt 1", "second", "broken"):
+        assert words in shown, shown
+    equal(s.browser.run("return document.title;"), "(1) onceproxy")
+    s.browser.click(s.row(key_id, ".release"))
+    dialog = s.browser.text("#release")
+    for words in (key_id, "did not happen", "twice"):
+        assert words in dialog, dialog
+    s.browser.type("#release [name=note]", "not in the ledger")
+    s.browser.click("#release .do")
+    eventually(lambda: not s.browser.shows(row), "the key is gone")
+    s.browser.wait_text("#said", key_id)
+    logged = s.gateway.wait_for_log("operator", key_id=key_id)
+    equal((logged["act"], logged["note"]), ("release", "not in the ledger"))
+    equal(s.upstream.count(), 1)
+    equal(s.gateway.ask("k").status, 201)
+    equal(s.upstream.count(), 2)
+    s.calm()
+
+
+@test
+def a_key_is_released_by_keyboard_alone(bench):
+    s = Stage(bench)
+    key_id = s.unknown()
+    s.look()
+    s.browser.wait_for(s.row(key_id))
+    s.press_until("release " + key_id)
+    s.browser.press(ENTER)
+    equal(s.browser.focus(), "Cancel")
+    s.press_until("It did not happen: release")
+    s.browser.press(ENTER)
+    eventually(lambda: not s.browser.shows(s.row(key_id)), "the key is gone")
+    # It does not fall back to the top of the page.
+    eventually(lambda: s.browser.focus() == "held-title", "the focus")
+    equal(s.gateway.ask("k").status, 201)
+    equal(s.upstream.count(), 2)
+    s.calm()
+
+
+@test
+def complete_gives_every_retry_what_the_form_says(bench):
+    s = Stage(bench)
+    key_id = s.unknown()
+    s.look()
+    s.browser.wait_for(s.row(key_id))
+    s.browser.click(s.row(key_id, ".complete"))
+    s.browser.click("#complete .do")  # no status: the form is not complete
+    equal(s.record(key_id)["state"], "UNKNOWN")
+    s.browser.type("#complete [name=status]", "201")
+    s.browser.type("#complete [name=headers]", "\nX-Ledger: 4711\nX-More")
+    s.browser.type("#complete [name=body]", '{"id":"ch_é"}')
+    s.browser.click("#complete .do")
+    s.browser.wait_text("#complete .error", "X-More")
+    equal(s.record(key_id)["state"], "UNKNOWN")
+    s.browser.type("#complete [name=headers]", ": 1")
+    s.browser.click("#complete .do")
+    eventually(lambda: s.record(key_id)["state"] == "COMPLETED")
+    for _ in range(2):
+        got = s.gateway.ask("k")
+        equal((got.status, got.replayed, got.get("Content-Type"),
+               got.get("X-Ledger"), got.get("X-More"), got.body),
+              (201, True, "application/json", "4711", "1",
+               '{"id":"ch_é"}'.encode()))
+    equal(s.upstream.count(), 1)
+
+
+@test
+def who_cancels_changes_nothing(bench):
+    s = Stage(bench)
+    key_id = s.unknown()
+    before = s.record(key_id)
+    s.look()
+    s.browser.wait_for(s.row(key_id))
+    for act in ("release", "complete"):
+        for leave in (lambda: s.browser.click(f"#{act} .cancel"),
+                      lambda: s.browser.press(ESCAPE)):
+            s.browser.click(s.row(key_id, "." + act))
+            s.browser.type(f"#{act} [name=note]", "well")
+            leave()
+            eventually(lambda: not s.browser.shows("#" + act))
+            equal(s.browser.focus(), f"{act} {key_id}")
+    # Enter in a field says nothing about a payment either.
+    s.browser.click(s.row(key_id, ".complete"))
+    s.browser.type("#complete [name=status]", "201" + ENTER)
+    equal(s.record(key_id), before)
+    equal(s.gateway.find_log("operator"), [])
+    s.calm()
+
+
+@test
+def what_changed_while_the_dialog_was_open_is_not_released(bench):
+    """Another attempt was made, of which the operator has asked nobody."""
+    s = Stage(bench)
+    key_id = s.unknown()
+    s.look()
+    s.browser.wait_for(s.row(key_id))
+    s.browser.click(s.row(key_id, ".release"))
+    equal(s.send("POST", f"/keys/{key_id}/release").status, 200)
+    equal(s.unknown(), key_id)
+    s.browser.click("#release .do")
+    s.browser.wait_text("#release .error", "attempt 2")
+    equal(s.record(key_id)["state"], "UNKNOWN")
+
+
+@test
+def the_chart_and_the_latencies_follow_the_traffic(bench):
+    s = Stage(bench)
+    s.look()
+    equal(s.browser.run("return document.querySelectorAll('rect').length"), 0)
+    hold = s.upstream.hold()
+    first = bench.background(s.gateway.ask, "a")
+    hold.wait_arrived()
+    s.browser.wait_text("#flying", "PROCESSING")
+    assert not s.browser.shows("#flying button")
+    hold.release()
+    equal(first.result().status, 201)
+    for key in ("a", "b", "c", "a"):
+        s.gateway.ask(key)
+    eventually(lambda: s.browser.text("#legend").split("\n")[:4] ==
+               ["Executed", "3", "Replayed", "2"], "the legend")
+    for kind in ("executed", "replayed"):
+        assert s.browser.run(
+            "return document.querySelector('rect.' + arguments[0])"
+            ".getBoundingClientRect().height", kind) > 1
+    s.browser.wait_text("#latency", "charges 5")
+    s.calm()
+
+
+@test
+def a_redis_that_is_down_and_a_gateway_that_is_gone_are_seen(bench):
+    redis = bench.own_redis()
+    s = Stage(bench, redis=redis)
+    s.look()
+    s.browser.wait_text("#ready", "Ready")
+    redis.kill()
+    s.browser.wait_text("#ready", "Not ready: store")
+    s.browser.wait_text("#tiles", "Down")
+    redis.start()
+    eventually(lambda: s.browser.text("#ready") == "Ready", "ready again")
+    s.gateway.stop()
+    s.browser.wait_text("#ready", "No answer")
+    s.browser.wait_text("#said", "what is shown is old")
+
+
+@test
+def names_are_text_and_no_markup(bench):
+    name = "<img src=x onerror=\"document.title='broken'\"><b>&amp;"
+    s = Stage(bench, route=name)
+    key_id = s.unknown()
+    s.look()
+    s.browser.wait_text(s.row(key_id, ".route"), name)
+    equal(s.browser.run("return document.querySelectorAll('img').length"), 0)
+    s.calm()
+
+
+# --- the token --------------------------------------------------------------
+
+@test
+def the_page_asks_for_the_token_and_keeps_it_in_its_tab(bench):
+    s = Stage(bench, admin={"listen": "127.0.0.1:0", "token": "s3cret"})
+    key_id = s.unknown()
+    s.open()
+    s.browser.wait_for("#login")
+    assert not s.browser.shows("#board")
+    s.browser.type("#token", "wrong" + ENTER)
+    s.browser.wait_text("#login-error", "not the token")
+    s.browser.type("#token", "s3cret" + ENTER)
+    s.browser.wait_for(s.row(key_id))
+    s.browser.click(s.row(key_id, ".release"))
+    s.browser.click("#release .do")
+    eventually(lambda: not s.browser.shows(s.row(key_id)), "the key is gone")
+    equal(s.browser.run("return [localStorage.length, document.cookie]"),
+          [0, ""])
+    s.open()
+    s.browser.wait_for("#board")
+    s.browser.click("#forget")
+    s.browser.wait_for("#login")
+    equal(s.browser.run("return sessionStorage.length"), 0)
+    policy = [c for c in s.browser.complaints() if "status of 401" not in c]
+    equal(policy, [])
+
+
+# --- any window, any light --------------------------------------------------
+
+# Elements whose box ends to the right of the window.
+BEYOND = """
+return [...document.querySelectorAll("*")].filter(e => e.checkVisibility()
+    && e.getBoundingClientRect().right > innerWidth + 0.5)
+    .map(e => e.outerHTML.slice(0, 80))
+    .concat(document.documentElement.scrollWidth > innerWidth
+        ? ["the document"] : []);"""
+
+
+def lightness(browser):
+    """Of the background and of the text, 0 to 255."""
+    return [sum(int(n) for n in re.findall(r"\d+", colour)[:3]) / 3
+            for colour in browser.run(
+                "const s = getComputedStyle(document.documentElement);"
+                "return [s.backgroundColor, s.color];")]
+
+
+@test
+def a_phone_is_wide_enough(bench):
+    s = Stage(bench, route="a_route_whose_name_is_" + "long_" * 12)
+    key_id = s.unknown()
+    for key in "abc":
+        s.gateway.ask(key)
+    s.browser.size(360, 740)
+    s.look()
+    s.browser.wait_for(s.row(key_id))
+    s.browser.click("summary")
+    equal(s.browser.run(BEYOND), [])
+    for act in ("release", "complete"):
+        s.browser.click(s.row(key_id, "." + act))
+        equal(s.browser.run(BEYOND), [])
+        s.browser.press(ESCAPE)
+
+
+@test
+def it_is_dark_where_the_user_is_in_the_dark(bench):
+    s = Stage(bench)
+    s.look()
+    ground, text = lightness(s.browser)
+    assert ground > 200 and text < 80, (ground, text)
+    s.browser.dark(True)
+    ground, text = lightness(s.browser)
+    assert ground < 60 and text > 180, (ground, text)
+    s.calm()
+
+
+# --- what it knows ----------------------------------------------------------
+
+@each([("outcome", "chart.js", "results", r'RESULT\(\w+, "([^"]+)"\)'),
+       ("reason", "keys.js", "reasons", r'REASON\(\w+, \'.\', "([^"]+)"\)')])
+def it_knows_every(bench, file, table, pattern):
+    with open(source(f"src/tbl/{table}.h"), encoding="utf-8") as text:
+        words = re.findall(pattern, text.read())
+    with open(source(f"src/page/{file}"), encoding="utf-8") as text:
+        page = text.read()
+    assert words
+    equal([w for w in words if f'"{w}"' not in page], [])
+
+
+tap.main()
