@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Makes C strings of Lua scripts: awk -f embed.awk -v dir=DIR A.lua B.lua …
-# A line "-- include X" stands for the file DIR/X; licences stay behind.
-
-function put(line) {
-	if (line ~ /SPDX/)
-		return
-	gsub(/\\/, "&&", line)
-	gsub(/"/, "\\\\&", line)
-	printf "\t\"%s\\n\"\n", line
-}
+# Makes C strings of Lua scripts:
+#
+#     awk -v dir=DIR -f ../quote.awk -f embed.awk A.lua B.lua ...
+#
+# A line "-- include X" stands for the file DIR/X.
 
 BEGIN {
 	print "/* Made from src/lua/ by make. */"

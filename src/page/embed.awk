@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Makes a C string of the page: awk -f embed.awk -v dir=DIR page.html.  A line
-# "@X@" stands for the file DIR/X; licences and indentation stay behind.
+# Makes a C string of the page:
+#
+#     awk -v dir=DIR -f ../quote.awk -f embed.awk page.html
+#
+# A line "@X@" stands for the file DIR/X; indentation stays behind.
 
-function put(line) {
-	if (line ~ /SPDX/)
-		return
+function put_bare(line) {
 	sub(/^[\t ]+/, "", line)
-	if (line == "")
-		return
-	gsub(/\\/, "&&", line)
-	gsub(/"/, "\\\\&", line)
-	printf "\t\"%s\\n\"\n", line
+	if (line != "")
+		put(line)
 }
 
 BEGIN {
@@ -23,14 +21,14 @@ BEGIN {
 /^@.*@$/ {
 	name = dir "/" substr($0, 2, length($0) - 2)
 	while ((got = (getline line < name)) > 0)
-		put(line)
+		put_bare(line)
 	if (got < 0)
 		exit failed = 1
 	close(name)
 	next
 }
 
-{ put($0) }
+{ put_bare($0) }
 
 END {
 	if (failed)

@@ -69,17 +69,17 @@ function makeItem(record) {
 // The list has these records now; nodes of those that stay, stay.
 function showList(name, records, now) {
 	const list = el(name);
-	const old = new Map([...list.children].map(item => [item.id, item]));
 	const focus = list.contains(document.activeElement);
+	const ids = new Set(records.map(record => "k" + record.key_id));
+	for (const item of [...list.children])
+		if (!ids.has(item.id))
+			item.remove();
 	records.forEach((record, i) => {
-		const item = old.get("k" + record.key_id) || makeItem(record);
-		old.delete(item.id);
+		const item = el("k" + record.key_id) || makeItem(record);
 		fillItem(item, record, now);
 		if (list.children[i] !== item)
 			list.insertBefore(item, list.children[i] || null);
 	});
-	for (const item of old.values())
-		item.remove();
 	if (focus && !list.contains(document.activeElement))
 		el(name + "-title").focus();
 	el(name + "-none").hidden = records.length > 0;

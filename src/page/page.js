@@ -90,8 +90,8 @@ function storeTile(status) {
 	const {state, redis, fault} = status.store;
 	if (fault)
 		return tile("Redis", "Not trusted", fault, "bad");
-	return state === "up" ? tile("Redis", "Up", redis)
-		: tile("Redis", "Down", redis, "bad");
+	return state === "up" ? tile("Redis", "Up", redis || "")
+		: tile("Redis", "Down", redis || "", "bad");
 }
 
 function journalTile({entries, writable}) {

@@ -126,4 +126,4 @@ PROBLEM(FORBIDDEN, 403, "forbidden", FIX_REQUEST, 0,
 PROBLEM(NOT_JSON, 415, "not-json", FIX_REQUEST, 0,
 	"The body has to be JSON",
 	"The Content-Type of what changes something has to be "
-	"application/json.")
+	"application/json; curl says that with --json.")

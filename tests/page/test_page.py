@@ -41,6 +41,13 @@ class Stage:
         self.upstream.reply = answer()
         return got.json()["instance"].rsplit(":", 1)[-1]
 
+    def stuck(self):
+        """Looks at a key that is UNKNOWN; its key_id."""
+        key_id = self.unknown()
+        self.look()
+        self.browser.wait_for(self.row(key_id))
+        return key_id
+
     def send(self, method, target, body=None):
         return http.ask(self.address, http.build(
             method, target, (), body, self.address))
@@ -70,10 +77,8 @@ class Stage:
 @test
 def an_unknown_key_is_shown_and_released_by_a_click(bench):
     s = Stage(bench)
-    key_id = s.unknown()
-    s.look()
+    key_id = s.stuck()
     row = s.row(key_id)
-    s.browser.wait_text(row, key_id)
     shown = s.browser.text(row)
     for words in ("UNKNOWN", "charges", "attempt 1", "second", "broken"):
         assert words in shown, shown
@@ -97,9 +102,7 @@ def an_unknown_key_is_shown_and_released_by_a_click(bench):
 @test
 def a_key_is_released_by_keyboard_alone(bench):
     s = Stage(bench)
-    key_id = s.unknown()
-    s.look()
-    s.browser.wait_for(s.row(key_id))
+    key_id = s.stuck()
     s.press_until("release " + key_id)
     s.browser.press(ENTER)
     equal(s.browser.focus(), "Cancel")
@@ -116,9 +119,7 @@ def a_key_is_released_by_keyboard_alone(bench):
 @test
 def complete_gives_every_retry_what_the_form_says(bench):
     s = Stage(bench)
-    key_id = s.unknown()
-    s.look()
-    s.browser.wait_for(s.row(key_id))
+    key_id = s.stuck()
     s.browser.click(s.row(key_id, ".complete"))
     s.browser.click("#complete .do")  # no status: the form is not complete
     equal(s.record(key_id)["state"], "UNKNOWN")
@@ -143,10 +144,8 @@ def complete_gives_every_retry_what_the_form_says(bench):
 @test
 def who_cancels_changes_nothing(bench):
     s = Stage(bench)
-    key_id = s.unknown()
+    key_id = s.stuck()
     before = s.record(key_id)
-    s.look()
-    s.browser.wait_for(s.row(key_id))
     for act in ("release", "complete"):
         for leave in (lambda: s.browser.click(f"#{act} .cancel"),
                       lambda: s.browser.press(ESCAPE)):
@@ -167,15 +166,38 @@ def who_cancels_changes_nothing(bench):
 def what_changed_while_the_dialog_was_open_is_not_released(bench):
     """Another attempt was made, of which the operator has asked nobody."""
     s = Stage(bench)
-    key_id = s.unknown()
-    s.look()
-    s.browser.wait_for(s.row(key_id))
+    key_id = s.stuck()
     s.browser.click(s.row(key_id, ".release"))
     equal(s.send("POST", f"/keys/{key_id}/release").status, 200)
     equal(s.unknown(), key_id)
     s.browser.click("#release .do")
     s.browser.wait_text("#release .error", "attempt 2")
     equal(s.record(key_id)["state"], "UNKNOWN")
+
+
+@test
+def the_focus_stays_while_others_resolve_keys(bench):
+    s = Stage(bench)
+    first, second = s.unknown("a"), s.unknown("b")
+    s.look()
+    s.browser.wait_for(s.row(second))
+    s.press_until("release " + second)
+    equal(s.send("POST", f"/keys/{first}/release").status, 200)
+    eventually(lambda: not s.browser.shows(s.row(first)), "the key is gone")
+    equal(s.browser.focus(), "release " + second)
+
+
+@test
+def a_long_list_is_shown_when_it_is_asked_for(bench):
+    s = Stage(bench)
+    for n in range(52):
+        s.unknown(f"k{n}")
+    s.look()
+    rows = "return document.querySelectorAll('#held li').length"
+    eventually(lambda: s.browser.run(rows) == 50, "50 keys")
+    s.browser.click("#held-more")
+    eventually(lambda: s.browser.run(rows) == 52, "52 keys")
+    assert not s.browser.shows("#held-more")
 
 
 @test
