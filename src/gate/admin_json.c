@@ -9,7 +9,7 @@
 #include "gate/asked.h"
 #include "gate/key.h"
 
-enum { NOTE_BYTES = 1000 };
+enum { NOTE_BYTES = 1000, ATTEMPT_MOST = 999999 };
 
 /* --- out --- */
 
@@ -165,15 +165,31 @@ take_note(struct asked *a)
 	return NULL;
 }
 
-const char *
-admin_read_note(struct asked *a)
+/* What an operator has looked at may have been sent once more meanwhile. */
+static const char *
+take_attempt(struct asked *a)
 {
-	static const char *const names[] = {"note"};
+	const json_t *attempt = json_object_get(a->in, "attempt");
+	if (attempt == NULL || json_is_null(attempt))
+		return NULL;
+	if (!json_is_integer(attempt) || json_integer_value(attempt) < 1 ||
+	    json_integer_value(attempt) > ATTEMPT_MOST)
+		return "\"attempt\" has to be a number from 1 to 999999.";
+	a->attempt = (uint32_t)json_integer_value(attempt);
+	return NULL;
+}
+
+const char *
+admin_read_act(struct asked *a)
+{
+	static const char *const names[] = {"attempt", "note"};
 	if (a->in == NULL)
 		return NULL;
 	if (!HAS_ONLY(a->in, names))
-		return "The body may have a member \"note\" and no other.";
-	return take_note(a);
+		return "The body may have the members \"attempt\" and "
+		       "\"note\", and no others.";
+	const char *words = take_attempt(a);
+	return words != NULL ? words : take_note(a);
 }
 
 /* Of one connection, or said by the gateway itself. */
@@ -273,17 +289,19 @@ const char *
 admin_read_said(struct asked *a)
 {
 	static const char *const names[] = {
-	    "status", "headers", "body", "body_base64", "note"};
+	    "status", "headers", "body", "body_base64", "attempt", "note"};
 	const json_t *status = json_object_get(a->in, "status");
 	if (!HAS_ONLY(a->in, names))
 		return "The body may have the members \"status\", "
-		       "\"headers\", \"body\" or \"body_base64\", and "
-		       "\"note\", and no others.";
+		       "\"headers\", \"body\" or \"body_base64\", "
+		       "\"attempt\" and \"note\", and no others.";
 	if (!json_is_integer(status) || json_integer_value(status) < 200 ||
 	    json_integer_value(status) > 599)
 		return "\"status\" has to be a number from 200 to 599.";
 	a->said.status = (int)json_integer_value(status);
-	const char *words = take_note(a);
+	const char *words = take_attempt(a);
+	if (words == NULL)
+		words = take_note(a);
 	if (words == NULL)
 		words = take_fields(a, json_object_get(a->in, "headers"));
 	if (words == NULL)

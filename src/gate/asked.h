@@ -70,6 +70,7 @@ struct asked {
 	/* An operator's act. */
 	bool acts;
 	enum store_act act;
+	uint32_t attempt; /* that it is said of; 0: whichever */
 	struct span note;
 	struct said said;
 
@@ -168,7 +169,7 @@ json_t *admin_record_json(const struct store_record *record,
 /*
  * The members of a body: NULL, or a sentence of what is wrong with them.
  */
-const char *admin_read_note(struct asked *a);
+const char *admin_read_act(struct asked *a);
 const char *admin_read_said(struct asked *a);
 /* All records that the key may have, into key_id and others. */
 const char *admin_read_lookup(struct asked *a);

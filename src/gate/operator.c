@@ -212,13 +212,13 @@ begin(struct asked *a, enum store_act act, const char *words)
 enum after
 operator_release(struct asked *a)
 {
-	return begin(a, ACT_RELEASE, admin_read_note(a));
+	return begin(a, ACT_RELEASE, admin_read_act(a));
 }
 
 enum after
 operator_delete(struct asked *a)
 {
-	return begin(a, ACT_DELETE, admin_read_note(a));
+	return begin(a, ACT_DELETE, admin_read_act(a));
 }
 
 enum after
@@ -276,7 +276,7 @@ admin_act(struct machine *machine)
 			return admin_refuse(a, PROBLEM_OVERLOADED, SPAN(""));
 	}
 	store_operate(a->admin->store, &a->look, &a->key_id, a->act,
-	    policy->retention_ms, a->given);
+	    a->attempt, policy->retention_ms, a->given);
 	return admin_to(a, ADMIN_ACTED, WAIT);
 }
 
@@ -312,6 +312,14 @@ conflict(struct asked *a)
 	const char *allowed = a->act == ACT_DELETE
 	    ? "A record that is PROCESSING cannot be deleted"
 	    : "Only a record that is UNKNOWN or FAILED can be resolved";
+	uint32_t attempt = a->look.op.attempt;
+	if (a->attempt != 0 && a->attempt != attempt)
+		return admin_refuse(a, PROBLEM_CONFLICT,
+		    arena_printf(a->arena,
+			"The record is %s at attempt %u by now, not at "
+			"attempt %u. Nothing was changed.",
+			admin_state_word(a->look.op.state), attempt,
+			a->attempt));
 	return admin_refuse(a, PROBLEM_CONFLICT,
 	    arena_printf(a->arena, "%s; this one is %s. Nothing was changed.",
 		allowed, admin_state_word(a->look.op.state)));

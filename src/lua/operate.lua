@@ -2,14 +2,15 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- What an operator, who has asked the upstream's people, says about a key.
 -- KEYS: record, leases, held (and see record.lua about events)
--- ARGV: 1 act, 2 retention ms, 3 the answer and 4 its status (of complete)
+-- ARGV: 1 act, 2 retention ms, 3 the answer and 4 its status (of complete),
+--       5 the attempt that is spoken of, 0 for whichever
 -- act:  release, it did not happen: the key is free, with a fresh allowance
 --       of attempts, whose number goes on rising;
 --       complete, it happened, and this is what every retry is given;
 --       delete, the record is forgotten.
 -- Answers: DONE state-before, and unless it is gone, ms-left record; FENCED
---       state where the record is in a state that forbids the act; GONE;
---       BROKEN.
+--       state where the record is in a state that forbids the act, or at
+--       another attempt; GONE; BROKEN.
 --
 -- Nobody owns the record afterwards: an owner that comes late with a truth
 -- of its own is fenced, and hears the operator's.
@@ -19,6 +20,7 @@
 -- include record.lua
 
 local act, retention = ARGV[1], ARGV[2]
+local wanted = tonumber(ARGV[5])
 local name = string.sub(KEYS[1], -32)
 local r = parse(redis.call('GET', KEYS[1]))
 if r == nil then
@@ -30,6 +32,8 @@ end
 local before = r.state
 if before == 'P' or
     (act ~= 'delete' and before ~= 'U' and before ~= 'F') then
+	return answer('FENCED', r, before)
+elseif wanted ~= 0 and tonumber(r.attempt) ~= wanted then
 	return answer('FENCED', r, before)
 end
 

@@ -26,10 +26,13 @@ function headersOf(text) {
 	});
 }
 
+// The attempt that was looked at: another one may have been made meanwhile, of
+// which the operator knows nothing.
 function bodyOf(act, form) {
 	const fields = form.elements;
-	const body = fields.note.value === "" ? {}
-		: {note: fields.note.value};
+	const body = {attempt: subject.attempt};
+	if (fields.note.value !== "")
+		body.note = fields.note.value;
 	if (act !== "complete")
 		return body;
 	return Object.assign(body, {
@@ -37,17 +40,6 @@ function bodyOf(act, form) {
 		headers: headersOf(fields.headers.value),
 		body: fields.body.value,
 	});
-}
-
-// What was looked at must still be so: another attempt may have been made
-// meanwhile, of which the operator knows nothing.
-async function checkUnchanged(record) {
-	const {json} = await ask("GET", "/keys/" + record.key_id);
-	if (json.state !== record.state || json.attempt !== record.attempt ||
-	    json.changed !== record.changed)
-		throw new Error(`The record has changed meanwhile: it is `
-			+ `${json.state} now, attempt ${json.attempt}. Nothing `
-			+ `was done. Cancel, and look again.`);
 }
 
 const DONE = {
@@ -66,7 +58,6 @@ async function doAct(act) {
 	error.textContent = "";
 	try {
 		const body = bodyOf(act, form);
-		await checkUnchanged(record);
 		await ask("POST", `/keys/${record.key_id}/${act}`, body);
 		dialog.close();
 		say(`${record.key_id} ${DONE[act]}`);

@@ -158,8 +158,8 @@ store_look(struct store *store, struct store_look *look,
 
 void
 store_operate(struct store *store, struct store_look *look,
-    const struct key_id *key_id, enum store_act act, int64_t retention_ms,
-    const struct answer *answer)
+    const struct key_id *key_id, enum store_act act, uint32_t attempt,
+    int64_t retention_ms, const struct answer *answer)
 {
 	static const char *const words[] = {
 	    [ACT_RELEASE] = "release",
@@ -168,7 +168,7 @@ store_operate(struct store *store, struct store_look *look,
 	};
 	must((act == ACT_COMPLETE) == (answer != NULL));
 	struct store_call *call =
-	    look_call(store, look, SCRIPT_operate, key_id, 4);
+	    look_call(store, look, SCRIPT_operate, key_id, 5);
 	char *bytes = NULL;
 	size_t len = 0;
 	if (answer != NULL)
@@ -178,6 +178,7 @@ store_operate(struct store *store, struct store_look *look,
 	resp_arg(&call->args, span_of(bytes ? bytes : "", len));
 	free(bytes);
 	resp_number(&call->args, answer != NULL ? answer->status : 0);
+	resp_number(&call->args, attempt);
 	call_start(call);
 }
 

@@ -51,12 +51,14 @@ enum store_act {
 	ACT_DELETE,   /* any state but PROCESSING: forgotten, no record then */
 };
 /*
- * DONE: op.state is the state before, record what it is now.  answer is for
- * ACT_COMPLETE, else NULL; retention_ms is how long the record lives on.
+ * DONE: op.state is the state before, record what it is now.  attempt is the
+ * one that is spoken of, 0 for whichever; at another one the record is FENCED,
+ * with op.attempt.  answer is for ACT_COMPLETE, else NULL; retention_ms is how
+ * long the record lives on.
  */
 void store_operate(struct store *store, struct store_look *look,
-    const struct key_id *key_id, enum store_act act, int64_t retention_ms,
-    const struct answer *answer);
+    const struct key_id *key_id, enum store_act act, uint32_t attempt,
+    int64_t retention_ms, const struct answer *answer);
 
 /*
  * A page of records that are not COMPLETED, in the order of their last

@@ -588,6 +588,27 @@ def a_completed_record_is_neither_released_nor_completed(bench):
 
 
 @test
+def what_was_said_of_one_attempt_is_not_taken_for_another(bench):
+    upstream, gateway, admin = start(bench)
+    key_id = unknown(upstream, gateway)
+    admin.act(key_id, "release", {"attempt": 1})
+    equal(unknown(upstream, gateway), key_id)
+    for method, target, more in (
+            ("POST", f"/keys/{key_id}/release", {}),
+            ("POST", f"/keys/{key_id}/complete", {"status": 200}),
+            ("DELETE", f"/keys/{key_id}", {})):
+        got = admin.send(method, target, {"attempt": 1, **more})
+        refused(got, 409, "conflict")
+        assert "attempt 2" in got.json()["detail"], got.json()
+        for wrong in (0, "2", -1, 1.5, 1000000):
+            refused(admin.send(method, target, {"attempt": wrong, **more}),
+                    400, "bad-request")
+    equal(admin.get("/keys/" + key_id)["state"], "UNKNOWN")
+    admin.act(key_id, "complete", {"status": 200, "attempt": 2})
+    equal(admin.send("DELETE", "/keys/" + key_id, {"attempt": 2}).status, 200)
+
+
+@test
 def a_late_owner_hears_what_the_operator_said(bench):
     """A gateway that stood still does not overrule the operator."""
     upstream = bench.upstream()

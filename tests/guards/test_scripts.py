@@ -172,6 +172,10 @@ MUTANTS = {
     "nothing is decided in flight": (
         {"operate": [("if before == 'P' or\n", "if\n")]},
         [(ADMIN, "nothing is decided about a record in flight")]),
+    "an attempt that nobody looked at is not decided": (
+        {"operate": [("wanted ~= 0 and tonumber(r.attempt) ~= wanted",
+                      "false")]},
+        [(ADMIN, "what was said of one attempt is not taken for another")]),
     "nothing is decided twice": (
         {"operate": [("before ~= 'U' and before ~= 'F'", "before == 'P'")]},
         [(ADMIN, "a completed record is neither released nor completed")]),

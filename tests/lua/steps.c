@@ -229,6 +229,7 @@ operate(const char *act)
 	add(&words, "%d", RETENTION);
 	add(&words, "%s", completes ? "p\nof the operator" : "");
 	add(&words, "%d", completes ? 202 : 0);
+	add(&words, "0");
 	return eval(SCRIPT_operate, &words);
 }
 
