@@ -83,9 +83,11 @@ function drawChart(now) {
 	for (const [slot, requests] of slots) {
 		let y = 160;
 		for (const [name, , outcomes] of GROUPS) {
-			const height = inGroup(requests, outcomes) * scale;
-			if (height === 0)
+			const count = inGroup(requests, outcomes);
+			if (count === 0)
 				continue;
+			// One unknown of a thousand has to be seen too.
+			const height = Math.max(count * scale, 2);
 			y -= height;
 			bars.push(makeSvg("rect", {class: name,
 				x: (SLOTS - 1 - last + slot) * 10 + 1, y,

@@ -186,6 +186,7 @@ function show({ready, status, metrics, keys}) {
 	showTiles(status.json, samples);
 	showTraffic(samples, now);
 	showLatency(samples, remember(samples, now));
+	el("held-old").hidden = keys !== null;
 	if (keys)
 		showKeys(keys);
 	if (document.body.classList.contains("stale")) {
