@@ -83,11 +83,11 @@ function drawChart(now) {
 	for (const [slot, requests] of slots) {
 		let y = 160;
 		for (const [name, , outcomes] of GROUPS) {
-			const count = inGroup(requests, outcomes);
-			if (count === 0)
+			const n = inGroup(requests, outcomes);
+			if (n === 0)
 				continue;
 			// One unknown of a thousand has to be seen too.
-			const height = Math.max(count * scale, 2);
+			const height = Math.max(n * scale, 2);
 			y -= height;
 			bars.push(makeSvg("rect", {class: name,
 				x: (SLOTS - 1 - last + slot) * 10 + 1, y,
