@@ -18,7 +18,9 @@ from .wait import PATIENCE, eventually
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
          "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync",
-         "--disable-dev-shm-usage")
+         "--disable-dev-shm-usage",
+         # It ends when chromedriver does, however that ends.
+         "--remote-debugging-pipe")
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 TAB, ENTER, ESCAPE, SPACE = "\ue004", "\ue007", "\ue00c", " "
 
@@ -36,7 +38,8 @@ class Driver:
             raise Skip("chromium and chromium-driver are not installed")
         self.folder = make_folder()
         self.process = Process([program, "--port=0"],
-                               env={"LANG": "C.UTF-8", "TZ": "UTC"})
+                               env={"LANG": "C.UTF-8", "TZ": "UTC",
+                                    "HOME": self.folder})
         line = self.process.wait_for_line("started successfully on port")
         self.port = int(re.search(r"on port (\d+)", line)[1])
         flags = [*FLAGS, "--user-data-dir=" + self.folder]
