@@ -217,6 +217,8 @@ exchange_on_request(void *front, struct MHD_Connection *mhd, const char *url,
 	if (x->ended)
 		return MHD_NO; /* its owner gave it up without an answer */
 	x->mhd = mhd;
+	if (!x->head_seen && x->front->ending)
+		return MHD_NO; /* its owner would outlive the front */
 	if (!x->head_seen)
 		return on_head(x, method, version);
 	if (x->queued)

@@ -85,7 +85,10 @@ struct exchange {
 struct front *front_new(struct loop *loop, const struct conf *conf,
     struct budget *budget, void (*arrived)(void *arg, struct exchange *x),
     void *arg);
-/* All exchanges must have ended; closes all connections. */
+/*
+ * All exchanges must have ended; closes all connections, and arrived() is not
+ * called any more.
+ */
 void front_free(struct front **front);
 
 /*

@@ -48,7 +48,7 @@ struct front {
 	struct acceptor *acceptor;
 	const struct arrival *arrival;   /* on its way to libmicrohttpd */
 	struct connection *shaking_hands; /* those that wait for a client */
-	bool ending; /* nobody waits any more */
+	bool ending; /* nobody waits any more, no request is told of */
 };
 
 /* A client's connection; libmicrohttpd keeps it as its socket's context. */

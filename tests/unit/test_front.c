@@ -436,6 +436,30 @@ a_client_that_leaves_in_its_body_is_told_of(void **state)
 	assert_int_equal(f->answer_error, E_CLIENT_GONE);
 }
 
+/* On a connection that is kept, and after the loop ran for the last time. */
+static void
+a_request_that_comes_with_the_end_has_no_owner(void **state)
+{
+	static const char request[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+	struct fixture *f = *state;
+	const ssize_t len = sizeof request - 1;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	script(f, 200, NULL, 0, "");
+	assert_int_equal(
+	    connect(fd, (struct sockaddr *)&f->address, sizeof f->address),
+	    0);
+	assert_int_equal(send(fd, request, (size_t)len, 0), len);
+	timer_init(&f->later, f->loop, on_client_ended, f);
+	while (f->x != NULL || f->requests == 0) {
+		timer_set(&f->later, 10);
+		loop_run(f->loop);
+	}
+	assert_int_equal(send(fd, request, (size_t)len, 0), len);
+	front_free(&f->front);
+	assert_int_equal(f->requests, 1);
+	close(fd);
+}
+
 static void
 a_draining_front_takes_no_new_connections(void **state)
 {
@@ -468,6 +492,7 @@ main(void)
 	    TEST(a_field_that_would_break_the_head_never_leaves),
 	    TEST(an_answer_head_of_sixteen_kib_fits),
 	    TEST(a_client_that_leaves_in_its_body_is_told_of),
+	    TEST(a_request_that_comes_with_the_end_has_no_owner),
 	    TEST(a_draining_front_takes_no_new_connections),
 	};
 	return cmocka_run_group_tests_name("front", tests, NULL, NULL);
