@@ -130,11 +130,14 @@ is_of_other_site(const struct asked *a)
 /*
  * A form of another site has a Content-Type, and never this one; a script may
  * not set this one without asking first, which is refused.  So this holds
- * where a browser does not say where a request comes from.
+ * where a browser does not say where a request comes from.  All browsers call
+ * themselves this; an operator's curl -d has a form's type too.
  */
 static bool
 is_of_form(const struct asked *a)
 {
+	if (!span_starts(value_of(a, SPAN("User-Agent")), SPAN("Mozilla/")))
+		return false;
 	struct span type = value_of(a, SPAN("Content-Type"));
 	struct span first;
 	return type.len > 0 && span_next(&type, ';', &first) &&

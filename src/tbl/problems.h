@@ -125,5 +125,5 @@ PROBLEM(FORBIDDEN, 403, "forbidden", FIX_REQUEST, 0,
 	"Origin or Sec-Fetch-Site says that a page of another site sent this.")
 PROBLEM(NOT_JSON, 415, "not-json", FIX_REQUEST, 0,
 	"The body has to be JSON",
-	"The Content-Type of what changes something has to be "
-	"application/json; curl says that with --json.")
+	"The Content-Type of what a browser changes has to be "
+	"application/json.")

@@ -151,17 +151,20 @@ def a_name_that_was_bound_anew_shows_and_changes_nothing(bench):
 @test
 def a_form_changes_nothing(bench):
     gateway, key_id = start(bench)
+    browser = ("User-Agent", "Mozilla/5.0 (X11; Linux x86_64) Old/1.0")
     for kind in ("text/plain", "application/x-www-form-urlencoded",
                  "multipart/form-data; boundary=b",
                  "text/plain; application/json", "application/jsonp"):
-        refused(release(gateway, key_id, ("Content-Type", kind)), 415,
-                "not-json")
-        refused(release(gateway, key_id, ("Content-Type", kind), body=b""),
-                415, "not-json")
+        fields = (browser, ("Content-Type", kind))
+        refused(release(gateway, key_id, *fields), 415, "not-json")
+        refused(release(gateway, key_id, *fields, body=b""), 415, "not-json")
     equal(state(gateway, key_id), "UNKNOWN")
 
 
 @each([("as curl --json", [JSON], None),
+       ("as curl -d", [("User-Agent", "curl/7.88.1"),
+                       ("Content-Type",
+                        "application/x-www-form-urlencoded")], None),
        ("without a type", [], None),
        ("with a character set",
         [("Content-Type", "Application/JSON; charset=utf-8")], None),

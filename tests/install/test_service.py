@@ -118,7 +118,8 @@ def the_gateway_and_its_private_redis_work_under_the_filter(bench):
         for turn in range(3):
             got = ask(address, keyed(f"k{address[:4]}"))
             equal((got.status, got.replayed), (201, turn > 0))
-    got = ask(gateway.ready["admin"], build("GET", "/metrics"))
+    got = ask(gateway.ready["admin"], build("GET", "/metrics",
+                                              host="localhost"))
     for name in ("process_resident_memory_bytes", "process_open_fds"):
         assert re.search(rf"^{name} [1-9]", got.body.decode(), re.M), name
     since = len(gateway.events)
