@@ -229,6 +229,8 @@ def a_redis_that_is_full_refuses_claims_and_takes_outcomes(bench):
     hold.release()
     equal(first.result().status, 201)
     equal(upstream.count(), 1)
+    # It has the outcome, and did not get it from the journal later on.
+    assert gateway.ask("k").replayed
     redis("CONFIG", "SET", "maxmemory", "0")
     assert gateway.ask("k").replayed
 
