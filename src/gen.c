@@ -219,11 +219,15 @@ main(int argc, char **argv)
 	    {"options", print_manual_options},
 	    {"problems", print_manual_problems},
 	    {"events", print_manual_events},
+	    {"outcomes", print_manual_outcomes},
+	    {"states", print_manual_states},
+	    {"reasons", print_manual_reasons},
+	    {"faults", print_manual_faults},
 	    {"metrics", print_manual_metrics},
 	};
 	for (size_t i = 0; i < sizeof prints / sizeof prints[0]; i++)
 		if (argc == 2 && !strcmp(argv[1], prints[i].name))
 			return prints[i].print();
-	fputs("usage: gen schema|options|problems|events|metrics\n", stderr);
+	fputs("usage: gen NAME, of what this file can print\n", stderr);
 	return 2;
 }

@@ -4,7 +4,7 @@
 #include "gate/request.h"
 
 static const char *const result_words[] = {
-#define RESULT(name, word) word,
+#define RESULT(name, word, ...) word,
 #include "tbl/results.h"
 #undef RESULT
 };

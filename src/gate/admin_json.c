@@ -17,7 +17,7 @@ const char *
 admin_state_word(enum record_state state)
 {
 	static const char *const words[] = {
-#define STATE(name, letter) #name,
+#define STATE(name, letter, ...) #name,
 #include "tbl/states.h"
 #undef STATE
 	};

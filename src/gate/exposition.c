@@ -161,7 +161,7 @@ put_seconds_of(struct exposition *e, bool routes, const char *label)
 }
 
 static const char *const result_words[] = {
-#define RESULT(name, word) word,
+#define RESULT(name, word, ...) word,
 #include "tbl/results.h"
 #undef RESULT
 };

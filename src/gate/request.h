@@ -22,7 +22,7 @@ struct execution;
 
 /* How a request ended, of tbl/results.h. */
 enum result {
-#define RESULT(name, word) RESULT_##name,
+#define RESULT(name, word, ...) RESULT_##name,
 #include "tbl/results.h"
 #undef RESULT
 	RESULT_COUNT_,

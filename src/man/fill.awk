@@ -5,10 +5,24 @@
 # A line "@NAME@" stands for what "gen NAME" prints, @VERSION@ for V, @DATADIR@
 # for D.
 
+# Text of at most 78 characters to a line; no line may begin like a macro.
+function put(text,    at) {
+	while (length(text) > 78 && text !~ /^\./) {
+		for (at = 79; at > 1; at--)
+			if (substr(text, at, 2) ~ /^ [^.']/)
+				break
+		if (at == 1)
+			break
+		print substr(text, 1, at - 1)
+		text = substr(text, at + 1)
+	}
+	print text
+}
+
 /^@[a-z]+@$/ {
 	command = gen " " substr($0, 2, length($0) - 2)
 	while ((got = (command | getline line)) > 0)
-		print line
+		put(line)
 	if (got < 0 || close(command) != 0)
 		exit 1
 	next

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 /* --- mdoc --- */
 
-/* Text with what means something to troff escaped. */
+/* Text with what means something to troff escaped; a sentence to a line. */
 static void
 put_text(const char *text)
 {
@@ -19,6 +20,11 @@ put_text(const char *text)
 			fputs("\\-", stdout);
 		else
 			putchar(*text);
+		if (*text == '.' && text[1] == ' ' &&
+		    isupper((unsigned char)text[2])) {
+			putchar('\n');
+			text++;
+		}
 	}
 }
 
@@ -106,70 +112,129 @@ print_manual_options(void)
 
 /* --- problems --- */
 
+static void
+put_problem(int status, const char *type, int after_s, const char *retry,
+    const char *detail)
+{
+	char name[96];
+	snprintf(name, sizeof name, "%d %s", status, type);
+	put_item(name);
+	put_line(detail);
+	printf("Retry: ");
+	put_text(retry);
+	if (after_s > 0)
+		printf(", after %d s", after_s);
+	puts(".");
+}
+
+#define SAME_KEY "same-key"
+#define NEW_KEY "new-key"
+#define FIX_REQUEST "fix-request"
+
 int
 print_manual_problems(void)
 {
-	static const struct {
-		int status;
-		const char *type, *title;
-	} problems[] = {
-#define PROBLEM(name, status, type, retry, after, title, ...)                 \
-	{status, type, title},
+	begin_list();
+#define PROBLEM(name, status, type, retry, after, title, detail)              \
+	put_problem(status, type, after, retry, detail);
 #include "tbl/problems.h"
 #undef PROBLEM
-	};
-	begin_list();
-	for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
-		char name[96];
-		snprintf(name, sizeof name, "%d %s", problems[i].status,
-		    problems[i].type);
-		put_item(name);
-		put_line(problems[i].title);
-	}
 	end_list();
 	return 0;
 }
 
 /* --- events --- */
 
+/* Without words, it is described by hand. */
+static void
+put_event(const char *name, const char *level, const char *words)
+{
+	if (words[0] == '\0')
+		return;
+	printf(".It Sy \"");
+	put_text(name);
+	printf("\" Pq ");
+	for (; *level != '\0'; level++)
+		putchar(tolower((unsigned char)*level));
+	putchar('\n');
+	put_line(words);
+}
+
 int
 print_manual_events(void)
 {
-	static const struct {
-		const char *name, *level, *words;
-	} events[] = {
-#define EVENT(name, level, words) {#name, #level, words},
+	begin_list();
+#define EVENT(name, level, words) put_event(#name, #level, words);
 #include "tbl/events.h"
 #undef EVENT
-	};
-	begin_list();
-	for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
-		if (events[i].words[0] == '\0')
-			continue;
-		put_item(events[i].name);
-		put_line(events[i].words);
-	}
 	end_list();
 	return 0;
 }
 
-/* --- metrics --- */
+/* --- lists of names and what they mean --- */
+
+static void
+put_meaning(const char *name, const char *words)
+{
+	if (name[0] == '\0')
+		return;
+	put_item(name);
+	put_line(words);
+}
+
+int
+print_manual_outcomes(void)
+{
+	begin_list();
+#define RESULT(name, word, words) put_meaning(word, words);
+#include "tbl/results.h"
+#undef RESULT
+	end_list();
+	return 0;
+}
+
+int
+print_manual_states(void)
+{
+	begin_list();
+#define STATE(name, letter, words) put_meaning(#name, words);
+#include "tbl/states.h"
+#undef STATE
+	end_list();
+	return 0;
+}
+
+int
+print_manual_reasons(void)
+{
+	begin_list();
+#define REASON(name, letter, word, words) put_meaning(word, words);
+#include "tbl/reasons.h"
+#undef REASON
+	end_list();
+	return 0;
+}
+
+int
+print_manual_faults(void)
+{
+	puts(".Bl -bullet");
+#define FAULT(name, words)                                                    \
+	puts(".It");                                                          \
+	put_line(words);
+#include "tbl/faults.h"
+#undef FAULT
+	end_list();
+	return 0;
+}
 
 int
 print_manual_metrics(void)
 {
-	static const struct {
-		const char *name, *help;
-	} metrics[] = {
-#define METRIC(id, kind, name, help) {name, help},
+	begin_list();
+#define METRIC(id, kind, name, help) put_meaning(name, help);
 #include "tbl/metrics.h"
 #undef METRIC
-	};
-	begin_list();
-	for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
-		put_item(metrics[i].name);
-		put_line(metrics[i].help);
-	}
 	end_list();
 	return 0;
 }

@@ -9,4 +9,8 @@
 int print_manual_options(void);
 int print_manual_problems(void);
 int print_manual_events(void);
+int print_manual_outcomes(void);
+int print_manual_states(void);
+int print_manual_reasons(void);
+int print_manual_faults(void);
 int print_manual_metrics(void);

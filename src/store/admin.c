@@ -276,7 +276,7 @@ static struct store_call *
 list_call(struct store *store, struct store_list *list)
 {
 	static const char letters[] = {
-#define STATE(name, letter) letter,
+#define STATE(name, letter, ...) letter,
 #include "tbl/states.h"
 #undef STATE
 	};

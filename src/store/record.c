@@ -71,7 +71,7 @@ bool
 state_of(char letter, enum record_state *ret_state)
 {
 	static const char letters[] = {
-#define STATE(name, letter) letter,
+#define STATE(name, letter, ...) letter,
 #include "tbl/states.h"
 #undef STATE
 	};
@@ -85,7 +85,7 @@ static const struct {
 	char letter;
 	const char *word;
 } reasons[] = {
-#define REASON(name, letter, word) {letter, word},
+#define REASON(name, letter, word, ...) {letter, word},
 #include "tbl/reasons.h"
 #undef REASON
 };

@@ -34,7 +34,7 @@ enum verdict {
 
 /* The states of a record, of tbl/states.h. */
 enum record_state {
-#define STATE(name, letter) STATE_##name,
+#define STATE(name, letter, ...) STATE_##name,
 #include "tbl/states.h"
 #undef STATE
 	STATE_COUNT_,
@@ -42,7 +42,7 @@ enum record_state {
 
 /* Why a record is UNKNOWN, of tbl/reasons.h. */
 enum reason {
-#define REASON(name, letter, word) REASON_##name,
+#define REASON(name, letter, word, ...) REASON_##name,
 #include "tbl/reasons.h"
 #undef REASON
 	REASON_COUNT_,

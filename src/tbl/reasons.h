@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* REASON(name, letter, word): why a record is UNKNOWN. */
-REASON(NONE, '-', "")
-REASON(LEASE_EXPIRED, 'l', "lease-expired")
-REASON(TIMEOUT, 't', "timeout")
-REASON(BROKEN, 'b', "broken")
-REASON(MALFORMED, 'm', "malformed")
-REASON(STATUS, 's', "status")
-REASON(DRAIN, 'd', "drain")
-REASON(OPERATOR, 'o', "operator")
+/*
+ * REASON(name, letter, word, words): why a record is UNKNOWN; the words are
+ * the manual's.
+ */
+REASON(NONE, '-', "", "")
+REASON(LEASE_EXPIRED, 'l', "lease-expired", "Its gateway was not heard of for "
+	"the length of the lease: it died, was frozen, or lost Redis. It may "
+	"have sent the request or not; its journal may have the outcome.")
+REASON(TIMEOUT, 't', "timeout", "The upstream did not answer in time.")
+REASON(BROKEN, 'b', "broken", "The upstream closed, or was lost, before its "
+	"answer was whole.")
+REASON(MALFORMED, 'm', "malformed", "The upstream's answer was not "
+	"well-formed HTTP.")
+REASON(STATUS, 's', "status", "The upstream's answer itself means unknown "
+	"(outcomes, or its field Idempotency-Outcome).")
+REASON(DRAIN, 'd', "drain", "The gateway had to end before the upstream had "
+	"answered (drain_timeout).")
+REASON(OPERATOR, 'o', "operator", "An operator said so; no command of this "
+	"version does.")

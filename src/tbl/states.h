@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* STATE(name, letter): the states of a record, as its third byte has them. */
-STATE(PROCESSING, 'P')
-STATE(COMPLETED, 'C')
-STATE(UNKNOWN, 'U')
-STATE(FAILED, 'F')
-STATE(RELEASED, 'R')
+/*
+ * STATE(name, letter, words): the states of a record, as its third byte has
+ * them; the words are the manual's.
+ */
+STATE(PROCESSING, 'P', "A gateway has claimed the key and owns it until its "
+	"lease ends; it renews the lease while the request is in flight.")
+STATE(COMPLETED, 'C', "The answer is stored, and every retry gets it.")
+STATE(UNKNOWN, 'U', "The request may have been executed or not; on_unknown "
+	"says what a retry does.")
+STATE(FAILED, 'F', "max_attempts is used up; nothing is sent any more until "
+	"an operator releases or completes it.")
+STATE(RELEASED, 'R', "Nothing happened, and the next request with the key "
+	"executes. Only the number of attempts is remembered; lists leave such "
+	"records out.")

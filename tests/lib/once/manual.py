@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The manual pages as make built them, and the examples in them.
+
+An example is a literal block; the line above it names it: .\\" try: NAME"""
+
+import os
+import re
+
+
+def page(name):
+    """The page's source."""
+    top = os.environ.get("top_builddir") or "."
+    with open(os.path.join(top, "src/man", name), encoding="utf-8") as file:
+        return file.read()
+
+
+def plain(text):
+    """What the reader of such a text sees."""
+    return text.replace("\\&", "").replace("\\-", "-").replace("\\e", "\\")
+
+
+NAMED = re.compile(r'^(?:\.\\" try: (\S+)\n)?\.Bd -literal.*\n'
+                   r"((?:.*\n)*?)\.Ed$", re.M)
+
+
+class Examples:
+    """Those of a page by name; it remembers which were taken."""
+
+    def __init__(self, name):
+        self.texts = {}
+        self.nameless = []
+        for label, text in NAMED.findall(page(name)):
+            if label:
+                assert label not in self.texts, f"{label} twice in {name}"
+                self.texts[label] = plain(text)
+            else:
+                self.nameless.append(plain(text))
+        self.taken = set()
+
+    def take(self, name, changes=None):
+        """An example, with what is another here put in its place; what is to
+        be changed must be there."""
+        self.taken.add(name)
+        return put_in(self.texts[name], changes or {})
+
+    def left(self):
+        """Those that nobody took."""
+        return sorted(set(self.texts) - self.taken) + self.nameless
+
+
+def put_in(text, changes):
+    for old, new in changes.items():
+        assert old in text, f"{old} is not in\n{text}"
+    return re.sub("|".join(map(re.escape, changes)) or "(?!)",
+                  lambda found: changes[found.group()], text)
