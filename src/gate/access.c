@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/error.h"
 #include "base/log.h"
 #include "gate/access.h"
 #include "gate/request.h"
@@ -8,6 +9,17 @@ static const char *const result_words[] = {
 #include "tbl/results.h"
 #undef RESULT
 };
+
+void
+access_log_failed(const struct request *r, int error)
+{
+	struct logline line = log_begin(EV_pass_failed);
+	log_span(&line, "request_id", r->id);
+	log_str(&line, "route", r->route->name);
+	log_str(&line, "upstream", r->route->upstream->name);
+	log_str(&line, "error", err_words(error));
+	log_end(&line);
+}
 
 void
 access_log(const struct request *r, int64_t took_us)

@@ -9,5 +9,10 @@
  */
 struct request;
 
+/*
+ * Why a request without a key got no whole answer from the upstream: an error
+ * of tbl/errors.h.
+ */
+void access_log_failed(const struct request *r, int error);
 /* Nothing where log.access is false; took_us is the whole request's time. */
 void access_log(const struct request *r, int64_t took_us);

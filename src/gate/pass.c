@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
+#include "gate/access.h"
 #include "gate/message.h"
 #include "gate/steps.h"
 #include "gate/worker.h"
@@ -37,6 +38,7 @@ refuse(struct request *r)
 		r->result = RESULT_BAD_REQUEST;
 		return go(r, REQUEST_FINISH, MORE);
 	}
+	access_log_failed(r, r->forward.op.error);
 	switch (r->forward.result) {
 	case FORWARD_NOT_SENT:
 		return r->forward.op.error == E_NO_MEMORY

@@ -252,8 +252,10 @@ request_answered(struct machine *machine)
 	const struct flow *rest = r->forward.rest;
 	/* What a record says of it stands; without one it has failed. */
 	if (rest != NULL && rest->ended && rest->error != 0 &&
-	    r->result == RESULT_PASSED)
+	    r->result == RESULT_PASSED) {
 		r->result = RESULT_UPSTREAM_FAILED;
+		access_log_failed(r, rest->error);
+	}
 	return go(r, REQUEST_FINISH, MORE);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "http/accept.h"
 #include "http/refusal.h"
@@ -19,6 +20,8 @@ enum {
 	 */
 	LINGER_MS = 1000,
 	LINGERING_MAX = 256,
+	/* How often the log says that connections were turned away. */
+	TELL_EVERY_US = 10 * 1000 * 1000,
 };
 
 struct listener {
@@ -51,6 +54,8 @@ struct acceptor {
 	int spare; /* a descriptor to refuse with when there is no other */
 	struct lingering *lingering;
 	unsigned n_lingering;
+	int64_t turned_away; /* that the log has not heard of */
+	int64_t told_us;     /* when it last did; 0: never */
 };
 
 /* --- one too many --- */
@@ -159,6 +164,21 @@ tls_of(const struct listener *listener)
 	return tls->credentials != NULL ? tls : NULL;
 }
 
+static void
+tell_turned_away(struct acceptor *a)
+{
+	int64_t now_us = clock_us();
+	a->turned_away++;
+	if (a->told_us != 0 && now_us - a->told_us < TELL_EVERY_US)
+		return;
+	struct logline line = log_begin(EV_connections_full);
+	log_int(&line, "turned_away", a->turned_away);
+	log_int(&line, "connections", a->max);
+	log_end(&line);
+	a->turned_away = 0;
+	a->told_us = now_us;
+}
+
 /*
  * One beyond the limit; it could not read our words before a handshake.  One
  * that lingers keeps its descriptor.
@@ -166,6 +186,7 @@ tls_of(const struct listener *listener)
 static void
 turn_away(struct listener *listener, int fd, bool may_linger)
 {
+	tell_turned_away(listener->acceptor);
 	if (tls_of(listener) != NULL)
 		close(fd);
 	else

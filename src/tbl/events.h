@@ -11,13 +11,15 @@ EVENT(draining, INFO, "no new connections; what is in flight ends first")
 EVENT(stopped, INFO, "")
 EVENT(reloaded, INFO, "new requests are served under the new configuration")
 EVENT(reload_refused, ERROR, "the file is not valid; the old configuration "
-	"stays in force")
+	"stays in force until the file is mended and SIGHUP is sent again")
 EVENT(reload_partial, WARN, "this member needs a restart to change")
 EVENT(drain_timeout, WARN, "the upstream has not answered by drain_timeout; "
-	"the outcome is unknown: ask the upstream what happened")
+	"the outcome is unknown: ask the upstream what happened, then "
+	"resolve the key (onceproxy keys)")
 EVENT(store_up, INFO, "Redis answers")
 EVENT(store_down, ERROR, "Redis is out of reach; keyed requests get 503 and "
-	"nothing is forwarded until it is back")
+	"nothing is forwarded (or what on_store_down says) until it is back: "
+	"look at Redis and the way to it")
 EVENT(store_volatile, WARN, "Redis keeps no append-only file: a restart "
 	"forgets claims, whose payments may be made again; set appendonly")
 EVENT(store_unsafe, ERROR, "Redis cannot be trusted with new claims; they get "
@@ -25,53 +27,67 @@ EVENT(store_unsafe, ERROR, "Redis cannot be trusted with new claims; they get "
 EVENT(store_safe, INFO, "Redis can be trusted with new claims again")
 EVENT(store_replaced, WARN, "Redis was restarted, or another answers in its "
 	"place; what was not on its disk is forgotten, and such payments may "
-	"be made again")
+	"be made again: see AFTER REDIS WAS LOST in onceproxy-recipes(7)")
 EVENT(store_unexamined, WARN, "this user of Redis may not run INFO, so that "
 	"eviction, a change of role and restarts go unnoticed; allow it (ACL: "
 	"+info)")
 EVENT(store_deaf, WARN, "Redis does not let us publish on the channel of "
 	"changes; answers are not kept in memory: allow PUBLISH on it")
-EVENT(store_refused, ERROR, "Redis refused a command; see error for its words")
+EVENT(store_refused, ERROR, "Redis refused a command; error has its words: a "
+	"missing right, a full memory or disk is mended there")
 EVENT(event_lost, ERROR, "Redis took a step and refused its entry in the "
-	"stream of store.events, whose readers miss it; see error for why")
+	"stream of store.events, whose readers miss it; error says why: "
+	"mend that in Redis")
 EVENT(managed_started, INFO, "the private Redis runs")
 EVENT(managed_replaced, WARN, "a private Redis of an earlier gateway was still "
 	"running and was ended first")
 EVENT(managed_died, ERROR, "the private Redis ended by itself; it is started "
-	"again")
-EVENT(outcome_unknown, WARN, "the request was sent and no whole answer came; "
-	"its key is held until an operator resolves it")
+	"again: look who ended it (memory, an operator)")
+EVENT(outcome_unknown, WARN, "a request may have been sent, and nobody "
+	"knows what became of it; unless on_unknown says otherwise its key "
+	"is held: ask the upstream, then resolve it (onceproxy keys)")
 EVENT(not_sent, WARN, "nothing could be sent to the upstream, and its key is "
 	"free again; error says why: look whether its targets can be reached")
+EVENT(pass_failed, WARN, "a request without a key got no whole answer from "
+	"its upstream; error says why: look whether its targets answer")
 EVENT(reconcile_failed, WARN, "the upstream was asked about an unknown "
-	"outcome and gave no answer to go by; the key stays held")
-EVENT(settle_late, WARN, "the outcome could not be stored in Redis yet; it is "
-	"tried again until it is")
-EVENT(settle_lost, ERROR, "the outcome could not be stored before the gateway "
-	"had to end; its key becomes unknown when its lease ends")
-EVENT(fenced, WARN, "another owner has decided about this key meanwhile; this "
-	"answer was not given to the client")
+	"outcome and gave no answer to go by; the key stays held, and the "
+	"next retry asks again: look at that path of the upstream")
+EVENT(settle_late, WARN, "the outcome could not be stored in Redis yet; it "
+	"is tried again until it is, and nothing is to be done")
+EVENT(settle_lost, ERROR, "the outcome could not be stored before the "
+	"gateway had to end; its key becomes unknown when its lease ends: "
+	"ask the upstream what happened")
+EVENT(fenced, WARN, "another owner has decided about this key meanwhile; "
+	"this answer was not given to the client: ask the upstream how often "
+	"it executed")
 EVENT(journal_adopted, WARN, "a process that died left outcomes in its "
 	"journal; they are delivered to Redis now")
 EVENT(journal_delivered, INFO, "an outcome from the journal is in Redis")
 EVENT(journal_late, WARN, "an outcome from the journal came too late: its "
 	"record is gone or another has decided; ask the upstream what is true")
 EVENT(journal_writable, INFO, "the journal can be written again")
-EVENT(journal_damaged, ERROR, "an entry of the journal cannot be read; its key "
-	"becomes unknown when its lease ends")
+EVENT(journal_damaged, ERROR, "an entry of the journal cannot be read; its "
+	"key becomes unknown when its lease ends: ask the upstream what "
+	"happened")
 EVENT(journal_unwritable, ERROR, "the journal cannot be written; no new claims "
 	"are forwarded until it can: look at the disk of state_dir")
 EVENT(lease_lost, WARN, "a lease could not be renewed: the record belongs to "
-	"somebody else or is gone")
+	"somebody else or is gone; look whether this gateway was frozen, and "
+	"at Redis")
 EVENT(record_broken, ERROR, "a stored record cannot be read; its key is "
-	"refused, not executed")
+	"refused, not executed, until an operator who has asked the upstream "
+	"deletes it")
 EVENT(operator, WARN, "an operator has decided about this key")
 EVENT(operator_unsure, WARN, "Redis did not answer an operator's act, or broke "
 	"it off: look at the key, which may have been changed")
 EVENT(log_dropped, WARN, "who reads the log was too slow, and so many lines "
-	"were not written")
+	"were not written: make it faster, or set log.level or log.access")
 EVENT(client_slow, DEBUG, "a client did not send its request, or read its "
 	"answer, in time; its connection was closed")
+EVENT(connections_full, WARN, "so many new connections were told 503 "
+	"(overloaded) and closed, because the worker has all that it may: "
+	"raise limits.connections, or look who keeps them open")
 EVENT(descriptors_few, WARN, "the process may not open enough descriptors for "
 	"limits.connections; fewer are taken. Raise the limit (LimitNOFILE= of "
 	"systemd, ulimit -Hn) to twice that number and some, or lower it")

@@ -132,6 +132,10 @@ def beyond_limits_connections_clients_are_told_and_others_served(bench):
         got = ask(gateway.address, keyed(f"k{number}"))
         equal((got.status, got.problem, got.get("Connection")),
               (503, "overloaded", "close"))
+    # Told at once, and then not for each of them.
+    line = gateway.wait_for_log("connections_full")
+    equal((line["turned_away"], line["connections"]), (1, 3))
+    assert len(gateway.find_log("connections_full")) < 20
     hold.release()
     equal(task.result().status, 201)
     for client in idle:

@@ -4,9 +4,10 @@
 import re
 
 from once import tap
-from once.http import build
+from once.http import Broken, build
 from once.tap import each, equal, test
-from once.upstream import answer, close_unanswered
+from once.upstream import (answer, close_unanswered, refused_port,
+                           then_close)
 from once.wait import eventually
 
 TS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -83,7 +84,10 @@ def an_upstream_that_fails_is_called(bench, reply, status):
     upstream, gateway = bench.pair(reply)
     if reply is close_unanswered:
         gateway.ask("k", target="/other")
-        gateway.wait_for_log("request", outcome="upstream-failed")
+        line = gateway.wait_for_log("request", outcome="upstream-failed")
+        gateway.wait_for_log(
+            "pass_failed", route="rest", upstream="api", level="warn",
+            request_id=line["request_id"], error="the connection was closed")
     gateway.ask("k")
     gateway.wait_for_log(
         "request", status=status,
@@ -100,6 +104,31 @@ def a_retry_in_flight_is_called_in_flight(bench):
     gateway.wait_for_log("request", outcome="in-flight", status=409)
     hold.release()
     first.result()
+
+
+@test
+def an_answer_that_breaks_on_its_way_is_told(bench):
+    body = b"x" * 200_000
+    upstream, gateway = bench.pair(
+        then_close(answer(200, body)[:-100]))
+    with gateway.client() as client:
+        client.send(build("GET", "/other"))
+        try:
+            raise AssertionError(client.read("GET"))
+        except Broken:
+            pass
+    gateway.wait_for_log("request", outcome="upstream-failed", status=200)
+    gateway.wait_for_log("pass_failed", route="rest")
+
+
+@test
+def what_is_passed_and_cannot_be_sent_is_told(bench):
+    sock, port = refused_port()
+    with sock:
+        gateway = bench.gateway(f"http://127.0.0.1:{port}")
+        gateway.send(build("GET", "/other"))
+        gateway.wait_for_log("request", outcome="unreachable", status=502)
+        gateway.wait_for_log("pass_failed", error="no connection")
 
 
 @test
