@@ -1,0 +1,727 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""onceproxy-recipes(7): each recipe is cooked as it stands there, but for
+addresses, names and paths."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+
+from once import tap
+from once.certificates import Authority
+from once.demo import PaymentApi, source
+from once.gateway import command
+from once.http import Broken, ask, build, connect, keyed
+from once.manual import Examples
+from once.process import Process
+from once.redis import RedisClient, RedisError
+from once.tap import Skip, equal, test
+from once.upstream import answer, close_unanswered
+from once.wait import PATIENCE, eventually
+
+EXAMPLES = Examples("onceproxy-recipes.7")
+
+
+# --- the kitchen ---
+
+def free_address():
+    """One that nobody listens on, for who takes no port 0."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return "127.0.0.1:%d" % sock.getsockname()[1]
+
+
+def needs(program):
+    """Its path; programs of the system's are not on everybody's."""
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    found = shutil.which(program, path=path)
+    if not found:
+        raise Skip(f"there is no {program}")
+    return found
+
+
+def served(bench, name, changes, **members):
+    """A gateway with a page's configuration; members are added to it."""
+    config = json.loads(EXAMPLES.take(name, changes))
+    config.update({"state_dir": bench.folder(), **members})
+    return bench.serve(config)
+
+
+def shell(bench, name, changes, env=None, folder=None):
+    """Runs commands of the page, onceproxy and redis-cli being ours."""
+    text = EXAMPLES.take(name, changes)
+    bin_folder = bench.folder()
+    os.symlink(os.environ.get("ONCEPROXY", shutil.which("onceproxy")),
+               os.path.join(bin_folder, "onceproxy"))
+    path = bin_folder + ":" + os.environ["PATH"]
+    done = subprocess.run(
+        ["sh", "-euc", text], cwd=folder or bench.folder(),
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
+        env=dict(os.environ, PATH=path, **(env or {})))
+    equal(done.returncode, 0, done.stdout + done.stderr)
+    return done.stdout
+
+
+# --- an API with keys of its own ---
+
+class KeepingApi:
+    """Keeps its own keys: executes once, and gives the same again."""
+
+    def __init__(self):
+        self.charges = {}
+        self.requests = []
+        self.lose = 0  # so many answers, from now on
+
+    def __call__(self, connection, request):
+        self.requests.append(request)
+        if request.method == "GET":
+            connection.send(answer(200, b"[]"))
+            return
+        name = (request.get("Authorization"), request.get("Stripe-Account"),
+                request.get("Idempotency-Key"))
+        made = self.charges.setdefault(name, len(self.charges) + 1)
+        if self.lose:
+            self.lose -= 1
+            connection.close()
+            return
+        connection.send(answer(200, b'{"id":"ch_%d"}' % made))
+
+
+@test
+def what_an_api_with_keys_lost_is_asked_for_again(bench):
+    api = KeepingApi()
+    upstream = bench.upstream(api)
+    gateway = served(bench, "stripe.json", {
+        "0.0.0.0:8080": "127.0.0.1:0", "127.0.0.1:9090": "127.0.0.1:0",
+        "redis://127.0.0.1:6379/0": bench.redis.url,
+        "https://api.stripe.com": upstream.url})
+    api.lose = 1
+    equal(gateway.ask("k").problem, "outcome-unknown")
+    got = gateway.ask("k")
+    equal((got.status, got.body), (200, b'{"id":"ch_1"}'))
+    assert gateway.ask("k").replayed
+    equal(len(api.charges), 1)
+    equal(len(api.requests), 2)
+    # Another account is another tenant, and no key is passed through.
+    got = gateway.ask("k", fields=[("Stripe-Account", "acct_2")])
+    equal(got.body, b'{"id":"ch_2"}')
+    for _ in range(2):
+        equal(gateway.ask(None).status, 200)
+    equal(len(api.requests), 5)
+    equal(api.requests[0].get("Host"), upstream.address)
+
+
+@test
+def a_key_in_use_over_there_is_no_outcome(bench):
+    replies = [answer(409, b'{"error":{"code":"idempotency_key_in_use"}}'),
+               answer(200)]
+    upstream = bench.upstream(
+        lambda connection, request: connection.send(replies.pop(0)))
+    gateway = served(bench, "stripe.json", {
+        "0.0.0.0:8080": "127.0.0.1:0", "127.0.0.1:9090": "127.0.0.1:0",
+        "redis://127.0.0.1:6379/0": bench.redis.url,
+        "https://api.stripe.com": upstream.url})
+    equal(gateway.ask("k").status, 409)
+    equal(gateway.ask("k").status, 200)
+    equal(gateway.ask("k").replayed, True)
+
+
+# --- balancers ---
+
+def behind(bench, upstream, admin="127.0.0.1:0"):
+    """A gateway as it stands behind a balancer."""
+    return served(bench, "behind.json", {
+        "10.0.0.11:8080": "127.0.0.1:0", "10.0.0.11:9090": admin,
+        "/etc/onceproxy/admin-token": bench.file(b"secret\n"),
+        "redis://10.0.0.2:6379/0": bench.redis.url,
+        "http://10.0.1.1:9000": upstream.url,
+        "http://10.0.1.2:9000": upstream.url})
+
+
+def nginx(bench, server):
+    """Runs nginx with what stands in its http block."""
+    folder = bench.folder()
+    file = bench.file(f"""
+daemon off;
+master_process off;
+pid {folder}/pid;
+error_log stderr;
+events {{}}
+http {{
+access_log off;
+client_body_temp_path {folder};
+proxy_temp_path {folder};
+fastcgi_temp_path {folder};
+uwsgi_temp_path {folder};
+scgi_temp_path {folder};
+{server}
+}}
+""".encode(), "nginx.conf")
+    return bench.process(Process(
+        [needs("nginx"), "-p", folder, "-e", "stderr", "-c", file]))
+
+
+def listens(process, address):
+    """Waits until somebody accepts there."""
+    def try_it():
+        assert process.running(), "\n".join(process.lines)
+        try:
+            connect(address).close()
+        except OSError:
+            return False
+        return True
+    eventually(try_it, f"somebody at {address}")
+
+
+def behind_nginx(bench, first, second):
+    address = free_address()
+    process = nginx(bench, EXAMPLES.take("nginx.conf", {
+        "10.0.0.11:8080": first, "10.0.0.12:8080": second,
+        "$scheme;": "https;",  # as it is where TLS ends at the balancer
+        "listen 80;": f"listen {address};"}))
+    listens(process, address)
+    return address
+
+
+@test
+def nginx_goes_on_to_the_gateway_that_is_there(bench):
+    upstream = bench.upstream()
+    gateways = [behind(bench, upstream) for _ in range(2)]
+    address = behind_nginx(bench, *(g.address for g in gateways))
+    for number in range(4):
+        equal(ask(address, keyed(f"a{number}")).status, 201)
+    gateways[0].stop()
+    for number in range(4):
+        got = ask(address, keyed(f"b{number}"))
+        equal((got.status, got.replayed), (201, False))
+        assert ask(address, keyed(f"a{number}")).replayed
+    equal(upstream.count(), 8)
+    seen = upstream.requests[0]
+    equal((seen.get("X-Forwarded-Proto"), seen.get("X-Forwarded-Host"),
+           seen.get("Host")), ("https", "api.example", "api.example"))
+    assert seen.get("X-Forwarded-For").startswith("127.0.0.1, "), seen.fields
+
+
+@test
+def nginx_sends_no_post_twice(bench):
+    silent = [bench.upstream(close_unanswered) for _ in range(2)]
+    address = behind_nginx(bench, *(s.address for s in silent))
+    equal(ask(address, keyed(None)).status, 502)
+    equal(sum(s.count() for s in silent), 1)
+
+
+def behind_haproxy(bench, first, second, ports):
+    address = free_address()
+    text = EXAMPLES.take("haproxy.cfg", {
+        "bind :80": f"bind {address}",
+        "check port 9090": "check",
+        "10.0.0.11:8080": f"{first} port {ports[0]}",
+        "10.0.0.12:8080": f"{second} port {ports[1]}"})
+    process = bench.process(Process(
+        [needs("haproxy"), "-db", "-f", bench.file(text.encode())]))
+    listens(process, address)
+    return process, address
+
+
+def port_of(address):
+    return address.rsplit(":", 1)[1]
+
+
+@test
+def haproxy_takes_a_gateway_out_while_it_drains(bench):
+    needs("haproxy")
+    upstream = bench.upstream()
+    gateways = [behind(bench, upstream) for _ in range(2)]
+    ports = [port_of(g.ready["admin"]) for g in gateways]
+    haproxy, address = behind_haproxy(
+        bench, *(g.address for g in gateways), ports)
+    hold = upstream.hold()
+    first = bench.background(ask, address, keyed("held"))
+    hold.wait_arrived()
+    upstream.reply = answer(201)
+    busy = next(g for g in gateways if asks(g, "onceproxy_in_flight 1"))
+    busy.signal(signal.SIGTERM)
+    name = "ab"[gateways.index(busy)]
+    haproxy.wait_for_line(f"Server onceproxy/{name} is DOWN")
+    for number in range(4):
+        equal(ask(address, keyed(f"k{number}")).status, 201)
+    hold.release()
+    equal(first.result().status, 201)
+    equal(upstream.count(), 5)
+    seen = upstream.requests[0]
+    equal((seen.get("X-Forwarded-Proto"), seen.get("X-Forwarded-Host")),
+          ("http", "api.example"))
+
+
+def asks(gateway, line):
+    got = ask(gateway.ready["admin"], build(
+        "GET", "/metrics", [("Authorization", "Bearer secret")]))
+    return line in got.body.decode().split("\n")
+
+
+@test
+def haproxy_sends_nothing_twice(bench):
+    needs("haproxy")
+    ready = bench.upstream(answer(200))
+    silent = [bench.upstream(close_unanswered) for _ in range(2)]
+    _, address = behind_haproxy(bench, *(s.address for s in silent),
+                                [ready.port] * 2)
+    equal(ask(address, keyed(None)).status, 502)
+    equal(sum(s.count() for s in silent), 1)
+
+
+@test
+def who_waits_waits_longer_than_who_is_behind_it(bench):
+    config = json.loads(EXAMPLES.take("behind.json"))
+    upstream = config["upstreams"]["payments"]
+    seconds = sum(int(upstream[n].rstrip("s")) * times for n, times in
+                  (("connect_timeout", len(upstream["targets"])),
+                   ("timeout", 1)))
+    idle = int(config["limits"]["idle_timeout"].rstrip("s"))
+
+    def time_of(file, pattern):
+        return int(re.search(pattern, EXAMPLES.take(file)).group(1))
+    for file, read, keep in (
+            ("nginx.conf", r"proxy_read_timeout (\d+)s",
+             r"keepalive_timeout (\d+)s"),
+            ("haproxy.cfg", r"timeout server (\d+)s",
+             r"timeout http-keep-alive (\d+)s")):
+        assert time_of(file, read) > seconds, file
+        assert time_of(file, keep) < idle, file
+
+
+# --- Redis with users and TLS ---
+
+class TlsRedis:
+    """A Redis with the page's file and users, behind two stunnels."""
+
+    def __init__(self, bench):
+        self.bench, self.folder = bench, bench.folder()
+        stunnel = needs("stunnel4" if shutil.which("stunnel4") else "stunnel")
+        needs("redis-cli")
+        users = os.path.join(self.folder, "users.acl")
+        with open(users, "w", encoding="ascii"):
+            pass
+        file = bench.file(EXAMPLES.take("redis.conf", {
+            "/etc/redis/users.acl": users}).encode(), "redis.conf")
+        self.redis = bench.own_redis("--include", file)
+        here = f"redis-cli -s {self.redis.path}"
+        shell(bench, "users.sh", {"redis-cli": here},
+              {"OPERATOR": "people's", "GATEWAY": "gate's"})
+        self.far = self.stunnel(stunnel, "stunnel-server.conf", {
+            "127.0.0.1:6379": self.redis.path, **self.server_files()})
+        self.near = self.stunnel(stunnel, "stunnel-client.conf", {
+            "redis.internal:6380": self.far, **self.client_files()})
+
+    def server_files(self):
+        self.servers = Authority(self.bench.folder(), "servers")
+        self.gateways = Authority(self.bench.folder(), "gateways")
+        made = self.servers.issue("redis", "DNS:redis.internal")
+        return {"/etc/stunnel/redis.pem": made.file,
+                "/etc/stunnel/redis.key": made.key,
+                "/etc/stunnel/gateways-ca.pem": self.gateways.file}
+
+    def client_files(self):
+        made = self.gateways.issue("gateway")
+        return {"/etc/stunnel/gateway.pem": made.file,
+                "/etc/stunnel/gateway.key": made.key,
+                "/etc/stunnel/redis-ca.pem": self.servers.file}
+
+    def stunnel(self, program, name, changes):
+        """Its address."""
+        address = free_address()
+        was = re.search("accept = .*", EXAMPLES.take(name)).group()
+        text = EXAMPLES.take(name, {was: f"accept = {address}", **changes})
+        process = self.bench.process(Process([program, self.bench.file(
+            ("foreground = yes\npid =\n" + text).encode(), "stunnel.conf")]))
+        process.wait_for_line("Configuration successful")
+        listens(process, address)
+        return address
+
+
+@test
+def a_gateway_needs_no_more_of_redis_than_its_user_may(bench):
+    behind_tls = TlsRedis(bench)
+    upstream = bench.upstream()
+    gateway = served(bench, "redis.json", {
+        "0.0.0.0:8080": "127.0.0.1:0", "127.0.0.1:9090": "127.0.0.1:0",
+        "127.0.0.1:6379": behind_tls.near,
+        "/etc/onceproxy/redis-password": bench.file(b"gate's\n"),
+        "/etc/onceproxy/record-names": bench.file(b"a secret\n"),
+        '"store": {': '"store": {"events": {"maxlen": 1000}, "timeout": "5s",',
+        '"idempotency": {}': '"idempotency": {"max_attempts": 1}',
+        "http://127.0.0.1:9000": upstream.url})
+    equal(gateway.ask("k").status, 201)
+    assert gateway.ask("k").replayed
+    equal(gateway.ask("k", body=b"{}").problem, "key-reused")
+    upstream.reply = answer(503)
+    equal(gateway.ask("released").status, 503)
+    upstream.reply = close_unanswered
+    for key in ("a", "b", "c"):
+        equal(gateway.ask(key).problem, "outcome-unknown")
+    settle_all(gateway)
+    for event in ("store_refused", "store_unexamined", "store_deaf",
+                  "event_lost"):
+        equal(gateway.find_log(event), [])
+    redis = RedisClient(behind_tls.redis.path)
+    redis("AUTH", "operator", "people's")
+    equal(redis("ACL", "LOG"), [])
+
+
+def settle_all(gateway):
+    """An operator lists, shows, completes, releases and deletes."""
+    def operate(method, path, body=None):
+        got = ask(gateway.ready["admin"], build(
+            method, path, [("Content-Type", "application/json")], body,
+            host="localhost"))
+        equal(got.status // 100, 2, got)
+        return got
+    listed = operate("GET", "/keys").json()["keys"]
+    equal([k["state"] for k in listed], ["UNKNOWN"] * 3)
+    ids = [k["key_id"] for k in listed]
+    operate("GET", f"/keys/{ids[0]}")
+    operate("POST", f"/keys/{ids[0]}/complete", b'{"status": 201}')
+    operate("POST", f"/keys/{ids[1]}/release", b"{}")
+    operate("DELETE", f"/keys/{ids[2]}")
+    for path in ("/metrics", "/status", "/readyz"):
+        operate("GET", path)
+
+
+@test
+def the_user_of_redis_may_do_what_the_scripts_do(bench):
+    granted = set(re.findall(r" \+([a-z]+)(?![a-z@])",
+                             EXAMPLES.take("users.sh").split("reset on")[1]))
+    wanted = {"eval", "evalsha", "ping", "info", "select", "client",
+              "psubscribe", "xadd"}
+    folder = source("src/lua")
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            wanted |= {word.lower() for word in re.findall(
+                r"redis\.p?call\('(\w+)'", file.read())}
+    equal(granted, wanted)
+
+
+@test
+def without_the_certificate_nobody_comes_to_redis(bench):
+    behind_tls = TlsRedis(bench)
+    with connect(behind_tls.far) as sock:
+        sock.sendall(b"PING\r\n\r\n")
+        try:
+            equal(sock.recv(100)[:1] in (b"+", b"-"), False)
+        except ConnectionResetError:
+            pass
+    redis = RedisClient(behind_tls.redis.path)
+    for words in (("PING",), ("AUTH", "gateway", "no")):
+        try:
+            raise AssertionError(redis(*words))
+        except RedisError:
+            pass
+    redis("AUTH", "gateway", "gate's")
+    for words in (("FLUSHALL",), ("CONFIG", "GET", "*"), ("KEYS", "*"),
+                  ("SCRIPT", "FLUSH"), ("GET", "other:1")):
+        try:
+            raise AssertionError(redis(*words))
+        except RedisError as error:
+            assert str(error).startswith("NOPERM"), error
+
+
+# --- several gateways ---
+
+@test
+def several_gateways_with_one_file_are_one(bench):
+    upstream = bench.upstream()
+    secret = bench.file(b"a secret\n")
+    gateways = [served(bench, "several.json", {
+        "0.0.0.0:8080": "127.0.0.1:0", "127.0.0.1:9090": "127.0.0.1:0",
+        "redis://10.0.0.2:6379/0": bench.redis.url,
+        "/etc/onceproxy/record-names": secret,
+        "http://10.0.1.1:9000": upstream.url},
+        log={"level": "debug"}) for _ in range(2)]
+    equal(gateways[0].ask("k").status, 201)
+    assert gateways[1].ask("k").replayed
+    hold = upstream.hold()
+    first = bench.background(gateways[0].ask, "slow")
+    hold.wait_arrived()
+    retry = bench.background(gateways[1].ask, "slow")
+    gateways[1].wait_for_steps("WAITED", 1)
+    hold.release()
+    equal((first.result().status, retry.result().status), (201, 201))
+    equal(upstream.count(), 2)
+
+
+# --- an upgrade ---
+
+class Traffic:
+    """Payments, one after the other on connections of their own, until it is
+    told to stop.  It comes again where the page says that it must."""
+
+    def __init__(self, bench, address):
+        self.address, self.going, self.answers = address, True, []
+        self.task = bench.background(self.run)
+
+    def run(self):
+        while self.going:
+            try:
+                got = ask(self.address, keyed(f"k{len(self.answers)}"))
+            except (Broken, ConnectionError):
+                got = None
+            if got is not None and got.problem != "draining":
+                self.answers.append(got)
+
+    def more(self, count):
+        wanted = len(self.answers) + count
+        eventually(lambda: len(self.answers) >= wanted, f"{wanted} answers")
+
+
+@test
+def an_upgrade_on_the_same_sockets_loses_no_request(bench):
+    upstream = bench.upstream()
+    unit = EXAMPLES.take("onceproxy.socket")
+    assert "FileDescriptorName=clients" in unit
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    address = "127.0.0.1:%d" % listener.getsockname()[1]
+    config = bench.config(upstream, listen=[address])
+    blue = bench.serve(dict(config), passed=[("clients", listener)])
+    traffic = Traffic(bench, address)
+    traffic.more(20)
+    green = bench.serve(dict(config), passed=[("clients", listener)])
+    traffic.more(20)
+    blue.signal(signal.SIGTERM)
+    equal(blue.wait(), 0)
+    traffic.more(20)
+    traffic.going = False
+    traffic.task.result()
+    equal({a.status for a in traffic.answers}, {201})
+    equal(upstream.count(), len(traffic.answers))
+    assert green.find_log("request") and blue.find_log("request")
+
+
+@test
+def systemd_takes_the_units(bench):
+    analyze = needs("systemd-analyze")
+    folder = bench.folder()
+    program = os.environ.get("ONCEPROXY", shutil.which("onceproxy"))
+    for name, changes in (
+            ("onceproxy.socket", {}),
+            ("onceproxy@.service", {"/usr/local/sbin/onceproxy": program})):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(EXAMPLES.take(name, changes))
+    os.symlink("onceproxy@.service",
+               os.path.join(folder, "onceproxy@blue.service"))
+    done = subprocess.run(
+        [analyze, "verify", "--man=no", "onceproxy.socket",
+         "onceproxy@blue.service"], cwd=folder, capture_output=True, text=True,
+        check=False)
+    ours = [line for line in (done.stdout + done.stderr).split("\n")
+            if "onceproxy" in line]
+    equal(ours, [])
+
+
+@test
+def the_commands_of_the_upgrade_are_in_order(bench):
+    upstream = bench.upstream()
+    gateway = bench.gateway(upstream, admin={"listen": "127.0.0.1:0"})
+    folder, done = bench.folder(), os.path.join(bench.folder(), "done")
+    with open(os.path.join(folder, "systemctl"), "w", encoding="ascii") as out:
+        out.write(f'#!/bin/sh\necho "$@" >>{done}\n')
+    os.chmod(out.name, 0o755)
+    needs("curl")
+    shell(bench, "upgrade.sh", {
+        "/etc/onceproxy/green.json": gateway.file,
+        "127.0.0.1:9091": gateway.ready["admin"],
+        "systemctl": os.path.join(folder, "systemctl")})
+    with open(done, encoding="ascii") as said:
+        equal(said.read(), "start onceproxy@green\nstop onceproxy@blue\n")
+
+
+# --- a lost Redis ---
+
+class Ledger:
+    """An API that can be asked about a payment by its key."""
+
+    def __init__(self):
+        self.paid = {}  # key: times
+
+    def __call__(self, connection, request):
+        key = request.get("Idempotency-Key")
+        if request.method == "GET":
+            key = request.target.rsplit("/", 1)[1]
+            connection.send(answer(200, self.words(key))
+                            if key in self.paid else answer(404))
+            return
+        self.paid[key] = self.paid.get(key, 0) + 1
+        connection.send(answer(201, self.words(key)))
+
+    @staticmethod
+    def words(key):
+        return b'{"id":"ch_%s"}' % key.encode()
+
+
+def asking_first(bench, gateway, ledger):
+    """nginx between a gateway and its API; the members of the file."""
+    between = free_address()
+    process = nginx(bench, EXAMPLES.take("ask-first.conf", {
+        "127.0.0.1:9001": between,
+        "http://127.0.0.1:9000": ledger.url}))
+    listens(process, between)
+    members = json.loads("{" + EXAMPLES.take("ask-first.json", {
+        "127.0.0.1:9001": between}) + "}")
+    gateway.config.update(members)
+    with open(gateway.file, "w", encoding="utf-8") as out:
+        json.dump(gateway.config, out)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded")
+
+
+@test
+def what_a_lost_redis_had_forgotten_is_not_paid_again(bench):
+    needs("nginx")
+    ledger = Ledger()
+    upstream = bench.upstream(ledger)
+    redis = bench.own_redis()
+    gateway = bench.gateway(upstream, redis=redis)
+    equal(gateway.ask("before").status, 201)
+    redis.kill()
+    eventually(lambda: gateway.ask("before").problem == "store-unavailable",
+               "a refusal")
+    asking_first(bench, gateway, upstream)
+    redis.start()
+    gateway.wait_for_log("store_up", since=gateway.events.index(
+        gateway.find_log("reloaded")[0]))
+    for key, status in (("before", 200), ("new", 201)):
+        got = gateway.ask(key)
+        equal((got.status, got.get("Retry-After")), (503, "1"))
+        got = gateway.ask(key)
+        equal((got.status, got.body), (status, Ledger.words(key)))
+        assert gateway.ask(key).replayed
+    equal(ledger.paid, {"before": 1, "new": 1})
+
+
+@test
+def the_log_tells_which_keys_were_executed(bench):
+    upstream, gateway = bench.pair()
+    for key in ("a", "b"):
+        gateway.ask(key)
+        gateway.ask(key)
+    gateway.ask("c", body=None, tenant=None)
+    gateway.stop()
+    folder = bench.folder()
+    with open(os.path.join(folder, "a.log"), "w", encoding="utf-8") as out:
+        out.write("\n".join(gateway.lines) + "\n")
+    shell(bench, "executed.sh", {"/var/log/onceproxy": folder}, folder=folder)
+    with open(os.path.join(folder, "executed-keys"), encoding="ascii") as said:
+        equal(said.read().split(), sorted(
+            e["key_id"] for e in gateway.find_log("request",
+                                                  outcome="executed")))
+
+
+# --- at night ---
+
+class Night:
+    """A payment of which nobody knows, and the page's commands."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.api = bench.process(PaymentApi())
+        self.gateway = bench.gateway(
+            self.api.url, admin={"listen": free_address()})
+        got = self.ask("?drop=1")
+        equal(got.problem, "outcome-unknown")
+        self.key_id = got.json()["instance"].rsplit(":", 1)[1]
+        self.env = {"HOME": bench.folder()}
+
+    def ask(self, query=""):
+        return self.gateway.ask("order-17", tenant="Bearer alice",
+                                target=f"/v1/charges{query}")
+
+    def run(self, name, folder=None):
+        """The page's configuration is the default one."""
+        text = EXAMPLES.texts[name]
+        own = {"onceproxy keys": f"onceproxy keys -c {self.gateway.file}",
+               "KEY_ID": self.key_id,
+               "http://127.0.0.1:9000": self.api.url}
+        changes = {old: new for old, new in own.items() if old in text}
+        return shell(self.bench, name, changes, self.env, folder)
+
+
+@test
+def at_night_a_payment_that_was_made_is_completed(bench):
+    needs("curl")
+    night = Night(bench)
+    assert night.key_id in night.run("night-list.sh")
+    shown = night.run("night-show.sh")
+    equal(shown.count("UNKNOWN"), 2, shown)
+    assert "broken" in shown, shown
+    ledger = json.loads(night.run("night-ask.sh"))["data"]
+    equal([c["id"] for c in ledger], ["ch_1"])
+    folder = bench.folder()
+    with open(os.path.join(folder, "answer.json"), "w",
+              encoding="utf-8") as out:
+        json.dump(ledger[0], out)
+    night.run("night-complete.sh", folder)
+    got = night.ask("?drop=1")
+    equal((got.status, got.json()["id"], got.replayed), (201, "ch_1", True))
+    line = night.gateway.wait_for_log("operator", key_id=night.key_id)
+    assert "ch_1 is in the ledger" in json.dumps(line), line
+    equal(len(night.api.charges()), 1)
+
+
+@test
+def at_night_a_payment_that_was_not_made_is_released(bench):
+    night = Night(bench)
+    night.run("night-release.sh")
+    equal(night.ask("?drop=1").problem, "outcome-unknown")
+    equal(len(night.api.charges()), 2)
+
+
+# --- webhooks ---
+
+@test
+def a_webhook_hears_of_every_change(bench):
+    needs("redis-cli")
+    members = json.loads("{" + EXAMPLES.take("webhook.json", {
+        "redis://127.0.0.1:6379/0": bench.redis.url}) + "}")
+    upstream, gateway = bench.pair(**members)
+    hook = bench.upstream(answer(200))
+    script = bench.file(EXAMPLES.take("webhook.py", {
+        '"-u", "redis://127.0.0.1:6379/0"': f'"-s", "{bench.redis.path}"',
+        "127.0.0.1:9002": hook.address,
+        '"5000"': '"200"'}).encode(), "webhook.py")
+
+    def start():
+        return bench.process(Process([sys.executable, script]))
+    equal(gateway.ask("k").status, 201)
+    reader = start()
+    hook.wait_for(2)
+    # What it read and could not post is posted by the next one.
+    hook.reply = close_unanswered
+    upstream.reply = close_unanswered
+    equal(gateway.ask("lost").problem, "outcome-unknown")
+    assert reader.wait() != 0
+    hook.reply = answer(200)
+    start()
+    told = [("NONE", "PROCESSING"), ("PROCESSING", "COMPLETED"),
+            ("NONE", "PROCESSING"), ("PROCESSING", "UNKNOWN")]
+
+    def heard():
+        entries = {}
+        for request in hook.requests:
+            entry = json.loads(request.body)
+            entries[request.get("Idempotency-Key")] = (
+                entry["from"], entry["to"])
+        return list(entries.values()) == told
+    hook.wait_until(heard, "all four changes")
+
+
+@test
+def every_example_of_the_page_was_tried(bench):
+    if sys.argv[1:]:
+        raise Skip("only some tests are run")
+    equal(EXAMPLES.left(), [])
+
+
+tap.main()
