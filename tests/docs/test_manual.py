@@ -1,34 +1,29 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The manual pages: well-formed, whole, and their examples are valid."""
 
-import os
+import base64
+import json
 import re
 import shutil
 import subprocess
 
 from once import tap
+from once.certificates import Authority
 from once.demo import source
 from once.gateway import command
+from once.manual import Examples, page, plain
 from once.tap import Skip, each, equal, test
 
-PAGES = [("onceproxy(8)", "onceproxy.8"),
-         ("onceproxy.json(5)", "onceproxy.json.5")]
+EXAMPLES = Examples("onceproxy.json.5")
 
-
-def page(name):
-    """The page as make built it."""
-    top = os.environ.get("top_builddir") or "."
-    with open(os.path.join(top, "src/man", name), encoding="utf-8") as file:
-        return file.read()
+NAMES = ["onceproxy.8", "onceproxy.json.5", "onceproxy-clients.7",
+         "onceproxy-recipes.7"]
+PAGES = [(f"{n[:-2]}({n[-1]})", n) for n in NAMES]
 
 
 def table(name, pattern):
     with open(source(f"src/tbl/{name}.h"), encoding="utf-8") as file:
         return re.findall(pattern, file.read(), re.M)
-
-
-def plain(text):
-    return text.replace("\\-", "-").replace("\\e", "\\")
 
 
 @each(PAGES)
@@ -48,33 +43,179 @@ def nothing_is_left_to_be_filled_in(bench, name):
     equal(re.findall("@[A-Za-z]+@", page(name)), [])
 
 
-@test
-def every_option_is_in_the_manual(bench):
-    text = plain(page("onceproxy.json.5"))
-    options = table("options", r'^OPT\(\w+, "([^"]+)"')
-    assert len(options) > 50
-    equal([o for o in options if f'.It Sy "{o}"' not in text], [])
+@each(PAGES)
+def mandoc_has_nothing_to_complain_of(bench, name):
+    if not shutil.which("mandoc"):
+        raise Skip("there is no mandoc")
+    done = subprocess.run(
+        ["mandoc", "-Tlint", "-Wstyle"], input=page(name), text=True,
+        capture_output=True, check=False)
+    # Where it runs, manuals need not be installed.
+    equal([line for line in done.stdout.splitlines()
+           if "referenced manual not found" not in line
+           and "operating system explicitly specified" not in line], [])
 
 
 @test
-def every_problem_event_and_metric_is_in_the_manual(bench):
-    text = plain(page("onceproxy.8"))
-    names = (table("problems", r'^PROBLEM\(\w+, (\d+, "[^"]+)"')
-             + table("metrics", r'"((?:onceproxy|process)_\w+)"'))
-    assert len(names) > 20
-    missing = [n for n in names if n.replace(', "', " ") not in text]
-    equal(missing, [])
+def every_page_is_installed(bench):
+    with open(source("src/Makefile.inc"), encoding="utf-8") as file:
+        made = re.search(r"^man_MANS =((?:.*\\\n)*.*)", file.read(), re.M)
+    equal(sorted(made.group(1).replace("\\", "").split()),
+          sorted(f"src/man/{name}" for name in NAMES))
+
+
+# --- whole ---
+
+# Tables of the program, and the section that has an item for each line.
+TABLES = [
+    ("options", r'^OPT\(\w+, "([^"]+)"', "onceproxy.json.5", "MEMBERS", 50),
+    ("problems", r'^PROBLEM\(\w+, (\d+, "[^"]+)"', "onceproxy-clients.7",
+     "PROBLEMS", 25),
+    ("results", r'^RESULT\(\w+, "([^"]+)"', "onceproxy.8", "Outcomes", 20),
+    ("metrics", r'"((?:onceproxy|process)_\w+)"', "onceproxy.8", "METRICS",
+     15),
+    ("events", r"^EVENT\((\w+),", "onceproxy.8", "LOG", 40),
+    ("reasons", r"""^REASON\(\w+, '.', "([^"]+)\"""", "onceproxy.8",
+     "STATES AND REASONS", 6),
+    ("states", r"^STATE\((\w+),", "onceproxy.8", "STATES AND REASONS", 5),
+]
+
+
+def section(text, title):
+    """From a heading to the next of its kind."""
+    kind, rest = re.search(
+        rf"^\.(Sh|Ss) {re.escape(title)}\n((?:.*\n)*)", text, re.M).groups()
+    return re.split(rf"^\.(?:Sh|{kind}) ", rest, maxsplit=1, flags=re.M)[0]
+
+
+@each([(row[0], *row) for row in TABLES])
+def every_line_is_in_the_manual_of(bench, name, pattern, where, title, least):
+    text = section(plain(page(where)), title)
+    items = re.findall(r'^\.It Sy "?([^"\n]+)"?', text, re.M)
+    lines = [n.replace(', "', " ") for n in table(name, pattern)]
+    assert len(lines) >= least, lines
+    equal([n for n in lines if n not in items], [])
+
+
+@test
+def every_fault_of_redis_is_in_the_manual(bench):
+    text = section(plain(page("onceproxy.8")), "Faults of Redis")
+    text = " ".join(text.split())
+    faults = table("faults", r'^FAULT\(\w+, "([^:;"(]+)')
+    assert len(faults) >= 3
+    equal([f for f in faults if f.strip() not in text], [])
+
+
+# --- what libmicrohttpd hides ---
+
+CHUNKED = (b"POST /x HTTP/1.1\r\nHost: a\r\n"
+           b"Transfer-Encoding: chunked\r\n\r\n")
+PAY = b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
+
+
+@each([("lines of chunks that end with LF", CHUNKED + b"5\nhello\n0\n\n"),
+       ("extensions", CHUNKED + b"5;a=b\r\nhello\r\n0\r\n\r\n"),
+       ("trailers", CHUNKED + b"5\r\nhello\r\n0\r\nA: b\r\n\r\n"),
+       ("folded trailers", CHUNKED + b"5\r\nhello\r\n0\r\n A: b\r\n\r\n"),
+       ("empty lines", b"\r\n\r\n" + PAY)])
+def what_is_not_seen_does_not_reach_the_upstream(bench, data):
+    """onceproxy(8), IN FRONT OF THE GATEWAY; a version that sees one of these
+    is better than its manual."""
+    upstream, gateway = bench.pair()
+    equal(gateway.send(data).status, 201)
+    seen = upstream.requests[0]
+    equal((seen.body, seen.get("Trailer"), seen.get("A")),
+          (b"hello", None, None))
+    assert b"\n" not in seen.raw.replace(b"\r\n", b""), seen.raw
+
+
+# --- examples ---
+
+def completed(text):
+    """A whole file, of one or of members that it has."""
+    if text.startswith("{"):
+        return json.loads(text)
+    members = json.loads("{" + text + "}")
+    idempotency = members.pop("idempotency", {})
+    return {
+        "listen": ["127.0.0.1:0"],
+        "upstreams": {"payments": "http://127.0.0.1:9000"},
+        "routes": [{"path": "/v1/charges", "upstream": "payments",
+                    "idempotency": idempotency}],
+        **members}
+
+
+def files_of_the_examples(bench):
+    """What the examples name below /etc, and ours in their place."""
+    authority = Authority(bench.folder())
+    own = authority.issue("gateway")
+    key = base64.b64encode(bytes(32))
+    return {
+        "/etc/onceproxy/chain.pem": own.file,
+        "/etc/onceproxy/key.pem": own.key,
+        "/etc/onceproxy/shops.pem": authority.file,
+        "/etc/onceproxy/bank-ca.pem": authority.file,
+        "/etc/onceproxy/redis-password": bench.file(b"secret\n"),
+        "/etc/onceproxy/record-names": bench.file(b"secret\n"),
+        "/etc/onceproxy/store-2026": bench.file(key),
+        "/etc/onceproxy/store-2025": bench.file(key),
+    }
 
 
 @test
 def every_example_of_a_configuration_is_valid(bench):
-    blocks = re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed",
-                        page("onceproxy.json.5"), re.M | re.S)
-    examples = [plain(b) for b in blocks if b.startswith("{")]
-    assert len(examples) >= 2
-    for example in examples:
-        done = command("check", "-c", bench.file(example.encode()))
-        equal(done.returncode, 0, done.stdout)
+    files = files_of_the_examples(bench)
+    for name in EXAMPLES.texts:
+        text = EXAMPLES.take(name)
+        text = EXAMPLES.take(name, {f: files[f] for f in files if f in text})
+        assert "/etc/" not in text, text
+        whole = json.dumps(completed(text)).encode()
+        done = command("check", "-c", bench.file(whole),
+                       env={"ADMIN_TOKEN": "secret"})
+        equal((done.returncode, done.stdout.count("\n")), (0, 1),
+              name + ": " + done.stdout)
+    equal(EXAMPLES.left(), [])
+
+
+def objects(groups, group, value):
+    """Adds what has the members of a group, if it is an object."""
+    if isinstance(value, dict):
+        groups.setdefault(group, []).append(value)
+
+
+def groups_of(config):
+    """The objects of a file by the group of options that they have."""
+    groups = {"ROOT": [config]}
+    for entry in config["listen"]:
+        objects(groups, "LISTEN", entry)
+    for upstream in config["upstreams"].values():
+        objects(groups, "UPSTREAM", upstream)
+    for route in config["routes"]:
+        objects(groups, "ROUTE", route)
+        objects(groups, "IDEMPOTENCY", route.get("idempotency"))
+    objects(groups, "IDEMPOTENCY", config.get("defaults"))
+    for key in config.get("store", {}).get("encryption_keys", []):
+        objects(groups, "ENCRYPTION_KEY", key)
+    return groups
+
+
+def has(value, path):
+    for name in path.split("."):
+        if not isinstance(value, dict) or name not in value:
+            return False
+        value = value[name]
+    return True
+
+
+@test
+def every_option_has_an_example(bench):
+    shown = [groups_of(completed(t)) for t in EXAMPLES.texts.values()]
+    missing = [
+        (group, path)
+        for group, path in table("options", r'^OPT\((\w+), "([^"]+)"')
+        if not any(has(value, path) for groups in shown
+                   for value in groups.get(group, []))]
+    equal(missing, [])
 
 
 tap.main()
