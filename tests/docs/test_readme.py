@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""README: its example is valid, its session happens as it stands there, its
+commands and files exist.  And the examples of onceproxy(8)."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+
+from once import tap
+from once.demo import PaymentApi, source
+from once.gateway import command
+from once.manual import Examples
+from once.tap import Skip, each, equal, test
+
+
+def readme():
+    with open(source("README"), encoding="utf-8") as file:
+        return file.read()
+
+
+def blocks(text):
+    """What stands four spaces in, each piece as one text."""
+    pieces = re.findall(r"(?:^    .*\n(?:\n(?=    ))?)+", text, re.M)
+    return [re.sub("^    ", "", piece, flags=re.M) for piece in pieces]
+
+
+def commands(text):
+    """The lines of a piece of shell, continued ones as one."""
+    return text.replace("\\\n", " ").strip().split("\n")
+
+
+BLOCKS = blocks(readme())
+SESSION = "\n".join(b for b in BLOCKS if b.startswith("$ "))
+
+
+@test
+def it_is_a_first_page(bench):
+    assert len(readme().split("\n")) <= 200
+    for line in readme().split("\n"):
+        assert len(line) <= 80, line
+
+
+@test
+def its_configuration_is_valid(bench):
+    found = [b for b in BLOCKS if b.startswith("{")]
+    assert found
+    for text in found:
+        done = command("check", "-c", bench.file(text.encode()))
+        equal(done.returncode, 0, done.stdout)
+
+
+def curl(line, address):
+    """What such a line prints: the head's lines, and the body."""
+    if not shutil.which("curl"):
+        raise Skip("there is no curl")
+    words = shlex.split(line.replace("127.0.0.1:8080", address))
+    equal(words.pop(0), "curl")
+    done = subprocess.run(["curl", "-sS", *words], capture_output=True,
+                          text=True, check=True)
+    return done.stdout.replace("\r", "").split("\n")
+
+
+@test
+def its_session_happens_as_it_stands_there(bench):
+    api = bench.process(PaymentApi())
+    gateway = bench.gateway(api.url)
+    answers = re.findall(r"^\$ (.*)\n((?:(?!\$ ).+\n?)*)",
+                         SESSION.replace("\\\n", " "), re.M)
+    equal(len(answers), 3)
+    for line, shown in answers:
+        said = curl(line, gateway.address)
+        for wanted in shown.split("\n"):
+            status = re.match(r"HTTP/1.1 \d+", wanted)
+            wanted = status.group() if status else wanted
+            assert any(s.startswith(wanted) for s in said), (wanted, said)
+    equal(len(api.charges()), 1)
+
+
+@test
+def its_commands_exist(bench):
+    help_texts = {}
+    lines = [line for block in BLOCKS for line in commands(block)
+             if line.startswith(("onceproxy ", "contrib/"))]
+    assert len(lines) >= 6, lines
+    for line in lines:
+        words = shlex.split(line)
+        if words[0] != "onceproxy":
+            assert os.access(source(words[0]), os.X_OK), line
+            continue
+        if words[1] not in help_texts:
+            help_texts[words[1]] = command(words[1], "--help").stdout
+        for word in words[2:]:
+            if word.startswith("--") or (
+                    words[1] == "keys" and word == words[2]):
+                assert word in help_texts[words[1]], line
+
+
+@test
+def what_it_names_is_there(bench):
+    text = readme()
+    for name in re.findall(r"\b((?:src|tests|etc|contrib)/[\w./]*)", text):
+        assert os.path.exists(source(name.rstrip("."))), name
+    for name, number in re.findall(r"(onceproxy[\w.-]*)\((\d)\)", text):
+        file = source(f"src/man/{name}.{number}.in")
+        assert os.path.exists(file), file
+
+
+@test
+def it_installs_what_the_scripts_install(bench):
+    with open(source("contrib/lib-debian.sh"), encoding="utf-8") as file:
+        wanted = re.search(r'build_packages="([^"]*)"', file.read()).group(1)
+    line = next(line for block in BLOCKS for line in commands(block)
+                if line.startswith("apt-get install"))
+    # The compiler brings these two; the third is for "make dist".
+    wanted = set(wanted.split()) - {"libc6-dev", "xz-utils"}
+    equal(wanted - set(line.split()), set())
+
+
+# --- onceproxy(8) ---
+
+EXAMPLES = Examples("onceproxy.8")
+
+
+@test
+def the_keys_commands_of_the_manual_are_taken(bench):
+    """They come as far as asking a gateway that is not there; redis-cli's
+    are run by blackbox/test_events.py."""
+    config = bench.config(bench.upstream(),
+                          admin={"listen": f"unix:{bench.folder()}/none"})
+    file = bench.file(json.dumps(config).encode())
+    answer = bench.file(b"{}")
+    tried = 0
+    for text in EXAMPLES.nameless + list(EXAMPLES.texts.values()):
+        for line in commands(text):
+            if not line.startswith("onceproxy keys"):
+                continue
+            line = line.replace("KEY_ID", "0" * 32)
+            words = shlex.split(line.replace("answer.json", answer))
+            done = command(*words[1:], "-c", file)
+            equal(done.returncode, 1, line + done.stderr)
+            tried += 1
+    assert tried >= 4
+
+
+@each([(row, row) for row in ("serve", "check", "keys")])
+def the_synopsis_has_the_command(bench, name):
+    equal(command(name, "--help").returncode, 0)
+
+
+tap.main()
