@@ -134,14 +134,22 @@ find_next(struct courier *c)
 	return journal_next(c->journal, 0, &c->id);
 }
 
+/* Without its entry's kind, nobody could tell a payment from none. */
 static void
 log_entry(const struct courier *c, enum event event)
 {
+	static const char *const kinds[] = {
+	    [JOURNAL_COMPLETE] = "complete",
+	    [JOURNAL_RELEASE] = "release",
+	    [JOURNAL_UNKNOWN] = "unknown",
+	};
 	char hex[DIGEST_HEX + 1];
 	hex_encode(c->entry.key_id.bytes, DIGEST_BYTES, hex);
 	struct logline line = log_begin(event);
 	log_str(&line, "key_id", hex);
+	log_span(&line, "route", c->entry.route);
 	log_int(&line, "attempt", c->entry.attempt);
+	log_str(&line, "step", kinds[c->entry.kind]);
 	log_end(&line);
 }
 

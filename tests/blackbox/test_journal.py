@@ -227,7 +227,8 @@ def an_outcome_that_comes_too_late_is_said_and_changes_nothing(bench):
     back(redis, "freeze")
     redis("FLUSHALL")
     gateway.signal(signal.SIGCONT)
-    line = gateway.wait_for_log("journal_late")
+    line = gateway.wait_for_log("journal_late", route="charges", attempt=1,
+                                step="complete")
     assert line["key_id"], line
     equal(upstream.count(), 1)
 
