@@ -6,6 +6,8 @@ An example is a literal block; the line above it names it: .\\" try: NAME"""
 import os
 import re
 
+from .tap import Skip, equal, is_chosen
+
 
 def page(name):
     """The page's source."""
@@ -46,6 +48,13 @@ class Examples:
     def left(self):
         """Those that nobody took."""
         return sorted(set(self.texts) - self.taken) + self.nameless
+
+    def all_were_tried(self):
+        """For the last test of a file that runs a page."""
+        if is_chosen("\0"):
+            equal(self.left(), [])
+        else:
+            raise Skip("only some tests are run")
 
 
 def put_in(text, changes):
