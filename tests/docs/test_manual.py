@@ -56,6 +56,17 @@ def mandoc_has_nothing_to_complain_of(bench, name):
            and "operating system explicitly specified" not in line], [])
 
 
+# Macros that are also words, of which mdoc would make something else.
+WORDS = {"Ad", "An", "At", "Em", "Er", "Es", "Fa", "Fr", "In", "Ms", "No",
+         "Re", "So", "Ta"}
+
+
+@each(PAGES)
+def no_word_is_taken_for_a_macro(bench, name):
+    lines = re.findall(r"^\.(?:It|Sh|Ss|Dq) (.*)", page(name), re.M)
+    equal([line for line in lines if WORDS & set(line.split())], [])
+
+
 @test
 def every_page_is_installed(bench):
     with open(source("src/Makefile.inc"), encoding="utf-8") as file:
