@@ -583,7 +583,7 @@ def what_a_lost_redis_had_forgotten_is_not_paid_again(bench):
     ledger = Ledger()
     upstream = bench.upstream(ledger)
     redis = bench.own_redis()
-    gateway = bench.gateway(upstream, redis=redis)
+    gateway = bench.gateway(upstream, redis=redis, workers=1)
     equal(gateway.ask("before").status, 201)
     redis.kill()
     eventually(lambda: gateway.ask("before").problem == "store-unavailable",
