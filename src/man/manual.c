@@ -65,9 +65,9 @@ static const struct {
 	const char *title;
 } groups[] = {
     {GROUP_ROOT, "The whole file"},
-    {GROUP_LISTEN, "An entry of listen, where it is an object"},
-    {GROUP_ENCRYPTION_KEY, "An entry of store.encryption_keys"},
-    {GROUP_UPSTREAM, "An upstream, where it is an object"},
+    {GROUP_LISTEN, "Entries of listen that are objects"},
+    {GROUP_ENCRYPTION_KEY, "Entries of store.encryption_keys"},
+    {GROUP_UPSTREAM, "Upstreams that are objects"},
     {GROUP_ROUTE, "A route"},
     {GROUP_IDEMPOTENCY, "The idempotency of a route, and defaults"},
 };
