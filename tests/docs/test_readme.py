@@ -101,7 +101,7 @@ def its_commands_exist(bench):
 @test
 def what_it_names_is_there(bench):
     text = readme()
-    for name in re.findall(r"\b((?:src|tests|etc|contrib)/[\w./-]*)", text):
+    for name in re.findall(r"(?<![\w/])((?:src|tests|etc|contrib)/[\w./-]*)", text):
         assert os.path.exists(source(name.rstrip("."))), name
     for name, number in re.findall(r"(onceproxy[\w.-]*)\((\d)\)", text):
         file = source(f"src/man/{name}.{number}.in")
