@@ -81,7 +81,8 @@ def every_metric_that_is_named_exists(bench, path):
 @each(FILES)
 def every_outcome_and_state_that_is_named_exists(bench, path):
     text = read(path).replace('\\"', '"')
-    outcomes = set(re.findall(r'"([^"]+)"\)', read("src/tbl/results.h")))
+    outcomes = set(re.findall(
+        r'^RESULT\(\w+, "([^"]+)"', read("src/tbl/results.h"), re.M))
     for label, known in (("outcome", outcomes),
                          ("state", {"PROCESSING", "UNKNOWN", "FAILED"})):
         values = re.findall(rf'\b{label}=~?"([^"]+)"', text)

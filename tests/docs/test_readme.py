@@ -101,7 +101,8 @@ def its_commands_exist(bench):
 @test
 def what_it_names_is_there(bench):
     text = readme()
-    for name in re.findall(r"(?<![\w/])((?:src|tests|etc|contrib)/[\w./-]*)", text):
+    tree = r"(?<![\w/])((?:src|tests|etc|contrib)/[\w./-]*)"
+    for name in re.findall(tree, text):
         assert os.path.exists(source(name.rstrip("."))), name
     for name, number in re.findall(r"(onceproxy[\w.-]*)\((\d)\)", text):
         file = source(f"src/man/{name}.{number}.in")
