@@ -14,22 +14,52 @@ enum { EXIT_USAGE = 2 };
 
 static const char default_file[] = SYSCONFDIR "/onceproxy/onceproxy.json";
 
+static int
+run_serve(const struct command_line *line)
+{
+	return cmd_serve(line->file);
+}
+
 /* The commands: name, function, what it does, for --help. */
 static const struct command {
 	const char *name;
-	int (*run)(const char *file);
+	int (*run)(const struct command_line *line);
+	const char *options; /* letters, besides -c and --help */
+	const char *usage;
 	const char *summary;
 	const char *help;
+	const char *example;
 } commands[] = {
-    {"serve", cmd_serve, "run the gateway in the foreground",
+    {"serve", run_serve, "", "[-c FILE]", "run the gateway in the foreground",
 	"Runs the gateway until SIGTERM or SIGINT, which drain it: it stops\n"
-	"accepting, ends what is in flight, and exits with 0. Logs go to\n"
-	"standard error, one JSON object per line.\n"},
-    {"check", cmd_check, "check the configuration without opening a port",
+	"accepting, ends what is in flight, and exits with 0. SIGHUP reads\n"
+	"the configuration again. Logs go to standard error, one JSON object\n"
+	"per line.\n",
+	"onceproxy serve -c onceproxy.json"},
+    {"check", cmd_check, "ej", "[-c FILE] [--explain] [--json]",
+	"check the configuration without opening a port",
 	"Prints \"FILE: ok\", or one line per error with the JSON pointer of\n"
-	"the member it is about, and then exits with 1.\n"},
+	"the member it is about, and then exits with 1. With --explain it\n"
+	"prints what each route will do, and all settings.\n",
+	"onceproxy check -c onceproxy.json --explain"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static const struct option options[] = {
+    {"help", no_argument, NULL, 'h'},
+    {"config", required_argument, NULL, 'c'},
+    {"explain", no_argument, NULL, 'e'},
+    {"json", no_argument, NULL, 'j'},
+    {NULL, 0, NULL, 0},
+};
+
+static const struct {
+	char letter;
+	const char *words;
+} option_words[] = {
+    {'e', "  --explain  say what the routes will do, and all settings\n"},
+    {'j', "  --json     the same as JSON\n"},
+};
 
 static void
 print_help(FILE *to)
@@ -47,16 +77,23 @@ print_help(FILE *to)
 	    "\noptions:\n"
 	    "  -c FILE    the configuration (%s)\n"
 	    "  --version  print the version\n"
-	    "  --help     print this, or with a command what that does\n",
+	    "  --help     print this, or with a command what that does\n\n"
+	    "example:\n"
+	    "  onceproxy serve -c onceproxy.json\n",
 	    default_file);
 }
 
 static void
 print_command_help(const struct command *command)
 {
-	printf("usage: onceproxy %s [-c FILE]\n\n%s\noptions:\n"
-	       "  -c FILE  the configuration (%s)\n",
-	    command->name, command->help, default_file);
+	enum { N = sizeof option_words / sizeof *option_words };
+	printf("usage: onceproxy %s %s\n\n%s\noptions:\n"
+	       "  -c FILE    the configuration (%s)\n",
+	    command->name, command->usage, command->help, default_file);
+	for (int i = 0; i < N; i++)
+		if (strchr(command->options, option_words[i].letter) != NULL)
+			fputs(option_words[i].words, stdout);
+	printf("\nexample:\n  %s\n", command->example);
 }
 
 static int
@@ -67,33 +104,41 @@ usage(const char *words, const char *what)
 	return EXIT_USAGE;
 }
 
+/* False: the command has no such option. */
+static bool
+take_option(
+    const struct command *command, int option, struct command_line *line)
+{
+	if (option == 'c') {
+		line->file = optarg;
+		return true;
+	}
+	line->explain |= option == 'e';
+	line->as_json |= option == 'j';
+	return strchr(command->options, option) != NULL;
+}
+
 static int
 run_command(const struct command *command, int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"help", no_argument, NULL, 'h'},
-	    {"config", required_argument, NULL, 'c'},
-	    {NULL, 0, NULL, 0},
-	};
-	const char *file = default_file;
+	struct command_line line = {.file = default_file};
 	int option;
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":c:h", options, NULL)) != -1)
-		switch (option) {
-		case 'c':
-			file = optarg;
-			break;
-		case 'h':
+	while ((option = getopt_long(argc, argv, ":c:h", options, NULL)) !=
+	    -1) {
+		if (option == 'h') {
 			print_command_help(command);
 			return 0;
-		case ':':
-			return usage("-c needs a file", "");
-		default:
-			return usage("no such option: ", argv[optind - 1]);
 		}
+		if (option == ':')
+			return usage("-c needs a file", "");
+		if (option == '?' || !take_option(command, option, &line))
+			return usage("no such option: ", argv[optind - 1]);
+	}
 	if (optind < argc)
 		return usage("unexpected: ", argv[optind]);
-	return command->run(file);
+	int code = command->run(&line);
+	return fflush(stdout) != 0 && code == 0 ? 1 : code;
 }
 
 int

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/span.h"
 
@@ -18,3 +19,6 @@ struct pointers {
 	struct pointer *list;
 	size_t count;
 };
+
+/* Writes one more segment of a pointer, its slash first, escaped. */
+void pointer_write(FILE *out, struct span segment);

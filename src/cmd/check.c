@@ -1,44 +1,65 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <jansson.h>
 #include <stdio.h>
 
+#include "base/must.h"
 #include "cmd/check.h"
+#include "cmd/explain.h"
+#include "cmd/print.h"
 #include "conf/load.h"
-
-/* One line stays one line: control characters as JSON writes them. */
-static void
-print_text(const char *text)
-{
-	for (; *text != '\0'; text++) {
-		unsigned char byte = (unsigned char)*text;
-		if (byte < 0x20 || byte == 0x7f)
-			printf("\\u%04x", byte);
-		else
-			putchar(byte);
-	}
-}
 
 static void
 print_complaint(const char *file, const struct complaint *complaint)
 {
 	printf("%s: ", file);
 	if (complaint->pointer != NULL) {
-		print_text(complaint->pointer);
+		print_safely(complaint->pointer);
 		fputs(": ", stdout);
 	}
-	print_text(complaint->words);
+	print_safely(complaint->words);
 	putchar('\n');
 }
 
+static void
+print_text(const char *file, const struct complaints *complaints)
+{
+	for (size_t i = 0; i < complaints->count; i++)
+		print_complaint(file, &complaints->list[i]);
+	if (complaints->count == 0)
+		printf("%s: ok\n", file);
+}
+
+static void
+print_json(const char *file, const struct complaints *complaints)
+{
+	json_t *errors = json_array();
+	for (size_t i = 0; i < complaints->count; i++)
+		json_array_append_new(errors,
+		    json_pack("{s:s?, s:s}", "pointer",
+			complaints->list[i].pointer, "words",
+			complaints->list[i].words));
+	json_t *all =
+	    json_pack("{s:s, s:o}", "file", file, "errors", errors);
+	must(all != NULL);
+	json_dumpf(all, stdout, JSON_INDENT(2));
+	putchar('\n');
+	json_decref(all);
+}
+
 int
-cmd_check(const char *file)
+cmd_check(const struct command_line *line)
 {
 	struct complaints complaints = {NULL, 0};
-	const struct conf *conf = conf_load(file, &complaints);
+	const struct conf *conf = conf_load(line->file, &complaints);
 	bool valid = conf != NULL;
-	for (size_t i = 0; i < complaints.count; i++)
-		print_complaint(file, &complaints.list[i]);
-	if (valid)
-		printf("%s: ok\n", file);
+	if (valid && line->explain && line->as_json)
+		explain_json(conf);
+	else if (line->as_json)
+		print_json(line->file, &complaints);
+	else
+		print_text(line->file, &complaints);
+	if (valid && line->explain && !line->as_json)
+		explain_text(conf);
 	complaints_free(&complaints);
 	conf_unref(&conf);
 	return valid ? 0 : 1;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "cmd/command.h"
+
 /*
- * `onceproxy check`: says on standard output whether a configuration is
- * valid, all errors in one go, without opening a port.  Main thread.
+ * `onceproxy check`: validates a configuration without opening a port.  Prints
+ * "FILE: ok", or one line per error, in the order of the file's members, on
+ * standard output; or explains what the configuration comes to.  Main thread.
  */
 
-/* The exit code: 0 where it is valid, else 1. */
-int cmd_check(const char *file);
+/* The exit code: 0, or 1 where there are errors. */
+int cmd_check(const struct command_line *line);

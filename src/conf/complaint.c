@@ -47,27 +47,13 @@ complaints_free(struct complaints *complaints)
 /* --- pointers (RFC 6901) --- */
 
 static void
-write_member(FILE *out, const char *name)
-{
-	putc('/', out);
-	for (; *name != '\0'; name++) {
-		if (*name == '~')
-			fputs("~0", out);
-		else if (*name == '/')
-			fputs("~1", out);
-		else
-			putc(*name, out);
-	}
-}
-
-static void
 write_place(FILE *out, const struct place *at)
 {
 	if (at == NULL)
 		return;
 	write_place(out, at->up);
 	if (at->member != NULL)
-		write_member(out, at->member);
+		pointer_write(out, span_str(at->member));
 	else
 		fprintf(out, "/%zu", at->index);
 }

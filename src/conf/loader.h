@@ -114,6 +114,11 @@ char *words_listed(const char *words);
 int choice_of(struct loader *l, const struct place *at, const json_t *value,
     const char *words);
 
+/* "30s" and "64KiB", with the largest unit that fits (value.c); the caller
+ * frees them.  A number of bytes without a unit is only digits. */
+char *duration_text(int64_t ms);
+char *size_text(int64_t bytes);
+
 /* --- checks of one string: what is wrong with it, or NULL --- */
 
 const char *wrong_name(const char *text);

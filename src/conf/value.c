@@ -43,7 +43,7 @@ read_amount(const char *text, const struct unit *units, int64_t *ret_amount)
 	return true;
 }
 
-/* The amount with the largest unit that fits, for complaints. */
+/* The amount with the largest unit that fits, for people. */
 static char *
 amount_words(int64_t amount, const struct unit *units)
 {
@@ -52,6 +52,18 @@ amount_words(int64_t amount, const struct unit *units)
 			return mem_printf("%lld%s",
 			    (long long)(amount / units->factor), units->name);
 	return mem_printf("%lld", (long long)amount);
+}
+
+char *
+duration_text(int64_t ms)
+{
+	return amount_words(ms, duration_units);
+}
+
+char *
+size_text(int64_t bytes)
+{
+	return amount_words(bytes, size_units);
 }
 
 /* Fills the field where the amount is in the option's range. */

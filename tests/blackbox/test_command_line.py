@@ -28,21 +28,25 @@ def version_names_program_and_version(bench):
 def help_names_the_commands(bench):
     done = command("--help")
     equal(done.returncode, 0)
-    for word in ("serve", "check", "keys", "--version"):
+    for word in ("serve", "check", "keys", "--version",
+                 "example:"):
         assert word in done.stdout, done.stdout
 
 
 @each([("serve", "serve"), ("check", "check"), ("keys", "keys")])
-def a_command_has_its_own_help(bench, name):
+def a_command_has_its_own_help_with_an_example(bench, name):
     done = command(name, "--help")
     equal(done.returncode, 0)
     assert name in done.stdout and "-c" in done.stdout, done.stdout
+    example = done.stdout.split("example:\n")[1]
+    assert example.startswith(f"  onceproxy {name} "), example
 
 
 @each([("no command", []), ("an unknown command", ["sevre"]),
        ("an unknown option", ["--colour"]),
        ("an unknown option of serve", ["serve", "--colour"]),
        ("an unknown option of check", ["check", "--colour"]),
+       ("an option of another command", ["serve", "--explain"]),
        ("an option without its value", ["check", "-c"]),
        ("a word too many", ["check", "-c", "a", "b"])])
 def wrong_usage_is_exit_2_and_said_on_standard_error(bench, args):

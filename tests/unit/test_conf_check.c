@@ -20,7 +20,8 @@ said_about(const char *text, int *ret_code)
 	fflush(stdout);
 	int saved = dup(STDOUT_FILENO);
 	assert_true(dup2(fileno(said), STDOUT_FILENO) >= 0);
-	*ret_code = cmd_check(name);
+	const struct command_line given = {.file = name};
+	*ret_code = cmd_check(&given);
 	fflush(stdout);
 	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
 	close(saved);

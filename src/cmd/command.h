@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+
+/*
+ * What the command line says to a command (main.c reads it), where the
+ * command has no verbs of its own.
+ */
+struct command_line {
+	const char *file; /* the configuration */
+	bool as_json;
+	bool verbose;
+	bool explain;
+	bool acl;
+};

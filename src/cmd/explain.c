@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "cmd/explain.h"
+#include "cmd/print.h"
+#include "cmd/table.h"
+#include "conf/show.h"
+
+void
+explain_json(const struct conf *conf)
+{
+	json_t *all = conf_show(conf);
+	json_dumpf(all, stdout, JSON_INDENT(2));
+	putchar('\n');
+	json_decref(all);
+}
+
+/* --- values as text --- */
+
+static void write_value(FILE *out, json_t *value);
+
+static void
+write_members(FILE *out, json_t *object)
+{
+	const char *name, *comma = "";
+	json_t *value;
+	json_object_foreach(object, name, value)
+	{
+		fprintf(out, "%s%s ", comma, name);
+		write_value(out, value);
+		comma = ", ";
+	}
+}
+
+/* Strings without their quotes, lists with commas. */
+static void
+write_value(FILE *out, json_t *value)
+{
+	size_t i;
+	json_t *element;
+	if (json_is_string(value) && json_string_length(value) > 0) {
+		fputs(json_string_value(value), out);
+	} else if (json_is_array(value) && json_array_size(value) > 0) {
+		json_array_foreach(value, i, element)
+		{
+			fputs(i > 0 ? ", " : "", out);
+			write_value(out, element);
+		}
+	} else if (json_is_object(value) && json_object_size(value) > 0) {
+		write_members(out, value);
+	} else if (value == NULL) {
+		fputs("none", out);
+	} else {
+		json_dumpf(value, out, JSON_ENCODE_ANY);
+	}
+}
+
+/* The caller frees it. */
+static char *
+value_text(json_t *value)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	write_value(out, value);
+	must(fclose(out) == 0);
+	return text;
+}
+
+static char *
+option_text(enum group group, size_t offset, const void *base)
+{
+	json_t *value = option_show(option_at(group, offset), base);
+	char *text = value_text(value);
+	json_decref(value);
+	return text;
+}
+
+/* --- what each route does --- */
+
+static const char *const route_titles[] = {"ROUTE", "REQUEST", "UPSTREAM",
+    "KEY", "SCOPE", "IN FLIGHT", "UNKNOWN", "KEPT"};
+enum { ROUTE_COLUMNS = sizeof route_titles / sizeof *route_titles };
+
+#define POLICY_TEXT(policy, field)      \
+	option_text(GROUP_IDEMPOTENCY,  \
+	    offsetof(struct conf_idempotency, field), (policy))
+
+/* Where the key comes from. */
+static char *
+key_text(const struct conf_idempotency *policy)
+{
+	bool derived = policy->derive_from_body ||
+	    policy->derive_from.count > 0;
+	char *fields = POLICY_TEXT(policy, headers);
+	char *from = POLICY_TEXT(policy, derive_from);
+	char *text = mem_printf("%s%s%s%s", fields, derived ? ", or from " : "",
+	    derived ? from : "", policy->required ? "" : ", or none");
+	free(fields);
+	free(from);
+	return text;
+}
+
+static char *
+scope_text(const struct conf_idempotency *policy)
+{
+	return policy->scope.count > 0 ? POLICY_TEXT(policy, scope)
+				       : mem_str(SPAN("one for all"));
+}
+
+static char *
+in_flight_text(const struct conf_idempotency *policy)
+{
+	char *most = POLICY_TEXT(policy, wait_timeout_ms);
+	char *text = policy->in_flight == IN_FLIGHT_WAIT
+	    ? mem_printf("waits %s", most)
+	    : mem_str(SPAN("409"));
+	free(most);
+	return text;
+}
+
+static char *
+unknown_text(const struct conf_idempotency *policy)
+{
+	return policy->reconcile != NULL
+	    ? mem_printf("ask %s", policy->reconcile)
+	    : POLICY_TEXT(policy, on_unknown);
+}
+
+static char *
+request_text(const struct conf_route *route)
+{
+	char *methods = option_text(
+	    GROUP_ROUTE, offsetof(struct conf_route, methods), route);
+	char *text = mem_printf("%s %s",
+	    route->methods.count > 0 ? methods : "any", route->path);
+	free(methods);
+	return text;
+}
+
+static void
+add_route(struct table *table, const struct conf_route *route)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	char *made[] = {
+	    request_text(route),
+	    policy ? key_text(policy) : mem_str(SPAN("passed through")),
+	    policy ? scope_text(policy) : NULL,
+	    policy ? in_flight_text(policy) : NULL,
+	    policy ? unknown_text(policy) : NULL,
+	    policy ? POLICY_TEXT(policy, retention_ms) : NULL,
+	};
+	const char *cells[ROUTE_COLUMNS] = {route->name, made[0],
+	    route->upstream->name, made[1], made[2], made[3], made[4],
+	    made[5]};
+	table_row(table, cells);
+	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+		free(made[i]);
+}
+
+static void
+print_routes(const struct conf *conf, size_t width)
+{
+	struct table *table = table_new(ROUTE_COLUMNS, route_titles);
+	for (size_t i = 0; i < conf->n_routes; i++)
+		add_route(table, &conf->routes[i]);
+	puts("\nRoutes, of which the first that matches serves; no other "
+	     "path is served:");
+	table_print(table, 2, width);
+	table_free(&table);
+}
+
+/* --- settings --- */
+
+/* Settings of one group, beside those that they are compared with. */
+struct settings {
+	struct table *table;
+	enum group group;
+	const void *presets; /* the struct of the group, of defaults */
+	bool only_others;    /* leave out what is the same as there */
+};
+
+/* What stands in a group of its own below. */
+static bool
+is_apart(const struct option *option)
+{
+	return option->type == TYPE_UPSTREAMS || option->type == TYPE_ROUTES ||
+	    option->type == TYPE_DEFAULTS ||
+	    option->type == TYPE_IDEMPOTENCY;
+}
+
+static bool
+is_same(const json_t *one, const json_t *other)
+{
+	return one == other ||
+	    (one != NULL && other != NULL && json_equal(one, other));
+}
+
+static void
+add_settings(const struct settings *settings, const void *base)
+{
+	for (size_t i = 0; i < n_options; i++) {
+		const struct option *option = &options[i];
+		if (option->group != settings->group || is_apart(option))
+			continue;
+		json_t *value = option_show(option, base);
+		json_t *preset = option_show(option, settings->presets);
+		bool same = is_same(value, preset) &&
+		    (value == NULL || !option_required(option));
+		char *text = value_text(value);
+		const char *cells[] = {same ? "*" : " ", option->path, text};
+		if (!same || !settings->only_others)
+			table_row(settings->table, cells);
+		free(text);
+		json_decref(value);
+		json_decref(preset);
+	}
+}
+
+/* One group, under its title. */
+static void
+print_settings(const char *title, const char *name, struct settings settings,
+    const void *base, size_t width)
+{
+	settings.table = table_new(3, NULL);
+	add_settings(&settings, base);
+	putchar('\n');
+	print_safely(title);
+	if (name != NULL) {
+		putchar(' ');
+		print_safely(name);
+	}
+	puts(":");
+	table_print(settings.table, 0, width);
+	table_free(&settings.table);
+}
+
+static bool
+has_others(const struct conf *conf, const struct conf_route *route)
+{
+	bool others = false;
+	for (size_t i = 0; i < n_options && !others; i++) {
+		if (options[i].group != GROUP_IDEMPOTENCY)
+			continue;
+		json_t *own = option_show(&options[i], route->idempotency);
+		json_t *common = option_show(&options[i], conf->defaults);
+		others = !is_same(own, common);
+		json_decref(own);
+		json_decref(common);
+	}
+	return others;
+}
+
+void
+explain_text(const struct conf *conf)
+{
+	size_t width = terminal_width();
+	const struct conf *presets = conf_of_presets();
+	print_routes(conf, width);
+	struct settings settings = {NULL, GROUP_ROOT, presets, false};
+	print_settings("Settings (* is the default)", NULL, settings, conf,
+	    width);
+	settings.group = GROUP_UPSTREAM;
+	settings.presets = &presets->upstreams[0];
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		print_settings("Upstream", conf->upstreams[i].name, settings,
+		    &conf->upstreams[i], width);
+	settings.group = GROUP_IDEMPOTENCY;
+	settings.presets = presets->defaults;
+	print_settings("Idempotency, where a route says nothing else", NULL,
+	    settings, conf->defaults, width);
+	settings.presets = conf->defaults;
+	settings.only_others = true;
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (conf->routes[i].idempotency != NULL &&
+		    has_others(conf, &conf->routes[i]))
+			print_settings("Idempotency of route",
+			    conf->routes[i].name, settings,
+			    conf->routes[i].idempotency, width);
+	conf_unref(&presets);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "conf/conf.h"
+
+/*
+ * What a configuration comes to, for `check --explain`, on standard output:
+ * what each route will do, and all settings after their defaults.  Secrets
+ * are hidden.  Main thread.
+ */
+void explain_text(const struct conf *conf);
+/* One JSON object, which is a configuration itself. */
+void explain_json(const struct conf *conf);

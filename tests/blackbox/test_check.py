@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 2: `onceproxy check`, and what it explains."""
+
+import json
+import os
+import re
+
+from once import tap
+from once.certificates import Authority
+from once.demo import source
+from once.gateway import command
+from once.tap import each, equal, test
+
+SECRETS = ("s3cret-1", "s3cret-2", "s3cret-3")
+KEY = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="
+
+
+def check(bench, config, *args, **env):
+    file = bench.file(json.dumps(config).encode())
+    done = command("check", "-c", file, *args, env=env)
+    equal((done.returncode, done.stderr), (0, ""), done.stdout)
+    return done.stdout
+
+
+def explain(bench, config, width=None):
+    """What is said for people, as a dict of the parts' titles to lines."""
+    env = {"COLUMNS": str(width)} if width else {}
+    text = check(bench, config, "--explain", **env)
+    first, *parts = text.split("\n\n")
+    assert first.endswith(": ok"), text
+    return {part.split(":\n")[0]: part.split(":\n", 1)[1].splitlines()
+            for part in parts}
+
+
+def settings(lines):
+    """Of the lines of a part: the settings, and those that are marked."""
+    found, marked = {}, set()
+    for line in lines:
+        if line[3:4] != " ":
+            name, value = re.match(r"[ *]  (\S+) +(.*)$", line).groups()
+            found[name] = value
+            if line[0] == "*":
+                marked.add(name)
+        else:
+            found[name] += " " + line.strip()
+    return found, marked
+
+
+def least():
+    return {"listen": ["127.0.0.1:0"],
+            "upstreams": {"api": "http://127.0.0.1:9"},
+            "routes": [{"name": "charges", "methods": ["POST"],
+                        "path": "/v1/charges", "upstream": "api",
+                        "idempotency": {}},
+                       {"path": "/*", "upstream": "api"}]}
+
+
+def options(group):
+    with open(source("src/tbl/options.h"), encoding="ascii") as file:
+        return re.findall(rf'^OPT\({group}, "([^"]+)"', file.read(), re.M)
+
+
+def everything(bench):
+    """Each option that there is, with a value that is not its default."""
+    tls = Authority(bench.folder()).issue("gate")
+    upstream = {
+        "targets": ["http://127.0.0.1:9/base", "unix:/run/x"],
+        "connect_timeout": "3s", "timeout": "1500ms", "keepalive": 3,
+        "reuse": "never", "max_idle": "2s", "close_delimited": True,
+        "host": "target", "forwarded": "trust", "ca": "/ca.pem",
+        "certificate": "/c.pem", "key": "/k.pem"}
+    idempotency = {
+        "header": ["A-Key", "B-Key"], "required": False,
+        "derive_key": ["/a~1b/c~0d", "/e"], "key_format": "uuid",
+        "max_length": 36, "scope": [], "namespace": "n",
+        "fingerprint": {"include": ["method", "body"], "headers": ["X-A"],
+                        "json": True, "ignore": ["/t"]},
+        "retention": "36h", "unknown_retention": "60d", "lease": "1500ms",
+        "in_flight": "wait", "wait_timeout": "90s",
+        "outcomes": {"4xx": "release", "404": "store", "503": "store",
+                     "2xx": "unknown"},
+        "on_unknown": {"reconcile": "/by/{key}?x=1"}, "max_attempts": 9,
+        "on_store_down": "forward", "max_request_body": 1000,
+        "max_response_body": "2MiB", "omit_headers": ["X-B"],
+        "replay_header": "", "attempt_header": "X-Attempt"}
+    return {
+        "listen": ["127.0.0.1:0",
+                   {"address": "unix:/run/y", "mode": "0660", "group": "g"},
+                   {"address": "127.0.0.1:1", "tls": {
+                       "certificate": tls.file, "key": tls.key}}],
+        "workers": 3, "state_dir": "/state", "drain_timeout": "7s",
+        "log": {"level": "debug", "access": False},
+        "limits": {"connections": 5, "request_headers": "8KiB",
+                   "header_timeout": "1s", "idle_timeout": "2m",
+                   "in_flight_bytes": "1GiB"},
+        "admin": {"listen": "127.0.0.1:9090", "token": SECRETS[0]},
+        "store": {"redis": f"redis://me:{SECRETS[1]}@127.0.0.1:6380/3",
+                  "prefix": "p", "timeout": "1s", "shards": 8,
+                  "wait_timeout": "1s", "events": {"maxlen": 10},
+                  "secret": SECRETS[2], "allow_eviction": True,
+                  "compression": "none",
+                  "encryption_keys": [{"id": "a", "key": KEY}]},
+        "cache": {"size": 0},
+        "upstreams": {"api": upstream, "b/c": "http://h"},
+        "problem_base": "https://x/", "defaults": {"lease": "9s"},
+        "routes": [
+            {"name": "all", "methods": ["POST", "PUT"], "path": "/a/{x}/*",
+             "upstream": "api", "idempotency": idempotency},
+            {"path": "/b", "upstream": "b/c", "idempotency": {
+                "derive_key": "body", "on_unknown": "retry"}},
+            {"path": "/*", "upstream": "b/c"}]}
+
+
+def merged(whole, part):
+    """Whether all that part says stands in whole too."""
+    if isinstance(part, dict):
+        return all(k in whole and merged(whole[k], v)
+                   for k, v in part.items())
+    if isinstance(part, list) and part and isinstance(part[0], dict):
+        return all(merged(w, p) for w, p in zip(whole, part))
+    return whole == part
+
+
+# --- as JSON ---------------------------------------------------------------
+
+@test
+def the_json_is_a_configuration_that_comes_to_the_same(bench):
+    for config in (least(), everything(bench)):
+        shown = check(bench, config, "--explain", "--json")
+        again = json.loads(shown)
+        for key in again["store"].get("encryption_keys", []):
+            key["key"] = KEY  # which was hidden
+        once_more = check(bench, again, "--explain", "--json")
+        equal(json.loads(once_more), json.loads(shown))
+
+
+@test
+def the_json_has_what_the_file_says(bench):
+    config = everything(bench)
+    shown = json.loads(check(bench, config, "--explain", "--json"))
+    equal(shown["store"]["redis"], "redis://127.0.0.1:6380/3")
+    equal(shown["store"]["user"], "me")
+    equal(shown["upstreams"]["b/c"]["targets"], ["http://h"])
+    equal(shown["listen"][0], {"address": "127.0.0.1:0"})
+    for part in (config["admin"], config["store"]):
+        part.pop("token", None)
+    for name in ("redis", "secret", "encryption_keys"):
+        del config["store"][name]
+    del config["upstreams"]["b/c"], config["listen"][0]
+    del shown["listen"][0]
+    outcomes = config["routes"][0]["idempotency"].pop("outcomes")
+    assert merged(shown, config), shown
+    got = shown["routes"][0]["idempotency"]["outcomes"]
+    for name, outcome in outcomes.items():
+        equal(got.get(name, got[name[0] + "xx"]), outcome, name)
+    assert "408" not in got, got
+
+
+@test
+def the_json_has_every_option(bench):
+    shown = json.loads(
+        check(bench, everything(bench), "--explain", "--json"))
+    idempotency = shown["routes"][0]["idempotency"]
+    for group, found in (("ROOT", shown), ("IDEMPOTENCY", idempotency),
+                         ("UPSTREAM", shown["upstreams"]["api"]),
+                         ("ROUTE", shown["routes"][0])):
+        for path in options(group):
+            at = found
+            for name in path.split("."):
+                if path in ("store.cluster", "store.sentinels",
+                            "store.master"):
+                    break  # they exclude store.redis
+                assert name in at, (path, at)
+                at = at[name]
+
+
+@test
+def secrets_are_hidden(bench):
+    config = everything(bench)
+    for args in (["--explain"], ["--explain", "--json"]):
+        text = check(bench, config, *args)
+        for secret in (*SECRETS, KEY):
+            assert secret not in text, text
+        assert "(hidden)" in text
+
+
+@test
+def errors_are_json_too(bench):
+    config = dict(least(), colour="red", workers=-1)
+    file = bench.file(json.dumps(config).encode())
+    done = command("check", "-c", file, "--json")
+    equal(done.returncode, 1)
+    got = json.loads(done.stdout)
+    equal(got["file"], file)
+    equal([e["pointer"] for e in got["errors"]], ["/colour", "/workers"])
+    assert all(e["words"] for e in got["errors"])
+    equal(json.loads(check(bench, least(), "--json"))["errors"], [])
+    done = command("check", "-c", file, "--explain", "--json")
+    equal(done.returncode, 1)
+    equal(len(json.loads(done.stdout)["errors"]), 2)
+
+
+# --- for people ------------------------------------------------------------
+
+@test
+def a_table_says_what_each_route_does(bench):
+    config = everything(bench)
+    config["routes"].append({"path": "/h", "upstream": "api",
+                             "idempotency": {"in_flight": "wait"}})
+    parts = explain(bench, config, 300)
+    title, *rows = next(v for k, v in parts.items() if "Routes" in k)
+    equal(re.split("  +", title.strip()),
+          ["ROUTE", "REQUEST", "UPSTREAM", "KEY", "SCOPE", "IN FLIGHT",
+           "UNKNOWN", "KEPT"])
+    equal([re.split("  +", row.strip()) for row in rows],
+          [["all", "POST, PUT /a/{x}/*", "api",
+            "A-Key, B-Key, or from /a~1b/c~0d, /e, or none", "one for all",
+            "waits 90s", "ask /by/{key}?x=1", "36h"],
+           ["/b", "any /b", "b/c", "Idempotency-Key, or from body",
+            "Authorization", "409", "retry", "1d"],
+           ["/*", "any /*", "b/c", "passed through"],
+           ["/h", "any /h", "api", "Idempotency-Key", "Authorization",
+            "waits 10s", "hold", "1d"]])
+
+
+@test
+def every_setting_is_there_and_defaults_are_marked(bench):
+    parts = explain(bench, least())
+    found, marked = settings(parts["Settings (* is the default)"])
+    equal(set(found), set(options("ROOT")) - {
+        "upstreams", "routes", "defaults"})
+    equal(set(found) - marked, {"listen"})
+    equal((found["drain_timeout"], found["admin.listen"]), ("30s", "none"))
+    found, marked = settings(parts["Upstream api"])
+    equal(set(found), set(options("UPSTREAM")))
+    equal(set(found) - marked, {"targets"})
+    found, marked = settings(
+        parts["Idempotency, where a route says nothing else"])
+    equal(set(found), set(options("IDEMPOTENCY")))
+    equal(set(found), marked)
+    equal(len(parts), 4)
+
+
+@test
+def what_a_file_sets_is_not_marked(bench):
+    parts = explain(bench, everything(bench))
+    found, marked = settings(parts["Settings (* is the default)"])
+    equal(marked, {"store.cluster", "store.sentinels", "store.master",
+                   "store.scripting", "store.wait_replicas"})
+    found, marked = settings(parts["Upstream api"])
+    equal(marked, set())
+    found, _ = settings(parts["Idempotency of route all"])
+    equal(set(found), set(options("IDEMPOTENCY")))
+    found, _ = settings(parts["Idempotency of route /b"])
+    equal(found, {"derive_key": "body", "on_unknown": "retry"})
+    found, marked = settings(
+        parts["Idempotency, where a route says nothing else"])
+    equal(set(found) - marked, {"lease"})
+
+
+@each([("80 columns", 80), ("100 columns", 100), ("no width", None),
+       ("a width too small", 10)])
+def no_line_is_wider_than_the_terminal(bench, width):
+    config = least()
+    config["routes"] += [
+        {"name": f"r{i}", "path": "/v1/customers/{id}/payment_methods/x" * 2
+         + str(i), "upstream": "api", "methods": ["POST", "PATCH", "DELETE"],
+         "idempotency": {"header": "PayPal-Request-Id", "scope": [
+             "Authorization", "X-Tenant-Name"], "on_unknown": {
+                 "reconcile": "/v1/payments/by-key/{key}"}}}
+        for i in range(3)]
+    env = {"COLUMNS": str(width)} if width else {}
+    text = check(bench, config, "--explain", **env)
+    body = text.split("\n", 1)[1]
+    longest = max(len(line) for line in body.splitlines())
+    assert longest <= max(width or 80, 80), longest
+    # Nothing is lost by it.
+    for word in ("PayPal-", "Authorization", "X-Tenant-Name"):
+        assert word in text, text
+
+
+@test
+def what_the_file_has_does_not_speak_to_the_terminal(bench):
+    config = least()
+    config["routes"][0]["name"] = "a\u00e9\u001b[2J"
+    file = bench.file(json.dumps(config).encode())
+    done = command("check", "-c", file, "--explain")
+    assert "\x1b" not in done.stdout, done.stdout
+
+
+@test
+def without_explain_it_says_ok_and_no_more(bench):
+    config = least()
+    file = os.path.join(bench.folder(), "x.json")
+    with open(file, "w", encoding="ascii") as out:
+        json.dump(config, out)
+    done = command("check", "-c", file)
+    equal((done.returncode, done.stdout), (0, f"{file}: ok\n"))
+
+
+tap.main()
