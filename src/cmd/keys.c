@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -17,17 +18,31 @@ static const struct verb {
 	const char *options; /* letters of those that it takes */
 	bool takes_id;
 	const char *usage;
+	const char *words;
+	const char *example;
 } verbs[] = {
-    {"list", keys_list, "sl", false, "list [--state STATE] [--limit N]"},
+    {"list", keys_list, "sl", false, "list [--state STATE] [--limit N]",
+	"those that are PROCESSING, UNKNOWN or FAILED, oldest first",
+	"list --state UNKNOWN"},
     {"show", keys_show, "bknS", true,
 	"show KEY_ID [--body]\n"
 	"    show --key KEY [--namespace N] [--scope 'Header: value']... "
-	"[--body]"},
-    {"release", keys_release, "N", true, "release KEY_ID [--note TEXT]"},
+	"[--body]",
+	"one record, by its KEY_ID or by the client's key; with --body what\n"
+	"          is stored",
+	"show --key order-17 --scope 'Authorization: Bearer sk_live_1'"},
+    {"release", keys_release, "N", true, "release KEY_ID [--note TEXT]",
+	"it did not happen: the key is free, and its next retry executes",
+	"release 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'not in the ledger'"},
     {"complete", keys_complete, "tHfN", true,
 	"complete KEY_ID --status N [--header 'Name: value']...\n"
-	"        [--body-file FILE] [--note TEXT]"},
-    {"delete", keys_delete, "N", true, "delete KEY_ID [--note TEXT]"},
+	"        [--body-file FILE] [--note TEXT]",
+	"it happened: this is what every retry is given; FILE may be -",
+	"complete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --status 201 \\\n"
+	"      --header 'Content-Type: application/json' --body-file a.json"},
+    {"delete", keys_delete, "N", true, "delete KEY_ID [--note TEXT]",
+	"the record is forgotten; the key can execute again",
+	"delete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'a test'"},
 };
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
@@ -63,25 +78,40 @@ keys_usage(const char *fmt, ...)
 }
 
 static void
-print_help(const char *default_file)
+print_verb(const struct verb *verb)
 {
+	printf("%-9s %s\n", verb->name, verb->words);
+}
+
+/* verb: which one is asked about; NULL: all. */
+static void
+print_help(const char *default_file, const struct verb *verb)
+{
+	const struct verb *first = verb != NULL ? verb : verbs;
+	int count = verb != NULL ? 1 : N_VERBS;
 	puts("usage: onceproxy keys VERB [options]\n\n"
-	     "Shows the records of idempotency keys and resolves them, through"
-	     "\nthe admin interface of a running gateway.\n");
-	for (int i = 0; i < N_VERBS; i++)
-		printf("    %s\n", verbs[i].usage);
-	printf("\nlist      those that are PROCESSING, UNKNOWN or FAILED, "
-	       "oldest first\n"
-	       "release   it did not happen: the key is free again\n"
-	       "complete  it happened: this is what every retry is given\n"
-	       "delete    the record is forgotten; the key can execute again\n"
-	       "\noptions:\n"
-	       "  -c FILE    the configuration, which says where the gateway "
+	     "Shows the records of idempotency keys and resolves them, "
+	     "through\nthe admin interface of a running gateway.\n");
+	for (int i = 0; i < count; i++)
+		printf("    %s\n", first[i].usage);
+	putchar('\n');
+	for (int i = 0; i < count; i++)
+		print_verb(&first[i]);
+	puts("\noptions:");
+	printf("  -c FILE    the configuration, which says where the gateway "
 	       "is\n             (%s)\n"
 	       "  --json     JSON instead of text\n"
-	       "  --note     for the gateway's log: who decided, and why\n"
 	       "  --help     print this\n",
 	    default_file);
+	if (verb == NULL || strchr(verb->options, 'N') != NULL)
+		puts("  --note     for the gateway's log: who decided, and "
+		     "why");
+	puts("\nexample:");
+	for (int i = 0; i < count; i++)
+		printf("  onceproxy keys %s\n", first[i].example);
+	if (verb == NULL)
+		puts("\nexit status: 0 well, 1 refused or no such record, 2 "
+		     "wrong usage");
 }
 
 /* --- the configuration --- */
@@ -191,6 +221,8 @@ take_option(struct line *line, int option)
 		line->as_json = true;
 		return true;
 	case 's':
+		for (char *c = optarg; *c != '\0'; c++)
+			*c = (char)toupper((unsigned char)*c);
 		line->state = optarg;
 		return strspn(optarg, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") ==
 		    strlen(optarg);
@@ -272,13 +304,14 @@ run(struct line *line, int argc, char **argv, const char *default_file)
 {
 	char given[64] = "";
 	size_t n_given = 0;
+	bool help = false;
 	int o;
 	opterr = 0;
 	optind = 0;
 	while ((o = getopt_long(argc, argv, ":c:h", options, NULL)) != -1) {
 		if (o == 'h') {
-			print_help(default_file);
-			return WELL;
+			help = true;
+			continue;
 		}
 		if (o == ':')
 			return keys_usage(
@@ -294,6 +327,12 @@ run(struct line *line, int argc, char **argv, const char *default_file)
 			given[n_given++] = (char)o;
 	}
 	const struct verb *verb = NULL;
+	if (help) {
+		if (optind < argc)
+			verb = find_verb(argv[optind]);
+		print_help(default_file, verb);
+		return WELL;
+	}
 	int code =
 	    take_words(line, argc - optind, argv + optind, given, &verb);
 	if (code == WELL)

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/loop.h"
+#include "base/mem.h"
 #include "cmd/keys_print.h"
+#include "cmd/table.h"
 
 /* Control characters would speak to the terminal. */
 static void
@@ -29,56 +34,83 @@ print_value(const json_t *value)
 		json_dumpf(value, stdout, JSON_ENCODE_ANY | JSON_COMPACT);
 }
 
-/* A column: filled up with blanks, "-" where there is nothing. */
-static void
-print_cell(const json_t *record, const char *name, int width)
+/* --- times --- */
+
+/* How far a time is from now, in words that the caller frees; NULL: it is
+ * none. */
+static char *
+age_text(const char *time)
 {
-	const json_t *value = json_object_get(record, name);
-	char digits[24];
-	const char *text = "-";
-	if (json_is_string(value)) {
-		text = json_string_value(value);
-	} else if (json_is_integer(value)) {
-		snprintf(digits, sizeof digits, "%lld",
-		    (long long)json_integer_value(value));
-		text = digits;
-	}
-	print_text(text, strlen(text));
-	for (int n = (int)strlen(text); n < width; n++)
-		putchar(' ');
+	static const struct {
+		int64_t seconds;
+		const char *name;
+	} units[] = {{24 * 3600, "days"}, {3600, "hours"}, {60, "minutes"},
+	    {1, "seconds"}};
+	struct tm tm = {0};
+	const char *end = strptime(time, "%Y-%m-%dT%H:%M:%S", &tm);
+	if (end == NULL || *end == '\0')
+		return NULL;
+	int64_t apart = clock_wall_ms() / 1000 - (int64_t)timegm(&tm);
+	int64_t seconds = apart < 0 ? -apart : apart;
+	size_t i = 0;
+	/* Two of a unit and more, so that no name is a singular. */
+	while (i < 3 && seconds < 2 * units[i].seconds)
+		i++;
+	if (seconds < 2)
+		return mem_str(SPAN("just now"));
+	return mem_printf("%s%lld %s%s", apart < 0 ? "in " : "",
+	    (long long)(seconds / units[i].seconds), units[i].name,
+	    apart < 0 ? "" : " ago");
+}
+
+/* --- a list --- */
+
+/* What a cell shows of a member; the caller frees it. */
+static char *
+cell_text(const json_t *value)
+{
+	if (json_is_string(value))
+		return mem_str(span_str(json_string_value(value)));
+	if (json_is_integer(value))
+		return mem_printf("%lld", (long long)json_integer_value(value));
+	return mem_str(SPAN("-"));
+}
+
+static void
+add_record(struct table *table, const json_t *record)
+{
+	static const char *const names[] = {
+	    "key_id", "state", "reason", "attempt", "changed", "route"};
+	enum { N_NAMES = sizeof names / sizeof *names, CHANGED = 4 };
+	char *cells[N_NAMES];
+	for (int i = 0; i < N_NAMES; i++)
+		cells[i] = cell_text(json_object_get(record, names[i]));
+	char *age = age_text(cells[CHANGED]);
+	table_row(table,
+	    (const char *const[]){cells[0], cells[1], cells[2], cells[3],
+		cells[CHANGED], age ? age : "-", cells[5]});
+	for (int i = 0; i < N_NAMES; i++)
+		free(cells[i]);
+	free(age);
 }
 
 void
 keys_print_list(const json_t *records)
 {
-	static const struct {
-		const char *title;
-		const char *name;
-		int width;
-	} columns[] = {
-	    {"KEY_ID", "key_id", 34},
-	    {"STATE", "state", 12},
-	    {"REASON", "reason", 15},
-	    {"ATTEMPT", "attempt", 9},
-	    {"CHANGED", "changed", 26},
-	    {"ROUTE", "route", 0},
-	};
-	enum { N_COLUMNS = sizeof columns / sizeof *columns };
-	if (json_array_size(records) == 0) {
-		puts("There are none.");
-		return;
-	}
-	for (int i = 0; i < N_COLUMNS; i++)
-		printf("%-*s", columns[i].width, columns[i].title);
-	putchar('\n');
+	static const char *const titles[] = {"KEY_ID", "STATE", "REASON",
+	    "ATTEMPT", "CHANGED", "AGE", "ROUTE"};
+	struct table *table =
+	    table_new(sizeof titles / sizeof *titles, titles);
 	size_t at;
 	json_t *record;
-	json_array_foreach(records, at, record) {
-		for (int i = 0; i < N_COLUMNS; i++)
-			print_cell(record, columns[i].name, columns[i].width);
-		putchar('\n');
-	}
+	json_array_foreach(records, at, record)
+		add_record(table, record);
+	/* One record a line, whatever the terminal: others read it too. */
+	table_print(table, 0, 0);
+	table_free(&table);
 }
+
+/* --- one record --- */
 
 static void
 print_headers(const json_t *headers)
@@ -102,9 +134,15 @@ keys_print_record(json_t *record)
 	json_object_foreach(record, name, value) {
 		if (!strcmp(name, "headers") || !strncmp(name, "body", 4))
 			continue;
+		char *age = json_is_string(value)
+		    ? age_text(json_string_value(value))
+		    : NULL;
 		printf("%-12s ", name);
 		print_value(value);
+		if (age != NULL)
+			printf(" (%s)", age);
 		putchar('\n');
+		free(age);
 	}
 	const json_t *headers = json_object_get(record, "headers");
 	if (headers == NULL)

@@ -18,12 +18,16 @@ enum { LIST_MOST = 1000 };
 
 /* The problem document's own sentence. */
 static int
-say_refused(const struct told *told, const json_t *answer)
+say_refused(const char *file, const struct told *told, const json_t *answer)
 {
 	const char *detail =
 	    json_string_value(json_object_get(answer, "detail"));
 	fprintf(stderr, "onceproxy keys: %s (status %d)\n",
 	    detail ? detail : "the gateway refused", told->status);
+	if (told->status == 401)
+		fprintf(stderr, "It runs with another admin.token than %s "
+		    "has; give -c the file that it runs with, or restart it.\n",
+		    file);
 	return REFUSED;
 }
 
@@ -41,7 +45,10 @@ talk(struct line *line, const char *method, const char *target, json_t *in,
 	    target, span_str(text), &told, &words);
 	free(text);
 	if (!ok) {
-		fprintf(stderr, "onceproxy keys: %s\n", words);
+		fprintf(stderr, "onceproxy keys: %s\n"
+		    "Is the gateway running, and with %s? \"systemctl status "
+		    "onceproxy\" and its log tell;\na socket must be open to "
+		    "this user.\n", words, line->file);
 		free(words);
 		return REFUSED;
 	}
@@ -52,7 +59,7 @@ talk(struct line *line, const char *method, const char *target, json_t *in,
 		*ret_answer = answer;
 		return WELL;
 	}
-	int code = say_refused(&told, answer);
+	int code = say_refused(line->file, &told, answer);
 	json_decref(answer);
 	return code;
 }
@@ -92,6 +99,20 @@ list_target(const struct line *line, long left, const char *cursor)
 	    cursor ? "&cursor=" : "", cursor ? cursor : "");
 }
 
+static void
+print_list(const struct line *line, const json_t *keys, bool more)
+{
+	if (json_array_size(keys) > 0)
+		keys_print_list(keys);
+	else if (line->state != NULL)
+		printf("No record is %s.\n", line->state);
+	else
+		puts("No record is PROCESSING, UNKNOWN or FAILED.");
+	if (more)
+		printf("There are more; --limit %ld shows twice as many.\n",
+		    2 * line->limit);
+}
+
 /* Page after page, as far as the limit goes. */
 int
 keys_list(struct line *line)
@@ -120,9 +141,7 @@ keys_list(struct line *line)
 		print_json(all);
 		json_decref(all);
 	} else if (code == WELL) {
-		keys_print_list(keys);
-		if (json_is_string(next))
-			puts("There are more: see --limit.");
+		print_list(line, keys, json_is_string(next));
 	}
 	json_decref(keys);
 	json_decref(next);

@@ -3,6 +3,8 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 
 from once import http, tap
@@ -11,6 +13,7 @@ from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered
 
 NONE_SUCH = "0" * 32
+NO_RECORD = "No record is PROCESSING, UNKNOWN or FAILED.\n"
 
 
 class Operator:
@@ -45,15 +48,51 @@ class Operator:
 @test
 def list_shows_a_table(bench):
     operator = Operator(bench)
-    equal(operator.well("list"), "There are none.\n")
+    equal(operator.well("list"), NO_RECORD)
     made = [operator.unknown(f"k{i}") for i in range(3)]
     title, *lines = operator.well("list").splitlines()
     equal(title.split(),
-          ["KEY_ID", "STATE", "REASON", "ATTEMPT", "CHANGED", "ROUTE"])
+          ["KEY_ID", "STATE", "REASON", "ATTEMPT", "CHANGED", "AGE", "ROUTE"])
     equal([line.split()[:4] for line in lines],
           [[key_id, "UNKNOWN", "broken", "1"] for key_id in made])
-    equal({line.split()[5] for line in lines}, {"charges"})
-    equal(operator.well("list", "--state", "FAILED"), "There are none.\n")
+    equal({line.split()[-1] for line in lines}, {"charges"})
+    for line in lines:
+        assert re.search(r"Z  (just now|\d+ (seconds|minutes) ago)  charges$",
+                         line), line
+    for state in ("FAILED", "failed"):
+        equal(operator.well("list", "--state", state),
+              "No record is FAILED.\n")
+    equal(operator.well("list", "--state", "unknown").count("UNKNOWN"), 3)
+
+
+@test
+def what_list_prints_can_be_pasted(bench):
+    operator = Operator(bench)
+    key_id = operator.unknown()
+    row = operator.well("list").splitlines()[1]
+    equal(row.split()[0], key_id)
+    assert f"key_id       {key_id}\n" in operator.well(
+        "show", row.split()[0])
+
+
+@test
+def times_have_how_far_they_are_beside_them(bench):
+    operator = Operator(bench, {"retention": "72h", "lease": "1h"})
+    hold = operator.upstream.hold()
+    task = bench.background(operator.gateway.ask, "k")
+    operator.upstream.wait_for(1)
+    record, = operator.json("list", "--state", "PROCESSING")["keys"]
+    text = operator.well("show", record["key_id"])
+    now = r"(just now|\d+ (seconds|minutes) ago)"
+    for name, age in (("created", now), ("changed", now),
+                      ("lease_until", r"in (5\d|60) minutes"),
+                      ("expires", r"in (29|30) days")):
+        assert re.search(
+            rf"^{name} +{record[name]} \({age}\)$", text, re.M), text
+    hold.release()
+    equal(task.result().status, 201)
+    assert re.search(r"\(in (2 days|7\d hours|3 days)\)",
+                     operator.well("show", record["key_id"]))
 
 
 @test
@@ -62,7 +101,8 @@ def list_ends_at_its_limit_and_says_that_there_are_more(bench):
     made = [operator.unknown(f"k{i}") for i in range(3)]
     lines = operator.well("list", "--limit", "2").splitlines()
     equal([line.split()[0] for line in lines[1:3]], made[:2])
-    assert "more" in lines[3], lines
+    equal(lines[3], "There are more; --limit 4 shows twice as many.")
+    equal(len(operator.well("list", "--limit", "3").splitlines()), 4)
     got = operator.json("list", "--limit", "2", "--state", "UNKNOWN")
     equal([r["key_id"] for r in got["keys"]], made[:2])
     assert got["next"]
@@ -176,12 +216,13 @@ def what_the_gateway_refuses_is_exit_1_and_its_sentence(bench):
 def the_token_comes_from_the_configuration(bench):
     file = bench.file(b"s3cret\n")
     operator = Operator(bench, token={"file": file})
-    equal(operator.well("list"), "There are none.\n")
+    equal(operator.well("list"), NO_RECORD)
     with open(file, "w", encoding="ascii") as out:
         out.write("another\n")
     done = operator("list")
     equal(done.returncode, 1)
     assert "token" in done.stderr, done.stderr
+    assert operator.gateway.file in done.stderr, done.stderr
 
 
 @test
@@ -191,7 +232,7 @@ def it_asks_over_tcp_too(bench):
     config = dict(gateway.config, admin={"listen": gateway.ready["admin"]})
     file = bench.file(json.dumps(config).encode())
     done = command("keys", "-c", file, "list")
-    equal((done.returncode, done.stdout), (0, "There are none.\n"))
+    equal((done.returncode, done.stdout), (0, NO_RECORD))
     done = command("keys", "-c", gateway.file, "list")
     equal(done.returncode, 1)
     assert "port 0" in done.stderr, done.stderr
@@ -204,6 +245,8 @@ def a_gateway_that_is_not_there_is_exit_1(bench):
     done = operator("list")
     equal((done.returncode, done.stdout), (1, ""))
     assert "unix:" in done.stderr, done.stderr
+    assert "Is the gateway running" in done.stderr, done.stderr
+    assert operator.gateway.file in done.stderr, done.stderr
 
 
 @test
@@ -247,12 +290,27 @@ def wrong_usage_is_exit_2(bench, args):
 
 @test
 def help_names_the_verbs(bench):
-    for args in (["--help"], ["list", "--help"], ["-h"]):
+    for args in (["--help"], ["-h"], ["lost", "--help"]):
         done = command("keys", *args)
         equal(done.returncode, 0)
         for word in ("list", "show", "release", "complete", "delete",
-                     "--note", "--scope", "-c"):
+                     "--note", "--scope", "-c", "example:", "exit status"):
             assert word in done.stdout, done.stdout
+
+
+@each([(verb, verb) for verb in
+       ("list", "show", "release", "complete", "delete")])
+def a_verb_has_its_own_help_with_an_example(bench, verb):
+    done = command("keys", verb, "--help")
+    equal((done.returncode, done.stderr), (0, ""))
+    example = done.stdout.split("example:\n")[1]
+    assert example.startswith(f"  onceproxy keys {verb} "), example
+    other = "delete" if verb != "delete" else "release"
+    assert other not in done.stdout, done.stdout
+    # The example is right as far as the command line goes.
+    words = shlex.split(example.replace("\\\n", " "))[1:]
+    done = command(*words, "-c", "/nowhere/x.json")
+    equal(done.returncode, 1, done.stderr)
 
 
 tap.main()
