@@ -224,6 +224,8 @@ main(int argc, char **argv)
 	    {"reasons", print_manual_reasons},
 	    {"faults", print_manual_faults},
 	    {"metrics", print_manual_metrics},
+	    {"findings", print_manual_findings},
+	    {"rights", print_manual_rights},
 	};
 	for (size_t i = 0; i < sizeof prints / sizeof prints[0]; i++)
 		if (argc == 2 && !strcmp(argv[1], prints[i].name))

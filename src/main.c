@@ -6,6 +6,7 @@
 
 #include "base/must.h"
 #include "cmd/check.h"
+#include "cmd/doctor.h"
 #include "cmd/keys.h"
 #include "cmd/serve.h"
 
@@ -42,6 +43,12 @@ static const struct command {
 	"the member it is about, and then exits with 1. With --explain it\n"
 	"prints what each route will do, and all settings.\n",
 	"onceproxy check -c onceproxy.json --explain"},
+    {"doctor", cmd_doctor, "ajv", "[-c FILE] [-v] [--json] [--acl]",
+	"look at Redis and the upstreams for what endangers the promise",
+	"Connects to Redis and to each upstream, changes nothing, and prints\n"
+	"a line for each danger with what to do about it. Exits with 1 where\n"
+	"one is a failure. Run it as the user that runs the gateway.\n",
+	"onceproxy doctor -c onceproxy.json -v"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -50,6 +57,8 @@ static const struct option options[] = {
     {"config", required_argument, NULL, 'c'},
     {"explain", no_argument, NULL, 'e'},
     {"json", no_argument, NULL, 'j'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"acl", no_argument, NULL, 'a'},
     {NULL, 0, NULL, 0},
 };
 
@@ -58,7 +67,10 @@ static const struct {
 	const char *words;
 } option_words[] = {
     {'e', "  --explain  say what the routes will do, and all settings\n"},
+    {'v', "  -v         also say what is well, and what was not looked at\n"},
     {'j', "  --json     the same as JSON\n"},
+    {'a', "  --acl      print the line of ACL that makes a user of Redis "
+	  "for\n             this configuration, and nothing else\n"},
 };
 
 static void
@@ -115,6 +127,8 @@ take_option(
 	}
 	line->explain |= option == 'e';
 	line->as_json |= option == 'j';
+	line->verbose |= option == 'v';
+	line->acl |= option == 'a';
 	return strchr(command->options, option) != NULL;
 }
 
@@ -124,7 +138,7 @@ run_command(const struct command *command, int argc, char **argv)
 	struct command_line line = {.file = default_file};
 	int option;
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":c:h", options, NULL)) !=
+	while ((option = getopt_long(argc, argv, ":c:hv", options, NULL)) !=
 	    -1) {
 		if (option == 'h') {
 			print_command_help(command);

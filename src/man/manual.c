@@ -38,6 +38,20 @@ put_line(const char *text)
 	putchar('\n');
 }
 
+/* Three dots where a text has a place for particulars. */
+static void
+put_filled(const char *text)
+{
+	const char *hole = strstr(text, "{}");
+	char line[512];
+	if (hole == NULL)
+		snprintf(line, sizeof line, "%s", text);
+	else
+		snprintf(line, sizeof line, "%.*s...%s", (int)(hole - text),
+		    text, hole + 2);
+	put_line(line);
+}
+
 static void
 put_item(const char *name)
 {
@@ -235,6 +249,54 @@ print_manual_metrics(void)
 #define METRIC(id, kind, name, help) put_meaning(name, help);
 #include "tbl/metrics.h"
 #undef METRIC
+	end_list();
+	return 0;
+}
+
+/* --- what doctor finds --- */
+
+int
+print_manual_findings(void)
+{
+	static const struct {
+		const char *name, *level, *words, *cure;
+	} findings[] = {
+#define FINDING(name, level, well, words, cure) {#name, #level, words, cure},
+#include "tbl/findings.h"
+#undef FINDING
+	};
+	begin_list();
+	for (size_t i = 0; i < sizeof findings / sizeof *findings; i++) {
+		bool fails = !strcmp(findings[i].level, "FAIL");
+		put_item(findings[i].name);
+		puts(fails ? "Failure:" : "Warning:");
+		put_filled(findings[i].words);
+		puts(".br\n.Em To do :");
+		put_filled(findings[i].cure);
+	}
+	end_list();
+	return 0;
+}
+
+/* --- rights in Redis --- */
+
+int
+print_manual_rights(void)
+{
+	static const struct {
+		const char *name, *words;
+	} rights[] = {
+#define RIGHT(name, when, probe, words) {name, words},
+#include "tbl/rights.h"
+#undef RIGHT
+	};
+	begin_list();
+	for (size_t i = 0; i < sizeof rights / sizeof *rights; i++) {
+		char name[40];
+		snprintf(name, sizeof name, "+%s", rights[i].name);
+		put_item(name);
+		put_line(rights[i].words);
+	}
 	end_list();
 	return 0;
 }

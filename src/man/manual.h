@@ -14,3 +14,5 @@ int print_manual_states(void);
 int print_manual_reasons(void);
 int print_manual_faults(void);
 int print_manual_metrics(void);
+int print_manual_findings(void);
+int print_manual_rights(void);

@@ -4,33 +4,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/dial.h"
 #include "store/examine.h"
 #include "store/info.h"
-#include "store/managed.h"
 
 /* --- asking --- */
-
-static redisContext *
-dial(const struct conf *conf)
-{
-	const struct conf_store *store = &conf->store;
-	struct timeval limit = {
-	    store->timeout_ms / 1000, store->timeout_ms % 1000 * 1000};
-	redisContext *redis;
-	if (store->managed) {
-		char *socket = managed_socket(conf);
-		redis = redisConnectUnixWithTimeout(socket, limit);
-		free(socket);
-	} else if (store->redis.kind == ADDRESS_UNIX) {
-		redis = redisConnectUnixWithTimeout(store->redis.host, limit);
-	} else {
-		redis = redisConnectWithTimeout(
-		    store->redis.host, store->redis.port, limit);
-	}
-	if (redis != NULL && redis->err == 0)
-		redisSetTimeout(redis, limit);
-	return redis;
-}
 
 /*
  * What is no word about our rights will pass: Redis is loading, busy, or was
@@ -45,32 +23,6 @@ judge(const char *words)
 		if (strncmp(words, final[i], strlen(final[i])) == 0)
 			return EXAMINED_REFUSED;
 	return EXAMINED_UNREACHABLE;
-}
-
-/* A reply that is no error, or NULL with Redis' words. */
-static redisReply *
-accept(redisContext *redis, redisReply *reply, char **ret_words)
-{
-	if (reply != NULL && reply->type != REDIS_REPLY_ERROR)
-		return reply;
-	*ret_words =
-	    mem_str(span_str(reply != NULL ? reply->str : redis->errstr));
-	freeReplyObject(reply);
-	return NULL;
-}
-
-static bool
-log_in(const struct conf *conf, redisContext *redis, char **ret_words)
-{
-	const struct conf_store *store = &conf->store;
-	if (store->password == NULL || store->managed)
-		return true;
-	redisReply *reply = store->user != NULL
-	    ? redisCommand(redis, "AUTH %s %s", store->user, store->password)
-	    : redisCommand(redis, "AUTH %s", store->password);
-	reply = accept(redis, reply, ret_words);
-	freeReplyObject(reply);
-	return reply != NULL;
 }
 
 /* --- judging --- */
@@ -112,10 +64,10 @@ may_tell(const struct conf *conf, redisContext *redis, char **ret_words)
 static enum examined
 examine(const struct conf *conf, redisContext *redis, char **ret_words)
 {
-	if (!log_in(conf, redis, ret_words))
+	if (!dial_log_in(conf, redis, ret_words))
 		return judge(*ret_words);
 	redisReply *reply =
-	    accept(redis, redisCommand(redis, "INFO"), ret_words);
+	    dial_accept(redis, redisCommand(redis, "INFO"), ret_words);
 	if (reply != NULL) {
 		struct span info = span_of(reply->str, reply->len);
 		enum store_fault fault = info_fault(conf, info);
@@ -137,7 +89,7 @@ examine(const struct conf *conf, redisContext *redis, char **ret_words)
 		/* Loading, or silent: it is asked again by the workers. */
 		return EXAMINED_UNREACHABLE;
 	}
-	reply = accept(
+	reply = dial_accept(
 	    redis, redisCommand(redis, "EVAL %s 0", "return 1"), ret_words);
 	if (reply == NULL)
 		return judge(*ret_words);
@@ -149,7 +101,7 @@ examine(const struct conf *conf, redisContext *redis, char **ret_words)
 enum examined
 store_examine(const struct conf *conf, char **ret_words)
 {
-	redisContext *redis = dial(conf);
+	redisContext *redis = dial_redis(conf);
 	enum examined found = EXAMINED_UNREACHABLE;
 	if (redis == NULL || redis->err != 0)
 		*ret_words = mem_str(

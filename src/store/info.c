@@ -29,19 +29,36 @@ info_number(struct span info, struct span name)
 	return value.len > 0 ? strtoull(value.ptr, NULL, 10) : 0;
 }
 
+bool
+info_is_old(struct span info)
+{
+	return info_number(info, SPAN("redis_version")) < VERSION_LEAST;
+}
+
+bool
+info_is_master(struct span info)
+{
+	return span_eq(info_value(info, SPAN("role")), SPAN("master"));
+}
+
+bool
+info_may_evict(struct span info)
+{
+	struct span policy = info_value(info, SPAN("maxmemory_policy"));
+	struct span limit = info_value(info, SPAN("maxmemory"));
+	return !span_eq(limit, SPAN("0")) &&
+	    !span_eq(policy, SPAN("noeviction"));
+}
+
 enum store_fault
 info_fault(const struct conf *conf, struct span info)
 {
-	struct span version = info_value(info, SPAN("redis_version"));
-	struct span role = info_value(info, SPAN("role"));
-	struct span policy = info_value(info, SPAN("maxmemory_policy"));
-	struct span limit = info_value(info, SPAN("maxmemory"));
-	if (strtol(version.ptr, NULL, 10) < VERSION_LEAST)
+	if (info_is_old(info))
 		return FAULT_VERSION;
-	if (!span_eq(role, SPAN("master")) && GUARD(master_only))
+	if (!info_is_master(info) && GUARD(master_only))
 		return FAULT_ROLE;
-	if (!conf->store.allow_eviction && !span_eq(limit, SPAN("0")) &&
-	    !span_eq(policy, SPAN("noeviction")) && GUARD(no_eviction))
+	if (!conf->store.allow_eviction && info_may_evict(info) &&
+	    GUARD(no_eviction))
 		return FAULT_EVICTION;
 	return FAULT_NONE;
 }

@@ -13,9 +13,6 @@
 #include "base/test_build.h"
 #include "store/journal_inside.h"
 
-/* Another format of the file will have another ending. */
-#define ENDING ".journal1"
-
 enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
 
 /* Closes what is open; errno stays as it was. */
@@ -110,7 +107,8 @@ new_name(unsigned worker)
 	char hex[2 * sizeof random + 1];
 	random_bytes(random, sizeof random);
 	hex_encode(random, sizeof random, hex);
-	return mem_printf("%d-%u-%s" ENDING, (int)getpid(), worker, hex);
+	return mem_printf("%d-%u-%s" JOURNAL_ENDING, (int)getpid(), worker,
+	    hex);
 }
 
 bool
@@ -201,7 +199,7 @@ journal_adopt(const char *state_dir,
 		const struct dirent *entry = readdir(names);
 		if (entry == NULL)
 			break;
-		if (ends_with(entry->d_name, ENDING) &&
+		if (ends_with(entry->d_name, JOURNAL_ENDING) &&
 		    adopt_file(folder, entry->d_name, &found))
 			each(arg, &found);
 	}

@@ -8,6 +8,9 @@
  * journal_folder.c, which knows the folder and the locks.
  */
 
+/* Of a file's name.  Another format of the file will have another one. */
+#define JOURNAL_ENDING ".journal1"
+
 /* The journal of an open, locked file; takes both descriptors over. */
 struct journal *journal_new(int folder, int file, const char *name);
 

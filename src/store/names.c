@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/digits.h"
 #include "base/random.h"
@@ -42,6 +44,49 @@ name_index(struct resp *resp, const struct conf *conf, unsigned shard,
     const char *word)
 {
 	put_name(resp, conf, shard, word, "");
+}
+
+/* "{12}:" as name_record and name_index write it, below store.shards. */
+static bool
+read_shard(const struct conf *conf, struct span *rest, unsigned *ret_shard)
+{
+	char digits[12];
+	char *end = rest->len ? memchr(rest->ptr, '}', rest->len) : NULL;
+	size_t len = end ? (size_t)(end - rest->ptr) : 0;
+	if (len < 2 || len > 10 || rest->ptr[0] != '{' ||
+	    rest->len < len + 2 || end[1] != ':')
+		return false;
+	unsigned long shard = strtoul(rest->ptr + 1, NULL, 10);
+	snprintf(digits, sizeof digits, "{%lu", shard);
+	if (!span_eq(span_of(rest->ptr, len), span_str(digits)) ||
+	    shard >= (unsigned long)conf->store.shards)
+		return false;
+	*rest = span_from(*rest, len + 2);
+	*ret_shard = (unsigned)shard;
+	return true;
+}
+
+enum key_kind
+key_kind_of(const struct conf *conf, struct span name)
+{
+	static const char *const words[] = {
+	    "leases", "held", "events", "dead"};
+	struct span prefix = span_str(conf->store.prefix), rest = name;
+	struct key_id key_id;
+	unsigned shard;
+	if (!span_starts(name, prefix) || name.len == prefix.len)
+		return KEY_OTHER;
+	rest = span_from(name, prefix.len + 1);
+	if (!read_shard(conf, &rest, &shard))
+		return KEY_OTHER;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (span_eq(rest, span_str(words[i])))
+			return KEY_INDEX;
+	if (!span_starts(rest, SPAN("r:")) ||
+	    !hex_decode(span_from(rest, 2), key_id.bytes, DIGEST_BYTES) ||
+	    shard_of(conf, &key_id) != shard)
+		return KEY_OTHER;
+	return KEY_RECORD;
 }
 
 /* A field's name is the same however its letters are written. */

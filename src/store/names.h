@@ -18,3 +18,11 @@ void name_record(
 /* PREFIX:{SHARD}:WORD, as an argument: "leases" or "held". */
 void name_index(struct resp *resp, const struct conf *conf, unsigned shard,
     const char *word);
+
+/* What a key is, to a gateway with this configuration. */
+enum key_kind { KEY_RECORD, KEY_INDEX, KEY_OTHER };
+/*
+ * KEY_OTHER: none of its own.  Another number of shards, another version or
+ * another program has written it.
+ */
+enum key_kind key_kind_of(const struct conf *conf, struct span name);

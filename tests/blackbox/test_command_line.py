@@ -28,12 +28,13 @@ def version_names_program_and_version(bench):
 def help_names_the_commands(bench):
     done = command("--help")
     equal(done.returncode, 0)
-    for word in ("serve", "check", "keys", "--version",
+    for word in ("serve", "check", "doctor", "keys", "--version",
                  "example:"):
         assert word in done.stdout, done.stdout
 
 
-@each([("serve", "serve"), ("check", "check"), ("keys", "keys")])
+@each([("serve", "serve"), ("check", "check"), ("doctor", "doctor"),
+       ("keys", "keys")])
 def a_command_has_its_own_help_with_an_example(bench, name):
     done = command(name, "--help")
     equal(done.returncode, 0)
@@ -46,7 +47,10 @@ def a_command_has_its_own_help_with_an_example(bench, name):
        ("an unknown option", ["--colour"]),
        ("an unknown option of serve", ["serve", "--colour"]),
        ("an unknown option of check", ["check", "--colour"]),
-       ("an option of another command", ["serve", "--explain"]),
+       ("an unknown option of doctor", ["doctor", "--colour"]),
+       ("an option of check", ["doctor", "--explain"]),
+       ("an option of doctor", ["check", "--acl"]),
+       ("a letter of doctor", ["serve", "-v"]),
        ("an option without its value", ["check", "-c"]),
        ("a word too many", ["check", "-c", "a", "b"])])
 def wrong_usage_is_exit_2_and_said_on_standard_error(bench, args):

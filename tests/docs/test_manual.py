@@ -175,6 +175,15 @@ def files_of_the_examples(bench):
 
 
 @test
+def every_finding_and_right_is_in_the_manual(bench):
+    text = plain(page("onceproxy.8"))
+    names = (table("findings", r"^FINDING\((\w+)")
+             + ["+" + r for r in table("rights", r'^RIGHT\("([^"]+)"')])
+    assert len(names) > 40
+    equal([n for n in names if f'.It Sy "{n}"' not in text], [])
+
+
+@test
 def every_example_of_a_configuration_is_valid(bench):
     files = files_of_the_examples(bench)
     for name in EXAMPLES.texts:

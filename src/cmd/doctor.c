@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/doctor.h"
+#include "cmd/doctor_inside.h"
+#include "cmd/print.h"
+#include "store/rights.h"
+
+/* tbl/findings.h as data. */
+static const struct kind {
+	const char *name;
+	enum finding_level level;
+	const char *well;
+	const char *words;
+	const char *cure;
+	void (*check)(struct doctor *doctor);
+} kinds[] = {
+#define FINDING(name, level, well, words, cure) \
+	{#name, LEVEL_##level, well, words, cure, check_##name},
+#include "tbl/findings.h"
+#undef FINDING
+};
+
+static const char *const level_words[] = {"ok", "skip", "warn", "fail"};
+
+/* --- findings --- */
+
+/* The text with what stands for {}. */
+static char *
+filled(const char *text, const char *with)
+{
+	const char *hole = strstr(text, "{}");
+	if (hole == NULL || with == NULL)
+		return mem_str(span_str(text));
+	return mem_printf(
+	    "%.*s%s%s", (int)(hole - text), text, with, hole + 2);
+}
+
+static void
+add(struct doctor *doctor, struct finding finding)
+{
+	doctor->list = mem_grow(
+	    doctor->list, (doctor->count + 1) * sizeof *doctor->list);
+	doctor->list[doctor->count++] = finding;
+}
+
+void
+doctor_found(struct doctor *doctor, enum finding_name name,
+    const char *where, char *detail, char *remedy)
+{
+	const struct kind *kind = &kinds[name];
+	add(doctor, (struct finding){
+	    .name = name,
+	    .level = kind->level,
+	    .where = where ? mem_str(span_str(where)) : NULL,
+	    .words = filled(kind->words, detail),
+	    .cure = filled(kind->cure, remedy),
+	});
+	free(detail);
+	free(remedy);
+}
+
+void
+doctor_well(struct doctor *doctor, enum finding_name name, char *words)
+{
+	add(doctor, (struct finding){
+	    .name = name,
+	    .level = LEVEL_OK,
+	    .words = words,
+	    .cure = mem_str(SPAN("")),
+	});
+}
+
+void
+doctor_skipped(
+    struct doctor *doctor, enum finding_name name, const char *why)
+{
+	add(doctor, (struct finding){
+	    .name = name,
+	    .level = LEVEL_SKIP,
+	    .words = mem_printf("not looked at: %s", why),
+	    .cure = mem_str(SPAN("")),
+	});
+}
+
+char *
+doctor_quoted(const char *text)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "abcdefghijklmnopqrstuvwxyz"
+				    "0123456789.:_@/-+=,%";
+	if (*text != '\0' && strspn(text, plain) == strlen(text))
+		return mem_str(span_str(text));
+	char *quoted = NULL;
+	size_t len;
+	FILE *out = open_memstream(&quoted, &len);
+	must(out != NULL);
+	putc('\'', out);
+	for (; *text != '\0'; text++) {
+		if (*text == '\'')
+			fputs("'\\'", out);
+		putc(*text, out);
+	}
+	putc('\'', out);
+	must(fclose(out) == 0);
+	return quoted;
+}
+
+/* --- looking --- */
+
+static void
+look(struct doctor *doctor)
+{
+	const struct conf_store *store = &doctor->conf->store;
+	if (store->managed || store->redis.text != NULL)
+		redis_inspect(doctor->conf, &doctor->redis);
+	else
+		doctor->redis.words = mem_str(
+		    SPAN("this version knows no cluster and no sentinels"));
+	doctor->reached = upstreams_reach(doctor->conf, &doctor->n_reached);
+}
+
+/* Of a file that is not valid nothing is known but that. */
+static void
+judge(struct doctor *doctor)
+{
+	size_t most = doctor->conf != NULL ? FINDING_COUNT_ : 1;
+	for (size_t i = 0; i < most; i++) {
+		size_t before = doctor->count;
+		kinds[i].check(doctor);
+		if (doctor->count == before)
+			doctor_well(doctor, (enum finding_name)i,
+			    mem_str(span_str(kinds[i].well)));
+	}
+}
+
+static unsigned
+count_of(const struct doctor *doctor, enum finding_level level)
+{
+	unsigned n = 0;
+	for (size_t i = 0; i < doctor->count; i++)
+		n += doctor->list[i].level == level;
+	return n;
+}
+
+static void
+clear(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->count; i++) {
+		free(doctor->list[i].where);
+		free(doctor->list[i].words);
+		free(doctor->list[i].cure);
+	}
+	free(doctor->list);
+	free(doctor->reached);
+	redis_seen_clear(&doctor->redis);
+}
+
+/* --- telling --- */
+
+static void
+print_line(const struct finding *finding)
+{
+	printf("%-4s  ", level_words[finding->level]);
+	if (finding->where != NULL) {
+		print_safely(finding->where);
+		fputs(": ", stdout);
+	}
+	print_safely(finding->words);
+	if (finding->cure[0] != '\0') {
+		fputs(". To do: ", stdout);
+		print_safely(finding->cure);
+	}
+	printf("  [%s]\n", kinds[finding->name].name);
+}
+
+static void
+print_text(const struct doctor *doctor, const char *file, bool verbose)
+{
+	unsigned failures = count_of(doctor, LEVEL_FAIL);
+	unsigned warnings = count_of(doctor, LEVEL_WARN);
+	unsigned skipped = count_of(doctor, LEVEL_SKIP);
+	for (size_t i = 0; i < doctor->count; i++)
+		if (verbose || doctor->list[i].level > LEVEL_SKIP)
+			print_line(&doctor->list[i]);
+	print_safely(file);
+	if (failures + warnings == 0)
+		fputs(": all is well", stdout);
+	else
+		printf(": %u failure%s, %u warning%s", failures,
+		    failures == 1 ? "" : "s", warnings,
+		    warnings == 1 ? "" : "s");
+	if (skipped > 0)
+		printf("; %u not looked at%s", skipped,
+		    verbose ? "" : " (-v says why)");
+	putchar('\n');
+}
+
+static void
+print_json(const struct doctor *doctor, const char *file)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < doctor->count; i++) {
+		const struct finding *f = &doctor->list[i];
+		json_array_append_new(list,
+		    json_pack("{s:s, s:s, s:s?, s:s, s:s}", "level",
+			level_words[f->level], "name", kinds[f->name].name,
+			"where", f->where, "words", f->words, "cure",
+			f->cure));
+	}
+	json_t *all = json_pack("{s:s, s:i, s:i, s:o}", "file", file,
+	    "failures", (int)count_of(doctor, LEVEL_FAIL), "warnings",
+	    (int)count_of(doctor, LEVEL_WARN), "findings", list);
+	must(all != NULL);
+	json_dumpf(all, stdout, JSON_INDENT(2));
+	putchar('\n');
+	json_decref(all);
+}
+
+static void
+print(const struct doctor *doctor, const struct command_line *line)
+{
+	if (line->as_json)
+		print_json(doctor, line->file);
+	else
+		print_text(doctor, line->file, line->verbose);
+}
+
+/* --- the command --- */
+
+/* A user that is made so can run the gateway, and nothing else. */
+static void
+print_acl(const struct conf *conf)
+{
+	char *rules = rights_rules(conf);
+	printf("ACL SETUSER %s on >PASSWORD resetkeys resetchannels -@all "
+	       "%s\n", conf->store.user ? conf->store.user : "onceproxy",
+	    rules);
+	free(rules);
+}
+
+int
+cmd_doctor(const struct command_line *line)
+{
+	struct complaints complaints = {0};
+	const struct conf *conf = conf_load(line->file, &complaints);
+	struct doctor doctor = {.conf = conf, .complaints = &complaints};
+	/* The parts of a gateway that are used here write no log. */
+	log_set_level(LOG_ERROR);
+	if (line->acl && conf != NULL) {
+		print_acl(conf);
+	} else {
+		if (conf != NULL)
+			look(&doctor);
+		judge(&doctor);
+		print(&doctor, line);
+	}
+	bool well = count_of(&doctor, LEVEL_FAIL) == 0;
+	clear(&doctor);
+	complaints_free(&complaints);
+	conf_unref(&conf);
+	return well ? 0 : 1;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/doctor_inside.h"
+#include "http/front.h"
+#include "store/journal_survey.h"
+#include "store/managed.h"
+
+/* What the gateway needs besides a descriptor for each side of a client. */
+enum { SPARE_DESCRIPTORS = 1000 };
+
+static const char state_dir_pointer[] = "/state_dir";
+
+/* --- the file --- */
+
+static void
+find_complaints(struct doctor *doctor, enum finding_name name,
+    const struct complaints *complaints)
+{
+	for (size_t i = 0; i < complaints->count; i++)
+		doctor_found(doctor, name, complaints->list[i].pointer,
+		    mem_str(span_str(complaints->list[i].words)), NULL);
+}
+
+void
+check_configuration(struct doctor *doctor)
+{
+	find_complaints(doctor, FINDING_configuration, doctor->complaints);
+}
+
+void
+check_not_served(struct doctor *doctor)
+{
+	struct complaints complaints = {0};
+	if (!conf_is_served(doctor->conf, &complaints))
+		find_complaints(doctor, FINDING_not_served, &complaints);
+	complaints_free(&complaints);
+}
+
+/* --- state_dir --- */
+
+/* 0, or an errno.  A folder that is not there is made at the start. */
+static int
+try_folder(const char *path)
+{
+	struct stat st;
+	if (access(path, W_OK | X_OK) == 0) {
+		if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+			return ENOTDIR;
+		return 0;
+	}
+	if (errno != ENOENT)
+		return errno;
+	const char *slash = strrchr(path, '/');
+	char *above = slash == NULL ? mem_str(SPAN("."))
+	    : slash == path   ? mem_str(SPAN("/"))
+			      : mem_str(span_of(path, (size_t)(slash - path)));
+	int error = access(above, W_OK | X_OK) == 0 ? 0 : errno;
+	free(above);
+	return error;
+}
+
+void
+check_state_dir(struct doctor *doctor)
+{
+	const char *path = doctor->conf->state_dir;
+	int error = try_folder(path);
+	if (error != 0)
+		doctor_found(doctor, FINDING_state_dir, state_dir_pointer,
+		    mem_printf("%s (%s)", path, strerror(error)),
+		    doctor_quoted(path));
+}
+
+void
+check_state_dir_open(struct doctor *doctor)
+{
+	const char *path = doctor->conf->state_dir;
+	struct stat st;
+	if (stat(path, &st) == 0 && (st.st_mode & 077) != 0)
+		doctor_found(doctor, FINDING_state_dir_open, state_dir_pointer,
+		    mem_printf("%s (its mode is %04o)", path,
+			(unsigned)st.st_mode & 07777),
+		    doctor_quoted(path));
+}
+
+void
+check_journal(struct doctor *doctor)
+{
+	uint64_t entries;
+	if (!journal_survey(doctor->conf->state_dir, &entries))
+		doctor_skipped(doctor, FINDING_journal, strerror(errno));
+	else if (entries > 0)
+		doctor_found(doctor, FINDING_journal, state_dir_pointer,
+		    mem_printf("%" PRIu64, entries),
+		    doctor_quoted(doctor->conf->file));
+}
+
+/* --- descriptors and programs --- */
+
+void
+check_descriptors(struct doctor *doctor)
+{
+	struct rlimit limit;
+	must(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	/* As serve does: the soft limit is no limit. */
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	int64_t wanted = doctor->conf->max_connections;
+	int64_t taken = front_max_connections(doctor->conf);
+	if (taken < wanted)
+		doctor_found(doctor, FINDING_descriptors,
+		    "/limits/connections",
+		    mem_printf("%" PRId64 " clients", taken),
+		    mem_printf("%" PRId64, 2 * wanted + SPARE_DESCRIPTORS));
+}
+
+void
+check_managed_server(struct doctor *doctor)
+{
+	struct sockaddr_un un;
+	if (!doctor->conf->store.managed) {
+		doctor_well(doctor, FINDING_managed_server,
+		    mem_str(SPAN("store.redis needs no redis-server of ours")));
+		return;
+	}
+	char *socket = managed_socket(doctor->conf);
+	if (strlen(socket) >= sizeof un.sun_path)
+		doctor_found(doctor, FINDING_managed_server, state_dir_pointer,
+		    mem_printf("%s is too long for a socket", socket), NULL);
+	else if (access(REDIS_SERVER, X_OK) != 0)
+		doctor_found(doctor, FINDING_managed_server, "/store/redis",
+		    mem_printf("%s cannot be run: %s", REDIS_SERVER,
+			strerror(errno)), NULL);
+	free(socket);
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cmd/doctor_inside.h"
+#include "store/info.h"
+#include "store/rights.h"
+
+enum { APART_MS = 1000 };
+
+static const char redis_pointer[] = "/store/redis";
+
+/* --- what can be judged --- */
+
+/* False after saying so: nothing was seen of Redis. */
+static bool
+is_seen(struct doctor *doctor, enum finding_name name)
+{
+	if (doctor->redis.how == REDIS_SEEN)
+		return true;
+	doctor_skipped(doctor, name, "Redis could not be looked at");
+	return false;
+}
+
+/* What Redis says of itself; false after saying that it does not. */
+static bool
+has_info(struct doctor *doctor, enum finding_name name,
+    struct span *ret_info)
+{
+	if (!is_seen(doctor, name))
+		return false;
+	if (doctor->redis.info != NULL) {
+		*ret_info = span_str(doctor->redis.info);
+		return true;
+	}
+	doctor_skipped(doctor, name, "this user of Redis may not run INFO");
+	return false;
+}
+
+static char *
+span_text(struct span info, struct span name)
+{
+	return mem_str(info_value(info, name));
+}
+
+/* --- coming in --- */
+
+static char *
+where_redis_is(const struct conf *conf)
+{
+	return conf->store.redis.text != NULL
+	    ? doctor_quoted(conf->store.redis.text)
+	    : mem_str(SPAN("it"));
+}
+
+void
+check_redis_stopped(struct doctor *doctor)
+{
+	if (!doctor->conf->store.managed)
+		doctor_well(doctor, FINDING_redis_stopped,
+		    mem_str(SPAN("store.redis needs no redis-server of ours")));
+	else if (doctor->redis.how == REDIS_SILENT)
+		doctor_found(doctor, FINDING_redis_stopped, redis_pointer,
+		    mem_str(span_str(doctor->redis.words)),
+		    doctor_quoted(doctor->conf->file));
+}
+
+void
+check_redis_unreachable(struct doctor *doctor)
+{
+	if (doctor->redis.how != REDIS_SILENT)
+		return;
+	if (doctor->conf->store.managed)
+		doctor_skipped(doctor, FINDING_redis_unreachable,
+		    "the managed Redis does not run");
+	else
+		doctor_found(doctor, FINDING_redis_unreachable, redis_pointer,
+		    mem_str(span_str(doctor->redis.words)),
+		    where_redis_is(doctor->conf));
+}
+
+/* What an administrator types to make a user for us. */
+static char *
+new_user(const struct conf *conf)
+{
+	char *rules = rights_rules(conf);
+	char *line = mem_printf("ACL SETUSER %s on >PASSWORD resetkeys "
+				"resetchannels -@all %s",
+	    conf->store.user ? conf->store.user : "onceproxy", rules);
+	free(rules);
+	return line;
+}
+
+void
+check_redis_login(struct doctor *doctor)
+{
+	const struct conf *conf = doctor->conf;
+	if (doctor->redis.how == REDIS_REFUSED)
+		doctor_found(doctor, FINDING_redis_login,
+		    conf->store.user ? "/store/user" : redis_pointer,
+		    mem_str(span_str(doctor->redis.words)), new_user(conf));
+	else
+		(void)is_seen(doctor, FINDING_redis_login);
+}
+
+/* --- rights --- */
+
+static bool
+is_lacking(const struct redis_seen *redis)
+{
+	bool lacks =
+	    redis->keys == PERMIT_NO || redis->channels == PERMIT_NO;
+	for (size_t i = 0; i < n_rights; i++)
+		lacks = lacks || redis->missing[i];
+	return lacks;
+}
+
+static char *
+missing_words(const struct doctor *doctor)
+{
+	const struct redis_seen *redis = &doctor->redis;
+	const char *comma = "";
+	char *words = NULL;
+	size_t len;
+	FILE *out = open_memstream(&words, &len);
+	must(out != NULL);
+	for (size_t i = 0; i < n_rights; i++) {
+		if (!redis->missing[i])
+			continue;
+		fprintf(out, "%s+%s (%s)", comma, rights[i].name,
+		    rights[i].words);
+		comma = ", ";
+	}
+	char *keys = rights_keys(doctor->conf);
+	char *channels = rights_channels(doctor->conf);
+	if (redis->keys == PERMIT_NO) {
+		fprintf(out, "%s%s (our keys)", comma, keys);
+		comma = ", ";
+	}
+	if (redis->channels == PERMIT_NO)
+		fprintf(out, "%s%s (our channels)", comma, channels);
+	free(keys);
+	free(channels);
+	must(fclose(out) == 0);
+	return words;
+}
+
+/*
+ * A pattern is added only where it is needed: Redis refuses one beside "all".
+ * A user that may run none of the commands that take one has no use for what
+ * it may have.
+ */
+static void
+print_pattern(FILE *out, enum permitted is, const char *reset, char *pattern)
+{
+	if (is != PERMIT_YES)
+		fprintf(out, " %s%s", is == PERMIT_UNKNOWN ? reset : "",
+		    pattern);
+	free(pattern);
+}
+
+static char *
+rights_cure(const struct doctor *doctor)
+{
+	const struct redis_seen *redis = &doctor->redis;
+	const struct conf *conf = doctor->conf;
+	char *line = NULL;
+	size_t len;
+	FILE *out = open_memstream(&line, &len);
+	must(out != NULL);
+	fprintf(out, "ACL SETUSER %s",
+	    conf->store.user ? conf->store.user : "default");
+	print_pattern(out, redis->keys, "resetkeys ", rights_keys(conf));
+	print_pattern(out, redis->channels, "resetchannels ",
+	    rights_channels(conf));
+	for (size_t i = 0; i < n_rights; i++)
+		if (redis->missing[i])
+			fprintf(out, " +%s", rights[i].name);
+	must(fclose(out) == 0);
+	return line;
+}
+
+void
+check_rights(struct doctor *doctor)
+{
+	if (is_seen(doctor, FINDING_rights) && is_lacking(&doctor->redis))
+		doctor_found(doctor, FINDING_rights,
+		    doctor->conf->store.user ? "/store/user" : redis_pointer,
+		    missing_words(doctor), rights_cure(doctor));
+}
+
+/* --- what it is --- */
+
+void
+check_redis_old(struct doctor *doctor)
+{
+	struct span info;
+	if (!has_info(doctor, FINDING_redis_old, &info))
+		return;
+	char *version = span_text(info, SPAN("redis_version"));
+	if (info_is_old(info)) {
+		doctor_found(doctor, FINDING_redis_old, redis_pointer,
+		    version, NULL);
+		return;
+	}
+	doctor_well(doctor, FINDING_redis_old,
+	    mem_printf("this is Redis %s", version));
+	free(version);
+}
+
+void
+check_redis_replica(struct doctor *doctor)
+{
+	struct span info;
+	if (!has_info(doctor, FINDING_redis_replica, &info) ||
+	    info_is_master(info))
+		return;
+	char *host = span_text(info, SPAN("master_host"));
+	char *port = span_text(info, SPAN("master_port"));
+	doctor_found(doctor, FINDING_redis_replica, redis_pointer,
+	    mem_printf("%s:%s", host, port), NULL);
+	free(host);
+	free(port);
+}
+
+void
+check_writes(struct doctor *doctor)
+{
+	struct span info;
+	if (doctor->redis.refused == NULL)
+		(void)is_seen(doctor, FINDING_writes);
+	else if (has_info(doctor, FINDING_writes, &info) &&
+	    info_is_master(info))
+		doctor_found(doctor, FINDING_writes, redis_pointer,
+		    mem_str(span_str(doctor->redis.refused)), NULL);
+}
+
+/* --- what it may forget --- */
+
+static void
+find_eviction(
+    struct doctor *doctor, enum finding_name name, bool allowed)
+{
+	struct span info;
+	if (!has_info(doctor, name, &info) || !info_may_evict(info) ||
+	    doctor->conf->store.allow_eviction != allowed)
+		return;
+	char *policy = span_text(info, SPAN("maxmemory_policy"));
+	doctor_found(doctor, name,
+	    allowed ? "/store/allow_eviction" : redis_pointer,
+	    mem_printf("maxmemory-policy is %s", policy), NULL);
+	free(policy);
+}
+
+void
+check_eviction(struct doctor *doctor)
+{
+	find_eviction(doctor, FINDING_eviction, false);
+}
+
+void
+check_eviction_allowed(struct doctor *doctor)
+{
+	find_eviction(doctor, FINDING_eviction_allowed, true);
+}
+
+static bool
+keeps_file(struct span info)
+{
+	return !span_eq(info_value(info, SPAN("aof_enabled")), SPAN("0"));
+}
+
+void
+check_persistence(struct doctor *doctor)
+{
+	struct span info;
+	if (!has_info(doctor, FINDING_persistence, &info) || keeps_file(info))
+		return;
+	doctor_found(doctor, FINDING_persistence, redis_pointer, NULL, NULL);
+}
+
+void
+check_appendfsync(struct doctor *doctor)
+{
+	struct span info;
+	const char *is = doctor->redis.appendfsync;
+	if (!has_info(doctor, FINDING_appendfsync, &info))
+		return;
+	if (!keeps_file(info))
+		doctor_skipped(doctor, FINDING_appendfsync,
+		    "there is no append-only file");
+	else if (is == NULL)
+		doctor_skipped(doctor, FINDING_appendfsync,
+		    "this user of Redis may not run CONFIG GET appendfsync");
+	else if (strcmp(is, "always") != 0)
+		doctor_found(doctor, FINDING_appendfsync, redis_pointer,
+		    mem_str(span_str(is)), NULL);
+}
+
+/* --- replicas --- */
+
+static int
+online_replicas(struct span info)
+{
+	static const char online[] = "state=online";
+	int n = 0;
+	for (int i = 0;; i++) {
+		char name[24];
+		snprintf(name, sizeof name, "slave%d", i);
+		struct span line = info_value(info, span_str(name));
+		if (line.len == 0)
+			return n;
+		n += memmem(line.ptr, line.len, online, sizeof online - 1) !=
+		    NULL;
+	}
+}
+
+void
+check_replicas_few(struct doctor *doctor)
+{
+	struct span info;
+	if (!has_info(doctor, FINDING_replicas_few, &info))
+		return;
+	int64_t wanted = doctor->conf->store.wait_replicas;
+	int online = online_replicas(info);
+	if (online < wanted)
+		doctor_found(doctor, FINDING_replicas_few,
+		    "/store/wait_replicas",
+		    mem_printf("%d of %" PRId64, online, wanted), NULL);
+}
+
+/* Two words for replicaof, as far as we know them. */
+static char *
+master_words(const struct conf *conf, struct span info)
+{
+	const struct address *redis = &conf->store.redis;
+	char *port = span_text(info, SPAN("tcp_port"));
+	/* One that listens on a socket alone has to be given a port first. */
+	char *words = redis->kind == ADDRESS_TCP
+	    ? mem_printf("%s %u", redis->host, redis->port)
+	    : mem_printf("HOST-OF-THIS-ONE %s",
+		  strcmp(port, "0") ? port : "PORT-OF-THIS-ONE");
+	free(port);
+	return words;
+}
+
+void
+check_no_replica(struct doctor *doctor)
+{
+	struct span info;
+	if (doctor->conf->store.managed)
+		doctor_well(doctor, FINDING_no_replica,
+		    mem_str(SPAN("a managed Redis has no replicas")));
+	else if (has_info(doctor, FINDING_no_replica, &info) &&
+	    info_is_master(info) &&
+	    info_number(info, SPAN("connected_slaves")) == 0)
+		doctor_found(doctor, FINDING_no_replica, redis_pointer, NULL,
+		    master_words(doctor->conf, info));
+}
+
+/* --- room and time --- */
+
+void
+check_memory(struct doctor *doctor)
+{
+	struct span info;
+	if (!has_info(doctor, FINDING_memory, &info))
+		return;
+	uint64_t most = info_number(info, SPAN("maxmemory"));
+	uint64_t used = info_number(info, SPAN("used_memory"));
+	if (most > 0 && used > most - most / 5)
+		doctor_found(doctor, FINDING_memory, redis_pointer,
+		    mem_printf("%" PRIu64 " of %" PRIu64 " bytes are used",
+			used, most),
+		    mem_printf("%" PRIu64, 2 * used));
+}
+
+void
+check_clocks(struct doctor *doctor)
+{
+	int64_t apart = doctor->redis.apart_ms;
+	if (!is_seen(doctor, FINDING_clocks))
+		return;
+	if (!doctor->redis.clock_known)
+		doctor_skipped(doctor, FINDING_clocks,
+		    "this user of Redis may not run TIME");
+	else if (apart >= APART_MS || apart <= -APART_MS)
+		doctor_found(doctor, FINDING_clocks, redis_pointer,
+		    mem_printf("%.1f s %s", (double)llabs(apart) / 1000,
+			apart > 0 ? "ahead" : "behind"), NULL);
+}
+
+/* --- what lies there --- */
+
+static void
+find_records(
+    struct doctor *doctor, enum finding_name name, uint64_t records)
+{
+	if (!is_seen(doctor, name))
+		return;
+	if (!doctor->redis.counted)
+		doctor_skipped(doctor, name, "they could not be counted");
+	else if (records > 0)
+		doctor_found(doctor, name, NULL,
+		    mem_printf("%" PRIu64, records),
+		    doctor_quoted(doctor->conf->file));
+}
+
+void
+check_records_unknown(struct doctor *doctor)
+{
+	find_records(
+	    doctor, FINDING_records_unknown, doctor->redis.unknown);
+}
+
+void
+check_records_failed(struct doctor *doctor)
+{
+	find_records(doctor, FINDING_records_failed, doctor->redis.failed);
+}
+
+void
+check_foreign_keys(struct doctor *doctor)
+{
+	const struct redis_seen *redis = &doctor->redis;
+	if (!is_seen(doctor, FINDING_foreign_keys))
+		return;
+	if (redis->foreign > 0)
+		doctor_found(doctor, FINDING_foreign_keys, "/store/prefix",
+		    mem_printf("%" PRIu64 ", such as %s", redis->foreign,
+			redis->foreign_name),
+		    doctor_quoted(redis->foreign_name));
+	else if (!redis->scanned)
+		doctor_skipped(doctor, FINDING_foreign_keys,
+		    "this user of Redis may not run SCAN");
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/pointer.h"
+#include "cmd/doctor_inside.h"
+
+/* --- words --- */
+
+/* The pointer to a target, or to an upstream that has only one. */
+static char *
+pointer_to(const struct reached *reached)
+{
+	char *pointer = NULL;
+	size_t len;
+	FILE *out = open_memstream(&pointer, &len);
+	must(out != NULL);
+	fputs("/upstreams", out);
+	pointer_write(out, span_str(reached->upstream->name));
+	if (reached->upstream->n_targets > 1)
+		fprintf(out, "/targets/%td",
+		    reached->target - reached->upstream->targets);
+	must(fclose(out) == 0);
+	return pointer;
+}
+
+static char *
+host_port(const struct conf_target *target)
+{
+	bool v6 = strchr(target->host, ':') != NULL;
+	return target->unix_path != NULL
+	    ? mem_str(span_str(target->unix_path))
+	    : mem_printf("%s%s%s:%u", v6 ? "[" : "", target->host,
+		  v6 ? "]" : "", target->port);
+}
+
+/* --- judging --- */
+
+/* Another target of the upstream takes what this one cannot. */
+static bool
+is_spared(const struct doctor *doctor, const struct reached *reached)
+{
+	for (size_t i = 0; i < doctor->n_reached; i++)
+		if (doctor->reached[i].upstream == reached->upstream &&
+		    doctor->reached[i].error == 0)
+			return true;
+	return false;
+}
+
+static void
+find(struct doctor *doctor, enum finding_name name,
+    const struct reached *reached, char *remedy)
+{
+	char *where = pointer_to(reached);
+	doctor_found(doctor, name, where,
+	    mem_printf("%s: %s", reached->target->url,
+		reached->words[0] ? reached->words
+				  : err_words(reached->error)),
+	    remedy);
+	free(where);
+}
+
+/* The targets that failed so, of upstreams of which no other is there. */
+static void
+find_all(struct doctor *doctor, enum finding_name name, int error,
+    char *(*remedy)(const struct conf_target *target))
+{
+	for (size_t i = 0; i < doctor->n_reached; i++) {
+		const struct reached *reached = &doctor->reached[i];
+		if (reached->error == error && !is_spared(doctor, reached))
+			find(doctor, name, reached, remedy(reached->target));
+	}
+}
+
+static char *
+name_of(const struct conf_target *target)
+{
+	return doctor_quoted(target->host);
+}
+
+static char *
+url_of(const struct conf_target *target)
+{
+	return mem_str(span_str(target->url));
+}
+
+static char *
+look_of(const struct conf_target *target)
+{
+	char *address = host_port(target);
+	char *command = mem_printf(
+	    "openssl s_client -connect %s -servername %s", address,
+	    target->host);
+	free(address);
+	return command;
+}
+
+void
+check_upstream_name(struct doctor *doctor)
+{
+	find_all(doctor, FINDING_upstream_name, E_RESOLVE, name_of);
+}
+
+void
+check_upstream_closed(struct doctor *doctor)
+{
+	find_all(doctor, FINDING_upstream_closed, E_UNREACHABLE, url_of);
+}
+
+void
+check_upstream_silent(struct doctor *doctor)
+{
+	find_all(doctor, FINDING_upstream_silent, E_TIMEOUT, host_port);
+}
+
+void
+check_upstream_tls(struct doctor *doctor)
+{
+	find_all(doctor, FINDING_upstream_tls, E_TLS, look_of);
+}
+
+void
+check_target_down(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->n_reached; i++) {
+		const struct reached *reached = &doctor->reached[i];
+		if (reached->error != 0 && is_spared(doctor, reached))
+			find(doctor, FINDING_target_down, reached,
+			    url_of(reached->target));
+	}
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "conf/conf.h"
+
+/*
+ * A connection to Redis that blocks, for a time of store.timeout at most with
+ * each call: for what is asked before the gateway serves, and by commands.
+ * It knows nothing of records.  Any thread that may block.
+ */
+struct redisContext;
+struct redisReply;
+
+/* Connects; NULL, or a context whose err is not 0: it failed. */
+struct redisContext *dial_redis(const struct conf *conf);
+/* Logs in, where there is a password; false with Redis' words, which the
+ * caller frees. */
+MUST_USE bool dial_log_in(const struct conf *conf,
+    struct redisContext *redis, char **ret_words);
+/*
+ * Takes a reply over: it comes back unless it is NULL or an error, which is
+ * freed and leaves its words, which the caller frees.
+ */
+struct redisReply *dial_accept(const struct redisContext *redis,
+    struct redisReply *reply, char **ret_words);

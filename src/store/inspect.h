@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "conf/conf.h"
+
+/*
+ * A look at the Redis that a configuration names, from outside of any
+ * gateway, for `doctor`: what it says of itself, what we may do there, and
+ * what lies there.  It changes nothing.  It does not judge.  It blocks, for
+ * store.timeout with each question; any thread that may.
+ */
+struct redis_seen {
+	enum {
+		REDIS_SILENT,  /* no connection, or it broke, or no answer */
+		REDIS_REFUSED, /* it does not let us in */
+		REDIS_SEEN,
+	} how;
+	char *words; /* why, unless it was seen */
+
+	/* INFO (store/info.h reads it); NULL: we may not ask. */
+	char *info;
+	char *appendfsync; /* NULL: we may not ask */
+	/* Redis' clock less ours, as far as the way there does not explain. */
+	bool clock_known;
+	int64_t apart_ms;
+
+	bool *missing; /* one for each of rights[] (store/rights.h) */
+	/* Whether we may touch store.prefix, and its channels. */
+	enum permitted { PERMIT_UNKNOWN, PERMIT_YES, PERMIT_NO } keys, channels;
+	/* Why a write is refused although we may write; NULL: it is not. */
+	char *refused;
+
+	/* Records that are not final; false: they could not be counted. */
+	bool counted;
+	uint64_t unknown;
+	uint64_t failed;
+
+	/* Keys below store.prefix; false: we may not list them. */
+	bool scanned;
+	uint64_t foreign;   /* those that no such gateway writes */
+	char *foreign_name; /* one of them */
+};
+
+void redis_inspect(const struct conf *conf, struct redis_seen *ret_seen);
+/* Frees what it holds. */
+void redis_seen_clear(struct redis_seen *seen);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "conf/conf.h"
+
+/*
+ * What the gateway's user of Redis must be allowed to do (tbl/rights.h), for
+ * those who make such a user and those who look whether one will do.  Pure;
+ * any thread.
+ */
+struct right {
+	const char *name;  /* as an ACL has it behind the plus sign */
+	const char *probe; /* see tbl/rights.h */
+	const char *words; /* what it is for */
+	enum { RIGHT_ALWAYS, RIGHT_WITH_DB, RIGHT_WITH_EVENTS } when;
+};
+
+extern const struct right rights[];
+extern const size_t n_rights;
+
+/* Whether a gateway with that configuration needs it. */
+bool right_is_needed(const struct conf *conf, const struct right *right);
+
+/* The pattern of keys and that of channels, as ACL has them; caller frees. */
+char *rights_keys(const struct conf *conf);
+char *rights_channels(const struct conf *conf);
+/* Keys, channels and "+…" of all that is needed, in one row; caller frees. */
+char *rights_rules(const struct conf *conf);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RIGHT(right, when, probe, words): what the gateway's user of Redis must be
+ * allowed to do, by the scripts and beside them; an ACL has a plus sign in
+ * front of it.
+ *
+ * when    ALWAYS, WITH_DB (store.redis names a database) or WITH_EVENTS
+ * probe   a command that changes nothing and needs this right: @key stands
+ *         for a key that is never there, @channel for the channel of changes,
+ *         @pattern for all of those, @db for the database, @nothing for an
+ *         empty argument
+ * words   what it is for
+ */
+RIGHT("client|setname", ALWAYS, "CLIENT SETNAME onceproxy",
+	"connections have a name in CLIENT LIST")
+RIGHT("del", ALWAYS, "DEL @key", "an operator deletes a record")
+RIGHT("eval", ALWAYS, "EVAL return{} 0",
+	"a script that Redis does not have yet")
+RIGHT("evalsha", ALWAYS,
+	"EVALSHA 0000000000000000000000000000000000000000 0",
+	"a script that it has")
+RIGHT("get", ALWAYS, "GET @key", "a record is read")
+RIGHT("getrange", ALWAYS, "GETRANGE @key 0 0", "a record's head is read")
+RIGHT("info", ALWAYS, "INFO server",
+	"eviction, a change of role and restarts are noticed")
+RIGHT("pexpire", ALWAYS, "PEXPIRE @key 1", "a record's life is put off")
+RIGHT("pexpiretime", ALWAYS, "PEXPIRETIME @key",
+	"the end of a record is told")
+RIGHT("ping", ALWAYS, "PING", "a Redis that is loading is noticed")
+RIGHT("psubscribe", ALWAYS, "PSUBSCRIBE @pattern",
+	"changes are heard, by retries that wait and for answers in memory")
+RIGHT("pttl", ALWAYS, "PTTL @key", "the life that is left is known")
+RIGHT("publish", ALWAYS, "PUBLISH @channel -", "changes are told")
+RIGHT("select", WITH_DB, "SELECT @db", "the database of store.redis")
+RIGHT("set", ALWAYS, "SET @key - XX", "a record is written")
+RIGHT("setrange", ALWAYS, "SETRANGE @key 0 @nothing", "a lease is renewed")
+RIGHT("time", ALWAYS, "TIME", "Redis' clock is the one that counts")
+RIGHT("xadd", WITH_EVENTS, "XADD @key NOMKSTREAM * id -",
+	"store.events are written")
+RIGHT("zadd", ALWAYS, "ZADD @key XX 0 -", "a record is indexed")
+RIGHT("zrange", ALWAYS, "ZRANGE @key 0 0", "an index is read")
+RIGHT("zrem", ALWAYS, "ZREM @key -", "a record leaves its index")

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "upstream/connect.h"
+#include "upstream/reach.h"
+
+struct attempt {
+	struct attempts *all;
+	struct reached *reached;
+	struct dialler dialler;
+	struct connection *connection;
+	char words[CURL_ERROR_SIZE];
+};
+
+struct attempts {
+	struct loop *loop;
+	struct attempt *list;
+	size_t count;
+	size_t pending;
+};
+
+static void
+on_made(void *arg, int error)
+{
+	struct attempt *attempt = arg;
+	struct reached *reached = attempt->reached;
+	reached->error = error;
+	if (error != 0)
+		snprintf(reached->words, sizeof reached->words, "%s",
+		    attempt->words);
+	if (--attempt->all->pending == 0)
+		loop_stop(attempt->all->loop);
+}
+
+static void
+start(struct attempts *all, size_t index, struct connector *connector,
+    struct reached *reached)
+{
+	struct attempt *attempt = &all->list[index];
+	attempt->all = all;
+	attempt->reached = reached;
+	dialler_init(&attempt->dialler, connector, reached->upstream,
+	    reached->target);
+	attempt->connection =
+	    connection_open(&attempt->dialler, on_made, attempt);
+	/* Nothing has run yet; no handle outlives the attempt. */
+	must(curl_easy_setopt(attempt->connection->easy, CURLOPT_ERRORBUFFER,
+		 attempt->words) == CURLE_OK);
+}
+
+static void
+run(struct attempts *all, struct reached *list)
+{
+	struct connector *connector = connector_new(all->loop);
+	all->list = mem_zero(all->count * sizeof *all->list);
+	all->pending = all->count;
+	for (size_t i = 0; i < all->count; i++)
+		start(all, i, connector, &list[i]);
+	if (all->count > 0)
+		loop_run(all->loop);
+	for (size_t i = 0; i < all->count; i++) {
+		connection_close(&all->list[i].connection);
+		dialler_end(&all->list[i].dialler);
+	}
+	connector_free(&connector);
+	free(all->list);
+}
+
+struct reached *
+upstreams_reach(const struct conf *conf, size_t *ret_count)
+{
+	size_t count = 0, at = 0;
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		count += conf->upstreams[i].n_targets;
+	struct reached *list = mem_zero(count * sizeof *list);
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		for (size_t k = 0; k < conf->upstreams[i].n_targets; k++)
+			list[at++] = (struct reached){
+			    .upstream = &conf->upstreams[i],
+			    .target = &conf->upstreams[i].targets[k]};
+	struct attempts all = {.loop = loop_new(), .count = count};
+	run(&all, list);
+	loop_free(&all.loop);
+	*ret_count = count;
+	return list;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/must.h"
+#include "conf/conf.h"
+
+/*
+ * Whether the targets of upstreams can be reached: each is connected to, as
+ * for a request (name, address, TLS and its verification), and nothing is
+ * sent.  For commands, before there is a loop: it blocks until the last has
+ * answered, for the longest connect_timeout at most.
+ */
+struct reached {
+	const struct conf_upstream *upstream;
+	const struct conf_target *target;
+	int error;        /* 0, E_RESOLVE, E_UNREACHABLE, E_TLS, E_TIMEOUT */
+	char words[256]; /* libcurl's about the error; "" for none */
+};
+
+/*
+ * One for each target, in the order of the configuration; the caller frees
+ * the list.
+ */
+struct reached *upstreams_reach(const struct conf *conf, size_t *ret_count);

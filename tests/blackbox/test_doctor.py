@@ -1,0 +1,848 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 2: `onceproxy doctor`.  Each finding is provoked on real
+servers, then cured by what its text says, and then doctor is quiet."""
+
+import json
+import os
+import re
+import resource
+import shlex
+import socket
+import subprocess
+import threading
+
+from once import http, tap
+from once.certificates import Authority
+from once.demo import source
+from once.gateway import command, program, write
+from once.tap import each, equal, test
+from once.upstream import answer, close_unanswered, refused_port
+from once.wait import eventually
+
+WELL = ("--appendonly", "yes", "--appendfsync", "always")
+LEVELS = ("fail", "warn")
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+class Patient:
+    """A configuration and the world that it is about."""
+
+    def __init__(self, bench, redis=None, replica=False, upstream=None,
+                 **members):
+        self.bench = bench
+        self.port = free_port()
+        options = ["--port", str(self.port),
+                   "--repl-diskless-sync-delay", "0"] if replica else []
+        self.redis = redis or bench.own_redis(*WELL, *options)
+        self.upstream = upstream or bench.upstream()
+        self.config = bench.config(self.upstream, redis=self.redis, **members)
+        self.file = os.path.join(bench.folder(), "onceproxy.json")
+
+    def run(self, *args, **more):
+        write(self.file, self.config)
+        return command("doctor", "-c", self.file, *args, **more)
+
+    def look(self):
+        """Its findings by name, as --json has them."""
+        done = self.run("--json")
+        got = json.loads(done.stdout)
+        bad = [f for f in got["findings"] if f["level"] in LEVELS]
+        fails = [f for f in bad if f["level"] == "fail"]
+        equal((done.returncode, done.stderr), (1 if fails else 0, ""))
+        equal((got["failures"], got["warnings"]),
+              (len(fails), len(bad) - len(fails)))
+        for finding in bad:
+            assert finding["cure"] and "{}" not in str(finding), finding
+        return {f["name"]: f for f in got["findings"]}
+
+    def finds(self, name):
+        """The finding of that name, which is one."""
+        found = self.look()[name]
+        assert found["level"] in LEVELS, found
+        return found
+
+    def misses(self, name):
+        found = self.look()[name]
+        assert found["level"] == "ok", found
+
+    def cure(self, finding):
+        """What its cure has for redis-cli, run there."""
+        words = re.findall(r"redis-cli ([^,;]+)", finding["cure"])
+        assert words, finding
+        self.redis(*shlex.split(words[0]))
+
+
+def administrator(redis, line):
+    return redis(*shlex.split(line))
+
+
+# --- the whole -------------------------------------------------------------
+
+@test
+def a_healthy_world_is_well(bench):
+    patient = Patient(bench, replica=True)
+    with_replica(bench, patient)
+    done = patient.run()
+    equal((done.returncode, done.stdout),
+          (0, f"{patient.file}: all is well\n"), done.stderr)
+    done = patient.run("-v")
+    equal(done.returncode, 0)
+    lines = done.stdout.splitlines()
+    equal({line.split()[0] for line in lines[:-1]}, {"ok"}, done.stdout)
+    equal([line.split("[")[-1] for line in lines[:-1]],
+          [name + "]" for name, _ in table()])
+
+
+def table():
+    with open(source("src/tbl/findings.h"), encoding="ascii") as file:
+        return re.findall(r"^FINDING\((\w+), (\w+)", file.read(), re.M)
+
+
+@test
+def every_finding_is_provoked_here(bench):
+    with open(__file__, encoding="utf-8") as file:
+        text = file.read()
+    equal([name for name, _ in table()
+           if f'"{name}"' not in text], [])
+
+
+@test
+def a_finding_is_one_line_with_its_place_and_its_cure(bench):
+    patient = Patient(bench)
+    patient.redis("CONFIG", "SET", "maxmemory", "1gb", "maxmemory-policy",
+                  "allkeys-lru")
+    done = patient.run()
+    equal(done.returncode, 1)
+    line, = [l for l in done.stdout.splitlines() if "[eviction]" in l]
+    assert line.startswith("fail  /store/redis: Redis may evict"), line
+    assert "allkeys-lru. To do: redis-cli CONFIG SET" in line, line
+    assert done.stdout.endswith(": 1 failure, 1 warning\n"), done.stdout
+
+
+@test
+def it_changes_nothing_and_leaves_nothing(bench):
+    patient = Patient(bench)
+    patient.redis("SET", "onceproxy:{0}:mine", "x")
+    os.rmdir(patient.config["state_dir"])
+    patient.look()
+    equal(patient.redis.keys(), [b"onceproxy:{0}:mine"])
+    assert not os.path.exists(patient.config["state_dir"])
+    assert (b"rdb_changes_since_last_save:1\r\n"
+            in patient.redis("INFO", "persistence"))
+
+
+@test
+def it_sends_nothing_to_an_upstream(bench):
+    patient = Patient(bench)
+    patient.look()
+    patient.upstream.reply = answer()
+    gateway = bench.serve(patient.config)
+    equal(gateway.ask("k").status, 201)
+    equal(len(patient.upstream.requests), 1)
+
+
+# --- the file and this machine ---------------------------------------------
+
+@test
+def a_file_that_is_not_valid_is_all_it_says(bench):
+    patient = Patient(bench, colour="red")
+    got = patient.finds("configuration")
+    equal((got["where"], got["level"]), ("/colour", "fail"))
+    done = patient.run()
+    assert done.stdout.startswith("fail  /colour: "), done.stdout
+    del patient.config["colour"]
+    patient.misses("configuration")
+
+
+@test
+def what_this_version_cannot_do_is_a_failure(bench):
+    patient = Patient(bench)
+    patient.config["store"]["encryption_keys"] = [
+        {"id": "a", "key": "A" * 43 + "="}]
+    got = patient.finds("not_served")
+    equal((got["where"], got["level"]), ("/store/encryption_keys", "fail"))
+    del patient.config["store"]["encryption_keys"]
+    patient.misses("not_served")
+
+
+@test
+def a_state_dir_that_cannot_be_made_is_a_failure(bench):
+    patient = Patient(bench)
+    above = bench.folder()
+    path = os.path.join(above, "a b", "state")
+    patient.config["state_dir"] = path
+    got = patient.finds("state_dir")
+    equal((got["where"], got["level"]), ("/state_dir", "fail"))
+    os.mkdir(os.path.dirname(path))
+    patient.misses("state_dir")
+    os.rmdir(os.path.dirname(path))
+    line = re.search(r"install .*", patient.finds("state_dir")["cure"]).group()
+    subprocess.run(line.replace("USER", str(os.getuid())), shell=True,
+                   check=True)
+    patient.misses("state_dir")
+    write(os.path.join(above, "file"), "")
+    patient.config["state_dir"] = os.path.join(above, "file")
+    patient.finds("state_dir")
+
+
+@test
+def a_state_dir_that_others_can_read_is_a_failure(bench):
+    patient = Patient(bench)
+    os.chmod(patient.config["state_dir"], 0o750)
+    got = patient.finds("state_dir_open")
+    equal((got["where"], got["level"]), ("/state_dir", "fail"))
+    assert "0750" in got["words"], got
+    subprocess.run(got["cure"], shell=True, check=True)
+    patient.misses("state_dir_open")
+
+
+@test
+def outcomes_in_the_journal_are_a_warning(bench):
+    patient = Patient(bench)
+    patient.misses("journal")
+    leave_in_journal(bench, patient)
+    patient.redis.start()
+    got = patient.finds("journal")
+    equal((got["where"], got["level"]), ("/state_dir", "warn"))
+    assert "take them: 2." in patient.run().stdout, got
+    line = re.search(r"onceproxy serve -c (\S+)", got["cure"]).group(1)
+    equal(line, patient.file)
+    gateway = bench.serve(patient.config)
+    eventually(lambda: patient.look()["journal"]["level"] == "ok",
+               "the journal is delivered")
+    gateway.stop()
+
+
+def leave_in_journal(bench, patient):
+    """Two outcomes that Redis, which dies, does not get."""
+    gateway = bench.serve(patient.config)
+    hold = patient.upstream.hold()
+    tasks = [bench.background(gateway.ask, key) for key in ("a", "b")]
+    patient.upstream.wait_for(2)
+    patient.redis.kill()
+    hold.release()
+    equal([task.result().status for task in tasks], [201, 201])
+    gateway.kill()
+
+
+@test
+def few_descriptors_are_a_warning(bench):
+    patient = Patient(bench)
+
+    def look(connections, descriptors=1024):
+        patient.config["limits"] = {"connections": connections}
+        write(patient.file, patient.config)
+        done = subprocess.run(
+            ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(descriptors),
+             program(), "doctor", "-c", patient.file, "--json"],
+            capture_output=True, check=True)
+        found = json.loads(done.stdout)["findings"]
+        return next(f for f in found if f["name"] == "descriptors")
+    equal(look(512)["level"], "ok")
+    got = look(513)
+    equal((got["where"], got["level"]), ("/limits/connections", "warn"))
+    assert "only 512 clients" in got["words"], got
+    wanted = re.search(r"to (\d+) or more", got["cure"]).group(1)
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] >= int(wanted):
+        equal(look(513, wanted)["level"], "ok")
+
+
+@test
+def a_managed_redis_is_looked_at_where_it_runs(bench):
+    patient = Patient(bench)
+    patient.config["store"]["redis"] = "managed"
+    got = patient.finds("redis_stopped")
+    equal((got["where"], got["level"]), ("/store/redis", "warn"))
+    gateway = bench.serve(patient.config)
+    found = patient.look()
+    equal([f for f in found.values() if f["level"] != "ok"], [])
+    gateway.stop()
+    patient.finds("redis_stopped")
+
+
+@test
+def a_state_dir_too_long_for_the_managed_socket_is_a_failure(bench):
+    patient = Patient(bench)
+    patient.config["store"]["redis"] = "managed"
+    patient.config["state_dir"] = os.path.join(bench.folder(), "x" * 100)
+    got = patient.finds("managed_server")
+    equal((got["where"], got["level"]), ("/state_dir", "fail"))
+    patient.config["state_dir"] = bench.folder()
+    patient.misses("managed_server")
+
+
+# --- coming in -------------------------------------------------------------
+
+@test
+def a_redis_that_does_not_answer_is_a_failure(bench):
+    patient = Patient(bench)
+    patient.redis.kill()
+    got = patient.finds("redis_unreachable")
+    equal((got["where"], got["level"]), ("/store/redis", "fail"))
+    assert patient.redis.path in got["cure"], got
+    found = patient.look()
+    equal(found["eviction"]["level"], "skip")
+    assert "not looked at" in found["eviction"]["words"]
+    patient.redis.start()
+    patient.misses("redis_unreachable")
+
+
+@test
+def a_redis_that_is_silent_is_a_failure(bench):
+    patient = Patient(bench, store={"timeout": "300ms"})
+    patient.redis.freeze()
+    patient.finds("redis_unreachable")
+    patient.redis.thaw()
+    patient.config["store"]["timeout"] = "5s"
+    patient.misses("redis_unreachable")
+
+
+@test
+def a_wrong_password_is_a_failure_whose_cure_makes_the_user(bench):
+    patient = Patient(bench, store={"user": "gate", "password": "s3cret"})
+    got = patient.finds("redis_login")
+    equal((got["where"], got["level"]), ("/store/user", "fail"))
+    line = got["cure"].split("make the user: ")[1]
+    assert line.startswith("ACL SETUSER gate on >PASSWORD "), line
+    assert "s3cret" not in str(got)
+    administrator(patient.redis, line.replace("PASSWORD", "s3cret"))
+    patient.misses("redis_login")
+    patient.misses("rights")
+    patient.redis("CONFIG", "SET", "requirepass", "other")
+    del patient.config["store"]["user"], patient.config["store"]["password"]
+    equal(patient.finds("redis_login")["where"], "/store/redis")
+
+
+# --- rights ----------------------------------------------------------------
+
+def rights():
+    """The commands of tbl/rights.h that store.events need too."""
+    with open(source("src/tbl/rights.h"), encoding="ascii") as file:
+        found = re.findall(r'^RIGHT\("([^"]+)", (\w+)', file.read(), re.M)
+    assert len(found) > 15
+    return [name for name, when in found if when != "WITH_DB"]
+
+
+def restricted(bench, redis=None):
+    """A patient whose user has what --acl says, and nothing else."""
+    patient = Patient(bench, redis, store={
+        "user": "gate", "password": "pw", "events": {"maxlen": 1000}})
+    done = patient.run("--acl")
+    equal((done.returncode, done.stderr), (0, ""))
+    line = done.stdout.strip().replace("PASSWORD", "pw")
+    equal(administrator(patient.redis, line), "OK")
+    return patient
+
+
+@test
+def a_user_with_the_line_of_acl_is_well(bench):
+    patient = restricted(bench)
+    found = patient.look()
+    equal({n for n, f in found.items() if f["level"] in LEVELS},
+          {"no_replica"})
+    equal({n for n, f in found.items() if f["level"] == "skip"},
+          {"appendfsync", "foreign_keys"})
+
+
+@test
+def that_user_may_do_this_and_nothing_else(bench):
+    patient = restricted(bench, bench.redis)
+    for words in (["XADD", "onceproxy:{0}:events", "*", "a", "b"],
+                  ["GET", "onceproxy:{0}:r:00"],
+                  ["PUBLISH", "onceproxy:{0}:changes", "x"],
+                  ["PSUBSCRIBE", "onceproxy:{*}:changes"],
+                  ["CLIENT", "SETNAME", "onceproxy"]):
+        equal(patient.redis("ACL", "DRYRUN", "gate", *words), "OK", words)
+    for words in (["CONFIG", "GET", "x"], ["FLUSHALL"], ["KEYS", "*"],
+                  ["GET", "other"], ["PUBLISH", "other", "x"]):
+        said = patient.redis("ACL", "DRYRUN", "gate", *words)
+        assert said != "OK", words
+
+
+@each([(right, right) for right in rights()])
+def a_right_that_is_missing_is_named_and_given(bench, right):
+    patient = restricted(bench, bench.redis)
+    patient.redis("ACL", "SETUSER", "gate", "-" + right)
+    got = patient.finds("rights")
+    equal((got["where"], got["level"]), ("/store/user", "fail"))
+    assert f"may not: +{right} (" in got["words"], got
+    equal(got["words"].count("+"), 1, got)
+    line = got["cure"].split("ACL SAVE: ")[1]
+    equal(line, f"ACL SETUSER gate +{right}")
+    administrator(patient.redis, line)
+    patient.misses("rights")
+
+
+@each([("keys", "resetkeys", "~onceproxy:*"),
+       ("channels", "resetchannels", "&onceproxy:{*}:changes")])
+def a_pattern_that_is_missing_is_named_and_given(bench, rule, wanted):
+    patient = restricted(bench, bench.redis)
+    patient.redis("ACL", "SETUSER", "gate", rule)
+    got = patient.finds("rights")
+    assert wanted in got["words"], got
+    line = got["cure"].split("ACL SAVE: ")[1]
+    equal(line, f"ACL SETUSER gate {wanted}")
+    administrator(patient.redis, line)
+    patient.misses("rights")
+
+
+@test
+def a_user_who_may_nothing_is_given_all(bench):
+    patient = restricted(bench)
+    for rules in (["-@all", "resetkeys", "resetchannels"],
+                  ["-@all", "allkeys", "allchannels"]):
+        patient.redis("ACL", "SETUSER", "gate", *rules)
+        line = patient.finds("rights")["cure"].split("ACL SAVE: ")[1]
+        administrator(patient.redis, line)
+        patient.misses("rights")
+
+
+@test
+def that_user_runs_the_whole_gateway(bench):
+    patient = restricted(bench)
+    patient.config["admin"] = {"listen": "127.0.0.1:0"}
+    patient.config["routes"][0]["idempotency"] = {
+        "lease": "4s", "in_flight": "wait", "wait_timeout": "50s",
+        "max_attempts": 2}
+    gateways = [bench.serve(patient.config), None]
+    patient.config["state_dir"] = bench.folder()
+    gateways[1] = bench.serve(patient.config)
+    one, two = gateways
+    upstream = patient.upstream
+
+    # Claimed, renewed for longer than its lease, waited for on the other
+    # gateway, completed, replayed from both.
+    hold = upstream.hold()
+    tasks = [bench.background(g.ask, "slow") for g in gateways]
+    eventually(lambda: calls(patient.redis, "setrange") > 2,
+               "a mark of the one who waits, and renewals")
+    hold.release()
+    equal([t.result().status for t in tasks], [201, 201])
+    equal(len(upstream.requests), 1)
+    equal([g.ask("slow").status for g in gateways], [201, 201])
+    # Released, and given up for unknown.
+    upstream.reply = answer(503)
+    equal(one.ask("free").status, 503)
+    upstream.reply = close_unanswered
+    equal([one.ask(k).problem for k in ("u1", "u2", "u3")],
+          ["outcome-unknown"] * 3)
+
+    def keys(*args):
+        file = os.path.join(bench.folder(), "x.json")
+        write(file, dict(patient.config,
+                         admin={"listen": one.ready["admin"]}))
+        done = command("keys", "-c", file, *args, "--json")
+        equal((done.returncode, done.stderr), (0, ""), args)
+        return json.loads(done.stdout)
+    ids = [r["key_id"] for r in keys("list")["keys"]]
+    equal(len(ids), 3)
+    keys("release", ids[0])
+    keys("complete", ids[1], "--status", "200")
+    keys("delete", ids[2])
+    equal(keys("show", ids[1])["state"], "COMPLETED")
+    # The sweeper: an owner that died.
+    upstream.hold()
+    seen = len(upstream.requests)
+    bench.background(quiet, two.ask, "dead")
+    upstream.wait_for(seen + 1)
+    two.kill()
+    one.wait_for_log("outcome_unknown", reason="lease-expired")
+    events = sum(patient.redis("XLEN", f"onceproxy:{{{n}}}:events")
+                 for n in range(64))
+    assert events > 8, events
+    for event in ("store_refused", "store_unexamined", "store_deaf",
+                  "event_lost", "operator_unsure"):
+        equal(one.find_log(event) + two.find_log(event), [])
+
+
+def calls(redis, name):
+    found = re.search(rb"cmdstat_%s:calls=(\d+)" % name.encode(),
+                      redis("INFO", "commandstats"))
+    return int(found.group(1)) if found else 0
+
+
+def quiet(function, *args):
+    try:
+        function(*args)
+    except (OSError, http.Broken):
+        pass
+
+
+@test
+def the_scripts_and_the_store_run_no_other_command(bench):
+    with open(source("src/tbl/rights.h"), encoding="ascii") as file:
+        known = set(re.findall(r'^RIGHT\("([^"|]+)', file.read(), re.M))
+    used = set()
+    for folder in ("src/lua", "src/store"):
+        for name in os.listdir(source(folder)):
+            if not name.endswith((".lua", ".c")) or name == "inspect.c":
+                continue
+            with open(source(f"{folder}/{name}"), encoding="utf-8") as file:
+                text = file.read()
+            used |= set(re.findall(r"redis\.p?call\('([A-Z]+)'", text))
+            used |= set(re.findall(r"\{'([A-Z]{3,})', KEYS", text))
+            used |= set(re.findall(r'resp_arg\([^;]*?SPAN\("([A-Z]+)"\)',
+                                   text))
+            used |= set(re.findall(r'\[\] = \{"([A-Z]+)"', text))
+    # A user may always log in.
+    equal({word.lower() for word in used} - known - {"auth"}, set())
+    assert {"evalsha", "xadd", "ping", "publish"} <= known
+
+
+# --- what Redis is ---------------------------------------------------------
+
+@test
+def a_replica_is_a_failure(bench):
+    patient = Patient(bench)
+    patient.redis("REPLICAOF", "127.0.0.1", "1")
+    got = patient.finds("redis_replica")
+    equal((got["where"], got["level"]), ("/store/redis", "fail"))
+    assert "127.0.0.1:1" in got["words"], got
+    patient.cure(got)
+    patient.misses("redis_replica")
+
+
+@test
+def eviction_is_a_failure_or_a_warning_where_it_is_allowed(bench):
+    patient = Patient(bench)
+    patient.redis("CONFIG", "SET", "maxmemory", "1gb")
+    patient.misses("eviction")
+    patient.redis("CONFIG", "SET", "maxmemory-policy", "volatile-ttl")
+    patient.config["store"]["allow_eviction"] = True
+    patient.misses("eviction")
+    got = patient.finds("eviction_allowed")
+    equal((got["where"], got["level"]), ("/store/allow_eviction", "warn"))
+    patient.config["store"]["allow_eviction"] = False
+    patient.misses("eviction_allowed")
+    got = patient.finds("eviction")
+    equal((got["where"], got["level"]), ("/store/redis", "fail"))
+    patient.cure(got)
+    patient.misses("eviction")
+
+
+@test
+def no_append_only_file_is_a_failure(bench):
+    patient = Patient(bench)
+    patient.redis("CONFIG", "SET", "appendonly", "no")
+    got = patient.finds("persistence")
+    equal((got["where"], got["level"]), ("/store/redis", "fail"))
+    equal(patient.look()["appendfsync"]["level"], "skip")
+    patient.cure(got)
+    patient.misses("persistence")
+
+
+@test
+def a_sync_every_second_is_a_warning(bench):
+    patient = Patient(bench)
+    patient.redis("CONFIG", "SET", "appendfsync", "everysec")
+    got = patient.finds("appendfsync")
+    equal((got["where"], got["level"]), ("/store/redis", "warn"))
+    assert "everysec" in got["words"], got
+    patient.cure(got)
+    patient.misses("appendfsync")
+
+
+@test
+def a_redis_that_cannot_save_is_a_failure(bench):
+    patient = Patient(bench)
+    dump = os.path.join(patient.redis.folder, "dump.rdb")
+    os.mkdir(dump)
+    patient.redis("CONFIG", "SET", "save", "3600 1")
+    patient.redis("BGSAVE")
+    eventually(lambda: b"rdb_last_bgsave_status:err"
+               in patient.redis("INFO", "persistence"), "it fails")
+    got = patient.finds("writes")
+    equal((got["where"], got["level"]), ("/store/redis", "fail"))
+    assert "MISCONF" in got["words"], got
+    os.rmdir(dump)
+    patient.cure(got)
+    eventually(lambda: patient.look()["writes"]["level"] == "ok",
+               "it is saved")
+
+
+@test
+def a_full_redis_is_a_failure(bench):
+    patient = Patient(bench)
+    patient.redis("CONFIG", "SET", "maxmemory", "1mb")
+    got = patient.finds("writes")
+    assert "OOM" in got["words"], got
+    patient.cure(patient.finds("memory"))
+    patient.misses("writes")
+
+
+@test
+def little_memory_is_a_warning(bench):
+    patient = Patient(bench)
+    used = int(re.search(rb"\nused_memory:(\d+)",
+                         patient.redis("INFO", "memory")).group(1))
+    patient.redis("CONFIG", "SET", "maxmemory", used * 11 // 10)
+    got = patient.finds("memory")
+    equal((got["where"], got["level"]), ("/store/redis", "warn"))
+    patient.cure(got)
+    patient.misses("memory")
+
+
+def with_replica(bench, patient):
+    """Starts a replica, as the cure says, and waits until it follows."""
+    got = patient.finds("no_replica")
+    equal((got["where"], got["level"]), ("/store/redis", "warn"))
+    words = got["cure"].split("replicaof ")[1].split()
+    equal(words[1], str(patient.port))
+    replica = bench.own_redis("--replicaof", "127.0.0.1", words[1])
+    eventually(lambda: b"state=online"
+               in patient.redis("INFO", "replication"), "it follows")
+    return replica
+
+
+@test
+def no_replica_is_a_warning(bench):
+    patient = Patient(bench, replica=True)
+    with_replica(bench, patient)
+    patient.misses("no_replica")
+
+
+@test
+def fewer_replicas_than_claims_wait_for_are_a_failure(bench):
+    patient = Patient(bench, replica=True)
+    with_replica(bench, patient)
+    patient.misses("replicas_few")
+    patient.config["store"]["wait_replicas"] = 2
+    got = patient.finds("replicas_few")
+    equal((got["where"], got["level"]), ("/store/wait_replicas", "fail"))
+    assert got["words"].endswith("1 of 2"), got
+    patient.config["store"]["wait_replicas"] = 1
+    patient.misses("replicas_few")
+
+
+class Twister:
+    """In front of a Redis: passes all on, but for what answers have."""
+
+    def __init__(self, bench, redis, twist):
+        self.path = os.path.join(bench.folder(), "twisted")
+        self.url = "unix:" + self.path
+        self.redis, self.twist = redis, twist
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(client,),
+                             daemon=True).start()
+
+    def serve(self, client):
+        with client, socket.socket(socket.AF_UNIX) as server:
+            server.connect(self.redis.path)
+            server.settimeout(20)
+            replies = server.makefile("rb")
+            while data := client.recv(65536):
+                server.sendall(data)
+                client.sendall(self.twist(data, read_reply(replies)))
+
+
+def read_reply(file):
+    """The bytes of one reply."""
+    line = file.readline()
+    if line[:1] == b"$" and int(line[1:]) >= 0:
+        return line + file.read(int(line[1:]) + 2)
+    if line[:1] == b"*":
+        return line + b"".join(read_reply(file)
+                               for _ in range(int(line[1:])))
+    return line
+
+
+@each([("ahead", 90, "ahead"), ("behind", -90, "behind")])
+def clocks_that_are_apart_are_a_warning(bench, apart, word):
+    def shift(asked, reply):
+        if b"TIME\r\n" not in asked or not reply.startswith(b"*2"):
+            return reply
+        return re.sub(rb"\d{10}\r\n", lambda found: b"%d\r\n" % (
+            int(found.group()) + apart), reply, count=1)
+    redis = bench.own_redis(*WELL)
+    twister = Twister(bench, redis, shift)
+    patient = Patient(bench, redis=twister)
+    got = patient.finds("clocks")
+    equal((got["where"], got["level"]), ("/store/redis", "warn"))
+    assert re.search(rf": (89|90|91)\.\d s {word}", got["words"]), got
+    twister.twist = lambda asked, reply: reply
+    patient.misses("clocks")
+    twister.listener.close()
+
+
+@test
+def an_old_redis_is_a_failure(bench):
+    def age(asked, reply):
+        return reply.replace(b"redis_version:7", b"redis_version:6")
+    twister = Twister(bench, bench.own_redis(*WELL), age)
+    patient = Patient(bench, redis=twister)
+    got = patient.finds("redis_old")
+    equal((got["where"], got["level"]), ("/store/redis", "fail"))
+    twister.twist = lambda asked, reply: reply
+    patient.misses("redis_old")
+    twister.listener.close()
+
+
+# --- what lies there -------------------------------------------------------
+
+@test
+def records_that_need_an_operator_are_warnings(bench):
+    patient = Patient(bench)
+    patient.config["admin"] = {
+        "listen": "unix:" + os.path.join(bench.folder(), "admin")}
+    patient.config["routes"][0]["idempotency"] = {
+        "max_attempts": 1, "on_unknown": "retry"}
+    write(patient.file, patient.config)
+    gateway = bench.serve(patient.config)
+    patient.upstream.reply = close_unanswered
+    for key in ("a", "b"):
+        equal(gateway.ask(key).problem, "outcome-unknown")
+    equal(gateway.ask("b").problem, "attempts-exhausted")
+    for state, got in (("UNKNOWN", patient.finds("records_unknown")),
+                       ("FAILED", patient.finds("records_failed"))):
+        equal((got["where"], got["level"]), (None, "warn"))
+        assert got["words"].endswith(": 1"), got
+        line = got["cure"].split("complete it: onceproxy ")[1]
+        done = subprocess.run([program(), *shlex.split(line), "--json"],
+                              capture_output=True, check=True)
+        record, = json.loads(done.stdout)["keys"]
+        equal(record["state"], state)
+        command("keys", "-c", patient.file, "release", record["key_id"])
+    patient.misses("records_unknown")
+    patient.misses("records_failed")
+
+
+@test
+def keys_of_another_number_of_shards_or_version_are_a_warning(bench):
+    patient = Patient(bench)
+    gateway = bench.serve(patient.config)
+    patient.upstream.reply = answer()
+    for i in range(8):
+        gateway.ask(f"k{i}")
+    gateway.stop()
+    patient.misses("foreign_keys")
+    patient.config["store"]["shards"] = 16
+    got = patient.finds("foreign_keys")
+    equal((got["where"], got["level"]), ("/store/prefix", "warn"))
+    patient.config["store"]["shards"] = 64
+    patient.misses("foreign_keys")
+    record = next(k for k in patient.redis.keys() if b":r:" in k)
+    patient.redis("SETRANGE", record, 0, "o2")
+    got = patient.finds("foreign_keys")
+    assert "1, such as " + record.decode() in got["words"], got
+    patient.redis("DEL", record)
+    name = "onceproxy:v2:it's $(x)"
+    patient.redis("SET", name, "x")
+    got = patient.finds("foreign_keys")
+    equal(shlex.split(got["cure"].split("see one: ")[1]),
+          ["redis-cli", "TYPE", name])
+    patient.redis("RENAME", name, "another:x")
+    patient.misses("foreign_keys")
+
+
+# --- upstreams -------------------------------------------------------------
+
+@test
+def an_upstream_without_an_address_is_a_failure(bench):
+    patient = Patient(bench)
+    good = patient.config["upstreams"]["api"]["targets"]
+    patient.config["upstreams"]["api"]["targets"] = [
+        "http://no-such-host.invalid:80"]
+    patient.config["upstreams"]["api"]["connect_timeout"] = "20s"
+    got = patient.finds("upstream_name")
+    equal((got["where"], got["level"]), ("/upstreams/api", "fail"))
+    assert "getent hosts no-such-host.invalid" in got["cure"], got
+    patient.config["upstreams"]["api"]["targets"] = good
+    patient.misses("upstream_name")
+
+
+@test
+def an_upstream_whose_port_is_closed_is_a_failure(bench):
+    patient = Patient(bench)
+    closed, port = refused_port()
+    patient.config["upstreams"]["a/b"] = f"http://127.0.0.1:{port}"
+    got = patient.finds("upstream_closed")
+    equal((got["where"], got["level"]), ("/upstreams/a~1b", "fail"))
+    assert patient.config["upstreams"]["a/b"] in got["cure"], got
+    patient.config["upstreams"]["a/b"] = bench.upstream().url
+    patient.misses("upstream_closed")
+    closed.close()
+
+
+@test
+def an_upstream_that_accepts_nothing_is_a_failure(bench):
+    patient = Patient(bench)
+    full = socket.socket()
+    full.bind(("127.0.0.1", 0))
+    full.listen(0)
+    waiting = []
+    for _ in range(3):
+        waiting.append(socket.socket())
+        waiting[-1].setblocking(False)
+        waiting[-1].connect_ex(full.getsockname())
+    patient.config["upstreams"]["api"] = {
+        "targets": ["http://127.0.0.1:%d" % full.getsockname()[1]],
+        "connect_timeout": "1s"}
+    got = patient.finds("upstream_silent")
+    equal((got["where"], got["level"]), ("/upstreams/api", "fail"))
+    for sock in waiting:
+        sock.close()
+    full.close()
+    patient.config["upstreams"]["api"] = patient.upstream.url
+    patient.misses("upstream_silent")
+
+
+@test
+def an_upstream_with_a_wrong_certificate_is_a_failure(bench):
+    own, other = (Authority(bench.folder(), n) for n in ("own", "other"))
+    upstream = bench.upstream(tls=own.server())
+    patient = Patient(bench, upstream=upstream)
+    for ca in (None, other.file):
+        patient.config["upstreams"]["api"]["ca"] = ca
+        if ca is None:
+            del patient.config["upstreams"]["api"]["ca"]
+        got = patient.finds("upstream_tls")
+        equal((got["where"], got["level"]), ("/upstreams/api", "fail"))
+        assert "certificate" in got["words"], got
+        assert "openssl s_client -connect 127.0.0.1:" in got["cure"], got
+    patient.config["upstreams"]["api"]["ca"] = own.file
+    patient.misses("upstream_tls")
+
+
+@test
+def a_target_that_others_stand_in_for_is_a_warning(bench):
+    patient = Patient(bench)
+    targets = patient.config["upstreams"]["api"]["targets"]
+    closed, port = refused_port()
+    targets.insert(0, f"http://127.0.0.1:{port}")
+    got = patient.finds("target_down")
+    equal((got["where"], got["level"]),
+          ("/upstreams/api/targets/0", "warn"))
+    patient.misses("upstream_closed")
+    del targets[0]
+    patient.misses("target_down")
+    closed.close()
+
+
+@test
+def unix_and_many_upstreams_are_reached_at_once(bench):
+    path = os.path.join(bench.folder(), "up")
+    patient = Patient(bench)
+    patient.config["upstreams"]["local"] = "unix:" + path
+    bench.upstream(unix=path)
+    for i in range(20):
+        patient.config["upstreams"][f"n{i}"] = patient.upstream.url
+    bad = [f for f in patient.look().values() if f["level"] == "fail"]
+    equal(bad, [])
+
+
+tap.main()
