@@ -17,7 +17,11 @@
  */
 #define OK_LINE "HTTP/1.1 200 OK\r\n"
 
-enum { LARGE_BYTES = 3000000 };
+enum {
+	LARGE_BYTES = 3000000,
+	/* A peer of ours may take so long where it is not silent on purpose. */
+	PATIENCE_MS = 1000,
+};
 
 struct fixture {
 	struct sender sender;
@@ -156,10 +160,10 @@ nobody_reads_faster_than_the_client(void **state)
 	struct fixture f;
 	(void)state;
 	begin(&f, answer_large, (void *)(uintptr_t)framings[0].framing);
-	f.sender.upstream.timeout_ms = 50;
+	f.sender.upstream.timeout_ms = PATIENCE_MS;
 	assert_int_equal(call_make(&f.call), FORWARD_ANSWERED);
 	/* Much longer than the upstream may be silent: it is not its turn. */
-	sender_run(&f.sender, 300);
+	sender_run(&f.sender, 2 * PATIENCE_MS);
 	struct flow *rest = f.call.forward.rest;
 	assert_false(rest->ended);
 	assert_true(flow_look(rest).len <= FLOW_BYTES);
@@ -254,7 +258,7 @@ an_upstream_that_falls_silent_is_given_up(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		struct fixture f;
 		begin(&f, answer_in_parts, (void *)(uintptr_t)&table[i]);
-		f.sender.upstream.timeout_ms = 50;
+		f.sender.upstream.timeout_ms = PATIENCE_MS;
 		enum forward_result result = call_make(&f.call);
 		if (i == 0) {
 			assert_int_equal(result, FORWARD_TIMEOUT);
