@@ -57,6 +57,7 @@ worker_new(const struct conf *conf, struct budget *budget,
 	w->generation = generation_new(w->loop, conf, budget, &w->meter);
 	leases_init(&w->leases, w);
 	w->front = front_new(w->loop, conf, budget, request_arrived, w);
+	front_count(w->front, &w->meter.no_route->results[RESULT_OVERLOADED]);
 	for (size_t i = 0; i < n_sockets; i++)
 		front_listen(w->front, sockets[i].fd, sockets[i].entry);
 	return w;

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metrics.h"
 #include "http/accept.h"
 #include "http/refusal.h"
 
@@ -55,6 +56,7 @@ struct acceptor {
 	struct lingering *lingering;
 	unsigned n_lingering;
 	int64_t turned_away; /* that the log has not heard of */
+	struct counter *counter; /* of all of them, or NULL */
 	int64_t told_us;     /* when it last did; 0: never */
 };
 
@@ -129,6 +131,12 @@ refuse(struct acceptor *a, int fd, bool may_linger)
 		linger(a, fd);
 }
 
+void
+acceptor_count(struct acceptor *a, struct counter *turned_away)
+{
+	a->counter = turned_away;
+}
+
 /* --- listening --- */
 
 static void
@@ -169,6 +177,8 @@ tell_turned_away(struct acceptor *a)
 {
 	int64_t now_us = clock_us();
 	a->turned_away++;
+	if (a->counter != NULL)
+		counter_add(a->counter, 1);
 	if (a->told_us != 0 && now_us - a->told_us < TELL_EVERY_US)
 		return;
 	struct logline line = log_begin(EV_connections_full);

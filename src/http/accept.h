@@ -32,6 +32,9 @@ struct arrival {
 struct acceptor *acceptor_new(struct loop *loop, const struct conf *conf,
     unsigned max, unsigned (*open)(void *arg),
     void (*taken)(void *arg, const struct arrival *arrival), void *arg);
+/* Has those counted that were turned away, by the calling thread. */
+struct counter;
+void acceptor_count(struct acceptor *acceptor, struct counter *turned_away);
 /*
  * Accepts on a listening socket from now on, and closes it in the end.
  * entry: its place in the configuration's listen; ACCEPT_PLAIN: it has none.

@@ -120,6 +120,12 @@ on_taken(void *arg, const struct arrival *arrival)
 }
 
 void
+front_count(struct front *front, struct counter *turned_away)
+{
+	acceptor_count(front->acceptor, turned_away);
+}
+
+void
 front_listen(struct front *front, int fd, size_t entry)
 {
 	acceptor_listen(front->acceptor, fd, entry);

@@ -91,6 +91,9 @@ struct front *front_new(struct loop *loop, const struct conf *conf,
  */
 void front_free(struct front **front);
 
+/* Has those clients counted who come beyond limits.connections. */
+struct counter;
+void front_count(struct front *front, struct counter *turned_away);
 /*
  * Accepts on a listening socket from now on, and closes it in the end.
  * entry: its place in the configuration's listen; FRONT_PLAIN: it has none.

@@ -74,6 +74,18 @@ def requests_are_counted_exactly_by_route_and_outcome(bench):
 
 
 @test
+def who_is_turned_away_at_the_door_is_counted_too(bench):
+    upstream, gateway = start(bench, workers=1, limits={"connections": 1})
+    client = gateway.client()
+    equal(client.exchange("GET", "/x").status, 201)
+    for _ in range(3):
+        equal(gateway.ask("k").problem, "overloaded")
+    client.close()
+    expect(gateway, {counted("rest", "passed"): 1,
+                     counted("-", "overloaded"): 3})
+
+
+@test
 def a_histogram_has_each_request_once_and_its_buckets_add_up(bench):
     upstream, gateway = start(bench)
     for number in range(7):

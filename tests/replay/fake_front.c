@@ -48,6 +48,13 @@ front_free(struct front **front)
 }
 
 void
+front_count(struct front *front, struct counter *turned_away)
+{
+	(void)front;
+	(void)turned_away;
+}
+
+void
 front_listen(struct front *front, int fd, size_t entry)
 {
 	(void)entry;
