@@ -3,6 +3,9 @@
 #include "base/log.h"
 #include "gate/access.h"
 #include "gate/request.h"
+#include "gate/worker.h"
+
+enum { TELL_EVERY_US = 1000000 };
 
 static const char *const result_words[] = {
 #define RESULT(name, word, ...) word,
@@ -19,6 +22,38 @@ access_log_failed(const struct request *r, int error)
 	log_str(&line, "upstream", r->route->upstream->name);
 	log_str(&line, "error", err_words(error));
 	log_end(&line);
+}
+
+static void
+log_exhausted(const struct request *r)
+{
+	struct logline line = log_begin(EV_attempts_exhausted);
+	log_str(&line, "key_id", r->key_hex);
+	log_str(&line, "route", r->route->name);
+	log_int(&line, "attempt", r->attempt);
+	log_end(&line);
+}
+
+static void
+log_memory_full(struct worker *w)
+{
+	int64_t now_us = clock_us();
+	if (w->told_full_us != 0 && now_us - w->told_full_us < TELL_EVERY_US)
+		return;
+	w->told_full_us = now_us;
+	struct logline line = log_begin(EV_memory_full);
+	log_int(&line, "in_flight_bytes",
+	    (int64_t)atomic_load(&w->budget->used));
+	log_end(&line);
+}
+
+void
+access_log_rare(const struct request *r)
+{
+	if (r->result == RESULT_EXHAUSTED)
+		log_exhausted(r);
+	else if (r->result == RESULT_OVERLOADED)
+		log_memory_full(r->worker);
 }
 
 void

@@ -14,5 +14,10 @@ struct request;
  * of tbl/errors.h.
  */
 void access_log_failed(const struct request *r, int error);
+/*
+ * What an operator should hear of besides: a key whose attempts are used up,
+ * and memory that is.
+ */
+void access_log_rare(const struct request *r);
 /* Nothing where log.access is false; took_us is the whole request's time. */
 void access_log(const struct request *r, int64_t took_us);

@@ -269,6 +269,7 @@ request_finish(struct machine *machine)
 	    : r->worker->meter.no_route;
 	counter_add(&series->results[r->result], 1);
 	histogram_add(&series->seconds, took_us);
+	access_log_rare(r);
 	access_log(r, took_us);
 	return DONE;
 }

@@ -40,6 +40,7 @@ struct worker {
 	struct meter meter; /* the admin interface reads it */
 
 	bool draining;
+	int64_t told_full_us; /* when the log last heard of memory_full */
 	bool over; /* drain_timeout is: nothing new is sent any more */
 	struct timer drain;
 	struct hook drained;

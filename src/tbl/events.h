@@ -58,6 +58,9 @@ EVENT(settle_late, WARN, "the outcome could not be stored in Redis yet; it "
 EVENT(settle_lost, ERROR, "the outcome could not be stored before the "
 	"gateway had to end; its key becomes unknown when its lease ends: "
 	"ask the upstream what happened")
+EVENT(attempts_exhausted, WARN, "max_attempts of this key went to the "
+	"upstream and none was stored; its retries get 409: ask the upstream, "
+	"then release or complete it (onceproxy keys)")
 EVENT(fenced, WARN, "another owner has decided about this key meanwhile; "
 	"this answer was not given to the client: ask the upstream how often "
 	"it executed")
@@ -88,6 +91,9 @@ EVENT(client_slow, DEBUG, "a client did not send its request, or read its "
 EVENT(connections_full, WARN, "so many new connections were told 503 "
 	"(overloaded) and closed, because the worker has all that it may: "
 	"raise limits.connections, or look who keeps them open")
+EVENT(memory_full, WARN, "the memory for requests in flight is used up, and "
+	"clients are told 503 (overloaded): raise limits.in_flight_bytes, or "
+	"look who sends what is so large; said once a second at most")
 EVENT(descriptors_few, WARN, "the process may not open enough descriptors for "
 	"limits.connections; fewer are taken. Raise the limit (LimitNOFILE= of "
 	"systemd, ulimit -Hn) to twice that number and some, or lower it")

@@ -636,6 +636,7 @@ def without_memory_nothing_is_sent(bench):
     got = gateway.send(build("GET", "/x"))
     equal((got.status, got.problem), (503, "overloaded"))
     equal(len(upstream.connections), 0)
+    gateway.wait_for_log("memory_full", level="warn")
 
 
 @test
