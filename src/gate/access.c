@@ -30,7 +30,6 @@ log_exhausted(const struct request *r)
 	struct logline line = log_begin(EV_attempts_exhausted);
 	log_str(&line, "key_id", r->key_hex);
 	log_str(&line, "route", r->route->name);
-	log_int(&line, "attempt", r->attempt);
 	log_end(&line);
 }
 

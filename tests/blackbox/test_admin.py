@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import time
 
 from once import http, tap
 from once.gateway import write
@@ -370,7 +371,12 @@ def pages(admin, query):
 @test
 def a_list_goes_from_old_to_new_in_pages(bench):
     upstream, gateway, admin = start(bench)
-    made = [unknown(upstream, gateway, f"k{i}") for i in range(7)]
+    made = []
+    for number in range(7):
+        made.append(unknown(upstream, gateway, f"k{number}"))
+        # Of two in one millisecond neither is the older one.
+        then = time.monotonic() + 0.002
+        eventually(lambda: time.monotonic() > then)
     equal(pages(admin, "state=UNKNOWN"), [made])
     equal(pages(admin, "limit=3"), [made[:3], made[3:6], made[6:]])
     equal(pages(admin, "limit=7"), [made])
