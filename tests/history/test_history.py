@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from once import history, tap
 from once.tap import each, test
+from once.wait import eventually
 
 from clients import CLIENTS, Clients
 from plan import Plan, Request
@@ -70,9 +71,8 @@ def finish(world, clients):
             elif clients.is_final(op):
                 again = Request(record, variant, gateway)
                 # A machine that stalls makes Redis too slow an answerer.
-                while clients.ask(again, last=True).problem == \
-                        "store-unavailable" and time.monotonic() < deadline:
-                    time.sleep(0.05)
+                eventually(lambda: clients.ask(again, last=True).problem
+                           != "store-unavailable", "Redis answers in time")
                 return
             elif op.problem:
                 time.sleep(0.05)
