@@ -117,14 +117,14 @@ ear_init(struct ear *ear, struct store *store)
 }
 
 void
-ear_open(struct ear *ear, const char *socket)
+ear_open(struct ear *ear, const struct link_to *to)
 {
 	struct store *store = ear->store;
 	char *channels =
 	    mem_printf("%s:{*}:changes", store->conf->store.prefix);
 	const struct link_events events = {
 	    on_changed, on_failed, on_heard, channels, ear};
-	ear->link = link_new(store->loop, store->conf, socket, &events);
+	ear->link = link_new(store->loop, store->conf, to, &events);
 	free(channels);
 }
 

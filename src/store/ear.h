@@ -25,7 +25,7 @@ struct ear {
 
 void ear_init(struct ear *ear, struct store *store);
 /* Begins to listen. */
-void ear_open(struct ear *ear, const char *socket);
+void ear_open(struct ear *ear, const struct link_to *to);
 /* The store's link is lost: so is the ear's, though it may not show. */
 void ear_link_down(struct ear *ear);
 void ear_end(struct ear *ear);

@@ -31,7 +31,9 @@ enum link_state {
 struct link {
 	struct loop *loop;
 	const struct conf *conf;
-	char *socket;   /* NULL: TCP */
+	char *socket;   /* NULL: TCP, to host and port */
+	char *host;
+	uint16_t port;
 	char *channels; /* NULL: it sends and does not listen */
 	struct link_events events;
 
@@ -74,11 +76,10 @@ say_down(struct link *link)
 	if (link->said_down || link->channels != NULL)
 		return;
 	link->said_down = true;
-	const struct address *redis = &link->conf->store.redis;
 	struct logline line = log_begin(EV_store_down);
-	log_str(&line, "redis", link->socket ? link->socket : redis->host);
+	log_str(&line, "redis", link->socket ? link->socket : link->host);
 	if (link->socket == NULL)
-		log_int(&line, "port", redis->port);
+		log_int(&line, "port", link->port);
 	log_str(&line, "error", link->words);
 	log_end(&line);
 }
@@ -255,14 +256,13 @@ connect_to(void *arg, const char *address)
 	if (address == NULL)
 		fail(link, "the host has no address");
 	else
-		attach(link,
-		    redisAsyncConnect(address, link->conf->store.redis.port));
+		attach(link, redisAsyncConnect(address, link->port));
 }
 
 static void
 start(struct link *link)
 {
-	const char *host = link->conf->store.redis.host;
+	const char *host = link->host;
 	uint8_t binary[sizeof(struct in6_addr)];
 	link->state = LINK_CONNECTING;
 	timer_set(&link->timer, link->conf->store.timeout_ms);
@@ -427,17 +427,24 @@ pulse(struct link *link)
 
 /* --- life --- */
 
+static char *
+copy(const char *text)
+{
+	return text != NULL ? mem_str(span_str(text)) : NULL;
+}
+
 struct link *
-link_new(struct loop *loop, const struct conf *conf, const char *socket,
+link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
     const struct link_events *events)
 {
 	struct link *link = mem_zero(sizeof *link);
 	link->loop = loop;
 	link->conf = conf_ref(conf);
-	link->socket = socket ? mem_str(span_str(socket)) : NULL;
+	link->socket = copy(to->socket);
+	link->host = copy(to->host);
+	link->port = to->port;
 	link->events = *events;
-	if (events->channels != NULL)
-		link->channels = mem_str(span_str(events->channels));
+	link->channels = copy(events->channels);
 	timer_init(&link->timer, loop, on_timer, link);
 	loop_hook(loop, HOOK_FLUSH, &link->flush, on_flush, link);
 	/* In the first turn: the owner hears of it when it is ready to. */
@@ -458,6 +465,7 @@ link_free(struct link **link)
 	loop_unhook(l->loop, HOOK_FLUSH, &l->flush);
 	conf_unref(&l->conf);
 	free(l->socket);
+	free(l->host);
 	free(l->channels);
 	free(l);
 }

@@ -16,6 +16,13 @@
 struct link;
 struct redisReply;
 
+/* Whom a link is to; copied. */
+struct link_to {
+	const char *socket; /* a Unix socket's path; NULL: host and port */
+	const char *host;   /* a name or an address */
+	uint16_t port;
+};
+
 struct link_call {
 	/*
 	 * Redis' reply, valid during the call only, or NULL: the connection
@@ -41,10 +48,9 @@ struct link_events {
 	void *arg;
 };
 
-/* Connects at once; socket is a Unix socket's path, or NULL for the
- * address in conf. */
+/* Connects at once; conf says how to log in, and how long to wait. */
 struct link *link_new(struct loop *loop, const struct conf *conf,
-    const char *socket, const struct link_events *events);
+    const struct link_to *to, const struct link_events *events);
 /* All calls end with NULL; nulls the pointer.  Not from within done(). */
 void link_free(struct link **link);
 

@@ -188,14 +188,17 @@ on_giveback_timer(void *arg)
 	giveback_pump(arg);
 }
 
-static char *
-socket_of(const struct conf *conf)
+/* The Redis that the configuration names; the caller frees *ret_socket. */
+static struct link_to
+redis_of(const struct conf *conf, char **ret_socket)
 {
+	const struct address *redis = &conf->store.redis;
+	*ret_socket = NULL;
 	if (conf->store.managed)
-		return managed_socket(conf);
-	if (conf->store.redis.kind == ADDRESS_UNIX)
-		return mem_str(span_str(conf->store.redis.host));
-	return NULL;
+		*ret_socket = managed_socket(conf);
+	else if (redis->kind == ADDRESS_UNIX)
+		*ret_socket = mem_str(span_str(redis->host));
+	return (struct link_to){*ret_socket, redis->host, redis->port};
 }
 
 void
@@ -203,8 +206,9 @@ store_listen(struct store *store, const struct store_listener *listener)
 {
 	must(store->ear.link == NULL);
 	store->ear.listener = *listener;
-	char *socket = socket_of(store->conf);
-	ear_open(&store->ear, socket);
+	char *socket;
+	struct link_to to = redis_of(store->conf, &socket);
+	ear_open(&store->ear, &to);
 	free(socket);
 }
 
@@ -241,8 +245,9 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 
 	const struct link_events events = {
 	    .changed = on_changed, .failed = on_failed, .arg = store};
-	char *socket = socket_of(conf);
-	store->link = link_new(loop, conf, socket, &events);
+	char *socket;
+	struct link_to to = redis_of(conf, &socket);
+	store->link = link_new(loop, conf, &to, &events);
 	free(socket);
 	return store;
 }

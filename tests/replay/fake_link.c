@@ -187,11 +187,11 @@ link_cut(struct link *link)
 /* --- life --- */
 
 struct link *
-link_new(struct loop *loop, const struct conf *conf, const char *socket,
+link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
     const struct link_events *events)
 {
 	struct link *link = mem_zero(sizeof *link);
-	(void)socket;
+	(void)to;
 	link->gateway = loop_gateway(loop);
 	link->loop = loop;
 	link->conf = conf_ref(conf);
