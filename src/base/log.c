@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "base/log_sink.h"
 #include "base/must.h"
+#include "base/utf8.h"
+#include "base/word.h"
 
 /* What one thread gathers before it must write. */
 enum { BUFFER_BYTES = 64 * 1024, LINE_BYTES = 16 * 1024 };
@@ -82,29 +84,29 @@ put_escape(unsigned char c)
 	put_bytes(text, sizeof text);
 }
 
-static size_t
-utf8_length(const unsigned char *s, size_t len)
-{
-	size_t n = s[0] < 0x80 ? 1 : (s[0] & 0xe0) == 0xc0 ? 2
-	    : (s[0] & 0xf0) == 0xe0			   ? 3
-	    : (s[0] & 0xf8) == 0xf0			   ? 4
-							   : 0;
-	if (n == 0 || n > len || s[0] == 0xc0 || s[0] == 0xc1 || s[0] > 0xf4)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return n;
-}
-
 /* What stands for itself in a JSON string. */
 static bool
 is_plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* How many bytes stand for themselves, from the first on. */
+static size_t
+count_plain(struct span s)
+{
+	size_t n = 0;
+	while (s.len - n >= 8) {
+		uint64_t word = word_at(s.ptr + n);
+		if (word_has_high(word) || word_may_be_below(word, 0x20) ||
+		    word_may_have(word, '"') || word_may_have(word, '\\') ||
+		    word_may_have(word, 0x7f))
+			break;
+		n += 8;
+	}
+	while (n < s.len && is_plain((unsigned char)s.ptr[n]))
+		n++;
+	return n;
 }
 
 /* A JSON string; controls, and bytes that are not UTF-8, are escaped. */
@@ -114,12 +116,9 @@ put_string(struct span s)
 	put_bytes("\"", 1);
 	for (size_t i = 0, n; i < s.len; i += n) {
 		unsigned char c = (unsigned char)s.ptr[i];
-		n = 0;
-		while (i + n < s.len && is_plain((unsigned char)s.ptr[i + n]))
-			n++;
+		n = count_plain(span_from(s, i));
 		if (n == 0 && c >= 0x80)
-			n = utf8_length((const unsigned char *)s.ptr + i,
-			    s.len - i);
+			n = utf8_length(span_from(s, i));
 		if (n > 0) {
 			put_bytes(s.ptr + i, n);
 			continue;

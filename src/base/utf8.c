@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/utf8.h"
 
-/* How long the sequence is that begins here (Unicode, table 3-7); 0: bad. */
-static size_t
-sequence(const uint8_t *p, size_t left)
+size_t
+utf8_length(struct span s)
 {
+	const uint8_t *p = (const uint8_t *)s.ptr;
+	if (p[0] < 0x80)
+		return 1;
+	/* Unicode, table 3-7. */
 	size_t len = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
 	uint8_t low = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
 	uint8_t high = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
 
-	if (p[0] < 0xc2 || p[0] > 0xf4 || left < len)
+	if (p[0] < 0xc2 || p[0] > 0xf4 || s.len < len)
 		return 0;
 	if (p[1] < low || p[1] > high)
 		return 0;
@@ -23,14 +26,9 @@ sequence(const uint8_t *p, size_t left)
 bool
 utf8_is_valid(struct span s)
 {
-	const uint8_t *p = (const uint8_t *)s.ptr;
-
-	for (size_t i = 0; i < s.len;) {
-		size_t len = p[i] < 0x80 ? 1 : sequence(p + i, s.len - i);
-		if (len == 0)
+	for (size_t len; s.len > 0; s = span_from(s, len))
+		if ((len = utf8_length(s)) == 0)
 			return false;
-		i += len;
-	}
 	return true;
 }
 

@@ -11,5 +11,9 @@
  */
 bool utf8_is_valid(struct span s);
 
+/* How long the character is that s, which is not empty, begins with; 0: it
+ * is none. */
+size_t utf8_length(struct span s);
+
 /* Writes one character, 1 to 4 bytes, and returns how many. */
 size_t utf8_put(uint32_t character, char *ret_bytes);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/*
+ * Eight bytes looked at as one number: quick proofs that none of them is
+ * special.  What they answer true may be wrong, so whoever is told so looks
+ * at each byte; what they answer false is so.  Pure; any thread.
+ */
+#define WORD_ONES ((uint64_t)0x0101010101010101u)
+#define WORD_HIGHS ((uint64_t)0x8080808080808080u)
+
+static inline uint64_t
+word_at(const char *bytes)
+{
+	uint64_t word;
+	memcpy(&word, bytes, sizeof word);
+	return word;
+}
+
+/*
+ * Whether a byte is below limit, which is 128 at most.  A byte borrows in the
+ * subtraction from the next one only where it is itself one of them.
+ */
+static inline bool
+word_may_be_below(uint64_t word, unsigned char limit)
+{
+	return ((word - limit * WORD_ONES) & ~word & WORD_HIGHS) != 0;
+}
+
+static inline bool
+word_may_have(uint64_t word, unsigned char byte)
+{
+	return word_may_be_below(word ^ (byte * WORD_ONES), 1);
+}
+
+/* Whether a byte is 128 or above. */
+static inline bool
+word_has_high(uint64_t word)
+{
+	return (word & WORD_HIGHS) != 0;
+}
