@@ -290,7 +290,7 @@ list_call(struct store *store, struct store_list *list)
 		store_list_place(&list->records[list->limit], latest);
 
 	unsigned shard = list->shard++;
-	struct store_call *call = call_new(store, SCRIPT_list, 7);
+	struct store_call *call = call_new(store, shard, SCRIPT_list, 7);
 	resp_number(&call->args, 2);
 	name_index(&call->args, store->conf, shard, "leases");
 	name_index(&call->args, store->conf, shard, "held");

@@ -9,6 +9,7 @@
 #include "base/must.h"
 #include "store/call.h"
 #include "store/health.h"
+#include "store/node.h"
 
 enum { DEADLINE_DIGITS = 13, REFUSED_QUIET_MS = 1000 };
 
@@ -34,11 +35,13 @@ store_measure(struct store *store, struct histogram *took)
 }
 
 struct store_call *
-call_new(struct store *store, enum script script, size_t n_args)
+call_new(struct store *store, unsigned shard, enum script script,
+    size_t n_args)
 {
 	struct store_call *call = mem_zero(sizeof *call);
 	call->link.done = on_reply;
 	call->store = store;
+	call->shard = shard;
 	call->script = script;
 	call->n_args = n_args;
 	return call;
@@ -78,7 +81,7 @@ send_call(struct store_call *call)
 		resp_number(&command, health_fault(store) != FAULT_NONE);
 	if (tells)
 		resp_number(&command, call->events_maxlen);
-	link_send(store->link, &call->link, &command);
+	link_send(call->node->link, &call->link, &command);
 	resp_clear(&command);
 }
 
@@ -87,7 +90,7 @@ static void
 write_deadline(struct store_call *call)
 {
 	call->deadline_ms =
-	    redis_clock_ms(link_clock(call->store->link), call->give_up_us);
+	    redis_clock_ms(link_clock(call->node->link), call->give_up_us);
 	digits_pad(call->args.bytes + call->deadline_at, DEADLINE_DIGITS,
 	    call->deadline_ms);
 }
@@ -100,20 +103,15 @@ send_first(struct store_call *call)
 	send_call(call);
 }
 
-void
-call_start(struct store_call *call)
+/* --- waiting --- */
+
+static void
+enqueue(struct call_queue *queue, struct store_call *call)
 {
-	struct store *store = call->store;
-	bool up = link_is_up(store->link);
-	if (up && health_is_known(store)) {
-		send_first(call);
-	} else if (up || link_is_hopeful(store->link)) {
-		call->queued = store->queue_end;
-		*store->queue_end = call;
-		store->queue_end = &call->next;
-	} else {
-		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
-	}
+	call->queue = queue;
+	call->queued = queue->end;
+	*queue->end = call;
+	queue->end = &call->next;
 }
 
 static void
@@ -123,15 +121,28 @@ unqueue(struct store_call *call)
 	if (call->next != NULL)
 		call->next->queued = call->queued;
 	else
-		call->store->queue_end = call->queued;
+		call->queue->end = call->queued;
+	call->queue = NULL;
 	call->next = NULL;
 	call->queued = NULL;
+}
+
+void
+call_start(struct store_call *call)
+{
+	call->node = store_node(call->store, call->shard);
+	if (node_is_up(call->node))
+		send_first(call);
+	else if (node_is_hopeful(call->node))
+		enqueue(&call->node->queue, call);
+	else
+		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
 }
 
 bool
 call_drop(struct store_call *call)
 {
-	if (call->queued == NULL)
+	if (call->queue == NULL)
 		return false;
 	unqueue(call);
 	end(call, CALL_NOT_RUN, E_CANCELLED, NULL);
@@ -139,20 +150,20 @@ call_drop(struct store_call *call)
 }
 
 void
-call_flush_queue(struct store *store)
+call_flush_queue(struct call_queue *queue)
 {
-	while (store->queue != NULL) {
-		struct store_call *call = store->queue;
+	while (queue->first != NULL) {
+		struct store_call *call = queue->first;
 		unqueue(call);
 		send_first(call);
 	}
 }
 
 void
-call_fail_queue(struct store *store)
+call_fail_queue(struct call_queue *queue)
 {
-	while (store->queue != NULL) {
-		struct store_call *call = store->queue;
+	while (queue->first != NULL) {
+		struct store_call *call = queue->first;
 		unqueue(call);
 		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
 	}
@@ -274,7 +285,7 @@ on_reply(struct link_call *link, const redisReply *reply)
 		end(call, CALL_LOST, E_STORE_REFUSED, NULL);
 	} else {
 		int64_t now_us = clock_us();
-		redis_clock_heard(link_clock(call->store->link), read.now_ms,
+		redis_clock_heard(link_clock(call->node->link), read.now_ms,
 		    link->sent_us, now_us);
 		if (call->store->took != NULL)
 			histogram_add(&call->store->took[call->script],

@@ -7,7 +7,7 @@
 #include "store/script.h"
 
 /*
- * One run of one script: waits for the link where there is hope, sends
+ * One run of one script: waits for the node where there is hope, sends
  * EVALSHA, sends the whole text where Redis does not know the script, and
  * takes the reply apart.  It knows nothing of what the verbs mean.  A call
  * outlives the operation that it serves and frees itself at its end.
@@ -31,6 +31,8 @@ enum call_end {
 struct store_call {
 	struct link_call link;
 	struct store *store;
+	unsigned shard;    /* whose keys it touches */
+	struct node *node; /* that it was sent to, or waits for */
 	enum script script;
 	bool whole;         /* its text was sent, not its name */
 	size_t n_args;      /* numkeys, keys and arguments */
@@ -44,7 +46,8 @@ struct store_call {
 	/* The operation that waits, where one still does. */
 	struct store_op *op;
 	struct store_call *sibling; /* another call of the same operation */
-	/* In the store's queue, while the link is not up. */
+	/* While it waits. */
+	struct call_queue *queue;
 	struct store_call *next;
 	struct store_call **queued;
 
@@ -62,18 +65,18 @@ struct store_call {
 };
 
 /* A call of that script with n_args arguments to come (args). */
-struct store_call *call_new(
-    struct store *store, enum script script, size_t n_args);
+struct store_call *call_new(struct store *store, unsigned shard,
+    enum script script, size_t n_args);
 /*
  * Sends it, queues it while there is hope, or ends it with E_STORE_DOWN at
  * once; done may have been called when this returns.
  */
 void call_start(struct store_call *call);
-/* Sends what waited for the link. */
-void call_flush_queue(struct store *store);
-/* Ends what waited for the link. */
-void call_fail_queue(struct store *store);
-/* Ends a call that still waits for the link; false: it was sent. */
+/* Sends what waited for a node, which is up now. */
+void call_flush_queue(struct call_queue *queue);
+/* Ends what waits. */
+void call_fail_queue(struct call_queue *queue);
+/* Ends a call that still waits; false: it was sent. */
 bool call_drop(struct store_call *call);
 /*
  * Of a claim: thirteen digits that call_start replaces by the deadline.  Its

@@ -41,7 +41,7 @@ static struct store_call *
 count_call(struct store *store, struct store_count *count)
 {
 	unsigned shard = count->shard++;
-	struct store_call *call = call_new(store, SCRIPT_count, 3);
+	struct store_call *call = call_new(store, shard, SCRIPT_count, 3);
 	resp_number(&call->args, 2);
 	name_index(&call->args, store->conf, shard, "leases");
 	name_index(&call->args, store->conf, shard, "held");

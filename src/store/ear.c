@@ -42,7 +42,8 @@ static void
 publish(struct ear *ear)
 {
 	struct store *store = ear->store;
-	if (ear->publishing || !link_is_up(store->link) ||
+	struct link *link = store->nodes->link;
+	if (ear->publishing || !link_is_up(link) ||
 	    !link_is_up(ear->link))
 		return;
 	struct resp command = {0};
@@ -52,7 +53,7 @@ publish(struct ear *ear)
 	resp_arg(&command, span_str(ear->word));
 	ear->publishing = true;
 	ear->publish.done = on_published;
-	link_send(store->link, &ear->publish, &command);
+	link_send(link, &ear->publish, &command);
 	resp_clear(&command);
 }
 

@@ -5,6 +5,7 @@
 #include "base/test_build.h"
 #include "store/call.h"
 #include "store/giveback.h"
+#include "store/names.h"
 #include "store/verbs.h"
 
 enum {
@@ -109,14 +110,20 @@ send(struct store *store, struct giveback *giveback)
 	call_start(call);
 }
 
+/* It is too early for one that would end at once. */
+static bool
+is_reachable(const struct store *store, const struct giveback *giveback)
+{
+	unsigned shard = shard_of(store->conf, &giveback->key_id);
+	return link_is_up(store_node(store, shard)->link);
+}
+
 void
 giveback_pump(struct store *store)
 {
-	if (!link_is_up(store->link))
-		return;
 	int64_t now_us = clock_us();
 	for (struct giveback *g = store->givebacks; g != NULL; g = g->next) {
-		if (g->in_flight)
+		if (g->in_flight || !is_reachable(store, g))
 			continue;
 		if (g->due_us <= now_us)
 			send(store, g);

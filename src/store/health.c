@@ -10,6 +10,7 @@
 #include "store/call.h"
 #include "store/giveback.h"
 #include "store/health.h"
+#include "store/node.h"
 
 enum {
 	ASK_MS = 4000,       /* a fault is found within five seconds */
@@ -22,7 +23,7 @@ enum {
 /* What the stores of a process, each of a thread of its own, have found. */
 struct store_health {
 	atomic_int fault;     /* as the store has it that watches */
-	atomic_uint n_faulty; /* stores that see one themselves */
+	atomic_uint n_faulty; /* nodes that one is seen of, by each store */
 	atomic_bool said_forbidden;
 	_Atomic uint64_t memory_bytes;     /* of Redis; 0: not known */
 	_Atomic uint64_t memory_max_bytes; /* 0: it has no limit */
@@ -64,24 +65,41 @@ log_fault(enum store_fault fault)
 	log_end(&line);
 }
 
-/* The first store that sees a fault says so, and the last that saw one. */
+/* The first that one is seen of is told, and the last. */
 static void
-set_fault(struct store *store, enum store_fault fault)
+count_fault(
+    struct store *store, enum store_fault before, enum store_fault fault)
 {
-	struct health *h = &store->health;
-	enum store_fault before = h->fault;
-	h->fault = fault;
-	if (h->watches)
-		atomic_store(&h->common->fault, (int)fault);
-	if (fault == before)
-		return;
+	struct store_health *common = store->health;
 	bool says = true;
 	if (before == FAULT_NONE)
-		says = atomic_fetch_add(&h->common->n_faulty, 1) == 0;
+		says = atomic_fetch_add(&common->n_faulty, 1) == 0;
 	else if (fault == FAULT_NONE)
-		says = atomic_fetch_sub(&h->common->n_faulty, 1) == 1;
+		says = atomic_fetch_sub(&common->n_faulty, 1) == 1;
 	if (says)
 		log_fault(fault);
+}
+
+/* What the store makes of all its nodes. */
+static void
+sum_up(struct store *store)
+{
+	store->fault = FAULT_NONE;
+	for (struct node *node = store->nodes; node != NULL; node = node->next)
+		if (store->fault == FAULT_NONE)
+			store->fault = node->health.fault;
+	if (store->watches)
+		atomic_store(&store->health->fault, (int)store->fault);
+}
+
+static void
+set_fault(struct node *node, enum store_fault fault)
+{
+	enum store_fault before = node->health.fault;
+	node->health.fault = fault;
+	sum_up(node->store);
+	if (fault != before)
+		count_fault(node->store, before, fault);
 }
 
 /* False: it was met before. */
@@ -125,25 +143,43 @@ note_server(struct store_health *common, struct span info)
 	}
 }
 
-static void
-note_memory(struct store_health *common, struct span info)
+/* By what part of its limit it uses, where it has one. */
+static bool
+is_fuller(const struct health *a, const struct health *b)
 {
-	atomic_store(&common->memory_max_bytes,
-	    info_number(info, SPAN("maxmemory")));
-	atomic_store(&common->memory_bytes,
-	    info_number(info, SPAN("used_memory")));
+	double max_a = (double)a->memory_max_bytes;
+	double max_b = (double)b->memory_max_bytes;
+	if (max_a == 0 || max_b == 0)
+		return max_a != max_b ? max_a > 0
+				      : a->memory_bytes > b->memory_bytes;
+	return (double)a->memory_bytes / max_a >
+	    (double)b->memory_bytes / max_b;
+}
+
+/* The fullest is the first to refuse claims: it is the one to show. */
+static void
+note_memory(struct node *node, struct span info)
+{
+	struct store_health *common = node->store->health;
+	const struct health *fullest = &node->health;
+	node->health.memory_max_bytes = info_number(info, SPAN("maxmemory"));
+	node->health.memory_bytes = info_number(info, SPAN("used_memory"));
+	for (struct node *n = node->store->nodes; n != NULL; n = n->next)
+		if (n->health.known && is_fuller(&n->health, fullest))
+			fullest = &n->health;
+	atomic_store(&common->memory_max_bytes, fullest->memory_max_bytes);
+	atomic_store(&common->memory_bytes, fullest->memory_bytes);
 }
 
 /* --- asking --- */
 
 /* The user may not ask: said once, and not asked again on this link. */
 static void
-on_forbidden(struct store *store)
+on_forbidden(struct node *node)
 {
-	struct health *h = &store->health;
-	h->forbidden = true;
-	set_fault(store, FAULT_NONE);
-	if (atomic_exchange(&h->common->said_forbidden, true))
+	node->health.forbidden = true;
+	set_fault(node, FAULT_NONE);
+	if (atomic_exchange(&node->store->health->said_forbidden, true))
 		return;
 	struct logline line = log_begin(EV_store_unexamined);
 	log_end(&line);
@@ -153,41 +189,42 @@ static void
 on_info(struct link_call *call, const redisReply *reply)
 {
 	struct health *h = (struct health *)(void *)call;
-	struct store *store = h->store;
+	struct node *node = h->node;
+	struct store *store = node->store;
 	h->asking = false;
 	if (reply == NULL)
 		return;
 	if (reply->type == REDIS_REPLY_STRING) {
 		struct span info = span_of(reply->str, reply->len);
-		set_fault(store, info_fault(store->conf, info));
-		note_server(h->common, info);
-		note_memory(h->common, info);
+		set_fault(node, info_fault(store->conf, info));
+		note_server(store->health, info);
+		note_memory(node, info);
 	} else if (reply->type == REDIS_REPLY_ERROR &&
 	    span_starts(span_str(reply->str), SPAN("NOPERM "))) {
-		on_forbidden(store);
+		on_forbidden(node);
 	}
-	if (!h->forbidden && (h->watches || h->fault != FAULT_NONE))
+	if (!h->forbidden && (store->watches || h->fault != FAULT_NONE))
 		timer_set(&h->timer,
 		    h->fault != FAULT_NONE ? ASK_AGAIN_MS : ASK_MS);
 	if (!h->known) {
 		h->known = true;
-		call_flush_queue(store);
+		call_flush_queue(&node->queue);
 		giveback_pump(store);
 	}
 }
 
 static void
-ask(struct store *store)
+ask(struct node *node)
 {
-	struct health *h = &store->health;
-	if (h->asking || h->forbidden || !link_is_up(store->link))
+	struct health *h = &node->health;
+	if (h->asking || h->forbidden || !link_is_up(node->link))
 		return;
 	struct resp command = {0};
 	resp_begin(&command, 1);
 	resp_arg(&command, SPAN("INFO"));
 	h->asking = true;
 	h->call.done = on_info;
-	link_send(store->link, &h->call, &command);
+	link_send(node->link, &h->call, &command);
 	resp_clear(&command);
 }
 
@@ -196,74 +233,66 @@ ask(struct store *store)
 static void
 on_timer(void *arg)
 {
-	struct store *store = arg;
-	struct health *h = &store->health;
+	struct node *node = arg;
+	struct health *h = &node->health;
 	h->as_replica = h->fault == FAULT_ROLE ? h->as_replica + 1 : 0;
 	if (h->as_replica < REPLICA_MOST) {
-		ask(store);
+		ask(node);
 		return;
 	}
 	h->as_replica = 0;
-	if (link_is_up(store->link))
-		link_reset(store->link, "Redis is a replica");
+	if (link_is_up(node->link))
+		link_reset(node->link, "Redis is a replica");
 }
 
 /* --- life --- */
 
 void
-health_init(struct store *store, struct store_health *common)
+health_init(struct node *node)
 {
-	struct health *h = &store->health;
-	h->store = store;
-	h->common = common;
-	timer_init(&h->timer, store->loop, on_timer, store);
+	node->health.node = node;
+	timer_init(&node->health.timer, node->store->loop, on_timer, node);
 }
 
 void
-health_end(struct store *store)
+health_end(struct node *node)
 {
-	struct health *h = &store->health;
+	struct health *h = &node->health;
 	timer_clear(&h->timer);
 	if (h->fault != FAULT_NONE)
-		atomic_fetch_sub(&h->common->n_faulty, 1);
+		atomic_fetch_sub(&node->store->health->n_faulty, 1);
 	h->fault = FAULT_NONE;
 }
 
 void
 health_watch(struct store *store)
 {
-	store->health.watches = true;
-	ask(store);
+	store->watches = true;
+	for (struct node *node = store->nodes; node != NULL; node = node->next)
+		ask(node);
 }
 
 void
-health_link_up(struct store *store)
+health_link_up(struct node *node)
 {
-	store->health.known = store->health.forbidden = false;
-	ask(store);
+	node->health.known = node->health.forbidden = false;
+	ask(node);
 }
 
 void
-health_link_down(struct store *store)
+health_link_down(struct node *node)
 {
-	store->health.known = false;
-	timer_clear(&store->health.timer);
-}
-
-bool
-health_is_known(const struct store *store)
-{
-	return store->health.known;
+	node->health.known = false;
+	timer_clear(&node->health.timer);
 }
 
 enum store_fault
 health_fault(const struct store *store)
 {
-	const struct health *h = &store->health;
-	if (h->fault != FAULT_NONE)
-		return h->fault;
+	if (store->fault != FAULT_NONE)
+		return store->fault;
 	return (enum store_fault)atomic_load_explicit(
-	    &h->common->fault, memory_order_relaxed);
+	    &store->health->fault, memory_order_relaxed);
 }
 
 const char *
@@ -272,13 +301,22 @@ store_fault(const struct store *store)
 	return fault_words(health_fault(store));
 }
 
+static bool
+any_forbids(const struct store *store)
+{
+	for (struct node *node = store->nodes; node != NULL; node = node->next)
+		if (node->health.forbidden)
+			return true;
+	return false;
+}
+
 bool
 store_memory(const struct store *store, uint64_t *ret_bytes,
     uint64_t *ret_max_bytes)
 {
-	const struct store_health *common = store->health.common;
+	const struct store_health *common = store->health;
 	uint64_t bytes = atomic_load(&common->memory_bytes);
-	if (!store_is_up(store) || store->health.forbidden || bytes == 0)
+	if (!store_is_up(store) || any_forbids(store) || bytes == 0)
 		return false;
 	*ret_bytes = bytes;
 	*ret_max_bytes = atomic_load(&common->memory_max_bytes);

@@ -3,9 +3,8 @@
 
 #include <zstd.h>
 
-#include "store/info.h"
 #include "store/ear.h"
-#include "store/link.h"
+#include "store/node.h"
 #include "store/script.h"
 #include "store/store.h"
 
@@ -15,25 +14,11 @@
 struct giveback;
 struct store_health;
 
-/* What a store knows of its Redis besides that it answers (health.h). */
-struct health {
-	struct link_call call; /* INFO; first: on_info finds us by it */
-	struct store *store;
-	struct store_health *common; /* of the process */
-	struct timer timer;
-	bool watches;   /* for the whole process */
-	bool asking;    /* INFO is under way */
-	bool forbidden; /* on this link */
-	bool known;     /* it was answered on this link */
-	unsigned as_replica; /* so often in a row it said that it is one */
-	enum store_fault fault;
-};
-
 struct store {
 	struct loop *loop;
 	const struct conf *conf;
 	struct budget *budget;
-	struct link *link;
+	struct node *nodes; /* without a cluster, exactly one */
 	struct ear ear;
 	struct histogram *took; /* of each script; NULL: nobody asks */
 	struct script_names names;
@@ -41,10 +26,6 @@ struct store {
 	ZSTD_DCtx *decompress;
 	/* No record lives longer, ms: how long the indexes are kept. */
 	int64_t longest_ms;
-
-	/* Calls that wait for the link, in order. */
-	struct store_call *queue;
-	struct store_call **queue_end;
 
 	/* Claims to be given back. */
 	struct giveback *givebacks;
@@ -55,9 +36,20 @@ struct store {
 	struct timer sweep;
 	unsigned sweep_shard; /* the next to be looked at */
 
-	struct health health;
+	/* What the stores of the process have found out together. */
+	struct store_health *health;
+	bool watches; /* and this one asks again for all of them */
+	enum store_fault fault; /* of any of its nodes */
 
 	/* What Redis refused last, so that the log has it once a second. */
 	char refused[24];
 	int64_t refused_ms;
 };
+
+/* Who has the records of that shard. */
+static inline struct node *
+store_node(const struct store *store, unsigned shard)
+{
+	(void)shard;
+	return store->nodes;
+}

@@ -39,7 +39,7 @@ renew_shard(struct store *store, struct store_op *op, unsigned shard,
     struct batch *batch)
 {
 	struct store_call *call =
-	    call_new(store, SCRIPT_renew, 3 + 5 * batch->count);
+	    call_new(store, shard, SCRIPT_renew, 3 + 5 * batch->count);
 	resp_number(&call->args, (int64_t)batch->count + 1);
 	name_index(&call->args, store->conf, shard, "leases");
 	for (size_t i = 0; i < batch->count; i++)

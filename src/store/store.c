@@ -165,24 +165,6 @@ store_unknown(struct store *store, struct store_op *op,
 /* --- life --- */
 
 static void
-on_changed(void *arg, bool up)
-{
-	struct store *store = arg;
-	if (up) {
-		health_link_up(store);
-		return;
-	}
-	health_link_down(store);
-	ear_link_down(&store->ear);
-}
-
-static void
-on_failed(void *arg)
-{
-	call_fail_queue(arg);
-}
-
-static void
 on_giveback_timer(void *arg)
 {
 	giveback_pump(arg);
@@ -215,7 +197,7 @@ store_listen(struct store *store, const struct store_listener *listener)
 int64_t
 store_latest_ms(const struct store *store)
 {
-	return redis_clock_ms(link_clock(store->link), clock_us()) +
+	return redis_clock_ms(link_clock(store->nodes->link), clock_us()) +
 	    store->conf->store.timeout_ms;
 }
 
@@ -227,7 +209,6 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	store->loop = loop;
 	store->conf = conf_ref(conf);
 	store->budget = budget;
-	store->queue_end = &store->queue;
 	script_names(&store->names);
 	store->decompress = ZSTD_createDCtx();
 	must(store->decompress != NULL);
@@ -240,14 +221,12 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 			verb_longest(store, conf->routes[i].idempotency);
 	timer_init(&store->sweep, loop, sweep_on_timer, store);
 	timer_init(&store->giveback_timer, loop, on_giveback_timer, store);
-	health_init(store, health);
+	store->health = health;
 	ear_init(&store->ear, store);
 
-	const struct link_events events = {
-	    .changed = on_changed, .failed = on_failed, .arg = store};
 	char *socket;
 	struct link_to to = redis_of(conf, &socket);
-	store->link = link_new(loop, conf, &to, &events);
+	node_new(store, &to);
 	free(socket);
 	return store;
 }
@@ -260,9 +239,10 @@ store_free(struct store **store)
 	if (s == NULL)
 		return;
 	ear_end(&s->ear);
-	health_end(s);
-	link_free(&s->link);
-	call_fail_queue(s);
+	while (s->nodes != NULL) {
+		struct node *node = s->nodes;
+		node_free(&node);
+	}
 	timer_clear(&s->sweep);
 	giveback_free(s);
 	ZSTD_freeCCtx(s->compress);
@@ -274,7 +254,7 @@ store_free(struct store **store)
 bool
 store_is_up(const struct store *store)
 {
-	return link_is_up(store->link) && health_is_known(store);
+	return node_is_up(store->nodes);
 }
 
 unsigned

@@ -74,7 +74,7 @@ on_due(struct store_call *call, enum call_end how, int error,
 static void
 look_at(struct store *store, unsigned shard)
 {
-	struct store_call *call = call_new(store, SCRIPT_due, 3);
+	struct store_call *call = call_new(store, shard, SCRIPT_due, 3);
 	resp_number(&call->args, 1);
 	name_index(&call->args, store->conf, shard, "leases");
 	resp_number(&call->args, DUE_MAX);
@@ -90,7 +90,7 @@ sweep_on_timer(void *arg)
 	unsigned count = (shards + STEPS - 1) / STEPS;
 	timer_set(&store->sweep, STEP_MS);
 	/* A replica would refuse what is found. */
-	if (!store_is_up(store) || health_fault(store) == FAULT_ROLE ||
+	if (!store_is_up(store) || store->fault == FAULT_ROLE ||
 	    !GUARD(leases_swept))
 		return;
 	for (unsigned i = 0; i < count; i++) {

@@ -21,7 +21,7 @@ verb_call(struct store *store, enum script script,
 	bool tells = conf->store.events_maxlen > 0;
 	size_t n_keys = tells ? 5 : 3;
 	struct store_call *call =
-	    call_new(store, script, 1 + n_keys + n_argv);
+	    call_new(store, shard, script, 1 + n_keys + n_argv);
 	call->key_id = *key_id;
 	call->events_maxlen = conf->store.events_maxlen;
 	resp_number(&call->args, (int64_t)n_keys);
@@ -77,23 +77,37 @@ verb_longest(struct store *store, const struct conf_idempotency *policy)
 
 /* --- operations --- */
 
+/* A Redis is frozen, or the way to it: nothing on it can be trusted. */
+static void
+reset_late(struct store *store, int error)
+{
+	for (struct node *node = store->nodes; node != NULL;
+	     node = node->next) {
+		bool late = node->is_late && error == E_TIMEOUT;
+		node->is_late = false;
+		if (late && GUARD(late_link_reset))
+			link_reset(
+			    node->link, "no answer within store.timeout");
+	}
+}
+
 /* Lets go of the calls of an operation; one that was sent goes on alone. */
 static void
 on_detach(struct op *op, int error)
 {
 	struct store_op *store_op = (struct store_op *)(void *)op;
-	struct link *link = NULL;
+	struct store *store = NULL;
 	while (store_op->call != NULL) {
 		struct store_call *call = store_op->call;
 		store_op->call = call->sibling;
 		call->op = NULL;
-		struct store *store = call->store;
+		store = call->store;
+		struct node *node = call->node;
 		if (!call_drop(call))
-			link = store->link;
+			node->is_late = true;
 	}
-	/* Redis is frozen, or the way to it: nothing on it can be trusted. */
-	if (error == E_TIMEOUT && link != NULL && GUARD(late_link_reset))
-		link_reset(link, "no answer within store.timeout");
+	if (store != NULL)
+		reset_late(store, error);
 }
 
 void

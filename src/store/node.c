@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "store/call.h"
+#include "store/health.h"
+#include "store/node.h"
+
+static void
+on_changed(void *arg, bool up)
+{
+	struct node *node = arg;
+	if (up) {
+		health_link_up(node);
+		return;
+	}
+	health_link_down(node);
+	ear_link_down(&node->store->ear);
+}
+
+static void
+on_failed(void *arg)
+{
+	struct node *node = arg;
+	call_fail_queue(&node->queue);
+}
+
+struct node *
+node_new(struct store *store, const struct link_to *to)
+{
+	struct node *node = mem_zero(sizeof *node);
+	struct node **at = &store->nodes;
+	while (*at != NULL)
+		at = &(*at)->next;
+	*at = node;
+	node->store = store;
+	node->queue.end = &node->queue.first;
+	health_init(node);
+	const struct link_events events = {
+	    .changed = on_changed, .failed = on_failed, .arg = node};
+	node->link = link_new(store->loop, store->conf, to, &events);
+	return node;
+}
+
+void
+node_free(struct node **node)
+{
+	struct node *n = *node;
+	*node = NULL;
+	struct node **at = &n->store->nodes;
+	while (*at != n)
+		at = &(*at)->next;
+	*at = n->next;
+	health_end(n);
+	link_free(&n->link);
+	call_fail_queue(&n->queue);
+	free(n);
+}
+
+bool
+node_is_up(const struct node *node)
+{
+	return link_is_up(node->link) && node->health.known;
+}
+
+bool
+node_is_hopeful(const struct node *node)
+{
+	return link_is_up(node->link) ? !node->health.known
+				      : link_is_hopeful(node->link);
+}

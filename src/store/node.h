@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "store/info.h"
+#include "store/link.h"
+
+/*
+ * One redis-server as a store knows it: the link to it, whether it can be
+ * trusted, and the calls that wait for it.  It knows nothing of records, nor
+ * which of them are that server's.  For src/store/ alone; the store's thread.
+ */
+struct store;
+struct store_call;
+struct store_health;
+
+/* Calls that wait, in order. */
+struct call_queue {
+	struct store_call *first;
+	struct store_call **end; /* where the next one goes */
+};
+
+/* What is known of a server besides that it answers (health.h). */
+struct health {
+	struct link_call call; /* INFO; first: on_info finds us by it */
+	struct node *node;
+	struct timer timer;
+	bool asking;    /* INFO is under way */
+	bool forbidden; /* on this link */
+	bool known;     /* it was answered on this link */
+	unsigned as_replica; /* so often in a row it said that it is one */
+	enum store_fault fault;
+	uint64_t memory_bytes;     /* that it uses; 0: not known */
+	uint64_t memory_max_bytes; /* 0: it has no limit */
+};
+
+struct node {
+	struct store *store;
+	struct node *next; /* of the store's */
+	struct link *link;
+	struct health health;
+	bool is_late; /* an operation's calls to it are (verbs.c) */
+	struct call_queue queue; /* for the link, and for INFO on it */
+};
+
+/* One more of the store's; connects by itself. */
+struct node *node_new(struct store *store, const struct link_to *to);
+/*
+ * It is the store's no longer: calls that wait for it end, those that were
+ * sent as lost.  Not from within done(); nulls the pointer.
+ */
+void node_free(struct node **node);
+/* Calls can be sent: it answers, and has said what it is. */
+bool node_is_up(const struct node *node);
+/* They cannot, and it is too early to say that it is down. */
+bool node_is_hopeful(const struct node *node);
