@@ -422,6 +422,25 @@ check_records_failed(struct doctor *doctor)
 }
 
 void
+check_old_libraries(struct doctor *doctor)
+{
+	const char *libraries = doctor->redis.libraries;
+	if (!is_seen(doctor, FINDING_old_libraries))
+		return;
+	if (!doctor->conf->store.functions)
+		doctor_well(doctor, FINDING_old_libraries,
+		    mem_str(SPAN("store.scripting needs no functions")));
+	else if (libraries == NULL)
+		doctor_skipped(doctor, FINDING_old_libraries,
+		    "this user of Redis may not run FUNCTION LIST");
+	else if (*libraries != '\0')
+		doctor_found(doctor, FINDING_old_libraries, "/store/scripting",
+		    mem_str(span_str(libraries)),
+		    mem_printf("%.*s", (int)strcspn(libraries, ","),
+			libraries));
+}
+
+void
 check_foreign_keys(struct doctor *doctor)
 {
 	const struct redis_seen *redis = &doctor->redis;

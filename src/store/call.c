@@ -9,6 +9,8 @@
 #include "base/must.h"
 #include "store/call.h"
 #include "store/health.h"
+#include "store/library.h"
+#include "store/loader.h"
 #include "store/node.h"
 
 enum { DEADLINE_DIGITS = 13, REFUSED_QUIET_MS = 1000 };
@@ -53,6 +55,7 @@ end(struct store_call *call, enum call_end how, int error,
 {
 	call->done(call, how, error, reply);
 	resp_clear(&call->args);
+	free(call->refused);
 	free(call);
 }
 
@@ -65,17 +68,36 @@ call_deadline_arg(struct store_call *call)
 	call->deadline_at = call->args.len - 2 - DEADLINE_DIGITS;
 }
 
+/* The command's name, and the script's or its text. */
+static void
+put_script(const struct store_call *call, struct resp *command)
+{
+	const struct store *store = call->store;
+	const struct library *library = store->library;
+	enum script script = call->script;
+	if (library != NULL) {
+		resp_arg(command, SPAN("FCALL"));
+		resp_arg(command,
+		    span_str(call->reads ? library->readers[script]
+					 : library->functions[script]));
+	} else if (call->whole) {
+		resp_arg(command, SPAN("EVAL"));
+		resp_arg(command, script_text(script));
+	} else {
+		resp_arg(command, SPAN("EVALSHA"));
+		resp_arg(command, span_of(store->names.sha[script], SHA1_HEX));
+	}
+}
+
 static void
 send_call(struct store_call *call)
 {
 	struct store *store = call->store;
-	struct span sha = span_of(store->names.sha[call->script], SHA1_HEX);
 	bool claims = call->deadline_at != 0;
 	bool tells = call->events_maxlen > 0;
 	struct resp command = {0};
 	resp_begin(&command, 2 + call->n_args + claims + tells);
-	resp_arg(&command, call->whole ? SPAN("EVAL") : SPAN("EVALSHA"));
-	resp_arg(&command, call->whole ? script_text(call->script) : sha);
+	put_script(call, &command);
 	resp_bytes(&command, span_of(call->args.bytes, call->args.len));
 	if (claims)
 		resp_number(&command, health_fault(store) != FAULT_NONE);
@@ -171,10 +193,9 @@ call_fail_queue(struct call_queue *queue)
 
 /* --- replies --- */
 
-/* Once a second for each kind of error, its first word. */
-static void
-log_refused(struct store *store, enum event event, enum script script,
-    const char *error)
+void
+call_log_refused(struct store *store, enum event event,
+    const char *operation, const char *error)
 {
 	char kind[sizeof store->refused];
 	size_t len = strcspn(error, " ");
@@ -187,9 +208,17 @@ log_refused(struct store *store, enum event event, enum script script,
 	memcpy(store->refused, kind, sizeof kind);
 	store->refused_ms = now_ms;
 	struct logline line = log_begin(event);
-	log_str(&line, "operation", script_words[script]);
+	log_str(&line, "operation", operation);
 	log_str(&line, "error", error);
 	log_end(&line);
+}
+
+static void
+log_refused(
+    const struct store_call *call, enum event event, const char *error)
+{
+	call_log_refused(
+	    call->store, event, script_words[call->script], error);
 }
 
 static bool
@@ -235,7 +264,16 @@ take_untold(struct store_call *call, struct call_reply *reply)
 	if (last->type != REDIS_REPLY_ERROR)
 		return;
 	reply->n_extra--;
-	log_refused(call->store, EV_event_lost, call->script, last->str);
+	log_refused(call, EV_event_lost, last->str);
+}
+
+static bool
+is_kind_of(struct span error, const char *const *kinds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (span_starts(error, span_str(kinds[i])))
+			return true;
+	return false;
 }
 
 /*
@@ -243,30 +281,63 @@ take_untold(struct store_call *call, struct call_reply *reply)
  * which is the one that matters.  Any other may come from within it.
  */
 static bool
-nothing_ran(struct span error)
+nothing_ran(const struct store_call *call, struct span error)
 {
 	static const char *const kinds[] = {"BUSY ", "CLUSTERDOWN ",
 	    "CROSSSLOT ", "LOADING ", "MASTERDOWN ", "MISCONF ", "MOVED ",
 	    "NOAUTH ", "NOPERM ", "NOREPLICAS ", "NOSCRIPT ", "OOM ",
 	    "READONLY ", "TRYAGAIN "};
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (span_starts(error, span_str(kinds[i])))
-			return true;
-	return false;
+	return call->reads || library_is_missing(error) ||
+	    is_kind_of(error, kinds, sizeof kinds / sizeof *kinds);
+}
+
+/* The script goes to Redis along with the call, which it does not have. */
+static bool
+send_whole(struct store_call *call, struct span error)
+{
+	bool functions = call->store->library != NULL;
+	if (call->whole ||
+	    !(functions ? library_is_missing(error)
+			: span_starts(error, SPAN("NOSCRIPT "))))
+		return false;
+	call->whole = true;
+	if (functions)
+		loader_send(call->node);
+	send_call(call);
+	return true;
+}
+
+/*
+ * Where Redis takes no writes, it refuses a function as a whole that may
+ * write; what it would have read is still to be had.
+ */
+static bool
+send_reader(struct store_call *call, struct span error)
+{
+	static const char *const kinds[] = {
+	    "MISCONF ", "NOREPLICAS ", "OOM ", "READONLY "};
+	const struct library *library = call->store->library;
+	if (library == NULL || call->reads ||
+	    *library->readers[call->script] == '\0' ||
+	    !is_kind_of(error, kinds, sizeof kinds / sizeof *kinds))
+		return false;
+	call->reads = true;
+	call->refused = mem_str(error);
+	send_call(call);
+	return true;
 }
 
 static void
 on_refused(struct store_call *call, const redisReply *reply)
 {
 	struct span error = span_of(reply->str, reply->len);
-	if (span_starts(error, SPAN("NOSCRIPT ")) && !call->whole) {
-		call->whole = true;
-		send_call(call);
+	if (send_whole(call, error) || send_reader(call, error))
 		return;
-	}
-	log_refused(
-	    call->store, EV_store_refused, call->script, reply->str);
-	end(call, nothing_ran(error) ? CALL_NOT_RUN : CALL_LOST,
+	/* Of a library that was refused, the log has the reason. */
+	if (!library_is_missing(error) || !loader_failed(call->node))
+		log_refused(call, EV_store_refused,
+		    call->refused != NULL ? call->refused : reply->str);
+	end(call, nothing_ran(call, error) ? CALL_NOT_RUN : CALL_LOST,
 	    E_STORE_REFUSED, NULL);
 }
 
@@ -280,7 +351,7 @@ on_reply(struct link_call *link, const redisReply *reply)
 	} else if (reply->type == REDIS_REPLY_ERROR) {
 		on_refused(call, reply);
 	} else if (!read_reply(reply, &read)) {
-		log_refused(call->store, EV_store_refused, call->script,
+		log_refused(call, EV_store_refused,
 		    "an answer of another kind");
 		end(call, CALL_LOST, E_STORE_REFUSED, NULL);
 	} else {

@@ -2,15 +2,17 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/log.h"
 #include "store/inside.h"
 #include "store/resp.h"
 #include "store/script.h"
 
 /*
  * One run of one script: waits for the node where there is hope, sends
- * EVALSHA, sends the whole text where Redis does not know the script, and
- * takes the reply apart.  It knows nothing of what the verbs mean.  A call
- * outlives the operation that it serves and frees itself at its end.
+ * EVALSHA (or FCALL, where store.scripting is "function"), sends the whole
+ * text where Redis does not know the script, and takes the reply apart.  It
+ * knows nothing of what the verbs mean.  A call outlives the operation that
+ * it serves and frees itself at its end.
  */
 
 /* What a script answered, valid during done() only. */
@@ -34,7 +36,9 @@ struct store_call {
 	unsigned shard;    /* whose keys it touches */
 	struct node *node; /* that it was sent to, or waits for */
 	enum script script;
-	bool whole;         /* its text was sent, not its name */
+	bool whole;         /* its text was sent, not its name alone */
+	bool reads;         /* as the function that only reads, because … */
+	char *refused;      /* … Redis said this of the one that writes */
 	size_t n_args;      /* numkeys, keys and arguments */
 	struct resp args;   /* the same, after the script's name */
 	size_t deadline_at; /* where the claim's deadline stands; 0: none */
@@ -83,3 +87,9 @@ bool call_drop(struct store_call *call);
  * last argument, whether new claims are refused, is written when it is sent.
  */
 void call_deadline_arg(struct store_call *call);
+/*
+ * To the log that Redis refused something, once a second for each kind of
+ * error, its first word.
+ */
+void call_log_refused(struct store *store, enum event event,
+    const char *operation, const char *error);

@@ -7,6 +7,7 @@
 #include "store/dial.h"
 #include "store/examine.h"
 #include "store/info.h"
+#include "store/library.h"
 
 /* --- asking --- */
 
@@ -61,6 +62,23 @@ may_tell(const struct conf *conf, redisContext *redis, char **ret_words)
 	return false;
 }
 
+/* That our scripts can be run; functions are given to it: NULL, and why. */
+static redisReply *
+try_scripting(const struct conf *conf, redisContext *redis, char **ret_words)
+{
+	if (!conf->store.functions)
+		return dial_accept(redis,
+		    redisCommand(redis, "EVAL %s 0", "return 1"), ret_words);
+	struct library *library = library_new();
+	redisReply *reply =
+	    redisCommand(redis, "FUNCTION LOAD %s", library->text);
+	library_free(&library);
+	if (reply != NULL && reply->type == REDIS_REPLY_ERROR &&
+	    library_is_there(span_of(reply->str, reply->len)))
+		return reply;
+	return dial_accept(redis, reply, ret_words);
+}
+
 static enum examined
 examine(const struct conf *conf, redisContext *redis, char **ret_words)
 {
@@ -89,8 +107,7 @@ examine(const struct conf *conf, redisContext *redis, char **ret_words)
 		/* Loading, or silent: it is asked again by the workers. */
 		return EXAMINED_UNREACHABLE;
 	}
-	reply = dial_accept(
-	    redis, redisCommand(redis, "EVAL %s 0", "return 1"), ret_words);
+	reply = try_scripting(conf, redis, ret_words);
 	if (reply == NULL)
 		return judge(*ret_words);
 	freeReplyObject(reply);

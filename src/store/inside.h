@@ -12,6 +12,7 @@
  * The inside of a store, for the files of src/store/ alone.
  */
 struct giveback;
+struct library;
 struct store_health;
 
 struct store {
@@ -22,6 +23,7 @@ struct store {
 	struct ear ear;
 	struct histogram *took; /* of each script; NULL: nobody asks */
 	struct script_names names;
+	struct library *library; /* NULL: scripts are run by their text */
 	ZSTD_CCtx *compress; /* NULL: store.compression is none */
 	ZSTD_DCtx *decompress;
 	/* No record lives longer, ms: how long the indexes are kept. */

@@ -9,6 +9,7 @@
 #include "base/must.h"
 #include "store/dial.h"
 #include "store/inspect.h"
+#include "store/library.h"
 #include "store/names.h"
 #include "store/resp.h"
 #include "store/rights.h"
@@ -26,6 +27,7 @@ struct look {
 	redisContext *redis;
 	struct redis_seen *seen;
 	unsigned records; /* whose version was looked at */
+	struct library *library; /* NULL: scripts are run by their text */
 };
 
 /* --- asking --- */
@@ -179,6 +181,17 @@ look_at_clock(struct look *look)
 
 /* --- what lies there --- */
 
+/* Where there are no functions yet: whether nothing is there to count. */
+static bool
+holds_nothing(struct look *look, const char *held)
+{
+	redisReply *reply = ASK(look, "ZRANGE", held, "0", "0");
+	bool nothing =
+	    is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 0;
+	freeReplyObject(reply);
+	return nothing;
+}
+
 static bool
 count_shard(struct look *look, int64_t shard)
 {
@@ -186,12 +199,19 @@ count_shard(struct look *look, int64_t shard)
 	struct redis_seen *seen = look->seen;
 	char *leases = mem_printf("%s:{%" PRId64 "}:leases", prefix, shard);
 	char *held = mem_printf("%s:{%" PRId64 "}:held", prefix, shard);
-	redisReply *reply = ASK(look, "EVAL", script_text(SCRIPT_count).ptr,
-	    "2", leases, held);
+	const struct library *library = look->library;
+	redisReply *reply = library != NULL
+	    ? ASK(look, "FCALL", library->functions[SCRIPT_count], "2", leases,
+		  held)
+	    : ASK(look, "EVAL", script_text(SCRIPT_count).ptr, "2", leases,
+		  held);
 	bool ok = is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 6;
 	if (ok) {
 		seen->unknown += (uint64_t)reply->element[4]->integer;
 		seen->failed += (uint64_t)reply->element[5]->integer;
+	} else if (is_kind(reply, REDIS_REPLY_ERROR) &&
+	    library_is_missing(span_str(reply->str))) {
+		ok = holds_nothing(look, held);
 	}
 	freeReplyObject(reply);
 	free(leases);
@@ -208,6 +228,33 @@ count_records(struct look *look)
 			look->seen->counted = false;
 			return;
 		}
+}
+
+/* The names of libraries that are ours by name and not by version. */
+static void
+look_at_libraries(struct look *look)
+{
+	if (look->library == NULL)
+		return;
+	redisReply *reply =
+	    ASK(look, "FUNCTION", "LIST", "LIBRARYNAME", "onceproxy_*");
+	if (!is_kind(reply, REDIS_REPLY_ARRAY)) {
+		freeReplyObject(reply);
+		return;
+	}
+	size_t len;
+	FILE *out = open_memstream(&look->seen->libraries, &len);
+	must(out != NULL);
+	for (size_t i = 0; i < reply->elements; i++) {
+		/* "library_name", the name, and more such pairs. */
+		const redisReply *library = reply->element[i];
+		const char *name =
+		    library->elements > 1 ? library->element[1]->str : NULL;
+		if (name != NULL && strcmp(name, look->library->name) != 0)
+			fprintf(out, "%s%s", ftell(out) ? ", " : "", name);
+	}
+	must(fclose(out) == 0);
+	freeReplyObject(reply);
 }
 
 /* What stands in a record's place has another version, or is none. */
@@ -342,6 +389,8 @@ look_around(struct look *look)
 	if (!is_broken(look))
 		count_records(look);
 	if (!is_broken(look))
+		look_at_libraries(look);
+	if (!is_broken(look))
 		scan(look);
 }
 
@@ -351,9 +400,12 @@ redis_inspect(const struct conf *conf, struct redis_seen *ret_seen)
 	struct look look = {.conf = conf, .seen = ret_seen};
 	*ret_seen =
 	    (struct redis_seen){.missing = mem_zero(n_rights * sizeof(bool))};
+	if (conf->store.functions)
+		look.library = library_new();
 	if (open_redis(&look))
 		look_around(&look);
 	close_redis(&look);
+	library_free(&look.library);
 	if (is_broken(&look))
 		return;
 	if (open_redis(&look))
@@ -368,6 +420,7 @@ redis_seen_clear(struct redis_seen *seen)
 	free(seen->info);
 	free(seen->appendfsync);
 	free(seen->missing);
+	free(seen->libraries);
 	free(seen->refused);
 	free(seen->foreign_name);
 	*seen = (struct redis_seen){0};

@@ -35,6 +35,10 @@ struct redis_seen {
 	uint64_t unknown;
 	uint64_t failed;
 
+	/* Libraries of functions of other versions, their names in a row;
+	 * NULL: we may not list them, or have none ourselves. */
+	char *libraries;
+
 	/* Keys below store.prefix; false: we may not list them. */
 	bool scanned;
 	uint64_t foreign;   /* those that no such gateway writes */

@@ -33,11 +33,20 @@ struct health {
 	uint64_t memory_max_bytes; /* 0: it has no limit */
 };
 
+/* FUNCTION LOAD (loader.h). */
+struct loader {
+	struct link_call call; /* first: its reply finds us by it */
+	struct node *node;
+	bool under_way;
+	bool failed;
+};
+
 struct node {
 	struct store *store;
 	struct node *next; /* of the store's */
 	struct link *link;
 	struct health health;
+	struct loader loader;
 	bool is_late; /* an operation's calls to it are (verbs.c) */
 	struct call_queue queue; /* for the link, and for INFO on it */
 };

@@ -21,6 +21,10 @@ right_is_needed(const struct conf *conf, const struct right *right)
 		return !conf->store.managed && conf->store.db != 0;
 	case RIGHT_WITH_EVENTS:
 		return conf->store.events_maxlen != 0;
+	case RIGHT_WITH_FUNCTION:
+		return conf->store.functions;
+	case RIGHT_WITH_SCRIPT:
+		return !conf->store.functions;
 	case RIGHT_ALWAYS:
 		break;
 	}

@@ -12,7 +12,13 @@ struct right {
 	const char *name;  /* as an ACL has it behind the plus sign */
 	const char *probe; /* see tbl/rights.h */
 	const char *words; /* what it is for */
-	enum { RIGHT_ALWAYS, RIGHT_WITH_DB, RIGHT_WITH_EVENTS } when;
+	enum {
+		RIGHT_ALWAYS,
+		RIGHT_WITH_DB,
+		RIGHT_WITH_EVENTS,
+		RIGHT_WITH_FUNCTION,
+		RIGHT_WITH_SCRIPT,
+	} when;
 };
 
 extern const struct right rights[];

@@ -6,6 +6,7 @@
 #include "base/test_build.h"
 #include "store/giveback.h"
 #include "store/health.h"
+#include "store/library.h"
 #include "store/managed.h"
 #include "store/record.h"
 #include "store/sweep.h"
@@ -210,6 +211,8 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	store->conf = conf_ref(conf);
 	store->budget = budget;
 	script_names(&store->names);
+	if (conf->store.functions)
+		store->library = library_new();
 	store->decompress = ZSTD_createDCtx();
 	must(store->decompress != NULL);
 	if (conf->store.compression) {
@@ -245,6 +248,7 @@ store_free(struct store **store)
 	}
 	timer_clear(&s->sweep);
 	giveback_free(s);
+	library_free(&s->library);
 	ZSTD_freeCCtx(s->compress);
 	ZSTD_freeDCtx(s->decompress);
 	conf_unref(&s->conf);

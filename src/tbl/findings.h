@@ -101,6 +101,10 @@ FINDING(records_failed, WARN, "no key has failed for good",
 	"keys have used up their attempts: {}",
 	"look at each, then release or complete it: onceproxy keys list "
 	"--state FAILED -c {}")
+FINDING(old_libraries, WARN, "the functions are those of this version",
+	"libraries of functions of other versions: {}",
+	"once no gateway of such a version runs any more: redis-cli FUNCTION "
+	"DELETE {}")
 FINDING(foreign_keys, WARN, "all keys below store.prefix are ours",
 	"keys below store.prefix that a gateway of this version, with this "
 	"store.shards, does not find: {}",

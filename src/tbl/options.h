@@ -113,9 +113,9 @@ OPT(ROOT, "store.shards", COUNT, store.shards, RANGE(1, 1024), RESTART, NOW,
 	"with another number are not found any more.",
 	64)
 OPT(ROOT, "store.scripting", TOGGLE, store.functions,
-	WORDS("script function"), RESTART, LATER("script"),
-	"\"script\" uses EVALSHA, \"function\" FUNCTION LOAD and FCALL "
-	"(Redis 7).",
+	WORDS("script function"), RESTART, NOW,
+	"\"script\" uses EVALSHA, \"function\" FUNCTION LOAD and FCALL, for "
+	"a user who may not EVAL.",
 	"script")
 OPT(ROOT, "store.wait_replicas", COUNT, store.wait_replicas,
 	RANGE(0, 100), RESTART, LATER(0),

@@ -4,7 +4,8 @@
  * allowed to do, by the scripts and beside them; an ACL has a plus sign in
  * front of it.
  *
- * when    ALWAYS, WITH_DB (store.redis names a database) or WITH_EVENTS
+ * when    ALWAYS, WITH_DB (store.redis names a database), WITH_EVENTS,
+ *         WITH_SCRIPT or WITH_FUNCTION (store.scripting)
  * probe   a command that changes nothing and needs this right: @key stands
  *         for a key that is never there, @channel for the channel of changes,
  *         @pattern for all of those, @db for the database, @nothing for an
@@ -14,11 +15,14 @@
 RIGHT("client|setname", ALWAYS, "CLIENT SETNAME onceproxy",
 	"connections have a name in CLIENT LIST")
 RIGHT("del", ALWAYS, "DEL @key", "an operator deletes a record")
-RIGHT("eval", ALWAYS, "EVAL return{} 0",
+RIGHT("eval", WITH_SCRIPT, "EVAL return{} 0",
 	"a script that Redis does not have yet")
-RIGHT("evalsha", ALWAYS,
+RIGHT("evalsha", WITH_SCRIPT,
 	"EVALSHA 0000000000000000000000000000000000000000 0",
 	"a script that it has")
+RIGHT("fcall", WITH_FUNCTION, "FCALL onceproxy 0", "the functions are called")
+RIGHT("function|load", WITH_FUNCTION, "FUNCTION LOAD @nothing",
+	"functions that Redis does not have yet")
 RIGHT("get", ALWAYS, "GET @key", "a record is read")
 RIGHT("getrange", ALWAYS, "GETRANGE @key 0 0", "a record's head is read")
 RIGHT("info", ALWAYS, "INFO server",

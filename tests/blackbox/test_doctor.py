@@ -320,18 +320,24 @@ def a_wrong_password_is_a_failure_whose_cure_makes_the_user(bench):
 
 # --- rights ----------------------------------------------------------------
 
+BOTH_WAYS = [(way, way) for way in ("script", "function")]
+
+
 def rights():
-    """The commands of tbl/rights.h that store.events need too."""
+    """The commands of tbl/rights.h that store.events need too, each with a
+    store.scripting that needs it."""
     with open(source("src/tbl/rights.h"), encoding="ascii") as file:
         found = re.findall(r'^RIGHT\("([^"]+)", (\w+)', file.read(), re.M)
     assert len(found) > 15
-    return [name for name, when in found if when != "WITH_DB"]
+    return [(name, name, "function" if when == "WITH_FUNCTION" else "script")
+            for name, when in found if when != "WITH_DB"]
 
 
-def restricted(bench, redis=None):
+def restricted(bench, redis=None, scripting="script"):
     """A patient whose user has what --acl says, and nothing else."""
     patient = Patient(bench, redis, store={
-        "user": "gate", "password": "pw", "events": {"maxlen": 1000}})
+        "user": "gate", "password": "pw", "events": {"maxlen": 1000},
+        "scripting": scripting})
     done = patient.run("--acl")
     equal((done.returncode, done.stderr), (0, ""))
     line = done.stdout.strip().replace("PASSWORD", "pw")
@@ -339,14 +345,33 @@ def restricted(bench, redis=None):
     return patient
 
 
-@test
-def a_user_with_the_line_of_acl_is_well(bench):
-    patient = restricted(bench)
+@each(BOTH_WAYS)
+def a_user_with_the_line_of_acl_is_well(bench, scripting):
+    patient = restricted(bench, scripting=scripting)
     found = patient.look()
     equal({n for n, f in found.items() if f["level"] in LEVELS},
           {"no_replica"})
     equal({n for n, f in found.items() if f["level"] == "skip"},
-          {"appendfsync", "foreign_keys"})
+          {"appendfsync", "foreign_keys"} |
+          ({"old_libraries"} if scripting == "function" else set()))
+
+
+@test
+def a_library_of_another_version_is_a_warning(bench):
+    patient = Patient(bench, store={"scripting": "function"})
+    patient.misses("old_libraries")
+    gateway = bench.serve(patient.config)
+    equal(gateway.ask("k").status, 201)
+    patient.misses("old_libraries")
+    patient.redis("FUNCTION", "LOAD", "#!lua name=onceproxy_0123456789abcdef\n"
+                  "redis.register_function('f', function() return 1 end)")
+    got = patient.finds("old_libraries")
+    equal((got["where"], got["level"]), ("/store/scripting", "warn"))
+    assert got["words"].endswith(": onceproxy_0123456789abcdef"), got
+    patient.cure(got)
+    patient.misses("old_libraries")
+    # The one that is used is still there.
+    equal(len(patient.redis("FUNCTION", "LIST")), 1)
 
 
 @test
@@ -364,9 +389,9 @@ def that_user_may_do_this_and_nothing_else(bench):
         assert said != "OK", words
 
 
-@each([(right, right) for right in rights()])
-def a_right_that_is_missing_is_named_and_given(bench, right):
-    patient = restricted(bench, bench.redis)
+@each(rights())
+def a_right_that_is_missing_is_named_and_given(bench, right, scripting):
+    patient = restricted(bench, bench.redis, scripting)
     patient.redis("ACL", "SETUSER", "gate", "-" + right)
     got = patient.finds("rights")
     equal((got["where"], got["level"]), ("/store/user", "fail"))
@@ -402,9 +427,9 @@ def a_user_who_may_nothing_is_given_all(bench):
         patient.misses("rights")
 
 
-@test
-def that_user_runs_the_whole_gateway(bench):
-    patient = restricted(bench)
+@each(BOTH_WAYS)
+def that_user_runs_the_whole_gateway(bench, scripting):
+    patient = restricted(bench, scripting=scripting)
     patient.config["admin"] = {"listen": "127.0.0.1:0"}
     patient.config["routes"][0]["idempotency"] = {
         "lease": "4s", "in_flight": "wait", "wait_timeout": "50s",
@@ -419,7 +444,7 @@ def that_user_runs_the_whole_gateway(bench):
     # gateway, completed, replayed from both.
     hold = upstream.hold()
     tasks = [bench.background(g.ask, "slow") for g in gateways]
-    eventually(lambda: calls(patient.redis, "setrange") > 2,
+    eventually(lambda: patient.redis.calls("setrange") > 2,
                "a mark of the one who waits, and renewals")
     hold.release()
     equal([t.result().status for t in tasks], [201, 201])
@@ -460,12 +485,6 @@ def that_user_runs_the_whole_gateway(bench):
         equal(one.find_log(event) + two.find_log(event), [])
 
 
-def calls(redis, name):
-    found = re.search(rb"cmdstat_%s:calls=(\d+)" % name.encode(),
-                      redis("INFO", "commandstats"))
-    return int(found.group(1)) if found else 0
-
-
 def quiet(function, *args):
     try:
         function(*args)
@@ -476,7 +495,9 @@ def quiet(function, *args):
 @test
 def the_scripts_and_the_store_run_no_other_command(bench):
     with open(source("src/tbl/rights.h"), encoding="ascii") as file:
-        known = set(re.findall(r'^RIGHT\("([^"|]+)', file.read(), re.M))
+        known = {word for name in
+                 re.findall(r'^RIGHT\("([^"]+)', file.read(), re.M)
+                 for word in name.split("|")}
     used = set()
     for folder in ("src/lua", "src/store"):
         for name in os.listdir(source(folder)):

@@ -122,10 +122,12 @@ class Forbidden(Fault):
     """NOPERM."""
 
     def harm(self):
-        self.redis("ACL", "SETUSER", "default", "-eval", "-evalsha")
+        self.redis("ACL", "SETUSER", "default", "-eval", "-evalsha",
+                   "-fcall")
 
     def heal(self):
-        self.redis("ACL", "SETUSER", "default", "+eval", "+evalsha")
+        self.redis("ACL", "SETUSER", "default", "+eval", "+evalsha",
+                   "+fcall")
 
 
 class Loading(Fault):

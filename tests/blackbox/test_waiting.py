@@ -139,14 +139,6 @@ def a_waiter_whose_client_leaves_is_forgotten(bench):
 CROWD = 1000
 
 
-def calls(redis, command):
-    """How often Redis has run it."""
-    for line in redis("INFO", "commandstats").decode().split("\r\n"):
-        if line.startswith(f"cmdstat_{command}:"):
-            return int(line.split("calls=")[1].split(",")[0])
-    return 0
-
-
 def wait_for_waiting(gateway, count):
     def waiting():
         got = ask(gateway.ready["admin"],
@@ -169,9 +161,9 @@ def a_thousand_that_wait_ask_redis_nothing_and_get_the_answer(bench):
         client.send(keyed("k"))
     wait_for_waiting(gateway, CROWD)
 
-    scripts, pulses = calls(redis, "evalsha"), calls(redis, "time")
-    eventually(lambda: calls(redis, "time") > pulses + 9, "time passes")
-    asked = calls(redis, "evalsha") - scripts
+    scripts, pulses = redis.calls("evalsha"), redis.calls("time")
+    eventually(lambda: redis.calls("time") > pulses + 9, "time passes")
+    asked = redis.calls("evalsha") - scripts
     assert asked < CROWD / 4, asked
 
     # Those whose clients leave are forgotten, the others not.

@@ -8,7 +8,8 @@
 
 /*
  * Steps of the record's machine, run as they stand in src/lua/ on a real
- * redis-server, and what must be true after each.  A record that is put
+ * redis-server, by their text or as functions (store.scripting), and what
+ * must be true after each.  A record that is put
  * there is of attempt 3, with 2 tries, and has the owner A (or B, where A's
  * attempt is being asked about).  A failure here fails the test.
  */
@@ -39,6 +40,13 @@ enum {
 extern struct redis *redis;
 int start_redis(void **state);
 int stop_redis(void **state);
+
+/* A test in both ways of store.scripting. */
+int by_script(void **state);
+int by_function(void **state);
+#define IN_BOTH(test)                            \
+	cmocka_unit_test_setup(test, by_script), \
+	    {#test " (function)", test, by_function, NULL, NULL}
 
 /* Whether steps write events from now on; whether claims are told that Redis
  * is not to be trusted. */

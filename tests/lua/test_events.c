@@ -343,15 +343,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(
+	    IN_BOTH(
 		each_change_of_state_is_told_by_the_step_that_makes_it),
-	    cmocka_unit_test(
+	    IN_BOTH(
 		events_lead_from_what_was_to_what_is_whatever_the_step),
-	    cmocka_unit_test(
+	    IN_BOTH(
 		a_full_redis_tells_what_it_takes_and_nothing_else),
-	    cmocka_unit_test(an_event_that_is_refused_does_not_stop_its_step),
-	    cmocka_unit_test(the_streams_are_cut_to_about_their_length),
-	    cmocka_unit_test(nothing_is_told_where_nobody_asked_for_it),
+	    IN_BOTH(an_event_that_is_refused_does_not_stop_its_step),
+	    IN_BOTH(the_streams_are_cut_to_about_their_length),
+	    IN_BOTH(nothing_is_told_where_nobody_asked_for_it),
 	};
 	return cmocka_run_group_tests_name(
 	    "events", tests, start, stop_redis);

@@ -391,19 +391,19 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(a_claim_gets_what_the_record_says),
-	    cmocka_unit_test(
+	    IN_BOTH(a_claim_gets_what_the_record_says),
+	    IN_BOTH(
 		another_request_is_a_mismatch_unless_the_key_is_free),
-	    cmocka_unit_test(the_attempt_that_would_be_one_too_many_fails),
-	    cmocka_unit_test(
+	    IN_BOTH(the_attempt_that_would_be_one_too_many_fails),
+	    IN_BOTH(
 		where_redis_is_not_to_be_trusted_nothing_new_is_executed),
-	    cmocka_unit_test(only_who_holds_it_or_a_late_owner_completes),
-	    cmocka_unit_test(only_who_holds_it_or_a_late_owner_releases),
-	    cmocka_unit_test(
+	    IN_BOTH(only_who_holds_it_or_a_late_owner_completes),
+	    IN_BOTH(only_who_holds_it_or_a_late_owner_releases),
+	    IN_BOTH(
 		what_was_not_sent_leaves_an_earlier_unknown_attempt_unknown),
-	    cmocka_unit_test(a_claim_is_given_back_whatever_its_attempt),
-	    cmocka_unit_test(only_who_holds_it_makes_it_unknown),
-	    cmocka_unit_test(
+	    IN_BOTH(a_claim_is_given_back_whatever_its_attempt),
+	    IN_BOTH(only_who_holds_it_makes_it_unknown),
+	    IN_BOTH(
 		only_a_processing_record_is_renewed_and_by_its_owner_alone),
 	};
 	return cmocka_run_group_tests_name(

@@ -347,23 +347,23 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(what_was_not_sent_does_not_count),
-	    cmocka_unit_test(
+	    IN_BOTH(what_was_not_sent_does_not_count),
+	    IN_BOTH(
 		a_released_key_remembers_its_attempts_and_nothing_else),
-	    cmocka_unit_test(an_owner_that_only_asked_puts_everything_back),
-	    cmocka_unit_test(late_truth_beats_who_is_still_asking),
-	    cmocka_unit_test(an_owner_that_was_told_it_did_not_happen_executes),
-	    cmocka_unit_test(
+	    IN_BOTH(an_owner_that_only_asked_puts_everything_back),
+	    IN_BOTH(late_truth_beats_who_is_still_asking),
+	    IN_BOTH(an_owner_that_was_told_it_did_not_happen_executes),
+	    IN_BOTH(
 		a_claim_that_comes_after_its_deadline_does_nothing),
-	    cmocka_unit_test(replies_bring_what_belongs_to_them),
-	    cmocka_unit_test(
+	    IN_BOTH(replies_bring_what_belongs_to_them),
+	    IN_BOTH(
 		a_record_that_is_not_ours_to_read_is_never_touched),
-	    cmocka_unit_test(
+	    IN_BOTH(
 		a_full_redis_refuses_new_claims_and_takes_outcomes),
-	    cmocka_unit_test(names_of_records_that_are_gone_leave_the_indexes),
-	    cmocka_unit_test(an_index_is_never_kept_shorter_than_it_was),
-	    cmocka_unit_test(what_is_held_is_listed_oldest_first),
-	    cmocka_unit_test(
+	    IN_BOTH(names_of_records_that_are_gone_leave_the_indexes),
+	    IN_BOTH(an_index_is_never_kept_shorter_than_it_was),
+	    IN_BOTH(what_is_held_is_listed_oldest_first),
+	    IN_BOTH(
 		in_any_order_a_held_key_executes_once_and_all_ends),
 	};
 	return cmocka_run_group_tests_name(

@@ -23,6 +23,12 @@ def end_shared():
         shared.popitem()[1].stop()
 
 
+def scripting():
+    """ONCE_SCRIPTING has a test run with another store.scripting."""
+    name = os.environ.get("ONCE_SCRIPTING")
+    return {"scripting": name} if name else {}
+
+
 class Bench:
     def __init__(self):
         self.folders = []
@@ -90,7 +96,7 @@ class Bench:
             "workers": 2,
             "state_dir": members.pop("state_dir", None) or self.folder(),
             # Longer than by default, for machines that are busy.
-            "store": {"redis": where, "timeout": "2s",
+            "store": {"redis": where, "timeout": "2s", **scripting(),
                       **members.pop("store", {})},
             "upstreams": {"api": {"targets": [url], **(options or {})}},
             "routes": [

@@ -3,12 +3,13 @@
 client of a few lines."""
 
 import os
+import re
 import signal
 import socket
 
 from .folder import drop_folder, make_folder
 from .process import Process
-from .wait import PATIENCE
+from .wait import PATIENCE, eventually
 
 
 class RedisError(Exception):
@@ -88,6 +89,35 @@ class Redis:
 
     def keys(self):
         return self.client.keys()
+
+    def calls(self, command):
+        """How often it ran a command, as such as "set" or "config|get"."""
+        found = re.search(rb"cmdstat_%s:calls=(\d+)"
+                          % re.escape(command.encode()),
+                          self("INFO", "commandstats"))
+        return int(found.group(1)) if found else 0
+
+    def follow(self, master):
+        """Becomes a replica of another one, and has all that it has."""
+        self("CONFIG", "SET", "repl-diskless-sync-delay", 0)
+        master("CONFIG", "SET", "repl-diskless-sync-delay", 0)
+        self("REPLICAOF", "127.0.0.1", master.port())
+        eventually(lambda: b"master_link_status:up"
+                   in self("INFO", "replication"), "the replica follows")
+
+    def port(self):
+        """The TCP port on which it listens, from now on."""
+        port = int(self("CONFIG", "GET", "port")[1])
+        while port == 0:
+            with socket.socket() as sock:
+                sock.bind(("127.0.0.1", 0))
+                free = sock.getsockname()[1]
+            try:
+                self("CONFIG", "SET", "port", free)
+                port = free
+            except RedisError:  # somebody else took it meanwhile
+                pass
+        return port
 
     def contents(self):
         """Every byte that stands in it: names and values."""
