@@ -149,6 +149,7 @@ struct conf_route {
 	const struct conf_idempotency *idempotency;
 };
 
+enum { CONF_ENCRYPTION_KEY_BYTES = 32 };
 enum log_level_option { CONF_DEBUG, CONF_INFO, CONF_WARN, CONF_ERROR };
 
 struct conf_store {
@@ -159,7 +160,7 @@ struct conf_store {
 	struct strings sentinels;
 	char *master;
 	char *user;     /* NULL: none; also from the URL */
-	char *password; /* NULL: none; wiped when freed */
+	char *password; /* NULL: none; of base/secret.h */
 	char *prefix;
 	int64_t timeout_ms;
 	int64_t shards;
@@ -167,12 +168,12 @@ struct conf_store {
 	int64_t wait_replicas;
 	int64_t wait_timeout_ms;
 	int64_t events_maxlen; /* 0: no events */
-	char *secret;          /* NULL: none; wiped when freed */
+	char *secret;          /* NULL: none; of base/secret.h */
 	bool allow_eviction;
 	bool compression; /* zstd */
 	struct conf_encryption_key {
 		char *id;
-		uint8_t key[32]; /* wiped when freed */
+		uint8_t *key; /* CONF_ENCRYPTION_KEY_BYTES, of base/secret.h */
 	} *encryption_keys;
 	size_t n_encryption_keys;
 };
@@ -193,7 +194,7 @@ struct conf {
 	int64_t idle_timeout_ms;
 	int64_t in_flight_bytes;
 	struct address admin; /* text NULL: no admin interface */
-	char *admin_token;    /* NULL: none; wiped when freed */
+	char *admin_token;    /* NULL: none; of base/secret.h */
 	struct conf_store store;
 	int64_t cache_size;
 	struct conf_upstream *upstreams;

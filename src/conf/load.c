@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/secret.h"
 #include "conf/loader.h"
 
 enum { FILE_MAX = 16 << 20 };
@@ -48,7 +49,7 @@ conf_parse(const char *file, struct span text, struct complaints *complaints)
 	const struct conf *parsed = parse(&l, text);
 
 	text_free(&l.url_user);
-	text_free(&l.url_password);
+	secret_free(l.url_password);
 	return parsed;
 }
 

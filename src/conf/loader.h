@@ -29,7 +29,7 @@ struct loader {
 	json_t *root; /* of the file; borrowed, like all values */
 	/* From the URL of Redis; what is set in the file must not differ. */
 	char *url_user;
-	char *url_password;
+	char *url_password; /* of base/secret.h */
 };
 
 /* A value on its way into the field of an option. */
@@ -99,6 +99,15 @@ bool is_text(const json_t *value);
  * complaining.  The caller frees it with text_free.
  */
 char *text_of(struct loader *l, const struct place *at, const json_t *value);
+/* The variable of the environment; NULL: there is none. */
+const char *env_value(const char *name);
+/*
+ * Where the value is a secret that {"env"} names: it is taken out of the
+ * environment, and env_value() still has it (secret.c).
+ */
+void env_hide(const json_t *value);
+/* Moves a string into memory for secrets; NULL stays NULL. */
+char *secret_of(char **text);
 /* Wipes and frees a string, nulls the pointer; NULL is accepted. */
 void text_free(char **text);
 /*

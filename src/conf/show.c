@@ -18,6 +18,7 @@ static show *const shows[TYPE_COUNT_] = {
     [TYPE_TOGGLE] = show_toggle,
     [TYPE_TEXT] = show_text,
     [TYPE_SECRET] = show_secret,
+    [TYPE_KEY_NAME] = show_text,
     [TYPE_PREFIX] = show_text,
     [TYPE_URI_PREFIX] = show_text,
     [TYPE_FIELD] = show_text,

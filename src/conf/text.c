@@ -10,7 +10,7 @@
 #include "conf/loader.h"
 
 /* Longer than any secret or certificate's name. */
-enum { TEXT_FILE_MAX = 1 << 20 };
+enum { TEXT_FILE_MAX = 1 << 20, KEY_NAME_MAX = 64 };
 
 void
 text_free(char **text)
@@ -76,7 +76,7 @@ is_text(const json_t *value)
 static char *
 text_of_env(struct loader *l, const struct place *at, const char *name)
 {
-	const char *value = getenv(name);
+	const char *value = env_value(name);
 	if (value == NULL) {
 		complain_at(l, at, "the environment has no %s", name);
 		return NULL;
@@ -217,10 +217,16 @@ wrong_optional_field(const char *text)
 	return *text == '\0' ? NULL : wrong_field(text);
 }
 
+/* It stands in a line of its own before what it has encrypted. */
 static const char *
-wrong_secret(const char *text)
+wrong_key_name(const char *text)
 {
-	return *text == '\0' ? "must not be empty" : NULL;
+	size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "abcdefghijklmnopqrstuvwxyz"
+				  "0123456789._-");
+	if (len == 0 || len > KEY_NAME_MAX || text[len] != '\0')
+		return "must be 1 to 64 of letters, digits and . _ -";
+	return NULL;
 }
 
 static void
@@ -248,9 +254,9 @@ parse_text(struct loader *l, const struct given *given)
 }
 
 void
-parse_secret(struct loader *l, const struct given *given)
+parse_key_name(struct loader *l, const struct given *given)
 {
-	parse_checked(l, given, wrong_secret);
+	parse_checked(l, given, wrong_key_name);
 }
 
 void

@@ -11,7 +11,8 @@ TYPE(SIZE, int64_t, size, nothing, {"$ref": "#/$defs/size"})
 TYPE(CHOICE, unsigned, choice, nothing, {"$ref": "#/$defs/string"})
 TYPE(TOGGLE, bool, toggle, nothing, {"$ref": "#/$defs/string"})
 TYPE(TEXT, char *, text, text, {"$ref": "#/$defs/string"})
-TYPE(SECRET, char *, secret, text, {"$ref": "#/$defs/string"})
+TYPE(SECRET, char *, secret, secret, {"$ref": "#/$defs/string"})
+TYPE(KEY_NAME, char *, key_name, text, {"$ref": "#/$defs/string"})
 TYPE(PREFIX, char *, prefix, text, {"$ref": "#/$defs/string"})
 TYPE(URI_PREFIX, char *, uri_prefix, text, {"$ref": "#/$defs/string"})
 TYPE(FIELD, char *, field, text, {"$ref": "#/$defs/string"})
@@ -52,7 +53,7 @@ TYPE(UPSTREAM_NAME, const struct conf_upstream *, upstream_name, nothing,
 	{"$ref": "#/$defs/string"})
 TYPE(TARGETS, struct conf_target *, targets, targets,
 	{"$ref": "#/$defs/some_strings"})
-TYPE(KEY_BYTES, uint8_t[32], key_bytes, key_bytes,
+TYPE(KEY_BYTES, uint8_t *, key_bytes, secret,
 	{"$ref": "#/$defs/string"})
 TYPE(LISTENS, struct conf_listen *, listens, listens,
 	{"type": "array",

@@ -182,6 +182,7 @@ parse_redis(struct loader *l, const struct given *given)
 	char *text = text_of(l, given->at, given->value);
 	if (text == NULL)
 		return;
+	env_hide(given->value);
 	bool managed = !strcmp(text, "managed");
 	const char *wrong = managed ? NULL : read_redis_url(text, &url);
 	text_free(&text);
@@ -194,7 +195,7 @@ parse_redis(struct loader *l, const struct given *given)
 	store->redis = url.address;
 	store->db = url.db;
 	l->url_user = url.user;
-	l->url_password = url.password;
+	l->url_password = secret_of(&url.password);
 }
 
 /* --- upstreams --- */

@@ -176,31 +176,6 @@ parse_toggle(struct loader *l, const struct given *given)
 }
 
 void
-parse_key_bytes(struct loader *l, const struct given *given)
-{
-	uint8_t key[32];
-	size_t len = 0;
-	char *text = text_of(l, given->at, given->value);
-	if (text == NULL)
-		return;
-	if (sodium_base642bin(key, sizeof key, text, strlen(text), NULL, &len,
-		NULL, sodium_base64_VARIANT_ORIGINAL) == 0 &&
-	    len == sizeof key)
-		memcpy(given_field(given), key, sizeof key);
-	else
-		complain_at(l, given->at, "must be 32 bytes in base64");
-	sodium_memzero(key, sizeof key);
-	text_free(&text);
-}
-
-void
-clear_key_bytes(void *base, void *field)
-{
-	(void)base;
-	sodium_memzero(field, 32);
-}
-
-void
 clear_nothing(void *base, void *field)
 {
 	(void)base;

@@ -125,6 +125,16 @@ admin_record_json(const struct store_record *record,
 	return json;
 }
 
+json_t *
+admin_look_json(const struct store_look *look, bool with_body)
+{
+	json_t *json =
+	    admin_record_json(&look->record, look->op.answer, with_body);
+	if (look->unreadable != NULL)
+		set(json, "unreadable", json_string(look->unreadable));
+	return json;
+}
+
 /* --- in --- */
 
 static struct span

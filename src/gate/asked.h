@@ -71,6 +71,7 @@ struct asked {
 	bool acts;
 	enum store_act act;
 	uint32_t attempt; /* that it is said of; 0: whichever */
+	unsigned looks;   /* at a record that had changed when it acted */
 	struct span note;
 	struct said said;
 
@@ -163,6 +164,8 @@ enum after operator_delete(struct asked *a);
 const char *admin_state_word(enum record_state state);
 /* RFC 3339, UTC, with milliseconds. */
 json_t *admin_time_json(int64_t wall_ms);
+/* What a look has found. */
+json_t *admin_look_json(const struct store_look *look, bool with_body);
 /* The record; answer is the stored one, or NULL where it was not read. */
 json_t *admin_record_json(const struct store_record *record,
     const struct answer *answer, bool with_body);

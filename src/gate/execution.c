@@ -259,6 +259,8 @@ execution_new(const struct execution_start *start)
 	    .policy = start->claim.policy,
 	    .route = start->claim.route,
 	};
+	memcpy(e->held.fingerprint, start->claim.fingerprint,
+	    sizeof e->held.fingerprint);
 	e->claim = start->claim;
 	e->asked = start->ask;
 	e->reason = start->reason;

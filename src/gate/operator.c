@@ -5,7 +5,11 @@
 #include "http/header.h"
 
 /* What an operator sees of records and does to them. */
-enum { LIST_DEFAULT = 100, LIST_MOST = 1000 };
+enum {
+	LIST_DEFAULT = 100,
+	LIST_MOST = 1000,
+	LOOKS_MOST = 5, /* at a record that changes under an act */
+};
 
 static const char *const act_words[] = {
     [ACT_RELEASE] = "release",
@@ -191,8 +195,7 @@ admin_looked(struct machine *machine)
 		return admin_refuse(a, PROBLEM_RECORD_BROKEN, SPAN(""));
 	if (a->acts)
 		return admin_to(a, ADMIN_ACT, MORE);
-	return admin_say(a, 200,
-	    admin_record_json(&look->record, look->op.answer, a->with_body));
+	return admin_say(a, 200, admin_look_json(look, a->with_body));
 }
 
 /* --- an act --- */
@@ -266,6 +269,11 @@ admin_act(struct machine *machine)
 {
 	struct asked *a = (struct asked *)machine;
 	const struct conf_idempotency *policy = policy_of(a);
+	struct store_order order = {
+	    .act = a->act,
+	    .attempt = a->attempt,
+	    .retention_ms = policy->retention_ms,
+	};
 	if (a->act == ACT_COMPLETE) {
 		int error = make_answer(a, policy);
 		if (error == E_TOO_LARGE)
@@ -274,9 +282,13 @@ admin_act(struct machine *machine)
 				 "max_response_body of the record's route."));
 		if (error != 0)
 			return admin_refuse(a, PROBLEM_OVERLOADED, SPAN(""));
+		order.answer = a->given;
+		/* The answer is for the record that was looked at. */
+		order.fingerprint = a->look.record.fingerprint;
+		if (order.attempt == 0)
+			order.attempt = a->look.record.attempt;
 	}
-	store_operate(a->admin->store, &a->look, &a->key_id, a->act,
-	    a->attempt, policy->retention_ms, a->given);
+	store_operate(a->admin->store, &a->look, &a->key_id, &order);
 	return admin_to(a, ADMIN_ACTED, WAIT);
 }
 
@@ -306,6 +318,16 @@ log_act(const struct asked *a, enum event event)
 	log_end(&line);
 }
 
+/* It allows the act, and was another one when it was looked at. */
+static bool
+has_changed(const struct asked *a)
+{
+	const struct store_op *op = &a->look.op;
+	return a->act == ACT_COMPLETE && op->verdict == VERDICT_FENCED &&
+	    (op->state == STATE_UNKNOWN || op->state == STATE_FAILED) &&
+	    (a->attempt == 0 || a->attempt == op->attempt);
+}
+
 static enum after
 conflict(struct asked *a)
 {
@@ -313,6 +335,10 @@ conflict(struct asked *a)
 	    ? "A record that is PROCESSING cannot be deleted"
 	    : "Only a record that is UNKNOWN or FAILED can be resolved";
 	uint32_t attempt = a->look.op.attempt;
+	if (has_changed(a))
+		return admin_refuse(a, PROBLEM_CONFLICT,
+		    SPAN("The record changes again and again. Nothing was "
+			 "changed."));
 	if (a->attempt != 0 && a->attempt != attempt)
 		return admin_refuse(a, PROBLEM_CONFLICT,
 		    arena_printf(a->arena,
@@ -335,6 +361,10 @@ admin_acted(struct machine *machine)
 		return admin_store_failed(a,
 		    SPAN("Redis did not answer, or refused. Look at the "
 			 "record: it may have been changed."));
+	}
+	if (has_changed(a) && ++a->looks < LOOKS_MOST) {
+		answer_unref(&a->given);
+		return admin_to(a, ADMIN_LOOK, MORE);
 	}
 	if (look->op.verdict == VERDICT_FENCED)
 		return conflict(a);

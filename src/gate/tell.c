@@ -63,14 +63,16 @@ tell_fenced(struct execution *e)
 
 	struct answer *answer = e->store.answer;
 	bool whole = answer != NULL && !answer->not_kept;
+	bool broken = e->store.verdict == VERDICT_BROKEN;
 	if (answer != NULL && answer->not_kept)
 		tell_not_kept(e, RESULT_FENCED, answer->status);
 	else
 		tell(e,
 		    &(struct told){
 			.result = RESULT_FENCED,
-			.problem =
-			    whole ? PROBLEM_COUNT_ : PROBLEM_UNKNOWN_HELD,
+			.problem = whole ? PROBLEM_COUNT_
+			    : broken     ? PROBLEM_RECORD_BROKEN
+					 : PROBLEM_UNKNOWN_HELD,
 			.answer = answer,
 			.replay = whole,
 		    });

@@ -3,14 +3,18 @@
 -- What an operator, who has asked the upstream's people, says about a key.
 -- KEYS: record, leases, held (and see record.lua about events)
 -- ARGV: 1 act, 2 retention ms, 3 the answer and 4 its status (of complete),
---       5 the attempt that is spoken of, 0 for whichever
+--       5 the attempt that is spoken of, 0 for whichever, 6 the fingerprint
+--       that it has, empty for whichever
 -- act:  release, it did not happen: the key is free, with a fresh allowance
 --       of attempts, whose number goes on rising;
 --       complete, it happened, and this is what every retry is given;
 --       delete, the record is forgotten.
 -- Answers: DONE state-before, and unless it is gone, ms-left record; FENCED
---       state where the record is in a state that forbids the act, or at
---       another attempt; GONE; BROKEN.
+--       state where the record is in a state that forbids the act, or is
+--       not the one that is spoken of; GONE; BROKEN.
+--
+-- An answer may be sealed for one attempt and fingerprint (src/store/seal.h),
+-- and would not open in a record that has others by now.
 --
 -- Nobody owns the record afterwards: an owner that comes late with a truth
 -- of its own is fenced, and hears the operator's.
@@ -33,7 +37,8 @@ local before = r.state
 if before == 'P' or
     (act ~= 'delete' and before ~= 'U' and before ~= 'F') then
 	return answer('FENCED', r, before)
-elseif wanted ~= 0 and tonumber(r.attempt) ~= wanted then
+elseif (wanted ~= 0 and tonumber(r.attempt) ~= wanted) or
+    (ARGV[6] ~= '' and r.fingerprint ~= ARGV[6]) then
 	return answer('FENCED', r, before)
 end
 

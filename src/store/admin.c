@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "store/admin.h"
 #include "store/names.h"
-#include "store/record.h"
+#include "store/stored.h"
 #include "store/verbs.h"
 
 enum {
@@ -39,6 +39,7 @@ to_show(const struct record *from, const struct key_id *key_id,
 	    .attempt = from->attempt,
 	    .route = from->route,
 	    .owner = owned ? from->owner : SPAN(""),
+	    .fingerprint = from->fingerprint,
 	    .created_ms = from->created_ms,
 	    .changed_ms = from->changed_ms,
 	    .lease_until_ms = from->lease_until_ms,
@@ -52,13 +53,14 @@ keep(struct arena *arena, struct store_record *record)
 {
 	record->route = arena_dup(arena, record->route);
 	record->owner = arena_dup(arena, record->owner);
+	record->fingerprint = arena_dup(arena, record->fingerprint);
 }
 
 /* Two elements, ms-left and the value: 0 or E_MALFORMED. */
 static int
 read_pair(const struct call_reply *reply, size_t at,
-    const struct key_id *key_id, struct store_record *ret_record,
-    struct span *ret_rest)
+    const struct key_id *key_id, struct store_record *ret_shown,
+    struct record *ret_record)
 {
 	struct record record;
 	if (at + 2 > reply->n_extra ||
@@ -68,23 +70,30 @@ read_pair(const struct call_reply *reply, size_t at,
 	if (error != 0)
 		return error;
 	int64_t left_ms = reply->extra[at]->integer;
-	*ret_record = to_show(
+	*ret_shown = to_show(
 	    &record, key_id, left_ms >= 0 ? reply->now_ms + left_ms : 0);
-	*ret_rest = record.rest;
+	*ret_record = record;
 	return 0;
 }
 
-static void
-log_broken(const struct key_id *key_id)
-{
-	char hex[DIGEST_HEX + 1];
-	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
-	struct logline line = log_begin(EV_record_broken);
-	log_str(&line, "key_id", hex);
-	log_end(&line);
-}
-
 /* --- one record --- */
+
+/* Of a record whose head can be shown all the same. */
+static const char *
+unreadable_words(struct arena *arena, struct span stored, int error)
+{
+	struct span id = SPAN("");
+	bool sealed = seal_key_of(stored, &id);
+	must(sealed);
+	return arena_printf(arena,
+	    error == E_NO_KEY
+		? "it is encrypted with the key \"%.*s\", which "
+		  "store.encryption_keys does not have"
+		: "it does not open with the key \"%.*s\": that was another "
+		  "key once, or the record was changed in Redis",
+	    SPAN_FMT(id))
+	    .ptr;
+}
 
 /* State, and, unless it is gone now, ms-left and the record. */
 static int
@@ -103,15 +112,19 @@ read_look(struct store *store, struct store_look *look,
 	if (op->verdict == VERDICT_FENCED || reply->n_extra == 1)
 		return 0;
 
-	struct span rest;
-	int error = read_pair(reply, 1, key_id, &look->record, &rest);
+	struct record record;
+	int error = read_pair(reply, 1, key_id, &look->record, &record);
 	if (error != 0)
 		return error;
 	keep(look->arena, &look->record);
-	if (look->record.state != STATE_COMPLETED || rest.len == 0)
+	if (record.state != STATE_COMPLETED || record.rest.len == 0)
 		return 0;
-	return record_decode(
-	    rest, store->decompress, store->budget, &op->answer);
+	error = stored_read(store, key_id, &record, &op->answer);
+	if (error != E_NO_KEY && error != E_SEALED)
+		return error;
+	look->unreadable =
+	    unreadable_words(look->arena, record.rest, error);
+	return 0;
 }
 
 static void
@@ -127,7 +140,7 @@ on_look(struct store_call *call, enum call_end how, int error,
 		error = read_look(call->store, look, &call->key_id, reply);
 	}
 	if (error == E_MALFORMED) {
-		log_broken(&call->key_id);
+		stored_log_broken(&call->key_id);
 		look->op.verdict = VERDICT_BROKEN;
 		error = 0;
 	}
@@ -140,6 +153,7 @@ look_call(struct store *store, struct store_look *look, enum script script,
 {
 	verb_begin(store, &look->op);
 	look->record = (struct store_record){0};
+	look->unreadable = NULL;
 	struct store_call *call = verb_call(store, script, key_id, n_argv);
 	call->done = on_look;
 	verb_belongs(call, &look->op);
@@ -156,29 +170,45 @@ store_look(struct store *store, struct store_look *look,
 	call_start(call);
 }
 
+/* The order's answer, if any, as its argument. */
+static void
+answer_arg(struct store *store, struct store_call *call,
+    const struct store_order *order)
+{
+	char *bytes = NULL;
+	size_t len = 0;
+	if (order->answer != NULL) {
+		struct seal_about about = {.key_id = call->key_id,
+		    .state = STATE_COMPLETED,
+		    .attempt = order->attempt};
+		must(order->fingerprint.len == sizeof about.fingerprint);
+		memcpy(about.fingerprint, order->fingerprint.ptr,
+		    sizeof about.fingerprint);
+		stored_write(store, &about, order->answer, &bytes, &len);
+	}
+	resp_arg(&call->args, span_of(bytes ? bytes : "", len));
+	free(bytes);
+}
+
 void
 store_operate(struct store *store, struct store_look *look,
-    const struct key_id *key_id, enum store_act act, uint32_t attempt,
-    int64_t retention_ms, const struct answer *answer)
+    const struct key_id *key_id, const struct store_order *order)
 {
 	static const char *const words[] = {
 	    [ACT_RELEASE] = "release",
 	    [ACT_COMPLETE] = "complete",
 	    [ACT_DELETE] = "delete",
 	};
-	must((act == ACT_COMPLETE) == (answer != NULL));
+	const struct answer *answer = order->answer;
+	must((order->act == ACT_COMPLETE) == (answer != NULL));
 	struct store_call *call =
-	    look_call(store, look, SCRIPT_operate, key_id, 5);
-	char *bytes = NULL;
-	size_t len = 0;
-	if (answer != NULL)
-		record_encode(answer, store->compress, &bytes, &len);
-	resp_arg(&call->args, span_str(words[act]));
-	resp_number(&call->args, retention_ms);
-	resp_arg(&call->args, span_of(bytes ? bytes : "", len));
-	free(bytes);
+	    look_call(store, look, SCRIPT_operate, key_id, 6);
+	resp_arg(&call->args, span_str(words[order->act]));
+	resp_number(&call->args, order->retention_ms);
+	answer_arg(store, call, order);
 	resp_number(&call->args, answer != NULL ? answer->status : 0);
-	resp_number(&call->args, attempt);
+	resp_number(&call->args, order->attempt);
+	resp_arg(&call->args, order->fingerprint);
 	call_start(call);
 }
 
@@ -238,10 +268,10 @@ read_page(struct store_list *list, const struct call_reply *reply)
 	for (size_t i = 0; i + 3 <= reply->n_extra; i += 3) {
 		struct key_id key_id;
 		struct store_record record;
-		struct span rest;
+		struct record read;
 		if (hex_decode(text_of(reply->extra[i]), key_id.bytes,
 			sizeof key_id.bytes) &&
-		    read_pair(reply, i + 1, &key_id, &record, &rest) == 0)
+		    read_pair(reply, i + 1, &key_id, &record, &read) == 0)
 			insert(list, &record);
 	}
 }

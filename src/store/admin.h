@@ -23,6 +23,7 @@ struct store_record {
 	uint32_t attempt;
 	struct span route; /* its name; empty where the key is free */
 	struct span owner; /* OWNER_CHARS; empty: nobody */
+	struct span fingerprint; /* as it stands in the record */
 	/* Milliseconds since 1970, on Redis' clock. */
 	int64_t created_ms;
 	int64_t changed_ms;
@@ -32,13 +33,15 @@ struct store_record {
 
 /*
  * One record.  Verdicts: DONE, with record and, where it is COMPLETED and
- * was asked for whole, op.answer; GONE; BROKEN; of an act also FENCED, with
- * op.state the state that forbids it.
+ * was asked for whole, op.answer, or else unreadable; GONE; BROKEN; of an act
+ * also FENCED, with op.state the state that the record is in.
  */
 struct store_look {
 	struct store_op op;
 	struct arena *arena; /* set by the owner, kept while it is pending */
 	struct store_record record;
+	/* Why its answer cannot be decrypted, for people; NULL: no such thing. */
+	const char *unreadable;
 };
 
 /* whole: with the answer of a COMPLETED record. */
@@ -50,15 +53,22 @@ enum store_act {
 	ACT_COMPLETE, /* UNKNOWN, FAILED: COMPLETED with that answer */
 	ACT_DELETE,   /* any state but PROCESSING: forgotten, no record then */
 };
+struct store_order {
+	enum store_act act;
+	/* Of the record that is spoken of; 0 and empty: whichever.
+	 * ACT_COMPLETE names both: the answer is sealed for them. */
+	uint32_t attempt;
+	struct span fingerprint;
+	int64_t retention_ms; /* how long the record lives on */
+	const struct answer *answer; /* ACT_COMPLETE, else NULL */
+};
 /*
- * DONE: op.state is the state before, record what it is now.  attempt is the
- * one that is spoken of, 0 for whichever; at another one the record is FENCED,
- * with op.attempt.  answer is for ACT_COMPLETE, else NULL; retention_ms is how
- * long the record lives on.
+ * DONE: op.state is the state before, record what it is now.  FENCED, with
+ * op.state and op.attempt, where the state forbids the act or the record is
+ * not the one that is spoken of.
  */
 void store_operate(struct store *store, struct store_look *look,
-    const struct key_id *key_id, enum store_act act, uint32_t attempt,
-    int64_t retention_ms, const struct answer *answer);
+    const struct key_id *key_id, const struct store_order *order);
 
 /*
  * A page of records that are not COMPLETED, in the order of their last

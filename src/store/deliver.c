@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "store/deliver.h"
-#include "store/record.h"
+#include "store/stored.h"
 #include "store/verbs.h"
 
 bool
@@ -21,27 +21,18 @@ store_put_off(struct store *store, struct journal *journal,
 	    .route = held->route,
 	};
 	char *bytes = NULL;
-	if (what->answer != NULL)
-		record_encode(what->answer, store->compress, &bytes,
-		    &entry.answer.len);
+	if (what->answer != NULL) {
+		struct seal_about about = seal_about_attempt(
+		    &held->key_id, held->attempt, held->fingerprint);
+		entry.status = what->answer->status;
+		stored_write(
+		    store, &about, what->answer, &bytes, &entry.answer.len);
+	}
 	entry.answer.ptr = bytes ? bytes : "";
 	uint64_t id;
 	bool written = journal_append(journal, &entry, &id);
 	free(bytes);
 	return written;
-}
-
-/* Of an answer as it is stored, for the event; 0 where nobody is told. */
-static int
-status_of(struct store *store, struct span stored)
-{
-	struct answer *answer = NULL;
-	int status = 0;
-	if (store->conf->store.events_maxlen > 0 &&
-	    record_decode(stored, store->decompress, NULL, &answer) == 0)
-		status = answer->status;
-	answer_unref(&answer);
-	return status;
 }
 
 void
@@ -62,8 +53,9 @@ store_deliver(struct store *store, struct store_op *op,
 	};
 	switch (entry->kind) {
 	case JOURNAL_COMPLETE:
-		verb_complete(store, op, &held, entry->answer,
-		    status_of(store, entry->answer));
+		/* As it was written, whatever keys there are now. */
+		verb_complete(
+		    store, op, &held, entry->answer, entry->status);
 		break;
 	case JOURNAL_RELEASE:
 		store_release(store, op, &held, entry->sent);

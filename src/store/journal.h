@@ -10,7 +10,8 @@
  * state_dir/journal/, locked (flock) while its process lives; a file whose
  * lock is free is adopted by whoever comes first, and removed when nothing in
  * it is open.  Entries are therefore delivered at least once: the steps of a
- * record may be repeated.  It knows nothing of Redis, nor who delivers.  A
+ * record may be repeated.  Answers stand in it as they will in Redis, sealed
+ * where they are to be.  It knows nothing of Redis, nor who delivers.  A
  * journal belongs to one thread at a time; its owner closes it.
  *
  * SIGXFSZ must be ignored, or a limit on file sizes ends the process.
@@ -30,6 +31,7 @@ struct journal_entry {
 	int64_t retention_ms;
 	int64_t unknown_retention_ms;
 	struct span route;
+	int status; /* COMPLETE: the answer's, for events; 0: not known */
 	struct span answer; /* COMPLETE: as it is stored in Redis */
 };
 

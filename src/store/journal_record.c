@@ -69,6 +69,7 @@ journal_put_fixed(const struct journal_entry *entry,
 	put_number(ret_bytes + 32, 4, entry->attempt);
 	ret_bytes[36] = entry->sent;
 	ret_bytes[37] = (uint8_t)reason_letter(entry->reason);
+	put_number(ret_bytes + 38, 2, (uint64_t)entry->status);
 	put_number(ret_bytes + 40, 8, (uint64_t)entry->retention_ms);
 	put_number(ret_bytes + 48, 8, (uint64_t)entry->unknown_retention_ms);
 	put_number(ret_bytes + 56, 4, entry->route.len);
@@ -142,6 +143,7 @@ get_entry(char letter, struct span payload, struct journal_entry *ret_entry)
 	memcpy(entry.owner.bytes, bytes + 16, 16);
 	entry.attempt = (uint32_t)get_number(bytes + 32, 4);
 	entry.sent = bytes[36] != 0;
+	entry.status = (int)get_number(bytes + 38, 2);
 	entry.retention_ms = (int64_t)get_number(bytes + 40, 8);
 	entry.unknown_retention_ms = (int64_t)get_number(bytes + 48, 8);
 	entry.route = span_of(rest.ptr, (size_t)route_bytes);

@@ -14,7 +14,7 @@
  *   head  magic 4, letter of the kind 1, zeros 3, bytes of the payload 4,
  *         id 8, checksum of the payload 16, checksum of all that 16
  *   payload  key id 16, owner 16, attempt 4, sent 1, letter of the reason 1,
- *         zeros 2, retention 8, unknown retention 8, bytes of the route 4,
+ *         status 2, retention 8, unknown retention 8, bytes of the route 4,
  *         the route, the answer
  *
  * The checksum is BLAKE2b, which is here anyway: an answer may have hundreds

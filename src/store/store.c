@@ -8,7 +8,7 @@
 #include "store/health.h"
 #include "store/library.h"
 #include "store/managed.h"
-#include "store/record.h"
+#include "store/stored.h"
 #include "store/sweep.h"
 #include "store/verbs.h"
 
@@ -132,7 +132,9 @@ store_complete(struct store *store, struct store_op *op,
 {
 	char *bytes;
 	size_t len;
-	record_encode(answer, store->compress, &bytes, &len);
+	struct seal_about about = seal_about_attempt(
+	    &held->key_id, held->attempt, held->fingerprint);
+	stored_write(store, &about, answer, &bytes, &len);
 	verb_complete(store, op, held, span_of(bytes, len), answer->status);
 	free(bytes);
 }

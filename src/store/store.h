@@ -192,6 +192,7 @@ struct held {
 	struct key_id key_id;
 	struct owner owner;
 	uint32_t attempt;
+	uint8_t fingerprint[DIGEST_BYTES]; /* for store_complete alone */
 	const struct conf_idempotency *policy;
 	struct span route;
 };

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/test_build.h"
 #include "store/names.h"
-#include "store/record.h"
+#include "store/stored.h"
 #include "store/verbs.h"
 
 enum { ATTEMPT_DIGITS = 6 };
@@ -152,16 +152,6 @@ verb_end(struct store_call *call, int error)
 
 /* --- replies --- */
 
-static void
-log_broken(const struct key_id *key_id)
-{
-	char hex[DIGEST_HEX + 1];
-	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
-	struct logline line = log_begin(EV_record_broken);
-	log_str(&line, "key_id", hex);
-	log_end(&line);
-}
-
 static struct span
 extra_span(const struct call_reply *reply, size_t i)
 {
@@ -170,25 +160,25 @@ extra_span(const struct call_reply *reply, size_t i)
 	return span_of(reply->extra[i]->str, reply->extra[i]->len);
 }
 
-/* The answer of a COMPLETED record: 0, E_MALFORMED or E_NO_MEMORY. */
+/* The answer of a COMPLETED record; errors as stored_read has them. */
 static int
-read_answer(struct store *store, struct span value, int64_t *ret_until_ms,
-    struct answer **ret_answer)
+read_answer(struct store_call *call, struct span value)
 {
 	struct record record;
+	struct store_op *op = call->op;
 	int error = record_read(value, &record);
 	if (error != 0)
 		return error;
-	*ret_until_ms = record.lease_until_ms;
-	return record_decode(
-	    record.rest, store->decompress, store->budget, ret_answer);
+	op->until_ms = record.lease_until_ms;
+	return stored_read(
+	    call->store, &call->key_id, &record, &op->answer);
 }
 
 /* What the verdict brings along. */
 static int
-read_extra(struct store *store, struct store_op *op,
-    const struct call_reply *reply)
+read_extra(struct store_call *call, const struct call_reply *reply)
 {
+	struct store_op *op = call->op;
 	struct span first = extra_span(reply, 0);
 	struct span value = first;
 	if (op->verdict == VERDICT_LATE)
@@ -211,8 +201,7 @@ read_extra(struct store *store, struct store_op *op,
 	}
 	if (op->verdict == VERDICT_COMPLETED ||
 	    (op->verdict == VERDICT_FENCED && op->state == STATE_COMPLETED))
-		return read_answer(
-		    store, value, &op->until_ms, &op->answer);
+		return read_answer(call, value);
 	return op->verdict == VERDICT_BROKEN ? E_MALFORMED : 0;
 }
 
@@ -223,9 +212,11 @@ on_answered(struct store_call *call, const struct call_reply *reply)
 	op->verdict = reply->verdict;
 	op->attempt = reply->attempt;
 	op->now_ms = reply->now_ms;
-	int error = read_extra(call->store, op, reply);
-	if (error == E_MALFORMED) {
-		log_broken(&call->key_id);
+	int error = read_extra(call, reply);
+	if (error == E_MALFORMED)
+		stored_log_broken(&call->key_id);
+	/* Whatever the record is, nothing is made of it. */
+	if (error == E_MALFORMED || error == E_NO_KEY || error == E_SEALED) {
 		op->verdict = VERDICT_BROKEN;
 		error = 0;
 	}

@@ -81,6 +81,14 @@ EVENT(lease_lost, WARN, "a lease could not be renewed: the record belongs to "
 EVENT(record_broken, ERROR, "a stored record cannot be read; its key is "
 	"refused, not executed, until an operator who has asked the upstream "
 	"deletes it")
+EVENT(encryption_key_missing, ERROR, "a stored answer is encrypted with a key "
+	"that store.encryption_keys does not have; its retries get 500, and "
+	"nothing is executed: add the key of this id again, behind the first, "
+	"and restart, and it is given again")
+EVENT(answer_not_authentic, ERROR, "a stored answer does not open with the key "
+	"that it names; its retries get 500, and nothing is executed: either "
+	"this id is another key on the gateway that wrote it, or the record "
+	"was changed in Redis; look who may write there")
 EVENT(operator, WARN, "an operator has decided about this key")
 EVENT(operator_unsure, WARN, "Redis did not answer an operator's act, or broke "
 	"it off: look at the key, which may have been changed")

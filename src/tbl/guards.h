@@ -54,6 +54,8 @@ GUARD_NAME(large_not_kept, "an answer beyond the limit would fill Redis")
 GUARD_NAME(not_kept_said, "a retry would be given an answer without its body")
 GUARD_NAME(omitted_fields, "one client's session would be given to others")
 GUARD_NAME(own_replay, "an upstream could call its answer a replay")
+GUARD_NAME(sealed_to_record,
+    "an encrypted answer could be moved to another tenant's record")
 GUARD_NAME(stored_lines, "a damaged record would split the head of an answer")
 
 /* --- from memory: gate/cache.c, gate/claiming.c --- */

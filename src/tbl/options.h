@@ -143,9 +143,9 @@ OPT(ROOT, "store.compression", TOGGLE, store.compression,
 	"How stored responses are compressed.",
 	"zstd")
 OPT(ROOT, "store.encryption_keys", ENCRYPTION_KEYS, store.encryption_keys,
-	ANY, RESTART, LATER(NEVER),
-	"The keys that stored responses are encrypted with: the first "
-	"encrypts, all decrypt.",
+	ANY, RESTART, NOW,
+	"The keys that stored responses are encrypted with "
+	"(XChaCha20-Poly1305): the first encrypts, all decrypt.",
 	NONE)
 OPT(ROOT, "cache.size", SIZE, cache_size, RANGE(0, 1 * TIB), RESTART, NOW,
 	"Memory for completed answers, so that they are given again without "
@@ -192,8 +192,9 @@ OPT(LISTEN, "tls.client_ca", TEXT, tls.client_ca, ANY, RELOAD, NOW,
 
 /* --- an entry of store.encryption_keys --- */
 
-OPT(ENCRYPTION_KEY, "id", TEXT, id, ANY, RESTART, NOW,
-	"The name that a stored response has for the key.",
+OPT(ENCRYPTION_KEY, "id", KEY_NAME, id, ANY, RESTART, NOW,
+	"The name that a stored response has for the key: letters, digits "
+	"and . _ -, 64 at most. It never stands for another key.",
 	REQUIRED)
 OPT(ENCRYPTION_KEY, "key", KEY_BYTES, key, ANY, RESTART, NOW,
 	"32 bytes in base64.",

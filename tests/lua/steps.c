@@ -275,6 +275,7 @@ operate(const char *act)
 	add(&words, "%s", completes ? "p\nof the operator" : "");
 	add(&words, "%d", completes ? 202 : 0);
 	add(&words, "0");
+	add(&words, "%s", "");
 	return eval(SCRIPT_operate, &words);
 }
 

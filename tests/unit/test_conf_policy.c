@@ -188,10 +188,6 @@ what_is_not_built_yet_is_refused_by_serve(void **state)
 	    "/store/sentinels: " LEAVE "/store/master: " LEAVE);
 	assert_unserved(TRY_STORE("'wait_replicas':1"),
 	    "/store/wait_replicas: " ONLY("0"));
-	assert_unserved(
-	    TRY_STORE("'encryption_keys':[{'id':'a','key':'QUFBQUFBQUFBQUFB"
-		      "QUFBQUFBQUFBQUFBQUFBQUFBQUE='}]"),
-	    "/store/encryption_keys: " LEAVE);
 }
 
 static void
