@@ -5,11 +5,12 @@ given again by whoever has the key, and by nobody out of another record."""
 import base64
 import glob
 import os
+import threading
 
 from once import http, tap
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered
-from once.wait import eventually
+from once.wait import PATIENCE, eventually
 
 MARK = b"four-hundred-and-nineteen-euros"
 BODY = b'{"id":"ch_1","paid":"' + MARK + b'"}'
@@ -314,6 +315,38 @@ def an_operator_may_complete_what_has_failed_and_a_later_attempt(bench):
     equal(redis("GET", name)[4:10], b"000003")
     equal(gateway.ask("k").body, b"it is paid")
     equal(upstream.count(), 3)
+
+
+@test
+def an_operators_answer_is_for_the_record_as_it_is_then(bench):
+    """Another request has the key when the answer comes to Redis."""
+    wire = bench.wire()
+    upstream, other = start(bench, ONE, reply=close_unanswered)
+    gateway = more(bench, upstream, ONE, redis=wire.url, timeout="30s")
+    redis = bench.redis
+    other.ask("k", body=b"1")
+    _, key_id = record_of(redis, other, "k")
+    acts, goes = threading.Event(), threading.Event()
+
+    def look(line, data):
+        line.far.sendall(data)
+        wire.catch = act
+
+    def act(line, data):
+        acts.set()
+        assert goes.wait(PATIENCE)
+        line.far.sendall(data)
+    wire.catch = look
+    said = bench.background(admin, gateway, "POST", f"/keys/{key_id}/complete",
+                            b'{"status":200,"body":"it is paid"}')
+    assert acts.wait(PATIENCE)
+    equal(admin(other, "POST", f"/keys/{key_id}/release", b"").status, 200)
+    equal(other.ask("k", body=b"2").problem, "outcome-unknown")
+    goes.set()
+    equal(said.result().status, 200)
+    equal(other.ask("k", body=b"2").body, b"it is paid")
+    equal(other.ask("k", body=b"1").problem, "key-reused")
+    equal(upstream.count(), 2)
 
 
 @test

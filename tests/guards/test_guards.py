@@ -73,6 +73,10 @@ SIGHTS = {
         ("test_replay", "omitted fields are for the first client only")],
     "own_replay": [
         ("test_replay", "an upstream cannot call its answer a replay")],
+    "sealed_to_record": [
+        ("test_encryption",
+         "an answer that was moved to another record is nobodys"),
+        ("test_encryption", "an answer is not given to another request")],
     "stored_lines": [("unit/test_record", "malformed_answers_are_refused")],
 
     # From memory.

@@ -72,6 +72,14 @@ MUTANTS = {
                     "elseif false then")]},
         [(ANSWERS, "another body while the first runs is key reused")]),
 
+    "an operator's answer is for the record that he looked at": (
+        {"operate": [("(wanted ~= 0 and tonumber(r.attempt) ~= wanted) or",
+                      "false or"),
+                     ("(ARGV[6] ~= '' and r.fingerprint ~= ARGV[6])",
+                      "false")]},
+        [("test_encryption",
+          "an operators answer is for the record as it is then")]),
+
     # Only the present owner takes a step.
     "who completes must own it": (
         {"complete": [("elseif r.attempt ~= attempt then",
