@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
+#include <sodium.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "store/dial.h"
+#include "store/login.h"
 #include "store/managed.h"
+#include "store/resp.h"
 
 redisContext *
 dial_redis(const struct conf *conf)
@@ -39,15 +42,37 @@ dial_accept(const redisContext *redis, redisReply *reply, char **ret_words)
 	return NULL;
 }
 
+/* Puts a command behind what is to be sent, and leaves no copies of it. */
+static bool
+append(redisContext *redis, size_t count, const char *const *words)
+{
+	struct resp command = {0};
+	resp_begin(&command, count);
+	for (size_t i = 0; i < count; i++)
+		resp_arg(&command, span_str(words[i]));
+	bool ok = redisAppendFormattedCommand(
+		      redis, command.bytes, command.len) == REDIS_OK;
+	sodium_memzero(command.bytes, command.len);
+	resp_clear(&command);
+	return ok;
+}
+
 bool
 dial_log_in(const struct conf *conf, redisContext *redis, char **ret_words)
 {
 	const struct conf_store *store = &conf->store;
 	if (store->password == NULL || store->managed)
 		return true;
-	redisReply *reply = store->user != NULL
-	    ? redisCommand(redis, "AUTH %s %s", store->user, store->password)
-	    : redisCommand(redis, "AUTH %s", store->password);
+	const char *words[] = {"AUTH", store->user, store->password};
+	if (store->user == NULL)
+		words[1] = store->password;
+	login_begin(redis);
+	void *reply = NULL;
+	if (append(redis, store->user ? 3 : 2, words)) {
+		/* What it leaves, redisGetReply sends, or hears why not. */
+		(void)login_send(redis);
+		redisGetReply(redis, &reply);
+	}
 	reply = dial_accept(redis, reply, ret_words);
 	freeReplyObject(reply);
 	return reply != NULL;

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "store/link.h"
+#include "store/login.h"
 #include "store/resolve.h"
 
 enum {
@@ -52,6 +53,7 @@ struct link {
 	struct hook flush;
 
 	unsigned greeting; /* replies of the handshake to come */
+	bool logging_in;   /* a password may be among what is to be written */
 	bool doomed;       /* to be reset once hiredis has returned */
 	char words[WORDS_BYTES]; /* why it went down */
 	struct redis_clock clock;
@@ -167,6 +169,9 @@ on_cleanup(void *arg)
 	struct link *link = arg;
 	if (link->ac->err != 0)
 		set_words(link, link->ac->errstr);
+	if (link->logging_in)
+		login_end(&link->ac->c);
+	link->logging_in = false;
 	watch_free(&link->watch);
 	link->ac = NULL;
 	link->want_write = link->armed = false;
@@ -192,11 +197,19 @@ after_hiredis(struct link *link)
 }
 
 static void
+write_out(struct link *link)
+{
+	if (link->logging_in)
+		link->logging_in = !login_send(&link->ac->c);
+	redisAsyncHandleWrite(link->ac);
+}
+
+static void
 on_ready(void *arg, unsigned events)
 {
 	struct link *link = arg;
 	if (events & WATCH_WRITE) {
-		redisAsyncHandleWrite(link->ac);
+		write_out(link);
 		arm(link);
 	}
 	if (link->ac != NULL && events & WATCH_READ)
@@ -210,7 +223,7 @@ on_flush(void *arg)
 {
 	struct link *link = arg;
 	if (link->ac != NULL && link->want_write && !link->armed) {
-		redisAsyncHandleWrite(link->ac);
+		write_out(link);
 		arm(link);
 		after_hiredis(link);
 	}
@@ -245,6 +258,8 @@ attach(struct link *link, redisAsyncContext *ac)
 	ac->ev.cleanup = on_cleanup;
 	link->want_write = true;
 	arm(link);
+	login_begin(&ac->c);
+	link->logging_in = true;
 	greet(link);
 }
 
