@@ -124,7 +124,7 @@ bool admin_query_next(
 
 /* --- asker.c --- */
 
-/* It has the token, or none is needed. */
+/* It has the token, which is wiped, or none is needed. */
 bool asker_has_token(const struct asked *a);
 /* GET or HEAD. */
 bool asker_reads_only(const struct asked *a);

@@ -38,8 +38,11 @@ asker_has_token(const struct asked *a)
 		span_str(scheme)) ||
 	    fields_next(&a->head.fields, SPAN("Authorization"), &at) != NULL)
 		return false;
-	return is_token(span_trim(span_from(f->value, strlen(scheme))),
-	    span_str(token));
+	struct span said = span_from(f->value, strlen(scheme));
+	bool is = is_token(span_trim(said), span_str(token));
+	/* The arena's own copy, which is of no more use. */
+	sodium_memzero((char *)(uintptr_t)said.ptr, said.len);
+	return is;
 }
 
 /* --- by which name --- */
