@@ -455,3 +455,21 @@ check_foreign_keys(struct doctor *doctor)
 		doctor_skipped(doctor, FINDING_foreign_keys,
 		    "this user of Redis may not run SCAN");
 }
+
+void
+check_encryption_keys(struct doctor *doctor)
+{
+	const struct redis_seen *redis = &doctor->redis;
+	if (!is_seen(doctor, FINDING_encryption_keys))
+		return;
+	if (redis->locked > 0)
+		doctor_found(doctor, FINDING_encryption_keys,
+		    "/store/encryption_keys",
+		    mem_printf("%" PRIu64 ", such as with \"%s\"",
+			redis->locked, redis->locked_id),
+		    mem_printf("{\"id\": \"%s\", \"key\": {\"file\": FILE}}",
+			redis->locked_id));
+	else if (!redis->scanned)
+		doctor_skipped(doctor, FINDING_encryption_keys,
+		    "this user of Redis may not run SCAN");
+}

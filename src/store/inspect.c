@@ -14,19 +14,21 @@
 #include "store/resp.h"
 #include "store/rights.h"
 #include "store/script.h"
+#include "store/seal.h"
 
 enum {
 	WORDS_MOST = 8, /* of a probe */
 	SCAN_COUNT = 1000,
 	SCANS_MOST = 1000,    /* a look, not an inventory */
-	RECORDS_MOST = 10000, /* whose version is looked at */
+	RECORDS_MOST = 10000, /* whose beginning is looked at */
+	LOOK_BYTES = 512,     /* so much: to where an answer names its key */
 };
 
 struct look {
 	const struct conf *conf;
 	redisContext *redis;
 	struct redis_seen *seen;
-	unsigned records; /* whose version was looked at */
+	unsigned records; /* whose beginning was looked at */
 	struct library *library; /* NULL: scripts are run by their text */
 };
 
@@ -257,16 +259,36 @@ look_at_libraries(struct look *look)
 	freeReplyObject(reply);
 }
 
+/* An answer that is encrypted with a key that is not there. */
+static void
+look_at_seal(struct look *look, struct span value)
+{
+	struct record record;
+	struct span id;
+	if (record_read(value, &record) != 0 ||
+	    record.state != STATE_COMPLETED ||
+	    !seal_key_of(record.rest, &id) ||
+	    seal_has_key(&look->conf->store, id))
+		return;
+	look->seen->locked++;
+	if (look->seen->locked_id == NULL)
+		look->seen->locked_id = mem_str(id);
+}
+
 /* What stands in a record's place has another version, or is none. */
 static bool
 is_other_version(struct look *look, const char *name)
 {
+	char end[24];
 	if (look->records++ >= RECORDS_MOST)
 		return false;
-	redisReply *reply = ASK(look, "GETRANGE", name, "0", "1");
+	snprintf(end, sizeof end, "%d", LOOK_BYTES - 1);
+	redisReply *reply = ASK(look, "GETRANGE", name, "0", end);
 	bool other = reply != NULL && !is_kind(reply, REDIS_REPLY_NIL) &&
 	    (reply->type != REDIS_REPLY_STRING ||
-		(reply->len > 0 && strcmp(reply->str, "o1") != 0));
+		(reply->len > 0 && strncmp(reply->str, "o1", 2) != 0));
+	if (is_kind(reply, REDIS_REPLY_STRING) && !other)
+		look_at_seal(look, span_of(reply->str, reply->len));
 	freeReplyObject(reply);
 	return other;
 }
@@ -423,5 +445,6 @@ redis_seen_clear(struct redis_seen *seen)
 	free(seen->libraries);
 	free(seen->refused);
 	free(seen->foreign_name);
+	free(seen->locked_id);
 	*seen = (struct redis_seen){0};
 }

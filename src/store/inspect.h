@@ -43,6 +43,8 @@ struct redis_seen {
 	bool scanned;
 	uint64_t foreign;   /* those that no such gateway writes */
 	char *foreign_name; /* one of them */
+	uint64_t locked; /* answers encrypted with keys that are not there */
+	char *locked_id; /* the id of one such key */
 };
 
 void redis_inspect(const struct conf *conf, struct redis_seen *ret_seen);

@@ -115,6 +115,12 @@ find_key(const struct conf_store *conf, struct span id)
 	return NULL;
 }
 
+bool
+seal_has_key(const struct conf_store *conf, struct span id)
+{
+	return find_key(conf, id) != NULL;
+}
+
 int
 seal_open(const struct conf_store *conf, const struct seal_about *about,
     struct span sealed, char **ret_plain, size_t *ret_len)

@@ -35,6 +35,8 @@ struct seal_about seal_about_record(
 void seal_close(const struct conf_store *conf, const struct seal_about *about,
     struct span plain, char **ret_bytes, size_t *ret_len);
 
+/* There is a key of that id. */
+bool seal_has_key(const struct conf_store *conf, struct span id);
 /* The id of the key that a stored answer names; false: it is not sealed. */
 MUST_USE bool seal_key_of(struct span stored, struct span *ret_id);
 /*

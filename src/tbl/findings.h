@@ -110,6 +110,11 @@ FINDING(foreign_keys, WARN, "all keys below store.prefix are ours",
 	"store.shards, does not find: {}",
 	"bring store.shards back to what it was, or choose a store.prefix of "
 	"your own; see one: redis-cli TYPE {}")
+FINDING(encryption_keys, FAIL, "the keys of stored answers are there",
+	"answers are encrypted with keys that store.encryption_keys does not "
+	"have, and their retries get 500: {}",
+	"put this key behind the others, on all gateways, and start them anew: "
+	"{}")
 
 /* --- upstreams: cmd/doctor_upstream.c --- */
 FINDING(upstream_name, FAIL, "upstreams have addresses",

@@ -2,6 +2,7 @@
 """Contract, section 2: `onceproxy doctor`.  Each finding is provoked on real
 servers, then cured by what its text says, and then doctor is quiet."""
 
+import base64
 import json
 import os
 import re
@@ -162,11 +163,10 @@ def a_file_that_is_not_valid_is_all_it_says(bench):
 @test
 def what_this_version_cannot_do_is_a_failure(bench):
     patient = Patient(bench)
-    patient.config["store"]["encryption_keys"] = [
-        {"id": "a", "key": "A" * 43 + "="}]
+    patient.config["store"]["wait_replicas"] = 1
     got = patient.finds("not_served")
-    equal((got["where"], got["level"]), ("/store/encryption_keys", "fail"))
-    del patient.config["store"]["encryption_keys"]
+    equal((got["where"], got["level"]), ("/store/wait_replicas", "fail"))
+    del patient.config["store"]["wait_replicas"]
     patient.misses("not_served")
 
 
@@ -352,7 +352,7 @@ def a_user_with_the_line_of_acl_is_well(bench, scripting):
     equal({n for n, f in found.items() if f["level"] in LEVELS},
           {"no_replica"})
     equal({n for n, f in found.items() if f["level"] == "skip"},
-          {"appendfsync", "foreign_keys"} |
+          {"appendfsync", "foreign_keys", "encryption_keys"} |
           ({"old_libraries"} if scripting == "function" else set()))
 
 
@@ -768,6 +768,28 @@ def keys_of_another_number_of_shards_or_version_are_a_warning(bench):
           ["redis-cli", "TYPE", name])
     patient.redis("RENAME", name, "another:x")
     patient.misses("foreign_keys")
+
+
+@test
+def a_key_that_answers_need_is_missing(bench):
+    patient = Patient(bench, redis=bench.own_redis(*WELL))
+    keys = [{"id": name, "key": base64.b64encode(
+        name.encode() * 32).decode()} for name in "AB"]
+    patient.config["store"]["encryption_keys"] = keys
+    gateway = bench.serve(patient.config)
+    for i in range(3):
+        gateway.ask(f"k{i}")
+    gateway.stop()
+    patient.misses("encryption_keys")
+    patient.config["store"]["encryption_keys"] = keys[1:]
+    got = patient.finds("encryption_keys")
+    equal((got["where"], got["level"]), ("/store/encryption_keys", "fail"))
+    assert '3, such as with "A"' in got["words"], got
+    assert '{"id": "A", "key": ' in got["cure"], got
+    patient.config["store"]["encryption_keys"] = keys[1:] + keys[:1]
+    patient.misses("encryption_keys")
+    del patient.config["store"]["encryption_keys"]
+    patient.finds("encryption_keys")
 
 
 # --- upstreams -------------------------------------------------------------

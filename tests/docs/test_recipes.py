@@ -453,6 +453,79 @@ def several_gateways_with_one_file_are_one(bench):
     equal(upstream.count(), 2)
 
 
+# --- answers that rest encrypted ---
+
+class Vault:
+    """Gateways with the keys that the page makes and puts in order."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        folder = bench.folder()
+        self.files = {f"/etc/onceproxy/answers-{year}":
+                      os.path.join(folder, str(year))
+                      for year in (2026, 2027)}
+        old, new = self.files
+        for name, path in self.files.items():
+            shell(bench, "seal.sh", {old: path})
+            equal(os.stat(path).st_mode & 0o777, 0o600, name)
+        self.upstream = bench.upstream(answer(201, b"the payer's own"))
+        self.changes = {
+            "0.0.0.0:8080": "127.0.0.1:0",
+            "/etc/onceproxy/record-names": bench.file(b"a secret\n"),
+            "redis://10.0.0.2:6379/0": bench.redis.url,
+            "http://10.0.1.1:9000": self.upstream.url}
+
+    def start(self, keys=None):
+        """With the file of the page, or with other keys of the page."""
+        old, _ = self.files
+        folder = self.bench.folder()
+        config = json.loads(EXAMPLES.take("sealed.json", {
+            **self.changes, old: self.files[old],
+            "127.0.0.1:9090": f"unix:{folder}/admin"}))
+        config.update({"state_dir": folder, "cache": {"size": 0}})
+        if keys:
+            config["store"].update(json.loads(
+                "{" + EXAMPLES.take(keys, self.files) + "}"))
+        return self.bench.serve(config)
+
+
+@test
+def a_new_key_comes_in_two_steps_and_the_old_one_goes(bench):
+    vault = Vault(bench)
+    first = vault.start()
+    equal(first.ask("one").status, 201)
+    assert b"payer" not in bench.redis.contents()
+    ready = vault.start("rotate.1")
+    new = vault.start("rotate.2")
+    for gateway in (ready, new):
+        equal(gateway.ask("one").replayed, True)
+    equal(new.ask("two").status, 201)
+    equal(ready.ask("two").replayed, True)
+    # The first of all does not have the new key.
+    got = first.ask("two")
+    equal((got.status, got.problem), (500, "store-unavailable"))
+    line = first.wait_for_log("encryption_key_missing")
+    equal(line["encryption_key"], "2027")
+    done = command("keys", "-c", first.file, "show", line["key_id"])
+    equal(done.returncode, 0)
+    assert "unreadable" in done.stdout and '"2027"' in done.stdout, done
+    done = command("doctor", "-c", first.file)
+    assert 'such as with "2027"' in done.stdout, done.stdout
+    equal(vault.upstream.count(), 2)
+
+
+@test
+def a_key_may_be_a_credential(bench):
+    text = EXAMPLES.take("answers.conf")
+    unit = bench.file(b"[Service]\nType=notify\nExecStart=/bin/true\n"
+                      + text.encode(), "onceproxy.service")
+    analyze = needs("systemd-analyze")
+    done = subprocess.run([analyze, "verify", "--man=no", unit],
+                          capture_output=True, text=True, check=False)
+    equal((done.returncode, "LoadCredential" in done.stderr), (0, False),
+          done.stderr)
+
+
 # --- an upgrade ---
 
 class Traffic:
