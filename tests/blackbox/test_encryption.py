@@ -4,6 +4,7 @@ given again by whoever has the key, and by nobody out of another record."""
 
 import base64
 import glob
+import itertools
 import os
 import threading
 
@@ -19,6 +20,7 @@ FIELDS = [("X-Receipt", "receipt-of-the-payer"),
 # What must lie nowhere: values of fields, pieces of the body.
 PIECES = [MARK, b"receipt-of-the-payer", b"application/json", b"ch_1"]
 ADMIN = {"listen": "127.0.0.1:0"}
+LOOKS = itertools.count()
 ALICE, BOB = "Bearer alice", "Bearer bob"
 
 
@@ -49,10 +51,10 @@ def more(bench, upstream, *keys, redis=None, idempotency=None, **store):
 
 def record_of(redis, gateway, name, tenant=None):
     """The name in Redis of a key's record."""
-    fields = [("X-Request-Id", "look-" + name)]
+    look = f"look-{next(LOOKS)}"
     more = {"tenant": tenant} if tenant else {}
-    gateway.ask(name, fields=fields, **more)
-    line = gateway.wait_for_log("request", request_id="look-" + name)
+    gateway.ask(name, fields=[("X-Request-Id", look)], **more)
+    line = gateway.wait_for_log("request", request_id=look)
     found = [key for key in redis.keys()
              if key.endswith(b":r:" + line["key_id"].encode())]
     equal(len(found), 1)
