@@ -116,11 +116,13 @@ static void
 look(struct doctor *doctor)
 {
 	const struct conf_store *store = &doctor->conf->store;
-	if (store->managed || store->redis.text != NULL)
+	if (conf_has_sentinels(doctor->conf))
+		doctor->sentinels = sentinels_look(doctor->conf);
+	if (store->cluster.count == 0)
 		redis_inspect(doctor->conf, &doctor->redis);
 	else
-		doctor->redis.words = mem_str(
-		    SPAN("this version knows no cluster and no sentinels"));
+		doctor->redis.words =
+		    mem_str(SPAN("this version knows no cluster"));
 	doctor->reached = upstreams_reach(doctor->conf, &doctor->n_reached);
 }
 
@@ -157,6 +159,8 @@ clear(struct doctor *doctor)
 	}
 	free(doctor->list);
 	free(doctor->reached);
+	if (doctor->sentinels != NULL)
+		sentinels_seen_free(doctor->conf, &doctor->sentinels);
 	redis_seen_clear(&doctor->redis);
 }
 

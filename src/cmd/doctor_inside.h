@@ -4,6 +4,7 @@
 #include "base/must.h"
 #include "conf/load.h"
 #include "store/inspect.h"
+#include "store/sentinel_look.h"
 #include "upstream/reach.h"
 
 /*
@@ -32,6 +33,7 @@ struct doctor {
 	const struct conf *conf;
 	/* What is wrong with the file: then nothing else is looked at. */
 	const struct complaints *complaints;
+	struct sentinel_seen *sentinels; /* one for each; NULL: none are named */
 	struct redis_seen redis;
 	struct reached *reached; /* one for each target */
 	size_t n_reached;

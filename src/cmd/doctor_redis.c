@@ -10,7 +10,13 @@
 
 enum { APART_MS = 1000 };
 
-static const char redis_pointer[] = "/store/redis";
+/* Where the file says where Redis is. */
+static const char *
+redis_pointer(const struct doctor *doctor)
+{
+	return conf_has_sentinels(doctor->conf) ? "/store/sentinels"
+						: "/store/redis";
+}
 
 /* --- what can be judged --- */
 
@@ -50,6 +56,8 @@ span_text(struct span info, struct span name)
 static char *
 where_redis_is(const struct conf *conf)
 {
+	if (conf_has_sentinels(conf))
+		return mem_str(SPAN("it and to each Sentinel"));
 	return conf->store.redis.text != NULL
 	    ? doctor_quoted(conf->store.redis.text)
 	    : mem_str(SPAN("it"));
@@ -62,7 +70,7 @@ check_redis_stopped(struct doctor *doctor)
 		doctor_well(doctor, FINDING_redis_stopped,
 		    mem_str(SPAN("store.redis needs no redis-server of ours")));
 	else if (doctor->redis.how == REDIS_SILENT)
-		doctor_found(doctor, FINDING_redis_stopped, redis_pointer,
+		doctor_found(doctor, FINDING_redis_stopped, redis_pointer(doctor),
 		    mem_str(span_str(doctor->redis.words)),
 		    doctor_quoted(doctor->conf->file));
 }
@@ -76,7 +84,7 @@ check_redis_unreachable(struct doctor *doctor)
 		doctor_skipped(doctor, FINDING_redis_unreachable,
 		    "the managed Redis does not run");
 	else
-		doctor_found(doctor, FINDING_redis_unreachable, redis_pointer,
+		doctor_found(doctor, FINDING_redis_unreachable, redis_pointer(doctor),
 		    mem_str(span_str(doctor->redis.words)),
 		    where_redis_is(doctor->conf));
 }
@@ -99,7 +107,7 @@ check_redis_login(struct doctor *doctor)
 	const struct conf *conf = doctor->conf;
 	if (doctor->redis.how == REDIS_REFUSED)
 		doctor_found(doctor, FINDING_redis_login,
-		    conf->store.user ? "/store/user" : redis_pointer,
+		    conf->store.user ? "/store/user" : redis_pointer(doctor),
 		    mem_str(span_str(doctor->redis.words)), new_user(conf));
 	else
 		(void)is_seen(doctor, FINDING_redis_login);
@@ -187,7 +195,7 @@ check_rights(struct doctor *doctor)
 {
 	if (is_seen(doctor, FINDING_rights) && is_lacking(&doctor->redis))
 		doctor_found(doctor, FINDING_rights,
-		    doctor->conf->store.user ? "/store/user" : redis_pointer,
+		    doctor->conf->store.user ? "/store/user" : redis_pointer(doctor),
 		    missing_words(doctor), rights_cure(doctor));
 }
 
@@ -201,7 +209,7 @@ check_redis_old(struct doctor *doctor)
 		return;
 	char *version = span_text(info, SPAN("redis_version"));
 	if (info_is_old(info)) {
-		doctor_found(doctor, FINDING_redis_old, redis_pointer,
+		doctor_found(doctor, FINDING_redis_old, redis_pointer(doctor),
 		    version, NULL);
 		return;
 	}
@@ -219,7 +227,7 @@ check_redis_replica(struct doctor *doctor)
 		return;
 	char *host = span_text(info, SPAN("master_host"));
 	char *port = span_text(info, SPAN("master_port"));
-	doctor_found(doctor, FINDING_redis_replica, redis_pointer,
+	doctor_found(doctor, FINDING_redis_replica, redis_pointer(doctor),
 	    mem_printf("%s:%s", host, port), NULL);
 	free(host);
 	free(port);
@@ -233,7 +241,7 @@ check_writes(struct doctor *doctor)
 		(void)is_seen(doctor, FINDING_writes);
 	else if (has_info(doctor, FINDING_writes, &info) &&
 	    info_is_master(info))
-		doctor_found(doctor, FINDING_writes, redis_pointer,
+		doctor_found(doctor, FINDING_writes, redis_pointer(doctor),
 		    mem_str(span_str(doctor->redis.refused)), NULL);
 }
 
@@ -249,7 +257,7 @@ find_eviction(
 		return;
 	char *policy = span_text(info, SPAN("maxmemory_policy"));
 	doctor_found(doctor, name,
-	    allowed ? "/store/allow_eviction" : redis_pointer,
+	    allowed ? "/store/allow_eviction" : redis_pointer(doctor),
 	    mem_printf("maxmemory-policy is %s", policy), NULL);
 	free(policy);
 }
@@ -278,7 +286,7 @@ check_persistence(struct doctor *doctor)
 	struct span info;
 	if (!has_info(doctor, FINDING_persistence, &info) || keeps_file(info))
 		return;
-	doctor_found(doctor, FINDING_persistence, redis_pointer, NULL, NULL);
+	doctor_found(doctor, FINDING_persistence, redis_pointer(doctor), NULL, NULL);
 }
 
 void
@@ -295,7 +303,7 @@ check_appendfsync(struct doctor *doctor)
 		doctor_skipped(doctor, FINDING_appendfsync,
 		    "this user of Redis may not run CONFIG GET appendfsync");
 	else if (strcmp(is, "always") != 0)
-		doctor_found(doctor, FINDING_appendfsync, redis_pointer,
+		doctor_found(doctor, FINDING_appendfsync, redis_pointer(doctor),
 		    mem_str(span_str(is)), NULL);
 }
 
@@ -333,9 +341,14 @@ check_replicas_few(struct doctor *doctor)
 
 /* Two words for replicaof, as far as we know them. */
 static char *
-master_words(const struct conf *conf, struct span info)
+master_words(const struct doctor *doctor, struct span info)
 {
+	const struct conf *conf = doctor->conf;
 	const struct address *redis = &conf->store.redis;
+	struct named named;
+	if (conf_has_sentinels(conf) &&
+	    sentinels_agree(conf, doctor->sentinels, &named))
+		return mem_printf("%s %u", named.host, named.port);
 	char *port = span_text(info, SPAN("tcp_port"));
 	/* One that listens on a socket alone has to be given a port first. */
 	char *words = redis->kind == ADDRESS_TCP
@@ -356,8 +369,8 @@ check_no_replica(struct doctor *doctor)
 	else if (has_info(doctor, FINDING_no_replica, &info) &&
 	    info_is_master(info) &&
 	    info_number(info, SPAN("connected_slaves")) == 0)
-		doctor_found(doctor, FINDING_no_replica, redis_pointer, NULL,
-		    master_words(doctor->conf, info));
+		doctor_found(doctor, FINDING_no_replica, redis_pointer(doctor), NULL,
+		    master_words(doctor, info));
 }
 
 /* --- room and time --- */
@@ -371,7 +384,7 @@ check_memory(struct doctor *doctor)
 	uint64_t most = info_number(info, SPAN("maxmemory"));
 	uint64_t used = info_number(info, SPAN("used_memory"));
 	if (most > 0 && used > most - most / 5)
-		doctor_found(doctor, FINDING_memory, redis_pointer,
+		doctor_found(doctor, FINDING_memory, redis_pointer(doctor),
 		    mem_printf("%" PRIu64 " of %" PRIu64 " bytes are used",
 			used, most),
 		    mem_printf("%" PRIu64, 2 * used));
@@ -387,7 +400,7 @@ check_clocks(struct doctor *doctor)
 		doctor_skipped(doctor, FINDING_clocks,
 		    "this user of Redis may not run TIME");
 	else if (apart >= APART_MS || apart <= -APART_MS)
-		doctor_found(doctor, FINDING_clocks, redis_pointer,
+		doctor_found(doctor, FINDING_clocks, redis_pointer(doctor),
 		    mem_printf("%.1f s %s", (double)llabs(apart) / 1000,
 			apart > 0 ? "ahead" : "behind"), NULL);
 }

@@ -22,6 +22,7 @@
 #include "http/selftest.h"
 #include "store/examine.h"
 #include "store/managed.h"
+#include "store/sentinels.h"
 
 struct thread {
 	pthread_t id;
@@ -34,6 +35,7 @@ struct serve {
 	const struct conf *conf;
 	struct budget budget;
 	struct store_health *health;
+	struct sentinels *sentinels; /* NULL: the file names none */
 	struct managed *managed;
 	struct passed passed; /* by the service manager, until they are taken */
 	struct listeners listeners;
@@ -407,6 +409,8 @@ static void
 run(struct serve *s)
 {
 	struct shown shown = {0};
+	if (conf_has_sentinels(s->conf))
+		s->sentinels = sentinels_new(s->loop, s->conf, s->health);
 	start_workers(s);
 	start_admin(s, &shown);
 	log_ready(s);
@@ -414,6 +418,7 @@ run(struct serve *s)
 	loop_run(s->loop);
 	end_admin(s, &shown);
 	end_workers(s);
+	sentinels_free(&s->sentinels);
 	listeners_free(&s->admin_listeners);
 	listeners_free(&s->listeners);
 }

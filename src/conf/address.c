@@ -91,6 +91,15 @@ host_port_parse(
 	return NULL;
 }
 
+void
+host_port_split(const char *text, char **ret_host, uint16_t *ret_port)
+{
+	bool has_port;
+	const char *wrong =
+	    host_port_parse(span_str(text), ret_host, ret_port, &has_port);
+	must(wrong == NULL && has_port);
+}
+
 static bool
 is_socket_path(struct span path)
 {

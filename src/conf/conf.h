@@ -213,6 +213,16 @@ struct conf {
 	uint8_t *fixed;
 };
 
+/* Takes a HOST:PORT of the file apart; the caller frees *ret_host. */
+void host_port_split(const char *text, char **ret_host, uint16_t *ret_port);
+
+/* Whether Sentinels know where Redis is. */
+static inline bool
+conf_has_sentinels(const struct conf *conf)
+{
+	return conf->store.sentinels.count > 0;
+}
+
 const struct conf *conf_ref(const struct conf *conf);
 /* Drops a reference and nulls the caller's pointer; NULL is accepted. */
 void conf_unref(const struct conf **conf);

@@ -308,9 +308,10 @@ say_status(struct asked *a, bool up)
 	int64_t up_ms = clock_wall_ms() - view->started_ms;
 	const char *redis =
 	    conf->store.managed ? "managed" : conf->store.redis.text;
-	return admin_say(a, 200,
+	char *master = store_master(admin->store);
+	json_t *status =
 	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
-		      "s:{s:s, s:s?, s:s*}, s:o, s:o, s:{s:s, s:o}}",
+		      "s:{s:s, s:s?, s:s*, s:s*}, s:o, s:o, s:{s:s, s:o}}",
 		"version", PACKAGE_VERSION,
 		"started", admin_time_json(view->started_ms),
 		"uptime_seconds", (json_int_t)(up_ms / 1000),
@@ -318,11 +319,13 @@ say_status(struct asked *a, bool up)
 		"workers", (json_int_t)conf->workers,
 		"draining", admin->draining,
 		"store", "state", up ? "up" : "down", "redis", redis,
-		"fault", fault_of(admin),
+		"master", master, "fault", fault_of(admin),
 		"journal", journal_json(admin),
 		"in_flight", counts_json(admin),
 		"configuration", "file", conf->file,
-		"loaded", admin_time_json(admin->loaded_ms)));
+		"loaded", admin_time_json(admin->loaded_ms));
+	free(master);
+	return admin_say(a, 200, status);
 }
 
 enum after

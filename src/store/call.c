@@ -337,6 +337,9 @@ on_refused(struct store_call *call, const redisReply *reply)
 	if (!library_is_missing(error) || !loader_failed(call->node))
 		log_refused(call, EV_store_refused,
 		    call->refused != NULL ? call->refused : reply->str);
+	if (span_starts(error, SPAN("READONLY ")) ||
+	    span_starts(error, SPAN("MASTERDOWN ")))
+		health_not_master(call->node);
 	end(call, nothing_ran(call, error) ? CALL_NOT_RUN : CALL_LOST,
 	    E_STORE_REFUSED, NULL);
 }

@@ -8,27 +8,77 @@
 #include "store/login.h"
 #include "store/managed.h"
 #include "store/resp.h"
+#include "store/sentinel_look.h"
+
+static struct timeval
+limit_of(const struct conf *conf)
+{
+	int64_t ms = conf->store.timeout_ms;
+	return (struct timeval){ms / 1000, ms % 1000 * 1000};
+}
+
+/* One that did not come about leaves its words. */
+static redisContext *
+checked(const struct conf *conf, redisContext *redis, char **ret_words)
+{
+	if (redis != NULL && redis->err == 0) {
+		redisSetTimeout(redis, limit_of(conf));
+		return redis;
+	}
+	*ret_words =
+	    mem_str(span_str(redis != NULL ? redis->errstr : "no memory"));
+	if (redis != NULL)
+		redisFree(redis);
+	return NULL;
+}
 
 redisContext *
-dial_redis(const struct conf *conf)
+dial_tcp(const struct conf *conf, const char *host, uint16_t port,
+    char **ret_words)
+{
+	return checked(conf,
+	    redisConnectWithTimeout(host, port, limit_of(conf)), ret_words);
+}
+
+static redisContext *
+dial_unix(const struct conf *conf, const char *path, char **ret_words)
+{
+	return checked(conf,
+	    redisConnectUnixWithTimeout(path, limit_of(conf)), ret_words);
+}
+
+/* The master, as the Sentinels name it. */
+static redisContext *
+dial_master(const struct conf *conf, char **ret_words)
+{
+	struct sentinel_seen *seen = sentinels_look(conf);
+	struct named named;
+	redisContext *redis = NULL;
+	if (sentinels_agree(conf, seen, &named))
+		redis = dial_tcp(conf, named.host, named.port, ret_words);
+	else
+		*ret_words = mem_printf("no Sentinel names a master \"%s\"",
+		    conf->store.master);
+	sentinels_seen_free(conf, &seen);
+	return redis;
+}
+
+redisContext *
+dial_redis(const struct conf *conf, char **ret_words)
 {
 	const struct conf_store *store = &conf->store;
-	struct timeval limit = {
-	    store->timeout_ms / 1000, store->timeout_ms % 1000 * 1000};
-	redisContext *redis;
+	if (conf_has_sentinels(conf))
+		return dial_master(conf, ret_words);
 	if (store->managed) {
 		char *socket = managed_socket(conf);
-		redis = redisConnectUnixWithTimeout(socket, limit);
+		redisContext *redis = dial_unix(conf, socket, ret_words);
 		free(socket);
-	} else if (store->redis.kind == ADDRESS_UNIX) {
-		redis = redisConnectUnixWithTimeout(store->redis.host, limit);
-	} else {
-		redis = redisConnectWithTimeout(
-		    store->redis.host, store->redis.port, limit);
+		return redis;
 	}
-	if (redis != NULL && redis->err == 0)
-		redisSetTimeout(redis, limit);
-	return redis;
+	if (store->redis.kind == ADDRESS_UNIX)
+		return dial_unix(conf, store->redis.host, ret_words);
+	return dial_tcp(
+	    conf, store->redis.host, store->redis.port, ret_words);
 }
 
 redisReply *

@@ -11,8 +11,14 @@
 struct redisContext;
 struct redisReply;
 
-/* Connects; NULL, or a context whose err is not 0: it failed. */
-struct redisContext *dial_redis(const struct conf *conf);
+/*
+ * Connects to the Redis of the configuration; NULL with the words why not,
+ * which the caller frees.
+ */
+struct redisContext *dial_redis(const struct conf *conf, char **ret_words);
+/* The same, to an address; of a Sentinel, too. */
+struct redisContext *dial_tcp(const struct conf *conf, const char *host,
+    uint16_t port, char **ret_words);
 /* Logs in, where there is a password; false with Redis' words, which the
  * caller frees. */
 MUST_USE bool dial_log_in(const struct conf *conf,

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/ear.h"
+#include "store/health.h"
 #include "store/inside.h"
 #include "store/names.h"
 
@@ -104,6 +105,13 @@ on_failed(void *arg)
 	(void)arg;
 }
 
+static void
+on_find(void *arg)
+{
+	struct ear *ear = arg;
+	follower_find(&ear->follower, ear->link);
+}
+
 /* --- life --- */
 
 void
@@ -121,10 +129,16 @@ void
 ear_open(struct ear *ear, const struct link_to *to)
 {
 	struct store *store = ear->store;
+	bool follows = to->host == NULL && to->socket == NULL;
 	char *channels =
 	    mem_printf("%s:{*}:changes", store->conf->store.prefix);
 	const struct link_events events = {
-	    on_changed, on_failed, on_heard, channels, ear};
+	    .changed = on_changed, .failed = on_failed, .heard = on_heard,
+	    .channels = channels, .arg = ear,
+	    .find = follows ? on_find : NULL};
+	if (follows)
+		follower_init(&ear->follower,
+		    store_health_master(store->health), store->loop);
 	ear->link = link_new(store->loop, store->conf, to, &events);
 	free(channels);
 }
@@ -142,5 +156,6 @@ ear_end(struct ear *ear)
 	/* Nobody wants to hear of it any more. */
 	ear->hears = false;
 	timer_clear(&ear->timer);
+	follower_end(&ear->follower);
 	link_free(&ear->link);
 }

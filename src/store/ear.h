@@ -2,6 +2,7 @@
 #pragma once
 
 #include "store/link.h"
+#include "store/master.h"
 #include "store/store.h"
 
 /*
@@ -14,6 +15,7 @@
 struct ear {
 	struct store *store;
 	struct link *link; /* NULL: nobody listens */
+	struct follower follower; /* of Sentinels' master, where they know it */
 	struct store_listener listener;
 	bool hears;
 	struct timer timer;

@@ -79,6 +79,13 @@ try_scripting(const struct conf *conf, redisContext *redis, char **ret_words)
 	return dial_accept(redis, reply, ret_words);
 }
 
+/* Where Sentinels move the master, one that was demoted is left. */
+static bool
+may_pass(const struct conf *conf, enum store_fault fault)
+{
+	return fault == FAULT_ROLE && conf_has_sentinels(conf);
+}
+
 static enum examined
 examine(const struct conf *conf, redisContext *redis, char **ret_words)
 {
@@ -97,7 +104,8 @@ examine(const struct conf *conf, redisContext *redis, char **ret_words)
 		freeReplyObject(reply);
 		if (fault != FAULT_NONE) {
 			*ret_words = mem_str(span_str(fault_words(fault)));
-			return EXAMINED_REFUSED;
+			return may_pass(conf, fault) ? EXAMINED_UNREACHABLE
+						     : EXAMINED_REFUSED;
 		}
 	} else if (strncmp(*ret_words, "NOPERM ", 7) == 0) {
 		/* The stores say so (health.c). */
@@ -118,14 +126,10 @@ examine(const struct conf *conf, redisContext *redis, char **ret_words)
 enum examined
 store_examine(const struct conf *conf, char **ret_words)
 {
-	redisContext *redis = dial_redis(conf);
-	enum examined found = EXAMINED_UNREACHABLE;
-	if (redis == NULL || redis->err != 0)
-		*ret_words = mem_str(
-		    span_str(redis != NULL ? redis->errstr : "no memory"));
-	else
-		found = examine(conf, redis, ret_words);
-	if (redis != NULL)
-		redisFree(redis);
+	redisContext *redis = dial_redis(conf, ret_words);
+	if (redis == NULL)
+		return EXAMINED_UNREACHABLE;
+	enum examined found = examine(conf, redis, ret_words);
+	redisFree(redis);
 	return found;
 }

@@ -10,6 +10,7 @@
 #include "store/call.h"
 #include "store/giveback.h"
 #include "store/health.h"
+#include "store/master.h"
 #include "store/node.h"
 
 enum {
@@ -32,6 +33,7 @@ struct store_health {
 	char run_ids[RUN_IDS][RUN_ID_CHARS + 1];
 	unsigned n_run_ids; /* ever */
 	bool durable;       /* the last one has an append-only file */
+	struct master *master; /* has a mutex of its own */
 };
 
 struct store_health *
@@ -39,6 +41,7 @@ store_health_new(void)
 {
 	struct store_health *health = mem_zero(sizeof *health);
 	must(pthread_mutex_init(&health->mutex, NULL) == 0);
+	health->master = master_new();
 	return health;
 }
 
@@ -50,7 +53,14 @@ store_health_free(struct store_health **health)
 	if (h == NULL)
 		return;
 	pthread_mutex_destroy(&h->mutex);
+	master_free(&h->master);
 	free(h);
+}
+
+struct master *
+store_health_master(struct store_health *health)
+{
+	return health->master;
 }
 
 /* --- what is found --- */
@@ -185,6 +195,32 @@ on_forbidden(struct node *node)
 	log_end(&line);
 }
 
+/* Not now, within hiredis, but before anything else. */
+void
+health_not_master(struct node *node)
+{
+	if (!conf_has_sentinels(node->store->conf))
+		return;
+	node->health.leaves = true;
+	timer_set(&node->health.timer, 0);
+}
+
+/* What it says of itself; false: it is none to stay with. */
+static bool
+take_info(struct node *node, struct span info)
+{
+	struct store *store = node->store;
+	enum store_fault fault = info_fault(store->conf, info);
+	if (fault == FAULT_ROLE && conf_has_sentinels(store->conf)) {
+		health_not_master(node);
+		return false;
+	}
+	set_fault(node, fault);
+	note_server(store->health, info);
+	note_memory(node, info);
+	return true;
+}
+
 static void
 on_info(struct link_call *call, const redisReply *reply)
 {
@@ -195,10 +231,8 @@ on_info(struct link_call *call, const redisReply *reply)
 	if (reply == NULL)
 		return;
 	if (reply->type == REDIS_REPLY_STRING) {
-		struct span info = span_of(reply->str, reply->len);
-		set_fault(node, info_fault(store->conf, info));
-		note_server(store->health, info);
-		note_memory(node, info);
+		if (!take_info(node, span_of(reply->str, reply->len)))
+			return;
 	} else if (reply->type == REDIS_REPLY_ERROR &&
 	    span_starts(span_str(reply->str), SPAN("NOPERM "))) {
 		on_forbidden(node);
@@ -236,7 +270,7 @@ on_timer(void *arg)
 	struct node *node = arg;
 	struct health *h = &node->health;
 	h->as_replica = h->fault == FAULT_ROLE ? h->as_replica + 1 : 0;
-	if (h->as_replica < REPLICA_MOST) {
+	if (h->as_replica < REPLICA_MOST && !h->leaves) {
 		ask(node);
 		return;
 	}
@@ -282,7 +316,7 @@ health_link_up(struct node *node)
 void
 health_link_down(struct node *node)
 {
-	node->health.known = false;
+	node->health.known = node->health.leaves = false;
 	timer_clear(&node->health.timer);
 }
 

@@ -12,6 +12,10 @@
  * store's thread.
  */
 
+struct master;
+/* Where the master is, where Sentinels know it. */
+struct master *store_health_master(struct store_health *health);
+
 /* A new node's. */
 void health_init(struct node *node);
 /* Before the node's link is freed. */
@@ -21,5 +25,10 @@ void health_watch(struct store *store);
 /* The link came up: until it is known, nothing but INFO is sent. */
 void health_link_up(struct node *node);
 void health_link_down(struct node *node);
+/*
+ * It was asked to write and says that it is a replica: where Sentinels know
+ * the master, it is left at once.
+ */
+void health_not_master(struct node *node);
 /* Why new claims are refused, as this store or the watching one has found. */
 enum store_fault health_fault(const struct store *store);

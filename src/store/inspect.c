@@ -376,11 +376,9 @@ open_redis(struct look *look)
 {
 	struct redis_seen *seen = look->seen;
 	seen->how = REDIS_SEEN;
-	look->redis = dial_redis(look->conf);
-	if (look->redis == NULL || look->redis->err != 0) {
+	look->redis = dial_redis(look->conf, &seen->words);
+	if (look->redis == NULL) {
 		seen->how = REDIS_SILENT;
-		seen->words = mem_str(span_str(
-		    look->redis ? look->redis->errstr : "no memory"));
 		return false;
 	}
 	if (!dial_log_in(look->conf, look->redis, &seen->words)) {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <hiredis/async.h>
-#include <inttypes.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -12,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "store/link.h"
+#include "store/link_inside.h"
 #include "store/login.h"
 #include "store/resolve.h"
 
@@ -20,67 +17,32 @@ enum {
 	BACKOFF_FIRST_MS = 50,
 	BACKOFF_MOST_MS = 1000,
 	PULSE_MS = 1000, /* how often a quiet Redis is asked for the time */
-	WORDS_BYTES = 160,
-};
-
-enum link_state {
-	LINK_DOWN,       /* until the timer says to try again */
-	LINK_CONNECTING, /* resolve, connect, handshake; the timer limits it */
-	LINK_UP,         /* the timer is that of the pulse */
-};
-
-struct link {
-	struct loop *loop;
-	const struct conf *conf;
-	char *socket;   /* NULL: TCP, to host and port */
-	char *host;
-	uint16_t port;
-	char *channels; /* NULL: it sends and does not listen */
-	struct link_events events;
-
-	enum link_state state;
-	bool tried_in_vain; /* since it was last up */
-	bool said_down;     /* the log has it */
-	bool pulsing;       /* a pulse is on its way */
-	int64_t backoff_ms;
-	struct timer timer;
-	struct lookup *lookup;
-
-	redisAsyncContext *ac; /* gone once on_cleanup was called */
-	struct watch *watch;
-	bool want_write; /* hiredis has bytes to write */
-	bool armed;      /* and waits for the descriptor */
-	struct hook flush;
-
-	unsigned greeting; /* replies of the handshake to come */
-	bool logging_in;   /* a password may be among what is to be written */
-	bool doomed;       /* to be reset once hiredis has returned */
-	char words[WORDS_BYTES]; /* why it went down */
-	struct redis_clock clock;
 };
 
 static void start(struct link *link);
-static void greet(struct link *link);
 static void pulse(struct link *link);
 
 /* --- down --- */
 
-static void
-set_words(struct link *link, const char *words)
+void
+link_set_words(struct link *link, const char *words)
 {
-	snprintf(link->words, sizeof link->words, "%s", words);
+	if (words != link->words)
+		snprintf(link->words, sizeof link->words, "%s", words);
 }
 
 /* Once for each time that it goes down; the password is not in it. */
 static void
 say_down(struct link *link)
 {
-	if (link->said_down || link->channels != NULL)
+	if (link->said_down || link->channels != NULL || link->sentinel)
 		return;
 	link->said_down = true;
 	struct logline line = log_begin(EV_store_down);
-	log_str(&line, "redis", link->socket ? link->socket : link->host);
-	if (link->socket == NULL)
+	if (link->socket != NULL || link->host != NULL)
+		log_str(&line, "redis",
+		    link->socket ? link->socket : link->host);
+	if (link->host != NULL)
 		log_int(&line, "port", link->port);
 	log_str(&line, "error", link->words);
 	log_end(&line);
@@ -93,7 +55,7 @@ went_down(struct link *link)
 	bool was_up = link->state == LINK_UP;
 	link->state = LINK_DOWN;
 	link->greeting = 0;
-	link->pulsing = link->doomed = false;
+	link->pulsing = link->doomed = link->finding = false;
 	timer_set(&link->timer, link->backoff_ms);
 	link->backoff_ms = link->backoff_ms ? 2 * link->backoff_ms
 					    : BACKOFF_FIRST_MS;
@@ -113,7 +75,7 @@ void
 link_reset(struct link *link, const char *words)
 {
 	lookup_cancel(&link->lookup);
-	set_words(link, words);
+	link_set_words(link, words);
 	if (link->ac == NULL) {
 		if (link->state != LINK_DOWN)
 			went_down(link);
@@ -126,6 +88,18 @@ link_reset(struct link *link, const char *words)
 	redisAsyncFree(link->ac);
 }
 
+void
+link_move(struct link *link)
+{
+	bool said_down = link->said_down;
+	link->said_down = true; /* our own doing is no news */
+	link_reset(link, "Redis has moved");
+	link->said_down = said_down;
+	link->tried_in_vain = false;
+	link->backoff_ms = 0;
+	timer_set(&link->timer, 0);
+}
+
 static void
 on_timer(void *arg)
 {
@@ -135,7 +109,9 @@ on_timer(void *arg)
 		start(link);
 		break;
 	case LINK_CONNECTING:
-		link_reset(link, "no connection within store.timeout");
+		link_reset(link, link->finding
+			? "nobody has said within store.timeout where it is"
+			: "no connection within store.timeout");
 		break;
 	case LINK_UP:
 		if (link->pulsing)
@@ -168,7 +144,7 @@ on_cleanup(void *arg)
 {
 	struct link *link = arg;
 	if (link->ac->err != 0)
-		set_words(link, link->ac->errstr);
+		link_set_words(link, link->ac->errstr);
 	if (link->logging_in)
 		login_end(&link->ac->c);
 	link->logging_in = false;
@@ -235,7 +211,7 @@ on_flush(void *arg)
 static void
 fail(struct link *link, const char *words)
 {
-	set_words(link, words);
+	link_set_words(link, words);
 	went_down(link);
 }
 
@@ -275,12 +251,10 @@ connect_to(void *arg, const char *address)
 }
 
 static void
-start(struct link *link)
+go(struct link *link)
 {
 	const char *host = link->host;
 	uint8_t binary[sizeof(struct in6_addr)];
-	link->state = LINK_CONNECTING;
-	timer_set(&link->timer, link->conf->store.timeout_ms);
 	if (link->socket != NULL)
 		attach(link, redisAsyncConnectUnix(link->socket));
 	else if (inet_pton(AF_INET, host, binary) == 1 ||
@@ -291,42 +265,34 @@ start(struct link *link)
 		    lookup_start(link->loop, host, connect_to, link);
 }
 
-/* --- the handshake --- */
-
-/* Other replies than that of TIME are not looked at. */
 static void
-heard_time(struct link *link, const redisReply *reply, int64_t sent_us)
+start(struct link *link)
 {
-	int64_t ms;
-	if (resp_read_time(reply, &ms))
-		redis_clock_heard(&link->clock, ms, sent_us, clock_us());
+	link->state = LINK_CONNECTING;
+	timer_set(&link->timer, link->conf->store.timeout_ms);
+	link->finding = link->events.find != NULL;
+	if (link->finding)
+		link->events.find(link->events.arg);
+	else
+		go(link);
 }
 
-struct own_call { /* a call of the link itself */
-	struct link_call call;
-	struct link *link;
-	bool may_fail;
-};
-
-static void
-on_message(redisAsyncContext *ac, void *message, void *arg)
+void
+link_found(struct link *link, const char *host, uint16_t port)
 {
-	struct link *link = arg;
-	struct span bytes;
-	(void)ac;
-	if (message != NULL && resp_read_message(message, &bytes))
-		link->events.heard(link->events.arg, bytes);
+	if (!link->finding)
+		return;
+	link->finding = false;
+	free(link->host);
+	link->host = mem_str(span_str(host));
+	link->port = port;
+	go(link);
 }
 
-static void
-listen_to(struct link *link)
-{
-	redisAsyncCommand(
-	    link->ac, on_message, link, "PSUBSCRIBE %s", link->channels);
-}
+/* --- up --- */
 
-static void
-came_up(struct link *link)
+void
+link_came_up(struct link *link)
 {
 	link->state = LINK_UP;
 	link->tried_in_vain = false;
@@ -336,7 +302,7 @@ came_up(struct link *link)
 	if (link->channels == NULL)
 		timer_set(&link->timer, PULSE_MS);
 	else
-		listen_to(link);
+		greet_listen(link);
 	if (link->said_down) {
 		struct logline line = log_begin(EV_store_up);
 		log_end(&line);
@@ -345,99 +311,21 @@ came_up(struct link *link)
 	link->events.changed(link->events.arg, true);
 }
 
-static void
-on_greeting(struct link_call *call, const redisReply *reply)
-{
-	struct own_call *own = (struct own_call *)(void *)call;
-	struct link *link = own->link;
-	bool refused = reply != NULL && reply->type == REDIS_REPLY_ERROR &&
-	    !own->may_fail;
-	if (reply != NULL && !refused)
-		heard_time(link, reply, call->sent_us);
-	free(own);
-	if (reply == NULL || link->doomed)
-		return;
-	if (refused) {
-		set_words(link, reply->str);
-		link->doomed = true;
-		return;
-	}
-	if (--link->greeting == 0)
-		came_up(link);
-}
-
-static void
-send_own(struct link *link, size_t count, const char *const *words,
-    bool may_fail,
-    void (*done)(struct link_call *call, const redisReply *reply))
-{
-	struct resp command = {0};
-	resp_begin(&command, count);
-	for (size_t i = 0; i < count; i++)
-		resp_arg(&command, span_str(words[i]));
-	struct own_call *own = mem_zero(sizeof *own);
-	own->link = link;
-	own->may_fail = may_fail;
-	own->call.done = done;
-	link_send(link, &own->call, &command);
-	if (command.bytes != NULL)
-		sodium_memzero(command.bytes, command.len);
-	resp_clear(&command);
-}
-
-/*
- * Everything in one go: who we are, which database, a name for CLIENT LIST,
- * the time, and PING, which a server that is still loading refuses.
- */
-static void
-greet(struct link *link)
-{
-	const struct conf_store *store = &link->conf->store;
-	char db[24];
-	snprintf(db, sizeof db, "%" PRId64, store->db);
-	const char *auth[] = {"AUTH", store->user, store->password};
-	const char *auth_default[] = {"AUTH", store->password};
-	const char *select[] = {"SELECT", db};
-	const char *name[] = {"CLIENT", "SETNAME", "onceproxy"};
-	const char *time[] = {"TIME"};
-	const char *ping[] = {"PING"};
-	bool with_password = store->password != NULL && !store->managed;
-	link->greeting = 3U + with_password + (store->db != 0);
-	if (with_password && store->user != NULL)
-		send_own(link, 3, auth, false, on_greeting);
-	else if (with_password)
-		send_own(link, 2, auth_default, false, on_greeting);
-	if (store->db != 0)
-		send_own(link, 2, select, false, on_greeting);
-	send_own(link, 3, name, true, on_greeting);
-	send_own(link, 1, time, false, on_greeting);
-	send_own(link, 1, ping, false, on_greeting);
-}
-
-/* --- the pulse --- */
-
-static void
-on_pulse(struct link_call *call, const redisReply *reply)
-{
-	struct own_call *own = (struct own_call *)(void *)call;
-	struct link *link = own->link;
-	if (reply != NULL) {
-		heard_time(link, reply, call->sent_us);
-		link->pulsing = false;
-		link->backoff_ms = 0;
-		timer_set(&link->timer, PULSE_MS);
-	}
-	free(own);
-}
-
 /* A Redis that fell silent is noticed without a request of ours. */
 static void
 pulse(struct link *link)
 {
-	const char *time[] = {"TIME"};
 	link->pulsing = true;
 	timer_set(&link->timer, link->conf->store.timeout_ms);
-	send_own(link, 1, time, true, on_pulse);
+	greet_pulse(link);
+}
+
+void
+link_lives(struct link *link)
+{
+	link->pulsing = false;
+	link->backoff_ms = 0;
+	timer_set(&link->timer, PULSE_MS);
 }
 
 /* --- life --- */
@@ -458,6 +346,7 @@ link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
 	link->socket = copy(to->socket);
 	link->host = copy(to->host);
 	link->port = to->port;
+	link->sentinel = to->sentinel;
 	link->events = *events;
 	link->channels = copy(events->channels);
 	timer_init(&link->timer, loop, on_timer, link);
@@ -514,6 +403,12 @@ link_send(
 	/* It refuses only while it disconnects, and nobody sends then. */
 	must(redisAsyncFormattedCommand(link->ac, on_reply, call,
 		 command->bytes, command->len) == REDIS_OK);
+}
+
+const char *
+link_words(const struct link *link)
+{
+	return link->words;
 }
 
 struct redis_clock *

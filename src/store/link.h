@@ -19,8 +19,9 @@ struct redisReply;
 /* Whom a link is to; copied. */
 struct link_to {
 	const char *socket; /* a Unix socket's path; NULL: host and port */
-	const char *host;   /* a name or an address */
+	const char *host;   /* a name or an address; NULL: see find below */
 	uint16_t port;
+	bool sentinel; /* a Redis Sentinel, which has no records and no clock */
 };
 
 struct link_call {
@@ -34,6 +35,12 @@ struct link_call {
 };
 
 struct link_events {
+	/*
+	 * Where the owner alone knows where to: asks it, each time that the
+	 * link is about to connect.  It answers with link_found, at once or
+	 * later, but within store.timeout.  NULL: the link was told.
+	 */
+	void (*find)(void *arg);
 	/* The link went up or down; from within hiredis, as above. */
 	void (*changed)(void *arg, bool up);
 	/* An attempt to connect failed; nothing changed otherwise. */
@@ -54,6 +61,9 @@ struct link *link_new(struct loop *loop, const struct conf *conf,
 /* All calls end with NULL; nulls the pointer.  Not from within done(). */
 void link_free(struct link **link);
 
+/* The answer to find; nothing happens where nobody asked. */
+void link_found(struct link *link, const char *host, uint16_t port);
+
 bool link_is_up(const struct link *link);
 /*
  * True while the link is down and it is too early to say so: its first
@@ -70,5 +80,9 @@ void link_send(
  */
 void link_reset(struct link *link, const char *words);
 
+/* The same, because Redis is elsewhere now: connects again at once. */
+void link_move(struct link *link);
+/* Why it went down last; "" where it never did. */
+const char *link_words(const struct link *link);
 /* Redis' clock, as far as the link has heard of it. */
 struct redis_clock *link_clock(struct link *link);

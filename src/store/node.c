@@ -25,6 +25,13 @@ on_failed(void *arg)
 	call_fail_queue(&node->queue);
 }
 
+static void
+on_find(void *arg)
+{
+	struct node *node = arg;
+	follower_find(&node->follower, node->link);
+}
+
 struct node *
 node_new(struct store *store, const struct link_to *to)
 {
@@ -36,8 +43,13 @@ node_new(struct store *store, const struct link_to *to)
 	node->store = store;
 	node->queue.end = &node->queue.first;
 	health_init(node);
+	bool follows = to->host == NULL && to->socket == NULL;
 	const struct link_events events = {
-	    .changed = on_changed, .failed = on_failed, .arg = node};
+	    .changed = on_changed, .failed = on_failed, .arg = node,
+	    .find = follows ? on_find : NULL};
+	if (follows)
+		follower_init(&node->follower,
+		    store_health_master(store->health), store->loop);
 	node->link = link_new(store->loop, store->conf, to, &events);
 	return node;
 }
@@ -52,6 +64,7 @@ node_free(struct node **node)
 		at = &(*at)->next;
 	*at = n->next;
 	health_end(n);
+	follower_end(&n->follower);
 	link_free(&n->link);
 	call_fail_queue(&n->queue);
 	free(n);

@@ -3,6 +3,7 @@
 
 #include "store/info.h"
 #include "store/link.h"
+#include "store/master.h"
 
 /*
  * One redis-server as a store knows it: the link to it, whether it can be
@@ -27,6 +28,7 @@ struct health {
 	bool asking;    /* INFO is under way */
 	bool forbidden; /* on this link */
 	bool known;     /* it was answered on this link */
+	bool leaves;    /* it is a replica, and the master elsewhere */
 	unsigned as_replica; /* so often in a row it said that it is one */
 	enum store_fault fault;
 	uint64_t memory_bytes;     /* that it uses; 0: not known */
@@ -45,13 +47,17 @@ struct node {
 	struct store *store;
 	struct node *next; /* of the store's */
 	struct link *link;
+	struct follower follower; /* of Sentinels' master, where they know it */
 	struct health health;
 	struct loader loader;
 	bool is_late; /* an operation's calls to it are (verbs.c) */
 	struct call_queue queue; /* for the link, and for INFO on it */
 };
 
-/* One more of the store's; connects by itself. */
+/*
+ * One more of the store's; connects by itself, where to says nothing to the
+ * master that the Sentinels name.
+ */
 struct node *node_new(struct store *store, const struct link_to *to);
 /*
  * It is the store's no longer: calls that wait for it end, those that were

@@ -173,7 +173,10 @@ on_giveback_timer(void *arg)
 	giveback_pump(arg);
 }
 
-/* The Redis that the configuration names; the caller frees *ret_socket. */
+/*
+ * The Redis that the configuration names, nothing where Sentinels name it; the
+ * caller frees *ret_socket.
+ */
 static struct link_to
 redis_of(const struct conf *conf, char **ret_socket)
 {
@@ -183,7 +186,9 @@ redis_of(const struct conf *conf, char **ret_socket)
 		*ret_socket = managed_socket(conf);
 	else if (redis->kind == ADDRESS_UNIX)
 		*ret_socket = mem_str(span_str(redis->host));
-	return (struct link_to){*ret_socket, redis->host, redis->port};
+	return (struct link_to){.socket = *ret_socket,
+	    .host = redis->host,
+	    .port = redis->port};
 }
 
 void
@@ -261,6 +266,12 @@ bool
 store_is_up(const struct store *store)
 {
 	return node_is_up(store->nodes);
+}
+
+char *
+store_master(const struct store *store)
+{
+	return master_text(store_health_master(store->health));
 }
 
 unsigned

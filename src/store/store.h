@@ -142,6 +142,11 @@ void store_measure(struct store *store, struct histogram *took);
 /* True while Redis answers. */
 bool store_is_up(const struct store *store);
 /*
+ * "HOST:PORT" of the master that the Sentinels name, which the caller frees;
+ * NULL where none is known.
+ */
+char *store_master(const struct store *store);
+/*
  * Why this Redis, which answers, is not given new claims (they end with
  * E_STORE_REFUSED, retries of what is COMPLETED do not): a sentence that says
  * what to do; NULL where all is well.

@@ -31,6 +31,17 @@ EVENT(store_replaced, WARN, "Redis was restarted, or another answers in its "
 EVENT(store_unexamined, WARN, "this user of Redis may not run INFO, so that "
 	"eviction, a change of role and restarts go unnoticed; allow it (ACL: "
 	"+info)")
+EVENT(master_found, INFO, "the Sentinels name the master")
+EVENT(master_moved, WARN, "the Sentinels name another master, and the gateway "
+	"goes there; what it had not got from the one before is forgotten, and "
+	"such payments may be made again: see AFTER REDIS WAS LOST in "
+	"onceproxy-recipes(7)")
+EVENT(master_unknown, ERROR, "no Sentinel names a master of this name: the "
+	"last one is kept, and a failover goes unnoticed; look at the "
+	"Sentinels, store.sentinels and store.master")
+EVENT(sentinel_lost, WARN, "this Sentinel is not asked with success; error "
+	"says why: look at it and the way to it")
+EVENT(sentinel_back, INFO, "this Sentinel names the master again")
 EVENT(store_deaf, WARN, "Redis does not let us publish on the channel of "
 	"changes; answers are not kept in memory: allow PUBLISH on it")
 EVENT(store_refused, ERROR, "Redis refused a command; error has its words: a "

@@ -35,11 +35,22 @@ FINDING(managed_server, FAIL, "the managed redis-server can be run",
 	"store.redis is \"managed\", and {}",
 	"install redis-server, or name a Redis in store.redis")
 
-/* --- Redis: cmd/doctor_redis.c --- */
+/* --- Redis: cmd/doctor_redis.c, cmd/doctor_sentinel.c --- */
 FINDING(redis_stopped, WARN, "the managed Redis runs",
 	"the managed Redis does not run ({}), so that it could not be looked "
 	"at",
 	"start the gateway and ask again: onceproxy serve -c {}")
+FINDING(sentinel_lost, WARN, "each Sentinel names the master",
+	"this Sentinel does not name the master: {}",
+	"start it, or correct store.sentinels and store.master; ask it: {}")
+FINDING(sentinels_few, FAIL, "a majority of the Sentinels names the master",
+	"too few Sentinels name the master to see a failover, or to decide on "
+	"one: {}",
+	"start the others: more than half of all are needed")
+FINDING(sentinel_behind, WARN, "the Sentinels name one master",
+	"the Sentinels do not name the same master: {}",
+	"see whether that one comes to the others and to the servers; ask it: "
+	"{}")
 FINDING(redis_unreachable, FAIL, "Redis answers",
 	"Redis does not answer: {}",
 	"start it, and see that store.redis, store.timeout and firewalls let "

@@ -88,11 +88,11 @@ OPT(ROOT, "store.cluster", HOST_PORTS, store.cluster, ANY, RESTART,
 	"HOST:PORT seeds of a Redis Cluster, instead of store.redis.",
 	NONE)
 OPT(ROOT, "store.sentinels", HOST_PORTS, store.sentinels, ANY, RESTART,
-	LATER(NEVER),
+	NOW,
 	"HOST:PORT of the Sentinels that know the master, instead of "
-	"store.redis.",
+	"store.redis: best all of them.",
 	NONE)
-OPT(ROOT, "store.master", TEXT, store.master, ANY, RESTART, LATER(NEVER),
+OPT(ROOT, "store.master", TEXT, store.master, ANY, RESTART, NOW,
 	"The name that the Sentinels have for the master.",
 	NONE)
 OPT(ROOT, "store.user", TEXT, store.user, ANY, RESTART, NOW,

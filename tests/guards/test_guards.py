@@ -108,6 +108,9 @@ SIGHTS = {
     "waiters_woken": [
         waits("test_waiting", "retries wait for the first and get its")],
     "master_only": [waits("test_store_down", "serve refuses a replica")],
+    "newest_master": [
+        ("unit/test_sentinel",
+         "the_few_who_say_what_is_older_are_not_followed")],
     "no_eviction": [
         waits("test_store_down", "serve refuses a redis that may evict")],
 

@@ -249,6 +249,20 @@ link_owns_timer(const struct link *link, const struct timer *timer)
 	return timer == &link->timer;
 }
 
+/* No owner is asked where to. */
+void
+link_found(struct link *link, const char *host, uint16_t port)
+{
+	(void)link;
+	must(host == NULL && port == 0);
+}
+
+void
+link_move(struct link *link)
+{
+	link_reset(link, "moved");
+}
+
 /* --- commands --- */
 
 /* It is no script, or the sweeper asks which leases ran out. */

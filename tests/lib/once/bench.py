@@ -9,6 +9,7 @@ from .fault_proxy import FaultProxy
 from .folder import drop_folder, make_folder
 from .gateway import Gateway
 from .redis import Redis
+from .sentinels import Sentinels
 from .upstream import Upstream
 from .wait import Late
 from .wire import Wire
@@ -57,6 +58,11 @@ class Bench:
         self.redises.append(redis)
         return redis
 
+    def sentinels(self, *args, **kwargs):
+        """A master, its replicas, and who watches over them."""
+        self.redises.append(Sentinels(*args, **kwargs))
+        return self.redises[-1]
+
     def wire(self):
         """The program's Redis behind a line that this test may cut."""
         self.wires.append(Wire(self.redis))
@@ -90,13 +96,14 @@ class Bench:
         url = upstream if isinstance(upstream, str) else upstream.url
         if redis is None:
             redis = self.redis
-        where = redis if isinstance(redis, str) else redis.url
+        where = getattr(redis, "store", None) or {
+            "redis": redis if isinstance(redis, str) else redis.url}
         config = {
             "listen": ["127.0.0.1:0"],
             "workers": 2,
             "state_dir": members.pop("state_dir", None) or self.folder(),
             # Longer than by default, for machines that are busy.
-            "store": {"redis": where, "timeout": "2s", **scripting(),
+            "store": {**where, "timeout": "2s", **scripting(),
                       **members.pop("store", {})},
             "upstreams": {"api": {"targets": [url], **(options or {})}},
             "routes": [

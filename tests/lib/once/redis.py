@@ -17,10 +17,13 @@ class RedisError(Exception):
 
 
 class RedisClient:
-    def __init__(self, path, timeout=PATIENCE):
-        self.sock = socket.socket(socket.AF_UNIX)
+    """where: the path of a Unix socket, or (HOST, PORT)."""
+
+    def __init__(self, where, timeout=PATIENCE):
+        self.sock = socket.socket(
+            socket.AF_UNIX if isinstance(where, str) else socket.AF_INET)
         self.sock.settimeout(timeout)
-        self.sock.connect(path)
+        self.sock.connect(where)
         self.file = self.sock.makefile("rb")
 
     def __call__(self, *words):

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cmd/doctor_inside.h"
+
+static const char unused[] = "the file names no Sentinels";
+
+static char *
+pointer_of(size_t index)
+{
+	return mem_printf("/store/sentinels/%zu", index);
+}
+
+/* What an administrator asks it. */
+static char *
+question_for(const struct conf *conf, size_t index)
+{
+	char *host, *command;
+	uint16_t port;
+	host_port_split(conf->store.sentinels.list[index], &host, &port);
+	char *master = doctor_quoted(conf->store.master);
+	command = mem_printf(
+	    "redis-cli -h %s -p %u SENTINEL MASTER %s", host, port, master);
+	free(host);
+	free(master);
+	return command;
+}
+
+void
+check_sentinel_lost(struct doctor *doctor)
+{
+	const struct conf *conf = doctor->conf;
+	if (!conf_has_sentinels(conf)) {
+		doctor_well(doctor, FINDING_sentinel_lost,
+		    mem_str(span_str(unused)));
+		return;
+	}
+	for (size_t i = 0; i < conf->store.sentinels.count; i++) {
+		const char *words = doctor->sentinels[i].words;
+		if (words == NULL)
+			continue;
+		char *where = pointer_of(i);
+		doctor_found(doctor, FINDING_sentinel_lost, where,
+		    mem_printf("%s: %s", conf->store.sentinels.list[i], words),
+		    question_for(conf, i));
+		free(where);
+	}
+}
+
+static size_t
+count_naming(const struct doctor *doctor)
+{
+	size_t naming = 0;
+	for (size_t i = 0; i < doctor->conf->store.sentinels.count; i++)
+		naming += doctor->sentinels[i].words == NULL;
+	return naming;
+}
+
+void
+check_sentinels_few(struct doctor *doctor)
+{
+	const struct conf *conf = doctor->conf;
+	size_t count = conf->store.sentinels.count;
+	if (count == 0) {
+		doctor_well(doctor, FINDING_sentinels_few,
+		    mem_str(span_str(unused)));
+		return;
+	}
+	size_t naming = count_naming(doctor);
+	if (naming <= count / 2)
+		doctor_found(doctor, FINDING_sentinels_few,
+		    "/store/sentinels",
+		    mem_printf("%zu of %zu", naming, count), NULL);
+}
+
+void
+check_sentinel_behind(struct doctor *doctor)
+{
+	const struct conf *conf = doctor->conf;
+	struct named believed;
+	if (!conf_has_sentinels(conf)) {
+		doctor_well(doctor, FINDING_sentinel_behind,
+		    mem_str(span_str(unused)));
+		return;
+	}
+	if (!sentinels_agree(conf, doctor->sentinels, &believed)) {
+		doctor_skipped(doctor, FINDING_sentinel_behind,
+		    "no Sentinel names the master");
+		return;
+	}
+	for (size_t i = 0; i < conf->store.sentinels.count; i++) {
+		const struct sentinel_seen *seen = &doctor->sentinels[i];
+		if (seen->words != NULL ||
+		    named_is_same_place(&seen->named, &believed))
+			continue;
+		char *where = pointer_of(i);
+		doctor_found(doctor, FINDING_sentinel_behind, where,
+		    mem_printf("%s names %s:%u, and others %s:%u",
+			conf->store.sentinels.list[i], seen->named.host,
+			seen->named.port, believed.host, believed.port),
+		    question_for(conf, i));
+		free(where);
+	}
+}

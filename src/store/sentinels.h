@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/loop.h"
+#include "conf/conf.h"
+
+/*
+ * The Sentinels of store.sentinels, asked by one thread for all stores of the
+ * process: each of them all the time, because one that was cut off from the
+ * others names an old master in good faith.  A word of +switch-master only
+ * makes it ask sooner.  What they say together (sentinel.h) is told to the
+ * links that follow the master (master.h); this one knows nothing of those.
+ */
+struct sentinels;
+struct store_health;
+
+/*
+ * Begins to ask, on the loop of the calling thread; conf names Sentinels.  The
+ * stores of that health, which outlives it, follow what they say.
+ */
+struct sentinels *sentinels_new(struct loop *loop, const struct conf *conf,
+    struct store_health *health);
+/* Nulls the caller's pointer, accepts NULL. */
+void sentinels_free(struct sentinels **sentinels);
