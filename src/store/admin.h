@@ -40,7 +40,7 @@ struct store_look {
 	struct store_op op;
 	struct arena *arena; /* set by the owner, kept while it is pending */
 	struct store_record record;
-	/* Why its answer cannot be decrypted, for people; NULL: no such thing. */
+	/* Why its answer cannot be decrypted, for people; NULL: it can. */
 	const char *unreadable;
 };
 

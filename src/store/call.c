@@ -331,15 +331,15 @@ static void
 on_refused(struct store_call *call, const redisReply *reply)
 {
 	struct span error = span_of(reply->str, reply->len);
+	if (span_starts(error, SPAN("READONLY ")) ||
+	    span_starts(error, SPAN("MASTERDOWN ")))
+		health_not_master(call->node);
 	if (send_whole(call, error) || send_reader(call, error))
 		return;
 	/* Of a library that was refused, the log has the reason. */
 	if (!library_is_missing(error) || !loader_failed(call->node))
 		log_refused(call, EV_store_refused,
 		    call->refused != NULL ? call->refused : reply->str);
-	if (span_starts(error, SPAN("READONLY ")) ||
-	    span_starts(error, SPAN("MASTERDOWN ")))
-		health_not_master(call->node);
 	end(call, nothing_ran(call, error) ? CALL_NOT_RUN : CALL_LOST,
 	    E_STORE_REFUSED, NULL);
 }
