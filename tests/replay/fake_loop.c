@@ -155,3 +155,32 @@ loop_free(struct loop **loop)
 	turn_free(&l->turn);
 	free(l);
 }
+
+/* --- descriptors, of which a replay has none --- */
+
+struct watch *
+watch_new(struct loop *loop, int fd,
+    void (*ready)(void *arg, unsigned events), void *arg)
+{
+	(void)loop;
+	(void)fd;
+	(void)ready;
+	(void)arg;
+	must(false);
+	return NULL;
+}
+
+void
+watch_want(struct watch *watch, unsigned events)
+{
+	(void)watch;
+	(void)events;
+	must(false);
+}
+
+void
+watch_free(struct watch **watch)
+{
+	(void)watch;
+	must(false);
+}
