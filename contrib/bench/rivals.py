@@ -309,7 +309,8 @@ def onceproxy(stage, port, name="onceproxy", cache=0):
         "store": {"redis": "unix:" + stage.redis_path, "prefix": name},
         "cache": {"size": cache},
         "upstreams": {"api": {
-            "targets": [f"http://127.0.0.1:{stage.upstream_port}"]}},
+            "targets": [f"http://127.0.0.1:{stage.upstream_port}"],
+            "keepalive": 512}},
         "routes": [
             {"path": "/v1/charges/*", "methods": ["POST"], "upstream": "api",
              "idempotency": {"max_response_body": "1MiB"}},
