@@ -299,14 +299,15 @@ def node(stage, port):
             stage.redis_path, f"http://127.0.0.1:{stage.upstream_port}"]
 
 
-def onceproxy(stage, port, name="onceproxy", cache=0):
+def onceproxy(stage, port, name="onceproxy", cache=0, store=None):
     state = stage.path(name + ".state")
     os.mkdir(state)
     conf = {
         "listen": [f"127.0.0.1:{port}"],
         "workers": stage.options.workers,
         "state_dir": state,
-        "store": {"redis": "unix:" + stage.redis_path, "prefix": name},
+        "store": store or {"redis": "unix:" + stage.redis_path,
+                           "prefix": name},
         "cache": {"size": cache},
         "upstreams": {"api": {
             "targets": [f"http://127.0.0.1:{stage.upstream_port}"],
