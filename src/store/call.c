@@ -9,11 +9,15 @@
 #include "base/must.h"
 #include "store/call.h"
 #include "store/health.h"
+#include "store/elsewhere.h"
 #include "store/library.h"
 #include "store/loader.h"
-#include "store/node.h"
+#include "store/map.h"
 
-enum { DEADLINE_DIGITS = 13, REFUSED_QUIET_MS = 1000 };
+enum {
+	DEADLINE_DIGITS = 13,
+	REFUSED_QUIET_MS = 1000,
+};
 
 static const char *const script_words[] = {
 #define SCRIPT(name) #name,
@@ -90,12 +94,33 @@ put_script(const struct store_call *call, struct resp *command)
 }
 
 static void
+on_asking(struct link_call *call, const redisReply *reply)
+{
+	(void)call;
+	(void)reply;
+}
+
+/* The next command on that connection may be for a slot that comes there. */
+static void
+send_asking(struct node *node)
+{
+	struct resp command = {0};
+	resp_begin(&command, 1);
+	resp_arg(&command, SPAN("ASKING"));
+	node->asking.done = on_asking;
+	link_send(node->link, &node->asking, &command);
+	resp_clear(&command);
+}
+
+static void
 send_call(struct store_call *call)
 {
 	struct store *store = call->store;
 	bool claims = call->deadline_at != 0;
 	bool tells = call->events_maxlen > 0;
 	struct resp command = {0};
+	if (call->asking)
+		send_asking(call->node);
 	resp_begin(&command, 2 + call->n_args + claims + tells);
 	put_script(call, &command);
 	resp_bytes(&command, span_of(call->args.bytes, call->args.len));
@@ -127,8 +152,8 @@ send_first(struct store_call *call)
 
 /* --- waiting --- */
 
-static void
-enqueue(struct call_queue *queue, struct store_call *call)
+void
+call_wait(struct store_call *call, struct call_queue *queue)
 {
 	call->queue = queue;
 	call->queued = queue->end;
@@ -150,15 +175,50 @@ unqueue(struct store_call *call)
 }
 
 void
-call_start(struct store_call *call)
+call_start_at(struct store_call *call, struct node *node)
 {
-	call->node = store_node(call->store, call->shard);
-	if (node_is_up(call->node))
+	call->node = node;
+	if (node_is_up(node))
 		send_first(call);
-	else if (node_is_hopeful(call->node))
-		enqueue(&call->node->queue, call);
+	else if (node_is_hopeful(node))
+		call_wait(call, &node->queue);
 	else
 		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
+}
+
+void
+call_start(struct store_call *call)
+{
+	struct map *map = call->store->map;
+	struct node *node = store_node(call->store, call->shard);
+	if (node != NULL)
+		call_start_at(call, node);
+	else if (map_is_hopeful(map))
+		call_wait(call, &map->queue);
+	else
+		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
+}
+
+void
+call_start_queue(struct call_queue *queue)
+{
+	struct call_queue now = {NULL, &now.first};
+	while (queue->first != NULL) {
+		struct store_call *call = queue->first;
+		unqueue(call);
+		call_wait(call, &now);
+	}
+	while (now.first != NULL) {
+		struct store_call *call = now.first;
+		unqueue(call);
+		call_start(call);
+	}
+}
+
+void
+call_end_unrun(struct store_call *call, int error)
+{
+	end(call, CALL_NOT_RUN, error, NULL);
 }
 
 bool
@@ -283,7 +343,7 @@ is_kind_of(struct span error, const char *const *kinds, size_t count)
 static bool
 nothing_ran(const struct store_call *call, struct span error)
 {
-	static const char *const kinds[] = {"BUSY ", "CLUSTERDOWN ",
+	static const char *const kinds[] = {"ASK ", "BUSY ", "CLUSTERDOWN ",
 	    "CROSSSLOT ", "LOADING ", "MASTERDOWN ", "MISCONF ", "MOVED ",
 	    "NOAUTH ", "NOPERM ", "NOREPLICAS ", "NOSCRIPT ", "OOM ",
 	    "READONLY ", "TRYAGAIN "};
@@ -335,6 +395,8 @@ on_refused(struct store_call *call, const redisReply *reply)
 	    span_starts(error, SPAN("MASTERDOWN ")))
 		health_not_master(call->node);
 	if (send_whole(call, error) || send_reader(call, error))
+		return;
+	if (call->store->map != NULL && call_goes_elsewhere(call, reply))
 		return;
 	/* Of a library that was refused, the log has the reason. */
 	if (!library_is_missing(error) || !loader_failed(call->node))

@@ -39,6 +39,8 @@ struct store_call {
 	bool whole;         /* its text was sent, not its name alone */
 	bool reads;         /* as the function that only reads, because … */
 	char *refused;      /* … Redis said this of the one that writes */
+	bool asking;        /* on its way to a slot that is being moved */
+	unsigned redirects; /* so often it was sent elsewhere */
 	size_t n_args;      /* numkeys, keys and arguments */
 	struct resp args;   /* the same, after the script's name */
 	size_t deadline_at; /* where the claim's deadline stands; 0: none */
@@ -76,8 +78,16 @@ struct store_call *call_new(struct store *store, unsigned shard,
  * once; done may have been called when this returns.
  */
 void call_start(struct store_call *call);
+/* The same, with a node that another one has named. */
+void call_start_at(struct store_call *call, struct node *node);
+/* It waits there, until the queue is started, flushed or failed. */
+void call_wait(struct store_call *call, struct call_queue *queue);
+/* Its end: nothing ran. */
+void call_end_unrun(struct store_call *call, int error);
 /* Sends what waited for a node, which is up now. */
 void call_flush_queue(struct call_queue *queue);
+/* Starts those that wait there now once more. */
+void call_start_queue(struct call_queue *queue);
 /* Ends what waits. */
 void call_fail_queue(struct call_queue *queue);
 /* Ends a call that still waits; false: it was sent. */

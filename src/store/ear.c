@@ -14,13 +14,29 @@ enum {
 	LATE_US = 2500 * 1000, /* an ear that was not proven for so long */
 };
 
+void
+ear_sum_up(struct store *store)
+{
+	bool some = false, all = true;
+	for (struct node *n = store->nodes; n != NULL; n = n->next)
+		if (node_counts(n)) {
+			some = true;
+			all = all && n->ear.hears;
+		}
+	bool hears = some && all;
+	if (!store->listens || hears == store->hears)
+		return;
+	store->hears = hears;
+	store->listener.hears(store->listener.arg, hears);
+}
+
 static void
 set_hears(struct ear *ear, bool hears)
 {
 	if (hears == ear->hears)
 		return;
 	ear->hears = hears;
-	ear->listener.hears(ear->listener.arg, hears);
+	ear_sum_up(ear->node->store);
 }
 
 /* --- the proof --- */
@@ -42,15 +58,14 @@ on_published(struct link_call *call, const redisReply *reply)
 static void
 publish(struct ear *ear)
 {
-	struct store *store = ear->store;
-	struct link *link = store->nodes->link;
+	struct link *link = ear->node->link;
 	if (ear->publishing || !link_is_up(link) ||
 	    !link_is_up(ear->link))
 		return;
 	struct resp command = {0};
 	resp_begin(&command, 3);
 	resp_arg(&command, SPAN("PUBLISH"));
-	name_index(&command, store->conf, 0, "changes");
+	name_index(&command, ear->node->store->conf, 0, "changes");
 	resp_arg(&command, span_str(ear->word));
 	ear->publishing = true;
 	ear->publish.done = on_published;
@@ -76,9 +91,10 @@ static void
 on_heard(void *arg, struct span bytes)
 {
 	struct ear *ear = arg;
+	const struct store_listener *listener = &ear->node->store->listener;
 	struct key_id key_id;
 	if (hex_decode(bytes, key_id.bytes, sizeof key_id.bytes)) {
-		ear->listener.changed(ear->listener.arg, &key_id);
+		listener->changed(listener->arg, &key_id);
 	} else if (span_eq(bytes, span_str(ear->word))) {
 		ear->proven_us = clock_us();
 		set_hears(ear, true);
@@ -90,12 +106,13 @@ static void
 on_changed(void *arg, bool up)
 {
 	struct ear *ear = arg;
+	const struct store_listener *listener = &ear->node->store->listener;
 	if (!up) {
 		set_hears(ear, false);
 		return;
 	}
-	ear->listener.changed(ear->listener.arg, NULL);
-	if (ear->listener.hears != NULL)
+	listener->changed(listener->arg, NULL);
+	if (listener->hears != NULL)
 		timer_set(&ear->timer, 0);
 }
 
@@ -115,21 +132,25 @@ on_find(void *arg)
 /* --- life --- */
 
 void
-ear_init(struct ear *ear, struct store *store)
+ear_init(struct ear *ear, struct node *node)
 {
 	struct owner word;
 	owner_new(&word);
-	ear->store = store;
+	ear->node = node;
 	ear->word[0] = '@';
 	hex_encode(word.bytes, sizeof word.bytes, ear->word + 1);
-	timer_init(&ear->timer, store->loop, on_timer, ear);
+	timer_init(&ear->timer, node->store->loop, on_timer, ear);
 }
 
 void
-ear_open(struct ear *ear, const struct link_to *to)
+ear_open(struct ear *ear)
 {
-	struct store *store = ear->store;
-	bool follows = to->host == NULL && to->socket == NULL;
+	struct node *node = ear->node;
+	struct store *store = node->store;
+	if (!store->listens || ear->link != NULL)
+		return;
+	const struct link_to to = node_place(node);
+	bool follows = to.host == NULL && to.socket == NULL;
 	char *channels =
 	    mem_printf("%s:{*}:changes", store->conf->store.prefix);
 	const struct link_events events = {
@@ -139,7 +160,7 @@ ear_open(struct ear *ear, const struct link_to *to)
 	if (follows)
 		follower_init(&ear->follower,
 		    store_health_master(store->health), store->loop);
-	ear->link = link_new(store->loop, store->conf, to, &events);
+	ear->link = link_new(store->loop, store->conf, &to, &events);
 	free(channels);
 }
 
@@ -153,8 +174,6 @@ ear_link_down(struct ear *ear)
 void
 ear_end(struct ear *ear)
 {
-	/* Nobody wants to hear of it any more. */
-	ear->hears = false;
 	timer_clear(&ear->timer);
 	follower_end(&ear->follower);
 	link_free(&ear->link);

@@ -22,6 +22,7 @@ struct giveback {
 	int64_t retention_ms;
 	int64_t unknown_retention_ms;
 	int64_t deadline_ms; /* of the claim, on Redis' clock */
+	unsigned node;       /* the number of the one it was sent to */
 	int64_t due_us;      /* when it is sent (again) */
 	bool in_flight;
 };
@@ -68,8 +69,18 @@ settle(struct store *store, struct giveback *giveback)
 
 /*
  * DONE is the claim itself, taken back.  Any other answer says that it had
- * not been executed by then, which is final once its deadline has passed.
+ * not been executed by then, which is final once its deadline has passed; or
+ * where another has the record now, who would turn it away.
  */
+static bool
+is_final(const struct store_call *call, const struct giveback *giveback,
+    const struct call_reply *reply)
+{
+	return reply->verdict == VERDICT_DONE ||
+	    reply->now_ms > giveback->deadline_ms ||
+	    call->node->number != giveback->node || !GUARD(giveback_again);
+}
+
 static void
 on_done(struct store_call *call, enum call_end end, int error,
     const struct call_reply *reply)
@@ -77,9 +88,7 @@ on_done(struct store_call *call, enum call_end end, int error,
 	struct store *store = call->store;
 	struct giveback *giveback = call->arg;
 	giveback->in_flight = false;
-	if (end == CALL_ANSWERED && (reply->verdict == VERDICT_DONE ||
-		reply->now_ms > giveback->deadline_ms ||
-		!GUARD(giveback_again))) {
+	if (end == CALL_ANSWERED && is_final(call, giveback, reply)) {
 		settle(store, giveback);
 		return;
 	}
@@ -115,7 +124,8 @@ static bool
 is_reachable(const struct store *store, const struct giveback *giveback)
 {
 	unsigned shard = shard_of(store->conf, &giveback->key_id);
-	return link_is_up(store_node(store, shard)->link);
+	const struct node *node = store_node(store, shard);
+	return node != NULL && link_is_up(node->link);
 }
 
 void
@@ -133,10 +143,12 @@ giveback_pump(struct store *store)
 }
 
 void
-giveback_start(
-    struct store *store, struct giveback *giveback, int64_t deadline_ms)
+giveback_start(struct store_call *claim)
 {
-	giveback->deadline_ms = deadline_ms;
+	struct store *store = claim->store;
+	struct giveback *giveback = claim->giveback;
+	giveback->deadline_ms = claim->deadline_ms;
+	giveback->node = claim->node != NULL ? claim->node->number : 0;
 	giveback->due_us = clock_us();
 	giveback->next = store->givebacks;
 	giveback->link = &store->givebacks;

@@ -15,9 +15,8 @@
 struct giveback *giveback_new(const struct claim *claim);
 /* The claim turned out well. */
 void giveback_drop(struct giveback **giveback);
-/* The claim is to be given back; deadline_ms is that on Redis' clock. */
-void giveback_start(
-    struct store *store, struct giveback *giveback, int64_t deadline_ms);
+/* The claim, a call that ends, is to be given back. */
+void giveback_start(struct store_call *claim);
 /* The link is up: all that are due are sent. */
 void giveback_pump(struct store *store);
 /* True while a claim of that owner is being given back. */

@@ -10,8 +10,8 @@
 #include "store/call.h"
 #include "store/giveback.h"
 #include "store/health.h"
+#include "store/map.h"
 #include "store/master.h"
-#include "store/node.h"
 
 enum {
 	ASK_MS = 4000,       /* a fault is found within five seconds */
@@ -19,6 +19,16 @@ enum {
 	REPLICA_MOST = 5,    /* then another may have the address by now */
 	RUN_ID_CHARS = 40,
 	RUN_IDS = 8,
+};
+
+/* Who was met at one place; for one who is the only one, no place is named. */
+struct server {
+	struct server *next;
+	struct place place;
+	/* Of those that were met there, so that the log has each once. */
+	char run_ids[RUN_IDS][RUN_ID_CHARS + 1];
+	unsigned n_run_ids; /* ever */
+	bool durable;       /* the last one has an append-only file */
 };
 
 /* What the stores of a process, each of a thread of its own, have found. */
@@ -29,10 +39,7 @@ struct store_health {
 	_Atomic uint64_t memory_bytes;     /* of Redis; 0: not known */
 	_Atomic uint64_t memory_max_bytes; /* 0: it has no limit */
 	pthread_mutex_t mutex; /* of what follows */
-	/* Of the servers that were met, so that the log has each once. */
-	char run_ids[RUN_IDS][RUN_ID_CHARS + 1];
-	unsigned n_run_ids; /* ever */
-	bool durable;       /* the last one has an append-only file */
+	struct server *servers;
 	struct master *master; /* has a mutex of its own */
 };
 
@@ -54,6 +61,12 @@ store_health_free(struct store_health **health)
 		return;
 	pthread_mutex_destroy(&h->mutex);
 	master_free(&h->master);
+	while (h->servers != NULL) {
+		struct server *server = h->servers;
+		h->servers = server->next;
+		place_clear(&server->place);
+		free(server);
+	}
 	free(h);
 }
 
@@ -90,9 +103,8 @@ count_fault(
 		log_fault(fault);
 }
 
-/* What the store makes of all its nodes. */
-static void
-sum_up(struct store *store)
+void
+health_sum_up(struct store *store)
 {
 	store->fault = FAULT_NONE;
 	for (struct node *node = store->nodes; node != NULL; node = node->next)
@@ -107,39 +119,60 @@ set_fault(struct node *node, enum store_fault fault)
 {
 	enum store_fault before = node->health.fault;
 	node->health.fault = fault;
-	sum_up(node->store);
+	health_sum_up(node->store);
 	if (fault != before)
 		count_fault(node->store, before, fault);
 }
 
+static struct server *
+server_at(struct store_health *common, const struct node *node)
+{
+	/* A cluster has many; else it is the one, wherever it is. */
+	char nowhere[] = "";
+	struct place here = {.host = nowhere};
+	if (node->store->map != NULL)
+		here = node->place;
+	for (struct server *s = common->servers; s != NULL; s = s->next)
+		if (place_eq(&s->place, &here))
+			return s;
+	struct server *server = mem_zero(sizeof *server);
+	server->place.host = mem_str(span_str(here.host));
+	server->place.port = here.port;
+	server->next = common->servers;
+	common->servers = server;
+	return server;
+}
+
 /* False: it was met before. */
 static bool
-remember(struct store_health *common, struct span run_id)
+remember(struct server *server, struct span run_id)
 {
 	for (unsigned i = 0; i < RUN_IDS; i++)
-		if (span_eq(run_id, span_str(common->run_ids[i])))
+		if (span_eq(run_id, span_str(server->run_ids[i])))
 			return false;
-	char *place = common->run_ids[common->n_run_ids % RUN_IDS];
-	memcpy(place, run_id.ptr, run_id.len);
-	place[run_id.len] = '\0';
-	common->n_run_ids++;
+	char *to = server->run_ids[server->n_run_ids % RUN_IDS];
+	memcpy(to, run_id.ptr, run_id.len);
+	to[run_id.len] = '\0';
+	server->n_run_ids++;
 	return true;
 }
 
 /* Another server than the one before, or no longer one that keeps records. */
 static void
-note_server(struct store_health *common, struct span info)
+note_server(const struct node *node, struct span info)
 {
+	struct store_health *common = node->store->health;
 	struct span run_id = info_value(info, SPAN("run_id"));
 	bool durable =
 	    !span_eq(info_value(info, SPAN("aof_enabled")), SPAN("0"));
 	if (run_id.len == 0 || run_id.len > RUN_ID_CHARS)
 		return;
 	pthread_mutex_lock(&common->mutex);
-	bool first = common->n_run_ids == 0;
-	bool another = remember(common, run_id) && !first;
-	bool forgetful = !first && common->durable && !durable;
-	common->durable = durable;
+	struct server *server = server_at(common, node);
+	bool first = server->n_run_ids == 0;
+	bool another = remember(server, run_id) && !first;
+	bool forgetful = !first && server->durable && !durable;
+	server->durable = durable;
 	pthread_mutex_unlock(&common->mutex);
 	if (another) {
 		struct logline line = log_begin(EV_store_replaced);
@@ -216,7 +249,7 @@ take_info(struct node *node, struct span info)
 		return false;
 	}
 	set_fault(node, fault);
-	note_server(store->health, info);
+	note_server(node, info);
 	note_memory(node, info);
 	return true;
 }
@@ -244,6 +277,8 @@ on_info(struct link_call *call, const redisReply *reply)
 		h->known = true;
 		call_flush_queue(&node->queue);
 		giveback_pump(store);
+		if (store->map != NULL)
+			map_node_up(node);
 	}
 }
 

@@ -30,5 +30,7 @@ void health_link_down(struct node *node);
  * the master, it is left at once.
  */
 void health_not_master(struct node *node);
+/* What the store makes of all its nodes, of which one is gone. */
+void health_sum_up(struct store *store);
 /* Why new claims are refused, as this store or the watching one has found. */
 enum store_fault health_fault(const struct store *store);

@@ -55,6 +55,9 @@ info_fault(const struct conf *conf, struct span info)
 {
 	if (info_is_old(info))
 		return FAULT_VERSION;
+	/* A cluster says by itself who the master is. */
+	if (!info_is_master(info) && conf->store.cluster.count > 0)
+		return FAULT_NONE;
 	if (!info_is_master(info) && GUARD(master_only))
 		return FAULT_ROLE;
 	if (!conf->store.allow_eviction && info_may_evict(info) &&

@@ -3,8 +3,7 @@
 
 #include <zstd.h>
 
-#include "store/ear.h"
-#include "store/node.h"
+#include "store/map.h"
 #include "store/script.h"
 #include "store/store.h"
 
@@ -20,7 +19,11 @@ struct store {
 	const struct conf *conf;
 	struct budget *budget;
 	struct node *nodes; /* without a cluster, exactly one */
-	struct ear ear;
+	unsigned n_nodes;   /* that there ever were */
+	struct map *map;    /* NULL without a cluster */
+	bool listens; /* to what others change */
+	bool hears;   /* and hears all of it */
+	struct store_listener listener;
 	struct histogram *took; /* of each script; NULL: nobody asks */
 	struct script_names names;
 	struct library *library; /* NULL: scripts are run by their text */
@@ -48,10 +51,10 @@ struct store {
 	int64_t refused_ms;
 };
 
-/* Who has the records of that shard. */
+/* Who has the records of that shard; NULL: nobody known. */
 static inline struct node *
 store_node(const struct store *store, unsigned shard)
 {
-	(void)shard;
-	return store->nodes;
+	return store->map == NULL ? store->nodes
+				  : map_node(store->map, shard);
 }

@@ -31,6 +31,12 @@ link_set_words(struct link *link, const char *words)
 		snprintf(link->words, sizeof link->words, "%s", words);
 }
 
+static bool
+is_of_cluster(const struct link *link)
+{
+	return link->conf->store.cluster.count > 0;
+}
+
 /* Once for each time that it goes down; the password is not in it. */
 static void
 say_down(struct link *link)
@@ -38,7 +44,8 @@ say_down(struct link *link)
 	if (link->said_down || link->channels != NULL || link->sentinel)
 		return;
 	link->said_down = true;
-	struct logline line = log_begin(EV_store_down);
+	struct logline line =
+	    log_begin(is_of_cluster(link) ? EV_node_down : EV_store_down);
 	if (link->socket != NULL || link->host != NULL)
 		log_str(&line, "redis",
 		    link->socket ? link->socket : link->host);
@@ -304,7 +311,8 @@ link_came_up(struct link *link)
 	else
 		greet_listen(link);
 	if (link->said_down) {
-		struct logline line = log_begin(EV_store_up);
+		struct logline line = log_begin(
+		    is_of_cluster(link) ? EV_node_up : EV_store_up);
 		log_end(&line);
 	}
 	link->said_down = false;

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "store/call.h"
 #include "store/health.h"
-#include "store/node.h"
+#include "store/map.h"
 
 static void
 on_changed(void *arg, bool up)
@@ -15,7 +15,9 @@ on_changed(void *arg, bool up)
 		return;
 	}
 	health_link_down(node);
-	ear_link_down(&node->store->ear);
+	ear_link_down(&node->ear);
+	if (node->store->map != NULL && !node->leaving)
+		map_node_down(node);
 }
 
 static void
@@ -23,6 +25,14 @@ on_failed(void *arg)
 {
 	struct node *node = arg;
 	call_fail_queue(&node->queue);
+	if (node->store->map != NULL && !node->leaving)
+		map_node_failed(node);
+}
+
+static char *
+copy(const char *text)
+{
+	return text != NULL ? mem_str(span_str(text)) : NULL;
 }
 
 static void
@@ -41,8 +51,12 @@ node_new(struct store *store, const struct link_to *to)
 		at = &(*at)->next;
 	*at = node;
 	node->store = store;
+	node->number = ++store->n_nodes;
+	node->socket = copy(to->socket);
+	node->place = (struct place){copy(to->host), to->port};
 	node->queue.end = &node->queue.first;
 	health_init(node);
+	ear_init(&node->ear, node);
 	bool follows = to->host == NULL && to->socket == NULL;
 	const struct link_events events = {
 	    .changed = on_changed, .failed = on_failed, .arg = node,
@@ -63,11 +77,28 @@ node_free(struct node **node)
 	while (*at != n)
 		at = &(*at)->next;
 	*at = n->next;
+	n->leaving = true;
+	ear_end(&n->ear);
 	health_end(n);
 	follower_end(&n->follower);
 	link_free(&n->link);
 	call_fail_queue(&n->queue);
+	free(n->socket);
+	place_clear(&n->place);
 	free(n);
+}
+
+struct link_to
+node_place(const struct node *node)
+{
+	return (struct link_to){
+	    node->socket, node->place.host, node->place.port};
+}
+
+bool
+node_counts(const struct node *node)
+{
+	return node->store->map == NULL || node->n_shards > 0;
 }
 
 bool

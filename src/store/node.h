@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "store/ear.h"
 #include "store/info.h"
 #include "store/link.h"
 #include "store/master.h"
+#include "store/slots.h"
 
 /*
  * One redis-server as a store knows it: the link to it, whether it can be
@@ -46,12 +48,22 @@ struct loader {
 struct node {
 	struct store *store;
 	struct node *next; /* of the store's */
+	unsigned number; /* it is the only one of the store's with that */
+	char *socket;    /* NULL: TCP, at that place */
+	struct place place;
 	struct link *link;
 	struct follower follower; /* of Sentinels' master, where they know it */
 	struct health health;
 	struct loader loader;
+	struct ear ear;
 	bool is_late; /* an operation's calls to it are (verbs.c) */
+	bool leaving; /* it is being freed */
 	struct call_queue queue; /* for the link, and for INFO on it */
+
+	/* In a cluster (map.h): */
+	unsigned n_shards; /* that it has */
+	unsigned unseen;   /* maps in a row that did not name it */
+	struct link_call asking;
 };
 
 /*
@@ -64,6 +76,10 @@ struct node *node_new(struct store *store, const struct link_to *to);
  * sent as lost.  Not from within done(); nulls the pointer.
  */
 void node_free(struct node **node);
+/* Where it is; what that points to is the node's. */
+struct link_to node_place(const struct node *node);
+/* It has records of ours: without a cluster, always. */
+bool node_counts(const struct node *node);
 /* Calls can be sent: it answers, and has said what it is. */
 bool node_is_up(const struct node *node);
 /* They cannot, and it is too early to say that it is down. */

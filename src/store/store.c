@@ -8,6 +8,7 @@
 #include "store/health.h"
 #include "store/library.h"
 #include "store/managed.h"
+#include "store/map.h"
 #include "store/stored.h"
 #include "store/sweep.h"
 #include "store/verbs.h"
@@ -39,7 +40,7 @@ on_claim_done(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	if (goes_back(call, how, reply) && GUARD(claim_given_back))
-		giveback_start(call->store, call->giveback, call->deadline_ms);
+		giveback_start(call);
 	else
 		giveback_drop(&call->giveback);
 	verb_done(call, how, error, reply);
@@ -173,40 +174,43 @@ on_giveback_timer(void *arg)
 	giveback_pump(arg);
 }
 
-/*
- * The Redis that the configuration names, nothing where Sentinels name it; the
- * caller frees *ret_socket.
- */
-static struct link_to
-redis_of(const struct conf *conf, char **ret_socket)
+/* The Redis that the configuration names; nothing where Sentinels name it. */
+static void
+add_redis(struct store *store)
 {
-	const struct address *redis = &conf->store.redis;
-	*ret_socket = NULL;
-	if (conf->store.managed)
-		*ret_socket = managed_socket(conf);
+	const struct address *redis = &store->conf->store.redis;
+	char *socket = NULL;
+	if (store->conf->store.managed)
+		socket = managed_socket(store->conf);
 	else if (redis->kind == ADDRESS_UNIX)
-		*ret_socket = mem_str(span_str(redis->host));
-	return (struct link_to){.socket = *ret_socket,
-	    .host = redis->host,
+		socket = mem_str(span_str(redis->host));
+	const struct link_to to = {.socket = socket,
+	    .host = socket ? NULL : redis->host,
 	    .port = redis->port};
+	node_new(store, &to);
+	free(socket);
 }
 
 void
 store_listen(struct store *store, const struct store_listener *listener)
 {
-	must(store->ear.link == NULL);
-	store->ear.listener = *listener;
-	char *socket;
-	struct link_to to = redis_of(store->conf, &socket);
-	ear_open(&store->ear, &to);
-	free(socket);
+	must(!store->listens);
+	store->listens = true;
+	store->listener = *listener;
+	for (struct node *n = store->nodes; n != NULL; n = n->next)
+		if (node_counts(n))
+			ear_open(&n->ear);
 }
 
 int64_t
 store_latest_ms(const struct store *store)
 {
-	return redis_clock_ms(link_clock(store->nodes->link), clock_us()) +
-	    store->conf->store.timeout_ms;
+	int64_t now_us = clock_us(), latest_ms = 0;
+	for (struct node *n = store->nodes; n != NULL; n = n->next) {
+		int64_t ms = redis_clock_ms(link_clock(n->link), now_us);
+		latest_ms = ms > latest_ms ? ms : latest_ms;
+	}
+	return latest_ms + store->conf->store.timeout_ms;
 }
 
 struct store *
@@ -232,12 +236,9 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	timer_init(&store->sweep, loop, sweep_on_timer, store);
 	timer_init(&store->giveback_timer, loop, on_giveback_timer, store);
 	store->health = health;
-	ear_init(&store->ear, store);
-
-	char *socket;
-	struct link_to to = redis_of(conf, &socket);
-	node_new(store, &to);
-	free(socket);
+	store->map = map_new(store);
+	if (store->map == NULL)
+		add_redis(store);
 	return store;
 }
 
@@ -248,11 +249,12 @@ store_free(struct store **store)
 	*store = NULL;
 	if (s == NULL)
 		return;
-	ear_end(&s->ear);
+	s->listens = false; /* nobody wants to hear of it any more */
 	while (s->nodes != NULL) {
 		struct node *node = s->nodes;
 		node_free(&node);
 	}
+	map_free(&s->map);
 	timer_clear(&s->sweep);
 	giveback_free(s);
 	library_free(&s->library);
@@ -265,7 +267,8 @@ store_free(struct store **store)
 bool
 store_is_up(const struct store *store)
 {
-	return node_is_up(store->nodes);
+	return store->map != NULL ? map_is_up(store->map)
+				  : node_is_up(store->nodes);
 }
 
 char *

@@ -20,6 +20,18 @@ EVENT(store_up, INFO, "Redis answers")
 EVENT(store_down, ERROR, "Redis is out of reach; keyed requests get 503 and "
 	"nothing is forwarded (or what on_store_down says) until it is back: "
 	"look at Redis and the way to it")
+EVENT(node_up, INFO, "a server of the cluster answers again")
+EVENT(node_down, ERROR, "a server of the cluster is out of reach; the keys "
+	"that it has get 503 until it is back or a replica has its place: look "
+	"at it and the way to it")
+EVENT(cluster_changed, INFO, "other servers of the cluster have some of our "
+	"shards now, as after a failover or when slots were moved")
+EVENT(cluster_down, ERROR, "the cluster says that it is down: a master is gone "
+	"and nothing has taken its place, or it sees no majority; see CLUSTER "
+	"INFO, and cluster-require-full-coverage")
+EVENT(cluster_serves, INFO, "the cluster says that it serves again")
+EVENT(cluster_moving, WARN, "a slot is being moved, and its new keys have to "
+	"wait or get 503 until it has arrived: finish the move")
 EVENT(store_volatile, WARN, "Redis keeps no append-only file: a restart "
 	"forgets claims, whose payments may be made again; set appendonly")
 EVENT(store_unsafe, ERROR, "Redis cannot be trusted with new claims; they get "

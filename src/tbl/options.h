@@ -83,8 +83,7 @@ OPT(ROOT, "store.redis", REDIS, store.redis, ANY, RESTART, NOW,
 	"state_dir. Or \"redis://[user:pass@]HOST:PORT[/DB]\", or "
 	"\"unix:/path[?db=N]\".",
 	"managed")
-OPT(ROOT, "store.cluster", HOST_PORTS, store.cluster, ANY, RESTART,
-	LATER(NEVER),
+OPT(ROOT, "store.cluster", HOST_PORTS, store.cluster, ANY, RESTART, NOW,
 	"HOST:PORT seeds of a Redis Cluster, instead of store.redis.",
 	NONE)
 OPT(ROOT, "store.sentinels", HOST_PORTS, store.sentinels, ANY, RESTART,

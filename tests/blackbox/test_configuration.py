@@ -271,7 +271,8 @@ def defaults_hold_for_every_route_and_routes_differ_from_them(bench):
 
 # What this version reads and checks, and cannot do yet.
 UNBUILT = [
-    ("a cluster", "/store/cluster", [("/store", {"cluster": ["a:1"]})]),
+    ("sentinels", "/store/sentinels",
+     [("/store", {"sentinels": ["a:1"], "master": "m"})]),
 ]
 
 

@@ -190,7 +190,7 @@ is_boring(const struct gateway *g, const struct timer *timer)
 {
 	const struct store *store = g->worker->store;
 	return timer == &store->sweep || timer == &store->nodes->health.timer ||
-	    timer == &store->ear.timer ||
+	    timer == &store->nodes->ear.timer ||
 	    timer == &g->worker->courier.timer ||
 	    link_owns_timer(g->link, timer) || link_owns_timer(g->ear, timer);
 }

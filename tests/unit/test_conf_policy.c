@@ -182,8 +182,6 @@ static void
 what_is_not_built_yet_is_refused_by_serve(void **state)
 {
 	(void)state;
-	assert_unserved(TRY_STORE("'cluster':['h:1']"),
-	    "/store/cluster: " LEAVE);
 	assert_unserved(TRY_STORE("'sentinels':['h:1'],'master':'m'"),
 	    "/store/sentinels: " LEAVE "/store/master: " LEAVE);
 	assert_unserved(TRY_STORE("'wait_replicas':1"),
@@ -202,6 +200,7 @@ what_is_built_or_switched_off_is_served(void **state)
 				  "'wait_timeout':'1s','secret':'s',"
 				  "'compression':'none','redis':"
 				  "'redis://u:p@h:1'"), "");
+	assert_unserved(TRY_STORE("'cluster':['h:1']"), "");
 	assert_unserved(TRY_FILE("'cache':{'size':0}"), "");
 	assert_unserved(TRY_FILE("'cache':{'size':'1MiB'}"), "");
 	assert_unserved(

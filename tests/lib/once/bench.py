@@ -9,6 +9,7 @@ from .fault_proxy import FaultProxy
 from .folder import drop_folder, make_folder
 from .gateway import Gateway
 from .redis import Redis
+from .rediscluster import RedisCluster
 from .sentinels import Sentinels
 from .upstream import Upstream
 from .wait import Late
@@ -62,6 +63,20 @@ class Bench:
         """A master, its replicas, and who watches over them."""
         self.redises.append(Sentinels(*args, **kwargs))
         return self.redises[-1]
+
+    def own_cluster(self, *args, **kwargs):
+        """A Redis Cluster that this test may break."""
+        cluster = RedisCluster(*args, **kwargs)
+        self.redises.append(cluster)
+        return cluster
+
+    def cluster(self):
+        """The program's, which tests leave whole: three masters."""
+        if "cluster" not in shared:
+            shared["cluster"] = RedisCluster(replicas=0)
+        for node in shared["cluster"].nodes:
+            node("FLUSHALL")
+        return shared["cluster"]
 
     def wire(self):
         """The program's Redis behind a line that this test may cut."""

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A real Redis Cluster on loopback: masters, replicas of each, and what its
+operators do with it."""
+
+import os
+import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
+from .folder import drop_folder, make_folder
+from .process import Process
+from .redis import RedisClient, RedisError
+from .wait import PATIENCE, eventually
+
+SLOTS = 16384
+TRIES = 10  # somebody else may have been given a port meanwhile
+# The longer a master must be silent to be taken for dead, the fewer are by
+# mistake where the machine is busy.
+NODE_TIMEOUT_MS = 2000
+
+
+def crc16(data):
+    crc = 0
+    for byte in data:
+        crc ^= byte << 8
+        for _ in range(8):
+            crc = (crc << 1 ^ (0x1021 if crc & 0x8000 else 0)) & 0xffff
+    return crc
+
+
+def slot_of(name):
+    """The slot of a key, by its hash tag where it has one."""
+    data = name if isinstance(name, bytes) else str(name).encode()
+    begin = data.find(b"{")
+    end = data.find(b"}", begin + 1)
+    if begin >= 0 and end > begin + 1:
+        data = data[begin + 1:end]
+    return crc16(data) % SLOTS
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Node:
+    """One redis-server; call it to run a command there."""
+
+    def __init__(self, *options):
+        self.folder = make_folder()
+        self.options = options
+        self.process = self.client = None
+        for _ in range(TRIES):
+            self.port, self.bus = free_port(), free_port()
+            self.launch()
+            if self.came_up():
+                break
+        else:
+            raise AssertionError("no port is free")
+        self.address = f"127.0.0.1:{self.port}"
+        self.connect()
+        self.id = self("CLUSTER", "MYID").decode()
+
+    def launch(self):
+        program = os.environ.get("REDIS_SERVER", "redis-server")
+        self.process = Process([
+            program, "--bind", "127.0.0.1", "--port", str(self.port),
+            "--cluster-enabled", "yes", "--cluster-port", str(self.bus),
+            "--cluster-node-timeout", str(NODE_TIMEOUT_MS), "--save", "",
+            "--repl-diskless-sync-delay", "0", "--dir", self.folder,
+            *self.options])
+
+    def came_up(self):
+        """False: one of its ports was taken by somebody else."""
+        process = self.process
+        process.wait_until(
+            lambda: process.ended or any(
+                "eady to accept connections" in line
+                for line in process.lines), "redis-server starts")
+        if process.running() and not process.ended:
+            return True
+        process.wait()
+        return False
+
+    def connect(self):
+        self.client = RedisClient(("127.0.0.1", self.port))
+
+    def __call__(self, *words):
+        return self.client(*words)
+
+    def info(self):
+        """CLUSTER INFO, as a dict."""
+        lines = self("CLUSTER", "INFO").decode().split("\r\n")
+        return dict(line.split(":", 1) for line in lines if ":" in line)
+
+    def role(self):
+        return self("ROLE")[0].decode()
+
+    def keys(self):
+        return self("KEYS", "*")
+
+    def freeze(self):
+        self.process.signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.process.signal(signal.SIGCONT)
+
+    def running(self):
+        return self.process.running()
+
+    def kill(self):
+        self.client.close()
+        self.process.kill()
+
+    def start(self):
+        """Again, at the place where it was."""
+        self.launch()
+        assert self.came_up(), "redis-server did not start again"
+        self.connect()
+
+    def stop(self):
+        self.kill()
+        drop_folder(self.folder)
+
+
+class RedisCluster:
+    """masters, each with so many replicas; all agree when it is made."""
+
+    def __init__(self, masters=3, replicas=1, options=()):
+        count = masters * (1 + replicas)
+        with ThreadPoolExecutor(count) as pool:
+            made = [pool.submit(Node, *options) for _ in range(count)]
+        self.nodes = [task.result() for task in made]
+        self.masters = self.nodes[:masters]
+        try:
+            self.form(masters)
+        except BaseException:
+            self.stop()
+            raise
+
+    def form(self, masters):
+        first = self.nodes[0]
+        for number, node in enumerate(self.nodes, 1):
+            node("CLUSTER", "SET-CONFIG-EPOCH", number)
+        for node in self.nodes[1:]:
+            first("CLUSTER", "MEET", "127.0.0.1", node.port, node.bus)
+        share = SLOTS / masters
+        for number, node in enumerate(self.masters):
+            node("CLUSTER", "ADDSLOTSRANGE", round(number * share),
+                 round((number + 1) * share) - 1)
+        self.wait_known()
+        for number, node in enumerate(self.nodes[masters:]):
+            master = self.masters[number % masters]
+            node("CLUSTER", "REPLICATE", master.id)
+        self.wait_well()
+
+    def wait_known(self):
+        eventually(lambda: all(
+            int(n.info()["cluster_known_nodes"]) == len(self.nodes)
+            for n in self.nodes), "all nodes know each other", 3 * PATIENCE)
+
+    def wait_well(self):
+        """All that run serve, and each replica has all of its master's."""
+        eventually(lambda: all(
+            self.is_well(n) for n in self.nodes if n.running()),
+            "the cluster is well", 3 * PATIENCE)
+
+    def is_well(self, node):
+        if node.info()["cluster_state"] != "ok":
+            return False
+        role = node("ROLE")
+        if role[0] == b"slave":
+            return role[3] == b"connected"
+        replicas = len([line for line in self.lines(node)
+                        if line[3] == node.id and "fail" not in line[2]])
+        return len(role[2]) == replicas
+
+    @staticmethod
+    def lines(node):
+        """CLUSTER NODES, as it sees them."""
+        text = node("CLUSTER", "NODES").decode()
+        return [line.split() for line in text.splitlines()]
+
+    @property
+    def seeds(self):
+        return [node.address for node in self.masters]
+
+    @property
+    def store(self):
+        """What the configuration says of the store."""
+        return {"cluster": self.seeds}
+
+    def living(self):
+        return next(n for n in self.nodes if n.running())
+
+    def owner(self, slot, asked=None):
+        """Who has a slot, as far as one of them knows."""
+        for first, last, master, *_ in (asked or self.living())(
+                "CLUSTER", "SLOTS"):
+            if first <= slot <= last:
+                return next(
+                    n for n in self.nodes if n.port == master[1])
+        raise AssertionError(f"slot {slot} is nobody's")
+
+    def replica_of(self, master):
+        """One of its replicas."""
+        for node in self.nodes:
+            role = node("ROLE") if node.running() else [None]
+            if role[0] == b"slave" and role[2] == master.port:
+                return node
+        raise AssertionError("it has no replica")
+
+    def __call__(self, name, *words):
+        """A command, its key first, on the master that has the key."""
+        node = self.owner(slot_of(name))
+        return node(words[0], name, *words[1:])
+
+    def keys(self):
+        """Of all masters."""
+        return [key for node in self.nodes
+                if node.running() and node.role() == "master"
+                for key in node.keys()]
+
+    # --- what operators do --------------------------------------------------
+
+    def begin_move(self, slot, to):
+        """The slot is on its way from who has it, which is returned."""
+        source = self.owner(slot)
+        to("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
+        source("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
+        return source
+
+    def carry(self, slot, source, to, most=SLOTS):
+        """Moves keys of it, and says how many there were."""
+        names = source("CLUSTER", "GETKEYSINSLOT", slot, most)
+        if names:
+            source("MIGRATE", "127.0.0.1", to.port, "", 0, 5000, "KEYS",
+                   *names)
+        return len(names)
+
+    def end_move(self, slot, source, to):
+        """Nobody else has to be told: they hear of it."""
+        for node in (to, source):
+            node("CLUSTER", "SETSLOT", slot, "NODE", to.id)
+
+    def move(self, slot, to):
+        source = self.begin_move(slot, to)
+        while self.carry(slot, source, to, 10):
+            pass
+        self.end_move(slot, source, to)
+
+    def kill(self, master):
+        """A master dies, and a replica of it is to take its place."""
+        master.kill()
+
+    def wait_failover(self, slot, dead):
+        """Somebody else has the slot, and all that run know it."""
+        def over():
+            return all(self.owner(slot, n) is not dead and
+                       n.info()["cluster_state"] == "ok"
+                       for n in self.nodes if n.running())
+        eventually(over, "a replica takes the place", 3 * PATIENCE)
+
+    def stop(self):
+        for node in self.nodes:
+            node.stop()
+
+
+__all__ = ["Node", "RedisCluster", "RedisError", "slot_of"]
