@@ -125,13 +125,35 @@ drop_empty(struct courier *c)
 	}
 }
 
-/* The oldest entry there is, of the dead first. */
+/* The oldest entry there is, of the dead first, behind those put off. */
 static bool
 find_next(struct courier *c)
 {
 	drop_empty(c);
-	c->journal = c->adopted != NULL ? c->adopted->journal : c->own;
-	return journal_next(c->journal, 0, &c->id);
+	const struct parcel *parcel = c->adopted;
+	while (c->after != 0 && parcel != NULL &&
+	    parcel->journal != c->journal)
+		parcel = parcel->next;
+	for (uint64_t after = c->after;; after = 0, parcel = parcel->next) {
+		c->journal = parcel != NULL ? parcel->journal : c->own;
+		if (journal_next(c->journal, after, &c->id))
+			return true;
+		if (parcel == NULL)
+			return false;
+	}
+}
+
+/*
+ * Where one of many servers is away, its entries do not hold up those of the
+ * others.
+ */
+static bool
+put_off(struct courier *c)
+{
+	if (c->worker->conf->store.cluster.count == 0)
+		return false;
+	c->after = c->id;
+	return true;
 }
 
 /* Without its entry's kind, nobody could tell a payment from none. */
@@ -178,9 +200,11 @@ deliver(struct courier *c)
 {
 	while (deliver_next(c))
 		continue;
+	if (op_pending(&c->op.op))
+		return;
 	/* Nothing to do but to look again: for Redis, and for the dead. */
-	if (!op_pending(&c->op.op))
-		timer_set(&c->timer, AGAIN_MS);
+	c->after = 0;
+	timer_set(&c->timer, AGAIN_MS);
 }
 
 static void
@@ -199,7 +223,10 @@ on_delivered(void *arg)
 	struct courier *c = arg;
 	answer_unref(&c->op.answer);
 	if (c->op.op.error != 0 && GUARD(until_delivered)) {
-		timer_set(&c->timer, AGAIN_MS);
+		if (put_off(c))
+			deliver(c);
+		else
+			timer_set(&c->timer, AGAIN_MS);
 		return;
 	}
 	log_entry(c, c->op.verdict == VERDICT_DONE ? EV_journal_delivered

@@ -26,6 +26,7 @@ struct courier {
 	/* What is being delivered. */
 	struct journal *journal; /* NULL: nothing */
 	uint64_t id;
+	uint64_t after; /* what is tried later, with all before it; or 0 */
 	struct body bytes;
 	struct journal_entry entry;
 	struct store_op op;
