@@ -115,15 +115,73 @@ doctor_quoted(const char *text)
 static void
 look(struct doctor *doctor)
 {
-	const struct conf_store *store = &doctor->conf->store;
 	if (conf_has_sentinels(doctor->conf))
 		doctor->sentinels = sentinels_look(doctor->conf);
-	if (store->cluster.count == 0)
-		redis_inspect(doctor->conf, &doctor->redis);
-	else
-		doctor->redis.words =
-		    mem_str(SPAN("this version knows no cluster"));
+	doctor->n_redises = redis_inspect(doctor->conf, &doctor->redises);
 	doctor->reached = upstreams_reach(doctor->conf, &doctor->n_reached);
+}
+
+static void
+drop(struct doctor *doctor, size_t index)
+{
+	struct finding *finding = &doctor->list[index];
+	free(finding->where);
+	free(finding->words);
+	free(finding->cure);
+	doctor->count--;
+	memmove(finding, finding + 1,
+	    (doctor->count - index) * sizeof *finding);
+}
+
+/* What holds of several masters alike is said once. */
+static bool
+is_said(const struct doctor *doctor, size_t from, size_t index)
+{
+	const struct finding *finding = &doctor->list[index];
+	for (size_t i = from; i < index; i++)
+		if (doctor->list[i].level == finding->level &&
+		    strcmp(doctor->list[i].words, finding->words) == 0)
+			return true;
+	return false;
+}
+
+/* What was found of one master of several, behind the first count. */
+static void
+name_master(struct doctor *doctor, size_t before, size_t count)
+{
+	for (size_t i = count; i < doctor->count; i++) {
+		struct finding *finding = &doctor->list[i];
+		if (finding->level <= LEVEL_SKIP) {
+			if (is_said(doctor, before, i))
+				drop(doctor, i--);
+			continue;
+		}
+		char *words = finding->words;
+		finding->words =
+		    mem_printf("%s: %s", doctor->redis.place, words);
+		free(words);
+	}
+}
+
+static bool
+is_of_redis(size_t kind)
+{
+	return kind >= FINDING_redis_stopped && kind <= FINDING_foreign_keys;
+}
+
+static void
+check(struct doctor *doctor, size_t kind)
+{
+	size_t before = doctor->count;
+	size_t times = is_of_redis(kind) ? doctor->n_redises : 1;
+	for (size_t i = 0; i < times; i++) {
+		size_t count = doctor->count;
+		if (doctor->n_redises > 0)
+			doctor->redis = doctor->redises[i];
+		kinds[kind].check(doctor);
+		if (is_of_redis(kind) && doctor->redis.place != NULL)
+			name_master(doctor, before, count);
+	}
 }
 
 /* Of a file that is not valid nothing is known but that. */
@@ -133,7 +191,7 @@ judge(struct doctor *doctor)
 	size_t most = doctor->conf != NULL ? FINDING_COUNT_ : 1;
 	for (size_t i = 0; i < most; i++) {
 		size_t before = doctor->count;
-		kinds[i].check(doctor);
+		check(doctor, i);
 		if (doctor->count == before)
 			doctor_well(doctor, (enum finding_name)i,
 			    mem_str(span_str(kinds[i].well)));
@@ -161,7 +219,9 @@ clear(struct doctor *doctor)
 	free(doctor->reached);
 	if (doctor->sentinels != NULL)
 		sentinels_seen_free(doctor->conf, &doctor->sentinels);
-	redis_seen_clear(&doctor->redis);
+	for (size_t i = 0; i < doctor->n_redises; i++)
+		redis_seen_clear(&doctor->redises[i]);
+	free(doctor->redises);
 }
 
 /* --- telling --- */

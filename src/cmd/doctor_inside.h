@@ -34,7 +34,10 @@ struct doctor {
 	/* What is wrong with the file: then nothing else is looked at. */
 	const struct complaints *complaints;
 	struct sentinel_seen *sentinels; /* one for each; NULL: none are named */
+	/* The one Redis, or the masters of a cluster, one after the other. */
 	struct redis_seen redis;
+	struct redis_seen *redises;
+	size_t n_redises;
 	struct reached *reached; /* one for each target */
 	size_t n_reached;
 

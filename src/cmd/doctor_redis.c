@@ -14,6 +14,8 @@ enum { APART_MS = 1000 };
 static const char *
 redis_pointer(const struct doctor *doctor)
 {
+	if (doctor->conf->store.cluster.count > 0)
+		return "/store/cluster";
 	return conf_has_sentinels(doctor->conf) ? "/store/sentinels"
 						: "/store/redis";
 }
@@ -58,6 +60,8 @@ where_redis_is(const struct conf *conf)
 {
 	if (conf_has_sentinels(conf))
 		return mem_str(SPAN("it and to each Sentinel"));
+	if (conf->store.cluster.count > 0)
+		return doctor_quoted(conf->store.cluster.list[0]);
 	return conf->store.redis.text != NULL
 	    ? doctor_quoted(conf->store.redis.text)
 	    : mem_str(SPAN("it"));
@@ -366,7 +370,8 @@ check_no_replica(struct doctor *doctor)
 	if (doctor->conf->store.managed)
 		doctor_well(doctor, FINDING_no_replica,
 		    mem_str(SPAN("a managed Redis has no replicas")));
-	else if (has_info(doctor, FINDING_no_replica, &info) &&
+	else if (doctor->redis.place == NULL &&
+	    has_info(doctor, FINDING_no_replica, &info) &&
 	    info_is_master(info) &&
 	    info_number(info, SPAN("connected_slaves")) == 0)
 		doctor_found(doctor, FINDING_no_replica, redis_pointer(doctor), NULL,

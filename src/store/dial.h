@@ -16,7 +16,7 @@ struct redisReply;
  * which the caller frees.
  */
 struct redisContext *dial_redis(const struct conf *conf, char **ret_words);
-/* The same, to an address; of a Sentinel, too. */
+/* The same, to an address; of a Sentinel or one server of a cluster, too. */
 struct redisContext *dial_tcp(const struct conf *conf, const char *host,
     uint16_t port, char **ret_words);
 /* Logs in, where there is a password; false with Redis' words, which the

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/cluster_look.h"
 #include "store/dial.h"
 #include "store/examine.h"
 #include "store/info.h"
@@ -123,13 +124,58 @@ examine(const struct conf *conf, redisContext *redis, char **ret_words)
 						: EXAMINED_REFUSED;
 }
 
-enum examined
-store_examine(const struct conf *conf, char **ret_words)
+static enum examined
+examine_dialled(
+    const struct conf *conf, redisContext *redis, char **ret_words)
 {
-	redisContext *redis = dial_redis(conf, ret_words);
 	if (redis == NULL)
 		return EXAMINED_UNREACHABLE;
 	enum examined found = examine(conf, redis, ret_words);
 	redisFree(redis);
 	return found;
+}
+
+/* Which of them it is about. */
+static void
+name_place(const struct place *place, char **words)
+{
+	char *own = *words;
+	*words = mem_printf("%s:%u: %s", place->host, place->port, own);
+	free(own);
+}
+
+/* The first that must not be served with, else one out of reach. */
+static enum examined
+examine_cluster(const struct conf *conf, char **ret_words)
+{
+	struct cluster_seen masters;
+	if (!cluster_look(conf, &masters, ret_words))
+		return judge(*ret_words);
+	enum examined worst = EXAMINED_WELL;
+	for (size_t i = 0; i < masters.count; i++) {
+		const struct place *place = &masters.list[i].place;
+		char *words = NULL;
+		enum examined found = examine_dialled(conf,
+		    dial_tcp(conf, place->host, place->port, &words), &words);
+		if (found > worst) {
+			worst = found;
+			name_place(place, &words);
+			free(*ret_words);
+			*ret_words = words;
+			words = NULL;
+		}
+		free(words);
+	}
+	cluster_seen_clear(&masters);
+	return worst;
+}
+
+enum examined
+store_examine(const struct conf *conf, char **ret_words)
+{
+	*ret_words = NULL;
+	if (conf->store.cluster.count > 0)
+		return examine_cluster(conf, ret_words);
+	return examine_dialled(
+	    conf, dial_redis(conf, ret_words), ret_words);
 }

@@ -6,10 +6,11 @@
 /*
  * What is asked of a Redis before the gateway serves with it: that it is a
  * master of a known version, runs our scripts, and evicts nothing.  A Redis
- * that forgets a claim lets a payment be made twice.  It blocks, for a few
- * times store.timeout at most.  Main thread, before the workers.
+ * that forgets a claim lets a payment be made twice.  Of a cluster, all
+ * masters.  It blocks, for a few times store.timeout with each at most.  Main
+ * thread, before the workers.
  */
-enum examined {
+enum examined { /* the worse, the greater */
 	EXAMINED_WELL,
 	EXAMINED_UNREACHABLE, /* nothing is known; it may come later */
 	EXAMINED_REFUSED,     /* it must not be served with */

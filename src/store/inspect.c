@@ -7,6 +7,7 @@
 #include "base/loop.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "store/cluster_look.h"
 #include "store/dial.h"
 #include "store/inspect.h"
 #include "store/library.h"
@@ -26,6 +27,9 @@ enum {
 
 struct look {
 	const struct conf *conf;
+	/* Of a cluster, and the one of them that is looked at; else NULL. */
+	const struct cluster_seen *masters;
+	const struct cluster_master *at;
 	redisContext *redis;
 	struct redis_seen *seen;
 	unsigned records; /* whose beginning was looked at */
@@ -64,14 +68,25 @@ is_kind(const redisReply *reply, int type)
 	return reply != NULL && reply->type == type;
 }
 
+/* The key is another server's, or on its way there. */
+static bool
+is_on_its_way(const redisReply *reply)
+{
+	return is_kind(reply, REDIS_REPLY_ERROR) &&
+	    (!strncmp(reply->str, "ASK ", 4) ||
+		!strncmp(reply->str, "MOVED ", 6));
+}
+
 /* --- rights --- */
 
 static const char *
-probe_word(const struct conf *conf, struct span word, char **ret_made)
+probe_word(const struct look *look, struct span word, char **ret_made)
 {
+	const struct conf *conf = look->conf;
 	const char *prefix = conf->store.prefix;
+	unsigned shard = look->at != NULL ? look->at->shard : 0;
 	if (span_eq(word, SPAN("@key")))
-		*ret_made = mem_printf("%s:{0}:doctor", prefix);
+		*ret_made = mem_printf("%s:{%u}:doctor", prefix, shard);
 	else if (span_eq(word, SPAN("@channel")))
 		*ret_made = mem_printf("%s:{0}:changes", prefix);
 	else if (span_eq(word, SPAN("@pattern")))
@@ -105,7 +120,8 @@ note_answer(struct redis_seen *seen, size_t right, const redisReply *reply)
 	if ((strstr(text, "@channel") || strstr(text, "@pattern")) &&
 	    seen->channels != PERMIT_NO)
 		seen->channels = is;
-	if (!strcmp(rights[right].name, "set") && *words != '\0' && !refused)
+	if (!strcmp(rights[right].name, "set") && *words != '\0' && !refused &&
+	    !is_on_its_way(reply))
 		seen->refused = mem_str(span_str(words));
 }
 
@@ -118,7 +134,7 @@ probe(struct look *look, size_t right)
 	struct span rest = span_str(rights[right].probe), word;
 	while (span_next(&rest, ' ', &word)) {
 		must(count < WORDS_MOST);
-		words[count] = probe_word(look->conf, word, &made[count]);
+		words[count] = probe_word(look, word, &made[count]);
 		count++;
 	}
 	redisReply *reply = ask(look, count, words);
@@ -156,14 +172,16 @@ look_at_info(struct look *look)
 	freeReplyObject(reply);
 }
 
-static void
-look_at_sync(struct look *look)
+/* The value, or NULL: we may not ask. */
+static char *
+look_at_config(struct look *look, const char *name)
 {
-	redisReply *reply = ASK(look, "CONFIG", "GET", "appendfsync");
+	char *value = NULL;
+	redisReply *reply = ASK(look, "CONFIG", "GET", name);
 	if (is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 2)
-		look->seen->appendfsync =
-		    mem_str(span_str(reply->element[1]->str));
+		value = mem_str(span_str(reply->element[1]->str));
 	freeReplyObject(reply);
+	return value;
 }
 
 static void
@@ -221,12 +239,24 @@ count_shard(struct look *look, int64_t shard)
 	return ok;
 }
 
+/* Another master, which is looked at too, may have it. */
+static bool
+has_shard(const struct look *look, unsigned shard)
+{
+	if (look->masters == NULL)
+		return true;
+	const struct slots *slots = look->masters->slots;
+	uint16_t owner = slots->owner[slot_of_shard(shard)];
+	return owner != 0 &&
+	    place_eq(&slots->places[owner - 1], &look->at->place);
+}
+
 static void
 count_records(struct look *look)
 {
 	look->seen->counted = true;
 	for (int64_t i = 0; i < look->conf->store.shards; i++)
-		if (!count_shard(look, i)) {
+		if (has_shard(look, (unsigned)i) && !count_shard(look, i)) {
 			look->seen->counted = false;
 			return;
 		}
@@ -285,6 +315,7 @@ is_other_version(struct look *look, const char *name)
 	snprintf(end, sizeof end, "%d", LOOK_BYTES - 1);
 	redisReply *reply = ASK(look, "GETRANGE", name, "0", end);
 	bool other = reply != NULL && !is_kind(reply, REDIS_REPLY_NIL) &&
+	    !is_on_its_way(reply) &&
 	    (reply->type != REDIS_REPLY_STRING ||
 		(reply->len > 0 && strncmp(reply->str, "o1", 2) != 0));
 	if (is_kind(reply, REDIS_REPLY_STRING) && !other)
@@ -376,7 +407,10 @@ open_redis(struct look *look)
 {
 	struct redis_seen *seen = look->seen;
 	seen->how = REDIS_SEEN;
-	look->redis = dial_redis(look->conf, &seen->words);
+	const struct place *place = look->at ? &look->at->place : NULL;
+	look->redis = place == NULL
+	    ? dial_redis(look->conf, &seen->words)
+	    : dial_tcp(look->conf, place->host, place->port, &seen->words);
 	if (look->redis == NULL) {
 		seen->how = REDIS_SILENT;
 		return false;
@@ -403,7 +437,11 @@ look_around(struct look *look)
 	if (!is_broken(look))
 		look_at_info(look);
 	if (!is_broken(look))
-		look_at_sync(look);
+		look->seen->appendfsync =
+		    look_at_config(look, "appendfsync");
+	if (look->at != NULL && !is_broken(look))
+		look->seen->coverage = look_at_config(
+		    look, "cluster-require-full-coverage");
 	if (!is_broken(look))
 		look_at_clock(look);
 	if (!is_broken(look))
@@ -415,9 +453,13 @@ look_around(struct look *look)
 }
 
 void
-redis_inspect(const struct conf *conf, struct redis_seen *ret_seen)
+redis_inspect_one(const struct conf *conf, const struct cluster_seen *masters,
+    const struct cluster_master *at, struct redis_seen *ret_seen)
 {
-	struct look look = {.conf = conf, .seen = ret_seen};
+	struct look look = {.conf = conf,
+	    .masters = masters,
+	    .at = at,
+	    .seen = ret_seen};
 	*ret_seen =
 	    (struct redis_seen){.missing = mem_zero(n_rights * sizeof(bool))};
 	if (conf->store.functions)
@@ -444,5 +486,7 @@ redis_seen_clear(struct redis_seen *seen)
 	free(seen->refused);
 	free(seen->foreign_name);
 	free(seen->locked_id);
+	free(seen->coverage);
+	free(seen->place);
 	*seen = (struct redis_seen){0};
 }

@@ -45,8 +45,24 @@ struct redis_seen {
 	char *foreign_name; /* one of them */
 	uint64_t locked; /* answers encrypted with keys that are not there */
 	char *locked_id; /* the id of one such key */
+
+	/* Of a cluster: */
+	char *place; /* HOST:PORT; NULL: there is only this one */
+	bool cluster_fails; /* it says that it does not serve */
+	char *coverage; /* cluster-require-full-coverage; NULL: may not ask */
 };
 
-void redis_inspect(const struct conf *conf, struct redis_seen *ret_seen);
+/*
+ * How many there are, 1 or more: the masters of a cluster that have our
+ * shards, or the one Redis; each is cleared, and then the list is freed.
+ */
+size_t redis_inspect(
+    const struct conf *conf, struct redis_seen **ret_seen);
+struct cluster_seen;
+struct cluster_master;
+/* One of them; without a cluster both are NULL, and masters is where they
+ * are not known. */
+void redis_inspect_one(const struct conf *conf, const struct cluster_seen *masters,
+    const struct cluster_master *at, struct redis_seen *ret_seen);
 /* Frees what it holds. */
 void redis_seen_clear(struct redis_seen *seen);

@@ -2,7 +2,6 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
-#include "base/digits.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/must.h"
@@ -421,11 +420,8 @@ on_again(void *arg)
 static void
 find_slots(struct map *map)
 {
-	for (unsigned i = 0; i < map->n_shards; i++) {
-		char digits[DIGITS_MAX];
-		size_t len = digits_put(digits, i);
-		map->slots[i] = (uint16_t)slot_of_tag(span_of(digits, len));
-	}
+	for (unsigned i = 0; i < map->n_shards; i++)
+		map->slots[i] = (uint16_t)slot_of_shard(i);
 }
 
 struct map *

@@ -91,8 +91,9 @@ node_free(struct node **node)
 struct link_to
 node_place(const struct node *node)
 {
-	return (struct link_to){
-	    node->socket, node->place.host, node->place.port};
+	return (struct link_to){.socket = node->socket,
+	    .host = node->place.host,
+	    .port = node->place.port};
 }
 
 bool

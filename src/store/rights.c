@@ -25,6 +25,8 @@ right_is_needed(const struct conf *conf, const struct right *right)
 		return conf->store.functions;
 	case RIGHT_WITH_SCRIPT:
 		return !conf->store.functions;
+	case RIGHT_WITH_CLUSTER:
+		return conf->store.cluster.count > 0;
 	case RIGHT_ALWAYS:
 		break;
 	}

@@ -18,6 +18,7 @@ struct right {
 		RIGHT_WITH_EVENTS,
 		RIGHT_WITH_FUNCTION,
 		RIGHT_WITH_SCRIPT,
+		RIGHT_WITH_CLUSTER,
 	} when;
 };
 

@@ -2,6 +2,7 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/mem.h"
 #include "store/info.h"
 #include "store/slots.h"
@@ -24,6 +25,13 @@ slot_of_tag(struct span tag)
 				: crc << 1);
 	}
 	return crc % SLOTS;
+}
+
+unsigned
+slot_of_shard(unsigned shard)
+{
+	char digits[DIGITS_MAX];
+	return slot_of_tag(span_of(digits, digits_put(digits, shard)));
 }
 
 /* --- places --- */

@@ -18,6 +18,9 @@ enum { SLOTS = 16384 };
 /* The slot of all keys with that hash tag, what stands between braces. */
 unsigned slot_of_tag(struct span tag);
 
+/* That of a shard, by the tag of its keys (names.h). */
+unsigned slot_of_shard(unsigned shard);
+
 /* Where a server is. */
 struct place {
 	char *host; /* without brackets */

@@ -95,6 +95,21 @@ FINDING(replicas_few, FAIL, "as many replicas as store.wait_replicas",
 FINDING(no_replica, WARN, "Redis has a replica",
 	"no replica follows this Redis: what is lost with its machine is lost",
 	"start another redis-server with: replicaof {}")
+FINDING(cluster_replica, WARN, "each master of the cluster has a replica",
+	"no replica follows this master: while it is gone its keys get 503, "
+	"and what is lost with its machine is lost",
+	"redis-cli --cluster add-node NEW-HOST:PORT {} --cluster-slave")
+FINDING(cluster_fails, FAIL, "the cluster serves, or there is none",
+	"the cluster says that it is down",
+	"bring back the masters that are gone, or make replicas of theirs "
+	"masters (CLUSTER FAILOVER TAKEOVER); see redis-cli --cluster check "
+	"{}")
+FINDING(cluster_coverage, WARN,
+	"a dead master stops none but its own keys, or there is none",
+	"cluster-require-full-coverage is yes: while one master is gone, the "
+	"keys of all others get 503 too",
+	"redis-cli --cluster call {} CONFIG SET cluster-require-full-coverage "
+	"no, and the same in redis.conf")
 FINDING(memory, WARN, "Redis has memory left",
 	"less than a fifth of maxmemory is left; when it is full, new claims "
 	"get 503: {}",

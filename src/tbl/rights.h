@@ -5,15 +5,21 @@
  * front of it.
  *
  * when    ALWAYS, WITH_DB (store.redis names a database), WITH_EVENTS,
- *         WITH_SCRIPT or WITH_FUNCTION (store.scripting)
+ *         WITH_SCRIPT or WITH_FUNCTION (store.scripting), or WITH_CLUSTER
  * probe   a command that changes nothing and needs this right: @key stands
  *         for a key that is never there, @channel for the channel of changes,
  *         @pattern for all of those, @db for the database, @nothing for an
  *         empty argument
  * words   what it is for
  */
+RIGHT("asking", WITH_CLUSTER, "ASKING",
+	"a key is followed to where its slot is being moved")
 RIGHT("client|setname", ALWAYS, "CLIENT SETNAME onceproxy",
 	"connections have a name in CLIENT LIST")
+RIGHT("cluster|info", WITH_CLUSTER, "CLUSTER INFO",
+	"a server that is cut off from the cluster is not believed")
+RIGHT("cluster|shards", WITH_CLUSTER, "CLUSTER SHARDS",
+	"who has which slots")
 RIGHT("del", ALWAYS, "DEL @key", "an operator deletes a record")
 RIGHT("eval", WITH_SCRIPT, "EVAL return{} 0",
 	"a script that Redis does not have yet")

@@ -16,6 +16,7 @@ from once import http, tap
 from once.certificates import Authority
 from once.demo import source
 from once.gateway import command, program, write
+from once.rediscluster import slot_of
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered, refused_port
 from once.wait import eventually
@@ -330,7 +331,8 @@ def rights():
         found = re.findall(r'^RIGHT\("([^"]+)", (\w+)', file.read(), re.M)
     assert len(found) > 15
     return [(name, name, "function" if when == "WITH_FUNCTION" else "script")
-            for name, when in found if when != "WITH_DB"]
+            for name, when in found
+            if when not in ("WITH_DB", "WITH_CLUSTER")]
 
 
 def restricted(bench, redis=None, scripting="script"):
@@ -886,6 +888,109 @@ def unix_and_many_upstreams_are_reached_at_once(bench):
         patient.config["upstreams"][f"n{i}"] = patient.upstream.url
     bad = [f for f in patient.look().values() if f["level"] == "fail"]
     equal(bad, [])
+
+
+# --- a cluster -------------------------------------------------------------
+
+def on_all(cluster, *words):
+    for node in cluster.nodes:
+        node(*words)
+
+
+def of_cluster(patient, name):
+    """All findings of that name that are worth a line."""
+    return [f for f in json.loads(patient.run("--json").stdout)["findings"]
+            if f["name"] == name and f["level"] in LEVELS]
+
+
+@test
+def each_master_of_a_cluster_is_looked_at(bench):
+    cluster = bench.cluster()
+    patient = Patient(bench, cluster)
+    patient.misses("redis_unreachable")
+    patient.misses("rights")
+    patient.misses("eviction")
+    # What holds of all of them alike is said of each that it troubles.
+    equal([f["words"].split(": ")[0] for f in
+           of_cluster(patient, "persistence")],
+          [m.address for m in sorted(
+              cluster.masters, key=lambda m: first_shard(cluster, m))])
+    node = cluster.masters[1]
+    node("CONFIG", "SET", "maxmemory-policy", "allkeys-lru",
+         "maxmemory", "1gb")
+    got, = of_cluster(patient, "eviction")
+    node("CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "0")
+    equal((got["where"], got["level"]), ("/store/cluster", "fail"))
+    assert got["words"].startswith(node.address + ": Redis may evict"), got
+
+
+def first_shard(cluster, master):
+    return next(n for n in range(64)
+                if cluster.owner(slot_of(f"{{{n}}}")) is master)
+
+
+@test
+def a_cluster_without_replicas_and_partial_service_is_warned_of(bench):
+    cluster = bench.cluster()
+    patient = Patient(bench, cluster)
+    equal(len(of_cluster(patient, "cluster_replica")), 3)
+    equal(of_cluster(patient, "no_replica"), [])
+    got = of_cluster(patient, "cluster_coverage")[0]
+    words = shlex.split(re.findall(r"(redis-cli [^,;]+)", got["cure"])[0])
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    patient.misses("cluster_coverage")
+    on_all(cluster, "CONFIG", "SET", "cluster-require-full-coverage", "yes")
+
+
+@test
+def a_cluster_that_is_down_is_a_failure(bench):
+    cluster = bench.cluster()
+    patient = Patient(bench, cluster)
+    patient.misses("cluster_fails")
+    slot = next(n for n in range(16384) if n not in
+                {slot_of(f"{{{shard}}}") for shard in range(64)})
+    owner = cluster.owner(slot)
+    on_all(cluster, "CLUSTER", "DELSLOTS", slot)
+    eventually(lambda: of_cluster(patient, "cluster_fails"), "it is found")
+    owner("CLUSTER", "ADDSLOTS", slot)
+    cluster.wait_well()
+    patient.misses("cluster_fails")
+
+
+@test
+def seeds_that_do_not_answer_are_a_failure(bench):
+    patient = Patient(bench)
+    closed, port = refused_port()
+    patient.config["store"] = {"cluster": [f"127.0.0.1:{port}"]}
+    got = patient.finds("redis_unreachable")
+    equal((got["where"], got["level"]), ("/store/cluster", "fail"))
+    assert f"127.0.0.1:{port}" in got["cure"], got
+    closed.close()
+
+
+@test
+def what_acl_says_is_enough_for_a_cluster(bench):
+    cluster = bench.cluster()
+    patient = Patient(bench, cluster, store={
+        "user": "gate", "password": "pw", "shards": 1})
+    line = patient.run("--acl").stdout.strip().replace("PASSWORD", "pw")
+    on_all(cluster, *line.split())
+    patient.misses("rights")
+    for right in ("asking", "cluster|info", "cluster|shards"):
+        assert f" +{right}" in line, line
+        on_all(cluster, "ACL", "SETUSER", "gate", "-" + right)
+        assert f"may not: +{right} (" in patient.finds("rights")["words"]
+        on_all(cluster, "ACL", "SETUSER", "gate", "+" + right)
+    gateway = bench.serve(patient.config)
+    slot = slot_of("{0}")
+    for n in range(3):
+        equal(gateway.ask("k").status, 201)
+        owner = cluster.owner(slot)
+        cluster.move(slot, next(
+            m for m in cluster.masters if m is not owner))
+        equal(gateway.ask(f"k{n}").status, 201)
+    equal(patient.upstream.count(), 4)
+    equal([e["event"] for e in gateway.events if e["level"] == "error"], [])
 
 
 tap.main()

@@ -67,8 +67,9 @@ class Fault:
 
 
 class Plan:
-    def __init__(self, seed):
-        self.seed = seed
+    def __init__(self, seed, faults=None):
+        """faults: in the place of FAULTS."""
+        self.seed, self.tables = seed, faults or FAULTS
 
     def options(self):
         """What is configured otherwise than in the last history."""
@@ -126,7 +127,7 @@ class Plan:
     def faults(self, lane):
         """One after the other, without end; "gateway-0" is a gateway lane."""
         random = self.random("faults", lane)
-        table = FAULTS[lane.split("-")[0]]
+        table = self.tables[lane.split("-")[0]]
         while True:
             yield Fault(
                 weighted(random, table), random.uniform(0.2, 1.6),
@@ -141,7 +142,7 @@ class Plan:
         lines += [repr(r) for n in range(stories) for r in self.story(n)]
         lines += [repr(self.behaviour(self.record(n), 1)[0])
                   for n in range(stories)]
-        for lane in FAULTS:
+        for lane in self.tables:
             every = self.faults(lane)
             lines += [repr(next(every)) for _ in range(faults)]
         return "\n".join(lines)

@@ -9,147 +9,17 @@ ONCE_HISTORY_S seconds of faults in each (30)
 ONCE_HISTORY_LOG  level of the gateways' logs (info)"""
 
 import os
-import random
-import time
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 from once import history, tap
-from once.tap import each, test
-from once.wait import eventually
+from once.tap import test
 
-from clients import CLIENTS, Clients
-from plan import Plan, Request
+from happen import FIRST, faults_s, run, tests
+from plan import Plan
 from world import World
 
-FIRST = int(os.environ.get("ONCE_SEED") or random.randrange(1 << 32))
-SEEDS = [(f"seed {seed}", seed) for seed in range(
-    FIRST, FIRST + int(os.environ.get("ONCE_SEEDS") or 1))]
-FAULTS_S = float(os.environ.get("ONCE_HISTORY_S") or 30)
-# Healing may take its time on a slow machine.
-tap.LIMIT_S = int(FAULTS_S) + 400
-LANES = ("gateway-0", "gateway-1", "redis", "network", "network-2",
-         "operator")
-TOLD = 3  # stories, of those that broke the promise
-END_S = 60  # for each key to come to its end
+FAULTS_S = faults_s(30)
 
-histories = {}  # by seed
-
-
-def run(world, enough):
-    """All faults and all clients, until it is enough."""
-    clients = Clients(world)
-    lanes = [world.guarded(world.lane, name) for name in LANES]
-    threads = [world.guarded(clients.run) for _ in range(CLIENTS)]
-    beat = world.guarded(world.beat)
-    while not world.over.wait(0.2) and not enough():
-        pass
-    world.over.set()
-    for thread in (*lanes, *threads, beat):
-        thread.join(60)
-        assert not thread.is_alive(), "a thread did not come back"
-    if world.broken:
-        raise world.broken[0]
-    return clients
-
-
-def finish(world, clients):
-    """Asks for each key until it has come to its end, and once more."""
-    world.over.clear()
-
-    def end(record):
-        deadline = time.monotonic() + END_S
-        variant = gateway = 0
-        while time.monotonic() < deadline:
-            op = clients.ask(
-                Request(record, variant, gateway, wait=2), last=True)
-            gateway = 1 - gateway
-            if op.problem == "key-reused":
-                variant = 1 - variant
-            elif op.problem == "outcome-unknown":
-                world.resolve(record, gateway)
-            elif clients.is_final(op):
-                again = Request(record, variant, gateway)
-                # A machine that stalls makes Redis too slow an answerer.
-                eventually(lambda: clients.ask(again, last=True).problem
-                           != "store-unavailable", "Redis answers in time")
-                return
-            elif op.problem:
-                time.sleep(0.05)
-    records = list(dict.fromkeys(op.record for op in world.history.ops))
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(end, records))
-
-
-def say(world):
-    """How much happened, for people."""
-    told = world.history
-    ops = [op for op in told.ops if not op.last]
-    stories = told.stories()
-    tap.comment(f"{len(ops)} operations on {len(stories)} keys, "
-                f"{sum(op.known for op in ops)} were answered, "
-                f"{sum(op.replayed for op in ops)} by replays; "
-                f"{len(told.arrivals)} attempts, {len(told.questions)} "
-                f"questions and {len(told.acts)} operator's acts")
-    calm = sum(not s.touched(op.end or op.begin)
-               for s in stories for op in s.ops if not op.last)
-    tap.comment(f"{sum(world.counts.values())} faults "
-                f"({', '.join(f'{k} {n}' for k, n in world.counts.items())}); "
-                f"{calm} operations on keys that no fault had touched")
-
-
-    events = Counter(e["event"] for g in world.bench.gateways
-                     for e in g.events if e.get("level") != "debug")
-    tap.comment("the gateways said: " + ", ".join(
-        f"{event} {count}" for event, count in events.most_common()))
-
-
-def happen(bench, seed):
-    tap.comment(f"ONCE_SEED={seed} repeats this plan")
-    world = World(bench, Plan(seed))
-    histories[seed] = world
-    try:
-        clients = run(world, lambda: world.now() > FAULTS_S)
-        world.heal()
-        world.wait_none_is_processing()
-        finish(world, clients)
-        world.drain()
-        world.done = True
-    finally:
-        world.trouble()
-        say(world)
-
-
-@each(SEEDS)
-def a_history_of_faults_heals_and_leaves_nothing_behind(bench, seed):
-    happen(bench, seed)
-
-
-KEPT = [("nothing is executed without leave", history.EXECUTIONS),
-        ("an answer is the upstream's, for that key and body",
-         history.ANSWERS),
-        ("an answer that was given is given to every retry", history.LINEAR),
-        ("a refusal has its reason", history.REFUSALS),
-        ("every key ends in a state that stays", history.ENDS)]
-
-
-@each([(f"{words}, {seed_words}", seed, checks)
-       for words, checks in KEPT for seed_words, seed in SEEDS])
-def the_promise_was_kept(bench, seed, checks):
-    """The stories that broke it are told."""
-    if seed not in histories:
-        happen(bench, seed)
-    world = histories[seed]
-    assert world.done or checks is not history.ENDS, "it broke off"
-    found = history.check(world.history, checks)
-    strangers = world.history.strangers()
-    for words, story in found[:TOLD]:
-        tap.comment(words)
-        for line in (*story.tell(), *world.logs(story)):
-            tap.comment("  " + line)
-    assert not found and not strangers, "\n".join(
-        [f"{len(found)} times, with seed {seed}:",
-         *(words for words, _ in found[:20]), *map(str, strangers)])
+tests(lambda bench, seed: World(bench, Plan(seed)), FAULTS_S)
 
 
 @test

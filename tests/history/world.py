@@ -49,16 +49,15 @@ class World:
         self.counts = {}
         self.done = False  # everything healed, and the gateways ended well
         self.broken = []  # what went wrong in a thread of ours
-        self.redis = bench.own_redis(
-            "--appendonly", "yes", "--appendfsync", "always")
+        self.redis = self.make_redis()
         self.bank = Bank(plan, self.history)
         bench.upstreams.append(self.bank)
-        self.to_redis = [bench.proxy(self.redis.url) for _ in (0, 1)]
+        self.to_redis = self.ways_to_redis()
         self.to_bank = [bench.proxy(self.bank.url) for _ in (0, 1)]
         self.doors = [bench.proxy("127.0.0.1:1") for _ in (0, 1)]
         options = plan.options()
         self.configs = [bench.config(
-            self.to_bank[i].url, redis=self.to_redis[i].url,
+            self.to_bank[i].url, redis=self.redis_for(i),
             routes=routes(options["in_flight"]), workers=options["workers"],
             admin={"listen": "127.0.0.1:0"},
             store={"timeout": "400ms"}, drain_timeout="2s",
@@ -69,6 +68,18 @@ class World:
         self.gateways = [None, None]
         for i in (0, 1):
             self.serve(i)
+
+    # --- the store ---------------------------------------------------------
+
+    def make_redis(self):
+        return self.bench.own_redis(
+            "--appendonly", "yes", "--appendfsync", "always")
+
+    def ways_to_redis(self):
+        return [self.bench.proxy(self.redis.url) for _ in (0, 1)]
+
+    def redis_for(self, i):
+        return self.to_redis[i].url
 
     def serve(self, i):
         gateway = self.bench.serve(
@@ -218,12 +229,14 @@ class World:
         self.cut(self.doors[fault.gateway], fault, "cut_requests")
 
     def network_bytes(self, fault):
-        proxies = (self.to_redis, self.to_bank, self.doors)
-        for proxy in proxies:
-            proxy[fault.gateway].split_bytes()
+        # To Redis there may be none.
+        found = [p[fault.gateway] for p in (
+            self.to_redis, self.to_bank, self.doors) if p]
+        for proxy in found:
+            proxy.split_bytes()
         self.over.wait(fault.length * 0.5)
-        for proxy in proxies:
-            proxy[fault.gateway].split_bytes(False)
+        for proxy in found:
+            proxy.split_bytes(False)
 
     # --- the operator ------------------------------------------------------
 
@@ -312,13 +325,17 @@ class World:
     def processing(self):
         """Names of records that are PROCESSING."""
         found = []
-        for name in self.redis.keys():
-            try:
-                if self.redis("GETRANGE", name, 0, 2) == b"o1P":
-                    found.append(name)
-            except RedisError:
-                pass  # not a record
+        for redis in self.masters():
+            for name in redis.keys():
+                try:
+                    if redis("GETRANGE", name, 0, 2) == b"o1P":
+                        found.append(name)
+                except RedisError:
+                    pass  # not a record
         return found
+
+    def masters(self):
+        return [self.redis]
 
     def wait_none_is_processing(self):
         """The contract gives a lease and five seconds; what is in flight
