@@ -33,7 +33,7 @@ struct doctor {
 	const struct conf *conf;
 	/* What is wrong with the file: then nothing else is looked at. */
 	const struct complaints *complaints;
-	struct sentinel_seen *sentinels; /* one for each; NULL: none are named */
+	struct sentinel_seen *sentinels; /* one for each; NULL: none */
 	/* The one Redis, or the masters of a cluster, one after the other. */
 	struct redis_seen redis;
 	struct redis_seen *redises;

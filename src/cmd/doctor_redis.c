@@ -12,7 +12,7 @@ enum { APART_MS = 1000 };
 
 /* Where the file says where Redis is. */
 static const char *
-redis_pointer(const struct doctor *doctor)
+pointer(const struct doctor *doctor)
 {
 	if (doctor->conf->store.cluster.count > 0)
 		return "/store/cluster";
@@ -74,7 +74,7 @@ check_redis_stopped(struct doctor *doctor)
 		doctor_well(doctor, FINDING_redis_stopped,
 		    mem_str(SPAN("store.redis needs no redis-server of ours")));
 	else if (doctor->redis.how == REDIS_SILENT)
-		doctor_found(doctor, FINDING_redis_stopped, redis_pointer(doctor),
+		doctor_found(doctor, FINDING_redis_stopped, pointer(doctor),
 		    mem_str(span_str(doctor->redis.words)),
 		    doctor_quoted(doctor->conf->file));
 }
@@ -88,7 +88,7 @@ check_redis_unreachable(struct doctor *doctor)
 		doctor_skipped(doctor, FINDING_redis_unreachable,
 		    "the managed Redis does not run");
 	else
-		doctor_found(doctor, FINDING_redis_unreachable, redis_pointer(doctor),
+		doctor_found(doctor, FINDING_redis_unreachable, pointer(doctor),
 		    mem_str(span_str(doctor->redis.words)),
 		    where_redis_is(doctor->conf));
 }
@@ -111,7 +111,7 @@ check_redis_login(struct doctor *doctor)
 	const struct conf *conf = doctor->conf;
 	if (doctor->redis.how == REDIS_REFUSED)
 		doctor_found(doctor, FINDING_redis_login,
-		    conf->store.user ? "/store/user" : redis_pointer(doctor),
+		    conf->store.user ? "/store/user" : pointer(doctor),
 		    mem_str(span_str(doctor->redis.words)), new_user(conf));
 	else
 		(void)is_seen(doctor, FINDING_redis_login);
@@ -199,7 +199,7 @@ check_rights(struct doctor *doctor)
 {
 	if (is_seen(doctor, FINDING_rights) && is_lacking(&doctor->redis))
 		doctor_found(doctor, FINDING_rights,
-		    doctor->conf->store.user ? "/store/user" : redis_pointer(doctor),
+		    doctor->conf->store.user ? "/store/user" : pointer(doctor),
 		    missing_words(doctor), rights_cure(doctor));
 }
 
@@ -213,7 +213,7 @@ check_redis_old(struct doctor *doctor)
 		return;
 	char *version = span_text(info, SPAN("redis_version"));
 	if (info_is_old(info)) {
-		doctor_found(doctor, FINDING_redis_old, redis_pointer(doctor),
+		doctor_found(doctor, FINDING_redis_old, pointer(doctor),
 		    version, NULL);
 		return;
 	}
@@ -231,7 +231,7 @@ check_redis_replica(struct doctor *doctor)
 		return;
 	char *host = span_text(info, SPAN("master_host"));
 	char *port = span_text(info, SPAN("master_port"));
-	doctor_found(doctor, FINDING_redis_replica, redis_pointer(doctor),
+	doctor_found(doctor, FINDING_redis_replica, pointer(doctor),
 	    mem_printf("%s:%s", host, port), NULL);
 	free(host);
 	free(port);
@@ -245,7 +245,7 @@ check_writes(struct doctor *doctor)
 		(void)is_seen(doctor, FINDING_writes);
 	else if (has_info(doctor, FINDING_writes, &info) &&
 	    info_is_master(info))
-		doctor_found(doctor, FINDING_writes, redis_pointer(doctor),
+		doctor_found(doctor, FINDING_writes, pointer(doctor),
 		    mem_str(span_str(doctor->redis.refused)), NULL);
 }
 
@@ -261,7 +261,7 @@ find_eviction(
 		return;
 	char *policy = span_text(info, SPAN("maxmemory_policy"));
 	doctor_found(doctor, name,
-	    allowed ? "/store/allow_eviction" : redis_pointer(doctor),
+	    allowed ? "/store/allow_eviction" : pointer(doctor),
 	    mem_printf("maxmemory-policy is %s", policy), NULL);
 	free(policy);
 }
@@ -290,7 +290,7 @@ check_persistence(struct doctor *doctor)
 	struct span info;
 	if (!has_info(doctor, FINDING_persistence, &info) || keeps_file(info))
 		return;
-	doctor_found(doctor, FINDING_persistence, redis_pointer(doctor), NULL, NULL);
+	doctor_found(doctor, FINDING_persistence, pointer(doctor), NULL, NULL);
 }
 
 void
@@ -307,7 +307,7 @@ check_appendfsync(struct doctor *doctor)
 		doctor_skipped(doctor, FINDING_appendfsync,
 		    "this user of Redis may not run CONFIG GET appendfsync");
 	else if (strcmp(is, "always") != 0)
-		doctor_found(doctor, FINDING_appendfsync, redis_pointer(doctor),
+		doctor_found(doctor, FINDING_appendfsync, pointer(doctor),
 		    mem_str(span_str(is)), NULL);
 }
 
@@ -374,7 +374,7 @@ check_no_replica(struct doctor *doctor)
 	    has_info(doctor, FINDING_no_replica, &info) &&
 	    info_is_master(info) &&
 	    info_number(info, SPAN("connected_slaves")) == 0)
-		doctor_found(doctor, FINDING_no_replica, redis_pointer(doctor), NULL,
+		doctor_found(doctor, FINDING_no_replica, pointer(doctor), NULL,
 		    master_words(doctor, info));
 }
 
@@ -389,7 +389,7 @@ check_memory(struct doctor *doctor)
 	uint64_t most = info_number(info, SPAN("maxmemory"));
 	uint64_t used = info_number(info, SPAN("used_memory"));
 	if (most > 0 && used > most - most / 5)
-		doctor_found(doctor, FINDING_memory, redis_pointer(doctor),
+		doctor_found(doctor, FINDING_memory, pointer(doctor),
 		    mem_printf("%" PRIu64 " of %" PRIu64 " bytes are used",
 			used, most),
 		    mem_printf("%" PRIu64, 2 * used));
@@ -405,7 +405,7 @@ check_clocks(struct doctor *doctor)
 		doctor_skipped(doctor, FINDING_clocks,
 		    "this user of Redis may not run TIME");
 	else if (apart >= APART_MS || apart <= -APART_MS)
-		doctor_found(doctor, FINDING_clocks, redis_pointer(doctor),
+		doctor_found(doctor, FINDING_clocks, pointer(doctor),
 		    mem_printf("%.1f s %s", (double)llabs(apart) / 1000,
 			apart > 0 ? "ahead" : "behind"), NULL);
 }

@@ -86,10 +86,9 @@ OPT(ROOT, "store.redis", REDIS, store.redis, ANY, RESTART, NOW,
 OPT(ROOT, "store.cluster", HOST_PORTS, store.cluster, ANY, RESTART, NOW,
 	"HOST:PORT seeds of a Redis Cluster, instead of store.redis.",
 	NONE)
-OPT(ROOT, "store.sentinels", HOST_PORTS, store.sentinels, ANY, RESTART,
-	NOW,
+OPT(ROOT, "store.sentinels", HOST_PORTS, store.sentinels, ANY, RESTART, NOW,
 	"HOST:PORT of the Sentinels that know the master, instead of "
-	"store.redis: best all of them.",
+	"store.redis; name all of them.",
 	NONE)
 OPT(ROOT, "store.master", TEXT, store.master, ANY, RESTART, NOW,
 	"The name that the Sentinels have for the master.",

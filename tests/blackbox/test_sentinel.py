@@ -102,6 +102,28 @@ def a_sentinel_with_another_password_is_said(bench):
 
 
 @test
+def a_user_of_sentinel_needs_what_the_manual_says(bench):
+    sentinels = bench.sentinels(replicas=0, sentinels=1)
+    server, sentinel = sentinels.servers[0], sentinels.sentinels[0]
+    server("ACL", "SETUSER", "gate", "on", ">secret", "~*", "&*", "+@all")
+    sentinel("ACL", "SETUSER", "gate", "on", ">secret", "resetchannels",
+             "-@all", "+ping", "+client|setname", "+psubscribe",
+             "+sentinel|master", "+sentinel|get-master-addr-by-name",
+             "&+switch-master")
+    _, _, gateway = started(
+        bench, sentinels, store={"user": "gate", "password": "secret"})
+    taken(gateway, "k")
+
+    def listening():
+        """The links to the Sentinel, as that sees them."""
+        return [line for line in sentinel(
+            "CLIENT", "LIST").decode().split("\n") if "user=gate" in line]
+    eventually(lambda: len(listening()) == 2 and any(
+        "psub=1" in line for line in listening()), "one asks, one listens")
+    equal(gateway.find_log("sentinel_lost"), [])
+
+
+@test
 def a_gateway_waits_for_sentinels_and_for_the_name_of_the_master(bench):
     sentinels = bench.sentinels(replicas=0, sentinels=1)
     sentinel = sentinels.sentinels[0]

@@ -19,6 +19,8 @@ from once.http import Broken, ask, build, connect, keyed
 from once.manual import Examples
 from once.process import Process
 from once.redis import RedisClient, RedisError
+from once.sentinels import (
+    DEBUG, LONG, PORT, SENTINEL_PORT, Sentinel, Server)
 from once.tap import Skip, equal, test
 from once.upstream import answer, close_unanswered
 from once.wait import PATIENCE, eventually
@@ -790,6 +792,89 @@ def a_webhook_hears_of_every_change(bench):
     hook.wait_until(heard, "all four changes")
     # Only what could not be posted comes twice: the rest is acknowledged.
     equal(len(hook.requests), 5)
+
+
+# --- Sentinels ---
+
+class Replicated:
+    """What the recipe makes of one Redis, step by step."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.world = bench.sentinels(replicas=0, sentinels=0)
+        self.hosts = [f"{self.world.net}.{n}" for n in (1, 2, 3)]
+        self.places = dict(zip(("10.0.0.2", "10.0.0.3", "10.0.0.4"),
+                               self.hosts))
+
+    def shell(self, name):
+        """At the second machine, as the page has it."""
+        return shell(self.bench, name, {"10.0.0.3": self.hosts[1]})
+
+    def file(self, name, host):
+        """That of a server on host."""
+        return EXAMPLES.take(name, {
+            "10.0.0.2": self.hosts[0], "10.0.0.3": host,
+            "/var/lib/redis": self.bench.folder()})
+
+    def replicate(self):
+        for host in self.hosts[1:]:
+            self.world.servers.append(Server(
+                host, PORT, self.file("replica.conf", host) +
+                f"bind-source-addr {host}\nreplica-announce-ip {host}\n"
+                "repl-diskless-sync-delay 0\n"))
+        eventually(lambda: ":up" in self.shell("replica-up.sh"))
+
+    def watch(self):
+        for host in self.hosts:
+            sentinel = Sentinel(
+                host, SENTINEL_PORT, self.file("sentinel.conf", host) +
+                f"bind-source-addr {host}\nsentinel announce-ip {host}\n")
+            self.world.sentinels.append(sentinel)
+            sentinel("SENTINEL", "DEBUG", *DEBUG)
+            equal(EXAMPLES.take("sentinel-start.sh", {
+                "/etc/redis/sentinel.conf": sentinel.file}).split()[1:],
+                sentinel.argv()[1:])
+        self.world.wait_together()
+        assert self.shell("ckquorum.sh").startswith("OK 3 usable"), \
+            self.shell("ckquorum.sh")
+
+
+@test
+def one_redis_becomes_a_replicated_one_and_no_payment_stops(bench):
+    needs("redis-cli")
+    made = Replicated(bench)
+    master = made.world.servers[0]
+    upstream = bench.upstream()
+    config = bench.config(upstream, redis=f"redis://{master.address}/0",
+                          store={"prefix": "payments"}, cache={"size": 0})
+    gateways = [bench.serve(dict(config, state_dir=bench.folder()))
+                for _ in (1, 2)]
+    equal([g.ask(f"k{n}").status for n, g in enumerate(gateways)], [201] * 2)
+    made.replicate()
+    made.watch()
+    equal(gateways[0].ask("k2").status, 201)
+    store = json.loads("{%s}" % EXAMPLES.take(
+        "sentinels.json", made.places))["store"]
+    config["store"] = {**store, "timeout": "2s"}
+    # One after the other: one knows the Sentinels, the other does not yet.
+    for number in (0, 1):
+        gateways[number].stop()
+        gateways[number] = bench.serve(
+            dict(config, state_dir=bench.folder()))
+        shell(bench, "sentinels-doctor.sh", {
+            "/etc/onceproxy/onceproxy.json": gateways[number].file})
+        for gateway in gateways:
+            for key in range(3):
+                assert gateway.ask(f"k{key}").replayed
+        equal(gateways[1 - number].ask(f"new{number}").status, 201)
+    made.world.wait_copied()
+    equal(made.shell("failover.sh").strip(), "OK")
+    made.world.wait_moved(master)
+    for gateway in gateways:
+        gateway.wait_for_log("master_moved", timeout=LONG)
+        for key in ("k0", "k1", "k2", "new0", "new1"):
+            eventually(lambda g=gateway, k=key: g.ask(k).replayed)
+    equal(upstream.count(), 5)
 
 
 @test
