@@ -21,17 +21,19 @@ DEBUG = ("INFO-PERIOD", 500, "PUBLISH-PERIOD", 300, "ASK-PERIOD", 300,
 
 
 class Server:
-    """A redis-server on host; netns: the network namespace that it is in."""
+    """A redis-server on host; enter: words before the command, which bring it
+    into a network of its own.  We talk to it by a Unix socket."""
     ready = "eady to accept connections"
 
-    def __init__(self, host, port, text, password=None, netns=None):
+    def __init__(self, host, port, text, password=None, enter=()):
         self.host, self.port = host, port
-        self.password, self.netns = password, netns
+        self.password, self.enter = password, enter
         self.address = f"{host}:{port}"
         self.folder = make_folder()
         self.file = os.path.join(self.folder, "redis.conf")
         with open(self.file, "w", encoding="utf-8") as out:
             out.write(f"port {port}\nbind {host}\nprotected-mode no\n"
+                      f"unixsocket {self.folder}/redis\n"
                       f"dir {self.folder}\n{text}")
             if password:
                 out.write(f"requirepass {password}\n")
@@ -43,8 +45,7 @@ class Server:
         return [os.environ.get("REDIS_SERVER", "redis-server"), self.file]
 
     def start(self):
-        enter = ["ip", "netns", "exec", self.netns] if self.netns else []
-        self.process = Process([*enter, *self.argv()])
+        self.process = Process([*self.enter, *self.argv()])
         self.process.wait_for_line(self.ready)
 
     def __call__(self, *words):
@@ -59,7 +60,7 @@ class Server:
             return self.client(*words)
 
     def connect(self):
-        client = RedisClient((self.host, self.port))
+        client = RedisClient(os.path.join(self.folder, "redis"))
         if self.password:
             client("AUTH", self.password)
         return client
@@ -113,10 +114,11 @@ class Sentinel(Server):
 class Sentinels:
     """servers: the redis-servers, the first master first; sentinels: those
     who watch, and begin to fail over after down_after_ms.  password: of the
-    servers; watch_password: of the Sentinels."""
+    servers; watch_password: of the Sentinels.  machines: (host, enter) of
+    those that have a server and a Sentinel each."""
 
     def __init__(self, replicas=2, sentinels=3, quorum=2, down_after_ms=2000,
-                 password=None, watch_password=None):
+                 password=None, watch_password=None, machines=()):
         self.password, self.watch_password = password, watch_password
         self.net = "127.%d.%d" % (
             random.randrange(16, 240), random.randrange(256))
@@ -124,16 +126,19 @@ class Sentinels:
         self.servers, self.sentinels, self.strangers = [], [], []
         try:
             for number in range(replicas + 1):
-                self.servers.append(self.server(f"{self.net}.{number + 1}"))
+                self.servers.append(self.server(*(
+                    machines[number] if machines
+                    else (f"{self.net}.{number + 1}",))))
             for number in range(sentinels):
-                self.sentinels.append(
-                    self.sentinel(f"{self.net}.{number + 101}"))
+                self.sentinels.append(self.sentinel(*(
+                    machines[number] if machines
+                    else (f"{self.net}.{number + 101}",))))
             self.wait_together()
         except BaseException:
             self.stop()
             raise
 
-    def server(self, host, netns=None):
+    def server(self, host, enter=()):
         text = (f'save ""\nappendonly yes\nappendfsync always\n'
                 f"repl-diskless-sync-delay 0\nrepl-ping-replica-period 1\n"
                 f"bind-source-addr {host}\nreplica-announce-ip {host}\n")
@@ -141,9 +146,9 @@ class Sentinels:
             text += f"replicaof {self.servers[0].host} {PORT}\n"
         if self.password:
             text += f"masterauth {self.password}\n"
-        return Server(host, PORT, text, self.password, netns)
+        return Server(host, PORT, text, self.password, enter)
 
-    def sentinel(self, host, netns=None, master=None):
+    def sentinel(self, host, enter=(), master=None):
         """One more, who has not met the others; master: another server than
         the first."""
         master = master or self.servers[0]
@@ -157,7 +162,7 @@ class Sentinels:
         if self.password:
             text += f"sentinel auth-pass {MASTER} {self.password}\n"
         made = Sentinel(
-            host, SENTINEL_PORT, text, self.watch_password, netns)
+            host, SENTINEL_PORT, text, self.watch_password, enter)
         made("SENTINEL", "DEBUG", *DEBUG)
         return made
 
