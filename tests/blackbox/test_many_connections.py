@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A client that is silent costs next to nothing, however many they are."""
+"""A client that is silent costs next to nothing, however many they are, and a
+request in flight little besides its body."""
 
 import resource
 
 from once import tap
+from once.gateway import is_sanitized
 from once.http import build, keyed
 from once.raw import memory
-from once.tap import each, equal, test
+from once.tap import Skip, each, equal, test
 from once.wait import eventually
 
 MANY = 10_000
+IN_FLIGHT = 2000
 # What is left behind a silent connection, with all that malloc() adds.
 MOST_BYTES = 24 * 1024
 
@@ -49,6 +52,42 @@ def ten_thousand_silent_clients_are_served_and_cost_little(bench):
         assert client.read().replayed
         client.close()
     equal(upstream.count(), 1)
+
+
+@test
+def two_thousand_requests_in_flight_cost_little_besides_their_bodies(bench):
+    if is_sanitized():
+        raise Skip("a sanitizer needs more memory by itself")
+    # Each has two connections, of which this process has both other ends.
+    count = descriptors(2 * IN_FLIGHT) // 2
+    upstream = bench.upstream()
+    gateway = bench.gateway(upstream, workers=1, options={"timeout": "10m"})
+    body = b"b" * 1000
+    equal(gateway.ask("warm", body=body).status, 201)
+    before = memory(gateway.pid)[0]
+    clients = [gateway.client() for _ in range(count)]
+    # The first on a connection costs less than those that follow.
+    for client in clients:
+        client.send(keyed("warm", body=body))
+        assert client.read().replayed
+    hold = upstream.hold()
+    for number, client in enumerate(clients):
+        client.send(keyed(f"k{number}", body=body))
+        # What connecting needs for a while is not what waiting does.
+        upstream.wait_for(2 + number)
+
+    def each_costs():
+        return (memory(gateway.pid)[0] - before) / count - len(body)
+    tap.comment(f"{count} in flight, {each_costs():.0f} bytes each besides "
+                "the body")
+    eventually(lambda: each_costs() < MOST_BYTES,
+               "memory of requests that wait given back")
+    tap.comment(f"then {each_costs():.0f} bytes each")
+    hold.release()
+    for client in clients:
+        equal(client.read().status, 201)
+        client.close()
+    equal(upstream.count(), 1 + count)
 
 
 @each([("", 0), (" of two bytes", 1), (" of a page", 2048)])

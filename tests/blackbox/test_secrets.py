@@ -8,6 +8,7 @@ import re
 import signal
 
 from once import http, tap
+from once.gateway import is_sanitized
 from once.redis import RedisError
 from once.tap import equal, test
 from once.upstream import refused_port
@@ -190,10 +191,8 @@ def what_the_environment_had_is_gone_from_there_and_still_known(bench):
         assert name.encode() + b"=\0" in environ, environ
         assert value.encode() not in environ
     used(gateway)
-    with open(f"/proc/{gateway.pid}/maps") as file:
-        # A sanitizer has its own copy of all that a process begins with.
-        sanitized = "libasan" in file.read()
-    if not sanitized:
+    # A sanitizer has its own copy of all that a process begins with.
+    if not is_sanitized():
         nothing_in(gateway, ALL)
     gateway.signal(signal.SIGHUP)
     gateway.wait_for_log("reloaded")

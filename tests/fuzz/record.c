@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "fuzz/fuzz.h"
-#include "store/record.h"
+#include "store/seal.h"
 
 /*
  * Whatever Redis gives back, reading it ends with a code or with an answer
@@ -94,6 +94,31 @@ try_answer(struct span stored)
 	must(atomic_load(&budget.used) == 0);
 }
 
+/* Nobody has a key of ours: nothing that was made up opens. */
+static void
+try_sealed(const struct record *record)
+{
+	static const struct key_id name = {"a record's name"};
+	static uint8_t bytes[CONF_ENCRYPTION_KEY_BYTES] = "a key";
+	static char id[] = "2026";
+	static struct conf_encryption_key key = {id, bytes};
+	static const struct conf_store conf = {
+	    .encryption_keys = &key, .n_encryption_keys = 1};
+	struct seal_about about = seal_about_record(&name, record);
+	struct span named;
+	char *plain = NULL;
+	size_t len;
+
+	int error = seal_open(&conf, &about, record->rest, &plain, &len);
+	must(plain == NULL);
+	if (!seal_key_of(record->rest, &named))
+		must(error == E_MALFORMED);
+	else if (!seal_has_key(&conf, named))
+		must(error == E_NO_KEY);
+	else
+		must(error == E_SEALED || error == E_MALFORMED);
+}
+
 static bool
 is_within(struct span part, struct span whole)
 {
@@ -119,4 +144,5 @@ fuzz_record(struct span input)
 	must(!fuzz_has(record.route, SPAN("\n")));
 	must(record.rest.ptr + record.rest.len == input.ptr + input.len);
 	try_answer(record.rest);
+	try_sealed(&record);
 }

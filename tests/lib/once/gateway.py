@@ -20,6 +20,12 @@ def program():
     return os.environ.get("ONCEPROXY", "onceproxy")
 
 
+def is_sanitized():
+    """The program keeps memory of its own, for a sanitizer."""
+    with open(program(), "rb") as file:
+        return b"__asan_init" in file.read()
+
+
 def command(*args, env=None, timeout=PATIENCE):
     """Runs a command of onceproxy to its end: status, output, errors."""
     done = subprocess.run(
