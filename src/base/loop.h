@@ -108,6 +108,7 @@ struct hook {
 	void *arg;
 };
 
+/* Of one kind, those that were added last run first. */
 void loop_hook(struct loop *loop, enum hook_kind kind, struct hook *hook,
     bool (*run)(void *arg), void *arg);
 void loop_unhook(struct loop *loop, enum hook_kind kind, struct hook *hook);

@@ -313,22 +313,6 @@ check_appendfsync(struct doctor *doctor)
 
 /* --- replicas --- */
 
-static int
-online_replicas(struct span info)
-{
-	static const char online[] = "state=online";
-	int n = 0;
-	for (int i = 0;; i++) {
-		char name[24];
-		snprintf(name, sizeof name, "slave%d", i);
-		struct span line = info_value(info, span_str(name));
-		if (line.len == 0)
-			return n;
-		n += memmem(line.ptr, line.len, online, sizeof online - 1) !=
-		    NULL;
-	}
-}
-
 void
 check_replicas_few(struct doctor *doctor)
 {
@@ -336,7 +320,7 @@ check_replicas_few(struct doctor *doctor)
 	if (!has_info(doctor, FINDING_replicas_few, &info))
 		return;
 	int64_t wanted = doctor->conf->store.wait_replicas;
-	int online = online_replicas(info);
+	int online = info_replicas(info);
 	if (online < wanted)
 		doctor_found(doctor, FINDING_replicas_few,
 		    "/store/wait_replicas",

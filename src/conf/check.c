@@ -128,6 +128,25 @@ check_credentials(struct loader *l)
 	l->url_password = NULL;
 }
 
+/*
+ * WAIT is part of an operation, and the connection answers nothing meanwhile:
+ * an operation may have to wait for another's and then for its own.
+ */
+static void
+check_replicas(struct loader *l)
+{
+	const struct conf_store *store = &l->conf->store;
+	if (store->wait_replicas == 0)
+		return;
+	if (store->managed)
+		complain_option(l, NULL, ROOT_OPTION(store.wait_replicas),
+		    "the managed Redis has no replicas");
+	if (2 * store->wait_timeout_ms > store->timeout_ms)
+		complain_option(l, NULL, ROOT_OPTION(store.wait_timeout_ms),
+		    "must be at most half of \"%s\"",
+		    ROOT_OPTION(store.timeout_ms)->path);
+}
+
 /* --- upstreams and routes --- */
 
 static void
@@ -239,6 +258,7 @@ check_whole(struct loader *l)
 	check_admin(l);
 	check_topology(l);
 	check_credentials(l);
+	check_replicas(l);
 	check_upstreams(l);
 	check_route_names(l);
 	fill_in(l->conf);

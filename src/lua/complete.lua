@@ -42,6 +42,9 @@ elseif r == false then
 elseif r.attempt ~= attempt then
 	return fenced(r)
 elseif r.state == 'C' and r.owner == owner then
+	-- Done before, and perhaps because too few replicas had it: Redis waits
+	-- for them (WAIT) on account of what this connection writes.
+	redis.call('SETRANGE', KEYS[1], 0, 'o1')
 	return answer('DONE', r)
 elseif (r.state == 'P' or r.state == 'U') and
     (r.owner == owner or r.rest == owner) then

@@ -13,6 +13,7 @@
 #include "store/library.h"
 #include "store/loader.h"
 #include "store/map.h"
+#include "store/replicas.h"
 
 enum {
 	DEADLINE_DIGITS = 13,
@@ -129,6 +130,7 @@ send_call(struct store_call *call)
 	if (tells)
 		resp_number(&command, call->events_maxlen);
 	link_send(call->node->link, &call->link, &command);
+	replicas_sent(call);
 	resp_clear(&command);
 }
 
@@ -406,6 +408,24 @@ on_refused(struct store_call *call, const redisReply *reply)
 	    E_STORE_REFUSED, NULL);
 }
 
+void
+call_answered(struct store_call *call, const redisReply *reply)
+{
+	struct call_reply read;
+	must(read_reply(reply, &read));
+	if (call->store->took != NULL)
+		histogram_add(&call->store->took[call->script],
+		    clock_us() - call->link.sent_us);
+	take_untold(call, &read);
+	end(call, CALL_ANSWERED, 0, &read);
+}
+
+void
+call_lost(struct store_call *call, int error)
+{
+	end(call, CALL_LOST, error, NULL);
+}
+
 static void
 on_reply(struct link_call *link, const redisReply *reply)
 {
@@ -420,13 +440,9 @@ on_reply(struct link_call *link, const redisReply *reply)
 		    "an answer of another kind");
 		end(call, CALL_LOST, E_STORE_REFUSED, NULL);
 	} else {
-		int64_t now_us = clock_us();
 		redis_clock_heard(link_clock(call->node->link), read.now_ms,
-		    link->sent_us, now_us);
-		if (call->store->took != NULL)
-			histogram_add(&call->store->took[call->script],
-			    now_us - link->sent_us);
-		take_untold(call, &read);
-		end(call, CALL_ANSWERED, 0, &read);
+		    link->sent_us, clock_us());
+		if (!replicas_hold(call, read.verdict, reply))
+			call_answered(call, reply);
 	}
 }

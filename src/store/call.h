@@ -52,10 +52,11 @@ struct store_call {
 	/* The operation that waits, where one still does. */
 	struct store_op *op;
 	struct store_call *sibling; /* another call of the same operation */
-	/* While it waits. */
+	/* While it waits; next also where its answer is held (replicas.c). */
 	struct call_queue *queue;
 	struct store_call *next;
 	struct store_call **queued;
+	struct redisReply *held;
 
 	/*
 	 * The end, exactly once; the call is freed after it.  error is of
@@ -90,6 +91,10 @@ void call_flush_queue(struct call_queue *queue);
 void call_start_queue(struct call_queue *queue);
 /* Ends what waits. */
 void call_fail_queue(struct call_queue *queue);
+/* The end of a call whose answer was held back: with that answer, or as if
+ * it had never come. */
+void call_answered(struct store_call *call, const struct redisReply *reply);
+void call_lost(struct store_call *call, int error);
 /* Ends a call that still waits; false: it was sent. */
 bool call_drop(struct store_call *call);
 /*

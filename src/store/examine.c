@@ -29,10 +29,16 @@ judge(const char *words)
 
 /* --- judging --- */
 
-/* Worth a warning: what power loss or a restart would lose. */
+/* Worth a warning: what power loss, a restart or a failover would lose. */
 static void
-warn(struct span info)
+warn(const struct conf *conf, struct span info)
 {
+	if (info_replicas(info) < conf->store.wait_replicas) {
+		struct logline line = log_begin(EV_replicas_few);
+		log_int(&line, "replicas", info_replicas(info));
+		log_int(&line, "wait_replicas", conf->store.wait_replicas);
+		log_end(&line);
+	}
 	if (!span_eq(info_value(info, SPAN("aof_enabled")), SPAN("0")))
 		return;
 	struct logline line = log_begin(EV_store_volatile);
@@ -101,7 +107,7 @@ examine(const struct conf *conf, redisContext *redis, char **ret_words)
 		bool loads = span_eq(
 		    info_value(info, SPAN("loading")), SPAN("1"));
 		if (fault == FAULT_NONE && !loads)
-			warn(info);
+			warn(conf, info);
 		freeReplyObject(reply);
 		if (fault != FAULT_NONE) {
 			*ret_words = mem_str(span_str(fault_words(fault)));

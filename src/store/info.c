@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/test_build.h"
@@ -48,6 +49,22 @@ info_may_evict(struct span info)
 	struct span limit = info_value(info, SPAN("maxmemory"));
 	return !span_eq(limit, SPAN("0")) &&
 	    !span_eq(policy, SPAN("noeviction"));
+}
+
+int
+info_replicas(struct span info)
+{
+	static const char online[] = "state=online";
+	int n = 0;
+	for (int i = 0;; i++) {
+		char name[24];
+		snprintf(name, sizeof name, "slave%d", i);
+		struct span line = info_value(info, span_str(name));
+		if (line.len == 0)
+			return n;
+		n += memmem(line.ptr, line.len, online, sizeof online - 1) !=
+		    NULL;
+	}
 }
 
 enum store_fault

@@ -21,6 +21,8 @@ enum store_fault info_fault(const struct conf *conf, struct span info);
 bool info_is_old(struct span info);
 bool info_is_master(struct span info);
 bool info_may_evict(struct span info);
+/* The replicas that have caught up. */
+int info_replicas(struct span info);
 /* The sentence of a fault; NULL of FAULT_NONE. */
 const char *fault_words(enum store_fault fault);
 /* The value of a line "name:number"; 0 where there is none. */

@@ -49,6 +49,7 @@ struct store {
 	/* What Redis refused last, so that the log has it once a second. */
 	char refused[24];
 	int64_t refused_ms;
+	int64_t few_ms; /* when it last had too few replicas; 0: never */
 };
 
 /* Who has the records of that shard; NULL: nobody known. */

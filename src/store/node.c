@@ -5,6 +5,7 @@
 #include "store/call.h"
 #include "store/health.h"
 #include "store/map.h"
+#include "store/replicas.h"
 
 static void
 on_changed(void *arg, bool up)
@@ -15,6 +16,7 @@ on_changed(void *arg, bool up)
 		return;
 	}
 	health_link_down(node);
+	replicas_link_down(node);
 	ear_link_down(&node->ear);
 	if (node->store->map != NULL && !node->leaving)
 		map_node_down(node);
@@ -65,6 +67,7 @@ node_new(struct store *store, const struct link_to *to)
 		follower_init(&node->follower,
 		    store_health_master(store->health), store->loop);
 	node->link = link_new(store->loop, store->conf, to, &events);
+	replicas_init(node);
 	return node;
 }
 
@@ -82,6 +85,7 @@ node_free(struct node **node)
 	health_end(n);
 	follower_end(&n->follower);
 	link_free(&n->link);
+	replicas_end(n);
 	call_fail_queue(&n->queue);
 	free(n->socket);
 	place_clear(&n->place);

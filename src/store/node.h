@@ -45,6 +45,17 @@ struct loader {
 	bool failed;
 };
 
+/* WAIT (replicas.h). */
+struct replicas {
+	struct link_call call; /* first: its reply finds us by it */
+	struct node *node;
+	struct hook flush;
+	struct store_call *held; /* answered, and not yet ended */
+	bool wanted;    /* something was sent that no WAIT stands behind */
+	bool under_way;
+	bool few;       /* the last one counted too few */
+};
+
 struct node {
 	struct store *store;
 	struct node *next; /* of the store's */
@@ -55,6 +66,7 @@ struct node {
 	struct follower follower; /* of Sentinels' master, where they know it */
 	struct health health;
 	struct loader loader;
+	struct replicas replicas;
 	struct ear ear;
 	bool is_late; /* an operation's calls to it are (verbs.c) */
 	bool leaving; /* it is being freed */

@@ -23,6 +23,8 @@ right_is_needed(const struct conf *conf, const struct right *right)
 		return conf->store.events_maxlen != 0;
 	case RIGHT_WITH_FUNCTION:
 		return conf->store.functions;
+	case RIGHT_WITH_REPLICAS:
+		return conf->store.wait_replicas > 0;
 	case RIGHT_WITH_SCRIPT:
 		return !conf->store.functions;
 	case RIGHT_WITH_CLUSTER:

@@ -58,6 +58,9 @@ EVENT(store_deaf, WARN, "Redis does not let us publish on the channel of "
 	"changes; answers are not kept in memory: allow PUBLISH on it")
 EVENT(store_refused, ERROR, "Redis refused a command; error has its words: a "
 	"missing right, a full memory or disk is mended there")
+EVENT(replicas_few, ERROR, "fewer replicas than store.wait_replicas have what "
+	"was written: new claims get 503, and answers go to the journal first; "
+	"look at the replicas and the way to them")
 EVENT(event_lost, ERROR, "Redis took a step and refused its entry in the "
 	"stream of store.events, whose readers miss it; error says why: "
 	"mend that in Redis")

@@ -80,6 +80,8 @@ GUARD_NAME(late_link_reset,
 GUARD_NAME(lease_renewed, "a payment that takes long would become UNKNOWN")
 GUARD_NAME(leases_swept, "nobody would hear of an owner that died")
 GUARD_NAME(waiters_woken, "retries would wait although the answer is there")
+GUARD_NAME(replicas_compared,
+    "a claim that only a dying Redis has would be executed, and again later")
 GUARD_NAME(master_only, "the gateway would serve on what takes no claims")
 GUARD_NAME(newest_master,
     "the gateway would go back to a master that the others have replaced")

@@ -116,13 +116,13 @@ OPT(ROOT, "store.scripting", TOGGLE, store.functions,
 	"a user who may not EVAL.",
 	"script")
 OPT(ROOT, "store.wait_replicas", COUNT, store.wait_replicas,
-	RANGE(0, 100), RESTART, LATER(0),
+	RANGE(0, 100), RESTART, NOW,
 	"A claim counts, and an answer reaches the client, only when so many "
 	"replicas have it; 0 does not wait.",
 	0)
 OPT(ROOT, "store.wait_timeout", DURATION, store.wait_timeout_ms,
 	RANGE(1, 1 * HOUR), RESTART, NOW,
-	"How long to wait for the replicas.",
+	"How long to wait for the replicas; at most half of store.timeout.",
 	"100ms")
 OPT(ROOT, "store.events.maxlen", COUNT, store.events_maxlen,
 	RANGE(1, 1000000000), RESTART, NOW,

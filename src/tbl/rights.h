@@ -5,7 +5,8 @@
  * front of it.
  *
  * when    ALWAYS, WITH_DB (store.redis names a database), WITH_EVENTS,
- *         WITH_SCRIPT or WITH_FUNCTION (store.scripting), or WITH_CLUSTER
+ *         WITH_SCRIPT or WITH_FUNCTION (store.scripting), WITH_REPLICAS
+ *         (store.wait_replicas), or WITH_CLUSTER
  * probe   a command that changes nothing and needs this right: @key stands
  *         for a key that is never there, @channel for the channel of changes,
  *         @pattern for all of those, @db for the database, @nothing for an
@@ -45,6 +46,8 @@ RIGHT("select", WITH_DB, "SELECT @db", "the database of store.redis")
 RIGHT("set", ALWAYS, "SET @key - XX", "a record is written")
 RIGHT("setrange", ALWAYS, "SETRANGE @key 0 @nothing", "a lease is renewed")
 RIGHT("time", ALWAYS, "TIME", "Redis' clock is the one that counts")
+RIGHT("wait", WITH_REPLICAS, "WAIT 0 1",
+	"store.wait_replicas have what was written")
 RIGHT("xadd", WITH_EVENTS, "XADD @key NOMKSTREAM * id -",
 	"store.events are written")
 RIGHT("zadd", ALWAYS, "ZADD @key XX 0 -", "a record is indexed")

@@ -223,7 +223,7 @@ def a_library_that_is_refused_is_said_and_nothing_is_sent(bench):
 
 @each([(file, file) for file in
        ("test_promise", "test_unknown", "test_on_unknown", "test_waiting",
-        "test_events", "test_keys_command", "test_two_gateways")])
+        "test_events", "test_keys_command")])
 def all_of_this_holds_with_functions(bench, file):
     done = subprocess.run(
         [sys.executable, source(f"tests/blackbox/{file}.py")],

@@ -107,6 +107,9 @@ SIGHTS = {
         waits(UNKNOWN, "a lease that ran out is noticed without a retry")],
     "waiters_woken": [
         waits("test_waiting", "retries wait for the first and get its")],
+    "replicas_compared": [
+        ("test_replicas", "with it a failover executes once"),
+        ("test_replicas", "a claim that replicas lack is given back")],
     "master_only": [waits("test_store_down", "serve refuses a replica")],
     "newest_master": [
         ("unit/test_sentinel",

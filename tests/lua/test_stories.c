@@ -204,6 +204,39 @@ a_full_redis_refuses_new_claims_and_takes_outcomes(void **state)
 	redis_just(redis, "CONFIG SET maxmemory 0");
 }
 
+static long long
+writes(void)
+{
+	static const char name[] = "rdb_changes_since_last_save:";
+	redisReply *reply = redis_do(redis, "INFO persistence");
+	const char *line = strstr(reply->str, name);
+	assert_non_null(line);
+	long long count = atoll(line + sizeof name - 1);
+	freeReplyObject(reply);
+	return count;
+}
+
+/* Redis waits for replicas (WAIT) on account of what is written. */
+static void
+what_is_said_again_is_written_again(void **state)
+{
+	(void)state;
+	char before[VALUE_MAX], after[VALUE_MAX];
+	put("P");
+	for (int i = 0; i < 2; i++) {
+		long long writes_before = writes();
+		word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
+		assert_true(writes() > writes_before);
+	}
+	word_is(step("complete", A, 3), "DONE");
+	get_record(before);
+	long long writes_before = writes();
+	word_is(step("complete", A, 3), "DONE");
+	assert_true(writes() > writes_before);
+	get_record(after);
+	assert_memory_equal(after, before, VALUE_MAX);
+}
+
 static void
 names_of_records_that_are_gone_leave_the_indexes(void **state)
 {
@@ -360,6 +393,7 @@ main(void)
 		a_record_that_is_not_ours_to_read_is_never_touched),
 	    IN_BOTH(
 		a_full_redis_refuses_new_claims_and_takes_outcomes),
+	    IN_BOTH(what_is_said_again_is_written_again),
 	    IN_BOTH(names_of_records_that_are_gone_leave_the_indexes),
 	    IN_BOTH(an_index_is_never_kept_shorter_than_it_was),
 	    IN_BOTH(what_is_held_is_listed_oldest_first),

@@ -225,7 +225,8 @@ check_key(const struct caller *caller)
 		before.forwarded >= policy()->max_attempts,
 	    "%s is exhausted after %u attempts", t->key, before.forwarded);
 	/* Nobody may be left in the dark without a reason. */
-	CHECK(answered || before.in_doubt > 0 || before.lost || exhausted,
+	CHECK(answered || before.in_doubt > 0 || before.lost || exhausted ||
+		world.forgot,
 	    "%s is unknown, though nothing was in doubt", t->key);
 	bool decided = before.whole > 0 && !before.lost &&
 	    (policy()->on_unknown != UNKNOWN_RETRY ||

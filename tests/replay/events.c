@@ -166,6 +166,9 @@ list_faults(void)
 			add_fault(FAULT_CUT, HAPPENS_DEAFEN, g, 0);
 		if (link_executed(g->link) < pending)
 			add_fault(FAULT_REFUSE, HAPPENS_REFUSE, g, 0);
+		if (link_executed(g->link) < pending &&
+		    link_is_waiting(g->link))
+			add_fault(FAULT_FEW, HAPPENS_FEW, g, 0);
 		if (!g->stalled)
 			add_fault(FAULT_STALL, HAPPENS_STALL, g, 0);
 		if (!g->disk_full)
@@ -179,8 +182,13 @@ list_faults(void)
 			add_fault(FAULT_LEAVE, HAPPENS_LEAVE,
 			    client->gateway, i);
 	}
-	if (!world.redis_down)
-		add_fault(FAULT_DOWN, HAPPENS_DOWN, NULL, 0);
+	if (world.redis_down)
+		return;
+	add_fault(FAULT_DOWN, HAPPENS_DOWN, NULL, 0);
+	for (unsigned i = 0; i < REPLICA_COPIES; i++)
+		if (redis_has_copy((enum replica_copy)i))
+			add_fault(
+			    FAULT_FAILOVER, HAPPENS_FAILOVER, NULL, i);
 }
 
 /* --- time --- */
@@ -373,7 +381,8 @@ execute_early(struct gateway *g)
 {
 	bool faults = world.fault > 0 && !world.healing &&
 	    world.scenario->faults &
-		(FAULT_CUT | FAULT_DOWN | FAULT_REFUSE | FAULT_KILL);
+		(FAULT_CUT | FAULT_DOWN | FAULT_REFUSE | FAULT_KILL |
+		    FAULT_FEW | FAULT_FAILOVER);
 	if (faults || (!world.healing && (world.late > 0 ||
 	    world.scenario->gateways > 1)))
 		return;
@@ -539,6 +548,28 @@ do_down(const struct chance *event)
 }
 
 static void
+do_few(const struct chance *event)
+{
+	link_count_few(event->gateway->link);
+}
+
+/* What was on its way to the old one is lost with it. */
+static void
+do_failover(const struct chance *event)
+{
+	world.forgot = true;
+	for (unsigned i = 0; i < world.scenario->gateways; i++) {
+		struct gateway *g = &world.gateways[i];
+		if (!gateway_lives(g))
+			continue;
+		link_cut(g->link);
+		link_cut(g->ear);
+	}
+	ghosts_clear();
+	redis_fail_over((enum replica_copy)event->index);
+}
+
+static void
 do_kill(const struct chance *event)
 {
 	gateway_kill(event->gateway);
@@ -585,6 +616,8 @@ events_happen(const struct chance *event)
 	    [HAPPENS_KILL] = {"it is killed", do_kill},
 	    [HAPPENS_STALL] = {"it stands still", do_stall},
 	    [HAPPENS_DISK] = {"its disk is full", do_disk},
+	    [HAPPENS_FEW] = {"Redis counts too few replicas", do_few},
+	    [HAPPENS_FAILOVER] = {"a replica takes over", do_failover},
 	};
 	world_say("%s (gateway %u, number %u, doing %u)",
 	    doings[event->what].words,

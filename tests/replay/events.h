@@ -30,6 +30,8 @@ enum happening {
 	HAPPENS_KILL,
 	HAPPENS_STALL,
 	HAPPENS_DISK,
+	HAPPENS_FEW,
+	HAPPENS_FAILOVER,
 };
 
 struct chance {

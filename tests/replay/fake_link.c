@@ -265,12 +265,19 @@ link_move(struct link *link)
 
 /* --- commands --- */
 
+static bool
+is_wait(struct span command)
+{
+	return span_starts(command, SPAN("*3\r\n$4\r\nWAIT\r\n"));
+}
+
 /* It is no script, or the sweeper asks which leases ran out. */
 static bool
 only_looks(const struct link *link, struct span command)
 {
 	const struct worker *w = link->gateway->worker;
-	return memmem(command.ptr, command.len, "EVALSHA", 7) == NULL ||
+	return (memmem(command.ptr, command.len, "EVALSHA", 7) == NULL &&
+		   !is_wait(command)) ||
 	    (w != NULL && memmem(command.ptr, command.len,
 		w->store->names.sha[SCRIPT_due], SHA1_HEX) != NULL);
 }
@@ -351,6 +358,24 @@ link_refuse(struct link *link)
 	command->reply = mem_copy(words, command->reply_len);
 }
 
+bool
+link_is_waiting(const struct link *link)
+{
+	const struct command *command = next_unexecuted(link);
+	return is_wait(span_of(command->bytes, command->len));
+}
+
+/* They may hear of it all the same, later. */
+void
+link_count_few(struct link *link)
+{
+	static const char words[] = ":0\r\n";
+	struct command *command = next_unexecuted(link);
+	command->reply_len = sizeof words - 1;
+	command->reply = mem_copy(words, command->reply_len);
+	redis_copy(REPLICA_MAY_HAVE);
+}
+
 void
 link_deliver(struct link *link)
 {
@@ -366,6 +391,7 @@ link_deliver(struct link *link)
 	if (link->commands != NULL)
 		timer_set(&link->silence,
 		    PULSE_MS + link->conf->store.timeout_ms);
+	fake_loop_turn(link->loop);
 	command->call->done(command->call, reply);
 	freeReplyObject(reply);
 	redisReaderFree(reader);

@@ -23,6 +23,7 @@ struct loop {
 	struct posted *posted;
 	struct posted **posted_end;
 	bool stopped;
+	bool turns; /* something has happened that a turn follows on */
 };
 
 /* --- clocks --- */
@@ -75,13 +76,20 @@ loop_post(struct loop *loop, void (*run)(void *arg), void *arg)
 bool
 fake_loop_has_work(const struct loop *loop)
 {
-	return loop->turn.ready != NULL || loop->posted != NULL;
+	return loop->turn.ready != NULL || loop->posted != NULL || loop->turns;
+}
+
+void
+fake_loop_turn(struct loop *loop)
+{
+	loop->turns = true;
 }
 
 void
 fake_loop_work(struct loop *loop)
 {
 	bool more = true;
+	loop->turns = false;
 	while (more || loop->posted != NULL) {
 		run_posted(loop);
 		more = turn_end(&loop->turn);
@@ -103,6 +111,7 @@ void
 fake_loop_fire(struct loop *loop)
 {
 	timers_fire(&loop->turn.timers, loop_now_ms(loop));
+	fake_loop_turn(loop);
 }
 
 /* --- life --- */

@@ -132,6 +132,11 @@ run_plain(const redisReply *c, struct resp *reply)
 		resp_arg(reply, span_str(info));
 		return true;
 	}
+	if (strcmp(name, "WAIT") == 0) {
+		redis_copy(REPLICA_HAS);
+		put_number(reply, ":", 1);
+		return true;
+	}
 	if (strcmp(name, "PUBLISH") != 0)
 		return false;
 	redis_publish(span_of(c->element[1]->str, c->element[1]->len),

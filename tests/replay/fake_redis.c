@@ -31,6 +31,8 @@ struct entry {
 };
 
 static struct entry *entries;
+static struct entry *copies[REPLICA_COPIES]; /* what replicas have */
+static bool copied[REPLICA_COPIES];
 
 int64_t
 redis_now_ms(void)
@@ -94,11 +96,72 @@ make(const char *key)
 	return *at;
 }
 
+static void
+drop_all(struct entry **list)
+{
+	while (*list != NULL)
+		entry_drop(list);
+}
+
 void
 redis_clear(void)
 {
-	while (entries != NULL)
-		entry_drop(&entries);
+	drop_all(&entries);
+	for (int i = 0; i < REPLICA_COPIES; i++) {
+		drop_all(&copies[i]);
+		copied[i] = false;
+	}
+}
+
+/* --- replicas --- */
+
+static struct entry *
+copy_all(const struct entry *from)
+{
+	struct entry *all = NULL, **end = &all;
+	for (; from != NULL; from = from->next) {
+		struct entry *entry = mem_copy(from, sizeof *from);
+		entry->next = NULL;
+		entry->key = mem_str(span_str(from->key));
+		if (from->members != NULL)
+			entry->members = mem_copy(from->members,
+			    from->n_members * sizeof *from->members);
+		for (size_t i = 0; i < from->n_members; i++)
+			entry->members[i].name =
+			    mem_str(span_str(from->members[i].name));
+		if (from->string != NULL)
+			entry->string = mem_copy(from->string, from->len);
+		*end = entry;
+		end = &entry->next;
+	}
+	return all;
+}
+
+void
+redis_copy(enum replica_copy copy)
+{
+	drop_all(&copies[copy]);
+	copies[copy] = copy_all(entries);
+	copied[copy] = true;
+	/* What they may have is never older than what they have. */
+	if (copy == REPLICA_HAS) {
+		drop_all(&copies[REPLICA_MAY_HAVE]);
+		copied[REPLICA_MAY_HAVE] = false;
+	}
+}
+
+bool
+redis_has_copy(enum replica_copy copy)
+{
+	return copy == REPLICA_HAS || copied[copy];
+}
+
+void
+redis_fail_over(enum replica_copy copy)
+{
+	drop_all(&entries);
+	entries = copy_all(copies[copy]);
+	redis_copy(REPLICA_HAS);
 }
 
 void
@@ -110,11 +173,11 @@ redis_records(void (*see)(const char *name, struct span value))
 }
 
 /* In any order of the keys. */
-uint64_t
-redis_hash(void)
+static uint64_t
+hash_all(const struct entry *list)
 {
 	uint64_t sum = 0;
-	for (struct entry *e = entries; e != NULL; e = e->next) {
+	for (const struct entry *e = list; e != NULL; e = e->next) {
 		uint64_t hash = mix_bytes(
 		    (uint64_t)e->expires_ms, e->key, strlen(e->key));
 		if (e->string != NULL)
@@ -127,6 +190,15 @@ redis_hash(void)
 		sum += hash;
 	}
 	return sum;
+}
+
+uint64_t
+redis_hash(void)
+{
+	uint64_t hash = hash_all(entries);
+	for (int i = 0; i < REPLICA_COPIES; i++)
+		hash = mix(hash, mix(hash_all(copies[i]), copied[i]));
+	return hash;
 }
 
 /* --- strings --- */

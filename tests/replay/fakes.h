@@ -18,6 +18,8 @@ bool fake_loop_is_stopped(const struct loop *loop);
 /* True where wanted() says so of one of its timers. */
 bool fake_loop_any(const struct loop *loop,
     bool (*wanted)(const struct gateway *gateway, const struct timer *timer));
+/* Something has happened there: a turn follows, with all its hooks. */
+void fake_loop_turn(struct loop *loop);
 /* Fires what is due. */
 void fake_loop_fire(struct loop *loop);
 
@@ -33,6 +35,15 @@ void redis_clear(void);
 /* Calls see() for each record. */
 void redis_records(void (*see)(const char *name, struct span value));
 uint64_t redis_hash(void);
+/*
+ * What its replicas have: all that it had when WAIT last counted enough of
+ * them; and where WAIT counted too few since, perhaps what it had then.
+ */
+enum replica_copy { REPLICA_HAS, REPLICA_MAY_HAVE, REPLICA_COPIES };
+void redis_copy(enum replica_copy copy);
+bool redis_has_copy(enum replica_copy copy);
+/* A replica takes its place, with nothing but that. */
+void redis_fail_over(enum replica_copy copy);
 /* Something was published (fake_link.c). */
 void redis_publish(struct span channel, struct span message);
 /* The interpreter, kept from run to run. */
@@ -48,6 +59,9 @@ void link_execute(struct link *link);
 void link_deliver(struct link *link);
 /* The next command is refused, and not executed. */
 void link_refuse(struct link *link);
+/* The next is WAIT; and it counts too few replicas. */
+bool link_is_waiting(const struct link *link);
+void link_count_few(struct link *link);
 void link_cut(struct link *link);
 /* True where the next changes no record: the sweeper looks for leases, INFO
  * is asked for, the ear is proven. */

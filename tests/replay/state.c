@@ -4,7 +4,7 @@
 #include "gate/request.h"
 #include "replay/fakes.h"
 #include "replay/state.h"
-#include "store/inside.h"
+#include "store/call.h"
 
 static uint64_t
 hash_op(uint64_t hash, const struct op *op)
@@ -91,6 +91,18 @@ hash_execution_machine(const struct machine *machine)
 	return hash_execution((const struct execution *)machine);
 }
 
+/* Calls whose answers wait for replicas: OURS, RECONCILE or DONE. */
+static uint64_t
+hash_held(const struct replicas *replicas)
+{
+	uint64_t hash = (uint64_t)replicas->wanted << 2 |
+	    (uint64_t)replicas->under_way << 1 | replicas->few;
+	for (const struct store_call *c = replicas->held; c; c = c->next)
+		hash = mix_bytes(mix(hash, c->script + 2U * (c->op != NULL)),
+		    &c->key_id, sizeof c->key_id);
+	return hash;
+}
+
 static uint64_t timers_sum;
 
 static bool
@@ -120,6 +132,7 @@ hash_worker(const struct gateway *g)
 	hash = mix(hash, w->store->n_givebacks);
 	hash = mix(hash, w->store->sweep_shard);
 	hash = mix(hash, w->draining);
+	hash = mix(hash, hash_held(&w->store->nodes->replicas));
 	hash = mix(hash, link_hash(g->link));
 	return mix(hash, link_hash(g->ear));
 }
@@ -153,7 +166,8 @@ uint64_t
 world_hash_at_end(void)
 {
 	uint64_t hash = mix((uint64_t)world.now_us, redis_hash());
-	hash = mix(hash, (uint64_t)world.redis_down << 2 |
+	hash = mix(hash, (uint64_t)world.forgot << 3 |
+	    (uint64_t)world.redis_down << 2 |
 	    (uint64_t)world.faulty << 1 | world.hurried);
 	for (unsigned i = 0; i < world.scenario->gateways; i++)
 		hash = mix(hash, hash_gateway(&world.gateways[i]));

@@ -71,6 +71,9 @@ draw_scenario(uint64_t seed, struct scenario *s)
 	unsigned callers = 2 + draw(6);
 	for (unsigned i = 0; i < callers; i++)
 		draw_caller(s, i);
+	s->replicas = draw(3) == 0;
+	if (s->replicas > 0)
+		s->faults |= draw(2) * FAULT_FEW | draw(2) * FAULT_FAILOVER;
 	for (unsigned i = 0; i < 2; i++)
 		if (draw(4) == 0)
 			s->acts[i] = (struct act){

@@ -55,12 +55,13 @@ make_conf(
 	    "{'listen':['127.0.0.1:1'],'state_dir':'/replay/%u',"
 	    "'drain_timeout':'5s','log':{'access':false},"
 	    "'store':{'redis':'redis://127.0.0.1:1','shards':1,"
-	    "'compression':'none'},'cache':{'size':%s},"
+	    "'compression':'none','wait_replicas':%u},'cache':{'size':%s},"
 	    "'upstreams':{'u':{'targets':['http://127.0.0.1:2'],"
 	    "'timeout':'20s'}},"
 	    "'routes':[{'name':'pay','path':'/pay','upstream':'u',"
 	    "'idempotency':{%s}}]}",
-	    index, scenario->cached ? "65536" : "0", policy);
+	    index, scenario->replicas, scenario->cached ? "65536" : "0",
+	    policy);
 	for (char *p = text; *p != '\0'; p++)
 		*p = *p == '\'' ? '"' : *p;
 	const struct conf *conf =

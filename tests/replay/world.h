@@ -33,6 +33,8 @@ enum fault {
 	FAULT_STALL = 32,  /* a gateway stands still for a while */
 	FAULT_LEAVE = 64,  /* a client leaves */
 	FAULT_DISK = 128,  /* the disk of a gateway is full from now on */
+	FAULT_FEW = 256,   /* too few replicas have what was written */
+	FAULT_FAILOVER = 512, /* a replica takes Redis' place */
 };
 
 /* What the upstream may do with a request. */
@@ -73,6 +75,7 @@ struct scenario {
 	const char *policy;
 	const char *reloaded;
 	bool cached; /* answers are kept in memory */
+	unsigned replicas; /* store.wait_replicas: 0 or 1 */
 	unsigned gateways;
 	struct caller callers[CALLERS_MAX];
 	struct act acts[ACTS_MAX];
@@ -158,6 +161,7 @@ struct world {
 	bool redis_down;
 	unsigned fault, late, slow, close; /* what is left of them */
 	bool faulty;   /* a fault has happened */
+	bool forgot;   /* a failover lost what replicas did not have */
 	bool hurried;  /* time passed while Redis had something to say */
 	bool healing;  /* no more faults */
 	unsigned deeds; /* counts what gateways do to the world */

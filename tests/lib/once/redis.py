@@ -102,11 +102,12 @@ class Redis:
 
     def follow(self, master):
         """Becomes a replica of another one, and has all that it has."""
+        line = re.compile(rb"slave\d+:.*port=%d,state=online" % self.port())
         self("CONFIG", "SET", "repl-diskless-sync-delay", 0)
         master("CONFIG", "SET", "repl-diskless-sync-delay", 0)
         self("REPLICAOF", "127.0.0.1", master.port())
-        eventually(lambda: b"master_link_status:up"
-                   in self("INFO", "replication"), "the replica follows")
+        eventually(lambda: line.search(master("INFO", "replication")),
+                   "the replica follows")
 
     def port(self):
         """The TCP port on which it listens, from now on."""

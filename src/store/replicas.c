@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/test_build.h"
+#include "store/call.h"
+#include "store/replicas.h"
+
+enum { SHORT_QUIET_MS = 1000 };
+
+/* --- what waits --- */
+
+static bool
+is_on(const struct node *node)
+{
+	return node->store->conf->store.wait_replicas > 0;
+}
+
+/*
+ * A claim that is forgotten lets a payment be made twice, and an outcome that
+ * is, what a client has been told be untrue.  What else is forgotten leaves a
+ * record PROCESSING, which becomes UNKNOWN.
+ */
+static bool
+is_waited_for(const struct store_call *call)
+{
+	return is_on(call->node) &&
+	    (call->script == SCRIPT_claim || call->script == SCRIPT_complete ||
+		call->script == SCRIPT_operate);
+}
+
+static bool
+has_written(enum verdict verdict)
+{
+	return verdict == VERDICT_OURS || verdict == VERDICT_RECONCILE ||
+	    verdict == VERDICT_DONE;
+}
+
+/*
+ * While replicas suffice, WAIT goes along with the step, before anybody knows
+ * whether it writes.  While they do not, only what was written makes others
+ * stand behind a WAIT.
+ */
+void
+replicas_sent(const struct store_call *call)
+{
+	struct replicas *replicas = &call->node->replicas;
+	if (is_waited_for(call) && !replicas->few)
+		replicas->wanted = true;
+}
+
+static redisReply *
+copy_reply(const redisReply *from)
+{
+	redisReply *reply = mem_zero(sizeof *reply);
+	reply->type = from->type;
+	reply->integer = from->integer;
+	reply->len = from->len;
+	if (from->str != NULL)
+		reply->str = mem_str(span_of(from->str, from->len));
+	if (from->type != REDIS_REPLY_ARRAY)
+		return reply;
+	reply->elements = from->elements;
+	reply->element = mem_zero((from->elements + 1) * sizeof reply);
+	for (size_t i = 0; i < from->elements; i++)
+		reply->element[i] = copy_reply(from->element[i]);
+	return reply;
+}
+
+bool
+replicas_hold(struct store_call *call, enum verdict verdict,
+    const redisReply *reply)
+{
+	struct replicas *replicas = &call->node->replicas;
+	if (!is_waited_for(call) || !has_written(verdict))
+		return false;
+	call->held = copy_reply(reply);
+	call->next = replicas->held;
+	replicas->held = call;
+	/* Its WAIT is under way, unless it was sent behind another one. */
+	if (!replicas->under_way)
+		replicas->wanted = true;
+	return true;
+}
+
+/* --- what WAIT says --- */
+
+static void
+log_few(struct store *store, int64_t count)
+{
+	int64_t now_ms = clock_us() / 1000;
+	if (store->few_ms != 0 && now_ms - store->few_ms < SHORT_QUIET_MS)
+		return;
+	store->few_ms = now_ms;
+	struct logline line = log_begin(EV_replicas_few);
+	log_int(&line, "replicas", count);
+	log_int(&line, "wait_replicas", store->conf->store.wait_replicas);
+	log_end(&line);
+}
+
+/* How many have it; what WAIT was refused for is in the log. */
+static int64_t
+count_of(struct node *node, const redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_INTEGER)
+		return reply->integer;
+	if (reply->type == REDIS_REPLY_ERROR)
+		call_log_refused(
+		    node->store, EV_store_refused, "wait", reply->str);
+	return 0;
+}
+
+/* All that was answered before WAIT was: Redis keeps the order. */
+static void
+end_held(struct replicas *replicas, bool enough, int error)
+{
+	struct store_call *call = replicas->held;
+	replicas->held = NULL;
+	while (call != NULL) {
+		struct store_call *next = call->next;
+		struct redisReply *held = call->held;
+		call->next = NULL;
+		call->held = NULL;
+		if (enough)
+			call_answered(call, held);
+		else
+			call_lost(call, error);
+		freeReplyObject(held);
+		call = next;
+	}
+}
+
+static void
+on_waited(struct link_call *call, const redisReply *reply)
+{
+	struct replicas *replicas = (struct replicas *)(void *)call;
+	struct node *node = replicas->node;
+	replicas->under_way = false;
+	if (reply == NULL) {
+		end_held(replicas, false, E_STORE_DOWN);
+		return;
+	}
+	int64_t count = count_of(node, reply);
+	bool enough = count >= node->store->conf->store.wait_replicas ||
+	    !GUARD(replicas_compared);
+	replicas->few = !enough;
+	if (!enough)
+		log_few(node->store, count);
+	end_held(replicas, enough, E_STORE_REFUSED);
+}
+
+/* Before the link writes what this turn has sent. */
+static bool
+on_flush(void *arg)
+{
+	struct node *node = arg;
+	struct replicas *replicas = &node->replicas;
+	const struct conf_store *store = &node->store->conf->store;
+	if (!replicas->wanted || replicas->under_way ||
+	    !link_is_up(node->link))
+		return false;
+	struct resp command = {0};
+	resp_begin(&command, 3);
+	resp_arg(&command, SPAN("WAIT"));
+	resp_number(&command, store->wait_replicas);
+	resp_number(&command, store->wait_timeout_ms);
+	replicas->wanted = false;
+	replicas->under_way = true;
+	replicas->call.done = on_waited;
+	link_send(node->link, &replicas->call, &command);
+	resp_clear(&command);
+	return false;
+}
+
+void
+replicas_link_down(struct node *node)
+{
+	node->replicas.wanted = node->replicas.few = false;
+	end_held(&node->replicas, false, E_STORE_DOWN);
+}
+
+/* --- life --- */
+
+void
+replicas_init(struct node *node)
+{
+	node->replicas.node = node;
+	if (is_on(node))
+		loop_hook(node->store->loop, HOOK_FLUSH,
+		    &node->replicas.flush, on_flush, node);
+}
+
+void
+replicas_end(struct node *node)
+{
+	must(node->replicas.held == NULL);
+	if (is_on(node))
+		loop_unhook(node->store->loop, HOOK_FLUSH,
+		    &node->replicas.flush);
+}

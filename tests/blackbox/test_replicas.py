@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 3, store.wait_replicas: a claim counts, and an answer
+reaches the client, only when so many replicas have it."""
+
+import re
+
+from once import tap
+from once.http import ask, build, keyed
+from once.tap import each, equal, test
+from once.upstream import answer
+from once.wait import eventually
+
+# Who waits in vain waits so long; a busy machine may take longer, so that a
+# claim which is to count is made again until it does (World.pay).
+BRIEF = {"timeout": "5s", "wait_timeout": "700ms"}
+# Where nobody waits in vain.
+LONG = {"timeout": "40s", "wait_timeout": "20s"}
+RECONCILE = {"reconcile": "/v1/charges/by-key/{key}"}
+
+
+class World:
+    """A master with replicas behind an address that a failover moves."""
+
+    def __init__(self, bench, wait=1, replicas=1, idempotency=None,
+                 times=BRIEF, **members):
+        self.bench = bench
+        self.master = bench.own_redis()
+        self.replicas = [bench.own_redis() for _ in range(replicas)]
+        for replica in self.replicas:
+            replica.follow(self.master)
+        self.proxy = bench.proxy(self.master.url)
+        self.upstream = bench.upstream()
+        store = {**times, **members.pop("store", {}), "wait_replicas": wait}
+        self.gateway = bench.gateway(
+            self.upstream, redis=self.proxy.url, store=store,
+            idempotency=idempotency, cache={"size": 0}, **members)
+
+    def ask(self, *args, **kwargs):
+        return self.gateway.ask(*args, **kwargs)
+
+    def pay(self, key):
+        """Until it counts; the first answer, when it does."""
+        def paid():
+            got = self.ask(key)
+            return got.status == 201 and got
+        return eventually(paid, f"{key} is paid")
+
+    def part(self):
+        """The master goes on, and no replica hears of anything."""
+        for replica in self.replicas:
+            replica.freeze()
+        self.master("CLIENT", "KILL", "TYPE", "replica")
+
+    def join(self):
+        for replica in self.replicas:
+            replica.thaw()
+
+    def fail_over(self):
+        """The master dies, and the first replica takes its place."""
+        self.master.kill()
+        new = self.replicas[0]
+        new.thaw()
+        new("REPLICAOF", "NO", "ONE")
+        self.proxy.retarget(new.url)
+        self.proxy.reset_all()
+        return new
+
+    def refused(self, key):
+        got = self.ask(key)
+        equal((got.status, got.problem), (503, "store-unavailable"))
+        equal(got.json()["retry"], "same-key")
+        assert got.get("Retry-After")
+
+    def few(self):
+        return self.gateway.find_log("replicas_few")
+
+
+@test
+def with_its_replicas_all_is_as_ever(bench):
+    world = World(bench, times=LONG)
+    equal([world.ask("k").status for _ in range(3)], [201] * 3)
+    equal(world.upstream.count(), 1)
+    assert world.master.calls("wait") >= 2
+    record, = (k for k in world.replicas[0].keys() if b":r:" in k)
+    # The client has its answer, so the replica had it before.
+    equal(world.replicas[0]("GETRANGE", record, 0, 2), b"o1C")
+    equal(world.few(), [])
+
+
+@test
+def a_claim_that_replicas_lack_is_given_back_and_nothing_is_sent(bench):
+    world = World(bench)
+    world.part()
+    world.refused("k")
+    world.refused("another")
+    equal(world.upstream.count(), 0)
+    said = world.gateway.wait_for_log("replicas_few")
+    equal((said["level"], said["replicas"], said["wait_replicas"]),
+          ("error", 0, 1))
+    world.join()
+    assert not world.pay("k").replayed
+    equal(world.upstream.count(), 1)
+
+
+@test
+def too_few_of_several_replicas_are_too_few(bench):
+    world = World(bench, wait=2, replicas=2)
+    world.pay("k")
+    last = world.replicas.pop()
+    last.freeze()
+    world.refused("k2")
+    world.gateway.wait_for_log("replicas_few", replicas=1)
+    last.thaw()
+    world.pay("k2")
+    equal(world.upstream.count(), 2)
+
+
+@test
+def old_answers_are_given_while_replicas_are_away(bench):
+    world = World(bench)
+    first = world.pay("old")
+    world.part()
+    for number in range(2):
+        again = world.ask("old")
+        assert again.replayed
+        equal(again.body, first.body)
+        world.refused(f"k{number}")
+    equal(world.gateway.find_log("store_down"), [])
+
+
+def answered_without_replicas(world):
+    """The answer of a payment whose claim they have, and whose answer not."""
+    def ask_until_sent():
+        while True:
+            got = world.ask("k")
+            if world.upstream.requests:
+                return got
+    hold = world.upstream.hold()
+    task = world.bench.background(ask_until_sent)
+    world.upstream.wait_for(1)
+    world.upstream.reply = answer()
+    world.part()
+    hold.release()
+    return task.result()
+
+
+@test
+def an_answer_that_replicas_lack_is_in_the_journal_first(bench):
+    world = World(bench)
+    equal(answered_without_replicas(world).status, 201)
+    world.gateway.wait_for_log("settle_late")
+    # The master has it; that is not enough, however often it is asked.
+    eventually(lambda: world.master.calls("wait") > 3, "it is tried again")
+    equal(world.gateway.find_log("journal_delivered"), [])
+    world.join()
+    world.gateway.wait_for_log("journal_delivered")
+    assert world.ask("k").replayed
+    equal(world.upstream.count(), 1)
+
+
+@each([("retry", "retry"), ("reconcile", RECONCILE)])
+def where_another_execution_may_decide_it_is_not_given_out(bench, policy):
+    world = World(bench, idempotency={"on_unknown": policy})
+    got = answered_without_replicas(world)
+    equal((got.status, got.problem), (503, "store-unavailable"))
+    world.join()
+    world.gateway.wait_for_log("journal_delivered")
+    assert world.ask("k").replayed
+    equal(world.upstream.count(), 1)
+
+
+# --- failover --------------------------------------------------------------
+
+@test
+def without_it_a_failover_may_execute_twice(bench):
+    """Why there is such a member: nothing here is about how it is kept."""
+    world = World(bench, wait=0)
+    world.part()
+    equal(world.ask("k").status, 201)
+    world.fail_over()
+    world.pay("k")
+    equal(world.upstream.count(), 2)
+
+
+@test
+def with_it_a_failover_executes_once(bench):
+    world = World(bench)
+    world.part()
+    world.refused("k")
+    new = world.fail_over()
+    # The new master has no replica: nothing counts there, until it has one.
+    world.gateway.wait_for_log("store_up")
+    world.refused("k")
+    equal(world.upstream.count(), 0)
+    bench.own_redis().follow(new)
+    world.pay("k")
+    equal(world.upstream.count(), 1)
+
+
+@test
+def what_a_client_was_told_survives_a_failover(bench):
+    world = World(bench)
+    first = answered_without_replicas(world)
+    equal(first.status, 201)
+    bench.own_redis().follow(world.fail_over())
+    world.gateway.wait_for_log("journal_delivered")
+    again = world.ask("k")
+    assert again.replayed
+    equal(again.body, first.body)
+    equal(world.upstream.count(), 1)
+
+
+# --- what it costs ---------------------------------------------------------
+
+KEYS, CLIENTS = 400, 16
+
+
+@test
+def those_who_come_together_wait_together(bench):
+    world = World(bench, workers=1, times=LONG)
+
+    def pay(first):
+        with world.gateway.client() as client:
+            for number in range(first, KEYS, CLIENTS):
+                client.send(keyed(f"k{number}"))
+                equal(client.read().status, 201)
+    tasks = [bench.background(pay, n) for n in range(CLIENTS)]
+    for task in tasks:
+        task.result(60)
+    equal(world.upstream.count(), KEYS)
+    steps, waits = (world.master.calls(c) for c in ("evalsha", "wait"))
+    assert steps >= 2 * KEYS, steps
+    assert waits < KEYS, f"{waits} WAITs for {2 * KEYS} steps"
+
+
+@test
+def many_who_wait_in_vain_are_all_refused_in_time(bench):
+    world = World(bench, workers=1)
+    world.pay("old")
+    world.part()
+    tasks = [bench.background(world.ask, f"k{n}") for n in range(40)]
+    equal({task.result(60).problem for task in tasks}, {"store-unavailable"})
+    equal(world.gateway.find_log("store_down"), [])
+    assert world.ask("old").replayed
+    world.join()
+    for number in range(40):
+        world.pay(f"k{number}")
+    equal(world.upstream.count(), 41)
+
+
+# --- an operator, a start, a user ------------------------------------------
+
+@test
+def an_operators_word_that_replicas_lack_is_not_confirmed(bench):
+    world = World(bench, admin={"listen": "127.0.0.1:0"})
+    world.upstream.reply = lambda connection, request: connection.close()
+    got = eventually(lambda: (lambda a: a.problem == "outcome-unknown" and a)(
+        world.ask("k")), "its outcome is unknown")
+    key_id = re.search("[0-9a-f]{32}", got.json()["instance"])[0]
+    path = f"/keys/{key_id}"
+
+    def operate(method, path):
+        return ask(world.gateway.ready["admin"], build(
+            method, path, fields=[("Content-Type", "application/json")],
+            body=b"{}" if method == "POST" else b"", host="localhost"))
+    world.part()
+    equal(operate("POST", path + "/release").status, 503)
+    world.join()
+    eventually(lambda: operate("DELETE", path).status // 100 == 2)
+
+
+@test
+def a_start_warns_of_too_few(bench):
+    world = World(bench)
+    equal(world.few(), [])
+    world.part()
+    after = bench.gateway(world.upstream, redis=world.master,
+                          store={**BRIEF, "wait_replicas": 1})
+    said = after.wait_for_log("replicas_few")
+    equal((said["replicas"], said["wait_replicas"]), (0, 1))
+
+
+@test
+def a_user_who_may_not_wait_claims_nothing(bench):
+    world = World(bench)
+    world.master("ACL", "SETUSER", "default", "-wait")
+    world.refused("k")
+    said = world.gateway.wait_for_log("store_refused", operation="wait")
+    assert "NOPERM" in said["error"], said
+    equal(world.upstream.count(), 0)
+    world.master("ACL", "SETUSER", "default", "+wait")
+    world.pay("k")
+
+
+@test
+def with_functions_it_is_the_same(bench):
+    world = World(bench, store={"scripting": "function"})
+    world.pay("k")
+    world.part()
+    world.refused("k2")
+    assert world.ask("k").replayed
+    world.join()
+    world.pay("k2")
+    equal(world.upstream.count(), 2)
+
+
+tap.main()
