@@ -65,6 +65,9 @@ class Server:
             client("AUTH", self.password)
         return client
 
+    def keys(self):
+        return self("KEYS", "*")
+
     def info(self, name):
         lines = self("INFO").decode().split("\r\n")
         return next((line.split(":", 1)[1] for line in lines
@@ -220,16 +223,21 @@ class Sentinels:
             return None if master is old else master
         return eventually(moved, "another master", LONG)
 
-    def switch(self, sentinel=None):
-        """A failover that an operator asks for; the new master."""
-        old = self.master()
+    def ask_failover(self):
+        """By whoever watches; a master need not be down for that."""
+        sentinel = next(s for s in self.sentinels if s.answers())
 
         def asked():
             try:
-                return (sentinel or self.sentinels[0]).say("FAILOVER")
-            except RedisError as error:  # NOGOODSLAVE, INPROG: not yet
+                return sentinel.say("FAILOVER")
+            except RedisError as error:  # NOGOODSLAVE: not yet
                 return error.args[0].startswith("INPROG")
         eventually(asked, "a failover begins", LONG)
+
+    def switch(self):
+        """A failover that an operator asks for; the new master."""
+        old = self.master()
+        self.ask_failover()
         return self.wait_moved(old)
 
     def wait_copied(self):

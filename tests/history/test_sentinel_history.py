@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A random history on a master that Sentinels watch over: masters die, freeze
+and are replaced, Sentinels come and go, and nothing is doubled, lost or told
+wrongly.  See test_history.py.
+
+A master that dies takes with it what no replica has yet; that is a matter of
+store.wait_replicas.  So here it dies when a replica has all of it."""
+
+from once import tap
+from once.sentinels import LONG
+from once.wait import eventually
+
+from happen import faults_s, tests
+from plan import FAULTS, Plan
+from world import World
+
+SENTINEL = {"kill": 4, "switch": 4, "freeze": 2, "flush": 2, "disconnect": 2,
+            "watcher": 3}
+TABLES = {**FAULTS, "redis": SENTINEL,
+          "network": {kind: weight for kind, weight in
+                      FAULTS["network"].items() if "redis" not in kind}}
+PAUSE_MS = 60000  # much longer than until the master is gone
+
+
+class SentinelWorld(World):
+    def make_redis(self):
+        """They act when they are asked to: one who decides by itself that
+        a slow machine is a dead one would lose what was not copied."""
+        return self.bench.sentinels(down_after_ms=600000)
+
+    def ways_to_redis(self):
+        """Sentinels name the servers' addresses: nothing stands between."""
+        return []
+
+    def redis_for(self, i):
+        return self.redis
+
+    def masters(self):
+        return [self.redis.master()]
+
+    # --- faults ------------------------------------------------------------
+
+    def settle(self):
+        """One master that all name and follow."""
+        eventually(self.redis.master, "the Sentinels are of one mind", LONG)
+        self.redis.wait_together()
+
+    def lose_master(self, how):
+        """Nothing is written any more, and what was is everywhere."""
+        self.settle()
+        old = self.redis.master()
+        old("CLIENT", "PAUSE", PAUSE_MS, "WRITE")
+        self.redis.wait_copied()
+        how(old)
+        self.redis.ask_failover()
+        self.redis.wait_moved(old)
+        return old
+
+    def redis_kill(self, fault):
+        """It comes back later, and follows who has its place now."""
+        old = self.lose_master(lambda master: master.kill())
+        self.over.wait(fault.length)
+        self.redis.start_again(old)
+        self.settle()
+
+    def redis_freeze(self, fault):
+        """It comes back as it was, and is told that it is no master."""
+        old = self.lose_master(lambda master: master.freeze())
+        self.over.wait(fault.length)
+        old.thaw()
+        eventually(lambda: old.info("role") == "slave", "it follows", LONG)
+        old("CLIENT", "UNPAUSE")
+        self.settle()
+
+    def redis_switch(self, fault):
+        """An operator's failover, of a master that answers."""
+        old = self.lose_master(lambda master: None)
+        eventually(lambda: old.info("role") == "slave", "it follows", LONG)
+        old("CLIENT", "UNPAUSE")
+        self.settle()
+
+    def redis_watcher(self, fault):
+        """A Sentinel is gone for a while, or stands still."""
+        sentinels = self.redis.sentinels
+        sentinel = sentinels[fault.bytes % len(sentinels)]
+        if fault.how == "reset":
+            sentinel.kill()
+            self.over.wait(fault.length * 2)
+            self.redis.start_again(sentinel)
+        else:
+            sentinel.freeze()
+            self.over.wait(fault.length * 2)
+            sentinel.thaw()
+
+    def redis_flush(self, fault):
+        self.redis.master()("SCRIPT", "FLUSH")
+
+    def redis_disconnect(self, fault):
+        self.redis.master()("CLIENT", "KILL", "TYPE", "normal")
+
+    # --- the end -----------------------------------------------------------
+
+    def heal(self):
+        self.settle()
+        super().heal()
+
+
+tests(lambda bench, seed: SentinelWorld(bench, Plan(seed, TABLES)),
+      faults_s(15))
+tap.main()
