@@ -271,8 +271,8 @@ def defaults_hold_for_every_route_and_routes_differ_from_them(bench):
 
 # What this version reads and checks, and cannot do yet.
 UNBUILT = [
-    ("sentinels", "/store/sentinels",
-     [("/store", {"sentinels": ["a:1"], "master": "m"})]),
+    ("replicas to wait for", "/store/wait_replicas",
+     [("/store/wait_replicas", 1)]),
 ]
 
 

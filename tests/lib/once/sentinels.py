@@ -51,13 +51,17 @@ class Server:
     def __call__(self, *words):
         """A command; again where Sentinels have closed the connection, as
         they do when they move the master."""
-        try:
-            if self.client is None:
-                self.client = self.connect()
-            return self.client(*words)
-        except (AssertionError, OSError):
-            self.client = self.connect()
-            return self.client(*words)
+        def answer():
+            try:
+                if self.client is None:
+                    self.client = self.connect()
+                return [self.client(*words)]
+            except (AssertionError, OSError):
+                self.client = None
+                if not self.answers():
+                    raise
+                return None
+        return eventually(answer, f"{self.address} answers", LONG)[0]
 
     def connect(self):
         client = RedisClient(os.path.join(self.folder, "redis"))
