@@ -128,23 +128,13 @@ check_credentials(struct loader *l)
 	l->url_password = NULL;
 }
 
-/*
- * WAIT is part of an operation, and the connection answers nothing meanwhile:
- * an operation may have to wait for another's and then for its own.
- */
 static void
 check_replicas(struct loader *l)
 {
 	const struct conf_store *store = &l->conf->store;
-	if (store->wait_replicas == 0)
-		return;
-	if (store->managed)
+	if (store->wait_replicas > 0 && store->managed)
 		complain_option(l, NULL, ROOT_OPTION(store.wait_replicas),
 		    "the managed Redis has no replicas");
-	if (2 * store->wait_timeout_ms > store->timeout_ms)
-		complain_option(l, NULL, ROOT_OPTION(store.wait_timeout_ms),
-		    "must be at most half of \"%s\"",
-		    ROOT_OPTION(store.timeout_ms)->path);
 }
 
 /* --- upstreams and routes --- */

@@ -453,8 +453,9 @@ look_around(struct look *look)
 }
 
 void
-redis_inspect_one(const struct conf *conf, const struct cluster_seen *masters,
-    const struct cluster_master *at, struct redis_seen *ret_seen)
+redis_inspect_one(const struct conf *conf,
+    const struct cluster_seen *masters, const struct cluster_master *at,
+    struct redis_seen *ret_seen)
 {
 	struct look look = {.conf = conf,
 	    .masters = masters,

@@ -62,7 +62,8 @@ struct cluster_seen;
 struct cluster_master;
 /* One of them; without a cluster both are NULL, and masters is where they
  * are not known. */
-void redis_inspect_one(const struct conf *conf, const struct cluster_seen *masters,
-    const struct cluster_master *at, struct redis_seen *ret_seen);
+void redis_inspect_one(const struct conf *conf,
+    const struct cluster_seen *masters, const struct cluster_master *at,
+    struct redis_seen *ret_seen);
 /* Frees what it holds. */
 void redis_seen_clear(struct redis_seen *seen);

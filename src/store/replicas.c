@@ -150,6 +150,19 @@ on_waited(struct link_call *call, const redisReply *reply)
 	end_held(replicas, enough, E_STORE_REFUSED);
 }
 
+/*
+ * WAIT is part of an operation, and the connection answers nothing meanwhile:
+ * an operation may have to wait for another's and then for its own.  Never 0,
+ * which to Redis is for ever.
+ */
+static int64_t
+longest_ms(const struct conf_store *store)
+{
+	int64_t half_ms = (store->timeout_ms + 1) / 2;
+	return store->wait_timeout_ms < half_ms ? store->wait_timeout_ms
+						: half_ms;
+}
+
 /* Before the link writes what this turn has sent. */
 static bool
 on_flush(void *arg)
@@ -164,7 +177,7 @@ on_flush(void *arg)
 	resp_begin(&command, 3);
 	resp_arg(&command, SPAN("WAIT"));
 	resp_number(&command, store->wait_replicas);
-	resp_number(&command, store->wait_timeout_ms);
+	resp_number(&command, longest_ms(store));
 	replicas->wanted = false;
 	replicas->under_way = true;
 	replicas->call.done = on_waited;

@@ -122,7 +122,8 @@ OPT(ROOT, "store.wait_replicas", COUNT, store.wait_replicas,
 	0)
 OPT(ROOT, "store.wait_timeout", DURATION, store.wait_timeout_ms,
 	RANGE(1, 1 * HOUR), RESTART, NOW,
-	"How long to wait for the replicas; at most half of store.timeout.",
+	"How long to wait for the replicas; never longer than half of "
+	"store.timeout.",
 	"100ms")
 OPT(ROOT, "store.events.maxlen", COUNT, store.events_maxlen,
 	RANGE(1, 1000000000), RESTART, NOW,

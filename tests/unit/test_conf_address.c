@@ -236,14 +236,6 @@ ways_to_redis_are_checked(void **state)
 		"/store/user: \"store.password\" is needed too\n"},
 	    {TRY_STORE("'wait_replicas':1"),
 		"/store/wait_replicas: the managed Redis has no replicas\n"},
-	    {TRY_STORE("'redis':'redis://h:1','wait_replicas':1,"
-		       "'wait_timeout':'251ms'"),
-		"/store/wait_timeout: must be at most half of "
-		"\"store.timeout\"\n"},
-	    {TRY_STORE("'redis':'redis://h:1','wait_replicas':1,"
-		       "'timeout':'199ms'"),
-		"/store/wait_timeout: must be at most half of "
-		"\"store.timeout\"\n"},
 	};
 	ASSERT_ALL_WRONG(list);
 }

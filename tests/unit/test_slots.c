@@ -151,8 +151,7 @@ shards_name_each_master_and_its_slots(void **state)
 }
 
 static void
-a_server_without_a_name_is_its_address_or_the_one_that_was_asked(
-    void **state)
+a_server_without_a_name_is_its_address_or_who_was_asked(void **state)
 {
 	static const struct {
 		const char *ip, *endpoint, *wanted;
@@ -382,7 +381,7 @@ main(void)
 	    cmocka_unit_test(a_tag_has_the_slot_of_the_specification),
 	    cmocka_unit_test(shards_name_each_master_and_its_slots),
 	    cmocka_unit_test(
-		a_server_without_a_name_is_its_address_or_the_one_that_was_asked),
+		a_server_without_a_name_is_its_address_or_who_was_asked),
 	    cmocka_unit_test(what_is_no_map_of_shards_is_none),
 	    cmocka_unit_test(slots_name_the_master_first),
 	    cmocka_unit_test(what_is_no_map_of_slots_is_none),
