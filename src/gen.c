@@ -103,19 +103,6 @@ restrict_to_words(json_t *schema, const char *words)
 	return false;
 }
 
-/* The option's sentence, and what of it is not built yet. */
-static char *
-described(const struct option *option)
-{
-	if (option->off == NULL)
-		return mem_str(span_str(option->sentence));
-	if (!strcmp(option->off, "NEVER"))
-		return mem_printf(
-		    "%s Not in this version yet.", option->sentence);
-	return mem_printf(
-	    "%s In this version only %s.", option->sentence, option->off);
-}
-
 static json_t *
 property_schema(const struct option *option)
 {
@@ -127,9 +114,7 @@ property_schema(const struct option *option)
 		set(schema, "minimum", json_integer(option->min));
 		set(schema, "maximum", json_integer(option->max));
 	}
-	char *description = described(option);
-	set(schema, "description", json_string(description));
-	free(description);
+	set(schema, "description", json_string(option->sentence));
 	if (preset != NULL)
 		set(schema, "default", read_json(preset));
 	return schema;

@@ -36,15 +36,6 @@ check_configuration(struct doctor *doctor)
 	find_complaints(doctor, FINDING_configuration, doctor->complaints);
 }
 
-void
-check_not_served(struct doctor *doctor)
-{
-	struct complaints complaints = {0};
-	if (!conf_is_served(doctor->conf, &complaints))
-		find_complaints(doctor, FINDING_not_served, &complaints);
-	complaints_free(&complaints);
-}
-
 /* --- state_dir --- */
 
 /* 0, or an errno.  A folder that is not there is made at the start. */

@@ -130,7 +130,7 @@ reload(struct serve *s)
 	}
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_us());
 	const struct conf *next = conf_load(s->conf->file, &complaints);
-	if (next == NULL || !conf_is_served(next, &complaints)) {
+	if (next == NULL) {
 		log_complaints(EV_reload_refused, &complaints);
 		sd_notify(0, "READY=1");
 	} else {
@@ -475,9 +475,8 @@ cmd_serve(const char *file)
 {
 	struct complaints complaints = {0};
 	const struct conf *conf = conf_load(file, &complaints);
-	if (conf == NULL || !conf_is_served(conf, &complaints)) {
+	if (conf == NULL) {
 		print_complaints(file, &complaints);
-		conf_unref(&conf);
 		return 1;
 	}
 	log_set_level((enum log_level)conf->log_level);

@@ -30,9 +30,6 @@ static void
 conf_free(struct conf *conf)
 {
 	clear_group(GROUP_ROOT, conf);
-	if (conf->not_built != NULL)
-		complaints_free(conf->not_built);
-	free(conf->not_built);
 	free(conf->fixed);
 	free(conf->file);
 	free(conf);

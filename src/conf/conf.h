@@ -207,8 +207,6 @@ struct conf {
 	const struct conf_idempotency *defaults;
 	struct conf_route *routes;
 	size_t n_routes;
-	/* What the file sets and conf_is_served complains about. */
-	struct complaints *not_built;
 	/* A digest of each option that only a new start changes. */
 	uint8_t *fixed;
 };

@@ -12,8 +12,6 @@ enum { FILE_MAX = 16 << 20 };
 static const struct conf *parse(struct loader *l, struct span text);
 static void load_members(struct loader *l, enum group group, struct span prefix,
     const struct place *at, json_t *value, void *base);
-static void note_unbuilt(struct loader *l, const struct option *option,
-    const struct place *at, json_t *value);
 static void digest_fixed(struct loader *l);
 static void wipe_what_jansson_frees(void);
 
@@ -39,13 +37,10 @@ const struct conf *
 conf_parse(const char *file, struct span text, struct complaints *complaints)
 {
 	wipe_what_jansson_frees();
-	struct complaints *not_built = mem_zero(sizeof *not_built);
 	struct conf *conf = mem_zero(sizeof *conf);
 	atomic_init(&conf->refs, 1);
 	conf->file = mem_str(span_str(file));
-	conf->not_built = not_built;
-	struct loader l = {
-	    .conf = conf, .complaints = complaints, .not_built = not_built};
+	struct loader l = {.conf = conf, .complaints = complaints};
 	const struct conf *parsed = parse(&l, text);
 
 	text_free(&l.url_user);
@@ -108,7 +103,6 @@ parse(struct loader *l, struct span text)
 	digest_fixed(l);
 
 	complaints_sort(&found, l->root);
-	complaints_sort(l->not_built, l->root);
 	for (size_t i = 0; i < found.count; i++)
 		complain(complaints, found.list[i].pointer, "%s",
 		    found.list[i].words);
@@ -165,14 +159,12 @@ load_member(struct loader *l, enum group group, struct span prefix,
 {
 	const struct option *option = option_find(group, prefix, at->member);
 	struct span section = option_section(group, prefix, at->member);
-	if (option != NULL) {
+	if (option != NULL)
 		load_option(l, option, at, value, base);
-		note_unbuilt(l, option, at, value);
-	} else if (section.len > 0) {
+	else if (section.len > 0)
 		load_members(l, group, section, at, value, base);
-	} else {
+	else
 		complain_at(l, at, "there is no such member");
-	}
 }
 
 /* Complains about what the object that prefix leads to must have. */
@@ -222,53 +214,6 @@ file_value(const struct loader *l, const struct option *option)
 		free(name);
 	}
 	return value;
-}
-
-/* --- what is not built yet --- */
-
-/* Whether the value is the one that switches the option off. */
-static bool
-is_off(struct loader *l, const struct option *option, json_t *value)
-{
-	struct complaints said_already = {NULL, 0};
-	struct loader quiet = *l;
-	json_t *off = json_loads(option->off, JSON_DECODE_ANY, NULL);
-	bool same = json_equal(value, off);
-	quiet.complaints = &said_already;
-	if (json_is_string(off) && is_text(value)) {
-		char *text = text_of(&quiet, NULL, value);
-		same = text && !strcmp(text, json_string_value(off));
-		text_free(&text);
-	}
-	json_decref(off);
-	complaints_free(&said_already);
-	return same;
-}
-
-static void
-note_unbuilt(struct loader *l, const struct option *option,
-    const struct place *at, json_t *value)
-{
-	struct loader noting = *l;
-	noting.complaints = l->not_built;
-	if (option->off == NULL || is_off(l, option, value))
-		return;
-	if (!strcmp(option->off, "NEVER"))
-		complain_at(&noting, at,
-		    "this version cannot do this yet; leave it out");
-	else
-		complain_at(&noting, at,
-		    "this version cannot do this yet; it must be %s",
-		    option->off);
-}
-
-bool
-conf_is_served(const struct conf *conf, struct complaints *complaints)
-{
-	for (size_t i = 0; i < conf->not_built->count; i++)
-		complain(complaints, conf->not_built->list[i].pointer, "%s",
-		    conf->not_built->list[i].words);
-	return conf->not_built->count == 0;
 }
 
 /* --- what a reload does not change --- */

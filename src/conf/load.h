@@ -30,13 +30,6 @@ MUST_USE const struct conf *conf_parse(
     const char *file, struct span text, struct complaints *complaints);
 
 /*
- * What the file sets and this version cannot do yet, so that `serve` refuses
- * rather than ignores it.  True where there is nothing.
- */
-MUST_USE bool conf_is_served(
-    const struct conf *conf, struct complaints *complaints);
-
-/*
  * What differs between two files and a reload does not change, so that the
  * operator is told to start anew.  A secret whose {"file"} changed is not
  * noticed.

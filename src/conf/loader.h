@@ -25,7 +25,6 @@ struct place {
 struct loader {
 	struct conf *conf; /* in the making */
 	struct complaints *complaints;
-	struct complaints *not_built;
 	json_t *root; /* of the file; borrowed, like all values */
 	/* From the URL of Redis; what is set in the file must not differ. */
 	char *url_user;

@@ -38,18 +38,15 @@ typedef struct conf_idempotency in_IDEMPOTENCY;
 #define WORDS(list) .words = "" list
 #define RELOAD .restart = false
 #define RESTART .restart = true
-#define NOW .off = NULL
-#define LATER(value) .off = #value
 
 /* The default is taken as it is spelled, which is JSON. */
-#define OPT(g, p, t, field, range, change, built, words, ...) \
+#define OPT(g, p, t, field, range, change, words, ...) \
 	{.group = GROUP_##g,                                  \
 	    .path = p,                                        \
 	    .type = TYPE_##t,                                 \
 	    .offset = offsetof(in_##g, field),                \
 	    range,                                            \
 	    change,                                           \
-	    built,                                            \
 	    .sentence = words,                                \
 	    .preset = #__VA_ARGS__},
 

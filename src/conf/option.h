@@ -40,8 +40,6 @@ struct option {
 	int64_t max;
 	const char *words; /* what may be chosen; NULL: not a choice */
 	bool restart;      /* a reload does not change it */
-	/* JSON; NULL: built; "NEVER": not built, whatever the value. */
-	const char *off;
 	const char *sentence;
 	const char *preset; /* JSON; "NONE" or "REQUIRED" */
 };

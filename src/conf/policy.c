@@ -172,7 +172,6 @@ inherit(struct loader *l, struct conf_idempotency *policy)
 	struct complaints said_already = {NULL, 0};
 	struct loader quiet = *l;
 	quiet.complaints = &said_already;
-	quiet.not_built = &said_already;
 	load_object(&quiet, GROUP_IDEMPOTENCY, NULL, defaults, policy);
 	complaints_free(&said_already);
 }

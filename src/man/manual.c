@@ -106,8 +106,6 @@ put_option(const struct option *option)
 	}
 	if (option->restart)
 		puts("A reload does not change it.");
-	if (option->off != NULL)
-		puts("Accepted and checked, but not built in this version.");
 }
 
 int

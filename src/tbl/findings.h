@@ -13,8 +13,6 @@
 /* --- the file and this machine: cmd/doctor_host.c --- */
 FINDING(configuration, FAIL, "the configuration is valid",
 	"{}", "correct the file (onceproxy.json(5)) and ask again")
-FINDING(not_served, FAIL, "this version serves all that the file sets",
-	"{}", "take the member out of the file; serve refuses it")
 FINDING(state_dir, FAIL, "state_dir can be written",
 	"no journal can be kept below {}, and without one no claim is "
 	"forwarded",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * OPT(group, path, type, field, range, change, built, sentence, default):
+ * OPT(group, path, type, field, range, change, sentence, default):
  * every member of the configuration file, one entry each, in the order of
  * the manual.  Parser, defaults, ranges, the check for unknown members, the
  * JSON Schema and the manual's tables follow from it (conf/option.h).
@@ -12,326 +12,320 @@
  * field     what it fills, in the group's struct of conf/conf.h
  * range     RANGE(least, most), WORDS("a b") or ANY
  * change    RELOAD: a reload changes it; RESTART: only a new start does
- * built     NOW, or LATER(value): `serve` refuses a file that sets it to
- *           anything but this value; LATER(NEVER): that sets it at all
  * sentence  for the manual and the schema
  * default   JSON; NONE, or REQUIRED where its object is there
  */
 
 /* --- the whole file --- */
 
-OPT(ROOT, "listen", LISTENS, listen, ANY, RESTART, NOW,
+OPT(ROOT, "listen", LISTENS, listen, ANY, RESTART,
 	"The addresses to accept clients on: \"HOST:PORT\", \"[V6]:PORT\", "
 	"\"unix:/path\", or objects. Port 0 means any free port.",
 	REQUIRED)
-OPT(ROOT, "workers", COUNT, workers, RANGE(0, 256), RESTART, NOW,
+OPT(ROOT, "workers", COUNT, workers, RANGE(0, 256), RESTART,
 	"Event-loop threads; 0 is one for each processor.",
 	0)
-OPT(ROOT, "state_dir", TEXT, state_dir, ANY, RESTART, NOW,
+OPT(ROOT, "state_dir", TEXT, state_dir, ANY, RESTART,
 	"Where the journal and the managed Redis keep their files. By "
 	"default lib/onceproxy below the localstatedir of the installation.",
 	NONE)
 OPT(ROOT, "drain_timeout", DURATION, drain_timeout_ms,
-	RANGE(1, 3650 * DAY), RELOAD, NOW,
+	RANGE(1, 3650 * DAY), RELOAD,
 	"How long a drain waits for what is in flight; what is not done then "
 	"becomes UNKNOWN.",
 	"30s")
 OPT(ROOT, "log.level", CHOICE, log_level, WORDS("debug info warn error"),
-	RELOAD, NOW,
+	RELOAD,
 	"Lines below this level are not written.",
 	"info")
-OPT(ROOT, "log.access", BOOLEAN, log_access, ANY, RELOAD, NOW,
+OPT(ROOT, "log.access", BOOLEAN, log_access, ANY, RELOAD,
 	"Whether there is one line for each request.",
 	true)
 OPT(ROOT, "limits.connections", COUNT, max_connections,
-	RANGE(1, 1000000), RESTART, NOW,
+	RANGE(1, 1000000), RESTART,
 	"Beyond it, a new connection is answered 503 (overloaded) and closed.",
 	10000)
 OPT(ROOT, "limits.request_headers", SIZE, max_request_headers,
-	RANGE(1, 16 * MIB), RESTART, NOW,
+	RANGE(1, 16 * MIB), RESTART,
 	"The longest head of a request; 431 beyond.",
 	"32KiB")
 OPT(ROOT, "limits.header_timeout", DURATION, header_timeout_ms,
-	RANGE(1, 3650 * DAY), RELOAD, NOW,
+	RANGE(1, 3650 * DAY), RELOAD,
 	"How long a client may take to send the head of a request, from its "
 	"connection (with TLS, the handshake too) or the request's first line.",
 	"10s")
 OPT(ROOT, "limits.idle_timeout", DURATION, idle_timeout_ms,
-	RANGE(1, 3650 * DAY), RELOAD, NOW,
+	RANGE(1, 3650 * DAY), RELOAD,
 	"How long a client may keep a connection without sending anything. A "
 	"client that sends a body, or reads an answer, with less than 512 "
 	"bytes per second over this time is cut too.",
 	"60s")
 OPT(ROOT, "limits.in_flight_bytes", SIZE, in_flight_bytes,
-	RANGE(1, 1 * TIB), RELOAD, NOW,
+	RANGE(1, 1 * TIB), RELOAD,
 	"Memory for buffered bodies, all requests together; 503 (overloaded) "
 	"beyond.",
 	"256MiB")
-OPT(ROOT, "admin.listen", ADDRESS, admin, ANY, RESTART, NOW,
+OPT(ROOT, "admin.listen", ADDRESS, admin, ANY, RESTART,
 	"The address of the admin interface, \"127.0.0.1:9090\" or "
 	"\"unix:/path\"; without it there is none.",
 	NONE)
-OPT(ROOT, "admin.token", SECRET, admin_token, ANY, RESTART, NOW,
+OPT(ROOT, "admin.token", SECRET, admin_token, ANY, RESTART,
 	"The bearer token that everything but /healthz and /readyz needs; "
 	"required where the address is neither loopback nor a socket.",
 	NONE)
 
 /* --- the store --- */
 
-OPT(ROOT, "store.redis", REDIS, store.redis, ANY, RESTART, NOW,
+OPT(ROOT, "store.redis", REDIS, store.redis, ANY, RESTART,
 	"\"managed\" starts and supervises a private redis-server below "
 	"state_dir. Or \"redis://[user:pass@]HOST:PORT[/DB]\", or "
 	"\"unix:/path[?db=N]\".",
 	"managed")
-OPT(ROOT, "store.cluster", HOST_PORTS, store.cluster, ANY, RESTART, NOW,
+OPT(ROOT, "store.cluster", HOST_PORTS, store.cluster, ANY, RESTART,
 	"HOST:PORT seeds of a Redis Cluster, instead of store.redis.",
 	NONE)
-OPT(ROOT, "store.sentinels", HOST_PORTS, store.sentinels, ANY, RESTART, NOW,
+OPT(ROOT, "store.sentinels", HOST_PORTS, store.sentinels, ANY, RESTART,
 	"HOST:PORT of the Sentinels that know the master, instead of "
 	"store.redis; name all of them.",
 	NONE)
-OPT(ROOT, "store.master", TEXT, store.master, ANY, RESTART, NOW,
+OPT(ROOT, "store.master", TEXT, store.master, ANY, RESTART,
 	"The name that the Sentinels have for the master.",
 	NONE)
-OPT(ROOT, "store.user", TEXT, store.user, ANY, RESTART, NOW,
+OPT(ROOT, "store.user", TEXT, store.user, ANY, RESTART,
 	"The user to log in to Redis as, where its URL does not say it.",
 	NONE)
-OPT(ROOT, "store.password", SECRET, store.password, ANY, RESTART, NOW,
+OPT(ROOT, "store.password", SECRET, store.password, ANY, RESTART,
 	"The password of Redis, where its URL does not say it.",
 	NONE)
-OPT(ROOT, "store.prefix", PREFIX, store.prefix, ANY, RESTART, NOW,
+OPT(ROOT, "store.prefix", PREFIX, store.prefix, ANY, RESTART,
 	"Every key that the gateway writes starts so.",
 	"onceproxy")
 OPT(ROOT, "store.timeout", DURATION, store.timeout_ms,
-	RANGE(1, 1 * HOUR), RESTART, NOW,
+	RANGE(1, 1 * HOUR), RESTART,
 	"How long one operation on Redis may take.",
 	"500ms")
-OPT(ROOT, "store.shards", COUNT, store.shards, RANGE(1, 1024), RESTART, NOW,
+OPT(ROOT, "store.shards", COUNT, store.shards, RANGE(1, 1024), RESTART,
 	"The hash tags over which records spread. Records that were written "
 	"with another number are not found any more.",
 	64)
 OPT(ROOT, "store.scripting", TOGGLE, store.functions,
-	WORDS("script function"), RESTART, NOW,
+	WORDS("script function"), RESTART,
 	"\"script\" uses EVALSHA, \"function\" FUNCTION LOAD and FCALL, for "
 	"a user who may not EVAL.",
 	"script")
 OPT(ROOT, "store.wait_replicas", COUNT, store.wait_replicas,
-	RANGE(0, 100), RESTART, NOW,
+	RANGE(0, 100), RESTART,
 	"A claim counts, and an answer reaches the client, only when so many "
 	"replicas have it; 0 does not wait.",
 	0)
 OPT(ROOT, "store.wait_timeout", DURATION, store.wait_timeout_ms,
-	RANGE(1, 1 * HOUR), RESTART, NOW,
+	RANGE(1, 1 * HOUR), RESTART,
 	"How long to wait for the replicas; never longer than half of "
 	"store.timeout.",
 	"100ms")
 OPT(ROOT, "store.events.maxlen", COUNT, store.events_maxlen,
-	RANGE(1, 1000000000), RESTART, NOW,
+	RANGE(1, 1000000000), RESTART,
 	"Each change of state goes to a stream of its shard, in the same "
 	"atomic step; the oldest entries beyond about so many are dropped.",
 	REQUIRED)
-OPT(ROOT, "store.secret", SECRET, store.secret, ANY, RESTART, NOW,
+OPT(ROOT, "store.secret", SECRET, store.secret, ANY, RESTART,
 	"The key of the hash that names records; the same on all gateways.",
 	NONE)
 OPT(ROOT, "store.allow_eviction", BOOLEAN, store.allow_eviction, ANY,
-	RESTART, NOW,
+	RESTART,
 	"Whether a Redis that may evict records is accepted.",
 	false)
 OPT(ROOT, "store.compression", TOGGLE, store.compression,
-	WORDS("none zstd"), RESTART, NOW,
+	WORDS("none zstd"), RESTART,
 	"How stored responses are compressed.",
 	"zstd")
 OPT(ROOT, "store.encryption_keys", ENCRYPTION_KEYS, store.encryption_keys,
-	ANY, RESTART, NOW,
+	ANY, RESTART,
 	"The keys that stored responses are encrypted with "
 	"(XChaCha20-Poly1305): the first encrypts, all decrypt.",
 	NONE)
-OPT(ROOT, "cache.size", SIZE, cache_size, RANGE(0, 1 * TIB), RESTART, NOW,
+OPT(ROOT, "cache.size", SIZE, cache_size, RANGE(0, 1 * TIB), RESTART,
 	"Memory for completed answers, so that they are given again without "
 	"asking Redis; 0 switches it off. All workers share it evenly.",
 	"64MiB")
 
 /* --- upstreams and routes --- */
 
-OPT(ROOT, "upstreams", UPSTREAMS, upstreams, ANY, RELOAD, NOW,
+OPT(ROOT, "upstreams", UPSTREAMS, upstreams, ANY, RELOAD,
 	"The servers that requests go to, by name: a URL or an object each.",
 	REQUIRED)
-OPT(ROOT, "problem_base", URI_PREFIX, problem_base, ANY, RELOAD, NOW,
+OPT(ROOT, "problem_base", URI_PREFIX, problem_base, ANY, RELOAD,
 	"What stands in front of the name in a problem's type.",
 	"urn:onceproxy:problem:")
-OPT(ROOT, "defaults", DEFAULTS, defaults, ANY, RELOAD, NOW,
+OPT(ROOT, "defaults", DEFAULTS, defaults, ANY, RELOAD,
 	"What the idempotency of every route starts from.",
 	{})
-OPT(ROOT, "routes", ROUTES, routes, ANY, RELOAD, NOW,
+OPT(ROOT, "routes", ROUTES, routes, ANY, RELOAD,
 	"In order; the first that matches serves a request.",
 	REQUIRED)
 
 /* --- an entry of listen, where it is an object --- */
 
-OPT(LISTEN, "address", ADDRESS, address, ANY, RESTART, NOW,
+OPT(LISTEN, "address", ADDRESS, address, ANY, RESTART,
 	"\"HOST:PORT\", \"[V6]:PORT\" or \"unix:/path\".",
 	REQUIRED)
-OPT(LISTEN, "mode", MODE, mode, ANY, RESTART, NOW,
+OPT(LISTEN, "mode", MODE, mode, ANY, RESTART,
 	"The permissions of a Unix socket in octal, like \"0660\"; by default "
 	"what the umask leaves.",
 	NONE)
-OPT(LISTEN, "group", TEXT, group, ANY, RESTART, NOW,
+OPT(LISTEN, "group", TEXT, group, ANY, RESTART,
 	"The group that a Unix socket belongs to; by default the process's.",
 	NONE)
-OPT(LISTEN, "tls.certificate", TEXT, tls.certificate, ANY, RELOAD, NOW,
+OPT(LISTEN, "tls.certificate", TEXT, tls.certificate, ANY, RELOAD,
 	"The file with the certificate and those that lead to its root (PEM).",
 	REQUIRED)
-OPT(LISTEN, "tls.key", TEXT, tls.key, ANY, RELOAD, NOW,
+OPT(LISTEN, "tls.key", TEXT, tls.key, ANY, RELOAD,
 	"The file with the certificate's key (PEM).",
 	REQUIRED)
-OPT(LISTEN, "tls.client_ca", TEXT, tls.client_ca, ANY, RELOAD, NOW,
+OPT(LISTEN, "tls.client_ca", TEXT, tls.client_ca, ANY, RELOAD,
 	"The file with the authorities that clients' certificates must come "
 	"from (PEM); without it clients need none.",
 	NONE)
 
 /* --- an entry of store.encryption_keys --- */
 
-OPT(ENCRYPTION_KEY, "id", KEY_NAME, id, ANY, RESTART, NOW,
+OPT(ENCRYPTION_KEY, "id", KEY_NAME, id, ANY, RESTART,
 	"The name that a stored response has for the key: letters, digits "
 	"and . _ -, 64 at most. It never stands for another key.",
 	REQUIRED)
-OPT(ENCRYPTION_KEY, "key", KEY_BYTES, key, ANY, RESTART, NOW,
+OPT(ENCRYPTION_KEY, "key", KEY_BYTES, key, ANY, RESTART,
 	"32 bytes in base64.",
 	REQUIRED)
 
 /* --- an upstream, where it is an object --- */
 
-OPT(UPSTREAM, "targets", TARGETS, targets, ANY, RELOAD, NOW,
+OPT(UPSTREAM, "targets", TARGETS, targets, ANY, RELOAD,
 	"The URLs of the upstream: http:// or https:// with an optional base "
 	"path, or unix:/path.",
 	REQUIRED)
 OPT(UPSTREAM, "connect_timeout", DURATION, connect_timeout_ms,
-	RANGE(1, 1 * DAY), RELOAD, NOW,
+	RANGE(1, 1 * DAY), RELOAD,
 	"How long a connection may take, TLS included.",
 	"2s")
 OPT(UPSTREAM, "timeout", DURATION, timeout_ms, RANGE(1, 3650 * DAY), RELOAD,
-	NOW,
 	"Of the whole exchange on idempotent routes, of silence on "
 	"pass-through ones.",
 	"30s")
-OPT(UPSTREAM, "keepalive", COUNT, keepalive, RANGE(1, 10000), RELOAD, NOW,
+OPT(UPSTREAM, "keepalive", COUNT, keepalive, RANGE(1, 10000), RELOAD,
 	"Idle connections that a worker keeps to a target.",
 	64)
-OPT(UPSTREAM, "reuse", CHOICE, reuse, WORDS("safe never"), RELOAD, NOW,
+OPT(UPSTREAM, "reuse", CHOICE, reuse, WORDS("safe never"), RELOAD,
 	"\"never\" opens a connection for each keyed request.",
 	"safe")
 OPT(UPSTREAM, "max_idle", DURATION, max_idle_ms, RANGE(1, 3650 * DAY),
-	RELOAD, NOW,
+	RELOAD,
 	"How long a connection is kept idle; the upstream's own Keep-Alive, "
 	"less a second, where that is shorter.",
 	"4s")
-OPT(UPSTREAM, "close_delimited", BOOLEAN, close_delimited, ANY, RELOAD, NOW,
+OPT(UPSTREAM, "close_delimited", BOOLEAN, close_delimited, ANY, RELOAD,
 	"Whether an answer may end only by closing on idempotent routes.",
 	false)
-OPT(UPSTREAM, "host", CHOICE, host, WORDS("preserve target"), RELOAD, NOW,
+OPT(UPSTREAM, "host", CHOICE, host, WORDS("preserve target"), RELOAD,
 	"The Host that is sent: the client's or the target's.",
 	"preserve")
-OPT(UPSTREAM, "forwarded", CHOICE, forwarded, WORDS("set trust"), RELOAD, NOW,
+OPT(UPSTREAM, "forwarded", CHOICE, forwarded, WORDS("set trust"), RELOAD,
 	"Whether X-Forwarded-Proto and X-Forwarded-Host are set, or passed "
 	"on as they came.",
 	"set")
-OPT(UPSTREAM, "ca", TEXT, ca, ANY, RELOAD, NOW,
+OPT(UPSTREAM, "ca", TEXT, ca, ANY, RELOAD,
 	"The file with the authorities that the upstream's certificate must "
 	"come from (PEM); by default the system's.",
 	NONE)
-OPT(UPSTREAM, "certificate", TEXT, certificate, ANY, RELOAD, NOW,
+OPT(UPSTREAM, "certificate", TEXT, certificate, ANY, RELOAD,
 	"The file with the certificate that is shown to the upstream (PEM).",
 	NONE)
-OPT(UPSTREAM, "key", TEXT, key, ANY, RELOAD, NOW,
+OPT(UPSTREAM, "key", TEXT, key, ANY, RELOAD,
 	"The file with that certificate's key (PEM).",
 	NONE)
 
 /* --- a route --- */
 
-OPT(ROUTE, "name", TEXT, name, ANY, RELOAD, NOW,
+OPT(ROUTE, "name", TEXT, name, ANY, RELOAD,
 	"Its name in logs and metrics; by default its path.",
 	NONE)
-OPT(ROUTE, "methods", METHODS, methods, ANY, RELOAD, NOW,
+OPT(ROUTE, "methods", METHODS, methods, ANY, RELOAD,
 	"The methods that it serves; by default all.",
 	NONE)
-OPT(ROUTE, "path", PATH, path, ANY, RELOAD, NOW,
+OPT(ROUTE, "path", PATH, path, ANY, RELOAD,
 	"The path that it serves; {x} stands for one segment, a final /* for "
 	"the rest.",
 	REQUIRED)
-OPT(ROUTE, "upstream", UPSTREAM_NAME, upstream, ANY, RELOAD, NOW,
+OPT(ROUTE, "upstream", UPSTREAM_NAME, upstream, ANY, RELOAD,
 	"The name of the upstream that its requests go to.",
 	REQUIRED)
-OPT(ROUTE, "idempotency", IDEMPOTENCY, idempotency, ANY, RELOAD, NOW,
+OPT(ROUTE, "idempotency", IDEMPOTENCY, idempotency, ANY, RELOAD,
 	"What makes its requests happen once; without it they are passed "
 	"through.",
 	NONE)
 
 /* --- idempotency of a route, and defaults --- */
 
-OPT(IDEMPOTENCY, "header", KEY_FIELDS, headers, ANY, RELOAD, NOW,
+OPT(IDEMPOTENCY, "header", KEY_FIELDS, headers, ANY, RELOAD,
 	"The request header that has the key, or a list of accepted ones.",
 	"Idempotency-Key")
-OPT(IDEMPOTENCY, "required", BOOLEAN, required, ANY, RELOAD, NOW,
+OPT(IDEMPOTENCY, "required", BOOLEAN, required, ANY, RELOAD,
 	"Whether a request without a key is refused (400) or passed through.",
 	true)
-OPT(IDEMPOTENCY, "derive_key", DERIVE_KEY, derive_from, ANY, RELOAD, NOW,
+OPT(IDEMPOTENCY, "derive_key", DERIVE_KEY, derive_from, ANY, RELOAD,
 	"For clients that send no key: \"body\", or the JSON pointers of the "
 	"members of the body whose values make one.",
 	NONE)
 OPT(IDEMPOTENCY, "key_format", CHOICE, key_format, WORDS("any uuid quoted"),
-	RELOAD, NOW,
+	RELOAD,
 	"What a key looks like; \"quoted\" takes only RFC 8941 strings.",
 	"any")
-OPT(IDEMPOTENCY, "max_length", COUNT, max_length, RANGE(1, 1024), RELOAD, NOW,
+OPT(IDEMPOTENCY, "max_length", COUNT, max_length, RANGE(1, 1024), RELOAD,
 	"The longest key.",
 	255)
-OPT(IDEMPOTENCY, "scope", FIELDS, scope, ANY, RELOAD, NOW,
+OPT(IDEMPOTENCY, "scope", FIELDS, scope, ANY, RELOAD,
 	"The request headers whose values name the tenant; [] is one scope "
 	"for all.",
 	["Authorization"])
-OPT(IDEMPOTENCY, "namespace", TEXT, namespace, ANY, RELOAD, NOW,
+OPT(IDEMPOTENCY, "namespace", TEXT, namespace, ANY, RELOAD,
 	"Keys of routes with different namespaces are unrelated.",
 	"default")
 OPT(IDEMPOTENCY, "fingerprint.include", PARTS, fingerprint_include,
-	WORDS("method path query body"), RELOAD, NOW,
+	WORDS("method path query body"), RELOAD,
 	"What must be the same in a retry.",
 	["method", "path", "query", "body"])
 OPT(IDEMPOTENCY, "fingerprint.headers", FIELDS, fingerprint_headers, ANY,
-	RELOAD, NOW,
+	RELOAD,
 	"Request headers that must be the same in a retry.",
 	[])
 OPT(IDEMPOTENCY, "fingerprint.json", BOOLEAN, fingerprint_json, ANY, RELOAD,
-	NOW,
 	"Whether JSON bodies are compared by value.",
 	false)
 OPT(IDEMPOTENCY, "fingerprint.ignore", POINTERS, fingerprint_ignore, ANY,
-	RELOAD, NOW,
+	RELOAD,
 	"JSON pointers of what is left out of the comparison; implies json.",
 	[])
 OPT(IDEMPOTENCY, "retention", DURATION, retention_ms, RANGE(1, 3650 * DAY),
-	RELOAD, NOW,
+	RELOAD,
 	"How long an answer is kept, from its completion.",
 	"24h")
 OPT(IDEMPOTENCY, "unknown_retention", DURATION, unknown_retention_ms,
-	RANGE(1, 3650 * DAY), RELOAD, NOW,
+	RANGE(1, 3650 * DAY), RELOAD,
 	"How long UNKNOWN and FAILED are kept, from their last change; "
 	"forgetting one lets the key execute again.",
 	"30d")
 OPT(IDEMPOTENCY, "lease", DURATION, lease_ms, RANGE(100, 1 * DAY), RELOAD,
-	NOW,
 	"How long a silent owner of a key is believed alive.",
 	"15s")
 OPT(IDEMPOTENCY, "in_flight", CHOICE, in_flight, WORDS("reject wait"), RELOAD,
-	NOW,
 	"A retry while the first is in flight is refused (409), or waits for "
 	"it.",
 	"reject")
 OPT(IDEMPOTENCY, "wait_timeout", DURATION, wait_timeout_ms, RANGE(1, 1 * DAY),
-	RELOAD, NOW,
+	RELOAD,
 	"How long a retry waits at most.",
 	"10s")
 OPT(IDEMPOTENCY, "outcomes", OUTCOMES, outcomes,
-	WORDS("store release unknown"), RELOAD, NOW,
+	WORDS("store release unknown"), RELOAD,
 	"What a status (\"503\") or class (\"5xx\") of the upstream means: "
 	"\"store\" it, \"release\" the key, or \"unknown\". A status beats "
 	"its class, a route's entry beats the default; all others are "
@@ -339,36 +333,36 @@ OPT(IDEMPOTENCY, "outcomes", OUTCOMES, outcomes,
 	{"408": "release", "425": "release", "429": "release",
 	 "502": "unknown", "503": "release", "504": "unknown"})
 OPT(IDEMPOTENCY, "on_unknown", ON_UNKNOWN, on_unknown,
-	WORDS("hold retry"), RELOAD, NOW,
+	WORDS("hold retry"), RELOAD,
 	"What a retry does where the outcome is unknown: \"hold\" refuses "
 	"it, \"retry\" executes again, {\"reconcile\": PATH} asks the "
 	"upstream first ({key} in the path stands for the key).",
 	"hold")
 OPT(IDEMPOTENCY, "max_attempts", COUNT, max_attempts, RANGE(1, 1000000),
-	RELOAD, NOW,
+	RELOAD,
 	"How often one key may be sent to the upstream; then it has FAILED.",
 	5)
 OPT(IDEMPOTENCY, "on_store_down", CHOICE, on_store_down,
-	WORDS("reject forward"), RELOAD, NOW,
+	WORDS("reject forward"), RELOAD,
 	"While Redis is out of reach, requests are refused (503), or "
 	"forwarded without the promise.",
 	"reject")
 OPT(IDEMPOTENCY, "max_request_body", SIZE, max_request_body,
-	RANGE(1, 1 * GIB), RELOAD, NOW,
+	RANGE(1, 1 * GIB), RELOAD,
 	"The longest body of a request; 413 beyond.",
 	"1MiB")
 OPT(IDEMPOTENCY, "max_response_body", SIZE, max_response_body,
-	RANGE(1, 256 * MIB), RELOAD, NOW,
+	RANGE(1, 256 * MIB), RELOAD,
 	"The longest body of a response that is kept; a longer one is "
 	"streamed.",
 	"1MiB")
-OPT(IDEMPOTENCY, "omit_headers", FIELDS, omit_headers, ANY, RELOAD, NOW,
+OPT(IDEMPOTENCY, "omit_headers", FIELDS, omit_headers, ANY, RELOAD,
 	"Response headers that the first client gets and that are not "
 	"stored.",
 	[])
-OPT(IDEMPOTENCY, "replay_header", FIELD, replay_header, ANY, RELOAD, NOW,
+OPT(IDEMPOTENCY, "replay_header", FIELD, replay_header, ANY, RELOAD,
 	"The header that marks a stored answer; \"\" for none.",
 	"Idempotent-Replayed")
-OPT(IDEMPOTENCY, "attempt_header", FIELD, attempt_header, ANY, RELOAD, NOW,
+OPT(IDEMPOTENCY, "attempt_header", FIELD, attempt_header, ANY, RELOAD,
 	"The header that tells the upstream the attempt; \"\" for none.",
 	"Idempotency-Attempt")

@@ -269,25 +269,6 @@ def defaults_hold_for_every_route_and_routes_differ_from_them(bench):
             equal((got.status, got.replayed), (201, replayed))
 
 
-# What this version reads and checks, and cannot do yet.
-UNBUILT = [
-    ("replicas to wait for", "/store/wait_replicas",
-     [("/store/wait_replicas", 1)]),
-]
-
-
-@each(UNBUILT)
-def serve_refuses_what_is_not_built_yet(bench, pointer, changes):
-    config = changed(*changes)
-    config["state_dir"] = bench.folder()
-    equal(check(bench, config), (0, []))
-    file = os.path.join(bench.folder(), "onceproxy.json")
-    write(file, config)
-    done = command("serve", "-c", file)
-    equal(done.returncode, 1)
-    assert pointer in done.stderr, done.stderr
-
-
 @test
 def the_sample_of_the_package_is_good(bench):
     sample = os.path.join(os.environ.get("top_srcdir", "."),

@@ -112,9 +112,7 @@ def every_finding_is_provoked_here(bench):
     for name in ("test_doctor.py", "test_sentinel.py"):
         with open(source(f"tests/blackbox/{name}"), encoding="utf-8") as file:
             text += file.read()
-    # This version serves all that a file may set.
-    equal([name for name, _ in table()
-           if f'"{name}"' not in text and name != "not_served"], [])
+    equal([name for name, _ in table() if f'"{name}"' not in text], [])
 
 
 @test

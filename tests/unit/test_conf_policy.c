@@ -159,53 +159,43 @@ an_entry_of_a_route_beats_any_default(void **state)
 	    OUTCOME_RELEASE);
 }
 
-/* --- what is not built yet, and what a reload does not change --- */
+/* --- what is well, and what a reload does not change --- */
 
 static void
-assert_unserved(const char *text, const char *expected)
+assert_well(const char *text)
 {
-	struct complaints complaints = {NULL, 0};
 	const struct conf *conf = try_conf(text);
-	bool served = conf_is_served(conf, &complaints);
-	char *lines = try_lines(&complaints);
-	assert_string_equal(lines, expected);
-	assert_int_equal(served, expected[0] == '\0');
-	free(lines);
-	complaints_free(&complaints);
+	assert_non_null(conf);
 	conf_unref(&conf);
 }
 
-
 static void
-what_is_built_or_switched_off_is_served(void **state)
+what_may_stand_together_is_accepted(void **state)
 {
 	(void)state;
-	assert_unserved(TRY_FILE("'workers':1"), "");
-	assert_unserved(
-	    TRY_FILE("'admin':{'listen':'unix:/a','token':'t'}"), "");
-	assert_unserved(TRY_STORE("'scripting':'function'"), "");
-	assert_unserved(
-	    TRY_STORE("'sentinels':['h:1'],'master':'m'"), "");
-	assert_unserved(TRY_STORE("'redis':'unix:/r','wait_replicas':1"), "");
-	assert_unserved(TRY_STORE("'scripting':'script','wait_replicas':0,"
+	assert_well(TRY_FILE("'workers':1"));
+	assert_well(TRY_FILE("'admin':{'listen':'unix:/a','token':'t'}"));
+	assert_well(TRY_STORE("'scripting':'function'"));
+	assert_well(TRY_STORE("'sentinels':['h:1'],'master':'m'"));
+	assert_well(TRY_STORE("'redis':'unix:/r','wait_replicas':1"));
+	assert_well(TRY_STORE("'scripting':'script','wait_replicas':0,"
 				  "'wait_timeout':'1s','secret':'s',"
 				  "'compression':'none','redis':"
-				  "'redis://u:p@h:1'"), "");
-	assert_unserved(TRY_STORE("'cluster':['h:1']"), "");
-	assert_unserved(TRY_FILE("'cache':{'size':0}"), "");
-	assert_unserved(TRY_FILE("'cache':{'size':'1MiB'}"), "");
-	assert_unserved(
-	    TRY_INHERIT("'in_flight':'wait'",
-		"'on_unknown':'retry','on_store_down':'forward'"), "");
-	assert_unserved(TRY_POLICY("'on_unknown':{'reconcile':'/{key}'}"), "");
-	assert_unserved(TRY_POLICY("'in_flight':'reject','on_unknown':'hold',"
+				  "'redis://u:p@h:1'"));
+	assert_well(TRY_STORE("'cluster':['h:1']"));
+	assert_well(TRY_FILE("'cache':{'size':0}"));
+	assert_well(TRY_FILE("'cache':{'size':'1MiB'}"));
+	assert_well(TRY_INHERIT("'in_flight':'wait'",
+		"'on_unknown':'retry','on_store_down':'forward'"));
+	assert_well(TRY_POLICY("'on_unknown':{'reconcile':'/{key}'}"));
+	assert_well(TRY_POLICY("'in_flight':'reject','on_unknown':'hold',"
 				   "'on_store_down':'reject',"
-				   "'max_attempts':1"), "");
-	assert_unserved("{'listen':['unix:/s'],'upstreams':{'u':{'targets':"
+				   "'max_attempts':1"));
+	assert_well("{'listen':['unix:/s'],'upstreams':{'u':{'targets':"
 			"['https://h','unix:/t'],'ca':'c','certificate':'c',"
-			"'key':'k','close_delimited':true}},'routes':[]}", "");
+			"'key':'k','close_delimited':true}},'routes':[]}");
 	setenv("MODE", "reject", 1);
-	assert_unserved(TRY_POLICY("'in_flight':{'env':'MODE'}"), "");
+	assert_well(TRY_POLICY("'in_flight':{'env':'MODE'}"));
 }
 
 static void
@@ -246,7 +236,7 @@ main(void)
 	    cmocka_unit_test(every_status_has_its_built_in_outcome),
 	    cmocka_unit_test(a_status_beats_its_class_in_any_order),
 	    cmocka_unit_test(an_entry_of_a_route_beats_any_default),
-	    cmocka_unit_test(what_is_built_or_switched_off_is_served),
+	    cmocka_unit_test(what_may_stand_together_is_accepted),
 	    cmocka_unit_test(what_a_reload_does_not_change_is_told),
 	};
 	return cmocka_run_group_tests_name("conf_policy", tests, NULL, NULL);

@@ -76,9 +76,12 @@ class Connection:
         self.sock.close()
 
     def reset(self):
-        """RST."""
+        """RST, unless the connection is closed by now."""
         self.done = True
-        reset(self.sock)
+        try:
+            reset(self.sock)
+        except OSError:
+            pass
 
     def read(self):
         """The next request, or None at the end."""
