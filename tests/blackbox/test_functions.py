@@ -101,6 +101,23 @@ def a_promoted_replica_has_them_too(bench):
     equal(upstream.count(), 2)
 
 
+@test
+def each_node_of_a_cluster_is_given_them(bench):
+    cluster = bench.cluster()
+    upstream, gateway = bench.pair(
+        redis=cluster, store=FUNCTIONS, cache={"size": 0})
+    for number in range(40):
+        equal(gateway.ask(f"k{number}").status, 201)
+    for number in range(40):
+        assert gateway.ask(f"k{number}").replayed
+    equal(upstream.count(), 40)
+    equal([libraries(master) for master in cluster.masters],
+          [libraries(cluster.masters[0])] * len(cluster.masters))
+    for master in cluster.masters:
+        ran = master("INFO", "commandstats")
+        assert b"cmdstat_fcall:" in ran and b"cmdstat_eval" not in ran, ran
+
+
 # --- a Redis that takes no writes ------------------------------------------
 
 def fill(redis):

@@ -210,6 +210,27 @@ def what_a_client_was_told_survives_a_failover(bench):
     equal(world.upstream.count(), 1)
 
 
+@test
+def each_master_of_a_cluster_waits_for_its_own(bench):
+    cluster = bench.own_cluster()
+    upstream, gateway = bench.pair(
+        redis=cluster, cache={"size": 0}, store={**BRIEF, "wait_replicas": 1})
+    keys = [f"k{number}" for number in range(24)]
+
+    def pay_all():
+        tasks = [bench.background(gateway.ask, key) for key in keys]
+        return [task.result().status for task in tasks]
+    away = cluster.replica_of(cluster.masters[0])
+    away.freeze()
+    got = pay_all()
+    equal(set(got), {201, 503})
+    equal([upstream.count(key=key) for key in keys],
+          [int(status == 201) for status in got])
+    away.thaw()
+    eventually(lambda: set(pay_all()) == {201}, "all are paid")
+    equal([upstream.count(key=key) for key in keys], [1] * len(keys))
+
+
 # --- what it costs ---------------------------------------------------------
 
 KEYS, CLIENTS = 400, 16
