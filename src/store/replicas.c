@@ -152,15 +152,15 @@ on_waited(struct link_call *call, const redisReply *reply)
 
 /*
  * WAIT is part of an operation, and the connection answers nothing meanwhile:
- * an operation may have to wait for another's and then for its own.  Never 0,
- * which to Redis is for ever.
+ * an operation may have to wait for another's and then for its own, and what
+ * goes to and fro takes time too.  Never 0, which to Redis is for ever.
  */
 static int64_t
 longest_ms(const struct conf_store *store)
 {
-	int64_t half_ms = (store->timeout_ms + 1) / 2;
-	return store->wait_timeout_ms < half_ms ? store->wait_timeout_ms
-						: half_ms;
+	int64_t most_ms = (2 * store->timeout_ms + 4) / 5;
+	return store->wait_timeout_ms < most_ms ? store->wait_timeout_ms
+						: most_ms;
 }
 
 /* Before the link writes what this turn has sent. */

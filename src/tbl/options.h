@@ -120,7 +120,7 @@ OPT(ROOT, "store.wait_replicas", COUNT, store.wait_replicas,
 	0)
 OPT(ROOT, "store.wait_timeout", DURATION, store.wait_timeout_ms,
 	RANGE(1, 1 * HOUR), RESTART,
-	"How long to wait for the replicas; never longer than half of "
+	"How long to wait for the replicas; never longer than two fifths of "
 	"store.timeout.",
 	"100ms")
 OPT(ROOT, "store.events.maxlen", COUNT, store.events_maxlen,

@@ -254,9 +254,10 @@ def those_who_come_together_wait_together(bench):
     assert waits < KEYS, f"{waits} WAITs for {2 * KEYS} steps"
 
 
-@test
-def many_who_wait_in_vain_are_all_refused_in_time(bench):
-    world = World(bench, workers=1)
+@each([("a moment", BRIEF),
+       ("as long as they may", {"timeout": "5s", "wait_timeout": "1h"})])
+def many_who_wait_in_vain_are_all_refused_in_time(bench, times):
+    world = World(bench, workers=1, times=times)
     world.pay("old")
     world.part()
     tasks = [bench.background(world.ask, f"k{n}") for n in range(40)]
