@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 
 from once import tap
 from once.certificates import Authority
@@ -19,6 +20,7 @@ from once.http import Broken, ask, build, connect, keyed
 from once.manual import Examples
 from once.process import Process
 from once.redis import RedisClient, RedisError
+from once.rediscluster import Node
 from once.sentinels import (
     DEBUG, LONG, PORT, SENTINEL_PORT, Sentinel, Server)
 from once.tap import Skip, equal, test
@@ -26,6 +28,7 @@ from once.upstream import answer, close_unanswered
 from once.wait import PATIENCE, eventually
 
 EXAMPLES = Examples("onceproxy-recipes.7")
+tap.LIMIT_S = 180  # a cluster grows slowly
 
 
 # --- the kitchen ---
@@ -53,7 +56,7 @@ def served(bench, name, changes, **members):
     return bench.serve(config)
 
 
-def shell(bench, name, changes, env=None, folder=None):
+def shell(bench, name, changes, env=None, folder=None, patience=PATIENCE):
     """Runs commands of the page, onceproxy and redis-cli being ours."""
     text = EXAMPLES.take(name, changes)
     bin_folder = bench.folder()
@@ -62,7 +65,7 @@ def shell(bench, name, changes, env=None, folder=None):
     path = bin_folder + ":" + os.environ["PATH"]
     done = subprocess.run(
         ["sh", "-euc", text], cwd=folder or bench.folder(),
-        capture_output=True, text=True, check=False, timeout=PATIENCE,
+        capture_output=True, text=True, check=False, timeout=patience,
         env=dict(os.environ, PATH=path, **(env or {})))
     equal(done.returncode, 0, done.stdout + done.stderr)
     return done.stdout
@@ -453,6 +456,62 @@ def several_gateways_with_one_file_are_one(bench):
     hold.release()
     equal((first.result().status, retry.result().status), (201, 201))
     equal(upstream.count(), 2)
+
+
+# --- a cluster ---
+
+@test
+def one_redis_grows_to_a_cluster_under_load(bench):
+    needs("redis-cli")
+    file = bench.file(EXAMPLES.take("cluster.conf").encode(), "redis.conf")
+    first = Node("--cluster-enabled", "no", "--appendonly", "yes",
+                 "--appendfsync", "always")
+    bench.redises.append(first)
+    upstream = bench.upstream()
+
+    def gateway(store):
+        return bench.serve({**bench.config(upstream), "store": store})
+    old = gateway({"redis": f"redis://{first.address}", "timeout": "1s"})
+    equal([old.ask(f"k{n}").status for n in range(40)], 40 * [201])
+
+    first.kill()
+    first.options, first.file = (), file
+    first.start()
+    shell(bench, "grow-first.sh", {"10.0.0.2:6379": first.address})
+    eventually(lambda: old.ask("k0").status == 201, "it serves again")
+    equal([old.ask(f"k{n}").replayed for n in range(40)], 40 * [True])
+
+    others = [Node(file=file) for _ in range(3)]
+    bench.redises += others
+    new = gateway(json.loads("{" + EXAMPLES.take("grow.json", {
+        "10.0.0.2:6379": first.address, "10.0.0.3:6379": others[0].address,
+        "10.0.0.4:6379": others[1].address}) + "}")["store"])
+    over = threading.Event()
+    done = []
+
+    def client():
+        while not over.wait(0.03):
+            key = f"while-{len(done)}"
+            eventually(lambda: new.ask(key).status == 201, key, 60)
+            done.append(key)
+    clients = bench.background(client)
+    shell(bench, "grow-rest.sh", {
+        "10.0.0.2:6379": first.address, "10.0.0.3:6379": others[0].address,
+        "10.0.0.4:6379": others[1].address, "$server:6379": "$server",
+        "10.0.0.5 10.0.0.6 10.0.0.7": others[2].address}, patience=120)
+    over.set()
+    clients.result(60)
+    equal(sum(len(n("ROLE")[2]) for n in (first, *others[:2])), 1)
+    eventually(lambda: all(node("DBSIZE") for node in others),
+               "each has its part")
+    for key in (*(f"k{n}" for n in range(40)), *done):
+        eventually(lambda: new.ask(key).replayed, f"{key} is replayed")
+    equal(upstream.count(), 40 + len(done))
+    # Who was forgotten with the old file executes nothing that has moved.
+    told = [old.ask(f"moved{n}").status for n in range(20)]
+    equal(set(told), {201, 503})
+    equal(sum(upstream.count(key=f"moved{n}") for n in range(20)),
+          told.count(201))
 
 
 # --- answers that rest encrypted ---

@@ -45,11 +45,12 @@ def free_port():
 
 
 class Node:
-    """One redis-server; call it to run a command there."""
+    """One redis-server; call it to run a command there.  file: its
+    redis.conf, which the options here go before."""
 
-    def __init__(self, *options):
+    def __init__(self, *options, file=None):
         self.folder = make_folder()
-        self.options = options
+        self.options, self.file = options, file
         self.process = self.client = None
         for _ in range(TRIES):
             self.port, self.bus = free_port(), free_port()
@@ -60,12 +61,16 @@ class Node:
             raise AssertionError("no port is free")
         self.address = f"127.0.0.1:{self.port}"
         self.connect()
-        self.id = self("CLUSTER", "MYID").decode()
+
+    @property
+    def id(self):
+        return self("CLUSTER", "MYID").decode()
 
     def launch(self):
         program = os.environ.get("REDIS_SERVER", "redis-server")
         self.process = Process([
-            program, "--bind", "127.0.0.1", "--port", str(self.port),
+            program, *filter(None, [self.file]),
+            "--bind", "127.0.0.1", "--port", str(self.port),
             "--cluster-enabled", "yes", "--cluster-port", str(self.bus),
             "--cluster-node-timeout", str(NODE_TIMEOUT_MS), "--save", "",
             "--repl-diskless-sync-delay", "0", "--dir", self.folder,
