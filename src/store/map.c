@@ -14,6 +14,7 @@ enum {
 	ASK_MS = 10 * 1000,
 	ASK_AGAIN_MS = 1000, /* while something is wrong */
 	SOON_MS = 100,
+	TELL_EVERY_US = 1000 * 1000,
 	/* Maps that do not name a node before it is freed. */
 	UNSEEN_MOST = 2,
 };
@@ -125,15 +126,24 @@ set_owner(struct map *map, unsigned shard, struct node *node)
 	return true;
 }
 
-/* One store of the process tells what all of them see. */
+/*
+ * One store of the process tells what all of them see, once a second: of two
+ * servers that name each other, each redirect is a change.
+ */
 static void
-log_changed(const struct map *map, unsigned changed)
+log_changed(struct map *map, unsigned changed)
 {
-	if (changed == 0 || !map->known || !map->store->watches)
+	int64_t now_us = clock_us();
+	if (!map->known || !map->store->watches)
+		return;
+	map->n_changed += changed;
+	if (map->n_changed == 0 || now_us - map->told_us < TELL_EVERY_US)
 		return;
 	struct logline line = log_begin(EV_cluster_changed);
-	log_int(&line, "shards", changed);
+	log_int(&line, "shards", map->n_changed);
 	log_end(&line);
+	map->told_us = now_us;
+	map->n_changed = 0;
 }
 
 static void

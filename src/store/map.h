@@ -21,6 +21,8 @@ struct map {
 	bool doubted;        /* it may have changed since it was told */
 	int64_t doubted_us;
 	bool said_down;      /* the log has it */
+	unsigned n_changed;  /* shards that moved, and the log has not */
+	int64_t told_us;     /* when it was told last */
 
 	/* All servers that the cluster has named, for when none answers. */
 	struct place *places;

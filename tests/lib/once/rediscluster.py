@@ -245,9 +245,14 @@ class RedisCluster:
         return len(names)
 
     def end_move(self, slot, source, to):
-        """Nobody else has to be told: they hear of it."""
+        """Nobody else has to be told: they hear of it.  Before all have, no
+        other slot is moved: two masters could come to the same epoch, and
+        each be believed by some."""
         for node in (to, source):
             node("CLUSTER", "SETSLOT", slot, "NODE", to.id)
+        eventually(lambda: all(self.owner(slot, node) is to
+                               for node in self.nodes if node.running()),
+                   "all know who has the slot")
 
     def move(self, slot, to):
         source = self.begin_move(slot, to)
