@@ -123,6 +123,10 @@ def what_an_operator_deletes_is_dropped_from_memory_everywhere(bench):
             gateway, "/metrics").body.decode().splitlines()
             if line.startswith("onceproxy_cache_hits_total"))
     keys = [f"k{n}" for n in range(8)]
+    for master in cluster.masters:  # each tells of its own records
+        eventually(lambda m=master: m(
+            "CLIENT", "LIST", "TYPE", "pubsub").count(b"onceproxy") == 2,
+            "both gateways listen to it")
     for gateway in gateways:
         for key in keys:
             def kept():
@@ -279,6 +283,23 @@ def what_no_server_can_run_now_is_not_executed(bench):
     equal(answered(gateway, "old").replayed, True)
     for key in ("old", "new", "patient"):
         equal(upstream.count(key=key), 1)
+
+
+@test
+def a_claim_waits_until_its_slot_has_arrived(bench):
+    cluster = bench.cluster()
+    upstream, gateway, owner, to = in_one_slot(
+        bench, cluster, store={"timeout": "20s"})
+    equal(gateway.ask("old").status, 201)
+    source = cluster.begin_move(ONE_SLOT, to)
+    equal(cluster.carry(ONE_SLOT, source, to, 1), 1)
+    waits = bench.background(gateway.ask, "new")
+    gateway.wait_for_log("cluster_moving", operation="claim")
+    equal(upstream.count(), 1)
+    cluster.carry(ONE_SLOT, source, to)
+    cluster.end_move(ONE_SLOT, source, to)
+    equal(waits.result().status, 201)
+    equal(upstream.count(), 2)
 
 
 @test
