@@ -36,48 +36,48 @@ class SentinelWorld(World):
         return self.redis
 
     def masters(self):
-        return [self.redis.master()]
+        return [self.settle()]
 
     # --- faults ------------------------------------------------------------
 
     def settle(self):
-        """One master that all name and follow."""
+        """The one master, that all name and follow."""
         eventually(self.redis.master, "the Sentinels are of one mind", LONG)
         self.redis.wait_together()
+        return eventually(self.redis.master, "and stay so", LONG)
 
     def lose_master(self, how):
         """Nothing is written any more, and what was is everywhere."""
-        self.settle()
-        old = self.redis.master()
+        old = self.settle()
         old("CLIENT", "PAUSE", PAUSE_MS, "WRITE")
         self.redis.wait_copied()
         how(old)
         self.redis.ask_failover()
-        self.redis.wait_moved(old)
-        return old
+        return old, self.redis.wait_moved(old)
+
+    def demote(self, old, new):
+        """What Sentinels do, and cannot while nothing may be written."""
+        old("REPLICAOF", new.host, new.port)
+        old("CLIENT", "UNPAUSE")
+        self.settle()
 
     def redis_kill(self, fault):
         """It comes back later, and follows who has its place now."""
-        old = self.lose_master(lambda master: master.kill())
+        old, _ = self.lose_master(lambda master: master.kill())
         self.over.wait(fault.length)
         self.redis.start_again(old)
         self.settle()
 
     def redis_freeze(self, fault):
         """It comes back as it was, and is told that it is no master."""
-        old = self.lose_master(lambda master: master.freeze())
+        old, new = self.lose_master(lambda master: master.freeze())
         self.over.wait(fault.length)
         old.thaw()
-        eventually(lambda: old.info("role") == "slave", "it follows", LONG)
-        old("CLIENT", "UNPAUSE")
-        self.settle()
+        self.demote(old, new)
 
     def redis_switch(self, fault):
         """An operator's failover, of a master that answers."""
-        old = self.lose_master(lambda master: None)
-        eventually(lambda: old.info("role") == "slave", "it follows", LONG)
-        old("CLIENT", "UNPAUSE")
-        self.settle()
+        self.demote(*self.lose_master(lambda master: None))
 
     def redis_watcher(self, fault):
         """A Sentinel is gone for a while, or stands still."""
@@ -93,10 +93,10 @@ class SentinelWorld(World):
             sentinel.thaw()
 
     def redis_flush(self, fault):
-        self.redis.master()("SCRIPT", "FLUSH")
+        self.settle()("SCRIPT", "FLUSH")
 
     def redis_disconnect(self, fault):
-        self.redis.master()("CLIENT", "KILL", "TYPE", "normal")
+        self.settle()("CLIENT", "KILL", "TYPE", "normal")
 
     # --- the end -----------------------------------------------------------
 
