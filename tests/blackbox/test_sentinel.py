@@ -2,6 +2,7 @@
 """Contract, section 3, store.sentinels: Redis Sentinels say where the master
 is, the gateway goes where it goes, and nothing is executed twice."""
 
+import itertools
 import json
 import os
 import socket
@@ -330,6 +331,8 @@ def one_that_alone_is_there_leads_to_a_server(bench, befall):
     gateway.wait_for_log("store_down", timeout=LONG)
     refused(gateway)
     equal(upstream.count(), 0)
+    # Once for each worker and the administrator's: none takes it for well.
+    assert len(gateway.find_log("store_down")) <= 3, "up and down"
     for sentinel in sentinels.sentinels:
         sentinel.thaw()
     taken(gateway, "k")
@@ -344,26 +347,35 @@ class Teller:
 
     def __init__(self, named, epoch=b"$1\r\n1\r\n"):
         self.named, self.epoch = named, epoch
+        # Not of the first connection, by which the gateway looks around
+        # before it serves.
+        self.asked = threading.Event()
+        self.speaks = threading.Event()  # cleared: nothing is said
+        self.speaks.set()
         self.server = socket.create_server(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self.server.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
-        while True:
+        for number in itertools.count():
             try:
                 sock, _ = self.server.accept()
             except OSError:
                 return
-            threading.Thread(
-                target=self.serve, args=(sock,), daemon=True).start()
+            threading.Thread(target=self.serve, args=(sock, number),
+                             daemon=True).start()
 
-    def serve(self, sock):
+    def serve(self, sock, number):
         try:
             with sock, sock.makefile("rb") as file:
                 while line := file.readline():
                     words = [file.read(int(file.readline()[1:]) + 2)[:-2]
                              for _ in range(int(line[1:]))]
+                    if number > 0:
+                        self.speaks.wait()
                     sock.sendall(self.answer(words))
+                    if number > 0 and b"GET-MASTER-ADDR-BY-NAME" in words:
+                        self.asked.set()
         except OSError:
             pass
 
@@ -417,6 +429,25 @@ WRONG = [
     b"HTTP/1.1 400 Bad Request\r\n\r\n",
     b"*3\r\n$1\r\na\r\n$1\r\n1\r\n$1\r\n1\r\n",
 ]
+
+
+@test
+def the_first_to_answer_is_not_believed_alone(bench):
+    """It is behind, and a majority may know better."""
+    behind = teller(bench, told("127.0.0.1:1"), b"$1\r\n0\r\n")
+    proxy = bench.proxy(bench.redis.url, unix=False)
+    others = [teller(bench, told(proxy.address)) for _ in (1, 2)]
+    for other in others:
+        other.speaks.clear()
+    _, gateway = bench.pair(redis=behind, store={
+        "timeout": "60s",
+        "sentinels": [t.address for t in (behind, *others)]})
+    assert behind.asked.wait(LONG)
+    for other in others:
+        other.speaks.set()
+    taken(gateway, "k")
+    gateway.wait_for_log("master_found", to_port=proxy.port)
+    equal(gateway.find_log("master_moved"), [])
 
 
 @test
