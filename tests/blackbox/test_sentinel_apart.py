@@ -30,7 +30,7 @@ class World:
         self.upstream = bench.upstream()
         self.way = bench.proxy(self.upstream.url, unix=True)
 
-    def gateway(self, machine):
+    def gateway(self, machine, **store):
         """On that machine; we and the upstream come to it from without."""
         folder = self.bench.folder()
         run = os.path.join(folder, "run")
@@ -41,7 +41,7 @@ class World:
         return self.bench.serve(self.bench.config(
             f"unix:{self.way.address[5:]}", redis=self.sentinels,
             listen=[f"unix:{folder}/listen"], cache={"size": 0},
-            store={"timeout": "1s"}), program=run)
+            store={"timeout": "1s", **store}), program=run)
 
 
 def taken(gateway, key):
@@ -122,6 +122,33 @@ def a_gateway_that_is_cut_off_with_the_master_is_stopped_by_redis(bench):
     for gateway in (apart, other):
         replays(gateway, "before")
     equal(world.upstream.count(), count + 1)
+
+
+@test
+def what_counts_with_its_replicas_alone_is_not_lost(bench):
+    """With store.wait_replicas a gateway that is cut off with the master
+    forwards nothing from the first moment on."""
+    world = World(bench)
+    old = world.sentinels.servers[0]
+    store = {"wait_replicas": 1, "wait_timeout": "400ms"}
+    apart = world.gateway(world.machines[0], **store)
+    other = world.gateway(world.machines[1], **store)
+    taken(apart, "before")
+    world.sentinels.wait_copied()
+    world.machines[0].unplug()
+    for number in range(3):
+        refused(apart, f"k{number}")
+    equal(old.info("role"), "master")
+    new = world.sentinels.wait_moved(old, world.sentinels.sentinels[1:])
+    other.wait_for_log("master_moved", to=new.host, timeout=LONG)
+    taken(other, "k0")
+    replays(other, "before")
+    refused(apart, "k1")
+    world.machines[0].plug()
+    apart.wait_for_log("master_moved", to=new.host, timeout=LONG)
+    taken(apart, "k1")
+    replays(apart, "k0")
+    equal(world.upstream.count(), 3)
 
 
 @test
