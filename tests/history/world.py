@@ -38,6 +38,8 @@ def routes(in_flight):
 
 
 class World:
+    STORE = {"timeout": "400ms"}
+
     def __init__(self, bench, plan, program=None, env=None):
         self.bench, self.plan = bench, plan
         self.program, self.env = program, env
@@ -60,7 +62,7 @@ class World:
             self.to_bank[i].url, redis=self.redis_for(i),
             routes=routes(options["in_flight"]), workers=options["workers"],
             admin={"listen": "127.0.0.1:0"},
-            store={"timeout": "400ms"}, drain_timeout="2s",
+            store=dict(self.STORE), drain_timeout="2s",
             options={"timeout": f"{UPSTREAM_TIMEOUT_S}s",
                      "connect_timeout": "1s", "reuse": options["reuse"]},
             log={"level": os.environ.get("ONCE_HISTORY_LOG", "info")})
