@@ -3,8 +3,10 @@
 and are replaced, Sentinels come and go, and nothing is doubled, lost or told
 wrongly.  See test_history.py.
 
-A master that dies takes with it what no replica has yet; that is a matter of
-store.wait_replicas.  So here it dies when a replica has all of it."""
+A master that dies takes with it what its replicas have not got: where
+store.wait_replicas is both of them, that is nothing which anybody has been
+told.  One that is frozen or replaced goes on as it was, so before that its
+replicas have all of it."""
 
 from once import tap
 from once.sentinels import LONG
@@ -23,6 +25,8 @@ PAUSE_MS = 60000  # much longer than until the master is gone
 
 
 class SentinelWorld(World):
+    STORE = {"timeout": "500ms", "wait_replicas": 2, "wait_timeout": "150ms"}
+
     def make_redis(self):
         """They act when they are asked to: one who decides by itself that
         a slow machine is a dead one would lose what was not copied."""
@@ -63,7 +67,10 @@ class SentinelWorld(World):
 
     def redis_kill(self, fault):
         """It comes back later, and follows who has its place now."""
-        old, _ = self.lose_master(lambda master: master.kill())
+        old = self.settle()
+        old.kill()
+        self.redis.ask_failover()
+        self.redis.wait_moved(old)
         self.over.wait(fault.length)
         self.redis.start_again(old)
         self.settle()
