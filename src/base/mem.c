@@ -60,6 +60,12 @@ mem_str(struct span s)
 }
 
 char *
+mem_text(const char *text)
+{
+	return text != NULL ? mem_str(span_str(text)) : NULL;
+}
+
+char *
 mem_printf(const char *fmt, ...)
 {
 	char *str = NULL;

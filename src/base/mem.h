@@ -16,4 +16,6 @@ void *mem_copy(const void *bytes, size_t len);
 
 /* A NUL-terminated copy of a span. */
 char *mem_str(struct span s);
+/* A copy; NULL of NULL. */
+char *mem_text(const char *text);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

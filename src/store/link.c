@@ -338,12 +338,6 @@ link_lives(struct link *link)
 
 /* --- life --- */
 
-static char *
-copy(const char *text)
-{
-	return text != NULL ? mem_str(span_str(text)) : NULL;
-}
-
 struct link *
 link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
     const struct link_events *events)
@@ -351,12 +345,12 @@ link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
 	struct link *link = mem_zero(sizeof *link);
 	link->loop = loop;
 	link->conf = conf_ref(conf);
-	link->socket = copy(to->socket);
-	link->host = copy(to->host);
+	link->socket = mem_text(to->socket);
+	link->host = mem_text(to->host);
 	link->port = to->port;
 	link->sentinel = to->sentinel;
 	link->events = *events;
-	link->channels = copy(events->channels);
+	link->channels = mem_text(events->channels);
 	timer_init(&link->timer, loop, on_timer, link);
 	loop_hook(loop, HOOK_FLUSH, &link->flush, on_flush, link);
 	/* In the first turn: the owner hears of it when it is ready to. */

@@ -31,12 +31,6 @@ on_failed(void *arg)
 		map_node_failed(node);
 }
 
-static char *
-copy(const char *text)
-{
-	return text != NULL ? mem_str(span_str(text)) : NULL;
-}
-
 static void
 on_find(void *arg)
 {
@@ -54,8 +48,8 @@ node_new(struct store *store, const struct link_to *to)
 	*at = node;
 	node->store = store;
 	node->number = ++store->n_nodes;
-	node->socket = copy(to->socket);
-	node->place = (struct place){copy(to->host), to->port};
+	node->socket = mem_text(to->socket);
+	node->place = (struct place){mem_text(to->host), to->port};
 	node->queue.end = &node->queue.first;
 	health_init(node);
 	ear_init(&node->ear, node);
