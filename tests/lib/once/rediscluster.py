@@ -172,7 +172,10 @@ class RedisCluster:
             "the cluster is well", 3 * PATIENCE)
 
     def is_well(self, node):
-        if node.info()["cluster_state"] != "ok":
+        info = node.info()
+        # One that may serve a part of the slots is "ok" with any part.
+        if (info["cluster_state"] != "ok" or
+                int(info["cluster_slots_assigned"]) != SLOTS):
             return False
         role = node("ROLE")
         if role[0] == b"slave":
