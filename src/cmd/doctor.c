@@ -6,9 +6,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/doctor.h"
-#include "cmd/doctor_inside.h"
+#include "cmd/doctor_private.h"
 #include "cmd/print.h"
-#include "store/rights.h"
+#include "probe/rights.h"
 
 /* tbl/findings.h as data. */
 static const struct kind {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/mem.h"
-#include "cmd/doctor_inside.h"
-#include "store/info.h"
+#include "cmd/doctor_private.h"
+#include "redis/info.h"
 
 /* What there is to say of one master of a Redis Cluster. */
 

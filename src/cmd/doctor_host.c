@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cmd/doctor_inside.h"
+#include "cmd/doctor_private.h"
 #include "http/front.h"
-#include "store/journal_survey.h"
-#include "store/managed.h"
+#include "journal/journal_count.h"
+#include "redis/managed.h"
 
 /* What the gateway needs besides a descriptor for each side of a client. */
 enum { SPARE_DESCRIPTORS = 1000 };

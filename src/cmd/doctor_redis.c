@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cmd/doctor_inside.h"
-#include "store/info.h"
-#include "store/rights.h"
+#include "cmd/doctor_private.h"
+#include "probe/rights.h"
+#include "redis/info.h"
 
 enum { APART_MS = 1000 };
 

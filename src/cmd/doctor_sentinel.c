@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cmd/doctor_inside.h"
+#include "cmd/doctor_private.h"
 
 static const char unused[] = "the file names no Sentinels";
 

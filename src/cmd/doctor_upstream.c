@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/pointer.h"
-#include "cmd/doctor_inside.h"
+#include "cmd/doctor_private.h"
 
 /* --- words --- */
 

@@ -9,7 +9,7 @@
 
 #include "base/digest.h"
 #include "cmd/keys.h"
-#include "cmd/keys_inside.h"
+#include "cmd/keys_private.h"
 #include "conf/load.h"
 
 static const struct verb {

@@ -7,9 +7,9 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "cmd/ask.h"
-#include "cmd/keys_inside.h"
+#include "cmd/admin_client.h"
 #include "cmd/keys_print.h"
+#include "cmd/keys_private.h"
 
 /* What the gateway gives at once. */
 enum { LIST_MOST = 1000 };

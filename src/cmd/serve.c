@@ -9,20 +9,20 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include "admin/admin.h"
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/log_sink.h"
 #include "base/mem.h"
-#include "cmd/listen.h"
+#include "cmd/listeners.h"
 #include "cmd/serve.h"
 #include "cmd/watchdog.h"
 #include "conf/load.h"
-#include "gate/admin.h"
 #include "gate/worker.h"
 #include "http/selftest.h"
-#include "store/examine.h"
-#include "store/managed.h"
-#include "store/sentinels.h"
+#include "probe/startup_check.h"
+#include "redis/managed.h"
+#include "redis/sentinels.h"
 
 struct thread {
 	pthread_t id;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "conf/loader.h"
+#include "conf/load_private.h"
 
 const struct conf *
 conf_ref(const struct conf *conf)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "http/inside.h"
+#include "http/front_private.h"
 
 /*
  * How long a client's connection may take for what it does: libmicrohttpd's

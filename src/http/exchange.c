@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "http/deadline.h"
+#include "http/front_private.h"
 #include "http/idle.h"
-#include "http/inside.h"
 #include "http/reply.h"
 
 enum {

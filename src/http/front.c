@@ -6,9 +6,9 @@
 
 #include "base/mem.h"
 #include "http/deadline.h"
-#include "http/gaps.h"
+#include "http/front_private.h"
+#include "http/head_framing.h"
 #include "http/idle.h"
-#include "http/inside.h"
 #include "http/tls.h"
 
 enum {
@@ -213,7 +213,7 @@ no_log(void *arg, const char *fmt, va_list args)
 	(void)args;
 }
 
-/* Decoding is our own (http/path.h). */
+/* Decoding is our own (http/request_target.h). */
 static size_t
 no_unescape(void *arg, struct MHD_Connection *connection, char *text)
 {

@@ -6,7 +6,7 @@
 #include "base/flow.h"
 #include "base/op.h"
 #include "conf/conf.h"
-#include "http/gaps.h"
+#include "http/head_framing.h"
 
 struct MHD_Connection;
 
@@ -14,7 +14,7 @@ struct MHD_Connection;
  * The front: libmicrohttpd in external epoll mode behind four verbs (read a
  * body, answer, end, and the listening that brings requests).  Nothing above
  * it ever sees libmicrohttpd.  It knows no routes, keys or upstreams, and
- * judges nothing: what it hands over is checked by its owner (http/guard.h).
+ * judges nothing: what it hands over is checked by its owner (http/head_check.h).
  * One front per worker; that worker's thread only.
  *
  * An exchange is one request and its answer.  The front makes it; the owner

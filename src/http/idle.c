@@ -6,8 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "http/front_private.h"
 #include "http/idle.h"
-#include "http/inside.h"
 
 enum {
 	LOOK_MS = 1000,

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "http/inside.h"
+#include "http/front_private.h"
 #include "http/selftest.h"
 
 /* As long as a machine under any load needs; it is milliseconds else. */

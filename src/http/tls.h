@@ -3,7 +3,7 @@
 
 #include <gnutls/abstract.h>
 
-#include "http/inside.h"
+#include "http/front_private.h"
 
 /*
  * TLS below libmicrohttpd, for front.c alone.  libmicrohttpd 0.9.75 makes the

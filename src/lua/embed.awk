@@ -8,7 +8,7 @@
 
 BEGIN {
 	print "/* Made from src/lua/ by make. */"
-	print "#include \"store/script.h\""
+	print "#include \"record/script.h\""
 }
 
 FNR == 1 {

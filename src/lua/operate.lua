@@ -13,7 +13,7 @@
 --       state where the record is in a state that forbids the act, or is
 --       not the one that is spoken of; GONE; BROKEN.
 --
--- An answer may be sealed for one attempt and fingerprint (src/store/seal.h),
+-- An answer may be sealed for one attempt and fingerprint (src/record/seal.h),
 -- and would not open in a record that has others by now.
 --
 -- Nobody owns the record afterwards: an owner that comes late with a truth

@@ -7,13 +7,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "record/library.h"
 #include "store/call.h"
+#include "store/function_loader.h"
 #include "store/health.h"
-#include "store/elsewhere.h"
-#include "store/library.h"
-#include "store/loader.h"
-#include "store/map.h"
+#include "store/redirect.h"
 #include "store/replicas.h"
+#include "store/topology.h"
 
 enum {
 	DEADLINE_DIGITS = 13,

@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "store/inside.h"
-#include "store/resp.h"
-#include "store/script.h"
+#include "record/script.h"
+#include "redis/resp.h"
+#include "store/store_private.h"
 
 /*
  * One run of one script: waits for the node where there is hope, sends

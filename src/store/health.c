@@ -7,11 +7,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "redis/master.h"
 #include "store/call.h"
-#include "store/giveback.h"
+#include "store/claim_revoke.h"
 #include "store/health.h"
-#include "store/map.h"
-#include "store/master.h"
+#include "store/topology.h"
 
 enum {
 	ASK_MS = 4000,       /* a fault is found within five seconds */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "store/inside.h"
+#include "store/store_private.h"
 
 /*
  * Whether a Redis, which answers, can be trusted with new claims: each store

@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "store/call.h"
 #include "store/health.h"
-#include "store/map.h"
 #include "store/replicas.h"
+#include "store/topology.h"
 
 static void
 on_changed(void *arg, bool up)

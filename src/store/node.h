@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "store/ear.h"
-#include "store/info.h"
-#include "store/link.h"
-#include "store/master.h"
-#include "store/slots.h"
+#include "redis/info.h"
+#include "redis/link.h"
+#include "redis/master.h"
+#include "redis/slots.h"
+#include "store/subscriber.h"
 
 /*
  * One redis-server as a store knows it: the link to it, whether it can be

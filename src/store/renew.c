@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "store/names.h"
-#include "store/verbs.h"
+#include "record/redis_keys.h"
+#include "store/operation.h"
 
 /*
  * Leases are renewed together: one command for each shard, so that a

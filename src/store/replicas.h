@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "store/inside.h"
+#include "store/store_private.h"
 
 /*
  * store.wait_replicas: what a step wrote counts only when so many replicas

@@ -4,14 +4,14 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/test_build.h"
-#include "store/giveback.h"
+#include "record/answer_codec.h"
+#include "record/library.h"
+#include "redis/managed.h"
+#include "store/claim_revoke.h"
 #include "store/health.h"
-#include "store/library.h"
-#include "store/managed.h"
-#include "store/map.h"
-#include "store/stored.h"
+#include "store/operation.h"
 #include "store/sweep.h"
-#include "store/verbs.h"
+#include "store/topology.h"
 
 /* --- a claim --- */
 

@@ -3,11 +3,11 @@
 
 #include "base/log.h"
 #include "base/test_build.h"
+#include "record/record.h"
+#include "record/redis_keys.h"
 #include "store/health.h"
-#include "store/names.h"
-#include "store/record.h"
+#include "store/operation.h"
 #include "store/sweep.h"
-#include "store/verbs.h"
 
 enum {
 	/* All shards are looked at in so many steps, one each STEP_MS. */

@@ -30,7 +30,7 @@ GUARD_NAME(close_is_heard,
 GUARD_NAME(request_head,
     "a field with a line break would begin a request of its own")
 
-/* --- the upstream's answer: upstream/exchange.c, upstream/head.c --- */
+/* --- the upstream's answer: upstream/transfer.c, upstream/head.c --- */
 GUARD_NAME(answer_is_whole, "half an answer would be stored as the answer")
 GUARD_NAME(end_is_told,
     "an answer that was cut off could not be told from a whole one")
@@ -58,7 +58,7 @@ GUARD_NAME(sealed_to_record,
     "an encrypted answer could be moved to another tenant's record")
 GUARD_NAME(stored_lines, "a damaged record would split the head of an answer")
 
-/* --- from memory: gate/cache.c, gate/claiming.c --- */
+/* --- from memory: gate/cache.c, gate/request_claim.c --- */
 GUARD_NAME(cached_request,
     "a payment of another amount would be given this one's answer")
 GUARD_NAME(cached_until, "an answer would outlive its record in one worker")
@@ -69,7 +69,7 @@ GUARD_NAME(cache_marks,
 GUARD_NAME(cache_drops,
     "a gateway would give an answer that an operator has taken back")
 
-/* --- a claim: gate/claiming.c, gate/lease.c, store/ --- */
+/* --- a claim: gate/request_claim.c, gate/lease.c, store/ --- */
 GUARD_NAME(claimed_first, "without Redis, every retry would be executed")
 GUARD_NAME(claim_given_back,
     "a claim whose reply was lost would block its key for a lease")
@@ -88,7 +88,7 @@ GUARD_NAME(newest_master,
 GUARD_NAME(no_eviction,
     "Redis could forget a claim, and its payment be made again")
 
-/* --- the journal: gate/courier.c, store/journal*.c --- */
+/* --- the journal: gate/journal_relay.c, store/journal*.c --- */
 GUARD_NAME(writable_journal,
     "an outcome that Redis cannot take would have no place to go")
 GUARD_NAME(journal_took_it,
@@ -106,7 +106,7 @@ GUARD_NAME(journal_mended,
     "the rest of an entry could be taken for an entry of its own")
 GUARD_NAME(journal_sum, "an entry that was damaged would be the answer")
 
-/* --- whose key it is: gate/key.c, gate/fingerprint.c, store/names.c --- */
+/* --- whose key it is: gate/key.c, gate/fingerprint.c, record/redis_keys.c --- */
 GUARD_NAME(scope_in_name, "a tenant would be given another one's answer")
 GUARD_NAME(scope_needed, "all who name no tenant would be one tenant")
 GUARD_NAME(one_scope, "a client could name a tenant besides its own")
@@ -149,7 +149,7 @@ GUARD_NAME(coded_slash, "a path could be read in two ways, as /a%2Fb/..")
 GUARD_NAME(dots_resolved, "a path could slip past its route as /x/../v1")
 GUARD_NAME(slashes_joined, "a path could slip past its route as //v1")
 
-/* --- the operator: gate/asked.c, gate/admin_json.c --- */
+/* --- the operator: admin/admin_request.c, admin/admin_json.c --- */
 GUARD_NAME(admin_token, "anybody could release a key")
 GUARD_NAME(admin_site,
     "a page that an operator looks at could release a key")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * METRIC(id, kind, name, help): what GET /metrics tells, in its order; kinds
- * as Prometheus has them.  gate/exposition.c has one function for each id.
+ * as Prometheus has them.  admin/exposition.c has one function for each id.
  */
 METRIC(REQUESTS, counter, "onceproxy_requests_total",
     "Requests that have ended, by route and outcome.")

@@ -9,7 +9,7 @@
 
 /*
  * One request sent to an upstream, once.  libcurl makes the connection
- * (upstream/connect.h); the HTTP/1.1 message on it is ours, and so is the
+ * (upstream/connection.h); the HTTP/1.1 message on it is ours, and so is the
  * proof of what was sent: a byte that the connection took or, over TLS, may
  * have taken.  Nothing here ever sends a request a second time; only while
  * no byte was taken is another connection or target tried.  It knows nothing

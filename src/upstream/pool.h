@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "upstream/connect.h"
+#include "upstream/connection.h"
 
 /*
  * The idle connections of one target.  Each stays watched, and one that

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "upstream/connect.h"
+#include "upstream/connection.h"
 #include "upstream/reach.h"
 
 struct attempt {

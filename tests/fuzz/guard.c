@@ -3,7 +3,7 @@
 
 #include "conf/load.h"
 #include "fuzz/fuzz.h"
-#include "http/guard.h"
+#include "http/head_check.h"
 #include "http/header.h"
 #include "upstream/head.h"
 

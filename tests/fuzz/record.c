@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "fuzz/fuzz.h"
-#include "store/seal.h"
+#include "record/seal.h"
 
 /*
  * Whatever Redis gives back, reading it ends with a code or with an answer

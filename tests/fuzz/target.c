@@ -2,7 +2,7 @@
 #include "base/digest.h"
 #include "conf/load.h"
 #include "fuzz/fuzz.h"
-#include "http/path.h"
+#include "http/request_target.h"
 #include "http/route.h"
 #include "upstream/head.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "store/journal.h"
+#include "journal/journal.h"
 
 /* What was written came back. */
 static inline bool

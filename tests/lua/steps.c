@@ -12,7 +12,7 @@
 
 #include "base/must.h"
 #include "lua/steps.h"
-#include "store/library.h"
+#include "record/library.h"
 
 struct redis *redis;
 bool telling, unsafe;

@@ -5,7 +5,7 @@
 #include "replay/choice.h"
 #include "replay/events.h"
 #include "replay/fakes.h"
-#include "store/inside.h"
+#include "store/store_private.h"
 
 enum { SWEEP_MS = 300 };
 

@@ -3,11 +3,11 @@
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "journal/journal.h"
 #include "replay/fakes.h"
-#include "store/journal.h"
 
 /*
- * In the place of src/store/journal.c: files that are lists in memory, and
+ * In the place of src/journal/journal.c: files that are lists in memory, and
  * outlive their gateways.
  */
 struct kept {

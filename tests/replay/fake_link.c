@@ -4,13 +4,13 @@
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "redis/link.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
-#include "store/inside.h"
-#include "store/link.h"
+#include "store/store_private.h"
 
 /*
- * In the place of src/store/link.c: a connection to a Redis that is a table
+ * In the place of src/redis/link.c: a connection to a Redis that is a table
  * (fake_redis.c).  Commands and replies keep their order; when each is
  * executed, and when its reply is delivered, the scheduler says.  What a cut
  * leaves unexecuted is gone, or is executed at some later time (a ghost).

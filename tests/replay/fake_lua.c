@@ -7,10 +7,10 @@
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "record/script.h"
+#include "redis/resp.h"
 #include "replay/fake_redis.h"
 #include "replay/fakes.h"
-#include "store/resp.h"
-#include "store/script.h"
 
 /*
  * Runs the scripts of src/lua/, as the program embeds them, in the Lua that
@@ -194,7 +194,7 @@ redis_run(struct span command, char **ret_reply, size_t *ret_len)
 /* --- life --- */
 
 /*
- * In the place of src/store/sha1.c, which is a third of the time that a short
+ * In the place of src/redis/sha1.c, which is a third of the time that a short
  * run takes: to a Redis that is a table, any name of a script will do.
  */
 void

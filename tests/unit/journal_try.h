@@ -18,9 +18,9 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "journal/journal.h"
 #include "lib/folder.h"
 #include "lib/journal_entries.h"
-#include "store/journal.h"
 
 /*
  * What the tests of the journal share: a folder, sample entries told apart by

@@ -21,8 +21,8 @@
 #include "base/mem.h"
 #include "conf/load.h"
 #include "lib/folder.h"
-#include "store/managed.h"
-#include "store/private_redis.h"
+#include "redis/managed.h"
+#include "redis/private_redis.h"
 
 /*
  * The private redis-server: one that runs, keeps what it was told, and never

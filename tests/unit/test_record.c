@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "store/record.h"
-#include "store/redis_clock.h"
-#include "store/sha1.h"
+#include "record/record.h"
+#include "redis/redis_clock.h"
+#include "redis/sha1.h"
 
 /* Stored answers and heads of records, from any bytes. */
 

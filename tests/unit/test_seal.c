@@ -10,7 +10,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "store/seal.h"
+#include "record/seal.h"
 
 /* Stored answers at rest: what opens, and all that does not. */
 

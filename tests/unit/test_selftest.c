@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "http/gaps.h"
+#include "http/head_framing.h"
 #include "http/selftest.h"
 
 /*
@@ -24,7 +24,7 @@ void end_gaps(struct gaps *gaps, const char *head_end);
 #define gaps_begin begin_gaps
 #define gaps_field field_gaps
 #define gaps_end end_gaps
-#include "http/gaps.c"
+#include "http/head_framing.c"
 #undef gaps_are_known
 #undef gaps_begin
 #undef gaps_field

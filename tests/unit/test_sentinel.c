@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/sentinel.h"
+#include "redis/sentinel.h"
 
 /*
  * What Sentinels say is taken apart whatever it is, and of several the one is

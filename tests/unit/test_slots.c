@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "store/slots.h"
+#include "redis/slots.h"
 
 /* What a Redis Cluster says of itself, from any bytes. */
 

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/inherited.h"
+
+union any_address {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
+};
+
+static socklen_t
+address_of(int fd, union any_address *address)
+{
+	socklen_t len = sizeof *address;
+	memset(address, 0, sizeof *address);
+	return getsockname(fd, &address->any, &len) == 0 ? len : 0;
+}
+
+char *
+passed_text(int fd)
+{
+	union any_address a;
+	char host[INET6_ADDRSTRLEN] = "";
+	socklen_t len = address_of(fd, &a);
+	switch (a.any.sa_family) {
+	case AF_INET:
+		inet_ntop(AF_INET, &a.in.sin_addr, host, sizeof host);
+		return mem_printf("%s:%u", host, ntohs(a.in.sin_port));
+	case AF_INET6:
+		inet_ntop(AF_INET6, &a.in6.sin6_addr, host, sizeof host);
+		return mem_printf("[%s]:%u", host, ntohs(a.in6.sin6_port));
+	default:
+		break;
+	}
+	size_t head = offsetof(struct sockaddr_un, sun_path);
+	size_t room = len > head ? len - head : 0;
+	if (room > 0 && a.un.sun_path[0] == '\0')
+		return mem_printf(
+		    "unix:@%.*s", (int)room - 1, a.un.sun_path + 1);
+	return mem_printf("unix:%.*s", (int)room, a.un.sun_path);
+}
+
+static bool
+is_local(int fd)
+{
+	union any_address a;
+	address_of(fd, &a);
+	if (a.any.sa_family == AF_INET)
+		return ntohl(a.in.sin_addr.s_addr) >> 24 == 127;
+	if (a.any.sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&a.in6.sin6_addr);
+	return a.any.sa_family == AF_UNIX;
+}
+
+static bool
+is_usable(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	return sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, 1) > 0 && flags >= 0 &&
+	    fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
+}
+
+bool
+passed_take(struct passed *ret_passed, char **ret_words)
+{
+	char **names = NULL;
+	bool ok = true;
+	int count = sd_listen_fds_with_names(1, &names);
+	struct passed passed = {
+	    mem_zero((count > 0 ? (size_t)count : 0) * sizeof *passed.list), 0};
+	for (int i = 0; i < count; i++) {
+		int fd = SD_LISTEN_FDS_START + i;
+		passed.list[passed.count++] = (struct passed_socket){
+		    .fd = fd,
+		    .text = passed_text(fd),
+		    .admin = names != NULL && !strcmp(names[i], "admin"),
+		    .local = is_local(fd),
+		};
+		if (ok && !is_usable(fd)) {
+			*ret_words = mem_printf("descriptor %d was passed and "
+			    "is not a listening stream socket", fd);
+			ok = false;
+		}
+		if (names != NULL)
+			free(names[i]);
+	}
+	free(names);
+	if (count < 0) {
+		*ret_words = mem_printf("the sockets that were passed: %s",
+		    strerror(-count));
+		ok = false;
+	}
+	if (ok)
+		*ret_passed = passed;
+	else
+		passed_free(&passed);
+	return ok;
+}
+
+size_t
+passed_count(const struct passed *passed, bool admin)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < passed->count; i++)
+		count += passed->list[i].admin == admin;
+	return count;
+}
+
+void
+passed_free(struct passed *passed)
+{
+	for (size_t i = 0; i < passed->count; i++) {
+		if (passed->list[i].fd >= 0)
+			close(passed->list[i].fd);
+		free(passed->list[i].text);
+	}
+	free(passed->list);
+	*passed = (struct passed){NULL, 0};
+}

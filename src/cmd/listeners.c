@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/listeners.h"
+
+enum { BACKLOG = 4096 };
+
+/* Sets *ret_words to "ADDRESS: WHAT: errno's words". */
+static bool
+fail(const struct address *address, const char *what, char **ret_words)
+{
+	*ret_words =
+	    mem_printf("%s: %s: %s", address->text, what, strerror(errno));
+	return false;
+}
+
+static int
+open_socket(int family)
+{
+	return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+/* --- TCP --- */
+
+/* A listening socket bound to sa; -1 with errno where it cannot be. */
+static int
+bind_tcp(const struct sockaddr *sa, socklen_t len, bool shared)
+{
+	int fd = open_socket(sa->sa_family);
+	if (fd < 0)
+		return -1;
+	const int on = 1;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (shared)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+	if (sa->sa_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+	if (bind(fd, sa, len) == 0 &&
+	    (!shared || listen(fd, BACKLOG) == 0))
+		return fd;
+	int saved = errno;
+	close(fd);
+	errno = saved;
+	return -1;
+}
+
+/*
+ * With SO_REUSEPORT alone a second gateway would silently share the port of
+ * the first, so the address is bound once without it.  A port of 0 becomes
+ * the one that the kernel chose for the first socket.
+ */
+static bool
+open_tcp(const struct address *address, struct sockaddr_storage *sa,
+    socklen_t len, struct listening *l, size_t workers, char **ret_words)
+{
+	const struct sockaddr *generic = (const void *)sa;
+	int probe = bind_tcp(generic, len, false);
+	if (probe < 0)
+		return fail(address, "cannot bind", ret_words);
+	close(probe);
+	for (size_t i = 0; i < workers; i++) {
+		l->fds[i] = bind_tcp(generic, len, true);
+		if (l->fds[i] < 0)
+			return fail(address, "cannot listen", ret_words);
+		if (getsockname(l->fds[i], (struct sockaddr *)sa, &len) != 0)
+			return fail(address, "getsockname", ret_words);
+	}
+	return true;
+}
+
+static bool
+can_bind(const struct addrinfo *info)
+{
+	int fd = bind_tcp(info->ai_addr, info->ai_addrlen, false);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static bool
+listen_tcp(const struct address *address, struct listening *l, size_t workers,
+    char **ret_words)
+{
+	char port[8];
+	snprintf(port, sizeof port, "%u", address->port);
+	struct addrinfo hints = {
+	    .ai_socktype = SOCK_STREAM,
+	    .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+	};
+	struct addrinfo *info = NULL;
+	int error = getaddrinfo(address->host, port, &hints, &info);
+	if (error != 0) {
+		*ret_words = mem_printf(
+		    "%s: %s", address->text, gai_strerror(error));
+		return false;
+	}
+	/* A name may have addresses of a kind that this machine has not. */
+	struct addrinfo *one = info;
+	while (one->ai_next != NULL && !can_bind(one))
+		one = one->ai_next;
+	struct sockaddr_storage sa = {0};
+	socklen_t len = one->ai_addrlen;
+	memcpy(&sa, one->ai_addr, len);
+	freeaddrinfo(info);
+	if (!open_tcp(address, &sa, len, l, workers, ret_words))
+		return false;
+	l->text = passed_text(l->fds[0]);
+	return true;
+}
+
+/* --- Unix sockets --- */
+
+/* A path that nobody listens on any more is left by a gateway that died. */
+static bool
+remove_stale(const struct sockaddr_un *un)
+{
+	struct stat st;
+	if (lstat(un->sun_path, &st) != 0)
+		return true;
+	if (!S_ISSOCK(st.st_mode)) {
+		errno = EEXIST;
+		return false;
+	}
+	int fd = open_socket(AF_UNIX);
+	if (fd < 0)
+		return false;
+	bool alive =
+	    connect(fd, (const struct sockaddr *)un, sizeof *un) == 0 ||
+	    errno == EAGAIN;
+	close(fd);
+	if (alive) {
+		errno = EADDRINUSE;
+		return false;
+	}
+	return unlink(un->sun_path) == 0;
+}
+
+/* Nobody can connect yet: it does not listen. */
+static bool
+set_permissions(const struct conf_listen *listen, const char *path)
+{
+	if (listen->group != NULL) {
+		errno = 0;
+		const struct group *group = getgrnam(listen->group);
+		if (group == NULL) {
+			errno = errno ? errno : ESRCH;
+			return false;
+		}
+		if (chown(path, (uid_t)-1, group->gr_gid) != 0)
+			return false;
+	}
+	return listen->mode == 0 || chmod(path, (mode_t)listen->mode) == 0;
+}
+
+/* The same socket for all workers. */
+static bool
+share(struct listening *l, size_t workers)
+{
+	for (size_t i = 1; i < workers; i++) {
+		l->fds[i] = fcntl(l->fds[0], F_DUPFD_CLOEXEC, 3);
+		if (l->fds[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+/* Another gateway may have its own there when this one ends. */
+static void
+remember(struct listening *l, const char *path)
+{
+	struct stat st;
+	if (lstat(path, &st) != 0)
+		return;
+	l->remove = mem_str(span_str(path));
+	l->device = st.st_dev;
+	l->inode = st.st_ino;
+}
+
+static void
+remove_own(const struct listening *l)
+{
+	struct stat st;
+	if (l->remove != NULL && lstat(l->remove, &st) == 0 &&
+	    st.st_dev == l->device && st.st_ino == l->inode)
+		unlink(l->remove);
+}
+
+static bool
+listen_unix(const struct conf_listen *listen_on, struct listening *l,
+    size_t workers, char **ret_words)
+{
+	const struct address *address = &listen_on->address;
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	if (strlen(address->host) >= sizeof un.sun_path) {
+		errno = ENAMETOOLONG;
+		return fail(address, "cannot bind", ret_words);
+	}
+	strcpy(un.sun_path, address->host);
+	if (!remove_stale(&un))
+		return fail(address, "cannot bind", ret_words);
+	l->fds[0] = open_socket(AF_UNIX);
+	if (l->fds[0] < 0 ||
+	    bind(l->fds[0], (const struct sockaddr *)&un, sizeof un) != 0)
+		return fail(address, "cannot bind", ret_words);
+	remember(l, address->host);
+	if (!set_permissions(listen_on, address->host))
+		return fail(address, "cannot set mode and group", ret_words);
+	if (listen(l->fds[0], BACKLOG) != 0 || !share(l, workers))
+		return fail(address, "cannot listen", ret_words);
+	l->text = mem_printf("unix:%s", address->host);
+	return true;
+}
+
+/* --- all of them --- */
+
+void
+listeners_close(struct listeners *listeners)
+{
+	for (size_t i = 0; i < listeners->count; i++)
+		for (size_t k = 0; k < listeners->workers; k++)
+			if (listeners->list[i].fds[k] >= 0)
+				close(listeners->list[i].fds[k]);
+	listeners_free(listeners);
+}
+
+static struct listening *
+add(struct listeners *all, size_t entry)
+{
+	struct listening *l = &all->list[all->count++];
+	l->entry = entry;
+	l->fds = mem_zero(all->workers * sizeof *l->fds);
+	for (size_t k = 0; k < all->workers; k++)
+		l->fds[k] = -1;
+	return l;
+}
+
+/* The next of them; all is empty where it cannot be opened. */
+static bool
+open_next(struct listeners *all, const struct conf_listen *listen_on,
+    size_t entry, char **ret_words)
+{
+	struct listening *l = add(all, entry);
+	bool ok = listen_on->address.kind == ADDRESS_UNIX
+	    ? listen_unix(listen_on, l, all->workers, ret_words)
+	    : listen_tcp(&listen_on->address, l, all->workers, ret_words);
+	if (!ok)
+		listeners_close(all);
+	return ok;
+}
+
+/* --- those that were passed --- */
+
+/* The entry of conf->listen that a passed socket is served as. */
+static bool
+find_entry(const struct conf *conf, const struct passed_socket *socket,
+    size_t place, size_t *ret_entry)
+{
+	for (size_t i = 0; i < conf->n_listen; i++)
+		if (!strcmp(conf->listen[i].address.text, socket->text)) {
+			*ret_entry = i;
+			return true;
+		}
+	if (place >= conf->n_listen && conf->n_listen > 1)
+		return false;
+	*ret_entry = place < conf->n_listen ? place : 0;
+	return true;
+}
+
+/* The socket is ours from here on. */
+static bool
+take_next(struct listeners *all, struct passed_socket *socket, size_t entry,
+    char **ret_words)
+{
+	struct listening *l = add(all, entry);
+	l->fds[0] = socket->fd;
+	socket->fd = -1;
+	l->text = mem_str(span_str(socket->text));
+	if (share(l, all->workers))
+		return true;
+	*ret_words = mem_printf("%s: %s", l->text, strerror(errno));
+	listeners_close(all);
+	return false;
+}
+
+static bool
+take_passed(const struct conf *conf, struct passed *passed,
+    struct listeners *all, char **ret_words)
+{
+	size_t place = 0;
+	for (size_t i = 0; i < passed->count; i++) {
+		struct passed_socket *socket = &passed->list[i];
+		size_t entry;
+		if (socket->admin)
+			continue;
+		if (!find_entry(conf, socket, place++, &entry)) {
+			*ret_words = mem_printf("%s: more sockets were passed "
+						"than \"listen\" has entries",
+			    socket->text);
+			listeners_close(all);
+			return false;
+		}
+		if (!take_next(all, socket, entry, ret_words))
+			return false;
+	}
+	return true;
+}
+
+bool
+listeners_open(const struct conf *conf, struct passed *passed,
+    struct listeners *ret_listeners, char **ret_words)
+{
+	size_t n_passed = passed_count(passed, false);
+	size_t count = n_passed > 0 ? n_passed : conf->n_listen;
+	struct listeners all = {
+	    .list = mem_zero(count * sizeof *all.list),
+	    .workers = (size_t)conf->workers,
+	};
+	if (n_passed > 0 && !take_passed(conf, passed, &all, ret_words))
+		return false;
+	for (size_t i = 0; i < conf->n_listen && n_passed == 0; i++)
+		if (!open_next(&all, &conf->listen[i], i, ret_words))
+			return false;
+	*ret_listeners = all;
+	return true;
+}
+
+bool
+listeners_open_admin(const struct conf *conf, struct passed *passed,
+    struct listeners *ret_listeners, char **ret_words)
+{
+	const struct conf_listen admin = {.address = conf->admin};
+	struct listeners all = {
+	    .list = mem_zero(sizeof *all.list),
+	    .workers = 1,
+	};
+	for (size_t i = 0; i < passed->count && all.count == 0; i++)
+		if (passed->list[i].admin &&
+		    !take_next(&all, &passed->list[i], 0, ret_words))
+			return false;
+	if (all.count == 0 && !open_next(&all, &admin, 0, ret_words))
+		return false;
+	*ret_listeners = all;
+	return true;
+}
+
+void
+listeners_free(struct listeners *listeners)
+{
+	for (size_t i = 0; i < listeners->count; i++) {
+		struct listening *l = &listeners->list[i];
+		remove_own(l);
+		free(l->remove);
+		free(l->text);
+		free(l->fds);
+	}
+	free(listeners->list);
+	*listeners = (struct listeners){0};
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/log.h"
+#include "gate/deliver.h"
+#include "gate/worker.h"
+
+/* Once: afterwards the execution is alone. */
+static void
+tell(struct execution *e, const struct told *told)
+{
+	struct request *r = e->request;
+	if (r == NULL)
+		return;
+	e->request = NULL;
+	struct told all = *told;
+	all.store_us = e->store_us;
+	all.upstream_us = e->forward.op.took_us;
+	request_told(r, &all);
+}
+
+void
+tell_problem(struct execution *e, enum result result, enum problem problem)
+{
+	tell(e, &(struct told){.result = result, .problem = problem});
+}
+
+void
+tell_not_kept(struct execution *e, enum result result, int status)
+{
+	tell(e,
+	    &(struct told){
+		.result = result,
+		.problem = PROBLEM_RESPONSE_NOT_KEPT,
+		.original_status = status,
+	    });
+}
+
+void
+tell_answer(struct execution *e, enum result result)
+{
+	if (e->given == NULL) {
+		tell_not_kept(e, RESULT_NOT_KEPT, e->answer->status);
+		return;
+	}
+	tell(e,
+	    &(struct told){
+		.result = result,
+		.problem = PROBLEM_COUNT_,
+		.answer = e->given,
+		.rest = e->forward.rest ? &e->forward : NULL,
+		.replay = e->asked,
+		.omitted = e->omitted,
+	    });
+}
+
+void
+tell_fenced(struct execution *e)
+{
+	counter_add(&e->worker->meter.fenced, 1);
+	struct logline line = log_begin(EV_fenced);
+	log_str(&line, "key_id", e->machine.id);
+	log_int(&line, "attempt", e->held.attempt);
+	log_end(&line);
+
+	struct answer *answer = e->store.answer;
+	bool whole = answer != NULL && !answer->not_kept;
+	bool broken = e->store.verdict == VERDICT_BROKEN;
+	if (answer != NULL && answer->not_kept)
+		tell_not_kept(e, RESULT_FENCED, answer->status);
+	else
+		tell(e,
+		    &(struct told){
+			.result = RESULT_FENCED,
+			.problem = whole ? PROBLEM_COUNT_
+			    : broken     ? PROBLEM_RECORD_BROKEN
+					 : PROBLEM_UNKNOWN_HELD,
+			.answer = answer,
+			.replay = whole,
+		    });
+}
+
+static enum problem
+problem_of(enum reason reason)
+{
+	switch (reason) {
+	case REASON_TIMEOUT:
+		return PROBLEM_UNKNOWN_TIMEOUT;
+	case REASON_DRAIN:
+		return PROBLEM_UNKNOWN_DRAIN;
+	case REASON_BROKEN:
+	case REASON_MALFORMED:
+	case REASON_STATUS:
+	case REASON_NONE:
+	case REASON_LEASE_EXPIRED:
+	case REASON_OPERATOR:
+	case REASON_COUNT_:
+		break;
+	}
+	return PROBLEM_UNKNOWN_BROKEN;
+}
+
+void
+tell_doubt(struct execution *e)
+{
+	if (e->answer != NULL)
+		tell_answer(e, RESULT_UNKNOWN);
+	else
+		tell_problem(e, RESULT_UNKNOWN,
+		    e->asked ? PROBLEM_UNKNOWN_HELD : problem_of(e->reason));
+}

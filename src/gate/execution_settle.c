@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/error.h"
+#include "base/log.h"
+#include "base/test_build.h"
+#include "gate/deliver.h"
+#include "gate/execution_private.h"
+#include "gate/worker.h"
+
+enum {
+	PAUSE_FIRST_MS = 50,
+	PAUSE_MAX_MS = 1000,
+};
+
+/* --- storing the outcome --- */
+
+/* What the three participles share: true when Redis has not taken it. */
+static bool
+not_taken(struct execution *e, unsigned again)
+{
+	e->store_us += e->store.op.took_us;
+	if (e->store.op.error == 0 || !GUARD(outcome_taken))
+		return false;
+	if (e->tries++ == 0) {
+		struct logline line = log_begin(EV_settle_late);
+		log_str(&line, "key_id", e->machine.id);
+		log_str(&line, "step", execution_steps[again].name);
+		log_str(&line, "error", err_words(e->store.op.error));
+		log_end(&line);
+	}
+	e->settling = again;
+	return true;
+}
+
+/*
+ * Redis has not taken it: it goes to disk, and the courier delivers it.
+ * Otherwise this execution tries on, for as long as the process lives.
+ */
+static enum after
+put_off(struct execution *e, const struct put_off *what, bool *ret_kept)
+{
+	*ret_kept = courier_take(&e->worker->courier, &e->held, what);
+	return go(e, *ret_kept ? EXECUTION_SETTLE : EXECUTION_PAUSE, MORE);
+}
+
+enum after
+execution_keep(struct machine *machine)
+{
+	struct execution *e = (struct execution *)machine;
+	e->mark = cache_asking(e->worker->cache, &e->held.key_id);
+	store_complete(e->worker->store, &e->store, &e->held, e->answer);
+	return go(e, EXECUTION_KEPT, WAIT);
+}
+
+/* Retries may get it without asking Redis (gate/cache.h). */
+static void
+keep_in_memory(struct execution *e)
+{
+	struct cached cached = {
+	    .answer = e->answer,
+	    .attempt = e->held.attempt,
+	    .until_ms = e->store.now_ms + e->held.policy->retention_ms,
+	};
+	memcpy(cached.fingerprint, e->claim.fingerprint,
+	    sizeof cached.fingerprint);
+	cache_put(e->worker->cache, &e->held.key_id, e->mark, &cached);
+}
+
+/* The answer is in Redis before the client sees it. */
+enum after
+execution_kept(struct machine *machine)
+{
+	struct execution *e = (struct execution *)machine;
+	if (not_taken(e, EXECUTION_KEEP)) {
+		bool kept;
+		enum after after = put_off(e,
+		    &(struct put_off){JOURNAL_COMPLETE, .answer = e->answer},
+		    &kept);
+		/* Where another execution may decide, it is not handed out. */
+		if (kept && (e->held.policy->on_unknown == UNKNOWN_HOLD ||
+				!GUARD(undecided_held_back)))
+			tell_answer(e, RESULT_EXECUTED);
+		else
+			tell_problem(
+			    e, RESULT_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
+		return after;
+	}
+	if (e->store.verdict != VERDICT_DONE && GUARD(fenced_answer)) {
+		tell_fenced(e);
+	} else {
+		keep_in_memory(e);
+		tell_answer(e, e->asked ? RESULT_REPLAYED : RESULT_EXECUTED);
+	}
+	return go(e, EXECUTION_SETTLE, MORE);
+}
+
+static void
+log_not_sent(const struct execution *e)
+{
+	struct logline line = log_begin(EV_not_sent);
+	log_str(&line, "key_id", e->machine.id);
+	log_str(&line, "route", e->route->name);
+	log_int(&line, "attempt", e->held.attempt);
+	if (e->forward.op.error != 0)
+		log_str(&line, "error", err_words(e->forward.op.error));
+	log_end(&line);
+}
+
+enum after
+execution_release(struct machine *machine)
+{
+	struct execution *e = (struct execution *)machine;
+	if (e->tries == 0 && !e->sent)
+		log_not_sent(e);
+	store_release(e->worker->store, &e->store, &e->held, e->sent);
+	return go(e, EXECUTION_RELEASED, WAIT);
+}
+
+/*
+ * The client is told whether or not Redis has heard of it: nothing was
+ * executed, or the upstream itself says so.
+ */
+enum after
+execution_released(struct machine *machine)
+{
+	struct execution *e = (struct execution *)machine;
+	bool late = not_taken(e, EXECUTION_RELEASE);
+	if (!late && e->store.verdict == VERDICT_FENCED)
+		tell_fenced(e);
+	else if (e->answer != NULL)
+		tell_answer(e, RESULT_RELEASED);
+	else
+		tell_problem(
+		    e, RESULT_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
+	bool kept;
+	return late
+	    ? put_off(e, &(struct put_off){JOURNAL_RELEASE, .sent = e->sent},
+		  &kept)
+	    : go(e, EXECUTION_SETTLE, MORE);
+}
+
+static void
+log_doubt(const struct execution *e)
+{
+	enum event event = e->reason == REASON_DRAIN ? EV_drain_timeout
+						     : EV_outcome_unknown;
+	struct logline line =
+	    log_begin(e->asked ? EV_reconcile_failed : event);
+	log_str(&line, "key_id", e->machine.id);
+	log_str(&line, "route", e->route->name);
+	log_int(&line, "attempt", e->held.attempt);
+	if (e->reason != REASON_NONE)
+		log_str(&line, "reason", reason_word(e->reason));
+	if (e->asked && e->forward.result == FORWARD_ANSWERED)
+		log_int(&line, "status", e->forward.status);
+	if (e->forward.op.error != 0)
+		log_str(&line, "error", err_words(e->forward.op.error));
+	log_end(&line);
+}
+
+enum after
+execution_doubt(struct machine *machine)
+{
+	struct execution *e = (struct execution *)machine;
+	if (e->tries == 0)
+		log_doubt(e);
+	store_unknown(e->worker->store, &e->store, &e->held, e->reason);
+	return go(e, EXECUTION_DOUBTED, WAIT);
+}
+
+enum after
+execution_doubted(struct machine *machine)
+{
+	struct execution *e = (struct execution *)machine;
+	bool late = not_taken(e, EXECUTION_DOUBT);
+	if (!late && e->store.verdict == VERDICT_FENCED)
+		tell_fenced(e);
+	else
+		tell_doubt(e);
+	bool kept;
+	return late
+	    ? put_off(e,
+		  &(struct put_off){JOURNAL_UNKNOWN, .reason = e->reason},
+		  &kept)
+	    : go(e, EXECUTION_SETTLE, MORE);
+}
+
+/* --- until Redis has taken it --- */
+
+static void
+detach_pause(struct op *op, int error)
+{
+	(void)op;
+	(void)error;
+}
+
+enum after
+execution_pause(struct machine *machine)
+{
+	struct execution *e = (struct execution *)machine;
+	int64_t ms = PAUSE_FIRST_MS * (int64_t)e->tries;
+	op_start(&e->pause, ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS,
+	    detach_pause);
+	return go(e, EXECUTION_PAUSED, WAIT);
+}
+
+enum after
+execution_paused(struct machine *machine)
+{
+	struct execution *e = (struct execution *)machine;
+	answer_unref(&e->store.answer);
+	return go(e, (enum execution_step)e->settling, MORE);
+}
+
+enum after
+execution_settle(struct machine *machine)
+{
+	struct execution *e = (struct execution *)machine;
+	must(e->request == NULL);
+	waiters_wake(&e->worker->waiters, &e->held.key_id);
+	return DONE;
+}

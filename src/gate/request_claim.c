@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/error.h"
+#include "base/test_build.h"
+#include "gate/execution.h"
+#include "gate/message.h"
+#include "gate/request_private.h"
+#include "gate/response.h"
+#include "gate/worker.h"
+#include "http/header.h"
+
+static void request_leave(struct op *join, int error);
+static void on_client_left(void *request);
+static int64_t wait_ms(const struct request *r);
+static enum after give_kept(struct request *r);
+
+/* The key that the body makes, and the name of the record. */
+enum after
+request_derive(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	if (r->derived &&
+	    key_derive(r->arena, r->policy, body_span(&r->x->body), &r->key) !=
+		KEY_FOUND)
+		return request_without_key(r, REQUEST_PASS);
+
+	struct span *values = request_scope(r);
+	must(scope_find(r->policy, &r->head.fields, values) == SCOPE_FOUND);
+	/* The store's secret never changes while it runs. */
+	store_key_id(r->worker->conf, span_str(r->policy->namespace),
+	    &r->policy->scope, values, r->key.bytes, &r->key_id);
+	hex_encode(r->key_id.bytes, DIGEST_BYTES, r->key_hex);
+	return go(r, REQUEST_CLAIM, MORE);
+}
+
+/* A retry of what is in memory; another body with its key asks Redis. */
+static bool
+find_kept(struct request *r)
+{
+	struct worker *w = r->worker;
+	const struct cached *kept =
+	    cache_find(w->cache, &r->key_id, store_latest_ms(w->store));
+	if (kept == NULL ||
+	    (memcmp(kept->fingerprint, r->claiming.fingerprint,
+		 sizeof kept->fingerprint) != 0 &&
+		GUARD(cached_request)))
+		return false;
+	r->claim.verdict = VERDICT_COMPLETED;
+	r->answer = answer_ref(kept->answer);
+	r->attempt = kept->attempt;
+	return true;
+}
+
+enum after
+request_claim(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	/* An outcome that Redis might not take must have a place to go. */
+	if (!courier_can_write(&r->worker->courier) && GUARD(writable_journal))
+		return request_refuse(
+		    r, PROBLEM_STORE_UNAVAILABLE, RESULT_STORE_DOWN);
+	const struct target *target = &r->head.target;
+	const struct fingerprinted what = {r->x->method, target->path,
+	    target->query, target->has_query, &r->head.fields,
+	    body_span(&r->x->body)};
+	r->claiming = (struct claim){
+	    .key_id = r->key_id,
+	    .policy = r->policy,
+	    .route = span_str(r->route->name),
+	};
+	r->claiming.waits = wait_ms(r) > 0;
+	if (r->claiming.waits)
+		waiters_listen(&r->worker->waiters, &r->waiter, &r->key_id);
+	owner_new(&r->claiming.owner);
+	fingerprint_make(r->policy,
+	    span_str(r->worker->conf->store.secret), &what,
+	    r->claiming.fingerprint);
+	if (find_kept(r))
+		return give_kept(r);
+	r->asked = cache_asking(r->worker->cache, &r->key_id);
+	store_claim(r->worker->store, &r->claim, &r->claiming);
+	return go(r, REQUEST_CLAIMED, WAIT);
+}
+
+/*
+ * So long this retry may wait for the first request with its key, from its
+ * first claim on: what the route says, and what the client asks for within
+ * that (Prefer: wait=N, RFC 7240, section 4.3, seconds).
+ */
+static int64_t
+wait_ms(const struct request *r)
+{
+	int64_t most_ms = r->policy->wait_timeout_ms;
+	int64_t ms = r->policy->in_flight == IN_FLIGHT_WAIT ? most_ms : 0;
+	size_t at = 0;
+	const struct field *f;
+	while ((f = fields_next(&r->head.fields, SPAN("Prefer"), &at))) {
+		struct span list = f->value, piece;
+		while (span_next(&list, ',', &piece)) {
+			int64_t seconds = header_prefer_wait(piece);
+			if (seconds >= 0)
+				ms = seconds * 1000 < most_ms ? seconds * 1000
+							      : most_ms;
+		}
+	}
+	return ms;
+}
+
+/* In flight: another claim when something has changed, or 409. */
+static enum after
+in_flight(struct request *r)
+{
+	int64_t now_ms = loop_now_ms(r->worker->loop);
+	if (r->wait_until_ms == 0)
+		r->wait_until_ms = now_ms + wait_ms(r);
+	if (r->wait_until_ms <= now_ms || r->x->gone)
+		return request_refuse(
+		    r, PROBLEM_IN_FLIGHT, RESULT_IN_FLIGHT);
+	r->waited = true;
+	waiters_wait(&r->waiter, r->wait_until_ms - now_ms);
+	front_watch_client(r->x, on_client_left, r);
+	return go(r, REQUEST_WAITED, WAIT);
+}
+
+/* Its connection was closed, or half of it: it is told what it can be. */
+static void
+on_client_left(void *arg)
+{
+	struct request *r = arg;
+	r->x->gone = true;
+	waiters_stop(&r->waiter, E_CLIENT_GONE);
+}
+
+enum after
+request_waited(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	front_watch_client(r->x, NULL, NULL);
+	if (r->waiter.op.error != 0 || r->x->gone)
+		return request_refuse(
+		    r, PROBLEM_IN_FLIGHT, RESULT_IN_FLIGHT);
+	return go(r, REQUEST_CLAIM, MORE);
+}
+
+/* What a verdict means is a line of tbl/situations.h. */
+static enum after
+meet_situation(struct request *r)
+{
+	static const struct situation {
+		bool known;
+		enum request_step step;
+		enum problem problem;
+		enum result result;
+	} situations[VERDICT_COUNT_] = {
+#define SITUATION(verdict, step, problem, result)                             \
+	[VERDICT_##verdict] = {true, REQUEST_##step, PROBLEM_##problem,        \
+	    RESULT_##result},
+#include "tbl/situations.h"
+#undef SITUATION
+	};
+	const struct situation *s = &situations[r->claim.verdict];
+	must(s->known);
+	r->problem = s->problem;
+	r->result = s->result;
+	return go(r, s->step, MORE);
+}
+
+/* What the route says about requests while Redis is out of reach. */
+static enum after
+without_store(struct request *r)
+{
+	if (r->policy->on_store_down == STORE_DOWN_REJECT &&
+	    GUARD(claimed_first))
+		return request_refuse(
+		    r, PROBLEM_STORE_UNAVAILABLE, RESULT_STORE_DOWN);
+	r->policy = NULL;
+	return go(r, REQUEST_PASS, MORE);
+}
+
+static void
+keep_answer(struct request *r)
+{
+	struct cached cached = {
+	    .answer = r->answer,
+	    .attempt = r->attempt,
+	    .until_ms = r->claim.until_ms,
+	};
+	memcpy(cached.fingerprint, r->claiming.fingerprint,
+	    sizeof cached.fingerprint);
+	cache_put(r->worker->cache, &r->key_id, r->asked, &cached);
+}
+
+enum after
+request_claimed(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	r->store_us = r->claim.op.took_us;
+	if (r->claim.op.error == E_NO_MEMORY)
+		return request_refuse(r, PROBLEM_OVERLOADED, RESULT_OVERLOADED);
+	if (r->claim.op.error != 0)
+		return without_store(r);
+	if (r->claim.verdict == VERDICT_IN_FLIGHT)
+		return in_flight(r);
+	if (r->claim.verdict != VERDICT_COMPLETED)
+		return meet_situation(r);
+
+	r->answer = r->claim.answer;
+	r->claim.answer = NULL;
+	r->attempt = r->claim.attempt;
+	keep_answer(r);
+	return give_kept(r);
+}
+
+/* The stored answer, or that it was too large to be stored. */
+static enum after
+give_kept(struct request *r)
+{
+	if (r->answer->not_kept && GUARD(not_kept_said)) {
+		r->original_status = r->answer->status;
+		return request_refuse(
+		    r, PROBLEM_RESPONSE_NOT_KEPT, RESULT_NOT_KEPT);
+	}
+	r->replay = true;
+	meet_situation(r);
+	if (r->waited)
+		r->result = RESULT_WAITED;
+	return MORE;
+}
+
+/* The claim is ours: from here on an execution has it. */
+enum after
+request_start(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	bool ask = r->claim.verdict == VERDICT_RECONCILE;
+	r->attempt = r->claim.attempt;
+	/* If it is to be executed after all, that is an attempt more. */
+	message_make(r, r->attempt + ask);
+	const struct execution_start start = {
+	    .worker = r->worker,
+	    .generation = r->generation,
+	    .route = r->route,
+	    .arena = r->arena,
+	    .request = r,
+	    .attempt = r->attempt,
+	    .claimed_us = r->claim.op.began_us,
+	    .claim = r->claiming,
+	    .ask = ask,
+	    .reason = r->claim.reason,
+	    .question = ask ? message_question(r) : r->message,
+	    .message = r->message,
+	    .body = &r->x->body,
+	    .request_id = r->id,
+	};
+	op_start(&r->join, 0, request_leave);
+	r->execution = execution_new(&start);
+	machine_run(&r->execution->machine);
+	return go(r, REQUEST_JOINED, WAIT);
+}
+
+/* Nobody waits for the execution any more; it goes on by itself. */
+static void
+request_leave(struct op *join, int error)
+{
+	char *at = (char *)join - offsetof(struct request, join);
+	struct request *r = (struct request *)(void *)at;
+	(void)error;
+	execution_leave(r->execution);
+	r->execution = NULL;
+}
+
+/* The execution has told what the client is to get. */
+enum after
+request_joined(struct machine *machine)
+{
+	return go((struct request *)machine, REQUEST_ANSWER, MORE);
+}
+
+void
+request_told(struct request *r, const struct told *told)
+{
+	r->execution = NULL;
+	r->result = told->result;
+	r->problem = told->problem;
+	r->original_status = told->original_status;
+	r->answer = told->answer ? answer_ref(told->answer) : NULL;
+	if (told->rest != NULL)
+		forward_move(&r->forward, told->rest);
+	r->replay = told->replay;
+	r->omitted = response_copy(r->arena, &told->omitted);
+	r->store_us += told->store_us;
+	r->upstream_us = told->upstream_us;
+	op_done(&r->join, 0);
+}

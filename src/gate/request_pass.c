@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/error.h"
+#include "gate/access.h"
+#include "gate/message.h"
+#include "gate/request_private.h"
+#include "gate/worker.h"
+#include "http/header.h"
+
+/*
+ * Without a key: what the client sends goes on to the upstream as it comes,
+ * and what that answers goes back.  A flow each way joins the two, which
+ * know each other's pace by it and nothing else of one another.
+ */
+
+enum after
+request_pass(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	message_make(r, 0);
+	if (r->message.source != NULL) {
+		if (flow_reserve(&r->up) != 0)
+			return request_refuse(
+			    r, PROBLEM_OVERLOADED, RESULT_OVERLOADED);
+		front_stream_body(r->x, &r->up);
+	}
+	const struct forward_limits limits = message_limits(r->route, NULL);
+	forward_start(r->generation->upstreams, &r->forward, r->route->upstream,
+	    &r->message, &limits);
+	return go(r, REQUEST_PASSED, WAIT);
+}
+
+/* There is no answer to pass on. */
+static enum after
+refuse(struct request *r)
+{
+	if (r->up.ended && r->up.error != 0) {
+		/* Half a request: its client has left. */
+		r->result = RESULT_BAD_REQUEST;
+		return go(r, REQUEST_FINISH, MORE);
+	}
+	access_log_failed(r, r->forward.op.error);
+	switch (r->forward.result) {
+	case FORWARD_NOT_SENT:
+		return r->forward.op.error == E_NO_MEMORY
+		    ? request_refuse(r, PROBLEM_OVERLOADED, RESULT_OVERLOADED)
+		    : request_refuse(r, PROBLEM_UPSTREAM_UNREACHABLE,
+			  RESULT_UNREACHABLE);
+	case FORWARD_TIMEOUT:
+		return request_refuse(
+		    r, PROBLEM_UPSTREAM_TIMEOUT, RESULT_UPSTREAM_FAILED);
+	case FORWARD_BROKEN:
+	case FORWARD_MALFORMED:
+		return request_refuse(
+		    r, PROBLEM_UPSTREAM_BROKEN, RESULT_UPSTREAM_FAILED);
+	case FORWARD_ANSWERED:
+		break;
+	}
+	must(false);
+	return DONE;
+}
+
+enum after
+request_passed(struct machine *machine)
+{
+	struct request *r = (struct request *)machine;
+	r->upstream_us = r->forward.op.took_us;
+	if (r->forward.result != FORWARD_ANSWERED)
+		return refuse(r);
+	struct fields fields = header_for_client(r->arena, &r->forward.fields,
+	    SPAN(""), clock_wall_ms());
+	r->answer = answer_new(
+	    r->forward.status, &fields, &r->forward.body, SPAN(""));
+	r->answer->head_length = r->forward.head_length;
+	r->problem = PROBLEM_COUNT_;
+	r->result = RESULT_PASSED;
+	return go(r, REQUEST_ANSWER, MORE);
+}

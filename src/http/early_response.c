@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "http/deadline.h"
+#include "http/front_private.h"
+
+/*
+ * libmicrohttpd takes no answer in the middle of a request's body.  One that
+ * comes so early, of an upstream that refuses what it is being sent or that
+ * answers while it reads, is written beside it: libmicrohttpd goes on reading
+ * the body, and the connection ends behind the answer.  So is the answer to a
+ * request whose head leaves no room for another in libmicrohttpd's memory.
+ */
+enum {
+	/* So little of a body is waited for: then the connection is kept. */
+	NEAR_BYTES = 65536,
+	/* A piece of a streamed answer, one chunk. */
+	STAGE_BYTES = 16384,
+	/*
+	 * A client that still sends is read for so long, and while something
+	 * comes within each of these ticks, so that it gets the answer and
+	 * not a reset.
+	 */
+	LINGER_MS = 30000,
+	LINGER_TICK_MS = 5000,
+};
+
+struct beside {
+	struct exchange *x;
+	struct watch *watch; /* of the client's socket */
+	struct timer timer;  /* of a client that does not read; of lingering */
+	struct body out;     /* to be sent, from at on */
+	size_t at;
+	bool begun;
+	bool chunked;
+	bool whole; /* nothing comes behind out */
+	bool sent;
+	bool over; /* the connection was ended */
+	size_t lingering_bytes;
+	int64_t lingering_ms;
+};
+
+static void pump(struct beside *b);
+
+/* --- what is written --- */
+
+static void
+put(struct beside *b, struct span text)
+{
+	must(body_append(&b->out, text.ptr, text.len) == 0);
+}
+
+/* False, and all is undone, where one of them is no field. */
+static bool
+put_fields(struct beside *b, const struct fields *fields)
+{
+	for (size_t i = 0; i < fields->count; i++) {
+		const struct field *f = &fields->list[i];
+		if (!field_is_token(f->name) || !field_is_value(f->value))
+			return false;
+		put(b, f->name);
+		put(b, SPAN(": "));
+		put(b, f->value);
+		put(b, SPAN("\r\n"));
+	}
+	return true;
+}
+
+static void
+put_status(struct beside *b, int status)
+{
+	const char *reason = MHD_get_reason_phrase_for((unsigned)status);
+	char line[80];
+	int len = snprintf(line, sizeof line,
+	    "HTTP/1.1 %d %s\r\nConnection: close\r\n", status,
+	    reason ? reason : "");
+	must(len > 0 && (size_t)len < sizeof line);
+	put(b, span_of(line, (size_t)len));
+}
+
+static void
+put_length(struct beside *b, int64_t length)
+{
+	char line[48];
+	int len = snprintf(line, sizeof line, "Content-Length: %lld\r\n",
+	    (long long)length);
+	put(b, span_of(line, (size_t)len));
+}
+
+/* An answer that cannot be put into a head says so, and nothing else. */
+static void
+put_failure(struct beside *b)
+{
+	b->out.len = 0;
+	put_status(b, MHD_HTTP_INTERNAL_SERVER_ERROR);
+	put(b, SPAN("Content-Length: 0\r\n\r\n"));
+	b->whole = true;
+	b->x->sent_bytes = 0;
+}
+
+static void
+put_answer(struct beside *b, const struct answer *answer,
+    const struct fields *more, int64_t length)
+{
+	struct exchange *x = b->x;
+	bool bodiless = answer->status == MHD_HTTP_NO_CONTENT ||
+	    answer->status == MHD_HTTP_NOT_MODIFIED ||
+	    span_eq(x->method, SPAN("HEAD"));
+	put_status(b, answer->status);
+	if (!put_fields(b, &answer->fields) || !put_fields(b, more)) {
+		put_failure(b);
+		return;
+	}
+	b->whole = x->down == NULL;
+	if (b->whole)
+		length = bodiless ? answer->head_length
+				  : (int64_t)answer->body.len;
+	b->chunked = !b->whole && length < 0 && !x->end_is_close;
+	if (length >= 0)
+		put_length(b, length);
+	else if (b->chunked)
+		put(b, SPAN("Transfer-Encoding: chunked\r\n"));
+	put(b, SPAN("\r\n"));
+	if (b->whole && !bodiless)
+		put(b, body_span(&answer->body));
+}
+
+/* The next piece of the flow; false where there is none. */
+static bool
+put_piece(struct beside *b)
+{
+	struct exchange *x = b->x;
+	struct span bytes = flow_look(x->down);
+	size_t len = bytes.len < STAGE_BYTES ? bytes.len : STAGE_BYTES;
+	char size[24];
+	if (len > 0) {
+		snprintf(size, sizeof size, "%zx\r\n", len);
+		if (b->chunked)
+			put(b, span_str(size));
+		put(b, span_of(bytes.ptr, len));
+		if (b->chunked)
+			put(b, SPAN("\r\n"));
+		flow_take(x->down, len);
+		x->sent_bytes += len;
+	} else if (x->down->ended && x->down->error == 0) {
+		b->whole = true;
+		if (b->chunked)
+			put(b, SPAN("0\r\n\r\n"));
+	}
+	return b->out.len > 0;
+}
+
+/* --- its end --- */
+
+static void
+end_connection(struct beside *b)
+{
+	struct exchange *x = b->x;
+	if (b->over)
+		return;
+	b->over = true;
+	timer_clear(&b->timer);
+	watch_free(&b->watch);
+	shutdown(connection_of(x->mhd)->fd, SHUT_RDWR);
+	x->front->dirty = true;
+	exchange_resume(x);
+}
+
+static void
+cut(struct beside *b)
+{
+	stream_cut(b->x);
+	end_connection(b);
+}
+
+/* The answer is out, and the client is still sending. */
+static void
+linger(struct beside *b)
+{
+	struct exchange *x = b->x;
+	if (b->lingering_ms >= LINGER_MS ||
+	    (b->lingering_ms > 0 && b->lingering_bytes == x->swallowed)) {
+		end_connection(b);
+		return;
+	}
+	b->lingering_bytes = x->swallowed;
+	b->lingering_ms += LINGER_TICK_MS;
+	timer_set(&b->timer, LINGER_TICK_MS);
+}
+
+static void
+on_time(void *arg)
+{
+	struct beside *b = arg;
+	if (b->sent)
+		linger(b);
+	else
+		cut(b);
+}
+
+static void
+finish(struct beside *b)
+{
+	struct exchange *x = b->x;
+	b->sent = true;
+	timer_clear(&b->timer);
+	watch_free(&b->watch);
+	shutdown(connection_of(x->mhd)->fd, SHUT_WR);
+	if (x->body_ended)
+		end_connection(b);
+	else
+		linger(b);
+	exchange_answered(x);
+}
+
+/* --- sending --- */
+
+static void
+on_writable(void *arg, unsigned events)
+{
+	(void)events;
+	pump(arg);
+}
+
+/* Sends what the client takes. */
+static void
+pump(struct beside *b)
+{
+	struct exchange *x = b->x;
+	int fd = connection_of(x->mhd)->fd;
+	for (;;) {
+		if (b->at == b->out.len) {
+			b->at = b->out.len = 0;
+			if (b->whole || !put_piece(b))
+				break;
+		}
+		ssize_t n = send(fd, b->out.ptr + b->at, b->out.len - b->at,
+		    MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno != EAGAIN) {
+			end_connection(b);
+			return;
+		}
+		if (n < 0) {
+			if (!timer_is_set(&b->timer))
+				timer_set(&b->timer,
+				    x->front->conf->idle_timeout_ms);
+			watch_want(b->watch, WATCH_WRITE);
+			return;
+		}
+		timer_clear(&b->timer);
+		b->at += (size_t)n;
+	}
+	watch_want(b->watch, 0);
+	if (b->whole)
+		finish(b);
+	else if (x->down->ended)
+		cut(b);
+}
+
+void
+beside_pump(struct exchange *x)
+{
+	if (x->beside->begun && !x->beside->sent && !x->beside->over)
+		pump(x->beside);
+}
+
+/* --- life --- */
+
+bool
+beside_is_due(const struct exchange *x)
+{
+	if (x->tls)
+		return false;
+	return x->crowded ||
+	    (x->up != NULL && !x->body_ended && !x->in_head &&
+		(x->content_length < 0 ||
+		    (uint64_t)x->content_length - x->body_bytes >
+			NEAR_BYTES));
+}
+
+static void
+begin(struct beside *b)
+{
+	struct exchange *x = b->x;
+	if (b->begun)
+		return;
+	b->begun = true;
+	/* How long it may take is for the timer here. */
+	deadline_none(connection_of(x->mhd));
+	front_watch_client(x, NULL, NULL);
+	b->watch = watch_new(x->front->loop, connection_of(x->mhd)->fd,
+	    on_writable, b);
+	pump(b);
+}
+
+void
+beside_new(struct exchange *x, const struct answer *answer,
+    const struct fields *more, int64_t length)
+{
+	struct beside *b = mem_zero(sizeof *b);
+	b->x = x;
+	body_init(&b->out, NULL);
+	timer_init(&b->timer, x->front->loop, on_time, b);
+	x->beside = b;
+	put_answer(b, answer, more, length);
+	/* libmicrohttpd itself may be about to write, a 100 (Continue). */
+	if (!x->expects_continue || x->body_bytes > 0)
+		begin(b);
+	exchange_resume(x);
+}
+
+enum MHD_Result
+beside_on_request(struct exchange *x, const char *data, size_t *len)
+{
+	struct beside *b = x->beside;
+	if (b->over || (x->body_ended && b->sent))
+		return MHD_NO;
+	begin(b);
+	if (*len > 0) {
+		x->swallowed += *len;
+		if (x->up != NULL)
+			return stream_data(x, data, len);
+		*len = 0;
+	} else if (!x->body_ended) {
+		x->body_ended = true;
+		stream_end(x, 0);
+	} else if (!x->suspended) {
+		exchange_hold(x);
+	}
+	return MHD_YES;
+}
+
+bool
+beside_is_sent(const struct exchange *x)
+{
+	return x->beside != NULL && x->beside->sent;
+}
+
+void
+beside_leave(struct exchange *x)
+{
+	if (x->beside != NULL && !x->beside->sent)
+		end_connection(x->beside);
+}
+
+void
+beside_free(struct exchange *x)
+{
+	struct beside *b = x->beside;
+	x->beside = NULL;
+	if (b == NULL)
+		return;
+	timer_clear(&b->timer);
+	watch_free(&b->watch);
+	body_clear(&b->out);
+	free(b);
+}

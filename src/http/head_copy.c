@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "http/front_private.h"
+#include "http/head_framing.h"
+
+/*
+ * The head of a request, out of libmicrohttpd's buffers: what it shows, what
+ * it hides, and what it is better not to find there.
+ */
+
+/* What libmicrohttpd notes of a field or cookie. */
+enum { NOTE_BYTES = 64 };
+
+static enum MHD_Result
+count_field(void *arg, enum MHD_ValueKind kind, const char *name,
+    size_t name_len, const char *value, size_t value_len)
+{
+	struct exchange *x = arg;
+	(void)kind;
+	(void)name;
+	(void)value;
+	x->fields.count++;
+	x->head_bytes += name_len + value_len + 4;
+	return MHD_YES;
+}
+
+static enum MHD_Result
+check_gap(void *arg, enum MHD_ValueKind kind, const char *name,
+    size_t name_len, const char *value, size_t value_len)
+{
+	(void)kind;
+	gaps_field(arg, span_of(name, name_len), span_of(value, value_len));
+	return MHD_YES;
+}
+
+static enum MHD_Result
+copy_field(void *arg, enum MHD_ValueKind kind, const char *name,
+    size_t name_len, const char *value, size_t value_len)
+{
+	struct exchange *x = arg;
+	(void)kind;
+	x->fields.list[x->fields.count++] = (struct field){
+	    arena_dup(x->arena, span_of(name, name_len)),
+	    arena_dup(x->arena, span_of(value ? value : "",
+		value ? value_len : 0))};
+	return MHD_YES;
+}
+
+/* The length that a Content-Length speaks of; -1 where it is not a number. */
+static int64_t
+parse_length(struct span text)
+{
+	int64_t length = 0;
+	if (text.len == 0 || text.len > 18)
+		return -1;
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.ptr[i] < '0' || text.ptr[i] > '9')
+			return -1;
+		length = 10 * length + (text.ptr[i] - '0');
+	}
+	return length;
+}
+
+static void
+read_framing(struct exchange *x)
+{
+	const struct field *f =
+	    fields_first(&x->fields, SPAN("Content-Length"));
+	if (f != NULL)
+		x->content_length = parse_length(span_trim(f->value));
+	x->has_body = (f != NULL && x->content_length != 0) ||
+	    fields_first(&x->fields, SPAN("Transfer-Encoding")) != NULL;
+	f = fields_first(&x->fields, SPAN("Expect"));
+	x->expects_continue = f != NULL;
+}
+
+/*
+ * What libmicrohttpd keeps of the head in the connection's pool.  Where it
+ * leaves no room for the head of the answer, libmicrohttpd would close the
+ * connection without one when the request has been executed.
+ */
+static size_t
+kept_bytes(struct exchange *x)
+{
+	size_t kept = x->head_bytes + NOTE_BYTES * x->fields.count;
+	size_t at = 0;
+	const struct field *f;
+	while ((f = fields_next(&x->fields, SPAN("Cookie"), &at)) != NULL)
+		kept += f->value.len + NOTE_BYTES;
+	int cookies = MHD_get_connection_values_n(
+	    x->mhd, MHD_COOKIE_KIND, NULL, NULL);
+	return kept + NOTE_BYTES * (size_t)(cookies > 0 ? cookies : 0);
+}
+
+static void
+check_gaps(struct exchange *x, const char *method, const char *version)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	    x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	must(info != NULL);
+	gaps_begin(&x->gaps, method, x->target.len, version);
+	MHD_get_connection_values_n(
+	    x->mhd, MHD_HEADER_KIND, check_gap, &x->gaps);
+	gaps_end(&x->gaps, method + info->header_size);
+	x->ambiguous = x->gaps.found;
+}
+
+/* Copies the head, which libmicrohttpd forgets when the client leaves. */
+void
+head_copy(struct exchange *x, const char *method, const char *version)
+{
+	x->method = arena_dup(x->arena, span_str(method));
+	x->version = arena_dup(x->arena, span_str(version));
+	x->head_bytes = x->target.len;
+	MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, count_field, x);
+	size_t count = x->fields.count;
+	x->fields.list =
+	    arena_alloc(x->arena, (count + 1) * sizeof(struct field));
+	x->fields.count = 0;
+	MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, copy_field, x);
+	const struct connection *connection = connection_of(x->mhd);
+	x->client = arena_dup(x->arena, span_str(connection->client));
+	x->tls = connection->conf != NULL;
+	read_framing(x);
+	x->crowded = kept_bytes(x) > x->front->engines[x->tls].most_kept;
+	x->began_us = clock_us();
+	if (x->front->checks_gaps)
+		check_gaps(x, method, version);
+}
+
+/*
+ * libmicrohttpd 0.9.75 would note each argument of the query in the
+ * connection's memory, and where that does not suffice (some 1000 of them) it
+ * falls silent until a time-out.  We have our own copy, so it finds none: it
+ * has looked for the "?" by now and will read what stands behind.
+ */
+void
+head_hide_query(const char *target)
+{
+	char *query = (char *)(uintptr_t)strchr(target, '?');
+	if (query != NULL)
+		query[1] = '\0';
+}
+
+/*
+ * A 100 (Continue) is for a body.  For a request without one libmicrohttpd
+ * sends it all the same, and then, if the next request is there already,
+ * calls us in a state that takes no answer.  It finds another word in its
+ * buffer now; we have our own copy.
+ */
+void
+head_hide_expectation(struct exchange *x)
+{
+	const char *word = MHD_lookup_connection_value(
+	    x->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT);
+	if (word != NULL && *word != '\0')
+		*(char *)(uintptr_t)word = 'x';
+	x->expects_continue = false;
+}

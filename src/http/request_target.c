@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "http/request_target.h"
+
+#include "base/test_build.h"
+
+/*
+ * How a decoded "%2F" is told from a raw slash until the path is resolved;
+ * "%00" is refused, so no other byte is 0.
+ */
+enum { CODED_SLASH = '\0' };
+
+static bool bytes_are_visible(struct span text);
+static bool take_authority(struct span *text, struct span *ret_authority);
+static bool spell(
+    struct arena *arena, struct span path, struct target *target);
+static bool decode(struct span path, char *out, size_t *ret_len);
+static bool resolve(char *path, size_t *len, bool coded);
+static bool drop_last(
+    const char *path, size_t *len, bool coded, bool raw);
+static size_t join(char *path, size_t len, bool coded);
+
+bool
+target_parse(struct arena *arena, struct span text, struct target *ret_target)
+{
+	struct target t = {.query = SPAN(""), .authority = SPAN("")};
+
+	if (text.len == 0 || !bytes_are_visible(text))
+		return false;
+	if (text.ptr[0] != '/' && !take_authority(&text, &t.authority))
+		return false;
+	/* An empty path is "/" (RFC 9112, section 3.2.1). */
+	t.origin_form = text.len && text.ptr[0] == '/'
+	    ? text
+	    : arena_printf(arena, "/%.*s", SPAN_FMT(text));
+	t.path = t.origin_form;
+	const char *mark = memchr(t.path.ptr, '?', t.path.len);
+	if (mark) {
+		t.path.len = (size_t)(mark - t.path.ptr);
+		t.query = span_from(t.origin_form, t.path.len + 1);
+		t.has_query = true;
+	}
+	if (!spell(arena, t.path, &t))
+		return false;
+	*ret_target = t;
+	return true;
+}
+
+static bool
+bytes_are_visible(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		unsigned char c = (unsigned char)text.ptr[i];
+		if (c < 0x21 || c > 0x7e || c == '#')
+			return false;
+	}
+	return true;
+}
+
+/* --- authority --- */
+
+/* Takes "http://authority" off an absolute-form target. */
+static bool
+take_authority(struct span *text, struct span *ret_authority)
+{
+	static const char *const schemes[] = {"http://", "https://"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct span scheme = span_str(schemes[i]);
+		if (text->len < scheme.len ||
+		    !span_ieq(span_of(text->ptr, scheme.len), scheme))
+			continue;
+		struct span rest = span_from(*text, scheme.len);
+		size_t n = 0;
+		while (n < rest.len && rest.ptr[n] != '/' && rest.ptr[n] != '?')
+			n++;
+		struct span authority = span_of(rest.ptr, n);
+		if (!authority_is_valid(authority))
+			return false;
+		*ret_authority = authority;
+		*text = span_from(rest, n);
+		return true;
+	}
+	return false;
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool
+is_hex(char c)
+{
+	return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+}
+
+/* The bytes of a registered name (RFC 3986, section 3.2.2), but for "%". */
+static bool
+is_name_byte(char c)
+{
+	return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+	    (c != '\0' && strchr("-._~!$&'()*+,;=", c));
+}
+
+/* How many bytes of it are a host; 0 for none. */
+static size_t
+host_length(struct span s)
+{
+	size_t n = 0;
+
+	if (s.len && s.ptr[0] == '[') {
+		for (n = 1; n < s.len && s.ptr[n] != ']'; n++) {
+			if (!is_hex(s.ptr[n]) && s.ptr[n] != ':' &&
+			    s.ptr[n] != '.')
+				return 0;
+		}
+		return n < s.len && n > 1 ? n + 1 : 0;
+	}
+	while (n < s.len) {
+		if (is_name_byte(s.ptr[n]))
+			n++;
+		else if (s.ptr[n] == '%' && s.len - n > 2 &&
+		    is_hex(s.ptr[n + 1]) && is_hex(s.ptr[n + 2]))
+			n += 3;
+		else
+			break;
+	}
+	return n;
+}
+
+bool
+authority_is_valid(struct span authority)
+{
+	size_t n = host_length(authority);
+	unsigned port = 0;
+
+	if (n == 0)
+		return false;
+	struct span rest = span_from(authority, n);
+	if (rest.len == 0)
+		return true;
+	if (rest.ptr[0] != ':' || rest.len > 6)
+		return false;
+	for (size_t i = 1; i < rest.len; i++) {
+		if (!is_digit(rest.ptr[i]))
+			return false;
+		port = port * 10 + (unsigned)(rest.ptr[i] - '0');
+	}
+	return port <= 65535;
+}
+
+/* --- spelling --- */
+
+/* What a decoded path is where a coded slash is a slash, or where it is not. */
+static bool
+finish(char *path, size_t len, bool coded, struct span *ret_path)
+{
+	if (!resolve(path, &len, coded))
+		return false;
+	len = join(path, len, coded);
+	*ret_path = len ? span_of(path, len) : SPAN("/");
+	return true;
+}
+
+static bool
+spell(struct arena *arena, struct span path, struct target *target)
+{
+	char *out = arena_alloc(arena, path.len);
+	char *other = NULL;
+	size_t len;
+
+	if (!decode(path, out, &len))
+		return false;
+	if (memchr(out, CODED_SLASH, len)) {
+		other = arena_alloc(arena, len);
+		memcpy(other, out, len);
+	}
+	if (!finish(out, len, true, &target->spelling))
+		return false;
+	target->segments = target->spelling;
+	return other == NULL || finish(other, len, false, &target->segments);
+}
+
+static int
+hex_value(char c)
+{
+	return is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10;
+}
+
+static bool
+decode(struct span path, char *out, size_t *ret_len)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < path.len; i++) {
+		char c = path.ptr[i];
+		if (c == '\\' && GUARD(no_backslash))
+			return false;
+		if (c == '%' && GUARD(path_decoded)) {
+			if (path.len - i < 3 || !is_hex(path.ptr[i + 1]) ||
+			    !is_hex(path.ptr[i + 2]))
+				return false;
+			c = (char)(hex_value(path.ptr[i + 1]) * 16 +
+			    hex_value(path.ptr[i + 2]));
+			if (c == '\0' && GUARD(no_coded_nul))
+				return false;
+			if (c == '/' && GUARD(coded_slash))
+				c = CODED_SLASH;
+			i += 2;
+		}
+		out[len++] = c;
+	}
+	*ret_len = len;
+	return true;
+}
+
+static bool
+is_slash(char c, bool coded)
+{
+	return c == '/' || (coded && c == CODED_SLASH);
+}
+
+/*
+ * Resolves dot segments in place; what is left is a row of pieces, a slash
+ * and a segment each, empty ones included but for those at the front.
+ * False where servers read a ".." in different ways.
+ */
+static bool
+resolve(char *path, size_t *ret_len, bool coded)
+{
+	size_t len = *ret_len;
+	size_t out = 0;
+
+	for (size_t at = 0, end; at < len; at = end) {
+		end = at + 1;
+		while (end < len && !is_slash(path[end], coded))
+			end++;
+		struct span segment = span_of(path + at + 1, end - at - 1);
+		if (span_eq(segment, SPAN("..")) && GUARD(dots_resolved)) {
+			bool raw = path[at] == '/' &&
+			    (end == len || path[end] == '/');
+			if (!drop_last(path, &out, coded, raw))
+				return false;
+		} else if (out == 0 && segment.len == 0) {
+			continue; /* all agree on slashes at the front */
+		} else if (!span_eq(segment, SPAN("."))) {
+			memmove(path + out, path + at, end - at);
+			out += end - at;
+		}
+	}
+	*ret_len = out;
+	return true;
+}
+
+/* Drops the last piece for a ".." that stands between raw slashes or not. */
+static bool
+drop_last(const char *path, size_t *len, bool coded, bool raw)
+{
+	size_t at = *len;
+
+	if (at == 0)
+		return true; /* above the root is the root */
+	while (!is_slash(path[at - 1], coded))
+		at--;
+	/* An empty segment: dropped, or not there at all? */
+	if (at == *len)
+		return false;
+	/* "a%2Fb": one segment, or two? */
+	if (raw && path[at - 1] == CODED_SLASH)
+		return false;
+	*len = at - 1;
+	return true;
+}
+
+/* Leaves empty segments out; every slash is a plain one afterwards. */
+static size_t
+join(char *path, size_t len, bool coded)
+{
+	size_t out = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (!is_slash(path[i], coded))
+			path[out++] = path[i];
+		else if ((i + 1 < len && !is_slash(path[i + 1], coded)) ||
+		    !GUARD(slashes_joined))
+			path[out++] = '/';
+	}
+	return out;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <sys/types.h>
+
+#include "journal/journal.h"
+
+/*
+ * The records of a journal's file, as bytes: a row of them, each a head and a
+ * payload, numbers little endian.  Both have a checksum of their own, so that
+ * a record with a damaged payload can be stepped over, and no wrong length is
+ * ever believed.  It knows nothing of who writes where; any thread.
+ *
+ *   head  magic 4, letter of the kind 1, zeros 3, bytes of the payload 4,
+ *         id 8, checksum of the payload 16, checksum of all that 16
+ *   payload  key id 16, owner 16, attempt 4, sent 1, letter of the reason 1,
+ *         status 2, retention 8, unknown retention 8, bytes of the route 4,
+ *         the route, the answer
+ *
+ * The checksum is BLAKE2b, which is here anyway: an answer may have hundreds
+ * of megabytes, and must never be taken for another one.
+ */
+enum {
+	JOURNAL_SUM_BYTES = 16,
+	JOURNAL_HEAD_BYTES = 36 + JOURNAL_SUM_BYTES,
+	JOURNAL_FIXED_BYTES = 60, /* of the payload, in front of the route */
+};
+
+/* The letter of a record that has no payload: its entry is open no longer. */
+#define JOURNAL_SETTLED 'S'
+
+struct journal_head {
+	char kind; /* a letter: what this program does not know is damage */
+	uint32_t payload_bytes;
+	uint64_t id;
+	uint8_t sum[JOURNAL_SUM_BYTES]; /* of the payload */
+};
+
+/* The letter of a kind. */
+char journal_letter(enum journal_kind kind);
+
+/* The head of a record with such a payload, whose parts follow one another. */
+void journal_put_head(char letter, uint64_t id, const struct span *payload,
+    unsigned n_payload, uint8_t ret_bytes[JOURNAL_HEAD_BYTES]);
+/* The payload up to its route. */
+void journal_put_fixed(const struct journal_entry *entry,
+    uint8_t ret_bytes[JOURNAL_FIXED_BYTES]);
+
+/*
+ * Reads the head at an offset: 0; E_MALFORMED where the file ends before or
+ * there is no head; an errno (positive) where the file cannot be read.
+ */
+MUST_USE int journal_read_head(
+    int file, off_t at, struct journal_head *ret_head);
+/*
+ * Reads the payload of the head at an offset into *bytes, whose earlier
+ * content goes and into which the entry's spans point: 0, E_MALFORMED or an
+ * errno as above, or E_NO_MEMORY where the budget does not allow it.
+ */
+MUST_USE int journal_read_entry(int file, off_t at,
+    const struct journal_head *head, struct body *bytes,
+    struct journal_entry *ret_entry);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "probe/rights.h"
+
+const struct right rights[] = {
+#define RIGHT(name, when, probe, words) {name, probe, words, RIGHT_##when},
+#include "tbl/rights.h"
+#undef RIGHT
+};
+const size_t n_rights = sizeof rights / sizeof *rights;
+
+bool
+right_is_needed(const struct conf *conf, const struct right *right)
+{
+	switch (right->when) {
+	case RIGHT_WITH_DB:
+		return !conf->store.managed && conf->store.db != 0;
+	case RIGHT_WITH_EVENTS:
+		return conf->store.events_maxlen != 0;
+	case RIGHT_WITH_FUNCTION:
+		return conf->store.functions;
+	case RIGHT_WITH_REPLICAS:
+		return conf->store.wait_replicas > 0;
+	case RIGHT_WITH_SCRIPT:
+		return !conf->store.functions;
+	case RIGHT_WITH_CLUSTER:
+		return conf->store.cluster.count > 0;
+	case RIGHT_ALWAYS:
+		break;
+	}
+	return true;
+}
+
+char *
+rights_keys(const struct conf *conf)
+{
+	return mem_printf("~%s:*", conf->store.prefix);
+}
+
+/* To listen to a pattern, a user must be given this very pattern. */
+char *
+rights_channels(const struct conf *conf)
+{
+	return mem_printf("&%s:{*}:changes", conf->store.prefix);
+}
+
+char *
+rights_rules(const struct conf *conf)
+{
+	char *keys = rights_keys(conf), *channels = rights_channels(conf);
+	char *rules = NULL;
+	size_t len;
+	FILE *out = open_memstream(&rules, &len);
+	must(out != NULL);
+	fprintf(out, "%s %s", keys, channels);
+	for (size_t i = 0; i < n_rights; i++)
+		if (right_is_needed(conf, &rights[i]))
+			fprintf(out, " +%s", rights[i].name);
+	must(fclose(out) == 0);
+	free(keys);
+	free(channels);
+	return rules;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "record/answer_codec.h"
+
+void
+stored_write(struct store *store, const struct seal_about *about,
+    const struct answer *answer, char **ret_bytes, size_t *ret_len)
+{
+	const struct conf_store *conf = &store->conf->store;
+	char *plain;
+	size_t len;
+	record_encode(answer, store->compress, &plain, &len);
+	if (conf->n_encryption_keys == 0) {
+		*ret_bytes = plain;
+		*ret_len = len;
+		return;
+	}
+	seal_close(conf, about, span_of(plain, len), ret_bytes, ret_len);
+	free(plain);
+}
+
+static void
+log_about(enum event event, const struct key_id *key_id, struct span id)
+{
+	char hex[DIGEST_HEX + 1];
+	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
+	struct logline line = log_begin(event);
+	log_str(&line, "key_id", hex);
+	if (id.len > 0)
+		log_span(&line, "encryption_key", id);
+	log_end(&line);
+}
+
+void
+stored_log_broken(const struct key_id *key_id)
+{
+	log_about(EV_record_broken, key_id, SPAN(""));
+}
+
+static int
+read_sealed(struct store *store, const struct key_id *key_id,
+    const struct record *record, struct answer **ret_answer)
+{
+	struct seal_about about = seal_about_record(key_id, record);
+	char *plain;
+	size_t len;
+	int error = seal_open(
+	    &store->conf->store, &about, record->rest, &plain, &len);
+	if (error != 0)
+		return error;
+	error = record_decode(span_of(plain, len), store->decompress,
+	    store->budget, ret_answer);
+	free(plain);
+	return error;
+}
+
+int
+stored_read(struct store *store, const struct key_id *key_id,
+    const struct record *record, struct answer **ret_answer)
+{
+	struct span id = SPAN("");
+	int error = seal_key_of(record->rest, &id)
+	    ? read_sealed(store, key_id, record, ret_answer)
+	    : record_decode(record->rest, store->decompress, store->budget,
+		  ret_answer);
+	if (error == E_NO_KEY)
+		log_about(EV_encryption_key_missing, key_id, id);
+	else if (error == E_SEALED)
+		log_about(EV_answer_not_authentic, key_id, id);
+	return error;
+}

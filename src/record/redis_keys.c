@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/random.h"
+#include "base/test_build.h"
+#include "record/redis_keys.h"
+
+unsigned
+shard_of(const struct conf *conf, const struct key_id *key_id)
+{
+	const uint8_t *b = key_id->bytes;
+	uint32_t number = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
+	    (uint32_t)b[2] << 8 | b[3];
+	return (unsigned)(number % (uint64_t)conf->store.shards);
+}
+
+static void
+put_name(struct resp *resp, const struct conf *conf, unsigned shard,
+    const char *word, const char *id)
+{
+	char tag[DIGITS_MAX + 4] = ":{";
+	size_t len = 2 + digits_put(tag + 2, shard);
+	tag[len++] = '}';
+	tag[len++] = ':';
+	const struct span parts[] = {span_str(conf->store.prefix),
+	    span_of(tag, len), span_str(word), span_str(id)};
+	resp_joined(resp, parts, sizeof parts / sizeof *parts);
+}
+
+void
+name_record(
+    struct resp *resp, const struct conf *conf, const struct key_id *key_id)
+{
+	char hex[DIGEST_HEX + 1];
+	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
+	put_name(resp, conf, shard_of(conf, key_id), "r:", hex);
+}
+
+void
+name_index(struct resp *resp, const struct conf *conf, unsigned shard,
+    const char *word)
+{
+	put_name(resp, conf, shard, word, "");
+}
+
+/* "{12}:" as name_record and name_index write it, below store.shards. */
+static bool
+read_shard(const struct conf *conf, struct span *rest, unsigned *ret_shard)
+{
+	char digits[12];
+	char *end = rest->len ? memchr(rest->ptr, '}', rest->len) : NULL;
+	size_t len = end ? (size_t)(end - rest->ptr) : 0;
+	if (len < 2 || len > 10 || rest->ptr[0] != '{' ||
+	    rest->len < len + 2 || end[1] != ':')
+		return false;
+	unsigned long shard = strtoul(rest->ptr + 1, NULL, 10);
+	snprintf(digits, sizeof digits, "{%lu", shard);
+	if (!span_eq(span_of(rest->ptr, len), span_str(digits)) ||
+	    shard >= (unsigned long)conf->store.shards)
+		return false;
+	*rest = span_from(*rest, len + 2);
+	*ret_shard = (unsigned)shard;
+	return true;
+}
+
+enum key_kind
+key_kind_of(const struct conf *conf, struct span name)
+{
+	static const char *const words[] = {
+	    "leases", "held", "events", "dead"};
+	struct span prefix = span_str(conf->store.prefix), rest = name;
+	struct key_id key_id;
+	unsigned shard;
+	if (!span_starts(name, prefix) || name.len == prefix.len)
+		return KEY_OTHER;
+	rest = span_from(name, prefix.len + 1);
+	if (!read_shard(conf, &rest, &shard))
+		return KEY_OTHER;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (span_eq(rest, span_str(words[i])))
+			return KEY_INDEX;
+	if (!span_starts(rest, SPAN("r:")) ||
+	    !hex_decode(span_from(rest, 2), key_id.bytes, DIGEST_BYTES) ||
+	    shard_of(conf, &key_id) != shard)
+		return KEY_OTHER;
+	return KEY_RECORD;
+}
+
+/* A field's name is the same however its letters are written. */
+static void
+digest_name(struct digest *digest, struct span name)
+{
+	char lower[256];
+	size_t len = name.len < sizeof lower ? name.len : sizeof lower;
+	for (size_t i = 0; i < len; i++)
+		lower[i] = (char)tolower((unsigned char)name.ptr[i]);
+	digest_part(digest, span_of(lower, len));
+}
+
+void
+store_key_id(const struct conf *conf, struct span namespace,
+    const struct strings *scope, const struct span *values, struct span key,
+    struct key_id *ret_id)
+{
+	struct digest digest;
+	digest_begin(&digest, SPAN("key"), span_str(conf->store.secret));
+	digest_part(&digest, namespace);
+	for (size_t i = 0; i < scope->count && GUARD(scope_in_name); i++) {
+		digest_name(&digest, span_str(scope->list[i]));
+		digest_part(&digest, values[i]);
+	}
+	digest_part(&digest, key);
+	digest_end(&digest, ret_id->bytes);
+}
+
+void
+owner_new(struct owner *ret_owner)
+{
+	random_bytes(ret_owner->bytes, sizeof ret_owner->bytes);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/digest.h"
+#include "base/must.h"
+#include "base/test_build.h"
+#include "record/script.h"
+
+struct span
+script_text(enum script script)
+{
+	switch (script) {
+#define SCRIPT(name)                                                          \
+	case SCRIPT_##name:                                                    \
+		return span_str(SCRIPT_IN_TRIAL(#name, script_##name));
+#include "tbl/scripts.h"
+#undef SCRIPT
+	case SCRIPT_COUNT_:
+		break;
+	}
+	must(false);
+	return SPAN("");
+}
+
+void
+script_names(struct script_names *ret_names)
+{
+	for (int i = 0; i < SCRIPT_COUNT_; i++) {
+		uint8_t hash[SHA1_BYTES];
+		sha1(script_text((enum script)i), hash);
+		hex_encode(hash, sizeof hash, ret_names->sha[i]);
+	}
+}

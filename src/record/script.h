@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/span.h"
+#include "redis/sha1.h"
+
+/*
+ * The Lua steps of a record (src/lua/), as text that make embeds, and by the
+ * name that Redis has for them.  Pure; any thread.
+ */
+enum script {
+#define SCRIPT(name) SCRIPT_##name,
+#include "tbl/scripts.h"
+#undef SCRIPT
+	SCRIPT_COUNT_,
+};
+
+/* In the generated src/lua/scripts.c. */
+#define SCRIPT(name) extern const char script_##name[];
+#include "tbl/scripts.h"
+#undef SCRIPT
+
+struct script_names {
+	char sha[SCRIPT_COUNT_][SHA1_HEX + 1];
+};
+
+/* Works the names out: the SHA-1 of each text, in hex. */
+void script_names(struct script_names *ret_names);
+/* The whole text, for EVAL. */
+struct span script_text(enum script script);

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "redis/link_private.h"
+#include "redis/resolve.h"
+#include "redis/secret_write.h"
+
+enum {
+	BACKOFF_FIRST_MS = 50,
+	BACKOFF_MOST_MS = 1000,
+	PULSE_MS = 1000, /* how often a quiet Redis is asked for the time */
+};
+
+static void start(struct link *link);
+static void pulse(struct link *link);
+
+/* --- down --- */
+
+void
+link_set_words(struct link *link, const char *words)
+{
+	if (words != link->words)
+		snprintf(link->words, sizeof link->words, "%s", words);
+}
+
+static bool
+is_of_cluster(const struct link *link)
+{
+	return link->conf->store.cluster.count > 0;
+}
+
+/* Once for each time that it goes down; the password is not in it. */
+static void
+say_down(struct link *link)
+{
+	if (link->said_down || link->channels != NULL || link->sentinel)
+		return;
+	link->said_down = true;
+	struct logline line =
+	    log_begin(is_of_cluster(link) ? EV_node_down : EV_store_down);
+	if (link->socket != NULL || link->host != NULL)
+		log_str(&line, "redis",
+		    link->socket ? link->socket : link->host);
+	if (link->host != NULL)
+		log_int(&line, "port", link->port);
+	log_str(&line, "error", link->words);
+	log_end(&line);
+}
+
+/* The connection is gone, or did not come about. */
+static void
+went_down(struct link *link)
+{
+	bool was_up = link->state == LINK_UP;
+	link->state = LINK_DOWN;
+	link->greeting = 0;
+	link->pulsing = link->doomed = link->finding = false;
+	timer_set(&link->timer, link->backoff_ms);
+	link->backoff_ms = link->backoff_ms ? 2 * link->backoff_ms
+					    : BACKOFF_FIRST_MS;
+	if (link->backoff_ms > BACKOFF_MOST_MS)
+		link->backoff_ms = BACKOFF_MOST_MS;
+	if (was_up) {
+		say_down(link);
+		link->events.changed(link->events.arg, false);
+	} else {
+		link->tried_in_vain = true;
+		say_down(link);
+		link->events.failed(link->events.arg);
+	}
+}
+
+void
+link_reset(struct link *link, const char *words)
+{
+	lookup_cancel(&link->lookup);
+	link_set_words(link, words);
+	if (link->ac == NULL) {
+		if (link->state != LINK_DOWN)
+			went_down(link);
+		return;
+	}
+	struct linger linger = {.l_onoff = 1, .l_linger = 0};
+	setsockopt(
+	    link->ac->c.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+	/* Ends the calls and comes back in on_cleanup. */
+	redisAsyncFree(link->ac);
+}
+
+void
+link_move(struct link *link)
+{
+	bool said_down = link->said_down;
+	link->said_down = true; /* our own doing is no news */
+	link_reset(link, "Redis has moved");
+	link->said_down = said_down;
+	link->tried_in_vain = false;
+	link->backoff_ms = 0;
+	timer_set(&link->timer, 0);
+}
+
+static void
+on_timer(void *arg)
+{
+	struct link *link = arg;
+	switch (link->state) {
+	case LINK_DOWN:
+		start(link);
+		break;
+	case LINK_CONNECTING:
+		link_reset(link, link->finding
+			? "nobody has said within store.timeout where it is"
+			: "no connection within store.timeout");
+		break;
+	case LINK_UP:
+		if (link->pulsing)
+			link_reset(link, "no answer within store.timeout");
+		else
+			pulse(link);
+		break;
+	}
+}
+
+/* --- what hiredis asks of a loop --- */
+
+static void
+on_add_write(void *arg)
+{
+	struct link *link = arg;
+	link->want_write = true;
+}
+
+static void
+on_del_write(void *arg)
+{
+	struct link *link = arg;
+	link->want_write = false;
+}
+
+/* The one sign that hiredis is about to free its context, on every way. */
+static void
+on_cleanup(void *arg)
+{
+	struct link *link = arg;
+	if (link->ac->err != 0)
+		link_set_words(link, link->ac->errstr);
+	if (link->logging_in)
+		login_end(&link->ac->c);
+	link->logging_in = false;
+	watch_free(&link->watch);
+	link->ac = NULL;
+	link->want_write = link->armed = false;
+	went_down(link);
+}
+
+/* Waits for the descriptor where the bytes did not all leave. */
+static void
+arm(struct link *link)
+{
+	if (link->ac == NULL || link->armed == link->want_write)
+		return;
+	link->armed = link->want_write;
+	watch_want(link->watch,
+	    link->armed ? WATCH_READ | WATCH_WRITE : WATCH_READ);
+}
+
+static void
+after_hiredis(struct link *link)
+{
+	if (link->ac != NULL && link->doomed)
+		link_reset(link, link->words);
+}
+
+static void
+write_out(struct link *link)
+{
+	if (link->logging_in)
+		link->logging_in = !login_send(&link->ac->c);
+	redisAsyncHandleWrite(link->ac);
+}
+
+static void
+on_ready(void *arg, unsigned events)
+{
+	struct link *link = arg;
+	if (events & WATCH_WRITE) {
+		write_out(link);
+		arm(link);
+	}
+	if (link->ac != NULL && events & WATCH_READ)
+		redisAsyncHandleRead(link->ac);
+	after_hiredis(link);
+}
+
+/* All commands of this turn leave with one write. */
+static bool
+on_flush(void *arg)
+{
+	struct link *link = arg;
+	if (link->ac != NULL && link->want_write && !link->armed) {
+		write_out(link);
+		arm(link);
+		after_hiredis(link);
+	}
+	return false;
+}
+
+/* --- connecting --- */
+
+static void
+fail(struct link *link, const char *words)
+{
+	link_set_words(link, words);
+	went_down(link);
+}
+
+static void
+attach(struct link *link, redisAsyncContext *ac)
+{
+	if (ac == NULL || ac->err != 0) {
+		fail(link, ac ? ac->errstr : "no memory");
+		/* No callbacks are set: it only frees. */
+		if (ac != NULL)
+			redisAsyncFree(ac);
+		return;
+	}
+	fcntl(ac->c.fd, F_SETFD, FD_CLOEXEC);
+	link->ac = ac;
+	link->watch = watch_new(link->loop, ac->c.fd, on_ready, link);
+	ac->ev.data = link;
+	ac->ev.addWrite = on_add_write;
+	ac->ev.delWrite = on_del_write;
+	ac->ev.cleanup = on_cleanup;
+	link->want_write = true;
+	arm(link);
+	login_begin(&ac->c);
+	link->logging_in = true;
+	greet(link);
+}
+
+static void
+connect_to(void *arg, const char *address)
+{
+	struct link *link = arg;
+	link->lookup = NULL;
+	if (address == NULL)
+		fail(link, "the host has no address");
+	else
+		attach(link, redisAsyncConnect(address, link->port));
+}
+
+static void
+go(struct link *link)
+{
+	const char *host = link->host;
+	uint8_t binary[sizeof(struct in6_addr)];
+	if (link->socket != NULL)
+		attach(link, redisAsyncConnectUnix(link->socket));
+	else if (inet_pton(AF_INET, host, binary) == 1 ||
+	    inet_pton(AF_INET6, host, binary) == 1)
+		connect_to(link, host);
+	else
+		link->lookup =
+		    lookup_start(link->loop, host, connect_to, link);
+}
+
+static void
+start(struct link *link)
+{
+	link->state = LINK_CONNECTING;
+	timer_set(&link->timer, link->conf->store.timeout_ms);
+	link->finding = link->events.find != NULL;
+	if (link->finding)
+		link->events.find(link->events.arg);
+	else
+		go(link);
+}
+
+void
+link_found(struct link *link, const char *host, uint16_t port)
+{
+	if (!link->finding)
+		return;
+	link->finding = false;
+	free(link->host);
+	link->host = mem_str(span_str(host));
+	link->port = port;
+	go(link);
+}
+
+/* --- up --- */
+
+void
+link_came_up(struct link *link)
+{
+	link->state = LINK_UP;
+	link->tried_in_vain = false;
+	/* At once only after one that lasted for a pulse. */
+	link->backoff_ms = BACKOFF_FIRST_MS;
+	timer_clear(&link->timer);
+	if (link->channels == NULL)
+		timer_set(&link->timer, PULSE_MS);
+	else
+		greet_listen(link);
+	if (link->said_down) {
+		struct logline line = log_begin(
+		    is_of_cluster(link) ? EV_node_up : EV_store_up);
+		log_end(&line);
+	}
+	link->said_down = false;
+	link->events.changed(link->events.arg, true);
+}
+
+/* A Redis that fell silent is noticed without a request of ours. */
+static void
+pulse(struct link *link)
+{
+	link->pulsing = true;
+	timer_set(&link->timer, link->conf->store.timeout_ms);
+	greet_pulse(link);
+}
+
+void
+link_lives(struct link *link)
+{
+	link->pulsing = false;
+	link->backoff_ms = 0;
+	timer_set(&link->timer, PULSE_MS);
+}
+
+/* --- life --- */
+
+struct link *
+link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
+    const struct link_events *events)
+{
+	struct link *link = mem_zero(sizeof *link);
+	link->loop = loop;
+	link->conf = conf_ref(conf);
+	link->socket = mem_text(to->socket);
+	link->host = mem_text(to->host);
+	link->port = to->port;
+	link->sentinel = to->sentinel;
+	link->events = *events;
+	link->channels = mem_text(events->channels);
+	timer_init(&link->timer, loop, on_timer, link);
+	loop_hook(loop, HOOK_FLUSH, &link->flush, on_flush, link);
+	/* In the first turn: the owner hears of it when it is ready to. */
+	timer_set(&link->timer, 0);
+	return link;
+}
+
+void
+link_free(struct link **link)
+{
+	struct link *l = *link;
+	*link = NULL;
+	if (l == NULL)
+		return;
+	l->said_down = true; /* our own doing is no news */
+	link_reset(l, "closed");
+	timer_clear(&l->timer);
+	loop_unhook(l->loop, HOOK_FLUSH, &l->flush);
+	conf_unref(&l->conf);
+	free(l->socket);
+	free(l->host);
+	free(l->channels);
+	free(l);
+}
+
+bool
+link_is_up(const struct link *link)
+{
+	return link->state == LINK_UP;
+}
+
+bool
+link_is_hopeful(const struct link *link)
+{
+	return link->state != LINK_UP && !link->tried_in_vain;
+}
+
+static void
+on_reply(redisAsyncContext *ac, void *reply, void *arg)
+{
+	(void)ac;
+	struct link_call *call = arg;
+	call->done(call, reply);
+}
+
+void
+link_send(
+    struct link *link, struct link_call *call, const struct resp *command)
+{
+	must(link->ac != NULL);
+	call->sent_us = clock_us();
+	/* It refuses only while it disconnects, and nobody sends then. */
+	must(redisAsyncFormattedCommand(link->ac, on_reply, call,
+		 command->bytes, command->len) == REDIS_OK);
+}
+
+const char *
+link_words(const struct link *link)
+{
+	return link->words;
+}
+
+struct redis_clock *
+link_clock(struct link *link)
+{
+	return &link->clock;
+}

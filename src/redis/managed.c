@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "redis/managed.h"
+#include "redis/private_redis.h"
+
+enum {
+	READY_MS = 30000,
+	LOOK_MS = 10,
+	BACKOFF_FIRST_MS = 100,
+	BACKOFF_MOST_MS = 5000,
+	STEADY_MS = 30000, /* who ran so long is started again at once */
+};
+
+struct managed {
+	char *folder; /* state_dir/redis */
+	char *socket;
+	int lock; /* descriptor; holds state_dir/lock */
+	pid_t pid; /* 0: not running */
+	int64_t started_us;
+	int64_t backoff_ms;
+	struct timer again;
+};
+
+static char *
+folder_of(const struct conf *conf)
+{
+	return mem_printf("%s/redis", conf->state_dir);
+}
+
+char *
+managed_socket(const struct conf *conf)
+{
+	return mem_printf(
+	    "%s/redis/" PRIVATE_REDIS_SOCKET, conf->state_dir);
+}
+
+/* --- the state folder --- */
+
+static bool
+make_folder(const char *path, char **ret_words)
+{
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return true;
+	*ret_words = mem_printf(
+	    "the folder %s cannot be made: %s", path, strerror(errno));
+	return false;
+}
+
+/* Two gateways on one folder would end each other's Redis. */
+static bool
+take_lock(struct managed *managed, const struct conf *conf, char **ret_words)
+{
+	char *name = mem_printf("%s/lock", conf->state_dir);
+	managed->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	bool ok = managed->lock >= 0 &&
+	    flock(managed->lock, LOCK_EX | LOCK_NB) == 0;
+	if (!ok && managed->lock >= 0 && errno == EWOULDBLOCK)
+		*ret_words = mem_printf("state_dir %s is used by another "
+			"gateway; each one needs a state_dir of its own",
+		    conf->state_dir);
+	else if (!ok)
+		*ret_words = mem_printf(
+		    "%s cannot be locked: %s", name, strerror(errno));
+	free(name);
+	return ok;
+}
+
+static bool
+prepare(struct managed *managed, const struct conf *conf, char **ret_words)
+{
+	size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
+	if (strlen(managed->socket) > most) {
+		*ret_words = mem_printf("state_dir is too long: the path %s "
+			"of the private Redis' socket has %zu bytes, and the "
+			"system allows %zu", managed->socket,
+		    strlen(managed->socket), most);
+		return false;
+	}
+	if (!make_folder(conf->state_dir, ret_words) ||
+	    !take_lock(managed, conf, ret_words) ||
+	    !make_folder(managed->folder, ret_words))
+		return false;
+	if (chmod(managed->folder, 0700) != 0 ||
+	    !private_redis_configure(managed->folder)) {
+		*ret_words = mem_printf("%s cannot be written to: %s",
+		    managed->folder, strerror(errno));
+		return false;
+	}
+	if (access(REDIS_SERVER, X_OK) != 0) {
+		*ret_words = mem_printf("%s, which store.redis \"managed\" "
+			"needs, cannot be run: %s", REDIS_SERVER,
+		    strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+/* One whose gateway was killed may still be about to end. */
+static void
+end_old(struct managed *managed)
+{
+	pid_t pid = private_redis_find(managed->folder);
+	if (pid == 0)
+		return;
+	private_redis_end(pid, managed->folder, false);
+	struct logline line = log_begin(EV_managed_replaced);
+	log_int(&line, "pid", pid);
+	log_end(&line);
+}
+
+/* --- running --- */
+
+static bool
+run(struct managed *managed)
+{
+	/* Nobody may take the socket of a dead one for this one's. */
+	unlink(managed->socket);
+	pid_t pid = private_redis_spawn(managed->folder);
+	if (pid < 0)
+		return false;
+	managed->pid = pid;
+	managed->started_us = clock_us();
+	return true;
+}
+
+static void
+say_started(const struct managed *managed)
+{
+	struct logline line = log_begin(EV_managed_started);
+	log_int(&line, "pid", managed->pid);
+	log_str(&line, "folder", managed->folder);
+	log_end(&line);
+}
+
+static bool
+wait_until_ready(struct managed *managed, char **ret_words)
+{
+	int64_t until_us = clock_us() + (int64_t)READY_MS * 1000;
+	while (private_redis_ask(managed->socket) != PRIVATE_REDIS_READY) {
+		if (waitpid(managed->pid, NULL, WNOHANG) == managed->pid) {
+			managed->pid = 0;
+			*ret_words = mem_printf("the private Redis ended while "
+				"it started; %s/" PRIVATE_REDIS_LOG
+				" says why", managed->folder);
+			return false;
+		}
+		if (clock_us() > until_us) {
+			*ret_words = mem_printf("the private Redis is not "
+				"ready after %d s; %s/" PRIVATE_REDIS_LOG
+				" says why", READY_MS / 1000, managed->folder);
+			return false;
+		}
+		poll(NULL, 0, LOOK_MS);
+	}
+	return true;
+}
+
+static void
+back_off(struct managed *managed)
+{
+	timer_set(&managed->again, managed->backoff_ms);
+	managed->backoff_ms = managed->backoff_ms ? 2 * managed->backoff_ms
+						  : BACKOFF_FIRST_MS;
+	if (managed->backoff_ms > BACKOFF_MOST_MS)
+		managed->backoff_ms = BACKOFF_MOST_MS;
+}
+
+/* The stores notice by themselves when it answers. */
+static void
+on_again(void *arg)
+{
+	struct managed *managed = arg;
+	if (run(managed))
+		say_started(managed);
+	else
+		back_off(managed);
+}
+
+void
+managed_reap(struct managed *managed)
+{
+	int status;
+	if (managed == NULL || managed->pid == 0 ||
+	    waitpid(managed->pid, &status, WNOHANG) != managed->pid)
+		return;
+	struct logline line = log_begin(EV_managed_died);
+	log_int(&line, "pid", managed->pid);
+	if (WIFSIGNALED(status))
+		log_int(&line, "signal", WTERMSIG(status));
+	else
+		log_int(&line, "exit", WEXITSTATUS(status));
+	log_end(&line);
+	managed->pid = 0;
+	if (clock_us() - managed->started_us > (int64_t)STEADY_MS * 1000)
+		managed->backoff_ms = 0;
+	back_off(managed);
+}
+
+/* --- life --- */
+
+struct managed *
+managed_start(struct loop *loop, const struct conf *conf, char **ret_words)
+{
+	struct managed *managed = mem_zero(sizeof *managed);
+	managed->folder = folder_of(conf);
+	managed->socket = managed_socket(conf);
+	managed->lock = -1;
+	timer_init(&managed->again, loop, on_again, managed);
+	bool ok = prepare(managed, conf, ret_words);
+	if (ok) {
+		end_old(managed);
+		ok = run(managed);
+		if (!ok)
+			*ret_words = mem_printf("the private Redis cannot be "
+				"started: %s", strerror(errno));
+	}
+	if (!ok || !wait_until_ready(managed, ret_words)) {
+		managed_stop(&managed);
+		return NULL;
+	}
+	say_started(managed);
+	return managed;
+}
+
+void
+managed_stop(struct managed **managed)
+{
+	struct managed *m = *managed;
+	*managed = NULL;
+	if (m == NULL)
+		return;
+	timer_clear(&m->again);
+	if (m->pid != 0)
+		private_redis_end(m->pid, m->folder, true);
+	if (m->lock >= 0)
+		close(m->lock);
+	free(m->folder);
+	free(m->socket);
+	free(m);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "redis/resolve.h"
+
+/* What the thread and the loop share; the last of the two frees it. */
+struct question {
+	atomic_uint refs;
+	int answered; /* eventfd */
+	char *host;
+	char address[NI_MAXHOST]; /* "" for none; before answered is written */
+};
+
+struct lookup {
+	struct question *question;
+	struct watch *watch;
+	void (*done)(void *arg, const char *address);
+	void *arg;
+};
+
+static void
+question_unref(struct question *question)
+{
+	if (atomic_fetch_sub(&question->refs, 1) > 1)
+		return;
+	close(question->answered);
+	free(question->host);
+	free(question);
+}
+
+static bool
+look_up(struct question *question, int family)
+{
+	struct addrinfo hints = {
+	    .ai_family = family, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *list = NULL;
+	if (getaddrinfo(question->host, NULL, &hints, &list) != 0)
+		return false;
+	if (getnameinfo(list->ai_addr, list->ai_addrlen, question->address,
+		sizeof question->address, NULL, 0, NI_NUMERICHOST) != 0)
+		question->address[0] = '\0';
+	freeaddrinfo(list);
+	return question->address[0] != '\0';
+}
+
+/* IPv4 first, as all clients of Redis do: that is where it listens. */
+static void *
+ask(void *arg)
+{
+	struct question *question = arg;
+	if (!look_up(question, AF_INET))
+		look_up(question, AF_INET6);
+	eventfd_write(question->answered, 1);
+	question_unref(question);
+	return NULL;
+}
+
+static void
+on_answered(void *arg, unsigned events)
+{
+	(void)events;
+	struct lookup *lookup = arg;
+	struct question *question = lookup->question;
+	void (*done)(void *arg, const char *address) = lookup->done;
+	void *done_arg = lookup->arg;
+	watch_free(&lookup->watch);
+	free(lookup);
+	done(done_arg, question->address[0] ? question->address : NULL);
+	question_unref(question);
+}
+
+/* Signals are for the main thread. */
+static void
+start_thread(struct question *question)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_t thread;
+	pthread_attr_t attr;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	int error = pthread_create(&thread, &attr, ask, question);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	/* Without a thread there is no address now; it is asked again. */
+	if (error != 0) {
+		eventfd_write(question->answered, 1);
+		question_unref(question);
+	}
+}
+
+struct lookup *
+lookup_start(struct loop *loop, const char *host,
+    void (*done)(void *arg, const char *address), void *arg)
+{
+	struct question *question = mem_zero(sizeof *question);
+	atomic_init(&question->refs, 2);
+	question->host = mem_str(span_str(host));
+	question->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	must(question->answered >= 0);
+	struct lookup *lookup = mem_zero(sizeof *lookup);
+	*lookup = (struct lookup){question, NULL, done, arg};
+	lookup->watch =
+	    watch_new(loop, question->answered, on_answered, lookup);
+	watch_want(lookup->watch, WATCH_READ);
+	start_thread(question);
+	return lookup;
+}
+
+void
+lookup_cancel(struct lookup **lookup)
+{
+	struct lookup *l = *lookup;
+	*lookup = NULL;
+	if (l == NULL)
+		return;
+	watch_free(&l->watch);
+	question_unref(l->question);
+	free(l);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <hiredis/sds.h>
+#include <sodium.h>
+#include <sys/socket.h>
+
+#include "base/must.h"
+#include "redis/secret_write.h"
+
+/* More than all commands of a handshake but for a very long password. */
+enum { ROOM_BYTES = 4096 };
+
+void
+login_begin(redisContext *redis)
+{
+	redis->obuf = sdsMakeRoomFor(redis->obuf, ROOM_BYTES);
+	must(redis->obuf != NULL);
+}
+
+void
+login_end(redisContext *redis)
+{
+	sodium_memzero(redis->obuf, sdsalloc(redis->obuf));
+	sdsclear(redis->obuf);
+}
+
+bool
+login_send(redisContext *redis)
+{
+	struct sockaddr_storage peer;
+	socklen_t size = sizeof peer;
+	/* Whoever asks a socket that failed to connect takes its error. */
+	if (getpeername(redis->fd, (struct sockaddr *)&peer, &size) != 0)
+		return false;
+	ssize_t sent = send(
+	    redis->fd, redis->obuf, sdslen(redis->obuf), MSG_NOSIGNAL);
+	if (sent < 0)
+		return false;
+	if ((size_t)sent < sdslen(redis->obuf)) {
+		sdsrange(redis->obuf, (int)sent, -1);
+		return false;
+	}
+	login_end(redis);
+	return true;
+}

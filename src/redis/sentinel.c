@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/test_build.h"
+#include "redis/sentinel.h"
+
+/* --- questions --- */
+
+static void
+ask(struct resp *resp, struct span what, const char *master)
+{
+	resp_begin(resp, 3);
+	resp_arg(resp, SPAN("SENTINEL"));
+	resp_arg(resp, what);
+	resp_arg(resp, span_str(master));
+}
+
+void
+sentinel_ask_epoch(struct resp *resp, const char *master)
+{
+	ask(resp, SPAN("MASTER"), master);
+}
+
+void
+sentinel_ask_address(struct resp *resp, const char *master)
+{
+	ask(resp, SPAN("GET-MASTER-ADDR-BY-NAME"), master);
+}
+
+/* --- answers --- */
+
+static bool
+is_text(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_STRING;
+}
+
+static struct span
+text_of(const redisReply *reply)
+{
+	return span_of(reply->str, reply->len);
+}
+
+/* Digits alone, and no more than max. */
+static bool
+read_number(struct span text, int64_t max, int64_t *ret_number)
+{
+	int64_t number = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.ptr[i] < '0' || text.ptr[i] > '9')
+			return false;
+		int digit = text.ptr[i] - '0';
+		if (number > (max - digit) / 10)
+			return false;
+		number = 10 * number + digit;
+	}
+	if (text.len == 0)
+		return false;
+	*ret_number = number;
+	return true;
+}
+
+/* Names of fields and their values, by turns. */
+bool
+sentinel_read_epoch(const redisReply *reply, int64_t *ret_epoch)
+{
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return false;
+	for (size_t i = 0; i + 1 < reply->elements; i += 2)
+		if (is_text(reply->element[i]) &&
+		    is_text(reply->element[i + 1]) &&
+		    span_eq(text_of(reply->element[i]), SPAN("config-epoch")))
+			return read_number(text_of(reply->element[i + 1]),
+			    INT64_MAX, ret_epoch);
+	return false;
+}
+
+/* What getaddrinfo can be asked, and the log can show. */
+static bool
+is_host(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.ptr[i] <= ' ' || text.ptr[i] > '~')
+			return false;
+	return text.len > 0 && text.len < SENTINEL_HOST_BYTES;
+}
+
+bool
+sentinel_read_address(const redisReply *reply,
+    char ret_host[SENTINEL_HOST_BYTES], uint16_t *ret_port)
+{
+	int64_t port;
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	    !is_text(reply->element[0]) || !is_text(reply->element[1]) ||
+	    !is_host(text_of(reply->element[0])) ||
+	    !read_number(text_of(reply->element[1]), UINT16_MAX, &port) ||
+	    port == 0)
+		return false;
+	memcpy(ret_host, reply->element[0]->str, reply->element[0]->len);
+	ret_host[reply->element[0]->len] = '\0';
+	*ret_port = (uint16_t)port;
+	return true;
+}
+
+/* "NAME OLD-HOST OLD-PORT NEW-HOST NEW-PORT" */
+bool
+sentinel_tells_of(struct span message, const char *master)
+{
+	struct span name;
+	return span_next(&message, ' ', &name) &&
+	    span_eq(name, span_str(master));
+}
+
+/* --- whom to believe --- */
+
+bool
+named_is_same_place(const struct named *one, const struct named *other)
+{
+	return one->port == other->port && !strcmp(one->host, other->host);
+}
+
+static size_t
+voices_for(
+    const struct named *said, size_t count, const struct named *candidate)
+{
+	size_t voices = 0;
+	for (size_t i = 0; i < count; i++)
+		voices += named_is_same_place(&said[i], candidate);
+	return voices;
+}
+
+static const struct named *
+newest(const struct named *said, size_t count)
+{
+	const struct named *best = NULL;
+	for (size_t i = 0; i < count; i++) {
+		if (said[i].host[0] == '\0')
+			continue;
+		if (best == NULL || said[i].epoch > best->epoch ||
+		    (said[i].epoch == best->epoch &&
+			voices_for(said, count, &said[i]) >
+			    voices_for(said, count, best)))
+			best = &said[i];
+	}
+	return best;
+}
+
+const struct named *
+named_choose(
+    const struct named *said, size_t count, const struct named *before)
+{
+	const struct named *best = newest(said, count);
+	if (best == NULL || before->host[0] == '\0' ||
+	    best->epoch > before->epoch || !GUARD(newest_master))
+		return best;
+	return !named_is_same_place(best, before) &&
+		voices_for(said, count, best) > count / 2
+	    ? best
+	    : NULL;
+}

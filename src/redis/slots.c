@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/mem.h"
+#include "redis/info.h"
+#include "redis/slots.h"
+
+enum {
+	CRC_POLYNOMIAL = 0x1021, /* CRC-16/XMODEM */
+	PLACES_MOST = 4096,	 /* a cluster has a thousand at the most */
+	HOST_MOST = 255,
+};
+
+unsigned
+slot_of_tag(struct span tag)
+{
+	uint16_t crc = 0;
+	for (size_t i = 0; i < tag.len; i++) {
+		crc = (uint16_t)(crc ^ (uint8_t)tag.ptr[i] << 8);
+		for (int bit = 0; bit < 8; bit++)
+			crc = (uint16_t)(crc & 0x8000
+				? crc << 1 ^ CRC_POLYNOMIAL
+				: crc << 1);
+	}
+	return crc % SLOTS;
+}
+
+unsigned
+slot_of_shard(unsigned shard)
+{
+	char digits[DIGITS_MAX];
+	return slot_of_tag(span_of(digits, digits_put(digits, shard)));
+}
+
+/* --- places --- */
+
+/* Decimal digits, and nothing else, below limit. */
+static bool
+read_number(struct span text, unsigned limit, unsigned *ret_number)
+{
+	unsigned number = 0;
+	if (text.len == 0 || text.len > 5)
+		return false;
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.ptr[i] < '0' || text.ptr[i] > '9')
+			return false;
+		number = 10 * number + (unsigned)(text.ptr[i] - '0');
+	}
+	*ret_number = number;
+	return number < limit;
+}
+
+/* What can be the name or the address of a host. */
+static bool
+is_host(struct span host)
+{
+	for (size_t i = 0; i < host.len; i++)
+		if (host.ptr[i] <= ' ' || host.ptr[i] > '~')
+			return false;
+	/* "?" is a name that was never configured. */
+	return host.len > 0 && host.len <= HOST_MOST &&
+	    !span_eq(host, SPAN("?"));
+}
+
+/* An empty host is allowed; it is empty then. */
+static bool
+split(struct span text, struct span *ret_host, unsigned *ret_port)
+{
+	const char *colon =
+	    text.len ? memrchr(text.ptr, ':', text.len) : NULL;
+	if (colon == NULL)
+		return false;
+	size_t len = (size_t)(colon - text.ptr);
+	if (!read_number(span_from(text, len + 1), UINT16_MAX + 1, ret_port) ||
+	    *ret_port == 0)
+		return false;
+	*ret_host = span_of(text.ptr, len);
+	if (len >= 2 && text.ptr[0] == '[' && colon[-1] == ']')
+		*ret_host = span_of(text.ptr + 1, len - 2);
+	return true;
+}
+
+bool
+place_read(struct span text, struct place *ret_place)
+{
+	struct span host;
+	unsigned port;
+	if (!split(text, &host, &port) || !is_host(host))
+		return false;
+	*ret_place = (struct place){mem_str(host), (uint16_t)port};
+	return true;
+}
+
+bool
+place_eq(const struct place *a, const struct place *b)
+{
+	return a->port == b->port && strcmp(a->host, b->host) == 0;
+}
+
+void
+place_clear(struct place *place)
+{
+	free(place->host);
+	*place = (struct place){0};
+}
+
+/* --- whose slots they are --- */
+
+/* The index of that place, from 1; 0: there are too many. */
+static uint16_t
+add_place(struct slots *slots, struct span host, unsigned port)
+{
+	for (size_t i = 0; i < slots->count; i++) {
+		const struct place *place = &slots->places[i];
+		if (place->port == port &&
+		    span_eq(span_str(place->host), host))
+			return (uint16_t)(i + 1);
+	}
+	if (slots->count == PLACES_MOST)
+		return 0;
+	slots->places = mem_grow(
+	    slots->places, (slots->count + 1) * sizeof *slots->places);
+	slots->places[slots->count++] =
+	    (struct place){mem_str(host), (uint16_t)port};
+	return (uint16_t)slots->count;
+}
+
+static bool
+is_kind(const redisReply *reply, int type, size_t elements)
+{
+	return reply->type == type && reply->elements >= elements;
+}
+
+static bool
+own(struct slots *slots, const redisReply *from, const redisReply *to,
+    uint16_t owner)
+{
+	if (from->type != REDIS_REPLY_INTEGER ||
+	    to->type != REDIS_REPLY_INTEGER || from->integer < 0 ||
+	    to->integer >= SLOTS || owner == 0)
+		return false;
+	for (long long slot = from->integer; slot <= to->integer; slot++)
+		slots->owner[slot] = owner;
+	return true;
+}
+
+static bool
+is_port(const redisReply *reply)
+{
+	return reply != NULL && reply->type == REDIS_REPLY_INTEGER &&
+	    reply->integer > 0 && reply->integer <= UINT16_MAX;
+}
+
+/* The first of the names that is one, else that of who answered. */
+static struct span
+host_of(const redisReply *name, const redisReply *address,
+    const struct place *asked)
+{
+	const redisReply *const both[] = {name, address};
+	for (size_t i = 0; i < 2; i++) {
+		if (both[i] == NULL || both[i]->type != REDIS_REPLY_STRING)
+			continue;
+		struct span host = span_of(both[i]->str, both[i]->len);
+		if (is_host(host))
+			return host;
+	}
+	return span_str(asked->host);
+}
+
+/* The value of a map, which is a list of names and values by turns. */
+static const redisReply *
+member(const redisReply *map, struct span name)
+{
+	for (size_t i = 0; i + 1 < map->elements; i += 2) {
+		const redisReply *key = map->element[i];
+		if (key->type == REDIS_REPLY_STRING &&
+		    span_eq(span_of(key->str, key->len), name))
+			return map->element[i + 1];
+	}
+	return NULL;
+}
+
+static bool
+is_master(const redisReply *node)
+{
+	const redisReply *role = member(node, SPAN("role"));
+	return role != NULL && role->type == REDIS_REPLY_STRING &&
+	    span_eq(span_of(role->str, role->len), SPAN("master"));
+}
+
+/* Of CLUSTER SHARDS: slots, in pairs, and the servers of one shard. */
+static bool
+read_shard(struct slots *slots, const redisReply *shard,
+    const struct place *asked)
+{
+	if (!is_kind(shard, REDIS_REPLY_ARRAY, 4))
+		return false;
+	const redisReply *ranges = member(shard, SPAN("slots"));
+	const redisReply *nodes = member(shard, SPAN("nodes"));
+	uint16_t master = 0;
+	if (ranges == NULL || nodes == NULL ||
+	    ranges->type != REDIS_REPLY_ARRAY ||
+	    nodes->type != REDIS_REPLY_ARRAY || ranges->elements % 2 != 0)
+		return false;
+	for (size_t i = 0; i < nodes->elements; i++) {
+		const redisReply *node = nodes->element[i], *port;
+		if (!is_kind(node, REDIS_REPLY_ARRAY, 2))
+			return false;
+		port = member(node, SPAN("port"));
+		if (!is_port(port)) /* it only has one for TLS */
+			continue;
+		uint16_t place = add_place(slots,
+		    host_of(member(node, SPAN("endpoint")),
+			member(node, SPAN("ip")), asked),
+		    (unsigned)port->integer);
+		if (is_master(node))
+			master = place;
+	}
+	for (size_t i = 0; i < ranges->elements; i += 2)
+		if (!own(slots, ranges->element[i], ranges->element[i + 1],
+			master))
+			return false;
+	return true;
+}
+
+/* Of CLUSTER SLOTS: first and last, and the servers, the master first. */
+static bool
+read_range(struct slots *slots, const redisReply *range,
+    const struct place *asked)
+{
+	uint16_t master = 0;
+	if (!is_kind(range, REDIS_REPLY_ARRAY, 3))
+		return false;
+	for (size_t i = 2; i < range->elements; i++) {
+		const redisReply *node = range->element[i];
+		if (!is_kind(node, REDIS_REPLY_ARRAY, 2) ||
+		    !is_port(node->element[1]))
+			return false;
+		uint16_t place = add_place(slots,
+		    host_of(node->element[0], NULL, asked),
+		    (unsigned)node->element[1]->integer);
+		if (i == 2)
+			master = place;
+	}
+	return own(slots, range->element[0], range->element[1], master);
+}
+
+static bool
+read_list(const redisReply *reply, const struct place *asked,
+    bool (*read)(struct slots *slots, const redisReply *piece,
+	const struct place *asked),
+    struct slots *ret_slots)
+{
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return false;
+	*ret_slots = (struct slots){0};
+	for (size_t i = 0; i < reply->elements; i++) {
+		if (read(ret_slots, reply->element[i], asked))
+			continue;
+		slots_clear(ret_slots);
+		return false;
+	}
+	return true;
+}
+
+bool
+slots_read_shards(const redisReply *reply, const struct place *asked,
+    struct slots *ret_slots)
+{
+	return read_list(reply, asked, read_shard, ret_slots);
+}
+
+bool
+slots_read_slots(const redisReply *reply, const struct place *asked,
+    struct slots *ret_slots)
+{
+	return read_list(reply, asked, read_range, ret_slots);
+}
+
+void
+slots_clear(struct slots *slots)
+{
+	for (size_t i = 0; i < slots->count; i++)
+		place_clear(&slots->places[i]);
+	free(slots->places);
+	slots->places = NULL;
+	slots->count = 0;
+}
+
+bool
+slots_serve(struct span info)
+{
+	return span_eq(info_value(info, SPAN("cluster_state")), SPAN("ok"));
+}
+
+/* --- where a key is --- */
+
+bool
+redirect_read(struct span error, const struct place *asked,
+    struct redirect *ret_redirect)
+{
+	struct redirect redirect = {.ask = span_starts(error, SPAN("ASK "))};
+	struct span kind, slot, where;
+	if (!span_next(&error, ' ', &kind) || !span_next(&error, ' ', &slot) ||
+	    !span_next(&error, ' ', &where))
+		return false;
+	if (!redirect.ask && !span_eq(kind, SPAN("MOVED")))
+		return false;
+	unsigned port;
+	struct span host;
+	if (!read_number(slot, SLOTS, &redirect.slot) ||
+	    !split(where, &host, &port))
+		return false;
+	if (!is_host(host))
+		host = span_str(asked->host);
+	redirect.place = (struct place){mem_str(host), (uint16_t)port};
+	*ret_redirect = redirect;
+	return true;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "journal/journal.h"
+
+/*
+ * Between the store and the journal: an outcome that Redis did not take goes
+ * to disk, and from there to Redis once it is back.  It decides neither when
+ * nor whether.  The store's thread.
+ */
+
+/* What is put off: a kind, and what the verb of that kind takes. */
+struct put_off {
+	enum journal_kind kind;
+	const struct answer *answer; /* COMPLETE */
+	bool sent;                   /* RELEASE */
+	enum reason reason;          /* UNKNOWN */
+};
+
+/* Waits for the disk; false: it is not there (journal_words says why). */
+MUST_USE bool store_put_off(struct store *store, struct journal *journal,
+    const struct held *held, const struct put_off *what);
+
+/* Runs the step that an entry stands for; ends as that verb does. */
+void store_deliver(struct store *store, struct store_op *op,
+    const struct journal_entry *entry);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+
+#include "base/digits.h"
+#include "base/log.h"
+#include "base/test_build.h"
+#include "record/answer_codec.h"
+#include "record/redis_keys.h"
+#include "store/operation.h"
+
+enum { ATTEMPT_DIGITS = 6 };
+
+/* --- arguments --- */
+
+struct store_call *
+verb_call(struct store *store, enum script script,
+    const struct key_id *key_id, size_t n_argv)
+{
+	const struct conf *conf = store->conf;
+	unsigned shard = shard_of(conf, key_id);
+	bool tells = conf->store.events_maxlen > 0;
+	size_t n_keys = tells ? 5 : 3;
+	struct store_call *call =
+	    call_new(store, shard, script, 1 + n_keys + n_argv);
+	call->key_id = *key_id;
+	call->events_maxlen = conf->store.events_maxlen;
+	resp_number(&call->args, (int64_t)n_keys);
+	name_record(&call->args, conf, key_id);
+	name_index(&call->args, conf, shard, "leases");
+	name_index(&call->args, conf, shard, "held");
+	if (tells) {
+		name_index(&call->args, conf, shard, "events");
+		name_index(&call->args, conf, shard, "dead");
+	}
+	return call;
+}
+
+void
+verb_token(struct store_call *call, const uint8_t bytes[16])
+{
+	char token[TOKEN_CHARS + 1];
+	base64_encode(bytes, 16, token);
+	resp_arg(&call->args, span_of(token, TOKEN_CHARS));
+}
+
+void
+verb_owner(struct store_call *call, const struct owner *owner)
+{
+	verb_token(call, owner->bytes);
+}
+
+void
+verb_attempt(struct store_call *call, uint32_t attempt)
+{
+	char digits[ATTEMPT_DIGITS];
+	digits_pad(digits, sizeof digits, attempt);
+	resp_arg(&call->args, span_of(digits, sizeof digits));
+}
+
+/* It outlives its lease, whatever the lease. */
+int64_t
+verb_alive_ms(const struct conf_idempotency *policy)
+{
+	int64_t alive_ms = policy->retention_ms;
+	if (policy->unknown_retention_ms > alive_ms)
+		alive_ms = policy->unknown_retention_ms;
+	return policy->lease_ms > alive_ms ? policy->lease_ms : alive_ms;
+}
+
+void
+verb_longest(struct store *store, const struct conf_idempotency *policy)
+{
+	int64_t alive_ms = verb_alive_ms(policy);
+	if (alive_ms > store->longest_ms)
+		store->longest_ms = alive_ms;
+}
+
+/* --- operations --- */
+
+/* A Redis is frozen, or the way to it: nothing on it can be trusted. */
+static void
+reset_late(struct store *store, int error)
+{
+	for (struct node *node = store->nodes; node != NULL;
+	     node = node->next) {
+		bool late = node->is_late && error == E_TIMEOUT;
+		node->is_late = false;
+		if (late && GUARD(late_link_reset))
+			link_reset(
+			    node->link, "no answer within store.timeout");
+	}
+}
+
+/* Lets go of the calls of an operation; one that was sent goes on alone. */
+static void
+on_detach(struct op *op, int error)
+{
+	struct store_op *store_op = (struct store_op *)(void *)op;
+	struct store *store = NULL;
+	while (store_op->call != NULL) {
+		struct store_call *call = store_op->call;
+		store_op->call = call->sibling;
+		call->op = NULL;
+		store = call->store;
+		struct node *node = call->node;
+		if (!call_drop(call))
+			node->is_late = true;
+	}
+	if (store != NULL)
+		reset_late(store, error);
+}
+
+void
+verb_begin(struct store *store, struct store_op *op)
+{
+	op->verdict = VERDICT_BROKEN;
+	op->attempt = 0;
+	op->reason = REASON_NONE;
+	op->state = STATE_PROCESSING;
+	op->answer = NULL;
+	op->lease_left_ms = 0;
+	op->until_ms = 0;
+	op->call = NULL;
+	op->failure = 0;
+	op_start(&op->op, store->conf->store.timeout_ms, on_detach);
+}
+
+void
+verb_belongs(struct store_call *call, struct store_op *op)
+{
+	call->op = op;
+	call->sibling = op->call;
+	op->call = call;
+	call->give_up_us =
+	    clock_us() + call->store->conf->store.timeout_ms * 1000;
+}
+
+/* A call has ended; with the last of them the operation is done. */
+void
+verb_end(struct store_call *call, int error)
+{
+	struct store_op *op = call->op;
+	struct store_call **at = &op->call;
+	while (*at != call)
+		at = &(*at)->sibling;
+	*at = call->sibling;
+	if (op->failure == 0)
+		op->failure = error;
+	if (op->call == NULL)
+		op_done(&op->op, op->failure);
+}
+
+/* --- replies --- */
+
+static struct span
+extra_span(const struct call_reply *reply, size_t i)
+{
+	if (i >= reply->n_extra || reply->extra[i]->type != REDIS_REPLY_STRING)
+		return span_str("");
+	return span_of(reply->extra[i]->str, reply->extra[i]->len);
+}
+
+/* The answer of a COMPLETED record; errors as stored_read has them. */
+static int
+read_answer(struct store_call *call, struct span value)
+{
+	struct record record;
+	struct store_op *op = call->op;
+	int error = record_read(value, &record);
+	if (error != 0)
+		return error;
+	op->until_ms = record.lease_until_ms;
+	return stored_read(
+	    call->store, &call->key_id, &record, &op->answer);
+}
+
+/* What the verdict brings along. */
+static int
+read_extra(struct store_call *call, const struct call_reply *reply)
+{
+	struct store_op *op = call->op;
+	struct span first = extra_span(reply, 0);
+	struct span value = first;
+	if (op->verdict == VERDICT_LATE)
+		return E_STORE_DOWN;
+	if (op->verdict == VERDICT_REFUSED)
+		return E_STORE_REFUSED;
+	if (op->verdict == VERDICT_UNKNOWN || op->verdict == VERDICT_RECONCILE)
+		return first.len == 1 && reason_of(*first.ptr, &op->reason)
+		    ? 0
+		    : E_MALFORMED;
+	if (op->verdict == VERDICT_IN_FLIGHT) {
+		if (reply->n_extra > 0)
+			op->lease_left_ms = reply->extra[0]->integer;
+		return 0;
+	}
+	if (op->verdict == VERDICT_FENCED) {
+		if (first.len != 1 || !state_of(*first.ptr, &op->state))
+			return E_MALFORMED;
+		value = extra_span(reply, 1);
+	}
+	if (op->verdict == VERDICT_COMPLETED ||
+	    (op->verdict == VERDICT_FENCED && op->state == STATE_COMPLETED))
+		return read_answer(call, value);
+	return op->verdict == VERDICT_BROKEN ? E_MALFORMED : 0;
+}
+
+static void
+on_answered(struct store_call *call, const struct call_reply *reply)
+{
+	struct store_op *op = call->op;
+	op->verdict = reply->verdict;
+	op->attempt = reply->attempt;
+	op->now_ms = reply->now_ms;
+	int error = read_extra(call, reply);
+	if (error == E_MALFORMED)
+		stored_log_broken(&call->key_id);
+	/* Whatever the record is, nothing is made of it. */
+	if (error == E_MALFORMED || error == E_NO_KEY || error == E_SEALED) {
+		op->verdict = VERDICT_BROKEN;
+		error = 0;
+	}
+	verb_end(call, error);
+}
+
+void
+verb_done(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	if (call->op == NULL)
+		return;
+	if (how == CALL_ANSWERED)
+		on_answered(call, reply);
+	else
+		verb_end(call, error);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+
+#include "record/redis_keys.h"
+#include "store/operation.h"
+#include "store/records.h"
+
+/* Shards that are asked at the same time. */
+enum { SHARDS_AT_ONCE = 8 };
+
+static struct store_call *count_call(
+    struct store *store, struct store_count *count);
+
+static void
+add(struct store_count *count, const struct call_reply *reply)
+{
+	static const enum record_state states[] = {
+	    STATE_PROCESSING, STATE_UNKNOWN, STATE_FAILED};
+	for (size_t i = 0; i < 3 && i < reply->n_extra; i++)
+		count->records[states[i]] +=
+		    (uint64_t)reply->extra[i]->integer;
+}
+
+static void
+on_counted(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	struct store_count *count = (struct store_count *)(void *)call->op;
+	if (count == NULL)
+		return;
+	if (how == CALL_ANSWERED) {
+		add(count, reply);
+		if (count->op.failure == 0 &&
+		    count->shard < call->store->conf->store.shards)
+			call_start(count_call(call->store, count));
+	}
+	verb_end(call, error);
+}
+
+static struct store_call *
+count_call(struct store *store, struct store_count *count)
+{
+	unsigned shard = count->shard++;
+	struct store_call *call = call_new(store, shard, SCRIPT_count, 3);
+	resp_number(&call->args, 2);
+	name_index(&call->args, store->conf, shard, "leases");
+	name_index(&call->args, store->conf, shard, "held");
+	call->done = on_counted;
+	verb_belongs(call, &count->op);
+	return call;
+}
+
+void
+store_count(struct store *store, struct store_count *count)
+{
+	struct store_call *calls[SHARDS_AT_ONCE];
+	size_t n = 0;
+	verb_begin(store, &count->op);
+	for (int state = 0; state < STATE_COUNT_; state++)
+		count->records[state] = 0;
+	count->shard = 0;
+	while (n < SHARDS_AT_ONCE && count->shard < store->conf->store.shards)
+		calls[n++] = count_call(store, count);
+	/* All of them belong before one can end: then the last ends it. */
+	for (size_t i = 0; i < n; i++)
+		call_start(calls[i]);
+}

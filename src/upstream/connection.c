@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "upstream/connection.h"
+
+enum {
+	/* Changes of DNS are followed within so many seconds. */
+	DNS_CACHE_S = 5,
+	/* A changed file of CAs is read again after so many seconds. */
+	CA_CACHE_S = 60,
+	/*
+	 * libcurl closes what it believes idle for longer, whenever another
+	 * handle connects: a long payment would be cut in the middle.
+	 */
+	NEVER_S = 2000000000,
+	/* One TLS record (RFC 8446, section 5.1). */
+	RECORD_BYTES = 16384,
+};
+
+static int close_socket(void *arg, curl_socket_t fd);
+
+/* --- handles --- */
+
+#define SET(easy, option, value)                                               \
+	must(curl_easy_setopt((easy), CURLOPT_##option, (value)) == CURLE_OK)
+
+/*
+ * What the upstream's certificate is verified with.  A folder of CAs, which
+ * libcurl may have been built with, would be asked besides the file: those of
+ * the whole system where the operator has named his own, and each connection
+ * would read the whole file again, for only a file alone is cached.
+ */
+static void
+set_trust(CURL *easy, const struct conf_upstream *upstream)
+{
+	const char *system = curl_version_info(CURLVERSION_NOW)->cainfo;
+	SET(easy, SSL_VERIFYPEER, 1L);
+	SET(easy, SSL_VERIFYHOST, 2L);
+	SET(easy, SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	SET(easy, CA_CACHE_TIMEOUT, (long)CA_CACHE_S);
+	/* The upstream might speak HTTP/2, which we do not. */
+	SET(easy, SSL_ENABLE_ALPN, 0L);
+	if (upstream->ca != NULL)
+		SET(easy, CAINFO, upstream->ca);
+	if (upstream->ca != NULL ||
+	    (system != NULL && access(system, R_OK) == 0))
+		SET(easy, CAPATH, NULL);
+	if (upstream->certificate != NULL)
+		SET(easy, SSLCERT, upstream->certificate);
+	if (upstream->key != NULL)
+		SET(easy, SSLKEY, upstream->key);
+}
+
+static CURL *
+handle_new(const struct dialler *dialler)
+{
+	CURL *easy = curl_easy_init();
+	must(easy != NULL);
+	SET(easy, URL, dialler->url);
+	SET(easy, PROTOCOLS_STR, "http,https");
+	SET(easy, PROXY, ""); /* nor the one of the environment */
+	SET(easy, CONNECT_ONLY, 1L);
+	SET(easy, FRESH_CONNECT, 1L);
+	SET(easy, CONNECTTIMEOUT_MS,
+	    (long)dialler->upstream->connect_timeout_ms);
+	SET(easy, DNS_CACHE_TIMEOUT, (long)DNS_CACHE_S);
+	SET(easy, MAXAGE_CONN, (long)NEVER_S);
+	SET(easy, NOSIGNAL, 1L);
+	/* Giving up must not wait for a resolver that does not answer. */
+	SET(easy, QUICK_EXIT, 1L);
+	SET(easy, CLOSESOCKETFUNCTION, close_socket);
+	if (dialler->target->unix_path != NULL)
+		SET(easy, UNIX_SOCKET_PATH, dialler->target->unix_path);
+	if (dialler->target->tls)
+		set_trust(easy, dialler->upstream);
+	return easy;
+}
+
+static CURL *
+handle_take(struct dialler *dialler)
+{
+	return dialler->n_handles > 0
+	    ? dialler->handles[--dialler->n_handles]
+	    : handle_new(dialler);
+}
+
+/* libcurl closes what it has of the connection, and its handle rests. */
+static void
+release_handle(struct connection *c)
+{
+	struct dialler *dialler = c->dialler;
+	enum { MOST = sizeof dialler->handles / sizeof *dialler->handles };
+	connector_remove(dialler->connector, &c->dial);
+	if (dialler->n_handles < MOST)
+		dialler->handles[dialler->n_handles++] = c->easy;
+	else
+		curl_easy_cleanup(c->easy);
+	c->easy = NULL;
+}
+
+void
+dialler_init(struct dialler *dialler, struct connector *connector,
+    const struct conf_upstream *upstream, const struct conf_target *target)
+{
+	bool v6 = strchr(target->host, ':') != NULL;
+	char port[8] = "";
+	if (target->unix_path == NULL)
+		snprintf(port, sizeof port, ":%u", (unsigned)target->port);
+	*dialler = (struct dialler){
+	    .connector = connector,
+	    .upstream = upstream,
+	    .target = target,
+	    .url = mem_printf("%s://%s%s%s%s/", target->tls ? "https" : "http",
+		v6 ? "[" : "", target->host, v6 ? "]" : "", port),
+	};
+}
+
+void
+dialler_end(struct dialler *dialler)
+{
+	while (dialler->n_handles > 0)
+		curl_easy_cleanup(dialler->handles[--dialler->n_handles]);
+	free(dialler->url);
+	dialler->url = NULL;
+}
+
+/* --- a connection --- */
+
+static int
+error_of(CURLcode result, bool tls)
+{
+	switch ((int)result) {
+	case CURLE_OK:
+		return 0;
+	case CURLE_COULDNT_RESOLVE_HOST:
+		return E_RESOLVE;
+	case CURLE_COULDNT_CONNECT:
+		return E_UNREACHABLE;
+	case CURLE_OPERATION_TIMEDOUT:
+		return E_TIMEOUT;
+	default:
+		return tls ? E_TLS : E_UNREACHABLE;
+	}
+}
+
+static void
+on_ready(void *arg, unsigned events)
+{
+	struct connection *c = arg;
+	c->ready(c->arg, events);
+}
+
+/* libcurl has closed it on its own: the owner finds out by reading. */
+static void
+on_lost(void *arg)
+{
+	struct connection *c = arg;
+	if (c->ready != NULL)
+		c->ready(c->arg, WATCH_READ);
+}
+
+/* CURLOPT_CLOSESOCKETFUNCTION: no watch outlives its descriptor. */
+static int
+close_socket(void *arg, curl_socket_t fd)
+{
+	struct connection *c = arg;
+	if (c->fd != fd)
+		return close(fd);
+	if (c->kept)
+		return 0;
+	watch_free(&c->watch);
+	c->fd = -1;
+	if (!c->closing)
+		task_ready(connector_loop(c->dialler->connector), &c->lost);
+	return close(fd);
+}
+
+static void
+on_dialled(void *arg, CURLcode result)
+{
+	struct connection *c = arg;
+	struct loop *loop = connector_loop(c->dialler->connector);
+	int error = error_of(result, c->tls);
+	curl_socket_t fd = CURL_SOCKET_BAD;
+	if (error == 0) {
+		curl_easy_getinfo(c->easy, CURLINFO_ACTIVESOCKET, &fd);
+		if (fd == CURL_SOCKET_BAD)
+			error = E_UNREACHABLE;
+	}
+	if (error == 0) {
+		c->fd = fd;
+		c->made_ms = loop_now_ms(loop);
+		if (!c->tls) {
+			c->kept = true;
+			release_handle(c);
+		}
+		c->watch = watch_new(loop, fd, on_ready, c);
+	}
+	c->made(c->arg, error);
+}
+
+struct connection *
+connection_open(
+    struct dialler *dialler, void (*made)(void *arg, int error), void *arg)
+{
+	struct connection *c = mem_zero(sizeof *c);
+	c->dialler = dialler;
+	c->tls = dialler->target->tls;
+	c->fd = -1;
+	c->made = made;
+	c->arg = arg;
+	task_init(&c->lost, on_lost, c);
+	c->easy = handle_take(dialler);
+	SET(c->easy, CLOSESOCKETDATA, c);
+	c->dial.done = on_dialled;
+	c->dial.arg = c;
+	connector_add(dialler->connector, c->easy, &c->dial);
+	return c;
+}
+
+void
+connection_watch(struct connection *c,
+    void (*ready)(void *arg, unsigned events), void *arg)
+{
+	c->ready = ready;
+	c->arg = arg;
+	connection_want(c, true, false);
+}
+
+void
+connection_want(struct connection *c, bool read, bool write)
+{
+	if (c->watch != NULL)
+		watch_want(c->watch,
+		    (read ? WATCH_READ : 0) | (write ? WATCH_WRITE : 0));
+}
+
+/* --- its bytes --- */
+
+static ssize_t
+send_tls(struct connection *c, const char *bytes, size_t len)
+{
+	size_t sent = 0;
+	/* A record at a time, so that the same call is made again. */
+	switch ((int)curl_easy_send(c->easy, bytes,
+	    len < RECORD_BYTES ? len : RECORD_BYTES, &sent)) {
+	case CURLE_OK:
+		return (ssize_t)sent;
+	case CURLE_AGAIN:
+		return IO_AGAIN;
+	default:
+		return IO_FAILED;
+	}
+}
+
+ssize_t
+connection_send(struct connection *c, const char *bytes, size_t len)
+{
+	must(len > 0);
+	c->used = true;
+	if (c->fd < 0)
+		return IO_FAILED;
+	if (c->tls)
+		return send_tls(c, bytes, len);
+	ssize_t n;
+	do
+		n = send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n >= 0)
+		return n;
+	return errno == EAGAIN ? IO_AGAIN : IO_FAILED;
+}
+
+/*
+ * libcurl 7.88 with OpenSSL takes any end of the connection for the end of
+ * what was sent over it.  Only close_notify is one (RFC 8446, section 6.1):
+ * without it anybody on the way, or a crash, may have cut the answer short.
+ * libcurl does not tell, so OpenSSL is asked, which libcurl has brought
+ * along; GnuTLS tells it itself.
+ */
+static bool
+was_notified(const struct connection *c)
+{
+	enum { RECEIVED_SHUTDOWN = 2 };
+	struct curl_tlssessioninfo *session = NULL;
+	int (*get_shutdown)(const void *ssl);
+	if (curl_easy_getinfo(c->easy, CURLINFO_TLS_SSL_PTR, &session) !=
+		CURLE_OK ||
+	    session->internals == NULL)
+		return false;
+	if (session->backend == CURLSSLBACKEND_GNUTLS)
+		return true;
+	void *symbol = dlsym(RTLD_DEFAULT, "SSL_get_shutdown");
+	if (session->backend != CURLSSLBACKEND_OPENSSL || symbol == NULL)
+		return false;
+	memcpy(&get_shutdown, &symbol, sizeof get_shutdown);
+	return get_shutdown(session->internals) & RECEIVED_SHUTDOWN;
+}
+
+static ssize_t
+receive_tls(struct connection *c, char *buffer, size_t size)
+{
+	size_t received = 0;
+	switch ((int)curl_easy_recv(c->easy, buffer, size, &received)) {
+	case CURLE_OK:
+		if (received > 0)
+			return (ssize_t)received;
+		return was_notified(c) ? IO_END : IO_FAILED;
+	case CURLE_AGAIN:
+		return IO_AGAIN;
+	default:
+		return IO_FAILED;
+	}
+}
+
+ssize_t
+connection_receive(struct connection *c, char *buffer, size_t size)
+{
+	if (c->fd < 0)
+		return IO_FAILED;
+	if (c->tls)
+		return receive_tls(c, buffer, size);
+	ssize_t n;
+	do
+		n = recv(c->fd, buffer, size, MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		return n;
+	if (n == 0)
+		return IO_END;
+	return errno == EAGAIN ? IO_AGAIN : IO_FAILED;
+}
+
+bool
+connection_is_silent(struct connection *c)
+{
+	if (c->fd < 0)
+		return false;
+	if (c->tls && !c->used) {
+		/* Session tickets wait behind the handshake: read those. */
+		char byte;
+		return connection_receive(c, &byte, 1) == IO_AGAIN;
+	}
+	struct pollfd pollfd = {c->fd, POLLIN | POLLRDHUP, 0};
+	return poll(&pollfd, 1, 0) == 0;
+}
+
+bool
+connection_has_unsent(const struct connection *c)
+{
+	int bytes = 0;
+	return ioctl(c->fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+}
+
+void
+connection_close(struct connection **connection)
+{
+	struct connection *c = *connection;
+	*connection = NULL;
+	if (c == NULL)
+		return;
+	c->closing = true;
+	watch_free(&c->watch);
+	timer_clear(&c->idle);
+	task_cancel(&c->lost);
+	if (c->easy != NULL)
+		release_handle(c);
+	else if (c->fd >= 0)
+		close(c->fd);
+	free(c);
+}
