@@ -2,11 +2,11 @@
 /* TARGET(name, what it is fed with): fuzz_NAME() in NAME.c, corpus/NAME/. */
 TARGET(conf, "the text of a configuration")
 TARGET(framing, "what stands behind the head of a chunked answer")
-TARGET(guard, "a request's head, a line feed behind each line")
+TARGET(head_check, "a request's head, a line feed behind each line")
 TARGET(head, "what an upstream sends, from its status line on")
 TARGET(journal, "how to write a journal, and how to damage it")
 TARGET(json, "a body")
 TARGET(key, "the value of a key's field")
 TARGET(record, "what stands in Redis under a record's name")
-TARGET(target, "a request target")
+TARGET(request_target, "a request target")
 TARGET(url, "a URL of an upstream or of Redis")

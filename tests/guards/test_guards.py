@@ -11,7 +11,7 @@ from trial import show, waits
 
 SENT, UNKNOWN, ANSWERS = "test_sent_once", "test_unknown", "test_answers"
 PATHS, KEY, JOURNAL = "test_passthrough", "test_key", "test_journal"
-BACK, SITES = "test_back_guard", "test_admin_sites"
+BACK, SITES = "test_answer_check", "test_admin_sites"
 MALFORMED = "a malformed head reaches nobody: then FIN"
 CUT = "an answer that is cut anywhere is none: by length, FIN"
 BAD = "malformed http is never forwarded and ends the connection: "
@@ -33,16 +33,17 @@ SIGHTS = {
     "upstream_said_no": [
         ("test_on_unknown", "reconcile leaves unknown what nobody tells")],
     "one_word": [("test_outcomes", "two words of the upstream are no word")],
-    "asked_first": [("unit/test_forward_connect",
+    "asked_first": [("unit/upstream/test_forward_connect",
                      "an_upstream_that_speaks_first_is_sent_nothing")],
     "idle_looked_at": [
-        ("unit/test_forward_once",
+        ("unit/upstream/test_forward_once",
          "an_idle_connection_is_looked_at_before_it_is_used")],
     "request_is_whole": [
         (SENT, "an answer before the whole request ends the connection")],
     "close_is_heard": [
         (SENT, "an upstream that says close is not used again")],
-    "request_head": [("unit/test_head", "no_part_can_bring_a_line_of_its_own")],
+    "request_head": [("unit/upstream/test_head",
+                      "no_part_can_bring_a_line_of_its_own")],
 
     # The upstream's answer.
     "answer_is_whole": [(BACK, CUT)],
@@ -77,7 +78,8 @@ SIGHTS = {
         ("test_encryption",
          "an answer that was moved to another record is nobodys"),
         ("test_encryption", "an answer is not given to another request")],
-    "stored_lines": [("unit/test_record", "malformed_answers_are_refused")],
+    "stored_lines": [("unit/record/test_record",
+                      "malformed_answers_are_refused")],
 
     # From memory.
     "cached_request": [
@@ -87,7 +89,7 @@ SIGHTS = {
     "cache_hears": [
         ("test_cache", "who cannot hear of changes keeps nothing")],
     "cache_marks": [
-        ("unit/test_cache", "word_that_overtakes_an_answer_keeps_it_out")],
+        ("unit/gate/test_cache", "word_that_overtakes_an_answer_keeps_it_out")],
     "cache_drops": [
         waits("test_cache", "what an operator deletes is dropped by all")],
 
@@ -99,7 +101,7 @@ SIGHTS = {
     "giveback_again": [
         waits("test_store_down", "a claim that arrives behind what gives")],
     "late_link_reset": [
-        ("unit/test_store_faults",
+        ("unit/store/test_store_faults",
          "what_is_asked_after_a_freeze_waits_no_longer_than_its_time")],
     "lease_renewed": [
         ("test_lease", "an upstream slower than three leases")],
@@ -112,7 +114,7 @@ SIGHTS = {
         ("test_replicas", "a claim that replicas lack is given back")],
     "master_only": [waits("test_store_down", "serve refuses a replica")],
     "newest_master": [
-        ("unit/test_sentinel",
+        ("unit/redis/test_sentinel",
          "the_few_who_say_what_is_older_are_not_followed")],
     "no_eviction": [
         waits("test_store_down", "serve refuses a redis that may evict")],
@@ -126,12 +128,14 @@ SIGHTS = {
         waits(JOURNAL, "an outcome that is refused is delivered again")],
     "dead_journals": [
         waits(JOURNAL, "the next process delivers it: killed")],
-    "journal_synced": [("unit/test_journal", "what_is_appended_is_on_disk")],
+    "journal_synced": [
+        ("unit/journal/test_journal", "what_is_appended_is_on_disk")],
     "journal_has_name": [
         waits(JOURNAL, "a journal that cannot be written stops new claims")],
     "journal_locked": [(JOURNAL, "a process that lives keeps its journal")],
     "journal_mended": [
-        ("unit/test_journal", "a_file_cut_at_any_byte_has_what_is_whole")],
+        ("unit/journal/test_journal",
+         "a_file_cut_at_any_byte_has_what_is_whole")],
     "journal_sum": [
         waits(JOURNAL, "an entry that was damaged is not delivered")],
 

@@ -249,7 +249,7 @@ goes_upstream(const struct target *target)
 }
 
 void
-fuzz_target(struct span input)
+fuzz_request_target(struct span input)
 {
 	struct arena *arena = arena_new();
 	struct target target, again;

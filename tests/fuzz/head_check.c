@@ -186,7 +186,7 @@ written_head_is_right(
 }
 
 void
-fuzz_guard(struct span input)
+fuzz_head_check(struct span input)
 {
 	struct arena *arena = arena_new();
 	struct field list[LINES_MAX];

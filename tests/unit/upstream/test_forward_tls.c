@@ -96,7 +96,7 @@ front_path(void)
 	const char *top = getenv("top_srcdir");
 	if (top != NULL)
 		return mem_printf("%s/tests%s", top, below);
-	/* .../tests/unit/test_forward_tls.c */
+	/* .../tests/unit/upstream/test_forward_tls.c */
 	struct span here = span_str(__FILE__);
 	for (int slashes = 0; slashes < 2; here.len--)
 		slashes += here.ptr[here.len - 1] == '/';
