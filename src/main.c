@@ -64,7 +64,7 @@ static const struct option options[] = {
 
 static const struct {
 	char letter;
-	const char *words;
+	const char *message;
 } option_words[] = {
     {'e', "  --explain  say what the routes will do, and all settings\n"},
     {'v', "  -v         also say what is well, and what was not looked at\n"},
@@ -104,14 +104,14 @@ print_command_help(const struct command *command)
 	    command->name, command->usage, command->help, default_file);
 	for (int i = 0; i < N; i++)
 		if (strchr(command->options, option_words[i].letter) != NULL)
-			fputs(option_words[i].words, stdout);
+			fputs(option_words[i].message, stdout);
 	printf("\nexample:\n  %s\n", command->example);
 }
 
 static int
-usage(const char *words, const char *what)
+usage(const char *message, const char *what)
 {
-	fprintf(stderr, "onceproxy: %s%s\nTry 'onceproxy --help'.\n", words,
+	fprintf(stderr, "onceproxy: %s%s\nTry 'onceproxy --help'.\n", message,
 	    what);
 	return EXIT_USAGE;
 }

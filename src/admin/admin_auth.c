@@ -31,7 +31,7 @@ asker_has_token(const struct asked *a)
 	size_t at = 0;
 	const struct field *f =
 	    fields_next(&a->head.fields, SPAN("Authorization"), &at);
-	if (token == NULL || !GUARD(admin_token))
+	if (token == NULL || !INVARIANT(admin_token))
 		return true;
 	if (f == NULL || f->value.len < strlen(scheme) ||
 	    !span_ieq(span_of(f->value.ptr, strlen(scheme)),
@@ -153,7 +153,7 @@ asker_is_suspect(
 {
 	*ret_problem = PROBLEM_FORBIDDEN;
 	*ret_detail = SPAN("");
-	if (is_of_bound_name(a) && GUARD(admin_host)) {
+	if (is_of_bound_name(a) && INVARIANT(admin_host)) {
 		*ret_detail =
 		    SPAN("Without admin.token, Host has to be localhost, a "
 			 "loopback address or the one of admin.listen.");
@@ -161,8 +161,8 @@ asker_is_suspect(
 	}
 	if (asker_reads_only(a))
 		return false;
-	if (is_of_other_site(a) && GUARD(admin_site))
+	if (is_of_other_site(a) && INVARIANT(admin_site))
 		return true;
 	*ret_problem = PROBLEM_NOT_JSON;
-	return is_of_form(a) && GUARD(admin_json);
+	return is_of_form(a) && INVARIANT(admin_json);
 }

@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "gate/key.h"
 
-enum { NOTE_BYTES = 1000, ATTEMPT_MOST = 999999 };
+enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999 };
 
 /* --- out --- */
 
@@ -183,7 +183,7 @@ take_attempt(struct asked *a)
 	if (attempt == NULL || json_is_null(attempt))
 		return NULL;
 	if (!json_is_integer(attempt) || json_integer_value(attempt) < 1 ||
-	    json_integer_value(attempt) > ATTEMPT_MOST)
+	    json_integer_value(attempt) > ATTEMPT_MAX)
 		return "\"attempt\" has to be a number from 1 to 999999.";
 	a->attempt = (uint32_t)json_integer_value(attempt);
 	return NULL;
@@ -198,8 +198,8 @@ admin_read_act(struct asked *a)
 	if (!HAS_ONLY(a->in, names))
 		return "The body may have the members \"attempt\" and "
 		       "\"note\", and no others.";
-	const char *words = take_attempt(a);
-	return words != NULL ? words : take_note(a);
+	const char *message = take_attempt(a);
+	return message != NULL ? message : take_note(a);
 }
 
 /* Of one connection, or said by the gateway itself. */
@@ -224,7 +224,7 @@ take_field(struct fields *fields, struct span name, const json_t *value)
 		return "A header's value has to be a string.";
 	struct field field = {name, span_trim(text_of(value))};
 	if ((!field_is_token(field.name) || !field_is_value(field.value)) &&
-	    GUARD(operators_fields))
+	    INVARIANT(operators_fields))
 		return "\"headers\" has a name or a value that cannot stand "
 		       "in the head of a response.";
 	if (!may_be_stored(field.name))
@@ -240,14 +240,14 @@ static const char *
 take_fields(struct asked *a, json_t *headers)
 {
 	struct fields *fields = &a->said.fields;
-	const char *words = NULL;
+	const char *message = NULL;
 	size_t count = json_is_object(headers) ? json_object_size(headers)
 					       : json_array_size(headers);
 	if (headers == NULL)
 		return NULL;
 	if (!json_is_object(headers) && !json_is_array(headers))
 		return "\"headers\" has to be an object or a list of pairs.";
-	if (count > GUARD_FIELDS_MAX)
+	if (count > HEAD_CHECK_FIELDS_MAX)
 		return "There are more than 100 headers.";
 	fields->list =
 	    arena_alloc(a->arena, (count + 1) * sizeof(struct field));
@@ -255,21 +255,21 @@ take_fields(struct asked *a, json_t *headers)
 		const char *name;
 		json_t *value;
 		json_object_foreach(headers, name, value)
-			if (words == NULL)
-				words = take_field(
+			if (message == NULL)
+				message = take_field(
 				    fields, span_str(name), value);
-		return words;
+		return message;
 	}
-	for (size_t i = 0; i < count && words == NULL; i++) {
+	for (size_t i = 0; i < count && message == NULL; i++) {
 		const json_t *pair = json_array_get(headers, i);
 		const json_t *name = json_array_get(pair, 0);
 		if (json_array_size(pair) != 2 || !json_is_string(name))
 			return "A header has to be a list of its name and its "
 			       "value.";
-		words = take_field(
+		message = take_field(
 		    fields, text_of(name), json_array_get(pair, 1));
 	}
-	return words;
+	return message;
 }
 
 static const char *
@@ -309,18 +309,18 @@ admin_read_said(struct asked *a)
 	    json_integer_value(status) > 599)
 		return "\"status\" has to be a number from 200 to 599.";
 	a->said.status = (int)json_integer_value(status);
-	const char *words = take_attempt(a);
-	if (words == NULL)
-		words = take_note(a);
-	if (words == NULL)
-		words = take_fields(a, json_object_get(a->in, "headers"));
-	if (words == NULL)
-		words = take_body(a);
-	if (words == NULL && a->said.body.len > 0 &&
+	const char *message = take_attempt(a);
+	if (message == NULL)
+		message = take_note(a);
+	if (message == NULL)
+		message = take_fields(a, json_object_get(a->in, "headers"));
+	if (message == NULL)
+		message = take_body(a);
+	if (message == NULL && a->said.body.len > 0 &&
 	    (a->said.status == 204 || a->said.status == 205 ||
 		a->said.status == 304))
-		words = "A response of this status has no body.";
-	return words;
+		message = "A response of this status has no body.";
+	return message;
 }
 
 /* --- which record a key has --- */
@@ -429,10 +429,10 @@ admin_read_lookup(struct asked *a)
 		return "\"key\" has to be a string that is not empty.";
 	if (namespace != NULL && !json_is_string(namespace))
 		return "\"namespace\" has to be a string.";
-	const char *words =
+	const char *message =
 	    take_scope(a, json_object_get(a->in, "scope"), &scope);
-	if (words != NULL)
-		return words;
+	if (message != NULL)
+		return message;
 	find_candidates(a, namespace ? text_of(namespace) : SPAN("default"),
 	    &scope, text_of(key));
 	if (a->n_others == 0)

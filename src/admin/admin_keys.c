@@ -7,8 +7,8 @@
 /* What an operator sees of records and does to them. */
 enum {
 	LIST_DEFAULT = 100,
-	LIST_MOST = 1000,
-	LOOKS_MOST = 5, /* at a record that changes under an act */
+	LIST_MAX = 1000,
+	LOOKS_MAX = 5, /* at a record that changes under an act */
 };
 
 static const char *const act_words[] = {
@@ -18,9 +18,9 @@ static const char *const act_words[] = {
 };
 
 static enum after
-bad_request(struct asked *a, const char *words)
+bad_request(struct asked *a, const char *message)
 {
-	return admin_refuse(a, PROBLEM_BAD_REQUEST, span_str(words));
+	return admin_refuse(a, PROBLEM_BAD_REQUEST, span_str(message));
 }
 
 /* --- a list --- */
@@ -51,7 +51,7 @@ take_limit(struct asked *a, struct span digits)
 			return false;
 		limit = 10 * limit + (size_t)(digits.ptr[i] - '0');
 	}
-	a->list.limit = limit < LIST_MOST ? limit : LIST_MOST;
+	a->list.limit = limit < LIST_MAX ? limit : LIST_MAX;
 	return limit > 0;
 }
 
@@ -82,9 +82,9 @@ operator_list(struct asked *a)
 	a->list.limit = LIST_DEFAULT;
 	a->list.after = SPAN("");
 	while (admin_query_next(&query, &name, &value)) {
-		const char *words = take_parameter(a, name, value);
-		if (words != NULL)
-			return bad_request(a, words);
+		const char *message = take_parameter(a, name, value);
+		if (message != NULL)
+			return bad_request(a, message);
 	}
 	bool any = false;
 	for (int i = 0; i < STATE_COUNT_; i++)
@@ -143,18 +143,19 @@ take_with_body(struct asked *a)
 enum after
 operator_show(struct asked *a)
 {
-	const char *words = take_with_body(a);
-	return words ? bad_request(a, words) : admin_to(a, ADMIN_LOOK, MORE);
+	const char *message = take_with_body(a);
+	return message ? bad_request(a, message)
+		       : admin_to(a, ADMIN_LOOK, MORE);
 }
 
 enum after
 operator_lookup(struct asked *a)
 {
-	const char *words = take_with_body(a);
-	if (words == NULL)
-		words = admin_read_lookup(a);
-	if (words != NULL)
-		return bad_request(a, words);
+	const char *message = take_with_body(a);
+	if (message == NULL)
+		message = admin_read_lookup(a);
+	if (message != NULL)
+		return bad_request(a, message);
 	a->key_id = a->others[--a->n_others];
 	hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
 	return admin_to(a, ADMIN_LOOK, MORE);
@@ -201,12 +202,12 @@ admin_looked(struct machine *machine)
 /* --- an act --- */
 
 static enum after
-begin(struct asked *a, enum store_act act, const char *words)
+begin(struct asked *a, enum store_act act, const char *message)
 {
-	if (words == NULL && a->head.target.has_query)
-		words = "There are no parameters here.";
-	if (words != NULL)
-		return bad_request(a, words);
+	if (message == NULL && a->head.target.has_query)
+		message = "There are no parameters here.";
+	if (message != NULL)
+		return bad_request(a, message);
 	a->acts = true;
 	a->act = act;
 	return admin_to(a, ADMIN_LOOK, MORE);
@@ -307,7 +308,7 @@ log_act(const struct asked *a, enum event event)
 			: admin_state_word(look->record.state));
 		log_int(&line, "attempt", look->op.attempt);
 	} else {
-		log_str(&line, "error", err_words(look->op.op.error));
+		log_str(&line, "error", error_message(look->op.op.error));
 	}
 	if (a->given != NULL)
 		log_int(&line, "status", a->given->status);
@@ -362,7 +363,7 @@ admin_acted(struct machine *machine)
 		    SPAN("Redis did not answer, or refused. Look at the "
 			 "record: it may have been changed."));
 	}
-	if (has_changed(a) && ++a->looks < LOOKS_MOST) {
+	if (has_changed(a) && ++a->looks < LOOKS_MAX) {
 		answer_unref(&a->given);
 		return admin_to(a, ADMIN_LOOK, MORE);
 	}

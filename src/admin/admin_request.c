@@ -124,22 +124,22 @@ admin_check(struct machine *machine)
 {
 	struct asked *a = (struct asked *)machine;
 	struct exchange *x = a->x;
-	const struct guard_head head = {
+	const struct head_as_sent head = {
 	    x->method, x->target, x->version, x->fields};
-	enum guard_verdict verdict = guard_check(a->arena, &head, &a->head);
-	if (verdict == GUARD_OK &&
+	enum head_verdict verdict = head_check(a->arena, &head, &a->head);
+	if (verdict == HEAD_CHECK_OK &&
 	    x->head_bytes > (size_t)a->admin->conf->max_request_headers) {
-		a->head.words = "";
-		verdict = GUARD_HEADERS_TOO_LARGE;
-	} else if (verdict == GUARD_OK && x->ambiguous) {
-		a->head.words = "A line of the head does not end, or is not "
+		a->head.message = "";
+		verdict = HEAD_CHECK_HEADERS_TOO_LARGE;
+	} else if (verdict == HEAD_CHECK_OK && x->ambiguous) {
+		a->head.message = "A line of the head does not end, or is not "
 				"divided, as HTTP says.";
-		verdict = GUARD_BAD_REQUEST;
+		verdict = HEAD_CHECK_BAD_REQUEST;
 	}
-	if (verdict != GUARD_OK) {
+	if (verdict != HEAD_CHECK_OK) {
 		a->close = true;
-		return admin_refuse(
-		    a, response_to_guard(verdict), span_str(a->head.words));
+		return admin_refuse(a, response_to_head_check(verdict),
+		    span_str(a->head.message));
 	}
 	a->id = header_request_id(a->arena, &a->head.fields);
 	machine_name(&a->machine, a->id);
@@ -290,7 +290,8 @@ journal_json(const struct admin *admin)
 	for (int64_t i = 0; i < admin->conf->workers; i++) {
 		const struct worker *w = admin->view.workers[i];
 		entries += counter_read(&w->meter.journal_entries);
-		writable = writable && !atomic_load(&w->courier.unwritable);
+		writable =
+		    writable && !atomic_load(&w->journal_relay.unwritable);
 	}
 	return json_pack("{s:I, s:b}", "entries", (json_int_t)entries,
 	    "writable", writable);
@@ -405,14 +406,14 @@ admin_say(struct asked *a, int status, json_t *json)
 enum after
 admin_refuse(struct asked *a, enum problem problem, struct span detail)
 {
-	const struct problem_words words = {
+	const struct problem_words message = {
 	    .base = a->conf->problem_base,
 	    .key_id = span_str(a->key_hex),
 	    .detail = detail,
 	    .date = header_date(a->arena, clock_wall_ms()),
 	};
 	must(a->answer == NULL);
-	a->answer = problem_new(problem, &words);
+	a->answer = problem_new(problem, &message);
 	return admin_to(a, ADMIN_ANSWER, MORE);
 }
 

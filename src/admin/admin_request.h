@@ -54,7 +54,7 @@ struct asked {
 	const struct conf *conf; /* admin->now when it came */
 	struct exchange *x;
 	struct arena *arena; /* of the exchange */
-	struct guarded head;
+	struct checked_head head;
 	struct span id;
 	const struct endpoint *endpoint;
 	json_t *in; /* the body, where it has one */

@@ -10,7 +10,7 @@
 #include "gate/request.h"
 #include "gate/worker.h"
 
-_Static_assert((int)RESULT_COUNT_ <= (int)METER_RESULTS, "too many results");
+_Static_assert((int)OUTCOME_COUNT_ <= (int)METER_OUTCOMES, "too many results");
 
 struct exposition {
 	const struct admin *admin;
@@ -160,28 +160,28 @@ put_seconds_of(struct exposition *e, bool routes, const char *label)
 	}
 }
 
-static const char *const result_words[] = {
-#define RESULT(name, word, ...) word,
-#include "tbl/results.h"
-#undef RESULT
+static const char *const outcome_words[] = {
+#define OUTCOME(name, word, ...) word,
+#include "tbl/outcomes.h"
+#undef OUTCOME
 };
 
 static void
-put_results(struct exposition *e, const char *route)
+put_outcomes(struct exposition *e, const char *route)
 {
-	for (int result = 0; result < RESULT_COUNT_; result++) {
+	for (int outcome = 0; outcome < OUTCOME_COUNT_; outcome++) {
 		uint64_t count = 0;
 		for (int64_t i = 0; i < e->admin->conf->workers; i++) {
 			const struct series *its = find(e, i, true, route);
 			if (its != NULL)
-				count += counter_read(&its->results[result]);
+				count += counter_read(&its->outcomes[outcome]);
 		}
 		if (count == 0)
 			continue;
 		put(e, "%s{", e->name);
 		put_label(e, "route", route);
 		put(e, ",");
-		put_label(e, "outcome", result_words[result]);
+		put_label(e, "outcome", outcome_words[outcome]);
 		put(e, "} %" PRIu64 "\n", count);
 	}
 }
@@ -193,7 +193,7 @@ put_REQUESTS(struct exposition *e)
 {
 	const struct series *s = list_of(meter_of(e, 0), true);
 	for (; s != NULL; s = atomic_load(&s->next))
-		put_results(e, s->name);
+		put_outcomes(e, s->name);
 }
 
 static void

@@ -2,14 +2,14 @@
 #include "base/error.h"
 
 const char *
-err_words(int code)
+error_message(int code)
 {
 	switch (code) {
 	case OK:
 		return "success";
-#define ERROR(name, words)                                                    \
-	case E_##name:                                                         \
-		return words;
+#define ERROR(name, message) \
+	case E_##name: \
+		return message;
 #include "tbl/errors.h"
 #undef ERROR
 	default:

@@ -9,11 +9,11 @@
 enum err {
 	OK = 0,
 	ERR_FIRST_ = -1000,
-#define ERROR(name, words) E_##name,
+#define ERROR(name, message) E_##name,
 #include "tbl/errors.h"
 #undef ERROR
 	ERR_END_,
 };
 
 /* The sentence that tbl/errors.h has for a code; never NULL. */
-const char *err_words(int code);
+const char *error_message(int code);

@@ -18,7 +18,7 @@
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
 enum event {
-#define EVENT(name, level, words) EV_##name,
+#define EVENT(name, level, message) EV_##name,
 #include "tbl/events.h"
 #undef EVENT
 	EV_COUNT_,

@@ -5,29 +5,29 @@
 
 /*
  * What only the test build has (tests/fault/, compiled with ONCE_TEST_BUILD;
- * it is never installed).  In the program a guard is always on, a fault point
- * is nothing, and a script is what was embedded.  Any thread.
+ * it is never installed).  In the program an invariant always holds, a fault
+ * point is nothing, and a script is what was embedded.  Any thread.
  *
- * A guard (tbl/guards.h) is a condition without which a payment could be made
- * twice, an outcome be lost or an answer reach a stranger:
+ * An invariant (tbl/invariants.h) is a condition without which a payment
+ * could be made twice, an outcome be lost or an answer reach a stranger:
  *
- *     if (GUARD(fingerprint) && differs) …
+ *     if (INVARIANT(fingerprint) && differs) …
  *
  * The test build can switch each off by its name, and a test shows that the
  * tests then see the damage.  A fault point is a place where the whole
  * process can be told to stop, to be killed or to go on in a changed world.
  */
-enum guard {
-#define GUARD_NAME(name, words) GUARD_##name,
-#include "tbl/guards.h"
-#undef GUARD_NAME
-	GUARD_COUNT_,
+enum invariant {
+#define INVARIANT_NAME(name, message) INVARIANT_##name,
+#include "tbl/invariants.h"
+#undef INVARIANT_NAME
+	INVARIANT_COUNT_,
 };
 
 #ifdef ONCE_TEST_BUILD
 
-/* False where ONCE_GUARDS_OFF, names with commas, names it. */
-bool guard_is_on(enum guard guard);
+/* False where ONCE_INVARIANTS_OFF, names with commas, names it. */
+bool invariant_is_on(enum invariant invariant);
 /*
  * Raises SIGSTOP where ONCE_FAULT is "MACHINE:STEP" or "MACHINE:STEP:N" (the
  * Nth time, from 1) and says so on standard error before.  Where
@@ -37,13 +37,13 @@ void fault_point(const char *machine, const char *step);
 /* The script DIR/NAME.lua where ONCE_SCRIPTS is DIR, else text. */
 const char *script_in_trial(const char *name, const char *text);
 
-#define GUARD(name) guard_is_on(GUARD_##name)
+#define INVARIANT(name) invariant_is_on(INVARIANT_##name)
 #define FAULT_POINT(machine, step) fault_point(machine, step)
 #define SCRIPT_IN_TRIAL(name, text) script_in_trial(name, text)
 
 #else
 
-#define GUARD(name) (GUARD_##name < GUARD_COUNT_)
+#define INVARIANT(name) (INVARIANT_##name < INVARIANT_COUNT_)
 #define FAULT_POINT(machine, step) ((void)0)
 #define SCRIPT_IN_TRIAL(name, text) (text)
 

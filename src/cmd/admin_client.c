@@ -13,11 +13,11 @@
 
 enum { SILENCE_S = 30, ANSWER_MAX = 256 * 1024 * 1024 };
 
-/* Sets *ret_words to "ADDRESS: WHAT: errno's words". */
+/* Sets *ret_message to "ADDRESS: WHAT: errno's words". */
 static bool
-fail(const struct address *address, const char *what, char **ret_words)
+fail(const struct address *address, const char *what, char **ret_message)
 {
-	*ret_words =
+	*ret_message =
 	    mem_printf("%s: %s: %s", address->text, what, strerror(errno));
 	return false;
 }
@@ -132,7 +132,7 @@ length_of(const char *head)
 
 /* Takes the answer apart; it was closed behind its end. */
 static bool
-read_answer(char *bytes, size_t len, struct told *ret_told)
+read_answer(char *bytes, size_t len, struct admin_response *ret_response)
 {
 	int status;
 	char *end = strstr(bytes, "\r\n\r\n");
@@ -142,21 +142,21 @@ read_answer(char *bytes, size_t len, struct told *ret_told)
 	size_t body_len = len - (size_t)(end + 4 - bytes);
 	if (length_of(bytes) != (long long)body_len)
 		return false;
-	ret_told->status = status;
-	ret_told->body = mem_str(span_of(end + 4, body_len));
-	ret_told->len = body_len;
+	ret_response->status = status;
+	ret_response->body = mem_str(span_of(end + 4, body_len));
+	ret_response->len = body_len;
 	return true;
 }
 
 bool
 ask(const struct address *address, const char *token, const char *method,
-    const char *target, struct span body, struct told *ret_told,
-    char **ret_words)
+    const char *target, struct span body, struct admin_response *ret_response,
+    char **ret_message)
 {
 	int fd = address->kind == ADDRESS_UNIX ? connect_unix(address)
 					       : connect_tcp(address);
 	if (fd < 0)
-		return fail(address, "cannot reach the gateway", ret_words);
+		return fail(address, "cannot reach the gateway", ret_message);
 	bool is_unix = address->kind == ADDRESS_UNIX;
 	char *head = mem_printf(
 	    "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n"
@@ -173,13 +173,13 @@ ask(const struct address *address, const char *token, const char *method,
 	free(head);
 	bool came = read_all(fd, &bytes, &len);
 	if (!came)
-		(void)fail(address, "no answer", ret_words);
+		(void)fail(address, "no answer", ret_message);
 	close(fd);
 	if (!came)
 		return false;
-	bool whole = read_answer(bytes, len, ret_told);
+	bool whole = read_answer(bytes, len, ret_response);
 	if (!whole)
-		*ret_words = mem_printf(
+		*ret_message = mem_printf(
 		    "%s: no whole answer came", address->text);
 	free(bytes);
 	return whole;

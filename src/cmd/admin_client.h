@@ -10,17 +10,17 @@
  * as much of an HTTP/1.1 client as that takes.  It blocks, for half a minute
  * at most while nothing comes.  For commands; any thread.
  */
-struct told {
+struct admin_response {
 	int status;
 	char *body; /* NUL-terminated; the caller frees it */
 	size_t len;
 };
 
 /*
- * Asks; false with a sentence in *ret_words (the caller frees it) where there
+ * Asks; false with a sentence in *ret_message (the caller frees it) where there
  * is no whole answer: then it may have been done all the same.  token may be
  * NULL; an empty body is none.
  */
 MUST_USE bool ask(const struct address *address, const char *token,
     const char *method, const char *target, struct span body,
-    struct told *ret_told, char **ret_words);
+    struct admin_response *ret_response, char **ret_message);

@@ -16,7 +16,7 @@ print_complaint(const char *file, const struct complaint *complaint)
 		print_safely(complaint->pointer);
 		fputs(": ", stdout);
 	}
-	print_safely(complaint->words);
+	print_safely(complaint->message);
 	putchar('\n');
 }
 
@@ -37,7 +37,7 @@ print_json(const char *file, const struct complaints *complaints)
 		json_array_append_new(errors,
 		    json_pack("{s:s?, s:s}", "pointer",
 			complaints->list[i].pointer, "words",
-			complaints->list[i].words));
+			complaints->list[i].message));
 	json_t *all =
 	    json_pack("{s:s, s:o}", "file", file, "errors", errors);
 	must(all != NULL);

@@ -15,12 +15,12 @@ static const struct kind {
 	const char *name;
 	enum finding_level level;
 	const char *well;
-	const char *words;
+	const char *message;
 	const char *cure;
 	void (*check)(struct doctor *doctor);
 } kinds[] = {
-#define FINDING(name, level, well, words, cure) \
-	{#name, LEVEL_##level, well, words, cure, check_##name},
+#define FINDING(name, level, well, message, cure) \
+	{#name, LEVEL_##level, well, message, cure, check_##name},
 #include "tbl/findings.h"
 #undef FINDING
 };
@@ -57,7 +57,7 @@ doctor_found(struct doctor *doctor, enum finding_name name,
 	    .name = name,
 	    .level = kind->level,
 	    .where = where ? mem_str(span_str(where)) : NULL,
-	    .words = filled(kind->words, detail),
+	    .message = filled(kind->message, detail),
 	    .cure = filled(kind->cure, remedy),
 	});
 	free(detail);
@@ -65,12 +65,12 @@ doctor_found(struct doctor *doctor, enum finding_name name,
 }
 
 void
-doctor_well(struct doctor *doctor, enum finding_name name, char *words)
+doctor_well(struct doctor *doctor, enum finding_name name, char *message)
 {
 	add(doctor, (struct finding){
 	    .name = name,
 	    .level = LEVEL_OK,
-	    .words = words,
+	    .message = message,
 	    .cure = mem_str(SPAN("")),
 	});
 }
@@ -82,7 +82,7 @@ doctor_skipped(
 	add(doctor, (struct finding){
 	    .name = name,
 	    .level = LEVEL_SKIP,
-	    .words = mem_printf("not looked at: %s", why),
+	    .message = mem_printf("not looked at: %s", why),
 	    .cure = mem_str(SPAN("")),
 	});
 }
@@ -116,8 +116,8 @@ static void
 look(struct doctor *doctor)
 {
 	if (conf_has_sentinels(doctor->conf))
-		doctor->sentinels = sentinels_look(doctor->conf);
-	doctor->n_redises = redis_inspect(doctor->conf, &doctor->redises);
+		doctor->sentinels = sentinel_query(doctor->conf);
+	doctor->n_redises = diagnostics_run(doctor->conf, &doctor->redises);
 	doctor->reached = upstreams_reach(doctor->conf, &doctor->n_reached);
 }
 
@@ -126,7 +126,7 @@ drop(struct doctor *doctor, size_t index)
 {
 	struct finding *finding = &doctor->list[index];
 	free(finding->where);
-	free(finding->words);
+	free(finding->message);
 	free(finding->cure);
 	doctor->count--;
 	memmove(finding, finding + 1,
@@ -140,7 +140,7 @@ is_said(const struct doctor *doctor, size_t from, size_t index)
 	const struct finding *finding = &doctor->list[index];
 	for (size_t i = from; i < index; i++)
 		if (doctor->list[i].level == finding->level &&
-		    strcmp(doctor->list[i].words, finding->words) == 0)
+		    strcmp(doctor->list[i].message, finding->message) == 0)
 			return true;
 	return false;
 }
@@ -156,10 +156,10 @@ name_master(struct doctor *doctor, size_t before, size_t count)
 				drop(doctor, i--);
 			continue;
 		}
-		char *words = finding->words;
-		finding->words =
-		    mem_printf("%s: %s", doctor->redis.place, words);
-		free(words);
+		char *message = finding->message;
+		finding->message =
+		    mem_printf("%s: %s", doctor->redis.place, message);
+		free(message);
 	}
 }
 
@@ -212,15 +212,15 @@ clear(struct doctor *doctor)
 {
 	for (size_t i = 0; i < doctor->count; i++) {
 		free(doctor->list[i].where);
-		free(doctor->list[i].words);
+		free(doctor->list[i].message);
 		free(doctor->list[i].cure);
 	}
 	free(doctor->list);
 	free(doctor->reached);
 	if (doctor->sentinels != NULL)
-		sentinels_seen_free(doctor->conf, &doctor->sentinels);
+		sentinel_query_free(doctor->conf, &doctor->sentinels);
 	for (size_t i = 0; i < doctor->n_redises; i++)
-		redis_seen_clear(&doctor->redises[i]);
+		diagnostics_clear(&doctor->redises[i]);
 	free(doctor->redises);
 }
 
@@ -234,7 +234,7 @@ print_line(const struct finding *finding)
 		print_safely(finding->where);
 		fputs(": ", stdout);
 	}
-	print_safely(finding->words);
+	print_safely(finding->message);
 	if (finding->cure[0] != '\0') {
 		fputs(". To do: ", stdout);
 		print_safely(finding->cure);
@@ -273,7 +273,7 @@ print_json(const struct doctor *doctor, const char *file)
 		json_array_append_new(list,
 		    json_pack("{s:s, s:s, s:s?, s:s, s:s}", "level",
 			level_words[f->level], "name", kinds[f->name].name,
-			"where", f->where, "words", f->words, "cure",
+			"where", f->where, "words", f->message, "cure",
 			f->cure));
 	}
 	json_t *all = json_pack("{s:s, s:i, s:i, s:o}", "file", file,

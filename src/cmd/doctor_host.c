@@ -27,7 +27,7 @@ find_complaints(struct doctor *doctor, enum finding_name name,
 {
 	for (size_t i = 0; i < complaints->count; i++)
 		doctor_found(doctor, name, complaints->list[i].pointer,
-		    mem_str(span_str(complaints->list[i].words)), NULL);
+		    mem_str(span_str(complaints->list[i].message)), NULL);
 }
 
 void
@@ -86,7 +86,7 @@ void
 check_journal(struct doctor *doctor)
 {
 	uint64_t entries;
-	if (!journal_survey(doctor->conf->state_dir, &entries))
+	if (!journal_count(doctor->conf->state_dir, &entries))
 		doctor_skipped(doctor, FINDING_journal, strerror(errno));
 	else if (entries > 0)
 		doctor_found(doctor, FINDING_journal, state_dir_pointer,

@@ -25,7 +25,7 @@ struct finding {
 	enum finding_name name;
 	enum finding_level level;
 	char *where; /* a JSON pointer; NULL: nowhere in the file */
-	char *words;
+	char *message;
 	char *cure; /* "" unless WARN or FAIL */
 };
 
@@ -33,10 +33,10 @@ struct doctor {
 	const struct conf *conf;
 	/* What is wrong with the file: then nothing else is looked at. */
 	const struct complaints *complaints;
-	struct sentinel_seen *sentinels; /* one for each; NULL: none */
+	struct sentinel_answer *sentinels; /* one for each; NULL: none */
 	/* The one Redis, or the masters of a cluster, one after the other. */
-	struct redis_seen redis;
-	struct redis_seen *redises;
+	struct diagnostics redis;
+	struct diagnostics *redises;
 	size_t n_redises;
 	struct reached *reached; /* one for each target */
 	size_t n_reached;
@@ -52,7 +52,7 @@ struct doctor {
 void doctor_found(struct doctor *doctor, enum finding_name name,
     const char *where, char *detail, char *remedy);
 /* It is well, in other words than those of the table; taken over. */
-void doctor_well(struct doctor *doctor, enum finding_name name, char *words);
+void doctor_well(struct doctor *doctor, enum finding_name name, char *message);
 /* It could not be looked at, and why. */
 void doctor_skipped(
     struct doctor *doctor, enum finding_name name, const char *why);

@@ -75,7 +75,7 @@ check_redis_stopped(struct doctor *doctor)
 		    mem_str(SPAN("store.redis needs no redis-server of ours")));
 	else if (doctor->redis.how == REDIS_SILENT)
 		doctor_found(doctor, FINDING_redis_stopped, pointer(doctor),
-		    mem_str(span_str(doctor->redis.words)),
+		    mem_str(span_str(doctor->redis.message)),
 		    doctor_quoted(doctor->conf->file));
 }
 
@@ -89,7 +89,7 @@ check_redis_unreachable(struct doctor *doctor)
 		    "the managed Redis does not run");
 	else
 		doctor_found(doctor, FINDING_redis_unreachable, pointer(doctor),
-		    mem_str(span_str(doctor->redis.words)),
+		    mem_str(span_str(doctor->redis.message)),
 		    where_redis_is(doctor->conf));
 }
 
@@ -112,7 +112,7 @@ check_redis_login(struct doctor *doctor)
 	if (doctor->redis.how == REDIS_REFUSED)
 		doctor_found(doctor, FINDING_redis_login,
 		    conf->store.user ? "/store/user" : pointer(doctor),
-		    mem_str(span_str(doctor->redis.words)), new_user(conf));
+		    mem_str(span_str(doctor->redis.message)), new_user(conf));
 	else
 		(void)is_seen(doctor, FINDING_redis_login);
 }
@@ -120,7 +120,7 @@ check_redis_login(struct doctor *doctor)
 /* --- rights --- */
 
 static bool
-is_lacking(const struct redis_seen *redis)
+is_lacking(const struct diagnostics *redis)
 {
 	bool lacks =
 	    redis->keys == PERMIT_NO || redis->channels == PERMIT_NO;
@@ -132,17 +132,17 @@ is_lacking(const struct redis_seen *redis)
 static char *
 missing_words(const struct doctor *doctor)
 {
-	const struct redis_seen *redis = &doctor->redis;
+	const struct diagnostics *redis = &doctor->redis;
 	const char *comma = "";
-	char *words = NULL;
+	char *message = NULL;
 	size_t len;
-	FILE *out = open_memstream(&words, &len);
+	FILE *out = open_memstream(&message, &len);
 	must(out != NULL);
 	for (size_t i = 0; i < n_rights; i++) {
 		if (!redis->missing[i])
 			continue;
 		fprintf(out, "%s+%s (%s)", comma, rights[i].name,
-		    rights[i].words);
+		    rights[i].message);
 		comma = ", ";
 	}
 	char *keys = rights_keys(doctor->conf);
@@ -156,7 +156,7 @@ missing_words(const struct doctor *doctor)
 	free(keys);
 	free(channels);
 	must(fclose(out) == 0);
-	return words;
+	return message;
 }
 
 /*
@@ -176,7 +176,7 @@ print_pattern(FILE *out, enum permitted is, const char *reset, char *pattern)
 static char *
 rights_cure(const struct doctor *doctor)
 {
-	const struct redis_seen *redis = &doctor->redis;
+	const struct diagnostics *redis = &doctor->redis;
 	const struct conf *conf = doctor->conf;
 	char *line = NULL;
 	size_t len;
@@ -333,18 +333,18 @@ master_words(const struct doctor *doctor, struct span info)
 {
 	const struct conf *conf = doctor->conf;
 	const struct address *redis = &conf->store.redis;
-	struct named named;
+	struct sentinel_named named;
 	if (conf_has_sentinels(conf) &&
-	    sentinels_agree(conf, doctor->sentinels, &named))
+	    sentinel_query_agrees(conf, doctor->sentinels, &named))
 		return mem_printf("%s %u", named.host, named.port);
 	char *port = span_text(info, SPAN("tcp_port"));
 	/* One that listens on a socket alone has to be given a port first. */
-	char *words = redis->kind == ADDRESS_TCP
+	char *message = redis->kind == ADDRESS_TCP
 	    ? mem_printf("%s %u", redis->host, redis->port)
 	    : mem_printf("HOST-OF-THIS-ONE %s",
 		  strcmp(port, "0") ? port : "PORT-OF-THIS-ONE");
 	free(port);
-	return words;
+	return message;
 }
 
 void
@@ -445,7 +445,7 @@ check_old_libraries(struct doctor *doctor)
 void
 check_foreign_keys(struct doctor *doctor)
 {
-	const struct redis_seen *redis = &doctor->redis;
+	const struct diagnostics *redis = &doctor->redis;
 	if (!is_seen(doctor, FINDING_foreign_keys))
 		return;
 	if (redis->foreign > 0)
@@ -461,7 +461,7 @@ check_foreign_keys(struct doctor *doctor)
 void
 check_encryption_keys(struct doctor *doctor)
 {
-	const struct redis_seen *redis = &doctor->redis;
+	const struct diagnostics *redis = &doctor->redis;
 	if (!is_seen(doctor, FINDING_encryption_keys))
 		return;
 	if (redis->locked > 0)

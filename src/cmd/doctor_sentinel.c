@@ -37,12 +37,13 @@ check_sentinel_lost(struct doctor *doctor)
 		return;
 	}
 	for (size_t i = 0; i < conf->store.sentinels.count; i++) {
-		const char *words = doctor->sentinels[i].words;
-		if (words == NULL)
+		const char *message = doctor->sentinels[i].message;
+		if (message == NULL)
 			continue;
 		char *where = pointer_of(i);
 		doctor_found(doctor, FINDING_sentinel_lost, where,
-		    mem_printf("%s: %s", conf->store.sentinels.list[i], words),
+		    mem_printf(
+			"%s: %s", conf->store.sentinels.list[i], message),
 		    question_for(conf, i));
 		free(where);
 	}
@@ -53,7 +54,7 @@ count_naming(const struct doctor *doctor)
 {
 	size_t naming = 0;
 	for (size_t i = 0; i < doctor->conf->store.sentinels.count; i++)
-		naming += doctor->sentinels[i].words == NULL;
+		naming += doctor->sentinels[i].message == NULL;
 	return naming;
 }
 
@@ -78,21 +79,21 @@ void
 check_sentinel_behind(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
-	struct named believed;
+	struct sentinel_named believed;
 	if (!conf_has_sentinels(conf)) {
 		doctor_well(doctor, FINDING_sentinel_behind,
 		    mem_str(span_str(unused)));
 		return;
 	}
-	if (!sentinels_agree(conf, doctor->sentinels, &believed)) {
+	if (!sentinel_query_agrees(conf, doctor->sentinels, &believed)) {
 		doctor_skipped(doctor, FINDING_sentinel_behind,
 		    "no Sentinel names the master");
 		return;
 	}
 	for (size_t i = 0; i < conf->store.sentinels.count; i++) {
-		const struct sentinel_seen *seen = &doctor->sentinels[i];
-		if (seen->words != NULL ||
-		    named_is_same_place(&seen->named, &believed))
+		const struct sentinel_answer *seen = &doctor->sentinels[i];
+		if (seen->message != NULL ||
+		    sentinel_named_is_same(&seen->named, &believed))
 			continue;
 		char *where = pointer_of(i);
 		doctor_found(doctor, FINDING_sentinel_behind, where,

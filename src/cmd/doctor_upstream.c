@@ -56,8 +56,8 @@ find(struct doctor *doctor, enum finding_name name,
 	char *where = pointer_to(reached);
 	doctor_found(doctor, name, where,
 	    mem_printf("%s: %s", reached->target->url,
-		reached->words[0] ? reached->words
-				  : err_words(reached->error)),
+		reached->message[0] ? reached->message
+				  : error_message(reached->error)),
 	    remedy);
 	free(where);
 }

@@ -72,7 +72,7 @@ is_usable(int fd)
 }
 
 bool
-passed_take(struct passed *ret_passed, char **ret_words)
+passed_take(struct passed *ret_passed, char **ret_message)
 {
 	char **names = NULL;
 	bool ok = true;
@@ -88,8 +88,10 @@ passed_take(struct passed *ret_passed, char **ret_words)
 		    .local = is_local(fd),
 		};
 		if (ok && !is_usable(fd)) {
-			*ret_words = mem_printf("descriptor %d was passed and "
-			    "is not a listening stream socket", fd);
+			*ret_message =
+			    mem_printf("descriptor %d was passed and "
+				       "is not a listening stream socket",
+				fd);
 			ok = false;
 		}
 		if (names != NULL)
@@ -97,7 +99,7 @@ passed_take(struct passed *ret_passed, char **ret_words)
 	}
 	free(names);
 	if (count < 0) {
-		*ret_words = mem_printf("the sockets that were passed: %s",
+		*ret_message = mem_printf("the sockets that were passed: %s",
 		    strerror(-count));
 		ok = false;
 	}

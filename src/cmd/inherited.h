@@ -24,10 +24,10 @@ struct passed {
 
 /*
  * Takes them off the environment, so that no child has them; false with a
- * sentence in *ret_words (the caller frees it) where one is not a listening
+ * sentence in *ret_message (the caller frees it) where one is not a listening
  * stream socket.
  */
-MUST_USE bool passed_take(struct passed *ret_passed, char **ret_words);
+MUST_USE bool passed_take(struct passed *ret_passed, char **ret_message);
 /* How many are the admin interface's, or are not. */
 size_t passed_count(const struct passed *passed, bool admin);
 /* Closes those that nobody has taken. */

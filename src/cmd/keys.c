@@ -18,7 +18,7 @@ static const struct verb {
 	const char *options; /* letters of those that it takes */
 	bool takes_id;
 	const char *usage;
-	const char *words;
+	const char *message;
 	const char *example;
 } verbs[] = {
     {"list", keys_list, "sl", false, "list [--state STATE] [--limit N]",
@@ -80,7 +80,7 @@ keys_usage(const char *fmt, ...)
 static void
 print_verb(const struct verb *verb)
 {
-	printf("%-9s %s\n", verb->name, verb->words);
+	printf("%-9s %s\n", verb->name, verb->message);
 }
 
 /* verb: which one is asked about; NULL: all. */
@@ -123,7 +123,7 @@ complain_all(const char *file, struct complaints *complaints)
 		const struct complaint *c = &complaints->list[i];
 		fprintf(stderr, "%s: %s%s%s\n", file,
 		    c->pointer ? c->pointer : "", c->pointer ? ": " : "",
-		    c->words);
+		    c->message);
 	}
 	complaints_free(complaints);
 	return REFUSED;
@@ -138,16 +138,16 @@ load(struct line *line)
 	if (line->conf == NULL)
 		return complain_all(line->file, &complaints);
 	const struct address *admin = &line->conf->admin;
-	const char *words = NULL;
+	const char *message = NULL;
 	if (admin->text == NULL)
-		words = "there is no admin.listen, so the gateway cannot be "
+		message = "there is no admin.listen, so the gateway cannot be "
 			"asked";
 	else if (admin->kind == ADDRESS_TCP && admin->port == 0)
-		words = "admin.listen has port 0, so nobody knows where the "
+		message = "admin.listen has port 0, so nobody knows where the "
 			"gateway is";
-	if (words == NULL)
+	if (message == NULL)
 		return WELL;
-	fprintf(stderr, "onceproxy keys: %s: %s\n", line->file, words);
+	fprintf(stderr, "onceproxy keys: %s: %s\n", line->file, message);
 	return REFUSED;
 }
 
@@ -272,7 +272,7 @@ find_verb(const char *name)
 
 /* The words behind the options: the verb and any KEY_ID. */
 static int
-take_words(struct line *line, int argc, char **argv, const char *given,
+take_message(struct line *line, int argc, char **argv, const char *given,
     const struct verb **ret_verb)
 {
 	uint8_t bytes[DIGEST_BYTES];
@@ -334,7 +334,7 @@ run(struct line *line, int argc, char **argv, const char *default_file)
 		return WELL;
 	}
 	int code =
-	    take_words(line, argc - optind, argv + optind, given, &verb);
+	    take_message(line, argc - optind, argv + optind, given, &verb);
 	if (code == WELL)
 		code = load(line);
 	return code == WELL ? verb->run(line) : code;

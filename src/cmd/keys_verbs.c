@@ -12,19 +12,20 @@
 #include "cmd/keys_private.h"
 
 /* What the gateway gives at once. */
-enum { LIST_MOST = 1000 };
+enum { LIST_MAX = 1000 };
 
 /* --- asking --- */
 
 /* The problem document's own sentence. */
 static int
-say_refused(const char *file, const struct told *told, const json_t *answer)
+say_refused(const char *file, const struct admin_response *response,
+    const json_t *answer)
 {
 	const char *detail =
 	    json_string_value(json_object_get(answer, "detail"));
 	fprintf(stderr, "onceproxy keys: %s (status %d)\n",
-	    detail ? detail : "the gateway refused", told->status);
-	if (told->status == 401)
+	    detail ? detail : "the gateway refused", response->status);
+	if (response->status == 401)
 		fprintf(stderr, "It runs with another admin.token than %s "
 		    "has; give -c the file that it runs with, or restart it.\n",
 		    file);
@@ -39,27 +40,27 @@ talk(struct line *line, const char *method, const char *target, json_t *in,
 	char *text = in ? json_dumps(in, JSON_COMPACT) : NULL;
 	must(in == NULL || text != NULL);
 	json_decref(in);
-	struct told told;
-	char *words = NULL;
+	struct admin_response response;
+	char *message = NULL;
 	bool ok = ask(&line->conf->admin, line->conf->admin_token, method,
-	    target, span_str(text), &told, &words);
+	    target, span_str(text), &response, &message);
 	free(text);
 	if (!ok) {
 		fprintf(stderr, "onceproxy keys: %s\n"
 		    "Is the gateway running, and with %s? \"systemctl status "
 		    "onceproxy\" and its log tell;\na socket must be open to "
-		    "this user.\n", words, line->file);
-		free(words);
+		    "this user.\n", message, line->file);
+		free(message);
 		return REFUSED;
 	}
 	json_t *answer =
-	    json_loadb(told.body, told.len, JSON_ALLOW_NUL, NULL);
-	free(told.body);
-	if (told.status == 200 && json_is_object(answer)) {
+	    json_loadb(response.body, response.len, JSON_ALLOW_NUL, NULL);
+	free(response.body);
+	if (response.status == 200 && json_is_object(answer)) {
 		*ret_answer = answer;
 		return WELL;
 	}
-	int code = say_refused(line->file, &told, answer);
+	int code = say_refused(line->file, &response, answer);
 	json_decref(answer);
 	return code;
 }
@@ -94,7 +95,7 @@ static char *
 list_target(const struct line *line, long left, const char *cursor)
 {
 	return mem_printf("/keys?limit=%ld%s%s%s%s",
-	    left < LIST_MOST ? left : LIST_MOST,
+	    left < LIST_MAX ? left : LIST_MAX,
 	    line->state ? "&state=" : "", line->state ? line->state : "",
 	    cursor ? "&cursor=" : "", cursor ? cursor : "");
 }

@@ -17,11 +17,11 @@
 
 enum { BACKLOG = 4096 };
 
-/* Sets *ret_words to "ADDRESS: WHAT: errno's words". */
+/* Sets *ret_message to "ADDRESS: WHAT: errno's words". */
 static bool
-fail(const struct address *address, const char *what, char **ret_words)
+fail(const struct address *address, const char *what, char **ret_message)
 {
-	*ret_words =
+	*ret_message =
 	    mem_printf("%s: %s: %s", address->text, what, strerror(errno));
 	return false;
 }
@@ -63,19 +63,19 @@ bind_tcp(const struct sockaddr *sa, socklen_t len, bool shared)
  */
 static bool
 open_tcp(const struct address *address, struct sockaddr_storage *sa,
-    socklen_t len, struct listening *l, size_t workers, char **ret_words)
+    socklen_t len, struct listening *l, size_t workers, char **ret_message)
 {
 	const struct sockaddr *generic = (const void *)sa;
 	int probe = bind_tcp(generic, len, false);
 	if (probe < 0)
-		return fail(address, "cannot bind", ret_words);
+		return fail(address, "cannot bind", ret_message);
 	close(probe);
 	for (size_t i = 0; i < workers; i++) {
 		l->fds[i] = bind_tcp(generic, len, true);
 		if (l->fds[i] < 0)
-			return fail(address, "cannot listen", ret_words);
+			return fail(address, "cannot listen", ret_message);
 		if (getsockname(l->fds[i], (struct sockaddr *)sa, &len) != 0)
-			return fail(address, "getsockname", ret_words);
+			return fail(address, "getsockname", ret_message);
 	}
 	return true;
 }
@@ -91,7 +91,7 @@ can_bind(const struct addrinfo *info)
 
 static bool
 listen_tcp(const struct address *address, struct listening *l, size_t workers,
-    char **ret_words)
+    char **ret_message)
 {
 	char port[8];
 	snprintf(port, sizeof port, "%u", address->port);
@@ -102,7 +102,7 @@ listen_tcp(const struct address *address, struct listening *l, size_t workers,
 	struct addrinfo *info = NULL;
 	int error = getaddrinfo(address->host, port, &hints, &info);
 	if (error != 0) {
-		*ret_words = mem_printf(
+		*ret_message = mem_printf(
 		    "%s: %s", address->text, gai_strerror(error));
 		return false;
 	}
@@ -114,7 +114,7 @@ listen_tcp(const struct address *address, struct listening *l, size_t workers,
 	socklen_t len = one->ai_addrlen;
 	memcpy(&sa, one->ai_addr, len);
 	freeaddrinfo(info);
-	if (!open_tcp(address, &sa, len, l, workers, ret_words))
+	if (!open_tcp(address, &sa, len, l, workers, ret_message))
 		return false;
 	l->text = passed_text(l->fds[0]);
 	return true;
@@ -199,26 +199,26 @@ remove_own(const struct listening *l)
 
 static bool
 listen_unix(const struct conf_listen *listen_on, struct listening *l,
-    size_t workers, char **ret_words)
+    size_t workers, char **ret_message)
 {
 	const struct address *address = &listen_on->address;
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	if (strlen(address->host) >= sizeof un.sun_path) {
 		errno = ENAMETOOLONG;
-		return fail(address, "cannot bind", ret_words);
+		return fail(address, "cannot bind", ret_message);
 	}
 	strcpy(un.sun_path, address->host);
 	if (!remove_stale(&un))
-		return fail(address, "cannot bind", ret_words);
+		return fail(address, "cannot bind", ret_message);
 	l->fds[0] = open_socket(AF_UNIX);
 	if (l->fds[0] < 0 ||
 	    bind(l->fds[0], (const struct sockaddr *)&un, sizeof un) != 0)
-		return fail(address, "cannot bind", ret_words);
+		return fail(address, "cannot bind", ret_message);
 	remember(l, address->host);
 	if (!set_permissions(listen_on, address->host))
-		return fail(address, "cannot set mode and group", ret_words);
+		return fail(address, "cannot set mode and group", ret_message);
 	if (listen(l->fds[0], BACKLOG) != 0 || !share(l, workers))
-		return fail(address, "cannot listen", ret_words);
+		return fail(address, "cannot listen", ret_message);
 	l->text = mem_printf("unix:%s", address->host);
 	return true;
 }
@@ -249,12 +249,12 @@ add(struct listeners *all, size_t entry)
 /* The next of them; all is empty where it cannot be opened. */
 static bool
 open_next(struct listeners *all, const struct conf_listen *listen_on,
-    size_t entry, char **ret_words)
+    size_t entry, char **ret_message)
 {
 	struct listening *l = add(all, entry);
 	bool ok = listen_on->address.kind == ADDRESS_UNIX
-	    ? listen_unix(listen_on, l, all->workers, ret_words)
-	    : listen_tcp(&listen_on->address, l, all->workers, ret_words);
+	    ? listen_unix(listen_on, l, all->workers, ret_message)
+	    : listen_tcp(&listen_on->address, l, all->workers, ret_message);
 	if (!ok)
 		listeners_close(all);
 	return ok;
@@ -281,7 +281,7 @@ find_entry(const struct conf *conf, const struct passed_socket *socket,
 /* The socket is ours from here on. */
 static bool
 take_next(struct listeners *all, struct passed_socket *socket, size_t entry,
-    char **ret_words)
+    char **ret_message)
 {
 	struct listening *l = add(all, entry);
 	l->fds[0] = socket->fd;
@@ -289,14 +289,14 @@ take_next(struct listeners *all, struct passed_socket *socket, size_t entry,
 	l->text = mem_str(span_str(socket->text));
 	if (share(l, all->workers))
 		return true;
-	*ret_words = mem_printf("%s: %s", l->text, strerror(errno));
+	*ret_message = mem_printf("%s: %s", l->text, strerror(errno));
 	listeners_close(all);
 	return false;
 }
 
 static bool
 take_passed(const struct conf *conf, struct passed *passed,
-    struct listeners *all, char **ret_words)
+    struct listeners *all, char **ret_message)
 {
 	size_t place = 0;
 	for (size_t i = 0; i < passed->count; i++) {
@@ -305,13 +305,14 @@ take_passed(const struct conf *conf, struct passed *passed,
 		if (socket->admin)
 			continue;
 		if (!find_entry(conf, socket, place++, &entry)) {
-			*ret_words = mem_printf("%s: more sockets were passed "
-						"than \"listen\" has entries",
-			    socket->text);
+			*ret_message =
+			    mem_printf("%s: more sockets were passed "
+				       "than \"listen\" has entries",
+				socket->text);
 			listeners_close(all);
 			return false;
 		}
-		if (!take_next(all, socket, entry, ret_words))
+		if (!take_next(all, socket, entry, ret_message))
 			return false;
 	}
 	return true;
@@ -319,7 +320,7 @@ take_passed(const struct conf *conf, struct passed *passed,
 
 bool
 listeners_open(const struct conf *conf, struct passed *passed,
-    struct listeners *ret_listeners, char **ret_words)
+    struct listeners *ret_listeners, char **ret_message)
 {
 	size_t n_passed = passed_count(passed, false);
 	size_t count = n_passed > 0 ? n_passed : conf->n_listen;
@@ -327,10 +328,10 @@ listeners_open(const struct conf *conf, struct passed *passed,
 	    .list = mem_zero(count * sizeof *all.list),
 	    .workers = (size_t)conf->workers,
 	};
-	if (n_passed > 0 && !take_passed(conf, passed, &all, ret_words))
+	if (n_passed > 0 && !take_passed(conf, passed, &all, ret_message))
 		return false;
 	for (size_t i = 0; i < conf->n_listen && n_passed == 0; i++)
-		if (!open_next(&all, &conf->listen[i], i, ret_words))
+		if (!open_next(&all, &conf->listen[i], i, ret_message))
 			return false;
 	*ret_listeners = all;
 	return true;
@@ -338,7 +339,7 @@ listeners_open(const struct conf *conf, struct passed *passed,
 
 bool
 listeners_open_admin(const struct conf *conf, struct passed *passed,
-    struct listeners *ret_listeners, char **ret_words)
+    struct listeners *ret_listeners, char **ret_message)
 {
 	const struct conf_listen admin = {.address = conf->admin};
 	struct listeners all = {
@@ -347,9 +348,9 @@ listeners_open_admin(const struct conf *conf, struct passed *passed,
 	};
 	for (size_t i = 0; i < passed->count && all.count == 0; i++)
 		if (passed->list[i].admin &&
-		    !take_next(&all, &passed->list[i], 0, ret_words))
+		    !take_next(&all, &passed->list[i], 0, ret_message))
 			return false;
-	if (all.count == 0 && !open_next(&all, &admin, 0, ret_words))
+	if (all.count == 0 && !open_next(&all, &admin, 0, ret_message))
 		return false;
 	*ret_listeners = all;
 	return true;

@@ -96,7 +96,7 @@ log_complaints(enum event event, struct complaints *complaints)
 		struct logline line = log_begin(event);
 		if (c->pointer != NULL)
 			log_str(&line, "member", c->pointer);
-		log_str(&line, "error", c->words);
+		log_str(&line, "error", c->message);
 		log_end(&line);
 	}
 	complaints_free(complaints);
@@ -222,13 +222,13 @@ start_workers(struct serve *s)
 
 /* A state_dir that cannot be written is found before anything is served. */
 static bool
-open_journals(struct serve *s, char **ret_words)
+open_journals(struct serve *s, char **ret_message)
 {
 	unsigned workers = (unsigned)s->conf->workers;
 	s->journals = mem_zero(workers * sizeof *s->journals);
 	for (unsigned i = 0; i < workers; i++)
-		if (!journal_open(s->conf->state_dir, i, &s->journals[i],
-			ret_words)) {
+		if (!journal_folder_open(s->conf->state_dir, i, &s->journals[i],
+			ret_message)) {
 			while (i-- > 0)
 				journal_close(&s->journals[i]);
 			free(s->journals);
@@ -287,13 +287,13 @@ end_admin(struct serve *s, struct shown *shown)
 /* --- start and end --- */
 
 static void
-log_fatal(char *words)
+log_fatal(char *message)
 {
 	struct logline line = log_begin(EV_fatal);
-	log_str(&line, "error", words);
+	log_str(&line, "error", message);
 	log_end(&line);
 	log_flush();
-	free(words);
+	free(message);
 }
 
 static void
@@ -335,20 +335,20 @@ raise_descriptors(const struct conf *conf)
 
 /* A socket that was passed is no way around what admin.listen must keep to. */
 static bool
-admin_is_guarded(const struct serve *s, char **ret_words)
+admin_is_guarded(const struct serve *s, char **ret_message)
 {
 	for (size_t i = 0; i < s->passed.count; i++) {
 		const struct passed_socket *socket = &s->passed.list[i];
 		if (!socket->admin)
 			continue;
 		if (s->conf->admin.text == NULL) {
-			*ret_words = mem_printf("%s: a socket was passed for "
+			*ret_message = mem_printf("%s: a socket was passed for "
 			    "\"admin\", which the configuration has not",
 			    socket->text);
 			return false;
 		}
 		if (!socket->local && s->conf->admin_token == NULL) {
-			*ret_words = mem_printf("%s: others can reach this "
+			*ret_message = mem_printf("%s: others can reach this "
 			    "address: \"admin.token\" is needed", socket->text);
 			return false;
 		}
@@ -360,46 +360,46 @@ admin_is_guarded(const struct serve *s, char **ret_words)
 static bool
 start(struct serve *s)
 {
-	char *words = NULL;
+	char *message = NULL;
 	raise_descriptors(s->conf);
-	if (!selftest(s->conf, &words)) {
-		log_fatal(words);
+	if (!selftest(s->conf, &message)) {
+		log_fatal(message);
 		return false;
 	}
-	if (!passed_take(&s->passed, &words) ||
-	    !admin_is_guarded(s, &words)) {
-		log_fatal(words);
+	if (!passed_take(&s->passed, &message) ||
+	    !admin_is_guarded(s, &message)) {
+		log_fatal(message);
 		return false;
 	}
 	if (s->conf->store.managed) {
-		s->managed = managed_start(s->loop, s->conf, &words);
+		s->managed = managed_start(s->loop, s->conf, &message);
 		if (s->managed == NULL) {
-			log_fatal(words);
+			log_fatal(message);
 			return false;
 		}
 	}
-	if (store_examine(s->conf, &words) == EXAMINED_REFUSED) {
-		log_fatal(words);
+	if (startup_check(s->conf, &message) == STARTUP_CHECK_REFUSED) {
+		log_fatal(message);
 		return false;
 	}
 	/* One that is out of reach may come; requests get 503 until then. */
-	free(words);
-	words = NULL;
-	if (!listeners_open(s->conf, &s->passed, &s->listeners, &words)) {
-		log_fatal(words);
+	free(message);
+	message = NULL;
+	if (!listeners_open(s->conf, &s->passed, &s->listeners, &message)) {
+		log_fatal(message);
 		return false;
 	}
 	if (s->conf->admin.text != NULL &&
 	    !listeners_open_admin(
-		s->conf, &s->passed, &s->admin_listeners, &words)) {
+		s->conf, &s->passed, &s->admin_listeners, &message)) {
 		listeners_close(&s->listeners);
-		log_fatal(words);
+		log_fatal(message);
 		return false;
 	}
-	if (!open_journals(s, &words)) {
+	if (!open_journals(s, &message)) {
 		listeners_close(&s->admin_listeners);
 		listeners_close(&s->listeners);
-		log_fatal(words);
+		log_fatal(message);
 		return false;
 	}
 	return true;
@@ -465,7 +465,7 @@ print_complaints(const char *file, struct complaints *complaints)
 		const struct complaint *c = &complaints->list[i];
 		fprintf(stderr, "%s: %s%s%s\n", file,
 		    c->pointer ? c->pointer : "", c->pointer ? ": " : "",
-		    c->words);
+		    c->message);
 	}
 	complaints_free(complaints);
 }

@@ -8,7 +8,7 @@
 #include "base/must.h"
 #include "cmd/table.h"
 
-enum { GAP = 2, LEAST = 10, TERMINAL_LEAST = 80, TERMINAL_MOST = 400 };
+enum { GAP = 2, LEAST = 10, TERMINAL_LEAST = 80, TERMINAL_MAX = 400 };
 
 struct table {
 	size_t n_columns;
@@ -245,5 +245,5 @@ terminal_width(void)
 		width = size.ws_col;
 	if (width < TERMINAL_LEAST)
 		return TERMINAL_LEAST;
-	return width < TERMINAL_MOST ? width : TERMINAL_MOST;
+	return width < TERMINAL_MAX ? width : TERMINAL_MAX;
 }

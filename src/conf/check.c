@@ -23,18 +23,18 @@ static void
 check_socket_only(struct loader *l, const struct place *at,
     const struct conf_listen *listen)
 {
-	static const char words[] = "only a Unix socket has one";
+	static const char message[] = "only a Unix socket has one";
 	if (listen->address.kind == ADDRESS_UNIX)
 		return;
 	if (listen->mode != 0)
 		complain_option(l, at,
 		    option_at(GROUP_LISTEN, offsetof(struct conf_listen, mode)),
-		    "%s", words);
+		    "%s", message);
 	if (listen->group != NULL)
 		complain_option(l, at,
 		    option_at(
 			GROUP_LISTEN, offsetof(struct conf_listen, group)),
-		    "%s", words);
+		    "%s", message);
 }
 
 static void

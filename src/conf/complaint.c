@@ -15,12 +15,12 @@ static void add(struct complaints *complaints, char *pointer, const char *fmt,
 static void
 add(struct complaints *complaints, char *pointer, const char *fmt, va_list args)
 {
-	char *words = NULL;
-	must(vasprintf(&words, fmt, args) >= 0);
+	char *message = NULL;
+	must(vasprintf(&message, fmt, args) >= 0);
 	complaints->list = mem_grow(complaints->list,
 	    (complaints->count + 1) * sizeof *complaints->list);
 	complaints->list[complaints->count++] =
-	    (struct complaint){pointer, words};
+	    (struct complaint){pointer, message};
 }
 
 void
@@ -38,7 +38,7 @@ complaints_free(struct complaints *complaints)
 {
 	for (size_t i = 0; i < complaints->count; i++) {
 		free(complaints->list[i].pointer);
-		free(complaints->list[i].words);
+		free(complaints->list[i].message);
 	}
 	free(complaints->list);
 	*complaints = (struct complaints){0};

@@ -89,7 +89,7 @@ enum on_unknown { UNKNOWN_HOLD, UNKNOWN_RETRY, UNKNOWN_RECONCILE };
 enum on_store_down { STORE_DOWN_REJECT, STORE_DOWN_FORWARD };
 
 /* What an upstream's status means for the record. */
-enum outcome { OUTCOME_STORE, OUTCOME_RELEASE, OUTCOME_UNKNOWN };
+enum status_class { STATUS_STORE, STATUS_RELEASE, STATUS_UNKNOWN };
 
 enum fingerprint_part {
 	FINGERPRINT_METHOD = 1,
@@ -117,7 +117,7 @@ struct conf_idempotency {
 	enum in_flight in_flight;
 	int64_t wait_timeout_ms;
 	/* For each status 200-599, defaults, classes and entries resolved. */
-	uint8_t outcomes[600]; /* enum outcome */
+	uint8_t outcomes[600]; /* enum status_class */
 	enum on_unknown on_unknown;
 	char *reconcile; /* path with {key}; NULL unless UNKNOWN_RECONCILE */
 	int64_t max_attempts;

@@ -105,7 +105,7 @@ parse(struct loader *l, struct span text)
 	complaints_sort(&found, l->root);
 	for (size_t i = 0; i < found.count; i++)
 		complain(complaints, found.list[i].pointer, "%s",
-		    found.list[i].words);
+		    found.list[i].message);
 	if (found.count > 0)
 		conf_unref(&conf);
 	complaints_free(&found);

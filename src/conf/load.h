@@ -11,7 +11,7 @@
  */
 struct complaint {
 	char *pointer; /* "/" for the whole file; NULL: not about a member */
-	char *words;
+	char *message;
 };
 
 struct complaints {

@@ -115,12 +115,12 @@ void text_free(char **text);
  */
 int file_read(const char *name, size_t max, char **ret_text, size_t *ret_len);
 /* Where a word stands in a list of words; -1: nowhere. */
-int word_index(const char *words, const char *word);
+int word_index(const char *message, const char *word);
 /* `"a", "b" or "c"`, for complaints; the caller frees it. */
-char *words_listed(const char *words);
+char *words_listed(const char *message);
 /* Which of the words the value is; -1 after complaining (value.c). */
 int choice_of(struct loader *l, const struct place *at, const json_t *value,
-    const char *words);
+    const char *message);
 
 /* "30s" and "64KiB", with the largest unit that fits (value.c); the caller
  * frees them.  A number of bytes without a unit is only digits. */

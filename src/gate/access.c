@@ -7,10 +7,10 @@
 
 enum { TELL_EVERY_US = 1000000 };
 
-static const char *const result_words[] = {
-#define RESULT(name, word, ...) word,
-#include "tbl/results.h"
-#undef RESULT
+static const char *const outcome_words[] = {
+#define OUTCOME(name, word, ...) word,
+#include "tbl/outcomes.h"
+#undef OUTCOME
 };
 
 void
@@ -20,7 +20,7 @@ access_log_failed(const struct request *r, int error)
 	log_span(&line, "request_id", r->id);
 	log_str(&line, "route", r->route->name);
 	log_str(&line, "upstream", r->route->upstream->name);
-	log_str(&line, "error", err_words(error));
+	log_str(&line, "error", error_message(error));
 	log_end(&line);
 }
 
@@ -49,9 +49,9 @@ log_memory_full(struct worker *w)
 void
 access_log_rare(const struct request *r)
 {
-	if (r->result == RESULT_EXHAUSTED)
+	if (r->outcome == OUTCOME_EXHAUSTED)
 		log_exhausted(r);
-	else if (r->result == RESULT_OVERLOADED)
+	else if (r->outcome == OUTCOME_OVERLOADED)
 		log_memory_full(r->worker);
 }
 
@@ -70,7 +70,7 @@ access_log(const struct request *r, int64_t took_us)
 	else if (r->x->late)
 		log_int(&line, "status",
 		    problem_status(PROBLEM_REQUEST_TIMEOUT));
-	log_str(&line, "outcome", result_words[r->result]);
+	log_str(&line, "outcome", outcome_words[r->outcome]);
 	if (r->attempt > 0)
 		log_int(&line, "attempt", r->attempt);
 	if (r->key_hex[0] != '\0')

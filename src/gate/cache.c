@@ -182,7 +182,7 @@ cache_find(struct cache *cache, const struct key_id *key_id, int64_t now_ms)
 	struct entry *entry = find(cache, key_id);
 	if (entry == NULL)
 		return NULL;
-	if (now_ms >= entry->cached.until_ms && GUARD(cached_until)) {
+	if (now_ms >= entry->cached.until_ms && INVARIANT(cached_until)) {
 		drop(cache, entry);
 		return NULL;
 	}
@@ -204,8 +204,8 @@ cache_put(struct cache *cache, const struct key_id *key_id, cache_mark mark,
 {
 	size_t bytes = sizeof(struct entry) + 2 * MALLOC_BYTES +
 	    answer_bytes(cached->answer);
-	if ((!cache->hears && GUARD(cache_hears)) ||
-	    (mark != *mark_of(cache, key_id) && GUARD(cache_marks)) ||
+	if ((!cache->hears && INVARIANT(cache_hears)) ||
+	    (mark != *mark_of(cache, key_id) && INVARIANT(cache_marks)) ||
 	    bytes > cache->limit / LARGEST_PART)
 		return;
 	struct entry *entry = find(cache, key_id);
@@ -238,7 +238,7 @@ cache_drop(struct cache *cache, const struct key_id *key_id)
 	}
 	++*mark_of(cache, key_id);
 	struct entry *entry = find(cache, key_id);
-	if (entry != NULL && GUARD(cache_drops))
+	if (entry != NULL && INVARIANT(cache_drops))
 		drop(cache, entry);
 }
 

@@ -5,45 +5,46 @@
 
 /* Once: afterwards the execution is alone. */
 static void
-tell(struct execution *e, const struct told *told)
+tell(struct execution *e, const struct execution_result *result)
 {
 	struct request *r = e->request;
 	if (r == NULL)
 		return;
 	e->request = NULL;
-	struct told all = *told;
+	struct execution_result all = *result;
 	all.store_us = e->store_us;
 	all.upstream_us = e->forward.op.took_us;
 	request_told(r, &all);
 }
 
 void
-tell_problem(struct execution *e, enum result result, enum problem problem)
+deliver_problem(struct execution *e, enum outcome outcome, enum problem problem)
 {
-	tell(e, &(struct told){.result = result, .problem = problem});
+	tell(e,
+	    &(struct execution_result){.outcome = outcome, .problem = problem});
 }
 
 void
-tell_not_kept(struct execution *e, enum result result, int status)
+deliver_not_kept(struct execution *e, enum outcome outcome, int status)
 {
 	tell(e,
-	    &(struct told){
-		.result = result,
+	    &(struct execution_result){
+		.outcome = outcome,
 		.problem = PROBLEM_RESPONSE_NOT_KEPT,
 		.original_status = status,
 	    });
 }
 
 void
-tell_answer(struct execution *e, enum result result)
+deliver_answer(struct execution *e, enum outcome outcome)
 {
 	if (e->given == NULL) {
-		tell_not_kept(e, RESULT_NOT_KEPT, e->answer->status);
+		deliver_not_kept(e, OUTCOME_NOT_KEPT, e->answer->status);
 		return;
 	}
 	tell(e,
-	    &(struct told){
-		.result = result,
+	    &(struct execution_result){
+		.outcome = outcome,
 		.problem = PROBLEM_COUNT_,
 		.answer = e->given,
 		.rest = e->forward.rest ? &e->forward : NULL,
@@ -53,7 +54,7 @@ tell_answer(struct execution *e, enum result result)
 }
 
 void
-tell_fenced(struct execution *e)
+deliver_fenced(struct execution *e)
 {
 	counter_add(&e->worker->meter.fenced, 1);
 	struct logline line = log_begin(EV_fenced);
@@ -65,11 +66,11 @@ tell_fenced(struct execution *e)
 	bool whole = answer != NULL && !answer->not_kept;
 	bool broken = e->store.verdict == VERDICT_BROKEN;
 	if (answer != NULL && answer->not_kept)
-		tell_not_kept(e, RESULT_FENCED, answer->status);
+		deliver_not_kept(e, OUTCOME_FENCED, answer->status);
 	else
 		tell(e,
-		    &(struct told){
-			.result = RESULT_FENCED,
+		    &(struct execution_result){
+			.outcome = OUTCOME_FENCED,
 			.problem = whole ? PROBLEM_COUNT_
 			    : broken     ? PROBLEM_RECORD_BROKEN
 					 : PROBLEM_UNKNOWN_HELD,
@@ -99,11 +100,11 @@ problem_of(enum reason reason)
 }
 
 void
-tell_doubt(struct execution *e)
+deliver_unknown(struct execution *e)
 {
 	if (e->answer != NULL)
-		tell_answer(e, RESULT_UNKNOWN);
+		deliver_answer(e, OUTCOME_UNKNOWN);
 	else
-		tell_problem(e, RESULT_UNKNOWN,
+		deliver_problem(e, OUTCOME_UNKNOWN,
 		    e->asked ? PROBLEM_UNKNOWN_HELD : problem_of(e->reason));
 }

@@ -8,13 +8,13 @@
  * What an execution tells the request that waits for it: once, and nothing
  * where nobody waits.  The worker's thread only.
  */
-void tell_problem(
-    struct execution *e, enum result result, enum problem problem);
+void deliver_problem(
+    struct execution *e, enum outcome outcome, enum problem problem);
 /* Executed, and the answer was larger than the memory for bodies. */
-void tell_not_kept(struct execution *e, enum result result, int status);
+void deliver_not_kept(struct execution *e, enum outcome outcome, int status);
 /* The upstream's own answer, as far as there is one. */
-void tell_answer(struct execution *e, enum result result);
+void deliver_answer(struct execution *e, enum outcome outcome);
 /* Another owner has decided: what retries get is what this one gets. */
-void tell_fenced(struct execution *e);
+void deliver_fenced(struct execution *e);
 /* Nobody knows: the upstream's own words, or the problem of e->reason. */
-void tell_doubt(struct execution *e);
+void deliver_unknown(struct execution *e);

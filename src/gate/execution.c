@@ -8,21 +8,22 @@
 #include "gate/message.h"
 #include "gate/worker.h"
 #include "http/header.h"
-#include "upstream/outcome.h"
+#include "upstream/status_class.h"
 
 /*
  * The way of an execution, top to bottom:
  *
- *   (reconcile) ASK ⇢ ASKED ─┬─ it happened, and this is its answer ── KEEP
- *                            ├─ it did not ── RECLAIM ⇢ RECLAIMED ─ FORWARD
- *                            └─ no answer to go by ────────────────── DOUBT
+ *   (reconcile) ASK ⇢ ASKED ─┬─ it happened, and this is its answer: COMPLETE
+ *                            ├─ it did not: RECLAIM ⇢ RECLAIMED ─── FORWARD
+ *                            └─ no answer to go by: MARK_UNKNOWN
  *
- *   FORWARD ⇢ FORWARDED ─┬─ a whole answer, to be stored ── KEEP ⇢ KEPT
- *                        ├─ nothing sent, or it says so ─── RELEASE ⇢ RELEASED
- *                        └─ sent, and no whole answer ───── DOUBT ⇢ DOUBTED
+ *   FORWARD ⇢ FORWARDED ─┬─ a whole answer, to be stored: COMPLETE ⇢
+ *                        ├─ nothing sent, or it says so:  RELEASE ⇢
+ *                        └─ sent, and no whole answer:    MARK_UNKNOWN ⇢
  *
- * What begins with KEEP, RELEASE and DOUBT is in settle.c: each is tried
- * again, after PAUSE ⇢ PAUSED, until Redis has taken it; then SETTLE.
+ * COMPLETE ⇢ COMPLETED, RELEASE ⇢ RELEASED and MARK_UNKNOWN ⇢ MARKED_UNKNOWN
+ * are in execution_store.c: each is tried again, after PAUSE ⇢ PAUSED, until
+ * Redis has taken it; then FINISH.
  */
 
 const struct machine_step execution_steps[] = {
@@ -81,7 +82,7 @@ take_answer(struct execution *e)
 	    span_str(policy->replay_header), clock_wall_ms());
 	e->omitted = header_only(e->arena, &fields, &policy->omit_headers);
 	fields = header_without(e->arena, &fields, &policy->omit_headers);
-	bool large = GUARD(large_not_kept) && e->forward.rest != NULL;
+	bool large = INVARIANT(large_not_kept) && e->forward.rest != NULL;
 	e->given = answer_new(
 	    e->forward.status, &fields, &e->forward.body, e->request_id);
 	e->given->head_length = e->forward.head_length;
@@ -110,7 +111,7 @@ execution_ask(struct machine *machine)
 	struct execution *e = (struct execution *)machine;
 	if (e->worker->over) {
 		e->reason = REASON_DRAIN;
-		return go(e, EXECUTION_DOUBT, MORE);
+		return go(e, EXECUTION_MARK_UNKNOWN, MORE);
 	}
 	start_forward(e, &e->question);
 	return go(e, EXECUTION_ASKED, WAIT);
@@ -125,11 +126,11 @@ execution_asked(struct machine *machine)
 	    : 0;
 	if (status >= 200 && status <= 299) {
 		take_answer(e);
-		return go(e, EXECUTION_KEEP, MORE);
+		return go(e, EXECUTION_COMPLETE, MORE);
 	}
-	if (status == 404 || status == 410 || !GUARD(upstream_said_no))
+	if (status == 404 || status == 410 || !INVARIANT(upstream_said_no))
 		return go(e, EXECUTION_RECLAIM, MORE);
-	return go(e, EXECUTION_DOUBT, MORE);
+	return go(e, EXECUTION_MARK_UNKNOWN, MORE);
 }
 
 /* It did not happen: the claim becomes an attempt of its own. */
@@ -159,13 +160,14 @@ execution_reclaimed(struct machine *machine)
 	}
 	if (e->store.op.error != 0)
 		/* The store gives such a claim back by itself. */
-		tell_problem(e, RESULT_STORE_DOWN, PROBLEM_STORE_UNAVAILABLE);
+		deliver_problem(
+		    e, OUTCOME_STORE_DOWN, PROBLEM_STORE_UNAVAILABLE);
 	else if (e->store.verdict == VERDICT_FAILED)
-		tell_problem(
-		    e, RESULT_EXHAUSTED, PROBLEM_ATTEMPTS_EXHAUSTED);
+		deliver_problem(
+		    e, OUTCOME_EXHAUSTED, PROBLEM_ATTEMPTS_EXHAUSTED);
 	else
-		tell_fenced(e);
-	return go(e, EXECUTION_SETTLE, MORE);
+		deliver_fenced(e);
+	return go(e, EXECUTION_FINISH, MORE);
 }
 
 /* --- sending --- */
@@ -184,11 +186,11 @@ execution_forward(struct machine *machine)
 static enum after
 in_doubt(struct execution *e, enum reason reason)
 {
-	e->sent = GUARD(sent_is_unknown);
+	e->sent = INVARIANT(sent_is_unknown);
 	e->reason = reason;
 	if (!e->sent)
 		return go(e, EXECUTION_RELEASE, MORE);
-	return go(e, EXECUTION_DOUBT, MORE);
+	return go(e, EXECUTION_MARK_UNKNOWN, MORE);
 }
 
 /* A whole answer: the upstream's own word about it, or the route's. */
@@ -202,16 +204,16 @@ weigh_answer(struct execution *e)
 	const struct field *said =
 	    fields_next(&e->forward.fields, name, &at);
 	/* An upstream that says two things has said nothing to go by. */
-	if (said != NULL && GUARD(one_word) &&
+	if (said != NULL && INVARIANT(one_word) &&
 	    fields_next(&e->forward.fields, name, &at) != NULL)
 		return in_doubt(e, REASON_STATUS);
-	switch (outcome_of(e->held.policy->outcomes, e->forward.status,
+	switch (status_class_of(e->held.policy->outcomes, e->forward.status,
 	    said ? said->value : SPAN(""))) {
-	case OUTCOME_STORE:
-		return go(e, EXECUTION_KEEP, MORE);
-	case OUTCOME_RELEASE:
+	case STATUS_STORE:
+		return go(e, EXECUTION_COMPLETE, MORE);
+	case STATUS_RELEASE:
 		return go(e, EXECUTION_RELEASE, MORE);
-	case OUTCOME_UNKNOWN:
+	case STATUS_UNKNOWN:
 		return in_doubt(e, REASON_STATUS);
 	}
 	must(false);
@@ -312,7 +314,8 @@ execution_cut(struct execution *e)
 	e->sent = forward_sent_bytes(&e->forward) > 0;
 	e->reason = REASON_DRAIN;
 	/* A question leaves in doubt what was in doubt. */
-	bool doubt = (e->sent && GUARD(cut_is_unknown)) || e->asked;
-	machine_to(&e->machine, doubt ? EXECUTION_DOUBT : EXECUTION_RELEASE);
+	bool doubt = (e->sent && INVARIANT(cut_is_unknown)) || e->asked;
+	machine_to(
+	    &e->machine, doubt ? EXECUTION_MARK_UNKNOWN : EXECUTION_RELEASE);
 	machine_run(&e->machine);
 }

@@ -5,7 +5,7 @@
 
 /*
  * The inside of an execution: its steps, which execution.c (the upstream's
- * side) and settle.c (the store's side) share.  For these two only; the
+ * side) and execution_store.c (the store's side) share.  For these two only; the
  * worker's thread.
  */
 enum execution_step {

@@ -18,23 +18,23 @@ fingerprint_make(const struct conf_idempotency *policy, struct span secret,
 	struct digest digest;
 
 	digest_begin(&digest, SPAN("fingerprint"), secret);
-	if ((include & FINGERPRINT_METHOD) && GUARD(fingerprint_method)) {
+	if ((include & FINGERPRINT_METHOD) && INVARIANT(fingerprint_method)) {
 		digest_part(&digest, SPAN("method"));
 		digest_part(&digest, request->method);
 	}
-	if ((include & FINGERPRINT_PATH) && GUARD(fingerprint_path)) {
+	if ((include & FINGERPRINT_PATH) && INVARIANT(fingerprint_path)) {
 		digest_part(&digest, SPAN("path"));
 		digest_part(&digest, request->path);
 	}
 	if ((include & FINGERPRINT_QUERY) && request->has_query &&
-	    GUARD(fingerprint_query)) {
+	    INVARIANT(fingerprint_query)) {
 		digest_part(&digest, SPAN("query"));
 		digest_part(&digest, request->query);
 	}
 	for (size_t i = 0; i < policy->fingerprint_headers.count; i++)
 		digest_field(&digest, request->fields,
 		    span_str(policy->fingerprint_headers.list[i]));
-	if ((include & FINGERPRINT_BODY) && GUARD(fingerprint_body))
+	if ((include & FINGERPRINT_BODY) && INVARIANT(fingerprint_body))
 		digest_body(&digest, policy, request->body);
 	digest_end(&digest, ret_fingerprint);
 }

@@ -15,8 +15,8 @@ enum {
 	ADOPT_MS = 5000,
 };
 
-struct parcel {
-	struct parcel *next;
+struct adopted_journal {
+	struct adopted_journal *next;
 	struct journal *journal;
 };
 
@@ -25,19 +25,20 @@ static void on_delivered(void *arg);
 
 /* For the metrics. */
 static void
-count_entries(const struct courier *c)
+count_entries(const struct journal_relay *c)
 {
 	uint64_t count = journal_open_entries(c->own);
-	for (const struct parcel *p = c->adopted; p != NULL; p = p->next)
+	for (const struct adopted_journal *p = c->adopted; p != NULL;
+	     p = p->next)
 		count += journal_open_entries(p->journal);
 	counter_set(&c->worker->meter.journal_entries, count);
 }
 
 void
-courier_init(struct courier *c, struct worker *worker,
+journal_relay_init(struct journal_relay *c, struct worker *worker,
     struct journal *journal, bool adopts)
 {
-	*c = (struct courier){
+	*c = (struct journal_relay){
 	    .worker = worker, .own = journal, .adopts = adopts};
 	body_init(&c->bytes, worker->budget);
 	timer_init(&c->timer, worker->loop, on_time, c);
@@ -46,7 +47,7 @@ courier_init(struct courier *c, struct worker *worker,
 }
 
 void
-courier_end(struct courier *c)
+journal_relay_end(struct journal_relay *c)
 {
 	timer_clear(&c->timer);
 	op_cancel(&c->op.op);
@@ -54,10 +55,10 @@ courier_end(struct courier *c)
 	body_clear(&c->bytes);
 	journal_close(&c->own);
 	while (c->adopted != NULL) {
-		struct parcel *parcel = c->adopted;
-		c->adopted = parcel->next;
-		journal_close(&parcel->journal);
-		free(parcel);
+		struct adopted_journal *adopted = c->adopted;
+		c->adopted = adopted->next;
+		journal_close(&adopted->journal);
+		free(adopted);
 	}
 }
 
@@ -81,64 +82,65 @@ log_found(const struct journal_found *found)
 static void
 on_found(void *arg, const struct journal_found *found)
 {
-	struct courier *c = arg;
+	struct journal_relay *c = arg;
 	log_found(found);
 	if (found->journal == NULL)
 		return;
-	struct parcel *parcel = mem_zero(sizeof *parcel);
-	*parcel = (struct parcel){c->adopted, found->journal};
-	c->adopted = parcel;
+	struct adopted_journal *adopted = mem_zero(sizeof *adopted);
+	*adopted = (struct adopted_journal){c->adopted, found->journal};
+	c->adopted = adopted;
 }
 
 static void
-adopt(struct courier *c)
+adopt(struct journal_relay *c)
 {
 	int64_t now_ms = loop_now_ms(c->worker->loop);
-	char *words = NULL;
-	if (!c->adopts || now_ms < c->adopt_at_ms || !GUARD(dead_journals))
+	char *message = NULL;
+	if (!c->adopts || now_ms < c->adopt_at_ms || !INVARIANT(dead_journals))
 		return;
 	c->adopt_at_ms = now_ms + ADOPT_MS;
-	if (journal_adopt(c->worker->conf->state_dir, on_found, c, &words))
+	if (journal_folder_adopt(
+		c->worker->conf->state_dir, on_found, c, &message))
 		return;
 	struct logline line = log_begin(EV_journal_unwritable);
-	log_str(&line, "error", words);
+	log_str(&line, "error", message);
 	log_end(&line);
-	free(words);
+	free(message);
 }
 
 /* --- delivering --- */
 
 /* An emptied journal of a dead process is removed. */
 static void
-drop_empty(struct courier *c)
+drop_empty(struct journal_relay *c)
 {
-	struct parcel **at = &c->adopted;
+	struct adopted_journal **at = &c->adopted;
 	while (*at != NULL) {
-		struct parcel *parcel = *at;
-		if (journal_open_entries(parcel->journal) > 0) {
-			at = &parcel->next;
+		struct adopted_journal *adopted = *at;
+		if (journal_open_entries(adopted->journal) > 0) {
+			at = &adopted->next;
 			continue;
 		}
-		*at = parcel->next;
-		journal_close(&parcel->journal);
-		free(parcel);
+		*at = adopted->next;
+		journal_close(&adopted->journal);
+		free(adopted);
 	}
 }
 
 /* The oldest entry there is, of the dead first, behind those put off. */
 static bool
-find_next(struct courier *c)
+find_next(struct journal_relay *c)
 {
 	drop_empty(c);
-	const struct parcel *parcel = c->adopted;
-	while (c->after != 0 && parcel != NULL &&
-	    parcel->journal != c->journal)
-		parcel = parcel->next;
-	for (uint64_t after = c->after;; after = 0, parcel = parcel->next) {
-		c->journal = parcel != NULL ? parcel->journal : c->own;
+	const struct adopted_journal *adopted = c->adopted;
+	while (c->after != 0 && adopted != NULL &&
+	    adopted->journal != c->journal)
+		adopted = adopted->next;
+	for (uint64_t after = c->after;; after = 0, adopted = adopted->next) {
+		c->journal = adopted != NULL ? adopted->journal : c->own;
 		if (journal_next(c->journal, after, &c->id))
 			return true;
-		if (parcel == NULL)
+		if (adopted == NULL)
 			return false;
 	}
 }
@@ -148,7 +150,7 @@ find_next(struct courier *c)
  * others.
  */
 static bool
-put_off(struct courier *c)
+skip_entry(struct journal_relay *c)
 {
 	if (c->worker->conf->store.cluster.count == 0)
 		return false;
@@ -158,7 +160,7 @@ put_off(struct courier *c)
 
 /* Without its entry's kind, nobody could tell a payment from none. */
 static void
-log_entry(const struct courier *c, enum event event)
+log_entry(const struct journal_relay *c, enum event event)
 {
 	static const char *const kinds[] = {
 	    [JOURNAL_COMPLETE] = "complete",
@@ -177,7 +179,7 @@ log_entry(const struct courier *c, enum event event)
 
 /* Begins with the next entry; false: there is none, or not now. */
 static bool
-deliver_next(struct courier *c)
+deliver_next(struct journal_relay *c)
 {
 	if (op_pending(&c->op.op) || !store_is_up(c->worker->store) ||
 	    !find_next(c))
@@ -188,15 +190,15 @@ deliver_next(struct courier *c)
 	if (error != 0) {
 		struct logline line = log_begin(EV_journal_damaged);
 		log_end(&line);
-		journal_settle(c->journal, c->id);
+		journal_finish(c->journal, c->id);
 		return true;
 	}
-	store_deliver(c->worker->store, &c->op, &c->entry);
+	journaled_run(c->worker->store, &c->op, &c->entry);
 	return false;
 }
 
 static void
-deliver(struct courier *c)
+deliver(struct journal_relay *c)
 {
 	while (deliver_next(c))
 		continue;
@@ -210,7 +212,7 @@ deliver(struct courier *c)
 static void
 on_time(void *arg)
 {
-	struct courier *c = arg;
+	struct journal_relay *c = arg;
 	adopt(c);
 	count_entries(c);
 	deliver(c);
@@ -220,10 +222,10 @@ on_time(void *arg)
 static void
 on_delivered(void *arg)
 {
-	struct courier *c = arg;
+	struct journal_relay *c = arg;
 	answer_unref(&c->op.answer);
-	if (c->op.op.error != 0 && GUARD(until_delivered)) {
-		if (put_off(c))
+	if (c->op.op.error != 0 && INVARIANT(until_delivered)) {
+		if (skip_entry(c))
 			deliver(c);
 		else
 			timer_set(&c->timer, AGAIN_MS);
@@ -232,7 +234,7 @@ on_delivered(void *arg)
 	log_entry(c, c->op.verdict == VERDICT_DONE ? EV_journal_delivered
 						   : EV_journal_late);
 	waiters_wake(&c->worker->waiters, &c->entry.key_id);
-	journal_settle(c->journal, c->id);
+	journal_finish(c->journal, c->id);
 	count_entries(c);
 	body_clear(&c->bytes);
 	deliver(c);
@@ -241,16 +243,16 @@ on_delivered(void *arg)
 /* --- taking --- */
 
 static void
-log_unwritable(const struct courier *c)
+log_unwritable(const struct journal_relay *c)
 {
 	struct logline line = log_begin(EV_journal_unwritable);
-	log_str(&line, "error", journal_words(c->own));
+	log_str(&line, "error", journal_message(c->own));
 	log_end(&line);
 }
 
 /* The log hears of each change, and not of each refused claim. */
 bool
-courier_can_write(struct courier *c)
+journal_relay_can_write(struct journal_relay *c)
 {
 	bool can = journal_is_writable(c->own, clock_us());
 	if (can == !c->unwritable)
@@ -266,11 +268,11 @@ courier_can_write(struct courier *c)
 }
 
 bool
-courier_take(struct courier *c, const struct held *held,
-    const struct put_off *what)
+journal_relay_take(struct journal_relay *c, const struct held *held,
+    const struct journaled *what)
 {
-	bool taken = store_put_off(c->worker->store, c->own, held, what) ||
-	    !GUARD(journal_took_it);
+	bool taken = journaled_write(c->worker->store, c->own, held, what) ||
+	    !INVARIANT(journal_took_it);
 	count_entries(c);
 	if (!taken)
 		log_unwritable(c);
@@ -278,7 +280,7 @@ courier_take(struct courier *c, const struct held *held,
 }
 
 bool
-courier_is_done(const struct courier *c)
+journal_relay_is_done(const struct journal_relay *c)
 {
 	return journal_open_entries(c->own) == 0 && c->adopted == NULL;
 }

@@ -7,19 +7,19 @@
 #include "store/journaled.h"
 
 /*
- * The courier delivers what the journals hold to Redis, one entry at a time,
+ * The relay delivers what the journals hold to Redis, one entry at a time,
  * as soon as Redis is back: those of its own worker, and those that dead
  * processes left.  It knows nothing of requests or executions.  The worker's
  * thread only.
  */
 struct worker;
 
-struct parcel; /* a journal on its way to be emptied */
+struct adopted_journal; /* a journal on its way to be emptied */
 
-struct courier {
+struct journal_relay {
 	struct worker *worker;
 	struct journal *own;
-	struct parcel *adopted;
+	struct adopted_journal *adopted;
 	bool adopts;     /* it looks for what dead processes left */
 	atomic_bool unwritable; /* the log has it; /status shows it */
 
@@ -35,21 +35,21 @@ struct courier {
 };
 
 /*
- * The journal is the courier's now.  adopts: it also looks, now and then, for
+ * The journal is the relay's now.  adopts: it also looks, now and then, for
  * journals whose process is gone; one worker of a process does.
  */
-void courier_init(struct courier *courier, struct worker *worker,
+void journal_relay_init(struct journal_relay *relay, struct worker *worker,
     struct journal *journal, bool adopts);
 /* Closes the journals; what is open in them is the next process'. */
-void courier_end(struct courier *courier);
+void journal_relay_end(struct journal_relay *relay);
 
 /* False: no new claim may be forwarded, its outcome could get lost. */
-bool courier_can_write(struct courier *courier);
+bool journal_relay_can_write(struct journal_relay *relay);
 /*
  * Keeps an outcome that Redis did not take; true: it is on disk, and will be
  * delivered.
  */
-MUST_USE bool courier_take(struct courier *courier, const struct held *held,
-    const struct put_off *what);
+MUST_USE bool journal_relay_take(struct journal_relay *relay,
+    const struct held *held, const struct journaled *what);
 /* Nothing of this process waits to be delivered. */
-bool courier_is_done(const struct courier *courier);
+bool journal_relay_is_done(const struct journal_relay *relay);

@@ -35,8 +35,8 @@ key_find(struct arena *arena, const struct conf_idempotency *policy,
 	for (size_t i = 0; i < fields->count; i++) {
 		if (!is_accepted(&policy->headers, fields->list[i].name))
 			continue;
-		if (found && GUARD(one_key)) {
-			ret_key->words = "The request has more than one "
+		if (found && INVARIANT(one_key)) {
+			ret_key->message = "The request has more than one "
 					 "idempotency key.";
 			return KEY_INVALID;
 		}
@@ -44,9 +44,9 @@ key_find(struct arena *arena, const struct conf_idempotency *policy,
 	}
 	if (found == NULL)
 		return KEY_MISSING;
-	const char *words = check_key(arena, policy, found->value, &key);
-	if (words) {
-		ret_key->words = words;
+	const char *message = check_key(arena, policy, found->value, &key);
+	if (message) {
+		ret_key->message = message;
 		return KEY_INVALID;
 	}
 	ret_key->bytes = key;
@@ -69,7 +69,7 @@ check_key(struct arena *arena, const struct conf_idempotency *policy,
 	} else if (policy->key_format == KEY_QUOTED) {
 		return "The idempotency key has to be a quoted string "
 		       "(RFC 8941).";
-	} else if (!is_bare_key(value) && GUARD(bare_key)) {
+	} else if (!is_bare_key(value) && INVARIANT(bare_key)) {
 		return "An idempotency key without quotes is visible ASCII "
 		       "without spaces, commas, double quotes or semicolons.";
 	}
@@ -284,7 +284,7 @@ digest_pointed(struct arena *scratch, const struct pointers *pointers,
 		 * share one key.
 		 */
 		if (value == NULL ||
-		    (json_is_nil(value) && GUARD(derived_of_nothing)))
+		    (json_is_nil(value) && INVARIANT(derived_of_nothing)))
 			return false;
 		digest_part(digest, SPAN("/"));
 		for (size_t s = 0; s < pointer->count; s++) {
@@ -342,12 +342,12 @@ scope_find(const struct conf_idempotency *policy, const struct fields *fields,
 		struct span name = span_str(policy->scope.list[i]);
 		size_t at = 0;
 		const struct field *f = fields_next(fields, name, &at);
-		if (f && fields_next(fields, name, &at) && GUARD(one_scope))
+		if (f && fields_next(fields, name, &at) && INVARIANT(one_scope))
 			return SCOPE_REPEATED;
 		if (f && f->value.len)
 			named = true;
 	}
-	if (!named && GUARD(scope_needed))
+	if (!named && INVARIANT(scope_needed))
 		return SCOPE_MISSING;
 	for (size_t i = 0; i < policy->scope.count; i++) {
 		const struct field *f =

@@ -22,7 +22,7 @@ struct key {
 	/* KEY_FOUND: unquoted; of the arena, or of the fields. */
 	struct span bytes;
 	/* KEY_INVALID: a sentence for the client, of the arena or static. */
-	const char *words;
+	const char *message;
 };
 
 /* The key among the fields (RFC 8941, section 3.3.3, or bare). */

@@ -80,7 +80,7 @@ add_due(struct leases *leases, struct execution *e)
 		return;
 	e->lease.renew_at_ms = now_ms + e->held.policy->lease_ms / 3;
 	/* A step under way ends the claim, or is tried again after a pause. */
-	if (op_pending(&e->store.op) || !GUARD(lease_renewed))
+	if (op_pending(&e->store.op) || !INVARIANT(lease_renewed))
 		return;
 	leases->renewals[leases->count++] =
 	    (struct renewal){.held = e->held};

@@ -12,12 +12,12 @@
  * only ever added.  It knows nothing of what it means.
  */
 
-enum { METER_RESULTS = 32 }; /* of tbl/results.h, at most */
+enum { METER_OUTCOMES = 32 }; /* of tbl/outcomes.h, at most */
 
 struct series {
 	struct series *_Atomic next;
 	char *name;
-	struct counter results[METER_RESULTS]; /* of a route */
+	struct counter outcomes[METER_OUTCOMES]; /* of a route */
 	struct histogram seconds;
 };
 

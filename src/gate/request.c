@@ -49,19 +49,19 @@ static const struct machine_kind request_kind = {
     "request", steps, request_awaited, request_free};
 
 enum after
-request_refuse(struct request *r, enum problem problem, enum result result)
+request_refuse(struct request *r, enum problem problem, enum outcome outcome)
 {
 	r->problem = problem;
-	r->result = result;
+	r->outcome = outcome;
 	return go(r, REQUEST_ANSWER, MORE);
 }
 
 enum after
 request_refuse_saying(struct request *r, enum problem problem,
-    enum result result, struct span detail)
+    enum outcome outcome, struct span detail)
 {
 	r->detail = detail;
-	return request_refuse(r, problem, result);
+	return request_refuse(r, problem, outcome);
 }
 
 enum after
@@ -69,7 +69,7 @@ request_without_key(struct request *r, enum request_step next)
 {
 	if (r->policy->required)
 		return request_refuse(
-		    r, PROBLEM_KEY_MISSING, RESULT_KEY_MISSING);
+		    r, PROBLEM_KEY_MISSING, OUTCOME_KEY_MISSING);
 	r->policy = NULL;
 	return go(r, next, MORE);
 }
@@ -85,15 +85,15 @@ request_scope(const struct request *r)
 
 /* Malformed HTTP: never forwarded, and the connection is closed. */
 static enum after
-refuse_head(struct request *r, enum guard_verdict verdict)
+refuse_head(struct request *r, enum head_verdict verdict)
 {
-	enum problem problem = response_to_guard(verdict);
-	bool large = verdict == GUARD_TOO_LARGE ||
-	    verdict == GUARD_HEADERS_TOO_LARGE;
+	enum problem problem = response_to_head_check(verdict);
+	bool large = verdict == HEAD_CHECK_TOO_LARGE ||
+	    verdict == HEAD_CHECK_HEADERS_TOO_LARGE;
 	r->close = true;
 	return request_refuse_saying(r, problem,
-	    large ? RESULT_TOO_LARGE : RESULT_BAD_REQUEST,
-	    span_str(r->head.words));
+	    large ? OUTCOME_TOO_LARGE : OUTCOME_BAD_REQUEST,
+	    span_str(r->head.message));
 }
 
 enum after
@@ -101,33 +101,33 @@ request_check(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
 	struct exchange *x = r->x;
-	const struct guard_head head = {
+	const struct head_as_sent head = {
 	    x->method, x->target, x->version, x->fields};
-	enum guard_verdict verdict = guard_check(r->arena, &head, &r->head);
-	if (verdict != GUARD_OK)
+	enum head_verdict verdict = head_check(r->arena, &head, &r->head);
+	if (verdict != HEAD_CHECK_OK)
 		return refuse_head(r, verdict);
 	if (x->head_bytes > (size_t)r->conf->max_request_headers ||
 	    (x->crowded && x->tls)) {
-		r->head.words = "";
-		return refuse_head(r, GUARD_HEADERS_TOO_LARGE);
+		r->head.message = "";
+		return refuse_head(r, HEAD_CHECK_HEADERS_TOO_LARGE);
 	}
-	if (x->ambiguous && GUARD(head_gaps)) {
-		r->head.words = "A line of the head does not end, or is not "
+	if (x->ambiguous && INVARIANT(head_gaps)) {
+		r->head.message = "A line of the head does not end, or is not "
 				"divided, as HTTP says.";
-		return refuse_head(r, GUARD_BAD_REQUEST);
+		return refuse_head(r, HEAD_CHECK_BAD_REQUEST);
 	}
 	r->id = header_request_id(r->arena, &r->head.fields);
 	machine_name(&r->machine, r->id);
 	if (!header_connection_ok(r->conf, &r->head.fields) &&
-	    GUARD(connection_names)) {
+	    INVARIANT(connection_names)) {
 		r->close = true;
 		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
-		    RESULT_BAD_REQUEST,
+		    OUTCOME_BAD_REQUEST,
 		    SPAN("Connection names a field that must not be lost."));
 	}
-	if (r->worker->draining && GUARD(draining_refuses)) {
+	if (r->worker->draining && INVARIANT(draining_refuses)) {
 		r->close = true;
-		return request_refuse(r, PROBLEM_DRAINING, RESULT_DRAINING);
+		return request_refuse(r, PROBLEM_DRAINING, OUTCOME_DRAINING);
 	}
 	return go(r, REQUEST_ROUTE, MORE);
 }
@@ -138,7 +138,7 @@ request_route(struct machine *machine)
 	struct request *r = (struct request *)machine;
 	r->route = route_find(r->conf, r->x->method, &r->head.target);
 	if (r->route == NULL)
-		return request_refuse(r, PROBLEM_NO_ROUTE, RESULT_NO_ROUTE);
+		return request_refuse(r, PROBLEM_NO_ROUTE, OUTCOME_NO_ROUTE);
 	r->policy = r->route->idempotency;
 	return go(r, r->policy ? REQUEST_KEY : REQUEST_BODY, MORE);
 }
@@ -152,11 +152,11 @@ check_scope(struct request *r)
 		return go(r, REQUEST_BODY, MORE);
 	case SCOPE_MISSING:
 		return request_refuse(
-		    r, PROBLEM_SCOPE_MISSING, RESULT_SCOPE_MISSING);
+		    r, PROBLEM_SCOPE_MISSING, OUTCOME_SCOPE_MISSING);
 	case SCOPE_REPEATED:
 		r->close = true;
 		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
-		    RESULT_BAD_REQUEST,
+		    OUTCOME_BAD_REQUEST,
 		    SPAN("A header field that names the scope stands there "
 			 "twice."));
 	}
@@ -177,7 +177,7 @@ request_key(struct machine *machine)
 		return check_scope(r);
 	case KEY_INVALID:
 		return request_refuse_saying(r, PROBLEM_KEY_INVALID,
-		    RESULT_KEY_INVALID, span_str(r->key.words));
+		    OUTCOME_KEY_INVALID, span_str(r->key.message));
 	case KEY_MISSING:
 		if (r->derived)
 			return check_scope(r);
@@ -215,12 +215,13 @@ request_received(struct machine *machine)
 		return go(r, r->policy ? REQUEST_DERIVE : REQUEST_PASS, MORE);
 	case E_TOO_LARGE:
 		return request_refuse(
-		    r, PROBLEM_REQUEST_TOO_LARGE, RESULT_TOO_LARGE);
+		    r, PROBLEM_REQUEST_TOO_LARGE, OUTCOME_TOO_LARGE);
 	case E_NO_MEMORY:
-		return request_refuse(r, PROBLEM_OVERLOADED, RESULT_OVERLOADED);
+		return request_refuse(
+		    r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
 	default:
 		/* The client left: nothing was claimed or forwarded. */
-		r->result = RESULT_BAD_REQUEST;
+		r->outcome = OUTCOME_BAD_REQUEST;
 		return go(r, REQUEST_FINISH, MORE);
 	}
 }
@@ -252,8 +253,8 @@ request_answered(struct machine *machine)
 	const struct flow *rest = r->forward.rest;
 	/* What a record says of it stands; without one it has failed. */
 	if (rest != NULL && rest->ended && rest->error != 0 &&
-	    r->result == RESULT_PASSED) {
-		r->result = RESULT_UPSTREAM_FAILED;
+	    r->outcome == OUTCOME_PASSED) {
+		r->outcome = OUTCOME_UPSTREAM_FAILED;
 		access_log_failed(r, rest->error);
 	}
 	return go(r, REQUEST_FINISH, MORE);
@@ -267,7 +268,7 @@ request_finish(struct machine *machine)
 	struct series *series = r->route != NULL
 	    ? r->generation->metered.routes[r->route->index]
 	    : r->worker->meter.no_route;
-	counter_add(&series->results[r->result], 1);
+	counter_add(&series->outcomes[r->outcome], 1);
 	histogram_add(&series->seconds, took_us);
 	access_log_rare(r);
 	access_log(r, took_us);
@@ -290,7 +291,7 @@ request_arrived(void *arg, struct exchange *x)
 	r->problem = PROBLEM_COUNT_;
 	r->store_us = r->upstream_us = -1;
 	op_init(&x->op, w->loop, machine_run, r);
-	op_init(&r->claim.op, w->loop, machine_run, r);
+	op_init(&r->claim_op.op, w->loop, machine_run, r);
 	op_init(&r->waiter.op, w->loop, machine_run, r);
 	op_init(&r->join, w->loop, machine_run, r);
 	op_init(&r->forward.op, w->loop, machine_run, r);
@@ -302,11 +303,11 @@ static void
 request_free(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
-	op_cancel(&r->claim.op);
+	op_cancel(&r->claim_op.op);
 	waiters_leave(&r->waiter);
 	op_cancel(&r->join);
 	forward_stop(&r->forward);
-	answer_unref(&r->claim.answer);
+	answer_unref(&r->claim_op.answer);
 	answer_unref(&r->answer);
 	front_end(&r->x);
 	forward_clear(&r->forward);

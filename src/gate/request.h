@@ -20,12 +20,12 @@
 struct worker;
 struct execution;
 
-/* How a request ended, of tbl/results.h. */
-enum result {
-#define RESULT(name, word, ...) RESULT_##name,
-#include "tbl/results.h"
-#undef RESULT
-	RESULT_COUNT_,
+/* How a request ended, of tbl/outcomes.h. */
+enum outcome {
+#define OUTCOME(name, word, ...) OUTCOME_##name,
+#include "tbl/outcomes.h"
+#undef OUTCOME
+	OUTCOME_COUNT_,
 };
 
 struct request {
@@ -37,7 +37,7 @@ struct request {
 	struct arena *arena; /* the exchange's */
 	struct span id;      /* X-Request-Id */
 
-	struct guarded head; /* what a good head says */
+	struct checked_head head; /* what a good head says */
 	const struct conf_route *route;
 	const struct conf_idempotency *policy; /* NULL: pass-through */
 	struct key key;
@@ -45,12 +45,12 @@ struct request {
 	struct key_id key_id;
 	char key_hex[DIGEST_HEX + 1]; /* "" while there is no key */
 
-	struct claim claiming;
+	struct claim claim;
 	cache_mark asked; /* before the claim */
 	struct waiter waiter;
 	int64_t wait_until_ms; /* 0: it has not been in flight yet */
 	bool waited;
-	struct store_op claim;
+	struct store_op claim_op;
 
 	struct execution *execution; /* NULL when it told us, or none */
 	struct op join;
@@ -61,7 +61,7 @@ struct request {
 	struct flow up; /* the body, where it is passed on as it comes */
 
 	/* What the client is told. */
-	enum result result;
+	enum outcome outcome;
 	enum problem problem; /* PROBLEM_COUNT_: the answer */
 	struct span detail;
 	int original_status;
@@ -79,8 +79,8 @@ struct request {
 void request_arrived(void *worker, struct exchange *x);
 
 /* What an execution tells the request that waits for it. */
-struct told {
-	enum result result;
+struct execution_result {
+	enum outcome outcome;
 	enum problem problem;  /* PROBLEM_COUNT_: the answer */
 	int original_status;   /* of a problem; 0: none */
 	struct answer *answer; /* a reference is taken */
@@ -90,4 +90,4 @@ struct told {
 	int64_t store_us;
 	int64_t upstream_us;
 };
-void request_told(struct request *r, const struct told *told);
+void request_told(struct request *r, const struct execution_result *result);

@@ -15,7 +15,7 @@ static enum after give_kept(struct request *r);
 
 /* The key that the body makes, and the name of the record. */
 enum after
-request_derive(struct machine *machine)
+request_claim_derive(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
 	if (r->derived &&
@@ -40,11 +40,11 @@ find_kept(struct request *r)
 	const struct cached *kept =
 	    cache_find(w->cache, &r->key_id, store_latest_ms(w->store));
 	if (kept == NULL ||
-	    (memcmp(kept->fingerprint, r->claiming.fingerprint,
+	    (memcmp(kept->fingerprint, r->claim.fingerprint,
 		 sizeof kept->fingerprint) != 0 &&
-		GUARD(cached_request)))
+		INVARIANT(cached_request)))
 		return false;
-	r->claim.verdict = VERDICT_COMPLETED;
+	r->claim_op.verdict = VERDICT_COMPLETED;
 	r->answer = answer_ref(kept->answer);
 	r->attempt = kept->attempt;
 	return true;
@@ -55,29 +55,30 @@ request_claim(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
 	/* An outcome that Redis might not take must have a place to go. */
-	if (!courier_can_write(&r->worker->courier) && GUARD(writable_journal))
+	if (!journal_relay_can_write(&r->worker->journal_relay) &&
+	    INVARIANT(writable_journal))
 		return request_refuse(
-		    r, PROBLEM_STORE_UNAVAILABLE, RESULT_STORE_DOWN);
+		    r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
 	const struct target *target = &r->head.target;
 	const struct fingerprinted what = {r->x->method, target->path,
 	    target->query, target->has_query, &r->head.fields,
 	    body_span(&r->x->body)};
-	r->claiming = (struct claim){
+	r->claim = (struct claim){
 	    .key_id = r->key_id,
 	    .policy = r->policy,
 	    .route = span_str(r->route->name),
 	};
-	r->claiming.waits = wait_ms(r) > 0;
-	if (r->claiming.waits)
+	r->claim.waits = wait_ms(r) > 0;
+	if (r->claim.waits)
 		waiters_listen(&r->worker->waiters, &r->waiter, &r->key_id);
-	owner_new(&r->claiming.owner);
+	owner_new(&r->claim.owner);
 	fingerprint_make(r->policy,
 	    span_str(r->worker->conf->store.secret), &what,
-	    r->claiming.fingerprint);
+	    r->claim.fingerprint);
 	if (find_kept(r))
 		return give_kept(r);
 	r->asked = cache_asking(r->worker->cache, &r->key_id);
-	store_claim(r->worker->store, &r->claim, &r->claiming);
+	store_claim(r->worker->store, &r->claim_op, &r->claim);
 	return go(r, REQUEST_CLAIMED, WAIT);
 }
 
@@ -114,7 +115,7 @@ in_flight(struct request *r)
 		r->wait_until_ms = now_ms + wait_ms(r);
 	if (r->wait_until_ms <= now_ms || r->x->gone)
 		return request_refuse(
-		    r, PROBLEM_IN_FLIGHT, RESULT_IN_FLIGHT);
+		    r, PROBLEM_IN_FLIGHT, OUTCOME_IN_FLIGHT);
 	r->waited = true;
 	waiters_wait(&r->waiter, r->wait_until_ms - now_ms);
 	front_watch_client(r->x, on_client_left, r);
@@ -131,13 +132,13 @@ on_client_left(void *arg)
 }
 
 enum after
-request_waited(struct machine *machine)
+request_claim_waited(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
 	front_watch_client(r->x, NULL, NULL);
 	if (r->waiter.op.error != 0 || r->x->gone)
 		return request_refuse(
-		    r, PROBLEM_IN_FLIGHT, RESULT_IN_FLIGHT);
+		    r, PROBLEM_IN_FLIGHT, OUTCOME_IN_FLIGHT);
 	return go(r, REQUEST_CLAIM, MORE);
 }
 
@@ -149,18 +150,18 @@ meet_situation(struct request *r)
 		bool known;
 		enum request_step step;
 		enum problem problem;
-		enum result result;
+		enum outcome outcome;
 	} situations[VERDICT_COUNT_] = {
-#define SITUATION(verdict, step, problem, result)                             \
+#define SITUATION(verdict, step, problem, outcome)                             \
 	[VERDICT_##verdict] = {true, REQUEST_##step, PROBLEM_##problem,        \
-	    RESULT_##result},
+	    OUTCOME_##outcome},
 #include "tbl/situations.h"
 #undef SITUATION
 	};
-	const struct situation *s = &situations[r->claim.verdict];
+	const struct situation *s = &situations[r->claim_op.verdict];
 	must(s->known);
 	r->problem = s->problem;
-	r->result = s->result;
+	r->outcome = s->outcome;
 	return go(r, s->step, MORE);
 }
 
@@ -169,9 +170,9 @@ static enum after
 without_store(struct request *r)
 {
 	if (r->policy->on_store_down == STORE_DOWN_REJECT &&
-	    GUARD(claimed_first))
+	    INVARIANT(claimed_first))
 		return request_refuse(
-		    r, PROBLEM_STORE_UNAVAILABLE, RESULT_STORE_DOWN);
+		    r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
 	r->policy = NULL;
 	return go(r, REQUEST_PASS, MORE);
 }
@@ -182,30 +183,31 @@ keep_answer(struct request *r)
 	struct cached cached = {
 	    .answer = r->answer,
 	    .attempt = r->attempt,
-	    .until_ms = r->claim.until_ms,
+	    .until_ms = r->claim_op.until_ms,
 	};
-	memcpy(cached.fingerprint, r->claiming.fingerprint,
+	memcpy(cached.fingerprint, r->claim.fingerprint,
 	    sizeof cached.fingerprint);
 	cache_put(r->worker->cache, &r->key_id, r->asked, &cached);
 }
 
 enum after
-request_claimed(struct machine *machine)
+request_claim_answered(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
-	r->store_us = r->claim.op.took_us;
-	if (r->claim.op.error == E_NO_MEMORY)
-		return request_refuse(r, PROBLEM_OVERLOADED, RESULT_OVERLOADED);
-	if (r->claim.op.error != 0)
+	r->store_us = r->claim_op.op.took_us;
+	if (r->claim_op.op.error == E_NO_MEMORY)
+		return request_refuse(
+		    r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
+	if (r->claim_op.op.error != 0)
 		return without_store(r);
-	if (r->claim.verdict == VERDICT_IN_FLIGHT)
+	if (r->claim_op.verdict == VERDICT_IN_FLIGHT)
 		return in_flight(r);
-	if (r->claim.verdict != VERDICT_COMPLETED)
+	if (r->claim_op.verdict != VERDICT_COMPLETED)
 		return meet_situation(r);
 
-	r->answer = r->claim.answer;
-	r->claim.answer = NULL;
-	r->attempt = r->claim.attempt;
+	r->answer = r->claim_op.answer;
+	r->claim_op.answer = NULL;
+	r->attempt = r->claim_op.attempt;
 	keep_answer(r);
 	return give_kept(r);
 }
@@ -214,25 +216,25 @@ request_claimed(struct machine *machine)
 static enum after
 give_kept(struct request *r)
 {
-	if (r->answer->not_kept && GUARD(not_kept_said)) {
+	if (r->answer->not_kept && INVARIANT(not_kept_said)) {
 		r->original_status = r->answer->status;
 		return request_refuse(
-		    r, PROBLEM_RESPONSE_NOT_KEPT, RESULT_NOT_KEPT);
+		    r, PROBLEM_RESPONSE_NOT_KEPT, OUTCOME_NOT_KEPT);
 	}
 	r->replay = true;
 	meet_situation(r);
 	if (r->waited)
-		r->result = RESULT_WAITED;
+		r->outcome = OUTCOME_WAITED;
 	return MORE;
 }
 
 /* The claim is ours: from here on an execution has it. */
 enum after
-request_start(struct machine *machine)
+request_claim_start(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
-	bool ask = r->claim.verdict == VERDICT_RECONCILE;
-	r->attempt = r->claim.attempt;
+	bool ask = r->claim_op.verdict == VERDICT_RECONCILE;
+	r->attempt = r->claim_op.attempt;
 	/* If it is to be executed after all, that is an attempt more. */
 	message_make(r, r->attempt + ask);
 	const struct execution_start start = {
@@ -242,10 +244,10 @@ request_start(struct machine *machine)
 	    .arena = r->arena,
 	    .request = r,
 	    .attempt = r->attempt,
-	    .claimed_us = r->claim.op.began_us,
-	    .claim = r->claiming,
+	    .claimed_us = r->claim_op.op.began_us,
+	    .claim = r->claim,
 	    .ask = ask,
-	    .reason = r->claim.reason,
+	    .reason = r->claim_op.reason,
 	    .question = ask ? message_question(r) : r->message,
 	    .message = r->message,
 	    .body = &r->x->body,
@@ -270,24 +272,24 @@ request_leave(struct op *join, int error)
 
 /* The execution has told what the client is to get. */
 enum after
-request_joined(struct machine *machine)
+request_claim_joined(struct machine *machine)
 {
 	return go((struct request *)machine, REQUEST_ANSWER, MORE);
 }
 
 void
-request_told(struct request *r, const struct told *told)
+request_told(struct request *r, const struct execution_result *result)
 {
 	r->execution = NULL;
-	r->result = told->result;
-	r->problem = told->problem;
-	r->original_status = told->original_status;
-	r->answer = told->answer ? answer_ref(told->answer) : NULL;
-	if (told->rest != NULL)
-		forward_move(&r->forward, told->rest);
-	r->replay = told->replay;
-	r->omitted = response_copy(r->arena, &told->omitted);
-	r->store_us += told->store_us;
-	r->upstream_us = told->upstream_us;
+	r->outcome = result->outcome;
+	r->problem = result->problem;
+	r->original_status = result->original_status;
+	r->answer = result->answer ? answer_ref(result->answer) : NULL;
+	if (result->rest != NULL)
+		forward_move(&r->forward, result->rest);
+	r->replay = result->replay;
+	r->omitted = response_copy(r->arena, &result->omitted);
+	r->store_us += result->store_us;
+	r->upstream_us = result->upstream_us;
 	op_done(&r->join, 0);
 }

@@ -20,7 +20,7 @@ request_pass(struct machine *machine)
 	if (r->message.source != NULL) {
 		if (flow_reserve(&r->up) != 0)
 			return request_refuse(
-			    r, PROBLEM_OVERLOADED, RESULT_OVERLOADED);
+			    r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
 		front_stream_body(r->x, &r->up);
 	}
 	const struct forward_limits limits = message_limits(r->route, NULL);
@@ -35,23 +35,23 @@ refuse(struct request *r)
 {
 	if (r->up.ended && r->up.error != 0) {
 		/* Half a request: its client has left. */
-		r->result = RESULT_BAD_REQUEST;
+		r->outcome = OUTCOME_BAD_REQUEST;
 		return go(r, REQUEST_FINISH, MORE);
 	}
 	access_log_failed(r, r->forward.op.error);
 	switch (r->forward.result) {
 	case FORWARD_NOT_SENT:
 		return r->forward.op.error == E_NO_MEMORY
-		    ? request_refuse(r, PROBLEM_OVERLOADED, RESULT_OVERLOADED)
+		    ? request_refuse(r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED)
 		    : request_refuse(r, PROBLEM_UPSTREAM_UNREACHABLE,
-			  RESULT_UNREACHABLE);
+			  OUTCOME_UNREACHABLE);
 	case FORWARD_TIMEOUT:
 		return request_refuse(
-		    r, PROBLEM_UPSTREAM_TIMEOUT, RESULT_UPSTREAM_FAILED);
+		    r, PROBLEM_UPSTREAM_TIMEOUT, OUTCOME_UPSTREAM_FAILED);
 	case FORWARD_BROKEN:
 	case FORWARD_MALFORMED:
 		return request_refuse(
-		    r, PROBLEM_UPSTREAM_BROKEN, RESULT_UPSTREAM_FAILED);
+		    r, PROBLEM_UPSTREAM_BROKEN, OUTCOME_UPSTREAM_FAILED);
 	case FORWARD_ANSWERED:
 		break;
 	}
@@ -60,7 +60,7 @@ refuse(struct request *r)
 }
 
 enum after
-request_passed(struct machine *machine)
+request_pass_answered(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
 	r->upstream_us = r->forward.op.took_us;
@@ -72,6 +72,6 @@ request_passed(struct machine *machine)
 	    r->forward.status, &fields, &r->forward.body, SPAN(""));
 	r->answer->head_length = r->forward.head_length;
 	r->problem = PROBLEM_COUNT_;
-	r->result = RESULT_PASSED;
+	r->outcome = OUTCOME_PASSED;
 	return go(r, REQUEST_ANSWER, MORE);
 }

@@ -5,7 +5,7 @@
 
 /*
  * The inside of a request: its steps, which request.c (the client's side),
- * claiming.c (the key's side) and pass.c (without a key) share.  For these
+ * request_claim.c (the key's side) and request_pass.c (without a key) share.  For these
  * three only; the worker's thread.
  */
 enum request_step {
@@ -32,10 +32,10 @@ go(struct request *r, enum request_step step, enum after after)
 
 /* The client gets a problem document. */
 enum after request_refuse(
-    struct request *r, enum problem problem, enum result result);
+    struct request *r, enum problem problem, enum outcome outcome);
 /* The same with a sentence of its own. */
 enum after request_refuse_saying(struct request *r, enum problem problem,
-    enum result result, struct span detail);
+    enum outcome outcome, struct span detail);
 /* No key: what the route says about such requests. */
 enum after request_without_key(struct request *r, enum request_step next);
 /* Room for the values of the scope's fields. */

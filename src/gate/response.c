@@ -4,21 +4,21 @@
 #include "http/header.h"
 
 enum problem
-response_to_guard(enum guard_verdict verdict)
+response_to_head_check(enum head_verdict verdict)
 {
 	switch (verdict) {
-	case GUARD_METHOD:
+	case HEAD_CHECK_METHOD:
 		return PROBLEM_METHOD_NOT_ALLOWED;
-	case GUARD_TOO_LARGE:
+	case HEAD_CHECK_TOO_LARGE:
 		return PROBLEM_REQUEST_TOO_LARGE;
-	case GUARD_EXPECTATION:
+	case HEAD_CHECK_EXPECTATION:
 		return PROBLEM_EXPECTATION_FAILED;
-	case GUARD_HEADERS_TOO_LARGE:
+	case HEAD_CHECK_HEADERS_TOO_LARGE:
 		return PROBLEM_HEADERS_TOO_LARGE;
-	case GUARD_VERSION:
+	case HEAD_CHECK_VERSION:
 		return PROBLEM_VERSION_NOT_SUPPORTED;
-	case GUARD_OK:
-	case GUARD_BAD_REQUEST:
+	case HEAD_CHECK_OK:
+	case HEAD_CHECK_BAD_REQUEST:
 		break;
 	}
 	return PROBLEM_BAD_REQUEST;
@@ -27,7 +27,7 @@ response_to_guard(enum guard_verdict verdict)
 void
 response_problem(struct request *r)
 {
-	const struct problem_words words = {
+	const struct problem_words message = {
 	    .base = r->conf->problem_base,
 	    .key_id = span_str(r->key_hex),
 	    .detail = r->detail,
@@ -35,7 +35,7 @@ response_problem(struct request *r)
 	    .date = header_date(r->arena, clock_wall_ms()),
 	};
 	answer_unref(&r->answer);
-	r->answer = problem_new(r->problem, &words);
+	r->answer = problem_new(r->problem, &message);
 	r->replay = false;
 	r->omitted.count = 0;
 }

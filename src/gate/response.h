@@ -13,7 +13,7 @@
 struct request;
 
 /* The problem of a head that is not well-formed. */
-enum problem response_to_guard(enum guard_verdict verdict);
+enum problem response_to_head_check(enum head_verdict verdict);
 /* r->answer becomes the document of r->problem. */
 void response_problem(struct request *r);
 /* The fields behind the answer's own; they live as long as the request. */

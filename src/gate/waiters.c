@@ -87,7 +87,7 @@ static void
 wake_bucket(struct waiter **bucket, const struct key_id *key_id)
 {
 	for (struct waiter *w = *bucket; w != NULL; w = w->next) {
-		if (!GUARD(waiters_woken) ||
+		if (!INVARIANT(waiters_woken) ||
 		    (key_id != NULL &&
 			memcmp(w->key_id.bytes, key_id->bytes,
 			    DIGEST_BYTES) != 0))

@@ -53,11 +53,11 @@ worker_new(const struct conf *conf, struct budget *budget,
 	store_measure(w->store, w->meter.store);
 	if (index == 0)
 		store_sweep(w->store);
-	courier_init(&w->courier, w, journal, index == 0);
+	journal_relay_init(&w->journal_relay, w, journal, index == 0);
 	w->generation = generation_new(w->loop, conf, budget, &w->meter);
 	leases_init(&w->leases, w);
 	w->front = front_new(w->loop, conf, budget, request_arrived, w);
-	front_count(w->front, &w->meter.no_route->results[RESULT_OVERLOADED]);
+	front_count(w->front, &w->meter.no_route->outcomes[OUTCOME_OVERLOADED]);
 	for (size_t i = 0; i < n_sockets; i++)
 		front_listen(w->front, sockets[i].fd, sockets[i].entry);
 	return w;
@@ -71,9 +71,10 @@ on_drained(void *arg)
 {
 	struct worker *w = arg;
 	if (w->requests.count == 0 &&
-	    (w->executions.count == 0 || !GUARD(drain_waits)) &&
+	    (w->executions.count == 0 || !INVARIANT(drain_waits)) &&
 	    store_unsettled(w->store) == 0 &&
-	    (courier_is_done(&w->courier) || !store_is_up(w->store)))
+	    (journal_relay_is_done(&w->journal_relay) ||
+		!store_is_up(w->store)))
 		loop_stop(w->loop);
 	return false;
 }
@@ -213,7 +214,7 @@ end(struct worker *w)
 	end_machines(&w->requests, false);
 	end_machines(&w->executions, true);
 	leases_end(&w->leases);
-	courier_end(&w->courier);
+	journal_relay_end(&w->journal_relay);
 	front_free(&w->front);
 	generation_unref(&w->generation);
 	store_free(&w->store);

@@ -34,7 +34,7 @@ struct worker {
 	struct machines requests;
 	struct machines executions;
 	struct leases leases;
-	struct courier courier;
+	struct journal_relay journal_relay;
 	struct waiters waiters;
 	struct cache *cache;
 	struct meter meter; /* the admin interface reads it */

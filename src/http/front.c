@@ -147,12 +147,6 @@ front_drain(struct front *front)
 	acceptor_free(&front->acceptor);
 }
 
-unsigned
-front_connections(const struct front *front)
-{
-	return front->connections;
-}
-
 /* --- running libmicrohttpd --- */
 
 /*

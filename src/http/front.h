@@ -14,8 +14,8 @@ struct MHD_Connection;
  * The front: libmicrohttpd in external epoll mode behind four verbs (read a
  * body, answer, end, and the listening that brings requests).  Nothing above
  * it ever sees libmicrohttpd.  It knows no routes, keys or upstreams, and
- * judges nothing: what it hands over is checked by its owner (http/head_check.h).
- * One front per worker; that worker's thread only.
+ * judges nothing: what it hands over is checked by its owner
+ * (http/head_check.h). One front per worker; that worker's thread only.
  *
  * An exchange is one request and its answer.  The front makes it; the owner
  * keeps it until front_end, also when the client has long left, and waits
@@ -113,8 +113,6 @@ void front_drain(struct front *front);
  * client may need one to the upstream besides its own.
  */
 int64_t front_max_connections(const struct conf *conf);
-/* Open connections, for the limit and for /status. */
-unsigned front_connections(const struct front *front);
 
 /*
  * Reads the whole body into x->body.  Ends with 0, E_TOO_LARGE (more than

@@ -13,21 +13,21 @@
  * behind.  It sees the parsed head only, not the bytes of the connection.
  * Pure; any thread.
  */
-enum guard_verdict {
-	GUARD_OK,
-	GUARD_BAD_REQUEST,       /* 400 */
-	GUARD_METHOD,            /* 405: CONNECT, TRACE */
-	GUARD_TOO_LARGE,         /* 413: a length of 2^63 or more */
-	GUARD_EXPECTATION,       /* 417 */
-	GUARD_HEADERS_TOO_LARGE, /* 431: too many fields */
-	GUARD_VERSION,           /* 505 */
+enum head_verdict {
+	HEAD_CHECK_OK,
+	HEAD_CHECK_BAD_REQUEST,       /* 400 */
+	HEAD_CHECK_METHOD,            /* 405: CONNECT, TRACE */
+	HEAD_CHECK_TOO_LARGE,         /* 413: a length of 2^63 or more */
+	HEAD_CHECK_EXPECTATION,       /* 417 */
+	HEAD_CHECK_HEADERS_TOO_LARGE, /* 431: too many fields */
+	HEAD_CHECK_VERSION,           /* 505 */
 };
 
 /* More fields in one head are refused. */
-enum { GUARD_FIELDS_MAX = 100 };
+enum { HEAD_CHECK_FIELDS_MAX = 100 };
 
 /* A head as libmicrohttpd delivered it: values with all their blanks. */
-struct guard_head {
+struct head_as_sent {
 	struct span method;
 	struct span target;
 	struct span version; /* "HTTP/1.1" */
@@ -35,7 +35,7 @@ struct guard_head {
 };
 
 /* What a good head says; of a bad one, only words. */
-struct guarded {
+struct checked_head {
 	struct target target;
 	struct fields fields;  /* values without the blanks around them */
 	struct span authority; /* of the target, else Host; or empty (1.0) */
@@ -44,7 +44,7 @@ struct guarded {
 	bool has_length;
 	int64_t length; /* bytes; 0 unless has_length */
 	/* Unless GUARD_OK: what is wrong, a sentence for the client. */
-	const char *words;
+	const char *message;
 };
 
 /*
@@ -53,5 +53,5 @@ struct guarded {
  * route, but it may be to an upstream.  HTTP/1.1 needs one Host, HTTP/1.0
  * may do without.  Lists, new fields and the target come from the arena.
  */
-MUST_USE enum guard_verdict guard_check(struct arena *arena,
-    const struct guard_head *head, struct guarded *ret_guarded);
+MUST_USE enum head_verdict head_check(struct arena *arena,
+    const struct head_as_sent *head, struct checked_head *ret_checked);

@@ -97,7 +97,7 @@ connection_names(const struct fields *fields, struct span name)
 static bool
 ends_here(const struct fields *fields, struct span name)
 {
-	return GUARD(hop_by_hop) &&
+	return INVARIANT(hop_by_hop) &&
 	    (is_one_of(name, hop_by_hop) || connection_names(fields, name));
 }
 
@@ -171,7 +171,7 @@ header_for_upstream(struct arena *arena, const struct header_request *request)
 		    (span_ieq(f->name, proto) || span_ieq(f->name, host)))
 			continue;
 		if (span_ieq(f->name, request->attempt_header) &&
-		    GUARD(own_attempt))
+		    INVARIANT(own_attempt))
 			continue;
 		out.list[out.count++] = *f;
 	}
@@ -205,7 +205,7 @@ header_for_client(struct arena *arena, const struct fields *upstream,
 		const struct field *f = &upstream->list[i];
 		if (ends_here(upstream, f->name) ||
 		    is_one_of(f->name, answer_own) ||
-		    (span_ieq(f->name, replay_header) && GUARD(own_replay)))
+		    (span_ieq(f->name, replay_header) && INVARIANT(own_replay)))
 			continue;
 		out.list[out.count++] = *f;
 	}
@@ -233,7 +233,7 @@ chosen(struct arena *arena, const struct fields *fields,
 
 	for (size_t i = 0; i < fields->count; i++) {
 		if (listed(names, fields->list[i].name) == want_listed ||
-		    !GUARD(omitted_fields))
+		    !INVARIANT(omitted_fields))
 			out.list[out.count++] = fields->list[i];
 	}
 	return out;
@@ -309,7 +309,7 @@ header_request_id(struct arena *arena, const struct fields *fields)
 	uint8_t random[REQUEST_ID_RANDOM];
 	char hex[2 * REQUEST_ID_RANDOM + 1];
 
-	if (f && (is_sane_id(f->value) || !GUARD(sane_request_id)) &&
+	if (f && (is_sane_id(f->value) || !INVARIANT(sane_request_id)) &&
 	    !fields_next(fields, name, &at))
 		return arena_dup(arena, f->value);
 	random_bytes(random, sizeof(random));

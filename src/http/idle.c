@@ -62,14 +62,14 @@ pool_at(const uintptr_t *word, size_t size, const char *line)
 void
 idle_learn(struct connection *c, const char *method)
 {
-	const uintptr_t *words = (const void *)c->mhd;
+	const uintptr_t *message = (const void *)c->mhd;
 	size_t bytes = c->front->engines[c->conf != NULL].pool_bytes;
 	size_t size = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 	if (c->pool != NULL || !c->front->checks_gaps ||
 	    bytes < MAPPED_FROM_BYTES || sysconf(_SC_PAGESIZE) != PAGE_BYTES)
 		return;
 	for (size_t i = 4; i < WORDS && c->pool == NULL; i++) {
-		const struct pool *pool = pool_at(words + i, size, method);
+		const struct pool *pool = pool_at(message + i, size, method);
 		if (pool != NULL) {
 			c->pool = pool->memory;
 			c->pool_pages = size / PAGE_BYTES;

@@ -11,7 +11,8 @@ struct front;
  * pages are given back to the system that hold nothing but zeros: private
  * memory that was given back reads as zeros, so libmicrohttpd cannot tell.
  * Where the pool lies is learned from the first request, with the version of
- * libmicrohttpd whose memory is known (http/head_framing.h).  The front's thread.
+ * libmicrohttpd whose memory is known (http/head_framing.h).  The front's
+ * thread.
  */
 
 /* A connection begins or ends. */

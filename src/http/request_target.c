@@ -195,17 +195,17 @@ decode(struct span path, char *out, size_t *ret_len)
 
 	for (size_t i = 0; i < path.len; i++) {
 		char c = path.ptr[i];
-		if (c == '\\' && GUARD(no_backslash))
+		if (c == '\\' && INVARIANT(no_backslash))
 			return false;
-		if (c == '%' && GUARD(path_decoded)) {
+		if (c == '%' && INVARIANT(path_decoded)) {
 			if (path.len - i < 3 || !is_hex(path.ptr[i + 1]) ||
 			    !is_hex(path.ptr[i + 2]))
 				return false;
 			c = (char)(hex_value(path.ptr[i + 1]) * 16 +
 			    hex_value(path.ptr[i + 2]));
-			if (c == '\0' && GUARD(no_coded_nul))
+			if (c == '\0' && INVARIANT(no_coded_nul))
 				return false;
-			if (c == '/' && GUARD(coded_slash))
+			if (c == '/' && INVARIANT(coded_slash))
 				c = CODED_SLASH;
 			i += 2;
 		}
@@ -237,7 +237,7 @@ resolve(char *path, size_t *ret_len, bool coded)
 		while (end < len && !is_slash(path[end], coded))
 			end++;
 		struct span segment = span_of(path + at + 1, end - at - 1);
-		if (span_eq(segment, SPAN("..")) && GUARD(dots_resolved)) {
+		if (span_eq(segment, SPAN("..")) && INVARIANT(dots_resolved)) {
 			bool raw = path[at] == '/' &&
 			    (end == len || path[end] == '/');
 			if (!drop_last(path, &out, coded, raw))
@@ -283,7 +283,7 @@ join(char *path, size_t len, bool coded)
 		if (!is_slash(path[i], coded))
 			path[out++] = path[i];
 		else if ((i + 1 < len && !is_slash(path[i + 1], coded)) ||
-		    !GUARD(slashes_joined))
+		    !INVARIANT(slashes_joined))
 			path[out++] = '/';
 	}
 	return out;

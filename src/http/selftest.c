@@ -119,13 +119,13 @@ try(struct trial *t, const struct conf *conf, const struct probe *probe)
 /* --- all of them --- */
 
 static bool
-try_all(struct trial *t, const struct conf *conf, char **ret_words)
+try_all(struct trial *t, const struct conf *conf, char **ret_message)
 {
 	for (size_t i = 0; i < sizeof probes / sizeof *probes; i++) {
 		const struct probe *probe = &probes[i];
 		bool served = try(t, conf, probe);
 		if (t->late || served != probe->good) {
-			*ret_words = mem_printf("libmicrohttpd %s is not as "
+			*ret_message = mem_printf("libmicrohttpd %s is not as "
 			    "this gateway knows it: %s %s. Use the version "
 			    "that it was tested with",
 			    MHD_get_version(), probe->what,
@@ -139,7 +139,7 @@ try_all(struct trial *t, const struct conf *conf, char **ret_words)
 }
 
 bool
-selftest(const struct conf *conf, char **ret_words)
+selftest(const struct conf *conf, char **ret_message)
 {
 	struct body body;
 	struct budget budget = {.limit = 1};
@@ -149,7 +149,7 @@ selftest(const struct conf *conf, char **ret_words)
 	t.front = front_new(t.loop, conf, &budget, on_arrived, &t);
 	timer_init(&t.patience, t.loop, on_late, &t);
 	timer_set(&t.patience, PATIENCE_MS);
-	bool ok = try_all(&t, conf, ret_words);
+	bool ok = try_all(&t, conf, ret_message);
 	timer_clear(&t.patience);
 	if (t.x != NULL)
 		front_end(&t.x);

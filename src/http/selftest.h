@@ -12,7 +12,7 @@
  */
 
 /*
- * False, with a sentence in *ret_words (the caller frees it), when a request
+ * False, with a sentence in *ret_message (the caller frees it), when a request
  * that must be refused would have been served, or a good one refused.
  */
-MUST_USE bool selftest(const struct conf *conf, char **ret_words);
+MUST_USE bool selftest(const struct conf *conf, char **ret_message);

@@ -34,9 +34,9 @@ is_up(struct connection *c)
 {
 	if (c->tls_is_up)
 		return true;
-	char *words = gnutls_session_get_desc(c->session);
-	c->tls_is_up = words != NULL;
-	gnutls_free(words);
+	char *message = gnutls_session_get_desc(c->session);
+	c->tls_is_up = message != NULL;
+	gnutls_free(message);
 	return c->tls_is_up;
 }
 

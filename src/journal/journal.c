@@ -39,7 +39,7 @@ struct journal {
 	struct place *open; /* in the order of their ids */
 	unsigned n_open;
 	unsigned room;   /* in open */
-	char *words;     /* why it is not writable; NULL: it is */
+	char *message;     /* why it is not writable; NULL: it is */
 	int64_t look_us; /* when to look at the disk again */
 };
 
@@ -116,11 +116,11 @@ journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
 	unsigned i;
 	must(is_open(journal, id, &i));
 	off_t at = journal->open[i].at;
-	int error = journal_read_head(journal->file, at, &head);
+	int error = journal_entry_read_head(journal->file, at, &head);
 	if (error == 0 && head.id != id)
 		error = E_MALFORMED;
 	if (error == 0)
-		error = journal_read_entry(
+		error = journal_entry_read(
 		    journal->file, at, &head, bytes, ret_entry);
 	return error == 0 || error == E_NO_MEMORY ? error : E_MALFORMED;
 }
@@ -128,9 +128,9 @@ journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
 /* --- writing --- */
 
 const char *
-journal_words(const struct journal *journal)
+journal_message(const struct journal *journal)
 {
-	return journal->words != NULL ? journal->words : "";
+	return journal->message != NULL ? journal->message : "";
 }
 
 /* The journal is not writable: what, and errno, say why.  Always false. */
@@ -138,8 +138,8 @@ static bool
 fail(struct journal *journal, const char *what)
 {
 	int error = errno;
-	free(journal->words);
-	journal->words = mem_printf(
+	free(journal->message);
+	journal->message = mem_printf(
 	    "%s %s: %s", journal->name, what, strerror(error));
 	return false;
 }
@@ -152,7 +152,7 @@ fail(struct journal *journal, const char *what)
 static bool
 mend(struct journal *journal)
 {
-	if (journal->torn && GUARD(journal_mended) &&
+	if (journal->torn && INVARIANT(journal_mended) &&
 	    ftruncate(journal->file, journal->end) != 0)
 		return fail(journal, "cannot be truncated");
 	journal->torn = false;
@@ -211,7 +211,7 @@ write_record(struct journal *journal, char letter, uint64_t id,
 	uint8_t head[JOURNAL_HEAD_BYTES];
 	unsigned n_parts = 0;
 	must(n_payload < sizeof parts / sizeof *parts);
-	journal_put_head(letter, id, payload, n_payload, head);
+	journal_entry_put_head(letter, id, payload, n_payload, head);
 	parts[n_parts++] = (struct iovec){head, sizeof head};
 	for (unsigned i = 0; i < n_payload; i++)
 		parts[n_parts++] = part_of(payload[i]);
@@ -223,12 +223,12 @@ static bool
 sync_file(struct journal *journal)
 {
 	struct stat st;
-	if (GUARD(journal_synced) && fdatasync(journal->file) != 0)
+	if (INVARIANT(journal_synced) && fdatasync(journal->file) != 0)
 		return fail(journal, "cannot be synced");
 	if (fstat(journal->file, &st) != 0)
 		return fail(journal, "cannot be looked at");
 	errno = ENOENT;
-	return st.st_nlink > 0 || !GUARD(journal_has_name) ||
+	return st.st_nlink > 0 || !INVARIANT(journal_has_name) ||
 	    fail(journal, "was removed by somebody");
 }
 
@@ -237,15 +237,15 @@ journal_append(struct journal *journal, const struct journal_entry *entry,
     uint64_t *ret_id)
 {
 	uint8_t fixed[JOURNAL_FIXED_BYTES];
-	journal_put_fixed(entry, fixed);
+	journal_entry_put_fixed(entry, fixed);
 	const struct span payload[] = {
 	    span_of(fixed, sizeof fixed),
 	    entry->route,
 	    entry->answer,
 	};
 	uint64_t id = journal->next_id;
-	if (!write_record(journal, journal_letter(entry->kind), id, payload,
-		3) ||
+	if (!write_record(
+		journal, journal_entry_letter(entry->kind), id, payload, 3) ||
 	    !sync_file(journal)) {
 		mend(journal);
 		return false;
@@ -260,14 +260,14 @@ journal_append(struct journal *journal, const struct journal_entry *entry,
 }
 
 void
-journal_settle(struct journal *journal, uint64_t id)
+journal_finish(struct journal *journal, uint64_t id)
 {
 	must(forget(journal, id));
 	if (journal->n_open == 0) {
 		journal->end = 0;
 		journal->torn = true;
 		mend(journal);
-	} else if (write_record(journal, JOURNAL_SETTLED, id, NULL, 0)) {
+	} else if (write_record(journal, JOURNAL_FINISHED, id, NULL, 0)) {
 		moves_to(journal, journal->end + JOURNAL_HEAD_BYTES);
 	} else {
 		mend(journal);
@@ -280,7 +280,7 @@ journal_settle(struct journal *journal, uint64_t id)
 static bool
 try_writing(struct journal *journal)
 {
-	bool ok = write_record(journal, JOURNAL_SETTLED, 0, NULL, 0) &&
+	bool ok = write_record(journal, JOURNAL_FINISHED, 0, NULL, 0) &&
 	    sync_file(journal);
 	return mend(journal) && ok;
 }
@@ -301,7 +301,7 @@ static bool
 seems_well(const struct journal *journal)
 {
 	struct stat st;
-	return journal->words == NULL && !journal->torn &&
+	return journal->message == NULL && !journal->torn &&
 	    fstat(journal->file, &st) == 0 && st.st_nlink > 0;
 }
 
@@ -309,14 +309,14 @@ bool
 journal_is_writable(struct journal *journal, int64_t now_us)
 {
 	if (now_us < journal->look_us)
-		return journal->words == NULL;
+		return journal->message == NULL;
 	journal->look_us = now_us + LOOK_US;
 	bool ok = seems_well(journal);
 	if (has_room(journal) && (ok || try_writing(journal))) {
-		free(journal->words);
-		journal->words = NULL;
+		free(journal->message);
+		journal->message = NULL;
 	}
-	return journal->words == NULL;
+	return journal->message == NULL;
 }
 
 /* --- a file that was there --- */
@@ -332,15 +332,15 @@ load_record(struct journal *journal, off_t size, struct body *bytes,
 	struct journal_head head;
 	struct journal_entry entry;
 	off_t at = journal->end;
-	int error = journal_read_head(journal->file, at, &head);
+	int error = journal_entry_read_head(journal->file, at, &head);
 	if (error != 0)
 		return error;
 	if (head.payload_bytes > size - at - JOURNAL_HEAD_BYTES)
 		return E_MALFORMED;
-	if (head.kind == JOURNAL_SETTLED) {
+	if (head.kind == JOURNAL_FINISHED) {
 		forget(journal, head.id);
 	} else {
-		error = journal_read_entry(
+		error = journal_entry_read(
 		    journal->file, at, &head, bytes, &entry);
 		if (error == E_NO_MEMORY)
 			return ENOMEM;
@@ -399,7 +399,7 @@ journal_give_up(struct journal **journal)
 	close(j->folder);
 	free(j->name);
 	free(j->open);
-	free(j->words);
+	free(j->message);
 	free(j);
 }
 

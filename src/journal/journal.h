@@ -20,7 +20,7 @@ struct journal;
 
 enum journal_kind { JOURNAL_COMPLETE, JOURNAL_RELEASE, JOURNAL_UNKNOWN };
 
-/* What store_complete, store_release and store_unknown need. */
+/* What store_complete, store_release and store_mark_unknown need. */
 struct journal_entry {
 	enum journal_kind kind;
 	struct key_id key_id;
@@ -38,10 +38,10 @@ struct journal_entry {
 /*
  * A new, empty journal, its folder (0700) and its file (0600), so that a
  * state_dir that cannot be written is found at the start; worker is only part
- * of the file's name.  False: *ret_words is a sentence that the caller frees.
+ * of the file's name.  False: *ret_message is a sentence that the caller frees.
  */
-MUST_USE bool journal_open(const char *state_dir, unsigned worker,
-    struct journal **ret_journal, char **ret_words);
+MUST_USE bool journal_folder_open(const char *state_dir, unsigned worker,
+    struct journal **ret_journal, char **ret_message);
 
 /*
  * Nulls the caller's pointer, accepts NULL.  The file is removed where nothing
@@ -58,12 +58,12 @@ void journal_close(struct journal **journal);
 bool journal_is_writable(struct journal *journal, int64_t now_us);
 
 /* Why it is not, for the log; "" while it is. */
-const char *journal_words(const struct journal *journal);
+const char *journal_message(const struct journal *journal);
 
 /*
  * Writes an entry and waits until the disk has it; *ret_id (from 1) is its
  * name in this journal.  False: the entry is not kept, the others are, and
- * journal_words says why.
+ * journal_message says why.
  */
 MUST_USE bool journal_append(struct journal *journal,
     const struct journal_entry *entry, uint64_t *ret_id);
@@ -72,7 +72,7 @@ MUST_USE bool journal_append(struct journal *journal,
  * Redis has taken or fenced this open entry.  Not waited for: one that is
  * forgotten in a crash is delivered once more.
  */
-void journal_settle(struct journal *journal, uint64_t id);
+void journal_finish(struct journal *journal, uint64_t id);
 
 /* How many entries are open. */
 unsigned journal_open_entries(const struct journal *journal);
@@ -110,8 +110,8 @@ struct journal_found {
 /*
  * Adopts every file whose process is gone, and tells each() of it; the name
  * lives as long as the call.  False where the folder cannot be read:
- * *ret_words as above.
+ * *ret_message as above.
  */
-MUST_USE bool journal_adopt(const char *state_dir,
+MUST_USE bool journal_folder_adopt(const char *state_dir,
     void (*each)(void *arg, const struct journal_found *found), void *arg,
-    char **ret_words);
+    char **ret_message);

@@ -23,8 +23,8 @@ count_file(int folder, const char *name, uint64_t *entries)
 	if (file < 0)
 		return errno == ENOENT; /* it has just been delivered */
 	int error = 0;
-	while ((error = journal_read_head(file, at, &head)) == 0) {
-		if (head.kind != JOURNAL_SETTLED)
+	while ((error = journal_entry_read_head(file, at, &head)) == 0) {
+		if (head.kind != JOURNAL_FINISHED)
 			n++;
 		else if (n > 0)
 			n--;
@@ -44,7 +44,7 @@ is_journal(const char *name)
 }
 
 bool
-journal_survey(const char *state_dir, uint64_t *ret_entries)
+journal_count(const char *state_dir, uint64_t *ret_entries)
 {
 	char *path = mem_printf("%s/journal", state_dir);
 	DIR *folder = opendir(path);

@@ -14,4 +14,4 @@
  * no folder yet.  False: the folder or a file in it cannot be read, and errno
  * says why.
  */
-MUST_USE bool journal_survey(const char *state_dir, uint64_t *ret_entries);
+MUST_USE bool journal_count(const char *state_dir, uint64_t *ret_entries);

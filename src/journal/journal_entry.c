@@ -15,7 +15,7 @@ enum { SUMMED_BYTES = JOURNAL_HEAD_BYTES - JOURNAL_SUM_BYTES };
 static const char letters[] = {'C', 'R', 'U'};
 
 char
-journal_letter(enum journal_kind kind)
+journal_entry_letter(enum journal_kind kind)
 {
 	return letters[kind];
 }
@@ -42,7 +42,7 @@ checksum(const struct span *parts, unsigned n_parts,
 }
 
 void
-journal_put_head(char letter, uint64_t id, const struct span *payload,
+journal_entry_put_head(char letter, uint64_t id, const struct span *payload,
     unsigned n_payload, uint8_t ret_bytes[JOURNAL_HEAD_BYTES])
 {
 	size_t len = 0;
@@ -60,7 +60,7 @@ journal_put_head(char letter, uint64_t id, const struct span *payload,
 }
 
 void
-journal_put_fixed(const struct journal_entry *entry,
+journal_entry_put_fixed(const struct journal_entry *entry,
     uint8_t ret_bytes[JOURNAL_FIXED_BYTES])
 {
 	memset(ret_bytes, 0, JOURNAL_FIXED_BYTES);
@@ -107,7 +107,7 @@ read_at(int file, void *bytes, size_t len, off_t at)
 }
 
 int
-journal_read_head(int file, off_t at, struct journal_head *ret_head)
+journal_entry_read_head(int file, off_t at, struct journal_head *ret_head)
 {
 	uint8_t bytes[JOURNAL_HEAD_BYTES], sum[JOURNAL_SUM_BYTES];
 	int error = read_at(file, bytes, sizeof bytes, at);
@@ -153,7 +153,7 @@ get_entry(char letter, struct span payload, struct journal_entry *ret_entry)
 }
 
 int
-journal_read_entry(int file, off_t at, const struct journal_head *head,
+journal_entry_read(int file, off_t at, const struct journal_head *head,
     struct body *bytes, struct journal_entry *ret_entry)
 {
 	uint8_t sum[JOURNAL_SUM_BYTES];
@@ -167,7 +167,8 @@ journal_read_entry(int file, off_t at, const struct journal_head *head,
 	bytes->len = head->payload_bytes;
 	struct span payload = body_span(bytes);
 	checksum(&payload, 1, sum);
-	if ((memcmp(sum, head->sum, sizeof sum) != 0 && GUARD(journal_sum)) ||
+	if ((memcmp(sum, head->sum, sizeof sum) != 0 &&
+		INVARIANT(journal_sum)) ||
 	    !get_entry(head->kind, payload, ret_entry))
 		return E_MALFORMED;
 	return 0;

@@ -27,7 +27,7 @@ enum {
 };
 
 /* The letter of a record that has no payload: its entry is open no longer. */
-#define JOURNAL_SETTLED 'S'
+#define JOURNAL_FINISHED 'S'
 
 struct journal_head {
 	char kind; /* a letter: what this program does not know is damage */
@@ -37,26 +37,27 @@ struct journal_head {
 };
 
 /* The letter of a kind. */
-char journal_letter(enum journal_kind kind);
+char journal_entry_letter(enum journal_kind kind);
 
 /* The head of a record with such a payload, whose parts follow one another. */
-void journal_put_head(char letter, uint64_t id, const struct span *payload,
-    unsigned n_payload, uint8_t ret_bytes[JOURNAL_HEAD_BYTES]);
+void journal_entry_put_head(char letter, uint64_t id,
+    const struct span *payload, unsigned n_payload,
+    uint8_t ret_bytes[JOURNAL_HEAD_BYTES]);
 /* The payload up to its route. */
-void journal_put_fixed(const struct journal_entry *entry,
+void journal_entry_put_fixed(const struct journal_entry *entry,
     uint8_t ret_bytes[JOURNAL_FIXED_BYTES]);
 
 /*
  * Reads the head at an offset: 0; E_MALFORMED where the file ends before or
  * there is no head; an errno (positive) where the file cannot be read.
  */
-MUST_USE int journal_read_head(
+MUST_USE int journal_entry_read_head(
     int file, off_t at, struct journal_head *ret_head);
 /*
  * Reads the payload of the head at an offset into *bytes, whose earlier
  * content goes and into which the entry's spans point: 0, E_MALFORMED or an
  * errno as above, or E_NO_MEMORY where the budget does not allow it.
  */
-MUST_USE int journal_read_entry(int file, off_t at,
+MUST_USE int journal_entry_read(int file, off_t at,
     const struct journal_head *head, struct body *bytes,
     struct journal_entry *ret_entry);

@@ -50,7 +50,7 @@ open_state_dir(const char *state_dir)
 }
 
 static bool
-open_folder(const char *state_dir, int *ret_folder, char **ret_words)
+open_folder(const char *state_dir, int *ret_folder, char **ret_message)
 {
 	int folder = -1;
 	int parent = open_state_dir(state_dir);
@@ -64,7 +64,7 @@ open_folder(const char *state_dir, int *ret_folder, char **ret_words)
 		return true;
 	}
 	close_quietly(folder);
-	*ret_words = mem_printf(
+	*ret_message = mem_printf(
 	    "the folder %s/journal cannot be made and opened: %s", state_dir,
 	    strerror(errno));
 	return false;
@@ -79,7 +79,8 @@ static bool
 lock_file(int file)
 {
 	struct stat st;
-	if ((GUARD(journal_locked) && flock(file, LOCK_EX | LOCK_NB) != 0) ||
+	if ((INVARIANT(journal_locked) &&
+		flock(file, LOCK_EX | LOCK_NB) != 0) ||
 	    fstat(file, &st) != 0)
 		return false;
 	errno = EWOULDBLOCK;
@@ -112,12 +113,12 @@ new_name(unsigned worker)
 }
 
 bool
-journal_open(const char *state_dir, unsigned worker,
-    struct journal **ret_journal, char **ret_words)
+journal_folder_open(const char *state_dir, unsigned worker,
+    struct journal **ret_journal, char **ret_message)
 {
 	int folder, file;
 	char *name = NULL;
-	if (!open_folder(state_dir, &folder, ret_words))
+	if (!open_folder(state_dir, &folder, ret_message))
 		return false;
 	do {
 		/* One who adopts may have been quicker than our lock. */
@@ -128,7 +129,7 @@ journal_open(const char *state_dir, unsigned worker,
 	if (file >= 0) {
 		*ret_journal = journal_new(folder, file, name);
 	} else {
-		*ret_words = mem_printf("no file can be made in %s/journal: "
+		*ret_message = mem_printf("no file can be made in %s/journal: "
 			"%s", state_dir, strerror(errno));
 		close(folder);
 	}
@@ -184,12 +185,12 @@ adopt_file(int folder, const char *name, struct journal_found *ret_found)
 }
 
 bool
-journal_adopt(const char *state_dir,
+journal_folder_adopt(const char *state_dir,
     void (*each)(void *arg, const struct journal_found *found), void *arg,
-    char **ret_words)
+    char **ret_message)
 {
 	int folder;
-	if (!open_folder(state_dir, &folder, ret_words))
+	if (!open_folder(state_dir, &folder, ret_message))
 		return false;
 	DIR *names = fdopendir(folder);
 	must(names != NULL);
@@ -205,7 +206,7 @@ journal_adopt(const char *state_dir,
 	}
 	bool ok = errno == 0;
 	if (!ok)
-		*ret_words = mem_printf("the folder %s/journal cannot be "
+		*ret_message = mem_printf("the folder %s/journal cannot be "
 			"read: %s", state_dir, strerror(errno));
 	closedir(names);
 	return ok;

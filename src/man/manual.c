@@ -198,9 +198,9 @@ int
 print_manual_outcomes(void)
 {
 	begin_list();
-#define RESULT(name, word, words) put_meaning(word, words);
-#include "tbl/results.h"
-#undef RESULT
+#define OUTCOME(name, word, words) put_meaning(word, words);
+#include "tbl/outcomes.h"
+#undef OUTCOME
 	end_list();
 	return 0;
 }

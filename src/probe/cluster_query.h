@@ -14,7 +14,7 @@ struct cluster_master {
 	unsigned shard;     /* one that it has */
 };
 
-struct cluster_seen {
+struct cluster_masters {
 	struct slots *slots;
 	struct cluster_master *list;
 	size_t count; /* 1 or more */
@@ -26,7 +26,7 @@ struct cluster_seen {
  * Of the first seed that tells; false with the words of the last one, which
  * the caller frees.  Who was told clears it.
  */
-MUST_USE bool cluster_look(const struct conf *conf,
-    struct cluster_seen *ret_seen, char **ret_words);
+MUST_USE bool cluster_query(const struct conf *conf,
+    struct cluster_masters *ret_seen, char **ret_message);
 /* Frees what it holds. */
-void cluster_seen_clear(struct cluster_seen *masters);
+void cluster_masters_clear(struct cluster_masters *masters);

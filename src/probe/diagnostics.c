@@ -18,20 +18,20 @@
 #include "redis/resp.h"
 
 enum {
-	WORDS_MOST = 8, /* of a probe */
+	WORDS_MAX = 8, /* of a probe */
 	SCAN_COUNT = 1000,
-	SCANS_MOST = 1000,    /* a look, not an inventory */
-	RECORDS_MOST = 10000, /* whose beginning is looked at */
+	SCANS_MAX = 1000,    /* a look, not an inventory */
+	RECORDS_MAX = 10000, /* whose beginning is looked at */
 	LOOK_BYTES = 512,     /* so much: to where an answer names its key */
 };
 
 struct look {
 	const struct conf *conf;
 	/* Of a cluster, and the one of them that is looked at; else NULL. */
-	const struct cluster_seen *masters;
+	const struct cluster_masters *masters;
 	const struct cluster_master *at;
 	redisContext *redis;
-	struct redis_seen *seen;
+	struct diagnostics *seen;
 	unsigned records; /* whose beginning was looked at */
 	struct library *library; /* NULL: scripts are run by their text */
 };
@@ -46,7 +46,7 @@ ask(struct look *look, size_t count, const char **words)
 	    redisCommandArgv(look->redis, (int)count, words, NULL);
 	if (reply == NULL && look->seen->how == REDIS_SEEN) {
 		look->seen->how = REDIS_SILENT;
-		look->seen->words =
+		look->seen->message =
 		    mem_str(span_str(look->redis->errstr));
 	}
 	return reply;
@@ -105,12 +105,13 @@ probe_word(const struct look *look, struct span word, char **ret_made)
  * keys and channels, then at whether it can be done now.
  */
 static void
-note_answer(struct redis_seen *seen, size_t right, const redisReply *reply)
+note_answer(struct diagnostics *seen, size_t right, const redisReply *reply)
 {
 	const char *text = rights[right].probe;
-	const char *words = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
-	bool refused = strncmp(words, "NOPERM ", 7) == 0;
-	if (refused && strstr(words, "run the") != NULL) {
+	const char *message =
+	    reply->type == REDIS_REPLY_ERROR ? reply->str : "";
+	bool refused = strncmp(message, "NOPERM ", 7) == 0;
+	if (refused && strstr(message, "run the") != NULL) {
 		seen->missing[right] = true;
 		return;
 	}
@@ -120,20 +121,20 @@ note_answer(struct redis_seen *seen, size_t right, const redisReply *reply)
 	if ((strstr(text, "@channel") || strstr(text, "@pattern")) &&
 	    seen->channels != PERMIT_NO)
 		seen->channels = is;
-	if (!strcmp(rights[right].name, "set") && *words != '\0' && !refused &&
-	    !is_on_its_way(reply))
-		seen->refused = mem_str(span_str(words));
+	if (!strcmp(rights[right].name, "set") && *message != '\0' &&
+	    !refused && !is_on_its_way(reply))
+		seen->refused = mem_str(span_str(message));
 }
 
 static void
 probe(struct look *look, size_t right)
 {
-	const char *words[WORDS_MOST];
-	char *made[WORDS_MOST];
+	const char *words[WORDS_MAX];
+	char *made[WORDS_MAX];
 	size_t count = 0;
 	struct span rest = span_str(rights[right].probe), word;
 	while (span_next(&rest, ' ', &word)) {
-		must(count < WORDS_MOST);
+		must(count < WORDS_MAX);
 		words[count] = probe_word(look, word, &made[count]);
 		count++;
 	}
@@ -157,7 +158,7 @@ look_at_rights(struct look *look, bool last)
 {
 	for (size_t i = 0; i < n_rights && !is_broken(look); i++)
 		if (is_last(&rights[i]) == last &&
-		    right_is_needed(look->conf, &rights[i]))
+		    rights_needed(look->conf, &rights[i]))
 			probe(look, i);
 }
 
@@ -216,7 +217,7 @@ static bool
 count_shard(struct look *look, int64_t shard)
 {
 	const char *prefix = look->conf->store.prefix;
-	struct redis_seen *seen = look->seen;
+	struct diagnostics *seen = look->seen;
 	char *leases = mem_printf("%s:{%" PRId64 "}:leases", prefix, shard);
 	char *held = mem_printf("%s:{%" PRId64 "}:held", prefix, shard);
 	const struct library *library = look->library;
@@ -246,7 +247,7 @@ has_shard(const struct look *look, unsigned shard)
 	if (look->masters == NULL)
 		return true;
 	const struct slots *slots = look->masters->slots;
-	uint16_t owner = slots->owner[slot_of_shard(shard)];
+	uint16_t owner = slots->owner[slots_of_shard(shard)];
 	return owner != 0 &&
 	    place_eq(&slots->places[owner - 1], &look->at->place);
 }
@@ -310,7 +311,7 @@ static bool
 is_other_version(struct look *look, const char *name)
 {
 	char end[24];
-	if (look->records++ >= RECORDS_MOST)
+	if (look->records++ >= RECORDS_MAX)
 		return false;
 	snprintf(end, sizeof end, "%d", LOOK_BYTES - 1);
 	redisReply *reply = ASK(look, "GETRANGE", name, "0", end);
@@ -327,7 +328,7 @@ is_other_version(struct look *look, const char *name)
 static void
 look_at_key(struct look *look, const char *name)
 {
-	enum key_kind kind = key_kind_of(look->conf, span_str(name));
+	enum redis_keys_kind kind = redis_keys_kind(look->conf, span_str(name));
 	if (kind == KEY_OTHER ||
 	    (kind == KEY_RECORD && is_other_version(look, name))) {
 		look->seen->foreign++;
@@ -364,7 +365,7 @@ scan(struct look *look)
 {
 	char *cursor = mem_str(SPAN("0"));
 	char *pattern = mem_printf("%s:*", look->conf->store.prefix);
-	for (int i = 0; i < SCANS_MOST; i++)
+	for (int i = 0; i < SCANS_MAX; i++)
 		if (!scan_piece(look, pattern, &cursor))
 			break;
 	free(cursor);
@@ -381,23 +382,23 @@ static bool
 answers_ping(struct look *look)
 {
 	static const char *const passable[] = {"NOPERM ", "MISCONF "};
-	struct redis_seen *seen = look->seen;
-	char *words = NULL;
+	struct diagnostics *seen = look->seen;
+	char *message = NULL;
 	redisReply *reply =
-	    dial_accept(look->redis, ASK(look, "PING"), &words);
+	    dial_accept(look->redis, ASK(look, "PING"), &message);
 	bool answers = reply != NULL;
 	freeReplyObject(reply);
-	for (size_t i = 0; i < 2 && words != NULL; i++)
+	for (size_t i = 0; i < 2 && message != NULL; i++)
 		answers = answers ||
-		    span_starts(span_str(words), span_str(passable[i]));
+		    span_starts(span_str(message), span_str(passable[i]));
 	if (answers || is_broken(look)) {
-		free(words);
+		free(message);
 		return answers;
 	}
-	seen->how = span_starts(span_str(words), SPAN("NOAUTH"))
+	seen->how = span_starts(span_str(message), SPAN("NOAUTH"))
 	    ? REDIS_REFUSED
 	    : REDIS_SILENT;
-	seen->words = words;
+	seen->message = message;
 	return false;
 }
 
@@ -405,17 +406,17 @@ answers_ping(struct look *look)
 static bool
 open_redis(struct look *look)
 {
-	struct redis_seen *seen = look->seen;
+	struct diagnostics *seen = look->seen;
 	seen->how = REDIS_SEEN;
 	const struct place *place = look->at ? &look->at->place : NULL;
 	look->redis = place == NULL
-	    ? dial_redis(look->conf, &seen->words)
-	    : dial_tcp(look->conf, place->host, place->port, &seen->words);
+	    ? dial_redis(look->conf, &seen->message)
+	    : dial_tcp(look->conf, place->host, place->port, &seen->message);
 	if (look->redis == NULL) {
 		seen->how = REDIS_SILENT;
 		return false;
 	}
-	if (!dial_log_in(look->conf, look->redis, &seen->words)) {
+	if (!dial_log_in(look->conf, look->redis, &seen->message)) {
 		seen->how = look->redis->err ? REDIS_SILENT : REDIS_REFUSED;
 		return false;
 	}
@@ -453,16 +454,16 @@ look_around(struct look *look)
 }
 
 void
-redis_inspect_one(const struct conf *conf,
-    const struct cluster_seen *masters, const struct cluster_master *at,
-    struct redis_seen *ret_seen)
+diagnostics_run_one(const struct conf *conf,
+    const struct cluster_masters *masters, const struct cluster_master *at,
+    struct diagnostics *ret_seen)
 {
 	struct look look = {.conf = conf,
 	    .masters = masters,
 	    .at = at,
 	    .seen = ret_seen};
 	*ret_seen =
-	    (struct redis_seen){.missing = mem_zero(n_rights * sizeof(bool))};
+	    (struct diagnostics){.missing = mem_zero(n_rights * sizeof(bool))};
 	if (conf->store.functions)
 		look.library = library_new();
 	if (open_redis(&look))
@@ -477,9 +478,9 @@ redis_inspect_one(const struct conf *conf,
 }
 
 void
-redis_seen_clear(struct redis_seen *seen)
+diagnostics_clear(struct diagnostics *seen)
 {
-	free(seen->words);
+	free(seen->message);
 	free(seen->info);
 	free(seen->appendfsync);
 	free(seen->missing);
@@ -489,5 +490,5 @@ redis_seen_clear(struct redis_seen *seen)
 	free(seen->locked_id);
 	free(seen->coverage);
 	free(seen->place);
-	*seen = (struct redis_seen){0};
+	*seen = (struct diagnostics){0};
 }

@@ -9,13 +9,13 @@
  * what lies there.  It changes nothing.  It does not judge.  It blocks, for
  * store.timeout with each question; any thread that may.
  */
-struct redis_seen {
+struct diagnostics {
 	enum {
 		REDIS_SILENT,  /* no connection, or it broke, or no answer */
 		REDIS_REFUSED, /* it does not let us in */
 		REDIS_SEEN,
 	} how;
-	char *words; /* why, unless it was seen */
+	char *message; /* why, unless it was seen */
 
 	/* INFO (redis/info.h reads it); NULL: we may not ask. */
 	char *info;
@@ -56,14 +56,14 @@ struct redis_seen {
  * How many there are, 1 or more: the masters of a cluster that have our
  * shards, or the one Redis; each is cleared, and then the list is freed.
  */
-size_t redis_inspect(
-    const struct conf *conf, struct redis_seen **ret_seen);
-struct cluster_seen;
+size_t diagnostics_run(
+    const struct conf *conf, struct diagnostics **ret_seen);
+struct cluster_masters;
 struct cluster_master;
 /* One of them; without a cluster both are NULL, and masters is where they
  * are not known. */
-void redis_inspect_one(const struct conf *conf,
-    const struct cluster_seen *masters, const struct cluster_master *at,
-    struct redis_seen *ret_seen);
+void diagnostics_run_one(const struct conf *conf,
+    const struct cluster_masters *masters, const struct cluster_master *at,
+    struct diagnostics *ret_seen);
 /* Frees what it holds. */
-void redis_seen_clear(struct redis_seen *seen);
+void diagnostics_clear(struct diagnostics *seen);

@@ -19,13 +19,13 @@ limit_of(const struct conf *conf)
 
 /* One that did not come about leaves its words. */
 static redisContext *
-checked(const struct conf *conf, redisContext *redis, char **ret_words)
+checked(const struct conf *conf, redisContext *redis, char **ret_message)
 {
 	if (redis != NULL && redis->err == 0) {
 		redisSetTimeout(redis, limit_of(conf));
 		return redis;
 	}
-	*ret_words =
+	*ret_message =
 	    mem_str(span_str(redis != NULL ? redis->errstr : "no memory"));
 	if (redis != NULL)
 		redisFree(redis);
@@ -34,59 +34,59 @@ checked(const struct conf *conf, redisContext *redis, char **ret_words)
 
 redisContext *
 dial_tcp(const struct conf *conf, const char *host, uint16_t port,
-    char **ret_words)
+    char **ret_message)
 {
 	return checked(conf,
-	    redisConnectWithTimeout(host, port, limit_of(conf)), ret_words);
+	    redisConnectWithTimeout(host, port, limit_of(conf)), ret_message);
 }
 
 static redisContext *
-dial_unix(const struct conf *conf, const char *path, char **ret_words)
+dial_unix(const struct conf *conf, const char *path, char **ret_message)
 {
 	return checked(conf,
-	    redisConnectUnixWithTimeout(path, limit_of(conf)), ret_words);
+	    redisConnectUnixWithTimeout(path, limit_of(conf)), ret_message);
 }
 
 /* The master, as the Sentinels name it. */
 static redisContext *
-dial_master(const struct conf *conf, char **ret_words)
+dial_master(const struct conf *conf, char **ret_message)
 {
-	struct sentinel_seen *seen = sentinels_look(conf);
-	struct named named;
+	struct sentinel_answer *seen = sentinel_query(conf);
+	struct sentinel_named named;
 	redisContext *redis = NULL;
-	if (sentinels_agree(conf, seen, &named))
-		redis = dial_tcp(conf, named.host, named.port, ret_words);
+	if (sentinel_query_agrees(conf, seen, &named))
+		redis = dial_tcp(conf, named.host, named.port, ret_message);
 	else
-		*ret_words = mem_printf("no Sentinel names a master \"%s\"",
+		*ret_message = mem_printf("no Sentinel names a master \"%s\"",
 		    conf->store.master);
-	sentinels_seen_free(conf, &seen);
+	sentinel_query_free(conf, &seen);
 	return redis;
 }
 
 redisContext *
-dial_redis(const struct conf *conf, char **ret_words)
+dial_redis(const struct conf *conf, char **ret_message)
 {
 	const struct conf_store *store = &conf->store;
 	if (conf_has_sentinels(conf))
-		return dial_master(conf, ret_words);
+		return dial_master(conf, ret_message);
 	if (store->managed) {
 		char *socket = managed_socket(conf);
-		redisContext *redis = dial_unix(conf, socket, ret_words);
+		redisContext *redis = dial_unix(conf, socket, ret_message);
 		free(socket);
 		return redis;
 	}
 	if (store->redis.kind == ADDRESS_UNIX)
-		return dial_unix(conf, store->redis.host, ret_words);
+		return dial_unix(conf, store->redis.host, ret_message);
 	return dial_tcp(
-	    conf, store->redis.host, store->redis.port, ret_words);
+	    conf, store->redis.host, store->redis.port, ret_message);
 }
 
 redisReply *
-dial_accept(const redisContext *redis, redisReply *reply, char **ret_words)
+dial_accept(const redisContext *redis, redisReply *reply, char **ret_message)
 {
 	if (reply != NULL && reply->type != REDIS_REPLY_ERROR)
 		return reply;
-	*ret_words =
+	*ret_message =
 	    mem_str(span_str(reply != NULL ? reply->str : redis->errstr));
 	freeReplyObject(reply);
 	return NULL;
@@ -94,12 +94,12 @@ dial_accept(const redisContext *redis, redisReply *reply, char **ret_words)
 
 /* Puts a command behind what is to be sent, and leaves no copies of it. */
 static bool
-append(redisContext *redis, size_t count, const char *const *words)
+append(redisContext *redis, size_t count, const char *const *message)
 {
 	struct resp command = {0};
 	resp_begin(&command, count);
 	for (size_t i = 0; i < count; i++)
-		resp_arg(&command, span_str(words[i]));
+		resp_arg(&command, span_str(message[i]));
 	bool ok = redisAppendFormattedCommand(
 		      redis, command.bytes, command.len) == REDIS_OK;
 	sodium_memzero(command.bytes, command.len);
@@ -108,22 +108,22 @@ append(redisContext *redis, size_t count, const char *const *words)
 }
 
 bool
-dial_log_in(const struct conf *conf, redisContext *redis, char **ret_words)
+dial_log_in(const struct conf *conf, redisContext *redis, char **ret_message)
 {
 	const struct conf_store *store = &conf->store;
 	if (store->password == NULL || store->managed)
 		return true;
-	const char *words[] = {"AUTH", store->user, store->password};
+	const char *message[] = {"AUTH", store->user, store->password};
 	if (store->user == NULL)
-		words[1] = store->password;
-	login_begin(redis);
+		message[1] = store->password;
+	secret_write_begin(redis);
 	void *reply = NULL;
-	if (append(redis, store->user ? 3 : 2, words)) {
+	if (append(redis, store->user ? 3 : 2, message)) {
 		/* What it leaves, redisGetReply sends, or hears why not. */
-		(void)login_send(redis);
+		(void)secret_write_send(redis);
 		redisGetReply(redis, &reply);
 	}
-	reply = dial_accept(redis, reply, ret_words);
+	reply = dial_accept(redis, reply, ret_message);
 	freeReplyObject(reply);
 	return reply != NULL;
 }

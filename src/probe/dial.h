@@ -15,17 +15,17 @@ struct redisReply;
  * Connects to the Redis of the configuration; NULL with the words why not,
  * which the caller frees.
  */
-struct redisContext *dial_redis(const struct conf *conf, char **ret_words);
+struct redisContext *dial_redis(const struct conf *conf, char **ret_message);
 /* The same, to an address; of a Sentinel or one server of a cluster, too. */
 struct redisContext *dial_tcp(const struct conf *conf, const char *host,
-    uint16_t port, char **ret_words);
+    uint16_t port, char **ret_message);
 /* Logs in, where there is a password; false with Redis' words, which the
  * caller frees. */
 MUST_USE bool dial_log_in(const struct conf *conf,
-    struct redisContext *redis, char **ret_words);
+    struct redisContext *redis, char **ret_message);
 /*
  * Takes a reply over: it comes back unless it is NULL or an error, which is
  * freed and leaves its words, which the caller frees.
  */
 struct redisReply *dial_accept(const struct redisContext *redis,
-    struct redisReply *reply, char **ret_words);
+    struct redisReply *reply, char **ret_message);

@@ -7,14 +7,14 @@
 #include "probe/rights.h"
 
 const struct right rights[] = {
-#define RIGHT(name, when, probe, words) {name, probe, words, RIGHT_##when},
+#define RIGHT(name, when, probe, message) {name, probe, message, RIGHT_##when},
 #include "tbl/rights.h"
 #undef RIGHT
 };
 const size_t n_rights = sizeof rights / sizeof *rights;
 
 bool
-right_is_needed(const struct conf *conf, const struct right *right)
+rights_needed(const struct conf *conf, const struct right *right)
 {
 	switch (right->when) {
 	case RIGHT_WITH_DB:
@@ -58,7 +58,7 @@ rights_rules(const struct conf *conf)
 	must(out != NULL);
 	fprintf(out, "%s %s", keys, channels);
 	for (size_t i = 0; i < n_rights; i++)
-		if (right_is_needed(conf, &rights[i]))
+		if (rights_needed(conf, &rights[i]))
 			fprintf(out, " +%s", rights[i].name);
 	must(fclose(out) == 0);
 	free(keys);

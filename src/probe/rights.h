@@ -11,7 +11,7 @@
 struct right {
 	const char *name;  /* as an ACL has it behind the plus sign */
 	const char *probe; /* see tbl/rights.h */
-	const char *words; /* what it is for */
+	const char *message; /* what it is for */
 	enum {
 		RIGHT_ALWAYS,
 		RIGHT_WITH_DB,
@@ -27,7 +27,7 @@ extern const struct right rights[];
 extern const size_t n_rights;
 
 /* Whether a gateway with that configuration needs it. */
-bool right_is_needed(const struct conf *conf, const struct right *right);
+bool rights_needed(const struct conf *conf, const struct right *right);
 
 /* The pattern of keys and that of channels, as ACL has them; caller frees. */
 char *rights_keys(const struct conf *conf);

@@ -9,7 +9,7 @@
 /* A question's reply; NULL with the words where there is none. */
 static redisReply *
 ask(redisContext *sentinel, void (*question)(struct resp *, const char *),
-    const char *master, char **ret_words)
+    const char *master, char **ret_message)
 {
 	struct resp command = {0};
 	redisReply *reply = NULL;
@@ -18,45 +18,45 @@ ask(redisContext *sentinel, void (*question)(struct resp *, const char *),
 		sentinel, command.bytes, command.len) == REDIS_OK)
 		redisGetReply(sentinel, (void **)&reply);
 	resp_clear(&command);
-	return dial_accept(sentinel, reply, ret_words);
+	return dial_accept(sentinel, reply, ret_message);
 }
 
 static void
 look_at(const struct conf *conf, redisContext *sentinel,
-    struct sentinel_seen *seen)
+    struct sentinel_answer *seen)
 {
 	const char *master = conf->store.master;
-	char *words = NULL;
+	char *message = NULL;
 	/* One without a password refuses ours. */
-	if (!dial_log_in(conf, sentinel, &words))
-		free(words);
+	if (!dial_log_in(conf, sentinel, &message))
+		free(message);
 	redisReply *epoch =
-	    ask(sentinel, sentinel_ask_epoch, master, &seen->words);
+	    ask(sentinel, sentinel_ask_epoch, master, &seen->message);
 	if (epoch == NULL)
 		return;
 	redisReply *address =
-	    ask(sentinel, sentinel_ask_address, master, &seen->words);
+	    ask(sentinel, sentinel_ask_address, master, &seen->message);
 	if (address != NULL &&
 	    (!sentinel_read_epoch(epoch, &seen->named.epoch) ||
 		!sentinel_read_address(
 		    address, seen->named.host, &seen->named.port)))
-		seen->words =
+		seen->message =
 		    mem_str(SPAN("what it says of the master cannot be read"));
 	freeReplyObject(epoch);
 	freeReplyObject(address);
 }
 
-struct sentinel_seen *
-sentinels_look(const struct conf *conf)
+struct sentinel_answer *
+sentinel_query(const struct conf *conf)
 {
 	size_t count = conf->store.sentinels.count;
-	struct sentinel_seen *all = mem_zero(count * sizeof *all);
+	struct sentinel_answer *all = mem_zero(count * sizeof *all);
 	for (size_t i = 0; i < count; i++) {
 		char *host;
 		uint16_t port;
 		host_port_split(conf->store.sentinels.list[i], &host, &port);
 		redisContext *sentinel =
-		    dial_tcp(conf, host, port, &all[i].words);
+		    dial_tcp(conf, host, port, &all[i].message);
 		if (sentinel != NULL) {
 			look_at(conf, sentinel, &all[i]);
 			redisFree(sentinel);
@@ -67,16 +67,17 @@ sentinels_look(const struct conf *conf)
 }
 
 bool
-sentinels_agree(const struct conf *conf, const struct sentinel_seen *seen,
-    struct named *ret_named)
+sentinel_query_agrees(const struct conf *conf,
+    const struct sentinel_answer *seen, struct sentinel_named *ret_named)
 {
 	size_t count = conf->store.sentinels.count;
-	struct named *said = mem_zero(count * sizeof *said);
-	const struct named nothing = {.host = ""};
+	struct sentinel_named *said = mem_zero(count * sizeof *said);
+	const struct sentinel_named nothing = {.host = ""};
 	for (size_t i = 0; i < count; i++)
-		if (seen[i].words == NULL)
+		if (seen[i].message == NULL)
 			said[i] = seen[i].named;
-	const struct named *best = named_choose(said, count, &nothing);
+	const struct sentinel_named *best =
+	    sentinel_choose(said, count, &nothing);
 	bool agree = best != NULL;
 	if (agree)
 		*ret_named = *best;
@@ -85,10 +86,10 @@ sentinels_agree(const struct conf *conf, const struct sentinel_seen *seen,
 }
 
 void
-sentinels_seen_free(const struct conf *conf, struct sentinel_seen **seen)
+sentinel_query_free(const struct conf *conf, struct sentinel_answer **seen)
 {
 	for (size_t i = 0; *seen && i < conf->store.sentinels.count; i++)
-		free((*seen)[i].words);
+		free((*seen)[i].message);
 	free(*seen);
 	*seen = NULL;
 }

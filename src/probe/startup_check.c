@@ -16,15 +16,15 @@
  * What is no word about our rights will pass: Redis is loading, busy, or was
  * silent for too long.  The workers ask again.
  */
-static enum examined
-judge(const char *words)
+static enum startup_check_result
+judge(const char *message)
 {
 	static const char *const final[] = {
 	    "ERR ", "NOPERM ", "NOAUTH ", "WRONGPASS "};
 	for (size_t i = 0; i < sizeof final / sizeof *final; i++)
-		if (strncmp(words, final[i], strlen(final[i])) == 0)
-			return EXAMINED_REFUSED;
-	return EXAMINED_UNREACHABLE;
+		if (strncmp(message, final[i], strlen(final[i])) == 0)
+			return STARTUP_CHECK_REFUSED;
+	return STARTUP_CHECK_UNREACHABLE;
 }
 
 /* --- judging --- */
@@ -50,7 +50,7 @@ warn(const struct conf *conf, struct span info)
  * made.  Only a missing right counts; what else Redis may say now passes.
  */
 static bool
-may_tell(const struct conf *conf, redisContext *redis, char **ret_words)
+may_tell(const struct conf *conf, redisContext *redis, char **ret_message)
 {
 	if (conf->store.events_maxlen == 0)
 		return true;
@@ -63,7 +63,7 @@ may_tell(const struct conf *conf, redisContext *redis, char **ret_words)
 		freeReplyObject(reply);
 		return true;
 	}
-	*ret_words = mem_printf(
+	*ret_message = mem_printf(
 	    "store.events needs the right to XADD: %s", reply->str);
 	freeReplyObject(reply);
 	return false;
@@ -71,11 +71,11 @@ may_tell(const struct conf *conf, redisContext *redis, char **ret_words)
 
 /* That our scripts can be run; functions are given to it: NULL, and why. */
 static redisReply *
-try_scripting(const struct conf *conf, redisContext *redis, char **ret_words)
+try_scripting(const struct conf *conf, redisContext *redis, char **ret_message)
 {
 	if (!conf->store.functions)
 		return dial_accept(redis,
-		    redisCommand(redis, "EVAL %s 0", "return 1"), ret_words);
+		    redisCommand(redis, "EVAL %s 0", "return 1"), ret_message);
 	struct library *library = library_new();
 	redisReply *reply =
 	    redisCommand(redis, "FUNCTION LOAD %s", library->text);
@@ -83,7 +83,7 @@ try_scripting(const struct conf *conf, redisContext *redis, char **ret_words)
 	if (reply != NULL && reply->type == REDIS_REPLY_ERROR &&
 	    library_is_there(span_of(reply->str, reply->len)))
 		return reply;
-	return dial_accept(redis, reply, ret_words);
+	return dial_accept(redis, reply, ret_message);
 }
 
 /* Where Sentinels move the master, one that was demoted is left. */
@@ -93,13 +93,13 @@ may_pass(const struct conf *conf, enum store_fault fault)
 	return fault == FAULT_ROLE && conf_has_sentinels(conf);
 }
 
-static enum examined
-examine(const struct conf *conf, redisContext *redis, char **ret_words)
+static enum startup_check_result
+examine(const struct conf *conf, redisContext *redis, char **ret_message)
 {
-	if (!dial_log_in(conf, redis, ret_words))
-		return judge(*ret_words);
+	if (!dial_log_in(conf, redis, ret_message))
+		return judge(*ret_message);
 	redisReply *reply =
-	    dial_accept(redis, redisCommand(redis, "INFO"), ret_words);
+	    dial_accept(redis, redisCommand(redis, "INFO"), ret_message);
 	if (reply != NULL) {
 		struct span info = span_of(reply->str, reply->len);
 		enum store_fault fault = info_fault(conf, info);
@@ -110,78 +110,80 @@ examine(const struct conf *conf, redisContext *redis, char **ret_words)
 			warn(conf, info);
 		freeReplyObject(reply);
 		if (fault != FAULT_NONE) {
-			*ret_words = mem_str(span_str(fault_words(fault)));
-			return may_pass(conf, fault) ? EXAMINED_UNREACHABLE
-						     : EXAMINED_REFUSED;
+			*ret_message =
+			    mem_str(span_str(info_fault_message(fault)));
+			return may_pass(conf, fault) ? STARTUP_CHECK_UNREACHABLE
+						     : STARTUP_CHECK_REFUSED;
 		}
-	} else if (strncmp(*ret_words, "NOPERM ", 7) == 0) {
+	} else if (strncmp(*ret_message, "NOPERM ", 7) == 0) {
 		/* The stores say so (health.c). */
-		free(*ret_words);
-		*ret_words = NULL;
+		free(*ret_message);
+		*ret_message = NULL;
 	} else {
 		/* Loading, or silent: it is asked again by the workers. */
-		return EXAMINED_UNREACHABLE;
+		return STARTUP_CHECK_UNREACHABLE;
 	}
-	reply = try_scripting(conf, redis, ret_words);
+	reply = try_scripting(conf, redis, ret_message);
 	if (reply == NULL)
-		return judge(*ret_words);
+		return judge(*ret_message);
 	freeReplyObject(reply);
-	return may_tell(conf, redis, ret_words) ? EXAMINED_WELL
-						: EXAMINED_REFUSED;
+	return may_tell(conf, redis, ret_message) ? STARTUP_CHECK_WELL
+						: STARTUP_CHECK_REFUSED;
 }
 
-static enum examined
+static enum startup_check_result
 examine_dialled(
-    const struct conf *conf, redisContext *redis, char **ret_words)
+    const struct conf *conf, redisContext *redis, char **ret_message)
 {
 	if (redis == NULL)
-		return EXAMINED_UNREACHABLE;
-	enum examined found = examine(conf, redis, ret_words);
+		return STARTUP_CHECK_UNREACHABLE;
+	enum startup_check_result found = examine(conf, redis, ret_message);
 	redisFree(redis);
 	return found;
 }
 
 /* Which of them it is about. */
 static void
-name_place(const struct place *place, char **words)
+name_place(const struct place *place, char **message)
 {
-	char *own = *words;
-	*words = mem_printf("%s:%u: %s", place->host, place->port, own);
+	char *own = *message;
+	*message = mem_printf("%s:%u: %s", place->host, place->port, own);
 	free(own);
 }
 
 /* The first that must not be served with, else one out of reach. */
-static enum examined
-examine_cluster(const struct conf *conf, char **ret_words)
+static enum startup_check_result
+examine_cluster(const struct conf *conf, char **ret_message)
 {
-	struct cluster_seen masters;
-	if (!cluster_look(conf, &masters, ret_words))
-		return judge(*ret_words);
-	enum examined worst = EXAMINED_WELL;
+	struct cluster_masters masters;
+	if (!cluster_query(conf, &masters, ret_message))
+		return judge(*ret_message);
+	enum startup_check_result worst = STARTUP_CHECK_WELL;
 	for (size_t i = 0; i < masters.count; i++) {
 		const struct place *place = &masters.list[i].place;
-		char *words = NULL;
-		enum examined found = examine_dialled(conf,
-		    dial_tcp(conf, place->host, place->port, &words), &words);
+		char *message = NULL;
+		enum startup_check_result found = examine_dialled(conf,
+		    dial_tcp(conf, place->host, place->port, &message),
+		    &message);
 		if (found > worst) {
 			worst = found;
-			name_place(place, &words);
-			free(*ret_words);
-			*ret_words = words;
-			words = NULL;
+			name_place(place, &message);
+			free(*ret_message);
+			*ret_message = message;
+			message = NULL;
 		}
-		free(words);
+		free(message);
 	}
-	cluster_seen_clear(&masters);
+	cluster_masters_clear(&masters);
 	return worst;
 }
 
-enum examined
-store_examine(const struct conf *conf, char **ret_words)
+enum startup_check_result
+startup_check(const struct conf *conf, char **ret_message)
 {
-	*ret_words = NULL;
+	*ret_message = NULL;
 	if (conf->store.cluster.count > 0)
-		return examine_cluster(conf, ret_words);
+		return examine_cluster(conf, ret_message);
 	return examine_dialled(
-	    conf, dial_redis(conf, ret_words), ret_words);
+	    conf, dial_redis(conf, ret_message), ret_message);
 }

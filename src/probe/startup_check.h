@@ -10,15 +10,15 @@
  * masters.  It blocks, for a few times store.timeout with each at most.  Main
  * thread, before the workers.
  */
-enum examined { /* the worse, the greater */
-	EXAMINED_WELL,
-	EXAMINED_UNREACHABLE, /* nothing is known; it may come later */
-	EXAMINED_REFUSED,     /* it must not be served with */
+enum startup_check_result { /* the worse, the greater */
+	STARTUP_CHECK_WELL,
+	STARTUP_CHECK_UNREACHABLE, /* nothing is known; it may come later */
+	STARTUP_CHECK_REFUSED,     /* it must not be served with */
 };
 
 /*
- * Unless EXAMINED_WELL, *ret_words is a sentence that the caller frees.
+ * Unless STARTUP_CHECK_WELL, *ret_message is a sentence that the caller frees.
  * What is only worth a warning goes to the log.
  */
-MUST_USE enum examined store_examine(
-    const struct conf *conf, char **ret_words);
+MUST_USE enum startup_check_result startup_check(
+    const struct conf *conf, char **ret_message);

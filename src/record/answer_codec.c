@@ -6,7 +6,7 @@
 #include "record/answer_codec.h"
 
 void
-stored_write(struct store *store, const struct seal_about *about,
+answer_codec_write(struct store *store, const struct seal_about *about,
     const struct answer *answer, char **ret_bytes, size_t *ret_len)
 {
 	const struct conf_store *conf = &store->conf->store;
@@ -35,7 +35,7 @@ log_about(enum event event, const struct key_id *key_id, struct span id)
 }
 
 void
-stored_log_broken(const struct key_id *key_id)
+answer_codec_log_broken(const struct key_id *key_id)
 {
 	log_about(EV_record_broken, key_id, SPAN(""));
 }
@@ -58,7 +58,7 @@ read_sealed(struct store *store, const struct key_id *key_id,
 }
 
 int
-stored_read(struct store *store, const struct key_id *key_id,
+answer_codec_read(struct store *store, const struct key_id *key_id,
     const struct record *record, struct answer **ret_answer)
 {
 	struct span id = SPAN("");

@@ -11,14 +11,14 @@
  */
 
 /* The caller frees *ret_bytes. */
-void stored_write(struct store *store, const struct seal_about *about,
+void answer_codec_write(struct store *store, const struct seal_about *about,
     const struct answer *answer, char **ret_bytes, size_t *ret_len);
 /*
  * The answer of a COMPLETED record.  0; E_NO_MEMORY where the budget does not
  * allow it now; E_MALFORMED; or it cannot be decrypted, and the log has it:
  * E_NO_KEY and E_SEALED (record/seal.h).
  */
-MUST_USE int stored_read(struct store *store, const struct key_id *key_id,
+MUST_USE int answer_codec_read(struct store *store, const struct key_id *key_id,
     const struct record *record, struct answer **ret_answer);
 /* The log is told that a record, or the answer in it, is none. */
-void stored_log_broken(const struct key_id *key_id);
+void answer_codec_log_broken(const struct key_id *key_id);

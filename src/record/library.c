@@ -9,8 +9,8 @@
 
 enum { DIGITS = 16 };
 
-static const char *const words[] = {
-#define SCRIPT(name) #name,
+static const char *const message[] = {
+#define SCRIPT(name, word) #name,
 #include "tbl/scripts.h"
 #undef SCRIPT
 };
@@ -61,7 +61,7 @@ set_names(struct library *library, const char *digits)
 	for (int i = 0; i < SCRIPT_COUNT_; i++) {
 		struct span text = script_text((enum script)i);
 		snprintf(library->functions[i], FUNCTION_CHARS + 1, "%s_%s",
-		    library->name, words[i]);
+		    library->name, message[i]);
 		if (take_flags(&text).len == 0)
 			snprintf(library->readers[i], FUNCTION_CHARS + 1,
 			    "%s_read", library->functions[i]);

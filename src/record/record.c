@@ -264,7 +264,7 @@ cut_fields(struct span *left, struct fields *fields)
 		    !cut_bytes(left, name_len, SPAN(": "), &field->name) ||
 		    !cut_bytes(left, value_len, SPAN("\n"), &field->value) ||
 		    ((has_breaks(field->name) || has_breaks(field->value)) &&
-			GUARD(stored_lines)))
+			INVARIANT(stored_lines)))
 			return false;
 	}
 	return true;

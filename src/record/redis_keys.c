@@ -9,7 +9,7 @@
 #include "record/redis_keys.h"
 
 unsigned
-shard_of(const struct conf *conf, const struct key_id *key_id)
+redis_keys_shard(const struct conf *conf, const struct key_id *key_id)
 {
 	const uint8_t *b = key_id->bytes;
 	uint32_t number = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 |
@@ -31,22 +31,23 @@ put_name(struct resp *resp, const struct conf *conf, unsigned shard,
 }
 
 void
-name_record(
+redis_keys_record(
     struct resp *resp, const struct conf *conf, const struct key_id *key_id)
 {
 	char hex[DIGEST_HEX + 1];
 	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
-	put_name(resp, conf, shard_of(conf, key_id), "r:", hex);
+	put_name(resp, conf, redis_keys_shard(conf, key_id), "r:", hex);
 }
 
 void
-name_index(struct resp *resp, const struct conf *conf, unsigned shard,
+redis_keys_index(struct resp *resp, const struct conf *conf, unsigned shard,
     const char *word)
 {
 	put_name(resp, conf, shard, word, "");
 }
 
-/* "{12}:" as name_record and name_index write it, below store.shards. */
+/* "{12}:" as redis_keys_record and redis_keys_index write it, below
+ * store.shards. */
 static bool
 read_shard(const struct conf *conf, struct span *rest, unsigned *ret_shard)
 {
@@ -66,10 +67,10 @@ read_shard(const struct conf *conf, struct span *rest, unsigned *ret_shard)
 	return true;
 }
 
-enum key_kind
-key_kind_of(const struct conf *conf, struct span name)
+enum redis_keys_kind
+redis_keys_kind(const struct conf *conf, struct span name)
 {
-	static const char *const words[] = {
+	static const char *const message[] = {
 	    "leases", "held", "events", "dead"};
 	struct span prefix = span_str(conf->store.prefix), rest = name;
 	struct key_id key_id;
@@ -79,12 +80,12 @@ key_kind_of(const struct conf *conf, struct span name)
 	rest = span_from(name, prefix.len + 1);
 	if (!read_shard(conf, &rest, &shard))
 		return KEY_OTHER;
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (span_eq(rest, span_str(words[i])))
+	for (size_t i = 0; i < sizeof message / sizeof *message; i++)
+		if (span_eq(rest, span_str(message[i])))
 			return KEY_INDEX;
 	if (!span_starts(rest, SPAN("r:")) ||
 	    !hex_decode(span_from(rest, 2), key_id.bytes, DIGEST_BYTES) ||
-	    shard_of(conf, &key_id) != shard)
+	    redis_keys_shard(conf, &key_id) != shard)
 		return KEY_OTHER;
 	return KEY_RECORD;
 }
@@ -108,7 +109,7 @@ store_key_id(const struct conf *conf, struct span namespace,
 	struct digest digest;
 	digest_begin(&digest, SPAN("key"), span_str(conf->store.secret));
 	digest_part(&digest, namespace);
-	for (size_t i = 0; i < scope->count && GUARD(scope_in_name); i++) {
+	for (size_t i = 0; i < scope->count && INVARIANT(scope_in_name); i++) {
 		digest_name(&digest, span_str(scope->list[i]));
 		digest_part(&digest, values[i]);
 	}

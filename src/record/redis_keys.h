@@ -10,19 +10,19 @@
  */
 
 /* The shard of a record, below store.shards. */
-unsigned shard_of(const struct conf *conf, const struct key_id *key_id);
+unsigned redis_keys_shard(const struct conf *conf, const struct key_id *key_id);
 
 /* PREFIX:{SHARD}:r:KEYID, as an argument. */
-void name_record(
+void redis_keys_record(
     struct resp *resp, const struct conf *conf, const struct key_id *key_id);
 /* PREFIX:{SHARD}:WORD, as an argument: "leases" or "held". */
-void name_index(struct resp *resp, const struct conf *conf, unsigned shard,
-    const char *word);
+void redis_keys_index(struct resp *resp, const struct conf *conf,
+    unsigned shard, const char *word);
 
 /* What a key is, to a gateway with this configuration. */
-enum key_kind { KEY_RECORD, KEY_INDEX, KEY_OTHER };
+enum redis_keys_kind { KEY_RECORD, KEY_INDEX, KEY_OTHER };
 /*
  * KEY_OTHER: none of its own.  Another number of shards, another version or
  * another program has written it.
  */
-enum key_kind key_kind_of(const struct conf *conf, struct span name);
+enum redis_keys_kind redis_keys_kind(const struct conf *conf, struct span name);

@@ -8,8 +8,8 @@ struct span
 script_text(enum script script)
 {
 	switch (script) {
-#define SCRIPT(name)                                                          \
-	case SCRIPT_##name:                                                    \
+#define SCRIPT(name, word) \
+	case SCRIPT_##name: \
 		return span_str(SCRIPT_IN_TRIAL(#name, script_##name));
 #include "tbl/scripts.h"
 #undef SCRIPT

@@ -9,14 +9,14 @@
  * name that Redis has for them.  Pure; any thread.
  */
 enum script {
-#define SCRIPT(name) SCRIPT_##name,
+#define SCRIPT(name, word) SCRIPT_##name,
 #include "tbl/scripts.h"
 #undef SCRIPT
 	SCRIPT_COUNT_,
 };
 
 /* In the generated src/lua/scripts.c. */
-#define SCRIPT(name) extern const char script_##name[];
+#define SCRIPT(name, word) extern const char script_##name[];
 #include "tbl/scripts.h"
 #undef SCRIPT
 

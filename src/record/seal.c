@@ -64,7 +64,7 @@ put_about(const struct seal_about *about, uint8_t ret_bytes[ABOUT_BYTES])
 static unsigned long long
 about_bytes(void)
 {
-	return GUARD(sealed_to_record) ? ABOUT_BYTES : 0;
+	return INVARIANT(sealed_to_record) ? ABOUT_BYTES : 0;
 }
 
 void

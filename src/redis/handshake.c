@@ -28,14 +28,14 @@ heard_time(struct link *link, const redisReply *reply, int64_t sent_us)
 }
 
 static struct own_call *
-send_own(struct link *link, size_t count, const char *const *words,
+send_own(struct link *link, size_t count, const char *const *message,
     bool may_fail,
     void (*done)(struct link_call *call, const redisReply *reply))
 {
 	struct resp command = {0};
 	resp_begin(&command, count);
 	for (size_t i = 0; i < count; i++)
-		resp_arg(&command, span_str(words[i]));
+		resp_arg(&command, span_str(message[i]));
 	struct own_call *own = mem_zero(sizeof *own);
 	own->link = link;
 	own->may_fail = may_fail;
@@ -57,37 +57,37 @@ wrong(const struct own_call *own, const redisReply *reply)
 		return own->may_fail ? NULL : reply->str;
 	if (own->asks_role && reply->type == REDIS_REPLY_STRING &&
 	    !info_is_master(span_of(reply->str, reply->len)) &&
-	    GUARD(master_only))
+	    INVARIANT(master_only))
 		return "Redis is a replica";
 	return NULL;
 }
 
 static void
-on_greeting(struct link_call *call, const redisReply *reply)
+on_handshake(struct link_call *call, const redisReply *reply)
 {
 	struct own_call *own = (struct own_call *)(void *)call;
 	struct link *link = own->link;
-	const char *words = reply != NULL ? wrong(own, reply) : NULL;
-	if (reply != NULL && words == NULL)
+	const char *message = reply != NULL ? wrong(own, reply) : NULL;
+	if (reply != NULL && message == NULL)
 		heard_time(link, reply, call->sent_us);
 	free(own);
 	if (reply == NULL || link->doomed)
 		return;
-	if (words != NULL) {
-		link_set_words(link, words);
+	if (message != NULL) {
+		link_set_message(link, message);
 		link->doomed = true;
 		return;
 	}
-	if (--link->greeting == 0)
+	if (--link->handshake == 0)
 		link_came_up(link);
 }
 
 static struct own_call *
-greet_with(struct link *link, size_t count, const char *const *words,
+shake_with(struct link *link, size_t count, const char *const *message,
     bool may_fail)
 {
-	link->greeting++;
-	return send_own(link, count, words, may_fail, on_greeting);
+	link->handshake++;
+	return send_own(link, count, message, may_fail, on_handshake);
 }
 
 /*
@@ -98,7 +98,7 @@ static void
 ask_role(struct link *link)
 {
 	const char *role[] = {"INFO", "replication"};
-	greet_with(link, 2, role, true)->asks_role = true;
+	shake_with(link, 2, role, true)->asks_role = true;
 }
 
 /*
@@ -108,7 +108,7 @@ ask_role(struct link *link)
  * either it refuses ours: one that wants another refuses PING then.
  */
 void
-greet(struct link *link)
+handshake_begin(struct link *link)
 {
 	const struct conf_store *store = &link->conf->store;
 	char db[24];
@@ -120,19 +120,19 @@ greet(struct link *link)
 	const char *time[] = {"TIME"};
 	const char *ping[] = {"PING"};
 	bool with_password = store->password != NULL && !store->managed;
-	link->greeting = 0;
+	link->handshake = 0;
 	if (with_password && store->user != NULL)
-		greet_with(link, 3, auth, link->sentinel);
+		shake_with(link, 3, auth, link->sentinel);
 	else if (with_password)
-		greet_with(link, 2, auth_default, link->sentinel);
+		shake_with(link, 2, auth_default, link->sentinel);
 	if (store->db != 0 && !link->sentinel)
-		greet_with(link, 2, select, false);
-	greet_with(link, 3, name, true);
+		shake_with(link, 2, select, false);
+	shake_with(link, 3, name, true);
 	if (!link->sentinel)
-		greet_with(link, 1, time, false);
+		shake_with(link, 1, time, false);
 	if (link->events.find != NULL)
 		ask_role(link);
-	greet_with(link, 1, ping, false);
+	shake_with(link, 1, ping, false);
 }
 
 /* --- listening --- */
@@ -148,7 +148,7 @@ on_message(redisAsyncContext *ac, void *message, void *arg)
 }
 
 void
-greet_listen(struct link *link)
+handshake_subscribe(struct link *link)
 {
 	redisAsyncCommand(
 	    link->ac, on_message, link, "PSUBSCRIBE %s", link->channels);
@@ -169,8 +169,8 @@ on_pulse(struct link_call *call, const redisReply *reply)
 }
 
 void
-greet_pulse(struct link *link)
+handshake_pulse(struct link *link)
 {
-	const char *words[] = {link->sentinel ? "PING" : "TIME"};
-	send_own(link, 1, words, true, on_pulse);
+	const char *message[] = {link->sentinel ? "PING" : "TIME"};
+	send_own(link, 1, message, true, on_pulse);
 }

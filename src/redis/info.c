@@ -75,16 +75,16 @@ info_fault(const struct conf *conf, struct span info)
 	/* A cluster says by itself who the master is. */
 	if (!info_is_master(info) && conf->store.cluster.count > 0)
 		return FAULT_NONE;
-	if (!info_is_master(info) && GUARD(master_only))
+	if (!info_is_master(info) && INVARIANT(master_only))
 		return FAULT_ROLE;
 	if (!conf->store.allow_eviction && info_may_evict(info) &&
-	    GUARD(no_eviction))
+	    INVARIANT(no_eviction))
 		return FAULT_EVICTION;
 	return FAULT_NONE;
 }
 
 const char *
-fault_words(enum store_fault fault)
+info_fault_message(enum store_fault fault)
 {
 	static const char *const words[] = {
 	    NULL,

@@ -10,7 +10,7 @@
  */
 enum store_fault {
 	FAULT_NONE,
-#define FAULT(name, words) FAULT_##name,
+#define FAULT(name, message) FAULT_##name,
 #include "tbl/faults.h"
 #undef FAULT
 };
@@ -24,7 +24,7 @@ bool info_may_evict(struct span info);
 /* The replicas that have caught up. */
 int info_replicas(struct span info);
 /* The sentence of a fault; NULL of FAULT_NONE. */
-const char *fault_words(enum store_fault fault);
+const char *info_fault_message(enum store_fault fault);
 /* The value of a line "name:number"; 0 where there is none. */
 uint64_t info_number(struct span info, struct span name);
 /* The value of a line "name:value"; empty where there is none. */

@@ -15,7 +15,7 @@
 
 enum {
 	BACKOFF_FIRST_MS = 50,
-	BACKOFF_MOST_MS = 1000,
+	BACKOFF_MAX_MS = 1000,
 	PULSE_MS = 1000, /* how often a quiet Redis is asked for the time */
 };
 
@@ -25,10 +25,10 @@ static void pulse(struct link *link);
 /* --- down --- */
 
 void
-link_set_words(struct link *link, const char *words)
+link_set_message(struct link *link, const char *message)
 {
-	if (words != link->words)
-		snprintf(link->words, sizeof link->words, "%s", words);
+	if (message != link->message)
+		snprintf(link->message, sizeof link->message, "%s", message);
 }
 
 static bool
@@ -51,7 +51,7 @@ say_down(struct link *link)
 		    link->socket ? link->socket : link->host);
 	if (link->host != NULL)
 		log_int(&line, "port", link->port);
-	log_str(&line, "error", link->words);
+	log_str(&line, "error", link->message);
 	log_end(&line);
 }
 
@@ -61,13 +61,13 @@ went_down(struct link *link)
 {
 	bool was_up = link->state == LINK_UP;
 	link->state = LINK_DOWN;
-	link->greeting = 0;
+	link->handshake = 0;
 	link->pulsing = link->doomed = link->finding = false;
 	timer_set(&link->timer, link->backoff_ms);
 	link->backoff_ms = link->backoff_ms ? 2 * link->backoff_ms
 					    : BACKOFF_FIRST_MS;
-	if (link->backoff_ms > BACKOFF_MOST_MS)
-		link->backoff_ms = BACKOFF_MOST_MS;
+	if (link->backoff_ms > BACKOFF_MAX_MS)
+		link->backoff_ms = BACKOFF_MAX_MS;
 	if (was_up) {
 		say_down(link);
 		link->events.changed(link->events.arg, false);
@@ -79,10 +79,10 @@ went_down(struct link *link)
 }
 
 void
-link_reset(struct link *link, const char *words)
+link_reset(struct link *link, const char *message)
 {
-	lookup_cancel(&link->lookup);
-	link_set_words(link, words);
+	resolve_cancel(&link->lookup);
+	link_set_message(link, message);
 	if (link->ac == NULL) {
 		if (link->state != LINK_DOWN)
 			went_down(link);
@@ -151,9 +151,9 @@ on_cleanup(void *arg)
 {
 	struct link *link = arg;
 	if (link->ac->err != 0)
-		link_set_words(link, link->ac->errstr);
+		link_set_message(link, link->ac->errstr);
 	if (link->logging_in)
-		login_end(&link->ac->c);
+		secret_write_end(&link->ac->c);
 	link->logging_in = false;
 	watch_free(&link->watch);
 	link->ac = NULL;
@@ -176,14 +176,14 @@ static void
 after_hiredis(struct link *link)
 {
 	if (link->ac != NULL && link->doomed)
-		link_reset(link, link->words);
+		link_reset(link, link->message);
 }
 
 static void
 write_out(struct link *link)
 {
 	if (link->logging_in)
-		link->logging_in = !login_send(&link->ac->c);
+		link->logging_in = !secret_write_send(&link->ac->c);
 	redisAsyncHandleWrite(link->ac);
 }
 
@@ -216,9 +216,9 @@ on_flush(void *arg)
 /* --- connecting --- */
 
 static void
-fail(struct link *link, const char *words)
+fail(struct link *link, const char *message)
 {
-	link_set_words(link, words);
+	link_set_message(link, message);
 	went_down(link);
 }
 
@@ -241,9 +241,9 @@ attach(struct link *link, redisAsyncContext *ac)
 	ac->ev.cleanup = on_cleanup;
 	link->want_write = true;
 	arm(link);
-	login_begin(&ac->c);
+	secret_write_begin(&ac->c);
 	link->logging_in = true;
-	greet(link);
+	handshake_begin(link);
 }
 
 static void
@@ -269,7 +269,7 @@ go(struct link *link)
 		connect_to(link, host);
 	else
 		link->lookup =
-		    lookup_start(link->loop, host, connect_to, link);
+		    resolve_start(link->loop, host, connect_to, link);
 }
 
 static void
@@ -309,7 +309,7 @@ link_came_up(struct link *link)
 	if (link->channels == NULL)
 		timer_set(&link->timer, PULSE_MS);
 	else
-		greet_listen(link);
+		handshake_subscribe(link);
 	if (link->said_down) {
 		struct logline line = log_begin(
 		    is_of_cluster(link) ? EV_node_up : EV_store_up);
@@ -325,7 +325,7 @@ pulse(struct link *link)
 {
 	link->pulsing = true;
 	timer_set(&link->timer, link->conf->store.timeout_ms);
-	greet_pulse(link);
+	handshake_pulse(link);
 }
 
 void
@@ -408,9 +408,9 @@ link_send(
 }
 
 const char *
-link_words(const struct link *link)
+link_message(const struct link *link)
 {
-	return link->words;
+	return link->message;
 }
 
 struct redis_clock *

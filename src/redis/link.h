@@ -78,11 +78,11 @@ void link_send(
  * Cuts the connection with a TCP reset, so that Redis drops what it has not
  * read yet; every call that has no reply ends with NULL.
  */
-void link_reset(struct link *link, const char *words);
+void link_reset(struct link *link, const char *message);
 
 /* The same, because Redis is elsewhere now: connects again at once. */
 void link_move(struct link *link);
 /* Why it went down last; "" where it never did. */
-const char *link_words(const struct link *link);
+const char *link_message(const struct link *link);
 /* Redis' clock, as far as the link has heard of it. */
 struct redis_clock *link_clock(struct link *link);

@@ -7,9 +7,9 @@
 
 /*
  * The inside of a link, for its two files: link.c has its life, from down to
- * up and back; greeting.c what is said to a server that was reached.
+ * up and back; handshake.c what is said to a server that was reached.
  */
-enum { LINK_WORDS_BYTES = 160 };
+enum { LINK_MESSAGE_BYTES = 160 };
 
 enum link_state {
 	LINK_DOWN,       /* until the timer says to try again */
@@ -34,7 +34,7 @@ struct link {
 	bool pulsing;       /* a pulse is on its way */
 	int64_t backoff_ms;
 	struct timer timer;
-	struct lookup *lookup;
+	struct resolve_lookup *lookup;
 
 	redisAsyncContext *ac; /* gone once on_cleanup was called */
 	struct watch *watch;
@@ -42,21 +42,21 @@ struct link {
 	bool armed;      /* and waits for the descriptor */
 	struct hook flush;
 
-	unsigned greeting; /* replies of the handshake to come */
+	unsigned handshake; /* replies of the handshake to come */
 	bool logging_in;   /* a password may be among what is to be written */
 	bool doomed;       /* to be reset once hiredis has returned */
-	char words[LINK_WORDS_BYTES]; /* why it went down */
+	char message[LINK_MESSAGE_BYTES]; /* why it went down */
 	struct redis_clock clock;
 };
 
-/* --- greeting.c --- */
+/* --- handshake.c --- */
 
 /* The connection is there, or on its way: says all of the handshake. */
-void greet(struct link *link);
+void handshake_begin(struct link *link);
 /* Begins to listen to the link's channels. */
-void greet_listen(struct link *link);
+void handshake_subscribe(struct link *link);
 /* Asks for a sign of life; the timer limits it. */
-void greet_pulse(struct link *link);
+void handshake_pulse(struct link *link);
 
 /* --- link.c --- */
 
@@ -64,4 +64,4 @@ void greet_pulse(struct link *link);
 void link_came_up(struct link *link);
 /* The pulse was answered. */
 void link_lives(struct link *link);
-void link_set_words(struct link *link, const char *words);
+void link_set_message(struct link *link, const char *message);

@@ -20,7 +20,7 @@ enum {
 	READY_MS = 30000,
 	LOOK_MS = 10,
 	BACKOFF_FIRST_MS = 100,
-	BACKOFF_MOST_MS = 5000,
+	BACKOFF_MAX_MS = 5000,
 	STEADY_MS = 30000, /* who ran so long is started again at once */
 };
 
@@ -50,57 +50,57 @@ managed_socket(const struct conf *conf)
 /* --- the state folder --- */
 
 static bool
-make_folder(const char *path, char **ret_words)
+make_folder(const char *path, char **ret_message)
 {
 	if (mkdir(path, 0700) == 0 || errno == EEXIST)
 		return true;
-	*ret_words = mem_printf(
+	*ret_message = mem_printf(
 	    "the folder %s cannot be made: %s", path, strerror(errno));
 	return false;
 }
 
 /* Two gateways on one folder would end each other's Redis. */
 static bool
-take_lock(struct managed *managed, const struct conf *conf, char **ret_words)
+take_lock(struct managed *managed, const struct conf *conf, char **ret_message)
 {
 	char *name = mem_printf("%s/lock", conf->state_dir);
 	managed->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	bool ok = managed->lock >= 0 &&
 	    flock(managed->lock, LOCK_EX | LOCK_NB) == 0;
 	if (!ok && managed->lock >= 0 && errno == EWOULDBLOCK)
-		*ret_words = mem_printf("state_dir %s is used by another "
+		*ret_message = mem_printf("state_dir %s is used by another "
 			"gateway; each one needs a state_dir of its own",
 		    conf->state_dir);
 	else if (!ok)
-		*ret_words = mem_printf(
+		*ret_message = mem_printf(
 		    "%s cannot be locked: %s", name, strerror(errno));
 	free(name);
 	return ok;
 }
 
 static bool
-prepare(struct managed *managed, const struct conf *conf, char **ret_words)
+prepare(struct managed *managed, const struct conf *conf, char **ret_message)
 {
 	size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
 	if (strlen(managed->socket) > most) {
-		*ret_words = mem_printf("state_dir is too long: the path %s "
+		*ret_message = mem_printf("state_dir is too long: the path %s "
 			"of the private Redis' socket has %zu bytes, and the "
 			"system allows %zu", managed->socket,
 		    strlen(managed->socket), most);
 		return false;
 	}
-	if (!make_folder(conf->state_dir, ret_words) ||
-	    !take_lock(managed, conf, ret_words) ||
-	    !make_folder(managed->folder, ret_words))
+	if (!make_folder(conf->state_dir, ret_message) ||
+	    !take_lock(managed, conf, ret_message) ||
+	    !make_folder(managed->folder, ret_message))
 		return false;
 	if (chmod(managed->folder, 0700) != 0 ||
 	    !private_redis_configure(managed->folder)) {
-		*ret_words = mem_printf("%s cannot be written to: %s",
+		*ret_message = mem_printf("%s cannot be written to: %s",
 		    managed->folder, strerror(errno));
 		return false;
 	}
 	if (access(REDIS_SERVER, X_OK) != 0) {
-		*ret_words = mem_printf("%s, which store.redis \"managed\" "
+		*ret_message = mem_printf("%s, which store.redis \"managed\" "
 			"needs, cannot be run: %s", REDIS_SERVER,
 		    strerror(errno));
 		return false;
@@ -146,19 +146,20 @@ say_started(const struct managed *managed)
 }
 
 static bool
-wait_until_ready(struct managed *managed, char **ret_words)
+wait_until_ready(struct managed *managed, char **ret_message)
 {
 	int64_t until_us = clock_us() + (int64_t)READY_MS * 1000;
 	while (private_redis_ask(managed->socket) != PRIVATE_REDIS_READY) {
 		if (waitpid(managed->pid, NULL, WNOHANG) == managed->pid) {
 			managed->pid = 0;
-			*ret_words = mem_printf("the private Redis ended while "
-				"it started; %s/" PRIVATE_REDIS_LOG
-				" says why", managed->folder);
+			*ret_message = mem_printf(
+			    "the private Redis ended while "
+			    "it started; %s/" PRIVATE_REDIS_LOG " says why",
+			    managed->folder);
 			return false;
 		}
 		if (clock_us() > until_us) {
-			*ret_words = mem_printf("the private Redis is not "
+			*ret_message = mem_printf("the private Redis is not "
 				"ready after %d s; %s/" PRIVATE_REDIS_LOG
 				" says why", READY_MS / 1000, managed->folder);
 			return false;
@@ -174,8 +175,8 @@ back_off(struct managed *managed)
 	timer_set(&managed->again, managed->backoff_ms);
 	managed->backoff_ms = managed->backoff_ms ? 2 * managed->backoff_ms
 						  : BACKOFF_FIRST_MS;
-	if (managed->backoff_ms > BACKOFF_MOST_MS)
-		managed->backoff_ms = BACKOFF_MOST_MS;
+	if (managed->backoff_ms > BACKOFF_MAX_MS)
+		managed->backoff_ms = BACKOFF_MAX_MS;
 }
 
 /* The stores notice by themselves when it answers. */
@@ -212,22 +213,22 @@ managed_reap(struct managed *managed)
 /* --- life --- */
 
 struct managed *
-managed_start(struct loop *loop, const struct conf *conf, char **ret_words)
+managed_start(struct loop *loop, const struct conf *conf, char **ret_message)
 {
 	struct managed *managed = mem_zero(sizeof *managed);
 	managed->folder = folder_of(conf);
 	managed->socket = managed_socket(conf);
 	managed->lock = -1;
 	timer_init(&managed->again, loop, on_again, managed);
-	bool ok = prepare(managed, conf, ret_words);
+	bool ok = prepare(managed, conf, ret_message);
 	if (ok) {
 		end_old(managed);
 		ok = run(managed);
 		if (!ok)
-			*ret_words = mem_printf("the private Redis cannot be "
+			*ret_message = mem_printf("the private Redis cannot be "
 				"started: %s", strerror(errno));
 	}
-	if (!ok || !wait_until_ready(managed, ret_words)) {
+	if (!ok || !wait_until_ready(managed, ret_message)) {
 		managed_stop(&managed);
 		return NULL;
 	}

@@ -15,10 +15,10 @@ struct managed;
 
 /*
  * Starts it and waits (at most 30 s) until it answers; NULL with a sentence
- * in *ret_words (the caller frees it) when it cannot be.
+ * in *ret_message (the caller frees it) when it cannot be.
  */
 struct managed *managed_start(
-    struct loop *loop, const struct conf *conf, char **ret_words);
+    struct loop *loop, const struct conf *conf, char **ret_message);
 /* Ends it politely, waits for it, nulls the pointer; accepts NULL. */
 void managed_stop(struct managed **managed);
 /* SIGCHLD came: reaps, and starts it again where it died. */

@@ -14,7 +14,7 @@ struct master {
 	char host[SENTINEL_HOST_BYTES];
 	uint16_t port;
 	unsigned number; /* 0: none is known yet */
-	struct follower *followers;
+	struct master_follower *followers;
 };
 
 struct master *
@@ -44,7 +44,8 @@ master_set(struct master *master, const char *host, uint16_t port)
 	snprintf(master->host, sizeof master->host, "%s", host);
 	master->port = port;
 	master->number++;
-	for (struct follower *f = master->followers; f != NULL; f = f->next)
+	for (struct master_follower *f = master->followers; f != NULL;
+	     f = f->next)
 		eventfd_write(f->moved, 1);
 	pthread_mutex_unlock(&master->mutex);
 }
@@ -74,7 +75,7 @@ master_text(struct master *master)
 }
 
 static void
-lead(struct follower *follower)
+lead(struct master_follower *follower)
 {
 	char host[SENTINEL_HOST_BYTES];
 	uint16_t port;
@@ -93,7 +94,7 @@ lead(struct follower *follower)
 static void
 on_moved(void *arg, unsigned events)
 {
-	struct follower *follower = arg;
+	struct master_follower *follower = arg;
 	eventfd_t times;
 	(void)events;
 	eventfd_read(follower->moved, &times);
@@ -101,8 +102,8 @@ on_moved(void *arg, unsigned events)
 }
 
 void
-follower_init(
-    struct follower *follower, struct master *master, struct loop *loop)
+master_follower_init(
+    struct master_follower *follower, struct master *master, struct loop *loop)
 {
 	follower->master = master;
 	follower->moved = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -119,7 +120,7 @@ follower_init(
 }
 
 void
-follower_find(struct follower *follower, struct link *link)
+master_follower_find(struct master_follower *follower, struct link *link)
 {
 	follower->link = link;
 	follower->asked = true;
@@ -127,7 +128,7 @@ follower_find(struct follower *follower, struct link *link)
 }
 
 void
-follower_end(struct follower *follower)
+master_follower_end(struct master_follower *follower)
 {
 	struct master *master = follower->master;
 	if (master == NULL)
@@ -139,5 +140,5 @@ follower_end(struct follower *follower)
 	pthread_mutex_unlock(&master->mutex);
 	watch_free(&follower->watch);
 	close(follower->moved);
-	*follower = (struct follower){0};
+	*follower = (struct master_follower){0};
 }

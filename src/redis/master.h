@@ -26,10 +26,10 @@ char *master_text(struct master *master);
  * What leads one link to the master: a member of the link's owner, whose
  * thread alone calls what follows.
  */
-struct follower {
+struct master_follower {
 	struct master *master;
-	struct follower *next;
-	struct follower **place; /* what points to it */
+	struct master_follower *next;
+	struct master_follower **place; /* what points to it */
 	int moved; /* eventfd, written where the master is set */
 	struct watch *watch;
 	struct link *link; /* NULL: it has not asked yet */
@@ -37,9 +37,9 @@ struct follower {
 	unsigned went;     /* to the master of that number */
 };
 
-void follower_init(
-    struct follower *follower, struct master *master, struct loop *loop);
+void master_follower_init(
+    struct master_follower *follower, struct master *master, struct loop *loop);
 /* The link's find: answered at once, or as soon as it is known. */
-void follower_find(struct follower *follower, struct link *link);
+void master_follower_find(struct master_follower *follower, struct link *link);
 /* Before the link is freed; of one that was never made too. */
-void follower_end(struct follower *follower);
+void master_follower_end(struct master_follower *follower);

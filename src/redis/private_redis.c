@@ -23,7 +23,7 @@
 enum {
 	POLITE_MS = 10000,
 	LOOK_MS = 10,
-	LOG_MOST_BYTES = 1024 * 1024,
+	LOG_MAX_BYTES = 1024 * 1024,
 	FIRST_FD = 3, /* behind the standard ones */
 };
 
@@ -63,7 +63,7 @@ turn_log(const char *folder)
 	char *log = in_folder(folder, PRIVATE_REDIS_LOG);
 	char *old = in_folder(folder, PRIVATE_REDIS_LOG ".1");
 	struct stat st;
-	if (stat(log, &st) == 0 && st.st_size > LOG_MOST_BYTES)
+	if (stat(log, &st) == 0 && st.st_size > LOG_MAX_BYTES)
 		rename(log, old);
 	free(log);
 	free(old);

@@ -21,7 +21,7 @@ struct question {
 	char address[NI_MAXHOST]; /* "" for none; before answered is written */
 };
 
-struct lookup {
+struct resolve_lookup {
 	struct question *question;
 	struct watch *watch;
 	void (*done)(void *arg, const char *address);
@@ -69,7 +69,7 @@ static void
 on_answered(void *arg, unsigned events)
 {
 	(void)events;
-	struct lookup *lookup = arg;
+	struct resolve_lookup *lookup = arg;
 	struct question *question = lookup->question;
 	void (*done)(void *arg, const char *address) = lookup->done;
 	void *done_arg = lookup->arg;
@@ -100,8 +100,8 @@ start_thread(struct question *question)
 	}
 }
 
-struct lookup *
-lookup_start(struct loop *loop, const char *host,
+struct resolve_lookup *
+resolve_start(struct loop *loop, const char *host,
     void (*done)(void *arg, const char *address), void *arg)
 {
 	struct question *question = mem_zero(sizeof *question);
@@ -109,8 +109,8 @@ lookup_start(struct loop *loop, const char *host,
 	question->host = mem_str(span_str(host));
 	question->answered = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	must(question->answered >= 0);
-	struct lookup *lookup = mem_zero(sizeof *lookup);
-	*lookup = (struct lookup){question, NULL, done, arg};
+	struct resolve_lookup *lookup = mem_zero(sizeof *lookup);
+	*lookup = (struct resolve_lookup){question, NULL, done, arg};
 	lookup->watch =
 	    watch_new(loop, question->answered, on_answered, lookup);
 	watch_want(lookup->watch, WATCH_READ);
@@ -119,9 +119,9 @@ lookup_start(struct loop *loop, const char *host,
 }
 
 void
-lookup_cancel(struct lookup **lookup)
+resolve_cancel(struct resolve_lookup **lookup)
 {
-	struct lookup *l = *lookup;
+	struct resolve_lookup *l = *lookup;
 	*lookup = NULL;
 	if (l == NULL)
 		return;

@@ -9,13 +9,13 @@
  * the loop must not.  The thread knows nothing of the loop; it writes into
  * memory that both count, and to a descriptor that the loop watches.
  */
-struct lookup;
+struct resolve_lookup;
 
 /*
  * Calls done with a numeric address, valid for the call only, or NULL where
  * there is none; the lookup is gone then.  Never called from within here.
  */
-struct lookup *lookup_start(struct loop *loop, const char *host,
+struct resolve_lookup *resolve_start(struct loop *loop, const char *host,
     void (*done)(void *arg, const char *address), void *arg);
 /* Nothing is called any more; nulls the pointer, accepts NULL. */
-void lookup_cancel(struct lookup **lookup);
+void resolve_cancel(struct resolve_lookup **lookup);

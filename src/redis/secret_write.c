@@ -11,21 +11,21 @@
 enum { ROOM_BYTES = 4096 };
 
 void
-login_begin(redisContext *redis)
+secret_write_begin(redisContext *redis)
 {
 	redis->obuf = sdsMakeRoomFor(redis->obuf, ROOM_BYTES);
 	must(redis->obuf != NULL);
 }
 
 void
-login_end(redisContext *redis)
+secret_write_end(redisContext *redis)
 {
 	sodium_memzero(redis->obuf, sdsalloc(redis->obuf));
 	sdsclear(redis->obuf);
 }
 
 bool
-login_send(redisContext *redis)
+secret_write_send(redisContext *redis)
 {
 	struct sockaddr_storage peer;
 	socklen_t size = sizeof peer;
@@ -40,6 +40,6 @@ login_send(redisContext *redis)
 		sdsrange(redis->obuf, (int)sent, -1);
 		return false;
 	}
-	login_end(redis);
+	secret_write_end(redis);
 	return true;
 }

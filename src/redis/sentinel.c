@@ -115,25 +115,26 @@ sentinel_tells_of(struct span message, const char *master)
 /* --- whom to believe --- */
 
 bool
-named_is_same_place(const struct named *one, const struct named *other)
+sentinel_named_is_same(
+    const struct sentinel_named *one, const struct sentinel_named *other)
 {
 	return one->port == other->port && !strcmp(one->host, other->host);
 }
 
 static size_t
-voices_for(
-    const struct named *said, size_t count, const struct named *candidate)
+voices_for(const struct sentinel_named *said, size_t count,
+    const struct sentinel_named *candidate)
 {
 	size_t voices = 0;
 	for (size_t i = 0; i < count; i++)
-		voices += named_is_same_place(&said[i], candidate);
+		voices += sentinel_named_is_same(&said[i], candidate);
 	return voices;
 }
 
-static const struct named *
-newest(const struct named *said, size_t count)
+static const struct sentinel_named *
+newest(const struct sentinel_named *said, size_t count)
 {
-	const struct named *best = NULL;
+	const struct sentinel_named *best = NULL;
 	for (size_t i = 0; i < count; i++) {
 		if (said[i].host[0] == '\0')
 			continue;
@@ -146,15 +147,15 @@ newest(const struct named *said, size_t count)
 	return best;
 }
 
-const struct named *
-named_choose(
-    const struct named *said, size_t count, const struct named *before)
+const struct sentinel_named *
+sentinel_choose(const struct sentinel_named *said, size_t count,
+    const struct sentinel_named *before)
 {
-	const struct named *best = newest(said, count);
+	const struct sentinel_named *best = newest(said, count);
 	if (best == NULL || before->host[0] == '\0' ||
-	    best->epoch > before->epoch || !GUARD(newest_master))
+	    best->epoch > before->epoch || !INVARIANT(newest_master))
 		return best;
-	return !named_is_same_place(best, before) &&
+	return !sentinel_named_is_same(best, before) &&
 		voices_for(said, count, best) > count / 2
 	    ? best
 	    : NULL;

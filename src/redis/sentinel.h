@@ -19,7 +19,7 @@ struct redisReply;
 enum { SENTINEL_HOST_BYTES = 256 };
 
 /* A master as a Sentinel names it. */
-struct named {
+struct sentinel_named {
 	char host[SENTINEL_HOST_BYTES]; /* name or address; "": none is named */
 	uint16_t port;
 	int64_t epoch;
@@ -39,7 +39,8 @@ MUST_USE bool sentinel_read_address(const struct redisReply *reply,
 /* Whether a message of +switch-master is about that master. */
 bool sentinel_tells_of(struct span message, const char *master);
 
-bool named_is_same_place(const struct named *one, const struct named *other);
+bool sentinel_named_is_same(
+    const struct sentinel_named *one, const struct sentinel_named *other);
 /*
  * The one to believe of what all Sentinels of a configuration say now, one
  * element each, given what was believed before (with host "": nothing);
@@ -47,5 +48,5 @@ bool named_is_same_place(const struct named *one, const struct named *other);
  * operator brings about who has a master monitored anew, must be said by a
  * majority of all.
  */
-const struct named *named_choose(const struct named *said, size_t count,
-    const struct named *before);
+const struct sentinel_named *sentinel_choose(const struct sentinel_named *said,
+    size_t count, const struct sentinel_named *before);

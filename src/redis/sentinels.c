@@ -27,11 +27,11 @@ struct sentinels {
 	const struct conf *conf;
 	struct master *master;
 	struct timer timer;
-	struct named known; /* what the links were told */
+	struct sentinel_named known; /* what the links were told */
 	bool said_unknown;  /* the log has it that nobody names a master */
 	bool ending;        /* our own doing is no news */
 	size_t count;
-	struct named *said; /* by each of them now */
+	struct sentinel_named *said; /* by each of them now */
 	struct sentinel list[];
 };
 
@@ -44,7 +44,8 @@ name_of(const struct sentinels *all)
 /* --- what all of them say --- */
 
 static void
-log_master(enum event event, const struct named *from, const struct named *to)
+log_master(enum event event, const struct sentinel_named *from,
+    const struct sentinel_named *to)
 {
 	struct logline line = log_begin(event);
 	if (from != NULL) {
@@ -58,10 +59,10 @@ log_master(enum event event, const struct named *from, const struct named *to)
 }
 
 static void
-believe(struct sentinels *all, const struct named *named)
+believe(struct sentinels *all, const struct sentinel_named *named)
 {
 	bool known = all->known.host[0] != '\0';
-	bool same = named_is_same_place(&all->known, named);
+	bool same = sentinel_named_is_same(&all->known, named);
 	if (!same)
 		log_master(known ? EV_master_moved : EV_master_found,
 		    known ? &all->known : NULL, named);
@@ -102,8 +103,8 @@ choose(struct sentinels *all)
 	}
 	if (!may_choose(all, named, tried))
 		return;
-	const struct named *best =
-	    named_choose(all->said, all->count, &all->known);
+	const struct sentinel_named *best =
+	    sentinel_choose(all->said, all->count, &all->known);
 	if (best != NULL)
 		believe(all, best);
 	if (named > 0 || tried == all->count)
@@ -112,7 +113,7 @@ choose(struct sentinels *all)
 
 /* --- what one of them says --- */
 
-static struct named *
+static struct sentinel_named *
 said_by(const struct sentinel *sentinel)
 {
 	return &sentinel->all->said[sentinel - sentinel->all->list];
@@ -120,22 +121,22 @@ said_by(const struct sentinel *sentinel)
 
 /* It names no master now, and why. */
 static void
-on_lost(struct sentinel *sentinel, const char *words)
+on_lost(struct sentinel *sentinel, const char *message)
 {
-	*said_by(sentinel) = (struct named){0};
+	*said_by(sentinel) = (struct sentinel_named){0};
 	sentinel->tried = true;
 	if (!sentinel->said_lost) {
 		sentinel->said_lost = true;
 		struct logline line = log_begin(EV_sentinel_lost);
 		log_str(&line, "sentinel", sentinel->text);
-		log_str(&line, "error", words);
+		log_str(&line, "error", message);
 		log_end(&line);
 	}
 	choose(sentinel->all);
 }
 
 static void
-on_named(struct sentinel *sentinel, const struct named *named)
+on_named(struct sentinel *sentinel, const struct sentinel_named *named)
 {
 	*said_by(sentinel) = *named;
 	sentinel->tried = true;
@@ -167,7 +168,7 @@ on_address(struct link_call *call, const redisReply *reply)
 {
 	struct sentinel *sentinel = (struct sentinel *)(void *)((char *)call -
 	    offsetof(struct sentinel, ask_address));
-	struct named named = {.epoch = sentinel->epoch};
+	struct sentinel_named named = {.epoch = sentinel->epoch};
 	sentinel->asking = false;
 	if (reply == NULL || sentinel->epoch < 0)
 		return;
@@ -208,7 +209,7 @@ on_asker_failed(void *arg)
 {
 	struct sentinel *sentinel = arg;
 	if (!sentinel->all->ending)
-		on_lost(sentinel, link_words(sentinel->asker));
+		on_lost(sentinel, link_message(sentinel->asker));
 }
 
 /* A listener has no pulse: it is dead when the asker is. */

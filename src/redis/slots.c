@@ -9,12 +9,12 @@
 
 enum {
 	CRC_POLYNOMIAL = 0x1021, /* CRC-16/XMODEM */
-	PLACES_MOST = 4096,	 /* a cluster has a thousand at the most */
-	HOST_MOST = 255,
+	PLACES_MAX = 4096,	 /* a cluster has a thousand at the most */
+	HOST_MAX = 255,
 };
 
 unsigned
-slot_of_tag(struct span tag)
+slots_of_tag(struct span tag)
 {
 	uint16_t crc = 0;
 	for (size_t i = 0; i < tag.len; i++) {
@@ -28,10 +28,10 @@ slot_of_tag(struct span tag)
 }
 
 unsigned
-slot_of_shard(unsigned shard)
+slots_of_shard(unsigned shard)
 {
 	char digits[DIGITS_MAX];
-	return slot_of_tag(span_of(digits, digits_put(digits, shard)));
+	return slots_of_tag(span_of(digits, digits_put(digits, shard)));
 }
 
 /* --- places --- */
@@ -60,7 +60,7 @@ is_host(struct span host)
 		if (host.ptr[i] <= ' ' || host.ptr[i] > '~')
 			return false;
 	/* "?" is a name that was never configured. */
-	return host.len > 0 && host.len <= HOST_MOST &&
+	return host.len > 0 && host.len <= HOST_MAX &&
 	    !span_eq(host, SPAN("?"));
 }
 
@@ -118,7 +118,7 @@ add_place(struct slots *slots, struct span host, unsigned port)
 		    span_eq(span_str(place->host), host))
 			return (uint16_t)(i + 1);
 	}
-	if (slots->count == PLACES_MOST)
+	if (slots->count == PLACES_MAX)
 		return 0;
 	slots->places = mem_grow(
 	    slots->places, (slots->count + 1) * sizeof *slots->places);

@@ -16,10 +16,10 @@
 enum { SLOTS = 16384 };
 
 /* The slot of all keys with that hash tag, what stands between braces. */
-unsigned slot_of_tag(struct span tag);
+unsigned slots_of_tag(struct span tag);
 
 /* That of a shard, by the tag of its keys (names.h). */
-unsigned slot_of_shard(unsigned shard);
+unsigned slots_of_shard(unsigned shard);
 
 /* Where a server is. */
 struct place {

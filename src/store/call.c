@@ -21,7 +21,7 @@ enum {
 };
 
 static const char *const script_words[] = {
-#define SCRIPT(name) #name,
+#define SCRIPT(name, word) word,
 #include "tbl/scripts.h"
 #undef SCRIPT
 };
@@ -191,12 +191,12 @@ call_start_at(struct store_call *call, struct node *node)
 void
 call_start(struct store_call *call)
 {
-	struct map *map = call->store->map;
+	struct topology *topology = call->store->topology;
 	struct node *node = store_node(call->store, call->shard);
 	if (node != NULL)
 		call_start_at(call, node);
-	else if (map_is_hopeful(map))
-		call_wait(call, &map->queue);
+	else if (topology_is_hopeful(topology))
+		call_wait(call, &topology->queue);
 	else
 		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
 }
@@ -286,14 +286,15 @@ log_refused(
 static bool
 verdict_of(const redisReply *word, enum verdict *ret_verdict)
 {
-	static const char *const words[] = {
+	static const char *const message[] = {
 #define VERDICT(name, word) word,
 #include "tbl/verdicts.h"
 #undef VERDICT
 	};
 	for (int i = 0; i < VERDICT_COUNT_; i++) {
 		if (word->type != REDIS_REPLY_STRING ||
-		    !span_eq(span_of(word->str, word->len), span_str(words[i])))
+		    !span_eq(
+			span_of(word->str, word->len), span_str(message[i])))
 			continue;
 		*ret_verdict = (enum verdict)i;
 		return true;
@@ -364,7 +365,7 @@ send_whole(struct store_call *call, struct span error)
 		return false;
 	call->whole = true;
 	if (functions)
-		loader_send(call->node);
+		function_loader_send(call->node);
 	send_call(call);
 	return true;
 }
@@ -398,10 +399,10 @@ on_refused(struct store_call *call, const redisReply *reply)
 		health_not_master(call->node);
 	if (send_whole(call, error) || send_reader(call, error))
 		return;
-	if (call->store->map != NULL && call_goes_elsewhere(call, reply))
+	if (call->store->topology != NULL && redirect_call(call, reply))
 		return;
 	/* Of a library that was refused, the log has the reason. */
-	if (!library_is_missing(error) || !loader_failed(call->node))
+	if (!library_is_missing(error) || !function_loader_failed(call->node))
 		log_refused(call, EV_store_refused,
 		    call->refused != NULL ? call->refused : reply->str);
 	end(call, nothing_ran(call, error) ? CALL_NOT_RUN : CALL_LOST,

@@ -67,7 +67,7 @@ struct store_call {
 	void *arg; /* of done */
 	/* A claim's deadline on Redis' clock, once it was sent. */
 	int64_t deadline_ms;
-	struct giveback *giveback; /* a claim: what would give it back */
+	struct claim_revoke *revoke; /* a claim: what would give it back */
 	bool reclaims; /* a claim of an owner that holds the record already */
 };
 

@@ -11,12 +11,12 @@
 enum {
 	AGAIN_MS = 1000, /* after Redis refused it */
 	/* Beyond it the oldest are left to the end of their leases. */
-	GIVEBACKS_MAX = 16384,
+	CLAIM_REVOKES_MAX = 16384,
 };
 
-struct giveback {
-	struct giveback *next;
-	struct giveback **link; /* what points to it; NULL: not started */
+struct claim_revoke {
+	struct claim_revoke *next;
+	struct claim_revoke **link; /* what points to it; NULL: not started */
 	struct key_id key_id;
 	struct owner owner;
 	int64_t retention_ms;
@@ -27,29 +27,29 @@ struct giveback {
 	bool in_flight;
 };
 
-struct giveback *
-giveback_new(const struct claim *claim)
+struct claim_revoke *
+claim_revoke_new(const struct claim *claim)
 {
-	struct giveback *giveback = mem_zero(sizeof *giveback);
-	giveback->key_id = claim->key_id;
-	giveback->owner = claim->owner;
-	giveback->retention_ms = claim->policy->retention_ms;
-	giveback->unknown_retention_ms = claim->policy->unknown_retention_ms;
-	return giveback;
+	struct claim_revoke *revoke = mem_zero(sizeof *revoke);
+	revoke->key_id = claim->key_id;
+	revoke->owner = claim->owner;
+	revoke->retention_ms = claim->policy->retention_ms;
+	revoke->unknown_retention_ms = claim->policy->unknown_retention_ms;
+	return revoke;
 }
 
 void
-giveback_drop(struct giveback **giveback)
+claim_revoke_drop(struct claim_revoke **revoke)
 {
-	free(*giveback);
-	*giveback = NULL;
+	free(*revoke);
+	*revoke = NULL;
 }
 
-/* The timer fires by then, or before: giveback_pump looks who is due. */
+/* The timer fires by then, or before: claim_revoke_pump looks who is due. */
 static void
 wake_by(struct store *store, int64_t due_us)
 {
-	struct timer *timer = &store->giveback_timer;
+	struct timer *timer = &store->claim_revoke_timer;
 	int64_t wait_ms = (due_us - clock_us() + 999) / 1000;
 	wait_ms = wait_ms > 0 ? wait_ms : 0;
 	if (!timer_is_set(timer) ||
@@ -58,13 +58,13 @@ wake_by(struct store *store, int64_t due_us)
 }
 
 static void
-settle(struct store *store, struct giveback *giveback)
+settle(struct store *store, struct claim_revoke *revoke)
 {
-	*giveback->link = giveback->next;
-	if (giveback->next != NULL)
-		giveback->next->link = giveback->link;
-	store->n_givebacks--;
-	free(giveback);
+	*revoke->link = revoke->next;
+	if (revoke->next != NULL)
+		revoke->next->link = revoke->link;
+	store->n_claim_revokes--;
+	free(revoke);
 }
 
 /*
@@ -73,12 +73,12 @@ settle(struct store *store, struct giveback *giveback)
  * where another has the record now, who would turn it away.
  */
 static bool
-is_final(const struct store_call *call, const struct giveback *giveback,
+is_final(const struct store_call *call, const struct claim_revoke *revoke,
     const struct call_reply *reply)
 {
 	return reply->verdict == VERDICT_DONE ||
-	    reply->now_ms > giveback->deadline_ms ||
-	    call->node->number != giveback->node || !GUARD(giveback_again);
+	    reply->now_ms > revoke->deadline_ms ||
+	    call->node->number != revoke->node || !INVARIANT(giveback_again);
 }
 
 static void
@@ -86,53 +86,54 @@ on_done(struct store_call *call, enum call_end end, int error,
     const struct call_reply *reply)
 {
 	struct store *store = call->store;
-	struct giveback *giveback = call->arg;
-	giveback->in_flight = false;
-	if (end == CALL_ANSWERED && is_final(call, giveback, reply)) {
-		settle(store, giveback);
+	struct claim_revoke *revoke = call->arg;
+	revoke->in_flight = false;
+	if (end == CALL_ANSWERED && is_final(call, revoke, reply)) {
+		settle(store, revoke);
 		return;
 	}
 	int64_t wait_ms = 0; /* lost: as soon as the link is up again */
 	if (end == CALL_ANSWERED)
-		wait_ms = giveback->deadline_ms - reply->now_ms + 1;
+		wait_ms = revoke->deadline_ms - reply->now_ms + 1;
 	else if (error == E_STORE_REFUSED)
 		wait_ms = AGAIN_MS;
-	giveback->due_us = clock_us() + wait_ms * 1000;
+	revoke->due_us = clock_us() + wait_ms * 1000;
 	/* The link may be about to go down: nothing is sent from here. */
-	wake_by(store, giveback->due_us);
+	wake_by(store, revoke->due_us);
 }
 
 static void
-send(struct store *store, struct giveback *giveback)
+send(struct store *store, struct claim_revoke *revoke)
 {
 	struct store_call *call =
-	    verb_call(store, SCRIPT_release, &giveback->key_id, 6);
-	verb_owner(call, &giveback->owner);
-	verb_attempt(call, 0);
+	    operation_call(store, SCRIPT_release, &revoke->key_id, 6);
+	operation_arg_owner(call, &revoke->owner);
+	operation_arg_attempt(call, 0);
 	resp_arg(&call->args, SPAN("0"));
-	resp_number(&call->args, giveback->retention_ms);
-	resp_number(&call->args, giveback->unknown_retention_ms);
+	resp_number(&call->args, revoke->retention_ms);
+	resp_number(&call->args, revoke->unknown_retention_ms);
 	resp_number(&call->args, store->longest_ms);
 	call->done = on_done;
-	call->arg = giveback;
-	giveback->in_flight = true;
+	call->arg = revoke;
+	revoke->in_flight = true;
 	call_start(call);
 }
 
 /* It is too early for one that would end at once. */
 static bool
-is_reachable(const struct store *store, const struct giveback *giveback)
+is_reachable(const struct store *store, const struct claim_revoke *revoke)
 {
-	unsigned shard = shard_of(store->conf, &giveback->key_id);
+	unsigned shard = redis_keys_shard(store->conf, &revoke->key_id);
 	const struct node *node = store_node(store, shard);
 	return node != NULL && link_is_up(node->link);
 }
 
 void
-giveback_pump(struct store *store)
+claim_revoke_pump(struct store *store)
 {
 	int64_t now_us = clock_us();
-	for (struct giveback *g = store->givebacks; g != NULL; g = g->next) {
+	for (struct claim_revoke *g = store->claim_revokes; g != NULL;
+	     g = g->next) {
 		if (g->in_flight || !is_reachable(store, g))
 			continue;
 		if (g->due_us <= now_us)
@@ -143,41 +144,42 @@ giveback_pump(struct store *store)
 }
 
 void
-giveback_start(struct store_call *claim)
+claim_revoke_start(struct store_call *claim)
 {
 	struct store *store = claim->store;
-	struct giveback *giveback = claim->giveback;
-	giveback->deadline_ms = claim->deadline_ms;
-	giveback->node = claim->node != NULL ? claim->node->number : 0;
-	giveback->due_us = clock_us();
-	giveback->next = store->givebacks;
-	giveback->link = &store->givebacks;
-	if (giveback->next != NULL)
-		giveback->next->link = &giveback->next;
-	store->givebacks = giveback;
-	store->n_givebacks++;
-	wake_by(store, giveback->due_us);
-	if (store->n_givebacks > GIVEBACKS_MAX) {
-		struct giveback *oldest = giveback;
-		for (struct giveback *g = giveback; g != NULL; g = g->next)
+	struct claim_revoke *revoke = claim->revoke;
+	revoke->deadline_ms = claim->deadline_ms;
+	revoke->node = claim->node != NULL ? claim->node->number : 0;
+	revoke->due_us = clock_us();
+	revoke->next = store->claim_revokes;
+	revoke->link = &store->claim_revokes;
+	if (revoke->next != NULL)
+		revoke->next->link = &revoke->next;
+	store->claim_revokes = revoke;
+	store->n_claim_revokes++;
+	wake_by(store, revoke->due_us);
+	if (store->n_claim_revokes > CLAIM_REVOKES_MAX) {
+		struct claim_revoke *oldest = revoke;
+		for (struct claim_revoke *g = revoke; g != NULL; g = g->next)
 			oldest = g->in_flight ? oldest : g;
 		settle(store, oldest);
 	}
 }
 
 bool
-giveback_has(const struct store *store, const struct owner *owner)
+claim_revoke_has(const struct store *store, const struct owner *owner)
 {
-	for (struct giveback *g = store->givebacks; g != NULL; g = g->next)
+	for (struct claim_revoke *g = store->claim_revokes; g != NULL;
+	     g = g->next)
 		if (!memcmp(&g->owner, owner, sizeof *owner))
 			return true;
 	return false;
 }
 
 void
-giveback_free(struct store *store)
+claim_revoke_free(struct store *store)
 {
-	while (store->givebacks != NULL)
-		settle(store, store->givebacks);
-	timer_clear(&store->giveback_timer);
+	while (store->claim_revokes != NULL)
+		settle(store, store->claim_revokes);
+	timer_clear(&store->claim_revoke_timer);
 }

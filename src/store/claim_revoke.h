@@ -12,14 +12,14 @@
  */
 
 /* What it takes to give that claim back. */
-struct giveback *giveback_new(const struct claim *claim);
+struct claim_revoke *claim_revoke_new(const struct claim *claim);
 /* The claim turned out well. */
-void giveback_drop(struct giveback **giveback);
+void claim_revoke_drop(struct claim_revoke **revoke);
 /* The claim, a call that ends, is to be given back. */
-void giveback_start(struct store_call *claim);
+void claim_revoke_start(struct store_call *claim);
 /* The link is up: all that are due are sent. */
-void giveback_pump(struct store *store);
+void claim_revoke_pump(struct store *store);
 /* True while a claim of that owner is being given back. */
-bool giveback_has(const struct store *store, const struct owner *owner);
+bool claim_revoke_has(const struct store *store, const struct owner *owner);
 /* Forgets them all: their records become unknown when their leases end. */
-void giveback_free(struct store *store);
+void claim_revoke_free(struct store *store);

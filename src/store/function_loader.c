@@ -8,7 +8,7 @@
 static void
 on_loaded(struct link_call *call, const redisReply *reply)
 {
-	struct loader *loader = (struct loader *)(void *)call;
+	struct function_loader *loader = (struct function_loader *)(void *)call;
 	loader->under_way = loader->failed = false;
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR ||
 	    library_is_there(span_of(reply->str, reply->len)))
@@ -20,9 +20,9 @@ on_loaded(struct link_call *call, const redisReply *reply)
 
 /* Never with REPLACE: under our name there is nothing but our text. */
 void
-loader_send(struct node *node)
+function_loader_send(struct node *node)
 {
-	struct loader *loader = &node->loader;
+	struct function_loader *loader = &node->loader;
 	struct resp command = {0};
 	if (loader->under_way)
 		return;
@@ -38,7 +38,7 @@ loader_send(struct node *node)
 }
 
 bool
-loader_failed(const struct node *node)
+function_loader_failed(const struct node *node)
 {
 	return node->loader.failed;
 }

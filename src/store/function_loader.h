@@ -11,6 +11,6 @@
  */
 
 /* FUNCTION LOAD, unless one is under way. */
-void loader_send(struct node *node);
+void function_loader_send(struct node *node);
 /* Whether Redis refused the last one; the log has its reason. */
-bool loader_failed(const struct node *node);
+bool function_loader_failed(const struct node *node);

@@ -16,7 +16,7 @@
 enum {
 	ASK_MS = 4000,       /* a fault is found within five seconds */
 	ASK_AGAIN_MS = 1000, /* while there is one */
-	REPLICA_MOST = 5,    /* then another may have the address by now */
+	REPLICA_MAX = 5,    /* then another may have the address by now */
 	RUN_ID_CHARS = 40,
 	RUN_IDS = 8,
 };
@@ -84,7 +84,7 @@ log_fault(enum store_fault fault)
 	struct logline line = log_begin(
 	    fault != FAULT_NONE ? EV_store_unsafe : EV_store_safe);
 	if (fault != FAULT_NONE)
-		log_str(&line, "fault", fault_words(fault));
+		log_str(&line, "fault", info_fault_message(fault));
 	log_end(&line);
 }
 
@@ -130,7 +130,7 @@ server_at(struct store_health *common, const struct node *node)
 	/* A cluster has many; else it is the one, wherever it is. */
 	char nowhere[] = "";
 	struct place here = {.host = nowhere};
-	if (node->store->map != NULL)
+	if (node->store->topology != NULL)
 		here = node->place;
 	for (struct server *s = common->servers; s != NULL; s = s->next)
 		if (place_eq(&s->place, &here))
@@ -276,9 +276,9 @@ on_info(struct link_call *call, const redisReply *reply)
 	if (!h->known) {
 		h->known = true;
 		call_flush_queue(&node->queue);
-		giveback_pump(store);
-		if (store->map != NULL)
-			map_node_up(node);
+		claim_revoke_pump(store);
+		if (store->topology != NULL)
+			topology_node_up(node);
 	}
 }
 
@@ -305,7 +305,7 @@ on_timer(void *arg)
 	struct node *node = arg;
 	struct health *h = &node->health;
 	h->as_replica = h->fault == FAULT_ROLE ? h->as_replica + 1 : 0;
-	if (h->as_replica < REPLICA_MOST && !h->leaves) {
+	if (h->as_replica < REPLICA_MAX && !h->leaves) {
 		ask(node);
 		return;
 	}
@@ -367,7 +367,7 @@ health_fault(const struct store *store)
 const char *
 store_fault(const struct store *store)
 {
-	return fault_words(health_fault(store));
+	return info_fault_message(health_fault(store));
 }
 
 static bool

@@ -6,8 +6,8 @@
 #include "store/operation.h"
 
 bool
-store_put_off(struct store *store, struct journal *journal,
-    const struct held *held, const struct put_off *what)
+journaled_write(struct store *store, struct journal *journal,
+    const struct held *held, const struct journaled *what)
 {
 	struct journal_entry entry = {
 	    .kind = what->kind,
@@ -25,7 +25,7 @@ store_put_off(struct store *store, struct journal *journal,
 		struct seal_about about = seal_about_attempt(
 		    &held->key_id, held->attempt, held->fingerprint);
 		entry.status = what->answer->status;
-		stored_write(
+		answer_codec_write(
 		    store, &about, what->answer, &bytes, &entry.answer.len);
 	}
 	entry.answer.ptr = bytes ? bytes : "";
@@ -36,7 +36,7 @@ store_put_off(struct store *store, struct journal *journal,
 }
 
 void
-store_deliver(struct store *store, struct store_op *op,
+journaled_run(struct store *store, struct store_op *op,
     const struct journal_entry *entry)
 {
 	/* The steps read these times of a policy, and nothing else. */
@@ -54,14 +54,14 @@ store_deliver(struct store *store, struct store_op *op,
 	switch (entry->kind) {
 	case JOURNAL_COMPLETE:
 		/* As it was written, whatever keys there are now. */
-		verb_complete(
+		operation_complete(
 		    store, op, &held, entry->answer, entry->status);
 		break;
 	case JOURNAL_RELEASE:
 		store_release(store, op, &held, entry->sent);
 		break;
 	case JOURNAL_UNKNOWN:
-		store_unknown(store, op, &held, entry->reason);
+		store_mark_unknown(store, op, &held, entry->reason);
 		break;
 	}
 }

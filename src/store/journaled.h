@@ -10,17 +10,17 @@
  */
 
 /* What is put off: a kind, and what the verb of that kind takes. */
-struct put_off {
+struct journaled {
 	enum journal_kind kind;
 	const struct answer *answer; /* COMPLETE */
 	bool sent;                   /* RELEASE */
 	enum reason reason;          /* UNKNOWN */
 };
 
-/* Waits for the disk; false: it is not there (journal_words says why). */
-MUST_USE bool store_put_off(struct store *store, struct journal *journal,
-    const struct held *held, const struct put_off *what);
+/* Waits for the disk; false: it is not there (journal_message says why). */
+MUST_USE bool journaled_write(struct store *store, struct journal *journal,
+    const struct held *held, const struct journaled *what);
 
 /* Runs the step that an entry stands for; ends as that verb does. */
-void store_deliver(struct store *store, struct store_op *op,
+void journaled_run(struct store *store, struct store_op *op,
     const struct journal_entry *entry);

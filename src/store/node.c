@@ -17,9 +17,9 @@ on_changed(void *arg, bool up)
 	}
 	health_link_down(node);
 	replicas_link_down(node);
-	ear_link_down(&node->ear);
-	if (node->store->map != NULL && !node->leaving)
-		map_node_down(node);
+	subscriber_link_down(&node->subscriber);
+	if (node->store->topology != NULL && !node->leaving)
+		topology_node_down(node);
 }
 
 static void
@@ -27,15 +27,15 @@ on_failed(void *arg)
 {
 	struct node *node = arg;
 	call_fail_queue(&node->queue);
-	if (node->store->map != NULL && !node->leaving)
-		map_node_failed(node);
+	if (node->store->topology != NULL && !node->leaving)
+		topology_node_failed(node);
 }
 
 static void
 on_find(void *arg)
 {
 	struct node *node = arg;
-	follower_find(&node->follower, node->link);
+	master_follower_find(&node->follower, node->link);
 }
 
 struct node *
@@ -52,13 +52,13 @@ node_new(struct store *store, const struct link_to *to)
 	node->place = (struct place){mem_text(to->host), to->port};
 	node->queue.end = &node->queue.first;
 	health_init(node);
-	ear_init(&node->ear, node);
+	subscriber_init(&node->subscriber, node);
 	bool follows = to->host == NULL && to->socket == NULL;
 	const struct link_events events = {
 	    .changed = on_changed, .failed = on_failed, .arg = node,
 	    .find = follows ? on_find : NULL};
 	if (follows)
-		follower_init(&node->follower,
+		master_follower_init(&node->follower,
 		    store_health_master(store->health), store->loop);
 	node->link = link_new(store->loop, store->conf, to, &events);
 	replicas_init(node);
@@ -75,9 +75,9 @@ node_free(struct node **node)
 		at = &(*at)->next;
 	*at = n->next;
 	n->leaving = true;
-	ear_end(&n->ear);
+	subscriber_end(&n->subscriber);
 	health_end(n);
-	follower_end(&n->follower);
+	master_follower_end(&n->follower);
 	link_free(&n->link);
 	replicas_end(n);
 	call_fail_queue(&n->queue);
@@ -97,7 +97,7 @@ node_place(const struct node *node)
 bool
 node_counts(const struct node *node)
 {
-	return node->store->map == NULL || node->n_shards > 0;
+	return node->store->topology == NULL || node->n_shards > 0;
 }
 
 bool

@@ -38,7 +38,7 @@ struct health {
 };
 
 /* FUNCTION LOAD (loader.h). */
-struct loader {
+struct function_loader {
 	struct link_call call; /* first: its reply finds us by it */
 	struct node *node;
 	bool under_way;
@@ -63,11 +63,12 @@ struct node {
 	char *socket;    /* NULL: TCP, at that place */
 	struct place place;
 	struct link *link;
-	struct follower follower; /* of Sentinels' master, where they know it */
+	struct master_follower
+	    follower; /* of Sentinels' master, where they know it */
 	struct health health;
-	struct loader loader;
+	struct function_loader loader;
 	struct replicas replicas;
-	struct ear ear;
+	struct subscriber subscriber;
 	bool is_late; /* an operation's calls to it are (verbs.c) */
 	bool leaving; /* it is being freed */
 	struct call_queue queue; /* for the link, and for INFO on it */

@@ -13,11 +13,11 @@ enum { ATTEMPT_DIGITS = 6 };
 /* --- arguments --- */
 
 struct store_call *
-verb_call(struct store *store, enum script script,
+operation_call(struct store *store, enum script script,
     const struct key_id *key_id, size_t n_argv)
 {
 	const struct conf *conf = store->conf;
-	unsigned shard = shard_of(conf, key_id);
+	unsigned shard = redis_keys_shard(conf, key_id);
 	bool tells = conf->store.events_maxlen > 0;
 	size_t n_keys = tells ? 5 : 3;
 	struct store_call *call =
@@ -25,18 +25,18 @@ verb_call(struct store *store, enum script script,
 	call->key_id = *key_id;
 	call->events_maxlen = conf->store.events_maxlen;
 	resp_number(&call->args, (int64_t)n_keys);
-	name_record(&call->args, conf, key_id);
-	name_index(&call->args, conf, shard, "leases");
-	name_index(&call->args, conf, shard, "held");
+	redis_keys_record(&call->args, conf, key_id);
+	redis_keys_index(&call->args, conf, shard, "leases");
+	redis_keys_index(&call->args, conf, shard, "held");
 	if (tells) {
-		name_index(&call->args, conf, shard, "events");
-		name_index(&call->args, conf, shard, "dead");
+		redis_keys_index(&call->args, conf, shard, "events");
+		redis_keys_index(&call->args, conf, shard, "dead");
 	}
 	return call;
 }
 
 void
-verb_token(struct store_call *call, const uint8_t bytes[16])
+operation_arg_token(struct store_call *call, const uint8_t bytes[16])
 {
 	char token[TOKEN_CHARS + 1];
 	base64_encode(bytes, 16, token);
@@ -44,13 +44,13 @@ verb_token(struct store_call *call, const uint8_t bytes[16])
 }
 
 void
-verb_owner(struct store_call *call, const struct owner *owner)
+operation_arg_owner(struct store_call *call, const struct owner *owner)
 {
-	verb_token(call, owner->bytes);
+	operation_arg_token(call, owner->bytes);
 }
 
 void
-verb_attempt(struct store_call *call, uint32_t attempt)
+operation_arg_attempt(struct store_call *call, uint32_t attempt)
 {
 	char digits[ATTEMPT_DIGITS];
 	digits_pad(digits, sizeof digits, attempt);
@@ -59,7 +59,7 @@ verb_attempt(struct store_call *call, uint32_t attempt)
 
 /* It outlives its lease, whatever the lease. */
 int64_t
-verb_alive_ms(const struct conf_idempotency *policy)
+operation_alive_ms(const struct conf_idempotency *policy)
 {
 	int64_t alive_ms = policy->retention_ms;
 	if (policy->unknown_retention_ms > alive_ms)
@@ -68,9 +68,9 @@ verb_alive_ms(const struct conf_idempotency *policy)
 }
 
 void
-verb_longest(struct store *store, const struct conf_idempotency *policy)
+operation_longest(struct store *store, const struct conf_idempotency *policy)
 {
-	int64_t alive_ms = verb_alive_ms(policy);
+	int64_t alive_ms = operation_alive_ms(policy);
 	if (alive_ms > store->longest_ms)
 		store->longest_ms = alive_ms;
 }
@@ -85,7 +85,7 @@ reset_late(struct store *store, int error)
 	     node = node->next) {
 		bool late = node->is_late && error == E_TIMEOUT;
 		node->is_late = false;
-		if (late && GUARD(late_link_reset))
+		if (late && INVARIANT(late_link_reset))
 			link_reset(
 			    node->link, "no answer within store.timeout");
 	}
@@ -111,7 +111,7 @@ on_detach(struct op *op, int error)
 }
 
 void
-verb_begin(struct store *store, struct store_op *op)
+operation_begin(struct store *store, struct store_op *op)
 {
 	op->verdict = VERDICT_BROKEN;
 	op->attempt = 0;
@@ -126,7 +126,7 @@ verb_begin(struct store *store, struct store_op *op)
 }
 
 void
-verb_belongs(struct store_call *call, struct store_op *op)
+operation_add(struct store_call *call, struct store_op *op)
 {
 	call->op = op;
 	call->sibling = op->call;
@@ -137,7 +137,7 @@ verb_belongs(struct store_call *call, struct store_op *op)
 
 /* A call has ended; with the last of them the operation is done. */
 void
-verb_end(struct store_call *call, int error)
+operation_end_call(struct store_call *call, int error)
 {
 	struct store_op *op = call->op;
 	struct store_call **at = &op->call;
@@ -160,7 +160,7 @@ extra_span(const struct call_reply *reply, size_t i)
 	return span_of(reply->extra[i]->str, reply->extra[i]->len);
 }
 
-/* The answer of a COMPLETED record; errors as stored_read has them. */
+/* The answer of a COMPLETED record; errors as answer_codec_read has them. */
 static int
 read_answer(struct store_call *call, struct span value)
 {
@@ -170,7 +170,7 @@ read_answer(struct store_call *call, struct span value)
 	if (error != 0)
 		return error;
 	op->until_ms = record.lease_until_ms;
-	return stored_read(
+	return answer_codec_read(
 	    call->store, &call->key_id, &record, &op->answer);
 }
 
@@ -214,17 +214,17 @@ on_answered(struct store_call *call, const struct call_reply *reply)
 	op->now_ms = reply->now_ms;
 	int error = read_extra(call, reply);
 	if (error == E_MALFORMED)
-		stored_log_broken(&call->key_id);
+		answer_codec_log_broken(&call->key_id);
 	/* Whatever the record is, nothing is made of it. */
 	if (error == E_MALFORMED || error == E_NO_KEY || error == E_SEALED) {
 		op->verdict = VERDICT_BROKEN;
 		error = 0;
 	}
-	verb_end(call, error);
+	operation_end_call(call, error);
 }
 
 void
-verb_done(struct store_call *call, enum call_end how, int error,
+operation_done(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	if (call->op == NULL)
@@ -232,5 +232,5 @@ verb_done(struct store_call *call, enum call_end how, int error,
 	if (how == CALL_ANSWERED)
 		on_answered(call, reply);
 	else
-		verb_end(call, error);
+		operation_end_call(call, error);
 }

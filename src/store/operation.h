@@ -12,27 +12,28 @@
  * A call with the keys that one record touches, its events among them where
  * they are on, and n_argv arguments to come.
  */
-struct store_call *verb_call(struct store *store, enum script script,
+struct store_call *operation_call(struct store *store, enum script script,
     const struct key_id *key_id, size_t n_argv);
 /* Sixteen bytes as an argument, 22 characters. */
-void verb_token(struct store_call *call, const uint8_t bytes[16]);
-void verb_owner(struct store_call *call, const struct owner *owner);
-void verb_attempt(struct store_call *call, uint32_t attempt);
+void operation_arg_token(struct store_call *call, const uint8_t bytes[16]);
+void operation_arg_owner(struct store_call *call, const struct owner *owner);
+void operation_arg_attempt(struct store_call *call, uint32_t attempt);
 /* How long a PROCESSING record lives from its last renewal on. */
-int64_t verb_alive_ms(const struct conf_idempotency *policy);
+int64_t operation_alive_ms(const struct conf_idempotency *policy);
 /* store_complete of an answer as it is stored; status is for its event, 0
  * where nobody knows it. */
-void verb_complete(struct store *store, struct store_op *op,
+void operation_complete(struct store *store, struct store_op *op,
     const struct held *held, struct span bytes, int status);
 /* The policy's times are among those that the indexes must outlive. */
-void verb_longest(struct store *store, const struct conf_idempotency *policy);
+void operation_longest(
+    struct store *store, const struct conf_idempotency *policy);
 
 /* Starts an operation that is to have calls. */
-void verb_begin(struct store *store, struct store_op *op);
+void operation_begin(struct store *store, struct store_op *op);
 /* The call is one of those that the operation waits for. */
-void verb_belongs(struct store_call *call, struct store_op *op);
+void operation_add(struct store_call *call, struct store_op *op);
 /* The call, whose operation still waits, has ended. */
-void verb_end(struct store_call *call, int error);
+void operation_end_call(struct store_call *call, int error);
 /* done of a call: its reply goes to the operation, where one waits. */
-void verb_done(struct store_call *call, enum call_end how, int error,
+void operation_done(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply);

@@ -80,7 +80,7 @@ read_pair(const struct call_reply *reply, size_t at,
 
 /* Of a record whose head can be shown all the same. */
 static const char *
-unreadable_words(struct arena *arena, struct span stored, int error)
+unreadable_message(struct arena *arena, struct span stored, int error)
 {
 	struct span id = SPAN("");
 	bool sealed = seal_key_of(stored, &id);
@@ -119,11 +119,11 @@ read_look(struct store *store, struct store_look *look,
 	keep(look->arena, &look->record);
 	if (record.state != STATE_COMPLETED || record.rest.len == 0)
 		return 0;
-	error = stored_read(store, key_id, &record, &op->answer);
+	error = answer_codec_read(store, key_id, &record, &op->answer);
 	if (error != E_NO_KEY && error != E_SEALED)
 		return error;
 	look->unreadable =
-	    unreadable_words(look->arena, record.rest, error);
+	    unreadable_message(look->arena, record.rest, error);
 	return 0;
 }
 
@@ -140,23 +140,23 @@ on_look(struct store_call *call, enum call_end how, int error,
 		error = read_look(call->store, look, &call->key_id, reply);
 	}
 	if (error == E_MALFORMED) {
-		stored_log_broken(&call->key_id);
+		answer_codec_log_broken(&call->key_id);
 		look->op.verdict = VERDICT_BROKEN;
 		error = 0;
 	}
-	verb_end(call, error);
+	operation_end_call(call, error);
 }
 
 static struct store_call *
 look_call(struct store *store, struct store_look *look, enum script script,
     const struct key_id *key_id, size_t n_argv)
 {
-	verb_begin(store, &look->op);
+	operation_begin(store, &look->op);
 	look->record = (struct store_record){0};
 	look->unreadable = NULL;
-	struct store_call *call = verb_call(store, script, key_id, n_argv);
+	struct store_call *call = operation_call(store, script, key_id, n_argv);
 	call->done = on_look;
-	verb_belongs(call, &look->op);
+	operation_add(call, &look->op);
 	return call;
 }
 
@@ -165,7 +165,7 @@ store_look(struct store *store, struct store_look *look,
     const struct key_id *key_id, bool whole)
 {
 	struct store_call *call =
-	    look_call(store, look, SCRIPT_look, key_id, 1);
+	    look_call(store, look, SCRIPT_show, key_id, 1);
 	resp_number(&call->args, whole);
 	call_start(call);
 }
@@ -184,7 +184,7 @@ answer_arg(struct store *store, struct store_call *call,
 		must(order->fingerprint.len == sizeof about.fingerprint);
 		memcpy(about.fingerprint, order->fingerprint.ptr,
 		    sizeof about.fingerprint);
-		stored_write(store, &about, order->answer, &bytes, &len);
+		answer_codec_write(store, &about, order->answer, &bytes, &len);
 	}
 	resp_arg(&call->args, span_of(bytes ? bytes : "", len));
 	free(bytes);
@@ -194,7 +194,7 @@ void
 store_operate(struct store *store, struct store_look *look,
     const struct key_id *key_id, const struct store_order *order)
 {
-	static const char *const words[] = {
+	static const char *const message[] = {
 	    [ACT_RELEASE] = "release",
 	    [ACT_COMPLETE] = "complete",
 	    [ACT_DELETE] = "delete",
@@ -203,7 +203,7 @@ store_operate(struct store *store, struct store_look *look,
 	must((order->act == ACT_COMPLETE) == (answer != NULL));
 	struct store_call *call =
 	    look_call(store, look, SCRIPT_operate, key_id, 6);
-	resp_arg(&call->args, span_str(words[order->act]));
+	resp_arg(&call->args, span_str(message[order->act]));
 	resp_number(&call->args, order->retention_ms);
 	answer_arg(store, call, order);
 	resp_number(&call->args, answer != NULL ? answer->status : 0);
@@ -298,7 +298,7 @@ on_list(struct store_call *call, enum call_end how, int error,
 		if (list->more)
 			list->count = list->limit;
 	}
-	verb_end(call, error);
+	operation_end_call(call, error);
 }
 
 /* Asks the next shard, for no more than may still come into the page. */
@@ -322,14 +322,14 @@ list_call(struct store *store, struct store_list *list)
 	unsigned shard = list->shard++;
 	struct store_call *call = call_new(store, shard, SCRIPT_list, 7);
 	resp_number(&call->args, 2);
-	name_index(&call->args, store->conf, shard, "leases");
-	name_index(&call->args, store->conf, shard, "held");
+	redis_keys_index(&call->args, store->conf, shard, "leases");
+	redis_keys_index(&call->args, store->conf, shard, "held");
 	resp_arg(&call->args, span_of(wanted, n_wanted));
 	resp_arg(&call->args, list->after);
 	resp_arg(&call->args, span_of(latest, STAMP_DIGITS));
 	resp_number(&call->args, (int64_t)list->limit + 1);
 	call->done = on_list;
-	verb_belongs(call, &list->op);
+	operation_add(call, &list->op);
 	return call;
 }
 
@@ -337,7 +337,7 @@ void
 store_list(struct store *store, struct store_list *list)
 {
 	must(list->limit > 0);
-	verb_begin(store, &list->op);
+	operation_begin(store, &list->op);
 	list->records = arena_alloc(
 	    list->arena, (list->limit + 1) * sizeof *list->records);
 	list->count = 0;

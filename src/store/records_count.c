@@ -34,7 +34,7 @@ on_counted(struct store_call *call, enum call_end how, int error,
 		    count->shard < call->store->conf->store.shards)
 			call_start(count_call(call->store, count));
 	}
-	verb_end(call, error);
+	operation_end_call(call, error);
 }
 
 static struct store_call *
@@ -43,10 +43,10 @@ count_call(struct store *store, struct store_count *count)
 	unsigned shard = count->shard++;
 	struct store_call *call = call_new(store, shard, SCRIPT_count, 3);
 	resp_number(&call->args, 2);
-	name_index(&call->args, store->conf, shard, "leases");
-	name_index(&call->args, store->conf, shard, "held");
+	redis_keys_index(&call->args, store->conf, shard, "leases");
+	redis_keys_index(&call->args, store->conf, shard, "held");
 	call->done = on_counted;
-	verb_belongs(call, &count->op);
+	operation_add(call, &count->op);
 	return call;
 }
 
@@ -55,7 +55,7 @@ store_count(struct store *store, struct store_count *count)
 {
 	struct store_call *calls[SHARDS_AT_ONCE];
 	size_t n = 0;
-	verb_begin(store, &count->op);
+	operation_begin(store, &count->op);
 	for (int state = 0; state < STATE_COUNT_; state++)
 		count->records[state] = 0;
 	count->shard = 0;

@@ -7,7 +7,7 @@
 #include "store/redirect.h"
 
 enum {
-	REDIRECTS_MOST = 8,
+	REDIRECTS_MAX = 8,
 	AGAIN_MS = 20, /* after TRYAGAIN */
 };
 
@@ -15,7 +15,7 @@ enum {
 static bool
 may_go_on(const struct store_call *call)
 {
-	if (call->redirects >= REDIRECTS_MOST)
+	if (call->redirects >= REDIRECTS_MAX)
 		return false;
 	return call->op != NULL ? clock_us() < call->give_up_us
 				: call->give_up_us == 0;
@@ -34,14 +34,14 @@ forget_server(struct store_call *call)
 static bool
 redirect(struct store_call *call, struct span error)
 {
-	struct map *map = call->store->map;
+	struct topology *topology = call->store->topology;
 	struct redirect where;
 	if (!redirect_read(error, &call->node->place, &where))
 		return false;
-	struct node *node = map_node_at(map, &where.place);
+	struct node *node = topology_node_at(topology, &where.place);
 	place_clear(&where.place);
 	if (!where.ask)
-		map_moved(map, where.slot, node);
+		topology_moved(topology, where.slot, node);
 	if (!may_go_on(call))
 		return false;
 	forget_server(call);
@@ -58,7 +58,7 @@ redirect(struct store_call *call, struct span error)
 static bool
 try_again(struct store_call *call, const char *error)
 {
-	struct map *map = call->store->map;
+	struct topology *topology = call->store->topology;
 	call_log_refused(call->store, EV_cluster_moving,
 	    store_operation_word(call->script), error);
 	forget_server(call);
@@ -67,9 +67,9 @@ try_again(struct store_call *call, const char *error)
 		call_end_unrun(call, E_STORE_REFUSED);
 		return true;
 	}
-	call_wait(call, &map->again);
-	if (!timer_is_set(&map->again_timer))
-		timer_set(&map->again_timer, AGAIN_MS);
+	call_wait(call, &topology->again);
+	if (!timer_is_set(&topology->again_timer))
+		timer_set(&topology->again_timer, AGAIN_MS);
 	return true;
 }
 
@@ -86,7 +86,7 @@ shows_change(struct span error)
 }
 
 bool
-call_goes_elsewhere(struct store_call *call, const redisReply *reply)
+redirect_call(struct store_call *call, const redisReply *reply)
 {
 	struct span error = span_of(reply->str, reply->len);
 	if (span_starts(error, SPAN("MOVED ")) ||
@@ -95,6 +95,6 @@ call_goes_elsewhere(struct store_call *call, const redisReply *reply)
 	if (span_starts(error, SPAN("TRYAGAIN ")))
 		return try_again(call, reply->str);
 	if (shows_change(error))
-		map_doubt(call->store->map);
+		topology_doubt(call->store->topology);
 	return false;
 }

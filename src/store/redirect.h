@@ -15,5 +15,5 @@ struct redisReply;
  * The reply is an error.  True: the call goes on, or has ended.  False: it is
  * refused here, and for good.
  */
-bool call_goes_elsewhere(
+bool redirect_call(
     struct store_call *call, const struct redisReply *reply);

@@ -30,7 +30,7 @@ on_renewed(struct store_call *call, enum call_end how, int error,
 		call->op->verdict = VERDICT_DONE;
 	}
 	if (call->op != NULL)
-		verb_end(call, error);
+		operation_end_call(call, error);
 	free(batch);
 }
 
@@ -41,21 +41,21 @@ renew_shard(struct store *store, struct store_op *op, unsigned shard,
 	struct store_call *call =
 	    call_new(store, shard, SCRIPT_renew, 3 + 5 * batch->count);
 	resp_number(&call->args, (int64_t)batch->count + 1);
-	name_index(&call->args, store->conf, shard, "leases");
+	redis_keys_index(&call->args, store->conf, shard, "leases");
 	for (size_t i = 0; i < batch->count; i++)
-		name_record(
+		redis_keys_record(
 		    &call->args, store->conf, &batch->list[i]->held.key_id);
 	resp_number(&call->args, store->longest_ms);
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct held *held = &batch->list[i]->held;
-		verb_owner(call, &held->owner);
-		verb_attempt(call, held->attempt);
+		operation_arg_owner(call, &held->owner);
+		operation_arg_attempt(call, held->attempt);
 		resp_number(&call->args, held->policy->lease_ms);
-		resp_number(&call->args, verb_alive_ms(held->policy));
+		resp_number(&call->args, operation_alive_ms(held->policy));
 	}
 	call->done = on_renewed;
 	call->arg = batch;
-	verb_belongs(call, op);
+	operation_add(call, op);
 }
 
 /* The first renewal that is in no batch yet, and all others of its shard. */
@@ -82,12 +82,13 @@ void
 store_renew(struct store *store, struct store_op *op,
     struct renewal *renewals, size_t count)
 {
-	verb_begin(store, op);
+	operation_begin(store, op);
 	for (size_t i = 0; i < count; i++) {
 		const struct held *held = &renewals[i].held;
-		verb_longest(store, held->policy);
+		operation_longest(store, held->policy);
 		renewals[i].lost = false;
-		renewals[i].index = shard_of(store->conf, &held->key_id);
+		renewals[i].index =
+		    redis_keys_shard(store->conf, &held->key_id);
 	}
 	for (size_t left = count; left > 0;) {
 		unsigned shard;

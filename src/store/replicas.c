@@ -143,7 +143,7 @@ on_waited(struct link_call *call, const redisReply *reply)
 	}
 	int64_t count = count_of(node, reply);
 	bool enough = count >= node->store->conf->store.wait_replicas ||
-	    !GUARD(replicas_compared);
+	    !INVARIANT(replicas_compared);
 	replicas->few = !enough;
 	if (!enough)
 		log_few(node->store, count);

@@ -39,11 +39,11 @@ static void
 on_claim_done(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
-	if (goes_back(call, how, reply) && GUARD(claim_given_back))
-		giveback_start(call);
+	if (goes_back(call, how, reply) && INVARIANT(claim_given_back))
+		claim_revoke_start(call);
 	else
-		giveback_drop(&call->giveback);
-	verb_done(call, how, error, reply);
+		claim_revoke_drop(&call->revoke);
+	operation_done(call, how, error, reply);
 }
 
 static struct span
@@ -75,15 +75,15 @@ store_claim(
     struct store *store, struct store_op *op, const struct claim *claim)
 {
 	/* A release that is still under way would take this one back too. */
-	must(!giveback_has(store, &claim->owner));
-	verb_longest(store, claim->policy);
-	verb_begin(store, op);
+	must(!claim_revoke_has(store, &claim->owner));
+	operation_longest(store, claim->policy);
+	operation_begin(store, op);
 	struct store_call *call =
-	    verb_call(store, SCRIPT_claim, &claim->key_id, 11);
-	verb_owner(call, &claim->owner);
-	verb_token(call, claim->fingerprint);
+	    operation_call(store, SCRIPT_claim, &claim->key_id, 11);
+	operation_arg_owner(call, &claim->owner);
+	operation_arg_token(call, claim->fingerprint);
 	resp_number(&call->args, claim->policy->lease_ms);
-	resp_number(&call->args, verb_alive_ms(claim->policy));
+	resp_number(&call->args, operation_alive_ms(claim->policy));
 	resp_number(&call->args, claim->policy->unknown_retention_ms);
 	resp_number(&call->args, claim->policy->max_attempts);
 	resp_arg(&call->args, claim_policy(claim));
@@ -91,10 +91,10 @@ store_claim(
 	resp_arg(&call->args, one_line(claim->route));
 	resp_number(&call->args, store->longest_ms);
 	resp_number(&call->args, claim->waits);
-	call->giveback = giveback_new(claim);
+	call->revoke = claim_revoke_new(claim);
 	call->reclaims = claim->reconciled;
 	call->done = on_claim_done;
-	verb_belongs(call, op);
+	operation_add(call, op);
 	call_start(call);
 }
 
@@ -104,19 +104,19 @@ static struct store_call *
 held_call(struct store *store, struct store_op *op, enum script script,
     const struct held *held, size_t n_argv)
 {
-	verb_longest(store, held->policy);
-	verb_begin(store, op);
+	operation_longest(store, held->policy);
+	operation_begin(store, op);
 	struct store_call *call =
-	    verb_call(store, script, &held->key_id, n_argv);
-	verb_owner(call, &held->owner);
-	verb_attempt(call, held->attempt);
-	call->done = verb_done;
-	verb_belongs(call, op);
+	    operation_call(store, script, &held->key_id, n_argv);
+	operation_arg_owner(call, &held->owner);
+	operation_arg_attempt(call, held->attempt);
+	call->done = operation_done;
+	operation_add(call, op);
 	return call;
 }
 
 void
-verb_complete(struct store *store, struct store_op *op,
+operation_complete(struct store *store, struct store_op *op,
     const struct held *held, struct span bytes, int status)
 {
 	struct store_call *call =
@@ -135,8 +135,9 @@ store_complete(struct store *store, struct store_op *op,
 	size_t len;
 	struct seal_about about = seal_about_attempt(
 	    &held->key_id, held->attempt, held->fingerprint);
-	stored_write(store, &about, answer, &bytes, &len);
-	verb_complete(store, op, held, span_of(bytes, len), answer->status);
+	answer_codec_write(store, &about, answer, &bytes, &len);
+	operation_complete(
+	    store, op, held, span_of(bytes, len), answer->status);
 	free(bytes);
 }
 
@@ -154,12 +155,13 @@ store_release(struct store *store, struct store_op *op,
 }
 
 void
-store_unknown(struct store *store, struct store_op *op,
+store_mark_unknown(struct store *store, struct store_op *op,
     const struct held *held, enum reason reason)
 {
 	must(reason != REASON_NONE);
 	char letter = reason_letter(reason);
-	struct store_call *call = held_call(store, op, SCRIPT_unknown, held, 5);
+	struct store_call *call =
+	    held_call(store, op, SCRIPT_mark_unknown, held, 5);
 	resp_arg(&call->args, span_of(&letter, 1));
 	resp_number(&call->args, held->policy->unknown_retention_ms);
 	resp_number(&call->args, store->longest_ms);
@@ -169,9 +171,9 @@ store_unknown(struct store *store, struct store_op *op,
 /* --- life --- */
 
 static void
-on_giveback_timer(void *arg)
+on_claim_revoke_timer(void *arg)
 {
-	giveback_pump(arg);
+	claim_revoke_pump(arg);
 }
 
 /* The Redis that the configuration names; nothing where Sentinels name it. */
@@ -199,7 +201,7 @@ store_listen(struct store *store, const struct store_listener *listener)
 	store->listener = *listener;
 	for (struct node *n = store->nodes; n != NULL; n = n->next)
 		if (node_counts(n))
-			ear_open(&n->ear);
+			subscriber_open(&n->subscriber);
 }
 
 int64_t
@@ -232,12 +234,13 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	}
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].idempotency != NULL)
-			verb_longest(store, conf->routes[i].idempotency);
+			operation_longest(store, conf->routes[i].idempotency);
 	timer_init(&store->sweep, loop, sweep_on_timer, store);
-	timer_init(&store->giveback_timer, loop, on_giveback_timer, store);
+	timer_init(
+	    &store->claim_revoke_timer, loop, on_claim_revoke_timer, store);
 	store->health = health;
-	store->map = map_new(store);
-	if (store->map == NULL)
+	store->topology = topology_new(store);
+	if (store->topology == NULL)
 		add_redis(store);
 	return store;
 }
@@ -254,9 +257,9 @@ store_free(struct store **store)
 		struct node *node = s->nodes;
 		node_free(&node);
 	}
-	map_free(&s->map);
+	topology_free(&s->topology);
 	timer_clear(&s->sweep);
-	giveback_free(s);
+	claim_revoke_free(s);
 	library_free(&s->library);
 	ZSTD_freeCCtx(s->compress);
 	ZSTD_freeDCtx(s->decompress);
@@ -267,7 +270,7 @@ store_free(struct store **store)
 bool
 store_is_up(const struct store *store)
 {
-	return store->map != NULL ? map_is_up(store->map)
+	return store->topology != NULL ? topology_is_up(store->topology)
 				  : node_is_up(store->nodes);
 }
 
@@ -280,5 +283,5 @@ store_master(const struct store *store)
 unsigned
 store_unsettled(const struct store *store)
 {
-	return store->n_givebacks;
+	return store->n_claim_revokes;
 }

@@ -128,7 +128,7 @@ int64_t store_latest_ms(const struct store *store);
 void store_sweep(struct store *store);
 /* The scripts that a store runs, counted and by name, such as "claim". */
 enum {
-#define SCRIPT(name) STORE_OPERATION_##name,
+#define SCRIPT(name, word) STORE_OPERATION_##name,
 #include "tbl/scripts.h"
 #undef SCRIPT
 	STORE_OPERATIONS,
@@ -187,7 +187,7 @@ struct claim {
  * number it brings, is unknown, and this owner alone holds its record to ask
  * the upstream about it.  It then completes it (store_complete), or claims
  * it with reconciled set and executes it as OURS, or puts it back as it was
- * (store_unknown with any reason, or store_release).
+ * (store_mark_unknown with any reason, or store_release).
  */
 void store_claim(
     struct store *store, struct store_op *op, const struct claim *claim);
@@ -211,7 +211,7 @@ void store_complete(struct store *store, struct store_op *op,
 void store_release(struct store *store, struct store_op *op,
     const struct held *held, bool sent);
 /* PROCESSING becomes UNKNOWN: DONE, FENCED or GONE. */
-void store_unknown(struct store *store, struct store_op *op,
+void store_mark_unknown(struct store *store, struct store_op *op,
     const struct held *held, enum reason reason);
 
 /* Several leases renewed in one go (one command per shard). */

@@ -10,7 +10,7 @@
 /*
  * The inside of a store, for the files of src/store/ alone.
  */
-struct giveback;
+struct claim_revoke;
 struct library;
 struct store_health;
 
@@ -20,7 +20,7 @@ struct store {
 	struct budget *budget;
 	struct node *nodes; /* without a cluster, exactly one */
 	unsigned n_nodes;   /* that there ever were */
-	struct map *map;    /* NULL without a cluster */
+	struct topology *topology;    /* NULL without a cluster */
 	bool listens; /* to what others change */
 	bool hears;   /* and hears all of it */
 	struct store_listener listener;
@@ -33,9 +33,9 @@ struct store {
 	int64_t longest_ms;
 
 	/* Claims to be given back. */
-	struct giveback *givebacks;
-	unsigned n_givebacks;
-	struct timer giveback_timer;
+	struct claim_revoke *claim_revokes;
+	unsigned n_claim_revokes;
+	struct timer claim_revoke_timer;
 
 	/* The sweeper, where this store has one. */
 	struct timer sweep;
@@ -56,6 +56,6 @@ struct store {
 static inline struct node *
 store_node(const struct store *store, unsigned shard)
 {
-	return store->map == NULL ? store->nodes
-				  : map_node(store->map, shard);
+	return store->topology == NULL ? store->nodes
+				  : topology_node(store->topology, shard);
 }

@@ -15,13 +15,13 @@ enum {
 };
 
 void
-ear_sum_up(struct store *store)
+subscriber_sum_up(struct store *store)
 {
 	bool some = false, all = true;
 	for (struct node *n = store->nodes; n != NULL; n = n->next)
 		if (node_counts(n)) {
 			some = true;
-			all = all && n->ear.hears;
+			all = all && n->subscriber.hears;
 		}
 	bool hears = some && all;
 	if (!store->listens || hears == store->hears)
@@ -31,12 +31,12 @@ ear_sum_up(struct store *store)
 }
 
 static void
-set_hears(struct ear *ear, bool hears)
+set_subscribed(struct subscriber *subscriber, bool hears)
 {
-	if (hears == ear->hears)
+	if (hears == subscriber->hears)
 		return;
-	ear->hears = hears;
-	ear_sum_up(ear->node->store);
+	subscriber->hears = hears;
+	subscriber_sum_up(subscriber->node->store);
 }
 
 /* --- the proof --- */
@@ -44,44 +44,45 @@ set_hears(struct ear *ear, bool hears)
 static void
 on_published(struct link_call *call, const redisReply *reply)
 {
-	struct ear *ear = (struct ear *)(void *)((char *)call -
-	    offsetof(struct ear, publish));
-	ear->publishing = false;
+	struct subscriber *subscriber =
+	    (struct subscriber *)(void *)((char *)call -
+					  offsetof(struct subscriber, publish));
+	subscriber->publishing = false;
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
 		return;
 	struct logline line = log_begin(EV_store_deaf);
 	log_str(&line, "error", reply->str);
 	log_end(&line);
-	timer_clear(&ear->timer); /* until the next connection */
+	timer_clear(&subscriber->timer); /* until the next connection */
 }
 
 static void
-publish(struct ear *ear)
+publish(struct subscriber *subscriber)
 {
-	struct link *link = ear->node->link;
-	if (ear->publishing || !link_is_up(link) ||
-	    !link_is_up(ear->link))
+	struct link *link = subscriber->node->link;
+	if (subscriber->publishing || !link_is_up(link) ||
+	    !link_is_up(subscriber->link))
 		return;
 	struct resp command = {0};
 	resp_begin(&command, 3);
 	resp_arg(&command, SPAN("PUBLISH"));
-	name_index(&command, ear->node->store->conf, 0, "changes");
-	resp_arg(&command, span_str(ear->word));
-	ear->publishing = true;
-	ear->publish.done = on_published;
-	link_send(link, &ear->publish, &command);
+	redis_keys_index(&command, subscriber->node->store->conf, 0, "changes");
+	resp_arg(&command, span_str(subscriber->word));
+	subscriber->publishing = true;
+	subscriber->publish.done = on_published;
+	link_send(link, &subscriber->publish, &command);
 	resp_clear(&command);
 }
 
 static void
 on_timer(void *arg)
 {
-	struct ear *ear = arg;
-	timer_set(&ear->timer, PROVE_MS);
-	if (ear->hears && clock_us() - ear->proven_us > LATE_US)
-		link_reset(ear->link, "its own word was not heard");
+	struct subscriber *subscriber = arg;
+	timer_set(&subscriber->timer, PROVE_MS);
+	if (subscriber->hears && clock_us() - subscriber->proven_us > LATE_US)
+		link_reset(subscriber->link, "its own word was not heard");
 	else
-		publish(ear);
+		publish(subscriber);
 }
 
 /* --- what is heard --- */
@@ -90,14 +91,15 @@ on_timer(void *arg)
 static void
 on_heard(void *arg, struct span bytes)
 {
-	struct ear *ear = arg;
-	const struct store_listener *listener = &ear->node->store->listener;
+	struct subscriber *subscriber = arg;
+	const struct store_listener *listener =
+	    &subscriber->node->store->listener;
 	struct key_id key_id;
 	if (hex_decode(bytes, key_id.bytes, sizeof key_id.bytes)) {
 		listener->changed(listener->arg, &key_id);
-	} else if (span_eq(bytes, span_str(ear->word))) {
-		ear->proven_us = clock_us();
-		set_hears(ear, true);
+	} else if (span_eq(bytes, span_str(subscriber->word))) {
+		subscriber->proven_us = clock_us();
+		set_subscribed(subscriber, true);
 	}
 }
 
@@ -105,15 +107,16 @@ on_heard(void *arg, struct span bytes)
 static void
 on_changed(void *arg, bool up)
 {
-	struct ear *ear = arg;
-	const struct store_listener *listener = &ear->node->store->listener;
+	struct subscriber *subscriber = arg;
+	const struct store_listener *listener =
+	    &subscriber->node->store->listener;
 	if (!up) {
-		set_hears(ear, false);
+		set_subscribed(subscriber, false);
 		return;
 	}
 	listener->changed(listener->arg, NULL);
 	if (listener->hears != NULL)
-		timer_set(&ear->timer, 0);
+		timer_set(&subscriber->timer, 0);
 }
 
 static void
@@ -125,29 +128,29 @@ on_failed(void *arg)
 static void
 on_find(void *arg)
 {
-	struct ear *ear = arg;
-	follower_find(&ear->follower, ear->link);
+	struct subscriber *subscriber = arg;
+	master_follower_find(&subscriber->follower, subscriber->link);
 }
 
 /* --- life --- */
 
 void
-ear_init(struct ear *ear, struct node *node)
+subscriber_init(struct subscriber *subscriber, struct node *node)
 {
 	struct owner word;
 	owner_new(&word);
-	ear->node = node;
-	ear->word[0] = '@';
-	hex_encode(word.bytes, sizeof word.bytes, ear->word + 1);
-	timer_init(&ear->timer, node->store->loop, on_timer, ear);
+	subscriber->node = node;
+	subscriber->word[0] = '@';
+	hex_encode(word.bytes, sizeof word.bytes, subscriber->word + 1);
+	timer_init(&subscriber->timer, node->store->loop, on_timer, subscriber);
 }
 
 void
-ear_open(struct ear *ear)
+subscriber_open(struct subscriber *subscriber)
 {
-	struct node *node = ear->node;
+	struct node *node = subscriber->node;
 	struct store *store = node->store;
-	if (!store->listens || ear->link != NULL)
+	if (!store->listens || subscriber->link != NULL)
 		return;
 	const struct link_to to = node_place(node);
 	bool follows = to.host == NULL && to.socket == NULL;
@@ -155,26 +158,26 @@ ear_open(struct ear *ear)
 	    mem_printf("%s:{*}:changes", store->conf->store.prefix);
 	const struct link_events events = {
 	    .changed = on_changed, .failed = on_failed, .heard = on_heard,
-	    .channels = channels, .arg = ear,
+	    .channels = channels, .arg = subscriber,
 	    .find = follows ? on_find : NULL};
 	if (follows)
-		follower_init(&ear->follower,
+		master_follower_init(&subscriber->follower,
 		    store_health_master(store->health), store->loop);
-	ear->link = link_new(store->loop, store->conf, &to, &events);
+	subscriber->link = link_new(store->loop, store->conf, &to, &events);
 	free(channels);
 }
 
 void
-ear_link_down(struct ear *ear)
+subscriber_link_down(struct subscriber *subscriber)
 {
-	if (ear->link != NULL)
-		link_reset(ear->link, "Redis is out of reach");
+	if (subscriber->link != NULL)
+		link_reset(subscriber->link, "Redis is out of reach");
 }
 
 void
-ear_end(struct ear *ear)
+subscriber_end(struct subscriber *subscriber)
 {
-	timer_clear(&ear->timer);
-	follower_end(&ear->follower);
-	link_free(&ear->link);
+	timer_clear(&subscriber->timer);
+	master_follower_end(&subscriber->follower);
+	link_free(&subscriber->link);
 }

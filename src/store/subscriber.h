@@ -17,10 +17,11 @@
 struct node;
 struct store;
 
-struct ear {
+struct subscriber {
 	struct node *node;
 	struct link *link; /* NULL: nobody listens */
-	struct follower follower; /* of Sentinels' master, where they know it */
+	struct master_follower
+	    follower; /* of Sentinels' master, where they know it */
 	bool hears;
 	struct timer timer;
 	char word[2 * 16 + 2];    /* "@" and hex digits, its own */
@@ -29,11 +30,11 @@ struct ear {
 	int64_t proven_us; /* clock_us() when the word was heard last */
 };
 
-void ear_init(struct ear *ear, struct node *node);
+void subscriber_init(struct subscriber *subscriber, struct node *node);
 /* Begins to listen, where the store does and this ear not yet. */
-void ear_open(struct ear *ear);
+void subscriber_open(struct subscriber *subscriber);
 /* The node's link is lost: so is the ear's, though it may not show. */
-void ear_link_down(struct ear *ear);
-void ear_end(struct ear *ear);
+void subscriber_link_down(struct subscriber *subscriber);
+void subscriber_end(struct subscriber *subscriber);
 /* The store's listener is told whether all that count hear. */
-void ear_sum_up(struct store *store);
+void subscriber_sum_up(struct store *store);

@@ -48,7 +48,8 @@ on_lapsed(struct store_call *call, enum call_end how, int error,
 static void
 lapse(struct store *store, const struct key_id *key_id)
 {
-	struct store_call *call = verb_call(store, SCRIPT_lapse, key_id, 1);
+	struct store_call *call =
+	    operation_call(store, SCRIPT_expire, key_id, 1);
 	resp_number(&call->args, store->longest_ms);
 	call->done = on_lapsed;
 	call_start(call);
@@ -76,7 +77,7 @@ look_at(struct store *store, unsigned shard)
 {
 	struct store_call *call = call_new(store, shard, SCRIPT_due, 3);
 	resp_number(&call->args, 1);
-	name_index(&call->args, store->conf, shard, "leases");
+	redis_keys_index(&call->args, store->conf, shard, "leases");
 	resp_number(&call->args, DUE_MAX);
 	call->done = on_due;
 	call_start(call);
@@ -91,7 +92,7 @@ sweep_on_timer(void *arg)
 	timer_set(&store->sweep, STEP_MS);
 	/* A replica would refuse what is found. */
 	if (!store_is_up(store) || store->fault == FAULT_ROLE ||
-	    !GUARD(leases_swept))
+	    !INVARIANT(leases_swept))
 		return;
 	for (unsigned i = 0; i < count; i++) {
 		store->sweep_shard = (store->sweep_shard + 1) % shards;

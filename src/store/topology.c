@@ -16,14 +16,14 @@ enum {
 	SOON_MS = 100,
 	TELL_EVERY_US = 1000 * 1000,
 	/* Maps that do not name a node before it is freed. */
-	UNSEEN_MOST = 2,
+	UNSEEN_MAX = 2,
 };
 
 /* What one node is asked: two commands, sent together. */
 struct question {
 	struct link_call state; /* CLUSTER INFO */
 	struct link_call slots; /* CLUSTER SHARDS, or SLOTS */
-	struct map *map;
+	struct topology *topology;
 	struct node *node;
 	bool serves;
 	bool old; /* it does not know CLUSTER SHARDS */
@@ -32,57 +32,58 @@ struct question {
 /* --- how things stand --- */
 
 static bool
-any_hopeful(const struct map *map)
+any_hopeful(const struct topology *topology)
 {
-	for (struct node *n = map->store->nodes; n != NULL; n = n->next)
+	for (struct node *n = topology->store->nodes; n != NULL; n = n->next)
 		if (link_is_up(n->link) || node_is_hopeful(n))
 			return true;
 	return false;
 }
 
 bool
-map_is_hopeful(const struct map *map)
+topology_is_hopeful(const struct topology *topology)
 {
-	return !map->known && !map->vain && any_hopeful(map);
+	return !topology->known && !topology->vain && any_hopeful(topology);
 }
 
 bool
-map_is_up(const struct map *map)
+topology_is_up(const struct topology *topology)
 {
-	for (struct node *n = map->store->nodes; n != NULL; n = n->next)
-		if (map->known && n->n_shards > 0 && node_is_up(n))
+	for (struct node *n = topology->store->nodes; n != NULL; n = n->next)
+		if (topology->known && n->n_shards > 0 && node_is_up(n))
 			return true;
 	return false;
 }
 
 /* All that we have to do with is there. */
 static bool
-is_settled(const struct map *map)
+is_settled(const struct topology *topology)
 {
-	if (!map->known || !map->serves || map->doubted)
+	if (!topology->known || !topology->serves || topology->doubted)
 		return false;
-	for (unsigned i = 0; i < map->n_shards; i++)
-		if (map->nodes[i] == NULL || !node_is_up(map->nodes[i]))
+	for (unsigned i = 0; i < topology->n_shards; i++)
+		if (topology->nodes[i] == NULL ||
+		    !node_is_up(topology->nodes[i]))
 			return false;
 	return true;
 }
 
 static void
-say_down(struct map *map, const char *words)
+say_down(struct topology *topology, const char *message)
 {
-	if (map->said_down)
+	if (topology->said_down)
 		return;
-	map->said_down = true;
+	topology->said_down = true;
 	struct logline line = log_begin(EV_store_down);
-	log_str(&line, "error", words);
+	log_str(&line, "error", message);
 	log_end(&line);
 }
 
 static void
-say_up(struct map *map)
+say_up(struct topology *topology)
 {
-	if (map->said_down && map_is_up(map)) {
-		map->said_down = false;
+	if (topology->said_down && topology_is_up(topology)) {
+		topology->said_down = false;
 		struct logline line = log_begin(EV_store_up);
 		log_end(&line);
 	}
@@ -90,39 +91,39 @@ say_up(struct map *map)
 
 /* What was asked before that does not settle it. */
 static void
-doubt(struct map *map)
+doubt(struct topology *topology)
 {
-	map->doubted = true;
-	map->doubted_us = clock_us();
+	topology->doubted = true;
+	topology->doubted_us = clock_us();
 }
 
 /* --- a new map --- */
 
 struct node *
-map_node_at(struct map *map, const struct place *place)
+topology_node_at(struct topology *topology, const struct place *place)
 {
-	for (struct node *n = map->store->nodes; n != NULL; n = n->next)
+	for (struct node *n = topology->store->nodes; n != NULL; n = n->next)
 		if (place_eq(&n->place, place)) {
 			n->unseen = 0;
 			return n;
 		}
 	const struct link_to to = {.host = place->host, .port = place->port};
-	return node_new(map->store, &to);
+	return node_new(topology->store, &to);
 }
 
 static bool
-set_owner(struct map *map, unsigned shard, struct node *node)
+set_owner(struct topology *topology, unsigned shard, struct node *node)
 {
-	struct node *before = map->nodes[shard];
+	struct node *before = topology->nodes[shard];
 	if (before == node)
 		return false;
 	if (before != NULL)
 		before->n_shards--;
 	if (node != NULL)
 		node->n_shards++;
-	map->nodes[shard] = node;
+	topology->nodes[shard] = node;
 	if (node != NULL)
-		ear_open(&node->ear);
+		subscriber_open(&node->subscriber);
 	return true;
 }
 
@@ -131,65 +132,67 @@ set_owner(struct map *map, unsigned shard, struct node *node)
  * servers that name each other, each redirect is a change.
  */
 static void
-log_changed(struct map *map, unsigned changed)
+log_changed(struct topology *topology, unsigned changed)
 {
 	int64_t now_us = clock_us();
-	if (!map->known || !map->store->watches)
+	if (!topology->known || !topology->store->watches)
 		return;
-	map->n_changed += changed;
-	if (map->n_changed == 0 || now_us - map->told_us < TELL_EVERY_US)
+	topology->n_changed += changed;
+	if (topology->n_changed == 0 ||
+	    now_us - topology->told_us < TELL_EVERY_US)
 		return;
 	struct logline line = log_begin(EV_cluster_changed);
-	log_int(&line, "shards", map->n_changed);
+	log_int(&line, "shards", topology->n_changed);
 	log_end(&line);
-	map->told_us = now_us;
-	map->n_changed = 0;
+	topology->told_us = now_us;
+	topology->n_changed = 0;
 }
 
 static void
-remember_places(struct map *map, struct slots *slots)
+remember_places(struct topology *topology, struct slots *slots)
 {
-	for (size_t i = 0; i < map->n_places; i++)
-		place_clear(&map->places[i]);
-	free(map->places);
-	map->places = slots->places;
-	map->n_places = slots->count;
+	for (size_t i = 0; i < topology->n_places; i++)
+		place_clear(&topology->places[i]);
+	free(topology->places);
+	topology->places = slots->places;
+	topology->n_places = slots->count;
 	slots->places = NULL;
 	slots->count = 0;
 }
 
 static void
-install(struct map *map, struct slots *slots, int64_t asked_us)
+install(struct topology *topology, struct slots *slots, int64_t asked_us)
 {
-	struct store *store = map->store;
+	struct store *store = topology->store;
 	unsigned changed = 0;
-	for (unsigned i = 0; i < map->n_shards; i++) {
-		uint16_t owner = slots->owner[map->slots[i]];
+	for (unsigned i = 0; i < topology->n_shards; i++) {
+		uint16_t owner = slots->owner[topology->slots[i]];
 		struct node *node = owner == 0
 		    ? NULL
-		    : map_node_at(map, &slots->places[owner - 1]);
-		changed += set_owner(map, i, node);
+		    : topology_node_at(topology, &slots->places[owner - 1]);
+		changed += set_owner(topology, i, node);
 	}
 	for (struct node *n = store->nodes; n != NULL; n = n->next)
 		n->unseen = n->n_shards > 0 ? 0 : n->unseen + 1;
-	log_changed(map, changed);
-	remember_places(map, slots);
-	map->known = true;
-	map->doubted = map->doubted && map->doubted_us >= asked_us;
-	ear_sum_up(store);
-	call_start_queue(&map->queue);
-	giveback_pump(store);
-	say_up(map);
+	log_changed(topology, changed);
+	remember_places(topology, slots);
+	topology->known = true;
+	topology->doubted =
+	    topology->doubted && topology->doubted_us >= asked_us;
+	subscriber_sum_up(store);
+	call_start_queue(&topology->queue);
+	claim_revoke_pump(store);
+	say_up(topology);
 }
 
 /* --- asking --- */
 
 static void
-set_serves(struct map *map, bool serves)
+set_serves(struct topology *topology, bool serves)
 {
-	bool before = map->serves;
-	map->serves = serves;
-	if (serves == before || !map->known || !map->store->watches)
+	bool before = topology->serves;
+	topology->serves = serves;
+	if (serves == before || !topology->known || !topology->store->watches)
 		return;
 	struct logline line =
 	    log_begin(serves ? EV_cluster_serves : EV_cluster_down);
@@ -197,24 +200,24 @@ set_serves(struct map *map, bool serves)
 }
 
 static bool
-owns_anything(const struct map *map, const struct slots *slots)
+owns_anything(const struct topology *topology, const struct slots *slots)
 {
-	for (unsigned i = 0; i < map->n_shards; i++)
-		if (slots->owner[map->slots[i]] != 0)
+	for (unsigned i = 0; i < topology->n_shards; i++)
+		if (slots->owner[topology->slots[i]] != 0)
 			return true;
 	return false;
 }
 
 /* Nothing can be learnt from what it said. */
 static void
-in_vain(struct map *map, const char *words)
+in_vain(struct topology *topology, const char *message)
 {
-	doubt(map);
-	if (map->known)
+	doubt(topology);
+	if (topology->known)
 		return;
-	map->vain = true;
-	say_down(map, words);
-	call_fail_queue(&map->queue);
+	topology->vain = true;
+	say_down(topology, message);
+	call_fail_queue(&topology->queue);
 }
 
 /*
@@ -224,18 +227,18 @@ in_vain(struct map *map, const char *words)
 static void
 on_told(struct question *question, const redisReply *reply)
 {
-	struct map *map = question->map;
+	struct topology *topology = question->topology;
 	const struct place *asked = &question->node->place;
 	struct slots *slots = mem_zero(sizeof *slots);
 	bool read = question->old ? slots_read_slots(reply, asked, slots)
 				  : slots_read_shards(reply, asked, slots);
-	set_serves(map, question->serves);
+	set_serves(topology, question->serves);
 	if (!read)
-		in_vain(map, "the slots of the cluster cannot be read");
-	else if (!owns_anything(map, slots))
-		in_vain(map, "no server of the cluster has our slots");
-	else if (question->serves || !map->known)
-		install(map, slots, question->slots.sent_us);
+		in_vain(topology, "the slots of the cluster cannot be read");
+	else if (!owns_anything(topology, slots))
+		in_vain(topology, "no server of the cluster has our slots");
+	else if (question->serves || !topology->known)
+		install(topology, slots, question->slots.sent_us);
 	slots_clear(slots);
 	free(slots);
 }
@@ -256,22 +259,22 @@ on_slots(struct link_call *call, const redisReply *reply)
 {
 	struct question *question = (struct question *)(void *)((char *)call -
 	    offsetof(struct question, slots));
-	struct map *map = question->map;
+	struct topology *topology = question->topology;
 	bool refused = reply != NULL && reply->type == REDIS_REPLY_ERROR;
 	if (refused && !question->old) {
 		question->old = true;
 		send_words(question->node, &question->slots, SPAN("SLOTS"));
 		return;
 	}
-	if (map->question == question)
-		map->question = NULL;
+	if (topology->question == question)
+		topology->question = NULL;
 	if (refused)
-		in_vain(map, reply->str);
+		in_vain(topology, reply->str);
 	else if (reply != NULL)
 		on_told(question, reply);
 	free(question);
-	if (is_settled(map))
-		timer_set(&map->timer, ASK_MS);
+	if (is_settled(topology))
+		timer_set(&topology->timer, ASK_MS);
 }
 
 static void
@@ -285,137 +288,139 @@ on_state(struct link_call *call, const redisReply *reply)
 
 /* The next one that answers, in turn: one that is cut off does not know. */
 static struct node *
-whom_to_ask(const struct map *map)
+whom_to_ask(const struct topology *topology)
 {
 	struct node *first = NULL;
 	bool behind = false;
-	for (struct node *n = map->store->nodes; n != NULL; n = n->next) {
+	for (struct node *n = topology->store->nodes; n != NULL; n = n->next) {
 		if (behind && node_is_up(n))
 			return n;
 		if (first == NULL && node_is_up(n))
 			first = n;
-		behind = behind || n == map->asked;
+		behind = behind || n == topology->asked;
 	}
 	return first;
 }
 
 static void
-ask(struct map *map, struct node *node)
+ask(struct topology *topology, struct node *node)
 {
 	struct question *question = mem_zero(sizeof *question);
-	question->map = map;
+	question->topology = topology;
 	question->node = node;
 	question->state.done = on_state;
 	question->slots.done = on_slots;
-	map->question = question;
-	map->asked = node;
-	map->asked_us = clock_us();
+	topology->question = question;
+	topology->asked = node;
+	topology->asked_us = clock_us();
 	send_words(node, &question->state, SPAN("INFO"));
 	send_words(node, &question->slots, SPAN("SHARDS"));
 }
 
 /* Nobody answers: whoever was ever named may know. */
 static void
-seek(struct map *map)
+seek(struct topology *topology)
 {
-	const struct strings *seeds = &map->store->conf->store.cluster;
+	const struct strings *seeds = &topology->store->conf->store.cluster;
 	struct place place;
-	for (size_t i = 0; i < map->n_places; i++)
-		map_node_at(map, &map->places[i]);
+	for (size_t i = 0; i < topology->n_places; i++)
+		topology_node_at(topology, &topology->places[i]);
 	for (size_t i = 0; i < seeds->count; i++) {
 		if (!place_read(span_str(seeds->list[i]), &place))
 			continue;
-		map_node_at(map, &place);
+		topology_node_at(topology, &place);
 		place_clear(&place);
 	}
 }
 
 /* Frees what no map has named for a while, unless all else is silent. */
 static void
-reap(struct map *map)
+reap(struct topology *topology)
 {
 	struct node *next;
-	if (!map_is_up(map))
+	if (!topology_is_up(topology))
 		return;
-	for (struct node *n = map->store->nodes; n != NULL; n = next) {
+	for (struct node *n = topology->store->nodes; n != NULL; n = next) {
 		next = n->next;
-		if (n->n_shards > 0 || n->unseen < UNSEEN_MOST)
+		if (n->n_shards > 0 || n->unseen < UNSEEN_MAX)
 			continue;
-		if (map->asked == n)
-			map->asked = NULL;
+		if (topology->asked == n)
+			topology->asked = NULL;
 		node_free(&n);
-		health_sum_up(map->store);
+		health_sum_up(topology->store);
 	}
 }
 
 static void
 on_timer(void *arg)
 {
-	struct map *map = arg;
-	reap(map);
-	struct node *node = whom_to_ask(map);
+	struct topology *topology = arg;
+	reap(topology);
+	struct node *node = whom_to_ask(topology);
 	if (node == NULL)
-		seek(map);
+		seek(topology);
 	else
-		ask(map, node); /* one who is silent is asked no longer */
-	timer_set(&map->timer, is_settled(map) ? ASK_MS : ASK_AGAIN_MS);
+		ask(topology, node); /* one who is silent is asked no longer */
+	timer_set(
+	    &topology->timer, is_settled(topology) ? ASK_MS : ASK_AGAIN_MS);
 }
 
 void
-map_doubt(struct map *map)
+topology_doubt(struct topology *topology)
 {
 	int64_t wait_ms =
-	    SOON_MS - (clock_us() - map->asked_us) / 1000;
-	doubt(map);
+	    SOON_MS - (clock_us() - topology->asked_us) / 1000;
+	doubt(topology);
 	if (wait_ms < 0)
 		wait_ms = 0;
-	if (!timer_is_set(&map->timer) ||
-	    map->timer.at_ms > loop_now_ms(map->store->loop) + wait_ms)
-		timer_set(&map->timer, wait_ms);
+	if (!timer_is_set(&topology->timer) ||
+	    topology->timer.at_ms >
+		loop_now_ms(topology->store->loop) + wait_ms)
+		timer_set(&topology->timer, wait_ms);
 }
 
 void
-map_moved(struct map *map, unsigned slot, struct node *node)
+topology_moved(struct topology *topology, unsigned slot, struct node *node)
 {
 	unsigned changed = 0;
-	for (unsigned i = 0; i < map->n_shards; i++)
-		if (map->slots[i] == slot)
-			changed += set_owner(map, i, node);
-	log_changed(map, changed);
-	ear_sum_up(map->store);
-	map_doubt(map);
+	for (unsigned i = 0; i < topology->n_shards; i++)
+		if (topology->slots[i] == slot)
+			changed += set_owner(topology, i, node);
+	log_changed(topology, changed);
+	subscriber_sum_up(topology->store);
+	topology_doubt(topology);
 }
 
 /* --- what nodes tell --- */
 
 void
-map_node_up(struct node *node)
+topology_node_up(struct node *node)
 {
-	struct map *map = node->store->map;
-	say_up(map);
-	if (!map->known && map->question == NULL)
-		map_doubt(map);
+	struct topology *topology = node->store->topology;
+	say_up(topology);
+	if (!topology->known && topology->question == NULL)
+		topology_doubt(topology);
 }
 
 void
-map_node_down(struct node *node)
+topology_node_down(struct node *node)
 {
-	struct map *map = node->store->map;
-	map_doubt(map);
-	if (!map_is_up(map))
-		say_down(map, "no server of the cluster answers");
+	struct topology *topology = node->store->topology;
+	topology_doubt(topology);
+	if (!topology_is_up(topology))
+		say_down(topology, "no server of the cluster answers");
 }
 
 void
-map_node_failed(struct node *node)
+topology_node_failed(struct node *node)
 {
-	struct map *map = node->store->map;
+	struct topology *topology = node->store->topology;
 	if (node->n_shards > 0)
-		map_doubt(map);
-	if (map_is_up(map) || any_hopeful(map))
+		topology_doubt(topology);
+	if (topology_is_up(topology) || any_hopeful(topology))
 		return;
-	say_down(map, "no server of the cluster answers");
-	call_fail_queue(&map->queue);
+	say_down(topology, "no server of the cluster answers");
+	call_fail_queue(&topology->queue);
 }
 
 /* --- life --- */
@@ -423,42 +428,43 @@ map_node_failed(struct node *node)
 static void
 on_again(void *arg)
 {
-	struct map *map = arg;
-	call_start_queue(&map->again);
+	struct topology *topology = arg;
+	call_start_queue(&topology->again);
 }
 
 static void
-find_slots(struct map *map)
+find_slots(struct topology *topology)
 {
-	for (unsigned i = 0; i < map->n_shards; i++)
-		map->slots[i] = (uint16_t)slot_of_shard(i);
+	for (unsigned i = 0; i < topology->n_shards; i++)
+		topology->slots[i] = (uint16_t)slots_of_shard(i);
 }
 
-struct map *
-map_new(struct store *store)
+struct topology *
+topology_new(struct store *store)
 {
 	if (store->conf->store.cluster.count == 0)
 		return NULL;
-	struct map *map = mem_zero(sizeof *map);
-	map->store = store;
-	map->n_shards = (unsigned)store->conf->store.shards;
-	map->slots = mem_zero(map->n_shards * sizeof *map->slots);
-	map->nodes = mem_zero(map->n_shards * sizeof(struct node *));
-	map->serves = true;
-	map->queue.end = &map->queue.first;
-	map->again.end = &map->again.first;
-	timer_init(&map->timer, store->loop, on_timer, map);
-	timer_init(&map->again_timer, store->loop, on_again, map);
-	find_slots(map);
-	seek(map);
-	return map;
+	struct topology *topology = mem_zero(sizeof *topology);
+	topology->store = store;
+	topology->n_shards = (unsigned)store->conf->store.shards;
+	topology->slots =
+	    mem_zero(topology->n_shards * sizeof *topology->slots);
+	topology->nodes = mem_zero(topology->n_shards * sizeof(struct node *));
+	topology->serves = true;
+	topology->queue.end = &topology->queue.first;
+	topology->again.end = &topology->again.first;
+	timer_init(&topology->timer, store->loop, on_timer, topology);
+	timer_init(&topology->again_timer, store->loop, on_again, topology);
+	find_slots(topology);
+	seek(topology);
+	return topology;
 }
 
 void
-map_free(struct map **map)
+topology_free(struct topology **topology)
 {
-	struct map *m = *map;
-	*map = NULL;
+	struct topology *m = *topology;
+	*topology = NULL;
 	if (m == NULL)
 		return;
 	call_fail_queue(&m->queue);

@@ -10,7 +10,7 @@
  * nobody's any more.  Without a cluster a store has none.  For src/store/
  * alone; the store's thread.
  */
-struct map {
+struct topology {
 	struct store *store;
 	unsigned n_shards;
 	uint16_t *slots;     /* of each shard */
@@ -38,28 +38,30 @@ struct map {
 };
 
 /* NULL without a cluster; else its seeds are the store's first nodes. */
-struct map *map_new(struct store *store);
+struct topology *topology_new(struct store *store);
 /* After the store's nodes; nulls the pointer, accepts NULL. */
-void map_free(struct map **map);
+void topology_free(struct topology **topology);
 /* Who has the shard; NULL: nobody known. */
 static inline struct node *
-map_node(const struct map *map, unsigned shard)
+topology_node(const struct topology *topology, unsigned shard)
 {
-	return map->nodes[shard];
+	return topology->nodes[shard];
 }
 /* It is too early to say that nobody has a shard. */
-bool map_is_hopeful(const struct map *map);
+bool topology_is_hopeful(const struct topology *topology);
 /* It is known, and somebody who has a shard is up. */
-bool map_is_up(const struct map *map);
+bool topology_is_up(const struct topology *topology);
 
 /* What a node has to tell: */
-void map_node_up(struct node *node);
-void map_node_down(struct node *node);
-void map_node_failed(struct node *node);
+void topology_node_up(struct node *node);
+void topology_node_down(struct node *node);
+void topology_node_failed(struct node *node);
 
 /* The server at that place; it is a node of the store's from now on. */
-struct node *map_node_at(struct map *map, const struct place *place);
+struct node *topology_node_at(
+    struct topology *topology, const struct place *place);
 /* A slot has a new owner, said the old one. */
-void map_moved(struct map *map, unsigned slot, struct node *node);
+void topology_moved(
+    struct topology *topology, unsigned slot, struct node *node);
 /* Something shows that the map may have changed: it is asked for soon. */
-void map_doubt(struct map *map);
+void topology_doubt(struct topology *topology);

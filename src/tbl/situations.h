@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SITUATION(verdict, step, problem, result): what a claim's verdict means for
+ * SITUATION(verdict, step, problem, outcome): what a claim's verdict means for
  * the request, a line each.  Verdicts that no claim has are not here, nor is
  * IN_FLIGHT, about which the route and the client decide.
  */
@@ -10,5 +10,4 @@ SITUATION(COMPLETED, ANSWER, COUNT_, REPLAYED)
 SITUATION(UNKNOWN, ANSWER, UNKNOWN_HELD, UNKNOWN)
 SITUATION(FAILED, ANSWER, ATTEMPTS_EXHAUSTED, EXHAUSTED)
 SITUATION(MISMATCH, ANSWER, KEY_REUSED, MISMATCH)
-SITUATION(LATE, ANSWER, STORE_UNAVAILABLE, STORE_DOWN)
 SITUATION(BROKEN, ANSWER, RECORD_BROKEN, STORE_DOWN)

@@ -170,7 +170,7 @@ on_detach(struct op *op, int error)
 	struct transfer *t = forward->transfer;
 	if (error == E_TIMEOUT && t->connecting)
 		target_failed(t->target, loop_now_ms(t->upstreams->loop));
-	forward->result = forward->sent_bytes > 0 && GUARD(late_is_unknown)
+	forward->result = forward->sent_bytes > 0 && INVARIANT(late_is_unknown)
 	    ? FORWARD_TIMEOUT
 	    : FORWARD_NOT_SENT;
 	body_clear(&forward->body);
@@ -272,7 +272,7 @@ on_made(void *arg, int error)
 		/* A peer that speaks or leaves unasked is of no use. */
 		error = E_CLOSED;
 		if (connection_is_silent(t->connection) ||
-		    !GUARD(asked_first)) {
+		    !INVARIANT(asked_first)) {
 			target_reached(t->target);
 			if (exchange_begin(t))
 				return;
@@ -315,7 +315,7 @@ transfer_too_late(const struct transfer *t)
 {
 	const int64_t *until_us = t->limits.send_until_us;
 	/* Not the loop's clock, which stands still while a process does. */
-	return GUARD(sent_in_lease) && until_us != NULL &&
+	return INVARIANT(sent_in_lease) && until_us != NULL &&
 	    t->forward->sent_bytes == 0 && clock_us() >= *until_us;
 }
 

@@ -91,7 +91,7 @@ most_bytes(const struct head_request *request)
 int
 head_write(const struct head_request *request, struct body *out)
 {
-	if (!is_valid(request) && GUARD(request_head))
+	if (!is_valid(request) && INVARIANT(request_head))
 		return E_MALFORMED;
 	must(out->budget == NULL);
 	must(body_reserve(out, out->len + most_bytes(request)) == 0);
@@ -215,7 +215,7 @@ end_line(struct head *head)
 	if (line.len == 0 || line.ptr[line.len - 1] != '\r')
 		return HEAD_MALFORMED;
 	line.len--;
-	if (!field_is_value(line) && GUARD(answer_controls))
+	if (!field_is_value(line) && INVARIANT(answer_controls))
 		return HEAD_MALFORMED;
 	head->line = head->len;
 	if (first)
@@ -262,7 +262,7 @@ take_field(struct head *head, struct span line)
 		return HEAD_MALFORMED;
 	struct span name = span_of(line.ptr, (size_t)(colon - line.ptr));
 	struct span value = span_trim(span_from(line, name.len + 1));
-	if ((!field_is_token(name) && GUARD(answer_names)) ||
+	if ((!field_is_token(name) && INVARIANT(answer_names)) ||
 	    !take_known(head, name, value))
 		return HEAD_MALFORMED;
 	if (head->n_fields == HEAD_FIELDS_MAX)
@@ -330,13 +330,13 @@ take_known(struct head *head, struct span name, struct span value)
 {
 	if (span_ieq(name, SPAN("Content-Length")))
 		return (head->content_length < 0 ||
-			   !GUARD(answer_one_length)) &&
+			   !INVARIANT(answer_one_length)) &&
 		    read_length(value, &head->content_length);
 	if (span_ieq(name, SPAN("Transfer-Encoding"))) {
 		bool first = !head->chunked;
 		head->chunked = true;
 		return (first && span_ieq(value, SPAN("chunked"))) ||
-		    !GUARD(answer_coding);
+		    !INVARIANT(answer_coding);
 	}
 	if (span_ieq(name, SPAN("Connection"))) {
 		if (has_word(value, SPAN("close")))
@@ -357,7 +357,7 @@ end_head(struct head *head)
 		return HEAD_MORE;
 	}
 	/* RFC 9112, section 6.1: smuggling, or a peer that knows no chunks. */
-	if (head->chunked && GUARD(answer_one_framing) &&
+	if (head->chunked && INVARIANT(answer_one_framing) &&
 	    (head->content_length >= 0 || head->version_1_0))
 		return HEAD_MALFORMED;
 	return HEAD_WHOLE;

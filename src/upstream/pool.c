@@ -84,7 +84,7 @@ pool_take(struct pool *pool)
 		bool old = c->idle.at_ms <= loop_now_ms(pool->loop);
 		take_out(pool, c);
 		if (!old &&
-		    (connection_is_silent(c) || !GUARD(idle_looked_at)))
+		    (connection_is_silent(c) || !INVARIANT(idle_looked_at)))
 			return c;
 		connection_close(&c);
 	}

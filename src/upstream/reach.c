@@ -10,7 +10,7 @@ struct attempt {
 	struct reached *reached;
 	struct dialler dialler;
 	struct connection *connection;
-	char words[CURL_ERROR_SIZE];
+	char message[CURL_ERROR_SIZE];
 };
 
 struct attempts {
@@ -27,8 +27,8 @@ on_made(void *arg, int error)
 	struct reached *reached = attempt->reached;
 	reached->error = error;
 	if (error != 0)
-		snprintf(reached->words, sizeof reached->words, "%s",
-		    attempt->words);
+		snprintf(reached->message, sizeof reached->message, "%s",
+		    attempt->message);
 	if (--attempt->all->pending == 0)
 		loop_stop(attempt->all->loop);
 }
@@ -46,7 +46,7 @@ start(struct attempts *all, size_t index, struct connector *connector,
 	    connection_open(&attempt->dialler, on_made, attempt);
 	/* Nothing has run yet; no handle outlives the attempt. */
 	must(curl_easy_setopt(attempt->connection->easy, CURLOPT_ERRORBUFFER,
-		 attempt->words) == CURLE_OK);
+		 attempt->message) == CURLE_OK);
 }
 
 static void

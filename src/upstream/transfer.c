@@ -335,7 +335,7 @@ take_head(struct transfer *t, struct span *bytes)
 	if (to_head || t->head.status == 304)
 		forward->head_length = t->head.content_length;
 	if (t->framing.kind == FRAMING_CLOSE && !t->limits.close_delimited &&
-	    GUARD(end_is_told)) {
+	    INVARIANT(end_is_told)) {
 		/* Nobody could tell the whole answer from a part of it. */
 		transfer_finish(t, FORWARD_MALFORMED, E_MALFORMED);
 		return false;
@@ -409,7 +409,7 @@ take_end(struct transfer *t, ssize_t how)
 	 * an end, so an end that closes the content must come without one.
 	 */
 	if (how == IO_END && !t->send_failed && t->head_read &&
-	    (t->framing.kind == FRAMING_CLOSE || !GUARD(answer_is_whole)))
+	    (t->framing.kind == FRAMING_CLOSE || !INVARIANT(answer_is_whole)))
 		complete(t, false);
 	else
 		transfer_finish(t, FORWARD_BROKEN, E_CLOSED);
@@ -423,8 +423,8 @@ idle_ms(struct transfer *t, bool surplus)
 	struct connection *c = t->connection;
 	struct upstreams *u = t->upstreams;
 	if (!t->limits.reuse || surplus || t->send_failed ||
-	    (t->taken_bytes < t->total_bytes && GUARD(request_is_whole)) ||
-	    (!t->head.persistent && GUARD(close_is_heard)) ||
+	    (t->taken_bytes < t->total_bytes && INVARIANT(request_is_whole)) ||
+	    (!t->head.persistent && INVARIANT(close_is_heard)) ||
 	    (t->message.source != NULL && !t->source_done) ||
 	    t->framing.kind == FRAMING_CLOSE ||
 	    loop_now_ms(u->loop) - c->made_ms >= CONNECTION_LIFE_MS)
@@ -435,7 +435,8 @@ idle_ms(struct transfer *t, bool surplus)
 	 */
 	bool long_body = t->message.source != NULL ||
 	    t->message.body.len > t->front_bytes;
-	if (long_body && connection_has_unsent(c) && GUARD(request_is_whole))
+	if (long_body && connection_has_unsent(c) &&
+	    INVARIANT(request_is_whole))
 		return 0;
 	/* TLS may hold more of what came than it has given. */
 	if (c->tls && connection_receive(c, u->buffer, 1) != IO_AGAIN)

@@ -99,7 +99,7 @@ def without_the_record_the_client_sees_nothing(bench):
         hold.wait_arrived()
         redis.freeze()
         hold.release()
-        gateway.wait_for_steps("KEPT", 1)
+        gateway.wait_for_steps("COMPLETED", 1)
         equal(gateway.send(build("GET", "/small")).status, 200)
         equal(select.select([client.sock], [], [], 0)[0], [])
         redis.thaw()

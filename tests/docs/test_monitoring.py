@@ -82,7 +82,7 @@ def every_metric_that_is_named_exists(bench, path):
 def every_outcome_and_state_that_is_named_exists(bench, path):
     text = read(path).replace('\\"', '"')
     outcomes = set(re.findall(
-        r'^RESULT\(\w+, "([^"]+)"', read("src/tbl/results.h"), re.M))
+        r'^OUTCOME\(\w+, "([^"]+)"', read("src/tbl/outcomes.h"), re.M))
     for label, known in (("outcome", outcomes),
                          ("state", {"PROCESSING", "UNKNOWN", "FAILED"})):
         values = re.findall(rf'\b{label}=~?"([^"]+)"', text)

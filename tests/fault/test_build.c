@@ -11,34 +11,34 @@
 #include "base/test_build.h"
 
 static const char *const guard_names[] = {
-#define GUARD_NAME(name, words) #name,
-#include "tbl/guards.h"
-#undef GUARD_NAME
+#define INVARIANT_NAME(name, words) #name,
+#include "tbl/invariants.h"
+#undef INVARIANT_NAME
 };
 
-static bool guards_off[GUARD_COUNT_];
+static bool invariants_off[INVARIANT_COUNT_];
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* A name that is none must not look like a guard that nobody misses. */
+/* A name that is none must not look like an invariant that nobody misses. */
 static void
 switch_off(const char *name, size_t len)
 {
-	for (int i = 0; i < GUARD_COUNT_; i++) {
+	for (int i = 0; i < INVARIANT_COUNT_; i++) {
 		if (strlen(guard_names[i]) == len &&
 		    strncmp(guard_names[i], name, len) == 0) {
-			guards_off[i] = true;
+			invariants_off[i] = true;
 			return;
 		}
 	}
-	fprintf(stderr, "no guard is named %.*s\n", (int)len, name);
+	fprintf(stderr, "no invariant is named %.*s\n", (int)len, name);
 	abort();
 }
 
 static void
 read_guards(void)
 {
-	const char *names = getenv("ONCE_GUARDS_OFF");
+	const char *names = getenv("ONCE_INVARIANTS_OFF");
 	while (names != NULL && *names != '\0') {
 		size_t len = strcspn(names, ",");
 		switch_off(names, len);
@@ -47,10 +47,10 @@ read_guards(void)
 }
 
 bool
-guard_is_on(enum guard guard)
+invariant_is_on(enum invariant invariant)
 {
 	must(pthread_once(&once, read_guards) == 0);
-	return !guards_off[guard];
+	return !invariants_off[invariant];
 }
 
 void

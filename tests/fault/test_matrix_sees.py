@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The matrix sees what it is there for: with a guard of the program taken
+"""The matrix sees what it is there for: with an invariant of the program taken
 out, cells fail."""
 
 from once import tap
@@ -18,10 +18,10 @@ BROKEN = UpstreamBreaks("close")
     ("lost answer", "sent_is_unknown", Lost, "execution:FORWARDED"),
     ("no answer in time", "sent_is_unknown", Mute, "execution:FORWARDED"),
 ])
-def a_guard_that_is_off_is_seen(bench, guard, scenario, at):
+def a_guard_that_is_off_is_seen(bench, invariant, scenario, at):
     whole = Cell(at, scenario, BROKEN)
     whole.run()
-    broken = Cell(at, scenario, BROKEN, {"ONCE_GUARDS_OFF": guard})
+    broken = Cell(at, scenario, BROKEN, {"ONCE_INVARIANTS_OFF": invariant})
     try:
         broken.run()
     except AssertionError as trouble:

@@ -19,8 +19,8 @@ parse(struct span input, struct complaints *ret_complaints)
 	for (size_t i = 0; i < ret_complaints->count; i++) {
 		const struct complaint *c = &ret_complaints->list[i];
 		must(c->pointer == NULL || c->pointer[0] == '/');
-		must(strlen(c->words) > 0);
-		must(strpbrk(c->words, "\r\n") == NULL);
+		must(strlen(c->message) > 0);
+		must(strpbrk(c->message, "\r\n") == NULL);
 	}
 	return conf;
 }
@@ -36,7 +36,7 @@ policy_is_complete(const struct conf_idempotency *p)
 	must(p->replay_header && p->attempt_header && p->namespace);
 	must(p->fingerprint_json || p->fingerprint_ignore.count == 0);
 	for (int status = 200; status < 600; status++)
-		must(p->outcomes[status] <= OUTCOME_UNKNOWN);
+		must(p->outcomes[status] <= STATUS_UNKNOWN);
 }
 
 static void
@@ -68,7 +68,7 @@ fuzz_conf(struct span input)
 
 	must(first.count == second.count);
 	for (size_t i = 0; i < first.count; i++)
-		must(!strcmp(first.list[i].words, second.list[i].words));
+		must(!strcmp(first.list[i].message, second.list[i].message));
 	if (conf != NULL) {
 		is_complete(conf);
 		conf_needs_restart(conf, again, &second);

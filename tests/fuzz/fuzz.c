@@ -3,7 +3,7 @@
 #include "upstream/head.h"
 
 const struct fuzz_target fuzz_targets[] = {
-#define TARGET(name, words) {#name, words, fuzz_##name},
+#define TARGET(name, message) {#name, message, fuzz_##name},
 #include "fuzz/targets.h"
 #undef TARGET
 	{NULL, NULL, NULL},

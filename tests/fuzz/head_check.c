@@ -8,10 +8,10 @@
 #include "upstream/head.h"
 
 /*
- * A request's head from the guard to the upstream's connection: one that is
+ * A request's head from its check to the upstream's connection: one that is
  * let through has one framing and one host, its key and its tenant get
  * through whatever Connection says, what is written for the upstream has no
- * line that the client made up, and the guard lets that through too.
+ * line that the client made up, and the check lets that through too.
  */
 static const char text[] =
     "{\"listen\":[\"127.0.0.1:1\"],\"upstreams\":{\"u\":\"http://h\"},"
@@ -36,10 +36,10 @@ enum { LINES_MAX = 128 };
  * Lines end with a line feed; a value may hold any other byte.  libmicrohttpd
  * takes the blanks in front of it off, and leaves those behind it.
  */
-static struct guard_head
+static struct head_as_sent
 read_head(struct span input, struct field list[LINES_MAX])
 {
-	struct guard_head head = {.fields = {list, 0}};
+	struct head_as_sent head = {.fields = {list, 0}};
 	struct span first = fuzz_cut(&input, '\n');
 
 	head.method = fuzz_cut(&first, ' ');
@@ -56,13 +56,13 @@ read_head(struct span input, struct field list[LINES_MAX])
 }
 
 static void
-is_one_request(const struct guard_head *head, const struct guarded *g)
+is_one_request(const struct head_as_sent *head, const struct checked_head *g)
 {
 	size_t lengths = fuzz_count(&g->fields, SPAN("Content-Length"));
 	size_t codings = fuzz_count(&g->fields, SPAN("Transfer-Encoding"));
 
 	must(g->fields.count == head->fields.count);
-	must(g->fields.count <= GUARD_FIELDS_MAX);
+	must(g->fields.count <= HEAD_CHECK_FIELDS_MAX);
 	must(lengths + codings <= 1);
 	must((lengths == 1) == g->has_length && (codings == 1) == g->chunked);
 	must(g->length >= 0 && (g->has_length || g->length == 0));
@@ -79,7 +79,7 @@ is_one_request(const struct guard_head *head, const struct guarded *g)
 /* --- what goes upstream --- */
 
 static struct fields
-for_upstream(struct arena *arena, const struct guarded *g)
+for_upstream(struct arena *arena, const struct checked_head *g)
 {
 	const struct header_request request = {
 		.fields = &g->fields,
@@ -121,7 +121,7 @@ is_ours(const struct fields *out, struct span name, struct span end)
 }
 
 static void
-fields_are_right(const struct guarded *g, const struct fields *out)
+fields_are_right(const struct checked_head *g, const struct fields *out)
 {
 	static const char *const gone[] = {"Connection", "Keep-Alive",
 		"Proxy-Connection", "Proxy-Authorization", "TE", "Trailer",
@@ -144,11 +144,11 @@ fields_are_right(const struct guarded *g, const struct fields *out)
 }
 
 static void
-written_head_is_right(
-    const struct guarded *g, struct span method, const struct fields *fields)
+written_head_is_right(const struct checked_head *g, struct span method,
+    const struct fields *fields)
 {
 	struct field list[LINES_MAX];
-	struct guarded again;
+	struct checked_head again;
 	struct arena *arena = arena_new();
 	struct body out;
 	const struct head_request request = {
@@ -172,11 +172,11 @@ written_head_is_right(
 		if (bytes.ptr[i] != '\r')
 			out.ptr[len++] = bytes.ptr[i];
 	}
-	const struct guard_head head = read_head(span_of(out.ptr, len), list);
+	const struct head_as_sent head = read_head(span_of(out.ptr, len), list);
 	must(head.fields.count == 1 + fields->count + request.has_body);
 	/* What we add may be more than we take. */
-	if (head.fields.count <= GUARD_FIELDS_MAX) {
-		must(guard_check(arena, &head, &again) == GUARD_OK);
+	if (head.fields.count <= HEAD_CHECK_FIELDS_MAX) {
+		must(head_check(arena, &head, &again) == HEAD_CHECK_OK);
 		must(again.has_length == request.has_body && !again.chunked);
 		must(again.length == g->length);
 		must(span_eq(again.target.spelling, g->target.spelling));
@@ -190,11 +190,11 @@ fuzz_head_check(struct span input)
 {
 	struct arena *arena = arena_new();
 	struct field list[LINES_MAX];
-	const struct guard_head head = read_head(input, list);
-	struct guarded g = {.words = NULL};
+	const struct head_as_sent head = read_head(input, list);
+	struct checked_head g = {.message = NULL};
 
-	if (guard_check(arena, &head, &g) != GUARD_OK) {
-		must(g.words != NULL && strlen(g.words) > 0);
+	if (head_check(arena, &head, &g) != HEAD_CHECK_OK) {
+		must(g.message != NULL && strlen(g.message) > 0);
 	} else {
 		is_one_request(&head, &g);
 		if (header_connection_ok(configuration(), &g.fields)) {

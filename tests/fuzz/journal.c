@@ -82,7 +82,7 @@ add_record(
 {
 	uint8_t head[JOURNAL_HEAD_BYTES];
 
-	journal_put_head(letter, id, parts, 2, head);
+	journal_entry_put_head(letter, id, parts, 2, head);
 	add(s, span_of(head, sizeof head));
 	add(s, parts[0]);
 	add(s, parts[1]);
@@ -107,9 +107,9 @@ write_entry(struct story *s, enum journal_kind kind, struct span answer)
 		return;
 	memset(entry.key_id.bytes, (int)s->count, sizeof entry.key_id.bytes);
 	memset(entry.owner.bytes, 'o', sizeof entry.owner.bytes);
-	journal_put_fixed(&entry, fixed);
+	journal_entry_put_fixed(&entry, fixed);
 	const struct span parts[] = {span_of(fixed, sizeof fixed), answer};
-	add_record(s, journal_letter(kind), s->next_id++, parts);
+	add_record(s, journal_entry_letter(kind), s->next_id++, parts);
 	s->list[s->count++] =
 	    (struct written){entry, s->file.len, false};
 }
@@ -122,7 +122,7 @@ settle(struct story *s, unsigned n)
 	if (n >= s->count || s->list[n].settled)
 		return;
 	s->list[n].settled = true;
-	add_record(s, JOURNAL_SETTLED, s->list[n].entry.attempt, none);
+	add_record(s, JOURNAL_FINISHED, s->list[n].entry.attempt, none);
 }
 
 static void

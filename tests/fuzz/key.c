@@ -35,7 +35,7 @@ find(struct arena *arena, enum key_format format, size_t max_length,
 	enum key_verdict verdict = key_find(arena, &policy, &fields, ret_key);
 
 	must(verdict != KEY_MISSING);
-	must(verdict == KEY_FOUND || strlen(ret_key->words) > 0);
+	must(verdict == KEY_FOUND || strlen(ret_key->message) > 0);
 	return verdict;
 }
 

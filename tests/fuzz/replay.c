@@ -93,7 +93,7 @@ main(int argc, char **argv)
 		return run_files(argv[1], argv + 2);
 	printf("1..%zu\n",
 	    sizeof((const char *const[]){
-#define TARGET(name, words) #name,
+#define TARGET(name, message) #name,
 #include "fuzz/targets.h"
 #undef TARGET
 	    }) / sizeof(char *));

@@ -24,12 +24,12 @@ tests(lambda bench, seed: World(bench, Plan(seed)), FAULTS_S)
 
 @test
 def a_gateway_that_sends_again_is_seen(bench):
-    """The same with a guard of the promise taken out."""
+    """The same with an invariant of the promise taken out."""
     program = os.environ.get("ONCEPROXY_TEST_BUILD")
     if not program or not os.access(program, os.X_OK):
         raise tap.Skip("there is no test build")
     world = World(bench, Plan(FIRST), program,
-                  {"ONCE_GUARDS_OFF": "sent_is_unknown"})
+                  {"ONCE_INVARIANTS_OFF": "sent_is_unknown"})
 
     def seen():
         return any("after an execution" in words for words, _ in

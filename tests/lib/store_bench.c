@@ -27,7 +27,7 @@ make_conf(const char *url, const char *idempotency)
 	    conf_parse("test", span_str(text), &complaints);
 	if (conf == NULL)
 		fail_msg("%s: %s", complaints.list[0].pointer,
-		    complaints.list[0].words);
+		    complaints.list[0].message);
 	complaints_free(&complaints);
 	free(text);
 	return conf;

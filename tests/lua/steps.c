@@ -244,11 +244,11 @@ step(const char *verb, const char *owner, int attempt)
 		add(&words, "201");
 		return eval(SCRIPT_complete, &words);
 	}
-	if (strcmp(verb, "unknown") == 0) {
+	if (strcmp(verb, "mark unknown") == 0) {
 		add(&words, "b");
 		add(&words, "%d", UNKNOWN_RETENTION);
 		add(&words, "%d", LONGEST);
-		return eval(SCRIPT_unknown, &words);
+		return eval(SCRIPT_mark_unknown, &words);
 	}
 	add(&words, "%d", strcmp(verb, "release sent") == 0);
 	add(&words, "%d", RETENTION);
@@ -258,12 +258,12 @@ step(const char *verb, const char *owner, int attempt)
 }
 
 redisReply *
-lapse(void)
+expire(void)
 {
 	char longest[24];
 	snprintf(longest, sizeof longest, "%d", LONGEST);
 	struct words words = begin(longest);
-	return eval(SCRIPT_lapse, &words);
+	return eval(SCRIPT_expire, &words);
 }
 
 redisReply *

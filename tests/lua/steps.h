@@ -69,7 +69,7 @@ redisReply *claim(const char *owner, const char *print, const char *policy,
 /* complete, unknown, release sent, release unsent, give back. */
 redisReply *step(const char *verb, const char *owner, int attempt);
 /* The sweeper's; and an operator's release, complete or delete. */
-redisReply *lapse(void);
+redisReply *expire(void);
 redisReply *operate(const char *act);
 /* 1 or 0, as the script answered for the record. */
 long long renew(const char *owner, int attempt);

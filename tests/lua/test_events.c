@@ -69,8 +69,9 @@ story_is(const char *expected)
 /* --- who does what --- */
 
 static const char *const verbs[] = {"claim hold", "claim retry",
-    "claim reconcile", "claim execute", "complete", "unknown", "release sent",
-    "release unsent", "give back", "lapse", "operator release",
+    "claim reconcile", "claim execute", "complete", "mark unknown",
+    "release sent",
+    "release unsent", "give back", "expire", "operator release",
     "operator complete", "operator delete"};
 
 static redisReply *
@@ -80,8 +81,8 @@ act(const char *verb, const char *owner, int attempt, int max_attempts)
 		return claim(owner, PRINT, verb + 6, max_attempts, 0);
 	if (strncmp(verb, "operator ", 9) == 0)
 		return operate(verb + 9);
-	if (strcmp(verb, "lapse") == 0)
-		return lapse();
+	if (strcmp(verb, "expire") == 0)
+		return expire();
 	return step(verb, owner, strcmp(verb, "give back") ? attempt : 0);
 }
 
@@ -122,8 +123,8 @@ each_change_of_state_is_told_by_the_step_that_makes_it(void **state)
 		P ">" U " 3, " U ">" P " 3"},
 	    {"P asking expired", "claim reconcile", X, 5,
 		P ">" U " 3, " U ">" P " 3"},
-	    {"P expired", "lapse", NULL, 5, P ">" U " 3"},
-	    {"P asking expired", "lapse", NULL, 5, P ">" U " 3"},
+	    {"P expired", "expire", NULL, 5, P ">" U " 3"},
+	    {"P asking expired", "expire", NULL, 5, P ">" U " 3"},
 	    /* The upstream said that the attempt did not happen. */
 	    {"P asking", "claim execute", B, 5,
 		P ">NONE 3, NONE>" P " 4"},
@@ -133,11 +134,11 @@ each_change_of_state_is_told_by_the_step_that_makes_it(void **state)
 		U ">NONE 3, NONE>" P " 4"},
 	    /* It did, or there was nothing to go by. */
 	    {"P asking", "complete", B, 5, P ">" C " 3 201"},
-	    {"P asking", "unknown", B, 5, P ">" U " 3"},
+	    {"P asking", "mark unknown", B, 5, P ">" U " 3"},
 	    {"P asking", "release sent", B, 5, P ">" U " 3"},
 	    {"P", "complete", A, 5, P ">" C " 3 201"},
 	    {"U", "complete", A, 5, U ">" C " 3 201"},
-	    {"P", "unknown", A, 5, P ">" U " 3"},
+	    {"P", "mark unknown", A, 5, P ">" U " 3"},
 	    {"P", "release sent", A, 5, P ">NONE 3"},
 	    {"P", "release unsent", A, 5, P ">NONE 3"},
 	    {"P", "give back", A, 5, P ">NONE 3"},
@@ -161,10 +162,10 @@ each_change_of_state_is_told_by_the_step_that_makes_it(void **state)
 	    {"F", "claim retry", B, 5, ""},
 	    {"P", "complete", X, 5, ""},
 	    {"C", "complete", A, 5, ""},
-	    {"U", "unknown", A, 5, ""},
+	    {"U", "mark unknown", A, 5, ""},
 	    {"R", "release sent", A, 5, ""},
 	    {"none", "complete", A, 5, ""},
-	    {"P", "lapse", NULL, 5, ""},
+	    {"P", "expire", NULL, 5, ""},
 	    {"P", "operator release", NULL, 5, ""},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -259,9 +260,9 @@ a_full_redis_tells_what_it_takes_and_nothing_else(void **state)
 		bool taken;
 	} rows[] = {{"none", "claim hold", false}, {"R", "claim hold", false},
 	    {"U", "claim retry", false}, {"P expired", "claim retry", false},
-	    {"P", "complete", true}, {"P", "unknown", true},
+	    {"P", "complete", true}, {"P", "mark unknown", true},
 	    {"P", "release sent", true}, {"P retry", "give back", true},
-	    {"P expired", "lapse", true}, {"U", "operator complete", true}};
+	    {"P expired", "expire", true}, {"U", "operator complete", true}};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		char before[VALUE_MAX], after[VALUE_MAX];
 		put(rows[i].record);
@@ -290,8 +291,8 @@ an_event_that_is_refused_does_not_stop_its_step(void **state)
 		const char *record, *verb;
 		char after;
 	} rows[] = {{"none", "claim hold", 'P'}, {"P", "complete", 'C'},
-	    {"P", "unknown", 'U'}, {"P", "release sent", 'R'},
-	    {"P expired", "lapse", 'U'}, {"F", "operator complete", 'C'},
+	    {"P", "mark unknown", 'U'}, {"P", "release sent", 'R'},
+	    {"P expired", "expire", 'U'}, {"F", "operator complete", 'C'},
 	    {"C", "operator delete", 0}};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		char after[VALUE_MAX], dead[STORY_MAX];

@@ -344,7 +344,7 @@ only_who_holds_it_makes_it_unknown(void **state)
 	    {"F", FENCED, FENCED, FENCED, FENCED, FENCED},
 	    {"R", FENCED, FENCED, FENCED, FENCED, FENCED},
 	};
-	STEPS("unknown", rows);
+	STEPS("mark unknown", rows);
 }
 
 static void

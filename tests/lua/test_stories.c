@@ -56,7 +56,7 @@ an_owner_that_only_asked_puts_everything_back(void **state)
 	word_is(claim(B, PRINT, "reconcile", 5, 0), "RECONCILE");
 	head_has(55, B);
 	word_is(claim(X, PRINT, "reconcile", 5, 0), "IN_FLIGHT");
-	word_is(step("unknown", B, 3), "DONE");
+	word_is(step("mark unknown", B, 3), "DONE");
 	head_has(2, "Ut");
 	head_has(55, A);
 	/* The owner whose attempt it was may still tell the truth. */
@@ -121,7 +121,7 @@ replies_bring_what_belongs_to_them(void **state)
 	reply = claim(B, PRINT, "hold", 5, 0);
 	assert_string_equal(reply->element[3]->str, value);
 	word_is(reply, "COMPLETED");
-	reply = step("unknown", B, 3);
+	reply = step("mark unknown", B, 3);
 	assert_string_equal(reply->element[3]->str, "C");
 	assert_string_equal(reply->element[4]->str, value);
 	word_is(reply, "FENCED");
@@ -142,7 +142,7 @@ a_record_that_is_not_ours_to_read_is_never_touched(void **state)
 	} damage[] = {{0, "o2"}, {0, "\xff\xff\xff\xff"}, {2, "Q"}, {3, "9"},
 	    {4, "x"}, {20, " "}, {50, "e"}, {99, "x"}};
 	static const char *const verbs[] = {
-	    "complete", "unknown", "release sent", "release unsent"};
+	    "complete", "mark unknown", "release sent", "release unsent"};
 	char before[VALUE_MAX], after[VALUE_MAX];
 	for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
 		put("P expired");
@@ -185,7 +185,7 @@ a_full_redis_refuses_new_claims_and_takes_outcomes(void **state)
 	static const struct {
 		const char *record, *verb;
 	} steps[] = {{"P", "complete"}, {"P", "release sent"},
-	    {"P", "unknown"}, {"U", "complete"}, {"P retry", "give back"}};
+	    {"P", "mark unknown"}, {"U", "complete"}, {"P retry", "give back"}};
 	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
 		put(steps[i].record);
 		redis_just(redis, "CONFIG SET maxmemory 1");
@@ -249,7 +249,7 @@ names_of_records_that_are_gone_leave_the_indexes(void **state)
 	}
 	redis_just(redis, "ZADD %s %lld kept", HELD, old + 20000);
 	redis_just(redis, "PEXPIRE %s 1000", HELD);
-	word_is(step("unknown", A, 3), "DONE");
+	word_is(step("mark unknown", A, 3), "DONE");
 	assert_int_equal(redis_integer(redis, "ZCARD %s", HELD), 2);
 	word_is(claim(B, PRINT, "retry", 5, 0), "OURS");
 	assert_int_equal(redis_integer(redis, "ZCARD %s", LEASES), 1);
@@ -262,7 +262,7 @@ an_index_is_never_kept_shorter_than_it_was(void **state)
 	put("P");
 	redis_just(redis, "ZADD %s 1 other", HELD);
 	redis_just(redis, "PEXPIRE %s %d", HELD, 10 * LONGEST);
-	word_is(step("unknown", A, 3), "DONE");
+	word_is(step("mark unknown", A, 3), "DONE");
 	ttl_is(HELD, 10 * LONGEST);
 }
 
@@ -271,7 +271,7 @@ what_is_held_is_listed_oldest_first(void **state)
 {
 	(void)state;
 	put("P");
-	word_is(step("unknown", A, 3), "DONE");
+	word_is(step("mark unknown", A, 3), "DONE");
 	redisReply *reply = redis_do(redis, "ZSCORE %s %s", HELD, ID);
 	char value[VALUE_MAX];
 	get_record(value);
@@ -322,7 +322,7 @@ in_any_order_a_held_key_executes_once_and_all_ends(void **state)
 {
 	(void)state;
 	static const char *const owners[] = {A, B, X};
-	static const char *const verbs[] = {"complete", "unknown",
+	static const char *const verbs[] = {"complete", "mark unknown",
 	    "release sent", "release unsent", "give back"};
 	for (int round = 0; round < 150; round++) {
 		put("none");

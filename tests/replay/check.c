@@ -100,9 +100,9 @@ see_record(const char *name, struct span value)
 	if (value.len < 100 || span_of(value.ptr, 3).ptr[2] == 'C')
 		return;
 	/* UNKNOWN because its lease ran out, though its owner was well. */
-	bool lapsed = value.ptr[2] == 'U' &&
+	bool expired = value.ptr[2] == 'U' &&
 	    (value.ptr[3] == 'l' || value.ptr[3] == 'L');
-	CHECK(!lapsed || !is_clean(), "a lease ran out that nothing kept "
+	CHECK(!expired || !is_clean(), "a lease ran out that nothing kept "
 				      "from being renewed");
 	if (value.ptr[2] != 'P')
 		return;
@@ -189,7 +189,7 @@ check_all_answered(void)
 		    "a machine never ends");
 		CHECK(store_unsettled(w->store) == 0,
 		    "a claim is never given back");
-		CHECK(courier_is_done(&w->courier),
+		CHECK(journal_relay_is_done(&w->journal_relay),
 		    "an outcome stays in the journal");
 	}
 }

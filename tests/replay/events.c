@@ -53,7 +53,7 @@ list_store(struct gateway *g)
 		add(HAPPENS_REPLY, g, 0);
 	if (executed < pending)
 		add(HAPPENS_EXECUTE, g, 0);
-	if (link_messages(g->ear) > 0 && acts(g))
+	if (link_messages(g->subscriber) > 0 && acts(g))
 		add(HAPPENS_TELL, g, 0);
 }
 
@@ -162,7 +162,7 @@ list_faults(void)
 		unsigned pending = link_pending(g->link);
 		if (pending > 0)
 			add_fault(FAULT_CUT, HAPPENS_CUT, g, 0);
-		if (link_messages(g->ear) > 0)
+		if (link_messages(g->subscriber) > 0)
 			add_fault(FAULT_CUT, HAPPENS_DEAFEN, g, 0);
 		if (link_executed(g->link) < pending)
 			add_fault(FAULT_REFUSE, HAPPENS_REFUSE, g, 0);
@@ -198,9 +198,10 @@ is_boring(const struct gateway *g, const struct timer *timer)
 {
 	const struct store *store = g->worker->store;
 	return timer == &store->sweep || timer == &store->nodes->health.timer ||
-	    timer == &store->nodes->ear.timer ||
-	    timer == &g->worker->courier.timer ||
-	    link_owns_timer(g->link, timer) || link_owns_timer(g->ear, timer);
+	       timer == &store->nodes->subscriber.timer ||
+	       timer == &g->worker->journal_relay.timer ||
+	       link_owns_timer(g->link, timer) ||
+	       link_owns_timer(g->subscriber, timer);
 }
 
 static bool
@@ -233,7 +234,7 @@ is_to_be_found(void)
 	for (unsigned i = 0; i < world.scenario->gateways; i++) {
 		const struct gateway *g = &world.gateways[i];
 		if (acts(g) && (fake_journals_open() > 0 ||
-			!link_is_up(g->link) || !link_is_up(g->ear)))
+			!link_is_up(g->link) || !link_is_up(g->subscriber)))
 			return true;
 	}
 	return false;
@@ -280,10 +281,10 @@ next_time_ms(void)
 		redis_records(see_lease);
 	/* Once it is over, the next sweep finds it. */
 	int64_t now_ms = world.now_us / 1000;
-	int64_t lapse_ms =
+	int64_t expire_ms =
 	    (lease_until_ms > now_ms ? lease_until_ms : now_ms) + SWEEP_MS;
-	if (lease_until_ms > 0 && (next_ms == 0 || lapse_ms < next_ms))
-		next_ms = lapse_ms;
+	if (lease_until_ms > 0 && (next_ms == 0 || expire_ms < next_ms))
+		next_ms = expire_ms;
 	return next_ms;
 }
 
@@ -408,8 +409,8 @@ events_settle(void)
 			link_deliver(g->link);
 			settled = true;
 		}
-		while (link_is_proving(g->ear)) {
-			link_tell(g->ear);
+		while (link_is_proving(g->subscriber)) {
+			link_tell(g->subscriber);
 			settled = true;
 		}
 		execute_early(g);
@@ -447,7 +448,7 @@ do_reply(const struct chance *event)
 static void
 do_tell(const struct chance *event)
 {
-	link_tell(event->gateway->ear);
+	link_tell(event->gateway->subscriber);
 }
 
 static void
@@ -522,7 +523,7 @@ do_cut(const struct chance *event)
 static void
 do_deafen(const struct chance *event)
 {
-	link_cut(event->gateway->ear);
+	link_cut(event->gateway->subscriber);
 }
 
 static void
@@ -563,7 +564,7 @@ do_failover(const struct chance *event)
 		if (!gateway_lives(g))
 			continue;
 		link_cut(g->link);
-		link_cut(g->ear);
+		link_cut(g->subscriber);
 	}
 	ghosts_clear();
 	redis_fail_over((enum replica_copy)event->index);
@@ -593,7 +594,7 @@ void
 events_happen(const struct chance *event)
 {
 	static const struct {
-		const char *words;
+		const char *message;
 		void (*run)(const struct chance *event);
 	} doings[] = {
 	    [HAPPENS_EXECUTE] = {"Redis executes", do_execute},
@@ -620,7 +621,7 @@ events_happen(const struct chance *event)
 	    [HAPPENS_FAILOVER] = {"a replica takes over", do_failover},
 	};
 	world_say("%s (gateway %u, number %u, doing %u)",
-	    doings[event->what].words,
+	    doings[event->what].message,
 	    event->gateway ? event->gateway->index + 1 : 0, event->index + 1,
 	    (unsigned)event->doing);
 	world.hurried |= event->budget == &world.late;

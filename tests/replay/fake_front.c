@@ -76,12 +76,6 @@ front_drain(struct front *front)
 	front->gateway->draining = true;
 }
 
-unsigned
-front_connections(const struct front *front)
-{
-	return front->exchanges;
-}
-
 /* --- a request arrives --- */
 
 static struct client *

@@ -84,7 +84,7 @@ journal_is_writable(struct journal *journal, int64_t now_us)
 }
 
 const char *
-journal_words(const struct journal *journal)
+journal_message(const struct journal *journal)
 {
 	return journal->gateway->disk_full ? "no space" : "";
 }
@@ -121,7 +121,7 @@ find(const struct journal *journal, uint64_t id)
 }
 
 void
-journal_settle(struct journal *journal, uint64_t id)
+journal_finish(struct journal *journal, uint64_t id)
 {
 	must(journal->open);
 	world.deeds++;
@@ -166,16 +166,16 @@ journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
 }
 
 bool
-journal_adopt(const char *state_dir,
+journal_folder_adopt(const char *state_dir,
     void (*each)(void *arg, const struct journal_found *found), void *arg,
-    char **ret_words)
+    char **ret_message)
 {
 	struct gateway *gateway = NULL;
 	for (unsigned i = 0; i < GATEWAYS_MAX; i++)
 		if (world.confs[i] != NULL &&
 		    strcmp(world.confs[i]->state_dir, state_dir) == 0)
 			gateway = &world.gateways[i];
-	(void)ret_words;
+	(void)ret_message;
 	must(gateway != NULL);
 	for (struct journal *j = journals; j != NULL; j = j->next) {
 		if (j->open || strcmp(j->state_dir, state_dir) != 0)

@@ -18,7 +18,7 @@
  */
 enum {
 	BACKOFF_FIRST_MS = 50,
-	BACKOFF_MOST_MS = 1000,
+	BACKOFF_MAX_MS = 1000,
 	PULSE_MS = 1000,
 };
 
@@ -96,8 +96,8 @@ went_down(struct link *link)
 	timer_set(&link->timer, link->backoff_ms);
 	link->backoff_ms = link->backoff_ms ? 2 * link->backoff_ms
 					    : BACKOFF_FIRST_MS;
-	if (link->backoff_ms > BACKOFF_MOST_MS)
-		link->backoff_ms = BACKOFF_MOST_MS;
+	if (link->backoff_ms > BACKOFF_MAX_MS)
+		link->backoff_ms = BACKOFF_MAX_MS;
 	if (was_up) {
 		world.deeds++;
 		link->events.changed(link->events.arg, false);
@@ -168,9 +168,9 @@ end_calls(struct link *link)
 }
 
 void
-link_reset(struct link *link, const char *words)
+link_reset(struct link *link, const char *message)
 {
-	(void)words;
+	(void)message;
 	must(!link->ending);
 	if (!link->up)
 		return;
@@ -201,7 +201,7 @@ link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
 	timer_init(&link->silence, loop, on_silence, link);
 	timer_set(&link->timer, 0);
 	if (link->listens)
-		link->gateway->ear = link;
+		link->gateway->subscriber = link;
 	else
 		link->gateway->link = link;
 	return link;
@@ -218,7 +218,7 @@ link_free(struct link **link)
 	timer_clear(&l->timer);
 	forget_published(l);
 	if (l->listens)
-		l->gateway->ear = NULL;
+		l->gateway->subscriber = NULL;
 	else
 		l->gateway->link = NULL;
 	conf_unref(&l->conf);
@@ -351,11 +351,11 @@ link_execute(struct link *link)
 void
 link_refuse(struct link *link)
 {
-	static const char words[] =
+	static const char message[] =
 	    "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
 	struct command *command = next_unexecuted(link);
-	command->reply_len = sizeof words - 1;
-	command->reply = mem_copy(words, command->reply_len);
+	command->reply_len = sizeof message - 1;
+	command->reply = mem_copy(message, command->reply_len);
 }
 
 bool
@@ -369,10 +369,10 @@ link_is_waiting(const struct link *link)
 void
 link_count_few(struct link *link)
 {
-	static const char words[] = ":0\r\n";
+	static const char message[] = ":0\r\n";
 	struct command *command = next_unexecuted(link);
-	command->reply_len = sizeof words - 1;
-	command->reply = mem_copy(words, command->reply_len);
+	command->reply_len = sizeof message - 1;
+	command->reply = mem_copy(message, command->reply_len);
 	redis_copy(REPLICA_MAY_HAVE);
 }
 
@@ -405,10 +405,11 @@ redis_publish(struct span channel, struct span message)
 {
 	must(span_eq(span_from(channel, channel.len - 8), SPAN(":changes")));
 	for (unsigned i = 0; i < GATEWAYS_MAX; i++) {
-		struct link *ear = world.gateways[i].ear;
-		if (ear == NULL || !ear->up || world.gateways[i].dead)
+		struct link *subscriber = world.gateways[i].subscriber;
+		if (subscriber == NULL || !subscriber->up ||
+		    world.gateways[i].dead)
 			continue;
-		struct published **end = &ear->published;
+		struct published **end = &subscriber->published;
 		while (*end != NULL)
 			end = &(*end)->next;
 		*end = mem_zero(sizeof **end);

@@ -35,8 +35,8 @@ hash_request(const struct request *r)
 	uint64_t hash = mix(1, r->machine.step);
 	hash = mix(hash,
 	    (uint64_t)((const struct client *)client - world.clients));
-	hash = hash_store_op(hash, &r->claim);
-	hash = hash_owner(hash, &r->claiming.owner);
+	hash = hash_store_op(hash, &r->claim_op);
+	hash = hash_owner(hash, &r->claim.owner);
 	hash = hash_op(hash, &r->waiter.op);
 	hash = mix(hash, (uint64_t)r->waiter.heard << 1 |
 	    (r->waiter.link != NULL));
@@ -126,15 +126,15 @@ hash_worker(const struct gateway *g)
 	fake_loop_any(g->loop, sum_timer);
 	hash = mix(hash, timers_sum);
 	hash = hash_op(hash, &w->leases.renewing.op);
-	hash = hash_op(hash, &w->courier.op.op);
-	hash = mix(hash, (uint64_t)w->courier.adopt_at_ms);
-	hash = mix(hash, w->courier.id);
-	hash = mix(hash, w->store->n_givebacks);
+	hash = hash_op(hash, &w->journal_relay.op.op);
+	hash = mix(hash, (uint64_t)w->journal_relay.adopt_at_ms);
+	hash = mix(hash, w->journal_relay.id);
+	hash = mix(hash, w->store->n_claim_revokes);
 	hash = mix(hash, w->store->sweep_shard);
 	hash = mix(hash, w->draining);
 	hash = mix(hash, hash_held(&w->store->nodes->replicas));
 	hash = mix(hash, link_hash(g->link));
-	return mix(hash, link_hash(g->ear));
+	return mix(hash, link_hash(g->subscriber));
 }
 
 static uint64_t

@@ -68,7 +68,7 @@ make_conf(
 	    conf_parse("replay", span_str(text), &complaints);
 	if (conf == NULL)
 		world_failed("%s: %s", complaints.list[0].pointer,
-		    complaints.list[0].words);
+		    complaints.list[0].message);
 	complaints_free(&complaints);
 	free(text);
 	return conf;

@@ -95,7 +95,7 @@ struct gateway {
 	struct worker *worker; /* NULL: it has ended */
 	struct loop *loop;
 	struct link *link; /* to Redis */
-	struct link *ear;
+	struct link *subscriber;
 	struct front *front;
 	struct store_health *health; /* of its process */
 	bool dead;     /* what it still does reaches nobody */

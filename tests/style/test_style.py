@@ -130,7 +130,7 @@ def table(name, macro):
 @each([("events", "events", "EVENT", "EV_"),
        ("errors", "errors", "ERROR", "E_"),
        ("problems", "problems", "PROBLEM", "PROBLEM_"),
-       ("guards", "guards", "GUARD_NAME", r"GUARD\(")])
+       ("invariants", "invariants", "INVARIANT_NAME", r"INVARIANT\(")])
 def every_name_of_a_table_is_used(bench, name, macro, prefix):
     if not os.path.exists(source(f"src/tbl/{name}.h")):
         raise tap.Skip("there is no such table")

@@ -6,7 +6,7 @@ import threading
 import time
 
 # Seconds; generous, because sanitizers and CI are slow.  Who expects that a
-# wait is in vain (tests/guards/) makes all of them short.
+# wait is in vain (tests/invariants/) makes all of them short.
 SHORT = os.environ.get("ONCE_PATIENCE")
 PATIENCE = float(SHORT or 20)
 

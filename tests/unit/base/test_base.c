@@ -209,9 +209,9 @@ every_error_has_words(void **state)
 {
 	(void)state;
 	for (int code = ERR_FIRST_ + 1; code < ERR_END_; code++)
-		assert_string_not_equal(err_words(code), "unknown failure");
-	assert_string_equal(err_words(OK), "success");
-	assert_string_equal(err_words(12345), "unknown failure");
+		assert_string_not_equal(error_message(code), "unknown failure");
+	assert_string_equal(error_message(OK), "success");
+	assert_string_equal(error_message(12345), "unknown failure");
 }
 
 static void

@@ -171,13 +171,13 @@ put_members(
 static void
 put_value(struct text *out, unsigned seed, unsigned depth, struct rng *style)
 {
-	static const char *const words[] = {"null", "true", "false"};
+	static const char *const message[] = {"null", "true", "false"};
 	struct rng value = {seed};
 	unsigned kind = next(&value, depth < 4 ? 8 : 4);
 	unsigned inner = next(&value, 1 << 20);
 
 	if (kind == 0) {
-		put(out, "%s", words[inner % 3]);
+		put(out, "%s", message[inner % 3]);
 	} else if (kind == 1) {
 		put_string(out, inner, style);
 	} else if (kind <= 3) {

@@ -276,7 +276,7 @@ woken(void *arg)
 {
 	struct trace *t = arg;
 	assert_int_equal(t->op.state, OP_DONE);
-	say(t, t->op.error == 0 ? "ok" : err_words(t->op.error));
+	say(t, t->op.error == 0 ? "ok" : error_message(t->op.error));
 	loop_stop(t->loop);
 }
 

@@ -40,7 +40,7 @@ try_lines(const struct complaints *complaints)
 		const struct complaint *c = &complaints->list[i];
 		char *more = mem_printf("%s%s%s%s\n", lines,
 		    c->pointer ? c->pointer : "", c->pointer ? ": " : "",
-		    c->words);
+		    c->message);
 		free(lines);
 		lines = more;
 	}

@@ -248,7 +248,7 @@ any_string_may_come_from_environment_or_file(void **state)
 	assert_false(conf->store.compression);
 	assert_int_equal(conf->cache_size, 3072);
 	assert_string_equal(conf->defaults->scope.list[0], "X-Tenant");
-	assert_int_equal(conf->defaults->outcomes[503], OUTCOME_STORE);
+	assert_int_equal(conf->defaults->outcomes[503], STATUS_STORE);
 	conf_unref(&conf);
 
 	write_file(name, "");
@@ -284,7 +284,7 @@ a_file_is_loaded_by_its_name(void **state)
 	assert_null(conf);
 	assert_int_equal(complaints.count, 1);
 	assert_null(complaints.list[0].pointer);
-	assert_string_equal(complaints.list[0].words,
+	assert_string_equal(complaints.list[0].message,
 	    "cannot be read: No such file or directory");
 	complaints_free(&complaints);
 }

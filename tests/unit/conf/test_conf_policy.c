@@ -77,7 +77,7 @@ what_is_wrong_in_the_defaults_is_said_once(void **state)
 
 /* --- outcomes --- */
 
-static enum outcome
+static enum status_class
 built_in_outcome(int status)
 {
 	switch (status) {
@@ -85,12 +85,12 @@ built_in_outcome(int status)
 	case 425:
 	case 429:
 	case 503:
-		return OUTCOME_RELEASE;
+		return STATUS_RELEASE;
 	case 502:
 	case 504:
-		return OUTCOME_UNKNOWN;
+		return STATUS_UNKNOWN;
 	default:
-		return OUTCOME_STORE;
+		return STATUS_STORE;
 	}
 }
 
@@ -108,7 +108,7 @@ every_status_has_its_built_in_outcome(void **state)
 
 static void
 assert_outcome(const char *defaults, const char *route, int status,
-    enum outcome outcome)
+    enum status_class outcome)
 {
 	char *text = mem_printf(TRY_INHERIT("'outcomes':{%s}",
 	    "'outcomes':{%s}"), route, defaults);
@@ -127,15 +127,15 @@ a_status_beats_its_class_in_any_order(void **state)
 	(void)state;
 	const char *one = "'500':'release','5xx':'unknown'";
 	const char *two = "'5xx':'unknown','500':'release'";
-	assert_outcome("", one, 500, OUTCOME_RELEASE);
-	assert_outcome("", two, 500, OUTCOME_RELEASE);
-	assert_outcome("", one, 501, OUTCOME_UNKNOWN);
-	assert_outcome("", two, 599, OUTCOME_UNKNOWN);
-	assert_outcome("", two, 499, OUTCOME_STORE);
-	assert_outcome(one, "", 500, OUTCOME_RELEASE);
-	assert_outcome("", "'2xx':'release'", 200, OUTCOME_RELEASE);
-	assert_outcome("", "'2xx':'release'", 299, OUTCOME_RELEASE);
-	assert_outcome("", "'2xx':'release'", 300, OUTCOME_STORE);
+	assert_outcome("", one, 500, STATUS_RELEASE);
+	assert_outcome("", two, 500, STATUS_RELEASE);
+	assert_outcome("", one, 501, STATUS_UNKNOWN);
+	assert_outcome("", two, 599, STATUS_UNKNOWN);
+	assert_outcome("", two, 499, STATUS_STORE);
+	assert_outcome(one, "", 500, STATUS_RELEASE);
+	assert_outcome("", "'2xx':'release'", 200, STATUS_RELEASE);
+	assert_outcome("", "'2xx':'release'", 299, STATUS_RELEASE);
+	assert_outcome("", "'2xx':'release'", 300, STATUS_STORE);
 }
 
 static void
@@ -143,20 +143,20 @@ an_entry_of_a_route_beats_any_default(void **state)
 {
 	(void)state;
 	/* The built-in 503 too, also by a class. */
-	assert_outcome("", "'503':'unknown'", 503, OUTCOME_UNKNOWN);
-	assert_outcome("", "'5xx':'unknown'", 503, OUTCOME_UNKNOWN);
-	assert_outcome("'5xx':'unknown'", "", 503, OUTCOME_UNKNOWN);
-	assert_outcome("", "'4xx':'store'", 503, OUTCOME_RELEASE);
+	assert_outcome("", "'503':'unknown'", 503, STATUS_UNKNOWN);
+	assert_outcome("", "'5xx':'unknown'", 503, STATUS_UNKNOWN);
+	assert_outcome("'5xx':'unknown'", "", 503, STATUS_UNKNOWN);
+	assert_outcome("", "'4xx':'store'", 503, STATUS_RELEASE);
 	/* What `defaults` has for the status, or for the class. */
 	assert_outcome("'500':'release'", "'500':'unknown'", 500,
-	    OUTCOME_UNKNOWN);
+	    STATUS_UNKNOWN);
 	assert_outcome("'500':'release'", "'5xx':'unknown'", 500,
-	    OUTCOME_UNKNOWN);
+	    STATUS_UNKNOWN);
 	assert_outcome("'5xx':'release'", "'500':'unknown'", 501,
-	    OUTCOME_RELEASE);
-	assert_outcome("'500':'release'", "", 500, OUTCOME_RELEASE);
+	    STATUS_RELEASE);
+	assert_outcome("'500':'release'", "", 500, STATUS_RELEASE);
 	assert_outcome("'500':'release'", "'4xx':'unknown'", 500,
-	    OUTCOME_RELEASE);
+	    STATUS_RELEASE);
 }
 
 /* --- what is well, and what a reload does not change --- */

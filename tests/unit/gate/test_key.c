@@ -42,16 +42,17 @@ static void
 expect(enum key_format format, const char *value, const char *want)
 {
 	struct arena *arena = arena_new();
-	struct key key = {.words = NULL};
+	struct key key = {.message = NULL};
 	enum key_verdict verdict =
 	    find_value(arena, format, span_str(value), &key);
 
 	if (want == NULL && verdict != KEY_INVALID)
 		fail_msg("<%s> was taken", value);
 	if (want == NULL)
-		assert_non_null(key.words);
+		assert_non_null(key.message);
 	if (want && verdict != KEY_FOUND)
-		fail_msg("<%s>: %s", value, key.words ? key.words : "missing");
+		fail_msg(
+		    "<%s>: %s", value, key.message ? key.message : "missing");
 	if (want && !span_eq(key.bytes, span_str(want)))
 		fail_msg("<%s> gave <%.*s>", value, SPAN_FMT(key.bytes));
 	arena_free(&arena);
@@ -230,7 +231,7 @@ the_length_is_that_of_the_unquoted_key(void **state)
 	assert_true(span_eq(key.bytes, SPAN("a\"\\d")));
 	field.value = SPAN("abcde");
 	assert_int_equal(key_find(arena, &policy, &fields, &key), KEY_INVALID);
-	assert_non_null(strstr(key.words, " 4 "));
+	assert_non_null(strstr(key.message, " 4 "));
 	field.value = SPAN("\"abcde\"");
 	assert_int_equal(key_find(arena, &policy, &fields, &key), KEY_INVALID);
 	arena_free(&arena);
@@ -299,7 +300,7 @@ two_key_lines_are_invalid(void **state)
 		assert_int_equal(
 		    key_find(arena, &policy, &fields, &key), KEY_INVALID);
 		assert_true(span_eq(key.bytes, SPAN("before")));
-		assert_non_null(key.words);
+		assert_non_null(key.message);
 		arena_free(&arena);
 	}
 }

@@ -78,20 +78,20 @@ configuration(void)
 static void
 this_libmicrohttpd_passes(void **state)
 {
-	char *words = NULL;
+	char *message = NULL;
 	(void)state;
-	if (!selftest(configuration(), &words))
-		fail_msg("%s", words);
+	if (!selftest(configuration(), &message))
+		fail_msg("%s", message);
 }
 
 static void
 assert_refused(const char *part)
 {
-	char *words = NULL;
-	assert_false(selftest(configuration(), &words));
-	if (strstr(words, part) == NULL)
-		fail_msg("\"%s\" is not in: %s", part, words);
-	free(words);
+	char *message = NULL;
+	assert_false(selftest(configuration(), &message));
+	if (strstr(message, part) == NULL)
+		fail_msg("\"%s\" is not in: %s", part, message);
+	free(message);
 }
 
 static void

@@ -26,7 +26,7 @@
  * What the tests of the journal share: a folder, sample entries told apart by
  * their attempt, and what adoption found.
  */
-enum { MOST = 64, FILE_MOST = 8192 };
+enum { MOST = 64, FILE_MAX = 8192 };
 
 struct test {
 	char folder[FOLDER_MAX];
@@ -85,19 +85,19 @@ on_found(void *arg, const struct journal_found *found)
 static inline void
 adopt(struct test *test)
 {
-	char *words = NULL;
+	char *message = NULL;
 	drop_found(test);
-	if (!journal_adopt(test->folder, on_found, test, &words))
-		fail_msg("%s", words);
+	if (!journal_folder_adopt(test->folder, on_found, test, &message))
+		fail_msg("%s", message);
 }
 
 static inline struct journal *
 open_one(struct test *test)
 {
 	struct journal *journal = NULL;
-	char *words = NULL;
-	if (!journal_open(test->folder, 3, &journal, &words))
-		fail_msg("%s", words);
+	char *message = NULL;
+	if (!journal_folder_open(test->folder, 3, &journal, &message))
+		fail_msg("%s", message);
 	return journal;
 }
 
@@ -127,7 +127,7 @@ append(struct journal *journal, const struct journal_entry *entry)
 {
 	uint64_t id = 0;
 	if (!journal_append(journal, entry, &id))
-		fail_msg("%s", journal_words(journal));
+		fail_msg("%s", journal_message(journal));
 	assert_true(id > 0);
 	return id;
 }
@@ -201,8 +201,8 @@ file_bytes(const struct test *test, char *ret_bytes)
 	only_file(test, path);
 	int file = open(path, O_RDONLY);
 	assert_true(file >= 0);
-	ssize_t len = read(file, ret_bytes, FILE_MOST);
+	ssize_t len = read(file, ret_bytes, FILE_MAX);
 	close(file);
-	assert_in_range(len, 0, FILE_MOST - 1);
+	assert_in_range(len, 0, FILE_MAX - 1);
 	return (size_t)len;
 }

@@ -26,7 +26,7 @@ forget_files(struct test *test)
 	for (unsigned i = 0; i < test->n_journals; i++)
 		for (uint64_t id;
 		     journal_next(test->journals[i], 0, &id);)
-			journal_settle(test->journals[i], id);
+			journal_finish(test->journals[i], id);
 	drop_found(test);
 }
 
@@ -46,7 +46,7 @@ sample_file(struct test *test, char *ret_bytes, size_t ret_ends[N_SAMPLES + 1])
 		if (i < N_SAMPLES)
 			ids[i] = append(journal, &entries[i]);
 		else
-			journal_settle(journal, ids[1]);
+			journal_finish(journal, ids[1]);
 		len = file_bytes(test, ret_bytes);
 		assert_true(i == 0 || len > ret_ends[i - 1]);
 		ret_ends[i] = len;
@@ -110,7 +110,7 @@ static void
 a_file_cut_at_any_byte_has_what_is_whole(void **state)
 {
 	struct test *test = *state;
-	char bytes[FILE_MOST], left[FILE_MOST];
+	char bytes[FILE_MAX], left[FILE_MAX];
 	size_t ends[N_SAMPLES + 1];
 	size_t len = sample_file(test, bytes, ends);
 	for (size_t cut = 0; cut <= len; cut++) {
@@ -138,7 +138,7 @@ a_damaged_byte_never_makes_another_entry(void **state)
 {
 	struct test *test = *state;
 	static const char flips[] = {1, 0x20, (char)0x80, (char)0xff};
-	char bytes[FILE_MOST];
+	char bytes[FILE_MAX];
 	size_t ends[N_SAMPLES + 1];
 	size_t len = sample_file(test, bytes, ends);
 	for (size_t at = 0; at < len; at++)
@@ -168,7 +168,7 @@ static void
 an_entry_that_is_there_twice_is_taken_once(void **state)
 {
 	struct test *test = *state;
-	char bytes[2 * FILE_MOST];
+	char bytes[2 * FILE_MAX];
 	size_t ends[N_SAMPLES + 1];
 	sample_file(test, bytes, ends);
 	size_t len = ends[N_SAMPLES - 1];
@@ -191,12 +191,12 @@ static void
 any_bytes_are_read_without_harm(void **state)
 {
 	struct test *test = *state;
-	char bytes[FILE_MOST], random[256];
+	char bytes[FILE_MAX], random[256];
 	size_t ends[N_SAMPLES + 1];
 	size_t len = sample_file(test, bytes, ends);
 	srandom(20240229);
 	for (unsigned round = 0; round < 500; round++) {
-		char copy[FILE_MOST];
+		char copy[FILE_MAX];
 		size_t from = any_below(len);
 		size_t to = any_below(len);
 		size_t n = any_below(sizeof random);
@@ -220,12 +220,12 @@ what_is_settled_is_gone(void **state)
 	struct journal_entry entries[N_SAMPLES];
 	struct journal *journal = open_one(test);
 	uint64_t ids[N_SAMPLES];
-	char bytes[FILE_MOST], path[512];
+	char bytes[FILE_MAX], path[512];
 	samples(entries);
 	for (unsigned i = 0; i < N_SAMPLES; i++)
 		ids[i] = append(journal, &entries[i]);
-	journal_settle(journal, ids[2]);
-	journal_settle(journal, ids[0]);
+	journal_finish(journal, ids[2]);
+	journal_finish(journal, ids[0]);
 	assert_int_equal(check_samples(journal), 4 + 16);
 	journal_close(&journal);
 
@@ -234,10 +234,10 @@ what_is_settled_is_gone(void **state)
 		adopt(test);
 		assert_int_equal(adopted_samples(test), 4 + 16);
 	}
-	journal_settle(test->journals[0], ids[1]);
+	journal_finish(test->journals[0], ids[1]);
 	adopt(test);
 	assert_int_equal(adopted_samples(test), 16);
-	journal_settle(test->journals[0], ids[3]);
+	journal_finish(test->journals[0], ids[3]);
 	assert_int_equal(journal_open_entries(test->journals[0]), 0);
 	assert_int_equal(file_bytes(test, bytes), 0);
 
@@ -245,7 +245,7 @@ what_is_settled_is_gone(void **state)
 	uint64_t again = append(test->journals[0], &entries[0]);
 	assert_true(again > ids[3]);
 	assert_int_equal(check_samples(test->journals[0]), 2);
-	journal_settle(test->journals[0], again);
+	journal_finish(test->journals[0], again);
 	drop_found(test);
 	only_file(test, path);
 	assert_string_equal(path, "");
@@ -269,7 +269,7 @@ an_entry_too_large_for_the_budget_stays(void **state)
 	assert_int_equal(journal_read(journal, id, &bytes, &entry), 0);
 	body_clear(&bytes);
 	assert_int_equal(atomic_load(&budget.used), 0);
-	journal_settle(journal, id);
+	journal_finish(journal, id);
 	journal_close(&journal);
 }
 

@@ -90,7 +90,7 @@ static void
 adopt_and_settle_one(struct test *test, int pipe)
 {
 	adopt(test);
-	journal_settle(test->journals[0], 1);
+	journal_finish(test->journals[0], 1);
 	if (write(pipe, "+", 1) == 1)
 		pause();
 }
@@ -134,7 +134,7 @@ tell_found(void *arg, const struct journal_found *found)
 		    write(pipe, &entry.attempt, sizeof entry.attempt) !=
 			sizeof entry.attempt)
 			_exit(1);
-		journal_settle(journal, id);
+		journal_finish(journal, id);
 	}
 	body_clear(&bytes);
 	journal_close(&journal);
@@ -144,14 +144,15 @@ tell_found(void *arg, const struct journal_found *found)
 static void
 race(struct test *test, int pipe)
 {
-	char *words = NULL;
+	char *message = NULL;
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		struct journal *journal = open_one(test);
 		struct journal_entry entry = entry_of(JOURNAL_UNKNOWN,
 		    test->racer * ROUNDS + i, SPAN(""));
 		append(journal, &entry);
 		journal_close(&journal);
-		if (!journal_adopt(test->folder, tell_found, &pipe, &words))
+		if (!journal_folder_adopt(
+			test->folder, tell_found, &pipe, &message))
 			_exit(1);
 	}
 }
@@ -203,13 +204,13 @@ an_entry_that_does_not_fit_leaves_the_file_as_it_was(void **state)
 	struct test *test = *state;
 	struct journal_entry entries[N_SAMPLES];
 	struct journal *journal = open_one(test);
-	char before[FILE_MOST], after[FILE_MOST];
+	char before[FILE_MAX], after[FILE_MAX];
 	int64_t now_us = SECOND_US;
 	uint64_t id = 0;
 	samples(entries);
 	append(journal, &entries[0]);
 	assert_true(journal_is_writable(journal, now_us));
-	assert_string_equal(journal_words(journal), "");
+	assert_string_equal(journal_message(journal), "");
 	size_t len = file_bytes(test, before);
 	/* From no room at all to a byte too few. */
 	for (size_t room = 0; room < len; room += 7) {
@@ -245,15 +246,15 @@ a_settled_mark_that_does_not_fit_is_only_delivered_again(void **state)
 	struct journal_entry entries[N_SAMPLES];
 	struct journal *journal = open_one(test);
 	uint64_t ids[N_SAMPLES];
-	char bytes[FILE_MOST];
+	char bytes[FILE_MAX];
 	samples(entries);
 	for (unsigned i = 0; i < N_SAMPLES; i++)
 		ids[i] = append(journal, &entries[i]);
 	limit_files(file_bytes(test, bytes) + 10);
-	journal_settle(journal, ids[0]);
+	journal_finish(journal, ids[0]);
 	limit_files(RLIM_INFINITY);
 	assert_int_equal(check_samples(journal), 4 + 8 + 16);
-	journal_settle(journal, ids[1]);
+	journal_finish(journal, ids[1]);
 	journal_close(&journal);
 	adopt(test);
 	assert_int_equal(adopted_samples(test), 2 + 8 + 16);
@@ -271,17 +272,17 @@ try_small_disk(struct test *test)
 	    mount("tmpfs", path, "tmpfs", 0, "size=512k") != 0)
 		return 77;
 	struct journal *journal;
-	char *words;
+	char *message;
 	static char large[2 * 1024 * 1024];
 	struct journal_entry small =
 	    entry_of(JOURNAL_COMPLETE, 1, SPAN("p\n"));
 	struct journal_entry too_large = entry_of(
 	    JOURNAL_COMPLETE, 2, span_of(large, sizeof large));
 	uint64_t id;
-	if (!journal_open(path, 0, &journal, &words))
+	if (!journal_folder_open(path, 0, &journal, &message))
 		return 1;
 	if (journal_is_writable(journal, 0) ||
-	    strstr(journal_words(journal), strerror(ENOSPC)) == NULL)
+	    strstr(journal_message(journal), strerror(ENOSPC)) == NULL)
 		return 2;
 	if (!journal_append(journal, &small, &id) ||
 	    journal_append(journal, &too_large, &id) ||
@@ -330,7 +331,7 @@ a_removed_file_is_not_written_to(void **state)
 	assert_true(journal_is_writable(journal, SECOND_US - 1));
 	assert_false(journal_is_writable(journal, SECOND_US));
 	assert_false(journal_append(journal, &entry, &id));
-	assert_non_null(strstr(journal_words(journal), "removed"));
+	assert_non_null(strstr(journal_message(journal), "removed"));
 	journal_close(&journal);
 }
 
@@ -365,15 +366,16 @@ a_state_dir_that_cannot_be_written_is_told_in_words(void **state)
 	close(open(path, O_WRONLY | O_CREAT, 0600));
 	for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
 		struct journal *journal = NULL;
-		char *words = NULL;
+		char *message = NULL;
 		snprintf(path, sizeof path, "%s%s", test->folder, places[i]);
-		assert_false(journal_open(path, 0, &journal, &words));
-		assert_non_null(strstr(words, path));
+		assert_false(journal_folder_open(path, 0, &journal, &message));
+		assert_non_null(strstr(message, path));
 		assert_null(journal);
-		free(words);
-		assert_false(journal_adopt(path, on_found, test, &words));
-		assert_non_null(strstr(words, path));
-		free(words);
+		free(message);
+		assert_false(
+		    journal_folder_adopt(path, on_found, test, &message));
+		assert_non_null(strstr(message, path));
+		free(message);
 	}
 	assert_int_equal(test->files, 0);
 }

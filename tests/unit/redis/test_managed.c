@@ -88,10 +88,10 @@ tear_down(void **state)
 static struct managed *
 start(struct loop *loop, struct place *place)
 {
-	char *words = NULL;
-	struct managed *managed = managed_start(loop, place->conf, &words);
+	char *message = NULL;
+	struct managed *managed = managed_start(loop, place->conf, &message);
 	if (managed == NULL)
-		fail_msg("%s", words);
+		fail_msg("%s", message);
 	return managed;
 }
 
@@ -228,9 +228,9 @@ fork_gateway(struct place *place)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	char *words = NULL;
+	char *message = NULL;
 	struct loop *loop = loop_new();
-	if (managed_start(loop, place->conf, &words) == NULL)
+	if (managed_start(loop, place->conf, &message) == NULL)
 		_exit(1);
 	for (;;)
 		pause();
@@ -325,13 +325,13 @@ a_process_that_is_no_redis_of_ours_is_left_alone(void **state)
 static void
 is_refused(const struct conf *conf, const char *part)
 {
-	char *words = NULL;
+	char *message = NULL;
 	struct loop *loop = loop_new();
-	assert_null(managed_start(loop, conf, &words));
-	assert_non_null(words);
-	if (strstr(words, part) == NULL)
-		fail_msg("\"%s\" does not say \"%s\"", words, part);
-	free(words);
+	assert_null(managed_start(loop, conf, &message));
+	assert_non_null(message);
+	if (strstr(message, part) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", message, part);
+	free(message);
 	loop_free(&loop);
 }
 

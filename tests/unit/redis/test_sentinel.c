@@ -182,7 +182,7 @@ any_bytes_are_taken_apart(void **state)
 			bytes[(size_t)rand() % len] = (char)rand();
 		len = rand() % 4 ? len : (size_t)rand() % len;
 		redisReply *r = reply_of(bytes, len);
-		struct named named = {.port = 1, .epoch = 1};
+		struct sentinel_named named = {.port = 1, .epoch = 1};
 		if (r != NULL && sentinel_read_address(
 			r, named.host, &named.port))
 			assert_true(named.host[0] != '\0' &&
@@ -218,17 +218,17 @@ static void
 chosen(const char *before, const char *a, const char *b, const char *c,
     const char *wanted)
 {
-	const char *words[] = {before, a, b, c};
-	struct named all[4] = {0};
+	const char *message[] = {before, a, b, c};
+	struct sentinel_named all[4] = {0};
 	for (size_t i = 0; i < 4; i++) {
-		const char *at = strchr(words[i], '@');
+		const char *at = strchr(message[i], '@');
 		if (at == NULL)
 			continue;
-		memcpy(all[i].host, words[i], (size_t)(at - words[i]));
+		memcpy(all[i].host, message[i], (size_t)(at - message[i]));
 		all[i].epoch = strtoll(at + 1, NULL, 10);
 		all[i].port = 1;
 	}
-	const struct named *got = named_choose(all + 1, 3, &all[0]);
+	const struct sentinel_named *got = sentinel_choose(all + 1, 3, &all[0]);
 	if (wanted == NULL) {
 		assert_null(got);
 		return;

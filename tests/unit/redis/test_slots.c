@@ -115,11 +115,11 @@ static void
 a_tag_has_the_slot_of_the_specification(void **state)
 {
 	(void)state;
-	assert_int_equal(slot_of_tag(SPAN("")), 0);
-	assert_int_equal(slot_of_tag(SPAN("123456789")), 0x31c3);
-	assert_int_equal(slot_of_tag(SPAN("foo")), 12182);
-	assert_int_equal(slot_of_tag(SPAN("0")), 13907);
-	assert_int_equal(slot_of_tag(SPAN("user1000")), 3443);
+	assert_int_equal(slots_of_tag(SPAN("")), 0);
+	assert_int_equal(slots_of_tag(SPAN("123456789")), 0x31c3);
+	assert_int_equal(slots_of_tag(SPAN("foo")), 12182);
+	assert_int_equal(slots_of_tag(SPAN("0")), 13907);
+	assert_int_equal(slots_of_tag(SPAN("user1000")), 3443);
 }
 
 /* --- CLUSTER SHARDS --- */
@@ -308,7 +308,7 @@ static void
 a_redirect_says_who_has_a_slot(void **state)
 {
 	static const struct {
-		const char *words;
+		const char *message;
 		bool ask;
 		unsigned slot;
 		const char *host;
@@ -326,7 +326,7 @@ a_redirect_says_who_has_a_slot(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct redirect got;
 		assert_true(
-		    redirect_read(span_str(rows[i].words), &asked, &got));
+		    redirect_read(span_str(rows[i].message), &asked, &got));
 		assert_int_equal(got.ask, rows[i].ask);
 		assert_int_equal(got.slot, rows[i].slot);
 		assert_string_equal(got.place.host, rows[i].host);

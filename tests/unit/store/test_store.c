@@ -75,7 +75,7 @@ a_claim_says_what_the_record_is(void **state)
 
 	struct held held = bench_held(bench, &first, 1);
 	bench_op(bench, &op);
-	store_unknown(bench->store, &op, &held, REASON_MALFORMED);
+	store_mark_unknown(bench->store, &op, &held, REASON_MALFORMED);
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_DONE);
 	assert_int_equal(bench_claimed(bench, &op, &second), 0);
@@ -102,7 +102,7 @@ a_step_that_is_fenced_brings_the_truth(void **state)
 	owner_new(&other.owner);
 
 	bench_op(bench, &op);
-	store_unknown(bench->store, &op, &other, REASON_TIMEOUT);
+	store_mark_unknown(bench->store, &op, &other, REASON_TIMEOUT);
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_FENCED);
 	assert_int_equal(op.state, STATE_PROCESSING);
@@ -132,7 +132,7 @@ an_owner_asks_and_then_executes(void **state)
 	struct claim first = bench_claimed_ours(bench, &op, "k");
 	struct held held = bench_held(bench, &first, 1);
 	bench_op(bench, &op);
-	store_unknown(bench->store, &op, &held, REASON_BROKEN);
+	store_mark_unknown(bench->store, &op, &held, REASON_BROKEN);
 	assert_int_equal(bench_wait(bench, &op), 0);
 
 	struct conf_idempotency policy = *bench->policy;

@@ -435,7 +435,7 @@ what_was_asked_about_and_is_not_executed_goes_back(void **state)
 	struct claim claim = bench_claimed_ours(bench, &op, "k");
 	struct held held = bench_held(bench, &claim, op.attempt);
 	bench_op(bench, &op);
-	store_unknown(bench->store, &op, &held, REASON_TIMEOUT);
+	store_mark_unknown(bench->store, &op, &held, REASON_TIMEOUT);
 	assert_int_equal(bench_wait(bench, &op), 0);
 
 	claim = bench_claim(bench, "k");

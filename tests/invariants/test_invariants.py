@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each guard of src/tbl/guards.h is switched off, and a test sees it."""
+"""Each invariant of src/tbl/invariants.h is switched off, and a test sees
+it."""
 
 import contextlib
 import re
@@ -18,7 +19,7 @@ BAD = "malformed http is never forwarded and ends the connection: "
 SLIPS = "no spelling slips past its route: "
 ANOTHER = "another request is told by its: "
 
-SIGHTS = {
+KILLING_TESTS = {
     # What was sent.
     "sent_is_unknown": [
         (SENT, "a post that gets no answer is seen once: 1 idle, RST, "
@@ -208,15 +209,15 @@ SIGHTS = {
 
 @test
 def every_guard_of_the_program_has_a_test_that_sees_its_loss(bench):
-    with open(source("src/tbl/guards.h"), encoding="utf-8") as file:
-        guards = re.findall(r"^GUARD_NAME\((\w+),", file.read(), re.M)
-    equal(sorted(SIGHTS), sorted(guards))
+    with open(source("src/tbl/invariants.h"), encoding="utf-8") as file:
+        invariants = re.findall(r"^INVARIANT_NAME\((\w+),", file.read(), re.M)
+    equal(sorted(KILLING_TESTS), sorted(invariants))
 
 
 @contextlib.contextmanager
-def without(guard):
-    yield {"ONCE_GUARDS_OFF": guard}
+def without(invariant):
+    yield {"ONCE_INVARIANTS_OFF": invariant}
 
 
-show(SIGHTS, without)
+show(KILLING_TESTS, without)
 tap.main()

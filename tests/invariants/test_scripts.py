@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each guard of the record's machine (src/lua/) is taken out, and a test sees
-it.  A mutant is its name, what is replaced by what in which script, where it
-must stand exactly once, and the sights."""
+"""Each invariant of the record's machine (src/lua/) is taken out, and a test
+sees it.  A mutant is its name, what is replaced by what in which script, where it
+must stand exactly once, and the killing tests."""
 
 import contextlib
 import os
@@ -106,7 +106,7 @@ MUTANTS = {
                      ("or r.owner ~= owner then", "then")]},
         [(TWO, SLEPT + "refusal")]),
     "who doubts must own it": (
-        {"unknown": [("elseif r.attempt ~= attempt then",
+        {"mark_unknown": [("elseif r.attempt ~= attempt then",
                       "elseif false then"),
                      ("r.state == 'P' and r.owner == owner then",
                       "r.state == 'P' then")]},
@@ -138,7 +138,7 @@ MUTANTS = {
                     "not line then\n\t\treturn nil")]},
         [(DOWN, "a record that nobody can read is refused")]),
     "an unknown outcome is kept": (
-        {"unknown": [("move(r, 'U', ARGV[4], ARGV[5])",
+        {"mark_unknown": [("move(r, 'U', ARGV[4], ARGV[5])",
                       "move(r, 'U', 60000, ARGV[5])")]},
         [(LEASE, WITH_AN_END + "unknown")]),
     "a claim is kept": (
@@ -168,7 +168,7 @@ MUTANTS = {
         [waits(UNKNOWN, "a lease that ran out is noticed without a retry")]),
     "a lease that is good is left alone": (
         {"due": [("'-inf', now,", "'-inf', '+inf',")],
-         "lapse": [("elseif r.lease_until > stamp then",
+         "expire": [("elseif r.lease_until > stamp then",
                     "elseif false then")]},
         [(LEASE, "a payment in flight is not given up before its lease")]),
     "who waits is told": (
@@ -192,7 +192,7 @@ MUTANTS = {
                       "'changes', name)\n", NOTHING)]},
         [waits("test_cache", "what an operator deletes is dropped by all")]),
     "what is unknown is in the list": (
-        {"unknown": [("\t\tindex(KEYS[3], KEYS[1], stamp, longest)\n",
+        {"mark_unknown": [("\t\tindex(KEYS[3], KEYS[1], stamp, longest)\n",
                       NOTHING)]},
         [(ADMIN, "a list goes from old to new in pages")]),
 }
@@ -210,10 +210,10 @@ def script(name):
 
 
 @contextlib.contextmanager
-def without(guard):
+def without(invariant):
     folder = make_folder()
     try:
-        for name, changes in MUTANTS[guard][0].items():
+        for name, changes in MUTANTS[invariant][0].items():
             text = script(name)
             for old, new in changes:
                 assert text.count(old) == 1, (
@@ -227,5 +227,5 @@ def without(guard):
         drop_folder(folder)
 
 
-show({guard: sights for guard, (_, sights) in MUTANTS.items()}, without)
+show({name: tests for name, (_, tests) in MUTANTS.items()}, without)
 tap.main()

@@ -16,5 +16,5 @@
  * sent none), or else what the route's table says of the status (200-599).
  * A word that is none of store, release and unknown counts as none.
  */
-enum outcome outcome_of(
+enum status_class status_class_of(
     const uint8_t outcomes[600], int status, struct span said);

@@ -6,16 +6,16 @@
 
 #include <cmocka.h>
 
-#include "upstream/outcome.h"
+#include "upstream/status_class.h"
 
 /* 503 releases, 504 is unknown, the rest is stored. */
 static void
 fill(uint8_t outcomes[600])
 {
 	for (int status = 0; status < 600; status++)
-		outcomes[status] = OUTCOME_STORE;
-	outcomes[503] = OUTCOME_RELEASE;
-	outcomes[504] = OUTCOME_UNKNOWN;
+		outcomes[status] = STATUS_STORE;
+	outcomes[503] = STATUS_RELEASE;
+	outcomes[504] = STATUS_UNKNOWN;
 }
 
 static void
@@ -24,24 +24,24 @@ the_upstreams_word_beats_the_table(void **state)
 	static const struct {
 		int status;
 		const char *said;
-		enum outcome outcome;
+		enum status_class outcome;
 	} table[] = {
-		{200, "", OUTCOME_STORE},
-		{599, "", OUTCOME_STORE},
-		{503, "", OUTCOME_RELEASE},
-		{504, "", OUTCOME_UNKNOWN},
-		{200, "release", OUTCOME_RELEASE},
-		{200, "unknown", OUTCOME_UNKNOWN},
-		{503, "store", OUTCOME_STORE},
-		{504, "Store", OUTCOME_STORE},
-		{504, "RELEASE", OUTCOME_RELEASE},
+		{200, "", STATUS_STORE},
+		{599, "", STATUS_STORE},
+		{503, "", STATUS_RELEASE},
+		{504, "", STATUS_UNKNOWN},
+		{200, "release", STATUS_RELEASE},
+		{200, "unknown", STATUS_UNKNOWN},
+		{503, "store", STATUS_STORE},
+		{504, "Store", STATUS_STORE},
+		{504, "RELEASE", STATUS_RELEASE},
 	};
 	uint8_t outcomes[600];
 
 	(void)state;
 	fill(outcomes);
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-		assert_int_equal(outcome_of(outcomes, table[i].status,
+		assert_int_equal(status_class_of(outcomes, table[i].status,
 				     span_str(table[i].said)),
 		    table[i].outcome);
 }
@@ -49,7 +49,7 @@ the_upstreams_word_beats_the_table(void **state)
 static void
 unknown_words_are_ignored(void **state)
 {
-	static const char *const words[] = {
+	static const char *const message[] = {
 		"stored", "stor", "store, release", "release ", "\"store\"",
 		"1", "yes", "none",
 	};
@@ -57,14 +57,14 @@ unknown_words_are_ignored(void **state)
 
 	(void)state;
 	fill(outcomes);
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		struct span said = span_str(words[i]);
-		assert_int_equal(outcome_of(outcomes, 201, said),
-		    OUTCOME_STORE);
-		assert_int_equal(outcome_of(outcomes, 503, said),
-		    OUTCOME_RELEASE);
-		assert_int_equal(outcome_of(outcomes, 504, said),
-		    OUTCOME_UNKNOWN);
+	for (size_t i = 0; i < sizeof message / sizeof *message; i++) {
+		struct span said = span_str(message[i]);
+		assert_int_equal(status_class_of(outcomes, 201, said),
+		    STATUS_STORE);
+		assert_int_equal(status_class_of(outcomes, 503, said),
+		    STATUS_RELEASE);
+		assert_int_equal(status_class_of(outcomes, 504, said),
+		    STATUS_UNKNOWN);
 	}
 }
 

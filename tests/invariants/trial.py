@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs tests of other files against the test build, with a guard off, and
+"""Runs tests of other files against the test build, with an invariant off, and
 judges whether they have seen it.
 
-A sight is a test that sees the loss of a guard: (file, name of the test).
-It must pass with all guards on; and with the guard off it must fail by an
+A killing test is one that sees the loss of an invariant: (file, name).  It
+must pass with all invariants on; and with that one off it must fail by an
 assertion of its own, not by a crash, and not by running out of time.  Where a
-loss can only be waited for, the sight says so (waits), and waits are short.
-`make check` tries the first sight of each guard, ONCE_LONG=1 all of them."""
+loss can only be waited for, the row says so (waits), and waits are short.
+`make check` tries the first of each invariant, ONCE_LONG=1 all of them."""
 
 import os
 import re
@@ -33,8 +33,9 @@ def waits(file, name):
     return file, name, True
 
 
-def tried(sights):
-    return [(*sight, False)[:3] for sight in sights][:None if LONG else 1]
+def tried(killing_tests):
+    all_of_them = [(*one, False)[:3] for one in killing_tests]
+    return all_of_them if LONG else all_of_them[:1]
 
 
 class Seen:
@@ -54,7 +55,7 @@ def command(file, names):
     """A black-box file with names, or unit/ROOM/FILE, which runs all it has."""
     if file.startswith("unit/"):
         built = os.environ.get("top_builddir", ".")
-        return [os.path.join(built, "tests/guards", os.path.basename(file))]
+        return [os.path.join(built, "tests/invariants", os.path.basename(file))]
     return [sys.executable, source(f"tests/blackbox/{file}.py"), *names]
 
 
@@ -73,7 +74,7 @@ def run(file, names, waiting=False, **env):
 
 
 def passes(file, names):
-    """These tests of a file pass while all guards are on."""
+    """These tests of a file pass while all invariants are on."""
     seen = run(file, names)
     assert seen.all_passed(), seen.text
     for name in names:
@@ -90,9 +91,9 @@ def failed_well(seen, waiting):
             and not any(word in seen.text for word in SANITIZER_WORDS))
 
 
-def goes_red(sights, off):
+def goes_red(killing_tests, off):
     """Each sees what is missing in the environment off."""
-    for file, name, waiting in sights:
+    for file, name, waiting in killing_tests:
         seen = run(file, [name], waiting, **off)
         assert any(name in failed for failed in seen.failed), (
             f"{file}: {name}: nothing was seen\n{seen.text}")
@@ -102,21 +103,21 @@ def goes_red(sights, off):
 def by_file(table):
     """The tests that are tried, file by file."""
     files = {}
-    for sights in table.values():
-        for file, name, _ in tried(sights):
+    for killing_tests in table.values():
+        for file, name, _ in tried(killing_tests):
             files.setdefault(file, set()).add(name)
     return sorted((file, sorted(names)) for file, names in files.items())
 
 
 def show(table, without):
-    """Makes tests of a table, guard: sights.  without(guard) is a context
-    whose value is the environment in which that guard is off."""
+    """Makes tests of a table, invariant: killing tests.  without(invariant)
+    is a context whose value is the environment in which that one is off."""
     pool = ThreadPoolExecutor(AT_ONCE)
     begun = {}
 
-    def red(guard):
-        with without(guard) as off:
-            goes_red(tried(table[guard]), off)
+    def red(invariant):
+        with without(invariant) as off:
+            goes_red(tried(table[invariant]), off)
 
     # What the tests will ask for, in their order, is begun before they do.
     def begin(test, name, function, *args):
@@ -127,13 +128,13 @@ def show(table, without):
     def with_all_guards_on_its_tests_pass(bench, file):
         begun[file].result()
 
-    def a_test_sees_that_this_is_gone(bench, guard):
-        begun[guard].result()
+    def a_test_sees_that_this_is_gone(bench, invariant):
+        begun[invariant].result()
 
     files = by_file(table)
     for file, names in files:
         begin(with_all_guards_on_its_tests_pass, file, passes, file, names)
-    for guard in table:
-        begin(a_test_sees_that_this_is_gone, guard, red, guard)
+    for invariant in table:
+        begin(a_test_sees_that_this_is_gone, invariant, red, invariant)
     each((file, file) for file, _ in files)(with_all_guards_on_its_tests_pass)
-    each((guard, guard) for guard in table)(a_test_sees_that_this_is_gone)
+    each((name, name) for name in table)(a_test_sees_that_this_is_gone)

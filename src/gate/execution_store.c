@@ -18,13 +18,13 @@ static bool
 not_taken(struct execution *e, unsigned again)
 {
 	e->store_us += e->store.op.took_us;
-	if (e->store.op.error == 0 || !GUARD(outcome_taken))
+	if (e->store.op.error == 0 || !INVARIANT(outcome_taken))
 		return false;
 	if (e->tries++ == 0) {
 		struct logline line = log_begin(EV_settle_late);
 		log_str(&line, "key_id", e->machine.id);
 		log_str(&line, "step", execution_steps[again].name);
-		log_str(&line, "error", err_words(e->store.op.error));
+		log_str(&line, "error", error_message(e->store.op.error));
 		log_end(&line);
 	}
 	e->settling = again;
@@ -32,23 +32,24 @@ not_taken(struct execution *e, unsigned again)
 }
 
 /*
- * Redis has not taken it: it goes to disk, and the courier delivers it.
+ * Redis has not taken it: it goes to disk, and the journal relay delivers it.
  * Otherwise this execution tries on, for as long as the process lives.
  */
 static enum after
-put_off(struct execution *e, const struct put_off *what, bool *ret_kept)
+to_journal(struct execution *e, const struct journaled *what, bool *ret_kept)
 {
-	*ret_kept = courier_take(&e->worker->courier, &e->held, what);
-	return go(e, *ret_kept ? EXECUTION_SETTLE : EXECUTION_PAUSE, MORE);
+	*ret_kept =
+	    journal_relay_take(&e->worker->journal_relay, &e->held, what);
+	return go(e, *ret_kept ? EXECUTION_FINISH : EXECUTION_PAUSE, MORE);
 }
 
 enum after
-execution_keep(struct machine *machine)
+execution_store_complete(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
 	e->mark = cache_asking(e->worker->cache, &e->held.key_id);
 	store_complete(e->worker->store, &e->store, &e->held, e->answer);
-	return go(e, EXECUTION_KEPT, WAIT);
+	return go(e, EXECUTION_COMPLETED, WAIT);
 }
 
 /* Retries may get it without asking Redis (gate/cache.h). */
@@ -67,30 +68,31 @@ keep_in_memory(struct execution *e)
 
 /* The answer is in Redis before the client sees it. */
 enum after
-execution_kept(struct machine *machine)
+execution_store_completed(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
-	if (not_taken(e, EXECUTION_KEEP)) {
+	if (not_taken(e, EXECUTION_COMPLETE)) {
 		bool kept;
-		enum after after = put_off(e,
-		    &(struct put_off){JOURNAL_COMPLETE, .answer = e->answer},
+		enum after after = to_journal(e,
+		    &(struct journaled){JOURNAL_COMPLETE, .answer = e->answer},
 		    &kept);
 		/* Where another execution may decide, it is not handed out. */
 		if (kept && (e->held.policy->on_unknown == UNKNOWN_HOLD ||
-				!GUARD(undecided_held_back)))
-			tell_answer(e, RESULT_EXECUTED);
+				!INVARIANT(undecided_held_back)))
+			deliver_answer(e, OUTCOME_EXECUTED);
 		else
-			tell_problem(
-			    e, RESULT_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
+			deliver_problem(
+			    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
 		return after;
 	}
-	if (e->store.verdict != VERDICT_DONE && GUARD(fenced_answer)) {
-		tell_fenced(e);
+	if (e->store.verdict != VERDICT_DONE && INVARIANT(fenced_answer)) {
+		deliver_fenced(e);
 	} else {
 		keep_in_memory(e);
-		tell_answer(e, e->asked ? RESULT_REPLAYED : RESULT_EXECUTED);
+		deliver_answer(
+		    e, e->asked ? OUTCOME_REPLAYED : OUTCOME_EXECUTED);
 	}
-	return go(e, EXECUTION_SETTLE, MORE);
+	return go(e, EXECUTION_FINISH, MORE);
 }
 
 static void
@@ -101,12 +103,12 @@ log_not_sent(const struct execution *e)
 	log_str(&line, "route", e->route->name);
 	log_int(&line, "attempt", e->held.attempt);
 	if (e->forward.op.error != 0)
-		log_str(&line, "error", err_words(e->forward.op.error));
+		log_str(&line, "error", error_message(e->forward.op.error));
 	log_end(&line);
 }
 
 enum after
-execution_release(struct machine *machine)
+execution_store_release(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
 	if (e->tries == 0 && !e->sent)
@@ -120,22 +122,22 @@ execution_release(struct machine *machine)
  * executed, or the upstream itself says so.
  */
 enum after
-execution_released(struct machine *machine)
+execution_store_released(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
 	bool late = not_taken(e, EXECUTION_RELEASE);
 	if (!late && e->store.verdict == VERDICT_FENCED)
-		tell_fenced(e);
+		deliver_fenced(e);
 	else if (e->answer != NULL)
-		tell_answer(e, RESULT_RELEASED);
+		deliver_answer(e, OUTCOME_RELEASED);
 	else
-		tell_problem(
-		    e, RESULT_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
+		deliver_problem(
+		    e, OUTCOME_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
 	bool kept;
-	return late
-	    ? put_off(e, &(struct put_off){JOURNAL_RELEASE, .sent = e->sent},
-		  &kept)
-	    : go(e, EXECUTION_SETTLE, MORE);
+	return late ? to_journal(e,
+			  &(struct journaled){JOURNAL_RELEASE, .sent = e->sent},
+			  &kept)
+		    : go(e, EXECUTION_FINISH, MORE);
 }
 
 static void
@@ -153,35 +155,35 @@ log_doubt(const struct execution *e)
 	if (e->asked && e->forward.result == FORWARD_ANSWERED)
 		log_int(&line, "status", e->forward.status);
 	if (e->forward.op.error != 0)
-		log_str(&line, "error", err_words(e->forward.op.error));
+		log_str(&line, "error", error_message(e->forward.op.error));
 	log_end(&line);
 }
 
 enum after
-execution_doubt(struct machine *machine)
+execution_store_mark_unknown(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
 	if (e->tries == 0)
 		log_doubt(e);
-	store_unknown(e->worker->store, &e->store, &e->held, e->reason);
-	return go(e, EXECUTION_DOUBTED, WAIT);
+	store_mark_unknown(e->worker->store, &e->store, &e->held, e->reason);
+	return go(e, EXECUTION_MARKED_UNKNOWN, WAIT);
 }
 
 enum after
-execution_doubted(struct machine *machine)
+execution_store_marked_unknown(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
-	bool late = not_taken(e, EXECUTION_DOUBT);
+	bool late = not_taken(e, EXECUTION_MARK_UNKNOWN);
 	if (!late && e->store.verdict == VERDICT_FENCED)
-		tell_fenced(e);
+		deliver_fenced(e);
 	else
-		tell_doubt(e);
+		deliver_unknown(e);
 	bool kept;
 	return late
-	    ? put_off(e,
-		  &(struct put_off){JOURNAL_UNKNOWN, .reason = e->reason},
+	    ? to_journal(e,
+		  &(struct journaled){JOURNAL_UNKNOWN, .reason = e->reason},
 		  &kept)
-	    : go(e, EXECUTION_SETTLE, MORE);
+	    : go(e, EXECUTION_FINISH, MORE);
 }
 
 /* --- until Redis has taken it --- */
@@ -194,7 +196,7 @@ detach_pause(struct op *op, int error)
 }
 
 enum after
-execution_pause(struct machine *machine)
+execution_store_pause(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
 	int64_t ms = PAUSE_FIRST_MS * (int64_t)e->tries;
@@ -204,7 +206,7 @@ execution_pause(struct machine *machine)
 }
 
 enum after
-execution_paused(struct machine *machine)
+execution_store_paused(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
 	answer_unref(&e->store.answer);
@@ -212,7 +214,7 @@ execution_paused(struct machine *machine)
 }
 
 enum after
-execution_settle(struct machine *machine)
+execution_store_finish(struct machine *machine)
 {
 	struct execution *e = (struct execution *)machine;
 	must(e->request == NULL);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The conditions that keep the promise: INVARIANT_NAME(name, what would happen
+ * without it).  base/test_build.h tells how they are used; tests/invariants/
+ * has for each a test that sees its loss.  Those of the record's machine are in
+ * the scripts, and tests/invariants/test_scripts.py takes them out of there.
+ */
+
+/* --- what was sent: gate/execution.c, upstream/ --- */
+INVARIANT_NAME(sent_is_unknown,
+    "a request that was sent and not answered would be sent again")
+INVARIANT_NAME(late_is_unknown,
+    "a request that was sent and not answered in time would be sent again")
+INVARIANT_NAME(cut_is_unknown,
+    "a request that a drain cut off would be sent again")
+INVARIANT_NAME(sent_in_lease,
+    "a request would be sent although another has taken its place")
+INVARIANT_NAME(upstream_said_no,
+    "what the upstream could not tell would be taken for a no, and executed")
+INVARIANT_NAME(one_word,
+    "an upstream that says both release and store would be believed")
+INVARIANT_NAME(asked_first,
+    "bytes that came before the request was sent would be its answer")
+INVARIANT_NAME(idle_looked_at,
+    "bytes that lay on an idle connection would be the next one's answer")
+INVARIANT_NAME(request_is_whole,
+    "the next request would be read as the rest of this one's body")
+INVARIANT_NAME(close_is_heard,
+    "a request would be sent on a connection that is about to close")
+INVARIANT_NAME(request_head,
+    "a field with a line break would begin a request of its own")
+
+/* --- the upstream's answer: upstream/transfer.c, upstream/head.c --- */
+INVARIANT_NAME(answer_is_whole, "half an answer would be stored as the answer")
+INVARIANT_NAME(end_is_told,
+    "an answer that was cut off could not be told from a whole one")
+INVARIANT_NAME(answer_controls,
+    "a control in an answer's head would reach clients, and split it")
+INVARIANT_NAME(answer_names,
+    "a field that two readers understand differently would reach clients")
+INVARIANT_NAME(answer_one_length, "of two lengths one would be believed")
+INVARIANT_NAME(answer_coding, "a body in an unknown coding would be stored")
+INVARIANT_NAME(answer_one_framing,
+    "of a length and a coding one would be believed")
+
+/* --- the answer that all are given: gate/, store/ --- */
+INVARIANT_NAME(outcome_taken,
+    "what Redis has not taken would be believed to be stored")
+INVARIANT_NAME(fenced_answer,
+    "a fenced owner would give out an answer that is not the record's")
+INVARIANT_NAME(undecided_held_back,
+    "an answer would be given out although another one may be stored")
+INVARIANT_NAME(large_not_kept, "an answer beyond the limit would fill Redis")
+INVARIANT_NAME(
+    not_kept_said, "a retry would be given an answer without its body")
+INVARIANT_NAME(omitted_fields, "one client's session would be given to others")
+INVARIANT_NAME(own_replay, "an upstream could call its answer a replay")
+INVARIANT_NAME(sealed_to_record,
+    "an encrypted answer could be moved to another tenant's record")
+INVARIANT_NAME(
+    stored_lines, "a damaged record would split the head of an answer")
+
+/* --- from memory: gate/cache.c, gate/request_claim.c --- */
+INVARIANT_NAME(cached_request,
+    "a payment of another amount would be given this one's answer")
+INVARIANT_NAME(cached_until, "an answer would outlive its record in one worker")
+INVARIANT_NAME(cache_hears,
+    "an answer would be given that an operator has taken back unheard")
+INVARIANT_NAME(cache_marks,
+    "an answer that was under way would outlive the word that it is gone")
+INVARIANT_NAME(cache_drops,
+    "a gateway would give an answer that an operator has taken back")
+
+/* --- a claim: gate/request_claim.c, gate/lease.c, store/ --- */
+INVARIANT_NAME(claimed_first, "without Redis, every retry would be executed")
+INVARIANT_NAME(claim_given_back,
+    "a claim whose reply was lost would block its key for a lease")
+INVARIANT_NAME(giveback_again,
+    "a claim that arrives after it was given back would block its key")
+INVARIANT_NAME(late_link_reset,
+    "what is asked next would wait behind a Redis that is silent")
+INVARIANT_NAME(lease_renewed, "a payment that takes long would become UNKNOWN")
+INVARIANT_NAME(leases_swept, "nobody would hear of an owner that died")
+INVARIANT_NAME(waiters_woken, "retries would wait although the answer is there")
+INVARIANT_NAME(replicas_compared,
+    "a claim that only a dying Redis has would be executed, and again later")
+INVARIANT_NAME(master_only, "the gateway would serve on what takes no claims")
+INVARIANT_NAME(newest_master,
+    "the gateway would go back to a master that the others have replaced")
+INVARIANT_NAME(no_eviction,
+    "Redis could forget a claim, and its payment be made again")
+
+/* --- the journal: gate/journal_relay.c, store/journal*.c --- */
+INVARIANT_NAME(writable_journal,
+    "an outcome that Redis cannot take would have no place to go")
+INVARIANT_NAME(journal_took_it,
+    "an outcome that is neither in Redis nor on disk would be forgotten")
+INVARIANT_NAME(until_delivered,
+    "an outcome that Redis refused once would be forgotten")
+INVARIANT_NAME(
+    dead_journals, "what a dead process had on disk would stay there")
+INVARIANT_NAME(journal_synced,
+    "an answer would be given out that a loss of power takes away")
+INVARIANT_NAME(journal_has_name,
+    "outcomes would be written to a file that ends with the process")
+INVARIANT_NAME(journal_locked,
+    "one process would take away another's journal")
+INVARIANT_NAME(journal_mended,
+    "the rest of an entry could be taken for an entry of its own")
+INVARIANT_NAME(journal_sum, "an entry that was damaged would be the answer")
+
+/* --- whose key it is: gate/key.c, gate/fingerprint.c, record/redis_keys.c ---
+ */
+INVARIANT_NAME(scope_in_name, "a tenant would be given another one's answer")
+INVARIANT_NAME(scope_needed, "all who name no tenant would be one tenant")
+INVARIANT_NAME(one_scope, "a client could name a tenant besides its own")
+INVARIANT_NAME(one_key, "we and the upstream could go by different keys")
+INVARIANT_NAME(bare_key, "two keys that a proxy joined would be a third one")
+INVARIANT_NAME(derived_of_nothing,
+    "all requests without an order number would be one payment")
+INVARIANT_NAME(fingerprint_method,
+    "another method would be given this one's answer")
+INVARIANT_NAME(fingerprint_path,
+    "a payment to another path would be given this one's answer")
+INVARIANT_NAME(fingerprint_query,
+    "a payment with another query would be given this one's answer")
+INVARIANT_NAME(fingerprint_body,
+    "a payment of another amount would be given this one's answer")
+INVARIANT_NAME(own_attempt, "a client could tell the upstream an attempt")
+INVARIANT_NAME(
+    sane_request_id, "a client could write into our logs and answers")
+
+/* --- a client's request: http/, gate/request.c --- */
+INVARIANT_NAME(head_gaps,
+    "lines that libmicrohttpd hides could make another request of it")
+INVARIANT_NAME(connection_names, "a client could have its key taken off")
+INVARIANT_NAME(draining_refuses, "a gateway that ends would take new payments")
+INVARIANT_NAME(drain_waits,
+    "a payment that nobody waits for any more would be cut off by a drain")
+INVARIANT_NAME(one_host, "we and the upstream could go by different hosts")
+INVARIANT_NAME(one_length, "we and a proxy could go by different lengths")
+INVARIANT_NAME(plain_length, "a length could be read in two ways")
+INVARIANT_NAME(one_coding, "a coding could be read in two ways")
+INVARIANT_NAME(one_framing,
+    "we and a proxy could see the end of a request in different places")
+INVARIANT_NAME(field_names, "a name could be read in two ways")
+INVARIANT_NAME(field_values, "a control in a value would go on")
+INVARIANT_NAME(hop_by_hop,
+    "what is for one connection would be stored, and reach others")
+INVARIANT_NAME(no_backslash, "a path could slip past its route as /v1\\charges")
+INVARIANT_NAME(
+    path_decoded, "a path could slip past its route as /%761/charges")
+INVARIANT_NAME(
+    no_coded_nul, "a path could slip past its route as /v1/charges%00")
+INVARIANT_NAME(coded_slash, "a path could be read in two ways, as /a%2Fb/..")
+INVARIANT_NAME(dots_resolved, "a path could slip past its route as /x/../v1")
+INVARIANT_NAME(slashes_joined, "a path could slip past its route as //v1")
+
+/* --- the operator: admin/admin_request.c, admin/admin_json.c --- */
+INVARIANT_NAME(admin_token, "anybody could release a key")
+INVARIANT_NAME(admin_site,
+    "a page that an operator looks at could release a key")
+INVARIANT_NAME(admin_host,
+    "a page whose name is bound anew to this machine could release a key")
+INVARIANT_NAME(admin_json,
+    "a form could release a key, sent by a browser that names no Origin")
+INVARIANT_NAME(operators_fields,
+    "an operator's line break would begin another field")
