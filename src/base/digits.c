@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 
+#include "base/ascii.h"
 #include "base/digits.h"
 
 size_t
@@ -28,4 +29,38 @@ digits_pad(char *out, size_t width, int64_t number)
 {
 	for (; width > 0; number /= 10)
 		out[--width] = (char)('0' + number % 10);
+}
+
+size_t
+digits_take(struct span *text, int64_t max, int64_t *ret_number)
+{
+	int64_t number = 0;
+	size_t len = 0;
+	for (; len < text->len && ascii_is_digit(text->ptr[len]); len++) {
+		int digit = text->ptr[len] - '0';
+		number = number > (max - digit) / 10 || digit > max
+		    ? max
+		    : 10 * number + digit;
+	}
+	*ret_number = number;
+	*text = span_from(*text, len);
+	return len;
+}
+
+bool
+digits_read(struct span text, int64_t max, int64_t *ret_number)
+{
+	int64_t number = 0;
+	if (text.len == 0)
+		return false;
+	for (size_t i = 0; i < text.len; i++) {
+		if (!ascii_is_digit(text.ptr[i]))
+			return false;
+		int digit = text.ptr[i] - '0';
+		if (digit > max || number > (max - digit) / 10)
+			return false;
+		number = 10 * number + digit;
+	}
+	*ret_number = number;
+	return true;
 }

@@ -4,9 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/must.h"
+#include "base/span.h"
+
 /*
- * Decimal digits of whole numbers, for the places that every request passes:
- * printf costs ten times as much.  Pure; any thread.
+ * Whole numbers as decimal digits, there and back.  Writing is for the places
+ * that every request passes: printf costs ten times as much.  Reading is for
+ * what others say: it believes digits alone (no sign, no blank, nothing
+ * behind them), and no number above a bound.  Pure; any thread.
  */
 
 /* What a number may need, with its sign. */
@@ -16,3 +21,15 @@ enum { DIGITS_MAX = 20 };
 size_t digits_put(char *out, int64_t number);
 /* The last width digits of a number that is not negative, with zeros. */
 void digits_pad(char *out, size_t width, int64_t number);
+
+/*
+ * The number that all bytes of text are the digits of, one at least, leading
+ * zeros allowed.  False, and nothing is written, where there is another byte,
+ * or none, or the number is above max (which is not negative).
+ */
+MUST_USE bool digits_read(struct span text, int64_t max, int64_t *ret_number);
+/*
+ * Takes the digits off the front of *text and returns how many those were; 0
+ * where it begins with none.  *ret_number is max where the number is greater.
+ */
+size_t digits_take(struct span *text, int64_t max, int64_t *ret_number);

@@ -5,8 +5,8 @@
 
 /*
  * The inside of an execution: its steps, which execution.c (the upstream's
- * side) and execution_store.c (the store's side) share.  For these two only; the
- * worker's thread.
+ * side) and execution_store.c (the store's side) share.  For these two only;
+ * the worker's thread.
  */
 enum execution_step {
 #define EXECUTION_STEP(name, function, operation) EXECUTION_##name,

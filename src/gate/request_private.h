@@ -5,8 +5,8 @@
 
 /*
  * The inside of a request: its steps, which request.c (the client's side),
- * request_claim.c (the key's side) and request_pass.c (without a key) share.  For these
- * three only; the worker's thread.
+ * request_claim.c (the key's side) and request_pass.c (without a key) share.
+ * For these three only; the worker's thread.
  */
 enum request_step {
 #define REQUEST_STEP(name, function, operation) REQUEST_##name,

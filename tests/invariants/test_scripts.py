@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Each invariant of the record's machine (src/lua/) is taken out, and a test
-sees it.  A mutant is its name, what is replaced by what in which script, where it
-must stand exactly once, and the killing tests."""
+sees it.  A mutant is its name, what is replaced by what in which script, where
+it must stand exactly once, and the killing tests."""
 
 import contextlib
 import os

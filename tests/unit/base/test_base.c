@@ -11,6 +11,7 @@
 
 #include "base/answer.h"
 #include "base/arena.h"
+#include "base/ascii.h"
 #include "base/body.h"
 #include "base/digest.h"
 #include "base/digits.h"
@@ -234,11 +235,69 @@ digits_are_what_printf_writes(void **state)
 	assert_memory_equal(padded, "123456", 6);
 }
 
+static void
+digits_are_read_up_to_a_bound(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t max;
+		int64_t number; /* -1: it is none */
+	} rows[] = {{"0", 0, 0}, {"7", 9, 7}, {"007", 9, 7}, {"10", 9, -1},
+	    {"9", 8, -1}, {"65535", 65535, 65535}, {"65536", 65535, -1},
+	    {"9223372036854775807", INT64_MAX, INT64_MAX},
+	    {"9223372036854775808", INT64_MAX, -1},
+	    {"99999999999999999999999", INT64_MAX, -1}, {"", 9, -1},
+	    {"-1", 9, -1}, {"+1", 9, -1}, {" 1", 9, -1}, {"1 ", 9, -1},
+	    {"1a", 9, -1}, {"0x1", 99, -1}};
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		int64_t number = -1;
+		struct span text = span_str(rows[i].text);
+		assert_int_equal(digits_read(text, rows[i].max, &number),
+		    rows[i].number >= 0);
+		assert_int_equal(number, rows[i].number);
+	}
+}
+
+static void
+digits_are_taken_off_the_front(void **state)
+{
+	int64_t number;
+	(void)state;
+	struct span text = span_str("17s");
+	assert_int_equal(digits_take(&text, 99, &number), 2);
+	assert_int_equal(number, 17);
+	assert_true(span_eq(text, SPAN("s")));
+	assert_int_equal(digits_take(&text, 99, &number), 0);
+	text = span_str("123456");
+	assert_int_equal(digits_take(&text, 99, &number), 6);
+	assert_int_equal(number, 99);
+	assert_int_equal(text.len, 0);
+	text = span_str("99999999999999999999");
+	assert_int_equal(digits_take(&text, INT64_MAX, &number), 20);
+	assert_int_equal(number, INT64_MAX);
+}
+
+static void
+hex_digits_have_values(void **state)
+{
+	(void)state;
+	for (int c = 0; c < 256; c++) {
+		const char *digits = "0123456789abcdef0123456789ABCDEF";
+		const char *at = c != 0 ? strchr(digits, c) : NULL;
+		assert_int_equal(ascii_hex_value((char)c),
+		    at != NULL ? (at - digits) % 16 : -1);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(digits_are_what_printf_writes),
+	    cmocka_unit_test(digits_are_read_up_to_a_bound),
+	    cmocka_unit_test(digits_are_taken_off_the_front),
+	    cmocka_unit_test(hex_digits_have_values),
 	    cmocka_unit_test(a_list_is_cut_at_its_separators),
 	    cmocka_unit_test(an_arena_holds_small_and_large_things),
 	    cmocka_unit_test(an_arena_lives_until_its_last_reference),
