@@ -387,7 +387,7 @@ find_candidates(struct asked *a, struct span namespace,
 		if (!fits(policy, scope, values))
 			continue;
 		struct key_id key_id;
-		store_key_id(a->admin->conf, namespace, &policy->scope,
+		key_id_make(a->admin->conf, namespace, &policy->scope,
 		    values, key_bytes(a, policy, text), &key_id);
 		add_candidate(a, &key_id);
 	}

@@ -35,7 +35,7 @@ struct admin {
 	struct admin_view view;
 	struct front *front;
 	struct store *store;
-	struct histogram store_took[STORE_OPERATIONS];
+	struct histogram store_took[SCRIPT_COUNT_];
 	struct machines machines;
 	bool draining;
 };

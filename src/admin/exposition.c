@@ -212,12 +212,12 @@ put_UPSTREAM_SECONDS(struct exposition *e)
 static void
 put_STORE_SECONDS(struct exposition *e)
 {
-	for (unsigned op = 0; op < STORE_OPERATIONS; op++) {
+	for (unsigned op = 0; op < SCRIPT_COUNT_; op++) {
 		struct gathered all = {0};
 		gather(&all, &e->admin->store_took[op]);
 		for (int64_t i = 0; i < e->admin->conf->workers; i++)
 			gather(&all, &meter_of(e, i)->store[op]);
-		put_histogram(e, "operation", store_operation_word(op), &all);
+		put_histogram(e, "operation", script_word(op), &all);
 	}
 }
 

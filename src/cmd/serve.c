@@ -410,7 +410,8 @@ run(struct serve *s)
 {
 	struct shown shown = {0};
 	if (conf_has_sentinels(s->conf))
-		s->sentinels = sentinels_new(s->loop, s->conf, s->health);
+		s->sentinels = sentinels_new(s->loop, s->conf,
+		    store_health_master(s->health));
 	start_workers(s);
 	start_admin(s, &shown);
 	log_ready(s);

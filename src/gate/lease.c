@@ -116,7 +116,7 @@ on_time(void *arg)
 	leases->count = 0;
 	each_execution(leases, add_due);
 	if (leases->count > 0)
-		store_renew(leases->worker->store, &leases->renewing,
+		renew_leases(leases->worker->store, &leases->renewing,
 		    leases->renewals, leases->count);
 	else
 		each_execution(leases, find_next);

@@ -25,7 +25,7 @@ struct meter {
 	struct series *_Atomic routes;
 	struct series *_Atomic upstreams;
 	struct series *no_route; /* the one called "-" */
-	struct histogram store[STORE_OPERATIONS];
+	struct histogram store[SCRIPT_COUNT_];
 	struct counter journal_entries; /* a gauge */
 	struct counter fenced;
 	struct counter leases_lost;

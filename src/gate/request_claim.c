@@ -26,7 +26,7 @@ request_claim_derive(struct machine *machine)
 	struct span *values = request_scope(r);
 	must(scope_find(r->policy, &r->head.fields, values) == SCOPE_FOUND);
 	/* The store's secret never changes while it runs. */
-	store_key_id(r->worker->conf, span_str(r->policy->namespace),
+	key_id_make(r->worker->conf, span_str(r->policy->namespace),
 	    &r->policy->scope, values, r->key.bytes, &r->key_id);
 	hex_encode(r->key_id.bytes, DIGEST_BYTES, r->key_hex);
 	return go(r, REQUEST_CLAIM, MORE);

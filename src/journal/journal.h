@@ -2,7 +2,9 @@
 #pragma once
 
 #include "base/body.h"
-#include "store/store.h"
+#include "record/key_id.h"
+#include "record/owner.h"
+#include "record/reason.h"
 
 /*
  * The journal: outcomes that Redis does not take stay on disk until it has

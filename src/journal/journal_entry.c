@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/test_build.h"
 #include "journal/journal_entry.h"
-#include "record/record.h"
+#include "record/reason.h"
 
 #define MAGIC "oj1\n"
 

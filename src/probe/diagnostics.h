@@ -58,12 +58,5 @@ struct diagnostics {
  */
 size_t diagnostics_run(
     const struct conf *conf, struct diagnostics **ret_seen);
-struct cluster_masters;
-struct cluster_master;
-/* One of them; without a cluster both are NULL, and masters is where they
- * are not known. */
-void diagnostics_run_one(const struct conf *conf,
-    const struct cluster_masters *masters, const struct cluster_master *at,
-    struct diagnostics *ret_seen);
 /* Frees what it holds. */
 void diagnostics_clear(struct diagnostics *seen);

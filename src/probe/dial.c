@@ -94,12 +94,12 @@ dial_accept(const redisContext *redis, redisReply *reply, char **ret_message)
 
 /* Puts a command behind what is to be sent, and leaves no copies of it. */
 static bool
-append(redisContext *redis, size_t count, const char *const *message)
+append(redisContext *redis, size_t count, const char *const *words)
 {
 	struct resp command = {0};
 	resp_begin(&command, count);
 	for (size_t i = 0; i < count; i++)
-		resp_arg(&command, span_str(message[i]));
+		resp_arg(&command, span_str(words[i]));
 	bool ok = redisAppendFormattedCommand(
 		      redis, command.bytes, command.len) == REDIS_OK;
 	sodium_memzero(command.bytes, command.len);
@@ -113,12 +113,12 @@ dial_log_in(const struct conf *conf, redisContext *redis, char **ret_message)
 	const struct conf_store *store = &conf->store;
 	if (store->password == NULL || store->managed)
 		return true;
-	const char *message[] = {"AUTH", store->user, store->password};
+	const char *words[] = {"AUTH", store->user, store->password};
 	if (store->user == NULL)
-		message[1] = store->password;
+		words[1] = store->password;
 	secret_write_begin(redis);
 	void *reply = NULL;
-	if (append(redis, store->user ? 3 : 2, message)) {
+	if (append(redis, store->user ? 3 : 2, words)) {
 		/* What it leaves, redisGetReply sends, or hears why not. */
 		(void)secret_write_send(redis);
 		redisGetReply(redis, &reply);

@@ -9,6 +9,7 @@
 #include "probe/startup_check.h"
 #include "record/library.h"
 #include "redis/info.h"
+#include "redis/redis_error.h"
 
 /* --- asking --- */
 
@@ -19,12 +20,9 @@
 static enum startup_check_result
 judge(const char *message)
 {
-	static const char *const final[] = {
-	    "ERR ", "NOPERM ", "NOAUTH ", "WRONGPASS "};
-	for (size_t i = 0; i < sizeof final / sizeof *final; i++)
-		if (strncmp(message, final[i], strlen(final[i])) == 0)
-			return STARTUP_CHECK_REFUSED;
-	return STARTUP_CHECK_UNREACHABLE;
+	return redis_error_refuses_us(redis_error_of(span_str(message)))
+	    ? STARTUP_CHECK_REFUSED
+	    : STARTUP_CHECK_UNREACHABLE;
 }
 
 /* --- judging --- */
@@ -58,8 +56,7 @@ may_tell(const struct conf *conf, redisContext *redis, char **ret_message)
 	redisReply *reply =
 	    redisCommand(redis, "XADD %s NOMKSTREAM * id -", name);
 	free(name);
-	if (reply == NULL || reply->type != REDIS_REPLY_ERROR ||
-	    strncmp(reply->str, "NOPERM ", 7) != 0) {
+	if (redis_error_of_reply(reply) != REDIS_ERROR_NOPERM) {
 		freeReplyObject(reply);
 		return true;
 	}
@@ -80,15 +77,14 @@ try_scripting(const struct conf *conf, redisContext *redis, char **ret_message)
 	redisReply *reply =
 	    redisCommand(redis, "FUNCTION LOAD %s", library->text);
 	library_free(&library);
-	if (reply != NULL && reply->type == REDIS_REPLY_ERROR &&
-	    library_is_there(span_of(reply->str, reply->len)))
+	if (redis_error_of_reply(reply) == REDIS_ERROR_LIBRARY_EXISTS)
 		return reply;
 	return dial_accept(redis, reply, ret_message);
 }
 
 /* Where Sentinels move the master, one that was demoted is left. */
 static bool
-may_pass(const struct conf *conf, enum store_fault fault)
+may_pass(const struct conf *conf, enum info_fault fault)
 {
 	return fault == FAULT_ROLE && conf_has_sentinels(conf);
 }
@@ -102,7 +98,7 @@ examine(const struct conf *conf, redisContext *redis, char **ret_message)
 	    dial_accept(redis, redisCommand(redis, "INFO"), ret_message);
 	if (reply != NULL) {
 		struct span info = span_of(reply->str, reply->len);
-		enum store_fault fault = info_fault(conf, info);
+		enum info_fault fault = info_fault(conf, info);
 		/* While it loads, it says that it keeps no such file. */
 		bool loads = span_eq(
 		    info_value(info, SPAN("loading")), SPAN("1"));
@@ -115,7 +111,8 @@ examine(const struct conf *conf, redisContext *redis, char **ret_message)
 			return may_pass(conf, fault) ? STARTUP_CHECK_UNREACHABLE
 						     : STARTUP_CHECK_REFUSED;
 		}
-	} else if (strncmp(*ret_message, "NOPERM ", 7) == 0) {
+	} else if (redis_error_of(span_str(*ret_message)) ==
+	    REDIS_ERROR_NOPERM) {
 		/* The stores say so (health.c). */
 		free(*ret_message);
 		*ret_message = NULL;

@@ -6,13 +6,35 @@
 #include "record/answer_codec.h"
 
 void
-answer_codec_write(struct store *store, const struct seal_about *about,
-    const struct answer *answer, char **ret_bytes, size_t *ret_len)
+answer_codec_init(struct answer_codec *codec, const struct conf_store *conf,
+    struct budget *budget)
 {
-	const struct conf_store *conf = &store->conf->store;
+	*codec = (struct answer_codec){.conf = conf, .budget = budget};
+	codec->decompress = ZSTD_createDCtx();
+	must(codec->decompress != NULL);
+	if (!conf->compression)
+		return;
+	codec->compress = ZSTD_createCCtx();
+	must(codec->compress != NULL);
+}
+
+void
+answer_codec_end(struct answer_codec *codec)
+{
+	ZSTD_freeCCtx(codec->compress);
+	ZSTD_freeDCtx(codec->decompress);
+	*codec = (struct answer_codec){0};
+}
+
+void
+answer_codec_write(const struct answer_codec *codec,
+    const struct seal_about *about, const struct answer *answer,
+    char **ret_bytes, size_t *ret_len)
+{
+	const struct conf_store *conf = codec->conf;
 	char *plain;
 	size_t len;
-	record_encode(answer, store->compress, &plain, &len);
+	record_encode(answer, codec->compress, &plain, &len);
 	if (conf->n_encryption_keys == 0) {
 		*ret_bytes = plain;
 		*ret_len = len;
@@ -41,30 +63,31 @@ answer_codec_log_broken(const struct key_id *key_id)
 }
 
 static int
-read_sealed(struct store *store, const struct key_id *key_id,
+read_sealed(const struct answer_codec *codec, const struct key_id *key_id,
     const struct record *record, struct answer **ret_answer)
 {
 	struct seal_about about = seal_about_record(key_id, record);
 	char *plain;
 	size_t len;
 	int error = seal_open(
-	    &store->conf->store, &about, record->rest, &plain, &len);
+	    codec->conf, &about, record->rest, &plain, &len);
 	if (error != 0)
 		return error;
-	error = record_decode(span_of(plain, len), store->decompress,
-	    store->budget, ret_answer);
+	error = record_decode(span_of(plain, len), codec->decompress,
+	    codec->budget, ret_answer);
 	free(plain);
 	return error;
 }
 
 int
-answer_codec_read(struct store *store, const struct key_id *key_id,
-    const struct record *record, struct answer **ret_answer)
+answer_codec_read(const struct answer_codec *codec,
+    const struct key_id *key_id, const struct record *record,
+    struct answer **ret_answer)
 {
 	struct span id = SPAN("");
 	int error = seal_key_of(record->rest, &id)
-	    ? read_sealed(store, key_id, record, ret_answer)
-	    : record_decode(record->rest, store->decompress, store->budget,
+	    ? read_sealed(codec, key_id, record, ret_answer)
+	    : record_decode(record->rest, codec->decompress, codec->budget,
 		  ret_answer);
 	if (error == E_NO_KEY)
 		log_about(EV_encryption_key_missing, key_id, id);

@@ -110,18 +110,3 @@ library_free(struct library **library)
 	free(l->text);
 	free(l);
 }
-
-bool
-library_is_there(struct span error)
-{
-	struct span end = SPAN(" already exists");
-	return span_starts(error, SPAN("ERR Library ")) &&
-	    error.len > end.len &&
-	    span_eq(span_from(error, error.len - end.len), end);
-}
-
-bool
-library_is_missing(struct span error)
-{
-	return span_eq(error, SPAN("ERR Function not found"));
-}

@@ -33,7 +33,3 @@ struct library {
 struct library *library_new(void);
 /* Nulls the caller's pointer, accepts NULL. */
 void library_free(struct library **library);
-/* Redis' error of FUNCTION LOAD says that it has the library already. */
-bool library_is_there(struct span error);
-/* Redis' error of FCALL says that it has no such function. */
-bool library_is_missing(struct span error);

@@ -21,16 +21,7 @@ enum {
 static bool
 read_number(struct span s, int64_t *ret_number)
 {
-	int64_t number = 0;
-	if (s.len == 0 || s.len > 18)
-		return false;
-	for (size_t i = 0; i < s.len; i++) {
-		if (s.ptr[i] < '0' || s.ptr[i] > '9')
-			return false;
-		number = 10 * number + (s.ptr[i] - '0');
-	}
-	*ret_number = number;
-	return true;
+	return s.len <= 18 && digits_read(s, INT64_MAX, ret_number);
 }
 
 /* Cuts off what stands before a byte, and the byte. */
@@ -66,55 +57,6 @@ cut_bytes(struct span *left, int64_t len, struct span follows,
 }
 
 /* --- the head --- */
-
-bool
-state_of(char letter, enum record_state *ret_state)
-{
-	static const char letters[] = {
-#define STATE(name, letter, ...) letter,
-#include "tbl/states.h"
-#undef STATE
-	};
-	const char *at = memchr(letters, letter, sizeof letters);
-	if (at != NULL)
-		*ret_state = (enum record_state)(at - letters);
-	return at != NULL;
-}
-
-static const struct {
-	char letter;
-	const char *word;
-} reasons[] = {
-#define REASON(name, letter, word, ...) {letter, word},
-#include "tbl/reasons.h"
-#undef REASON
-};
-
-/* A capital letter is the same reason (src/lua/record.lua). */
-bool
-reason_of(char letter, enum reason *ret_reason)
-{
-	letter = (char)tolower((unsigned char)letter);
-	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-		if (reasons[i].letter != letter)
-			continue;
-		*ret_reason = (enum reason)i;
-		return true;
-	}
-	return false;
-}
-
-char
-reason_letter(enum reason reason)
-{
-	return reasons[reason].letter;
-}
-
-const char *
-reason_word(enum reason reason)
-{
-	return reasons[reason].word;
-}
 
 int
 record_read(struct span value, struct record *ret_record)

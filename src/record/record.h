@@ -5,7 +5,8 @@
 
 #include "base/answer.h"
 #include "base/must.h"
-#include "store/store.h"
+#include "record/reason.h"
+#include "record/state.h"
 
 /*
  * What stands in Redis under a record's name, as C sees it: the head of
@@ -32,11 +33,6 @@ struct record {
 
 /* Takes a value apart; E_MALFORMED where it is no record of our version. */
 MUST_USE int record_read(struct span value, struct record *ret_record);
-
-/* The state of a letter, and the reason of one; false: there is none. */
-bool state_of(char letter, enum record_state *ret_state);
-bool reason_of(char letter, enum reason *ret_reason);
-char reason_letter(enum reason reason);
 
 /*
  * An answer as it is stored: "p" and a newline, or "z SIZE" and a newline

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/digits.h"
-#include "base/random.h"
-#include "base/test_build.h"
 #include "record/redis_keys.h"
 
 unsigned
@@ -88,37 +85,4 @@ redis_keys_kind(const struct conf *conf, struct span name)
 	    redis_keys_shard(conf, &key_id) != shard)
 		return KEY_OTHER;
 	return KEY_RECORD;
-}
-
-/* A field's name is the same however its letters are written. */
-static void
-digest_name(struct digest *digest, struct span name)
-{
-	char lower[256];
-	size_t len = name.len < sizeof lower ? name.len : sizeof lower;
-	for (size_t i = 0; i < len; i++)
-		lower[i] = (char)tolower((unsigned char)name.ptr[i]);
-	digest_part(digest, span_of(lower, len));
-}
-
-void
-store_key_id(const struct conf *conf, struct span namespace,
-    const struct strings *scope, const struct span *values, struct span key,
-    struct key_id *ret_id)
-{
-	struct digest digest;
-	digest_begin(&digest, SPAN("key"), span_str(conf->store.secret));
-	digest_part(&digest, namespace);
-	for (size_t i = 0; i < scope->count && INVARIANT(scope_in_name); i++) {
-		digest_name(&digest, span_str(scope->list[i]));
-		digest_part(&digest, values[i]);
-	}
-	digest_part(&digest, key);
-	digest_end(&digest, ret_id->bytes);
-}
-
-void
-owner_new(struct owner *ret_owner)
-{
-	random_bytes(ret_owner->bytes, sizeof ret_owner->bytes);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "record/key_id.h"
 #include "redis/resp.h"
-#include "store/store.h"
 
 /*
  * The names of keys in Redis.  All that one record touches has its shard's

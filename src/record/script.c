@@ -29,3 +29,15 @@ script_names(struct script_names *ret_names)
 		hex_encode(hash, sizeof hash, ret_names->sha[i]);
 	}
 }
+
+const char *
+script_word(enum script script)
+{
+	static const char *const words[] = {
+#define SCRIPT(name, word) word,
+#include "tbl/scripts.h"
+#undef SCRIPT
+	};
+	must((unsigned)script < SCRIPT_COUNT_);
+	return words[script];
+}

@@ -28,3 +28,5 @@ struct script_names {
 void script_names(struct script_names *ret_names);
 /* The whole text, for EVAL. */
 struct span script_text(enum script script);
+/* Its word in metrics and the log, such as "claim". */
+const char *script_word(enum script script);

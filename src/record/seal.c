@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <sodium.h>
 #include <stdlib.h>
 
 #include "base/digits.h"
@@ -17,12 +18,6 @@ enum {
 };
 _Static_assert(crypto_aead_xchacha20poly1305_ietf_KEYBYTES ==
 	CONF_ENCRYPTION_KEY_BYTES, "keys of another length");
-
-static const char state_letters[] = {
-#define STATE(name, letter, ...) letter,
-#include "tbl/states.h"
-#undef STATE
-};
 
 struct seal_about
 seal_about_attempt(const struct key_id *key_id, uint32_t attempt,
@@ -53,7 +48,7 @@ put_about(const struct seal_about *about, uint8_t ret_bytes[ABOUT_BYTES])
 {
 	char *at = (char *)ret_bytes;
 	memcpy(at, "o1", 2);
-	at[2] = state_letters[about->state];
+	at[2] = state_letter(about->state);
 	digits_pad(at + 3, ATTEMPT_DIGITS, about->attempt);
 	at += 3 + ATTEMPT_DIGITS;
 	memcpy(at, about->fingerprint, TOKEN_CHARS);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "conf/conf.h"
+#include "record/key_id.h"
 #include "record/record.h"
 
 /*

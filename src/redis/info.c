@@ -67,7 +67,7 @@ info_replicas(struct span info)
 	}
 }
 
-enum store_fault
+enum info_fault
 info_fault(const struct conf *conf, struct span info)
 {
 	if (info_is_old(info))
@@ -84,7 +84,7 @@ info_fault(const struct conf *conf, struct span info)
 }
 
 const char *
-info_fault_message(enum store_fault fault)
+info_fault_message(enum info_fault fault)
 {
 	static const char *const words[] = {
 	    NULL,

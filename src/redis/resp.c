@@ -96,3 +96,11 @@ resp_read_message(const struct redisReply *reply, struct span *ret_message)
 	    span_of(reply->element[3]->str, reply->element[3]->len);
 	return true;
 }
+
+struct span
+resp_text(const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_STRING)
+		return SPAN("");
+	return span_of(reply->str, reply->len);
+}

@@ -35,3 +35,5 @@ bool resp_read_time(const struct redisReply *reply, int64_t *ret_ms);
 /* What was published, of a message to a pattern; false of anything else. */
 bool resp_read_message(
     const struct redisReply *reply, struct span *ret_message);
+/* The text of a string; empty of any other reply. */
+struct span resp_text(const struct redisReply *reply);

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "redis/master.h"
 #include "redis/sentinels.h"
-#include "store/health.h"
 
 enum { LOOK_MS = 1000 };
 
@@ -277,13 +276,13 @@ open_links(struct sentinel *sentinel, struct loop *loop,
 
 struct sentinels *
 sentinels_new(struct loop *loop, const struct conf *conf,
-    struct store_health *health)
+    struct master *master)
 {
 	size_t count = conf->store.sentinels.count;
 	struct sentinels *all =
 	    mem_zero(sizeof *all + count * sizeof *all->list);
 	all->conf = conf_ref(conf);
-	all->master = store_health_master(health);
+	all->master = master;
 	all->count = count;
 	all->said = mem_zero(count * sizeof *all->said);
 	timer_init(&all->timer, loop, on_timer, all);

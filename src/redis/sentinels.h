@@ -11,14 +11,14 @@
  * makes it ask sooner.  What they say together (sentinel.h) is told to the
  * links that follow the master (master.h); this one knows nothing of those.
  */
+struct master;
 struct sentinels;
-struct store_health;
 
 /*
- * Begins to ask, on the loop of the calling thread; conf names Sentinels.  The
- * stores of that health, which outlives it, follow what they say.
+ * Begins to ask, on the loop of the calling thread; conf names Sentinels.  What
+ * they say is told to that master, which outlives it.
  */
 struct sentinels *sentinels_new(struct loop *loop, const struct conf *conf,
-    struct store_health *health);
+    struct master *master);
 /* Nulls the caller's pointer, accepts NULL. */
 void sentinels_free(struct sentinels **sentinels);

@@ -5,12 +5,12 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "redis/info.h"
+#include "redis/redis_error.h"
 #include "redis/slots.h"
 
 enum {
 	CRC_POLYNOMIAL = 0x1021, /* CRC-16/XMODEM */
 	PLACES_MAX = 4096,	 /* a cluster has a thousand at the most */
-	HOST_MAX = 255,
 };
 
 unsigned
@@ -32,78 +32,6 @@ slots_of_shard(unsigned shard)
 {
 	char digits[DIGITS_MAX];
 	return slots_of_tag(span_of(digits, digits_put(digits, shard)));
-}
-
-/* --- places --- */
-
-/* Decimal digits, and nothing else, below limit. */
-static bool
-read_number(struct span text, unsigned limit, unsigned *ret_number)
-{
-	unsigned number = 0;
-	if (text.len == 0 || text.len > 5)
-		return false;
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.ptr[i] < '0' || text.ptr[i] > '9')
-			return false;
-		number = 10 * number + (unsigned)(text.ptr[i] - '0');
-	}
-	*ret_number = number;
-	return number < limit;
-}
-
-/* What can be the name or the address of a host. */
-static bool
-is_host(struct span host)
-{
-	for (size_t i = 0; i < host.len; i++)
-		if (host.ptr[i] <= ' ' || host.ptr[i] > '~')
-			return false;
-	/* "?" is a name that was never configured. */
-	return host.len > 0 && host.len <= HOST_MAX &&
-	    !span_eq(host, SPAN("?"));
-}
-
-/* An empty host is allowed; it is empty then. */
-static bool
-split(struct span text, struct span *ret_host, unsigned *ret_port)
-{
-	const char *colon =
-	    text.len ? memrchr(text.ptr, ':', text.len) : NULL;
-	if (colon == NULL)
-		return false;
-	size_t len = (size_t)(colon - text.ptr);
-	if (!read_number(span_from(text, len + 1), UINT16_MAX + 1, ret_port) ||
-	    *ret_port == 0)
-		return false;
-	*ret_host = span_of(text.ptr, len);
-	if (len >= 2 && text.ptr[0] == '[' && colon[-1] == ']')
-		*ret_host = span_of(text.ptr + 1, len - 2);
-	return true;
-}
-
-bool
-place_read(struct span text, struct place *ret_place)
-{
-	struct span host;
-	unsigned port;
-	if (!split(text, &host, &port) || !is_host(host))
-		return false;
-	*ret_place = (struct place){mem_str(host), (uint16_t)port};
-	return true;
-}
-
-bool
-place_eq(const struct place *a, const struct place *b)
-{
-	return a->port == b->port && strcmp(a->host, b->host) == 0;
-}
-
-void
-place_clear(struct place *place)
-{
-	free(place->host);
-	*place = (struct place){0};
 }
 
 /* --- whose slots they are --- */
@@ -163,7 +91,7 @@ host_of(const redisReply *name, const redisReply *address,
 		if (both[i] == NULL || both[i]->type != REDIS_REPLY_STRING)
 			continue;
 		struct span host = span_of(both[i]->str, both[i]->len);
-		if (is_host(host))
+		if (place_is_host(host))
 			return host;
 	}
 	return span_str(asked->host);
@@ -298,24 +226,26 @@ slots_serve(struct span info)
 /* --- where a key is --- */
 
 bool
-redirect_read(struct span error, const struct place *asked,
-    struct redirect *ret_redirect)
+slots_redirect_read(struct span error, const struct place *asked,
+    struct slots_redirect *ret_redirect)
 {
-	struct redirect redirect = {.ask = span_starts(error, SPAN("ASK "))};
-	struct span kind, slot, where;
-	if (!span_next(&error, ' ', &kind) || !span_next(&error, ' ', &slot) ||
-	    !span_next(&error, ' ', &where))
+	enum redis_error kind = redis_error_of(error);
+	struct span word, slot, where, host;
+	int64_t number;
+	uint16_t port;
+	if (kind != REDIS_ERROR_ASK && kind != REDIS_ERROR_MOVED)
 		return false;
-	if (!redirect.ask && !span_eq(kind, SPAN("MOVED")))
+	if (!span_next(&error, ' ', &word) || !span_next(&error, ' ', &slot) ||
+	    !span_next(&error, ' ', &where) ||
+	    !digits_read(slot, SLOTS - 1, &number) ||
+	    !place_split(where, &host, &port))
 		return false;
-	unsigned port;
-	struct span host;
-	if (!read_number(slot, SLOTS, &redirect.slot) ||
-	    !split(where, &host, &port))
-		return false;
-	if (!is_host(host))
+	if (!place_is_host(host))
 		host = span_str(asked->host);
-	redirect.place = (struct place){mem_str(host), (uint16_t)port};
-	*ret_redirect = redirect;
+	*ret_redirect = (struct slots_redirect){
+	    .ask = kind == REDIS_ERROR_ASK,
+	    .slot = (unsigned)number,
+	    .place = {mem_str(host), port},
+	};
 	return true;
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
+#include "redis/place.h"
 
 /*
  * What a Redis Cluster says of itself (the Redis Cluster Specification): its
@@ -18,18 +19,8 @@ enum { SLOTS = 16384 };
 /* The slot of all keys with that hash tag, what stands between braces. */
 unsigned slots_of_tag(struct span tag);
 
-/* That of a shard, by the tag of its keys (names.h). */
+/* That of a shard, by the tag of its keys (record/redis_keys.h). */
 unsigned slots_of_shard(unsigned shard);
-
-/* Where a server is. */
-struct place {
-	char *host; /* without brackets */
-	uint16_t port;
-};
-/* "HOST:PORT", also of IPv6 with brackets and without; the caller clears. */
-bool place_read(struct span text, struct place *ret_place);
-bool place_eq(const struct place *a, const struct place *b);
-void place_clear(struct place *place);
 
 /* All servers of a cluster, and whose each slot is. */
 struct slots {
@@ -52,10 +43,10 @@ void slots_clear(struct slots *slots);
 bool slots_serve(struct span info);
 
 /* Redis' words where the key is not its own: MOVED and ASK. */
-struct redirect {
+struct slots_redirect {
 	bool ask; /* this one time, and for one that says ASKING */
 	unsigned slot;
 	struct place place; /* the caller clears it */
 };
-bool redirect_read(struct span error, const struct place *asked,
-    struct redirect *ret_redirect);
+bool slots_redirect_read(struct span error, const struct place *asked,
+    struct slots_redirect *ret_redirect);

@@ -1,51 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/digits.h"
+#include "base/container.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/metrics.h"
 #include "base/must.h"
 #include "record/library.h"
+#include "redis/redis_error.h"
 #include "store/call.h"
 #include "store/function_loader.h"
 #include "store/health.h"
 #include "store/redirect.h"
-#include "store/replicas.h"
+#include "store/refused_log.h"
 #include "store/topology.h"
 
 enum {
-	DEADLINE_DIGITS = 13,
-	REFUSED_QUIET_MS = 1000,
-};
-
-static const char *const script_words[] = {
-#define SCRIPT(name, word) word,
-#include "tbl/scripts.h"
-#undef SCRIPT
+	REDIRECTS_MAX = 8,
+	AGAIN_MS = 20, /* after TRYAGAIN */
 };
 
 static void on_reply(struct link_call *link, const redisReply *reply);
-
-const char *
-store_operation_word(unsigned operation)
-{
-	must(operation < STORE_OPERATIONS);
-	return script_words[operation];
-}
-
-void
-store_measure(struct store *store, struct histogram *took)
-{
-	store->took = took;
-}
 
 struct store_call *
 call_new(struct store *store, unsigned shard, enum script script,
     size_t n_args)
 {
-	struct store_call *call = mem_zero(sizeof *call);
+	return call_new_sized(
+	    store, shard, script, n_args, sizeof(struct store_call));
+}
+
+struct store_call *
+call_new_sized(struct store *store, unsigned shard, enum script script,
+    size_t n_args, size_t size)
+{
+	must(size >= sizeof(struct store_call));
+	struct store_call *call = mem_zero(size);
 	call->link.done = on_reply;
 	call->store = store;
 	call->shard = shard;
@@ -65,13 +57,6 @@ end(struct store_call *call, enum call_end how, int error,
 }
 
 /* --- sending --- */
-
-void
-call_deadline_arg(struct store_call *call)
-{
-	resp_arg(&call->args, SPAN("0000000000000"));
-	call->deadline_at = call->args.len - 2 - DEADLINE_DIGITS;
-}
 
 /* The command's name, and the script's or its text. */
 static void
@@ -116,46 +101,27 @@ send_asking(struct node *node)
 static void
 send_call(struct store_call *call)
 {
-	struct store *store = call->store;
-	bool claims = call->deadline_at != 0;
+	struct node *node = call->node;
 	bool tells = call->events_maxlen > 0;
 	struct resp command = {0};
+	if (call->prepare != NULL)
+		call->prepare(call);
 	if (call->asking)
-		send_asking(call->node);
-	resp_begin(&command, 2 + call->n_args + claims + tells);
+		send_asking(node);
+	resp_begin(&command, 2 + call->n_args + tells);
 	put_script(call, &command);
 	resp_bytes(&command, span_of(call->args.bytes, call->args.len));
-	if (claims)
-		resp_number(&command, health_fault(store) != FAULT_NONE);
 	if (tells)
 		resp_number(&command, call->events_maxlen);
-	link_send(call->node->link, &call->link, &command);
-	replicas_sent(call);
+	link_send(node->link, &call->link, &command);
+	replicas_sent(node, call->script);
 	resp_clear(&command);
-}
-
-/* When the claim is too late, said on the clock that Redis has. */
-static void
-write_deadline(struct store_call *call)
-{
-	call->deadline_ms =
-	    redis_clock_ms(link_clock(call->node->link), call->give_up_us);
-	digits_pad(call->args.bytes + call->deadline_at, DEADLINE_DIGITS,
-	    call->deadline_ms);
-}
-
-static void
-send_first(struct store_call *call)
-{
-	if (call->deadline_at != 0)
-		write_deadline(call);
-	send_call(call);
 }
 
 /* --- waiting --- */
 
-void
-call_wait(struct store_call *call, struct call_queue *queue)
+static void
+wait_in(struct store_call *call, struct call_queue *queue)
 {
 	call->queue = queue;
 	call->queued = queue->end;
@@ -164,7 +130,7 @@ call_wait(struct store_call *call, struct call_queue *queue)
 }
 
 static void
-unqueue(struct store_call *call)
+leave_queue(struct store_call *call)
 {
 	*call->queued = call->next;
 	if (call->next != NULL)
@@ -176,14 +142,14 @@ unqueue(struct store_call *call)
 	call->queued = NULL;
 }
 
-void
-call_start_at(struct store_call *call, struct node *node)
+static void
+start_at(struct store_call *call, struct node *node)
 {
 	call->node = node;
 	if (node_is_up(node))
-		send_first(call);
+		send_call(call);
 	else if (node_is_hopeful(node))
-		call_wait(call, &node->queue);
+		wait_in(call, &node->queue);
 	else
 		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
 }
@@ -191,12 +157,13 @@ call_start_at(struct store_call *call, struct node *node)
 void
 call_start(struct store_call *call)
 {
-	struct topology *topology = call->store->topology;
-	struct node *node = store_node(call->store, call->shard);
+	struct store *store = call->store;
+	struct node *node = topology_node_of(store, call->shard);
 	if (node != NULL)
-		call_start_at(call, node);
-	else if (topology_is_hopeful(topology))
-		call_wait(call, &topology->queue);
+		start_at(call, node);
+	else if (store->topology != NULL &&
+	    topology_is_hopeful(store->topology))
+		wait_in(call, &store->unplaced);
 	else
 		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
 }
@@ -207,20 +174,14 @@ call_start_queue(struct call_queue *queue)
 	struct call_queue now = {NULL, &now.first};
 	while (queue->first != NULL) {
 		struct store_call *call = queue->first;
-		unqueue(call);
-		call_wait(call, &now);
+		leave_queue(call);
+		wait_in(call, &now);
 	}
 	while (now.first != NULL) {
 		struct store_call *call = now.first;
-		unqueue(call);
+		leave_queue(call);
 		call_start(call);
 	}
-}
-
-void
-call_end_unrun(struct store_call *call, int error)
-{
-	end(call, CALL_NOT_RUN, error, NULL);
 }
 
 bool
@@ -228,7 +189,7 @@ call_drop(struct store_call *call)
 {
 	if (call->queue == NULL)
 		return false;
-	unqueue(call);
+	leave_queue(call);
 	end(call, CALL_NOT_RUN, E_CANCELLED, NULL);
 	return true;
 }
@@ -238,8 +199,8 @@ call_flush_queue(struct call_queue *queue)
 {
 	while (queue->first != NULL) {
 		struct store_call *call = queue->first;
-		unqueue(call);
-		send_first(call);
+		leave_queue(call);
+		send_call(call);
 	}
 }
 
@@ -248,58 +209,18 @@ call_fail_queue(struct call_queue *queue)
 {
 	while (queue->first != NULL) {
 		struct store_call *call = queue->first;
-		unqueue(call);
+		leave_queue(call);
 		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
 	}
 }
 
 /* --- replies --- */
 
-void
-call_log_refused(struct store *store, enum event event,
-    const char *operation, const char *error)
-{
-	char kind[sizeof store->refused];
-	size_t len = strcspn(error, " ");
-	snprintf(kind, sizeof kind, "%.*s",
-	    (int)(len < sizeof kind ? len : sizeof kind - 1), error);
-	int64_t now_ms = clock_us() / 1000;
-	if (strcmp(kind, store->refused) == 0 &&
-	    now_ms - store->refused_ms < REFUSED_QUIET_MS)
-		return;
-	memcpy(store->refused, kind, sizeof kind);
-	store->refused_ms = now_ms;
-	struct logline line = log_begin(event);
-	log_str(&line, "operation", operation);
-	log_str(&line, "error", error);
-	log_end(&line);
-}
-
 static void
 log_refused(
     const struct store_call *call, enum event event, const char *error)
 {
-	call_log_refused(
-	    call->store, event, script_words[call->script], error);
-}
-
-static bool
-verdict_of(const redisReply *word, enum verdict *ret_verdict)
-{
-	static const char *const message[] = {
-#define VERDICT(name, word) word,
-#include "tbl/verdicts.h"
-#undef VERDICT
-	};
-	for (int i = 0; i < VERDICT_COUNT_; i++) {
-		if (word->type != REDIS_REPLY_STRING ||
-		    !span_eq(
-			span_of(word->str, word->len), span_str(message[i])))
-			continue;
-		*ret_verdict = (enum verdict)i;
-		return true;
-	}
-	return false;
+	refused_log(call->store, event, script_word(call->script), error);
 }
 
 static bool
@@ -308,7 +229,7 @@ read_reply(const redisReply *reply, struct call_reply *ret_reply)
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 3 ||
 	    reply->element[1]->type != REDIS_REPLY_INTEGER ||
 	    reply->element[2]->type != REDIS_REPLY_INTEGER ||
-	    !verdict_of(reply->element[0], &ret_reply->verdict))
+	    !verdict_of(resp_text(reply->element[0]), &ret_reply->verdict))
 		return false;
 	ret_reply->attempt = (uint32_t)reply->element[1]->integer;
 	ret_reply->now_ms = reply->element[2]->integer;
@@ -330,38 +251,14 @@ take_untold(struct store_call *call, struct call_reply *reply)
 	log_refused(call, EV_event_lost, last->str);
 }
 
-static bool
-is_kind_of(struct span error, const char *const *kinds, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (span_starts(error, span_str(kinds[i])))
-			return true;
-	return false;
-}
-
-/*
- * Errors that Redis raises before a script, or instead of its first write,
- * which is the one that matters.  Any other may come from within it.
- */
-static bool
-nothing_ran(const struct store_call *call, struct span error)
-{
-	static const char *const kinds[] = {"ASK ", "BUSY ", "CLUSTERDOWN ",
-	    "CROSSSLOT ", "LOADING ", "MASTERDOWN ", "MISCONF ", "MOVED ",
-	    "NOAUTH ", "NOPERM ", "NOREPLICAS ", "NOSCRIPT ", "OOM ",
-	    "READONLY ", "TRYAGAIN "};
-	return call->reads || library_is_missing(error) ||
-	    is_kind_of(error, kinds, sizeof kinds / sizeof *kinds);
-}
-
 /* The script goes to Redis along with the call, which it does not have. */
 static bool
-send_whole(struct store_call *call, struct span error)
+send_whole(struct store_call *call, enum redis_error error)
 {
 	bool functions = call->store->library != NULL;
 	if (call->whole ||
-	    !(functions ? library_is_missing(error)
-			: span_starts(error, SPAN("NOSCRIPT "))))
+	    error != (functions ? REDIS_ERROR_NO_FUNCTION
+				: REDIS_ERROR_NOSCRIPT))
 		return false;
 	call->whole = true;
 	if (functions)
@@ -375,42 +272,99 @@ send_whole(struct store_call *call, struct span error)
  * write; what it would have read is still to be had.
  */
 static bool
-send_reader(struct store_call *call, struct span error)
+send_reader(struct store_call *call, const redisReply *reply)
 {
-	static const char *const kinds[] = {
-	    "MISCONF ", "NOREPLICAS ", "OOM ", "READONLY "};
 	const struct library *library = call->store->library;
 	if (library == NULL || call->reads ||
 	    *library->readers[call->script] == '\0' ||
-	    !is_kind_of(error, kinds, sizeof kinds / sizeof *kinds))
+	    !redis_error_allows_reads(redis_error_of_reply(reply)))
 		return false;
 	call->reads = true;
-	call->refused = mem_str(error);
+	call->refused = mem_str(span_of(reply->str, reply->len));
 	send_call(call);
 	return true;
 }
 
+/* --- in a cluster --- */
+
+/* Somebody waits; or it is no operation's, and a step that has to be done. */
+static bool
+may_go_on(const struct store_call *call)
+{
+	if (call->redirects >= REDIRECTS_MAX)
+		return false;
+	return call->op != NULL ? clock_us() < call->give_up_us
+				: call->give_up_us == 0;
+}
+
+/* What one server knows of it, or could not do, is nothing to the next. */
+static void
+forget_server(struct store_call *call)
+{
+	call->asking = call->whole = call->reads = false;
+	free(call->refused);
+	call->refused = NULL;
+}
+
+static void
+try_again(struct store_call *call, const char *error)
+{
+	struct store *store = call->store;
+	log_refused(call, EV_cluster_moving, error);
+	forget_server(call);
+	call->redirects = 0;
+	if (call->op == NULL || !may_go_on(call)) {
+		end(call, CALL_NOT_RUN, E_STORE_REFUSED, NULL);
+		return;
+	}
+	wait_in(call, &store->again);
+	if (!timer_is_set(&store->again_timer))
+		timer_set(&store->again_timer, AGAIN_MS);
+}
+
+/* True: the call goes on, or has ended.  False: it is refused for good. */
+static bool
+follow_redirect(struct store_call *call, const redisReply *reply)
+{
+	struct redirect redirect =
+	    redirect_of(call->node, span_of(reply->str, reply->len));
+	if (redirect.what == REDIRECT_AGAIN) {
+		try_again(call, reply->str);
+		return true;
+	}
+	if (redirect.what == REDIRECT_NONE || !may_go_on(call))
+		return false;
+	forget_server(call);
+	call->redirects++;
+	call->asking = redirect.asking;
+	start_at(call, redirect.node);
+	return true;
+}
+
+/* --- the end --- */
+
 static void
 on_refused(struct store_call *call, const redisReply *reply)
 {
-	struct span error = span_of(reply->str, reply->len);
-	if (span_starts(error, SPAN("READONLY ")) ||
-	    span_starts(error, SPAN("MASTERDOWN ")))
+	enum redis_error error = redis_error_of_reply(reply);
+	if (error == REDIS_ERROR_READONLY || error == REDIS_ERROR_MASTERDOWN)
 		health_not_master(call->node);
-	if (send_whole(call, error) || send_reader(call, error))
+	if (send_whole(call, error) || send_reader(call, reply))
 		return;
-	if (call->store->topology != NULL && redirect_call(call, reply))
+	if (call->store->topology != NULL && follow_redirect(call, reply))
 		return;
 	/* Of a library that was refused, the log has the reason. */
-	if (!library_is_missing(error) || !function_loader_failed(call->node))
+	if (error != REDIS_ERROR_NO_FUNCTION ||
+	    !function_loader_failed(call->node))
 		log_refused(call, EV_store_refused,
 		    call->refused != NULL ? call->refused : reply->str);
-	end(call, nothing_ran(call, error) ? CALL_NOT_RUN : CALL_LOST,
-	    E_STORE_REFUSED, NULL);
+	bool ran_nothing = call->reads || redis_error_ran_nothing(error);
+	end(call, ran_nothing ? CALL_NOT_RUN : CALL_LOST, E_STORE_REFUSED,
+	    NULL);
 }
 
-void
-call_answered(struct store_call *call, const redisReply *reply)
+static void
+on_answered(struct store_call *call, const redisReply *reply)
 {
 	struct call_reply read;
 	must(read_reply(reply, &read));
@@ -421,16 +375,21 @@ call_answered(struct store_call *call, const redisReply *reply)
 	end(call, CALL_ANSWERED, 0, &read);
 }
 
-void
-call_lost(struct store_call *call, int error)
+/* Enough replicas have it, or not. */
+static void
+on_held_end(struct replicas_held *held, const redisReply *reply, int error)
 {
-	end(call, CALL_LOST, error, NULL);
+	struct store_call *call = CONTAINER_OF(held, struct store_call, held);
+	if (reply != NULL)
+		on_answered(call, reply);
+	else
+		end(call, CALL_LOST, error, NULL);
 }
 
 static void
 on_reply(struct link_call *link, const redisReply *reply)
 {
-	struct store_call *call = (struct store_call *)(void *)link;
+	struct store_call *call = CONTAINER_OF(link, struct store_call, link);
 	struct call_reply read;
 	if (reply == NULL) {
 		end(call, CALL_LOST, E_STORE_DOWN, NULL);
@@ -443,7 +402,9 @@ on_reply(struct link_call *link, const redisReply *reply)
 	} else {
 		redis_clock_heard(link_clock(call->node->link), read.now_ms,
 		    link->sent_us, clock_us());
-		if (!replicas_hold(call, read.verdict, reply))
-			call_answered(call, reply);
+		call->held.end = on_held_end;
+		if (!replicas_hold(call->node, call->script, read.verdict,
+			reply, &call->held))
+			on_answered(call, reply);
 	}
 }

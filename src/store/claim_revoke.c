@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "record/redis_keys.h"
-#include "store/call.h"
 #include "store/claim_revoke.h"
 #include "store/operation.h"
+#include "store/topology.h"
 
 enum {
 	AGAIN_MS = 1000, /* after Redis refused it */
@@ -58,7 +59,7 @@ wake_by(struct store *store, int64_t due_us)
 }
 
 static void
-settle(struct store *store, struct claim_revoke *revoke)
+end_revoke(struct store *store, struct claim_revoke *revoke)
 {
 	*revoke->link = revoke->next;
 	if (revoke->next != NULL)
@@ -82,14 +83,14 @@ is_final(const struct store_call *call, const struct claim_revoke *revoke,
 }
 
 static void
-on_done(struct store_call *call, enum call_end end, int error,
+on_released(struct store_call *call, enum call_end end, int error,
     const struct call_reply *reply)
 {
 	struct store *store = call->store;
 	struct claim_revoke *revoke = call->arg;
 	revoke->in_flight = false;
 	if (end == CALL_ANSWERED && is_final(call, revoke, reply)) {
-		settle(store, revoke);
+		end_revoke(store, revoke);
 		return;
 	}
 	int64_t wait_ms = 0; /* lost: as soon as the link is up again */
@@ -103,7 +104,7 @@ on_done(struct store_call *call, enum call_end end, int error,
 }
 
 static void
-send(struct store *store, struct claim_revoke *revoke)
+send_release(struct store *store, struct claim_revoke *revoke)
 {
 	struct store_call *call =
 	    operation_call(store, SCRIPT_release, &revoke->key_id, 6);
@@ -113,7 +114,7 @@ send(struct store *store, struct claim_revoke *revoke)
 	resp_number(&call->args, revoke->retention_ms);
 	resp_number(&call->args, revoke->unknown_retention_ms);
 	resp_number(&call->args, store->longest_ms);
-	call->done = on_done;
+	call->done = on_released;
 	call->arg = revoke;
 	revoke->in_flight = true;
 	call_start(call);
@@ -124,7 +125,7 @@ static bool
 is_reachable(const struct store *store, const struct claim_revoke *revoke)
 {
 	unsigned shard = redis_keys_shard(store->conf, &revoke->key_id);
-	const struct node *node = store_node(store, shard);
+	const struct node *node = topology_node_of(store, shard);
 	return node != NULL && link_is_up(node->link);
 }
 
@@ -137,19 +138,18 @@ claim_revoke_pump(struct store *store)
 		if (g->in_flight || !is_reachable(store, g))
 			continue;
 		if (g->due_us <= now_us)
-			send(store, g);
+			send_release(store, g);
 		else
 			wake_by(store, g->due_us);
 	}
 }
 
 void
-claim_revoke_start(struct store_call *claim)
+claim_revoke_start(struct store *store, struct claim_revoke *revoke,
+    const struct node *node, int64_t deadline_ms)
 {
-	struct store *store = claim->store;
-	struct claim_revoke *revoke = claim->revoke;
-	revoke->deadline_ms = claim->deadline_ms;
-	revoke->node = claim->node != NULL ? claim->node->number : 0;
+	revoke->deadline_ms = deadline_ms;
+	revoke->node = node != NULL ? node->number : 0;
 	revoke->due_us = clock_us();
 	revoke->next = store->claim_revokes;
 	revoke->link = &store->claim_revokes;
@@ -162,7 +162,7 @@ claim_revoke_start(struct store_call *claim)
 		struct claim_revoke *oldest = revoke;
 		for (struct claim_revoke *g = revoke; g != NULL; g = g->next)
 			oldest = g->in_flight ? oldest : g;
-		settle(store, oldest);
+		end_revoke(store, oldest);
 	}
 }
 
@@ -176,10 +176,23 @@ claim_revoke_has(const struct store *store, const struct owner *owner)
 	return false;
 }
 
+static void
+on_revoke_timer(void *arg)
+{
+	claim_revoke_pump(arg);
+}
+
+void
+claim_revoke_init(struct store *store)
+{
+	timer_init(&store->claim_revoke_timer, store->loop, on_revoke_timer,
+	    store);
+}
+
 void
 claim_revoke_free(struct store *store)
 {
 	while (store->claim_revokes != NULL)
-		settle(store, store->claim_revokes);
+		end_revoke(store, store->claim_revokes);
 	timer_clear(&store->claim_revoke_timer);
 }

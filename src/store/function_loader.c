@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 
+#include "base/container.h"
 #include "record/library.h"
-#include "store/call.h"
+#include "redis/redis_error.h"
 #include "store/function_loader.h"
+#include "store/refused_log.h"
 
 static void
 on_loaded(struct link_call *call, const redisReply *reply)
 {
-	struct function_loader *loader = (struct function_loader *)(void *)call;
+	struct node *node = CONTAINER_OF(call, struct node, loader.call);
+	struct function_loader *loader = &node->loader;
 	loader->under_way = loader->failed = false;
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR ||
-	    library_is_there(span_of(reply->str, reply->len)))
+	    redis_error_of_reply(reply) == REDIS_ERROR_LIBRARY_EXISTS)
 		return;
 	loader->failed = true;
-	call_log_refused(loader->node->store, EV_store_refused, "function load",
-	    reply->str);
+	refused_log(node->store, EV_store_refused, "function load", reply->str);
 }
 
 /* Never with REPLACE: under our name there is nothing but our text. */
@@ -30,7 +32,6 @@ function_loader_send(struct node *node)
 	resp_arg(&command, SPAN("FUNCTION"));
 	resp_arg(&command, SPAN("LOAD"));
 	resp_arg(&command, span_str(node->store->library->text));
-	loader->node = node;
 	loader->under_way = true;
 	loader->call.done = on_loaded;
 	link_send(node->link, &loader->call, &command);

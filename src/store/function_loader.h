@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "store/store_private.h"
+#include "store/node.h"
 
 /*
  * Gives a node our library of functions (record/library.h), when a call of

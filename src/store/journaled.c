@@ -3,7 +3,8 @@
 
 #include "record/answer_codec.h"
 #include "store/journaled.h"
-#include "store/operation.h"
+#include "store/store.h"
+#include "store/store_parts.h"
 
 bool
 journaled_write(struct store *store, struct journal *journal,
@@ -25,8 +26,8 @@ journaled_write(struct store *store, struct journal *journal,
 		struct seal_about about = seal_about_attempt(
 		    &held->key_id, held->attempt, held->fingerprint);
 		entry.status = what->answer->status;
-		answer_codec_write(
-		    store, &about, what->answer, &bytes, &entry.answer.len);
+		answer_codec_write(&store->codec, &about, what->answer, &bytes,
+		    &entry.answer.len);
 	}
 	entry.answer.ptr = bytes ? bytes : "";
 	uint64_t id;
@@ -54,7 +55,7 @@ journaled_run(struct store *store, struct store_op *op,
 	switch (entry->kind) {
 	case JOURNAL_COMPLETE:
 		/* As it was written, whatever keys there are now. */
-		operation_complete(
+		store_complete_stored(
 		    store, op, &held, entry->answer, entry->status);
 		break;
 	case JOURNAL_RELEASE:

@@ -2,6 +2,9 @@
 #pragma once
 
 #include "journal/journal.h"
+#include "store/types.h"
+
+struct store;
 
 /*
  * Between the store and the journal: an outcome that Redis did not take goes

@@ -2,66 +2,63 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "store/call.h"
-#include "store/health.h"
-#include "store/replicas.h"
-#include "store/topology.h"
+#include "store/node.h"
+#include "store/store_health.h"
 
 static void
-on_changed(void *arg, bool up)
+on_link_changed(void *arg, bool up)
 {
 	struct node *node = arg;
-	if (up) {
-		health_link_up(node);
-		return;
-	}
-	health_link_down(node);
-	replicas_link_down(node);
-	subscriber_link_down(&node->subscriber);
-	if (node->store->topology != NULL && !node->leaving)
-		topology_node_down(node);
+	if (up)
+		node->events->link_up(node);
+	else
+		node->events->link_down(node);
 }
 
 static void
-on_failed(void *arg)
+on_link_failed(void *arg)
 {
 	struct node *node = arg;
-	call_fail_queue(&node->queue);
-	if (node->store->topology != NULL && !node->leaving)
-		topology_node_failed(node);
+	node->events->link_failed(node);
 }
 
 static void
-on_find(void *arg)
+on_link_find(void *arg)
 {
 	struct node *node = arg;
 	master_follower_find(&node->follower, node->link);
 }
 
-struct node *
-node_new(struct store *store, const struct link_to *to)
+static void
+append_node(struct store *store, struct node *node)
 {
-	struct node *node = mem_zero(sizeof *node);
 	struct node **at = &store->nodes;
 	while (*at != NULL)
 		at = &(*at)->next;
 	*at = node;
 	node->store = store;
 	node->number = ++store->n_nodes;
+}
+
+struct node *
+node_new(struct store *store, const struct link_to *to,
+    const struct node_events *events)
+{
+	struct node *node = mem_zero(sizeof *node);
+	append_node(store, node);
+	node->events = events;
 	node->socket = mem_text(to->socket);
 	node->place = (struct place){mem_text(to->host), to->port};
 	node->queue.end = &node->queue.first;
-	health_init(node);
-	subscriber_init(&node->subscriber, node);
 	bool follows = to->host == NULL && to->socket == NULL;
-	const struct link_events events = {
-	    .changed = on_changed, .failed = on_failed, .arg = node,
-	    .find = follows ? on_find : NULL};
+	const struct link_events of_link = {
+	    .changed = on_link_changed, .failed = on_link_failed, .arg = node,
+	    .find = follows ? on_link_find : NULL};
 	if (follows)
 		master_follower_init(&node->follower,
 		    store_health_master(store->health), store->loop);
-	node->link = link_new(store->loop, store->conf, to, &events);
-	replicas_init(node);
+	node->link = link_new(store->loop, store->conf, to, &of_link);
+	events->made(node);
 	return node;
 }
 
@@ -75,19 +72,23 @@ node_free(struct node **node)
 		at = &(*at)->next;
 	*at = n->next;
 	n->leaving = true;
-	subscriber_end(&n->subscriber);
-	health_end(n);
+	n->events->leaving(n);
 	master_follower_end(&n->follower);
 	link_free(&n->link);
-	replicas_end(n);
-	call_fail_queue(&n->queue);
+	n->events->left(n);
 	free(n->socket);
 	place_clear(&n->place);
 	free(n);
 }
 
+void
+node_ready(struct node *node)
+{
+	node->events->ready(node);
+}
+
 struct link_to
-node_place(const struct node *node)
+node_link_to(const struct node *node)
 {
 	return (struct link_to){.socket = node->socket,
 	    .host = node->place.host,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 
+#include "base/container.h"
 #include "base/digits.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/test_build.h"
 #include "record/answer_codec.h"
@@ -16,12 +18,21 @@ struct store_call *
 operation_call(struct store *store, enum script script,
     const struct key_id *key_id, size_t n_argv)
 {
+	return operation_call_sized(
+	    store, script, key_id, n_argv, sizeof(struct store_call));
+}
+
+struct store_call *
+operation_call_sized(struct store *store, enum script script,
+    const struct key_id *key_id, size_t n_argv, size_t size)
+{
 	const struct conf *conf = store->conf;
 	unsigned shard = redis_keys_shard(conf, key_id);
 	bool tells = conf->store.events_maxlen > 0;
 	size_t n_keys = tells ? 5 : 3;
 	struct store_call *call =
-	    call_new(store, shard, script, 1 + n_keys + n_argv);
+	    call_new_sized(
+	    store, shard, script, 1 + n_keys + n_argv, size);
 	call->key_id = *key_id;
 	call->events_maxlen = conf->store.events_maxlen;
 	resp_number(&call->args, (int64_t)n_keys);
@@ -95,7 +106,7 @@ reset_late(struct store *store, int error)
 static void
 on_detach(struct op *op, int error)
 {
-	struct store_op *store_op = (struct store_op *)(void *)op;
+	struct store_op *store_op = CONTAINER_OF(op, struct store_op, op);
 	struct store *store = NULL;
 	while (store_op->call != NULL) {
 		struct store_call *call = store_op->call;
@@ -153,11 +164,9 @@ operation_end_call(struct store_call *call, int error)
 /* --- replies --- */
 
 static struct span
-extra_span(const struct call_reply *reply, size_t i)
+extra_text(const struct call_reply *reply, size_t i)
 {
-	if (i >= reply->n_extra || reply->extra[i]->type != REDIS_REPLY_STRING)
-		return span_str("");
-	return span_of(reply->extra[i]->str, reply->extra[i]->len);
+	return i < reply->n_extra ? resp_text(reply->extra[i]) : SPAN("");
 }
 
 /* The answer of a COMPLETED record; errors as answer_codec_read has them. */
@@ -171,7 +180,7 @@ read_answer(struct store_call *call, struct span value)
 		return error;
 	op->until_ms = record.lease_until_ms;
 	return answer_codec_read(
-	    call->store, &call->key_id, &record, &op->answer);
+	    &call->store->codec, &call->key_id, &record, &op->answer);
 }
 
 /* What the verdict brings along. */
@@ -179,7 +188,7 @@ static int
 read_extra(struct store_call *call, const struct call_reply *reply)
 {
 	struct store_op *op = call->op;
-	struct span first = extra_span(reply, 0);
+	struct span first = extra_text(reply, 0);
 	struct span value = first;
 	if (op->verdict == VERDICT_LATE)
 		return E_STORE_DOWN;
@@ -197,7 +206,7 @@ read_extra(struct store_call *call, const struct call_reply *reply)
 	if (op->verdict == VERDICT_FENCED) {
 		if (first.len != 1 || !state_of(*first.ptr, &op->state))
 			return E_MALFORMED;
-		value = extra_span(reply, 1);
+		value = extra_text(reply, 1);
 	}
 	if (op->verdict == VERDICT_COMPLETED ||
 	    (op->verdict == VERDICT_FENCED && op->state == STATE_COMPLETED))

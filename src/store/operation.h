@@ -4,8 +4,9 @@
 #include "store/call.h"
 
 /*
- * What the verbs of store.h have in common: arguments (the head of each file
+ * What the verbs of a store have in common: arguments (the head of each file
  * in src/lua/ has their order), operations that wait for calls, and replies.
+ * For src/store/ alone; the store's thread.
  */
 
 /*
@@ -14,16 +15,16 @@
  */
 struct store_call *operation_call(struct store *store, enum script script,
     const struct key_id *key_id, size_t n_argv);
+/* The same, as the first member of a struct of that size (call_new). */
+struct store_call *operation_call_sized(struct store *store,
+    enum script script, const struct key_id *key_id, size_t n_argv,
+    size_t size);
 /* Sixteen bytes as an argument, 22 characters. */
 void operation_arg_token(struct store_call *call, const uint8_t bytes[16]);
 void operation_arg_owner(struct store_call *call, const struct owner *owner);
 void operation_arg_attempt(struct store_call *call, uint32_t attempt);
 /* How long a PROCESSING record lives from its last renewal on. */
 int64_t operation_alive_ms(const struct conf_idempotency *policy);
-/* store_complete of an answer as it is stored; status is for its event, 0
- * where nobody knows it. */
-void operation_complete(struct store *store, struct store_op *op,
-    const struct held *held, struct span bytes, int status);
 /* The policy's times are among those that the indexes must outlive. */
 void operation_longest(
     struct store *store, const struct conf_idempotency *policy);

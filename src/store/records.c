@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "record/answer_codec.h"
 #include "record/redis_keys.h"
@@ -119,7 +120,7 @@ read_look(struct store *store, struct store_look *look,
 	keep(look->arena, &look->record);
 	if (record.state != STATE_COMPLETED || record.rest.len == 0)
 		return 0;
-	error = answer_codec_read(store, key_id, &record, &op->answer);
+	error = answer_codec_read(&store->codec, key_id, &record, &op->answer);
 	if (error != E_NO_KEY && error != E_SEALED)
 		return error;
 	look->unreadable =
@@ -184,7 +185,8 @@ answer_arg(struct store *store, struct store_call *call,
 		must(order->fingerprint.len == sizeof about.fingerprint);
 		memcpy(about.fingerprint, order->fingerprint.ptr,
 		    sizeof about.fingerprint);
-		answer_codec_write(store, &about, order->answer, &bytes, &len);
+		answer_codec_write(
+		    &store->codec, &about, order->answer, &bytes, &len);
 	}
 	resp_arg(&call->args, span_of(bytes ? bytes : "", len));
 	free(bytes);

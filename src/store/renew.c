@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "record/redis_keys.h"
 #include "store/operation.h"
+#include "store/renew.h"
 
 /*
  * Leases are renewed together: one command for each shard, so that a
@@ -79,7 +80,7 @@ next_batch(struct renewal *renewals, size_t count, unsigned *ret_shard)
 }
 
 void
-store_renew(struct store *store, struct store_op *op,
+renew_leases(struct store *store, struct store_op *op,
     struct renewal *renewals, size_t count)
 {
 	operation_begin(store, op);

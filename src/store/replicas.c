@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 
+#include "base/container.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
-#include "store/call.h"
+#include "store/refused_log.h"
 #include "store/replicas.h"
 
 enum { SHORT_QUIET_MS = 1000 };
@@ -23,11 +25,11 @@ is_on(const struct node *node)
  * record PROCESSING, which becomes UNKNOWN.
  */
 static bool
-is_waited_for(const struct store_call *call)
+is_waited_for(const struct node *node, enum script script)
 {
-	return is_on(call->node) &&
-	    (call->script == SCRIPT_claim || call->script == SCRIPT_complete ||
-		call->script == SCRIPT_operate);
+	return is_on(node) &&
+	    (script == SCRIPT_claim || script == SCRIPT_complete ||
+		script == SCRIPT_operate);
 }
 
 static bool
@@ -43,10 +45,10 @@ has_written(enum verdict verdict)
  * stand behind a WAIT.
  */
 void
-replicas_sent(const struct store_call *call)
+replicas_sent(struct node *node, enum script script)
 {
-	struct replicas *replicas = &call->node->replicas;
-	if (is_waited_for(call) && !replicas->few)
+	struct replicas *replicas = &node->replicas;
+	if (is_waited_for(node, script) && !replicas->few)
 		replicas->wanted = true;
 }
 
@@ -69,15 +71,15 @@ copy_reply(const redisReply *from)
 }
 
 bool
-replicas_hold(struct store_call *call, enum verdict verdict,
-    const redisReply *reply)
+replicas_hold(struct node *node, enum script script, enum verdict verdict,
+    const redisReply *reply, struct replicas_held *held)
 {
-	struct replicas *replicas = &call->node->replicas;
-	if (!is_waited_for(call) || !has_written(verdict))
+	struct replicas *replicas = &node->replicas;
+	if (!is_waited_for(node, script) || !has_written(verdict))
 		return false;
-	call->held = copy_reply(reply);
-	call->next = replicas->held;
-	replicas->held = call;
+	held->reply = copy_reply(reply);
+	held->next = replicas->held;
+	replicas->held = held;
 	/* Its WAIT is under way, unless it was sent behind another one. */
 	if (!replicas->under_way)
 		replicas->wanted = true;
@@ -106,39 +108,36 @@ count_of(struct node *node, const redisReply *reply)
 	if (reply->type == REDIS_REPLY_INTEGER)
 		return reply->integer;
 	if (reply->type == REDIS_REPLY_ERROR)
-		call_log_refused(
+		refused_log(
 		    node->store, EV_store_refused, "wait", reply->str);
 	return 0;
 }
 
 /* All that was answered before WAIT was: Redis keeps the order. */
 static void
-end_held(struct replicas *replicas, bool enough, int error)
+end_held(struct replicas *replicas, int error)
 {
-	struct store_call *call = replicas->held;
+	struct replicas_held *held = replicas->held;
 	replicas->held = NULL;
-	while (call != NULL) {
-		struct store_call *next = call->next;
-		struct redisReply *held = call->held;
-		call->next = NULL;
-		call->held = NULL;
-		if (enough)
-			call_answered(call, held);
-		else
-			call_lost(call, error);
-		freeReplyObject(held);
-		call = next;
+	while (held != NULL) {
+		struct replicas_held *next = held->next;
+		redisReply *reply = held->reply;
+		held->next = NULL;
+		held->reply = NULL;
+		held->end(held, error == 0 ? reply : NULL, error);
+		freeReplyObject(reply);
+		held = next;
 	}
 }
 
 static void
 on_waited(struct link_call *call, const redisReply *reply)
 {
-	struct replicas *replicas = (struct replicas *)(void *)call;
-	struct node *node = replicas->node;
+	struct node *node = CONTAINER_OF(call, struct node, replicas.call);
+	struct replicas *replicas = &node->replicas;
 	replicas->under_way = false;
 	if (reply == NULL) {
-		end_held(replicas, false, E_STORE_DOWN);
+		end_held(replicas, E_STORE_DOWN);
 		return;
 	}
 	int64_t count = count_of(node, reply);
@@ -147,7 +146,7 @@ on_waited(struct link_call *call, const redisReply *reply)
 	replicas->few = !enough;
 	if (!enough)
 		log_few(node->store, count);
-	end_held(replicas, enough, E_STORE_REFUSED);
+	end_held(replicas, enough ? 0 : E_STORE_REFUSED);
 }
 
 /*
@@ -158,14 +157,14 @@ on_waited(struct link_call *call, const redisReply *reply)
 static int64_t
 longest_ms(const struct conf_store *store)
 {
-	int64_t most_ms = (2 * store->timeout_ms + 4) / 5;
-	return store->wait_timeout_ms < most_ms ? store->wait_timeout_ms
-						: most_ms;
+	int64_t max_ms = (2 * store->timeout_ms + 4) / 5;
+	return store->wait_timeout_ms < max_ms ? store->wait_timeout_ms
+						: max_ms;
 }
 
 /* Before the link writes what this turn has sent. */
 static bool
-on_flush(void *arg)
+on_flush_wait(void *arg)
 {
 	struct node *node = arg;
 	struct replicas *replicas = &node->replicas;
@@ -190,7 +189,7 @@ void
 replicas_link_down(struct node *node)
 {
 	node->replicas.wanted = node->replicas.few = false;
-	end_held(&node->replicas, false, E_STORE_DOWN);
+	end_held(&node->replicas, E_STORE_DOWN);
 }
 
 /* --- life --- */
@@ -198,10 +197,9 @@ replicas_link_down(struct node *node)
 void
 replicas_init(struct node *node)
 {
-	node->replicas.node = node;
 	if (is_on(node))
 		loop_hook(node->store->loop, HOOK_FLUSH,
-		    &node->replicas.flush, on_flush, node);
+		    &node->replicas.flush, on_flush_wait, node);
 }
 
 void

@@ -3,72 +3,35 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/test_build.h"
-#include "record/answer_codec.h"
 #include "record/library.h"
 #include "redis/managed.h"
+#include "redis/master.h"
+#include "store/claim.h"
 #include "store/claim_revoke.h"
 #include "store/health.h"
 #include "store/operation.h"
+#include "store/store.h"
+#include "store/subscriber.h"
 #include "store/sweep.h"
 #include "store/topology.h"
 
-/* --- a claim --- */
-
 /*
- * What nobody waits for, and what may be ours unbeknownst to us, goes back;
- * so does what was ours to ask about, where it did not become ours to
- * execute.
+ * Who holds whom.  A store has nodes, one for each redis-server; in a cluster
+ * its topology makes them and knows which shards each has.  A node has the
+ * link to its server and what each of these keeps of it: health (may it be
+ * given claims?), replicas (do enough have what was written?), subscriber
+ * (what do others change?), function_loader.  A node knows none of them: what
+ * befalls it, it reports through node_events below, as the topology does
+ * through topology_events.
+ *
+ * A verb is an operation (who waits), which has calls (each one run of one
+ * script), each of which finds its node, waits for it, follows its slot to
+ * another.  A claim's call has a revoke besides, which outlives it where the
+ * claim has to be given back.  Sweep, renew, records and journaled are made
+ * of the same operations and calls.
  */
-static bool
-goes_back(const struct store_call *call, enum call_end how,
-    const struct call_reply *reply)
-{
-	if (how == CALL_LOST)
-		return true;
-	if (how == CALL_NOT_RUN)
-		return call->reclaims;
-	enum verdict verdict = reply->verdict;
-	if (verdict == VERDICT_OURS || verdict == VERDICT_RECONCILE)
-		return call->op == NULL;
-	return call->reclaims &&
-	    (verdict == VERDICT_LATE || verdict == VERDICT_REFUSED);
-}
 
-static void
-on_claim_done(struct store_call *call, enum call_end how, int error,
-    const struct call_reply *reply)
-{
-	if (goes_back(call, how, reply) && INVARIANT(claim_given_back))
-		claim_revoke_start(call);
-	else
-		claim_revoke_drop(&call->revoke);
-	operation_done(call, how, error, reply);
-}
-
-static struct span
-claim_policy(const struct claim *claim)
-{
-	if (claim->reconciled)
-		return SPAN("execute");
-	switch (claim->policy->on_unknown) {
-	case UNKNOWN_RETRY:
-		return SPAN("retry");
-	case UNKNOWN_RECONCILE:
-		return SPAN("reconcile");
-	case UNKNOWN_HOLD:
-		break;
-	}
-	return SPAN("hold");
-}
-
-/* A route's name ends with its line. */
-static struct span
-one_line(struct span s)
-{
-	const char *end = s.len ? memchr(s.ptr, '\n', s.len) : NULL;
-	return end ? span_of(s.ptr, (size_t)(end - s.ptr)) : s;
-}
+/* --- verbs --- */
 
 void
 store_claim(
@@ -76,29 +39,8 @@ store_claim(
 {
 	/* A release that is still under way would take this one back too. */
 	must(!claim_revoke_has(store, &claim->owner));
-	operation_longest(store, claim->policy);
-	operation_begin(store, op);
-	struct store_call *call =
-	    operation_call(store, SCRIPT_claim, &claim->key_id, 11);
-	operation_arg_owner(call, &claim->owner);
-	operation_arg_token(call, claim->fingerprint);
-	resp_number(&call->args, claim->policy->lease_ms);
-	resp_number(&call->args, operation_alive_ms(claim->policy));
-	resp_number(&call->args, claim->policy->unknown_retention_ms);
-	resp_number(&call->args, claim->policy->max_attempts);
-	resp_arg(&call->args, claim_policy(claim));
-	call_deadline_arg(call);
-	resp_arg(&call->args, one_line(claim->route));
-	resp_number(&call->args, store->longest_ms);
-	resp_number(&call->args, claim->waits);
-	call->revoke = claim_revoke_new(claim);
-	call->reclaims = claim->reconciled;
-	call->done = on_claim_done;
-	operation_add(call, op);
-	call_start(call);
+	claim_start(store, op, claim);
 }
-
-/* --- the steps of who holds it --- */
 
 static struct store_call *
 held_call(struct store *store, struct store_op *op, enum script script,
@@ -116,7 +58,7 @@ held_call(struct store *store, struct store_op *op, enum script script,
 }
 
 void
-operation_complete(struct store *store, struct store_op *op,
+store_complete_stored(struct store *store, struct store_op *op,
     const struct held *held, struct span bytes, int status)
 {
 	struct store_call *call =
@@ -135,8 +77,8 @@ store_complete(struct store *store, struct store_op *op,
 	size_t len;
 	struct seal_about about = seal_about_attempt(
 	    &held->key_id, held->attempt, held->fingerprint);
-	answer_codec_write(store, &about, answer, &bytes, &len);
-	operation_complete(
+	answer_codec_write(&store->codec, &about, answer, &bytes, &len);
+	store_complete_stored(
 	    store, op, held, span_of(bytes, len), answer->status);
 	free(bytes);
 }
@@ -170,11 +112,93 @@ store_mark_unknown(struct store *store, struct store_op *op,
 
 /* --- life --- */
 
+/* --- its nodes, and what befalls them --- */
+
 static void
-on_claim_revoke_timer(void *arg)
+on_node_made(struct node *node)
 {
-	claim_revoke_pump(arg);
+	health_init(node);
+	subscriber_init(node);
+	replicas_init(node);
 }
+
+static void
+on_node_link_down(struct node *node)
+{
+	health_link_down(node);
+	replicas_link_down(node);
+	subscriber_link_down(node);
+	if (node->store->topology != NULL && !node->leaving)
+		topology_node_down(node);
+}
+
+static void
+on_node_link_failed(struct node *node)
+{
+	call_fail_queue(&node->queue);
+	if (node->store->topology != NULL && !node->leaving)
+		topology_node_failed(node);
+}
+
+static void
+on_node_ready(struct node *node)
+{
+	call_flush_queue(&node->queue);
+	claim_revoke_pump(node->store);
+	if (node->store->topology != NULL)
+		topology_node_up(node);
+}
+
+static void
+on_node_leaving(struct node *node)
+{
+	subscriber_end(node);
+	health_end(node);
+}
+
+static void
+on_node_left(struct node *node)
+{
+	replicas_end(node);
+	call_fail_queue(&node->queue);
+}
+
+static const struct node_events node_events = {
+    .made = on_node_made,
+    .link_up = health_link_up,
+    .link_down = on_node_link_down,
+    .link_failed = on_node_link_failed,
+    .ready = on_node_ready,
+    .leaving = on_node_leaving,
+    .left = on_node_left,
+};
+
+static void
+on_topology_changed(struct store *store)
+{
+	health_sum_up(store);
+	subscriber_sum_up(store);
+}
+
+static void
+on_topology_known(struct store *store)
+{
+	call_start_queue(&store->unplaced);
+	claim_revoke_pump(store);
+}
+
+static void
+on_topology_unknown(struct store *store)
+{
+	call_fail_queue(&store->unplaced);
+}
+
+static const struct topology_events topology_events = {
+    .owns = subscriber_open,
+    .changed = on_topology_changed,
+    .known = on_topology_known,
+    .unknown = on_topology_unknown,
+};
 
 /* The Redis that the configuration names; nothing where Sentinels name it. */
 static void
@@ -189,7 +213,7 @@ add_redis(struct store *store)
 	const struct link_to to = {.socket = socket,
 	    .host = socket ? NULL : redis->host,
 	    .port = redis->port};
-	node_new(store, &to);
+	node_new(store, &to, &node_events);
 	free(socket);
 }
 
@@ -201,7 +225,7 @@ store_listen(struct store *store, const struct store_listener *listener)
 	store->listener = *listener;
 	for (struct node *n = store->nodes; n != NULL; n = n->next)
 		if (node_counts(n))
-			subscriber_open(&n->subscriber);
+			subscriber_open(n);
 }
 
 int64_t
@@ -215,6 +239,13 @@ store_latest_ms(const struct store *store)
 	return latest_ms + store->conf->store.timeout_ms;
 }
 
+static void
+on_again_timer(void *arg)
+{
+	struct store *store = arg;
+	call_start_queue(&store->again);
+}
+
 struct store *
 store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
     struct store_health *health)
@@ -222,24 +253,21 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	struct store *store = mem_zero(sizeof *store);
 	store->loop = loop;
 	store->conf = conf_ref(conf);
-	store->budget = budget;
 	script_names(&store->names);
 	if (conf->store.functions)
 		store->library = library_new();
-	store->decompress = ZSTD_createDCtx();
-	must(store->decompress != NULL);
-	if (conf->store.compression) {
-		store->compress = ZSTD_createCCtx();
-		must(store->compress != NULL);
-	}
+	answer_codec_init(&store->codec, &store->conf->store, budget);
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].idempotency != NULL)
 			operation_longest(store, conf->routes[i].idempotency);
-	timer_init(&store->sweep, loop, sweep_on_timer, store);
-	timer_init(
-	    &store->claim_revoke_timer, loop, on_claim_revoke_timer, store);
+	store->unplaced.end = &store->unplaced.first;
+	store->again.end = &store->again.first;
+	timer_init(&store->again_timer, loop, on_again_timer, store);
+	sweep_init(store);
+	claim_revoke_init(store);
 	store->health = health;
-	store->topology = topology_new(store);
+	store->topology =
+	    topology_new(store, &topology_events, &node_events);
 	if (store->topology == NULL)
 		add_redis(store);
 	return store;
@@ -257,12 +285,14 @@ store_free(struct store **store)
 		struct node *node = s->nodes;
 		node_free(&node);
 	}
+	call_fail_queue(&s->unplaced);
+	call_fail_queue(&s->again);
+	timer_clear(&s->again_timer);
 	topology_free(&s->topology);
-	timer_clear(&s->sweep);
+	sweep_end(s);
 	claim_revoke_free(s);
 	library_free(&s->library);
-	ZSTD_freeCCtx(s->compress);
-	ZSTD_freeDCtx(s->decompress);
+	answer_codec_end(&s->codec);
 	conf_unref(&s->conf);
 	free(s);
 }
@@ -270,8 +300,7 @@ store_free(struct store **store)
 bool
 store_is_up(const struct store *store)
 {
-	return store->topology != NULL ? topology_is_up(store->topology)
-				  : node_is_up(store->nodes);
+	return topology_store_is_up(store);
 }
 
 char *
@@ -284,4 +313,36 @@ unsigned
 store_unsettled(const struct store *store)
 {
 	return store->n_claim_revokes;
+}
+
+void
+store_sweep(struct store *store)
+{
+	sweep_start(store);
+	health_watch(store);
+}
+
+void
+store_measure(struct store *store, struct histogram *took)
+{
+	store->took = took;
+}
+
+const char *
+store_fault(const struct store *store)
+{
+	return info_fault_message(health_fault(store));
+}
+
+bool
+store_memory(const struct store *store, uint64_t *ret_bytes,
+    uint64_t *ret_max_bytes)
+{
+	uint64_t max_bytes;
+	uint64_t bytes = store_health_memory(store->health, &max_bytes);
+	if (!store_is_up(store) || health_is_forbidden(store) || bytes == 0)
+		return false;
+	*ret_bytes = bytes;
+	*ret_max_bytes = max_bytes;
+	return true;
 }

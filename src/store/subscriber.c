@@ -2,16 +2,16 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "record/redis_keys.h"
-#include "store/health.h"
-#include "store/store_private.h"
+#include "store/store_health.h"
 #include "store/subscriber.h"
 
 enum {
 	PROVE_MS = 1000,
-	LATE_US = 2500 * 1000, /* an ear that was not proven for so long */
+	LATE_US = 2500 * 1000, /* one that was not proven for so long */
 };
 
 void
@@ -21,22 +21,22 @@ subscriber_sum_up(struct store *store)
 	for (struct node *n = store->nodes; n != NULL; n = n->next)
 		if (node_counts(n)) {
 			some = true;
-			all = all && n->subscriber.hears;
+			all = all && n->subscriber.subscribed;
 		}
-	bool hears = some && all;
-	if (!store->listens || hears == store->hears)
+	bool subscribed = some && all;
+	if (!store->listens || subscribed == store->subscribed)
 		return;
-	store->hears = hears;
-	store->listener.hears(store->listener.arg, hears);
+	store->subscribed = subscribed;
+	store->listener.hears(store->listener.arg, subscribed);
 }
 
 static void
-set_subscribed(struct subscriber *subscriber, bool hears)
+set_subscribed(struct node *node, bool subscribed)
 {
-	if (hears == subscriber->hears)
+	if (subscribed == node->subscriber.subscribed)
 		return;
-	subscriber->hears = hears;
-	subscriber_sum_up(subscriber->node->store);
+	node->subscriber.subscribed = subscribed;
+	subscriber_sum_up(node->store);
 }
 
 /* --- the proof --- */
@@ -45,8 +45,7 @@ static void
 on_published(struct link_call *call, const redisReply *reply)
 {
 	struct subscriber *subscriber =
-	    (struct subscriber *)(void *)((char *)call -
-					  offsetof(struct subscriber, publish));
+	    CONTAINER_OF(call, struct subscriber, publish);
 	subscriber->publishing = false;
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
 		return;
@@ -57,32 +56,34 @@ on_published(struct link_call *call, const redisReply *reply)
 }
 
 static void
-publish(struct subscriber *subscriber)
+publish_word(struct node *node)
 {
-	struct link *link = subscriber->node->link;
-	if (subscriber->publishing || !link_is_up(link) ||
+	struct subscriber *subscriber = &node->subscriber;
+	if (subscriber->publishing || !link_is_up(node->link) ||
 	    !link_is_up(subscriber->link))
 		return;
 	struct resp command = {0};
 	resp_begin(&command, 3);
 	resp_arg(&command, SPAN("PUBLISH"));
-	redis_keys_index(&command, subscriber->node->store->conf, 0, "changes");
+	redis_keys_index(&command, node->store->conf, 0, "changes");
 	resp_arg(&command, span_str(subscriber->word));
 	subscriber->publishing = true;
 	subscriber->publish.done = on_published;
-	link_send(link, &subscriber->publish, &command);
+	link_send(node->link, &subscriber->publish, &command);
 	resp_clear(&command);
 }
 
 static void
-on_timer(void *arg)
+on_prove_timer(void *arg)
 {
-	struct subscriber *subscriber = arg;
+	struct node *node = arg;
+	struct subscriber *subscriber = &node->subscriber;
 	timer_set(&subscriber->timer, PROVE_MS);
-	if (subscriber->hears && clock_us() - subscriber->proven_us > LATE_US)
+	if (subscriber->subscribed &&
+	    clock_us() - subscriber->proven_us > LATE_US)
 		link_reset(subscriber->link, "its own word was not heard");
 	else
-		publish(subscriber);
+		publish_word(node);
 }
 
 /* --- what is heard --- */
@@ -91,75 +92,74 @@ on_timer(void *arg)
 static void
 on_heard(void *arg, struct span bytes)
 {
-	struct subscriber *subscriber = arg;
-	const struct store_listener *listener =
-	    &subscriber->node->store->listener;
+	struct node *node = arg;
+	const struct store_listener *listener = &node->store->listener;
 	struct key_id key_id;
 	if (hex_decode(bytes, key_id.bytes, sizeof key_id.bytes)) {
 		listener->changed(listener->arg, &key_id);
-	} else if (span_eq(bytes, span_str(subscriber->word))) {
-		subscriber->proven_us = clock_us();
-		set_subscribed(subscriber, true);
+	} else if (span_eq(bytes, span_str(node->subscriber.word))) {
+		node->subscriber.proven_us = clock_us();
+		set_subscribed(node, true);
 	}
 }
 
 /* What was said while nobody listened is not known. */
 static void
-on_changed(void *arg, bool up)
+on_link_changed(void *arg, bool up)
 {
-	struct subscriber *subscriber = arg;
-	const struct store_listener *listener =
-	    &subscriber->node->store->listener;
+	struct node *node = arg;
+	const struct store_listener *listener = &node->store->listener;
 	if (!up) {
-		set_subscribed(subscriber, false);
+		set_subscribed(node, false);
 		return;
 	}
 	listener->changed(listener->arg, NULL);
 	if (listener->hears != NULL)
-		timer_set(&subscriber->timer, 0);
+		timer_set(&node->subscriber.timer, 0);
 }
 
 static void
-on_failed(void *arg)
+on_link_failed(void *arg)
 {
 	(void)arg;
 }
 
 static void
-on_find(void *arg)
+on_link_find(void *arg)
 {
-	struct subscriber *subscriber = arg;
+	struct subscriber *subscriber = &((struct node *)arg)->subscriber;
 	master_follower_find(&subscriber->follower, subscriber->link);
 }
 
 /* --- life --- */
 
 void
-subscriber_init(struct subscriber *subscriber, struct node *node)
+subscriber_init(struct node *node)
 {
+	struct subscriber *subscriber = &node->subscriber;
 	struct owner word;
 	owner_new(&word);
-	subscriber->node = node;
 	subscriber->word[0] = '@';
 	hex_encode(word.bytes, sizeof word.bytes, subscriber->word + 1);
-	timer_init(&subscriber->timer, node->store->loop, on_timer, subscriber);
+	timer_init(
+	    &subscriber->timer, node->store->loop, on_prove_timer, node);
 }
 
 void
-subscriber_open(struct subscriber *subscriber)
+subscriber_open(struct node *node)
 {
-	struct node *node = subscriber->node;
+	struct subscriber *subscriber = &node->subscriber;
 	struct store *store = node->store;
 	if (!store->listens || subscriber->link != NULL)
 		return;
-	const struct link_to to = node_place(node);
+	const struct link_to to = node_link_to(node);
 	bool follows = to.host == NULL && to.socket == NULL;
 	char *channels =
 	    mem_printf("%s:{*}:changes", store->conf->store.prefix);
 	const struct link_events events = {
-	    .changed = on_changed, .failed = on_failed, .heard = on_heard,
-	    .channels = channels, .arg = subscriber,
-	    .find = follows ? on_find : NULL};
+	    .changed = on_link_changed, .failed = on_link_failed,
+	    .heard = on_heard, .channels = channels, .arg = node,
+	    .find = follows ? on_link_find : NULL};
 	if (follows)
 		master_follower_init(&subscriber->follower,
 		    store_health_master(store->health), store->loop);
@@ -168,16 +168,16 @@ subscriber_open(struct subscriber *subscriber)
 }
 
 void
-subscriber_link_down(struct subscriber *subscriber)
+subscriber_link_down(struct node *node)
 {
-	if (subscriber->link != NULL)
-		link_reset(subscriber->link, "Redis is out of reach");
+	if (node->subscriber.link != NULL)
+		link_reset(node->subscriber.link, "Redis is out of reach");
 }
 
 void
-subscriber_end(struct subscriber *subscriber)
+subscriber_end(struct node *node)
 {
-	timer_clear(&subscriber->timer);
-	master_follower_end(&subscriber->follower);
-	link_free(&subscriber->link);
+	timer_clear(&node->subscriber.timer);
+	master_follower_end(&node->subscriber.follower);
+	link_free(&node->subscriber.link);
 }

@@ -5,9 +5,9 @@
 #include "base/test_build.h"
 #include "record/record.h"
 #include "record/redis_keys.h"
-#include "store/health.h"
 #include "store/operation.h"
 #include "store/sweep.h"
+#include "store/topology.h"
 
 enum {
 	/* All shards are looked at in so many steps, one each STEP_MS. */
@@ -18,7 +18,7 @@ enum {
 };
 
 static void
-log_lapsed(const struct key_id *key_id, const struct call_reply *reply)
+log_expired(const struct key_id *key_id, const struct call_reply *reply)
 {
 	enum reason reason;
 	if (reply->n_extra < 2 || reply->extra[0]->type != REDIS_REPLY_STRING ||
@@ -37,21 +37,21 @@ log_lapsed(const struct key_id *key_id, const struct call_reply *reply)
 }
 
 static void
-on_lapsed(struct store_call *call, enum call_end how, int error,
+on_expired(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	(void)error;
 	if (how == CALL_ANSWERED && reply->verdict == VERDICT_UNKNOWN)
-		log_lapsed(&call->key_id, reply);
+		log_expired(&call->key_id, reply);
 }
 
 static void
-lapse(struct store *store, const struct key_id *key_id)
+expire(struct store *store, const struct key_id *key_id)
 {
 	struct store_call *call =
 	    operation_call(store, SCRIPT_expire, key_id, 1);
 	resp_number(&call->args, store->longest_ms);
-	call->done = on_lapsed;
+	call->done = on_expired;
 	call_start(call);
 }
 
@@ -68,12 +68,12 @@ on_due(struct store_call *call, enum call_end how, int error,
 		if (name->type == REDIS_REPLY_STRING &&
 		    hex_decode(span_of(name->str, name->len), key_id.bytes,
 			sizeof key_id.bytes))
-			lapse(call->store, &key_id);
+			expire(call->store, &key_id);
 	}
 }
 
 static void
-look_at(struct store *store, unsigned shard)
+sweep_shard(struct store *store, unsigned shard)
 {
 	struct store_call *call = call_new(store, shard, SCRIPT_due, 3);
 	resp_number(&call->args, 1);
@@ -83,26 +83,37 @@ look_at(struct store *store, unsigned shard)
 	call_start(call);
 }
 
-void
-sweep_on_timer(void *arg)
+static void
+on_sweep_timer(void *arg)
 {
 	struct store *store = arg;
 	unsigned shards = (unsigned)store->conf->store.shards;
 	unsigned count = (shards + STEPS - 1) / STEPS;
 	timer_set(&store->sweep, STEP_MS);
 	/* A replica would refuse what is found. */
-	if (!store_is_up(store) || store->fault == FAULT_ROLE ||
+	if (!topology_store_is_up(store) || store->fault == FAULT_ROLE ||
 	    !INVARIANT(leases_swept))
 		return;
 	for (unsigned i = 0; i < count; i++) {
 		store->sweep_shard = (store->sweep_shard + 1) % shards;
-		look_at(store, store->sweep_shard);
+		sweep_shard(store, store->sweep_shard);
 	}
 }
 
 void
-store_sweep(struct store *store)
+sweep_init(struct store *store)
+{
+	timer_init(&store->sweep, store->loop, on_sweep_timer, store);
+}
+
+void
+sweep_start(struct store *store)
 {
 	timer_set(&store->sweep, STEP_MS);
-	health_watch(store);
+}
+
+void
+sweep_end(struct store *store)
+{
+	timer_clear(&store->sweep);
 }

@@ -2,10 +2,15 @@
 #pragma once
 
 /*
- * The sweeper: leases that ran out become UNKNOWN without a client having to
- * come.  It reads each shard's list of leases in turn, all of them every two
- * seconds.  For src/store/ alone; the store's thread.
+ * The sweeper: looks for leases that ran out, on whichever gateway, a few
+ * shards at a time, and makes their records UNKNOWN, so that nobody has to
+ * retry before a stuck payment is seen.  For src/store/ alone; the store's
+ * thread.
  */
+struct store;
 
-/* Looks at some shards, and sets the timer for the next ones. */
-void sweep_on_timer(void *store);
+/* Of a new store; it does not sweep yet. */
+void sweep_init(struct store *store);
+/* From now on it does. */
+void sweep_start(struct store *store);
+void sweep_end(struct store *store);

@@ -2,12 +2,10 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/must.h"
-#include "store/call.h"
-#include "store/claim_revoke.h"
-#include "store/health.h"
+#include "redis/slots.h"
 #include "store/topology.h"
 
 enum {
@@ -15,12 +13,12 @@ enum {
 	ASK_AGAIN_MS = 1000, /* while something is wrong */
 	SOON_MS = 100,
 	TELL_EVERY_US = 1000 * 1000,
-	/* Maps that do not name a node before it is freed. */
+	/* Topologies that do not name a node before it is freed. */
 	UNSEEN_MAX = 2,
 };
 
 /* What one node is asked: two commands, sent together. */
-struct question {
+struct topology_question {
 	struct link_call state; /* CLUSTER INFO */
 	struct link_call slots; /* CLUSTER SHARDS, or SLOTS */
 	struct topology *topology;
@@ -53,6 +51,13 @@ topology_is_up(const struct topology *topology)
 		if (topology->known && n->n_shards > 0 && node_is_up(n))
 			return true;
 	return false;
+}
+
+bool
+topology_store_is_up(const struct store *store)
+{
+	return store->topology != NULL ? topology_is_up(store->topology)
+				       : node_is_up(store->nodes);
 }
 
 /* All that we have to do with is there. */
@@ -91,13 +96,13 @@ say_up(struct topology *topology)
 
 /* What was asked before that does not settle it. */
 static void
-doubt(struct topology *topology)
+mark_doubted(struct topology *topology)
 {
 	topology->doubted = true;
 	topology->doubted_us = clock_us();
 }
 
-/* --- a new map --- */
+/* --- a new topology --- */
 
 struct node *
 topology_node_at(struct topology *topology, const struct place *place)
@@ -108,7 +113,7 @@ topology_node_at(struct topology *topology, const struct place *place)
 			return n;
 		}
 	const struct link_to to = {.host = place->host, .port = place->port};
-	return node_new(topology->store, &to);
+	return node_new(topology->store, &to, topology->node_events);
 }
 
 static bool
@@ -123,7 +128,7 @@ set_owner(struct topology *topology, unsigned shard, struct node *node)
 		node->n_shards++;
 	topology->nodes[shard] = node;
 	if (node != NULL)
-		subscriber_open(&node->subscriber);
+		topology->events->owns(node);
 	return true;
 }
 
@@ -179,9 +184,8 @@ install(struct topology *topology, struct slots *slots, int64_t asked_us)
 	topology->known = true;
 	topology->doubted =
 	    topology->doubted && topology->doubted_us >= asked_us;
-	subscriber_sum_up(store);
-	call_start_queue(&topology->queue);
-	claim_revoke_pump(store);
+	topology->events->changed(store);
+	topology->events->known(store);
 	say_up(topology);
 }
 
@@ -212,12 +216,12 @@ owns_anything(const struct topology *topology, const struct slots *slots)
 static void
 in_vain(struct topology *topology, const char *message)
 {
-	doubt(topology);
+	mark_doubted(topology);
 	if (topology->known)
 		return;
 	topology->vain = true;
 	say_down(topology, message);
-	call_fail_queue(&topology->queue);
+	topology->events->unknown(topology->store);
 }
 
 /*
@@ -225,7 +229,7 @@ in_vain(struct topology *topology, const char *message)
  * taken only where there is none yet.
  */
 static void
-on_told(struct question *question, const redisReply *reply)
+on_told(struct topology_question *question, const redisReply *reply)
 {
 	struct topology *topology = question->topology;
 	const struct place *asked = &question->node->place;
@@ -257,8 +261,8 @@ send_words(struct node *node, struct link_call *call, struct span second)
 static void
 on_slots(struct link_call *call, const redisReply *reply)
 {
-	struct question *question = (struct question *)(void *)((char *)call -
-	    offsetof(struct question, slots));
+	struct topology_question *question =
+	    CONTAINER_OF(call, struct topology_question, slots);
 	struct topology *topology = question->topology;
 	bool refused = reply != NULL && reply->type == REDIS_REPLY_ERROR;
 	if (refused && !question->old) {
@@ -280,7 +284,8 @@ on_slots(struct link_call *call, const redisReply *reply)
 static void
 on_state(struct link_call *call, const redisReply *reply)
 {
-	struct question *question = (struct question *)(void *)call;
+	struct topology_question *question =
+	    CONTAINER_OF(call, struct topology_question, state);
 	question->serves = reply == NULL ||
 	    reply->type != REDIS_REPLY_STRING ||
 	    slots_serve(span_of(reply->str, reply->len));
@@ -303,9 +308,9 @@ whom_to_ask(const struct topology *topology)
 }
 
 static void
-ask(struct topology *topology, struct node *node)
+ask_node(struct topology *topology, struct node *node)
 {
-	struct question *question = mem_zero(sizeof *question);
+	struct topology_question *question = mem_zero(sizeof *question);
 	question->topology = topology;
 	question->node = node;
 	question->state.done = on_state;
@@ -347,12 +352,12 @@ reap(struct topology *topology)
 		if (topology->asked == n)
 			topology->asked = NULL;
 		node_free(&n);
-		health_sum_up(topology->store);
+		topology->events->changed(topology->store);
 	}
 }
 
 static void
-on_timer(void *arg)
+on_topology_timer(void *arg)
 {
 	struct topology *topology = arg;
 	reap(topology);
@@ -360,7 +365,8 @@ on_timer(void *arg)
 	if (node == NULL)
 		seek(topology);
 	else
-		ask(topology, node); /* one who is silent is asked no longer */
+		ask_node(
+		    topology, node); /* one who is silent is asked no longer */
 	timer_set(
 	    &topology->timer, is_settled(topology) ? ASK_MS : ASK_AGAIN_MS);
 }
@@ -370,7 +376,7 @@ topology_doubt(struct topology *topology)
 {
 	int64_t wait_ms =
 	    SOON_MS - (clock_us() - topology->asked_us) / 1000;
-	doubt(topology);
+	mark_doubted(topology);
 	if (wait_ms < 0)
 		wait_ms = 0;
 	if (!timer_is_set(&topology->timer) ||
@@ -387,7 +393,7 @@ topology_moved(struct topology *topology, unsigned slot, struct node *node)
 		if (topology->slots[i] == slot)
 			changed += set_owner(topology, i, node);
 	log_changed(topology, changed);
-	subscriber_sum_up(topology->store);
+	topology->events->changed(topology->store);
 	topology_doubt(topology);
 }
 
@@ -420,17 +426,10 @@ topology_node_failed(struct node *node)
 	if (topology_is_up(topology) || any_hopeful(topology))
 		return;
 	say_down(topology, "no server of the cluster answers");
-	call_fail_queue(&topology->queue);
+	topology->events->unknown(topology->store);
 }
 
 /* --- life --- */
-
-static void
-on_again(void *arg)
-{
-	struct topology *topology = arg;
-	call_start_queue(&topology->again);
-}
 
 static void
 find_slots(struct topology *topology)
@@ -440,21 +439,21 @@ find_slots(struct topology *topology)
 }
 
 struct topology *
-topology_new(struct store *store)
+topology_new(struct store *store, const struct topology_events *events,
+    const struct node_events *node_events)
 {
 	if (store->conf->store.cluster.count == 0)
 		return NULL;
 	struct topology *topology = mem_zero(sizeof *topology);
 	topology->store = store;
+	topology->events = events;
+	topology->node_events = node_events;
 	topology->n_shards = (unsigned)store->conf->store.shards;
 	topology->slots =
 	    mem_zero(topology->n_shards * sizeof *topology->slots);
 	topology->nodes = mem_zero(topology->n_shards * sizeof(struct node *));
 	topology->serves = true;
-	topology->queue.end = &topology->queue.first;
-	topology->again.end = &topology->again.first;
-	timer_init(&topology->timer, store->loop, on_timer, topology);
-	timer_init(&topology->again_timer, store->loop, on_again, topology);
+	timer_init(&topology->timer, store->loop, on_topology_timer, topology);
 	find_slots(topology);
 	seek(topology);
 	return topology;
@@ -467,10 +466,7 @@ topology_free(struct topology **topology)
 	*topology = NULL;
 	if (m == NULL)
 		return;
-	call_fail_queue(&m->queue);
-	call_fail_queue(&m->again);
 	timer_clear(&m->timer);
-	timer_clear(&m->again_timer);
 	for (size_t i = 0; i < m->n_places; i++)
 		place_clear(&m->places[i]);
 	free(m->places);

@@ -7,11 +7,14 @@
  * Who has each shard's records, where the store is a Redis Cluster: asked of
  * any node that answers, again every few seconds and whenever something shows
  * that it has changed.  It makes the store's nodes, and frees those that are
- * nobody's any more.  Without a cluster a store has none.  For src/store/
- * alone; the store's thread.
+ * nobody's any more; what changes it reports through a table of events, and
+ * knows nothing of calls.  Without a cluster a store has none.  For
+ * src/store/ alone; the store's thread.
  */
 struct topology {
 	struct store *store;
+	const struct topology_events *events;
+	const struct node_events *node_events;
 	unsigned n_shards;
 	uint16_t *slots;     /* of each shard */
 	struct node **nodes; /* who has each shard; NULL: nobody known */
@@ -28,29 +31,44 @@ struct topology {
 	struct place *places;
 	size_t n_places;
 
-	struct call_queue queue; /* calls that wait for the first map */
-	struct call_queue again; /* that are tried again in a moment */
-	struct timer again_timer;
 	struct timer timer;
-	struct question *question; /* NULL: nobody is being asked */
-	struct node *asked;        /* the last one that was */
+	struct topology_question *question; /* NULL: nobody is being asked */
+	struct node *asked; /* the last one that was */
 	int64_t asked_us;
 };
 
+/* Who is told. */
+struct topology_events {
+	/* A node has its first shard, or another one. */
+	void (*owns)(struct node *node);
+	/* Shards have moved, or a node has left: nodes count otherwise now. */
+	void (*changed)(struct store *store);
+	/* All shards were told anew. */
+	void (*known)(struct store *store);
+	/* Nobody can tell who has any shard. */
+	void (*unknown)(struct store *store);
+};
+
 /* NULL without a cluster; else its seeds are the store's first nodes. */
-struct topology *topology_new(struct store *store);
+struct topology *topology_new(struct store *store,
+    const struct topology_events *events,
+    const struct node_events *node_events);
 /* After the store's nodes; nulls the pointer, accepts NULL. */
 void topology_free(struct topology **topology);
-/* Who has the shard; NULL: nobody known. */
+/* Who has the records of that shard, in a cluster or not; NULL: nobody known.
+ */
 static inline struct node *
-topology_node(const struct topology *topology, unsigned shard)
+topology_node_of(const struct store *store, unsigned shard)
 {
-	return topology->nodes[shard];
+	return store->topology == NULL ? store->nodes
+				       : store->topology->nodes[shard];
 }
 /* It is too early to say that nobody has a shard. */
 bool topology_is_hopeful(const struct topology *topology);
 /* It is known, and somebody who has a shard is up. */
 bool topology_is_up(const struct topology *topology);
+/* The same of a store with and without one: Redis answers. */
+bool topology_store_is_up(const struct store *store);
 
 /* What a node has to tell: */
 void topology_node_up(struct node *node);
@@ -63,5 +81,5 @@ struct node *topology_node_at(
 /* A slot has a new owner, said the old one. */
 void topology_moved(
     struct topology *topology, unsigned slot, struct node *node);
-/* Something shows that the map may have changed: it is asked for soon. */
+/* Something shows that it may have changed: it is asked for soon. */
 void topology_doubt(struct topology *topology);

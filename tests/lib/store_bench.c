@@ -172,7 +172,7 @@ bench_claim(struct bench *bench, const char *key)
 {
 	struct claim claim = {.policy = bench->policy, .route = SPAN("r")};
 	const struct strings none = {NULL, 0};
-	store_key_id(bench->conf, SPAN("default"), &none, NULL, span_str(key),
+	key_id_make(bench->conf, SPAN("default"), &none, NULL, span_str(key),
 	    &claim.key_id);
 	owner_new(&claim.owner);
 	memset(claim.fingerprint, 1, sizeof claim.fingerprint);

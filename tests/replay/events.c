@@ -5,7 +5,7 @@
 #include "replay/choice.h"
 #include "replay/events.h"
 #include "replay/fakes.h"
-#include "store/store_private.h"
+#include "store/node.h"
 
 enum { SWEEP_MS = 300 };
 

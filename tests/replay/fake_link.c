@@ -7,7 +7,7 @@
 #include "redis/link.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
-#include "store/store_private.h"
+#include "store/node.h"
 
 /*
  * In the place of src/redis/link.c: a connection to a Redis that is a table

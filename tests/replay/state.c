@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/container.h"
 #include "base/timers.h"
 #include "gate/execution.h"
 #include "gate/request.h"
@@ -97,9 +98,12 @@ hash_held(const struct replicas *replicas)
 {
 	uint64_t hash = (uint64_t)replicas->wanted << 2 |
 	    (uint64_t)replicas->under_way << 1 | replicas->few;
-	for (const struct store_call *c = replicas->held; c; c = c->next)
+	for (struct replicas_held *h = replicas->held; h; h = h->next) {
+		const struct store_call *c =
+		    CONTAINER_OF(h, struct store_call, held);
 		hash = mix_bytes(mix(hash, c->script + 2U * (c->op != NULL)),
 		    &c->key_id, sizeof c->key_id);
+	}
 	return hash;
 }
 

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "record/record.h"

@@ -324,9 +324,9 @@ a_redirect_says_who_has_a_slot(void **state)
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct redirect got;
-		assert_true(
-		    redirect_read(span_str(rows[i].message), &asked, &got));
+		struct slots_redirect got;
+		assert_true(slots_redirect_read(
+		    span_str(rows[i].message), &asked, &got));
 		assert_int_equal(got.ask, rows[i].ask);
 		assert_int_equal(got.slot, rows[i].slot);
 		assert_string_equal(got.place.host, rows[i].host);
@@ -345,8 +345,8 @@ other_words_are_no_redirect(void **state)
 	    "ASK 1 1", "ASKING 1 h:1", "TRYAGAIN 1 h:1", "moved 1 h:1"};
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct redirect got;
-		if (redirect_read(span_str(rows[i]), &asked, &got))
+		struct slots_redirect got;
+		if (slots_redirect_read(span_str(rows[i]), &asked, &got))
 			fail_msg("read: %s", rows[i]);
 	}
 }

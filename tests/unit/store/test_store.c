@@ -257,13 +257,13 @@ leases_are_renewed_together_and_lost_ones_are_told(void **state)
 	renewals[9].held.attempt = 2;
 
 	bench_op(bench, &op);
-	store_renew(bench->store, &op, renewals, RENEWALS);
+	renew_leases(bench->store, &op, renewals, RENEWALS);
 	assert_int_equal(bench_wait(bench, &op), 0);
 	for (int i = 0; i < RENEWALS; i++)
 		assert_int_equal(renewals[i].lost, i >= 7 && i <= 9);
 
 	bench_op(bench, &op);
-	store_renew(bench->store, &op, renewals, 0);
+	renew_leases(bench->store, &op, renewals, 0);
 	assert_int_equal(bench_wait(bench, &op), 0);
 }
 
@@ -279,7 +279,7 @@ a_renewal_that_was_given_up_touches_nothing(void **state)
 		renewals[i].held.key_id.bytes[3] ^= (uint8_t)i;
 	}
 	bench_op(bench, &op);
-	store_renew(bench->store, &op, renewals, RENEWALS);
+	renew_leases(bench->store, &op, renewals, RENEWALS);
 	op_cancel(&op.op);
 	free(renewals);
 	/* Its replies come before this one's. */
@@ -320,7 +320,7 @@ key_ids_never_blur_into_one_another(void **state)
 		     names.count++)
 			values[names.count] =
 			    span_str(cases[i].values[names.count]);
-		store_key_id(bench->conf, span_str(cases[i].namespace), &names,
+		key_id_make(bench->conf, span_str(cases[i].namespace), &names,
 		    values, span_str(cases[i].key), &ids[i]);
 		for (size_t j = 0; j < i; j++)
 			assert_memory_not_equal(&ids[i], &ids[j], 16);
@@ -337,7 +337,7 @@ a_scope_fields_name_is_the_same_in_all_letters(void **state)
 	struct key_id ids[2];
 	for (int i = 0; i < 2; i++) {
 		const struct strings names = {&lists[i], 1};
-		store_key_id(bench->conf, SPAN("n"), &names, &value, SPAN("k"),
+		key_id_make(bench->conf, SPAN("n"), &names, &value, SPAN("k"),
 		    &ids[i]);
 	}
 	assert_memory_equal(&ids[0], &ids[1], sizeof ids[0]);

@@ -144,7 +144,7 @@ steps_fail_while_redis_is_away_and_are_taken_afterwards(void **state)
 		store_complete(bench->store, &op, &held, answer);
 		assert_int_equal(bench_wait(bench, &op), E_STORE_DOWN);
 		bench_op(bench, &op);
-		store_renew(bench->store, &op, &renewal, 1);
+		renew_leases(bench->store, &op, &renewal, 1);
 		assert_int_equal(bench_wait(bench, &op), E_STORE_DOWN);
 		assert_false(renewal.lost);
 	}

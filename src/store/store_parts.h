@@ -1,36 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <zstd.h>
-
+#include "base/timers.h"
+#include "record/answer_codec.h"
 #include "record/script.h"
-#include "store/store.h"
-#include "store/topology.h"
+#include "redis/info.h"
+#include "store/types.h"
 
 /*
- * The inside of a store, for the files of src/store/ alone.
+ * What a store is made of, for the files of src/store/ alone; the comment at
+ * the head of store.c says who holds whom.
  */
 struct claim_revoke;
 struct library;
+struct node;
+struct store_call;
 struct store_health;
+struct topology;
+
+/* Calls that wait, in order (call.h). */
+struct call_queue {
+	struct store_call *first;
+	struct store_call **end; /* where the next one goes */
+};
 
 struct store {
 	struct loop *loop;
 	const struct conf *conf;
-	struct budget *budget;
 	struct node *nodes; /* without a cluster, exactly one */
 	unsigned n_nodes;   /* that there ever were */
-	struct topology *topology;    /* NULL without a cluster */
-	bool listens; /* to what others change */
-	bool hears;   /* and hears all of it */
+	struct topology *topology; /* NULL without a cluster */
+	bool listens;    /* to what others change */
+	bool subscribed; /* and hears all of it */
 	struct store_listener listener;
 	struct histogram *took; /* of each script; NULL: nobody asks */
 	struct script_names names;
 	struct library *library; /* NULL: scripts are run by their text */
-	ZSTD_CCtx *compress; /* NULL: store.compression is none */
-	ZSTD_DCtx *decompress;
+	struct answer_codec codec;
 	/* No record lives longer, ms: how long the indexes are kept. */
 	int64_t longest_ms;
+
+	/* In a cluster, calls that wait for the first topology, … */
+	struct call_queue unplaced;
+	/* … and those that are tried again in a moment. */
+	struct call_queue again;
+	struct timer again_timer;
 
 	/* Claims to be given back. */
 	struct claim_revoke *claim_revokes;
@@ -41,21 +55,12 @@ struct store {
 	struct timer sweep;
 	unsigned sweep_shard; /* the next to be looked at */
 
-	/* What the stores of the process have found out together. */
-	struct store_health *health;
-	bool watches; /* and this one asks again for all of them */
-	enum store_fault fault; /* of any of its nodes */
+	struct store_health *health; /* of all stores of the process */
+	bool watches; /* this one asks again for all of them */
+	enum info_fault fault; /* of any of its nodes */
 
 	/* What Redis refused last, so that the log has it once a second. */
 	char refused[24];
 	int64_t refused_ms;
 	int64_t few_ms; /* when it last had too few replicas; 0: never */
 };
-
-/* Who has the records of that shard; NULL: nobody known. */
-static inline struct node *
-store_node(const struct store *store, unsigned shard)
-{
-	return store->topology == NULL ? store->nodes
-				  : topology_node(store->topology, shard);
-}

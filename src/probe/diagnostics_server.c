@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/loop.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "probe/cluster_query.h"
+#include "probe/diagnostics_server.h"
+#include "probe/dial.h"
+#include "probe/rights.h"
+#include "record/library.h"
+#include "record/redis_keys.h"
+#include "record/script.h"
+#include "record/seal.h"
+#include "redis/redis_error.h"
+#include "redis/resp.h"
+
+enum {
+	WORDS_MAX = 8, /* of a probe */
+	SCAN_COUNT = 1000,
+	SCANS_MAX = 1000,    /* a look, not an inventory */
+	RECORDS_MAX = 10000, /* whose beginning is looked at */
+	LOOK_BYTES = 512,     /* so much: to where an answer names its key */
+};
+
+struct look {
+	const struct conf *conf;
+	/* Of a cluster, and the one of them that is looked at; else NULL. */
+	const struct cluster_masters *masters;
+	const struct cluster_master *at;
+	redisContext *redis;
+	struct diagnostics *seen;
+	unsigned records; /* whose beginning was looked at */
+	struct library *library; /* NULL: scripts are run by their text */
+};
+
+/* --- asking --- */
+
+/* The reply, also where it is an error; NULL: the connection broke. */
+static redisReply *
+ask(struct look *look, size_t count, const char **words)
+{
+	redisReply *reply =
+	    redisCommandArgv(look->redis, (int)count, words, NULL);
+	if (reply == NULL && look->seen->how == REDIS_SEEN) {
+		look->seen->how = REDIS_SILENT;
+		look->seen->message =
+		    mem_str(span_str(look->redis->errstr));
+	}
+	return reply;
+}
+
+#define ASK(look, ...)                                       \
+	ask((look), sizeof((const char *[]){__VA_ARGS__}) /  \
+	    sizeof(const char *), (const char *[]){__VA_ARGS__})
+
+static bool
+is_broken(const struct look *look)
+{
+	return look->seen->how != REDIS_SEEN;
+}
+
+static bool
+is_kind(const redisReply *reply, int type)
+{
+	return reply != NULL && reply->type == type;
+}
+
+/* The key is another server's, or on its way there. */
+static bool
+is_on_its_way(const redisReply *reply)
+{
+	enum redis_error error = redis_error_of_reply(reply);
+	return error == REDIS_ERROR_ASK || error == REDIS_ERROR_MOVED;
+}
+
+/* --- rights --- */
+
+static const char *
+probe_word(const struct look *look, struct span word, char **ret_made)
+{
+	const struct conf *conf = look->conf;
+	const char *prefix = conf->store.prefix;
+	unsigned shard = look->at != NULL ? look->at->shard : 0;
+	if (span_eq(word, SPAN("@key")))
+		*ret_made = mem_printf("%s:{%u}:doctor", prefix, shard);
+	else if (span_eq(word, SPAN("@channel")))
+		*ret_made = mem_printf("%s:{0}:changes", prefix);
+	else if (span_eq(word, SPAN("@pattern")))
+		*ret_made = mem_printf("%s:{*}:changes", prefix);
+	else if (span_eq(word, SPAN("@db")))
+		*ret_made = mem_printf("%" PRId64, conf->store.db);
+	else if (span_eq(word, SPAN("@nothing")))
+		*ret_made = mem_str(SPAN(""));
+	else
+		*ret_made = mem_str(word);
+	return *ret_made;
+}
+
+/*
+ * What a probe tells about patterns: Redis looks at the command first, then at
+ * keys and channels, then at whether it can be done now.
+ */
+static void
+note_answer(struct diagnostics *seen, size_t right, const redisReply *reply)
+{
+	const char *text = rights[right].probe;
+	const char *message =
+	    reply->type == REDIS_REPLY_ERROR ? reply->str : "";
+	bool refused = redis_error_of_reply(reply) == REDIS_ERROR_NOPERM;
+	if (refused && strstr(message, "run the") != NULL) {
+		seen->missing[right] = true;
+		return;
+	}
+	enum permitted is = refused ? PERMIT_NO : PERMIT_YES;
+	if (strstr(text, "@key") != NULL && seen->keys != PERMIT_NO)
+		seen->keys = is;
+	if ((strstr(text, "@channel") || strstr(text, "@pattern")) &&
+	    seen->channels != PERMIT_NO)
+		seen->channels = is;
+	if (!strcmp(rights[right].name, "set") && *message != '\0' &&
+	    !refused && !is_on_its_way(reply))
+		seen->refused = mem_str(span_str(message));
+}
+
+static void
+probe(struct look *look, size_t right)
+{
+	const char *words[WORDS_MAX];
+	char *made[WORDS_MAX];
+	size_t count = 0;
+	struct span rest = span_str(rights[right].probe), word;
+	while (span_next(&rest, ' ', &word)) {
+		must(count < WORDS_MAX);
+		words[count] = probe_word(look, word, &made[count]);
+		count++;
+	}
+	redisReply *reply = ask(look, count, words);
+	if (reply != NULL)
+		note_answer(look->seen, right, reply);
+	freeReplyObject(reply);
+	while (count > 0)
+		free(made[--count]);
+}
+
+/* Behind it, the connection is good for nothing but listening. */
+static bool
+is_last(const struct right *right)
+{
+	return !strcmp(right->name, "psubscribe");
+}
+
+static void
+look_at_rights(struct look *look, bool last)
+{
+	for (size_t i = 0; i < n_rights && !is_broken(look); i++)
+		if (is_last(&rights[i]) == last &&
+		    rights_needed(look->conf, &rights[i]))
+			probe(look, i);
+}
+
+/* --- what it says of itself --- */
+
+static void
+look_at_info(struct look *look)
+{
+	redisReply *reply = ASK(look, "INFO");
+	if (is_kind(reply, REDIS_REPLY_STRING))
+		look->seen->info = mem_str(span_of(reply->str, reply->len));
+	freeReplyObject(reply);
+}
+
+/* The value, or NULL: we may not ask. */
+static char *
+look_at_config(struct look *look, const char *name)
+{
+	char *value = NULL;
+	redisReply *reply = ASK(look, "CONFIG", "GET", name);
+	if (is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 2)
+		value = mem_str(span_str(reply->element[1]->str));
+	freeReplyObject(reply);
+	return value;
+}
+
+static void
+look_at_clock(struct look *look)
+{
+	int64_t now_ms, before_ms = clock_wall_ms();
+	redisReply *reply = ASK(look, "TIME");
+	int64_t after_ms = clock_wall_ms();
+	if (reply != NULL && resp_read_time(reply, &now_ms)) {
+		look->seen->clock_known = true;
+		look->seen->apart_ms = now_ms < before_ms ? now_ms - before_ms
+		    : now_ms > after_ms                   ? now_ms - after_ms
+							  : 0;
+	}
+	freeReplyObject(reply);
+}
+
+/* --- what lies there --- */
+
+/* Where there are no functions yet: whether nothing is there to count. */
+static bool
+holds_nothing(struct look *look, const char *held)
+{
+	redisReply *reply = ASK(look, "ZRANGE", held, "0", "0");
+	bool nothing =
+	    is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 0;
+	freeReplyObject(reply);
+	return nothing;
+}
+
+static bool
+count_shard(struct look *look, int64_t shard)
+{
+	const char *prefix = look->conf->store.prefix;
+	struct diagnostics *seen = look->seen;
+	char *leases = mem_printf("%s:{%" PRId64 "}:leases", prefix, shard);
+	char *held = mem_printf("%s:{%" PRId64 "}:held", prefix, shard);
+	const struct library *library = look->library;
+	redisReply *reply = library != NULL
+	    ? ASK(look, "FCALL", library->functions[SCRIPT_count], "2", leases,
+		  held)
+	    : ASK(look, "EVAL", script_text(SCRIPT_count).ptr, "2", leases,
+		  held);
+	bool ok = is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 6;
+	if (ok) {
+		seen->unknown += (uint64_t)reply->element[4]->integer;
+		seen->failed += (uint64_t)reply->element[5]->integer;
+	} else if (redis_error_of_reply(reply) == REDIS_ERROR_NO_FUNCTION) {
+		ok = holds_nothing(look, held);
+	}
+	freeReplyObject(reply);
+	free(leases);
+	free(held);
+	return ok;
+}
+
+/* Another master, which is looked at too, may have it. */
+static bool
+has_shard(const struct look *look, unsigned shard)
+{
+	if (look->masters == NULL)
+		return true;
+	const struct slots *slots = look->masters->slots;
+	uint16_t owner = slots->owner[slots_of_shard(shard)];
+	return owner != 0 &&
+	    place_eq(&slots->places[owner - 1], &look->at->place);
+}
+
+static void
+count_records(struct look *look)
+{
+	look->seen->counted = true;
+	for (int64_t i = 0; i < look->conf->store.shards; i++)
+		if (has_shard(look, (unsigned)i) && !count_shard(look, i)) {
+			look->seen->counted = false;
+			return;
+		}
+}
+
+/* The names of libraries that are ours by name and not by version. */
+static void
+look_at_libraries(struct look *look)
+{
+	if (look->library == NULL)
+		return;
+	redisReply *reply =
+	    ASK(look, "FUNCTION", "LIST", "LIBRARYNAME", "onceproxy_*");
+	if (!is_kind(reply, REDIS_REPLY_ARRAY)) {
+		freeReplyObject(reply);
+		return;
+	}
+	size_t len;
+	FILE *out = open_memstream(&look->seen->libraries, &len);
+	must(out != NULL);
+	for (size_t i = 0; i < reply->elements; i++) {
+		/* "library_name", the name, and more such pairs. */
+		const redisReply *library = reply->element[i];
+		const char *name =
+		    library->elements > 1 ? library->element[1]->str : NULL;
+		if (name != NULL && strcmp(name, look->library->name) != 0)
+			fprintf(out, "%s%s", ftell(out) ? ", " : "", name);
+	}
+	must(fclose(out) == 0);
+	freeReplyObject(reply);
+}
+
+/* An answer that is encrypted with a key that is not there. */
+static void
+look_at_seal(struct look *look, struct span value)
+{
+	struct record record;
+	struct span id;
+	if (record_read(value, &record) != 0 ||
+	    record.state != STATE_COMPLETED ||
+	    !seal_key_of(record.rest, &id) ||
+	    seal_has_key(&look->conf->store, id))
+		return;
+	look->seen->locked++;
+	if (look->seen->locked_id == NULL)
+		look->seen->locked_id = mem_str(id);
+}
+
+/* What stands in a record's place has another version, or is none. */
+static bool
+is_other_version(struct look *look, const char *name)
+{
+	char end[24];
+	if (look->records++ >= RECORDS_MAX)
+		return false;
+	snprintf(end, sizeof end, "%d", LOOK_BYTES - 1);
+	redisReply *reply = ASK(look, "GETRANGE", name, "0", end);
+	bool other = reply != NULL && !is_kind(reply, REDIS_REPLY_NIL) &&
+	    !is_on_its_way(reply) &&
+	    (reply->type != REDIS_REPLY_STRING ||
+		(reply->len > 0 && strncmp(reply->str, "o1", 2) != 0));
+	if (is_kind(reply, REDIS_REPLY_STRING) && !other)
+		look_at_seal(look, span_of(reply->str, reply->len));
+	freeReplyObject(reply);
+	return other;
+}
+
+static void
+look_at_key(struct look *look, const char *name)
+{
+	enum redis_keys_kind kind = redis_keys_kind(look->conf, span_str(name));
+	if (kind == KEY_OTHER ||
+	    (kind == KEY_RECORD && is_other_version(look, name))) {
+		look->seen->foreign++;
+		if (look->seen->foreign_name == NULL)
+			look->seen->foreign_name = mem_str(span_str(name));
+	}
+}
+
+/* False: that was the last piece, or there is none. */
+static bool
+scan_piece(struct look *look, const char *pattern, char **cursor)
+{
+	char count[24];
+	snprintf(count, sizeof count, "%d", SCAN_COUNT);
+	redisReply *reply =
+	    ASK(look, "SCAN", *cursor, "MATCH", pattern, "COUNT", count);
+	bool more = false;
+	look->seen->scanned =
+	    is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 2;
+	if (look->seen->scanned) {
+		const redisReply *names = reply->element[1];
+		for (size_t i = 0; i < names->elements; i++)
+			look_at_key(look, names->element[i]->str);
+		free(*cursor);
+		*cursor = mem_str(span_str(reply->element[0]->str));
+		more = strcmp(*cursor, "0") != 0;
+	}
+	freeReplyObject(reply);
+	return more && !is_broken(look);
+}
+
+static void
+scan(struct look *look)
+{
+	char *cursor = mem_str(SPAN("0"));
+	char *pattern = mem_printf("%s:*", look->conf->store.prefix);
+	for (int i = 0; i < SCANS_MAX; i++)
+		if (!scan_piece(look, pattern, &cursor))
+			break;
+	free(cursor);
+	free(pattern);
+}
+
+/* --- all of it --- */
+
+/*
+ * False where Redis does nothing at all now, as while it loads: what was seen
+ * says why.  A missing right, and a disk that fails, still leave things to see.
+ */
+static bool
+answers_ping(struct look *look)
+{
+	struct diagnostics *seen = look->seen;
+	char *message = NULL;
+	redisReply *reply =
+	    dial_accept(look->redis, ASK(look, "PING"), &message);
+	bool answers = reply != NULL;
+	freeReplyObject(reply);
+	enum redis_error error = redis_error_of(span_str(message));
+	answers = answers || error == REDIS_ERROR_NOPERM ||
+	    error == REDIS_ERROR_MISCONF;
+	if (answers || is_broken(look)) {
+		free(message);
+		return answers;
+	}
+	seen->how = error == REDIS_ERROR_NOAUTH
+	    ? REDIS_REFUSED
+	    : REDIS_SILENT;
+	seen->message = message;
+	return false;
+}
+
+/* Connects and logs in; false: what was seen says why not. */
+static bool
+open_redis(struct look *look)
+{
+	struct diagnostics *seen = look->seen;
+	seen->how = REDIS_SEEN;
+	const struct place *place = look->at ? &look->at->place : NULL;
+	look->redis = place == NULL
+	    ? dial_redis(look->conf, &seen->message)
+	    : dial_tcp(look->conf, place->host, place->port, &seen->message);
+	if (look->redis == NULL) {
+		seen->how = REDIS_SILENT;
+		return false;
+	}
+	if (!dial_log_in(look->conf, look->redis, &seen->message)) {
+		seen->how = look->redis->err ? REDIS_SILENT : REDIS_REFUSED;
+		return false;
+	}
+	return answers_ping(look);
+}
+
+static void
+close_redis(struct look *look)
+{
+	if (look->redis != NULL)
+		redisFree(look->redis);
+	look->redis = NULL;
+}
+
+static void
+look_around(struct look *look)
+{
+	look_at_rights(look, false);
+	if (!is_broken(look))
+		look_at_info(look);
+	if (!is_broken(look))
+		look->seen->appendfsync =
+		    look_at_config(look, "appendfsync");
+	if (look->at != NULL && !is_broken(look))
+		look->seen->coverage = look_at_config(
+		    look, "cluster-require-full-coverage");
+	if (!is_broken(look))
+		look_at_clock(look);
+	if (!is_broken(look))
+		count_records(look);
+	if (!is_broken(look))
+		look_at_libraries(look);
+	if (!is_broken(look))
+		scan(look);
+}
+
+void
+diagnostics_server(const struct conf *conf,
+    const struct cluster_masters *masters, const struct cluster_master *at,
+    struct diagnostics *ret_seen)
+{
+	struct look look = {.conf = conf,
+	    .masters = masters,
+	    .at = at,
+	    .seen = ret_seen};
+	*ret_seen =
+	    (struct diagnostics){.missing = mem_zero(n_rights * sizeof(bool))};
+	if (conf->store.functions)
+		look.library = library_new();
+	if (open_redis(&look))
+		look_around(&look);
+	close_redis(&look);
+	library_free(&look.library);
+	if (is_broken(&look))
+		return;
+	if (open_redis(&look))
+		look_at_rights(&look, true);
+	close_redis(&look);
+}

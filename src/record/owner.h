@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdint.h>
+
+/*
+ * Who owns a claim: 128 random bits that no other request has, so that a late
+ * owner can be told from the present one (fencing).  Any thread.
+ */
+struct owner {
+	uint8_t bytes[16];
+};
+
+void owner_new(struct owner *ret_owner);

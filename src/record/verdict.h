@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/must.h"
+#include "base/span.h"
+
+/*
+ * What a script has decided: the word that it answers first, a line of
+ * tbl/verdicts.h each.  Pure; any thread.
+ */
+enum verdict {
+#define VERDICT(name, word) VERDICT_##name,
+#include "tbl/verdicts.h"
+#undef VERDICT
+	VERDICT_COUNT_,
+};
+
+/* The verdict of a script's word; false: there is none. */
+MUST_USE bool verdict_of(struct span word, enum verdict *ret_verdict);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/span.h"
+
+/*
+ * What an error that Redis answers means to us (tbl/redis_errors.h), told by
+ * its first word: the one place that knows those words.  Pure; any thread.
+ */
+enum redis_error {
+	REDIS_ERROR_OTHER, /* none that we know, or no error at all */
+#define REDIS_ERROR(name, word, properties) REDIS_ERROR_##name,
+#include "tbl/redis_errors.h"
+#undef REDIS_ERROR
+	/* Two that begin as any ERR does, and are told by their whole text. */
+	REDIS_ERROR_NO_FUNCTION,    /* of FCALL: nothing has run */
+	REDIS_ERROR_LIBRARY_EXISTS, /* of FUNCTION LOAD */
+};
+
+enum redis_error redis_error_of(struct span error);
+
+struct redisReply;
+/* Of a reply; REDIS_ERROR_OTHER where it is NULL or is no error. */
+enum redis_error redis_error_of_reply(const struct redisReply *reply);
+
+/* The properties that tbl/redis_errors.h explains. */
+bool redis_error_ran_nothing(enum redis_error error);
+bool redis_error_allows_reads(enum redis_error error);
+bool redis_error_shows_move(enum redis_error error);
+bool redis_error_refuses_us(enum redis_error error);

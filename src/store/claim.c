@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/container.h"
+#include "base/digits.h"
+#include "base/test_build.h"
+#include "store/claim.h"
+#include "store/claim_revoke.h"
+#include "store/health.h"
+#include "store/operation.h"
+
+enum { DEADLINE_DIGITS = 13 };
+
+/* A claim's call, and what only claims have. */
+struct claim_call {
+	struct store_call call; /* first: it is freed with it */
+	struct claim_revoke *revoke; /* what would give it back */
+	bool reclaims; /* of an owner that holds the record already */
+	int64_t deadline_ms; /* on Redis' clock, once it was sent */
+	/* Where those arguments stand that are written when it is sent. */
+	size_t deadline_at;
+	size_t unsafe_at;
+};
+
+/* --- its end --- */
+
+/*
+ * What nobody waits for, and what may be ours unbeknownst to us, goes back;
+ * so does what was ours to ask about, where it did not become ours to
+ * execute.
+ */
+static bool
+goes_back(const struct claim_call *claim, enum call_end how,
+    const struct call_reply *reply)
+{
+	if (how == CALL_LOST)
+		return true;
+	if (how == CALL_NOT_RUN)
+		return claim->reclaims;
+	enum verdict verdict = reply->verdict;
+	if (verdict == VERDICT_OURS || verdict == VERDICT_RECONCILE)
+		return claim->call.op == NULL;
+	return claim->reclaims &&
+	    (verdict == VERDICT_LATE || verdict == VERDICT_REFUSED);
+}
+
+static void
+on_claim_done(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	struct claim_call *claim = CONTAINER_OF(call, struct claim_call, call);
+	if (goes_back(claim, how, reply) && INVARIANT(claim_given_back))
+		claim_revoke_start(call->store, claim->revoke, call->node,
+		    claim->deadline_ms);
+	else
+		claim_revoke_drop(&claim->revoke);
+	operation_done(call, how, error, reply);
+}
+
+/* --- its arguments --- */
+
+static struct span
+policy_word(const struct claim *claim)
+{
+	if (claim->reconciled)
+		return SPAN("execute");
+	switch (claim->policy->on_unknown) {
+	case UNKNOWN_RETRY:
+		return SPAN("retry");
+	case UNKNOWN_RECONCILE:
+		return SPAN("reconcile");
+	case UNKNOWN_HOLD:
+		break;
+	}
+	return SPAN("hold");
+}
+
+/* A route's name ends with its line. */
+static struct span
+one_line(struct span s)
+{
+	const char *end = s.len ? memchr(s.ptr, '\n', s.len) : NULL;
+	return end ? span_of(s.ptr, (size_t)(end - s.ptr)) : s;
+}
+
+/* Room for digits that are written when it is sent; where they stand. */
+static size_t
+put_room(struct store_call *call, struct span zeros)
+{
+	resp_arg(&call->args, zeros);
+	return call->args.len - 2 - zeros.len;
+}
+
+/* When it is too late, on the clock that Redis has; and whether it is safe. */
+static void
+on_claim_prepare(struct store_call *call)
+{
+	struct claim_call *claim = CONTAINER_OF(call, struct claim_call, call);
+	claim->deadline_ms =
+	    redis_clock_ms(link_clock(call->node->link), call->give_up_us);
+	digits_pad(call->args.bytes + claim->deadline_at, DEADLINE_DIGITS,
+	    claim->deadline_ms);
+	bool unsafe = health_fault(call->store) != FAULT_NONE;
+	call->args.bytes[claim->unsafe_at] = unsafe ? '1' : '0';
+}
+
+void
+claim_start(
+    struct store *store, struct store_op *op, const struct claim *claim)
+{
+	const struct conf_idempotency *policy = claim->policy;
+	operation_longest(store, policy);
+	operation_begin(store, op);
+	struct store_call *call = operation_call_sized(store, SCRIPT_claim,
+	    &claim->key_id, 12, sizeof(struct claim_call));
+	struct claim_call *own = CONTAINER_OF(call, struct claim_call, call);
+	/* All twelve, in the order of claim.lua. */
+	operation_arg_owner(call, &claim->owner);
+	operation_arg_token(call, claim->fingerprint);
+	resp_number(&call->args, policy->lease_ms);
+	resp_number(&call->args, operation_alive_ms(policy));
+	resp_number(&call->args, policy->unknown_retention_ms);
+	resp_number(&call->args, policy->max_attempts);
+	resp_arg(&call->args, policy_word(claim));
+	own->deadline_at = put_room(call, SPAN("0000000000000"));
+	resp_arg(&call->args, one_line(claim->route));
+	resp_number(&call->args, store->longest_ms);
+	resp_number(&call->args, claim->waits);
+	own->unsafe_at = put_room(call, SPAN("0"));
+	own->revoke = claim_revoke_new(claim);
+	own->reclaims = claim->reconciled;
+	call->prepare = on_claim_prepare;
+	call->done = on_claim_done;
+	operation_add(call, op);
+	call_start(call);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "redis/master.h"
+#include "store/store_health.h"
+
+enum {
+	RUN_ID_CHARS = 40,
+	RUN_IDS = 8,
+};
+
+/* Who was met at one place; for one who is the only one, no place is named. */
+struct server {
+	struct server *next;
+	struct place place;
+	/* Of those that were met there, so that the log has each once. */
+	char run_ids[RUN_IDS][RUN_ID_CHARS + 1];
+	unsigned n_run_ids; /* ever */
+	bool durable;       /* the last one has an append-only file */
+};
+
+struct store_health {
+	atomic_int fault;     /* as the store has it that watches */
+	atomic_uint n_faulty; /* nodes that one is seen of, by each store */
+	atomic_bool said_forbidden;
+	_Atomic uint64_t memory_bytes;     /* of Redis; 0: not known */
+	_Atomic uint64_t memory_max_bytes; /* 0: it has no limit */
+	pthread_mutex_t mutex; /* of what follows */
+	struct server *servers;
+	struct master *master; /* has a mutex of its own */
+};
+
+struct store_health *
+store_health_new(void)
+{
+	struct store_health *health = mem_zero(sizeof *health);
+	must(pthread_mutex_init(&health->mutex, NULL) == 0);
+	health->master = master_new();
+	return health;
+}
+
+void
+store_health_free(struct store_health **health)
+{
+	struct store_health *h = *health;
+	*health = NULL;
+	if (h == NULL)
+		return;
+	pthread_mutex_destroy(&h->mutex);
+	master_free(&h->master);
+	while (h->servers != NULL) {
+		struct server *server = h->servers;
+		h->servers = server->next;
+		place_clear(&server->place);
+		free(server);
+	}
+	free(h);
+}
+
+struct master *
+store_health_master(struct store_health *health)
+{
+	return health->master;
+}
+
+/* --- faults --- */
+
+static void
+log_fault(enum info_fault fault)
+{
+	struct logline line = log_begin(
+	    fault != FAULT_NONE ? EV_store_unsafe : EV_store_safe);
+	if (fault != FAULT_NONE)
+		log_str(&line, "fault", info_fault_message(fault));
+	log_end(&line);
+}
+
+void
+store_health_count_fault(struct store_health *health, enum info_fault before,
+    enum info_fault fault)
+{
+	bool says = true;
+	if (before == FAULT_NONE)
+		says = atomic_fetch_add(&health->n_faulty, 1) == 0;
+	else if (fault == FAULT_NONE)
+		says = atomic_fetch_sub(&health->n_faulty, 1) == 1;
+	if (says)
+		log_fault(fault);
+}
+
+void
+store_health_uncount_fault(struct store_health *health, enum info_fault fault)
+{
+	if (fault != FAULT_NONE)
+		atomic_fetch_sub(&health->n_faulty, 1);
+}
+
+void
+store_health_set_fault(struct store_health *health, enum info_fault fault)
+{
+	atomic_store(&health->fault, (int)fault);
+}
+
+enum info_fault
+store_health_fault(const struct store_health *health)
+{
+	return (enum info_fault)atomic_load_explicit(
+	    &health->fault, memory_order_relaxed);
+}
+
+void
+store_health_say_forbidden(struct store_health *health)
+{
+	if (atomic_exchange(&health->said_forbidden, true))
+		return;
+	struct logline line = log_begin(EV_store_unexamined);
+	log_end(&line);
+}
+
+/* --- servers --- */
+
+static struct server *
+server_at(struct store_health *health, const struct place *place)
+{
+	char nowhere[] = "";
+	struct place here = {.host = nowhere};
+	if (place != NULL)
+		here = *place;
+	for (struct server *s = health->servers; s != NULL; s = s->next)
+		if (place_eq(&s->place, &here))
+			return s;
+	struct server *server = mem_zero(sizeof *server);
+	server->place.host = mem_str(span_str(here.host));
+	server->place.port = here.port;
+	server->next = health->servers;
+	health->servers = server;
+	return server;
+}
+
+/* False: it was met before. */
+static bool
+remember_server(struct server *server, struct span run_id)
+{
+	for (unsigned i = 0; i < RUN_IDS; i++)
+		if (span_eq(run_id, span_str(server->run_ids[i])))
+			return false;
+	char *to = server->run_ids[server->n_run_ids % RUN_IDS];
+	memcpy(to, run_id.ptr, run_id.len);
+	to[run_id.len] = '\0';
+	server->n_run_ids++;
+	return true;
+}
+
+void
+store_health_note_server(struct store_health *health,
+    const struct place *place, struct span info)
+{
+	struct span run_id = info_value(info, SPAN("run_id"));
+	bool durable =
+	    !span_eq(info_value(info, SPAN("aof_enabled")), SPAN("0"));
+	if (run_id.len == 0 || run_id.len > RUN_ID_CHARS)
+		return;
+	pthread_mutex_lock(&health->mutex);
+	struct server *server = server_at(health, place);
+	bool first = server->n_run_ids == 0;
+	bool another = remember_server(server, run_id) && !first;
+	bool forgetful = !first && server->durable && !durable;
+	server->durable = durable;
+	pthread_mutex_unlock(&health->mutex);
+	if (another) {
+		struct logline line = log_begin(EV_store_replaced);
+		log_span(&line, "run_id", run_id);
+		log_bool(&line, "append_only_file", durable);
+		log_end(&line);
+	}
+	if (forgetful) {
+		struct logline line = log_begin(EV_store_volatile);
+		log_end(&line);
+	}
+}
+
+/* --- memory --- */
+
+void
+store_health_set_memory(
+    struct store_health *health, uint64_t bytes, uint64_t max_bytes)
+{
+	atomic_store(&health->memory_max_bytes, max_bytes);
+	atomic_store(&health->memory_bytes, bytes);
+}
+
+uint64_t
+store_health_memory(const struct store_health *health, uint64_t *ret_max_bytes)
+{
+	uint64_t bytes = atomic_load(&health->memory_bytes);
+	*ret_max_bytes = atomic_load(&health->memory_max_bytes);
+	return bytes;
+}
