@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Claims a key: "this request is going to execute".
--- KEYS: record, leases, held (and see record.lua about events)
+-- KEYS: record, leases, held (and see machine.lua about events)
 -- ARGV: 1 owner, 2 fingerprint, 3 lease ms, 4 how long a PROCESSING record
 --       lives, ms, 5 unknown_retention ms, 6 max_attempts, 7 policy,
 --       8 deadline (on Redis' clock, 0: none), 9 route, 10 longest ms,
@@ -20,9 +20,11 @@
 -- the record, so nothing is left half done.
 
 -- include clock.lua
+-- include record.lua
 
-local owner, fingerprint = ARGV[1], ARGV[2]
-local deadline = tonumber(ARGV[8])
+local owner, fingerprint, lease_ms, alive_ms, unknown_ms, max_attempts,
+    policy, deadline, route, longest, waits, unsafe = unpack(ARGV)
+deadline = tonumber(deadline)
 if deadline > 0 and now > deadline then
 	return {'LATE', 0, now}
 end
@@ -30,9 +32,9 @@ end
 -- A replay is worth a short cut (the gateway looks at all of the record once
 -- more).
 local value = redis.call('GET', KEYS[1])
-if value and string.sub(value, 1, 3) == 'o1C' and
-    string.sub(value, 78, 99) == fingerprint then
-	local attempt = tonumber(string.sub(value, 5, 10)) or 0
+if value and string.sub(value, 1, STATE) == 'o1C' and
+    string.sub(value, PRINT, PRINT_END) == fingerprint then
+	local attempt = tonumber(string.sub(value, ATTEMPT, ATTEMPT_END)) or 0
 	return {'COMPLETED', attempt, now, value}
 end
 
@@ -40,18 +42,17 @@ end
 
 -- So is a key that was never used, which most claims are for; nobody is to be
 -- told of a change.
-if not value and not KEYS[4] and ARGV[12] ~= '1' then
-	local lease_until = digits(now + ARGV[3])
-	redis.call('SET', KEYS[1], 'o1P-000001000001' .. stamp .. stamp ..
-	    lease_until .. owner .. fingerprint .. '\n' .. ARGV[9] .. '\n',
-	    'PX', ARGV[4])
-	index(KEYS[2], KEYS[1], lease_until, ARGV[10])
+if not value and not KEYS[4] and unsafe ~= '1' then
+	local lease_until = digits(now + lease_ms)
+	redis.call('SET', KEYS[1], record_of('P', '-', '000001', '000001',
+	    stamp, stamp, lease_until, owner, fingerprint, '\n', route, ''),
+	    'PX', alive_ms)
+	index(KEYS[2], KEYS[1], lease_until, longest)
 	return {'OURS', 1, now, '-'}
 end
 
--- include record.lua
+-- include machine.lua
 
-local policy, longest = ARGV[7], ARGV[10]
 local r = parse(value)
 if r == false then
 	return answer('BROKEN')
@@ -59,12 +60,12 @@ end
 
 -- The record is this owner's for one lease from now.
 local function hold(word)
-	if ARGV[12] == '1' then
+	if unsafe == '1' then
 		return answer('REFUSED', r)
 	end
-	r.owner, r.fingerprint, r.route = owner, fingerprint, ARGV[9]
-	r.lease_until = digits(now + ARGV[3])
-	move(r, 'P', ARGV[4], longest)
+	r.owner, r.fingerprint, r.route = owner, fingerprint, route
+	r.lease_until = digits(now + lease_ms)
+	move(r, 'P', alive_ms, longest)
 	return answer(word, r, r.reason)
 end
 
@@ -72,9 +73,10 @@ end
 -- is the reason of an attempt that stays unknown, as a capital letter.
 local function execute(earlier)
 	r.rest = ''
-	if tonumber(r.tries) >= tonumber(ARGV[6]) or r.attempt == '999999' then
-		r.reason, r.fingerprint, r.route = '-', fingerprint, ARGV[9]
-		move(r, 'F', ARGV[5], longest)
+	if tonumber(r.tries) >= tonumber(max_attempts) or
+	    r.attempt == '999999' then
+		r.reason, r.fingerprint, r.route = '-', fingerprint, route
+		move(r, 'F', unknown_ms, longest)
 		return answer('FAILED', r)
 	end
 	r.reason = earlier
@@ -105,9 +107,9 @@ if r.state == 'P' then
 		end
 		return hold('RECONCILE')
 	elseif r.lease_until > stamp then
-		if ARGV[11] == '1' and r.mark ~= '+' then
+		if waits == '1' and r.mark ~= '+' then
 			-- A full Redis refuses this, and nobody is told.
-			redis.pcall('SETRANGE', KEYS[1], 99, '+')
+			redis.pcall('SETRANGE', KEYS[1], MARK - 1, '+')
 		end
 		return answer('IN_FLIGHT', r, r.lease_until - now)
 	end
@@ -126,6 +128,6 @@ elseif policy == 'reconcile' then
 	return hold('RECONCILE')
 end
 if r.state == 'P' then
-	move(r, 'U', ARGV[5], longest)
+	move(r, 'U', unknown_ms, longest)
 end
 return answer('UNKNOWN', r, r.reason)

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Stores the answer of an attempt: it is what every retry is given.
--- KEYS: record, leases, held (and see record.lua about events)
+-- KEYS: record, leases, held (and see machine.lua about events)
 -- ARGV: 1 owner, 2 attempt (6 digits), 3 retention ms, 4 the answer,
 --       5 its status
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
@@ -13,6 +13,7 @@
 
 -- include clock.lua
 -- include index.lua
+-- include record.lua
 
 local owner, attempt = ARGV[1], ARGV[2]
 local value = redis.call('GET', KEYS[1])
@@ -20,19 +21,20 @@ local value = redis.call('GET', KEYS[1])
 -- An attempt that is PROCESSING, with this owner and no other, and nobody who
 -- waits or is to be told, is worth a short cut.
 local _, last = string.find(value or '', '^o1P%-%d+')
-if last and last >= 55 and not KEYS[4] and
-    string.sub(value, 5, 10) == attempt and
-    string.sub(value, 56, 77) == owner and
-    string.sub(value, 100, 100) == '\n' and
-    string.find(value, '\n', 101, true) == #value then
-	redis.call('SET', KEYS[1], 'o1C-' .. string.sub(value, 5, 29) ..
-	    stamp .. digits(now + ARGV[3]) .. string.sub(value, 56) ..
-	    ARGV[4], 'PX', ARGV[3])
+if last and last >= LEASE_END and not KEYS[4] and
+    string.sub(value, ATTEMPT, ATTEMPT_END) == attempt and
+    string.sub(value, OWNER, OWNER_END) == owner and
+    string.sub(value, MARK, MARK) == '\n' and
+    string.find(value, '\n', ROUTE, true) == #value then
+	redis.call('SET', KEYS[1], 'o1C-' ..
+	    string.sub(value, ATTEMPT, CREATED_END) .. stamp ..
+	    digits(now + ARGV[3]) .. string.sub(value, OWNER) .. ARGV[4],
+	    'PX', ARGV[3])
 	redis.call('ZREM', KEYS[2], string.sub(KEYS[1], -32))
 	return {'DONE', tonumber(attempt), now}
 end
 
--- include record.lua
+-- include machine.lua
 
 local r = parse(value)
 if r == nil then

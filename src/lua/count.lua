@@ -8,6 +8,7 @@
 -- The lists may name records that are gone by now.
 
 -- include clock.lua
+-- include record.lua
 
 local records = string.sub(KEYS[1], 1, -7) .. 'r:'
 local counts = {P = 0, U = 0, F = 0}
@@ -18,7 +19,8 @@ for _, list in ipairs(KEYS) do
 		local names = redis.call('ZRANGE', list, seen, seen + 999)
 		for _, name in ipairs(names) do
 			local state =
-			    redis.call('GETRANGE', records .. name, 2, 2)
+			    redis.call('GETRANGE', records .. name,
+				STATE - 1, STATE - 1)
 			counts[state] = counts[state] and counts[state] + 1
 		end
 		seen = seen + #names

@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- The owner of a record may have fallen silent: where its lease ran out, the
 -- outcome is unknown, and nobody has to come to find that out.
--- KEYS: record, leases, held (and see record.lua about events)
+-- KEYS: record, leases, held (and see machine.lua about events)
 -- ARGV: 1 longest ms
 -- Answers: UNKNOWN reason route; IN_FLIGHT where the lease is good; GONE where
 --       the record is not PROCESSING; BROKEN.
@@ -10,6 +10,7 @@
 -- include clock.lua
 -- include index.lua
 -- include record.lua
+-- include machine.lua
 
 local r = parse(redis.call('GET', KEYS[1]))
 if not r or r.state ~= 'P' then

@@ -12,6 +12,7 @@
 -- include clock.lua
 -- include index.lua
 -- include record.lua
+-- include machine.lua
 
 local wanted, after, latest = ARGV[1], ARGV[2], ARGV[3]
 local limit = tonumber(ARGV[4])
@@ -23,7 +24,7 @@ local function consider(name)
 	if not r or not string.find(wanted, r.state, 1, true) then
 		return
 	end
-	local changed = string.sub(r.value, 30, 42)
+	local changed = string.sub(r.value, CHANGED, CHANGED_END)
 	if changed <= latest and changed .. name > after then
 		found[#found + 1] = {place = changed .. name, name = name,
 		    value = r.value}

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
 -- What an operator, who has asked the upstream's people, says about a key.
--- KEYS: record, leases, held (and see record.lua about events)
+-- KEYS: record, leases, held (and see machine.lua about events)
 -- ARGV: 1 act, 2 retention ms, 3 the answer and 4 its status (of complete),
 --       5 the attempt that is spoken of, 0 for whichever, 6 the fingerprint
 --       that it has, empty for whichever
@@ -22,6 +22,7 @@
 -- include clock.lua
 -- include index.lua
 -- include record.lua
+-- include machine.lua
 
 local act, retention = ARGV[1], ARGV[2]
 local wanted = tonumber(ARGV[5])
@@ -61,7 +62,7 @@ else
 	-- Without the answer.
 	reply = answer('DONE', r, before,
 	    redis.call('PEXPIRETIME', KEYS[1]) - now,
-	    redis.call('GETRANGE', KEYS[1], 0, 100 + #r.route))
+	    redis.call('GETRANGE', KEYS[1], 0, ROUTE - 1 + #r.route))
 end
 -- Whoever keeps an answer, or waits for one, hears of it; where they cannot be
 -- told, the operator must not believe that all is well.

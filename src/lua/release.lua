@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- The attempt did not happen: the key is free again, and remembers nothing
 -- but its number of attempts.
--- KEYS: record, leases, held (and see record.lua about events)
+-- KEYS: record, leases, held (and see machine.lua about events)
 -- ARGV: 1 owner, 2 attempt (6 digits; zeros: whichever this owner has, to
 --       give back a claim whose reply was lost), 3 sent (1: it counts
 --       towards max_attempts; 0: provably not sent), 4 retention ms,
@@ -16,6 +16,7 @@
 -- include clock.lua
 -- include index.lua
 -- include record.lua
+-- include machine.lua
 
 local owner, attempt, sent = ARGV[1], ARGV[2], ARGV[3] == '1'
 local r = parse(redis.call('GET', KEYS[1]))

@@ -10,17 +10,18 @@
 -- include clock.lua
 -- include index.lua
 -- include record.lua
+-- include machine.lua
 
 local reply = answer('DONE')
 for i = 2, #KEYS do
 	local at = 4 * i - 6
-	local head = redis.call('GETRANGE', KEYS[i], 0, 99)
-	local kept = string.sub(head, 1, 3) == 'o1P' and
-	    string.sub(head, 56, 77) == ARGV[at] and
-	    string.sub(head, 5, 10) == ARGV[at + 1]
+	local head = redis.call('GETRANGE', KEYS[i], 0, MARK - 1)
+	local kept = string.sub(head, 1, STATE) == 'o1P' and
+	    string.sub(head, OWNER, OWNER_END) == ARGV[at] and
+	    string.sub(head, ATTEMPT, ATTEMPT_END) == ARGV[at + 1]
 	if kept then
 		local lease_until = digits(now + ARGV[at + 2])
-		redis.call('SETRANGE', KEYS[i], 42, lease_until)
+		redis.call('SETRANGE', KEYS[i], LEASE - 1, lease_until)
 		redis.call('PEXPIRE', KEYS[i], ARGV[at + 3])
 		index(KEYS[1], KEYS[i], lease_until, ARGV[1])
 	end

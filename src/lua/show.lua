@@ -8,6 +8,7 @@
 -- include clock.lua
 -- include index.lua
 -- include record.lua
+-- include machine.lua
 
 local value = redis.call('GET', KEYS[1])
 local r = parse(value)
@@ -16,7 +17,7 @@ if r == nil then
 elseif r == false then
 	return answer('BROKEN')
 elseif ARGV[1] == '0' and r.state == 'C' then
-	value = string.sub(value, 1, string.find(value, '\n', 101, true))
+	value = string.sub(value, 1, string.find(value, '\n', ROUTE, true))
 end
 return answer('DONE', r, r.state, redis.call('PEXPIRETIME', KEYS[1]) - now,
     value)

@@ -39,7 +39,7 @@ MUTANTS = {
                     "elseif policy ~= 'reconcile' then")]},
         [("test_promise", "an outcome that cannot be known")]),
     "attempts are counted": (
-        {"claim": [("tonumber(r.tries) >= tonumber(ARGV[6])", "false")]},
+        {"claim": [("tonumber(r.tries) >= tonumber(max_attempts)", "false")]},
         [(RETRY, "attempts are exhausted after max attempts"),
          (ANSWERS, "attempts that are used up are attempts exhausted")]),
     "the attempt rises": (
@@ -57,14 +57,14 @@ MUTANTS = {
         [(RETRY, "what was not sent leaves an earlier attempt unknown")]),
 
     "a redis that may forget is given no claims": (
-        {"claim": [("if ARGV[12] == '1' then", "if false then")]},
+        {"claim": [("if unsafe == '1' then", "if false then")]},
         [("test_store_unsafe", "outcomes are stored while new claims are"),
          ("test_store_unsafe", "a fault stops new claims until it is mended:"
                                " eviction")]),
 
     # Whose request it is.
     "a stored answer is for its request": (
-        {"claim": [("string.sub(value, 78, 99) == fingerprint then",
+        {"claim": [("string.sub(value, PRINT, PRINT_END) == fingerprint then",
                     "true then")]},
         [(ANSWERS, "another body with a used key is key reused")]),
     "a claim is for its request": (
@@ -87,18 +87,21 @@ MUTANTS = {
                       ("(r.owner == owner or r.rest == owner)", "true")]},
         [(TWO, SLEPT + "answer")]),
     "who completes by the short cut must own it": (
-        {"complete": [("string.sub(value, 5, 10) == attempt", "true"),
-                      ("string.sub(value, 56, 77) == owner", "true")]},
+        {"complete": [("string.sub(value, ATTEMPT, ATTEMPT_END) == attempt",
+                       "true"),
+                      ("string.sub(value, OWNER, OWNER_END) == owner",
+                       "true")]},
         [(ADMIN, "a late owner of a freed key does not answer for its")]),
     "the short cut leaves nobody waiting": (
-        {"complete": [("string.sub(value, 100, 100) == '\\n'", "true")]},
+        {"complete": [("string.sub(value, MARK, MARK) == '\\n' and", "")]},
         [waits("test_waiting", "retries on another gateway wait too")]),
     "the short cuts leave no event untold": (
         {"claim": [("not value and not KEYS[4]", "not value")],
-         "complete": [("last >= 55 and not KEYS[4]", "last >= 55")]},
+         "complete": [("last >= LEASE_END and not KEYS[4]",
+                       "last >= LEASE_END")]},
         [("test_events", "a payment is told from its claim to its answer")]),
     "a redis that may forget is given no claims by the short cut": (
-        {"claim": [("and ARGV[12] ~= '1' then", "then")]},
+        {"claim": [("and unsafe ~= '1' then", "then")]},
         [("test_store_unsafe", "outcomes are stored while new claims are")]),
     "who releases must own it": (
         {"release": [("attempt ~= '000000' and r.attempt ~= attempt",
@@ -142,28 +145,29 @@ MUTANTS = {
                       "move(r, 'U', 60000, ARGV[5])")]},
         [(LEASE, WITH_AN_END + "unknown")]),
     "a claim is kept": (
-        {"claim": [("move(r, 'P', ARGV[4], longest)",
+        {"claim": [("move(r, 'P', alive_ms, longest)",
                     "move(r, 'P', 60000, longest)"),
-                   ("'PX', ARGV[4])\n\tindex(", "'PX', 60000)\n\tindex(")]},
+                   ("'PX', alive_ms)\n\tindex(", "'PX', 60000)\n\tindex(")]},
         [(LEASE, "a record in flight outlives the longer retention")]),
     "a dead letter is kept": (
-        {"claim": [("move(r, 'F', ARGV[5], longest)",
+        {"claim": [("move(r, 'F', unknown_ms, longest)",
                     "move(r, 'F', 60000, longest)")]},
         [(LEASE, "a failed record is kept as long as an unknown one")]),
     "everything has an end": (
-        {"complete": [(" .. r.rest, 'PX', ttl)", " .. r.rest)"),
-                      ("ARGV[4], 'PX', ARGV[3])", "ARGV[4])")]},
+        {"complete": [("r.rest),\n\t    'PX', ttl)", "r.rest))"),
+                      ("ARGV[4],\n\t    'PX', ARGV[3])", "ARGV[4])")]},
         [(LEASE, WITH_AN_END + "completed")]),
 
     # Owners that died are noticed, and nobody else.
     "a lease is renewed": (
-        {"renew": [("redis.call('SETRANGE', KEYS[i], 42, lease_until)\n",
-                    "\n")]},
+        {"renew": [(
+            "redis.call('SETRANGE', KEYS[i], LEASE - 1, lease_until)\n",
+            "\n")]},
         [(LEASE, "an upstream slower than three leases ends completed")]),
     "a lease is in the list": (
         {"claim": [("\t\tindex(KEYS[2], KEYS[1], r.lease_until, longest)\n",
                     NOTHING),
-                   ("\tindex(KEYS[2], KEYS[1], lease_until, ARGV[10])\n",
+                   ("\tindex(KEYS[2], KEYS[1], lease_until, longest)\n",
                     NOTHING)]},
         [waits(UNKNOWN, "a lease that ran out is noticed without a retry")]),
     "a lease that is good is left alone": (
