@@ -9,6 +9,8 @@
 #include "http/head_check.h"
 #include "http/problem.h"
 #include "store/records.h"
+#include "store/records_count.h"
+#include "store/records_list.h"
 
 /*
  * The inside of the admin interface, for its files alone: admin.c (life),

@@ -20,6 +20,7 @@
 #include "conf/load.h"
 #include "gate/worker.h"
 #include "http/selftest.h"
+#include "journal/journal_folder.h"
 #include "probe/startup_check.h"
 #include "redis/managed.h"
 #include "redis/sentinels.h"

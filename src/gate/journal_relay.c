@@ -7,6 +7,7 @@
 #include "base/test_build.h"
 #include "gate/journal_relay.h"
 #include "gate/worker.h"
+#include "journal/journal_folder.h"
 
 enum {
 	/* How soon a delivery that failed is tried again. */

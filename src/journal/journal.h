@@ -38,14 +38,6 @@ struct journal_entry {
 };
 
 /*
- * A new, empty journal, its folder (0700) and its file (0600), so that a
- * state_dir that cannot be written is found at the start; worker is only part
- * of the file's name.  False: *ret_message is a sentence that the caller frees.
- */
-MUST_USE bool journal_folder_open(const char *state_dir, unsigned worker,
-    struct journal **ret_journal, char **ret_message);
-
-/*
  * Nulls the caller's pointer, accepts NULL.  The file is removed where nothing
  * is open, and is the next process' to adopt otherwise.
  */
@@ -94,26 +86,3 @@ bool journal_next(const struct journal *journal, uint64_t after,
  */
 MUST_USE int journal_read(const struct journal *journal, uint64_t id,
     struct body *bytes, struct journal_entry *ret_entry);
-
-/* A file that a dead process left behind, and what was in it. */
-struct journal_found {
-	const char *name; /* in the folder */
-	/*
-	 * With at least one open entry: the callee's now, to deliver and to
-	 * close.  NULL: nothing was open and the file is removed, or error.
-	 */
-	struct journal *journal;
-	unsigned damaged;   /* entries that are not what was written */
-	uint64_t cut_bytes; /* a torn tail, or all behind a damaged head */
-	/* errno: it cannot be read now and stays as it is, for a later try */
-	int error;
-};
-
-/*
- * Adopts every file whose process is gone, and tells each() of it; the name
- * lives as long as the call.  False where the folder cannot be read:
- * *ret_message as above.
- */
-MUST_USE bool journal_folder_adopt(const char *state_dir,
-    void (*each)(void *arg, const struct journal_found *found), void *arg,
-    char **ret_message);

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/test_build.h"
+#include "journal/journal_folder.h"
 #include "journal/journal_private.h"
 
 enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "journal/journal.h"
+#include "journal/journal_folder.h"
 
 /*
  * The inside of the journal, for journal.c, which knows one file, and

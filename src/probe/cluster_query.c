@@ -111,7 +111,7 @@ cluster_query(const struct conf *conf, struct cluster_masters *ret_seen,
 		if (told)
 			*ret_seen = masters;
 		else
-			cluster_masters_clear(&masters);
+			cluster_query_clear(&masters);
 	}
 	if (!told && *ret_message == NULL)
 		*ret_message = mem_str(SPAN("no seed names a server"));
@@ -119,7 +119,7 @@ cluster_query(const struct conf *conf, struct cluster_masters *ret_seen,
 }
 
 void
-cluster_masters_clear(struct cluster_masters *masters)
+cluster_query_clear(struct cluster_masters *masters)
 {
 	if (masters->slots != NULL)
 		slots_clear(masters->slots);

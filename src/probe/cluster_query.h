@@ -29,4 +29,4 @@ struct cluster_masters {
 MUST_USE bool cluster_query(const struct conf *conf,
     struct cluster_masters *ret_seen, char **ret_message);
 /* Frees what it holds. */
-void cluster_masters_clear(struct cluster_masters *masters);
+void cluster_query_clear(struct cluster_masters *masters);

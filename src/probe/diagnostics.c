@@ -51,7 +51,7 @@ run_cluster(const struct conf *conf, struct diagnostics **ret_seen)
 		seen[i].cluster_fails = !masters.serve;
 	}
 	size_t count = masters.count;
-	cluster_masters_clear(&masters);
+	cluster_query_clear(&masters);
 	*ret_seen = seen;
 	return count;
 }

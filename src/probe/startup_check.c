@@ -171,7 +171,7 @@ examine_cluster(const struct conf *conf, char **ret_message)
 		}
 		free(message);
 	}
-	cluster_masters_clear(&masters);
+	cluster_query_clear(&masters);
 	return worst;
 }
 

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "base/mem.h"
 #include "base/test_build.h"
+#include "redis/handshake_private.h"
 #include "redis/info.h"
 #include "redis/link_private.h"
 
@@ -65,7 +67,7 @@ wrong(const struct own_call *own, const redisReply *reply)
 static void
 on_handshake(struct link_call *call, const redisReply *reply)
 {
-	struct own_call *own = (struct own_call *)(void *)call;
+	struct own_call *own = CONTAINER_OF(call, struct own_call, call);
 	struct link *link = own->link;
 	const char *message = reply != NULL ? wrong(own, reply) : NULL;
 	if (reply != NULL && message == NULL)
@@ -159,7 +161,7 @@ handshake_subscribe(struct link *link)
 static void
 on_pulse(struct link_call *call, const redisReply *reply)
 {
-	struct own_call *own = (struct own_call *)(void *)call;
+	struct own_call *own = CONTAINER_OF(call, struct own_call, call);
 	struct link *link = own->link;
 	if (reply != NULL) {
 		heard_time(link, reply, call->sent_us);

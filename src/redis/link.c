@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "redis/handshake_private.h"
 #include "redis/link_private.h"
 #include "redis/resolve.h"
 #include "redis/secret_write.h"

@@ -49,17 +49,6 @@ struct link {
 	struct redis_clock clock;
 };
 
-/* --- handshake.c --- */
-
-/* The connection is there, or on its way: says all of the handshake. */
-void handshake_begin(struct link *link);
-/* Begins to listen to the link's channels. */
-void handshake_subscribe(struct link *link);
-/* Asks for a sign of life; the timer limits it. */
-void handshake_pulse(struct link *link);
-
-/* --- link.c --- */
-
 /* The handshake is over. */
 void link_came_up(struct link *link);
 /* The pulse was answered. */

@@ -2,6 +2,7 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "redis/master.h"
@@ -152,8 +153,8 @@ on_named(struct sentinel *sentinel, const struct sentinel_named *named)
 static void
 on_epoch(struct link_call *call, const redisReply *reply)
 {
-	struct sentinel *sentinel = (struct sentinel *)(void *)((char *)call -
-	    offsetof(struct sentinel, ask_epoch));
+	struct sentinel *sentinel =
+	    CONTAINER_OF(call, struct sentinel, ask_epoch);
 	sentinel->epoch = -1;
 	if (reply == NULL || sentinel_read_epoch(reply, &sentinel->epoch))
 		return;
@@ -165,8 +166,8 @@ on_epoch(struct link_call *call, const redisReply *reply)
 static void
 on_address(struct link_call *call, const redisReply *reply)
 {
-	struct sentinel *sentinel = (struct sentinel *)(void *)((char *)call -
-	    offsetof(struct sentinel, ask_address));
+	struct sentinel *sentinel =
+	    CONTAINER_OF(call, struct sentinel, ask_address);
 	struct sentinel_named named = {.epoch = sentinel->epoch};
 	sentinel->asking = false;
 	if (reply == NULL || sentinel->epoch < 0)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 
+#include "base/container.h"
 #include "record/redis_keys.h"
 #include "store/operation.h"
-#include "store/records.h"
+#include "store/records_count.h"
 
 /* Shards that are asked at the same time. */
 enum { SHARDS_AT_ONCE = 8 };
@@ -12,7 +13,7 @@ static struct store_call *count_call(
     struct store *store, struct store_count *count);
 
 static void
-add(struct store_count *count, const struct call_reply *reply)
+add_counts(struct store_count *count, const struct call_reply *reply)
 {
 	static const enum record_state states[] = {
 	    STATE_PROCESSING, STATE_UNKNOWN, STATE_FAILED};
@@ -25,11 +26,12 @@ static void
 on_counted(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
-	struct store_count *count = (struct store_count *)(void *)call->op;
-	if (count == NULL)
+	if (call->op == NULL)
 		return;
+	struct store_count *count =
+	    CONTAINER_OF(call->op, struct store_count, op);
 	if (how == CALL_ANSWERED) {
-		add(count, reply);
+		add_counts(count, reply);
 		if (count->op.failure == 0 &&
 		    count->shard < call->store->conf->store.shards)
 			call_start(count_call(call->store, count));

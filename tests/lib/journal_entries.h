@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "journal/journal.h"
+#include "journal/journal_folder.h"
 
 /* What was written came back. */
 static inline bool

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "journal/journal.h"
+#include "journal/journal_folder.h"
 #include "replay/fakes.h"
 
 /*

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "journal/journal.h"
+#include "journal/journal_folder.h"
 #include "lib/folder.h"
 #include "lib/journal_entries.h"
 

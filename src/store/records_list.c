@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/container.h"
+#include "base/digits.h"
+#include "record/redis_keys.h"
+#include "store/operation.h"
+#include "store/records_list.h"
+#include "store/records_private.h"
+
+enum {
+	/* Shards that are asked for a page at the same time. */
+	LIST_AT_ONCE = 16,
+	STAMP_DIGITS = 13,
+};
+
+void
+store_list_place(
+    const struct store_record *record, char ret_place[PLACE_CHARS + 1])
+{
+	must(snprintf(ret_place, STAMP_DIGITS + 1, "%013" PRId64,
+		 record->changed_ms) == STAMP_DIGITS);
+	hex_encode(
+	    record->key_id.bytes, DIGEST_BYTES, ret_place + STAMP_DIGITS);
+}
+
+bool
+store_list_is_place(struct span place)
+{
+	uint8_t bytes[DIGEST_BYTES];
+	if (place.len != PLACE_CHARS)
+		return false;
+	int64_t stamp;
+	return digits_read(span_of(place.ptr, STAMP_DIGITS), INT64_MAX,
+		   &stamp) &&
+	    hex_decode(span_from(place, STAMP_DIGITS), bytes, sizeof bytes);
+}
+
+static bool
+is_before(const struct store_record *a, const struct store_record *b)
+{
+	if (a->changed_ms != b->changed_ms)
+		return a->changed_ms < b->changed_ms;
+	return memcmp(&a->key_id, &b->key_id, sizeof a->key_id) < 0;
+}
+
+/* Into its place; one more than the page has is kept, to know of more. */
+static void
+insert_record(struct store_list *list, const struct store_record *record)
+{
+	size_t at = list->count;
+	while (at > 0 && is_before(record, &list->records[at - 1]))
+		at--;
+	if (at > list->limit)
+		return;
+	if (list->count <= list->limit)
+		list->count++;
+	memmove(&list->records[at + 1], &list->records[at],
+	    (list->count - 1 - at) * sizeof *record);
+	list->records[at] = *record;
+	records_keep(list->arena, &list->records[at]);
+}
+
+/* Names, ms-left and records; what cannot be read is not listed. */
+static void
+read_page(struct store_list *list, const struct call_reply *reply)
+{
+	for (size_t i = 0; i + 3 <= reply->n_extra; i += 3) {
+		struct key_id key_id;
+		struct store_record record;
+		struct record read;
+		if (hex_decode(resp_text(reply->extra[i]), key_id.bytes,
+			sizeof key_id.bytes) &&
+		    records_read_pair(reply, i + 1, &key_id, &record, &read) == 0)
+			insert_record(list, &record);
+	}
+}
+
+static struct store_call *list_call(
+    struct store *store, struct store_list *list);
+
+static void
+on_list(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	if (call->op == NULL)
+		return;
+	struct store_list *list = CONTAINER_OF(call->op, struct store_list, op);
+	if (how == CALL_ANSWERED) {
+		read_page(list, reply);
+		if (list->op.failure == 0 &&
+		    list->shard < call->store->conf->store.shards)
+			call_start(list_call(call->store, list));
+	}
+	if (list->op.call == call && call->sibling == NULL) {
+		list->op.verdict = VERDICT_DONE;
+		list->more = list->count > list->limit;
+		if (list->more)
+			list->count = list->limit;
+	}
+	operation_end_call(call, error);
+}
+
+/* Asks the next shard, for no more than may still come into the page. */
+static struct store_call *
+list_call(struct store *store, struct store_list *list)
+{
+	char wanted[STATE_COUNT_];
+	size_t n_wanted = 0;
+	for (size_t i = 0; i < STATE_COUNT_; i++)
+		if (list->wanted[i] && i != STATE_COMPLETED)
+			wanted[n_wanted++] = state_letter((enum record_state)i);
+	char latest[PLACE_CHARS + 1] = "9999999999999";
+	if (list->count > list->limit)
+		store_list_place(&list->records[list->limit], latest);
+
+	unsigned shard = list->shard++;
+	struct store_call *call = call_new(store, shard, SCRIPT_list, 7);
+	resp_number(&call->args, 2);
+	redis_keys_index(&call->args, store->conf, shard, "leases");
+	redis_keys_index(&call->args, store->conf, shard, "held");
+	resp_arg(&call->args, span_of(wanted, n_wanted));
+	resp_arg(&call->args, list->after);
+	resp_arg(&call->args, span_of(latest, STAMP_DIGITS));
+	resp_number(&call->args, (int64_t)list->limit + 1);
+	call->done = on_list;
+	operation_add(call, &list->op);
+	return call;
+}
+
+void
+store_list(struct store *store, struct store_list *list)
+{
+	must(list->limit > 0);
+	operation_begin(store, &list->op);
+	list->records = arena_alloc(
+	    list->arena, (list->limit + 1) * sizeof *list->records);
+	list->count = 0;
+	list->more = false;
+	list->shard = 0;
+	struct store_call *calls[LIST_AT_ONCE];
+	size_t count = 0;
+	while (count < LIST_AT_ONCE &&
+	    list->shard < store->conf->store.shards)
+		calls[count++] = list_call(store, list);
+	/* All of them belong before one can end: then the last ends it. */
+	for (size_t i = 0; i < count; i++)
+		call_start(calls[i]);
+}
