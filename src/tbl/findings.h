@@ -12,150 +12,151 @@
 
 /* --- the file and this machine: cmd/doctor_host.c --- */
 FINDING(configuration, FAIL, "the configuration is valid",
-	"{}", "correct the file (onceproxy.json(5)) and ask again")
+	"{}", "correct the file (onceproxy.json(5)) and run this again")
 FINDING(state_dir, FAIL, "state_dir can be written",
-	"no journal can be kept below {}, and without one no claim is "
-	"forwarded",
-	"make it, for the user that runs the gateway: install -d -m 0700 "
-	"-o USER {}")
+	"no journal can be kept in {}, and without one no claim is forwarded",
+	"create it for the user that runs the gateway: install -d -m 0700 -o "
+	"USER {}")
 FINDING(state_dir_open, FAIL, "state_dir is private",
-	"others may look into {}, where answers to payments lie",
+	"other users can look into {}, which holds the answers to payments",
 	"chmod 0700 {}")
 FINDING(journal, WARN, "the journal is empty",
 	"outcomes wait in the journal for Redis to take them: {}",
 	"run a gateway with this state_dir and this Redis until it is empty; "
-	"release none of these keys before: onceproxy serve -c {}")
-FINDING(descriptors, WARN, "descriptors suffice for limits.connections",
-	"this process may open so few descriptors that it would take only {}",
-	"set LimitNOFILE= of systemd, or ulimit -Hn, to {} or more, or lower "
+	"do not release any of these keys before then: onceproxy serve -c {}")
+FINDING(descriptors, WARN, "there are enough descriptors for "
+	"limits.connections",
+	"this process may open so few descriptors that it would accept only {}",
+	"set LimitNOFILE= in systemd, or ulimit -Hn, to {} or more, or lower "
 	"limits.connections")
 FINDING(managed_server, FAIL, "the managed redis-server can be run",
 	"store.redis is \"managed\", and {}",
 	"install redis-server, or name a Redis in store.redis")
 
 /* --- Redis: cmd/doctor_redis.c, cmd/doctor_sentinel.c --- */
-FINDING(redis_stopped, WARN, "the managed Redis runs",
-	"the managed Redis does not run ({}), so that it could not be looked "
-	"at",
-	"start the gateway and ask again: onceproxy serve -c {}")
+FINDING(redis_stopped, WARN, "the managed Redis is running",
+	"the managed Redis is not running ({}), so it was not looked at",
+	"start the gateway and run this again: onceproxy serve -c {}")
 FINDING(sentinel_lost, WARN, "each Sentinel names the master",
 	"this Sentinel does not name the master: {}",
-	"start it, or correct store.sentinels and store.master; ask it: {}")
-FINDING(sentinels_few, FAIL, "a majority of the Sentinels names the master",
-	"too few Sentinels name the master to see a failover, or to decide on "
-	"one: {}",
-	"start the others: more than half of all are needed")
-FINDING(sentinel_behind, WARN, "the Sentinels name one master",
-	"the Sentinels do not name the same master: {}",
-	"see whether that one comes to the others and to the servers; ask it: "
+	"start it, or correct store.sentinels and store.master; query it with: "
 	"{}")
+FINDING(sentinels_few, FAIL, "a majority of the Sentinels name the master",
+	"too few Sentinels name the master to detect a failover or to agree on "
+	"one: {}",
+	"start the others: more than half of them are needed")
+FINDING(sentinel_behind, WARN, "the Sentinels name the same master",
+	"the Sentinels do not name the same master: {}",
+	"check whether that Sentinel can reach the others and the servers; "
+	"query it with: {}")
 FINDING(redis_unreachable, FAIL, "Redis answers",
 	"Redis does not answer: {}",
-	"start it, and see that store.redis, store.timeout and firewalls let "
-	"the gateway come to {}")
-FINDING(redis_login, FAIL, "Redis lets us in",
-	"Redis does not let us in: {}",
+	"start it, and check that store.redis, store.timeout and firewalls let "
+	"the gateway reach {}")
+FINDING(redis_login, FAIL, "Redis accepts our login",
+	"Redis does not accept our login: {}",
 	"put the user's name and password into store.user and store.password, "
-	"or make the user: {}")
+	"or create the user: {}")
 FINDING(redis_old, FAIL, "Redis is new enough",
-	"this is Redis {}, and the scripts need what 7.0 brought",
+	"this is Redis {}, and the scripts need features that came with 7.0",
 	"upgrade it to 7.0 or later")
 FINDING(redis_replica, FAIL, "Redis is a master",
 	"this Redis is a replica of {}, and takes no claims",
 	"name the master in store.redis, or make this one the master: "
 	"redis-cli REPLICAOF NO ONE")
-FINDING(rights, FAIL, "we may do in Redis all that is needed",
-	"this user of Redis may not: {}",
-	"paste into redis-cli as an administrator, then ACL SAVE: {}")
+FINDING(rights, FAIL, "we have all the rights that we need in Redis",
+	"this Redis user may not: {}",
+	"paste this line into redis-cli as an administrator, followed by ACL "
+	"SAVE: {}")
 FINDING(eviction, FAIL, "Redis evicts nothing",
 	"Redis may evict records, and a forgotten claim lets a payment be "
 	"made twice: {}",
 	"redis-cli CONFIG SET maxmemory-policy noeviction, and the same in "
 	"redis.conf")
-FINDING(eviction_allowed, WARN, "store.allow_eviction allows nothing",
-	"Redis may evict records, and store.allow_eviction lets it: {}",
+FINDING(eviction_allowed, WARN, "store.allow_eviction permits no eviction",
+	"Redis may evict records, and store.allow_eviction permits it: {}",
 	"redis-cli CONFIG SET maxmemory-policy noeviction, and set "
 	"store.allow_eviction to false")
 FINDING(persistence, FAIL, "Redis keeps an append-only file",
-	"Redis keeps no append-only file: a restart forgets claims, whose "
+	"Redis keeps no append-only file: a restart forgets claims, and their "
 	"payments may be made again",
 	"redis-cli CONFIG SET appendonly yes, and the same in redis.conf")
-FINDING(writes, FAIL, "Redis takes what is written",
-	"Redis refuses what is written, so that no claim is possible: {}",
-	"MISCONF: mend its disk, then redis-cli BGSAVE; OOM: raise maxmemory; "
+FINDING(writes, FAIL, "Redis accepts writes",
+	"Redis refuses writes, so no key can be claimed: {}",
+	"MISCONF: fix its disk, then redis-cli BGSAVE; OOM: raise maxmemory; "
 	"NOREPLICAS: start its replicas again")
 FINDING(appendfsync, WARN, "Redis syncs what it acknowledges",
-	"appendfsync is {}: a crash may forget claims of the last seconds",
+	"appendfsync is {}: a crash may forget the claims of the last seconds",
 	"redis-cli CONFIG SET appendfsync always, and the same in redis.conf")
-FINDING(replicas_few, FAIL, "as many replicas as store.wait_replicas",
-	"store.wait_replicas is more than the replicas that follow: {}",
+FINDING(replicas_few, FAIL, "there are as many replicas as store.wait_replicas "
+	"asks for",
+	"store.wait_replicas is more than the number of replicas: {}",
 	"start replicas with replicaof, or lower store.wait_replicas")
 FINDING(no_replica, WARN, "Redis has a replica",
-	"no replica follows this Redis: what is lost with its machine is lost",
+	"this Redis has no replica: if its machine is lost, so are its records",
 	"start another redis-server with: replicaof {}")
 FINDING(cluster_replica, WARN, "each master of the cluster has a replica",
-	"no replica follows this master: while it is gone its keys get 503, "
-	"and what is lost with its machine is lost",
+	"this master has no replica: while it is gone, its keys get 503, and "
+	"if its machine is lost, so are its records",
 	"redis-cli --cluster add-node NEW-HOST:PORT {} --cluster-slave")
-FINDING(cluster_fails, FAIL, "the cluster serves, or there is none",
-	"the cluster says that it is down",
-	"bring back the masters that are gone, or make replicas of theirs "
-	"masters (CLUSTER FAILOVER TAKEOVER); see redis-cli --cluster check "
-	"{}")
+FINDING(cluster_fails, FAIL, "the cluster is up, or there is none",
+	"the cluster reports that it is down",
+	"bring back the masters that are gone, or promote their replicas "
+	"(CLUSTER FAILOVER TAKEOVER); see redis-cli --cluster check {}")
 FINDING(cluster_coverage, WARN,
-	"a dead master stops none but its own keys, or there is none",
+	"a dead master affects only its own keys, or there is no cluster",
 	"cluster-require-full-coverage is yes: while one master is gone, the "
 	"keys of all others get 503 too",
 	"redis-cli --cluster call {} CONFIG SET cluster-require-full-coverage "
 	"no, and the same in redis.conf")
-FINDING(memory, WARN, "Redis has memory left",
+FINDING(memory, WARN, "Redis has memory to spare",
 	"less than a fifth of maxmemory is left; when it is full, new claims "
 	"get 503: {}",
 	"redis-cli CONFIG SET maxmemory {}, and the same in redis.conf, or "
 	"shorten the retention of routes")
 FINDING(clocks, WARN, "the clocks agree",
-	"the clock of Redis is apart from this machine's: {}",
-	"let both follow NTP (timedatectl set-ntp true); Redis' clock decides "
-	"about leases and retention, this one's stands in the log")
+	"the clock of Redis differs from this machine's: {}",
+	"synchronise both with NTP (timedatectl set-ntp true); Redis' clock "
+	"decides leases and retention, this machine's is the one in the log")
 FINDING(records_unknown, WARN, "no outcome is unknown",
-	"keys are held because nobody knows what became of them: {}",
+	"keys are held because nobody knows what became of their requests: {}",
 	"ask the API about each, then release or complete it: onceproxy keys "
 	"list --state UNKNOWN -c {}")
 FINDING(records_failed, WARN, "no key has failed for good",
-	"keys have used up their attempts: {}",
+	"keys have used up all their attempts: {}",
 	"look at each, then release or complete it: onceproxy keys list "
 	"--state FAILED -c {}")
-FINDING(old_libraries, WARN, "the functions are those of this version",
-	"libraries of functions of other versions: {}",
-	"once no gateway of such a version runs any more: redis-cli FUNCTION "
-	"DELETE {}")
-FINDING(foreign_keys, WARN, "all keys below store.prefix are ours",
-	"keys below store.prefix that a gateway of this version, with this "
-	"store.shards, does not find: {}",
-	"bring store.shards back to what it was, or choose a store.prefix of "
-	"your own; see one: redis-cli TYPE {}")
-FINDING(encryption_keys, FAIL, "the keys of stored answers are there",
-	"answers are encrypted with keys that store.encryption_keys does not "
-	"have, and their retries get 500: {}",
-	"put this key behind the others, on all gateways, and start them anew: "
-	"{}")
+FINDING(old_libraries, WARN, "all function libraries are of this version",
+	"function libraries of other versions: {}",
+	"once no gateway of such a version is running any more: redis-cli "
+	"FUNCTION DELETE {}")
+FINDING(foreign_keys, WARN, "all keys under store.prefix are ours",
+	"keys under store.prefix that a gateway of this version, with this "
+	"store.shards, cannot find: {}",
+	"set store.shards back to what it was, or choose a store.prefix that "
+	"nobody else uses; see one: redis-cli TYPE {}")
+FINDING(encryption_keys, FAIL, "we have the encryption keys of all stored "
+	"answers",
+	"stored answers are encrypted with keys that store.encryption_keys "
+	"does not have, and their retries get 500: {}",
+	"add this key after the others on all gateways, and restart them: {}")
 
 /* --- upstreams: cmd/doctor_upstream.c --- */
-FINDING(upstream_name, FAIL, "upstreams have addresses",
-	"the host has no address: {}",
-	"correct the name, or make it known to DNS or /etc/hosts: getent hosts "
-	"{}")
-FINDING(upstream_closed, FAIL, "upstreams take connections",
-	"no connection comes about: {}",
+FINDING(upstream_name, FAIL, "the names of upstreams resolve",
+	"the host name has no address: {}",
+	"correct the name, or add it to DNS or /etc/hosts: getent hosts {}")
+FINDING(upstream_closed, FAIL, "upstreams accept connections",
+	"no connection could be made: {}",
 	"start the upstream, or correct its address: {}")
-FINDING(upstream_silent, FAIL, "upstreams answer in time",
+FINDING(upstream_silent, FAIL, "upstreams accept connections in time",
 	"no connection within connect_timeout: {}",
-	"see whether a firewall drops packets to {}, or raise connect_timeout")
-FINDING(upstream_tls, FAIL, "upstreams shake hands",
+	"check whether a firewall drops packets to {}, or raise "
+	"connect_timeout")
+FINDING(upstream_tls, FAIL, "the TLS handshakes with upstreams succeed",
 	"TLS fails: {}",
-	"name the authorities of its certificate as ca, and our own "
-	"certificate and key where it asks for one; see what it shows: {}")
+	"put the authorities that issued its certificate into ca, and our own "
+	"certificate and key if it asks for one; see what it presents: {}")
 FINDING(target_down, WARN, "all targets can be reached",
-	"this target cannot be reached, and the others of its upstream take "
+	"this target cannot be reached, and the upstream's other targets take "
 	"its requests: {}",
-	"start it, or take it out of targets: {}")
+	"start it, or remove it from targets: {}")

@@ -4,39 +4,39 @@
  * as Prometheus has them.  admin/exposition.c has one function for each id.
  */
 METRIC(REQUESTS, counter, "onceproxy_requests_total",
-    "Requests that have ended, by route and outcome.")
+    "Finished requests, by route and outcome.")
 METRIC(REQUEST_SECONDS, histogram, "onceproxy_request_seconds",
-    "From a request's head to the end of its answer, by route.")
+    "Time from a request's head to the end of its answer, by route.")
 METRIC(UPSTREAM_SECONDS, histogram, "onceproxy_upstream_seconds",
-    "What upstreams took, connecting included, by upstream.")
+    "Time that upstreams took, connecting included, by upstream.")
 METRIC(STORE_SECONDS, histogram, "onceproxy_store_seconds",
-    "What Redis took, as the gateway saw it, by operation.")
+    "Time that Redis took, as seen by the gateway, by operation.")
 METRIC(IN_FLIGHT, gauge, "onceproxy_in_flight",
     "Claims that this gateway holds.")
 METRIC(WAITING, gauge, "onceproxy_waiting",
-    "Retries that wait for the first request with their key.")
+    "Retries that are waiting for the first request with their key.")
 METRIC(RECORDS, gauge, "onceproxy_records",
-    "Records in Redis, of all gateways, by state.")
+    "Records in Redis, of all gateways together, by state.")
 METRIC(JOURNAL_ENTRIES, gauge, "onceproxy_journal_entries",
-    "Outcomes on disk that Redis has not taken yet.")
+    "Outcomes on disk that Redis has not accepted yet.")
 METRIC(STORE_UP, gauge, "onceproxy_store_up",
-    "1 while Redis answers, else 0.")
+    "1 while Redis answers, otherwise 0.")
 METRIC(STORE_MEMORY, gauge, "onceproxy_store_memory_bytes",
-    "What Redis uses of its memory.")
+    "Memory that Redis uses.")
 METRIC(STORE_MEMORY_MAX, gauge, "onceproxy_store_memory_max_bytes",
-    "Its maxmemory; 0 is no limit.")
+    "Redis' maxmemory; 0 means no limit.")
 METRIC(CACHE_BYTES, gauge, "onceproxy_cache_bytes",
-    "Answers that are kept in memory.")
+    "Size of the answers that are kept in memory.")
 METRIC(CACHE_HITS, counter, "onceproxy_cache_hits_total",
-    "Retries that were answered without asking Redis.")
+    "Retries answered without asking Redis.")
 METRIC(FENCED, counter, "onceproxy_fenced_total",
-    "Outcomes that came after another owner had decided.")
+    "Outcomes that arrived after another owner had decided.")
 METRIC(LEASES_LOST, counter, "onceproxy_leases_lost_total",
     "Leases that could not be renewed.")
 METRIC(BUILD_INFO, gauge, "onceproxy_build_info",
-    "1; the version is a label.")
+    "Always 1; the version is a label.")
 METRIC(CPU_SECONDS, counter, "process_cpu_seconds_total",
-    "User and system time of the process.")
+    "User and system CPU time of the process.")
 METRIC(RESIDENT_BYTES, gauge, "process_resident_memory_bytes",
     "Resident memory.")
 METRIC(OPEN_FDS, gauge, "process_open_fds",

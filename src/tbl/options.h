@@ -23,113 +23,116 @@ OPT(ROOT, "listen", LISTENS, listen, ANY, RESTART,
 	"\"unix:/path\", or objects. Port 0 means any free port.",
 	REQUIRED)
 OPT(ROOT, "workers", COUNT, workers, RANGE(0, 256), RESTART,
-	"Event-loop threads; 0 is one for each processor.",
+	"Event-loop threads; 0 means one for each processor.",
 	0)
 OPT(ROOT, "state_dir", TEXT, state_dir, ANY, RESTART,
-	"Where the journal and the managed Redis keep their files. By "
-	"default lib/onceproxy below the localstatedir of the installation.",
+	"Where the journal and the managed Redis keep their files. The default "
+	"is lib/onceproxy in the localstatedir of the installation.",
 	NONE)
 OPT(ROOT, "drain_timeout", DURATION, drain_timeout_ms,
 	RANGE(1, 3650 * DAY), RELOAD,
-	"How long a drain waits for what is in flight; what is not done then "
-	"becomes UNKNOWN.",
+	"How long a drain waits for what is in flight; whatever has not "
+	"finished by then becomes UNKNOWN.",
 	"30s")
 OPT(ROOT, "log.level", CHOICE, log_level, WORDS("debug info warn error"),
 	RELOAD,
 	"Lines below this level are not written.",
 	"info")
 OPT(ROOT, "log.access", BOOLEAN, log_access, ANY, RELOAD,
-	"Whether there is one line for each request.",
+	"Whether one line is logged for each request.",
 	true)
 OPT(ROOT, "limits.connections", COUNT, max_connections,
 	RANGE(1, 1000000), RESTART,
-	"Beyond it, a new connection is answered 503 (overloaded) and closed.",
+	"The number of client connections; one more is answered 503 "
+	"(overloaded) and closed.",
 	10000)
 OPT(ROOT, "limits.request_headers", SIZE, max_request_headers,
 	RANGE(1, 16 * MIB), RESTART,
-	"The longest head of a request; 431 beyond.",
+	"The longest head of a request; a longer one gets 431.",
 	"32KiB")
 OPT(ROOT, "limits.header_timeout", DURATION, header_timeout_ms,
 	RANGE(1, 3650 * DAY), RELOAD,
-	"How long a client may take to send the head of a request, from its "
-	"connection (with TLS, the handshake too) or the request's first line.",
+	"How long a client may take to send the head of a request, counted "
+	"from when it connects (with TLS, this includes the handshake) or from "
+	"the request's first line.",
 	"10s")
 OPT(ROOT, "limits.idle_timeout", DURATION, idle_timeout_ms,
 	RANGE(1, 3650 * DAY), RELOAD,
-	"How long a client may keep a connection without sending anything. A "
-	"client that sends a body, or reads an answer, with less than 512 "
-	"bytes per second over this time is cut too.",
+	"How long a client may keep a connection open without sending "
+	"anything. A client that sends a body, or reads an answer, at less "
+	"than 512 bytes per second over this time is also cut off.",
 	"60s")
 OPT(ROOT, "limits.in_flight_bytes", SIZE, in_flight_bytes,
 	RANGE(1, 1 * TIB), RELOAD,
-	"Memory for buffered bodies, all requests together; 503 (overloaded) "
-	"beyond.",
+	"Memory for buffered bodies, of all requests together; when it is used "
+	"up, requests get 503 (overloaded).",
 	"256MiB")
 OPT(ROOT, "admin.listen", ADDRESS, admin, ANY, RESTART,
 	"The address of the admin interface, \"127.0.0.1:9090\" or "
-	"\"unix:/path\"; without it there is none.",
+	"\"unix:/path\"; without it there is no such interface.",
 	NONE)
 OPT(ROOT, "admin.token", SECRET, admin_token, ANY, RESTART,
 	"The bearer token that everything but /healthz and /readyz needs; "
-	"required where the address is neither loopback nor a socket.",
+	"required where the address is neither loopback nor a Unix socket.",
 	NONE)
 
 /* --- the store --- */
 
 OPT(ROOT, "store.redis", REDIS, store.redis, ANY, RESTART,
-	"\"managed\" starts and supervises a private redis-server below "
-	"state_dir. Or \"redis://[user:pass@]HOST:PORT[/DB]\", or "
+	"\"managed\" starts and supervises a private redis-server in "
+	"state_dir. Otherwise \"redis://[user:pass@]HOST:PORT[/DB]\" or "
 	"\"unix:/path[?db=N]\".",
 	"managed")
 OPT(ROOT, "store.cluster", HOST_PORTS, store.cluster, ANY, RESTART,
-	"HOST:PORT seeds of a Redis Cluster, instead of store.redis.",
+	"HOST:PORT of some servers of a Redis Cluster, instead of store.redis.",
 	NONE)
 OPT(ROOT, "store.sentinels", HOST_PORTS, store.sentinels, ANY, RESTART,
 	"HOST:PORT of the Sentinels that know the master, instead of "
 	"store.redis; name all of them.",
 	NONE)
 OPT(ROOT, "store.master", TEXT, store.master, ANY, RESTART,
-	"The name that the Sentinels have for the master.",
+	"The name by which the Sentinels know the master.",
 	NONE)
 OPT(ROOT, "store.user", TEXT, store.user, ANY, RESTART,
-	"The user to log in to Redis as, where its URL does not say it.",
+	"The user to log in to Redis as, if the URL does not name one.",
 	NONE)
 OPT(ROOT, "store.password", SECRET, store.password, ANY, RESTART,
-	"The password of Redis, where its URL does not say it.",
+	"The password for Redis, if the URL does not have one.",
 	NONE)
 OPT(ROOT, "store.prefix", PREFIX, store.prefix, ANY, RESTART,
-	"Every key that the gateway writes starts so.",
+	"The prefix of every key that the gateway writes.",
 	"onceproxy")
 OPT(ROOT, "store.timeout", DURATION, store.timeout_ms,
 	RANGE(1, 1 * HOUR), RESTART,
 	"How long one operation on Redis may take.",
 	"500ms")
 OPT(ROOT, "store.shards", COUNT, store.shards, RANGE(1, 1024), RESTART,
-	"The hash tags over which records spread. Records that were written "
-	"with another number are not found any more.",
+	"The number of hash tags over which records are spread. Records that "
+	"were written with another number are no longer found.",
 	64)
 OPT(ROOT, "store.scripting", TOGGLE, store.functions,
 	WORDS("script function"), RESTART,
-	"\"script\" uses EVALSHA, \"function\" FUNCTION LOAD and FCALL, for "
-	"a user who may not EVAL.",
+	"\"script\" uses EVALSHA; \"function\" uses FUNCTION LOAD and FCALL, "
+	"for a user who may not EVAL.",
 	"script")
 OPT(ROOT, "store.wait_replicas", COUNT, store.wait_replicas,
 	RANGE(0, 100), RESTART,
-	"A claim counts, and an answer reaches the client, only when so many "
-	"replicas have it; 0 does not wait.",
+	"A claim counts, and an answer reaches the client, only when this many "
+	"replicas have it; with 0, the gateway does not wait.",
 	0)
 OPT(ROOT, "store.wait_timeout", DURATION, store.wait_timeout_ms,
 	RANGE(1, 1 * HOUR), RESTART,
-	"How long to wait for the replicas; never longer than two fifths of "
+	"How long to wait for the replicas; never more than two fifths of "
 	"store.timeout.",
 	"100ms")
 OPT(ROOT, "store.events.maxlen", COUNT, store.events_maxlen,
 	RANGE(1, 1000000000), RESTART,
-	"Each change of state goes to a stream of its shard, in the same "
-	"atomic step; the oldest entries beyond about so many are dropped.",
+	"Each change of state is added to a stream of its shard, in the same "
+	"atomic step; beyond about this many entries, the oldest are dropped.",
 	REQUIRED)
 OPT(ROOT, "store.secret", SECRET, store.secret, ANY, RESTART,
-	"The key of the hash that names records; the same on all gateways.",
+	"The key for the hash that names records; it must be the same on all "
+	"gateways.",
 	NONE)
 OPT(ROOT, "store.allow_eviction", BOOLEAN, store.allow_eviction, ANY,
 	RESTART,
@@ -137,31 +140,32 @@ OPT(ROOT, "store.allow_eviction", BOOLEAN, store.allow_eviction, ANY,
 	false)
 OPT(ROOT, "store.compression", TOGGLE, store.compression,
 	WORDS("none zstd"), RESTART,
-	"How stored responses are compressed.",
+	"How stored answers are compressed.",
 	"zstd")
 OPT(ROOT, "store.encryption_keys", ENCRYPTION_KEYS, store.encryption_keys,
 	ANY, RESTART,
-	"The keys that stored responses are encrypted with "
-	"(XChaCha20-Poly1305): the first encrypts, all decrypt.",
+	"The keys that stored answers are encrypted with (XChaCha20-Poly1305): "
+	"the first one encrypts, all of them decrypt.",
 	NONE)
 OPT(ROOT, "cache.size", SIZE, cache_size, RANGE(0, 1 * TIB), RESTART,
-	"Memory for completed answers, so that they are given again without "
-	"asking Redis; 0 switches it off. All workers share it evenly.",
+	"Memory for completed answers, so that they can be given again without "
+	"asking Redis; 0 switches this off. It is divided evenly among the "
+	"workers.",
 	"64MiB")
 
 /* --- upstreams and routes --- */
 
 OPT(ROOT, "upstreams", UPSTREAMS, upstreams, ANY, RELOAD,
-	"The servers that requests go to, by name: a URL or an object each.",
+	"The servers that requests go to, by name; each is a URL or an object.",
 	REQUIRED)
 OPT(ROOT, "problem_base", URI_PREFIX, problem_base, ANY, RELOAD,
-	"What stands in front of the name in a problem's type.",
+	"What precedes the name in a problem's type.",
 	"urn:onceproxy:problem:")
 OPT(ROOT, "defaults", DEFAULTS, defaults, ANY, RELOAD,
-	"What the idempotency of every route starts from.",
+	"Settings that the idempotency of every route starts from.",
 	{})
 OPT(ROOT, "routes", ROUTES, routes, ANY, RELOAD,
-	"In order; the first that matches serves a request.",
+	"The routes, in order; the first one that matches serves a request.",
 	REQUIRED)
 
 /* --- an entry of listen, where it is an object --- */
@@ -170,28 +174,30 @@ OPT(LISTEN, "address", ADDRESS, address, ANY, RESTART,
 	"\"HOST:PORT\", \"[V6]:PORT\" or \"unix:/path\".",
 	REQUIRED)
 OPT(LISTEN, "mode", MODE, mode, ANY, RESTART,
-	"The permissions of a Unix socket in octal, like \"0660\"; by default "
-	"what the umask leaves.",
+	"The permissions of a Unix socket in octal, like \"0660\"; by default, "
+	"whatever the umask leaves.",
 	NONE)
 OPT(LISTEN, "group", TEXT, group, ANY, RESTART,
-	"The group that a Unix socket belongs to; by default the process's.",
+	"The group that a Unix socket belongs to; by default, that of the "
+	"process.",
 	NONE)
 OPT(LISTEN, "tls.certificate", TEXT, tls.certificate, ANY, RELOAD,
-	"The file with the certificate and those that lead to its root (PEM).",
+	"The file with the certificate and its chain up to the root (PEM).",
 	REQUIRED)
 OPT(LISTEN, "tls.key", TEXT, tls.key, ANY, RELOAD,
 	"The file with the certificate's key (PEM).",
 	REQUIRED)
 OPT(LISTEN, "tls.client_ca", TEXT, tls.client_ca, ANY, RELOAD,
-	"The file with the authorities that clients' certificates must come "
-	"from (PEM); without it clients need none.",
+	"The file with the authorities that must have issued clients' "
+	"certificates (PEM); without it, clients need no certificate.",
 	NONE)
 
 /* --- an entry of store.encryption_keys --- */
 
 OPT(ENCRYPTION_KEY, "id", KEY_NAME, id, ANY, RESTART,
-	"The name that a stored response has for the key: letters, digits "
-	"and . _ -, 64 at most. It never stands for another key.",
+	"The name by which a stored answer refers to the key: at most 64 "
+	"letters, digits and . _ -. An id must never be reused for another "
+	"key.",
 	REQUIRED)
 OPT(ENCRYPTION_KEY, "key", KEY_BYTES, key, ANY, RESTART,
 	"32 bytes in base64.",
@@ -205,39 +211,41 @@ OPT(UPSTREAM, "targets", TARGETS, targets, ANY, RELOAD,
 	REQUIRED)
 OPT(UPSTREAM, "connect_timeout", DURATION, connect_timeout_ms,
 	RANGE(1, 1 * DAY), RELOAD,
-	"How long a connection may take, TLS included.",
+	"How long connecting may take, TLS included.",
 	"2s")
 OPT(UPSTREAM, "timeout", DURATION, timeout_ms, RANGE(1, 3650 * DAY), RELOAD,
-	"Of the whole exchange on idempotent routes, of silence on "
-	"pass-through ones.",
+	"How long the whole exchange may take on idempotent routes, and how "
+	"long the upstream may be silent on pass-through ones.",
 	"30s")
 OPT(UPSTREAM, "keepalive", COUNT, keepalive, RANGE(1, 10000), RELOAD,
-	"Idle connections that a worker keeps to a target.",
+	"How many idle connections a worker keeps to each target.",
 	64)
 OPT(UPSTREAM, "reuse", CHOICE, reuse, WORDS("safe never"), RELOAD,
-	"\"never\" opens a connection for each keyed request.",
+	"\"never\" opens a new connection for each keyed request.",
 	"safe")
 OPT(UPSTREAM, "max_idle", DURATION, max_idle_ms, RANGE(1, 3650 * DAY),
 	RELOAD,
-	"How long a connection is kept idle; the upstream's own Keep-Alive, "
-	"less a second, where that is shorter.",
+	"How long an idle connection is kept; the upstream's own Keep-Alive, "
+	"less a second, applies if it is shorter.",
 	"4s")
 OPT(UPSTREAM, "close_delimited", BOOLEAN, close_delimited, ANY, RELOAD,
-	"Whether an answer may end only by closing on idempotent routes.",
+	"Whether, on idempotent routes, an answer may end just by the "
+	"connection closing.",
 	false)
 OPT(UPSTREAM, "host", CHOICE, host, WORDS("preserve target"), RELOAD,
-	"The Host that is sent: the client's or the target's.",
+	"Which Host is sent: the client's or the target's.",
 	"preserve")
 OPT(UPSTREAM, "forwarded", CHOICE, forwarded, WORDS("set trust"), RELOAD,
 	"Whether X-Forwarded-Proto and X-Forwarded-Host are set, or passed "
 	"on as they came.",
 	"set")
 OPT(UPSTREAM, "ca", TEXT, ca, ANY, RELOAD,
-	"The file with the authorities that the upstream's certificate must "
-	"come from (PEM); by default the system's.",
+	"The file with the authorities that must have issued the upstream's "
+	"certificate (PEM); by default, those of the system.",
 	NONE)
 OPT(UPSTREAM, "certificate", TEXT, certificate, ANY, RELOAD,
-	"The file with the certificate that is shown to the upstream (PEM).",
+	"The file with the certificate that is presented to the upstream "
+	"(PEM).",
 	NONE)
 OPT(UPSTREAM, "key", TEXT, key, ANY, RELOAD,
 	"The file with that certificate's key (PEM).",
@@ -246,14 +254,14 @@ OPT(UPSTREAM, "key", TEXT, key, ANY, RELOAD,
 /* --- a route --- */
 
 OPT(ROUTE, "name", TEXT, name, ANY, RELOAD,
-	"Its name in logs and metrics; by default its path.",
+	"The route's name in logs and metrics; by default, its path.",
 	NONE)
 OPT(ROUTE, "methods", METHODS, methods, ANY, RELOAD,
-	"The methods that it serves; by default all.",
+	"The methods that the route serves; by default, all.",
 	NONE)
 OPT(ROUTE, "path", PATH, path, ANY, RELOAD,
-	"The path that it serves; {x} stands for one segment, a final /* for "
-	"the rest.",
+	"The path that the route serves; {x} stands for one segment, a final "
+	"/* for the rest.",
 	REQUIRED)
 OPT(ROUTE, "upstream", UPSTREAM_NAME, upstream, ANY, RELOAD,
 	"The name of the upstream that its requests go to.",
@@ -266,24 +274,25 @@ OPT(ROUTE, "idempotency", IDEMPOTENCY, idempotency, ANY, RELOAD,
 /* --- idempotency of a route, and defaults --- */
 
 OPT(IDEMPOTENCY, "header", KEY_FIELDS, headers, ANY, RELOAD,
-	"The request header that has the key, or a list of accepted ones.",
+	"The request header that carries the key, or a list of accepted ones.",
 	"Idempotency-Key")
 OPT(IDEMPOTENCY, "required", BOOLEAN, required, ANY, RELOAD,
-	"Whether a request without a key is refused (400) or passed through.",
+	"Whether a request without a key is refused (400); otherwise it is "
+	"passed through.",
 	true)
 OPT(IDEMPOTENCY, "derive_key", DERIVE_KEY, derive_from, ANY, RELOAD,
-	"For clients that send no key: \"body\", or the JSON pointers of the "
-	"members of the body whose values make one.",
+	"For clients that send no key: \"body\", or JSON pointers to members "
+	"of the body whose values make up the key.",
 	NONE)
 OPT(IDEMPOTENCY, "key_format", CHOICE, key_format, WORDS("any uuid quoted"),
 	RELOAD,
-	"What a key looks like; \"quoted\" takes only RFC 8941 strings.",
+	"What a key looks like; \"quoted\" accepts only RFC 8941 strings.",
 	"any")
 OPT(IDEMPOTENCY, "max_length", COUNT, max_length, RANGE(1, 1024), RELOAD,
 	"The longest key.",
 	255)
 OPT(IDEMPOTENCY, "scope", FIELDS, scope, ANY, RELOAD,
-	"The request headers whose values name the tenant; [] is one scope "
+	"The request headers whose values name the tenant; [] means one scope "
 	"for all.",
 	["Authorization"])
 OPT(IDEMPOTENCY, "namespace", TEXT, namespace, ANY, RELOAD,
@@ -302,67 +311,69 @@ OPT(IDEMPOTENCY, "fingerprint.json", BOOLEAN, fingerprint_json, ANY, RELOAD,
 	false)
 OPT(IDEMPOTENCY, "fingerprint.ignore", POINTERS, fingerprint_ignore, ANY,
 	RELOAD,
-	"JSON pointers of what is left out of the comparison; implies json.",
+	"JSON pointers to what the comparison leaves out; implies json.",
 	[])
 OPT(IDEMPOTENCY, "retention", DURATION, retention_ms, RANGE(1, 3650 * DAY),
 	RELOAD,
-	"How long an answer is kept, from its completion.",
+	"How long an answer is kept after its completion.",
 	"24h")
 OPT(IDEMPOTENCY, "unknown_retention", DURATION, unknown_retention_ms,
 	RANGE(1, 3650 * DAY), RELOAD,
-	"How long UNKNOWN and FAILED are kept, from their last change; "
-	"forgetting one lets the key execute again.",
+	"How long UNKNOWN and FAILED records are kept after their last change; "
+	"forgetting one lets its key execute again.",
 	"30d")
 OPT(IDEMPOTENCY, "lease", DURATION, lease_ms, RANGE(100, 1 * DAY), RELOAD,
-	"How long a silent owner of a key is believed alive.",
+	"How long a key's owner that has fallen silent is believed to be "
+	"alive.",
 	"15s")
 OPT(IDEMPOTENCY, "in_flight", CHOICE, in_flight, WORDS("reject wait"), RELOAD,
-	"A retry while the first is in flight is refused (409), or waits for "
-	"it.",
+	"Whether a retry that comes while the first request is in flight is "
+	"refused (409), or waits for it.",
 	"reject")
 OPT(IDEMPOTENCY, "wait_timeout", DURATION, wait_timeout_ms, RANGE(1, 1 * DAY),
 	RELOAD,
-	"How long a retry waits at most.",
+	"The longest time that a retry waits.",
 	"10s")
 OPT(IDEMPOTENCY, "outcomes", OUTCOMES, outcomes,
 	WORDS("store release unknown"), RELOAD,
 	"What a status (\"503\") or class (\"5xx\") of the upstream means: "
-	"\"store\" it, \"release\" the key, or \"unknown\". A status beats "
-	"its class, a route's entry beats the default; all others are "
-	"stored.",
+	"\"store\" the answer, \"release\" the key, or \"unknown\". A status "
+	"takes precedence over its class, and a route's entry over the "
+	"default; all others are stored.",
 	{"408": "release", "425": "release", "429": "release",
 	 "502": "unknown", "503": "release", "504": "unknown"})
 OPT(IDEMPOTENCY, "on_unknown", ON_UNKNOWN, on_unknown,
 	WORDS("hold retry"), RELOAD,
-	"What a retry does where the outcome is unknown: \"hold\" refuses "
-	"it, \"retry\" executes again, {\"reconcile\": PATH} asks the "
-	"upstream first ({key} in the path stands for the key).",
+	"What a retry does when the outcome is unknown: \"hold\" refuses it, "
+	"\"retry\" executes it again, {\"reconcile\": PATH} asks the upstream "
+	"first ({key} in the path stands for the key).",
 	"hold")
 OPT(IDEMPOTENCY, "max_attempts", COUNT, max_attempts, RANGE(1, 1000000),
 	RELOAD,
-	"How often one key may be sent to the upstream; then it has FAILED.",
+	"How often one key may be sent to the upstream; after that, it has "
+	"FAILED.",
 	5)
 OPT(IDEMPOTENCY, "on_store_down", CHOICE, on_store_down,
 	WORDS("reject forward"), RELOAD,
-	"While Redis is out of reach, requests are refused (503), or "
+	"Whether requests are refused (503) while Redis cannot be reached, or "
 	"forwarded without the promise.",
 	"reject")
 OPT(IDEMPOTENCY, "max_request_body", SIZE, max_request_body,
 	RANGE(1, 1 * GIB), RELOAD,
-	"The longest body of a request; 413 beyond.",
+	"The longest request body; a longer one gets 413.",
 	"1MiB")
 OPT(IDEMPOTENCY, "max_response_body", SIZE, max_response_body,
 	RANGE(1, 256 * MIB), RELOAD,
-	"The longest body of a response that is kept; a longer one is "
-	"streamed.",
+	"The longest answer body that is kept; a longer one is streamed.",
 	"1MiB")
 OPT(IDEMPOTENCY, "omit_headers", FIELDS, omit_headers, ANY, RELOAD,
-	"Response headers that the first client gets and that are not "
+	"Headers of the answer that the first client gets but that are not "
 	"stored.",
 	[])
 OPT(IDEMPOTENCY, "replay_header", FIELD, replay_header, ANY, RELOAD,
 	"The header that marks a stored answer; \"\" for none.",
 	"Idempotent-Replayed")
 OPT(IDEMPOTENCY, "attempt_header", FIELD, attempt_header, ANY, RELOAD,
-	"The header that tells the upstream the attempt; \"\" for none.",
+	"The header that tells the upstream the number of the attempt; \"\" "
+	"for none.",
 	"Idempotency-Attempt")

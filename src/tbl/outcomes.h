@@ -5,43 +5,43 @@
  */
 OUTCOME(EXECUTED, "executed", "The request went to the upstream, and the "
 	"client got its answer, which is stored.")
-OUTCOME(REPLAYED, "replayed", "A retry was given the stored answer, or the one "
-	"that the upstream gave when it was asked (reconcile).")
+OUTCOME(REPLAYED, "replayed", "A retry got the stored answer, or the one that "
+	"the upstream gave when it was asked (reconcile).")
 OUTCOME(FENCED, "fenced", "The request went to the upstream, but another owner "
-	"had decided about its key meanwhile. The client got what the record "
-	"says, never the answer of this attempt.")
+	"had decided about its key in the meantime. The client got what the "
+	"record says, never the answer of this attempt.")
 OUTCOME(IN_FLIGHT, "in-flight",
-    "409: the first request with this key was still "
-    "in flight, also at the end of wait_timeout.")
-OUTCOME(WAITED, "waited", "A retry waited for the first request, and was given "
-	"its answer.")
-OUTCOME(MISMATCH, "mismatch", "422: the key was used for another request.")
-OUTCOME(KEY_MISSING, "key-missing", "400: the route needs a key.")
+    "409: the first request with this key was still in flight, even at the end "
+    "of wait_timeout where the route waits.")
+OUTCOME(WAITED, "waited", "A retry waited for the first request and got its "
+	"answer.")
+OUTCOME(MISMATCH, "mismatch", "422: the key was used for a different request.")
+OUTCOME(KEY_MISSING, "key-missing", "400: the route requires a key.")
 OUTCOME(KEY_INVALID, "key-invalid", "400: the key is empty, too long or "
 	"malformed, or there are two.")
 OUTCOME(
-    SCOPE_MISSING, "scope-missing", "400: no header field named the tenant.")
+    SCOPE_MISSING, "scope-missing", "400: no header field names the tenant.")
 OUTCOME(UNKNOWN, "unknown", "The request was sent and nobody can know what "
-	"became of it, now or when the retried one was. The client was told "
-	"so (409, 502, 504), or got the upstream's answer where that itself "
-	"means unknown.")
+	"became of it, whether just now or when an earlier request with the "
+	"key was sent. The client was told so (409, 502, 504), or got the "
+	"upstream's answer where that itself means unknown.")
 OUTCOME(RELEASED, "released", "The upstream's answer means that nothing "
 	"happened (outcomes). It was passed on; the key is free again.")
 OUTCOME(EXHAUSTED, "exhausted", "409: max_attempts is used up.")
 OUTCOME(NOT_KEPT, "not-kept", "409: the first answer was too large to keep.")
 OUTCOME(UNREACHABLE, "unreachable", "502: nothing could be sent to the "
 	"upstream. The key, if any, is free again.")
-OUTCOME(UPSTREAM_FAILED, "upstream-failed", "502, 504 or a cut connection, "
-	"without a key: sent, and no whole answer came.")
+OUTCOME(UPSTREAM_FAILED, "upstream-failed", "502, 504 or a broken connection, "
+	"without a key: the request was sent, and no complete answer came.")
 OUTCOME(STORE_DOWN, "store-down", "503 or 500: Redis or the journal could not "
 	"be used, and nothing was forwarded; or the answer could not be stored "
-	"yet, so it was not handed out.")
+	"yet, so it was not given out.")
 OUTCOME(PASSED, "passed", "Passed through without a key.")
 OUTCOME(NO_ROUTE, "no-route", "404: no route serves this path and method.")
-OUTCOME(OVERLOADED, "overloaded", "503: no memory for more bodies.")
-OUTCOME(DRAINING, "draining", "503: the gateway is about to end.")
-OUTCOME(BAD_REQUEST, "bad-request", "400 or the like: no well-formed request; "
-	"also where the client left, or was too slow (408), before it was "
-	"whole.")
+OUTCOME(OVERLOADED, "overloaded", "503: no memory was left for bodies.")
+OUTCOME(DRAINING, "draining", "503: the gateway is about to shut down.")
+OUTCOME(BAD_REQUEST, "bad-request", "400 or similar: the request was not "
+	"well-formed; also where the client left, or was too slow (408), "
+	"before its request was complete.")
 OUTCOME(TOO_LARGE, "too-large", "413 or 431: the body or the head is too "
 	"large.")

@@ -7,33 +7,33 @@
 PROBLEM(IN_FLIGHT, 409, "in-flight", SAME_KEY, 1,
 	"The first request with this key is still in flight",
 	"A request with this idempotency key is being executed. Send this one "
-	"again with the same key: it will get the answer of the first.")
+	"again with the same key: it will get the answer to the first.")
 PROBLEM(UNKNOWN_HELD, 409, "outcome-unknown", SAME_KEY, 0,
 	"The outcome of the first request is unknown",
 	"An earlier request with this idempotency key was sent to the API and "
-	"no whole answer came back, so it may or may not have been executed. "
-	"It is not executed again until the outcome is known.")
+	"no complete answer came back, so it may or may not have been "
+	"executed. It is not executed again until the outcome is known.")
 PROBLEM(UNKNOWN_TIMEOUT, 504, "outcome-unknown", SAME_KEY, 0,
 	"The API did not answer in time",
-	"The request was sent to the API and it did not answer in time, so it "
-	"may or may not have been executed. It is not executed again until "
-	"the outcome is known.")
+	"The request was sent to the API, which did not answer in time, so it "
+	"may or may not have been executed. It is not executed again until the "
+	"outcome is known.")
 PROBLEM(UNKNOWN_BROKEN, 502, "outcome-unknown", SAME_KEY, 0,
-	"The API did not give a whole answer",
-	"The request was sent to the API and no whole, well-formed answer "
+	"The API did not give a complete answer",
+	"The request was sent to the API and no complete, well-formed answer "
 	"came back, so it may or may not have been executed. It is not "
 	"executed again until the outcome is known.")
 PROBLEM(UNKNOWN_DRAIN, 504, "outcome-unknown", SAME_KEY, 0,
-	"The gateway had to end before the API answered",
+	"The gateway had to shut down before the API answered",
 	"The request was sent to the API, which had not answered when the "
-	"gateway had to end. It may or may not have been executed, and is "
-	"not executed again until the outcome is known.")
+	"gateway had to shut down. It may or may not have been executed, and "
+	"is not executed again until the outcome is known.")
 PROBLEM(KEY_REUSED, 422, "key-reused", NEW_KEY, 0,
-	"The idempotency key was used for another request",
-	"An earlier request with this idempotency key was not the same as "
-	"this one. Use a new key for a new request.")
+	"The idempotency key was used for a different request",
+	"An earlier request with this idempotency key differs from this one. "
+	"Use a new key for a new request.")
 PROBLEM(ATTEMPTS_EXHAUSTED, 409, "attempts-exhausted", NEW_KEY, 0,
-	"The attempts of this key are used up",
+	"All attempts with this key are used up",
 	"This idempotency key was sent to the API as often as is allowed, and "
 	"is not sent again.")
 PROBLEM(RESPONSE_NOT_KEPT, 409, "response-not-kept", NEW_KEY, 0,
@@ -48,71 +48,71 @@ PROBLEM(KEY_INVALID, 400, "key-invalid", FIX_REQUEST, 0,
 	"The idempotency key is not valid",
 	"The idempotency key is not valid.")
 PROBLEM(SCOPE_MISSING, 400, "scope-missing", FIX_REQUEST, 0,
-	"Nothing names the scope of the idempotency key",
-	"A request with an idempotency key must say whose key it is; none of "
-	"the header fields that do so has a value.")
+	"Nothing says whose idempotency key this is",
+	"A request with an idempotency key must say whose key it is, but none "
+	"of the header fields that do so has a value.")
 PROBLEM(UPSTREAM_UNREACHABLE, 502, "upstream-unreachable", SAME_KEY, 1,
 	"The API could not be reached",
 	"No connection to the API could be made in time. Nothing was sent, and "
 	"nothing was executed.")
 PROBLEM(UPSTREAM_BROKEN, 502, "upstream-failed", FIX_REQUEST, 0,
-	"The API did not give a whole answer",
-	"The request was sent to the API and no whole, well-formed answer "
+	"The API did not give a complete answer",
+	"The request was sent to the API and no complete, well-formed answer "
 	"came back.")
 PROBLEM(UPSTREAM_TIMEOUT, 504, "upstream-failed", FIX_REQUEST, 0,
 	"The API did not answer in time",
-	"The request was sent to the API and it did not answer in time.")
+	"The request was sent to the API, which did not answer in time.")
 PROBLEM(STORE_UNAVAILABLE, 503, "store-unavailable", SAME_KEY, 1,
-	"The store of idempotency keys is out of reach",
+	"The store of idempotency keys cannot be reached",
 	"The gateway cannot reach its store, and without it cannot promise "
-	"that a request is executed once. Nothing was forwarded.")
+	"that a request is executed only once. Nothing was forwarded.")
 PROBLEM(OUTCOME_NOT_STORED, 503, "store-unavailable", SAME_KEY, 1,
 	"The answer could not be stored yet",
 	"The request was executed, but its answer could not be stored yet, so "
-	"it is not handed out. Send the request again with the same key.")
+	"it is not given out. Send the request again with the same key.")
 PROBLEM(RECORD_BROKEN, 500, "store-unavailable", SAME_KEY, 0,
 	"The stored record cannot be read",
 	"The record of this idempotency key cannot be read, so the request is "
-	"neither executed nor answered from it. The operator has to look at "
+	"neither executed nor answered from it. The operator has to look into "
 	"it.")
 PROBLEM(NO_ROUTE, 404, "no-route", FIX_REQUEST, 0,
 	"No route serves this path and method",
-	"No route of the gateway serves this path and method.")
+	"The gateway has no route for this path and method.")
 PROBLEM(DRAINING, 503, "draining", SAME_KEY, 1,
-	"The gateway is ending",
-	"This gateway takes no new requests because it is about to end. Send "
-	"the request again.")
+	"The gateway is shutting down",
+	"This gateway takes no new requests because it is about to shut down. "
+	"Send the request again.")
 PROBLEM(OVERLOADED, 503, "overloaded", SAME_KEY, 1,
 	"The gateway is overloaded",
-	"The memory that the gateway has for requests in flight is used up. "
-	"Nothing was forwarded; send the request again.")
+	"The gateway's memory for requests in flight is used up. Nothing was "
+	"forwarded; send the request again.")
 PROBLEM(REQUEST_TOO_LARGE, 413, "request-too-large", FIX_REQUEST, 0,
 	"The request's body is too large",
-	"The request's body is larger than this path takes.")
+	"The request's body is larger than this path accepts.")
 PROBLEM(HEADERS_TOO_LARGE, 431, "headers-too-large", FIX_REQUEST, 0,
 	"The request's header fields are too large",
-	"The header fields of the request, with its target, are larger than "
-	"the gateway takes.")
+	"The request's header fields, together with its target, are larger "
+	"than the gateway accepts.")
 PROBLEM(BAD_REQUEST, 400, "bad-request", FIX_REQUEST, 0,
 	"The request is malformed",
 	"The request is not well-formed HTTP.")
 PROBLEM(REQUEST_TIMEOUT, 408, "request-timeout", SAME_KEY, 0,
-	"The request did not come in time",
-	"The request took too long to come in, and was given up. It can be "
-	"sent again.")
+	"The request did not arrive in time",
+	"The request took too long to arrive and was given up. It can be sent "
+	"again.")
 PROBLEM(METHOD_NOT_ALLOWED, 405, "method-not-allowed", FIX_REQUEST, 0,
 	"The method is not served",
 	"The gateway does not serve this method.")
 PROBLEM(EXPECTATION_FAILED, 417, "expectation-failed", FIX_REQUEST, 0,
 	"The expectation cannot be met",
-	"The only expectation that the gateway meets is 100-continue.")
+	"The only expectation that the gateway can meet is 100-continue.")
 PROBLEM(VERSION_NOT_SUPPORTED, 505, "version-not-supported", FIX_REQUEST, 0,
 	"The HTTP version is not supported",
 	"The gateway speaks HTTP/1.0 and HTTP/1.1.")
 /* The admin interface's own. */
 PROBLEM(NOT_FOUND, 404, "not-found", FIX_REQUEST, 0,
-	"There is no such thing",
-	"There is nothing here.")
+	"There is nothing here",
+	"There is nothing at this path.")
 PROBLEM(CONFLICT, 409, "conflict", FIX_REQUEST, 0,
 	"The state of the record does not allow this",
 	"The state of the record does not allow this.")
@@ -122,8 +122,9 @@ PROBLEM(UNAUTHORIZED, 401, "unauthorized", FIX_REQUEST, 0,
 	"field.")
 PROBLEM(FORBIDDEN, 403, "forbidden", FIX_REQUEST, 0,
 	"Pages of other sites have no access",
-	"Origin or Sec-Fetch-Site says that a page of another site sent this.")
+	"Origin or Sec-Fetch-Site says that a page of another site sent this "
+	"request.")
 PROBLEM(NOT_JSON, 415, "not-json", FIX_REQUEST, 0,
 	"The body has to be JSON",
-	"The Content-Type of what a browser changes has to be "
+	"A browser that changes something has to send it with the Content-Type "
 	"application/json.")

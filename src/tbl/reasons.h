@@ -4,17 +4,18 @@
  * the manual's.
  */
 REASON(NONE, '-', "", "")
-REASON(LEASE_EXPIRED, 'l', "lease-expired", "Its gateway was not heard of for "
-	"the length of the lease: it died, was frozen, or lost Redis. It may "
-	"have sent the request or not; its journal may have the outcome.")
+REASON(LEASE_EXPIRED, 'l', "lease-expired", "Nothing was heard of its gateway "
+	"for the length of the lease: it died, was frozen, or lost Redis. It "
+	"may or may not have sent the request; its journal may have the "
+	"outcome.")
 REASON(TIMEOUT, 't', "timeout", "The upstream did not answer in time.")
-REASON(BROKEN, 'b', "broken", "The upstream closed, or was lost, before its "
-	"answer was whole.")
+REASON(BROKEN, 'b', "broken", "The connection to the upstream closed, or was "
+	"lost, before the answer was complete.")
 REASON(MALFORMED, 'm', "malformed", "The upstream's answer was not "
 	"well-formed HTTP.")
 REASON(STATUS, 's', "status", "The upstream's answer itself means unknown "
 	"(outcomes, or its field Idempotency-Outcome).")
-REASON(DRAIN, 'd', "drain", "The gateway had to end before the upstream had "
+REASON(DRAIN, 'd', "drain", "The gateway had to shut down before the upstream "
 	"answered (drain_timeout).")
 REASON(OPERATOR, 'o', "operator", "An operator said so; no command of this "
-	"version does.")
+	"version does this.")

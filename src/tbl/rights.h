@@ -14,42 +14,44 @@
  * words   what it is for
  */
 RIGHT("asking", WITH_CLUSTER, "ASKING",
-	"a key is followed to where its slot is being moved")
+	"to follow a key to where its slot is being moved")
 RIGHT("client|setname", ALWAYS, "CLIENT SETNAME onceproxy",
-	"connections have a name in CLIENT LIST")
+	"to give connections a name in CLIENT LIST")
 RIGHT("cluster|info", WITH_CLUSTER, "CLUSTER INFO",
-	"a server that is cut off from the cluster is not believed")
+	"to notice a server that is cut off from the cluster")
 RIGHT("cluster|shards", WITH_CLUSTER, "CLUSTER SHARDS",
-	"who has which slots")
-RIGHT("del", ALWAYS, "DEL @key", "an operator deletes a record")
+	"to learn which server has which slots")
+RIGHT("del", ALWAYS, "DEL @key", "to delete a record for an operator")
 RIGHT("eval", WITH_SCRIPT, "EVAL return{} 0",
-	"a script that Redis does not have yet")
+	"to run a script that Redis does not have yet")
 RIGHT("evalsha", WITH_SCRIPT,
 	"EVALSHA 0000000000000000000000000000000000000000 0",
-	"a script that it has")
-RIGHT("fcall", WITH_FUNCTION, "FCALL onceproxy 0", "the functions are called")
+	"to run a script that Redis has")
+RIGHT("fcall", WITH_FUNCTION, "FCALL onceproxy 0", "to call the functions")
 RIGHT("function|load", WITH_FUNCTION, "FUNCTION LOAD @nothing",
-	"functions that Redis does not have yet")
-RIGHT("get", ALWAYS, "GET @key", "a record is read")
-RIGHT("getrange", ALWAYS, "GETRANGE @key 0 0", "a record's head is read")
+	"to load functions that Redis does not have yet")
+RIGHT("get", ALWAYS, "GET @key", "to read a record")
+RIGHT("getrange", ALWAYS, "GETRANGE @key 0 0", "to read a record's head")
 RIGHT("info", ALWAYS, "INFO server",
-	"eviction, a change of role and restarts are noticed")
-RIGHT("pexpire", ALWAYS, "PEXPIRE @key 1", "a record's life is put off")
+	"to notice eviction, a change of role and restarts")
+RIGHT("pexpire", ALWAYS, "PEXPIRE @key 1", "to extend a record's life")
 RIGHT("pexpiretime", ALWAYS, "PEXPIRETIME @key",
-	"the end of a record is told")
-RIGHT("ping", ALWAYS, "PING", "a Redis that is loading is noticed")
+	"to say when a record expires")
+RIGHT("ping", ALWAYS, "PING", "to notice a Redis that is still loading")
 RIGHT("psubscribe", ALWAYS, "PSUBSCRIBE @pattern",
-	"changes are heard, by retries that wait and for answers in memory")
-RIGHT("pttl", ALWAYS, "PTTL @key", "the life that is left is known")
-RIGHT("publish", ALWAYS, "PUBLISH @channel -", "changes are told")
-RIGHT("select", WITH_DB, "SELECT @db", "the database of store.redis")
-RIGHT("set", ALWAYS, "SET @key - XX", "a record is written")
-RIGHT("setrange", ALWAYS, "SETRANGE @key 0 @nothing", "a lease is renewed")
-RIGHT("time", ALWAYS, "TIME", "Redis' clock is the one that counts")
+	"to hear of changes, for retries that wait and answers in memory")
+RIGHT("pttl", ALWAYS, "PTTL @key", "to learn how much of a record's life is "
+	"left")
+RIGHT("publish", ALWAYS, "PUBLISH @channel -", "to announce changes")
+RIGHT("select", WITH_DB, "SELECT @db", "to select the database of store.redis")
+RIGHT("set", ALWAYS, "SET @key - XX", "to write a record")
+RIGHT("setrange", ALWAYS, "SETRANGE @key 0 @nothing", "to renew a lease")
+RIGHT("time", ALWAYS, "TIME", "to read Redis' clock, which is the one that "
+	"counts")
 RIGHT("wait", WITH_REPLICAS, "WAIT 0 1",
-	"store.wait_replicas have what was written")
+	"to wait for store.wait_replicas")
 RIGHT("xadd", WITH_EVENTS, "XADD @key NOMKSTREAM * id -",
-	"store.events are written")
-RIGHT("zadd", ALWAYS, "ZADD @key XX 0 -", "a record is indexed")
-RIGHT("zrange", ALWAYS, "ZRANGE @key 0 0", "an index is read")
-RIGHT("zrem", ALWAYS, "ZREM @key -", "a record leaves its index")
+	"to write store.events")
+RIGHT("zadd", ALWAYS, "ZADD @key XX 0 -", "to index a record")
+RIGHT("zrange", ALWAYS, "ZRANGE @key 0 0", "to read an index")
+RIGHT("zrem", ALWAYS, "ZREM @key -", "to remove a record from its index")

@@ -300,7 +300,7 @@ def a_wrong_password_is_a_failure_whose_cure_makes_the_user(bench):
     patient = Patient(bench, store={"user": "gate", "password": "s3cret"})
     got = patient.finds("redis_login")
     equal((got["where"], got["level"]), ("/store/user", "fail"))
-    line = got["cure"].split("make the user: ")[1]
+    line = got["cure"].split("create the user: ")[1]
     assert line.startswith("ACL SETUSER gate on >PASSWORD "), line
     assert "s3cret" not in str(got)
     administrator(patient.redis, line.replace("PASSWORD", "s3cret"))
