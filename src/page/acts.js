@@ -19,7 +19,7 @@ function headersOf(text) {
 	return text.split("\n").filter(line => line.trim() !== "").map(line => {
 		const colon = line.indexOf(":");
 		if (colon < 1)
-			throw new Error(`A header has to be "Name: value", `
+			throw new Error(`A header must be "Name: value", `
 				+ `not "${line}".`);
 		return [line.slice(0, colon), line.slice(colon + 1)]
 			.map(part => part.trim());
@@ -43,8 +43,8 @@ function bodyOf(act, form) {
 }
 
 const DONE = {
-	release: "is released: the next retry executes it.",
-	complete: "is completed: every retry is given this answer.",
+	release: "is released: its next retry executes.",
+	complete: "is completed: every retry gets this answer.",
 };
 
 async function doAct(act) {

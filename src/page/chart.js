@@ -8,7 +8,7 @@ const SLOTS = WINDOW_MS / SLOT_MS;
 const GROUPS = [
 	["executed", "Executed", ["executed"]],
 	["replayed", "Replayed", ["replayed", "waited", "fenced"]],
-	["passed", "Passed on", ["passed"]],
+	["passed", "Passed through", ["passed"]],
 	["refused", "Refused", ["in-flight", "mismatch", "key-missing",
 		"key-invalid", "scope-missing", "exhausted", "not-kept",
 		"no-route", "bad-request", "too-large"]],

@@ -2,12 +2,12 @@
 // Keys that are not completed, oldest first.
 
 const REASONS = {
-	"lease-expired": "the gateway that had sent it fell silent",
+	"lease-expired": "its gateway fell silent",
 	"timeout": "the API did not answer in time",
 	"broken": "the answer broke off",
-	"malformed": "the answer was no well-formed HTTP",
-	"status": "the API's status does not tell whether it happened",
-	"drain": "the gateway had to end before the API answered",
+	"malformed": "the answer was not well-formed HTTP",
+	"status": "the API's status does not say whether it happened",
+	"drain": "the gateway had to shut down before the API answered",
 	"operator": "an operator said so",
 };
 

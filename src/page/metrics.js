@@ -130,7 +130,7 @@ function showLatency(samples, before) {
 		outcome => busy[outcome] !== (was[outcome] || 0));
 	const rows = latencyRows(samples, recent ? before : null);
 	el("latency-hint").textContent = recent
-		? "The last 5 minutes, as far as this page was open."
+		? "The last 5 minutes, while this page was open."
 		: "Since the gateway started.";
 	el("latency-none").hidden = rows.length > 0;
 	el("latency").replaceChildren(...rows.flatMap(([kind, of]) => [

@@ -95,7 +95,7 @@ function storeTile(status) {
 }
 
 function journalTile({entries, writable}) {
-	const more = entries > 0 ? "outcomes that Redis has not taken yet"
+	const more = entries > 0 ? "outcomes that Redis has not accepted yet"
 		: "Redis has every outcome";
 	if (!writable)
 		return tile("Journal", "Not writable",
@@ -115,10 +115,10 @@ function showTiles(status, samples) {
 		journalTile(status.journal),
 		tile("In flight", countWord(gauge("in_flight")),
 			waiting ? `${number(waiting)} retries wait`
-				: "no retry waits"),
-		tile("Unknown", countWord(unknown), "of all gateways",
+				: "no retries wait"),
+		tile("Unknown", countWord(unknown), "across all gateways",
 			unknown ? "bad" : ""),
-		tile("Failed", countWord(failed), "of all gateways",
+		tile("Failed", countWord(failed), "across all gateways",
 			failed ? "warn" : ""));
 	sayCounts(unknown, failed);
 }
@@ -131,7 +131,7 @@ function sayCounts(unknown, failed) {
 	if (counts !== null && unknown !== null &&
 	    (counts.unknown !== unknown || counts.failed !== failed))
 		el("heard").textContent =
-			`${unknown} unknown, ${failed} failed keys.`;
+			`${unknown} unknown and ${failed} failed keys.`;
 	counts = {unknown, failed};
 }
 
@@ -164,7 +164,7 @@ function askForToken() {
 	put(el("ready"), "Locked");
 	el("ready").className = "chip";
 	put(el("about"), "");
-	el("login-error").textContent = had ? "This is not the token." : "";
+	el("login-error").textContent = had ? "That is not the token." : "";
 	el("token").value = "";
 	el("token").focus();
 }
@@ -202,7 +202,7 @@ function showTrouble(trouble) {
 	put(el("ready"), trouble.status ? "Refused" : "No answer");
 	el("ready").className = "chip bad";
 	put(el("said"), trouble.status ? trouble.message
-		: "The gateway does not answer; what is shown is old.");
+		: "The gateway does not answer; what you see is out of date.");
 }
 
 // A look that a later one has overtaken is not shown.

@@ -239,7 +239,7 @@ def a_redis_that_is_down_and_a_gateway_that_is_gone_are_seen(bench):
     assert not s.browser.shows("#held-old")
     s.gateway.stop()
     s.browser.wait_text("#ready", "No answer")
-    s.browser.wait_text("#said", "what is shown is old")
+    s.browser.wait_text("#said", "is out of date")
 
 
 @test
