@@ -52,7 +52,7 @@ FINDING(sentinel_behind, WARN, "the Sentinels name the same master",
 FINDING(redis_unreachable, FAIL, "Redis answers",
 	"Redis does not answer: {}",
 	"start it, and check that store.redis, store.timeout and firewalls let "
-	"the gateway reach {}")
+	"the gateway connect to {}")
 FINDING(redis_login, FAIL, "Redis accepts our login",
 	"Redis does not accept our login: {}",
 	"put the user's name and password into store.user and store.password, "
