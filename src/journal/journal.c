@@ -150,7 +150,7 @@ fail(struct journal *journal, const char *what)
  * even a whole record that an upstream made up.
  */
 static bool
-mend(struct journal *journal)
+rewind_end(struct journal *journal)
 {
 	if (journal->torn && INVARIANT(journal_mended) &&
 	    ftruncate(journal->file, journal->end) != 0)
@@ -202,7 +202,7 @@ part_of(struct span s)
 	return (struct iovec){(void *)(uintptr_t)s.ptr, s.len};
 }
 
-/* A record behind the end, which the caller moves, or mends. */
+/* A record behind the end, which the caller moves, or rewinds. */
 static bool
 write_record(struct journal *journal, char letter, uint64_t id,
     const struct span *payload, unsigned n_payload)
@@ -215,7 +215,7 @@ write_record(struct journal *journal, char letter, uint64_t id,
 	parts[n_parts++] = (struct iovec){head, sizeof head};
 	for (unsigned i = 0; i < n_payload; i++)
 		parts[n_parts++] = part_of(payload[i]);
-	return mend(journal) && write_parts(journal, parts, n_parts);
+	return rewind_end(journal) && write_parts(journal, parts, n_parts);
 }
 
 /* What is written to a file without a name ends with this process. */
@@ -247,7 +247,7 @@ journal_append(struct journal *journal, const struct journal_entry *entry,
 	if (!write_record(
 		journal, journal_entry_letter(entry->kind), id, payload, 3) ||
 	    !sync_file(journal)) {
-		mend(journal);
+		rewind_end(journal);
 		return false;
 	}
 	remember(journal, id, journal->end);
@@ -266,11 +266,11 @@ journal_finish(struct journal *journal, uint64_t id)
 	if (journal->n_open == 0) {
 		journal->end = 0;
 		journal->torn = true;
-		mend(journal);
+		rewind_end(journal);
 	} else if (write_record(journal, JOURNAL_FINISHED, id, NULL, 0)) {
 		moves_to(journal, journal->end + JOURNAL_HEAD_BYTES);
 	} else {
-		mend(journal);
+		rewind_end(journal);
 	}
 }
 
@@ -282,7 +282,7 @@ try_writing(struct journal *journal)
 {
 	bool ok = write_record(journal, JOURNAL_FINISHED, 0, NULL, 0) &&
 	    sync_file(journal);
-	return mend(journal) && ok;
+	return rewind_end(journal) && ok;
 }
 
 static bool
@@ -326,8 +326,8 @@ journal_is_writable(struct journal *journal, int64_t now_us)
  * where there is none; or an errno.  bytes is only room to read into.
  */
 static int
-load_record(struct journal *journal, off_t size, struct body *bytes,
-    struct journal_found *found)
+load_entry(struct journal *journal, off_t size, struct body *bytes,
+    struct journal_damage *damage)
 {
 	struct journal_head head;
 	struct journal_entry entry;
@@ -350,7 +350,7 @@ load_record(struct journal *journal, off_t size, struct body *bytes,
 			remember(journal, head.id, at);
 			journal->next_id = head.id + 1;
 		} else {
-			found->damaged++;
+			damage->entries++;
 		}
 	}
 	journal->end = at + JOURNAL_HEAD_BYTES + (off_t)head.payload_bytes;
@@ -358,21 +358,22 @@ load_record(struct journal *journal, off_t size, struct body *bytes,
 }
 
 int
-journal_load(struct journal *journal, struct journal_found *found)
+journal_load(struct journal *journal, struct journal_damage *ret_damage)
 {
 	struct stat st;
 	struct body bytes;
 	int error = 0;
 	if (fstat(journal->file, &st) != 0)
 		return errno;
+	*ret_damage = (struct journal_damage){0};
 	body_init(&bytes, NULL);
 	while (error == 0 && journal->end < st.st_size)
-		error = load_record(journal, st.st_size, &bytes, found);
+		error = load_entry(journal, st.st_size, &bytes, ret_damage);
 	body_clear(&bytes);
 	if (error > 0)
 		return error;
-	found->cut_bytes = (uint64_t)(st.st_size - journal->end);
-	mend(journal);
+	ret_damage->cut_bytes = (uint64_t)(st.st_size - journal->end);
+	rewind_end(journal);
 	return 0;
 }
 

@@ -2,9 +2,7 @@
 #pragma once
 
 #include "base/body.h"
-#include "record/key_id.h"
-#include "record/owner.h"
-#include "record/reason.h"
+#include "journal/journal_entry.h"
 
 /*
  * The journal: outcomes that Redis does not take stay on disk until it has
@@ -19,23 +17,6 @@
  * SIGXFSZ must be ignored, or a limit on file sizes ends the process.
  */
 struct journal;
-
-enum journal_kind { JOURNAL_COMPLETE, JOURNAL_RELEASE, JOURNAL_UNKNOWN };
-
-/* What store_complete, store_release and store_mark_unknown need. */
-struct journal_entry {
-	enum journal_kind kind;
-	struct key_id key_id;
-	struct owner owner;
-	uint32_t attempt;
-	bool sent;          /* RELEASE: the attempt counts */
-	enum reason reason; /* UNKNOWN */
-	int64_t retention_ms;
-	int64_t unknown_retention_ms;
-	struct span route;
-	int status; /* COMPLETE: the answer's, for events; 0: not known */
-	struct span answer; /* COMPLETE: as it is stored in Redis */
-};
 
 /*
  * Nulls the caller's pointer, accepts NULL.  The file is removed where nothing

@@ -3,7 +3,11 @@
 
 #include <sys/types.h>
 
-#include "journal/journal.h"
+#include "base/body.h"
+#include "base/must.h"
+#include "record/key_id.h"
+#include "record/owner.h"
+#include "record/reason.h"
 
 /*
  * The records of a journal's file, as bytes: a row of them, each a head and a
@@ -20,6 +24,24 @@
  * The checksum is BLAKE2b, which is here anyway: an answer may have hundreds
  * of megabytes, and must never be taken for another one.
  */
+
+/* What an entry is to do, and what the verb of that name needs. */
+enum journal_kind { JOURNAL_COMPLETE, JOURNAL_RELEASE, JOURNAL_UNKNOWN };
+
+struct journal_entry {
+	enum journal_kind kind;
+	struct key_id key_id;
+	struct owner owner;
+	uint32_t attempt;
+	bool sent;          /* RELEASE: the attempt counts */
+	enum reason reason; /* UNKNOWN */
+	int64_t retention_ms;
+	int64_t unknown_retention_ms;
+	struct span route;
+	int status; /* COMPLETE: the answer's, for events; 0: not known */
+	struct span answer; /* COMPLETE: as it is stored in Redis */
+};
+
 enum {
 	JOURNAL_SUM_BYTES = 16,
 	JOURNAL_HEAD_BYTES = 36 + JOURNAL_SUM_BYTES,

@@ -175,11 +175,14 @@ adopt_file(int folder, const char *name, struct journal_found *ret_found)
 		return true;
 	}
 	struct journal *journal = journal_new(of_journal, file, name);
-	found.error = journal_load(journal, &found);
+	struct journal_damage damage;
+	found.error = journal_load(journal, &damage);
 	if (found.error != 0)
 		journal_give_up(&journal);
 	else if (journal_open_entries(journal) == 0)
 		journal_close(&journal);
+	found.damaged = damage.entries;
+	found.cut_bytes = damage.cut_bytes;
 	found.journal = journal;
 	*ret_found = found;
 	return true;

@@ -10,6 +10,7 @@
 #include "probe/cluster_query.h"
 #include "probe/diagnostics_server.h"
 #include "probe/dial.h"
+#include "probe/dial_redis.h"
 #include "probe/rights.h"
 #include "record/library.h"
 #include "record/redis_keys.h"

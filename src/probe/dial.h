@@ -12,13 +12,14 @@ struct redisContext;
 struct redisReply;
 
 /*
- * Connects to the Redis of the configuration; NULL with the words why not,
- * which the caller frees.
+ * Connects to an address, also of a Sentinel or one server of a cluster; NULL
+ * with a message why not, which the caller frees.
  */
-struct redisContext *dial_redis(const struct conf *conf, char **ret_message);
-/* The same, to an address; of a Sentinel or one server of a cluster, too. */
 struct redisContext *dial_tcp(const struct conf *conf, const char *host,
     uint16_t port, char **ret_message);
+/* The same, to a Unix socket. */
+struct redisContext *dial_unix(
+    const struct conf *conf, const char *path, char **ret_message);
 /* Logs in, where there is a password; false with Redis' words, which the
  * caller frees. */
 MUST_USE bool dial_log_in(const struct conf *conf,

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "probe/cluster_query.h"
 #include "probe/dial.h"
+#include "probe/dial_redis.h"
 #include "probe/startup_check.h"
 #include "record/library.h"
 #include "redis/info.h"

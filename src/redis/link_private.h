@@ -8,6 +8,9 @@
 /*
  * The inside of a link, for its two files: link.c has its life, from down to
  * up and back; handshake.c what is said to a server that was reached.
+ *
+ * Circle: handshake, link.  A link begins its handshake, whose replies say
+ * what becomes of the link; they are two files because two things are said.
  */
 enum { LINK_MESSAGE_BYTES = 160 };
 
