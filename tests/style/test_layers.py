@@ -1,49 +1,48 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The arrows of knowledge: base <- conf <- {http, store, upstream} <- gate
-<- cmd, and which folder may see which library."""
+"""The arrows of knowledge (src/README), which folder may see which library,
+and no circle of includes that is not explained."""
 
 import os
 import re
 import shlex
 import subprocess
 
+from modules import INCLUDE, below_src, circles, includes, read, sources
 from once import tap
 from once.demo import source
 from once.tap import equal, test
 
-# What each folder may include from, besides itself and the tables.
+# What each folder may include from, besides itself and the tables: the arrow
+#
+#   base <- conf <- redis <- record <- {journal, probe} <- store
+#           conf <- {http, upstream}, and all of these <- gate <- admin <- cmd
+BASE = {"base"}
+CONF = BASE | {"conf"}
+REDIS = CONF | {"redis"}
+RECORD = REDIS | {"record"}
+STORE = RECORD | {"journal", "store"}
+GATE = STORE | {"http", "upstream", "gate"}
 MAY_SEE = {
-    "base": set(),
     "tbl": set(),
-    "conf": {"base"},
-    "http": {"base", "conf"},
-    "store": {"base", "conf"},
-    "upstream": {"base", "conf"},
-    "gate": {"base", "conf", "http", "store", "upstream"},
-    "cmd": {"base", "conf", "http", "store", "upstream", "gate"},
-    "lua": {"base", "store"},  # scripts.c, which make writes
-    "man": {"base", "conf"},
+    "base": set(),
+    "conf": BASE,
+    "redis": CONF,
+    "record": REDIS,
+    "journal": RECORD,
+    "probe": RECORD,
+    "store": STORE,
+    "http": CONF,
+    "upstream": CONF,
+    "gate": GATE,
+    "admin": GATE,
+    "cmd": GATE | {"admin", "probe"},
+    "lua": {"record"},  # scripts.c, which make writes
+    "man": CONF,
 }
 # The libraries that these folders alone talk to.
 OWNED = {"microhttpd.h": {"http"}, "curl/curl.h": {"upstream"},
-         "hiredis/": {"store"}, "uv.h": {"base"}, "gnutls/": {"conf", "http"}}
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
-
-
-def sources(*endings):
-    """(folder below src, path) of the C files."""
-    top = source("src")
-    for folder, folders, names in os.walk(top):
-        folders.sort()
-        for name in sorted(names):
-            if name.endswith(endings):
-                below = os.path.relpath(folder, top)
-                yield below, os.path.join(folder, name)
-
-
-def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+         "hiredis/": {"redis", "probe", "store"}, "uv.h": {"base"},
+         "gnutls/": {"conf", "http"}, "zstd.h": {"record"}}
 
 
 @test
@@ -55,14 +54,22 @@ def folders_include_only_what_is_below_them(bench):
         for kind, name in INCLUDE.findall(read(path)):
             to = name.split("/")[0]
             if kind == '"' and to not in MAY_SEE[folder] | {folder, "tbl"}:
-                wrong.append(f"{os.path.relpath(path)} includes {name}")
+                wrong.append(f"{below_src(path)} includes {name}")
     equal(wrong, [])
 
 
 @test
 def every_folder_has_its_place_in_the_order(bench):
     folders = {folder for folder, _ in sources(".c", ".h")}
-    equal(folders - set(MAY_SEE) - {".", "man"}, set())
+    equal(folders - set(MAY_SEE) - {"."}, set())
+
+
+@test
+def the_arrows_form_no_circle(bench):
+    """Whatever a folder may see, nothing there may see the folder."""
+    wrong = [(one, other) for one, seen in MAY_SEE.items() for other in seen
+             if one != other and one in MAY_SEE[other]]
+    equal(wrong, [])
 
 
 @test
@@ -73,17 +80,53 @@ def each_library_is_known_to_its_folder_only(bench):
             for library, owners in OWNED.items():
                 if (kind == "<" and name.startswith(library)
                         and folder not in owners):
-                    wrong.append(f"{os.path.relpath(path)} includes {name}")
+                    wrong.append(f"{below_src(path)} includes {name}")
     equal(wrong, [])
 
 
 @test
 def includes_of_ours_name_their_folder(bench):
-    wrong = [f"{os.path.relpath(path)} includes {name}"
+    wrong = [f"{below_src(path)} includes {name}"
              for _, path in sources(".c", ".h")
              for kind, name in INCLUDE.findall(read(path))
              if kind == '"' and "/" not in name]
     equal(wrong, [])
+
+
+@test
+def what_is_for_siblings_is_included_by_siblings(bench):
+    wrong = [f"{below_src(path)} includes {name}"
+             for folder, path in sources(".c", ".h")
+             for _, name in INCLUDE.findall(read(path))
+             if name.endswith("_private.h")
+             and os.path.dirname(name) != folder]
+    equal(wrong, [])
+
+
+@test
+def no_circle_of_includes_crosses_a_folder(bench):
+    wrong = [sorted(circle) for circle in circles(includes())
+             if len({os.path.dirname(name) for name in circle}) > 1]
+    equal(wrong, [])
+
+
+def explained():
+    """The circles that comments name: "Circle: link, handshake.  Why ..." in
+    a header of one of them."""
+    found = set()
+    for folder, path in sources(".h"):
+        text = re.sub(r"\n \*", "", read(path))
+        for names in re.findall(r"\bCircle: ([\w, ]+)\.  \S", text):
+            found.add(frozenset(
+                f"{folder}/{name.strip()}" for name in names.split(",")))
+    return found
+
+
+@test
+def every_circle_within_a_folder_is_explained(bench):
+    found = {frozenset(circle) for circle in circles(includes())}
+    equal([sorted(circle) for circle in found - explained()], [])
+    equal([sorted(circle) for circle in explained() - found], [])
 
 
 @test
@@ -102,7 +145,7 @@ def every_header_compiles_alone(bench):
              "-"], input=f'#include "{path}"\n', text=True,
             capture_output=True, check=False)
         if done.returncode:
-            broken.append(f"{os.path.relpath(path)}:\n{done.stderr}")
+            broken.append(f"{below_src(path)}:\n{done.stderr}")
     assert not broken, "\n".join(broken)
 
 

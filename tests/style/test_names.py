@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A name leads to its room: an exported function begins with its file's name
+and stands in that file's header, a tag stands once, a folder is no heap."""
+
+import collections
+import os
+import re
+
+from modules import COMMENT, below_src, exported, read, sources
+from once import tap
+from once.tap import equal, test
+
+MAX_FILES = 45
+MAX_SHARE = 0.20
+# A function's name that says what it does stands in few files.
+MAX_FILES_OF_A_STATIC_NAME = 2
+PROGRAMS = ("main.c", "gen.c")  # they export nothing
+MADE = ("lua/scripts.c", "page/page.c")  # by make, where the build is in place
+TAG = re.compile(r"^\t*(?:static (?:const )?)?(struct|enum|union) (\w+) \{",
+                 re.M)
+STATIC = re.compile(r"^static\b[^;{}()]*\n(\w+)\(", re.M)
+
+
+def files():
+    return [path for _, path in sources(".c")
+            if below_src(path) not in PROGRAMS + MADE]
+
+
+def stem(path):
+    return os.path.basename(path)[:-2]
+
+
+@test
+def an_exported_function_begins_with_its_files_name(bench):
+    wrong = [f"{below_src(path)}: {name}" for path in files()
+             for name in exported(read(path))
+             if name != stem(path) and not name.startswith(stem(path) + "_")]
+    equal(wrong, [])
+
+
+def headers_of(path):
+    return [name for name in (path[:-2] + ".h", path[:-2] + "_private.h")
+            if os.path.exists(name)]
+
+
+@test
+def an_exported_function_stands_in_its_files_header(bench):
+    wrong = []
+    for path in files():
+        text = "\n".join(read(name) for name in headers_of(path))
+        # A table of steps or types declares some of them (X-macros).
+        tables = "\n".join(
+            read(name) for folder, name in sources(".h") if folder == "tbl"
+            and os.path.basename(name) in re.findall(r'"tbl/(\w+\.h)"', text))
+        tables += "\n".join(
+            read(name) for _, name in sources("types.h")
+            if below_src(name) in re.findall(r'"(\w+/\w+\.h)"', text))
+        wrong += [f"{below_src(path)}: {name}"
+                  for name in exported(read(path))
+                  if not re.search(rf"\b{name}\(", text)
+                  and not re.search(rf"\b{name}\b", tables)]
+    equal(wrong, [])
+
+
+@test
+def every_file_has_its_header(bench):
+    equal([below_src(path) for path in files() if not headers_of(path)], [])
+
+
+@test
+def a_tag_stands_once(bench):
+    where = collections.defaultdict(list)
+    for _, path in sources(".c", ".h"):
+        for kind, tag in TAG.findall(COMMENT.sub("", read(path))):
+            where[tag].append(below_src(path))
+    equal({tag: names for tag, names in where.items() if len(names) > 1}, {})
+
+
+@test
+def a_static_function_says_what_it_does(bench):
+    where = collections.defaultdict(set)
+    for path in files():
+        for name in STATIC.findall(COMMENT.sub("", read(path))):
+            where[name].add(below_src(path))
+    equal({name: sorted(names) for name, names in where.items()
+           if len(names) > MAX_FILES_OF_A_STATIC_NAME}, {})
+
+
+@test
+def a_folder_is_no_heap(bench):
+    counts, lines = collections.Counter(), collections.Counter()
+    for folder, path in sources(".c", ".h", ".lua"):
+        if below_src(path) not in MADE:
+            counts[folder] += 1
+            lines[folder] += read(path).count("\n")
+    equal({folder: count for folder, count in counts.items()
+           if count > MAX_FILES}, {})
+    most = max(lines, key=lines.get)
+    share = lines[most] / sum(lines.values())
+    assert share <= MAX_SHARE, f"{most} has {share:.0%} of the lines"
+
+
+tap.main()
