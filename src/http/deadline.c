@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
-#include "http/deadline.h"
+#include "http/deadline_private.h"
 #include "http/refusal.h"
 
 enum {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "http/deadline.h"
+#include "http/deadline_private.h"
 #include "http/front_private.h"
 
 /*

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "http/deadline.h"
+#include "http/deadline_private.h"
 #include "http/front_private.h"
-#include "http/idle.h"
+#include "http/idle_private.h"
 #include "http/reply.h"
 
 enum {

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "http/deadline.h"
+#include "http/deadline_private.h"
 #include "http/front_private.h"
 #include "http/head_framing.h"
-#include "http/idle.h"
-#include "http/tls.h"
+#include "http/idle_private.h"
+#include "http/tls_private.h"
 
 enum {
 	/*

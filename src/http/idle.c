@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "http/front_private.h"
-#include "http/idle.h"
+#include "http/idle_private.h"
 
 enum {
 	LOOK_MS = 1000,

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/test_build.h"
-#include "upstream/transfer.h"
+#include "upstream/transfer_private.h"
 
 enum {
 	/* So much of a body goes with the head, in one send. */

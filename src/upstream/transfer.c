@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/test_build.h"
-#include "upstream/transfer.h"
+#include "upstream/transfer_private.h"
 
 enum {
 	/* Reads in a row before others have their turn. */
