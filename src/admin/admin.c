@@ -59,7 +59,7 @@ asked_free(struct machine *machine)
 	answer_unref(&a->answer);
 	json_decref(a->in);
 	conf_unref(&a->conf);
-	front_end(&a->x);
+	exchange_end(&a->x);
 	free(a);
 }
 

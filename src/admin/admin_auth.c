@@ -99,8 +99,8 @@ is_of_bound_name(const struct asked *a)
 bool
 asker_reads_only(const struct asked *a)
 {
-	return span_eq(a->x->method, SPAN("GET")) ||
-	    span_eq(a->x->method, SPAN("HEAD"));
+	return span_eq(a->x->head.method, SPAN("GET")) ||
+	    span_eq(a->x->head.method, SPAN("HEAD"));
 }
 
 static struct span

@@ -81,7 +81,7 @@ find_endpoint(struct asked *a)
 		const struct endpoint *endpoint = &endpoints[i];
 		if (!matches(endpoint->path, path, a))
 			continue;
-		if (serves(endpoint, a->x->method)) {
+		if (serves(endpoint, a->x->head.method)) {
 			a->endpoint = endpoint;
 			return admin_to(a, ADMIN_READ, MORE);
 		}
@@ -124,14 +124,12 @@ admin_check(struct machine *machine)
 {
 	struct asked *a = (struct asked *)machine;
 	struct exchange *x = a->x;
-	const struct head_as_sent head = {
-	    x->method, x->target, x->version, x->fields};
-	enum head_verdict verdict = head_check(a->arena, &head, &a->head);
+	enum head_verdict verdict = head_check(a->arena, &x->head, &a->head);
 	if (verdict == HEAD_CHECK_OK &&
-	    x->head_bytes > (size_t)a->admin->conf->max_request_headers) {
+	    x->head.bytes > (size_t)a->admin->conf->max_request_headers) {
 		a->head.message = "";
 		verdict = HEAD_CHECK_HEADERS_TOO_LARGE;
-	} else if (verdict == HEAD_CHECK_OK && x->ambiguous) {
+	} else if (verdict == HEAD_CHECK_OK && x->head.misframed) {
 		a->head.message = "A line of the head does not end, or is not "
 				"divided, as HTTP says.";
 		verdict = HEAD_CHECK_BAD_REQUEST;
@@ -161,7 +159,7 @@ admin_read(struct machine *machine)
 {
 	struct asked *a = (struct asked *)machine;
 	bool reads = a->endpoint->flags & ENDPOINT_READS;
-	front_read_body(a->x, reads ? BODY_MAX : 0);
+	exchange_read_body(a->x, reads ? BODY_MAX : 0);
 	return admin_to(a, ADMIN_RECEIVED, WAIT);
 }
 
@@ -434,7 +432,7 @@ admin_answer(struct machine *machine)
 		    a->arena, &(struct fields){NULL, 0});
 	a->more[a->n_more++] = (struct field){SPAN("X-Request-Id"), a->id};
 	const struct fields more = {a->more, a->n_more};
-	front_answer(a->x, a->answer, &more, a->close);
+	exchange_answer(a->x, a->answer, &more, a->close);
 	return admin_to(a, ADMIN_ANSWERED, WAIT);
 }
 

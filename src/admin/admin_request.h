@@ -5,8 +5,8 @@
 
 #include "admin/admin.h"
 #include "gate/machine.h"
+#include "http/exchange.h"
 #include "http/front.h"
-#include "http/head_check.h"
 #include "http/problem.h"
 #include "store/records.h"
 #include "store/records_count.h"

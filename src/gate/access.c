@@ -63,7 +63,7 @@ access_log(const struct request *r, int64_t took_us)
 	struct logline line = log_begin(EV_request);
 	log_span(&line, "request_id", r->id);
 	log_str(&line, "route", r->route ? r->route->name : "-");
-	log_span(&line, "method", r->x->method);
+	log_span(&line, "method", r->x->head.method);
 	log_span(&line, "path", r->head.target.path);
 	if (r->answer != NULL)
 		log_int(&line, "status", r->answer->status);

@@ -29,7 +29,7 @@ message_make(struct request *r, uint32_t attempt)
 {
 	const struct header_request head =
 	    head_of(r, &r->head.fields, attempt);
-	struct span method = r->x->method;
+	struct span method = r->x->head.method;
 	r->message = (struct message){
 	    .method = method,
 	    .target = r->head.target.origin_form,

@@ -101,17 +101,15 @@ request_check(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
 	struct exchange *x = r->x;
-	const struct head_as_sent head = {
-	    x->method, x->target, x->version, x->fields};
-	enum head_verdict verdict = head_check(r->arena, &head, &r->head);
+	enum head_verdict verdict = head_check(r->arena, &x->head, &r->head);
 	if (verdict != HEAD_CHECK_OK)
 		return refuse_head(r, verdict);
-	if (x->head_bytes > (size_t)r->conf->max_request_headers ||
-	    (x->crowded && x->tls)) {
+	if (x->head.bytes > (size_t)r->conf->max_request_headers ||
+	    x->head.unanswerable) {
 		r->head.message = "";
 		return refuse_head(r, HEAD_CHECK_HEADERS_TOO_LARGE);
 	}
-	if (x->ambiguous && INVARIANT(head_gaps)) {
+	if (x->head.misframed && INVARIANT(head_gaps)) {
 		r->head.message = "A line of the head does not end, or is not "
 				"divided, as HTTP says.";
 		return refuse_head(r, HEAD_CHECK_BAD_REQUEST);
@@ -136,7 +134,7 @@ enum after
 request_route(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
-	r->route = route_find(r->conf, r->x->method, &r->head.target);
+	r->route = route_find(r->conf, r->x->head.method, &r->head.target);
 	if (r->route == NULL)
 		return request_refuse(r, PROBLEM_NO_ROUTE, OUTCOME_NO_ROUTE);
 	r->policy = r->route->idempotency;
@@ -202,7 +200,7 @@ request_body(struct machine *machine)
 	if (r->policy == NULL && r->x->has_body &&
 	    (r->head.chunked || r->head.length > (int64_t)most))
 		return go(r, REQUEST_PASS, MORE);
-	front_read_body(r->x, most);
+	exchange_read_body(r->x, most);
 	return go(r, REQUEST_RECEIVED, WAIT);
 }
 
@@ -239,10 +237,10 @@ request_answer(struct machine *machine)
 		    r->arena, &(struct fields){NULL, 0});
 	struct fields more = response_fields(r);
 	if (r->problem == PROBLEM_COUNT_ && r->forward.rest != NULL)
-		front_answer_flow(r->x, r->answer, &more, r->forward.rest,
+		exchange_answer_flow(r->x, r->answer, &more, r->forward.rest,
 		    r->forward.rest_length, r->close);
 	else
-		front_answer(r->x, r->answer, &more, r->close);
+		exchange_answer(r->x, r->answer, &more, r->close);
 	return go(r, REQUEST_ANSWERED, WAIT);
 }
 
@@ -309,7 +307,7 @@ request_free(struct machine *machine)
 	forward_stop(&r->forward);
 	answer_unref(&r->claim_op.answer);
 	answer_unref(&r->answer);
-	front_end(&r->x);
+	exchange_end(&r->x);
 	forward_clear(&r->forward);
 	flow_clear(&r->up);
 	generation_unref(&r->generation);

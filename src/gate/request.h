@@ -6,7 +6,7 @@
 #include "gate/key.h"
 #include "gate/machine.h"
 #include "gate/waiters.h"
-#include "http/front.h"
+#include "http/exchange.h"
 #include "http/head_check.h"
 #include "http/problem.h"
 #include "store/store.h"

@@ -60,7 +60,7 @@ request_claim(struct machine *machine)
 		return request_refuse(
 		    r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
 	const struct target *target = &r->head.target;
-	const struct fingerprinted what = {r->x->method, target->path,
+	const struct fingerprinted what = {r->x->head.method, target->path,
 	    target->query, target->has_query, &r->head.fields,
 	    body_span(&r->x->body)};
 	r->claim = (struct claim){
@@ -118,7 +118,7 @@ in_flight(struct request *r)
 		    r, PROBLEM_IN_FLIGHT, OUTCOME_IN_FLIGHT);
 	r->waited = true;
 	waiters_wait(&r->waiter, r->wait_until_ms - now_ms);
-	front_watch_client(r->x, on_client_left, r);
+	exchange_watch_client(r->x, on_client_left, r);
 	return go(r, REQUEST_WAITED, WAIT);
 }
 
@@ -127,7 +127,6 @@ static void
 on_client_left(void *arg)
 {
 	struct request *r = arg;
-	r->x->gone = true;
 	waiters_stop(&r->waiter, E_CLIENT_GONE);
 }
 
@@ -135,7 +134,7 @@ enum after
 request_claim_waited(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
-	front_watch_client(r->x, NULL, NULL);
+	exchange_watch_client(r->x, NULL, NULL);
 	if (r->waiter.op.error != 0 || r->x->gone)
 		return request_refuse(
 		    r, PROBLEM_IN_FLIGHT, OUTCOME_IN_FLIGHT);

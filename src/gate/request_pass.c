@@ -21,7 +21,7 @@ request_pass(struct machine *machine)
 		if (flow_reserve(&r->up) != 0)
 			return request_refuse(
 			    r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
-		front_stream_body(r->x, &r->up);
+		exchange_stream_body(r->x, &r->up);
 	}
 	const struct forward_limits limits = message_limits(r->route, NULL);
 	forward_start(r->generation->upstreams, &r->forward, r->route->upstream,

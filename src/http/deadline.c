@@ -7,7 +7,10 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
+#include "http/client_connection_private.h"
 #include "http/deadline_private.h"
+#include "http/exchange_private.h"
+#include "http/front_private.h"
 #include "http/refusal.h"
 
 enum {
@@ -24,7 +27,7 @@ enum {
  * of it; libmicrohttpd then sees the client leave.
  */
 static void
-cut(struct connection *c)
+cut(struct client_connection *c)
 {
 	shutdown(c->fd, SHUT_RDWR);
 	c->front->dirty = true;
@@ -35,7 +38,7 @@ cut(struct connection *c)
  * nothing of its own to send then either.
  */
 static void
-say_too_late(struct connection *c)
+say_too_late(struct client_connection *c)
 {
 	struct arena *arena = arena_new();
 	struct span text = refusal_text(
@@ -46,7 +49,7 @@ say_too_late(struct connection *c)
 		(void)send(c->fd, text.ptr, text.len,
 		    MSG_DONTWAIT | MSG_NOSIGNAL);
 	arena_free(&arena);
-	c->x->late = true;
+	c->x->shown.late = true;
 }
 
 static void
@@ -60,26 +63,26 @@ log_slow(const char *doing)
 /* --- what has come on --- */
 
 static bool
-is_enough(const struct connection *c, uint64_t bytes, int least_per_s)
+is_enough(const struct client_connection *c, uint64_t bytes, int least_per_s)
 {
 	int64_t ms = c->front->conf->idle_timeout_ms;
 	return bytes >= (uint64_t)(ms * least_per_s / 1000);
 }
 
 static bool
-body_has_come_on(struct connection *c)
+body_has_come_on(struct client_connection *c)
 {
-	const struct exchange *x = c->x;
+	const struct mhd_exchange *x = c->x;
 	bool wanted = x->doing == EXCHANGE_READING || x->up != NULL;
 	/* While it is held, it is we who take nothing. */
 	return c->was_held ||
-	    is_enough(c, x->body_bytes - c->seen,
+	    is_enough(c, x->shown.body_bytes - c->seen,
 		wanted ? LEAST_BYTES_PER_S : LEAST_SWALLOWED_BYTES_PER_S);
 }
 
 /* What the client's machine has told us that it has; 0: nobody knows. */
 static uint64_t
-bytes_acked(const struct connection *c)
+bytes_acked(const struct client_connection *c)
 {
 	struct tcp_info info = {0};
 	socklen_t len = sizeof info;
@@ -90,7 +93,7 @@ bytes_acked(const struct connection *c)
 
 /* What it has not; over a Unix socket, what the client has not read. */
 static uint64_t
-bytes_waiting(const struct connection *c)
+bytes_waiting(const struct client_connection *c)
 {
 	int waiting = 0;
 	return ioctl(c->fd, SIOCOUTQ, &waiting) == 0 ? (uint64_t)waiting : 0;
@@ -98,7 +101,7 @@ bytes_waiting(const struct connection *c)
 
 /* Measured from the second look on: most answers are out before the first. */
 static bool
-answer_has_come_on(struct connection *c)
+answer_has_come_on(struct client_connection *c)
 {
 	uint64_t waiting = bytes_waiting(c);
 	uint64_t acked = bytes_acked(c);
@@ -113,7 +116,7 @@ answer_has_come_on(struct connection *c)
 
 /* Whether the client has done enough meanwhile to be given more time. */
 static bool
-has_come_on(struct connection *c)
+has_come_on(struct client_connection *c)
 {
 	if (c->doing == DOING_BODY && body_has_come_on(c)) {
 		deadline_body(c);
@@ -128,7 +131,7 @@ has_come_on(struct connection *c)
 static void
 on_time_over(void *arg)
 {
-	struct connection *c = arg;
+	struct client_connection *c = arg;
 	static const char *const words[] = {
 	    [DOING_NOTHING] = "nothing",
 	    [DOING_HEAD] = "sending the head",
@@ -140,7 +143,7 @@ on_time_over(void *arg)
 	if (c->doing != DOING_NOTHING)
 		log_slow(words[c->doing]);
 	if (c->x != NULL && !c->x->queued && c->x->reply == NULL &&
-	    c->x->beside == NULL)
+	    c->x->early == NULL)
 		say_too_late(c);
 	cut(c);
 }
@@ -148,7 +151,7 @@ on_time_over(void *arg)
 /* --- what the client has to do --- */
 
 void
-deadline_init(struct connection *c)
+deadline_init(struct client_connection *c)
 {
 	timer_init(&c->deadline, c->front->loop, on_time_over, c);
 	timer_set(&c->deadline, c->front->conf->header_timeout_ms);
@@ -156,7 +159,7 @@ deadline_init(struct connection *c)
 }
 
 void
-deadline_head(struct connection *c, struct exchange *x)
+deadline_head(struct client_connection *c, struct mhd_exchange *x)
 {
 	c->x = x;
 	/* The first of a connection has had its time from the beginning. */
@@ -166,23 +169,23 @@ deadline_head(struct connection *c, struct exchange *x)
 }
 
 void
-deadline_body(struct connection *c)
+deadline_body(struct client_connection *c)
 {
 	timer_set(&c->deadline, c->front->conf->idle_timeout_ms);
-	c->seen = c->x->body_bytes;
+	c->seen = c->x->shown.body_bytes;
 	c->was_held = c->x->suspended;
 	c->doing = DOING_BODY;
 }
 
 void
-deadline_none(struct connection *c)
+deadline_none(struct client_connection *c)
 {
 	timer_clear(&c->deadline);
 	c->doing = DOING_NOTHING;
 }
 
 void
-deadline_answer(struct connection *c)
+deadline_answer(struct client_connection *c)
 {
 	timer_set(&c->deadline, c->front->conf->idle_timeout_ms);
 	c->waiting = 0;
@@ -190,7 +193,7 @@ deadline_answer(struct connection *c)
 }
 
 void
-deadline_idle(struct connection *c)
+deadline_idle(struct client_connection *c)
 {
 	timer_set(&c->deadline, c->front->conf->idle_timeout_ms);
 	c->x = NULL;
@@ -198,7 +201,7 @@ deadline_idle(struct connection *c)
 }
 
 void
-deadline_end(struct connection *c)
+deadline_end(struct client_connection *c)
 {
 	timer_clear(&c->deadline);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "http/front_private.h"
+struct client_connection;
+struct mhd_exchange;
 
 /*
  * How long a client's connection may take for what it does: libmicrohttpd's
@@ -20,16 +21,17 @@
  */
 
 /* A new connection. */
-void deadline_init(struct connection *connection);
+void deadline_init(struct client_connection *connection);
 /* The first line of a request is in. */
-void deadline_head(struct connection *connection, struct exchange *x);
+void deadline_head(
+    struct client_connection *connection, struct mhd_exchange *x);
 /* The head is in, and a body comes. */
-void deadline_body(struct connection *connection);
+void deadline_body(struct client_connection *connection);
 /* The client has nothing to do but to wait for us. */
-void deadline_none(struct connection *connection);
+void deadline_none(struct client_connection *connection);
 /* An answer goes out. */
-void deadline_answer(struct connection *connection);
+void deadline_answer(struct client_connection *connection);
 /* The request is over; the next may come. */
-void deadline_idle(struct connection *connection);
+void deadline_idle(struct client_connection *connection);
 /* The connection is gone. */
-void deadline_end(struct connection *connection);
+void deadline_end(struct client_connection *connection);

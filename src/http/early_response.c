@@ -6,16 +6,13 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "http/client_connection_private.h"
 #include "http/deadline_private.h"
+#include "http/early_response_private.h"
+#include "http/exchange_private.h"
+#include "http/exchange_stream_private.h"
 #include "http/front_private.h"
 
-/*
- * libmicrohttpd takes no answer in the middle of a request's body.  One that
- * comes so early, of an upstream that refuses what it is being sent or that
- * answers while it reads, is written beside it: libmicrohttpd goes on reading
- * the body, and the connection ends behind the answer.  So is the answer to a
- * request whose head leaves no room for another in libmicrohttpd's memory.
- */
 enum {
 	/* So little of a body is waited for: then the connection is kept. */
 	NEAR_BYTES = 65536,
@@ -30,8 +27,8 @@ enum {
 	LINGER_TICK_MS = 5000,
 };
 
-struct beside {
-	struct exchange *x;
+struct early_response {
+	struct mhd_exchange *x;
 	struct watch *watch; /* of the client's socket */
 	struct timer timer;  /* of a client that does not read; of lingering */
 	struct body out;     /* to be sent, from at on */
@@ -45,19 +42,19 @@ struct beside {
 	int64_t lingering_ms;
 };
 
-static void pump(struct beside *b);
+static void pump(struct early_response *b);
 
 /* --- what is written --- */
 
 static void
-put(struct beside *b, struct span text)
+put(struct early_response *b, struct span text)
 {
 	must(body_append(&b->out, text.ptr, text.len) == 0);
 }
 
 /* False, and all is undone, where one of them is no field. */
 static bool
-put_fields(struct beside *b, const struct fields *fields)
+put_fields(struct early_response *b, const struct fields *fields)
 {
 	for (size_t i = 0; i < fields->count; i++) {
 		const struct field *f = &fields->list[i];
@@ -72,7 +69,7 @@ put_fields(struct beside *b, const struct fields *fields)
 }
 
 static void
-put_status(struct beside *b, int status)
+put_status(struct early_response *b, int status)
 {
 	const char *reason = MHD_get_reason_phrase_for((unsigned)status);
 	char line[80];
@@ -84,7 +81,7 @@ put_status(struct beside *b, int status)
 }
 
 static void
-put_length(struct beside *b, int64_t length)
+put_length(struct early_response *b, int64_t length)
 {
 	char line[48];
 	int len = snprintf(line, sizeof line, "Content-Length: %lld\r\n",
@@ -94,23 +91,23 @@ put_length(struct beside *b, int64_t length)
 
 /* An answer that cannot be put into a head says so, and nothing else. */
 static void
-put_failure(struct beside *b)
+put_failure(struct early_response *b)
 {
 	b->out.len = 0;
 	put_status(b, MHD_HTTP_INTERNAL_SERVER_ERROR);
 	put(b, SPAN("Content-Length: 0\r\n\r\n"));
 	b->whole = true;
-	b->x->sent_bytes = 0;
+	b->x->shown.sent_bytes = 0;
 }
 
 static void
-put_answer(struct beside *b, const struct answer *answer,
+put_answer(struct early_response *b, const struct answer *answer,
     const struct fields *more, int64_t length)
 {
-	struct exchange *x = b->x;
+	struct mhd_exchange *x = b->x;
 	bool bodiless = answer->status == MHD_HTTP_NO_CONTENT ||
 	    answer->status == MHD_HTTP_NOT_MODIFIED ||
-	    span_eq(x->method, SPAN("HEAD"));
+	    span_eq(x->shown.head.method, SPAN("HEAD"));
 	put_status(b, answer->status);
 	if (!put_fields(b, &answer->fields) || !put_fields(b, more)) {
 		put_failure(b);
@@ -132,9 +129,9 @@ put_answer(struct beside *b, const struct answer *answer,
 
 /* The next piece of the flow; false where there is none. */
 static bool
-put_piece(struct beside *b)
+put_piece(struct early_response *b)
 {
-	struct exchange *x = b->x;
+	struct mhd_exchange *x = b->x;
 	struct span bytes = flow_look(x->down);
 	size_t len = bytes.len < STAGE_BYTES ? bytes.len : STAGE_BYTES;
 	char size[24];
@@ -146,7 +143,7 @@ put_piece(struct beside *b)
 		if (b->chunked)
 			put(b, SPAN("\r\n"));
 		flow_take(x->down, len);
-		x->sent_bytes += len;
+		x->shown.sent_bytes += len;
 	} else if (x->down->ended && x->down->error == 0) {
 		b->whole = true;
 		if (b->chunked)
@@ -158,31 +155,31 @@ put_piece(struct beside *b)
 /* --- its end --- */
 
 static void
-end_connection(struct beside *b)
+end_connection(struct early_response *b)
 {
-	struct exchange *x = b->x;
+	struct mhd_exchange *x = b->x;
 	if (b->over)
 		return;
 	b->over = true;
 	timer_clear(&b->timer);
 	watch_free(&b->watch);
-	shutdown(connection_of(x->mhd)->fd, SHUT_RDWR);
+	shutdown(client_connection_of(x->mhd)->fd, SHUT_RDWR);
 	x->front->dirty = true;
 	exchange_resume(x);
 }
 
 static void
-cut(struct beside *b)
+cut(struct early_response *b)
 {
-	stream_cut(b->x);
+	exchange_stream_cut(b->x);
 	end_connection(b);
 }
 
 /* The answer is out, and the client is still sending. */
 static void
-linger(struct beside *b)
+linger(struct early_response *b)
 {
-	struct exchange *x = b->x;
+	struct mhd_exchange *x = b->x;
 	if (b->lingering_ms >= LINGER_MS ||
 	    (b->lingering_ms > 0 && b->lingering_bytes == x->swallowed)) {
 		end_connection(b);
@@ -196,7 +193,7 @@ linger(struct beside *b)
 static void
 on_time(void *arg)
 {
-	struct beside *b = arg;
+	struct early_response *b = arg;
 	if (b->sent)
 		linger(b);
 	else
@@ -204,14 +201,14 @@ on_time(void *arg)
 }
 
 static void
-finish(struct beside *b)
+finish(struct early_response *b)
 {
-	struct exchange *x = b->x;
+	struct mhd_exchange *x = b->x;
 	b->sent = true;
 	timer_clear(&b->timer);
 	watch_free(&b->watch);
-	shutdown(connection_of(x->mhd)->fd, SHUT_WR);
-	if (x->body_ended)
+	shutdown(client_connection_of(x->mhd)->fd, SHUT_WR);
+	if (x->shown.body_ended)
 		end_connection(b);
 	else
 		linger(b);
@@ -229,10 +226,10 @@ on_writable(void *arg, unsigned events)
 
 /* Sends what the client takes. */
 static void
-pump(struct beside *b)
+pump(struct early_response *b)
 {
-	struct exchange *x = b->x;
-	int fd = connection_of(x->mhd)->fd;
+	struct mhd_exchange *x = b->x;
+	int fd = client_connection_of(x->mhd)->fd;
 	for (;;) {
 		if (b->at == b->out.len) {
 			b->at = b->out.len = 0;
@@ -265,72 +262,72 @@ pump(struct beside *b)
 }
 
 void
-beside_pump(struct exchange *x)
+early_response_pump(struct mhd_exchange *x)
 {
-	if (x->beside->begun && !x->beside->sent && !x->beside->over)
-		pump(x->beside);
+	if (x->early->begun && !x->early->sent && !x->early->over)
+		pump(x->early);
 }
 
 /* --- life --- */
 
 bool
-beside_is_due(const struct exchange *x)
+early_response_is_due(const struct mhd_exchange *x)
 {
-	if (x->tls)
+	if (x->shown.tls)
 		return false;
-	return x->crowded ||
-	    (x->up != NULL && !x->body_ended && !x->in_head &&
+	return x->no_response_room ||
+	    (x->up != NULL && !x->shown.body_ended && !x->in_head &&
 		(x->content_length < 0 ||
-		    (uint64_t)x->content_length - x->body_bytes >
+		    (uint64_t)x->content_length - x->shown.body_bytes >
 			NEAR_BYTES));
 }
 
 static void
-begin(struct beside *b)
+begin(struct early_response *b)
 {
-	struct exchange *x = b->x;
+	struct mhd_exchange *x = b->x;
 	if (b->begun)
 		return;
 	b->begun = true;
 	/* How long it may take is for the timer here. */
-	deadline_none(connection_of(x->mhd));
-	front_watch_client(x, NULL, NULL);
-	b->watch = watch_new(x->front->loop, connection_of(x->mhd)->fd,
+	deadline_none(client_connection_of(x->mhd));
+	exchange_watch(x, NULL);
+	b->watch = watch_new(x->front->loop, client_connection_of(x->mhd)->fd,
 	    on_writable, b);
 	pump(b);
 }
 
 void
-beside_new(struct exchange *x, const struct answer *answer,
+early_response_new(struct mhd_exchange *x, const struct answer *answer,
     const struct fields *more, int64_t length)
 {
-	struct beside *b = mem_zero(sizeof *b);
+	struct early_response *b = mem_zero(sizeof *b);
 	b->x = x;
 	body_init(&b->out, NULL);
 	timer_init(&b->timer, x->front->loop, on_time, b);
-	x->beside = b;
+	x->early = b;
 	put_answer(b, answer, more, length);
 	/* libmicrohttpd itself may be about to write, a 100 (Continue). */
-	if (!x->expects_continue || x->body_bytes > 0)
+	if (!x->expects_continue || x->shown.body_bytes > 0)
 		begin(b);
 	exchange_resume(x);
 }
 
 enum MHD_Result
-beside_on_request(struct exchange *x, const char *data, size_t *len)
+early_response_on_request(struct mhd_exchange *x, const char *data, size_t *len)
 {
-	struct beside *b = x->beside;
-	if (b->over || (x->body_ended && b->sent))
+	struct early_response *b = x->early;
+	if (b->over || (x->shown.body_ended && b->sent))
 		return MHD_NO;
 	begin(b);
 	if (*len > 0) {
 		x->swallowed += *len;
 		if (x->up != NULL)
-			return stream_data(x, data, len);
+			return exchange_stream_data(x, data, len);
 		*len = 0;
-	} else if (!x->body_ended) {
-		x->body_ended = true;
-		stream_end(x, 0);
+	} else if (!x->shown.body_ended) {
+		x->shown.body_ended = true;
+		exchange_stream_end(x, 0);
 	} else if (!x->suspended) {
 		exchange_hold(x);
 	}
@@ -338,23 +335,23 @@ beside_on_request(struct exchange *x, const char *data, size_t *len)
 }
 
 bool
-beside_is_sent(const struct exchange *x)
+early_response_is_sent(const struct mhd_exchange *x)
 {
-	return x->beside != NULL && x->beside->sent;
+	return x->early != NULL && x->early->sent;
 }
 
 void
-beside_leave(struct exchange *x)
+early_response_leave(struct mhd_exchange *x)
 {
-	if (x->beside != NULL && !x->beside->sent)
-		end_connection(x->beside);
+	if (x->early != NULL && !x->early->sent)
+		end_connection(x->early);
 }
 
 void
-beside_free(struct exchange *x)
+early_response_free(struct mhd_exchange *x)
 {
-	struct beside *b = x->beside;
-	x->beside = NULL;
+	struct early_response *b = x->early;
+	x->early = NULL;
 	if (b == NULL)
 		return;
 	timer_clear(&b->timer);

@@ -2,8 +2,13 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "http/client_connection_private.h"
 #include "http/deadline_private.h"
+#include "http/early_response_private.h"
+#include "http/exchange_private.h"
+#include "http/exchange_stream_private.h"
 #include "http/front_private.h"
+#include "http/head_copy_private.h"
 #include "http/idle_private.h"
 #include "http/reply.h"
 
@@ -17,45 +22,45 @@ enum {
 
 /* --- one exchange --- */
 
-static struct exchange *
+static struct mhd_exchange *
 exchange_new(struct front *front, const char *target)
 {
 	struct arena *arena = arena_new();
-	struct exchange *x = arena_alloc(arena, sizeof *x);
-	x->arena = arena;
+	struct mhd_exchange *x = arena_alloc(arena, sizeof *x);
+	x->shown.arena = arena;
 	x->front = front;
-	x->target = arena_dup(arena, span_str(target));
+	x->shown.head.target = arena_dup(arena, span_str(target));
 	x->content_length = -1;
-	body_init(&x->body, front->budget);
+	body_init(&x->shown.body, front->budget);
 	return x;
 }
 
 /* It lives until both sides, the owner and libmicrohttpd, let go of it. */
 static void
-exchange_free(struct exchange *x)
+exchange_free(struct mhd_exchange *x)
 {
 	if (!x->ended || x->mhd != NULL)
 		return;
 	if (x->reply != NULL)
 		MHD_destroy_response((struct MHD_Response *)x->reply);
-	body_clear(&x->body);
-	struct arena *arena = x->arena;
+	body_clear(&x->shown.body);
+	struct arena *arena = x->shown.arena;
 	arena_free(&arena);
 }
 
 /* --- waiting and answering --- */
 
 void
-exchange_hold(struct exchange *x)
+exchange_hold(struct mhd_exchange *x)
 {
 	must(!x->suspended);
 	MHD_suspend_connection(x->mhd);
 	x->suspended = true;
-	connection_of(x->mhd)->was_held = true;
+	client_connection_of(x->mhd)->was_held = true;
 }
 
 void
-exchange_resume(struct exchange *x)
+exchange_resume(struct mhd_exchange *x)
 {
 	if (!x->suspended)
 		return;
@@ -64,59 +69,83 @@ exchange_resume(struct exchange *x)
 	x->front->dirty = true;
 }
 
+static void
+on_hang_up(void *arg, unsigned events)
+{
+	struct mhd_exchange *x = arg;
+	void (*hung_up)(struct mhd_exchange *) = x->on_hang_up;
+	(void)events;
+	exchange_watch(x, NULL);
+	hung_up(x);
+}
+
+void
+exchange_watch(
+    struct mhd_exchange *x, void (*hung_up)(struct mhd_exchange *x))
+{
+	watch_free(&x->hang_up);
+	x->on_hang_up = hung_up;
+	if (hung_up == NULL || x->mhd == NULL)
+		return;
+	x->hang_up = watch_new(x->front->loop,
+	    client_connection_of(x->mhd)->fd, on_hang_up, x);
+	watch_want(x->hang_up, WATCH_HANG_UP);
+}
+
 /* Gives the reply to libmicrohttpd, which is in a state that takes one. */
 static void
-queue(struct exchange *x)
+queue(struct mhd_exchange *x)
 {
 	struct MHD_Response *response = (struct MHD_Response *)x->reply;
 	x->reply = NULL;
 	x->queued = true;
 	x->front->dirty = true;
-	deadline_answer(connection_of(x->mhd));
+	deadline_answer(client_connection_of(x->mhd));
 	enum MHD_Result ok =
 	    MHD_queue_response(x->mhd, x->reply_status, response);
 	must(ok == MHD_YES);
 	MHD_destroy_response(response);
 }
 
-/* The verb that waits has its end; nothing happens where none does. */
+/* Ends what the owner waits for, if it is that. */
 static void
-end_verb(struct exchange *x, enum exchange_doing doing, int error)
+end_call(struct mhd_exchange *x, enum exchange_doing doing, int error)
 {
 	if (x->doing != doing)
 		return;
 	x->doing = EXCHANGE_IDLE;
-	op_done(&x->op, error);
+	op_done(&x->shown.op, error);
 }
 
 void
-exchange_answered(struct exchange *x)
+exchange_answered(struct mhd_exchange *x)
 {
-	end_verb(x, EXCHANGE_ANSWERING, 0);
+	end_call(x, EXCHANGE_ANSWERING, 0);
 }
 
 /* The owner gave up: what was queued goes out all the same. */
 static void
 detach(struct op *op, int error)
 {
+	struct mhd_exchange *x =
+	    CONTAINER_OF(op, struct mhd_exchange, shown.op);
 	(void)error;
-	char *x = (char *)op - offsetof(struct exchange, op);
-	((struct exchange *)(void *)x)->doing = EXCHANGE_IDLE;
+	x->doing = EXCHANGE_IDLE;
 }
 
 static void
-begin_verb(struct exchange *x, enum exchange_doing doing)
+begin_call(struct mhd_exchange *x, enum exchange_doing doing)
 {
 	must(x->doing == EXCHANGE_IDLE && !x->ended);
 	x->doing = doing;
-	op_start(&x->op, 0, detach);
+	op_start(&x->shown.op, 0, detach);
 }
 
 /* --- libmicrohttpd's calls --- */
 
 /* The owner wants to have the body; else its answer is on the way. */
 static bool
-is_wanted(struct exchange *x)
+is_wanted(struct mhd_exchange *x)
 {
 	return x->up != NULL ? flow_is_wanted(x->up)
 			     : x->doing == EXCHANGE_READING;
@@ -124,24 +153,24 @@ is_wanted(struct exchange *x)
 
 /* The head is in; the owner may answer at once, before any of the body. */
 static enum MHD_Result
-on_head(struct exchange *x, const char *method, const char *version)
+on_head(struct mhd_exchange *x, const char *method, const char *version)
 {
 	x->head_seen = true;
-	idle_not(connection_of(x->mhd));
-	idle_learn(connection_of(x->mhd), method);
-	deadline_none(connection_of(x->mhd));
+	idle_not(client_connection_of(x->mhd));
+	idle_learn(client_connection_of(x->mhd), method);
+	deadline_none(client_connection_of(x->mhd));
 	head_copy(x, method, version);
-	if (x->expects_continue && !x->has_body)
-		head_hide_expectation(x);
-	if (x->has_body)
-		deadline_body(connection_of(x->mhd));
-	x->front->arrived(x->front->arg, x);
+	if (x->expects_continue && !x->shown.has_body)
+		head_copy_hide_expectation(x);
+	if (x->shown.has_body)
+		deadline_body(client_connection_of(x->mhd));
+	x->front->arrived(x->front->arg, &x->shown);
 	if (x->reply == NULL && x->expects_continue && !x->ended &&
 	    !is_wanted(x)) {
 		x->in_head = true;
 		exchange_hold(x);
 	}
-	if (x->reply == NULL || !x->has_body)
+	if (x->reply == NULL || !x->shown.has_body)
 		return MHD_YES;
 	/*
 	 * Answered although a body is announced.  A client that waits for a
@@ -155,20 +184,20 @@ on_head(struct exchange *x, const char *method, const char *version)
 }
 
 static enum MHD_Result
-on_data(struct exchange *x, const char *data, size_t *len)
+on_data(struct mhd_exchange *x, const char *data, size_t *len)
 {
 	if (x->up != NULL)
-		return stream_data(x, data, len);
-	x->body_bytes += *len;
+		return exchange_stream_data(x, data, len);
+	x->shown.body_bytes += *len;
 	if (x->doing == EXCHANGE_READING) {
 		int error = 0;
-		if (*len > x->read_limit - x->body.len)
+		if (*len > x->read_limit - x->shown.body.len)
 			error = E_TOO_LARGE;
 		else
-			error = body_append(&x->body, data, *len);
+			error = body_append(&x->shown.body, data, *len);
 		if (error != 0) {
-			body_clear(&x->body);
-			end_verb(x, EXCHANGE_READING, error);
+			body_clear(&x->shown.body);
+			end_call(x, EXCHANGE_READING, error);
 		}
 	}
 	if (x->doing != EXCHANGE_READING) {
@@ -187,14 +216,14 @@ on_data(struct exchange *x, const char *data, size_t *len)
  * close where the client has closed its half behind the request.
  */
 static enum MHD_Result
-on_end(struct exchange *x)
+on_end(struct mhd_exchange *x)
 {
-	bool first = !x->body_ended;
-	x->body_ended = true;
-	deadline_none(connection_of(x->mhd));
+	bool first = !x->shown.body_ended;
+	x->shown.body_ended = true;
+	deadline_none(client_connection_of(x->mhd));
 	if (first) {
-		stream_end(x, 0);
-		end_verb(x, EXCHANGE_READING, 0);
+		exchange_stream_end(x, 0);
+		end_call(x, EXCHANGE_READING, 0);
 	}
 	if (x->reply != NULL)
 		queue(x);
@@ -208,12 +237,12 @@ exchange_on_request(void *front, struct MHD_Connection *mhd, const char *url,
     const char *method, const char *version, const char *data, size_t *len,
     void **context)
 {
-	struct exchange *x = *context;
+	struct mhd_exchange *x = *context;
 	(void)front;
 	(void)url;
 	must(x != NULL);
-	if (x->beside != NULL)
-		return beside_on_request(x, data, len);
+	if (x->early != NULL)
+		return early_response_on_request(x, data, len);
 	if (x->ended)
 		return MHD_NO; /* its owner gave it up without an answer */
 	x->mhd = mhd;
@@ -238,11 +267,11 @@ exchange_on_request(void *front, struct MHD_Connection *mhd, const char *url,
 void *
 exchange_on_target(void *front, const char *target, struct MHD_Connection *mhd)
 {
-	struct exchange *x = exchange_new(front, target);
-	if (x->front->checks_gaps)
-		head_hide_query(target);
+	struct mhd_exchange *x = exchange_new(front, target);
+	if (x->front->checks_framing)
+		head_copy_hide_query(target);
 	x->mhd = mhd;
-	deadline_head(connection_of(mhd), x);
+	deadline_head(client_connection_of(mhd), x);
 	return x;
 }
 
@@ -251,85 +280,95 @@ void
 exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
     enum MHD_RequestTerminationCode code)
 {
-	struct exchange *x = *context;
+	struct mhd_exchange *x = *context;
 	(void)front;
 	if (x == NULL)
 		return;
 	*context = NULL;
-	watch_free(&x->client_watch);
-	stream_end(x, E_CLIENT_GONE);
-	bool sent = beside_is_sent(x) ||
+	watch_free(&x->hang_up);
+	exchange_stream_end(x, E_CLIENT_GONE);
+	bool sent = early_response_is_sent(x) ||
 	    (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && x->queued);
-	beside_free(x);
+	early_response_free(x);
 	x->mhd = NULL;
 	if (!x->head_seen)
 		x->ended = true; /* nobody was told of it */
-	deadline_idle(connection_of(mhd));
-	idle_not(connection_of(mhd));
-	x->gone = !sent;
-	end_verb(x, EXCHANGE_READING, E_CLIENT_GONE);
-	end_verb(x, EXCHANGE_ANSWERING, sent ? 0 : E_CLIENT_GONE);
+	deadline_idle(client_connection_of(mhd));
+	idle_not(client_connection_of(mhd));
+	x->shown.gone = !sent;
+	end_call(x, EXCHANGE_READING, E_CLIENT_GONE);
+	end_call(x, EXCHANGE_ANSWERING, sent ? 0 : E_CLIENT_GONE);
 	exchange_free(x);
 }
 
-/* --- the verbs --- */
+/* --- what the owner does --- */
 
 void
-front_read_body(struct exchange *x, size_t max_bytes)
+exchange_read_body(struct exchange *shown, size_t max_bytes)
 {
-	must(!x->body_ended);
-	begin_verb(x, EXCHANGE_READING);
+	struct mhd_exchange *x = exchange_of(shown);
+	must(!x->shown.body_ended);
+	begin_call(x, EXCHANGE_READING);
 	x->read_limit = max_bytes;
 	size_t length = x->content_length > 0 ? (size_t)x->content_length : 0;
 	if (x->mhd == NULL)
-		end_verb(x, EXCHANGE_READING, E_CLIENT_GONE);
+		end_call(x, EXCHANGE_READING, E_CLIENT_GONE);
 	else if (length > max_bytes)
-		end_verb(x, EXCHANGE_READING, E_TOO_LARGE);
-	else if (body_reserve(&x->body, length) != 0)
-		end_verb(x, EXCHANGE_READING, E_NO_MEMORY);
+		end_call(x, EXCHANGE_READING, E_TOO_LARGE);
+	else if (body_reserve(&x->shown.body, length) != 0)
+		end_call(x, EXCHANGE_READING, E_NO_MEMORY);
+}
+
+void
+exchange_stream_body(struct exchange *shown, struct flow *flow)
+{
+	struct mhd_exchange *x = exchange_of(shown);
+	must(!x->shown.body_ended && x->doing == EXCHANGE_IDLE);
+	exchange_stream_to(x, flow);
 }
 
 /* An answer that cannot be put into a head says so, and nothing else. */
 static void
-give(struct exchange *x, int status, struct MHD_Response *response)
+give(struct mhd_exchange *x, int status, struct MHD_Response *response)
 {
 	x->reply_status = (unsigned)status;
 	if (response == NULL) {
 		x->reply_status = MHD_HTTP_INTERNAL_SERVER_ERROR;
-		x->sent_bytes = 0;
+		x->shown.sent_bytes = 0;
 		response = MHD_create_response_from_buffer(
 		    0, NULL, MHD_RESPMEM_PERSISTENT);
 		must(response != NULL);
 	}
 	x->reply = (struct reply *)response;
 	/* In the middle of a body libmicrohttpd takes no answer. */
-	if (x->suspended && (x->body_ended || x->in_head))
+	if (x->suspended && (x->shown.body_ended || x->in_head))
 		queue(x);
 	exchange_resume(x);
 }
 
 /* False: there is nobody to be answered. */
 static bool
-begin_answer(struct exchange *x, bool close)
+begin_answer(struct mhd_exchange *x, bool close)
 {
-	must(x->reply == NULL && !x->queued && x->beside == NULL);
-	begin_verb(x, EXCHANGE_ANSWERING);
+	must(x->reply == NULL && !x->queued && x->early == NULL);
+	begin_call(x, EXCHANGE_ANSWERING);
 	x->at_once = close;
 	if (x->mhd == NULL)
-		end_verb(x, EXCHANGE_ANSWERING, E_CLIENT_GONE);
+		end_call(x, EXCHANGE_ANSWERING, E_CLIENT_GONE);
 	return x->mhd != NULL;
 }
 
 void
-front_answer(struct exchange *x, struct answer *answer,
+exchange_answer(struct exchange *shown, struct answer *answer,
     const struct fields *more, bool close)
 {
+	struct mhd_exchange *x = exchange_of(shown);
 	if (!begin_answer(x, close))
 		return;
-	bool head = span_eq(x->method, SPAN("HEAD"));
-	x->sent_bytes = head ? 0 : answer->body.len;
-	if (beside_is_due(x)) {
-		beside_new(x, answer, more, 0);
+	bool head = span_eq(x->shown.head.method, SPAN("HEAD"));
+	x->shown.sent_bytes = head ? 0 : answer->body.len;
+	if (early_response_is_due(x)) {
+		early_response_new(x, answer, more, 0);
 		return;
 	}
 	give(x, answer->status,
@@ -337,57 +376,51 @@ front_answer(struct exchange *x, struct answer *answer,
 }
 
 void
-front_answer_flow(struct exchange *x, struct answer *answer,
+exchange_answer_flow(struct exchange *shown, struct answer *answer,
     const struct fields *more, struct flow *flow, int64_t length, bool close)
 {
+	struct mhd_exchange *x = exchange_of(shown);
 	if (!begin_answer(x, close))
 		return;
-	stream_from(x, flow);
+	exchange_stream_from(x, flow);
 	x->end_is_close =
-	    length < 0 && span_eq(x->version, SPAN("HTTP/1.0"));
-	if (beside_is_due(x)) {
-		beside_new(x, answer, more, length);
+	    length < 0 && span_eq(x->shown.head.version, SPAN("HTTP/1.0"));
+	if (early_response_is_due(x)) {
+		early_response_new(x, answer, more, length);
 		return;
 	}
 	give(x, answer->status,
-	    reply_streamed(answer, more, length, stream_read, x,
+	    reply_streamed(answer, more, length, exchange_stream_read, x,
 		close || x->front->draining));
 }
 
 static void
-on_client_hang_up(void *arg, unsigned events)
+tell_owner(struct mhd_exchange *x)
 {
-	struct exchange *x = arg;
-	void (*left)(void *) = x->client_left;
-	void *left_arg = x->client_left_arg;
-	(void)events;
-	front_watch_client(x, NULL, NULL);
-	left(left_arg);
+	x->shown.gone = true;
+	x->left(x->left_arg);
 }
 
 void
-front_watch_client(struct exchange *x, void (*left)(void *arg), void *arg)
+exchange_watch_client(
+    struct exchange *shown, void (*left)(void *arg), void *arg)
 {
-	watch_free(&x->client_watch);
-	x->client_left = left;
-	x->client_left_arg = arg;
-	if (left == NULL || x->mhd == NULL)
-		return;
-	x->client_watch = watch_new(x->front->loop,
-	    connection_of(x->mhd)->fd, on_client_hang_up, x);
-	watch_want(x->client_watch, WATCH_HANG_UP);
+	struct mhd_exchange *x = exchange_of(shown);
+	x->left = left;
+	x->left_arg = arg;
+	exchange_watch(x, left != NULL ? tell_owner : NULL);
 }
 
 void
-front_end(struct exchange **x)
+exchange_end(struct exchange **shown)
 {
-	struct exchange *old = *x;
-	*x = NULL;
-	front_watch_client(old, NULL, NULL);
-	beside_leave(old);
-	stream_detach(old);
-	op_cancel(&old->op);
-	old->ended = true;
-	exchange_resume(old);
-	exchange_free(old);
+	struct mhd_exchange *x = exchange_of(*shown);
+	*shown = NULL;
+	exchange_watch(x, NULL);
+	early_response_leave(x);
+	exchange_stream_detach(x);
+	op_cancel(&x->shown.op);
+	x->ended = true;
+	exchange_resume(x);
+	exchange_free(x);
 }

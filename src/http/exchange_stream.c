@@ -3,23 +3,21 @@
 #include <sys/socket.h>
 
 #include "base/error.h"
+#include "http/client_connection_private.h"
+#include "http/early_response_private.h"
+#include "http/exchange_private.h"
+#include "http/exchange_stream_private.h"
 #include "http/front_private.h"
-
-/*
- * Bodies of any size: what libmicrohttpd reads goes into a flow, what it
- * sends comes out of one, and it is held for as long as the other side of
- * the flow is not ready.
- */
 
 /* --- the request's body --- */
 
-static void on_left(void *exchange);
+static void on_left(struct mhd_exchange *x);
 
 /* The flow has room, or its reader waits, or wants no more. */
 static void
 on_wanted(void *exchange)
 {
-	struct exchange *x = exchange;
+	struct mhd_exchange *x = exchange;
 	if (!x->in_head || flow_is_wanted(x->up))
 		exchange_resume(x);
 }
@@ -37,7 +35,7 @@ on_wanted(void *exchange)
 static void
 on_pace(void *exchange)
 {
-	struct exchange *x = exchange;
+	struct mhd_exchange *x = exchange;
 	if (x->suspended)
 		return;
 	if (!x->up->closed && flow_room(x->up) == 0) {
@@ -49,35 +47,34 @@ on_pace(void *exchange)
 }
 
 void
-front_stream_body(struct exchange *x, struct flow *flow)
+exchange_stream_to(struct mhd_exchange *x, struct flow *flow)
 {
-	must(!x->body_ended && x->doing == EXCHANGE_IDLE);
 	x->up = flow;
 	task_init(&x->pace, on_pace, x);
 	flow_write_by(flow, on_wanted, x);
-	front_watch_client(x, on_left, x);
+	exchange_watch(x, on_left);
 }
 
 enum MHD_Result
-stream_data(struct exchange *x, const char *data, size_t *len)
+exchange_stream_data(struct mhd_exchange *x, const char *data, size_t *len)
 {
 	size_t taken = flow_put(x->up, data, *len);
 	*len -= taken;
 	x->left_over = *len > 0;
-	x->body_bytes += taken;
+	x->shown.body_bytes += taken;
 	task_ready(x->front->loop, &x->pace);
 	return MHD_YES;
 }
 
 void
-stream_end(struct exchange *x, int error)
+exchange_stream_end(struct mhd_exchange *x, int error)
 {
 	if (x->up == NULL)
 		return;
 	struct flow *up = x->up;
 	x->up = NULL;
 	task_cancel(&x->pace);
-	front_watch_client(x, NULL, NULL);
+	exchange_watch(x, NULL);
 	flow_end(up, error);
 }
 
@@ -87,15 +84,15 @@ stream_end(struct exchange *x, int error)
 static void
 on_readable(void *exchange)
 {
-	struct exchange *x = exchange;
-	if (x->beside != NULL)
-		beside_pump(x);
+	struct mhd_exchange *x = exchange;
+	if (x->early != NULL)
+		early_response_pump(x);
 	else
 		exchange_resume(x);
 }
 
 void
-stream_from(struct exchange *x, struct flow *flow)
+exchange_stream_from(struct mhd_exchange *x, struct flow *flow)
 {
 	x->down = flow;
 	flow_read_by(flow, on_readable, x);
@@ -106,10 +103,9 @@ stream_from(struct exchange *x, struct flow *flow)
  * its connection waits for nothing.
  */
 static void
-on_left(void *exchange)
+on_left(struct mhd_exchange *x)
 {
-	struct exchange *x = exchange;
-	struct pollfd fd = {connection_of(x->mhd)->fd, 0, 0};
+	struct pollfd fd = {client_connection_of(x->mhd)->fd, 0, 0};
 	bool reset =
 	    poll(&fd, 1, 0) == 1 && (fd.revents & (POLLERR | POLLHUP));
 	x->half_closed = true;
@@ -118,7 +114,7 @@ on_left(void *exchange)
 			exchange_resume(x);
 		task_ready(x->front->loop, &x->pace);
 	} else if (reset) {
-		x->gone = true;
+		x->shown.gone = true;
 		exchange_resume(x);
 	}
 }
@@ -128,49 +124,49 @@ on_left(void *exchange)
  * connecting to nowhere does that.
  */
 void
-stream_cut(struct exchange *x)
+exchange_stream_cut(struct mhd_exchange *x)
 {
 	struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
 	if (x->end_is_close)
 		(void)!connect(
-		    connection_of(x->mhd)->fd, &nowhere, sizeof nowhere);
+		    client_connection_of(x->mhd)->fd, &nowhere, sizeof nowhere);
 }
 
 static ssize_t
-cut(struct exchange *x)
+cut(struct mhd_exchange *x)
 {
-	stream_cut(x);
+	exchange_stream_cut(x);
 	return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
 ssize_t
-stream_read(void *exchange, uint64_t at, char *buffer, size_t size)
+exchange_stream_read(void *exchange, uint64_t at, char *buffer, size_t size)
 {
-	struct exchange *x = exchange;
+	struct mhd_exchange *x = exchange;
 	(void)at;
-	if (x->down == NULL || x->gone)
+	if (x->down == NULL || x->shown.gone)
 		return cut(x);
 	struct span bytes = flow_look(x->down);
 	if (bytes.len > 0) {
 		size_t len = bytes.len < size ? bytes.len : size;
 		memcpy(buffer, bytes.ptr, len);
 		flow_take(x->down, len);
-		x->sent_bytes += len;
+		x->shown.sent_bytes += len;
 		return (ssize_t)len;
 	}
 	if (x->down->ended)
 		return x->down->error == 0 ? MHD_CONTENT_READER_END_OF_STREAM
 					   : cut(x);
 	exchange_hold(x);
-	if (!x->half_closed && x->client_watch == NULL)
-		front_watch_client(x, on_left, x);
+	if (!x->half_closed && x->hang_up == NULL)
+		exchange_watch(x, on_left);
 	return 0;
 }
 
 /* --- the end --- */
 
 void
-stream_detach(struct exchange *x)
+exchange_stream_detach(struct mhd_exchange *x)
 {
 	if (x->up != NULL) {
 		task_cancel(&x->pace);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "http/deadline_private.h"
+#include "http/client_connection_private.h"
+#include "http/exchange_private.h"
 #include "http/front_private.h"
 #include "http/head_framing.h"
 #include "http/idle_private.h"
@@ -26,73 +26,13 @@ enum {
 	STRICT = 2,
 };
 
-/* --- connections --- */
-
-struct connection *
-connection_of(struct MHD_Connection *mhd)
-{
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-	    mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	must(info != NULL && info->socket_context != NULL);
-	return info->socket_context;
-}
-
-/* Its client's address without the port. */
-static void
-name_client(struct connection *connection, const struct sockaddr *sa)
-{
-	char *text = connection->client;
-	const socklen_t size = sizeof connection->client;
-	const struct sockaddr_in *in = (const void *)sa;
-	const struct sockaddr_in6 *in6 = (const void *)sa;
-	int family = sa != NULL ? sa->sa_family : AF_UNIX;
-	if (family == AF_INET)
-		inet_ntop(AF_INET, &in->sin_addr, text, size);
-	else if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		inet_ntop(AF_INET, in6->sin6_addr.s6_addr + 12, text, size);
-	else if (family == AF_INET6)
-		inet_ntop(AF_INET6, &in6->sin6_addr, text, size);
-	else
-		memcpy(text, "unix", sizeof "unix");
-}
-
-static void
-on_connection(void *arg, struct MHD_Connection *mhd, void **context,
-    enum MHD_ConnectionNotificationCode code)
-{
-	struct front *front = arg;
-	struct connection *connection = *context;
-	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-		front->connections--;
-		deadline_end(connection);
-		idle_end(connection);
-		tls_end(connection);
-		free(connection);
-		*context = NULL;
-		return;
-	}
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-	    mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-	must(info != NULL);
-	connection = mem_zero(sizeof *connection);
-	connection->front = front;
-	connection->mhd = mhd;
-	connection->fd = info->connect_fd;
-	info = MHD_get_connection_info(
-	    mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	name_client(connection, info ? info->client_addr : NULL);
-	deadline_init(connection);
-	idle_begin(connection);
-	*context = connection;
-	front->connections++;
-	if (front->arrival->tls != NULL)
-		tls_begin(connection, front->arrival);
-}
+/* --- taking connections --- */
 
 static unsigned
 count_open(void *arg)
 {
-	return ((struct front *)arg)->connections;
+	const struct front *front = arg;
+	return front->connections;
 }
 
 static struct MHD_Daemon *daemon_of(struct front *front, bool tls);
@@ -257,7 +197,7 @@ start_daemon(struct front *front, bool tls)
 		pool = 2 * (size_t)conf->max_request_headers + TLS_NOTES_BYTES +
 		    ANSWER_HEAD_BYTES;
 	front->engines[tls].pool_bytes = pool;
-	front->engines[tls].most_kept = pool - ANSWER_HEAD_BYTES;
+	front->engines[tls].kept_max = pool - ANSWER_HEAD_BYTES;
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
 	    MHD_ALLOW_SUSPEND_RESUME | MHD_USE_SUPPRESS_DATE_NO_CLOCK |
 	    MHD_USE_ERROR_LOG;
@@ -271,7 +211,8 @@ start_daemon(struct front *front, bool tls)
 	    MHD_OPTION_UNESCAPE_CALLBACK, no_unescape, NULL,
 	    MHD_OPTION_NOTIFY_COMPLETED, exchange_on_completed,
 	    front,
-	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, front,
+	    MHD_OPTION_NOTIFY_CONNECTION, client_connection_on_change,
+	    front,
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool,
 	    MHD_OPTION_CONNECTION_LIMIT, max_connections(conf) + 1,
 	    MHD_OPTION_ARRAY, options, MHD_OPTION_END);
@@ -319,7 +260,7 @@ front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	front->arrived = arrived;
 	front->arg = arg;
 	loop_hook(loop, HOOK_WORK, &front->work, on_work, front);
-	front->checks_gaps = gaps_are_known(MHD_get_version());
+	front->checks_framing = head_framing_is_known(MHD_get_version());
 	idle_watch(front);
 	front->acceptor = acceptor_new(
 	    loop, conf, max_connections(conf), count_open, on_taken, front);

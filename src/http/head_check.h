@@ -26,15 +26,18 @@ enum head_verdict {
 /* More fields in one head are refused. */
 enum { HEAD_CHECK_FIELDS_MAX = 100 };
 
-/* A head as libmicrohttpd delivered it: values with all their blanks. */
+/* A head as it came: values with all their blanks. */
 struct head_as_sent {
 	struct span method;
 	struct span target;
 	struct span version; /* "HTTP/1.1" */
 	struct fields fields;
+	size_t bytes;      /* of the target, and of the fields as lines */
+	bool misframed;    /* its lines could be divided in another way */
+	bool unanswerable; /* it leaves no room for the head of an answer */
 };
 
-/* What a good head says; of a bad one, only words. */
+/* What a good head says; of a bad one, only the message. */
 struct checked_head {
 	struct target target;
 	struct fields fields;  /* values without the blanks around them */
@@ -43,7 +46,7 @@ struct checked_head {
 	bool chunked;
 	bool has_length;
 	int64_t length; /* bytes; 0 unless has_length */
-	/* Unless GUARD_OK: what is wrong, a sentence for the client. */
+	/* Unless HEAD_CHECK_OK: what is wrong, a sentence for the client. */
 	const char *message;
 };
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "http/client_connection_private.h"
+#include "http/exchange_private.h"
 #include "http/front_private.h"
-#include "http/head_framing.h"
-
-/*
- * The head of a request, out of libmicrohttpd's buffers: what it shows, what
- * it hides, and what it is better not to find there.
- */
+#include "http/head_copy_private.h"
 
 /* What libmicrohttpd notes of a field or cookie. */
 enum { NOTE_BYTES = 64 };
@@ -14,21 +11,22 @@ static enum MHD_Result
 count_field(void *arg, enum MHD_ValueKind kind, const char *name,
     size_t name_len, const char *value, size_t value_len)
 {
-	struct exchange *x = arg;
+	struct mhd_exchange *x = arg;
 	(void)kind;
 	(void)name;
 	(void)value;
-	x->fields.count++;
-	x->head_bytes += name_len + value_len + 4;
+	x->shown.head.fields.count++;
+	x->shown.head.bytes += name_len + value_len + 4;
 	return MHD_YES;
 }
 
 static enum MHD_Result
-check_gap(void *arg, enum MHD_ValueKind kind, const char *name,
+note_framing(void *arg, enum MHD_ValueKind kind, const char *name,
     size_t name_len, const char *value, size_t value_len)
 {
 	(void)kind;
-	gaps_field(arg, span_of(name, name_len), span_of(value, value_len));
+	head_framing_field(
+	    arg, span_of(name, name_len), span_of(value, value_len));
 	return MHD_YES;
 }
 
@@ -36,12 +34,12 @@ static enum MHD_Result
 copy_field(void *arg, enum MHD_ValueKind kind, const char *name,
     size_t name_len, const char *value, size_t value_len)
 {
-	struct exchange *x = arg;
+	struct mhd_exchange *x = arg;
 	(void)kind;
-	x->fields.list[x->fields.count++] = (struct field){
-	    arena_dup(x->arena, span_of(name, name_len)),
-	    arena_dup(x->arena, span_of(value ? value : "",
-		value ? value_len : 0))};
+	x->shown.head.fields.list[x->shown.head.fields.count++] =
+	    (struct field){arena_dup(x->shown.arena, span_of(name, name_len)),
+		arena_dup(x->shown.arena,
+		    span_of(value ? value : "", value ? value_len : 0))};
 	return MHD_YES;
 }
 
@@ -61,15 +59,16 @@ parse_length(struct span text)
 }
 
 static void
-read_framing(struct exchange *x)
+read_framing(struct mhd_exchange *x)
 {
 	const struct field *f =
-	    fields_first(&x->fields, SPAN("Content-Length"));
+	    fields_first(&x->shown.head.fields, SPAN("Content-Length"));
 	if (f != NULL)
 		x->content_length = parse_length(span_trim(f->value));
-	x->has_body = (f != NULL && x->content_length != 0) ||
-	    fields_first(&x->fields, SPAN("Transfer-Encoding")) != NULL;
-	f = fields_first(&x->fields, SPAN("Expect"));
+	x->shown.has_body = (f != NULL && x->content_length != 0) ||
+			    fields_first(&x->shown.head.fields,
+				SPAN("Transfer-Encoding")) != NULL;
+	f = fields_first(&x->shown.head.fields, SPAN("Expect"));
 	x->expects_continue = f != NULL;
 }
 
@@ -79,12 +78,14 @@ read_framing(struct exchange *x)
  * connection without one when the request has been executed.
  */
 static size_t
-kept_bytes(struct exchange *x)
+kept_bytes(struct mhd_exchange *x)
 {
-	size_t kept = x->head_bytes + NOTE_BYTES * x->fields.count;
+	size_t kept =
+	    x->shown.head.bytes + NOTE_BYTES * x->shown.head.fields.count;
 	size_t at = 0;
 	const struct field *f;
-	while ((f = fields_next(&x->fields, SPAN("Cookie"), &at)) != NULL)
+	while ((f = fields_next(&x->shown.head.fields, SPAN("Cookie"), &at)) !=
+	       NULL)
 		kept += f->value.len + NOTE_BYTES;
 	int cookies = MHD_get_connection_values_n(
 	    x->mhd, MHD_COOKIE_KIND, NULL, NULL);
@@ -92,39 +93,44 @@ kept_bytes(struct exchange *x)
 }
 
 static void
-check_gaps(struct exchange *x, const char *method, const char *version)
+check_framing(struct mhd_exchange *x, const char *method, const char *version)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 	    x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	must(info != NULL);
-	gaps_begin(&x->gaps, method, x->target.len, version);
+	head_framing_begin(
+	    &x->framing, method, x->shown.head.target.len, version);
 	MHD_get_connection_values_n(
-	    x->mhd, MHD_HEADER_KIND, check_gap, &x->gaps);
-	gaps_end(&x->gaps, method + info->header_size);
-	x->ambiguous = x->gaps.found;
+	    x->mhd, MHD_HEADER_KIND, note_framing, &x->framing);
+	head_framing_end(&x->framing, method + info->header_size);
+	x->shown.head.misframed = x->framing.broken;
 }
 
 /* Copies the head, which libmicrohttpd forgets when the client leaves. */
 void
-head_copy(struct exchange *x, const char *method, const char *version)
+head_copy(struct mhd_exchange *x, const char *method, const char *version)
 {
-	x->method = arena_dup(x->arena, span_str(method));
-	x->version = arena_dup(x->arena, span_str(version));
-	x->head_bytes = x->target.len;
+	x->shown.head.method = arena_dup(x->shown.arena, span_str(method));
+	x->shown.head.version = arena_dup(x->shown.arena, span_str(version));
+	x->shown.head.bytes = x->shown.head.target.len;
 	MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, count_field, x);
-	size_t count = x->fields.count;
-	x->fields.list =
-	    arena_alloc(x->arena, (count + 1) * sizeof(struct field));
-	x->fields.count = 0;
+	size_t count = x->shown.head.fields.count;
+	x->shown.head.fields.list =
+	    arena_alloc(x->shown.arena, (count + 1) * sizeof(struct field));
+	x->shown.head.fields.count = 0;
 	MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, copy_field, x);
-	const struct connection *connection = connection_of(x->mhd);
-	x->client = arena_dup(x->arena, span_str(connection->client));
-	x->tls = connection->conf != NULL;
+	const struct client_connection *connection =
+	    client_connection_of(x->mhd);
+	x->shown.client =
+	    arena_dup(x->shown.arena, span_str(connection->client));
+	x->shown.tls = connection->conf != NULL;
 	read_framing(x);
-	x->crowded = kept_bytes(x) > x->front->engines[x->tls].most_kept;
-	x->began_us = clock_us();
-	if (x->front->checks_gaps)
-		check_gaps(x, method, version);
+	x->no_response_room =
+	    kept_bytes(x) > x->front->engines[x->shown.tls].kept_max;
+	x->shown.head.unanswerable = x->no_response_room && x->shown.tls;
+	x->shown.began_us = clock_us();
+	if (x->front->checks_framing)
+		check_framing(x, method, version);
 }
 
 /*
@@ -134,7 +140,7 @@ head_copy(struct exchange *x, const char *method, const char *version)
  * has looked for the "?" by now and will read what stands behind.
  */
 void
-head_hide_query(const char *target)
+head_copy_hide_query(const char *target)
 {
 	char *query = (char *)(uintptr_t)strchr(target, '?');
 	if (query != NULL)
@@ -148,7 +154,7 @@ head_hide_query(const char *target)
  * buffer now; we have our own copy.
  */
 void
-head_hide_expectation(struct exchange *x)
+head_copy_hide_expectation(struct mhd_exchange *x)
 {
 	const char *word = MHD_lookup_connection_value(
 	    x->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT);

@@ -2,7 +2,7 @@
 #include "http/head_framing.h"
 
 bool
-gaps_are_known(const char *version)
+head_framing_is_known(const char *version)
 {
 	return !strcmp(version, "0.9.75");
 }
@@ -12,41 +12,42 @@ gaps_are_known(const char *version)
  * the CR always, the LF where the parser came by.
  */
 void
-gaps_begin(struct gaps *gaps, const char *method, size_t target_len,
-    const char *version)
+head_framing_begin(struct head_framing *framing, const char *method,
+    size_t target_len, const char *version)
 {
 	size_t before = strlen(method) + 1 + target_len + 1;
-	*gaps = (struct gaps){
+	*framing = (struct head_framing){
 	    .end = version + strlen(version),
-	    .found = version - method != (ptrdiff_t)before,
+	    .broken = version - method != (ptrdiff_t)before,
 	};
 }
 
 void
-gaps_field(struct gaps *gaps, struct span name, struct span value)
+head_framing_field(
+    struct head_framing *framing, struct span name, struct span value)
 {
-	if (gaps->found)
+	if (framing->broken)
 		return;
-	gaps->found = name.ptr - gaps->end != 2;
+	framing->broken = name.ptr - framing->end != 2;
 	/* An empty value may be a constant of libmicrohttpd's. */
 	const char *at = name.ptr + name.len;
 	if (value.ptr == NULL || value.len == 0) {
 		while (at[1] == ' ' || at[1] == '\t')
 			at++;
-		gaps->end = at + 1;
+		framing->end = at + 1;
 		return;
 	}
-	gaps->found |= value.ptr <= at || *at != '\0';
-	for (at++; !gaps->found && at < value.ptr; at++)
-		gaps->found = *at != ' ' && *at != '\t';
-	gaps->end = value.ptr + value.len;
+	framing->broken |= value.ptr <= at || *at != '\0';
+	for (at++; !framing->broken && at < value.ptr; at++)
+		framing->broken = *at != ' ' && *at != '\t';
+	framing->end = value.ptr + value.len;
 }
 
 /* A line that begins with a colon ends the head too: it is longer then. */
 void
-gaps_end(struct gaps *gaps, const char *head_end)
+head_framing_end(struct head_framing *framing, const char *head_end)
 {
 	static const char nothing[4];
-	gaps->found = gaps->found || head_end - gaps->end != 4 ||
-	    memcmp(gaps->end, nothing, 4) != 0;
+	framing->broken = framing->broken || head_end - framing->end != 4 ||
+	    memcmp(framing->end, nothing, 4) != 0;
 }

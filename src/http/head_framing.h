@@ -14,21 +14,22 @@
  * Pure; it reads bytes just behind the spans that it is given, which must be
  * libmicrohttpd's own.
  */
-struct gaps {
+struct head_framing {
 	const char *end; /* of what was looked at last */
-	bool found;      /* something that HTTP does not allow */
+	bool broken;     /* there was what HTTP does not allow */
 };
 
 /* True of versions of libmicrohttpd whose buffers are as described. */
-bool gaps_are_known(const char *version);
+bool head_framing_is_known(const char *version);
 
 /*
  * The first line: method and version as libmicrohttpd hands them over, and
  * how long the target is.
  */
-void gaps_begin(struct gaps *gaps, const char *method, size_t target_len,
-    const char *version);
+void head_framing_begin(struct head_framing *framing, const char *method,
+    size_t target_len, const char *version);
 /* The fields in the order in which libmicrohttpd lists them. */
-void gaps_field(struct gaps *gaps, struct span name, struct span value);
+void head_framing_field(
+    struct head_framing *framing, struct span name, struct span value);
 /* The empty line behind the last field; head_end: what follows it. */
-void gaps_end(struct gaps *gaps, const char *head_end);
+void head_framing_end(struct head_framing *framing, const char *head_end);

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "http/client_connection_private.h"
 #include "http/front_private.h"
 #include "http/idle_private.h"
 
@@ -23,7 +24,7 @@ enum {
 /* --- where the pool is --- */
 
 /* What struct MHD_Connection points to; read, never written. */
-struct pool {
+struct mhd_pool {
 	char *memory;
 	size_t size;
 	size_t pos;
@@ -40,13 +41,13 @@ is_readable(uintptr_t address)
 }
 
 /* The pool that has the line, where this word is a pointer to it. */
-static const struct pool *
+static const struct mhd_pool *
 pool_at(const uintptr_t *word, size_t size, const char *line)
 {
 	if (*word % sizeof(size_t) != 0 || !is_readable(*word) ||
-	    !is_readable(*word + offsetof(struct pool, is_mmap)))
+	    !is_readable(*word + offsetof(struct mhd_pool, is_mmap)))
 		return NULL;
-	const struct pool *pool = (const void *)*word;
+	const struct mhd_pool *pool = (const void *)*word;
 	uintptr_t memory = (uintptr_t)pool->memory;
 	if (pool->size != size || pool->pos > pool->end || pool->end > size ||
 	    pool->is_mmap != 1 || memory % PAGE_BYTES != 0 ||
@@ -60,16 +61,17 @@ pool_at(const uintptr_t *word, size_t size, const char *line)
  * pool of the very size, with the request's line in it, is taken for one.
  */
 void
-idle_learn(struct connection *c, const char *method)
+idle_learn(struct client_connection *c, const char *method)
 {
 	const uintptr_t *message = (const void *)c->mhd;
 	size_t bytes = c->front->engines[c->conf != NULL].pool_bytes;
 	size_t size = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-	if (c->pool != NULL || !c->front->checks_gaps ||
+	if (c->pool != NULL || !c->front->checks_framing ||
 	    bytes < MAPPED_FROM_BYTES || sysconf(_SC_PAGESIZE) != PAGE_BYTES)
 		return;
 	for (size_t i = 4; i < WORDS && c->pool == NULL; i++) {
-		const struct pool *pool = pool_at(message + i, size, method);
+		const struct mhd_pool *pool =
+		    pool_at(message + i, size, method);
 		if (pool != NULL) {
 			c->pool = pool->memory;
 			c->pool_pages = size / PAGE_BYTES;
@@ -78,7 +80,7 @@ idle_learn(struct connection *c, const char *method)
 }
 
 void
-idle_not(struct connection *c)
+idle_not(struct client_connection *c)
 {
 	c->quiet_looks = 0;
 }
@@ -92,7 +94,7 @@ is_zero(const char *page)
 }
 
 static void
-give_back(const struct connection *c)
+give_back(const struct client_connection *c)
 {
 	size_t at = 0;
 	while (at < c->pool_pages) {
@@ -113,7 +115,8 @@ static void
 on_look(void *arg)
 {
 	struct front *front = arg;
-	for (struct connection *c = front->all; c != NULL; c = c->next_of_all)
+	for (struct client_connection *c = front->all; c != NULL;
+	     c = c->next_of_all)
 		if (c->quiet_looks <= QUIET_LOOKS &&
 		    ++c->quiet_looks == QUIET_LOOKS)
 			give_back(c);
@@ -134,7 +137,7 @@ idle_unwatch(struct front *front)
 }
 
 void
-idle_begin(struct connection *c)
+idle_begin(struct client_connection *c)
 {
 	c->next_of_all = c->front->all;
 	c->link_of_all = &c->front->all;
@@ -144,7 +147,7 @@ idle_begin(struct connection *c)
 }
 
 void
-idle_end(struct connection *c)
+idle_end(struct client_connection *c)
 {
 	*c->link_of_all = c->next_of_all;
 	if (c->next_of_all != NULL)

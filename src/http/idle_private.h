@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-struct connection;
+struct client_connection;
 struct front;
 
 /*
@@ -16,12 +16,12 @@ struct front;
  */
 
 /* A connection begins or ends. */
-void idle_begin(struct connection *c);
-void idle_end(struct connection *c);
+void idle_begin(struct client_connection *c);
+void idle_end(struct client_connection *c);
 /* A request begins or ends on it. */
-void idle_not(struct connection *c);
+void idle_not(struct client_connection *c);
 /* method: as libmicrohttpd hands it over, where the request's line stands. */
-void idle_learn(struct connection *c, const char *method);
+void idle_learn(struct client_connection *c, const char *method);
 /* Looks at all connections from time to time, or does so no more. */
 void idle_watch(struct front *front);
 void idle_unwatch(struct front *front);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "http/exchange.h"
 #include "http/front_private.h"
 #include "http/selftest.h"
 
@@ -57,7 +58,7 @@ static void
 on_answered(void *arg)
 {
 	struct trial *t = arg;
-	front_end(&t->x);
+	exchange_end(&t->x);
 }
 
 /* What is not hidden others judge; the answer closes the connection. */
@@ -65,10 +66,10 @@ static void
 on_arrived(void *arg, struct exchange *x)
 {
 	struct trial *t = arg;
-	t->served = !x->ambiguous;
+	t->served = !x->head.misframed;
 	t->x = x;
 	op_init(&x->op, t->loop, on_answered, t);
-	front_answer(x, t->answer, &(struct fields){NULL, 0}, true);
+	exchange_answer(x, t->answer, &(struct fields){NULL, 0}, true);
 }
 
 static void
@@ -152,7 +153,7 @@ selftest(const struct conf *conf, char **ret_message)
 	bool ok = try_all(&t, conf, ret_message);
 	timer_clear(&t.patience);
 	if (t.x != NULL)
-		front_end(&t.x);
+		exchange_end(&t.x);
 	front_free(&t.front);
 	answer_unref(&t.answer);
 	loop_free(&t.loop);

@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "http/client_connection_private.h"
+#include "http/front_private.h"
 #include "http/tls_private.h"
 
 const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
@@ -11,7 +13,7 @@ const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 /* --- waiting for the client --- */
 
 static void
-stop_waiting(struct connection *c)
+stop_waiting(struct client_connection *c)
 {
 	watch_free(&c->handshake);
 	*c->link = c->next;
@@ -30,7 +32,7 @@ on_client(void *arg, unsigned events)
 
 /* GnuTLS describes a session only once its handshake has ended well. */
 static bool
-is_up(struct connection *c)
+is_up(struct client_connection *c)
 {
 	if (c->tls_is_up)
 		return true;
@@ -42,7 +44,7 @@ is_up(struct connection *c)
 
 /* The socket would block; behind a handshake libmicrohttpd knows what to do. */
 static void
-on_would_block(struct connection *c, unsigned wanted)
+on_would_block(struct client_connection *c, unsigned wanted)
 {
 	if (is_up(c) || c->handshake != NULL || c->front->ending)
 		return;
@@ -68,7 +70,7 @@ tls_let_go(struct front *front)
 
 /* GnuTLS wants its own note of what errno says. */
 static ssize_t
-said(struct connection *c, ssize_t n, unsigned wanted)
+said(struct client_connection *c, ssize_t n, unsigned wanted)
 {
 	int error = errno;
 	if (n >= 0)
@@ -82,14 +84,14 @@ said(struct connection *c, ssize_t n, unsigned wanted)
 static ssize_t
 pull(gnutls_transport_ptr_t arg, void *data, size_t len)
 {
-	struct connection *c = arg;
+	struct client_connection *c = arg;
 	return said(c, recv(c->fd, data, len, MSG_DONTWAIT), WATCH_READ);
 }
 
 static ssize_t
 push(gnutls_transport_ptr_t arg, const giovec_t *pieces, int count)
 {
-	struct connection *c = arg;
+	struct client_connection *c = arg;
 	struct msghdr message = {
 	    .msg_iov = (struct iovec *)(uintptr_t)pieces,
 	    .msg_iovlen = (size_t)count,
@@ -130,7 +132,7 @@ demand_certificate(gnutls_session_t session)
 }
 
 void
-tls_begin(struct connection *c, const struct arrival *arrival)
+tls_begin(struct client_connection *c, const struct arrival *arrival)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 	    c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
@@ -148,7 +150,7 @@ tls_begin(struct connection *c, const struct arrival *arrival)
 }
 
 void
-tls_end(struct connection *c)
+tls_end(struct client_connection *c)
 {
 	must(c->handshake == NULL);
 	conf_unref(&c->conf);

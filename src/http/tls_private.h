@@ -3,7 +3,9 @@
 
 #include <gnutls/abstract.h>
 
-#include "http/front_private.h"
+struct arrival;
+struct client_connection;
+struct front;
 
 /*
  * TLS below libmicrohttpd, for front.c alone.  libmicrohttpd 0.9.75 makes the
@@ -19,9 +21,10 @@
 extern const char tls_priorities[];
 
 /* A new connection of the daemon that speaks TLS. */
-void tls_begin(struct connection *connection, const struct arrival *arrival);
+void tls_begin(
+    struct client_connection *connection, const struct arrival *arrival);
 /* It is gone. */
-void tls_end(struct connection *connection);
+void tls_end(struct client_connection *connection);
 /* Has libmicrohttpd know again of all that wait, so that it can end. */
 void tls_let_go(struct front *front);
 

@@ -2,9 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "http/exchange.h"
 #include "http/front.h"
 #include "replay/fakes.h"
 
@@ -78,16 +80,32 @@ front_drain(struct front *front)
 
 /* --- a request arrives --- */
 
-static struct client *
-client_of(const struct exchange *x)
+/* An exchange as its owner is shown it, and what the fake does with it. */
+struct fake_exchange {
+	struct exchange shown;
+	struct front *front;
+	struct client *client;
+	enum doing_here { NOTHING, READING, ANSWERING } doing;
+	void (*left)(void *arg);
+	void *left_arg;
+};
+
+static struct fake_exchange *
+fake_of(struct exchange *x)
 {
-	return (struct client *)(void *)x->mhd;
+	return CONTAINER_OF(x, struct fake_exchange, shown);
+}
+
+const struct client *
+fake_front_client(struct exchange *x)
+{
+	return fake_of(x)->client;
 }
 
 static void
 add(struct exchange *x, const char *name, const char *value)
 {
-	x->fields.list[x->fields.count++] = (struct field){
+	x->head.fields.list[x->head.fields.count++] = (struct field){
 	    span_str(name), arena_dup(x->arena, span_str(value))};
 }
 
@@ -97,11 +115,12 @@ write_head(struct exchange *x, const struct client *client)
 	const struct caller *caller = client->caller;
 	const char *body = caller->body ? caller->body : "pay 1";
 	char text[LABEL_BYTES];
-	x->method = SPAN("POST");
-	x->target = SPAN("/pay");
-	x->version = SPAN("HTTP/1.1");
+	x->head.method = SPAN("POST");
+	x->head.target = SPAN("/pay");
+	x->head.version = SPAN("HTTP/1.1");
 	x->client = SPAN("127.0.0.1");
-	x->fields.list = arena_alloc(x->arena, 8 * sizeof *x->fields.list);
+	x->head.fields.list =
+	    arena_alloc(x->arena, 8 * sizeof *x->head.fields.list);
 	add(x, "Host", "pay.test");
 	add(x, "Idempotency-Key", caller->key);
 	add(x, "Authorization", caller->scope ? caller->scope : "a");
@@ -114,8 +133,7 @@ write_head(struct exchange *x, const struct client *client)
 		snprintf(text, sizeof text, "wait=%d", caller->wait_s);
 		add(x, "Prefer", text);
 	}
-	x->content_length = (int64_t)strlen(body);
-	x->has_body = x->content_length > 0;
+	x->has_body = *body != '\0';
 	x->began_us = clock_us();
 }
 
@@ -124,10 +142,11 @@ fake_front_arrive(struct client *client)
 {
 	struct front *front = client->gateway->front;
 	struct arena *arena = arena_new();
-	struct exchange *x = arena_alloc(arena, sizeof *x);
+	struct fake_exchange *fake = arena_alloc(arena, sizeof *fake);
+	struct exchange *x = &fake->shown;
 	x->arena = arena;
-	x->front = front;
-	x->mhd = (struct MHD_Connection *)(void *)client;
+	fake->front = front;
+	fake->client = client;
 	body_init(&x->body, front->budget);
 	write_head(x, client);
 	client->x = x;
@@ -136,39 +155,37 @@ fake_front_arrive(struct client *client)
 	front->arrived(front->arg, x);
 }
 
-/* --- the verbs --- */
+/* --- what the owner does --- */
 
 static void
 detach(struct op *op, int error)
 {
-	struct exchange *x = (struct exchange *)(void *)(
-	    (char *)op - offsetof(struct exchange, op));
 	(void)error;
-	x->doing = EXCHANGE_IDLE;
+	CONTAINER_OF(op, struct fake_exchange, shown.op)->doing = NOTHING;
 }
 
 static void
-begin_verb(struct exchange *x, enum exchange_doing doing)
+begin_call(struct exchange *x, enum doing_here doing)
 {
-	must(x->doing == EXCHANGE_IDLE && !x->ended);
-	x->doing = doing;
+	must(fake_of(x)->doing == NOTHING);
+	fake_of(x)->doing = doing;
 	op_start(&x->op, 0, detach);
 }
 
 static void
-end_verb(struct exchange *x, enum exchange_doing doing, int error)
+end_call(struct exchange *x, enum doing_here doing, int error)
 {
-	if (x->doing != doing)
+	if (fake_of(x)->doing != doing)
 		return;
-	x->doing = EXCHANGE_IDLE;
+	fake_of(x)->doing = NOTHING;
 	op_done(&x->op, error);
 }
 
 void
-front_read_body(struct exchange *x, size_t max_bytes)
+exchange_read_body(struct exchange *x, size_t max_bytes)
 {
-	begin_verb(x, EXCHANGE_READING);
-	x->read_limit = max_bytes;
+	(void)max_bytes;
+	begin_call(x, READING);
 }
 
 void
@@ -179,12 +196,12 @@ fake_front_body(struct client *client)
 	body = body ? body : "pay 1";
 	if (client->state == CALLER_SENDING)
 		client->state = CALLER_WAITING;
-	if (x->doing != EXCHANGE_READING)
+	if (fake_of(x)->doing != READING)
 		return;
 	must(body_append(&x->body, body, strlen(body)) == 0);
 	x->body_bytes = x->body.len;
 	x->body_ended = true;
-	end_verb(x, EXCHANGE_READING, 0);
+	end_call(x, READING, 0);
 }
 
 /* What a client can see of its answer. */
@@ -221,16 +238,16 @@ note_answer(struct client *client, const struct answer *answer,
 }
 
 void
-front_answer(struct exchange *x, struct answer *answer,
+exchange_answer(struct exchange *x, struct answer *answer,
     const struct fields *more, bool close)
 {
-	struct client *client = client_of(x);
+	struct client *client = fake_of(x)->client;
 	(void)close;
 	must(client->gateway->worker == NULL || !client->gateway->dead);
-	begin_verb(x, EXCHANGE_ANSWERING);
+	begin_call(x, ANSWERING);
 	world.deeds++;
 	if (client->state == CALLER_LEFT) {
-		end_verb(x, EXCHANGE_ANSWERING, E_CLIENT_GONE);
+		end_call(x, ANSWERING, E_CLIENT_GONE);
 		return;
 	}
 	CHECK(client->state != CALLER_ANSWERED, "a client is answered twice");
@@ -241,12 +258,12 @@ front_answer(struct exchange *x, struct answer *answer,
 	    client->problem, client->body,
 	    client->replayed ? " (replayed)" : "");
 	x->sent_bytes = answer->body.len;
-	end_verb(x, EXCHANGE_ANSWERING, 0);
+	end_call(x, ANSWERING, 0);
 }
 
 /* Requests without a claim are forwarded when they are in, here. */
 void
-front_stream_body(struct exchange *x, struct flow *flow)
+exchange_stream_body(struct exchange *x, struct flow *flow)
 {
 	(void)x;
 	(void)flow;
@@ -254,21 +271,21 @@ front_stream_body(struct exchange *x, struct flow *flow)
 }
 
 void
-front_answer_flow(struct exchange *x, struct answer *answer,
+exchange_answer_flow(struct exchange *x, struct answer *answer,
     const struct fields *more, struct flow *flow, int64_t length, bool close)
 {
 	(void)flow;
 	(void)length;
 	must(false);
-	front_answer(x, answer, more, close);
+	exchange_answer(x, answer, more, close);
 }
 
 void
-front_watch_client(
+exchange_watch_client(
     struct exchange *x, void (*left)(void *arg), void *arg)
 {
-	x->client_left = left;
-	x->client_left_arg = arg;
+	fake_of(x)->left = left;
+	fake_of(x)->left_arg = arg;
 }
 
 void
@@ -276,9 +293,9 @@ fake_front_leave(struct client *client)
 {
 	struct exchange *x = client->x;
 	client->state = CALLER_LEFT;
-	if (x != NULL && x->doing == EXCHANGE_READING) {
+	if (x != NULL && fake_of(x)->doing == READING) {
 		x->gone = true;
-		end_verb(x, EXCHANGE_READING, E_CLIENT_GONE);
+		end_call(x, READING, E_CLIENT_GONE);
 	}
 }
 
@@ -287,22 +304,22 @@ fake_front_notice(struct client *client)
 {
 	struct exchange *x = client->x;
 	if (client->state != CALLER_LEFT || x == NULL ||
-	    x->client_left == NULL)
+	    fake_of(x)->left == NULL)
 		return false;
-	void (*left)(void *) = x->client_left;
-	x->client_left = NULL;
-	left(x->client_left_arg);
+	void (*left)(void *) = fake_of(x)->left;
+	fake_of(x)->left = NULL;
+	x->gone = true;
+	left(fake_of(x)->left_arg);
 	return true;
 }
 
 void
-front_end(struct exchange **x)
+exchange_end(struct exchange **x)
 {
 	struct exchange *old = *x;
-	struct client *client = client_of(old);
+	struct client *client = fake_of(old)->client;
 	*x = NULL;
 	op_cancel(&old->op);
-	old->ended = true;
 	must(client->x == old);
 	client->x = NULL;
 	/* Half a request need not be answered. */
@@ -310,7 +327,7 @@ front_end(struct exchange **x)
 		client->state = CALLER_LEFT;
 	if (client->state == CALLER_WAITING)
 		client->state = CALLER_CUT_OFF;
-	old->front->exchanges--;
+	fake_of(old)->front->exchanges--;
 	body_clear(&old->body);
 	struct arena *arena = old->arena;
 	arena_free(&arena);

@@ -89,6 +89,8 @@ uint64_t fake_journals_hash(void);
 /* --- clients --- */
 
 void fake_front_arrive(struct client *client);
+/* Whose exchange that is. */
+const struct client *fake_front_client(struct exchange *x);
 void fake_front_body(struct client *client);
 void fake_front_leave(struct client *client);
 /* Who watches it hears that it has left, also if it had before. */

@@ -32,10 +32,8 @@ hash_owner(uint64_t hash, const struct owner *owner)
 static uint64_t
 hash_request(const struct request *r)
 {
-	const void *client = r->x->mhd;
 	uint64_t hash = mix(1, r->machine.step);
-	hash = mix(hash,
-	    (uint64_t)((const struct client *)client - world.clients));
+	hash = mix(hash, (uint64_t)(fake_front_client(r->x) - world.clients));
 	hash = hash_store_op(hash, &r->claim_op);
 	hash = hash_owner(hash, &r->claim.owner);
 	hash = hash_op(hash, &r->waiter.op);

@@ -14,6 +14,8 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "conf/conf.h"
+#include "http/exchange.h"
 #include "http/front.h"
 
 /*
@@ -52,12 +54,13 @@ struct fixture {
 struct waiter {
 	struct fixture *f;
 	struct exchange *x;
+	bool answers; /* it waits for its answer, not for the body */
 };
 
 static void
 answer(struct fixture *f, struct exchange *x)
 {
-	front_answer(x, f->answer, &f->more, false);
+	exchange_answer(x, f->answer, &f->more, false);
 }
 
 static void
@@ -73,7 +76,8 @@ on_wake(void *arg)
 	struct waiter *waiter = arg;
 	struct fixture *f = waiter->f;
 	struct exchange *x = waiter->x;
-	if (!x->queued && x->reply == NULL && x->beside == NULL && !x->gone) {
+	if (!waiter->answers && !x->gone) {
+		waiter->answers = true;
 		f->read_error = x->op.error;
 		struct span body = body_span(&x->body);
 		if (body.len < sizeof f->body)
@@ -87,7 +91,7 @@ on_wake(void *arg)
 	f->answer_error = x->op.error;
 	if (f->x == x)
 		f->x = NULL;
-	front_end(&waiter->x);
+	exchange_end(&waiter->x);
 }
 
 static void
@@ -97,14 +101,14 @@ on_arrived(void *arg, struct exchange *x)
 	f->requests++;
 	f->x = x;
 	struct waiter *waiter = arena_alloc(x->arena, sizeof *waiter);
-	*waiter = (struct waiter){f, x};
+	*waiter = (struct waiter){f, x, f->owner == ANSWERS_AT_ONCE};
 	op_init(&x->op, f->loop, on_wake, waiter);
-	assert_true(x->target.len < sizeof f->target);
-	memcpy(f->target, x->target.ptr, x->target.len + 1);
+	assert_true(x->head.target.len < sizeof f->target);
+	memcpy(f->target, x->head.target.ptr, x->head.target.len + 1);
 	if (f->owner == ANSWERS_AT_ONCE)
 		answer(f, x);
 	else
-		front_read_body(x, f->max_body);
+		exchange_read_body(x, f->max_body);
 }
 
 static int

@@ -327,8 +327,12 @@ there_are_not_too_many_fields(void **state)
 {
 	struct arena *arena = arena_new();
 	struct field list[HEAD_CHECK_FIELDS_MAX + 1];
-	struct head_as_sent head = {SPAN("GET"), SPAN("/"), SPAN("HTTP/1.1"),
-		{list, HEAD_CHECK_FIELDS_MAX}};
+	struct head_as_sent head = {
+		.method = SPAN("GET"),
+		.target = SPAN("/"),
+		.version = SPAN("HTTP/1.1"),
+		.fields = {list, HEAD_CHECK_FIELDS_MAX},
+	};
 	struct checked_head g;
 
 	(void)state;

@@ -11,53 +11,55 @@
 #include "http/selftest.h"
 
 /*
- * The program's own check of gaps under other names, so that this program
- * can have one that fails in its place: as it would, were libmicrohttpd's
- * buffers different.
+ * The program's own check of a head's framing under other names, so that this
+ * program can have one that fails in its place: as it would, were
+ * libmicrohttpd's buffers different.
  */
-bool known_gaps(const char *version);
-void begin_gaps(struct gaps *gaps, const char *method, size_t target_len,
-    const char *version);
-void field_gaps(struct gaps *gaps, struct span name, struct span value);
-void end_gaps(struct gaps *gaps, const char *head_end);
-#define gaps_are_known known_gaps
-#define gaps_begin begin_gaps
-#define gaps_field field_gaps
-#define gaps_end end_gaps
+bool real_is_known(const char *version);
+void real_begin(struct head_framing *framing, const char *method,
+    size_t target_len, const char *version);
+void real_field(
+    struct head_framing *framing, struct span name, struct span value);
+void real_end(struct head_framing *framing, const char *head_end);
+#define head_framing_is_known real_is_known
+#define head_framing_begin real_begin
+#define head_framing_field real_field
+#define head_framing_end real_end
 #include "http/head_framing.c"
-#undef gaps_are_known
-#undef gaps_begin
-#undef gaps_field
-#undef gaps_end
+#undef head_framing_is_known
+#undef head_framing_begin
+#undef head_framing_field
+#undef head_framing_end
 
 static bool known_version = true;
 static bool sees = true;
 static bool sees_too_much = false;
 
 bool
-gaps_are_known(const char *version)
+head_framing_is_known(const char *version)
 {
-	return known_version && known_gaps(version);
+	return known_version && real_is_known(version);
 }
 
 void
-gaps_begin(struct gaps *gaps, const char *method, size_t target_len,
-    const char *version)
+head_framing_begin(struct head_framing *framing, const char *method,
+    size_t target_len, const char *version)
 {
-	begin_gaps(gaps, method, target_len, version);
+	real_begin(framing, method, target_len, version);
 }
 
 void
-gaps_field(struct gaps *gaps, struct span name, struct span value)
+head_framing_field(
+    struct head_framing *framing, struct span name, struct span value)
 {
-	field_gaps(gaps, name, value);
+	real_field(framing, name, value);
 }
 
 void
-gaps_end(struct gaps *gaps, const char *head_end)
+head_framing_end(struct head_framing *framing, const char *head_end)
 {
-	end_gaps(gaps, head_end);
-	gaps->found = (gaps->found && sees) || sees_too_much;
+	real_end(framing, head_end);
+	framing->broken = (framing->broken && sees) || sees_too_much;
 }
 
 static struct conf *

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <arpa/inet.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "http/client_connection_private.h"
+#include "http/deadline_private.h"
+#include "http/front_private.h"
+#include "http/idle_private.h"
+#include "http/tls_private.h"
+
+struct client_connection *
+client_connection_of(struct MHD_Connection *mhd)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	    mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	must(info != NULL && info->socket_context != NULL);
+	return info->socket_context;
+}
+
+/* Its client's address without the port. */
+static void
+name_client(struct client_connection *connection, const struct sockaddr *sa)
+{
+	char *text = connection->client;
+	const socklen_t size = sizeof connection->client;
+	const struct sockaddr_in *in = (const void *)sa;
+	const struct sockaddr_in6 *in6 = (const void *)sa;
+	int family = sa != NULL ? sa->sa_family : AF_UNIX;
+	if (family == AF_INET)
+		inet_ntop(AF_INET, &in->sin_addr, text, size);
+	else if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		inet_ntop(AF_INET, in6->sin6_addr.s6_addr + 12, text, size);
+	else if (family == AF_INET6)
+		inet_ntop(AF_INET6, &in6->sin6_addr, text, size);
+	else
+		memcpy(text, "unix", sizeof "unix");
+}
+
+static struct client_connection *
+begin_connection(struct front *front, struct MHD_Connection *mhd)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	    mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+	must(info != NULL);
+	struct client_connection *connection = mem_zero(sizeof *connection);
+	connection->front = front;
+	connection->mhd = mhd;
+	connection->fd = info->connect_fd;
+	info = MHD_get_connection_info(
+	    mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	name_client(connection, info ? info->client_addr : NULL);
+	deadline_init(connection);
+	idle_begin(connection);
+	front->connections++;
+	if (front->arrival->tls != NULL)
+		tls_begin(connection, front->arrival);
+	return connection;
+}
+
+static void
+end_connection(struct client_connection *connection)
+{
+	connection->front->connections--;
+	deadline_end(connection);
+	idle_end(connection);
+	tls_end(connection);
+	free(connection);
+}
+
+void
+client_connection_on_change(void *front, struct MHD_Connection *mhd,
+    void **context, enum MHD_ConnectionNotificationCode code)
+{
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		end_connection(*context);
+		*context = NULL;
+	} else {
+		*context = begin_connection(front, mhd);
+	}
+}

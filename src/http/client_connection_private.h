@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/loop.h"
+
+struct conf;
+struct front;
+struct gnutls_session_int;
+struct mhd_exchange;
+
+/*
+ * A client's connection, on which its requests follow each other.
+ * libmicrohttpd, which owns the socket, says when it begins and ends, and
+ * keeps this as the socket's context.  It knows nothing of what the requests
+ * are about.  The front's thread.
+ */
+struct client_connection {
+	struct front *front;
+	struct MHD_Connection *mhd;
+	int fd;
+	char client[INET6_ADDRSTRLEN]; /* its address, or "unix" */
+
+	/* What the client has to do in time (http/deadline_private.h). */
+	struct timer deadline;
+	enum doing {
+		DOING_NOTHING,
+		DOING_HEAD,
+		DOING_BODY,
+		DOING_ANSWER,
+	} doing;
+	struct mhd_exchange *x; /* from a request's first line to its end */
+	bool was_held;    /* since the last look, by us */
+	uint64_t seen;    /* bytes of the body or the answer at the last look */
+	uint64_t waiting; /* bytes of the answer on their way then */
+
+	/* Memory of a silent one (http/idle_private.h). */
+	struct client_connection *next_of_all;
+	struct client_connection **link_of_all;
+	char *pool; /* NULL: nobody knows */
+	size_t pool_pages;
+	unsigned quiet_looks;
+
+	/* TLS (http/tls_private.h); conf is NULL without it. */
+	const struct conf *conf; /* keeps the credentials */
+	struct gnutls_session_int *session;
+	bool tls_is_up; /* as far as we have asked */
+	/* The handshake waits for the client; one of front->shaking_hands. */
+	struct watch *handshake;
+	struct client_connection *next;
+	struct client_connection **link;
+};
+
+/* That of an exchange which libmicrohttpd still knows. */
+struct client_connection *client_connection_of(struct MHD_Connection *mhd);
+
+/* libmicrohttpd's call when one begins or ends. */
+void client_connection_on_change(void *front, struct MHD_Connection *mhd,
+    void **context, enum MHD_ConnectionNotificationCode code);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <microhttpd.h>
+
+#include "base/container.h"
+#include "http/exchange.h"
+#include "http/head_framing.h"
+
+struct front;
+struct early_response;
+struct reply;
+
+/*
+ * An exchange as the files of the front know it (http/front_private.h lists
+ * them): what its owner is shown, and what libmicrohttpd does with it.  It
+ * lives until both, the owner and libmicrohttpd, let go of it.  The front's
+ * thread.
+ */
+struct mhd_exchange {
+	struct exchange shown;
+	struct front *front;
+	struct MHD_Connection *mhd; /* NULL: libmicrohttpd is done with it */
+	enum exchange_doing {
+		EXCHANGE_IDLE,
+		EXCHANGE_READING,
+		EXCHANGE_ANSWERING,
+	} doing; /* what shown.op waits for */
+	bool ended; /* the owner is done with it */
+
+	/* The head. */
+	bool head_seen;
+	struct head_framing framing;
+	int64_t content_length; /* -1: none was said, or not a number */
+	bool expects_continue;
+	bool no_response_room; /* in libmicrohttpd, beside this head */
+
+	/* The body. */
+	bool in_head; /* held before a 100 (Continue) was sent */
+	size_t read_limit;
+	size_t swallowed;  /* bytes that nobody wanted */
+	struct flow *up;   /* where it goes; NULL: nowhere, or not any more */
+	bool left_over;    /* up did not take all it was offered */
+	bool half_closed;  /* the client sends no more */
+	struct task pace;  /* looks whether up has room for more */
+
+	/* The answer. */
+	struct reply *reply; /* to be sent when the body is in */
+	unsigned reply_status;
+	bool at_once;        /* and not behind a body that nobody wants */
+	bool queued;         /* libmicrohttpd has it */
+	struct flow *down;   /* where its content comes from */
+	bool end_is_close;   /* of that content, by HTTP/1.0 */
+	struct early_response *early; /* it goes past libmicrohttpd */
+
+	bool suspended; /* libmicrohttpd leaves the connection alone */
+	struct watch *hang_up; /* of the client's socket */
+	void (*on_hang_up)(struct mhd_exchange *x);
+	void (*left)(void *arg); /* the owner's */
+	void *left_arg;
+};
+
+static inline struct mhd_exchange *
+exchange_of(struct exchange *shown)
+{
+	return CONTAINER_OF(shown, struct mhd_exchange, shown);
+}
+
+/*
+ * libmicrohttpd leaves the connection alone until it is resumed.  The one
+ * place that suspends.
+ */
+void exchange_hold(struct mhd_exchange *x);
+void exchange_resume(struct mhd_exchange *x);
+/*
+ * Calls hung_up() once when the client closes its connection or its half of
+ * it; NULL: not any more.
+ */
+void exchange_watch(
+    struct mhd_exchange *x, void (*hung_up)(struct mhd_exchange *x));
+/* The answer is out: the owner is told. */
+void exchange_answered(struct mhd_exchange *x);
+
+/* libmicrohttpd's calls about one request. */
+void *exchange_on_target(
+    void *front, const char *target, struct MHD_Connection *mhd);
+enum MHD_Result exchange_on_request(void *front, struct MHD_Connection *mhd,
+    const char *url, const char *method, const char *version,
+    const char *data, size_t *len, void **context);
+void exchange_on_completed(void *front, struct MHD_Connection *mhd,
+    void **context, enum MHD_RequestTerminationCode code);
