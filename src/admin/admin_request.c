@@ -404,14 +404,14 @@ admin_say(struct asked *a, int status, json_t *json)
 enum after
 admin_refuse(struct asked *a, enum problem problem, struct span detail)
 {
-	const struct problem_words message = {
+	const struct problem_details details = {
 	    .base = a->conf->problem_base,
 	    .key_id = span_str(a->key_hex),
 	    .detail = detail,
 	    .date = header_date(a->arena, clock_wall_ms()),
 	};
 	must(a->answer == NULL);
-	a->answer = problem_new(problem, &message);
+	a->answer = problem_new(problem, &details);
 	return admin_to(a, ADMIN_ANSWER, MORE);
 }
 

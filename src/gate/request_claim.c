@@ -59,7 +59,7 @@ request_claim(struct machine *machine)
 	    INVARIANT(writable_journal))
 		return request_refuse(
 		    r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
-	const struct target *target = &r->head.target;
+	const struct request_target *target = &r->head.target;
 	const struct fingerprinted what = {r->x->head.method, target->path,
 	    target->query, target->has_query, &r->head.fields,
 	    body_span(&r->x->body)};

@@ -27,7 +27,7 @@ response_to_head_check(enum head_verdict verdict)
 void
 response_problem(struct request *r)
 {
-	const struct problem_words message = {
+	const struct problem_details details = {
 	    .base = r->conf->problem_base,
 	    .key_id = span_str(r->key_hex),
 	    .detail = r->detail,
@@ -35,7 +35,7 @@ response_problem(struct request *r)
 	    .date = header_date(r->arena, clock_wall_ms()),
 	};
 	answer_unref(&r->answer);
-	r->answer = problem_new(r->problem, &message);
+	r->answer = problem_new(r->problem, &details);
 	r->replay = false;
 	r->omitted.count = 0;
 }

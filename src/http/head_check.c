@@ -52,7 +52,7 @@ head_check(struct arena *arena, const struct head_as_sent *head,
 			break;
 	}
 	if (verdict == HEAD_CHECK_OK &&
-	    !target_parse(arena, head->target, &g.target))
+	    !request_target_parse(arena, head->target, &g.target))
 		verdict = refuse(&g, HEAD_CHECK_BAD_REQUEST,
 		    "The request target is not a well-formed path or http "
 		    "URL.");
@@ -143,7 +143,7 @@ check_host(const struct head_as_sent *head, struct checked_head *g)
 				      : refuse(g, HEAD_CHECK_BAD_REQUEST,
 					    "The request has no Host.");
 	g->authority = span_trim(f->value);
-	if (!authority_is_valid(g->authority))
+	if (!request_target_authority_is_valid(g->authority))
 		return refuse(g, HEAD_CHECK_BAD_REQUEST,
 		    "The Host is not a host with or without a port.");
 	return HEAD_CHECK_OK;

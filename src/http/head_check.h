@@ -39,7 +39,7 @@ struct head_as_sent {
 
 /* What a good head says; of a bad one, only the message. */
 struct checked_head {
-	struct target target;
+	struct request_target target;
 	struct fields fields;  /* values without the blanks around them */
 	struct span authority; /* of the target, else Host; or empty (1.0) */
 	bool version_1_0;

@@ -14,7 +14,7 @@ static const char *const retry_words[] = {
     [FIX_REQUEST] = "fix-request",
 };
 
-static const struct line {
+static const struct problem_line {
 	int status;
 	const char *type;
 	enum retry retry;
@@ -41,28 +41,29 @@ problem_status(enum problem problem)
 }
 
 static json_t *
-make_document(const struct line *line, const struct problem_words *words)
+make_document(
+    const struct problem_line *line, const struct problem_details *details)
 {
-	const char *detail = words->detail.len ? words->detail.ptr
+	const char *detail = details->detail.len ? details->detail.ptr
 					       : line->detail;
-	size_t detail_len = words->detail.len ? words->detail.len
+	size_t detail_len = details->detail.len ? details->detail.len
 					      : strlen(line->detail);
-	char *type = mem_printf("%s%s", words->base, line->type);
+	char *type = mem_printf("%s%s", details->base, line->type);
 	json_t *doc = json_pack("{s:s, s:s, s:i, s:s%, s:s, s:b}", "type", type,
 	    "title", line->title, "status", line->status, "detail", detail,
 	    detail_len, "retry", retry_words[line->retry], "retryable",
 	    line->retry == SAME_KEY);
 	free(type);
 	must(doc != NULL);
-	if (words->key_id.len > 0) {
+	if (details->key_id.len > 0) {
 		char *instance = mem_printf("urn:onceproxy:key:%.*s",
-		    SPAN_FMT(words->key_id));
+		    SPAN_FMT(details->key_id));
 		json_object_set_new(doc, "instance", json_string(instance));
 		free(instance);
 	}
-	if (words->original_status != 0)
+	if (details->original_status != 0)
 		json_object_set_new(doc, "original_status",
-		    json_integer(words->original_status));
+		    json_integer(details->original_status));
 	json_object_set_new(doc, "error",
 	    json_pack("{s:s, s:s, s:s%}", "type", "idempotency_error", "code",
 		line->type, "message", detail, detail_len));
@@ -70,10 +71,10 @@ make_document(const struct line *line, const struct problem_words *words)
 }
 
 struct answer *
-problem_new(enum problem problem, const struct problem_words *words)
+problem_new(enum problem problem, const struct problem_details *details)
 {
-	const struct line *line = &lines[problem];
-	json_t *doc = make_document(line, words);
+	const struct problem_line *line = &lines[problem];
+	json_t *doc = make_document(line, details);
 	char *text = json_dumps(doc, JSON_COMPACT);
 	must(text != NULL);
 	json_decref(doc);
@@ -91,7 +92,7 @@ problem_new(enum problem problem, const struct problem_words *words)
 	char after[16];
 	snprintf(after, sizeof after, "%d", line->retry_after_s);
 	struct field list[] = {
-	    {SPAN("Date"), words->date},
+	    {SPAN("Date"), details->date},
 	    {SPAN("Content-Type"), SPAN("application/problem+json")},
 	    {SPAN("Cache-Control"), SPAN("no-store")},
 	    {SPAN("Retry-After"), span_str(after)},

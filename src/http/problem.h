@@ -16,8 +16,8 @@ enum problem {
 	PROBLEM_COUNT_,
 };
 
-/* What a document says besides its line in the table. */
-struct problem_words {
+/* What a document says besides its line of the table. */
+struct problem_details {
 	const char *base;      /* problem_base */
 	struct span key_id;    /* hex; empty: no instance */
 	struct span detail;    /* empty: the table's */
@@ -27,7 +27,7 @@ struct problem_words {
 
 /* The document as an answer with one reference. */
 struct answer *problem_new(
-    enum problem problem, const struct problem_words *words);
+    enum problem problem, const struct problem_details *details);
 /* The contract's name, such as "in-flight", and the status. */
 const char *problem_type(enum problem problem);
 int problem_status(enum problem problem);

@@ -14,12 +14,12 @@ struct span
 refusal_text(struct arena *arena, const struct conf *conf,
     enum problem problem, struct span detail)
 {
-	const struct problem_words words = {
+	const struct problem_details details = {
 	    .base = conf->problem_base,
 	    .detail = detail,
 	    .date = header_date(arena, clock_wall_ms()),
 	};
-	struct answer *answer = problem_new(problem, &words);
+	struct answer *answer = problem_new(problem, &details);
 	struct span head = arena_printf(arena,
 	    "HTTP/1.1 %d %s\r\nConnection: close\r\n"
 	    "X-Request-Id: %.*s\r\nContent-Length: %zu\r\n",

@@ -12,7 +12,7 @@ enum { CODED_SLASH = '\0' };
 static bool bytes_are_visible(struct span text);
 static bool take_authority(struct span *text, struct span *ret_authority);
 static bool spell(
-    struct arena *arena, struct span path, struct target *target);
+    struct arena *arena, struct span path, struct request_target *target);
 static bool decode(struct span path, char *out, size_t *ret_len);
 static bool resolve(char *path, size_t *len, bool coded);
 static bool drop_last(
@@ -20,9 +20,10 @@ static bool drop_last(
 static size_t join(char *path, size_t len, bool coded);
 
 bool
-target_parse(struct arena *arena, struct span text, struct target *ret_target)
+request_target_parse(
+    struct arena *arena, struct span text, struct request_target *ret_target)
 {
-	struct target t = {.query = SPAN(""), .authority = SPAN("")};
+	struct request_target t = {.query = SPAN(""), .authority = SPAN("")};
 
 	if (text.len == 0 || !bytes_are_visible(text))
 		return false;
@@ -74,7 +75,7 @@ take_authority(struct span *text, struct span *ret_authority)
 		while (n < rest.len && rest.ptr[n] != '/' && rest.ptr[n] != '?')
 			n++;
 		struct span authority = span_of(rest.ptr, n);
-		if (!authority_is_valid(authority))
+		if (!request_target_authority_is_valid(authority))
 			return false;
 		*ret_authority = authority;
 		*text = span_from(rest, n);
@@ -130,7 +131,7 @@ host_length(struct span s)
 }
 
 bool
-authority_is_valid(struct span authority)
+request_target_authority_is_valid(struct span authority)
 {
 	size_t n = host_length(authority);
 	unsigned port = 0;
@@ -164,7 +165,7 @@ finish(char *path, size_t len, bool coded, struct span *ret_path)
 }
 
 static bool
-spell(struct arena *arena, struct span path, struct target *target)
+spell(struct arena *arena, struct span path, struct request_target *target)
 {
 	char *out = arena_alloc(arena, path.len);
 	char *other = NULL;

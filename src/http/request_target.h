@@ -13,7 +13,7 @@
  */
 
 /* The parts of a request target; they point into it or into the arena. */
-struct target {
+struct request_target {
 	struct span origin_form; /* path and query, as the client sent them */
 	struct span path;        /* as sent, "/" at least */
 	struct span query;       /* as sent, without "?"; empty for none */
@@ -37,12 +37,12 @@ struct target {
  * slashes, "/b" to others, and "/a%2Fb/../c" depends on whether "%2F" is a
  * slash.  The query is no business of ours beyond its bytes.
  */
-MUST_USE bool target_parse(
-    struct arena *arena, struct span text, struct target *ret_target);
+MUST_USE bool request_target_parse(
+    struct arena *arena, struct span text, struct request_target *ret_target);
 
 /*
  * True of a host (a name, an IPv4 address, an IPv6 address in brackets) with
  * or without a port: the value of Host (RFC 9110, section 7.2).  No user
  * information, not empty.
  */
-bool authority_is_valid(struct span authority);
+bool request_target_authority_is_valid(struct span authority);

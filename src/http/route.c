@@ -6,7 +6,7 @@ static bool path_fits(const struct conf_route *route, struct span path);
 
 const struct conf_route *
 route_find(const struct conf *conf, struct span method,
-    const struct target *target)
+    const struct request_target *target)
 {
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];

@@ -15,4 +15,4 @@
  * "/charges/{id}/refund".  NULL: no route.
  */
 const struct conf_route *route_find(const struct conf *conf,
-    struct span method, const struct target *target);
+    struct span method, const struct request_target *target);

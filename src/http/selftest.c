@@ -14,11 +14,11 @@ enum { PATIENCE_MS = 30000 };
 
 #define POST "POST /a?b=c&d HTTP/1.1\r\nHost: h\r\n"
 
-static const struct probe {
+static const struct sample {
 	const char *what;
 	const char *request;
 	bool good;
-} probes[] = {
+} samples[] = {
     {"a request", POST "\r\n", true},
     {"a request with a body",
 	POST "A: b\r\nContent-Length: 2\r\n\r\nhi", true},
@@ -94,7 +94,7 @@ on_client(void *arg, unsigned events)
 
 /* Whether the request would have been served. */
 static bool
-try(struct trial *t, const struct conf *conf, const struct probe *probe)
+try(struct trial *t, const struct conf *conf, const struct sample *sample)
 {
 	int ends[2];
 	const struct sockaddr address = {.sa_family = AF_UNIX};
@@ -104,8 +104,8 @@ try(struct trial *t, const struct conf *conf, const struct probe *probe)
 	    ends[0], &address, sizeof address, conf, NULL};
 	t->client = ends[1];
 	t->served = false;
-	size_t len = strlen(probe->request);
-	must(send(t->client, probe->request, len, MSG_NOSIGNAL) ==
+	size_t len = strlen(sample->request);
+	must(send(t->client, sample->request, len, MSG_NOSIGNAL) ==
 	    (ssize_t)len);
 	must(shutdown(t->client, SHUT_WR) == 0);
 	front_take(t->front, &arrival);
@@ -122,14 +122,14 @@ try(struct trial *t, const struct conf *conf, const struct probe *probe)
 static bool
 try_all(struct trial *t, const struct conf *conf, char **ret_message)
 {
-	for (size_t i = 0; i < sizeof probes / sizeof *probes; i++) {
-		const struct probe *probe = &probes[i];
-		bool served = try(t, conf, probe);
-		if (t->late || served != probe->good) {
+	for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+		const struct sample *sample = &samples[i];
+		bool served = try(t, conf, sample);
+		if (t->late || served != sample->good) {
 			*ret_message = mem_printf("libmicrohttpd %s is not as "
 			    "this gateway knows it: %s %s. Use the version "
 			    "that it was tested with",
-			    MHD_get_version(), probe->what,
+			    MHD_get_version(), sample->what,
 			    t->late	  ? "is not answered"
 				: served ? "would be served"
 					 : "would be refused");

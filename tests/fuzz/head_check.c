@@ -69,7 +69,8 @@ is_one_request(const struct head_as_sent *head, const struct checked_head *g)
 	must(!g->chunked || !g->version_1_0);
 	must(fuzz_count(&g->fields, SPAN("Host")) == 1 || g->version_1_0);
 	must(g->authority.len > 0 || g->version_1_0);
-	must(g->authority.len == 0 || authority_is_valid(g->authority));
+	must(g->authority.len == 0 ||
+	     request_target_authority_is_valid(g->authority));
 	for (size_t i = 0; i < g->fields.count; i++) {
 		must(field_is_token(g->fields.list[i].name));
 		must(field_is_value(g->fields.list[i].value));

@@ -21,7 +21,7 @@ static const char routes[] =
     "{\"path\":\"/*\",\"upstream\":\"u\"}]}";
 
 static const struct conf_route *
-route_of(const struct target *target)
+route_of(const struct request_target *target)
 {
 	static const struct conf *conf;
 	struct complaints complaints = {NULL, 0};
@@ -41,9 +41,9 @@ route_of(const struct target *target)
 static void
 cannot_be_another(struct arena *arena, struct span text, struct span spelling)
 {
-	struct target target;
+	struct request_target target;
 
-	must(!target_parse(arena, text, &target) ||
+	must(!request_target_parse(arena, text, &target) ||
 	    span_eq(target.spelling, spelling));
 }
 
@@ -215,13 +215,14 @@ reading(struct arena *arena, struct span path, int first)
 }
 
 static void
-all_readings_have_its_route(struct arena *arena, const struct target *target)
+all_readings_have_its_route(
+    struct arena *arena, const struct request_target *target)
 {
 	const struct conf_route *ours = route_of(target);
 
 	for (int first = 0; first <= (DECODE_FIRST | MERGE_FIRST); first++) {
 		struct span other = reading(arena, target->path, first);
-		const struct target as_theirs = {
+		const struct request_target as_theirs = {
 			.spelling = other, .segments = other};
 		const struct conf_route *theirs = route_of(&as_theirs);
 		must(theirs == ours || theirs->idempotency == NULL);
@@ -231,7 +232,7 @@ all_readings_have_its_route(struct arena *arena, const struct target *target)
 /* --- */
 
 static void
-goes_upstream(const struct target *target)
+goes_upstream(const struct request_target *target)
 {
 	struct body out;
 	const struct fields none = {NULL, 0};
@@ -252,23 +253,24 @@ void
 fuzz_request_target(struct span input)
 {
 	struct arena *arena = arena_new();
-	struct target target, again;
+	struct request_target target, again;
 
-	if (target_parse(arena, input, &target)) {
+	if (request_target_parse(arena, input, &target)) {
 		struct span spelling = target.spelling;
 		for (size_t i = 0; i < input.len; i++)
 			must(input.ptr[i] > 0x20 && input.ptr[i] < 0x7f &&
 			    input.ptr[i] != '#');
 		is_plain(spelling);
 		must(!memmem(target.path.ptr, target.path.len, "%00", 3));
-		must(target_parse(arena, target.origin_form, &again));
+		must(request_target_parse(arena, target.origin_form, &again));
 		must(span_eq(again.origin_form, target.origin_form));
 		must(span_eq(again.spelling, spelling));
 		must(again.authority.len == 0);
-		must(target_parse(arena, encoded(arena, spelling), &again));
+		must(request_target_parse(
+		    arena, encoded(arena, spelling), &again));
 		must(span_eq(again.spelling, spelling));
 		must(target.authority.len == 0 ||
-		    authority_is_valid(target.authority));
+		    request_target_authority_is_valid(target.authority));
 		try_changes(arena, target.path, spelling);
 		all_readings_have_its_route(arena, &target);
 		goes_upstream(&target);

@@ -17,10 +17,10 @@ spelling_of(struct span text)
 	struct arena *arena = arena_new();
 	/* A copy of its very size, so that a read past it is noticed. */
 	char *copy = mem_copy(text.ptr, text.len);
-	struct target target;
+	struct request_target target;
 	char *spelling = NULL;
 
-	if (target_parse(arena, span_of(copy, text.len), &target)) {
+	if (request_target_parse(arena, span_of(copy, text.len), &target)) {
 		assert_true(target.spelling.len > 0);
 		assert_true(target.origin_form.ptr[0] == '/');
 		spelling = mem_str(target.spelling);
@@ -254,8 +254,8 @@ a_target_is_taken_apart_as_it_was_sent(void **state)
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		const struct parts *p = &table[i];
 		struct arena *arena = arena_new();
-		struct target t;
-		assert_true(target_parse(arena, span_str(p->text), &t));
+		struct request_target t;
+		assert_true(request_target_parse(arena, span_str(p->text), &t));
 		assert_true(span_eq(t.origin_form, span_str(p->origin_form)));
 		assert_true(span_eq(t.path, span_str(p->path)));
 		assert_true(span_eq(t.query, span_str(p->query)));
@@ -269,10 +269,10 @@ static void
 a_refused_target_leaves_the_result_alone(void **state)
 {
 	struct arena *arena = arena_new();
-	struct target t = {.path = SPAN("before")};
+	struct request_target t = {.path = SPAN("before")};
 
 	(void)state;
-	assert_false(target_parse(arena, SPAN("/%"), &t));
+	assert_false(request_target_parse(arena, SPAN("/%"), &t));
 	assert_true(span_eq(t.path, SPAN("before")));
 	arena_free(&arena);
 }
@@ -350,14 +350,14 @@ an_authority_is_a_host_and_perhaps_a_port(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
-		if (!authority_is_valid(span_str(valid[i])))
+		if (!request_target_authority_is_valid(span_str(valid[i])))
 			fail_msg("refused: %s", valid[i]);
 	}
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		if (authority_is_valid(span_str(bad[i])))
+		if (request_target_authority_is_valid(span_str(bad[i])))
 			fail_msg("accepted: %s", bad[i]);
 	}
-	assert_false(authority_is_valid(SPAN("a\0b")));
+	assert_false(request_target_authority_is_valid(SPAN("a\0b")));
 }
 
 int

@@ -40,7 +40,7 @@ static struct conf_route routes[] = {
 static const struct conf_route *
 find(const struct conf *conf, struct span method, struct span spelling)
 {
-	const struct target target = {
+	const struct request_target target = {
 		.spelling = spelling, .segments = spelling};
 
 	return route_find(conf, method, &target);
@@ -185,8 +185,9 @@ no_spelling_of_a_path_slips_past_its_route(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
 		struct arena *arena = arena_new();
-		struct target target;
-		if (!target_parse(arena, span_str(spellings[i]), &target))
+		struct request_target target;
+		if (!request_target_parse(
+			arena, span_str(spellings[i]), &target))
 			fail_msg("refused: %s", spellings[i]);
 		if (route_find(&conf, SPAN("POST"), &target) !=
 		    &list[0])
@@ -216,18 +217,18 @@ a_coded_slash_within_a_variable_does_not_hide_the_route(void **state)
 	};
 	const struct conf conf = {.routes = list, .n_routes = 2};
 	struct arena *arena = arena_new();
-	struct target target;
+	struct request_target target;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
-		if (!target_parse(arena, span_str(inside[i]), &target))
+		if (!request_target_parse(arena, span_str(inside[i]), &target))
 			fail_msg("refused: %s", inside[i]);
 		if (route_find(&conf, SPAN("POST"), &target) != &list[0])
 			fail_msg("slipped past: %s", inside[i]);
 	}
 	for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
 		assert_true(
-		    target_parse(arena, span_str(outside[i]), &target));
+		    request_target_parse(arena, span_str(outside[i]), &target));
 		if (route_find(&conf, SPAN("POST"), &target) != &list[1])
 			fail_msg("matched: %s", outside[i]);
 	}
@@ -249,9 +250,9 @@ other_paths_do_not_get_its_route(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
 		struct arena *arena = arena_new();
-		struct target target;
+		struct request_target target;
 		assert_true(
-		    target_parse(arena, span_str(others[i]), &target));
+		    request_target_parse(arena, span_str(others[i]), &target));
 		if (route_find(&conf, SPAN("POST"), &target))
 			fail_msg("matched: %s", others[i]);
 		arena_free(&arena);
