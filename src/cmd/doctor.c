@@ -118,7 +118,7 @@ look(struct doctor *doctor)
 	if (conf_has_sentinels(doctor->conf))
 		doctor->sentinels = sentinel_query(doctor->conf);
 	doctor->n_redises = diagnostics_run(doctor->conf, &doctor->redises);
-	doctor->reached = upstreams_reach(doctor->conf, &doctor->n_reached);
+	doctor->reached = reach_targets(doctor->conf, &doctor->n_reached);
 }
 
 static void

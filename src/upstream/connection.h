@@ -2,12 +2,11 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/must.h"
-#include "conf/conf.h"
-#include "upstream/connector.h"
 
 /*
  * Connections to upstreams.  libcurl makes them (CURLOPT_CONNECT_ONLY:
@@ -17,49 +16,8 @@
  * curl_easy_recv.  Nothing here knows HTTP, and nothing is ever sent that the
  * caller did not give.  The worker's thread only.
  */
-struct pool;
-
-/* What it takes to connect to one target of an upstream. */
-struct dialler {
-	struct connector *connector;
-	const struct conf_upstream *upstream;
-	const struct conf_target *target;
-	char *url;
-	/* Handles at rest, every option set. */
-	CURL *handles[16];
-	size_t n_handles;
-};
-
-/* Upstream and target outlive it. */
-void dialler_init(struct dialler *dialler, struct connector *connector,
-    const struct conf_upstream *upstream, const struct conf_target *target);
-/* Its connections are closed. */
-void dialler_end(struct dialler *dialler);
-
-struct connection {
-	struct dialler *dialler;
-	int64_t made_ms; /* when it was connected, by the loop's clock */
-	bool tls;
-	bool used; /* a request has been on it */
-
-	/* Its module's own: */
-	int fd;    /* -1: not yet, or not any more */
-	bool kept; /* fd is ours: libcurl must not close it */
-	bool closing;
-	CURL *easy;
-	struct dial dial;
-	struct watch *watch;
-	struct task lost;
-	void (*made)(void *arg, int error);
-	void (*ready)(void *arg, unsigned events);
-	void *arg;
-
-	/* The pool's, while it is idle: */
-	struct pool *pool;
-	struct connection *newer;
-	struct connection *older;
-	struct timer idle;
-};
+struct connection;
+struct dialler;
 
 /*
  * Begins to connect.  made is called once, never from within: with 0, or
@@ -69,6 +27,8 @@ struct connection {
  */
 struct connection *connection_open(
     struct dialler *dialler, void (*made)(void *arg, int error), void *arg);
+/* Has libcurl say into buffer (CURL_ERROR_SIZE bytes) why it failed. */
+void connection_explain(struct connection *connection, char *buffer);
 /*
  * Who is told, from now on, that it can be read (WATCH_READ, also at its end
  * or when it broke), until that is not wanted, or, where asked for, written.
@@ -76,6 +36,10 @@ struct connection *connection_open(
 void connection_watch(struct connection *connection,
     void (*ready)(void *arg, unsigned events), void *arg);
 void connection_want(struct connection *connection, bool read, bool write);
+
+bool connection_is_tls(const struct connection *connection);
+/* When it was connected, by the loop's clock. */
+int64_t connection_made_ms(const struct connection *connection);
 
 /* What sending and receiving return besides a number of bytes. */
 enum {

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/test_build.h"
+#include "upstream/connection.h"
+#include "upstream/forward_private.h"
 #include "upstream/transfer_private.h"
+#include "upstream/upstreams_private.h"
 
 enum {
 	/* So much of a body goes with the head, in one send. */
@@ -17,62 +21,10 @@ static int write_request(struct transfer *t);
 
 /* --- life --- */
 
-struct upstreams *
-upstreams_new(
-    struct loop *loop, const struct conf *conf, struct budget *budget)
-{
-	struct upstreams *u = mem_zero(sizeof *u);
-	u->loop = loop;
-	u->conf = conf_ref(conf);
-	u->budget = budget;
-	u->connector = connector_new(loop);
-	u->targets = mem_zero(conf->n_upstreams * sizeof *u->targets);
-	for (size_t i = 0; i < conf->n_upstreams; i++)
-		targets_init(&u->targets[i], u->connector, loop,
-		    &conf->upstreams[i]);
-	return u;
-}
-
-void
-upstreams_measure(struct upstreams *u, struct histogram *const *took)
-{
-	u->took = took;
-}
-
-static void
-transfer_free(struct transfer *t)
-{
-	round_free(&t->round);
-	body_clear(&t->request);
-	head_free(&t->head);
-	free(t);
-}
-
-void
-upstreams_free(struct upstreams **upstreams)
-{
-	struct upstreams *u = *upstreams;
-	*upstreams = NULL;
-	if (u == NULL)
-		return;
-	must(u->pending == 0);
-	for (size_t i = 0; i < u->conf->n_upstreams; i++)
-		targets_end(&u->targets[i]);
-	free(u->targets);
-	connector_free(&u->connector);
-	while (u->spare != NULL) {
-		struct transfer *t = u->spare;
-		u->spare = t->next_spare;
-		transfer_free(t);
-	}
-	conf_unref(&u->conf);
-	free(u);
-}
-
 static void
 on_again(void *arg)
 {
-	exchange_continue(arg);
+	transfer_continue(arg);
 }
 
 static int64_t
@@ -88,7 +40,7 @@ on_silence(void *arg)
 {
 	struct transfer *t = arg;
 	int64_t now_ms = loop_now_ms(t->upstreams->loop);
-	if (exchange_waits_for_flow(t))
+	if (transfer_waits_for_flow(t))
 		t->moved_ms = now_ms;
 	int64_t left_ms = t->moved_ms + timeout_ms(t) - now_ms;
 	if (left_ms > 0) {
@@ -97,7 +49,7 @@ on_silence(void *arg)
 	}
 	if (t->connecting)
 		target_failed(t->target, now_ms);
-	transfer_finish(t,
+	forward_finish(t,
 	    t->forward->sent_bytes > 0 ? FORWARD_TIMEOUT : FORWARD_NOT_SENT,
 	    E_TIMEOUT);
 }
@@ -165,8 +117,7 @@ transfer_rest(struct transfer *t)
 static void
 on_detach(struct op *op, int error)
 {
-	struct forward *forward = (struct forward *)(void *)((char *)op -
-	    offsetof(struct forward, op));
+	struct forward *forward = CONTAINER_OF(op, struct forward, op);
 	struct transfer *t = forward->transfer;
 	if (error == E_TIMEOUT && t->connecting)
 		target_failed(t->target, loop_now_ms(t->upstreams->loop));
@@ -203,13 +154,13 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	t->connecting = false;
 	t->error = E_UNREACHABLE;
 	if (message->source != NULL)
-		flow_read_by(message->source, exchange_fed, t);
+		flow_read_by(message->source, transfer_fed, t);
 	round_begin(&t->round, &upstreams->targets[upstream->index]);
 	op_start(&forward->op, limits->streams ? 0 : timeout_ms(t), on_detach);
 	if (limits->streams) {
 		watch_silence(t);
 		if (body_reserve(&forward->body, FLOW_LEAST_BYTES) != 0) {
-			transfer_finish(t, FORWARD_NOT_SENT, E_NO_MEMORY);
+			forward_finish(t, FORWARD_NOT_SENT, E_NO_MEMORY);
 			return;
 		}
 	}
@@ -228,7 +179,7 @@ forward_stop(struct forward *forward)
 	op_cancel(&forward->op);
 	struct transfer *t = forward->transfer;
 	if (t != NULL)
-		transfer_finish(t, forward->result, E_CANCELLED);
+		forward_finish(t, forward->result, E_CANCELLED);
 }
 
 void
@@ -274,11 +225,11 @@ on_made(void *arg, int error)
 		if (connection_is_silent(t->connection) ||
 		    !INVARIANT(asked_first)) {
 			target_reached(t->target);
-			if (exchange_begin(t))
+			if (transfer_begin(t))
 				return;
 		}
 	}
-	transfer_retry(t, error);
+	forward_retry(t, error);
 }
 
 /*
@@ -294,7 +245,7 @@ try_connections(struct transfer *t)
 		    &t->round, loop_now_ms(t->upstreams->loop));
 		int error = t->target ? write_request(t) : t->error;
 		if (error != 0) {
-			transfer_finish(t, FORWARD_NOT_SENT, error);
+			forward_finish(t, FORWARD_NOT_SENT, error);
 			return;
 		}
 	}
@@ -305,13 +256,13 @@ try_connections(struct transfer *t)
 		t->connecting = true;
 		t->connection =
 		    connection_open(&t->target->dialler, on_made, t);
-	} else if (!exchange_begin(t)) {
-		transfer_retry(t, E_CLOSED);
+	} else if (!transfer_begin(t)) {
+		forward_retry(t, E_CLOSED);
 	}
 }
 
 bool
-transfer_too_late(const struct transfer *t)
+forward_too_late(const struct transfer *t)
 {
 	const int64_t *until_us = t->limits.send_until_us;
 	/* Not the loop's clock, which stands still while a process does. */
@@ -321,11 +272,11 @@ transfer_too_late(const struct transfer *t)
 
 /* An idle connection that failed says nothing about its target. */
 void
-transfer_retry(struct transfer *t, int error)
+forward_retry(struct transfer *t, int error)
 {
 	connection_close(&t->connection);
-	if (transfer_too_late(t)) {
-		transfer_finish(t, FORWARD_NOT_SENT, E_LEASE_OVER);
+	if (forward_too_late(t)) {
+		forward_finish(t, FORWARD_NOT_SENT, E_LEASE_OVER);
 		return;
 	}
 	if (t->fresh) {
@@ -382,7 +333,7 @@ take_answer(struct transfer *t)
 }
 
 void
-transfer_answered(struct transfer *t)
+forward_answered(struct transfer *t)
 {
 	take_answer(t);
 	measure(t);
@@ -392,7 +343,7 @@ transfer_answered(struct transfer *t)
 }
 
 void
-transfer_finish(
+forward_finish(
     struct transfer *t, enum forward_result result, int error)
 {
 	struct forward *forward = t->forward;

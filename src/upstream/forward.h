@@ -13,26 +13,13 @@
  * proof of what was sent: a byte that the connection took or, over TLS, may
  * have taken.  Nothing here ever sends a request a second time; only while
  * no byte was taken is another connection or target tried.  It knows nothing
- * of keys, records or clients.  One struct upstreams per worker; that
- * worker's thread only.
+ * of keys, records or clients.  The worker's thread only.
  *
  * A body may be given and taken as a flow, piece by piece, for as long as it
  * lasts: the upstream is read and written only as fast as the other side of
  * the flow is.
  */
 struct upstreams;
-
-/* Holds a reference to conf; the budget outlives it. */
-struct upstreams *upstreams_new(
-    struct loop *loop, const struct conf *conf, struct budget *budget);
-/*
- * took[i] has from now on what each forward to the upstream of index i took,
- * finding a connection included; they outlive the upstreams.
- */
-void upstreams_measure(
-    struct upstreams *upstreams, struct histogram *const *took);
-/* No forward may be pending; closes what is idle, nulls the pointer. */
-void upstreams_free(struct upstreams **upstreams);
 
 enum forward_result {
 	/* No byte was taken: whatever failed, nothing was executed. */

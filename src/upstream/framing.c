@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/ascii.h"
 #include "upstream/framing.h"
 
 /* Where a chunked body stands (RFC 9112, section 7.1). */
-enum place {
+enum chunk_place {
 	SIZE,           /* the digits of a chunk's size */
 	EXTENSION,      /* behind ";" */
 	SIZE_LF,        /* the line feed of that line */
@@ -21,7 +22,7 @@ enum place {
 /* A size of so many digits cannot overflow. */
 enum { SIZE_DIGITS = 15 };
 
-static enum place take_byte(struct framing *f, char c);
+static enum chunk_place take_byte(struct framing *f, char c);
 
 void
 framing_begin(struct framing *framing, const struct head *head, bool to_head)
@@ -89,20 +90,10 @@ framing_feed(
 
 /* --- the bytes between chunks --- */
 
-static int
-hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-		return (c | 0x20) - 'a' + 10;
-	return -1;
-}
-
-static enum place
+static enum chunk_place
 take_size(struct framing *f, char c)
 {
-	int digit = hex_value(c);
+	int digit = ascii_hex_value(c);
 	if (digit >= 0 && f->size_digits < SIZE_DIGITS) {
 		f->size_digits++;
 		f->left = 16 * f->left + (uint64_t)digit;
@@ -115,7 +106,7 @@ take_size(struct framing *f, char c)
 	return c == '\r' ? SIZE_LF : BROKEN;
 }
 
-static enum place
+static enum chunk_place
 take_extension(struct framing *f, char c)
 {
 	if (c == '\r')
@@ -127,7 +118,7 @@ take_extension(struct framing *f, char c)
 }
 
 /* Trailers are dropped, but a malformed one spoils the answer. */
-static enum place
+static enum chunk_place
 take_trailer(struct framing *f, char c)
 {
 	if (c == '\r' && f->place == TRAILER_BEGIN)
@@ -144,10 +135,10 @@ take_trailer(struct framing *f, char c)
 	return field_is_token(span_of(&c, 1)) ? TRAILER_NAME : BROKEN;
 }
 
-static enum place
+static enum chunk_place
 take_byte(struct framing *f, char c)
 {
-	switch ((enum place)f->place) {
+	switch ((enum chunk_place)f->place) {
 	case SIZE:
 		return take_size(f, c);
 	case EXTENSION:

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stddef.h>
-
 #include "base/test_build.h"
+#include "upstream/connection_private.h"
 #include "upstream/pool.h"
 
 void

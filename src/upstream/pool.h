@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "upstream/connection.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct connection;
+struct loop;
 
 /*
  * The idle connections of one target.  Each stays watched, and one that
@@ -10,6 +14,7 @@
  * worker's thread only.
  */
 struct pool {
+	/* The pool's own: */
 	struct loop *loop;
 	struct connection *newest;
 	struct connection *oldest;

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "upstream/connection.h"
+#include "upstream/dialler.h"
 #include "upstream/reach.h"
 
 struct attempt {
@@ -45,8 +46,7 @@ start(struct attempts *all, size_t index, struct connector *connector,
 	attempt->connection =
 	    connection_open(&attempt->dialler, on_made, attempt);
 	/* Nothing has run yet; no handle outlives the attempt. */
-	must(curl_easy_setopt(attempt->connection->easy, CURLOPT_ERRORBUFFER,
-		 attempt->message) == CURLE_OK);
+	connection_explain(attempt->connection, attempt->message);
 }
 
 static void
@@ -68,7 +68,7 @@ run(struct attempts *all, struct reached *list)
 }
 
 struct reached *
-upstreams_reach(const struct conf *conf, size_t *ret_count)
+reach_targets(const struct conf *conf, size_t *ret_count)
 {
 	size_t count = 0, at = 0;
 	for (size_t i = 0; i < conf->n_upstreams; i++)

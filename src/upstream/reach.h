@@ -21,4 +21,4 @@ struct reached {
  * One for each target, in the order of the configuration; the caller frees
  * the list.
  */
-struct reached *upstreams_reach(const struct conf *conf, size_t *ret_count);
+struct reached *reach_targets(const struct conf *conf, size_t *ret_count);

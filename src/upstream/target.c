@@ -7,7 +7,7 @@
 enum { DOWN_FIRST_MS = 1000, DOWN_MAX_MS = 10000 };
 
 void
-targets_init(struct targets *targets, struct connector *connector,
+target_list_init(struct target_list *targets, struct connector *connector,
     struct loop *loop, const struct conf_upstream *upstream)
 {
 	must(upstream->n_targets > 0);
@@ -24,7 +24,7 @@ targets_init(struct targets *targets, struct connector *connector,
 }
 
 void
-targets_end(struct targets *targets)
+target_list_end(struct target_list *targets)
 {
 	for (size_t i = 0; i < targets->count; i++) {
 		pool_end(&targets->list[i].pool);
@@ -33,53 +33,6 @@ targets_end(struct targets *targets)
 	free(targets->list);
 	targets->list = NULL;
 	targets->count = 0;
-}
-
-/* --- a round --- */
-
-void
-round_begin(struct round *round, struct targets *targets)
-{
-	if (round->size < targets->count) {
-		round->tried = mem_grow(
-		    round->tried, targets->count * sizeof *round->tried);
-		round->size = targets->count;
-	}
-	memset(round->tried, 0, targets->count * sizeof *round->tried);
-	round->targets = targets;
-	round->first = targets->turn;
-}
-
-static struct target *
-find_untried(struct round *round, bool and_down, int64_t now_ms)
-{
-	struct targets *targets = round->targets;
-	for (size_t i = 0; i < targets->count; i++) {
-		size_t at = (round->first + i) % targets->count;
-		struct target *target = &targets->list[at];
-		if (!round->tried[at] &&
-		    (and_down || now_ms >= target->down_until_ms)) {
-			round->tried[at] = true;
-			/* Else who stands behind a down one had its turns. */
-			targets->turn = (at + 1) % targets->count;
-			return target;
-		}
-	}
-	return NULL;
-}
-
-struct target *
-round_next(struct round *round, int64_t now_ms)
-{
-	struct target *target = find_untried(round, false, now_ms);
-	return target ? target : find_untried(round, true, now_ms);
-}
-
-void
-round_free(struct round *round)
-{
-	free(round->tried);
-	*round = (struct round){0};
 }
 
 /* --- what became of them --- */

@@ -4,11 +4,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "upstream/dialler.h"
 #include "upstream/pool.h"
 
 /*
- * The targets of one upstream, taken in turns: one that could not be reached
- * is passed over for a while, 1 s at first and up to 10 s.  It knows nothing
+ * A target of an upstream, with its idle connections.  One that could not be
+ * reached is down for a while, 1 s at first and up to 10 s.  It knows nothing
  * of messages.  The worker's thread only.
  */
 struct target {
@@ -19,32 +20,17 @@ struct target {
 	int64_t down_ms;       /* how long the last time; 0: it was reached */
 };
 
-struct targets {
+/* Those of one upstream. */
+struct target_list {
 	struct target *list;
 	size_t count;
 	size_t turn; /* where the next round begins */
 };
 
-void targets_init(struct targets *targets, struct connector *connector,
+void target_list_init(struct target_list *targets, struct connector *connector,
     struct loop *loop, const struct conf_upstream *upstream);
 /* Closes what is idle; no connection may be in use. */
-void targets_end(struct targets *targets);
-
-/* The way of one request through the targets; zeroed memory at first. */
-struct round {
-	struct targets *targets;
-	size_t first;
-	bool *tried;
-	size_t size; /* of tried; kept from round to round */
-};
-
-void round_begin(struct round *round, struct targets *targets);
-/*
- * The next target that this round has not tried, those that are passed over
- * last of all (somebody must find out that they are back); NULL: no more.
- */
-struct target *round_next(struct round *round, int64_t now_ms);
-void round_free(struct round *round);
+void target_list_end(struct target_list *targets);
 
 /* A connection to it was made, or could not be. */
 void target_reached(struct target *target);

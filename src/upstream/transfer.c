@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/test_build.h"
+#include "upstream/connection.h"
+#include "upstream/forward_private.h"
 #include "upstream/transfer_private.h"
+#include "upstream/upstreams_private.h"
 
 enum {
 	/* Reads in a row before others have their turn. */
@@ -32,7 +36,7 @@ on_ready(void *arg, unsigned events)
 	bool unsent = t->forward->sent_bytes == 0;
 	/* What comes before the first byte was taken is no answer. */
 	if (unsent && (events & WATCH_READ)) {
-		transfer_retry(t, E_CLOSED);
+		forward_retry(t, E_CLOSED);
 		return;
 	}
 	if ((events & WATCH_READ) && !receive(t))
@@ -40,13 +44,13 @@ on_ready(void *arg, unsigned events)
 	if (!(events & WATCH_WRITE))
 		return;
 	if (!send_more(t))
-		transfer_retry(t, E_CLOSED);
+		forward_retry(t, E_CLOSED);
 	else if (t->send_failed)
 		receive(t);
 }
 
 bool
-exchange_begin(struct transfer *t)
+transfer_begin(struct transfer *t)
 {
 	t->taken_bytes = 0;
 	t->send_failed = false;
@@ -62,13 +66,13 @@ exchange_begin(struct transfer *t)
 }
 
 void
-exchange_continue(struct transfer *t)
+transfer_continue(struct transfer *t)
 {
 	receive(t);
 }
 
 void
-exchange_drained(void *transfer)
+transfer_drained(void *transfer)
 {
 	struct transfer *t = transfer;
 	t->moved_ms = loop_now_ms(t->upstreams->loop);
@@ -88,12 +92,12 @@ source_is_broken(const struct transfer *t)
 }
 
 void
-exchange_fed(void *transfer)
+transfer_fed(void *transfer)
 {
 	struct transfer *t = transfer;
 	if (source_is_broken(t)) {
 		int error = t->message.source->error;
-		transfer_finish(t,
+		forward_finish(t,
 		    t->forward->sent_bytes > 0 ? FORWARD_BROKEN
 					       : FORWARD_NOT_SENT,
 		    error != 0 ? error : E_CLIENT_GONE);
@@ -109,7 +113,7 @@ exchange_fed(void *transfer)
 }
 
 bool
-exchange_waits_for_flow(const struct transfer *t)
+transfer_waits_for_flow(const struct transfer *t)
 {
 	if (t->connection == NULL || t->connecting)
 		return false;
@@ -193,7 +197,7 @@ send_more(struct transfer *t)
 {
 	struct connection *c = t->connection;
 	struct forward *forward = t->forward;
-	if (transfer_too_late(t))
+	if (forward_too_late(t))
 		return false;
 	while (t->taken_bytes < t->total_bytes || stage(t)) {
 		struct span piece = next_piece(t);
@@ -201,7 +205,7 @@ send_more(struct transfer *t)
 		 * TLS may have put records on the wire when it says "again",
 		 * and a part of one when it fails: trying it is sending it.
 		 */
-		if (c->tls && forward->sent_bytes == 0)
+		if (connection_is_tls(c) && forward->sent_bytes == 0)
 			forward->sent_bytes = 1;
 		ssize_t n = connection_send(c, piece.ptr, piece.len);
 		if (n == IO_AGAIN)
@@ -301,7 +305,7 @@ take_bytes(struct transfer *t, struct span bytes)
 		    framing_feed(&t->framing, &bytes, &content);
 		keep_content(t, content);
 		if (state == FRAMING_MALFORMED) {
-			transfer_finish(t, FORWARD_MALFORMED, E_MALFORMED);
+			forward_finish(t, FORWARD_MALFORMED, E_MALFORMED);
 			return false;
 		}
 		if (state == FRAMING_END) {
@@ -323,10 +327,10 @@ take_head(struct transfer *t, struct span *bytes)
 	case HEAD_WHOLE:
 		break;
 	case HEAD_MALFORMED:
-		transfer_finish(t, FORWARD_MALFORMED, E_MALFORMED);
+		forward_finish(t, FORWARD_MALFORMED, E_MALFORMED);
 		return false;
 	case HEAD_TOO_LARGE:
-		transfer_finish(t, FORWARD_MALFORMED, E_TOO_LARGE);
+		forward_finish(t, FORWARD_MALFORMED, E_TOO_LARGE);
 		return false;
 	}
 	bool to_head = span_eq(t->message.method, SPAN("HEAD"));
@@ -337,7 +341,7 @@ take_head(struct transfer *t, struct span *bytes)
 	if (t->framing.kind == FRAMING_CLOSE && !t->limits.close_delimited &&
 	    INVARIANT(end_is_told)) {
 		/* Nobody could tell the whole answer from a part of it. */
-		transfer_finish(t, FORWARD_MALFORMED, E_MALFORMED);
+		forward_finish(t, FORWARD_MALFORMED, E_MALFORMED);
 		return false;
 	}
 	if (t->framing.kind == FRAMING_LENGTH && !t->limits.streams) {
@@ -360,12 +364,12 @@ begin_rest(struct transfer *t)
 	struct forward *forward = t->forward;
 	forward->rest = mem_zero(sizeof *forward->rest);
 	flow_init(forward->rest, u->loop, u->budget);
-	flow_write_by(forward->rest, exchange_drained, t);
+	flow_write_by(forward->rest, transfer_drained, t);
 	body_move(&forward->rest->body, &forward->body);
 	forward->rest_length = t->framing.kind == FRAMING_LENGTH
 	    ? t->head.content_length
 	    : -1;
-	transfer_answered(t);
+	forward_answered(t);
 }
 
 /* More than max_body: with room for the bytes that were just read. */
@@ -412,7 +416,7 @@ take_end(struct transfer *t, ssize_t how)
 	    (t->framing.kind == FRAMING_CLOSE || !INVARIANT(answer_is_whole)))
 		complete(t, false);
 	else
-		transfer_finish(t, FORWARD_BROKEN, E_CLOSED);
+		forward_finish(t, FORWARD_BROKEN, E_CLOSED);
 	return false;
 }
 
@@ -427,7 +431,7 @@ idle_ms(struct transfer *t, bool surplus)
 	    (!t->head.persistent && INVARIANT(close_is_heard)) ||
 	    (t->message.source != NULL && !t->source_done) ||
 	    t->framing.kind == FRAMING_CLOSE ||
-	    loop_now_ms(u->loop) - c->made_ms >= CONNECTION_LIFE_MS)
+	    loop_now_ms(u->loop) - connection_made_ms(c) >= CONNECTION_LIFE_MS)
 		return 0;
 	/*
 	 * An answer that came before the whole body had arrived: many servers
@@ -439,7 +443,8 @@ idle_ms(struct transfer *t, bool surplus)
 	    INVARIANT(request_is_whole))
 		return 0;
 	/* TLS may hold more of what came than it has given. */
-	if (c->tls && connection_receive(c, u->buffer, 1) != IO_AGAIN)
+	if (connection_is_tls(c) &&
+	    connection_receive(c, u->buffer, 1) != IO_AGAIN)
 		return 0;
 	int64_t ms = t->upstream->max_idle_ms;
 	if (t->head.keep_alive_s >= 0 &&
@@ -454,5 +459,14 @@ complete(struct transfer *t, bool surplus)
 	int64_t ms = idle_ms(t, surplus);
 	if (ms > 0)
 		pool_put(&t->target->pool, &t->connection, ms);
-	transfer_finish(t, FORWARD_ANSWERED, 0);
+	forward_finish(t, FORWARD_ANSWERED, 0);
+}
+
+void
+transfer_free(struct transfer *t)
+{
+	round_free(&t->round);
+	body_clear(&t->request);
+	head_free(&t->head);
+	free(t);
 }

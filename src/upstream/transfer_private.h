@@ -3,29 +3,17 @@
 
 #include "upstream/forward.h"
 #include "upstream/framing.h"
-#include "upstream/target.h"
+#include "upstream/round.h"
+
+struct upstreams;
 
 /*
- * A transfer is the inside of a pending forward: forward.c finds it a
- * connection, exchange.c sends the request on it and reads the answer.  For
- * these two only; the worker's thread.
+ * A transfer is the inner half of a pending forward: forward.c finds it a
+ * connection (upstream/forward_private.h), transfer.c sends the request on it
+ * and reads the answer.  One that
+ * is done rests, with its buffers, until the next forward takes it.  The
+ * worker's thread only.
  */
-enum { READ_BYTES = 65536 };
-
-struct upstreams {
-	struct loop *loop;
-	const struct conf *conf;
-	struct budget *budget;
-	struct connector *connector;
-	struct targets *targets; /* of each upstream, by its index */
-	struct histogram *const *took; /* likewise; NULL: nobody asks */
-	size_t pending;
-	struct transfer *spare;
-	size_t n_spare;
-	char buffer[READ_BYTES];
-};
-
-/* What a pending forward needs besides; kept for the next one. */
 struct transfer {
 	struct transfer *next_spare;
 	struct upstreams *upstreams;
@@ -64,29 +52,19 @@ struct transfer {
 
 /*
  * Sends the request on the transfer's connection and reads the answer, which
- * ends with transfer_finish, perhaps at once.  False where the connection
+ * ends with forward_finish, perhaps at once.  False where the connection
  * failed before it took a byte: nothing has happened, and the connection is
  * the caller's to close.
  */
-MUST_USE bool exchange_begin(struct transfer *t);
+MUST_USE bool transfer_begin(struct transfer *t);
 /* Reads on, where it had stopped to let others have their turn. */
-void exchange_continue(struct transfer *t);
+void transfer_continue(struct transfer *t);
 /* There is room in forward->rest again. */
-void exchange_drained(void *transfer);
+void transfer_drained(void *transfer);
 /* The source has more, or has ended. */
-void exchange_fed(void *transfer);
+void transfer_fed(void *transfer);
 /* True while the next move is the other side's of a flow. */
-bool exchange_waits_for_flow(const struct transfer *t);
+bool transfer_waits_for_flow(const struct transfer *t);
 
-/* Nothing was sent yet, and the time is over in which it may be. */
-bool transfer_too_late(const struct transfer *t);
-/*
- * The connection came to nothing and has taken nothing, error says why:
- * another one or another target is tried.
- */
-void transfer_retry(struct transfer *t, int error);
-/* The answer's head stands, and its rest comes through a flow. */
-void transfer_answered(struct transfer *t);
-/* The result, or how the rest ended, stands; the transfer is gone. */
-void transfer_finish(
-    struct transfer *t, enum forward_result result, int error);
+/* Frees it and what it keeps. */
+void transfer_free(struct transfer *t);

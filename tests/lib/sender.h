@@ -4,6 +4,7 @@
 #include "base/body.h"
 #include "lib/peer.h"
 #include "upstream/forward.h"
+#include "upstream/upstreams.h"
 
 /*
  * A loop, a configuration of one upstream and the calls made to it, as a

@@ -2,18 +2,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/must.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
 #include "upstream/forward.h"
+#include "upstream/upstreams.h"
 
 /*
- * In the place of src/upstream/forward.c: an API that counts, for each key,
- * what it executed and what it may have, and tells the truth about it when
- * it is asked (reconcile).  What becomes of a request the scheduler says; its
- * time runs out as in the real one.
+ * In the place of src/upstream/forward.c and upstreams.c: an API that counts,
+ * for each key, what it executed and what it may have, and tells the truth
+ * about it when it is asked (reconcile).  What becomes of a request the
+ * scheduler says; its time runs out as in the real one.
  */
 struct upstreams {
 	struct gateway *gateway;
@@ -130,8 +132,7 @@ transfer_get(unsigned index)
 static void
 on_detach(struct op *op, int error)
 {
-	struct forward *forward = (struct forward *)(void *)(
-	    (char *)op - offsetof(struct forward, op));
+	struct forward *forward = CONTAINER_OF(op, struct forward, op);
 	struct transfer *t = forward->transfer;
 	(void)error;
 	if (!t->upstreams->gateway->dead) {

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "upstream/connection.h"
+#include "upstream/connector.h"
+
+struct pool;
+
+/*
+ * The inside of a connection, for connection.c and pool.c, whose list it
+ * stands in while it is idle.  The worker's thread only.
+ */
+struct connection {
+	struct dialler *dialler;
+	int64_t made_ms;
+	bool tls;
+	bool used; /* a request has been on it */
+	int fd;    /* -1: not yet, or not any more */
+	bool kept; /* fd is ours: libcurl must not close it */
+	bool closing;
+	CURL *easy;
+	struct dial dial;
+	struct watch *watch;
+	struct task lost;
+	void (*made)(void *arg, int error);
+	void (*ready)(void *arg, unsigned events);
+	void *arg;
+
+	/* The pool's, while it is idle: */
+	struct pool *pool;
+	struct connection *newer;
+	struct connection *older;
+	struct timer idle;
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "upstream/target.h"
+
+/*
+ * The way of one request through an upstream's targets, each once, in turns:
+ * a round begins where the last one went on to.  The worker's thread only.
+ * Zeroed memory at first; it can be begun again and again, and round_free
+ * frees what it keeps.
+ */
+struct round {
+	/* The round's own: */
+	struct target_list *targets;
+	size_t first;
+	bool *tried;
+	size_t size; /* of tried; kept from round to round */
+};
+
+void round_begin(struct round *round, struct target_list *targets);
+/*
+ * The next target that this round has not tried, those that are down last of
+ * all (somebody must find out that they are back); NULL: no more.
+ */
+struct target *round_next(struct round *round, int64_t now_ms);
+void round_free(struct round *round);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "upstream/transfer_private.h"
+#include "upstream/upstreams_private.h"
+
+struct upstreams *
+upstreams_new(
+    struct loop *loop, const struct conf *conf, struct budget *budget)
+{
+	struct upstreams *u = mem_zero(sizeof *u);
+	u->loop = loop;
+	u->conf = conf_ref(conf);
+	u->budget = budget;
+	u->connector = connector_new(loop);
+	u->targets = mem_zero(conf->n_upstreams * sizeof *u->targets);
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		target_list_init(&u->targets[i], u->connector, loop,
+		    &conf->upstreams[i]);
+	return u;
+}
+
+void
+upstreams_measure(struct upstreams *u, struct histogram *const *took)
+{
+	u->took = took;
+}
+
+void
+upstreams_free(struct upstreams **upstreams)
+{
+	struct upstreams *u = *upstreams;
+	*upstreams = NULL;
+	if (u == NULL)
+		return;
+	must(u->pending == 0);
+	for (size_t i = 0; i < u->conf->n_upstreams; i++)
+		target_list_end(&u->targets[i]);
+	free(u->targets);
+	connector_free(&u->connector);
+	while (u->spare != NULL) {
+		struct transfer *t = u->spare;
+		u->spare = t->next_spare;
+		transfer_free(t);
+	}
+	conf_unref(&u->conf);
+	free(u);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/body.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "conf/conf.h"
+
+/*
+ * The upstreams of a configuration, as one worker knows them: their targets
+ * and the connections to them, over which forwards are sent
+ * (upstream/forward.h).  That worker's thread only.
+ */
+struct upstreams;
+
+/* Holds a reference to conf; the budget outlives it. */
+struct upstreams *upstreams_new(
+    struct loop *loop, const struct conf *conf, struct budget *budget);
+/*
+ * took[i] has from now on what each forward to the upstream of index i took,
+ * finding a connection included; the histograms outlive the upstreams.
+ */
+void upstreams_measure(
+    struct upstreams *upstreams, struct histogram *const *took);
+/* No forward may be pending; closes what is idle, nulls the pointer. */
+void upstreams_free(struct upstreams **upstreams);
