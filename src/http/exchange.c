@@ -42,7 +42,7 @@ exchange_free(struct mhd_exchange *x)
 	if (!x->ended || x->mhd != NULL)
 		return;
 	if (x->reply != NULL)
-		MHD_destroy_response((struct MHD_Response *)x->reply);
+		MHD_destroy_response(x->reply);
 	body_clear(&x->shown.body);
 	struct arena *arena = x->shown.arena;
 	arena_free(&arena);
@@ -96,7 +96,7 @@ exchange_watch(
 static void
 queue(struct mhd_exchange *x)
 {
-	struct MHD_Response *response = (struct MHD_Response *)x->reply;
+	struct MHD_Response *response = x->reply;
 	x->reply = NULL;
 	x->queued = true;
 	x->front->dirty = true;
@@ -339,7 +339,7 @@ give(struct mhd_exchange *x, int status, struct MHD_Response *response)
 		    0, NULL, MHD_RESPMEM_PERSISTENT);
 		must(response != NULL);
 	}
-	x->reply = (struct reply *)response;
+	x->reply = response;
 	/* In the middle of a body libmicrohttpd takes no answer. */
 	if (x->suspended && (x->shown.body_ended || x->in_head))
 		queue(x);

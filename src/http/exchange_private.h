@@ -9,7 +9,6 @@
 
 struct front;
 struct early_response;
-struct reply;
 
 /*
  * An exchange as the files of the front know it (http/front_private.h lists
@@ -45,7 +44,7 @@ struct mhd_exchange {
 	struct task pace;  /* looks whether up has room for more */
 
 	/* The answer. */
-	struct reply *reply; /* to be sent when the body is in */
+	struct MHD_Response *reply; /* to be sent when the body is in */
 	unsigned reply_status;
 	bool at_once;        /* and not behind a body that nobody wants */
 	bool queued;         /* libmicrohttpd has it */

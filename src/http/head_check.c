@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/digits.h"
+#include "base/test_build.h"
 #include "http/head_check.h"
 
-#include "base/test_build.h"
-
-/* Each looks at one thing; *g is theirs to fill in, words when they refuse. */
+/* Each looks at one thing; *g is theirs to fill in, its message when they
+ * refuse. */
 static enum head_verdict check_version(
     const struct head_as_sent *head, struct checked_head *g);
 static enum head_verdict check_method(
@@ -161,20 +162,16 @@ check_length(const struct head_as_sent *head, struct checked_head *g)
 	if (more && INVARIANT(one_length))
 		return refuse(g, HEAD_CHECK_BAD_REQUEST,
 		    "The request has more than one Content-Length.");
-	struct span text = f->value;
-	bool digits = text.len > 0 && (text.ptr[0] != '0' || text.len == 1);
-	for (size_t i = 0; i < text.len; i++)
-		digits = digits && text.ptr[i] >= '0' && text.ptr[i] <= '9';
-	if (!digits && INVARIANT(plain_length))
+	struct span text = f->value, rest = text;
+	size_t digits = digits_take(&rest, INT64_MAX, &g->length);
+	bool plain = digits > 0 && rest.len == 0 &&
+	    (text.ptr[0] != '0' || digits == 1);
+	if (!plain && INVARIANT(plain_length))
 		return refuse(g, HEAD_CHECK_BAD_REQUEST,
 		    "The Content-Length is not one plain number.");
-	for (size_t i = 0; i < text.len; i++) {
-		int digit = text.ptr[i] - '0';
-		if (g->length > (INT64_MAX - digit) / 10)
-			return refuse(g, HEAD_CHECK_TOO_LARGE,
-			    "The Content-Length is beyond all bounds.");
-		g->length = g->length * 10 + digit;
-	}
+	if (plain && !digits_read(text, INT64_MAX, &g->length))
+		return refuse(g, HEAD_CHECK_TOO_LARGE,
+		    "The Content-Length is beyond all bounds.");
 	g->has_length = true;
 	return HEAD_CHECK_OK;
 }

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/digits.h"
 #include "http/client_connection_private.h"
 #include "http/exchange_private.h"
 #include "http/front_private.h"
 #include "http/head_copy_private.h"
 
-/* What libmicrohttpd notes of a field or cookie. */
-enum { NOTE_BYTES = 64 };
+enum {
+	/* What libmicrohttpd notes of a field or cookie. */
+	NOTE_BYTES = 64,
+	/* A Content-Length of more is no number here. */
+	LENGTH_DIGITS = 18,
+};
 
 static enum MHD_Result
 count_field(void *arg, enum MHD_ValueKind kind, const char *name,
@@ -47,15 +52,11 @@ copy_field(void *arg, enum MHD_ValueKind kind, const char *name,
 static int64_t
 parse_length(struct span text)
 {
-	int64_t length = 0;
-	if (text.len == 0 || text.len > 18)
-		return -1;
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.ptr[i] < '0' || text.ptr[i] > '9')
-			return -1;
-		length = 10 * length + (text.ptr[i] - '0');
-	}
-	return length;
+	int64_t length;
+	return text.len <= LENGTH_DIGITS &&
+		digits_read(text, INT64_MAX, &length)
+	    ? length
+	    : -1;
 }
 
 static void

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "http/header.h"
-
 #include <stdio.h>
 #include <time.h>
 
+#include "base/ascii.h"
 #include "base/digest.h"
+#include "base/digits.h"
 #include "base/random.h"
 #include "base/test_build.h"
+#include "http/header.h"
 
 #define NAME(literal) {literal, sizeof(literal) - 1}
 
@@ -62,6 +63,9 @@ enum { REQUEST_ID_MAX = 128, REQUEST_ID_RANDOM = 16 };
 
 /* More options in Connection are an attack on our time. */
 enum { CONNECTION_OPTIONS_MAX = 100 };
+
+/* A day: who prefers to wait for longer is taken to mean that. */
+enum { PREFER_WAIT_MAX_S = 86400 };
 
 /* How many fields are added at most: see header_for_upstream. */
 enum { ADDED_MAX = 6 };
@@ -292,9 +296,8 @@ is_sane_id(struct span id)
 
 	for (size_t i = 0; i < id.len; i++) {
 		char c = id.ptr[i];
-		if (!((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-			(c >= 'a' && c <= 'z') ||
-			(c != '\0' && strchr(others, c))))
+		if (!ascii_is_digit(c) && !ascii_is_alpha(c) &&
+		    (c == '\0' || !strchr(others, c)))
 			return false;
 	}
 	return id.len >= 1 && id.len <= REQUEST_ID_MAX;
@@ -374,13 +377,7 @@ header_prefer_wait(struct span preference)
 	struct span value = span_trim(span_from(preference, name.len + 1));
 	if (!span_ieq(span_trim(name), SPAN("wait")) || value.len == 0)
 		return -1;
-	int64_t seconds = 0;
-	for (size_t i = 0; i < value.len; i++) {
-		if (value.ptr[i] < '0' || value.ptr[i] > '9')
-			return -1;
-		seconds = 10 * seconds + (value.ptr[i] - '0');
-		if (seconds > 86400)
-			seconds = 86400;
-	}
-	return seconds;
+	int64_t seconds;
+	digits_take(&value, PREFER_WAIT_MAX_S, &seconds);
+	return value.len == 0 ? seconds : -1;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "http/request_target.h"
-
+#include "base/ascii.h"
+#include "base/digits.h"
 #include "base/test_build.h"
+#include "http/request_target.h"
 
 /*
  * How a decoded "%2F" is told from a raw slash until the path is resolved;
@@ -85,22 +86,16 @@ take_authority(struct span *text, struct span *ret_authority)
 }
 
 static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool
 is_hex(char c)
 {
-	return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+	return ascii_hex_value(c) >= 0;
 }
 
 /* The bytes of a registered name (RFC 3986, section 3.2.2), but for "%". */
 static bool
 is_name_byte(char c)
 {
-	return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+	return ascii_is_digit(c) || ascii_is_alpha(c) ||
 	    (c != '\0' && strchr("-._~!$&'()*+,;=", c));
 }
 
@@ -134,7 +129,7 @@ bool
 request_target_authority_is_valid(struct span authority)
 {
 	size_t n = host_length(authority);
-	unsigned port = 0;
+	int64_t port;
 
 	if (n == 0)
 		return false;
@@ -143,12 +138,7 @@ request_target_authority_is_valid(struct span authority)
 		return true;
 	if (rest.ptr[0] != ':' || rest.len > 6)
 		return false;
-	for (size_t i = 1; i < rest.len; i++) {
-		if (!is_digit(rest.ptr[i]))
-			return false;
-		port = port * 10 + (unsigned)(rest.ptr[i] - '0');
-	}
-	return port <= 65535;
+	return rest.len == 1 || digits_read(span_from(rest, 1), 65535, &port);
 }
 
 /* --- spelling --- */
@@ -183,12 +173,6 @@ spell(struct arena *arena, struct span path, struct request_target *target)
 	return other == NULL || finish(other, len, false, &target->segments);
 }
 
-static int
-hex_value(char c)
-{
-	return is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10;
-}
-
 static bool
 decode(struct span path, char *out, size_t *ret_len)
 {
@@ -202,8 +186,8 @@ decode(struct span path, char *out, size_t *ret_len)
 			if (path.len - i < 3 || !is_hex(path.ptr[i + 1]) ||
 			    !is_hex(path.ptr[i + 2]))
 				return false;
-			c = (char)(hex_value(path.ptr[i + 1]) * 16 +
-			    hex_value(path.ptr[i + 2]));
+			c = (char)(ascii_hex_value(path.ptr[i + 1]) * 16 +
+			    ascii_hex_value(path.ptr[i + 2]));
 			if (c == '\0' && INVARIANT(no_coded_nul))
 				return false;
 			if (c == '/' && INVARIANT(coded_slash))

@@ -223,12 +223,6 @@ end_line(struct head *head)
 	return line.len == 0 ? end_head(head) : take_field(head, line);
 }
 
-static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* "HTTP/1.1 200 OK"; the reason, and the space before it, may be missing. */
 static bool
 take_status(struct head *head, struct span line)
@@ -237,16 +231,12 @@ take_status(struct head *head, struct span line)
 	    (line.ptr[7] != '0' && line.ptr[7] != '1') || line.ptr[8] != ' ' ||
 	    (line.len > 12 && line.ptr[12] != ' '))
 		return false;
-	int status = 0;
-	for (size_t i = 9; i < 12; i++) {
-		if (!is_digit(line.ptr[i]))
-			return false;
-		status = 10 * status + (line.ptr[i] - '0');
-	}
+	int64_t status;
 	/* 101 would end HTTP on this connection; nobody asked for it. */
-	if (status < 100 || status > 599 || status == 101)
+	if (!digits_read(span_of(line.ptr + 9, 3), 599, &status) ||
+	    status < 100 || status == 101)
 		return false;
-	head->status = status;
+	head->status = (int)status;
 	head->version_1_0 = line.ptr[7] == '0';
 	/* HTTP/1.0's keep-alive is left alone (RFC 9112, appendix C.2.2). */
 	head->persistent = !head->version_1_0;
@@ -285,17 +275,8 @@ take_field(struct head *head, struct span line)
 static bool
 read_length(struct span s, int64_t *ret_length)
 {
-	int64_t length = 0;
-	if (s.len == 0 || (s.len > 1 && s.ptr[0] == '0'))
-		return false;
-	for (size_t i = 0; i < s.len; i++) {
-		int64_t digit = s.ptr[i] - '0';
-		if (!is_digit(s.ptr[i]) || length > (INT64_MAX - digit) / 10)
-			return false;
-		length = 10 * length + digit;
-	}
-	*ret_length = length;
-	return true;
+	return (s.len < 2 || s.ptr[0] != '0') &&
+	    digits_read(s, INT64_MAX, ret_length);
 }
 
 static bool
