@@ -123,17 +123,8 @@ enum after
 admin_check(struct machine *machine)
 {
 	struct asked *a = (struct asked *)machine;
-	struct exchange *x = a->x;
-	enum head_verdict verdict = head_check(a->arena, &x->head, &a->head);
-	if (verdict == HEAD_CHECK_OK &&
-	    x->head.bytes > (size_t)a->admin->conf->max_request_headers) {
-		a->head.message = "";
-		verdict = HEAD_CHECK_HEADERS_TOO_LARGE;
-	} else if (verdict == HEAD_CHECK_OK && x->head.misframed) {
-		a->head.message = "A line of the head does not end, or is not "
-				"divided, as HTTP says.";
-		verdict = HEAD_CHECK_BAD_REQUEST;
-	}
+	enum head_verdict verdict = head_check(a->arena, &a->x->head,
+	    (size_t)a->admin->conf->max_request_headers, &a->head);
 	if (verdict != HEAD_CHECK_OK) {
 		a->close = true;
 		return admin_refuse(a, response_to_head_check(verdict),

@@ -100,20 +100,10 @@ enum after
 request_check(struct machine *machine)
 {
 	struct request *r = (struct request *)machine;
-	struct exchange *x = r->x;
-	enum head_verdict verdict = head_check(r->arena, &x->head, &r->head);
+	enum head_verdict verdict = head_check(r->arena, &r->x->head,
+	    (size_t)r->conf->max_request_headers, &r->head);
 	if (verdict != HEAD_CHECK_OK)
 		return refuse_head(r, verdict);
-	if (x->head.bytes > (size_t)r->conf->max_request_headers ||
-	    x->head.unanswerable) {
-		r->head.message = "";
-		return refuse_head(r, HEAD_CHECK_HEADERS_TOO_LARGE);
-	}
-	if (x->head.misframed && INVARIANT(head_gaps)) {
-		r->head.message = "A line of the head does not end, or is not "
-				"divided, as HTTP says.";
-		return refuse_head(r, HEAD_CHECK_BAD_REQUEST);
-	}
 	r->id = header_request_id(r->arena, &r->head.fields);
 	machine_name(&r->machine, r->id);
 	if (!header_connection_ok(r->conf, &r->head.fields) &&

@@ -30,9 +30,10 @@ refuse(struct checked_head *g, enum head_verdict verdict, const char *message)
 	return verdict;
 }
 
-enum head_verdict
-head_check(struct arena *arena, const struct head_as_sent *head,
-    struct checked_head *ret_checked)
+/* All that the parts of the head say; the fields as they came. */
+static enum head_verdict
+check_parts(struct arena *arena, const struct head_as_sent *head,
+    struct checked_head *g)
 {
 	static enum head_verdict (*const checks[])(
 	    const struct head_as_sent *, struct checked_head *) = {
@@ -44,29 +45,51 @@ head_check(struct arena *arena, const struct head_as_sent *head,
 		check_coding,
 		check_expectation,
 	};
-	struct checked_head g = {.authority = SPAN("")};
-	enum head_verdict verdict = HEAD_CHECK_OK;
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
-		verdict = checks[i](head, &g);
+		enum head_verdict verdict = checks[i](head, g);
 		if (verdict != HEAD_CHECK_OK)
-			break;
+			return verdict;
 	}
-	if (verdict == HEAD_CHECK_OK &&
-	    !request_target_parse(arena, head->target, &g.target))
-		verdict = refuse(&g, HEAD_CHECK_BAD_REQUEST,
+	if (!request_target_parse(arena, head->target, &g->target))
+		return refuse(g, HEAD_CHECK_BAD_REQUEST,
 		    "The request target is not a well-formed path or http "
 		    "URL.");
+	/* What an absolute target says beats Host (RFC 9112, 3.2.2). */
+	if (g->target.authority.len)
+		g->authority = g->target.authority;
+	return HEAD_CHECK_OK;
+}
+
+/* What is to be said of the head as a whole. */
+static enum head_verdict
+check_whole(const struct head_as_sent *head, size_t max_bytes,
+    struct checked_head *g)
+{
+	if (head->bytes > max_bytes || head->unanswerable)
+		return refuse(g, HEAD_CHECK_HEADERS_TOO_LARGE, "");
+	if (head->misframed && INVARIANT(head_gaps))
+		return refuse(g, HEAD_CHECK_BAD_REQUEST,
+		    "A line of the head does not end, or is not divided, as "
+		    "HTTP says.");
+	return HEAD_CHECK_OK;
+}
+
+enum head_verdict
+head_check(struct arena *arena, const struct head_as_sent *head,
+    size_t max_bytes, struct checked_head *ret_checked)
+{
+	struct checked_head g = {.authority = SPAN("")};
+	enum head_verdict verdict = check_parts(arena, head, &g);
+
 	if (verdict != HEAD_CHECK_OK) {
 		ret_checked->message = g.message;
 		return verdict;
 	}
-	/* What an absolute target says beats Host (RFC 9112, 3.2.2). */
-	if (g.target.authority.len)
-		g.authority = g.target.authority;
 	g.fields = trimmed(arena, &head->fields);
+	verdict = check_whole(head, max_bytes, &g);
 	*ret_checked = g;
-	return HEAD_CHECK_OK;
+	return verdict;
 }
 
 static enum head_verdict

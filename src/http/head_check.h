@@ -46,7 +46,10 @@ struct checked_head {
 	bool chunked;
 	bool has_length;
 	int64_t length; /* bytes; 0 unless has_length */
-	/* Unless HEAD_CHECK_OK: what is wrong, a sentence for the client. */
+	/*
+	 * Unless HEAD_CHECK_OK: what is wrong, a sentence for the client; ""
+	 * where the verdict says it all.
+	 */
 	const char *message;
 };
 
@@ -54,7 +57,9 @@ struct checked_head {
  * Judges a head.  Methods are tokens of capital letters, "-" and "_", as
  * nginx has them: methods are case-sensitive, so "post" is not POST to a
  * route, but it may be to an upstream.  HTTP/1.1 needs one Host, HTTP/1.0
- * may do without.  Lists, new fields and the target come from the arena.
+ * may do without.  A head of more than max_bytes is refused.  Lists, new
+ * fields and the target come from the arena.
  */
 MUST_USE enum head_verdict head_check(struct arena *arena,
-    const struct head_as_sent *head, struct checked_head *ret_checked);
+    const struct head_as_sent *head, size_t max_bytes,
+    struct checked_head *ret_checked);
