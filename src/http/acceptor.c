@@ -93,7 +93,7 @@ on_late_bytes(void *arg, unsigned events)
 }
 
 static void
-linger(struct acceptor *a, int fd)
+linger_refused(struct acceptor *a, int fd)
 {
 	if (a->n_lingering == LINGERING_MAX) {
 		close(fd);
@@ -116,7 +116,7 @@ linger(struct acceptor *a, int fd)
 
 /* Says 503 `overloaded` without waiting for a request. */
 static void
-refuse(struct acceptor *a, int fd, bool may_linger)
+refuse_connection(struct acceptor *a, int fd, bool may_linger)
 {
 	struct arena *arena = arena_new();
 	struct span all = refusal_text(arena, a->conf, PROBLEM_OVERLOADED,
@@ -128,7 +128,7 @@ refuse(struct acceptor *a, int fd, bool may_linger)
 	if (!sent || !may_linger || shutdown(fd, SHUT_WR) != 0)
 		close(fd);
 	else
-		linger(a, fd);
+		linger_refused(a, fd);
 }
 
 void
@@ -200,7 +200,7 @@ turn_away(struct listener *listener, int fd, bool may_linger)
 	if (tls_of(listener) != NULL)
 		close(fd);
 	else
-		refuse(listener->acceptor, fd, may_linger);
+		refuse_connection(listener->acceptor, fd, may_linger);
 }
 
 /*

@@ -27,7 +27,7 @@ enum {
  * of it; libmicrohttpd then sees the client leave.
  */
 static void
-cut(struct client_connection *c)
+cut_connection(struct client_connection *c)
 {
 	shutdown(c->fd, SHUT_RDWR);
 	c->front->dirty = true;
@@ -145,7 +145,7 @@ on_time_over(void *arg)
 	if (c->x != NULL && !c->x->queued && c->x->reply == NULL &&
 	    c->x->early == NULL)
 		say_too_late(c);
-	cut(c);
+	cut_connection(c);
 }
 
 /* --- what the client has to do --- */

@@ -47,7 +47,7 @@ static void pump(struct early_response *b);
 /* --- what is written --- */
 
 static void
-put(struct early_response *b, struct span text)
+append_bytes(struct early_response *b, struct span text)
 {
 	must(body_append(&b->out, text.ptr, text.len) == 0);
 }
@@ -60,10 +60,10 @@ put_fields(struct early_response *b, const struct fields *fields)
 		const struct field *f = &fields->list[i];
 		if (!field_is_token(f->name) || !field_is_value(f->value))
 			return false;
-		put(b, f->name);
-		put(b, SPAN(": "));
-		put(b, f->value);
-		put(b, SPAN("\r\n"));
+		append_bytes(b, f->name);
+		append_bytes(b, SPAN(": "));
+		append_bytes(b, f->value);
+		append_bytes(b, SPAN("\r\n"));
 	}
 	return true;
 }
@@ -77,7 +77,7 @@ put_status(struct early_response *b, int status)
 	    "HTTP/1.1 %d %s\r\nConnection: close\r\n", status,
 	    reason ? reason : "");
 	must(len > 0 && (size_t)len < sizeof line);
-	put(b, span_of(line, (size_t)len));
+	append_bytes(b, span_of(line, (size_t)len));
 }
 
 static void
@@ -86,7 +86,7 @@ put_length(struct early_response *b, int64_t length)
 	char line[48];
 	int len = snprintf(line, sizeof line, "Content-Length: %lld\r\n",
 	    (long long)length);
-	put(b, span_of(line, (size_t)len));
+	append_bytes(b, span_of(line, (size_t)len));
 }
 
 /* An answer that cannot be put into a head says so, and nothing else. */
@@ -95,13 +95,13 @@ put_failure(struct early_response *b)
 {
 	b->out.len = 0;
 	put_status(b, MHD_HTTP_INTERNAL_SERVER_ERROR);
-	put(b, SPAN("Content-Length: 0\r\n\r\n"));
+	append_bytes(b, SPAN("Content-Length: 0\r\n\r\n"));
 	b->whole = true;
 	b->x->shown.sent_bytes = 0;
 }
 
 static void
-put_answer(struct early_response *b, const struct answer *answer,
+put_response(struct early_response *b, const struct answer *answer,
     const struct fields *more, int64_t length)
 {
 	struct mhd_exchange *x = b->x;
@@ -121,10 +121,10 @@ put_answer(struct early_response *b, const struct answer *answer,
 	if (length >= 0)
 		put_length(b, length);
 	else if (b->chunked)
-		put(b, SPAN("Transfer-Encoding: chunked\r\n"));
-	put(b, SPAN("\r\n"));
+		append_bytes(b, SPAN("Transfer-Encoding: chunked\r\n"));
+	append_bytes(b, SPAN("\r\n"));
 	if (b->whole && !bodiless)
-		put(b, body_span(&answer->body));
+		append_bytes(b, body_span(&answer->body));
 }
 
 /* The next piece of the flow; false where there is none. */
@@ -138,16 +138,16 @@ put_piece(struct early_response *b)
 	if (len > 0) {
 		snprintf(size, sizeof size, "%zx\r\n", len);
 		if (b->chunked)
-			put(b, span_str(size));
-		put(b, span_of(bytes.ptr, len));
+			append_bytes(b, span_str(size));
+		append_bytes(b, span_of(bytes.ptr, len));
 		if (b->chunked)
-			put(b, SPAN("\r\n"));
+			append_bytes(b, SPAN("\r\n"));
 		flow_take(x->down, len);
 		x->shown.sent_bytes += len;
 	} else if (x->down->ended && x->down->error == 0) {
 		b->whole = true;
 		if (b->chunked)
-			put(b, SPAN("0\r\n\r\n"));
+			append_bytes(b, SPAN("0\r\n\r\n"));
 	}
 	return b->out.len > 0;
 }
@@ -155,7 +155,7 @@ put_piece(struct early_response *b)
 /* --- its end --- */
 
 static void
-end_connection(struct early_response *b)
+end_client(struct early_response *b)
 {
 	struct mhd_exchange *x = b->x;
 	if (b->over)
@@ -169,20 +169,20 @@ end_connection(struct early_response *b)
 }
 
 static void
-cut(struct early_response *b)
+cut_client_off(struct early_response *b)
 {
 	exchange_stream_cut(b->x);
-	end_connection(b);
+	end_client(b);
 }
 
 /* The answer is out, and the client is still sending. */
 static void
-linger(struct early_response *b)
+linger_behind(struct early_response *b)
 {
 	struct mhd_exchange *x = b->x;
 	if (b->lingering_ms >= LINGER_MS ||
 	    (b->lingering_ms > 0 && b->lingering_bytes == x->swallowed)) {
-		end_connection(b);
+		end_client(b);
 		return;
 	}
 	b->lingering_bytes = x->swallowed;
@@ -191,17 +191,17 @@ linger(struct early_response *b)
 }
 
 static void
-on_time(void *arg)
+on_time_out(void *arg)
 {
 	struct early_response *b = arg;
 	if (b->sent)
-		linger(b);
+		linger_behind(b);
 	else
-		cut(b);
+		cut_client_off(b);
 }
 
 static void
-finish(struct early_response *b)
+finish_answer(struct early_response *b)
 {
 	struct mhd_exchange *x = b->x;
 	b->sent = true;
@@ -209,9 +209,9 @@ finish(struct early_response *b)
 	watch_free(&b->watch);
 	shutdown(client_connection_of(x->mhd)->fd, SHUT_WR);
 	if (x->shown.body_ended)
-		end_connection(b);
+		end_client(b);
 	else
-		linger(b);
+		linger_behind(b);
 	exchange_answered(x);
 }
 
@@ -241,7 +241,7 @@ pump(struct early_response *b)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno != EAGAIN) {
-			end_connection(b);
+			end_client(b);
 			return;
 		}
 		if (n < 0) {
@@ -256,9 +256,9 @@ pump(struct early_response *b)
 	}
 	watch_want(b->watch, 0);
 	if (b->whole)
-		finish(b);
+		finish_answer(b);
 	else if (x->down->ended)
-		cut(b);
+		cut_client_off(b);
 }
 
 void
@@ -283,7 +283,7 @@ early_response_is_due(const struct mhd_exchange *x)
 }
 
 static void
-begin(struct early_response *b)
+start_writing(struct early_response *b)
 {
 	struct mhd_exchange *x = b->x;
 	if (b->begun)
@@ -304,12 +304,12 @@ early_response_new(struct mhd_exchange *x, const struct answer *answer,
 	struct early_response *b = mem_zero(sizeof *b);
 	b->x = x;
 	body_init(&b->out, NULL);
-	timer_init(&b->timer, x->front->loop, on_time, b);
+	timer_init(&b->timer, x->front->loop, on_time_out, b);
 	x->early = b;
-	put_answer(b, answer, more, length);
+	put_response(b, answer, more, length);
 	/* libmicrohttpd itself may be about to write, a 100 (Continue). */
 	if (!x->expects_continue || x->shown.body_bytes > 0)
-		begin(b);
+		start_writing(b);
 	exchange_resume(x);
 }
 
@@ -319,7 +319,7 @@ early_response_on_request(struct mhd_exchange *x, const char *data, size_t *len)
 	struct early_response *b = x->early;
 	if (b->over || (x->shown.body_ended && b->sent))
 		return MHD_NO;
-	begin(b);
+	start_writing(b);
 	if (*len > 0) {
 		x->swallowed += *len;
 		if (x->up != NULL)
@@ -344,7 +344,7 @@ void
 early_response_leave(struct mhd_exchange *x)
 {
 	if (x->early != NULL && !x->early->sent)
-		end_connection(x->early);
+		end_client(x->early);
 }
 
 void

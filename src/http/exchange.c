@@ -125,7 +125,7 @@ exchange_answered(struct mhd_exchange *x)
 
 /* The owner gave up: what was queued goes out all the same. */
 static void
-detach(struct op *op, int error)
+detach_owner(struct op *op, int error)
 {
 	struct mhd_exchange *x =
 	    CONTAINER_OF(op, struct mhd_exchange, shown.op);
@@ -138,7 +138,7 @@ begin_call(struct mhd_exchange *x, enum exchange_doing doing)
 {
 	must(x->doing == EXCHANGE_IDLE && !x->ended);
 	x->doing = doing;
-	op_start(&x->shown.op, 0, detach);
+	op_start(&x->shown.op, 0, detach_owner);
 }
 
 /* --- libmicrohttpd's calls --- */

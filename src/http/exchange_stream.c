@@ -82,7 +82,7 @@ exchange_stream_end(struct mhd_exchange *x, int error)
 
 /* There are bytes again, or the end. */
 static void
-on_readable(void *exchange)
+on_flow_readable(void *exchange)
 {
 	struct mhd_exchange *x = exchange;
 	if (x->early != NULL)
@@ -95,7 +95,7 @@ void
 exchange_stream_from(struct mhd_exchange *x, struct flow *flow)
 {
 	x->down = flow;
-	flow_read_by(flow, on_readable, x);
+	flow_read_by(flow, on_flow_readable, x);
 }
 
 /*
@@ -133,7 +133,7 @@ exchange_stream_cut(struct mhd_exchange *x)
 }
 
 static ssize_t
-cut(struct mhd_exchange *x)
+end_with_error(struct mhd_exchange *x)
 {
 	exchange_stream_cut(x);
 	return MHD_CONTENT_READER_END_WITH_ERROR;
@@ -145,7 +145,7 @@ exchange_stream_read(void *exchange, uint64_t at, char *buffer, size_t size)
 	struct mhd_exchange *x = exchange;
 	(void)at;
 	if (x->down == NULL || x->shown.gone)
-		return cut(x);
+		return end_with_error(x);
 	struct span bytes = flow_look(x->down);
 	if (bytes.len > 0) {
 		size_t len = bytes.len < size ? bytes.len : size;
@@ -156,7 +156,7 @@ exchange_stream_read(void *exchange, uint64_t at, char *buffer, size_t size)
 	}
 	if (x->down->ended)
 		return x->down->error == 0 ? MHD_CONTENT_READER_END_OF_STREAM
-					   : cut(x);
+					   : end_with_error(x);
 	exchange_hold(x);
 	if (!x->half_closed && x->hang_up == NULL)
 		exchange_watch(x, on_left);

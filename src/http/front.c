@@ -96,7 +96,7 @@ front_drain(struct front *front)
  * clients.
  */
 static void
-run(struct engine *engine)
+run_engine(struct engine *engine)
 {
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 	MHD_run(engine->daemon);
@@ -117,7 +117,7 @@ on_work(void *arg)
 	front->dirty = false;
 	for (int i = 0; i < 2; i++)
 		if (front->engines[i].daemon != NULL)
-			run(&front->engines[i]);
+			run_engine(&front->engines[i]);
 	return front->dirty;
 }
 
@@ -241,7 +241,7 @@ daemon_of(struct front *front, bool tls)
 }
 
 static void
-stop(struct engine *engine)
+stop_engine(struct engine *engine)
 {
 	watch_free(&engine->events);
 	timer_clear(&engine->timeout);
@@ -279,7 +279,7 @@ front_free(struct front **front)
 	tls_let_go(f);
 	for (int i = 0; i < 2; i++)
 		if (f->engines[i].daemon != NULL)
-			stop(&f->engines[i]);
+			stop_engine(&f->engines[i]);
 	idle_unwatch(f);
 	conf_unref(&f->conf);
 	free(f);

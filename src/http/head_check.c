@@ -24,7 +24,8 @@ static struct fields trimmed(struct arena *arena, const struct fields *fields);
 enum { METHOD_MAX = 32 };
 
 static enum head_verdict
-refuse(struct checked_head *g, enum head_verdict verdict, const char *message)
+refuse_with(
+    struct checked_head *g, enum head_verdict verdict, const char *message)
 {
 	g->message = message;
 	return verdict;
@@ -52,7 +53,7 @@ check_parts(struct arena *arena, const struct head_as_sent *head,
 			return verdict;
 	}
 	if (!request_target_parse(arena, head->target, &g->target))
-		return refuse(g, HEAD_CHECK_BAD_REQUEST,
+		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The request target is not a well-formed path or http "
 		    "URL.");
 	/* What an absolute target says beats Host (RFC 9112, 3.2.2). */
@@ -67,9 +68,9 @@ check_whole(const struct head_as_sent *head, size_t max_bytes,
     struct checked_head *g)
 {
 	if (head->bytes > max_bytes || head->unanswerable)
-		return refuse(g, HEAD_CHECK_HEADERS_TOO_LARGE, "");
+		return refuse_with(g, HEAD_CHECK_HEADERS_TOO_LARGE, "");
 	if (head->misframed && INVARIANT(head_gaps))
-		return refuse(g, HEAD_CHECK_BAD_REQUEST,
+		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "A line of the head does not end, or is not divided, as "
 		    "HTTP says.");
 	return HEAD_CHECK_OK;
@@ -97,7 +98,7 @@ check_version(const struct head_as_sent *head, struct checked_head *g)
 {
 	g->version_1_0 = span_eq(head->version, SPAN("HTTP/1.0"));
 	if (!g->version_1_0 && !span_eq(head->version, SPAN("HTTP/1.1")))
-		return refuse(g, HEAD_CHECK_VERSION,
+		return refuse_with(g, HEAD_CHECK_VERSION,
 		    "Only HTTP/1.0 and HTTP/1.1 are spoken here.");
 	return HEAD_CHECK_OK;
 }
@@ -110,14 +111,14 @@ check_method(const struct head_as_sent *head, struct checked_head *g)
 	for (size_t i = 0; i < method.len; i++) {
 		char c = method.ptr[i];
 		if (!(c >= 'A' && c <= 'Z') && c != '-' && c != '_')
-			return refuse(g, HEAD_CHECK_BAD_REQUEST,
+			return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 			    "The method is not a word of capital letters.");
 	}
 	if (method.len == 0 || method.len > METHOD_MAX)
-		return refuse(g, HEAD_CHECK_BAD_REQUEST,
+		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The method is empty or too long.");
 	if (span_eq(method, SPAN("CONNECT")) || span_eq(method, SPAN("TRACE")))
-		return refuse(g, HEAD_CHECK_METHOD,
+		return refuse_with(g, HEAD_CHECK_METHOD,
 		    "CONNECT and TRACE are not served here.");
 	return HEAD_CHECK_OK;
 }
@@ -126,16 +127,16 @@ static enum head_verdict
 check_fields(const struct head_as_sent *head, struct checked_head *g)
 {
 	if (head->fields.count > HEAD_CHECK_FIELDS_MAX)
-		return refuse(g, HEAD_CHECK_HEADERS_TOO_LARGE,
+		return refuse_with(g, HEAD_CHECK_HEADERS_TOO_LARGE,
 		    "The request has more than 100 header fields.");
 	for (size_t i = 0; i < head->fields.count; i++) {
 		if (!field_is_token(head->fields.list[i].name) &&
 		    INVARIANT(field_names))
-			return refuse(g, HEAD_CHECK_BAD_REQUEST,
+			return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 			    "The name of a header field is not a token.");
 		if (!field_is_value(head->fields.list[i].value) &&
 		    INVARIANT(field_values))
-			return refuse(g, HEAD_CHECK_BAD_REQUEST,
+			return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 			    "The value of a header field has a control "
 			    "character in it.");
 	}
@@ -160,15 +161,15 @@ check_host(const struct head_as_sent *head, struct checked_head *g)
 	const struct field *f = single(&head->fields, SPAN("Host"), &more);
 
 	if (more && INVARIANT(one_host))
-		return refuse(g, HEAD_CHECK_BAD_REQUEST,
+		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The request has more than one Host.");
 	if (f == NULL)
 		return g->version_1_0 ? HEAD_CHECK_OK
-				      : refuse(g, HEAD_CHECK_BAD_REQUEST,
+				      : refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 					    "The request has no Host.");
 	g->authority = span_trim(f->value);
 	if (!request_target_authority_is_valid(g->authority))
-		return refuse(g, HEAD_CHECK_BAD_REQUEST,
+		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The Host is not a host with or without a port.");
 	return HEAD_CHECK_OK;
 }
@@ -183,17 +184,17 @@ check_length(const struct head_as_sent *head, struct checked_head *g)
 	if (f == NULL)
 		return HEAD_CHECK_OK;
 	if (more && INVARIANT(one_length))
-		return refuse(g, HEAD_CHECK_BAD_REQUEST,
+		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The request has more than one Content-Length.");
 	struct span text = f->value, rest = text;
 	size_t digits = digits_take(&rest, INT64_MAX, &g->length);
 	bool plain = digits > 0 && rest.len == 0 &&
 	    (text.ptr[0] != '0' || digits == 1);
 	if (!plain && INVARIANT(plain_length))
-		return refuse(g, HEAD_CHECK_BAD_REQUEST,
+		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The Content-Length is not one plain number.");
 	if (plain && !digits_read(text, INT64_MAX, &g->length))
-		return refuse(g, HEAD_CHECK_TOO_LARGE,
+		return refuse_with(g, HEAD_CHECK_TOO_LARGE,
 		    "The Content-Length is beyond all bounds.");
 	g->has_length = true;
 	return HEAD_CHECK_OK;
@@ -214,14 +215,14 @@ check_coding(const struct head_as_sent *head, struct checked_head *g)
 		return HEAD_CHECK_OK;
 	if ((more || !span_ieq(f->value, SPAN("chunked"))) &&
 	    INVARIANT(one_coding))
-		return refuse(g, HEAD_CHECK_BAD_REQUEST,
+		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The only Transfer-Encoding that is read here is "
 		    "\"chunked\", once.");
 	if (g->version_1_0)
-		return refuse(g, HEAD_CHECK_BAD_REQUEST,
+		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "HTTP/1.0 has no Transfer-Encoding.");
 	if (g->has_length && INVARIANT(one_framing))
-		return refuse(g, HEAD_CHECK_BAD_REQUEST,
+		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The request has both Content-Length and "
 		    "Transfer-Encoding.");
 	g->chunked = true;
@@ -236,7 +237,7 @@ check_expectation(const struct head_as_sent *head, struct checked_head *g)
 
 	while ((f = fields_next(&head->fields, SPAN("Expect"), &at)) != NULL) {
 		if (!span_ieq(span_trim(f->value), SPAN("100-continue")))
-			return refuse(g, HEAD_CHECK_EXPECTATION,
+			return refuse_with(g, HEAD_CHECK_EXPECTATION,
 			    "The only expectation that is met here is "
 			    "100-continue.");
 	}

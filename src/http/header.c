@@ -116,7 +116,7 @@ list_new(struct arena *arena, size_t room)
 }
 
 static void
-add(struct fields *list, struct span name, struct span value)
+append_field(struct fields *list, struct span name, struct span value)
 {
 	list->list[list->count++] = (struct field){name, value};
 }
@@ -155,7 +155,7 @@ set_forwarded(struct fields *out, const struct header_request *request,
 	    fields_first(request->fields, name);
 
 	if (!kept && value.len)
-		add(out, name, value);
+		append_field(out, name, value);
 }
 
 struct fields
@@ -180,19 +180,19 @@ header_for_upstream(struct arena *arena, const struct header_request *request)
 		out.list[out.count++] = *f;
 	}
 	bool local = span_eq(request->client, SPAN("unix"));
-	add(&out, SPAN("X-Forwarded-For"),
+	append_field(&out, SPAN("X-Forwarded-For"),
 	    joined(arena, in, SPAN("X-Forwarded-For"),
 		local ? SPAN("unknown") : request->client));
 	set_forwarded(&out, request, proto,
 	    request->tls ? SPAN("https") : SPAN("http"));
 	set_forwarded(&out, request, host, request->authority);
-	add(&out, SPAN("Via"),
+	append_field(&out, SPAN("Via"),
 	    joined(arena, in, SPAN("Via"),
 		request->version_1_0 ? SPAN("1.0 onceproxy")
 				     : SPAN("1.1 onceproxy")));
-	add(&out, SPAN("X-Request-Id"), request->request_id);
+	append_field(&out, SPAN("X-Request-Id"), request->request_id);
 	if (request->attempt_header.len && request->attempt)
-		add(&out, request->attempt_header,
+		append_field(&out, request->attempt_header,
 		    arena_printf(arena, "%u", (unsigned)request->attempt));
 	return out;
 }
@@ -214,7 +214,7 @@ header_for_client(struct arena *arena, const struct fields *upstream,
 		out.list[out.count++] = *f;
 	}
 	if (!fields_first(&out, SPAN("Date")))
-		add(&out, SPAN("Date"), header_date(arena, wall_ms));
+		append_field(&out, SPAN("Date"), header_date(arena, wall_ms));
 	return out;
 }
 

@@ -112,7 +112,7 @@ give_back(const struct client_connection *c)
 }
 
 static void
-on_look(void *arg)
+on_idle_look(void *arg)
 {
 	struct front *front = arg;
 	for (struct client_connection *c = front->all; c != NULL;
@@ -126,7 +126,7 @@ on_look(void *arg)
 void
 idle_watch(struct front *front)
 {
-	timer_init(&front->look, front->loop, on_look, front);
+	timer_init(&front->look, front->loop, on_idle_look, front);
 	timer_set(&front->look, LOOK_MS);
 }
 

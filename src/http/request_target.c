@@ -11,14 +11,15 @@
 enum { CODED_SLASH = '\0' };
 
 static bool bytes_are_visible(struct span text);
-static bool take_authority(struct span *text, struct span *ret_authority);
+static bool take_scheme_and_authority(
+    struct span *text, struct span *ret_authority);
 static bool spell(
     struct arena *arena, struct span path, struct request_target *target);
-static bool decode(struct span path, char *out, size_t *ret_len);
-static bool resolve(char *path, size_t *len, bool coded);
+static bool decode_path(struct span path, char *out, size_t *ret_len);
+static bool resolve_dots(char *path, size_t *len, bool coded);
 static bool drop_last(
     const char *path, size_t *len, bool coded, bool raw);
-static size_t join(char *path, size_t len, bool coded);
+static size_t join_slashes(char *path, size_t len, bool coded);
 
 bool
 request_target_parse(
@@ -28,7 +29,8 @@ request_target_parse(
 
 	if (text.len == 0 || !bytes_are_visible(text))
 		return false;
-	if (text.ptr[0] != '/' && !take_authority(&text, &t.authority))
+	if (text.ptr[0] != '/' &&
+	    !take_scheme_and_authority(&text, &t.authority))
 		return false;
 	/* An empty path is "/" (RFC 9112, section 3.2.1). */
 	t.origin_form = text.len && text.ptr[0] == '/'
@@ -62,7 +64,7 @@ bytes_are_visible(struct span text)
 
 /* Takes "http://authority" off an absolute-form target. */
 static bool
-take_authority(struct span *text, struct span *ret_authority)
+take_scheme_and_authority(struct span *text, struct span *ret_authority)
 {
 	static const char *const schemes[] = {"http://", "https://"};
 
@@ -145,11 +147,11 @@ request_target_authority_is_valid(struct span authority)
 
 /* What a decoded path is where a coded slash is a slash, or where it is not. */
 static bool
-finish(char *path, size_t len, bool coded, struct span *ret_path)
+finish_path(char *path, size_t len, bool coded, struct span *ret_path)
 {
-	if (!resolve(path, &len, coded))
+	if (!resolve_dots(path, &len, coded))
 		return false;
-	len = join(path, len, coded);
+	len = join_slashes(path, len, coded);
 	*ret_path = len ? span_of(path, len) : SPAN("/");
 	return true;
 }
@@ -161,20 +163,21 @@ spell(struct arena *arena, struct span path, struct request_target *target)
 	char *other = NULL;
 	size_t len;
 
-	if (!decode(path, out, &len))
+	if (!decode_path(path, out, &len))
 		return false;
 	if (memchr(out, CODED_SLASH, len)) {
 		other = arena_alloc(arena, len);
 		memcpy(other, out, len);
 	}
-	if (!finish(out, len, true, &target->spelling))
+	if (!finish_path(out, len, true, &target->spelling))
 		return false;
 	target->segments = target->spelling;
-	return other == NULL || finish(other, len, false, &target->segments);
+	return other == NULL ||
+	    finish_path(other, len, false, &target->segments);
 }
 
 static bool
-decode(struct span path, char *out, size_t *ret_len)
+decode_path(struct span path, char *out, size_t *ret_len)
 {
 	size_t len = 0;
 
@@ -212,7 +215,7 @@ is_slash(char c, bool coded)
  * False where servers read a ".." in different ways.
  */
 static bool
-resolve(char *path, size_t *ret_len, bool coded)
+resolve_dots(char *path, size_t *ret_len, bool coded)
 {
 	size_t len = *ret_len;
 	size_t out = 0;
@@ -260,7 +263,7 @@ drop_last(const char *path, size_t *len, bool coded, bool raw)
 
 /* Leaves empty segments out; every slash is a plain one afterwards. */
 static size_t
-join(char *path, size_t len, bool coded)
+join_slashes(char *path, size_t len, bool coded)
 {
 	size_t out = 0;
 

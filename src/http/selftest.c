@@ -55,7 +55,7 @@ struct trial {
 /* --- one request --- */
 
 static void
-on_answered(void *arg)
+on_trial_answered(void *arg)
 {
 	struct trial *t = arg;
 	exchange_end(&t->x);
@@ -63,17 +63,17 @@ on_answered(void *arg)
 
 /* What is not hidden others judge; the answer closes the connection. */
 static void
-on_arrived(void *arg, struct exchange *x)
+on_trial_arrived(void *arg, struct exchange *x)
 {
 	struct trial *t = arg;
 	t->served = !x->head.misframed;
 	t->x = x;
-	op_init(&x->op, t->loop, on_answered, t);
+	op_init(&x->op, t->loop, on_trial_answered, t);
 	exchange_answer(x, t->answer, &(struct fields){NULL, 0}, true);
 }
 
 static void
-on_late(void *arg)
+on_trial_late(void *arg)
 {
 	struct trial *t = arg;
 	t->late = true;
@@ -82,7 +82,7 @@ on_late(void *arg)
 
 /* Whatever is answered, the end of the connection is the end. */
 static void
-on_client(void *arg, unsigned events)
+on_trial_client(void *arg, unsigned events)
 {
 	struct trial *t = arg;
 	char bytes[1024];
@@ -94,7 +94,7 @@ on_client(void *arg, unsigned events)
 
 /* Whether the request would have been served. */
 static bool
-try(struct trial *t, const struct conf *conf, const struct sample *sample)
+try_one(struct trial *t, const struct conf *conf, const struct sample *sample)
 {
 	int ends[2];
 	const struct sockaddr address = {.sa_family = AF_UNIX};
@@ -109,7 +109,7 @@ try(struct trial *t, const struct conf *conf, const struct sample *sample)
 	    (ssize_t)len);
 	must(shutdown(t->client, SHUT_WR) == 0);
 	front_take(t->front, &arrival);
-	t->answered = watch_new(t->loop, t->client, on_client, t);
+	t->answered = watch_new(t->loop, t->client, on_trial_client, t);
 	watch_want(t->answered, WATCH_READ);
 	loop_run(t->loop);
 	watch_free(&t->answered);
@@ -124,7 +124,7 @@ try_all(struct trial *t, const struct conf *conf, char **ret_message)
 {
 	for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
 		const struct sample *sample = &samples[i];
-		bool served = try(t, conf, sample);
+		bool served = try_one(t, conf, sample);
 		if (t->late || served != sample->good) {
 			*ret_message = mem_printf("libmicrohttpd %s is not as "
 			    "this gateway knows it: %s %s. Use the version "
@@ -147,8 +147,8 @@ selftest(const struct conf *conf, char **ret_message)
 	struct trial t = {.loop = loop_new()};
 	body_init(&body, NULL);
 	t.answer = answer_new(200, &(struct fields){NULL, 0}, &body, SPAN(""));
-	t.front = front_new(t.loop, conf, &budget, on_arrived, &t);
-	timer_init(&t.patience, t.loop, on_late, &t);
+	t.front = front_new(t.loop, conf, &budget, on_trial_arrived, &t);
+	timer_init(&t.patience, t.loop, on_trial_late, &t);
 	timer_set(&t.patience, PATIENCE_MS);
 	bool ok = try_all(&t, conf, ret_message);
 	timer_clear(&t.patience);

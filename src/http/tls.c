@@ -24,7 +24,7 @@ stop_waiting(struct client_connection *c)
 }
 
 static void
-on_client(void *arg, unsigned events)
+on_handshake_ready(void *arg, unsigned events)
 {
 	(void)events;
 	stop_waiting(arg);
@@ -49,7 +49,7 @@ on_would_block(struct client_connection *c, unsigned wanted)
 	if (is_up(c) || c->handshake != NULL || c->front->ending)
 		return;
 	MHD_suspend_connection(c->mhd);
-	c->handshake = watch_new(c->front->loop, c->fd, on_client, c);
+	c->handshake = watch_new(c->front->loop, c->fd, on_handshake_ready, c);
 	watch_want(c->handshake, wanted);
 	c->next = c->front->shaking_hands;
 	c->link = &c->front->shaking_hands;

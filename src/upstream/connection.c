@@ -41,7 +41,7 @@ error_of(CURLcode result, bool tls)
 }
 
 static void
-on_ready(void *arg, unsigned events)
+on_socket_ready(void *arg, unsigned events)
 {
 	struct connection *c = arg;
 	c->ready(c->arg, events);
@@ -49,7 +49,7 @@ on_ready(void *arg, unsigned events)
 
 /* libcurl has closed it on its own: the owner finds out by reading. */
 static void
-on_lost(void *arg)
+on_socket_lost(void *arg)
 {
 	struct connection *c = arg;
 	if (c->ready != NULL)
@@ -99,7 +99,7 @@ on_dialled(void *arg, CURLcode result)
 			c->kept = true;
 			give_handle_back(c);
 		}
-		c->watch = watch_new(loop, fd, on_ready, c);
+		c->watch = watch_new(loop, fd, on_socket_ready, c);
 	}
 	c->made(c->arg, error);
 }
@@ -114,7 +114,7 @@ connection_open(
 	c->fd = -1;
 	c->made = made;
 	c->arg = arg;
-	task_init(&c->lost, on_lost, c);
+	task_init(&c->lost, on_socket_lost, c);
 	c->easy = dialler_take(dialler);
 	SET(c->easy, CLOSESOCKETFUNCTION, close_socket);
 	SET(c->easy, CLOSESOCKETDATA, c);

@@ -52,7 +52,7 @@ take_results(struct connector *connector)
 }
 
 static void
-act(struct connector *connector, curl_socket_t fd, int events)
+act_on_socket(struct connector *connector, curl_socket_t fd, int events)
 {
 	int running;
 	must(curl_multi_socket_action(connector->multi, fd, events,
@@ -61,9 +61,9 @@ act(struct connector *connector, curl_socket_t fd, int events)
 }
 
 static void
-on_time(void *arg)
+on_curl_alarm(void *arg)
 {
-	act(arg, CURL_SOCKET_TIMEOUT, 0);
+	act_on_socket(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
 /* CURLMOPT_TIMERFUNCTION: sets the one timer, -1 for never. */
@@ -85,7 +85,7 @@ static void
 on_probe(void *arg, unsigned events)
 {
 	struct probe *probe = arg;
-	act(probe->connector, probe->fd,
+	act_on_socket(probe->connector, probe->fd,
 	    (events & WATCH_READ ? CURL_CSELECT_IN : 0) |
 		(events & WATCH_WRITE ? CURL_CSELECT_OUT : 0));
 }
@@ -180,7 +180,7 @@ set_probe(CURL *easy, curl_socket_t fd, int what, void *arg, void *unused)
  * believes to be watched has gone with the old one.
  */
 static curl_socket_t
-open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+open_curl_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	struct connector *connector = arg;
 	(void)purpose;
@@ -204,7 +204,7 @@ connector_add(struct connector *connector, CURL *easy, struct dial *dial)
 	task_init(&dial->nudge, nudge, dial);
 	must(curl_easy_setopt(easy, CURLOPT_PRIVATE, dial) == CURLE_OK);
 	must(curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION,
-		 open_socket) == CURLE_OK);
+		 open_curl_socket) == CURLE_OK);
 	must(curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, connector) ==
 	    CURLE_OK);
 	must(curl_multi_add_handle(connector->multi, easy) == CURLM_OK);
@@ -235,8 +235,8 @@ connector_new(struct loop *loop)
 	connector->loop = loop;
 	connector->multi = curl_multi_init();
 	must(connector->multi != NULL);
-	timer_init(&connector->alarm, loop, on_time, connector);
-	task_init(&connector->kick, on_time, connector);
+	timer_init(&connector->alarm, loop, on_curl_alarm, connector);
+	task_init(&connector->kick, on_curl_alarm, connector);
 	curl_multi_setopt(
 	    connector->multi, CURLMOPT_SOCKETFUNCTION, set_probe);
 	curl_multi_setopt(connector->multi, CURLMOPT_SOCKETDATA, connector);

@@ -22,7 +22,7 @@ static int write_request(struct transfer *t);
 /* --- life --- */
 
 static void
-on_again(void *arg)
+on_read_again(void *arg)
 {
 	transfer_continue(arg);
 }
@@ -72,7 +72,7 @@ transfer_take(struct upstreams *u)
 		t = mem_zero(sizeof *t);
 		t->upstreams = u;
 		body_init(&t->request, NULL);
-		task_init(&t->again, on_again, t);
+		task_init(&t->again, on_read_again, t);
 		timer_init(&t->silence, u->loop, on_silence, t);
 	}
 	u->pending++;
@@ -115,7 +115,7 @@ transfer_rest(struct transfer *t)
 
 /* The time is up (the operation ends by itself), or the owner gives up. */
 static void
-on_detach(struct op *op, int error)
+on_forward_detached(struct op *op, int error)
 {
 	struct forward *forward = CONTAINER_OF(op, struct forward, op);
 	struct transfer *t = forward->transfer;
@@ -156,7 +156,8 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	if (message->source != NULL)
 		flow_read_by(message->source, transfer_fed, t);
 	round_begin(&t->round, &upstreams->targets[upstream->index]);
-	op_start(&forward->op, limits->streams ? 0 : timeout_ms(t), on_detach);
+	op_start(&forward->op, limits->streams ? 0 : timeout_ms(t),
+	    on_forward_detached);
 	if (limits->streams) {
 		watch_silence(t);
 		if (body_reserve(&forward->body, FLOW_LEAST_BYTES) != 0) {
@@ -215,7 +216,7 @@ forward_clear(struct forward *forward)
 /* --- before anything is sent --- */
 
 static void
-on_made(void *arg, int error)
+on_connection_made(void *arg, int error)
 {
 	struct transfer *t = arg;
 	t->connecting = false;
@@ -255,7 +256,7 @@ try_connections(struct transfer *t)
 	if (t->fresh) {
 		t->connecting = true;
 		t->connection =
-		    connection_open(&t->target->dialler, on_made, t);
+		    connection_open(&t->target->dialler, on_connection_made, t);
 	} else if (!transfer_begin(t)) {
 		forward_retry(t, E_CLOSED);
 	}
@@ -324,7 +325,7 @@ write_request(struct transfer *t)
 
 /* The whole head becomes the forward's. */
 static void
-take_answer(struct transfer *t)
+take_answer_head(struct transfer *t)
 {
 	struct forward *forward = t->forward;
 	forward->result = FORWARD_ANSWERED;
@@ -335,7 +336,7 @@ take_answer(struct transfer *t)
 void
 forward_answered(struct transfer *t)
 {
-	take_answer(t);
+	take_answer_head(t);
 	measure(t);
 	if (!t->limits.streams)
 		watch_silence(t);
@@ -353,7 +354,7 @@ forward_finish(
 		return;
 	}
 	if (result == FORWARD_ANSWERED)
-		take_answer(t);
+		take_answer_head(t);
 	else
 		body_clear(&forward->body);
 	forward->result = result;

@@ -58,7 +58,7 @@ is_valid(const struct head_request *request)
 }
 
 static char *
-put(char *at, struct span s)
+copy_span(char *at, struct span s)
 {
 	if (s.len > 0)
 		memcpy(at, s.ptr, s.len);
@@ -68,17 +68,17 @@ put(char *at, struct span s)
 static char *
 put_field(char *at, struct span name, struct span value)
 {
-	at = put(at, name);
-	at = put(at, SPAN(": "));
-	at = put(at, value);
-	return put(at, SPAN("\r\n"));
+	at = copy_span(at, name);
+	at = copy_span(at, SPAN(": "));
+	at = copy_span(at, value);
+	return copy_span(at, SPAN("\r\n"));
 }
 
-/* More bytes than all that put() adds besides the caller's parts. */
+/* More bytes than head_write adds to the caller's parts. */
 enum { OWN_BYTES = 128 };
 
 static size_t
-most_bytes(const struct head_request *request)
+request_bytes_max(const struct head_request *request)
 {
 	size_t bytes = request->method.len + request->base_path.len +
 	    request->target.len + request->host.len + OWN_BYTES;
@@ -94,14 +94,14 @@ head_write(const struct head_request *request, struct body *out)
 	if (!is_valid(request) && INVARIANT(request_head))
 		return E_MALFORMED;
 	must(out->budget == NULL);
-	must(body_reserve(out, out->len + most_bytes(request)) == 0);
+	must(body_reserve(out, out->len + request_bytes_max(request)) == 0);
 
 	char *at = out->ptr + out->len;
-	at = put(at, request->method);
-	at = put(at, SPAN(" "));
-	at = put(at, request->base_path);
-	at = put(at, request->target);
-	at = put(at, SPAN(" HTTP/1.1\r\n"));
+	at = copy_span(at, request->method);
+	at = copy_span(at, SPAN(" "));
+	at = copy_span(at, request->base_path);
+	at = copy_span(at, request->target);
+	at = copy_span(at, SPAN(" HTTP/1.1\r\n"));
 	at = put_field(at, SPAN("Host"), request->host);
 	for (size_t i = 0; i < request->fields->count; i++)
 		at = put_field(at, request->fields->list[i].name,
@@ -117,7 +117,7 @@ head_write(const struct head_request *request, struct body *out)
 	}
 	if (request->close)
 		at = put_field(at, SPAN("Connection"), SPAN("close"));
-	at = put(at, SPAN("\r\n"));
+	at = copy_span(at, SPAN("\r\n"));
 	out->len = (size_t)(at - out->ptr);
 	must(out->len <= out->size);
 	return 0;
@@ -127,7 +127,7 @@ head_write(const struct head_request *request, struct body *out)
 
 static enum head_state end_line(struct head *head);
 static bool take_status(struct head *head, struct span line);
-static enum head_state take_field(struct head *head, struct span line);
+static enum head_state take_answer_field(struct head *head, struct span line);
 static bool take_known(struct head *head, struct span name, struct span value);
 static enum head_state end_head(struct head *head);
 
@@ -135,7 +135,7 @@ static enum head_state end_head(struct head *head);
 static const struct span version = {"HTTP/1.", 7};
 
 static void
-begin(struct head *head)
+begin_head(struct head *head)
 {
 	head->status = 0;
 	head->persistent = true;
@@ -150,7 +150,7 @@ begin(struct head *head)
 void
 head_begin(struct head *head, size_t max_bytes)
 {
-	begin(head);
+	begin_head(head);
 	head->max_bytes = max_bytes;
 	head->interim = 0;
 }
@@ -164,7 +164,7 @@ head_free(struct head *head)
 }
 
 static void
-append(struct head *head, const char *bytes, size_t len)
+append_text(struct head *head, const char *bytes, size_t len)
 {
 	if (len > head->size - head->len) {
 		head->size = 2 * (head->len + len);
@@ -191,7 +191,7 @@ head_feed(struct head *head, struct span *bytes)
 		size_t len =
 		    lf ? (size_t)(lf - bytes->ptr) + 1 : bytes->len;
 		size_t room = head->max_bytes - head->len;
-		append(head, bytes->ptr, len < room ? len : room);
+		append_text(head, bytes->ptr, len < room ? len : room);
 		if (len > room)
 			return begins_well(head) ? HEAD_TOO_LARGE :
 						   HEAD_MALFORMED;
@@ -220,7 +220,7 @@ end_line(struct head *head)
 	head->line = head->len;
 	if (first)
 		return take_status(head, line) ? HEAD_MORE : HEAD_MALFORMED;
-	return line.len == 0 ? end_head(head) : take_field(head, line);
+	return line.len == 0 ? end_head(head) : take_answer_field(head, line);
 }
 
 /* "HTTP/1.1 200 OK"; the reason, and the space before it, may be missing. */
@@ -244,7 +244,7 @@ take_status(struct head *head, struct span line)
 }
 
 static enum head_state
-take_field(struct head *head, struct span line)
+take_answer_field(struct head *head, struct span line)
 {
 	/* Folded lines and blanks before the colon make it no token. */
 	const char *colon = memchr(line.ptr, ':', line.len);
@@ -334,7 +334,7 @@ end_head(struct head *head)
 	if (head->status < 200) {
 		if (++head->interim > HEAD_INTERIM_MAX)
 			return HEAD_MALFORMED;
-		begin(head);
+		begin_head(head);
 		return HEAD_MORE;
 	}
 	/* RFC 9112, section 6.1: smuggling, or a peer that knows no chunks. */

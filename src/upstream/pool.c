@@ -34,7 +34,7 @@ discard(struct connection *c)
 }
 
 static void
-on_readable(void *arg, unsigned events)
+on_idle_readable(void *arg, unsigned events)
 {
 	(void)events;
 	discard(arg);
@@ -58,7 +58,7 @@ pool_put(struct pool *pool, struct connection **connection, int64_t idle_ms)
 {
 	struct connection *c = *connection;
 	*connection = NULL;
-	connection_watch(c, on_readable, c);
+	connection_watch(c, on_idle_readable, c);
 	c->pool = pool;
 	c->newer = NULL;
 	c->older = pool->newest;

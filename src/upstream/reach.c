@@ -22,7 +22,7 @@ struct attempts {
 };
 
 static void
-on_made(void *arg, int error)
+on_attempt_made(void *arg, int error)
 {
 	struct attempt *attempt = arg;
 	struct reached *reached = attempt->reached;
@@ -35,7 +35,7 @@ on_made(void *arg, int error)
 }
 
 static void
-start(struct attempts *all, size_t index, struct connector *connector,
+start_attempt(struct attempts *all, size_t index, struct connector *connector,
     struct reached *reached)
 {
 	struct attempt *attempt = &all->list[index];
@@ -44,19 +44,19 @@ start(struct attempts *all, size_t index, struct connector *connector,
 	dialler_init(&attempt->dialler, connector, reached->upstream,
 	    reached->target);
 	attempt->connection =
-	    connection_open(&attempt->dialler, on_made, attempt);
+	    connection_open(&attempt->dialler, on_attempt_made, attempt);
 	/* Nothing has run yet; no handle outlives the attempt. */
 	connection_explain(attempt->connection, attempt->message);
 }
 
 static void
-run(struct attempts *all, struct reached *list)
+make_attempts(struct attempts *all, struct reached *list)
 {
 	struct connector *connector = connector_new(all->loop);
 	all->list = mem_zero(all->count * sizeof *all->list);
 	all->pending = all->count;
 	for (size_t i = 0; i < all->count; i++)
-		start(all, i, connector, &list[i]);
+		start_attempt(all, i, connector, &list[i]);
 	if (all->count > 0)
 		loop_run(all->loop);
 	for (size_t i = 0; i < all->count; i++) {
@@ -80,7 +80,7 @@ reach_targets(const struct conf *conf, size_t *ret_count)
 			    .upstream = &conf->upstreams[i],
 			    .target = &conf->upstreams[i].targets[k]};
 	struct attempts all = {.loop = loop_new(), .count = count};
-	run(&all, list);
+	make_attempts(&all, list);
 	loop_free(&all.loop);
 	*ret_count = count;
 	return list;

@@ -30,7 +30,7 @@ static bool take_end(struct transfer *t, ssize_t how);
 /* --- sending --- */
 
 static void
-on_ready(void *arg, unsigned events)
+on_connection_ready(void *arg, unsigned events)
 {
 	struct transfer *t = arg;
 	bool unsent = t->forward->sent_bytes == 0;
@@ -57,7 +57,7 @@ transfer_begin(struct transfer *t)
 	t->head_read = false;
 	t->rest_is_full = false;
 	head_begin(&t->head, t->limits.max_head);
-	connection_watch(t->connection, on_ready, t);
+	connection_watch(t->connection, on_connection_ready, t);
 	if (!send_more(t))
 		return false;
 	if (t->send_failed)

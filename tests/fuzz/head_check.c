@@ -70,7 +70,7 @@ is_one_request(const struct head_as_sent *head, const struct checked_head *g)
 	must(fuzz_count(&g->fields, SPAN("Host")) == 1 || g->version_1_0);
 	must(g->authority.len > 0 || g->version_1_0);
 	must(g->authority.len == 0 ||
-	     request_target_authority_is_valid(g->authority));
+	    request_target_authority_is_valid(g->authority));
 	for (size_t i = 0; i < g->fields.count; i++) {
 		must(field_is_token(g->fields.list[i].name));
 		must(field_is_value(g->fields.list[i].value));
@@ -177,7 +177,8 @@ written_head_is_right(const struct checked_head *g, struct span method,
 	must(head.fields.count == 1 + fields->count + request.has_body);
 	/* What we add may be more than we take. */
 	if (head.fields.count <= HEAD_CHECK_FIELDS_MAX) {
-		must(head_check(arena, &head, SIZE_MAX, &again) == HEAD_CHECK_OK);
+		must(head_check(arena, &head, SIZE_MAX, &again) ==
+		     HEAD_CHECK_OK);
 		must(again.has_length == request.has_body && !again.chunked);
 		must(again.length == g->length);
 		must(span_eq(again.target.spelling, g->target.spelling));

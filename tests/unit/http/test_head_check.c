@@ -375,8 +375,8 @@ there_are_not_too_many_fields(void **state)
 		list[i] = (struct field)FIELD("A", "b");
 	assert_int_equal(head_check(arena, &head, SIZE_MAX, &g), HEAD_CHECK_OK);
 	head.fields.count++;
-	assert_int_equal(
-	    head_check(arena, &head, SIZE_MAX, &g), HEAD_CHECK_HEADERS_TOO_LARGE);
+	assert_int_equal(head_check(arena, &head, SIZE_MAX, &g),
+	    HEAD_CHECK_HEADERS_TOO_LARGE);
 	arena_free(&arena);
 }
 
