@@ -190,7 +190,7 @@ tell_turned_away(struct acceptor *a)
 }
 
 /*
- * One beyond the limit; it could not read our words before a handshake.  One
+ * One beyond the limit; it could read no answer before a handshake.  One
  * that lingers keeps its descriptor.
  */
 static void

@@ -5,10 +5,10 @@ struct client_connection;
 struct mhd_exchange;
 
 /*
- * How long a client's connection may take for what it does: libmicrohttpd's
- * own time-out starts anew with every byte, so that a client which sends one
- * byte now and then would stay for ever.  One clock for each connection; the
- * front and its exchanges tell it what the client has to do next.
+ * How long a client may take for what it has to do next, which the connection
+ * and its exchanges say here.  libmicrohttpd's own time-out starts anew with
+ * every byte, so that a client which sends one now and then would stay for
+ * ever.  Each connection has one timer; the front's thread.
  *
  *   a head    header_timeout, from the connection's beginning (with TLS: its
  *             handshake) or from the first line of a later request
@@ -16,8 +16,8 @@ struct mhd_exchange;
  *   an answer the same, as far as there is anything for it to read
  *   nothing   idle_timeout
  *
- * A client that is late is told so (408) where a request had begun and
- * nothing of an answer is out; the connection is closed in any case.
+ * A client that is late is told so (408) if a request has begun and nothing
+ * of an answer is out; its connection is closed in any case.
  */
 
 /* A new connection. */

@@ -6,17 +6,17 @@
 #include "base/span.h"
 
 /*
- * libmicrohttpd 0.9.75 accepts folded lines (and glues their ends to field
- * NAMES), bare line feeds, NULs and colons that end a head early, and shows
- * none of it.  But names and values still stand where they came in its read
- * buffer, so what lies between them tells: exactly CRLF between lines, and a
- * colon with blanks between a name and its value, one space in the first line.
- * Pure; it reads bytes just behind the spans that it is given, which must be
- * libmicrohttpd's own.
+ * How the lines of a head are divided.  libmicrohttpd 0.9.75 accepts folded
+ * lines (and glues their ends to field NAMES), bare line feeds, NULs and
+ * colons that end a head early, and shows none of it.  But names and values
+ * still stand in its read buffer where they came, so what lies between them
+ * tells: it must be one space in the first line, CRLF between lines, and a
+ * colon with blanks between a name and its value.  Pure; it reads bytes just
+ * behind the spans that it is given, which must be libmicrohttpd's own.
  */
 struct head_framing {
 	const char *end; /* of what was looked at last */
-	bool broken;     /* there was what HTTP does not allow */
+	bool broken;     /* there was something that HTTP does not allow */
 };
 
 /* True of versions of libmicrohttpd whose buffers are as described. */
@@ -31,5 +31,5 @@ void head_framing_begin(struct head_framing *framing, const char *method,
 /* The fields in the order in which libmicrohttpd lists them. */
 void head_framing_field(
     struct head_framing *framing, struct span name, struct span value);
-/* The empty line behind the last field; head_end: what follows it. */
+/* The empty line behind the last field; head_end: what follows that. */
 void head_framing_end(struct head_framing *framing, const char *head_end);

@@ -10,23 +10,23 @@
 struct MHD_Response;
 
 /*
- * Makes libmicrohttpd's response of an answer, for front.c alone.  What
- * libmicrohttpd accepts is looser than HTTP in places and stricter in others
- * (facts in src/README), so names and values are checked here once more:
- * nothing that could end a line early leaves the gateway.
+ * An answer as libmicrohttpd's response.  What libmicrohttpd accepts is looser
+ * than HTTP in places and stricter in others, so names and values are checked
+ * here once more: nothing that could end a line early leaves the gateway.  It
+ * knows no requests.  The front's thread.
  */
 
 /*
- * NULL when a field is not one (a bug of whoever made the answer: the caller
- * answers 500 in its place).  The response holds a reference to the answer.
- * head: the request's method was HEAD.
+ * NULL where a name or value is none (a bug of whoever made the answer: the
+ * caller answers 500 in its place).  The response holds a reference to the
+ * answer.  more: fields behind its own.  head: the request's method was HEAD.
  */
 MUST_USE struct MHD_Response *reply_new(struct answer *answer,
     const struct fields *more, bool head, bool close);
 
 /*
  * The same with a body that read(arg) gives piece by piece: length bytes, or
- * -1, and its end is the reader's word.  No reference is held.
+ * -1 where only read() knows the end.  No reference is held.
  */
 MUST_USE struct MHD_Response *reply_streamed(const struct answer *answer,
     const struct fields *more, int64_t length,

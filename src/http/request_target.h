@@ -8,7 +8,7 @@
  * The one spelling of a path, for finding its route: percent-decoded, dot
  * segments and doubled slashes resolved (RFC 3986, section 5.2.4), without a
  * trailing slash.  "%2F" counts as a slash; what the path is to a server that
- * takes it for a byte of a segment is told besides.  What goes upstream stays
+ * takes it for a byte of a segment is worked out too.  What goes upstream stays
  * as the client sent it.  Pure; any thread.
  */
 

@@ -10,9 +10,9 @@
  */
 
 /*
- * A path fits where its one spelling does, or where it does to a server that
- * does not take "%2F" for a slash: "/charges/a%2Fb/refund" fits
- * "/charges/{id}/refund".  NULL: no route.
+ * A path fits if its one spelling does, or if it does to a server that takes
+ * "%2F" for no slash: "/charges/a%2Fb/refund" fits "/charges/{id}/refund".
+ * NULL: no route.
  */
 const struct conf_route *route_find(const struct conf *conf,
     struct span method, const struct request_target *target);

@@ -5,10 +5,10 @@
 
 /*
  * What libmicrohttpd hides of a head is read between the lines of its buffers
- * (http/head_framing.h): another version or build may keep them in another way,
- * or refuse such heads by itself.  So a gateway tries before it serves: a front
- * of its own, on a socket pair, is sent heads that could be read in two ways,
- * and good ones.  Main thread, before there are workers; it takes milliseconds.
+ * (http/head_framing.h); another version or build may keep these in another
+ * way, or refuse such heads by itself.  So a gateway tries before it serves: a
+ * front, on a socket pair, is sent good heads, and heads that could be read in
+ * two ways.  Main thread, before there are workers; it takes milliseconds.
  */
 
 /*

@@ -8,13 +8,13 @@ struct client_connection;
 struct front;
 
 /*
- * TLS below libmicrohttpd, for front.c alone.  libmicrohttpd 0.9.75 makes the
- * GnuTLS session of a connection and calls the handshake, but it takes a
- * connection whose handshake waits for the client for one that has something
- * to do, and would be run without end.  So the session reads and writes the
- * socket by functions of ours, and while a handshake waits the connection is
- * suspended and we watch its socket.  The certificates are those that its
- * configuration had when it was accepted.
+ * TLS below libmicrohttpd, which makes the GnuTLS session of a connection and
+ * calls its handshake.  libmicrohttpd 0.9.75 believes that a connection has
+ * something to do while its handshake waits for the client, and would be run
+ * without end.  So the session reads and writes the socket by functions of
+ * ours, and while a handshake waits the connection is suspended and we watch
+ * its socket.  The certificates are those of the configuration by which the
+ * connection was accepted.  The front's thread.
  */
 
 /* What is spoken: TLS 1.2 and 1.3. */
@@ -25,8 +25,8 @@ void tls_begin(
     struct client_connection *connection, const struct arrival *arrival);
 /* It is gone. */
 void tls_end(struct client_connection *connection);
-/* Has libmicrohttpd know again of all that wait, so that it can end. */
+/* Resumes all that wait, so that libmicrohttpd can end. */
 void tls_let_go(struct front *front);
 
-/* libmicrohttpd wants one, and never asks: sessions have their own. */
+/* libmicrohttpd demands it and never calls it: sessions have their own. */
 gnutls_certificate_retrieve_function3 tls_no_certificate;

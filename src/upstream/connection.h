@@ -11,8 +11,8 @@
 /*
  * Connections to upstreams.  libcurl makes them (CURLOPT_CONNECT_ONLY:
  * resolve, connect, TLS and its verification) on the worker's loop.  A plain
- * one is then ours alone: libcurl hands its descriptor over and knows it no
- * more.  A TLS one stays in libcurl's multi, behind curl_easy_send and
+ * one is ours alone from then on: libcurl hands its descriptor over and forgets
+ * it.  A TLS one stays in libcurl's multi, behind curl_easy_send and
  * curl_easy_recv.  Nothing here knows HTTP, and nothing is ever sent that the
  * caller did not give.  The worker's thread only.
  */
@@ -30,11 +30,12 @@ struct connection *connection_open(
 /* Has libcurl say into buffer (CURL_ERROR_SIZE bytes) why it failed. */
 void connection_explain(struct connection *connection, char *buffer);
 /*
- * Who is told, from now on, that it can be read (WATCH_READ, also at its end
- * or when it broke), until that is not wanted, or, where asked for, written.
+ * Who is told from now on: ready() is called when it can be read (WATCH_READ,
+ * also at its end or when it broke), until connection_want says otherwise.
  */
 void connection_watch(struct connection *connection,
     void (*ready)(void *arg, unsigned events), void *arg);
+/* When ready() is to be called. */
 void connection_want(struct connection *connection, bool read, bool write);
 
 bool connection_is_tls(const struct connection *connection);

@@ -7,8 +7,8 @@
 struct pool;
 
 /*
- * The inside of a connection, for connection.c and pool.c, whose list it
- * stands in while it is idle.  The worker's thread only.
+ * What a connection is made of, for connection.c, and for the pool in whose
+ * list it stands while it is idle.  The worker's thread only.
  */
 struct connection {
 	struct dialler *dialler;

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/must.h"
+
 struct connection;
 struct loop;
 

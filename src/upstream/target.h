@@ -29,9 +29,10 @@ struct target_list {
 
 void target_list_init(struct target_list *targets, struct connector *connector,
     struct loop *loop, const struct conf_upstream *upstream);
-/* Closes what is idle; no connection may be in use. */
+/* Closes what is idle; no connection is in use. */
 void target_list_end(struct target_list *targets);
 
-/* A connection to it was made, or could not be. */
+/* A connection to it was made. */
 void target_reached(struct target *target);
+/* None could be made: it is down for a while. */
 void target_failed(struct target *target, int64_t now_ms);

@@ -8,7 +8,8 @@
 struct transfer;
 
 /*
- * What all forwards of a worker share; forward.c and transfer.c use it.  The
+ * What all forwards of a worker share.  forward.c and transfer.c use it, and
+ * it knows transfers in turn, because those that rest are freed with it.  The
  * worker's thread only.
  */
 enum { READ_BYTES = 65536 };
