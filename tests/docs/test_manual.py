@@ -83,7 +83,7 @@ TABLES = [
     ("options", r'^OPT\(\w+, "([^"]+)"', "onceproxy.json.5", "MEMBERS", 50),
     ("problems", r'^PROBLEM\(\w+, (\d+, "[^"]+)"', "onceproxy-clients.7",
      "PROBLEMS", 25),
-    ("results", r'^OUTCOME\(\w+, "([^"]+)"', "onceproxy.8", "Outcomes", 20),
+    ("outcomes", r'^OUTCOME\(\w+, "([^"]+)"', "onceproxy.8", "Outcomes", 20),
     ("metrics", r'"((?:onceproxy|process)_\w+)"', "onceproxy.8", "METRICS",
      15),
     ("events", r"^EVENT\((\w+),", "onceproxy.8", "LOG", 40),

@@ -330,7 +330,7 @@ def it_is_dark_where_the_user_is_in_the_dark(bench):
 
 # --- what it knows ----------------------------------------------------------
 
-@each([("outcome", "chart.js", "results", r'OUTCOME\(\w+, "([^"]+)",'),
+@each([("outcome", "chart.js", "outcomes", r'OUTCOME\(\w+, "([^"]+)",'),
        ("reason", "keys.js", "reasons", r'REASON\(\w+, \'.\', "([^"]+)",')])
 def it_knows_every(bench, file, table, pattern):
     with open(source(f"src/tbl/{table}.h"), encoding="utf-8") as text:
