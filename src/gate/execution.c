@@ -32,7 +32,7 @@ const struct machine_step execution_steps[] = {
 };
 
 static const struct op *
-execution_awaited(const struct machine *machine)
+execution_awaited(struct machine *machine)
 {
 	const struct execution *e = (const struct execution *)machine;
 	switch ((enum execution_step)machine->step) {

@@ -32,7 +32,7 @@ struct machine_kind {
 	const char *name;
 	const struct machine_step *steps;
 	/* The operation that the machine's step can be woken by, or NULL. */
-	const struct op *(*awaited)(const struct machine *machine);
+	const struct op *(*awaited)(struct machine *machine);
 	void (*free)(struct machine *machine);
 };
 

@@ -28,7 +28,7 @@ static const struct machine_step steps[] = {
 };
 
 static const struct op *
-request_awaited(const struct machine *machine)
+request_awaited(struct machine *machine)
 {
 	const struct request *r = (const struct request *)machine;
 	switch ((enum request_step)machine->step) {
