@@ -4,7 +4,7 @@
 #include "gate/execution.h"
 
 /*
- * The inside of an execution: its steps, which execution.c (the upstream's
+ * The inside of an execution: its steps, which execution_upstream.c (the upstream's
  * side) and execution_store.c (the store's side) share.  For these two only;
  * the worker's thread.
  */

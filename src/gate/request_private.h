@@ -4,7 +4,7 @@
 #include "gate/request.h"
 
 /*
- * The inside of a request: its steps, which request.c (the client's side),
+ * The inside of a request: its steps, which request_client.c (the client's side),
  * request_claim.c (the key's side) and request_pass.c (without a key) share.
  * For these three only; the worker's thread.
  */
