@@ -9,6 +9,7 @@
 #include "base/test_build.h"
 #include "base/utf8.h"
 #include "gate/key.h"
+#include "gate/scope.h"
 
 enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999 };
 

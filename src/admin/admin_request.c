@@ -242,9 +242,9 @@ admin_request_new(void *arg, struct exchange *x)
 	a->conf = conf_ref(admin->now);
 	a->x = x;
 	a->arena = a->look.arena = a->list.arena = x->arena;
-	op_init(&x->op, admin->loop, machine_run, a);
-	op_init(&a->look.op.op, admin->loop, machine_run, a);
-	op_init(&a->list.op.op, admin->loop, machine_run, a);
-	op_init(&a->count.op.op, admin->loop, machine_run, a);
+	op_init(&x->op, admin->loop, machine_run, &a->machine);
+	op_init(&a->look.op.op, admin->loop, machine_run, &a->machine);
+	op_init(&a->list.op.op, admin->loop, machine_run, &a->machine);
+	op_init(&a->count.op.op, admin->loop, machine_run, &a->machine);
 	machine_run(&a->machine);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
@@ -15,19 +16,19 @@ enum {
 	AGAIN_MS = 100,
 };
 
-static void on_time(void *arg);
+static void on_renewal_due(void *arg);
 static void on_renewed(void *arg);
 
 void
-leases_init(struct leases *leases, struct worker *worker)
+lease_renewal_start(struct leases *leases, struct worker *worker)
 {
 	*leases = (struct leases){.worker = worker};
-	timer_init(&leases->timer, worker->loop, on_time, leases);
+	timer_init(&leases->timer, worker->loop, on_renewal_due, leases);
 	op_init(&leases->renewing.op, worker->loop, on_renewed, leases);
 }
 
 void
-leases_end(struct leases *leases)
+lease_renewal_stop(struct leases *leases)
 {
 	timer_clear(&leases->timer);
 	op_cancel(&leases->renewing.op);
@@ -69,7 +70,8 @@ each_execution(struct leases *leases,
 	struct machines *all = &leases->worker->executions;
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		for (struct machine *m = all->steps[step]; m; m = m->next)
-			visit(leases, (struct execution *)m);
+			visit(
+			    leases, CONTAINER_OF(m, struct execution, machine));
 }
 
 static void
@@ -88,7 +90,7 @@ add_due(struct leases *leases, struct execution *e)
 }
 
 static void
-find_next(struct leases *leases, struct execution *e)
+wake_for(struct leases *leases, struct execution *e)
 {
 	wake_at(leases, e->lease.renew_at_ms);
 }
@@ -105,7 +107,7 @@ renew_soon(struct leases *leases, struct execution *e)
  * which comes within store.timeout.
  */
 static void
-on_time(void *arg)
+on_renewal_due(void *arg)
 {
 	struct leases *leases = arg;
 	unsigned count = leases->worker->executions.count;
@@ -119,18 +121,18 @@ on_time(void *arg)
 		store_renew(leases->worker->store, &leases->renewing,
 		    leases->renewals, leases->count);
 	else
-		each_execution(leases, find_next);
+		each_execution(leases, wake_for);
 }
 
 /* One that has ended meanwhile has lost nothing. */
 static bool
 is_held(const struct leases *leases, const struct held *held)
 {
-	const struct machines *all = &leases->worker->executions;
+	struct machines *all = &leases->worker->executions;
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		for (struct machine *m = all->steps[step]; m; m = m->next) {
 			const struct held *its =
-			    &((const struct execution *)m)->held;
+			    &CONTAINER_OF(m, struct execution, machine)->held;
 			if (!memcmp(&its->owner, &held->owner,
 				sizeof its->owner))
 				return true;
@@ -175,5 +177,5 @@ on_renewed(void *arg)
 		for (size_t i = 0; i < leases->count; i++)
 			if (leases->renewals[i].lost)
 				log_lost(leases, &leases->renewals[i]);
-	each_execution(leases, find_next);
+	each_execution(leases, wake_for);
 }

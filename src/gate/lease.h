@@ -32,9 +32,10 @@ struct lease {
 	size_t renewing; /* its place in the batch under way, from 1; or 0 */
 };
 
-void leases_init(struct leases *leases, struct worker *worker);
+/* From now on the leases of that worker's executions are renewed. */
+void lease_renewal_start(struct leases *leases, struct worker *worker);
 /* Nothing is renewed any more. */
-void leases_end(struct leases *leases);
+void lease_renewal_stop(struct leases *leases);
 /*
  * A claim was made just now, and asked for at asked_us (clock_us): its lease is
  * renewed from here on.

@@ -1,85 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/test_build.h"
 #include "gate/access.h"
-#include "gate/execution.h"
-#include "gate/message.h"
-#include "gate/request.h"
+#include "gate/request_client.h"
+#include "gate/request_pass.h"
 #include "gate/request_private.h"
 #include "gate/response.h"
+#include "gate/scope.h"
 #include "gate/worker.h"
 #include "http/header.h"
 #include "http/route.h"
-
-/*
- * The way of a request, top to bottom:
- *
- *   CHECK ROUTE KEY BODY ⇢ RECEIVED DERIVE CLAIM ⇢ CLAIMED ─┬─ ANSWER
- *                                      START ⇢ JOINED ──────┤
- *   (pass-through)        (RECEIVED) PASS ⇢ PASSED ─────────┴─ ANSWER
- *   ANSWER ⇢ ANSWERED FINISH       (a refusal goes to ANSWER from anywhere)
- */
-
-static const struct machine_step steps[] = {
-#define REQUEST_STEP(name, function, operation) {#name, function},
-#include "tbl/steps.h"
-};
-
-static const struct op *
-request_awaited(struct machine *machine)
-{
-	const struct request *r = (const struct request *)machine;
-	switch ((enum request_step)machine->step) {
-#define REQUEST_STEP(name, function, operation)                               \
-	case REQUEST_##name:                                                   \
-		return operation;
-#include "tbl/steps.h"
-	case REQUEST_STEPS_:
-		break;
-	}
-	must(false);
-	return NULL;
-}
-
-static void request_free(struct machine *machine);
-
-static const struct machine_kind request_kind = {
-    "request", steps, request_awaited, request_free};
-
-enum after
-request_refuse(struct request *r, enum problem problem, enum outcome outcome)
-{
-	r->problem = problem;
-	r->outcome = outcome;
-	return go(r, REQUEST_ANSWER, MORE);
-}
-
-enum after
-request_refuse_saying(struct request *r, enum problem problem,
-    enum outcome outcome, struct span detail)
-{
-	r->detail = detail;
-	return request_refuse(r, problem, outcome);
-}
-
-enum after
-request_without_key(struct request *r, enum request_step next)
-{
-	if (r->policy->required)
-		return request_refuse(
-		    r, PROBLEM_KEY_MISSING, OUTCOME_KEY_MISSING);
-	r->policy = NULL;
-	return go(r, next, MORE);
-}
-
-struct span *
-request_scope(const struct request *r)
-{
-	return arena_alloc(
-	    r->arena, (r->policy->scope.count + 1) * sizeof(struct span));
-}
 
 /* --- who asks for what --- */
 
@@ -97,9 +28,9 @@ refuse_head(struct request *r, enum head_verdict verdict)
 }
 
 enum after
-request_check(struct machine *machine)
+request_client_check(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	struct exchange *x = r->x;
 	const struct head_as_sent head = {
 	    x->method, x->target, x->version, x->fields};
@@ -129,18 +60,18 @@ request_check(struct machine *machine)
 		r->close = true;
 		return request_refuse(r, PROBLEM_DRAINING, OUTCOME_DRAINING);
 	}
-	return go(r, REQUEST_ROUTE, MORE);
+	return request_to(r, REQUEST_ROUTE, MORE);
 }
 
 enum after
-request_route(struct machine *machine)
+request_client_route(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	r->route = route_find(r->conf, r->x->method, &r->head.target);
 	if (r->route == NULL)
 		return request_refuse(r, PROBLEM_NO_ROUTE, OUTCOME_NO_ROUTE);
 	r->policy = r->route->idempotency;
-	return go(r, r->policy ? REQUEST_KEY : REQUEST_BODY, MORE);
+	return request_to(r, r->policy ? REQUEST_KEY : REQUEST_BODY, MORE);
 }
 
 static enum after
@@ -149,7 +80,7 @@ check_scope(struct request *r)
 	struct span *values = request_scope(r);
 	switch (scope_find(r->policy, &r->head.fields, values)) {
 	case SCOPE_FOUND:
-		return go(r, REQUEST_BODY, MORE);
+		return request_to(r, REQUEST_BODY, MORE);
 	case SCOPE_MISSING:
 		return request_refuse(
 		    r, PROBLEM_SCOPE_MISSING, OUTCOME_SCOPE_MISSING);
@@ -165,9 +96,9 @@ check_scope(struct request *r)
 }
 
 enum after
-request_key(struct machine *machine)
+request_client_key(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	const struct conf_idempotency *policy = r->policy;
 	r->derived =
 	    policy->derive_from_body || policy->derive_from.count > 0;
@@ -194,25 +125,26 @@ request_key(struct machine *machine)
  * for a small one: that goes to the upstream in one piece with its head.
  */
 enum after
-request_body(struct machine *machine)
+request_client_body(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	size_t most = r->policy ? (size_t)r->policy->max_request_body
-				: PASS_SMALL_BYTES;
+				: REQUEST_PASS_SMALL_BYTES;
 	if (r->policy == NULL && r->x->has_body &&
 	    (r->head.chunked || r->head.length > (int64_t)most))
-		return go(r, REQUEST_PASS, MORE);
+		return request_to(r, REQUEST_PASS, MORE);
 	front_read_body(r->x, most);
-	return go(r, REQUEST_RECEIVED, WAIT);
+	return request_to(r, REQUEST_RECEIVED, WAIT);
 }
 
 enum after
-request_received(struct machine *machine)
+request_client_received(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	switch (r->x->op.error) {
 	case 0:
-		return go(r, r->policy ? REQUEST_DERIVE : REQUEST_PASS, MORE);
+		return request_to(
+		    r, r->policy ? REQUEST_DERIVE : REQUEST_PASS, MORE);
 	case E_TOO_LARGE:
 		return request_refuse(
 		    r, PROBLEM_REQUEST_TOO_LARGE, OUTCOME_TOO_LARGE);
@@ -222,16 +154,16 @@ request_received(struct machine *machine)
 	default:
 		/* The client left: nothing was claimed or forwarded. */
 		r->outcome = OUTCOME_BAD_REQUEST;
-		return go(r, REQUEST_FINISH, MORE);
+		return request_to(r, REQUEST_FINISH, MORE);
 	}
 }
 
 /* --- the answer --- */
 
 enum after
-request_answer(struct machine *machine)
+request_client_answer(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	if (r->problem != PROBLEM_COUNT_)
 		response_problem(r);
 	if (r->id.len == 0)
@@ -243,13 +175,13 @@ request_answer(struct machine *machine)
 		    r->forward.rest_length, r->close);
 	else
 		front_answer(r->x, r->answer, &more, r->close);
-	return go(r, REQUEST_ANSWERED, WAIT);
+	return request_to(r, REQUEST_ANSWERED, WAIT);
 }
 
 enum after
-request_answered(struct machine *machine)
+request_client_answered(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	const struct flow *rest = r->forward.rest;
 	/* What a record says of it stands; without one it has failed. */
 	if (rest != NULL && rest->ended && rest->error != 0 &&
@@ -257,13 +189,13 @@ request_answered(struct machine *machine)
 		r->outcome = OUTCOME_UPSTREAM_FAILED;
 		access_log_failed(r, rest->error);
 	}
-	return go(r, REQUEST_FINISH, MORE);
+	return request_to(r, REQUEST_FINISH, MORE);
 }
 
 enum after
-request_finish(struct machine *machine)
+request_client_finish(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	int64_t took_us = clock_us() - r->x->began_us;
 	struct series *series = r->route != NULL
 	    ? r->generation->metered.routes[r->route->index]
@@ -273,47 +205,4 @@ request_finish(struct machine *machine)
 	access_log_rare(r);
 	access_log(r, took_us);
 	return DONE;
-}
-
-/* --- life --- */
-
-void
-request_arrived(void *arg, struct exchange *x)
-{
-	struct worker *w = arg;
-	struct request *r = arena_alloc(x->arena, sizeof *r);
-	machine_init(&r->machine, &request_kind, &w->requests);
-	r->worker = w;
-	r->generation = generation_ref(w->generation);
-	r->conf = r->generation->conf;
-	r->x = x;
-	r->arena = arena_ref(x->arena);
-	r->problem = PROBLEM_COUNT_;
-	r->store_us = r->upstream_us = -1;
-	op_init(&x->op, w->loop, machine_run, r);
-	op_init(&r->claim_op.op, w->loop, machine_run, r);
-	op_init(&r->waiter.op, w->loop, machine_run, r);
-	op_init(&r->join, w->loop, machine_run, r);
-	op_init(&r->forward.op, w->loop, machine_run, r);
-	flow_init(&r->up, w->loop, w->budget);
-	machine_run(&r->machine);
-}
-
-static void
-request_free(struct machine *machine)
-{
-	struct request *r = (struct request *)machine;
-	op_cancel(&r->claim_op.op);
-	waiters_leave(&r->waiter);
-	op_cancel(&r->join);
-	forward_stop(&r->forward);
-	answer_unref(&r->claim_op.answer);
-	answer_unref(&r->answer);
-	front_end(&r->x);
-	forward_clear(&r->forward);
-	flow_clear(&r->up);
-	generation_unref(&r->generation);
-	/* It lies in there itself. */
-	struct arena *arena = r->arena;
-	arena_free(&arena);
 }

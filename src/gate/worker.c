@@ -2,12 +2,14 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/container.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "gate/execution.h"
 #include "gate/request.h"
+#include "gate/request_new.h"
 #include "gate/worker.h"
 
 /* After drain_timeout: how long Redis may still take outcomes. */
@@ -55,8 +57,8 @@ worker_new(const struct conf *conf, struct budget *budget,
 		store_sweep(w->store);
 	journal_relay_init(&w->journal_relay, w, journal, index == 0);
 	w->generation = generation_new(w->loop, conf, budget, &w->meter);
-	leases_init(&w->leases, w);
-	w->front = front_new(w->loop, conf, budget, request_arrived, w);
+	lease_renewal_start(&w->leases, w);
+	w->front = front_new(w->loop, conf, budget, request_new, w);
 	front_count(w->front, &w->meter.no_route->outcomes[OUTCOME_OVERLOADED]);
 	for (size_t i = 0; i < n_sockets; i++)
 		front_listen(w->front, sockets[i].fd, sockets[i].entry);
@@ -115,7 +117,8 @@ on_drain_timeout(void *arg)
 		struct machine *m = w->executions.steps[step];
 		for (; m != NULL; m = next) {
 			next = m->next;
-			execution_cut((struct execution *)m);
+			execution_cut(
+			    CONTAINER_OF(m, struct execution, machine));
 		}
 	}
 	timer_init(&w->drain, w->loop, on_outcomes_late, w);
@@ -213,7 +216,7 @@ end(struct worker *w)
 	/* Requests first: they let go of their executions. */
 	end_machines(&w->requests, false);
 	end_machines(&w->executions, true);
-	leases_end(&w->leases);
+	lease_renewal_stop(&w->leases);
 	journal_relay_end(&w->journal_relay);
 	front_free(&w->front);
 	generation_unref(&w->generation);

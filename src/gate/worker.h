@@ -22,6 +22,12 @@
  * and what their stores find out about Redis.  Only worker_new, worker_post_*
  * and worker_free are called by the main thread, the last one when the
  * worker's thread has ended.
+ *
+ * What a worker owns finds its siblings here, and worker.c makes and ends it
+ * all.  So the files that include this one and are included by worker.c, if
+ * only through others, stand in a circle with it: the steps of requests and of
+ * executions, deliver, access, the journal relay and the leases.  It is the
+ * one circle of this folder; without worker.h there is none.
  */
 struct worker {
 	struct loop *loop;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/test_build.h"
+#include "gate/execution_private.h"
+
+void
+execution_leave(struct execution *e)
+{
+	e->request = NULL;
+}
+
+void
+execution_cut(struct execution *e)
+{
+	if (!op_pending(&e->forward.op))
+		return;
+	op_cancel(&e->forward.op);
+	e->sent = forward_sent_bytes(&e->forward) > 0;
+	e->reason = REASON_DRAIN;
+	/* A question leaves in doubt what was in doubt. */
+	bool doubt = (e->sent && INVARIANT(cut_is_unknown)) || e->asked;
+	machine_to(
+	    &e->machine, doubt ? EXECUTION_MARK_UNKNOWN : EXECUTION_RELEASE);
+	machine_run(&e->machine);
+}
