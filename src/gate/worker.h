@@ -8,7 +8,7 @@
 #include "gate/cache.h"
 #include "gate/generation.h"
 #include "gate/journal_relay.h"
-#include "gate/lease.h"
+#include "gate/lease_renewal.h"
 #include "gate/machine.h"
 #include "gate/meter.h"
 #include "gate/waiters.h"

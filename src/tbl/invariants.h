@@ -71,7 +71,7 @@ INVARIANT_NAME(cache_marks,
 INVARIANT_NAME(cache_drops,
     "a gateway would give an answer that an operator has taken back")
 
-/* --- a claim: gate/request_claim.c, gate/lease.c, store/ --- */
+/* --- a claim: gate/request_claim.c, gate/lease_renewal.c, store/ --- */
 INVARIANT_NAME(claimed_first, "without Redis, every retry would be executed")
 INVARIANT_NAME(claim_given_back,
     "a claim whose reply was lost would block its key for a lease")

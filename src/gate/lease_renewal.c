@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "gate/execution.h"
-#include "gate/lease.h"
+#include "gate/lease_renewal.h"
 #include "gate/worker.h"
 
 enum {
