@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "gate/cache.h"
-#include "gate/lease_renewal.h"
+#include "gate/lease.h"
 #include "gate/machine.h"
 #include "store/store.h"
 #include "upstream/forward.h"

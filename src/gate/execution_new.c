@@ -96,7 +96,7 @@ execution_new(const struct execution_start *start)
 	op_init(&e->forward.op, w->loop, machine_run, &e->machine);
 	op_init(&e->store.op, w->loop, machine_run, &e->machine);
 	op_init(&e->pause, w->loop, machine_run, &e->machine);
-	lease_begin(&w->leases, &e->lease, start->claimed_us,
+	lease_renewal_begin(&w->leases, &e->lease, start->claimed_us,
 	    e->held.policy->lease_ms);
 	machine_to(&e->machine, e->asked ? EXECUTION_ASK : EXECUTION_FORWARD);
 	return e;

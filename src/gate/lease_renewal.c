@@ -46,14 +46,8 @@ wake_at(struct leases *leases, int64_t at_ms)
 }
 
 void
-lease_extend(struct lease *lease, int64_t asked_us, int64_t lease_ms)
-{
-	lease->until_us = asked_us + lease_ms * 1000;
-}
-
-void
-lease_begin(struct leases *leases, struct lease *lease, int64_t asked_us,
-    int64_t lease_ms)
+lease_renewal_begin(struct leases *leases, struct lease *lease,
+    int64_t asked_us, int64_t lease_ms)
 {
 	lease_extend(lease, asked_us, lease_ms);
 	lease->renewing = 0;

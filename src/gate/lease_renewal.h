@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/loop.h"
+#include "gate/lease.h"
 #include "store/store.h"
 
 /*
@@ -21,17 +22,6 @@ struct leases {
 	size_t count;
 };
 
-/* A lease is a member of what owns the claim. */
-struct lease {
-	int64_t renew_at_ms; /* by the loop's clock */
-	/*
-	 * By clock_us: until then the claim is surely ours, since nobody asked
-	 * for it later than that less a lease.
-	 */
-	int64_t until_us;
-	size_t renewing; /* its place in the batch under way, from 1; or 0 */
-};
-
 /* From now on the leases of that worker's executions are renewed. */
 void lease_renewal_start(struct leases *leases, struct worker *worker);
 /* Nothing is renewed any more. */
@@ -40,7 +30,5 @@ void lease_renewal_stop(struct leases *leases);
  * A claim was made just now, and asked for at asked_us (clock_us): its lease is
  * renewed from here on.
  */
-void lease_begin(struct leases *leases, struct lease *lease,
+void lease_renewal_begin(struct leases *leases, struct lease *lease,
     int64_t asked_us, int64_t lease_ms);
-/* The claim was made once more, and that is a lease anew. */
-void lease_extend(struct lease *lease, int64_t asked_us, int64_t lease_ms);
