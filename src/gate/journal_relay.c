@@ -177,6 +177,16 @@ log_entry(const struct journal_relay *c, enum event event)
 	log_end(&line);
 }
 
+/* Its key is not known either: what the operator can look at is the file. */
+static void
+log_damaged(const struct journal_relay *c)
+{
+	struct logline line = log_begin(EV_journal_damaged);
+	log_str(&line, "file", journal_name(c->journal));
+	log_int(&line, "entry", (int64_t)c->id);
+	log_end(&line);
+}
+
 /* Begins with the next entry; false: there is none, or not now. */
 static bool
 deliver_next(struct journal_relay *c)
@@ -188,8 +198,7 @@ deliver_next(struct journal_relay *c)
 	if (error == E_NO_MEMORY)
 		return false;
 	if (error != 0) {
-		struct logline line = log_begin(EV_journal_damaged);
-		log_end(&line);
+		log_damaged(c);
 		journal_finish(c->journal, c->id);
 		return true;
 	}

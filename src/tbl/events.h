@@ -96,9 +96,11 @@ EVENT(journal_delivered, INFO, "an outcome from the journal is in Redis")
 EVENT(journal_late, WARN, "an outcome from the journal came too late: its "
 	"record is gone or another has decided; ask the upstream what is true")
 EVENT(journal_writable, INFO, "the journal can be written again")
-EVENT(journal_damaged, ERROR, "an entry of the journal cannot be read; its "
-	"key becomes unknown when its lease ends: ask the upstream what "
-	"happened")
+EVENT(journal_damaged, ERROR, "an entry of this file of the journal cannot be "
+	"read: the outcome of one key is not known here, nor which key that "
+	"is; its record becomes UNKNOWN when its lease ends: find it "
+	"(onceproxy keys list --state UNKNOWN), ask the upstream what "
+	"happened, resolve it, and look at the disk of state_dir")
 EVENT(journal_unwritable, ERROR, "the journal cannot be written; no new claims "
 	"are forwarded until it can: look at the disk of state_dir")
 EVENT(lease_lost, WARN, "a lease could not be renewed: the record belongs to "
