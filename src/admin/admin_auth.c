@@ -48,7 +48,7 @@ admin_auth_has_token(const struct admin_request *a)
 
 /* Without the port, and the brackets of an IPv6 address. */
 static struct span
-host_of(struct span authority)
+host_of_authority(struct span authority)
 {
 	const char *end;
 	if (span_starts(authority, SPAN("["))) {
@@ -87,10 +87,11 @@ is_of_bound_name(const struct admin_request *a)
 {
 	const struct admin *admin = a->admin;
 	struct span address = span_str(admin->address);
-	struct span host = host_of(a->head.authority);
+	struct span host = host_of_authority(a->head.authority);
 	return admin->conf->admin_token == NULL && host.len > 0 &&
-	    !span_starts(address, SPAN("unix:")) &&
-	    !span_ieq(host, host_of(address)) && !is_loopback(a->arena, host);
+	       !span_starts(address, SPAN("unix:")) &&
+	       !span_ieq(host, host_of_authority(address)) &&
+	       !is_loopback(a->arena, host);
 }
 
 /* --- from which page --- */

@@ -146,7 +146,7 @@ string_of(const json_t *json)
 	return span_of(json_string_value(json), json_string_length(json));
 }
 
-/* A member that is none of those is an error: it would be overlooked. */
+/* It has no members but those: any other would be overlooked. */
 static bool
 has_only(const json_t *object, const char *const *names, size_t count)
 {
@@ -178,7 +178,7 @@ take_note(struct admin_request *a)
 	return NULL;
 }
 
-/* What an operator has looked at may have been sent once more meanwhile. */
+/* Which attempt is meant: since then a retry may have made another. */
 static const char *
 take_attempt(struct admin_request *a)
 {
@@ -205,7 +205,7 @@ admin_json_read_act(struct admin_request *a)
 	return message != NULL ? message : take_note(a);
 }
 
-/* Of one connection, or said by the gateway itself. */
+/* It is no field of one connection, and none that the gateway sets itself. */
 static bool
 may_be_stored(struct span name)
 {
@@ -221,7 +221,7 @@ may_be_stored(struct span name)
 }
 
 static const char *
-take_header(struct fields *fields, struct span name, const json_t *value)
+header_from_json(struct fields *fields, struct span name, const json_t *value)
 {
 	if (!json_is_string(value))
 		return "A header's value has to be a string.";
@@ -240,7 +240,7 @@ take_header(struct fields *fields, struct span name, const json_t *value)
 
 /* An object, or a list of pairs. */
 static const char *
-take_headers(struct admin_request *a, json_t *headers)
+headers_from_json(struct admin_request *a, json_t *headers)
 {
 	struct fields *fields = &a->outcome.fields;
 	const char *message = NULL;
@@ -259,7 +259,7 @@ take_headers(struct admin_request *a, json_t *headers)
 		json_t *value;
 		json_object_foreach(headers, name, value)
 			if (message == NULL)
-				message = take_header(
+				message = header_from_json(
 				    fields, span_str(name), value);
 		return message;
 	}
@@ -269,7 +269,7 @@ take_headers(struct admin_request *a, json_t *headers)
 		if (json_array_size(pair) != 2 || !json_is_string(name))
 			return "A header has to be a list of its name and its "
 			       "value.";
-		message = take_header(
+		message = header_from_json(
 		    fields, string_of(name), json_array_get(pair, 1));
 	}
 	return message;
@@ -316,7 +316,8 @@ admin_json_read_outcome(struct admin_request *a)
 	if (message == NULL)
 		message = take_note(a);
 	if (message == NULL)
-		message = take_headers(a, json_object_get(a->in, "headers"));
+		message =
+		    headers_from_json(a, json_object_get(a->in, "headers"));
 	if (message == NULL)
 		message = take_body(a);
 	if (message == NULL && a->outcome.body.len > 0 &&
@@ -351,7 +352,7 @@ is_of_scope(const struct conf_idempotency *policy, struct span name)
 	return false;
 }
 
-/* The scope, where it is one that the policy's requests may have. */
+/* The values of a scope, if it is one that this policy's requests have. */
 static bool
 fits(const struct conf_idempotency *policy, const struct fields *scope,
     struct span *values)
@@ -397,7 +398,8 @@ find_candidates(struct admin_request *a, struct span namespace,
 }
 
 static const char *
-take_scope(struct admin_request *a, json_t *scope, struct fields *ret_fields)
+scope_from_json(
+    struct admin_request *a, json_t *scope, struct fields *ret_fields)
 {
 	struct fields fields = {
 	    arena_alloc(a->arena,
@@ -433,7 +435,7 @@ admin_json_read_lookup(struct admin_request *a)
 	if (namespace != NULL && !json_is_string(namespace))
 		return "\"namespace\" has to be a string.";
 	const char *message =
-	    take_scope(a, json_object_get(a->in, "scope"), &scope);
+	    scope_from_json(a, json_object_get(a->in, "scope"), &scope);
 	if (message != NULL)
 		return message;
 	find_candidates(a, namespace ? string_of(namespace) : SPAN("default"),

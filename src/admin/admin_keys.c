@@ -45,7 +45,7 @@ next_parameter(
 
 /* --- a list --- */
 
-/* The states that a list may have. */
+/* A state that a list may have. */
 static bool
 take_state(struct admin_request *a, struct span word)
 {
@@ -246,7 +246,7 @@ admin_keys_complete(struct admin_request *a)
 	return begin_act(a, ACT_COMPLETE, admin_json_read_outcome(a));
 }
 
-/* What the record's route says; of one that is gone, what all start from. */
+/* That of the record's route; where the route is gone, the defaults. */
 static const struct conf_idempotency *
 policy_of(const struct admin_request *a)
 {
@@ -336,7 +336,7 @@ log_act(const struct admin_request *a, enum event event)
 	log_end(&line);
 }
 
-/* It allows the act, and was another one when it was looked at. */
+/* The record allows the act, but has changed since it was looked at. */
 static bool
 has_changed(const struct admin_request *a)
 {

@@ -5,7 +5,7 @@
 #include "admin/admin_machine_private.h"
 #include "admin/admin_page.h"
 
-/* What stands between two words that the page has once each. */
+/* The text between two tags, each of which the page has once. */
 static struct span
 part(const char *begin, const char *end)
 {

@@ -43,7 +43,7 @@ enum { N_ENDPOINTS = sizeof endpoints / sizeof *endpoints };
 
 /* --- what is asked for --- */
 
-/* A key_id in its place, which is taken, else the same bytes. */
+/* The same bytes, but for a key_id in the place of {id}, which is taken. */
 static bool
 matches(const char *pattern, struct span path, struct admin_request *a)
 {

@@ -21,7 +21,7 @@ struct exposition {
 /* --- text --- */
 
 static void PRINTF_LIKE(2, 3)
-put_text(struct exposition *e, const char *fmt, ...)
+write_text(struct exposition *e, const char *fmt, ...)
 {
 	char text[512];
 	va_list args;
@@ -36,38 +36,39 @@ put_text(struct exposition *e, const char *fmt, ...)
 static void
 put_label(struct exposition *e, const char *label, const char *value)
 {
-	put_text(e, "%s=\"", label);
+	write_text(e, "%s=\"", label);
 	for (; *value != '\0'; value++) {
 		if (*value == '\\' || *value == '"')
-			put_text(e, "\\%c", *value);
+			write_text(e, "\\%c", *value);
 		else if (*value == '\n')
-			put_text(e, "\\n");
+			write_text(e, "\\n");
 		else
-			put_text(e, "%c", *value);
+			write_text(e, "%c", *value);
 	}
-	put_text(e, "\"");
+	write_text(e, "\"");
 }
 
 static void
 put_value(struct exposition *e, uint64_t value)
 {
-	put_text(e, "%s %" PRIu64 "\n", e->name, value);
+	write_text(e, "%s %" PRIu64 "\n", e->name, value);
 }
 
 /* Microseconds as seconds. */
 static void
 put_seconds(struct exposition *e, uint64_t us)
 {
-	put_text(e, " %" PRIu64 ".%06" PRIu64 "\n", us / 1000000, us % 1000000);
+	write_text(
+	    e, " %" PRIu64 ".%06" PRIu64 "\n", us / 1000000, us % 1000000);
 }
 
 static void
 put_bucket(struct exposition *e, const char *label, const char *value,
     const char *bound, uint64_t count)
 {
-	put_text(e, "%s_bucket{", e->name);
+	write_text(e, "%s_bucket{", e->name);
 	put_label(e, label, value);
-	put_text(e, ",le=\"%s\"} %" PRIu64 "\n", bound, count);
+	write_text(e, ",le=\"%s\"} %" PRIu64 "\n", bound, count);
 }
 
 /* The histograms of all workers, added up: buckets, and the sum. */
@@ -98,13 +99,13 @@ put_histogram(struct exposition *e, const char *label, const char *value,
 	}
 	count += h->buckets[HISTOGRAM_BOUNDS];
 	put_bucket(e, label, value, "+Inf", count);
-	put_text(e, "%s_sum{", e->name);
+	write_text(e, "%s_sum{", e->name);
 	put_label(e, label, value);
-	put_text(e, "}");
+	write_text(e, "}");
 	put_seconds(e, h->sum_us);
-	put_text(e, "%s_count{", e->name);
+	write_text(e, "%s_count{", e->name);
 	put_label(e, label, value);
-	put_text(e, "} %" PRIu64 "\n", count);
+	write_text(e, "} %" PRIu64 "\n", count);
 }
 
 /* --- from all workers --- */
@@ -134,7 +135,7 @@ list_of(const struct meter *meter, bool routes)
 }
 
 static const struct series *
-find_series(const struct exposition *e, int64_t worker, bool routes,
+series_named(const struct exposition *e, int64_t worker, bool routes,
     const char *name)
 {
 	const struct series *s = list_of(meter_of(e, worker), routes);
@@ -152,7 +153,7 @@ put_seconds_of(struct exposition *e, bool routes, const char *label)
 		struct gathered all = {0};
 		for (int64_t i = 0; i < e->from->n_workers; i++) {
 			const struct series *its =
-			    find_series(e, i, routes, s->name);
+			    series_named(e, i, routes, s->name);
 			if (its != NULL)
 				gather(&all, &its->seconds);
 		}
@@ -173,17 +174,17 @@ put_outcomes(struct exposition *e, const char *route)
 		uint64_t count = 0;
 		for (int64_t i = 0; i < e->from->n_workers; i++) {
 			const struct series *its =
-			    find_series(e, i, true, route);
+			    series_named(e, i, true, route);
 			if (its != NULL)
 				count += counter_read(&its->outcomes[outcome]);
 		}
 		if (count == 0)
 			continue;
-		put_text(e, "%s{", e->name);
+		write_text(e, "%s{", e->name);
 		put_label(e, "route", route);
-		put_text(e, ",");
+		write_text(e, ",");
 		put_label(e, "outcome", outcome_words[outcome]);
-		put_text(e, "} %" PRIu64 "\n", count);
+		write_text(e, "} %" PRIu64 "\n", count);
 	}
 }
 
@@ -254,9 +255,9 @@ put_RECORDS(struct exposition *e)
 	    {STATE_FAILED, "FAILED"},
 	};
 	for (int i = 0; e->from->records != NULL && i < 3; i++) {
-		put_text(e, "%s{", e->name);
+		write_text(e, "%s{", e->name);
 		put_label(e, "state", states[i].word);
-		put_text(
+		write_text(
 		    e, "} %" PRIu64 "\n", e->from->records[states[i].state]);
 	}
 }
@@ -322,9 +323,9 @@ put_LEASES_LOST(struct exposition *e)
 static void
 put_BUILD_INFO(struct exposition *e)
 {
-	put_text(e, "%s{", e->name);
+	write_text(e, "%s{", e->name);
 	put_label(e, "version", PACKAGE_VERSION);
-	put_text(e, "} 1\n");
+	write_text(e, "} 1\n");
 }
 
 static void
@@ -332,7 +333,7 @@ put_CPU_SECONDS(struct exposition *e)
 {
 	struct rusage usage;
 	must(getrusage(RUSAGE_SELF, &usage) == 0);
-	put_text(e, "%s", e->name);
+	write_text(e, "%s", e->name);
 	put_seconds(e,
 	    (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
 		    1000000 +
@@ -368,7 +369,7 @@ static void
 put_START_TIME(struct exposition *e)
 {
 	int64_t ms = e->from->started_ms;
-	put_text(
+	write_text(
 	    e, "%s %" PRId64 ".%03d\n", e->name, ms / 1000, (int)(ms % 1000));
 }
 
@@ -378,7 +379,7 @@ exposition_write(const struct exposition_source *from, struct body *out)
 	struct exposition e = {from, out, NULL};
 #define METRIC(id, kind, its_name, help) \
 	e.name = its_name; \
-	put_text( \
+	write_text( \
 	    &e, "# HELP %s %s\n# TYPE %s " #kind "\n", e.name, help, e.name); \
 	put_##id(&e);
 #include "tbl/metrics.h"

@@ -55,7 +55,7 @@ execution_free(struct machine *machine)
 	answer_unref(&e->answer);
 	body_clear(&e->body);
 	generation_unref(&e->generation);
-	/* It lies in there itself. */
+	/* The execution itself lies in there. */
 	struct arena *arena = e->arena;
 	arena_free(&arena);
 }

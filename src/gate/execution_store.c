@@ -14,7 +14,7 @@ enum {
 
 /* --- storing the outcome --- */
 
-/* What the three participles share: true when Redis has not taken it. */
+/* What each step with a result does first: true where Redis has none of it. */
 static bool
 not_taken(struct execution *e, unsigned again)
 {
@@ -128,7 +128,7 @@ execution_store_release(struct machine *machine)
 }
 
 /*
- * The client is told whether or not Redis has heard of it: nothing was
+ * The client gets its answer whether or not Redis knows of it: nothing was
  * executed, or the upstream itself says so.
  */
 enum after

@@ -29,7 +29,7 @@ not_kept(const struct execution *e)
  * client gets a byte of it, and however the rest ends.
  */
 static void
-take_answer(struct execution *e)
+make_answers(struct execution *e)
 {
 	const struct conf_idempotency *policy = e->held.policy;
 	if (e->forward.body_dropped) {
@@ -83,7 +83,7 @@ execution_upstream_asked(struct machine *machine)
 	    ? e->forward.status
 	    : 0;
 	if (status >= 200 && status <= 299) {
-		take_answer(e);
+		make_answers(e);
 		return execution_to(e, EXECUTION_COMPLETE, MORE);
 	}
 	if (status == 404 || status == 410 || !INVARIANT(upstream_said_no))
@@ -156,7 +156,7 @@ static enum after
 weigh_answer(struct execution *e)
 {
 	e->sent = true;
-	take_answer(e);
+	make_answers(e);
 	size_t at = 0;
 	struct span name = SPAN("Idempotency-Outcome");
 	const struct field *said =

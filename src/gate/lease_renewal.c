@@ -17,14 +17,14 @@ enum {
 };
 
 static void on_renewal_due(void *arg);
-static void on_renewed(void *arg);
+static void on_batch_renewed(void *arg);
 
 void
 lease_renewal_start(struct leases *leases, struct worker *worker)
 {
 	*leases = (struct leases){.worker = worker};
 	timer_init(&leases->timer, worker->loop, on_renewal_due, leases);
-	op_init(&leases->renewing.op, worker->loop, on_renewed, leases);
+	op_init(&leases->renewing.op, worker->loop, on_batch_renewed, leases);
 }
 
 void
@@ -135,7 +135,7 @@ is_held(const struct leases *leases, const struct held *held)
 }
 
 static void
-log_lost(struct leases *leases, const struct renewal *renewal)
+log_lease_lost(struct leases *leases, const struct renewal *renewal)
 {
 	if (!is_held(leases, &renewal->held))
 		return;
@@ -161,7 +161,7 @@ take_renewal(struct leases *leases, struct execution *e)
 }
 
 static void
-on_renewed(void *arg)
+on_batch_renewed(void *arg)
 {
 	struct leases *leases = arg;
 	each_execution(leases, take_renewal);
@@ -170,6 +170,6 @@ on_renewed(void *arg)
 	else
 		for (size_t i = 0; i < leases->count; i++)
 			if (leases->renewals[i].lost)
-				log_lost(leases, &leases->renewals[i]);
+				log_lease_lost(leases, &leases->renewals[i]);
 	each_execution(leases, wake_for);
 }

@@ -33,7 +33,7 @@ request_claim_derive(struct machine *machine)
 	return request_to(r, REQUEST_CLAIM, MORE);
 }
 
-/* A retry of what is in memory; another body with its key asks Redis. */
+/* The answer is in memory; of another body with this key Redis decides. */
 static bool
 find_kept(struct request *r)
 {
@@ -123,7 +123,7 @@ in_flight(struct request *r)
 	return request_to(r, REQUEST_WAITED, WAIT);
 }
 
-/* Its connection was closed, or half of it: it is told what it can be. */
+/* The client closed its connection, or its half of it: the wait is over. */
 static void
 on_client_left(void *arg)
 {
@@ -213,7 +213,7 @@ request_claim_answered(struct machine *machine)
 	return give_kept(r);
 }
 
-/* The stored answer, or that it was too large to be stored. */
+/* The client gets the stored answer, or hears that it was too large. */
 static enum after
 give_kept(struct request *r)
 {

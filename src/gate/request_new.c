@@ -51,7 +51,7 @@ request_free(struct machine *machine)
 	forward_clear(&r->forward);
 	flow_clear(&r->up);
 	generation_unref(&r->generation);
-	/* It lies in there itself. */
+	/* The request itself lies in there. */
 	struct arena *arena = r->arena;
 	arena_free(&arena);
 }

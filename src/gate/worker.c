@@ -26,10 +26,10 @@ on_record_changed(void *arg, const struct key_id *key_id)
 }
 
 static void
-on_hears(void *arg, bool hears)
+on_subscribed(void *arg, bool subscribed)
 {
 	struct worker *w = arg;
-	cache_hears(w->cache, hears);
+	cache_subscribed(w->cache, subscribed);
 }
 
 struct worker *
@@ -50,7 +50,7 @@ worker_new(const struct conf *conf, struct budget *budget,
 	w->store = store_new(w->loop, conf, budget, health);
 	w->cache = cache_new((size_t)(conf->cache_size / conf->workers));
 	const struct store_listener listener = {on_record_changed,
-	    conf->cache_size > 0 ? on_hears : NULL, w};
+	    conf->cache_size > 0 ? on_subscribed : NULL, w};
 	store_listen(w->store, &listener);
 	store_measure(w->store, w->meter.store);
 	if (index == 0)
@@ -130,7 +130,7 @@ on_drain_timeout(void *arg)
 struct reload {
 	struct worker *worker;
 	const struct conf *conf;
-	struct loop *teller; /* of the thread that is told */
+	struct loop *caller; /* of the thread that adopted() runs on */
 	void (*adopted)(void *arg);
 	void *arg;
 };
@@ -147,23 +147,23 @@ on_reload(void *arg)
 		front_reload(w->front, reload->conf);
 	}
 	conf_unref(&reload->conf);
-	loop_post(reload->teller, reload->adopted, reload->arg);
+	loop_post(reload->caller, reload->adopted, reload->arg);
 	free(reload);
 }
 
 void
 worker_post_reload(struct worker *w, const struct conf *conf,
-    struct loop *teller, void (*adopted)(void *arg), void *arg)
+    struct loop *caller, void (*adopted)(void *arg), void *arg)
 {
 	struct reload *reload = mem_zero(sizeof *reload);
-	*reload = (struct reload){w, conf_ref(conf), teller, adopted, arg};
+	*reload = (struct reload){w, conf_ref(conf), caller, adopted, arg};
 	loop_post(w->loop, on_reload, reload);
 }
 
 /* --- signs of life --- */
 
 struct ping {
-	struct loop *teller;
+	struct loop *caller;
 	void (*pong)(void *arg);
 	void *arg;
 };
@@ -172,23 +172,23 @@ static void
 on_ping(void *arg)
 {
 	struct ping *ping = arg;
-	loop_post(ping->teller, ping->pong, ping->arg);
+	loop_post(ping->caller, ping->pong, ping->arg);
 	free(ping);
 }
 
 void
-worker_post_ping(struct worker *w, struct loop *teller,
+worker_post_ping(struct worker *w, struct loop *caller,
     void (*pong)(void *arg), void *arg)
 {
 	struct ping *ping = mem_zero(sizeof *ping);
-	*ping = (struct ping){teller, pong, arg};
+	*ping = (struct ping){caller, pong, arg};
 	loop_post(w->loop, on_ping, ping);
 }
 
 /* --- the end --- */
 
 static void
-log_lost(const struct machine *m)
+log_outcome_lost(const struct machine *m)
 {
 	struct logline line = log_begin(EV_settle_lost);
 	log_str(&line, "key_id", m->id);
@@ -203,14 +203,14 @@ end_machines(struct machines *all, bool lost)
 		while (all->steps[step] != NULL) {
 			struct machine *m = all->steps[step];
 			if (lost)
-				log_lost(m);
+				log_outcome_lost(m);
 			machine_end(m);
 		}
 }
 
 /* Closes all connections, with clients too: others may drain for longer. */
 static void
-end(struct worker *w)
+end_all(struct worker *w)
 {
 	timer_clear(&w->drain);
 	/* Requests first: they let go of their executions. */
@@ -229,7 +229,7 @@ void
 worker_run(struct worker *w)
 {
 	loop_run(w->loop);
-	end(w);
+	end_all(w);
 }
 
 void

@@ -46,7 +46,7 @@ struct worker {
 	struct meter meter; /* the admin interface reads it */
 
 	bool draining;
-	int64_t told_full_us; /* when the log last heard of memory_full */
+	int64_t full_logged_us; /* when memory_full was last in the log */
 	bool over; /* drain_timeout is: nothing new is sent any more */
 	struct timer drain;
 	struct hook drained;
@@ -80,13 +80,13 @@ void worker_post_drain(struct worker *worker);
 /*
  * New requests are served under that configuration; those that have begun
  * end as they began.  Any thread; a reference is taken.  adopted(arg) is called
- * by teller's thread once that is so.
+ * by the thread of the caller's loop once that is so.
  */
 void worker_post_reload(struct worker *worker, const struct conf *conf,
-    struct loop *teller, void (*adopted)(void *arg), void *arg);
+    struct loop *caller, void (*adopted)(void *arg), void *arg);
 /*
- * Has pong(arg) called by teller's thread once this worker has come round to
- * its messages, which one that hangs never does.  Any thread.
+ * Has pong(arg) called by the thread of the caller's loop once this worker has
+ * come round to its messages, which one that hangs never does.  Any thread.
  */
-void worker_post_ping(struct worker *worker, struct loop *teller,
+void worker_post_ping(struct worker *worker, struct loop *caller,
     void (*pong)(void *arg), void *arg);
