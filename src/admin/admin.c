@@ -1,67 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "admin/admin.h"
+#include "admin/admin_machine_private.h"
 #include "admin/admin_request.h"
 #include "base/mem.h"
-
-static const struct machine_step steps[] = {
-#define ADMIN_STEP(name, function, operation) {#name, function},
-#include "tbl/admin_steps.h"
-};
-
-static const struct op *
-asked_awaited(const struct machine *machine)
-{
-	const struct asked *a = (const struct asked *)machine;
-	switch ((enum admin_step)machine->step) {
-#define ADMIN_STEP(name, function, operation)                                 \
-	case ADMIN_##name:                                                     \
-		return operation;
-#include "tbl/admin_steps.h"
-	case ADMIN_STEPS_:
-		break;
-	}
-	must(false);
-	return NULL;
-}
-
-static void asked_free(struct machine *machine);
-
-static const struct machine_kind asked_kind = {
-    "admin", steps, asked_awaited, asked_free};
-
-static void
-on_arrived(void *arg, struct exchange *x)
-{
-	struct admin *admin = arg;
-	struct asked *a = mem_zero(sizeof *a);
-	machine_init(&a->machine, &asked_kind, &admin->machines);
-	a->admin = admin;
-	a->conf = conf_ref(admin->now);
-	a->x = x;
-	a->arena = a->look.arena = a->list.arena = x->arena;
-	op_init(&x->op, admin->loop, machine_run, a);
-	op_init(&a->look.op.op, admin->loop, machine_run, a);
-	op_init(&a->list.op.op, admin->loop, machine_run, a);
-	op_init(&a->count.op.op, admin->loop, machine_run, a);
-	machine_run(&a->machine);
-}
-
-static void
-asked_free(struct machine *machine)
-{
-	struct asked *a = (struct asked *)machine;
-	op_cancel(&a->look.op.op);
-	op_cancel(&a->list.op.op);
-	op_cancel(&a->count.op.op);
-	answer_unref(&a->look.op.answer);
-	answer_unref(&a->given);
-	answer_unref(&a->answer);
-	json_decref(a->in);
-	conf_unref(&a->conf);
-	exchange_end(&a->x);
-	free(a);
-}
 
 struct admin *
 admin_new(struct loop *loop, const struct conf *conf, struct budget *budget,
@@ -73,10 +16,14 @@ admin_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	admin->now = conf_ref(conf);
 	admin->loaded_ms = view->started_ms;
 	admin->budget = budget;
-	admin->view = *view;
+	admin->address = view->address;
+	admin->listen = view->listen;
+	admin->n_listen = view->n_listen;
+	admin->workers = view->workers;
+	admin->started_ms = view->started_ms;
 	admin->store = store_new(loop, conf, budget, health);
 	store_measure(admin->store, admin->store_took);
-	admin->front = front_new(loop, conf, budget, on_arrived, admin);
+	admin->front = front_new(loop, conf, budget, admin_request_new, admin);
 	front_listen(admin->front, fd, FRONT_PLAIN);
 	return admin;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <arpa/inet.h>
 
-#include "admin/admin_request.h"
+#include "admin/admin_auth.h"
+#include "admin/admin_machine_private.h"
 #include "base/test_build.h"
-
-/* Who asks the admin interface: an operator, or a page that he looks at. */
 
 /* --- the token --- */
 
@@ -24,7 +23,7 @@ is_token(struct span said, struct span token)
 }
 
 bool
-asker_has_token(const struct asked *a)
+admin_auth_has_token(const struct admin_request *a)
 {
 	static const char scheme[] = "Bearer ";
 	const char *token = a->admin->conf->admin_token;
@@ -49,7 +48,7 @@ asker_has_token(const struct asked *a)
 
 /* Without the port, and the brackets of an IPv6 address. */
 static struct span
-host_of(struct span authority)
+host_of_authority(struct span authority)
 {
 	const char *end;
 	if (span_starts(authority, SPAN("["))) {
@@ -84,27 +83,28 @@ is_loopback(struct arena *arena, struct span host)
  * no sockets in the file system, and no tokens of other sites.
  */
 static bool
-is_of_bound_name(const struct asked *a)
+is_of_bound_name(const struct admin_request *a)
 {
 	const struct admin *admin = a->admin;
-	struct span address = span_str(admin->view.address);
-	struct span host = host_of(a->head.authority);
+	struct span address = span_str(admin->address);
+	struct span host = host_of_authority(a->head.authority);
 	return admin->conf->admin_token == NULL && host.len > 0 &&
-	    !span_starts(address, SPAN("unix:")) &&
-	    !span_ieq(host, host_of(address)) && !is_loopback(a->arena, host);
+	       !span_starts(address, SPAN("unix:")) &&
+	       !span_ieq(host, host_of_authority(address)) &&
+	       !is_loopback(a->arena, host);
 }
 
 /* --- from which page --- */
 
 bool
-asker_reads_only(const struct asked *a)
+admin_auth_reads_only(const struct admin_request *a)
 {
 	return span_eq(a->x->head.method, SPAN("GET")) ||
 	    span_eq(a->x->head.method, SPAN("HEAD"));
 }
 
 static struct span
-value_of(const struct asked *a, struct span name)
+value_of(const struct admin_request *a, struct span name)
 {
 	const struct field *f = fields_first(&a->head.fields, name);
 	return f == NULL ? SPAN("") : f->value;
@@ -116,7 +116,7 @@ value_of(const struct asked *a, struct span name)
  * browsers of these years say where such a request comes from.
  */
 static bool
-is_of_other_site(const struct asked *a)
+is_of_other_site(const struct admin_request *a)
 {
 	struct span site = value_of(a, SPAN("Sec-Fetch-Site"));
 	struct span origin = value_of(a, SPAN("Origin"));
@@ -137,7 +137,7 @@ is_of_other_site(const struct asked *a)
  * themselves this; an operator's curl -d has a form's type too.
  */
 static bool
-is_of_form(const struct asked *a)
+is_of_form(const struct admin_request *a)
 {
 	if (!span_starts(value_of(a, SPAN("User-Agent")), SPAN("Mozilla/")))
 		return false;
@@ -148,8 +148,8 @@ is_of_form(const struct asked *a)
 }
 
 bool
-asker_is_suspect(
-    const struct asked *a, enum problem *ret_problem, struct span *ret_detail)
+admin_auth_is_suspect(const struct admin_request *a, enum problem *ret_problem,
+    struct span *ret_detail)
 {
 	*ret_problem = PROBLEM_FORBIDDEN;
 	*ret_detail = SPAN("");
@@ -159,7 +159,7 @@ asker_is_suspect(
 			 "loopback address or the one of admin.listen.");
 		return true;
 	}
-	if (asker_reads_only(a))
+	if (admin_auth_reads_only(a))
 		return false;
 	if (is_of_other_site(a) && INVARIANT(admin_site))
 		return true;

@@ -3,18 +3,20 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "admin/admin_request.h"
+#include "admin/admin_json.h"
+#include "admin/admin_machine_private.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "base/utf8.h"
 #include "gate/key.h"
+#include "gate/scope.h"
 
 enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999 };
 
 /* --- out --- */
 
 const char *
-admin_state_word(enum record_state state)
+admin_json_state(enum record_state state)
 {
 	static const char *const words[] = {
 #define STATE(name, letter, ...) #name,
@@ -25,7 +27,7 @@ admin_state_word(enum record_state state)
 }
 
 json_t *
-admin_time_json(int64_t wall_ms)
+admin_json_time(int64_t wall_ms)
 {
 	time_t seconds = (time_t)(wall_ms / 1000);
 	struct tm tm;
@@ -38,7 +40,7 @@ admin_time_json(int64_t wall_ms)
 }
 
 static void
-set(json_t *object, const char *name, json_t *value)
+set_member(json_t *object, const char *name, json_t *value)
 {
 	must(json_object_set_new(object, name, value) == 0);
 }
@@ -82,68 +84,69 @@ put_stored(json_t *object, const struct answer *answer)
 		json_array_append_new(pair, text_json(field->value));
 		json_array_append_new(headers, pair);
 	}
-	set(object, "headers", headers);
+	set_member(object, "headers", headers);
 	struct span body = body_span(&answer->body);
 	if (utf8_is_valid(body))
-		set(object, "body", json_stringn(body.ptr, body.len));
+		set_member(object, "body", json_stringn(body.ptr, body.len));
 	else
-		set(object, "body_base64", base64_json(body));
+		set_member(object, "body_base64", base64_json(body));
 }
 
 json_t *
-admin_record_json(const struct store_record *record,
+admin_json_record(const struct store_record *record,
     const struct answer *answer, bool with_body)
 {
 	char hex[DIGEST_HEX + 1];
 	hex_encode(record->key_id.bytes, DIGEST_BYTES, hex);
 	json_t *json = json_object();
-	set(json, "key_id", json_string(hex));
-	set(json, "state", json_string(admin_state_word(record->state)));
-	set(json, "attempt", json_integer(record->attempt));
+	set_member(json, "key_id", json_string(hex));
+	set_member(json, "state", json_string(admin_json_state(record->state)));
+	set_member(json, "attempt", json_integer(record->attempt));
 	if (record->route.len > 0)
-		set(json, "route", text_json(record->route));
+		set_member(json, "route", text_json(record->route));
 	if (record->owner.len > 0)
-		set(json, "owner", text_json(record->owner));
-	set(json, "created", admin_time_json(record->created_ms));
-	set(json, "changed", admin_time_json(record->changed_ms));
+		set_member(json, "owner", text_json(record->owner));
+	set_member(json, "created", admin_json_time(record->created_ms));
+	set_member(json, "changed", admin_json_time(record->changed_ms));
 	if (record->state == STATE_PROCESSING)
-		set(json, "lease_until",
-		    admin_time_json(record->lease_until_ms));
+		set_member(json, "lease_until",
+		    admin_json_time(record->lease_until_ms));
 	if (record->expires_ms > 0)
-		set(json, "expires", admin_time_json(record->expires_ms));
+		set_member(
+		    json, "expires", admin_json_time(record->expires_ms));
 	if (record->state == STATE_UNKNOWN && record->reason != REASON_NONE)
-		set(json, "reason",
+		set_member(json, "reason",
 		    json_string(reason_word(record->reason)));
 	if (record->state != STATE_COMPLETED || answer == NULL)
 		return json;
-	set(json, "status", json_integer(answer->status));
+	set_member(json, "status", json_integer(answer->status));
 	if (answer->not_kept)
 		return json;
-	set(json, "bytes", json_integer((json_int_t)answer->body.len));
+	set_member(json, "bytes", json_integer((json_int_t)answer->body.len));
 	if (with_body)
 		put_stored(json, answer);
 	return json;
 }
 
 json_t *
-admin_look_json(const struct store_look *look, bool with_body)
+admin_json_shown(const struct store_look *look, bool with_body)
 {
 	json_t *json =
-	    admin_record_json(&look->record, look->op.answer, with_body);
+	    admin_json_record(&look->record, look->op.answer, with_body);
 	if (look->unreadable != NULL)
-		set(json, "unreadable", json_string(look->unreadable));
+		set_member(json, "unreadable", json_string(look->unreadable));
 	return json;
 }
 
 /* --- in --- */
 
 static struct span
-text_of(const json_t *json)
+string_of(const json_t *json)
 {
 	return span_of(json_string_value(json), json_string_length(json));
 }
 
-/* A member that is none of those is an error: it would be overlooked. */
+/* It has no members but those: any other would be overlooked. */
 static bool
 has_only(const json_t *object, const char *const *names, size_t count)
 {
@@ -164,20 +167,20 @@ has_only(const json_t *object, const char *const *names, size_t count)
 	has_only(object, names, sizeof(names) / sizeof *(names))
 
 static const char *
-take_note(struct asked *a)
+take_note(struct admin_request *a)
 {
 	const json_t *note = json_object_get(a->in, "note");
 	if (note == NULL || json_is_null(note))
 		return NULL;
 	if (!json_is_string(note) || json_string_length(note) > NOTE_BYTES)
 		return "\"note\" has to be a string of at most 1000 bytes.";
-	a->note = text_of(note);
+	a->note = string_of(note);
 	return NULL;
 }
 
-/* What an operator has looked at may have been sent once more meanwhile. */
+/* Which attempt is meant: since then a retry may have made another. */
 static const char *
-take_attempt(struct asked *a)
+take_attempt(struct admin_request *a)
 {
 	const json_t *attempt = json_object_get(a->in, "attempt");
 	if (attempt == NULL || json_is_null(attempt))
@@ -190,7 +193,7 @@ take_attempt(struct asked *a)
 }
 
 const char *
-admin_read_act(struct asked *a)
+admin_json_read_act(struct admin_request *a)
 {
 	static const char *const names[] = {"attempt", "note"};
 	if (a->in == NULL)
@@ -202,7 +205,7 @@ admin_read_act(struct asked *a)
 	return message != NULL ? message : take_note(a);
 }
 
-/* Of one connection, or said by the gateway itself. */
+/* It is no field of one connection, and none that the gateway sets itself. */
 static bool
 may_be_stored(struct span name)
 {
@@ -218,11 +221,11 @@ may_be_stored(struct span name)
 }
 
 static const char *
-take_field(struct fields *fields, struct span name, const json_t *value)
+header_from_json(struct fields *fields, struct span name, const json_t *value)
 {
 	if (!json_is_string(value))
 		return "A header's value has to be a string.";
-	struct field field = {name, span_trim(text_of(value))};
+	struct field field = {name, span_trim(string_of(value))};
 	if ((!field_is_token(field.name) || !field_is_value(field.value)) &&
 	    INVARIANT(operators_fields))
 		return "\"headers\" has a name or a value that cannot stand "
@@ -237,9 +240,9 @@ take_field(struct fields *fields, struct span name, const json_t *value)
 
 /* An object, or a list of pairs. */
 static const char *
-take_fields(struct asked *a, json_t *headers)
+headers_from_json(struct admin_request *a, json_t *headers)
 {
-	struct fields *fields = &a->said.fields;
+	struct fields *fields = &a->outcome.fields;
 	const char *message = NULL;
 	size_t count = json_is_object(headers) ? json_object_size(headers)
 					       : json_array_size(headers);
@@ -256,7 +259,7 @@ take_fields(struct asked *a, json_t *headers)
 		json_t *value;
 		json_object_foreach(headers, name, value)
 			if (message == NULL)
-				message = take_field(
+				message = header_from_json(
 				    fields, span_str(name), value);
 		return message;
 	}
@@ -266,14 +269,14 @@ take_fields(struct asked *a, json_t *headers)
 		if (json_array_size(pair) != 2 || !json_is_string(name))
 			return "A header has to be a list of its name and its "
 			       "value.";
-		message = take_field(
-		    fields, text_of(name), json_array_get(pair, 1));
+		message = header_from_json(
+		    fields, string_of(name), json_array_get(pair, 1));
 	}
 	return message;
 }
 
 static const char *
-take_body(struct asked *a)
+take_body(struct admin_request *a)
 {
 	const json_t *text = json_object_get(a->in, "body");
 	const json_t *base64 = json_object_get(a->in, "body_base64");
@@ -282,21 +285,21 @@ take_body(struct asked *a)
 	if ((text != NULL && !json_is_string(text)) ||
 	    (base64 != NULL && !json_is_string(base64)))
 		return "The body has to be a string.";
-	a->said.body = text != NULL ? text_of(text) : SPAN("");
+	a->outcome.body = text != NULL ? string_of(text) : SPAN("");
 	if (base64 == NULL)
 		return NULL;
-	struct span in = text_of(base64);
+	struct span in = string_of(base64);
 	unsigned char *bytes = arena_alloc(a->arena, in.len + 1);
 	size_t len;
 	if (sodium_base642bin(bytes, in.len + 1, in.ptr, in.len, NULL, &len,
 		NULL, sodium_base64_VARIANT_ORIGINAL) != 0)
 		return "\"body_base64\" is not base64 (RFC 4648, section 4).";
-	a->said.body = span_of(bytes, len);
+	a->outcome.body = span_of(bytes, len);
 	return NULL;
 }
 
 const char *
-admin_read_said(struct asked *a)
+admin_json_read_outcome(struct admin_request *a)
 {
 	static const char *const names[] = {
 	    "status", "headers", "body", "body_base64", "attempt", "note"};
@@ -308,17 +311,18 @@ admin_read_said(struct asked *a)
 	if (!json_is_integer(status) || json_integer_value(status) < 200 ||
 	    json_integer_value(status) > 599)
 		return "\"status\" has to be a number from 200 to 599.";
-	a->said.status = (int)json_integer_value(status);
+	a->outcome.status = (int)json_integer_value(status);
 	const char *message = take_attempt(a);
 	if (message == NULL)
 		message = take_note(a);
 	if (message == NULL)
-		message = take_fields(a, json_object_get(a->in, "headers"));
+		message =
+		    headers_from_json(a, json_object_get(a->in, "headers"));
 	if (message == NULL)
 		message = take_body(a);
-	if (message == NULL && a->said.body.len > 0 &&
-	    (a->said.status == 204 || a->said.status == 205 ||
-		a->said.status == 304))
+	if (message == NULL && a->outcome.body.len > 0 &&
+	    (a->outcome.status == 204 || a->outcome.status == 205 ||
+		a->outcome.status == 304))
 		message = "A response of this status has no body.";
 	return message;
 }
@@ -327,7 +331,7 @@ admin_read_said(struct asked *a)
 
 /* As a client's field says it: a quoted string stands for what it quotes. */
 static struct span
-key_bytes(struct asked *a, const struct conf_idempotency *policy,
+key_bytes(struct admin_request *a, const struct conf_idempotency *policy,
     struct span text)
 {
 	struct field field = {span_str(policy->headers.list[0]), text};
@@ -348,7 +352,7 @@ is_of_scope(const struct conf_idempotency *policy, struct span name)
 	return false;
 }
 
-/* The scope, where it is one that the policy's requests may have. */
+/* The values of a scope, if it is one that this policy's requests have. */
 static bool
 fits(const struct conf_idempotency *policy, const struct fields *scope,
     struct span *values)
@@ -360,7 +364,7 @@ fits(const struct conf_idempotency *policy, const struct fields *scope,
 }
 
 static void
-add_candidate(struct asked *a, const struct key_id *key_id)
+add_candidate(struct admin_request *a, const struct key_id *key_id)
 {
 	for (size_t i = 0; i < a->n_others; i++)
 		if (!memcmp(&a->others[i], key_id, sizeof *key_id))
@@ -370,7 +374,7 @@ add_candidate(struct asked *a, const struct key_id *key_id)
 
 /* Routes of one namespace may have scopes of their own. */
 static void
-find_candidates(struct asked *a, struct span namespace,
+find_candidates(struct admin_request *a, struct span namespace,
     const struct fields *scope, struct span text)
 {
 	const struct conf *conf = a->conf;
@@ -394,7 +398,8 @@ find_candidates(struct asked *a, struct span namespace,
 }
 
 static const char *
-take_scope(struct asked *a, json_t *scope, struct fields *ret_fields)
+scope_from_json(
+    struct admin_request *a, json_t *scope, struct fields *ret_fields)
 {
 	struct fields fields = {
 	    arena_alloc(a->arena,
@@ -409,14 +414,14 @@ take_scope(struct asked *a, json_t *scope, struct fields *ret_fields)
 		if (!json_is_string(value))
 			return "A value of \"scope\" has to be a string.";
 		fields.list[fields.count++] = (struct field){
-		    span_str(name), span_trim(text_of(value))};
+		    span_str(name), span_trim(string_of(value))};
 	}
 	*ret_fields = fields;
 	return NULL;
 }
 
 const char *
-admin_read_lookup(struct asked *a)
+admin_json_read_lookup(struct admin_request *a)
 {
 	static const char *const names[] = {"namespace", "key", "scope"};
 	const json_t *namespace = json_object_get(a->in, "namespace");
@@ -430,11 +435,11 @@ admin_read_lookup(struct asked *a)
 	if (namespace != NULL && !json_is_string(namespace))
 		return "\"namespace\" has to be a string.";
 	const char *message =
-	    take_scope(a, json_object_get(a->in, "scope"), &scope);
+	    scope_from_json(a, json_object_get(a->in, "scope"), &scope);
 	if (message != NULL)
 		return message;
-	find_candidates(a, namespace ? text_of(namespace) : SPAN("default"),
-	    &scope, text_of(key));
+	find_candidates(a, namespace ? string_of(namespace) : SPAN("default"),
+	    &scope, string_of(key));
 	if (a->n_others == 0)
 		return "No route has this namespace with this scope: \"scope\" "
 		       "has to have a value for one header at least that the "

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "admin/admin_request.h"
+#include "admin/admin_answer.h"
+#include "admin/admin_json.h"
+#include "admin/admin_keys.h"
+#include "admin/admin_machine_private.h"
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "http/header.h"
 
-/* What an operator sees of records and does to them. */
 enum {
 	LIST_DEFAULT = 100,
 	LIST_MAX = 1000,
-	LOOKS_MAX = 5, /* at a record that changes under an act */
+	TRIES_MAX = 5, /* at a record that changes under an act */
 };
 
 static const char *const act_words[] = {
@@ -18,21 +21,38 @@ static const char *const act_words[] = {
 };
 
 static enum after
-bad_request(struct asked *a, const char *message)
+bad_request(struct admin_request *a, const char *message)
 {
-	return admin_refuse(a, PROBLEM_BAD_REQUEST, span_str(message));
+	return admin_answer_problem(a, PROBLEM_BAD_REQUEST, span_str(message));
+}
+
+/* The next of the parameters in the target's query. */
+static bool
+next_parameter(
+    struct span *query, struct span *ret_name, struct span *ret_value)
+{
+	struct span piece;
+	do {
+		if (!span_next(query, '&', &piece))
+			return false;
+	} while (piece.len == 0);
+	const char *sign = memchr(piece.ptr, '=', piece.len);
+	size_t len = sign ? (size_t)(sign - piece.ptr) : piece.len;
+	*ret_name = span_of(piece.ptr, len);
+	*ret_value = sign ? span_from(piece, len + 1) : SPAN("");
+	return true;
 }
 
 /* --- a list --- */
 
-/* The states that a list may have. */
+/* A state that a list may have. */
 static bool
-take_state(struct asked *a, struct span word)
+take_state(struct admin_request *a, struct span word)
 {
 	for (int i = 0; i < STATE_COUNT_; i++) {
 		if (i == STATE_COMPLETED || i == STATE_RELEASED ||
 		    !span_eq(word,
-			span_str(admin_state_word((enum record_state)i))))
+			span_str(admin_json_state((enum record_state)i))))
 			continue;
 		a->list.wanted[i] = true;
 		return true;
@@ -41,22 +61,17 @@ take_state(struct asked *a, struct span word)
 }
 
 static bool
-take_limit(struct asked *a, struct span digits)
+take_limit(struct admin_request *a, struct span digits)
 {
-	size_t limit = 0;
-	if (digits.len == 0 || digits.len > 9)
+	int64_t limit;
+	if (digits.len > 9 || !digits_read(digits, 999999999, &limit))
 		return false;
-	for (size_t i = 0; i < digits.len; i++) {
-		if (digits.ptr[i] < '0' || digits.ptr[i] > '9')
-			return false;
-		limit = 10 * limit + (size_t)(digits.ptr[i] - '0');
-	}
-	a->list.limit = limit < LIST_MAX ? limit : LIST_MAX;
+	a->list.limit = limit < LIST_MAX ? (size_t)limit : LIST_MAX;
 	return limit > 0;
 }
 
 static const char *
-take_parameter(struct asked *a, struct span name, struct span value)
+take_parameter(struct admin_request *a, struct span name, struct span value)
 {
 	if (span_eq(name, SPAN("state")))
 		return take_state(a, value)
@@ -76,12 +91,12 @@ take_parameter(struct asked *a, struct span name, struct span value)
 }
 
 enum after
-operator_list(struct asked *a)
+admin_keys_list(struct admin_request *a)
 {
 	struct span query = a->head.target.query, name, value;
 	a->list.limit = LIST_DEFAULT;
 	a->list.after = SPAN("");
-	while (admin_query_next(&query, &name, &value)) {
+	while (next_parameter(&query, &name, &value)) {
 		const char *message = take_parameter(a, name, value);
 		if (message != NULL)
 			return bad_request(a, message);
@@ -91,47 +106,47 @@ operator_list(struct asked *a)
 		any = any || a->list.wanted[i];
 	for (int i = 0; i < STATE_COUNT_ && !any; i++)
 		a->list.wanted[i] = true;
-	return admin_to(a, ADMIN_LIST, MORE);
+	return admin_request_to(a, ADMIN_LIST, MORE);
 }
 
 enum after
-admin_list(struct machine *machine)
+admin_keys_ask_list(struct machine *machine)
 {
-	struct asked *a = (struct asked *)machine;
+	struct admin_request *a = admin_request_of(machine);
 	store_list(a->admin->store, &a->list);
-	return admin_to(a, ADMIN_LISTED, WAIT);
+	return admin_request_to(a, ADMIN_LISTED, WAIT);
 }
 
 enum after
-admin_listed(struct machine *machine)
+admin_keys_listed(struct machine *machine)
 {
-	struct asked *a = (struct asked *)machine;
+	struct admin_request *a = admin_request_of(machine);
 	const struct store_list *list = &a->list;
 	if (list->op.op.error != 0)
-		return admin_store_failed(a,
+		return admin_answer_store_failed(a,
 		    SPAN("Redis did not answer, or refused; there is no "
 			 "list."));
 	json_t *keys = json_array();
 	for (size_t i = 0; i < list->count; i++)
 		json_array_append_new(keys,
-		    admin_record_json(&list->records[i], NULL, false));
+		    admin_json_record(&list->records[i], NULL, false));
 	json_t *next = json_null();
 	if (list->more) {
 		char place[PLACE_CHARS + 1];
 		store_list_place(&list->records[list->count - 1], place);
 		next = json_string(place);
 	}
-	return admin_say(
+	return admin_answer_json(
 	    a, 200, json_pack("{s:o, s:o}", "keys", keys, "next", next));
 }
 
 /* --- one record --- */
 
 static const char *
-take_with_body(struct asked *a)
+take_with_body(struct admin_request *a)
 {
 	struct span query = a->head.target.query, name, value;
-	while (admin_query_next(&query, &name, &value)) {
+	while (next_parameter(&query, &name, &value)) {
 		if (!span_eq(name, SPAN("body")) ||
 		    (!span_eq(value, SPAN("0")) && !span_eq(value, SPAN("1"))))
 			return "The one parameter is \"body\", 0 or 1.";
@@ -141,68 +156,68 @@ take_with_body(struct asked *a)
 }
 
 enum after
-operator_show(struct asked *a)
+admin_keys_show(struct admin_request *a)
 {
 	const char *message = take_with_body(a);
 	return message ? bad_request(a, message)
-		       : admin_to(a, ADMIN_LOOK, MORE);
+		       : admin_request_to(a, ADMIN_SHOW, MORE);
 }
 
 enum after
-operator_lookup(struct asked *a)
+admin_keys_lookup(struct admin_request *a)
 {
 	const char *message = take_with_body(a);
 	if (message == NULL)
-		message = admin_read_lookup(a);
+		message = admin_json_read_lookup(a);
 	if (message != NULL)
 		return bad_request(a, message);
 	a->key_id = a->others[--a->n_others];
 	hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
-	return admin_to(a, ADMIN_LOOK, MORE);
+	return admin_request_to(a, ADMIN_SHOW, MORE);
 }
 
 enum after
-admin_look(struct machine *machine)
+admin_keys_ask_record(struct machine *machine)
 {
-	struct asked *a = (struct asked *)machine;
+	struct admin_request *a = admin_request_of(machine);
 	store_look(a->admin->store, &a->look, &a->key_id, !a->acts);
-	return admin_to(a, ADMIN_LOOKED, WAIT);
+	return admin_request_to(a, ADMIN_SHOWN, WAIT);
 }
 
 static enum after
-not_there(struct asked *a)
+not_there(struct admin_request *a)
 {
 	if (a->n_others > 0) {
 		a->key_id = a->others[--a->n_others];
 		hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
-		return admin_to(a, ADMIN_LOOK, MORE);
+		return admin_request_to(a, ADMIN_SHOW, MORE);
 	}
-	return admin_refuse(
+	return admin_answer_problem(
 	    a, PROBLEM_NOT_FOUND, SPAN("There is no record of this key."));
 }
 
 enum after
-admin_looked(struct machine *machine)
+admin_keys_shown(struct machine *machine)
 {
-	struct asked *a = (struct asked *)machine;
+	struct admin_request *a = admin_request_of(machine);
 	const struct store_look *look = &a->look;
 	if (look->op.op.error != 0)
-		return admin_store_failed(a,
+		return admin_answer_store_failed(a,
 		    SPAN("Redis did not answer, or refused; nothing was "
 			 "changed."));
 	if (look->op.verdict == VERDICT_GONE)
 		return not_there(a);
 	if (look->op.verdict != VERDICT_DONE)
-		return admin_refuse(a, PROBLEM_RECORD_BROKEN, SPAN(""));
+		return admin_answer_problem(a, PROBLEM_RECORD_BROKEN, SPAN(""));
 	if (a->acts)
-		return admin_to(a, ADMIN_ACT, MORE);
-	return admin_say(a, 200, admin_look_json(look, a->with_body));
+		return admin_request_to(a, ADMIN_ACT, MORE);
+	return admin_answer_json(a, 200, admin_json_shown(look, a->with_body));
 }
 
 /* --- an act --- */
 
 static enum after
-begin(struct asked *a, enum store_act act, const char *message)
+begin_act(struct admin_request *a, enum store_act act, const char *message)
 {
 	if (message == NULL && a->head.target.has_query)
 		message = "There are no parameters here.";
@@ -210,30 +225,30 @@ begin(struct asked *a, enum store_act act, const char *message)
 		return bad_request(a, message);
 	a->acts = true;
 	a->act = act;
-	return admin_to(a, ADMIN_LOOK, MORE);
+	return admin_request_to(a, ADMIN_SHOW, MORE);
 }
 
 enum after
-operator_release(struct asked *a)
+admin_keys_release(struct admin_request *a)
 {
-	return begin(a, ACT_RELEASE, admin_read_act(a));
+	return begin_act(a, ACT_RELEASE, admin_json_read_act(a));
 }
 
 enum after
-operator_delete(struct asked *a)
+admin_keys_delete(struct admin_request *a)
 {
-	return begin(a, ACT_DELETE, admin_read_act(a));
+	return begin_act(a, ACT_DELETE, admin_json_read_act(a));
 }
 
 enum after
-operator_complete(struct asked *a)
+admin_keys_complete(struct admin_request *a)
 {
-	return begin(a, ACT_COMPLETE, admin_read_said(a));
+	return begin_act(a, ACT_COMPLETE, admin_json_read_outcome(a));
 }
 
-/* What the record's route says; of one that is gone, what all start from. */
+/* That of the record's route; where the route is gone, the defaults. */
 static const struct conf_idempotency *
-policy_of(const struct asked *a)
+policy_of(const struct admin_request *a)
 {
 	const struct conf *conf = a->conf;
 	for (size_t i = 0; i < conf->n_routes; i++) {
@@ -247,28 +262,28 @@ policy_of(const struct asked *a)
 
 /* The answer that every retry is to get: 0, E_TOO_LARGE or E_NO_MEMORY. */
 static int
-make_answer(struct asked *a, const struct conf_idempotency *policy)
+make_answer(struct admin_request *a, const struct conf_idempotency *policy)
 {
-	const struct said *said = &a->said;
+	const struct admin_outcome *outcome = &a->outcome;
 	struct body body;
-	if (said->body.len > (size_t)policy->max_response_body)
+	if (outcome->body.len > (size_t)policy->max_response_body)
 		return E_TOO_LARGE;
 	body_init(&body, a->admin->budget);
-	int error = body_append(&body, said->body.ptr, said->body.len);
+	int error = body_append(&body, outcome->body.ptr, outcome->body.len);
 	if (error != 0) {
 		body_clear(&body);
 		return error;
 	}
-	struct fields fields = header_for_client(a->arena, &said->fields,
+	struct fields fields = header_for_client(a->arena, &outcome->fields,
 	    span_str(policy->replay_header), clock_wall_ms());
-	a->given = answer_new(said->status, &fields, &body, a->id);
+	a->given = answer_new(outcome->status, &fields, &body, a->id);
 	return 0;
 }
 
 enum after
-admin_act(struct machine *machine)
+admin_keys_act(struct machine *machine)
 {
-	struct asked *a = (struct asked *)machine;
+	struct admin_request *a = admin_request_of(machine);
 	const struct conf_idempotency *policy = policy_of(a);
 	struct store_order order = {
 	    .act = a->act,
@@ -278,11 +293,13 @@ admin_act(struct machine *machine)
 	if (a->act == ACT_COMPLETE) {
 		int error = make_answer(a, policy);
 		if (error == E_TOO_LARGE)
-			return admin_refuse(a, PROBLEM_REQUEST_TOO_LARGE,
+			return admin_answer_problem(a,
+			    PROBLEM_REQUEST_TOO_LARGE,
 			    SPAN("The answer's body is longer than "
 				 "max_response_body of the record's route."));
 		if (error != 0)
-			return admin_refuse(a, PROBLEM_OVERLOADED, SPAN(""));
+			return admin_answer_problem(
+			    a, PROBLEM_OVERLOADED, SPAN(""));
 		order.answer = a->given;
 		/* The answer is for the record that was looked at. */
 		order.fingerprint = a->look.record.fingerprint;
@@ -290,22 +307,22 @@ admin_act(struct machine *machine)
 			order.attempt = a->look.record.attempt;
 	}
 	store_operate(a->admin->store, &a->look, &a->key_id, &order);
-	return admin_to(a, ADMIN_ACTED, WAIT);
+	return admin_request_to(a, ADMIN_ACTED, WAIT);
 }
 
 static void
-log_act(const struct asked *a, enum event event)
+log_act(const struct admin_request *a, enum event event)
 {
 	const struct store_look *look = &a->look;
 	struct logline line = log_begin(event);
 	log_str(&line, "key_id", a->key_hex);
 	log_str(&line, "act", act_words[a->act]);
 	if (event == EV_operator) {
-		log_str(&line, "before", admin_state_word(look->op.state));
+		log_str(&line, "before", admin_json_state(look->op.state));
 		log_str(&line, "after",
 		    a->act == ACT_DELETE
 			? "NONE"
-			: admin_state_word(look->record.state));
+			: admin_json_state(look->record.state));
 		log_int(&line, "attempt", look->op.attempt);
 	} else {
 		log_str(&line, "error", error_message(look->op.op.error));
@@ -319,9 +336,9 @@ log_act(const struct asked *a, enum event event)
 	log_end(&line);
 }
 
-/* It allows the act, and was another one when it was looked at. */
+/* The record allows the act, but has changed since it was looked at. */
 static bool
-has_changed(const struct asked *a)
+has_changed(const struct admin_request *a)
 {
 	const struct store_op *op = &a->look.op;
 	return a->act == ACT_COMPLETE && op->verdict == VERDICT_FENCED &&
@@ -330,54 +347,54 @@ has_changed(const struct asked *a)
 }
 
 static enum after
-conflict(struct asked *a)
+conflict(struct admin_request *a)
 {
 	const char *allowed = a->act == ACT_DELETE
 	    ? "A record that is PROCESSING cannot be deleted"
 	    : "Only a record that is UNKNOWN or FAILED can be resolved";
 	uint32_t attempt = a->look.op.attempt;
 	if (has_changed(a))
-		return admin_refuse(a, PROBLEM_CONFLICT,
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    SPAN("The record changes again and again. Nothing was "
 			 "changed."));
 	if (a->attempt != 0 && a->attempt != attempt)
-		return admin_refuse(a, PROBLEM_CONFLICT,
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    arena_printf(a->arena,
 			"The record is %s at attempt %u by now, not at "
 			"attempt %u. Nothing was changed.",
-			admin_state_word(a->look.op.state), attempt,
+			admin_json_state(a->look.op.state), attempt,
 			a->attempt));
-	return admin_refuse(a, PROBLEM_CONFLICT,
+	return admin_answer_problem(a, PROBLEM_CONFLICT,
 	    arena_printf(a->arena, "%s; this one is %s. Nothing was changed.",
-		allowed, admin_state_word(a->look.op.state)));
+		allowed, admin_json_state(a->look.op.state)));
 }
 
 enum after
-admin_acted(struct machine *machine)
+admin_keys_acted(struct machine *machine)
 {
-	struct asked *a = (struct asked *)machine;
+	struct admin_request *a = admin_request_of(machine);
 	const struct store_look *look = &a->look;
 	if (look->op.op.error != 0) {
 		log_act(a, EV_operator_unsure);
-		return admin_store_failed(a,
+		return admin_answer_store_failed(a,
 		    SPAN("Redis did not answer, or refused. Look at the "
 			 "record: it may have been changed."));
 	}
-	if (has_changed(a) && ++a->looks < LOOKS_MAX) {
+	if (has_changed(a) && ++a->tries < TRIES_MAX) {
 		answer_unref(&a->given);
-		return admin_to(a, ADMIN_LOOK, MORE);
+		return admin_request_to(a, ADMIN_SHOW, MORE);
 	}
 	if (look->op.verdict == VERDICT_FENCED)
 		return conflict(a);
 	if (look->op.verdict == VERDICT_GONE)
 		return not_there(a);
 	if (look->op.verdict != VERDICT_DONE)
-		return admin_refuse(a, PROBLEM_RECORD_BROKEN, SPAN(""));
+		return admin_answer_problem(a, PROBLEM_RECORD_BROKEN, SPAN(""));
 	log_act(a, EV_operator);
 	if (a->act == ACT_DELETE)
-		return admin_say(a, 200,
+		return admin_answer_json(a, 200,
 		    json_pack("{s:s, s:b}", "key_id", a->key_hex, "deleted",
 			1));
-	return admin_say(
-	    a, 200, admin_record_json(&look->record, a->given, false));
+	return admin_answer_json(
+	    a, 200, admin_json_record(&look->record, a->given, false));
 }

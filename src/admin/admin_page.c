@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "admin/admin_request.h"
+#include <sodium.h>
 
-/* What stands between two words that the page has once each. */
+#include "admin/admin_answer.h"
+#include "admin/admin_machine_private.h"
+#include "admin/admin_page.h"
+
+/* The text between two tags, each of which the page has once. */
 static struct span
 part(const char *begin, const char *end)
 {
@@ -32,7 +36,7 @@ source_of(struct arena *arena, struct span element)
  * from elsewhere, no text becomes markup, and nobody frames it.
  */
 static struct span
-policy_of(struct arena *arena)
+content_policy(struct arena *arena)
 {
 	struct span style = source_of(arena, part("<style>", "</style>"));
 	struct span script = source_of(arena, part("<script>", "</script>"));
@@ -44,11 +48,11 @@ policy_of(struct arena *arena)
 	    SPAN_FMT(script), SPAN_FMT(style));
 }
 
-enum after
-admin_page(struct asked *a, int status)
+static enum after
+answer_page(struct admin_request *a, int status)
 {
 	struct field also[] = {
-	    {SPAN("Content-Security-Policy"), policy_of(a->arena)},
+	    {SPAN("Content-Security-Policy"), content_policy(a->arena)},
 	    {SPAN("Referrer-Policy"), SPAN("no-referrer")},
 	    {SPAN("Cross-Origin-Opener-Policy"), SPAN("same-origin")},
 	    {SPAN("Cross-Origin-Resource-Policy"), SPAN("same-origin")},
@@ -57,6 +61,18 @@ admin_page(struct asked *a, int status)
 	body_init(&body, NULL);
 	must(body_append(&body, admin_page_text, strlen(admin_page_text)) ==
 	    0);
-	return admin_answer_with(a, status, SPAN("text/html; charset=utf-8"),
+	return admin_answer_bytes(a, status, SPAN("text/html; charset=utf-8"),
 	    (struct fields){also, sizeof also / sizeof *also}, &body);
+}
+
+enum after
+admin_page(struct admin_request *a)
+{
+	return answer_page(a, 200);
+}
+
+enum after
+admin_page_without_token(struct admin_request *a)
+{
+	return answer_page(a, 401);
 }

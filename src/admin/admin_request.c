@@ -1,53 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "admin/admin_answer.h"
+#include "admin/admin_auth.h"
+#include "admin/admin_keys.h"
+#include "admin/admin_machine_private.h"
+#include "admin/admin_page.h"
 #include "admin/admin_request.h"
-#include "admin/exposition.h"
+#include "admin/admin_status.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "gate/response.h"
-#include "gate/worker.h"
 #include "http/header.h"
 
 /*
- * A request to the admin interface as HTTP: who may ask what, and how it is
- * answered.
+ * The way of a request to the admin interface:
  *
- *   CHECK ─ READ ⇢ RECEIVED ─┬─ (operator.c) LIST ⇢ LISTED ───────────┐
- *                            ├─ LOOK ⇢ LOOKED ─ ACT ⇢ ACTED ──────────┤
- *                            ├─ PROBE ⇢ PROBED ───────────────────────┤
- *                            ├─ COUNT ⇢ COUNTED ──────────────────────┤
- *                            └─ ANSWER ⇢ ANSWERED ◀───────────────────┘
+ *   CHECK ─ READ ⇢ RECEIVED ─┬─ LIST ⇢ LISTED ──────────────┐  admin_keys.c
+ *                            ├─ SHOW ⇢ SHOWN ─ ACT ⇢ ACTED ─┤
+ *                            ├─ PROBE ⇢ PROBED ─────────────┤  admin_status.c
+ *                            ├─ COUNT ⇢ COUNTED ────────────┤
+ *                            └──────────────────────────────┴─ ANSWER ⇢
+ *                                          ANSWERED           admin_answer.c
  */
 enum { BODY_MAX = 16 * 1024 * 1024 };
 
-static enum after run_page(struct asked *a);
-static enum after run_health(struct asked *a);
-static enum after run_ready(struct asked *a);
-static enum after run_status(struct asked *a);
-static enum after run_metrics(struct asked *a);
-
-/* Those of a path stand together. */
-static const struct endpoint endpoints[] = {
-    {"GET", "/", run_page, 0},
-    {"GET", "/healthz", run_health, ENDPOINT_OPEN},
-    {"GET", "/readyz", run_ready, ENDPOINT_OPEN},
-    {"GET", "/status", run_status, 0},
-    {"GET", "/metrics", run_metrics, 0},
-    {"GET", "/keys", operator_list, 0},
-    {"POST", "/keys/lookup", operator_lookup, ENDPOINT_READS},
-    {"GET", "/keys/{id}", operator_show, 0},
-    {"DELETE", "/keys/{id}", operator_delete, ENDPOINT_READS},
-    {"POST", "/keys/{id}/release", operator_release, ENDPOINT_READS},
-    {"POST", "/keys/{id}/complete", operator_complete, ENDPOINT_READS},
+/* All that can be asked for; the methods of a path stand together. */
+static const struct admin_endpoint endpoints[] = {
+    {"GET", "/", admin_page, 0},
+    {"GET", "/healthz", admin_status_health, ADMIN_OPEN},
+    {"GET", "/readyz", admin_status_ready, ADMIN_OPEN},
+    {"GET", "/status", admin_status, 0},
+    {"GET", "/metrics", admin_status_metrics, 0},
+    {"GET", "/keys", admin_keys_list, 0},
+    {"POST", "/keys/lookup", admin_keys_lookup, ADMIN_TAKES_BODY},
+    {"GET", "/keys/{id}", admin_keys_show, 0},
+    {"DELETE", "/keys/{id}", admin_keys_delete, ADMIN_TAKES_BODY},
+    {"POST", "/keys/{id}/release", admin_keys_release, ADMIN_TAKES_BODY},
+    {"POST", "/keys/{id}/complete", admin_keys_complete, ADMIN_TAKES_BODY},
 };
 enum { N_ENDPOINTS = sizeof endpoints / sizeof *endpoints };
 
 /* --- what is asked for --- */
 
-/* A key_id in its place, which is taken, else the same bytes. */
+/* The same bytes, but for a key_id in the place of {id}, which is taken. */
 static bool
-matches(const char *pattern, struct span path, struct asked *a)
+matches(const char *pattern, struct span path, struct admin_request *a)
 {
 	const char *id = strstr(pattern, "{id}");
 	if (id == NULL)
@@ -65,7 +63,7 @@ matches(const char *pattern, struct span path, struct asked *a)
 }
 
 static bool
-serves(const struct endpoint *endpoint, struct span method)
+serves(const struct admin_endpoint *endpoint, struct span method)
 {
 	bool head = span_eq(method, SPAN("HEAD"));
 	return span_eq(
@@ -73,36 +71,36 @@ serves(const struct endpoint *endpoint, struct span method)
 }
 
 static enum after
-find_endpoint(struct asked *a)
+find_endpoint(struct admin_request *a)
 {
 	struct span path = a->head.target.spelling;
 	struct span allowed = SPAN("");
 	for (int i = 0; i < N_ENDPOINTS; i++) {
-		const struct endpoint *endpoint = &endpoints[i];
+		const struct admin_endpoint *endpoint = &endpoints[i];
 		if (!matches(endpoint->path, path, a))
 			continue;
 		if (serves(endpoint, a->x->head.method)) {
 			a->endpoint = endpoint;
-			return admin_to(a, ADMIN_READ, MORE);
+			return admin_request_to(a, ADMIN_READ, MORE);
 		}
 		allowed = arena_printf(a->arena, "%.*s%s%s",
 		    SPAN_FMT(allowed), allowed.len > 0 ? ", " : "",
 		    endpoint->method);
 	}
 	if (allowed.len == 0)
-		return admin_refuse(a, PROBLEM_NOT_FOUND,
+		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
 		    SPAN("The admin interface has nothing at this path."));
 	a->more[a->n_more++] = (struct field){SPAN("Allow"), allowed};
-	return admin_refuse(a, PROBLEM_METHOD_NOT_ALLOWED, SPAN(""));
+	return admin_answer_problem(a, PROBLEM_METHOD_NOT_ALLOWED, SPAN(""));
 }
 
 /* --- who asks --- */
 
 static bool
-needs_no_token(const struct asked *a)
+needs_no_token(const struct admin_request *a)
 {
 	for (int i = 0; i < N_ENDPOINTS; i++)
-		if ((endpoints[i].flags & ENDPOINT_OPEN) &&
+		if ((endpoints[i].flags & ADMIN_OPEN) &&
 		    span_eq(a->head.target.spelling,
 			span_str(endpoints[i].path)))
 			return true;
@@ -110,61 +108,63 @@ needs_no_token(const struct asked *a)
 }
 
 static enum after
-refuse_without_token(struct asked *a)
+refuse_without_token(struct admin_request *a)
 {
 	a->more[a->n_more++] = (struct field){SPAN("WWW-Authenticate"),
 	    SPAN("Bearer realm=\"onceproxy admin\"")};
-	if (span_eq(a->head.target.spelling, SPAN("/")) && asker_reads_only(a))
-		return admin_page(a, 401);
-	return admin_refuse(a, PROBLEM_UNAUTHORIZED, SPAN(""));
+	if (span_eq(a->head.target.spelling, SPAN("/")) &&
+	    admin_auth_reads_only(a))
+		return admin_page_without_token(a);
+	return admin_answer_problem(a, PROBLEM_UNAUTHORIZED, SPAN(""));
 }
 
 enum after
-admin_check(struct machine *machine)
+admin_request_check(struct machine *machine)
 {
-	struct asked *a = (struct asked *)machine;
+	struct admin_request *a = admin_request_of(machine);
 	enum head_verdict verdict = head_check(a->arena, &a->x->head,
 	    (size_t)a->admin->conf->max_request_headers, &a->head);
 	if (verdict != HEAD_CHECK_OK) {
 		a->close = true;
-		return admin_refuse(a, response_to_head_check(verdict),
+		return admin_answer_problem(a, response_to_head_check(verdict),
 		    span_str(a->head.message));
 	}
 	a->id = header_request_id(a->arena, &a->head.fields);
 	machine_name(&a->machine, a->id);
 	if (needs_no_token(a))
 		return find_endpoint(a);
-	if (!asker_has_token(a))
+	if (!admin_auth_has_token(a))
 		return refuse_without_token(a);
 	enum problem problem;
 	struct span detail;
-	if (asker_is_suspect(a, &problem, &detail))
-		return admin_refuse(a, problem, detail);
+	if (admin_auth_is_suspect(a, &problem, &detail))
+		return admin_answer_problem(a, problem, detail);
 	return find_endpoint(a);
 }
 
-/* --- its body and its parameters --- */
+/* --- its body --- */
 
 enum after
-admin_read(struct machine *machine)
+admin_request_read(struct machine *machine)
 {
-	struct asked *a = (struct asked *)machine;
-	bool reads = a->endpoint->flags & ENDPOINT_READS;
+	struct admin_request *a = admin_request_of(machine);
+	bool reads = a->endpoint->flags & ADMIN_TAKES_BODY;
 	exchange_read_body(a->x, reads ? BODY_MAX : 0);
-	return admin_to(a, ADMIN_RECEIVED, WAIT);
+	return admin_request_to(a, ADMIN_RECEIVED, WAIT);
 }
 
 enum after
-admin_received(struct machine *machine)
+admin_request_received(struct machine *machine)
 {
-	struct asked *a = (struct asked *)machine;
+	struct admin_request *a = admin_request_of(machine);
 	switch (a->x->op.error) {
 	case 0:
 		break;
 	case E_TOO_LARGE:
-		return admin_refuse(a, PROBLEM_REQUEST_TOO_LARGE, SPAN(""));
+		return admin_answer_problem(
+		    a, PROBLEM_REQUEST_TOO_LARGE, SPAN(""));
 	case E_NO_MEMORY:
-		return admin_refuse(a, PROBLEM_OVERLOADED, SPAN(""));
+		return admin_answer_problem(a, PROBLEM_OVERLOADED, SPAN(""));
 	default:
 		return DONE; /* the client left */
 	}
@@ -173,263 +173,67 @@ admin_received(struct machine *machine)
 		a->in = json_loadb(body.ptr, body.len,
 		    JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 		if (!json_is_object(a->in))
-			return admin_refuse(a, PROBLEM_BAD_REQUEST,
+			return admin_answer_problem(a, PROBLEM_BAD_REQUEST,
 			    SPAN("The body is not a JSON object."));
 	}
 	return a->endpoint->run(a);
 }
 
-bool
-admin_query_next(
-    struct span *query, struct span *ret_name, struct span *ret_value)
-{
-	struct span piece;
-	do {
-		if (!span_next(query, '&', &piece))
-			return false;
-	} while (piece.len == 0);
-	const char *sign = memchr(piece.ptr, '=', piece.len);
-	size_t len = sign ? (size_t)(sign - piece.ptr) : piece.len;
-	*ret_name = span_of(piece.ptr, len);
-	*ret_value = sign ? span_from(piece, len + 1) : SPAN("");
-	return true;
-}
+/* --- life --- */
 
-/* --- health and status --- */
+static const struct machine_step steps[] = {
+#define ADMIN_STEP(name, function, operation) {#name, function},
+#include "tbl/admin_steps.h"
+};
 
-static enum after
-run_page(struct asked *a)
+static const struct op *
+admin_request_awaited(struct machine *machine)
 {
-	return admin_page(a, 200);
-}
-
-static enum after
-run_health(struct asked *a)
-{
-	return admin_say(a, 200, json_pack("{s:s}", "status", "ok"));
-}
-
-/* Redis is asked whether it answers: a link may be up to a frozen one. */
-static enum after
-run_ready(struct asked *a)
-{
-	return admin_to(a, ADMIN_PROBE, MORE);
-}
-
-static enum after
-run_status(struct asked *a)
-{
-	return admin_to(a, ADMIN_PROBE, MORE);
-}
-
-enum after
-admin_probe(struct machine *machine)
-{
-	struct asked *a = (struct asked *)machine;
-	static const struct key_id nobody;
-	store_look(a->admin->store, &a->look, &nobody, false);
-	return admin_to(a, ADMIN_PROBED, WAIT);
-}
-
-/* A sentence, while Redis answers and is not given new claims. */
-static const char *
-fault_of(const struct admin *admin)
-{
-	return store_is_up(admin->store) ? store_fault(admin->store) : NULL;
-}
-
-static enum after
-say_ready(struct asked *a, bool up)
-{
-	const char *reason = a->admin->draining ? "draining" : "store";
-	const char *fault = fault_of(a->admin);
-	if (up && fault == NULL && !a->admin->draining)
-		return admin_say(
-		    a, 200, json_pack("{s:s}", "status", "ready"));
-	return admin_say(a, 503,
-	    json_pack("{s:s, s:s, s:s*}", "status", "unready", "reason",
-		reason, "detail", fault));
-}
-
-/* What is in flight now, all workers together and each. */
-static json_t *
-counts_json(const struct admin *admin)
-{
-	json_int_t requests = 0, executions = 0;
-	json_t *each = json_array();
-	for (int64_t i = 0; i < admin->conf->workers; i++) {
-		const struct worker *w = admin->view.workers[i];
-		json_int_t r = atomic_load(&w->requests.count);
-		json_int_t e = atomic_load(&w->executions.count);
-		requests += r;
-		executions += e;
-		json_array_append_new(each,
-		    json_pack("{s:I, s:I}", "requests", r, "executions", e));
+	const struct admin_request *a = admin_request_of(machine);
+	switch ((enum admin_step)machine->step) {
+#define ADMIN_STEP(name, function, operation)                                 \
+	case ADMIN_##name:                                                     \
+		return operation;
+#include "tbl/admin_steps.h"
+	case ADMIN_STEPS_:
+		break;
 	}
-	return json_pack("{s:I, s:I, s:o}", "requests", requests,
-	    "executions", executions, "workers", each);
+	must(false);
+	return NULL;
 }
 
-/* All workers' together; one that cannot be written takes no new claims. */
-static json_t *
-journal_json(const struct admin *admin)
+static void
+admin_request_free(struct machine *machine)
 {
-	uint64_t entries = 0;
-	bool writable = true;
-	for (int64_t i = 0; i < admin->conf->workers; i++) {
-		const struct worker *w = admin->view.workers[i];
-		entries += counter_read(&w->meter.journal_entries);
-		writable =
-		    writable && !atomic_load(&w->journal_relay.unwritable);
-	}
-	return json_pack("{s:I, s:b}", "entries", (json_int_t)entries,
-	    "writable", writable);
+	struct admin_request *a = admin_request_of(machine);
+	op_cancel(&a->look.op.op);
+	op_cancel(&a->list.op.op);
+	op_cancel(&a->count.op.op);
+	answer_unref(&a->look.op.answer);
+	answer_unref(&a->given);
+	answer_unref(&a->answer);
+	json_decref(a->in);
+	conf_unref(&a->conf);
+	exchange_end(&a->x);
+	free(a);
 }
 
-static enum after
-say_status(struct asked *a, bool up)
-{
-	const struct admin *admin = a->admin;
-	const struct admin_view *view = &admin->view;
-	const struct conf *conf = admin->conf;
-	json_t *listen = json_array();
-	for (size_t i = 0; i < view->n_listen; i++)
-		json_array_append_new(listen, json_string(view->listen[i]));
-	int64_t up_ms = clock_wall_ms() - view->started_ms;
-	const char *redis =
-	    conf->store.managed ? "managed" : conf->store.redis.text;
-	char *master = store_master(admin->store);
-	json_t *status =
-	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
-		      "s:{s:s, s:s?, s:s*, s:s*}, s:o, s:o, s:{s:s, s:o}}",
-		"version", PACKAGE_VERSION,
-		"started", admin_time_json(view->started_ms),
-		"uptime_seconds", (json_int_t)(up_ms / 1000),
-		"listen", listen, "admin", view->address,
-		"workers", (json_int_t)conf->workers,
-		"draining", admin->draining,
-		"store", "state", up ? "up" : "down", "redis", redis,
-		"master", master, "fault", fault_of(admin),
-		"journal", journal_json(admin),
-		"in_flight", counts_json(admin),
-		"configuration", "file", conf->file,
-		"loaded", admin_time_json(admin->loaded_ms));
-	free(master);
-	return admin_say(a, 200, status);
-}
+static const struct machine_kind admin_request_kind = {
+    "admin", steps, admin_request_awaited, admin_request_free};
 
-enum after
-admin_probed(struct machine *machine)
+void
+admin_request_new(void *arg, struct exchange *x)
 {
-	struct asked *a = (struct asked *)machine;
-	bool up = a->look.op.op.error == 0;
-	return a->endpoint->run == run_ready ? say_ready(a, up)
-					     : say_status(a, up);
-}
-
-static enum after
-run_metrics(struct asked *a)
-{
-	return admin_to(a, ADMIN_COUNT, MORE);
-}
-
-enum after
-admin_count(struct machine *machine)
-{
-	struct asked *a = (struct asked *)machine;
-	store_count(a->admin->store, &a->count);
-	return admin_to(a, ADMIN_COUNTED, WAIT);
-}
-
-/* What Redis does not tell is left out. */
-enum after
-admin_counted(struct machine *machine)
-{
-	struct asked *a = (struct asked *)machine;
-	bool counted = a->count.op.op.error == 0;
-	struct body body;
-	body_init(&body, NULL);
-	exposition_write(
-	    a->admin, counted ? a->count.records : NULL, &body);
-	return admin_answer_with(a, 200,
-	    SPAN("text/plain; version=0.0.4; charset=utf-8"),
-	    (struct fields){NULL, 0}, &body);
-}
-
-/* --- the answer --- */
-
-enum after
-admin_answer_with(struct asked *a, int status, struct span type,
-    struct fields also, struct body *body)
-{
-	struct field list[ALSO_MAX + 4] = {
-	    {SPAN("Date"), header_date(a->arena, clock_wall_ms())},
-	    {SPAN("Content-Type"), type},
-	    {SPAN("Cache-Control"), SPAN("no-store")},
-	    {SPAN("X-Content-Type-Options"), SPAN("nosniff")},
-	};
-	struct fields fields = {list, 4};
-	must(a->answer == NULL && also.count <= ALSO_MAX);
-	for (size_t i = 0; i < also.count; i++)
-		list[fields.count++] = also.list[i];
-	a->answer = answer_new(status, &fields, body, SPAN(""));
-	return admin_to(a, ADMIN_ANSWER, MORE);
-}
-
-enum after
-admin_say(struct asked *a, int status, json_t *json)
-{
-	must(json != NULL);
-	char *text = json_dumps(json, JSON_COMPACT);
-	must(text != NULL);
-	json_decref(json);
-	struct body body;
-	body_init(&body, NULL);
-	must(body_append(&body, text, strlen(text)) == 0);
-	must(body_append(&body, "\n", 1) == 0);
-	free(text);
-	return admin_answer_with(a, status, SPAN("application/json"),
-	    (struct fields){NULL, 0}, &body);
-}
-
-enum after
-admin_refuse(struct asked *a, enum problem problem, struct span detail)
-{
-	const struct problem_details details = {
-	    .base = a->conf->problem_base,
-	    .key_id = span_str(a->key_hex),
-	    .detail = detail,
-	    .date = header_date(a->arena, clock_wall_ms()),
-	};
-	must(a->answer == NULL);
-	a->answer = problem_new(problem, &details);
-	return admin_to(a, ADMIN_ANSWER, MORE);
-}
-
-enum after
-admin_store_failed(struct asked *a, struct span detail)
-{
-	if (a->look.op.op.error == E_NO_MEMORY)
-		return admin_refuse(a, PROBLEM_OVERLOADED, SPAN(""));
-	return admin_refuse(a, PROBLEM_STORE_UNAVAILABLE, detail);
-}
-
-enum after
-admin_answer(struct machine *machine)
-{
-	struct asked *a = (struct asked *)machine;
-	if (a->id.len == 0)
-		a->id = header_request_id(
-		    a->arena, &(struct fields){NULL, 0});
-	a->more[a->n_more++] = (struct field){SPAN("X-Request-Id"), a->id};
-	const struct fields more = {a->more, a->n_more};
-	exchange_answer(a->x, a->answer, &more, a->close);
-	return admin_to(a, ADMIN_ANSWERED, WAIT);
-}
-
-enum after
-admin_answered(struct machine *machine)
-{
-	(void)machine;
-	return DONE;
+	struct admin *admin = arg;
+	struct admin_request *a = mem_zero(sizeof *a);
+	machine_init(&a->machine, &admin_request_kind, &admin->machines);
+	a->admin = admin;
+	a->conf = conf_ref(admin->now);
+	a->x = x;
+	a->arena = a->look.arena = a->list.arena = x->arena;
+	op_init(&x->op, admin->loop, machine_run, &a->machine);
+	op_init(&a->look.op.op, admin->loop, machine_run, &a->machine);
+	op_init(&a->list.op.op, admin->loop, machine_run, &a->machine);
+	op_init(&a->count.op.op, admin->loop, machine_run, &a->machine);
+	machine_run(&a->machine);
 }

@@ -13,8 +13,7 @@
 _Static_assert((int)OUTCOME_COUNT_ <= (int)METER_OUTCOMES, "too many results");
 
 struct exposition {
-	const struct admin *admin;
-	const uint64_t *records; /* by their states; NULL: not known */
+	const struct exposition_source *from;
 	struct body *out;
 	const char *name; /* of the metric */
 };
@@ -22,7 +21,7 @@ struct exposition {
 /* --- text --- */
 
 static void PRINTF_LIKE(2, 3)
-put(struct exposition *e, const char *fmt, ...)
+write_text(struct exposition *e, const char *fmt, ...)
 {
 	char text[512];
 	va_list args;
@@ -37,38 +36,39 @@ put(struct exposition *e, const char *fmt, ...)
 static void
 put_label(struct exposition *e, const char *label, const char *value)
 {
-	put(e, "%s=\"", label);
+	write_text(e, "%s=\"", label);
 	for (; *value != '\0'; value++) {
 		if (*value == '\\' || *value == '"')
-			put(e, "\\%c", *value);
+			write_text(e, "\\%c", *value);
 		else if (*value == '\n')
-			put(e, "\\n");
+			write_text(e, "\\n");
 		else
-			put(e, "%c", *value);
+			write_text(e, "%c", *value);
 	}
-	put(e, "\"");
+	write_text(e, "\"");
 }
 
 static void
 put_value(struct exposition *e, uint64_t value)
 {
-	put(e, "%s %" PRIu64 "\n", e->name, value);
+	write_text(e, "%s %" PRIu64 "\n", e->name, value);
 }
 
 /* Microseconds as seconds. */
 static void
 put_seconds(struct exposition *e, uint64_t us)
 {
-	put(e, " %" PRIu64 ".%06" PRIu64 "\n", us / 1000000, us % 1000000);
+	write_text(
+	    e, " %" PRIu64 ".%06" PRIu64 "\n", us / 1000000, us % 1000000);
 }
 
 static void
 put_bucket(struct exposition *e, const char *label, const char *value,
     const char *bound, uint64_t count)
 {
-	put(e, "%s_bucket{", e->name);
+	write_text(e, "%s_bucket{", e->name);
 	put_label(e, label, value);
-	put(e, ",le=\"%s\"} %" PRIu64 "\n", bound, count);
+	write_text(e, ",le=\"%s\"} %" PRIu64 "\n", bound, count);
 }
 
 /* The histograms of all workers, added up: buckets, and the sum. */
@@ -99,13 +99,13 @@ put_histogram(struct exposition *e, const char *label, const char *value,
 	}
 	count += h->buckets[HISTOGRAM_BOUNDS];
 	put_bucket(e, label, value, "+Inf", count);
-	put(e, "%s_sum{", e->name);
+	write_text(e, "%s_sum{", e->name);
 	put_label(e, label, value);
-	put(e, "}");
+	write_text(e, "}");
 	put_seconds(e, h->sum_us);
-	put(e, "%s_count{", e->name);
+	write_text(e, "%s_count{", e->name);
 	put_label(e, label, value);
-	put(e, "} %" PRIu64 "\n", count);
+	write_text(e, "} %" PRIu64 "\n", count);
 }
 
 /* --- from all workers --- */
@@ -113,14 +113,14 @@ put_histogram(struct exposition *e, const char *label, const char *value,
 static const struct meter *
 meter_of(const struct exposition *e, int64_t worker)
 {
-	return &e->admin->view.workers[worker]->meter;
+	return &e->from->workers[worker]->meter;
 }
 
 static uint64_t
 sum_of(const struct exposition *e, size_t offset)
 {
 	uint64_t sum = 0;
-	for (int64_t i = 0; i < e->admin->conf->workers; i++) {
+	for (int64_t i = 0; i < e->from->n_workers; i++) {
 		const char *meter = (const char *)meter_of(e, i);
 		sum += counter_read(
 		    (const struct counter *)(const void *)(meter + offset));
@@ -135,7 +135,7 @@ list_of(const struct meter *meter, bool routes)
 }
 
 static const struct series *
-find(const struct exposition *e, int64_t worker, bool routes,
+series_named(const struct exposition *e, int64_t worker, bool routes,
     const char *name)
 {
 	const struct series *s = list_of(meter_of(e, worker), routes);
@@ -151,8 +151,9 @@ put_seconds_of(struct exposition *e, bool routes, const char *label)
 	const struct series *s = list_of(meter_of(e, 0), routes);
 	for (; s != NULL; s = atomic_load(&s->next)) {
 		struct gathered all = {0};
-		for (int64_t i = 0; i < e->admin->conf->workers; i++) {
-			const struct series *its = find(e, i, routes, s->name);
+		for (int64_t i = 0; i < e->from->n_workers; i++) {
+			const struct series *its =
+			    series_named(e, i, routes, s->name);
 			if (its != NULL)
 				gather(&all, &its->seconds);
 		}
@@ -171,18 +172,19 @@ put_outcomes(struct exposition *e, const char *route)
 {
 	for (int outcome = 0; outcome < OUTCOME_COUNT_; outcome++) {
 		uint64_t count = 0;
-		for (int64_t i = 0; i < e->admin->conf->workers; i++) {
-			const struct series *its = find(e, i, true, route);
+		for (int64_t i = 0; i < e->from->n_workers; i++) {
+			const struct series *its =
+			    series_named(e, i, true, route);
 			if (its != NULL)
 				count += counter_read(&its->outcomes[outcome]);
 		}
 		if (count == 0)
 			continue;
-		put(e, "%s{", e->name);
+		write_text(e, "%s{", e->name);
 		put_label(e, "route", route);
-		put(e, ",");
+		write_text(e, ",");
 		put_label(e, "outcome", outcome_words[outcome]);
-		put(e, "} %" PRIu64 "\n", count);
+		write_text(e, "} %" PRIu64 "\n", count);
 	}
 }
 
@@ -214,8 +216,8 @@ put_STORE_SECONDS(struct exposition *e)
 {
 	for (unsigned op = 0; op < SCRIPT_COUNT_; op++) {
 		struct gathered all = {0};
-		gather(&all, &e->admin->store_took[op]);
-		for (int64_t i = 0; i < e->admin->conf->workers; i++)
+		gather(&all, &e->from->store_took[op]);
+		for (int64_t i = 0; i < e->from->n_workers; i++)
 			gather(&all, &meter_of(e, i)->store[op]);
 		put_histogram(e, "operation", script_word(op), &all);
 	}
@@ -225,9 +227,9 @@ static void
 put_IN_FLIGHT(struct exposition *e)
 {
 	uint64_t count = 0;
-	for (int64_t i = 0; i < e->admin->conf->workers; i++)
+	for (int64_t i = 0; i < e->from->n_workers; i++)
 		count +=
-		    atomic_load(&e->admin->view.workers[i]->executions.count);
+		    atomic_load(&e->from->workers[i]->executions.count);
 	put_value(e, count);
 }
 
@@ -235,9 +237,9 @@ static void
 put_WAITING(struct exposition *e)
 {
 	uint64_t count = 0;
-	for (int64_t i = 0; i < e->admin->conf->workers; i++)
+	for (int64_t i = 0; i < e->from->n_workers; i++)
 		count += counter_read(
-		    &e->admin->view.workers[i]->waiters.waiting);
+		    &e->from->workers[i]->waiters.waiting);
 	put_value(e, count);
 }
 
@@ -252,10 +254,11 @@ put_RECORDS(struct exposition *e)
 	    {STATE_UNKNOWN, "UNKNOWN"},
 	    {STATE_FAILED, "FAILED"},
 	};
-	for (int i = 0; e->records != NULL && i < 3; i++) {
-		put(e, "%s{", e->name);
+	for (int i = 0; e->from->records != NULL && i < 3; i++) {
+		write_text(e, "%s{", e->name);
 		put_label(e, "state", states[i].word);
-		put(e, "} %" PRIu64 "\n", e->records[states[i].state]);
+		write_text(
+		    e, "} %" PRIu64 "\n", e->from->records[states[i].state]);
 	}
 }
 
@@ -268,14 +271,14 @@ put_JOURNAL_ENTRIES(struct exposition *e)
 static void
 put_STORE_UP(struct exposition *e)
 {
-	put_value(e, store_is_up(e->admin->store));
+	put_value(e, store_is_up(e->from->store));
 }
 
 static void
 put_STORE_MEMORY(struct exposition *e)
 {
 	uint64_t bytes, max_bytes;
-	if (store_memory(e->admin->store, &bytes, &max_bytes))
+	if (store_memory(e->from->store, &bytes, &max_bytes))
 		put_value(e, bytes);
 }
 
@@ -283,7 +286,7 @@ static void
 put_STORE_MEMORY_MAX(struct exposition *e)
 {
 	uint64_t bytes, max_bytes;
-	if (store_memory(e->admin->store, &bytes, &max_bytes))
+	if (store_memory(e->from->store, &bytes, &max_bytes))
 		put_value(e, max_bytes);
 }
 
@@ -291,8 +294,8 @@ static void
 put_CACHE_BYTES(struct exposition *e)
 {
 	uint64_t bytes = 0;
-	for (int64_t i = 0; i < e->admin->conf->workers; i++)
-		bytes += cache_bytes(e->admin->view.workers[i]->cache);
+	for (int64_t i = 0; i < e->from->n_workers; i++)
+		bytes += cache_bytes(e->from->workers[i]->cache);
 	put_value(e, bytes);
 }
 
@@ -300,8 +303,8 @@ static void
 put_CACHE_HITS(struct exposition *e)
 {
 	uint64_t hits = 0;
-	for (int64_t i = 0; i < e->admin->conf->workers; i++)
-		hits += cache_hits(e->admin->view.workers[i]->cache);
+	for (int64_t i = 0; i < e->from->n_workers; i++)
+		hits += cache_hits(e->from->workers[i]->cache);
 	put_value(e, hits);
 }
 
@@ -320,9 +323,9 @@ put_LEASES_LOST(struct exposition *e)
 static void
 put_BUILD_INFO(struct exposition *e)
 {
-	put(e, "%s{", e->name);
+	write_text(e, "%s{", e->name);
 	put_label(e, "version", PACKAGE_VERSION);
-	put(e, "} 1\n");
+	write_text(e, "} 1\n");
 }
 
 static void
@@ -330,7 +333,7 @@ put_CPU_SECONDS(struct exposition *e)
 {
 	struct rusage usage;
 	must(getrusage(RUSAGE_SELF, &usage) == 0);
-	put(e, "%s", e->name);
+	write_text(e, "%s", e->name);
 	put_seconds(e,
 	    (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
 		    1000000 +
@@ -365,18 +368,19 @@ put_OPEN_FDS(struct exposition *e)
 static void
 put_START_TIME(struct exposition *e)
 {
-	int64_t ms = e->admin->view.started_ms;
-	put(e, "%s %" PRId64 ".%03d\n", e->name, ms / 1000, (int)(ms % 1000));
+	int64_t ms = e->from->started_ms;
+	write_text(
+	    e, "%s %" PRId64 ".%03d\n", e->name, ms / 1000, (int)(ms % 1000));
 }
 
 void
-exposition_write(
-    const struct admin *admin, const uint64_t *records, struct body *out)
+exposition_write(const struct exposition_source *from, struct body *out)
 {
-	struct exposition e = {admin, records, out, NULL};
-#define METRIC(id, kind, its_name, help)                                      \
-	e.name = its_name;                                                     \
-	put(&e, "# HELP %s %s\n# TYPE %s " #kind "\n", e.name, help, e.name);  \
+	struct exposition e = {from, out, NULL};
+#define METRIC(id, kind, its_name, help) \
+	e.name = its_name; \
+	write_text( \
+	    &e, "# HELP %s %s\n# TYPE %s " #kind "\n", e.name, help, e.name); \
 	put_##id(&e);
 #include "tbl/metrics.h"
 #undef METRIC

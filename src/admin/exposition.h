@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "admin/admin_request.h"
 #include "base/body.h"
+#include "base/metrics.h"
+#include "store/store.h"
 
 /*
  * The text of GET /metrics (Prometheus' exposition format 0.0.4), gathered
- * from all workers without stopping any; records is how many are in each state,
- * or NULL where that is not known.  Main thread.
+ * from all workers without stopping any.  It knows nothing of who asks.  Main
+ * thread.
  */
-void exposition_write(
-    const struct admin *admin, const uint64_t *records, struct body *out);
+struct worker;
+
+/* What it reads. */
+struct exposition_source {
+	struct worker *const *workers;
+	int64_t n_workers;
+	const struct store *store; /* whose operations are operators' */
+	const struct histogram *store_took; /* of these: store_measure */
+	const uint64_t *records; /* by their states; NULL: not known */
+	int64_t started_ms;      /* since 1970 */
+};
+
+/* Appends the text to a body without a budget. */
+void exposition_write(const struct exposition_source *from, struct body *out);

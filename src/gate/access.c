@@ -5,7 +5,7 @@
 #include "gate/request.h"
 #include "gate/worker.h"
 
-enum { TELL_EVERY_US = 1000000 };
+enum { FULL_EVERY_US = 1000000 };
 
 static const char *const outcome_words[] = {
 #define OUTCOME(name, word, ...) word,
@@ -37,9 +37,10 @@ static void
 log_memory_full(struct worker *w)
 {
 	int64_t now_us = clock_us();
-	if (w->told_full_us != 0 && now_us - w->told_full_us < TELL_EVERY_US)
+	if (w->full_logged_us != 0 &&
+	    now_us - w->full_logged_us < FULL_EVERY_US)
 		return;
-	w->told_full_us = now_us;
+	w->full_logged_us = now_us;
 	struct logline line = log_begin(EV_memory_full);
 	log_int(&line, "in_flight_bytes",
 	    (int64_t)atomic_load(&w->budget->used));

@@ -24,13 +24,13 @@ struct entry {
 
 struct cache {
 	size_t limit;
-	bool hears;
+	bool subscribed;
 	struct entry **buckets;
 	size_t n_buckets; /* a power of two */
 	size_t count;
 	struct entry *oldest;
 	struct entry *newest;
-	/* How often word came of a record whose name begins so. */
+	/* How many changes were heard of, by the first byte of the name. */
 	cache_mark marks[MARKS];
 	struct counter bytes;
 	struct counter hits;
@@ -74,7 +74,7 @@ bucket_remove(struct entry *entry)
 }
 
 static void
-grow(struct cache *cache)
+grow_table(struct cache *cache)
 {
 	if (cache->count < cache->n_buckets)
 		return;
@@ -86,7 +86,7 @@ grow(struct cache *cache)
 }
 
 static struct entry *
-find(const struct cache *cache, const struct key_id *key_id)
+entry_of(const struct cache *cache, const struct key_id *key_id)
 {
 	struct entry *e =
 	    cache->buckets[hash_of(key_id) % cache->n_buckets];
@@ -123,7 +123,7 @@ use_remove(struct cache *cache, struct entry *entry)
 }
 
 static void
-drop(struct cache *cache, struct entry *entry)
+drop_entry(struct cache *cache, struct entry *entry)
 {
 	bucket_remove(entry);
 	use_remove(cache, entry);
@@ -138,7 +138,7 @@ static void
 drop_all(struct cache *cache)
 {
 	while (cache->oldest != NULL)
-		drop(cache, cache->oldest);
+		drop_entry(cache, cache->oldest);
 }
 
 /* --- life --- */
@@ -166,11 +166,11 @@ cache_free(struct cache **cache)
 }
 
 void
-cache_hears(struct cache *cache, bool hears)
+cache_subscribed(struct cache *cache, bool subscribed)
 {
-	if (hears == cache->hears)
+	if (subscribed == cache->subscribed)
 		return;
-	cache->hears = hears;
+	cache->subscribed = subscribed;
 	cache_drop(cache, NULL);
 }
 
@@ -179,11 +179,11 @@ cache_hears(struct cache *cache, bool hears)
 const struct cached *
 cache_find(struct cache *cache, const struct key_id *key_id, int64_t now_ms)
 {
-	struct entry *entry = find(cache, key_id);
+	struct entry *entry = entry_of(cache, key_id);
 	if (entry == NULL)
 		return NULL;
 	if (now_ms >= entry->cached.until_ms && INVARIANT(cached_until)) {
-		drop(cache, entry);
+		drop_entry(cache, entry);
 		return NULL;
 	}
 	use_remove(cache, entry);
@@ -204,15 +204,15 @@ cache_put(struct cache *cache, const struct key_id *key_id, cache_mark mark,
 {
 	size_t bytes = sizeof(struct entry) + 2 * MALLOC_BYTES +
 	    answer_bytes(cached->answer);
-	if ((!cache->hears && INVARIANT(cache_hears)) ||
+	if ((!cache->subscribed && INVARIANT(cache_hears)) ||
 	    (mark != *mark_of(cache, key_id) && INVARIANT(cache_marks)) ||
 	    bytes > cache->limit / LARGEST_PART)
 		return;
-	struct entry *entry = find(cache, key_id);
+	struct entry *entry = entry_of(cache, key_id);
 	if (entry != NULL)
-		drop(cache, entry);
+		drop_entry(cache, entry);
 	while (counter_read(&cache->bytes) + bytes > cache->limit)
-		drop(cache, cache->oldest);
+		drop_entry(cache, cache->oldest);
 
 	entry = mem_zero(sizeof *entry);
 	entry->key_id = *key_id;
@@ -220,7 +220,7 @@ cache_put(struct cache *cache, const struct key_id *key_id, cache_mark mark,
 	entry->bytes = bytes;
 	answer_ref(cached->answer);
 	body_uncount(&cached->answer->body);
-	grow(cache);
+	grow_table(cache);
 	bucket_insert(cache, entry);
 	use_insert(cache, entry);
 	cache->count++;
@@ -237,9 +237,9 @@ cache_drop(struct cache *cache, const struct key_id *key_id)
 		return;
 	}
 	++*mark_of(cache, key_id);
-	struct entry *entry = find(cache, key_id);
+	struct entry *entry = entry_of(cache, key_id);
 	if (entry != NULL && INVARIANT(cache_drops))
-		drop(cache, entry);
+		drop_entry(cache, entry);
 }
 
 uint64_t

@@ -9,10 +9,11 @@
  * Answers from memory: COMPLETED is final until the record ends, so a worker
  * may give such an answer again without asking Redis.  What an operator
  * deletes or releases is dropped when Redis says so (store_listen), and while
- * nobody could say it, nothing is given or kept.  An answer that was under
- * way when such word came may be of the record before: who asks takes a mark
- * first, and puts with that mark.  The least recently used go first.  It
- * knows nothing of requests.  The worker's thread only.
+ * Redis could not say it, nothing is given or kept.  An answer that was under
+ * way when a change was heard of may be that of the record before it: so
+ * whoever asks Redis takes a mark first, and puts the answer with that mark.
+ * The least recently used answers go first.  It knows nothing of requests.
+ * The worker's thread only.
  */
 struct cache;
 
@@ -29,10 +30,10 @@ struct cache *cache_new(size_t bytes);
 void cache_free(struct cache **cache);
 
 /*
- * Whether whoever changes records can be heard; it begins deaf, and becomes
- * empty each time that this changes.
+ * Whether changes of records are heard of.  A new cache is not subscribed; it
+ * becomes empty each time that this changes.
  */
-void cache_hears(struct cache *cache, bool hears);
+void cache_subscribed(struct cache *cache, bool subscribed);
 
 /*
  * The answer of that record, valid until the next call, or NULL; now_ms is

@@ -1,34 +1,56 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/log.h"
 #include "gate/deliver.h"
+#include "gate/execution.h"
+#include "gate/response.h"
 #include "gate/worker.h"
+
+/* What a request gets of its execution. */
+struct result {
+	enum outcome outcome;
+	enum problem problem;  /* PROBLEM_COUNT_: the answer */
+	int original_status;   /* of a problem; 0: none */
+	struct answer *answer; /* a reference is taken */
+	struct forward *rest;  /* moved: the content that is to come; NULL */
+	bool replay;           /* it is another request's answer */
+	struct fields omitted; /* copied */
+};
 
 /* Once: afterwards the execution is alone. */
 static void
-tell(struct execution *e, const struct execution_result *result)
+hand_over(struct execution *e, const struct result *result)
 {
 	struct request *r = e->request;
 	if (r == NULL)
 		return;
 	e->request = NULL;
-	struct execution_result all = *result;
-	all.store_us = e->store_us;
-	all.upstream_us = e->forward.op.took_us;
-	request_told(r, &all);
+	r->execution = NULL;
+	r->outcome = result->outcome;
+	r->problem = result->problem;
+	r->original_status = result->original_status;
+	r->answer = result->answer ? answer_ref(result->answer) : NULL;
+	r->store_us += e->store_us;
+	r->upstream_us = e->forward.op.took_us;
+	if (result->rest != NULL)
+		forward_move(&r->forward, result->rest);
+	r->replay = result->replay;
+	r->omitted = response_copy(r->arena, &result->omitted);
+	op_done(&r->join, 0);
 }
 
 void
 deliver_problem(struct execution *e, enum outcome outcome, enum problem problem)
 {
-	tell(e,
-	    &(struct execution_result){.outcome = outcome, .problem = problem});
+	hand_over(
+	    e, &(struct result){.outcome = outcome, .problem = problem});
 }
 
-void
+/* It was executed, and its answer is too large to be kept. */
+static void
 deliver_not_kept(struct execution *e, enum outcome outcome, int status)
 {
-	tell(e,
-	    &(struct execution_result){
+	hand_over(e,
+	    &(struct result){
 		.outcome = outcome,
 		.problem = PROBLEM_RESPONSE_NOT_KEPT,
 		.original_status = status,
@@ -42,8 +64,8 @@ deliver_answer(struct execution *e, enum outcome outcome)
 		deliver_not_kept(e, OUTCOME_NOT_KEPT, e->answer->status);
 		return;
 	}
-	tell(e,
-	    &(struct execution_result){
+	hand_over(e,
+	    &(struct result){
 		.outcome = outcome,
 		.problem = PROBLEM_COUNT_,
 		.answer = e->given,
@@ -68,8 +90,8 @@ deliver_fenced(struct execution *e)
 	if (answer != NULL && answer->not_kept)
 		deliver_not_kept(e, OUTCOME_FENCED, answer->status);
 	else
-		tell(e,
-		    &(struct execution_result){
+		hand_over(e,
+		    &(struct result){
 			.outcome = OUTCOME_FENCED,
 			.problem = whole ? PROBLEM_COUNT_
 			    : broken     ? PROBLEM_RECORD_BROKEN

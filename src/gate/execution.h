@@ -12,19 +12,19 @@
  * An execution is a claim that is ours: it is born when the claim is, sends
  * the request once, and dies when the outcome is stored or another owner has
  * decided.  It knows nothing of libmicrohttpd or of a client's connection;
- * whoever waits for it (one request at most) is told once.  The worker's
- * thread only.
+ * whoever waits for it, one request at most, gets one result
+ * (gate/deliver.h).  The worker's thread only.
  */
 struct worker;
 struct request;
 
 struct execution {
-	struct machine machine; /* first */
+	struct machine machine;
 	struct worker *worker;
 	struct generation *generation;
 	const struct conf_route *route;
 	struct arena *arena; /* a reference: message points into it */
-	struct request *request; /* NULL when it was told, or has left */
+	struct request *request; /* NULL when it has its result, or has left */
 
 	struct held held;
 	struct lease lease;
@@ -53,26 +53,6 @@ struct execution {
 	struct op pause;
 	int64_t store_us;
 };
-
-/* What a request hands over: all of it but the claim becomes the
- * execution's. */
-struct execution_start {
-	struct worker *worker;
-	struct generation *generation;
-	const struct conf_route *route;
-	struct arena *arena;
-	struct request *request;
-	struct claim claim; /* as it was made, and answered OURS or RECONCILE */
-	int64_t claimed_us;  /* when it was asked for, by clock_us */
-	uint32_t attempt;
-	bool ask; /* the claim was answered RECONCILE: question is sent first */
-	enum reason reason; /* then: why the earlier attempt is unknown */
-	struct message question;
-	struct message message; /* points into arena and body */
-	struct body *body;      /* moved */
-	struct span request_id;
-};
-struct execution *execution_new(const struct execution_start *start);
 
 /* The request leaves: the execution goes on without it. */
 void execution_leave(struct execution *e);

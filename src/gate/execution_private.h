@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/container.h"
 #include "gate/execution.h"
 
 /*
- * The inside of an execution: its steps, which execution.c (the upstream's
- * side) and execution_store.c (the store's side) share.  For these two only;
- * the worker's thread.
+ * What the steps of an execution share.  They are in execution_upstream.c and
+ * execution_store.c, and execution_new.c has the table of all; for these files
+ * only.  The worker's thread.
  */
 enum execution_step {
 #define EXECUTION_STEP(name, function, operation) EXECUTION_##name,
@@ -16,14 +17,16 @@ enum execution_step {
 _Static_assert(
     (int)EXECUTION_STEPS_ <= (int)MACHINE_STEPS_MAX, "too many steps");
 
-#define EXECUTION_STEP(name, function, operation)                             \
-	enum after function(struct machine *machine);
-#include "tbl/steps.h"
+/* The execution that a step is called for. */
+static inline struct execution *
+execution_of(struct machine *machine)
+{
+	return CONTAINER_OF(machine, struct execution, machine);
+}
 
-extern const struct machine_step execution_steps[];
-
+/* The next step, and what to return of the one before. */
 static inline enum after
-go(struct execution *e, enum execution_step step, enum after after)
+execution_to(struct execution *e, enum execution_step step, enum after after)
 {
 	machine_to(&e->machine, step);
 	return after;

@@ -4,6 +4,7 @@
 #include "base/test_build.h"
 #include "gate/deliver.h"
 #include "gate/execution_private.h"
+#include "gate/execution_store.h"
 #include "gate/worker.h"
 
 enum {
@@ -13,7 +14,7 @@ enum {
 
 /* --- storing the outcome --- */
 
-/* What the three participles share: true when Redis has not taken it. */
+/* What each step with a result does first: true where Redis has none of it. */
 static bool
 not_taken(struct execution *e, unsigned again)
 {
@@ -23,7 +24,7 @@ not_taken(struct execution *e, unsigned again)
 	if (e->tries++ == 0) {
 		struct logline line = log_begin(EV_settle_late);
 		log_str(&line, "key_id", e->machine.id);
-		log_str(&line, "step", execution_steps[again].name);
+		log_str(&line, "step", e->machine.kind->steps[again].name);
 		log_str(&line, "error", error_message(e->store.op.error));
 		log_end(&line);
 	}
@@ -33,23 +34,28 @@ not_taken(struct execution *e, unsigned again)
 
 /*
  * Redis has not taken it: it goes to disk, and the journal relay delivers it.
- * Otherwise this execution tries on, for as long as the process lives.
+ * False: the disk has not taken it either, and this execution tries on.
  */
-static enum after
-to_journal(struct execution *e, const struct journaled *what, bool *ret_kept)
+static bool
+to_journal(struct execution *e, const struct journaled *what)
 {
-	*ret_kept =
-	    journal_relay_take(&e->worker->journal_relay, &e->held, what);
-	return go(e, *ret_kept ? EXECUTION_FINISH : EXECUTION_PAUSE, MORE);
+	return journal_relay_take(&e->worker->journal_relay, &e->held, what);
+}
+
+static enum after
+after_journal(struct execution *e, bool taken)
+{
+	return execution_to(
+	    e, taken ? EXECUTION_FINISH : EXECUTION_PAUSE, MORE);
 }
 
 enum after
 execution_store_complete(struct machine *machine)
 {
-	struct execution *e = (struct execution *)machine;
+	struct execution *e = execution_of(machine);
 	e->mark = cache_asking(e->worker->cache, &e->held.key_id);
 	store_complete(e->worker->store, &e->store, &e->held, e->answer);
-	return go(e, EXECUTION_COMPLETED, WAIT);
+	return execution_to(e, EXECUTION_COMPLETED, WAIT);
 }
 
 /* Retries may get it without asking Redis (gate/cache.h). */
@@ -66,25 +72,29 @@ keep_in_memory(struct execution *e)
 	cache_put(e->worker->cache, &e->held.key_id, e->mark, &cached);
 }
 
+/* Where another execution may decide, the answer is not handed out. */
+static enum after
+complete_later(struct execution *e)
+{
+	bool taken = to_journal(e,
+	    &(struct journaled){JOURNAL_COMPLETE, .answer = e->answer});
+	if (taken &&
+	    (e->held.policy->on_unknown == UNKNOWN_HOLD ||
+		!INVARIANT(undecided_held_back)))
+		deliver_answer(e, OUTCOME_EXECUTED);
+	else
+		deliver_problem(
+		    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
+	return after_journal(e, taken);
+}
+
 /* The answer is in Redis before the client sees it. */
 enum after
 execution_store_completed(struct machine *machine)
 {
-	struct execution *e = (struct execution *)machine;
-	if (not_taken(e, EXECUTION_COMPLETE)) {
-		bool kept;
-		enum after after = to_journal(e,
-		    &(struct journaled){JOURNAL_COMPLETE, .answer = e->answer},
-		    &kept);
-		/* Where another execution may decide, it is not handed out. */
-		if (kept && (e->held.policy->on_unknown == UNKNOWN_HOLD ||
-				!INVARIANT(undecided_held_back)))
-			deliver_answer(e, OUTCOME_EXECUTED);
-		else
-			deliver_problem(
-			    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
-		return after;
-	}
+	struct execution *e = execution_of(machine);
+	if (not_taken(e, EXECUTION_COMPLETE))
+		return complete_later(e);
 	if (e->store.verdict != VERDICT_DONE && INVARIANT(fenced_answer)) {
 		deliver_fenced(e);
 	} else {
@@ -92,7 +102,7 @@ execution_store_completed(struct machine *machine)
 		deliver_answer(
 		    e, e->asked ? OUTCOME_REPLAYED : OUTCOME_EXECUTED);
 	}
-	return go(e, EXECUTION_FINISH, MORE);
+	return execution_to(e, EXECUTION_FINISH, MORE);
 }
 
 static void
@@ -110,21 +120,21 @@ log_not_sent(const struct execution *e)
 enum after
 execution_store_release(struct machine *machine)
 {
-	struct execution *e = (struct execution *)machine;
+	struct execution *e = execution_of(machine);
 	if (e->tries == 0 && !e->sent)
 		log_not_sent(e);
 	store_release(e->worker->store, &e->store, &e->held, e->sent);
-	return go(e, EXECUTION_RELEASED, WAIT);
+	return execution_to(e, EXECUTION_RELEASED, WAIT);
 }
 
 /*
- * The client is told whether or not Redis has heard of it: nothing was
+ * The client gets its answer whether or not Redis knows of it: nothing was
  * executed, or the upstream itself says so.
  */
 enum after
 execution_store_released(struct machine *machine)
 {
-	struct execution *e = (struct execution *)machine;
+	struct execution *e = execution_of(machine);
 	bool late = not_taken(e, EXECUTION_RELEASE);
 	if (!late && e->store.verdict == VERDICT_FENCED)
 		deliver_fenced(e);
@@ -133,11 +143,10 @@ execution_store_released(struct machine *machine)
 	else
 		deliver_problem(
 		    e, OUTCOME_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
-	bool kept;
-	return late ? to_journal(e,
-			  &(struct journaled){JOURNAL_RELEASE, .sent = e->sent},
-			  &kept)
-		    : go(e, EXECUTION_FINISH, MORE);
+	if (!late)
+		return execution_to(e, EXECUTION_FINISH, MORE);
+	const struct journaled what = {JOURNAL_RELEASE, .sent = e->sent};
+	return after_journal(e, to_journal(e, &what));
 }
 
 static void
@@ -162,28 +171,26 @@ log_doubt(const struct execution *e)
 enum after
 execution_store_mark_unknown(struct machine *machine)
 {
-	struct execution *e = (struct execution *)machine;
+	struct execution *e = execution_of(machine);
 	if (e->tries == 0)
 		log_doubt(e);
 	store_mark_unknown(e->worker->store, &e->store, &e->held, e->reason);
-	return go(e, EXECUTION_MARKED_UNKNOWN, WAIT);
+	return execution_to(e, EXECUTION_MARKED_UNKNOWN, WAIT);
 }
 
 enum after
 execution_store_marked_unknown(struct machine *machine)
 {
-	struct execution *e = (struct execution *)machine;
+	struct execution *e = execution_of(machine);
 	bool late = not_taken(e, EXECUTION_MARK_UNKNOWN);
 	if (!late && e->store.verdict == VERDICT_FENCED)
 		deliver_fenced(e);
 	else
 		deliver_unknown(e);
-	bool kept;
-	return late
-	    ? to_journal(e,
-		  &(struct journaled){JOURNAL_UNKNOWN, .reason = e->reason},
-		  &kept)
-	    : go(e, EXECUTION_FINISH, MORE);
+	if (!late)
+		return execution_to(e, EXECUTION_FINISH, MORE);
+	const struct journaled what = {JOURNAL_UNKNOWN, .reason = e->reason};
+	return after_journal(e, to_journal(e, &what));
 }
 
 /* --- until Redis has taken it --- */
@@ -198,25 +205,25 @@ detach_pause(struct op *op, int error)
 enum after
 execution_store_pause(struct machine *machine)
 {
-	struct execution *e = (struct execution *)machine;
+	struct execution *e = execution_of(machine);
 	int64_t ms = PAUSE_FIRST_MS * (int64_t)e->tries;
 	op_start(&e->pause, ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS,
 	    detach_pause);
-	return go(e, EXECUTION_PAUSED, WAIT);
+	return execution_to(e, EXECUTION_PAUSED, WAIT);
 }
 
 enum after
 execution_store_paused(struct machine *machine)
 {
-	struct execution *e = (struct execution *)machine;
+	struct execution *e = execution_of(machine);
 	answer_unref(&e->store.answer);
-	return go(e, (enum execution_step)e->settling, MORE);
+	return execution_to(e, (enum execution_step)e->settling, MORE);
 }
 
 enum after
 execution_store_finish(struct machine *machine)
 {
-	struct execution *e = (struct execution *)machine;
+	struct execution *e = execution_of(machine);
 	must(e->request == NULL);
 	waiters_wake(&e->worker->waiters, &e->held.key_id);
 	return DONE;

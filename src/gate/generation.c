@@ -33,7 +33,7 @@ generation_unref(struct generation **generation)
 	if (g == NULL || --g->refs > 0)
 		return;
 	upstreams_free(&g->upstreams);
-	metered_clear(&g->metered);
+	meter_conf_clear(&g->metered);
 	conf_unref(&g->conf);
 	free(g);
 }

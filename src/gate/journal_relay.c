@@ -21,43 +21,43 @@ struct adopted_journal {
 	struct journal *journal;
 };
 
-static void on_time(void *arg);
+static void on_look_again(void *arg);
 static void on_delivered(void *arg);
 
 /* For the metrics. */
 static void
-count_entries(const struct journal_relay *c)
+count_entries(const struct journal_relay *relay)
 {
-	uint64_t count = journal_open_entries(c->own);
-	for (const struct adopted_journal *p = c->adopted; p != NULL;
-	     p = p->next)
-		count += journal_open_entries(p->journal);
-	counter_set(&c->worker->meter.journal_entries, count);
+	uint64_t count = journal_open_entries(relay->own);
+	for (const struct adopted_journal *it = relay->adopted; it != NULL;
+	     it = it->next)
+		count += journal_open_entries(it->journal);
+	counter_set(&relay->worker->meter.journal_entries, count);
 }
 
 void
-journal_relay_init(struct journal_relay *c, struct worker *worker,
+journal_relay_init(struct journal_relay *relay, struct worker *worker,
     struct journal *journal, bool adopts)
 {
-	*c = (struct journal_relay){
+	*relay = (struct journal_relay){
 	    .worker = worker, .own = journal, .adopts = adopts};
-	body_init(&c->bytes, worker->budget);
-	timer_init(&c->timer, worker->loop, on_time, c);
-	op_init(&c->op.op, worker->loop, on_delivered, c);
-	timer_set(&c->timer, 0);
+	body_init(&relay->bytes, worker->budget);
+	timer_init(&relay->timer, worker->loop, on_look_again, relay);
+	op_init(&relay->op.op, worker->loop, on_delivered, relay);
+	timer_set(&relay->timer, 0);
 }
 
 void
-journal_relay_end(struct journal_relay *c)
+journal_relay_end(struct journal_relay *relay)
 {
-	timer_clear(&c->timer);
-	op_cancel(&c->op.op);
-	answer_unref(&c->op.answer);
-	body_clear(&c->bytes);
-	journal_close(&c->own);
-	while (c->adopted != NULL) {
-		struct adopted_journal *adopted = c->adopted;
-		c->adopted = adopted->next;
+	timer_clear(&relay->timer);
+	op_cancel(&relay->op.op);
+	answer_unref(&relay->op.answer);
+	body_clear(&relay->bytes);
+	journal_close(&relay->own);
+	while (relay->adopted != NULL) {
+		struct adopted_journal *adopted = relay->adopted;
+		relay->adopted = adopted->next;
 		journal_close(&adopted->journal);
 		free(adopted);
 	}
@@ -83,25 +83,26 @@ log_found(const struct journal_found *found)
 static void
 on_found(void *arg, const struct journal_found *found)
 {
-	struct journal_relay *c = arg;
+	struct journal_relay *relay = arg;
 	log_found(found);
 	if (found->journal == NULL)
 		return;
 	struct adopted_journal *adopted = mem_zero(sizeof *adopted);
-	*adopted = (struct adopted_journal){c->adopted, found->journal};
-	c->adopted = adopted;
+	*adopted = (struct adopted_journal){relay->adopted, found->journal};
+	relay->adopted = adopted;
 }
 
 static void
-adopt(struct journal_relay *c)
+adopt_dead(struct journal_relay *relay)
 {
-	int64_t now_ms = loop_now_ms(c->worker->loop);
+	int64_t now_ms = loop_now_ms(relay->worker->loop);
 	char *message = NULL;
-	if (!c->adopts || now_ms < c->adopt_at_ms || !INVARIANT(dead_journals))
+	if (!relay->adopts || now_ms < relay->adopt_at_ms ||
+	    !INVARIANT(dead_journals))
 		return;
-	c->adopt_at_ms = now_ms + ADOPT_MS;
+	relay->adopt_at_ms = now_ms + ADOPT_MS;
 	if (journal_folder_adopt(
-		c->worker->conf->state_dir, on_found, c, &message))
+		relay->worker->conf->state_dir, on_found, relay, &message))
 		return;
 	struct logline line = log_begin(EV_journal_unwritable);
 	log_str(&line, "error", message);
@@ -113,9 +114,9 @@ adopt(struct journal_relay *c)
 
 /* An emptied journal of a dead process is removed. */
 static void
-drop_empty(struct journal_relay *c)
+drop_empty(struct journal_relay *relay)
 {
-	struct adopted_journal **at = &c->adopted;
+	struct adopted_journal **at = &relay->adopted;
 	while (*at != NULL) {
 		struct adopted_journal *adopted = *at;
 		if (journal_open_entries(adopted->journal) > 0) {
@@ -128,18 +129,20 @@ drop_empty(struct journal_relay *c)
 	}
 }
 
-/* The oldest entry there is, of the dead first, behind those put off. */
+/* The oldest entry behind those skipped; those of dead processes first. */
 static bool
-find_next(struct journal_relay *c)
+pick_entry(struct journal_relay *relay)
 {
-	drop_empty(c);
-	const struct adopted_journal *adopted = c->adopted;
-	while (c->after != 0 && adopted != NULL &&
-	    adopted->journal != c->journal)
+	drop_empty(relay);
+	const struct adopted_journal *adopted = relay->adopted;
+	while (relay->after != 0 && adopted != NULL &&
+	    adopted->journal != relay->journal)
 		adopted = adopted->next;
-	for (uint64_t after = c->after;; after = 0, adopted = adopted->next) {
-		c->journal = adopted != NULL ? adopted->journal : c->own;
-		if (journal_next(c->journal, after, &c->id))
+	for (uint64_t after = relay->after;;
+	     after = 0, adopted = adopted->next) {
+		relay->journal =
+		    adopted != NULL ? adopted->journal : relay->own;
+		if (journal_next(relay->journal, after, &relay->id))
 			return true;
 		if (adopted == NULL)
 			return false;
@@ -151,17 +154,17 @@ find_next(struct journal_relay *c)
  * others.
  */
 static bool
-skip_entry(struct journal_relay *c)
+skip_entry(struct journal_relay *relay)
 {
-	if (c->worker->conf->store.cluster.count == 0)
+	if (relay->worker->conf->store.cluster.count == 0)
 		return false;
-	c->after = c->id;
+	relay->after = relay->id;
 	return true;
 }
 
 /* Without its entry's kind, nobody could tell a payment from none. */
 static void
-log_entry(const struct journal_relay *c, enum event event)
+log_entry(const struct journal_relay *relay, enum event event)
 {
 	static const char *const kinds[] = {
 	    [JOURNAL_COMPLETE] = "complete",
@@ -169,98 +172,109 @@ log_entry(const struct journal_relay *c, enum event event)
 	    [JOURNAL_UNKNOWN] = "unknown",
 	};
 	char hex[DIGEST_HEX + 1];
-	hex_encode(c->entry.key_id.bytes, DIGEST_BYTES, hex);
+	hex_encode(relay->entry.key_id.bytes, DIGEST_BYTES, hex);
 	struct logline line = log_begin(event);
 	log_str(&line, "key_id", hex);
-	log_span(&line, "route", c->entry.route);
-	log_int(&line, "attempt", c->entry.attempt);
-	log_str(&line, "step", kinds[c->entry.kind]);
+	log_span(&line, "route", relay->entry.route);
+	log_int(&line, "attempt", relay->entry.attempt);
+	log_str(&line, "step", kinds[relay->entry.kind]);
+	log_end(&line);
+}
+
+/* Its key is not known either: what the operator can look at is the file. */
+static void
+log_damaged(const struct journal_relay *relay)
+{
+	struct logline line = log_begin(EV_journal_damaged);
+	log_str(&line, "file", journal_name(relay->journal));
+	log_int(&line, "entry", (int64_t)relay->id);
 	log_end(&line);
 }
 
 /* Begins with the next entry; false: there is none, or not now. */
 static bool
-deliver_next(struct journal_relay *c)
+deliver_next(struct journal_relay *relay)
 {
-	if (op_pending(&c->op.op) || !store_is_up(c->worker->store) ||
-	    !find_next(c))
+	if (op_pending(&relay->op.op) || !store_is_up(relay->worker->store) ||
+	    !pick_entry(relay))
 		return false;
-	int error = journal_read(c->journal, c->id, &c->bytes, &c->entry);
+	int error = journal_read(
+	    relay->journal, relay->id, &relay->bytes, &relay->entry);
 	if (error == E_NO_MEMORY)
 		return false;
 	if (error != 0) {
-		struct logline line = log_begin(EV_journal_damaged);
-		log_end(&line);
-		journal_finish(c->journal, c->id);
+		log_damaged(relay);
+		journal_finish(relay->journal, relay->id);
 		return true;
 	}
-	journaled_run(c->worker->store, &c->op, &c->entry);
+	journaled_run(relay->worker->store, &relay->op, &relay->entry);
 	return false;
 }
 
 static void
-deliver(struct journal_relay *c)
+deliver_all(struct journal_relay *relay)
 {
-	while (deliver_next(c))
+	while (deliver_next(relay))
 		continue;
-	if (op_pending(&c->op.op))
+	if (op_pending(&relay->op.op))
 		return;
 	/* Nothing to do but to look again: for Redis, and for the dead. */
-	c->after = 0;
-	timer_set(&c->timer, AGAIN_MS);
+	relay->after = 0;
+	timer_set(&relay->timer, AGAIN_MS);
 }
 
 static void
-on_time(void *arg)
+on_look_again(void *arg)
 {
-	struct journal_relay *c = arg;
-	adopt(c);
-	count_entries(c);
-	deliver(c);
+	struct journal_relay *relay = arg;
+	adopt_dead(relay);
+	count_entries(relay);
+	deliver_all(relay);
 }
 
 /* Redis has taken it, or another owner has decided. */
 static void
 on_delivered(void *arg)
 {
-	struct journal_relay *c = arg;
-	answer_unref(&c->op.answer);
-	if (c->op.op.error != 0 && INVARIANT(until_delivered)) {
-		if (skip_entry(c))
-			deliver(c);
+	struct journal_relay *relay = arg;
+	answer_unref(&relay->op.answer);
+	if (relay->op.op.error != 0 && INVARIANT(until_delivered)) {
+		if (skip_entry(relay))
+			deliver_all(relay);
 		else
-			timer_set(&c->timer, AGAIN_MS);
+			timer_set(&relay->timer, AGAIN_MS);
 		return;
 	}
-	log_entry(c, c->op.verdict == VERDICT_DONE ? EV_journal_delivered
-						   : EV_journal_late);
-	waiters_wake(&c->worker->waiters, &c->entry.key_id);
-	journal_finish(c->journal, c->id);
-	count_entries(c);
-	body_clear(&c->bytes);
-	deliver(c);
+	log_entry(relay, relay->op.verdict == VERDICT_DONE
+			     ? EV_journal_delivered
+			     : EV_journal_late);
+	waiters_wake(&relay->worker->waiters, &relay->entry.key_id);
+	journal_finish(relay->journal, relay->id);
+	count_entries(relay);
+	body_clear(&relay->bytes);
+	deliver_all(relay);
 }
 
 /* --- taking --- */
 
 static void
-log_unwritable(const struct journal_relay *c)
+log_unwritable(const struct journal_relay *relay)
 {
 	struct logline line = log_begin(EV_journal_unwritable);
-	log_str(&line, "error", journal_message(c->own));
+	log_str(&line, "error", journal_message(relay->own));
 	log_end(&line);
 }
 
 /* The log hears of each change, and not of each refused claim. */
 bool
-journal_relay_can_write(struct journal_relay *c)
+journal_relay_can_write(struct journal_relay *relay)
 {
-	bool can = journal_is_writable(c->own, clock_us());
-	if (can == !c->unwritable)
+	bool can = journal_is_writable(relay->own, clock_us());
+	if (can == !relay->unwritable)
 		return can;
-	c->unwritable = !can;
+	relay->unwritable = !can;
 	if (!can) {
-		log_unwritable(c);
+		log_unwritable(relay);
 		return false;
 	}
 	struct logline line = log_begin(EV_journal_writable);
@@ -269,19 +283,20 @@ journal_relay_can_write(struct journal_relay *c)
 }
 
 bool
-journal_relay_take(struct journal_relay *c, const struct held *held,
+journal_relay_take(struct journal_relay *relay, const struct held *held,
     const struct journaled *what)
 {
-	bool taken = journaled_write(c->worker->store, c->own, held, what) ||
+	bool taken =
+	    journaled_write(relay->worker->store, relay->own, held, what) ||
 	    !INVARIANT(journal_took_it);
-	count_entries(c);
+	count_entries(relay);
 	if (!taken)
-		log_unwritable(c);
+		log_unwritable(relay);
 	return taken;
 }
 
 bool
-journal_relay_is_done(const struct journal_relay *c)
+journal_relay_is_done(const struct journal_relay *relay)
 {
-	return journal_open_entries(c->own) == 0 && c->adopted == NULL;
+	return journal_open_entries(relay->own) == 0 && relay->adopted == NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "gate/key.h"
 
+#include "base/ascii.h"
 #include "base/digest.h"
 #include "base/json.h"
 #include "base/test_build.h"
@@ -96,24 +97,6 @@ is_bare_key(struct span s)
 	return true;
 }
 
-static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool
-is_lower(char c)
-{
-	return c >= 'a' && c <= 'z';
-}
-
-static bool
-is_alpha(char c)
-{
-	return is_lower(c) || (c >= 'A' && c <= 'Z');
-}
-
 /* 8-4-4-4-12 hex digits; either case, and the cases are different keys. */
 static bool
 is_uuid(struct span s)
@@ -124,9 +107,7 @@ is_uuid(struct span s)
 		return false;
 	for (size_t i = 0; i < s.len; i++) {
 		char c = s.ptr[i];
-		bool hex = is_digit(c) ||
-		    ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
-		if (shape[i] == '-' ? c != '-' : !hex)
+		if (shape[i] == '-' ? c != '-' : ascii_hex_value(c) < 0)
 			return false;
 	}
 	return true;
@@ -135,7 +116,7 @@ is_uuid(struct span s)
 /* --- structured fields (RFC 8941, section 4.2): a string as an item --- */
 
 static bool
-take(struct span *in, char c)
+take_char(struct span *in, char c)
 {
 	if (in->len == 0 || in->ptr[0] != c)
 		return false;
@@ -144,11 +125,11 @@ take(struct span *in, char c)
 }
 
 static size_t
-skip_digits(struct span *in)
+skip_decimals(struct span *in)
 {
 	size_t n = 0;
 
-	while (n < in->len && is_digit(in->ptr[n]))
+	while (n < in->len && ascii_is_digit(in->ptr[n]))
 		n++;
 	*in = span_from(*in, n);
 	return n;
@@ -158,24 +139,24 @@ skip_digits(struct span *in)
 static bool
 skip_number(struct span *in)
 {
-	take(in, '-');
-	size_t whole = skip_digits(in);
-	if (!take(in, '.'))
+	take_char(in, '-');
+	size_t whole = skip_decimals(in);
+	if (!take_char(in, '.'))
 		return whole >= 1 && whole <= 15;
-	size_t fraction = skip_digits(in);
+	size_t fraction = skip_decimals(in);
 	return whole >= 1 && whole <= 12 && fraction >= 1 && fraction <= 3;
 }
 
 /* Section 4.2.5; what it stands for goes to out, where there is one. */
 static bool
-take_string(struct span *in, char *out, size_t *ret_len)
+take_quoted(struct span *in, char *out, size_t *ret_len)
 {
 	size_t len = 0;
 
-	if (!take(in, '"'))
+	if (!take_char(in, '"'))
 		return false;
-	while (!take(in, '"')) {
-		if (take(in, '\\') &&
+	while (!take_char(in, '"')) {
+		if (take_char(in, '\\') &&
 		    (in->len == 0 ||
 			(in->ptr[0] != '"' && in->ptr[0] != '\\')))
 			return false;
@@ -205,12 +186,12 @@ skip_token(struct span *in)
 static bool
 skip_byte_sequence(struct span *in)
 {
-	take(in, ':');
+	take_char(in, ':');
 	while (in->len &&
-	    (is_alpha(in->ptr[0]) || is_digit(in->ptr[0]) ||
+	    (ascii_is_alpha(in->ptr[0]) || ascii_is_digit(in->ptr[0]) ||
 		in->ptr[0] == '+' || in->ptr[0] == '/' || in->ptr[0] == '='))
 		*in = span_from(*in, 1);
-	return take(in, ':');
+	return take_char(in, ':');
 }
 
 /* Section 4.2.3.1. */
@@ -220,30 +201,30 @@ skip_bare_item(struct span *in)
 	size_t len;
 	char c = in->len ? in->ptr[0] : '\0';
 
-	if (c == '-' || is_digit(c))
+	if (c == '-' || ascii_is_digit(c))
 		return skip_number(in);
 	if (c == '"')
-		return take_string(in, NULL, &len);
-	if (c == '*' || is_alpha(c))
+		return take_quoted(in, NULL, &len);
+	if (c == '*' || ascii_is_alpha(c))
 		return skip_token(in);
 	if (c == ':')
 		return skip_byte_sequence(in);
-	return take(in, '?') && (take(in, '0') || take(in, '1'));
+	return take_char(in, '?') && (take_char(in, '0') || take_char(in, '1'));
 }
 
 /* Section 4.2.3.2; the semicolon was taken. */
 static bool
 skip_parameter(struct span *in)
 {
-	while (take(in, ' '))
+	while (take_char(in, ' '))
 		;
-	if (in->len == 0 || (in->ptr[0] != '*' && !is_lower(in->ptr[0])))
+	if (in->len == 0 || (in->ptr[0] != '*' && !ascii_is_lower(in->ptr[0])))
 		return false;
 	while (in->len &&
-	    (is_lower(in->ptr[0]) || is_digit(in->ptr[0]) ||
+	    (ascii_is_lower(in->ptr[0]) || ascii_is_digit(in->ptr[0]) ||
 		(in->ptr[0] != '\0' && strchr("_-.*", in->ptr[0]))))
 		*in = span_from(*in, 1);
-	return !take(in, '=') || skip_bare_item(in);
+	return !take_char(in, '=') || skip_bare_item(in);
 }
 
 /* A string and any parameters, which mean nothing here; no more. */
@@ -253,9 +234,9 @@ read_item(struct arena *arena, struct span value, struct span *ret_string)
 	char *out = arena_alloc(arena, value.len);
 	size_t len;
 
-	if (!take_string(&value, out, &len))
+	if (!take_quoted(&value, out, &len))
 		return false;
-	while (take(&value, ';')) {
+	while (take_char(&value, ';')) {
 		if (!skip_parameter(&value))
 			return false;
 	}
@@ -328,31 +309,4 @@ key_derive(struct arena *arena, const struct conf_idempotency *policy,
 	/* No field value has that first byte, so no client sends this key. */
 	ret_key->bytes = arena_printf(arena, "\001derived:%s", hex);
 	return KEY_FOUND;
-}
-
-/* --- scope --- */
-
-enum scope_verdict
-scope_find(const struct conf_idempotency *policy, const struct fields *fields,
-    struct span *ret_values)
-{
-	bool named = policy->scope.count == 0;
-
-	for (size_t i = 0; i < policy->scope.count; i++) {
-		struct span name = span_str(policy->scope.list[i]);
-		size_t at = 0;
-		const struct field *f = fields_next(fields, name, &at);
-		if (f && fields_next(fields, name, &at) && INVARIANT(one_scope))
-			return SCOPE_REPEATED;
-		if (f && f->value.len)
-			named = true;
-	}
-	if (!named && INVARIANT(scope_needed))
-		return SCOPE_MISSING;
-	for (size_t i = 0; i < policy->scope.count; i++) {
-		const struct field *f =
-		    fields_first(fields, span_str(policy->scope.list[i]));
-		ret_values[i] = f ? f->value : SPAN("");
-	}
-	return SCOPE_FOUND;
 }

@@ -7,10 +7,11 @@
 #include "conf/conf.h"
 
 /*
- * The idempotency key of a request, and the scope that it is valid in: found
- * among the fields or derived from the body, checked, and reduced to the
- * bytes that make it up.  It knows nothing of records.  Pure; any thread;
- * field values come without the blanks around them.
+ * The idempotency key of a request: found among the fields or derived from
+ * the body, checked, and reduced to the bytes that make it up.  It knows
+ * nothing of records, nor of the scope that the key is valid in
+ * (gate/scope.h).  Pure; any thread; field values come without the blanks
+ * around them.
  */
 enum key_verdict {
 	KEY_FOUND,
@@ -37,16 +38,3 @@ MUST_USE enum key_verdict key_find(struct arena *arena,
 MUST_USE enum key_verdict key_derive(struct arena *arena,
     const struct conf_idempotency *policy, struct span body,
     struct key *ret_key);
-
-enum scope_verdict {
-	SCOPE_FOUND,
-	SCOPE_MISSING,  /* none of the fields has a value */
-	SCOPE_REPEATED, /* one of them stands there twice */
-};
-
-/*
- * The values of the scope's fields, in the policy's order, an absent one
- * empty; ret_values has policy->scope.count places.
- */
-MUST_USE enum scope_verdict scope_find(const struct conf_idempotency *policy,
-    const struct fields *fields, struct span *ret_values);

@@ -1,27 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/loop.h"
-#include "store/store.h"
+#include <stddef.h>
+#include <stdint.h>
 
 /*
- * The leases of the claims that a worker owns: renewed in batches a third of
- * the way to their end, for as long as the execution lives, however long the
- * upstream takes.  It decides nothing when one is lost: fencing does, and what
- * was not sent by then is not sent any more (forward_limits).  The worker's
- * thread only.
+ * The lease of a claim that is ours: a member of the execution that owns the
+ * claim, renewed by gate/lease_renewal.h.  The worker's thread only.
  */
-struct worker;
-
-struct leases {
-	struct worker *worker;
-	struct timer timer;
-	struct store_op renewing;
-	struct renewal *renewals; /* of the batch under way */
-	size_t count;
-};
-
-/* A lease is a member of what owns the claim. */
 struct lease {
 	int64_t renew_at_ms; /* by the loop's clock */
 	/*
@@ -32,14 +18,9 @@ struct lease {
 	size_t renewing; /* its place in the batch under way, from 1; or 0 */
 };
 
-void leases_init(struct leases *leases, struct worker *worker);
-/* Nothing is renewed any more. */
-void leases_end(struct leases *leases);
-/*
- * A claim was made just now, and asked for at asked_us (clock_us): its lease is
- * renewed from here on.
- */
-void lease_begin(struct leases *leases, struct lease *lease,
-    int64_t asked_us, int64_t lease_ms);
-/* The claim was made once more, and that is a lease anew. */
-void lease_extend(struct lease *lease, int64_t asked_us, int64_t lease_ms);
+/* The claim was made, or made once more, as asked for at asked_us. */
+static inline void
+lease_extend(struct lease *lease, int64_t asked_us, int64_t lease_ms)
+{
+	lease->until_us = asked_us + lease_ms * 1000;
+}

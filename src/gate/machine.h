@@ -8,10 +8,11 @@
 #include "base/span.h"
 
 /*
- * The driver of the two machines of steps (tbl/steps.h).  It knows what a
- * step is and nothing of what the steps do.  Each machine stands in exactly
- * one step, and in its worker's list of that step: drain and gauges walk the
- * lists, and there is no other bookkeeping.  The worker's thread only.
+ * The driver of all that goes step by step: requests and executions
+ * (tbl/steps.h), and requests to the admin interface (tbl/admin_steps.h).  It
+ * knows what a step is and nothing of what the steps do.  Each machine stands
+ * in exactly one step, and in its owner's list of that step: drain and gauges
+ * walk the lists, and there is no other bookkeeping.  The owner's thread only.
  */
 
 /* What a step says when it returns. */
@@ -32,7 +33,7 @@ struct machine_kind {
 	const char *name;
 	const struct machine_step *steps;
 	/* The operation that the machine's step can be woken by, or NULL. */
-	const struct op *(*awaited)(const struct machine *machine);
+	const struct op *(*awaited)(struct machine *machine);
 	void (*free)(struct machine *machine);
 };
 
@@ -44,7 +45,7 @@ struct machines {
 	atomic_uint count; /* other threads may look at it */
 };
 
-/* The first member of struct request and struct execution. */
+/* A member of what goes step by step (CONTAINER_OF). */
 struct machine {
 	const struct machine_kind *kind;
 	struct machines *all;
@@ -63,7 +64,7 @@ void machine_init(struct machine *machine, const struct machine_kind *kind,
 void machine_name(struct machine *machine, struct span id);
 /* The one way to another step. */
 void machine_to(struct machine *machine, unsigned step);
-/* Runs it until it waits or is done; also what an operation wakes. */
+/* Runs a struct machine until it waits or is done: an operation's wake. */
 void machine_run(void *machine);
 /* Takes it off its list and frees it, wherever it stands. */
 void machine_end(struct machine *machine);

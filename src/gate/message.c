@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/ascii.h"
 #include "gate/message.h"
 #include "gate/request.h"
 #include "http/header.h"
@@ -56,15 +57,15 @@ encode_segment(struct arena *arena, struct span key)
 	char *out = arena_alloc(arena, 3 * key.len);
 	size_t len = 0;
 	for (size_t i = 0; i < key.len; i++) {
-		unsigned char c = (unsigned char)key.ptr[i];
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		    (c >= '0' && c <= '9') || (c && strchr("-._~", c))) {
-			out[len++] = (char)c;
+		char c = key.ptr[i];
+		if (ascii_is_alpha(c) || ascii_is_digit(c) ||
+		    (c != '\0' && strchr("-._~", c) != NULL)) {
+			out[len++] = c;
 			continue;
 		}
 		out[len++] = '%';
-		out[len++] = digits[c >> 4];
-		out[len++] = digits[c & 15];
+		out[len++] = digits[(unsigned char)c >> 4];
+		out[len++] = digits[(unsigned char)c & 15];
 	}
 	return span_of(out, len);
 }

@@ -64,7 +64,7 @@ meter_conf(struct meter *meter, const struct conf *conf,
 }
 
 void
-metered_clear(struct metered *metered)
+meter_conf_clear(struct metered *metered)
 {
 	free(metered->routes);
 	free(metered->upstreams);

@@ -43,4 +43,4 @@ struct metered {
 /* Finds or makes them. */
 void meter_conf(struct meter *meter, const struct conf *conf,
     struct metered *ret_metered);
-void metered_clear(struct metered *metered);
+void meter_conf_clear(struct metered *metered);

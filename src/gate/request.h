@@ -29,7 +29,7 @@ enum outcome {
 };
 
 struct request {
-	struct machine machine; /* first */
+	struct machine machine;
 	struct worker *worker;
 	struct generation *generation;
 	const struct conf *conf; /* the generation's */
@@ -46,21 +46,21 @@ struct request {
 	char key_hex[DIGEST_HEX + 1]; /* "" while there is no key */
 
 	struct claim claim;
-	cache_mark asked; /* before the claim */
+	cache_mark mark; /* before the claim */
 	struct waiter waiter;
 	int64_t wait_until_ms; /* 0: it has not been in flight yet */
 	bool waited;
 	struct store_op claim_op;
 
-	struct execution *execution; /* NULL when it told us, or none */
-	struct op join;
+	struct execution *execution; /* NULL: none, or it has ended for us */
+	struct op join;              /* done: gate/deliver.c has its result */
 
 	/* Pass-through; or an execution's, for the rest of a long answer. */
 	struct forward forward;
 	struct message message;
 	struct flow up; /* the body, where it is passed on as it comes */
 
-	/* What the client is told. */
+	/* What the client gets. */
 	enum outcome outcome;
 	enum problem problem; /* PROBLEM_COUNT_: the answer */
 	struct span detail;
@@ -74,20 +74,3 @@ struct request {
 	int64_t store_us; /* -1: it was not asked */
 	int64_t upstream_us;
 };
-
-/* A new request of that exchange, which runs at once. */
-void request_arrived(void *worker, struct exchange *x);
-
-/* What an execution tells the request that waits for it. */
-struct execution_result {
-	enum outcome outcome;
-	enum problem problem;  /* PROBLEM_COUNT_: the answer */
-	int original_status;   /* of a problem; 0: none */
-	struct answer *answer; /* a reference is taken */
-	struct forward *rest;  /* moved: the content that is to come; NULL */
-	bool replay;           /* it is another request's answer */
-	struct fields omitted; /* copied */
-	int64_t store_us;
-	int64_t upstream_us;
-};
-void request_told(struct request *r, const struct execution_result *result);

@@ -2,22 +2,23 @@
 #include "base/error.h"
 #include "base/test_build.h"
 #include "gate/execution.h"
+#include "gate/execution_new.h"
 #include "gate/message.h"
+#include "gate/request_claim.h"
 #include "gate/request_private.h"
-#include "gate/response.h"
+#include "gate/scope.h"
 #include "gate/worker.h"
 #include "http/header.h"
 
-static void request_leave(struct op *join, int error);
+static void leave_execution(struct op *join, int error);
 static void on_client_left(void *request);
 static int64_t wait_ms(const struct request *r);
 static enum after give_kept(struct request *r);
 
-/* The key that the body makes, and the name of the record. */
 enum after
 request_claim_derive(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	if (r->derived &&
 	    key_derive(r->arena, r->policy, body_span(&r->x->body), &r->key) !=
 		KEY_FOUND)
@@ -29,10 +30,10 @@ request_claim_derive(struct machine *machine)
 	key_id_make(r->worker->conf, span_str(r->policy->namespace),
 	    &r->policy->scope, values, r->key.bytes, &r->key_id);
 	hex_encode(r->key_id.bytes, DIGEST_BYTES, r->key_hex);
-	return go(r, REQUEST_CLAIM, MORE);
+	return request_to(r, REQUEST_CLAIM, MORE);
 }
 
-/* A retry of what is in memory; another body with its key asks Redis. */
+/* The answer is in memory; of another body with this key Redis decides. */
 static bool
 find_kept(struct request *r)
 {
@@ -53,7 +54,7 @@ find_kept(struct request *r)
 enum after
 request_claim(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	/* An outcome that Redis might not take must have a place to go. */
 	if (!journal_relay_can_write(&r->worker->journal_relay) &&
 	    INVARIANT(writable_journal))
@@ -77,9 +78,9 @@ request_claim(struct machine *machine)
 	    r->claim.fingerprint);
 	if (find_kept(r))
 		return give_kept(r);
-	r->asked = cache_asking(r->worker->cache, &r->key_id);
+	r->mark = cache_asking(r->worker->cache, &r->key_id);
 	store_claim(r->worker->store, &r->claim_op, &r->claim);
-	return go(r, REQUEST_CLAIMED, WAIT);
+	return request_to(r, REQUEST_CLAIMED, WAIT);
 }
 
 /*
@@ -119,10 +120,10 @@ in_flight(struct request *r)
 	r->waited = true;
 	waiters_wait(&r->waiter, r->wait_until_ms - now_ms);
 	exchange_watch_client(r->x, on_client_left, r);
-	return go(r, REQUEST_WAITED, WAIT);
+	return request_to(r, REQUEST_WAITED, WAIT);
 }
 
-/* Its connection was closed, or half of it: it is told what it can be. */
+/* The client closed its connection, or its half of it: the wait is over. */
 static void
 on_client_left(void *arg)
 {
@@ -133,12 +134,12 @@ on_client_left(void *arg)
 enum after
 request_claim_waited(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	exchange_watch_client(r->x, NULL, NULL);
 	if (r->waiter.op.error != 0 || r->x->gone)
 		return request_refuse(
 		    r, PROBLEM_IN_FLIGHT, OUTCOME_IN_FLIGHT);
-	return go(r, REQUEST_CLAIM, MORE);
+	return request_to(r, REQUEST_CLAIM, MORE);
 }
 
 /* What a verdict means is a line of tbl/situations.h. */
@@ -161,7 +162,7 @@ meet_situation(struct request *r)
 	must(s->known);
 	r->problem = s->problem;
 	r->outcome = s->outcome;
-	return go(r, s->step, MORE);
+	return request_to(r, s->step, MORE);
 }
 
 /* What the route says about requests while Redis is out of reach. */
@@ -173,7 +174,7 @@ without_store(struct request *r)
 		return request_refuse(
 		    r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
 	r->policy = NULL;
-	return go(r, REQUEST_PASS, MORE);
+	return request_to(r, REQUEST_PASS, MORE);
 }
 
 static void
@@ -186,13 +187,13 @@ keep_answer(struct request *r)
 	};
 	memcpy(cached.fingerprint, r->claim.fingerprint,
 	    sizeof cached.fingerprint);
-	cache_put(r->worker->cache, &r->key_id, r->asked, &cached);
+	cache_put(r->worker->cache, &r->key_id, r->mark, &cached);
 }
 
 enum after
 request_claim_answered(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	r->store_us = r->claim_op.op.took_us;
 	if (r->claim_op.op.error == E_NO_MEMORY)
 		return request_refuse(
@@ -211,7 +212,7 @@ request_claim_answered(struct machine *machine)
 	return give_kept(r);
 }
 
-/* The stored answer, or that it was too large to be stored. */
+/* The client gets the stored answer, or hears that it was too large. */
 static enum after
 give_kept(struct request *r)
 {
@@ -227,11 +228,10 @@ give_kept(struct request *r)
 	return MORE;
 }
 
-/* The claim is ours: from here on an execution has it. */
 enum after
 request_claim_start(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	bool ask = r->claim_op.verdict == VERDICT_RECONCILE;
 	r->attempt = r->claim_op.attempt;
 	/* If it is to be executed after all, that is an attempt more. */
@@ -252,43 +252,24 @@ request_claim_start(struct machine *machine)
 	    .body = &r->x->body,
 	    .request_id = r->id,
 	};
-	op_start(&r->join, 0, request_leave);
+	op_start(&r->join, 0, leave_execution);
 	r->execution = execution_new(&start);
 	machine_run(&r->execution->machine);
-	return go(r, REQUEST_JOINED, WAIT);
+	return request_to(r, REQUEST_JOINED, WAIT);
 }
 
-/* Nobody waits for the execution any more; it goes on by itself. */
+/* The request ends; its execution goes on by itself. */
 static void
-request_leave(struct op *join, int error)
+leave_execution(struct op *join, int error)
 {
-	char *at = (char *)join - offsetof(struct request, join);
-	struct request *r = (struct request *)(void *)at;
+	struct request *r = CONTAINER_OF(join, struct request, join);
 	(void)error;
 	execution_leave(r->execution);
 	r->execution = NULL;
 }
 
-/* The execution has told what the client is to get. */
 enum after
 request_claim_joined(struct machine *machine)
 {
-	return go((struct request *)machine, REQUEST_ANSWER, MORE);
-}
-
-void
-request_told(struct request *r, const struct execution_result *result)
-{
-	r->execution = NULL;
-	r->outcome = result->outcome;
-	r->problem = result->problem;
-	r->original_status = result->original_status;
-	r->answer = result->answer ? answer_ref(result->answer) : NULL;
-	if (result->rest != NULL)
-		forward_move(&r->forward, result->rest);
-	r->replay = result->replay;
-	r->omitted = response_copy(r->arena, &result->omitted);
-	r->store_us += result->store_us;
-	r->upstream_us = result->upstream_us;
-	op_done(&r->join, 0);
+	return request_to(request_of(machine), REQUEST_ANSWER, MORE);
 }

@@ -2,20 +2,15 @@
 #include "base/error.h"
 #include "gate/access.h"
 #include "gate/message.h"
+#include "gate/request_pass.h"
 #include "gate/request_private.h"
 #include "gate/worker.h"
 #include "http/header.h"
 
-/*
- * Without a key: what the client sends goes on to the upstream as it comes,
- * and what that answers goes back.  A flow each way joins the two, which
- * know each other's pace by it and nothing else of one another.
- */
-
 enum after
 request_pass(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	message_make(r, 0);
 	if (r->message.source != NULL) {
 		if (flow_reserve(&r->up) != 0)
@@ -26,17 +21,17 @@ request_pass(struct machine *machine)
 	const struct forward_limits limits = message_limits(r->route, NULL);
 	forward_start(r->generation->upstreams, &r->forward, r->route->upstream,
 	    &r->message, &limits);
-	return go(r, REQUEST_PASSED, WAIT);
+	return request_to(r, REQUEST_PASSED, WAIT);
 }
 
 /* There is no answer to pass on. */
 static enum after
-refuse(struct request *r)
+refuse_pass(struct request *r)
 {
 	if (r->up.ended && r->up.error != 0) {
 		/* Half a request: its client has left. */
 		r->outcome = OUTCOME_BAD_REQUEST;
-		return go(r, REQUEST_FINISH, MORE);
+		return request_to(r, REQUEST_FINISH, MORE);
 	}
 	access_log_failed(r, r->forward.op.error);
 	switch (r->forward.result) {
@@ -62,10 +57,10 @@ refuse(struct request *r)
 enum after
 request_pass_answered(struct machine *machine)
 {
-	struct request *r = (struct request *)machine;
+	struct request *r = request_of(machine);
 	r->upstream_us = r->forward.op.took_us;
 	if (r->forward.result != FORWARD_ANSWERED)
-		return refuse(r);
+		return refuse_pass(r);
 	struct fields fields = header_for_client(r->arena, &r->forward.fields,
 	    SPAN(""), clock_wall_ms());
 	r->answer = answer_new(
@@ -73,5 +68,5 @@ request_pass_answered(struct machine *machine)
 	r->answer->head_length = r->forward.head_length;
 	r->problem = PROBLEM_COUNT_;
 	r->outcome = OUTCOME_PASSED;
-	return go(r, REQUEST_ANSWER, MORE);
+	return request_to(r, REQUEST_ANSWER, MORE);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/container.h"
 #include "gate/request.h"
 
 /*
- * The inside of a request: its steps, which request.c (the client's side),
- * request_claim.c (the key's side) and request_pass.c (without a key) share.
- * For these three only; the worker's thread.
+ * What the steps of a request share.  They are in request_client.c (the
+ * client's side), request_claim.c (the key's side) and request_pass.c (without
+ * a key), and request_new.c has the table of all; for these files only.  The
+ * worker's thread.
  */
 enum request_step {
 #define REQUEST_STEP(name, function, operation) REQUEST_##name,
@@ -16,27 +18,31 @@ enum request_step {
 _Static_assert(
     (int)REQUEST_STEPS_ <= (int)MACHINE_STEPS_MAX, "too many steps");
 
-#define REQUEST_STEP(name, function, operation)                               \
-	enum after function(struct machine *machine);
-#include "tbl/steps.h"
+/* The request that a step is called for. */
+static inline struct request *
+request_of(struct machine *machine)
+{
+	return CONTAINER_OF(machine, struct request, machine);
+}
 
-/* A body without a key up to this length is read before it is passed on. */
-enum { PASS_SMALL_BYTES = 16 * 1024 };
-
+/* The next step, and what to return of the one before. */
 static inline enum after
-go(struct request *r, enum request_step step, enum after after)
+request_to(struct request *r, enum request_step step, enum after after)
 {
 	machine_to(&r->machine, step);
 	return after;
 }
 
-/* The client gets a problem document. */
+/* The client gets a problem document; these return what a step returns. */
 enum after request_refuse(
     struct request *r, enum problem problem, enum outcome outcome);
-/* The same with a sentence of its own. */
+/* The same, with a sentence of its own. */
 enum after request_refuse_saying(struct request *r, enum problem problem,
     enum outcome outcome, struct span detail);
-/* No key: what the route says about such requests. */
+/*
+ * There is no key: what the route says about such requests, which go on with
+ * next where they may.
+ */
 enum after request_without_key(struct request *r, enum request_step next);
 /* Room for the values of the scope's fields. */
 struct span *request_scope(const struct request *r);

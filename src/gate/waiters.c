@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 
+#include "base/container.h"
 #include "base/must.h"
 #include "base/test_build.h"
 #include "gate/waiters.h"
@@ -13,7 +14,7 @@ bucket_of(struct waiters *waiters, const struct key_id *key_id)
 }
 
 static void
-count(struct waiters *waiters, int64_t more)
+count_waiting(struct waiters *waiters, int64_t more)
 {
 	counter_set(&waiters->waiting,
 	    counter_read(&waiters->waiting) + (uint64_t)more);
@@ -21,11 +22,11 @@ count(struct waiters *waiters, int64_t more)
 
 /* It goes on listening: the owner takes it out. */
 static void
-detach(struct op *op, int error)
+detach_waiter(struct op *op, int error)
 {
-	struct waiter *waiter = (struct waiter *)op;
+	struct waiter *waiter = CONTAINER_OF(op, struct waiter, op);
 	(void)error;
-	count(waiter->waiters, -1);
+	count_waiting(waiter->waiters, -1);
 }
 
 void
@@ -49,7 +50,7 @@ waiters_stop(struct waiter *waiter, int error)
 {
 	if (!op_pending(&waiter->op))
 		return;
-	count(waiter->waiters, -1);
+	count_waiting(waiter->waiters, -1);
 	op_done(&waiter->op, error);
 }
 
@@ -65,8 +66,8 @@ void
 waiters_wait(struct waiter *waiter, int64_t ms)
 {
 	must(waiter->link != NULL && ms > 0);
-	op_start(&waiter->op, ms, detach);
-	count(waiter->waiters, 1);
+	op_start(&waiter->op, ms, detach_waiter);
+	count_waiting(waiter->waiters, 1);
 	if (waiter->heard)
 		waiters_stop(waiter, 0);
 }

@@ -2,12 +2,14 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/container.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "gate/execution.h"
 #include "gate/request.h"
+#include "gate/request_new.h"
 #include "gate/worker.h"
 
 /* After drain_timeout: how long Redis may still take outcomes. */
@@ -24,10 +26,10 @@ on_record_changed(void *arg, const struct key_id *key_id)
 }
 
 static void
-on_hears(void *arg, bool hears)
+on_subscribed(void *arg, bool subscribed)
 {
 	struct worker *w = arg;
-	cache_hears(w->cache, hears);
+	cache_subscribed(w->cache, subscribed);
 }
 
 struct worker *
@@ -48,15 +50,15 @@ worker_new(const struct conf *conf, struct budget *budget,
 	w->store = store_new(w->loop, conf, budget, health);
 	w->cache = cache_new((size_t)(conf->cache_size / conf->workers));
 	const struct store_listener listener = {on_record_changed,
-	    conf->cache_size > 0 ? on_hears : NULL, w};
+	    conf->cache_size > 0 ? on_subscribed : NULL, w};
 	store_listen(w->store, &listener);
 	store_measure(w->store, w->meter.store);
 	if (index == 0)
 		store_sweep(w->store);
 	journal_relay_init(&w->journal_relay, w, journal, index == 0);
 	w->generation = generation_new(w->loop, conf, budget, &w->meter);
-	leases_init(&w->leases, w);
-	w->front = front_new(w->loop, conf, budget, request_arrived, w);
+	lease_renewal_start(&w->leases, w);
+	w->front = front_new(w->loop, conf, budget, request_new, w);
 	front_count(w->front, &w->meter.no_route->outcomes[OUTCOME_OVERLOADED]);
 	for (size_t i = 0; i < n_sockets; i++)
 		front_listen(w->front, sockets[i].fd, sockets[i].entry);
@@ -115,7 +117,8 @@ on_drain_timeout(void *arg)
 		struct machine *m = w->executions.steps[step];
 		for (; m != NULL; m = next) {
 			next = m->next;
-			execution_cut((struct execution *)m);
+			execution_cut(
+			    CONTAINER_OF(m, struct execution, machine));
 		}
 	}
 	timer_init(&w->drain, w->loop, on_outcomes_late, w);
@@ -127,7 +130,7 @@ on_drain_timeout(void *arg)
 struct reload {
 	struct worker *worker;
 	const struct conf *conf;
-	struct loop *teller; /* of the thread that is told */
+	struct loop *caller; /* of the thread that adopted() runs on */
 	void (*adopted)(void *arg);
 	void *arg;
 };
@@ -144,23 +147,23 @@ on_reload(void *arg)
 		front_reload(w->front, reload->conf);
 	}
 	conf_unref(&reload->conf);
-	loop_post(reload->teller, reload->adopted, reload->arg);
+	loop_post(reload->caller, reload->adopted, reload->arg);
 	free(reload);
 }
 
 void
 worker_post_reload(struct worker *w, const struct conf *conf,
-    struct loop *teller, void (*adopted)(void *arg), void *arg)
+    struct loop *caller, void (*adopted)(void *arg), void *arg)
 {
 	struct reload *reload = mem_zero(sizeof *reload);
-	*reload = (struct reload){w, conf_ref(conf), teller, adopted, arg};
+	*reload = (struct reload){w, conf_ref(conf), caller, adopted, arg};
 	loop_post(w->loop, on_reload, reload);
 }
 
 /* --- signs of life --- */
 
 struct ping {
-	struct loop *teller;
+	struct loop *caller;
 	void (*pong)(void *arg);
 	void *arg;
 };
@@ -169,23 +172,23 @@ static void
 on_ping(void *arg)
 {
 	struct ping *ping = arg;
-	loop_post(ping->teller, ping->pong, ping->arg);
+	loop_post(ping->caller, ping->pong, ping->arg);
 	free(ping);
 }
 
 void
-worker_post_ping(struct worker *w, struct loop *teller,
+worker_post_ping(struct worker *w, struct loop *caller,
     void (*pong)(void *arg), void *arg)
 {
 	struct ping *ping = mem_zero(sizeof *ping);
-	*ping = (struct ping){teller, pong, arg};
+	*ping = (struct ping){caller, pong, arg};
 	loop_post(w->loop, on_ping, ping);
 }
 
 /* --- the end --- */
 
 static void
-log_lost(const struct machine *m)
+log_outcome_lost(const struct machine *m)
 {
 	struct logline line = log_begin(EV_settle_lost);
 	log_str(&line, "key_id", m->id);
@@ -200,20 +203,20 @@ end_machines(struct machines *all, bool lost)
 		while (all->steps[step] != NULL) {
 			struct machine *m = all->steps[step];
 			if (lost)
-				log_lost(m);
+				log_outcome_lost(m);
 			machine_end(m);
 		}
 }
 
 /* Closes all connections, with clients too: others may drain for longer. */
 static void
-end(struct worker *w)
+end_all(struct worker *w)
 {
 	timer_clear(&w->drain);
 	/* Requests first: they let go of their executions. */
 	end_machines(&w->requests, false);
 	end_machines(&w->executions, true);
-	leases_end(&w->leases);
+	lease_renewal_stop(&w->leases);
 	journal_relay_end(&w->journal_relay);
 	front_free(&w->front);
 	generation_unref(&w->generation);
@@ -226,7 +229,7 @@ void
 worker_run(struct worker *w)
 {
 	loop_run(w->loop);
-	end(w);
+	end_all(w);
 }
 
 void

@@ -8,7 +8,7 @@
 #include "gate/cache.h"
 #include "gate/generation.h"
 #include "gate/journal_relay.h"
-#include "gate/lease.h"
+#include "gate/lease_renewal.h"
 #include "gate/machine.h"
 #include "gate/meter.h"
 #include "gate/waiters.h"
@@ -22,6 +22,12 @@
  * and what their stores find out about Redis.  Only worker_new, worker_post_*
  * and worker_free are called by the main thread, the last one when the
  * worker's thread has ended.
+ *
+ * What a worker owns finds its siblings here, and worker.c makes and ends it
+ * all.  So the files that include this one and are included by worker.c, if
+ * only through others, stand in a circle with it: the steps of requests and of
+ * executions, deliver, access, the journal relay and the leases.  It is the
+ * one circle of this folder; without worker.h there is none.
  */
 struct worker {
 	struct loop *loop;
@@ -40,7 +46,7 @@ struct worker {
 	struct meter meter; /* the admin interface reads it */
 
 	bool draining;
-	int64_t told_full_us; /* when the log last heard of memory_full */
+	int64_t full_logged_us; /* when memory_full was last in the log */
 	bool over; /* drain_timeout is: nothing new is sent any more */
 	struct timer drain;
 	struct hook drained;
@@ -74,13 +80,13 @@ void worker_post_drain(struct worker *worker);
 /*
  * New requests are served under that configuration; those that have begun
  * end as they began.  Any thread; a reference is taken.  adopted(arg) is called
- * by teller's thread once that is so.
+ * by the thread of the caller's loop once that is so.
  */
 void worker_post_reload(struct worker *worker, const struct conf *conf,
-    struct loop *teller, void (*adopted)(void *arg), void *arg);
+    struct loop *caller, void (*adopted)(void *arg), void *arg);
 /*
- * Has pong(arg) called by teller's thread once this worker has come round to
- * its messages, which one that hangs never does.  Any thread.
+ * Has pong(arg) called by the thread of the caller's loop once this worker has
+ * come round to its messages, which one that hangs never does.  Any thread.
  */
-void worker_post_ping(struct worker *worker, struct loop *teller,
+void worker_post_ping(struct worker *worker, struct loop *caller,
     void (*pong)(void *arg), void *arg);

@@ -92,6 +92,12 @@ forget(struct journal *journal, uint64_t id)
 	return true;
 }
 
+const char *
+journal_name(const struct journal *journal)
+{
+	return journal->name;
+}
+
 unsigned
 journal_open_entries(const struct journal *journal)
 {

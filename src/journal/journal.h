@@ -49,6 +49,9 @@ MUST_USE bool journal_append(struct journal *journal,
  */
 void journal_finish(struct journal *journal, uint64_t id);
 
+/* The name of its file in the folder; it lives as long as the journal. */
+const char *journal_name(const struct journal *journal);
+
 /* How many entries are open. */
 unsigned journal_open_entries(const struct journal *journal);
 

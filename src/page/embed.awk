@@ -14,7 +14,7 @@ function put_bare(line) {
 
 BEGIN {
 	print "/* Made from src/page/ by make. */"
-	print "#include \"admin/admin_request.h\""
+	print "#include \"admin/admin_page.h\""
 	print "\nconst char admin_page_text[] ="
 }
 

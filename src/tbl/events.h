@@ -100,8 +100,11 @@ EVENT(journal_late, WARN, "an outcome from the journal came too late: its "
 	"record is gone, or somebody else has decided; ask the upstream what "
 	"is true")
 EVENT(journal_writable, INFO, "the journal can be written again")
-EVENT(journal_damaged, ERROR, "a journal entry cannot be read; its key becomes "
-	"unknown when its lease ends: ask the upstream what happened")
+EVENT(journal_damaged, ERROR, "an entry of this journal file cannot be read, "
+	"so the outcome of one key is not known here, nor which key it is; "
+	"its record becomes UNKNOWN when its lease ends: find it (onceproxy "
+	"keys list --state UNKNOWN), ask the upstream what happened, resolve "
+	"it, and check the disk that state_dir is on")
 EVENT(journal_unwritable, ERROR, "the journal cannot be written; no new claims "
 	"are forwarded until it can: check the disk that holds state_dir")
 EVENT(lease_lost, WARN, "a lease could not be renewed: the record belongs to "

@@ -6,7 +6,7 @@
  * the scripts, and tests/invariants/test_scripts.py takes them out of there.
  */
 
-/* --- what was sent: gate/execution.c, upstream/ --- */
+/* --- what was sent: gate/execution_upstream.c, upstream/ --- */
 INVARIANT_NAME(sent_is_unknown,
     "a request that was sent and not answered would be sent again")
 INVARIANT_NAME(late_is_unknown,
@@ -71,7 +71,7 @@ INVARIANT_NAME(cache_marks,
 INVARIANT_NAME(cache_drops,
     "a gateway would give an answer that an operator has taken back")
 
-/* --- a claim: gate/request_claim.c, gate/lease.c, store/ --- */
+/* --- a claim: gate/request_claim.c, gate/lease_renewal.c, store/ --- */
 INVARIANT_NAME(claimed_first, "without Redis, every retry would be executed")
 INVARIANT_NAME(claim_given_back,
     "a claim whose reply was lost would block its key for a lease")
@@ -130,7 +130,7 @@ INVARIANT_NAME(own_attempt, "a client could tell the upstream an attempt")
 INVARIANT_NAME(
     sane_request_id, "a client could write into our logs and answers")
 
-/* --- a client's request: http/, gate/request.c --- */
+/* --- a client's request: http/, gate/request_client.c --- */
 INVARIANT_NAME(head_gaps,
     "lines that libmicrohttpd hides could make another request of it")
 INVARIANT_NAME(connection_names, "a client could have its key taken off")

@@ -182,6 +182,15 @@ def an_outcome_that_nothing_takes_is_drained_too(bench):
     equal(upstream.count(), 1)
 
 
+def damage(name):
+    """Another answer stands in a journal than the one that was written."""
+    with open(name, "r+b") as file:
+        data = file.read()
+        equal(data.count(b"whole"), 1)
+        file.seek(0)
+        file.write(data.replace(b"whole", b"false"))
+
+
 @test
 def an_entry_that_was_damaged_is_not_delivered(bench):
     upstream, redis, gateway, first = lost_at_complete(
@@ -189,19 +198,36 @@ def an_entry_that_was_damaged_is_not_delivered(bench):
         store={"compression": "none"})
     equal(first.status, 201)
     gateway.kill()
-    damaged = 0
-    for name in journals(gateway):
-        with open(name, "r+b") as file:
-            data = file.read()
-            damaged += data.count(b"whole")
-            file.seek(0)
-            file.write(data.replace(b"whole", b"false"))
-    equal(damaged, 1)
+    name, = [name for name in journals(gateway) if os.path.getsize(name)]
+    damage(name)
     redis.start()
     other = bench.serve(gateway.config)
-    other.wait_for_log("journal_adopted", damaged=1)
+    other.wait_for_log("journal_adopted", damaged=1,
+                       file=os.path.basename(name))
     # Nobody can know any more what the answer was.
     eventually(lambda: other.ask("k").problem == "outcome-unknown")
+    equal(upstream.count(), 1)
+
+
+@each([("of this process", False), ("of a dead process", True)])
+def an_entry_that_cannot_be_read_back_is_named(bench, dies):
+    upstream, redis, gateway, first = lost_at_complete(
+        bench, "kill", answer(201, b"a whole answer"),
+        store={"compression": "none"})
+    equal(first.status, 201)
+    name, = [name for name in journals(gateway) if os.path.getsize(name)]
+    if dies:
+        gateway.kill()
+        gateway = bench.serve(gateway.config)
+        gateway.wait_for_log("journal_adopted", entries=1,
+                             file=os.path.basename(name))
+    damage(name)
+    redis.start()
+    line = gateway.wait_for_log("journal_damaged")
+    equal((line["file"], line["entry"]), (os.path.basename(name), 1))
+    assert "keys list --state UNKNOWN" in line["words"], line
+    eventually(lambda: gateway.ask("k").problem == "outcome-unknown")
+    equal(gateway.find_log("journal_delivered"), [])
     equal(upstream.count(), 1)
 
 

@@ -58,8 +58,8 @@ mtype = { NONE, RELEASED, PROCESSING, UNKNOWN, COMPLETED };
 /* The other verdicts of the scripts; what is gone is FENCED here. */
 mtype = { OURS, IN_FLIGHT, DONE, FENCED };
 /*
- * Where a request is, as in src/gate/execution.c.  KEEP, RELEASE and DOUBT
- * are also what a journal may have to do.
+ * Where a request is, as in src/gate/execution_upstream.c.  KEEP, RELEASE and
+ * DOUBT are also what a journal may have to do.
  */
 mtype = { CLAIM, CLAIMED, FORWARD, KEEP, KEPT, RELEASE, DOUBT, REPLAY, TELL,
 	END };

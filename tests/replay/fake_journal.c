@@ -84,6 +84,13 @@ journal_is_writable(struct journal *journal, int64_t now_us)
 }
 
 const char *
+journal_name(const struct journal *journal)
+{
+	(void)journal;
+	return "j";
+}
+
+const char *
 journal_message(const struct journal *journal)
 {
 	return journal->gateway->disk_full ? "no space" : "";

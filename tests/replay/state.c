@@ -69,7 +69,7 @@ hash_execution(const struct execution *e)
 
 static uint64_t
 hash_machines(const struct machines *all,
-    uint64_t (*hash)(const struct machine *machine))
+    uint64_t (*hash)(struct machine *machine))
 {
 	uint64_t sum = 0;
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
@@ -79,15 +79,15 @@ hash_machines(const struct machines *all,
 }
 
 static uint64_t
-hash_request_machine(const struct machine *machine)
+hash_request_machine(struct machine *machine)
 {
-	return hash_request((const struct request *)machine);
+	return hash_request(CONTAINER_OF(machine, struct request, machine));
 }
 
 static uint64_t
-hash_execution_machine(const struct machine *machine)
+hash_execution_machine(struct machine *machine)
 {
-	return hash_execution((const struct execution *)machine);
+	return hash_execution(CONTAINER_OF(machine, struct execution, machine));
 }
 
 /* Calls whose answers wait for replicas: OURS, RECONCILE or DONE. */

@@ -49,7 +49,7 @@ static struct cache *
 hearing(size_t bytes)
 {
 	struct cache *cache = cache_new(bytes);
-	cache_hears(cache, true);
+	cache_subscribed(cache, true);
 	return cache;
 }
 
@@ -152,12 +152,12 @@ who_hears_nothing_keeps_nothing(void **state)
 	struct cache *cache = cache_new(100000);
 	put(cache, 1, 10, 1000);
 	assert_false(has(cache, 1, 0));
-	cache_hears(cache, true);
+	cache_subscribed(cache, true);
 	put(cache, 1, 10, 1000);
 	assert_true(has(cache, 1, 0));
-	cache_hears(cache, false);
+	cache_subscribed(cache, false);
 	assert_false(has(cache, 1, 0));
-	cache_hears(cache, true);
+	cache_subscribed(cache, true);
 	assert_false(has(cache, 1, 0));
 	cache_free(&cache);
 }

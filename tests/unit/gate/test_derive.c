@@ -8,6 +8,7 @@
 
 #include "base/digest.h"
 #include "gate/key.h"
+#include "gate/scope.h"
 
 /* Keys that are derived from bodies, and scopes. */
 static char idempotency_key[] = "Idempotency-Key";

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "gate/execution.h"
-#include "gate/lease.h"
+#include "gate/lease_renewal.h"
 #include "gate/worker.h"
 
 enum {
@@ -15,19 +16,19 @@ enum {
 	AGAIN_MS = 100,
 };
 
-static void on_time(void *arg);
-static void on_renewed(void *arg);
+static void on_renewal_due(void *arg);
+static void on_batch_renewed(void *arg);
 
 void
-leases_init(struct leases *leases, struct worker *worker)
+lease_renewal_start(struct leases *leases, struct worker *worker)
 {
 	*leases = (struct leases){.worker = worker};
-	timer_init(&leases->timer, worker->loop, on_time, leases);
-	op_init(&leases->renewing.op, worker->loop, on_renewed, leases);
+	timer_init(&leases->timer, worker->loop, on_renewal_due, leases);
+	op_init(&leases->renewing.op, worker->loop, on_batch_renewed, leases);
 }
 
 void
-leases_end(struct leases *leases)
+lease_renewal_stop(struct leases *leases)
 {
 	timer_clear(&leases->timer);
 	op_cancel(&leases->renewing.op);
@@ -45,14 +46,8 @@ wake_at(struct leases *leases, int64_t at_ms)
 }
 
 void
-lease_extend(struct lease *lease, int64_t asked_us, int64_t lease_ms)
-{
-	lease->until_us = asked_us + lease_ms * 1000;
-}
-
-void
-lease_begin(struct leases *leases, struct lease *lease, int64_t asked_us,
-    int64_t lease_ms)
+lease_renewal_begin(struct leases *leases, struct lease *lease,
+    int64_t asked_us, int64_t lease_ms)
 {
 	lease_extend(lease, asked_us, lease_ms);
 	lease->renewing = 0;
@@ -69,7 +64,8 @@ each_execution(struct leases *leases,
 	struct machines *all = &leases->worker->executions;
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		for (struct machine *m = all->steps[step]; m; m = m->next)
-			visit(leases, (struct execution *)m);
+			visit(
+			    leases, CONTAINER_OF(m, struct execution, machine));
 }
 
 static void
@@ -88,7 +84,7 @@ add_due(struct leases *leases, struct execution *e)
 }
 
 static void
-find_next(struct leases *leases, struct execution *e)
+wake_for(struct leases *leases, struct execution *e)
 {
 	wake_at(leases, e->lease.renew_at_ms);
 }
@@ -105,7 +101,7 @@ renew_soon(struct leases *leases, struct execution *e)
  * which comes within store.timeout.
  */
 static void
-on_time(void *arg)
+on_renewal_due(void *arg)
 {
 	struct leases *leases = arg;
 	unsigned count = leases->worker->executions.count;
@@ -119,18 +115,18 @@ on_time(void *arg)
 		renew_leases(leases->worker->store, &leases->renewing,
 		    leases->renewals, leases->count);
 	else
-		each_execution(leases, find_next);
+		each_execution(leases, wake_for);
 }
 
 /* One that has ended meanwhile has lost nothing. */
 static bool
 is_held(const struct leases *leases, const struct held *held)
 {
-	const struct machines *all = &leases->worker->executions;
+	struct machines *all = &leases->worker->executions;
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		for (struct machine *m = all->steps[step]; m; m = m->next) {
 			const struct held *its =
-			    &((const struct execution *)m)->held;
+			    &CONTAINER_OF(m, struct execution, machine)->held;
 			if (!memcmp(&its->owner, &held->owner,
 				sizeof its->owner))
 				return true;
@@ -139,7 +135,7 @@ is_held(const struct leases *leases, const struct held *held)
 }
 
 static void
-log_lost(struct leases *leases, const struct renewal *renewal)
+log_lease_lost(struct leases *leases, const struct renewal *renewal)
 {
 	if (!is_held(leases, &renewal->held))
 		return;
@@ -165,7 +161,7 @@ take_renewal(struct leases *leases, struct execution *e)
 }
 
 static void
-on_renewed(void *arg)
+on_batch_renewed(void *arg)
 {
 	struct leases *leases = arg;
 	each_execution(leases, take_renewal);
@@ -174,6 +170,6 @@ on_renewed(void *arg)
 	else
 		for (size_t i = 0; i < leases->count; i++)
 			if (leases->renewals[i].lost)
-				log_lost(leases, &leases->renewals[i]);
-	each_execution(leases, find_next);
+				log_lease_lost(leases, &leases->renewals[i]);
+	each_execution(leases, wake_for);
 }

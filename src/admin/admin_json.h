@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <jansson.h>
+
+#include "store/records.h"
+
+/*
+ * The admin interface's JSON: records and times on the way out, and on the way
+ * in what operators say, checked member by member.  It asks nobody and
+ * answers nothing.  Main thread.
+ */
+struct admin_request;
+
+/* The contract's word for a state. */
+const char *admin_json_state(enum record_state state);
+/* RFC 3339, UTC, with milliseconds. */
+json_t *admin_json_time(int64_t wall_ms);
+/* The record; answer is the stored one, or NULL where it was not read. */
+json_t *admin_json_record(const struct store_record *record,
+    const struct answer *answer, bool with_body);
+/* The record that was found, with its answer where it could be read. */
+json_t *admin_json_shown(const struct store_look *look, bool with_body);
+
+/*
+ * These read the members of a request's body into the request, and return
+ * NULL, or a sentence about what is wrong with them.
+ */
+/* What every act may say: an attempt and a note. */
+const char *admin_json_read_act(struct admin_request *a);
+/* The same, and the outcome that an operator knows of. */
+const char *admin_json_read_outcome(struct admin_request *a);
+/* All records that a key may have, into others; one at least. */
+const char *admin_json_read_lookup(struct admin_request *a);

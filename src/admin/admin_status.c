@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "admin/admin_answer.h"
+#include "admin/admin_json.h"
+#include "admin/admin_machine_private.h"
+#include "admin/admin_status.h"
+#include "admin/exposition.h"
+#include "base/mem.h"
+#include "gate/worker.h"
+
+enum after
+admin_status_health(struct admin_request *a)
+{
+	return admin_answer_json(a, 200, json_pack("{s:s}", "status", "ok"));
+}
+
+/* Redis is asked whether it answers: a link may be up to a frozen one. */
+enum after
+admin_status_ready(struct admin_request *a)
+{
+	return admin_request_to(a, ADMIN_PROBE, MORE);
+}
+
+enum after
+admin_status(struct admin_request *a)
+{
+	return admin_request_to(a, ADMIN_PROBE, MORE);
+}
+
+enum after
+admin_status_probe(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	static const struct key_id nobody;
+	store_look(a->admin->store, &a->look, &nobody, false);
+	return admin_request_to(a, ADMIN_PROBED, WAIT);
+}
+
+/* A sentence, while Redis answers and is not given new claims. */
+static const char *
+fault_of(const struct admin *admin)
+{
+	return store_is_up(admin->store) ? store_fault(admin->store) : NULL;
+}
+
+static enum after
+say_ready(struct admin_request *a, bool up)
+{
+	const char *reason = a->admin->draining ? "draining" : "store";
+	const char *fault = fault_of(a->admin);
+	if (up && fault == NULL && !a->admin->draining)
+		return admin_answer_json(
+		    a, 200, json_pack("{s:s}", "status", "ready"));
+	return admin_answer_json(a, 503,
+	    json_pack("{s:s, s:s, s:s*}", "status", "unready", "reason",
+		reason, "detail", fault));
+}
+
+/* What is in flight now, all workers together and each. */
+static json_t *
+counts_json(const struct admin *admin)
+{
+	json_int_t requests = 0, executions = 0;
+	json_t *each = json_array();
+	for (int64_t i = 0; i < admin->conf->workers; i++) {
+		const struct worker *w = admin->workers[i];
+		json_int_t r = atomic_load(&w->requests.count);
+		json_int_t e = atomic_load(&w->executions.count);
+		requests += r;
+		executions += e;
+		json_array_append_new(each,
+		    json_pack("{s:I, s:I}", "requests", r, "executions", e));
+	}
+	return json_pack("{s:I, s:I, s:o}", "requests", requests,
+	    "executions", executions, "workers", each);
+}
+
+/* All workers' together; one that cannot be written takes no new claims. */
+static json_t *
+journal_json(const struct admin *admin)
+{
+	uint64_t entries = 0;
+	bool writable = true;
+	for (int64_t i = 0; i < admin->conf->workers; i++) {
+		const struct worker *w = admin->workers[i];
+		entries += counter_read(&w->meter.journal_entries);
+		writable =
+		    writable && !atomic_load(&w->journal_relay.unwritable);
+	}
+	return json_pack("{s:I, s:b}", "entries", (json_int_t)entries,
+	    "writable", writable);
+}
+
+static enum after
+say_status(struct admin_request *a, bool up)
+{
+	const struct admin *admin = a->admin;
+	const struct conf *conf = admin->conf;
+	json_t *listen = json_array();
+	for (size_t i = 0; i < admin->n_listen; i++)
+		json_array_append_new(listen, json_string(admin->listen[i]));
+	int64_t up_ms = clock_wall_ms() - admin->started_ms;
+	const char *redis =
+	    conf->store.managed ? "managed" : conf->store.redis.text;
+	char *master = store_master(admin->store);
+	json_t *status =
+	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
+		      "s:{s:s, s:s?, s:s*, s:s*}, s:o, s:o, s:{s:s, s:o}}",
+		"version", PACKAGE_VERSION,
+		"started", admin_json_time(admin->started_ms),
+		"uptime_seconds", (json_int_t)(up_ms / 1000),
+		"listen", listen, "admin", admin->address,
+		"workers", (json_int_t)conf->workers,
+		"draining", admin->draining,
+		"store", "state", up ? "up" : "down", "redis", redis,
+		"master", master, "fault", fault_of(admin),
+		"journal", journal_json(admin),
+		"in_flight", counts_json(admin),
+		"configuration", "file", conf->file,
+		"loaded", admin_json_time(admin->loaded_ms));
+	free(master);
+	return admin_answer_json(a, 200, status);
+}
+
+enum after
+admin_status_probed(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	bool up = a->look.op.op.error == 0;
+	return a->endpoint->run == admin_status_ready
+	    ? say_ready(a, up)
+	    : say_status(a, up);
+}
+
+enum after
+admin_status_metrics(struct admin_request *a)
+{
+	return admin_request_to(a, ADMIN_COUNT, MORE);
+}
+
+enum after
+admin_status_count(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	store_count(a->admin->store, &a->count);
+	return admin_request_to(a, ADMIN_COUNTED, WAIT);
+}
+
+/* What Redis does not tell is left out. */
+enum after
+admin_status_counted(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	bool counted = a->count.op.op.error == 0;
+	const struct admin *admin = a->admin;
+	const struct exposition_source from = {
+	    .workers = admin->workers,
+	    .n_workers = admin->conf->workers,
+	    .store = admin->store,
+	    .store_took = admin->store_took,
+	    .records = counted ? a->count.records : NULL,
+	    .started_ms = admin->started_ms,
+	};
+	struct body body;
+	body_init(&body, NULL);
+	exposition_write(&from, &body);
+	return admin_answer_bytes(a, 200,
+	    SPAN("text/plain; version=0.0.4; charset=utf-8"),
+	    (struct fields){NULL, 0}, &body);
+}

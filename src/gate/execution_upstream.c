@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/error.h"
+#include "base/log.h"
+#include "base/test_build.h"
+#include "gate/deliver.h"
+#include "gate/execution_private.h"
+#include "gate/execution_upstream.h"
+#include "gate/message.h"
+#include "gate/worker.h"
+#include "http/header.h"
+#include "upstream/status_class.h"
+
+/* --- the answer --- */
+
+/* An answer of which only the status is kept. */
+static struct answer *
+not_kept(const struct execution *e)
+{
+	struct fields none = {NULL, 0};
+	struct answer *answer =
+	    answer_new(e->forward.status, &none, NULL, e->request_id);
+	answer->not_kept = true;
+	return answer;
+}
+
+/*
+ * What the first client is given, and what of it is stored.  An answer that
+ * is too large to keep is decided by its head: the record says so before the
+ * client gets a byte of it, and however the rest ends.
+ */
+static void
+make_answers(struct execution *e)
+{
+	const struct conf_idempotency *policy = e->held.policy;
+	if (e->forward.body_dropped) {
+		e->answer = not_kept(e);
+		return;
+	}
+	struct fields fields = header_for_client(e->arena, &e->forward.fields,
+	    span_str(policy->replay_header), clock_wall_ms());
+	e->omitted = header_only(e->arena, &fields, &policy->omit_headers);
+	fields = header_without(e->arena, &fields, &policy->omit_headers);
+	bool large = INVARIANT(large_not_kept) && e->forward.rest != NULL;
+	e->given = answer_new(
+	    e->forward.status, &fields, &e->forward.body, e->request_id);
+	e->given->head_length = e->forward.head_length;
+	e->answer = large ? not_kept(e) : answer_ref(e->given);
+}
+
+/* --- asking about an earlier attempt --- */
+
+static void
+start_forward(struct execution *e, const struct message *message)
+{
+	struct forward_limits limits =
+	    message_limits(e->route, e->held.policy);
+	/* Asking does no harm; what is sent late might be sent twice. */
+	if (message == &e->message)
+		limits.send_until_us = &e->lease.until_us;
+	forward_stop(&e->forward);
+	forward_clear(&e->forward);
+	forward_start(e->generation->upstreams, &e->forward, e->route->upstream,
+	    message, &limits);
+}
+
+enum after
+execution_upstream_ask(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	if (e->worker->over) {
+		e->reason = REASON_DRAIN;
+		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
+	}
+	start_forward(e, &e->question);
+	return execution_to(e, EXECUTION_ASKED, WAIT);
+}
+
+enum after
+execution_upstream_asked(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	int status = e->forward.result == FORWARD_ANSWERED
+	    ? e->forward.status
+	    : 0;
+	if (status >= 200 && status <= 299) {
+		make_answers(e);
+		return execution_to(e, EXECUTION_COMPLETE, MORE);
+	}
+	if (status == 404 || status == 410 || !INVARIANT(upstream_said_no))
+		return execution_to(e, EXECUTION_RECLAIM, MORE);
+	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
+}
+
+/* It did not happen: the claim becomes an attempt of its own. */
+enum after
+execution_upstream_reclaim(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	e->claim.reconciled = true;
+	store_claim(e->worker->store, &e->store, &e->claim);
+	return execution_to(e, EXECUTION_RECLAIMED, WAIT);
+}
+
+enum after
+execution_upstream_reclaimed(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	e->store_us += e->store.op.took_us;
+	if (e->store.op.error == 0 && e->store.verdict == VERDICT_OURS) {
+		/* The message says which attempt it is. */
+		must(e->store.attempt == e->held.attempt + 1);
+		e->held.attempt = e->store.attempt;
+		lease_extend(&e->lease, e->store.op.began_us,
+		    e->held.policy->lease_ms);
+		e->asked = false;
+		e->reason = REASON_NONE;
+		return execution_to(e, EXECUTION_FORWARD, MORE);
+	}
+	if (e->store.op.error != 0)
+		/* The store gives such a claim back by itself. */
+		deliver_problem(
+		    e, OUTCOME_STORE_DOWN, PROBLEM_STORE_UNAVAILABLE);
+	else if (e->store.verdict == VERDICT_FAILED)
+		deliver_problem(
+		    e, OUTCOME_EXHAUSTED, PROBLEM_ATTEMPTS_EXHAUSTED);
+	else
+		deliver_fenced(e);
+	return execution_to(e, EXECUTION_FINISH, MORE);
+}
+
+/* --- sending --- */
+
+enum after
+execution_upstream_forward(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	/* Nobody would be there any more to hear of its outcome. */
+	if (e->worker->over)
+		return execution_to(e, EXECUTION_RELEASE, MORE);
+	start_forward(e, &e->message);
+	return execution_to(e, EXECUTION_FORWARDED, WAIT);
+}
+
+static enum after
+in_doubt(struct execution *e, enum reason reason)
+{
+	e->sent = INVARIANT(sent_is_unknown);
+	e->reason = reason;
+	if (!e->sent)
+		return execution_to(e, EXECUTION_RELEASE, MORE);
+	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
+}
+
+/* A whole answer: the upstream's own word about it, or the route's. */
+static enum after
+weigh_answer(struct execution *e)
+{
+	e->sent = true;
+	make_answers(e);
+	size_t at = 0;
+	struct span name = SPAN("Idempotency-Outcome");
+	const struct field *said =
+	    fields_next(&e->forward.fields, name, &at);
+	/* An upstream that says two things has said nothing to go by. */
+	if (said != NULL && INVARIANT(one_word) &&
+	    fields_next(&e->forward.fields, name, &at) != NULL)
+		return in_doubt(e, REASON_STATUS);
+	switch (status_class_of(e->held.policy->outcomes, e->forward.status,
+	    said ? said->value : SPAN(""))) {
+	case STATUS_STORE:
+		return execution_to(e, EXECUTION_COMPLETE, MORE);
+	case STATUS_RELEASE:
+		return execution_to(e, EXECUTION_RELEASE, MORE);
+	case STATUS_UNKNOWN:
+		return in_doubt(e, REASON_STATUS);
+	}
+	must(false);
+	return DONE;
+}
+
+enum after
+execution_upstream_forwarded(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	switch (e->forward.result) {
+	case FORWARD_NOT_SENT:
+		return execution_to(e, EXECUTION_RELEASE, MORE);
+	case FORWARD_ANSWERED:
+		return weigh_answer(e);
+	case FORWARD_TIMEOUT:
+		return in_doubt(e, REASON_TIMEOUT);
+	case FORWARD_BROKEN:
+		return in_doubt(e, REASON_BROKEN);
+	case FORWARD_MALFORMED:
+		return in_doubt(e, REASON_MALFORMED);
+	}
+	must(false);
+	return DONE;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/error.h"
+#include "base/log.h"
+#include "base/test_build.h"
+#include "gate/access.h"
+#include "gate/request_client.h"
+#include "gate/request_pass.h"
+#include "gate/request_private.h"
+#include "gate/response.h"
+#include "gate/scope.h"
+#include "gate/worker.h"
+#include "http/header.h"
+#include "http/route.h"
+
+/* --- who asks for what --- */
+
+/* Malformed HTTP: never forwarded, and the connection is closed. */
+static enum after
+refuse_head(struct request *r, enum head_verdict verdict)
+{
+	enum problem problem = response_to_head_check(verdict);
+	bool large = verdict == HEAD_CHECK_TOO_LARGE ||
+	    verdict == HEAD_CHECK_HEADERS_TOO_LARGE;
+	r->close = true;
+	return request_refuse_saying(r, problem,
+	    large ? OUTCOME_TOO_LARGE : OUTCOME_BAD_REQUEST,
+	    span_str(r->head.message));
+}
+
+enum after
+request_client_check(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	enum head_verdict verdict = head_check(r->arena, &r->x->head,
+	    (size_t)r->conf->max_request_headers, &r->head);
+	if (verdict != HEAD_CHECK_OK)
+		return refuse_head(r, verdict);
+	r->id = header_request_id(r->arena, &r->head.fields);
+	machine_name(&r->machine, r->id);
+	if (!header_connection_ok(r->conf, &r->head.fields) &&
+	    INVARIANT(connection_names)) {
+		r->close = true;
+		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
+		    OUTCOME_BAD_REQUEST,
+		    SPAN("Connection names a field that must not be lost."));
+	}
+	if (r->worker->draining && INVARIANT(draining_refuses)) {
+		r->close = true;
+		return request_refuse(r, PROBLEM_DRAINING, OUTCOME_DRAINING);
+	}
+	return request_to(r, REQUEST_ROUTE, MORE);
+}
+
+enum after
+request_client_route(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	r->route = route_find(r->conf, r->x->head.method, &r->head.target);
+	if (r->route == NULL)
+		return request_refuse(r, PROBLEM_NO_ROUTE, OUTCOME_NO_ROUTE);
+	r->policy = r->route->idempotency;
+	return request_to(r, r->policy ? REQUEST_KEY : REQUEST_BODY, MORE);
+}
+
+static enum after
+check_scope(struct request *r)
+{
+	struct span *values = request_scope(r);
+	switch (scope_find(r->policy, &r->head.fields, values)) {
+	case SCOPE_FOUND:
+		return request_to(r, REQUEST_BODY, MORE);
+	case SCOPE_MISSING:
+		return request_refuse(
+		    r, PROBLEM_SCOPE_MISSING, OUTCOME_SCOPE_MISSING);
+	case SCOPE_REPEATED:
+		r->close = true;
+		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
+		    OUTCOME_BAD_REQUEST,
+		    SPAN("A header field that names the scope stands there "
+			 "twice."));
+	}
+	must(false);
+	return DONE;
+}
+
+enum after
+request_client_key(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	const struct conf_idempotency *policy = r->policy;
+	r->derived =
+	    policy->derive_from_body || policy->derive_from.count > 0;
+	switch (key_find(r->arena, policy, &r->head.fields, &r->key)) {
+	case KEY_FOUND:
+		r->derived = false;
+		return check_scope(r);
+	case KEY_INVALID:
+		return request_refuse_saying(r, PROBLEM_KEY_INVALID,
+		    OUTCOME_KEY_INVALID, span_str(r->key.message));
+	case KEY_MISSING:
+		if (r->derived)
+			return check_scope(r);
+		return request_without_key(r, REQUEST_BODY);
+	}
+	must(false);
+	return DONE;
+}
+
+/* --- the body --- */
+
+/*
+ * With a key it is read whole.  Without one it is passed on as it comes, but
+ * for a small one: that goes to the upstream in one piece with its head.
+ */
+enum after
+request_client_body(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	size_t most = r->policy ? (size_t)r->policy->max_request_body
+				: REQUEST_PASS_SMALL_BYTES;
+	if (r->policy == NULL && r->x->has_body &&
+	    (r->head.chunked || r->head.length > (int64_t)most))
+		return request_to(r, REQUEST_PASS, MORE);
+	exchange_read_body(r->x, most);
+	return request_to(r, REQUEST_RECEIVED, WAIT);
+}
+
+enum after
+request_client_received(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	switch (r->x->op.error) {
+	case 0:
+		return request_to(
+		    r, r->policy ? REQUEST_DERIVE : REQUEST_PASS, MORE);
+	case E_TOO_LARGE:
+		return request_refuse(
+		    r, PROBLEM_REQUEST_TOO_LARGE, OUTCOME_TOO_LARGE);
+	case E_NO_MEMORY:
+		return request_refuse(
+		    r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
+	default:
+		/* The client left: nothing was claimed or forwarded. */
+		r->outcome = OUTCOME_BAD_REQUEST;
+		return request_to(r, REQUEST_FINISH, MORE);
+	}
+}
+
+/* --- the answer --- */
+
+enum after
+request_client_answer(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	if (r->problem != PROBLEM_COUNT_)
+		response_problem(r);
+	if (r->id.len == 0)
+		r->id = header_request_id(
+		    r->arena, &(struct fields){NULL, 0});
+	struct fields more = response_fields(r);
+	if (r->problem == PROBLEM_COUNT_ && r->forward.rest != NULL)
+		exchange_answer_flow(r->x, r->answer, &more, r->forward.rest,
+		    r->forward.rest_length, r->close);
+	else
+		exchange_answer(r->x, r->answer, &more, r->close);
+	return request_to(r, REQUEST_ANSWERED, WAIT);
+}
+
+enum after
+request_client_answered(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	const struct flow *rest = r->forward.rest;
+	/* What a record says of it stands; without one it has failed. */
+	if (rest != NULL && rest->ended && rest->error != 0 &&
+	    r->outcome == OUTCOME_PASSED) {
+		r->outcome = OUTCOME_UPSTREAM_FAILED;
+		access_log_failed(r, rest->error);
+	}
+	return request_to(r, REQUEST_FINISH, MORE);
+}
+
+enum after
+request_client_finish(struct machine *machine)
+{
+	struct request *r = request_of(machine);
+	int64_t took_us = clock_us() - r->x->began_us;
+	struct series *series = r->route != NULL
+	    ? r->generation->metered.routes[r->route->index]
+	    : r->worker->meter.no_route;
+	counter_add(&series->outcomes[r->outcome], 1);
+	histogram_add(&series->seconds, took_us);
+	access_log_rare(r);
+	access_log(r, took_us);
+	return DONE;
+}
