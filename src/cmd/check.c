@@ -6,7 +6,7 @@
 #include "cmd/check.h"
 #include "cmd/explain.h"
 #include "cmd/print.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 
 static void
 print_complaint(const char *file, const struct complaint *complaint)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/must.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "probe/diagnostics.h"
 #include "probe/sentinel_query.h"
 #include "upstream/reach.h"

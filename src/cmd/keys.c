@@ -10,7 +10,7 @@
 #include "base/digest.h"
 #include "cmd/keys.h"
 #include "cmd/keys_private.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 
 static const struct verb {
 	const char *name;

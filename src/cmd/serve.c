@@ -17,7 +17,7 @@
 #include "cmd/listeners.h"
 #include "cmd/serve.h"
 #include "cmd/watchdog.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "gate/worker.h"
 #include "http/selftest.h"
 #include "probe/startup_check.h"

@@ -5,7 +5,7 @@
 #include <sys/un.h>
 
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 
 static const char unix_scheme[] = "unix:";
 static const char words_socket[] =

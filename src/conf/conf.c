@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 
 const struct conf *
 conf_ref(const struct conf *conf)

@@ -3,7 +3,7 @@
 
 #include "base/field.h"
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 
 /* --- lists of strings --- */
 

@@ -3,7 +3,7 @@
 
 #include "base/digest.h"
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 
 static bool
 is_dots(struct span segment)

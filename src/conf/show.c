@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "conf/show_types.h"
 
 typedef json_t *show(

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 #include "conf/show_types.h"
 
 #define SHOW(name)                                               \

@@ -7,7 +7,7 @@
 
 #include "base/field.h"
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 
 /* Longer than any secret or certificate's name. */
 enum { TEXT_FILE_MAX = 1 << 20, KEY_NAME_MAX = 64 };

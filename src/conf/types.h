@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * TYPE(name, type of the field, parse_, clear_, schema): how the members of
- * tbl/options.h are read.  parse_NAME reads one (conf/load_private.h),
+ * tbl/options.h are read.  parse_NAME reads one (conf/loader_private.h),
  * clear_NAME frees what it made, and the schema says it in JSON.
  */
 TYPE(BOOLEAN, bool, boolean, nothing, {"type": "boolean"})

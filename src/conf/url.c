@@ -4,7 +4,7 @@
 
 #include "base/digest.h"
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 
 enum { REDIS_PORT = 6379, REDIS_DB_MAX = 65535 };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 
 /* A unit and what it is of the least one. */
 struct unit {

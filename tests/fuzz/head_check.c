@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "fuzz/fuzz.h"
 #include "http/head_check.h"
 #include "http/header.h"

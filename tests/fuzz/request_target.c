@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/digest.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "fuzz/fuzz.h"
 #include "http/request_target.h"
 #include "http/route.h"

@@ -2,7 +2,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "fuzz/fuzz.h"
 
 /*

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "lib/store_bench.h"
 
 enum { PATIENCE_MS = 40000, LOOK_MS = 2 };

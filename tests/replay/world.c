@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/random.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
 

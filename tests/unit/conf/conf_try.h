@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 
 /*
  * For the tests of conf/: configurations written with single quotes for

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "lib/folder.h"
 #include "redis/managed.h"
 #include "redis/private_redis.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/must.h"
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 
 /*
  * jansson either stops at the first duplicate member, without its pointer,

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "base/digest.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "conf/option.h"
 
 /*

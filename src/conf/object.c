@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 
 static bool
 is_list(struct loader *l, const struct given *given, size_t least)

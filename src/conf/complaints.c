@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 
 /* As deep as a pointer of ours goes, and more. */
 enum { DEPTH = 16 };

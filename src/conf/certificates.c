@@ -5,7 +5,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 
 /*
  * The files are read when the configuration is loaded: what `check` said is

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/secret.h"
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 
 enum { FILE_MAX = 16 << 20 };
 

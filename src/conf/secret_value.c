@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/secret.h"
-#include "conf/load_private.h"
+#include "conf/loader_private.h"
 
 /*
  * What the environment had, so that a reload finds it again: for as long as
