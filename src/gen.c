@@ -106,7 +106,7 @@ restrict_to_words(json_t *schema, const char *words)
 static json_t *
 property_schema(const struct option *option)
 {
-	json_t *schema = read_json(type_schema(option->type));
+	json_t *schema = read_json(option_schema(option->type));
 	const char *preset = option_preset(option);
 	if (option->words != NULL)
 		must(restrict_to_words(schema, option->words));

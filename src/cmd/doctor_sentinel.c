@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "cmd/doctor_private.h"
+#include "conf/address.h"
 
 static const char unused[] = "the file names no Sentinels";
 
@@ -18,7 +19,7 @@ question_for(const struct conf *conf, size_t index)
 {
 	char *host, *command;
 	uint16_t port;
-	host_port_split(conf->store.sentinels.list[index], &host, &port);
+	address_split(conf->store.sentinels.list[index], &host, &port);
 	char *master = doctor_quoted(conf->store.master);
 	command = mem_printf(
 	    "redis-cli -h %s -p %u SENTINEL MASTER %s", host, port, master);

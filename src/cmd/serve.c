@@ -18,6 +18,7 @@
 #include "cmd/serve.h"
 #include "cmd/watchdog.h"
 #include "conf/conf_load.h"
+#include "conf/conf_restart.h"
 #include "gate/worker.h"
 #include "http/selftest.h"
 #include "probe/startup_check.h"
@@ -134,7 +135,7 @@ reload(struct serve *s)
 		log_complaints(EV_reload_refused, &complaints);
 		sd_notify(0, "READY=1");
 	} else {
-		conf_needs_restart(s->conf, next, &complaints);
+		conf_restart_needed(s->conf, next, &complaints);
 		log_complaints(EV_reload_partial, &complaints);
 		adopt(s, next);
 	}

@@ -5,12 +5,9 @@
 #include <sodium.h>
 #include <stdlib.h>
 
-#include "conf/loader_private.h"
-
-/*
- * The files are read when the configuration is loaded: what `check` said is
- * well is what is served, and a reload takes them all or none.
- */
+#include "conf/certificates_private.h"
+#include "conf/complain_private.h"
+#include "conf/file_private.h"
 
 /* A chain of certificates is shorter. */
 enum { PEM_MAX = 1 << 20 };
@@ -21,7 +18,7 @@ enum { PEM_MAX = 1 << 20 };
 /* One entry of listen on its way. */
 struct files {
 	struct loader *l;
-	const struct place *at;
+	const struct json_place *at;
 };
 
 /* The bytes of a file; false after complaining. */
@@ -125,7 +122,8 @@ load_client_ca(const struct files *files, struct conf_tls *tls)
 }
 
 void
-load_tls(struct loader *l, const struct place *at, struct conf_listen *listen)
+certificates_load(
+    struct loader *l, const struct json_place *at, struct conf_listen *listen)
 {
 	struct conf_tls *tls = &listen->tls;
 	const struct files files = {l, at};
@@ -138,7 +136,7 @@ load_tls(struct loader *l, const struct place *at, struct conf_listen *listen)
 }
 
 void
-clear_tls(struct conf_tls *tls)
+certificates_clear(struct conf_tls *tls)
 {
 	if (tls->credentials != NULL)
 		gnutls_certificate_free_credentials(tls->credentials);

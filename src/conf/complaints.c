@@ -3,17 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/mem.h"
-#include "conf/loader_private.h"
+#include "conf/complaints_private.h"
 
 /* As deep as a pointer of ours goes, and more. */
 enum { DEPTH = 16 };
 
-static void add(struct complaints *complaints, char *pointer, const char *fmt,
-    va_list args) PRINTF_LIKE(3, 0);
-
-static void
-add(struct complaints *complaints, char *pointer, const char *fmt, va_list args)
+void
+complaints_take(struct complaints *complaints, char *pointer, const char *fmt,
+    va_list args)
 {
 	char *message = NULL;
 	must(vasprintf(&message, fmt, args) >= 0);
@@ -24,12 +23,12 @@ add(struct complaints *complaints, char *pointer, const char *fmt, va_list args)
 }
 
 void
-complain(
+complaints_add(
     struct complaints *complaints, const char *pointer, const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);
-	add(complaints, pointer ? mem_str(span_str(pointer)) : NULL, fmt, args);
+	complaints_take(complaints, mem_text(pointer), fmt, args);
 	va_end(args);
 }
 
@@ -44,71 +43,18 @@ complaints_free(struct complaints *complaints)
 	*complaints = (struct complaints){0};
 }
 
-/* --- pointers (RFC 6901) --- */
-
-static void
-write_place(FILE *out, const struct place *at)
-{
-	if (at == NULL)
-		return;
-	write_place(out, at->up);
-	if (at->member != NULL)
-		pointer_write(out, span_str(at->member));
-	else
-		fprintf(out, "/%zu", at->index);
-}
-
-/* The pointer to an option of the object at that place, or to the place. */
-static char *
-pointer_to(const struct place *at, const struct option *option)
-{
-	char *pointer = NULL;
-	size_t len;
-	FILE *out = open_memstream(&pointer, &len);
-	must(out != NULL);
-	write_place(out, at);
-	if (at == NULL && option == NULL)
-		putc('/', out);
-	if (option != NULL) {
-		putc('/', out);
-		for (const char *p = option->path; *p != '\0'; p++)
-			putc(*p == '.' ? '/' : *p, out);
-	}
-	must(fclose(out) == 0);
-	return pointer;
-}
-
-void
-complain_at(struct loader *l, const struct place *at, const char *fmt, ...)
-{
-	va_list args;
-	va_start(args, fmt);
-	add(l->complaints, pointer_to(at, NULL), fmt, args);
-	va_end(args);
-}
-
-void
-complain_option(struct loader *l, const struct place *at,
-    const struct option *option, const char *fmt, ...)
-{
-	va_list args;
-	va_start(args, fmt);
-	add(l->complaints, pointer_to(at, option), fmt, args);
-	va_end(args);
-}
-
 /* --- the order of the file --- */
 
 struct rank {
 	struct complaint complaint;
 	size_t before; /* how many were found before it */
 	size_t depth;
-	size_t steps[DEPTH]; /* the way to it: the how-manieth at each turn */
+	size_t steps[DEPTH]; /* the way to it: its index at each turn */
 };
 
 /* The name that a pointer's segment stands for; the caller frees it. */
 static char *
-unescape(struct span segment)
+segment_name(struct span segment)
 {
 	char *name = mem_str(segment);
 	char *to = name;
@@ -124,7 +70,7 @@ unescape(struct span segment)
 
 /* The member's value and how many stand before it; NULL: there is none. */
 static json_t *
-member_of(json_t *object, const char *wanted, size_t *ret_index)
+ranked_member(json_t *object, const char *wanted, size_t *ret_index)
 {
 	const char *name;
 	json_t *value;
@@ -147,12 +93,13 @@ find_steps(struct rank *rank, json_t *json)
 	bool whole = at == NULL || !strcmp(at, "/");
 	while (!whole && rank->depth < DEPTH && *at == '/') {
 		size_t len = strcspn(++at, "/");
-		char *name = unescape(span_of(at, len));
+		char *name = segment_name(span_of(at, len));
 		size_t step = 0;
+		int64_t index = 0;
 		if (json_is_object(json)) {
-			json = member_of(json, name, &step);
-		} else {
-			step = strtoul(name, NULL, 10);
+			json = ranked_member(json, name, &step);
+		} else if (digits_read(span_str(name), INT64_MAX, &index)) {
+			step = (size_t)index;
 			json = json_array_get(json, step);
 		}
 		free(name);

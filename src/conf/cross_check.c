@@ -3,24 +3,21 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "conf/loader_private.h"
-
-/*
- * What one member alone does not show: members that exclude or need each
- * other, names that must differ, and values that follow from others.
- */
+#include "conf/address_private.h"
+#include "conf/complain_private.h"
+#include "conf/cross_check_private.h"
 
 #define ROOT_OPTION(field) option_at(GROUP_ROOT, offsetof(struct conf, field))
 
 static bool
 is_set(const struct loader *l, const struct option *option)
 {
-	return file_value(l, option) != NULL;
+	return loader_value(l, option) != NULL;
 }
 
 /* What only a Unix socket has. */
 static void
-check_socket_only(struct loader *l, const struct place *at,
+check_socket_only(struct loader *l, const struct json_place *at,
     const struct conf_listen *listen)
 {
 	static const char message[] = "only a Unix socket has one";
@@ -41,10 +38,10 @@ static void
 check_listen(struct loader *l)
 {
 	const struct conf *conf = l->conf;
-	struct place list = {NULL, ROOT_OPTION(listen)->path, 0};
+	struct json_place list = {NULL, ROOT_OPTION(listen)->path, 0};
 	for (size_t i = 0; i < conf->n_listen; i++) {
 		const struct address *a = &conf->listen[i].address;
-		struct place at = {&list, NULL, i};
+		struct json_place at = {&list, NULL, i};
 		check_socket_only(l, &at, &conf->listen[i]);
 		bool fixed = a->text != NULL &&
 			     (a->kind == ADDRESS_UNIX || a->port != 0);
@@ -143,14 +140,14 @@ static void
 check_upstreams(struct loader *l)
 {
 	const struct conf *conf = l->conf;
-	struct place list = {NULL, ROOT_OPTION(upstreams)->path, 0};
+	struct json_place list = {NULL, ROOT_OPTION(upstreams)->path, 0};
 	const struct option *certificate = option_at(
 	    GROUP_UPSTREAM, offsetof(struct conf_upstream, certificate));
 	const struct option *key =
 	    option_at(GROUP_UPSTREAM, offsetof(struct conf_upstream, key));
 	for (size_t i = 0; i < conf->n_upstreams; i++) {
 		const struct conf_upstream *upstream = &conf->upstreams[i];
-		struct place at = {&list, upstream->name, 0};
+		struct json_place at = {&list, upstream->name, 0};
 		if (upstream->certificate != NULL && upstream->key == NULL)
 			complain_option(l, &at, certificate,
 			    "\"%s\" is needed too", key->path);
@@ -186,9 +183,9 @@ check_route_names(struct loader *l)
 	const struct conf *conf = l->conf;
 	const struct option *option =
 	    option_at(GROUP_ROUTE, offsetof(struct conf_route, name));
-	struct place list = {NULL, ROOT_OPTION(routes)->path, 0};
+	struct json_place list = {NULL, ROOT_OPTION(routes)->path, 0};
 	for (size_t i = 0; i < conf->n_routes; i++) {
-		struct place at = {&list, NULL, i};
+		struct json_place at = {&list, NULL, i};
 		if (conf->routes[i].name == NULL)
 			continue;
 		if (!strcmp(conf->routes[i].name, "-"))
@@ -201,8 +198,8 @@ check_route_names(struct loader *l)
 }
 
 void
-check_idempotency(
-    struct loader *l, const struct place *at, struct conf_idempotency *policy)
+cross_check_policy(struct loader *l, const struct json_place *at,
+    struct conf_idempotency *policy)
 {
 	const struct option *option = option_at(GROUP_IDEMPOTENCY,
 	    offsetof(struct conf_idempotency, attempt_header));
@@ -242,7 +239,7 @@ fill_in(struct conf *conf)
 }
 
 void
-check_whole(struct loader *l)
+cross_check_conf(struct loader *l)
 {
 	check_listen(l);
 	check_admin(l);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/must.h"
-#include "conf/loader_private.h"
+#include "conf/complain_private.h"
+#include "conf/duplicates_private.h"
 
 /*
  * jansson either stops at the first duplicate member, without its pointer,
@@ -12,7 +13,7 @@ struct walk {
 	struct span rest;
 };
 
-static void walk_value(struct walk *walk, const struct place *at);
+static void walk_value(struct walk *walk, const struct json_place *at);
 
 /* The next byte that means something; it stays where it is. */
 static char
@@ -51,14 +52,14 @@ take_string(struct walk *walk)
 }
 
 static void
-walk_member(struct walk *walk, const struct place *up, json_t *seen)
+walk_member(struct walk *walk, const struct json_place *up, json_t *seen)
 {
 	struct span spelled = take_string(walk);
 	json_t *name =
 	    json_loadb(spelled.ptr, spelled.len, JSON_DECODE_ANY, NULL);
 	must(name != NULL);
 
-	struct place at = {up, json_string_value(name), 0};
+	struct json_place at = {up, json_string_value(name), 0};
 	if (json_object_get(seen, at.member) != NULL)
 		complain_at(walk->l, &at, "stands here twice");
 	must(json_object_set_new(seen, at.member, json_true()) == 0);
@@ -68,7 +69,7 @@ walk_member(struct walk *walk, const struct place *up, json_t *seen)
 }
 
 static void
-walk_value(struct walk *walk, const struct place *at)
+walk_value(struct walk *walk, const struct json_place *at)
 {
 	if (take(walk, '{')) {
 		json_t *seen = json_object();
@@ -79,7 +80,7 @@ walk_value(struct walk *walk, const struct place *at)
 		json_decref(seen);
 	} else if (take(walk, '[')) {
 		for (size_t i = 0; !take(walk, ']'); i++) {
-			struct place element = {at, NULL, i};
+			struct json_place element = {at, NULL, i};
 			walk_value(walk, &element);
 			(void)take(walk, ',');
 		}
@@ -92,7 +93,7 @@ walk_value(struct walk *walk, const struct place *at)
 }
 
 void
-complain_duplicates(struct loader *l, struct span text)
+duplicates_complain(struct loader *l, struct span text)
 {
 	struct walk walk = {l, text};
 	walk_value(&walk, NULL);

@@ -2,7 +2,131 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/loader_private.h"
+#include "conf/address_private.h"
+#include "conf/certificates_private.h"
+#include "conf/choice_private.h"
+#include "conf/complain_private.h"
+#include "conf/cross_check_private.h"
+#include "conf/list_private.h"
+#include "conf/object_private.h"
+#include "conf/path_private.h"
+#include "conf/policy_private.h"
+#include "conf/secret_value_private.h"
+#include "conf/text_private.h"
+#include "conf/url_private.h"
+#include "conf/value_private.h"
+
+/*
+ * An object has values, and a value may be an object or a list of some: that
+ * circle is closed here, and no file that reads one value knows this one.
+ */
+
+static void read_members(struct loader *l, enum group group,
+    struct span prefix, const struct json_place *at, json_t *value,
+    void *base);
+
+/* --- any object --- */
+
+static void
+read_option(struct loader *l, const struct option *option,
+    const struct json_place *at, json_t *value, void *base)
+{
+	static void (*const parse[])(
+	    struct loader *l, const struct given *given) = {
+#define TYPE(name, ctype, parse, clear, ...) parse,
+#include "conf/types.h"
+#undef TYPE
+	};
+	struct given given = {option, at, value, base};
+	parse[option->type](l, &given);
+}
+
+void
+object_load_presets(struct loader *l, enum group group, void *base)
+{
+	size_t before = l->complaints->count;
+	for (size_t i = 0; i < n_options; i++) {
+		const char *text = option_preset(&options[i]);
+		if (options[i].group != group || text == NULL)
+			continue;
+		json_t *value = json_loads(
+		    text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+		must(value != NULL);
+		read_option(l, &options[i], NULL, value, base);
+		json_decref(value);
+	}
+	must(l->complaints->count == before);
+}
+
+void
+object_load(struct loader *l, enum group group, const struct json_place *at,
+    json_t *value, void *base)
+{
+	read_members(l, group, SPAN(""), at, value, base);
+}
+
+static void
+read_member(struct loader *l, enum group group, struct span prefix,
+    const struct json_place *at, json_t *value, void *base)
+{
+	const struct option *option = option_find(group, prefix, at->member);
+	struct span section = option_section(group, prefix, at->member);
+	if (option != NULL)
+		read_option(l, option, at, value, base);
+	else if (section.len > 0)
+		read_members(l, group, section, at, value, base);
+	else
+		complain_at(l, at, "there is no such member");
+}
+
+/* Complains about what the object that prefix leads to must have. */
+static void
+complain_missing(struct loader *l, enum group group, struct span prefix,
+    const struct json_place *at, const json_t *value)
+{
+	for (size_t i = 0; i < n_options; i++) {
+		const struct option *option = &options[i];
+		if (option->group != group || !option_required(option) ||
+		    !span_starts(span_str(option->path), prefix))
+			continue;
+		const char *name = option->path + prefix.len;
+		if (strchr(name, '.') == NULL &&
+		    json_object_get(value, name) == NULL)
+			complain_at(l, at, "\"%s\" is missing", name);
+	}
+}
+
+static void
+read_members(struct loader *l, enum group group, struct span prefix,
+    const struct json_place *at, json_t *value, void *base)
+{
+	const char *name;
+	json_t *member;
+	if (!json_is_object(value)) {
+		complain_at(l, at, "must be an object");
+		return;
+	}
+	complain_missing(l, group, prefix, at, value);
+	json_object_foreach(value, name, member)
+	{
+		struct json_place here = {at, name, 0};
+		read_member(l, group, prefix, &here, member, base);
+	}
+}
+
+void
+object_clear(enum group group, void *base)
+{
+	static void (*const clear[])(void *base, void *field) = {
+#define TYPE(name, ctype, parse, clear, ...) clear,
+#include "conf/types.h"
+#undef TYPE
+	};
+	for (size_t i = 0; i < n_options; i++)
+		if (options[i].group == group)
+			clear[options[i].type](
+			    base, (char *)base + options[i].offset);
+}
 
 static bool
 is_list(struct loader *l, const struct given *given, size_t least)
@@ -19,41 +143,23 @@ is_list(struct loader *l, const struct given *given, size_t least)
 
 /* An object, or in short its address. */
 static void
-load_listen(struct loader *l, const struct place *at, json_t *value,
+load_listen(struct loader *l, const struct json_place *at, json_t *value,
     struct conf_listen *listen)
 {
 	const struct option *address =
 	    option_at(GROUP_LISTEN, offsetof(struct conf_listen, address));
-	load_presets(l, GROUP_LISTEN, listen);
-	if (is_text(value))
-		load_option(l, address, at, value, listen);
+	object_load_presets(l, GROUP_LISTEN, listen);
+	if (text_is_one(value))
+		read_option(l, address, at, value, listen);
 	else if (json_is_object(value))
-		load_object(l, GROUP_LISTEN, at, value, listen);
+		object_load(l, GROUP_LISTEN, at, value, listen);
 	else
 		complain_at(l, at, "must be a string or an object");
-	load_tls(l, at, listen);
-}
-
-/* Permissions in octal, three digits or four. */
-void
-parse_mode(struct loader *l, const struct given *given)
-{
-	char *text = text_of(l, given->at, given->value);
-	if (text == NULL)
-		return;
-	size_t len = strlen(text);
-	unsigned long mode = strtoul(text, NULL, 8);
-	if (strspn(text, "01234567") != len || len < 3 || len > 4 ||
-	    mode == 0 || mode > 0777)
-		complain_at(l, given->at,
-		    "must be octal permissions like \"0660\"");
-	else
-		*(int64_t *)given_field(given) = (int64_t)mode;
-	text_free(&text);
+	certificates_load(l, at, listen);
 }
 
 void
-parse_listens(struct loader *l, const struct given *given)
+object_parse_listens(struct loader *l, const struct given *given)
 {
 	struct conf *conf = given->base;
 	if (!is_list(l, given, 1))
@@ -62,20 +168,20 @@ parse_listens(struct loader *l, const struct given *given)
 	conf->listen = mem_zero(count * sizeof *conf->listen);
 	conf->n_listen = count;
 	for (size_t i = 0; i < count; i++) {
-		struct place at = {given->at, NULL, i};
+		struct json_place at = {given->at, NULL, i};
 		load_listen(
 		    l, &at, json_array_get(given->value, i), &conf->listen[i]);
 	}
 }
 
 void
-clear_listens(void *base, void *field)
+object_clear_listens(void *base, void *field)
 {
 	struct conf *conf = base;
 	(void)field;
 	for (size_t i = 0; i < conf->n_listen; i++) {
-		clear_tls(&conf->listen[i].tls);
-		clear_group(GROUP_LISTEN, &conf->listen[i]);
+		certificates_clear(&conf->listen[i].tls);
+		object_clear(GROUP_LISTEN, &conf->listen[i]);
 	}
 	free(conf->listen);
 	conf->listen = NULL;
@@ -98,7 +204,7 @@ repeats_id(const struct conf_store *store, size_t index)
 }
 
 void
-parse_encryption_keys(struct loader *l, const struct given *given)
+object_parse_encryption_keys(struct loader *l, const struct given *given)
 {
 	struct conf_store *store = &l->conf->store;
 	if (!is_list(l, given, 1))
@@ -108,10 +214,10 @@ parse_encryption_keys(struct loader *l, const struct given *given)
 	    mem_zero(count * sizeof *store->encryption_keys);
 	store->n_encryption_keys = count;
 	for (size_t i = 0; i < count; i++) {
-		struct place at = {given->at, NULL, i};
+		struct json_place at = {given->at, NULL, i};
 		struct conf_encryption_key *key = &store->encryption_keys[i];
-		load_presets(l, GROUP_ENCRYPTION_KEY, key);
-		load_object(l, GROUP_ENCRYPTION_KEY, &at,
+		object_load_presets(l, GROUP_ENCRYPTION_KEY, key);
+		object_load(l, GROUP_ENCRYPTION_KEY, &at,
 		    json_array_get(given->value, i), key);
 		if (repeats_id(store, i))
 			complain_at(l, &at, "another key has this id");
@@ -119,12 +225,12 @@ parse_encryption_keys(struct loader *l, const struct given *given)
 }
 
 void
-clear_encryption_keys(void *base, void *field)
+object_clear_encryption_keys(void *base, void *field)
 {
 	struct conf_store *store = &((struct conf *)base)->store;
 	(void)field;
 	for (size_t i = 0; i < store->n_encryption_keys; i++)
-		clear_group(GROUP_ENCRYPTION_KEY, &store->encryption_keys[i]);
+		object_clear(GROUP_ENCRYPTION_KEY, &store->encryption_keys[i]);
 	free(store->encryption_keys);
 	store->encryption_keys = NULL;
 	store->n_encryption_keys = 0;
@@ -134,20 +240,20 @@ clear_encryption_keys(void *base, void *field)
 
 /* An object, or in short the URL of its one target. */
 static void
-load_upstream(struct loader *l, const struct place *at, json_t *value,
+load_upstream(struct loader *l, const struct json_place *at, json_t *value,
     struct conf_upstream *upstream)
 {
-	load_presets(l, GROUP_UPSTREAM, upstream);
-	if (is_text(value))
-		load_target(l, at, value, upstream);
+	object_load_presets(l, GROUP_UPSTREAM, upstream);
+	if (text_is_one(value))
+		url_load_target(l, at, value, upstream);
 	else if (json_is_object(value))
-		load_object(l, GROUP_UPSTREAM, at, value, upstream);
+		object_load(l, GROUP_UPSTREAM, at, value, upstream);
 	else
 		complain_at(l, at, "must be a string or an object");
 }
 
 void
-parse_upstreams(struct loader *l, const struct given *given)
+object_parse_upstreams(struct loader *l, const struct given *given)
 {
 	struct conf *conf = given->base;
 	const char *name;
@@ -160,10 +266,10 @@ parse_upstreams(struct loader *l, const struct given *given)
 	    mem_zero(json_object_size(given->value) * sizeof *conf->upstreams);
 	json_object_foreach(given->value, name, value)
 	{
-		struct place at = {given->at, name, 0};
+		struct json_place at = {given->at, name, 0};
 		struct conf_upstream *upstream =
 		    &conf->upstreams[conf->n_upstreams];
-		const char *wrong = wrong_name(name);
+		const char *wrong = text_wrong_name(name);
 		if (wrong != NULL)
 			complain_at(l, &at, "its name %s", wrong);
 		upstream->name = mem_str(span_str(name));
@@ -173,12 +279,12 @@ parse_upstreams(struct loader *l, const struct given *given)
 }
 
 void
-clear_upstreams(void *base, void *field)
+object_clear_upstreams(void *base, void *field)
 {
 	struct conf *conf = base;
 	(void)field;
 	for (size_t i = 0; i < conf->n_upstreams; i++) {
-		clear_group(GROUP_UPSTREAM, &conf->upstreams[i]);
+		object_clear(GROUP_UPSTREAM, &conf->upstreams[i]);
 		text_free(&conf->upstreams[i].name);
 	}
 	free(conf->upstreams);
@@ -188,54 +294,53 @@ clear_upstreams(void *base, void *field)
 
 /* --- routes --- */
 
-/* Routes need what stands behind them in the file: load_routes reads them. */
 void
-parse_routes(struct loader *l, const struct given *given)
+object_parse_routes(struct loader *l, const struct given *given)
 {
 	(void)l;
 	(void)given;
 }
 
 void
-load_routes(struct loader *l)
+object_load_routes(struct loader *l)
 {
 	struct conf *conf = l->conf;
 	const struct option *option =
 	    option_at(GROUP_ROOT, offsetof(struct conf, routes));
-	struct place list = {NULL, option->path, 0};
-	struct given given = {option, &list, file_value(l, option), conf};
+	struct json_place list = {NULL, option->path, 0};
+	struct given given = {option, &list, loader_value(l, option), conf};
 	if (given.value == NULL || !is_list(l, &given, 0))
 		return;
 	size_t count = json_array_size(given.value);
 	conf->routes = mem_zero(count * sizeof *conf->routes);
 	conf->n_routes = count;
 	for (size_t i = 0; i < count; i++) {
-		struct place at = {&list, NULL, i};
+		struct json_place at = {&list, NULL, i};
 		struct conf_route *route = &conf->routes[i];
 		route->index = (unsigned)i;
-		load_presets(l, GROUP_ROUTE, route);
-		load_object(
+		object_load_presets(l, GROUP_ROUTE, route);
+		object_load(
 		    l, GROUP_ROUTE, &at, json_array_get(given.value, i), route);
 	}
 }
 
 void
-clear_routes(void *base, void *field)
+object_clear_routes(void *base, void *field)
 {
 	struct conf *conf = base;
 	(void)field;
 	for (size_t i = 0; i < conf->n_routes; i++)
-		clear_group(GROUP_ROUTE, &conf->routes[i]);
+		object_clear(GROUP_ROUTE, &conf->routes[i]);
 	free(conf->routes);
 	conf->routes = NULL;
 	conf->n_routes = 0;
 }
 
 void
-parse_upstream_name(struct loader *l, const struct given *given)
+object_parse_upstream_name(struct loader *l, const struct given *given)
 {
 	const struct conf *conf = l->conf;
-	char *name = text_of(l, given->at, given->value);
+	char *name = text_read(l, given->at, given->value);
 	if (name == NULL)
 		return;
 	const struct conf_upstream *found = NULL;
@@ -247,4 +352,59 @@ parse_upstream_name(struct loader *l, const struct given *given)
 	else
 		*(const struct conf_upstream **)given_field(given) = found;
 	text_free(&name);
+}
+
+/* --- idempotency --- */
+
+/* Lays the file's `defaults` over the policy; what is wrong is said there. */
+static void
+read_defaults_into(struct loader *l, struct conf_idempotency *policy)
+{
+	const struct option *option =
+	    option_at(GROUP_ROOT, offsetof(struct conf, defaults));
+	json_t *defaults = loader_value(l, option);
+	if (defaults == NULL)
+		return;
+	struct complaints said_already = {NULL, 0};
+	struct loader quiet = *l;
+	quiet.complaints = &said_already;
+	object_load(&quiet, GROUP_IDEMPOTENCY, NULL, defaults, policy);
+	complaints_free(&said_already);
+}
+
+static void
+read_policy(struct loader *l, const struct given *given, bool inherits)
+{
+	struct conf_idempotency *policy = mem_zero(sizeof *policy);
+	object_load_presets(l, GROUP_IDEMPOTENCY, policy);
+	if (inherits)
+		read_defaults_into(l, policy);
+	object_load(l, GROUP_IDEMPOTENCY, given->at, given->value, policy);
+	cross_check_policy(l, given->at, policy);
+	object_clear_idempotency(NULL, given_field(given));
+	*(const struct conf_idempotency **)given_field(given) = policy;
+}
+
+void
+object_parse_idempotency(struct loader *l, const struct given *given)
+{
+	read_policy(l, given, true);
+}
+
+void
+object_parse_defaults(struct loader *l, const struct given *given)
+{
+	read_policy(l, given, false);
+}
+
+void
+object_clear_idempotency(void *base, void *field)
+{
+	struct conf_idempotency **policy = field;
+	(void)base;
+	if (*policy == NULL)
+		return;
+	object_clear(GROUP_IDEMPOTENCY, *policy);
+	free(*policy);
+	*policy = NULL;
 }

@@ -25,7 +25,7 @@ configuration(void)
 	struct complaints complaints = {NULL, 0};
 
 	if (conf == NULL)
-		conf = conf_parse("fuzz", span_str(text), &complaints);
+		conf = conf_load_text("fuzz", span_str(text), &complaints);
 	must(conf != NULL);
 	return conf;
 }

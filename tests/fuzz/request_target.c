@@ -27,7 +27,7 @@ route_of(const struct target *target)
 	struct complaints complaints = {NULL, 0};
 
 	if (conf == NULL)
-		conf = conf_parse("fuzz", span_str(routes), &complaints);
+		conf = conf_load_text("fuzz", span_str(routes), &complaints);
 	must(conf != NULL);
 	const struct conf_route *route =
 	    route_find(conf, SPAN("POST"), target);
