@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/doctor.h"
-#include "cmd/doctor_private.h"
+#include "cmd/findings_private.h"
 #include "cmd/print.h"
 #include "probe/rights.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/mem.h"
-#include "cmd/doctor_private.h"
+#include "cmd/findings_private.h"
 #include "redis/info.h"
 
 /* What there is to say of one master of a Redis Cluster. */

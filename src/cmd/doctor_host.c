@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cmd/doctor_private.h"
+#include "cmd/findings_private.h"
 #include "http/front.h"
 #include "journal/journal_count.h"
 #include "redis/managed.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cmd/doctor_private.h"
+#include "cmd/findings_private.h"
 #include "probe/rights.h"
 #include "redis/info.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cmd/doctor_private.h"
+#include "cmd/findings_private.h"
 #include "conf/address.h"
 
 static const char unused[] = "the file names no Sentinels";

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/pointer.h"
-#include "cmd/doctor_private.h"
+#include "cmd/findings_private.h"
 
 /* --- words --- */
 

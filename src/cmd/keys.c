@@ -9,7 +9,7 @@
 
 #include "base/digest.h"
 #include "cmd/keys.h"
-#include "cmd/keys_private.h"
+#include "cmd/keys_line_private.h"
 #include "conf/conf_load.h"
 
 static const struct verb {

@@ -40,7 +40,7 @@ typedef struct conf_idempotency in_IDEMPOTENCY;
 #define RESTART .restart = true
 
 /* The default is taken as it is spelled, which is JSON. */
-#define OPT(g, p, t, field, range, change, text, ...)  \
+#define OPT(g, p, t, field, range, change, text, ...) \
 	{.group = GROUP_##g,                                  \
 	    .path = p,                                        \
 	    .type = TYPE_##t,                                 \

@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd/admin_client.h"
+#include "cmd/keys_line_private.h"
 #include "cmd/keys_print.h"
-#include "cmd/keys_private.h"
 
 /* What the gateway gives at once. */
 enum { LIST_MAX = 1000 };
