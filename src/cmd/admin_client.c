@@ -9,18 +9,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cmd/address_failed.h"
 #include "cmd/admin_client.h"
 
 enum { SILENCE_S = 30, ANSWER_MAX = 256 * 1024 * 1024 };
-
-/* Sets *ret_message to "ADDRESS: WHAT: errno's words". */
-static bool
-fail(const struct address *address, const char *what, char **ret_message)
-{
-	*ret_message =
-	    mem_printf("%s: %s: %s", address->text, what, strerror(errno));
-	return false;
-}
 
 /* --- connecting --- */
 
@@ -94,7 +86,7 @@ send_all(int fd, const char *bytes, size_t len)
 
 /* All that comes until the other side closes, and a NUL. */
 static bool
-read_all(int fd, char **ret_bytes, size_t *ret_len)
+read_to_end(int fd, char **ret_bytes, size_t *ret_len)
 {
 	size_t len = 0, size = 16 * 1024;
 	char *bytes = mem_grow(NULL, size);
@@ -149,14 +141,15 @@ read_answer(char *bytes, size_t len, struct admin_response *ret_response)
 }
 
 bool
-ask(const struct address *address, const char *token, const char *method,
-    const char *target, struct span body, struct admin_response *ret_response,
-    char **ret_message)
+admin_client_ask(const struct address *address, const char *token,
+    const char *method, const char *target, struct span body,
+    struct admin_response *ret_response, char **ret_message)
 {
 	int fd = address->kind == ADDRESS_UNIX ? connect_unix(address)
 					       : connect_tcp(address);
 	if (fd < 0)
-		return fail(address, "cannot reach the gateway", ret_message);
+		return address_failed(
+		    address, "cannot reach the gateway", ret_message);
 	bool is_unix = address->kind == ADDRESS_UNIX;
 	char *head = mem_printf(
 	    "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n"
@@ -171,9 +164,9 @@ ask(const struct address *address, const char *token, const char *method,
 	if (send_all(fd, head, strlen(head)))
 		(void)send_all(fd, body.ptr, body.len);
 	free(head);
-	bool came = read_all(fd, &bytes, &len);
+	bool came = read_to_end(fd, &bytes, &len);
 	if (!came)
-		(void)fail(address, "no answer", ret_message);
+		(void)address_failed(address, "no answer", ret_message);
 	close(fd);
 	if (!came)
 		return false;

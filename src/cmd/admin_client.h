@@ -21,6 +21,6 @@ struct admin_response {
  * is no whole answer: then it may have been done all the same.  token may be
  * NULL; an empty body is none.
  */
-MUST_USE bool ask(const struct address *address, const char *token,
+MUST_USE bool admin_client_ask(const struct address *address, const char *token,
     const char *method, const char *target, struct span body,
     struct admin_response *ret_response, char **ret_message);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,8 +14,7 @@ void
 explain_json(const struct conf *conf)
 {
 	json_t *all = show_conf(conf);
-	json_dumpf(all, stdout, JSON_INDENT(2));
-	putchar('\n');
+	print_json(all);
 	json_decref(all);
 }
 
@@ -231,10 +229,10 @@ print_settings(const char *title, const char *name, struct settings settings,
 	settings.table = table_new(3, NULL);
 	add_settings(&settings, base);
 	putchar('\n');
-	print_safely(title);
+	print_safely(stdout, title);
 	if (name != NULL) {
 		putchar(' ');
-		print_safely(name);
+		print_safely(stdout, name);
 	}
 	puts(":");
 	table_print(settings.table, 0, width);
@@ -260,7 +258,7 @@ has_others(const struct conf *conf, const struct conf_route *route)
 void
 explain_text(const struct conf *conf)
 {
-	size_t width = terminal_width();
+	size_t width = table_terminal_width();
 	const struct conf *presets = conf_load_defaults();
 	print_routes(conf, width);
 	struct settings settings = {NULL, GROUP_ROOT, presets, false};

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/must.h"
-#include "conf/conf_load.h"
+#include "conf/complaints.h"
+#include "conf/conf.h"
 #include "probe/diagnostics.h"
 #include "probe/sentinel_query.h"
 #include "upstream/reach.h"
 
 /*
- * What the files of `doctor` share: what was looked at, one check for each
- * line of tbl/findings.h, and what they find.  Checks only judge: all asking
- * is done before.  Main thread.
+ * What the files of `doctor` share: what was looked at, and what they have
+ * found.  Main thread.
  */
 enum finding_name {
 #define FINDING(name, ...) FINDING_##name,
@@ -20,6 +19,16 @@ enum finding_name {
 };
 
 enum finding_level { LEVEL_OK, LEVEL_SKIP, LEVEL_WARN, LEVEL_FAIL };
+
+/* tbl/findings.h as data, by name. */
+struct finding_kind {
+	const char *name;
+	enum finding_level level;
+	const char *well;
+	const char *message;
+	const char *cure;
+};
+extern const struct finding_kind finding_kinds[FINDING_COUNT_];
 
 struct finding {
 	enum finding_name name;
@@ -46,19 +55,22 @@ struct doctor {
 };
 
 /*
- * One more finding of that kind.  detail and remedy stand in its words and in
- * its cure, and are taken over; NULL where they have no place for one.
+ * One more finding of that kind.  detail and remedy stand in its message and
+ * in its cure, and are taken over; NULL where they have no place for one.
  */
-void doctor_found(struct doctor *doctor, enum finding_name name,
+void findings_add(struct doctor *doctor, enum finding_name name,
     const char *where, char *detail, char *remedy);
-/* It is well, in other words than those of the table; taken over. */
-void doctor_well(struct doctor *doctor, enum finding_name name, char *message);
+/* It is well, by another message than the table's; taken over. */
+void findings_add_well(
+    struct doctor *doctor, enum finding_name name, char *message);
 /* It could not be looked at, and why. */
-void doctor_skipped(
+void findings_add_skipped(
     struct doctor *doctor, enum finding_name name, const char *why);
-/* For shells, in single quotes where it needs them; the caller frees it. */
-char *doctor_quoted(const char *text);
 
-#define FINDING(name, ...) void check_##name(struct doctor *doctor);
-#include "tbl/findings.h"
-#undef FINDING
+/* How many there are of a level. */
+unsigned findings_count(
+    const struct doctor *doctor, enum finding_level level);
+/* Takes one off the list. */
+void findings_drop(struct doctor *doctor, size_t index);
+/* Frees the list. */
+void findings_free(struct doctor *doctor);

@@ -7,14 +7,14 @@
 #include "conf/conf.h"
 
 /*
- * What keys.c (the command line) and keys_verbs.c (what is done) share.  Main
- * thread.
+ * The command line of `onceproxy keys`: its options, and what they say.  It
+ * knows no verb.  Main thread.
  */
-enum { WELL = 0, REFUSED = 1, WRONG_USAGE = 2 };
+enum { KEYS_WELL = 0, KEYS_REFUSED = 1, KEYS_WRONG_USAGE = 2 };
 
-/* What the command line says. */
-struct line {
+struct keys_line {
 	const char *file;
+	bool help;
 	bool as_json;
 	const char *state;
 	long limit;
@@ -28,15 +28,20 @@ struct line {
 	const char *note;
 	const char *key_id;
 
+	char given[32]; /* the letters of the options that are there */
 	const struct conf *conf;
 };
 
-/* Says on standard error what is wrong with the command line. */
-int keys_usage(const char *fmt, ...) PRINTF_LIKE(1, 2);
+/*
+ * Reads the options, argv[0] being "keys"; *ret_next is the index of the first
+ * argument behind them.  An exit code.
+ */
+int keys_line_read(
+    struct keys_line *line, int argc, char **argv, int *ret_next);
+/* The long name of an option. */
+const char *keys_line_option(int letter);
+/* Frees what was read, and drops the configuration. */
+void keys_line_clear(struct keys_line *line);
 
-/* Each returns an exit code; conf is set. */
-int keys_list(struct line *line);
-int keys_show(struct line *line);
-int keys_release(struct line *line);
-int keys_complete(struct line *line);
-int keys_delete(struct line *line);
+/* Says on standard error what is wrong with the command line. */
+int keys_line_wrong(const char *fmt, ...) PRINTF_LIKE(1, 2);

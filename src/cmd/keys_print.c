@@ -11,7 +11,7 @@
 
 /* Control characters would speak to the terminal. */
 static void
-print_text(const char *text, size_t len)
+put_text(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)text[i];
@@ -26,7 +26,7 @@ static void
 print_value(const json_t *value)
 {
 	if (json_is_string(value))
-		print_text(
+		put_text(
 		    json_string_value(value), json_string_length(value));
 	else if (json_is_integer(value))
 		printf("%lld", (long long)json_integer_value(value));

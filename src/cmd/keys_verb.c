@@ -8,8 +8,9 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd/admin_client.h"
-#include "cmd/keys_line_private.h"
 #include "cmd/keys_print.h"
+#include "cmd/keys_verb_private.h"
+#include "cmd/print.h"
 
 /* What the gateway gives at once. */
 enum { LIST_MAX = 1000 };
@@ -29,21 +30,21 @@ say_refused(const char *file, const struct admin_response *response,
 		fprintf(stderr, "It runs with another admin.token than %s "
 		    "has; give -c the file that it runs with, or restart it.\n",
 		    file);
-	return REFUSED;
+	return KEYS_REFUSED;
 }
 
-/* Sends a request, whose body is taken; WELL with the answer's JSON. */
+/* Sends a request, whose body is taken; KEYS_WELL with the answer's JSON. */
 static int
-talk(struct line *line, const char *method, const char *target, json_t *in,
-    json_t **ret_answer)
+ask_gateway(struct keys_line *line, const char *method, const char *target,
+    json_t *in, json_t **ret_answer)
 {
 	char *text = in ? json_dumps(in, JSON_COMPACT) : NULL;
 	must(in == NULL || text != NULL);
 	json_decref(in);
 	struct admin_response response;
 	char *message = NULL;
-	bool ok = ask(&line->conf->admin, line->conf->admin_token, method,
-	    target, span_str(text), &response, &message);
+	bool ok = admin_client_ask(&line->conf->admin, line->conf->admin_token,
+	    method, target, span_str(text), &response, &message);
 	free(text);
 	if (!ok) {
 		fprintf(stderr, "onceproxy keys: %s\n"
@@ -51,48 +52,41 @@ talk(struct line *line, const char *method, const char *target, json_t *in,
 		    "onceproxy\" and its log tell;\na socket must be open to "
 		    "this user.\n", message, line->file);
 		free(message);
-		return REFUSED;
+		return KEYS_REFUSED;
 	}
 	json_t *answer =
 	    json_loadb(response.body, response.len, JSON_ALLOW_NUL, NULL);
 	free(response.body);
 	if (response.status == 200 && json_is_object(answer)) {
 		*ret_answer = answer;
-		return WELL;
+		return KEYS_WELL;
 	}
 	int code = say_refused(line->file, &response, answer);
 	json_decref(answer);
 	return code;
 }
 
-static void
-print_json(const json_t *json)
-{
-	json_dumpf(json, stdout, JSON_INDENT(2));
-	putchar('\n');
-}
-
 /* The answer is one record. */
 static int
-talk_of_one(struct line *line, const char *method, const char *target,
+ask_of_one(struct keys_line *line, const char *method, const char *target,
     json_t *in)
 {
 	json_t *record = NULL;
-	int code = talk(line, method, target, in, &record);
-	if (code != WELL)
+	int code = ask_gateway(line, method, target, in, &record);
+	if (code != KEYS_WELL)
 		return code;
 	if (line->as_json)
 		print_json(record);
 	else
 		keys_print_record(record);
 	json_decref(record);
-	return WELL;
+	return KEYS_WELL;
 }
 
 /* --- the verbs --- */
 
 static char *
-list_target(const struct line *line, long left, const char *cursor)
+list_target(const struct keys_line *line, long left, const char *cursor)
 {
 	return mem_printf("/keys?limit=%ld%s%s%s%s",
 	    left < LIST_MAX ? left : LIST_MAX,
@@ -101,7 +95,7 @@ list_target(const struct line *line, long left, const char *cursor)
 }
 
 static void
-print_list(const struct line *line, const json_t *keys, bool more)
+print_list(const struct keys_line *line, const json_t *keys, bool more)
 {
 	if (json_array_size(keys) > 0)
 		keys_print_list(keys);
@@ -116,18 +110,18 @@ print_list(const struct line *line, const json_t *keys, bool more)
 
 /* Page after page, as far as the limit goes. */
 int
-keys_list(struct line *line)
+keys_verb_list(struct keys_line *line)
 {
 	json_t *keys = json_array(), *next = json_null();
-	int code = WELL;
+	int code = KEYS_WELL;
 	do {
 		json_t *page = NULL;
 		char *target = list_target(line,
 		    line->limit - (long)json_array_size(keys),
 		    json_string_value(next));
-		code = talk(line, "GET", target, NULL, &page);
+		code = ask_gateway(line, "GET", target, NULL, &page);
 		free(target);
-		if (code != WELL)
+		if (code != KEYS_WELL)
 			break;
 		json_array_extend(keys, json_object_get(page, "keys"));
 		json_decref(next);
@@ -136,12 +130,12 @@ keys_list(struct line *line)
 	} while (json_is_string(next) &&
 	    json_array_size(keys) < (size_t)line->limit);
 
-	if (code == WELL && line->as_json) {
+	if (code == KEYS_WELL && line->as_json) {
 		json_t *all =
 		    json_pack("{s:O, s:O}", "keys", keys, "next", next);
 		print_json(all);
 		json_decref(all);
-	} else if (code == WELL) {
+	} else if (code == KEYS_WELL) {
 		print_list(line, keys, json_is_string(next));
 	}
 	json_decref(keys);
@@ -150,13 +144,13 @@ keys_list(struct line *line)
 }
 
 int
-keys_show(struct line *line)
+keys_verb_show(struct keys_line *line)
 {
 	const char *query = line->with_body ? "?body=1" : "";
 	if ((line->key == NULL) == (line->key_id == NULL))
-		return keys_usage("show takes a KEY_ID or --key");
+		return keys_line_wrong("show takes a KEY_ID or --key");
 	if (line->key == NULL && (line->namespace != NULL || line->scope))
-		return keys_usage("--namespace and --scope go with --key");
+		return keys_line_wrong("--namespace and --scope go with --key");
 	json_t *in = NULL;
 	char *target;
 	if (line->key_id != NULL) {
@@ -165,46 +159,47 @@ keys_show(struct line *line)
 		in = json_pack("{s:s, s:O*}", "key", line->key, "scope",
 		    line->scope);
 		if (in == NULL)
-			return keys_usage("--key has to be UTF-8");
+			return keys_line_wrong("--key has to be UTF-8");
 		if (line->namespace != NULL)
 			json_object_set_new(in, "namespace",
 			    json_string(line->namespace));
 		target = mem_printf("/keys/lookup%s", query);
 	}
-	int code = talk_of_one(line, in ? "POST" : "GET", target, in);
+	int code = ask_of_one(line, in ? "POST" : "GET", target, in);
 	free(target);
 	return code;
 }
 
 static int
-act(struct line *line, const char *method, const char *word, json_t *in)
+act_on_key(
+    struct keys_line *line, const char *method, const char *word, json_t *in)
 {
 	if (line->note != NULL &&
 	    json_object_set_new(in, "note", json_string(line->note)) != 0) {
 		json_decref(in);
-		return keys_usage("--note has to be UTF-8");
+		return keys_line_wrong("--note has to be UTF-8");
 	}
 	char *target = mem_printf("/keys/%s%s", line->key_id, word);
-	int code = talk_of_one(line, method, target, in);
+	int code = ask_of_one(line, method, target, in);
 	free(target);
 	return code;
 }
 
 int
-keys_release(struct line *line)
+keys_verb_release(struct keys_line *line)
 {
-	return act(line, "POST", "/release", json_object());
+	return act_on_key(line, "POST", "/release", json_object());
 }
 
 int
-keys_delete(struct line *line)
+keys_verb_delete(struct keys_line *line)
 {
-	return act(line, "DELETE", "", json_object());
+	return act_on_key(line, "DELETE", "", json_object());
 }
 
 /* The whole file; "-" is standard input. */
 static bool
-read_file(const char *name, char **ret_bytes, size_t *ret_len)
+read_body_file(const char *name, char **ret_bytes, size_t *ret_len)
 {
 	FILE *file = strcmp(name, "-") ? fopen(name, "re") : stdin;
 	if (file == NULL)
@@ -247,17 +242,17 @@ put_body(json_t *in, const char *bytes, size_t len)
 }
 
 int
-keys_complete(struct line *line)
+keys_verb_complete(struct keys_line *line)
 {
 	char *bytes = NULL;
 	size_t len = 0;
 	if (line->status == 0)
-		return keys_usage("complete needs --status");
+		return keys_line_wrong("complete needs --status");
 	if (line->body_file != NULL &&
-	    !read_file(line->body_file, &bytes, &len)) {
+	    !read_body_file(line->body_file, &bytes, &len)) {
 		fprintf(stderr, "onceproxy keys: %s: %s\n", line->body_file,
 		    strerror(errno));
-		return REFUSED;
+		return KEYS_REFUSED;
 	}
 	json_t *in = json_pack("{s:i, s:O*}", "status", (int)line->status,
 	    "headers", line->headers);
@@ -265,5 +260,5 @@ keys_complete(struct line *line)
 	if (bytes != NULL)
 		put_body(in, bytes, len);
 	free(bytes);
-	return act(line, "POST", "/complete", in);
+	return act_on_key(line, "POST", "/complete", in);
 }

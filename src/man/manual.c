@@ -257,9 +257,10 @@ int
 print_manual_findings(void)
 {
 	static const struct {
-		const char *name, *level, *words, *cure;
+		const char *name, *level, *message, *cure;
 	} findings[] = {
-#define FINDING(name, level, well, words, cure) {#name, #level, words, cure},
+#define FINDING(name, level, function, well, message, cure) \
+	{#name, #level, message, cure},
 #include "tbl/findings.h"
 #undef FINDING
 	};
@@ -268,7 +269,7 @@ print_manual_findings(void)
 		bool fails = !strcmp(findings[i].level, "FAIL");
 		put_item(findings[i].name);
 		puts(fails ? "Failure:" : "Warning:");
-		put_filled(findings[i].words);
+		put_filled(findings[i].message);
 		puts(".br\n.Em To do :");
 		put_filled(findings[i].cure);
 	}

@@ -1,161 +1,199 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * FINDING(name, level, well, words, cure): what `doctor` looks for, in the
- * order in which it tells.
+ * FINDING(name, level, function, well, message, cure): what `doctor` looks
+ * for, in the order in which it tells.
  *
- * level  FAIL: the promise is in danger, or nothing can be served; WARN: it
- *        holds, and somebody should know
- * well   what is said where there is nothing to find
- * words  what was found; {} stands for the particulars
- * cure   what to do; {} stands for what only this configuration tells
+ * name      as it is printed
+ * level     FAIL: the promise is in danger, or nothing can be served; WARN:
+ *           it holds, and somebody should know
+ * function  judges; the file that it is in is the first half of its name
+ * well      what is said where there is nothing to find
+ * message   what was found; {} stands for the particulars
+ * cure      what to do; {} stands for what only this configuration tells
  */
 
 /* --- the file and this machine: cmd/doctor_host.c --- */
-FINDING(configuration, FAIL, "the configuration is valid",
+FINDING(configuration, FAIL, doctor_host_configuration,
+	"the configuration is valid",
 	"{}", "correct the file (onceproxy.json(5)) and ask again")
-FINDING(state_dir, FAIL, "state_dir can be written",
+FINDING(state_dir, FAIL, doctor_host_state_dir,
+	"state_dir can be written",
 	"no journal can be kept below {}, and without one no claim is "
 	"forwarded",
 	"make it, for the user that runs the gateway: install -d -m 0700 "
 	"-o USER {}")
-FINDING(state_dir_open, FAIL, "state_dir is private",
+FINDING(state_dir_open, FAIL, doctor_host_state_dir_open,
+	"state_dir is private",
 	"others may look into {}, where answers to payments lie",
 	"chmod 0700 {}")
-FINDING(journal, WARN, "the journal is empty",
+FINDING(journal, WARN, doctor_host_journal,
+	"the journal is empty",
 	"outcomes wait in the journal for Redis to take them: {}",
 	"run a gateway with this state_dir and this Redis until it is empty; "
 	"release none of these keys before: onceproxy serve -c {}")
-FINDING(descriptors, WARN, "descriptors suffice for limits.connections",
+FINDING(descriptors, WARN, doctor_host_descriptors,
+	"descriptors suffice for limits.connections",
 	"this process may open so few descriptors that it would take only {}",
 	"set LimitNOFILE= of systemd, or ulimit -Hn, to {} or more, or lower "
 	"limits.connections")
-FINDING(managed_server, FAIL, "the managed redis-server can be run",
+FINDING(managed_server, FAIL, doctor_host_managed_server,
+	"the managed redis-server can be run",
 	"store.redis is \"managed\", and {}",
 	"install redis-server, or name a Redis in store.redis")
 
 /* --- Redis: cmd/doctor_redis.c, cmd/doctor_sentinel.c --- */
-FINDING(redis_stopped, WARN, "the managed Redis runs",
+FINDING(redis_stopped, WARN, doctor_redis_stopped,
+	"the managed Redis runs",
 	"the managed Redis does not run ({}), so that it could not be looked "
 	"at",
 	"start the gateway and ask again: onceproxy serve -c {}")
-FINDING(sentinel_lost, WARN, "each Sentinel names the master",
+FINDING(sentinel_lost, WARN, doctor_sentinel_lost,
+	"each Sentinel names the master",
 	"this Sentinel does not name the master: {}",
 	"start it, or correct store.sentinels and store.master; ask it: {}")
-FINDING(sentinels_few, FAIL, "a majority of the Sentinels names the master",
+FINDING(sentinels_few, FAIL, doctor_sentinel_few,
+	"a majority of the Sentinels names the master",
 	"too few Sentinels name the master to see a failover, or to decide on "
 	"one: {}",
 	"start the others: more than half of all are needed")
-FINDING(sentinel_behind, WARN, "the Sentinels name one master",
+FINDING(sentinel_behind, WARN, doctor_sentinel_behind,
+	"the Sentinels name one master",
 	"the Sentinels do not name the same master: {}",
 	"see whether that one comes to the others and to the servers; ask it: "
 	"{}")
-FINDING(redis_unreachable, FAIL, "Redis answers",
+FINDING(redis_unreachable, FAIL, doctor_redis_unreachable,
+	"Redis answers",
 	"Redis does not answer: {}",
 	"start it, and see that store.redis, store.timeout and firewalls let "
 	"the gateway come to {}")
-FINDING(redis_login, FAIL, "Redis lets us in",
+FINDING(redis_login, FAIL, doctor_redis_login,
+	"Redis lets us in",
 	"Redis does not let us in: {}",
 	"put the user's name and password into store.user and store.password, "
 	"or make the user: {}")
-FINDING(redis_old, FAIL, "Redis is new enough",
+FINDING(redis_old, FAIL, doctor_redis_old,
+	"Redis is new enough",
 	"this is Redis {}, and the scripts need what 7.0 brought",
 	"upgrade it to 7.0 or later")
-FINDING(redis_replica, FAIL, "Redis is a master",
+FINDING(redis_replica, FAIL, doctor_redis_replica,
+	"Redis is a master",
 	"this Redis is a replica of {}, and takes no claims",
 	"name the master in store.redis, or make this one the master: "
 	"redis-cli REPLICAOF NO ONE")
-FINDING(rights, FAIL, "we may do in Redis all that is needed",
+FINDING(rights, FAIL, doctor_redis_rights,
+	"we may do in Redis all that is needed",
 	"this user of Redis may not: {}",
 	"paste into redis-cli as an administrator, then ACL SAVE: {}")
-FINDING(eviction, FAIL, "Redis evicts nothing",
+FINDING(eviction, FAIL, doctor_redis_eviction,
+	"Redis evicts nothing",
 	"Redis may evict records, and a forgotten claim lets a payment be "
 	"made twice: {}",
 	"redis-cli CONFIG SET maxmemory-policy noeviction, and the same in "
 	"redis.conf")
-FINDING(eviction_allowed, WARN, "store.allow_eviction allows nothing",
+FINDING(eviction_allowed, WARN, doctor_redis_eviction_allowed,
+	"store.allow_eviction allows nothing",
 	"Redis may evict records, and store.allow_eviction lets it: {}",
 	"redis-cli CONFIG SET maxmemory-policy noeviction, and set "
 	"store.allow_eviction to false")
-FINDING(persistence, FAIL, "Redis keeps an append-only file",
+FINDING(persistence, FAIL, doctor_redis_persistence,
+	"Redis keeps an append-only file",
 	"Redis keeps no append-only file: a restart forgets claims, whose "
 	"payments may be made again",
 	"redis-cli CONFIG SET appendonly yes, and the same in redis.conf")
-FINDING(writes, FAIL, "Redis takes what is written",
+FINDING(writes, FAIL, doctor_redis_writes,
+	"Redis takes what is written",
 	"Redis refuses what is written, so that no claim is possible: {}",
 	"MISCONF: mend its disk, then redis-cli BGSAVE; OOM: raise maxmemory; "
 	"NOREPLICAS: start its replicas again")
-FINDING(appendfsync, WARN, "Redis syncs what it acknowledges",
+FINDING(appendfsync, WARN, doctor_redis_appendfsync,
+	"Redis syncs what it acknowledges",
 	"appendfsync is {}: a crash may forget claims of the last seconds",
 	"redis-cli CONFIG SET appendfsync always, and the same in redis.conf")
-FINDING(replicas_few, FAIL, "as many replicas as store.wait_replicas",
+FINDING(replicas_few, FAIL, doctor_redis_replicas_few,
+	"as many replicas as store.wait_replicas",
 	"store.wait_replicas is more than the replicas that follow: {}",
 	"start replicas with replicaof, or lower store.wait_replicas")
-FINDING(no_replica, WARN, "Redis has a replica",
+FINDING(no_replica, WARN, doctor_redis_no_replica,
+	"Redis has a replica",
 	"no replica follows this Redis: what is lost with its machine is lost",
 	"start another redis-server with: replicaof {}")
-FINDING(cluster_replica, WARN, "each master of the cluster has a replica",
+FINDING(cluster_replica, WARN, doctor_cluster_replica,
+	"each master of the cluster has a replica",
 	"no replica follows this master: while it is gone its keys get 503, "
 	"and what is lost with its machine is lost",
 	"redis-cli --cluster add-node NEW-HOST:PORT {} --cluster-slave")
-FINDING(cluster_fails, FAIL, "the cluster serves, or there is none",
+FINDING(cluster_fails, FAIL, doctor_cluster_fails,
+	"the cluster serves, or there is none",
 	"the cluster says that it is down",
 	"bring back the masters that are gone, or make replicas of theirs "
 	"masters (CLUSTER FAILOVER TAKEOVER); see redis-cli --cluster check "
 	"{}")
-FINDING(cluster_coverage, WARN,
+FINDING(cluster_coverage, WARN, doctor_cluster_coverage,
 	"a dead master stops none but its own keys, or there is none",
 	"cluster-require-full-coverage is yes: while one master is gone, the "
 	"keys of all others get 503 too",
 	"redis-cli --cluster call {} CONFIG SET cluster-require-full-coverage "
 	"no, and the same in redis.conf")
-FINDING(memory, WARN, "Redis has memory left",
+FINDING(memory, WARN, doctor_redis_memory,
+	"Redis has memory left",
 	"less than a fifth of maxmemory is left; when it is full, new claims "
 	"get 503: {}",
 	"redis-cli CONFIG SET maxmemory {}, and the same in redis.conf, or "
 	"shorten the retention of routes")
-FINDING(clocks, WARN, "the clocks agree",
+FINDING(clocks, WARN, doctor_redis_clocks,
+	"the clocks agree",
 	"the clock of Redis is apart from this machine's: {}",
 	"let both follow NTP (timedatectl set-ntp true); Redis' clock decides "
 	"about leases and retention, this one's stands in the log")
-FINDING(records_unknown, WARN, "no outcome is unknown",
+FINDING(records_unknown, WARN, doctor_redis_records_unknown,
+	"no outcome is unknown",
 	"keys are held because nobody knows what became of them: {}",
 	"ask the API about each, then release or complete it: onceproxy keys "
 	"list --state UNKNOWN -c {}")
-FINDING(records_failed, WARN, "no key has failed for good",
+FINDING(records_failed, WARN, doctor_redis_records_failed,
+	"no key has failed for good",
 	"keys have used up their attempts: {}",
 	"look at each, then release or complete it: onceproxy keys list "
 	"--state FAILED -c {}")
-FINDING(old_libraries, WARN, "the functions are those of this version",
+FINDING(old_libraries, WARN, doctor_redis_old_libraries,
+	"the functions are those of this version",
 	"libraries of functions of other versions: {}",
 	"once no gateway of such a version runs any more: redis-cli FUNCTION "
 	"DELETE {}")
-FINDING(foreign_keys, WARN, "all keys below store.prefix are ours",
+FINDING(foreign_keys, WARN, doctor_redis_foreign_keys,
+	"all keys below store.prefix are ours",
 	"keys below store.prefix that a gateway of this version, with this "
 	"store.shards, does not find: {}",
 	"bring store.shards back to what it was, or choose a store.prefix of "
 	"your own; see one: redis-cli TYPE {}")
-FINDING(encryption_keys, FAIL, "the keys of stored answers are there",
+FINDING(encryption_keys, FAIL, doctor_redis_encryption_keys,
+	"the keys of stored answers are there",
 	"answers are encrypted with keys that store.encryption_keys does not "
 	"have, and their retries get 500: {}",
 	"put this key behind the others, on all gateways, and start them anew: "
 	"{}")
 
 /* --- upstreams: cmd/doctor_upstream.c --- */
-FINDING(upstream_name, FAIL, "upstreams have addresses",
+FINDING(upstream_name, FAIL, doctor_upstream_name,
+	"upstreams have addresses",
 	"the host has no address: {}",
 	"correct the name, or make it known to DNS or /etc/hosts: getent hosts "
 	"{}")
-FINDING(upstream_closed, FAIL, "upstreams take connections",
+FINDING(upstream_closed, FAIL, doctor_upstream_closed,
+	"upstreams take connections",
 	"no connection comes about: {}",
 	"start the upstream, or correct its address: {}")
-FINDING(upstream_silent, FAIL, "upstreams answer in time",
+FINDING(upstream_silent, FAIL, doctor_upstream_silent,
+	"upstreams answer in time",
 	"no connection within connect_timeout: {}",
 	"see whether a firewall drops packets to {}, or raise connect_timeout")
-FINDING(upstream_tls, FAIL, "upstreams shake hands",
+FINDING(upstream_tls, FAIL, doctor_upstream_tls,
+	"upstreams shake hands",
 	"TLS fails: {}",
 	"name the authorities of its certificate as ca, and our own "
 	"certificate and key where it asks for one; see what it shows: {}")
-FINDING(target_down, WARN, "all targets can be reached",
+FINDING(target_down, WARN, doctor_upstream_target_down,
+	"all targets can be reached",
 	"this target cannot be reached, and the others of its upstream take "
 	"its requests: {}",
 	"start it, or take it out of targets: {}")
