@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/loop.h"
-#include "base/timers.h"
+#include "base/timer_private.h"
 
 /*
  * What a turn of a loop consists of, apart from descriptors, other threads

@@ -5,7 +5,7 @@
 
 #include "base/answer.h"
 #include "base/digest.h"
-#include "base/metrics.h"
+#include "base/histogram.h"
 #include "base/op.h"
 #include "conf/conf.h"
 

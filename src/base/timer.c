@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/timers.h"
+#include "base/timer_private.h"
 
 static void
 put(struct timers *timers, unsigned place, struct timer *timer)

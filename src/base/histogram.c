@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/metrics.h"
+#include "base/histogram.h"
 
 const uint64_t histogram_bounds_us[HISTOGRAM_BOUNDS] = {100, 250, 500, 1000,
     2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000,
