@@ -34,7 +34,7 @@ flow_clear(struct flow *flow)
 /* --- who waits --- */
 
 static void
-set(struct task *task, void (*run)(void *arg), void *arg)
+set_task(struct task *task, void (*run)(void *arg), void *arg)
 {
 	task_cancel(task);
 	task_init(task, run ? run : nobody, arg);
@@ -43,13 +43,13 @@ set(struct task *task, void (*run)(void *arg), void *arg)
 void
 flow_write_by(struct flow *flow, void (*run)(void *arg), void *arg)
 {
-	set(&flow->writer, run, arg);
+	set_task(&flow->writer, run, arg);
 }
 
 void
 flow_read_by(struct flow *flow, void (*run)(void *arg), void *arg)
 {
-	set(&flow->reader, run, arg);
+	set_task(&flow->reader, run, arg);
 }
 
 static void

@@ -17,9 +17,9 @@ enum { RETRY_MS = 20, LAST_MS = 1000 };
 static const struct {
 	const char *name;
 	enum log_level level;
-	const char *words;
+	const char *message;
 } events[] = {
-#define EVENT(name, level, words) {#name, LOG_##level, words},
+#define EVENT(name, level, message) {#name, LOG_##level, message},
 #include "tbl/events.h"
 #undef EVENT
 };
@@ -201,8 +201,8 @@ log_begin(enum event event)
 	put_time();
 	log_str(&line, "level", level_names[events[event].level]);
 	log_str(&line, "event", events[event].name);
-	if (events[event].words[0] != '\0')
-		log_str(&line, "words", events[event].words);
+	if (events[event].message[0] != '\0')
+		log_str(&line, "words", events[event].message);
 	return line;
 }
 
@@ -330,7 +330,7 @@ log_flush_last(void)
 }
 
 static bool
-on_flush(void *arg)
+flush_of_turn(void *arg)
 {
 	struct log_hook *hook = arg;
 	log_flush();
@@ -351,7 +351,7 @@ log_attach(struct log_hook *hook, struct loop *loop)
 {
 	hook->loop = loop;
 	timer_init(&hook->retry, loop, on_retry, hook);
-	loop_hook(loop, HOOK_FLUSH, &hook->flush, on_flush, hook);
+	loop_hook(loop, HOOK_FLUSH, &hook->flush, flush_of_turn, hook);
 }
 
 void

@@ -8,14 +8,6 @@
 
 enum { SMALL_BYTES = 1024 };
 
-_Noreturn void
-must_failed(const char *condition, const char *file, int line)
-{
-	fprintf(stderr, "onceproxy: bug: %s does not hold (%s:%d)\n",
-	    condition, file, line);
-	abort();
-}
-
 void *
 mem_zero(size_t bytes)
 {

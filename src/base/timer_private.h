@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/loop.h"
+#include "base/loop_state.h"
+#include "base/timer.h"
 
-/*
- * The set timers of one loop: a binary heap, the earliest first.  It knows no
- * clock; the loop tells it the time.  The loop's own thread only.
- */
-struct timers {
-	struct timer **heap; /* from 1 */
-	unsigned count;
-	unsigned size;
-};
+/* The timers of a loop, for whoever runs it. */
 
-/* The timer must not be set. */
-void timers_add(struct timers *timers, struct timer *timer);
-/* Nothing happens where it is not set. */
-void timers_remove(struct timers *timers, struct timer *timer);
 /* When the earliest is due, in the loop's milliseconds; -1: none is set. */
-int64_t timers_next(const struct timers *timers);
+int64_t timer_next(const struct timer_heap *heap);
 /* Fires what is due by now; a timer set meanwhile waits for the next call. */
-void timers_fire(struct timers *timers, int64_t now_ms);
+void timer_fire(struct timer_heap *heap, int64_t now_ms);
 /* Forgets them all and frees the heap. */
-void timers_free(struct timers *timers);
+void timer_forget(struct timer_heap *heap);

@@ -28,7 +28,7 @@ peek(struct walk *walk)
 
 /* True, and one byte further, where the next is c. */
 static bool
-take(struct walk *walk, char c)
+take_char(struct walk *walk, char c)
 {
 	if (peek(walk) != c)
 		return false;
@@ -63,7 +63,7 @@ walk_member(struct walk *walk, const struct json_place *up, json_t *seen)
 	if (json_object_get(seen, at.member) != NULL)
 		complain_at(walk->l, &at, "stands here twice");
 	must(json_object_set_new(seen, at.member, json_true()) == 0);
-	must(take(walk, ':'));
+	must(take_char(walk, ':'));
 	walk_value(walk, &at);
 	json_decref(name);
 }
@@ -71,18 +71,18 @@ walk_member(struct walk *walk, const struct json_place *up, json_t *seen)
 static void
 walk_value(struct walk *walk, const struct json_place *at)
 {
-	if (take(walk, '{')) {
+	if (take_char(walk, '{')) {
 		json_t *seen = json_object();
-		while (!take(walk, '}')) {
+		while (!take_char(walk, '}')) {
 			walk_member(walk, at, seen);
-			(void)take(walk, ',');
+			(void)take_char(walk, ',');
 		}
 		json_decref(seen);
-	} else if (take(walk, '[')) {
-		for (size_t i = 0; !take(walk, ']'); i++) {
+	} else if (take_char(walk, '[')) {
+		for (size_t i = 0; !take_char(walk, ']'); i++) {
 			struct json_place element = {at, NULL, i};
 			walk_value(walk, &element);
-			(void)take(walk, ',');
+			(void)take_char(walk, ',');
 		}
 	} else if (peek(walk) == '"') {
 		(void)take_string(walk);

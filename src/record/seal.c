@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/digits.h"
 #include "base/error.h"
 #include "base/mem.h"

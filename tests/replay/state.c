@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/timer_private.h"
+#include "base/timer.h"
 #include "gate/execution.h"
 #include "gate/request.h"
 #include "replay/fakes.h"
