@@ -45,7 +45,7 @@ static bool read_value(struct reader *r, unsigned depth, struct json *json);
 static bool read_items(struct reader *r, unsigned depth, struct json *json);
 static bool sort_members(struct arena *arena, struct json *object);
 static bool read_word(struct reader *r, struct span word);
-static bool read_number(struct reader *r, struct span *ret_text);
+static bool read_json_number(struct reader *r, struct span *ret_text);
 static bool read_string(struct reader *r, struct span *ret_text);
 static bool unescape_string(
     struct arena *arena, struct span raw, struct span *ret_text);
@@ -62,7 +62,7 @@ skip_blanks(struct reader *r)
 
 /* Takes that byte where it is next. */
 static bool
-take_char(struct reader *r, char c)
+read_char(struct reader *r, char c)
 {
 	if (r->at == r->end || *r->at != c)
 		return false;
@@ -111,7 +111,7 @@ read_value(struct reader *r, unsigned depth, struct json *json)
 		    sort_members(r->arena, json);
 	default:
 		json->type = JSON_NUMBER;
-		return read_number(r, &json->text);
+		return read_json_number(r, &json->text);
 	}
 }
 
@@ -127,7 +127,7 @@ read_items(struct reader *r, unsigned depth, struct json *json)
 		return false;
 	r->at++;
 	skip_blanks(r);
-	if (take_char(r, closing))
+	if (read_char(r, closing))
 		return true;
 	do {
 		struct json *item = arena_alloc(r->arena, sizeof(*item));
@@ -139,15 +139,15 @@ read_items(struct reader *r, unsigned depth, struct json *json)
 			if (!read_string(r, &item->name))
 				return false;
 			skip_blanks(r);
-			if (!take_char(r, ':'))
+			if (!read_char(r, ':'))
 				return false;
 			skip_blanks(r);
 		}
 		if (!read_value(r, depth, item))
 			return false;
 		skip_blanks(r);
-	} while (take_char(r, ','));
-	return take_char(r, closing);
+	} while (read_char(r, ','));
+	return read_char(r, closing);
 }
 
 static int
@@ -194,7 +194,7 @@ read_word(struct reader *r, struct span word)
 
 /* One digit at least. */
 static bool
-skip_digits(struct reader *r)
+skip_number_digits(struct reader *r)
 {
 	const char *begin = r->at;
 
@@ -204,19 +204,19 @@ skip_digits(struct reader *r)
 }
 
 static bool
-read_number(struct reader *r, struct span *ret_text)
+read_json_number(struct reader *r, struct span *ret_text)
 {
 	const char *begin = r->at;
 
-	take_char(r, '-');
-	if (!take_char(r, '0') && !skip_digits(r))
+	read_char(r, '-');
+	if (!read_char(r, '0') && !skip_number_digits(r))
 		return false;
-	if (take_char(r, '.') && !skip_digits(r))
+	if (read_char(r, '.') && !skip_number_digits(r))
 		return false;
-	if (take_char(r, 'e') || take_char(r, 'E')) {
-		if (!take_char(r, '-'))
-			take_char(r, '+');
-		if (!skip_digits(r))
+	if (read_char(r, 'e') || read_char(r, 'E')) {
+		if (!read_char(r, '-'))
+			read_char(r, '+');
+		if (!skip_number_digits(r))
 			return false;
 	}
 	*ret_text = decimal_spelling(
@@ -229,7 +229,7 @@ read_string(struct reader *r, struct span *ret_text)
 {
 	bool escaped = false;
 
-	if (!take_char(r, '"'))
+	if (!read_char(r, '"'))
 		return false;
 	const char *begin = r->at;
 	while (r->at < r->end && *r->at != '"') {
@@ -242,7 +242,7 @@ read_string(struct reader *r, struct span *ret_text)
 		}
 	}
 	struct span raw = span_of(begin, (size_t)(r->at - begin));
-	if (!take_char(r, '"') || !utf8_is_valid(raw))
+	if (!read_char(r, '"') || !utf8_is_valid(raw))
 		return false;
 	if (escaped)
 		return unescape_string(r->arena, raw, ret_text);

@@ -19,7 +19,7 @@ struct rested {
 /* --- the end of a turn --- */
 
 static void
-run_ready(struct loop_state *state)
+run_tasks(struct loop_state *state)
 {
 	while (state->ready != NULL) {
 		struct task *task = state->ready;
@@ -59,7 +59,7 @@ turn_end(struct loop_state *state)
 {
 	bool more = true;
 	for (int round = 0; more && round < ROUNDS_MAX; round++) {
-		run_ready(state);
+		run_tasks(state);
 		more = run_hooks(state, HOOK_WORK);
 		more |= state->ready != NULL;
 	}
@@ -87,7 +87,7 @@ turn_init(struct loop_state *state,
 void
 turn_free(struct loop_state *state)
 {
-	run_ready(state);
+	run_tasks(state);
 	while (state->rested_old != NULL || state->rested != NULL) {
 		destroy_rested(&state->rested_old);
 		destroy_rested(&state->rested);

@@ -17,7 +17,7 @@ enum { SILENCE_S = 30, ANSWER_MAX = 256 * 1024 * 1024 };
 /* --- connecting --- */
 
 static int
-connect_to(int family, const struct sockaddr *sa, socklen_t len)
+connect_socket(int family, const struct sockaddr *sa, socklen_t len)
 {
 	const struct timeval silence = {.tv_sec = SILENCE_S};
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -42,7 +42,7 @@ connect_unix(const struct address *address)
 		return -1;
 	}
 	strcpy(un.sun_path, address->host);
-	return connect_to(
+	return connect_socket(
 	    AF_UNIX, (const struct sockaddr *)&un, sizeof un);
 }
 
@@ -62,7 +62,7 @@ connect_tcp(const struct address *address)
 	int fd = -1;
 	for (struct addrinfo *at = list; at != NULL && fd < 0;
 	     at = at->ai_next)
-		fd = connect_to(at->ai_family, at->ai_addr, at->ai_addrlen);
+		fd = connect_socket(at->ai_family, at->ai_addr, at->ai_addrlen);
 	freeaddrinfo(list);
 	return fd;
 }
@@ -124,7 +124,7 @@ length_of(const char *head)
 
 /* Takes the answer apart; it was closed behind its end. */
 static bool
-read_answer(char *bytes, size_t len, struct admin_response *ret_response)
+split_response(char *bytes, size_t len, struct admin_response *ret_response)
 {
 	int status;
 	char *end = strstr(bytes, "\r\n\r\n");
@@ -170,7 +170,7 @@ admin_client_ask(const struct address *address, const char *token,
 	close(fd);
 	if (!came)
 		return false;
-	bool whole = read_answer(bytes, len, ret_response);
+	bool whole = split_response(bytes, len, ret_response);
 	if (!whole)
 		*ret_message = mem_printf(
 		    "%s: no whole answer came", address->text);

@@ -14,7 +14,7 @@ print_result(const char *file, const struct complaints *complaints)
 }
 
 static void
-print_as_json(const char *file, const struct complaints *complaints)
+print_result_as_json(const char *file, const struct complaints *complaints)
 {
 	json_t *errors = json_array();
 	for (size_t i = 0; i < complaints->count; i++)
@@ -38,7 +38,7 @@ check_run(const struct command_line *line)
 	if (valid && line->explain && line->as_json)
 		explain_json(conf);
 	else if (line->as_json)
-		print_as_json(line->file, &complaints);
+		print_result_as_json(line->file, &complaints);
 	else
 		print_result(line->file, &complaints);
 	if (valid && line->explain && !line->as_json)

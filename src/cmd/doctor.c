@@ -46,7 +46,7 @@ is_said(const struct doctor *doctor, size_t from, size_t index)
 	return false;
 }
 
-/* What was found of one master of several, behind the first count. */
+/* Names the master in what was found of it, which begins at count. */
 static void
 name_master(struct doctor *doctor, size_t before, size_t count)
 {
@@ -71,7 +71,7 @@ is_of_redis(size_t kind)
 }
 
 static void
-judge(struct doctor *doctor, size_t kind)
+judge_kind(struct doctor *doctor, size_t kind)
 {
 	size_t before = doctor->count;
 	size_t times = is_of_redis(kind) ? doctor->n_redises : 1;
@@ -92,7 +92,7 @@ judge_all(struct doctor *doctor)
 	size_t most = doctor->conf != NULL ? FINDING_COUNT_ : 1;
 	for (size_t i = 0; i < most; i++) {
 		size_t before = doctor->count;
-		judge(doctor, i);
+		judge_kind(doctor, i);
 		if (doctor->count == before)
 			findings_add_well(doctor, (enum finding_name)i,
 			    mem_str(span_str(finding_kinds[i].well)));
@@ -111,7 +111,7 @@ clear_doctor(struct doctor *doctor)
 	free(doctor->redises);
 }
 
-/* --- telling --- */
+/* --- printing --- */
 
 static void
 print_finding(const struct finding *finding)
@@ -152,7 +152,7 @@ print_findings(const struct doctor *doctor, const char *file, bool verbose)
 }
 
 static void
-print_as_json(const struct doctor *doctor, const char *file)
+print_findings_as_json(const struct doctor *doctor, const char *file)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < doctor->count; i++) {
@@ -175,7 +175,7 @@ static void
 print_all(const struct doctor *doctor, const struct command_line *line)
 {
 	if (line->as_json)
-		print_as_json(doctor, line->file);
+		print_findings_as_json(doctor, line->file);
 	else
 		print_findings(doctor, line->file, line->verbose);
 }

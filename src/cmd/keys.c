@@ -52,7 +52,7 @@ print_verb(const struct keys_verb *verb)
 
 /* verb: which one is asked about; NULL: all. */
 static void
-print_help(const char *default_file, const struct keys_verb *verb)
+print_keys_help(const char *default_file, const struct keys_verb *verb)
 {
 	const struct keys_verb *first = verb != NULL ? verb : verbs;
 	int count = verb != NULL ? 1 : N_VERBS;
@@ -159,7 +159,7 @@ run_line(
 	if (code != KEYS_WELL)
 		return code;
 	if (line->help) {
-		print_help(default_file,
+		print_keys_help(default_file,
 		    next < argc ? find_verb(argv[next]) : NULL);
 		return KEYS_WELL;
 	}

@@ -56,7 +56,7 @@ cut_field(const char *text, json_t **ret_name, json_t **ret_value)
 }
 
 static bool
-take_header(struct keys_line *line, const char *text)
+add_header(struct keys_line *line, const char *text)
 {
 	json_t *name, *value;
 	if (!cut_field(text, &name, &value))
@@ -69,7 +69,7 @@ take_header(struct keys_line *line, const char *text)
 }
 
 static bool
-take_scope(struct keys_line *line, const char *text)
+add_scope(struct keys_line *line, const char *text)
 {
 	json_t *name, *value;
 	if (!cut_field(text, &name, &value))
@@ -82,7 +82,7 @@ take_scope(struct keys_line *line, const char *text)
 }
 
 static bool
-take_number(const char *text, long least, long most, long *ret_number)
+set_number(const char *text, long least, long most, long *ret_number)
 {
 	int64_t number;
 	if (!digits_read(span_str(text), most, &number) || number < least)
@@ -93,7 +93,7 @@ take_number(const char *text, long least, long most, long *ret_number)
 
 /* False where the value is none of that option's. */
 static bool
-take_option(struct keys_line *line, int option)
+set_option(struct keys_line *line, int option)
 {
 	switch (option) {
 	case 'c':
@@ -109,7 +109,7 @@ take_option(struct keys_line *line, int option)
 		return strspn(optarg, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") ==
 		    strlen(optarg);
 	case 'l':
-		return take_number(optarg, 1, 1000000, &line->limit);
+		return set_number(optarg, 1, 1000000, &line->limit);
 	case 'k':
 		line->key = optarg;
 		return true;
@@ -117,14 +117,14 @@ take_option(struct keys_line *line, int option)
 		line->namespace = optarg;
 		return true;
 	case 'S':
-		return take_scope(line, optarg);
+		return add_scope(line, optarg);
 	case 'b':
 		line->with_body = true;
 		return true;
 	case 't':
-		return take_number(optarg, 200, 599, &line->status);
+		return set_number(optarg, 200, 599, &line->status);
 	case 'H':
-		return take_header(line, optarg);
+		return add_header(line, optarg);
 	case 'f':
 		line->body_file = optarg;
 		return true;
@@ -163,7 +163,7 @@ keys_line_read(struct keys_line *line, int argc, char **argv, int *ret_next)
 		if (o == '?')
 			return keys_line_wrong(
 			    "no such option: %s", argv[optind - 1]);
-		if (!take_option(line, o))
+		if (!set_option(line, o))
 			return keys_line_wrong("--%s cannot be %s",
 			    keys_line_option(o), optarg);
 		if (n_given < sizeof line->given - 1 &&

@@ -19,7 +19,7 @@
 enum { BACKLOG = 4096 };
 
 static int
-open_socket(int family)
+open_stream_socket(int family)
 {
 	return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
@@ -30,7 +30,7 @@ open_socket(int family)
 static int
 bind_tcp(const struct sockaddr *sa, socklen_t len, bool shared)
 {
-	int fd = open_socket(sa->sa_family);
+	int fd = open_stream_socket(sa->sa_family);
 	if (fd < 0)
 		return -1;
 	const int on = 1;
@@ -100,7 +100,7 @@ listen_tcp(const struct address *address, struct listening *l, size_t workers,
 		    "%s: %s", address->text, gai_strerror(error));
 		return false;
 	}
-	/* A name may have addresses of a kind that this machine has not. */
+	/* A name may have addresses of a kind that this machine lacks. */
 	struct addrinfo *one = info;
 	while (one->ai_next != NULL && !can_bind(one))
 		one = one->ai_next;
@@ -127,7 +127,7 @@ remove_stale(const struct sockaddr_un *un)
 		errno = EEXIST;
 		return false;
 	}
-	int fd = open_socket(AF_UNIX);
+	int fd = open_stream_socket(AF_UNIX);
 	if (fd < 0)
 		return false;
 	bool alive =
@@ -204,7 +204,7 @@ listen_unix(const struct conf_listen *listen_on, struct listening *l,
 	strcpy(un.sun_path, address->host);
 	if (!remove_stale(&un))
 		return address_failed(address, "cannot bind", ret_message);
-	l->fds[0] = open_socket(AF_UNIX);
+	l->fds[0] = open_stream_socket(AF_UNIX);
 	if (l->fds[0] < 0 ||
 	    bind(l->fds[0], (const struct sockaddr *)&un, sizeof un) != 0)
 		return address_failed(address, "cannot bind", ret_message);

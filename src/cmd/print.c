@@ -14,7 +14,7 @@ print_safely(FILE *out, const char *text)
 }
 
 static void
-put_text(FILE *out, const char *text, bool safely)
+put_as_wanted(FILE *out, const char *text, bool safely)
 {
 	if (safely)
 		print_safely(out, text);
@@ -30,10 +30,10 @@ print_complaints(FILE *out, const char *file,
 		const struct complaint *complaint = &complaints->list[i];
 		fprintf(out, "%s: ", file);
 		if (complaint->pointer != NULL) {
-			put_text(out, complaint->pointer, safely);
+			put_as_wanted(out, complaint->pointer, safely);
 			fputs(": ", out);
 		}
-		put_text(out, complaint->message, safely);
+		put_as_wanted(out, complaint->message, safely);
 		putc('\n', out);
 	}
 }

@@ -59,7 +59,7 @@ struct serve {
 
 /* --- signals --- */
 
-/* They reach the main thread only, and there as events of its loop. */
+/* They come to the main thread alone, as events of its loop. */
 static void
 block_signals(sigset_t *ret_set)
 {
@@ -89,7 +89,7 @@ begin_drain(struct serve *s)
 		worker_post_drain(s->threads[i].worker);
 }
 
-/* A member that is not well, or that needs a restart. */
+/* Of members that are not valid, or that need a restart; frees them. */
 static void
 log_complaints(enum event event, struct complaints *complaints)
 {
@@ -121,7 +121,7 @@ adopt_conf(struct serve *s, const struct conf *next)
 		admin_reload(s->admin, next);
 }
 
-/* The file is read again; one that is not well changes nothing. */
+/* Reads the file again; one that is not valid changes nothing. */
 static void
 reload_file(struct serve *s)
 {
@@ -143,7 +143,7 @@ reload_file(struct serve *s)
 	conf_unref(&next);
 }
 
-/* What the log says then is so: no worker serves the old one any more. */
+/* Logged when it is true: no worker serves the old one any more. */
 static void
 on_adopted(void *arg)
 {
@@ -354,9 +354,9 @@ admin_is_guarded(const struct serve *s, char **ret_message)
 	return true;
 }
 
-/* What must be there before the first worker; false: it was said why. */
+/* What must be there before the first worker; false after logging why. */
 static bool
-prepare(struct serve *s)
+make_ready(struct serve *s)
 {
 	char *message = NULL;
 	check_descriptors(s->conf);
@@ -439,7 +439,7 @@ serve_conf(const struct conf *conf)
 	watch_want(s.signals, WATCH_READ);
 	log_attach(&s.log, s.loop);
 
-	bool started = prepare(&s);
+	bool started = make_ready(&s);
 	inherited_free(&s.inherited);
 	if (started)
 		run_until_ended(&s);

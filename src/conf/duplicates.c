@@ -17,7 +17,7 @@ static void walk_value(struct walk *walk, const struct json_place *at);
 
 /* The next byte that means something; it stays where it is. */
 static char
-peek(struct walk *walk)
+next_byte(struct walk *walk)
 {
 	while (walk->rest.len > 0 &&
 	       memchr(" \t\r\n", walk->rest.ptr[0], 4) != NULL)
@@ -28,9 +28,9 @@ peek(struct walk *walk)
 
 /* True, and one byte further, where the next is c. */
 static bool
-take_char(struct walk *walk, char c)
+walk_over(struct walk *walk, char c)
 {
-	if (peek(walk) != c)
+	if (next_byte(walk) != c)
 		return false;
 	walk->rest = span_from(walk->rest, 1);
 	return true;
@@ -38,9 +38,9 @@ take_char(struct walk *walk, char c)
 
 /* A string with its quotes, as it is spelled. */
 static struct span
-take_string(struct walk *walk)
+walk_string(struct walk *walk)
 {
-	must(peek(walk) == '"');
+	must(next_byte(walk) == '"');
 	size_t len = 1;
 	while (walk->rest.ptr[len] != '"') {
 		len += walk->rest.ptr[len] == '\\' ? 2 : 1;
@@ -54,7 +54,7 @@ take_string(struct walk *walk)
 static void
 walk_member(struct walk *walk, const struct json_place *up, json_t *seen)
 {
-	struct span spelled = take_string(walk);
+	struct span spelled = walk_string(walk);
 	json_t *name =
 	    json_loadb(spelled.ptr, spelled.len, JSON_DECODE_ANY, NULL);
 	must(name != NULL);
@@ -63,7 +63,7 @@ walk_member(struct walk *walk, const struct json_place *up, json_t *seen)
 	if (json_object_get(seen, at.member) != NULL)
 		complain_at(walk->l, &at, "stands here twice");
 	must(json_object_set_new(seen, at.member, json_true()) == 0);
-	must(take_char(walk, ':'));
+	must(walk_over(walk, ':'));
 	walk_value(walk, &at);
 	json_decref(name);
 }
@@ -71,21 +71,21 @@ walk_member(struct walk *walk, const struct json_place *up, json_t *seen)
 static void
 walk_value(struct walk *walk, const struct json_place *at)
 {
-	if (take_char(walk, '{')) {
+	if (walk_over(walk, '{')) {
 		json_t *seen = json_object();
-		while (!take_char(walk, '}')) {
+		while (!walk_over(walk, '}')) {
 			walk_member(walk, at, seen);
-			(void)take_char(walk, ',');
+			(void)walk_over(walk, ',');
 		}
 		json_decref(seen);
-	} else if (take_char(walk, '[')) {
-		for (size_t i = 0; !take_char(walk, ']'); i++) {
+	} else if (walk_over(walk, '[')) {
+		for (size_t i = 0; !walk_over(walk, ']'); i++) {
 			struct json_place element = {at, NULL, i};
 			walk_value(walk, &element);
-			(void)take_char(walk, ',');
+			(void)walk_over(walk, ',');
 		}
-	} else if (peek(walk) == '"') {
-		(void)take_string(walk);
+	} else if (next_byte(walk) == '"') {
+		(void)walk_string(walk);
 	} else {
 		while (memchr(",]} \t\r\n", walk->rest.ptr[0], 7) == NULL)
 			walk->rest = span_from(walk->rest, 1);

@@ -356,7 +356,7 @@ object_parse_upstream_name(struct loader *l, const struct given *given)
 
 /* --- idempotency --- */
 
-/* Lays the file's `defaults` over the policy; what is wrong is said there. */
+/* Reads the file's `defaults`; what is wrong is said where they stand. */
 static void
 read_defaults_into(struct loader *l, struct conf_idempotency *policy)
 {

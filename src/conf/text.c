@@ -9,7 +9,7 @@
 #include "conf/file_private.h"
 #include "conf/text_private.h"
 
-/* Longer than any secret or certificate's name. */
+/* Longer than any secret, or the name of any certificate. */
 enum { TEXT_FILE_MAX = 1 << 20, KEY_NAME_MAX = 64 };
 
 void

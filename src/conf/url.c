@@ -28,7 +28,7 @@ take_scheme(struct span *s, struct span scheme)
 
 /* What stands before the first byte that ends an authority; it is cut off. */
 static struct span
-take_authority(struct span *s)
+cut_authority(struct span *s)
 {
 	size_t len = 0;
 	while (len < s->len && memchr("/?#", s->ptr[len], 3) == NULL)
@@ -111,7 +111,7 @@ static const char *
 read_redis(struct span s, struct redis_url *url)
 {
 	bool has_port = false;
-	struct span authority = take_authority(&s);
+	struct span authority = cut_authority(&s);
 	struct span host = authority;
 	for (size_t i = 0; i < authority.len; i++)
 		if (authority.ptr[i] == '@')
@@ -248,7 +248,7 @@ read_target(const char *text, struct conf_target *target)
 	if (!target->tls && !take_scheme(&s, SPAN("http://")))
 		return "must be a URL: http://HOST[:PORT], https://HOST[:PORT] "
 		       "or unix:/path";
-	struct span authority = take_authority(&s);
+	struct span authority = cut_authority(&s);
 	if (memchr(authority.ptr, '@', authority.len) != NULL)
 		return "an upstream's URL has no user and password";
 	const char *wrong = address_read_host_port(
