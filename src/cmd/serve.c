@@ -354,53 +354,47 @@ admin_is_guarded(const struct serve *s, char **ret_message)
 	return true;
 }
 
-/* What must be there before the first worker; false after logging why. */
+/* The listening sockets, and then the journals; all of them or none. */
 static bool
-make_ready(struct serve *s)
+open_all(struct serve *s, char **ret_message)
 {
-	char *message = NULL;
-	check_descriptors(s->conf);
-	if (!selftest(s->conf, &message)) {
-		log_fatal(message);
+	if (!listeners_open(
+		s->conf, &s->inherited, &s->listeners, ret_message))
 		return false;
-	}
-	if (!inherited_take(&s->inherited, &message) ||
-	    !admin_is_guarded(s, &message)) {
-		log_fatal(message);
-		return false;
-	}
-	if (s->conf->store.managed) {
-		s->managed = managed_start(s->loop, s->conf, &message);
-		if (s->managed == NULL) {
-			log_fatal(message);
-			return false;
-		}
-	}
-	if (startup_check(s->conf, &message) == STARTUP_CHECK_REFUSED) {
-		log_fatal(message);
-		return false;
-	}
-	/* One that is out of reach may come; requests get 503 until then. */
-	free(message);
-	message = NULL;
-	if (!listeners_open(s->conf, &s->inherited, &s->listeners, &message)) {
-		log_fatal(message);
-		return false;
-	}
 	if (s->conf->admin.text != NULL &&
-	    !listeners_open_admin(
-		s->conf, &s->inherited, &s->admin_listeners, &message)) {
+	    !listeners_open_admin(s->conf, &s->inherited,
+		&s->admin_listeners, ret_message)) {
 		listeners_close(&s->listeners);
-		log_fatal(message);
 		return false;
 	}
-	if (!open_journals(s, &message)) {
+	if (!open_journals(s, ret_message)) {
 		listeners_close(&s->admin_listeners);
 		listeners_close(&s->listeners);
-		log_fatal(message);
 		return false;
 	}
 	return true;
+}
+
+/* What must be there before the first worker; the caller frees the message. */
+static bool
+make_ready(struct serve *s, char **ret_message)
+{
+	check_descriptors(s->conf);
+	if (!selftest(s->conf, ret_message) ||
+	    !inherited_take(&s->inherited, ret_message) ||
+	    !admin_is_guarded(s, ret_message))
+		return false;
+	if (s->conf->store.managed) {
+		s->managed = managed_start(s->loop, s->conf, ret_message);
+		if (s->managed == NULL)
+			return false;
+	}
+	if (startup_check(s->conf, ret_message) == STARTUP_CHECK_REFUSED)
+		return false;
+	/* One that is out of reach may come; requests get 503 until then. */
+	free(*ret_message);
+	*ret_message = NULL;
+	return open_all(s, ret_message);
 }
 
 static void
@@ -439,7 +433,10 @@ serve_conf(const struct conf *conf)
 	watch_want(s.signals, WATCH_READ);
 	log_attach(&s.log, s.loop);
 
-	bool started = make_ready(&s);
+	char *message = NULL;
+	bool started = make_ready(&s, &message);
+	if (!started)
+		log_fatal(message);
 	inherited_free(&s.inherited);
 	if (started)
 		run_until_ended(&s);
