@@ -55,7 +55,7 @@ read_json(const char *text)
 }
 
 static void
-set(json_t *object, const char *name, json_t *value)
+set_member(json_t *object, const char *name, json_t *value)
 {
 	must(json_object_set_new(object, name, value) == 0);
 }
@@ -91,7 +91,7 @@ restrict_to_words(json_t *schema, const char *words)
 		must(json_array_append_new(
 			 choices, read_json(JSON(
 				      {"$ref": "#/$defs/elsewhere"}))) == 0);
-		set(schema, "anyOf", choices);
+		set_member(schema, "anyOf", choices);
 		return true;
 	}
 	json_object_foreach(schema, name, value)
@@ -106,17 +106,17 @@ restrict_to_words(json_t *schema, const char *words)
 static json_t *
 property_schema(const struct option *option)
 {
-	json_t *schema = read_json(type_schema(option->type));
+	json_t *schema = read_json(option_schema(option->type));
 	const char *preset = option_preset(option);
 	if (option->words != NULL)
 		must(restrict_to_words(schema, option->words));
 	if (option->type == TYPE_COUNT) {
-		set(schema, "minimum", json_integer(option->min));
-		set(schema, "maximum", json_integer(option->max));
+		set_member(schema, "minimum", json_integer(option->min));
+		set_member(schema, "maximum", json_integer(option->max));
 	}
-	set(schema, "description", json_string(option->sentence));
+	set_member(schema, "description", json_string(option->sentence));
 	if (preset != NULL)
-		set(schema, "default", read_json(preset));
+		set_member(schema, "default", read_json(preset));
 	return schema;
 }
 
@@ -135,7 +135,7 @@ section_schema(json_t *schema, const char *name)
 {
 	json_t *properties = json_object_get(schema, "properties");
 	if (json_object_get(properties, name) == NULL)
-		set(properties, name, object_schema());
+		set_member(properties, name, object_schema());
 	return json_object_get(properties, name);
 }
 
@@ -148,11 +148,11 @@ add_option(json_t *schema, const struct option *option)
 		*dot = '\0';
 		schema = section_schema(schema, name);
 	}
-	set(json_object_get(schema, "properties"), name,
+	set_member(json_object_get(schema, "properties"), name,
 	    property_schema(option));
 	if (option_required(option)) {
 		if (json_object_get(schema, "required") == NULL)
-			set(schema, "required", json_array());
+			set_member(schema, "required", json_array());
 		must(json_array_append_new(json_object_get(schema, "required"),
 			 json_string(name)) == 0);
 	}
@@ -177,13 +177,13 @@ print_schema(void)
 		"title": "The configuration of onceproxy"}));
 	json_t *whole = group_schema(GROUP_ROOT);
 	json_t *defs = read_json(definitions);
-	set(defs, "listen", group_schema(GROUP_LISTEN));
-	set(defs, "encryption_key", group_schema(GROUP_ENCRYPTION_KEY));
-	set(defs, "upstream", group_schema(GROUP_UPSTREAM));
-	set(defs, "route", group_schema(GROUP_ROUTE));
-	set(defs, "idempotency", group_schema(GROUP_IDEMPOTENCY));
+	set_member(defs, "listen", group_schema(GROUP_LISTEN));
+	set_member(defs, "encryption_key", group_schema(GROUP_ENCRYPTION_KEY));
+	set_member(defs, "upstream", group_schema(GROUP_UPSTREAM));
+	set_member(defs, "route", group_schema(GROUP_ROUTE));
+	set_member(defs, "idempotency", group_schema(GROUP_IDEMPOTENCY));
 	must(json_object_update(schema, whole) == 0);
-	set(schema, "$defs", defs);
+	set_member(schema, "$defs", defs);
 	int failed = json_dumpf(schema, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(whole);
@@ -201,16 +201,16 @@ main(int argc, char **argv)
 		int (*print)(void);
 	} prints[] = {
 	    {"schema", print_schema},
-	    {"options", print_manual_options},
-	    {"problems", print_manual_problems},
-	    {"events", print_manual_events},
-	    {"outcomes", print_manual_outcomes},
-	    {"states", print_manual_states},
-	    {"reasons", print_manual_reasons},
-	    {"faults", print_manual_faults},
-	    {"metrics", print_manual_metrics},
-	    {"findings", print_manual_findings},
-	    {"rights", print_manual_rights},
+	    {"options", manual_options},
+	    {"problems", manual_problems},
+	    {"events", manual_events},
+	    {"outcomes", manual_outcomes},
+	    {"states", manual_states},
+	    {"reasons", manual_reasons},
+	    {"faults", manual_faults},
+	    {"metrics", manual_metrics},
+	    {"findings", manual_findings},
+	    {"rights", manual_rights},
 	};
 	for (size_t i = 0; i < sizeof prints / sizeof prints[0]; i++)
 		if (argc == 2 && !strcmp(argv[1], prints[i].name))

@@ -16,9 +16,9 @@ enum { EXIT_USAGE = 2 };
 static const char default_file[] = SYSCONFDIR "/onceproxy/onceproxy.json";
 
 static int
-run_serve(const struct command_line *line)
+serve_line(const struct command_line *line)
 {
-	return cmd_serve(line->file);
+	return serve_run(line->file);
 }
 
 /* The commands: name, function, what it does, for --help. */
@@ -31,19 +31,19 @@ static const struct command {
 	const char *help;
 	const char *example;
 } commands[] = {
-    {"serve", run_serve, "", "[-c FILE]", "run the gateway in the foreground",
+    {"serve", serve_line, "", "[-c FILE]", "run the gateway in the foreground",
 	"Runs the gateway until SIGTERM or SIGINT, which drain it: it stops\n"
 	"accepting, ends what is in flight, and exits with 0. SIGHUP reads\n"
 	"the configuration again. Logs go to standard error, one JSON object\n"
 	"per line.\n",
 	"onceproxy serve -c onceproxy.json"},
-    {"check", cmd_check, "ej", "[-c FILE] [--explain] [--json]",
+    {"check", check_run, "ej", "[-c FILE] [--explain] [--json]",
 	"check the configuration without opening a port",
 	"Prints \"FILE: ok\", or one line per error with the JSON pointer of\n"
 	"the member it is about, and then exits with 1. With --explain it\n"
 	"prints what each route will do, and all settings.\n",
 	"onceproxy check -c onceproxy.json --explain"},
-    {"doctor", cmd_doctor, "ajv", "[-c FILE] [-v] [--json] [--acl]",
+    {"doctor", doctor_run, "ajv", "[-c FILE] [-v] [--json] [--acl]",
 	"look at Redis and the upstreams for what endangers the promise",
 	"Connects to Redis and to each upstream, changes nothing, and prints\n"
 	"a line for each danger with what to do about it. Exits with 1 where\n"
@@ -65,7 +65,7 @@ static const struct option options[] = {
 static const struct {
 	char letter;
 	const char *message;
-} option_words[] = {
+} option_help[] = {
     {'e', "  --explain  say what the routes will do, and all settings\n"},
     {'v', "  -v         also say what is well, and what was not looked at\n"},
     {'j', "  --json     the same as JSON\n"},
@@ -98,13 +98,13 @@ print_help(FILE *to)
 static void
 print_command_help(const struct command *command)
 {
-	enum { N = sizeof option_words / sizeof *option_words };
+	enum { N = sizeof option_help / sizeof *option_help };
 	printf("usage: onceproxy %s %s\n\n%s\noptions:\n"
 	       "  -c FILE    the configuration (%s)\n",
 	    command->name, command->usage, command->help, default_file);
 	for (int i = 0; i < N; i++)
-		if (strchr(command->options, option_words[i].letter) != NULL)
-			fputs(option_words[i].message, stdout);
+		if (strchr(command->options, option_help[i].letter) != NULL)
+			fputs(option_help[i].message, stdout);
 	printf("\nexample:\n  %s\n", command->example);
 }
 
@@ -176,7 +176,7 @@ main(int argc, char **argv)
 	must(sodium_init() >= 0);
 	/* It has verbs and options of its own. */
 	if (!strcmp(argv[1], "keys"))
-		return cmd_keys(argc - 1, argv + 1, default_file);
+		return keys_run(argc - 1, argv + 1, default_file);
 	for (int i = 0; i < N_COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return run_command(&commands[i], argc - 1, argv + 1);

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "base/container.h"
-#include "base/metrics.h"
+#include "base/histogram.h"
 #include "gate/machine.h"
 #include "http/exchange.h"
 #include "http/front.h"

@@ -16,9 +16,9 @@ enum { PIECE_BYTES = 8000, ALIGN = 16 };
  * to see every one of them freed.
  */
 #ifdef __SANITIZE_ADDRESS__
-static const unsigned spare_most = 0;
+static const unsigned spare_max = 0;
 #else
-static const unsigned spare_most = 64;
+static const unsigned spare_max = 64;
 #endif
 
 struct piece {
@@ -59,7 +59,7 @@ piece_new(size_t bytes)
 static void
 piece_free(struct piece *piece)
 {
-	if (piece->size != PIECE_BYTES || spare.count >= spare_most) {
+	if (piece->size != PIECE_BYTES || spare.count >= spare_max) {
 		free(piece);
 		return;
 	}

@@ -36,7 +36,7 @@ MUST_USE int body_append(struct body *body, const void *bytes, size_t len);
 MUST_USE int body_reserve(struct body *body, size_t bytes);
 /* The same, for room that it can do without: half of the budget stays free. */
 MUST_USE int body_reserve_spare(struct body *body, size_t bytes);
-/* Takes it off its budget: who keeps it for long counts it by himself. */
+/* Takes it off its budget, for an owner who counts it in another way. */
 void body_uncount(struct body *body);
 /* Moves the bytes and their budget from one body into an empty other. */
 void body_move(struct body *to, struct body *from);

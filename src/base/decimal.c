@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/ascii.h"
+#include "base/digits.h"
 #include "base/must.h"
 
 /* A number taken apart; the spans point into its text. */
@@ -84,7 +86,7 @@ take_digits(struct span *text)
 {
 	size_t n = 0;
 
-	while (n < text->len && text->ptr[n] >= '0' && text->ptr[n] <= '9')
+	while (n < text->len && ascii_is_digit(text->ptr[n]))
 		n++;
 	must(n > 0);
 	struct span digits = span_of(text->ptr, n);
@@ -110,7 +112,7 @@ put_digits(char *out, struct span digits)
 
 /* Adds to the digits of a number that is larger than |delta|. */
 static void
-add(char *digits, size_t len, int64_t delta)
+add_to_digits(char *digits, size_t len, int64_t delta)
 {
 	for (size_t i = len; i-- > 0 && delta != 0;) {
 		int64_t sum = digits[i] - '0' + delta;
@@ -128,9 +130,8 @@ put_exponent(char *out, const struct number *n, int64_t shift)
 	struct span digits = without_leading_zeros(n->exponent);
 
 	if (digits.len <= EASY_DIGITS) {
-		int64_t value = 0;
-		for (size_t i = 0; i < digits.len; i++)
-			value = value * 10 + (digits.ptr[i] - '0');
+		int64_t value;
+		(void)digits_take(&digits, INT64_MAX, &value);
 		value = (n->down ? -value : value) + shift;
 		return value == 0 ? 0
 				  : (size_t)snprintf(out, INT64_CHARS + 2,
@@ -146,7 +147,7 @@ put_exponent(char *out, const struct number *n, int64_t shift)
 		*p++ = '-';
 	p[0] = '0'; /* room for a carry */
 	size_t len = 1 + put_digits(p + 1, digits);
-	add(p, len, n->down ? -shift : shift);
+	add_to_digits(p, len, n->down ? -shift : shift);
 	struct span sum = without_leading_zeros(span_of(p, len));
 	memmove(p, sum.ptr, sum.len);
 	return (size_t)(p - out) + sum.len;

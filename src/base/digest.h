@@ -4,6 +4,7 @@
 #include <sodium.h>
 #include <stdint.h>
 
+#include "base/hex.h"
 #include "base/span.h"
 
 /*
@@ -21,10 +22,3 @@ struct digest {
 void digest_begin(struct digest *digest, struct span label, struct span secret);
 void digest_part(struct digest *digest, struct span part);
 void digest_end(struct digest *digest, uint8_t ret_hash[DIGEST_BYTES]);
-
-/* Lower-case hex; hex has 2 * len bytes and a NUL. */
-void hex_encode(const uint8_t *bytes, size_t len, char *ret_hex);
-/* The reverse of it; false where s is not 2 * len digits. */
-bool hex_decode(struct span s, uint8_t *ret_bytes, size_t len);
-/* Base64 without padding, URL alphabet (RFC 4648, section 5). */
-void base64_encode(const uint8_t *bytes, size_t len, char *ret_text);

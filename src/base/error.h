@@ -3,8 +3,7 @@
 
 /*
  * The expected failures of the program: one negative code for each line of
- * tbl/errors.h; 0 is success.  Bugs are not errors (base/must.h), and words
- * for people are made from a code only here.  Any thread.
+ * tbl/errors.h; 0 is success.  Bugs are not errors (base/must.h).  Any thread.
  */
 enum err {
 	OK = 0,

@@ -34,7 +34,7 @@ flow_clear(struct flow *flow)
 /* --- who waits --- */
 
 static void
-set(struct task *task, void (*run)(void *arg), void *arg)
+set_task(struct task *task, void (*run)(void *arg), void *arg)
 {
 	task_cancel(task);
 	task_init(task, run ? run : nobody, arg);
@@ -43,13 +43,13 @@ set(struct task *task, void (*run)(void *arg), void *arg)
 void
 flow_write_by(struct flow *flow, void (*run)(void *arg), void *arg)
 {
-	set(&flow->writer, run, arg);
+	set_task(&flow->writer, run, arg);
 }
 
 void
 flow_read_by(struct flow *flow, void (*run)(void *arg), void *arg)
 {
-	set(&flow->reader, run, arg);
+	set_task(&flow->reader, run, arg);
 }
 
 static void
@@ -71,26 +71,27 @@ call_reader(struct flow *flow)
 /* --- the writer's side --- */
 
 static size_t
-held(const struct flow *flow)
+held_bytes(const struct flow *flow)
 {
 	return flow->body.len - flow->at;
 }
 
 /* Moves what is left to the front. */
 static void
-pack(struct flow *flow)
+pack_body(struct flow *flow)
 {
 	if (flow->at == 0)
 		return;
-	if (held(flow) > 0)
-		memmove(flow->body.ptr, flow->body.ptr + flow->at, held(flow));
+	if (held_bytes(flow) > 0)
+		memmove(flow->body.ptr, flow->body.ptr + flow->at,
+		    held_bytes(flow));
 	flow->body.len -= flow->at;
 	flow->at = 0;
 }
 
 /* Beyond its first memory it takes none that another may need to begin. */
 static int
-grow(struct body *body, size_t bytes)
+grow_body(struct body *body, size_t bytes)
 {
 	return body->size == 0 ? body_reserve(body, bytes)
 			       : body_reserve_spare(body, bytes);
@@ -103,13 +104,13 @@ flow_room(struct flow *flow)
 	struct body *body = &flow->body;
 	/* It was filled: with more memory at once it goes faster. */
 	if (body->len == body->size && body->size < FLOW_BYTES)
-		(void)!grow(body, FLOW_BYTES);
+		(void)!grow_body(body, FLOW_BYTES);
 	size_t most = body->size < FLOW_BYTES ? body->size : FLOW_BYTES;
-	if (held(flow) >= most) {
+	if (held_bytes(flow) >= most) {
 		flow->writer_waits = true;
 		return 0;
 	}
-	return most - held(flow);
+	return most - held_bytes(flow);
 }
 
 size_t
@@ -120,11 +121,11 @@ flow_put(struct flow *flow, const char *bytes, size_t len)
 	if (flow->closed || len == 0)
 		return len;
 	if (len > body->size - body->len)
-		pack(flow);
+		pack_body(flow);
 	size_t room = body->size - body->len;
 	/* Where the budget is used up, what fits is taken all the same. */
 	size_t taken =
-	    len <= room || grow(body, body->len + len) == 0 ? len : room;
+	    len <= room || grow_body(body, body->len + len) == 0 ? len : room;
 	if (taken > 0)
 		must(body_append(body, bytes, taken) == 0);
 	if (taken > 0 && flow->reader_waits)
@@ -157,7 +158,7 @@ flow_end(struct flow *flow, int error)
 struct span
 flow_look(struct flow *flow)
 {
-	if (held(flow) == 0 && !flow->ended) {
+	if (held_bytes(flow) == 0 && !flow->ended) {
 		flow->reader_waits = true;
 		call_writer(flow);
 	}
@@ -167,12 +168,12 @@ flow_look(struct flow *flow)
 void
 flow_take(struct flow *flow, size_t len)
 {
-	must(len <= held(flow));
+	must(len <= held_bytes(flow));
 	flow->at += len;
-	if (held(flow) == 0)
+	if (held_bytes(flow) == 0)
 		flow->at = flow->body.len = 0;
 	/* Not for every few bytes. */
-	if (held(flow) <= FLOW_LEAST_BYTES / 2)
+	if (held_bytes(flow) <= FLOW_LEAST_BYTES / 2)
 		call_writer(flow);
 }
 

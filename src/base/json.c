@@ -4,7 +4,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/decimal.h"
+#include "base/digits.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -43,9 +45,9 @@ static bool read_value(struct reader *r, unsigned depth, struct json *json);
 static bool read_items(struct reader *r, unsigned depth, struct json *json);
 static bool sort_members(struct arena *arena, struct json *object);
 static bool read_word(struct reader *r, struct span word);
-static bool read_number(struct reader *r, struct span *ret_text);
+static bool read_json_number(struct reader *r, struct span *ret_text);
 static bool read_string(struct reader *r, struct span *ret_text);
-static bool unescape(
+static bool unescape_string(
     struct arena *arena, struct span raw, struct span *ret_text);
 
 /* --- reading --- */
@@ -60,7 +62,7 @@ skip_blanks(struct reader *r)
 
 /* Takes that byte where it is next. */
 static bool
-take(struct reader *r, char c)
+read_char(struct reader *r, char c)
 {
 	if (r->at == r->end || *r->at != c)
 		return false;
@@ -109,7 +111,7 @@ read_value(struct reader *r, unsigned depth, struct json *json)
 		    sort_members(r->arena, json);
 	default:
 		json->type = JSON_NUMBER;
-		return read_number(r, &json->text);
+		return read_json_number(r, &json->text);
 	}
 }
 
@@ -125,7 +127,7 @@ read_items(struct reader *r, unsigned depth, struct json *json)
 		return false;
 	r->at++;
 	skip_blanks(r);
-	if (take(r, closing))
+	if (read_char(r, closing))
 		return true;
 	do {
 		struct json *item = arena_alloc(r->arena, sizeof(*item));
@@ -137,15 +139,15 @@ read_items(struct reader *r, unsigned depth, struct json *json)
 			if (!read_string(r, &item->name))
 				return false;
 			skip_blanks(r);
-			if (!take(r, ':'))
+			if (!read_char(r, ':'))
 				return false;
 			skip_blanks(r);
 		}
 		if (!read_value(r, depth, item))
 			return false;
 		skip_blanks(r);
-	} while (take(r, ','));
-	return take(r, closing);
+	} while (read_char(r, ','));
+	return read_char(r, closing);
 }
 
 static int
@@ -192,29 +194,29 @@ read_word(struct reader *r, struct span word)
 
 /* One digit at least. */
 static bool
-skip_digits(struct reader *r)
+skip_number_digits(struct reader *r)
 {
 	const char *begin = r->at;
 
-	while (r->at < r->end && *r->at >= '0' && *r->at <= '9')
+	while (r->at < r->end && ascii_is_digit(*r->at))
 		r->at++;
 	return r->at > begin;
 }
 
 static bool
-read_number(struct reader *r, struct span *ret_text)
+read_json_number(struct reader *r, struct span *ret_text)
 {
 	const char *begin = r->at;
 
-	take(r, '-');
-	if (!take(r, '0') && !skip_digits(r))
+	read_char(r, '-');
+	if (!read_char(r, '0') && !skip_number_digits(r))
 		return false;
-	if (take(r, '.') && !skip_digits(r))
+	if (read_char(r, '.') && !skip_number_digits(r))
 		return false;
-	if (take(r, 'e') || take(r, 'E')) {
-		if (!take(r, '-'))
-			take(r, '+');
-		if (!skip_digits(r))
+	if (read_char(r, 'e') || read_char(r, 'E')) {
+		if (!read_char(r, '-'))
+			read_char(r, '+');
+		if (!skip_number_digits(r))
 			return false;
 	}
 	*ret_text = decimal_spelling(
@@ -227,7 +229,7 @@ read_string(struct reader *r, struct span *ret_text)
 {
 	bool escaped = false;
 
-	if (!take(r, '"'))
+	if (!read_char(r, '"'))
 		return false;
 	const char *begin = r->at;
 	while (r->at < r->end && *r->at != '"') {
@@ -240,10 +242,10 @@ read_string(struct reader *r, struct span *ret_text)
 		}
 	}
 	struct span raw = span_of(begin, (size_t)(r->at - begin));
-	if (!take(r, '"') || !utf8_is_valid(raw))
+	if (!read_char(r, '"') || !utf8_is_valid(raw))
 		return false;
 	if (escaped)
-		return unescape(r->arena, raw, ret_text);
+		return unescape_string(r->arena, raw, ret_text);
 	*ret_text = raw;
 	return true;
 }
@@ -259,13 +261,10 @@ take_unit(struct span *in)
 	if (in->len < 6 || in->ptr[0] != '\\' || in->ptr[1] != 'u')
 		return -1;
 	for (size_t i = 2; i < 6; i++) {
-		char c = in->ptr[i];
-		if (c >= '0' && c <= '9')
-			unit = unit * 16 + (c - '0');
-		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-			unit = unit * 16 + ((c | 0x20) - 'a' + 10);
-		else
+		int digit = ascii_hex_value(in->ptr[i]);
+		if (digit < 0)
 			return -1;
+		unit = unit * 16 + digit;
 	}
 	*in = span_from(*in, 6);
 	return unit;
@@ -300,7 +299,7 @@ unescape_one(struct span *in, char *out)
 
 /* No escape is shorter than what it stands for. */
 static bool
-unescape(struct arena *arena, struct span raw, struct span *ret_text)
+unescape_string(struct arena *arena, struct span raw, struct span *ret_text)
 {
 	char *out = arena_alloc(arena, raw.len);
 	size_t len = 0;
@@ -341,17 +340,13 @@ find_member(const struct json *object, struct span name)
 static const struct json *
 find_element(const struct json *array, struct span text)
 {
-	size_t index = 0;
+	int64_t index;
 
-	if (text.len == 0 || (text.len > 1 && text.ptr[0] == '0'))
+	if (text.len > 1 && text.ptr[0] == '0')
 		return NULL;
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.ptr[i] < '0' || text.ptr[i] > '9')
-			return NULL;
-		index = index * 10 + (size_t)(text.ptr[i] - '0');
-		if (index >= array->count)
-			return NULL;
-	}
+	if (!digits_read(text, INT64_MAX, &index) ||
+	    index >= (int64_t)array->count)
+		return NULL;
 	const struct json *element = array->first;
 	while (index-- > 0)
 		element = element->next;

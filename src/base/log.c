@@ -17,9 +17,9 @@ enum { RETRY_MS = 20, LAST_MS = 1000 };
 static const struct {
 	const char *name;
 	enum log_level level;
-	const char *words;
+	const char *message;
 } events[] = {
-#define EVENT(name, level, words) {#name, LOG_##level, words},
+#define EVENT(name, level, message) {#name, LOG_##level, message},
 #include "tbl/events.h"
 #undef EVENT
 };
@@ -69,7 +69,7 @@ put_span(struct span s)
 }
 
 static void
-put_number(int64_t number)
+put_decimal(int64_t number)
 {
 	char text[DIGITS_MAX];
 	put_bytes(text, digits_put(text, number));
@@ -133,7 +133,7 @@ put_string(struct span s)
 }
 
 static void
-put_name(const char *name)
+put_member_name(const char *name)
 {
 	put_bytes(",\"", 2);
 	put_span(span_str(name));
@@ -201,8 +201,8 @@ log_begin(enum event event)
 	put_time();
 	log_str(&line, "level", level_names[events[event].level]);
 	log_str(&line, "event", events[event].name);
-	if (events[event].words[0] != '\0')
-		log_str(&line, "words", events[event].words);
+	if (events[event].message[0] != '\0')
+		log_str(&line, "words", events[event].message);
 	return line;
 }
 
@@ -211,7 +211,7 @@ log_begin(enum event event)
  * that might be cut in the middle is left out, so a line is always JSON.
  */
 static bool
-has_room(size_t name_len, size_t len)
+line_has_room(size_t name_len, size_t len)
 {
 	size_t used = buffer.len - buffer.line;
 	return used + name_len + 6 * len + 8 < LINE_BYTES;
@@ -220,9 +220,9 @@ has_room(size_t name_len, size_t len)
 void
 log_span(struct logline *line, const char *name, struct span value)
 {
-	if (!line->wanted || !has_room(strlen(name), value.len))
+	if (!line->wanted || !line_has_room(strlen(name), value.len))
 		return;
-	put_name(name);
+	put_member_name(name);
 	put_string(value);
 }
 
@@ -235,21 +235,21 @@ log_str(struct logline *line, const char *name, const char *value)
 void
 log_int(struct logline *line, const char *name, int64_t value)
 {
-	if (!line->wanted || !has_room(strlen(name), 4))
+	if (!line->wanted || !line_has_room(strlen(name), 4))
 		return;
-	put_name(name);
-	put_number(value);
+	put_member_name(name);
+	put_decimal(value);
 }
 
 void
 log_ms(struct logline *line, const char *name, int64_t us)
 {
-	if (!line->wanted || !has_room(strlen(name), 4))
+	if (!line->wanted || !line_has_room(strlen(name), 4))
 		return;
-	put_name(name);
+	put_member_name(name);
 	char thousandths[3];
 	digits_pad(thousandths, sizeof thousandths, us % 1000);
-	put_number(us / 1000);
+	put_decimal(us / 1000);
 	put_bytes(".", 1);
 	put_bytes(thousandths, sizeof thousandths);
 }
@@ -257,18 +257,18 @@ log_ms(struct logline *line, const char *name, int64_t us)
 void
 log_bool(struct logline *line, const char *name, bool value)
 {
-	if (!line->wanted || !has_room(strlen(name), 1))
+	if (!line->wanted || !line_has_room(strlen(name), 1))
 		return;
-	put_name(name);
+	put_member_name(name);
 	put_span(value ? SPAN("true") : SPAN("false"));
 }
 
 void
 log_null(struct logline *line, const char *name)
 {
-	if (!line->wanted || !has_room(strlen(name), 1))
+	if (!line->wanted || !line_has_room(strlen(name), 1))
 		return;
-	put_name(name);
+	put_member_name(name);
 	put_bytes("null", 4);
 }
 
@@ -279,9 +279,9 @@ log_list(struct logline *line, const char *name, const char *const *list,
 	size_t len = 0;
 	for (size_t i = 0; i < count; i++)
 		len += strlen(list[i]) + 1;
-	if (!line->wanted || !has_room(strlen(name), len))
+	if (!line->wanted || !line_has_room(strlen(name), len))
 		return;
-	put_name(name);
+	put_member_name(name);
 	put_bytes("[", 1);
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0)
@@ -330,7 +330,7 @@ log_flush_last(void)
 }
 
 static bool
-on_flush(void *arg)
+flush_of_turn(void *arg)
 {
 	struct log_hook *hook = arg;
 	log_flush();
@@ -351,7 +351,7 @@ log_attach(struct log_hook *hook, struct loop *loop)
 {
 	hook->loop = loop;
 	timer_init(&hook->retry, loop, on_retry, hook);
-	loop_hook(loop, HOOK_FLUSH, &hook->flush, on_flush, hook);
+	loop_hook(loop, HOOK_FLUSH, &hook->flush, flush_of_turn, hook);
 }
 
 void

@@ -12,8 +12,8 @@
  * tbl/events.h.  Control characters are escaped by it; keys, tokens, queries
  * and bodies are never given to it.  Each thread gathers its lines in a
  * buffer of its own, and log_flush writes them in one go.  Writing never waits
- * for who reads them: a line that finds no room is dropped, and the next one
- * that does says how many were.
+ * for a reader: a line that finds no room is dropped, and the next one that
+ * does says how many were.
  */
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 

@@ -11,8 +11,8 @@
 
 /*
  * Finds out what standard error is; once, before the threads.  A pipe or a
- * terminal is opened a second time, so that who shares it with us keeps the
- * mode that they had.
+ * terminal is opened a second time, so that the mode of the one that we share
+ * with others stays as it is.
  */
 void log_sink_open(void);
 
@@ -27,5 +27,5 @@ size_t log_sink_write(const void *self, const char *lines, size_t len);
 /* Waits until there may be room, at most so many ms. */
 void log_sink_wait(int ms);
 
-/* The thread leaves: what it has written half is its last word. */
+/* The thread ends; others go on behind a line that it has half written. */
 void log_sink_leave(const void *self);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
-#include <time.h>
-#include <uv.h>
 
+#include "base/container.h"
 #include "base/loop.h"
+#include "base/loop_uv.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/timer_private.h"
 #include "base/turn.h"
 
 /*
@@ -14,47 +15,11 @@
  * left with work to do, and keeps the poll from blocking.
  */
 
-struct message {
-	struct message *next;
+struct posted {
+	struct posted *next;
 	void (*run)(void *arg);
 	void *arg;
 };
-
-struct loop {
-	struct turn turn; /* first: turn.c knows no more of it */
-	uv_loop_t uv;
-	uv_prepare_t turn_end;
-	uv_idle_t unfinished;
-	uv_timer_t alarm;
-	uv_async_t posted;
-	int64_t alarm_at_ms; /* what the alarm is set to; -1: not set */
-	uv_mutex_t mutex; /* guards messages, and only those */
-	struct message *messages;
-	struct message **messages_end;
-};
-
-struct watch {
-	uv_poll_t poll;
-	unsigned wanted;
-	void (*ready)(void *arg, unsigned events);
-	void *arg;
-};
-
-int64_t
-clock_us(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
-int64_t
-clock_wall_ms(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 int64_t
 loop_now_ms(const struct loop *loop)
@@ -62,21 +27,27 @@ loop_now_ms(const struct loop *loop)
 	return (int64_t)uv_now(&loop->uv);
 }
 
+static int64_t
+now_ms(struct loop_state *state)
+{
+	return loop_now_ms(CONTAINER_OF(state, struct loop, state));
+}
+
 /* --- a turn --- */
 
 static void
 on_alarm(uv_timer_t *alarm)
 {
-	struct loop *loop = alarm->data;
+	struct loop *loop = CONTAINER_OF(alarm, struct loop, alarm);
 	loop->alarm_at_ms = -1;
-	timers_fire(&loop->turn.timers, loop_now_ms(loop));
+	timer_fire(&loop->state.timers, loop_now_ms(loop));
 }
 
 /* Sets libuv's one timer to our earliest, where that has changed. */
 static void
 set_alarm(struct loop *loop)
 {
-	int64_t at_ms = timers_next(&loop->turn.timers);
+	int64_t at_ms = timer_next(&loop->state.timers);
 	/*
 	 * An alarm that is too early is harmless and is left: most timers
 	 * are deadlines that never fire, and re-arming for each would cost.
@@ -99,8 +70,8 @@ on_unfinished(uv_idle_t *idle)
 static void
 on_turn_end(uv_prepare_t *prepare)
 {
-	struct loop *loop = prepare->data;
-	bool more = turn_end(&loop->turn);
+	struct loop *loop = CONTAINER_OF(prepare, struct loop, turn_end);
+	bool more = turn_end(&loop->state);
 	set_alarm(loop);
 	if (more)
 		uv_idle_start(&loop->unfinished, on_unfinished);
@@ -108,24 +79,58 @@ on_turn_end(uv_prepare_t *prepare)
 		uv_idle_stop(&loop->unfinished);
 }
 
-/* --- life --- */
+void
+loop_hook(struct loop *loop, enum hook_kind kind, struct hook *hook,
+    bool (*run)(void *arg), void *arg)
+{
+	turn_hook(&loop->state, kind, hook, run, arg);
+}
+
+void
+loop_unhook(struct loop *loop, enum hook_kind kind, struct hook *hook)
+{
+	turn_unhook(&loop->state, kind, hook);
+}
+
+void
+loop_rest(struct loop *loop, void *ptr, void (*destroy)(void *ptr))
+{
+	turn_rest(&loop->state, ptr, destroy);
+}
+
+/* --- other threads --- */
 
 static void
 on_posted(uv_async_t *async)
 {
-	struct loop *loop = async->data;
+	struct loop *loop = CONTAINER_OF(async, struct loop, wakeup);
 	uv_mutex_lock(&loop->mutex);
-	struct message *message = loop->messages;
-	loop->messages = NULL;
-	loop->messages_end = &loop->messages;
+	struct posted *posted = loop->posted;
+	loop->posted = NULL;
+	loop->posted_end = &loop->posted;
 	uv_mutex_unlock(&loop->mutex);
-	while (message != NULL) {
-		struct message *next = message->next;
-		message->run(message->arg);
-		free(message);
-		message = next;
+	while (posted != NULL) {
+		struct posted *next = posted->next;
+		posted->run(posted->arg);
+		free(posted);
+		posted = next;
 	}
 }
+
+void
+loop_post(struct loop *loop, void (*run)(void *arg), void *arg)
+{
+	struct posted *posted = mem_zero(sizeof *posted);
+	posted->run = run;
+	posted->arg = arg;
+	uv_mutex_lock(&loop->mutex);
+	*loop->posted_end = posted;
+	loop->posted_end = &posted->next;
+	uv_mutex_unlock(&loop->mutex);
+	must(uv_async_send(&loop->wakeup) == 0);
+}
+
+/* --- life --- */
 
 struct loop *
 loop_new(void)
@@ -136,11 +141,10 @@ loop_new(void)
 	must(uv_prepare_init(&loop->uv, &loop->turn_end) == 0);
 	must(uv_idle_init(&loop->uv, &loop->unfinished) == 0);
 	must(uv_timer_init(&loop->uv, &loop->alarm) == 0);
-	must(uv_async_init(&loop->uv, &loop->posted, on_posted) == 0);
-	loop->turn_end.data = loop->alarm.data = loop->posted.data = loop;
+	must(uv_async_init(&loop->uv, &loop->wakeup, on_posted) == 0);
 	loop->alarm_at_ms = -1;
-	turn_init(&loop->turn);
-	loop->messages_end = &loop->messages;
+	turn_init(&loop->state, now_ms);
+	loop->posted_end = &loop->posted;
 	uv_prepare_start(&loop->turn_end, on_turn_end);
 	return loop;
 }
@@ -152,12 +156,12 @@ loop_free(struct loop **loop)
 	if (l == NULL)
 		return;
 	*loop = NULL;
-	on_posted(&l->posted);
-	turn_free(&l->turn);
+	on_posted(&l->wakeup);
+	turn_free(&l->state);
 	uv_close((uv_handle_t *)&l->turn_end, NULL);
 	uv_close((uv_handle_t *)&l->unfinished, NULL);
 	uv_close((uv_handle_t *)&l->alarm, NULL);
-	uv_close((uv_handle_t *)&l->posted, NULL);
+	uv_close((uv_handle_t *)&l->wakeup, NULL);
 	uv_run(&l->uv, UV_RUN_DEFAULT);
 	must(uv_loop_close(&l->uv) == 0);
 	uv_mutex_destroy(&l->mutex);
@@ -174,80 +178,4 @@ void
 loop_stop(struct loop *loop)
 {
 	uv_stop(&loop->uv);
-}
-
-void
-loop_post(struct loop *loop, void (*run)(void *arg), void *arg)
-{
-	struct message *message = mem_zero(sizeof *message);
-	message->run = run;
-	message->arg = arg;
-	uv_mutex_lock(&loop->mutex);
-	*loop->messages_end = message;
-	loop->messages_end = &message->next;
-	uv_mutex_unlock(&loop->mutex);
-	must(uv_async_send(&loop->posted) == 0);
-}
-
-/* --- descriptors --- */
-
-static void
-on_poll(uv_poll_t *poll, int status, int events)
-{
-	struct watch *watch = poll->data;
-	unsigned seen = 0;
-	if (events & UV_READABLE)
-		seen |= WATCH_READ;
-	if (events & UV_DISCONNECT)
-		seen |= WATCH_HANG_UP;
-	if (events & UV_WRITABLE)
-		seen |= WATCH_WRITE;
-	if (status < 0)
-		seen = watch->wanted;
-	seen &= watch->wanted;
-	if (seen != 0)
-		watch->ready(watch->arg, seen);
-}
-
-struct watch *
-watch_new(struct loop *loop, int fd, void (*ready)(void *arg, unsigned events),
-    void *arg)
-{
-	struct watch *watch = mem_zero(sizeof *watch);
-	must(uv_poll_init(&loop->uv, &watch->poll, fd) == 0);
-	watch->poll.data = watch;
-	watch->ready = ready;
-	watch->arg = arg;
-	return watch;
-}
-
-void
-watch_want(struct watch *watch, unsigned events)
-{
-	if (events == watch->wanted)
-		return;
-	watch->wanted = events;
-	if (events == 0) {
-		uv_poll_stop(&watch->poll);
-		return;
-	}
-	int flags = (events & WATCH_READ ? UV_READABLE : 0) |
-	    (events & WATCH_WRITE ? UV_WRITABLE : 0) |
-	    (events & WATCH_HANG_UP ? UV_DISCONNECT : 0);
-	must(uv_poll_start(&watch->poll, flags, on_poll) == 0);
-}
-
-static void
-on_watch_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
-void
-watch_free(struct watch **watch)
-{
-	struct watch *w = *watch;
-	*watch = NULL;
-	if (w != NULL)
-		uv_close((uv_handle_t *)&w->poll, on_watch_closed);
 }

@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/task.h"
+#include "base/timer_private.h"
 #include "base/turn.h"
 
 /* So many rounds of work in one turn before descriptors are looked at. */
@@ -14,19 +16,13 @@ struct rested {
 	void (*destroy)(void *ptr);
 };
 
-static struct turn *
-turn_of(struct loop *loop)
-{
-	return (struct turn *)(void *)loop;
-}
-
 /* --- the end of a turn --- */
 
 static void
-run_ready(struct turn *turn)
+run_tasks(struct loop_state *state)
 {
-	while (turn->ready != NULL) {
-		struct task *task = turn->ready;
+	while (state->ready != NULL) {
+		struct task *task = state->ready;
 		task_cancel(task);
 		task->run(task->arg);
 	}
@@ -34,11 +30,11 @@ run_ready(struct turn *turn)
 
 /* Runs a kind of hooks; true when one of them wants to go on. */
 static bool
-run_hooks(struct turn *turn, enum hook_kind kind)
+run_hooks(struct loop_state *state, enum hook_kind kind)
 {
 	bool more = false;
 	struct hook *next;
-	for (struct hook *hook = turn->hooks[kind]; hook; hook = next) {
+	for (struct hook *hook = state->hooks[kind]; hook; hook = next) {
 		next = hook->next;
 		more |= hook->run(hook->arg);
 	}
@@ -59,129 +55,70 @@ destroy_rested(struct rested **list)
 }
 
 bool
-turn_end(struct turn *turn)
+turn_end(struct loop_state *state)
 {
 	bool more = true;
 	for (int round = 0; more && round < ROUNDS_MAX; round++) {
-		run_ready(turn);
-		more = run_hooks(turn, HOOK_WORK);
-		more |= turn->ready != NULL;
+		run_tasks(state);
+		more = run_hooks(state, HOOK_WORK);
+		more |= state->ready != NULL;
 	}
-	more |= run_hooks(turn, HOOK_FLUSH);
-	more |= turn->ready != NULL;
+	more |= run_hooks(state, HOOK_FLUSH);
+	more |= state->ready != NULL;
 
-	struct rested *old = turn->rested_old;
-	turn->rested_old = turn->rested;
-	turn->rested = NULL;
+	struct rested *old = state->rested_old;
+	state->rested_old = state->rested;
+	state->rested = NULL;
 	destroy_rested(&old);
 	/* What rests must go in the next turn, not only when one comes. */
-	return more || turn->rested_old != NULL;
+	return more || state->rested_old != NULL;
 }
 
 /* --- life --- */
 
 void
-turn_init(struct turn *turn)
+turn_init(struct loop_state *state,
+    int64_t (*now_ms)(struct loop_state *state))
 {
-	*turn = (struct turn){0};
-	turn->ready_end = &turn->ready;
+	*state = (struct loop_state){.now_ms = now_ms};
+	state->ready_end = &state->ready;
 }
 
 void
-turn_free(struct turn *turn)
+turn_free(struct loop_state *state)
 {
-	run_ready(turn);
-	while (turn->rested_old != NULL || turn->rested != NULL) {
-		destroy_rested(&turn->rested_old);
-		destroy_rested(&turn->rested);
+	run_tasks(state);
+	while (state->rested_old != NULL || state->rested != NULL) {
+		destroy_rested(&state->rested_old);
+		destroy_rested(&state->rested);
 	}
-	timers_free(&turn->timers);
+	timer_forget(&state->timers);
 }
 
 void
-loop_rest(struct loop *loop, void *ptr, void (*destroy)(void *ptr))
+turn_rest(
+    struct loop_state *state, void *ptr, void (*destroy)(void *ptr))
 {
-	struct turn *turn = turn_of(loop);
 	struct rested *rested = mem_zero(sizeof *rested);
-	*rested = (struct rested){turn->rested, ptr, destroy};
-	turn->rested = rested;
+	*rested = (struct rested){state->rested, ptr, destroy};
+	state->rested = rested;
 }
 
 void
-loop_hook(struct loop *loop, enum hook_kind kind, struct hook *hook,
+turn_hook(struct loop_state *state, enum hook_kind kind, struct hook *hook,
     bool (*run)(void *arg), void *arg)
 {
-	struct turn *turn = turn_of(loop);
-	*hook = (struct hook){turn->hooks[kind], run, arg};
-	turn->hooks[kind] = hook;
+	*hook = (struct hook){state->hooks[kind], run, arg};
+	state->hooks[kind] = hook;
 }
 
 void
-loop_unhook(struct loop *loop, enum hook_kind kind, struct hook *hook)
+turn_unhook(
+    struct loop_state *state, enum hook_kind kind, struct hook *hook)
 {
-	struct hook **at = &turn_of(loop)->hooks[kind];
+	struct hook **at = &state->hooks[kind];
 	while (*at != NULL && *at != hook)
 		at = &(*at)->next;
 	must(*at == hook);
 	*at = hook->next;
-}
-
-/* --- the ready list --- */
-
-void
-task_init(struct task *task, void (*run)(void *arg), void *arg)
-{
-	*task = (struct task){.run = run, .arg = arg};
-}
-
-void
-task_ready(struct loop *loop, struct task *task)
-{
-	struct turn *turn = turn_of(loop);
-	if (task->link != NULL)
-		return;
-	task->loop = loop;
-	task->next = NULL;
-	task->link = turn->ready_end;
-	*task->link = task;
-	turn->ready_end = &task->next;
-}
-
-void
-task_cancel(struct task *task)
-{
-	if (task->link == NULL)
-		return;
-	*task->link = task->next;
-	if (task->next != NULL)
-		task->next->link = task->link;
-	else
-		turn_of(task->loop)->ready_end = task->link;
-	task->link = NULL;
-	task->next = NULL;
-}
-
-/* --- timers --- */
-
-void
-timer_init(struct timer *timer, struct loop *loop,
-    void (*fire)(void *arg), void *arg)
-{
-	*timer = (struct timer){.loop = loop, .fire = fire, .arg = arg};
-}
-
-void
-timer_set(struct timer *timer, int64_t ms)
-{
-	struct timers *timers = &turn_of(timer->loop)->timers;
-	timers_remove(timers, timer);
-	timer->at_ms = loop_now_ms(timer->loop) + (ms > 0 ? ms : 0);
-	timers_add(timers, timer);
-}
-
-void
-timer_clear(struct timer *timer)
-{
-	if (timer->place != 0)
-		timers_remove(&turn_of(timer->loop)->timers, timer);
 }

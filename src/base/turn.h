@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/loop.h"
-#include "base/timers.h"
+#include "base/loop_state.h"
 
 /*
- * What a turn of a loop consists of, apart from descriptors, other threads
- * and clocks: the ready list, hooks, timers and what rests.  It is the first
- * member of struct loop, for loop.c alone; the verbs of loop.h that need no
- * more than this are in turn.c.  The loop's own thread.
+ * A turn of a loop behind its events: the ready list, hooks, and what rests.
+ * It knows no descriptors, threads or clocks; loop.c runs it, and tests do
+ * with a clock of their own.  The loop's own thread.
  */
-struct turn {
-	struct timers timers;
-	struct task *ready;
-	struct task **ready_end;
-	struct hook *hooks[HOOK_KINDS];
-	struct rested *rested;     /* in this turn */
-	struct rested *rested_old; /* in the one before */
-};
 
-void turn_init(struct turn *turn);
+void turn_init(struct loop_state *state,
+    int64_t (*now_ms)(struct loop_state *state));
 /*
  * Behind the events and timers of a turn: all the work there is, then the
  * flush.  True: there is more to do, and the loop must not block.
  */
-bool turn_end(struct turn *turn);
+bool turn_end(struct loop_state *state);
 /* Runs what is ready, and frees what rests; no timer fires any more. */
-void turn_free(struct turn *turn);
+void turn_free(struct loop_state *state);
+
+/* What loop_hook, loop_unhook and loop_rest (base/loop.h) do. */
+void turn_hook(struct loop_state *state, enum hook_kind kind,
+    struct hook *hook, bool (*run)(void *arg), void *arg);
+void turn_unhook(
+    struct loop_state *state, enum hook_kind kind, struct hook *hook);
+void turn_rest(
+    struct loop_state *state, void *ptr, void (*destroy)(void *ptr));

@@ -7,8 +7,8 @@
 
 /*
  * Eight bytes looked at as one number: quick proofs that none of them is
- * special.  What they answer true may be wrong, so whoever is told so looks
- * at each byte; what they answer false is so.  Pure; any thread.
+ * special.  True means "perhaps", and the caller looks at each byte; false is
+ * certain.  Pure; any thread.
  */
 #define WORD_ONES ((uint64_t)0x0101010101010101u)
 #define WORD_HIGHS ((uint64_t)0x8080808080808080u)

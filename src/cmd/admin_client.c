@@ -9,23 +9,15 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cmd/address_failed.h"
 #include "cmd/admin_client.h"
 
 enum { SILENCE_S = 30, ANSWER_MAX = 256 * 1024 * 1024 };
 
-/* Sets *ret_message to "ADDRESS: WHAT: errno's words". */
-static bool
-fail(const struct address *address, const char *what, char **ret_message)
-{
-	*ret_message =
-	    mem_printf("%s: %s: %s", address->text, what, strerror(errno));
-	return false;
-}
-
 /* --- connecting --- */
 
 static int
-connect_to(int family, const struct sockaddr *sa, socklen_t len)
+connect_socket(int family, const struct sockaddr *sa, socklen_t len)
 {
 	const struct timeval silence = {.tv_sec = SILENCE_S};
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -50,7 +42,7 @@ connect_unix(const struct address *address)
 		return -1;
 	}
 	strcpy(un.sun_path, address->host);
-	return connect_to(
+	return connect_socket(
 	    AF_UNIX, (const struct sockaddr *)&un, sizeof un);
 }
 
@@ -70,7 +62,7 @@ connect_tcp(const struct address *address)
 	int fd = -1;
 	for (struct addrinfo *at = list; at != NULL && fd < 0;
 	     at = at->ai_next)
-		fd = connect_to(at->ai_family, at->ai_addr, at->ai_addrlen);
+		fd = connect_socket(at->ai_family, at->ai_addr, at->ai_addrlen);
 	freeaddrinfo(list);
 	return fd;
 }
@@ -94,7 +86,7 @@ send_all(int fd, const char *bytes, size_t len)
 
 /* All that comes until the other side closes, and a NUL. */
 static bool
-read_all(int fd, char **ret_bytes, size_t *ret_len)
+read_to_end(int fd, char **ret_bytes, size_t *ret_len)
 {
 	size_t len = 0, size = 16 * 1024;
 	char *bytes = mem_grow(NULL, size);
@@ -132,7 +124,7 @@ length_of(const char *head)
 
 /* Takes the answer apart; it was closed behind its end. */
 static bool
-read_answer(char *bytes, size_t len, struct admin_response *ret_response)
+split_response(char *bytes, size_t len, struct admin_response *ret_response)
 {
 	int status;
 	char *end = strstr(bytes, "\r\n\r\n");
@@ -149,14 +141,15 @@ read_answer(char *bytes, size_t len, struct admin_response *ret_response)
 }
 
 bool
-ask(const struct address *address, const char *token, const char *method,
-    const char *target, struct span body, struct admin_response *ret_response,
-    char **ret_message)
+admin_client_ask(const struct address *address, const char *token,
+    const char *method, const char *target, struct span body,
+    struct admin_response *ret_response, char **ret_message)
 {
 	int fd = address->kind == ADDRESS_UNIX ? connect_unix(address)
 					       : connect_tcp(address);
 	if (fd < 0)
-		return fail(address, "cannot reach the gateway", ret_message);
+		return address_failed(
+		    address, "cannot reach the gateway", ret_message);
 	bool is_unix = address->kind == ADDRESS_UNIX;
 	char *head = mem_printf(
 	    "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n"
@@ -171,13 +164,13 @@ ask(const struct address *address, const char *token, const char *method,
 	if (send_all(fd, head, strlen(head)))
 		(void)send_all(fd, body.ptr, body.len);
 	free(head);
-	bool came = read_all(fd, &bytes, &len);
+	bool came = read_to_end(fd, &bytes, &len);
 	if (!came)
-		(void)fail(address, "no answer", ret_message);
+		(void)address_failed(address, "no answer", ret_message);
 	close(fd);
 	if (!came)
 		return false;
-	bool whole = read_answer(bytes, len, ret_response);
+	bool whole = split_response(bytes, len, ret_response);
 	if (!whole)
 		*ret_message = mem_printf(
 		    "%s: no whole answer came", address->text);

@@ -17,10 +17,11 @@ struct admin_response {
 };
 
 /*
- * Asks; false with a sentence in *ret_message (the caller frees it) where there
- * is no whole answer: then it may have been done all the same.  token may be
- * NULL; an empty body is none.
+ * Sends the request and waits for its answer; false with a sentence in
+ * *ret_message (the caller frees it) where no whole answer came: what was
+ * asked for may have been done all the same.  token may be NULL; an empty body
+ * is none.
  */
-MUST_USE bool ask(const struct address *address, const char *token,
+MUST_USE bool admin_client_ask(const struct address *address, const char *token,
     const char *method, const char *target, struct span body,
     struct admin_response *ret_response, char **ret_message);

@@ -1,36 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <jansson.h>
-#include <stdio.h>
-
 #include "base/must.h"
 #include "cmd/check.h"
 #include "cmd/explain.h"
 #include "cmd/print.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 
 static void
-print_complaint(const char *file, const struct complaint *complaint)
+print_result(const char *file, const struct complaints *complaints)
 {
-	printf("%s: ", file);
-	if (complaint->pointer != NULL) {
-		print_safely(complaint->pointer);
-		fputs(": ", stdout);
-	}
-	print_safely(complaint->message);
-	putchar('\n');
-}
-
-static void
-print_text(const char *file, const struct complaints *complaints)
-{
-	for (size_t i = 0; i < complaints->count; i++)
-		print_complaint(file, &complaints->list[i]);
+	print_complaints(stdout, file, complaints, true);
 	if (complaints->count == 0)
 		printf("%s: ok\n", file);
 }
 
 static void
-print_json(const char *file, const struct complaints *complaints)
+print_result_as_json(const char *file, const struct complaints *complaints)
 {
 	json_t *errors = json_array();
 	for (size_t i = 0; i < complaints->count; i++)
@@ -41,13 +25,12 @@ print_json(const char *file, const struct complaints *complaints)
 	json_t *all =
 	    json_pack("{s:s, s:o}", "file", file, "errors", errors);
 	must(all != NULL);
-	json_dumpf(all, stdout, JSON_INDENT(2));
-	putchar('\n');
+	print_json(all);
 	json_decref(all);
 }
 
 int
-cmd_check(const struct command_line *line)
+check_run(const struct command_line *line)
 {
 	struct complaints complaints = {NULL, 0};
 	const struct conf *conf = conf_load(line->file, &complaints);
@@ -55,9 +38,9 @@ cmd_check(const struct command_line *line)
 	if (valid && line->explain && line->as_json)
 		explain_json(conf);
 	else if (line->as_json)
-		print_json(line->file, &complaints);
+		print_result_as_json(line->file, &complaints);
 	else
-		print_text(line->file, &complaints);
+		print_result(line->file, &complaints);
 	if (valid && line->explain && !line->as_json)
 		explain_text(conf);
 	complaints_free(&complaints);

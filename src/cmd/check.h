@@ -10,4 +10,4 @@
  */
 
 /* The exit code: 0, or 1 where there are errors. */
-int cmd_check(const struct command_line *line);
+int check_run(const struct command_line *line);

@@ -6,131 +6,32 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/doctor.h"
-#include "cmd/doctor_private.h"
+#include "cmd/doctor_cluster_private.h"
+#include "cmd/doctor_host_private.h"
+#include "cmd/doctor_redis_private.h"
+#include "cmd/doctor_sentinel_private.h"
+#include "cmd/doctor_upstream_private.h"
 #include "cmd/print.h"
-#include "probe/rights.h"
+#include "conf/conf_load.h"
 
-/* tbl/findings.h as data. */
-static const struct kind {
-	const char *name;
-	enum finding_level level;
-	const char *well;
-	const char *message;
-	const char *cure;
-	void (*check)(struct doctor *doctor);
-} kinds[] = {
-#define FINDING(name, level, well, message, cure) \
-	{#name, LEVEL_##level, well, message, cure, check_##name},
+/* By the names of tbl/findings.h. */
+static void (*const judges[])(struct doctor *doctor) = {
+#define FINDING(name, level, function, ...) function,
 #include "tbl/findings.h"
 #undef FINDING
 };
 
-static const char *const level_words[] = {"ok", "skip", "warn", "fail"};
-
-/* --- findings --- */
-
-/* The text with what stands for {}. */
-static char *
-filled(const char *text, const char *with)
-{
-	const char *hole = strstr(text, "{}");
-	if (hole == NULL || with == NULL)
-		return mem_str(span_str(text));
-	return mem_printf(
-	    "%.*s%s%s", (int)(hole - text), text, with, hole + 2);
-}
-
-static void
-add(struct doctor *doctor, struct finding finding)
-{
-	doctor->list = mem_grow(
-	    doctor->list, (doctor->count + 1) * sizeof *doctor->list);
-	doctor->list[doctor->count++] = finding;
-}
-
-void
-doctor_found(struct doctor *doctor, enum finding_name name,
-    const char *where, char *detail, char *remedy)
-{
-	const struct kind *kind = &kinds[name];
-	add(doctor, (struct finding){
-	    .name = name,
-	    .level = kind->level,
-	    .where = where ? mem_str(span_str(where)) : NULL,
-	    .message = filled(kind->message, detail),
-	    .cure = filled(kind->cure, remedy),
-	});
-	free(detail);
-	free(remedy);
-}
-
-void
-doctor_well(struct doctor *doctor, enum finding_name name, char *message)
-{
-	add(doctor, (struct finding){
-	    .name = name,
-	    .level = LEVEL_OK,
-	    .message = message,
-	    .cure = mem_str(SPAN("")),
-	});
-}
-
-void
-doctor_skipped(
-    struct doctor *doctor, enum finding_name name, const char *why)
-{
-	add(doctor, (struct finding){
-	    .name = name,
-	    .level = LEVEL_SKIP,
-	    .message = mem_printf("not looked at: %s", why),
-	    .cure = mem_str(SPAN("")),
-	});
-}
-
-char *
-doctor_quoted(const char *text)
-{
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "abcdefghijklmnopqrstuvwxyz"
-				    "0123456789.:_@/-+=,%";
-	if (*text != '\0' && strspn(text, plain) == strlen(text))
-		return mem_str(span_str(text));
-	char *quoted = NULL;
-	size_t len;
-	FILE *out = open_memstream(&quoted, &len);
-	must(out != NULL);
-	putc('\'', out);
-	for (; *text != '\0'; text++) {
-		if (*text == '\'')
-			fputs("'\\'", out);
-		putc(*text, out);
-	}
-	putc('\'', out);
-	must(fclose(out) == 0);
-	return quoted;
-}
+static const char *const level_names[] = {"ok", "skip", "warn", "fail"};
 
 /* --- looking --- */
 
 static void
-look(struct doctor *doctor)
+look_at_all(struct doctor *doctor)
 {
 	if (conf_has_sentinels(doctor->conf))
 		doctor->sentinels = sentinel_query(doctor->conf);
 	doctor->n_redises = diagnostics_run(doctor->conf, &doctor->redises);
 	doctor->reached = reach_targets(doctor->conf, &doctor->n_reached);
-}
-
-static void
-drop(struct doctor *doctor, size_t index)
-{
-	struct finding *finding = &doctor->list[index];
-	free(finding->where);
-	free(finding->message);
-	free(finding->cure);
-	doctor->count--;
-	memmove(finding, finding + 1,
-	    (doctor->count - index) * sizeof *finding);
 }
 
 /* What holds of several masters alike is said once. */
@@ -145,7 +46,7 @@ is_said(const struct doctor *doctor, size_t from, size_t index)
 	return false;
 }
 
-/* What was found of one master of several, behind the first count. */
+/* Names the master in what was found of it, which begins at count. */
 static void
 name_master(struct doctor *doctor, size_t before, size_t count)
 {
@@ -153,7 +54,7 @@ name_master(struct doctor *doctor, size_t before, size_t count)
 		struct finding *finding = &doctor->list[i];
 		if (finding->level <= LEVEL_SKIP) {
 			if (is_said(doctor, before, i))
-				drop(doctor, i--);
+				findings_drop(doctor, i--);
 			continue;
 		}
 		char *message = finding->message;
@@ -170,7 +71,7 @@ is_of_redis(size_t kind)
 }
 
 static void
-check(struct doctor *doctor, size_t kind)
+judge_kind(struct doctor *doctor, size_t kind)
 {
 	size_t before = doctor->count;
 	size_t times = is_of_redis(kind) ? doctor->n_redises : 1;
@@ -178,7 +79,7 @@ check(struct doctor *doctor, size_t kind)
 		size_t count = doctor->count;
 		if (doctor->n_redises > 0)
 			doctor->redis = doctor->redises[i];
-		kinds[kind].check(doctor);
+		judges[kind](doctor);
 		if (is_of_redis(kind) && doctor->redis.place != NULL)
 			name_master(doctor, before, count);
 	}
@@ -186,36 +87,22 @@ check(struct doctor *doctor, size_t kind)
 
 /* Of a file that is not valid nothing is known but that. */
 static void
-judge(struct doctor *doctor)
+judge_all(struct doctor *doctor)
 {
 	size_t most = doctor->conf != NULL ? FINDING_COUNT_ : 1;
 	for (size_t i = 0; i < most; i++) {
 		size_t before = doctor->count;
-		check(doctor, i);
+		judge_kind(doctor, i);
 		if (doctor->count == before)
-			doctor_well(doctor, (enum finding_name)i,
-			    mem_str(span_str(kinds[i].well)));
+			findings_add_well(doctor, (enum finding_name)i,
+			    mem_str(span_str(finding_kinds[i].well)));
 	}
-}
-
-static unsigned
-count_of(const struct doctor *doctor, enum finding_level level)
-{
-	unsigned n = 0;
-	for (size_t i = 0; i < doctor->count; i++)
-		n += doctor->list[i].level == level;
-	return n;
 }
 
 static void
-clear(struct doctor *doctor)
+clear_doctor(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->count; i++) {
-		free(doctor->list[i].where);
-		free(doctor->list[i].message);
-		free(doctor->list[i].cure);
-	}
-	free(doctor->list);
+	findings_free(doctor);
 	free(doctor->reached);
 	if (doctor->sentinels != NULL)
 		sentinel_query_free(doctor->conf, &doctor->sentinels);
@@ -224,34 +111,34 @@ clear(struct doctor *doctor)
 	free(doctor->redises);
 }
 
-/* --- telling --- */
+/* --- printing --- */
 
 static void
-print_line(const struct finding *finding)
+print_finding(const struct finding *finding)
 {
-	printf("%-4s  ", level_words[finding->level]);
+	printf("%-4s  ", level_names[finding->level]);
 	if (finding->where != NULL) {
-		print_safely(finding->where);
+		print_safely(stdout, finding->where);
 		fputs(": ", stdout);
 	}
-	print_safely(finding->message);
+	print_safely(stdout, finding->message);
 	if (finding->cure[0] != '\0') {
 		fputs(". To do: ", stdout);
-		print_safely(finding->cure);
+		print_safely(stdout, finding->cure);
 	}
-	printf("  [%s]\n", kinds[finding->name].name);
+	printf("  [%s]\n", finding_kinds[finding->name].name);
 }
 
 static void
-print_text(const struct doctor *doctor, const char *file, bool verbose)
+print_findings(const struct doctor *doctor, const char *file, bool verbose)
 {
-	unsigned failures = count_of(doctor, LEVEL_FAIL);
-	unsigned warnings = count_of(doctor, LEVEL_WARN);
-	unsigned skipped = count_of(doctor, LEVEL_SKIP);
+	unsigned failures = findings_count(doctor, LEVEL_FAIL);
+	unsigned warnings = findings_count(doctor, LEVEL_WARN);
+	unsigned skipped = findings_count(doctor, LEVEL_SKIP);
 	for (size_t i = 0; i < doctor->count; i++)
 		if (verbose || doctor->list[i].level > LEVEL_SKIP)
-			print_line(&doctor->list[i]);
-	print_safely(file);
+			print_finding(&doctor->list[i]);
+	print_safely(stdout, file);
 	if (failures + warnings == 0)
 		fputs(": all is well", stdout);
 	else
@@ -265,50 +152,46 @@ print_text(const struct doctor *doctor, const char *file, bool verbose)
 }
 
 static void
-print_json(const struct doctor *doctor, const char *file)
+print_findings_as_json(const struct doctor *doctor, const char *file)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < doctor->count; i++) {
 		const struct finding *f = &doctor->list[i];
-		json_array_append_new(list,
-		    json_pack("{s:s, s:s, s:s?, s:s, s:s}", "level",
-			level_words[f->level], "name", kinds[f->name].name,
-			"where", f->where, "words", f->message, "cure",
-			f->cure));
+		json_array_append_new(
+		    list, json_pack("{s:s, s:s, s:s?, s:s, s:s}", "level",
+			      level_names[f->level], "name",
+			      finding_kinds[f->name].name, "where", f->where,
+			      "words", f->message, "cure", f->cure));
 	}
 	json_t *all = json_pack("{s:s, s:i, s:i, s:o}", "file", file,
-	    "failures", (int)count_of(doctor, LEVEL_FAIL), "warnings",
-	    (int)count_of(doctor, LEVEL_WARN), "findings", list);
+	    "failures", (int)findings_count(doctor, LEVEL_FAIL), "warnings",
+	    (int)findings_count(doctor, LEVEL_WARN), "findings", list);
 	must(all != NULL);
-	json_dumpf(all, stdout, JSON_INDENT(2));
-	putchar('\n');
+	print_json(all);
 	json_decref(all);
 }
 
 static void
-print(const struct doctor *doctor, const struct command_line *line)
+print_all(const struct doctor *doctor, const struct command_line *line)
 {
 	if (line->as_json)
-		print_json(doctor, line->file);
+		print_findings_as_json(doctor, line->file);
 	else
-		print_text(doctor, line->file, line->verbose);
+		print_findings(doctor, line->file, line->verbose);
 }
 
 /* --- the command --- */
 
-/* A user that is made so can run the gateway, and nothing else. */
 static void
 print_acl(const struct conf *conf)
 {
-	char *rules = rights_rules(conf);
-	printf("ACL SETUSER %s on >PASSWORD resetkeys resetchannels -@all "
-	       "%s\n", conf->store.user ? conf->store.user : "onceproxy",
-	    rules);
-	free(rules);
+	char *line = doctor_redis_acl(conf);
+	puts(line);
+	free(line);
 }
 
 int
-cmd_doctor(const struct command_line *line)
+doctor_run(const struct command_line *line)
 {
 	struct complaints complaints = {0};
 	const struct conf *conf = conf_load(line->file, &complaints);
@@ -319,12 +202,12 @@ cmd_doctor(const struct command_line *line)
 		print_acl(conf);
 	} else {
 		if (conf != NULL)
-			look(&doctor);
-		judge(&doctor);
-		print(&doctor, line);
+			look_at_all(&doctor);
+		judge_all(&doctor);
+		print_all(&doctor, line);
 	}
-	bool well = count_of(&doctor, LEVEL_FAIL) == 0;
-	clear(&doctor);
+	bool well = findings_count(&doctor, LEVEL_FAIL) == 0;
+	clear_doctor(&doctor);
 	complaints_free(&complaints);
 	conf_unref(&conf);
 	return well ? 0 : 1;

@@ -10,4 +10,4 @@
  */
 
 /* The exit code: 0, or 1 where there is a failure. */
-int cmd_doctor(const struct command_line *line);
+int doctor_run(const struct command_line *line);

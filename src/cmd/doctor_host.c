@@ -3,13 +3,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cmd/doctor_private.h"
+#include "cmd/descriptors.h"
+#include "cmd/doctor_host_private.h"
+#include "cmd/shell.h"
 #include "http/front.h"
 #include "journal/journal_count.h"
 #include "redis/managed.h"
@@ -21,19 +22,14 @@ static const char state_dir_pointer[] = "/state_dir";
 
 /* --- the file --- */
 
-static void
-find_complaints(struct doctor *doctor, enum finding_name name,
-    const struct complaints *complaints)
-{
-	for (size_t i = 0; i < complaints->count; i++)
-		doctor_found(doctor, name, complaints->list[i].pointer,
-		    mem_str(span_str(complaints->list[i].message)), NULL);
-}
-
 void
-check_configuration(struct doctor *doctor)
+doctor_host_configuration(struct doctor *doctor)
 {
-	find_complaints(doctor, FINDING_configuration, doctor->complaints);
+	const struct complaints *all = doctor->complaints;
+	for (size_t i = 0; i < all->count; i++)
+		findings_add(doctor, FINDING_configuration,
+		    all->list[i].pointer,
+		    mem_str(span_str(all->list[i].message)), NULL);
 }
 
 /* --- state_dir --- */
@@ -60,74 +56,70 @@ try_folder(const char *path)
 }
 
 void
-check_state_dir(struct doctor *doctor)
+doctor_host_state_dir(struct doctor *doctor)
 {
 	const char *path = doctor->conf->state_dir;
 	int error = try_folder(path);
 	if (error != 0)
-		doctor_found(doctor, FINDING_state_dir, state_dir_pointer,
+		findings_add(doctor, FINDING_state_dir, state_dir_pointer,
 		    mem_printf("%s (%s)", path, strerror(error)),
-		    doctor_quoted(path));
+		    shell_quoted(path));
 }
 
 void
-check_state_dir_open(struct doctor *doctor)
+doctor_host_state_dir_open(struct doctor *doctor)
 {
 	const char *path = doctor->conf->state_dir;
 	struct stat st;
 	if (stat(path, &st) == 0 && (st.st_mode & 077) != 0)
-		doctor_found(doctor, FINDING_state_dir_open, state_dir_pointer,
+		findings_add(doctor, FINDING_state_dir_open, state_dir_pointer,
 		    mem_printf("%s (its mode is %04o)", path,
 			(unsigned)st.st_mode & 07777),
-		    doctor_quoted(path));
+		    shell_quoted(path));
 }
 
 void
-check_journal(struct doctor *doctor)
+doctor_host_journal(struct doctor *doctor)
 {
 	uint64_t entries;
 	if (!journal_count(doctor->conf->state_dir, &entries))
-		doctor_skipped(doctor, FINDING_journal, strerror(errno));
+		findings_add_skipped(doctor, FINDING_journal, strerror(errno));
 	else if (entries > 0)
-		doctor_found(doctor, FINDING_journal, state_dir_pointer,
+		findings_add(doctor, FINDING_journal, state_dir_pointer,
 		    mem_printf("%" PRIu64, entries),
-		    doctor_quoted(doctor->conf->file));
+		    shell_quoted(doctor->conf->file));
 }
 
 /* --- descriptors and programs --- */
 
 void
-check_descriptors(struct doctor *doctor)
+doctor_host_descriptors(struct doctor *doctor)
 {
-	struct rlimit limit;
-	must(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-	/* As serve does: the soft limit is no limit. */
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	(void)descriptors_raise(); /* as serve does */
 	int64_t wanted = doctor->conf->max_connections;
 	int64_t taken = front_max_connections(doctor->conf);
 	if (taken < wanted)
-		doctor_found(doctor, FINDING_descriptors,
+		findings_add(doctor, FINDING_descriptors,
 		    "/limits/connections",
 		    mem_printf("%" PRId64 " clients", taken),
 		    mem_printf("%" PRId64, 2 * wanted + SPARE_DESCRIPTORS));
 }
 
 void
-check_managed_server(struct doctor *doctor)
+doctor_host_managed_server(struct doctor *doctor)
 {
 	struct sockaddr_un un;
 	if (!doctor->conf->store.managed) {
-		doctor_well(doctor, FINDING_managed_server,
+		findings_add_well(doctor, FINDING_managed_server,
 		    mem_str(SPAN("store.redis needs no redis-server of ours")));
 		return;
 	}
 	char *socket = managed_socket(doctor->conf);
 	if (strlen(socket) >= sizeof un.sun_path)
-		doctor_found(doctor, FINDING_managed_server, state_dir_pointer,
+		findings_add(doctor, FINDING_managed_server, state_dir_pointer,
 		    mem_printf("%s is too long for a socket", socket), NULL);
 	else if (access(REDIS_SERVER, X_OK) != 0)
-		doctor_found(doctor, FINDING_managed_server, "/store/redis",
+		findings_add(doctor, FINDING_managed_server, "/store/redis",
 		    mem_printf("%s cannot be run: %s", REDIS_SERVER,
 			strerror(errno)), NULL);
 	free(socket);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cmd/doctor_private.h"
+#include "cmd/doctor_redis_private.h"
+#include "cmd/shell.h"
 #include "probe/rights.h"
 #include "redis/info.h"
 
@@ -12,7 +13,7 @@ enum { APART_MS = 1000 };
 
 /* Where the file says where Redis is. */
 static const char *
-pointer(const struct doctor *doctor)
+redis_pointer(const struct doctor *doctor)
 {
 	if (doctor->conf->store.cluster.count > 0)
 		return "/store/cluster";
@@ -24,11 +25,11 @@ pointer(const struct doctor *doctor)
 
 /* False after saying so: nothing was seen of Redis. */
 static bool
-is_seen(struct doctor *doctor, enum finding_name name)
+redis_is_seen(struct doctor *doctor, enum finding_name name)
 {
 	if (doctor->redis.how == REDIS_SEEN)
 		return true;
-	doctor_skipped(doctor, name, "Redis could not be looked at");
+	findings_add_skipped(doctor, name, "Redis could not be looked at");
 	return false;
 }
 
@@ -37,13 +38,14 @@ static bool
 has_info(struct doctor *doctor, enum finding_name name,
     struct span *ret_info)
 {
-	if (!is_seen(doctor, name))
+	if (!redis_is_seen(doctor, name))
 		return false;
 	if (doctor->redis.info != NULL) {
 		*ret_info = span_str(doctor->redis.info);
 		return true;
 	}
-	doctor_skipped(doctor, name, "this user of Redis may not run INFO");
+	findings_add_skipped(
+	    doctor, name, "this user of Redis may not run INFO");
 	return false;
 }
 
@@ -61,41 +63,42 @@ where_redis_is(const struct conf *conf)
 	if (conf_has_sentinels(conf))
 		return mem_str(SPAN("it and to each Sentinel"));
 	if (conf->store.cluster.count > 0)
-		return doctor_quoted(conf->store.cluster.list[0]);
+		return shell_quoted(conf->store.cluster.list[0]);
 	return conf->store.redis.text != NULL
-	    ? doctor_quoted(conf->store.redis.text)
+	    ? shell_quoted(conf->store.redis.text)
 	    : mem_str(SPAN("it"));
 }
 
 void
-check_redis_stopped(struct doctor *doctor)
+doctor_redis_stopped(struct doctor *doctor)
 {
 	if (!doctor->conf->store.managed)
-		doctor_well(doctor, FINDING_redis_stopped,
+		findings_add_well(doctor, FINDING_redis_stopped,
 		    mem_str(SPAN("store.redis needs no redis-server of ours")));
 	else if (doctor->redis.how == REDIS_SILENT)
-		doctor_found(doctor, FINDING_redis_stopped, pointer(doctor),
+		findings_add(doctor, FINDING_redis_stopped,
+		    redis_pointer(doctor),
 		    mem_str(span_str(doctor->redis.message)),
-		    doctor_quoted(doctor->conf->file));
+		    shell_quoted(doctor->conf->file));
 }
 
 void
-check_redis_unreachable(struct doctor *doctor)
+doctor_redis_unreachable(struct doctor *doctor)
 {
 	if (doctor->redis.how != REDIS_SILENT)
 		return;
 	if (doctor->conf->store.managed)
-		doctor_skipped(doctor, FINDING_redis_unreachable,
+		findings_add_skipped(doctor, FINDING_redis_unreachable,
 		    "the managed Redis does not run");
 	else
-		doctor_found(doctor, FINDING_redis_unreachable, pointer(doctor),
+		findings_add(doctor, FINDING_redis_unreachable,
+		    redis_pointer(doctor),
 		    mem_str(span_str(doctor->redis.message)),
 		    where_redis_is(doctor->conf));
 }
 
-/* What an administrator types to make a user for us. */
-static char *
-new_user(const struct conf *conf)
+char *
+doctor_redis_acl(const struct conf *conf)
 {
 	char *rules = rights_rules(conf);
 	char *line = mem_printf("ACL SETUSER %s on >PASSWORD resetkeys "
@@ -106,15 +109,16 @@ new_user(const struct conf *conf)
 }
 
 void
-check_redis_login(struct doctor *doctor)
+doctor_redis_login(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
 	if (doctor->redis.how == REDIS_REFUSED)
-		doctor_found(doctor, FINDING_redis_login,
-		    conf->store.user ? "/store/user" : pointer(doctor),
-		    mem_str(span_str(doctor->redis.message)), new_user(conf));
+		findings_add(doctor, FINDING_redis_login,
+		    conf->store.user ? "/store/user" : redis_pointer(doctor),
+		    mem_str(span_str(doctor->redis.message)),
+		    doctor_redis_acl(conf));
 	else
-		(void)is_seen(doctor, FINDING_redis_login);
+		(void)redis_is_seen(doctor, FINDING_redis_login);
 }
 
 /* --- rights --- */
@@ -130,7 +134,7 @@ is_lacking(const struct diagnostics *redis)
 }
 
 static char *
-missing_words(const struct doctor *doctor)
+missing_rights(const struct doctor *doctor)
 {
 	const struct diagnostics *redis = &doctor->redis;
 	const char *comma = "";
@@ -195,35 +199,36 @@ rights_cure(const struct doctor *doctor)
 }
 
 void
-check_rights(struct doctor *doctor)
+doctor_redis_rights(struct doctor *doctor)
 {
-	if (is_seen(doctor, FINDING_rights) && is_lacking(&doctor->redis))
-		doctor_found(doctor, FINDING_rights,
-		    doctor->conf->store.user ? "/store/user" : pointer(doctor),
-		    missing_words(doctor), rights_cure(doctor));
+	if (redis_is_seen(doctor, FINDING_rights) && is_lacking(&doctor->redis))
+		findings_add(doctor, FINDING_rights,
+		    doctor->conf->store.user ? "/store/user"
+					     : redis_pointer(doctor),
+		    missing_rights(doctor), rights_cure(doctor));
 }
 
 /* --- what it is --- */
 
 void
-check_redis_old(struct doctor *doctor)
+doctor_redis_old(struct doctor *doctor)
 {
 	struct span info;
 	if (!has_info(doctor, FINDING_redis_old, &info))
 		return;
 	char *version = span_text(info, SPAN("redis_version"));
 	if (info_is_old(info)) {
-		doctor_found(doctor, FINDING_redis_old, pointer(doctor),
+		findings_add(doctor, FINDING_redis_old, redis_pointer(doctor),
 		    version, NULL);
 		return;
 	}
-	doctor_well(doctor, FINDING_redis_old,
+	findings_add_well(doctor, FINDING_redis_old,
 	    mem_printf("this is Redis %s", version));
 	free(version);
 }
 
 void
-check_redis_replica(struct doctor *doctor)
+doctor_redis_replica(struct doctor *doctor)
 {
 	struct span info;
 	if (!has_info(doctor, FINDING_redis_replica, &info) ||
@@ -231,28 +236,28 @@ check_redis_replica(struct doctor *doctor)
 		return;
 	char *host = span_text(info, SPAN("master_host"));
 	char *port = span_text(info, SPAN("master_port"));
-	doctor_found(doctor, FINDING_redis_replica, pointer(doctor),
+	findings_add(doctor, FINDING_redis_replica, redis_pointer(doctor),
 	    mem_printf("%s:%s", host, port), NULL);
 	free(host);
 	free(port);
 }
 
 void
-check_writes(struct doctor *doctor)
+doctor_redis_writes(struct doctor *doctor)
 {
 	struct span info;
 	if (doctor->redis.refused == NULL)
-		(void)is_seen(doctor, FINDING_writes);
+		(void)redis_is_seen(doctor, FINDING_writes);
 	else if (has_info(doctor, FINDING_writes, &info) &&
 	    info_is_master(info))
-		doctor_found(doctor, FINDING_writes, pointer(doctor),
+		findings_add(doctor, FINDING_writes, redis_pointer(doctor),
 		    mem_str(span_str(doctor->redis.refused)), NULL);
 }
 
 /* --- what it may forget --- */
 
 static void
-find_eviction(
+judge_eviction(
     struct doctor *doctor, enum finding_name name, bool allowed)
 {
 	struct span info;
@@ -260,22 +265,22 @@ find_eviction(
 	    doctor->conf->store.allow_eviction != allowed)
 		return;
 	char *policy = span_text(info, SPAN("maxmemory_policy"));
-	doctor_found(doctor, name,
-	    allowed ? "/store/allow_eviction" : pointer(doctor),
+	findings_add(doctor, name,
+	    allowed ? "/store/allow_eviction" : redis_pointer(doctor),
 	    mem_printf("maxmemory-policy is %s", policy), NULL);
 	free(policy);
 }
 
 void
-check_eviction(struct doctor *doctor)
+doctor_redis_eviction(struct doctor *doctor)
 {
-	find_eviction(doctor, FINDING_eviction, false);
+	judge_eviction(doctor, FINDING_eviction, false);
 }
 
 void
-check_eviction_allowed(struct doctor *doctor)
+doctor_redis_eviction_allowed(struct doctor *doctor)
 {
-	find_eviction(doctor, FINDING_eviction_allowed, true);
+	judge_eviction(doctor, FINDING_eviction_allowed, true);
 }
 
 static bool
@@ -285,36 +290,37 @@ keeps_file(struct span info)
 }
 
 void
-check_persistence(struct doctor *doctor)
+doctor_redis_persistence(struct doctor *doctor)
 {
 	struct span info;
 	if (!has_info(doctor, FINDING_persistence, &info) || keeps_file(info))
 		return;
-	doctor_found(doctor, FINDING_persistence, pointer(doctor), NULL, NULL);
+	findings_add(
+	    doctor, FINDING_persistence, redis_pointer(doctor), NULL, NULL);
 }
 
 void
-check_appendfsync(struct doctor *doctor)
+doctor_redis_appendfsync(struct doctor *doctor)
 {
 	struct span info;
 	const char *is = doctor->redis.appendfsync;
 	if (!has_info(doctor, FINDING_appendfsync, &info))
 		return;
 	if (!keeps_file(info))
-		doctor_skipped(doctor, FINDING_appendfsync,
+		findings_add_skipped(doctor, FINDING_appendfsync,
 		    "there is no append-only file");
 	else if (is == NULL)
-		doctor_skipped(doctor, FINDING_appendfsync,
+		findings_add_skipped(doctor, FINDING_appendfsync,
 		    "this user of Redis may not run CONFIG GET appendfsync");
 	else if (strcmp(is, "always") != 0)
-		doctor_found(doctor, FINDING_appendfsync, pointer(doctor),
+		findings_add(doctor, FINDING_appendfsync, redis_pointer(doctor),
 		    mem_str(span_str(is)), NULL);
 }
 
 /* --- replicas --- */
 
 void
-check_replicas_few(struct doctor *doctor)
+doctor_redis_replicas_few(struct doctor *doctor)
 {
 	struct span info;
 	if (!has_info(doctor, FINDING_replicas_few, &info))
@@ -322,14 +328,14 @@ check_replicas_few(struct doctor *doctor)
 	int64_t wanted = doctor->conf->store.wait_replicas;
 	int online = info_replicas(info);
 	if (online < wanted)
-		doctor_found(doctor, FINDING_replicas_few,
+		findings_add(doctor, FINDING_replicas_few,
 		    "/store/wait_replicas",
 		    mem_printf("%d of %" PRId64, online, wanted), NULL);
 }
 
-/* Two words for replicaof, as far as we know them. */
+/* The arguments of REPLICAOF, as far as we know them. */
 static char *
-master_words(const struct doctor *doctor, struct span info)
+master_arguments(const struct doctor *doctor, struct span info)
 {
 	const struct conf *conf = doctor->conf;
 	const struct address *redis = &conf->store.redis;
@@ -348,24 +354,24 @@ master_words(const struct doctor *doctor, struct span info)
 }
 
 void
-check_no_replica(struct doctor *doctor)
+doctor_redis_no_replica(struct doctor *doctor)
 {
 	struct span info;
 	if (doctor->conf->store.managed)
-		doctor_well(doctor, FINDING_no_replica,
+		findings_add_well(doctor, FINDING_no_replica,
 		    mem_str(SPAN("a managed Redis has no replicas")));
 	else if (doctor->redis.place == NULL &&
 	    has_info(doctor, FINDING_no_replica, &info) &&
 	    info_is_master(info) &&
 	    info_number(info, SPAN("connected_slaves")) == 0)
-		doctor_found(doctor, FINDING_no_replica, pointer(doctor), NULL,
-		    master_words(doctor, info));
+		findings_add(doctor, FINDING_no_replica, redis_pointer(doctor),
+		    NULL, master_arguments(doctor, info));
 }
 
 /* --- room and time --- */
 
 void
-check_memory(struct doctor *doctor)
+doctor_redis_memory(struct doctor *doctor)
 {
 	struct span info;
 	if (!has_info(doctor, FINDING_memory, &info))
@@ -373,23 +379,23 @@ check_memory(struct doctor *doctor)
 	uint64_t most = info_number(info, SPAN("maxmemory"));
 	uint64_t used = info_number(info, SPAN("used_memory"));
 	if (most > 0 && used > most - most / 5)
-		doctor_found(doctor, FINDING_memory, pointer(doctor),
+		findings_add(doctor, FINDING_memory, redis_pointer(doctor),
 		    mem_printf("%" PRIu64 " of %" PRIu64 " bytes are used",
 			used, most),
 		    mem_printf("%" PRIu64, 2 * used));
 }
 
 void
-check_clocks(struct doctor *doctor)
+doctor_redis_clocks(struct doctor *doctor)
 {
 	int64_t apart = doctor->redis.apart_ms;
-	if (!is_seen(doctor, FINDING_clocks))
+	if (!redis_is_seen(doctor, FINDING_clocks))
 		return;
 	if (!doctor->redis.clock_known)
-		doctor_skipped(doctor, FINDING_clocks,
+		findings_add_skipped(doctor, FINDING_clocks,
 		    "this user of Redis may not run TIME");
 	else if (apart >= APART_MS || apart <= -APART_MS)
-		doctor_found(doctor, FINDING_clocks, pointer(doctor),
+		findings_add(doctor, FINDING_clocks, redis_pointer(doctor),
 		    mem_printf("%.1f s %s", (double)llabs(apart) / 1000,
 			apart > 0 ? "ahead" : "behind"), NULL);
 }
@@ -397,81 +403,81 @@ check_clocks(struct doctor *doctor)
 /* --- what lies there --- */
 
 static void
-find_records(
+judge_records(
     struct doctor *doctor, enum finding_name name, uint64_t records)
 {
-	if (!is_seen(doctor, name))
+	if (!redis_is_seen(doctor, name))
 		return;
 	if (!doctor->redis.counted)
-		doctor_skipped(doctor, name, "they could not be counted");
+		findings_add_skipped(doctor, name, "they could not be counted");
 	else if (records > 0)
-		doctor_found(doctor, name, NULL,
+		findings_add(doctor, name, NULL,
 		    mem_printf("%" PRIu64, records),
-		    doctor_quoted(doctor->conf->file));
+		    shell_quoted(doctor->conf->file));
 }
 
 void
-check_records_unknown(struct doctor *doctor)
+doctor_redis_records_unknown(struct doctor *doctor)
 {
-	find_records(
+	judge_records(
 	    doctor, FINDING_records_unknown, doctor->redis.unknown);
 }
 
 void
-check_records_failed(struct doctor *doctor)
+doctor_redis_records_failed(struct doctor *doctor)
 {
-	find_records(doctor, FINDING_records_failed, doctor->redis.failed);
+	judge_records(doctor, FINDING_records_failed, doctor->redis.failed);
 }
 
 void
-check_old_libraries(struct doctor *doctor)
+doctor_redis_old_libraries(struct doctor *doctor)
 {
 	const char *libraries = doctor->redis.libraries;
-	if (!is_seen(doctor, FINDING_old_libraries))
+	if (!redis_is_seen(doctor, FINDING_old_libraries))
 		return;
 	if (!doctor->conf->store.functions)
-		doctor_well(doctor, FINDING_old_libraries,
+		findings_add_well(doctor, FINDING_old_libraries,
 		    mem_str(SPAN("store.scripting needs no functions")));
 	else if (libraries == NULL)
-		doctor_skipped(doctor, FINDING_old_libraries,
+		findings_add_skipped(doctor, FINDING_old_libraries,
 		    "this user of Redis may not run FUNCTION LIST");
 	else if (*libraries != '\0')
-		doctor_found(doctor, FINDING_old_libraries, "/store/scripting",
+		findings_add(doctor, FINDING_old_libraries, "/store/scripting",
 		    mem_str(span_str(libraries)),
 		    mem_printf("%.*s", (int)strcspn(libraries, ","),
 			libraries));
 }
 
 void
-check_foreign_keys(struct doctor *doctor)
+doctor_redis_foreign_keys(struct doctor *doctor)
 {
 	const struct diagnostics *redis = &doctor->redis;
-	if (!is_seen(doctor, FINDING_foreign_keys))
+	if (!redis_is_seen(doctor, FINDING_foreign_keys))
 		return;
 	if (redis->foreign > 0)
-		doctor_found(doctor, FINDING_foreign_keys, "/store/prefix",
+		findings_add(doctor, FINDING_foreign_keys, "/store/prefix",
 		    mem_printf("%" PRIu64 ", such as %s", redis->foreign,
 			redis->foreign_name),
-		    doctor_quoted(redis->foreign_name));
+		    shell_quoted(redis->foreign_name));
 	else if (!redis->scanned)
-		doctor_skipped(doctor, FINDING_foreign_keys,
+		findings_add_skipped(doctor, FINDING_foreign_keys,
 		    "this user of Redis may not run SCAN");
 }
 
 void
-check_encryption_keys(struct doctor *doctor)
+doctor_redis_encryption_keys(struct doctor *doctor)
 {
 	const struct diagnostics *redis = &doctor->redis;
-	if (!is_seen(doctor, FINDING_encryption_keys))
+	if (!redis_is_seen(doctor, FINDING_encryption_keys))
 		return;
 	if (redis->locked > 0)
-		doctor_found(doctor, FINDING_encryption_keys,
+		findings_add(doctor, FINDING_encryption_keys,
 		    "/store/encryption_keys",
 		    mem_printf("%" PRIu64 ", such as with \"%s\"",
 			redis->locked, redis->locked_id),
 		    mem_printf("{\"id\": \"%s\", \"key\": {\"file\": FILE}}",
 			redis->locked_id));
 	else if (!redis->scanned)
-		doctor_skipped(doctor, FINDING_encryption_keys,
+		findings_add_skipped(doctor, FINDING_encryption_keys,
 		    "this user of Redis may not run SCAN");
 }

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cmd/doctor_private.h"
+#include "cmd/doctor_sentinel_private.h"
+#include "cmd/shell.h"
+#include "conf/address.h"
 
 static const char unused[] = "the file names no Sentinels";
 
@@ -18,8 +20,8 @@ question_for(const struct conf *conf, size_t index)
 {
 	char *host, *command;
 	uint16_t port;
-	host_port_split(conf->store.sentinels.list[index], &host, &port);
-	char *master = doctor_quoted(conf->store.master);
+	address_split(conf->store.sentinels.list[index], &host, &port);
+	char *master = shell_quoted(conf->store.master);
 	command = mem_printf(
 	    "redis-cli -h %s -p %u SENTINEL MASTER %s", host, port, master);
 	free(host);
@@ -28,11 +30,11 @@ question_for(const struct conf *conf, size_t index)
 }
 
 void
-check_sentinel_lost(struct doctor *doctor)
+doctor_sentinel_lost(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
 	if (!conf_has_sentinels(conf)) {
-		doctor_well(doctor, FINDING_sentinel_lost,
+		findings_add_well(doctor, FINDING_sentinel_lost,
 		    mem_str(span_str(unused)));
 		return;
 	}
@@ -41,7 +43,7 @@ check_sentinel_lost(struct doctor *doctor)
 		if (message == NULL)
 			continue;
 		char *where = pointer_of(i);
-		doctor_found(doctor, FINDING_sentinel_lost, where,
+		findings_add(doctor, FINDING_sentinel_lost, where,
 		    mem_printf(
 			"%s: %s", conf->store.sentinels.list[i], message),
 		    question_for(conf, i));
@@ -59,34 +61,34 @@ count_naming(const struct doctor *doctor)
 }
 
 void
-check_sentinels_few(struct doctor *doctor)
+doctor_sentinel_few(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
 	size_t count = conf->store.sentinels.count;
 	if (count == 0) {
-		doctor_well(doctor, FINDING_sentinels_few,
+		findings_add_well(doctor, FINDING_sentinels_few,
 		    mem_str(span_str(unused)));
 		return;
 	}
 	size_t naming = count_naming(doctor);
 	if (naming <= count / 2)
-		doctor_found(doctor, FINDING_sentinels_few,
+		findings_add(doctor, FINDING_sentinels_few,
 		    "/store/sentinels",
 		    mem_printf("%zu of %zu", naming, count), NULL);
 }
 
 void
-check_sentinel_behind(struct doctor *doctor)
+doctor_sentinel_behind(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
 	struct sentinel_named believed;
 	if (!conf_has_sentinels(conf)) {
-		doctor_well(doctor, FINDING_sentinel_behind,
+		findings_add_well(doctor, FINDING_sentinel_behind,
 		    mem_str(span_str(unused)));
 		return;
 	}
 	if (!sentinel_query_agrees(conf, doctor->sentinels, &believed)) {
-		doctor_skipped(doctor, FINDING_sentinel_behind,
+		findings_add_skipped(doctor, FINDING_sentinel_behind,
 		    "no Sentinel names the master");
 		return;
 	}
@@ -96,7 +98,7 @@ check_sentinel_behind(struct doctor *doctor)
 		    sentinel_named_is_same(&seen->named, &believed))
 			continue;
 		char *where = pointer_of(i);
-		doctor_found(doctor, FINDING_sentinel_behind, where,
+		findings_add(doctor, FINDING_sentinel_behind, where,
 		    mem_printf("%s names %s:%u, and others %s:%u",
 			conf->store.sentinels.list[i], seen->named.host,
 			seen->named.port, believed.host, believed.port),

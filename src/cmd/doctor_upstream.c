@@ -5,13 +5,14 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/pointer.h"
-#include "cmd/doctor_private.h"
+#include "cmd/doctor_upstream_private.h"
+#include "cmd/shell.h"
 
-/* --- words --- */
+/* --- where it is --- */
 
 /* The pointer to a target, or to an upstream that has only one. */
 static char *
-pointer_to(const struct reached *reached)
+target_pointer(const struct reached *reached)
 {
 	char *pointer = NULL;
 	size_t len;
@@ -50,11 +51,11 @@ is_spared(const struct doctor *doctor, const struct reached *reached)
 }
 
 static void
-find(struct doctor *doctor, enum finding_name name,
+add_target(struct doctor *doctor, enum finding_name name,
     const struct reached *reached, char *remedy)
 {
-	char *where = pointer_to(reached);
-	doctor_found(doctor, name, where,
+	char *where = target_pointer(reached);
+	findings_add(doctor, name, where,
 	    mem_printf("%s: %s", reached->target->url,
 		reached->message[0] ? reached->message
 				  : error_message(reached->error)),
@@ -64,30 +65,31 @@ find(struct doctor *doctor, enum finding_name name,
 
 /* The targets that failed so, of upstreams of which no other is there. */
 static void
-find_all(struct doctor *doctor, enum finding_name name, int error,
+add_failed(struct doctor *doctor, enum finding_name name, int error,
     char *(*remedy)(const struct conf_target *target))
 {
 	for (size_t i = 0; i < doctor->n_reached; i++) {
 		const struct reached *reached = &doctor->reached[i];
 		if (reached->error == error && !is_spared(doctor, reached))
-			find(doctor, name, reached, remedy(reached->target));
+			add_target(
+			    doctor, name, reached, remedy(reached->target));
 	}
 }
 
 static char *
-name_of(const struct conf_target *target)
+quoted_host(const struct conf_target *target)
 {
-	return doctor_quoted(target->host);
+	return shell_quoted(target->host);
 }
 
 static char *
-url_of(const struct conf_target *target)
+url_copy(const struct conf_target *target)
 {
 	return mem_str(span_str(target->url));
 }
 
 static char *
-look_of(const struct conf_target *target)
+openssl_command(const struct conf_target *target)
 {
 	char *address = host_port(target);
 	char *command = mem_printf(
@@ -98,36 +100,36 @@ look_of(const struct conf_target *target)
 }
 
 void
-check_upstream_name(struct doctor *doctor)
+doctor_upstream_name(struct doctor *doctor)
 {
-	find_all(doctor, FINDING_upstream_name, E_RESOLVE, name_of);
+	add_failed(doctor, FINDING_upstream_name, E_RESOLVE, quoted_host);
 }
 
 void
-check_upstream_closed(struct doctor *doctor)
+doctor_upstream_closed(struct doctor *doctor)
 {
-	find_all(doctor, FINDING_upstream_closed, E_UNREACHABLE, url_of);
+	add_failed(doctor, FINDING_upstream_closed, E_UNREACHABLE, url_copy);
 }
 
 void
-check_upstream_silent(struct doctor *doctor)
+doctor_upstream_silent(struct doctor *doctor)
 {
-	find_all(doctor, FINDING_upstream_silent, E_TIMEOUT, host_port);
+	add_failed(doctor, FINDING_upstream_silent, E_TIMEOUT, host_port);
 }
 
 void
-check_upstream_tls(struct doctor *doctor)
+doctor_upstream_tls(struct doctor *doctor)
 {
-	find_all(doctor, FINDING_upstream_tls, E_TLS, look_of);
+	add_failed(doctor, FINDING_upstream_tls, E_TLS, openssl_command);
 }
 
 void
-check_target_down(struct doctor *doctor)
+doctor_upstream_target_down(struct doctor *doctor)
 {
 	for (size_t i = 0; i < doctor->n_reached; i++) {
 		const struct reached *reached = &doctor->reached[i];
 		if (reached->error != 0 && is_spared(doctor, reached))
-			find(doctor, FINDING_target_down, reached,
-			    url_of(reached->target));
+			add_target(doctor, FINDING_target_down, reached,
+			    url_copy(reached->target));
 	}
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,14 +7,14 @@
 #include "cmd/explain.h"
 #include "cmd/print.h"
 #include "cmd/table.h"
+#include "conf/conf_load.h"
 #include "conf/show.h"
 
 void
 explain_json(const struct conf *conf)
 {
-	json_t *all = conf_show(conf);
-	json_dumpf(all, stdout, JSON_INDENT(2));
-	putchar('\n');
+	json_t *all = show_conf(conf);
+	print_json(all);
 	json_decref(all);
 }
 
@@ -75,7 +74,7 @@ value_text(json_t *value)
 static char *
 option_text(enum group group, size_t offset, const void *base)
 {
-	json_t *value = option_show(option_at(group, offset), base);
+	json_t *value = show_option(option_at(group, offset), base);
 	char *text = value_text(value);
 	json_decref(value);
 	return text;
@@ -208,8 +207,8 @@ add_settings(const struct settings *settings, const void *base)
 		const struct option *option = &options[i];
 		if (option->group != settings->group || is_apart(option))
 			continue;
-		json_t *value = option_show(option, base);
-		json_t *preset = option_show(option, settings->presets);
+		json_t *value = show_option(option, base);
+		json_t *preset = show_option(option, settings->presets);
 		bool same = is_same(value, preset) &&
 		    (value == NULL || !option_required(option));
 		char *text = value_text(value);
@@ -230,10 +229,10 @@ print_settings(const char *title, const char *name, struct settings settings,
 	settings.table = table_new(3, NULL);
 	add_settings(&settings, base);
 	putchar('\n');
-	print_safely(title);
+	print_safely(stdout, title);
 	if (name != NULL) {
 		putchar(' ');
-		print_safely(name);
+		print_safely(stdout, name);
 	}
 	puts(":");
 	table_print(settings.table, 0, width);
@@ -247,8 +246,8 @@ has_others(const struct conf *conf, const struct conf_route *route)
 	for (size_t i = 0; i < n_options && !others; i++) {
 		if (options[i].group != GROUP_IDEMPOTENCY)
 			continue;
-		json_t *own = option_show(&options[i], route->idempotency);
-		json_t *common = option_show(&options[i], conf->defaults);
+		json_t *own = show_option(&options[i], route->idempotency);
+		json_t *common = show_option(&options[i], conf->defaults);
 		others = !is_same(own, common);
 		json_decref(own);
 		json_decref(common);
@@ -259,8 +258,8 @@ has_others(const struct conf *conf, const struct conf_route *route)
 void
 explain_text(const struct conf *conf)
 {
-	size_t width = terminal_width();
-	const struct conf *presets = conf_of_presets();
+	size_t width = table_terminal_width();
+	const struct conf *presets = conf_load_defaults();
 	print_routes(conf, width);
 	struct settings settings = {NULL, GROUP_ROOT, presets, false};
 	print_settings("Settings (* is the default)", NULL, settings, conf,

@@ -28,7 +28,7 @@ address_of(int fd, union any_address *address)
 }
 
 char *
-passed_text(int fd)
+inherited_address(int fd)
 {
 	union any_address a;
 	char host[INET6_ADDRSTRLEN] = "";
@@ -72,18 +72,19 @@ is_usable(int fd)
 }
 
 bool
-passed_take(struct passed *ret_passed, char **ret_message)
+inherited_take(struct inherited *ret_inherited, char **ret_message)
 {
 	char **names = NULL;
 	bool ok = true;
 	int count = sd_listen_fds_with_names(1, &names);
-	struct passed passed = {
-	    mem_zero((count > 0 ? (size_t)count : 0) * sizeof *passed.list), 0};
+	struct inherited inherited = {
+	    mem_zero((count > 0 ? (size_t)count : 0) * sizeof *inherited.list),
+	    0};
 	for (int i = 0; i < count; i++) {
 		int fd = SD_LISTEN_FDS_START + i;
-		passed.list[passed.count++] = (struct passed_socket){
+		inherited.list[inherited.count++] = (struct inherited_socket){
 		    .fd = fd,
-		    .text = passed_text(fd),
+		    .text = inherited_address(fd),
 		    .admin = names != NULL && !strcmp(names[i], "admin"),
 		    .local = is_local(fd),
 		};
@@ -104,29 +105,29 @@ passed_take(struct passed *ret_passed, char **ret_message)
 		ok = false;
 	}
 	if (ok)
-		*ret_passed = passed;
+		*ret_inherited = inherited;
 	else
-		passed_free(&passed);
+		inherited_free(&inherited);
 	return ok;
 }
 
 size_t
-passed_count(const struct passed *passed, bool admin)
+inherited_count(const struct inherited *inherited, bool admin)
 {
 	size_t count = 0;
-	for (size_t i = 0; i < passed->count; i++)
-		count += passed->list[i].admin == admin;
+	for (size_t i = 0; i < inherited->count; i++)
+		count += inherited->list[i].admin == admin;
 	return count;
 }
 
 void
-passed_free(struct passed *passed)
+inherited_free(struct inherited *inherited)
 {
-	for (size_t i = 0; i < passed->count; i++) {
-		if (passed->list[i].fd >= 0)
-			close(passed->list[i].fd);
-		free(passed->list[i].text);
+	for (size_t i = 0; i < inherited->count; i++) {
+		if (inherited->list[i].fd >= 0)
+			close(inherited->list[i].fd);
+		free(inherited->list[i].text);
 	}
-	free(passed->list);
-	*passed = (struct passed){NULL, 0};
+	free(inherited->list);
+	*inherited = (struct inherited){NULL, 0};
 }

@@ -12,8 +12,8 @@
  * (FileDescriptorName=) is the admin interface's; all others are what clients
  * connect to.  Main thread.
  */
-struct passed {
-	struct passed_socket {
+struct inherited {
+	struct inherited_socket {
 		int fd;     /* -1: somebody has taken it */
 		char *text; /* its address as the configuration writes one */
 		bool admin;
@@ -27,11 +27,12 @@ struct passed {
  * sentence in *ret_message (the caller frees it) where one is not a listening
  * stream socket.
  */
-MUST_USE bool passed_take(struct passed *ret_passed, char **ret_message);
+MUST_USE bool inherited_take(
+    struct inherited *ret_inherited, char **ret_message);
 /* How many are the admin interface's, or are not. */
-size_t passed_count(const struct passed *passed, bool admin);
+size_t inherited_count(const struct inherited *inherited, bool admin);
 /* Closes those that nobody has taken. */
-void passed_free(struct passed *passed);
+void inherited_free(struct inherited *inherited);
 
 /* The address of a socket, "HOST:PORT", "[V6]:PORT" or "unix:/path". */
-char *passed_text(int fd);
+char *inherited_address(int fd);

@@ -11,4 +11,4 @@
  * argv[0] is "keys".  Returns the exit code: 0, 1 where the gateway refused
  * or there is no such record, 2 for wrong usage.
  */
-int cmd_keys(int argc, char **argv, const char *default_file);
+int keys_run(int argc, char **argv, const char *default_file);

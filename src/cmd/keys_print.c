@@ -11,7 +11,7 @@
 
 /* Control characters would speak to the terminal. */
 static void
-print_text(const char *text, size_t len)
+put_safely(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)text[i];
@@ -26,7 +26,7 @@ static void
 print_value(const json_t *value)
 {
 	if (json_is_string(value))
-		print_text(
+		put_safely(
 		    json_string_value(value), json_string_length(value));
 	else if (json_is_integer(value))
 		printf("%lld", (long long)json_integer_value(value));
@@ -36,7 +36,7 @@ print_value(const json_t *value)
 
 /* --- times --- */
 
-/* How far a time is from now, in words that the caller frees; NULL: it is
+/* How far a time is from now; the caller frees the text; NULL: it is
  * none. */
 static char *
 age_text(const char *time)

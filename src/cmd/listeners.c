@@ -13,21 +13,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cmd/address_failed.h"
 #include "cmd/listeners.h"
 
 enum { BACKLOG = 4096 };
 
-/* Sets *ret_message to "ADDRESS: WHAT: errno's words". */
-static bool
-fail(const struct address *address, const char *what, char **ret_message)
-{
-	*ret_message =
-	    mem_printf("%s: %s: %s", address->text, what, strerror(errno));
-	return false;
-}
-
 static int
-open_socket(int family)
+open_stream_socket(int family)
 {
 	return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
@@ -38,7 +30,7 @@ open_socket(int family)
 static int
 bind_tcp(const struct sockaddr *sa, socklen_t len, bool shared)
 {
-	int fd = open_socket(sa->sa_family);
+	int fd = open_stream_socket(sa->sa_family);
 	if (fd < 0)
 		return -1;
 	const int on = 1;
@@ -68,14 +60,16 @@ open_tcp(const struct address *address, struct sockaddr_storage *sa,
 	const struct sockaddr *generic = (const void *)sa;
 	int probe = bind_tcp(generic, len, false);
 	if (probe < 0)
-		return fail(address, "cannot bind", ret_message);
+		return address_failed(address, "cannot bind", ret_message);
 	close(probe);
 	for (size_t i = 0; i < workers; i++) {
 		l->fds[i] = bind_tcp(generic, len, true);
 		if (l->fds[i] < 0)
-			return fail(address, "cannot listen", ret_message);
+			return address_failed(
+			    address, "cannot listen", ret_message);
 		if (getsockname(l->fds[i], (struct sockaddr *)sa, &len) != 0)
-			return fail(address, "getsockname", ret_message);
+			return address_failed(
+			    address, "getsockname", ret_message);
 	}
 	return true;
 }
@@ -106,7 +100,7 @@ listen_tcp(const struct address *address, struct listening *l, size_t workers,
 		    "%s: %s", address->text, gai_strerror(error));
 		return false;
 	}
-	/* A name may have addresses of a kind that this machine has not. */
+	/* A name may have addresses of a kind that this machine lacks. */
 	struct addrinfo *one = info;
 	while (one->ai_next != NULL && !can_bind(one))
 		one = one->ai_next;
@@ -116,7 +110,7 @@ listen_tcp(const struct address *address, struct listening *l, size_t workers,
 	freeaddrinfo(info);
 	if (!open_tcp(address, &sa, len, l, workers, ret_message))
 		return false;
-	l->text = passed_text(l->fds[0]);
+	l->text = inherited_address(l->fds[0]);
 	return true;
 }
 
@@ -133,7 +127,7 @@ remove_stale(const struct sockaddr_un *un)
 		errno = EEXIST;
 		return false;
 	}
-	int fd = open_socket(AF_UNIX);
+	int fd = open_stream_socket(AF_UNIX);
 	if (fd < 0)
 		return false;
 	bool alive =
@@ -166,7 +160,7 @@ set_permissions(const struct conf_listen *listen, const char *path)
 
 /* The same socket for all workers. */
 static bool
-share(struct listening *l, size_t workers)
+share_socket(struct listening *l, size_t workers)
 {
 	for (size_t i = 1; i < workers; i++) {
 		l->fds[i] = fcntl(l->fds[0], F_DUPFD_CLOEXEC, 3);
@@ -178,7 +172,7 @@ share(struct listening *l, size_t workers)
 
 /* Another gateway may have its own there when this one ends. */
 static void
-remember(struct listening *l, const char *path)
+remember_path(struct listening *l, const char *path)
 {
 	struct stat st;
 	if (lstat(path, &st) != 0)
@@ -205,20 +199,21 @@ listen_unix(const struct conf_listen *listen_on, struct listening *l,
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	if (strlen(address->host) >= sizeof un.sun_path) {
 		errno = ENAMETOOLONG;
-		return fail(address, "cannot bind", ret_message);
+		return address_failed(address, "cannot bind", ret_message);
 	}
 	strcpy(un.sun_path, address->host);
 	if (!remove_stale(&un))
-		return fail(address, "cannot bind", ret_message);
-	l->fds[0] = open_socket(AF_UNIX);
+		return address_failed(address, "cannot bind", ret_message);
+	l->fds[0] = open_stream_socket(AF_UNIX);
 	if (l->fds[0] < 0 ||
 	    bind(l->fds[0], (const struct sockaddr *)&un, sizeof un) != 0)
-		return fail(address, "cannot bind", ret_message);
-	remember(l, address->host);
+		return address_failed(address, "cannot bind", ret_message);
+	remember_path(l, address->host);
 	if (!set_permissions(listen_on, address->host))
-		return fail(address, "cannot set mode and group", ret_message);
-	if (listen(l->fds[0], BACKLOG) != 0 || !share(l, workers))
-		return fail(address, "cannot listen", ret_message);
+		return address_failed(
+		    address, "cannot set mode and group", ret_message);
+	if (listen(l->fds[0], BACKLOG) != 0 || !share_socket(l, workers))
+		return address_failed(address, "cannot listen", ret_message);
 	l->text = mem_printf("unix:%s", address->host);
 	return true;
 }
@@ -236,7 +231,7 @@ listeners_close(struct listeners *listeners)
 }
 
 static struct listening *
-add(struct listeners *all, size_t entry)
+add_listening(struct listeners *all, size_t entry)
 {
 	struct listening *l = &all->list[all->count++];
 	l->entry = entry;
@@ -251,7 +246,7 @@ static bool
 open_next(struct listeners *all, const struct conf_listen *listen_on,
     size_t entry, char **ret_message)
 {
-	struct listening *l = add(all, entry);
+	struct listening *l = add_listening(all, entry);
 	bool ok = listen_on->address.kind == ADDRESS_UNIX
 	    ? listen_unix(listen_on, l, all->workers, ret_message)
 	    : listen_tcp(&listen_on->address, l, all->workers, ret_message);
@@ -262,9 +257,9 @@ open_next(struct listeners *all, const struct conf_listen *listen_on,
 
 /* --- those that were passed --- */
 
-/* The entry of conf->listen that a passed socket is served as. */
+/* The entry of conf->listen that an inherited socket is served as. */
 static bool
-find_entry(const struct conf *conf, const struct passed_socket *socket,
+find_entry(const struct conf *conf, const struct inherited_socket *socket,
     size_t place, size_t *ret_entry)
 {
 	for (size_t i = 0; i < conf->n_listen; i++)
@@ -280,14 +275,14 @@ find_entry(const struct conf *conf, const struct passed_socket *socket,
 
 /* The socket is ours from here on. */
 static bool
-take_next(struct listeners *all, struct passed_socket *socket, size_t entry,
+take_next(struct listeners *all, struct inherited_socket *socket, size_t entry,
     char **ret_message)
 {
-	struct listening *l = add(all, entry);
+	struct listening *l = add_listening(all, entry);
 	l->fds[0] = socket->fd;
 	socket->fd = -1;
 	l->text = mem_str(span_str(socket->text));
-	if (share(l, all->workers))
+	if (share_socket(l, all->workers))
 		return true;
 	*ret_message = mem_printf("%s: %s", l->text, strerror(errno));
 	listeners_close(all);
@@ -295,12 +290,12 @@ take_next(struct listeners *all, struct passed_socket *socket, size_t entry,
 }
 
 static bool
-take_passed(const struct conf *conf, struct passed *passed,
+take_inherited(const struct conf *conf, struct inherited *inherited,
     struct listeners *all, char **ret_message)
 {
 	size_t place = 0;
-	for (size_t i = 0; i < passed->count; i++) {
-		struct passed_socket *socket = &passed->list[i];
+	for (size_t i = 0; i < inherited->count; i++) {
+		struct inherited_socket *socket = &inherited->list[i];
 		size_t entry;
 		if (socket->admin)
 			continue;
@@ -319,18 +314,19 @@ take_passed(const struct conf *conf, struct passed *passed,
 }
 
 bool
-listeners_open(const struct conf *conf, struct passed *passed,
+listeners_open(const struct conf *conf, struct inherited *inherited,
     struct listeners *ret_listeners, char **ret_message)
 {
-	size_t n_passed = passed_count(passed, false);
-	size_t count = n_passed > 0 ? n_passed : conf->n_listen;
+	size_t n_inherited = inherited_count(inherited, false);
+	size_t count = n_inherited > 0 ? n_inherited : conf->n_listen;
 	struct listeners all = {
 	    .list = mem_zero(count * sizeof *all.list),
 	    .workers = (size_t)conf->workers,
 	};
-	if (n_passed > 0 && !take_passed(conf, passed, &all, ret_message))
+	if (n_inherited > 0 &&
+	    !take_inherited(conf, inherited, &all, ret_message))
 		return false;
-	for (size_t i = 0; i < conf->n_listen && n_passed == 0; i++)
+	for (size_t i = 0; i < conf->n_listen && n_inherited == 0; i++)
 		if (!open_next(&all, &conf->listen[i], i, ret_message))
 			return false;
 	*ret_listeners = all;
@@ -338,7 +334,7 @@ listeners_open(const struct conf *conf, struct passed *passed,
 }
 
 bool
-listeners_open_admin(const struct conf *conf, struct passed *passed,
+listeners_open_admin(const struct conf *conf, struct inherited *inherited,
     struct listeners *ret_listeners, char **ret_message)
 {
 	const struct conf_listen admin = {.address = conf->admin};
@@ -346,9 +342,9 @@ listeners_open_admin(const struct conf *conf, struct passed *passed,
 	    .list = mem_zero(sizeof *all.list),
 	    .workers = 1,
 	};
-	for (size_t i = 0; i < passed->count && all.count == 0; i++)
-		if (passed->list[i].admin &&
-		    !take_next(&all, &passed->list[i], 0, ret_message))
+	for (size_t i = 0; i < inherited->count && all.count == 0; i++)
+		if (inherited->list[i].admin &&
+		    !take_next(&all, &inherited->list[i], 0, ret_message))
 			return false;
 	if (all.count == 0 && !open_next(&all, &admin, 0, ret_message))
 		return false;

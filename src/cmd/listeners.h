@@ -31,11 +31,13 @@ struct listeners {
  * one there is.  False with a sentence in *ret_message (the caller frees it)
  * when one cannot be, and then none is open.
  */
-MUST_USE bool listeners_open(const struct conf *conf, struct passed *passed,
-    struct listeners *ret_listeners, char **ret_message);
+MUST_USE bool listeners_open(const struct conf *conf,
+    struct inherited *inherited, struct listeners *ret_listeners,
+    char **ret_message);
 /* The same for admin.listen, as the one address of one worker. */
 MUST_USE bool listeners_open_admin(const struct conf *conf,
-    struct passed *passed, struct listeners *ret_listeners, char **ret_message);
+    struct inherited *inherited, struct listeners *ret_listeners,
+    char **ret_message);
 /* Closes those that no worker has taken, and frees. */
 void listeners_close(struct listeners *listeners);
 /* Forgets them and removes the paths of Unix sockets; workers close fds. */

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -14,10 +13,13 @@
 #include "base/log.h"
 #include "base/log_sink.h"
 #include "base/mem.h"
+#include "cmd/descriptors.h"
 #include "cmd/listeners.h"
+#include "cmd/print.h"
 #include "cmd/serve.h"
 #include "cmd/watchdog.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
+#include "conf/conf_restart.h"
 #include "gate/worker.h"
 #include "http/selftest.h"
 #include "journal/journal_folder.h"
@@ -38,7 +40,7 @@ struct serve {
 	struct store_health *health;
 	struct sentinels *sentinels; /* NULL: the file names none */
 	struct managed *managed;
-	struct passed passed; /* by the service manager, until they are taken */
+	struct inherited inherited; /* sockets, until they are taken */
 	struct listeners listeners;
 	struct listeners admin_listeners; /* none, or one */
 	struct admin *admin; /* NULL: there is none */
@@ -58,7 +60,7 @@ struct serve {
 
 /* --- signals --- */
 
-/* They reach the main thread only, and there as events of its loop. */
+/* They come to the main thread alone, as events of its loop. */
 static void
 block_signals(sigset_t *ret_set)
 {
@@ -73,7 +75,7 @@ block_signals(sigset_t *ret_set)
 }
 
 static void
-drain(struct serve *s)
+begin_drain(struct serve *s)
 {
 	if (s->draining)
 		return;
@@ -88,7 +90,7 @@ drain(struct serve *s)
 		worker_post_drain(s->threads[i].worker);
 }
 
-/* A member that is not well, or that needs a restart. */
+/* Of members that are not valid, or that need a restart; frees them. */
 static void
 log_complaints(enum event event, struct complaints *complaints)
 {
@@ -108,7 +110,7 @@ static void on_adopted(void *arg);
 
 /* Every worker, and the admin interface, takes it from here on. */
 static void
-adopt(struct serve *s, const struct conf *next)
+adopt_conf(struct serve *s, const struct conf *next)
 {
 	log_set_level((enum log_level)next->log_level);
 	atomic_store(&s->budget.limit, (size_t)next->in_flight_bytes);
@@ -120,9 +122,9 @@ adopt(struct serve *s, const struct conf *next)
 		admin_reload(s->admin, next);
 }
 
-/* The file is read again; one that is not well changes nothing. */
+/* Reads the file again; one that is not valid changes nothing. */
 static void
-reload(struct serve *s)
+reload_file(struct serve *s)
 {
 	struct complaints complaints = {0};
 	if (s->adopting > 0) {
@@ -135,14 +137,14 @@ reload(struct serve *s)
 		log_complaints(EV_reload_refused, &complaints);
 		sd_notify(0, "READY=1");
 	} else {
-		conf_needs_restart(s->conf, next, &complaints);
+		conf_restart_needed(s->conf, next, &complaints);
 		log_complaints(EV_reload_partial, &complaints);
-		adopt(s, next);
+		adopt_conf(s, next);
 	}
 	conf_unref(&next);
 }
 
-/* What the log says then is so: no worker serves the old one any more. */
+/* Logged when it is true: no worker serves the old one any more. */
 static void
 on_adopted(void *arg)
 {
@@ -156,7 +158,7 @@ on_adopted(void *arg)
 	sd_notify(0, "READY=1");
 	if (s->reload_again) {
 		s->reload_again = false;
-		reload(s);
+		reload_file(s);
 	}
 }
 
@@ -168,9 +170,9 @@ on_signal(void *arg, unsigned events)
 	(void)events;
 	while (read(s->signal_fd, &info, sizeof info) == sizeof info) {
 		if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT)
-			drain(s);
+			begin_drain(s);
 		else if (info.ssi_signo == SIGHUP && !s->draining)
-			reload(s);
+			reload_file(s);
 		else if (info.ssi_signo == SIGCHLD && s->managed != NULL)
 			managed_reap(s->managed);
 	}
@@ -317,19 +319,15 @@ log_ready(const struct serve *s)
 	sd_notify(0, "READY=1");
 }
 
-/* The soft limit is low for programs that use select(); we do not. */
 static void
-raise_descriptors(const struct conf *conf)
+check_descriptors(const struct conf *conf)
 {
-	struct rlimit limit;
-	must(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	int64_t limit = descriptors_raise();
 	int64_t taken = front_max_connections(conf);
 	if (taken == conf->max_connections)
 		return;
 	struct logline line = log_begin(EV_descriptors_few);
-	log_int(&line, "descriptors", (int64_t)limit.rlim_max);
+	log_int(&line, "descriptors", limit);
 	log_int(&line, "connections", taken);
 	log_end(&line);
 }
@@ -338,8 +336,8 @@ raise_descriptors(const struct conf *conf)
 static bool
 admin_is_guarded(const struct serve *s, char **ret_message)
 {
-	for (size_t i = 0; i < s->passed.count; i++) {
-		const struct passed_socket *socket = &s->passed.list[i];
+	for (size_t i = 0; i < s->inherited.count; i++) {
+		const struct inherited_socket *socket = &s->inherited.list[i];
 		if (!socket->admin)
 			continue;
 		if (s->conf->admin.text == NULL) {
@@ -357,57 +355,51 @@ admin_is_guarded(const struct serve *s, char **ret_message)
 	return true;
 }
 
-/* What must be there before the first worker; false: it was said why. */
+/* The listening sockets, and then the journals; all of them or none. */
 static bool
-start(struct serve *s)
+open_all(struct serve *s, char **ret_message)
 {
-	char *message = NULL;
-	raise_descriptors(s->conf);
-	if (!selftest(s->conf, &message)) {
-		log_fatal(message);
+	if (!listeners_open(
+		s->conf, &s->inherited, &s->listeners, ret_message))
 		return false;
-	}
-	if (!passed_take(&s->passed, &message) ||
-	    !admin_is_guarded(s, &message)) {
-		log_fatal(message);
-		return false;
-	}
-	if (s->conf->store.managed) {
-		s->managed = managed_start(s->loop, s->conf, &message);
-		if (s->managed == NULL) {
-			log_fatal(message);
-			return false;
-		}
-	}
-	if (startup_check(s->conf, &message) == STARTUP_CHECK_REFUSED) {
-		log_fatal(message);
-		return false;
-	}
-	/* One that is out of reach may come; requests get 503 until then. */
-	free(message);
-	message = NULL;
-	if (!listeners_open(s->conf, &s->passed, &s->listeners, &message)) {
-		log_fatal(message);
-		return false;
-	}
 	if (s->conf->admin.text != NULL &&
-	    !listeners_open_admin(
-		s->conf, &s->passed, &s->admin_listeners, &message)) {
+	    !listeners_open_admin(s->conf, &s->inherited,
+		&s->admin_listeners, ret_message)) {
 		listeners_close(&s->listeners);
-		log_fatal(message);
 		return false;
 	}
-	if (!open_journals(s, &message)) {
+	if (!open_journals(s, ret_message)) {
 		listeners_close(&s->admin_listeners);
 		listeners_close(&s->listeners);
-		log_fatal(message);
 		return false;
 	}
 	return true;
 }
 
+/* What must be there before the first worker; the caller frees the message. */
+static bool
+make_ready(struct serve *s, char **ret_message)
+{
+	check_descriptors(s->conf);
+	if (!selftest(s->conf, ret_message) ||
+	    !inherited_take(&s->inherited, ret_message) ||
+	    !admin_is_guarded(s, ret_message))
+		return false;
+	if (s->conf->store.managed) {
+		s->managed = managed_start(s->loop, s->conf, ret_message);
+		if (s->managed == NULL)
+			return false;
+	}
+	if (startup_check(s->conf, ret_message) == STARTUP_CHECK_REFUSED)
+		return false;
+	/* One that is out of reach may come; requests get 503 until then. */
+	free(*ret_message);
+	*ret_message = NULL;
+	return open_all(s, ret_message);
+}
+
 static void
-run(struct serve *s)
+run_until_ended(struct serve *s)
 {
 	struct shown shown = {0};
 	if (conf_has_sentinels(s->conf))
@@ -426,7 +418,7 @@ run(struct serve *s)
 }
 
 static int
-serve(const struct conf *conf)
+serve_conf(const struct conf *conf)
 {
 	sigset_t set;
 	block_signals(&set);
@@ -443,10 +435,13 @@ serve(const struct conf *conf)
 	watch_want(s.signals, WATCH_READ);
 	log_attach(&s.log, s.loop);
 
-	bool started = start(&s);
-	passed_free(&s.passed);
+	char *message = NULL;
+	bool started = make_ready(&s, &message);
+	if (!started)
+		log_fatal(message);
+	inherited_free(&s.inherited);
 	if (started)
-		run(&s);
+		run_until_ended(&s);
 	managed_stop(&s.managed);
 	struct logline line = log_begin(EV_stopped);
 	log_end(&line);
@@ -460,25 +455,14 @@ serve(const struct conf *conf)
 	return started ? 0 : 1;
 }
 
-static void
-print_complaints(const char *file, struct complaints *complaints)
-{
-	for (size_t i = 0; i < complaints->count; i++) {
-		const struct complaint *c = &complaints->list[i];
-		fprintf(stderr, "%s: %s%s%s\n", file,
-		    c->pointer ? c->pointer : "", c->pointer ? ": " : "",
-		    c->message);
-	}
-	complaints_free(complaints);
-}
-
 int
-cmd_serve(const char *file)
+serve_run(const char *file)
 {
 	struct complaints complaints = {0};
 	const struct conf *conf = conf_load(file, &complaints);
 	if (conf == NULL) {
-		print_complaints(file, &complaints);
+		print_complaints(stderr, file, &complaints, false);
+		complaints_free(&complaints);
 		return 1;
 	}
 	log_set_level((enum log_level)conf->log_level);
@@ -487,7 +471,7 @@ cmd_serve(const char *file)
 	log_str(&line, "configuration", file);
 	log_end(&line);
 	log_sink_open();
-	int code = serve(conf);
+	int code = serve_conf(conf);
 	conf_unref(&conf);
 	return code;
 }

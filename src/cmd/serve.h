@@ -8,4 +8,4 @@
  */
 
 /* Returns the exit code: 0 after a drain, 1 where it could not start. */
-int cmd_serve(const char *file);
+int serve_run(const char *file);

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/digits.h"
 #include "base/mem.h"
 #include "base/must.h"
 #include "cmd/table.h"
@@ -235,15 +236,17 @@ table_print(const struct table *table, size_t indent, size_t width)
 }
 
 size_t
-terminal_width(void)
+table_terminal_width(void)
 {
 	struct winsize size = {0};
 	const char *columns = getenv("COLUMNS");
-	size_t width = columns != NULL ? strtoul(columns, NULL, 10) : 0;
+	struct span text = span_str(columns);
+	int64_t width;
+	(void)digits_take(&text, TERMINAL_MAX, &width);
 	if (width == 0 && isatty(STDOUT_FILENO) &&
 	    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
 		width = size.ws_col;
 	if (width < TERMINAL_LEAST)
 		return TERMINAL_LEAST;
-	return width < TERMINAL_MAX ? width : TERMINAL_MAX;
+	return width < TERMINAL_MAX ? (size_t)width : TERMINAL_MAX;
 }

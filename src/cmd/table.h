@@ -24,4 +24,4 @@ void table_print(const struct table *table, size_t indent, size_t width);
 void table_free(struct table **table);
 
 /* How wide the terminal is: 80 at least, and where there is none. */
-size_t terminal_width(void);
+size_t table_terminal_width(void);

@@ -18,7 +18,7 @@ on_pong(void *arg)
 }
 
 static void
-on_timer(void *arg)
+ping_workers(void *arg)
 {
 	struct watchdog *w = arg;
 	w->silent = w->n_workers;
@@ -33,7 +33,7 @@ watchdog_start(struct watchdog *w, struct loop *loop,
 	uint64_t allowed_us = 0;
 	*w = (struct watchdog){
 	    .workers = workers, .n_workers = n_workers, .loop = loop};
-	timer_init(&w->timer, loop, on_timer, w);
+	timer_init(&w->timer, loop, ping_workers, w);
 	if (sd_watchdog_enabled(0, &allowed_us) <= 0)
 		return;
 	w->pause_ms = (int64_t)(allowed_us / 1000 / SIGNS);

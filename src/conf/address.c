@@ -4,13 +4,17 @@
 #include <stdlib.h>
 #include <sys/un.h>
 
+#include "base/ascii.h"
+#include "base/digits.h"
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/address_private.h"
+#include "conf/complain_private.h"
+#include "conf/text_private.h"
 
 static const char unix_scheme[] = "unix:";
-static const char words_socket[] =
+static const char message_socket[] =
     "the path of a Unix socket must be absolute and shorter than 108 bytes";
-static const char words_port[] = "the port must be between 0 and 65535";
+static const char message_port[] = "the port must be between 0 and 65535";
 
 static bool
 is_ip(int family, struct span text)
@@ -26,14 +30,13 @@ is_ip(int family, struct span text)
 
 /* A name or an IPv4 address; what looks like the latter must be one. */
 static bool
-is_host(struct span text)
+is_name_or_ipv4(struct span text)
 {
 	bool numeric = true;
 	for (size_t i = 0; i < text.len; i++) {
 		char c = text.ptr[i];
-		bool digit = (c >= '0' && c <= '9') || c == '.';
-		if (!digit && !(c >= 'a' && c <= 'z') &&
-		    !(c >= 'A' && c <= 'Z') && c != '-' && c != '_')
+		bool digit = ascii_is_digit(c) || c == '.';
+		if (!digit && !ascii_is_alpha(c) && c != '-' && c != '_')
 			return false;
 		numeric = numeric && digit;
 	}
@@ -43,26 +46,15 @@ is_host(struct span text)
 static bool
 read_port(struct span text, uint16_t *ret_port)
 {
-	unsigned port = 0;
-	if (text.len == 0 || text.len > 5)
-		return false;
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.ptr[i] < '0' || text.ptr[i] > '9')
-			return false;
-		port = 10 * port + (unsigned)(text.ptr[i] - '0');
-	}
-	if (port > UINT16_MAX)
+	int64_t port;
+	if (text.len > 5 || !digits_read(text, UINT16_MAX, &port))
 		return false;
 	*ret_port = (uint16_t)port;
 	return true;
 }
 
-/*
- * Takes HOST, HOST:PORT, [V6] or [V6]:PORT apart; the host is new memory and
- * has no brackets.
- */
 const char *
-host_port_parse(
+address_read_host_port(
     struct span text, char **ret_host, uint16_t *ret_port, bool *ret_has_port)
 {
 	struct span host = text;
@@ -78,13 +70,13 @@ host_port_parse(
 			  : span_of(text.ptr, len);
 		rest = span_from(text, len + (v6 ? 1 : 0));
 	}
-	if (v6 ? !is_ip(AF_INET6, host) : !is_host(host))
+	if (v6 ? !is_ip(AF_INET6, host) : !is_name_or_ipv4(host))
 		return "this is not the name or the address of a host";
 	if (rest.len > 0 && rest.ptr[0] != ':')
 		return "only a port may follow the bracket";
 	uint16_t port = 0;
 	if (rest.len > 0 && !read_port(span_from(rest, 1), &port))
-		return words_port;
+		return message_port;
 	*ret_host = mem_str(host);
 	*ret_port = port;
 	*ret_has_port = rest.len > 0;
@@ -92,11 +84,11 @@ host_port_parse(
 }
 
 void
-host_port_split(const char *text, char **ret_host, uint16_t *ret_port)
+address_split(const char *text, char **ret_host, uint16_t *ret_port)
 {
 	bool has_port;
-	const char *wrong =
-	    host_port_parse(span_str(text), ret_host, ret_port, &has_port);
+	const char *wrong = address_read_host_port(
+	    span_str(text), ret_host, ret_port, &has_port);
 	must(wrong == NULL && has_port);
 }
 
@@ -109,23 +101,23 @@ is_socket_path(struct span path)
 }
 
 const char *
-address_parse(const char *text, struct address *ret_address)
+address_read(const char *text, struct address *ret_address)
 {
 	struct address address = {.kind = ADDRESS_TCP};
 	struct span s = span_str(text);
 	bool has_port = false;
-	const char *wrong = wrong_name(text);
+	const char *wrong = text_wrong_name(text);
 	if (wrong != NULL)
 		return wrong;
 	if (span_starts(s, span_str(unix_scheme))) {
 		s = span_from(s, strlen(unix_scheme));
 		if (!is_socket_path(s))
-			return words_socket;
+			return message_socket;
 		address.kind = ADDRESS_UNIX;
 		address.host = mem_str(s);
 	} else {
-		wrong =
-		    host_port_parse(s, &address.host, &address.port, &has_port);
+		wrong = address_read_host_port(
+		    s, &address.host, &address.port, &has_port);
 		if (wrong != NULL)
 			return wrong;
 		if (!has_port) {
@@ -149,39 +141,39 @@ address_is_local(const struct address *address)
 }
 
 const char *
-wrong_host_port(const char *text)
+address_wrong_host_port(const char *text)
 {
 	struct address address;
-	const char *wrong = address_parse(text, &address);
+	const char *wrong = address_read(text, &address);
 	if (wrong != NULL)
 		return wrong;
 	if (address.kind != ADDRESS_TCP)
 		wrong = "must be HOST:PORT";
 	else if (address.port == 0)
 		wrong = "the port must be between 1 and 65535";
-	clear_address(NULL, &address);
+	address_clear(NULL, &address);
 	return wrong;
 }
 
 void
-parse_address(struct loader *l, const struct given *given)
+address_parse(struct loader *l, const struct given *given)
 {
 	struct address address;
-	char *text = text_of(l, given->at, given->value);
+	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
-	const char *wrong = address_parse(text, &address);
+	const char *wrong = address_read(text, &address);
 	text_free(&text);
 	if (wrong != NULL) {
 		complain_at(l, given->at, "%s", wrong);
 		return;
 	}
-	clear_address(NULL, given_field(given));
+	address_clear(NULL, given_field(given));
 	*(struct address *)given_field(given) = address;
 }
 
 void
-clear_address(void *base, void *field)
+address_clear(void *base, void *field)
 {
 	struct address *address = field;
 	(void)base;

@@ -12,7 +12,7 @@
 
 /*
  * The configuration as the program uses it: one immutable, counted object
- * made from the file (conf/load.h), checked whole and with every default
+ * made from the file (conf/conf_load.h), checked whole and with every default
  * filled in.  It knows nothing of sockets, Redis or libcurl.  Any thread may
  * read it while it holds a reference; strings are NUL-terminated and belong
  * to it.  Durations are milliseconds, sizes are bytes.
@@ -180,6 +180,8 @@ struct conf_store {
 
 struct conf {
 	atomic_uint refs;
+	/* Of who has made it: conf_unref calls it with the last reference. */
+	void (*destroy)(struct conf *conf);
 	char *file;
 	struct conf_listen *listen;
 	size_t n_listen;
@@ -210,9 +212,6 @@ struct conf {
 	/* A digest of each option that only a new start changes. */
 	uint8_t *fixed;
 };
-
-/* Takes a HOST:PORT of the file apart; the caller frees *ret_host. */
-void host_port_split(const char *text, char **ret_host, uint16_t *ret_port);
 
 /* Whether Sentinels know where Redis is. */
 static inline bool

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/field.h"
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/address_private.h"
+#include "conf/complain_private.h"
+#include "conf/list_private.h"
+#include "conf/text_private.h"
 
 /* --- lists of strings --- */
 
@@ -25,10 +29,10 @@ has_string(const struct strings *strings, const char *text, bool nocase)
 }
 
 static void
-add_string(struct loader *l, const struct place *at, const json_t *value,
+add_string(struct loader *l, const struct json_place *at, const json_t *value,
     const struct rule *rule, struct strings *strings)
 {
-	char *text = text_of(l, at, value);
+	char *text = text_read(l, at, value);
 	if (text == NULL)
 		return;
 	const char *wrong = rule->wrong(text);
@@ -57,7 +61,7 @@ read_strings(struct loader *l, const struct given *given,
 	if (rule->some && json_array_size(given->value) == 0)
 		complain_at(l, given->at, "must not be empty");
 	for (size_t i = 0; i < json_array_size(given->value); i++) {
-		struct place at = {given->at, NULL, i};
+		struct json_place at = {given->at, NULL, i};
 		add_string(
 		    l, &at, json_array_get(given->value, i), rule, &strings);
 	}
@@ -66,18 +70,18 @@ read_strings(struct loader *l, const struct given *given,
 }
 
 static void
-parse_strings(
+read_into_field(
     struct loader *l, const struct given *given, const struct rule *rule)
 {
 	struct strings strings;
 	if (!read_strings(l, given, rule, &strings))
 		return;
-	clear_strings(NULL, given_field(given));
+	list_clear_strings(NULL, given_field(given));
 	*(struct strings *)given_field(given) = strings;
 }
 
 void
-clear_strings(void *base, void *field)
+list_clear_strings(void *base, void *field)
 {
 	struct strings *strings = field;
 	(void)base;
@@ -87,26 +91,25 @@ clear_strings(void *base, void *field)
 	*strings = (struct strings){NULL, 0};
 }
 
-static const struct rule field_rule = {wrong_field, false, true};
-static const struct rule key_field_rule = {wrong_field, true, true};
+static const struct rule field_rule = {text_wrong_field, false, true};
+static const struct rule key_field_rule = {text_wrong_field, true, true};
 
 void
-parse_fields(struct loader *l, const struct given *given)
+list_parse_fields(struct loader *l, const struct given *given)
 {
-	parse_strings(l, given, &field_rule);
+	read_into_field(l, given, &field_rule);
 }
 
-/* One name, or a list of them. */
 void
-parse_key_fields(struct loader *l, const struct given *given)
+list_parse_key_fields(struct loader *l, const struct given *given)
 {
 	struct strings strings = {NULL, 0};
-	if (!is_text(given->value)) {
-		parse_strings(l, given, &key_field_rule);
+	if (!text_is_one(given->value)) {
+		read_into_field(l, given, &key_field_rule);
 		return;
 	}
 	add_string(l, given->at, given->value, &key_field_rule, &strings);
-	clear_strings(NULL, given_field(given));
+	list_clear_strings(NULL, given_field(given));
 	*(struct strings *)given_field(given) = strings;
 }
 
@@ -116,7 +119,7 @@ wrong_method(const char *text)
 	if (!field_is_token(span_str(text)))
 		return "must be the name of a method";
 	for (const char *p = text; *p != '\0'; p++)
-		if (*p >= 'a' && *p <= 'z')
+		if (ascii_is_lower(*p))
 			return "methods are written in upper case";
 	if (!strcmp(text, "CONNECT") || !strcmp(text, "TRACE"))
 		return "this method is never served";
@@ -124,17 +127,17 @@ wrong_method(const char *text)
 }
 
 void
-parse_methods(struct loader *l, const struct given *given)
+list_parse_methods(struct loader *l, const struct given *given)
 {
 	static const struct rule rule = {wrong_method, true, false};
-	parse_strings(l, given, &rule);
+	read_into_field(l, given, &rule);
 }
 
 void
-parse_host_ports(struct loader *l, const struct given *given)
+list_parse_host_ports(struct loader *l, const struct given *given)
 {
-	static const struct rule rule = {wrong_host_port, true, true};
-	parse_strings(l, given, &rule);
+	static const struct rule rule = {address_wrong_host_port, true, true};
+	read_into_field(l, given, &rule);
 }
 
 /* --- JSON pointers (RFC 6901) --- */
@@ -155,7 +158,7 @@ wrong_pointer(const char *text)
  * memory, so that free() of the segments frees it.
  */
 static struct pointer
-pointer_read(const char *text)
+take_apart_pointer(const char *text)
 {
 	size_t count = 0;
 	for (const char *p = text; *p != '\0'; p++)
@@ -179,7 +182,7 @@ pointer_read(const char *text)
 }
 
 void
-parse_pointers(struct loader *l, const struct given *given)
+list_parse_pointers(struct loader *l, const struct given *given)
 {
 	static const struct rule rule = {wrong_pointer, false, false};
 	struct strings texts;
@@ -187,44 +190,43 @@ parse_pointers(struct loader *l, const struct given *given)
 		return;
 
 	struct pointers *pointers = given_field(given);
-	clear_pointers(NULL, pointers);
+	list_clear_pointers(NULL, pointers);
 	pointers->list = mem_zero(texts.count * sizeof *pointers->list);
 	pointers->count = texts.count;
 	for (size_t i = 0; i < texts.count; i++)
-		pointers->list[i] = pointer_read(texts.list[i]);
-	clear_strings(NULL, &texts);
+		pointers->list[i] = take_apart_pointer(texts.list[i]);
+	list_clear_strings(NULL, &texts);
 }
 
-/* "body", or a list of pointers. */
 void
-parse_derive_key(struct loader *l, const struct given *given)
+list_parse_derive_key(struct loader *l, const struct given *given)
 {
 	struct conf_idempotency *policy = given->base;
-	if (!is_text(given->value)) {
+	if (!text_is_one(given->value)) {
 		if (json_array_size(given->value) == 0) {
 			complain_at(l, given->at,
 			    "must be \"body\" or a list of JSON pointers");
 			return;
 		}
 		policy->derive_from_body = false;
-		parse_pointers(l, given);
+		list_parse_pointers(l, given);
 		return;
 	}
-	char *text = text_of(l, given->at, given->value);
+	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
 	if (strcmp(text, "body") != 0) {
 		complain_at(l, given->at,
 		    "must be \"body\" or a list of JSON pointers");
 	} else {
-		clear_pointers(NULL, given_field(given));
+		list_clear_pointers(NULL, given_field(given));
 		policy->derive_from_body = true;
 	}
 	text_free(&text);
 }
 
 void
-clear_pointers(void *base, void *field)
+list_clear_pointers(void *base, void *field)
 {
 	struct pointers *pointers = field;
 	(void)base;

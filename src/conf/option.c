@@ -40,14 +40,14 @@ typedef struct conf_idempotency in_IDEMPOTENCY;
 #define RESTART .restart = true
 
 /* The default is taken as it is spelled, which is JSON. */
-#define OPT(g, p, t, field, range, change, words, ...) \
+#define OPT(g, p, t, field, range, change, text, ...) \
 	{.group = GROUP_##g,                                  \
 	    .path = p,                                        \
 	    .type = TYPE_##t,                                 \
 	    .offset = offsetof(in_##g, field),                \
 	    range,                                            \
 	    change,                                           \
-	    .sentence = words,                                \
+	    .sentence = text,                                 \
 	    .preset = #__VA_ARGS__},
 
 const struct option options[] = {
@@ -120,7 +120,7 @@ option_at(enum group group, size_t offset)
 }
 
 const char *
-type_schema(enum option_type type)
+option_schema(enum option_type type)
 {
 	static const char *const schemas[] = {
 #define TYPE(name, ctype, parse, clear, ...) #__VA_ARGS__,

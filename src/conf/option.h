@@ -68,4 +68,4 @@ struct span option_section(
 const struct option *option_at(enum group group, size_t offset);
 
 /* What conf/types.h has about a type, for the schema: JSON. */
-const char *type_schema(enum option_type type);
+const char *option_schema(enum option_type type);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/digest.h"
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/complain_private.h"
+#include "conf/path_private.h"
+#include "conf/text_private.h"
 
 static bool
 is_dots(struct span segment)
@@ -27,7 +30,7 @@ take_segment(struct span *path, struct span *ret_segment)
 /* --- paths of targets --- */
 
 const char *
-wrong_target(const char *text)
+path_wrong_target(const char *text)
 {
 	struct span path = span_of(text, strcspn(text, "?"));
 	struct span segment;
@@ -65,8 +68,8 @@ is_variable(struct span segment)
 		return false;
 	for (size_t i = 1; i < last; i++) {
 		char c = segment.ptr[i];
-		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') &&
-		    !(c >= '0' && c <= '9') && c != '_' && c != '-')
+		if (!ascii_is_alpha(c) && !ascii_is_digit(c) && c != '_' &&
+		    c != '-')
 			return false;
 	}
 	return true;
@@ -109,7 +112,7 @@ read_segment(struct span text, bool last, struct conf_segment *ret_segment)
 static const char *
 wrong_path(const char *text)
 {
-	const char *wrong = wrong_name(text);
+	const char *wrong = text_wrong_name(text);
 	if (wrong != NULL)
 		return wrong;
 	if (*text != '/')
@@ -141,23 +144,23 @@ read_path(const char *text, struct conf_route *route)
 }
 
 void
-parse_path(struct loader *l, const struct given *given)
+path_parse(struct loader *l, const struct given *given)
 {
 	struct conf_route *route = given->base;
-	char *text = text_of(l, given->at, given->value);
+	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
-	clear_path(route, &route->path);
+	path_clear(route, &route->path);
 	route->path = text;
 	const char *wrong = read_path(text, route);
 	if (wrong != NULL) {
 		complain_at(l, given->at, "%s", wrong);
-		clear_path(route, &route->path);
+		path_clear(route, &route->path);
 	}
 }
 
 void
-clear_path(void *base, void *field)
+path_clear(void *base, void *field)
 {
 	struct conf_route *route = base;
 	(void)field;

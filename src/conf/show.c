@@ -1,15 +1,344 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/load.h"
-#include "conf/show_types.h"
+#include "conf/choice_private.h"
+#include "conf/show.h"
+#include "conf/value_private.h"
 
-typedef json_t *show(
+/* A function for each way in which the types of conf/types.h are written. */
+typedef json_t *show_value(
     const struct option *option, const void *base, const void *field);
 
+#define SHOW(name)                                               \
+	static json_t *show_##name(const struct option *option,  \
+	    const void *base, const void *field)
+
+static json_t *show_group(enum group group, const void *base);
+
+static const char hidden[] = "(hidden)";
+
+/* Takes the text over. */
+static json_t *
+taken(char *text)
+{
+	json_t *json = json_string(text);
+	must(json != NULL);
+	free(text);
+	return json;
+}
+
+static void
+append_to(json_t *list, json_t *value)
+{
+	must(json_array_append_new(list, value) == 0);
+}
+
+/* --- one value --- */
+
+SHOW(boolean)
+{
+	(void)option;
+	(void)base;
+	return json_boolean(*(const bool *)field);
+}
+
+/* What must be said where its object is there: 0 is no object. */
+SHOW(count)
+{
+	int64_t count = *(const int64_t *)field;
+	(void)base;
+	return count == 0 && option_required(option) ? NULL
+						     : json_integer(count);
+}
+
+SHOW(duration)
+{
+	(void)option;
+	(void)base;
+	return taken(value_duration_text(*(const int64_t *)field));
+}
+
+SHOW(size)
+{
+	int64_t bytes = *(const int64_t *)field;
+	(void)option;
+	(void)base;
+	return bytes % 1024 != 0 || bytes == 0 ? json_integer(bytes)
+					       : taken(value_size_text(bytes));
+}
+
+SHOW(choice)
+{
+	(void)base;
+	return taken(choice_word(option->words, *(const unsigned *)field));
+}
+
+SHOW(toggle)
+{
+	(void)base;
+	return taken(choice_word(option->words, *(const bool *)field));
+}
+
+SHOW(text)
+{
+	const char *text = *(char *const *)field;
+	(void)option;
+	(void)base;
+	return text != NULL ? json_string(text) : NULL;
+}
+
+SHOW(secret)
+{
+	(void)option;
+	(void)base;
+	return *(char *const *)field != NULL ? json_string(hidden) : NULL;
+}
+
+SHOW(mode)
+{
+	int64_t mode = *(const int64_t *)field;
+	(void)option;
+	(void)base;
+	return mode != 0 ? taken(mem_printf("%04o", (unsigned)mode)) : NULL;
+}
+
+/* --- lists --- */
+
+/* An empty list is left out where it has no default: it is no choice. */
+SHOW(strings)
+{
+	const struct strings *strings = field;
+	(void)base;
+	if (strings->count == 0 && option_preset(option) == NULL)
+		return NULL;
+	json_t *list = json_array();
+	for (size_t i = 0; i < strings->count; i++)
+		append_to(list, json_string(strings->list[i]));
+	return list;
+}
+
+SHOW(one_or_more)
+{
+	const struct strings *strings = field;
+	return strings->count == 1 ? json_string(strings->list[0])
+				   : show_strings(option, base, field);
+}
+
+static json_t *
+show_pointer(const struct pointer *pointer)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	for (size_t i = 0; i < pointer->count; i++)
+		pointer_write(out, pointer->segments[i]);
+	must(fclose(out) == 0);
+	return taken(text);
+}
+
+SHOW(pointers)
+{
+	const struct pointers *pointers = field;
+	json_t *list = json_array();
+	(void)option;
+	(void)base;
+	for (size_t i = 0; i < pointers->count; i++)
+		append_to(list, show_pointer(&pointers->list[i]));
+	return list;
+}
+
+SHOW(derive_key)
+{
+	const struct conf_idempotency *policy = base;
+	const struct pointers *pointers = field;
+	if (policy->derive_from_body)
+		return json_string("body");
+	return pointers->count > 0 ? show_pointers(option, base, field)
+				   : NULL;
+}
+
+SHOW(parts)
+{
+	unsigned parts = *(const unsigned *)field;
+	struct span rest = span_str(option->words), word;
+	json_t *list = json_array();
+	(void)base;
+	for (unsigned bit = 1; span_next(&rest, ' ', &word); bit <<= 1)
+		if (parts & bit)
+			append_to(list, json_stringn(word.ptr, word.len));
+	return list;
+}
+
+/* --- what an outcome means --- */
+
+/* The outcome that most statuses of a class have. */
+static uint8_t
+usual_outcome(const uint8_t *class)
+{
+	unsigned counts[STATUS_UNKNOWN + 1] = {0};
+	uint8_t usual = STATUS_STORE;
+	for (unsigned i = 0; i < 100; i++)
+		counts[class[i]]++;
+	for (uint8_t i = 0; i <= STATUS_UNKNOWN; i++)
+		if (counts[i] > counts[usual])
+			usual = i;
+	return usual;
+}
+
+/* Each class in which not all is stored, and the statuses that differ. */
+SHOW(outcomes)
+{
+	const uint8_t *outcomes = field;
+	json_t *object = json_object();
+	(void)base;
+	for (unsigned first = 200; first < 600; first += 100) {
+		uint8_t usual = usual_outcome(outcomes + first);
+		unsigned others = 0;
+		char name[16];
+		for (unsigned i = first; i < first + 100; i++) {
+			if (outcomes[i] == usual)
+				continue;
+			others++;
+			snprintf(name, sizeof name, "%u", i);
+			json_object_set_new(object, name,
+			    taken(choice_word(option->words, outcomes[i])));
+		}
+		/* Said in any case where the defaults may say otherwise. */
+		snprintf(name, sizeof name, "%uxx", first / 100);
+		if (usual != STATUS_STORE || first >= 400)
+			json_object_set_new(object, name,
+			    taken(choice_word(option->words, usual)));
+	}
+	return object;
+}
+
+SHOW(on_unknown)
+{
+	const struct conf_idempotency *policy = base;
+	if (policy->reconcile != NULL)
+		return json_pack("{s:s}", "reconcile", policy->reconcile);
+	return show_choice(option, base, field);
+}
+
+/* --- addresses --- */
+
+SHOW(address)
+{
+	const struct address *address = field;
+	(void)option;
+	(void)base;
+	return address->text != NULL ? json_string(address->text) : NULL;
+}
+
+/* User and password, which the URL may have had, are members of their own. */
+SHOW(redis)
+{
+	const struct conf_store *store = &((const struct conf *)base)->store;
+	const struct address *address = field;
+	(void)option;
+	if (store->managed)
+		return json_string("managed");
+	if (address->text == NULL)
+		return NULL;
+	bool local = address->kind == ADDRESS_UNIX;
+	char *db = store->db == 0
+	    ? mem_str(SPAN(""))
+	    : mem_printf("%s%" PRId64, local ? "?db=" : "/", store->db);
+	char *url = mem_printf(
+	    "%s%s%s", local ? "" : "redis://", address->text, db);
+	free(db);
+	return taken(url);
+}
+
+SHOW(targets)
+{
+	const struct conf_upstream *upstream = base;
+	json_t *list = json_array();
+	(void)option;
+	(void)field;
+	for (size_t i = 0; i < upstream->n_targets; i++)
+		append_to(list, json_string(upstream->targets[i].url));
+	return list;
+}
+
+SHOW(upstream_name)
+{
+	const struct conf_upstream *upstream =
+	    *(const struct conf_upstream *const *)field;
+	(void)option;
+	(void)base;
+	return json_string(upstream->name);
+}
+
+/* --- objects within the file --- */
+
+SHOW(listens)
+{
+	const struct conf *conf = base;
+	json_t *list = json_array();
+	(void)option;
+	(void)field;
+	for (size_t i = 0; i < conf->n_listen; i++)
+		append_to(list, show_group(GROUP_LISTEN, &conf->listen[i]));
+	return list;
+}
+
+SHOW(encryption_keys)
+{
+	const struct conf_store *store = &((const struct conf *)base)->store;
+	json_t *list = json_array();
+	(void)option;
+	(void)field;
+	for (size_t i = 0; i < store->n_encryption_keys; i++)
+		append_to(list,
+		    json_pack("{s:s, s:s}", "id",
+			store->encryption_keys[i].id, "key", hidden));
+	if (store->n_encryption_keys > 0)
+		return list;
+	json_decref(list);
+	return NULL;
+}
+
+SHOW(upstreams)
+{
+	const struct conf *conf = base;
+	json_t *object = json_object();
+	(void)option;
+	(void)field;
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		json_object_set_new(object, conf->upstreams[i].name,
+		    show_group(GROUP_UPSTREAM, &conf->upstreams[i]));
+	return object;
+}
+
+SHOW(routes)
+{
+	const struct conf *conf = base;
+	json_t *list = json_array();
+	(void)option;
+	(void)field;
+	for (size_t i = 0; i < conf->n_routes; i++)
+		append_to(list, show_group(GROUP_ROUTE, &conf->routes[i]));
+	return list;
+}
+
+SHOW(idempotency)
+{
+	const struct conf_idempotency *policy =
+	    *(const struct conf_idempotency *const *)field;
+	(void)option;
+	(void)base;
+	return policy != NULL ? show_group(GROUP_IDEMPOTENCY, policy) : NULL;
+}
+
+/* --- what has values --- */
+
 /* How each type of conf/types.h is written. */
-static show *const shows[TYPE_COUNT_] = {
+static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_BOOLEAN] = show_boolean,
     [TYPE_COUNT] = show_count,
     [TYPE_DURATION] = show_duration,
@@ -47,16 +376,16 @@ static show *const shows[TYPE_COUNT_] = {
 };
 
 json_t *
-option_show(const struct option *option, const void *base)
+show_option(const struct option *option, const void *base)
 {
-	show *shown = shows[option->type];
-	must(shown != NULL);
-	return shown(option, base, (const char *)base + option->offset);
+	show_value *show = shows[option->type];
+	must(show != NULL);
+	return show(option, base, (const char *)base + option->offset);
 }
 
 /* Puts a value where the dots of the path lead. */
 static void
-put(json_t *object, const char *path, json_t *value)
+put_at_path(json_t *object, const char *path, json_t *value)
 {
 	const char *dot = strchr(path, '.');
 	if (dot == NULL) {
@@ -69,41 +398,26 @@ put(json_t *object, const char *path, json_t *value)
 		inner = json_object();
 		must(json_object_set_new(object, name, inner) == 0);
 	}
-	put(inner, dot + 1, value);
+	put_at_path(inner, dot + 1, value);
 	free(name);
 }
 
-json_t *
-group_show(enum group group, const void *base)
+static json_t *
+show_group(enum group group, const void *base)
 {
 	json_t *object = json_object();
 	for (size_t i = 0; i < n_options; i++) {
 		json_t *value = options[i].group == group
-		    ? option_show(&options[i], base)
+		    ? show_option(&options[i], base)
 		    : NULL;
 		if (value != NULL)
-			put(object, options[i].path, value);
+			put_at_path(object, options[i].path, value);
 	}
 	return object;
 }
 
 json_t *
-conf_show(const struct conf *conf)
+show_conf(const struct conf *conf)
 {
-	return group_show(GROUP_ROOT, conf);
-}
-
-const struct conf *
-conf_of_presets(void)
-{
-	static const char least[] =
-	    "{\"listen\": [\"127.0.0.1:0\"],"
-	    " \"upstreams\": {\"x\": \"http://127.0.0.1\"},"
-	    " \"routes\": [{\"path\": \"/\", \"upstream\": \"x\","
-	    "   \"idempotency\": {}}]}";
-	struct complaints complaints = {0};
-	const struct conf *conf =
-	    conf_parse("", span_of(least, sizeof least - 1), &complaints);
-	must(conf != NULL);
-	return conf;
+	return show_group(GROUP_ROOT, conf);
 }

@@ -14,12 +14,6 @@
  */
 
 /* The value of one option in the struct of its group; NULL: it has none. */
-json_t *option_show(const struct option *option, const void *base);
+json_t *show_option(const struct option *option, const void *base);
 /* The whole configuration. */
-json_t *conf_show(const struct conf *conf);
-
-/*
- * A configuration that leaves out all that may be left out, to tell what is a
- * default: it has one listen, upstream and route, with idempotency.
- */
-const struct conf *conf_of_presets(void);
+json_t *show_conf(const struct conf *conf);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
-#include <fcntl.h>
 #include <sodium.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/field.h"
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/complain_private.h"
+#include "conf/env_private.h"
+#include "conf/file_private.h"
+#include "conf/text_private.h"
 
-/* Longer than any secret or certificate's name. */
+/* Longer than any secret, or the name of any certificate. */
 enum { TEXT_FILE_MAX = 1 << 20, KEY_NAME_MAX = 64 };
 
 void
@@ -22,59 +22,17 @@ text_free(char **text)
 	*text = NULL;
 }
 
-/* --- files --- */
-
-static int
-read_all(int fd, size_t max, char *buffer, size_t *ret_len)
-{
-	size_t len = 0;
-	for (;;) {
-		ssize_t n = read(fd, buffer + len, max + 1 - len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno;
-		if (n == 0)
-			break;
-		len += (size_t)n;
-		if (len > max)
-			return EFBIG;
-	}
-	*ret_len = len;
-	return 0;
-}
-
-int
-file_read(const char *name, size_t max, char **ret_text, size_t *ret_len)
-{
-	int fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno;
-	/* One buffer that never moves leaves no copies of secrets behind. */
-	char *buffer = mem_zero(max + 2);
-	size_t len = 0;
-	int error = read_all(fd, max, buffer, &len);
-	close(fd);
-	if (error == 0) {
-		*ret_text = mem_copy(buffer, len + 1);
-		*ret_len = len;
-	}
-	sodium_memzero(buffer, len);
-	free(buffer);
-	return error;
-}
-
 /* --- a string, or where one is --- */
 
 bool
-is_text(const json_t *value)
+text_is_one(const json_t *value)
 {
 	return json_is_string(value) || json_object_get(value, "env") ||
 	       json_object_get(value, "file");
 }
 
 static char *
-text_of_env(struct loader *l, const struct place *at, const char *name)
+text_from_env(struct loader *l, const struct json_place *at, const char *name)
 {
 	const char *value = env_value(name);
 	if (value == NULL) {
@@ -85,7 +43,7 @@ text_of_env(struct loader *l, const struct place *at, const char *name)
 }
 
 static char *
-text_of_file(struct loader *l, const struct place *at, const char *name)
+text_from_file(struct loader *l, const struct json_place *at, const char *name)
 {
 	char *text;
 	size_t len;
@@ -107,7 +65,7 @@ text_of_file(struct loader *l, const struct place *at, const char *name)
 }
 
 char *
-text_of(struct loader *l, const struct place *at, const json_t *value)
+text_read(struct loader *l, const struct json_place *at, const json_t *value)
 {
 	if (json_is_string(value))
 		return mem_str(span_str(json_string_value(value)));
@@ -124,43 +82,14 @@ text_of(struct loader *l, const struct place *at, const json_t *value)
 		return NULL;
 	}
 	if (env != NULL)
-		return text_of_env(l, at, json_string_value(env));
-	return text_of_file(l, at, json_string_value(file));
-}
-
-/* --- words --- */
-
-int
-word_index(const char *words, const char *word)
-{
-	struct span list = span_str(words);
-	struct span one;
-	for (int i = 0; span_next(&list, ' ', &one); i++)
-		if (span_eq(one, span_str(word)))
-			return i;
-	return -1;
-}
-
-char *
-words_listed(const char *words)
-{
-	struct span list = span_str(words);
-	struct span one;
-	char *listed = NULL;
-	while (span_next(&list, ' ', &one)) {
-		const char *between = !listed ? "" : list.ptr ? ", " : " or ";
-		char *longer = mem_printf("%s%s\"%.*s\"", listed ? listed : "",
-		    between, SPAN_FMT(one));
-		free(listed);
-		listed = longer;
-	}
-	return listed;
+		return text_from_env(l, at, json_string_value(env));
+	return text_from_file(l, at, json_string_value(file));
 }
 
 /* --- strings with rules of their own --- */
 
 const char *
-wrong_name(const char *text)
+text_wrong_name(const char *text)
 {
 	if (*text == '\0')
 		return "must not be empty";
@@ -171,7 +100,7 @@ wrong_name(const char *text)
 }
 
 const char *
-wrong_field(const char *text)
+text_wrong_field(const char *text)
 {
 	/* What belongs to one connection or frames the message. */
 	static const char *const ours[] = {"connection", "content-length",
@@ -188,7 +117,7 @@ wrong_field(const char *text)
 
 /* Every key begins with it, and Redis gives braces a meaning there. */
 static const char *
-wrong_prefix(const char *text)
+wrong_key_prefix(const char *text)
 {
 	size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				  "abcdefghijklmnopqrstuvwxyz"
@@ -214,7 +143,7 @@ wrong_uri_prefix(const char *text)
 static const char *
 wrong_optional_field(const char *text)
 {
-	return *text == '\0' ? NULL : wrong_field(text);
+	return *text == '\0' ? NULL : text_wrong_field(text);
 }
 
 /* It stands in a line of its own before what it has encrypted. */
@@ -230,10 +159,10 @@ wrong_key_name(const char *text)
 }
 
 static void
-parse_checked(struct loader *l, const struct given *given,
+read_checked(struct loader *l, const struct given *given,
     const char *(*wrong)(const char *text))
 {
-	char *text = text_of(l, given->at, given->value);
+	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
 	const char *why = wrong(text);
@@ -248,37 +177,37 @@ parse_checked(struct loader *l, const struct given *given,
 }
 
 void
-parse_text(struct loader *l, const struct given *given)
+text_parse(struct loader *l, const struct given *given)
 {
-	parse_checked(l, given, wrong_name);
+	read_checked(l, given, text_wrong_name);
 }
 
 void
-parse_key_name(struct loader *l, const struct given *given)
+text_parse_key_name(struct loader *l, const struct given *given)
 {
-	parse_checked(l, given, wrong_key_name);
+	read_checked(l, given, wrong_key_name);
 }
 
 void
-parse_prefix(struct loader *l, const struct given *given)
+text_parse_prefix(struct loader *l, const struct given *given)
 {
-	parse_checked(l, given, wrong_prefix);
+	read_checked(l, given, wrong_key_prefix);
 }
 
 void
-parse_uri_prefix(struct loader *l, const struct given *given)
+text_parse_uri_prefix(struct loader *l, const struct given *given)
 {
-	parse_checked(l, given, wrong_uri_prefix);
+	read_checked(l, given, wrong_uri_prefix);
 }
 
 void
-parse_field(struct loader *l, const struct given *given)
+text_parse_field(struct loader *l, const struct given *given)
 {
-	parse_checked(l, given, wrong_optional_field);
+	read_checked(l, given, wrong_optional_field);
 }
 
 void
-clear_text(void *base, void *field)
+text_clear(void *base, void *field)
 {
 	(void)base;
 	text_free(field);

@@ -1,77 +1,95 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TYPE(name, type of the field, parse_, clear_, schema): how the members of
- * tbl/options.h are read.  parse_NAME reads one (conf/load_private.h),
- * clear_NAME frees what it made, and the schema says it in JSON.
+ * TYPE(name, type of the field, function that reads, function that frees,
+ * schema): how the members of tbl/options.h are read.  The first function
+ * reads one into its field (conf/loader_private.h), the second frees what the
+ * first has made, and the schema says it in JSON.
  */
-TYPE(BOOLEAN, bool, boolean, nothing, {"type": "boolean"})
-TYPE(COUNT, int64_t, count, nothing, {"type": "integer"})
-TYPE(DURATION, int64_t, duration, nothing, {"$ref": "#/$defs/duration"})
-TYPE(SIZE, int64_t, size, nothing, {"$ref": "#/$defs/size"})
-TYPE(CHOICE, unsigned, choice, nothing, {"$ref": "#/$defs/string"})
-TYPE(TOGGLE, bool, toggle, nothing, {"$ref": "#/$defs/string"})
-TYPE(TEXT, char *, text, text, {"$ref": "#/$defs/string"})
-TYPE(SECRET, char *, secret, secret, {"$ref": "#/$defs/string"})
-TYPE(KEY_NAME, char *, key_name, text, {"$ref": "#/$defs/string"})
-TYPE(PREFIX, char *, prefix, text, {"$ref": "#/$defs/string"})
-TYPE(URI_PREFIX, char *, uri_prefix, text, {"$ref": "#/$defs/string"})
-TYPE(FIELD, char *, field, text, {"$ref": "#/$defs/string"})
-TYPE(FIELDS, struct strings, fields, strings, {"$ref": "#/$defs/strings"})
-TYPE(KEY_FIELDS, struct strings, key_fields, strings,
-	{"anyOf": [
-		{"$ref": "#/$defs/string"},
-		{"$ref": "#/$defs/some_strings"}]})
-TYPE(METHODS, struct strings, methods, strings,
-	{"$ref": "#/$defs/some_strings"})
-TYPE(HOST_PORTS, struct strings, host_ports, strings,
-	{"$ref": "#/$defs/some_strings"})
-TYPE(POINTERS, struct pointers, pointers, pointers,
+TYPE(BOOLEAN, bool, value_parse_boolean, value_clear_nothing,
+	{"type": "boolean"})
+TYPE(COUNT, int64_t, value_parse_count, value_clear_nothing,
+	{"type": "integer"})
+TYPE(DURATION, int64_t, value_parse_duration, value_clear_nothing,
+	{"$ref": "#/$defs/duration"})
+TYPE(SIZE, int64_t, value_parse_size, value_clear_nothing,
+	{"$ref": "#/$defs/size"})
+TYPE(CHOICE, unsigned, choice_parse, value_clear_nothing,
+	{"$ref": "#/$defs/string"})
+TYPE(TOGGLE, bool, choice_parse_toggle, value_clear_nothing,
+	{"$ref": "#/$defs/string"})
+TYPE(TEXT, char *, text_parse, text_clear, {"$ref": "#/$defs/string"})
+TYPE(SECRET, char *, secret_value_parse, secret_value_clear,
+	{"$ref": "#/$defs/string"})
+TYPE(KEY_NAME, char *, text_parse_key_name, text_clear,
+	{"$ref": "#/$defs/string"})
+TYPE(PREFIX, char *, text_parse_prefix, text_clear, {"$ref": "#/$defs/string"})
+TYPE(URI_PREFIX, char *, text_parse_uri_prefix, text_clear,
+	{"$ref": "#/$defs/string"})
+TYPE(FIELD, char *, text_parse_field, text_clear, {"$ref": "#/$defs/string"})
+TYPE(FIELDS, struct strings, list_parse_fields, list_clear_strings,
 	{"$ref": "#/$defs/strings"})
-TYPE(DERIVE_KEY, struct pointers, derive_key, pointers,
+TYPE(KEY_FIELDS, struct strings, list_parse_key_fields, list_clear_strings,
 	{"anyOf": [
 		{"$ref": "#/$defs/string"},
 		{"$ref": "#/$defs/some_strings"}]})
-TYPE(PARTS, unsigned, parts, nothing,
+TYPE(METHODS, struct strings, list_parse_methods, list_clear_strings,
+	{"$ref": "#/$defs/some_strings"})
+TYPE(HOST_PORTS, struct strings, list_parse_host_ports, list_clear_strings,
+	{"$ref": "#/$defs/some_strings"})
+TYPE(POINTERS, struct pointers, list_parse_pointers, list_clear_pointers,
+	{"$ref": "#/$defs/strings"})
+TYPE(DERIVE_KEY, struct pointers, list_parse_derive_key, list_clear_pointers,
+	{"anyOf": [
+		{"$ref": "#/$defs/string"},
+		{"$ref": "#/$defs/some_strings"}]})
+TYPE(PARTS, unsigned, policy_parse_parts, value_clear_nothing,
 	{"type": "array", "items": {"$ref": "#/$defs/string"}})
-TYPE(OUTCOMES, uint8_t[600], outcomes, nothing,
+TYPE(OUTCOMES, uint8_t[600], policy_parse_outcomes, value_clear_nothing,
 	{"type": "object",
 	 "additionalProperties": false,
 	 "patternProperties": {
 		"^[2-5]([0-9][0-9]|xx)$": {"$ref": "#/$defs/string"}}})
-TYPE(ON_UNKNOWN, unsigned, on_unknown, on_unknown,
+TYPE(ON_UNKNOWN, unsigned, policy_parse_on_unknown, policy_clear_on_unknown,
 	{"anyOf": [
 		{"$ref": "#/$defs/string"},
 		{"type": "object",
 		 "additionalProperties": false,
 		 "required": ["reconcile"],
 		 "properties": {"reconcile": {"$ref": "#/$defs/string"}}}]})
-TYPE(ADDRESS, struct address, address, address, {"$ref": "#/$defs/string"})
-TYPE(REDIS, struct address, redis, address, {"$ref": "#/$defs/string"})
-TYPE(MODE, int64_t, mode, nothing, {"$ref": "#/$defs/string"})
-TYPE(PATH, char *, path, path, {"$ref": "#/$defs/string"})
-TYPE(UPSTREAM_NAME, const struct conf_upstream *, upstream_name, nothing,
+TYPE(ADDRESS, struct address, address_parse, address_clear,
 	{"$ref": "#/$defs/string"})
-TYPE(TARGETS, struct conf_target *, targets, targets,
+TYPE(REDIS, struct address, url_parse_redis, address_clear,
+	{"$ref": "#/$defs/string"})
+TYPE(MODE, int64_t, value_parse_mode, value_clear_nothing,
+	{"$ref": "#/$defs/string"})
+TYPE(PATH, char *, path_parse, path_clear, {"$ref": "#/$defs/string"})
+TYPE(UPSTREAM_NAME, const struct conf_upstream *, object_parse_upstream_name,
+	value_clear_nothing,
+	{"$ref": "#/$defs/string"})
+TYPE(TARGETS, struct conf_target *, url_parse_targets, url_clear_targets,
 	{"$ref": "#/$defs/some_strings"})
-TYPE(KEY_BYTES, uint8_t *, key_bytes, secret,
+TYPE(KEY_BYTES, uint8_t *, secret_value_parse_key_bytes, secret_value_clear,
 	{"$ref": "#/$defs/string"})
-TYPE(LISTENS, struct conf_listen *, listens, listens,
+TYPE(LISTENS, struct conf_listen *, object_parse_listens, object_clear_listens,
 	{"type": "array",
 	 "minItems": 1,
 	 "items": {"anyOf": [
 		{"$ref": "#/$defs/string"}, {"$ref": "#/$defs/listen"}]}})
-TYPE(ENCRYPTION_KEYS, struct conf_encryption_key *, encryption_keys,
-	encryption_keys,
+TYPE(ENCRYPTION_KEYS, struct conf_encryption_key *,
+	object_parse_encryption_keys, object_clear_encryption_keys,
 	{"type": "array",
 	 "minItems": 1,
 	 "items": {"$ref": "#/$defs/encryption_key"}})
-TYPE(UPSTREAMS, struct conf_upstream *, upstreams, upstreams,
+TYPE(UPSTREAMS, struct conf_upstream *, object_parse_upstreams,
+	object_clear_upstreams,
 	{"type": "object",
 	 "additionalProperties": {"anyOf": [
 		{"$ref": "#/$defs/string"}, {"$ref": "#/$defs/upstream"}]}})
-TYPE(ROUTES, struct conf_route *, routes, routes,
+TYPE(ROUTES, struct conf_route *, object_parse_routes, object_clear_routes,
 	{"type": "array", "items": {"$ref": "#/$defs/route"}})
-TYPE(IDEMPOTENCY, const struct conf_idempotency *, idempotency, idempotency,
+TYPE(IDEMPOTENCY, const struct conf_idempotency *, object_parse_idempotency,
+	object_clear_idempotency,
 	{"$ref": "#/$defs/idempotency"})
-TYPE(DEFAULTS, const struct conf_idempotency *, defaults, idempotency,
+TYPE(DEFAULTS, const struct conf_idempotency *, object_parse_defaults,
+	object_clear_idempotency,
 	{"$ref": "#/$defs/idempotency"})

@@ -3,8 +3,15 @@
 #include <stdlib.h>
 
 #include "base/digest.h"
+#include "base/digits.h"
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/address_private.h"
+#include "conf/complain_private.h"
+#include "conf/env_private.h"
+#include "conf/path_private.h"
+#include "conf/secret_value_private.h"
+#include "conf/text_private.h"
+#include "conf/url_private.h"
 
 enum { REDIS_PORT = 6379, REDIS_DB_MAX = 65535 };
 
@@ -21,7 +28,7 @@ take_scheme(struct span *s, struct span scheme)
 
 /* What stands before the first byte that ends an authority; it is cut off. */
 static struct span
-take_authority(struct span *s)
+cut_authority(struct span *s)
 {
 	size_t len = 0;
 	while (len < s->len && memchr("/?#", s->ptr[len], 3) == NULL)
@@ -44,14 +51,14 @@ struct redis_url {
 static void
 redis_url_free(struct redis_url *url)
 {
-	clear_address(NULL, &url->address);
+	address_clear(NULL, &url->address);
 	text_free(&url->user);
 	text_free(&url->password);
 }
 
 /* Decodes %XX (RFC 3986, 2.1); an empty text gives NULL. */
 static bool
-decode(struct span s, char **ret_text)
+decode_percent(struct span s, char **ret_text)
 {
 	char *text = mem_zero(s.len + 1);
 	size_t len = 0;
@@ -75,17 +82,12 @@ decode(struct span s, char **ret_text)
 	return valid;
 }
 
+/* The number of a database; nothing stands for 0. */
 static bool
 read_db(struct span s, int64_t *ret_db)
 {
-	int64_t db = 0;
-	for (size_t i = 0; i < s.len && db <= REDIS_DB_MAX; i++) {
-		if (s.ptr[i] < '0' || s.ptr[i] > '9')
-			return false;
-		db = 10 * db + (s.ptr[i] - '0');
-	}
-	*ret_db = db;
-	return db <= REDIS_DB_MAX;
+	*ret_db = 0;
+	return s.len == 0 || digits_read(s, REDIS_DB_MAX, ret_db);
 }
 
 static const char *
@@ -96,8 +98,8 @@ read_userinfo(struct span userinfo, struct redis_url *url)
 	if (colon == NULL)
 		return "a user needs a password: redis://USER:PASSWORD@HOST";
 	size_t len = (size_t)(colon - userinfo.ptr);
-	if (!decode(span_of(userinfo.ptr, len), &url->user) ||
-	    !decode(span_from(userinfo, len + 1), &url->password))
+	if (!decode_percent(span_of(userinfo.ptr, len), &url->user) ||
+	    !decode_percent(span_from(userinfo, len + 1), &url->password))
 		return "user and password must be percent-encoded";
 	if (url->password == NULL)
 		return "the password is empty";
@@ -109,7 +111,7 @@ static const char *
 read_redis(struct span s, struct redis_url *url)
 {
 	bool has_port = false;
-	struct span authority = take_authority(&s);
+	struct span authority = cut_authority(&s);
 	struct span host = authority;
 	for (size_t i = 0; i < authority.len; i++)
 		if (authority.ptr[i] == '@')
@@ -121,8 +123,8 @@ read_redis(struct span s, struct redis_url *url)
 			return wrong;
 	}
 	struct address *address = &url->address;
-	const char *wrong =
-	    host_port_parse(host, &address->host, &address->port, &has_port);
+	const char *wrong = address_read_host_port(
+	    host, &address->host, &address->port, &has_port);
 	if (wrong != NULL)
 		return wrong;
 	address->kind = ADDRESS_TCP;
@@ -154,7 +156,7 @@ read_redis_socket(struct span s, struct redis_url *url)
 		return "only ?db= and a number from 0 to 65535 may follow the "
 		       "path";
 	char *text = mem_str(path);
-	const char *wrong = address_parse(text, &url->address);
+	const char *wrong = address_read(text, &url->address);
 	text_free(&text);
 	return wrong;
 }
@@ -175,11 +177,11 @@ read_redis_url(const char *text, struct redis_url *url)
 }
 
 void
-parse_redis(struct loader *l, const struct given *given)
+url_parse_redis(struct loader *l, const struct given *given)
 {
 	struct conf_store *store = &l->conf->store;
 	struct redis_url url = {.db = 0};
-	char *text = text_of(l, given->at, given->value);
+	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
 	env_hide(given->value);
@@ -195,7 +197,7 @@ parse_redis(struct loader *l, const struct given *given)
 	store->redis = url.address;
 	store->db = url.db;
 	l->url_user = url.user;
-	l->url_password = secret_of(&url.password);
+	l->url_password = secret_value_of(&url.password);
 }
 
 /* --- upstreams --- */
@@ -221,7 +223,7 @@ read_base_path(struct span path, struct conf_target *target)
 	target->base_path = mem_str(path);
 	if (memchr(target->base_path, '?', path.len) != NULL)
 		return "an upstream has no query";
-	return path.len > 0 ? wrong_target(target->base_path) : NULL;
+	return path.len > 0 ? path_wrong_target(target->base_path) : NULL;
 }
 
 static const char *
@@ -232,7 +234,7 @@ read_target(const char *text, struct conf_target *target)
 	/* Small letters only, as address_parse has it. */
 	if (span_starts(s, SPAN("unix:"))) {
 		struct address address;
-		const char *wrong = address_parse(text, &address);
+		const char *wrong = address_read(text, &address);
 		if (wrong != NULL)
 			return wrong;
 		target->unix_path = address.host;
@@ -246,11 +248,11 @@ read_target(const char *text, struct conf_target *target)
 	if (!target->tls && !take_scheme(&s, SPAN("http://")))
 		return "must be a URL: http://HOST[:PORT], https://HOST[:PORT] "
 		       "or unix:/path";
-	struct span authority = take_authority(&s);
+	struct span authority = cut_authority(&s);
 	if (memchr(authority.ptr, '@', authority.len) != NULL)
 		return "an upstream's URL has no user and password";
-	const char *wrong =
-	    host_port_parse(authority, &target->host, &target->port, &has_port);
+	const char *wrong = address_read_host_port(
+	    authority, &target->host, &target->port, &has_port);
 	if (wrong != NULL)
 		return wrong;
 	if (!has_port)
@@ -272,11 +274,11 @@ target_free(struct conf_target *target)
 }
 
 void
-load_target(struct loader *l, const struct place *at, const json_t *value,
-    struct conf_upstream *upstream)
+url_load_target(struct loader *l, const struct json_place *at,
+    const json_t *value, struct conf_upstream *upstream)
 {
 	struct conf_target target = {.tls = false};
-	char *text = text_of(l, at, value);
+	char *text = text_read(l, at, value);
 	if (text == NULL)
 		return;
 	const char *wrong = read_target(text, &target);
@@ -293,7 +295,7 @@ load_target(struct loader *l, const struct place *at, const json_t *value,
 }
 
 void
-parse_targets(struct loader *l, const struct given *given)
+url_parse_targets(struct loader *l, const struct given *given)
 {
 	struct conf_upstream *upstream = given->base;
 	if (!json_is_array(given->value)) {
@@ -303,13 +305,14 @@ parse_targets(struct loader *l, const struct given *given)
 	if (json_array_size(given->value) == 0)
 		complain_at(l, given->at, "must not be empty");
 	for (size_t i = 0; i < json_array_size(given->value); i++) {
-		struct place at = {given->at, NULL, i};
-		load_target(l, &at, json_array_get(given->value, i), upstream);
+		struct json_place at = {given->at, NULL, i};
+		url_load_target(
+		    l, &at, json_array_get(given->value, i), upstream);
 	}
 }
 
 void
-clear_targets(void *base, void *field)
+url_clear_targets(void *base, void *field)
 {
 	struct conf_upstream *upstream = base;
 	(void)field;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <sodium.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/mem.h"
-#include "conf/load_private.h"
+#include "conf/complain_private.h"
+#include "conf/text_private.h"
+#include "conf/value_private.h"
 
 /* A unit and what it is of the least one. */
 struct unit {
@@ -25,18 +27,14 @@ static const struct unit size_units[] = {{"TiB", INT64_C(1) << 40},
 static bool
 read_amount(const char *text, const struct unit *units, int64_t *ret_amount)
 {
-	size_t digits = strspn(text, "0123456789");
+	struct span rest = span_str(text);
+	int64_t amount;
+	size_t digits = digits_take(&rest, INT64_MAX, &amount);
 	const struct unit *unit = units;
-	while (unit->name != NULL && strcmp(unit->name, text + digits) != 0)
+	while (unit->name != NULL && strcmp(unit->name, rest.ptr) != 0)
 		unit++;
 	if (digits == 0 || unit->name == NULL)
 		return false;
-
-	int64_t amount = 0;
-	for (size_t i = 0; i < digits; i++)
-		if (__builtin_mul_overflow(amount, 10, &amount) ||
-		    __builtin_add_overflow(amount, text[i] - '0', &amount))
-			amount = INT64_MAX;
 	if (__builtin_mul_overflow(amount, unit->factor, &amount))
 		amount = INT64_MAX;
 	*ret_amount = amount;
@@ -45,7 +43,7 @@ read_amount(const char *text, const struct unit *units, int64_t *ret_amount)
 
 /* The amount with the largest unit that fits, for people. */
 static char *
-amount_words(int64_t amount, const struct unit *units)
+amount_text(int64_t amount, const struct unit *units)
 {
 	for (; units != NULL && units->name != NULL; units++)
 		if (amount > 0 && amount % units->factor == 0)
@@ -55,15 +53,15 @@ amount_words(int64_t amount, const struct unit *units)
 }
 
 char *
-duration_text(int64_t ms)
+value_duration_text(int64_t ms)
 {
-	return amount_words(ms, duration_units);
+	return amount_text(ms, duration_units);
 }
 
 char *
-size_text(int64_t bytes)
+value_size_text(int64_t bytes)
 {
-	return amount_words(bytes, size_units);
+	return amount_text(bytes, size_units);
 }
 
 /* Fills the field where the amount is in the option's range. */
@@ -76,15 +74,15 @@ set_amount(struct loader *l, const struct given *given, int64_t amount,
 		*(int64_t *)given_field(given) = amount;
 		return;
 	}
-	char *min = amount_words(option->min, units);
-	char *max = amount_words(option->max, units);
+	char *min = amount_text(option->min, units);
+	char *max = amount_text(option->max, units);
 	complain_at(l, given->at, "must be between %s and %s", min, max);
 	free(min);
 	free(max);
 }
 
 void
-parse_boolean(struct loader *l, const struct given *given)
+value_parse_boolean(struct loader *l, const struct given *given)
 {
 	if (!json_is_boolean(given->value))
 		complain_at(l, given->at, "must be true or false");
@@ -93,7 +91,7 @@ parse_boolean(struct loader *l, const struct given *given)
 }
 
 void
-parse_count(struct loader *l, const struct given *given)
+value_parse_count(struct loader *l, const struct given *given)
 {
 	if (!json_is_integer(given->value))
 		complain_at(l, given->at, "must be a whole number");
@@ -102,10 +100,10 @@ parse_count(struct loader *l, const struct given *given)
 }
 
 void
-parse_duration(struct loader *l, const struct given *given)
+value_parse_duration(struct loader *l, const struct given *given)
 {
 	int64_t amount;
-	char *text = text_of(l, given->at, given->value);
+	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
 	if (read_amount(text, duration_units, &amount))
@@ -118,9 +116,9 @@ parse_duration(struct loader *l, const struct given *given)
 }
 
 void
-parse_size(struct loader *l, const struct given *given)
+value_parse_size(struct loader *l, const struct given *given)
 {
-	static const char words[] =
+	static const char message[] =
 	    "must be a size like \"64KiB\" or \"1MiB\", or a number of bytes";
 	int64_t amount;
 	if (json_is_integer(given->value)) {
@@ -128,55 +126,39 @@ parse_size(struct loader *l, const struct given *given)
 		    l, given, json_integer_value(given->value), size_units);
 		return;
 	}
-	if (!is_text(given->value)) {
-		complain_at(l, given->at, "%s", words);
+	if (!text_is_one(given->value)) {
+		complain_at(l, given->at, "%s", message);
 		return;
 	}
-	char *text = text_of(l, given->at, given->value);
+	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
 	if (read_amount(text, size_units, &amount))
 		set_amount(l, given, amount, size_units);
 	else
-		complain_at(l, given->at, "%s", words);
+		complain_at(l, given->at, "%s", message);
 	text_free(&text);
 }
 
-int
-choice_of(struct loader *l, const struct place *at, const json_t *value,
-    const char *words)
+void
+value_parse_mode(struct loader *l, const struct given *given)
 {
-	char *text = text_of(l, at, value);
+	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
-		return -1;
-	int index = word_index(words, text);
-	if (index < 0) {
-		char *listed = words_listed(words);
-		complain_at(l, at, "must be %s", listed);
-		free(listed);
-	}
+		return;
+	size_t len = strlen(text);
+	unsigned long mode = strtoul(text, NULL, 8);
+	if (strspn(text, "01234567") != len || len < 3 || len > 4 ||
+	    mode == 0 || mode > 0777)
+		complain_at(l, given->at,
+		    "must be octal permissions like \"0660\"");
+	else
+		*(int64_t *)given_field(given) = (int64_t)mode;
 	text_free(&text);
-	return index;
 }
 
 void
-parse_choice(struct loader *l, const struct given *given)
-{
-	int index = choice_of(l, given->at, given->value, given->option->words);
-	if (index >= 0)
-		*(unsigned *)given_field(given) = (unsigned)index;
-}
-
-void
-parse_toggle(struct loader *l, const struct given *given)
-{
-	int index = choice_of(l, given->at, given->value, given->option->words);
-	if (index >= 0)
-		*(bool *)given_field(given) = index == 1;
-}
-
-void
-clear_nothing(void *base, void *field)
+value_clear_nothing(void *base, void *field)
 {
 	(void)base;
 	(void)field;

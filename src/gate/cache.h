@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/answer.h"
-#include "base/metrics.h"
+#include "base/histogram.h"
 #include "store/store.h"
 
 /*

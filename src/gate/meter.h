@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/metrics.h"
+#include "base/histogram.h"
 #include "conf/conf.h"
 #include "store/store.h"
 

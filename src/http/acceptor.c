@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/histogram.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/metrics.h"
 #include "http/acceptor.h"
 #include "http/refusal.h"
 

@@ -11,7 +11,7 @@
 
 /* Text with what means something to troff escaped; a sentence to a line. */
 static void
-put_text(const char *text)
+put_mdoc(const char *text)
 {
 	for (; *text != '\0'; text++) {
 		if (*text == '\\')
@@ -34,7 +34,7 @@ put_line(const char *text)
 {
 	if (*text == '.' || *text == '\'')
 		fputs("\\&", stdout);
-	put_text(text);
+	put_mdoc(text);
 	putchar('\n');
 }
 
@@ -56,7 +56,7 @@ static void
 put_item(const char *name)
 {
 	fputs(".It Sy \"", stdout);
-	put_text(name);
+	put_mdoc(name);
 	fputs("\"\n", stdout);
 }
 
@@ -94,14 +94,14 @@ put_option(const struct option *option)
 	put_line(option->sentence);
 	if (option->words != NULL) {
 		printf("One of: ");
-		put_text(option->words);
+		put_mdoc(option->words);
 		puts(".");
 	}
 	if (option_required(option)) {
 		puts("Required.");
 	} else if (preset != NULL) {
 		printf("Default: ");
-		put_text(preset);
+		put_mdoc(preset);
 		puts(".");
 	}
 	if (option->restart)
@@ -109,7 +109,7 @@ put_option(const struct option *option)
 }
 
 int
-print_manual_options(void)
+manual_options(void)
 {
 	for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
 		printf(".Ss %s\n", groups[i].title);
@@ -133,7 +133,7 @@ put_problem(int status, const char *type, int after_s, const char *retry,
 	put_item(name);
 	put_line(detail);
 	printf("Retry: ");
-	put_text(retry);
+	put_mdoc(retry);
 	if (after_s > 0)
 		printf(", after %d s", after_s);
 	puts(".");
@@ -144,7 +144,7 @@ put_problem(int status, const char *type, int after_s, const char *retry,
 #define FIX_REQUEST "fix-request"
 
 int
-print_manual_problems(void)
+manual_problems(void)
 {
 	begin_list();
 #define PROBLEM(name, status, type, retry, after, title, detail)              \
@@ -157,26 +157,26 @@ print_manual_problems(void)
 
 /* --- events --- */
 
-/* Without words, it is described by hand. */
+/* Without a message it is described by hand. */
 static void
-put_event(const char *name, const char *level, const char *words)
+put_event(const char *name, const char *level, const char *message)
 {
-	if (words[0] == '\0')
+	if (message[0] == '\0')
 		return;
 	printf(".It Sy \"");
-	put_text(name);
+	put_mdoc(name);
 	printf("\" Pq ");
 	for (; *level != '\0'; level++)
 		putchar(tolower((unsigned char)*level));
 	putchar('\n');
-	put_line(words);
+	put_line(message);
 }
 
 int
-print_manual_events(void)
+manual_events(void)
 {
 	begin_list();
-#define EVENT(name, level, words) put_event(#name, #level, words);
+#define EVENT(name, level, message) put_event(#name, #level, message);
 #include "tbl/events.h"
 #undef EVENT
 	end_list();
@@ -186,19 +186,19 @@ print_manual_events(void)
 /* --- lists of names and what they mean --- */
 
 static void
-put_meaning(const char *name, const char *words)
+put_meaning(const char *name, const char *message)
 {
 	if (name[0] == '\0')
 		return;
 	put_item(name);
-	put_line(words);
+	put_line(message);
 }
 
 int
-print_manual_outcomes(void)
+manual_outcomes(void)
 {
 	begin_list();
-#define OUTCOME(name, word, words) put_meaning(word, words);
+#define OUTCOME(name, word, message) put_meaning(word, message);
 #include "tbl/outcomes.h"
 #undef OUTCOME
 	end_list();
@@ -206,10 +206,10 @@ print_manual_outcomes(void)
 }
 
 int
-print_manual_states(void)
+manual_states(void)
 {
 	begin_list();
-#define STATE(name, letter, words) put_meaning(#name, words);
+#define STATE(name, letter, message) put_meaning(#name, message);
 #include "tbl/states.h"
 #undef STATE
 	end_list();
@@ -217,10 +217,10 @@ print_manual_states(void)
 }
 
 int
-print_manual_reasons(void)
+manual_reasons(void)
 {
 	begin_list();
-#define REASON(name, letter, word, words) put_meaning(word, words);
+#define REASON(name, letter, word, message) put_meaning(word, message);
 #include "tbl/reasons.h"
 #undef REASON
 	end_list();
@@ -228,12 +228,12 @@ print_manual_reasons(void)
 }
 
 int
-print_manual_faults(void)
+manual_faults(void)
 {
 	puts(".Bl -bullet");
-#define FAULT(name, words)                                                    \
-	puts(".It");                                                          \
-	put_line(words);
+#define FAULT(name, message) \
+	puts(".It"); \
+	put_line(message);
 #include "tbl/faults.h"
 #undef FAULT
 	end_list();
@@ -241,7 +241,7 @@ print_manual_faults(void)
 }
 
 int
-print_manual_metrics(void)
+manual_metrics(void)
 {
 	begin_list();
 #define METRIC(id, kind, name, help) put_meaning(name, help);
@@ -254,12 +254,13 @@ print_manual_metrics(void)
 /* --- what doctor finds --- */
 
 int
-print_manual_findings(void)
+manual_findings(void)
 {
 	static const struct {
-		const char *name, *level, *words, *cure;
+		const char *name, *level, *message, *cure;
 	} findings[] = {
-#define FINDING(name, level, well, words, cure) {#name, #level, words, cure},
+#define FINDING(name, level, function, well, message, cure) \
+	{#name, #level, message, cure},
 #include "tbl/findings.h"
 #undef FINDING
 	};
@@ -268,7 +269,7 @@ print_manual_findings(void)
 		bool fails = !strcmp(findings[i].level, "FAIL");
 		put_item(findings[i].name);
 		puts(fails ? "Failure:" : "Warning:");
-		put_filled(findings[i].words);
+		put_filled(findings[i].message);
 		puts(".br\n.Em To do :");
 		put_filled(findings[i].cure);
 	}
@@ -279,12 +280,12 @@ print_manual_findings(void)
 /* --- rights in Redis --- */
 
 int
-print_manual_rights(void)
+manual_rights(void)
 {
 	static const struct {
-		const char *name, *words;
+		const char *name, *message;
 	} rights[] = {
-#define RIGHT(name, when, probe, words) {name, words},
+#define RIGHT(name, when, probe, message) {name, message},
 #include "tbl/rights.h"
 #undef RIGHT
 	};
@@ -293,7 +294,7 @@ print_manual_rights(void)
 		char name[40];
 		snprintf(name, sizeof name, "+%s", rights[i].name);
 		put_item(name);
-		put_line(rights[i].words);
+		put_line(rights[i].message);
 	}
 	end_list();
 	return 0;

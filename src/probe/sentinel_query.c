@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "conf/address.h"
 #include "probe/dial.h"
 #include "probe/sentinel_query.h"
 
@@ -54,7 +55,7 @@ sentinel_query(const struct conf *conf)
 	for (size_t i = 0; i < count; i++) {
 		char *host;
 		uint16_t port;
-		host_port_split(conf->store.sentinels.list[i], &host, &port);
+		address_split(conf->store.sentinels.list[i], &host, &port);
 		redisContext *sentinel =
 		    dial_tcp(conf, host, port, &all[i].message);
 		if (sentinel != NULL) {

@@ -2,6 +2,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/digits.h"
 #include "base/error.h"
 #include "base/mem.h"

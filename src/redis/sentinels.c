@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "conf/address.h"
 #include "redis/master.h"
 #include "redis/sentinels.h"
 
@@ -263,7 +264,7 @@ open_links(struct sentinel *sentinel, struct loop *loop,
 	    .arg = sentinel};
 	char *host;
 	struct link_to to = {.sentinel = true};
-	host_port_split(text, &host, &to.port);
+	address_split(text, &host, &to.port);
 	to.host = host;
 	sentinel->text = text;
 	sentinel->ask_epoch.done = on_epoch;

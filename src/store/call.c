@@ -4,9 +4,9 @@
 
 #include "base/container.h"
 #include "base/error.h"
+#include "base/histogram.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/metrics.h"
 #include "base/must.h"
 #include "record/library.h"
 #include "redis/redis_error.h"

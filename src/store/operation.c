@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 
+#include "base/base64.h"
 #include "base/container.h"
 #include "base/digits.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/metrics.h"
+#include "base/histogram.h"
 #include "record/script.h"
 #include "store/renew.h"
 #include "store/store_health.h"

@@ -1,162 +1,200 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * FINDING(name, level, well, words, cure): what `doctor` looks for, in the
- * order in which it tells.
+ * FINDING(name, level, function, well, message, cure): what `doctor` looks
+ * for, in the order in which it tells.
  *
- * level  FAIL: the promise is in danger, or nothing can be served; WARN: it
- *        holds, and somebody should know
- * well   what is said where there is nothing to find
- * words  what was found; {} stands for the particulars
- * cure   what to do; {} stands for what only this configuration tells
+ * name      as it is printed
+ * level     FAIL: the promise is in danger, or nothing can be served; WARN:
+ *           it holds, and somebody should know
+ * function  judges; the file that it is in is the first half of its name
+ * well      what is said where there is nothing to find
+ * message   what was found; {} stands for the particulars
+ * cure      what to do; {} stands for what only this configuration tells
  */
 
 /* --- the file and this machine: cmd/doctor_host.c --- */
-FINDING(configuration, FAIL, "the configuration is valid",
+FINDING(configuration, FAIL, doctor_host_configuration,
+	"the configuration is valid",
 	"{}", "correct the file (onceproxy.json(5)) and run this again")
-FINDING(state_dir, FAIL, "state_dir can be written",
+FINDING(state_dir, FAIL, doctor_host_state_dir,
+	"state_dir can be written",
 	"no journal can be kept in {}, and without one no claim is forwarded",
 	"create it for the user that runs the gateway: install -d -m 0700 -o "
 	"USER {}")
-FINDING(state_dir_open, FAIL, "state_dir is private",
+FINDING(state_dir_open, FAIL, doctor_host_state_dir_open,
+	"state_dir is private",
 	"other users can look into {}, which holds the answers to payments",
 	"chmod 0700 {}")
-FINDING(journal, WARN, "the journal is empty",
+FINDING(journal, WARN, doctor_host_journal,
+	"the journal is empty",
 	"outcomes wait in the journal for Redis to take them: {}",
 	"run a gateway with this state_dir and this Redis until it is empty; "
 	"do not release any of these keys before then: onceproxy serve -c {}")
-FINDING(descriptors, WARN, "there are enough descriptors for "
+FINDING(descriptors, WARN, doctor_host_descriptors,
+	"there are enough descriptors for "
 	"limits.connections",
 	"this process may open so few descriptors that it would accept only {}",
 	"set LimitNOFILE= in systemd, or ulimit -Hn, to {} or more, or lower "
 	"limits.connections")
-FINDING(managed_server, FAIL, "the managed redis-server can be run",
+FINDING(managed_server, FAIL, doctor_host_managed_server,
+	"the managed redis-server can be run",
 	"store.redis is \"managed\", and {}",
 	"install redis-server, or name a Redis in store.redis")
 
 /* --- Redis: cmd/doctor_redis.c, cmd/doctor_sentinel.c --- */
-FINDING(redis_stopped, WARN, "the managed Redis is running",
+FINDING(redis_stopped, WARN, doctor_redis_stopped,
+	"the managed Redis is running",
 	"the managed Redis is not running ({}), so it was not looked at",
 	"start the gateway and run this again: onceproxy serve -c {}")
-FINDING(sentinel_lost, WARN, "each Sentinel names the master",
+FINDING(sentinel_lost, WARN, doctor_sentinel_lost,
+	"each Sentinel names the master",
 	"this Sentinel does not name the master: {}",
 	"start it, or correct store.sentinels and store.master; query it with: "
 	"{}")
-FINDING(sentinels_few, FAIL, "a majority of the Sentinels name the master",
+FINDING(sentinels_few, FAIL, doctor_sentinel_few,
+	"a majority of the Sentinels name the master",
 	"too few Sentinels name the master to detect a failover or to agree on "
 	"one: {}",
 	"start the others: more than half of them are needed")
-FINDING(sentinel_behind, WARN, "the Sentinels name the same master",
+FINDING(sentinel_behind, WARN, doctor_sentinel_behind,
+	"the Sentinels name the same master",
 	"the Sentinels do not name the same master: {}",
 	"check whether that Sentinel can reach the others and the servers; "
 	"query it with: {}")
-FINDING(redis_unreachable, FAIL, "Redis answers",
+FINDING(redis_unreachable, FAIL, doctor_redis_unreachable,
+	"Redis answers",
 	"Redis does not answer: {}",
 	"start it, and check that store.redis, store.timeout and firewalls let "
 	"the gateway connect to {}")
-FINDING(redis_login, FAIL, "Redis accepts our login",
+FINDING(redis_login, FAIL, doctor_redis_login,
+	"Redis accepts our login",
 	"Redis does not accept our login: {}",
 	"put the user's name and password into store.user and store.password, "
 	"or create the user: {}")
-FINDING(redis_old, FAIL, "Redis is new enough",
+FINDING(redis_old, FAIL, doctor_redis_old,
+	"Redis is new enough",
 	"this is Redis {}, and the scripts need features that came with 7.0",
 	"upgrade it to 7.0 or later")
-FINDING(redis_replica, FAIL, "Redis is a master",
+FINDING(redis_replica, FAIL, doctor_redis_replica,
+	"Redis is a master",
 	"this Redis is a replica of {}, and takes no claims",
 	"name the master in store.redis, or make this one the master: "
 	"redis-cli REPLICAOF NO ONE")
-FINDING(rights, FAIL, "we have all the rights that we need in Redis",
+FINDING(rights, FAIL, doctor_redis_rights,
+	"we have all the rights that we need in Redis",
 	"this Redis user may not: {}",
 	"paste this line into redis-cli as an administrator, followed by ACL "
 	"SAVE: {}")
-FINDING(eviction, FAIL, "Redis evicts nothing",
+FINDING(eviction, FAIL, doctor_redis_eviction,
+	"Redis evicts nothing",
 	"Redis may evict records, and a forgotten claim lets a payment be "
 	"made twice: {}",
 	"redis-cli CONFIG SET maxmemory-policy noeviction, and the same in "
 	"redis.conf")
-FINDING(eviction_allowed, WARN, "store.allow_eviction permits no eviction",
+FINDING(eviction_allowed, WARN, doctor_redis_eviction_allowed,
+	"store.allow_eviction permits no eviction",
 	"Redis may evict records, and store.allow_eviction permits it: {}",
 	"redis-cli CONFIG SET maxmemory-policy noeviction, and set "
 	"store.allow_eviction to false")
-FINDING(persistence, FAIL, "Redis keeps an append-only file",
+FINDING(persistence, FAIL, doctor_redis_persistence,
+	"Redis keeps an append-only file",
 	"Redis keeps no append-only file: a restart forgets claims, and their "
 	"payments may be made again",
 	"redis-cli CONFIG SET appendonly yes, and the same in redis.conf")
-FINDING(writes, FAIL, "Redis accepts writes",
+FINDING(writes, FAIL, doctor_redis_writes,
+	"Redis accepts writes",
 	"Redis refuses writes, so no key can be claimed: {}",
 	"MISCONF: fix its disk, then redis-cli BGSAVE; OOM: raise maxmemory; "
 	"NOREPLICAS: start its replicas again")
-FINDING(appendfsync, WARN, "Redis syncs what it acknowledges",
+FINDING(appendfsync, WARN, doctor_redis_appendfsync,
+	"Redis syncs what it acknowledges",
 	"appendfsync is {}: a crash may forget the claims of the last seconds",
 	"redis-cli CONFIG SET appendfsync always, and the same in redis.conf")
-FINDING(replicas_few, FAIL, "there are as many replicas as store.wait_replicas "
+FINDING(replicas_few, FAIL, doctor_redis_replicas_few,
+	"there are as many replicas as store.wait_replicas "
 	"asks for",
 	"store.wait_replicas is more than the number of replicas: {}",
 	"start replicas with replicaof, or lower store.wait_replicas")
-FINDING(no_replica, WARN, "Redis has a replica",
+FINDING(no_replica, WARN, doctor_redis_no_replica,
+	"Redis has a replica",
 	"this Redis has no replica: if its machine is lost, so are its records",
 	"start another redis-server with: replicaof {}")
-FINDING(cluster_replica, WARN, "each master of the cluster has a replica",
+FINDING(cluster_replica, WARN, doctor_cluster_replica,
+	"each master of the cluster has a replica",
 	"this master has no replica: while it is gone, its keys get 503, and "
 	"if its machine is lost, so are its records",
 	"redis-cli --cluster add-node NEW-HOST:PORT {} --cluster-slave")
-FINDING(cluster_fails, FAIL, "the cluster is up, or there is none",
+FINDING(cluster_fails, FAIL, doctor_cluster_fails,
+	"the cluster is up, or there is none",
 	"the cluster reports that it is down",
 	"bring back the masters that are gone, or promote their replicas "
 	"(CLUSTER FAILOVER TAKEOVER); see redis-cli --cluster check {}")
-FINDING(cluster_coverage, WARN,
+FINDING(cluster_coverage, WARN, doctor_cluster_coverage,
 	"a dead master affects only its own keys, or there is no cluster",
 	"cluster-require-full-coverage is yes: while one master is gone, the "
 	"keys of all others get 503 too",
 	"redis-cli --cluster call {} CONFIG SET cluster-require-full-coverage "
 	"no, and the same in redis.conf")
-FINDING(memory, WARN, "Redis has memory to spare",
+FINDING(memory, WARN, doctor_redis_memory,
+	"Redis has memory to spare",
 	"less than a fifth of maxmemory is left; when it is full, new claims "
 	"get 503: {}",
 	"redis-cli CONFIG SET maxmemory {}, and the same in redis.conf, or "
 	"shorten the retention of routes")
-FINDING(clocks, WARN, "the clocks agree",
+FINDING(clocks, WARN, doctor_redis_clocks,
+	"the clocks agree",
 	"the clock of Redis differs from this machine's: {}",
 	"synchronise both with NTP (timedatectl set-ntp true); Redis' clock "
 	"decides leases and retention, this machine's is the one in the log")
-FINDING(records_unknown, WARN, "no outcome is unknown",
+FINDING(records_unknown, WARN, doctor_redis_records_unknown,
+	"no outcome is unknown",
 	"keys are held because nobody knows what became of their requests: {}",
 	"ask the API about each, then release or complete it: onceproxy keys "
 	"list --state UNKNOWN -c {}")
-FINDING(records_failed, WARN, "no key has failed for good",
+FINDING(records_failed, WARN, doctor_redis_records_failed,
+	"no key has failed for good",
 	"keys have used up all their attempts: {}",
 	"look at each, then release or complete it: onceproxy keys list "
 	"--state FAILED -c {}")
-FINDING(old_libraries, WARN, "all function libraries are of this version",
+FINDING(old_libraries, WARN, doctor_redis_old_libraries,
+	"all function libraries are of this version",
 	"function libraries of other versions: {}",
 	"once no gateway of such a version is running any more: redis-cli "
 	"FUNCTION DELETE {}")
-FINDING(foreign_keys, WARN, "all keys under store.prefix are ours",
+FINDING(foreign_keys, WARN, doctor_redis_foreign_keys,
+	"all keys under store.prefix are ours",
 	"keys under store.prefix that a gateway of this version, with this "
 	"store.shards, cannot find: {}",
 	"set store.shards back to what it was, or choose a store.prefix that "
 	"nobody else uses; see one: redis-cli TYPE {}")
-FINDING(encryption_keys, FAIL, "we have the encryption keys of all stored "
+FINDING(encryption_keys, FAIL, doctor_redis_encryption_keys,
+	"we have the encryption keys of all stored "
 	"answers",
 	"stored answers are encrypted with keys that store.encryption_keys "
 	"does not have, and their retries get 500: {}",
 	"add this key after the others on all gateways, and restart them: {}")
 
 /* --- upstreams: cmd/doctor_upstream.c --- */
-FINDING(upstream_name, FAIL, "the names of upstreams resolve",
+FINDING(upstream_name, FAIL, doctor_upstream_name,
+	"the names of upstreams resolve",
 	"the host name has no address: {}",
 	"correct the name, or add it to DNS or /etc/hosts: getent hosts {}")
-FINDING(upstream_closed, FAIL, "upstreams accept connections",
+FINDING(upstream_closed, FAIL, doctor_upstream_closed,
+	"upstreams accept connections",
 	"no connection could be made: {}",
 	"start the upstream, or correct its address: {}")
-FINDING(upstream_silent, FAIL, "upstreams accept connections in time",
+FINDING(upstream_silent, FAIL, doctor_upstream_silent,
+	"upstreams accept connections in time",
 	"no connection within connect_timeout: {}",
 	"check whether a firewall drops packets to {}, or raise "
 	"connect_timeout")
-FINDING(upstream_tls, FAIL, "the TLS handshakes with upstreams succeed",
+FINDING(upstream_tls, FAIL, doctor_upstream_tls,
+	"the TLS handshakes with upstreams succeed",
 	"TLS fails: {}",
 	"put the authorities that issued its certificate into ca, and our own "
 	"certificate and key if it asks for one; see what it presents: {}")
-FINDING(target_down, WARN, "all targets can be reached",
+FINDING(target_down, WARN, doctor_upstream_target_down,
+	"all targets can be reached",
 	"this target cannot be reached, and the upstream's other targets take "
 	"its requests: {}",
 	"start it, or remove it from targets: {}")

@@ -3,7 +3,7 @@
 
 #include "base/answer.h"
 #include "base/flow.h"
-#include "base/metrics.h"
+#include "base/histogram.h"
 #include "base/op.h"
 #include "conf/conf.h"
 

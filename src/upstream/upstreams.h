@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/body.h"
+#include "base/histogram.h"
 #include "base/loop.h"
-#include "base/metrics.h"
 #include "conf/conf.h"
 
 /*

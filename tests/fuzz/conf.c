@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "conf/load.h"
+#include "conf/conf_load.h"
+#include "conf/conf_restart.h"
 #include "fuzz/fuzz.h"
 
 /*
@@ -13,7 +14,7 @@ static const struct conf *
 parse(struct span input, struct complaints *ret_complaints)
 {
 	*ret_complaints = (struct complaints){NULL, 0};
-	const struct conf *conf = conf_parse("fuzz", input, ret_complaints);
+	const struct conf *conf = conf_load_text("fuzz", input, ret_complaints);
 
 	must((conf != NULL) == (ret_complaints->count == 0));
 	for (size_t i = 0; i < ret_complaints->count; i++) {
@@ -71,7 +72,7 @@ fuzz_conf(struct span input)
 		must(!strcmp(first.list[i].message, second.list[i].message));
 	if (conf != NULL) {
 		is_complete(conf);
-		conf_needs_restart(conf, again, &second);
+		conf_restart_needed(conf, again, &second);
 		must(second.count == 0);
 	}
 	conf_unref(&conf);

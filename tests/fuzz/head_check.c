@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "fuzz/fuzz.h"
 #include "http/head_check.h"
 #include "http/header.h"
@@ -25,7 +25,7 @@ configuration(void)
 	struct complaints complaints = {NULL, 0};
 
 	if (conf == NULL)
-		conf = conf_parse("fuzz", span_str(text), &complaints);
+		conf = conf_load_text("fuzz", span_str(text), &complaints);
 	must(conf != NULL);
 	return conf;
 }

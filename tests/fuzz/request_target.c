@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/digest.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "fuzz/fuzz.h"
 #include "http/request_target.h"
 #include "http/route.h"
@@ -27,7 +27,7 @@ route_of(const struct request_target *target)
 	struct complaints complaints = {NULL, 0};
 
 	if (conf == NULL)
-		conf = conf_parse("fuzz", span_str(routes), &complaints);
+		conf = conf_load_text("fuzz", span_str(routes), &complaints);
 	must(conf != NULL);
 	const struct conf_route *route =
 	    route_find(conf, SPAN("POST"), target);

@@ -2,7 +2,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "fuzz/fuzz.h"
 
 /*
@@ -19,7 +19,7 @@ load(const char *upstream, const char *redis, struct complaints *complaints)
 		return NULL; /* it is no UTF-8 */
 	char *text = json_dumps(json, JSON_COMPACT);
 	const struct conf *conf =
-	    conf_parse("fuzz", span_str(text), complaints);
+	    conf_load_text("fuzz", span_str(text), complaints);
 
 	must((conf == NULL) == (complaints->count > 0));
 	free(text);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "lib/store_bench.h"
 
 enum { PATIENCE_MS = 40000, LOOK_MS = 2 };
@@ -24,7 +24,7 @@ make_conf(const char *url, const char *idempotency)
 		"\"idempotency\": {%s}}]}",
 	    url, BENCH_TIMEOUT_MS, idempotency);
 	const struct conf *conf =
-	    conf_parse("test", span_str(text), &complaints);
+	    conf_load_text("test", span_str(text), &complaints);
 	if (conf == NULL)
 		fail_msg("%s: %s", complaints.list[0].pointer,
 		    complaints.list[0].message);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/loop.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/timer_private.h"
 #include "base/turn.h"
 #include "replay/fakes.h"
 
 /*
- * In the place of src/base/loop.c: its turns are the real ones (base/turn.h),
- * there are no descriptors, and the clock stands still until the scheduler
- * moves it.
+ * In the place of src/base/loop.c, clock.c and watch.c: its turns are the
+ * real ones (base/turn.h), there are no descriptors, and the clock stands
+ * still until the scheduler moves it.
  */
 struct posted {
 	struct posted *next;
@@ -18,7 +20,7 @@ struct posted {
 };
 
 struct loop {
-	struct turn turn; /* first */
+	struct loop_state state; /* first: see base/loop_state.h */
 	struct gateway *gateway;
 	struct posted *posted;
 	struct posted **posted_end;
@@ -47,7 +49,33 @@ loop_now_ms(const struct loop *loop)
 	return world.now_us / 1000;
 }
 
+static int64_t
+now_ms(struct loop_state *state)
+{
+	(void)state;
+	return world.now_us / 1000;
+}
+
 /* --- a turn --- */
+
+void
+loop_hook(struct loop *loop, enum hook_kind kind, struct hook *hook,
+    bool (*run)(void *arg), void *arg)
+{
+	turn_hook(&loop->state, kind, hook, run, arg);
+}
+
+void
+loop_unhook(struct loop *loop, enum hook_kind kind, struct hook *hook)
+{
+	turn_unhook(&loop->state, kind, hook);
+}
+
+void
+loop_rest(struct loop *loop, void *ptr, void (*destroy)(void *ptr))
+{
+	turn_rest(&loop->state, ptr, destroy);
+}
 
 static void
 run_posted(struct loop *loop)
@@ -76,7 +104,7 @@ loop_post(struct loop *loop, void (*run)(void *arg), void *arg)
 bool
 fake_loop_has_work(const struct loop *loop)
 {
-	return loop->turn.ready != NULL || loop->posted != NULL || loop->turns;
+	return loop->state.ready != NULL || loop->posted != NULL || loop->turns;
 }
 
 void
@@ -92,7 +120,7 @@ fake_loop_work(struct loop *loop)
 	loop->turns = false;
 	while (more || loop->posted != NULL) {
 		run_posted(loop);
-		more = turn_end(&loop->turn);
+		more = turn_end(&loop->state);
 	}
 }
 
@@ -100,9 +128,9 @@ bool
 fake_loop_any(const struct loop *loop,
     bool (*wanted)(const struct gateway *gateway, const struct timer *timer))
 {
-	const struct timers *timers = &loop->turn.timers;
+	const struct timer_heap *timers = &loop->state.timers;
 	for (unsigned i = 1; i <= timers->count; i++)
-		if (wanted(loop->gateway, timers->heap[i]))
+		if (wanted(loop->gateway, timers->list[i]))
 			return true;
 	return false;
 }
@@ -110,7 +138,7 @@ fake_loop_any(const struct loop *loop,
 void
 fake_loop_fire(struct loop *loop)
 {
-	timers_fire(&loop->turn.timers, loop_now_ms(loop));
+	timer_fire(&loop->state.timers, loop_now_ms(loop));
 	fake_loop_turn(loop);
 }
 
@@ -120,7 +148,7 @@ struct loop *
 loop_new(void)
 {
 	struct loop *loop = mem_zero(sizeof *loop);
-	turn_init(&loop->turn);
+	turn_init(&loop->state, now_ms);
 	loop->gateway = world.starting;
 	loop->posted_end = &loop->posted;
 	return loop;
@@ -157,11 +185,11 @@ loop_free(struct loop **loop)
 	struct loop *l = *loop;
 	*loop = NULL;
 	run_posted(l);
-	CHECK(l->turn.timers.count == 0, "a timer outlives its worker");
+	CHECK(l->state.timers.count == 0, "a timer outlives its worker");
 	for (unsigned kind = 0; kind < HOOK_KINDS; kind++)
-		CHECK(l->turn.hooks[kind] == NULL,
+		CHECK(l->state.hooks[kind] == NULL,
 		    "a hook outlives its worker");
-	turn_free(&l->turn);
+	turn_free(&l->state);
 	free(l);
 }
 

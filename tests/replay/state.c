@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/container.h"
-#include "base/timers.h"
+#include "base/timer.h"
 #include "gate/execution.h"
 #include "gate/request.h"
 #include "replay/fakes.h"

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/random.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
 
@@ -65,7 +65,7 @@ make_conf(
 	for (char *p = text; *p != '\0'; p++)
 		*p = *p == '\'' ? '"' : *p;
 	const struct conf *conf =
-	    conf_parse("replay", span_str(text), &complaints);
+	    conf_load_text("replay", span_str(text), &complaints);
 	if (conf == NULL)
 		world_failed("%s: %s", complaints.list[0].pointer,
 		    complaints.list[0].message);

@@ -12,6 +12,7 @@
 #include "base/answer.h"
 #include "base/arena.h"
 #include "base/ascii.h"
+#include "base/base64.h"
 #include "base/body.h"
 #include "base/digest.h"
 #include "base/digits.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 
 /*
  * For the tests of conf/: configurations written with single quotes for
@@ -54,7 +54,7 @@ try_wrong(const char *text)
 	struct complaints complaints = {NULL, 0};
 	char *json = try_json(text);
 	const struct conf *conf =
-	    conf_parse("test", span_str(json), &complaints);
+	    conf_load_text("test", span_str(json), &complaints);
 	char *lines = try_lines(&complaints);
 	assert_int_equal(conf != NULL, complaints.count == 0);
 	conf_unref(&conf);
@@ -70,7 +70,7 @@ try_conf(const char *text)
 	struct complaints complaints = {NULL, 0};
 	char *json = try_json(text);
 	const struct conf *conf =
-	    conf_parse("test", span_str(json), &complaints);
+	    conf_load_text("test", span_str(json), &complaints);
 	char *lines = try_lines(&complaints);
 	assert_string_equal(lines, "");
 	assert_non_null(conf);

@@ -21,7 +21,7 @@ said_about(const char *text, int *ret_code)
 	int saved = dup(STDOUT_FILENO);
 	assert_true(dup2(fileno(said), STDOUT_FILENO) >= 0);
 	const struct command_line given = {.file = name};
-	*ret_code = cmd_check(&given);
+	*ret_code = check_run(&given);
 	fflush(stdout);
 	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
 	close(saved);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf_try.h"
 
+#include "conf/conf_restart.h"
+
 /* --- defaults and routes --- */
 
 #define TRY_INHERIT(defaults, route)                                 \
@@ -212,9 +214,9 @@ what_a_reload_does_not_change_is_told(void **state)
 	    "'defaults':{'lease':'5s'}"));
 	const struct conf *other = try_conf(
 	    TRY_FILE("'store':{'prefix':'q','secret':'s'},'workers':2"));
-	conf_needs_restart(one, same, &complaints);
+	conf_restart_needed(one, same, &complaints);
 	assert_int_equal(complaints.count, 0);
-	conf_needs_restart(one, other, &complaints);
+	conf_restart_needed(one, other, &complaints);
 	char *lines = try_lines(&complaints);
 	assert_string_equal(lines,
 	    "/store/prefix: a reload does not change this; start anew\n"

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/mem.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "conf/load.h"
+#include "conf/conf_load.h"
 #include "lib/folder.h"
 #include "redis/managed.h"
 #include "redis/private_redis.h"
@@ -51,7 +51,7 @@ set_up(void **state)
 		"\"upstreams\": {\"u\": \"http://127.0.0.1:9\"},"
 		"\"routes\": [{\"path\": \"/*\", \"upstream\": \"u\","
 		"\"idempotency\": {}}]}", place->state_dir);
-	place->conf = conf_parse("test", span_str(text), &complaints);
+	place->conf = conf_load_text("test", span_str(text), &complaints);
 	assert_non_null(place->conf);
 	complaints_free(&complaints);
 	free(text);

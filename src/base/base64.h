@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Base64 without padding, URL alphabet (RFC 4648, section 5).  Pure. */
+void base64_encode(const uint8_t *bytes, size_t len, char *ret_text);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdint.h>
+
+/* What time it is, asked of the kernel at each call.  Any thread. */
+
+/* Microseconds of a clock that never jumps, for measuring. */
+int64_t clock_us(void);
+/* Wall clock, in milliseconds since 1970 (UTC), for people and records. */
+int64_t clock_wall_ms(void);

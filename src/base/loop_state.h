@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/hook.h"
+
+/*
+ * What a loop has apart from descriptors, other threads and clocks: the
+ * timers that are set, the ready list, hooks, and what rests.  It is the
+ * first member of struct loop, so that timer.c, task.c and turn.c need know
+ * no more of one, and a test can put another loop around it.  For those three
+ * and whoever defines a struct loop.  The loop's own thread.
+ */
+struct loop;
+
+/* A binary heap, the earliest first. */
+struct timer_heap {
+	struct timer **list; /* from 1 */
+	unsigned count;
+	unsigned size;
+};
+
+struct loop_state {
+	/* The loop's milliseconds, as of this turn's start. */
+	int64_t (*now_ms)(struct loop_state *state);
+	struct timer_heap timers;
+	struct task *ready;
+	struct task **ready_end;
+	struct hook *hooks[HOOK_KINDS];
+	struct rested *rested;     /* in this turn */
+	struct rested *rested_old; /* in the one before */
+};
+
+static inline struct loop_state *
+loop_state_of(struct loop *loop)
+{
+	return (struct loop_state *)(void *)loop;
+}

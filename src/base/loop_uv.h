@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <uv.h>
+
+#include "base/loop_state.h"
+
+/*
+ * A loop as libuv drives it; for loop.c, and watch.c, whose descriptors are
+ * libuv's.
+ */
+struct loop {
+	struct loop_state state; /* first: see base/loop_state.h */
+	uv_loop_t uv;
+	uv_prepare_t turn_end;
+	uv_idle_t unfinished;
+	uv_timer_t alarm;
+	uv_async_t wakeup; /* something was posted */
+	int64_t alarm_at_ms; /* what the alarm is set to; -1: not set */
+	uv_mutex_t mutex; /* guards what was posted, and only that */
+	struct posted *posted;
+	struct posted **posted_end;
+};

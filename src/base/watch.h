@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+struct loop;
+
+/*
+ * A watch tells, level-triggered, that a descriptor can be read or written
+ * (errors and hang-ups count as both that are wanted).  The descriptor stays
+ * the caller's, who frees the watch before closing it.  The loop's own
+ * thread.
+ */
+struct watch;
+
+enum {
+	WATCH_READ = 1,
+	WATCH_WRITE = 2,
+	WATCH_HANG_UP = 4, /* the other end has closed its half, or all */
+};
+
+struct watch *watch_new(struct loop *loop, int fd,
+    void (*ready)(void *arg, unsigned events), void *arg);
+/* Sets what is wanted: WATCH_ flags, 0 for nothing. */
+void watch_want(struct watch *watch, unsigned events);
+/* No call comes after it; nulls the caller's pointer, accepts NULL. */
+void watch_free(struct watch **watch);

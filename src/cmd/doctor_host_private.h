@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "cmd/findings_private.h"
+
+/*
+ * What `doctor` finds of the file and of this machine: a function for each of
+ * its lines in tbl/findings.h.  They only judge: all asking was done before,
+ * but for what costs nothing to ask here.  Main thread.
+ */
+void doctor_host_configuration(struct doctor *doctor);
+void doctor_host_state_dir(struct doctor *doctor);
+void doctor_host_state_dir_open(struct doctor *doctor);
+void doctor_host_journal(struct doctor *doctor);
+void doctor_host_descriptors(struct doctor *doctor);
+void doctor_host_managed_server(struct doctor *doctor);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "cmd/findings_private.h"
+
+/*
+ * What `doctor` finds of the Sentinels: a function for each of their lines in
+ * tbl/findings.h.  They only judge: all asking was done before.  Main thread.
+ */
+void doctor_sentinel_lost(struct doctor *doctor);
+void doctor_sentinel_few(struct doctor *doctor);
+void doctor_sentinel_behind(struct doctor *doctor);

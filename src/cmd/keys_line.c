@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/digits.h"
+#include "cmd/keys_line_private.h"
+
+static const struct option options[] = {
+    {"config", required_argument, NULL, 'c'},
+    {"help", no_argument, NULL, 'h'},
+    {"json", no_argument, NULL, 'j'},
+    {"state", required_argument, NULL, 's'},
+    {"limit", required_argument, NULL, 'l'},
+    {"key", required_argument, NULL, 'k'},
+    {"namespace", required_argument, NULL, 'n'},
+    {"scope", required_argument, NULL, 'S'},
+    {"body", no_argument, NULL, 'b'},
+    {"status", required_argument, NULL, 't'},
+    {"header", required_argument, NULL, 'H'},
+    {"body-file", required_argument, NULL, 'f'},
+    {"note", required_argument, NULL, 'N'},
+    {NULL, 0, NULL, 0},
+};
+
+int
+keys_line_wrong(const char *fmt, ...)
+{
+	va_list args;
+	fputs("onceproxy keys: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputs("\nTry 'onceproxy keys --help'.\n", stderr);
+	return KEYS_WRONG_USAGE;
+}
+
+/* --- one option --- */
+
+/* Cuts "Name: value" at its colon; false where that is not UTF-8 with one. */
+static bool
+cut_field(const char *text, json_t **ret_name, json_t **ret_value)
+{
+	const char *colon = strchr(text, ':');
+	if (colon == NULL || colon == text)
+		return false;
+	struct span value = span_trim(span_str(colon + 1));
+	*ret_name = json_stringn(text, (size_t)(colon - text));
+	*ret_value = json_stringn(value.ptr, value.len);
+	if (*ret_name != NULL && *ret_value != NULL)
+		return true;
+	json_decref(*ret_name);
+	json_decref(*ret_value);
+	return false;
+}
+
+static bool
+add_header(struct keys_line *line, const char *text)
+{
+	json_t *name, *value;
+	if (!cut_field(text, &name, &value))
+		return false;
+	if (line->headers == NULL)
+		line->headers = json_array();
+	json_array_append_new(
+	    line->headers, json_pack("[o, o]", name, value));
+	return true;
+}
+
+static bool
+add_scope(struct keys_line *line, const char *text)
+{
+	json_t *name, *value;
+	if (!cut_field(text, &name, &value))
+		return false;
+	if (line->scope == NULL)
+		line->scope = json_object();
+	json_object_set_new(line->scope, json_string_value(name), value);
+	json_decref(name);
+	return true;
+}
+
+static bool
+set_number(const char *text, long least, long most, long *ret_number)
+{
+	int64_t number;
+	if (!digits_read(span_str(text), most, &number) || number < least)
+		return false;
+	*ret_number = (long)number;
+	return true;
+}
+
+/* False where the value is none of that option's. */
+static bool
+set_option(struct keys_line *line, int option)
+{
+	switch (option) {
+	case 'c':
+		line->file = optarg;
+		return true;
+	case 'j':
+		line->as_json = true;
+		return true;
+	case 's':
+		for (char *c = optarg; *c != '\0'; c++)
+			*c = (char)toupper((unsigned char)*c);
+		line->state = optarg;
+		return strspn(optarg, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") ==
+		    strlen(optarg);
+	case 'l':
+		return set_number(optarg, 1, 1000000, &line->limit);
+	case 'k':
+		line->key = optarg;
+		return true;
+	case 'n':
+		line->namespace = optarg;
+		return true;
+	case 'S':
+		return add_scope(line, optarg);
+	case 'b':
+		line->with_body = true;
+		return true;
+	case 't':
+		return set_number(optarg, 200, 599, &line->status);
+	case 'H':
+		return add_header(line, optarg);
+	case 'f':
+		line->body_file = optarg;
+		return true;
+	default:
+		line->note = optarg;
+		return true;
+	}
+}
+
+const char *
+keys_line_option(int letter)
+{
+	for (const struct option *o = options; o->name != NULL; o++)
+		if (o->val == letter)
+			return o->name;
+	return "";
+}
+
+/* --- all of them --- */
+
+int
+keys_line_read(struct keys_line *line, int argc, char **argv, int *ret_next)
+{
+	size_t n_given = 0;
+	int o;
+	opterr = 0;
+	optind = 0;
+	while ((o = getopt_long(argc, argv, ":c:h", options, NULL)) != -1) {
+		if (o == 'h') {
+			line->help = true;
+			continue;
+		}
+		if (o == ':')
+			return keys_line_wrong(
+			    "%s needs a value", argv[optind - 1]);
+		if (o == '?')
+			return keys_line_wrong(
+			    "no such option: %s", argv[optind - 1]);
+		if (!set_option(line, o))
+			return keys_line_wrong("--%s cannot be %s",
+			    keys_line_option(o), optarg);
+		if (n_given < sizeof line->given - 1 &&
+		    strchr(line->given, o) == NULL)
+			line->given[n_given++] = (char)o;
+	}
+	*ret_next = optind;
+	return KEYS_WELL;
+}
+
+void
+keys_line_clear(struct keys_line *line)
+{
+	json_decref(line->scope);
+	json_decref(line->headers);
+	conf_unref(&line->conf);
+}

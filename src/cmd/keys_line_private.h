@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/must.h"
+#include "conf/conf.h"
+
+/*
+ * The command line of `onceproxy keys`: its options, and what they say.  It
+ * knows no verb.  Main thread.
+ */
+enum { KEYS_WELL = 0, KEYS_REFUSED = 1, KEYS_WRONG_USAGE = 2 };
+
+struct keys_line {
+	const char *file;
+	bool help;
+	bool as_json;
+	const char *state;
+	long limit;
+	const char *key;
+	const char *namespace;
+	json_t *scope; /* an object */
+	bool with_body;
+	long status;
+	json_t *headers; /* a list of pairs */
+	const char *body_file;
+	const char *note;
+	const char *key_id;
+
+	char given[32]; /* the letters of the options that are there */
+	const struct conf *conf;
+};
+
+/*
+ * Reads the options, argv[0] being "keys"; *ret_next is the index of the first
+ * argument behind them.  An exit code.
+ */
+int keys_line_read(
+    struct keys_line *line, int argc, char **argv, int *ret_next);
+/* The long name of an option. */
+const char *keys_line_option(int letter);
+/* Frees what was read, and drops the configuration. */
+void keys_line_clear(struct keys_line *line);
+
+/* Says on standard error what is wrong with the command line. */
+int keys_line_wrong(const char *fmt, ...) PRINTF_LIKE(1, 2);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "conf/address.h"
+#include "conf/loader_private.h"
+
+/*
+ * How addresses are read: HOST:PORT, [V6]:PORT or unix:/path.  The first three
+ * functions return what is wrong, or NULL.  Main thread, but for address_clear.
+ */
+
+/* The caller frees the address with address_clear. */
+const char *address_read(const char *text, struct address *ret_address);
+/*
+ * HOST, HOST:PORT, [V6] or [V6]:PORT; the host is new memory and has no
+ * brackets.
+ */
+const char *address_read_host_port(struct span text, char **ret_host,
+    uint16_t *ret_port, bool *ret_has_port);
+const char *address_wrong_host_port(const char *text);
+
+/* Whether an address can only be reached from this machine. */
+bool address_is_local(const struct address *address);
+
+/* A type of conf/types.h. */
+void address_parse(struct loader *l, const struct given *given);
+void address_clear(void *base, void *field);

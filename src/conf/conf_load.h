@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "conf/complaints.h"
+#include "conf/conf.h"
+
+/*
+ * From the file to a struct conf: reads JSON (jansson), walks the one table
+ * of options (tbl/options.h), and finds all that is wrong in one go.  It
+ * opens no socket.  Main thread; the caller drops the reference that it is
+ * given.
+ */
+
+/*
+ * Loads a file; NULL when there is anything to complain about.  Complaints
+ * are in the order of the file's members; the caller frees them.
+ */
+MUST_USE const struct conf *conf_load(
+    const char *file, struct complaints *complaints);
+/* The same from text, for tests; file is the name that messages have. */
+MUST_USE const struct conf *conf_load_text(
+    const char *file, struct span text, struct complaints *complaints);
+/*
+ * A configuration that leaves out all that may be left out, to tell what is a
+ * default: it has one listen, upstream and route, with idempotency.
+ */
+MUST_USE const struct conf *conf_load_defaults(void);

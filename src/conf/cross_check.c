@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "conf/address_private.h"
+#include "conf/complain_private.h"
+#include "conf/cross_check_private.h"
+
+#define ROOT_OPTION(field) option_at(GROUP_ROOT, offsetof(struct conf, field))
+
+static bool
+is_set(const struct loader *l, const struct option *option)
+{
+	return loader_value(l, option) != NULL;
+}
+
+/* What only a Unix socket has. */
+static void
+check_socket_only(struct loader *l, const struct json_place *at,
+    const struct conf_listen *listen)
+{
+	static const char message[] = "only a Unix socket has one";
+	if (listen->address.kind == ADDRESS_UNIX)
+		return;
+	if (listen->mode != 0)
+		complain_option(l, at,
+		    option_at(GROUP_LISTEN, offsetof(struct conf_listen, mode)),
+		    "%s", message);
+	if (listen->group != NULL)
+		complain_option(l, at,
+		    option_at(
+			GROUP_LISTEN, offsetof(struct conf_listen, group)),
+		    "%s", message);
+}
+
+static void
+check_listen(struct loader *l)
+{
+	const struct conf *conf = l->conf;
+	struct json_place list = {NULL, ROOT_OPTION(listen)->path, 0};
+	for (size_t i = 0; i < conf->n_listen; i++) {
+		const struct address *a = &conf->listen[i].address;
+		struct json_place at = {&list, NULL, i};
+		check_socket_only(l, &at, &conf->listen[i]);
+		bool fixed = a->text != NULL &&
+			     (a->kind == ADDRESS_UNIX || a->port != 0);
+		for (size_t j = 0; j < i && fixed; j++) {
+			const char *other = conf->listen[j].address.text;
+			if (other == NULL || strcmp(other, a->text) != 0)
+				continue;
+			complain_at(l, &at, "this address stands here twice");
+			break;
+		}
+	}
+}
+
+static void
+check_admin(struct loader *l)
+{
+	const struct conf *conf = l->conf;
+	if (conf->admin.text != NULL && !address_is_local(&conf->admin) &&
+	    !is_set(l, ROOT_OPTION(admin_token)))
+		complain_option(l, NULL, ROOT_OPTION(admin),
+		    "others can reach this address: \"%s\" is needed",
+		    ROOT_OPTION(admin_token)->path);
+}
+
+/* --- the store --- */
+
+/* One way to Redis, whichever it is. */
+static void
+check_topology(struct loader *l)
+{
+	const struct option *const ways[] = {ROOT_OPTION(store.redis),
+	    ROOT_OPTION(store.cluster), ROOT_OPTION(store.sentinels)};
+	const struct option *master = ROOT_OPTION(store.master);
+	const struct option *first = NULL;
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+		if (!is_set(l, ways[i]))
+			continue;
+		if (first != NULL)
+			complain_option(
+			    l, NULL, ways[i], "excludes \"%s\"", first->path);
+		else
+			first = ways[i];
+	}
+	if (is_set(l, ways[2]) && !is_set(l, master))
+		complain_option(
+		    l, NULL, ways[2], "\"%s\" is needed too", master->path);
+	if (is_set(l, master) && !is_set(l, ways[2]))
+		complain_option(
+		    l, NULL, master, "\"%s\" is needed too", ways[2]->path);
+	if (is_set(l, ways[1]) || is_set(l, ways[2]))
+		l->conf->store.managed = false;
+}
+
+/* User and password come from the URL or from members of their own. */
+static void
+check_credentials(struct loader *l)
+{
+	struct conf_store *store = &l->conf->store;
+	const struct option *user = ROOT_OPTION(store.user);
+	const struct option *password = ROOT_OPTION(store.password);
+	const struct option *const both[] = {user, password};
+	for (size_t i = 0; i < 2; i++) {
+		if (!is_set(l, both[i]))
+			continue;
+		if (store->managed)
+			complain_option(
+			    l, NULL, both[i], "the managed Redis has none");
+		else if (l->url_password != NULL)
+			complain_option(l, NULL, both[i],
+			    "\"%s\" has a password already",
+			    ROOT_OPTION(store.redis)->path);
+	}
+	if (is_set(l, user) && !is_set(l, password))
+		complain_option(
+		    l, NULL, user, "\"%s\" is needed too", password->path);
+	if (l->url_password == NULL || is_set(l, user) || is_set(l, password))
+		return;
+	store->user = l->url_user;
+	store->password = l->url_password;
+	l->url_user = NULL;
+	l->url_password = NULL;
+}
+
+static void
+check_replicas(struct loader *l)
+{
+	const struct conf_store *store = &l->conf->store;
+	if (store->wait_replicas > 0 && store->managed)
+		complain_option(l, NULL, ROOT_OPTION(store.wait_replicas),
+		    "the managed Redis has no replicas");
+}
+
+/* --- upstreams and routes --- */
+
+static void
+check_upstreams(struct loader *l)
+{
+	const struct conf *conf = l->conf;
+	struct json_place list = {NULL, ROOT_OPTION(upstreams)->path, 0};
+	const struct option *certificate = option_at(
+	    GROUP_UPSTREAM, offsetof(struct conf_upstream, certificate));
+	const struct option *key =
+	    option_at(GROUP_UPSTREAM, offsetof(struct conf_upstream, key));
+	for (size_t i = 0; i < conf->n_upstreams; i++) {
+		const struct conf_upstream *upstream = &conf->upstreams[i];
+		struct json_place at = {&list, upstream->name, 0};
+		if (upstream->certificate != NULL && upstream->key == NULL)
+			complain_option(l, &at, certificate,
+			    "\"%s\" is needed too", key->path);
+		if (upstream->key != NULL && upstream->certificate == NULL)
+			complain_option(l, &at, key, "\"%s\" is needed too",
+			    certificate->path);
+	}
+}
+
+/* Whether the name that the file gives a route is another's too. */
+static bool
+is_taken(const struct conf *conf, size_t index)
+{
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *other = &conf->routes[i];
+		const char *name = other->name ? other->name : other->path;
+		/* Of two given names only the second is wrong. */
+		if (i == index || (other->name != NULL && i > index))
+			continue;
+		if (name != NULL && !strcmp(name, conf->routes[index].name))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Names that the file gives are for telling routes apart in logs and
+ * metrics; routes without one may share a path, by methods that differ.
+ */
+static void
+check_route_names(struct loader *l)
+{
+	const struct conf *conf = l->conf;
+	const struct option *option =
+	    option_at(GROUP_ROUTE, offsetof(struct conf_route, name));
+	struct json_place list = {NULL, ROOT_OPTION(routes)->path, 0};
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		struct json_place at = {&list, NULL, i};
+		if (conf->routes[i].name == NULL)
+			continue;
+		if (!strcmp(conf->routes[i].name, "-"))
+			complain_option(l, &at, option,
+			    "\"-\" stands for no route in the log");
+		if (is_taken(conf, i))
+			complain_option(
+			    l, &at, option, "another route has this name");
+	}
+}
+
+void
+cross_check_policy(struct loader *l, const struct json_place *at,
+    struct conf_idempotency *policy)
+{
+	const struct option *option = option_at(GROUP_IDEMPOTENCY,
+	    offsetof(struct conf_idempotency, attempt_header));
+	const struct strings *const used[] = {&policy->headers, &policy->scope};
+	/* It is dropped from the client's request, and these are needed. */
+	for (size_t i = 0; i < 2; i++)
+		for (size_t j = 0; j < used[i]->count; j++)
+			if (!strcasecmp(
+				used[i]->list[j], policy->attempt_header))
+				complain_at(l, at,
+				    "\"%s\" is a header of the key or the "
+				    "scope",
+				    option->path);
+	if (policy->fingerprint_ignore.count > 0)
+		policy->fingerprint_json = true;
+}
+
+/* --- what follows from others --- */
+
+static void
+fill_in(struct conf *conf)
+{
+	if (conf->workers == 0) {
+		long online = sysconf(_SC_NPROCESSORS_ONLN);
+		int64_t most = ROOT_OPTION(workers)->max;
+		conf->workers = online < 1 ? 1 : online;
+		if (conf->workers > most)
+			conf->workers = most;
+	}
+	if (conf->state_dir == NULL)
+		conf->state_dir = mem_str(SPAN(LOCALSTATEDIR "/lib/onceproxy"));
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		struct conf_route *route = &conf->routes[i];
+		if (route->name == NULL && route->path != NULL)
+			route->name = mem_str(span_str(route->path));
+	}
+}
+
+void
+cross_check_conf(struct loader *l)
+{
+	check_listen(l);
+	check_admin(l);
+	check_topology(l);
+	check_credentials(l);
+	check_replicas(l);
+	check_upstreams(l);
+	check_route_names(l);
+	fill_in(l->conf);
+}
