@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/body.h"
-#include "base/loop.h"
 #include "conf/conf.h"
+#include "loop/loop.h"
 
 /*
  * The admin interface: health, status and the operator's view of records, as

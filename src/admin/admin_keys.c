@@ -5,8 +5,8 @@
 #include "admin/admin_machine_private.h"
 #include "base/digits.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "http/header.h"
+#include "loop/log.h"
 
 enum {
 	LIST_DEFAULT = 100,

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/doctor.h"
 #include "cmd/doctor_cluster_private.h"
@@ -13,6 +12,7 @@
 #include "cmd/doctor_upstream_private.h"
 #include "cmd/print.h"
 #include "conf/conf_load.h"
+#include "loop/log.h"
 
 /* By the names of tbl/findings.h. */
 static void (*const judges[])(struct doctor *doctor) = {

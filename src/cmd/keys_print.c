@@ -4,10 +4,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/loop.h"
 #include "base/mem.h"
 #include "cmd/keys_print.h"
 #include "cmd/table.h"
+#include "loop/loop.h"
 
 /* Control characters would speak to the terminal. */
 static void

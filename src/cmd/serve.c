@@ -10,8 +10,6 @@
 
 #include "admin/admin.h"
 #include "base/arena.h"
-#include "base/log.h"
-#include "base/log_sink.h"
 #include "base/mem.h"
 #include "cmd/descriptors.h"
 #include "cmd/listeners.h"
@@ -23,6 +21,8 @@
 #include "gate/worker.h"
 #include "http/selftest.h"
 #include "journal/journal_folder.h"
+#include "loop/log.h"
+#include "loop/log_sink.h"
 #include "probe/startup_check.h"
 #include "redis/managed.h"
 #include "redis/sentinels.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/loop.h"
+#include "loop/loop.h"
 
 /*
  * The service manager's watchdog (sd_watchdog_enabled(3), WatchdogSec= of

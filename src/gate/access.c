@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
-#include "base/log.h"
 #include "gate/access.h"
 #include "gate/request.h"
 #include "gate/worker.h"
+#include "loop/log.h"
 
 enum { FULL_EVERY_US = 1000000 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/log.h"
 #include "gate/deliver.h"
 #include "gate/execution.h"
 #include "gate/response.h"
 #include "gate/worker.h"
+#include "loop/log.h"
 
 /* What a request gets of its execution. */
 struct result {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
-#include "base/log.h"
 #include "base/test_build.h"
 #include "gate/deliver.h"
 #include "gate/execution_private.h"
 #include "gate/execution_store.h"
 #include "gate/worker.h"
+#include "loop/log.h"
 
 enum {
 	PAUSE_FIRST_MS = 50,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
-#include "base/log.h"
 #include "base/test_build.h"
 #include "gate/deliver.h"
 #include "gate/execution_private.h"
@@ -8,6 +7,7 @@
 #include "gate/message.h"
 #include "gate/worker.h"
 #include "http/header.h"
+#include "loop/log.h"
 #include "upstream/status_class.h"
 
 /* --- the answer --- */

@@ -2,12 +2,12 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "gate/journal_relay.h"
 #include "gate/worker.h"
 #include "journal/journal_folder.h"
+#include "loop/log.h"
 
 enum {
 	/* How soon a delivery that failed is tried again. */

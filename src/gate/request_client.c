@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
-#include "base/log.h"
 #include "base/test_build.h"
 #include "gate/access.h"
 #include "gate/request_client.h"
@@ -11,6 +10,7 @@
 #include "gate/worker.h"
 #include "http/header.h"
 #include "http/route.h"
+#include "loop/log.h"
 
 /* --- who asks for what --- */
 

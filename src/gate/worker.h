@@ -2,8 +2,6 @@
 #pragma once
 
 #include "base/body.h"
-#include "base/log.h"
-#include "base/loop.h"
 #include "conf/conf.h"
 #include "gate/cache.h"
 #include "gate/generation.h"
@@ -13,6 +11,8 @@
 #include "gate/meter.h"
 #include "gate/waiters.h"
 #include "http/front.h"
+#include "loop/log.h"
+#include "loop/loop.h"
 #include "store/store.h"
 
 /*

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "base/histogram.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "http/acceptor.h"
 #include "http/refusal.h"
+#include "loop/log.h"
 
 enum {
 	/* New connections that are taken in one go. */

@@ -3,8 +3,8 @@
 
 #include <sys/socket.h>
 
-#include "base/loop.h"
 #include "conf/conf.h"
+#include "loop/loop.h"
 
 /*
  * The acceptor takes connections off the listening sockets of one front and

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/loop.h"
+#include "loop/loop.h"
 
 struct conf;
 struct front;

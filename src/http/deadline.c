@@ -6,12 +6,12 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "base/log.h"
 #include "http/client_connection_private.h"
 #include "http/deadline_private.h"
 #include "http/exchange_private.h"
 #include "http/front_private.h"
 #include "http/refusal.h"
+#include "loop/log.h"
 
 enum {
 	/* Any line of today gives more. */

@@ -3,9 +3,9 @@
 
 #include "base/answer.h"
 #include "base/arena.h"
-#include "base/flow.h"
-#include "base/op.h"
 #include "http/head_check.h"
+#include "loop/flow.h"
+#include "loop/op.h"
 
 /*
  * An exchange is one request of a client and its answer.  A front makes it

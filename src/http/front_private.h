@@ -3,10 +3,10 @@
 
 #include <microhttpd.h>
 
-#include "base/loop.h"
 #include "conf/conf.h"
 #include "http/acceptor.h"
 #include "http/front.h"
+#include "loop/loop.h"
 
 /*
  * The inner side of a front.  libmicrohttpd ends in these files of one

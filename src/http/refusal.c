@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/loop.h"
 #include "http/header.h"
 #include "http/refusal.h"
+#include "loop/loop.h"
 
 /* The reason phrases of what is refused here. */
 static const char *

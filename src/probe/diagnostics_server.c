@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/loop.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "loop/loop.h"
 #include "probe/cluster_query.h"
 #include "probe/diagnostics_server.h"
 #include "probe/dial.h"

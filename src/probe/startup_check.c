@@ -2,8 +2,8 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "base/mem.h"
+#include "loop/log.h"
 #include "probe/cluster_query.h"
 #include "probe/dial.h"
 #include "probe/dial_redis.h"

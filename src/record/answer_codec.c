@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/log.h"
+#include "loop/log.h"
 #include "record/answer_codec.h"
 
 void

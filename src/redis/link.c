@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "loop/log.h"
 #include "redis/handshake_private.h"
 #include "redis/link_private.h"
 #include "redis/resolve.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/loop.h"
 #include "conf/conf.h"
+#include "loop/loop.h"
 #include "redis/redis_clock.h"
 #include "redis/resp.h"
 

@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "loop/log.h"
 #include "redis/managed.h"
 #include "redis/private_redis.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/loop.h"
 #include "conf/conf.h"
+#include "loop/loop.h"
 
 /*
  * The managed store: a private redis-server under state_dir on a Unix

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/loop.h"
+#include "loop/loop.h"
 #include "redis/link.h"
 #include "redis/sentinel.h"
 

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/loop.h"
 #include "base/mem.h"
+#include "loop/loop.h"
 #include "redis/private_redis.h"
 
 #define PID_FILE "redis.pid"

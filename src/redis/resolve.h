@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/loop.h"
+#include "loop/loop.h"
 
 /*
  * The address of a host's name, looked up by a thread of its own:

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "base/container.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "conf/address.h"
+#include "loop/log.h"
 #include "redis/master.h"
 #include "redis/sentinels.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/loop.h"
 #include "conf/conf.h"
+#include "loop/loop.h"
 
 /*
  * The Sentinels of store.sentinels, asked by one thread for all stores of the

@@ -4,7 +4,7 @@
 
 #include "base/container.h"
 #include "base/error.h"
-#include "base/log.h"
+#include "loop/log.h"
 #include "record/answer_codec.h"
 #include "record/redis_keys.h"
 #include "store/operation.h"

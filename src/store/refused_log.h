@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/log.h"
+#include "loop/log.h"
 
 /*
  * Tells the log that Redis refused something, once a second for each kind of

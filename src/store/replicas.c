@@ -3,9 +3,9 @@
 
 #include "base/container.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/test_build.h"
+#include "loop/log.h"
 #include "store/refused_log.h"
 #include "store/replicas.h"
 

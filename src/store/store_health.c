@@ -3,9 +3,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "loop/log.h"
 #include "redis/master.h"
 #include "store/store_health.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/timer.h"
+#include "loop/timer.h"
 #include "record/answer_codec.h"
 #include "record/script.h"
 #include "redis/info.h"

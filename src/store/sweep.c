@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 
-#include "base/log.h"
 #include "base/test_build.h"
+#include "loop/log.h"
 #include "record/record.h"
 #include "record/redis_keys.h"
 #include "store/operation.h"

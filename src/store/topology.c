@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/container.h"
-#include "base/log.h"
 #include "base/mem.h"
+#include "loop/log.h"
 #include "redis/slots.h"
 #include "store/topology.h"
 

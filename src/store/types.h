@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 #include "base/answer.h"
-#include "base/op.h"
 #include "conf/conf.h"
+#include "loop/op.h"
 #include "record/key_id.h"
 #include "record/owner.h"
 #include "record/reason.h"

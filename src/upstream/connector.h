@@ -3,7 +3,7 @@
 
 #include <curl/curl.h>
 
-#include "base/loop.h"
+#include "loop/loop.h"
 
 /*
  * libcurl's multi interface on a worker's loop: what it waits for becomes

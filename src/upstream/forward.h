@@ -2,10 +2,10 @@
 #pragma once
 
 #include "base/answer.h"
-#include "base/flow.h"
 #include "base/histogram.h"
-#include "base/op.h"
 #include "conf/conf.h"
+#include "loop/flow.h"
+#include "loop/op.h"
 
 /*
  * One request sent to an upstream, once.  libcurl makes the connection

@@ -3,8 +3,8 @@
 
 #include "base/body.h"
 #include "base/histogram.h"
-#include "base/loop.h"
 #include "conf/conf.h"
+#include "loop/loop.h"
 
 /*
  * The upstreams of a configuration, as one worker knows them: their targets

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "base/loop.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/timer_private.h"
-#include "base/turn.h"
+#include "loop/loop.h"
+#include "loop/timer_private.h"
+#include "loop/turn.h"
 #include "replay/fakes.h"
 
 /*
- * In the place of src/base/loop.c, clock.c and watch.c: its turns are the
- * real ones (base/turn.h), there are no descriptors, and the clock stands
+ * In the place of src/loop/loop.c, clock.c and watch.c: its turns are the
+ * real ones (loop/turn.h), there are no descriptors, and the clock stands
  * still until the scheduler moves it.
  */
 struct posted {
@@ -20,7 +20,7 @@ struct posted {
 };
 
 struct loop {
-	struct loop_state state; /* first: see base/loop_state.h */
+	struct loop_state state; /* first: see loop/loop_state.h */
 	struct gateway *gateway;
 	struct posted *posted;
 	struct posted **posted_end;

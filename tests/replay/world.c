@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/random.h"
 #include "conf/conf_load.h"
+#include "loop/log.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/loop.h"
 #include "gate/worker.h"
+#include "loop/loop.h"
 
 /*
  * The world that the gateways live in while they are replayed: their clients,

@@ -14,10 +14,11 @@ from once.tap import equal, test
 
 # What each folder may include from, besides itself and the tables: the arrow
 #
-#   base <- conf <- redis <- record <- {journal, probe} <- store
-#           conf <- {http, upstream}, and all of these <- gate <- admin <- cmd
+#   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
+#                   conf <- {http, upstream}, and all of these <- gate <- admin <- cmd
 BASE = {"base"}
-CONF = BASE | {"conf"}
+LOOP = BASE | {"loop"}
+CONF = LOOP | {"conf"}
 REDIS = CONF | {"redis"}
 RECORD = REDIS | {"record"}
 STORE = RECORD | {"journal", "store"}
@@ -25,7 +26,8 @@ GATE = STORE | {"http", "upstream", "gate"}
 MAY_SEE = {
     "tbl": set(),
     "base": set(),
-    "conf": BASE,
+    "loop": BASE,
+    "conf": LOOP,
     "redis": CONF,
     "record": REDIS,
     "journal": RECORD,
@@ -41,7 +43,7 @@ MAY_SEE = {
 }
 # The libraries that these folders alone talk to.
 OWNED = {"microhttpd.h": {"http"}, "curl/curl.h": {"upstream"},
-         "hiredis/": {"redis", "probe", "store"}, "uv.h": {"base"},
+         "hiredis/": {"redis", "probe", "store"}, "uv.h": {"loop"},
          "gnutls/": {"conf", "http"}, "zstd.h": {"record"}}
 
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "base/flow.h"
+#include "loop/flow.h"
 
 struct fixture {
 	struct loop *loop;

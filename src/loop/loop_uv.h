@@ -3,14 +3,14 @@
 
 #include <uv.h>
 
-#include "base/loop_state.h"
+#include "loop/loop_state.h"
 
 /*
  * A loop as libuv drives it; for loop.c, and watch.c, whose descriptors are
  * libuv's.
  */
 struct loop {
-	struct loop_state state; /* first: see base/loop_state.h */
+	struct loop_state state; /* first: see loop/loop_state.h */
 	uv_loop_t uv;
 	uv_prepare_t turn_end;
 	uv_idle_t unfinished;

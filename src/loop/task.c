@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stddef.h>
 
-#include "base/loop_state.h"
-#include "base/task.h"
+#include "loop/loop_state.h"
+#include "loop/task.h"
 
 void
 task_init(struct task *task, void (*run)(void *arg), void *arg)

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/loop.h"
 #include "base/span.h"
+#include "loop/loop.h"
 
 /*
  * The log: one JSON object per line on standard error, of the events in

@@ -2,12 +2,12 @@
 #include <stdlib.h>
 
 #include "base/container.h"
-#include "base/loop.h"
-#include "base/loop_uv.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/timer_private.h"
-#include "base/turn.h"
+#include "loop/loop.h"
+#include "loop/loop_uv.h"
+#include "loop/timer_private.h"
+#include "loop/turn.h"
 
 /*
  * libuv calls in this order: timers, the prepare handle, poll.  The prepare

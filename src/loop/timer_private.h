@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/loop_state.h"
-#include "base/timer.h"
+#include "loop/loop_state.h"
+#include "loop/timer.h"
 
 /* The timers of a loop, for whoever runs it. */
 

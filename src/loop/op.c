@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/must.h"
-#include "base/op.h"
+#include "loop/op.h"
 
 static void
 op_woken(void *arg)

@@ -4,11 +4,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/clock.h"
-#include "base/hook.h"
-#include "base/task.h"
-#include "base/timer.h"
-#include "base/watch.h"
+#include "loop/clock.h"
+#include "loop/hook.h"
+#include "loop/task.h"
+#include "loop/timer.h"
+#include "loop/watch.h"
 
 /*
  * The event loop of one thread (libuv behind our few verbs): descriptors to

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/flow.h"
+#include "loop/flow.h"
 
 static void
 nobody(void *arg)

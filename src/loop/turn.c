@@ -3,9 +3,9 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/task.h"
-#include "base/timer_private.h"
-#include "base/turn.h"
+#include "loop/task.h"
+#include "loop/timer_private.h"
+#include "loop/turn.h"
 
 /* So many rounds of work in one turn before descriptors are looked at. */
 enum { ROUNDS_MAX = 64 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/loop.h"
+#include "loop/loop.h"
 
 /*
  * An operation is what its owner waits for: it is a member of the owner, is

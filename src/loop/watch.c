@@ -2,10 +2,10 @@
 #include <stdlib.h>
 
 #include "base/container.h"
-#include "base/loop_uv.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/watch.h"
+#include "loop/loop_uv.h"
+#include "loop/watch.h"
 
 struct watch {
 	uv_poll_t poll;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "base/loop_state.h"
+#include "loop/loop_state.h"
 
 /*
  * A turn of a loop behind its events: the ready list, hooks, and what rests.
@@ -19,7 +19,7 @@ bool turn_end(struct loop_state *state);
 /* Runs what is ready, and frees what rests; no timer fires any more. */
 void turn_free(struct loop_state *state);
 
-/* What loop_hook, loop_unhook and loop_rest (base/loop.h) do. */
+/* What loop_hook, loop_unhook and loop_rest (loop/loop.h) do. */
 void turn_hook(struct loop_state *state, enum hook_kind kind,
     struct hook *hook, bool (*run)(void *arg), void *arg);
 void turn_unhook(

@@ -3,11 +3,11 @@
 #include <time.h>
 
 #include "base/digits.h"
-#include "base/log.h"
-#include "base/log_sink.h"
 #include "base/must.h"
 #include "base/utf8.h"
 #include "base/word.h"
+#include "loop/log.h"
+#include "loop/log_sink.h"
 
 /* What one thread gathers before it must write. */
 enum { BUFFER_BYTES = 64 * 1024, LINE_BYTES = 16 * 1024 };

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "base/hook.h"
+#include "loop/hook.h"
 
 /*
  * What a loop has apart from descriptors, other threads and clocks: the

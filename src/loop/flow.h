@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/body.h"
-#include "base/loop.h"
+#include "loop/loop.h"
 
 /*
  * A flow is content on its way from a writer to a reader that do not know

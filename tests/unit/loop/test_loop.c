@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "base/loop.h"
-#include "base/op.h"
+#include "loop/loop.h"
+#include "loop/op.h"
 
 struct trace {
 	struct loop *loop;

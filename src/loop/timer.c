@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/timer_private.h"
+#include "loop/timer_private.h"
 
 /* --- the heap --- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <time.h>
 
-#include "base/clock.h"
+#include "loop/clock.h"
 
 int64_t
 clock_us(void)

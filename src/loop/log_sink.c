@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log_sink.h"
+#include "loop/log_sink.h"
 
 static struct {
 	int fd;
