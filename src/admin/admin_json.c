@@ -93,7 +93,7 @@ put_stored(json_t *object, const struct answer *answer)
 }
 
 json_t *
-admin_json_record(const struct store_record *record,
+admin_json_record(const struct record_view *record,
     const struct answer *answer, bool with_body)
 {
 	char hex[DIGEST_HEX + 1];
@@ -129,7 +129,7 @@ admin_json_record(const struct store_record *record,
 }
 
 json_t *
-admin_json_shown(const struct store_look *look, bool with_body)
+admin_json_shown(const struct records_op *look, bool with_body)
 {
 	json_t *json =
 	    admin_json_record(&look->record, look->op.answer, with_body);

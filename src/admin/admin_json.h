@@ -17,10 +17,10 @@ const char *admin_json_state(enum record_state state);
 /* RFC 3339, UTC, with milliseconds. */
 json_t *admin_json_time(int64_t wall_ms);
 /* The record; answer is the stored one, or NULL where it was not read. */
-json_t *admin_json_record(const struct store_record *record,
+json_t *admin_json_record(const struct record_view *record,
     const struct answer *answer, bool with_body);
 /* The record that was found, with its answer where it could be read. */
-json_t *admin_json_shown(const struct store_look *look, bool with_body);
+json_t *admin_json_shown(const struct records_op *look, bool with_body);
 
 /*
  * These read the members of a request's body into the request, and return

@@ -85,7 +85,7 @@ take_parameter(struct admin_request *a, struct span name, struct span value)
 		return "The parameters are \"state\", \"limit\" and "
 		       "\"cursor\".";
 	a->list.after = value;
-	return store_list_is_place(value)
+	return records_list_is_place(value)
 	    ? NULL
 	    : "\"cursor\" is not what an earlier list had as \"next\".";
 }
@@ -113,7 +113,7 @@ enum after
 admin_keys_ask_list(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	store_list(a->admin->store, &a->list);
+	records_list(a->admin->store, &a->list);
 	return admin_request_to(a, ADMIN_LISTED, WAIT);
 }
 
@@ -121,7 +121,7 @@ enum after
 admin_keys_listed(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	const struct store_list *list = &a->list;
+	const struct records_list *list = &a->list;
 	if (list->op.op.error != 0)
 		return admin_answer_store_failed(a,
 		    SPAN("Redis did not answer, or refused; there is no "
@@ -133,7 +133,7 @@ admin_keys_listed(struct machine *machine)
 	json_t *next = json_null();
 	if (list->more) {
 		char place[PLACE_CHARS + 1];
-		store_list_place(&list->records[list->count - 1], place);
+		records_list_place(&list->records[list->count - 1], place);
 		next = json_string(place);
 	}
 	return admin_answer_json(
@@ -180,7 +180,7 @@ enum after
 admin_keys_ask_record(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	store_look(a->admin->store, &a->look, &a->key_id, !a->acts);
+	records_show(a->admin->store, &a->look, &a->key_id, !a->acts);
 	return admin_request_to(a, ADMIN_SHOWN, WAIT);
 }
 
@@ -200,7 +200,7 @@ enum after
 admin_keys_shown(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	const struct store_look *look = &a->look;
+	const struct records_op *look = &a->look;
 	if (look->op.op.error != 0)
 		return admin_answer_store_failed(a,
 		    SPAN("Redis did not answer, or refused; nothing was "
@@ -217,7 +217,7 @@ admin_keys_shown(struct machine *machine)
 /* --- an act --- */
 
 static enum after
-begin_act(struct admin_request *a, enum store_act act, const char *message)
+begin_act(struct admin_request *a, enum records_act act, const char *message)
 {
 	if (message == NULL && a->head.target.has_query)
 		message = "There are no parameters here.";
@@ -285,7 +285,7 @@ admin_keys_act(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
 	const struct conf_idempotency *policy = policy_of(a);
-	struct store_order order = {
+	struct records_order order = {
 	    .act = a->act,
 	    .attempt = a->attempt,
 	    .retention_ms = policy->retention_ms,
@@ -306,14 +306,14 @@ admin_keys_act(struct machine *machine)
 		if (order.attempt == 0)
 			order.attempt = a->look.record.attempt;
 	}
-	store_operate(a->admin->store, &a->look, &a->key_id, &order);
+	records_operate(a->admin->store, &a->look, &a->key_id, &order);
 	return admin_request_to(a, ADMIN_ACTED, WAIT);
 }
 
 static void
 log_act(const struct admin_request *a, enum event event)
 {
-	const struct store_look *look = &a->look;
+	const struct records_op *look = &a->look;
 	struct logline line = log_begin(event);
 	log_str(&line, "key_id", a->key_hex);
 	log_str(&line, "act", act_words[a->act]);
@@ -373,7 +373,7 @@ enum after
 admin_keys_acted(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	const struct store_look *look = &a->look;
+	const struct records_op *look = &a->look;
 	if (look->op.op.error != 0) {
 		log_act(a, EV_operator_unsure);
 		return admin_answer_store_failed(a,

@@ -93,15 +93,15 @@ struct admin_request {
 
 	/* An operator's act. */
 	bool acts;
-	enum store_act act;
+	enum records_act act;
 	uint32_t attempt; /* that it is said of; 0: whichever */
 	unsigned tries;   /* when the record had changed as it acted */
 	struct span note;
 	struct admin_outcome outcome;
 
-	struct store_look look;
-	struct store_list list;
-	struct store_count count;
+	struct records_op look;
+	struct records_list list;
+	struct records_count count;
 
 	struct answer *given; /* the operator's answer, for the record */
 	struct answer *answer;

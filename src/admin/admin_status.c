@@ -33,7 +33,7 @@ admin_status_probe(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
 	static const struct key_id nobody;
-	store_look(a->admin->store, &a->look, &nobody, false);
+	records_show(a->admin->store, &a->look, &nobody, false);
 	return admin_request_to(a, ADMIN_PROBED, WAIT);
 }
 
@@ -143,7 +143,7 @@ enum after
 admin_status_count(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	store_count(a->admin->store, &a->count);
+	records_count(a->admin->store, &a->count);
 	return admin_request_to(a, ADMIN_COUNTED, WAIT);
 }
 

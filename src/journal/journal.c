@@ -20,7 +20,7 @@ enum {
 };
 
 /* Where an open entry stands. */
-struct place {
+struct entry_at {
 	uint64_t id;
 	off_t at;
 };
@@ -36,7 +36,7 @@ struct journal {
 	 */
 	bool torn;
 	uint64_t next_id;
-	struct place *open; /* in the order of their ids */
+	struct entry_at *open; /* in the order of their ids */
 	unsigned n_open;
 	unsigned room;   /* in open */
 	char *message;     /* why it is not writable; NULL: it is */
@@ -77,7 +77,7 @@ remember(struct journal *journal, uint64_t id, off_t at)
 		journal->open = mem_grow(
 		    journal->open, journal->room * sizeof *journal->open);
 	}
-	journal->open[journal->n_open++] = (struct place){id, at};
+	journal->open[journal->n_open++] = (struct entry_at){id, at};
 }
 
 static bool

@@ -15,12 +15,12 @@ _Static_assert((int)OWNER_CHARS == (int)TOKEN_CHARS, "two sizes of owners");
 
 /* --- a record out of a reply --- */
 
-static struct store_record
+static struct record_view
 to_show(const struct record *from, const struct key_id *key_id,
     int64_t expires_ms)
 {
 	bool owned = !span_eq(from->owner, SPAN("----------------------"));
-	return (struct store_record){
+	return (struct record_view){
 	    .key_id = *key_id,
 	    .state = from->state,
 	    .reason = from->reason,
@@ -36,7 +36,7 @@ to_show(const struct record *from, const struct key_id *key_id,
 }
 
 void
-records_keep(struct arena *arena, struct store_record *record)
+records_keep(struct arena *arena, struct record_view *record)
 {
 	record->route = arena_dup(arena, record->route);
 	record->owner = arena_dup(arena, record->owner);
@@ -45,7 +45,7 @@ records_keep(struct arena *arena, struct store_record *record)
 
 int
 records_read_pair(const struct call_reply *reply, size_t at,
-    const struct key_id *key_id, struct store_record *ret_shown,
+    const struct key_id *key_id, struct record_view *ret_shown,
     struct record *ret_record)
 {
 	struct record record;
@@ -83,7 +83,7 @@ unreadable_message(struct arena *arena, struct span stored, int error)
 
 /* State, and, unless it is gone now, ms-left and the record. */
 static int
-read_look(struct store *store, struct store_look *look,
+read_look(struct store *store, struct records_op *look,
     const struct key_id *key_id, const struct call_reply *reply)
 {
 	struct store_op *op = &look->op;
@@ -119,8 +119,8 @@ on_look(struct store_call *call, enum call_end how, int error,
 {
 	if (call->op == NULL)
 		return;
-	struct store_look *look =
-	    CONTAINER_OF(call->op, struct store_look, op);
+	struct records_op *look =
+	    CONTAINER_OF(call->op, struct records_op, op);
 	if (how == CALL_ANSWERED) {
 		look->op.verdict = reply->verdict;
 		look->op.attempt = reply->attempt;
@@ -135,11 +135,11 @@ on_look(struct store_call *call, enum call_end how, int error,
 }
 
 static struct store_call *
-look_call(struct store *store, struct store_look *look, enum script script,
+look_call(struct store *store, struct records_op *look, enum script script,
     const struct key_id *key_id, size_t n_argv)
 {
 	operation_begin(store, &look->op);
-	look->record = (struct store_record){0};
+	look->record = (struct record_view){0};
 	look->unreadable = NULL;
 	struct store_call *call = operation_call(store, script, key_id, n_argv);
 	call->done = on_look;
@@ -148,7 +148,7 @@ look_call(struct store *store, struct store_look *look, enum script script,
 }
 
 void
-store_look(struct store *store, struct store_look *look,
+records_show(struct store *store, struct records_op *look,
     const struct key_id *key_id, bool whole)
 {
 	struct store_call *call =
@@ -160,7 +160,7 @@ store_look(struct store *store, struct store_look *look,
 /* The order's answer, if any, as its argument. */
 static void
 answer_arg(struct store *store, struct store_call *call,
-    const struct store_order *order)
+    const struct records_order *order)
 {
 	char *bytes = NULL;
 	size_t len = 0;
@@ -179,8 +179,8 @@ answer_arg(struct store *store, struct store_call *call,
 }
 
 void
-store_operate(struct store *store, struct store_look *look,
-    const struct key_id *key_id, const struct store_order *order)
+records_operate(struct store *store, struct records_op *look,
+    const struct key_id *key_id, const struct records_order *order)
 {
 	static const char *const words[] = {
 	    [ACT_RELEASE] = "release",

@@ -16,7 +16,7 @@
 
 enum { OWNER_CHARS = 22 };
 
-struct store_record {
+struct record_view {
 	struct key_id key_id;
 	enum record_state state;
 	enum reason reason; /* of an UNKNOWN */
@@ -36,25 +36,25 @@ struct store_record {
  * was asked for whole, op.answer, or else unreadable; GONE; BROKEN; of an act
  * also FENCED, with op.state the state that the record is in.
  */
-struct store_look {
+struct records_op {
 	struct store_op op;
 	struct arena *arena; /* set by the owner, kept while it is pending */
-	struct store_record record;
+	struct record_view record;
 	/* Why its answer cannot be decrypted, for people; NULL: it can. */
 	const char *unreadable;
 };
 
 /* whole: with the answer of a COMPLETED record. */
-void store_look(struct store *store, struct store_look *look,
+void records_show(struct store *store, struct records_op *look,
     const struct key_id *key_id, bool whole);
 
-enum store_act {
+enum records_act {
 	ACT_RELEASE,  /* UNKNOWN, FAILED: the key is free, tries start anew */
 	ACT_COMPLETE, /* UNKNOWN, FAILED: COMPLETED with that answer */
 	ACT_DELETE,   /* any state but PROCESSING: forgotten, no record then */
 };
-struct store_order {
-	enum store_act act;
+struct records_order {
+	enum records_act act;
 	/* Of the record that is spoken of; 0 and empty: whichever.
 	 * ACT_COMPLETE names both: the answer is sealed for them. */
 	uint32_t attempt;
@@ -67,5 +67,5 @@ struct store_order {
  * op.state and op.attempt, where the state forbids the act or the record is
  * not the one that is spoken of.
  */
-void store_operate(struct store *store, struct store_look *look,
-    const struct key_id *key_id, const struct store_order *order);
+void records_operate(struct store *store, struct records_op *look,
+    const struct key_id *key_id, const struct records_order *order);

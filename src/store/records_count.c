@@ -10,10 +10,10 @@
 enum { SHARDS_AT_ONCE = 8 };
 
 static struct store_call *count_call(
-    struct store *store, struct store_count *count);
+    struct store *store, struct records_count *count);
 
 static void
-add_counts(struct store_count *count, const struct call_reply *reply)
+add_counts(struct records_count *count, const struct call_reply *reply)
 {
 	static const enum record_state states[] = {
 	    STATE_PROCESSING, STATE_UNKNOWN, STATE_FAILED};
@@ -28,8 +28,8 @@ on_counted(struct store_call *call, enum call_end how, int error,
 {
 	if (call->op == NULL)
 		return;
-	struct store_count *count =
-	    CONTAINER_OF(call->op, struct store_count, op);
+	struct records_count *count =
+	    CONTAINER_OF(call->op, struct records_count, op);
 	if (how == CALL_ANSWERED) {
 		add_counts(count, reply);
 		if (count->op.failure == 0 &&
@@ -40,7 +40,7 @@ on_counted(struct store_call *call, enum call_end how, int error,
 }
 
 static struct store_call *
-count_call(struct store *store, struct store_count *count)
+count_call(struct store *store, struct records_count *count)
 {
 	unsigned shard = count->shard++;
 	struct store_call *call = call_new(store, shard, SCRIPT_count, 3);
@@ -53,7 +53,7 @@ count_call(struct store *store, struct store_count *count)
 }
 
 void
-store_count(struct store *store, struct store_count *count)
+records_count(struct store *store, struct records_count *count)
 {
 	struct store_call *calls[SHARDS_AT_ONCE];
 	size_t n = 0;

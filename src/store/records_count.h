@@ -9,9 +9,9 @@
 struct store;
 
 /* How many records are in each state but COMPLETED, over all shards. */
-struct store_count {
+struct records_count {
 	struct store_op op;
 	uint64_t records[STATE_COUNT_];
 	unsigned shard; /* the store's own */
 };
-void store_count(struct store *store, struct store_count *count);
+void records_count(struct store *store, struct records_count *count);

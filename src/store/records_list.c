@@ -17,8 +17,8 @@ enum {
 };
 
 void
-store_list_place(
-    const struct store_record *record, char ret_place[PLACE_CHARS + 1])
+records_list_place(
+    const struct record_view *record, char ret_place[PLACE_CHARS + 1])
 {
 	must(snprintf(ret_place, STAMP_DIGITS + 1, "%013" PRId64,
 		 record->changed_ms) == STAMP_DIGITS);
@@ -27,7 +27,7 @@ store_list_place(
 }
 
 bool
-store_list_is_place(struct span place)
+records_list_is_place(struct span place)
 {
 	uint8_t bytes[DIGEST_BYTES];
 	if (place.len != PLACE_CHARS)
@@ -39,7 +39,7 @@ store_list_is_place(struct span place)
 }
 
 static bool
-is_before(const struct store_record *a, const struct store_record *b)
+is_before(const struct record_view *a, const struct record_view *b)
 {
 	if (a->changed_ms != b->changed_ms)
 		return a->changed_ms < b->changed_ms;
@@ -48,7 +48,7 @@ is_before(const struct store_record *a, const struct store_record *b)
 
 /* Into its place; one more than the page has is kept, to know of more. */
 static void
-insert_record(struct store_list *list, const struct store_record *record)
+insert_record(struct records_list *list, const struct record_view *record)
 {
 	size_t at = list->count;
 	while (at > 0 && is_before(record, &list->records[at - 1]))
@@ -65,21 +65,22 @@ insert_record(struct store_list *list, const struct store_record *record)
 
 /* Names, ms-left and records; what cannot be read is not listed. */
 static void
-read_page(struct store_list *list, const struct call_reply *reply)
+read_page(struct records_list *list, const struct call_reply *reply)
 {
 	for (size_t i = 0; i + 3 <= reply->n_extra; i += 3) {
 		struct key_id key_id;
-		struct store_record record;
+		struct record_view record;
 		struct record read;
 		if (hex_decode(resp_text(reply->extra[i]), key_id.bytes,
 			sizeof key_id.bytes) &&
-		    records_read_pair(reply, i + 1, &key_id, &record, &read) == 0)
+		    records_read_pair(reply, i + 1, &key_id, &record, &read) ==
+			0)
 			insert_record(list, &record);
 	}
 }
 
 static struct store_call *list_call(
-    struct store *store, struct store_list *list);
+    struct store *store, struct records_list *list);
 
 static void
 on_list(struct store_call *call, enum call_end how, int error,
@@ -87,7 +88,8 @@ on_list(struct store_call *call, enum call_end how, int error,
 {
 	if (call->op == NULL)
 		return;
-	struct store_list *list = CONTAINER_OF(call->op, struct store_list, op);
+	struct records_list *list =
+	    CONTAINER_OF(call->op, struct records_list, op);
 	if (how == CALL_ANSWERED) {
 		read_page(list, reply);
 		if (list->op.failure == 0 &&
@@ -105,7 +107,7 @@ on_list(struct store_call *call, enum call_end how, int error,
 
 /* Asks the next shard, for no more than may still come into the page. */
 static struct store_call *
-list_call(struct store *store, struct store_list *list)
+list_call(struct store *store, struct records_list *list)
 {
 	char wanted[STATE_COUNT_];
 	size_t n_wanted = 0;
@@ -114,7 +116,7 @@ list_call(struct store *store, struct store_list *list)
 			wanted[n_wanted++] = state_letter((enum record_state)i);
 	char latest[PLACE_CHARS + 1] = "9999999999999";
 	if (list->count > list->limit)
-		store_list_place(&list->records[list->limit], latest);
+		records_list_place(&list->records[list->limit], latest);
 
 	unsigned shard = list->shard++;
 	struct store_call *call = call_new(store, shard, SCRIPT_list, 7);
@@ -131,7 +133,7 @@ list_call(struct store *store, struct store_list *list)
 }
 
 void
-store_list(struct store *store, struct store_list *list)
+records_list(struct store *store, struct records_list *list)
 {
 	must(list->limit > 0);
 	operation_begin(store, &list->op);

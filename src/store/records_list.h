@@ -13,25 +13,25 @@
  * A page of records that are not COMPLETED, in the order of their last
  * change, over all shards.
  */
-struct store_list {
+struct records_list {
 	struct store_op op;
 	/* Set by the owner: */
 	struct arena *arena; /* kept while it is pending */
 	bool wanted[STATE_COUNT_];
 	size_t limit;         /* 1 or more */
-	struct span after;    /* store_list_place() of the last, or empty */
+	struct span after;    /* records_list_place() of the last, or empty */
 	/* Set at the end: */
-	struct store_record *records; /* limit of them, or fewer */
+	struct record_view *records; /* limit of them, or fewer */
 	size_t count;
 	bool more; /* there are others behind them */
 	/* The store's own: */
 	unsigned shard; /* the next to be asked */
 };
-void store_list(struct store *store, struct store_list *list);
+void records_list(struct store *store, struct records_list *list);
 
 /* Where a page goes on behind this record; PLACE_CHARS and a NUL. */
 enum { PLACE_CHARS = 13 + DIGEST_HEX };
-void store_list_place(
-    const struct store_record *record, char ret_place[PLACE_CHARS + 1]);
-/* True of what store_list_place() may have made. */
-bool store_list_is_place(struct span place);
+void records_list_place(
+    const struct record_view *record, char ret_place[PLACE_CHARS + 1]);
+/* True of what records_list_place() may have made. */
+bool records_list_is_place(struct span place);
