@@ -8,7 +8,7 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "conf/address_private.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/text_private.h"
 
 static const char unix_scheme[] = "unix:";
@@ -165,7 +165,7 @@ address_parse(struct loader *l, const struct given *given)
 	const char *wrong = address_read(text, &address);
 	text_free(&text);
 	if (wrong != NULL) {
-		complain_at(l, given->at, "%s", wrong);
+		complaints_at(l, given->at, "%s", wrong);
 		return;
 	}
 	address_clear(NULL, given_field(given));

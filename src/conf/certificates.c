@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "conf/certificates_private.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/file_private.h"
 
 /* A chain of certificates is shorter. */
@@ -30,7 +30,7 @@ read_pem(const struct files *files, const struct option *option,
 	size_t len;
 	int error = file_read(name, PEM_MAX, &text, &len);
 	if (error != 0) {
-		complain_option(files->l, files->at, option,
+		complaints_at_option(files->l, files->at, option,
 		    "%s cannot be read: %s", name, strerror(error));
 		return false;
 	}
@@ -81,14 +81,14 @@ load_pair(const struct files *files, struct conf_tls *tls)
 	bool read = read_pem(files, TLS_OPTION(certificate), tls->certificate,
 	    &certificate);
 	if (read && !has_certificates(&certificate)) {
-		complain_option(l, files->at, TLS_OPTION(certificate),
+		complaints_at_option(l, files->at, TLS_OPTION(certificate),
 		    "%s has no certificate in PEM", tls->certificate);
 		read = false;
 	}
 	if (!read_pem(files, TLS_OPTION(key), tls->key, &key)) {
 		read = false;
 	} else if (!is_key(&key)) {
-		complain_option(l, files->at, TLS_OPTION(key),
+		complaints_at_option(l, files->at, TLS_OPTION(key),
 		    "%s has no key in PEM, or one with a password", tls->key);
 		read = false;
 	}
@@ -97,11 +97,11 @@ load_pair(const struct files *files, struct conf_tls *tls)
 			       GNUTLS_X509_FMT_PEM)
 			 : 0;
 	if (error == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
-		complain_option(l, files->at, TLS_OPTION(key),
+		complaints_at_option(l, files->at, TLS_OPTION(key),
 		    "%s is not the key of the certificate in %s", tls->key,
 		    tls->certificate);
 	else if (error < 0)
-		complain_option(l, files->at, TLS_OPTION(certificate),
+		complaints_at_option(l, files->at, TLS_OPTION(certificate),
 		    "%s cannot be used: %s", tls->certificate,
 		    gnutls_strerror(error));
 	wipe(&certificate);
@@ -116,7 +116,7 @@ load_client_ca(const struct files *files, struct conf_tls *tls)
 		return;
 	if (gnutls_certificate_set_x509_trust_mem(
 		tls->credentials, &pem, GNUTLS_X509_FMT_PEM) <= 0)
-		complain_option(files->l, files->at, TLS_OPTION(client_ca),
+		complaints_at_option(files->l, files->at, TLS_OPTION(client_ca),
 		    "%s has no certificate in PEM", tls->client_ca);
 	wipe(&pem);
 }

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "conf/choice_private.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/text_private.h"
 
 /* --- words --- */
@@ -56,7 +56,7 @@ choice_read(struct loader *l, const struct json_place *at, const json_t *value,
 	int index = choice_index(words, text);
 	if (index < 0) {
 		char *listed = choice_listed(words);
-		complain_at(l, at, "must be %s", listed);
+		complaints_at(l, at, "must be %s", listed);
 		free(listed);
 	}
 	text_free(&text);

@@ -10,8 +10,9 @@
 /* As deep as a pointer of ours goes, and more. */
 enum { DEPTH = 16 };
 
-void
-complaints_take(struct complaints *complaints, char *pointer, const char *fmt,
+/* The pointer is taken over. */
+static void
+add_complaint(struct complaints *complaints, char *pointer, const char *fmt,
     va_list args)
 {
 	char *message = NULL;
@@ -28,7 +29,7 @@ complaints_add(
 {
 	va_list args;
 	va_start(args, fmt);
-	complaints_take(complaints, mem_text(pointer), fmt, args);
+	add_complaint(complaints, mem_text(pointer), fmt, args);
 	va_end(args);
 }
 
@@ -41,6 +42,60 @@ complaints_free(struct complaints *complaints)
 	}
 	free(complaints->list);
 	*complaints = (struct complaints){0};
+}
+
+/* --- of the loader, which knows where it is --- */
+
+static void
+write_place(FILE *out, const struct json_place *at)
+{
+	if (at == NULL)
+		return;
+	write_place(out, at->up);
+	if (at->member != NULL)
+		pointer_write(out, span_str(at->member));
+	else
+		fprintf(out, "/%zu", at->index);
+}
+
+/* The pointer to an option of the object at that place, or to the place. */
+static char *
+pointer_to(const struct json_place *at, const struct option *option)
+{
+	char *pointer = NULL;
+	size_t len;
+	FILE *out = open_memstream(&pointer, &len);
+	must(out != NULL);
+	write_place(out, at);
+	if (at == NULL && option == NULL)
+		putc('/', out);
+	if (option != NULL) {
+		putc('/', out);
+		for (const char *p = option->path; *p != '\0'; p++)
+			putc(*p == '.' ? '/' : *p, out);
+	}
+	must(fclose(out) == 0);
+	return pointer;
+}
+
+void
+complaints_at(
+    struct loader *l, const struct json_place *at, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	add_complaint(l->complaints, pointer_to(at, NULL), fmt, args);
+	va_end(args);
+}
+
+void
+complaints_at_option(struct loader *l, const struct json_place *at,
+    const struct option *option, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	add_complaint(l->complaints, pointer_to(at, option), fmt, args);
+	va_end(args);
 }
 
 /* --- the order of the file --- */

@@ -3,7 +3,7 @@
 
 #include "base/digest.h"
 #include "base/mem.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/conf_restart_private.h"
 #include "conf/text_private.h"
 
@@ -57,6 +57,6 @@ conf_restart_needed(const struct conf *running, const struct conf *next,
 	for (size_t i = 0; i < n_options; i++)
 		if (memcmp(running->fixed + i * DIGEST_BYTES,
 			next->fixed + i * DIGEST_BYTES, DIGEST_BYTES) != 0)
-			complain_option(&l, NULL, &options[i],
+			complaints_at_option(&l, NULL, &options[i],
 			    "a reload does not change this; start anew");
 }

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "conf/address_private.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/cross_check_private.h"
 
 #define ROOT_OPTION(field) option_at(GROUP_ROOT, offsetof(struct conf, field))
@@ -24,11 +24,11 @@ check_socket_only(struct loader *l, const struct json_place *at,
 	if (listen->address.kind == ADDRESS_UNIX)
 		return;
 	if (listen->mode != 0)
-		complain_option(l, at,
+		complaints_at_option(l, at,
 		    option_at(GROUP_LISTEN, offsetof(struct conf_listen, mode)),
 		    "%s", message);
 	if (listen->group != NULL)
-		complain_option(l, at,
+		complaints_at_option(l, at,
 		    option_at(
 			GROUP_LISTEN, offsetof(struct conf_listen, group)),
 		    "%s", message);
@@ -49,7 +49,7 @@ check_listen(struct loader *l)
 			const char *other = conf->listen[j].address.text;
 			if (other == NULL || strcmp(other, a->text) != 0)
 				continue;
-			complain_at(l, &at, "this address stands here twice");
+			complaints_at(l, &at, "this address stands here twice");
 			break;
 		}
 	}
@@ -61,7 +61,7 @@ check_admin(struct loader *l)
 	const struct conf *conf = l->conf;
 	if (conf->admin.text != NULL && !address_is_local(&conf->admin) &&
 	    !is_set(l, ROOT_OPTION(admin_token)))
-		complain_option(l, NULL, ROOT_OPTION(admin),
+		complaints_at_option(l, NULL, ROOT_OPTION(admin),
 		    "others can reach this address: \"%s\" is needed",
 		    ROOT_OPTION(admin_token)->path);
 }
@@ -80,16 +80,16 @@ check_topology(struct loader *l)
 		if (!is_set(l, ways[i]))
 			continue;
 		if (first != NULL)
-			complain_option(
+			complaints_at_option(
 			    l, NULL, ways[i], "excludes \"%s\"", first->path);
 		else
 			first = ways[i];
 	}
 	if (is_set(l, ways[2]) && !is_set(l, master))
-		complain_option(
+		complaints_at_option(
 		    l, NULL, ways[2], "\"%s\" is needed too", master->path);
 	if (is_set(l, master) && !is_set(l, ways[2]))
-		complain_option(
+		complaints_at_option(
 		    l, NULL, master, "\"%s\" is needed too", ways[2]->path);
 	if (is_set(l, ways[1]) || is_set(l, ways[2]))
 		l->conf->store.managed = false;
@@ -107,15 +107,15 @@ check_credentials(struct loader *l)
 		if (!is_set(l, both[i]))
 			continue;
 		if (store->managed)
-			complain_option(
+			complaints_at_option(
 			    l, NULL, both[i], "the managed Redis has none");
 		else if (l->url_password != NULL)
-			complain_option(l, NULL, both[i],
+			complaints_at_option(l, NULL, both[i],
 			    "\"%s\" has a password already",
 			    ROOT_OPTION(store.redis)->path);
 	}
 	if (is_set(l, user) && !is_set(l, password))
-		complain_option(
+		complaints_at_option(
 		    l, NULL, user, "\"%s\" is needed too", password->path);
 	if (l->url_password == NULL || is_set(l, user) || is_set(l, password))
 		return;
@@ -130,7 +130,7 @@ check_replicas(struct loader *l)
 {
 	const struct conf_store *store = &l->conf->store;
 	if (store->wait_replicas > 0 && store->managed)
-		complain_option(l, NULL, ROOT_OPTION(store.wait_replicas),
+		complaints_at_option(l, NULL, ROOT_OPTION(store.wait_replicas),
 		    "the managed Redis has no replicas");
 }
 
@@ -149,11 +149,11 @@ check_upstreams(struct loader *l)
 		const struct conf_upstream *upstream = &conf->upstreams[i];
 		struct json_place at = {&list, upstream->name, 0};
 		if (upstream->certificate != NULL && upstream->key == NULL)
-			complain_option(l, &at, certificate,
+			complaints_at_option(l, &at, certificate,
 			    "\"%s\" is needed too", key->path);
 		if (upstream->key != NULL && upstream->certificate == NULL)
-			complain_option(l, &at, key, "\"%s\" is needed too",
-			    certificate->path);
+			complaints_at_option(l, &at, key,
+			    "\"%s\" is needed too", certificate->path);
 	}
 }
 
@@ -189,10 +189,10 @@ check_route_names(struct loader *l)
 		if (conf->routes[i].name == NULL)
 			continue;
 		if (!strcmp(conf->routes[i].name, "-"))
-			complain_option(l, &at, option,
+			complaints_at_option(l, &at, option,
 			    "\"-\" stands for no route in the log");
 		if (is_taken(conf, i))
-			complain_option(
+			complaints_at_option(
 			    l, &at, option, "another route has this name");
 	}
 }
@@ -209,7 +209,7 @@ cross_check_policy(struct loader *l, const struct json_place *at,
 		for (size_t j = 0; j < used[i]->count; j++)
 			if (!strcasecmp(
 				used[i]->list[j], policy->attempt_header))
-				complain_at(l, at,
+				complaints_at(l, at,
 				    "\"%s\" is a header of the key or the "
 				    "scope",
 				    option->path);

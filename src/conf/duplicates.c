@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/must.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/duplicates_private.h"
 
 /*
@@ -61,7 +61,7 @@ walk_member(struct walk *walk, const struct json_place *up, json_t *seen)
 
 	struct json_place at = {up, json_string_value(name), 0};
 	if (json_object_get(seen, at.member) != NULL)
-		complain_at(walk->l, &at, "stands here twice");
+		complaints_at(walk->l, &at, "stands here twice");
 	must(json_object_set_new(seen, at.member, json_true()) == 0);
 	must(walk_over(walk, ':'));
 	walk_value(walk, &at);

@@ -5,7 +5,7 @@
 #include "base/field.h"
 #include "base/mem.h"
 #include "conf/address_private.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/list_private.h"
 #include "conf/text_private.h"
 
@@ -39,7 +39,7 @@ add_string(struct loader *l, const struct json_place *at, const json_t *value,
 	if (wrong == NULL && has_string(strings, text, rule->nocase))
 		wrong = "stands here twice";
 	if (wrong != NULL) {
-		complain_at(l, at, "%s", wrong);
+		complaints_at(l, at, "%s", wrong);
 		text_free(&text);
 		return;
 	}
@@ -55,11 +55,11 @@ read_strings(struct loader *l, const struct given *given,
 {
 	struct strings strings = {NULL, 0};
 	if (!json_is_array(given->value)) {
-		complain_at(l, given->at, "must be a list of strings");
+		complaints_at(l, given->at, "must be a list of strings");
 		return false;
 	}
 	if (rule->some && json_array_size(given->value) == 0)
-		complain_at(l, given->at, "must not be empty");
+		complaints_at(l, given->at, "must not be empty");
 	for (size_t i = 0; i < json_array_size(given->value); i++) {
 		struct json_place at = {given->at, NULL, i};
 		add_string(
@@ -204,7 +204,7 @@ list_parse_derive_key(struct loader *l, const struct given *given)
 	struct conf_idempotency *policy = given->base;
 	if (!text_is_one(given->value)) {
 		if (json_array_size(given->value) == 0) {
-			complain_at(l, given->at,
+			complaints_at(l, given->at,
 			    "must be \"body\" or a list of JSON pointers");
 			return;
 		}
@@ -216,7 +216,7 @@ list_parse_derive_key(struct loader *l, const struct given *given)
 	if (text == NULL)
 		return;
 	if (strcmp(text, "body") != 0) {
-		complain_at(l, given->at,
+		complaints_at(l, given->at,
 		    "must be \"body\" or a list of JSON pointers");
 	} else {
 		list_clear_pointers(NULL, given_field(given));

@@ -10,7 +10,7 @@
 /*
  * What is known while one configuration is loaded, and only in conf/: where
  * we are in the file, what it has, and what was found wrong.  A value that is
- * wrong is complained about (conf/complain_private.h) and its field left as
+ * wrong is complained about (conf/complaints_private.h) and its field left as
  * it was; loading goes on, so that all that is wrong is found in one go.
  * Main thread.
  */

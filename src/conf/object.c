@@ -5,7 +5,7 @@
 #include "conf/address_private.h"
 #include "conf/certificates_private.h"
 #include "conf/choice_private.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/cross_check_private.h"
 #include "conf/list_private.h"
 #include "conf/object_private.h"
@@ -76,7 +76,7 @@ read_member(struct loader *l, enum group group, struct span prefix,
 	else if (section.len > 0)
 		read_members(l, group, section, at, value, base);
 	else
-		complain_at(l, at, "there is no such member");
+		complaints_at(l, at, "there is no such member");
 }
 
 /* Complains about what the object that prefix leads to must have. */
@@ -92,7 +92,7 @@ complain_missing(struct loader *l, enum group group, struct span prefix,
 		const char *name = option->path + prefix.len;
 		if (strchr(name, '.') == NULL &&
 		    json_object_get(value, name) == NULL)
-			complain_at(l, at, "\"%s\" is missing", name);
+			complaints_at(l, at, "\"%s\" is missing", name);
 	}
 }
 
@@ -103,7 +103,7 @@ read_members(struct loader *l, enum group group, struct span prefix,
 	const char *name;
 	json_t *member;
 	if (!json_is_object(value)) {
-		complain_at(l, at, "must be an object");
+		complaints_at(l, at, "must be an object");
 		return;
 	}
 	complain_missing(l, group, prefix, at, value);
@@ -133,9 +133,9 @@ is_list(struct loader *l, const struct given *given, size_t least)
 {
 	bool list = json_is_array(given->value);
 	if (!list)
-		complain_at(l, given->at, "must be a list");
+		complaints_at(l, given->at, "must be a list");
 	else if (json_array_size(given->value) < least)
-		complain_at(l, given->at, "must not be empty");
+		complaints_at(l, given->at, "must not be empty");
 	return list;
 }
 
@@ -154,7 +154,7 @@ load_listen(struct loader *l, const struct json_place *at, json_t *value,
 	else if (json_is_object(value))
 		object_load(l, GROUP_LISTEN, at, value, listen);
 	else
-		complain_at(l, at, "must be a string or an object");
+		complaints_at(l, at, "must be a string or an object");
 	certificates_load(l, at, listen);
 }
 
@@ -220,7 +220,7 @@ object_parse_encryption_keys(struct loader *l, const struct given *given)
 		object_load(l, GROUP_ENCRYPTION_KEY, &at,
 		    json_array_get(given->value, i), key);
 		if (repeats_id(store, i))
-			complain_at(l, &at, "another key has this id");
+			complaints_at(l, &at, "another key has this id");
 	}
 }
 
@@ -249,7 +249,7 @@ load_upstream(struct loader *l, const struct json_place *at, json_t *value,
 	else if (json_is_object(value))
 		object_load(l, GROUP_UPSTREAM, at, value, upstream);
 	else
-		complain_at(l, at, "must be a string or an object");
+		complaints_at(l, at, "must be a string or an object");
 }
 
 void
@@ -259,7 +259,7 @@ object_parse_upstreams(struct loader *l, const struct given *given)
 	const char *name;
 	json_t *value;
 	if (!json_is_object(given->value)) {
-		complain_at(l, given->at, "must be an object");
+		complaints_at(l, given->at, "must be an object");
 		return;
 	}
 	conf->upstreams =
@@ -271,7 +271,7 @@ object_parse_upstreams(struct loader *l, const struct given *given)
 		    &conf->upstreams[conf->n_upstreams];
 		const char *wrong = text_wrong_name(name);
 		if (wrong != NULL)
-			complain_at(l, &at, "its name %s", wrong);
+			complaints_at(l, &at, "its name %s", wrong);
 		upstream->name = mem_str(span_str(name));
 		upstream->index = (unsigned)conf->n_upstreams++;
 		load_upstream(l, &at, value, upstream);
@@ -348,7 +348,8 @@ object_parse_upstream_name(struct loader *l, const struct given *given)
 		if (!strcmp(conf->upstreams[i].name, name))
 			found = &conf->upstreams[i];
 	if (found == NULL)
-		complain_at(l, given->at, "no upstream is named \"%s\"", name);
+		complaints_at(
+		    l, given->at, "no upstream is named \"%s\"", name);
 	else
 		*(const struct conf_upstream **)given_field(given) = found;
 	text_free(&name);

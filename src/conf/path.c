@@ -4,7 +4,7 @@
 #include "base/ascii.h"
 #include "base/digest.h"
 #include "base/mem.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/path_private.h"
 #include "conf/text_private.h"
 
@@ -154,7 +154,7 @@ path_parse(struct loader *l, const struct given *given)
 	route->path = text;
 	const char *wrong = read_path(text, route);
 	if (wrong != NULL) {
-		complain_at(l, given->at, "%s", wrong);
+		complaints_at(l, given->at, "%s", wrong);
 		path_clear(route, &route->path);
 	}
 }

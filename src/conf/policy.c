@@ -3,7 +3,7 @@
 
 #include "base/digits.h"
 #include "conf/choice_private.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/path_private.h"
 #include "conf/policy_private.h"
 #include "conf/text_private.h"
@@ -15,7 +15,7 @@ policy_parse_parts(struct loader *l, const struct given *given)
 {
 	unsigned parts = 0;
 	if (!json_is_array(given->value)) {
-		complain_at(l, given->at, "must be a list of strings");
+		complaints_at(l, given->at, "must be a list of strings");
 		return;
 	}
 	for (size_t i = 0; i < json_array_size(given->value); i++) {
@@ -58,7 +58,7 @@ read_outcomes(struct loader *l, const struct given *given, unsigned wanted)
 		if (statuses_of(name, &first) != wanted)
 			continue;
 		if (wanted == 0) {
-			complain_at(l, &at,
+			complaints_at(l, &at,
 			    "must be a status from \"200\" to \"599\" or a "
 			    "class from \"2xx\" to \"5xx\"");
 			continue;
@@ -73,7 +73,7 @@ void
 policy_parse_outcomes(struct loader *l, const struct given *given)
 {
 	if (!json_is_object(given->value)) {
-		complain_at(l, given->at, "must be an object");
+		complaints_at(l, given->at, "must be an object");
 		return;
 	}
 	read_outcomes(l, given, 0);
@@ -110,10 +110,10 @@ read_reconcile(struct loader *l, const struct given *given,
 	{
 		struct json_place extra = {given->at, name, 0};
 		if (strcmp(name, member) != 0)
-			complain_at(l, &extra, "there is no such member");
+			complaints_at(l, &extra, "there is no such member");
 	}
 	if (value == NULL) {
-		complain_at(l, given->at, "\"%s\" is missing", member);
+		complaints_at(l, given->at, "\"%s\" is missing", member);
 		return;
 	}
 	char *text = text_read(l, &at, value);
@@ -121,7 +121,7 @@ read_reconcile(struct loader *l, const struct given *given,
 		return;
 	const char *wrong = wrong_reconcile(text);
 	if (wrong != NULL) {
-		complain_at(l, &at, "%s", wrong);
+		complaints_at(l, &at, "%s", wrong);
 		text_free(&text);
 		return;
 	}

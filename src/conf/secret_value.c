@@ -2,7 +2,7 @@
 #include <sodium.h>
 
 #include "base/secret.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/env_private.h"
 #include "conf/secret_value_private.h"
 #include "conf/text_private.h"
@@ -23,7 +23,7 @@ secret_value_parse(struct loader *l, const struct given *given)
 		return;
 	env_hide(given->value);
 	if (*text == '\0') {
-		complain_at(l, given->at, "must not be empty");
+		complaints_at(l, given->at, "must not be empty");
 		text_free(&text);
 		return;
 	}
@@ -57,7 +57,7 @@ secret_value_parse_key_bytes(struct loader *l, const struct given *given)
 		*(uint8_t **)given_field(given) = key;
 		key = NULL;
 	} else if (text != NULL) {
-		complain_at(l, given->at, "must be 32 bytes in base64");
+		complaints_at(l, given->at, "must be 32 bytes in base64");
 	}
 	secret_free(key);
 	text_free(&text);

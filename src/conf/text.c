@@ -4,7 +4,7 @@
 
 #include "base/field.h"
 #include "base/mem.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/env_private.h"
 #include "conf/file_private.h"
 #include "conf/text_private.h"
@@ -36,7 +36,7 @@ text_from_env(struct loader *l, const struct json_place *at, const char *name)
 {
 	const char *value = env_value(name);
 	if (value == NULL) {
-		complain_at(l, at, "the environment has no %s", name);
+		complaints_at(l, at, "the environment has no %s", name);
 		return NULL;
 	}
 	return mem_str(span_str(value));
@@ -49,12 +49,12 @@ text_from_file(struct loader *l, const struct json_place *at, const char *name)
 	size_t len;
 	int error = file_read(name, TEXT_FILE_MAX, &text, &len);
 	if (error != 0) {
-		complain_at(
+		complaints_at(
 		    l, at, "%s cannot be read: %s", name, strerror(error));
 		return NULL;
 	}
 	if (memchr(text, '\0', len) != NULL) {
-		complain_at(l, at, "%s is not text", name);
+		complaints_at(l, at, "%s is not text", name);
 		sodium_memzero(text, len);
 		free(text);
 		return NULL;
@@ -72,12 +72,12 @@ text_read(struct loader *l, const struct json_place *at, const json_t *value)
 	const json_t *env = json_object_get(value, "env");
 	const json_t *file = json_object_get(value, "file");
 	if (env == NULL && file == NULL) {
-		complain_at(l, at, "must be a string");
+		complaints_at(l, at, "must be a string");
 		return NULL;
 	}
 	const json_t *name = env ? env : file;
 	if (json_object_size(value) != 1 || !json_is_string(name)) {
-		complain_at(l, at,
+		complaints_at(l, at,
 		    "must be a string, {\"env\": NAME} or {\"file\": PATH}");
 		return NULL;
 	}
@@ -167,7 +167,7 @@ read_checked(struct loader *l, const struct given *given,
 		return;
 	const char *why = wrong(text);
 	if (why != NULL) {
-		complain_at(l, given->at, "%s", why);
+		complaints_at(l, given->at, "%s", why);
 		text_free(&text);
 		return;
 	}

@@ -6,7 +6,7 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "conf/address_private.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/env_private.h"
 #include "conf/path_private.h"
 #include "conf/secret_value_private.h"
@@ -190,7 +190,7 @@ url_parse_redis(struct loader *l, const struct given *given)
 	text_free(&text);
 	store->managed = managed;
 	if (wrong != NULL) {
-		complain_at(l, given->at, "%s", wrong);
+		complaints_at(l, given->at, "%s", wrong);
 		redis_url_free(&url);
 		return;
 	}
@@ -283,7 +283,7 @@ url_load_target(struct loader *l, const struct json_place *at,
 		return;
 	const char *wrong = read_target(text, &target);
 	if (wrong != NULL) {
-		complain_at(l, at, "%s", wrong);
+		complaints_at(l, at, "%s", wrong);
 		text_free(&text);
 		target_free(&target);
 		return;
@@ -299,11 +299,11 @@ url_parse_targets(struct loader *l, const struct given *given)
 {
 	struct conf_upstream *upstream = given->base;
 	if (!json_is_array(given->value)) {
-		complain_at(l, given->at, "must be a list of URLs");
+		complaints_at(l, given->at, "must be a list of URLs");
 		return;
 	}
 	if (json_array_size(given->value) == 0)
-		complain_at(l, given->at, "must not be empty");
+		complaints_at(l, given->at, "must not be empty");
 	for (size_t i = 0; i < json_array_size(given->value); i++) {
 		struct json_place at = {given->at, NULL, i};
 		url_load_target(

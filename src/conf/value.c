@@ -3,7 +3,7 @@
 
 #include "base/digits.h"
 #include "base/mem.h"
-#include "conf/complain_private.h"
+#include "conf/complaints_private.h"
 #include "conf/text_private.h"
 #include "conf/value_private.h"
 
@@ -76,7 +76,7 @@ set_amount(struct loader *l, const struct given *given, int64_t amount,
 	}
 	char *min = amount_text(option->min, units);
 	char *max = amount_text(option->max, units);
-	complain_at(l, given->at, "must be between %s and %s", min, max);
+	complaints_at(l, given->at, "must be between %s and %s", min, max);
 	free(min);
 	free(max);
 }
@@ -85,7 +85,7 @@ void
 value_parse_boolean(struct loader *l, const struct given *given)
 {
 	if (!json_is_boolean(given->value))
-		complain_at(l, given->at, "must be true or false");
+		complaints_at(l, given->at, "must be true or false");
 	else
 		*(bool *)given_field(given) = json_is_true(given->value);
 }
@@ -94,7 +94,7 @@ void
 value_parse_count(struct loader *l, const struct given *given)
 {
 	if (!json_is_integer(given->value))
-		complain_at(l, given->at, "must be a whole number");
+		complaints_at(l, given->at, "must be a whole number");
 	else
 		set_amount(l, given, json_integer_value(given->value), NULL);
 }
@@ -109,7 +109,7 @@ value_parse_duration(struct loader *l, const struct given *given)
 	if (read_amount(text, duration_units, &amount))
 		set_amount(l, given, amount, duration_units);
 	else
-		complain_at(l, given->at,
+		complaints_at(l, given->at,
 		    "must be a duration like \"250ms\", \"30s\", \"5m\", "
 		    "\"24h\" or \"30d\"");
 	text_free(&text);
@@ -127,7 +127,7 @@ value_parse_size(struct loader *l, const struct given *given)
 		return;
 	}
 	if (!text_is_one(given->value)) {
-		complain_at(l, given->at, "%s", message);
+		complaints_at(l, given->at, "%s", message);
 		return;
 	}
 	char *text = text_read(l, given->at, given->value);
@@ -136,7 +136,7 @@ value_parse_size(struct loader *l, const struct given *given)
 	if (read_amount(text, size_units, &amount))
 		set_amount(l, given, amount, size_units);
 	else
-		complain_at(l, given->at, "%s", message);
+		complaints_at(l, given->at, "%s", message);
 	text_free(&text);
 }
 
@@ -150,7 +150,7 @@ value_parse_mode(struct loader *l, const struct given *given)
 	unsigned long mode = strtoul(text, NULL, 8);
 	if (strspn(text, "01234567") != len || len < 3 || len > 4 ||
 	    mode == 0 || mode > 0777)
-		complain_at(l, given->at,
+		complaints_at(l, given->at,
 		    "must be octal permissions like \"0660\"");
 	else
 		*(int64_t *)given_field(given) = (int64_t)mode;
