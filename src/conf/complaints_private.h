@@ -7,6 +7,9 @@
 /*
  * Complaints of the loader, which knows where in the file it is.  The pointer
  * of each is made from the place.  Main thread.
+ *
+ * Circle: complaints, loader.  A loader has a list of complaints, and what is
+ * put into it is said of the place where the loader is.
  */
 
 /* Complains about what stands at a place; NULL: about the whole file. */

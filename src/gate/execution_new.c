@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "gate/execution_new.h"
+#include "gate/execution.h"
 #include "gate/execution_private.h"
-#include "gate/execution_store.h"
-#include "gate/execution_upstream.h"
 #include "gate/worker.h"
 
 /*

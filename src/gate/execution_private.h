@@ -17,6 +17,11 @@ enum execution_step {
 _Static_assert(
     (int)EXECUTION_STEPS_ <= (int)MACHINE_STEPS_MAX, "too many steps");
 
+/* All steps, in the order of a life; the file is the front of the name. */
+#define EXECUTION_STEP(name, function, operation)                             \
+	enum after function(struct machine *machine);
+#include "tbl/steps.h"
+
 /* The execution that a step is called for. */
 static inline struct execution *
 execution_of(struct machine *machine)

@@ -3,9 +3,14 @@
 #include "base/test_build.h"
 #include "gate/deliver.h"
 #include "gate/execution_private.h"
-#include "gate/execution_store.h"
 #include "gate/worker.h"
 #include "loop/log.h"
+
+/*
+ * The store's side of an execution: its outcome goes to Redis before anybody
+ * hears of it.  What Redis does not take goes to the journal, and what that
+ * does not take either is tried again for as long as the process lives.
+ */
 
 enum {
 	PAUSE_FIRST_MS = 50,

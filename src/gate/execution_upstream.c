@@ -3,12 +3,17 @@
 #include "base/test_build.h"
 #include "gate/deliver.h"
 #include "gate/execution_private.h"
-#include "gate/execution_upstream.h"
 #include "gate/message.h"
 #include "gate/worker.h"
 #include "http/header.h"
 #include "loop/log.h"
 #include "upstream/status_class.h"
+
+/*
+ * The upstream's side of an execution: the question about an earlier attempt,
+ * where there is one, and the one sending of the request.  What became of it
+ * is for the store's side (execution_store.c).
+ */
 
 /* --- the answer --- */
 

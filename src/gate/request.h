@@ -74,3 +74,6 @@ struct request {
 	int64_t store_us; /* -1: it was not asked */
 	int64_t upstream_us;
 };
+
+/* A new request of that exchange to that struct worker; it runs at once. */
+void request_new(void *worker, struct exchange *x);

@@ -2,9 +2,7 @@
 #include "base/error.h"
 #include "base/test_build.h"
 #include "gate/execution.h"
-#include "gate/execution_new.h"
 #include "gate/message.h"
-#include "gate/request_claim.h"
 #include "gate/request_private.h"
 #include "gate/scope.h"
 #include "gate/worker.h"
@@ -156,7 +154,11 @@ meet_situation(struct request *r)
 	[VERDICT_##verdict] = {true, REQUEST_##step, PROBLEM_##problem,        \
 	    OUTCOME_##outcome},
 #include "tbl/situations.h"
-#undef SITUATION
+
+/*
+ * The key's side of a request: its record is claimed, and what that brings is
+ * a line of tbl/situations.h.
+ */#undef SITUATION
 	};
 	const struct situation *s = &situations[r->claim_op.verdict];
 	must(s->known);
@@ -166,6 +168,7 @@ meet_situation(struct request *r)
 }
 
 /* What the route says about requests while Redis is out of reach. */
+
 static enum after
 without_store(struct request *r)
 {

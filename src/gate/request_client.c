@@ -2,8 +2,6 @@
 #include "base/error.h"
 #include "base/test_build.h"
 #include "gate/access.h"
-#include "gate/request_client.h"
-#include "gate/request_pass.h"
 #include "gate/request_private.h"
 #include "gate/response.h"
 #include "gate/scope.h"
@@ -11,6 +9,11 @@
 #include "http/header.h"
 #include "http/route.h"
 #include "loop/log.h"
+
+/*
+ * The client's side of a request: the steps before its key is claimed and
+ * those after its answer is known.
+ */
 
 /* --- who asks for what --- */
 

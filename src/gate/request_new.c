@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "gate/request_claim.h"
-#include "gate/request_client.h"
-#include "gate/request_new.h"
-#include "gate/request_pass.h"
+#include "gate/request.h"
 #include "gate/request_private.h"
 #include "gate/worker.h"
 

@@ -2,10 +2,15 @@
 #include "base/error.h"
 #include "gate/access.h"
 #include "gate/message.h"
-#include "gate/request_pass.h"
 #include "gate/request_private.h"
 #include "gate/worker.h"
 #include "http/header.h"
+
+/*
+ * Without a key: what the client sends goes on to the upstream as it comes,
+ * and what that answers goes back.  A flow each way joins the two, which
+ * know each other's pace by it and nothing else of one another.
+ */
 
 enum after
 request_pass(struct machine *machine)

@@ -18,6 +18,14 @@ enum request_step {
 _Static_assert(
     (int)REQUEST_STEPS_ <= (int)MACHINE_STEPS_MAX, "too many steps");
 
+/* All steps, in the order of a life; the file is the front of the name. */
+#define REQUEST_STEP(name, function, operation)                               \
+	enum after function(struct machine *machine);
+#include "tbl/steps.h"
+
+/* A body without a key up to this length is read before it is passed on. */
+enum { REQUEST_PASS_SMALL_BYTES = 16 * 1024 };
+
 /* The request that a step is called for. */
 static inline struct request *
 request_of(struct machine *machine)

@@ -8,7 +8,6 @@
 #include "base/test_build.h"
 #include "gate/execution.h"
 #include "gate/request.h"
-#include "gate/request_new.h"
 #include "gate/worker.h"
 #include "loop/log.h"
 

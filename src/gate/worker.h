@@ -23,11 +23,8 @@
  * and worker_free are called by the main thread, the last one when the
  * worker's thread has ended.
  *
- * What a worker owns finds its siblings here, and worker.c makes and ends it
- * all.  So the files that include this one and are included by worker.c, if
- * only through others, stand in a circle with it: the steps of requests and of
- * executions, deliver, access, the journal relay and the leases.  It is the
- * one circle of this folder; without worker.h there is none.
+ * Circle: journal_relay, lease_renewal, worker.  A worker has one of each as a
+ * member, and they find their siblings (store, cache, meter) through it.
  */
 struct worker {
 	struct loop *loop;

@@ -20,7 +20,10 @@
  *                      early for libmicrohttpd (early_response)
  *   selftest           a front that is tried out before there is any other
  *
- * One thread.
+ * Circle: client_connection, deadline, early_response, exchange,
+ * exchange_stream, front, head_copy, idle, tls.  libmicrohttpd calls the front
+ * back about connections and exchanges, and each of these holds the others
+ * back or lets them go on: one machine in several files.  One thread.
  */
 enum {
 	/* The head of an answer in a connection's pool. */

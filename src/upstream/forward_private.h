@@ -7,9 +7,11 @@ struct transfer;
 
 /*
  * What forward.c does for a transfer (upstream/transfer_private.h): it finds
- * the connection, judges the time, and ends it.  The two call each other,
- * being the outer and the inner half of one pending forward.  The worker's
- * thread only.
+ * the connection, judges the time, and ends it.  The worker's thread only.
+ *
+ * Circle: forward, transfer, upstreams.  A forward and its transfer are the
+ * outer and the inner half of one thing and call each other; the upstreams
+ * keep the transfers that are at rest.
  */
 
 /* Nothing was sent yet, and the time is over in which it may be. */
