@@ -7,7 +7,7 @@
 #include "probe/dial.h"
 
 static redisReply *
-ask(redisContext *redis, const char *what, char **ret_message)
+ask_cluster(redisContext *redis, const char *what, char **ret_message)
 {
 	return dial_accept(
 	    redis, redisCommand(redis, "CLUSTER %s", what), ret_message);
@@ -19,7 +19,7 @@ read_slots(
     redisContext *redis, struct cluster_masters *masters, char **ret_message)
 {
 	bool read = false;
-	redisReply *reply = ask(redis, "SHARDS", ret_message);
+	redisReply *reply = ask_cluster(redis, "SHARDS", ret_message);
 	if (reply != NULL)
 		read = slots_read_shards(
 		    reply, &masters->seed, masters->slots);
@@ -31,7 +31,7 @@ read_slots(
 		return read;
 	}
 	char *message = NULL;
-	reply = ask(redis, "SLOTS", &message);
+	reply = ask_cluster(redis, "SLOTS", &message);
 	free(message); /* those of the first say more */
 	if (reply != NULL)
 		read = slots_read_slots(
@@ -49,7 +49,7 @@ static bool
 read_state(redisContext *redis)
 {
 	char *message = NULL;
-	redisReply *reply = ask(redis, "INFO", &message);
+	redisReply *reply = ask_cluster(redis, "INFO", &message);
 	bool serves = reply == NULL ||
 	    slots_serve(span_of(reply->str, reply->len));
 	freeReplyObject(reply);

@@ -42,7 +42,7 @@ struct look {
 
 /* The reply, also where it is an error; NULL: the connection broke. */
 static redisReply *
-ask(struct look *look, size_t count, const char **words)
+send_question(struct look *look, size_t count, const char **words)
 {
 	redisReply *reply =
 	    redisCommandArgv(look->redis, (int)count, words, NULL);
@@ -55,7 +55,7 @@ ask(struct look *look, size_t count, const char **words)
 }
 
 #define ASK(look, ...)                                       \
-	ask((look), sizeof((const char *[]){__VA_ARGS__}) /  \
+	send_question((look), sizeof((const char *[]){__VA_ARGS__}) /  \
 	    sizeof(const char *), (const char *[]){__VA_ARGS__})
 
 static bool
@@ -139,7 +139,7 @@ probe(struct look *look, size_t right)
 		words[count] = probe_word(look, word, &made[count]);
 		count++;
 	}
-	redisReply *reply = ask(look, count, words);
+	redisReply *reply = send_question(look, count, words);
 	if (reply != NULL)
 		note_answer(look->seen, right, reply);
 	freeReplyObject(reply);

@@ -9,7 +9,7 @@
 
 /* A question's reply; NULL with the words where there is none. */
 static redisReply *
-ask(redisContext *sentinel, void (*question)(struct resp *, const char *),
+ask_one(redisContext *sentinel, void (*question)(struct resp *, const char *),
     const char *master, char **ret_message)
 {
 	struct resp command = {0};
@@ -32,11 +32,11 @@ look_at(const struct conf *conf, redisContext *sentinel,
 	if (!dial_log_in(conf, sentinel, &message))
 		free(message);
 	redisReply *epoch =
-	    ask(sentinel, sentinel_ask_epoch, master, &seen->message);
+	    ask_one(sentinel, sentinel_ask_epoch, master, &seen->message);
 	if (epoch == NULL)
 		return;
 	redisReply *address =
-	    ask(sentinel, sentinel_ask_address, master, &seen->message);
+	    ask_one(sentinel, sentinel_ask_address, master, &seen->message);
 	if (address != NULL &&
 	    (!sentinel_read_epoch(epoch, &seen->named.epoch) ||
 		!sentinel_read_address(

@@ -55,7 +55,7 @@ look_up(struct question *question, int family)
 
 /* IPv4 first, as all clients of Redis do: that is where it listens. */
 static void *
-ask(void *arg)
+look_up_on_thread(void *arg)
 {
 	struct question *question = arg;
 	if (!look_up(question, AF_INET))
@@ -66,7 +66,7 @@ ask(void *arg)
 }
 
 static void
-on_answered(void *arg, unsigned events)
+on_looked_up(void *arg, unsigned events)
 {
 	(void)events;
 	struct resolve_lookup *lookup = arg;
@@ -90,7 +90,7 @@ start_thread(struct question *question)
 	pthread_attr_t attr;
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	int error = pthread_create(&thread, &attr, ask, question);
+	int error = pthread_create(&thread, &attr, look_up_on_thread, question);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	/* Without a thread there is no address now; it is asked again. */
@@ -112,7 +112,7 @@ resolve_start(struct loop *loop, const char *host,
 	struct resolve_lookup *lookup = mem_zero(sizeof *lookup);
 	*lookup = (struct resolve_lookup){question, NULL, done, arg};
 	lookup->watch =
-	    watch_new(loop, question->answered, on_answered, lookup);
+	    watch_new(loop, question->answered, on_looked_up, lookup);
 	watch_want(lookup->watch, WATCH_READ);
 	start_thread(question);
 	return lookup;

@@ -8,7 +8,7 @@
 /* --- questions --- */
 
 static void
-ask(struct resp *resp, struct span what, const char *master)
+put_question(struct resp *resp, struct span what, const char *master)
 {
 	resp_begin(resp, 3);
 	resp_arg(resp, SPAN("SENTINEL"));
@@ -19,13 +19,13 @@ ask(struct resp *resp, struct span what, const char *master)
 void
 sentinel_ask_epoch(struct resp *resp, const char *master)
 {
-	ask(resp, SPAN("MASTER"), master);
+	put_question(resp, SPAN("MASTER"), master);
 }
 
 void
 sentinel_ask_address(struct resp *resp, const char *master)
 {
-	ask(resp, SPAN("GET-MASTER-ADDR-BY-NAME"), master);
+	put_question(resp, SPAN("GET-MASTER-ADDR-BY-NAME"), master);
 }
 
 /* --- answers --- */

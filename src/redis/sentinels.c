@@ -180,7 +180,7 @@ on_address(struct link_call *call, const redisReply *reply)
 }
 
 static void
-ask(struct sentinel *sentinel)
+ask_sentinel(struct sentinel *sentinel)
 {
 	if (sentinel->asking || !link_is_up(sentinel->asker))
 		return;
@@ -200,7 +200,7 @@ on_timer(void *arg)
 	struct sentinels *all = arg;
 	timer_set(&all->timer, LOOK_MS);
 	for (size_t i = 0; i < all->count; i++)
-		ask(&all->list[i]);
+		ask_sentinel(&all->list[i]);
 }
 
 /* --- links --- */
@@ -219,7 +219,7 @@ on_asker_changed(void *arg, bool up)
 {
 	struct sentinel *sentinel = arg;
 	if (up) {
-		ask(sentinel);
+		ask_sentinel(sentinel);
 		return;
 	}
 	on_asker_failed(sentinel);
@@ -233,7 +233,7 @@ static void
 on_listener_changed(void *arg, bool up)
 {
 	if (up)
-		ask(arg);
+		ask_sentinel(arg);
 }
 
 static void
@@ -247,7 +247,7 @@ on_heard(void *arg, struct span message)
 {
 	struct sentinel *sentinel = arg;
 	if (sentinel_tells_of(message, name_of(sentinel->all)))
-		ask(sentinel);
+		ask_sentinel(sentinel);
 }
 
 static void

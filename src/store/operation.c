@@ -216,7 +216,7 @@ read_extra(struct store_call *call, const struct call_reply *reply)
 }
 
 static void
-on_answered(struct store_call *call, const struct call_reply *reply)
+read_answered(struct store_call *call, const struct call_reply *reply)
 {
 	struct store_op *op = call->op;
 	op->verdict = reply->verdict;
@@ -240,7 +240,7 @@ operation_done(struct store_call *call, enum call_end how, int error,
 	if (call->op == NULL)
 		return;
 	if (how == CALL_ANSWERED)
-		on_answered(call, reply);
+		read_answered(call, reply);
 	else
 		operation_end_call(call, error);
 }

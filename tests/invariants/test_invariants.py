@@ -210,7 +210,8 @@ KILLING_TESTS = {
 @test
 def every_guard_of_the_program_has_a_test_that_sees_its_loss(bench):
     with open(source("src/tbl/invariants.h"), encoding="utf-8") as file:
-        invariants = re.findall(r"^INVARIANT_NAME\(\s*(\w+),", file.read(), re.M)
+        invariants = re.findall(
+            r"^INVARIANT_NAME\(\s*(\w+),", file.read(), re.M)
     equal(sorted(KILLING_TESTS), sorted(invariants))
 
 

@@ -15,7 +15,8 @@ from once.tap import equal, test
 # What each folder may include from, besides itself and the tables: the arrow
 #
 #   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
-#                   conf <- {http, upstream}, and all of these <- gate <- admin <- cmd
+#                   conf <- {http, upstream}
+#   all of these but probe <- gate <- admin <- cmd -> probe
 BASE = {"base"}
 LOOP = BASE | {"loop"}
 CONF = LOOP | {"conf"}
