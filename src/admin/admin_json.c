@@ -5,6 +5,7 @@
 
 #include "admin/admin_json.h"
 #include "admin/admin_machine_private.h"
+#include "base/base64.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "base/utf8.h"
@@ -63,11 +64,7 @@ text_json(struct span text)
 static json_t *
 base64_json(struct span bytes)
 {
-	const int variant = sodium_base64_VARIANT_ORIGINAL;
-	size_t room = sodium_base64_encoded_len(bytes.len, variant);
-	char *text = mem_zero(room);
-	sodium_bin2base64(text, room, (const unsigned char *)bytes.ptr,
-	    bytes.len, variant);
+	char *text = base64_text(bytes);
 	json_t *json = json_string(text);
 	free(text);
 	return json;

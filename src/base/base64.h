@@ -4,5 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/span.h"
+
 /* Base64 without padding, URL alphabet (RFC 4648, section 5).  Pure. */
 void base64_encode(const uint8_t *bytes, size_t len, char *ret_text);
+/*
+ * With padding, in the standard alphabet (section 4), as JSON has bytes that
+ * are no text; the caller frees it.
+ */
+char *base64_text(struct span bytes);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd/admin_client.h"
@@ -228,15 +229,11 @@ read_body_file(const char *name, char **ret_bytes, size_t *ret_len)
 static void
 put_body(json_t *in, const char *bytes, size_t len)
 {
-	const int variant = sodium_base64_VARIANT_ORIGINAL;
 	if (utf8_is_valid(span_of(bytes, len))) {
 		json_object_set_new(in, "body", json_stringn(bytes, len));
 		return;
 	}
-	size_t room = sodium_base64_encoded_len(len, variant);
-	char *text = mem_zero(room);
-	sodium_bin2base64(
-	    text, room, (const unsigned char *)bytes, len, variant);
+	char *text = base64_text(span_of(bytes, len));
 	json_object_set_new(in, "body_base64", json_string(text));
 	free(text);
 }

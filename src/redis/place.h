@@ -18,7 +18,10 @@ struct place {
 bool place_read(struct span text, struct place *ret_place);
 /* Takes such a text apart; the host may be empty, and is part of text. */
 bool place_split(struct span text, struct span *ret_host, uint16_t *ret_port);
-/* What can be the name or the address of a host ("?" is none). */
+/*
+ * What can be the name or the address of a host, at most 255 bytes, so that
+ * getaddrinfo can be asked for it and the log can show it; "?" is none.
+ */
 bool place_is_host(struct span host);
 bool place_eq(const struct place *a, const struct place *b);
 void place_clear(struct place *place);

@@ -2,7 +2,9 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "base/test_build.h"
+#include "redis/place.h"
 #include "redis/sentinel.h"
 
 /* --- questions --- */
@@ -36,31 +38,6 @@ is_text(const redisReply *reply)
 	return reply->type == REDIS_REPLY_STRING;
 }
 
-static struct span
-text_of(const redisReply *reply)
-{
-	return span_of(reply->str, reply->len);
-}
-
-/* Digits alone, and no more than max. */
-static bool
-read_number(struct span text, int64_t max, int64_t *ret_number)
-{
-	int64_t number = 0;
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.ptr[i] < '0' || text.ptr[i] > '9')
-			return false;
-		int digit = text.ptr[i] - '0';
-		if (number > (max - digit) / 10)
-			return false;
-		number = 10 * number + digit;
-	}
-	if (text.len == 0)
-		return false;
-	*ret_number = number;
-	return true;
-}
-
 /* Names of fields and their values, by turns. */
 bool
 sentinel_read_epoch(const redisReply *reply, int64_t *ret_epoch)
@@ -70,20 +47,10 @@ sentinel_read_epoch(const redisReply *reply, int64_t *ret_epoch)
 	for (size_t i = 0; i + 1 < reply->elements; i += 2)
 		if (is_text(reply->element[i]) &&
 		    is_text(reply->element[i + 1]) &&
-		    span_eq(text_of(reply->element[i]), SPAN("config-epoch")))
-			return read_number(text_of(reply->element[i + 1]),
+		    span_eq(resp_text(reply->element[i]), SPAN("config-epoch")))
+			return digits_read(resp_text(reply->element[i + 1]),
 			    INT64_MAX, ret_epoch);
 	return false;
-}
-
-/* What getaddrinfo can be asked, and the log can show. */
-static bool
-is_host(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if (text.ptr[i] <= ' ' || text.ptr[i] > '~')
-			return false;
-	return text.len > 0 && text.len < SENTINEL_HOST_BYTES;
 }
 
 bool
@@ -93,8 +60,8 @@ sentinel_read_address(const redisReply *reply,
 	int64_t port;
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
 	    !is_text(reply->element[0]) || !is_text(reply->element[1]) ||
-	    !is_host(text_of(reply->element[0])) ||
-	    !read_number(text_of(reply->element[1]), UINT16_MAX, &port) ||
+	    !place_is_host(resp_text(reply->element[0])) ||
+	    !digits_read(resp_text(reply->element[1]), UINT16_MAX, &port) ||
 	    port == 0)
 		return false;
 	memcpy(ret_host, reply->element[0]->str, reply->element[0]->len);
