@@ -9,7 +9,7 @@
  */
 struct exchange;
 
-/* A new request of that exchange to that struct admin, which runs at once. */
+/* A new request, of that exchange; admin is a struct admin.  It runs. */
 void admin_request_new(void *admin, struct exchange *x);
 
 /* The step CHECK: who asks, and for what. */

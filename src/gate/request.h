@@ -75,5 +75,5 @@ struct request {
 	int64_t upstream_us;
 };
 
-/* A new request of that exchange to that struct worker; it runs at once. */
+/* A new request, of that exchange; worker is a struct worker.  It runs. */
 void request_new(void *worker, struct exchange *x);

@@ -8,6 +8,11 @@
 #include "gate/worker.h"
 #include "http/header.h"
 
+/*
+ * The key's side of a request: its record is claimed, and what that brings is
+ * a line of tbl/situations.h.
+ */
+
 static void leave_execution(struct op *join, int error);
 static void on_client_left(void *request);
 static int64_t wait_ms(const struct request *r);
@@ -154,11 +159,7 @@ meet_situation(struct request *r)
 	[VERDICT_##verdict] = {true, REQUEST_##step, PROBLEM_##problem,        \
 	    OUTCOME_##outcome},
 #include "tbl/situations.h"
-
-/*
- * The key's side of a request: its record is claimed, and what that brings is
- * a line of tbl/situations.h.
- */#undef SITUATION
+#undef SITUATION
 	};
 	const struct situation *s = &situations[r->claim_op.verdict];
 	must(s->known);
@@ -168,7 +169,6 @@ meet_situation(struct request *r)
 }
 
 /* What the route says about requests while Redis is out of reach. */
-
 static enum after
 without_store(struct request *r)
 {

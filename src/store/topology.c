@@ -365,10 +365,10 @@ on_topology_timer(void *arg)
 	if (node == NULL)
 		seek(topology);
 	else
-		ask_node(
-		    topology, node); /* one who is silent is asked no longer */
-	timer_set(
-	    &topology->timer, is_settled(topology) ? ASK_MS : ASK_AGAIN_MS);
+		/* One who is silent is asked no longer. */
+		ask_node(topology, node);
+	timer_set(&topology->timer,
+	    is_settled(topology) ? ASK_MS : ASK_AGAIN_MS);
 }
 
 void
