@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <stdint.h>
 #include <zstd.h>
 
 #include "base/answer.h"

@@ -206,7 +206,7 @@ def what_was_not_sent_within_its_lease_is_free_again(bench):
                "the lease runs out")
     slow.signal(signal.SIGCONT)
     equal(first.result().problem, "upstream-unreachable")
-    assert "lease ran out" in slow.wait_for_log("not_sent")["error"]
+    assert "lease ended" in slow.wait_for_log("not_sent")["error"]
     equal(upstream.count(), 0)
     equal(other.ask("k").status, 201)
     equal(upstream.count(), 1)
