@@ -31,18 +31,25 @@ digits_pad(char *out, size_t width, int64_t number)
 		out[--width] = (char)('0' + number % 10);
 }
 
+/* Whether one more digit still fits into 64 bits. */
+static bool
+has_room(uint64_t number)
+{
+	return number <= (uint64_t)INT64_MAX / 10;
+}
+
 size_t
 digits_take(struct span *text, int64_t max, int64_t *ret_number)
 {
-	int64_t number = 0;
+	uint64_t number = 0;
 	size_t len = 0;
 	for (; len < text->len && ascii_is_digit(text->ptr[len]); len++) {
-		int digit = text->ptr[len] - '0';
-		number = number > (max - digit) / 10 || digit > max
-		    ? max
-		    : 10 * number + digit;
+		if (has_room(number))
+			number = 10 * number + (uint64_t)(text->ptr[len] - '0');
+		else
+			number = UINT64_MAX;
 	}
-	*ret_number = number;
+	*ret_number = number > (uint64_t)max ? max : (int64_t)number;
 	*text = span_from(*text, len);
 	return len;
 }
@@ -50,17 +57,16 @@ digits_take(struct span *text, int64_t max, int64_t *ret_number)
 bool
 digits_read(struct span text, int64_t max, int64_t *ret_number)
 {
-	int64_t number = 0;
+	uint64_t number = 0;
 	if (text.len == 0)
 		return false;
 	for (size_t i = 0; i < text.len; i++) {
-		if (!ascii_is_digit(text.ptr[i]))
+		if (!ascii_is_digit(text.ptr[i]) || !has_room(number))
 			return false;
-		int digit = text.ptr[i] - '0';
-		if (digit > max || number > (max - digit) / 10)
-			return false;
-		number = 10 * number + digit;
+		number = 10 * number + (uint64_t)(text.ptr[i] - '0');
 	}
-	*ret_number = number;
+	if (number > (uint64_t)max)
+		return false;
+	*ret_number = (int64_t)number;
 	return true;
 }
