@@ -32,22 +32,22 @@ static const struct command {
 	const char *example;
 } commands[] = {
     {"serve", serve_line, "", "[-c FILE]", "run the gateway in the foreground",
-	"Runs the gateway until SIGTERM or SIGINT, which drain it: it stops\n"
-	"accepting, ends what is in flight, and exits with 0. SIGHUP reads\n"
-	"the configuration again. Logs go to standard error, one JSON object\n"
-	"per line.\n",
+	"Runs the gateway until SIGTERM or SIGINT, which drain it: it accepts\n"
+	"no new connections, finishes what is in flight, and exits with 0.\n"
+	"SIGHUP reads the configuration again. Logs go to standard error, one\n"
+	"JSON object per line.\n",
 	"onceproxy serve -c onceproxy.json"},
     {"check", check_run, "ej", "[-c FILE] [--explain] [--json]",
 	"check the configuration without opening a port",
 	"Prints \"FILE: ok\", or one line per error with the JSON pointer of\n"
-	"the member it is about, and then exits with 1. With --explain it\n"
-	"prints what each route will do, and all settings.\n",
+	"the member that is wrong, and then exits with 1. With --explain,\n"
+	"also prints what each route will do, and all settings.\n",
 	"onceproxy check -c onceproxy.json --explain"},
     {"doctor", doctor_run, "ajv", "[-c FILE] [-v] [--json] [--acl]",
-	"look at Redis and the upstreams for what endangers the promise",
+	"check Redis and the upstreams for what endangers the promise",
 	"Connects to Redis and to each upstream, changes nothing, and prints\n"
-	"a line for each danger with what to do about it. Exits with 1 where\n"
-	"one is a failure. Run it as the user that runs the gateway.\n",
+	"a line for each danger with what to do about it. Exits with 1 if any\n"
+	"of them is a failure. Run it as the user that runs the gateway.\n",
 	"onceproxy doctor -c onceproxy.json -v"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
@@ -66,11 +66,11 @@ static const struct {
 	char letter;
 	const char *message;
 } option_help[] = {
-    {'e', "  --explain  say what the routes will do, and all settings\n"},
-    {'v', "  -v         also say what is well, and what was not looked at\n"},
-    {'j', "  --json     the same as JSON\n"},
-    {'a', "  --acl      print the line of ACL that makes a user of Redis "
-	  "for\n             this configuration, and nothing else\n"},
+    {'e', "  --explain  show what the routes will do, and all settings\n"},
+    {'v', "  -v         also show what is well, and what was not checked\n"},
+    {'j', "  --json     print JSON instead of text\n"},
+    {'a', "  --acl      print only the ACL line that creates a Redis user "
+	  "for\n             this configuration\n"},
 };
 
 static void
@@ -89,7 +89,7 @@ print_help(FILE *to)
 	    "\noptions:\n"
 	    "  -c FILE    the configuration (%s)\n"
 	    "  --version  print the version\n"
-	    "  --help     print this, or with a command what that does\n\n"
+	    "  --help     print this, or after a command, its help\n\n"
 	    "example:\n"
 	    "  onceproxy serve -c onceproxy.json\n",
 	    default_file);
@@ -150,7 +150,7 @@ run_command(const struct command *command, int argc, char **argv)
 			return usage("no such option: ", argv[optind - 1]);
 	}
 	if (optind < argc)
-		return usage("unexpected: ", argv[optind]);
+		return usage("unexpected argument: ", argv[optind]);
 	int code = command->run(&line);
 	return fflush(stdout) != 0 && code == 0 ? 1 : code;
 }

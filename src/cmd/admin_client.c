@@ -173,7 +173,7 @@ admin_client_ask(const struct address *address, const char *token,
 	bool whole = split_response(bytes, len, ret_response);
 	if (!whole)
 		*ret_message = mem_printf(
-		    "%s: no whole answer came", address->text);
+		    "%s: no complete answer came", address->text);
 	free(bytes);
 	return whole;
 }

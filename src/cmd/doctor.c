@@ -146,7 +146,7 @@ print_findings(const struct doctor *doctor, const char *file, bool verbose)
 		    failures == 1 ? "" : "s", warnings,
 		    warnings == 1 ? "" : "s");
 	if (skipped > 0)
-		printf("; %u not looked at%s", skipped,
+		printf("; %u not checked%s", skipped,
 		    verbose ? "" : " (-v says why)");
 	putchar('\n');
 }

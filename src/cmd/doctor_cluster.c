@@ -46,7 +46,7 @@ doctor_cluster_coverage(struct doctor *doctor)
 		return;
 	if (is == NULL)
 		findings_add_skipped(doctor, FINDING_cluster_coverage,
-		    "this user of Redis may not run CONFIG GET");
+		    "this Redis user may not run CONFIG GET");
 	else if (strcmp(is, "yes") == 0)
 		findings_add(doctor, FINDING_cluster_coverage, cluster_pointer,
 		    NULL, master_place(doctor));

@@ -73,7 +73,7 @@ doctor_host_state_dir_open(struct doctor *doctor)
 	struct stat st;
 	if (stat(path, &st) == 0 && (st.st_mode & 077) != 0)
 		findings_add(doctor, FINDING_state_dir_open, state_dir_pointer,
-		    mem_printf("%s (its mode is %04o)", path,
+		    mem_printf("%s (mode %04o)", path,
 			(unsigned)st.st_mode & 07777),
 		    shell_quoted(path));
 }
@@ -111,13 +111,14 @@ doctor_host_managed_server(struct doctor *doctor)
 	struct sockaddr_un un;
 	if (!doctor->conf->store.managed) {
 		findings_add_well(doctor, FINDING_managed_server,
-		    mem_str(SPAN("store.redis needs no redis-server of ours")));
+		    mem_str(SPAN("store.redis is not \"managed\"")));
 		return;
 	}
 	char *socket = managed_socket(doctor->conf);
 	if (strlen(socket) >= sizeof un.sun_path)
 		findings_add(doctor, FINDING_managed_server, state_dir_pointer,
-		    mem_printf("%s is too long for a socket", socket), NULL);
+		    mem_printf("the path %s is too long for a Unix socket",
+			socket), NULL);
 	else if (access(REDIS_SERVER, X_OK) != 0)
 		findings_add(doctor, FINDING_managed_server, "/store/redis",
 		    mem_printf("%s cannot be run: %s", REDIS_SERVER,

@@ -29,7 +29,7 @@ redis_is_seen(struct doctor *doctor, enum finding_name name)
 {
 	if (doctor->redis.how == REDIS_SEEN)
 		return true;
-	findings_add_skipped(doctor, name, "Redis could not be looked at");
+	findings_add_skipped(doctor, name, "Redis could not be examined");
 	return false;
 }
 
@@ -45,7 +45,7 @@ has_info(struct doctor *doctor, enum finding_name name,
 		return true;
 	}
 	findings_add_skipped(
-	    doctor, name, "this user of Redis may not run INFO");
+	    doctor, name, "this Redis user may not run INFO");
 	return false;
 }
 
@@ -74,7 +74,7 @@ doctor_redis_stopped(struct doctor *doctor)
 {
 	if (!doctor->conf->store.managed)
 		findings_add_well(doctor, FINDING_redis_stopped,
-		    mem_str(SPAN("store.redis needs no redis-server of ours")));
+		    mem_str(SPAN("store.redis is not \"managed\"")));
 	else if (doctor->redis.how == REDIS_SILENT)
 		findings_add(doctor, FINDING_redis_stopped,
 		    redis_pointer(doctor),
@@ -89,7 +89,7 @@ doctor_redis_unreachable(struct doctor *doctor)
 		return;
 	if (doctor->conf->store.managed)
 		findings_add_skipped(doctor, FINDING_redis_unreachable,
-		    "the managed Redis does not run");
+		    "the managed Redis is not running");
 	else
 		findings_add(doctor, FINDING_redis_unreachable,
 		    redis_pointer(doctor),
@@ -311,7 +311,7 @@ doctor_redis_appendfsync(struct doctor *doctor)
 		    "there is no append-only file");
 	else if (is == NULL)
 		findings_add_skipped(doctor, FINDING_appendfsync,
-		    "this user of Redis may not run CONFIG GET appendfsync");
+		    "this Redis user may not run CONFIG GET appendfsync");
 	else if (strcmp(is, "always") != 0)
 		findings_add(doctor, FINDING_appendfsync, redis_pointer(doctor),
 		    mem_str(span_str(is)), NULL);
@@ -393,7 +393,7 @@ doctor_redis_clocks(struct doctor *doctor)
 		return;
 	if (!doctor->redis.clock_known)
 		findings_add_skipped(doctor, FINDING_clocks,
-		    "this user of Redis may not run TIME");
+		    "this Redis user may not run TIME");
 	else if (apart >= APART_MS || apart <= -APART_MS)
 		findings_add(doctor, FINDING_clocks, redis_pointer(doctor),
 		    mem_printf("%.1f s %s", (double)llabs(apart) / 1000,
@@ -409,7 +409,8 @@ judge_records(
 	if (!redis_is_seen(doctor, name))
 		return;
 	if (!doctor->redis.counted)
-		findings_add_skipped(doctor, name, "they could not be counted");
+		findings_add_skipped(
+		    doctor, name, "the records could not be counted");
 	else if (records > 0)
 		findings_add(doctor, name, NULL,
 		    mem_printf("%" PRIu64, records),
@@ -440,7 +441,7 @@ doctor_redis_old_libraries(struct doctor *doctor)
 		    mem_str(SPAN("store.scripting needs no functions")));
 	else if (libraries == NULL)
 		findings_add_skipped(doctor, FINDING_old_libraries,
-		    "this user of Redis may not run FUNCTION LIST");
+		    "this Redis user may not run FUNCTION LIST");
 	else if (*libraries != '\0')
 		findings_add(doctor, FINDING_old_libraries, "/store/scripting",
 		    mem_str(span_str(libraries)),
@@ -461,7 +462,7 @@ doctor_redis_foreign_keys(struct doctor *doctor)
 		    shell_quoted(redis->foreign_name));
 	else if (!redis->scanned)
 		findings_add_skipped(doctor, FINDING_foreign_keys,
-		    "this user of Redis may not run SCAN");
+		    "this Redis user may not run SCAN");
 }
 
 void
@@ -473,11 +474,11 @@ doctor_redis_encryption_keys(struct doctor *doctor)
 	if (redis->locked > 0)
 		findings_add(doctor, FINDING_encryption_keys,
 		    "/store/encryption_keys",
-		    mem_printf("%" PRIu64 ", such as with \"%s\"",
+		    mem_printf("%" PRIu64 ", for example with \"%s\"",
 			redis->locked, redis->locked_id),
 		    mem_printf("{\"id\": \"%s\", \"key\": {\"file\": FILE}}",
 			redis->locked_id));
 	else if (!redis->scanned)
 		findings_add_skipped(doctor, FINDING_encryption_keys,
-		    "this user of Redis may not run SCAN");
+		    "this Redis user may not run SCAN");
 }

@@ -6,7 +6,7 @@
 #include "cmd/shell.h"
 #include "conf/address.h"
 
-static const char unused[] = "the file names no Sentinels";
+static const char unused[] = "the configuration names no Sentinels";
 
 static char *
 pointer_of(size_t index)
@@ -99,7 +99,7 @@ doctor_sentinel_behind(struct doctor *doctor)
 			continue;
 		char *where = pointer_of(i);
 		findings_add(doctor, FINDING_sentinel_behind, where,
-		    mem_printf("%s names %s:%u, and others %s:%u",
+		    mem_printf("%s names %s:%u, others name %s:%u",
 			conf->store.sentinels.list[i], seen->named.host,
 			seen->named.port, believed.host, believed.port),
 		    question_for(conf, i));

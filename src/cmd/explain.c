@@ -168,8 +168,8 @@ print_routes(const struct conf *conf, size_t width)
 	struct table *table = table_new(ROUTE_COLUMNS, route_titles);
 	for (size_t i = 0; i < conf->n_routes; i++)
 		add_route(table, &conf->routes[i]);
-	puts("\nRoutes, of which the first that matches serves; no other "
-	     "path is served:");
+	puts("\nRoutes (the first that matches serves a request; no other "
+	     "path is served):");
 	table_print(table, 2, width);
 	table_free(&table);
 }
@@ -271,7 +271,7 @@ explain_text(const struct conf *conf)
 		    &conf->upstreams[i], width);
 	settings.group = GROUP_IDEMPOTENCY;
 	settings.presets = presets->defaults;
-	print_settings("Idempotency, where a route says nothing else", NULL,
+	print_settings("Idempotency, unless a route says otherwise", NULL,
 	    settings, conf->defaults, width);
 	settings.presets = conf->defaults;
 	settings.only_others = true;

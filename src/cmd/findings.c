@@ -64,7 +64,7 @@ findings_add_skipped(
 	append_finding(doctor, (struct finding){
 	    .name = name,
 	    .level = LEVEL_SKIP,
-	    .message = mem_printf("not looked at: %s", why),
+	    .message = mem_printf("not checked: %s", why),
 	    .cure = mem_str(SPAN("")),
 	});
 }

@@ -90,8 +90,8 @@ inherited_take(struct inherited *ret_inherited, char **ret_message)
 		};
 		if (ok && !is_usable(fd)) {
 			*ret_message =
-			    mem_printf("descriptor %d was passed and "
-				       "is not a listening stream socket",
+			    mem_printf("descriptor %d was passed, but is not a "
+				       "listening stream socket",
 				fd);
 			ok = false;
 		}
@@ -100,7 +100,8 @@ inherited_take(struct inherited *ret_inherited, char **ret_message)
 	}
 	free(names);
 	if (count < 0) {
-		*ret_message = mem_printf("the sockets that were passed: %s",
+		*ret_message = mem_printf(
+		    "cannot take the sockets that were passed: %s",
 		    strerror(-count));
 		ok = false;
 	}

@@ -18,22 +18,22 @@ static const struct keys_verb {
 	const char *example;
 } verbs[] = {
     {"list", keys_verb_list, "sl", false, "list [--state STATE] [--limit N]",
-	"those that are PROCESSING, UNKNOWN or FAILED, oldest first",
+	"records that are PROCESSING, UNKNOWN or FAILED, oldest first",
 	"list --state UNKNOWN"},
     {"show", keys_verb_show, "bknS", true,
 	"show KEY_ID [--body]\n"
 	"    show --key KEY [--namespace N] [--scope 'Header: value']... "
 	"[--body]",
-	"one record, by its KEY_ID or by the client's key; with --body what\n"
-	"          is stored",
+	"one record, by its KEY_ID or by the client's key; with --body,\n"
+	"          also the stored answer",
 	"show --key order-17 --scope 'Authorization: Bearer sk_live_1'"},
     {"release", keys_verb_release, "N", true, "release KEY_ID [--note TEXT]",
-	"it did not happen: the key is free, and its next retry executes",
+	"it did not happen: the key is free, and the next retry executes",
 	"release 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'not in the ledger'"},
     {"complete", keys_verb_complete, "tHfN", true,
 	"complete KEY_ID --status N [--header 'Name: value']...\n"
 	"        [--body-file FILE] [--note TEXT]",
-	"it happened: this is what every retry is given; FILE may be -",
+	"it happened: every retry gets this answer; FILE may be -",
 	"complete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --status 201 \\\n"
 	"      --header 'Content-Type: application/json' --body-file a.json"},
     {"delete", keys_verb_delete, "N", true, "delete KEY_ID [--note TEXT]",
@@ -67,7 +67,7 @@ print_keys_help(const char *default_file, const struct keys_verb *verb)
 	puts("\noptions:");
 	printf("  -c FILE    the configuration, which says where the gateway "
 	       "is\n             (%s)\n"
-	       "  --json     JSON instead of text\n"
+	       "  --json     print JSON instead of text\n"
 	       "  --help     print this\n",
 	    default_file);
 	if (verb == NULL || strchr(verb->options, 'N') != NULL)
@@ -77,8 +77,8 @@ print_keys_help(const char *default_file, const struct keys_verb *verb)
 	for (int i = 0; i < count; i++)
 		printf("  onceproxy keys %s\n", first[i].example);
 	if (verb == NULL)
-		puts("\nexit status: 0 well, 1 refused or no such record, 2 "
-		     "wrong usage");
+		puts("\nexit status: 0 success, 1 refused or no such record, "
+		     "2 wrong usage");
 }
 
 /* --- the configuration --- */
@@ -98,10 +98,10 @@ load_conf(struct keys_line *line)
 	const char *message = NULL;
 	if (admin->text == NULL)
 		message = "there is no admin.listen, so the gateway cannot be "
-			"asked";
+			"reached";
 	else if (admin->kind == ADDRESS_TCP && admin->port == 0)
-		message = "admin.listen has port 0, so nobody knows where the "
-			"gateway is";
+		message = "admin.listen has port 0, so the gateway's port is "
+			"not known";
 	if (message == NULL)
 		return KEYS_WELL;
 	fprintf(stderr, "onceproxy keys: %s: %s\n", line->file, message);
@@ -126,7 +126,7 @@ take_verb(struct keys_line *line, int argc, char **argv,
 {
 	uint8_t bytes[DIGEST_BYTES];
 	if (argc == 0)
-		return keys_line_wrong("what is to be done?");
+		return keys_line_wrong("a verb is missing");
 	const struct keys_verb *verb = find_verb(argv[0]);
 	if (verb == NULL)
 		return keys_line_wrong("no such verb: %s", argv[0]);
@@ -137,7 +137,7 @@ take_verb(struct keys_line *line, int argc, char **argv,
 			    verb->name, keys_line_option(*given));
 	int most = verb->takes_id ? 2 : 1;
 	if (argc > most)
-		return keys_line_wrong("unexpected: %s", argv[most]);
+		return keys_line_wrong("unexpected argument: %s", argv[most]);
 	line->key_id = argc > 1 ? argv[1] : NULL;
 	if (line->key_id != NULL &&
 	    !hex_decode(span_str(line->key_id), bytes, sizeof bytes))

@@ -28,9 +28,9 @@ say_refused(const char *file, const struct admin_response *response,
 	fprintf(stderr, "onceproxy keys: %s (status %d)\n",
 	    detail ? detail : "the gateway refused", response->status);
 	if (response->status == 401)
-		fprintf(stderr, "It runs with another admin.token than %s "
-		    "has; give -c the file that it runs with, or restart it.\n",
-		    file);
+		fprintf(stderr, "The gateway runs with a different admin.token "
+		    "than %s has; pass -c the file that it runs with, or "
+		    "restart it.\n", file);
 	return KEYS_REFUSED;
 }
 
@@ -49,9 +49,9 @@ ask_gateway(struct keys_line *line, const char *method, const char *target,
 	free(text);
 	if (!ok) {
 		fprintf(stderr, "onceproxy keys: %s\n"
-		    "Is the gateway running, and with %s? \"systemctl status "
-		    "onceproxy\" and its log tell;\na socket must be open to "
-		    "this user.\n", message, line->file);
+		    "Is the gateway running, and with %s? Check \"systemctl "
+		    "status onceproxy\" and its log;\na Unix socket must be "
+		    "accessible to this user.\n", message, line->file);
 		free(message);
 		return KEYS_REFUSED;
 	}
@@ -149,9 +149,9 @@ keys_verb_show(struct keys_line *line)
 {
 	const char *query = line->with_body ? "?body=1" : "";
 	if ((line->key == NULL) == (line->key_id == NULL))
-		return keys_line_wrong("show takes a KEY_ID or --key");
+		return keys_line_wrong("show takes either a KEY_ID or --key");
 	if (line->key == NULL && (line->namespace != NULL || line->scope))
-		return keys_line_wrong("--namespace and --scope go with --key");
+		return keys_line_wrong("--namespace and --scope need --key");
 	json_t *in = NULL;
 	char *target;
 	if (line->key_id != NULL) {
@@ -160,7 +160,7 @@ keys_verb_show(struct keys_line *line)
 		in = json_pack("{s:s, s:O*}", "key", line->key, "scope",
 		    line->scope);
 		if (in == NULL)
-			return keys_line_wrong("--key has to be UTF-8");
+			return keys_line_wrong("--key must be UTF-8");
 		if (line->namespace != NULL)
 			json_object_set_new(in, "namespace",
 			    json_string(line->namespace));
@@ -178,7 +178,7 @@ act_on_key(
 	if (line->note != NULL &&
 	    json_object_set_new(in, "note", json_string(line->note)) != 0) {
 		json_decref(in);
-		return keys_line_wrong("--note has to be UTF-8");
+		return keys_line_wrong("--note must be UTF-8");
 	}
 	char *target = mem_printf("/keys/%s%s", line->key_id, word);
 	int code = ask_of_one(line, method, target, in);

@@ -342,7 +342,8 @@ admin_is_guarded(const struct serve *s, char **ret_message)
 			continue;
 		if (s->conf->admin.text == NULL) {
 			*ret_message = mem_printf("%s: a socket was passed for "
-			    "\"admin\", which the configuration has not",
+			    "\"admin\", but the configuration has no "
+			    "admin.listen",
 			    socket->text);
 			return false;
 		}

@@ -235,7 +235,7 @@ def every_setting_is_there_and_defaults_are_marked(bench):
     equal(set(found), set(options("UPSTREAM")))
     equal(set(found) - marked, {"targets"})
     found, marked = settings(
-        parts["Idempotency, where a route says nothing else"])
+        parts["Idempotency, unless a route says otherwise"])
     equal(set(found), set(options("IDEMPOTENCY")))
     equal(set(found), marked)
     equal(len(parts), 4)
@@ -254,7 +254,7 @@ def what_a_file_sets_is_not_marked(bench):
     found, _ = settings(parts["Idempotency of route /b"])
     equal(found, {"derive_key": "body", "on_unknown": "retry"})
     found, marked = settings(
-        parts["Idempotency, where a route says nothing else"])
+        parts["Idempotency, unless a route says otherwise"])
     equal(set(found) - marked, {"lease"})
 
 

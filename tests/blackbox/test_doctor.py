@@ -280,7 +280,7 @@ def a_redis_that_does_not_answer_is_a_failure(bench):
     assert patient.redis.path in got["cure"], got
     found = patient.look()
     equal(found["eviction"]["level"], "skip")
-    assert "not looked at" in found["eviction"]["words"]
+    assert "not checked" in found["eviction"]["words"]
     patient.redis.start()
     patient.misses("redis_unreachable")
 
@@ -782,7 +782,7 @@ def a_key_that_answers_need_is_missing(bench):
     patient.config["store"]["encryption_keys"] = keys[1:]
     got = patient.finds("encryption_keys")
     equal((got["where"], got["level"]), ("/store/encryption_keys", "fail"))
-    assert '3, such as with "A"' in got["words"], got
+    assert '3, for example with "A"' in got["words"], got
     assert '{"id": "A", "key": ' in got["cure"], got
     patient.config["store"]["encryption_keys"] = keys[1:] + keys[:1]
     patient.misses("encryption_keys")

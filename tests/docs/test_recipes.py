@@ -571,7 +571,7 @@ def a_new_key_comes_in_two_steps_and_the_old_one_goes(bench):
     equal(done.returncode, 0)
     assert "unreadable" in done.stdout and '"2027"' in done.stdout, done
     done = command("doctor", "-c", first.file)
-    assert 'such as with "2027"' in done.stdout, done.stdout
+    assert 'for example with "2027"' in done.stdout, done.stdout
     equal(vault.upstream.count(), 2)
 
 
