@@ -71,7 +71,7 @@ address_read_host_port(
 		rest = span_from(text, len + (v6 ? 1 : 0));
 	}
 	if (v6 ? !is_ip(AF_INET6, host) : !is_name_or_ipv4(host))
-		return "this is not the name or the address of a host";
+		return "the host must be a name or an IP address";
 	if (rest.len > 0 && rest.ptr[0] != ':')
 		return "only a port may follow the bracket";
 	uint16_t port = 0;

@@ -82,14 +82,14 @@ load_pair(const struct files *files, struct conf_tls *tls)
 	    &certificate);
 	if (read && !has_certificates(&certificate)) {
 		complaints_at_option(l, files->at, TLS_OPTION(certificate),
-		    "%s has no certificate in PEM", tls->certificate);
+		    "%s contains no PEM certificate", tls->certificate);
 		read = false;
 	}
 	if (!read_pem(files, TLS_OPTION(key), tls->key, &key)) {
 		read = false;
 	} else if (!is_key(&key)) {
 		complaints_at_option(l, files->at, TLS_OPTION(key),
-		    "%s has no key in PEM, or one with a password", tls->key);
+		    "%s contains no PEM key, or one with a password", tls->key);
 		read = false;
 	}
 	int error = read ? gnutls_certificate_set_x509_key_mem(
@@ -117,7 +117,7 @@ load_client_ca(const struct files *files, struct conf_tls *tls)
 	if (gnutls_certificate_set_x509_trust_mem(
 		tls->credentials, &pem, GNUTLS_X509_FMT_PEM) <= 0)
 		complaints_at_option(files->l, files->at, TLS_OPTION(client_ca),
-		    "%s has no certificate in PEM", tls->client_ca);
+		    "%s contains no PEM certificate", tls->client_ca);
 	wipe(&pem);
 }
 

@@ -58,5 +58,6 @@ conf_restart_needed(const struct conf *running, const struct conf *next,
 		if (memcmp(running->fixed + i * DIGEST_BYTES,
 			next->fixed + i * DIGEST_BYTES, DIGEST_BYTES) != 0)
 			complaints_at_option(&l, NULL, &options[i],
-			    "a reload does not change this; start anew");
+			    "a reload does not change this; "
+			    "restart the gateway");
 }

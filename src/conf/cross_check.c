@@ -20,7 +20,7 @@ static void
 check_socket_only(struct loader *l, const struct json_place *at,
     const struct conf_listen *listen)
 {
-	static const char message[] = "only a Unix socket has one";
+	static const char message[] = "only a Unix socket can have this";
 	if (listen->address.kind == ADDRESS_UNIX)
 		return;
 	if (listen->mode != 0)
@@ -49,7 +49,7 @@ check_listen(struct loader *l)
 			const char *other = conf->listen[j].address.text;
 			if (other == NULL || strcmp(other, a->text) != 0)
 				continue;
-			complaints_at(l, &at, "this address stands here twice");
+			complaints_at(l, &at, "this address appears twice");
 			break;
 		}
 	}
@@ -80,8 +80,8 @@ check_topology(struct loader *l)
 		if (!is_set(l, ways[i]))
 			continue;
 		if (first != NULL)
-			complaints_at_option(
-			    l, NULL, ways[i], "excludes \"%s\"", first->path);
+			complaints_at_option(l, NULL, ways[i],
+			    "cannot be combined with \"%s\"", first->path);
 		else
 			first = ways[i];
 	}
@@ -107,11 +107,11 @@ check_credentials(struct loader *l)
 		if (!is_set(l, both[i]))
 			continue;
 		if (store->managed)
-			complaints_at_option(
-			    l, NULL, both[i], "the managed Redis has none");
+			complaints_at_option(l, NULL, both[i],
+			    "the managed Redis takes no user or password");
 		else if (l->url_password != NULL)
 			complaints_at_option(l, NULL, both[i],
-			    "\"%s\" has a password already",
+			    "\"%s\" already has a password",
 			    ROOT_OPTION(store.redis)->path);
 	}
 	if (is_set(l, user) && !is_set(l, password))
@@ -210,7 +210,7 @@ cross_check_policy(struct loader *l, const struct json_place *at,
 			if (!strcasecmp(
 				used[i]->list[j], policy->attempt_header))
 				complaints_at(l, at,
-				    "\"%s\" is a header of the key or the "
+				    "\"%s\" names a header of the key or the "
 				    "scope",
 				    option->path);
 	if (policy->fingerprint_ignore.count > 0)

@@ -61,7 +61,7 @@ walk_member(struct walk *walk, const struct json_place *up, json_t *seen)
 
 	struct json_place at = {up, json_string_value(name), 0};
 	if (json_object_get(seen, at.member) != NULL)
-		complaints_at(walk->l, &at, "stands here twice");
+		complaints_at(walk->l, &at, "appears twice");
 	must(json_object_set_new(seen, at.member, json_true()) == 0);
 	must(walk_over(walk, ':'));
 	walk_value(walk, &at);

@@ -37,7 +37,7 @@ add_string(struct loader *l, const struct json_place *at, const json_t *value,
 		return;
 	const char *wrong = rule->wrong(text);
 	if (wrong == NULL && has_string(strings, text, rule->nocase))
-		wrong = "stands here twice";
+		wrong = "appears twice";
 	if (wrong != NULL) {
 		complaints_at(l, at, "%s", wrong);
 		text_free(&text);
@@ -120,7 +120,7 @@ wrong_method(const char *text)
 		return "must be the name of a method";
 	for (const char *p = text; *p != '\0'; p++)
 		if (ascii_is_lower(*p))
-			return "methods are written in upper case";
+			return "must be in upper case";
 	if (!strcmp(text, "CONNECT") || !strcmp(text, "TRACE"))
 		return "this method is never served";
 	return NULL;
@@ -149,7 +149,7 @@ wrong_pointer(const char *text)
 		return "must be a JSON pointer like \"/order_id\"";
 	for (; *text != '\0'; text++)
 		if (*text == '~' && text[1] != '0' && text[1] != '1')
-			return "in a JSON pointer \"~\" is written \"~0\"";
+			return "in a JSON pointer, \"~\" is written \"~0\"";
 	return NULL;
 }
 

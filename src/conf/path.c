@@ -38,20 +38,20 @@ path_wrong_target(const char *text)
 		return "must begin with \"/\"";
 	while (take_segment(&path, &segment)) {
 		if (is_dots(segment))
-			return "must not have the segments \".\" and \"..\"";
+			return "must not have \".\" or \"..\" as a segment";
 		if (segment.len == 0 && path.len > 0)
 			return "must not have two slashes in a row";
 	}
 	for (const char *p = text; *p != '\0'; p++) {
 		uint8_t byte;
 		if (*p <= 0x20 || *p >= 0x7f || *p == '#' || *p == '\\')
-			return "must be of visible ASCII without \"#\" and "
-			       "\"\\\"";
+			return "must consist of visible ASCII without \"#\" "
+			       "and \"\\\"";
 		if (*p == '%' &&
 		    (!hex_decode(span_of(p + 1, strnlen(p + 1, 2)), &byte, 1) ||
 			byte == 0))
-			return "\"%\" must begin a percent-encoded byte, and "
-			       "not %00";
+			return "\"%\" must begin a percent-encoded byte other "
+			       "than %00";
 	}
 	return NULL;
 }
@@ -93,7 +93,7 @@ read_segment(struct span text, bool last, struct conf_segment *ret_segment)
 		return last ? "must not end with \"/\""
 			    : "must not have two slashes in a row";
 	if (is_dots(text))
-		return "must not have the segments \".\" and \"..\"";
+		return "must not have \".\" or \"..\" as a segment";
 	if (last && span_eq(text, SPAN("*"))) {
 		ret_segment->kind = SEGMENT_REST;
 		return NULL;
@@ -118,7 +118,7 @@ wrong_path(const char *text)
 	if (*text != '/')
 		return "must begin with \"/\"";
 	if (strchr(text, '%') != NULL)
-		return "is matched decoded: must not have \"%\"";
+		return "must not have \"%\": paths are matched after decoding";
 	if (strpbrk(text, "?#\\") != NULL)
 		return "must not have \"?\", \"#\" or \"\\\"";
 	return NULL;

@@ -36,7 +36,7 @@ text_from_env(struct loader *l, const struct json_place *at, const char *name)
 {
 	const char *value = env_value(name);
 	if (value == NULL) {
-		complaints_at(l, at, "the environment has no %s", name);
+		complaints_at(l, at, "%s is not set in the environment", name);
 		return NULL;
 	}
 	return mem_str(span_str(value));
@@ -95,7 +95,7 @@ text_wrong_name(const char *text)
 		return "must not be empty";
 	for (; *text != '\0'; text++)
 		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			return "must not have control characters";
+			return "must not contain control characters";
 	return NULL;
 }
 
@@ -125,7 +125,7 @@ wrong_key_prefix(const char *text)
 	if (*text == '\0')
 		return "must not be empty";
 	if (text[len] != '\0')
-		return "must be of letters, digits and . : _ @ / - only";
+		return "may contain only letters, digits and . : _ @ / -";
 	return NULL;
 }
 
@@ -154,7 +154,7 @@ wrong_key_name(const char *text)
 				  "abcdefghijklmnopqrstuvwxyz"
 				  "0123456789._-");
 	if (len == 0 || len > KEY_NAME_MAX || text[len] != '\0')
-		return "must be 1 to 64 of letters, digits and . _ -";
+		return "must consist of 1 to 64 letters, digits and . _ -";
 	return NULL;
 }
 

@@ -222,7 +222,7 @@ read_base_path(struct span path, struct conf_target *target)
 		path.len--;
 	target->base_path = mem_str(path);
 	if (memchr(target->base_path, '?', path.len) != NULL)
-		return "an upstream has no query";
+		return "an upstream's URL must not have a query";
 	return path.len > 0 ? path_wrong_target(target->base_path) : NULL;
 }
 
@@ -250,7 +250,7 @@ read_target(const char *text, struct conf_target *target)
 		       "or unix:/path";
 	struct span authority = cut_authority(&s);
 	if (memchr(authority.ptr, '@', authority.len) != NULL)
-		return "an upstream's URL has no user and password";
+		return "an upstream's URL must not have a user or password";
 	const char *wrong = address_read_host_port(
 	    authority, &target->host, &target->port, &has_port);
 	if (wrong != NULL)

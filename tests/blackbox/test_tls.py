@@ -344,16 +344,16 @@ def another_address_needs_a_new_start_and_the_old_one_is_served_on(bench):
     ("a certificate that is not there", "certificate", "/gone",
      "/gone cannot be read: No such file or directory"),
     ("a certificate that is none", "certificate", __file__,
-     f"{__file__} has no certificate in PEM"),
+     f"{__file__} contains no PEM certificate"),
     ("a key that is not there", "key", "/gone",
      "/gone cannot be read: No such file or directory"),
     ("a key that is none", "key", __file__,
-     f"{__file__} has no key in PEM, or one with a password"),
+     f"{__file__} contains no PEM key, or one with a password"),
     ("a folder for a key", "key", "/", "/ cannot be read: Is a directory"),
     ("an authority that is not there", "client_ca", "/gone",
      "/gone cannot be read: No such file or directory"),
     ("an authority that is none", "client_ca", __file__,
-     f"{__file__} has no certificate in PEM"),
+     f"{__file__} contains no PEM certificate"),
 ])
 def check_finds(bench, member, file, words):
     good = Authority(bench.folder()).issue("localhost")

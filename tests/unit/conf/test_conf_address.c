@@ -132,7 +132,7 @@ targets_have_their_forms(void **state)
 }
 
 #define LISTEN(value) "{'listen':[" value "]," TRY_UPSTREAMS ",'routes':[]}"
-#define WORDS_HOST "this is not the name or the address of a host\n"
+#define WORDS_HOST "the host must be a name or an IP address\n"
 
 static void
 addresses_are_checked(void **state)
@@ -161,8 +161,8 @@ addresses_are_checked(void **state)
 		"/listen/0: the path of a Unix socket must be absolute and "
 		"shorter than 108 bytes\n"},
 	    {LISTEN("'h:1','h:2','h:1','h:0','h:0','h:1'"),
-		"/listen/2: this address stands here twice\n"
-		"/listen/5: this address stands here twice\n"},
+		"/listen/2: this address appears twice\n"
+		"/listen/5: this address appears twice\n"},
 	    {TRY_FILE("'admin':{'listen':'0.0.0.0:9090'}"),
 		"/admin/listen: others can reach this address: "
 		"\"admin.token\" is needed\n"},
@@ -218,7 +218,8 @@ ways_to_redis_are_checked(void **state)
 		"/store/redis: the path of a Unix socket must be absolute "
 		"and shorter than 108 bytes\n"},
 	    {TRY_STORE("'cluster':['h:1'],'sentinels':['h:1'],'master':'m'"),
-		"/store/sentinels: excludes \"store.cluster\"\n"},
+		"/store/sentinels: cannot be combined with "
+		"\"store.cluster\"\n"},
 	    {TRY_STORE("'sentinels':['h:1']"),
 		"/store/sentinels: \"store.master\" is needed too\n"},
 	    {TRY_STORE("'master':'m'"),
@@ -227,11 +228,12 @@ ways_to_redis_are_checked(void **state)
 	    {TRY_STORE("'cluster':['unix:/s','h:0','h:1','H:1']"),
 		"/store/cluster/0: must be HOST:PORT\n"
 		"/store/cluster/1: the port must be between 1 and 65535\n"
-		"/store/cluster/3: stands here twice\n"},
+		"/store/cluster/3: appears twice\n"},
 	    {TRY_STORE("'password':'p'"),
-		"/store/password: the managed Redis has none\n"},
+		"/store/password: the managed Redis takes no user or "
+		"password\n"},
 	    {TRY_STORE("'redis':'redis://u:p@h:1','password':'q'"),
-		"/store/password: \"store.redis\" has a password already\n"},
+		"/store/password: \"store.redis\" already has a password\n"},
 	    {TRY_STORE("'redis':'redis://h:1','user':'q'"),
 		"/store/user: \"store.password\" is needed too\n"},
 	    {TRY_STORE("'wait_replicas':1"),
@@ -261,23 +263,25 @@ upstreams_are_checked(void **state)
 				"unix:/path\n"},
 	    {TARGET("http://"), "/upstreams/u/targets/0: " WORDS_HOST},
 	    {TARGET("http://a@h"),
-		"/upstreams/u/targets/0: an upstream's URL has no user and "
-		"password\n"},
+		"/upstreams/u/targets/0: an upstream's URL must not have a "
+		"user or password\n"},
 	    {TARGET("http://h:0"), "/upstreams/u/targets/0: the port must be "
 				   "between 1 and 65535\n"},
 	    {TARGET("http://h/x?y"),
-		"/upstreams/u/targets/0: an upstream has no query\n"},
+		"/upstreams/u/targets/0: an upstream's URL must not have a "
+		"query\n"},
 	    {TARGET("http://h?y"),
-		"/upstreams/u/targets/0: an upstream has no query\n"},
+		"/upstreams/u/targets/0: an upstream's URL must not have a "
+		"query\n"},
 	    {TARGET("http://h/x#y"),
-		"/upstreams/u/targets/0: must be of visible ASCII without "
+		"/upstreams/u/targets/0: must consist of visible ASCII without "
 		"\"#\" and \"\\\"\n"},
 	    {TARGET("http://h/a/../b"),
-		"/upstreams/u/targets/0: must not have the segments \".\" "
-		"and \"..\"\n"},
+		"/upstreams/u/targets/0: must not have \".\" or \"..\" as a "
+		"segment\n"},
 	    {TARGET("http://h\\r\\nX"), "/upstreams/u/targets/0: " WORDS_HOST},
 	    {TARGET("http://h/\\r\\nX"),
-		"/upstreams/u/targets/0: must be of visible ASCII without "
+		"/upstreams/u/targets/0: must consist of visible ASCII without "
 		"\"#\" and \"\\\"\n"},
 	    {TRY_UPSTREAM("{'targets':['https://h'],'certificate':'c'}"),
 		"/upstreams/u/certificate: \"key\" is needed too\n"},

@@ -219,8 +219,10 @@ what_a_reload_does_not_change_is_told(void **state)
 	conf_restart_needed(one, other, &complaints);
 	char *lines = try_lines(&complaints);
 	assert_string_equal(lines,
-	    "/store/prefix: a reload does not change this; start anew\n"
-	    "/store/secret: a reload does not change this; start anew\n");
+	    "/store/prefix: a reload does not change this; restart the "
+	    "gateway\n"
+	    "/store/secret: a reload does not change this; restart the "
+	    "gateway\n");
 	free(lines);
 	complaints_free(&complaints);
 	conf_unref(&one);

@@ -90,10 +90,11 @@ routes_are_checked(void **state)
 	    {PATH("/x/"), "/routes/0/path: must not end with \"/\"\n"},
 	    {PATH("/x//y"),
 		"/routes/0/path: must not have two slashes in a row\n"},
-	    {PATH("/x/../y"), "/routes/0/path: must not have the segments "
-			      "\".\" and \"..\"\n"},
+	    {PATH("/x/../y"), "/routes/0/path: must not have \".\" or \"..\" "
+			      "as a segment\n"},
 	    {PATH("/%41"),
-		"/routes/0/path: is matched decoded: must not have \"%\"\n"},
+		"/routes/0/path: must not have \"%\": paths are matched after "
+		"decoding\n"},
 	    {PATH("/x?y"), "/routes/0/path: must not have \"?\", \"#\" or "
 			   "\"\\\"\n"},
 	    {PATH("/x{id}"),
@@ -107,11 +108,11 @@ routes_are_checked(void **state)
 		"/routes/0/methods: must not be empty\n"},
 	    {TRY_ROUTE("'path':'/','methods':['post','A B','CONNECT',"
 		       "'TRACE','PUT','PUT']"),
-		"/routes/0/methods/0: methods are written in upper case\n"
+		"/routes/0/methods/0: must be in upper case\n"
 		"/routes/0/methods/1: must be the name of a method\n"
 		"/routes/0/methods/2: this method is never served\n"
 		"/routes/0/methods/3: this method is never served\n"
-		"/routes/0/methods/5: stands here twice\n"},
+		"/routes/0/methods/5: appears twice\n"},
 	    {TRY_ROUTE("'path':'/','name':'-'"),
 		"/routes/0/name: \"-\" stands for no route in the log\n"},
 	    {"{" TRY_LISTEN "," TRY_UPSTREAMS
@@ -146,7 +147,7 @@ idempotency_is_checked(void **state)
 	    {TRY_POLICY("'header':['A b','Host','X','x']"),
 		POLICY "/header/0: must be the name of a header\n" POLICY
 		       "/header/1: " WORDS_OURS POLICY
-		       "/header/3: stands here twice\n"},
+		       "/header/3: appears twice\n"},
 	    {TRY_POLICY("'scope':'Authorization'"),
 		POLICY "/scope: must be a list of strings\n"},
 	    {TRY_POLICY("'scope':['transfer-encoding']"),
@@ -158,11 +159,11 @@ idempotency_is_checked(void **state)
 	    {TRY_POLICY("'derive_key':['x','/~2','','/a','/a']"),
 		POLICY "/derive_key/0: must be a JSON pointer like "
 		       "\"/order_id\"\n" POLICY
-		       "/derive_key/1: in a JSON pointer \"~\" is written "
+		       "/derive_key/1: in a JSON pointer, \"~\" is written "
 		       "\"~0\"\n" POLICY
 		       "/derive_key/2: must be a JSON pointer like "
 		       "\"/order_id\"\n" POLICY
-		       "/derive_key/4: stands here twice\n"},
+		       "/derive_key/4: appears twice\n"},
 	    {TRY_POLICY("'namespace':''"),
 		POLICY "/namespace: must not be empty\n"},
 	    {TRY_POLICY("'fingerprint':{'include':['method','head']}"),
@@ -193,15 +194,15 @@ idempotency_is_checked(void **state)
 	    {RECONCILE("/}{key}"),
 		POLICY "/on_unknown/reconcile: " WORDS_KEY},
 	    {RECONCILE("/{key} HTTP/1.1"),
-		POLICY "/on_unknown/reconcile: must be of visible ASCII "
+		POLICY "/on_unknown/reconcile: must consist of visible ASCII "
 		       "without \"#\" and \"\\\"\n"},
 	    {RECONCILE("/%g/{key}"),
 		POLICY "/on_unknown/reconcile: \"%\" must begin a "
-		       "percent-encoded byte, and not %00\n"},
+		       "percent-encoded byte other than %00\n"},
 	    {TRY_POLICY("'replay_header':'a:b'"),
 		POLICY "/replay_header: must be the name of a header\n"},
 	    {TRY_POLICY("'attempt_header':'idempotency-key'"),
-		POLICY ": \"attempt_header\" is a header of the key or the "
+		POLICY ": \"attempt_header\" names a header of the key or the "
 		       "scope\n"},
 	    {TRY_POLICY("'omit_headers':['Content-Length']"),
 		POLICY "/omit_headers/0: " WORDS_OURS},

@@ -72,14 +72,14 @@ unknown_and_duplicate_members_have_their_pointer(void **state)
 		"/routes/0/idempotency/on_unknown/x: there is no such "
 		"member\n"},
 	    {TRY_FILE("'workers':1,'workers':2"),
-		"/workers: stands here twice\n"},
+		"/workers: appears twice\n"},
 	    {TRY_FILE("'work\\u0065rs':1,'workers':2"),
-		"/workers: stands here twice\n"},
+		"/workers: appears twice\n"},
 	    {TRY_FILE("'defaults':{'outcomes':{'503':'store', '5xx' : "
 		      "'store','503':'release'}}"),
-		"/defaults/outcomes/503: stands here twice\n"},
+		"/defaults/outcomes/503: appears twice\n"},
 	    {TRY_UPSTREAM("'http://h','u':'http://i'"),
-		"/upstreams/u: stands here twice\n"},
+		"/upstreams/u: appears twice\n"},
 	};
 	ASSERT_ALL_WRONG(list);
 }
@@ -104,9 +104,9 @@ all_errors_come_in_one_go_in_the_files_order(void **state)
 	    "/routes/0/upstream: no upstream is named \"x\"\n"
 	    "/routes/0/path: must begin with \"/\"\n"
 	    "/routes/1/idempotency/lease: must be a string\n"
-	    "/workers: stands here twice\n"
+	    "/workers: appears twice\n"
 	    "/workers: must be between 0 and 256\n"
-	    "/store/cluster: excludes \"store.redis\"\n"
+	    "/store/cluster: cannot be combined with \"store.redis\"\n"
 	    "/store/cluster/0: the port is missing\n"
 	    "/store/shards: must be between 1 and 1024\n"
 	    "/nonsense: there is no such member\n"
@@ -175,12 +175,12 @@ values_have_their_type_and_range(void **state)
 		"and 256MiB\n"},
 	    {TRY_FILE("'state_dir':''"), "/state_dir: must not be empty\n"},
 	    {TRY_FILE("'state_dir':'a\\nb'"),
-		"/state_dir: must not have control characters\n"},
+		"/state_dir: must not contain control characters\n"},
 	    {TRY_FILE("'problem_base':'urn: '"),
 		"/problem_base: must be the beginning of a URI\n"},
 	    {TRY_STORE("'prefix':'a{b}'"),
-		"/store/prefix: must be of letters, digits and . : _ @ / - "
-		"only\n"},
+		"/store/prefix: may contain only letters, digits and . : _ @ / "
+		"-\n"},
 	    {TRY_STORE("'prefix':''"), "/store/prefix: must not be empty\n"},
 	    {TRY_STORE("'secret':''"), "/store/secret: must not be empty\n"},
 	    {TRY_STORE("'compression':'gzip'"),
@@ -192,7 +192,7 @@ values_have_their_type_and_range(void **state)
 		"/store/encryption_keys/1: another key has this id\n"},
 	    {TRY_STORE("'encryption_keys':[{'id':'a b','key':'QUFBQUFBQUFBQUFB"
 		       "QUFBQUFBQUFBQUFBQUFBQUFBQUE='}]"),
-		"/store/encryption_keys/0/id: must be 1 to 64 of letters, "
+		"/store/encryption_keys/0/id: must consist of 1 to 64 letters, "
 		"digits and . _ -\n"},
 	    {TRY_STORE("'encryption_keys':[]"),
 		"/store/encryption_keys: must not be empty\n"},
@@ -206,8 +206,8 @@ strings_from_elsewhere_must_be_there(void **state)
 	(void)state;
 	static const struct wrong list[] = {
 	    {TRY_STORE("'secret':{'env':'ONCEPROXY_NOT_SET'}"),
-		"/store/secret: the environment has no "
-		"ONCEPROXY_NOT_SET\n"},
+		"/store/secret: ONCEPROXY_NOT_SET is not set in the "
+		"environment\n"},
 	    {TRY_STORE("'secret':{'file':'/nowhere/secret'}"),
 		"/store/secret: /nowhere/secret cannot be read: No such file "
 		"or directory\n"},
@@ -222,7 +222,8 @@ strings_from_elsewhere_must_be_there(void **state)
 		"/store/secret: /dev/zero cannot be read: File too large\n"},
 	    {"{'listen':[{'env':'ONCEPROXY_NOT_SET'}]," TRY_UPSTREAMS
 	     ",'routes':[]}",
-		"/listen/0: the environment has no ONCEPROXY_NOT_SET\n"},
+		"/listen/0: ONCEPROXY_NOT_SET is not set in the "
+		"environment\n"},
 	};
 	ASSERT_ALL_WRONG(list);
 }
