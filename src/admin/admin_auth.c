@@ -155,8 +155,8 @@ admin_auth_is_suspect(const struct admin_request *a, enum problem *ret_problem,
 	*ret_detail = SPAN("");
 	if (is_of_bound_name(a) && INVARIANT(admin_host)) {
 		*ret_detail =
-		    SPAN("Without admin.token, Host has to be localhost, a "
-			 "loopback address or the one of admin.listen.");
+		    SPAN("Without admin.token, Host must be localhost, a "
+			 "loopback address or the address of admin.listen.");
 		return true;
 	}
 	if (admin_auth_reads_only(a))

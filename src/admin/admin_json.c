@@ -170,7 +170,7 @@ take_note(struct admin_request *a)
 	if (note == NULL || json_is_null(note))
 		return NULL;
 	if (!json_is_string(note) || json_string_length(note) > NOTE_BYTES)
-		return "\"note\" has to be a string of at most 1000 bytes.";
+		return "\"note\" must be a string of at most 1000 bytes.";
 	a->note = string_of(note);
 	return NULL;
 }
@@ -184,7 +184,7 @@ take_attempt(struct admin_request *a)
 		return NULL;
 	if (!json_is_integer(attempt) || json_integer_value(attempt) < 1 ||
 	    json_integer_value(attempt) > ATTEMPT_MAX)
-		return "\"attempt\" has to be a number from 1 to 999999.";
+		return "\"attempt\" must be a number from 1 to 999999.";
 	a->attempt = (uint32_t)json_integer_value(attempt);
 	return NULL;
 }
@@ -196,8 +196,8 @@ admin_json_read_act(struct admin_request *a)
 	if (a->in == NULL)
 		return NULL;
 	if (!HAS_ONLY(a->in, names))
-		return "The body may have the members \"attempt\" and "
-		       "\"note\", and no others.";
+		return "The body may have only the members \"attempt\" and "
+		       "\"note\".";
 	const char *message = take_attempt(a);
 	return message != NULL ? message : take_note(a);
 }
@@ -221,16 +221,16 @@ static const char *
 header_from_json(struct fields *fields, struct span name, const json_t *value)
 {
 	if (!json_is_string(value))
-		return "A header's value has to be a string.";
+		return "A header's value must be a string.";
 	struct field field = {name, span_trim(string_of(value))};
 	if ((!field_is_token(field.name) || !field_is_value(field.value)) &&
 	    INVARIANT(operators_fields))
-		return "\"headers\" has a name or a value that cannot stand "
-		       "in the head of a response.";
+		return "\"headers\" has a name or a value that is not valid "
+		       "in a response.";
 	if (!may_be_stored(field.name))
-		return "\"headers\" has a field that is not the answer's own: "
-		       "of framing, of a connection, or one that the gateway "
-		       "sets.";
+		return "\"headers\" has a field that cannot be stored: it "
+		       "belongs to framing or to the connection, or the "
+		       "gateway sets it.";
 	fields->list[fields->count++] = field;
 	return NULL;
 }
@@ -246,7 +246,7 @@ headers_from_json(struct admin_request *a, json_t *headers)
 	if (headers == NULL)
 		return NULL;
 	if (!json_is_object(headers) && !json_is_array(headers))
-		return "\"headers\" has to be an object or a list of pairs.";
+		return "\"headers\" must be an object or a list of pairs.";
 	if (count > HEAD_CHECK_FIELDS_MAX)
 		return "There are more than 100 headers.";
 	fields->list =
@@ -264,7 +264,7 @@ headers_from_json(struct admin_request *a, json_t *headers)
 		const json_t *pair = json_array_get(headers, i);
 		const json_t *name = json_array_get(pair, 0);
 		if (json_array_size(pair) != 2 || !json_is_string(name))
-			return "A header has to be a list of its name and its "
+			return "A header must be a list of its name and its "
 			       "value.";
 		message = header_from_json(
 		    fields, string_of(name), json_array_get(pair, 1));
@@ -278,10 +278,10 @@ take_body(struct admin_request *a)
 	const json_t *text = json_object_get(a->in, "body");
 	const json_t *base64 = json_object_get(a->in, "body_base64");
 	if (text != NULL && base64 != NULL)
-		return "There is both \"body\" and \"body_base64\".";
+		return "\"body\" and \"body_base64\" cannot both be given.";
 	if ((text != NULL && !json_is_string(text)) ||
 	    (base64 != NULL && !json_is_string(base64)))
-		return "The body has to be a string.";
+		return "The body must be a string.";
 	a->outcome.body = text != NULL ? string_of(text) : SPAN("");
 	if (base64 == NULL)
 		return NULL;
@@ -302,12 +302,12 @@ admin_json_read_outcome(struct admin_request *a)
 	    "status", "headers", "body", "body_base64", "attempt", "note"};
 	const json_t *status = json_object_get(a->in, "status");
 	if (!HAS_ONLY(a->in, names))
-		return "The body may have the members \"status\", "
-		       "\"headers\", \"body\" or \"body_base64\", "
-		       "\"attempt\" and \"note\", and no others.";
+		return "The body may have only the members \"status\", "
+		       "\"headers\", \"body\" or \"body_base64\", \"attempt\" "
+		       "and \"note\".";
 	if (!json_is_integer(status) || json_integer_value(status) < 200 ||
 	    json_integer_value(status) > 599)
-		return "\"status\" has to be a number from 200 to 599.";
+		return "\"status\" must be a number from 200 to 599.";
 	a->outcome.status = (int)json_integer_value(status);
 	const char *message = take_attempt(a);
 	if (message == NULL)
@@ -320,7 +320,7 @@ admin_json_read_outcome(struct admin_request *a)
 	if (message == NULL && a->outcome.body.len > 0 &&
 	    (a->outcome.status == 204 || a->outcome.status == 205 ||
 		a->outcome.status == 304))
-		message = "A response of this status has no body.";
+		message = "A response with this status has no body.";
 	return message;
 }
 
@@ -405,11 +405,11 @@ scope_from_json(
 	const char *name;
 	json_t *value;
 	if (scope != NULL && !json_is_object(scope))
-		return "\"scope\" has to be an object: header names and their "
+		return "\"scope\" must be an object of header names and their "
 		       "values.";
 	json_object_foreach(scope, name, value) {
 		if (!json_is_string(value))
-			return "A value of \"scope\" has to be a string.";
+			return "A value of \"scope\" must be a string.";
 		fields.list[fields.count++] = (struct field){
 		    span_str(name), span_trim(string_of(value))};
 	}
@@ -425,12 +425,12 @@ admin_json_read_lookup(struct admin_request *a)
 	const json_t *key = json_object_get(a->in, "key");
 	struct fields scope;
 	if (!HAS_ONLY(a->in, names))
-		return "The body may have the members \"namespace\", \"key\" "
-		       "and \"scope\", and no others.";
+		return "The body may have only the members \"namespace\", "
+		       "\"key\" and \"scope\".";
 	if (!json_is_string(key) || json_string_length(key) == 0)
-		return "\"key\" has to be a string that is not empty.";
+		return "\"key\" must be a string that is not empty.";
 	if (namespace != NULL && !json_is_string(namespace))
-		return "\"namespace\" has to be a string.";
+		return "\"namespace\" must be a string.";
 	const char *message =
 	    scope_from_json(a, json_object_get(a->in, "scope"), &scope);
 	if (message != NULL)
@@ -439,7 +439,7 @@ admin_json_read_lookup(struct admin_request *a)
 	    &scope, string_of(key));
 	if (a->n_others == 0)
 		return "No route has this namespace with this scope: \"scope\" "
-		       "has to have a value for one header at least that the "
-		       "route's scope names, and no others.";
+		       "must have a value for at least one header that the "
+		       "route's scope names, and no other headers.";
 	return NULL;
 }

@@ -76,18 +76,18 @@ take_parameter(struct admin_request *a, struct span name, struct span value)
 	if (span_eq(name, SPAN("state")))
 		return take_state(a, value)
 		    ? NULL
-		    : "\"state\" has to be PROCESSING, UNKNOWN or FAILED.";
+		    : "\"state\" must be PROCESSING, UNKNOWN or FAILED.";
 	if (span_eq(name, SPAN("limit")))
 		return take_limit(a, value)
 		    ? NULL
-		    : "\"limit\" has to be a number from 1 on.";
+		    : "\"limit\" must be a number of at least 1.";
 	if (!span_eq(name, SPAN("cursor")))
-		return "The parameters are \"state\", \"limit\" and "
+		return "The only parameters are \"state\", \"limit\" and "
 		       "\"cursor\".";
 	a->list.after = value;
 	return records_list_is_place(value)
 	    ? NULL
-	    : "\"cursor\" is not what an earlier list had as \"next\".";
+	    : "\"cursor\" is not the \"next\" of an earlier list.";
 }
 
 enum after
@@ -149,7 +149,7 @@ take_with_body(struct admin_request *a)
 	while (next_parameter(&query, &name, &value)) {
 		if (!span_eq(name, SPAN("body")) ||
 		    (!span_eq(value, SPAN("0")) && !span_eq(value, SPAN("1"))))
-			return "The one parameter is \"body\", 0 or 1.";
+			return "The only parameter is \"body\", 0 or 1.";
 		a->with_body = span_eq(value, SPAN("1"));
 	}
 	return NULL;
@@ -220,7 +220,7 @@ static enum after
 begin_act(struct admin_request *a, enum records_act act, const char *message)
 {
 	if (message == NULL && a->head.target.has_query)
-		message = "There are no parameters here.";
+		message = "This request takes no parameters.";
 	if (message != NULL)
 		return bad_request(a, message);
 	a->acts = true;
@@ -355,13 +355,13 @@ conflict(struct admin_request *a)
 	uint32_t attempt = a->look.op.attempt;
 	if (has_changed(a))
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("The record changes again and again. Nothing was "
-			 "changed."));
+		    SPAN("The record kept changing, and this request changed "
+			 "nothing."));
 	if (a->attempt != 0 && a->attempt != attempt)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    arena_printf(a->arena,
-			"The record is %s at attempt %u by now, not at "
-			"attempt %u. Nothing was changed.",
+			"The record is now %s at attempt %u, not at attempt "
+			"%u. Nothing was changed.",
 			admin_json_state(a->look.op.state), attempt,
 			a->attempt));
 	return admin_answer_problem(a, PROBLEM_CONFLICT,
