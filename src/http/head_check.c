@@ -71,8 +71,7 @@ check_whole(const struct head_as_sent *head, size_t max_bytes,
 		return refuse_with(g, HEAD_CHECK_HEADERS_TOO_LARGE, "");
 	if (head->misframed && INVARIANT(head_gaps))
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
-		    "A line of the head does not end, or is not divided, as "
-		    "HTTP says.");
+		    "A header line is not ended or divided as HTTP requires.");
 	return HEAD_CHECK_OK;
 }
 
@@ -99,7 +98,7 @@ check_version(const struct head_as_sent *head, struct checked_head *g)
 	g->version_1_0 = span_eq(head->version, SPAN("HTTP/1.0"));
 	if (!g->version_1_0 && !span_eq(head->version, SPAN("HTTP/1.1")))
 		return refuse_with(g, HEAD_CHECK_VERSION,
-		    "Only HTTP/1.0 and HTTP/1.1 are spoken here.");
+		    "The gateway speaks only HTTP/1.0 and HTTP/1.1.");
 	return HEAD_CHECK_OK;
 }
 
@@ -112,14 +111,14 @@ check_method(const struct head_as_sent *head, struct checked_head *g)
 		char c = method.ptr[i];
 		if (!(c >= 'A' && c <= 'Z') && c != '-' && c != '_')
 			return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
-			    "The method is not a word of capital letters.");
+			    "The method is not a word in capital letters.");
 	}
 	if (method.len == 0 || method.len > METHOD_MAX)
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The method is empty or too long.");
 	if (span_eq(method, SPAN("CONNECT")) || span_eq(method, SPAN("TRACE")))
 		return refuse_with(g, HEAD_CHECK_METHOD,
-		    "CONNECT and TRACE are not served here.");
+		    "CONNECT and TRACE are not served.");
 	return HEAD_CHECK_OK;
 }
 
@@ -137,8 +136,8 @@ check_fields(const struct head_as_sent *head, struct checked_head *g)
 		if (!field_is_value(head->fields.list[i].value) &&
 		    INVARIANT(field_values))
 			return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
-			    "The value of a header field has a control "
-			    "character in it.");
+			    "The value of a header field contains a control "
+			    "character.");
 	}
 	return HEAD_CHECK_OK;
 }
@@ -170,7 +169,7 @@ check_host(const struct head_as_sent *head, struct checked_head *g)
 	g->authority = span_trim(f->value);
 	if (!request_target_authority_is_valid(g->authority))
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
-		    "The Host is not a host with or without a port.");
+		    "The Host is not a host with an optional port.");
 	return HEAD_CHECK_OK;
 }
 
@@ -192,10 +191,10 @@ check_length(const struct head_as_sent *head, struct checked_head *g)
 	    (text.ptr[0] != '0' || digits == 1);
 	if (!plain && INVARIANT(plain_length))
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
-		    "The Content-Length is not one plain number.");
+		    "The Content-Length is not a single plain number.");
 	if (plain && !digits_read(text, INT64_MAX, &g->length))
 		return refuse_with(g, HEAD_CHECK_TOO_LARGE,
-		    "The Content-Length is beyond all bounds.");
+		    "The Content-Length is too large.");
 	g->has_length = true;
 	return HEAD_CHECK_OK;
 }
@@ -216,7 +215,7 @@ check_coding(const struct head_as_sent *head, struct checked_head *g)
 	if ((more || !span_ieq(f->value, SPAN("chunked"))) &&
 	    INVARIANT(one_coding))
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
-		    "The only Transfer-Encoding that is read here is "
+		    "The only Transfer-Encoding that is accepted is "
 		    "\"chunked\", once.");
 	if (g->version_1_0)
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
@@ -238,7 +237,7 @@ check_expectation(const struct head_as_sent *head, struct checked_head *g)
 	while ((f = fields_next(&head->fields, SPAN("Expect"), &at)) != NULL) {
 		if (!span_ieq(span_trim(f->value), SPAN("100-continue")))
 			return refuse_with(g, HEAD_CHECK_EXPECTATION,
-			    "The only expectation that is met here is "
+			    "The only expectation that the gateway can meet is "
 			    "100-continue.");
 	}
 	return HEAD_CHECK_OK;

@@ -32,10 +32,10 @@ static const struct sample {
     {"a folded line that makes a field",
 	POST "Content: 2\r\n -Length\r\nA: b\r\n\r\nhi", false},
     {"a bare line feed", POST "A: b\nC: d\r\n\r\n", false},
-    {"an end of bare line feeds", POST "A: b\n\n", false},
+    {"a head that ends in bare line feeds", POST "A: b\n\n", false},
     {"a line without a name",
 	POST "Content-Length: 2\r\n: x\r\nA: b\r\n\r\nhi", false},
-    {"a line that is a colon", POST ":\r\nA: b\r\n\r\n", false},
+    {"a line that is only a colon", POST ":\r\nA: b\r\n\r\n", false},
     {"two spaces in the first line",
 	"POST  /a HTTP/1.1\r\nHost: h\r\n\r\n", false},
 };
@@ -126,9 +126,9 @@ try_all(struct trial *t, const struct conf *conf, char **ret_message)
 		const struct sample *sample = &samples[i];
 		bool served = try_one(t, conf, sample);
 		if (t->late || served != sample->good) {
-			*ret_message = mem_printf("libmicrohttpd %s is not as "
-			    "this gateway knows it: %s %s. Use the version "
-			    "that it was tested with",
+			*ret_message = mem_printf("libmicrohttpd %s does not "
+			    "behave as this gateway expects: %s %s. Use the "
+			    "version that it was tested with",
 			    MHD_get_version(), sample->what,
 			    t->late	  ? "is not answered"
 				: served ? "would be served"

@@ -352,7 +352,7 @@ a_head_is_not_too_large_and_has_its_lines(void **state)
 	head.misframed = true;
 	assert_int_equal(
 	    head_check(arena, &head, 100, &g), HEAD_CHECK_BAD_REQUEST);
-	assert_non_null(strstr(g.message, "A line of the head"));
+	assert_non_null(strstr(g.message, "A header line"));
 	arena_free(&arena);
 }
 
