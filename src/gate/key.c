@@ -65,14 +65,15 @@ check_key(struct arena *arena, const struct conf_idempotency *policy,
 		return "The idempotency key is empty.";
 	if (value.ptr[0] == '"') {
 		if (!read_item(arena, value, &key))
-			return "The idempotency key is not one well-formed "
-			       "quoted string (RFC 8941).";
+			return "The idempotency key is not a single "
+			       "well-formed quoted string (RFC 8941).";
 	} else if (policy->key_format == KEY_QUOTED) {
-		return "The idempotency key has to be a quoted string "
+		return "The idempotency key must be a quoted string "
 		       "(RFC 8941).";
 	} else if (!is_bare_key(value) && INVARIANT(bare_key)) {
-		return "An idempotency key without quotes is visible ASCII "
-		       "without spaces, commas, double quotes or semicolons.";
+		return "An idempotency key without quotes must be visible "
+		       "ASCII without spaces, commas, double quotes or "
+		       "semicolons.";
 	}
 	if (key.len == 0)
 		return "The idempotency key is empty.";
@@ -81,7 +82,7 @@ check_key(struct arena *arena, const struct conf_idempotency *policy,
 		    "The idempotency key is longer than %lld characters.",
 		    (long long)policy->max_length).ptr;
 	if (policy->key_format == KEY_UUID && !is_uuid(key))
-		return "The idempotency key has to be a UUID.";
+		return "The idempotency key must be a UUID.";
 	*ret_key = key;
 	return NULL;
 }

@@ -45,7 +45,7 @@ request_client_check(struct machine *machine)
 		r->close = true;
 		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
 		    OUTCOME_BAD_REQUEST,
-		    SPAN("Connection names a field that must not be lost."));
+		    SPAN("Connection names a field that must not be removed."));
 	}
 	if (r->worker->draining && INVARIANT(draining_refuses)) {
 		r->close = true;
@@ -79,8 +79,7 @@ check_scope(struct request *r)
 		r->close = true;
 		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
 		    OUTCOME_BAD_REQUEST,
-		    SPAN("A header field that names the scope stands there "
-			 "twice."));
+		    SPAN("A header field that names the scope appears twice."));
 	}
 	must(false);
 	return DONE;
