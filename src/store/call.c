@@ -397,7 +397,7 @@ on_reply(struct link_call *link, const redisReply *reply)
 		on_refused(call, reply);
 	} else if (!read_reply(reply, &read)) {
 		log_refused(call, EV_store_refused,
-		    "an answer of another kind");
+		    "a reply of an unexpected type");
 		end(call, CALL_LOST, E_STORE_REFUSED, NULL);
 	} else {
 		redis_clock_heard(link_clock(call->node->link), read.now_ms,

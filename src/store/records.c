@@ -75,8 +75,8 @@ unreadable_message(struct arena *arena, struct span stored, int error)
 	    error == E_NO_KEY
 		? "it is encrypted with the key \"%.*s\", which "
 		  "store.encryption_keys does not have"
-		: "it does not open with the key \"%.*s\": that was another "
-		  "key once, or the record was changed in Redis",
+		: "it cannot be decrypted with the key \"%.*s\": the id once "
+		  "named another key, or the record was changed in Redis",
 	    SPAN_FMT(id))
 	    .ptr;
 }

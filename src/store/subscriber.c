@@ -81,7 +81,8 @@ on_prove_timer(void *arg)
 	timer_set(&subscriber->timer, PROVE_MS);
 	if (subscriber->subscribed &&
 	    clock_us() - subscriber->proven_us > LATE_US)
-		link_reset(subscriber->link, "its own word was not heard");
+		link_reset(
+		    subscriber->link, "its own message was not received");
 	else
 		publish_word(node);
 }
@@ -171,7 +172,7 @@ void
 subscriber_link_down(struct node *node)
 {
 	if (node->subscriber.link != NULL)
-		link_reset(node->subscriber.link, "Redis is out of reach");
+		link_reset(node->subscriber.link, "Redis cannot be reached");
 }
 
 void
