@@ -118,7 +118,7 @@ on_timer(void *arg)
 		break;
 	case LINK_CONNECTING:
 		link_reset(link, link->finding
-			? "nobody has said within store.timeout where it is"
+			? "its location was not learned within store.timeout"
 			: "no connection within store.timeout");
 		break;
 	case LINK_UP:
@@ -227,7 +227,7 @@ static void
 attach(struct link *link, redisAsyncContext *ac)
 {
 	if (ac == NULL || ac->err != 0) {
-		fail(link, ac ? ac->errstr : "no memory");
+		fail(link, ac ? ac->errstr : "out of memory");
 		/* No callbacks are set: it only frees. */
 		if (ac != NULL)
 			redisAsyncFree(ac);

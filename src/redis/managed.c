@@ -55,7 +55,7 @@ make_folder(const char *path, char **ret_message)
 	if (mkdir(path, 0700) == 0 || errno == EEXIST)
 		return true;
 	*ret_message = mem_printf(
-	    "the folder %s cannot be made: %s", path, strerror(errno));
+	    "the folder %s cannot be created: %s", path, strerror(errno));
 	return false;
 }
 
@@ -84,8 +84,8 @@ prepare(struct managed *managed, const struct conf *conf, char **ret_message)
 	size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
 	if (strlen(managed->socket) > most) {
 		*ret_message = mem_printf("state_dir is too long: the path %s "
-			"of the private Redis' socket has %zu bytes, and the "
-			"system allows %zu", managed->socket,
+			"of the private Redis' socket is %zu bytes long, and "
+			"the system allows %zu", managed->socket,
 		    strlen(managed->socket), most);
 		return false;
 	}
@@ -153,8 +153,8 @@ wait_until_ready(struct managed *managed, char **ret_message)
 		if (waitpid(managed->pid, NULL, WNOHANG) == managed->pid) {
 			managed->pid = 0;
 			*ret_message = mem_printf(
-			    "the private Redis ended while "
-			    "it started; %s/" PRIVATE_REDIS_LOG " says why",
+			    "the private Redis exited while starting; "
+			    "%s/" PRIVATE_REDIS_LOG " says why",
 			    managed->folder);
 			return false;
 		}

@@ -161,7 +161,7 @@ on_epoch(struct link_call *call, const redisReply *reply)
 		return;
 	on_lost(sentinel, reply->type == REDIS_REPLY_ERROR
 		? reply->str
-		: "what it says of the master cannot be read");
+		: "its answer about the master cannot be read");
 }
 
 static void
@@ -225,7 +225,7 @@ on_asker_changed(void *arg, bool up)
 	on_asker_failed(sentinel);
 	if (!sentinel->all->ending)
 		link_reset(
-		    sentinel->listener, "its Sentinel is out of reach");
+		    sentinel->listener, "its Sentinel cannot be reached");
 }
 
 /* What was said while nobody listened is asked for. */
