@@ -114,7 +114,8 @@ cluster_query(const struct conf *conf, struct cluster_masters *ret_seen,
 			cluster_query_clear(&masters);
 	}
 	if (!told && *ret_message == NULL)
-		*ret_message = mem_str(SPAN("no seed names a server"));
+		*ret_message = mem_str(
+		    SPAN("no entry of store.cluster names a server"));
 	return told;
 }
 

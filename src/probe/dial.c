@@ -24,7 +24,7 @@ checked(const struct conf *conf, redisContext *redis, char **ret_message)
 		return redis;
 	}
 	*ret_message =
-	    mem_str(span_str(redis != NULL ? redis->errstr : "no memory"));
+	    mem_str(span_str(redis != NULL ? redis->errstr : "out of memory"));
 	if (redis != NULL)
 		redisFree(redis);
 	return NULL;

@@ -42,7 +42,7 @@ look_at(const struct conf *conf, redisContext *sentinel,
 		!sentinel_read_address(
 		    address, seen->named.host, &seen->named.port)))
 		seen->message =
-		    mem_str(SPAN("what it says of the master cannot be read"));
+		    mem_str(SPAN("its answer about the master cannot be read"));
 	freeReplyObject(epoch);
 	freeReplyObject(address);
 }

@@ -62,7 +62,7 @@ may_tell(const struct conf *conf, redisContext *redis, char **ret_message)
 		return true;
 	}
 	*ret_message = mem_printf(
-	    "store.events needs the right to XADD: %s", reply->str);
+	    "store.events needs the right to run XADD: %s", reply->str);
 	freeReplyObject(reply);
 	return false;
 }
