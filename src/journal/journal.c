@@ -232,10 +232,10 @@ sync_file(struct journal *journal)
 	if (INVARIANT(journal_synced) && fdatasync(journal->file) != 0)
 		return fail(journal, "cannot be synced");
 	if (fstat(journal->file, &st) != 0)
-		return fail(journal, "cannot be looked at");
+		return fail(journal, "cannot be examined");
 	errno = ENOENT;
 	return st.st_nlink > 0 || !INVARIANT(journal_has_name) ||
-	    fail(journal, "was removed by somebody");
+	    fail(journal, "was removed");
 }
 
 bool
@@ -296,10 +296,11 @@ has_room(struct journal *journal)
 {
 	struct statvfs fs;
 	if (fstatvfs(journal->file, &fs) != 0)
-		return fail(journal, "has a file system that does not answer");
+		return fail(
+		    journal, "is on a file system that cannot be examined");
 	errno = ENOSPC;
 	return (uint64_t)fs.f_bavail * fs.f_frsize >= RESERVE_BYTES ||
-	    fail(journal, "has less than 1 MiB to grow");
+	    fail(journal, "has less than 1 MiB left to grow");
 }
 
 /* Nothing has gone wrong since the last look, as far as can be told. */

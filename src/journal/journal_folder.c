@@ -66,7 +66,7 @@ open_folder(const char *state_dir, int *ret_folder, char **ret_message)
 	}
 	close_quietly(folder);
 	*ret_message = mem_printf(
-	    "the folder %s/journal cannot be made and opened: %s", state_dir,
+	    "the folder %s/journal cannot be created and opened: %s", state_dir,
 	    strerror(errno));
 	return false;
 }
@@ -130,8 +130,8 @@ journal_folder_open(const char *state_dir, unsigned worker,
 	if (file >= 0) {
 		*ret_journal = journal_new(folder, file, name);
 	} else {
-		*ret_message = mem_printf("no file can be made in %s/journal: "
-			"%s", state_dir, strerror(errno));
+		*ret_message = mem_printf("no file can be created in "
+			"%s/journal: %s", state_dir, strerror(errno));
 		close(folder);
 	}
 	free(name);
