@@ -21,7 +21,7 @@
 /* What the schemas of conf/types.h refer to, besides the groups. */
 static const char definitions[] = JSON({
 	"elsewhere": {
-		"description": "What the environment or a file has.",
+		"description": "A value from the environment or from a file.",
 		"type": "object",
 		"additionalProperties": false,
 		"minProperties": 1,

@@ -86,6 +86,13 @@ static const struct {
     {GROUP_IDEMPOTENCY, "The idempotency of a route, and defaults"},
 };
 
+/* Its value is a list of its words, not one of them. */
+static bool
+takes_list(const struct option *option)
+{
+	return option->type == TYPE_PARTS;
+}
+
 static void
 put_option(const struct option *option)
 {
@@ -93,7 +100,7 @@ put_option(const struct option *option)
 	put_item(option->path);
 	put_line(option->sentence);
 	if (option->words != NULL) {
-		printf("One of: ");
+		printf("%s: ", takes_list(option) ? "Any of" : "One of");
 		put_mdoc(option->words);
 		puts(".");
 	}
