@@ -20,7 +20,7 @@ struct own_call {
 	bool asks_role;
 };
 
-/* Other replies than that of TIME are not looked at. */
+/* Takes the clock from a reply of TIME; any other reply is ignored. */
 static void
 heard_time(struct link *link, const redisReply *reply, int64_t sent_us)
 {
@@ -30,14 +30,14 @@ heard_time(struct link *link, const redisReply *reply, int64_t sent_us)
 }
 
 static struct own_call *
-send_own(struct link *link, size_t count, const char *const *message,
+send_own(struct link *link, size_t count, const char *const *words,
     bool may_fail,
     void (*done)(struct link_call *call, const redisReply *reply))
 {
 	struct resp command = {0};
 	resp_begin(&command, count);
 	for (size_t i = 0; i < count; i++)
-		resp_arg(&command, span_str(message[i]));
+		resp_arg(&command, span_str(words[i]));
 	struct own_call *own = mem_zero(sizeof *own);
 	own->link = link;
 	own->may_fail = may_fail;
@@ -51,7 +51,7 @@ send_own(struct link *link, size_t count, const char *const *message,
 
 /* --- the handshake --- */
 
-/* Why a reply ends it; NULL: it does not. */
+/* Why this reply ends the link; NULL: it does not. */
 static const char *
 wrong(const struct own_call *own, const redisReply *reply)
 {
@@ -85,16 +85,16 @@ on_handshake(struct link_call *call, const redisReply *reply)
 }
 
 static struct own_call *
-shake_with(struct link *link, size_t count, const char *const *message,
+shake_with(struct link *link, size_t count, const char *const *words,
     bool may_fail)
 {
 	link->handshake++;
-	return send_own(link, count, message, may_fail, on_handshake);
+	return send_own(link, count, words, may_fail, on_handshake);
 }
 
 /*
- * Where another has said where the master is, it may be one no more.  A user
- * who may not ask is told by what a write is answered.
+ * A server that somebody else named as the master may no longer be one.  Where
+ * the user may not run INFO, the answer to the first write will tell.
  */
 static void
 ask_role(struct link *link)
@@ -104,10 +104,10 @@ ask_role(struct link *link)
 }
 
 /*
- * Everything in one go: who we are, which database, a name for CLIENT LIST,
- * the time, and PING, which a server that is still loading refuses.  A
- * Sentinel has neither databases nor a clock, and where it has no password
- * either it refuses ours: one that wants another refuses PING then.
+ * Everything in one write: who we are, which database, a name for CLIENT LIST,
+ * the time, and PING, which a server that is still loading refuses.  A Sentinel
+ * has neither databases nor a clock, and one without a password refuses our
+ * AUTH, which is no fault: one that wants another password refuses PING.
  */
 void
 handshake_begin(struct link *link)
@@ -173,6 +173,6 @@ on_pulse(struct link_call *call, const redisReply *reply)
 void
 handshake_pulse(struct link *link)
 {
-	const char *message[] = {link->sentinel ? "PING" : "TIME"};
-	send_own(link, 1, message, true, on_pulse);
+	const char *words[] = {link->sentinel ? "PING" : "TIME"};
+	send_own(link, 1, words, true, on_pulse);
 }

@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * What is said on a link of its own accord: the handshake with a server that
- * was reached, the subscription, the pulse.  For link.c alone, which is told
- * of their ends by link_private.h; the link's thread.
+ * The commands that a link sends on its own account: the handshake with a
+ * server that it has reached, the subscription, the pulse.  It knows no calls
+ * of others; it reports to link.c through link_private.h, on the link's thread.
  */
 struct link;
 
-/* The connection is there, or on its way: says all of the handshake. */
+/* Queues the whole handshake; the connection may still be under way. */
 void handshake_begin(struct link *link);
-/* Begins to listen to the link's channels. */
+/* Subscribes to the link's channels (PSUBSCRIBE). */
 void handshake_subscribe(struct link *link);
-/* Asks for a sign of life; the timer limits it. */
+/* Asks for a sign of life; how long it may take is the link's timer. */
 void handshake_pulse(struct link *link);

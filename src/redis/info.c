@@ -72,7 +72,7 @@ info_fault(const struct conf *conf, struct span info)
 {
 	if (info_is_old(info))
 		return FAULT_VERSION;
-	/* A cluster says by itself who the master is. */
+	/* In a cluster the topology says who the masters are. */
 	if (!info_is_master(info) && conf->store.cluster.count > 0)
 		return FAULT_NONE;
 	if (!info_is_master(info) && INVARIANT(master_only))

@@ -5,8 +5,9 @@
 #include "conf/conf.h"
 
 /*
- * What Redis says of itself, the text of INFO, and what is held against it.
- * Pure; any thread.
+ * What Redis says of itself, which is the text of INFO ("name:value" lines),
+ * and which of it makes that Redis unfit for us (tbl/faults.h).  It knows no
+ * connection.  Pure; any thread.
  */
 enum info_fault {
 	FAULT_NONE,
@@ -15,17 +16,22 @@ enum info_fault {
 #undef FAULT
 };
 
-/* Why the promise cannot be held with such a Redis; FAULT_NONE: it can. */
+/* Why no promise can be kept with such a Redis; FAULT_NONE: it can. */
 enum info_fault info_fault(const struct conf *conf, struct span info);
-/* Each by itself, of the text alone. */
+/*
+ * The single checks, of the text alone: older than Redis 7; a master; able to
+ * evict keys, which is a memory limit with a policy but noeviction.
+ */
 bool info_is_old(struct span info);
 bool info_is_master(struct span info);
 bool info_may_evict(struct span info);
-/* The replicas that have caught up. */
+/* How many replicas are online, that is, have caught up. */
 int info_replicas(struct span info);
-/* The sentence of a fault; NULL of FAULT_NONE. */
+/* The message of a fault; NULL for FAULT_NONE. */
 const char *info_fault_message(enum info_fault fault);
-/* The value of a line "name:number"; 0 where there is none. */
+/* The number in a line "name:number"; 0 where there is none. */
 uint64_t info_number(struct span info, struct span name);
-/* The value of a line "name:value"; empty where there is none. */
+/*
+ * The value in a line "name:value", a part of info; empty where there is none.
+ */
 struct span info_value(struct span info, struct span name);

@@ -17,7 +17,7 @@
 enum {
 	BACKOFF_FIRST_MS = 50,
 	BACKOFF_MAX_MS = 1000,
-	PULSE_MS = 1000, /* how often a quiet Redis is asked for the time */
+	PULSE_MS = 1000, /* between two signs of life */
 };
 
 static void start(struct link *link);
@@ -38,7 +38,7 @@ is_of_cluster(const struct link *link)
 	return link->conf->store.cluster.count > 0;
 }
 
-/* Once for each time that it goes down; the password is not in it. */
+/* Logged once each time that it goes down; the password is not in it. */
 static void
 say_down(struct link *link)
 {
@@ -56,7 +56,7 @@ say_down(struct link *link)
 	log_end(&line);
 }
 
-/* The connection is gone, or did not come about. */
+/* The connection is gone, or was never made. */
 static void
 went_down(struct link *link)
 {
@@ -92,7 +92,7 @@ link_reset(struct link *link, const char *message)
 	struct linger linger = {.l_onoff = 1, .l_linger = 0};
 	setsockopt(
 	    link->ac->c.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
-	/* Ends the calls and comes back in on_cleanup. */
+	/* Ends the open calls, and calls on_cleanup. */
 	redisAsyncFree(link->ac);
 }
 
@@ -146,7 +146,7 @@ on_del_write(void *arg)
 	link->want_write = false;
 }
 
-/* The one sign that hiredis is about to free its context, on every way. */
+/* hiredis is about to free its context: it calls this whatever the cause. */
 static void
 on_cleanup(void *arg)
 {
@@ -162,7 +162,7 @@ on_cleanup(void *arg)
 	went_down(link);
 }
 
-/* Waits for the descriptor where the bytes did not all leave. */
+/* Watches for room to write where not all bytes have left. */
 static void
 arm(struct link *link)
 {
@@ -304,7 +304,7 @@ link_came_up(struct link *link)
 {
 	link->state = LINK_UP;
 	link->tried_in_vain = false;
-	/* At once only after one that lasted for a pulse. */
+	/* An immediate retry (0) is for a link that lived to see a pulse. */
 	link->backoff_ms = BACKOFF_FIRST_MS;
 	timer_clear(&link->timer);
 	if (link->channels == NULL)
@@ -320,7 +320,7 @@ link_came_up(struct link *link)
 	link->events.changed(link->events.arg, true);
 }
 
-/* A Redis that fell silent is noticed without a request of ours. */
+/* Notices a Redis that fell silent even when no request needs it. */
 static void
 pulse(struct link *link)
 {
@@ -354,7 +354,9 @@ link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
 	link->channels = mem_text(events->channels);
 	timer_init(&link->timer, loop, on_timer, link);
 	loop_hook(loop, HOOK_FLUSH, &link->flush, on_flush, link);
-	/* In the first turn: the owner hears of it when it is ready to. */
+	/*
+	 * Not before the first turn: only then is the owner ready for events.
+	 */
 	timer_set(&link->timer, 0);
 	return link;
 }

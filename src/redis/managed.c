@@ -21,7 +21,7 @@ enum {
 	LOOK_MS = 10,
 	BACKOFF_FIRST_MS = 100,
 	BACKOFF_MAX_MS = 5000,
-	STEADY_MS = 30000, /* who ran so long is started again at once */
+	STEADY_MS = 30000, /* one that ran so long is restarted at once */
 };
 
 struct managed {
@@ -59,7 +59,7 @@ make_folder(const char *path, char **ret_message)
 	return false;
 }
 
-/* Two gateways on one folder would end each other's Redis. */
+/* Two gateways that share a folder would end each other's Redis. */
 static bool
 take_lock(struct managed *managed, const struct conf *conf, char **ret_message)
 {
@@ -108,7 +108,7 @@ prepare(struct managed *managed, const struct conf *conf, char **ret_message)
 	return true;
 }
 
-/* One whose gateway was killed may still be about to end. */
+/* One whose gateway was killed may not have ended yet. */
 static void
 end_old(struct managed *managed)
 {
@@ -126,7 +126,7 @@ end_old(struct managed *managed)
 static bool
 run(struct managed *managed)
 {
-	/* Nobody may take the socket of a dead one for this one's. */
+	/* Nobody may take the socket of a dead server for the new one's. */
 	unlink(managed->socket);
 	pid_t pid = private_redis_spawn(managed->folder);
 	if (pid < 0)
@@ -179,7 +179,7 @@ back_off(struct managed *managed)
 		managed->backoff_ms = BACKOFF_MAX_MS;
 }
 
-/* The stores notice by themselves when it answers. */
+/* Nobody is told when it answers: the stores' links notice by themselves. */
 static void
 on_again(void *arg)
 {

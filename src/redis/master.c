@@ -10,7 +10,7 @@
 #include "redis/master.h"
 
 struct master {
-	pthread_mutex_t mutex; /* of all that follows */
+	pthread_mutex_t mutex; /* of all fields below, and of the list */
 	char host[SENTINEL_HOST_BYTES];
 	uint16_t port;
 	unsigned number; /* 0: none is known yet */
@@ -50,7 +50,7 @@ master_set(struct master *master, const char *host, uint16_t port)
 	pthread_mutex_unlock(&master->mutex);
 }
 
-/* Which master that is; 0: none is known. */
+/* Reads the address; the number of that master, 0 where none is known. */
 static unsigned
 look(struct master *master, char ret_host[SENTINEL_HOST_BYTES],
     uint16_t *ret_port)

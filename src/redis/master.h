@@ -6,40 +6,50 @@
 #include "redis/sentinel.h"
 
 /*
- * Where the master is that Redis Sentinels watch over, as the process knows
- * it: told by who asks them (sentinels.h), heard by links that follow it, each
- * on the loop of its owner.  It knows neither Sentinels nor what is done on
- * the links.  Any thread; followers as said below.
+ * Where the master is that Redis Sentinels watch over: set by the thread that
+ * asks them (sentinels.h), and followed by links, each on its owner's loop.  It
+ * knows neither Sentinels nor what is sent on the links.  Any thread; a
+ * follower is its owner's, as said below.
  */
 struct master;
 
+/* Knows no address yet. */
 struct master *master_new(void);
-/* Nobody follows it any more; nulls the pointer, accepts NULL. */
+/* No follower may be left; nulls the pointer, accepts NULL. */
 void master_free(struct master **master);
-/* It is there from now on: links that went elsewhere are reset. */
+/* The master is there from now on: links that lead elsewhere are moved. */
 void master_set(struct master *master, const char *host, uint16_t port);
 
-/* "HOST:PORT", which the caller frees; NULL: none is known yet. */
+/*
+ * "HOST:PORT", brackets around an IPv6 address, which the caller frees; NULL:
+ * none is known yet.
+ */
 char *master_text(struct master *master);
 
 /*
- * What leads one link to the master: a member of the link's owner, whose
- * thread alone calls what follows.
+ * What leads one link to the master.  It is a member of the link's owner, whose
+ * thread alone calls the functions below; they set all its fields.
  */
 struct master_follower {
 	struct master *master;
 	struct master_follower *next;
 	struct master_follower **place; /* what points to it */
-	int moved; /* eventfd, written where the master is set */
+	int moved; /* eventfd, written each time the master is set */
 	struct watch *watch;
-	struct link *link; /* NULL: it has not asked yet */
-	bool asked;        /* and it waits for an answer */
-	unsigned went;     /* to the master of that number */
+	struct link *link; /* NULL: it has never asked */
+	bool asked;        /* the link waits for link_found */
+	unsigned went;     /* the number of the master it was sent to */
 };
 
+/* follower is all zeros before; master and loop outlive it. */
 void master_follower_init(
     struct master_follower *follower, struct master *master, struct loop *loop);
-/* The link's find: answered at once, or as soon as it is known. */
+/*
+ * To be called by the link's find: answered (link_found) at once, or as soon as
+ * a master is known.
+ */
 void master_follower_find(struct master_follower *follower, struct link *link);
-/* Before the link is freed; of one that was never made too. */
+/*
+ * Call it before the link is freed; does nothing where init was never called.
+ */
 void master_follower_end(struct master_follower *follower);

@@ -14,7 +14,6 @@ place_is_host(struct span host)
 	for (size_t i = 0; i < host.len; i++)
 		if (host.ptr[i] <= ' ' || host.ptr[i] > '~')
 			return false;
-	/* "?" is a name that was never configured. */
 	return host.len > 0 && host.len <= HOST_MAX &&
 	    !span_eq(host, SPAN("?"));
 }

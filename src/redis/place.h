@@ -7,21 +7,30 @@
 #include "base/span.h"
 
 /*
- * Where a server of a cluster is, as the cluster says it.  Pure; any thread.
+ * The address of a server of a cluster, as the cluster names it.  It resolves
+ * nothing.  Pure; any thread.
  */
 struct place {
-	char *host; /* without brackets; the owner's, by place_clear */
+	char *host; /* without brackets; freed by place_clear */
 	uint16_t port;
 };
 
-/* "HOST:PORT", also of IPv6 with brackets and without; the caller clears. */
+/*
+ * Reads "HOST:PORT", an IPv6 address with or without brackets; false: it is
+ * none.  The caller clears it.
+ */
 bool place_read(struct span text, struct place *ret_place);
-/* Takes such a text apart; the host may be empty, and is part of text. */
+/*
+ * Splits such a text at its last colon; the host may be empty, and points into
+ * text.  False: no port of 1 to 65535 stands behind it.
+ */
 bool place_split(struct span text, struct span *ret_host, uint16_t *ret_port);
 /*
- * What can be the name or the address of a host, at most 255 bytes, so that
- * getaddrinfo can be asked for it and the log can show it; "?" is none.
+ * Whether it can be a host's name or address: up to 255 printable characters,
+ * and not "?", which Redis says of a name that was never configured.
  */
 bool place_is_host(struct span host);
+/* Compares bytes: two names of one server are two places. */
 bool place_eq(const struct place *a, const struct place *b);
+/* Frees the host, and makes it all zeros. */
 void place_clear(struct place *place);

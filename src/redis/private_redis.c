@@ -24,7 +24,7 @@ enum {
 	POLITE_MS = 10000,
 	LOOK_MS = 10,
 	LOG_MAX_BYTES = 1024 * 1024,
-	FIRST_FD = 3, /* behind the standard ones */
+	FIRST_FD = 3, /* the first after the standard ones */
 };
 
 static const char conf_text[] =
@@ -42,8 +42,8 @@ static const char conf_text[] =
     "save \"\"\n"
     "appendonly yes\n"
     /*
-     * With "everysec" even the write is put off while a sync is under way:
-     * a kill -9 under disk load lost claims that it had acknowledged.
+     * With "everysec" Redis delays even the write while a sync is under way: a
+     * kill -9 under disk load lost claims that it had acknowledged.
      */
     "appendfsync always\n"
     "maxmemory-policy noeviction\n";
@@ -56,7 +56,7 @@ in_folder(const char *folder, const char *name)
 	return mem_printf("%s/%s", folder, name);
 }
 
-/* The log of earlier runs is kept once, so that it cannot grow for ever. */
+/* One older log is kept, so that logs cannot grow for ever. */
 static void
 turn_log(const char *folder)
 {
@@ -89,7 +89,9 @@ private_redis_configure(const char *folder)
 
 /* --- starting --- */
 
-/* Redis writes the same, but later: it is to be found from its start on. */
+/*
+ * Redis writes the same file, but later; ours is there from the first moment.
+ */
 static bool
 write_pid(pid_t pid)
 {
@@ -103,8 +105,8 @@ write_pid(pid_t pid)
 }
 
 /*
- * In the child of a process that may have threads: nothing but system calls
- * until Redis takes over.
+ * Runs in the child of a process that may have threads: nothing but
+ * async-signal-safe calls until Redis takes over.
  */
 static _Noreturn void
 become_redis(const char *folder, int log_fd, pid_t parent)
@@ -116,11 +118,13 @@ become_redis(const char *folder, int log_fd, pid_t parent)
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* A terminal's ^C is for the gateway, which still needs us then. */
+	/*
+	 * A terminal's ^C is for the gateway, which needs Redis until it ends.
+	 */
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
-		_exit(1); /* it died before that was in force */
+		_exit(1); /* the gateway died before prctl took effect */
 	int null_fd = open("/dev/null", O_RDONLY);
 	if (chdir(folder) != 0 || !write_pid(getpid()) || null_fd < 0 ||
 	    dup2(null_fd, 0) < 0 || dup2(log_fd, 1) < 0 ||

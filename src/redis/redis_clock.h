@@ -5,11 +5,11 @@
 #include <stdint.h>
 
 /*
- * What Redis' clock shows, guessed from our own (clock_us) and never too
- * late: a reply that says "it is T" was made after we sent the command and
- * before we had the reply.  So T less our time of receipt is the least that
- * the two clocks can be apart, and T less our time of sending is the most.
- * Pure; one thread.
+ * What Redis' clock shows, estimated from our own (clock_us), and never ahead
+ * of it: a reply that says "it is T" was made after we sent the command and
+ * before we had the reply.  So T less our time of receipt is the least that the
+ * two clocks can be apart, and T less our time of sending is the most.  Pure;
+ * one thread.
  */
 struct redis_clock {
 	bool known;
@@ -17,8 +17,8 @@ struct redis_clock {
 };
 
 /*
- * A reply said that it was redis_ms.  The greatest of the least values is
- * the best, until a reply shows that it cannot be (a clock was set back).
+ * A reply said that it was redis_ms.  The greatest of all lower bounds is the
+ * best estimate, until a reply contradicts it (a clock was set back).
  */
 static inline void
 redis_clock_heard(struct redis_clock *clock, int64_t redis_ms, int64_t sent_us,
@@ -32,7 +32,10 @@ redis_clock_heard(struct redis_clock *clock, int64_t redis_ms, int64_t sent_us,
 	clock->known = true;
 }
 
-/* What Redis' clock shows at our us, or some time before that. */
+/*
+ * What Redis' clock shows when ours shows us, or a little less; only where the
+ * clock is known.
+ */
 static inline int64_t
 redis_clock_ms(const struct redis_clock *clock, int64_t us)
 {

@@ -30,7 +30,7 @@ ends_with(struct span s, struct span end)
 	    span_eq(span_from(s, s.len - end.len), end);
 }
 
-/* What Redis has no word of its own for. */
+/* For errors that have no first word of their own. */
 static enum redis_error
 told_by_text(struct span error)
 {

@@ -6,26 +6,28 @@
 #include "base/span.h"
 
 /*
- * What an error that Redis answers means to us (tbl/redis_errors.h), told by
- * its first word: the one place that knows those words.  Pure; any thread.
+ * What an error reply of Redis means to us (tbl/redis_errors.h).  Its first
+ * word tells, and this is the one place that knows those words.  Pure; any
+ * thread.
  */
 enum redis_error {
-	REDIS_ERROR_OTHER, /* none that we know, or no error at all */
+	REDIS_ERROR_OTHER, /* unknown to us, or no error at all */
 #define REDIS_ERROR(name, word, properties) REDIS_ERROR_##name,
 #include "tbl/redis_errors.h"
 #undef REDIS_ERROR
-	/* Two that begin as any ERR does, and are told by their whole text. */
+	/* Two that begin with ERR as many do, known by their whole text. */
 	REDIS_ERROR_NO_FUNCTION,    /* of FCALL: nothing has run */
 	REDIS_ERROR_LIBRARY_EXISTS, /* of FUNCTION LOAD */
 };
 
+/* Of the text of an error, without RESP's leading "-". */
 enum redis_error redis_error_of(struct span error);
 
 struct redisReply;
 /* Of a reply; REDIS_ERROR_OTHER where it is NULL or is no error. */
 enum redis_error redis_error_of_reply(const struct redisReply *reply);
 
-/* The properties that tbl/redis_errors.h explains. */
+/* The properties, as tbl/redis_errors.h explains them. */
 bool redis_error_ran_nothing(enum redis_error error);
 bool redis_error_allows_reads(enum redis_error error);
 bool redis_error_shows_move(enum redis_error error);

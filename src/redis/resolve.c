@@ -13,12 +13,12 @@
 #include "base/must.h"
 #include "redis/resolve.h"
 
-/* What the thread and the loop share; the last of the two frees it. */
+/* What the thread and the loop share; the last of them to let go frees it. */
 struct question {
 	atomic_uint refs;
 	int answered; /* eventfd */
 	char *host;
-	char address[NI_MAXHOST]; /* "" for none; before answered is written */
+	char address[NI_MAXHOST]; /* "": none; set before answered is written */
 };
 
 struct resolve_lookup {
@@ -53,7 +53,7 @@ look_up(struct question *question, int family)
 	return question->address[0] != '\0';
 }
 
-/* IPv4 first, as all clients of Redis do: that is where it listens. */
+/* IPv4 first, as other clients of Redis do: it listens there by default. */
 static void *
 look_up_on_thread(void *arg)
 {
@@ -93,7 +93,7 @@ start_thread(struct question *question)
 	int error = pthread_create(&thread, &attr, look_up_on_thread, question);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	/* Without a thread there is no address now; it is asked again. */
+	/* No thread, so no address; the link will ask again. */
 	if (error != 0) {
 		eventfd_write(question->answered, 1);
 		question_unref(question);

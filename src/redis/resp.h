@@ -6,9 +6,11 @@
 #include "base/span.h"
 
 /*
- * A Redis command in the making: arguments of any bytes, each with its
- * length (RESP, the protocol's arrays of bulk strings), so that nothing a
- * client sent can be taken for syntax.  Pure; any thread.
+ * Builds Redis commands and reads a few simple replies.  A command is an array
+ * of bulk strings (RESP, the Redis serialization protocol), each with its
+ * length, so that nothing a client sent can be taken for syntax.  Begin one as
+ * {0}, then resp_begin and that many arguments; resp_clear frees it.  It knows
+ * no connection.  Pure; any thread.
  */
 struct resp {
 	char *bytes;
@@ -18,22 +20,25 @@ struct resp {
 
 /* An argument of any bytes. */
 void resp_arg(struct resp *resp, struct span arg);
-/* One argument of several parts. */
+/* One argument, put together of several parts. */
 void resp_joined(struct resp *resp, const struct span *parts, size_t count);
 /* A number, in decimal digits. */
 void resp_number(struct resp *resp, int64_t number);
-/* Bytes as they stand: the head of a command, or what was made before. */
+/* Bytes as they are: parts of a command that were built before. */
 void resp_bytes(struct resp *resp, struct span bytes);
-/* The head of a command of that many arguments. */
+/* Begins a command of that many arguments, its name included. */
 void resp_begin(struct resp *resp, size_t count);
 /* Frees it; it is empty afterwards. */
 void resp_clear(struct resp *resp);
 
 struct redisReply;
-/* What TIME answers, in milliseconds; false of any other reply. */
+/* What TIME answers, in milliseconds since 1970; false for any other reply. */
 bool resp_read_time(const struct redisReply *reply, int64_t *ret_ms);
-/* What was published, of a message to a pattern; false of anything else. */
+/*
+ * The message of a "pmessage", pointing into the reply; false for any other
+ * reply.
+ */
 bool resp_read_message(
     const struct redisReply *reply, struct span *ret_message);
-/* The text of a string; empty of any other reply. */
+/* The text of a string reply, pointing into it; empty for any other reply. */
 struct span resp_text(const struct redisReply *reply);

@@ -7,7 +7,7 @@
 #include "base/must.h"
 #include "redis/secret_write.h"
 
-/* More than all commands of a handshake but for a very long password. */
+/* Enough for all commands of a handshake, unless the password is very long. */
 enum { ROOM_BYTES = 4096 };
 
 void
@@ -29,7 +29,10 @@ secret_write_send(redisContext *redis)
 {
 	struct sockaddr_storage peer;
 	socklen_t size = sizeof peer;
-	/* Whoever asks a socket that failed to connect takes its error. */
+	/*
+	 * send() would take away the error of a failed connect, hiredis' to
+	 * report.
+	 */
 	if (getpeername(redis->fd, (struct sockaddr *)&peer, &size) != 0)
 		return false;
 	ssize_t sent = send(

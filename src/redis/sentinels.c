@@ -13,7 +13,7 @@ enum { LOOK_MS = 1000 };
 
 struct sentinel {
 	struct sentinels *all;
-	const char *text; /* as the file has it */
+	const char *text; /* as the configuration has it */
 	struct link *asker;
 	struct link *listener;
 	struct link_call ask_epoch;
@@ -21,18 +21,18 @@ struct sentinel {
 	bool asking;
 	bool tried;     /* it has answered or failed once */
 	bool said_lost; /* the log has it */
-	int64_t epoch;  /* of the answer to the first question; -1: none */
+	int64_t epoch;  /* as last answered; -1: not */
 };
 
 struct sentinels {
 	const struct conf *conf;
 	struct master *master;
 	struct timer timer;
-	struct sentinel_named known; /* what the links were told */
-	bool said_unknown;  /* the log has it that nobody names a master */
+	struct sentinel_named known; /* what the master was last set to */
+	bool said_unknown;  /* the log has it that none names a master */
 	bool ending;        /* our own doing is no news */
 	size_t count;
-	struct sentinel_named *said; /* by each of them now */
+	struct sentinel_named *said; /* what each of them says now */
 	struct sentinel list[];
 };
 
@@ -120,7 +120,7 @@ said_by(const struct sentinel *sentinel)
 	return &sentinel->all->said[sentinel - sentinel->all->list];
 }
 
-/* It names no master now, and why. */
+/* It names no master now; message says why. */
 static void
 on_lost(struct sentinel *sentinel, const char *message)
 {
@@ -150,7 +150,7 @@ on_named(struct sentinel *sentinel, const struct sentinel_named *named)
 	choose(sentinel->all);
 }
 
-/* NULL: the link is lost, which is told too. */
+/* Without a reply the link is lost, and on_asker_changed deals with that. */
 static void
 on_epoch(struct link_call *call, const redisReply *reply)
 {
@@ -213,7 +213,7 @@ on_asker_failed(void *arg)
 		on_lost(sentinel, link_message(sentinel->asker));
 }
 
-/* A listener has no pulse: it is dead when the asker is. */
+/* A listener has no pulse of its own: when the asker is lost, so is it. */
 static void
 on_asker_changed(void *arg, bool up)
 {
@@ -228,7 +228,7 @@ on_asker_changed(void *arg, bool up)
 		    sentinel->listener, "its Sentinel cannot be reached");
 }
 
-/* What was said while nobody listened is asked for. */
+/* Asks for what it may have missed while it did not listen. */
 static void
 on_listener_changed(void *arg, bool up)
 {

@@ -5,20 +5,21 @@
 #include "loop/loop.h"
 
 /*
- * The Sentinels of store.sentinels, asked by one thread for all stores of the
- * process: each of them all the time, because one that was cut off from the
- * others names an old master in good faith.  A word of +switch-master only
- * makes it ask sooner.  What they say together (sentinel.h) is told to the
- * links that follow the master (master.h); this one knows nothing of those.
+ * Asks the Sentinels of store.sentinels where the master is, on one thread for
+ * all stores of the process.  Each is asked all the time, because one that was
+ * cut off from the others names an old master in good faith; a message on
+ * +switch-master only makes it ask sooner.  What follows from all their answers
+ * (sentinel.h) is set in the master (master.h).  It knows nothing of the links
+ * that follow it.
  */
 struct master;
 struct sentinels;
 
 /*
- * Begins to ask, on the loop of the calling thread; conf names Sentinels.  What
- * they say is told to that master, which outlives it.
+ * Begins to ask, on the calling thread's loop; conf has at least one Sentinel,
+ * and master outlives it.
  */
 struct sentinels *sentinels_new(struct loop *loop, const struct conf *conf,
     struct master *master);
-/* Nulls the caller's pointer, accepts NULL. */
+/* Stops asking; nulls the caller's pointer, accepts NULL. */
 void sentinels_free(struct sentinels **sentinels);

@@ -9,7 +9,7 @@ rotated(uint32_t word, int bits)
 	return word << bits | word >> (32 - bits);
 }
 
-/* RFC 3174, section 6.1. */
+/* RFC 3174, section 6.1, method 1. */
 static void
 add_block(uint32_t hash[5], const uint8_t block[BLOCK_BYTES])
 {
@@ -56,7 +56,7 @@ sha1(struct span text, uint8_t ret_hash[SHA1_BYTES])
 	for (; text.len >= BLOCK_BYTES; text = span_from(text, BLOCK_BYTES))
 		add_block(hash, (const uint8_t *)text.ptr);
 
-	/* What is left, a one bit, zeros, and the length in bits. */
+	/* Section 4: what is left, a one bit, zeros, and the length in bits. */
 	uint8_t end[2 * BLOCK_BYTES] = {0};
 	if (text.len > 0)
 		memcpy(end, text.ptr, text.len);

@@ -10,7 +10,7 @@
 
 enum {
 	CRC_POLYNOMIAL = 0x1021, /* CRC-16/XMODEM */
-	PLACES_MAX = 4096,	 /* a cluster has a thousand at the most */
+	PLACES_MAX = 4096, /* Redis aims at a thousand */
 };
 
 unsigned
@@ -36,7 +36,7 @@ slots_of_shard(unsigned shard)
 
 /* --- whose slots they are --- */
 
-/* The index of that place, from 1; 0: there are too many. */
+/* The index of that place plus 1; 0: there are too many. */
 static uint16_t
 add_place(struct slots *slots, struct span host, unsigned port)
 {
@@ -81,7 +81,7 @@ is_port(const redisReply *reply)
 	    reply->integer > 0 && reply->integer <= UINT16_MAX;
 }
 
-/* The first of the names that is one, else that of who answered. */
+/* The first of the two that is a host, else the server that answered. */
 static struct span
 host_of(const redisReply *name, const redisReply *address,
     const struct place *asked)
@@ -97,7 +97,7 @@ host_of(const redisReply *name, const redisReply *address,
 	return span_str(asked->host);
 }
 
-/* The value of a map, which is a list of names and values by turns. */
+/* A value of a map, which RESP2 sends as names and values by turns. */
 static const redisReply *
 member(const redisReply *map, struct span name)
 {
@@ -118,7 +118,7 @@ is_master(const redisReply *node)
 	    span_eq(span_of(role->str, role->len), SPAN("master"));
 }
 
-/* Of CLUSTER SHARDS: slots, in pairs, and the servers of one shard. */
+/* Of CLUSTER SHARDS: one shard's ranges of slots, and its servers. */
 static bool
 read_shard(struct slots *slots, const redisReply *shard,
     const struct place *asked)
@@ -137,7 +137,7 @@ read_shard(struct slots *slots, const redisReply *shard,
 		if (!is_kind(node, REDIS_REPLY_ARRAY, 2))
 			return false;
 		port = member(node, SPAN("port"));
-		if (!is_port(port)) /* it only has one for TLS */
+		if (!is_port(port)) /* it has a port for TLS only */
 			continue;
 		uint16_t place = add_place(slots,
 		    host_of(member(node, SPAN("endpoint")),
@@ -153,7 +153,7 @@ read_shard(struct slots *slots, const redisReply *shard,
 	return true;
 }
 
-/* Of CLUSTER SLOTS: first and last, and the servers, the master first. */
+/* Of CLUSTER SLOTS: first slot, last slot, and servers, the master first. */
 static bool
 read_range(struct slots *slots, const redisReply *range,
     const struct place *asked)

@@ -9,44 +9,55 @@
 #include "redis/place.h"
 
 /*
- * What a Redis Cluster says of itself (the Redis Cluster Specification): its
- * slots, who has them, and where a key is that is not where we asked.  What
- * comes over the wire is not trusted: a reply that is not what it should be
- * is no reply.  Pure; any thread.
+ * What a Redis Cluster says of itself (Redis Cluster Specification): its slots,
+ * which server owns each, and where to find a key that the server we asked does
+ * not have.  Nothing that comes over the wire is trusted: a malformed reply is
+ * no reply.  It knows no connection.  Pure; any thread.
  */
 enum { SLOTS = 16384 };
 
-/* The slot of all keys with that hash tag, what stands between braces. */
+/*
+ * The slot, below SLOTS, of all keys with that hash tag (the text between
+ * braces): CRC-16/XMODEM of the tag.
+ */
 unsigned slots_of_tag(struct span tag);
 
-/* That of a shard, by the tag of its keys (record/redis_keys.h). */
+/*
+ * The slot of a shard, whose number is the hash tag of its keys
+ * (record/redis_keys.h).
+ */
 unsigned slots_of_shard(unsigned shard);
 
-/* All servers of a cluster, and whose each slot is. */
+/* All servers of a cluster, and which of them owns each slot. */
 struct slots {
 	struct place *places;
 	size_t count;
-	uint16_t owner[SLOTS]; /* an index of places, from 1; 0: nobody's */
+	uint16_t owner[SLOTS]; /* index of places plus 1; 0: nobody's */
 };
 struct redisReply;
 /*
- * Of CLUSTER SHARDS, of CLUSTER SLOTS.  asked is who answered: a server that
- * does not know its own address is that one.  The caller clears it.
+ * Reads the reply of CLUSTER SHARDS, or of CLUSTER SLOTS; false: malformed.
+ * asked is the server that answered, for it may not know its own address.  The
+ * caller clears *ret_slots.
  */
 bool slots_read_shards(const struct redisReply *reply,
     const struct place *asked, struct slots *ret_slots);
 bool slots_read_slots(const struct redisReply *reply,
     const struct place *asked, struct slots *ret_slots);
+/* Frees the places. */
 void slots_clear(struct slots *slots);
 
-/* CLUSTER INFO: the cluster serves, as far as this server can see. */
+/* Of CLUSTER INFO: whether the cluster serves, as far as that server sees. */
 bool slots_serve(struct span info);
 
-/* Redis' words where the key is not its own: MOVED and ASK. */
+/* The error of a server that does not have the key: MOVED or ASK. */
 struct slots_redirect {
-	bool ask; /* this one time, and for one that says ASKING */
+	bool ask; /* only this time, and with ASKING sent first */
 	unsigned slot;
 	struct place place; /* the caller clears it */
 };
+/*
+ * Reads such an error; false: it is none.  asked is the server that answered.
+ */
 bool slots_redirect_read(struct span error, const struct place *asked,
     struct slots_redirect *ret_redirect);
