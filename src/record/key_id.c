@@ -4,7 +4,7 @@
 #include "base/test_build.h"
 #include "record/key_id.h"
 
-/* A field's name is the same however its letters are written. */
+/* A field's name is the same in any case of its letters (RFC 9110, 5.1). */
 static void
 digest_name(struct digest *digest, struct span name)
 {

@@ -5,18 +5,19 @@
 #include "conf/conf.h"
 
 /*
- * The name of a record: a hash over namespace, scope and key, so that neither
- * tokens nor keys stand in Redis, in logs or in problems in the clear.  Pure;
- * any thread.
+ * The name of a record: a keyed hash over namespace, scope and idempotency key,
+ * so that neither tokens nor keys appear in the clear in Redis, logs or problem
+ * documents.  It knows no request.  Pure; any thread.
  */
 struct key_id {
 	uint8_t bytes[DIGEST_BYTES];
 };
 
 /*
- * Over namespace, key and the scope, each part with its length, keyed with
- * store.secret.  Each scope field counts with its name: the same value in
- * another field is another tenant.  values has scope->count places.
+ * Makes the name: BLAKE2b keyed with store.secret (base/digest.h) over the
+ * namespace, each scope field's name and value, and the key, each part with its
+ * length.  Names count because the same value in another field is another
+ * tenant.  values has scope->count places.
  */
 void key_id_make(const struct conf *conf, struct span namespace,
     const struct strings *scope, const struct span *values, struct span key,

@@ -9,13 +9,13 @@
 
 enum { DIGITS = 16 };
 
-static const char *const message[] = {
+static const char *const names[] = {
 #define SCRIPT(name, word) #name,
 #include "tbl/scripts.h"
 #undef SCRIPT
 };
 
-/* The flags of a "#!lua flags=" line, which is taken off the text. */
+/* Takes the "#!lua flags=" line off a text: its flags, or an empty span. */
 static struct span
 take_flags(struct span *text)
 {
@@ -38,8 +38,10 @@ print_function(FILE *out, const char *name, struct span flags)
 	fprintf(out, "}}\n");
 }
 
-/* Its text stands in a function of its own, whose arguments have the names
- * that scripts know them by. */
+/*
+ * A script becomes the body of a function whose parameters have the names that
+ * scripts know them by.
+ */
 static void
 print_step(FILE *out, const struct library *library, enum script script)
 {
@@ -61,7 +63,7 @@ set_names(struct library *library, const char *digits)
 	for (int i = 0; i < SCRIPT_COUNT_; i++) {
 		struct span text = script_text((enum script)i);
 		snprintf(library->functions[i], FUNCTION_CHARS + 1, "%s_%s",
-		    library->name, message[i]);
+		    library->name, names[i]);
 		if (take_flags(&text).len == 0)
 			snprintf(library->readers[i], FUNCTION_CHARS + 1,
 			    "%s_read", library->functions[i]);
@@ -82,7 +84,7 @@ make_text(const struct library *library)
 	return text;
 }
 
-/* The digits are those of the text that has noughts in their place. */
+/* The digits are a hash over the text with zeros in their place. */
 struct library *
 library_new(void)
 {

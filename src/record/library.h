@@ -4,32 +4,33 @@
 #include "record/script.h"
 
 /*
- * The Lua steps of a record as one library of functions (FUNCTION LOAD), for
- * store.scripting "function".  Functions have one name in all of Redis, so
- * the name of the library, and with it that of each function, ends with
- * digits of a hash over its text: gateways of two versions have a library
- * each, and neither ever replaces the other's.  Pure; any thread.
+ * The scripts of a record as one library of functions (FUNCTION LOAD), for
+ * store.scripting "function".  A function's name is unique in all of Redis, so
+ * the library's name, and with it each function's, ends with digits of a hash
+ * over its text: gateways of two versions have a library each, and neither ever
+ * replaces the other's.  It knows no connection.  Pure; any thread.
  *
- * What the "#!lua" line of a script says of a full Redis, and of one that
- * takes no writes for another reason, the function's flags say.  A script
- * that has no such line, so that its reads run there and its first write is
- * refused, is two functions: one that may write, which such a Redis refuses
- * as a whole, and one that only reads, whose first write is refused always.
+ * A script's "#!lua" line says what a full Redis, or one that refuses writes
+ * for another reason, does with it; the function's flags say the same.  A
+ * script without that line is run by such a Redis until its first write, which
+ * is refused.  Functions cannot do that, so it becomes two: one that may write,
+ * which such a Redis refuses as a whole, and one that only reads, whose first
+ * write is always refused.
  */
 enum {
-	LIBRARY_CHARS = 26,  /* of its name */
-	FUNCTION_CHARS = 48, /* of a function's, at most */
+	LIBRARY_CHARS = 26,  /* of the library's name */
+	FUNCTION_CHARS = 48, /* of a function's name, at most */
 };
 
 struct library {
 	char name[LIBRARY_CHARS + 1];
 	char *text; /* for FUNCTION LOAD */
 	char functions[SCRIPT_COUNT_][FUNCTION_CHARS + 1];
-	/* The one that only reads; "": there is none. */
+	/* The function that only reads; "": there is none. */
 	char readers[SCRIPT_COUNT_][FUNCTION_CHARS + 1];
 };
 
-/* Of all scripts; the caller frees it with library_free. */
+/* The library of all scripts; the caller frees it with library_free. */
 struct library *library_new(void);
 /* Nulls the caller's pointer, accepts NULL. */
 void library_free(struct library **library);

@@ -11,4 +11,5 @@ struct owner {
 	uint8_t bytes[16];
 };
 
+/* Draws a new one. */
 void owner_new(struct owner *ret_owner);

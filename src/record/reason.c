@@ -14,7 +14,6 @@ static const struct {
 #undef REASON
 };
 
-/* A capital letter is the same reason (src/lua/machine.lua). */
 bool
 reason_of(char letter, enum reason *ret_reason)
 {

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 
 /*
- * Why a record is UNKNOWN (tbl/reasons.h), as the letter that stands in the
- * record and as the word that people are told.  Pure; any thread.
+ * Why a record is UNKNOWN (tbl/reasons.h): as the letter in the record, and as
+ * the word that people see.  Pure; any thread.
  */
 enum reason {
 #define REASON(name, letter, word, ...) REASON_##name,
@@ -14,9 +14,12 @@ enum reason {
 	REASON_COUNT_,
 };
 
-/* The reason of a letter; false: there is none.  A capital is the same. */
+/*
+ * The reason of a letter; false: there is none.  A capital letter is the same
+ * reason (src/lua/machine.lua says what it adds).
+ */
 bool reason_of(char letter, enum reason *ret_reason);
-/* The letter of a reason. */
+/* The letter, in lower case. */
 char reason_letter(enum reason reason);
-/* The contract's word, such as "lease-expired"; "" of REASON_NONE. */
+/* The word, such as "lease-expired"; "" for REASON_NONE. */
 const char *reason_word(enum reason reason);

@@ -17,14 +17,14 @@ enum {
 
 /* --- reading numbers and bytes --- */
 
-/* Digits to the end of s, 1 to 18 of them. */
+/* All of s, 1 to 18 digits. */
 static bool
 read_number(struct span s, int64_t *ret_number)
 {
 	return s.len <= 18 && digits_read(s, INT64_MAX, ret_number);
 }
 
-/* Cuts off what stands before a byte, and the byte. */
+/* Cuts off everything up to a byte, and the byte itself. */
 static bool
 cut_before(struct span *left, char byte, struct span *ret_piece)
 {
@@ -43,7 +43,7 @@ cut_number(struct span *left, char byte, int64_t *ret_number)
 	return cut_before(left, byte, &piece) && read_number(piece, ret_number);
 }
 
-/* Cuts off len bytes and what must follow them. */
+/* Cuts off len bytes and the bytes that must follow them. */
 static bool
 cut_bytes(struct span *left, int64_t len, struct span follows,
     struct span *ret_piece)
@@ -109,7 +109,7 @@ put(char *at, struct span s)
 	return at + s.len;
 }
 
-/* A number and what stands behind it: a blank or the end of the line. */
+/* A number and the byte after it: a blank or the end of the line. */
 static char *
 put_number(char *at, size_t number, char behind)
 {
@@ -119,9 +119,9 @@ put_number(char *at, size_t number, char behind)
 }
 
 /*
- * status, head_length (or "-"), whether it was too large to keep, number of
- * fields, lengths of the request's id and of the body; the id; each field
- * with its two lengths; the body.
+ * A line of six numbers: status, head_length (or "-"), 1 where the body was too
+ * large to keep, number of fields, lengths of the request's id and of the body.
+ * Then the id; each field with its two lengths; the body.
  */
 static char *
 put_answer(char *at, const struct answer *answer)
@@ -149,7 +149,7 @@ put_answer(char *at, const struct answer *answer)
 	return put(at, body_span(&answer->body));
 }
 
-/* Compresses where that helps; false: it does not. */
+/* Compresses; false where that does not make it smaller. */
 static bool
 squeeze(ZSTD_CCtx *zstd, struct span plain, char **ret_bytes, size_t *ret_len)
 {
@@ -186,7 +186,7 @@ record_encode(const struct answer *answer, ZSTD_CCtx *zstd, char **ret_bytes,
 	*ret_len = (size_t)(end - bytes);
 }
 
-/* The bytes that would begin another line of a response. */
+/* Bytes that would begin another line of a response's head. */
 static bool
 has_breaks(struct span s)
 {
@@ -213,8 +213,8 @@ cut_fields(struct span *left, struct fields *fields)
 }
 
 /*
- * Takes the plain text of an answer apart.  owned holds the text already, or
- * is empty and the body is copied into it.
+ * Reads the plain text of an answer.  owned either holds the text already, or
+ * is empty, and the body is copied into it.
  */
 static int
 parse_answer(struct span left, struct body *owned, struct answer **ret_answer)
@@ -264,7 +264,7 @@ parse_answer(struct span left, struct body *owned, struct answer **ret_answer)
 	return 0;
 }
 
-/* Where the frame does not say the same size as we do, it is not ours. */
+/* A frame whose own size differs from ours is not what we wrote. */
 static int
 unsqueeze(struct span frame, int64_t size, ZSTD_DCtx *zstd, struct body *body)
 {

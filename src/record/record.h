@@ -10,20 +10,20 @@
 #include "record/state.h"
 
 /*
- * What stands in Redis under a record's name, as C sees it: the head of
- * fixed layout (src/lua/record.lua describes and writes it) and the stored
- * answer behind it.  Whatever the bytes are, reading them ends well or with
- * a code.  Pure; any thread.
+ * The value of a record in Redis, as C reads it: a head of fixed layout
+ * (described and written by src/lua/record.lua), the route's name and the
+ * stored answer.  C never writes a head.  Malformed bytes give an error, never
+ * harm.  It knows neither keys of Redis nor encryption.  Pure; any thread.
  */
 enum { RECORD_HEAD_BYTES = 100, TOKEN_CHARS = 22 };
 
-/* Spans point into the value that was read. */
+/* The spans point into the value that was read. */
 struct record {
 	enum record_state state;
 	enum reason reason;
 	uint32_t attempt;
 	uint32_t tries;
-	int64_t created_ms; /* since 1970, on Redis' clock, as the next two */
+	int64_t created_ms; /* since 1970, by Redis' clock, as the next two */
 	int64_t changed_ms;
 	int64_t lease_until_ms; /* COMPLETED: when the record ends */
 	struct span owner;
@@ -32,19 +32,21 @@ struct record {
 	struct span rest; /* COMPLETED: the stored answer */
 };
 
-/* Takes a value apart; E_MALFORMED where it is no record of our version. */
+/* Reads a value; E_MALFORMED where it is no record of our version ("o1"). */
 MUST_USE int record_read(struct span value, struct record *ret_record);
 
 /*
- * An answer as it is stored: "p" and a newline, or "z SIZE" and a newline
- * and zstd of SIZE bytes; then a text head with every length said, and the
- * body.  zstd may be NULL: never compressed.  The caller frees *ret_bytes.
+ * Encodes an answer as it is stored: "p" and a newline and plain text, or "z
+ * SIZE" and a newline and that text compressed, SIZE bytes before (Zstandard,
+ * RFC 8878).  The text is a head with the length of everything in it, and then
+ * the body (put_answer in record.c).  zstd may be NULL: never compressed.  The
+ * caller frees *ret_bytes.
  */
 void record_encode(const struct answer *answer, ZSTD_CCtx *zstd,
     char **ret_bytes, size_t *ret_len);
 /*
- * The reverse: 0, E_MALFORMED, or E_NO_MEMORY where the budget does not
- * allow the body.
+ * The reverse: 0; E_MALFORMED; or E_NO_MEMORY where the budget does not allow
+ * the body.  The caller unrefs *ret_answer.
  */
 MUST_USE int record_decode(struct span stored, ZSTD_DCtx *zstd,
     struct budget *budget, struct answer **ret_answer);

@@ -43,8 +43,9 @@ redis_keys_index(struct resp *resp, const struct conf *conf, unsigned shard,
 	put_name(resp, conf, shard, word, "");
 }
 
-/* "{12}:" as redis_keys_record and redis_keys_index write it, below
- * store.shards. */
+/*
+ * Reads "{12}:" exactly as put_name writes it, of a shard below store.shards.
+ */
 static bool
 read_shard(const struct conf *conf, struct span *rest, unsigned *ret_shard)
 {
@@ -67,7 +68,7 @@ read_shard(const struct conf *conf, struct span *rest, unsigned *ret_shard)
 enum redis_keys_kind
 redis_keys_kind(const struct conf *conf, struct span name)
 {
-	static const char *const message[] = {
+	static const char *const indexes[] = {
 	    "leases", "held", "events", "dead"};
 	struct span prefix = span_str(conf->store.prefix), rest = name;
 	struct key_id key_id;
@@ -77,8 +78,8 @@ redis_keys_kind(const struct conf *conf, struct span name)
 	rest = span_from(name, prefix.len + 1);
 	if (!read_shard(conf, &rest, &shard))
 		return KEY_OTHER;
-	for (size_t i = 0; i < sizeof message / sizeof *message; i++)
-		if (span_eq(rest, span_str(message[i])))
+	for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++)
+		if (span_eq(rest, span_str(indexes[i])))
 			return KEY_INDEX;
 	if (!span_starts(rest, SPAN("r:")) ||
 	    !hex_decode(span_from(rest, 2), key_id.bytes, DIGEST_BYTES) ||

@@ -5,24 +5,26 @@
 #include "redis/resp.h"
 
 /*
- * The names of keys in Redis.  All that one record touches has its shard's
- * hash tag, so that each script runs on one slot of a Redis Cluster.  Pure.
+ * The names of our keys in Redis.  All keys that concern one record have its
+ * shard's hash tag, so that each script runs on one slot of a Redis Cluster.
+ * It knows no connection.  Pure; any thread.
  */
 
 /* The shard of a record, below store.shards. */
 unsigned redis_keys_shard(const struct conf *conf, const struct key_id *key_id);
 
-/* PREFIX:{SHARD}:r:KEYID, as an argument. */
+/* Appends PREFIX:{SHARD}:r:KEYID as an argument; KEYID is in hex. */
 void redis_keys_record(
     struct resp *resp, const struct conf *conf, const struct key_id *key_id);
-/* PREFIX:{SHARD}:WORD, as an argument: "leases" or "held". */
+/* Appends PREFIX:{SHARD}:WORD as an argument, such as "leases" or "held". */
 void redis_keys_index(struct resp *resp, const struct conf *conf,
     unsigned shard, const char *word);
 
-/* What a key is, to a gateway with this configuration. */
+/* What a key in Redis is to a gateway with this configuration. */
 enum redis_keys_kind { KEY_RECORD, KEY_INDEX, KEY_OTHER };
 /*
- * KEY_OTHER: none of its own.  Another number of shards, another version or
- * another program has written it.
+ * Of a key's whole name.  KEY_OTHER: this gateway would never write it; a
+ * gateway with another number of shards, another version or another program
+ * has.
  */
 enum redis_keys_kind redis_keys_kind(const struct conf *conf, struct span name);

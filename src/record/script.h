@@ -5,8 +5,9 @@
 #include "redis/sha1.h"
 
 /*
- * The Lua steps of a record (src/lua/), as text that make embeds, and by the
- * name that Redis has for them.  Pure; any thread.
+ * The scripts of a record (src/lua/): their text, which make embeds, and the
+ * SHA-1 by which Redis knows them (EVALSHA).  It knows no connection.  Pure;
+ * any thread.
  */
 enum script {
 #define SCRIPT(name, word) SCRIPT_##name,
@@ -15,7 +16,7 @@ enum script {
 	SCRIPT_COUNT_,
 };
 
-/* In the generated src/lua/scripts.c. */
+/* The texts, in src/lua/scripts.c, which make generates. */
 #define SCRIPT(name, word) extern const char script_##name[];
 #include "tbl/scripts.h"
 #undef SCRIPT
@@ -24,9 +25,9 @@ struct script_names {
 	char sha[SCRIPT_COUNT_][SHA1_HEX + 1];
 };
 
-/* Works the names out: the SHA-1 of each text, in hex. */
+/* Computes the names: the SHA-1 of each text, in hex. */
 void script_names(struct script_names *ret_names);
 /* The whole text, for EVAL. */
 struct span script_text(enum script script);
-/* Its word in metrics and the log, such as "claim". */
+/* Its word in metrics and the log (tbl/scripts.h), such as "claim". */
 const char *script_word(enum script script);

@@ -14,7 +14,7 @@ enum {
 	NONCE_BYTES = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES,
 	TAG_BYTES = crypto_aead_xchacha20poly1305_ietf_ABYTES,
 	ATTEMPT_DIGITS = 6,
-	/* Version, state, attempt, fingerprint, name of the record. */
+	/* Version, state, attempt, fingerprint, key id. */
 	ABOUT_BYTES = 2 + 1 + ATTEMPT_DIGITS + TOKEN_CHARS + DIGEST_BYTES,
 };
 _Static_assert(crypto_aead_xchacha20poly1305_ietf_KEYBYTES ==
@@ -43,7 +43,7 @@ seal_about_record(const struct key_id *key_id, const struct record *record)
 	return about;
 }
 
-/* All of one length each, so that no two can be the same bytes. */
+/* Each part has a fixed length, so no two can give the same bytes. */
 static void
 put_about(const struct seal_about *about, uint8_t ret_bytes[ABOUT_BYTES])
 {
@@ -56,7 +56,7 @@ put_about(const struct seal_about *about, uint8_t ret_bytes[ABOUT_BYTES])
 	memcpy(at + TOKEN_CHARS, about->key_id.bytes, DIGEST_BYTES);
 }
 
-/* How much of it counts. */
+/* How many of those bytes are authenticated: all, but in a mutation test. */
 static unsigned long long
 about_bytes(void)
 {

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 
 /*
- * The states of a record (tbl/states.h), and the letters that stand for them
- * in a record and in what scripts answer.  Which of them follows which is the
+ * The states of a record (tbl/states.h), and the letters that stand for them in
+ * a record and in what scripts answer.  Which transitions are legal is the
  * scripts' business alone (src/lua/).  Pure; any thread.
  */
 enum record_state {

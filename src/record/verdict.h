@@ -5,8 +5,8 @@
 #include "base/span.h"
 
 /*
- * What a script has decided: the word that it answers first, a line of
- * tbl/verdicts.h each.  Pure; any thread.
+ * What a script has decided: the word that it answers first (tbl/verdicts.h).
+ * Pure; any thread.
  */
 enum verdict {
 #define VERDICT(name, word) VERDICT_##name,
