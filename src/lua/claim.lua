@@ -1,23 +1,22 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Claims a key: "this request is going to execute".
--- KEYS: record, leases, held (and see machine.lua about events)
--- ARGV: 1 owner, 2 fingerprint, 3 lease ms, 4 how long a PROCESSING record
---       lives, ms, 5 unknown_retention ms, 6 max_attempts, 7 policy,
---       8 deadline (on Redis' clock, 0: none), 9 route, 10 longest ms,
---       11 waits (1: where it is IN_FLIGHT, whoever waits is to be told),
---       12 unsafe (1: Redis may not hold what it is given, so nothing new
---       is to be executed)
--- policy: hold, retry or reconcile, what to do about an UNKNOWN; or execute:
---       the owner that was answered RECONCILE has asked, and it did not
---       happen.
--- Answers: OURS; RECONCILE reason (ours, to ask and not to execute); LATE;
---       REFUSED (unsafe); IN_FLIGHT lease-left-ms; UNKNOWN reason;
+-- KEYS: record, leases, held (and, for events, see machine.lua)
+-- ARGV: 1 owner, 2 fingerprint, 3 lease ms, 4 time to live of a PROCESSING
+--       record, ms, 5 unknown_retention ms, 6 max_attempts, 7 policy,
+--       8 deadline (ms, by Redis' clock; 0: none), 9 route, 10 longest ms,
+--       11 waits (1: where it is IN_FLIGHT, publish the end of it), 12 unsafe
+--       (1: Redis may lose what it stores, so nothing new may be executed)
+-- policy: what to do about an UNKNOWN: hold, retry or reconcile; or execute:
+--       the owner that was answered RECONCILE has asked the upstream, and the
+--       attempt did not happen.
+-- Answers: OURS; RECONCILE reason (ours, to ask about and not to execute);
+--       LATE; REFUSED (unsafe); IN_FLIGHT lease-left-ms; UNKNOWN reason;
 --       COMPLETED record; FAILED; MISMATCH; BROKEN.
 --
--- There is no "#!lua" line on purpose.  With one, a full Redis would refuse
--- the script as a whole, replays too; without one it refuses the first
--- write: no new claims, all the old answers.  That first write is the SET of
--- the record, so nothing is left half done.
+-- There is no "#!lua" line on purpose.  With one, a full Redis would refuse the
+-- script as a whole, replays included; without one it refuses the first write:
+-- no new claims, but all stored answers.  That first write is the SET of the
+-- record, so nothing is left half done.
 
 -- include clock.lua
 -- include record.lua
@@ -29,8 +28,7 @@ if deadline > 0 and now > deadline then
 	return {'LATE', 0, now}
 end
 
--- A replay is worth a short cut (the gateway looks at all of the record once
--- more).
+-- A shortcut for replays (the gateway checks the whole record again).
 local value = redis.call('GET', KEYS[1])
 if value and string.sub(value, 1, STATE) == 'o1C' and
     string.sub(value, PRINT, PRINT_END) == fingerprint then
@@ -40,8 +38,8 @@ end
 
 -- include index.lua
 
--- So is a key that was never used, which most claims are for; nobody is to be
--- told of a change.
+-- A shortcut for a key that was never used, which most claims are for, where no
+-- event is to be written.
 if not value and not KEYS[4] and unsafe ~= '1' then
 	local lease_until = digits(now + lease_ms)
 	redis.call('SET', KEYS[1], record_of('P', '-', '000001', '000001',
@@ -58,7 +56,7 @@ if r == false then
 	return answer('BROKEN')
 end
 
--- The record is this owner's for one lease from now.
+-- The record is this owner's, for one lease from now.
 local function hold(word)
 	if unsafe == '1' then
 		return answer('REFUSED', r)
@@ -69,8 +67,8 @@ local function hold(word)
 	return answer(word, r, r.reason)
 end
 
--- Once more to the upstream, unless that would be once too many.  earlier
--- is the reason of an attempt that stays unknown, as a capital letter.
+-- One more attempt, unless that would be one too many.  earlier is the reason
+-- of an earlier attempt that stays unknown, as a capital letter; or '-'.
 local function execute(earlier)
 	r.rest = ''
 	if tonumber(r.tries) >= tonumber(max_attempts) or
@@ -108,7 +106,7 @@ if r.state == 'P' then
 		return hold('RECONCILE')
 	elseif r.lease_until > stamp then
 		if waits == '1' and r.mark ~= '+' then
-			-- A full Redis refuses this, and nobody is told.
+			-- A full Redis refuses this; then nothing is published.
 			redis.pcall('SETRANGE', KEYS[1], MARK - 1, '+')
 		end
 		return answer('IN_FLIGHT', r, r.lease_until - now)
@@ -122,8 +120,8 @@ if policy == 'execute' and r.rest == owner then
 elseif policy == 'retry' then
 	return execute(string.upper(r.reason))
 elseif policy == 'reconcile' then
-	-- The attempt stays the one that is asked about, and so does its
-	-- number: nothing is sent that would need another.
+	-- The attempt stays the one that is asked about, and keeps its number:
+	-- no request is sent that would need a new one.
 	r.rest = r.owner
 	return hold('RECONCILE')
 end

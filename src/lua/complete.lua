@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Stores the answer of an attempt: it is what every retry is given.
--- KEYS: record, leases, held (and see machine.lua about events)
+-- KEYS: record, leases, held (and, for events, see machine.lua)
 -- ARGV: 1 owner, 2 attempt (6 digits), 3 retention ms, 4 the answer,
 --       5 its status
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
 --       BROKEN.
 --
--- The truth about an attempt is welcome as long as no other attempt took its
--- place: from a lease that ran out, from an UNKNOWN, and also while another
+-- The truth about an attempt is welcome as long as no other attempt has taken
+-- its place: after its lease expired, from an UNKNOWN, and also while another
 -- owner asks the upstream about it.
 
 -- include clock.lua
@@ -18,8 +18,8 @@
 local owner, attempt = ARGV[1], ARGV[2]
 local value = redis.call('GET', KEYS[1])
 
--- An attempt that is PROCESSING, with this owner and no other, and nobody who
--- waits or is to be told, is worth a short cut.
+-- A shortcut for the usual case: PROCESSING, this owner and no other, no retry
+-- that waits, no event to be written.
 local _, last = string.find(value or '', '^o1P%-%d+')
 if last and last >= LEASE_END and not KEYS[4] and
     string.sub(value, ATTEMPT, ATTEMPT_END) == attempt and
@@ -44,8 +44,9 @@ elseif r == false then
 elseif r.attempt ~= attempt then
 	return fenced(r)
 elseif r.state == 'C' and r.owner == owner then
-	-- Done before, and perhaps because too few replicas had it: Redis waits
-	-- for them (WAIT) on account of what this connection writes.
+	-- It was done before, and may be repeated because too few replicas had
+	-- it.  WAIT counts only what this connection wrote, so something is
+	-- written.
 	redis.call('SETRANGE', KEYS[1], 0, 'o1')
 	return answer('DONE', r)
 elseif (r.state == 'P' or r.state == 'U') and

@@ -1,11 +1,11 @@
 #!lua flags=no-writes
 -- SPDX-License-Identifier: BSD-2-Clause
--- How many records of one shard are in a state that is not final.
+-- Counts the records of one shard that are not final.
 -- KEYS: the shard's leases, its held records.  The records themselves, which
 --       these two name, are of the same shard and so of the same slot.
 -- Answers: DONE, and how many are PROCESSING, UNKNOWN and FAILED.
 --
--- The lists may name records that are gone by now.
+-- The indexes may name records that are gone by now.
 
 -- include clock.lua
 -- include record.lua

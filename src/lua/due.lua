@@ -1,9 +1,9 @@
 #!lua flags=no-writes
 -- SPDX-License-Identifier: BSD-2-Clause
--- Which leases of a shard have run out: some of them, the oldest first.
+-- Which leases of a shard have expired: some of them, the oldest first.
 -- KEYS: the shard's leases
 -- ARGV: 1 how many at most
--- Answers: DONE and their names.
+-- Answers: DONE, and the names of their records.
 
 -- include clock.lua
 

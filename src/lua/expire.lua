@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
--- The owner of a record may have fallen silent: where its lease ran out, the
--- outcome is unknown, and nobody has to come to find that out.
--- KEYS: record, leases, held (and see machine.lua about events)
+-- Marks a record unknown whose lease has expired because its owner fell silent,
+-- so that nobody has to retry the key to find that out.
+-- KEYS: record, leases, held (and, for events, see machine.lua)
 -- ARGV: 1 longest ms
 -- Answers: UNKNOWN reason route; IN_FLIGHT where the lease is good; GONE where
 --       the record is not PROCESSING; BROKEN.
@@ -20,8 +20,8 @@ elseif r.lease_until > stamp then
 	return answer('IN_FLIGHT', r, r.lease_until - now)
 end
 expire(r)
--- It lives on for as long as a PROCESSING record does without a renewal,
--- which is not less than unknown_retention.
+-- It keeps its time to live, which from the last renewal on is at least
+-- unknown_retention.
 local ttl = redis.call('PTTL', KEYS[1])
 move(r, 'U', ttl > 0 and ttl or ARGV[1], ARGV[1])
 return answer('UNKNOWN', r, r.reason, r.route)

@@ -1,13 +1,13 @@
 #!lua flags=no-writes
 -- SPDX-License-Identifier: BSD-2-Clause
--- Records of one shard that are not COMPLETED, those that changed first
+-- Lists records of one shard that are not final, the least recently changed
 -- first.
 -- KEYS: the shard's leases, its held records.  The records themselves, which
 --       these two name, are of the same shard and so of the same slot.
 -- ARGV: 1 letters of the states that are wanted, 2 where to go on: 13 digits
---       and the name of the last one seen, or nothing, 3 the latest change
+--       and the name of the last record seen, or nothing, 3 the latest change
 --       that is of interest (13 digits), 4 how many at most
--- Answers: DONE and for each: name, ms-left, record.
+-- Answers: DONE, and for each: name, ms-left, record.
 
 -- include clock.lua
 -- include index.lua
@@ -31,7 +31,7 @@ local function consider(name)
 	end
 end
 
--- Held records are indexed by their last change.
+-- Held records are indexed by the time of their last change.
 if string.find(wanted, '[UF]') then
 	local from = after == '' and '-inf' or string.sub(after, 1, 13)
 	local seen = 0
@@ -44,7 +44,7 @@ if string.find(wanted, '[UF]') then
 		seen = seen + #names
 	until #names < 100 or #found >= limit
 end
--- Those in flight by their leases; they are as many as requests run.
+-- Those in flight are indexed by lease; there are only as many as requests run.
 if string.find(wanted, 'P', 1, true) then
 	for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
 		consider(name)

@@ -1,29 +1,29 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- The record's machine, as far as scripts share it; "now" is set before
--- (clock.lua), "stamp", digits() and index() are (index.lua), and so are the
--- places of the record's members (record.lua).
+-- The record's machine, as far as scripts share it.  Include before it:
+-- clock.lua ("now"), index.lua ("stamp", digits(), index()) and record.lua
+-- (places of the record's members).
 --
--- attempt is the fencing number and only ever rises; tries counts the
--- attempts that were sent since the key was last free by an operator's word.
+-- attempt is the fencing number, and only ever rises; tries counts the attempts
+-- that were sent since an operator last set the key free.
 --
--- The reason says why a record is UNKNOWN.  A capital letter says besides
--- that an earlier attempt is unknown too, so that taking back the last one,
--- which was never sent, does not make the key free.
+-- The reason says why a record is UNKNOWN.  A capital letter also says that an
+-- earlier attempt is unknown: releasing the last one, which was never sent,
+-- does not set the key free then.
 --
--- The other owner: while an owner asks the upstream about an UNKNOWN attempt
--- (reconcile), that is the owner whose attempt it is and whose late truth is
--- still welcome.  Once an owner has put a record back to UNKNOWN, that is the
--- one who did, so that its step can be repeated.
+-- The other owner (rest): while an owner asks the upstream about an UNKNOWN
+-- attempt (reconcile), it is the owner of that attempt, whose late truth is
+-- still welcome.  After an owner has put a record back to UNKNOWN, it is that
+-- owner, so that its step can be repeated.
 --
--- Keys: the record, its shard's open leases, its shard's held records
--- (UNKNOWN and FAILED); and where changes of state are told, the stream of
--- all of them and that of UNKNOWN and FAILED, with the length that both are
--- cut to (about) as the script's last argument.
+-- KEYS: the record, its shard's open leases, its shard's held records (UNKNOWN
+-- and FAILED); and where events are written, the stream of all changes of state
+-- and the stream of changes to UNKNOWN and FAILED.  The script's last argument
+-- is then the length to which both are trimmed (about).
 
 local NOBODY = '----------------------'
 
--- A value as a table; nil where there is none, false where it is of another
--- version or damaged, which nobody may overwrite.
+-- A value as a table; nil where there is none; false where it is damaged or of
+-- another version, and must not be overwritten.
 local function parse(value)
 	if not value then
 		return nil
@@ -53,10 +53,10 @@ local function parse(value)
 	}
 end
 
--- States as events have them; a key that is free has no record to speak of.
+-- The states' names in events; a free key's is NONE.
 local NAMES = {P = 'PROCESSING', C = 'COMPLETED', U = 'UNKNOWN', F = 'FAILED'}
 
--- Redis' error, where it took the step and not its event.
+-- Redis' error, where it took the step but not its event.
 local untold
 
 local function tell_one(r, from, to, attempt)
@@ -79,10 +79,10 @@ local function tell_one(r, from, to, attempt)
 	end
 end
 
--- An event for each change of state that this step makes, right behind its
--- first write: a full Redis, which refuses nothing any more then, cannot come
--- between, and whatever else Redis may have against the event, the step goes
--- on.  via is the state that the record went through on its way.
+-- Writes an event for each change of state that this step makes, right after
+-- its first write: from there on a full Redis refuses nothing more, and
+-- whatever else Redis may have against the event, the step goes on.  r.via is a
+-- state that the record passed through on its way.
 local function tell(r, state)
 	if not KEYS[4] then
 		return
@@ -96,9 +96,9 @@ local function tell(r, state)
 	tell_one(r, from, state, r.attempt)
 end
 
--- Stores the record in a state, for ttl ms.  The SET comes first: where a
--- full Redis refuses it, nothing has changed.  Retries that wait are told
--- when it is PROCESSING no longer, on the channel of the shard.
+-- Stores the record in a state, for ttl ms.  The SET comes first: where a full
+-- Redis refuses it, nothing has changed.  Once it is no longer PROCESSING,
+-- retries that wait for it hear of that on the shard's channel.
 local function move(r, state, ttl, longest)
 	local waited = r.mark == '+'
 	if state == 'C' then
@@ -120,14 +120,14 @@ local function move(r, state, ttl, longest)
 	elseif from == 'U' or from == 'F' then
 		redis.call('ZREM', KEYS[3], string.sub(KEYS[1], -32))
 	end
-	-- The step is done: a user who may not publish does not undo it.
+	-- pcall: the step is done, even if our user may not PUBLISH.
 	if waited and state ~= 'P' then
 		redis.pcall('PUBLISH', string.sub(KEYS[2], 1, -7) .. 'changes',
 		    string.sub(KEYS[1], -32))
 	end
 end
 
--- The present owner steps back, and what was unknown before is so again:
+-- The present owner steps back, and what was unknown before is unknown again:
 -- the attempt that it asked about, or the one before its own.
 local function put_back(r)
 	if r.rest == '' then
@@ -138,13 +138,13 @@ local function put_back(r)
 	end
 end
 
--- The key is free, and remembers nothing but its number of attempts.
+-- Sets the key free; only its numbers of attempts stay.
 local function set_free(r, ttl)
 	r.reason, r.fingerprint, r.route, r.rest = '-', NOBODY, '', ''
 	move(r, 'R', ttl)
 end
 
--- The lease of a PROCESSING record ran out: its outcome is unknown.
+-- The lease of a PROCESSING record has expired: its outcome is unknown.
 local function expire(r)
 	r.via = 'U'
 	if r.rest ~= '' then
@@ -154,14 +154,14 @@ local function expire(r)
 	end
 end
 
--- Behind all else stands an error where an event was not taken.
+-- A script's reply; where an event was not taken, Redis' error comes last.
 local function answer(word, r, ...)
 	local reply = {word, r and tonumber(r.attempt) or 0, now, ...}
 	reply[#reply + 1] = untold
 	return reply
 end
 
--- What a step gets that is not the present owner's.
+-- The reply to an owner that is not the present one.
 local function fenced(r)
 	if r.state == 'C' then
 		return answer('FENCED', r, r.state, r.value)

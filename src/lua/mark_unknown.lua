@@ -1,14 +1,14 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
--- The attempt was sent and its outcome is not known.
--- KEYS: record, leases, held (and see machine.lua about events)
--- ARGV: 1 owner, 2 attempt (6 digits), 3 reason letter, 4 unknown_retention ms,
---       5 longest ms
+-- Marks a record unknown: the attempt was sent, and its outcome is not known.
+-- KEYS: record, leases, held (and, for events, see machine.lua)
+-- ARGV: 1 owner, 2 attempt (6 digits), 3 reason letter,
+--       4 unknown_retention ms, 5 longest ms
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
 --       BROKEN.
 --
--- An owner that asked about an attempt and got no answer to go by puts the
--- record back with the reason that it had.
+-- An owner that asked the upstream about an attempt, and got no usable answer,
+-- puts the record back with the reason that it had.
 
 -- include clock.lua
 -- include index.lua

@@ -1,23 +1,23 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
--- What an operator, who has asked the upstream's people, says about a key.
--- KEYS: record, leases, held (and see machine.lua about events)
+-- What an operator decides about a key, having found out what happened.
+-- KEYS: record, leases, held (and, for events, see machine.lua)
 -- ARGV: 1 act, 2 retention ms, 3 the answer and 4 its status (of complete),
---       5 the attempt that is spoken of, 0 for whichever, 6 the fingerprint
---       that it has, empty for whichever
--- act:  release, it did not happen: the key is free, with a fresh allowance
---       of attempts, whose number goes on rising;
+--       5 the attempt that is meant, 0 for any, 6 the fingerprint that the
+--       record has, empty for any
+-- act: release, it did not happen: the key is free, with a fresh allowance
+--       of attempts, but their number goes on rising;
 --       complete, it happened, and this is what every retry is given;
 --       delete, the record is forgotten.
--- Answers: DONE state-before, and unless it is gone, ms-left record; FENCED
---       state where the record is in a state that forbids the act, or is
---       not the one that is spoken of; GONE; BROKEN.
+-- Answers: DONE state-before, and unless it is deleted, ms-left record;
+--       FENCED state where the record's state forbids the act, or it is not
+--       the attempt and fingerprint that are meant; GONE; BROKEN.
 --
 -- An answer may be sealed for one attempt and fingerprint (src/record/seal.h),
 -- and would not open in a record that has others by now.
 --
--- Nobody owns the record afterwards: an owner that comes late with a truth
--- of its own is fenced, and hears the operator's.
+-- Nobody owns the record afterwards: an owner that comes late with a truth of
+-- its own is fenced, and gets the operator's.
 
 -- include clock.lua
 -- include index.lua
@@ -59,12 +59,12 @@ else
 		r.tries = '000000'
 		set_free(r, retention)
 	end
-	-- Without the answer.
+	-- The record without its answer.
 	reply = answer('DONE', r, before,
 	    redis.call('PEXPIRETIME', KEYS[1]) - now,
 	    redis.call('GETRANGE', KEYS[1], 0, ROUTE - 1 + #r.route))
 end
--- Whoever keeps an answer, or waits for one, hears of it; where they cannot be
--- told, the operator must not believe that all is well.
+-- Gateways that cache an answer, or wait for one, must hear of it.  No pcall:
+-- if they cannot, the operator must not believe that all is well.
 redis.call('PUBLISH', string.sub(KEYS[2], 1, -7) .. 'changes', name)
 return reply

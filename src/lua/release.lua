@@ -1,17 +1,17 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
--- The attempt did not happen: the key is free again, and remembers nothing
--- but its number of attempts.
--- KEYS: record, leases, held (and see machine.lua about events)
+-- Releases a key: the attempt did not happen, and only the key's numbers of
+-- attempts stay.
+-- KEYS: record, leases, held (and, for events, see machine.lua)
 -- ARGV: 1 owner, 2 attempt (6 digits; zeros: whichever this owner has, to
---       give back a claim whose reply was lost), 3 sent (1: it counts
---       towards max_attempts; 0: provably not sent), 4 retention ms,
+--       revoke a claim whose reply was lost), 3 sent (1: it counts towards
+--       max_attempts; 0: provably not sent), 4 retention ms,
 --       5 unknown_retention ms, 6 longest ms
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
 --       BROKEN.
 --
--- Where an earlier attempt is unknown and this one was not sent, and where
--- the owner only asked about an attempt, the record goes back to UNKNOWN.
+-- Where an earlier attempt is unknown and this one was not sent, and where the
+-- owner only asked about an attempt, the record goes back to UNKNOWN.
 
 -- include clock.lua
 -- include index.lua

@@ -3,9 +3,9 @@
 -- Renews the leases of several records of one shard.
 -- KEYS: the shard's leases, then the records
 -- ARGV: 1 longest ms, then for each record: owner, attempt (6 digits), lease
---       ms, and how long a PROCESSING record lives, ms
--- Answers: DONE and for each record 1, or 0 where it is not PROCESSING under
---       that owner and attempt any more.
+--       ms, and the time to live of a PROCESSING record, ms
+-- Answers: DONE, and for each record 1, or 0 where it is no longer PROCESSING
+--       under that owner and attempt.
 
 -- include clock.lua
 -- include index.lua

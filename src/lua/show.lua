@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Shows a record to the operator; changes nothing.
 -- KEYS: record, leases, held
--- ARGV: 1 whole (1: with all that stands in it; 0: without a stored answer)
+-- ARGV: 1 whole (1: all of it; 0: without a stored answer)
 -- Answers: DONE state ms-left record; GONE; BROKEN.
 
 -- include clock.lua
