@@ -29,10 +29,10 @@ struct journal {
 	int folder;
 	int file; /* locked */
 	char *name;
-	off_t end; /* of what counts: the next record begins here */
+	off_t end; /* of what is valid: the next record goes here */
 	/*
-	 * There may be bytes behind the end; also of a new file, so that the
-	 * first look at the disk writes to it.
+	 * There may be bytes behind the end.  True for a new file too, so that
+	 * the first journal_is_writable tries to write.
 	 */
 	bool torn;
 	uint64_t next_id;
@@ -45,7 +45,7 @@ struct journal {
 
 /* --- open entries --- */
 
-/* The first open entry that is not older than id. */
+/* The index of the first open entry that is not older than id. */
 static unsigned
 find_place(const struct journal *journal, uint64_t id)
 {
@@ -139,7 +139,7 @@ journal_message(const struct journal *journal)
 	return journal->message != NULL ? journal->message : "";
 }
 
-/* The journal is not writable: what, and errno, say why.  Always false. */
+/* Makes the journal not writable, for the reason in what and errno; false. */
 static bool
 fail(struct journal *journal, const char *what)
 {
@@ -151,8 +151,8 @@ fail(struct journal *journal, const char *what)
 }
 
 /*
- * Takes away what stands behind the end.  Nothing is written before that has
- * been done: the rest of a long record behind a short one could be anything,
+ * Cuts off what is behind the end.  Nothing is written before that has
+ * succeeded: behind a short record, the rest of a longer one could be anything,
  * even a whole record that an upstream made up.
  */
 static bool
@@ -172,7 +172,7 @@ moves_to(struct journal *journal, off_t end)
 	journal->torn = false;
 }
 
-/* Writes all parts behind the end, which stays where it is. */
+/* Writes all parts behind the end, and leaves the end where it is. */
 static bool
 write_parts(struct journal *journal, struct iovec *parts, unsigned n_parts)
 {
@@ -183,7 +183,7 @@ write_parts(struct journal *journal, struct iovec *parts, unsigned n_parts)
 		if (len < 0 && errno == EINTR)
 			continue;
 		if (len == 0)
-			errno = ENOSPC; /* no file system should do that */
+			errno = ENOSPC; /* no file system should return that */
 		if (len <= 0)
 			return fail(journal, "cannot be written");
 		at += len;
@@ -208,7 +208,7 @@ part_of(struct span s)
 	return (struct iovec){(void *)(uintptr_t)s.ptr, s.len};
 }
 
-/* A record behind the end, which the caller moves, or rewinds. */
+/* Writes a record behind the end; the caller then moves the end, or rewinds. */
 static bool
 write_record(struct journal *journal, char letter, uint64_t id,
     const struct span *payload, unsigned n_payload)
@@ -224,7 +224,10 @@ write_record(struct journal *journal, char letter, uint64_t id,
 	return rewind_end(journal) && write_parts(journal, parts, n_parts);
 }
 
-/* What is written to a file without a name ends with this process. */
+/*
+ * Syncs; false also where the file has no name any more: what is written to it
+ * would end with this process.
+ */
 static bool
 sync_file(struct journal *journal)
 {
@@ -282,7 +285,9 @@ journal_finish(struct journal *journal, uint64_t id)
 
 /* --- whether it can be written --- */
 
-/* Writes what says nothing (no entry has the id 0), and takes it back. */
+/*
+ * Writes a record that means nothing (no entry has the id 0), and cuts it off.
+ */
 static bool
 try_writing(struct journal *journal)
 {
@@ -303,7 +308,7 @@ has_room(struct journal *journal)
 	    fail(journal, "has less than 1 MiB left to grow");
 }
 
-/* Nothing has gone wrong since the last look, as far as can be told. */
+/* Nothing is known to have gone wrong since the last look. */
 static bool
 seems_well(const struct journal *journal)
 {
@@ -329,8 +334,8 @@ journal_is_writable(struct journal *journal, int64_t now_us)
 /* --- a file that was there --- */
 
 /*
- * Takes the record at the end in, and moves the end behind it: 0; E_MALFORMED
- * where there is none; or an errno.  bytes is only room to read into.
+ * Takes in the record at the end, and moves the end behind it: 0; E_MALFORMED
+ * where there is none; or an errno.  bytes is scratch memory.
  */
 static int
 load_entry(struct journal *journal, off_t size, struct body *bytes,
@@ -416,7 +421,7 @@ journal_close(struct journal **journal)
 {
 	if (*journal == NULL)
 		return;
-	/* Before the lock is free, or another could have adopted it. */
+	/* While it is locked, so that nobody can have adopted it. */
 	if ((*journal)->n_open == 0)
 		unlinkat((*journal)->folder, (*journal)->name, 0);
 	journal_give_up(journal);

@@ -12,7 +12,7 @@
 #include "journal/journal_entry.h"
 #include "journal/journal_private.h"
 
-/* Adds the open entries of one file; false with errno. */
+/* Adds the open entries of one file; false: errno says why. */
 static bool
 count_file(int folder, const char *name, uint64_t *entries)
 {
@@ -21,7 +21,7 @@ count_file(int folder, const char *name, uint64_t *entries)
 	off_t at = 0;
 	int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (file < 0)
-		return errno == ENOENT; /* it has just been delivered */
+		return errno == ENOENT; /* its entries were just delivered */
 	int error = 0;
 	while ((error = journal_entry_read_head(file, at, &head)) == 0) {
 		if (head.kind != JOURNAL_FINISHED)

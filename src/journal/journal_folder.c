@@ -16,7 +16,7 @@
 
 enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
 
-/* Closes what is open; errno stays as it was. */
+/* Closes fd if it is one; errno stays as it was. */
 static void
 close_quietly(int fd)
 {
@@ -28,15 +28,18 @@ close_quietly(int fd)
 
 /* --- the folder --- */
 
-/* So that a name in it outlives a loss of power. */
+/* Makes names in the folder survive a power loss. */
 static bool
 sync_folder(int folder)
 {
-	/* EINVAL: a file system that has nothing to sync. */
+	/* EINVAL: this file system has nothing to sync. */
 	return fsync(folder) == 0 || errno == EINVAL;
 }
 
-/* state_dir; where it is made, its name is made to last as far as we may. */
+/*
+ * Opens state_dir, and makes it where missing; then its parent is synced, if we
+ * may read that.
+ */
 static int
 open_state_dir(const char *state_dir)
 {
@@ -72,9 +75,9 @@ open_folder(const char *state_dir, int *ret_folder, char **ret_message)
 }
 
 /*
- * Locks a file that was just opened.  False with errno: it is EWOULDBLOCK
- * where somebody else has it, or had it and removed it.  So whoever makes a
- * file and whoever adopts one never both believe that it is theirs.
+ * Locks a file that was just opened.  False with errno, which is EWOULDBLOCK
+ * where another process has it, or had it and removed it.  So of one that makes
+ * a file and one that adopts it, never both believe that it is theirs.
  */
 static bool
 lock_file(int file)
@@ -122,7 +125,7 @@ journal_folder_open(const char *state_dir, unsigned worker,
 	if (!open_folder(state_dir, &folder, ret_message))
 		return false;
 	do {
-		/* One who adopts may have been quicker than our lock. */
+		/* Somebody who adopts may have locked it before us. */
 		free(name);
 		name = new_name(worker);
 		file = make_file(folder, name);

@@ -4,26 +4,26 @@
 #include "journal/journal.h"
 
 /*
- * The inside of the journal, for journal.c, which knows one file, and
- * journal_folder.c, which knows the folder and the locks.
+ * What the files of the journal share: journal.c knows one file,
+ * journal_folder.c the folder and the locks, journal_count.c only looks.
  */
 
-/* Of a file's name.  Another format of the file will have another one. */
+/* Of a file's name; another format of the file gets another ending. */
 #define JOURNAL_ENDING ".journal1"
 
-/* The journal of an open, locked file; takes both descriptors over. */
+/* The journal of an open, locked file; owns both descriptors from now on. */
 struct journal *journal_new(int folder, int file, const char *name);
 
 /* What was wrong with a file. */
 struct journal_damage {
-	unsigned entries;   /* that are not what was written */
+	unsigned entries;   /* whose payload is damaged */
 	uint64_t cut_bytes; /* a torn tail, or all behind a damaged head */
 };
 
 /*
- * Finds what is open in a file that another process wrote, and cuts what is
- * no entry off its end.  0, with *ret_damage set; or an errno: the file is as
- * it was, and the journal is only good to be given up.
+ * Finds the open entries of a file that another process wrote, and cuts off its
+ * end what is no record.  0, with *ret_damage set; or an errno: the file is as
+ * it was, and the journal can only be given up.
  */
 MUST_USE int journal_load(
     struct journal *journal, struct journal_damage *ret_damage);
