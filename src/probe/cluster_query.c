@@ -13,7 +13,7 @@ ask_cluster(redisContext *redis, const char *what, char **ret_message)
 	    redis, redisCommand(redis, "CLUSTER %s", what), ret_message);
 }
 
-/* In the words that it knows. */
+/* By CLUSTER SHARDS, or SLOTS of a server that does not know that. */
 static bool
 read_slots(
     redisContext *redis, struct cluster_masters *masters, char **ret_message)
@@ -32,7 +32,7 @@ read_slots(
 	}
 	char *message = NULL;
 	reply = ask_cluster(redis, "SLOTS", &message);
-	free(message); /* those of the first say more */
+	free(message); /* the error of the first says more */
 	if (reply != NULL)
 		read = slots_read_slots(
 		    reply, &masters->seed, masters->slots);
@@ -44,7 +44,7 @@ read_slots(
 	return read;
 }
 
-/* Who may not ask believes it. */
+/* Whether the cluster serves; true where our user may not ask. */
 static bool
 read_state(redisContext *redis)
 {

@@ -5,13 +5,13 @@
 #include "redis/slots.h"
 
 /*
- * The masters of a Redis Cluster that have our shards, asked of its seeds,
- * for what looks at them before a gateway serves, and for commands.  It
- * blocks, for store.timeout with each step; any thread that may.
+ * Asks the seeds of a Redis Cluster for the masters that have our shards: for
+ * the check at the start, and for commands.  It knows no records.  It blocks,
+ * up to store.timeout with each question; any thread that may.
  */
 struct cluster_master {
 	struct place place; /* of slots */
-	unsigned shard;     /* one that it has */
+	unsigned shard;     /* one of the shards that it has */
 };
 
 struct cluster_masters {
@@ -19,14 +19,14 @@ struct cluster_masters {
 	struct cluster_master *list;
 	size_t count; /* 1 or more */
 	bool serve;   /* the cluster says that it does */
-	struct place seed; /* who told */
+	struct place seed; /* the seed that answered */
 };
 
 /*
- * Of the first seed that tells; false with the words of the last one, which
- * the caller frees.  Who was told clears it.
+ * The answer of the first seed that gives one, which the caller clears; false,
+ * with *ret_message, the last seed's, which the caller frees.
  */
 MUST_USE bool cluster_query(const struct conf *conf,
     struct cluster_masters *ret_seen, char **ret_message);
-/* Frees what it holds. */
+/* Frees what it holds; accepts an empty one. */
 void cluster_query_clear(struct cluster_masters *masters);

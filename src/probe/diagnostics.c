@@ -8,7 +8,7 @@
 #include "probe/rights.h"
 #include "redis/redis_error.h"
 
-/* What keeps us from looking at the masters of a cluster. */
+/* Notes why the masters of a cluster cannot be examined; takes message. */
 static void
 note_unseen(
     const struct conf *conf, struct diagnostics *seen, char *message)
@@ -17,7 +17,7 @@ note_unseen(
 	struct cluster_master seed = {0};
 	if (why == REDIS_ERROR_NOPERM &&
 	    place_read(span_str(conf->store.cluster.list[0]), &seed.place)) {
-		/* We may not ask who they are: a seed tells what else. */
+		/* Our user may not ask who they are: a seed says what else. */
 		diagnostics_server(conf, NULL, &seed, seen);
 		place_clear(&seed.place);
 		free(message);

@@ -4,14 +4,14 @@
 #include "probe/diagnostics_server.h"
 
 /*
- * A look at the Redis that a configuration names, from outside of any
- * gateway, for `doctor`: what it says of itself, what we may do there, and
- * what lies there.  It changes nothing.  It does not judge.  It blocks, for
+ * Examines the Redis that a configuration names, from outside of any gateway,
+ * for `doctor`: what it says of itself, what our user may do there, and what is
+ * stored there.  It changes nothing, and does not judge.  It blocks, up to
  * store.timeout with each question; any thread that may.
  */
 /*
- * How many there are, 1 or more: the masters of a cluster that have our
- * shards, or the one Redis; each is cleared, and then the list is freed.
+ * Examines the one Redis, or all masters of a cluster that have our shards: how
+ * many, at least 1.  The caller clears each, and frees the list.
  */
 size_t diagnostics_run(
     const struct conf *conf, struct diagnostics **ret_seen);

@@ -20,27 +20,27 @@
 #include "redis/resp.h"
 
 enum {
-	WORDS_MAX = 8, /* of a probe */
+	WORDS_MAX = 8, /* words in a probe, at most */
 	SCAN_COUNT = 1000,
-	SCANS_MAX = 1000,    /* a look, not an inventory */
-	RECORDS_MAX = 10000, /* whose beginning is looked at */
-	LOOK_BYTES = 512,     /* so much: to where an answer names its key */
+	SCANS_MAX = 1000,    /* SCANs: a look, not an inventory */
+	RECORDS_MAX = 10000, /* records that are looked into, at most */
+	LOOK_BYTES = 512,     /* of each: an answer's key id is within */
 };
 
 struct look {
 	const struct conf *conf;
-	/* Of a cluster, and the one of them that is looked at; else NULL. */
+	/* Of a cluster, and the one that is examined; else NULL. */
 	const struct cluster_masters *masters;
 	const struct cluster_master *at;
 	redisContext *redis;
 	struct diagnostics *seen;
-	unsigned records; /* whose beginning was looked at */
+	unsigned records; /* records that were looked into */
 	struct library *library; /* NULL: scripts are run by their text */
 };
 
 /* --- asking --- */
 
-/* The reply, also where it is an error; NULL: the connection broke. */
+/* Any reply, errors included; NULL: the connection broke. */
 static redisReply *
 send_question(struct look *look, size_t count, const char **words)
 {
@@ -70,7 +70,7 @@ is_kind(const redisReply *reply, int type)
 	return reply != NULL && reply->type == type;
 }
 
-/* The key is another server's, or on its way there. */
+/* The key is on another server, or being moved there. */
 static bool
 is_on_its_way(const redisReply *reply)
 {
@@ -102,8 +102,8 @@ probe_word(const struct look *look, struct span word, char **ret_made)
 }
 
 /*
- * What a probe tells about patterns: Redis looks at the command first, then at
- * keys and channels, then at whether it can be done now.
+ * What the answer to a probe shows: Redis checks the right to the command
+ * first, then to keys and channels, and then whether it can run now.
  */
 static void
 note_answer(struct diagnostics *seen, size_t right, const redisReply *reply)
@@ -147,7 +147,7 @@ probe(struct look *look, size_t right)
 		free(made[--count]);
 }
 
-/* Behind it, the connection is good for nothing but listening. */
+/* After it, the connection can do nothing but listen. */
 static bool
 is_last(const struct right *right)
 {
@@ -174,7 +174,7 @@ look_at_info(struct look *look)
 	freeReplyObject(reply);
 }
 
-/* The value, or NULL: we may not ask. */
+/* The value; NULL: our user may not ask. */
 static char *
 look_at_config(struct look *look, const char *name)
 {
@@ -203,7 +203,7 @@ look_at_clock(struct look *look)
 
 /* --- what lies there --- */
 
-/* Where there are no functions yet: whether nothing is there to count. */
+/* Whether there is nothing to count; for a Redis without our functions. */
 static bool
 holds_nothing(struct look *look, const char *held)
 {
@@ -240,7 +240,7 @@ count_shard(struct look *look, int64_t shard)
 	return ok;
 }
 
-/* Another master, which is looked at too, may have it. */
+/* Whether this master has it; another one is examined for the others. */
 static bool
 has_shard(const struct look *look, unsigned shard)
 {
@@ -263,7 +263,7 @@ count_records(struct look *look)
 		}
 }
 
-/* The names of libraries that are ours by name and not by version. */
+/* The names of our libraries of other versions. */
 static void
 look_at_libraries(struct look *look)
 {
@@ -279,7 +279,7 @@ look_at_libraries(struct look *look)
 	FILE *out = open_memstream(&look->seen->libraries, &len);
 	must(out != NULL);
 	for (size_t i = 0; i < reply->elements; i++) {
-		/* "library_name", the name, and more such pairs. */
+		/* "library_name", the name; other such pairs follow. */
 		const redisReply *library = reply->element[i];
 		const char *name =
 		    library->elements > 1 ? library->element[1]->str : NULL;
@@ -290,7 +290,7 @@ look_at_libraries(struct look *look)
 	freeReplyObject(reply);
 }
 
-/* An answer that is encrypted with a key that is not there. */
+/* Counts an answer that is encrypted with a key that we do not have. */
 static void
 look_at_seal(struct look *look, struct span value)
 {
@@ -306,7 +306,7 @@ look_at_seal(struct look *look, struct span value)
 		look->seen->locked_id = mem_str(id);
 }
 
-/* What stands in a record's place has another version, or is none. */
+/* What has a record's name is of another version, or no record at all. */
 static bool
 is_other_version(struct look *look, const char *name)
 {
@@ -337,7 +337,7 @@ look_at_key(struct look *look, const char *name)
 	}
 }
 
-/* False: that was the last piece, or there is none. */
+/* One SCAN; false: that was the last. */
 static bool
 scan_piece(struct look *look, const char *pattern, char **cursor)
 {
@@ -375,8 +375,8 @@ scan(struct look *look)
 /* --- all of it --- */
 
 /*
- * False where Redis does nothing at all now, as while it loads: what was seen
- * says why.  A missing right, and a disk that fails, still leave things to see.
+ * False where Redis does nothing at all now, for instance while it loads; seen
+ * says why.  A missing right, or a failing disk, still leaves much to see.
  */
 static bool
 answers_ping(struct look *look)
@@ -401,7 +401,7 @@ answers_ping(struct look *look)
 	return false;
 }
 
-/* Connects and logs in; false: what was seen says why not. */
+/* Connects and logs in; false: seen says why not. */
 static bool
 open_redis(struct look *look)
 {

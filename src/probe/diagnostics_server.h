@@ -4,28 +4,35 @@
 #include "conf/conf.h"
 
 /*
- * The questions of diagnostics.h, put to one server, and what it answers.  It
- * blocks, for store.timeout with each question; any thread that may.
+ * Puts the questions of diagnostics.h to one server.  It knows no other.  It
+ * blocks, up to store.timeout with each question; any thread that may.
  */
 struct diagnostics {
 	enum {
-		REDIS_SILENT,  /* no connection, or it broke, or no answer */
+		REDIS_SILENT,  /* no connection, a broken one, or no answer */
 		REDIS_REFUSED, /* it does not let us in */
 		REDIS_SEEN,
 	} how;
-	char *message; /* why, unless it was seen */
+	char *message; /* why, unless REDIS_SEEN */
 
-	/* INFO (redis/info.h reads it); NULL: we may not ask. */
+	/* INFO, for redis/info.h; NULL: our user may not ask. */
 	char *info;
-	char *appendfsync; /* NULL: we may not ask */
-	/* Redis' clock less ours, as far as the way there does not explain. */
+	char *appendfsync; /* NULL: our user may not ask */
+	/*
+	 * Redis' clock less ours, as far as the time on the way does not
+	 * explain the difference.
+	 */
 	bool clock_known;
 	int64_t apart_ms;
 
 	bool *missing; /* one for each of rights[] (probe/rights.h) */
-	/* Whether we may touch store.prefix, and its channels. */
+	/*
+	 * Whether our user may use keys below store.prefix, and our channels.
+	 */
 	enum permitted { PERMIT_UNKNOWN, PERMIT_YES, PERMIT_NO } keys, channels;
-	/* Why a write is refused although we may write; NULL: it is not. */
+	/*
+	 * Why a write is refused although our user may write; NULL: it is not.
+	 */
 	char *refused;
 
 	/* Records that are not final; false: they could not be counted. */
@@ -33,29 +40,32 @@ struct diagnostics {
 	uint64_t unknown;
 	uint64_t failed;
 
-	/* Libraries of functions of other versions, their names in a row;
-	 * NULL: we may not list them, or have none ourselves. */
+	/*
+	 * Names of our libraries of other versions, with commas; NULL: our user
+	 * may not list them, or we use no functions.
+	 */
 	char *libraries;
 
-	/* Keys below store.prefix; false: we may not list them. */
+	/* Keys below store.prefix; false: our user may not list them. */
 	bool scanned;
-	uint64_t foreign;   /* those that no such gateway writes */
+	uint64_t foreign;   /* those that this gateway would not write */
 	char *foreign_name; /* one of them */
-	uint64_t locked; /* answers encrypted with keys that are not there */
+	uint64_t locked; /* answers encrypted with keys that we do not have */
 	char *locked_id; /* the id of one such key */
 
 	/* Of a cluster: */
-	char *place; /* HOST:PORT; NULL: there is only this one */
+	char *place; /* HOST:PORT; NULL: not a cluster */
 	bool cluster_fails; /* it says that it does not serve */
-	char *coverage; /* cluster-require-full-coverage; NULL: may not ask */
+	char *coverage; /* cluster-require-full-coverage; or NULL */
 };
 
 struct cluster_masters;
 struct cluster_master;
 
 /*
- * The server at that place of a cluster, whose masters are those (NULL: they
- * are not known); without a cluster both are NULL, and it is the one Redis.
+ * Examines server at of a cluster, whose masters are masters (NULL: not known);
+ * without a cluster both are NULL, and it is the one Redis.  The caller clears
+ * *ret_seen.
  */
 void diagnostics_server(const struct conf *conf,
     const struct cluster_masters *masters, const struct cluster_master *at,

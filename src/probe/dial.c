@@ -15,7 +15,7 @@ limit_of(const struct conf *conf)
 	return (struct timeval){ms / 1000, ms % 1000 * 1000};
 }
 
-/* One that did not come about leaves its words. */
+/* A failed connection is freed, and leaves its error as the message. */
 static redisContext *
 checked(const struct conf *conf, redisContext *redis, char **ret_message)
 {
@@ -56,7 +56,7 @@ dial_accept(const redisContext *redis, redisReply *reply, char **ret_message)
 	return NULL;
 }
 
-/* Puts a command behind what is to be sent, and leaves no copies of it. */
+/* Appends a command to what is to be sent, and leaves no other copy of it. */
 static bool
 append(redisContext *redis, size_t count, const char *const *words)
 {
@@ -83,7 +83,7 @@ dial_log_in(const struct conf *conf, redisContext *redis, char **ret_message)
 	secret_write_begin(redis);
 	void *reply = NULL;
 	if (append(redis, store->user ? 3 : 2, words)) {
-		/* What it leaves, redisGetReply sends, or hears why not. */
+		/* redisGetReply sends the rest, or finds out why it cannot. */
 		(void)secret_write_send(redis);
 		redisGetReply(redis, &reply);
 	}

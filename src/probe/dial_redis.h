@@ -4,10 +4,14 @@
 #include "conf/conf.h"
 
 /*
- * A connection that blocks (dial.h) to the Redis of the configuration,
- * whichever way it is named there.  Any thread that may block.
+ * A blocking connection (dial.h) to the Redis of the configuration, however it
+ * is named there; not to a cluster.  It knows no records.  Any thread that may
+ * block.
  */
 struct redisContext;
 
-/* NULL with a message why not, which the caller frees. */
+/*
+ * The caller frees it (redisFree); or NULL, with a message that the caller
+ * frees.
+ */
 struct redisContext *dial_redis(const struct conf *conf, char **ret_message);

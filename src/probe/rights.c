@@ -41,7 +41,7 @@ rights_keys(const struct conf *conf)
 	return mem_printf("~%s:*", conf->store.prefix);
 }
 
-/* To listen to a pattern, a user must be given this very pattern. */
+/* A user may PSUBSCRIBE only to a pattern that its ACL has literally. */
 char *
 rights_channels(const struct conf *conf)
 {

@@ -4,14 +4,14 @@
 #include "conf/conf.h"
 
 /*
- * What the gateway's user of Redis must be allowed to do (tbl/rights.h), for
- * those who make such a user and those who look whether one will do.  Pure;
- * any thread.
+ * What the gateway's user of Redis must be allowed to do (tbl/rights.h): for
+ * the command that prints an ACL and for the checks of one.  It asks nothing.
+ * Pure; any thread.
  */
 struct right {
-	const char *name;  /* as an ACL has it behind the plus sign */
+	const char *name;  /* as an ACL has it, after the plus sign */
 	const char *probe; /* see tbl/rights.h */
-	const char *message; /* what it is for */
+	const char *message; /* what it is for, for people */
 	enum {
 		RIGHT_ALWAYS,
 		RIGHT_WITH_DB,
@@ -32,5 +32,8 @@ bool rights_needed(const struct conf *conf, const struct right *right);
 /* The pattern of keys and that of channels, as ACL has them; caller frees. */
 char *rights_keys(const struct conf *conf);
 char *rights_channels(const struct conf *conf);
-/* Keys, channels and "+…" of all that is needed, in one row; caller frees. */
+/*
+ * An ACL's rules: keys, channels and "+RIGHT" for all that this configuration
+ * needs; caller frees.
+ */
 char *rights_rules(const struct conf *conf);

@@ -7,7 +7,7 @@
 #include "probe/dial.h"
 #include "probe/sentinel_query.h"
 
-/* A question's reply; NULL with the words where there is none. */
+/* The reply to a question; NULL with a message. */
 static redisReply *
 ask_one(redisContext *sentinel, void (*question)(struct resp *, const char *),
     const char *master, char **ret_message)
@@ -28,7 +28,7 @@ look_at(const struct conf *conf, redisContext *sentinel,
 {
 	const char *master = conf->store.master;
 	char *message = NULL;
-	/* One without a password refuses ours. */
+	/* A Sentinel without a password refuses ours, which is no fault. */
 	if (!dial_log_in(conf, sentinel, &message))
 		free(message);
 	redisReply *epoch =

@@ -5,18 +5,24 @@
 #include "redis/sentinel.h"
 
 /*
- * What each Sentinel of a configuration says now, asked once and one after
- * the other: for what is done before the gateway serves, and for commands.  It
+ * Asks each Sentinel of a configuration once, one after the other, what it says
+ * now: for the check at the start, and for commands.  It knows no records.  It
  * blocks, for a few times store.timeout with each; any thread that may.
  */
 struct sentinel_answer {
 	struct sentinel_named named;
-	char *message; /* why it names none; NULL where it does */
+	char *message; /* why it names none; NULL: it does */
 };
 
-/* One for each, in the order of the file. */
+/*
+ * One answer each, in the order of store.sentinels; sentinel_query_free frees
+ * them.
+ */
 struct sentinel_answer *sentinel_query(const struct conf *conf);
-/* What they say together; false: none of them names a master. */
+/*
+ * The one to believe of what they say (redis/sentinel.h); false: none of them
+ * names a master.
+ */
 MUST_USE bool sentinel_query_agrees(const struct conf *conf,
     const struct sentinel_answer *seen, struct sentinel_named *ret_named);
 /* Nulls the caller's pointer, accepts NULL. */

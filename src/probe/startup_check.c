@@ -15,8 +15,8 @@
 /* --- asking --- */
 
 /*
- * What is no word about our rights will pass: Redis is loading, busy, or was
- * silent for too long.  The workers ask again.
+ * An error that is not about our rights will pass: Redis is loading, busy, or
+ * was silent for too long.  The workers will try again.
  */
 static enum startup_check_result
 judge(const char *message)
@@ -28,7 +28,7 @@ judge(const char *message)
 
 /* --- judging --- */
 
-/* Worth a warning: what power loss, a restart or a failover would lose. */
+/* Warns where a power loss, a restart or a failover would lose records. */
 static void
 warn(const struct conf *conf, struct span info)
 {
@@ -45,8 +45,8 @@ warn(const struct conf *conf, struct span info)
 }
 
 /*
- * Whether events may be written: to a stream that is not there and is not
- * made.  Only a missing right counts; what else Redis may say now passes.
+ * Whether our user may write events; tried on a stream that does not exist and
+ * is not made.  Only a missing right counts: any other error will pass.
  */
 static bool
 may_tell(const struct conf *conf, redisContext *redis, char **ret_message)
@@ -67,7 +67,10 @@ may_tell(const struct conf *conf, redisContext *redis, char **ret_message)
 	return false;
 }
 
-/* That our scripts can be run; functions are given to it: NULL, and why. */
+/*
+ * Whether our scripts can run; loads the library where they are functions.
+ * NULL with a message: they cannot.
+ */
 static redisReply *
 try_scripting(const struct conf *conf, redisContext *redis, char **ret_message)
 {
@@ -83,7 +86,7 @@ try_scripting(const struct conf *conf, redisContext *redis, char **ret_message)
 	return dial_accept(redis, reply, ret_message);
 }
 
-/* Where Sentinels move the master, one that was demoted is left. */
+/* With Sentinels, a demoted master is no reason to give up. */
 static bool
 may_pass(const struct conf *conf, enum info_fault fault)
 {
@@ -100,7 +103,7 @@ examine(const struct conf *conf, redisContext *redis, char **ret_message)
 	if (reply != NULL) {
 		struct span info = span_of(reply->str, reply->len);
 		enum info_fault fault = info_fault(conf, info);
-		/* While it loads, it says that it keeps no such file. */
+		/* While it loads, it says that it has no append-only file. */
 		bool loads = span_eq(
 		    info_value(info, SPAN("loading")), SPAN("1"));
 		if (fault == FAULT_NONE && !loads)
@@ -114,11 +117,11 @@ examine(const struct conf *conf, redisContext *redis, char **ret_message)
 		}
 	} else if (redis_error_of(span_str(*ret_message)) ==
 	    REDIS_ERROR_NOPERM) {
-		/* The stores say so (health.c). */
+		/* The stores will log that (store/health.h). */
 		free(*ret_message);
 		*ret_message = NULL;
 	} else {
-		/* Loading, or silent: it is asked again by the workers. */
+		/* Loading, or silent: the workers will try again. */
 		return STARTUP_CHECK_UNREACHABLE;
 	}
 	reply = try_scripting(conf, redis, ret_message);
@@ -140,7 +143,7 @@ examine_dialled(
 	return found;
 }
 
-/* Which of them it is about. */
+/* Puts the server's place in front of a message about it. */
 static void
 name_place(const struct place *place, char **message)
 {
@@ -149,7 +152,7 @@ name_place(const struct place *place, char **message)
 	free(own);
 }
 
-/* The first that must not be served with, else one out of reach. */
+/* The worst result of all its masters. */
 static enum startup_check_result
 examine_cluster(const struct conf *conf, char **ret_message)
 {
