@@ -58,7 +58,7 @@ end(struct store_call *call, enum call_end how, int error,
 
 /* --- sending --- */
 
-/* The command's name, and the script's or its text. */
+/* The command's name, and the script's name or text. */
 static void
 put_script(const struct store_call *call, struct resp *command)
 {
@@ -86,7 +86,7 @@ on_asking(struct link_call *call, const redisReply *reply)
 	(void)reply;
 }
 
-/* The next command on that connection may be for a slot that comes there. */
+/* ASKING lets the next command use a slot that is being moved to this node. */
 static void
 send_asking(struct node *node)
 {
@@ -238,7 +238,7 @@ read_reply(const redisReply *reply, struct call_reply *ret_reply)
 	return true;
 }
 
-/* An error behind all else: Redis took the step and not its event. */
+/* An error as the last element: Redis took the step but not its event. */
 static void
 take_untold(struct store_call *call, struct call_reply *reply)
 {
@@ -251,7 +251,10 @@ take_untold(struct store_call *call, struct call_reply *reply)
 	log_refused(call, EV_event_lost, last->str);
 }
 
-/* The script goes to Redis along with the call, which it does not have. */
+/*
+ * Sends the call again, with the script (or before it the library) that Redis
+ * says it does not have; false: that is not what was wrong.
+ */
 static bool
 send_whole(struct store_call *call, enum redis_error error)
 {
@@ -268,8 +271,8 @@ send_whole(struct store_call *call, enum redis_error error)
 }
 
 /*
- * Where Redis takes no writes, it refuses a function as a whole that may
- * write; what it would have read is still to be had.
+ * A Redis that takes no writes refuses a function that may write as a whole.
+ * Sends the one that only reads instead: a replay needs no more.
  */
 static bool
 send_reader(struct store_call *call, const redisReply *reply)
@@ -287,7 +290,10 @@ send_reader(struct store_call *call, const redisReply *reply)
 
 /* --- in a cluster --- */
 
-/* Somebody waits; or it is no operation's, and a step that has to be done. */
+/*
+ * Whether to follow another redirect: while its operation waits, or where it
+ * never had one.
+ */
 static bool
 may_go_on(const struct store_call *call)
 {
@@ -297,7 +303,7 @@ may_go_on(const struct store_call *call)
 				: call->give_up_us == 0;
 }
 
-/* What one server knows of it, or could not do, is nothing to the next. */
+/* Forgets what only concerned the server it was sent to. */
 static void
 forget_server(struct store_call *call)
 {
@@ -322,7 +328,7 @@ try_again(struct store_call *call, const char *error)
 		timer_set(&store->again_timer, AGAIN_MS);
 }
 
-/* True: the call goes on, or has ended.  False: it is refused for good. */
+/* True: the call goes on, or has ended; false: the refusal is final. */
 static bool
 follow_redirect(struct store_call *call, const redisReply *reply)
 {
@@ -353,7 +359,7 @@ on_refused(struct store_call *call, const redisReply *reply)
 		return;
 	if (call->store->topology != NULL && follow_redirect(call, reply))
 		return;
-	/* Of a library that was refused, the log has the reason. */
+	/* Where Redis refused our library, the log already has the reason. */
 	if (error != REDIS_ERROR_NO_FUNCTION ||
 	    !function_loader_failed(call->node))
 		log_refused(call, EV_store_refused,
@@ -375,7 +381,7 @@ on_answered(struct store_call *call, const redisReply *reply)
 	end(call, CALL_ANSWERED, 0, &read);
 }
 
-/* Enough replicas have it, or not. */
+/* reply is NULL where too few replicas have it. */
 static void
 on_held_end(struct replicas_held *held, const redisReply *reply, int error)
 {

@@ -11,11 +11,11 @@ enum { DEADLINE_DIGITS = 13 };
 
 /* A claim's call, and what only claims have. */
 struct claim_call {
-	struct store_call call; /* first: it is freed with it */
-	struct claim_revoke *revoke; /* what would give it back */
-	bool reclaims; /* of an owner that holds the record already */
-	int64_t deadline_ms; /* on Redis' clock, once it was sent */
-	/* Where those arguments stand that are written when it is sent. */
+	struct store_call call; /* first: see call_new_sized */
+	struct claim_revoke *revoke; /* ready to give it back */
+	bool reclaims; /* its owner holds the record already */
+	int64_t deadline_ms; /* by Redis' clock; set when it is sent */
+	/* Offsets in args of what is filled in when it is sent. */
 	size_t deadline_at;
 	size_t unsafe_at;
 };
@@ -23,9 +23,9 @@ struct claim_call {
 /* --- its end --- */
 
 /*
- * What nobody waits for, and what may be ours unbeknownst to us, goes back;
- * so does what was ours to ask about, where it did not become ours to
- * execute.
+ * A claim is given back where it may have succeeded without our knowing, and
+ * where it has but nobody waits for it.  So is a record that was ours to ask
+ * about (reclaims) and did not become ours to execute.
  */
 static bool
 goes_back(const struct claim_call *claim, enum call_end how,
@@ -73,7 +73,7 @@ policy_word(const struct claim *claim)
 	return SPAN("hold");
 }
 
-/* A route's name ends with its line. */
+/* Up to a newline, which ends the route's name in a record. */
 static struct span
 one_line(struct span s)
 {
@@ -81,7 +81,7 @@ one_line(struct span s)
 	return end ? span_of(s.ptr, (size_t)(end - s.ptr)) : s;
 }
 
-/* Room for digits that are written when it is sent; where they stand. */
+/* Appends zeros as an argument, to be overwritten; their offset in args. */
 static size_t
 put_room(struct store_call *call, struct span zeros)
 {
@@ -89,7 +89,10 @@ put_room(struct store_call *call, struct span zeros)
 	return call->args.len - 2 - zeros.len;
 }
 
-/* When it is too late, on the clock that Redis has; and whether it is safe. */
+/*
+ * Fills in the deadline, by the clock of the Redis that it is sent to, and
+ * whether that may be given new claims.
+ */
 static void
 on_claim_prepare(struct store_call *call)
 {
@@ -112,7 +115,7 @@ claim_start(
 	struct store_call *call = operation_call_sized(store, SCRIPT_claim,
 	    &claim->key_id, 12, sizeof(struct claim_call));
 	struct claim_call *own = CONTAINER_OF(call, struct claim_call, call);
-	/* All twelve, in the order of claim.lua. */
+	/* In the order of claim.lua. */
 	operation_arg_owner(call, &claim->owner);
 	operation_arg_token(call, claim->fingerprint);
 	resp_number(&call->args, policy->lease_ms);

@@ -4,12 +4,16 @@
 #include "store/types.h"
 
 /*
- * A claim on its way: its arguments, its deadline, and what becomes of it
- * where its reply is lost or nobody waits for it any more (claim_revoke.h).
- * For src/store/ alone; the store's thread.
+ * A claim on its way: its arguments, its deadline, and when it has to be given
+ * back (claim_revoke.h), because its reply is lost or nobody waits for it any
+ * more.  It knows no other operation.  For src/store/ alone; the store's
+ * thread.
  */
 struct store;
 
-/* store_claim (store.h). */
+/*
+ * What store_claim (store.h) does; policy and route of claim are only read
+ * here, not kept.
+ */
 void claim_start(
     struct store *store, struct store_op *op, const struct claim *claim);

@@ -10,8 +10,8 @@
 #include "store/topology.h"
 
 enum {
-	AGAIN_MS = 1000, /* after Redis refused it */
-	/* Beyond it the oldest are left to the end of their leases. */
+	AGAIN_MS = 1000, /* after a refusal by Redis */
+	/* Beyond it the oldest are left until their leases expire. */
 	CLAIM_REVOKES_MAX = 16384,
 };
 
@@ -22,9 +22,9 @@ struct claim_revoke {
 	struct owner owner;
 	int64_t retention_ms;
 	int64_t unknown_retention_ms;
-	int64_t deadline_ms; /* of the claim, on Redis' clock */
-	unsigned node;       /* the number of the one it was sent to */
-	int64_t due_us;      /* when it is sent (again) */
+	int64_t deadline_ms; /* the claim's, by Redis' clock */
+	unsigned node;       /* number of the node the claim was sent to */
+	int64_t due_us;      /* when it is to be sent (again) */
 	bool in_flight;
 };
 
@@ -46,7 +46,7 @@ claim_revoke_drop(struct claim_revoke **revoke)
 	*revoke = NULL;
 }
 
-/* The timer fires by then, or before: claim_revoke_pump looks who is due. */
+/* Makes the timer fire by then; claim_revoke_pump finds out who is due. */
 static void
 wake_by(struct store *store, int64_t due_us)
 {
@@ -69,9 +69,9 @@ end_revoke(struct store *store, struct claim_revoke *revoke)
 }
 
 /*
- * DONE is the claim itself, taken back.  Any other answer says that it had
- * not been executed by then, which is final once its deadline has passed; or
- * where another has the record now, who would turn it away.
+ * DONE: the claim was executed, and is revoked.  Any other answer: it was not
+ * executed so far.  That is final once its deadline has passed; or where
+ * another node has the record now, which never gets that claim.
  */
 static bool
 is_final(const struct store_call *call, const struct claim_revoke *revoke,
@@ -93,13 +93,13 @@ on_released(struct store_call *call, enum call_end end, int error,
 		end_revoke(store, revoke);
 		return;
 	}
-	int64_t wait_ms = 0; /* lost: as soon as the link is up again */
+	int64_t wait_ms = 0; /* lost: when the link is up again */
 	if (end == CALL_ANSWERED)
 		wait_ms = revoke->deadline_ms - reply->now_ms + 1;
 	else if (error == E_STORE_REFUSED)
 		wait_ms = AGAIN_MS;
 	revoke->due_us = clock_us() + wait_ms * 1000;
-	/* The link may be about to go down: nothing is sent from here. */
+	/* The link may be about to go down, so nothing is sent from here. */
 	wake_by(store, revoke->due_us);
 }
 
@@ -120,7 +120,7 @@ send_release(struct store *store, struct claim_revoke *revoke)
 	call_start(call);
 }
 
-/* It is too early for one that would end at once. */
+/* Whether a call would be sent at once, and not fail. */
 static bool
 is_reachable(const struct store *store, const struct claim_revoke *revoke)
 {

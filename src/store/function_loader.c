@@ -20,7 +20,9 @@ on_loaded(struct link_call *call, const redisReply *reply)
 	refused_log(node->store, EV_store_refused, "function load", reply->str);
 }
 
-/* Never with REPLACE: under our name there is nothing but our text. */
+/*
+ * Without REPLACE: the name is a hash, so one of that name is this very text.
+ */
 void
 function_loader_send(struct node *node)
 {

@@ -4,13 +4,13 @@
 #include "store/node.h"
 
 /*
- * Gives a node our library of functions (record/library.h), when a call of
- * one was told that it is not there: on the same connection, so that what is
- * sent behind it finds it there, and once for all calls that were told so.
- * For src/store/ alone; the store's thread.
+ * Loads our library of functions (record/library.h) into a node, when a call
+ * was told that it is not there: on the same connection, so that it is there
+ * for whatever is sent after it, and once for all calls that were told so.  It
+ * knows no calls.  For src/store/ alone; the store's thread.
  */
 
-/* FUNCTION LOAD, unless one is under way. */
+/* Sends FUNCTION LOAD, unless one is under way. */
 void function_loader_send(struct node *node);
-/* Whether Redis refused the last one; the log has its reason. */
+/* Whether Redis refused the last one; the log has the reason. */
 bool function_loader_failed(const struct node *node);

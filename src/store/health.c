@@ -7,9 +7,9 @@
 #include "store/store_health.h"
 
 enum {
-	ASK_MS = 4000,       /* a fault is found within five seconds */
+	ASK_MS = 4000,       /* so a fault is found within five seconds */
 	ASK_AGAIN_MS = 1000, /* while there is one */
-	REPLICA_MAX = 5,     /* then another may have the address by now */
+	REPLICA_MAX = 5,     /* then connect anew: see on_health_timer */
 };
 
 /* --- what is found --- */
@@ -35,7 +35,7 @@ set_fault(struct node *node, enum info_fault fault)
 		store_health_count_fault(node->store->health, before, fault);
 }
 
-/* By what part of its limit it uses, where it has one. */
+/* By the share of its memory limit that it uses; without a limit, by bytes. */
 static bool
 is_fuller(const struct health *a, const struct health *b)
 {
@@ -48,7 +48,7 @@ is_fuller(const struct health *a, const struct health *b)
 	    (double)b->memory_bytes / max_b;
 }
 
-/* The fullest is the first to refuse claims: it is the one to show. */
+/* Reports the fullest node: it will be the first to refuse claims. */
 static void
 note_memory(struct node *node, struct span info)
 {
@@ -64,7 +64,7 @@ note_memory(struct node *node, struct span info)
 
 /* --- asking --- */
 
-/* The user may not ask: said once, and not asked again on this link. */
+/* Our user may not run INFO: logged once, and not asked again on this link. */
 static void
 on_forbidden(struct node *node)
 {
@@ -73,7 +73,7 @@ on_forbidden(struct node *node)
 	store_health_say_forbidden(node->store->health);
 }
 
-/* Not now, within hiredis, but before anything else. */
+/* The link cannot be reset from within hiredis: the timer does it. */
 void
 health_not_master(struct node *node)
 {
@@ -83,7 +83,7 @@ health_not_master(struct node *node)
 	timer_set(&node->health.timer, 0);
 }
 
-/* What it says of itself; false: it is none to stay with. */
+/* Takes in what a node says of itself; false: it is not to be used. */
 static bool
 take_info(struct node *node, struct span info)
 {
@@ -94,7 +94,7 @@ take_info(struct node *node, struct span info)
 		return false;
 	}
 	set_fault(node, fault);
-	/* A cluster has many; else it is the one, wherever it is. */
+	/* Only a cluster's nodes are told apart by their places. */
 	store_health_note_server(store->health,
 	    store->topology != NULL ? &node->place : NULL, info);
 	note_memory(node, info);
@@ -140,8 +140,10 @@ ask_info(struct node *node)
 	resp_clear(&command);
 }
 
-/* A master that was demoted keeps its connections: ours is made anew, to
- * whom the address leads now. */
+/*
+ * A master that was demoted keeps its connections open: ours is reset, to
+ * connect to whatever server has the address by now.
+ */
 static void
 on_health_timer(void *arg)
 {

@@ -40,7 +40,7 @@ void
 journaled_run(struct store *store, struct store_op *op,
     const struct journal_entry *entry)
 {
-	/* The steps read these times of a policy, and nothing else. */
+	/* Of a policy, the operations read these times and nothing else. */
 	const struct conf_idempotency policy = {
 	    .retention_ms = entry->retention_ms,
 	    .unknown_retention_ms = entry->unknown_retention_ms,
@@ -54,7 +54,10 @@ journaled_run(struct store *store, struct store_op *op,
 	};
 	switch (entry->kind) {
 	case JOURNAL_COMPLETE:
-		/* As it was written, whatever keys there are now. */
+		/*
+		 * The bytes as they are, whatever encryption keys there are
+		 * now.
+		 */
 		store_complete_stored(
 		    store, op, &held, entry->answer, entry->status);
 		break;

@@ -7,12 +7,12 @@
 struct store;
 
 /*
- * Between the store and the journal: an outcome that Redis did not take goes
- * to disk, and from there to Redis once it is back.  It decides neither when
- * nor whether.  The store's thread.
+ * Between the store and the journal: writes an outcome that Redis did not take
+ * to disk, and stores it from there when Redis is back.  It decides neither
+ * whether nor when.  The store's thread.
  */
 
-/* What is put off: a kind, and what the verb of that kind takes. */
+/* The outcome: a kind, and the arguments of the operation of that kind. */
 struct journaled {
 	enum journal_kind kind;
 	const struct answer *answer; /* COMPLETE */
@@ -20,10 +20,16 @@ struct journaled {
 	enum reason reason;          /* UNKNOWN */
 };
 
-/* Waits for the disk; false: it is not there (journal_message says why). */
+/*
+ * Writes it, and waits until the disk has it; false: the journal does not have
+ * it (journal_message says why).
+ */
 MUST_USE bool journaled_write(struct store *store, struct journal *journal,
     const struct held *held, const struct journaled *what);
 
-/* Runs the step that an entry stands for; ends as that verb does. */
+/*
+ * Starts the operation that an entry stands for, which ends as any other; entry
+ * need not outlive this call.
+ */
 void journaled_run(struct store *store, struct store_op *op,
     const struct journal_entry *entry);

@@ -8,25 +8,25 @@
 #include "store/store_parts.h"
 
 /*
- * One redis-server as a store knows it: the link to it, whether it can be
- * trusted, and the calls that wait for it.  What befalls it, it reports
- * through a table of events (node_events), so that it knows none of the parts
- * that keep something in it, nothing of records, nor which of them are that
- * server's.  For src/store/ alone; the store's thread.
+ * A node is one redis-server as a store knows it: the link to it, whether it
+ * can be trusted, and the calls that wait for it.  It reports what happens to
+ * it through a table of events (node_events), so that it knows none of the
+ * parts of a store that keep something in it, nor anything of records.  Its
+ * store frees it.  For src/store/ alone; the store's thread.
  */
 
-/* What is known of a server besides that it answers (health.h). */
+/* What the server says of itself (health.h). */
 struct health {
 	struct link_call call; /* INFO */
 	struct timer timer;
-	bool asking;    /* INFO is under way */
-	bool forbidden; /* on this link */
-	bool known;     /* it was answered on this link */
-	bool leaves;    /* it is a replica, and the master elsewhere */
-	unsigned as_replica; /* so often in a row it said that it is one */
+	bool asking;    /* INFO is on its way */
+	bool forbidden; /* our user may not run INFO */
+	bool known;     /* INFO was answered, or forbidden, on this link */
+	bool leaves;    /* a replica, while Sentinels know the master */
+	unsigned as_replica; /* how often in a row it was a replica */
 	enum info_fault fault;
-	uint64_t memory_bytes;     /* that it uses; 0: not known */
-	uint64_t memory_max_bytes; /* 0: it has no limit */
+	uint64_t memory_bytes;     /* in use; 0: not known */
+	uint64_t memory_max_bytes; /* 0: no limit */
 };
 
 /* FUNCTION LOAD (function_loader.h). */
@@ -40,36 +40,36 @@ struct function_loader {
 struct replicas {
 	struct link_call call;
 	struct hook flush;
-	struct replicas_held *held; /* answered, and not yet ended */
-	bool wanted;    /* something was sent that no WAIT stands behind */
+	struct replicas_held *held; /* calls whose reply is held back */
+	bool wanted;    /* a step was sent, and no WAIT after it */
 	bool under_way;
-	bool few;       /* the last one counted too few */
+	bool few;       /* the last WAIT counted too few */
 };
 
-/* The connection that only listens (subscriber.h). */
+/* A second connection, which only listens (subscriber.h). */
 struct subscriber {
-	struct link *link; /* NULL: nobody listens */
+	struct link *link; /* NULL: the store does not listen */
 	struct master_follower follower; /* where Sentinels know the master */
 	bool subscribed;
 	struct timer timer;
-	char word[2 * 16 + 2];    /* "@" and hex digits, its own */
-	struct link_call publish; /* of the word */
+	char word[2 * 16 + 2];    /* its own: "@" and hex digits */
+	struct link_call publish; /* PUBLISH of the word */
 	bool publishing;
-	int64_t proven_us; /* clock_us() when the word was heard last */
+	int64_t proven_us; /* clock_us() when the word was last heard */
 };
 
 struct node {
 	struct store *store;
 	const struct node_events *events;
-	struct node *next; /* of the store's */
-	unsigned number; /* it is the only one of the store's with that */
-	char *socket;    /* NULL: TCP, at that place */
+	struct node *next; /* in the store's list */
+	unsigned number; /* never used again in this store; from 1 */
+	char *socket;    /* NULL: TCP, to place */
 	struct place place;
 	struct link *link;
 	struct master_follower follower; /* where Sentinels know the master */
-	struct call_queue queue; /* for the link, and for INFO on it */
-	bool is_late; /* an operation's calls to it are (operation.c) */
-	bool leaving; /* it is being freed */
+	struct call_queue queue; /* until the link is up, INFO answered */
+	bool is_late; /* a call to it has timed out (operation.c) */
+	bool leaving; /* node_free is at work */
 
 	/* Each belongs to the file of its name: */
 	struct health health;
@@ -78,46 +78,46 @@ struct node {
 	struct subscriber subscriber;
 
 	/* In a cluster (topology.h): */
-	unsigned n_shards; /* that it has */
-	unsigned unseen;   /* topologies in a row that did not name it */
+	unsigned n_shards; /* of ours, on this server */
+	unsigned unseen;   /* topologies in a row without it */
 	struct link_call asking;
 };
 
-/* Who is told of a node; none of these may free it. */
+/* What a node reports; none of these functions may free it. */
 struct node_events {
-	/* It is there, and its link was made. */
+	/* It was made, and has its link. */
 	void (*made)(struct node *node);
-	/* The link went up; nothing was sent on it. */
+	/* The link came up; nothing was sent on it yet. */
 	void (*link_up)(struct node *node);
 	/* The link went down; its calls have ended. */
 	void (*link_down)(struct node *node);
-	/* The link could not be made; calls may wait for it. */
+	/* An attempt to connect failed; calls may be waiting for it. */
 	void (*link_failed)(struct node *node);
-	/* It has said what it is: calls can be sent (node_is_up). */
+	/* INFO was answered: calls can be sent (node_is_up). */
 	void (*ready)(struct node *node);
-	/* It leaves: before its link is freed, and behind that. */
+	/* It is being freed: before its link is, and after. */
 	void (*leaving)(struct node *node);
 	void (*left)(struct node *node);
 };
 
 /*
- * One more of the store's; connects by itself, where to says nothing to the
- * master that the Sentinels name.  The table outlives it.
+ * Makes a node of the store, which connects by itself: where to names neither
+ * host nor socket, to the master that the Sentinels name.  events outlives it.
  */
 struct node *node_new(struct store *store, const struct link_to *to,
     const struct node_events *events);
 /*
- * It is the store's no longer: calls that wait for it end, those that were
- * sent as lost.  Not from within done(); nulls the pointer.
+ * Takes it out of the store and frees it.  Calls that wait for it end; those
+ * that were sent end as lost.  Not from within done(); nulls the pointer.
  */
 void node_free(struct node **node);
-/* INFO was answered, or may not be asked: node_events has it. */
+/* For health.c: INFO was answered, or is forbidden. */
 void node_ready(struct node *node);
-/* Where it is; what that points to is the node's. */
+/* Where its server is; the strings are the node's. */
 struct link_to node_link_to(const struct node *node);
-/* It has records of ours: without a cluster, always. */
+/* Whether it has records of ours: without a cluster, always. */
 bool node_counts(const struct node *node);
-/* Calls can be sent: it answers, and has said what it is. */
+/* Whether calls can be sent: the link is up, and INFO was answered. */
 bool node_is_up(const struct node *node);
-/* They cannot, and it is too early to say that it is down. */
+/* Calls cannot be sent yet, but perhaps in a moment; so they may wait. */
 bool node_is_hopeful(const struct node *node);

@@ -69,7 +69,7 @@ operation_arg_attempt(struct store_call *call, uint32_t attempt)
 	resp_arg(&call->args, span_of(digits, sizeof digits));
 }
 
-/* It outlives its lease, whatever the lease. */
+/* Never less than its lease. */
 int64_t
 operation_alive_ms(const struct conf_idempotency *policy)
 {
@@ -89,7 +89,10 @@ operation_longest(struct store *store, const struct conf_idempotency *policy)
 
 /* --- operations --- */
 
-/* A Redis is frozen, or the way to it: nothing on it can be trusted. */
+/*
+ * A Redis that did not answer in time, or the way to it, may be frozen: the
+ * connection is not used any more.
+ */
 static void
 reset_late(struct store *store, int error)
 {
@@ -103,7 +106,7 @@ reset_late(struct store *store, int error)
 	}
 }
 
-/* Lets go of the calls of an operation; one that was sent goes on alone. */
+/* Parts an operation from its calls; those that were sent go on alone. */
 static void
 on_detach(struct op *op, int error)
 {
@@ -147,7 +150,6 @@ operation_add(struct store_call *call, struct store_op *op)
 	    clock_us() + call->store->conf->store.timeout_ms * 1000;
 }
 
-/* A call has ended; with the last of them the operation is done. */
 void
 operation_end_call(struct store_call *call, int error)
 {
@@ -170,7 +172,7 @@ extra_text(const struct call_reply *reply, size_t i)
 	return i < reply->n_extra ? resp_text(reply->extra[i]) : SPAN("");
 }
 
-/* The answer of a COMPLETED record; errors as answer_codec_read has them. */
+/* The answer of a COMPLETED record; errors as of answer_codec_read. */
 static int
 read_answer(struct store_call *call, struct span value)
 {
@@ -184,7 +186,7 @@ read_answer(struct store_call *call, struct span value)
 	    &call->store->codec, &call->key_id, &record, &op->answer);
 }
 
-/* What the verdict brings along. */
+/* Reads what comes with a verdict, by the head of each script. */
 static int
 read_extra(struct store_call *call, const struct call_reply *reply)
 {
@@ -225,7 +227,7 @@ read_answered(struct store_call *call, const struct call_reply *reply)
 	int error = read_extra(call, reply);
 	if (error == E_MALFORMED)
 		answer_codec_log_broken(&call->key_id);
-	/* Whatever the record is, nothing is made of it. */
+	/* A record that cannot be read is BROKEN, whatever the script said. */
 	if (error == E_MALFORMED || error == E_NO_KEY || error == E_SEALED) {
 		op->verdict = VERDICT_BROKEN;
 		error = 0;

@@ -64,7 +64,7 @@ records_read_pair(const struct call_reply *reply, size_t at,
 
 /* --- one record --- */
 
-/* Of a record whose head can be shown all the same. */
+/* A message for a record whose head can be shown, but not its answer. */
 static const char *
 unreadable_message(struct arena *arena, struct span stored, int error)
 {
@@ -81,7 +81,7 @@ unreadable_message(struct arena *arena, struct span stored, int error)
 	    .ptr;
 }
 
-/* State, and, unless it is gone now, ms-left and the record. */
+/* The state, and unless the record was deleted, ms-left and the record. */
 static int
 read_look(struct store *store, struct records_op *look,
     const struct key_id *key_id, const struct call_reply *reply)

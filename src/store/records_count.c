@@ -63,7 +63,9 @@ records_count(struct store *store, struct records_count *count)
 	count->shard = 0;
 	while (n < SHARDS_AT_ONCE && count->shard < store->conf->store.shards)
 		calls[n++] = count_call(store, count);
-	/* All of them belong before one can end: then the last ends it. */
+	/*
+	 * All are added before one can end: the last to end ends the operation.
+	 */
 	for (size_t i = 0; i < n; i++)
 		call_start(calls[i]);
 }

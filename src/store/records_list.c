@@ -46,7 +46,7 @@ is_before(const struct record_view *a, const struct record_view *b)
 	return memcmp(&a->key_id, &b->key_id, sizeof a->key_id) < 0;
 }
 
-/* Into its place; one more than the page has is kept, to know of more. */
+/* Inserts in order; keeps one more than the page has, to know of more. */
 static void
 insert_record(struct records_list *list, const struct record_view *record)
 {
@@ -63,7 +63,7 @@ insert_record(struct records_list *list, const struct record_view *record)
 	records_keep(list->arena, &list->records[at]);
 }
 
-/* Names, ms-left and records; what cannot be read is not listed. */
+/* Names, ms-left and records by turns; malformed ones are not listed. */
 static void
 read_page(struct records_list *list, const struct call_reply *reply)
 {
@@ -105,7 +105,7 @@ on_list(struct store_call *call, enum call_end how, int error,
 	operation_end_call(call, error);
 }
 
-/* Asks the next shard, for no more than may still come into the page. */
+/* Asks the next shard, for what may still belong on the page. */
 static struct store_call *
 list_call(struct store *store, struct records_list *list)
 {
@@ -147,7 +147,9 @@ records_list(struct store *store, struct records_list *list)
 	while (count < LIST_AT_ONCE &&
 	    list->shard < store->conf->store.shards)
 		calls[count++] = list_call(store, list);
-	/* All of them belong before one can end: then the last ends it. */
+	/*
+	 * All are added before one can end: the last to end ends the operation.
+	 */
 	for (size_t i = 0; i < count; i++)
 		call_start(calls[i]);
 }

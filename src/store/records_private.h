@@ -5,14 +5,11 @@
 #include "store/call.h"
 #include "store/records.h"
 
-/*
- * How a record is read out of a script's answer, for records.c and
- * records_list.c.
- */
+/* Reads a record out of a script's answer; for records.c and records_list.c. */
 
-/* Two elements, ms-left and the value: 0 or E_MALFORMED. */
+/* Reads the two elements from at on, ms-left and value: 0 or E_MALFORMED. */
 int records_read_pair(const struct call_reply *reply, size_t at,
     const struct key_id *key_id, struct record_view *ret_shown,
     struct record *ret_record);
-/* Its texts, which are of the reply, become the arena's. */
+/* Copies its texts, which are part of the reply, into the arena. */
 void records_keep(struct arena *arena, struct record_view *record);

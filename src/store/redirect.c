@@ -4,7 +4,7 @@
 #include "store/redirect.h"
 #include "store/topology.h"
 
-/* Another node has the slot, or takes it over. */
+/* Another node has the slot, or is taking it over. */
 static struct redirect
 to_other_node(struct node *node, struct span error)
 {
@@ -26,8 +26,8 @@ redirect_of(struct node *node, struct span error)
 	if (kind == REDIS_ERROR_MOVED || kind == REDIS_ERROR_ASK)
 		return to_other_node(node, error);
 	/*
-	 * Some of the keys of a slot that is being moved are here and some
-	 * are there: no node can run it until they are together again.
+	 * The slot is being moved, and some of the keys are here and some
+	 * there: no node can run it until they are together again.
 	 */
 	if (kind == REDIS_ERROR_TRYAGAIN)
 		return (struct redirect){.what = REDIRECT_AGAIN};

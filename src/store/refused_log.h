@@ -4,11 +4,12 @@
 #include "loop/log.h"
 
 /*
- * Tells the log that Redis refused something, once a second for each kind of
- * error, its first word.  The store's thread.
+ * Logs that Redis refused something: errors of the same kind (their first word)
+ * in a row once a second.  It knows nothing of what was refused.  The store's
+ * thread.
  */
 struct store;
 
-/* operation: what was refused, a word such as "claim". */
+/* operation is what was refused, a word such as "claim". */
 void refused_log(struct store *store, enum event event, const char *operation,
     const char *error);

@@ -8,11 +8,7 @@
 #include "store/operation.h"
 #include "store/renew.h"
 
-/*
- * Leases are renewed together: one command for each shard, so that a
- * command touches one slot of a Redis Cluster.
- */
-#define BATCHED UINT_MAX /* as a renewal's index: it is in a batch */
+#define BATCHED UINT_MAX /* a renewal's index, once it is in a batch */
 
 /* The renewals of one shard; arg of its call. */
 struct batch {
@@ -59,7 +55,7 @@ renew_shard(struct store *store, struct store_op *op, unsigned shard,
 	operation_add(call, op);
 }
 
-/* The first renewal that is in no batch yet, and all others of its shard. */
+/* The first renewal that is in no batch yet, with all others of its shard. */
 static struct batch *
 next_batch(struct renewal *renewals, size_t count, unsigned *ret_shard)
 {
@@ -100,7 +96,7 @@ renew_leases(struct store *store, struct store_op *op,
 	}
 	if (op->call == NULL)
 		op_done(&op->op, 0);
-	/* Each may end, and leave the chain, as it is started. */
+	/* A call may end, and leave the chain, as it is started. */
 	struct store_call *next;
 	for (struct store_call *call = op->call; call != NULL; call = next) {
 		next = call->sibling;

@@ -20,8 +20,8 @@ is_on(const struct node *node)
 }
 
 /*
- * A claim that is forgotten lets a payment be made twice, and an outcome that
- * is, what a client has been told be untrue.  What else is forgotten leaves a
+ * A claim that is lost lets a payment be made twice; an outcome that is lost
+ * makes untrue what a client was told.  Any other write, when lost, leaves a
  * record PROCESSING, which becomes UNKNOWN.
  */
 static bool
@@ -40,9 +40,9 @@ has_written(enum verdict verdict)
 }
 
 /*
- * While replicas suffice, WAIT goes along with the step, before anybody knows
- * whether it writes.  While they do not, only what was written makes others
- * stand behind a WAIT.
+ * While there are enough replicas, WAIT follows each script at once, before it
+ * is known whether the script writes.  While there are too few, it follows only
+ * a script that has written (replicas_hold).
  */
 void
 replicas_sent(struct node *node, enum script script)
@@ -80,7 +80,7 @@ replicas_hold(struct node *node, enum script script, enum verdict verdict,
 	held->reply = copy_reply(reply);
 	held->next = replicas->held;
 	replicas->held = held;
-	/* Its WAIT is under way, unless it was sent behind another one. */
+	/* A WAIT that is under way was sent after it; else one is needed. */
 	if (!replicas->under_way)
 		replicas->wanted = true;
 	return true;
@@ -101,7 +101,7 @@ log_few(struct store *store, int64_t count)
 	log_end(&line);
 }
 
-/* How many have it; what WAIT was refused for is in the log. */
+/* How many replicas have it; 0, and a line in the log, for an error. */
 static int64_t
 count_of(struct node *node, const redisReply *reply)
 {
@@ -113,7 +113,7 @@ count_of(struct node *node, const redisReply *reply)
 	return 0;
 }
 
-/* All that was answered before WAIT was: Redis keeps the order. */
+/* Ends all that are held: they were answered before WAIT, so it covers them. */
 static void
 end_held(struct replicas *replicas, int error)
 {
@@ -150,9 +150,10 @@ on_waited(struct link_call *call, const redisReply *reply)
 }
 
 /*
- * WAIT is part of an operation, and the connection answers nothing meanwhile:
- * an operation may have to wait for another's and then for its own, and what
- * goes to and fro takes time too.  Never 0, which to Redis is for ever.
+ * A WAIT must end within an operation's time, and the connection answers
+ * nothing meanwhile: an operation may have to wait for another one's WAIT and
+ * then for its own, and the network takes time too.  Never 0, which means for
+ * ever.
  */
 static int64_t
 longest_ms(const struct conf_store *store)
@@ -162,7 +163,7 @@ longest_ms(const struct conf_store *store)
 						: max_ms;
 }
 
-/* Before the link writes what this turn has sent. */
+/* Runs before the link writes out what this turn has sent. */
 static bool
 on_flush_wait(void *arg)
 {

@@ -5,42 +5,43 @@
 #include "store/node.h"
 
 /*
- * store.wait_replicas: what a step wrote counts only when so many replicas
- * have it.  The answer of such a step is held back, and WAIT, which stands
- * for all that the connection has sent before, says whether it may go on: one
- * WAIT for all steps of a turn of the loop, along with them, and never more
- * than one under way, because the connection answers nothing else meanwhile.
- * Too few replicas: the answer is as good as lost (E_STORE_REFUSED), and the
- * step is given back or done again by whoever it belongs to.
+ * store.wait_replicas: what a script wrote counts only when so many replicas
+ * have it.  The reply of such a script is held back until WAIT, which covers
+ * all that the connection has sent before it, says so.  There is one WAIT for
+ * all scripts of a turn of the loop, sent right after them, and never more than
+ * one under way, because the connection answers nothing else meanwhile.  With
+ * too few replicas the reply counts as lost (E_STORE_REFUSED); the claim is
+ * then given back, the outcome stored again, by whoever waits for it.
  *
- * It knows nothing of the steps but which of them write what must not be
- * forgotten.  For src/store/ alone; the store's thread.
+ * Of the scripts it knows only which of them write what must not be lost.  For
+ * src/store/ alone; the store's thread.
  */
 
-/* An answer that is held back; a member of who waits for it. */
+/* A reply that is held back; a member of whatever waits for it. */
 struct replicas_held {
 	struct replicas_held *next;
-	struct redisReply *reply; /* a copy */
+	struct redisReply *reply; /* a copy, freed after end */
 	/*
-	 * The end: with the reply, valid during the call, where enough have
-	 * it; or NULL and E_STORE_REFUSED (too few) or E_STORE_DOWN.
+	 * Called at the end: with the reply, valid during the call, where
+	 * enough replicas have it; or NULL, and E_STORE_REFUSED (too few) or
+	 * E_STORE_DOWN.
 	 */
 	void (*end)(struct replicas_held *held, const struct redisReply *reply,
 	    int error);
 };
 
-/* The node has its link, and nothing was sent there. */
+/* For a new node, after its link was made. */
 void replicas_init(struct node *node);
 /* After the node's link was freed. */
 void replicas_end(struct node *node);
-/* A run of that script was sent to the node. */
+/* That script was just sent to the node. */
 void replicas_sent(struct node *node, enum script script);
 /*
- * Whether what that script answered so has to wait; then the reply is copied,
- * and held, whose end is set, ends later.
+ * Whether the script's reply has to wait.  Then the reply is copied, and
+ * held->end, which is set, is called later.
  */
 MUST_USE bool replicas_hold(struct node *node, enum script script,
     enum verdict verdict, const struct redisReply *reply,
     struct replicas_held *held);
-/* The link is down: what is held is lost. */
+/* The link is down: held replies are lost. */
 void replicas_link_down(struct node *node);

@@ -17,27 +17,27 @@
 
 /*
  * Who holds whom.  A store has nodes, one for each redis-server; in a cluster
- * its topology makes them and knows which shards each has.  A node has the
- * link to its server and what each of these keeps of it: health (may it be
- * given claims?), replicas (do enough have what was written?), subscriber
- * (what do others change?), function_loader.  A node knows none of them: what
- * befalls it, it reports through node_events below, as the topology does
- * through topology_events.
+ * its topology makes them, and knows which shards each has.  A node has the
+ * link to its server, and what these parts keep of it: health (may it be given
+ * claims?), replicas (do enough have what was written?), subscriber (what do
+ * others change?), function_loader.  A node knows none of them: it reports what
+ * happens to it through node_events below, as the topology does through
+ * topology_events.
  *
- * A verb is an operation (who waits), which has calls (each one run of one
- * script), each of which finds its node, waits for it, follows its slot to
- * another.  A claim's call has a revoke besides, which outlives it where the
- * claim has to be given back.  Sweep, renew, records and journaled are made
- * of the same operations and calls.
+ * An operation (somebody waits) has calls (each one run of one script); a call
+ * finds its node, waits for it, and follows its slot to another.  A claim's
+ * call also has a revoke, which outlives it where the claim has to be given
+ * back.  Sweep, renew, records and journaled are made of the same operations
+ * and calls.
  */
 
-/* --- verbs --- */
+/* --- operations --- */
 
 void
 store_claim(
     struct store *store, struct store_op *op, const struct claim *claim)
 {
-	/* A release that is still under way would take this one back too. */
+	/* A revoke that is still under way would give this one back too. */
 	must(!claim_revoke_has(store, &claim->owner));
 	claim_start(store, op, claim);
 }
@@ -110,9 +110,8 @@ store_mark_unknown(struct store *store, struct store_op *op,
 	call_start(call);
 }
 
-/* --- life --- */
 
-/* --- its nodes, and what befalls them --- */
+/* --- events of its nodes and its topology --- */
 
 static void
 on_node_made(struct node *node)
@@ -200,7 +199,7 @@ static const struct topology_events topology_events = {
     .unknown = on_topology_unknown,
 };
 
-/* The Redis that the configuration names; nothing where Sentinels name it. */
+/* The Redis that the configuration names; with Sentinels, no address. */
 static void
 add_redis(struct store *store)
 {
@@ -280,7 +279,7 @@ store_free(struct store **store)
 	*store = NULL;
 	if (s == NULL)
 		return;
-	s->listens = false; /* nobody wants to hear of it any more */
+	s->listens = false; /* no events while it is being freed */
 	while (s->nodes != NULL) {
 		struct node *node = s->nodes;
 		node_free(&node);

@@ -14,23 +14,23 @@ enum {
 	RUN_IDS = 8,
 };
 
-/* Who was met at one place; for one who is the only one, no place is named. */
+/* The servers met at one place; outside of a cluster the place is empty. */
 struct server {
 	struct server *next;
 	struct place place;
-	/* Of those that were met there, so that the log has each once. */
+	/* The last that were met there, so that each is logged once. */
 	char run_ids[RUN_IDS][RUN_ID_CHARS + 1];
 	unsigned n_run_ids; /* ever */
 	bool durable;       /* the last one has an append-only file */
 };
 
 struct store_health {
-	atomic_int fault;     /* as the store has it that watches */
-	atomic_uint n_faulty; /* nodes that one is seen of, by each store */
+	atomic_int fault;     /* found by the store that watches */
+	atomic_uint n_faulty; /* nodes with a fault, of all stores */
 	atomic_bool said_forbidden;
 	_Atomic uint64_t memory_bytes;     /* of Redis; 0: not known */
 	_Atomic uint64_t memory_max_bytes; /* 0: it has no limit */
-	pthread_mutex_t mutex; /* of what follows */
+	pthread_mutex_t mutex; /* of the servers */
 	struct server *servers;
 	struct master *master; /* has a mutex of its own */
 };
@@ -142,7 +142,7 @@ server_at(struct store_health *health, const struct place *place)
 	return server;
 }
 
-/* False: it was met before. */
+/* False: it was met here before. */
 static bool
 remember_server(struct server *server, struct span run_id)
 {

@@ -8,8 +8,8 @@
 #include "store/types.h"
 
 /*
- * What a store is made of, for the files of src/store/ alone; the comment at
- * the head of store.c says who holds whom.
+ * The fields of a store, for the files of src/store/ alone; the comment at the
+ * head of store.c says who holds whom.
  */
 struct claim_revoke;
 struct library;
@@ -28,16 +28,16 @@ struct store {
 	struct loop *loop;
 	const struct conf *conf;
 	struct node *nodes; /* without a cluster, exactly one */
-	unsigned n_nodes;   /* that there ever were */
+	unsigned n_nodes;   /* ever made; the next one's number less one */
 	struct topology *topology; /* NULL without a cluster */
-	bool listens;    /* to what others change */
-	bool subscribed; /* and hears all of it */
+	bool listens;    /* store_listen was called */
+	bool subscribed; /* and the listener was told that it hears all */
 	struct store_listener listener;
-	struct histogram *took; /* of each script; NULL: nobody asks */
+	struct histogram *took; /* of each script; NULL: not measured */
 	struct script_names names;
 	struct library *library; /* NULL: scripts are run by their text */
 	struct answer_codec codec;
-	/* No record lives longer, ms: how long the indexes are kept. */
+	/* No record lives longer, ms; so long the indexes are kept. */
 	int64_t longest_ms;
 
 	/* In a cluster, calls that wait for the first topology, … */
@@ -46,21 +46,21 @@ struct store {
 	struct call_queue again;
 	struct timer again_timer;
 
-	/* Claims to be given back. */
+	/* Claims that are being given back. */
 	struct claim_revoke *claim_revokes;
 	unsigned n_claim_revokes;
 	struct timer claim_revoke_timer;
 
 	/* The sweeper, where this store has one. */
 	struct timer sweep;
-	unsigned sweep_shard; /* the next to be looked at */
+	unsigned sweep_shard; /* the last that was looked at */
 
 	struct store_health *health; /* of all stores of the process */
-	bool watches; /* this one asks again for all of them */
+	bool watches; /* this one asks for all of them (health_watch) */
 	enum info_fault fault; /* of any of its nodes */
 
-	/* What Redis refused last, so that the log has it once a second. */
+	/* The kind of error last logged, and when (refused_log.h). */
 	char refused[24];
 	int64_t refused_ms;
-	int64_t few_ms; /* when it last had too few replicas; 0: never */
+	int64_t few_ms; /* when too few replicas were last logged; 0: never */
 };

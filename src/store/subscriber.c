@@ -11,7 +11,7 @@
 
 enum {
 	PROVE_MS = 1000,
-	LATE_US = 2500 * 1000, /* one that was not proven for so long */
+	LATE_US = 2500 * 1000, /* without a proof for so long, it is dead */
 };
 
 void
@@ -52,7 +52,7 @@ on_published(struct link_call *call, const redisReply *reply)
 	struct logline line = log_begin(EV_store_deaf);
 	log_str(&line, "error", reply->str);
 	log_end(&line);
-	timer_clear(&subscriber->timer); /* until the next connection */
+	timer_clear(&subscriber->timer); /* until it connects anew */
 }
 
 static void
@@ -89,7 +89,7 @@ on_prove_timer(void *arg)
 
 /* --- what is heard --- */
 
-/* A record has changed; bytes are its key_id. */
+/* The key id of a record that has changed, or the word of a subscriber. */
 static void
 on_heard(void *arg, struct span bytes)
 {
@@ -104,7 +104,7 @@ on_heard(void *arg, struct span bytes)
 	}
 }
 
-/* What was said while nobody listened is not known. */
+/* Whatever was published before the link came up was missed. */
 static void
 on_link_changed(void *arg, bool up)
 {

@@ -10,10 +10,10 @@
 #include "store/topology.h"
 
 enum {
-	/* All shards are looked at in so many steps, one each STEP_MS. */
+	/* Steps in which all shards are looked at, one every STEP_MS. */
 	STEPS = 8,
 	STEP_MS = 250,
-	/* Of one shard at once; the rest waits for the next round. */
+	/* Of one shard in one round; the rest waits for the next round. */
 	DUE_MAX = 100,
 };
 
@@ -90,7 +90,7 @@ on_sweep_timer(void *arg)
 	unsigned shards = (unsigned)store->conf->store.shards;
 	unsigned count = (shards + STEPS - 1) / STEPS;
 	timer_set(&store->sweep, STEP_MS);
-	/* A replica would refuse what is found. */
+	/* A replica would refuse to mark what is found. */
 	if (!topology_store_is_up(store) || store->fault == FAULT_ROLE ||
 	    !INVARIANT(leases_swept))
 		return;

@@ -2,15 +2,16 @@
 #pragma once
 
 /*
- * The sweeper: looks for leases that ran out, on whichever gateway, a few
- * shards at a time, and makes their records UNKNOWN, so that nobody has to
- * retry before a stuck payment is seen.  For src/store/ alone; the store's
- * thread.
+ * The sweeper looks for expired leases, of whichever gateway, a few shards at a
+ * time, and makes their records UNKNOWN, so that a stuck payment is seen before
+ * anybody retries it.  It knows nothing of the executions of its own gateway.
+ * For src/store/ alone; the store's thread.
  */
 struct store;
 
-/* Of a new store; it does not sweep yet. */
+/* For a new store; it does not sweep yet. */
 void sweep_init(struct store *store);
-/* From now on it does. */
+/* From now on this store sweeps. */
 void sweep_start(struct store *store);
+/* Stops it; calls that are under way end by themselves. */
 void sweep_end(struct store *store);

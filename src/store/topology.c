@@ -10,21 +10,21 @@
 
 enum {
 	ASK_MS = 10 * 1000,
-	ASK_AGAIN_MS = 1000, /* while something is wrong */
+	ASK_AGAIN_MS = 1000, /* while something is missing */
 	SOON_MS = 100,
 	TELL_EVERY_US = 1000 * 1000,
-	/* Topologies that do not name a node before it is freed. */
+	/* A node is freed after so many topologies without it. */
 	UNSEEN_MAX = 2,
 };
 
-/* What one node is asked: two commands, sent together. */
+/* The question to one node: two commands, sent together. */
 struct topology_question {
 	struct link_call state; /* CLUSTER INFO */
 	struct link_call slots; /* CLUSTER SHARDS, or SLOTS */
 	struct topology *topology;
 	struct node *node;
 	bool serves;
-	bool old; /* it does not know CLUSTER SHARDS */
+	bool old; /* a server that does not know CLUSTER SHARDS */
 };
 
 /* --- how things stand --- */
@@ -60,7 +60,7 @@ topology_store_is_up(const struct store *store)
 				       : node_is_up(store->nodes);
 }
 
-/* All that we have to do with is there. */
+/* Nothing is missing: each shard has a node that is up. */
 static bool
 is_settled(const struct topology *topology)
 {
@@ -94,7 +94,7 @@ say_up(struct topology *topology)
 	}
 }
 
-/* What was asked before that does not settle it. */
+/* An answer to a question sent before now does not end the doubt. */
 static void
 mark_doubted(struct topology *topology)
 {
@@ -133,8 +133,8 @@ set_owner(struct topology *topology, unsigned shard, struct node *node)
 }
 
 /*
- * One store of the process tells what all of them see, once a second: of two
- * servers that name each other, each redirect is a change.
+ * One store of the process logs what all of them see, once a second at most:
+ * between two servers that name each other, each redirect is a change.
  */
 static void
 log_changed(struct topology *topology, unsigned changed)
@@ -212,7 +212,7 @@ owns_anything(const struct topology *topology, const struct slots *slots)
 	return false;
 }
 
-/* Nothing can be learnt from what it said. */
+/* The answer was no use. */
 static void
 in_vain(struct topology *topology, const char *message)
 {
@@ -225,8 +225,8 @@ in_vain(struct topology *topology, const char *message)
 }
 
 /*
- * A node that sees no majority may be the one that is cut off: its map is
- * taken only where there is none yet.
+ * A node that sees no majority may be the one that is cut off: its answer is
+ * taken only where there is no topology yet.
  */
 static void
 on_told(struct topology_question *question, const redisReply *reply)
@@ -291,7 +291,7 @@ on_state(struct link_call *call, const redisReply *reply)
 	    slots_serve(span_of(reply->str, reply->len));
 }
 
-/* The next one that answers, in turn: one that is cut off does not know. */
+/* The next node that is up, in turn: a single one might be cut off. */
 static struct node *
 whom_to_ask(const struct topology *topology)
 {
@@ -322,7 +322,7 @@ ask_node(struct topology *topology, struct node *node)
 	send_words(node, &question->slots, SPAN("SHARDS"));
 }
 
-/* Nobody answers: whoever was ever named may know. */
+/* No node answers: makes nodes of all servers that may know. */
 static void
 seek(struct topology *topology)
 {
@@ -338,7 +338,7 @@ seek(struct topology *topology)
 	}
 }
 
-/* Frees what no map has named for a while, unless all else is silent. */
+/* Frees nodes that no topology has named for a while, if others answer. */
 static void
 reap(struct topology *topology)
 {
@@ -397,7 +397,7 @@ topology_moved(struct topology *topology, unsigned slot, struct node *node)
 	topology_doubt(topology);
 }
 
-/* --- what nodes tell --- */
+/* --- events of nodes --- */
 
 void
 topology_node_up(struct node *node)

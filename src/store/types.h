@@ -13,30 +13,29 @@
 #include "record/verdict.h"
 
 /*
- * What is handed to a store and what it hands back; store.h has the verbs.
+ * What is handed to a store and what it hands back; store.h has the functions.
+ * Plain data; the store's thread.
  */
 
 /*
- * A verb under way, a member of who waits for it.  When op is done, op.error
- * is 0 and verdict says what the script decided, or op.error is E_STORE_DOWN,
- * E_STORE_REFUSED or E_TIMEOUT and nothing is known; E_NO_MEMORY: the record
- * is COMPLETED and the budget does not allow its answer now.
+ * An operation of a store, a member of whatever waits for it; store.h says how
+ * it ends.
  */
 struct store_op {
 	struct op op;
 	enum verdict verdict;
-	/* What the verdict brings along: */
+	/* What comes with a verdict: */
 	uint32_t attempt;        /* OURS: the fencing number, from 1 */
 	enum reason reason;      /* UNKNOWN, RECONCILE */
-	enum record_state state; /* FENCED: what the record is now */
+	enum record_state state; /* FENCED: the record's state */
 	struct answer *answer;   /* COMPLETED, FENCED with one: counted, the
 				    owner of the operation unrefs it */
 	int64_t lease_left_ms;   /* IN_FLIGHT */
-	int64_t now_ms;          /* Redis' clock when it answered */
+	int64_t now_ms;          /* Redis' clock, when it answered */
 	int64_t until_ms; /* COMPLETED: when the record ends; 0: not known */
 	/* The store's own: */
-	struct store_call *call; /* those that are under way */
-	int failure;             /* the first of theirs */
+	struct store_call *call; /* the calls under way */
+	int failure;             /* the first error of them */
 };
 
 /* A claim to be made. */
@@ -47,15 +46,17 @@ struct claim {
 	const struct conf_idempotency *policy; /* lease, retention, … */
 	struct span route;                     /* its name, kept for people */
 	/*
-	 * This owner was answered RECONCILE, has asked the upstream, and was
-	 * told that it did not happen: now it is to be executed.
+	 * This owner was answered RECONCILE, has asked the upstream, and the
+	 * attempt did not happen: now it is to be executed.
 	 */
 	bool reconciled;
-	/* Where it is IN_FLIGHT, store_listen is to tell of its end. */
+	/*
+	 * Where it is IN_FLIGHT, store_listen's changed is to hear of its end.
+	 */
 	bool waits;
 };
 
-/* A claim that is ours: who takes the steps that end it. */
+/* A claim that is ours, as the operations need it that end it. */
 struct held {
 	struct key_id key_id;
 	struct owner owner;
@@ -65,18 +66,18 @@ struct held {
 	struct span route;
 };
 
-/* Who is to be told of what others change. */
+/* Hears what others change. */
 struct store_listener {
 	/*
-	 * Of each record that a claim with waits set found IN_FLIGHT, and
-	 * that is PROCESSING no longer, and of each that an operator has
-	 * changed; NULL: something may have been missed, so it may be any.
+	 * Called for each record that is no longer PROCESSING and was found
+	 * IN_FLIGHT by a claim with waits set, and for each that an operator
+	 * has changed.  NULL: something may have been missed, so it may be any.
 	 */
 	void (*changed)(void *arg, const struct key_id *key_id);
 	/*
-	 * Whether such word can be heard: false is told within three seconds
-	 * of what ends it, and true only when it was proven.  NULL: nobody
-	 * asks, and nothing is proven.
+	 * Called when it changes whether changes are heard: with false within
+	 * three seconds of a loss, with true only when it was proven.  NULL:
+	 * nobody asks, and nothing is proven.
 	 */
 	void (*hears)(void *arg, bool hears);
 	void *arg;
