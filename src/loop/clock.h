@@ -3,9 +3,9 @@
 
 #include <stdint.h>
 
-/* What time it is, asked of the kernel at each call.  Any thread. */
+/* What time it is; asks the kernel at each call.  Any thread. */
 
-/* Microseconds of a clock that never jumps, for measuring. */
+/* Microseconds of a clock that never jumps (CLOCK_MONOTONIC), for measuring. */
 int64_t clock_us(void);
 /* Wall clock, in milliseconds since 1970 (UTC), for people and records. */
 int64_t clock_wall_ms(void);

@@ -89,7 +89,7 @@ pack_body(struct flow *flow)
 	flow->at = 0;
 }
 
-/* Beyond its first memory it takes none that another may need to begin. */
+/* Beyond its first memory it takes only what others do not need to begin. */
 static int
 grow_body(struct body *body, size_t bytes)
 {
@@ -102,7 +102,7 @@ flow_room(struct flow *flow)
 {
 	must(!flow->ended);
 	struct body *body = &flow->body;
-	/* It was filled: with more memory at once it goes faster. */
+	/* Its memory was full: with more of it, it goes faster. */
 	if (body->len == body->size && body->size < FLOW_BYTES)
 		(void)!grow_body(body, FLOW_BYTES);
 	size_t most = body->size < FLOW_BYTES ? body->size : FLOW_BYTES;
@@ -123,7 +123,7 @@ flow_put(struct flow *flow, const char *bytes, size_t len)
 	if (len > body->size - body->len)
 		pack_body(flow);
 	size_t room = body->size - body->len;
-	/* Where the budget is used up, what fits is taken all the same. */
+	/* When the budget is used up, as much as fits is still taken. */
 	size_t taken =
 	    len <= room || grow_body(body, body->len + len) == 0 ? len : room;
 	if (taken > 0)
@@ -172,7 +172,7 @@ flow_take(struct flow *flow, size_t len)
 	flow->at += len;
 	if (held_bytes(flow) == 0)
 		flow->at = flow->body.len = 0;
-	/* Not for every few bytes. */
+	/* The writer is not called for every few bytes. */
 	if (held_bytes(flow) <= FLOW_LEAST_BYTES / 2)
 		call_writer(flow);
 }

@@ -5,28 +5,28 @@
 #include "loop/loop.h"
 
 /*
- * A flow is content on its way from a writer to a reader that do not know
- * each other: a few bytes that the writer has put and the reader has not
- * taken yet, counted against the budget of bodies.  A writer that finds no
- * room, and a reader that finds nothing, wait: each is called when the other
- * has changed that, from the ready list and never from within.  So the one
- * is as fast as the other, and no content is larger than the memory for it.
- * It knows nothing of HTTP.  One thread; whose member it is clears it.
+ * A flow is content on its way from a writer to a reader that do not know each
+ * other: a few bytes that the writer has put and the reader has not yet taken,
+ * counted against the budget of bodies.  A writer that finds no room, and a
+ * reader that finds no bytes, wait: each is called when the other has changed
+ * that, from the ready list and never from within.  So neither outruns the
+ * other, and content may be larger than memory.  It knows nothing of HTTP.  One
+ * thread; whoever has it as a member clears it.
  */
 enum {
-	/* With so much in it, a flow has no room. */
+	/* A flow that holds so much has no room. */
 	FLOW_BYTES = 65536,
-	/* It begins with so much memory, and has more when that was filled. */
+	/* It begins with so much memory, and gets more once that is full. */
 	FLOW_LEAST_BYTES = 16384,
 };
 
 struct flow {
 	struct loop *loop;
 	struct body body;
-	size_t at;  /* so much of body was taken */
+	size_t at;  /* how much of body was taken */
 	bool ended; /* by the writer */
-	int error;  /* then: 0, the content is whole, or why it is not */
-	bool closed; /* by the reader, who takes no more */
+	int error;  /* then: why the content is not whole; 0: it is */
+	bool closed; /* by the reader, which takes no more */
 	bool reader_waits;
 	bool writer_waits;
 	struct task reader;
@@ -35,37 +35,41 @@ struct flow {
 
 /* An empty flow; loop and budget outlive it. */
 void flow_init(struct flow *flow, struct loop *loop, struct budget *budget);
-/* Memory that it is sure to have from now on; E_NO_MEMORY. */
+/* Reserves its first memory; 0, or E_NO_MEMORY where the budget is used up. */
 MUST_USE int flow_reserve(struct flow *flow);
-/* Frees the memory; nobody is called any more. */
+/* Frees the memory; no side is called any more. */
 void flow_clear(struct flow *flow);
 
 /* --- the writer's side --- */
 
-/* Who is called when there is room, or the reader waits or has closed. */
+/* Sets what is called when there is room, or the reader waits or has closed. */
 void flow_write_by(struct flow *flow, void (*run)(void *arg), void *arg);
-/* Bytes that can be put now; 0: the writer is called. */
+/* Bytes that can be put now; 0: the writer is called when that has changed. */
 size_t flow_room(struct flow *flow);
 /*
- * Puts bytes, beyond the room too, as far as the budget allows; returns how
- * many that were.  A closed flow takes all, and forgets them.
+ * Puts bytes, even more than there is room for, as far as the budget allows;
+ * returns how many were taken.  A closed flow takes and forgets them all.
  */
 MUST_USE size_t flow_put(struct flow *flow, const char *bytes, size_t len);
-/* True while the reader waits for bytes; false: the writer is called then. */
+/*
+ * Whether the reader waits for bytes; false: the writer is called when it does.
+ */
 bool flow_is_wanted(struct flow *flow);
-/* No more comes: error is 0, or why the content is not whole.  Once. */
+/*
+ * Nothing more will come: error is 0, or why the content is not whole.  Once.
+ */
 void flow_end(struct flow *flow, int error);
 
 /* --- the reader's side --- */
 
-/* Who is called when there are bytes again, or the end. */
+/* Sets what is called when there are bytes again, or the end. */
 void flow_read_by(struct flow *flow, void (*run)(void *arg), void *arg);
 /*
- * The bytes that are there, valid until anything else is called.  None: the
- * end, where ended is set, or the reader is called when that has changed.
+ * The bytes that it holds, valid until any other call.  None: the end, if ended
+ * is set; otherwise the reader is called when that has changed.
  */
 struct span flow_look(struct flow *flow);
-/* Takes bytes from the front of those. */
+/* Takes len bytes from the front of those. */
 void flow_take(struct flow *flow, size_t len);
 /* The reader wants no more. */
 void flow_close(struct flow *flow);

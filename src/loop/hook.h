@@ -4,8 +4,8 @@
 #include <stdbool.h>
 
 /*
- * A hook is what its owner does in every turn of a loop (loop_hook): a member
- * of the owner.
+ * A hook is a function that runs in every turn of a loop (loop_hook), a member
+ * of its owner, which unhooks it before it is gone.  The loop's own thread.
  */
 enum hook_kind {
 	HOOK_WORK,  /* returns true while it may have more to do */

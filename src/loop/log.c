@@ -9,9 +9,9 @@
 #include "loop/log.h"
 #include "loop/log_sink.h"
 
-/* What one thread gathers before it must write. */
+/* What one thread can gather, and the longest line. */
 enum { BUFFER_BYTES = 64 * 1024, LINE_BYTES = 16 * 1024 };
-/* When a full sink is tried again, and how long an end waits for it. */
+/* When a full sink is tried again, and how long log_flush_last waits. */
 enum { RETRY_MS = 20, LAST_MS = 1000 };
 
 static const struct {
@@ -31,7 +31,7 @@ static atomic_int log_level = LOG_INFO;
 
 static _Thread_local struct {
 	char bytes[BUFFER_BYTES];
-	size_t len;  /* whole lines and the one in the making */
+	size_t len;  /* whole lines, and the one in the making */
 	size_t line; /* where that one begins */
 	int64_t dropped; /* lines that found no room */
 } buffer;
@@ -51,7 +51,7 @@ log_wants(enum event event)
 
 /* --- bytes --- */
 
-/* A line that would not fit is cut: its last members are left out. */
+/* Appends bytes, as far as a line may have them (see line_has_room). */
 static void
 put_bytes(const char *bytes, size_t len)
 {
@@ -84,14 +84,14 @@ put_escape(unsigned char c)
 	put_bytes(text, sizeof text);
 }
 
-/* What stands for itself in a JSON string. */
+/* A character that needs no escape in a JSON string. */
 static bool
 is_plain(unsigned char c)
 {
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* How many bytes stand for themselves, from the first on. */
+/* How many bytes from the first on need no escape. */
 static size_t
 count_plain(struct span s)
 {
@@ -142,7 +142,7 @@ put_member_name(const char *name)
 
 /* --- lines --- */
 
-/* RFC 3339, UTC, milliseconds; the date is worked out once a second. */
+/* RFC 3339, section 5.6, UTC, milliseconds; formats the date once a second. */
 static void
 put_time(void)
 {
@@ -168,7 +168,7 @@ put_time(void)
 	put_bytes("Z\"", 2);
 }
 
-/* Room for one more line; where there is none it is counted. */
+/* Whether there is room for one more line, if need be after a flush. */
 static bool
 line_fits(void)
 {
@@ -207,8 +207,8 @@ log_begin(enum event event)
 }
 
 /*
- * Room for a member of len escaped bytes at most (six for each); a member
- * that might be cut in the middle is left out, so a line is always JSON.
+ * Whether there is room for a member of len bytes, which may be six each once
+ * escaped.  A member that might not fit is left out, so a line is always JSON.
  */
 static bool
 line_has_room(size_t name_len, size_t len)
@@ -339,7 +339,7 @@ flush_of_turn(void *arg)
 	return false;
 }
 
-/* The end of the turn that the timer begins is what tries again. */
+/* The timer only begins a turn, at whose end flush_of_turn tries again. */
 static void
 on_retry(void *arg)
 {

@@ -8,12 +8,12 @@
 #include "loop/loop.h"
 
 /*
- * The log: one JSON object per line on standard error, of the events in
- * tbl/events.h.  Control characters are escaped by it; keys, tokens, queries
- * and bodies are never given to it.  Each thread gathers its lines in a
- * buffer of its own, and log_flush writes them in one go.  Writing never waits
- * for a reader: a line that finds no room is dropped, and the next one that
- * does says how many were.
+ * The log: one JSON object per line on standard error, for the events of
+ * tbl/events.h.  It escapes control characters; keys, tokens, queries and
+ * bodies must never be given to it.  Each thread gathers its lines in a buffer
+ * of its own, which log_flush writes out in one go.  It never waits for a
+ * reader: a line that finds no room is dropped, and the next one that does find
+ * room is preceded by how many were.  Any thread.
  */
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
 
@@ -28,17 +28,20 @@ enum event {
 void log_set_level(enum log_level level);
 bool log_wants(enum event event);
 
-/* A line in the making: begin, any members, end. */
+/* A line in the making: log_begin, any members, log_end. */
 struct logline {
 	bool wanted;
 };
 
-/* A line with ts, level, event and, where tbl/ has one, its sentence. */
+/*
+ * Begins a line, with ts, level, event and, where tbl/events.h has any, its
+ * words.
+ */
 struct logline log_begin(enum event event);
 void log_span(struct logline *line, const char *name, struct span value);
 void log_str(struct logline *line, const char *name, const char *value);
 void log_int(struct logline *line, const char *name, int64_t value);
-/* Microseconds, written as milliseconds with three decimals. */
+/* us, microseconds, is written as milliseconds with three decimals. */
 void log_ms(struct logline *line, const char *name, int64_t us);
 void log_bool(struct logline *line, const char *name, bool value);
 void log_null(struct logline *line, const char *name);
@@ -47,12 +50,15 @@ void log_list(struct logline *line, const char *name, const char *const *list,
     size_t count);
 void log_end(struct logline *line);
 
-/* Writes what this thread has gathered, as far as that goes at once. */
+/* Writes out what this thread has gathered, as far as possible at once. */
 void log_flush(void);
-/* The same for a thread that ends: it waits for room, a second at most. */
+/* The same for a thread that ends: waits for room, at most a second. */
 void log_flush_last(void);
 
-/* Has the thread of a loop flush its lines at the end of every turn. */
+/*
+ * Makes the thread of a loop flush its lines at the end of every turn; a member
+ * of the loop's owner, which detaches it before the loop is freed.
+ */
 struct log_hook {
 	struct loop *loop;
 	struct hook flush;

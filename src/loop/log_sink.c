@@ -15,11 +15,13 @@
 
 static struct {
 	int fd;
-	size_t most; /* in one write; a pipe takes PIPE_BUF whole or not */
+	size_t most; /* per write; a pipe takes PIPE_BUF or nothing */
 	bool socket;
 } sink = {.fd = STDERR_FILENO, .most = SIZE_MAX};
 
-/* Whose line has been written half, so that nobody else may go on. */
+/*
+ * The buffer whose line is half written, so that no other may write; or NULL.
+ */
 static _Atomic(const void *) torn_by;
 
 void
@@ -50,7 +52,7 @@ write_once(const char *bytes, size_t len)
 	return n;
 }
 
-/* The lines that one write takes: some whole ones, or a part of a long one. */
+/* The bytes for one write: whole lines, or a part of one long line. */
 static size_t
 portion(const char *lines, size_t len)
 {

@@ -10,9 +10,9 @@
 #include "loop/turn.h"
 
 /*
- * libuv calls in this order: timers, the prepare handle, poll.  The prepare
- * handle is our end of a turn; the idle handle runs only while a turn was
- * left with work to do, and keeps the poll from blocking.
+ * libuv's order is: timers, the prepare handle, poll.  The prepare handle is
+ * our end of a turn; the idle handle runs only while a turn has left work, and
+ * keeps poll from blocking.
  */
 
 struct posted {
@@ -43,14 +43,14 @@ on_alarm(uv_timer_t *alarm)
 	timer_fire(&loop->state.timers, loop_now_ms(loop));
 }
 
-/* Sets libuv's one timer to our earliest, where that has changed. */
+/* Sets libuv's one timer to our earliest timer, if that is earlier. */
 static void
 set_alarm(struct loop *loop)
 {
 	int64_t at_ms = timer_next(&loop->state.timers);
 	/*
-	 * An alarm that is too early is harmless and is left: most timers
-	 * are deadlines that never fire, and re-arming for each would cost.
+	 * An alarm that is too early does no harm: most timers are deadlines
+	 * that never fire, and setting it anew for each would cost time.
 	 */
 	if (at_ms < 0 ||
 	    (loop->alarm_at_ms >= 0 && loop->alarm_at_ms <= at_ms))

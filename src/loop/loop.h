@@ -11,15 +11,15 @@
 #include "loop/watch.h"
 
 /*
- * The event loop of one thread (libuv behind our few verbs): descriptors to
+ * The event loop of one thread (libuv behind a few functions): descriptors to
  * watch, timers, a ready list and calls from other threads.  It knows nothing
  * of HTTP or Redis.  All functions but loop_post and loop_now_ms are called by
  * the loop's own thread.
  *
- * A turn is: events and timers; then, until nothing is left, the ready list
- * and the hooks of HOOK_WORK; then the hooks of HOOK_FLUSH; then it blocks.
- * Completions only ever put tasks on the ready list, so no function is
- * entered a second time from within itself.
+ * A turn is: events and timers; then, until nothing is left to do, the ready
+ * list and the hooks of HOOK_WORK; then the hooks of HOOK_FLUSH; then it
+ * blocks.  A completion only puts a task on the ready list, so no function is
+ * entered again from within itself.
  */
 struct loop;
 
@@ -28,13 +28,14 @@ struct loop *loop_new(void);
 void loop_free(struct loop **loop);
 /* Runs until loop_stop. */
 void loop_run(struct loop *loop);
+/* Ends loop_run after this turn. */
 void loop_stop(struct loop *loop);
 
-/* Milliseconds of a clock that never jumps, as of this turn's start. */
+/* Milliseconds of a clock that never jumps, as of the start of this turn. */
 int64_t loop_now_ms(const struct loop *loop);
 /* --- hooks --- */
 
-/* Of one kind, those that were added last run first. */
+/* Of one kind, the hooks that were added last run first. */
 void loop_hook(struct loop *loop, enum hook_kind kind, struct hook *hook,
     bool (*run)(void *arg), void *arg);
 void loop_unhook(struct loop *loop, enum hook_kind kind, struct hook *hook);
@@ -42,12 +43,12 @@ void loop_unhook(struct loop *loop, enum hook_kind kind, struct hook *hook);
 /* --- resting --- */
 
 /*
- * Calls destroy(ptr) at the end of the next turn: what a late event of this
- * one may still point to rests until then.
+ * Calls destroy(ptr) at the end of the next turn: until then it rests, as a
+ * late event of this turn may still point to it.
  */
 void loop_rest(struct loop *loop, void *ptr, void (*destroy)(void *ptr));
 
 /* --- other threads --- */
 
-/* Has run(arg) called by the loop's thread; any thread may post. */
+/* Makes the loop's thread call run(arg); any thread may post. */
 void loop_post(struct loop *loop, void (*run)(void *arg), void *arg);

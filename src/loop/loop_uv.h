@@ -6,8 +6,8 @@
 #include "loop/loop_state.h"
 
 /*
- * A loop as libuv drives it; for loop.c, and watch.c, whose descriptors are
- * libuv's.
+ * A loop as libuv drives it; for loop.c, and for watch.c, whose descriptors
+ * libuv watches.  The loop's own thread, but for what the mutex guards.
  */
 struct loop {
 	struct loop_state state; /* first: see loop/loop_state.h */

@@ -4,10 +4,10 @@
 #include "loop/loop.h"
 
 /*
- * An operation is what its owner waits for: it is a member of the owner, is
- * started by one module (the provider) with a deadline, and ends exactly
- * once with a code.  Its end puts it on the ready list; the owner's wake is
- * called from there and never from within the provider.  One thread.
+ * An operation is something that its owner waits for.  It is a member of the
+ * owner, is started by one module (the provider) with a deadline, and ends
+ * exactly once with a code.  Its end puts it on the ready list; the owner's
+ * wake is called from there, and never from within the provider.  One thread.
  */
 enum op_state {
 	OP_IDLE,    /* not started, or given up */
@@ -21,8 +21,8 @@ struct op {
 	void (*wake)(void *owner);
 	void *owner;
 	/*
-	 * Set by the provider: lets go of a pending operation whose time is
-	 * up or which its owner gave up, and must not end it.
+	 * Set by the provider: lets go of a pending operation, because its time
+	 * is up or its owner gave it up.  It must not end it.
 	 */
 	void (*detach)(struct op *op, int error);
 	struct loop *loop;
@@ -32,20 +32,21 @@ struct op {
 	int64_t took_us; /* from start to end */
 };
 
-/* The owner's part, once: who is to be woken. */
+/* For the owner, once: says whom to wake. */
 void op_init(
     struct op *op, struct loop *loop, void (*wake)(void *owner), void *owner);
 /*
- * The provider's part: the operation is pending from now on; after
- * timeout_ms (0: no deadline) it is detached and ends with E_TIMEOUT.
+ * For the provider: the operation is pending from now on; after timeout_ms (0:
+ * no deadline) it is detached, and ends with E_TIMEOUT.
  */
 void op_start(struct op *op, int64_t timeout_ms,
     void (*detach)(struct op *op, int error));
-/* The provider ends a pending operation. */
+/* For the provider: ends a pending operation. */
 void op_done(struct op *op, int error);
 /*
- * The owner gives up: a pending operation is detached (E_CANCELLED), one
- * that is done is not woken any more.  Idle afterwards; always allowed.
+ * For the owner: gives up.  A pending operation is detached (E_CANCELLED);
+ * after one that is done, wake is not called any more.  Idle afterwards; always
+ * allowed.
  */
 void op_cancel(struct op *op);
 

@@ -4,8 +4,9 @@
 struct loop;
 
 /*
- * A task is what its owner does later in this turn: a member of the owner,
- * it is on the loop's ready list once or not.  The loop's own thread.
+ * A task is something that its owner will do later in this turn.  It is a
+ * member of the owner, and is on the loop's ready list once or not at all.  The
+ * loop's own thread.
  */
 struct task {
 	struct task *next;
@@ -16,7 +17,7 @@ struct task {
 };
 
 void task_init(struct task *task, void (*run)(void *arg), void *arg);
-/* Has run() called later in this turn; a second call changes nothing. */
+/* run() is called later in this turn; a second call changes nothing. */
 void task_ready(struct loop *loop, struct task *task);
-/* Takes it off the list again, where it is on it. */
+/* Takes it off the list, if it is on it. */
 void task_cancel(struct task *task);

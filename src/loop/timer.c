@@ -42,7 +42,7 @@ move_down(struct timer_heap *heap, unsigned place, struct timer *timer)
 	put_at(heap, place, timer);
 }
 
-/* The timer must not be set. */
+/* For a timer that is not set. */
 static void
 heap_add(struct timer_heap *heap, struct timer *timer)
 {
@@ -55,7 +55,7 @@ heap_add(struct timer_heap *heap, struct timer *timer)
 	move_up(heap, ++heap->count, timer);
 }
 
-/* Nothing happens where it is not set. */
+/* Does nothing where it is not set. */
 static void
 heap_remove(struct timer_heap *heap, struct timer *timer)
 {
@@ -83,8 +83,8 @@ void
 timer_fire(struct timer_heap *heap, int64_t now_ms)
 {
 	/*
-	 * Bounded by the number that was set at the start, so that a timer
-	 * which sets itself to "now" cannot keep the loop here.
+	 * Fires at most as many as were set at the start, so that a timer that
+	 * sets itself to "now" cannot keep the loop here.
 	 */
 	for (unsigned n = heap->count; n > 0; n--) {
 		if (heap->count == 0 || heap->list[1]->at_ms > now_ms)

@@ -7,8 +7,8 @@
 struct loop;
 
 /*
- * A timer is a member of its owner, who only ever sets and clears it by these
- * functions; zeroed memory is an unset timer.  The loop's own thread.
+ * A timer is a member of its owner, which clears it before it is gone; zeroed
+ * memory is a timer that is not set.  The loop's own thread.
  */
 struct timer {
 	struct loop *loop;
@@ -20,7 +20,10 @@ struct timer {
 
 void timer_init(struct timer *timer, struct loop *loop,
     void (*fire)(void *arg), void *arg);
-/* Fires once, ms from now (0 or more: in the next turn), not before. */
+/*
+ * Fires once, no earlier than in ms milliseconds; 0 or less: in the next turn.
+ * One that is set already is set anew.
+ */
 void timer_set(struct timer *timer, int64_t ms);
 void timer_clear(struct timer *timer);
 

@@ -7,7 +7,7 @@
 #include "loop/timer_private.h"
 #include "loop/turn.h"
 
-/* So many rounds of work in one turn before descriptors are looked at. */
+/* Rounds of work in one turn, at most: then descriptors have their turn. */
 enum { ROUNDS_MAX = 64 };
 
 struct rested {
@@ -28,7 +28,7 @@ run_tasks(struct loop_state *state)
 	}
 }
 
-/* Runs a kind of hooks; true when one of them wants to go on. */
+/* Runs all hooks of a kind; true when one of them has more to do. */
 static bool
 run_hooks(struct loop_state *state, enum hook_kind kind)
 {
@@ -70,7 +70,7 @@ turn_end(struct loop_state *state)
 	state->rested_old = state->rested;
 	state->rested = NULL;
 	destroy_rested(&old);
-	/* What rests must go in the next turn, not only when one comes. */
+	/* While something rests, the next turn must come without an event. */
 	return more || state->rested_old != NULL;
 }
 

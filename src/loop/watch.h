@@ -4,10 +4,10 @@
 struct loop;
 
 /*
- * A watch tells, level-triggered, that a descriptor can be read or written
- * (errors and hang-ups count as both that are wanted).  The descriptor stays
- * the caller's, who frees the watch before closing it.  The loop's own
- * thread.
+ * A watch calls its owner, level-triggered, while a descriptor can be read or
+ * written (errors and hang-ups count as everything that is wanted).  The
+ * descriptor stays the caller's, who frees the watch before closing it.  The
+ * loop's own thread.
  */
 struct watch;
 
@@ -19,7 +19,9 @@ enum {
 
 struct watch *watch_new(struct loop *loop, int fd,
     void (*ready)(void *arg, unsigned events), void *arg);
-/* Sets what is wanted: WATCH_ flags, 0 for nothing. */
+/* Sets what is wanted: flags of WATCH_, or 0.  A new watch wants nothing. */
 void watch_want(struct watch *watch, unsigned events);
-/* No call comes after it; nulls the caller's pointer, accepts NULL. */
+/*
+ * Its owner is not called any more; nulls the caller's pointer, accepts NULL.
+ */
 void watch_free(struct watch **watch);
