@@ -9,16 +9,17 @@
 #include "man/manual.h"
 
 /*
- * Prints what follows from the tables of tbl/, so that it is written once:
- * `gen schema` is the JSON Schema of the configuration, the others are for
- * the manual pages (man/manual.h).  A part of the build, not of the program.
+ * Prints what follows from the tables of tbl/, so that each fact is written
+ * once: `gen schema` prints the JSON Schema of the configuration, the others
+ * print parts of the manual pages (man/manual.h).  It is part of the build, not
+ * of the program.
  */
 
 /* --- the schema of the configuration (JSON Schema, draft 2020-12) --- */
 
 #define JSON(...) #__VA_ARGS__
 
-/* What the schemas of conf/types.h refer to, besides the groups. */
+/* What the schemas of conf/types.h refer to, apart from the groups. */
 static const char definitions[] = JSON({
 	"elsewhere": {
 		"description": "A value from the environment or from a file.",
@@ -72,10 +73,7 @@ word_list(const char *words)
 	return list;
 }
 
-/*
- * Makes the first string of a schema one of these words; false where it has
- * no string.
- */
+/* Restricts the first string of a schema to these words; false: it has none. */
 static bool
 restrict_to_words(json_t *schema, const char *words)
 {
@@ -129,7 +127,7 @@ object_schema(void)
 		"properties": {}}));
 }
 
-/* The schema of the object that a member is; made where it is not yet. */
+/* The schema of the object of that name within schema; made if missing. */
 static json_t *
 section_schema(json_t *schema, const char *name)
 {

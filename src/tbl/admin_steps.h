@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ADMIN_STEP(name, function, operation): the steps of a request to the admin
- * interface, in the order of a life; as in tbl/steps.h (a is the machine).
+ * interface, in life order.  The columns are those of tbl/steps.h; a is the
+ * machine.
  */
 ADMIN_STEP(CHECK, admin_request_check, NULL)
 ADMIN_STEP(READ, admin_request_read, NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ERROR(name, words): the expected failures, one line each. */
+/* ERROR(name, message): the expected failures, one line each. */
 ERROR(CANCELLED, "given up by the caller")
 ERROR(CLIENT_GONE, "the client left")
 ERROR(CLOSED, "the connection was closed")

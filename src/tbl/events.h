@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * EVENT(name, level, words): what the log may say, one line each.  The words
- * tell the operator what happened and, where there is something to do, what.
+ * EVENT(name, level, message): what the log may say, one line each.  The
+ * message tells the operator what happened and, if there is something to do,
+ * what.
  */
 EVENT(request, INFO, "")
 EVENT(step, DEBUG, "")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * FAULT(name, words): why a Redis that answers is not given new claims, and
- * what to do about it, a line each.
+ * FAULT(name, message): why a Redis, though it answers, is given no new claims,
+ * and what to do about it, one line each.
  */
 FAULT(VERSION, "Redis is too old; onceproxy needs 7.0 or later")
 FAULT(ROLE, "Redis is a replica, which takes no writes; store.redis must name "

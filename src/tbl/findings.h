@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * FINDING(name, level, function, well, message, cure): what `doctor` looks
- * for, in the order in which it tells.
+ * FINDING(name, level, function, well, message, cure): what `doctor` looks for,
+ * in the order of its report.
  *
- * name      as it is printed
- * level     FAIL: the promise is in danger, or nothing can be served; WARN:
- *           it holds, and somebody should know
- * function  judges; the file that it is in is the first half of its name
- * well      what is said where there is nothing to find
- * message   what was found; {} stands for the particulars
- * cure      what to do; {} stands for what only this configuration tells
+ *   name      as it is printed
+ *   level     FAIL: the promise is in danger, or nothing can be served; WARN:
+ *             the promise holds, but somebody should know
+ *   function  judges; the file that it is in is the first half of its name
+ *   well      printed where there is nothing to find
+ *   message   what was found; {} stands for the particulars
+ *   cure      what to do; {} stands for what depends on the configuration
  */
 
 /* --- the file and this machine: cmd/doctor_host.c --- */

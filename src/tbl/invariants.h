@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The conditions that keep the promise: INVARIANT_NAME(name, what would happen
- * without it).  base/test_build.h tells how they are used; tests/invariants/
- * has for each a test that sees its loss.  Those of the record's machine are in
- * the scripts, and tests/invariants/test_scripts.py takes them out of there.
+ * INVARIANT_NAME(name, loss): the conditions that keep the promise, and what
+ * would happen without each.  base/test_build.h says how they are used;
+ * tests/invariants/ has a test for each that notices its loss.  The record's
+ * machine keeps its conditions in the scripts, and
+ * tests/invariants/test_scripts.py takes them out there.
  */
 
 /* --- what was sent: gate/execution_upstream.c, upstream/ --- */
@@ -43,7 +44,7 @@ INVARIANT_NAME(answer_coding, "a body in an unknown coding would be stored")
 INVARIANT_NAME(answer_one_framing,
     "of a length and a coding one would be believed")
 
-/* --- the answer that all are given: gate/, store/ --- */
+/* --- the answer that everybody is given: gate/, store/, record/ --- */
 INVARIANT_NAME(outcome_taken,
     "what Redis has not taken would be believed to be stored")
 INVARIANT_NAME(fenced_answer,
@@ -90,7 +91,7 @@ INVARIANT_NAME(newest_master,
 INVARIANT_NAME(no_eviction,
     "Redis could forget a claim, and its payment be made again")
 
-/* --- the journal: gate/journal_relay.c, store/journal*.c --- */
+/* --- the journal: gate/journal_relay.c, journal/ --- */
 INVARIANT_NAME(writable_journal,
     "an outcome that Redis cannot take would have no place to go")
 INVARIANT_NAME(journal_took_it,

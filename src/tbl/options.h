@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * OPT(group, path, type, field, range, change, sentence, default):
- * every member of the configuration file, one entry each, in the order of
- * the manual.  Parser, defaults, ranges, the check for unknown members, the
- * JSON Schema and the manual's tables follow from it (conf/option.h).
+ * OPT(group, path, type, field, range, change, sentence, default): every member
+ * of the configuration file, one entry each, in the order of the manual.
+ * Parser, defaults, ranges, the check for unknown members, the JSON Schema and
+ * the manual's tables follow from it (conf/option.h).
  *
- * group     the object it stands in: ROOT, LISTEN, ENCRYPTION_KEY, UPSTREAM,
- *           ROUTE or IDEMPOTENCY
- * path      its name there; a dot leads into an object within the object
- * type      a line of conf/types.h: how it is read, and its schema
- * field     what it fills, in the group's struct of conf/conf.h
- * range     RANGE(least, most), WORDS("a b") or ANY
- * change    RELOAD: a reload changes it; RESTART: only a new start does
- * sentence  for the manual and the schema
- * default   JSON; NONE, or REQUIRED where its object is there
+ *   group     the object that it is in: ROOT, LISTEN, ENCRYPTION_KEY, UPSTREAM,
+ *             ROUTE or IDEMPOTENCY
+ *   path      its name there; a dot leads into an object within the object
+ *   type      a line of conf/types.h: how it is read, and its schema
+ *   field     the member that it fills, in the group's struct of conf/conf.h
+ *   range     RANGE(least, most), WORDS("a b") or ANY
+ *   change    RELOAD: a reload changes it; RESTART: only a restart does
+ *   sentence  for the manual and the schema
+ *   default   JSON; NONE; or REQUIRED, wherever its object is given
  */
 
 /* --- the whole file --- */

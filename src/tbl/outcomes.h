@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * OUTCOME(name, word, words): how a request ended, the `outcome` of its log
- * line and of the metrics, and what the manual says of it.
+ * OUTCOME(name, word, sentence): how a request ended: the `outcome` in its log
+ * line and in the metrics, and what the manual says about it.
  */
 OUTCOME(EXECUTED, "executed", "The request went to the upstream, and the "
 	"client got its answer, which is stored.")

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * PROBLEM(name, status, type, retry, retry_after_s, title, detail): what a
- * client is told in our own words, one line each.  retry is SAME_KEY,
- * NEW_KEY or FIX_REQUEST; retry_after_s is 0 where there is no such field.
+ * PROBLEM(name, status, type, retry, retry_after_s, title, detail): the problem
+ * documents (RFC 9457) that we answer with ourselves, one entry each.  retry is
+ * SAME_KEY, NEW_KEY or FIX_REQUEST; retry_after_s is that field's value in
+ * seconds, or 0: no such field.
  */
 PROBLEM(IN_FLIGHT, 409, "in-flight", SAME_KEY, 1,
 	"The first request with this key is still in flight",
@@ -109,7 +110,7 @@ PROBLEM(EXPECTATION_FAILED, 417, "expectation-failed", FIX_REQUEST, 0,
 PROBLEM(VERSION_NOT_SUPPORTED, 505, "version-not-supported", FIX_REQUEST, 0,
 	"The HTTP version is not supported",
 	"The gateway speaks HTTP/1.0 and HTTP/1.1.")
-/* The admin interface's own. */
+/* --- of the admin interface --- */
 PROBLEM(NOT_FOUND, 404, "not-found", FIX_REQUEST, 0,
 	"There is nothing here",
 	"There is nothing at this path.")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * REASON(name, letter, word, words): why a record is UNKNOWN; the words are
- * the manual's.
+ * REASON(name, letter, word, sentence): why a record is UNKNOWN: its letter in
+ * the record, its word for people, and the manual's sentence.
  */
 REASON(NONE, '-', "", "")
 REASON(LEASE_EXPIRED, 'l', "lease-expired", "Nothing was heard of its gateway "

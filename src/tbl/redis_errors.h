@@ -3,11 +3,11 @@
  * REDIS_ERROR(name, word, properties): the errors of Redis that we tell apart
  * by their first word, and what follows from each:
  *
- * NOT_RUN    it is raised before a script runs, or in place of the first
- *            write, which is the one that matters: nothing has happened
- * ONLY_READS what would write is refused, what only reads is not
- * MOVES      a server of a cluster that says so may have been replaced
- * REFUSES    it is about who we are or what we ask, and will not pass
+ *   NOT_RUN     it is raised before a script runs, or in place of the first
+ *               write, which is the one that matters: nothing has happened
+ *   ONLY_READS  whatever would write is refused; what only reads is not
+ *   MOVES       a server of a cluster that says so may have been replaced
+ *   REFUSES     it is about who we are or what we ask, and will not pass
  */
 REDIS_ERROR(ASK, "ASK", NOT_RUN)
 REDIS_ERROR(BUSY, "BUSY", NOT_RUN)

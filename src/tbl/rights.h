@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RIGHT(right, when, probe, words): what the gateway's user of Redis must be
- * allowed to do, by the scripts and beside them; an ACL has a plus sign in
- * front of it.
+ * RIGHT(right, when, probe, message): what the gateway's user of Redis must be
+ * allowed to do, within scripts and outside of them; an ACL puts a plus sign in
+ * front of each.
  *
- * when    ALWAYS, WITH_DB (store.redis names a database), WITH_EVENTS,
- *         WITH_SCRIPT or WITH_FUNCTION (store.scripting), WITH_REPLICAS
- *         (store.wait_replicas), or WITH_CLUSTER
- * probe   a command that changes nothing and needs this right: @key stands
- *         for a key that is never there, @channel for the channel of changes,
- *         @pattern for all of those, @db for the database, @nothing for an
- *         empty argument
- * words   what it is for
+ *   when     ALWAYS, WITH_DB (store.redis names a database), WITH_EVENTS,
+ *            WITH_SCRIPT or WITH_FUNCTION (store.scripting), WITH_REPLICAS
+ *            (store.wait_replicas), or WITH_CLUSTER
+ *   probe    a command that changes nothing and needs this right: @key stands
+ *            for a key that never exists, @channel for the channel of changes,
+ *            @pattern for all of those, @db for the database, @nothing for an
+ *            empty argument
+ *   message  what it is for
  */
 RIGHT("asking", WITH_CLUSTER, "ASKING",
 	"to follow a key to where its slot is being moved")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SCRIPT(name, word): the Lua steps of a record, src/lua/NAME.lua each, and
- * the word that metrics and the log have for them (onceproxy_store_seconds'
- * label, which does not change when a script gets a better name).
+ * SCRIPT(name, word): the scripts of a record, src/lua/NAME.lua each, and their
+ * words in metrics and the log (the label of onceproxy_store_seconds, which
+ * stays when a script gets a better name).
  */
 SCRIPT(claim, "claim")
 SCRIPT(complete, "complete")

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * SITUATION(verdict, step, problem, outcome): what a claim's verdict means for
- * the request, a line each.  Verdicts that no claim has are not here, nor is
- * IN_FLIGHT, about which the route and the client decide.
+ * the request, one line each: its next step, the problem that it answers with
+ * (COUNT_: none) and its outcome.  Verdicts that no claim can have are missing,
+ * and so is IN_FLIGHT, about which route and client decide.
  */
 SITUATION(OURS, START, COUNT_, EXECUTED)
 SITUATION(RECONCILE, START, COUNT_, REPLAYED)

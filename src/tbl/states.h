@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * STATE(name, letter, words): the states of a record, as its third byte has
- * them; the words are the manual's.
+ * STATE(name, letter, sentence): the states of a record, the letter that is its
+ * third byte, and the manual's sentence.
  */
 STATE(PROCESSING, 'P', "A gateway has claimed the key and owns it until its "
 	"lease ends; it renews the lease while the request is in flight.")

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The steps of the two machines, in the order of a life.  An imperative
- * starts something; a participle has its result and decides.
+ * The steps of the two machines, in life order.  An imperative starts
+ * something; a participle has its result and decides.
  *
- * REQUEST_STEP(name, function, operation) and EXECUTION_STEP(...): the
- * operation is the only one that the step can be woken by (r or e is the
- * machine), or NULL where it follows at once.
+ * REQUEST_STEP(name, function, operation) and EXECUTION_STEP(...): operation is
+ * the only one that can wake the machine into that step (r or e is the
+ * machine); NULL: the step follows at once.
  */
 #ifndef REQUEST_STEP
 #define REQUEST_STEP(name, function, operation)
