@@ -387,8 +387,8 @@ def a_list_goes_from_old_to_new_in_pages(bench):
 
 @test
 def a_list_of_many_is_whole_and_in_order(bench):
-    """More than one look at an index of few shards.  The last one is the
-    record that the others were made of."""
+    """More records than one ZRANGE of list.lua takes from an index, on few
+    shards.  All are copies of one record, which is listed last."""
     upstream, gateway, admin = start(bench, store={"shards": 2})
     unknown(upstream, gateway)
     [name] = [k for k in bench.redis.keys() if b":r:" in k]
@@ -557,7 +557,7 @@ def a_deleted_record_is_forgotten(bench):
     equal(gateway.ask("k").status, 201)
     equal(upstream.requests[-1].get("Idempotency-Attempt"), "1")
     equal(admin.send("DELETE", "/keys/" + key_id).status, 200)
-    # A worker that keeps the answer hears of it a moment later.
+    # A worker that caches the answer hears of it a moment later.
     eventually(lambda: not gateway.ask("k").replayed)
     equal(upstream.count(), 3)
 
@@ -616,7 +616,7 @@ def what_was_said_of_one_attempt_is_not_taken_for_another(bench):
 
 @test
 def a_late_owner_hears_what_the_operator_said(bench):
-    """A gateway that stood still does not overrule the operator."""
+    """A gateway that was frozen does not overrule the operator."""
     upstream = bench.upstream()
     hold = upstream.hold()
     late = bench.gateway(upstream, {"lease": "500ms"})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contract, section 8: the page for people as it is served, and what pages of
-other sites can have a browser do to the admin interface: nothing."""
+other sites can make a browser do to the admin interface: nothing."""
 
 import base64
 import hashlib
@@ -47,7 +47,7 @@ def refused(got, status, problem):
 # --- the page ---------------------------------------------------------------
 
 def sources(page, element):
-    """What the policy has to call each such element of the page."""
+    """What the policy must call each such element of the page."""
     return ["'sha256-" + base64.b64encode(hashlib.sha256(
         text).digest()).decode() + "'"
         for text in re.findall(b"<%s>(.*?)</%s>" % (element, element), page,
@@ -77,8 +77,8 @@ def the_page_is_served_with_a_policy_that_lets_nothing_else_in(bench):
 
 @test
 def the_page_stands_alone(bench):
-    """No address of anything elsewhere, no markup made of text, no handlers
-    or styles that the policy would not let through."""
+    """The page names nothing on other hosts, makes no markup of text, and has
+    no handlers or styles that the policy would block."""
     gateway, _ = start(bench)
     page = send(gateway, "GET", "/").body.decode()
     addresses = set(re.findall(r"\w+://[^'\" ]*", page))
@@ -132,7 +132,8 @@ def a_page_of_another_site_changes_nothing(bench):
 
 @test
 def a_name_that_was_bound_anew_shows_and_changes_nothing(bench):
-    """DNS rebinding: for the browser all is of one origin, evil.example."""
+    """DNS rebinding: to the browser everything is of one origin,
+    evil.example."""
     gateway, key_id = start(bench)
     port = gateway.ready["admin"].split(":")[1]
     for host in ("evil.example", f"evil.example:{port}",

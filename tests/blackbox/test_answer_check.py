@@ -2,10 +2,10 @@
 """Contract, sections 6 and 7: what an upstream may send, and what becomes of
 everything else.
 
-A malformed or truncated answer reaches nobody: on a keyed route the client is
+A malformed or truncated answer reaches nobody.  On a keyed route the client is
 told that the outcome is unknown, and the record says why; on a pass-through
-route that the upstream failed, or the connection is cut.  And whoever comes
-next to the pool, a stranger, gets the answer to his own request."""
+route it is told that the upstream failed, or the connection is cut.  Whoever
+uses the pool next, a stranger, gets the answer to his own request."""
 
 from once import http, tap
 from once.http import Broken, build, keyed
@@ -22,7 +22,7 @@ def head(*lines):
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
-# Refused as soon as it has come, whatever the connection does then.
+# Refused as soon as it has arrived, whatever the connection does next.
 BAD_HEADS = {
     "two lengths":
         OK + head(b"Content-Length: 6", b"Content-Length: 3") + SECRET,
@@ -110,7 +110,7 @@ BAD_HEADS = {
         b"HTTP/1.1 100 Go on\r\nX-A : 1\r\n\r\n" + OK + NONE,
 }
 
-# The head is good; where it is streamed, part of the answer has gone out.
+# The head is good; where it is streamed, part of the answer is out already.
 BAD_BODIES = {
     "a chunk size in C": CHUNKED + b"0x6\r\nSECRET\r\n0\r\n\r\n",
     "a signed chunk size": CHUNKED + b"+6\r\nSECRET\r\n0\r\n\r\n",
@@ -169,9 +169,9 @@ GOOD = {
 
 
 class Bench:
-    """A gateway with one worker, so that all connections are one pool's, and
-    an upstream that gives a request of "X-Row" that row's bytes and any other
-    one an answer that only its sender can have."""
+    """A gateway with one worker, so that all connections are in one pool, and
+    an upstream that answers a request with "X-Row" with that row's bytes, and
+    any other one with an answer that only its sender can have."""
 
     def __init__(self, bench, rows, then, **options):
         self.rows, self.then = rows, then
@@ -218,7 +218,7 @@ class Bench:
         return record["state"], record["reason"]
 
     def stranger(self, what):
-        """Another tenant on the same pool, with a key and without."""
+        """Another tenant uses the same pool, with a key and without."""
         self.asked += 1
         for number, data in enumerate((
                 keyed(f"own-{self.asked}", tenant="Bearer of-another",
@@ -230,7 +230,7 @@ class Bench:
                        (201, b"mine-%d-%d" % (self.asked, number)))
 
     def held(self, what, row, reasons):
-        """A keyed row has come to nothing, and stays so."""
+        """A row sent with a key is unknown, and stays unknown."""
         got = self.ask(row, True)
         if got is None or got.problem != "outcome-unknown":
             self.wrong.append((what, got))
@@ -244,7 +244,7 @@ class Bench:
                    (409, "outcome-unknown"))
 
     def failed(self, what, row, may_be_cut):
-        """A row that passes through has come to nothing."""
+        """A row that passes through has failed."""
         got = self.ask(row, False)
         if got is None and may_be_cut:
             return
@@ -263,7 +263,7 @@ THEN = [("then it waits", "wait"), ("then FIN", "FIN"), ("then RST", "RST")]
 
 
 def refuse_all(bench, rows, then, reasons, may_be_cut):
-    """Every row, on both routes, with a stranger behind each."""
+    """Every row on both routes, and a stranger's request after each."""
     b = Bench(bench, list(rows.values()), then)
     for row, what in enumerate(rows):
         b.held((what, "keyed"), row, reasons)
@@ -314,8 +314,8 @@ def a_body_that_only_ends_by_closing_is_none_with_a_key(bench):
 
 @test
 def what_http_allows_is_taken_and_nothing_more(bench):
-    # An upstream that closes behind such an answer, unannounced, may meet
-    # the next request: that it closes is for others to try.
+    # An upstream that closes after such an answer, unannounced, may hit the
+    # next request; other tests cover that.
     b = Bench(bench, [data for data, _ in GOOD.values()], "wait")
     for row, (what, (_, body)) in enumerate(GOOD.items()):
         status = 204 if what.startswith("no content") else 201
@@ -331,7 +331,7 @@ def what_http_allows_is_taken_and_nothing_more(bench):
 @each([("by length", OK + b"Content-Length: 2\r\n\r\nhi"),
        ("by chunks", CHUNKED + b"2\r\nhi\r\n0\r\n\r\n")])
 def an_upstream_that_said_too_much_is_not_asked_again_there(bench, data):
-    """A byte of surplus, and the rest may be on its way."""
+    """One surplus byte, and the rest may still be on its way."""
     upstream, gateway = bench.pair(
         data + b"H", options={"max_idle": "30s"}, workers=1)
     for number in range(4):
@@ -339,7 +339,8 @@ def an_upstream_that_said_too_much_is_not_asked_again_there(bench, data):
     equal(len(upstream.connections), 4)
 
 
-# What a gateway would take for the next answer, sent once it has gone idle.
+# What a gateway might take for the next answer, sent once the connection is
+# idle.
 IDLE = {
     "an answer": answer(200, b"of another tenant"),
     "half an answer": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n",

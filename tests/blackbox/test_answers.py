@@ -179,7 +179,7 @@ def headers_beyond_the_limit_are_headers_too_large(bench):
 
 
 def raw(lines, body=b""):
-    """A request with these lines behind a good first part."""
+    """A request with these lines after a good beginning."""
     return (b"POST /v1/charges HTTP/1.1\r\nHost: api\r\n"
             b"Authorization: a\r\nIdempotency-Key: k\r\n"
             + lines + b"\r\n" + body)
@@ -275,7 +275,7 @@ def malformed_http_is_never_forwarded_and_ends_the_connection(bench, data):
     equal(gateway.send(keyed("k")).status, 201)
 
 
-# Those that libmicrohttpd lets through, and answers of ours.
+# Those that libmicrohttpd lets through, and we answer.
 OURS = ("both lengths", "two equal lengths", "a length with zeros in front",
         "a folded line", "a fold that makes a key", "bare line feeds",
         "a NUL in a value", "a control in a value", "two hosts", "OPTIONS *",

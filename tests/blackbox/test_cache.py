@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Answers from memory (cache.size): what Redis would say, without asking."""
+"""Answers from memory (cache.size): what Redis would say, without asking
+it."""
 
 from once import tap
 from once.http import ask, build
@@ -10,7 +11,7 @@ ADMIN = {"listen": "127.0.0.1:0"}
 
 
 def start(bench, count=1, **members):
-    """An upstream and gateways of one worker each that can keep answers."""
+    """An upstream, and gateways of one worker each that can cache answers."""
     upstream = bench.upstream()
     members = {"workers": 1, "admin": ADMIN, **members}
     gateways = [bench.gateway(upstream, **members) for _ in range(count)]
@@ -20,7 +21,8 @@ def start(bench, count=1, **members):
 
 
 def keeps(gateway, key="first"):
-    """Waits until answers are kept, and says so with a key of its own."""
+    """Waits until answers are cached, which it finds out with a key of its
+    own."""
     eventually(lambda: gateway.ask(key) and metric(gateway, "bytes") > 0,
                "an answer in memory")
 
@@ -102,7 +104,7 @@ def who_cannot_hear_of_changes_keeps_nothing(bench):
     redis = bench.own_redis()
     upstream, gateway = start(bench, redis=redis)
     gateway.ask("k")
-    # No PUBLISH for anybody: an operator's delete could not be heard.
+    # Nobody may PUBLISH: an operator's delete could not be heard of.
     redis("ACL", "SETUSER", "default", "-publish")
     redis("CLIENT", "KILL", "TYPE", "pubsub")
     eventually(lambda: metric(gateway, "bytes") == 0)

@@ -23,7 +23,7 @@ def check(bench, config, *args, **env):
 
 
 def explain(bench, config, width=None):
-    """What is said for people, as a dict of the parts' titles to lines."""
+    """The text for people, as a dict from a part's title to its lines."""
     env = {"COLUMNS": str(width)} if width else {}
     text = check(bench, config, "--explain", **env)
     first, *parts = text.split("\n\n")
@@ -33,7 +33,7 @@ def explain(bench, config, width=None):
 
 
 def settings(lines):
-    """Of the lines of a part: the settings, and those that are marked."""
+    """Of a part's lines: the settings, and which of them are marked."""
     found, marked = {}, set()
     for line in lines:
         if line[3:4] != " ":
@@ -61,7 +61,7 @@ def options(group):
 
 
 def everything(bench):
-    """Each option that there is, with a value that is not its default."""
+    """Every option, with a value that is not its default."""
     tls = Authority(bench.folder()).issue("gate")
     upstream = {
         "targets": ["http://127.0.0.1:9/base", "unix:/run/x"],
@@ -112,7 +112,7 @@ def everything(bench):
 
 
 def merged(whole, part):
-    """Whether all that part says stands in whole too."""
+    """Whether everything in part is in whole too."""
     if isinstance(part, dict):
         return all(k in whole and merged(whole[k], v)
                    for k, v in part.items())

@@ -84,7 +84,7 @@ def a_client_that_leaves_before_its_request_is_whole(bench, data, leave):
     client = gateway.client()
     client.send(data)
     leave(client)
-    # Served behind it, and with another body: the key was never claimed.
+    # Served after it, with another body: the key was never claimed.
     got = gateway.ask("k", body=b"another")
     equal((got.status, got.replayed), (201, False))
     equal(upstream.requests[0].get("Idempotency-Attempt"), "1")

@@ -12,7 +12,7 @@ from once.wait import eventually
 
 ADMIN = {"listen": "127.0.0.1:0"}
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
-# Then the death of one master is no matter to the keys of the others.
+# So the death of one master does not touch the keys of the others.
 PARTLY = ("--cluster-require-full-coverage", "no")
 WAIT = {"in_flight": "wait", "wait_timeout": "8s"}
 ONE = {"shards": 1}  # all keys are in one slot
@@ -39,7 +39,7 @@ def slot_of_key(gateway, key):
 
 
 def answered(gateway, key):
-    """Asks until it is answered, as a client does that is told 503."""
+    """Sends it until it is answered, as a client does that gets 503."""
     def asked():
         got = ask(gateway, key)
         if got.status == 201:
@@ -84,7 +84,7 @@ def clients_in_a_race_are_one_execution(bench):
     hold = upstream.hold()
     asks = [bench.background(gateways[n % 2].ask, "k") for n in range(20)]
     hold.wait_arrived()
-    for gateway in gateways:  # who is no owner is told
+    for gateway in gateways:  # whoever is not the owner says so
         equal(gateway.ask("k").problem, "in-flight")
     hold.release()
     done = [task.result().status for task in asks]
@@ -123,7 +123,7 @@ def what_an_operator_deletes_is_dropped_from_memory_everywhere(bench):
             gateway, "/metrics").body.decode().splitlines()
             if line.startswith("onceproxy_cache_hits_total"))
     keys = [f"k{n}" for n in range(8)]
-    for master in cluster.masters:  # each tells of its own records
+    for master in cluster.masters:  # each publishes changes of its own records
         eventually(lambda m=master: m(
             "CLIENT", "LIST", "TYPE", "pubsub").count(b"onceproxy") == 2,
             "both gateways listen to it")
@@ -199,7 +199,7 @@ def a_seed_that_is_dead_is_passed_over(bench):
 
 
 def refused(bench, config):
-    """The words with which serve does not begin."""
+    """The message with which serve refuses to begin."""
     gateway = bench.serve(config, ready=False)
     equal(gateway.wait(), 1)
     return "\n".join(gateway.lines)
@@ -216,7 +216,8 @@ def what_is_no_cluster_is_not_served_with(bench):
 # --- slots that move -------------------------------------------------------
 
 def in_one_slot(bench, cluster, **members):
-    """All keys in ONE_SLOT; its owner, and somebody who may take it over."""
+    """All keys are in ONE_SLOT: its owner, and a master that may take it
+    over."""
     upstream = bench.upstream()
     store = {**ONE, "timeout": "700ms", **members.pop("store", {})}
     gateway = bench.gateway(upstream, redis=cluster, store=store, **members)
@@ -384,7 +385,7 @@ def the_keys_of_a_dead_master_wait_for_its_replica_and_others_go_on(bench):
             got = ask(gateway, key)
             if not theirs[key]:
                 equal((got.status, got.replayed), (201, True))
-            else:  # perhaps the replica was quick
+            else:  # the replica may have been quick
                 assert got.problem == "store-unavailable" or got.replayed
         equal(admin(gateway, "/readyz").status, 200)
     hold.release()

@@ -23,7 +23,7 @@ GONE = object()
 
 
 def changed(*changes):
-    """GOOD with members set: a change is (pointer, value); GONE removes."""
+    """GOOD with changes: each is (pointer, value), where GONE removes."""
     config = copy.deepcopy(GOOD)
     for pointer, value in changes:
         *way, last = [int(p) if p.isdigit() else p
@@ -42,7 +42,7 @@ def changed(*changes):
 
 
 def check(bench, config, **env):
-    """Exit status and the errors as (pointer, words)."""
+    """Exit status, and the errors as (pointer, message)."""
     file = os.path.join(bench.folder(), "onceproxy.json")
     write(file, config)
     done = command("check", "-c", file, env=env)

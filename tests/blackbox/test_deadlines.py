@@ -17,7 +17,7 @@ PAUSE_S = 0.1  # between two bytes of a client that trickles
 
 
 def trickle(sock, data, pause=PAUSE_S):
-    """Sends a byte, waits whether anything comes back, and so on; what came
+    """Sends byte after byte, reading whatever comes back meanwhile; what came
     until the other side closed."""
     sock.settimeout(pause)
     said = b""
@@ -81,7 +81,7 @@ def a_body_that_trickles_is_cut(bench, head, piece):
     with connect(gateway.address) as sock:
         sock.sendall(head)
         said = trickle(sock, piece * 999)
-    # One that was refused already is not told a second thing.
+    # A request that was refused already gets no second answer.
     assert is_408(said) or (said == b"" and b"-Key" not in head), said
     equal(upstream.count(), 0)
     # The key was never claimed: another body may have it.
@@ -101,7 +101,7 @@ def the_log_says_408_of_a_body_that_did_not_come(bench):
 
 @test
 def a_body_that_is_slow_and_comes_on_is_not_cut(bench):
-    """Some twenty times what must come, for three times as long as a client
+    """About twenty times the least rate, for three times as long as a client
     may be silent."""
     upstream, gateway = bench.pair(limits=LIMITS)
     body = b"x" * 32 * 1024
@@ -121,7 +121,7 @@ def a_body_that_is_slow_and_comes_on_is_not_cut(bench):
 
 
 def small_window(address):
-    """A client whose machine takes next to nothing for it."""
+    """A client whose kernel buffers next to nothing."""
     host, port = address.rsplit(":", 1)
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -131,7 +131,8 @@ def small_window(address):
 
 
 def read_bytewise(sock, gateway):
-    """Reads a byte each time that the log says nothing of it for a while."""
+    """Reads a byte each time that the log has been silent about it for a
+    while."""
     while True:
         try:
             gateway.wait_for_log("client_slow", timeout=PAUSE_S)
@@ -140,7 +141,7 @@ def read_bytewise(sock, gateway):
             sock.recv(1)
 
 
-# More than the kernel takes from us for a client.
+# More than the kernel buffers for a client.
 LARGE = b"y" * 12_000_000
 
 
@@ -154,7 +155,7 @@ def a_client_is_cut_that_reads(bench, read):
         sock.sendall(keyed("k"))
         read(sock, gateway)
         gateway.wait_for_log("client_slow", doing="reading the answer")
-    # What it did not read was stored before.
+    # The answer that it did not read was stored before.
     got = gateway.ask("k")
     equal((got.replayed, got.body == LARGE), (True, True))
     equal(upstream.count(), 1)
@@ -169,7 +170,7 @@ def a_client_that_reads_slowly_and_comes_on_is_not_cut(bench):
         client.send(keyed("k"))
         sock, nothing = client.sock, socket.socketpair()
         nothing[0].settimeout(PAUSE_S)
-        while pauses < 30:  # three times the time of silence
+        while pauses < 30:  # three times the permitted silence
             client.reader.buffer += sock.recv(100_000)
             try:
                 nothing[0].recv(1)
@@ -181,7 +182,7 @@ def a_client_that_reads_slowly_and_comes_on_is_not_cut(bench):
 
 
 def let_idle_times_pass(gateway, count=3):
-    """As many connections as are closed for doing nothing."""
+    """How many connections were closed for doing nothing."""
     for _ in range(count):
         with gateway.client() as client:
             equal(client.exchange("GET", "/none", host=None).status, 400)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contract, section 2: `onceproxy doctor`.  Each finding is provoked on real
-servers, then cured by what its text says, and then doctor is quiet."""
+servers, then cured as its text says, and then doctor is quiet."""
 
 import base64
 import json
@@ -63,7 +63,7 @@ class Patient:
         return {f["name"]: f for f in got["findings"]}
 
     def finds(self, name):
-        """The finding of that name, which is one."""
+        """The one finding of that name."""
         found = self.look()[name]
         assert found["level"] in LEVELS, found
         return found
@@ -73,7 +73,7 @@ class Patient:
         assert found["level"] == "ok", found
 
     def cure(self, finding):
-        """What its cure has for redis-cli, run there."""
+        """Runs the redis-cli commands of its cure."""
         words = re.findall(r"redis-cli ([^,;]+)", finding["cure"])
         assert words, finding
         self.redis(*shlex.split(words[0]))
@@ -107,7 +107,7 @@ def table():
 
 @test
 def every_finding_is_provoked_here(bench):
-    """… or in the test of the store that it is about."""
+    """... or in the test of the store that it is about."""
     text = ""
     for name in ("test_doctor.py", "test_sentinel.py"):
         with open(source(f"tests/blackbox/{name}"), encoding="utf-8") as file:
@@ -212,7 +212,7 @@ def outcomes_in_the_journal_are_a_warning(bench):
 
 
 def leave_in_journal(bench, patient):
-    """Two outcomes that Redis, which dies, does not get."""
+    """Two outcomes that Redis does not get, because it dies."""
     gateway = bench.serve(patient.config)
     hold = patient.upstream.hold()
     tasks = [bench.background(gateway.ask, key) for key in ("a", "b")]
@@ -319,8 +319,8 @@ NEEDED_WITH = {"WITH_FUNCTION": {"scripting": "function"},
 
 
 def rights():
-    """The commands of tbl/rights.h that store.events need too, each with
-    members of store that need it."""
+    """The rights of tbl/rights.h that a user can be denied here, each with
+    members of store that make it necessary."""
     with open(source("src/tbl/rights.h"), encoding="ascii") as file:
         found = re.findall(r'^RIGHT\("([^"]+)", (\w+)', file.read(), re.M)
     assert len(found) > 15
@@ -329,7 +329,7 @@ def rights():
 
 
 def restricted(bench, redis=None, members=None):
-    """A patient whose user has what --acl says, and nothing else."""
+    """A patient whose user has the rights that --acl prints, and no others."""
     patient = Patient(bench, redis, store={
         "user": "gate", "password": "pw", "events": {"maxlen": 1000},
         **(members or {})})
@@ -366,7 +366,7 @@ def a_library_of_another_version_is_a_warning(bench):
     assert got["words"].endswith(": onceproxy_0123456789abcdef"), got
     patient.cure(got)
     patient.misses("old_libraries")
-    # The one that is used is still there.
+    # The library in use is still there.
     equal(len(patient.redis("FUNCTION", "LIST")), 1)
 
 
@@ -446,7 +446,7 @@ def that_user_runs_the_whole_gateway(bench, members):
     equal([t.result().status for t in tasks], [201, 201])
     equal(len(upstream.requests), 1)
     equal([g.ask("slow").status for g in gateways], [201, 201])
-    # Released, and given up for unknown.
+    # Released, and marked unknown.
     upstream.reply = answer(503)
     equal(one.ask("free").status, 503)
     upstream.reply = close_unanswered
@@ -497,7 +497,7 @@ def the_scripts_and_the_store_run_no_other_command(bench):
     used = set()
     for folder in ("src/lua", "src/store"):
         for name in os.listdir(source(folder)):
-            # What is asked of Sentinels needs no right in Redis.
+            # Questions to Sentinels need no right in Redis.
             if not name.endswith((".lua", ".c")) or name in (
                     "inspect.c", "sentinel.c"):
                 continue
@@ -639,7 +639,8 @@ def fewer_replicas_than_claims_wait_for_are_a_failure(bench):
 
 
 class Twister:
-    """In front of a Redis: passes all on, but for what answers have."""
+    """Stands in front of a Redis and passes everything on, except for the
+    replies that answers replaces."""
 
     def __init__(self, bench, redis, twist):
         self.path = os.path.join(bench.folder(), "twisted")
@@ -894,7 +895,7 @@ def on_all(cluster, *words):
 
 
 def of_cluster(patient, name):
-    """All findings of that name that are worth a line."""
+    """All findings of that name that are not well."""
     return [f for f in json.loads(patient.run("--json").stdout)["findings"]
             if f["name"] == name and f["level"] in LEVELS]
 
@@ -906,7 +907,7 @@ def each_master_of_a_cluster_is_looked_at(bench):
     patient.misses("redis_unreachable")
     patient.misses("rights")
     patient.misses("eviction")
-    # What holds of all of them alike is said of each that it troubles.
+    # What is wrong with several of them is reported for each.
     equal([f["words"].split(": ")[0] for f in
            of_cluster(patient, "persistence")],
           [m.address for m in sorted(

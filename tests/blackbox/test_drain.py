@@ -16,7 +16,7 @@ def is_refused(address):
     except ConnectionRefusedError:
         return True
     except ConnectionResetError:
-        pass  # it waited to be accepted when the listener was closed
+        pass  # it was waiting to be accepted when the listener closed
     return False
 
 
@@ -72,7 +72,7 @@ def an_idle_gateway_ends_at_once_whatever_clients_are_connected(bench):
 
 @test
 def a_request_on_an_old_connection_is_told_that_we_drain(bench):
-    # Of one worker: another one would end, and close, at once.
+    # With one worker: a second one would end, and close, at once.
     upstream, gateway = bench.pair(workers=1)
     hold = upstream.hold()
     old = gateway.client()
@@ -87,7 +87,7 @@ def a_request_on_an_old_connection_is_told_that_we_drain(bench):
         old.send(keyed("late")[40:])
         got = old.read()
     except (ConnectionError, AssertionError):
-        pass  # closed instead, with nothing executed
+        pass  # or it was closed, with nothing executed
     if got is not None:
         equal((got.status, got.problem), (503, "draining"))
         assert int(got.get("Retry-After")) >= 1

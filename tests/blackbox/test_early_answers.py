@@ -138,7 +138,7 @@ def a_slow_reader_of_an_early_answer_slows_its_upstream(bench):
         if request.target == "/silent":
             connection.reader.more()
             return
-        # What it left unread would make a reset of its end.
+        # What it leaves unread would turn its end into a reset.
         equal(connection.reader.exactly(8), b"3\r\nabc\r\n")
         connection.send(
             answer(200, b"", [("Content-Length", size)], length=False))
@@ -147,7 +147,7 @@ def a_slow_reader_of_an_early_answer_slows_its_upstream(bench):
     with small_window(gateway.address) as slow:
         slow.send(build("POST", "/x", [CHUNKED]) + b"3\r\nabc\r\n")
         equal(head(slow)[0], 200)
-        for _ in range(2):  # so long it reads nothing
+        for _ in range(2):  # how long it reads nothing
             equal(gateway.send(build("GET", "/silent")).status, 504)
         equal(read_pattern(slow.reader, size), size)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stored answers at rest (store.encryption_keys): encrypted wherever they lie,
-given again by whoever has the key, and by nobody out of another record."""
+"""Stored answers at rest (store.encryption_keys): encrypted wherever they are
+stored, replayed by whoever has the key, and useless in another record."""
 
 import base64
 import glob
@@ -17,7 +17,7 @@ MARK = b"four-hundred-and-nineteen-euros"
 BODY = b'{"id":"ch_1","paid":"' + MARK + b'"}'
 FIELDS = [("X-Receipt", "receipt-of-the-payer"),
           ("Content-Type", "application/json")]
-# What must lie nowhere: values of fields, pieces of the body.
+# What must be found nowhere: values of fields, pieces of the body.
 PIECES = [MARK, b"receipt-of-the-payer", b"application/json", b"ch_1"]
 ADMIN = {"listen": "127.0.0.1:0"}
 LOOKS = itertools.count()
@@ -37,7 +37,7 @@ def sealing(*keys, **more):
 
 
 def start(bench, *keys, reply=None, redis=None, idempotency=None, **store):
-    """An upstream and a gateway that keeps no answers in memory."""
+    """An upstream, and a gateway that caches no answers."""
     upstream = bench.upstream(reply or answer(201, BODY, FIELDS))
     return upstream, more(bench, upstream, *keys, redis=redis,
                           idempotency=idempotency, **store)
@@ -67,7 +67,7 @@ def admin(gateway, method, target, body=None):
 
 
 def same(again, first):
-    """Byte for byte the first answer, and said to be a replay."""
+    """Byte for byte the first answer, and marked as a replay."""
     equal((again.status, again.replayed, again.body),
           (first.status, True, first.body))
     own = ("Idempotent-Replayed", "X-Request-Id", "Original-Request-Id")
@@ -114,20 +114,20 @@ def redis_and_its_file_hold_no_piece_of_an_answer(bench, compression):
                               compression=compression)
     for name in ("k", "l", "m"):
         equal(gateway.ask(name).status, 201)
-    # What redis-server has on disk: of the steps, and of its whole memory.
+    # What redis-server has on disk: its append-only file, and a snapshot.
     redis("BGREWRITEAOF")
     files = glob.glob(os.path.join(redis.folder, "appendonlydir", "*"))
     assert files
     has_no_piece(b"".join(map(contents_of, files)), "the file of Redis")
     contents = redis.contents()
     has_no_piece(contents, "Redis")
-    # What people look for is still to be seen.
+    # What operators look for is still in the clear.
     assert b"charges" in contents and b"e 2026-1\n" in contents
 
 
 @test
 def the_same_without_keys_would_be_seen(bench):
-    """That the test before this one would see something."""
+    """Shows that the test before this one would see something."""
     redis = bench.own_redis()
     upstream = bench.upstream(answer(201, BODY, FIELDS))
     gateway = bench.gateway(upstream, redis=redis)
@@ -188,7 +188,7 @@ def a_record_that_was_changed_is_refused(bench, at, byte):
 
 @test
 def an_answer_is_not_given_to_another_request(bench):
-    """With the fingerprint of another request put into the record."""
+    """The fingerprint of another request is put into the record."""
     upstream, gateway = start(bench, ONE)
     redis = bench.redis
     gateway.ask("k", body=b'{"amount":1}')
@@ -219,7 +219,7 @@ def a_new_key_is_put_first_on_one_gateway_after_the_other(bench):
     upstream, old = start(bench, ONE)
     redis = bench.redis
     first = old.ask("before")
-    # Step one: all can read what the new key will encrypt.
+    # Step one: all gateways can read what the new key will encrypt.
     ready = more(bench, upstream, ONE, TWO)
     # Step two: it encrypts, while others still use the old one.
     new = more(bench, upstream, TWO, ONE)
@@ -251,7 +251,7 @@ def a_key_that_is_lost_is_an_error_and_no_new_payment(bench):
           ("COMPLETED", 1, "charges"))
     assert '"2026-1"' in shown["unreadable"], shown
     assert "status" not in shown and "body" not in shown, shown
-    # New ones go on, and with the key back all is as it was.
+    # New payments go on, and with the key back all is as it was.
     equal(without.ask("new").status, 201)
     back = more(bench, upstream, TWO, ONE)
     same(back.ask("k"), first)
@@ -321,7 +321,7 @@ def an_operator_may_complete_what_has_failed_and_a_later_attempt(bench):
 
 @test
 def an_operators_answer_is_for_the_record_as_it_is_then(bench):
-    """Another request has the key when the answer comes to Redis."""
+    """Another request has taken the key when the answer reaches Redis."""
     wire = bench.wire()
     upstream, other = start(bench, ONE, reply=close_unanswered)
     gateway = more(bench, upstream, ONE, redis=wire.url, timeout="30s")
@@ -331,7 +331,8 @@ def an_operators_answer_is_for_the_record_as_it_is_then(bench):
     acts, goes = threading.Event(), threading.Event()
 
     def until_it_acts(line, data):
-        """It looks before, maybe twice: Redis may not know that script."""
+        """It reads the record first, maybe twice: Redis may not have the
+        script."""
         if b"\r\ncomplete\r\n" in data:
             acts.set()
             assert goes.wait(PATIENCE)
@@ -386,14 +387,14 @@ def the_journal_holds_no_piece_of_it_and_is_delivered(bench, another):
     deliverer = gateway
     if another:
         gateway.kill()
-        # It delivers what it could not read: the key came after it.
+        # It delivers what it cannot read: it does not have that key.
         deliverer = more_of(bench, gateway, TWO)
     redis.start()
     deliverer.wait_for_log("journal_delivered")
     reader = more(bench, upstream, TWO, ONE, redis=redis)
     same(reader.ask("k"), first)
     equal(upstream.count(), 1)
-    # The event has the status, though nobody opened the answer.
+    # The event has the status, though nobody decrypted the answer.
     entries = [entry for stream in redis.keys()
                if stream.endswith(b":events")
                for _, entry in redis("XRANGE", stream, "-", "+")]
@@ -402,7 +403,7 @@ def the_journal_holds_no_piece_of_it_and_is_delivered(bench, another):
 
 
 def more_of(bench, gateway, *keys):
-    """The next process in a gateway's place, with other keys."""
+    """The next process in place of a gateway, with other keys."""
     config = dict(gateway.config)
     config["store"] = {**config["store"], "encryption_keys": list(keys)}
     return bench.serve(config, ready=False)
@@ -418,7 +419,8 @@ def an_owner_that_was_fenced_hears_the_record_or_that_it_cannot(bench):
     redis = bench.redis
     name = next(name for name in redis.keys() if b":r:" in name)
     value = redis("GET", name)
-    # Somebody has decided, with a key that this gateway does not have.
+    # An operator has decided, and the answer is encrypted with a key that this
+    # gateway does not have.
     redis("SET", name, value[:2] + b"C" + value[3:55] + b"-" * 22 +
           value[77:] + b"e 2026-1\n" + b"x" * 60)
     hold.release()

@@ -18,7 +18,7 @@ PAID = ["NONE>PROCESSING 1", "PROCESSING>COMPLETED 1 201"]
 
 def started(bench, reply=None, idempotency=None, maxlen=1000, redis=None,
             **members):
-    """An upstream, a gateway that tells, and who reads what it tells."""
+    """An upstream, a gateway that writes events, and a consumer of them."""
     store = {"events": {"maxlen": maxlen}, "shards": SHARDS,
              **members.pop("store", {})}
     upstream = bench.upstream(reply)
@@ -30,8 +30,8 @@ def started(bench, reply=None, idempotency=None, maxlen=1000, redis=None,
 
 
 class Consumer:
-    """A consumer group on the streams of all shards, from the first entry
-    on; what it has read is acknowledged."""
+    """A consumer group on the streams of all shards, from the first entry on,
+    that acknowledges what it has read."""
 
     def __init__(self, redis, stream="events"):
         self.redis = redis
@@ -41,7 +41,7 @@ class Consumer:
             redis("XGROUP", "CREATE", name, "ledger", "0", "MKSTREAM")
 
     def read(self):
-        """All that was told so far, as fields."""
+        """All events so far, as fields."""
         got = self.redis(
             "XREADGROUP", "GROUP", "ledger", "one", "COUNT", 10000,
             "STREAMS", *self.streams, *[">"] * len(self.streams))
@@ -53,20 +53,20 @@ class Consumer:
         return self.entries
 
     def stories(self):
-        """For each key_id what became of it, in order."""
+        """The changes of each key_id, in order."""
         stories = {}
         for entry in self.read():
             stories.setdefault(entry["id"], []).append(told(entry))
         return stories
 
     def story(self):
-        """That of the only key there is."""
+        """Those of the only key there is."""
         stories = list(self.stories().values())
         equal(len(stories), 1)
         return stories[0]
 
     def wait_for(self, words):
-        """Until that is told."""
+        """Waits until those are the events."""
         eventually(lambda: words in map(told, self.read()), words)
 
 
@@ -96,7 +96,7 @@ def a_payment_is_told_from_its_claim_to_its_answer(bench):
     equal(gateway.ask("k").problem, "in-flight")
     hold.release()
     equal(first.result().status, 201)
-    # The client has its answer: so has the stream.
+    # When the client has its answer, the event is in the stream.
     equal(consumer.story(), PAID)
     for _ in range(3):
         assert gateway.ask("k").replayed
@@ -219,8 +219,8 @@ def an_outcome_out_of_the_journal_is_told_with_its_status(bench):
 
 @test
 def nothing_is_told_that_did_not_happen_and_nothing_is_missed(bench):
-    """Connections to Redis are cut again and again; in the end the streams
-    and the records agree, and each answer that a client got was told once."""
+    """Connections to Redis are cut again and again.  In the end streams and
+    records agree, and each answer that a client got has exactly one event."""
     upstream, gateway, consumer = started(bench, maxlen=100000)
     done = []
 
@@ -236,7 +236,7 @@ def nothing_is_told_that_did_not_happen_and_nothing_is_missed(bench):
     eventually(cut, "all are answered", 2 * PATIENCE)
     for task in tasks:
         task.result()
-    # Claims without a reply are given back, outcomes delivered.
+    # Waits until lost claims are given back, and outcomes delivered.
     eventually(lambda: all(
         ">COMPLETED" in story[-1] or ">NONE" in story[-1]
         for story in consumer.stories().values()), "all have ended")
@@ -267,7 +267,7 @@ def the_streams_are_cut_to_about_maxlen(bench):
                 fields=[("Idempotency-Key", f"k{number}"),
                         ("Authorization", "a")], body=b"").status, 201)
     for stream in consumer.streams:
-        # A node of a stream has 100 entries, and whole ones are dropped.
+        # A node of a stream has 100 entries, and only whole nodes are dropped.
         left = bench.redis("XLEN", stream)
         assert 100 <= left <= 200, left
 

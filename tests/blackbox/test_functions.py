@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contract, section 3, store.scripting "function": the same promise, kept by a
-library of functions that the gateway gives to Redis where it is missing."""
+library of functions that the gateway loads into Redis where it is missing."""
 
 import os
 import re
@@ -19,7 +19,7 @@ TEST_BUILD = os.environ.get("ONCEPROXY_TEST_BUILD", "")
 
 
 def started(bench, redis=None, **members):
-    """Answers are what Redis has, and not what a worker remembers."""
+    """No cache: answers are what Redis has, not what a worker remembers."""
     redis = redis or bench.own_redis()
     return redis, *bench.pair(redis=redis, store=FUNCTIONS,
                               cache={"size": 0}, **members)
@@ -170,7 +170,7 @@ def a_full_redis_takes_the_outcomes_of_what_is_in_flight(bench):
 # --- two versions ----------------------------------------------------------
 
 def another_version(bench):
-    """The scripts as they are embedded, each with one line more."""
+    """The scripts as they are embedded, each with one more line."""
     folder = bench.folder()
     for name in os.listdir(source("src/lua")):
         with open(source(f"src/lua/{name}"), encoding="utf-8") as file:
@@ -196,7 +196,8 @@ def gateways_of_two_versions_leave_each_other_their_libraries(bench):
                           cache={"size": 0})
     newer = bench.serve(config, program=TEST_BUILD,
                         env={"ONCE_SCRIPTS": another_version(bench),
-                             # It reads the folder again and again.
+                             # The test build keeps the scripts that it reads
+                             # there.
                              "ASAN_OPTIONS": "detect_leaks=0"})
     equal(gateway.ask("k1").status, 201)
     equal(newer.ask("k2").status, 201)
@@ -251,6 +252,6 @@ def all_of_this_holds_with_functions(bench, file):
     assert done.returncode == 0, done.stdout
 
 
-# Whole files run here.
+# These tests run whole files of others.
 tap.LIMIT_S = 300
 tap.main()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contract, sections 6 and 7: what may be read in two ways is never forwarded.
-Each row is sent byte for byte on a connection of its own, with a request
-behind it that a gateway which misread the row would serve."""
+Each row is sent byte for byte on a connection of its own, followed by a
+request that a gateway would serve if it misread the row."""
 
 from once import tap
 from once.http import Broken, Client, keyed, parse_head
@@ -16,7 +16,7 @@ CHUNKS = b"5\r\nhello\r\n0\r\n\r\n"
 
 
 def head(*lines, line=LINE, host=HOST):
-    """A request whose fields are these bytes, and its empty line."""
+    """A request whose fields are these bytes, with its empty line."""
     return line + host + KEY + b"".join(lines) + b"\r\n"
 
 
@@ -209,7 +209,7 @@ EXPECTATIONS = [
     b"Expect: 100-continue\r\nExpect: x\r\n"), 417)]
 
 CHUNKED = head(b"Transfer-Encoding: chunked\r\n")
-# Whatever is wrong with a body, nothing of it may count as the request.
+# When a body is wrong, no part of it may count as the request.
 CHUNK_ODDITIES = [(repr(body)[2:-1][:40], CHUNKED + body, (400, 408, 413))
                   for body in (
     b"-5\r\nhello\r\n0\r\n\r\n", b"+5\r\nhello\r\n0\r\n\r\n",
@@ -242,7 +242,7 @@ class Table:
                 return client.reader.buffer
 
     def judge(self, words, data, wanted):
-        """What is wrong with the row; None where it was refused."""
+        """What went wrong with the row; None where it was refused."""
         said = self.said(data)
         seen = [r.first for r in self.upstream.requests]
         if seen:
@@ -273,7 +273,7 @@ def nothing_that_is_malformed_reaches_the_upstream(bench, rows):
     wrong = [table.judge(*row) for row in rows]
     wrong = [words for words in wrong if words]
     assert not wrong, "\n".join(wrong)
-    # The gateway is well after all of it.
+    # The gateway still works after all of it.
     equal(table.gateway.ask("after").status, 201)
     equal(table.upstream.count(), 1)
 
@@ -333,8 +333,8 @@ def what_follows_a_body_is_the_next_request_and_not_the_body(bench):
 # --- what is well-formed, read strictly on the other side ---
 
 def strict(data):
-    """A reading of a well-formed request that forgives nothing: first line,
-    fields by name in lower case, body."""
+    """Reads a well-formed request, forgiving nothing: first line, fields by
+    name in lower case, body."""
     top, _, body = data.partition(b"\r\n\r\n")
     first, *lines = top.split(b"\r\n")
     fields = []
@@ -420,7 +420,8 @@ def an_absolute_target_becomes_a_path_and_its_host(bench):
 
 
 def send_begin(client, data):
-    """So that it is read before what follows; nothing answers it yet."""
+    """Waits, so that it is read before what follows; nothing answers it
+    yet."""
     client.send(data)
     client.sock.settimeout(0.01)
     try:
@@ -432,7 +433,7 @@ def send_begin(client, data):
 
 @test
 def every_split_of_a_request_is_read_the_same(bench):
-    """As the pieces come, so do the gaps that tell good from bad."""
+    """However the head is cut into pieces, good and bad are told apart."""
     upstream, gateway = bench.pair(workers=1)
     good = head(b"A: b\r\nCookie: c=d\r\nContent-Length: 2\r\n") + b"hi"
     bad = head(b"A: b\r\n c\r\nContent-Length: 2\r\n") + b"hi"

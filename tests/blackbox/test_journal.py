@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Contract, section 6: Redis lost after the upstream answered.  The outcome is
-on disk first, and reaches Redis as soon as it can, also from the next
-process."""
+"""Contract, section 6: Redis is lost after the upstream has answered.  The
+outcome is on disk first, and reaches Redis as soon as possible, even from the
+next process."""
 
 import glob
 import os
@@ -137,7 +137,7 @@ def an_outcome_that_is_refused_is_delivered_again_and_again(bench):
     redis("CONFIG", "SET", "min-replicas-to-write", "1")
     hold.release()
     equal(first.result().status, 201)
-    # Twice refused: by the execution, and when it is delivered.
+    # Refused twice: to the execution, and to the delivery.
     eventually(lambda: len(gateway.find_log(
         "store_refused", operation="complete")) > 1, "it is tried again")
     redis("CONFIG", "SET", "min-replicas-to-write", "0")
@@ -183,7 +183,7 @@ def an_outcome_that_nothing_takes_is_drained_too(bench):
 
 
 def damage(name):
-    """Another answer stands in a journal than the one that was written."""
+    """A journal has another answer than the one that was written."""
     with open(name, "r+b") as file:
         data = file.read()
         equal(data.count(b"whole"), 1)
@@ -204,7 +204,7 @@ def an_entry_that_was_damaged_is_not_delivered(bench):
     other = bench.serve(gateway.config)
     other.wait_for_log("journal_adopted", damaged=1,
                        file=os.path.basename(name))
-    # Nobody can know any more what the answer was.
+    # Nobody can know what the answer was any more.
     eventually(lambda: other.ask("k").problem == "outcome-unknown")
     equal(upstream.count(), 1)
 
@@ -238,7 +238,7 @@ def a_process_that_lives_keeps_its_journal(bench):
     equal(one.ask("one").status, 201)
     before = journals(one)
     two = bench.gateway(upstream, workers=1, state_dir=one.config["state_dir"])
-    # Whoever serves has looked for journals before.
+    # A gateway adopts journals before it serves.
     equal(two.ask("two").status, 201)
     equal(set(before) - set(journals(two)), set())
     equal(one.ask("more").status, 201)
@@ -248,7 +248,7 @@ def a_process_that_lives_keeps_its_journal(bench):
 def an_outcome_that_comes_too_late_is_said_and_changes_nothing(bench):
     upstream, redis, gateway, first = lost_at_complete(bench, "freeze")
     equal(first.status, 201)
-    # While the gateway is frozen, somebody forgets the record.
+    # While the gateway is frozen, the record is deleted.
     gateway.signal(signal.SIGSTOP)
     back(redis, "freeze")
     redis("FLUSHALL")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Contract, section 4: what is a key, and which two are the same."""
+"""Contract, section 4: what a key is, and when two are the same."""
 
 import re
 

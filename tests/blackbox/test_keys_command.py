@@ -307,7 +307,7 @@ def a_verb_has_its_own_help_with_an_example(bench, verb):
     assert example.startswith(f"  onceproxy keys {verb} "), example
     other = "delete" if verb != "delete" else "release"
     assert other not in done.stdout, done.stdout
-    # The example is right as far as the command line goes.
+    # At least the command line of the example is right.
     words = shlex.split(example.replace("\\\n", " "))[1:]
     done = command(*words, "-c", "/nowhere/x.json")
     equal(done.returncode, 1, done.stderr)

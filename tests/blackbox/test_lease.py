@@ -36,7 +36,7 @@ def stays_in_flight(gateway, seconds):
 
 @test
 def an_upstream_slower_than_three_leases_ends_completed(bench):
-    # Long enough that a busy machine does not end it by itself.
+    # Long enough not to expire because the machine is busy.
     upstream, gateway = bench.pair(idempotency={"lease": "1500ms"})
     other = bench.gateway(upstream, {"lease": "1500ms"})
     hold = upstream.hold()
@@ -63,7 +63,7 @@ def a_payment_in_flight_is_not_given_up_before_its_lease(bench):
 
 @test
 def an_owner_that_slept_past_its_lease_still_completes(bench):
-    """Nobody has taken its place: its answer is the truth, if late."""
+    """Nobody has taken its place: its answer is the truth, even if late."""
     upstream, gateway = bench.pair(idempotency={"lease": "300ms"})
     other = bench.gateway(upstream)
     hold = upstream.hold()
@@ -171,8 +171,8 @@ def prefixes_keep_gateways_apart(bench):
 
 
 def stopped_before_it_sends(bench, on_unknown="hold"):
-    """A gateway that stands still between its claim and its sending, for
-    longer than its lease; another; and the client that waits for it."""
+    """A gateway that is frozen between claiming and sending, for longer than
+    its lease; another gateway; and the client that waits for the first."""
     program = os.environ.get("ONCEPROXY_TEST_BUILD")
     if not program or not os.access(program, os.X_OK):
         raise tap.Skip("there is no test build")

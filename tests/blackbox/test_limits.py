@@ -26,7 +26,7 @@ def any_number_of_arguments_in_a_query_is_forwarded(bench, count):
                           "&c=d" * (count // 4)))
         got = client.read()
         equal(got.status, 201)
-        # Behind a head that is nearly too large the connection ends.
+        # After a head that is nearly too large the connection ends.
         equal(got.get("Connection"), "close" if count > 20_000 else None)
         if got.get("Connection"):
             assert client.is_closed()
@@ -35,7 +35,7 @@ def any_number_of_arguments_in_a_query_is_forwarded(bench, count):
 
 
 def fields_of(count):
-    """With the Host there is one more."""
+    """The Host is one more."""
     return [("A", "b")] * (count - 1)
 
 
@@ -54,7 +54,7 @@ def cookies(count):
     ("a hundred cookies", cookies(100)),
 ])
 def a_head_is_taken_with(bench, fields):
-    # The answer's head needs room beside it.
+    # The answer's head needs room as well.
     upstream, gateway = bench.pair(answer(fields=[("Large", "y" * 12_000)]))
     got = gateway.ask("k", fields=fields)
     if got.status == 431:  # the key and the tenant were too much
@@ -65,7 +65,7 @@ def a_head_is_taken_with(bench, fields):
 
 @each([(size, size) for size in (400, 1024, 5_000, 20_000, 30_000, 200_000)])
 def an_answers_head_has_room_whatever_a_requests_may_have(bench, size):
-    """Also behind the largest request that is let in."""
+    """Even after the largest request that is allowed."""
     upstream, gateway = bench.pair(
         answer(fields=[("Large", "y" * 12_000)]),
         limits={"request_headers": size})
@@ -132,7 +132,7 @@ def beyond_limits_connections_clients_are_told_and_others_served(bench):
         got = ask(gateway.address, keyed(f"k{number}"))
         equal((got.status, got.problem, got.get("Connection")),
               (503, "overloaded", "close"))
-    # Told at once, and then not for each of them.
+    # Logged at once, and then not for each of them.
     line = gateway.wait_for_log("connections_full")
     equal((line["turned_away"], line["connections"]), (1, 3))
     assert len(gateway.find_log("connections_full")) < 20
@@ -156,7 +156,7 @@ def too_few_descriptors_are_said_and_fewer_clients_taken(bench):
     equal((line["level"], line["descriptors"], line["connections"]),
           ("warn", 100, 50))
     clients = [gateway.client() for _ in range(60)]
-    # All that were taken are served, the rest are told.
+    # All that were accepted are served, the rest are told so.
     answers = []
     for number, client in enumerate(clients):
         client.send(keyed(f"k{number}"))

@@ -167,7 +167,7 @@ def passed_sockets_are_served_instead_of_listen(bench):
             got = ask(address, keyed("k"))
             equal((got.status, got.replayed), (201, number > 0))
         gateway.stop()
-        # They are the manager's: the next process is passed them again.
+        # They belong to the manager, which passes them to the next process.
         assert is_there(path)
         again = bench.serve(config, passed=[("", tcp), ("", unix)])
         equal(again.ask("k").replayed, True)
@@ -190,7 +190,7 @@ def a_passed_socket_is_served_as_the_entry_of_its_address(bench):
     with tcp_listener() as one, tcp_listener() as two:
         config = bench.config(bench.upstream(), listen=[
             {"address": address_of(two), "tls": tls}, "127.0.0.1:1"])
-        # By its address the second is TLS, so by its place the first is not.
+        # The second is TLS by its address, so the first, by its place, is not.
         bench.serve(config, passed=[("", two), ("", one)])
         equal(ask(address_of(one), build("GET", "/x")).status, 201)
         equal(ask(address_of(two), build("GET", "/x"),

@@ -199,12 +199,12 @@ def a_log_that_nobody_reads_stops_no_request(bench):
     upstream, gateway = bench.pair(workers=1)
     gateway.reading.clear()
     path = "/" + "x" * 1500
-    many = 400  # of lines, which is more than pipe and buffers have room for
+    many = 400  # of lines: more than pipe and buffers can hold
     with gateway.client() as client:
         for _ in range(many):
             equal(client.exchange("GET", path).status, 201)
     gateway.reading.set()
-    # What found no room is counted, as soon as a line has room again.
+    # What found no room is counted, as soon as there is room for a line again.
     def told():
         nonlocal many
         gateway.ask("k")

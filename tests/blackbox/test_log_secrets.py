@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Contract, section 9: whatever happens, and on the level that says most, the
+"""Contract, section 9: whatever happens, and at the most talkative level, the
 log has no key, token, query or body, nor a secret of the configuration."""
 
 import json
@@ -11,7 +11,7 @@ from once.http import Broken, ask, build, keyed
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered, then_close
 
-MARK = "hush"  # in all that must not be told, and in nothing else
+MARK = "hush"  # in everything that is secret, and nowhere else
 TOKEN = f"Bearer {MARK}-token"
 BODY = b'{"card":"hush-card","order_id":"hush-order"}'
 QUERY = f"?q={MARK}-query"
@@ -187,7 +187,8 @@ def of_outcomes_that_go_to_the_journal(bench):
 
 @test
 def of_the_configuration(bench):
-    """Neither where it is refused, nor of Redis that refuses its password."""
+    """Neither where a file is refused, nor where Redis refuses the
+    password."""
     redis = bench.own_redis()
     redis("CONFIG", "SET", "requirepass", f"{MARK}-password")
     upstream, gateway = started(bench, redis=redis, store={

@@ -30,7 +30,7 @@ def redises_of(folder):
 
 
 class Managed:
-    """A gateway with a managed store, that can be started again."""
+    """A gateway with a managed store; it can be started again."""
 
     def __init__(self, bench, idempotency=None):
         self.bench = bench

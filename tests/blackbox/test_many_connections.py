@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A client that is silent costs next to nothing, however many they are, and a
-request in flight little besides its body."""
+"""Silent clients cost next to nothing, however many they are, and a request in
+flight costs little besides its body."""
 
 import resource
 
@@ -13,12 +13,12 @@ from once.wait import eventually
 
 MANY = 10_000
 IN_FLIGHT = 2000
-# What is left behind a silent connection, with all that malloc() adds.
+# What a silent connection may cost, with all that malloc() adds.
 MOST_BYTES = 24 * 1024
 
 
 def descriptors(count):
-    """As many as that for this process, or fewer: how many there are."""
+    """Raises this process' limit of descriptors as far as that; the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     want = count + 200 if hard == resource.RLIM_INFINITY \
         else min(hard, count + 200)
@@ -58,7 +58,8 @@ def ten_thousand_silent_clients_are_served_and_cost_little(bench):
 def two_thousand_requests_in_flight_cost_little_besides_their_bodies(bench):
     if is_sanitized():
         raise Skip("a sanitizer needs more memory by itself")
-    # Each has two connections, of which this process has both other ends.
+    # A request has two connections, and this process has the other ends of
+    # both.
     count = descriptors(2 * IN_FLIGHT) // 2
     upstream = bench.upstream()
     gateway = bench.gateway(upstream, workers=1, options={"timeout": "10m"})
@@ -66,14 +67,14 @@ def two_thousand_requests_in_flight_cost_little_besides_their_bodies(bench):
     equal(gateway.ask("warm", body=body).status, 201)
     before = memory(gateway.pid)[0]
     clients = [gateway.client() for _ in range(count)]
-    # The first on a connection costs less than those that follow.
+    # The first request on a connection costs less than the next ones.
     for client in clients:
         client.send(keyed("warm", body=body))
         assert client.read().replayed
     hold = upstream.hold()
     for number, client in enumerate(clients):
         client.send(keyed(f"k{number}", body=body))
-        # What connecting needs for a while is not what waiting does.
+        # Connecting needs more memory for a while than waiting does.
         upstream.wait_for(2 + number)
 
     def each_costs():

@@ -44,7 +44,7 @@ def requests(samples):
 
 
 def expect(gateway, wanted):
-    """A request is counted when its answer is out, so a moment later."""
+    """A request is counted when its answer is out: a moment later."""
     eventually(lambda: requests(metrics(gateway)) == wanted,
                f"{wanted}; now {requests(metrics(gateway))}")
 
@@ -75,7 +75,7 @@ def requests_are_counted_exactly_by_route_and_outcome(bench):
 
 @test
 def who_is_turned_away_at_the_door_is_counted_too(bench):
-    # Not one: the admin interface has as many, for whoever looks.
+    # Not 1: the limit holds for the admin interface too, which is asked.
     upstream, gateway = start(bench, workers=1, limits={"connections": 8})
     clients = [gateway.client() for _ in range(8)]
     for client in clients:
@@ -208,7 +208,7 @@ def the_process_is_told_about(bench):
     folder = f"/proc/{gateway.pid}"
     assert samples["process_cpu_seconds_total"] > 0
     assert samples["process_resident_memory_bytes"] > 1e6
-    # The connection that asks may be one of them.
+    # The connection that scrapes may be one of them.
     assert abs(samples["process_open_fds"]
                - len(os.listdir(folder + "/fd"))) < 5
     assert samples["process_start_time_seconds"] > 1.7e9

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Contract, section 2: what a service manager is told (sd_notify(3)), and
-that a gateway of which a part hangs gives no more signs of life."""
+"""Contract, section 2: what a service manager is told (sd_notify(3)), and that
+a gateway gives no more signs of life when a part of it hangs."""
 
 import os
 import signal
@@ -19,8 +19,8 @@ ALLOWED_S = 1  # WatchdogSec= of these services
 
 
 class Manager(Watched):
-    """The socket that a service manager listens at; messages has all that
-    came, and silence is how long nothing has."""
+    """The socket that a service manager listens on: messages has all that
+    came, silence() is how long nothing has."""
 
     def __init__(self, folder):
         super().__init__()
@@ -49,7 +49,7 @@ class Manager(Watched):
         self.wait_until(lambda: self.signs() >= count, f"{count} signs")
 
     def wait_silence(self, seconds):
-        """Returns once nothing has come for so long."""
+        """Returns once nothing has come for that long."""
         end = time.monotonic() + PATIENCE
         with self.changed:
             while time.monotonic() - self.last < seconds:
@@ -135,7 +135,7 @@ def one_worker_that_hangs_ends_the_signs_of_all(bench):
         client.send(keyed("k"))
         gateway.wait_for_log("fault_point")
         manager.wait_silence(3 * ALLOWED_S)
-        # The process lives, and so does the thread that gives the signs.
+        # The process lives, and so does the thread that gives signs of life.
         equal(ask(gateway.ready["admin"], build("GET", "/healthz")).status,
               200)
         gateway.kill()

@@ -66,7 +66,7 @@ def what_was_not_sent_does_not_count_as_an_attempt(bench):
 
 @test
 def what_was_not_sent_leaves_an_earlier_attempt_unknown(bench):
-    """A key that was free would take another request."""
+    """A free key would accept another request."""
     upstream, gateway = in_doubt(bench, "retry")
     upstream.stop()
     equal(gateway.ask("k/1~x").problem, "upstream-unreachable")
@@ -124,7 +124,7 @@ def reconcile_leaves_unknown_what_nobody_tells(bench, reply):
     upstream, gateway, got = reconciled(bench, reply)
     equal((got.status, got.problem), (409, "outcome-unknown"))
     gateway.wait_for_log("reconcile_failed")
-    # Asked again with the next retry, and the truth is still welcome.
+    # The next retry asks again, and the truth is still welcome.
     upstream.replies[BY_KEY + "k%2F1~x"] = answer(200, b"late truth")
     equal(gateway.ask("k/1~x").body, b"late truth")
     equal(upstream.count(method="POST"), 1)

@@ -94,7 +94,7 @@ def a_path_with_no_one_reading_is_refused_and_goes_nowhere(bench):
     equal(gateway.ask("k").status, 201)
 
 
-# Other paths than /v1/charges to us and to an upstream, byte for byte.
+# Byte for byte other paths than /v1/charges, to us and to an upstream.
 OTHERS = [
     "/v1/charges;x=1", "/v1/charges;", "/v1/charges%3Bx", "/v1;a/charges",
     "/v1/charges%5C", "/v1%5Ccharges", "/v1/..%5Ccharges", "/v1/charges%3F",
@@ -130,7 +130,7 @@ def an_absolute_target_without_a_path_is_the_root(bench, target, wanted):
     "/v1/ch_1/refund", "/v1/a%2Fb/refund", "/v1/%2F/refund/",
     "/v1/..%2Fx/refund", "//v1/a%2fb/./refund", "/v1/x/../a%2Fb/refund")])
 def a_coded_slash_in_a_variable_does_not_hide_the_route(bench, target):
-    """To many an upstream it is a byte of the segment."""
+    """To many upstreams it is just a byte of the segment."""
     upstream = bench.upstream()
     config = bench.config(upstream)
     config["routes"][0]["path"] = "/v1/{id}/refund"
@@ -228,7 +228,7 @@ def what_earlier_proxies_said_is_appended_to(bench):
     equal(got.get("Via"), None)  # answers stay as the upstream gave them
 
 
-# What a client may not have dropped on the way.
+# Fields that a client must not get dropped (by naming them in Connection).
 NAMES = ["Idempotency-Key", "Authorization", "X-Mode", "Idempotency-Attempt",
          "Idempotent-Replayed", "Host", "Content-Length", "Transfer-Encoding",
          "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "Via",

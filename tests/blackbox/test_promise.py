@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Contract, section 1: the promise, each of its four sentences once."""
+"""Contract, section 1: the promise, one test for each of its sentences."""
 
 from once import tap
 from once.http import keyed

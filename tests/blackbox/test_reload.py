@@ -68,7 +68,7 @@ def what_cannot_change_at_run_time_is_said(bench):
     store = {**config["store"], "secret": "another", "prefix": "other"}
     line = reload(gateway, {**config, "store": store}, "reload_partial")
     assert line["member"].startswith("/store"), line
-    # The key still has the record that it had.
+    # The key still has its record.
     equal(gateway.ask("k").replayed, True)
     equal(upstream.count(), 1)
 

@@ -9,12 +9,12 @@ from once.tap import each, equal, test
 from once.upstream import DATE, answer
 
 OURS = ("Idempotent-Replayed", "X-Request-Id", "Original-Request-Id")
-# What may stand in a hop's head only, and does not belong to the answer.
+# Fields of one hop only, which are no part of the answer.
 HOP = ("Connection", "Keep-Alive", "Transfer-Encoding")
 
 
 def replay_of(bench, reply, method="POST", **config):
-    """First answer and replay of what the upstream says."""
+    """First answer and replay, of these bytes from the upstream."""
     upstream = bench.upstream(reply)
     settings = bench.config(upstream, **config)
     settings["routes"][0]["methods"] = [method]

@@ -10,16 +10,16 @@ from once.tap import each, equal, test
 from once.upstream import answer
 from once.wait import eventually
 
-# Who waits in vain waits so long; a busy machine may take longer, so that a
-# claim which is to count is made again until it does (World.pay).
+# How long a claim waits in vain.  A busy machine may take longer, so a claim
+# that is to count is repeated until it does (World.pay).
 BRIEF = {"timeout": "5s", "wait_timeout": "700ms"}
-# Where nobody waits in vain.
+# For tests in which nobody waits in vain.
 LONG = {"timeout": "40s", "wait_timeout": "20s"}
 RECONCILE = {"reconcile": "/v1/charges/by-key/{key}"}
 
 
 class World:
-    """A master with replicas behind an address that a failover moves."""
+    """A master with replicas, behind an address that a failover moves."""
 
     def __init__(self, bench, wait=1, replicas=1, idempotency=None,
                  times=BRIEF, **members):
@@ -39,14 +39,14 @@ class World:
         return self.gateway.ask(*args, **kwargs)
 
     def pay(self, key):
-        """Until it counts; the first answer, when it does."""
+        """Pays until the claim counts; the first answer then."""
         def paid():
             got = self.ask(key)
             return got.status == 201 and got
         return eventually(paid, f"{key} is paid")
 
     def part(self):
-        """The master goes on, and no replica hears of anything."""
+        """The master goes on, but no replica hears from it."""
         for replica in self.replicas:
             replica.freeze()
         self.master("CLIENT", "KILL", "TYPE", "replica")
@@ -129,7 +129,8 @@ def old_answers_are_given_while_replicas_are_away(bench):
 
 
 def answered_without_replicas(world):
-    """The answer of a payment whose claim they have, and whose answer not."""
+    """The answer to a payment of which the replicas have the claim, not the
+    answer."""
     def ask_until_sent():
         while True:
             got = world.ask("k")
@@ -149,7 +150,7 @@ def an_answer_that_replicas_lack_is_in_the_journal_first(bench):
     world = World(bench)
     equal(answered_without_replicas(world).status, 201)
     world.gateway.wait_for_log("settle_late")
-    # The master has it; that is not enough, however often it is asked.
+    # Only the master has it, which is not enough, however often it is asked.
     eventually(lambda: world.master.calls("wait") > 3, "it is tried again")
     equal(world.gateway.find_log("journal_delivered"), [])
     world.join()
@@ -173,7 +174,8 @@ def where_another_execution_may_decide_it_is_not_given_out(bench, policy):
 
 @test
 def without_it_a_failover_may_execute_twice(bench):
-    """Why there is such a member: nothing here is about how it is kept."""
+    """Shows why store.wait_replicas exists: without it, a failover loses a
+    claim."""
     world = World(bench, wait=0)
     world.part()
     equal(world.ask("k").status, 201)

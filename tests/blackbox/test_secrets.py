@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Keys, passwords and secrets lie in no memory that a core dump would have,
-wherever the configuration takes them from, and not where a process begins."""
+"""Keys, passwords and secrets are in no memory that a core dump would have,
+nor in the memory that a process begins with, wherever the configuration takes
+them from."""
 
 import base64
 import hashlib
@@ -22,15 +23,15 @@ TOKEN = b"the-token-of-the-operators"
 
 
 def pieces(secret):
-    """What must not be found of it: half of it is too much."""
+    """The parts of it that must not be found: half of it is too much."""
     half = len(secret) // 2
     return {secret[:half], secret[half:]}
 
 
 def dumped(pid):
-    """The memory that a core dump of the process would have: all mappings
-    but those that are marked to be left out (dd) and those that cannot be
-    read or that nothing was ever put into."""
+    """The memory that a core dump of the process would have: all mappings but
+    those that are marked to be left out (dd), that cannot be read, or that
+    were never written to."""
     with open(f"/proc/{pid}/smaps") as lines:
         text = lines.read()
     head = r"^([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+ *(.*)\n"
@@ -80,7 +81,7 @@ def nothing_in(gateway, secrets):
 
 @test
 def what_is_not_secret_would_be_found(bench):
-    """That this test sees what lies in memory."""
+    """Shows that these tests see what is in memory."""
     _, gateway = bench.pair(problem_base="urn:found-in-memory-419:")
     assert found_in(gateway, [b"urn:found-in-memory-419:"])
 
@@ -93,7 +94,7 @@ def redis_with_password(bench):
 
 
 def config(bench, redis, token=None, **store):
-    """Secrets from files, and in the file itself."""
+    """Secrets from files, and in the configuration file itself."""
     text = base64.b64encode(RAW_KEY)
     old = base64.b64encode(OLD_KEY).decode()
     return bench.config(
@@ -116,7 +117,7 @@ def status(gateway, token):
 
 
 def used(gateway):
-    """It has claimed, stored, read and looked up, and an operator asked."""
+    """It claims, stores, replays and refuses, and serves an operator."""
     equal(status(gateway, TOKEN), 200)
     gateway.ask("k")
     equal(gateway.ask("k").replayed, True)
@@ -165,7 +166,7 @@ def nor_is_it_after_a_reload_and_when_redis_was_lost(bench):
         count = len(gateway.find_log("reloaded"))
         gateway.signal(signal.SIGHUP)
         eventually(lambda: len(gateway.find_log("reloaded")) > count)
-    # Links are made anew, some in vain.
+    # Connections are made anew, some in vain.
     redis.kill()
     gateway.wait_for_log("store_down")
     redis.start()
@@ -191,7 +192,7 @@ def what_the_environment_had_is_gone_from_there_and_still_known(bench):
         assert name.encode() + b"=\0" in environ, environ
         assert value.encode() not in environ
     used(gateway)
-    # A sanitizer has its own copy of all that a process begins with.
+    # A sanitizer has its own copy of what a process begins with.
     if not is_sanitized():
         nothing_in(gateway, ALL)
     gateway.signal(signal.SIGHUP)

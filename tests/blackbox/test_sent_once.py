@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Contract, section 7: what was sent is never sent again, and bytes that lay
-on an idle connection are nobody's answer.
+"""Contract, section 7: what was sent is never sent again, and bytes that were
+waiting on an idle connection are nobody's answer.
 
 HTTP libraries send a POST again when a kept-alive connection turns out to be
-dead.  Here the upstream reads the whole POST on such a connection and closes,
-and must have seen it exactly once."""
+dead.  Here the upstream reads the whole POST on such a connection and closes
+it, and must have seen the POST exactly once."""
 
 import threading
 
@@ -32,7 +32,7 @@ def warm(bench, gateway, upstream, count):
 
 
 def one_worker(bench, reply=None, idempotency=None, **options):
-    """One worker, so that all idle connections are its own."""
+    """One worker, so that all idle connections are in its pool."""
     upstream = bench.upstream(reply)
     gateway = bench.gateway(upstream, idempotency,
                             {"max_idle": "30s", **options}, workers=1)
@@ -175,7 +175,8 @@ def an_upstream_that_says_close_is_not_used_again(bench):
 
 @test
 def an_answer_before_the_whole_request_ends_the_connection(bench):
-    """What an upstream has not read of it would be read as the next one."""
+    """The rest of it, which an upstream has not read, would be the next
+    request."""
     upstream, gateway = one_worker(
         bench, idempotency={"max_request_body": "64MiB"}, timeout="2s")
     rest = threading.Event()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contract, section 3, store.sentinels: Redis Sentinels say where the master
-is, the gateway goes where it goes, and nothing is executed twice."""
+is, the gateway follows it, and nothing is executed twice."""
 
 import itertools
 import json
@@ -16,7 +16,7 @@ from once.sentinels import LONG, MASTER
 from once.tap import each, equal, test
 from once.wait import eventually
 
-tap.LIMIT_S = 200  # a failover has its own pace
+tap.LIMIT_S = 200  # a failover takes its time
 
 
 def started(bench, made=None, store=None, **more):
@@ -28,7 +28,7 @@ def started(bench, made=None, store=None, **more):
 
 
 def taken(gateway, key, **more):
-    """Asks until Redis takes the claim; the answer, which is the first."""
+    """Pays until Redis takes the claim; the answer, which is the first."""
     def got():
         answer = gateway.ask(key, **more)
         if answer.status == 503:
@@ -42,7 +42,7 @@ def taken(gateway, key, **more):
 
 
 def refused(gateway, key="refused"):
-    """No claim is possible, and it stays so over some tries."""
+    """No claim is possible, in several tries."""
     for _ in range(5):
         got = gateway.ask(key)
         equal((got.status, got.problem), (503, "store-unavailable"))
@@ -57,7 +57,8 @@ def place(entry, which):
 
 
 def is_at(gateway, event, server, **more):
-    """The log has it that the master is found, or has moved, there."""
+    """Waits until the log says that the master was found there, or moved
+    there."""
     gateway.wait_for_log(event, to=server.host, to_port=server.port,
                          timeout=LONG, **more)
 
@@ -116,7 +117,7 @@ def a_user_of_sentinel_needs_what_the_manual_says(bench):
     taken(gateway, "k")
 
     def listening():
-        """The links to the Sentinel, as that sees them."""
+        """The gateway's connections to the Sentinel, as that sees them."""
         return [line for line in sentinel(
             "CLIENT", "LIST").decode().split("\n") if "user=gate" in line]
     eventually(lambda: len(listening()) == 2 and any(
@@ -192,7 +193,7 @@ def a_killed_master_costs_503_and_nothing_else(bench):
     moved = gateway.find_log("master_moved")
     equal(len(moved), 1)
     equal(place(moved[0], "from"), (old.host, old.port))
-    # It comes back as a replica, and nobody goes there.
+    # It comes back as a replica, and nobody uses it.
     sentinels.start_again(old)
     eventually(lambda: old.info("role") == "slave", "a replica", LONG)
     taken(gateway, "after")
@@ -216,7 +217,7 @@ def a_failover_that_an_operator_asks_for_is_followed_each_time(bench):
 
 @test
 def a_demoted_master_that_still_answers_is_left(bench):
-    """No Sentinel helps: the gateway hears it from the server alone."""
+    """No Sentinel can tell: the gateway learns it from the server alone."""
     sentinels, upstream, gateway = started(
         bench, replicas=1, sentinels=1, down_after_ms=600000)
     old, other = sentinels.servers
@@ -290,7 +291,7 @@ def without_any_sentinel_the_last_master_is_kept(bench):
 
 @test
 def a_sentinel_that_missed_a_failover_is_not_believed(bench):
-    """It is the first of the list, and names a master that is dead."""
+    """One that is behind is first in the list, and names a dead master."""
     sentinels = bench.sentinels(replicas=1)
     old = sentinels.servers[0]
     new = sentinels.switch()
@@ -300,7 +301,7 @@ def a_sentinel_that_missed_a_failover_is_not_believed(bench):
         "sentinels": [behind.address, *sentinels.store["sentinels"]]})
     taken(gateway, "k")
     is_at(gateway, "master_found", new)
-    # Nor where it alone is left.
+    # Nor when it is the only one left.
     for sentinel in sentinels.sentinels:
         sentinel.freeze()
     for sentinel in sentinels.sentinels:
@@ -315,7 +316,7 @@ BEHIND = [("that is dead", lambda s: s.servers[0].kill()),
 
 @each(BEHIND)
 def one_that_alone_is_there_leads_to_a_server(bench, befall):
-    """… and the next that comes leads away from there."""
+    """... and the next one to answer leads away from there."""
     sentinels = bench.sentinels(replicas=1, down_after_ms=600000)
     old = sentinels.servers[0]
     new = sentinels.switch()
@@ -331,7 +332,7 @@ def one_that_alone_is_there_leads_to_a_server(bench, befall):
     gateway.wait_for_log("store_down", timeout=LONG)
     refused(gateway)
     equal(upstream.count(), 0)
-    # Once for each worker and the administrator's: none takes it for well.
+    # One for each worker, one for the admin interface: none accepts it.
     assert len(gateway.find_log("store_down")) <= 3, "up and down"
     for sentinel in sentinels.sentinels:
         sentinel.thaw()
@@ -342,13 +343,14 @@ def one_that_alone_is_there_leads_to_a_server(bench, befall):
 # --- Sentinels that say anything -----------------------------------------
 
 class Teller:
-    """Says what it is told to as a Sentinel: named is the answer to
-    GET-MASTER-ADDR-BY-NAME, epoch that within SENTINEL MASTER, raw bytes."""
+    """Pretends to be a Sentinel: named is its answer to
+    GET-MASTER-ADDR-BY-NAME, epoch the one in its answer to SENTINEL MASTER;
+    raw bytes."""
 
     def __init__(self, named, epoch=b"$1\r\n1\r\n"):
         self.named, self.epoch = named, epoch
-        # Not of the first connection, by which the gateway looks around
-        # before it serves.
+        # Not for the first connection: that is the gateway's check before it
+        # serves.
         self.asked = threading.Event()
         self.speaks = threading.Event()  # cleared: nothing is said
         self.speaks.set()
@@ -433,7 +435,7 @@ WRONG = [
 
 @test
 def the_first_to_answer_is_not_believed_alone(bench):
-    """It is behind, and a majority may know better."""
+    """It is behind, and only a majority may overrule it."""
     behind = teller(bench, told("127.0.0.1:1"), b"$1\r\n0\r\n")
     proxy = bench.proxy(bench.redis.url, unix=False)
     others = [teller(bench, told(proxy.address)) for _ in (1, 2)]
@@ -460,7 +462,7 @@ def what_is_no_address_is_not_gone_to(bench):
         gateway.wait_for_log("sentinel_lost", sentinel=each_one.address)
     gateway.wait_for_log("master_unknown")
     refused(gateway)
-    # One comes to its senses.
+    # One of them is right again.
     proxy = bench.proxy(bench.redis.url, unix=False)
     tellers[4].named = told(proxy.address)
     taken(gateway, "k")
@@ -500,7 +502,7 @@ def doctor_looks_at_the_master_and_at_each_sentinel(bench):
     equal(levels(found), [("sentinel_lost", "warn")] * 2 +
           [("sentinels_few", "fail")])
     assert "No such master" in found[0]["words"], found
-    # The one that is left leads to the master all the same.
+    # The one that is left still leads to the master.
     sentinels.sentinels[2].kill()
     found = doctor(bench, sentinels)
     assert ("redis_unreachable", "fail") in levels(found), found
@@ -525,7 +527,7 @@ def doctor_says_which_sentinel_is_behind(bench):
 
 @test
 def serve_starts_in_the_middle_of_a_failover(bench):
-    """The master that is named was demoted: that passes."""
+    """The master that they name was demoted: that will pass."""
     sentinels = bench.sentinels(
         replicas=1, sentinels=1, down_after_ms=600000)
     old, other = sentinels.servers

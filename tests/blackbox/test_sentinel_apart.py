@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Contract, section 3, store.sentinels: the network falls apart.  Machines in
-network namespaces have a redis-server and a Sentinel each; one that was the
-master is cut off, and goes on as if it were."""
+"""Contract, section 3, store.sentinels: the network falls apart.  Machines, in
+network namespaces, have a redis-server and a Sentinel each; the one with the
+master is cut off, and goes on as if nothing had happened."""
 
 import os
 import stat
@@ -14,16 +14,16 @@ from once.sentinels import LONG
 from once.tap import equal, test
 from once.wait import eventually
 
-tap.LIMIT_S = 300  # a failover has its own pace
+tap.LIMIT_S = 300  # a failover takes its time
 
 
 class World:
-    """Three machines with Redis and a Sentinel, and one with nothing."""
+    """Three machines with a Redis and a Sentinel, and one with nothing."""
 
     def __init__(self, bench):
         self.bench = bench
         self.network = Network(4)
-        bench.proxies.append(self.network)  # it is ended with those
+        bench.proxies.append(self.network)  # it ends with those
         self.machines = self.network.machines
         self.sentinels = bench.sentinels(machines=[
             (m.host, m.words) for m in self.machines[:3]])
@@ -31,7 +31,8 @@ class World:
         self.way = bench.proxy(self.upstream.url, unix=True)
 
     def gateway(self, machine, **store):
-        """On that machine; we and the upstream come to it from without."""
+        """A gateway on that machine; we and the upstream reach it from
+        outside."""
         folder = self.bench.folder()
         run = os.path.join(folder, "run")
         with open(run, "w", encoding="ascii") as out:
@@ -45,7 +46,7 @@ class World:
 
 
 def taken(gateway, key):
-    """Asks until Redis takes the claim."""
+    """Pays until Redis takes the claim."""
     def got():
         answer = gateway.ask(key)
         return answer if answer.status != 503 else None
@@ -74,7 +75,7 @@ def a_gateway_that_loses_the_master_with_its_machine_finds_the_new_one(bench):
     new = world.sentinels.wait_moved(old, world.sentinels.sentinels[1:])
     gateway.wait_for_log("master_moved", to=new.host, timeout=LONG)
     taken(gateway, "meanwhile")
-    # The old one still thinks that it is a master; nobody asks it.
+    # The old one still believes that it is the master; nobody uses it.
     equal(old.info("role"), "master")
     replays(gateway, "before")
     world.machines[0].plug()
@@ -88,7 +89,7 @@ def a_gateway_that_loses_the_master_with_its_machine_finds_the_new_one(bench):
 
 @test
 def a_gateway_that_is_cut_off_with_the_master_is_stopped_by_redis(bench):
-    """By min-replicas-to-write, after min-replicas-max-lag seconds: what is
+    """By min-replicas-to-write, after min-replicas-max-lag seconds: what was
     claimed until then is lost, as the manual says."""
     world = World(bench)
     old = world.sentinels.servers[0]
@@ -153,8 +154,8 @@ def what_counts_with_its_replicas_alone_is_not_lost(bench):
 
 @test
 def a_gateway_that_sees_both_sides_goes_to_the_newer_one(bench):
-    """The old master answers it and takes writes, and a Sentinel that names
-    it is the first of the list."""
+    """The old master answers it and takes writes, and the first Sentinel in
+    its list names that master."""
     world = World(bench)
     old = world.sentinels.servers[0]
     gateway = world.gateway(world.machines[3])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Nobody waits for others, or for the next tick of a clock."""
+"""No request waits for others, or for the next tick of a clock."""
 
 from once import tap
 from once.http import build, keyed
@@ -26,7 +26,7 @@ def passed(number):
            ("from memory", replay, "64MiB"), ("passed", passed, 0)]
        for count in (1, 48)])
 def requests_that_come_at_once_leave_nobody_behind(bench, kind, count, cache):
-    """What is in libmicrohttpd's hands when the loop would wait."""
+    """What libmicrohttpd still has to do when the loop is about to block."""
     upstream, gateway = bench.pair(workers=1, cache={"size": cache})
     clients = [gateway.client() for _ in range(count)]
     for turn in range(ROUNDS):

@@ -20,7 +20,7 @@ def refused(gateway, key):
 
 
 def works(gateway):
-    """New keys are executed again, soon and by itself."""
+    """New keys are executed again, soon and without help."""
     number = iter(range(10_000))
     eventually(lambda: gateway.ask(f"after-{next(number)}").status == 201,
                "service is back")
@@ -70,7 +70,7 @@ def a_frozen_redis_means_503_within_its_timeout(bench):
 
 @test
 def a_claim_that_came_too_late_is_given_back(bench):
-    """What we stopped waiting for may still have been executed by Redis."""
+    """Redis may have executed what we no longer wait for."""
     redis = bench.own_redis()
     upstream, gateway = bench.pair(redis=redis, store={"timeout": "200ms"})
     equal(gateway.ask("before").status, 201)
@@ -84,8 +84,8 @@ def a_claim_that_came_too_late_is_given_back(bench):
 
 
 def on_a_wire(bench, timeout):
-    """A gateway whose connections to Redis can be cut; its scripts are
-    loaded."""
+    """A gateway whose connections to Redis can be cut; Redis has its
+    scripts."""
     wire = bench.wire()
     upstream, gateway = bench.pair(
         redis=wire, workers=1, store={"timeout": timeout})
@@ -98,7 +98,7 @@ def a_claim_whose_reply_is_lost_is_given_back(bench):
     wire, upstream, gateway = on_a_wire(bench, "5s")
     wire.lose_reply()
     refused(gateway, "k")
-    # What gives it back goes out before the first claim that is answered.
+    # The release that gives it back is sent before a claim is answered.
     works(gateway)
     got = gateway.ask("k", body=b"another")
     equal((got.status, got.replayed), (201, False))
@@ -229,7 +229,7 @@ def a_redis_that_is_full_refuses_claims_and_takes_outcomes(bench):
     hold.release()
     equal(first.result().status, 201)
     equal(upstream.count(), 1)
-    # It has the outcome, and did not get it from the journal later on.
+    # Redis has the outcome, and not from the journal later on.
     assert gateway.ask("k").replayed
     redis("CONFIG", "SET", "maxmemory", "0")
     assert gateway.ask("k").replayed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Contract, section 6: whatever befalls Redis, at whatever moment, a key is
+"""Contract, section 6: whatever happens to Redis, at whatever moment, a key is
 executed once, and the answer that was seen is the one that retries get."""
 
 import itertools
@@ -16,20 +16,20 @@ DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 LOADED_SLOWLY = ("--key-load-delay", "20000",
                  "--loading-process-events-interval-bytes", "1024")
 KEYS_TO_LOAD = 500
-# Answers are what Redis has, and not what a worker remembers.
+# No cache: answers are what Redis has, not what a worker remembers.
 NO_CACHE = {"size": 0}
-# What a retry may be told until the outcome is stored.
+# The problems that a retry may get until the outcome is stored.
 TRANSIENT = ("in-flight", "store-unavailable", "outcome-unknown")
 
 
 class Fault:
-    """Something that befalls Redis, until it is healed."""
+    """Something that happens to Redis, until heal()."""
 
     def __init__(self, redis):
         self.redis = redis
 
     def cut(self):
-        """Connections are to be made anew."""
+        """Cuts connections, so that they are made anew."""
         self.redis("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
 
     def set(self, name, value):
@@ -54,7 +54,7 @@ class Frozen(Fault):
 
 class Full(Fault):
     """OOM."""
-    stores = True  # outcomes are taken all the same
+    stores = True  # outcomes are still stored
 
     def harm(self):
         self.set("maxmemory", 1)
@@ -97,7 +97,7 @@ class Unsaved(Fault):
 
 
 class Crowded(Fault):
-    """No connection is left for us."""
+    """maxclients: no connection is left for us."""
 
     def harm(self):
         self.set("maxclients", 1)
@@ -131,13 +131,13 @@ class Forbidden(Fault):
 
 
 class Loading(Fault):
-    """LOADING: it was restarted and reads what it has."""
+    """LOADING: it was restarted, and is reading its data."""
 
     def harm(self):
         redis = self.redis
         for number in range(KEYS_TO_LOAD):
             redis("SET", f"load:{number}", os.urandom(2000))
-        # While it reads a snapshot, and not a log, it also answers.
+        # It answers while it reads a snapshot, not while it reads a log.
         redis("BGREWRITEAOF")
         eventually(lambda: b"aof_rewrite_in_progress:0" in
                    redis("INFO", "persistence"), "the log is rewritten")
@@ -234,8 +234,8 @@ def before_the_outcome_is_stored_nothing_is_lost(bench, kind):
 
 
 class Load:
-    """Clients that ask for key after key, each until it is paid, and note
-    the answers."""
+    """Clients that send key after key, each until it is paid, and note the
+    answers."""
 
     def __init__(self, bench, gateway, clients=4):
         self.gateway = gateway
@@ -267,7 +267,7 @@ class Load:
         eventually(lambda: len(self.seen) >= count, f"{more} more are paid")
 
     def check(self, upstream):
-        """After the fault: all are paid, once, with one answer."""
+        """After the fault: all are paid once, with one answer each."""
         self.enough.set()
         for task in self.tasks:
             task.result()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contract, sections 5 and 6: replies of Redis that come late or never, on a
-network that holds and cuts what it is told to."""
+network that holds and cuts what the test wants."""
 
 import socket
 import threading
@@ -14,8 +14,8 @@ from once.wait import Watched, eventually
 
 
 class Wire(Watched):
-    """A TCP port that leads to a Redis.  Each direction may be held; a cut
-    lets a command through and its reply not."""
+    """A TCP port that leads to a Redis.  Each direction can be held; a cut
+    lets a command through, but not its reply."""
 
     def __init__(self, redis):
         super().__init__()
@@ -54,7 +54,7 @@ class Wire(Watched):
                                  daemon=True).start()
 
     def upwards(self, near, far, cut, gone):
-        """What the gateway sends, to Redis; how it ends is counted."""
+        """From the gateway to Redis; counts how connections end."""
         while True:
             try:
                 data = near.recv(65536)
@@ -110,7 +110,8 @@ class Wire(Watched):
         self.open[way].set()
 
     def cut(self, word):
-        """The next command with that word is run, and its reply lost."""
+        """Redis runs the next command with that word, and its reply is
+        lost."""
         self.armed = word
 
     def stop(self):
@@ -120,8 +121,8 @@ class Wire(Watched):
 
 
 def started(bench, reply=None, redis=None):
-    """One worker: its commands go one way.  The script of each step is
-    known to Redis, so that a step is one command."""
+    """One worker, so that its commands share one connection.  Redis has all
+    scripts, so that a step is one command."""
     wire = Wire(redis or bench.redis)
     upstream = bench.upstream(reply)
     gateway = bench.gateway(
@@ -140,7 +141,7 @@ def refused(gateway, key):
 
 
 def paid_once(gateway, upstream, key):
-    """By the next retry that is let in."""
+    """Paid by the next retry that is let in."""
     eventually(lambda: gateway.ask(key).status == 201, "it is paid")
     eventually(lambda: gateway.ask(key).replayed, "it is stored")
     equal(upstream.count(key=key), 1)
@@ -154,7 +155,8 @@ def attempts(upstream, key):
 
 @test
 def a_connection_that_timed_out_is_reset_and_its_claim_given_back(bench):
-    """Closed politely, Redis would still run what it has not read yet."""
+    """Were it closed with FIN, Redis would still run what it has not read
+    yet."""
     wire, upstream, gateway = started(bench)
     ended = wire.ends
     wire.hold("down")
@@ -163,18 +165,18 @@ def a_connection_that_timed_out_is_reset_and_its_claim_given_back(bench):
     equal(wire.ends, ended)
     wire.let_go("down")
     paid_once(gateway, upstream, "k")
-    # What Redis had answered too late was attempt 1.
+    # The claim that Redis answered too late was attempt 1.
     equal(attempts(upstream, "k"), ["2"])
     wire.stop()
 
 
 @test
 def a_claim_that_comes_to_redis_too_late_claims_nothing(bench):
-    """It lay on the way while its client was told to come again."""
+    """The claim was still on its way when its client was told to retry."""
     wire, upstream, gateway = started(bench)
     wire.hold("up")
     refused(gateway, "k")
-    # Later than its deadline by more than the clocks can be apart.
+    # Later than its deadline, by more than the clocks can differ.
     then = time.monotonic() + 0.3
     eventually(lambda: time.monotonic() > then)
     late = wire.late
@@ -203,7 +205,7 @@ LOST = [("of an answer", answer(), 201, 1, b"\r\np\n"),
 
 @each(LOST)
 def the_reply_is_lost(bench, reply, status, executions, word):
-    """The step is repeated by the same owner, which is the same step."""
+    """The same owner repeats the step, which makes it the same step."""
     wire, upstream, gateway = started(bench)
     upstream.reply = reply
     hold = upstream.hold()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Contract, section 3, store.allow_eviction: a Redis that answers and cannot
-be trusted is given no new claims, whenever that comes to be so."""
+"""Contract, section 3, store.allow_eviction: a Redis that answers but cannot
+be trusted is given no new claims, whenever that begins."""
 
 from once import tap
 from once.http import ask, build
@@ -29,7 +29,8 @@ def wait_ready(gateway):
 
 
 def wait_unready(gateway, word):
-    """/readyz says 503 and why, with that word; all of it."""
+    """Waits until /readyz answers 503 and its text has that word; that
+    text."""
     def unready():
         status, said = readiness(gateway)
         return status == 503 and word in said.get("detail", "") and said
@@ -71,7 +72,7 @@ def a_fault_stops_new_claims_until_it_is_mended(bench, harm, word):
     for number in range(8):
         refused(gateway, f"k{number}")
     equal(upstream.count(), 1)
-    # What was answered before is answered still.
+    # What was answered before is still replayed.
     eventually(lambda: gateway.ask("before").replayed)
     mend(redis)
     wait_ready(gateway)
@@ -153,7 +154,7 @@ def a_redis_that_was_restarted_is_said_once_for_all_workers(bench):
         eventually(lambda n=number:
                    len(gateway.find_log("store_replaced")) >= n)
         wait_ready(gateway)
-    # All links have come up again: each worker of the four takes claims.
+    # All links are up again: each of the four workers takes claims.
     since = len(gateway.events)
     eventually(lambda: all(gateway.ask(f"k{n}").status == 201
                            for n in range(16)))

@@ -18,7 +18,7 @@ MIB = 1 << 20
 BYTES = int(os.environ.get("ONCE_STREAM_BYTES", 256 * MIB))
 MOST_GROWTH = 16 * MIB
 LIMIT = {"in_flight_bytes": "1MiB"}
-# Freed memory is given back instead of being kept for its watch.
+# For sanitizers: freed memory is returned, not kept back for checks.
 LEAN = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")
         + ":quarantine_size_mb=1"}
 
@@ -36,14 +36,14 @@ def up(connection, request):
 
 
 def check_memory(gateway, before):
-    """Whatever has passed, little of it was ever held."""
+    """However much has passed, little of it was held at any time."""
     growth = memory(gateway.pid)[1] - before
     tap.comment(f"{growth / MIB:.1f} MiB more")
     assert growth < MOST_GROWTH
 
 
 def never(connection, request):
-    """Reads nothing and says nothing, until the gateway closes."""
+    """Reads and sends nothing, until the gateway closes."""
     connection.sock.settimeout(None)
     while connection.reader.more():
         connection.reader.buffer = b""
@@ -242,7 +242,7 @@ def a_slow_reader_holds_only_its_own_stream(bench):
     upstream.on_head = lambda connection, request: None
     for _ in range(3):
         equal(gateway.send(build("GET", "/quick")).status, 201)
-    # What was taken of it is in buffers, most of it in the kernel's.
+    # What was accepted is in buffers, most of it in the kernel's.
     assert taken[0] < 64 * MIB, taken
     slow.close()
     go_on.set()
@@ -292,7 +292,7 @@ def silence_is_the_upstreams_and_not_a_slow_readers(bench):
     with small_window(gateway.address) as slow:
         slow.send(build("GET", "/slow"))
         equal(head(slow)[0], 200)
-        for _ in range(2):  # so long it reads nothing
+        for _ in range(2):  # how long it reads nothing
             got = gateway.send(build("GET", "/silent"))
             equal((got.status, got.problem), (504, "upstream-failed"))
         equal(read_pattern(slow.reader, size), size)
@@ -472,7 +472,7 @@ def a_client_that_leaves_an_upload_never_makes_it_whole(
     else:
         send_pattern(client.send, MIB - 2)
     assert arrived.wait(PATIENCE)
-    # What comes last and the end behind it are read in one go.
+    # The last bytes and the end after them are read in one go.
     gateway.signal(signal.SIGSTOP)
     last = PIECE[MIB - 1:] if chunked else PIECE[MIB - 2:MIB - 1]
     client.send(b"1\r\n" + last if chunked else last)

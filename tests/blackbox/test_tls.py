@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Contract, sections 3 and 7: TLS from clients, with and without certificates
-of theirs, and new certificates by a reload."""
+"""Contract, sections 3 and 7: TLS from clients, with and without client
+certificates, and new certificates by a reload."""
 
 import os
 import shutil
@@ -61,7 +61,7 @@ def a_payment_is_executed_once_over_tls(bench, version):
         equal((got.status, got.replayed), (201, replayed))
     equal(served.upstream.count(), 1)
     equal(served.upstream.requests[0].get("X-Forwarded-Proto"), "https")
-    # The plain address of the same gateway stays plain, and knows the key.
+    # The plain address of the same gateway stays plain, and has the same keys.
     got = ask(served.gateway.addresses[1], keyed("k"))
     equal((got.status, got.replayed), (201, True))
     ask(served.gateway.addresses[1], keyed("l"))
@@ -105,7 +105,7 @@ def tls_1_1_is_refused(bench):
 
 
 def is_refused(served, context):
-    """Whether no answer comes; TLS 1.3 tells a client late."""
+    """Whether the client gets no answer; with TLS 1.3 it learns that late."""
     try:
         got = served.ask("refused", context=context)
     except (ssl.SSLError, OSError, Broken):
@@ -137,7 +137,7 @@ def only_clients_with_a_certificate_of_the_authority_are_served(bench):
     assert is_refused(served, served.authority.client())
     assert is_refused(served, served.authority.client(stranger.issue("shop")))
     equal(served.ask("k", context=known).status, 201)
-    # Nor may the server's own authority vouch for clients.
+    # Nor may the authority of the server's certificate vouch for clients.
     assert is_refused(served, served.authority.client(
         served.authority.issue("shop")))
     equal(served.ask("k", context=known).replayed, True)
@@ -238,7 +238,8 @@ def a_handshake_that_trickles_is_cut(bench):
 
 
 def trickle_is_cut(sock, data):
-    """Sends a byte each time that the other side says nothing for a while."""
+    """Sends a byte each time that the other side has been silent for a
+    while."""
     for byte in data:
         try:
             sock.sendall(bytes([byte]))
@@ -292,7 +293,7 @@ def a_reload_takes_new_certificates_and_drops_no_connection(bench):
         old.send(keyed("k"))
         hold.wait_arrived()
         before = serial(old.sock)
-        # The same files with another content, as renewals have it.
+        # The same files with other content, as a renewal leaves them.
         renewed = served.authority.issue("localhost")
         shutil.copy(renewed.file, served.certificate.file)
         shutil.copy(renewed.key, served.certificate.key)

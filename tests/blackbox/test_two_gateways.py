@@ -50,7 +50,7 @@ def many_keys_in_a_race_are_each_executed_once(bench):
     gateways = [bench.gateway(upstream) for _ in range(2)]
 
     def client(number):
-        """Asks until it has the answer of each key."""
+        """Sends each key until it has its answer."""
         for key in range(20):
             while True:
                 got = gateways[number % 2].ask(f"k{key}")
@@ -76,7 +76,8 @@ def what_one_gateway_left_unknown_the_other_holds(bench):
 
 
 def asked_again(gateway, key):
-    """Asks until the lease of who had the key is over; what is given then."""
+    """Sends it until the lease of the former owner has expired; the answer
+    then."""
     while (got := gateway.ask(key)).problem == "in-flight":
         pass
     return got
@@ -88,7 +89,7 @@ FIRST = {"answer": answer(201, b"of the first"), "refusal": answer(503),
 
 @each([(f"its {key}", key) for key in FIRST])
 def an_owner_that_slept_while_another_took_its_place_is_fenced(bench, key):
-    """Whatever the upstream told it."""
+    """Whatever the upstream answered to it."""
     upstream = bench.upstream()
     holds = {"1": Hold(), "2": Hold()}
 

@@ -12,7 +12,8 @@ from once.wait import eventually
 
 
 def held(upstream, gateway, status, count=1):
-    """The first answer says that nobody knows, and so does every retry."""
+    """The first answer says that the outcome is unknown, and so does every
+    retry."""
     first = gateway.ask("k")
     equal((first.status, first.problem), (status, "outcome-unknown"))
     upstream.reply = answer()
@@ -130,7 +131,7 @@ def a_gateway_that_was_killed_leaves_an_unknown_key_and_no_second_try(bench):
 
 @test
 def a_lease_that_ran_out_is_noticed_without_a_retry(bench):
-    """Another gateway's log says so within five seconds."""
+    """Another gateway logs it within five seconds."""
     upstream = bench.upstream()
     hold = upstream.hold()
     idempotency = {"lease": "500ms"}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Contract, sections 3 and 7: how an upstream is reached, and that nothing of
-what HTTP clients do by themselves happens on the way."""
+"""Contract, sections 3 and 7: how an upstream is reached, and that the gateway
+does nothing of what HTTP clients do by themselves."""
 
 import gzip
 import os
@@ -13,7 +13,7 @@ from once.upstream import answer, close_unanswered, refused_port
 
 
 def asked(gateway, key="k"):
-    """What a keyed request and one that passes through come to."""
+    """The answers to a request with a key and to one that passes through."""
     return [(got.status, got.problem) for got in (
         gateway.ask(key), gateway.send(build("GET", "/x")))]
 
@@ -53,7 +53,7 @@ def a_certificate_that_does_not_fit_is_sent_nothing(bench, ca, alternative):
 
 @test
 def the_name_of_the_url_is_what_is_verified(bench):
-    """And not the Host that the client sent."""
+    """Verifies the upstream's name, not the Host that the client sent."""
     own = Authority(bench.folder())
     upstream = bench.upstream(tls=own.server("DNS:localhost"))
     gateway = bench.gateway(f"https://localhost:{upstream.port}",
@@ -74,7 +74,7 @@ def an_upstream_may_ask_who_the_gateway_is(bench, known):
     if known:
         equal(asked(gateway), TAKEN)
         return
-    # TLS 1.3 tells a client that it is not wanted after it may have spoken.
+    # With TLS 1.3 a client is refused only after it may have sent something.
     for status, problem in asked(gateway):
         equal(status, 502)
         assert problem in ("upstream-unreachable", "outcome-unknown",
@@ -112,7 +112,8 @@ def the_turns_of_a_target_that_is_down_are_shared_out(bench):
 
 @test
 def a_target_that_cannot_be_reached_is_left_out_for_a_while(bench):
-    """Its certificate is not trusted, so that attempts can be counted."""
+    """A target whose certificate is not trusted, so that attempts can be
+    counted."""
     stranger = bench.upstream(tls=Authority(bench.folder()).server())
     good = bench.upstream()
     gateway = bench.gateway("http://h", options={
@@ -216,7 +217,7 @@ def cookies_are_not_kept(bench):
 
 @each([(coding, coding) for coding in ("gzip", "deflate", "br", "zstd")])
 def coded_bodies_stay_coded(bench, coding):
-    """Also where the bytes are not of that coding at all."""
+    """Even where the bytes are not in that coding at all."""
     packed = gzip.compress(b"x" * 5000)
     upstream, gateway = bench.pair(
         answer(201, packed, [("Content-Encoding", coding)]))

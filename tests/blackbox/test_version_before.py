@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the version before has written is still read: records of each state,
+"""What the previous version has written is still read: records of each state,
 and journal entries of each kind.  version_before.json has the bytes that it
 wrote for the requests made here, with the name of each record."""
 
@@ -37,7 +37,7 @@ def serve(bench, **members):
 
 
 def found(bench, name):
-    """A gateway that finds that record; what a retry is answered."""
+    """The answer to a retry, of a gateway that finds that record."""
     record = BEFORE["records"][name]
     put(bench.redis, record["name"], record["value"])
     upstream, gateway = serve(bench)
@@ -79,7 +79,7 @@ def a_released_key_remembers_its_attempt(bench):
 
 
 def delivered(bench, name):
-    """A gateway that has adopted and delivered that journal."""
+    """A gateway that adopts and delivers that journal."""
     journal = BEFORE["journals"][name]
     for record, value in journal["record"].items():
         put(bench.redis, record, value)

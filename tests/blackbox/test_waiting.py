@@ -166,7 +166,7 @@ def a_thousand_that_wait_ask_redis_nothing_and_get_the_answer(bench):
     asked = redis.calls("evalsha") - scripts
     assert asked < CROWD / 4, asked
 
-    # Those whose clients leave are forgotten, the others not.
+    # Waiters whose clients leave are forgotten, the others are not.
     for client in crowd[:CROWD // 10]:
         client.close()
     wait_for_waiting(gateway, CROWD - CROWD // 10)
