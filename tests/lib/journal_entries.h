@@ -5,7 +5,7 @@
 
 #include "journal/journal_folder.h"
 
-/* What was written came back. */
+/* Asserts that what was written came back. */
 static inline bool
 entries_are_equal(const struct journal_entry *a, const struct journal_entry *b)
 {

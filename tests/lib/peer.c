@@ -40,7 +40,7 @@ struct peer {
 	pthread_t thread;
 	sem_t gates[PEER_GATES];
 
-	pthread_mutex_t mutex; /* guards what follows, and talk->fd */
+	pthread_mutex_t mutex; /* guards the fields below, and talk->fd */
 	pthread_cond_t changed;
 	struct talk *talks;
 	unsigned connections;
@@ -157,7 +157,7 @@ talk_read(struct talk *talk)
 	return true;
 }
 
-/* Compares so many bytes of the body; false where it is cut. */
+/* Compares len bytes of the body; false where it is cut. */
 static bool
 read_body(struct talk *talk, size_t len, char (*byte_at)(size_t i),
     size_t *ret_size)
@@ -175,7 +175,9 @@ read_body(struct talk *talk, size_t len, char (*byte_at)(size_t i),
 	return true;
 }
 
-/* The size of the next chunk, line ends taken; false where it is cut. */
+/*
+ * Reads the size of the next chunk, with its line end; false where it is cut.
+ */
 static bool
 read_chunk_size(struct talk *talk, bool first, size_t *ret_size)
 {

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * A scripted upstream on raw sockets: a thread for each connection that is
- * accepted runs the script, which reads requests and says whatever bytes it
- * likes.  It counts the requests that it has read to their end.  The test's
- * thread owns the peer; the functions on struct talk are for scripts.
+ * A scripted upstream on raw sockets: for each connection a thread runs the
+ * script, which reads requests and sends whatever bytes it likes.  The peer
+ * counts the requests that were read to their end.  The test's thread owns the
+ * peer; the functions on struct talk are for scripts.
  */
 struct peer;
 struct talk;
@@ -26,15 +26,15 @@ uint16_t peer_port(const struct peer *peer);
 unsigned peer_requests(struct peer *peer);
 unsigned peer_connections(struct peer *peer);
 unsigned peer_ended(struct peer *peer); /* connections, by either side */
-/* A NUL-terminated copy of the request that was read last; free() it. */
+/* A NUL-terminated copy of the last request; the caller frees it. */
 char *peer_last_request(struct peer *peer);
-/* Waits until so many connections have ended, by whichever side. */
+/* Waits until so many connections have ended, on whichever side. */
 void peer_wait_ended(struct peer *peer, unsigned connections);
 /* Waits until so many requests have been read. */
 void peer_wait_requests(struct peer *peer, unsigned requests);
 /* Waits until scripts have sent so many texts. */
 void peer_wait_sent(struct peer *peer, unsigned texts);
-/* Lets one talk_wait at that gate go on. */
+/* Lets one talk_wait() at that gate go on. */
 enum { PEER_GATES = 2 };
 void peer_go(struct peer *peer, unsigned gate);
 
@@ -43,19 +43,19 @@ unsigned talk_number(const struct talk *talk); /* of the connection, from 0 */
 unsigned talk_served(const struct talk *talk); /* requests read on it */
 /* Reads a whole request; false at the end of the connection. */
 bool talk_read(struct talk *talk);
-/* The request that was read last, with a NUL behind it. */
+/* The last request, NUL-terminated. */
 const char *talk_request(const struct talk *talk);
 /*
- * Reads a request whose body has that byte at each place, by its length or in
- * chunks, and keeps nothing of it; false where it is cut.
+ * Reads a request whose body has byte(i) at each place i, with a length or in
+ * chunks, and keeps none of it; false where it is cut.
  */
 bool talk_read_upload(
     struct talk *talk, char (*byte_at)(size_t i), size_t *ret_size);
-/* Reads the head of a request only; it is not counted. */
+/* Reads only the head of a request, which is not counted. */
 bool talk_read_head(struct talk *talk);
 /* Waits until the other side has closed. */
 void talk_wait_end(struct talk *talk);
-/* Waits for a peer_go of that gate. */
+/* Waits for a peer_go() of that gate. */
 void talk_wait(struct talk *talk, unsigned gate);
 void talk_send(struct talk *talk, const void *bytes, size_t len);
 void talk_say(struct talk *talk, const char *text);
@@ -68,7 +68,7 @@ void talk_reset(struct talk *talk);
 /* A port of 127.0.0.1 where nobody listens. */
 uint16_t peer_closed_port(void);
 
-/* A listening socket whose queue is full: who connects to it waits. */
+/* A listening socket whose queue is full: connecting to it hangs. */
 struct full {
 	int listener;
 	int clients[4];

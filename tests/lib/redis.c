@@ -81,7 +81,7 @@ redis_again(struct redis *redis)
 struct redis *
 redis_start(const char *const *options)
 {
-	/* What hiredis writes to a server that is gone is an error, no end. */
+	/* Writing to a server that is gone is an error, and must not end us. */
 	signal(SIGPIPE, SIG_IGN);
 	struct redis *redis = calloc(1, sizeof *redis);
 	if (redis == NULL)

@@ -7,9 +7,9 @@
 #include "lib/folder.h"
 
 /*
- * A real redis-server for tests, on a Unix socket in a folder of its own.
- * It ends with the test program, however that ends.  A failure here ends the
- * test program.
+ * A real redis-server for tests, on a Unix socket in a folder of its own.  It
+ * ends with the test program, however that ends.  A failure here ends the test
+ * program.
  */
 struct redis {
 	char folder[FOLDER_MAX];
@@ -35,7 +35,7 @@ void redis_again(struct redis *redis);
 redisContext *redis_connect(const struct redis *redis);
 /* Runs a command on the test's connection; the caller frees the reply. */
 redisReply *redis_do(struct redis *redis, const char *fmt, ...);
-/* The same, where only the integer of the reply counts. */
+/* The same; the integer of the reply. */
 long long redis_integer(struct redis *redis, const char *fmt, ...);
-/* The same, where the reply does not count. */
+/* The same; the reply is dropped. */
 void redis_just(struct redis *redis, const char *fmt, ...);

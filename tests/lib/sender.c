@@ -6,8 +6,8 @@
 #include "lib/sender.h"
 
 /*
- * After so long a test has failed: SIGALRM ends it, because the loop's own
- * clock may be set forward by the test.
+ * After this many seconds SIGALRM ends a test: not the loop's clock, which a
+ * test may set forward.
  */
 enum { PATIENCE_S = 30 };
 

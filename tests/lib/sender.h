@@ -7,8 +7,8 @@
 #include "upstream/upstreams.h"
 
 /*
- * A loop, a configuration of one upstream and the calls made to it, as a
- * worker would make them.  The test's thread only.
+ * A loop, a configuration with one upstream, and calls to it as a worker would
+ * make them.  The test's thread only.
  */
 enum { SENDER_TARGETS = 4 };
 
@@ -23,7 +23,9 @@ struct sender {
 	struct timer timer;
 };
 
-/* With no target yet; the configuration may be changed up to the first call. */
+/*
+ * It has no target yet; the configuration may be changed up to the first call.
+ */
 void sender_init(struct sender *sender);
 void sender_end(struct sender *sender);
 /* Adds a target: http://127.0.0.1:PORT of a peer, or any other. */
@@ -31,7 +33,7 @@ struct conf_target *sender_add(struct sender *sender, const struct peer *peer);
 struct conf_target *sender_add_port(
     struct sender *sender, const char *host, uint16_t port);
 
-/* One call; zeroed memory, then call_init. */
+/* One call: zeroed memory, then call_init(). */
 struct call {
 	struct sender *sender;
 	struct forward forward;
@@ -44,21 +46,21 @@ struct call {
 void call_init(struct call *call, struct sender *sender);
 void call_start(struct call *call);
 void call_clear(struct call *call);
-/* Lets the loop run until no started call is pending. */
+/* Runs the loop until no call is pending. */
 void sender_wait(struct sender *sender);
-/* Lets the loop run until the peer has read so many requests. */
+/* Runs the loop until the peer has read so many requests. */
 void sender_wait_requests(
     struct sender *sender, struct peer *peer, unsigned requests);
-/* Lets the loop run until so many connections have ended at the peer. */
+/* Runs the loop until so many connections have ended at the peer. */
 void sender_wait_ended(
     struct sender *sender, struct peer *peer, unsigned connections);
-/* Lets the loop run until something stops it. */
+/* Runs the loop until something stops it. */
 void sender_turn(struct sender *sender);
-/* Lets the loop run for so long. */
+/* Runs the loop for that long. */
 void sender_run(struct sender *sender, int64_t ms);
 /* Starts a call and waits for its end. */
 enum forward_result call_make(struct call *call);
-/* The same with a new POST that is cleared again: only the result counts. */
+/* The same with a new POST, cleared again; only its result. */
 enum forward_result sender_post(struct sender *sender);
-/* So many POSTs at once, all of which must be answered. */
+/* Makes so many POSTs at once, all of which must be answered. */
 void sender_post_at_once(struct sender *sender, unsigned count);

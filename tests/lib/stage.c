@@ -69,7 +69,7 @@ is_ours(const char *node)
 	    !strcmp(node + len - (sizeof suffix - 1), suffix);
 }
 
-/* One block for each entry, as freeaddrinfo of ours expects it. */
+/* One block for each entry, as our freeaddrinfo() expects. */
 static struct addrinfo *
 entry_new(const char *address, uint16_t port)
 {
@@ -128,7 +128,7 @@ getaddrinfo(const char *node, const char *service,
 void
 freeaddrinfo(struct addrinfo *list)
 {
-	/* The C library's own lists are also free()d entry by entry. */
+	/* The C library's own lists can be freed entry by entry too. */
 	while (list != NULL) {
 		struct addrinfo *next = list->ai_next;
 		free(list->ai_canonname);

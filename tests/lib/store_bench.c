@@ -98,7 +98,7 @@ on_look(void *arg)
 		timer_set(&dog->timer, LOOK_MS);
 }
 
-/* Runs the loop until it is stopped, or patience is at its end. */
+/* Runs the loop until it is stopped, or for too long. */
 static void
 run(struct bench *bench, bool (*is_so)(struct bench *bench))
 {
@@ -127,7 +127,7 @@ bench_op(struct bench *bench, struct store_op *op)
 int
 bench_wait(struct bench *bench, struct store_op *op)
 {
-	/* One that is done is still to be woken. */
+	/* One that is done has not been woken yet. */
 	while (op->op.state == OP_PENDING || op->op.task.link != NULL) {
 		int64_t began_us = clock_us();
 		run(bench, NULL);
@@ -165,7 +165,7 @@ bench_is_settled(struct bench *bench)
 	return store_unsettled(bench->store) == 0;
 }
 
-/* --- verbs --- */
+/* --- operations --- */
 
 struct claim
 bench_claim(struct bench *bench, const char *key)

@@ -5,9 +5,9 @@
 #include "store/store.h"
 
 /*
- * A store on a loop of its own and, where wanted, a redis-server, with
- * functions that start an operation and run the loop until it has ended.  A
- * failure here fails the test.
+ * A store on a loop of its own and, if wanted, a redis-server, with functions
+ * that start an operation and run the loop until it has ended.  A failure here
+ * fails the test.
  */
 struct bench {
 	struct loop *loop;
@@ -21,20 +21,22 @@ struct bench {
 
 enum { BENCH_TIMEOUT_MS = 400 }; /* store.timeout */
 
-/* A store of that URL (NULL: the bench's redis-server, which is started with
- * these options); idempotency is the text of the route's object. */
+/*
+ * A store on that URL (NULL: a redis-server of the bench's, started with these
+ * options); idempotency is the text of the route's object.
+ */
 struct bench *bench_new(
     const char *url, const char *const *options, const char *idempotency);
 void bench_free(struct bench **bench);
 
-/* A store of the same configuration, instead of the one that it has. */
+/* Replaces the store by a new one with the same configuration. */
 void bench_renew_store(struct bench *bench);
 
 /* An operation whose end stops the loop. */
 void bench_op(struct bench *bench, struct store_op *op);
 /* Runs the loop until the operation is done; its error. */
 int bench_wait(struct bench *bench, struct store_op *op);
-/* Runs the loop until that is so. */
+/* Runs the loop until store_is_up() is that. */
 void bench_until(struct bench *bench, bool (*is_so)(struct bench *bench));
 bool bench_is_up(struct bench *bench);
 bool bench_is_down(struct bench *bench);
@@ -42,13 +44,13 @@ bool bench_is_settled(struct bench *bench);
 
 /* The claim of that key by a new owner. */
 struct claim bench_claim(struct bench *bench, const char *key);
-/* Who holds what was claimed. */
+/* That claim as it is held, to end it. */
 struct held bench_held(
     struct bench *bench, const struct claim *claim, uint32_t attempt);
 /* Claims and waits: 0 or an error; op has the verdict. */
 int bench_claimed(
     struct bench *bench, struct store_op *op, const struct claim *claim);
-/* Claims until that is OURS, with new owners; the last of them. */
+/* Claims, with new owners, until the verdict is OURS; the last claim. */
 struct claim bench_claimed_ours(
     struct bench *bench, struct store_op *op, const char *key);
 
@@ -57,5 +59,5 @@ struct answer *bench_answer(struct bench *bench, const char *body);
 /* Completes with that body and waits; the verdict. */
 enum verdict bench_completed(
     struct bench *bench, const struct held *held, const char *body);
-/* A new claim of that key is answered with that body. */
+/* Asserts that a new claim of that key is answered with that body. */
 void bench_replays(struct bench *bench, const char *key, const char *body);

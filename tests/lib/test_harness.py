@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tests' own tools, shown to see what they must see."""
+"""The tests' own tools see what they must see."""
 
 import os
 import subprocess
@@ -194,7 +194,7 @@ def the_fault_proxy_refuses_and_accepts_at_the_same_address(bench):
             with Client(proxy.address) as client:
                 assert client.is_closed()
         except ConnectionResetError:
-            pass  # sooner than connect() came back
+            pass  # before connect() returned
 
 
 @test

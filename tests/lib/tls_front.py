@@ -22,7 +22,8 @@ def reset(sock):
 
 
 def pump(tls, plain):
-    """Until one side ends; true when the plain side was reset."""
+    """Passes bytes on until one side ends; true where the plain side was
+    reset."""
     while True:
         ready = [tls] if tls.pending() else select.select(
             [tls, plain], [], [])[0]
@@ -64,7 +65,7 @@ def main():
     certificate, key, port, *rest = sys.argv[1:]
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    # Who speaks HTTP/2 would choose it here, were it offered.
+    # A client that offers HTTP/2 would get it here.
     context.set_alpn_protocols(["h2"])
     if "tls12" in rest:
         context.maximum_version = ssl.TLSVersion.TLSv1_2

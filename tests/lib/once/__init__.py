@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the black-box tests are made of: real processes and raw sockets."""
+"""What the black-box tests share: real processes and raw sockets."""

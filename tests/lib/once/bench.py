@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What one test has on its bench; all of it is ended and removed behind it."""
+"""Everything that one test uses; all of it is ended and removed after it."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def end_shared():
 
 
 def scripting():
-    """ONCE_SCRIPTING has a test run with another store.scripting."""
+    """ONCE_SCRIPTING makes tests run with another store.scripting."""
     name = os.environ.get("ONCE_SCRIPTING")
     return {"scripting": name} if name else {}
 
@@ -45,7 +45,7 @@ class Bench:
 
     @property
     def redis(self):
-        """The program's Redis, empty when the test first looks at it."""
+        """The test program's Redis, empty when the test first uses it."""
         if self._redis is None:
             if "redis" not in shared:
                 shared["redis"] = Redis()
@@ -54,13 +54,13 @@ class Bench:
         return self._redis
 
     def own_redis(self, *options):
-        """One that this test may kill."""
+        """A Redis of the test's own, which it may kill."""
         redis = Redis(*options)
         self.redises.append(redis)
         return redis
 
     def sentinels(self, *args, **kwargs):
-        """A master, its replicas, and who watches over them."""
+        """A master, its replicas, and the Sentinels that watch over them."""
         self.redises.append(Sentinels(*args, **kwargs))
         return self.redises[-1]
 
@@ -71,7 +71,8 @@ class Bench:
         return cluster
 
     def cluster(self):
-        """The program's, which tests leave whole: three masters."""
+        """The test program's cluster of three masters, which no test may
+        break."""
         if "cluster" not in shared:
             shared["cluster"] = RedisCluster(replicas=0)
         for node in shared["cluster"].nodes:
@@ -79,7 +80,7 @@ class Bench:
         return shared["cluster"]
 
     def wire(self):
-        """The program's Redis behind a line that this test may cut."""
+        """The test program's Redis, behind a proxy that this test may cut."""
         self.wires.append(Wire(self.redis))
         return self.wires[-1]
 
@@ -98,7 +99,7 @@ class Bench:
         return self.upstreams[-1]
 
     def proxy(self, target, unix=None):
-        """Something that breaks connections, in front of target."""
+        """A proxy in front of target that can break connections."""
         self.proxies.append(FaultProxy(target, unix))
         return self.proxies[-1]
 
@@ -117,7 +118,7 @@ class Bench:
             "listen": ["127.0.0.1:0"],
             "workers": 2,
             "state_dir": members.pop("state_dir", None) or self.folder(),
-            # Longer than by default, for machines that are busy.
+            # Longer than the default, for busy machines.
             "store": {**where, "timeout": "2s", **scripting(),
                       **members.pop("store", {})},
             "upstreams": {"api": {"targets": [url], **(options or {})}},
@@ -132,7 +133,7 @@ class Bench:
         return config
 
     def serve(self, config, env=None, ready=True, program=None, **more):
-        """A gateway for a whole configuration."""
+        """A gateway with this whole configuration."""
         gateway = Gateway(config, self.folder(), env, ready=False,
                           run=program, **more)
         self.gateways.append(gateway)
@@ -152,20 +153,20 @@ class Bench:
         return upstream, self.gateway(upstream, *args, **kwargs)
 
     def process(self, process):
-        """Takes charge of a process."""
+        """Takes charge of a process: close() ends it."""
         self.processes.append(process)
         return process
 
     def background(self, function, *args, **kwargs):
-        """Runs a call in a thread; result() of what is returned has its
-        value or raises what it raised."""
+        """Runs a call in a thread; the result() of what is returned has its
+        value, or raises what it raised."""
         task = Task(function, args, kwargs)
         self.threads.append(task)
         return task
 
     def clean(self):
-        """Ends all; complains last about what a sanitizer saw.  Gateways
-        may drain first, so that a leak is seen in every test."""
+        """Ends everything; then fails where a sanitizer saw something.
+        Gateways may drain first, so that every test finds leaks."""
         for upstream in self.upstreams:
             upstream.stop()
         for gateway in self.gateways:

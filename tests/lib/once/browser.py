@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A headless Chromium, driven as W3C WebDriver says, over chromedriver's
-HTTP."""
+"""A headless Chromium, driven by W3C WebDriver, over chromedriver's HTTP."""
 
 import base64
 import http.client
@@ -30,7 +29,7 @@ class DriverError(AssertionError):
 
 
 class Driver:
-    """A chromedriver with one browser, that knows nothing of others."""
+    """A chromedriver with one browser, which knows nothing of others."""
 
     def __init__(self):
         program = shutil.which("chromedriver")
@@ -72,8 +71,8 @@ class Driver:
 
 
 def new_window():
-    """A window of its own, in the browser that the program's tests share;
-    the one before is closed."""
+    """A new window in the browser that the program's tests share; the previous
+    one is closed."""
     if "driver" not in shared:
         shared["driver"] = Driver()
     browser = Browser(shared["driver"])
@@ -107,7 +106,7 @@ class Browser:
                             {"script": script, "args": list(args)})
 
     def find(self, selector):
-        """The first element; a DriverError where there is none."""
+        """The first such element; a DriverError where there is none."""
         found = self.command("POST", "element", {
             "using": "css selector", "value": selector})
         return found[ELEMENT]
@@ -116,7 +115,7 @@ class Browser:
         return self.command("GET", f"element/{self.find(selector)}/text")
 
     def shows(self, selector):
-        """Whether there is such an element, and it is seen."""
+        """Whether there is such an element, and it is visible."""
         return self.run("const e = document.querySelector(arguments[0]);"
                         "return e !== null && e.checkVisibility();", selector)
 
@@ -136,14 +135,14 @@ class Browser:
                      {"text": text})
 
     def press(self, *keys):
-        """Keys for whatever has the focus."""
+        """Sends keys to whatever has the focus."""
         actions = [{"type": kind, "value": key} for key in keys
                    for kind in ("keyDown", "keyUp")]
         self.command("POST", "actions", {"actions": [
             {"type": "key", "id": "keyboard", "actions": actions}]})
 
     def focus(self):
-        """What has the focus, in words."""
+        """A description of what has the focus."""
         return self.run(
             "const e = document.activeElement;"
             "return e.getAttribute('aria-label') || e.id"
@@ -165,7 +164,7 @@ class Browser:
                 if e["level"] in ("SEVERE", "WARNING")]
 
     def picture(self, file):
-        """The page as it is seen, into a PNG file."""
+        """Saves the page as a PNG file."""
         with open(file, "wb") as out:
             out.write(base64.b64decode(self.command("GET", "screenshot")))
         return os.path.getsize(file)

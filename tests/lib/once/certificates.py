@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A certificate authority of a test's own, by the openssl program."""
+"""A certificate authority for a test, made with the openssl program."""
 
 import collections
 import os
@@ -30,8 +30,9 @@ class Authority:
                 f"/CN={name}", "-keyout", self.key, "-out", self.file)
 
     def issue(self, name, alternative=None):
-        """A certificate; its file and its key's.  alternative is what it is
-        for: "IP:127.0.0.1", "DNS:upstream.test"; by default the name."""
+        """Makes a certificate; its file and its key's.  alternative is the
+        subjectAltName, such as "IP:127.0.0.1" or "DNS:upstream.test"; by
+        default the name."""
         self.issued += 1
         base = os.path.join(self.folder, f"{name}-{self.issued}")
         with open(base + ".ext", "w", encoding="ascii") as out:

@@ -24,7 +24,7 @@ FAMILIES = {"AF_UNIX": socket.AF_UNIX, "AF_INET": socket.AF_INET,
 
 
 def failing(error):
-    """What a call that is not allowed does."""
+    """What happens at a call that is not allowed."""
     return 0x00050000 | error
 
 
@@ -43,7 +43,7 @@ def settings(unit):
 
 
 def calls_of(name):
-    """The system calls of a set, or the one that is named."""
+    """The system calls of a set, or the one of that name."""
     if not name.startswith("@"):
         return {name}
     said = subprocess.run(["systemd-analyze", "syscall-filter", name],
@@ -69,7 +69,7 @@ def masked(argument, mask, value):
 
 
 def conditions(unit):
-    """{call: comparisons of which one must hold}."""
+    """{call: comparisons, of which one must hold}."""
     said = settings(unit)
     found = {}
     if said["MemoryDenyWriteExecute"] == ["yes"]:
@@ -82,7 +82,7 @@ def conditions(unit):
 
 
 def confine(unit):
-    """This process and all that it becomes and starts, from now on."""
+    """Confines this process, and all that it becomes and starts."""
     lib = ctypes.CDLL("libseccomp.so.2")
     lib.seccomp_init.restype = ctypes.c_void_p
     context = ctypes.c_void_p(lib.seccomp_init(failing(errno.EPERM)))
@@ -91,7 +91,7 @@ def confine(unit):
 
     def rule(action, call, comparisons=()):
         number = lib.seccomp_syscall_resolve_name(call.encode())
-        if number < 0:  # this machine has none of that name
+        if number < 0:  # this architecture has no such call
             return
         array = (Comparison * max(1, len(comparisons)))(*comparisons)
         status = lib.seccomp_rule_add_array(

@@ -24,6 +24,6 @@ class PaymentApi(Process):
         self.address = self.url.removeprefix("http://")
 
     def charges(self):
-        """What it executed, in order."""
+        """The requests that it executed, in order."""
         got = ask(self.address, build("GET", "/v1/charges"))
         return json.loads(got.body)["data"]

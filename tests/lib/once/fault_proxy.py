@@ -3,9 +3,10 @@
 
 It stands between a client and a gateway, a gateway and its Redis, or a gateway
 and an upstream, on TCP or a Unix socket on either side.  It knows no protocol:
-what the near side (who connected) sends are requests, what the far side (the
-target) sends are replies.  A reply begins with the first byte that comes back
-after a request's, and a request with the first that goes after a reply's."""
+whatever the near side (the one that connected) sends is requests, whatever the
+far side (the target) sends is replies.  A reply begins with the first byte
+that comes back after a request's, and a request with the first byte that goes
+after a reply's."""
 
 import errno
 import os
@@ -24,7 +25,8 @@ ROOM = 1 << 20  # bytes that wait in a link before it reads no more
 
 
 def split(address):
-    """Family and name of "unix:/path", "HOST:PORT" or a URL of such."""
+    """Address family and address of "unix:/path", "HOST:PORT" or such a
+    URL."""
     if address.startswith("unix:"):
         return socket.AF_UNIX, address[5:]
     host, port = address.split("://")[-1].split("/")[0].rsplit(":", 1)
@@ -50,7 +52,8 @@ class Cut:
 
 
 class Way:
-    """One direction of a link: from a socket, by a buffer, into another."""
+    """One direction of a link: from one socket, through a buffer, to the
+    other."""
 
     def __init__(self, name, source, sink):
         self.name, self.source, self.sink = name, source, sink
@@ -62,14 +65,14 @@ class Way:
 
 
 class Link:
-    """One connection through the proxy.  Only the proxy's thread uses it, or
-    a verb that holds the proxy's lock."""
+    """One connection through the proxy, used by the proxy's thread, or under
+    the proxy's lock."""
 
     def __init__(self, near, far):
         self.near, self.far = near, far
         self.ways = {REQUESTS: Way(REQUESTS, near, far),
                      REPLIES: Way(REPLIES, far, near)}
-        self.last = None  # who spoke last
+        self.last = None  # who sent last
         self.connected = False
         self.dead = False  # the near side is gone; the far side drains
 
@@ -78,12 +81,10 @@ class Link:
 
 
 class FaultProxy(Watched):
-    """Passes everything on until a verb says otherwise.  Verbs return at once
-    and hold for old and new connections.
-
-    url and address say where to connect; retarget() changes what stands
-    behind.  Counters: connections, requests, replies (how many began), cuts.
-    """
+    """Passes everything on until told otherwise.  The methods return at once,
+    and are about old and new connections.  url and address say where to
+    connect; retarget() changes the target.  Counters: connections, requests,
+    replies (how many began), cuts."""
 
     def __init__(self, target, unix=None):
         super().__init__()
@@ -118,19 +119,19 @@ class FaultProxy(Watched):
     def port(self):
         return int(self.address.rsplit(":", 1)[1])
 
-    # --- Verbs: any thread -------------------------------------------------
+    # --- Methods: any thread -----------------------------------------------
 
     def cut_replies(self, after_bytes=0, every=1, times=1, how="reset"):
-        """The next reply (or of the coming ones every nth, so many times;
-        None: until told otherwise) is not passed on but for its first bytes:
-        the near side gets RST ("reset") or FIN ("close") instead.  The far
-        side has done what it was asked, and gets FIN.  A Unix socket has no
-        RST; there both look alike."""
+        """Of the next reply (or of every nth one, so many times; None: until
+        told otherwise) only the first bytes are passed on, and then the near
+        side gets RST ("reset") or FIN ("close").  The far side has done what
+        it was asked to, and gets FIN.  A Unix socket has no RST; there both
+        look alike."""
         self._set_cut(REPLIES, Cut(after_bytes, every, times, how))
 
     def cut_requests(self, after_bytes=0, every=1, times=1, how="reset"):
-        """The same with what the near side sends: the far side gets its first
-        bytes, and then both get RST or FIN."""
+        """The same with requests: the far side gets their first bytes, and
+        then both get RST or FIN."""
         self._set_cut(REQUESTS, Cut(after_bytes, every, times, how))
 
     def pass_all(self):
@@ -140,29 +141,29 @@ class FaultProxy(Watched):
 
     def hold(self, *directions):
         """Passes nothing on, in both directions or those named ("requests",
-        "replies").  Connections stand, and new ones are taken."""
+        "replies").  Connections stay, and new ones are accepted."""
         with self.changed:
             self.held |= set(directions or BOTH)
 
     def release(self, *directions):
-        """Passes on what was held, and goes on."""
+        """Passes on what was held, and everything after it."""
         with self.changed:
             self.held -= set(directions or BOTH)
         self._wake()
 
     def split_bytes(self, on=True):
-        """Passes every byte on in a send of its own."""
+        """Passes on every byte in a send of its own."""
         with self.changed:
             self.bytewise = on
 
     def reset_all(self):
-        """RST on both sides of all that is connected."""
+        """RST on both sides of all connections."""
         with self.changed:
             for link in list(self.links):
                 self._drop(link, reset)
 
     def refuse(self):
-        """New connections are refused; those that stand go on."""
+        """New connections are refused; existing ones go on."""
         with self.changed:
             while self.listener and self._take():
                 pass
@@ -170,14 +171,14 @@ class FaultProxy(Watched):
         self._wake()
 
     def accept(self):
-        """New connections are taken again, at the same address."""
+        """New connections are accepted again, at the same address."""
         with self.changed:
             if self.listener is None:
                 self._listen()
         self._wake()
 
     def retarget(self, target):
-        """New connections go there."""
+        """New connections go to this target."""
         with self.changed:
             self.target = target
 
@@ -213,7 +214,7 @@ class FaultProxy(Watched):
             pass
 
     def _bind(self):
-        """Takes an address for good.  The keeper never listens; so the port
+        """Takes an address for good.  The keeper never listens, so the port
         stays ours while connections to it are refused."""
         if self.unix:
             self.folder = make_folder()

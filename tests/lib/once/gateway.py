@@ -21,13 +21,13 @@ def program():
 
 
 def is_sanitized():
-    """The program keeps memory of its own, for a sanitizer."""
+    """A sanitizer adds memory of its own."""
     with open(program(), "rb") as file:
         return b"__asan_init" in file.read()
 
 
 def command(*args, env=None, timeout=PATIENCE):
-    """Runs a command of onceproxy to its end: status, output, errors."""
+    """Runs a command of onceproxy to its end: exit status, output, errors."""
     done = subprocess.run(
         [program(), *args], stdin=subprocess.DEVNULL, capture_output=True,
         text=True, errors="backslashreplace", timeout=timeout, check=False,
@@ -37,8 +37,8 @@ def command(*args, env=None, timeout=PATIENCE):
     return done
 
 
-# What a service manager does: sockets from descriptor 3 on, told by the
-# environment of the process that has them.
+# Does what a service manager does, by sd_listen_fds(3): sockets from number 3
+# on, announced in the environment of the process that has them.
 ACTIVATE = """
 import os, sys
 fds = [int(fd) for fd in sys.argv[1].split(",")]
@@ -52,9 +52,9 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Gateway(Process):
-    """Serves a configuration (a dict, written into folder); run is another
-    program than the one that is tested, passed a list of (name, socket) that
-    it is given as a service manager does."""
+    """Serves a configuration (a dict, written into folder).  run is a program
+    in place of the one under test; passed is a list of (name, socket) that it
+    gets as from a service manager."""
 
     def __init__(self, config, folder, env=None, ready=True, run=None,
                  passed=(), limits=None):
@@ -109,17 +109,19 @@ class Gateway(Process):
         return found[0]
 
     def wait_for_steps(self, step, count, timeout=PATIENCE):
-        """So many machines have come to a step (log level debug)."""
+        """Waits until so many machines have reached a step (log level
+        debug)."""
         self.wait_until(
             lambda: len(self.find_log("step", step=step)) >= count,
             f"{count} machines at {step}", timeout)
 
     def ask(self, *args, **kwargs):
-        """A payment on a connection of its own (http.keyed); its answer."""
+        """Sends a payment on a connection of its own (http.keyed); its
+        answer."""
         return self.send(http.keyed(*args, **kwargs))
 
     def send(self, data):
-        """Any bytes on a connection of its own; the answer."""
+        """Sends any bytes on a connection of their own; the answer."""
         answer = http.ask(self.address, data)
         if answer is None:
             raise http.Broken("the gateway closed and gave no answer")
@@ -129,7 +131,7 @@ class Gateway(Process):
         return http.Client(self.address, tls=tls)
 
     def stop(self, number=signal.SIGTERM, status=0):
-        """Ends it by a signal; it must say how it ended."""
+        """Ends it by a signal; its log must say how it ended."""
         self.signal(number)
         ended = self.wait()
         assert ended == status, f"the gateway ended with {ended}"

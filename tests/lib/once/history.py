@@ -2,12 +2,11 @@
 """What happened to many keys under faults, and whether the promise was kept.
 
 A history is what the clients, the upstream and the operator saw.  Each check
-goes through it key by key and returns what broke the promise, in words; it
-knows nothing of how the history came to be.  Times are those of one clock.
-
-What nobody can know is not held against the gateway: an operation without a
-result may have been anything, and where a fault, a failure of the upstream or
-a stall of the machine touched a key, its outcome may be unknown."""
+goes through it key by key, and returns in words what broke the promise; it
+does not know how the history came about.  Times are those of one clock.  What
+nobody can know is not held against the gateway: an operation without a result
+may have been anything, and where a fault, a failure of the upstream or a stall
+of the machine touched a key, its outcome may be unknown."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ LIFE_S = 3.0  # so long an attempt lives whose end nobody saw
 
 
 class Record(NamedTuple):
-    """What has one record: a key within a scope, on a route (by the name of
+    """What shares one record: a key within a scope, on a route (named after
     its on_unknown, which is its namespace too)."""
     route: str
     tenant: str
@@ -27,8 +26,7 @@ class Record(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What stands in an answer, byte for byte; the gateway's own fields are
-    left out."""
+    """An answer byte for byte, without the gateway's own fields."""
     status: int
     fields: tuple
     body: bytes
@@ -36,8 +34,8 @@ class Answer(NamedTuple):
 
 @dataclass
 class Given:
-    """An answer that the upstream or the operator gave; name is unique and
-    stands in it.  kind: "store", "large" (stored, not kept), "release" or
+    """An answer that the upstream or the operator gave; name is unique, and
+    part of it.  kind: "store", "large" (stored, not kept), "release" or
     "unknown" (what the route makes of it)."""
     name: str
     record: Record
@@ -49,8 +47,8 @@ class Given:
 @dataclass
 class Arrival:
     """A request that the upstream read to its end.  effect: it was executed;
-    failed: it got no whole answer, or one that leaves it in doubt; given: the
-    name of what it was answered."""
+    failed: the gateway got no whole answer, or one that leaves the outcome
+    open; given: the name of the answer."""
     record: Record
     attempt: int
     at: float
@@ -63,7 +61,7 @@ class Arrival:
 
 @dataclass
 class Question:
-    """A reconciling GET, and whether the upstream knew of no execution."""
+    """A reconciling GET, and whether the upstream denied any execution."""
     record: Record
     at: float
     denied: bool
@@ -71,7 +69,7 @@ class Question:
 
 @dataclass
 class Act:
-    """An operator's "release" or "complete"; end None: it is not known
+    """An operator's "release" or "complete"; end is None where nobody knows
     whether it was done."""
     record: Record
     act: str
@@ -90,7 +88,7 @@ class Fault:
 @dataclass
 class Op:
     """A client's request and its result: got, the name of the answer; or
-    problem; or neither, where the client left or its connection broke."""
+    problem; or neither, if the client left or its connection broke."""
     number: int
     record: Record
     variant: int
@@ -134,7 +132,7 @@ class History:
         return list(stories.values())
 
     def strangers(self):
-        """Records that no client has asked for."""
+        """Records of which no client sent the key."""
         asked = {op.record for op in self.ops}
         return sorted({a.record for a in self.arrivals} - asked)
 
@@ -155,7 +153,7 @@ class Story:
 
     def touched(self, until):
         """Whether the outcome of an attempt until then may be unknown.
-        Attempts live while a client waits, or the upstream is busy."""
+        Attempts live while a client waits, or while the upstream is busy."""
         lives = [(op.begin, op.end or op.begin + LIFE_S) for op in self.ops
                  if op.begin <= until]
         for a in self.arrivals:
@@ -168,8 +166,8 @@ class Story:
                    for f in self.history.faults for begin, end in lives)
 
     def stalled(self):
-        """Whether a request may have been on its way for longer than the
-        lease of who sent it."""
+        """Whether a request may have been on its way for longer than its
+        sender's lease."""
         last = max((a.at for a in self.arrivals), default=0)
         return any(f.stall and f.begin <= last and f.end >= self.ops[0].begin
                    for f in self.history.faults)
@@ -180,9 +178,8 @@ class Story:
                    (a.end is None or a.end > first.begin) for a in self.acts)
 
     def token(self, op):
-        """The final outcome that the operation was told; None where it was
-        told none.  An answer that is too large to keep is one, whatever
-        is in it."""
+        """The final outcome that the operation got; None where it got none.
+        An answer that is too large to keep is one, whatever is in it."""
         if op.got is not None:
             given = self.history.given.get(op.got)
             if given is None or given.kind in ("release", "unknown"):
@@ -220,7 +217,7 @@ class Story:
 
 
 def check(history, checks):
-    """What the checks find: a list of (sentence, story or None)."""
+    """The findings of all checks: a list of (sentence, story or None)."""
     found = []
     for story in history.stories():
         for one in checks:
@@ -241,14 +238,14 @@ def attempts_are_sent_once(story):
 
 
 def executions_have_leave(story):
-    """Each execution after the first is by the route's or operator's word."""
+    """The route or the operator must allow each execution after the first."""
     effects = sorted((a for a in story.arrivals if a.effect),
                      key=lambda a: a.at)
     releases = story.releases()
     route = story.record.route
     denied = sum(q.denied for q in story.questions)
-    # Who denies an execution has not executed, and who was still to send
-    # lost the lease before: only one sends.
+    # The upstream denied it, so nothing was executed, and a sender that was
+    # still to send had lost its lease: only one sends.
     most = {"hold": 1 + releases,
             "reconcile": 1 + releases + (denied if story.stalled() else 0),
             "retry": story.history.max_attempts * (1 + releases)}[route]
@@ -269,8 +266,7 @@ def executions_have_leave(story):
 
 
 def late_releases_are_not_sent_on(story):
-    """What comes after an execution, on a route that holds, is an
-    operator's."""
+    """On a route that holds, only an operator allows another execution."""
     if story.record.route != "hold":
         return
     first = min((a.at for a in story.arrivals if a.effect), default=None)
@@ -336,7 +332,7 @@ def outcomes_do_not_change(story):
 
 
 def changed(story, token, first, op):
-    """What is wrong with op's result, after first was told a final one."""
+    """What is wrong with op's result, after first got a final one."""
     if story.token(op) is not None:
         return story.token(op) if story.token(op) != token else None
     if op.got is not None:
@@ -345,7 +341,7 @@ def changed(story, token, first, op):
         return None
     if op.problem == "key-reused" and op.variant != first.variant:
         return None
-    # What was handed out from the journal may have to wait for Redis.
+    # An answer that was given from the journal may have to wait for Redis.
     if (op.problem in IN_DOUBT and story.record.route == "hold"
             and not op.last and story.touched(op.end)):
         return None
@@ -353,7 +349,7 @@ def changed(story, token, first, op):
 
 
 def nothing_is_sent_after_an_answer(story):
-    """But, on a machine that stalls, by those who had their attempt before."""
+    """Unless the machine stalls, and they had their attempt before."""
     for first in story.ops:
         if first.end is None or story.token(first) is None:
             continue
@@ -390,7 +386,7 @@ def something_failed(story, op):
 
 
 def was_often_sent(story, op):
-    """A claim whose owner died may have been sent."""
+    """The request of a claim whose owner died may have been sent."""
     return (len(story.arrivals) >= story.history.max_attempts
             or bool(story.arrivals) and story.touched(op.end))
 
@@ -423,14 +419,14 @@ REFUSALS = (refusals_have_a_reason, refusals_are_known)
 # --- every key comes to an end -----------------------------------------------
 
 def keys_end(story):
-    """The operations after the healing were told a final outcome."""
+    """The operations after the healing must get a final outcome."""
     last = [op for op in story.ops if op.last]
     if not last or story.token(last[-1]) is None:
         yield "it has no final state"
 
 
 def nothing_is_lost(story):
-    """An outcome that somebody was told is told after the healing."""
+    """An outcome that somebody got must be the one after the healing."""
     told = [op for op in story.ops if not op.last and story.token(op)]
     last = [op for op in story.ops if op.last and story.token(op)]
     for op in told:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An HTTP/1.1 client on raw sockets: sends the bytes that it is given, in the
-pieces that it is given, and shows exactly what came back."""
+"""An HTTP/1.1 client on raw sockets: sends the given bytes in the given
+pieces, and shows exactly what came back."""
 
 import json
 import socket
@@ -10,7 +10,7 @@ from .wait import PATIENCE
 
 
 class Broken(AssertionError):
-    """The connection ended before a whole answer was there."""
+    """The connection ended before there was a whole answer."""
 
 
 def connect(address, timeout=PATIENCE):
@@ -34,7 +34,7 @@ def reset(sock):
 
 
 def parse_head(head):
-    """First line and the list of (name, value), bytes kept as Latin-1."""
+    """The first line and the list of (name, value), bytes as Latin-1."""
     lines = head.decode("latin-1").split("\r\n")
     fields = []
     for line in lines[1:]:
@@ -44,7 +44,7 @@ def parse_head(head):
 
 
 class Reader:
-    """Takes messages apart as they arrive on a socket."""
+    """Parses messages as they arrive on a socket."""
 
     def __init__(self, sock):
         self.sock = sock
@@ -62,7 +62,8 @@ class Reader:
         return data
 
     def until(self, end):
-        """Bytes up to and with end; None where the stream ended before any."""
+        """The bytes up to and including end; None where the stream ended
+        before any."""
         while end not in self.buffer:
             if not self.more():
                 if self.buffer:
@@ -82,7 +83,7 @@ class Reader:
         return self.take(len(self.buffer))
 
     def line(self):
-        """A line in the middle of a message."""
+        """The next line within a message."""
         line = self.until(b"\r\n")
         if line is None:
             raise Broken("cut between two lines")
@@ -110,7 +111,7 @@ class Message:
         return [v for n, v in self.fields if n.lower() == name.lower()]
 
     def get(self, name):
-        """The one value of a field; None where it is absent."""
+        """The only value of a field; None where there is none."""
         values = self.all(name)
         assert len(values) < 2, f"{name} stands there {len(values)} times"
         return values[0] if values else None
@@ -130,13 +131,13 @@ class Response(Message):
 
     @property
     def problem(self):
-        """The name of the problem; None for what is no problem document."""
+        """The name of the problem; None where it is no problem document."""
         if self.get("Content-Type") != "application/problem+json":
             return None
         return self.json()["type"].rsplit(":", 1)[-1]
 
     def without(self, *names):
-        """Fields but those named: what two answers are compared by."""
+        """All fields but these, for the comparison of two answers."""
         drop = {name.lower() for name in names}
         return [f for f in self.fields if f[0].lower() not in drop]
 
@@ -145,7 +146,7 @@ class Response(Message):
 
 
 class Client:
-    """One connection; tls is the context of one that speaks it."""
+    """One connection; tls: its SSL context, if it has one."""
 
     def __init__(self, address, timeout=PATIENCE, tls=None):
         self.sock = connect(address, timeout)
@@ -186,7 +187,8 @@ class Client:
         self.sock.shutdown(socket.SHUT_WR)
 
     def is_closed(self):
-        """Waits for the other side to close; False where bytes come."""
+        """Waits for the other side to close; False where bytes come
+        instead."""
         try:
             return self.reader.buffer == b"" and self.sock.recv(1) == b""
         except ConnectionResetError:
@@ -224,7 +226,7 @@ BODY = b'{"amount":1000,"currency":"eur"}'
 
 def keyed(key=None, fields=(), body=BODY, target="/v1/charges", method="POST",
           tenant=TENANT):
-    """The bytes of a payment with a key and the name of a tenant."""
+    """The bytes of a payment with a key and a tenant."""
     own = []
     if key is not None:
         own.append(("Idempotency-Key", key))

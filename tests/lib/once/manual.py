@@ -17,7 +17,7 @@ def page(name):
 
 
 def plain(text):
-    """What the reader of such a text sees."""
+    """The text as a reader sees it."""
     return text.replace("\\&", "").replace("\\-", "-").replace("\\e", "\\")
 
 
@@ -26,7 +26,7 @@ NAMED = re.compile(r'^(?:\.\\" try: (\S+)\n)?\.Bd -literal.*\n'
 
 
 class Examples:
-    """Those of a page by name; it remembers which were taken."""
+    """The examples of a page by name; remembers which were taken."""
 
     def __init__(self, name):
         self.texts = {}
@@ -40,13 +40,13 @@ class Examples:
         self.taken = set()
 
     def take(self, name, changes=None):
-        """An example, with what is another here put in its place; what is to
-        be changed must be there."""
+        """An example, with replacements for what differs here; whatever is to
+        be replaced must be in it."""
         self.taken.add(name)
         return put_in(self.texts[name], changes or {})
 
     def left(self):
-        """Those that nobody took."""
+        """The examples that nobody took."""
         return sorted(set(self.texts) - self.taken) + self.nameless
 
     def all_were_tried(self):

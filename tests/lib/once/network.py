@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Machines on a switch, each in a network namespace of its own, that can be
 cut off from each other.  A namespace lives as long as the process that holds
-it, so that nothing is left when a test dies."""
+it, so nothing is left when a test dies."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from .wait import eventually
 
 
 class Namespace:
-    """words: what brings a command in there."""
+    """A machine; words in front of a command run it there."""
 
     def __init__(self):
         self.holder = Process(["unshare", "-n", "sleep", "infinity"])
@@ -57,7 +57,7 @@ class Machine(Namespace):
         self.switch.ip(f"link set p{self.number} up")
 
     def lose(self, others):
-        """Nothing goes between it and those, and all else does."""
+        """Lets nothing pass between it and those, and everything else."""
         for other in others:
             self.ip(f"route add blackhole {other.host}/32")
             other.ip(f"route add blackhole {self.host}/32")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A process of a test: its lines are read by a thread, and it never outlives
-the test."""
+"""A process of a test: a thread reads its output, and it never outlives the
+test."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ from .wait import PATIENCE, Late, Watched
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
-# Children die with the thread that made them, so one makes them all.
+# Children die with the thread that made them, so one thread makes them all.
 MOTHER = ThreadPoolExecutor(1)
 
 
@@ -28,7 +28,7 @@ def prepare(parent, limits):
 
 
 class Process(Watched):
-    """Runs argv; self.lines is all that came on standard output and error.
+    """Runs argv; self.lines is everything on standard output and error.
     limits: of resources, (soft, hard) each."""
 
     def __init__(self, argv, env=None, cwd=None, pass_fds=(),
@@ -66,7 +66,7 @@ class Process(Watched):
             self.changed.notify_all()
 
     def heard(self, line):
-        """A line came; for those who read more out of it."""
+        """Called for each line; subclasses read more out of it."""
 
     def wait_for_line(self, part, timeout=PATIENCE):
         """The first line that contains part."""
@@ -96,7 +96,7 @@ class Process(Watched):
         return status
 
     def kill(self):
-        """Ends it at once, frozen or not, and takes it off the table."""
+        """Kills it, frozen or not, and reaps it."""
         self.reading.set()
         if self.running():
             self.child.kill()

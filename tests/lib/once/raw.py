@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Bodies of any size, piece by piece: what is sent is made on the way, and
-what comes is compared with it and forgotten."""
+"""Bodies of any size, piece by piece: what is sent is generated on the way,
+and what arrives is compared with that and dropped."""
 
 import os
 import socket
@@ -20,7 +20,7 @@ def pattern(size):
 
 
 class Matches:
-    """Takes bytes that must be those of pattern()."""
+    """Compares bytes that must be those of pattern()."""
 
     def __init__(self):
         self.size = 0
@@ -48,8 +48,8 @@ def send_pattern(send, size, chunked=False):
 
 
 def read_pattern(reader, size=None, chunked=False):
-    """Reads a body that is pattern(): of that size, in chunks, or up to the
-    end; its size.  Broken where it is cut."""
+    """Reads a body that must be pattern(): of that size, in chunks, or up to
+    the end; its size.  Raises Broken where it is cut."""
     got = Matches()
 
     def some(left):
@@ -88,8 +88,8 @@ def head(client):
 
 
 def takes(upstream, script):
-    """From now on script(connection, request) has the connection, from the
-    head on; it is closed behind it."""
+    """From now on script(connection, request) serves each connection, from the
+    head on; then it is closed."""
     def on_head(connection, request):
         upstream.seen(request)
         script(connection, request)
@@ -98,8 +98,8 @@ def takes(upstream, script):
 
 
 def fill(sock, data, patience=1.0):
-    """Sends the same piece until nobody takes it any more; how many bytes
-    were taken."""
+    """Sends the same piece until nobody accepts more; how many bytes were
+    accepted."""
     sock.settimeout(patience)
     sent = 0
     try:
@@ -111,7 +111,7 @@ def fill(sock, data, patience=1.0):
 
 
 def small_window(address):
-    """A client whose kernel takes little before it is read."""
+    """A client whose kernel buffers little."""
     client = Client.__new__(Client)
     sock = socket.socket()
     sock.settimeout(PATIENCE)
@@ -124,7 +124,7 @@ def small_window(address):
 
 
 def memory(pid):
-    """Resident bytes now, and the most so far."""
+    """Resident bytes: now, and at most so far."""
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         fields = dict(line.split(":", 1) for line in status)
     return tuple(int(fields[name].split()[0]) * 1024

@@ -13,7 +13,7 @@ from .wait import PATIENCE, eventually
 
 
 class RedisError(Exception):
-    """What Redis answered with a minus."""
+    """An error reply of Redis."""
 
 
 class RedisClient:
@@ -77,7 +77,7 @@ class Redis:
         self.wait_started()
 
     def launch(self):
-        """Only begins to start; by the thread that also outlives it."""
+        """Only begins to start it, on the thread that outlives it."""
         program = os.environ.get("REDIS_SERVER", "redis-server")
         self.process = Process([
             program, "--port", "0", "--unixsocket", self.path, "--save", "",
@@ -94,14 +94,15 @@ class Redis:
         return self.client.keys()
 
     def calls(self, command):
-        """How often it ran a command, as such as "set" or "config|get"."""
+        """How often it ran a command, such as "set" or "config|get"."""
         found = re.search(rb"cmdstat_%s:calls=(\d+)"
                           % re.escape(command.encode()),
                           self("INFO", "commandstats"))
         return int(found.group(1)) if found else 0
 
     def follow(self, master):
-        """Becomes a replica of another one, and has all that it has."""
+        """Becomes a replica of another one, and waits until it has all its
+        data."""
         line = re.compile(rb"slave\d+:.*port=%d,state=online" % self.port())
         self("CONFIG", "SET", "repl-diskless-sync-delay", 0)
         master("CONFIG", "SET", "repl-diskless-sync-delay", 0)
@@ -124,7 +125,7 @@ class Redis:
         return port
 
     def contents(self):
-        """Every byte that stands in it: names and values."""
+        """Every byte that it stores: names and values."""
         data = b""
         for key in self.keys():
             data += key + b"\n" + (self("DUMP", key) or b"") + b"\n"

@@ -29,7 +29,7 @@ def crc16(data):
 
 
 def slot_of(name):
-    """The slot of a key, by its hash tag where it has one."""
+    """The slot of a key: of its hash tag, if it has one."""
     data = name if isinstance(name, bytes) else str(name).encode()
     begin = data.find(b"{")
     end = data.find(b"}", begin + 1)
@@ -45,8 +45,8 @@ def free_port():
 
 
 class Node:
-    """One redis-server; call it to run a command there.  file: its
-    redis.conf, which the options here go before."""
+    """One redis-server; call it to run a command there.  file: its redis.conf,
+    which overrides the options here."""
 
     def __init__(self, *options, file=None):
         self.folder = make_folder()
@@ -77,7 +77,7 @@ class Node:
             *self.options])
 
     def came_up(self):
-        """False: one of its ports was taken by somebody else."""
+        """False: somebody else has taken one of its ports."""
         process = self.process
         process.wait_until(
             lambda: process.ended or any(
@@ -119,7 +119,7 @@ class Node:
         self.process.kill()
 
     def start(self):
-        """Again, at the place where it was."""
+        """Starts it again, at the same address."""
         self.launch()
         assert self.came_up(), "redis-server did not start again"
         self.connect()
@@ -130,7 +130,8 @@ class Node:
 
 
 class RedisCluster:
-    """masters, each with so many replicas; all agree when it is made."""
+    """So many masters, each with so many replicas; when it is made, all
+    agree."""
 
     def __init__(self, masters=3, replicas=1, options=()):
         count = masters * (1 + replicas)
@@ -166,14 +167,15 @@ class RedisCluster:
             for n in self.nodes), "all nodes know each other", 3 * PATIENCE)
 
     def wait_well(self):
-        """All that run serve, and each replica has all of its master's."""
+        """Waits until all that run serve, and each replica has all of its
+        master's data."""
         eventually(lambda: all(
             self.is_well(n) for n in self.nodes if n.running()),
             "the cluster is well", 3 * PATIENCE)
 
     def is_well(self, node):
         info = node.info()
-        # One that may serve a part of the slots is "ok" with any part.
+        # One that serves with a part of the slots is "ok" with any part.
         if (info["cluster_state"] != "ok" or
                 int(info["cluster_slots_assigned"]) != SLOTS):
             return False
@@ -196,14 +198,14 @@ class RedisCluster:
 
     @property
     def store(self):
-        """What the configuration says of the store."""
+        """The members of the configuration's store."""
         return {"cluster": self.seeds}
 
     def living(self):
         return next(n for n in self.nodes if n.running())
 
     def owner(self, slot, asked=None):
-        """Who has a slot, as far as one of them knows."""
+        """The master that has a slot, as far as one of them knows."""
         for first, last, master, *_ in (asked or self.living())(
                 "CLUSTER", "SLOTS"):
             if first <= slot <= last:
@@ -233,14 +235,14 @@ class RedisCluster:
     # --- what operators do --------------------------------------------------
 
     def begin_move(self, slot, to):
-        """The slot is on its way from who has it, which is returned."""
+        """Begins to move the slot; returns the master that has it."""
         source = self.owner(slot)
         to("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
         source("CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
         return source
 
     def carry(self, slot, source, to, most=SLOTS):
-        """Moves keys of it, and says how many there were."""
+        """Moves some keys of it; how many there were."""
         names = source("CLUSTER", "GETKEYSINSLOT", slot, most)
         if names:
             source("MIGRATE", "127.0.0.1", to.port, "", 0, 5000, "KEYS",
@@ -248,9 +250,9 @@ class RedisCluster:
         return len(names)
 
     def end_move(self, slot, source, to):
-        """Nobody else has to be told: they hear of it.  Before all have, no
-        other slot is moved: two masters could come to the same epoch, and
-        each be believed by some."""
+        """Ends the move.  The other servers hear of it by themselves; until
+        all have, no other slot is moved, or two masters might get the same
+        epoch, and each be believed by some."""
         for node in (to, source):
             node("CLUSTER", "SETSLOT", slot, "NODE", to.id)
         eventually(lambda: all(self.owner(slot, node) is to
@@ -264,11 +266,12 @@ class RedisCluster:
         self.end_move(slot, source, to)
 
     def kill(self, master):
-        """A master dies, and a replica of it is to take its place."""
+        """Kills a master, whose replica is to take its place."""
         master.kill()
 
     def wait_failover(self, slot, dead):
-        """Somebody else has the slot, and all that run know it."""
+        """Waits until another server has the slot, and all that run know
+        it."""
         def over():
             return all(self.owner(slot, n) is not dead and
                        n.info()["cluster_state"] == "ok"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A master, its replicas, and the Sentinels that watch over them, each a
-process of its own on an address of its own below 127.0.0.0/8: there, ports
-need not be looked for, and a server that is started again has its own."""
+process with an address of its own below 127.0.0.0/8: so no free ports need be
+found, and a server that is started again gets its own port back."""
 
 import os
 import random
@@ -21,8 +21,8 @@ DEBUG = ("INFO-PERIOD", 500, "PUBLISH-PERIOD", 300, "ASK-PERIOD", 300,
 
 
 class Server:
-    """A redis-server on host; enter: words before the command, which bring it
-    into a network of its own.  We talk to it by a Unix socket."""
+    """A redis-server on host; enter: words in front of the command that run it
+    in a network of its own.  We talk to it on a Unix socket."""
     ready = "eady to accept connections"
 
     def __init__(self, host, port, text, password=None, enter=()):
@@ -49,8 +49,8 @@ class Server:
         self.process.wait_for_line(self.ready)
 
     def __call__(self, *words):
-        """A command; again where Sentinels have closed the connection, as
-        they do when they move the master."""
+        """Runs a command; repeats it where Sentinels have closed the
+        connection, as they do when they move the master."""
         def answer():
             try:
                 if self.client is None:
@@ -119,8 +119,8 @@ class Sentinel(Server):
 
 
 class Sentinels:
-    """servers: the redis-servers, the first master first; sentinels: those
-    who watch, and begin to fail over after down_after_ms.  password: of the
+    """servers: the redis-servers, the first master first; sentinels: the
+    Sentinels, which begin to fail over after down_after_ms.  password: of the
     servers; watch_password: of the Sentinels.  machines: (host, enter) of
     those that have a server and a Sentinel each."""
 
@@ -156,8 +156,8 @@ class Sentinels:
         return Server(host, PORT, text, self.password, enter)
 
     def sentinel(self, host, enter=(), master=None):
-        """One more, who has not met the others; master: another server than
-        the first."""
+        """One more Sentinel, which has not met the others; master: another
+        server than the first."""
         master = master or self.servers[0]
         text = (f"sentinel announce-ip {host}\nbind-source-addr {host}\n"
                 f"sentinel monitor {MASTER} {master.host} {PORT} "
@@ -174,14 +174,14 @@ class Sentinels:
         return made
 
     def stranger(self, number, master):
-        """A Sentinel beside the others, that has another master."""
+        """A Sentinel apart from the others, with another master."""
         self.strangers.append(self.sentinel(
             f"{self.net}.{200 + number}", master=master))
         return self.strangers[-1]
 
     @property
     def store(self):
-        """What the configuration says of the store."""
+        """The members of the configuration's store."""
         return {"sentinels": [s.address for s in self.sentinels],
                 "master": MASTER,
                 **({"password": self.password} if self.password else {})}
@@ -192,7 +192,8 @@ class Sentinels:
             server("SENTINEL", "DEBUG", *DEBUG)
 
     def wait_together(self):
-        """All replicas follow, and every Sentinel knows of all others."""
+        """Waits until all replicas follow, and every Sentinel knows all
+        others."""
         replicas = len(self.servers) - 1
         eventually(
             lambda: sum(s.info("master_link_status") == "up"
@@ -209,7 +210,7 @@ class Sentinels:
                 and state["flags"] == "master")
 
     def master(self, sentinels=None):
-        """The server that these Sentinels all name, and that is one; or
+        """The server that all these Sentinels name, if it is a master; or
         None."""
         named = {s.master() for s in sentinels or self.sentinels
                  if s.answers()}
@@ -228,7 +229,7 @@ class Sentinels:
         return eventually(moved, "another master", LONG)
 
     def ask_failover(self):
-        """By whoever watches; a master need not be down for that."""
+        """A failover by a Sentinel; the master need not be down."""
         sentinel = next(s for s in self.sentinels if s.answers())
 
         def asked():
@@ -245,7 +246,7 @@ class Sentinels:
         return self.wait_moved(old)
 
     def wait_copied(self):
-        """All replicas have what the master has."""
+        """Waits until all replicas have what the master has."""
         master = self.master()
         replicas = sum(s.answers() for s in self.servers) - 1
         # WAIT asks for what its own connection wrote.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A test file is a program.  Its functions marked @test run in their order,
-each with a Bench, and print TAP; a failing one also prints the gateways'
-logs.  The names say what is shown."""
+"""A test file is a program.  Its functions marked @test run in order, each
+with a Bench, and print TAP; a failing one also prints the gateways' logs.  The
+names say what is shown."""
 
 import faulthandler
 import os
@@ -18,11 +18,11 @@ tests = []
 
 
 class Skip(Exception):
-    """Raised by a test that cannot run here; its words say why."""
+    """Raised by a test that cannot run here; its message says why."""
 
 
 class TooSlow(BaseException):
-    """The time of a test is over; no except clause of a test takes this."""
+    """The time of a test is over; no except clause of a test catches this."""
 
 
 def test(function):
@@ -57,7 +57,7 @@ def on_alarm(_signal, _frame):
 def run_one(number, name, function, values):
     """Runs one test and prints its line; False where it failed."""
     bench = Bench()
-    # Should the alarm's exception be stuck somewhere, this ends us.
+    # Should the alarm's exception get stuck somewhere, this ends us.
     faulthandler.dump_traceback_later(LIMIT_S + 30, exit=True)
     signal.alarm(LIMIT_S)
     started = time.monotonic()
@@ -94,13 +94,13 @@ def run_one(number, name, function, values):
 
 
 def is_chosen(name):
-    """All are, unless there are words of their names on the command line."""
+    """All are chosen, unless the command line has parts of names."""
     words = sys.argv[1:]
     return not words or any(word in name for word in words)
 
 
 def main():
-    """Runs what is marked and chosen."""
+    """Runs the tests that are marked and chosen."""
     chosen = [t for t in tests if is_chosen(t[0])]
     signal.signal(signal.SIGALRM, on_alarm)
     sys.stdout.reconfigure(errors="backslashreplace")

@@ -23,7 +23,8 @@ def answer(status=201, body=b'{"id":"ch_1"}', fields=(), reason="Said",
 
 
 class Request(Message):
-    """What arrived: method, target, fields, body; raw is the head's bytes."""
+    """A request that arrived: method, target, fields, body; raw is the head's
+    bytes."""
 
     @property
     def method(self):
@@ -35,8 +36,8 @@ class Request(Message):
 
 
 class Hold:
-    """A place where requests wait: arrived tells that one is there, and
-    release lets all of them go on."""
+    """A place where requests wait: wait_arrived() waits for one, and release()
+    lets all of them go on."""
 
     def __init__(self):
         self.arrived = threading.Event()
@@ -180,7 +181,7 @@ class Upstream(Watched):
         return reply
 
     def hold(self, reply=None):
-        """From now on requests wait; what they then get is reply."""
+        """From now on requests wait; then they get reply."""
         hold, before = Hold(), self.reply if reply is None else reply
 
         def script(connection, request):
@@ -208,7 +209,7 @@ class Upstream(Watched):
         return [c for c in self.connections if not c.closed.is_set()]
 
     def stop(self):
-        """Refuses from now on, and cuts what is open."""
+        """Refuses connections from now on, and cuts open ones."""
         try:
             self.listener.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -237,7 +238,8 @@ def then_close(data):
 
 
 def refused_port():
-    """A port that nobody listens on, kept by the socket that is returned."""
+    """A port that nobody listens on, reserved by the socket that is
+    returned."""
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))
     return sock, sock.getsockname()[1]

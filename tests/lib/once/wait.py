@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Waiting for what gives no event: a condition, looked at until a deadline."""
+"""Waiting for what gives no event: a condition, checked until a deadline."""
 
 import os
 import threading
@@ -12,7 +12,7 @@ PATIENCE = float(SHORT or 20)
 
 
 class Late(AssertionError):
-    """What was waited for did not happen in time."""
+    """A condition did not become true in time."""
 
 
 def allowed(timeout):
@@ -20,7 +20,7 @@ def allowed(timeout):
 
 
 def eventually(condition, what="the condition", timeout=PATIENCE):
-    """Looks at condition() until it is true and returns its value."""
+    """Checks condition() until it is true, and returns its value."""
     timeout = allowed(timeout)
     pause = threading.Event()
     deadline = time.monotonic() + timeout
@@ -40,7 +40,7 @@ class Watched:
         self.changed = threading.Condition()
 
     def wait_until(self, condition, what="the condition", timeout=PATIENCE):
-        """Waits, without looking again and again, until condition() holds."""
+        """Waits without polling until condition() is true."""
         timeout = allowed(timeout)
         with self.changed:
             if not self.changed.wait_for(condition, timeout):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What lies between a gateway and its Redis: a test may cut a connection when
-a command has passed, or hold the command back."""
+"""The line between a gateway and its Redis: a test may cut a connection when a
+command has passed, or hold the command back."""
 
 import os
 import socket
@@ -48,7 +48,7 @@ class Line:
         self.cut()
 
     def cut(self):
-        """The gateway loses its connection; Redis does not."""
+        """Cuts the gateway's connection, not that of Redis."""
         try:
             self.near.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -81,16 +81,16 @@ class Wire:
             self.lines.append(Line(self, near, far))
 
     def lose_reply(self):
-        """Redis runs the next command about a record, and nobody hears."""
+        """Redis runs the next command about a record, and its reply is
+        lost."""
         def caught(line, data):
             line.near.shutdown(socket.SHUT_RDWR)
             line.far.sendall(data)
         self.catch = caught
 
     def hold(self, cut=False):
-        """The next command about a record stays here, and with it all that
-        follows, until deliver(); with cut the gateway loses the connection at
-        once."""
+        """Holds back the next command about a record, and all that follow,
+        until deliver(); with cut the gateway loses its connection at once."""
         held = Held()
 
         def caught(line, data):
