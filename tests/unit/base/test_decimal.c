@@ -41,7 +41,7 @@ static const struct {
 	    "1000000000000000055511151231257827e-34"},
 	{"1e999999999", "1e999999999"},
 	{"1e000000000000000000000000000005", "1e5"},
-	/* Across the border of what is counted in 64 bits. */
+	/* Around the largest numbers of 64 bits. */
 	{"1e999999999999999999", "1e999999999999999999"},
 	{"10e999999999999999999", "1e1000000000000000000"},
 	{"1e1000000000000000000", "1e1000000000000000000"},
@@ -62,7 +62,10 @@ each_number_has_one_spelling(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
 		struct arena *arena = arena_new();
-		/* A copy of its very size, so that no read goes past it. */
+		/*
+		 * A copy of exactly its size, so that a read past its end is
+		 * noticed.
+		 */
 		struct span text = span_str(numbers[i].text);
 		struct span copy = arena_dup(arena, text);
 		struct span got = decimal_spelling(arena, copy);

@@ -36,8 +36,10 @@ each_byte_of_a_name(void **state)
 	assert_false(field_is_token(SPAN("")));
 }
 
-/* Every byte at every place of values of all lengths, among neighbours that
- * are at the edge of what is allowed. */
+/*
+ * Every byte at every place of values of many lengths, with neighbours at the
+ * limits of what is allowed.
+ */
 static void
 each_byte_of_a_value(void **state)
 {

@@ -17,7 +17,7 @@ struct hash {
 	uint8_t bytes[DIGEST_BYTES];
 };
 
-/* A copy of its very size, so that a read past it is noticed. */
+/* A copy of exactly its size, so that a read past its end is noticed. */
 static bool
 try_digest(struct span text, const struct pointers *ignore, struct hash *ret)
 {
@@ -52,13 +52,13 @@ same(struct hash a, struct hash b)
 	return memcmp(a.bytes, b.bytes, DIGEST_BYTES) == 0;
 }
 
-/* A pointer from its text, "" or "/a/b"; nothing to unescape. */
+/* A pointer (RFC 6901) from its text, "" or "/a/b"; nothing to unescape. */
 static struct pointer
 point(struct arena *arena, const char *text)
 {
 	struct pointer p = {arena_alloc(arena, 16 * sizeof(struct span)), 0};
 
-	/* span_next would trim the segments. */
+	/* Not span_next(), which would trim the segments. */
 	while (*text == '/') {
 		size_t len = strcspn(++text, "/");
 		p.segments[p.count++] = span_of(text, len);
@@ -107,7 +107,7 @@ spellings_of_one_value_give_one_digest(void **state)
 static void
 different_values_give_different_digests(void **state)
 {
-	/* No two of them are the same. */
+	/* All of them are different. */
 	static const char *const values[] = {
 		"null", "true", "false", "0", "1", "-1", "10", "0.1",
 		"\"\"", "\"0\"", "\"1\"", "\"null\"", "\"true\"", "\" \"",
@@ -168,10 +168,10 @@ texts_that_are_not_json_are_refused(void **state)
 		/* not UTF-8 */
 		"\"\xff\"", "\"\xc0\x80\"", "\"\xed\xa0\x80\"", "\"\xc3\"",
 		"{\"\xff\":1}", "\"\\n\xff\"",
-		/* blanks and marks that are not JSON's */
+		/* blanks, comments and other bytes that JSON does not have */
 		"\xef\xbb\xbf{}", "\v1", "\f1", "1\xc2\xa0", "[1]x", "{}{}",
 		"// a\n1", "/**/1",
-		/* one name twice, however it is spelled */
+		/* the same name twice, however it is spelled */
 		"{\"a\":1,\"a\":1}", "{\"a\":1,\"b\":2,\"a\":3}",
 		"{\"a\":1,\"\\u0061\":2}", "{\"\":1,\"\":1}",
 		"[{\"x\":{\"a\":1,\"a\":1}}]",
@@ -401,7 +401,10 @@ an_ignored_element_leaves_a_hole(void **state)
 	assert_false(same(hole, digest_of("[1,\"-\",3]", NULL)));
 	assert_false(same(hole, digest_without("[2,1,3]", "/1", NULL)));
 	assert_false(same(hole, digest_without("[1,2,3]", "/0", NULL)));
-	/* Both are removed at their own places, though one shifts nothing. */
+	/*
+	 * Both are removed at their places in the text, not one shifted by the
+	 * other.
+	 */
 	assert_true(same(digest_without("[1,2,3]", "/0", "/1"),
 	    digest_without("[8,9,3]", "/0", "/1")));
 	assert_false(same(digest_without("[1,2,3]", "/0", "/1"),

@@ -39,7 +39,7 @@ same(struct hash a, struct hash b)
 }
 
 /*
- * One generator chooses the value, another its spelling: two texts of one
+ * One generator draws the value, another its spelling: two texts of the same
  * value seed have the same value however they are spelled.
  */
 struct rng {
@@ -108,7 +108,7 @@ static void
 put_number(struct text *out, unsigned seed, struct rng *style)
 {
 	struct rng value = {seed};
-	/* Not ending with 0, so that no two are the same number. */
+	/* None ends with 0, so that no two are the same number. */
 	unsigned digits = next(&value, 50) * 10 + 1 + next(&value, 9);
 	int exponent = (int)next(&value, 7) - 3;
 
@@ -171,13 +171,13 @@ put_members(
 static void
 put_value(struct text *out, unsigned seed, unsigned depth, struct rng *style)
 {
-	static const char *const message[] = {"null", "true", "false"};
+	static const char *const words[] = {"null", "true", "false"};
 	struct rng value = {seed};
 	unsigned kind = next(&value, depth < 4 ? 8 : 4);
 	unsigned inner = next(&value, 1 << 20);
 
 	if (kind == 0) {
-		put(out, "%s", message[inner % 3]);
+		put(out, "%s", words[inner % 3]);
 	} else if (kind == 1) {
 		put_string(out, inner, style);
 	} else if (kind <= 3) {
@@ -249,7 +249,7 @@ random_values_that_differ_have_different_digests(void **state)
 		assert_string_equal(samples[i - 1].text, samples[i].text);
 		repeated++;
 	}
-	/* Many were compared with each other, not all are the same. */
+	/* Many were compared, and not all are the same. */
 	assert_true(repeated < COUNT / 2);
 	for (size_t i = 0; i < COUNT; i++)
 		free(samples[i].text);

@@ -29,7 +29,7 @@ what_is_not_utf8_is_refused(void **state)
 {
 	static const struct span bad[] = {
 		{"\x80", 1},             /* nothing before it */
-		{"\xc3", 1},             /* nothing behind it */
+		{"\xc3", 1},             /* nothing after it */
 		{"\xc0\x80", 2},         /* overlong NUL */
 		{"\xc1\xbf", 2},         /* overlong */
 		{"\xe0\x9f\xbf", 3},     /* overlong */

@@ -15,12 +15,11 @@
 #include "conf/conf_load.h"
 
 /*
- * For the tests of conf/: configurations written with single quotes for
- * double ones, so that they can be read within C.  A test file includes it
- * once.
+ * For the tests of conf/: configurations with single quotes in place of double
+ * ones, so that they are readable in C.  A test file includes it once.
  */
 
-/* JSON of text with single quotes; the caller frees it. */
+/* Turns text with single quotes into JSON; the caller frees it. */
 static inline char *
 try_json(const char *text)
 {
@@ -31,7 +30,9 @@ try_json(const char *text)
 	return json;
 }
 
-/* All complaints, a line each, as `check` prints them after the file. */
+/*
+ * All complaints, one per line, as `check` prints them after the file's name.
+ */
 static inline char *
 try_lines(const struct complaints *complaints)
 {
@@ -47,7 +48,10 @@ try_lines(const struct complaints *complaints)
 	return lines;
 }
 
-/* What is wrong with a configuration, a line each; the caller frees it. */
+/*
+ * What is wrong with a configuration, one complaint per line; the caller frees
+ * it.
+ */
 static inline char *
 try_wrong(const char *text)
 {
@@ -63,7 +67,7 @@ try_wrong(const char *text)
 	return lines;
 }
 
-/* A configuration that has nothing wrong. */
+/* A configuration with nothing wrong. */
 static inline const struct conf *
 try_conf(const char *text)
 {
@@ -79,7 +83,10 @@ try_conf(const char *text)
 	return conf;
 }
 
-/* Configurations, and all that is wrong with each, a line each. */
+/*
+ * Asserts for each configuration all that is wrong with it, one complaint per
+ * line.
+ */
 struct wrong {
 	const char *text;
 	const char *lines;

@@ -5,7 +5,7 @@
 
 #include "cmd/check.h"
 
-/* What `check` says about a file with that text, "FILE" for its name. */
+/* What `check` says about a file with that text, with "FILE" for its name. */
 static char *
 said_about(const char *text, int *ret_code)
 {

@@ -144,12 +144,12 @@ static void
 an_entry_of_a_route_beats_any_default(void **state)
 {
 	(void)state;
-	/* The built-in 503 too, also by a class. */
+	/* The built-in 503 as well, and by a class too. */
 	assert_outcome("", "'503':'unknown'", 503, STATUS_UNKNOWN);
 	assert_outcome("", "'5xx':'unknown'", 503, STATUS_UNKNOWN);
 	assert_outcome("'5xx':'unknown'", "", 503, STATUS_UNKNOWN);
 	assert_outcome("", "'4xx':'store'", 503, STATUS_RELEASE);
-	/* What `defaults` has for the status, or for the class. */
+	/* What `defaults` says for the status, or for its class. */
 	assert_outcome("'500':'release'", "'500':'unknown'", 500,
 	    STATUS_UNKNOWN);
 	assert_outcome("'500':'release'", "'5xx':'unknown'", 500,

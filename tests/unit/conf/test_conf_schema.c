@@ -7,8 +7,8 @@
 
 /*
  * The committed schema and the loader know the same members: the schema's
- * objects are compared with the table of options, and each member is given
- * to the loader with a value that no option takes.
+ * objects are compared with the table of options, and the loader is given each
+ * member, with a value that no option accepts.
  */
 
 static const struct {
@@ -106,7 +106,7 @@ file_with(enum group group, const char *path, const char *value)
 	return file;
 }
 
-/* The lines of complaint that are about this member of the group. */
+/* Counts the complaints about this member of the group. */
 static char *
 complaints_about(enum group group, const char *path, const char *value)
 {

@@ -9,7 +9,7 @@
 
 #include "gate/cache.h"
 
-/* A name of a record; the first byte decides about its mark. */
+/* A record's name; its first byte selects the cache's mark. */
 static struct key_id
 name(unsigned number)
 {
@@ -125,7 +125,7 @@ what_changed_is_dropped(void **state)
 	cache_free(&cache);
 }
 
-/* The reply with the old answer was still under way when word came. */
+/* The reply with the old answer was still on its way when the change came. */
 static void
 word_that_overtakes_an_answer_keeps_it_out(void **state)
 {

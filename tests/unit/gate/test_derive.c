@@ -89,7 +89,7 @@ pointed_values_make_a_key(void **state)
 			assert_false(span_eq(keys[i], keys[j]));
 		assert_false(span_eq(keys[i], keys[OTHERS]));
 	}
-	/* What it was derived from counts as well. */
+	/* Where it was derived from counts as well. */
 	policy.derive_from.list = action_and_order;
 	struct span turned =
 	    derive(arena, &policy, "{\"order_id\":1,\"action\":1}");
@@ -113,7 +113,7 @@ a_body_without_the_values_has_no_key(void **state)
 		"{\"order_id\":7,\"action\":null}",
 		"{\"Order_id\":7,\"action\":\"pay\"}",
 		"{\"x\":{\"order_id\":7,\"action\":\"pay\"}}",
-		/* not JSON, or of no one value */
+		/* not JSON, or not exactly one value */
 		"order_id=7&action=pay",
 		"{\"order_id\":7,\"action\":\"pay\"",
 		"{\"order_id\":7,\"action\":\"pay\"} x",

@@ -54,7 +54,9 @@ the_same_request_has_the_same_fingerprint(void **state)
 	assert_true(same(print_of(&policy, &plain), print_of(&policy, &plain)));
 }
 
-/* One request for each part that differs from the plain one in it alone. */
+/*
+ * For each part, a request that differs from the plain one in that part only.
+ */
 static const struct {
 	unsigned part;
 	struct fingerprinted request;
@@ -161,7 +163,7 @@ static char *listed[] = {content_type, version};
 static void
 listed_fields_count_line_by_line(void **state)
 {
-	/* No two of them are the same. */
+	/* All of them are different. */
 	static const struct field lists[][3] = {
 		{FIELD("Accept", "a"), FIELD("Accept", "b")},
 		{FIELD("Content-Type", "")},
@@ -265,7 +267,7 @@ what_is_not_json_is_compared_byte_for_byte(void **state)
 	    same(print_of_json("a=1", NULL), print_of_json("a=1 ", NULL)));
 	assert_false(same(print_of_json("", NULL), print_of_json(" ", NULL)));
 	assert_false(same(print_of_json("", NULL), print_of_json("{}", NULL)));
-	/* A name that is there twice: no one value. */
+	/* A name that is there twice has no single value. */
 	assert_false(same(print_of_json("{\"a\":1,\"a\":2}", NULL),
 	    print_of_json("{\"a\":1, \"a\":2}", NULL)));
 	assert_false(same(print_of_json("{\"a\":1,\"a\":2}", NULL),

@@ -32,12 +32,14 @@ find_value(struct arena *arena, enum key_format format, struct span value,
 	struct field field = {SPAN("idempotency-key"), {NULL, 0}};
 	struct fields fields = {&field, 1};
 
-	/* A copy of its very size, so that a read past it is noticed. */
+	/*
+	 * A copy of exactly its size, so that a read past its end is noticed.
+	 */
 	field.value = arena_dup(arena, value);
 	return key_find(arena, &policy, &fields, ret_key);
 }
 
-/* Fails unless the value is that key; NULL: unless it is none. */
+/* Asserts that the value is that key; NULL: that it is none. */
 static void
 expect(enum key_format format, const char *value, const char *want)
 {
@@ -80,7 +82,7 @@ keys_are_bare_or_quoted(void **state)
 		{"\" \"", " "},
 		{"\"a\\\"b\\\\c\"", "a\"b\\c"},
 		{"\"\\\\\"", "\\"},
-		/* neither the one nor the other */
+		/* neither of the two */
 		{"", NULL},
 		{"\"\"", NULL},
 		{"\"\";x", NULL},
@@ -196,7 +198,7 @@ a_uuid_is_required_where_the_route_says_so(void **state)
 	};
 
 	(void)state;
-	/* As sent: the cases are not folded. */
+	/* As sent: upper case and lower case differ. */
 	expect(KEY_UUID, lower, lower);
 	expect(KEY_UUID, upper, upper);
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)

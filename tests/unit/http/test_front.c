@@ -19,8 +19,8 @@
 #include "http/front.h"
 
 /*
- * A front with an owner that reads the body, or does not, and gives a
- * scripted answer; the client is a thread with a raw socket.
+ * A front whose owner reads the body, or does not, and gives a scripted answer;
+ * the client is a thread with a raw socket.
  */
 enum owner { READS_BODY, ANSWERS_AT_ONCE, ANSWERS_LATER };
 
@@ -50,7 +50,7 @@ struct fixture {
 	size_t reply_len;
 };
 
-/* Who waits for one exchange. */
+/* The owner of one exchange. */
 struct waiter {
 	struct fixture *f;
 	struct exchange *x;
@@ -205,7 +205,7 @@ client(void *arg)
 	return NULL;
 }
 
-/* Sends a request that ends with Connection: close, reads until the end. */
+/* Sends a request with Connection: close, and reads until the end. */
 static void
 talk_bytes(struct fixture *f, const char *request, size_t len)
 {
@@ -440,7 +440,7 @@ a_client_that_leaves_in_its_body_is_told_of(void **state)
 	assert_int_equal(f->answer_error, E_CLIENT_GONE);
 }
 
-/* On a connection that is kept, and after the loop ran for the last time. */
+/* On a kept connection, and after the loop has run for the last time. */
 static void
 a_request_that_comes_with_the_end_has_no_owner(void **state)
 {

@@ -241,7 +241,7 @@ the_only_coding_is_chunked_once_and_alone(void **state)
 	    POST(HEAD_CHECK_BAD_REQUEST, CODING("\"chunked\"")),
 	    POST(HEAD_CHECK_BAD_REQUEST, CODING("\x0b"
 						"chunked")),
-	    /* libmicrohttpd would read up to the end of the connection */
+	    /* libmicrohttpd would read to the end of the connection */
 	    POST(HEAD_CHECK_BAD_REQUEST, CODING("chunked ")),
 	    POST(HEAD_CHECK_BAD_REQUEST, CODING("chunked\t")),
 	    POST(HEAD_CHECK_BAD_REQUEST, CODING("chunked"), CODING("chunked")),
@@ -322,7 +322,7 @@ values_have_no_control_characters(void **state)
 	ASSERT_VERDICTS(heads);
 }
 
-/* What the front knows of a head besides its parts. */
+/* What the front knows about a head besides its parts. */
 static void
 a_head_is_not_too_large_and_has_its_lines(void **state)
 {
@@ -343,7 +343,7 @@ a_head_is_not_too_large_and_has_its_lines(void **state)
 	assert_int_equal(
 	    head_check(arena, &head, 99, &g), HEAD_CHECK_HEADERS_TOO_LARGE);
 	assert_string_equal(g.message, "");
-	/* The log says what was asked for. */
+	/* The log says what was requested. */
 	assert_true(span_eq(g.target.path, SPAN("/path")));
 	head.unanswerable = true;
 	assert_int_equal(
@@ -406,7 +406,9 @@ a_good_head_is_told_as_it_is(void **state)
 	assert_true(span_eq(g.fields.list[2].value, SPAN("a b")));
 	assert_true(span_eq(g.fields.list[3].value, SPAN("")));
 
-	/* The authority of the target is the Host. */
+	/*
+	 * An absolute target's authority replaces the Host (RFC 9112, 3.2.2).
+	 */
 	assert_int_equal(judge(arena, &chunked, &g), HEAD_CHECK_OK);
 	assert_true(span_eq(g.authority, SPAN("other:9")));
 	assert_true(span_eq(g.target.origin_form, SPAN("/a")));

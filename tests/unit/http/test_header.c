@@ -191,7 +191,7 @@ without_an_attempt_the_field_is_dropped_all_the_same(void **state)
 	request.attempt = 0;
 	struct fields dropped = header_for_upstream(arena, &request);
 	assert_null(fields_first(&dropped, SPAN("Idempotency-Attempt")));
-	/* A route that has no such field knows nothing of it. */
+	/* A route that reads no such field ignores it. */
 	request.attempt_header = SPAN("");
 	request.attempt = 3;
 	struct fields kept = header_for_upstream(arena, &request);

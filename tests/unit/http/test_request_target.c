@@ -15,7 +15,9 @@ static char *
 spelling_of(struct span text)
 {
 	struct arena *arena = arena_new();
-	/* A copy of its very size, so that a read past it is noticed. */
+	/*
+	 * A copy of exactly its size, so that a read past its end is noticed.
+	 */
 	char *copy = mem_copy(text.ptr, text.len);
 	struct request_target target;
 	char *spelling = NULL;
@@ -201,7 +203,9 @@ bad_targets_are_refused(void **state)
 	}
 }
 
-/* Servers read them in different ways, so that routes could be slipped. */
+/*
+ * Servers read them in different ways, so a request could slip past its route.
+ */
 static void
 paths_with_two_meanings_are_refused(void **state)
 {

@@ -73,7 +73,7 @@ the_first_route_that_fits_serves(void **state)
 		{"GET", "/v1/charges/7", "one"},
 		{"PUT", "/v1/charges/ ", "one"},
 		{"GET", "/v1/charges/7/x", "none"},
-		/* both fit: the order of the file decides */
+		/* both match: their order in the file decides */
 		{"GET", "/v1/charges/search", "one"},
 		{"POST", "/v1/charges/search", "search"},
 		{"BREW", "/v1/x/search", "search"},
@@ -82,7 +82,7 @@ the_first_route_that_fits_serves(void **state)
 		{"GET", "/reports/a", "reports"},
 		{"GET", "/reports/a/b/c", "reports"},
 		{"GET", "/reportsx", "none"},
-		/* blanks are bytes like others */
+		/* blanks are bytes like any other */
 		{"GET", "/x/ a b", "two"},
 		{"GET", "/x/ a b/y", "two"},
 		{"GET", "/x/a b", "none"},
@@ -129,7 +129,7 @@ a_spelling_that_is_not_text_fits_no_other_text(void **state)
 	assert_null(find(&conf, SPAN("POST\0"), SPAN("/v1/charges")));
 }
 
-/* The catch-all behind the idempotent route must never get one of them. */
+/* The catch-all after the idempotent route must never get one of these. */
 static void
 no_spelling_of_a_path_slips_past_its_route(void **state)
 {
@@ -196,7 +196,7 @@ no_spelling_of_a_path_slips_past_its_route(void **state)
 	}
 }
 
-/* What the upstream takes for one segment may be the variable of a route. */
+/* What the upstream takes for one segment may fill a route's variable. */
 static void
 a_coded_slash_within_a_variable_does_not_hide_the_route(void **state)
 {

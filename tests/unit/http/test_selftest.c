@@ -11,9 +11,9 @@
 #include "http/selftest.h"
 
 /*
- * The program's own check of a head's framing under other names, so that this
- * program can have one that fails in its place: as it would, were
- * libmicrohttpd's buffers different.
+ * The program's own check of a head's framing is compiled here under other
+ * names, so that this test can put one in its place that fails, as it would if
+ * libmicrohttpd's buffers were different.
  */
 bool real_is_known(const char *version);
 void real_begin(struct head_framing *framing, const char *method,
@@ -114,7 +114,7 @@ a_check_that_sees_too_much_is_found_out(void **state)
 	sees_too_much = false;
 }
 
-/* Had it the faults of this one. */
+/* Even where it has the faults of this version. */
 static void
 another_version_is_not_believed_unseen(void **state)
 {

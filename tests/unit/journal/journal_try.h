@@ -23,7 +23,7 @@
 #include "lib/journal_entries.h"
 
 /*
- * What the tests of the journal share: a folder, sample entries told apart by
+ * What the tests of the journal share: a folder, sample entries that differ in
  * their attempt, and what adoption found.
  */
 enum { MOST = 64, FILE_MAX = 8192 };
@@ -132,7 +132,7 @@ append(struct journal *journal, const struct journal_entry *entry)
 	return id;
 }
 
-/* A few entries of all kinds; what cuts and damage are tried on. */
+/* A few entries of all kinds, to be cut and damaged. */
 enum { N_SAMPLES = 4 };
 
 static inline void
@@ -144,7 +144,7 @@ samples(struct journal_entry ret_entries[N_SAMPLES])
 	ret_entries[3] = entry_of(JOURNAL_COMPLETE, 4, SPAN("p\nlast"));
 }
 
-/* Asserts that exactly these of the samples are open, in this order. */
+/* Asserts that exactly these samples are open, in this order. */
 static inline unsigned
 check_samples(struct journal *journal)
 {
@@ -165,7 +165,7 @@ check_samples(struct journal *journal)
 	return seen;
 }
 
-/* The samples among what was adopted, a bit for each. */
+/* Which samples were adopted: a bit for each. */
 static inline unsigned
 adopted_samples(struct test *test)
 {

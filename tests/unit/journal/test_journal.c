@@ -4,10 +4,11 @@
 #include <sys/syscall.h>
 
 /*
- * What was put into the journal comes out of it, whatever became of the file.
+ * Whatever was put into the journal comes out of it, whatever happened to the
+ * file.
  */
 
-/* A file as another process could have left it. */
+/* Makes a file as another process could have left it. */
 static void
 leave_file(const struct test *test, const char *bytes, size_t len)
 {
@@ -31,7 +32,7 @@ forget_files(struct test *test)
 }
 
 /*
- * The bytes of a file with the samples, of which the second is settled at the
+ * The bytes of a file with the samples, the second of which is finished at the
  * end; ret_ends are the sizes after each record.
  */
 static size_t
@@ -121,7 +122,7 @@ a_file_cut_at_any_byte_has_what_is_whole(void **state)
 		for (unsigned i = 0; i < whole && i < N_SAMPLES; i++)
 			want |= 2U << i;
 		if (whole > N_SAMPLES)
-			want &= ~4U; /* the second is settled */
+			want &= ~4U; /* the second is finished */
 		size_t end = whole > 0 ? ends[whole - 1] : 0;
 		adopt(test);
 		assert_int_equal(adopted_samples(test), want);
@@ -202,7 +203,7 @@ any_bytes_are_read_without_harm(void **state)
 		size_t n = any_below(sizeof random);
 		for (size_t i = 0; i < n; i++)
 			random[i] = (char)any_below(256);
-		/* A beginning, anything, and an end from anywhere. */
+		/* A prefix, random bytes, and a suffix from anywhere. */
 		memcpy(copy, bytes, from);
 		memcpy(copy + from, random, n);
 		memcpy(copy + from + n, bytes + to, len - to);
@@ -229,7 +230,7 @@ what_is_settled_is_gone(void **state)
 	assert_int_equal(check_samples(journal), 4 + 16);
 	journal_close(&journal);
 
-	/* Here it stays between a dead process and one that dies next. */
+	/* A process adopts it, dies too, and the next one adopts it. */
 	for (unsigned round = 0; round < 2; round++) {
 		adopt(test);
 		assert_int_equal(adopted_samples(test), 4 + 16);
@@ -275,7 +276,7 @@ an_entry_too_large_for_the_budget_stays(void **state)
 
 static unsigned syncs;
 
-/* Stands in front of libc's. */
+/* Takes precedence over libc's. */
 int
 fdatasync(int file)
 {

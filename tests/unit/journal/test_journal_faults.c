@@ -12,7 +12,7 @@
 
 /* --- processes --- */
 
-/* Runs in a child until it is killed; every byte of *ret_pipe is a step. */
+/* Runs in a child until it is killed; each step writes a byte to *ret_pipe. */
 static pid_t
 spawn(void (*run)(struct test *test, int pipe), struct test *test,
     int *ret_pipe)
@@ -140,7 +140,7 @@ tell_found(void *arg, const struct journal_found *found)
 	journal_close(&journal);
 }
 
-/* Opens, leaves and adopts in turn; entries are named by who and when. */
+/* Opens, leaves and adopts by turns; entries say who made them, and when. */
 static void
 race(struct test *test, int pipe)
 {
@@ -180,7 +180,7 @@ processes_that_adopt_at_once_lose_nothing(void **state)
 		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
 		assert_int_equal(status, 0);
 	}
-	/* Each racer adopts after it left its last: nothing remains. */
+	/* Each racer adopts after leaving its last one: nothing remains. */
 	only_file(test, path);
 	assert_string_equal(path, "");
 	for (unsigned i = 0; i < RACERS * ROUNDS; i++)
@@ -212,7 +212,7 @@ an_entry_that_does_not_fit_leaves_the_file_as_it_was(void **state)
 	assert_true(journal_is_writable(journal, now_us));
 	assert_string_equal(journal_message(journal), "");
 	size_t len = file_bytes(test, before);
-	/* From no room at all to a byte too few. */
+	/* From no room at all to one byte too few. */
 	for (size_t room = 0; room < len; room += 7) {
 		limit_files(len + room);
 		bool kept = journal_append(journal, &entries[0], &id);
@@ -224,7 +224,7 @@ an_entry_that_does_not_fit_leaves_the_file_as_it_was(void **state)
 		assert_false(kept);
 		assert_int_equal(id, 0);
 		assert_false(writable);
-		/* A look needs room for the head of a record. */
+		/* journal_is_writable() needs room for the head of a record. */
 		assert_int_equal(later, room >= 52);
 		assert_int_equal(file_bytes(test, after), len);
 		assert_memory_equal(before, after, len);
@@ -308,7 +308,7 @@ a_disk_without_reserve_is_not_writable(void **state)
 		_exit(try_small_disk(*state));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-		/* cmocka 1.1.5 says "not ok" of what it skips. */
+		/* cmocka 1.1.5 prints "not ok" for a skipped test. */
 		print_message("# a tmpfs cannot be mounted here\n");
 		return;
 	}

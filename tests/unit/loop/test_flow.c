@@ -62,7 +62,7 @@ on_stop(void *loop)
 	loop_stop(loop);
 }
 
-/* What is ready is run. */
+/* Runs what is ready. */
 static void
 turn(struct fixture *f)
 {
@@ -84,7 +84,7 @@ content_comes_out_as_it_went_in(void **state)
 	struct fixture *f = *state;
 	size_t in = 0, out = 0, n = 1;
 	while (out < sizeof f->text) {
-		/* Pieces of all sizes, and no two of the same. */
+		/* Pieces of all sizes, all of them different. */
 		size_t len = flow_room(&f->flow);
 		n = n * 7 % 30011;
 		len = len < n ? len : n;
@@ -129,7 +129,7 @@ a_reader_waits_for_bytes(void **state)
 	struct fixture *f = *state;
 	put(f, 0, 3);
 	turn(f);
-	assert_int_equal(f->reader_calls, 0); /* it did not look yet */
+	assert_int_equal(f->reader_calls, 0); /* it has not looked yet */
 	assert_int_equal(flow_look(&f->flow).len, 3);
 	flow_take(&f->flow, 3);
 	assert_int_equal(flow_look(&f->flow).len, 0);

@@ -14,7 +14,7 @@
 #include "redis/redis_clock.h"
 #include "redis/sha1.h"
 
-/* Stored answers and heads of records, from any bytes. */
+/* Stored answers and heads of records, read from any bytes. */
 
 enum { BUDGET = 4 * 1024 * 1024 };
 
@@ -229,7 +229,7 @@ malformed_answers_are_refused(void **state)
 	}
 }
 
-/* A decoder that reads beyond its text is caught by the sanitizer. */
+/* The sanitizer catches a decoder that reads beyond its text. */
 static int
 decode_copy(struct span text)
 {
@@ -406,16 +406,16 @@ redis_clock_is_never_guessed_too_late(void **state)
 {
 	(void)state;
 	struct redis_clock clock = {0};
-	/* Sent at 1 s, received at 1.4 s: it is 1000 s at Redis. */
+	/* Sent at 1 s, received at 1.4 s: Redis' clock says 1000 s. */
 	redis_clock_heard(&clock, 1000000, 1000000, 1400000);
 	assert_int_equal(redis_clock_ms(&clock, 1400000), 1000000);
-	/* A quicker reply knows better. */
+	/* A quicker reply gives a better bound. */
 	redis_clock_heard(&clock, 1000600, 1900000, 1910000);
 	assert_int_equal(redis_clock_ms(&clock, 1910000), 1000600);
 	/* A slower one changes nothing. */
 	redis_clock_heard(&clock, 1000700, 2000000, 2400000);
 	assert_int_equal(redis_clock_ms(&clock, 1910000), 1000600);
-	/* Set back by an hour: what was known cannot be. */
+	/* Set back by an hour, which contradicts what was known. */
 	redis_clock_heard(&clock, 1000900 - 3600000, 2200000, 2500000);
 	assert_int_equal(
 	    redis_clock_ms(&clock, 2500000), 1000900 - 3600000);

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "record/seal.h"
 
-/* Stored answers at rest: what opens, and all that does not. */
+/* Stored answers at rest: what opens, and everything that does not. */
 
 static uint8_t key_bytes[3][CONF_ENCRYPTION_KEY_BYTES];
 static char ids[][8] = {"2027", "2026", "a.B_c-9"};
@@ -47,7 +47,7 @@ an_attempt(void)
 	return seal_about_attempt(&name, 7, fingerprint);
 }
 
-/* Sealed with the first key of conf; the caller frees it. */
+/* Seals with the first key of conf; the caller frees the bytes. */
 static struct span
 closed(const struct conf_store *conf, struct span plain)
 {
@@ -95,7 +95,7 @@ what_is_sealed_comes_back_and_is_not_seen(void **state)
 	    SPAN("p\n201 - 0 0 0 2\n\nok"), SPAN(""), SPAN("\0e x\n\xff")};
 	for (size_t i = 0; i < sizeof plains / sizeof *plains; i++) {
 		struct span sealed = closed(&all, plains[i]);
-		/* "e 2027\n", nonce, tag: no longer than that. */
+		/* "e 2027\n", nonce and tag: it is no longer than that. */
 		assert_int_equal(sealed.len, 7 + 24 + 16 + plains[i].len);
 		assert_true(span_starts(sealed, SPAN("e 2027\n")));
 		if (plains[i].len > 0)
@@ -194,7 +194,7 @@ no_bit_of_it_can_be_changed_and_no_byte_be_cut(void **state)
 	for (size_t bit = 0; bit < 8 * sealed.len; bit++) {
 		copy[bit / 8] = (char)(copy[bit / 8] ^ (1 << bit % 8));
 		int error = open_error(&all, &about, span_of(copy, sealed.len));
-		/* In its head it may name no key, or be no sealed answer. */
+		/* A damaged head may name no key, or not look sealed at all. */
 		if (bit / 8 < 7)
 			assert_int_not_equal(error, 0);
 		else

@@ -25,7 +25,7 @@
 #include "redis/private_redis.h"
 
 /*
- * The private redis-server: one that runs, keeps what it was told, and never
+ * The private redis-server: there is one, it keeps its data, and it never
  * outlives its gateway.  The gateways here are child processes of the test.
  */
 
@@ -76,7 +76,7 @@ tear_down(void **state)
 	return left != 0; /* nothing may be left */
 }
 
-/* Waits until that is so. */
+/* Waits until it is. */
 #define EVENTUALLY(condition) \
 	do { \
 		for (int ms_ = 0; !(condition); ms_ += LOOK_MS) { \
@@ -115,7 +115,7 @@ says(struct place *place, const char *command, const char *expected)
 	return strcmp(text, expected) == 0;
 }
 
-/* The second of what CONFIG GET answers. */
+/* The value that CONFIG GET answers. */
 static bool
 is_configured(struct place *place, const char *name, const char *value)
 {
@@ -176,7 +176,7 @@ struct stopper {
 	int looks;
 };
 
-/* Plays the main thread: SIGCHLD, and then the loop. */
+/* Plays the main thread: waits for SIGCHLD, then runs the loop. */
 static void
 on_look(void *arg)
 {
@@ -246,7 +246,7 @@ a_gateway_that_is_killed_leaves_no_orphan_and_no_lost_record(void **state)
 	pid_t before = private_redis_find(place->folder);
 	kill(gateway, SIGKILL);
 	waitpid(gateway, NULL, 0);
-	/* The next one does not wait for the old one's end to be seen. */
+	/* The next gateway may find the Redis of the old one still running. */
 	struct loop *loop = loop_new();
 	struct managed *managed = start(loop, place);
 	assert_true(private_redis_find(place->folder) != before);
@@ -275,7 +275,7 @@ one_that_an_earlier_gateway_left_is_ended_first(void **state)
 	struct loop *loop = loop_new();
 	struct managed *managed = start(loop, place);
 	managed_stop(&managed);
-	/* Nothing tells this one that its gateway is gone. */
+	/* An orphan: nothing has told this one that its gateway is gone. */
 	pid_t orphan = fork();
 	assert_true(orphan >= 0);
 	if (orphan == 0) {

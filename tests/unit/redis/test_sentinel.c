@@ -13,11 +13,11 @@
 #include "redis/sentinel.h"
 
 /*
- * What Sentinels say is taken apart whatever it is, and of several the one is
- * believed that nobody has replaced.
+ * Sentinels' replies are read whatever they are, and of several Sentinels the
+ * one with the current master is believed.
  */
 
-/* The reply that these bytes are; NULL: none, or not a whole one. */
+/* The reply with these bytes; NULL: none, or not a whole one. */
 static redisReply *
 reply_of(const char *bytes, size_t len)
 {
@@ -134,7 +134,7 @@ the_epoch_is_found_among_what_else_is_said(void **state)
 	    {"*2\r\n" FIELD_EPOCH BULK(1, "0"), 0},
 	    {"*4\r\n" BULK(4, "name") BULK(1, "m") FIELD_EPOCH
 		    BULK(2, "17"), 17},
-	    /* A value is no name. */
+	    /* Only names are looked at, not values. */
 	    {"*4\r\n" BULK(4, "name") FIELD_EPOCH BULK(2, "17")
 		    BULK(2, "18"), -1},
 	    {"*2\r\n" FIELD_EPOCH BULK(19, "9223372036854775807"),
@@ -159,7 +159,7 @@ the_epoch_is_found_among_what_else_is_said(void **state)
 	}
 }
 
-/* Changed at random, cut, and put together of pieces that mean something. */
+/* Replies that are changed at random, cut, and made of meaningful pieces. */
 static void
 any_bytes_are_taken_apart(void **state)
 {
@@ -213,18 +213,21 @@ a_message_is_about_one_master(void **state)
 
 /* --- whom to believe --- */
 
-/* What three say, "HOST@EPOCH" each and "" for nothing; NULL: stays. */
+/*
+ * What was believed before, and what three Sentinels say: "HOST@EPOCH" each, ""
+ * for nothing.  wanted is what is chosen; NULL: no change.
+ */
 static void
 chosen(const char *before, const char *a, const char *b, const char *c,
     const char *wanted)
 {
-	const char *message[] = {before, a, b, c};
+	const char *texts[] = {before, a, b, c};
 	struct sentinel_named all[4] = {0};
 	for (size_t i = 0; i < 4; i++) {
-		const char *at = strchr(message[i], '@');
+		const char *at = strchr(texts[i], '@');
 		if (at == NULL)
 			continue;
-		memcpy(all[i].host, message[i], (size_t)(at - message[i]));
+		memcpy(all[i].host, texts[i], (size_t)(at - texts[i]));
 		all[i].epoch = strtoll(at + 1, NULL, 10);
 		all[i].port = 1;
 	}
@@ -259,7 +262,10 @@ the_highest_epoch_counts_whoever_says_it(void **state)
 	chosen("old@1", "old@1", "new@2", "newer@3", "newer@3");
 }
 
-/* One that was cut off does not lead back, alone or with a silent third. */
+/*
+ * One that was cut off does not lead back, neither alone nor with the third
+ * silent.
+ */
 static void
 the_few_who_say_what_is_older_are_not_followed(void **state)
 {
@@ -270,7 +276,7 @@ the_few_who_say_what_is_older_are_not_followed(void **state)
 	chosen("new@2", "other@2", "new@2", "", NULL);
 }
 
-/* As after SENTINEL REMOVE and MONITOR, where epochs begin anew. */
+/* As after SENTINEL REMOVE and MONITOR, when epochs begin anew. */
 static void
 a_majority_may_say_what_is_older(void **state)
 {

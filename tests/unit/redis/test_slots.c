@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "redis/slots.h"
 
-/* What a Redis Cluster says of itself, from any bytes. */
+/* What a Redis Cluster says of itself, read from any bytes. */
 
 static char asked_host[] = "asked";
 static const struct place asked = {asked_host, 7};
@@ -95,7 +95,7 @@ read_text(const char *text, bool shards, struct slots *ret_slots)
 	return read;
 }
 
-/* "HOST:PORT", or "" of a slot that nobody has. */
+/* "HOST:PORT", or "" for a slot that nobody has. */
 static void
 assert_owner(const struct slots *slots, unsigned slot, const char *wanted)
 {
@@ -110,7 +110,7 @@ assert_owner(const struct slots *slots, unsigned slot, const char *wanted)
 
 /* --- slots --- */
 
-/* Known values: that of the specification, and what CLUSTER KEYSLOT says. */
+/* Known values: the specification's, and those of CLUSTER KEYSLOT. */
 static void
 a_tag_has_the_slot_of_the_specification(void **state)
 {
@@ -145,7 +145,9 @@ shards_name_each_master_and_its_slots(void **state)
 	assert_owner(&slots, 19, "h.example:1");
 	assert_owner(&slots, 20, "10.0.0.1:1");
 	assert_owner(&slots, 21, "");
-	/* Those without slots too: they may be asked when others are silent. */
+	/*
+	 * Servers without slots too: they may be asked when others are silent.
+	 */
 	assert_int_equal(slots.count, 4);
 	slots_clear(&slots);
 }
@@ -258,7 +260,7 @@ next_random(uint32_t *seed)
 	return *seed;
 }
 
-/* Whether it is read or not: nothing breaks, and owners are places. */
+/* Whether it is read or not, nothing breaks, and owners are places. */
 static void
 try_bytes(const char *bytes, size_t len, bool shards)
 {

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "lib/store_bench.h"
 
-/* The verbs of a store on a redis-server that works well. */
+/* The operations of a store, on a redis-server that works well. */
 
 static int
 set_up(void **state)
@@ -37,7 +37,7 @@ what_was_completed_is_replayed(void **state)
 {
 	struct bench *bench = *state;
 	struct store_op op;
-	/* The connection is still to be made: the first one waits for it. */
+	/* There is no connection yet: the first operation waits for it. */
 	assert_false(store_is_up(bench->store));
 	struct claim claim = bench_claim(bench, "k");
 	assert_int_equal(bench_claimed(bench, &op, &claim), 0);
@@ -58,7 +58,7 @@ a_claim_says_what_the_record_is(void **state)
 	struct claim first = bench_claim(bench, "k");
 	struct claim second = bench_claim(bench, "k");
 	assert_int_equal(bench_claimed(bench, &op, &first), 0);
-	/* The same owner again is the same claim. */
+	/* The same owner's claim again is the same claim. */
 	assert_int_equal(bench_claimed(bench, &op, &first), 0);
 	assert_int_equal(op.verdict, VERDICT_OURS);
 	assert_int_equal(op.attempt, 1);
@@ -157,7 +157,7 @@ large_and_binary_answers_are_replayed_byte_for_byte(void **state)
 	size_t len = 1024 * 1024;
 	char *bytes = mem_zero(len);
 	for (int i = 0; i < 2; i++) {
-		/* What compresses well, and what does not at all. */
+		/* Bodies that compress well, and not at all. */
 		if (i == 1)
 			randombytes_buf(bytes, len);
 		struct body body;
@@ -178,7 +178,7 @@ large_and_binary_answers_are_replayed_byte_for_byte(void **state)
 		assert_true(span_eq(
 		    body_span(&op.answer->body), span_of(bytes, len)));
 		answer_unref(&op.answer);
-		/* The same where there is no memory for it. */
+		/* The same without memory for it. */
 		atomic_store(&bench->budget.limit, len);
 		owner_new(&claim.owner);
 		assert_int_equal(
@@ -248,7 +248,7 @@ leases_are_renewed_together_and_lost_ones_are_told(void **state)
 		renewals[i].held = bench_held(bench, &claim, 1);
 		renewals[i].lost = true;
 	}
-	/* One is gone, one is done, one is somebody else's. */
+	/* One is deleted, one is completed, one is somebody else's. */
 	hex_encode(renewals[7].held.key_id.bytes, DIGEST_BYTES, hex);
 	redisReply *keys = redis_do(bench->redis, "KEYS *%s", hex);
 	redis_just(bench->redis, "DEL %s", keys->element[0]->str);
@@ -282,7 +282,7 @@ a_renewal_that_was_given_up_touches_nothing(void **state)
 	renew_leases(bench->store, &op, renewals, RENEWALS);
 	op_cancel(&op.op);
 	free(renewals);
-	/* Its replies come before this one's. */
+	/* Its replies come before this operation's. */
 	struct held held = bench_held(bench, &claim, 1);
 	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
 }

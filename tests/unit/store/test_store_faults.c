@@ -13,8 +13,9 @@
 #include "lib/store_bench.h"
 
 /*
- * A store whose redis-server dies, freezes, forgets, refuses or cuts: nothing
- * is executed twice, nothing is lost, and service comes back by itself.
+ * A store whose redis-server dies, freezes, forgets, refuses or cuts
+ * connections: nothing is executed twice, nothing is lost, and service comes
+ * back by itself.
  */
 
 static const char *const durable[] = {
@@ -37,7 +38,7 @@ tear_down(void **state)
 	return 0;
 }
 
-/* A new claim is ours, and has that attempt: 1 where none was before it. */
+/* Asserts that a new claim is ours and has that attempt; 1: it is the first. */
 static void
 next_claim_is_ours(struct bench *bench, const char *key, uint32_t attempt)
 {
@@ -174,7 +175,7 @@ a_claim_on_a_frozen_redis_ends_in_time_and_leaves_nothing(void **state)
 	assert_false(store_is_up(bench->store));
 	redis_thaw(bench->redis);
 	bench_until(bench, bench_is_settled);
-	/* It lay in the socket, and was refused because it came too late. */
+	/* It waited in the socket, and was refused because it came too late. */
 	next_claim_is_ours(bench, "k", 1);
 }
 
@@ -189,7 +190,7 @@ what_is_asked_after_a_freeze_waits_no_longer_than_its_time(void **state)
 		assert_int_not_equal(bench_claimed(bench, &op, &claim), 0);
 		assert_true(took_between(&op, 0, 5 * BENCH_TIMEOUT_MS));
 	}
-	/* Only the first was ever sent. */
+	/* Only the first was sent. */
 	assert_int_equal(store_unsettled(bench->store), 1);
 	redis_thaw(bench->redis);
 	bench_until(bench, bench_is_settled);
@@ -229,22 +230,22 @@ a_complete_that_timed_out_is_taken_once(void **state)
 /* --- cuts --- */
 
 /*
- * While Redis is frozen, two things come to lie in its sockets: the store's
- * claim, and then the command that ends the store's connection.  It executes
- * both before it writes any reply.
+ * While Redis is frozen, two commands arrive in its sockets: the store's claim,
+ * and then one that ends the store's connection.  It executes both before it
+ * writes any reply.
  */
 static void
 a_claim_whose_reply_was_cut_off_is_given_back(void **state)
 {
 	struct bench *bench = *state;
 	struct store_op op;
-	/* Its script is known: one command, not two. */
+	/* Redis has the script: so it is one command, not two. */
 	next_claim_is_ours(bench, "other", 1);
 	redis_freeze(bench->redis);
 	struct claim claim = bench_claim(bench, "k");
 	bench_op(bench, &op);
 	store_claim(bench->store, &op, &claim);
-	/* One turn of the loop writes it. */
+	/* One turn of the loop sends it. */
 	loop_post(bench->loop, (void (*)(void *))loop_stop, bench->loop);
 	loop_run(bench->loop);
 	assert_int_equal(
@@ -262,7 +263,7 @@ a_claim_whose_reply_was_cut_off_is_given_back(void **state)
 	freeReplyObject(killed);
 	assert_int_equal(store_unsettled(bench->store), 1);
 	bench_until(bench, bench_is_settled);
-	/* It had been executed: that was attempt 1. */
+	/* The lost claim had been executed: it was attempt 1. */
 	next_claim_is_ours(bench, "k", 2);
 }
 
@@ -292,7 +293,7 @@ connections_that_redis_closes_are_made_again(void **state)
 
 /* --- owners that leave --- */
 
-/* The only record there is has been released. */
+/* The only record has been released. */
 static bool
 is_released(struct bench *bench)
 {
@@ -370,7 +371,7 @@ a_full_redis_refuses_claims_and_takes_outcomes(void **state)
 	    bench_claimed(bench, &op, &claim), E_STORE_REFUSED);
 	assert_int_equal(bench_completed(bench, &held, "x"), VERDICT_DONE);
 	bench_replays(bench, "k", "x");
-	/* What was refused left nothing to be given back. */
+	/* The refused claim left nothing to be given back. */
 	assert_int_equal(store_unsettled(bench->store), 0);
 	assert_true(store_is_up(bench->store));
 	redis_just(bench->redis, "CONFIG SET maxmemory 0");
@@ -423,7 +424,7 @@ a_claim_that_failed_half_way_is_given_back(void **state)
 	next_claim_is_ours(bench, "k", 3);
 }
 
-/* What its owner was asking the upstream about is not kept from others. */
+/* A record that was being asked about is free for others to ask about. */
 static void
 what_was_asked_about_and_is_not_executed_goes_back(void **state)
 {
@@ -488,7 +489,7 @@ a_replica_is_left_for_whoever_has_its_address(void **state)
 	bench_until(bench, bench_is_up);
 	redisContext *client = redis_connect(bench->redis);
 	redisReply *reply = redisCommand(client, "CLIENT ID");
-	/* Ours came in between. */
+	/* Our claim came in between. */
 	assert_true(reply->integer > before + 1);
 	freeReplyObject(reply);
 	redisFree(client);

@@ -15,7 +15,7 @@
 #define OK_LINE "HTTP/1.1 200 OK\r\n"
 #define OK_ANSWER OK_LINE "Content-Length: 2\r\n\r\nok"
 
-/* Answers each request with the text that is its argument. */
+/* Answers each request with its argument, a text. */
 static void
 answer_with(struct talk *talk)
 {
@@ -31,7 +31,7 @@ answer_and_close(struct talk *talk)
 		talk_say(talk, talk_arg(talk));
 }
 
-/* One peer, one call. */
+/* Makes one call to one peer. */
 struct fixture {
 	struct sender sender;
 	struct peer *peer;
@@ -163,14 +163,14 @@ answers_are_decoded(void **state)
 		    -1, true},
 		{"GET", "HTTP/1.1 102 P\r\n\r\nHTTP/1.1 103 H\r\nLink: x\r\n"
 		    "\r\n" OK_ANSWER, 200, "ok", -1, true},
-		/* bytes behind the answer: it stands, its connection not */
+		/* surplus bytes: the answer is good, the connection is not */
 		{"GET", OK_ANSWER OK_ANSWER, 200, "ok", -1, false},
 		{"GET", OK_ANSWER "\r\n", 200, "ok", -1, false},
 		{"HEAD", OK_LINE "Content-Length: 2\r\n\r\nok", 200, "", 2,
 		    false},
 		{"GET", "HTTP/1.1 204 N\r\nTransfer-Encoding: chunked\r\n\r\n"
 		    "0\r\n\r\n", 204, "", -1, false},
-		/* the upstream is about to end it */
+		/* the upstream is about to close it */
 		{"GET", OK_LINE "Keep-Alive: timeout=1\r\n"
 		    "Content-Length: 2\r\n\r\nok", 200, "ok", -1, false},
 		{"GET", OK_LINE "Keep-Alive: timeout=5\r\n"
@@ -243,7 +243,7 @@ a_head_that_is_too_large_is_malformed(void **state)
 	end(&f);
 }
 
-/* What a script needs to send a part of a text. */
+/* The argument of a script that sends a part of a text. */
 struct part {
 	const char *text;
 	size_t len;
@@ -305,7 +305,10 @@ a_reset_within_an_answer_is_told_at_once(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 2 * (sizeof table / sizeof *table); i++) {
-		/* With the bytes before it, or after they were read. */
+		/*
+		 * With the bytes before it still unread, or after they were
+		 * read.
+		 */
 		const char *text = table[i / 2];
 		bool together = i % 2;
 		struct part part = {text, strlen(text), true};
@@ -358,7 +361,7 @@ an_answer_can_end_by_closing_where_that_is_allowed(void **state)
 
 enum { LARGE_BYTES = 3000000 };
 
-/* Answers with the body that it was sent, by its length or in chunks. */
+/* Answers with the request's body, with a length or in chunks. */
 static void
 answer_with_the_body(struct talk *talk)
 {
@@ -480,7 +483,9 @@ an_early_answer_counts_and_its_connection_does_not(void **state)
 	free(body);
 }
 
-/* Refuses with an answer up to the end, and cuts it by a reset. */
+/*
+ * Refuses with an answer that ends with the connection, and cuts it by a reset.
+ */
 static void
 an_early_answer_cut_by_a_reset_is_broken(void **state)
 {

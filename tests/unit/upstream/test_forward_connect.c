@@ -54,7 +54,7 @@ a_refused_connection_sends_nothing(void **state)
 	sender_init(&sender);
 	sender_add_port(&sender, "127.0.0.1", peer_closed_port());
 	check_not_sent(&sender, E_UNREACHABLE);
-	/* A target that is alone is tried again at once. */
+	/* An only target is tried again at once. */
 	check_not_sent(&sender, E_UNREACHABLE);
 	sender_end(&sender);
 }
@@ -88,7 +88,7 @@ a_connection_that_takes_too_long_sends_nothing(void **state)
 
 	(void)state;
 	assert_true(full_open(&full, false, 0));
-	/* By connect_timeout, and by the time for all. */
+	/* By connect_timeout, and by the time for the whole exchange. */
 	for (int i = 0; i < 2; i++) {
 		sender_init(&sender);
 		sender_add_port(&sender, "127.0.0.1", full.port);
@@ -102,7 +102,7 @@ a_connection_that_takes_too_long_sends_nothing(void **state)
 	full_close(&full);
 }
 
-/* Speaks, or ends, before it is asked. */
+/* Sends something, or closes, before there is a request. */
 static void
 speak_first(struct talk *talk)
 {
@@ -209,7 +209,7 @@ giving_up_closes_the_connection(void **state)
 	assert_int_equal(forward_sent_bytes(&call.forward), 0);
 	assert_int_equal(call.forward.result, FORWARD_NOT_SENT);
 	call_clear(&call);
-	/* While it waits: what was sent is known. */
+	/* While it waits: it is known that the request was sent. */
 	call_start(&call);
 	sender_wait_requests(&sender, peer, 1);
 	op_cancel(&call.forward.op);
@@ -345,7 +345,7 @@ without_reuse_each_request_has_its_connection(void **state)
 		sender_wait_ended(&sender, peer, i + 1);
 		assert_int_equal(peer_connections(peer), i + 1);
 	}
-	/* Nor does it take one that another request has left. */
+	/* Nor does it use a connection that another request has left. */
 	assert_int_equal(sender_post(&sender), FORWARD_ANSWERED);
 	struct call call;
 	call_init(&call, &sender);

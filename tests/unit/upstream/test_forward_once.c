@@ -14,22 +14,22 @@
 #include "lib/sender.h"
 
 /*
- * The experiment that libcurl's own transfers fail: an upstream takes the
- * whole POST on a kept connection and closes without a word, and libcurl
- * sends it again, up to six times.
+ * The experiment at which libcurl's own transfers fail: an upstream reads the
+ * whole POST on a kept connection and closes without a word, and libcurl sends
+ * the POST again, up to six times.
  */
 
 #define OK_ANSWER "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-/* What the upstream does from the moment that it is armed. */
+/* What the upstream does once it is armed. */
 struct plan {
 	atomic_bool armed;
 	const char *says; /* before it ends the connection */
 	bool reset;
-	unsigned idle; /* so many connections say it unasked */
+	unsigned idle; /* connections on which it is sent unasked */
 };
 
-/* Until it is armed it answers, each request when it is let go on. */
+/* Until it is armed, it answers each request when it is let go on. */
 static void
 answer_until_armed(struct talk *talk)
 {
@@ -186,7 +186,7 @@ nothing_is_asked_with_expect(void **state)
 
 /* --- what happens to idle connections --- */
 
-/* Answers, and then those of the idle ones say something unasked. */
+/* Answers; then idle connections send something unasked. */
 static void
 answer_then_speak(struct talk *talk)
 {
@@ -214,7 +214,7 @@ static const char timed_out[] =
 
 static const char *const unasked[] = {forged, timed_out, "\r\n", ""};
 
-/* All idle connections have something to be read, or have ended. */
+/* Waits until all idle connections have something to read, or have ended. */
 static void
 let_them_speak(struct fixture *f, unsigned i)
 {
@@ -264,7 +264,7 @@ an_idle_connection_is_looked_at_before_it_is_used(void **state)
 		struct fixture f;
 		begin(&f, answer_then_speak, 8);
 		let_them_speak(&f, i);
-		/* The loop has had no turn that could have told. */
+		/* The loop has had no turn in which to notice. */
 		check_unharmed(&f);
 		end(&f);
 	}
@@ -278,7 +278,7 @@ struct chaos {
 	atomic_uint executed[CHAOS];
 };
 
-/* A number that looks random and is the same in each run. */
+/* A pseudo-random number, the same in each run. */
 static unsigned
 scramble(unsigned n)
 {
@@ -353,7 +353,7 @@ misbehave(struct talk *talk)
 	}
 }
 
-/* Each call is sent once at most, and its answer is its own. */
+/* Asserts that each call was sent at most once, and got its own answer. */
 static void
 check_own(const struct chaos *chaos, const struct call *call, unsigned n)
 {
@@ -406,7 +406,7 @@ each_call_is_sent_once_and_has_its_own_answer(void **state)
 			call_clear(&calls[i]);
 		}
 	}
-	/* A quarter is broken by design, and few more by chance. */
+	/* A quarter is broken by design, and a few more by chance. */
 	assert_true(answered > CHAOS / 2);
 	sender_end(&sender);
 	peer_free(&peer);

@@ -12,14 +12,14 @@
 #include "lib/client.h"
 
 /*
- * A forward whose bodies flow: the test is the other side of both flows, as
+ * A forward with streamed bodies: the test is the other side of both flows, as
  * fast or slow as it likes.
  */
 #define OK_LINE "HTTP/1.1 200 OK\r\n"
 
 enum {
 	LARGE_BYTES = 3000000,
-	/* A peer of ours may take so long where it is not silent on purpose. */
+	/* How long a peer may take where it is not silent on purpose. */
 	PATIENCE_MS = 1000,
 };
 
@@ -43,7 +43,7 @@ begin(struct fixture *f, void (*script)(struct talk *talk), void *arg)
 	client_init(&f->client, &f->sender);
 }
 
-/* The message gets its body from the client. */
+/* Makes the client the source of the message's body. */
 static void
 upload(struct fixture *f, int64_t length)
 {
@@ -69,7 +69,7 @@ end(struct fixture *f)
 
 /* --- answers --- */
 
-/* A head, and then the body, one way or another. */
+/* Sends a head, and then the body, in one way or another. */
 static void
 answer_large(struct talk *talk)
 {
@@ -162,7 +162,9 @@ nobody_reads_faster_than_the_client(void **state)
 	begin(&f, answer_large, (void *)(uintptr_t)framings[0].framing);
 	f.sender.upstream.timeout_ms = PATIENCE_MS;
 	assert_int_equal(call_make(&f.call), FORWARD_ANSWERED);
-	/* Much longer than the upstream may be silent: it is not its turn. */
+	/*
+	 * Much longer than the upstream may be silent; but it is not its turn.
+	 */
 	sender_run(&f.sender, 2 * PATIENCE_MS);
 	struct flow *rest = f.call.forward.rest;
 	assert_false(rest->ended);
@@ -173,7 +175,7 @@ nobody_reads_faster_than_the_client(void **state)
 	end(&f);
 }
 
-/* A short answer is there at once, and no flow is needed. */
+/* A short answer is whole at once, and needs no flow. */
 static void
 answer_text(struct talk *talk)
 {
@@ -194,7 +196,7 @@ a_short_answer_is_whole(void **state)
 	end(&f);
 }
 
-/* Says the first part, and the second when it is told to. */
+/* Sends the first part, and the second part when it is told to. */
 struct parts {
 	const char *first;
 	const char *second;
@@ -325,7 +327,7 @@ an_upload_flows_in_little_memory(void **state)
 		assert_int_equal(call_make(&f.call), FORWARD_ANSWERED);
 		assert_int_equal(f.call.forward.status, 200);
 		assert_int_equal(sink.size, LARGE_BYTES);
-		/* The flow, and what is kept for the answer. */
+		/* The flow, and the memory reserved for the answer. */
 		assert_true(f.client.most <= FLOW_BYTES + FLOW_LEAST_BYTES);
 		end(&f);
 	}
@@ -359,7 +361,7 @@ a_part_of_an_upload_is_never_made_whole(void **state)
 		struct fixture f;
 		begin(&f, read_upload, &sink);
 		upload(&f, chunked ? -1 : LARGE_BYTES);
-		/* What there was room for, and no more. */
+		/* As much as there was room for, and no more. */
 		flow_write_by(&f.client.up, NULL, NULL);
 		call_start(&f.call);
 		while (forward_sent_bytes(&f.call.forward) == 0)
@@ -375,7 +377,9 @@ a_part_of_an_upload_is_never_made_whole(void **state)
 	}
 }
 
-/* A source that ends well, but too early, is a part all the same. */
+/*
+ * A source that ends without an error, but too early, is still a partial body.
+ */
 static void
 less_than_was_announced_is_a_part(void **state)
 {

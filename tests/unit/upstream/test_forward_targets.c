@@ -203,7 +203,7 @@ another_target_is_tried_where_nothing_was_sent(void **state)
 		struct call call;
 		call_init(&call, &sender);
 		assert_int_equal(call_make(&call), FORWARD_ANSWERED);
-		/* Passed over, once it is known. */
+		/* Avoided, once that is known. */
 		if (i > 0)
 			assert_true(call.forward.op.took_us < 250000);
 		call_clear(&call);
@@ -255,7 +255,10 @@ a_target_that_is_back_is_found(void **state)
 	sender_add(&sender, peer);
 	sender_add_port(&sender, "localhost", 0)->unix_path =
 	    mem_str(span_str(path));
-	/* What fails at once is one failure: a second passes, not two. */
+	/*
+	 * What fails at the same time is one failure: one second passes, not
+	 * two.
+	 */
 	sender_post_at_once(&sender, 4);
 	struct peer *back = peer_new_unix(path, answer, NULL);
 	for (int i = 0; i < 4; i++)

@@ -408,7 +408,7 @@ an_upstream_that_takes_a_post_and_closes_sees_it_once(void **state)
 	}
 }
 
-/* Answers, and says something unasked on the first connection. */
+/* Answers, and sends something unasked on the first connection. */
 static void
 answer_then_speak(struct talk *talk)
 {
@@ -438,7 +438,7 @@ what_comes_on_an_idle_connection_closes_it(void **state)
 		assert_int_equal(sender_post(&f.sender), FORWARD_ANSWERED);
 		peer_go(f.peer, 1);
 		sender_wait_ended(&f.sender, f.peer, 1);
-		/* The front has ended it too, or will have said it. */
+		/* The front has closed it as well, or passed the bytes on. */
 		sender_run(&f.sender, 50);
 		call_init(&call, &f.sender);
 		assert_int_equal(call_make(&call), FORWARD_ANSWERED);

@@ -26,10 +26,10 @@ head_of(int64_t framing)
 struct decoded {
 	enum framing_state state;
 	struct body content;
-	size_t rest; /* bytes behind the answer */
+	size_t rest; /* bytes after the answer */
 };
 
-/* Decodes the text in pieces of that size, each a copy of its very size. */
+/* Decodes the text in pieces of that size, each a copy of exactly that size. */
 static struct decoded
 decode(int64_t kind, struct span text, size_t piece)
 {

@@ -136,7 +136,10 @@ a_head_is_appended(void **state)
 	body_clear(&out);
 }
 
-/* Every byte that could end a line, a word or a string, in every part. */
+/*
+ * Every byte that could end a line, a word or a string, in every part of a
+ * head.
+ */
 static void
 no_part_can_bring_a_line_of_its_own(void **state)
 {
@@ -225,8 +228,8 @@ nobody_else_writes_framing_or_connection_fields(void **state)
 /* --- the head of an answer --- */
 
 /*
- * Feeds the text in pieces of that size, each a copy of its very size, so
- * that no read goes past it.
+ * Feeds the text in pieces of that size, each a copy of exactly that size, so
+ * that a read past its end is noticed.
  */
 static enum head_state
 feed(struct head *head, struct span text, size_t piece, size_t *ret_rest)
@@ -346,7 +349,7 @@ malformed_answers_are_refused(void **state)
 {
 #define BYTES(literal) {literal, sizeof(literal) - 1}
 	static const struct span table[] = {
-		/* what libcurl 7.88 takes for an answer */
+		/* what libcurl 7.88 accepts as an answer */
 		BYTES(OK_LINE "Content-Length: 5\r\nContent-Length: 3\r\n\r\n"),
 		BYTES(OK_LINE "Content-Length: 5\r\nContent-Length: 5\r\n\r\n"),
 		BYTES(OK_LINE "Content-Length: 5, 5\r\n\r\n"),

@@ -49,7 +49,7 @@ the_upstreams_word_beats_the_table(void **state)
 static void
 unknown_words_are_ignored(void **state)
 {
-	static const char *const message[] = {
+	static const char *const words[] = {
 		"stored", "stor", "store, release", "release ", "\"store\"",
 		"1", "yes", "none",
 	};
@@ -57,8 +57,8 @@ unknown_words_are_ignored(void **state)
 
 	(void)state;
 	fill(outcomes);
-	for (size_t i = 0; i < sizeof message / sizeof *message; i++) {
-		struct span said = span_str(message[i]);
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		struct span said = span_str(words[i]);
 		assert_int_equal(status_class_of(outcomes, 201, said),
 		    STATUS_STORE);
 		assert_int_equal(status_class_of(outcomes, 503, said),
