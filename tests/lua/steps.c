@@ -189,7 +189,7 @@ run(const char *command, const char *what, const struct words *words)
 	return reply;
 }
 
-/* Where a full Redis refuses a function, the one that only reads. */
+/* Where a full Redis refuses a function, runs the one that only reads. */
 static redisReply *
 run_function(enum script script, const struct words *words)
 {

@@ -7,11 +7,11 @@
 #include "lib/redis.h"
 
 /*
- * Steps of the record's machine, run as they stand in src/lua/ on a real
- * redis-server, by their text or as functions (store.scripting), and what
- * must be true after each.  A record that is put
- * there is of attempt 3, with 2 tries, and has the owner A (or B, where A's
- * attempt is being asked about).  A failure here fails the test.
+ * Runs the scripts of src/lua/ as they are on a real redis-server, by their
+ * text or as functions (store.scripting), and asserts what must be true after
+ * each.  A record that is put there has attempt 3, 2 tries and the owner A (or
+ * B, where A's attempt is being asked about).  A failure here ends the test
+ * program.
  */
 #define A "AAAAAAAAAAAAAAAAAAAAAA"
 #define B "BBBBBBBBBBBBBBBBBBBBBB"
@@ -36,27 +36,29 @@ enum {
 	EVENTS_MAX = 1000,
 };
 
-/* The redis-server of the test program, for its group's setup and teardown. */
+/* Setup and teardown of a group: the redis-server of the test program. */
 extern struct redis *redis;
 int start_redis(void **state);
 int stop_redis(void **state);
 
-/* A test in both ways of store.scripting. */
+/* A test, in both ways of store.scripting. */
 int by_script(void **state);
 int by_function(void **state);
 #define IN_BOTH(test)                            \
 	cmocka_unit_test_setup(test, by_script), \
 	    {#test " (function)", test, by_function, NULL, NULL}
 
-/* Whether steps write events from now on; whether claims are told that Redis
- * is not to be trusted. */
+/*
+ * From now on: whether steps write events; whether claims say that Redis must
+ * not be trusted (unsafe).
+ */
 extern bool telling, unsafe;
 
 /* --- records --- */
 
 /* Empties the database and puts that record there; see steps.c. */
 void put(const char *name);
-/* The names of all that can be put there, in turn; NULL behind the last. */
+/* The names of all records that can be put there; NULL after the last. */
 const char *setup_name(size_t i);
 /* The record's value, padded with zeros. */
 void get_record(char value[VALUE_MAX]);
@@ -66,9 +68,9 @@ int64_t redis_now(void);
 
 redisReply *claim(const char *owner, const char *print, const char *policy,
     int max_attempts, int64_t deadline);
-/* complete, unknown, release sent, release unsent, give back. */
+/* verb: complete, unknown, release sent, release unsent, give back. */
 redisReply *step(const char *verb, const char *owner, int attempt);
-/* The sweeper's; and an operator's release, complete or delete. */
+/* The sweeper's step; and an operator's: release, complete or delete. */
 redisReply *expire(void);
 redisReply *operate(const char *act);
 /* 1 or 0, as the script answered for the record. */
@@ -79,14 +81,14 @@ long long renew(const char *owner, int attempt);
 /* The first word of the reply, which is freed. */
 void word_is(redisReply *reply, const char *word);
 bool is_in(const char *index);
-/* A key lives that long, or a little less. */
+/* Asserts that a key lives that long, or a little less. */
 void ttl_is(const char *key, long long ms);
-/* The record is in the index that its state has, and in no other. */
+/* Asserts that the record is in the index of its state, and in no other. */
 void indexes_are_right(char state);
 /*
- * "VERDICT =" leaves the record as it was; "VERDICT P4-" makes it one of
- * that state, attempt and reason.  Frees the reply.
+ * "VERDICT =": the record is as before; "VERDICT P4-": it has that state,
+ * attempt and reason.  Frees the reply.
  */
 void outcome_is(redisReply *reply, const char *expected, const char *before);
-/* What of the record stands from a byte on. */
+/* Asserts which text the record has from that byte on. */
 void head_has(size_t at, const char *what);

@@ -12,7 +12,7 @@
 #include "lua/steps.h"
 
 /*
- * Events: each change of a record's state is told in the step that makes it,
+ * Events: each change of a record's state is written by the step that makes it,
  * exactly once, and nothing else is.
  */
 
@@ -114,7 +114,7 @@ each_change_of_state_is_told_by_the_step_that_makes_it(void **state)
 	    {"U", "claim retry", B, 5, U ">" P " 4"},
 	    {"U", "claim retry", B, 2, U ">FAILED 3"},
 	    {"U", "claim reconcile", B, 5, U ">" P " 3"},
-	    /* The lease ran out, and what comes of it, in one step. */
+	    /* The lease expires, and what follows from that, in one step. */
 	    {"P expired", "claim hold", B, 5, P ">" U " 3"},
 	    {"P expired", "claim retry", B, 5, P ">" U " 3, " U ">" P " 4"},
 	    {"P expired", "claim retry", B, 2,
@@ -132,7 +132,7 @@ each_change_of_state_is_told_by_the_step_that_makes_it(void **state)
 		P ">NONE 3, NONE>FAILED 3"},
 	    {"U put back", "claim execute", B, 5,
 		U ">NONE 3, NONE>" P " 4"},
-	    /* It did, or there was nothing to go by. */
+	    /* It did, or the upstream's answer was no use. */
 	    {"P asking", "complete", B, 5, P ">" C " 3 201"},
 	    {"P asking", "mark unknown", B, 5, P ">" U " 3"},
 	    {"P asking", "release sent", B, 5, P ">" U " 3"},
@@ -192,8 +192,8 @@ word_of(char letter)
 }
 
 /*
- * The story leads from one state to another, each entry beginning where the
- * one before it ended; dead has those of it that end badly.
+ * Asserts that each entry begins with the state in which the one before it
+ * ended, and that the stream "dead" has those that end badly.
  */
 static void
 story_leads(const char *from, const char *to)
@@ -224,7 +224,7 @@ story_leads(const char *from, const char *to)
 	assert_string_equal(dead, bad);
 }
 
-/* Every record, step and owner, and each step once more. */
+/* Every record, step and owner, and each step twice. */
 static void
 events_lead_from_what_was_to_what_is_whatever_the_step(void **state)
 {
@@ -282,7 +282,9 @@ a_full_redis_tells_what_it_takes_and_nothing_else(void **state)
 	}
 }
 
-/* A stream that is none does not stop a payment, and the caller hears of it. */
+/*
+ * A key that is no stream does not stop a payment, and the caller learns of it.
+ */
 static void
 an_event_that_is_refused_does_not_stop_its_step(void **state)
 {

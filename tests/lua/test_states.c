@@ -13,9 +13,8 @@
 #include "lua/steps.h"
 
 /*
- * The record's machine: every state, every step, and every one who may come
- * along, against what src/lua/ promises.  Names of states are those of
- * steps.c.
+ * The record's machine: every state, every step, and every owner, against what
+ * src/lua/ promises.  Names of states are those of steps.c.
  */
 
 /* --- claims --- */
@@ -40,7 +39,7 @@ claims_are(const struct claim_row *rows, size_t count, const char *print,
 		get_record(before);
 		outcome_is(claim(owner, print, row->policy, max_attempts, 0),
 		    expected[i % 3], before);
-		/* The same claim again is the same claim. */
+		/* A repeated claim is the same claim. */
 		get_record(after);
 		char word[32];
 		sscanf(expected[i % 3], "%31s", word);
@@ -373,7 +372,7 @@ only_a_processing_record_is_renewed_and_by_its_owner_alone(void **state)
 			assert_memory_equal(after, before, VALUE_MAX);
 			continue;
 		}
-		/* Nothing but the end of the lease is another. */
+		/* Only the end of the lease differs. */
 		assert_memory_equal(after, before, 42);
 		assert_memory_equal(
 		    after + 55, before + 55, VALUE_MAX - 55);

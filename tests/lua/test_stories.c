@@ -11,7 +11,7 @@
 
 #include "lua/steps.h"
 
-/* Stories of a record that take more than one step, and steps in any order. */
+/* Stories of a record in several steps, and steps in any order. */
 
 static void
 what_was_not_sent_does_not_count(void **state)
@@ -27,7 +27,7 @@ what_was_not_sent_does_not_count(void **state)
 	word_is(step("release unsent", A, 3), "DONE");
 	head_has(4, "000003000001");
 	head_has(55, NOBODY);
-	/* To ask was no attempt. */
+	/* Asking did not count as an attempt. */
 	put("P asking");
 	word_is(step("release unsent", B, 3), "DONE");
 	head_has(4, "000003000002");
@@ -59,7 +59,7 @@ an_owner_that_only_asked_puts_everything_back(void **state)
 	word_is(step("mark unknown", B, 3), "DONE");
 	head_has(2, "Ut");
 	head_has(55, A);
-	/* The owner whose attempt it was may still tell the truth. */
+	/* The owner of the attempt may still complete it. */
 	word_is(step("complete", A, 3), "DONE");
 	head_has(2, "C-");
 }
@@ -216,7 +216,7 @@ writes(void)
 	return count;
 }
 
-/* Redis waits for replicas (WAIT) on account of what is written. */
+/* WAIT counts what this connection wrote, so a repeated step must write. */
 static void
 what_is_said_again_is_written_again(void **state)
 {
@@ -291,7 +291,7 @@ dice(uint32_t sides)
 	return (seed >> 8) % sides;
 }
 
-/* Takes the lease's time from a PROCESSING record. */
+/* Makes the lease of a PROCESSING record expire. */
 static void
 let_lease_run_out(void)
 {
@@ -313,7 +313,7 @@ all_keys_have_an_end(void)
 }
 
 /*
- * Held keys: between two releases nobody but one owner is ever told to
+ * on_unknown "hold": between two releases only one owner is ever told to
  * execute, in whatever order the steps come, and once there is an answer it
  * stays.
  */

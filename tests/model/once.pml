@@ -58,8 +58,9 @@ mtype = { NONE, RELEASED, PROCESSING, UNKNOWN, COMPLETED };
 /* The other verdicts of the scripts; what is gone is FENCED here. */
 mtype = { OURS, IN_FLIGHT, DONE, FENCED };
 /*
- * Where a request is, as in src/gate/execution_upstream.c.  KEEP, RELEASE and
- * DOUBT are also what a journal may have to do.
+ * Where a request is, as in src/tbl/steps.h, where KEEP is COMPLETE and DOUBT
+ * is MARK_UNKNOWN; TELL answers the client.  KEEP, RELEASE and DOUBT are also
+ * what a journal may have to do.
  */
 mtype = { CLAIM, CLAIMED, FORWARD, KEEP, KEPT, RELEASE, DOUBT, REPLAY, TELL,
 	END };
@@ -69,9 +70,9 @@ mtype = { WRITTEN, REPLICATED };
 /* --- Redis --- */
 
 /*
- * An answer is known by its owner.  There is no lease in it: whoever looks
- * may find that it ran out, or that it did not, so that every delay, renewal
- * and jump of a clock is among the stories.
+ * An answer is identified by its owner.  There is no lease here: whoever looks
+ * may find it expired or not, so that every delay, renewal and jump of a clock
+ * is covered.
  */
 typedef Record {
 	mtype state = NONE;
@@ -79,13 +80,13 @@ typedef Record {
 	byte attempt
 };
 
-/* The first master, and the replica, which is the master once promoted. */
+/* The first master, and its replica, which is the master once promoted. */
 Record redis[2];
 
 #ifdef FAILOVER
 bool promoted;
-bool spared;		/* it is not going to be */
-bool moved[2];		/* a gateway that asks the new master, not the old */
+bool spared;		/* it will never be promoted */
+bool moved[2];		/* this gateway uses the new master */
 mtype write[OWNERS];	/* what WAIT is asked about; 0: nothing */
 #define MASTER		redis[promoted]
 #define MINE		redis[moved[me / TRIES]]
@@ -271,7 +272,7 @@ end:	do
 		late[me] = false
 	}
 #endif
-	/* A claim is given back until it is, or can come no more. */
+	/* A claim is given back until that is done, or it can come no more. */
 	:: atomic {
 		giveback[me] ->
 		release(MINE, IS_OF(MINE, me));
@@ -286,7 +287,7 @@ end:	do
 			giveback[me] = false
 		fi
 	}
-	/* The journal is sent until Redis has taken it, or will not. */
+	/* A journal's step is repeated until Redis has taken or fenced it. */
 	:: atomic {
 		journal[me] != 0 ->
 		settle(MINE, me, journal[me]);
@@ -314,7 +315,7 @@ end:	do
 
 /* --- a gateway --- */
 
-/* The client was told something, or nothing, and comes again. */
+/* The client got an answer, or none, and retries. */
 inline next_request()
 {
 	FORGET(me);
@@ -348,8 +349,8 @@ inline replay()
 }
 
 /*
- * Redis did not take the step, as far as anybody knows.  With "hold" nobody
- * else can decide, so that the answer may be handed out.
+ * As far as anybody knows, Redis did not take the step.  With "hold" nobody
+ * else can decide, so the answer may be given to the client.
  */
 inline to_journal(step)
 {
@@ -406,7 +407,7 @@ proctype Gateway(byte g)
 	byte answer = NOBODY;
 	mtype at = CLAIM;
 
-	/* They are alike, so that the first may be taken to begin. */
+	/* They are alike, so it may be assumed that the first begins. */
 	g == 0 || begun;
 	do
 	:: atomic {
@@ -569,7 +570,7 @@ inline replicated(o)
 	fi
 }
 
-/* What nobody will look at again makes no more states. */
+/* Clears what nobody will look at again, to have fewer states. */
 inline move(g)
 {
 	printf("gateway %d finds the new master\n", g);
@@ -590,7 +591,7 @@ end:	do
 #ifdef NO_SWEEPER
 	:: false
 #else
-	/* Some gateway notices that the lease ran out. */
+	/* Some gateway notices that the lease has expired. */
 	:: atomic {
 		MASTER.state == PROCESSING ->
 		printf("the lease has run out\n");
@@ -610,7 +611,7 @@ end:	do
 		replicated(2);
 		replicated(3)
 	}
-	/* It takes over, or never will. */
+	/* The replica takes over, or never will. */
 	:: atomic {
 		!promoted && !spared ->
 		printf("the replica takes over\n");

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The model of a record's life, searched by spin: whatever happens, the
-promises are kept; and each mistake that somebody might make breaks one."""
+promises are kept, and each mistake that somebody might make breaks one."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from once import tap
 from once.demo import source
 from once.tap import comment, each, equal, test
 
-# The largest search takes 10 s of one processor, if it has one for itself.
+# The largest search takes 10 s of one processor, if it has that to itself.
 tap.LIMIT_S = 300
 
 MODEL = source("tests/model/once.pml")
@@ -83,8 +83,8 @@ def spin(folder, macros, *options):
 
 
 def search(bench, macros, optimize):
-    """Searches what can happen, until all is seen or a promise is broken;
-    (folder, what the search printed)."""
+    """Searches until everything was seen or a promise is broken; (folder,
+    output of the search)."""
     for tool in ("spin", shlex.split(CC)[0]):
         if not shutil.which(tool):
             raise tap.Skip(f"{tool} is not installed")
@@ -121,7 +121,7 @@ def every_promise_is_kept(bench, macros):
     assert "Full statespace search" in said, said
     for shortened in ("search depth", "not completed", "out of memory"):
         assert shortened not in said, said
-    # The end, where the promises are looked at, was reached.
+    # The end, where the promises are checked, was reached.
     assert re.search(r"unreached in init\n\t\(0 of ", said), said
 
 

@@ -9,9 +9,9 @@
 #include "replay/fakes.h"
 
 enum {
-	/* Events after which a world that heals must have come to rest. */
+	/* Events after which a healing world must have come to rest. */
 	HEALING_MAX = 2000,
-	/* How late the end of a lease may be noticed. */
+	/* How late an expired lease may be noticed, in ms. */
 	LAPSE_MS = 3000,
 };
 
@@ -50,7 +50,7 @@ check_executions(const struct truth *t)
 
 /* --- the answer --- */
 
-/* What the upstream said, to be kept: of this key, and the same each time. */
+/* An answer that was stored must be of this key, and the same each time. */
 static void
 check_answer(const struct client *client)
 {
@@ -99,7 +99,7 @@ see_record(const char *name, struct span value)
 	(void)name;
 	if (value.len < 100 || span_of(value.ptr, 3).ptr[2] == 'C')
 		return;
-	/* UNKNOWN because its lease ran out, though its owner was well. */
+	/* UNKNOWN because its lease has expired, though its owner was well. */
 	bool expired = value.ptr[2] == 'U' &&
 	    (value.ptr[3] == 'l' || value.ptr[3] == 'L');
 	CHECK(!expired || !is_clean(), "a lease ran out that nothing kept "
@@ -128,7 +128,7 @@ check_now(void)
 
 /* --- healing --- */
 
-/* The normal course until nothing is left to happen. */
+/* Runs the normal course until nothing is left to happen. */
 static void
 run_to_rest(void)
 {
@@ -158,7 +158,7 @@ heal(void)
 	}
 	while (ghosts_count() > 0)
 		ghosts_execute();
-	/* Leases that ran out meanwhile are found before they are judged. */
+	/* Lets the sweeper find expired leases before records are judged. */
 	world.healing = false;
 	int64_t until_us = world.now_us + LAPSE_MS * 1000;
 	for (;;) {
@@ -224,7 +224,7 @@ check_key(const struct caller *caller)
 	CHECK(!exhausted || before.lost ||
 		before.forwarded >= policy()->max_attempts,
 	    "%s is exhausted after %u attempts", t->key, before.forwarded);
-	/* Nobody may be left in the dark without a reason. */
+	/* A client may be left without an answer only for a reason. */
 	CHECK(answered || before.in_doubt > 0 || before.lost || exhausted ||
 		world.forgot,
 	    "%s is unknown, though nothing was in doubt", t->key);
@@ -256,7 +256,7 @@ check_end(void)
 		if (!again)
 			check_key(caller);
 	}
-	/* A drain has nothing to wait for. */
+	/* Nothing is left that a drain would wait for. */
 	int64_t began_us = world.now_us;
 	for (unsigned i = 0; i < world.scenario->gateways; i++)
 		gateway_drain(&world.gateways[i]);

@@ -2,11 +2,13 @@
 #pragma once
 
 /*
- * What must be true, whatever happened: the contract's promise, as far as
+ * Checks what must be true whatever happened: the contract's promise, as far as
  * clients and the upstream can see it.
  */
 
 /* After every event. */
 void check_now(void);
-/* After the last: the faults end, all settles, and retries come. */
+/*
+ * After the last event: the faults end, everything settles, and retries come.
+ */
 void check_end(void);

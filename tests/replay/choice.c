@@ -10,7 +10,7 @@ enum { CHOICES_MAX = 4096 };
 
 static struct choice {
 	unsigned chosen;
-	unsigned count; /* 0: it is not known yet */
+	unsigned count; /* 0: not known yet */
 } choices[CHOICES_MAX];
 static unsigned n_choices; /* of the list */
 static unsigned at;        /* how many of them were made in this run */
@@ -56,7 +56,7 @@ choose_weighted(unsigned count, const unsigned *weights)
 		    drawing ? draw_weighted(count, weights) : 0, count};
 	}
 	struct choice *choice = &choices[at++];
-	/* Else a run does not only depend on its choices. */
+	/* Otherwise the run depends on more than its choices. */
 	must(choice->count == count || choice->count == 0);
 	choice->count = count;
 	must(choice->chosen < count);

@@ -100,7 +100,7 @@ may_come(const struct client *client)
 		is_done(&world.clients[caller->after - 1]));
 }
 
-/* Two callers that are alike come in one order. */
+/* Of two callers that are alike, only one order is tried. */
 static bool
 is_like_one_before(unsigned index)
 {
@@ -225,7 +225,7 @@ see_lease(const char *name, struct span value)
 		lease_until_ms = ms > 0 ? ms : 1;
 }
 
-/* Things that boring timers look for are there, now. */
+/* Something is there that a boring timer looks for. */
 static bool
 is_to_be_found(void)
 {
@@ -260,8 +260,8 @@ see_any(const struct gateway *g, const struct timer *timer)
 }
 
 /*
- * When there is something to happen; 0: never.  Timers that only look for
- * what is not there are passed over: they go off late, and once.
+ * When something will happen; 0: never.  Timers that only look for what is not
+ * there are passed over: they fire late, and once.
  */
 static int64_t
 next_time_ms(void)
@@ -295,8 +295,8 @@ events_time_matters(void)
 }
 
 /*
- * It costs where something else could happen first: a slow Redis, or a slow
- * upstream or client.
+ * Time costs something where something else could happen first: then Redis is
+ * slow, or the upstream or a client.
  */
 static void
 list_time(void)
@@ -374,8 +374,8 @@ events_close(struct chance *list, unsigned n)
 }
 
 /*
- * Where no fault can come between, one gateway's commands may as well be
- * executed when they are sent: nobody could tell.
+ * If no fault can come between, the commands of a single gateway may as well be
+ * executed when they are sent: nobody could tell the difference.
  */
 static void
 execute_early(struct gateway *g)

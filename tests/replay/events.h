@@ -4,9 +4,9 @@
 #include "replay/world.h"
 
 /*
- * What may happen next in the world, and making it happen.  Between two
- * events the loops have nothing to do but wait, unless the scheduler lets two
- * of them happen in one turn.
+ * What may happen next in the world, and making it happen.  Between two events
+ * the loops can only wait, unless the scheduler lets two events happen in one
+ * turn.
  */
 enum happening {
 	HAPPENS_EXECUTE, /* Redis executes the next command of a gateway */
@@ -39,18 +39,18 @@ struct chance {
 	struct gateway *gateway;
 	unsigned index; /* of client, act or forward */
 	enum doing doing;
-	unsigned *budget; /* what it is taken from; NULL: it costs nothing */
-	unsigned weight;  /* when choices are drawn */
+	unsigned *budget; /* the allowance that it uses up; NULL: none */
+	unsigned weight;  /* its weight when choices are drawn */
 };
 
 enum { EVENTS_MAX = 128 };
 
 /* All that may happen now. */
 unsigned events_list(struct chance list[EVENTS_MAX]);
-/* Of those, what may happen in the same turn as the last event. */
+/* Of those, the events that may share a turn with the last one. */
 unsigned events_close(struct chance *list, unsigned count);
 void events_happen(const struct chance *event);
-/* What happens without anybody's choice; true: something did. */
+/* Makes happen what needs no choice; true: something did. */
 bool events_settle(void);
-/* True while the clock can bring something about. */
+/* Whether anything will happen as time passes. */
 bool events_time_matters(void);

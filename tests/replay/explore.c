@@ -14,7 +14,7 @@
 #include "replay/state.h"
 
 enum {
-	/* A scenario that needs more is too large to be explored. */
+	/* Runs; a scenario that needs more is too large to be explored. */
 	RUNS_MAX = 200000,
 	EVENTS_OF_A_RUN_MAX = 1000,
 };
@@ -36,7 +36,7 @@ world_say(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* The run again, from a process that is about to end. */
+/* Replays a run, from a process that is about to end. */
 static void
 say_how(void)
 {
@@ -100,7 +100,7 @@ happen(const struct chance *event)
 	}
 }
 
-/* False: the rest of it is known. */
+/* False: an earlier run was here, so the rest is known. */
 static bool
 run(bool by_states)
 {
@@ -121,7 +121,7 @@ run(bool by_states)
 			weights[i] = events[i].weight;
 		happen(&events[choose_weighted(count, weights)]);
 	}
-	/* Whatever led here, it ends alike. */
+	/* Whatever led to this state, all that follows is the same. */
 	if (by_states && !state_is_new(mix(world_hash_at_end(), UINT64_MAX)))
 		return false;
 	check_end();
@@ -193,7 +193,10 @@ int
 simulate_all(void (*draw)(uint64_t seed, struct scenario *ret_scenario),
     unsigned runs)
 {
-	/* By turns: a world that begins tells scenarios by their place. */
+	/*
+	 * Two by turns, because a new world recognizes a scenario by its
+	 * address.
+	 */
 	static struct scenario scenarios[2];
 	uint64_t first = number_of("REPLAY_SEED", 1);
 	uint64_t count = number_of("REPLAY_RUNS", runs);

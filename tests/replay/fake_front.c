@@ -11,10 +11,10 @@
 #include "replay/fakes.h"
 
 /*
- * In the place of src/http/front.c and exchange.c: clients whose requests
- * come when the scheduler says so, and who note what they are answered.  A
- * client that leaves is noticed where the real front notices it: while it
- * sends, while somebody watches it, and when it is answered.
+ * In place of src/http/front.c and exchange.c: clients whose requests come when
+ * the scheduler says so, and that note their answers.  A client that leaves is
+ * noticed where the real front notices it: while it sends, while somebody
+ * watches it, and when it is answered.
  */
 struct front {
 	struct gateway *gateway;
@@ -80,7 +80,7 @@ front_drain(struct front *front)
 
 /* --- a request arrives --- */
 
-/* An exchange as its owner is shown it, and what the fake does with it. */
+/* An exchange as its owner sees it, and the fake's own fields. */
 struct fake_exchange {
 	struct exchange shown;
 	struct front *front;
@@ -261,7 +261,7 @@ exchange_answer(struct exchange *x, struct answer *answer,
 	end_call(x, ANSWERING, 0);
 }
 
-/* Requests without a claim are forwarded when they are in, here. */
+/* Here, requests without a claim are forwarded once they are whole. */
 void
 exchange_stream_body(struct exchange *x, struct flow *flow)
 {

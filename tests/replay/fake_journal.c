@@ -7,7 +7,7 @@
 #include "replay/fakes.h"
 
 /*
- * In the place of src/journal/journal.c: files that are lists in memory, and
+ * In place of src/journal/journal.c: files that are lists in memory, and
  * outlive their gateways.
  */
 struct kept {
@@ -18,10 +18,10 @@ struct kept {
 };
 
 struct journal {
-	struct journal *next; /* of all that there are */
+	struct journal *next; /* in the list of all files */
 	struct gateway *gateway;
 	char *state_dir;
-	bool open; /* a process has it */
+	bool open; /* a living process has it */
 	struct kept *kept;
 	uint64_t last_id;
 };

@@ -10,11 +10,11 @@
 #include "store/node.h"
 
 /*
- * In the place of src/redis/link.c: a connection to a Redis that is a table
- * (fake_redis.c).  Commands and replies keep their order; when each is
- * executed, and when its reply is delivered, the scheduler says.  What a cut
- * leaves unexecuted is gone, or is executed at some later time (a ghost).
- * The connection is made without delay where Redis is in reach.
+ * In place of src/redis/link.c: a connection to a Redis that is a table
+ * (fake_redis.c).  Commands and replies keep their order; the scheduler says
+ * when each command is executed and when its reply is delivered.  What a cut
+ * leaves unexecuted is lost, or is executed at some later time (a ghost).
+ * Where Redis is in reach, connecting takes no time.
  */
 enum {
 	BACKOFF_FIRST_MS = 50,
@@ -45,10 +45,10 @@ struct link {
 	bool listens;
 	bool up;
 	bool tried_in_vain;
-	bool ending; /* its calls are being ended */
+	bool ending; /* its calls are being ended now */
 	int64_t backoff_ms;
 	struct timer timer;   /* to connect */
-	struct timer silence; /* Redis must have said something by then */
+	struct timer silence; /* a reply must have come by then */
 	struct command *commands;
 	struct published *published;
 	struct redis_clock clock;
@@ -249,7 +249,7 @@ link_owns_timer(const struct link *link, const struct timer *timer)
 	return timer == &link->timer;
 }
 
-/* No owner is asked where to. */
+/* The fake never calls find. */
 void
 link_found(struct link *link, const char *host, uint16_t port)
 {
@@ -271,7 +271,7 @@ is_wait(struct span command)
 	return span_starts(command, SPAN("*3\r\n$4\r\nWAIT\r\n"));
 }
 
-/* It is no script, or the sweeper asks which leases ran out. */
+/* It is no script, or the sweeper asks which leases have expired. */
 static bool
 only_looks(const struct link *link, struct span command)
 {

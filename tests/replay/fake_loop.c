@@ -9,9 +9,9 @@
 #include "replay/fakes.h"
 
 /*
- * In the place of src/loop/loop.c, clock.c and watch.c: its turns are the
- * real ones (loop/turn.h), there are no descriptors, and the clock stands
- * still until the scheduler moves it.
+ * In place of src/loop/loop.c, clock.c and watch.c: turns are the real ones
+ * (loop/turn.h), there are no descriptors, and the clock stands still until the
+ * scheduler moves it.
  */
 struct posted {
 	struct posted *next;
@@ -25,7 +25,7 @@ struct loop {
 	struct posted *posted;
 	struct posted **posted_end;
 	bool stopped;
-	bool turns; /* something has happened that a turn follows on */
+	bool turns; /* something has happened, so a turn follows */
 };
 
 /* --- clocks --- */
@@ -160,7 +160,7 @@ loop_gateway(const struct loop *loop)
 	return loop->gateway;
 }
 
-/* The scheduler has run it already, until it was stopped or killed. */
+/* The scheduler runs loops itself, until they are stopped or killed. */
 void
 loop_run(struct loop *loop)
 {

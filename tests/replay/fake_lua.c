@@ -13,10 +13,10 @@
 #include "replay/fakes.h"
 
 /*
- * Runs the scripts of src/lua/, as the program embeds them, in the Lua that
- * Redis has (5.1), with redis.call and redis.pcall leading to fake_redis.c.
- * As in Redis, numbers of replies lose their fractions, and nobody may use a
- * global that is not there.
+ * Runs the scripts of src/lua/, as the program embeds them, in Redis' version
+ * of Lua (5.1), with redis.call and redis.pcall leading to fake_redis.c.  As in
+ * Redis, numbers in replies lose their fractions, and no script may use a
+ * global that does not exist.
  */
 static lua_State *lua;
 static struct script_names names;
@@ -63,7 +63,7 @@ put_number(struct resp *out, const char *kind, long long number)
 	resp_bytes(out, span_of(text, (size_t)len));
 }
 
-/* What is on top, as Redis writes it. */
+/* The value on top of the stack, as Redis writes it. */
 static void
 put_reply(struct resp *out)
 {
@@ -118,12 +118,12 @@ set_list(const char *name, redisReply **words, size_t count)
 	lua_rawset(lua, LUA_GLOBALSINDEX);
 }
 
-/* What a Redis says of itself that is well. */
+/* INFO of a Redis that is well. */
 static const char info[] = "redis_version:7.0.15\r\nrole:master\r\n"
 			   "maxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
 			   "aof_enabled:1\r\nrun_id:1\r\n";
 
-/* A command that is no script; false: it is one. */
+/* Runs a command that is no script; false: it is one. */
 static bool
 run_plain(const redisReply *c, struct resp *reply)
 {
@@ -194,8 +194,8 @@ redis_run(struct span command, char **ret_reply, size_t *ret_len)
 /* --- life --- */
 
 /*
- * In the place of src/redis/sha1.c, which is a third of the time that a short
- * run takes: to a Redis that is a table, any name of a script will do.
+ * In place of src/redis/sha1.c, which takes a third of the time of a short run:
+ * to a Redis that is a table, any name of a script will do.
  */
 void
 sha1(struct span text, uint8_t ret_hash[SHA1_BYTES])
@@ -228,7 +228,7 @@ static void
 load_script(enum script script)
 {
 	struct span text = script_text(script);
-	/* Redis takes that line itself. */
+	/* Redis takes the "#!lua" line off itself. */
 	if (span_starts(text, SPAN("#!"))) {
 		const char *end = memchr(text.ptr, '\n', text.len);
 		text = span_from(text, (size_t)(end - text.ptr));

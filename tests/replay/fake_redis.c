@@ -12,8 +12,8 @@
 
 /*
  * The commands of Redis that the scripts use, on a table of keys and the
- * world's clock.  One that is not here ends the test: whoever lets a script
- * use another adds it.  What they answer is pushed as Lua has it.
+ * world's clock.  Any other ends the test: add it here when a script needs it.
+ * Replies are pushed as Lua has them.
  */
 struct member {
 	char *name;
@@ -143,7 +143,7 @@ redis_copy(enum replica_copy copy)
 	drop_all(&copies[copy]);
 	copies[copy] = copy_all(entries);
 	copied[copy] = true;
-	/* What they may have is never older than what they have. */
+	/* What replicas may have is never older than what they have. */
 	if (copy == REPLICA_HAS) {
 		drop_all(&copies[REPLICA_MAY_HAVE]);
 		copied[REPLICA_MAY_HAVE] = false;
@@ -250,7 +250,7 @@ do_setrange(lua_State *lua, const struct words *w)
 	struct entry *entry = find(w->list[1].ptr);
 	size_t at = (size_t)atoll(w->list[2].ptr);
 	struct span value = w->list[3];
-	/* Longer than it was, or a new one: no script does it. */
+	/* SETRANGE beyond the end, or on no key: no script does that. */
 	must(entry != NULL && entry->string != NULL);
 	must(at + value.len <= entry->len);
 	memcpy(entry->string + at, value.ptr, value.len);

@@ -12,10 +12,10 @@
 #include "upstream/upstreams.h"
 
 /*
- * In the place of src/upstream/forward.c and upstreams.c: an API that counts,
- * for each key, what it executed and what it may have, and tells the truth
- * about it when it is asked (reconcile).  What becomes of a request the
- * scheduler says; its time runs out as in the real one.
+ * In place of src/upstream/forward.c and upstreams.c: an API that counts, for
+ * each key, what it executed and what it may have executed, and tells the truth
+ * when asked about it (reconcile).  The scheduler says what becomes of a
+ * request; its time runs out as in the real one.
  */
 struct upstreams {
 	struct gateway *gateway;
@@ -34,7 +34,7 @@ struct transfer {
 	struct forwarded what;
 };
 
-static struct transfer *transfers; /* in the order of their beginning */
+static struct transfer *transfers; /* in the order in which they began */
 
 struct upstreams *
 upstreams_new(
@@ -70,7 +70,7 @@ upstreams_measure(
 
 /* --- the truth --- */
 
-/* The bytes left: the upstream has executed it, or it has not. */
+/* The bytes have left: the upstream has executed it, or not. */
 static void
 sent(struct transfer *t, bool executed)
 {
@@ -96,7 +96,7 @@ sent_in_vain(struct transfer *t)
 	sent(t, t->what.heard || t->what.question || choose(2) == 0);
 }
 
-/* Too late for it to be sent. */
+/* Too late to be sent. */
 static bool
 is_late(const struct transfer *t)
 {
@@ -145,7 +145,7 @@ on_detach(struct op *op, int error)
 	transfer_end(t);
 }
 
-/* A number is told once for each key. */
+/* Each attempt number is used once for each key. */
 static void
 note_attempt(struct transfer *t, struct span value)
 {
@@ -248,7 +248,7 @@ finish(struct transfer *t, enum forward_result result, int error)
 	op_done(&forward->op, error);
 }
 
-/* All of it in one piece, as the real one has it. */
+/* All in one piece, as the real one has it. */
 static void
 answer(struct transfer *t, int status)
 {
@@ -307,7 +307,7 @@ void
 forwards_end(unsigned index, enum doing doing)
 {
 	struct transfer *t = transfer_get(index);
-	/* It was to be there all the time. */
+	/* It must have been there all the time. */
 	struct span body = t->message.body;
 	must(t->what.question || span_starts(body, SPAN("pay ")));
 	world.deeds++;

@@ -4,8 +4,8 @@
 #include "replay/world.h"
 
 /*
- * What the fakes let the scheduler do and see, besides the functions whose
- * place they take.
+ * What the fakes let the scheduler do and see, besides the functions that they
+ * replace.
  */
 
 /* --- the loop, and time --- */
@@ -15,10 +15,10 @@ struct gateway *loop_gateway(const struct loop *loop);
 void fake_loop_work(struct loop *loop);
 bool fake_loop_has_work(const struct loop *loop);
 bool fake_loop_is_stopped(const struct loop *loop);
-/* True where wanted() says so of one of its timers. */
+/* Whether wanted() is true of one of its timers. */
 bool fake_loop_any(const struct loop *loop,
     bool (*wanted)(const struct gateway *gateway, const struct timer *timer));
-/* Something has happened there: a turn follows, with all its hooks. */
+/* Something has happened to that loop: a turn follows, with all its hooks. */
 void fake_loop_turn(struct loop *loop);
 /* Fires what is due. */
 void fake_loop_fire(struct loop *loop);
@@ -28,7 +28,7 @@ void fake_loop_fire(struct loop *loop);
 enum { REDIS_EPOCH_MS = 1700000000 };
 int64_t redis_now_ms(void);
 
-/* Runs a command; the reply is as Redis writes it, and the caller's. */
+/* Runs a command; the caller frees the reply, which is in RESP. */
 void redis_run(struct span command, char **ret_reply, size_t *ret_len);
 /* Forgets all keys. */
 void redis_clear(void);
@@ -36,13 +36,13 @@ void redis_clear(void);
 void redis_records(void (*see)(const char *name, struct span value));
 uint64_t redis_hash(void);
 /*
- * What its replicas have: all that it had when WAIT last counted enough of
- * them; and where WAIT counted too few since, perhaps what it had then.
+ * What its replicas have: everything as of the last WAIT that counted enough of
+ * them; and if a WAIT has counted too few since, perhaps what there was then.
  */
 enum replica_copy { REPLICA_HAS, REPLICA_MAY_HAVE, REPLICA_COPIES };
 void redis_copy(enum replica_copy copy);
 bool redis_has_copy(enum replica_copy copy);
-/* A replica takes its place, with nothing but that. */
+/* A replica takes its place, with only that copy. */
 void redis_fail_over(enum replica_copy copy);
 /* Something was published (fake_link.c). */
 void redis_publish(struct span channel, struct span message);
@@ -53,21 +53,23 @@ void lua_end(void);
 /* A command that was sent and whose reply has not been delivered. */
 unsigned link_pending(const struct link *link);
 unsigned link_executed(const struct link *link);
-/* The next that is not executed is. */
+/* The next command that is not yet executed is executed. */
 void link_execute(struct link *link);
-/* The next reply is delivered. */
+/* Its next reply is delivered. */
 void link_deliver(struct link *link);
 /* The next command is refused, and not executed. */
 void link_refuse(struct link *link);
-/* The next is WAIT; and it counts too few replicas. */
+/* Whether the next is WAIT; and lets it count too few replicas. */
 bool link_is_waiting(const struct link *link);
 void link_count_few(struct link *link);
 void link_cut(struct link *link);
-/* True where the next changes no record: the sweeper looks for leases, INFO
- * is asked for, the ear is proven. */
+/*
+ * Whether the next changes no record: the sweeper looks for leases, INFO, the
+ * proof of a subscriber.
+ */
 bool link_is_only_looking(const struct link *link);
 unsigned link_messages(const struct link *link);
-/* True where the next is the ear's own. */
+/* Whether the next is the proof of a subscriber. */
 bool link_is_proving(const struct link *link);
 void link_tell(struct link *link);
 bool link_owns_timer(const struct link *link, const struct timer *timer);
@@ -81,7 +83,7 @@ uint64_t ghosts_hash(void);
 /* --- the disk --- */
 
 struct journal *fake_journal_new(struct gateway *gateway);
-/* Entries that somebody is to deliver. */
+/* How many entries are still to be delivered. */
 unsigned fake_journals_open(void);
 void fake_journals_clear(void);
 uint64_t fake_journals_hash(void);
@@ -93,7 +95,9 @@ void fake_front_arrive(struct client *client);
 const struct client *fake_front_client(struct exchange *x);
 void fake_front_body(struct client *client);
 void fake_front_leave(struct client *client);
-/* Who watches it hears that it has left, also if it had before. */
+/*
+ * Whoever watches the client learns that it has left, even if it left before.
+ */
 bool fake_front_notice(struct client *client);
 
 /* --- the upstream --- */
@@ -107,9 +111,9 @@ struct forwarded {
 	unsigned attempt;
 };
 const struct forwarded *forwards_get(unsigned index);
-/* What becomes of it. */
+/* Decides what becomes of it. */
 void forwards_end(unsigned index, enum doing doing);
-/* The gateway is no more: nobody hears what becomes of them. */
+/* The gateway is dead: nobody learns what becomes of them. */
 void forwards_orphan(struct gateway *gateway);
 uint64_t forwards_hash(void);
 

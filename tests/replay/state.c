@@ -90,7 +90,7 @@ hash_execution_machine(struct machine *machine)
 	return hash_execution(CONTAINER_OF(machine, struct execution, machine));
 }
 
-/* Calls whose answers wait for replicas: OURS, RECONCILE or DONE. */
+/* Calls whose replies wait for replicas: OURS, RECONCILE or DONE. */
 static uint64_t
 hash_held(const struct replicas *replicas)
 {

@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 /*
- * A hash over all that decides how the world can go on: two runs that meet in
- * one state go on alike, so the second one need not be followed.
+ * A hash over everything that decides how the world can go on: two runs that
+ * reach the same state go on alike, so the second one need not be followed.
  */
 uint64_t world_hash(void);
 /* The same where no more faults come, whatever is left of them. */

@@ -5,8 +5,10 @@
 #define RETRY "'lease':'6s','on_unknown':'retry','max_attempts':4"
 #define RECONCILE "'lease':'6s','on_unknown':{'reconcile':'/by-key/{key}'}"
 
-/* Every order, with gateways killed, frozen, drained and reloaded at any
- * step. */
+/*
+ * Every order of events, with gateways killed, frozen, drained and reloaded at
+ * any step.
+ */
 static const struct scenario scenarios[] = {
     {
 	.name = "a gateway is killed at any step, and the outcome is held",

@@ -15,7 +15,7 @@ draw(unsigned count)
 	return (unsigned)(state >> 33) % count;
 }
 
-/* What a reload brings differs in what may change under a key's feet. */
+/* What a reload changes: members that may change while a key is in use. */
 static const char *const policies[][2] = {
     {"'lease':'6s'", "'lease':'9s','in_flight':'wait'"},
     {"'lease':'6s','in_flight':'wait','wait_timeout':'8s'", "'lease':'4s'"},

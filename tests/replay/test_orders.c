@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "replay/explore.h"
 
-/* Every order of what may happen to a few clients of one key. */
+/* Every order of events, for a few clients of one key. */
 static const struct scenario scenarios[] = {
     {
 	.name = "two clients with one key are paid once",

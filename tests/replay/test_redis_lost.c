@@ -5,7 +5,7 @@
 #define RETRY "'lease':'6s','on_unknown':'retry','max_attempts':4"
 #define RECONCILE "'lease':'6s','on_unknown':{'reconcile':'/by-key/{key}'}"
 
-/* Every order, with Redis lost, late or refusing at any step. */
+/* Every order of events, with Redis lost, late or refusing at any step. */
 static const struct scenario scenarios[] = {
     {
 	.name = "Redis is lost at any step, and the outcome is held",

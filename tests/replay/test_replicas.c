@@ -2,9 +2,9 @@
 #include "replay/explore.h"
 
 /*
- * Every order, with replicas that lag and a failover that loses what they do
- * not have: with store.wait_replicas nothing is executed twice, and every
- * answer that a client was given stays the answer.
+ * Every order of events, with replicas that lag and a failover that loses what
+ * they do not have: with store.wait_replicas nothing is executed twice, and
+ * every answer that a client got stays the answer.
  */
 static const struct scenario scenarios[] = {
     {

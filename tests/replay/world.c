@@ -132,7 +132,7 @@ gateway_end(struct gateway *gateway)
 	gateway->dead = false;
 }
 
-/* Nobody knows what its executions would have told. */
+/* Nobody knows how its executions would have ended. */
 static void
 lose_truths(void)
 {
@@ -161,7 +161,9 @@ gateway_bury(struct gateway *gateway)
 {
 	if (gateway_lives(gateway) && fake_loop_is_stopped(gateway->loop)) {
 		world_say("gateway %u has ended", gateway->index + 1);
-		/* What Redis was not there for in time is given up. */
+		/*
+		 * Operations that Redis does not answer in time are given up.
+		 */
 		if (store_unsettled(gateway->worker->store) > 0 ||
 		    gateway->worker->executions.count > 0)
 			lose_truths();
@@ -187,7 +189,7 @@ gateway_reload(struct gateway *gateway)
 struct truth *
 truth_of(struct span scope, struct span key)
 {
-	/* All of it: truths are hashed with what stands behind the name. */
+	/* Clears all of it: truths are hashed with the bytes after the name. */
 	char name[LABEL_BYTES] = "";
 	snprintf(name, sizeof name, "%.*s/%.*s", SPAN_FMT(scope),
 	    SPAN_FMT(key));

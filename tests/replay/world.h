@@ -5,13 +5,14 @@
 #include "loop/loop.h"
 
 /*
- * The world that the gateways live in while they are replayed: their clients,
- * the upstream, Redis, the disk and time, all of them fakes in this folder
- * that are put in the place of src/base/loop, src/http/front, src/store/link,
- * src/store/journal and src/upstream/forward when the test is linked.  All
- * else is the program's own code, the Lua scripts included.  Nothing happens
- * by itself: what may happen next is a list of events (events.h), and one of
- * them is chosen (choice.h).  There is one world, and one thread.
+ * The world in which gateways are replayed: their clients, the upstream, Redis,
+ * the disk and time are fakes in this folder, which replace src/loop/loop,
+ * clock and watch, src/http/front and exchange, src/redis/link and sha1,
+ * src/journal/journal, and src/upstream/forward and upstreams when the test is
+ * linked.  All else is the program's own code, the Lua scripts included.
+ * Nothing happens by itself: whatever may happen next is a list of events
+ * (events.h), and one of them is chosen (choice.h).  There is one world, and
+ * one thread.
  */
 enum {
 	GATEWAYS_MAX = 2,
@@ -26,11 +27,11 @@ enum {
 /* What may happen besides the normal course. */
 enum fault {
 	FAULT_CUT = 1,     /* the connection to Redis breaks */
-	FAULT_GHOST = 2,   /* what was on its way then is executed later */
+	FAULT_GHOST = 2,   /* commands on their way are executed later */
 	FAULT_DOWN = 4,    /* Redis is out of reach for a while */
 	FAULT_REFUSE = 8,  /* Redis answers a command with an error */
 	FAULT_KILL = 16,   /* a gateway dies, and is started again */
-	FAULT_STALL = 32,  /* a gateway stands still for a while */
+	FAULT_STALL = 32,  /* a gateway is frozen for a while */
 	FAULT_LEAVE = 64,  /* a client leaves */
 	FAULT_DISK = 128,  /* the disk of a gateway is full from now on */
 	FAULT_FEW = 256,   /* too few replicas have what was written */
@@ -55,8 +56,8 @@ struct caller {
 	const char *scope; /* of Authorization; NULL: a */
 	const char *body;  /* NULL: pay 1 */
 	unsigned gateway;
-	int wait_s;     /* of Prefer; 0: it says nothing */
-	/* Comes when that caller (from 1) is done; 0: at any time. */
+	int wait_s;     /* of Prefer: wait=N; 0: no such field */
+	/* Comes after that caller (from 1) is done; 0: at any time. */
 	unsigned after;
 };
 
@@ -83,8 +84,8 @@ struct scenario {
 	unsigned faults;   /* enum fault, or-ed */
 	/* How often in one run: */
 	unsigned fault; /* a fault happens */
-	unsigned late;  /* time passes while Redis has something to say */
-	unsigned slow;  /* time passes while only others have */
+	unsigned late;  /* time passes while Redis has something to do */
+	unsigned slow;  /* time passes while only others have something to do */
 	unsigned close; /* two things happen in one turn */
 };
 
@@ -98,7 +99,7 @@ struct gateway {
 	struct link *subscriber;
 	struct front *front;
 	struct store_health *health; /* of its process */
-	bool dead;     /* what it still does reaches nobody */
+	bool dead;     /* dead: whatever it still does reaches nobody */
 	bool was_killed;
 	bool stalled;
 	bool draining;
@@ -121,16 +122,16 @@ struct client {
 	struct truth *truth;
 	struct gateway *gateway;
 	enum caller_state state;
-	struct exchange *x; /* NULL: the gateway is done with it */
+	struct exchange *x; /* NULL: the gateway has finished it */
 	int status;
 	char problem[LABEL_BYTES]; /* its type; "": the upstream's answer */
 	uint64_t seen;             /* a hash over all of the stored answer */
 	char body[LABEL_BYTES];    /* of the upstream's answer */
 	bool replayed;
-	bool unkept; /* came when nothing could be written to the disk */
+	bool unkept; /* it came when the disk could not be written */
 };
 
-/* What is true about a key of one scope, as only the upstream knows it. */
+/* The truth about a key of one scope, which only the upstream knows. */
 struct truth {
 	char key[LABEL_BYTES]; /* scope and key; "": not in use */
 	unsigned forwarded;    /* handed to the upstream's connection */
@@ -139,9 +140,9 @@ struct truth {
 	unsigned refused;      /* sent, and it did not happen */
 	unsigned in_doubt;     /* sent, and the gateway has no whole answer */
 	unsigned unpromised;   /* passed through without a claim */
-	uint64_t attempts;     /* a bit for each number that was told */
-	bool lost;             /* a gateway died, or its disk, that had it */
-	unsigned whole;        /* answers to be stored that reached a gateway */
+	uint64_t attempts;     /* a bit for each attempt number */
+	bool lost;             /* a gateway that had it has died, or its disk */
+	unsigned whole;        /* answers to store that reached a gateway */
 	bool given;            /* a client has seen the key's answer */
 	uint64_t answer;       /* and this is its hash */
 };
@@ -162,7 +163,7 @@ struct world {
 	unsigned fault, late, slow, close; /* what is left of them */
 	bool faulty;   /* a fault has happened */
 	bool forgot;   /* a failover lost what replicas did not have */
-	bool hurried;  /* time passed while Redis had something to say */
+	bool hurried;  /* time passed while Redis had something to do */
 	bool healing;  /* no more faults */
 	unsigned deeds; /* counts what gateways do to the world */
 	unsigned loud;  /* every event is printed */
@@ -171,7 +172,7 @@ extern struct world world;
 
 /* A world at its beginning, its gateways started. */
 void world_begin(const struct scenario *scenario);
-/* Ends all that lives; nothing may be left. */
+/* Ends everything; nothing may be left. */
 void world_end(void);
 
 /* After the last world. */
@@ -182,7 +183,7 @@ void gateway_start(struct gateway *gateway);
 void gateway_kill(struct gateway *gateway);
 void gateway_drain(struct gateway *gateway);
 void gateway_reload(struct gateway *gateway);
-/* Ends what was drained; nothing happens where that is not so. */
+/* Ends a gateway that has drained; does nothing to another. */
 void gateway_bury(struct gateway *gateway);
 bool gateway_lives(const struct gateway *gateway);
 
