@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""onceproxy-clients(7): each of its examples does what the page says, while
-answers are lost on the way."""
+"""onceproxy-clients(7): each example does what the page says, while answers
+are lost on the way."""
 
 import json
 import os
@@ -18,7 +18,7 @@ HERE = "127.0.0.1:8080"  # where the page has the gateway
 
 
 def losing_answers(bench, times=None):
-    """A demo API, a gateway, and what cuts answers of it."""
+    """A demo API, a gateway, and a proxy that cuts the gateway's answers."""
     api = bench.process(PaymentApi())
     gateway = bench.gateway(api.url)
     proxy = bench.proxy(gateway.address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The manual pages: well-formed, whole, and their examples are valid."""
+"""The manual pages are well-formed and complete, and their examples valid."""
 
 import base64
 import json
@@ -50,14 +50,14 @@ def mandoc_has_nothing_to_complain_of(bench, name):
     done = subprocess.run(
         ["mandoc", "-Tlint", "-Wstyle"], input=page(name), text=True,
         capture_output=True, check=False)
-    # Where it runs, manuals need not be installed; and we mean ALERTS.
+    # Other manuals need not be installed where this runs; and ALERTS is meant.
     known = ("referenced manual not found", "Sh ALERTS instead of CAVEATS",
              "operating system explicitly specified")
     equal([line for line in done.stdout.splitlines()
            if not any(words in line for words in known)], [])
 
 
-# Macros that are also words, of which mdoc would make something else.
+# Macros that are also words: mdoc would not print these as they are.
 WORDS = {"Ad", "An", "At", "Em", "Er", "Es", "Fa", "Fr", "In", "Ms", "No",
          "Re", "So", "Ta"}
 
@@ -78,7 +78,7 @@ def every_page_is_installed(bench):
 
 # --- whole ---
 
-# Tables of the program, and the section that has an item for each line.
+# Tables of the program, and the section that must have an item for each line.
 TABLES = [
     ("options", r'^OPT\(\w+, "([^"]+)"', "onceproxy.json.5", "MEMBERS", 50),
     ("problems", r'^PROBLEM\(\w+, (\d+, "[^"]+)"', "onceproxy-clients.7",
@@ -131,8 +131,8 @@ PAY = b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
        ("folded trailers", CHUNKED + b"5\r\nhello\r\n0\r\n A: b\r\n\r\n"),
        ("empty lines", b"\r\n\r\n" + PAY)])
 def what_is_not_seen_does_not_reach_the_upstream(bench, data):
-    """onceproxy(8), IN FRONT OF THE GATEWAY; a version that sees one of these
-    is better than its manual."""
+    """onceproxy(8), IN FRONT OF THE GATEWAY; where a libmicrohttpd no longer
+    hides one of these, the manual is out of date."""
     upstream, gateway = bench.pair()
     equal(gateway.send(data).status, 201)
     seen = upstream.requests[0]
@@ -144,7 +144,7 @@ def what_is_not_seen_does_not_reach_the_upstream(bench, data):
 # --- examples ---
 
 def completed(text):
-    """A whole file, of one or of members that it has."""
+    """A whole configuration, made of one or of some members of it."""
     if text.startswith("{"):
         return json.loads(text)
     members = json.loads("{" + text + "}")
@@ -158,7 +158,7 @@ def completed(text):
 
 
 def files_of_the_examples(bench):
-    """What the examples name below /etc, and ours in their place."""
+    """The files that examples name below /etc, and ours in their place."""
     authority = Authority(bench.folder())
     own = authority.issue("gateway")
     key = base64.b64encode(bytes(32))
@@ -199,13 +199,14 @@ def every_example_of_a_configuration_is_valid(bench):
 
 
 def objects(groups, group, value):
-    """Adds what has the members of a group, if it is an object."""
+    """Adds an object with the members of a group, if it is one."""
     if isinstance(value, dict):
         groups.setdefault(group, []).append(value)
 
 
 def groups_of(config):
-    """The objects of a file by the group of options that they have."""
+    """The objects of a configuration, by the group of options that they
+    have."""
     groups = {"ROOT": [config]}
     for entry in config["listen"]:
         objects(groups, "LISTEN", entry)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What watches onceproxy: the alert rules and the dashboard name only what
-there is, and each alert is tried and explained."""
+"""Monitoring: alert rules and dashboard name only metrics that exist, and each
+alert is tried, and explained in the manual."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def metrics():
 
 
 def alerts():
-    """What stands under the name of each alert."""
+    """The text under the name of each alert."""
     parts = re.split(r"^ +- alert: (\w+)\n", read(RULES), flags=re.M)[1:]
     assert len(parts) > 20
     return dict(zip(parts[::2], parts[1::2]))
@@ -165,7 +165,8 @@ def the_alerts_fire_when_they_should_and_not_before(bench):
 
 @test
 def prometheus_takes_what_the_dashboard_asks(bench):
-    """As rules of a file, with the dashboard's variables filled in."""
+    """Expressions as a file of rules, with the dashboard's variables filled
+    in."""
     rules = []
     for panel in panels():
         for target in panel["targets"]:

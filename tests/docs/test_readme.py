@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""README: its example is valid, its session happens as it stands there, its
+"""README: its example is valid, its session runs exactly as printed, its
 commands and files exist.  And the examples of onceproxy(8)."""
 
 import json
@@ -22,13 +22,13 @@ def readme():
 
 
 def blocks(text):
-    """What stands four spaces in, each piece as one text."""
+    """The text that is indented by four spaces, each piece as one string."""
     pieces = re.findall(r"(?:^    .*\n(?:\n(?=    ))?)+", text, re.M)
     return [re.sub("^    ", "", piece, flags=re.M) for piece in pieces]
 
 
 def commands(text):
-    """The lines of a piece of shell, continued ones as one."""
+    """The lines of a shell example, continued ones joined."""
     return text.replace("\\\n", " ").strip().split("\n")
 
 
@@ -53,7 +53,7 @@ def its_configuration_is_valid(bench):
 
 
 def curl(line, address):
-    """What such a line prints: the head's lines, and the body."""
+    """The output of such a line: the lines of the head, and the body."""
     if not shutil.which("curl"):
         raise Skip("there is no curl")
     words = shlex.split(line.replace("127.0.0.1:8080", address))
@@ -115,7 +115,7 @@ def it_installs_what_the_scripts_install(bench):
         wanted = re.search(r'build_packages="([^"]*)"', file.read()).group(1)
     line = next(line for block in BLOCKS for line in commands(block)
                 if line.startswith("apt-get install"))
-    # The compiler brings these two; the third is for "make dist".
+    # The first two come with the compiler; the third is for "make dist".
     wanted = set(wanted.split()) - {"libc6-dev", "xz-utils"}
     equal(wanted - set(line.split()), set())
 
@@ -127,7 +127,7 @@ EXAMPLES = Examples("onceproxy.8")
 
 @test
 def the_keys_commands_of_the_manual_are_taken(bench):
-    """They come as far as asking a gateway that is not there; redis-cli's
+    """They run until they ask a gateway, and there is none; those of redis-cli
     are run by blackbox/test_events.py."""
     config = bench.config(bench.upstream(),
                           admin={"listen": f"unix:{bench.folder()}/none"})

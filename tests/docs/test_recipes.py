@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""onceproxy-recipes(7): each recipe is cooked as it stands there, but for
+"""onceproxy-recipes(7): each recipe is cooked as printed, except for
 addresses, names and paths."""
 
 import json
@@ -34,14 +34,14 @@ tap.LIMIT_S = 180  # a cluster grows slowly
 # --- the kitchen ---
 
 def free_address():
-    """One that nobody listens on, for who takes no port 0."""
+    """A port that nobody listens on, for programs that cannot use port 0."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return "127.0.0.1:%d" % sock.getsockname()[1]
 
 
 def needs(program):
-    """Its path; programs of the system's are not on everybody's."""
+    """Its path; /usr/sbin is not on everybody's PATH."""
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     found = shutil.which(program, path=path)
     if not found:
@@ -50,14 +50,14 @@ def needs(program):
 
 
 def served(bench, name, changes, **members):
-    """A gateway with a page's configuration; members are added to it."""
+    """A gateway with the page's configuration, and these members added."""
     config = json.loads(EXAMPLES.take(name, changes))
     config.update({"state_dir": bench.folder(), **members})
     return bench.serve(config)
 
 
 def shell(bench, name, changes, env=None, folder=None, patience=PATIENCE):
-    """Runs commands of the page, onceproxy and redis-cli being ours."""
+    """Runs commands of the page with our onceproxy and redis-cli."""
     text = EXAMPLES.take(name, changes)
     bin_folder = bench.folder()
     os.symlink(os.environ.get("ONCEPROXY", shutil.which("onceproxy")),
@@ -74,12 +74,12 @@ def shell(bench, name, changes, env=None, folder=None, patience=PATIENCE):
 # --- an API with keys of its own ---
 
 class KeepingApi:
-    """Keeps its own keys: executes once, and gives the same again."""
+    """An API with keys of its own: executes once, then replays."""
 
     def __init__(self):
         self.charges = {}
         self.requests = []
-        self.lose = 0  # so many answers, from now on
+        self.lose = 0  # how many answers, from now on
 
     def __call__(self, connection, request):
         self.requests.append(request)
@@ -111,7 +111,8 @@ def what_an_api_with_keys_lost_is_asked_for_again(bench):
     assert gateway.ask("k").replayed
     equal(len(api.charges), 1)
     equal(len(api.requests), 2)
-    # Another account is another tenant, and no key is passed through.
+    # Another account is another tenant, and requests without a key pass
+    # through.
     got = gateway.ask("k", fields=[("Stripe-Account", "acct_2")])
     equal(got.body, b'{"id":"ch_2"}')
     for _ in range(2):
@@ -138,7 +139,7 @@ def a_key_in_use_over_there_is_no_outcome(bench):
 # --- balancers ---
 
 def behind(bench, upstream, admin="127.0.0.1:0"):
-    """A gateway as it stands behind a balancer."""
+    """A gateway as configured behind a balancer."""
     return served(bench, "behind.json", {
         "10.0.0.11:8080": "127.0.0.1:0", "10.0.0.11:9090": admin,
         "/etc/onceproxy/admin-token": bench.file(b"secret\n"),
@@ -148,7 +149,7 @@ def behind(bench, upstream, admin="127.0.0.1:0"):
 
 
 def nginx(bench, server):
-    """Runs nginx with what stands in its http block."""
+    """Runs nginx with that as its http block."""
     folder = bench.folder()
     file = bench.file(f"""
 daemon off;
@@ -186,7 +187,7 @@ def behind_nginx(bench, first, second):
     address = free_address()
     process = nginx(bench, EXAMPLES.take("nginx.conf", {
         "10.0.0.11:8080": first, "10.0.0.12:8080": second,
-        "$scheme;": "https;",  # as it is where TLS ends at the balancer
+        "$scheme;": "https;",  # as set where TLS ends at the balancer
         "listen 80;": f"listen {address};"}))
     listens(process, address)
     return address
@@ -507,7 +508,7 @@ def one_redis_grows_to_a_cluster_under_load(bench):
     for key in (*(f"k{n}" for n in range(40)), *done):
         eventually(lambda: new.ask(key).replayed, f"{key} is replayed")
     equal(upstream.count(), 40 + len(done))
-    # Who was forgotten with the old file executes nothing that has moved.
+    # A gateway that was left with the old file executes nothing of what moved.
     told = [old.ask(f"moved{n}").status for n in range(20)]
     equal(set(told), {201, 503})
     equal(sum(upstream.count(key=f"moved{n}") for n in range(20)),
@@ -517,7 +518,7 @@ def one_redis_grows_to_a_cluster_under_load(bench):
 # --- answers that rest encrypted ---
 
 class Vault:
-    """Gateways with the keys that the page makes and puts in order."""
+    """Gateways with the keys that the page makes, in the page's order."""
 
     def __init__(self, bench):
         self.bench = bench
@@ -537,7 +538,7 @@ class Vault:
             "http://10.0.1.1:9000": self.upstream.url}
 
     def start(self, keys=None):
-        """With the file of the page, or with other keys of the page."""
+        """With the page's file, or with other keys of the page."""
         old, _ = self.files
         folder = self.bench.folder()
         config = json.loads(EXAMPLES.take("sealed.json", {
@@ -562,7 +563,7 @@ def a_new_key_comes_in_two_steps_and_the_old_one_goes(bench):
         equal(gateway.ask("one").replayed, True)
     equal(new.ask("two").status, 201)
     equal(ready.ask("two").replayed, True)
-    # The first of all does not have the new key.
+    # The very first gateway does not have the new key.
     got = first.ask("two")
     equal((got.status, got.problem), (500, "store-unavailable"))
     line = first.wait_for_log("encryption_key_missing")
@@ -591,7 +592,7 @@ def a_key_may_be_a_credential(bench):
 
 class Traffic:
     """Payments, one after the other on connections of their own, until it is
-    told to stop.  It comes again where the page says that it must."""
+    stopped.  It retries where the page says that a client must."""
 
     def __init__(self, bench, address):
         self.address, self.going, self.answers = address, True, []
@@ -696,7 +697,8 @@ class Ledger:
 
 
 def asking_first(bench, gateway, ledger):
-    """nginx between a gateway and its API; the members of the file."""
+    """nginx between a gateway and its API; the members that the gateway
+    needs."""
     between = free_address()
     process = nginx(bench, EXAMPLES.take("ask-first.conf", {
         "127.0.0.1:9001": between,
@@ -756,7 +758,7 @@ def the_log_tells_which_keys_were_executed(bench):
 # --- at night ---
 
 class Night:
-    """A payment of which nobody knows, and the page's commands."""
+    """A payment whose outcome is unknown, and the page's commands."""
 
     def __init__(self, bench):
         self.bench = bench
@@ -831,7 +833,7 @@ def a_webhook_hears_of_every_change(bench):
     equal(gateway.ask("k").status, 201)
     reader = start()
     hook.wait_for(2)
-    # What it read and could not post is posted by the next one.
+    # What one reader read and could not post, the next one posts.
     hook.reply = close_unanswered
     upstream.reply = close_unanswered
     equal(gateway.ask("lost").problem, "outcome-unknown")
@@ -849,7 +851,7 @@ def a_webhook_hears_of_every_change(bench):
                 entry["from"], entry["to"])
         return list(entries.values()) == told
     hook.wait_until(heard, "all four changes")
-    # Only what could not be posted comes twice: the rest is acknowledged.
+    # Only what could not be posted comes twice: the rest was acknowledged.
     equal(len(hook.requests), 5)
 
 
@@ -866,7 +868,7 @@ class Replicated:
                                self.hosts))
 
     def shell(self, name):
-        """At the second machine, as the page has it."""
+        """On the second machine, as the page says."""
         return shell(self.bench, name, {"10.0.0.3": self.hosts[1]})
 
     def file(self, name, host):
@@ -915,7 +917,7 @@ def one_redis_becomes_a_replicated_one_and_no_payment_stops(bench):
     store = json.loads("{%s}" % EXAMPLES.take(
         "sentinels.json", made.places))["store"]
     config["store"] = {**store, "timeout": "2s"}
-    # One after the other: one knows the Sentinels, the other does not yet.
+    # One after the other: for a while only one of them knows the Sentinels.
     for number in (0, 1):
         gateways[number].stop()
         gateways[number] = bench.serve(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """An upstream that makes payments and keeps a ledger of them: whatever it was
-told to do to the connection, it tells the truth when it is asked later."""
+told to do to the connection, it tells the truth when asked later."""
 
 import json
 import time
@@ -11,7 +11,7 @@ BY_KEY = "/by-key/{key}"
 
 
 class Entry:
-    """One request for a payment that came."""
+    """A request for a payment that arrived."""
 
     def __init__(self, request, move):
         self.move = move
@@ -110,7 +110,7 @@ class Bank(Upstream):
                 [("Connection", "close")] if connection.done else []))
 
     def _say(self, connection, data):
-        """True where all of it was handed to the kernel, and no more."""
+        """True where the kernel took all of it, and nothing more followed."""
         accident = self.accident
         if accident is None:
             connection.send(data)

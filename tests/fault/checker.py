@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The promise, checked on what a cell of the matrix saw: the bank's ledger,
+"""Checks the promise on what a cell of the matrix saw: the bank's ledger,
 every answer that a client got, and the record that is left."""
 
 SLACK_S = 3.0
@@ -14,7 +14,7 @@ def seconds(duration):
 
 
 def is_answer(got):
-    """The upstream's word about a payment that it made."""
+    """Whether this is the upstream's answer about a payment that it made."""
     return got.problem is None and got.status in (200, 201)
 
 
@@ -23,8 +23,8 @@ def content(got):
 
 
 def promised(cell):
-    """The answer must be known in the end: somebody was given it, it was in
-    Redis, or a gateway that lives on has read it whole."""
+    """Whether the answer must be known in the end: somebody got it, it was in
+    Redis, or a gateway that is still alive has read all of it."""
     lives = not cell.fault.kills and not cell.fault.breaks_answers
     return (any(is_answer(got) for _, got in cell.seen)
             or cell.state_at_stop == "C"
@@ -32,7 +32,7 @@ def promised(cell):
 
 
 def is_final(cell, got, in_doubt):
-    """Whether this answer to a retry is the last word."""
+    """Whether this answer to a retry is final."""
     if is_answer(got):
         return got.replayed
     if got.problem in TRY_AGAIN or got.body == b"busy":
@@ -44,8 +44,8 @@ def is_final(cell, got, in_doubt):
 
 
 def check_in_flight(cell, after_s):
-    """A retry was told so, after_s after the world was well again.  A gateway
-    that lives does not leave a key to the end of its lease."""
+    """A retry got this, after_s seconds after the world was well again.  A
+    gateway that is alive does not leave a key until its lease expires."""
     most_s = seconds(cell.fault.lease) + SLACK_S
     if not cell.fault.kills and not cell.fault.freezes:
         most_s = seconds(cell.fault.lease) / 2
@@ -95,7 +95,7 @@ def check_answers(cell):
 
 
 def check_doubt(cell):
-    """Unknown is no excuse: something was sent, or its owner is no more."""
+    """UNKNOWN needs a reason: something was sent, or the owner is dead."""
     if cell.final.problem != "outcome-unknown":
         return
     owner_lost = ((cell.fault.kills or cell.fault.freezes)

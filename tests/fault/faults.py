@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What befalls the world while a gateway stands at a step.
-
-strike() runs while it is stopped, and then it goes on, unless kills says that
-it is no more.  meanwhile() runs before the world is healed, heal() after it.
-"""
+"""What happens to the world while a gateway is stopped at a step.  strike()
+runs while it is stopped; then it goes on, unless kills says that it is dead.
+meanwhile() runs before the world is healed, heal() heals it."""
 
 import errno
 import os
@@ -35,7 +33,7 @@ class Fault:
         pass
 
     def state_dir(self, cell):
-        """Where the gateway that stops has its journal; None: anywhere."""
+        """The state_dir for the gateway that stops; None: any."""
 
     def clean(self, cell):
         pass
@@ -50,7 +48,8 @@ class GatewayKilled(Fault):
 
 
 class GatewayFrozen(Fault):
-    """For longer than the lease, while another one takes the retries."""
+    """Frozen for longer than the lease, while another one takes the
+    retries."""
 
     lease = SHORT
     freezes = True
@@ -77,7 +76,7 @@ class RedisFrozen(Fault):
 
 
 class ReplyCut(Fault):
-    """Redis has done it, and nobody heard of it."""
+    """Redis has executed it, and nobody got the reply."""
 
     proxied = True
     store_timeout = "2s"
@@ -90,7 +89,7 @@ class ReplyCut(Fault):
 
 
 class UpstreamBreaks(Fault):
-    """What is connected is reset, and every answer meets with an accident."""
+    """Connections are reset, and every answer is cut."""
 
     breaks_answers = True
 
@@ -115,7 +114,7 @@ class ClientGone(Fault):
 
 
 class DiskFull(Fault):
-    """As far as the gateway can see: no file may grow."""
+    """Full as far as the gateway can see: none of its files may grow."""
 
     def strike(self, cell):
         limit_files(cell.gateway, 0)
@@ -125,7 +124,7 @@ class DiskFull(Fault):
 
 
 class DiskFullRedisKilled(DiskFull):
-    """No place at all for an outcome."""
+    """No place to keep an outcome: Redis is gone too."""
 
     def strike(self, cell):
         super().strike(cell)
@@ -157,7 +156,7 @@ class SmallDiskFull(Fault):
 
 
 def mount_disk():
-    """A small file system; OSError where this user may not mount one."""
+    """Mounts a small file system; OSError where this user may not."""
     folder = make_folder()
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=2m", "once", folder],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The matrix of faults: each step of tbl/steps.h x what can happen to the
-world while a gateway stands there.
+"""The matrix of faults: each step of tbl/steps.h x everything that can happen
+to the world while a gateway is stopped there.
 
 A cell has a gateway (the test build, base/test_build.h), a Redis and an
 upstream of its own.  The gateway stops at the step, the fault strikes, the
@@ -49,7 +49,7 @@ def steps():
 class RedisProxy(FaultProxy):
     """Between a gateway and its Redis."""
 
-    word = None  # the answer to a command with this word is cut
+    word = None  # the reply to a command with this word is cut
 
     def cut_answer_to(self, word, after_bytes=0):
         with self.changed:
@@ -63,7 +63,7 @@ class RedisProxy(FaultProxy):
 
     def _begin(self, link, way):
         super()._begin(link, way)
-        # A script that Redis has yet to learn was not run: the next reply.
+        # NOSCRIPT: the script did not run, so the next reply is meant.
         if (way.name == REPLIES and getattr(link, "condemned", False)
                 and b"-NOSCRIPT" not in way.buffer):
             way.left = self.after_bytes
@@ -80,7 +80,7 @@ class Payment:
         self.client.send(data)
 
     def result(self):
-        """The answer; None where the connection ended without."""
+        """The answer; None where the connection ended without one."""
         self.done = True
         try:
             got = self.client.read()
@@ -104,7 +104,7 @@ class Cell:
         self.bank = None
         self.seen = []  # (when, answer) of this key
         self.payments = []
-        self.others = []  # gateways beside the one that stops
+        self.others = []  # gateways besides the one that stops
         self.disk = None  # what the fault mounted
         self.state_at_stop = None  # of the record
         self.final = None  # the last answer to a retry
@@ -193,7 +193,7 @@ class Cell:
     # --- What scenarios and faults use -------------------------------------
 
     def serve_another(self):
-        """A gateway beside, which stops nowhere and meets no fault."""
+        """Another gateway, which stops nowhere and meets no fault."""
         return self.bench.serve({
             **self.config, "state_dir": self.bench.folder(),
             "store": {"redis": self.redis.url, "timeout": PATIENT}},
@@ -217,7 +217,7 @@ class Cell:
         return payment
 
     def collect(self):
-        """Waits for what the clients are told."""
+        """Waits for the clients' answers."""
         for payment in self.payments:
             if not payment.done:
                 payment.result()
@@ -235,7 +235,8 @@ class Cell:
         self.healed_at = time.monotonic()
 
     def record_state(self):
-        """The letter of the record (lua/record.lua), None where none is."""
+        """The letter of the record's state (lua/record.lua); None where there
+        is no record."""
         if not self.redis.process.running():
             return None
         for name in self.redis.keys():
@@ -247,7 +248,7 @@ class Cell:
 
     def settle(self, gateway, in_doubt=False):
         """Sends retries until the answer is final; in_doubt: the gateway that
-        may know more cannot speak."""
+        may know more cannot answer now."""
         retry = self._retry if self.scenario.keyed else self._pass_again
         self.answerable_from = max(self.healed_at, self.stopped_at)
 
@@ -258,7 +259,7 @@ class Cell:
             pause.wait(RETRY_S)
 
     def _pass_again(self, gateway, _in_doubt):
-        """A target that broke is left out for a while."""
+        """The gateway avoids a target that has failed, for a while."""
         self.final = self.pass_by(gateway).result()
         return self.final.status == 200
 
@@ -287,7 +288,8 @@ runs = {}
 
 
 def start_all():
-    """Once, by the first test: later tests' cells run meanwhile."""
+    """Starts all cells, once, in the first test: later tests' cells run
+    meanwhile."""
     for number, cells in planned:
         runs[number] = [pool.submit(cell.run) for cell in cells]
     planned.clear()
@@ -308,7 +310,7 @@ def one_step(_bench, number, at):
 
 
 def chosen(at, faults, brief):
-    """The cells of a step.  `make check` leaves out variants of a fault, and
+    """The cells of a step.  `make check` leaves out variants of a fault and,
     where a torture is brief, all scenarios but the first."""
     long = os.environ.get("ONCE_LONG")
     return [Cell(at, scenario, fault)
@@ -317,8 +319,8 @@ def chosen(at, faults, brief):
 
 
 def torture(title, *faults, brief=False):
-    """Marks a test per step, in which the fault strikes, and in the long run
-    its variants too."""
+    """Marks a test for each step, in which the fault strikes, and with
+    ONCE_LONG its variants too."""
     for at in steps():
         words = f"{title} at {at}"
         number = len(tap.tests)
@@ -328,7 +330,7 @@ def torture(title, *faults, brief=False):
 
 
 def skip(title, why):
-    """Instead of torture(), where it cannot be done."""
+    """In place of torture(), where that is impossible."""
     def nothing(_bench):
         raise tap.Skip(why)
     tap.tests.append((title, nothing, ()))

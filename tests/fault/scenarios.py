@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ways to come to each step of the two machines.
+"""Ways to reach each step of the two machines.
 
 A scenario prepares the key with a gateway of its own, then provokes the step
 on the gateway that is to stop there (cell.gateway), which has seen nothing
-before.  heal() takes back what the scenario itself did to the world.
-
-REACHED tells which scenarios come to which step.  A new line of tbl/steps.h
-needs a line there, and the whole matrix runs over it.  `make check` runs the
-first one only where a fault has a brief torture."""
+before.  heal() undoes what the scenario itself did to the world.  REACHED says
+which scenarios reach which step.  A new line of tbl/steps.h needs a line
+there, and the whole matrix runs over it.  `make check` runs only the first one
+where a fault's torture is brief."""
 
 import resource
 
@@ -18,13 +17,13 @@ RETRY = {"on_unknown": "retry"}
 
 
 def limit_files(gateway, soft):
-    """Of which size the gateway may make files: 0 is a full disk."""
+    """How large the gateway's files may become: 0 is a full disk."""
     resource.prlimit(gateway.pid, resource.RLIMIT_FSIZE,
                      (soft, resource.RLIM_INFINITY))
 
 
 class Scenario:
-    """A first payment that goes well."""
+    """A first payment, and all goes well."""
 
     policy = "hold"
     keyed = True  # false: pass-through, where nothing is promised
@@ -82,26 +81,26 @@ class Passed(Scenario):
 
 
 class Busy(Scenario):
-    """The upstream says that it did nothing."""
+    """The upstream says that it executed nothing."""
 
     moves = ["busy"]
 
 
 class Lost(Scenario):
-    """It was executed, and the connection closed without an answer."""
+    """It is executed, and the connection closes without an answer."""
 
     moves = ["lose"]
 
 
 class Mute(Scenario):
-    """It was executed, and no answer comes in time."""
+    """It is executed, and no answer comes in time."""
 
     moves = ["mute"]
     options = {"timeout": "300ms"}
 
 
 class Unreachable(Scenario):
-    """Nothing listens where the upstream was."""
+    """Nobody listens where the upstream was."""
 
     def prepare(self, cell):
         super().prepare(cell)
@@ -147,19 +146,20 @@ class Paused(PutOff):
 
 
 class Retried(Scenario):
-    """An attempt more, after one of which nothing is known."""
+    """One more attempt, after one whose outcome is unknown."""
 
     policy, idempotency, before = "retry", RETRY, "lose"
 
 
 class NotHappened(Scenario):
-    """The upstream is asked, and it had not happened: it is executed."""
+    """The upstream is asked, and the attempt did not happen: it is
+    executed."""
 
     policy, idempotency, before = "reconcile", RECONCILE, "drop"
 
 
 class Happened(NotHappened):
-    """The upstream is asked, and it had happened."""
+    """The upstream is asked, and the attempt happened."""
 
     before = "lose"
 
@@ -176,7 +176,7 @@ class Unclear(Happened):
 
 
 class Vanished(NotHappened):
-    """It is gone after it was asked."""
+    """The upstream is gone after it was asked."""
 
     def provoke(self, cell):
         def leave(connection):
@@ -191,7 +191,7 @@ class Vanished(NotHappened):
 
 
 def and_so(scenario):
-    """It, and the same where an earlier attempt is unknown."""
+    """A scenario, and the same where an earlier attempt is unknown."""
     return [scenario] + [
         type(policy.__name__ + scenario.__name__, (policy, scenario), {})
         for policy in (Retried, NotHappened)]

@@ -24,8 +24,8 @@ ROWS = [(f"{framing}, {how}, {connection} connection",
 
 
 def cut_at(data, size, how, connection):
-    """A reply: the first bytes, and the end of the connection.  What warms a
-    connection up is answered, and leaves it open."""
+    """A reply: its first bytes, and then the end of the connection.  Requests
+    that only warm a connection up are answered, and leave it open."""
     def reply(conn, request):
         if request.get("Idempotency-Key").startswith("warm"):
             conn.send(WARM)
@@ -42,7 +42,7 @@ def check(first, again, size, framing, how):
     if first.problem is None:
         got = (first.status, first.body)
         if framing == "close-delimited" and how == "close":
-            # Its end is the connection's: what came is all there is.
+            # It ends with the connection, so whatever came is a whole answer.
             at = ANSWERS[framing].index(b"\r\n\r\n") + 4
             equal(got, (201, ANSWERS[framing][at:size]))
         else:

@@ -20,7 +20,7 @@ static bool invariants_off[INVARIANT_COUNT_];
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* A name that is none must not look like an invariant that nobody misses. */
+/* A name that does not exist must not look like an invariant nobody misses. */
 static void
 switch_off(const char *name, size_t len)
 {
@@ -96,7 +96,7 @@ script_in_trial(const char *name, const char *text)
 	if (folder == NULL)
 		return text;
 	snprintf(path, sizeof path, "%s/%s.lua", folder, name);
-	/* Kept until the end: scripts are asked for a few times. */
+	/* Never freed: scripts are asked for only a few times. */
 	const char *other = read_file(path);
 	return other != NULL ? other : text;
 }

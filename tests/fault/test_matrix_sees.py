@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The matrix sees what it is there for: with an invariant of the program taken
+"""The matrix sees what it is made for: with an invariant of the program taken
 out, cells fail."""
 
 from once import tap

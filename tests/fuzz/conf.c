@@ -6,9 +6,10 @@
 #include "fuzz/fuzz.h"
 
 /*
- * Any text is a configuration or has complaints, one or the other, and the
- * same ones again; each has a pointer and words.  What is taken is complete:
- * every route leads somewhere, every target can be asked.
+ * Any text either is a configuration or has complaints, and the same ones each
+ * time; each complaint has a pointer and a message.  A configuration that is
+ * accepted is complete: every route leads somewhere, and every target can be
+ * requested.
  */
 static const struct conf *
 parse(struct span input, struct complaints *ret_complaints)

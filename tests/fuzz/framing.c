@@ -5,15 +5,15 @@
 #include "upstream/framing.h"
 
 /*
- * The decoder of chunks against a second reader that has all bytes at once
- * (RFC 9112, section 7.1), the bytes cut in every way, and what was read
+ * The decoder of chunks against a second one that has all bytes at once (RFC
+ * 9112, section 7.1).  The bytes are cut in every way, and what was read is
  * written and read again.
  */
 struct decoded {
 	enum framing_state state;
 	char *content;
 	size_t content_len;
-	size_t taken; /* bytes of the input; of a malformed one, nothing */
+	size_t taken; /* bytes of the input; 0 where it is malformed */
 };
 
 enum { WHOLE, BYTES, PIECES };
@@ -32,7 +32,7 @@ begin(bool chunked, size_t length)
 	return framing;
 }
 
-/* Gives the input away in pieces and collects what comes out. */
+/* Feeds the input in pieces, and collects the output. */
 static struct decoded
 decode(struct framing framing, struct span input, int cuts)
 {
@@ -44,7 +44,9 @@ decode(struct framing framing, struct span input, int cuts)
 		size_t len = cuts == WHOLE ? left
 		    : cuts == BYTES	   ? 1
 					   : 1 + dice_throw(&dice, left);
-		/* Bytes of their own, so that a read past them is noticed. */
+		/*
+		 * In memory of its own, so that a read past its end is noticed.
+		 */
 		char *piece = mem_copy(input.ptr + d.taken, len);
 		struct span rest = span_of(piece, len);
 		do {
@@ -74,7 +76,7 @@ equal(const struct decoded *a, const struct decoded *b)
 
 /* --- the second reader --- */
 
-/* A line without its end; false: it is not whole. */
+/* Reads a line, without its end; false: it is not whole. */
 static bool
 take_line(struct span *left, struct span *ret_line)
 {
@@ -116,7 +118,7 @@ read_size(struct span line, size_t *extension_bytes, uint64_t *ret_size)
 	    *extension_bytes <= FRAMING_EXTENSION_BYTES;
 }
 
-/* The trailer section: -1 malformed, 0 not whole, 1 well. */
+/* The trailer section: -1 malformed, 0 not whole, 1 good. */
 static int
 read_trailers(struct span *left)
 {
@@ -192,7 +194,7 @@ read_again(const struct decoded *d)
 	    strlen("\r\n0\r\nX: y\r\n\r\n");
 	char *bytes = mem_grow(NULL, len);
 
-	/* The content may have NULs, at which printing ends. */
+	/* The content may have NULs, at which the formatting would end. */
 	memcpy(bytes, text, front);
 	memcpy(bytes + front, d->content, d->content_len);
 	memcpy(bytes + front + d->content_len, "\r\n0\r\nX: y\r\n\r\n", 13);

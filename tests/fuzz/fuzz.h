@@ -8,9 +8,9 @@
 #include "conf/conf.h"
 
 /*
- * A fuzz target is a function that takes any bytes, gives them to a piece of
- * the program, and states with must() what holds whatever they are.  It does
- * the same on the same bytes, keeps nothing, and touches no file of anybody's.
+ * A fuzz target is a function that takes any bytes, feeds them to a piece of
+ * the program, and states with must() what holds whatever they are.  With the
+ * same bytes it does the same; it keeps nothing, and touches nobody's files.
  */
 #define TARGET(name, words) void fuzz_##name(struct span input);
 #include "fuzz/targets.h"
@@ -18,7 +18,7 @@
 
 struct fuzz_target {
 	const char *name;
-	const char *input; /* what it is fed with */
+	const char *input; /* what its input is */
 	void (*run)(struct span input);
 };
 
@@ -36,15 +36,14 @@ struct dice dice_of(struct span input);
 /* From 0 to below - 1. */
 size_t dice_throw(struct dice *dice, size_t below);
 
-/* Cuts off what stands before a byte, which goes too; all where there is
- * none. */
+/* Cuts off everything up to a byte, and the byte; all, where it is missing. */
 struct span fuzz_cut(struct span *left, char byte);
 
-/* True where one of the bytes is in the text. */
+/* Whether any of the bytes is in the text. */
 bool fuzz_has(struct span text, struct span bytes);
 
-/* How many of the fields have that name. */
+/* How many fields have that name. */
 size_t fuzz_count(const struct fields *fields, struct span name);
 
-/* Whatever an upstream's URL was: a request can be written for it. */
+/* Whatever an upstream's URL was, a request for it can be written. */
 void fuzz_asks(const struct conf_target *target);

@@ -6,13 +6,13 @@
 #include "upstream/head.h"
 
 /*
- * The reader of answers' heads: however the bytes are cut the result is the
- * same, a head that was taken has no byte that others read in another way
- * and at most one framing, and written again it is the same head.
+ * The parser of answers' heads: however the bytes are cut, the result is the
+ * same; a head that was accepted has no byte that others read in another way,
+ * and at most one framing; written again, it is the same head.
  */
 enum { MAX_BYTES = 1024, WHOLE, BYTES, PIECES };
 
-/* What is left of the input goes to *ret_left. */
+/* *ret_left gets the rest of the input. */
 static enum head_state
 feed(struct head *head, struct span input, int cuts, size_t *ret_left)
 {
@@ -26,7 +26,9 @@ feed(struct head *head, struct span input, int cuts, size_t *ret_left)
 		size_t len = cuts == WHOLE ? left
 		    : cuts == BYTES	   ? 1
 					   : 1 + dice_throw(&dice, left);
-		/* Bytes of their own, so that a read past them is noticed. */
+		/*
+		 * In memory of its own, so that a read past its end is noticed.
+		 */
 		char *piece = mem_copy(input.ptr + taken, len);
 		struct span rest = span_of(piece, len);
 		state = head_feed(head, &rest);

@@ -8,10 +8,10 @@
 #include "upstream/head.h"
 
 /*
- * A request's head from its check to the upstream's connection: one that is
- * let through has one framing and one host, its key and its tenant get
- * through whatever Connection says, what is written for the upstream has no
- * line that the client made up, and the check lets that through too.
+ * A request's head, from its check to the upstream's connection.  One that is
+ * let through has one framing and one host; its key and its tenant get through
+ * whatever Connection says; what is written for the upstream has no line that
+ * the client made up, and passes the check itself.
  */
 static const char text[] =
     "{\"listen\":[\"127.0.0.1:1\"],\"upstreams\":{\"u\":\"http://h\"},"
@@ -33,8 +33,9 @@ configuration(void)
 enum { LINES_MAX = 128 };
 
 /*
- * Lines end with a line feed; a value may hold any other byte.  libmicrohttpd
- * takes the blanks in front of it off, and leaves those behind it.
+ * Lines end with a line feed; a value may have any other byte.  As
+ * libmicrohttpd does, leading blanks of a value are removed, trailing ones are
+ * not.
  */
 static struct head_as_sent
 read_head(struct span input, struct field list[LINES_MAX])
@@ -166,7 +167,7 @@ written_head_is_right(const struct checked_head *g, struct span method,
 	must(head_write(&request, &out) == 0);
 	struct span bytes = body_span(&out);
 	must(ends_with(bytes, SPAN("\r\n\r\n")));
-	/* Every line feed has its CR in front: without them, lines of ours. */
+	/* Checks that each line feed follows a CR, and removes the CRs. */
 	size_t len = 0;
 	for (size_t i = 0; i + 2 < bytes.len; i++) {
 		must((bytes.ptr[i] == '\r') == (bytes.ptr[i + 1] == '\n'));
@@ -175,7 +176,7 @@ written_head_is_right(const struct checked_head *g, struct span method,
 	}
 	const struct head_as_sent head = read_head(span_of(out.ptr, len), list);
 	must(head.fields.count == 1 + fields->count + request.has_body);
-	/* What we add may be more than we take. */
+	/* With what we add, it may be larger than what we accept. */
 	if (head.fields.count <= HEAD_CHECK_FIELDS_MAX) {
 		must(head_check(arena, &head, SIZE_MAX, &again) ==
 		     HEAD_CHECK_OK);

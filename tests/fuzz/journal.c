@@ -27,7 +27,7 @@ enum { ENTRIES_MAX = 16 };
 
 struct written {
 	struct journal_entry entry;
-	size_t end; /* of the record, in the file */
+	size_t end; /* offset of the record in the file */
 	bool settled;
 };
 
@@ -37,8 +37,8 @@ struct story {
 	struct written list[ENTRIES_MAX];
 	size_t count;
 	uint64_t next_id;
-	size_t intact; /* bytes in front of all damage */
-	bool odd;      /* there are records that no program wrote */
+	size_t intact; /* bytes before the first damage */
+	bool odd;      /* some records were forged */
 };
 
 static unsigned
@@ -159,7 +159,7 @@ damage(struct story *s, unsigned command)
 static void
 write_file(struct story *s)
 {
-	bool whole = true; /* nothing was damaged yet */
+	bool whole = true; /* nothing is damaged yet */
 
 	s->next_id = 1;
 	s->intact = SIZE_MAX;
@@ -209,7 +209,7 @@ find(const struct story *s, uint64_t id)
 	return NULL;
 }
 
-/* All that is open was written; returns a sum over the open entries. */
+/* Checks that all open entries were written; returns a sum over them. */
 static uint64_t
 check_open(const struct story *s, const struct journal *journal)
 {

@@ -8,16 +8,16 @@
 #include "fuzz/fuzz.h"
 
 /*
- * JSON by value, against jansson, which reads the configuration: both take
- * the same texts, and a text that jansson writes from what it has read has
- * the value that it was read from, in whatever order the members stand.
- * Numbers have one spelling, which means the same number.
+ * JSON by value, against jansson, which reads the configuration.  Both accept
+ * the same texts, and a text that jansson writes from what it has read has the
+ * value that it was read from, in whatever order its members are.  Numbers have
+ * one spelling, which means the same number.
  */
 struct hash {
 	uint8_t bytes[DIGEST_BYTES];
 };
 
-/* False: it is no JSON to us. */
+/* False: to us it is not JSON. */
 static bool
 hash_of(struct span text, struct hash *ret_hash)
 {
@@ -83,7 +83,7 @@ against_jansson(struct span input)
 	struct hash hash;
 	bool exact = true;
 	bool ours = hash_of(input, &hash);
-	/* To jansson a NUL between two words is the end of the text. */
+	/* jansson takes a NUL between two tokens for the end of the text. */
 	if (fuzz_has(input, span_of("", 1))) {
 		must(!ours);
 		return;
@@ -92,7 +92,7 @@ against_jansson(struct span input)
 	    JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
 
 	if (json == NULL) {
-		/* What jansson cannot hold. */
+		/* Whether jansson cannot represent it. */
 		enum json_error_code code = json_error_code(&error);
 		must(!ours || code == json_error_numeric_overflow ||
 		    code == json_error_null_byte_in_key);

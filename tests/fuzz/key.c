@@ -3,9 +3,9 @@
 #include "gate/key.h"
 
 /*
- * What holds of a key however it is written: it is of printable ASCII and of
- * the allowed length, its spellings are one key, a stricter format takes some
- * of the same keys, and a second field is refused.
+ * What is true of a key however it is spelled: it has printable ASCII only and
+ * an allowed length; its spellings are one key; a stricter format accepts some
+ * of the same keys; and a second field is refused.
  */
 enum { MAX_LENGTH = 255 };
 
@@ -49,7 +49,7 @@ is_key(struct arena *arena, enum key_format format, struct span value,
 	    span_eq(found.bytes, key);
 }
 
-/* As a string of RFC 8941, with what stands behind it. */
+/* As a string of RFC 8941 (section 3.3.3), with what follows it. */
 static struct span
 quoted(struct arena *arena, struct span key, const char *behind)
 {
@@ -99,7 +99,7 @@ two_are_refused(struct arena *arena, struct span value)
 	}
 }
 
-/* Nothing but the string, or parameters behind it. */
+/* The string alone, or with parameters after it. */
 static void
 is_all_there_is(struct arena *arena, struct span value, struct span key)
 {
@@ -124,7 +124,7 @@ all_spellings_are_one_key(struct arena *arena, struct span key)
 	must(is_key(arena, KEY_ANY, quoted(arena, key, ""), key));
 	must(is_key(arena, KEY_QUOTED, quoted(arena, key, ""), key));
 	must(is_key(arena, KEY_ANY, quoted(arena, key, "; a;b=?1"), key));
-	/* A bare key that begins with a quote would be a string. */
+	/* A bare key has none of these; with a quote it might be a string. */
 	if (!fuzz_has(key, SPAN(" ,\";")))
 		must(is_key(arena, KEY_ANY, key, key));
 }

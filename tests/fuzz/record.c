@@ -6,9 +6,9 @@
 #include "record/seal.h"
 
 /*
- * Whatever Redis gives back, reading it ends with a code or with an answer
- * that could be given to a client; and that answer, stored again in either
- * way, is the same answer.  No memory is kept of what was refused.
+ * Whatever bytes Redis returns, reading them ends with an error or with an
+ * answer that a client could be given; and that answer, stored again in either
+ * way, is the same answer.  Nothing that was refused keeps memory.
  */
 enum { BUDGET = 1 << 20 };
 
@@ -43,7 +43,7 @@ equal(const struct answer *a, const struct answer *b)
 	must(span_eq(body_span(&a->body), body_span(&b->body)));
 }
 
-/* Nothing in it begins a line of its own. */
+/* Nothing in it can begin a line of its own. */
 static void
 can_be_given(const struct answer *answer)
 {
@@ -94,7 +94,7 @@ try_answer(struct span stored)
 	must(atomic_load(&budget.used) == 0);
 }
 
-/* Nobody has a key of ours: nothing that was made up opens. */
+/* The input does not know our key: nothing forged opens. */
 static void
 try_sealed(const struct record *record)
 {

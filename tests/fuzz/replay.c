@@ -7,8 +7,8 @@
 
 /*
  * Runs the targets on their corpus, without libFuzzer: a test for each, which
- * says in a comment what it is fed with, so that the last one before an end
- * is to blame.  "replay TARGET FILE..." runs one target on these files.
+ * prints each file's name first, so that the last one printed is to blame for a
+ * crash.  "replay TARGET FILE..." runs one target on these files.
  */
 
 static char *
@@ -36,7 +36,9 @@ run_file(const struct fuzz_target *target, const char *path)
 {
 	size_t len;
 	char *bytes = read_file(path, &len);
-	/* A copy of its very size, so that a read past it is noticed. */
+	/*
+	 * A copy of exactly its size, so that a read past its end is noticed.
+	 */
 	char *copy = mem_copy(bytes, len);
 
 	printf("# %s\n", path);

@@ -7,10 +7,11 @@
 #include "upstream/head.h"
 
 /*
- * A path has one spelling: it is a fixed point, and what servers read as the
- * same path is refused or has the same one.  However an upstream reads a path
- * - decoding before or after it resolves dots, doubled slashes before or
- * after - where it comes to the path of an idempotent route, so do we.
+ * A path has one spelling: normalizing it changes nothing, and whatever servers
+ * read as the same path is refused or has the same spelling.  However an
+ * upstream reads a path - decoding before or after it resolves dots, with
+ * doubled slashes before or after - where that leads to the path of an
+ * idempotent route, so do we.
  */
 static const char routes[] =
     "{\"listen\":[\"127.0.0.1:1\"],\"upstreams\":{\"u\":\"http://h\"},"
@@ -37,7 +38,7 @@ route_of(const struct request_target *target)
 
 /* --- the spelling --- */
 
-/* Refused, or of that spelling. */
+/* The other is refused, or has the same spelling. */
 static void
 cannot_be_another(struct arena *arena, struct span text, struct span spelling)
 {
@@ -89,7 +90,7 @@ replaced(struct arena *arena, struct span path, size_t at, size_t bytes,
 	    (int)(path.len - at - bytes), path.ptr + at + bytes);
 }
 
-/* Changes that no server, or not every server, takes for another path. */
+/* A change after which all servers, or some, still see the same path. */
 static void
 try_changes(struct arena *arena, struct span path, struct span spelling)
 {
@@ -124,7 +125,9 @@ try_changes(struct arena *arena, struct span path, struct span spelling)
 
 enum { DECODE_FIRST = 1, MERGE_FIRST = 2 };
 
-/* Decodes; what is no escape stays.  A slash may become another byte. */
+/*
+ * Decodes; what is no escape stays.  A decoded slash may become another byte.
+ */
 static size_t
 decode(char *text, size_t len, char slash)
 {
@@ -193,7 +196,7 @@ resolve(char *text, size_t len, bool decoded)
 	return out;
 }
 
-/* Where it decodes first it takes "%2F" for a slash, else for no slash. */
+/* A server that decodes first takes "%2F" for a slash; another does not. */
 static struct span
 reading(struct arena *arena, struct span path, int first)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TARGET(name, what it is fed with): fuzz_NAME() in NAME.c, corpus/NAME/. */
+/* TARGET(name, what its input is): fuzz_NAME() in NAME.c, corpus/NAME/. */
 TARGET(conf, "the text of a configuration")
 TARGET(framing, "what stands behind the head of a chunked answer")
 TARGET(head_check, "a request's head, a line feed behind each line")

@@ -6,8 +6,8 @@
 #include "fuzz/fuzz.h"
 
 /*
- * URLs of upstreams and of Redis: a target that is taken can be asked, and
- * the URL that is made of what was read is read as the same target.
+ * URLs of upstreams and of Redis: a target that is accepted can be requested,
+ * and the URL that is written of it is read as the same target.
  */
 static const struct conf *
 load(const char *upstream, const char *redis, struct complaints *complaints)
@@ -16,7 +16,7 @@ load(const char *upstream, const char *redis, struct complaints *complaints)
 	    "127.0.0.1:1", "upstreams", "u", upstream, "store", "redis", redis,
 	    "routes");
 	if (json == NULL)
-		return NULL; /* it is no UTF-8 */
+		return NULL; /* it is not UTF-8 */
 	char *text = json_dumps(json, JSON_COMPACT);
 	const struct conf *conf =
 	    conf_load_text("fuzz", span_str(text), complaints);
@@ -83,7 +83,7 @@ try_redis(const char *text)
 		must(store->redis.host && store->redis.host[0] != '\0');
 		must((store->redis.kind == ADDRESS_UNIX) ==
 		    (store->redis.port == 0));
-		/* What is shown of it has no secret. */
+		/* The form that is shown has no secret. */
 		must(store->password == NULL ||
 		    strchr(store->redis.text, '@') == NULL);
 		if (store->redis.kind == ADDRESS_TCP) {

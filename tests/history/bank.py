@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The upstream of a history: it executes, keeps a log of it, and does with
-each attempt what the plan says."""
+"""The upstream of a history: it executes, logs what it executes, and treats
+each attempt as the plan says."""
 
 import json
 import threading
@@ -47,7 +47,7 @@ class Bank(Upstream):
         super().stop()
 
     def effects(self, record):
-        """What was executed, in its order.  Hold the lock."""
+        """What was executed, in order.  Hold the lock."""
         return [a for a in self.history.arrivals
                 if a.record == record and a.effect]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The clients of a history: they ask what the plan says, and note what they
-asked and what they were told."""
+"""The clients of a history: they send what the plan says, and note what they
+sent and what they got."""
 
 import threading
 import time
@@ -47,7 +47,7 @@ class Clients:
             threads.pop().join()
 
     def insist(self, request):
-        """A client that has patience, and tries the other gateway."""
+        """Reads like a patient client, and tries the other gateway too."""
         op = self.ask(request)
         gateway = request.gateway
         for pause in request.again:
@@ -57,12 +57,12 @@ class Clients:
             op = self.ask(replace(request, gateway=gateway, leave=None))
 
     def is_final(self, op):
-        """Whether it was told what every retry is told from then on."""
+        """Whether its answer is final: every later retry gets the same."""
         return op.problem in FINAL or op.got is not None and (
             self.history.given[op.got].kind in ("store", "large"))
 
     def ask(self, request, last=False):
-        """One request, from its bytes to what it was told."""
+        """One request, from its bytes to its answer."""
         fields = []
         if request.wait is not None:
             fields.append(("Prefer", f"wait={request.wait}"))

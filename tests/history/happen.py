@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How a history goes, whatever its store is."""
+"""Runs a history, whatever its store is."""
 
 import os
 import random
@@ -24,7 +24,7 @@ END_S = 60  # for each key to come to its end
 
 
 def faults_s(usual):
-    """Seconds of faults; healing may take its time on a slow machine."""
+    """Seconds of faults; healing may take a while on a slow machine."""
     seconds = float(os.environ.get("ONCE_HISTORY_S") or usual)
     tap.LIMIT_S = int(seconds) + 400
     return seconds
@@ -48,7 +48,7 @@ def run(world, enough):
 
 
 def finish(world, clients):
-    """Asks for each key until it has come to its end, and once more."""
+    """Sends each key until its answer is final, and once more."""
     world.over.clear()
 
     def end(record):
@@ -64,7 +64,7 @@ def finish(world, clients):
                 world.resolve(record, gateway)
             elif clients.is_final(op):
                 again = Request(record, variant, gateway)
-                # A machine that stalls makes Redis too slow an answerer.
+                # On a machine that stalls, Redis answers too slowly.
                 eventually(lambda: clients.ask(again, last=True).problem
                            != "store-unavailable", "Redis answers in time")
                 return
@@ -132,7 +132,7 @@ def tests(make_world, seconds):
     @each([(f"{words}, {seed_words}", seed, checks)
            for words, checks in KEPT for seed_words, seed in SEEDS])
     def the_promise_was_kept(bench, seed, checks):
-        """The stories that broke it are told."""
+        """Prints the stories that broke the promise."""
         if seed not in histories:
             happen(bench, seed)
         world = histories[seed]

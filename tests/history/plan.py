@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is to happen, all of it from one seed: what clients ask, what the
+"""Everything that is to happen, from one seed: what clients send, what the
 upstream does with each attempt, and which faults there are.  The same seed
-gives the same plan; when things happen is up to the machine."""
+gives the same plan; when things happen depends on the machine."""
 
 from dataclasses import dataclass
 from random import Random
@@ -18,8 +18,8 @@ CALM_S, FAULTY_S = 4, 6  # without and with faults, by turns
 
 @dataclass
 class Request:
-    """pause: before it is sent; together with the one before where 0.
-    again: the pauses before its retries, while it is told nothing final."""
+    """pause: before it is sent; 0: together with the one before.  again: the
+    pauses before its retries, while its answer is not final."""
     record: Record
     variant: int
     gateway: int
@@ -33,7 +33,7 @@ def weighted(random, table):
     return random.choices(list(table), list(table.values()))[0]
 
 
-# What the upstream does with an attempt.
+# How the upstream treats an attempt.
 BEHAVIOURS = {
     "answer": 50, "refuse": 5, "break": 4,  # stored: 201, 402, 500
     "slow": 10, "outlast": 6,  # a lease
@@ -41,7 +41,7 @@ BEHAVIOURS = {
     "release": 7, "say-release": 3,  # 503, 409 with Idempotency-Outcome
     "doubt": 3, "say-unknown": 2,  # 502, 200 with Idempotency-Outcome
     "close": 3, "reset": 3, "truncate": 4, "malform": 2, "stall": 2}
-# What it does with a question.
+# How it treats a question.
 TELLING = {"tell": 14, "break": 2, "close": 1, "truncate": 1}
 
 FAULTS = {
@@ -68,11 +68,11 @@ class Fault:
 
 class Plan:
     def __init__(self, seed, faults=None):
-        """faults: in the place of FAULTS."""
+        """faults: used in place of FAULTS."""
         self.seed, self.tables = seed, faults or FAULTS
 
     def options(self):
-        """What is configured otherwise than in the last history."""
+        """What is configured differently from the last history."""
         random = self.random("options")
         return {"workers": random.randint(1, 3),
                 "in_flight": random.choice(("reject", "wait")),
@@ -125,7 +125,7 @@ class Plan:
         return weighted(self.random("tell", *record, number), TELLING)
 
     def faults(self, lane):
-        """One after the other, without end; "gateway-0" is a gateway lane."""
+        """Faults, one after the other, without end; "gateway-0" is a lane."""
         random = self.random("faults", lane)
         table = self.tables[lane.split("-")[0]]
         while True:
@@ -137,7 +137,7 @@ class Plan:
                 random.random())
 
     def text(self, stories=50, faults=50):
-        """The beginning of the plan in words: what a seed stands for."""
+        """The beginning of the plan in words, to show what a seed means."""
         lines = [repr(self.options())]
         lines += [repr(r) for n in range(stories) for r in self.story(n)]
         lines += [repr(self.behaviour(self.record(n), 1)[0])

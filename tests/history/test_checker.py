@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The checker of histories, shown to see each kind of damage: histories that
-were made up, each with one thing wrong, and the same without it."""
+"""The checker of histories sees each kind of damage: made-up histories, each
+with one thing wrong, and the same without it."""
 
 import dataclasses
 
@@ -30,7 +30,7 @@ class Making:
         return self.at
 
     def op(self, got=None, problem=None, **members):
-        """An operation, at once, after all before it."""
+        """An operation that takes no time, after all before it."""
         record = members.pop("record", self.record)
         answer = self.history.given[got].answer if got else None
         begin = members.pop("begin", None) or self.tick()
@@ -76,7 +76,7 @@ class Making:
         return self
 
     def replays(self, name="e1"):
-        """How it is to end: a retry, and one after the healing."""
+        """A good end: a retry, and one after the healing."""
         return self.op(name, replayed=True).op(
             name, replayed=True, last=True)
 

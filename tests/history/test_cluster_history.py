@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A random history on a Redis Cluster: its masters die and are replaced by
-their replicas, its slots move, and nothing is doubled, lost or told wrongly.
-See test_history.py.
+their replicas, its slots move, and nothing is doubled, lost or answered
+wrongly.  See test_history.py.
 
-A master dies at any moment, and takes with it what its replica has not got:
-with store.wait_replicas that is nothing which anybody has been told."""
+A master dies at any moment, and takes with it what its replica has not got.
+With store.wait_replicas, nobody was told anything of that."""
 
 from once import tap
 from once.rediscluster import slot_of
@@ -28,7 +28,8 @@ class ClusterWorld(World):
             options=("--cluster-require-full-coverage", "no"))
 
     def ways_to_redis(self):
-        """Servers name each other's addresses: nothing stands between."""
+        """Servers name each other's addresses, so there is no proxy
+        between."""
         return []
 
     def redis_for(self, i):
@@ -43,7 +44,8 @@ class ClusterWorld(World):
         return found[int(fault.story * len(found))]
 
     def redis_kill(self, fault):
-        """It comes back later, and follows who has its slots now."""
+        """It comes back later, as a replica of whichever server has its slots
+        now."""
         master = self.master(fault)
         replica = self.redis.replica_of(master)
         master.kill()
@@ -54,7 +56,7 @@ class ClusterWorld(World):
         self.redis.wait_well()
 
     def redis_move(self, fault):
-        """Some slots of ours, one after the other."""
+        """Moves some of our slots, one after the other."""
         to = self.master(fault)
         for shard in range(fault.bytes % 7, 64, 7):
             slot = slot_of(f"{{{shard}}}")

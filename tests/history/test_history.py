@@ -24,7 +24,7 @@ tests(lambda bench, seed: World(bench, Plan(seed)), FAULTS_S)
 
 @test
 def a_gateway_that_sends_again_is_seen(bench):
-    """The same with an invariant of the promise taken out."""
+    """The same, with an invariant of the promise taken out."""
     program = os.environ.get("ONCEPROXY_TEST_BUILD")
     if not program or not os.access(program, os.X_OK):
         raise tap.Skip("there is no test build")

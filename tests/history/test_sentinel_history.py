@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A random history on a master that Sentinels watch over: masters die, freeze
-and are replaced, Sentinels come and go, and nothing is doubled, lost or told
-wrongly.  See test_history.py.
+and are replaced, Sentinels come and go, and nothing is doubled, lost or
+answered wrongly.  See test_history.py.
 
-A master that dies takes with it what its replicas have not got: where
-store.wait_replicas is both of them, that is nothing which anybody has been
-told.  One that is frozen or replaced goes on as it was, so before that its
-replicas have all of it."""
+A master that dies takes with it what its replicas have not got; as
+store.wait_replicas demands both of them, nobody was told anything of that.
+One that is frozen or replaced goes on as it was, so its replicas get
+everything before."""
 
 from once import tap
 from once.sentinels import LONG
@@ -28,12 +28,13 @@ class SentinelWorld(World):
     STORE = {"timeout": "500ms", "wait_replicas": 2, "wait_timeout": "150ms"}
 
     def make_redis(self):
-        """They act when they are asked to: one who decides by itself that
-        a slow machine is a dead one would lose what was not copied."""
+        """Sentinels act only when asked to: one that decides by itself that a
+        slow machine is dead would lose what was not copied."""
         return self.bench.sentinels(down_after_ms=600000)
 
     def ways_to_redis(self):
-        """Sentinels name the servers' addresses: nothing stands between."""
+        """Sentinels name the servers' addresses, so there is no proxy
+        between."""
         return []
 
     def redis_for(self, i):
@@ -45,13 +46,13 @@ class SentinelWorld(World):
     # --- faults ------------------------------------------------------------
 
     def settle(self):
-        """The one master, that all name and follow."""
+        """The one master that all name and follow, once there is one."""
         eventually(self.redis.master, "the Sentinels are of one mind", LONG)
         self.redis.wait_together()
         return eventually(self.redis.master, "and stay so", LONG)
 
     def lose_master(self, how):
-        """Nothing is written any more, and what was is everywhere."""
+        """Nothing is written any more, and all servers have what was."""
         old = self.settle()
         old("CLIENT", "PAUSE", PAUSE_MS, "WRITE")
         self.redis.wait_copied()
@@ -60,13 +61,13 @@ class SentinelWorld(World):
         return old, self.redis.wait_moved(old)
 
     def demote(self, old, new):
-        """What Sentinels do, and cannot while nothing may be written."""
+        """Does what Sentinels would do, but cannot while writes are paused."""
         old("REPLICAOF", new.host, new.port)
         old("CLIENT", "UNPAUSE")
         self.settle()
 
     def redis_kill(self, fault):
-        """It comes back later, and follows who has its place now."""
+        """It comes back later, and follows the new master."""
         old = self.settle()
         old.kill()
         self.redis.ask_failover()
@@ -76,14 +77,15 @@ class SentinelWorld(World):
         self.settle()
 
     def redis_freeze(self, fault):
-        """It comes back as it was, and is told that it is no master."""
+        """It comes back as it was, and learns that it is no master any
+        more."""
         old, new = self.lose_master(lambda master: master.freeze())
         self.over.wait(fault.length)
         old.thaw()
         self.demote(old, new)
 
     def redis_switch(self, fault):
-        """An operator's failover, of a master that answers."""
+        """A failover by an operator, of a master that answers."""
         self.demote(*self.lose_master(lambda master: None))
 
     def redis_watcher(self, fault):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The processes of a history, the faults that befall them, and what is left
+"""The processes of a history, the faults that happen to them, and what is left
 when all of that is over."""
 
 import glob
@@ -18,11 +18,11 @@ from bank import Bank
 from plan import (CALM_S, FAULTY_S, LEASE_S, MAX_ATTEMPTS, ROUTES,
                   UPSTREAM_TIMEOUT_S)
 
-STALL_S = 0.3  # the machine gave us no time for so long
+STALL_S = 0.3  # a gap this long means that the machine has stalled
 BEAT_S = 0.05
 POLICIES = {"hold": "hold", "retry": "retry",
             "reconcile": {"reconcile": "/v1/reconcile/by-key/{key}"}}
-# What in a gateway's log says that Redis was out of reach or slow.
+# Events in a gateway's log that mean that Redis was out of reach or slow.
 TROUBLE = ("store_down", "settle_late", "lease_lost", "settle_lost",
            "store_refused")
 
@@ -95,7 +95,7 @@ class World:
     # --- threads -----------------------------------------------------------
 
     def guarded(self, function, *args):
-        """For a thread: what it raises is kept."""
+        """Runs in a thread; keeps what it raises."""
         def run():
             try:
                 function(*args)
@@ -107,7 +107,7 @@ class World:
         return thread
 
     def beat(self):
-        """Notices when the machine has no time for us."""
+        """Notices when the machine stalls."""
         last = time.monotonic()
         while not self.over.wait(BEAT_S):
             now = time.monotonic()
@@ -187,7 +187,7 @@ class World:
     # --- faults: the network -----------------------------------------------
 
     def cut(self, proxy, fault, what):
-        """The next few; what is left of it is forgotten."""
+        """Cuts the next few; whatever is left of that is dropped."""
         getattr(proxy, what)(fault.bytes, times=1 + int(fault.length * 4),
                              how=fault.how)
         self.over.wait(0.2 + fault.length * 0.5)
@@ -208,7 +208,7 @@ class World:
         self.to_redis[fault.gateway].release()
 
     def network_upstream_refuse(self, fault):
-        """What stands is cut, so that new connections have to be made."""
+        """Cuts existing connections, so that new ones have to be made."""
         proxy = self.to_bank[fault.gateway]
         proxy.refuse()
         proxy.reset_all()
@@ -231,7 +231,7 @@ class World:
         self.cut(self.doors[fault.gateway], fault, "cut_requests")
 
     def network_bytes(self, fault):
-        # To Redis there may be none.
+        # There may be none to Redis.
         found = [p[fault.gateway] for p in (
             self.to_redis, self.to_bank, self.doors) if p]
         for proxy in found:
@@ -243,16 +243,17 @@ class World:
     # --- the operator ------------------------------------------------------
 
     def operator_resolve(self, fault):
-        """Looks at a key that is known, and decides where that is asked."""
+        """Looks at a known key, and decides about it where it is UNKNOWN or
+        FAILED."""
         with self.lock:
             known = list(dict.fromkeys(op.record for op in self.history.ops))
         if known:
-            # The younger ones rather.
+            # Mostly the younger ones.
             at = max(0, len(known) - 1 - int(fault.story ** 2 * len(known)))
             self.resolve(known[at], fault.gateway)
 
     def resolve(self, record, gateway):
-        """What an operator does who asks the upstream's people."""
+        """Does what an operator does who knows the upstream's ledger."""
         try:
             admin = self.gateways[gateway].ready["admin"]
             found = ask_admin(admin, "POST", "/keys/lookup", {
@@ -300,8 +301,8 @@ class World:
                 "the gateway is ready again", 3 * PATIENCE)
 
     def trouble(self):
-        """What the gateways' logs say of Redis is a fault too: a slow disk
-        is enough for it."""
+        """Where a gateway's log says that Redis was slow, that is a fault too:
+        a slow disk is enough."""
         for gateway in self.bench.gateways:
             for entry in list(gateway.events):
                 if entry.get("event") in TROUBLE:
@@ -311,7 +312,7 @@ class World:
                         at - LEASE_S / 2, at))
 
     def logs(self, story):
-        """What the gateways said of a record."""
+        """The log lines of the gateways about a record."""
         ids = {f"op-{op.number}" for op in story.ops}
         entries = [(e, g) for g in self.bench.gateways for e in g.events]
         keys = {e.get("key_id") for e, _ in entries
@@ -340,8 +341,8 @@ class World:
         return [self.redis]
 
     def wait_none_is_processing(self):
-        """The contract gives a lease and five seconds; what is in flight
-        upstream may take its time before."""
+        """The contract allows a lease and five seconds; before that, what is
+        in flight upstream may take a while."""
         try:
             eventually(lambda: not self.processing(), "no lease is open",
                        LEASE_S + UPSTREAM_TIMEOUT_S + 2 * PATIENCE)
@@ -350,7 +351,7 @@ class World:
                 f"still PROCESSING: {self.processing()}") from None
 
     def drain(self):
-        """Both gateways end well, and leave nothing in their journals."""
+        """Both gateways must end well, and leave nothing in their journals."""
         for gateway in self.gateways:
             gateway.stop()
         for config in self.configs:

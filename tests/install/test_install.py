@@ -36,13 +36,13 @@ def top():
 
 
 def variables():
-    """What configure has put into the Makefile."""
+    """A variable as configure has put it into the Makefile."""
     with open(os.path.join(top(), "Makefile"), encoding="utf-8") as file:
         return dict(re.findall(r"^(\w+) = (.*)$", file.read(), re.M))
 
 
 def expand(name, known):
-    """A path of WANTED, or of the Makefile, with all variables put in."""
+    """A path of WANTED, or of the Makefile, with all variables replaced."""
     while re.search(r"[@$]", name):
         name = re.sub(r"@(\w+)@|\$[({](\w+)[)}]",
                       lambda m: known[m[1] or m[2]], name)
@@ -58,7 +58,7 @@ def wanted():
 
 
 def make(root, *goals):
-    """An own make, not a part of the one that may run us."""
+    """Runs a make of its own, no part of the one that may run this test."""
     env = {k: v for k, v in os.environ.items()
            if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     done = subprocess.run(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The Debian package and the container: their lists of packages are those of
-contrib/, and what they name is there.  contrib/build-deb and contrib/try-deb
-really build, install and purge the package."""
+contrib/, and the files that they name exist.  contrib/build-deb and
+contrib/try-deb really build, install and purge the package."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from once.gateway import command
 from once.tap import Skip, equal, test
 
 CONTAINER = "contrib/container/Containerfile"
-# What dpkg-dev and debhelper bring along, and what only `make check` needs.
+# What dpkg-dev and debhelper depend on, and what only `make check` needs.
 IMPLIED = {"autoconf", "automake", "gcc", "libc6-dev", "make", "xz-utils"}
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The unit of systemd: it is well-formed and hardened, and the gateway and
-its private Redis do all that they do under it."""
+"""The unit of systemd: it is well-formed and hardened, and the gateway and its
+private Redis work under it."""
 
 import os
 import re
@@ -80,7 +80,7 @@ def the_descriptors_are_enough_for_the_connections(bench):
 
 
 def confined(bench):
-    """A program that runs the gateway as the unit lets it."""
+    """A program that runs the gateway under the unit's restrictions."""
     analyze("--version")
     path = os.path.join(bench.folder(), "confined")
     with open(path, "w", encoding="utf-8") as file:
@@ -101,7 +101,7 @@ def config_of(bench, **members):
                         admin={"listen": "127.0.0.1:0"}, **members)
 
 
-# A leak is looked for by ptrace(2), which the unit does not allow.
+# The search for leaks needs ptrace(2), which the unit does not allow.
 CALM = {"ASAN_OPTIONS": "detect_leaks=0"}
 
 

@@ -56,7 +56,7 @@ KILLING_TESTS = {
     "answer_coding": [(BACK, MALFORMED)],
     "answer_one_framing": [(BACK, MALFORMED)],
 
-    # The answer that all are given.
+    # The answer that everybody is given.
     "outcome_taken": [
         (JOURNAL, "the client gets its answer and so does every retry: "
                   "killed")],

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Each invariant of the record's machine (src/lua/) is taken out, and a test
-sees it.  A mutant is its name, what is replaced by what in which script, where
-it must stand exactly once, and the killing tests."""
+sees it.
+
+A mutant is its name, what is replaced by what in which script (it must stand
+there exactly once), and the killing tests."""
 
 import contextlib
 import os
@@ -20,7 +22,7 @@ WITH_AN_END = "everything in redis has an end: "
 NOTHING = ""
 
 MUTANTS = {
-    # A claim is one only in time, and only of a key that is free.
+    # A claim must come in time, and the key must be free.
     "a claim has a deadline": (
         {"claim": [("now > deadline then", "false then")]},
         [(DOWN, "a claim that arrives after its deadline is no claim")]),
@@ -31,7 +33,7 @@ MUTANTS = {
     "a lease that ran out makes no free key": (
         {"claim": [("\texpire(r)\nend\n\nif policy == 'execute'",
                     "\treturn execute('-')\nend\n\nif policy == 'execute'")],
-         # Only a retry is to notice it.
+         # Only a retry is to notice it, not the sweeper.
          "due": [("'-inf', now,", "'-inf', 0,")]},
         [(UNKNOWN, "a gateway that was killed leaves an unknown key")]),
     "an unknown outcome is held": (
@@ -203,7 +205,8 @@ MUTANTS = {
 
 
 def script(name):
-    """As the program has it: without licences, and with what it includes."""
+    """A script as the program embeds it: without SPDX lines, with its
+    includes."""
     with open(source(f"src/lua/{name}.lua"), encoding="utf-8") as file:
         lines = [line for line in file if "SPDX" not in line]
     text = ""

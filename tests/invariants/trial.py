@@ -39,7 +39,7 @@ def tried(killing_tests):
 
 
 class Seen:
-    """What a test program printed."""
+    """The result of a test program, from what it printed."""
 
     def __init__(self, text):
         self.text = text
@@ -62,7 +62,7 @@ def command(file, names):
 def run(file, names, waiting=False, **env):
     """The tests of that file with these names, on the test build."""
     env = dict(os.environ, ONCEPROXY=os.environ["ONCEPROXY_TEST_BUILD"], **env)
-    # Whoever fails need not tidy up.
+    # A test that fails need not tidy up.
     env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     if waiting:
         env["ONCE_PATIENCE"] = SHORT_S
@@ -74,7 +74,7 @@ def run(file, names, waiting=False, **env):
 
 
 def passes(file, names):
-    """These tests of a file pass while all invariants are on."""
+    """These tests of a file must pass while all invariants are on."""
     seen = run(file, names)
     assert seen.all_passed(), seen.text
     for name in names:
@@ -92,7 +92,8 @@ def failed_well(seen, waiting):
 
 
 def goes_red(killing_tests, off):
-    """Each sees what is missing in the environment off."""
+    """Each must see the loss of the invariant that environment off switches
+    off."""
     for file, name, waiting in killing_tests:
         seen = run(file, [name], waiting, **off)
         assert any(name in failed for failed in seen.failed), (
@@ -110,7 +111,7 @@ def by_file(table):
 
 
 def show(table, without):
-    """Makes tests of a table, invariant: killing tests.  without(invariant)
+    """Makes tests of a table (invariant: killing tests).  without(invariant)
     is a context whose value is the environment in which that one is off."""
     pool = ThreadPoolExecutor(AT_ONCE)
     begun = {}
@@ -119,7 +120,8 @@ def show(table, without):
         with without(invariant) as off:
             goes_red(tried(table[invariant]), off)
 
-    # What the tests will ask for, in their order, is begun before they do.
+    # Begins the runs that the tests will ask for, in their order, ahead of
+    # them.
     def begin(test, name, function, *args):
         title = f"{test.__name__.replace('_', ' ')}: {name}"
         if tap.is_chosen(title):

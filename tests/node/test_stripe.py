@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The stripe client of the npm registry, its network retries on, creates
+"""The stripe client of the npm registry, with its network retries on, creates
 charges through the gateway.  Each is executed exactly once, whatever is lost.
-contrib/check installs the client where node and npm are there."""
+contrib/check installs the client where there are node and npm."""
 
 import json
 import os

@@ -15,7 +15,7 @@ ADMIN = {"listen": "127.0.0.1:0"}
 
 
 class Stage:
-    """A gateway, its upstream, and a browser that looks at its page."""
+    """A gateway, its upstream, and a browser that shows its page."""
 
     def __init__(self, bench, admin=None, route=None, **members):
         self.upstream = bench.upstream()
@@ -42,7 +42,7 @@ class Stage:
         return got.json()["instance"].rsplit(":", 1)[-1]
 
     def stuck(self):
-        """Looks at a key that is UNKNOWN; its key_id."""
+        """Shows an UNKNOWN key on the page; its key_id."""
         key_id = self.unknown()
         self.look()
         self.browser.wait_for(self.row(key_id))
@@ -59,7 +59,7 @@ class Stage:
         return f"#k{key_id} {part}".strip()
 
     def press_until(self, focus):
-        """Goes on by the tabulator until this has the focus."""
+        """Presses the tab key until this has the focus."""
         for _ in range(40):
             if self.browser.focus() == focus:
                 return
@@ -67,8 +67,7 @@ class Stage:
         raise AssertionError(f"{focus!r} is not to be reached")
 
     def calm(self):
-        """The browser complained of nothing: no error, no violation of the
-        policy."""
+        """The browser logged nothing: no error, no violation of the policy."""
         equal(self.browser.complaints(), [])
 
 
@@ -109,7 +108,7 @@ def a_key_is_released_by_keyboard_alone(bench):
     s.press_until("It did not happen: release")
     s.browser.press(ENTER)
     eventually(lambda: not s.browser.shows(s.row(key_id)), "the key is gone")
-    # It does not fall back to the top of the page.
+    # The focus does not fall back to the top of the page.
     eventually(lambda: s.browser.focus() == "held-title", "the focus")
     equal(s.gateway.ask("k").status, 201)
     equal(s.upstream.count(), 2)
@@ -154,7 +153,7 @@ def who_cancels_changes_nothing(bench):
             leave()
             eventually(lambda: not s.browser.shows("#" + act))
             equal(s.browser.focus(), f"{act} {key_id}")
-    # Enter in a field says nothing about a payment either.
+    # Enter in a field does not decide about a payment either.
     s.browser.click(s.row(key_id, ".complete"))
     s.browser.type("#complete [name=status]", "201" + ENTER)
     equal(s.record(key_id), before)
@@ -164,7 +163,8 @@ def who_cancels_changes_nothing(bench):
 
 @test
 def what_changed_while_the_dialog_was_open_is_not_released(bench):
-    """Another attempt was made, of which the operator has asked nobody."""
+    """Another attempt was made since, about which the operator has asked
+    nobody."""
     s = Stage(bench)
     key_id = s.stuck()
     s.browser.click(s.row(key_id, ".release"))

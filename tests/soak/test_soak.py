@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Requests of all kinds, very many of them: afterwards descriptors and memory
-are where they were.  ONCE_SOAK=N makes it N requests."""
+"""Very many requests of all kinds: afterwards descriptors and memory are where
+they were.  ONCE_SOAK=N makes it N requests."""
 
 import os
 import random
@@ -17,7 +17,7 @@ REQUESTS = int(os.environ.get("ONCE_SOAK") or (
     1_000_000 if os.environ.get("ONCE_LONG") else 20_000))
 CLIENTS = 8
 BATCH = 50
-# What malloc() keeps for itself may vary by so much; a sanitizer keeps more.
+# What malloc() keeps may vary by this much; a sanitizer keeps more.
 MOST_GROWTH = 6 << 20
 LENGTH = re.compile(rb"\r\nContent-Length: (\d+)", re.I)
 LEAN = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")
@@ -40,7 +40,7 @@ def serve(connection, request):
 
 
 class Client:
-    """Sends batches of mixed requests and counts what comes of each kind."""
+    """Sends batches of mixed requests, and counts the answers of each kind."""
 
     def __init__(self, gateway, number, counts):
         self.gateway, self.number, self.counts = gateway, number, counts
@@ -48,7 +48,7 @@ class Client:
         self.made = 0
 
     def one(self):
-        """A request, and the statuses that it may have."""
+        """A request, and the statuses that its answer may have."""
         self.made += 1
         kind = self.dice.random()
         fresh = f"soak-{os.getpid()}-{self.number}-{self.made}"
@@ -81,7 +81,7 @@ class Client:
 
     def run(self, requests):
         while requests > 0:
-            # A few leave in the middle, or send what is no HTTP.
+            # A few leave in the middle, or send something that is not HTTP.
             with self.gateway.client() as bad:
                 bad.send(keyed("kept-3")[:self.dice.randrange(1, 100)])
                 bad.send(b"\0\r\n\r\n")

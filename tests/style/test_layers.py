@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The arrows of knowledge (src/README), which folder may see which library,
-and no circle of includes that is not explained."""
+and that every circle of includes is explained."""
 
 import os
 import re

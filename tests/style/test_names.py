@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A name leads to its room: an exported function begins with its file's name
-and stands in that file's header, a tag stands once, a folder is no heap."""
+and is declared in that file's header, a tag stands once, and a folder is no
+heap."""
 
 import collections
 import os
@@ -12,7 +13,7 @@ from once.tap import equal, test
 
 MAX_FILES = 48
 MAX_SHARE = 0.20
-# A function's name that says what it does stands in few files.
+# A static function's name that says what it does stands in few files.
 MAX_FILES_OF_A_STATIC_NAME = 2
 PROGRAMS = ("main.c", "gen.c")  # they export nothing
 MADE = ("lua/scripts.c", "page/page.c")  # by make, where the build is in place
@@ -54,7 +55,7 @@ def an_exported_function_stands_in_its_files_header(bench):
     wrong = []
     for path in files():
         text = "\n".join(read(name) for name in headers_of(path))
-        # A table of steps or types declares some of them (X-macros).
+        # Tables of steps or types (X-macros) declare some functions.
         tables = "\n".join(
             read(name) for folder, name in sources(".h") if folder == "tbl"
             and os.path.basename(name) in re.findall(r'"tbl/(\w+\.h)"', text))
