@@ -4,8 +4,8 @@
 #include "admin/admin_answer.h"
 #include "admin/admin_json.h"
 #include "admin/admin_machine_private.h"
+#include "admin/admin_metrics.h"
 #include "admin/admin_status.h"
-#include "admin/exposition.h"
 #include "base/mem.h"
 #include "gate/worker.h"
 
@@ -154,7 +154,7 @@ admin_status_counted(struct machine *machine)
 	struct admin_request *a = admin_request_of(machine);
 	bool counted = a->count.op.op.error == 0;
 	const struct admin *admin = a->admin;
-	const struct exposition_source from = {
+	const struct admin_metrics_source from = {
 	    .workers = admin->workers,
 	    .n_workers = admin->conf->workers,
 	    .store = admin->store,
@@ -164,7 +164,7 @@ admin_status_counted(struct machine *machine)
 	};
 	struct body body;
 	body_init(&body, NULL);
-	exposition_write(&from, &body);
+	admin_metrics_write(&from, &body);
 	return admin_answer_bytes(a, 200,
 	    SPAN("text/plain; version=0.0.4; charset=utf-8"),
 	    (struct fields){NULL, 0}, &body);

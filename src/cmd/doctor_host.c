@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "cmd/descriptors.h"
 #include "cmd/doctor_host_private.h"
-#include "cmd/shell.h"
+#include "cmd/shell_quote.h"
 #include "http/front.h"
 #include "journal/journal_count.h"
 #include "redis/managed.h"
@@ -63,7 +63,7 @@ doctor_host_state_dir(struct doctor *doctor)
 	if (error != 0)
 		findings_add(doctor, FINDING_state_dir, state_dir_pointer,
 		    mem_printf("%s (%s)", path, strerror(error)),
-		    shell_quoted(path));
+		    shell_quote(path));
 }
 
 void
@@ -75,7 +75,7 @@ doctor_host_state_dir_open(struct doctor *doctor)
 		findings_add(doctor, FINDING_state_dir_open, state_dir_pointer,
 		    mem_printf("%s (mode %04o)", path,
 			(unsigned)st.st_mode & 07777),
-		    shell_quoted(path));
+		    shell_quote(path));
 }
 
 void
@@ -87,7 +87,7 @@ doctor_host_journal(struct doctor *doctor)
 	else if (entries > 0)
 		findings_add(doctor, FINDING_journal, state_dir_pointer,
 		    mem_printf("%" PRIu64, entries),
-		    shell_quoted(doctor->conf->file));
+		    shell_quote(doctor->conf->file));
 }
 
 /* --- descriptors and programs --- */

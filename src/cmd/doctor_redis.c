@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "cmd/doctor_redis_private.h"
-#include "cmd/shell.h"
+#include "cmd/shell_quote.h"
 #include "probe/rights.h"
 #include "redis/info.h"
 
@@ -63,9 +63,9 @@ where_redis_is(const struct conf *conf)
 	if (conf_has_sentinels(conf))
 		return mem_str(SPAN("it and to each Sentinel"));
 	if (conf->store.cluster.count > 0)
-		return shell_quoted(conf->store.cluster.list[0]);
+		return shell_quote(conf->store.cluster.list[0]);
 	return conf->store.redis.text != NULL
-	    ? shell_quoted(conf->store.redis.text)
+	    ? shell_quote(conf->store.redis.text)
 	    : mem_str(SPAN("it"));
 }
 
@@ -79,7 +79,7 @@ doctor_redis_stopped(struct doctor *doctor)
 		findings_add(doctor, FINDING_redis_stopped,
 		    redis_pointer(doctor),
 		    mem_str(span_str(doctor->redis.message)),
-		    shell_quoted(doctor->conf->file));
+		    shell_quote(doctor->conf->file));
 }
 
 void
@@ -414,7 +414,7 @@ judge_records(
 	else if (records > 0)
 		findings_add(doctor, name, NULL,
 		    mem_printf("%" PRIu64, records),
-		    shell_quoted(doctor->conf->file));
+		    shell_quote(doctor->conf->file));
 }
 
 void
@@ -459,7 +459,7 @@ doctor_redis_foreign_keys(struct doctor *doctor)
 		findings_add(doctor, FINDING_foreign_keys, "/store/prefix",
 		    mem_printf("%" PRIu64 ", such as %s", redis->foreign,
 			redis->foreign_name),
-		    shell_quoted(redis->foreign_name));
+		    shell_quote(redis->foreign_name));
 	else if (!redis->scanned)
 		findings_add_skipped(doctor, FINDING_foreign_keys,
 		    "this Redis user may not run SCAN");

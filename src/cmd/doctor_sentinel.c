@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "cmd/doctor_sentinel_private.h"
-#include "cmd/shell.h"
+#include "cmd/shell_quote.h"
 #include "conf/address.h"
 
 static const char unused[] = "the configuration names no Sentinels";
@@ -21,7 +21,7 @@ question_for(const struct conf *conf, size_t index)
 	char *host, *command;
 	uint16_t port;
 	address_split(conf->store.sentinels.list[index], &host, &port);
-	char *master = shell_quoted(conf->store.master);
+	char *master = shell_quote(conf->store.master);
 	command = mem_printf(
 	    "redis-cli -h %s -p %u SENTINEL MASTER %s", host, port, master);
 	free(host);

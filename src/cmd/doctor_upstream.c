@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/pointer.h"
 #include "cmd/doctor_upstream_private.h"
-#include "cmd/shell.h"
+#include "cmd/shell_quote.h"
 
 /* --- where it is --- */
 
@@ -79,7 +79,7 @@ add_failed(struct doctor *doctor, enum finding_name name, int error,
 static char *
 quoted_host(const struct conf_target *target)
 {
-	return shell_quoted(target->host);
+	return shell_quote(target->host);
 }
 
 static char *

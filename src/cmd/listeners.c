@@ -110,7 +110,7 @@ listen_tcp(const struct address *address, struct listening *l, size_t workers,
 	freeaddrinfo(info);
 	if (!open_tcp(address, &sa, len, l, workers, ret_message))
 		return false;
-	l->text = inherited_address(l->fds[0]);
+	l->text = socket_activation_address(l->fds[0]);
 	return true;
 }
 
@@ -259,8 +259,9 @@ open_next(struct listeners *all, const struct conf_listen *listen_on,
 
 /* The entry of conf->listen that an inherited socket is served as. */
 static bool
-find_entry(const struct conf *conf, const struct inherited_socket *socket,
-    size_t place, size_t *ret_entry)
+find_entry(const struct conf *conf,
+    const struct socket_activation_entry *socket, size_t place,
+    size_t *ret_entry)
 {
 	for (size_t i = 0; i < conf->n_listen; i++)
 		if (!strcmp(conf->listen[i].address.text, socket->text)) {
@@ -275,8 +276,8 @@ find_entry(const struct conf *conf, const struct inherited_socket *socket,
 
 /* The socket is ours from here on. */
 static bool
-take_next(struct listeners *all, struct inherited_socket *socket, size_t entry,
-    char **ret_message)
+take_next(struct listeners *all, struct socket_activation_entry *socket,
+    size_t entry, char **ret_message)
 {
 	struct listening *l = add_listening(all, entry);
 	l->fds[0] = socket->fd;
@@ -290,12 +291,12 @@ take_next(struct listeners *all, struct inherited_socket *socket, size_t entry,
 }
 
 static bool
-take_inherited(const struct conf *conf, struct inherited *inherited,
+take_inherited(const struct conf *conf, struct socket_activation *inherited,
     struct listeners *all, char **ret_message)
 {
 	size_t place = 0;
 	for (size_t i = 0; i < inherited->count; i++) {
-		struct inherited_socket *socket = &inherited->list[i];
+		struct socket_activation_entry *socket = &inherited->list[i];
 		size_t entry;
 		if (socket->admin)
 			continue;
@@ -314,10 +315,10 @@ take_inherited(const struct conf *conf, struct inherited *inherited,
 }
 
 bool
-listeners_open(const struct conf *conf, struct inherited *inherited,
+listeners_open(const struct conf *conf, struct socket_activation *inherited,
     struct listeners *ret_listeners, char **ret_message)
 {
-	size_t n_inherited = inherited_count(inherited, false);
+	size_t n_inherited = socket_activation_count(inherited, false);
 	size_t count = n_inherited > 0 ? n_inherited : conf->n_listen;
 	struct listeners all = {
 	    .list = mem_zero(count * sizeof *all.list),
@@ -334,8 +335,9 @@ listeners_open(const struct conf *conf, struct inherited *inherited,
 }
 
 bool
-listeners_open_admin(const struct conf *conf, struct inherited *inherited,
-    struct listeners *ret_listeners, char **ret_message)
+listeners_open_admin(const struct conf *conf,
+    struct socket_activation *inherited, struct listeners *ret_listeners,
+    char **ret_message)
 {
 	const struct conf_listen admin = {.address = conf->admin};
 	struct listeners all = {

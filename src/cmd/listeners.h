@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-#include "cmd/inherited.h"
+#include "cmd/socket_activation.h"
 #include "conf/conf.h"
 
 /*
@@ -32,11 +32,11 @@ struct listeners {
  * when one cannot be, and then none is open.
  */
 MUST_USE bool listeners_open(const struct conf *conf,
-    struct inherited *inherited, struct listeners *ret_listeners,
+    struct socket_activation *inherited, struct listeners *ret_listeners,
     char **ret_message);
 /* The same for admin.listen, as the one address of one worker. */
 MUST_USE bool listeners_open_admin(const struct conf *conf,
-    struct inherited *inherited, struct listeners *ret_listeners,
+    struct socket_activation *inherited, struct listeners *ret_listeners,
     char **ret_message);
 /* Closes those that no worker has taken, and frees. */
 void listeners_close(struct listeners *listeners);

@@ -40,7 +40,7 @@ struct serve {
 	struct store_health *health;
 	struct sentinels *sentinels; /* NULL: the file names none */
 	struct managed *managed;
-	struct inherited inherited; /* sockets, until they are taken */
+	struct socket_activation inherited; /* sockets, until they are taken */
 	struct listeners listeners;
 	struct listeners admin_listeners; /* none, or one */
 	struct admin *admin; /* NULL: there is none */
@@ -337,7 +337,8 @@ static bool
 admin_is_guarded(const struct serve *s, char **ret_message)
 {
 	for (size_t i = 0; i < s->inherited.count; i++) {
-		const struct inherited_socket *socket = &s->inherited.list[i];
+		const struct socket_activation_entry *socket =
+		    &s->inherited.list[i];
 		if (!socket->admin)
 			continue;
 		if (s->conf->admin.text == NULL) {
@@ -383,7 +384,7 @@ make_ready(struct serve *s, char **ret_message)
 {
 	check_descriptors(s->conf);
 	if (!selftest(s->conf, ret_message) ||
-	    !inherited_take(&s->inherited, ret_message) ||
+	    !socket_activation_take(&s->inherited, ret_message) ||
 	    !admin_is_guarded(s, ret_message))
 		return false;
 	if (s->conf->store.managed) {
@@ -440,7 +441,7 @@ serve_conf(const struct conf *conf)
 	bool started = make_ready(&s, &message);
 	if (!started)
 		log_fatal(message);
-	inherited_free(&s.inherited);
+	socket_activation_free(&s.inherited);
 	if (started)
 		run_until_ended(&s);
 	managed_stop(&s.managed);

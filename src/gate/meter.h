@@ -6,10 +6,10 @@
 #include "store/store.h"
 
 /*
- * What one worker counts, for GET /metrics (admin/exposition.h).  The worker's
- * thread counts; the admin interface reads at any time.  Series of routes and
- * upstreams go by their names, so that they go on over a reload; they are
- * only ever added.  It knows nothing of what it means.
+ * What one worker counts, for GET /metrics (admin/admin_metrics.h).  The
+ * worker's thread counts; the admin interface reads at any time.  Series of
+ * routes and upstreams go by their names, so that they go on over a reload;
+ * they are only ever added.  It knows nothing of what it means.
  */
 
 enum { METER_OUTCOMES = 32 }; /* of tbl/outcomes.h, at most */

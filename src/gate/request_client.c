@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
 #include "base/test_build.h"
-#include "gate/access.h"
+#include "gate/access_log.h"
 #include "gate/request_private.h"
 #include "gate/response.h"
 #include "gate/scope.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
-#include "gate/access.h"
+#include "gate/access_log.h"
 #include "gate/message.h"
 #include "gate/request_private.h"
 #include "gate/worker.h"

@@ -6,7 +6,7 @@
 #include "http/client_connection_private.h"
 #include "http/deadline_private.h"
 #include "http/front_private.h"
-#include "http/idle_private.h"
+#include "http/idle_memory_private.h"
 #include "http/tls_private.h"
 
 struct client_connection *
@@ -51,7 +51,7 @@ begin_connection(struct front *front, struct MHD_Connection *mhd)
 	    mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	name_client(connection, info ? info->client_addr : NULL);
 	deadline_init(connection);
-	idle_begin(connection);
+	idle_memory_begin(connection);
 	front->connections++;
 	if (front->arrival->tls != NULL)
 		tls_begin(connection, front->arrival);
@@ -63,7 +63,7 @@ end_connection(struct client_connection *connection)
 {
 	connection->front->connections--;
 	deadline_end(connection);
-	idle_end(connection);
+	idle_memory_end(connection);
 	tls_end(connection);
 	free(connection);
 }

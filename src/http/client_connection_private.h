@@ -38,7 +38,7 @@ struct client_connection {
 	uint64_t seen;    /* bytes of the body or the answer at the last look */
 	uint64_t waiting; /* bytes of the answer on their way then */
 
-	/* Memory of a silent one (http/idle_private.h). */
+	/* Memory of a silent one (http/idle_memory_private.h). */
 	struct client_connection *next_of_all;
 	struct client_connection **link_of_all;
 	char *pool; /* NULL: nobody knows */

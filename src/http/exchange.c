@@ -9,7 +9,7 @@
 #include "http/exchange_stream_private.h"
 #include "http/front_private.h"
 #include "http/head_copy_private.h"
-#include "http/idle_private.h"
+#include "http/idle_memory_private.h"
 #include "http/reply.h"
 
 enum {
@@ -156,8 +156,8 @@ static enum MHD_Result
 on_head(struct mhd_exchange *x, const char *method, const char *version)
 {
 	x->head_seen = true;
-	idle_not(client_connection_of(x->mhd));
-	idle_learn(client_connection_of(x->mhd), method);
+	idle_memory_not(client_connection_of(x->mhd));
+	idle_memory_learn(client_connection_of(x->mhd), method);
 	deadline_none(client_connection_of(x->mhd));
 	head_copy(x, method, version);
 	if (x->expects_continue && !x->shown.has_body)
@@ -294,7 +294,7 @@ exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
 	if (!x->head_seen)
 		x->ended = true; /* nobody was told of it */
 	deadline_idle(client_connection_of(mhd));
-	idle_not(client_connection_of(mhd));
+	idle_memory_not(client_connection_of(mhd));
 	x->shown.gone = !sent;
 	end_call(x, EXCHANGE_READING, E_CLIENT_GONE);
 	end_call(x, EXCHANGE_ANSWERING, sent ? 0 : E_CLIENT_GONE);

@@ -5,7 +5,7 @@
 
 #include "base/container.h"
 #include "http/exchange.h"
-#include "http/head_framing.h"
+#include "http/head_lines.h"
 
 struct front;
 struct early_response;
@@ -29,7 +29,7 @@ struct mhd_exchange {
 
 	/* The head. */
 	bool head_seen;
-	struct head_framing framing;
+	struct head_lines framing;
 	int64_t content_length; /* -1: none was said, or not a number */
 	bool expects_continue;
 	bool no_response_room; /* in libmicrohttpd, beside this head */

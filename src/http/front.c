@@ -7,8 +7,8 @@
 #include "http/client_connection_private.h"
 #include "http/exchange_private.h"
 #include "http/front_private.h"
-#include "http/head_framing.h"
-#include "http/idle_private.h"
+#include "http/head_lines.h"
+#include "http/idle_memory_private.h"
 #include "http/tls_private.h"
 
 enum {
@@ -260,8 +260,8 @@ front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	front->arrived = arrived;
 	front->arg = arg;
 	loop_hook(loop, HOOK_WORK, &front->work, on_work, front);
-	front->checks_framing = head_framing_is_known(MHD_get_version());
-	idle_watch(front);
+	front->checks_framing = head_lines_are_known(MHD_get_version());
+	idle_memory_watch(front);
 	front->acceptor = acceptor_new(
 	    loop, conf, max_connections(conf), count_open, on_taken, front);
 	return front;
@@ -280,7 +280,7 @@ front_free(struct front **front)
 	for (int i = 0; i < 2; i++)
 		if (f->engines[i].daemon != NULL)
 			stop_engine(&f->engines[i]);
-	idle_unwatch(f);
+	idle_memory_unwatch(f);
 	conf_unref(&f->conf);
 	free(f);
 }

@@ -14,16 +14,17 @@
  *
  *   front              its daemons
  *   client_connection  a client's connection, on which exchanges follow each
- *                      other, with its deadline, its memory (idle) and tls
+ *                      other, with its deadline, its memory (idle_memory) and
+ *                      tls
  *   exchange           a request and its answer: its head (head_copy), bodies
  *                      that flow (exchange_stream), and answers that come too
  *                      early for libmicrohttpd (early_response)
  *   selftest           a front that is tried out before there is any other
  *
  * Circle: client_connection, deadline, early_response, exchange,
- * exchange_stream, front, head_copy, idle, tls.  libmicrohttpd calls the front
- * back about connections and exchanges, and each of these holds the others
- * back or lets them go on: one machine in several files.  One thread.
+ * exchange_stream, front, head_copy, idle_memory, tls.  libmicrohttpd calls
+ * the front back about connections and exchanges, and each of these holds the
+ * others back or lets them go on: one machine in several files.  One thread.
  */
 enum {
 	/* The head of an answer in a connection's pool. */
@@ -55,7 +56,7 @@ struct front {
 	bool checks_framing; /* libmicrohttpd's buffers are as we know them */
 	unsigned connections;
 	struct client_connection *all;
-	struct timer look; /* at all of them (http/idle_private.h) */
+	struct timer look; /* at all of them (http/idle_memory_private.h) */
 	struct acceptor *acceptor;
 	const struct arrival *arrival; /* on its way to libmicrohttpd */
 	/* Those whose handshake waits for the client. */

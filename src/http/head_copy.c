@@ -30,7 +30,7 @@ note_framing(void *arg, enum MHD_ValueKind kind, const char *name,
     size_t name_len, const char *value, size_t value_len)
 {
 	(void)kind;
-	head_framing_field(
+	head_lines_field(
 	    arg, span_of(name, name_len), span_of(value, value_len));
 	return MHD_YES;
 }
@@ -99,11 +99,11 @@ check_framing(struct mhd_exchange *x, const char *method, const char *version)
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 	    x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	must(info != NULL);
-	head_framing_begin(
+	head_lines_begin(
 	    &x->framing, method, x->shown.head.target.len, version);
 	MHD_get_connection_values_n(
 	    x->mhd, MHD_HEADER_KIND, note_framing, &x->framing);
-	head_framing_end(&x->framing, method + info->header_size);
+	head_lines_end(&x->framing, method + info->header_size);
 	x->shown.head.misframed = x->framing.broken;
 }
 

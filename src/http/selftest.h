@@ -5,7 +5,7 @@
 
 /*
  * What libmicrohttpd hides of a head is read between the lines of its buffers
- * (http/head_framing.h); another version or build may keep these in another
+ * (http/head_lines.h); another version or build may keep these in another
  * way, or refuse such heads by itself.  So a gateway tries before it serves: a
  * front, on a socket pair, is sent good heads, and heads that could be read in
  * two ways.  Main thread, before there are workers; it takes milliseconds.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Claims a key: "this request is going to execute".
--- KEYS: record, leases, held (and, for events, see machine.lua)
+-- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 owner, 2 fingerprint, 3 lease ms, 4 time to live of a PROCESSING
 --       record, ms, 5 unknown_retention ms, 6 max_attempts, 7 policy,
 --       8 deadline (ms, by Redis' clock; 0: none), 9 route, 10 longest ms,
@@ -49,7 +49,7 @@ if not value and not KEYS[4] and unsafe ~= '1' then
 	return {'OURS', 1, now, '-'}
 end
 
--- include machine.lua
+-- include transitions.lua
 
 local r = parse(value)
 if r == false then

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Stores the answer of an attempt: it is what every retry is given.
--- KEYS: record, leases, held (and, for events, see machine.lua)
+-- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 owner, 2 attempt (6 digits), 3 retention ms, 4 the answer,
 --       5 its status
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
@@ -34,7 +34,7 @@ if last and last >= LEASE_END and not KEYS[4] and
 	return {'DONE', tonumber(attempt), now}
 end
 
--- include machine.lua
+-- include transitions.lua
 
 local r = parse(value)
 if r == nil then

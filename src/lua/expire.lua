@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Marks a record unknown whose lease has expired because its owner fell silent,
 -- so that nobody has to retry the key to find that out.
--- KEYS: record, leases, held (and, for events, see machine.lua)
+-- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 longest ms
 -- Answers: UNKNOWN reason route; IN_FLIGHT where the lease is good; GONE where
 --       the record is not PROCESSING; BROKEN.
@@ -10,7 +10,7 @@
 -- include clock.lua
 -- include index.lua
 -- include record.lua
--- include machine.lua
+-- include transitions.lua
 
 local r = parse(redis.call('GET', KEYS[1]))
 if not r or r.state ~= 'P' then

@@ -12,7 +12,7 @@
 -- include clock.lua
 -- include index.lua
 -- include record.lua
--- include machine.lua
+-- include transitions.lua
 
 local wanted, after, latest = ARGV[1], ARGV[2], ARGV[3]
 local limit = tonumber(ARGV[4])

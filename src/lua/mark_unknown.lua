@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Marks a record unknown: the attempt was sent, and its outcome is not known.
--- KEYS: record, leases, held (and, for events, see machine.lua)
+-- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 owner, 2 attempt (6 digits), 3 reason letter,
 --       4 unknown_retention ms, 5 longest ms
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
@@ -13,7 +13,7 @@
 -- include clock.lua
 -- include index.lua
 -- include record.lua
--- include machine.lua
+-- include transitions.lua
 
 local owner, attempt, reason = ARGV[1], ARGV[2], ARGV[3]
 local r = parse(redis.call('GET', KEYS[1]))

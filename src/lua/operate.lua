@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
 -- What an operator decides about a key, having found out what happened.
--- KEYS: record, leases, held (and, for events, see machine.lua)
+-- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 act, 2 retention ms, 3 the answer and 4 its status (of complete),
 --       5 the attempt that is meant, 0 for any, 6 the fingerprint that the
 --       record has, empty for any
@@ -22,7 +22,7 @@
 -- include clock.lua
 -- include index.lua
 -- include record.lua
--- include machine.lua
+-- include transitions.lua
 
 local act, retention = ARGV[1], ARGV[2]
 local wanted = tonumber(ARGV[5])

@@ -9,7 +9,7 @@
 --                                               100 mark            1
 -- and behind it stand the route's name and a newline, then
 --   COMPLETED: the stored answer;
---   else: nothing, or the other owner (machine.lua).
+--   else: nothing, or the other owner (transitions.lua).
 -- The mark is a newline, or a plus sign while PROCESSING and retries wait for
 -- it.  In a COMPLETED record, lease_until is when the record ends.
 --

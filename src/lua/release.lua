@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Releases a key: the attempt did not happen, and only the key's numbers of
 -- attempts stay.
--- KEYS: record, leases, held (and, for events, see machine.lua)
+-- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 owner, 2 attempt (6 digits; zeros: whichever this owner has, to
 --       revoke a claim whose reply was lost), 3 sent (1: it counts towards
 --       max_attempts; 0: provably not sent), 4 retention ms,
@@ -16,7 +16,7 @@
 -- include clock.lua
 -- include index.lua
 -- include record.lua
--- include machine.lua
+-- include transitions.lua
 
 local owner, attempt, sent = ARGV[1], ARGV[2], ARGV[3] == '1'
 local r = parse(redis.call('GET', KEYS[1]))

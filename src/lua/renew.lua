@@ -10,7 +10,7 @@
 -- include clock.lua
 -- include index.lua
 -- include record.lua
--- include machine.lua
+-- include transitions.lua
 
 local reply = answer('DONE')
 for i = 2, #KEYS do

@@ -8,7 +8,7 @@
 -- include clock.lua
 -- include index.lua
 -- include record.lua
--- include machine.lua
+-- include transitions.lua
 
 local value = redis.call('GET', KEYS[1])
 local r = parse(value)

@@ -12,7 +12,7 @@
 #include "probe/dial.h"
 #include "probe/dial_redis.h"
 #include "probe/rights.h"
-#include "record/library.h"
+#include "record/function_library.h"
 #include "record/redis_keys.h"
 #include "record/script.h"
 #include "record/seal.h"
@@ -35,7 +35,8 @@ struct look {
 	redisContext *redis;
 	struct diagnostics *seen;
 	unsigned records; /* records that were looked into */
-	struct library *library; /* NULL: scripts are run by their text */
+	struct function_library
+	    *library; /* NULL: scripts are run by their text */
 };
 
 /* --- asking --- */
@@ -221,7 +222,7 @@ count_shard(struct look *look, int64_t shard)
 	struct diagnostics *seen = look->seen;
 	char *leases = mem_printf("%s:{%" PRId64 "}:leases", prefix, shard);
 	char *held = mem_printf("%s:{%" PRId64 "}:held", prefix, shard);
-	const struct library *library = look->library;
+	const struct function_library *library = look->library;
 	redisReply *reply = library != NULL
 	    ? ASK(look, "FCALL", library->functions[SCRIPT_count], "2", leases,
 		  held)
@@ -464,11 +465,11 @@ diagnostics_server(const struct conf *conf,
 	*ret_seen =
 	    (struct diagnostics){.missing = mem_zero(n_rights * sizeof(bool))};
 	if (conf->store.functions)
-		look.library = library_new();
+		look.library = function_library_new();
 	if (open_redis(&look))
 		look_around(&look);
 	close_redis(&look);
-	library_free(&look.library);
+	function_library_free(&look.library);
 	if (is_broken(&look))
 		return;
 	if (open_redis(&look))

@@ -8,7 +8,7 @@
 #include "probe/dial.h"
 #include "probe/dial_redis.h"
 #include "probe/startup_check.h"
-#include "record/library.h"
+#include "record/function_library.h"
 #include "redis/info.h"
 #include "redis/redis_error.h"
 
@@ -77,10 +77,10 @@ try_scripting(const struct conf *conf, redisContext *redis, char **ret_message)
 	if (!conf->store.functions)
 		return dial_accept(redis,
 		    redisCommand(redis, "EVAL %s 0", "return 1"), ret_message);
-	struct library *library = library_new();
+	struct function_library *library = function_library_new();
 	redisReply *reply =
 	    redisCommand(redis, "FUNCTION LOAD %s", library->text);
-	library_free(&library);
+	function_library_free(&library);
 	if (redis_error_of_reply(reply) == REDIS_ERROR_LIBRARY_EXISTS)
 		return reply;
 	return dial_accept(redis, reply, ret_message);

@@ -16,7 +16,7 @@ enum reason {
 
 /*
  * The reason of a letter; false: there is none.  A capital letter is the same
- * reason (src/lua/machine.lua says what it adds).
+ * reason (src/lua/transitions.lua says what it adds).
  */
 bool reason_of(char letter, enum reason *ret_reason);
 /* The letter, in lower case. */

@@ -14,7 +14,7 @@
 #include "base/must.h"
 #include "loop/log.h"
 #include "redis/managed.h"
-#include "redis/private_redis.h"
+#include "redis/managed_process.h"
 
 enum {
 	READY_MS = 30000,
@@ -44,7 +44,7 @@ char *
 managed_socket(const struct conf *conf)
 {
 	return mem_printf(
-	    "%s/redis/" PRIVATE_REDIS_SOCKET, conf->state_dir);
+	    "%s/redis/" MANAGED_PROCESS_SOCKET, conf->state_dir);
 }
 
 /* --- the state folder --- */
@@ -94,7 +94,7 @@ prepare(struct managed *managed, const struct conf *conf, char **ret_message)
 	    !make_folder(managed->folder, ret_message))
 		return false;
 	if (chmod(managed->folder, 0700) != 0 ||
-	    !private_redis_configure(managed->folder)) {
+	    !managed_process_configure(managed->folder)) {
 		*ret_message = mem_printf("%s cannot be written to: %s",
 		    managed->folder, strerror(errno));
 		return false;
@@ -112,10 +112,10 @@ prepare(struct managed *managed, const struct conf *conf, char **ret_message)
 static void
 end_old(struct managed *managed)
 {
-	pid_t pid = private_redis_find(managed->folder);
+	pid_t pid = managed_process_find(managed->folder);
 	if (pid == 0)
 		return;
-	private_redis_end(pid, managed->folder, false);
+	managed_process_end(pid, managed->folder, false);
 	struct logline line = log_begin(EV_managed_replaced);
 	log_int(&line, "pid", pid);
 	log_end(&line);
@@ -128,7 +128,7 @@ run(struct managed *managed)
 {
 	/* Nobody may take the socket of a dead server for the new one's. */
 	unlink(managed->socket);
-	pid_t pid = private_redis_spawn(managed->folder);
+	pid_t pid = managed_process_spawn(managed->folder);
 	if (pid < 0)
 		return false;
 	managed->pid = pid;
@@ -149,18 +149,18 @@ static bool
 wait_until_ready(struct managed *managed, char **ret_message)
 {
 	int64_t until_us = clock_us() + (int64_t)READY_MS * 1000;
-	while (private_redis_ask(managed->socket) != PRIVATE_REDIS_READY) {
+	while (managed_process_ask(managed->socket) != MANAGED_PROCESS_READY) {
 		if (waitpid(managed->pid, NULL, WNOHANG) == managed->pid) {
 			managed->pid = 0;
 			*ret_message = mem_printf(
 			    "the private Redis exited while starting; "
-			    "%s/" PRIVATE_REDIS_LOG " says why",
+			    "%s/" MANAGED_PROCESS_LOG " says why",
 			    managed->folder);
 			return false;
 		}
 		if (clock_us() > until_us) {
 			*ret_message = mem_printf("the private Redis is not "
-				"ready after %d s; %s/" PRIVATE_REDIS_LOG
+				"ready after %d s; %s/" MANAGED_PROCESS_LOG
 				" says why", READY_MS / 1000, managed->folder);
 			return false;
 		}
@@ -245,7 +245,7 @@ managed_stop(struct managed **managed)
 		return;
 	timer_clear(&m->again);
 	if (m->pid != 0)
-		private_redis_end(m->pid, m->folder, true);
+		managed_process_end(m->pid, m->folder, true);
 	if (m->lock >= 0)
 		close(m->lock);
 	free(m->folder);

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "loop/log.h"
-#include "record/library.h"
+#include "record/function_library.h"
 #include "redis/redis_error.h"
 #include "store/call.h"
 #include "store/function_loader.h"
@@ -63,7 +63,7 @@ static void
 put_script(const struct store_call *call, struct resp *command)
 {
 	const struct store *store = call->store;
-	const struct library *library = store->library;
+	const struct function_library *library = store->library;
 	enum script script = call->script;
 	if (library != NULL) {
 		resp_arg(command, SPAN("FCALL"));
@@ -277,7 +277,7 @@ send_whole(struct store_call *call, enum redis_error error)
 static bool
 send_reader(struct store_call *call, const redisReply *reply)
 {
-	const struct library *library = call->store->library;
+	const struct function_library *library = call->store->library;
 	if (library == NULL || call->reads ||
 	    *library->readers[call->script] == '\0' ||
 	    !redis_error_allows_reads(redis_error_of_reply(reply)))

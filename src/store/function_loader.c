@@ -2,7 +2,7 @@
 #include <hiredis/hiredis.h>
 
 #include "base/container.h"
-#include "record/library.h"
+#include "record/function_library.h"
 #include "redis/redis_error.h"
 #include "store/function_loader.h"
 #include "store/refused_log.h"

@@ -3,16 +3,16 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "record/library.h"
+#include "record/function_library.h"
 #include "redis/managed.h"
 #include "redis/master.h"
 #include "store/claim.h"
 #include "store/claim_revoke.h"
 #include "store/health.h"
+#include "store/lease_sweep.h"
 #include "store/operation.h"
 #include "store/store.h"
 #include "store/subscriber.h"
-#include "store/sweep.h"
 #include "store/topology.h"
 
 /*
@@ -254,7 +254,7 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	store->conf = conf_ref(conf);
 	script_names(&store->names);
 	if (conf->store.functions)
-		store->library = library_new();
+		store->library = function_library_new();
 	answer_codec_init(&store->codec, &store->conf->store, budget);
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].idempotency != NULL)
@@ -262,7 +262,7 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	store->unplaced.end = &store->unplaced.first;
 	store->again.end = &store->again.first;
 	timer_init(&store->again_timer, loop, on_again_timer, store);
-	sweep_init(store);
+	lease_sweep_init(store);
 	claim_revoke_init(store);
 	store->health = health;
 	store->topology =
@@ -288,9 +288,9 @@ store_free(struct store **store)
 	call_fail_queue(&s->again);
 	timer_clear(&s->again_timer);
 	topology_free(&s->topology);
-	sweep_end(s);
+	lease_sweep_end(s);
 	claim_revoke_free(s);
-	library_free(&s->library);
+	function_library_free(&s->library);
 	answer_codec_end(&s->codec);
 	conf_unref(&s->conf);
 	free(s);
@@ -317,7 +317,7 @@ store_unsettled(const struct store *store)
 void
 store_sweep(struct store *store)
 {
-	sweep_start(store);
+	lease_sweep_start(store);
 	health_watch(store);
 }
 

@@ -12,7 +12,7 @@
  * head of store.c says who holds whom.
  */
 struct claim_revoke;
-struct library;
+struct function_library;
 struct node;
 struct store_call;
 struct store_health;
@@ -35,7 +35,8 @@ struct store {
 	struct store_listener listener;
 	struct histogram *took; /* of each script; NULL: not measured */
 	struct script_names names;
-	struct library *library; /* NULL: scripts are run by their text */
+	struct function_library
+	    *library; /* NULL: scripts are run by their text */
 	struct answer_codec codec;
 	/* No record lives longer, ms; so long the indexes are kept. */
 	int64_t longest_ms;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * METRIC(id, kind, name, help): what GET /metrics shows, in this order; kinds
- * as in Prometheus' text format.  admin/exposition.c has one function for each
- * id.
+ * as in Prometheus' text format.  admin/admin_metrics.c has one function for
+ * each id.
  */
 METRIC(REQUESTS, counter, "onceproxy_requests_total",
     "Finished requests, by route and outcome.")

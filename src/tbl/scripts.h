@@ -7,7 +7,7 @@
 SCRIPT(claim, "claim")
 SCRIPT(complete, "complete")
 SCRIPT(count, "count")
-SCRIPT(due, "due")
+SCRIPT(leases_due, "due")
 SCRIPT(expire, "lapse")
 SCRIPT(list, "list")
 SCRIPT(mark_unknown, "unknown")

@@ -155,7 +155,7 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	t->error = E_UNREACHABLE;
 	if (message->source != NULL)
 		flow_read_by(message->source, transfer_fed, t);
-	round_begin(&t->round, &upstreams->targets[upstream->index]);
+	target_round_begin(&t->round, &upstreams->targets[upstream->index]);
 	op_start(&forward->op, limits->streams ? 0 : timeout_ms(t),
 	    on_forward_detached);
 	if (limits->streams) {
@@ -242,7 +242,7 @@ try_connections(struct transfer *t)
 {
 	must(t->forward->sent_bytes == 0 && t->connection == NULL);
 	if (t->target == NULL) {
-		t->target = round_next(
+		t->target = target_round_next(
 		    &t->round, loop_now_ms(t->upstreams->loop));
 		int error = t->target ? write_request(t) : t->error;
 		if (error != 0) {

@@ -301,8 +301,8 @@ take_bytes(struct transfer *t, struct span bytes)
 		return true;
 	for (;;) {
 		struct span content;
-		enum framing_state state =
-		    framing_feed(&t->framing, &bytes, &content);
+		enum answer_framing_state state =
+		    answer_framing_feed(&t->framing, &bytes, &content);
 		keep_content(t, content);
 		if (state == FRAMING_MALFORMED) {
 			forward_finish(t, FORWARD_MALFORMED, E_MALFORMED);
@@ -335,7 +335,7 @@ take_head(struct transfer *t, struct span *bytes)
 	}
 	bool to_head = span_eq(t->message.method, SPAN("HEAD"));
 	t->head_read = true;
-	framing_begin(&t->framing, &t->head, to_head);
+	answer_framing_begin(&t->framing, &t->head, to_head);
 	if (to_head || t->head.status == 304)
 		forward->head_length = t->head.content_length;
 	if (t->framing.kind == FRAMING_CLOSE && !t->limits.close_delimited &&
@@ -465,7 +465,7 @@ complete(struct transfer *t, bool surplus)
 void
 transfer_free(struct transfer *t)
 {
-	round_free(&t->round);
+	target_round_free(&t->round);
 	body_clear(&t->request);
 	head_free(&t->head);
 	free(t);

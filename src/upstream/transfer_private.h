@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "upstream/answer_framing.h"
 #include "upstream/forward.h"
-#include "upstream/framing.h"
-#include "upstream/round.h"
+#include "upstream/target_round.h"
 
 struct upstreams;
 
@@ -22,7 +22,7 @@ struct transfer {
 	struct forward_limits limits;
 	const struct conf_upstream *upstream;
 
-	struct round round;
+	struct target_round round;
 	struct target *target; /* that is tried; NULL: the next is to be */
 	struct connection *connection;
 	bool connecting;
@@ -42,7 +42,7 @@ struct transfer {
 	bool send_failed;
 
 	struct head head;
-	struct framing framing;
+	struct answer_framing framing;
 	bool head_read;
 	bool rest_is_full; /* nothing is read before it was taken */
 	struct task again; /* more may be there to be read */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TARGET(name, what its input is): fuzz_NAME() in NAME.c, corpus/NAME/. */
 TARGET(conf, "the text of a configuration")
-TARGET(framing, "what stands behind the head of a chunked answer")
+TARGET(answer_framing, "what stands behind the head of a chunked answer")
 TARGET(head_check, "a request's head, a line feed behind each line")
 TARGET(head, "what an upstream sends, from its status line on")
 TARGET(journal, "how to write a journal, and how to damage it")

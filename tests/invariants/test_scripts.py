@@ -34,7 +34,7 @@ MUTANTS = {
         {"claim": [("\texpire(r)\nend\n\nif policy == 'execute'",
                     "\treturn execute('-')\nend\n\nif policy == 'execute'")],
          # Only a retry is to notice it, not the sweeper.
-         "due": [("'-inf', now,", "'-inf', 0,")]},
+         "leases_due": [("'-inf', now,", "'-inf', 0,")]},
         [(UNKNOWN, "a gateway that was killed leaves an unknown key")]),
     "an unknown outcome is held": (
         {"claim": [("elseif policy == 'retry' then",
@@ -173,7 +173,7 @@ MUTANTS = {
                     NOTHING)]},
         [waits(UNKNOWN, "a lease that ran out is noticed without a retry")]),
     "a lease that is good is left alone": (
-        {"due": [("'-inf', now,", "'-inf', '+inf',")],
+        {"leases_due": [("'-inf', now,", "'-inf', '+inf',")],
          "expire": [("elseif r.lease_until > stamp then",
                     "elseif false then")]},
         [(LEASE, "a payment in flight is not given up before its lease")]),

@@ -12,11 +12,11 @@
 
 #include "base/must.h"
 #include "lua/steps.h"
-#include "record/library.h"
+#include "record/function_library.h"
 
 struct redis *redis;
 bool telling, unsafe;
-static struct library *library;
+static struct function_library *library;
 static bool functions; /* FCALL, not EVAL */
 
 int
@@ -24,7 +24,7 @@ start_redis(void **state)
 {
 	(void)state;
 	redis = redis_start(NULL);
-	library = library_new();
+	library = function_library_new();
 	redisReply *reply = redis_do(redis, "FUNCTION LOAD %s", library->text);
 	assert_string_equal(reply->str, library->name);
 	freeReplyObject(reply);
@@ -35,7 +35,7 @@ int
 stop_redis(void **state)
 {
 	(void)state;
-	library_free(&library);
+	function_library_free(&library);
 	redis_stop(&redis);
 	return 0;
 }

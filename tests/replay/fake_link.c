@@ -279,7 +279,7 @@ only_looks(const struct link *link, struct span command)
 	return (memmem(command.ptr, command.len, "EVALSHA", 7) == NULL &&
 		   !is_wait(command)) ||
 	    (w != NULL && memmem(command.ptr, command.len,
-		w->store->names.sha[SCRIPT_due], SHA1_HEX) != NULL);
+		w->store->names.sha[SCRIPT_leases_due], SHA1_HEX) != NULL);
 }
 
 void

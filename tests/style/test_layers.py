@@ -107,6 +107,20 @@ def what_is_for_siblings_is_included_by_siblings(bench):
 
 
 @test
+def what_is_for_its_folder_alone_is_included_there_alone(bench):
+    """A header that says "For src/store/ alone" means it."""
+    alone = {below_src(path) for folder, path in sources(".h")
+             if re.search(rf"\b[Ff]or (the files of )?src/{folder}/ alone",
+                          re.sub(r"\n \*", "", read(path)))}
+    assert alone
+    wrong = [f"{below_src(path)} includes {name}"
+             for folder, path in sources(".c", ".h")
+             for _, name in INCLUDE.findall(read(path))
+             if name in alone and os.path.dirname(name) != folder]
+    equal(wrong, [])
+
+
+@test
 def no_circle_of_includes_crosses_a_folder(bench):
     wrong = [sorted(circle) for circle in circles(includes())
              if len({os.path.dirname(name) for name in circle}) > 1]

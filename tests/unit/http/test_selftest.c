@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "http/head_framing.h"
+#include "http/head_lines.h"
 #include "http/selftest.h"
 
 /*
@@ -16,47 +16,47 @@
  * libmicrohttpd's buffers were different.
  */
 bool real_is_known(const char *version);
-void real_begin(struct head_framing *framing, const char *method,
+void real_begin(struct head_lines *framing, const char *method,
     size_t target_len, const char *version);
 void real_field(
-    struct head_framing *framing, struct span name, struct span value);
-void real_end(struct head_framing *framing, const char *head_end);
-#define head_framing_is_known real_is_known
-#define head_framing_begin real_begin
-#define head_framing_field real_field
-#define head_framing_end real_end
-#include "http/head_framing.c"
-#undef head_framing_is_known
-#undef head_framing_begin
-#undef head_framing_field
-#undef head_framing_end
+    struct head_lines *framing, struct span name, struct span value);
+void real_end(struct head_lines *framing, const char *head_end);
+#define head_lines_are_known real_is_known
+#define head_lines_begin real_begin
+#define head_lines_field real_field
+#define head_lines_end real_end
+#include "http/head_lines.c"
+#undef head_lines_are_known
+#undef head_lines_begin
+#undef head_lines_field
+#undef head_lines_end
 
 static bool known_version = true;
 static bool sees = true;
 static bool sees_too_much = false;
 
 bool
-head_framing_is_known(const char *version)
+head_lines_are_known(const char *version)
 {
 	return known_version && real_is_known(version);
 }
 
 void
-head_framing_begin(struct head_framing *framing, const char *method,
+head_lines_begin(struct head_lines *framing, const char *method,
     size_t target_len, const char *version)
 {
 	real_begin(framing, method, target_len, version);
 }
 
 void
-head_framing_field(
-    struct head_framing *framing, struct span name, struct span value)
+head_lines_field(
+    struct head_lines *framing, struct span name, struct span value)
 {
 	real_field(framing, name, value);
 }
 
 void
-head_framing_end(struct head_framing *framing, const char *head_end)
+head_lines_end(struct head_lines *framing, const char *head_end)
 {
 	real_end(framing, head_end);
 	framing->broken = (framing->broken && sees) || sees_too_much;

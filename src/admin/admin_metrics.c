@@ -6,14 +6,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "admin/exposition.h"
+#include "admin/admin_metrics.h"
 #include "gate/request.h"
 #include "gate/worker.h"
 
 _Static_assert((int)OUTCOME_COUNT_ <= (int)METER_OUTCOMES, "too many results");
 
-struct exposition {
-	const struct exposition_source *from;
+struct admin_metrics {
+	const struct admin_metrics_source *from;
 	struct body *out;
 	const char *name; /* of the metric */
 };
@@ -21,7 +21,7 @@ struct exposition {
 /* --- text --- */
 
 static void PRINTF_LIKE(2, 3)
-write_text(struct exposition *e, const char *fmt, ...)
+write_text(struct admin_metrics *e, const char *fmt, ...)
 {
 	char text[512];
 	va_list args;
@@ -34,7 +34,7 @@ write_text(struct exposition *e, const char *fmt, ...)
 
 /* label="value", with the escapes that the format has. */
 static void
-put_label(struct exposition *e, const char *label, const char *value)
+put_label(struct admin_metrics *e, const char *label, const char *value)
 {
 	write_text(e, "%s=\"", label);
 	for (; *value != '\0'; value++) {
@@ -49,21 +49,21 @@ put_label(struct exposition *e, const char *label, const char *value)
 }
 
 static void
-put_value(struct exposition *e, uint64_t value)
+put_value(struct admin_metrics *e, uint64_t value)
 {
 	write_text(e, "%s %" PRIu64 "\n", e->name, value);
 }
 
 /* Microseconds as seconds. */
 static void
-put_seconds(struct exposition *e, uint64_t us)
+put_seconds(struct admin_metrics *e, uint64_t us)
 {
 	write_text(
 	    e, " %" PRIu64 ".%06" PRIu64 "\n", us / 1000000, us % 1000000);
 }
 
 static void
-put_bucket(struct exposition *e, const char *label, const char *value,
+put_bucket(struct admin_metrics *e, const char *label, const char *value,
     const char *bound, uint64_t count)
 {
 	write_text(e, "%s_bucket{", e->name);
@@ -86,7 +86,7 @@ gather(struct gathered *to, const struct histogram *from)
 }
 
 static void
-put_histogram(struct exposition *e, const char *label, const char *value,
+put_histogram(struct admin_metrics *e, const char *label, const char *value,
     const struct gathered *h)
 {
 	uint64_t count = 0;
@@ -111,13 +111,13 @@ put_histogram(struct exposition *e, const char *label, const char *value,
 /* --- from all workers --- */
 
 static const struct meter *
-meter_of(const struct exposition *e, int64_t worker)
+meter_of(const struct admin_metrics *e, int64_t worker)
 {
 	return &e->from->workers[worker]->meter;
 }
 
 static uint64_t
-sum_of(const struct exposition *e, size_t offset)
+sum_of(const struct admin_metrics *e, size_t offset)
 {
 	uint64_t sum = 0;
 	for (int64_t i = 0; i < e->from->n_workers; i++) {
@@ -135,7 +135,7 @@ list_of(const struct meter *meter, bool routes)
 }
 
 static const struct series *
-series_named(const struct exposition *e, int64_t worker, bool routes,
+series_named(const struct admin_metrics *e, int64_t worker, bool routes,
     const char *name)
 {
 	const struct series *s = list_of(meter_of(e, worker), routes);
@@ -146,7 +146,7 @@ series_named(const struct exposition *e, int64_t worker, bool routes,
 
 /* All workers have the same names, but for moments of a reload. */
 static void
-put_seconds_of(struct exposition *e, bool routes, const char *label)
+put_seconds_of(struct admin_metrics *e, bool routes, const char *label)
 {
 	const struct series *s = list_of(meter_of(e, 0), routes);
 	for (; s != NULL; s = atomic_load(&s->next)) {
@@ -168,7 +168,7 @@ static const char *const outcome_words[] = {
 };
 
 static void
-put_outcomes(struct exposition *e, const char *route)
+put_outcomes(struct admin_metrics *e, const char *route)
 {
 	for (int outcome = 0; outcome < OUTCOME_COUNT_; outcome++) {
 		uint64_t count = 0;
@@ -191,7 +191,7 @@ put_outcomes(struct exposition *e, const char *route)
 /* --- one function for each metric --- */
 
 static void
-put_REQUESTS(struct exposition *e)
+put_REQUESTS(struct admin_metrics *e)
 {
 	const struct series *s = list_of(meter_of(e, 0), true);
 	for (; s != NULL; s = atomic_load(&s->next))
@@ -199,20 +199,20 @@ put_REQUESTS(struct exposition *e)
 }
 
 static void
-put_REQUEST_SECONDS(struct exposition *e)
+put_REQUEST_SECONDS(struct admin_metrics *e)
 {
 	put_seconds_of(e, true, "route");
 }
 
 static void
-put_UPSTREAM_SECONDS(struct exposition *e)
+put_UPSTREAM_SECONDS(struct admin_metrics *e)
 {
 	put_seconds_of(e, false, "upstream");
 }
 
 /* Operators' acts and looks are the admin interface's own. */
 static void
-put_STORE_SECONDS(struct exposition *e)
+put_STORE_SECONDS(struct admin_metrics *e)
 {
 	for (unsigned op = 0; op < SCRIPT_COUNT_; op++) {
 		struct gathered all = {0};
@@ -224,7 +224,7 @@ put_STORE_SECONDS(struct exposition *e)
 }
 
 static void
-put_IN_FLIGHT(struct exposition *e)
+put_IN_FLIGHT(struct admin_metrics *e)
 {
 	uint64_t count = 0;
 	for (int64_t i = 0; i < e->from->n_workers; i++)
@@ -234,7 +234,7 @@ put_IN_FLIGHT(struct exposition *e)
 }
 
 static void
-put_WAITING(struct exposition *e)
+put_WAITING(struct admin_metrics *e)
 {
 	uint64_t count = 0;
 	for (int64_t i = 0; i < e->from->n_workers; i++)
@@ -244,7 +244,7 @@ put_WAITING(struct exposition *e)
 }
 
 static void
-put_RECORDS(struct exposition *e)
+put_RECORDS(struct admin_metrics *e)
 {
 	static const struct {
 		enum record_state state;
@@ -263,19 +263,19 @@ put_RECORDS(struct exposition *e)
 }
 
 static void
-put_JOURNAL_ENTRIES(struct exposition *e)
+put_JOURNAL_ENTRIES(struct admin_metrics *e)
 {
 	put_value(e, sum_of(e, offsetof(struct meter, journal_entries)));
 }
 
 static void
-put_STORE_UP(struct exposition *e)
+put_STORE_UP(struct admin_metrics *e)
 {
 	put_value(e, store_is_up(e->from->store));
 }
 
 static void
-put_STORE_MEMORY(struct exposition *e)
+put_STORE_MEMORY(struct admin_metrics *e)
 {
 	uint64_t bytes, max_bytes;
 	if (store_memory(e->from->store, &bytes, &max_bytes))
@@ -283,7 +283,7 @@ put_STORE_MEMORY(struct exposition *e)
 }
 
 static void
-put_STORE_MEMORY_MAX(struct exposition *e)
+put_STORE_MEMORY_MAX(struct admin_metrics *e)
 {
 	uint64_t bytes, max_bytes;
 	if (store_memory(e->from->store, &bytes, &max_bytes))
@@ -291,7 +291,7 @@ put_STORE_MEMORY_MAX(struct exposition *e)
 }
 
 static void
-put_CACHE_BYTES(struct exposition *e)
+put_CACHE_BYTES(struct admin_metrics *e)
 {
 	uint64_t bytes = 0;
 	for (int64_t i = 0; i < e->from->n_workers; i++)
@@ -300,7 +300,7 @@ put_CACHE_BYTES(struct exposition *e)
 }
 
 static void
-put_CACHE_HITS(struct exposition *e)
+put_CACHE_HITS(struct admin_metrics *e)
 {
 	uint64_t hits = 0;
 	for (int64_t i = 0; i < e->from->n_workers; i++)
@@ -309,19 +309,19 @@ put_CACHE_HITS(struct exposition *e)
 }
 
 static void
-put_FENCED(struct exposition *e)
+put_FENCED(struct admin_metrics *e)
 {
 	put_value(e, sum_of(e, offsetof(struct meter, fenced)));
 }
 
 static void
-put_LEASES_LOST(struct exposition *e)
+put_LEASES_LOST(struct admin_metrics *e)
 {
 	put_value(e, sum_of(e, offsetof(struct meter, leases_lost)));
 }
 
 static void
-put_BUILD_INFO(struct exposition *e)
+put_BUILD_INFO(struct admin_metrics *e)
 {
 	write_text(e, "%s{", e->name);
 	put_label(e, "version", PACKAGE_VERSION);
@@ -329,7 +329,7 @@ put_BUILD_INFO(struct exposition *e)
 }
 
 static void
-put_CPU_SECONDS(struct exposition *e)
+put_CPU_SECONDS(struct admin_metrics *e)
 {
 	struct rusage usage;
 	must(getrusage(RUSAGE_SELF, &usage) == 0);
@@ -341,7 +341,7 @@ put_CPU_SECONDS(struct exposition *e)
 }
 
 static void
-put_RESIDENT_BYTES(struct exposition *e)
+put_RESIDENT_BYTES(struct admin_metrics *e)
 {
 	uint64_t pages = 0;
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -353,7 +353,7 @@ put_RESIDENT_BYTES(struct exposition *e)
 }
 
 static void
-put_OPEN_FDS(struct exposition *e)
+put_OPEN_FDS(struct admin_metrics *e)
 {
 	uint64_t count = 0;
 	DIR *folder = opendir("/proc/self/fd");
@@ -366,7 +366,7 @@ put_OPEN_FDS(struct exposition *e)
 }
 
 static void
-put_START_TIME(struct exposition *e)
+put_START_TIME(struct admin_metrics *e)
 {
 	int64_t ms = e->from->started_ms;
 	write_text(
@@ -374,9 +374,9 @@ put_START_TIME(struct exposition *e)
 }
 
 void
-exposition_write(const struct exposition_source *from, struct body *out)
+admin_metrics_write(const struct admin_metrics_source *from, struct body *out)
 {
-	struct exposition e = {from, out, NULL};
+	struct admin_metrics e = {from, out, NULL};
 #define METRIC(id, kind, its_name, help) \
 	e.name = its_name; \
 	write_text( \

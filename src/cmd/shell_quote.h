@@ -6,4 +6,4 @@
  */
 
 /* An argument, in single quotes where it needs them; the caller frees it. */
-char *shell_quoted(const char *text);
+char *shell_quote(const char *text);

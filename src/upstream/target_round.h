@@ -6,10 +6,10 @@
 /*
  * The way of one request through an upstream's targets, each once, in turns:
  * a round begins where the last one went on to.  The worker's thread only.
- * Zeroed memory at first; it can be begun again and again, and round_free
- * frees what it keeps.
+ * Zeroed memory at first; it can be begun again and again, and
+ * target_round_free frees what it keeps.
  */
-struct round {
+struct target_round {
 	/* The round's own: */
 	struct target_list *targets;
 	size_t first;
@@ -17,10 +17,11 @@ struct round {
 	size_t size; /* of tried; kept from round to round */
 };
 
-void round_begin(struct round *round, struct target_list *targets);
+void target_round_begin(
+    struct target_round *round, struct target_list *targets);
 /*
  * The next target that this round has not tried, those that are down last of
  * all (somebody must find out that they are back); NULL: no more.
  */
-struct target *round_next(struct round *round, int64_t now_ms);
-void round_free(struct round *round);
+struct target *target_round_next(struct target_round *round, int64_t now_ms);
+void target_round_free(struct target_round *round);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "http/head_framing.h"
+#include "http/head_lines.h"
 
 bool
-head_framing_is_known(const char *version)
+head_lines_are_known(const char *version)
 {
 	return !strcmp(version, "0.9.75");
 }
@@ -12,19 +12,19 @@ head_framing_is_known(const char *version)
  * the CR always, the LF where the parser came by.
  */
 void
-head_framing_begin(struct head_framing *framing, const char *method,
+head_lines_begin(struct head_lines *framing, const char *method,
     size_t target_len, const char *version)
 {
 	size_t before = strlen(method) + 1 + target_len + 1;
-	*framing = (struct head_framing){
+	*framing = (struct head_lines){
 	    .end = version + strlen(version),
 	    .broken = version - method != (ptrdiff_t)before,
 	};
 }
 
 void
-head_framing_field(
-    struct head_framing *framing, struct span name, struct span value)
+head_lines_field(
+    struct head_lines *framing, struct span name, struct span value)
 {
 	if (framing->broken)
 		return;
@@ -45,7 +45,7 @@ head_framing_field(
 
 /* A line that begins with a colon ends the head too: it is longer then. */
 void
-head_framing_end(struct head_framing *framing, const char *head_end)
+head_lines_end(struct head_lines *framing, const char *head_end)
 {
 	static const char nothing[4];
 	framing->broken = framing->broken || head_end - framing->end != 4 ||

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cmd/inherited.h"
+#include "cmd/socket_activation.h"
 
 union any_address {
 	struct sockaddr any;
@@ -28,7 +28,7 @@ address_of(int fd, union any_address *address)
 }
 
 char *
-inherited_address(int fd)
+socket_activation_address(int fd)
 {
 	union any_address a;
 	char host[INET6_ADDRSTRLEN] = "";
@@ -72,22 +72,24 @@ is_usable(int fd)
 }
 
 bool
-inherited_take(struct inherited *ret_inherited, char **ret_message)
+socket_activation_take(
+    struct socket_activation *ret_inherited, char **ret_message)
 {
 	char **names = NULL;
 	bool ok = true;
 	int count = sd_listen_fds_with_names(1, &names);
-	struct inherited inherited = {
+	struct socket_activation inherited = {
 	    mem_zero((count > 0 ? (size_t)count : 0) * sizeof *inherited.list),
 	    0};
 	for (int i = 0; i < count; i++) {
 		int fd = SD_LISTEN_FDS_START + i;
-		inherited.list[inherited.count++] = (struct inherited_socket){
-		    .fd = fd,
-		    .text = inherited_address(fd),
-		    .admin = names != NULL && !strcmp(names[i], "admin"),
-		    .local = is_local(fd),
-		};
+		inherited.list[inherited.count++] =
+		    (struct socket_activation_entry){
+			.fd = fd,
+			.text = socket_activation_address(fd),
+			.admin = names != NULL && !strcmp(names[i], "admin"),
+			.local = is_local(fd),
+		    };
 		if (ok && !is_usable(fd)) {
 			*ret_message =
 			    mem_printf("descriptor %d was passed, but is not a "
@@ -108,12 +110,12 @@ inherited_take(struct inherited *ret_inherited, char **ret_message)
 	if (ok)
 		*ret_inherited = inherited;
 	else
-		inherited_free(&inherited);
+		socket_activation_free(&inherited);
 	return ok;
 }
 
 size_t
-inherited_count(const struct inherited *inherited, bool admin)
+socket_activation_count(const struct socket_activation *inherited, bool admin)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < inherited->count; i++)
@@ -122,7 +124,7 @@ inherited_count(const struct inherited *inherited, bool admin)
 }
 
 void
-inherited_free(struct inherited *inherited)
+socket_activation_free(struct socket_activation *inherited)
 {
 	for (size_t i = 0; i < inherited->count; i++) {
 		if (inherited->list[i].fd >= 0)
@@ -130,5 +132,5 @@ inherited_free(struct inherited *inherited)
 		free(inherited->list[i].text);
 	}
 	free(inherited->list);
-	*inherited = (struct inherited){NULL, 0};
+	*inherited = (struct socket_activation){NULL, 0};
 }

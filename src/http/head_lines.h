@@ -14,22 +14,22 @@
  * colon with blanks between a name and its value.  Pure; it reads bytes just
  * behind the spans that it is given, which must be libmicrohttpd's own.
  */
-struct head_framing {
+struct head_lines {
 	const char *end; /* of what was looked at last */
 	bool broken;     /* there was something that HTTP does not allow */
 };
 
 /* True of versions of libmicrohttpd whose buffers are as described. */
-bool head_framing_is_known(const char *version);
+bool head_lines_are_known(const char *version);
 
 /*
  * The first line: method and version as libmicrohttpd hands them over, and
  * how long the target is.
  */
-void head_framing_begin(struct head_framing *framing, const char *method,
+void head_lines_begin(struct head_lines *framing, const char *method,
     size_t target_len, const char *version);
 /* The fields in the order in which libmicrohttpd lists them. */
-void head_framing_field(
-    struct head_framing *framing, struct span name, struct span value);
+void head_lines_field(
+    struct head_lines *framing, struct span name, struct span value);
 /* The empty line behind the last field; head_end: what follows that. */
-void head_framing_end(struct head_framing *framing, const char *head_end);
+void head_lines_end(struct head_lines *framing, const char *head_end);

@@ -12,8 +12,8 @@
  * (FileDescriptorName=) is the admin interface's; all others are what clients
  * connect to.  Main thread.
  */
-struct inherited {
-	struct inherited_socket {
+struct socket_activation {
+	struct socket_activation_entry {
 		int fd;     /* -1: somebody has taken it */
 		char *text; /* its address as the configuration writes one */
 		bool admin;
@@ -27,12 +27,13 @@ struct inherited {
  * sentence in *ret_message (the caller frees it) where one is not a listening
  * stream socket.
  */
-MUST_USE bool inherited_take(
-    struct inherited *ret_inherited, char **ret_message);
+MUST_USE bool socket_activation_take(
+    struct socket_activation *ret_inherited, char **ret_message);
 /* How many are the admin interface's, or are not. */
-size_t inherited_count(const struct inherited *inherited, bool admin);
+size_t socket_activation_count(
+    const struct socket_activation *inherited, bool admin);
 /* Closes those that nobody has taken. */
-void inherited_free(struct inherited *inherited);
+void socket_activation_free(struct socket_activation *inherited);
 
 /* The address of a socket, "HOST:PORT", "[V6]:PORT" or "unix:/path". */
-char *inherited_address(int fd);
+char *socket_activation_address(int fd);

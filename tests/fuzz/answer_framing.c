@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "fuzz/fuzz.h"
-#include "upstream/framing.h"
+#include "upstream/answer_framing.h"
 
 /*
  * The decoder of chunks against a second one that has all bytes at once (RFC
@@ -10,7 +10,7 @@
  * written and read again.
  */
 struct decoded {
-	enum framing_state state;
+	enum answer_framing_state state;
 	char *content;
 	size_t content_len;
 	size_t taken; /* bytes of the input; 0 where it is malformed */
@@ -18,7 +18,7 @@ struct decoded {
 
 enum { WHOLE, BYTES, PIECES };
 
-static struct framing
+static struct answer_framing
 begin(bool chunked, size_t length)
 {
 	const struct head head = {
@@ -26,15 +26,15 @@ begin(bool chunked, size_t length)
 		.chunked = chunked,
 		.content_length = chunked ? -1 : (int64_t)length,
 	};
-	struct framing framing;
+	struct answer_framing framing;
 
-	framing_begin(&framing, &head, false);
+	answer_framing_begin(&framing, &head, false);
 	return framing;
 }
 
 /* Feeds the input in pieces, and collects the output. */
 static struct decoded
-decode(struct framing framing, struct span input, int cuts)
+decode(struct answer_framing framing, struct span input, int cuts)
 {
 	struct decoded d = {FRAMING_MORE, mem_grow(NULL, input.len + 1), 0, 0};
 	struct dice dice = dice_of(input);
@@ -52,7 +52,8 @@ decode(struct framing framing, struct span input, int cuts)
 		do {
 			size_t before = rest.len;
 			struct span content;
-			d.state = framing_feed(&framing, &rest, &content);
+			d.state =
+			    answer_framing_feed(&framing, &rest, &content);
 			must(d.content_len + content.len <= input.len);
 			memcpy(d.content + d.content_len, content.ptr,
 			    content.len);
@@ -209,7 +210,7 @@ read_again(const struct decoded *d)
 }
 
 static void
-try_all_cuts(struct framing framing, struct span input)
+try_all_cuts(struct answer_framing framing, struct span input)
 {
 	struct decoded whole = decode(framing, input, WHOLE);
 
@@ -222,7 +223,7 @@ try_all_cuts(struct framing framing, struct span input)
 }
 
 void
-fuzz_framing(struct span input)
+fuzz_answer_framing(struct span input)
 {
 	struct dice dice = dice_of(input);
 	struct decoded other;

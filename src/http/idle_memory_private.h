@@ -11,17 +11,17 @@ struct front;
  * takes its time, the pages that hold only zeros are given back to the system:
  * private memory that was given back reads as zeros, so libmicrohttpd cannot
  * tell.  Where the pool lies is learned from the first request, and only with
- * the version of libmicrohttpd whose memory is known (http/head_framing.h).
+ * the version of libmicrohttpd whose memory is known (http/head_lines.h).
  * The front's thread.
  */
 
 /* A connection begins or ends. */
-void idle_begin(struct client_connection *c);
-void idle_end(struct client_connection *c);
+void idle_memory_begin(struct client_connection *c);
+void idle_memory_end(struct client_connection *c);
 /* A request begins or ends on it. */
-void idle_not(struct client_connection *c);
+void idle_memory_not(struct client_connection *c);
 /* method: as libmicrohttpd hands it over, where the request's line stands. */
-void idle_learn(struct client_connection *c, const char *method);
-/* Looks at all connections from time to time, until idle_unwatch. */
-void idle_watch(struct front *front);
-void idle_unwatch(struct front *front);
+void idle_memory_learn(struct client_connection *c, const char *method);
+/* Looks at all connections from time to time, until idle_memory_unwatch. */
+void idle_memory_watch(struct front *front);
+void idle_memory_unwatch(struct front *front);

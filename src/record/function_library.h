@@ -22,7 +22,7 @@ enum {
 	FUNCTION_CHARS = 48, /* of a function's name, at most */
 };
 
-struct library {
+struct function_library {
 	char name[LIBRARY_CHARS + 1];
 	char *text; /* for FUNCTION LOAD */
 	char functions[SCRIPT_COUNT_][FUNCTION_CHARS + 1];
@@ -30,7 +30,8 @@ struct library {
 	char readers[SCRIPT_COUNT_][FUNCTION_CHARS + 1];
 };
 
-/* The library of all scripts; the caller frees it with library_free. */
-struct library *library_new(void);
+/* The library of all scripts; the caller frees it with function_library_free.
+ */
+struct function_library *function_library_new(void);
 /* Nulls the caller's pointer, accepts NULL. */
-void library_free(struct library **library);
+void function_library_free(struct function_library **library);

@@ -13,7 +13,7 @@
 struct worker;
 
 /* What it reads. */
-struct exposition_source {
+struct admin_metrics_source {
 	struct worker *const *workers;
 	int64_t n_workers;
 	const struct store *store; /* whose operations are operators' */
@@ -23,4 +23,5 @@ struct exposition_source {
 };
 
 /* Appends the text to a body without a budget. */
-void exposition_write(const struct exposition_source *from, struct body *out);
+void admin_metrics_write(
+    const struct admin_metrics_source *from, struct body *out);

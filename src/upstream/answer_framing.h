@@ -15,7 +15,7 @@ enum framing_kind {
 	FRAMING_CLOSE,   /* up to the end of the connection */
 };
 
-enum framing_state {
+enum answer_framing_state {
 	FRAMING_MORE,
 	FRAMING_END, /* the answer is whole */
 	FRAMING_MALFORMED,
@@ -28,7 +28,7 @@ enum {
 	FRAMING_TRAILER_BYTES = 8192,
 };
 
-struct framing {
+struct answer_framing {
 	enum framing_kind kind;
 	uint64_t left; /* bytes of the length or of the present chunk */
 	int place;     /* in the grammar of chunks; the decoder's own */
@@ -38,8 +38,8 @@ struct framing {
 };
 
 /* Of a whole head that answers a request, to_head: whose method is HEAD. */
-void framing_begin(
-    struct framing *framing, const struct head *head, bool to_head);
+void answer_framing_begin(
+    struct answer_framing *framing, const struct head *head, bool to_head);
 /*
  * Takes bytes from the front of *bytes up to the next piece of content,
  * which points into them and is empty where there is none.  FRAMING_MORE
@@ -47,5 +47,6 @@ void framing_begin(
  * behind the answer.  FRAMING_CLOSE never ends by itself.  How the bytes are
  * cut into pieces makes no difference.
  */
-MUST_USE enum framing_state framing_feed(struct framing *framing,
-    struct span *bytes, struct span *ret_content);
+MUST_USE enum answer_framing_state answer_framing_feed(
+    struct answer_framing *framing, struct span *bytes,
+    struct span *ret_content);

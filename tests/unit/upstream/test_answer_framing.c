@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "upstream/framing.h"
+#include "upstream/answer_framing.h"
 
 enum { CHUNKED = -2, CLOSE = -1 }; /* or a length */
 
@@ -24,7 +24,7 @@ head_of(int64_t framing)
 }
 
 struct decoded {
-	enum framing_state state;
+	enum answer_framing_state state;
 	struct body content;
 	size_t rest; /* bytes after the answer */
 };
@@ -35,16 +35,17 @@ decode(int64_t kind, struct span text, size_t piece)
 {
 	struct head head = head_of(kind);
 	struct decoded d = {.state = FRAMING_MORE};
-	struct framing framing;
+	struct answer_framing framing;
 	body_init(&d.content, NULL);
-	framing_begin(&framing, &head, false);
+	answer_framing_begin(&framing, &head, false);
 	while (d.state == FRAMING_MORE && text.len > 0) {
 		size_t len = text.len < piece ? text.len : piece;
 		char *copy = mem_copy(text.ptr, len);
 		struct span bytes = span_of(copy, len);
 		do {
 			struct span content;
-			d.state = framing_feed(&framing, &bytes, &content);
+			d.state =
+			    answer_framing_feed(&framing, &bytes, &content);
 			assert_int_equal(body_append(&d.content, content.ptr,
 					     content.len), 0);
 		} while (d.state == FRAMING_MORE && bytes.len > 0);
@@ -57,7 +58,7 @@ decode(int64_t kind, struct span text, size_t piece)
 
 /* The same result, however the text is cut. */
 static void
-check(int64_t kind, struct span text, enum framing_state state,
+check(int64_t kind, struct span text, enum answer_framing_state state,
     struct span content, size_t rest)
 {
 	static const size_t pieces[] = {SIZE_MAX, 1, 2, 3, 5, 64};
@@ -91,13 +92,13 @@ static void
 an_empty_body_has_ended_at_once(void **state)
 {
 	struct head head = head_of(0);
-	struct framing framing;
+	struct answer_framing framing;
 	struct span none = SPAN(""), content;
 
 	(void)state;
-	framing_begin(&framing, &head, false);
+	answer_framing_begin(&framing, &head, false);
 	assert_int_equal(
-	    framing_feed(&framing, &none, &content), FRAMING_END);
+	    answer_framing_feed(&framing, &none, &content), FRAMING_END);
 }
 
 static void
@@ -122,13 +123,13 @@ some_answers_have_no_body(void **state)
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
 			struct head head = head_of(kinds[k]);
-			struct framing framing;
+			struct answer_framing framing;
 			struct span bytes = SPAN("5\r\nhello"), content;
 			head.status = table[i].status;
-			framing_begin(&framing, &head, table[i].to_head);
+			answer_framing_begin(&framing, &head, table[i].to_head);
 			assert_int_equal(framing.kind, FRAMING_NONE);
 			assert_int_equal(
-			    framing_feed(&framing, &bytes, &content),
+			    answer_framing_feed(&framing, &bytes, &content),
 			    FRAMING_END);
 			assert_int_equal(content.len, 0);
 			assert_int_equal(bytes.len, 8);
@@ -233,7 +234,7 @@ malformed_chunks_are_refused(void **state)
 /* Text with so many bytes x between a front and an end. */
 static void
 check_filled(const char *front, size_t count, const char *end,
-    enum framing_state state)
+    enum answer_framing_state state)
 {
 	char *filled = mem_zero(count + 1);
 	memset(filled, 'x', count);

@@ -8,7 +8,7 @@
 
 #include "http/client_connection_private.h"
 #include "http/front_private.h"
-#include "http/idle_private.h"
+#include "http/idle_memory_private.h"
 
 enum {
 	LOOK_MS = 1000,
@@ -61,7 +61,7 @@ pool_at(const uintptr_t *word, size_t size, const char *line)
  * pool of the very size, with the request's line in it, is taken for one.
  */
 void
-idle_learn(struct client_connection *c, const char *method)
+idle_memory_learn(struct client_connection *c, const char *method)
 {
 	const uintptr_t *message = (const void *)c->mhd;
 	size_t bytes = c->front->engines[c->conf != NULL].pool_bytes;
@@ -80,7 +80,7 @@ idle_learn(struct client_connection *c, const char *method)
 }
 
 void
-idle_not(struct client_connection *c)
+idle_memory_not(struct client_connection *c)
 {
 	c->quiet_looks = 0;
 }
@@ -124,20 +124,20 @@ on_idle_look(void *arg)
 }
 
 void
-idle_watch(struct front *front)
+idle_memory_watch(struct front *front)
 {
 	timer_init(&front->look, front->loop, on_idle_look, front);
 	timer_set(&front->look, LOOK_MS);
 }
 
 void
-idle_unwatch(struct front *front)
+idle_memory_unwatch(struct front *front)
 {
 	timer_clear(&front->look);
 }
 
 void
-idle_begin(struct client_connection *c)
+idle_memory_begin(struct client_connection *c)
 {
 	c->next_of_all = c->front->all;
 	c->link_of_all = &c->front->all;
@@ -147,7 +147,7 @@ idle_begin(struct client_connection *c)
 }
 
 void
-idle_end(struct client_connection *c)
+idle_memory_end(struct client_connection *c)
 {
 	*c->link_of_all = c->next_of_all;
 	if (c->next_of_all != NULL)

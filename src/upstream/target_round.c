@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "upstream/round.h"
+#include "upstream/target_round.h"
 
 void
-round_begin(struct round *round, struct target_list *targets)
+target_round_begin(struct target_round *round, struct target_list *targets)
 {
 	if (round->size < targets->count) {
 		round->tried = mem_grow(
@@ -19,7 +19,7 @@ round_begin(struct round *round, struct target_list *targets)
 }
 
 static struct target *
-find_untried(struct round *round, bool and_down, int64_t now_ms)
+find_untried(struct target_round *round, bool and_down, int64_t now_ms)
 {
 	struct target_list *targets = round->targets;
 	for (size_t i = 0; i < targets->count; i++) {
@@ -37,15 +37,15 @@ find_untried(struct round *round, bool and_down, int64_t now_ms)
 }
 
 struct target *
-round_next(struct round *round, int64_t now_ms)
+target_round_next(struct target_round *round, int64_t now_ms)
 {
 	struct target *target = find_untried(round, false, now_ms);
 	return target ? target : find_untried(round, true, now_ms);
 }
 
 void
-round_free(struct round *round)
+target_round_free(struct target_round *round)
 {
 	free(round->tried);
-	*round = (struct round){0};
+	*round = (struct target_round){0};
 }

@@ -5,7 +5,7 @@
 #include "base/digest.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "record/library.h"
+#include "record/function_library.h"
 
 enum { DIGITS = 16 };
 
@@ -43,7 +43,8 @@ print_function(FILE *out, const char *name, struct span flags)
  * scripts know them by.
  */
 static void
-print_step(FILE *out, const struct library *library, enum script script)
+print_step(
+    FILE *out, const struct function_library *library, enum script script)
 {
 	struct span text = script_text(script);
 	struct span flags = take_flags(&text);
@@ -57,7 +58,7 @@ print_step(FILE *out, const struct library *library, enum script script)
 }
 
 static void
-set_names(struct library *library, const char *digits)
+set_names(struct function_library *library, const char *digits)
 {
 	snprintf(library->name, sizeof library->name, "onceproxy_%s", digits);
 	for (int i = 0; i < SCRIPT_COUNT_; i++) {
@@ -71,7 +72,7 @@ set_names(struct library *library, const char *digits)
 }
 
 static char *
-make_text(const struct library *library)
+make_text(const struct function_library *library)
 {
 	char *text = NULL;
 	size_t len;
@@ -85,10 +86,10 @@ make_text(const struct library *library)
 }
 
 /* The digits are a hash over the text with zeros in their place. */
-struct library *
-library_new(void)
+struct function_library *
+function_library_new(void)
 {
-	struct library *library = mem_zero(sizeof *library);
+	struct function_library *library = mem_zero(sizeof *library);
 	uint8_t hash[SHA1_BYTES];
 	char hex[SHA1_HEX + 1] = "0000000000000000";
 	set_names(library, hex);
@@ -103,9 +104,9 @@ library_new(void)
 }
 
 void
-library_free(struct library **library)
+function_library_free(struct function_library **library)
 {
-	struct library *l = *library;
+	struct function_library *l = *library;
 	*library = NULL;
 	if (l == NULL)
 		return;

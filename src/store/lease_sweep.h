@@ -10,8 +10,8 @@
 struct store;
 
 /* For a new store; it does not sweep yet. */
-void sweep_init(struct store *store);
+void lease_sweep_init(struct store *store);
 /* From now on this store sweeps. */
-void sweep_start(struct store *store);
+void lease_sweep_start(struct store *store);
 /* Stops it; calls that are under way end by themselves. */
-void sweep_end(struct store *store);
+void lease_sweep_end(struct store *store);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/ascii.h"
-#include "upstream/framing.h"
+#include "upstream/answer_framing.h"
 
 /* Where a chunked body stands (RFC 9112, section 7.1). */
 enum chunk_place {
@@ -22,12 +22,14 @@ enum chunk_place {
 /* A size of so many digits cannot overflow. */
 enum { SIZE_DIGITS = 15 };
 
-static enum chunk_place take_byte(struct framing *f, char c);
+static enum chunk_place take_byte(struct answer_framing *f, char c);
 
 void
-framing_begin(struct framing *framing, const struct head *head, bool to_head)
+answer_framing_begin(
+    struct answer_framing *framing, const struct head *head, bool to_head)
 {
-	*framing = (struct framing){.kind = FRAMING_CLOSE, .place = SIZE};
+	*framing =
+	    (struct answer_framing){.kind = FRAMING_CLOSE, .place = SIZE};
 	if (to_head || head->status == 204 || head->status == 304) {
 		framing->kind = FRAMING_NONE;
 	} else if (head->chunked) {
@@ -40,7 +42,8 @@ framing_begin(struct framing *framing, const struct head *head, bool to_head)
 
 /* The next piece of content, as far as left reaches. */
 static void
-take_content(struct framing *f, struct span *bytes, struct span *ret_content)
+take_content(
+    struct answer_framing *f, struct span *bytes, struct span *ret_content)
 {
 	size_t len = bytes->len < f->left ? bytes->len : (size_t)f->left;
 	*ret_content = span_of(bytes->ptr, len);
@@ -48,8 +51,9 @@ take_content(struct framing *f, struct span *bytes, struct span *ret_content)
 	f->left -= len;
 }
 
-static enum framing_state
-feed_chunked(struct framing *f, struct span *bytes, struct span *ret_content)
+static enum answer_framing_state
+feed_chunked(
+    struct answer_framing *f, struct span *bytes, struct span *ret_content)
 {
 	while (f->place != ENDED && bytes->len > 0) {
 		if (f->place == DATA) {
@@ -66,9 +70,9 @@ feed_chunked(struct framing *f, struct span *bytes, struct span *ret_content)
 	return f->place == ENDED ? FRAMING_END : FRAMING_MORE;
 }
 
-enum framing_state
-framing_feed(
-    struct framing *framing, struct span *bytes, struct span *ret_content)
+enum answer_framing_state
+answer_framing_feed(struct answer_framing *framing, struct span *bytes,
+    struct span *ret_content)
 {
 	*ret_content = SPAN("");
 	switch (framing->kind) {
@@ -91,7 +95,7 @@ framing_feed(
 /* --- the bytes between chunks --- */
 
 static enum chunk_place
-take_size(struct framing *f, char c)
+take_size(struct answer_framing *f, char c)
 {
 	int digit = ascii_hex_value(c);
 	if (digit >= 0 && f->size_digits < SIZE_DIGITS) {
@@ -107,7 +111,7 @@ take_size(struct framing *f, char c)
 }
 
 static enum chunk_place
-take_extension(struct framing *f, char c)
+take_extension(struct answer_framing *f, char c)
 {
 	if (c == '\r')
 		return SIZE_LF;
@@ -119,7 +123,7 @@ take_extension(struct framing *f, char c)
 
 /* Trailers are dropped, but a malformed one spoils the answer. */
 static enum chunk_place
-take_trailer(struct framing *f, char c)
+take_trailer(struct answer_framing *f, char c)
 {
 	if (c == '\r' && f->place == TRAILER_BEGIN)
 		return LAST_LF;
@@ -136,7 +140,7 @@ take_trailer(struct framing *f, char c)
 }
 
 static enum chunk_place
-take_byte(struct framing *f, char c)
+take_byte(struct answer_framing *f, char c)
 {
 	switch ((enum chunk_place)f->place) {
 	case SIZE:

@@ -5,8 +5,8 @@
 #include "loop/log.h"
 #include "record/record.h"
 #include "record/redis_keys.h"
+#include "store/lease_sweep.h"
 #include "store/operation.h"
-#include "store/sweep.h"
 #include "store/topology.h"
 
 enum {
@@ -75,7 +75,7 @@ on_due(struct store_call *call, enum call_end how, int error,
 static void
 sweep_shard(struct store *store, unsigned shard)
 {
-	struct store_call *call = call_new(store, shard, SCRIPT_due, 3);
+	struct store_call *call = call_new(store, shard, SCRIPT_leases_due, 3);
 	resp_number(&call->args, 1);
 	redis_keys_index(&call->args, store->conf, shard, "leases");
 	resp_number(&call->args, DUE_MAX);
@@ -101,19 +101,19 @@ on_sweep_timer(void *arg)
 }
 
 void
-sweep_init(struct store *store)
+lease_sweep_init(struct store *store)
 {
 	timer_init(&store->sweep, store->loop, on_sweep_timer, store);
 }
 
 void
-sweep_start(struct store *store)
+lease_sweep_start(struct store *store)
 {
 	timer_set(&store->sweep, STEP_MS);
 }
 
 void
-sweep_end(struct store *store)
+lease_sweep_end(struct store *store)
 {
 	timer_clear(&store->sweep);
 }

@@ -13,37 +13,37 @@
  */
 
 /* Names in the folder. */
-#define PRIVATE_REDIS_SOCKET "redis.sock"
-#define PRIVATE_REDIS_LOG "redis.log"
+#define MANAGED_PROCESS_SOCKET "redis.sock"
+#define MANAGED_PROCESS_LOG "redis.log"
 
 /* Writes the folder's redis.conf anew; false: errno says why. */
-bool private_redis_configure(const char *folder);
+bool managed_process_configure(const char *folder);
 
 /*
  * Starts it; its process id, or -1 with errno.  It gets SIGTERM when the
  * calling thread ends, and so with the gateway, however that ends.
  */
-pid_t private_redis_spawn(const char *folder);
+pid_t managed_process_spawn(const char *folder);
 
 /* True where that process is a redis-server that works in the folder. */
-bool private_redis_is(pid_t pid, const char *folder);
+bool managed_process_is(pid_t pid, const char *folder);
 
 /* The process that the folder's pid file names, if it is one; else 0. */
-pid_t private_redis_find(const char *folder);
+pid_t managed_process_find(const char *folder);
 
 /*
  * Ends a process, with SIGTERM and after ten seconds with SIGKILL, and waits
  * until it is gone.  A child is reaped.
  */
-void private_redis_end(pid_t pid, const char *folder, bool is_child);
+void managed_process_end(pid_t pid, const char *folder, bool is_child);
 
-enum private_redis_answer {
-	PRIVATE_REDIS_READY,
-	PRIVATE_REDIS_LOADING, /* it answers, but is still reading its file */
-	PRIVATE_REDIS_SILENT,
+enum managed_process_answer {
+	MANAGED_PROCESS_READY,
+	MANAGED_PROCESS_LOADING, /* it answers, but is still reading its file */
+	MANAGED_PROCESS_SILENT,
 };
 /*
  * Asks at its socket (PING) whether it is ready; connecting and the answer take
  * at most a second each.
  */
-enum private_redis_answer private_redis_ask(const char *socket);
+enum managed_process_answer managed_process_ask(const char *socket);

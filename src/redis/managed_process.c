@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "loop/loop.h"
-#include "redis/private_redis.h"
+#include "redis/managed_process.h"
 
 #define PID_FILE "redis.pid"
 #define CONF_FILE "redis.conf"
@@ -30,13 +30,13 @@ enum {
 static const char conf_text[] =
     "# Written by onceproxy at every start; changes are lost.\n"
     "port 0\n"
-    "unixsocket " PRIVATE_REDIS_SOCKET "\n"
+    "unixsocket " MANAGED_PROCESS_SOCKET "\n"
     "unixsocketperm 700\n"
     "dir .\n"
     "daemonize no\n"
     "supervised no\n"
     "pidfile " PID_FILE "\n"
-    "logfile " PRIVATE_REDIS_LOG "\n"
+    "logfile " MANAGED_PROCESS_LOG "\n"
     "loglevel notice\n"
     "databases 1\n"
     "save \"\"\n"
@@ -60,8 +60,8 @@ in_folder(const char *folder, const char *name)
 static void
 turn_log(const char *folder)
 {
-	char *log = in_folder(folder, PRIVATE_REDIS_LOG);
-	char *old = in_folder(folder, PRIVATE_REDIS_LOG ".1");
+	char *log = in_folder(folder, MANAGED_PROCESS_LOG);
+	char *old = in_folder(folder, MANAGED_PROCESS_LOG ".1");
 	struct stat st;
 	if (stat(log, &st) == 0 && st.st_size > LOG_MAX_BYTES)
 		rename(log, old);
@@ -70,7 +70,7 @@ turn_log(const char *folder)
 }
 
 bool
-private_redis_configure(const char *folder)
+managed_process_configure(const char *folder)
 {
 	char *new = in_folder(folder, CONF_FILE ".new");
 	char *conf = in_folder(folder, CONF_FILE);
@@ -139,10 +139,10 @@ become_redis(const char *folder, int log_fd, pid_t parent)
 }
 
 pid_t
-private_redis_spawn(const char *folder)
+managed_process_spawn(const char *folder)
 {
 	turn_log(folder);
-	char *log = in_folder(folder, PRIVATE_REDIS_LOG);
+	char *log = in_folder(folder, MANAGED_PROCESS_LOG);
 	int log_fd =
 	    open(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	free(log);
@@ -161,7 +161,7 @@ private_redis_spawn(const char *folder)
 /* --- finding and ending --- */
 
 bool
-private_redis_is(pid_t pid, const char *folder)
+managed_process_is(pid_t pid, const char *folder)
 {
 	char name[64], cwd[PATH_MAX + 1], path[PATH_MAX + 1], comm[32] = "";
 	snprintf(name, sizeof name, "/proc/%d/cwd", (int)pid);
@@ -180,7 +180,7 @@ private_redis_is(pid_t pid, const char *folder)
 }
 
 pid_t
-private_redis_find(const char *folder)
+managed_process_find(const char *folder)
 {
 	char *name = in_folder(folder, PID_FILE);
 	int fd = open(name, O_RDONLY | O_CLOEXEC);
@@ -194,7 +194,8 @@ private_redis_find(const char *folder)
 		return 0;
 	text[len] = '\0';
 	long pid = strtol(text, NULL, 10);
-	if (pid <= 1 || pid > INT_MAX || !private_redis_is((pid_t)pid, folder))
+	if (pid <= 1 || pid > INT_MAX ||
+	    !managed_process_is((pid_t)pid, folder))
 		return 0;
 	return (pid_t)pid;
 }
@@ -203,13 +204,13 @@ static bool
 is_gone(pid_t pid, const char *folder, bool is_child)
 {
 	if (!is_child)
-		return !private_redis_is(pid, folder);
+		return !managed_process_is(pid, folder);
 	pid_t got = waitpid(pid, NULL, WNOHANG);
 	return got == pid || (got < 0 && errno == ECHILD);
 }
 
 void
-private_redis_end(pid_t pid, const char *folder, bool is_child)
+managed_process_end(pid_t pid, const char *folder, bool is_child)
 {
 	int64_t kill_us = clock_us() + (int64_t)POLITE_MS * 1000;
 	kill(pid, SIGTERM);
@@ -222,10 +223,10 @@ private_redis_end(pid_t pid, const char *folder, bool is_child)
 
 /* --- asking --- */
 
-enum private_redis_answer
-private_redis_ask(const char *socket)
+enum managed_process_answer
+managed_process_ask(const char *socket)
 {
-	enum private_redis_answer answer = PRIVATE_REDIS_SILENT;
+	enum managed_process_answer answer = MANAGED_PROCESS_SILENT;
 	struct timeval second = {.tv_sec = 1};
 	redisContext *redis = redisConnectUnixWithTimeout(socket, second);
 	if (redis == NULL)
@@ -234,9 +235,9 @@ private_redis_ask(const char *socket)
 	if (redis->err == 0 && redisSetTimeout(redis, second) == REDIS_OK)
 		reply = redisCommand(redis, "PING");
 	if (reply != NULL && reply->type == REDIS_REPLY_STATUS)
-		answer = PRIVATE_REDIS_READY;
+		answer = MANAGED_PROCESS_READY;
 	else if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
-		answer = PRIVATE_REDIS_LOADING;
+		answer = MANAGED_PROCESS_LOADING;
 	if (reply != NULL)
 		freeReplyObject(reply);
 	redisFree(redis);

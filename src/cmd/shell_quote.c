@@ -4,10 +4,10 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "cmd/shell.h"
+#include "cmd/shell_quote.h"
 
 char *
-shell_quoted(const char *text)
+shell_quote(const char *text)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				    "abcdefghijklmnopqrstuvwxyz"
