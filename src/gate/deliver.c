@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/error.h"
 #include "gate/deliver.h"
 #include "gate/execution.h"
 #include "gate/response.h"
@@ -75,6 +76,22 @@ deliver_answer(struct execution *e, enum outcome outcome)
 	    });
 }
 
+/* What a retry is told now whose record has no answer to give. */
+static enum problem
+problem_of_record(const struct store_op *op)
+{
+	if (op->op.error == E_NO_MEMORY)
+		return PROBLEM_ANSWER_NO_MEMORY;
+	if (op->verdict == VERDICT_BROKEN)
+		return PROBLEM_RECORD_BROKEN;
+	if (op->verdict == VERDICT_IN_FLIGHT ||
+	    (op->verdict == VERDICT_FENCED && op->state == STATE_PROCESSING))
+		return PROBLEM_IN_FLIGHT;
+	if (op->verdict == VERDICT_FENCED && op->state == STATE_FAILED)
+		return PROBLEM_ATTEMPTS_EXHAUSTED;
+	return PROBLEM_UNKNOWN_HELD;
+}
+
 void
 deliver_fenced(struct execution *e)
 {
@@ -86,7 +103,6 @@ deliver_fenced(struct execution *e)
 
 	struct answer *answer = e->store.answer;
 	bool whole = answer != NULL && !answer->not_kept;
-	bool broken = e->store.verdict == VERDICT_BROKEN;
 	if (answer != NULL && answer->not_kept)
 		deliver_not_kept(e, OUTCOME_FENCED, answer->status);
 	else
@@ -94,8 +110,7 @@ deliver_fenced(struct execution *e)
 		    &(struct result){
 			.outcome = OUTCOME_FENCED,
 			.problem = whole ? PROBLEM_COUNT_
-			    : broken     ? PROBLEM_RECORD_BROKEN
-					 : PROBLEM_UNKNOWN_HELD,
+					 : problem_of_record(&e->store),
 			.answer = answer,
 			.replay = whole,
 		    });

@@ -19,12 +19,17 @@ enum {
 
 /* --- storing the outcome --- */
 
-/* What each step with a result does first: true where Redis has none of it. */
+/*
+ * What each step with a result does first: true where Redis has none of it.
+ * Without memory for the record's answer, Redis has answered all the same.
+ */
 static bool
 not_taken(struct execution *e, unsigned again)
 {
+	int error = e->store.op.error;
 	e->store_us += e->store.op.took_us;
-	if (e->store.op.error == 0 || !INVARIANT(outcome_taken))
+	if (error == 0 || (error == E_NO_MEMORY && INVARIANT(fenced_unread)) ||
+	    !INVARIANT(outcome_taken))
 		return false;
 	if (e->tries++ == 0) {
 		struct logline line = log_begin(EV_settle_late);

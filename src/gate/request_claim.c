@@ -200,7 +200,7 @@ request_claim_answered(struct machine *machine)
 	r->store_us = r->claim_op.op.took_us;
 	if (r->claim_op.op.error == E_NO_MEMORY)
 		return request_refuse(
-		    r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
+		    r, PROBLEM_ANSWER_NO_MEMORY, OUTCOME_OVERLOADED);
 	if (r->claim_op.op.error != 0)
 		return without_store(r);
 	if (r->claim_op.verdict == VERDICT_IN_FLIGHT)

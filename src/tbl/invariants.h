@@ -49,6 +49,8 @@ INVARIANT_NAME(outcome_taken,
     "what Redis has not taken would be believed to be stored")
 INVARIANT_NAME(fenced_answer,
     "a fenced owner would give out an answer that is not the record's")
+INVARIANT_NAME(fenced_unread,
+    "a fenced owner would give out its own answer, for want of memory")
 INVARIANT_NAME(undecided_held_back,
     "an answer would be given out although another one may be stored")
 INVARIANT_NAME(large_not_kept, "an answer beyond the limit would fill Redis")

@@ -662,7 +662,7 @@ def a_late_owner_of_a_freed_key_does_not_answer_for_its_next_one(bench):
     holds["2"].wait_arrived()
     holds["1"].release()
     late.signal(signal.SIGCONT)
-    equal(first.result().problem, "outcome-unknown")
+    equal(first.result().problem, "in-flight")
     equal(gateway.ask("k").problem, "in-flight")
     holds["2"].release()
     equal(second.result().body, b"of attempt 2")

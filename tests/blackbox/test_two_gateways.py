@@ -112,11 +112,44 @@ def an_owner_that_slept_while_another_took_its_place_is_fenced(bench, key):
     holds["1"].release()
     one.signal(signal.SIGCONT)
     got = first.result()
-    equal((got.status, got.problem), (409, "outcome-unknown"))
+    equal((got.status, got.problem), (409, "in-flight"))
+    assert int(got.get("Retry-After")) >= 1
     equal(two.ask("k").problem, "in-flight")
     holds["2"].release()
     equal(second.result().body, b"of the second")
     equal(one.ask("k").body, b"of the second")
+    equal(upstream.count(), 2)
+
+
+@test
+def an_owner_that_is_fenced_and_short_of_memory_gives_no_answer_of_its_own(
+        bench):
+    """The record's answer and its own do not fit into memory together."""
+    upstream = bench.upstream()
+    holds = {"1": Hold(), "2": Hold()}
+    sizes = {"1": 400_000, "2": 900_000}
+
+    def reply(connection, request):
+        attempt = request.get("Idempotency-Attempt")
+        holds[attempt].wait()
+        connection.send(answer(201, attempt.encode() * sizes[attempt]))
+    upstream.reply = reply
+    policy = {"lease": "2s", "on_unknown": "retry"}
+    one, two = (bench.gateway(
+        upstream, policy, workers=1, limits={"in_flight_bytes": "1MiB"})
+        for _ in range(2))
+    first = bench.background(one.ask, "k")
+    holds["1"].wait_arrived()
+    one.signal(signal.SIGSTOP)
+    holds["2"].release()
+    second = asked_again(two, "k")
+    equal((second.status, second.body[:1]), (201, b"2"))
+    holds["1"].release()
+    one.signal(signal.SIGCONT)
+    got = first.result()
+    equal((got.status, got.problem), (503, "overloaded"))
+    again = one.ask("k")
+    equal((again.status, again.body), (201, second.body))
     equal(upstream.count(), 2)
 
 

@@ -62,6 +62,9 @@ KILLING_TESTS = {
                   "killed")],
     "fenced_answer": [
         ("test_admin", "a late owner hears what the operator said")],
+    "fenced_unread": [
+        ("test_two_gateways",
+         "an owner that is fenced and short of memory gives no answer")],
     "undecided_held_back": [
         (JOURNAL, "where another execution may decide it is not handed out: "
                   "retry"),
