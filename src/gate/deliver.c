@@ -83,7 +83,8 @@ problem_of_record(const struct store_op *op)
 	if (op->op.error == E_NO_MEMORY)
 		return PROBLEM_ANSWER_NO_MEMORY;
 	if (op->verdict == VERDICT_BROKEN)
-		return PROBLEM_RECORD_BROKEN;
+		return op->unreadable ? PROBLEM_RECORD_UNREADABLE
+				      : PROBLEM_RECORD_BROKEN;
 	if (op->verdict == VERDICT_IN_FLIGHT ||
 	    (op->verdict == VERDICT_FENCED && op->state == STATE_PROCESSING))
 		return PROBLEM_IN_FLIGHT;

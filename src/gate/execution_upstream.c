@@ -106,15 +106,30 @@ execution_upstream_reclaim(struct machine *machine)
 	return execution_to(e, EXECUTION_RECLAIMED, WAIT);
 }
 
+/*
+ * The record that was asked about is gone, and the claim made a new one: what
+ * the upstream said is not said of that.  It becomes UNKNOWN, as the old one
+ * was.
+ */
+static enum after
+record_vanished(struct execution *e)
+{
+	struct logline line = log_begin(EV_record_broken);
+	log_str(&line, "key_id", e->machine.id);
+	log_end(&line);
+	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
+}
+
 enum after
 execution_upstream_reclaimed(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	e->store_us += e->store.op.took_us;
 	if (e->store.op.error == 0 && e->store.verdict == VERDICT_OURS) {
-		/* The message says which attempt it is. */
-		must(e->store.attempt == e->held.attempt + 1);
+		bool next = e->store.attempt == e->held.attempt + 1;
 		e->held.attempt = e->store.attempt;
+		if (!next)
+			return record_vanished(e);
 		lease_extend(&e->lease, e->store.op.began_us,
 		    e->held.policy->lease_ms);
 		e->asked = false;

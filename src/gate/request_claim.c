@@ -162,7 +162,9 @@ meet_situation(struct request *r)
 #undef SITUATION
 	};
 	const struct situation *s = &situations[r->claim_op.verdict];
-	must(s->known);
+	/* No claim is answered so: whatever did it is not to be believed. */
+	if (!s->known)
+		s = &situations[VERDICT_BROKEN];
 	r->problem = s->problem;
 	r->outcome = s->outcome;
 	return request_to(r, s->step, MORE);
@@ -203,6 +205,9 @@ request_claim_answered(struct machine *machine)
 		    r, PROBLEM_ANSWER_NO_MEMORY, OUTCOME_OVERLOADED);
 	if (r->claim_op.op.error != 0)
 		return without_store(r);
+	if (r->claim_op.unreadable)
+		return request_refuse(
+		    r, PROBLEM_RECORD_UNREADABLE, OUTCOME_STORE_DOWN);
 	if (r->claim_op.verdict == VERDICT_IN_FLIGHT)
 		return in_flight(r);
 	if (r->claim_op.verdict != VERDICT_COMPLETED)

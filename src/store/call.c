@@ -20,6 +20,7 @@
 enum {
 	REDIRECTS_MAX = 8,
 	AGAIN_MS = 20, /* after TRYAGAIN */
+	ATTEMPT_MAX = 999999, /* six digits in a record */
 };
 
 static void on_reply(struct link_call *link, const redisReply *reply);
@@ -228,6 +229,8 @@ read_reply(const redisReply *reply, struct call_reply *ret_reply)
 {
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 3 ||
 	    reply->element[1]->type != REDIS_REPLY_INTEGER ||
+	    reply->element[1]->integer < 0 ||
+	    reply->element[1]->integer > ATTEMPT_MAX ||
 	    reply->element[2]->type != REDIS_REPLY_INTEGER ||
 	    !verdict_of(resp_text(reply->element[0]), &ret_reply->verdict))
 		return false;

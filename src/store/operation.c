@@ -135,6 +135,7 @@ operation_begin(struct store *store, struct store_op *op)
 	op->answer = NULL;
 	op->lease_left_ms = 0;
 	op->until_ms = 0;
+	op->unreadable = false;
 	op->call = NULL;
 	op->failure = 0;
 	op_start(&op->op, store->conf->store.timeout_ms, on_detach);
@@ -186,6 +187,17 @@ read_answer(struct store_call *call, struct span value)
 	    &call->store->codec, &call->key_id, &record, &op->answer);
 }
 
+/* An unknown attempt has a number, and there is a reason why it is. */
+static int
+read_reason(struct store_op *op, struct span letter)
+{
+	return letter.len == 1 && op->attempt > 0 &&
+		reason_of(*letter.ptr, &op->reason) &&
+		op->reason != REASON_NONE
+	    ? 0
+	    : E_MALFORMED;
+}
+
 /* Reads what comes with a verdict, by the head of each script. */
 static int
 read_extra(struct store_call *call, const struct call_reply *reply)
@@ -198,9 +210,9 @@ read_extra(struct store_call *call, const struct call_reply *reply)
 	if (op->verdict == VERDICT_REFUSED)
 		return E_STORE_REFUSED;
 	if (op->verdict == VERDICT_UNKNOWN || op->verdict == VERDICT_RECONCILE)
-		return first.len == 1 && reason_of(*first.ptr, &op->reason)
-		    ? 0
-		    : E_MALFORMED;
+		return read_reason(op, first);
+	if (op->verdict == VERDICT_OURS)
+		return op->attempt > 0 ? 0 : E_MALFORMED;
 	if (op->verdict == VERDICT_IN_FLIGHT) {
 		if (reply->n_extra > 0)
 			op->lease_left_ms = reply->extra[0]->integer;
@@ -227,6 +239,7 @@ read_answered(struct store_call *call, const struct call_reply *reply)
 	int error = read_extra(call, reply);
 	if (error == E_MALFORMED)
 		answer_codec_log_broken(&call->key_id);
+	op->unreadable = error == E_NO_KEY || error == E_SEALED;
 	/* A record that cannot be read is BROKEN, whatever the script said. */
 	if (error == E_MALFORMED || error == E_NO_KEY || error == E_SEALED) {
 		op->verdict = VERDICT_BROKEN;

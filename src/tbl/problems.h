@@ -71,7 +71,12 @@ PROBLEM(OUTCOME_NOT_STORED, 503, "store-unavailable", SAME_KEY, 1,
 	"The answer could not be stored yet",
 	"The request was executed, but its answer could not be stored yet, so "
 	"it is not given out. Send the request again with the same key.")
-PROBLEM(RECORD_BROKEN, 500, "store-unavailable", SAME_KEY, 0,
+PROBLEM(RECORD_BROKEN, 409, "outcome-unknown", SAME_KEY, 0,
+	"What the store says of this key makes no sense",
+	"The record of this idempotency key vanished or is damaged, so nobody "
+	"can know what became of its request. It is not executed; the operator "
+	"has to look into it.")
+PROBLEM(RECORD_UNREADABLE, 500, "store-unavailable", SAME_KEY, 0,
 	"The stored record cannot be read",
 	"The record of this idempotency key cannot be read, so the request is "
 	"neither executed nor answered from it. The operator has to look into "

@@ -107,6 +107,35 @@ def reconcile_asks_with_the_scope_and_the_encoded_key(bench):
     equal(question.get("Content-Length"), None)
 
 
+@test
+def a_record_that_vanishes_while_the_upstream_is_asked_is_not_executed(bench):
+    """A Redis that forgot it, or an operator who deleted it."""
+    upstream, gateway = in_doubt(bench, {"reconcile": BY_KEY + "{key}"})
+    hold = upstream.hold(answer(404))
+    got = bench.background(gateway.ask, "k/1~x")
+    hold.wait_arrived()
+    bench.redis("FLUSHALL")
+    hold.release()
+    got = got.result()
+    equal((got.status, got.problem), (409, "outcome-unknown"))
+    gateway.wait_for_log("record_broken")
+    equal(upstream.count(method="POST"), 1)
+    equal(gateway.find_log("request")[-1]["outcome"], "unknown")
+    gateway.stop()
+
+
+@test
+def an_unknown_record_without_a_reason_is_said_to_be_broken(bench):
+    upstream, gateway = in_doubt(bench, {"reconcile": BY_KEY + "{key}"})
+    [name] = [key for key in bench.redis.keys() if b":r:" in key]
+    bench.redis("SETRANGE", name, 3, "-")
+    got = gateway.ask("k/1~x")
+    equal((got.status, got.problem), (409, "outcome-unknown"))
+    gateway.wait_for_log("record_broken")
+    equal(upstream.count(), 1)
+    gateway.stop()
+
+
 @each([("404", 404), ("410", 410)])
 def reconcile_executes_what_did_not_happen(bench, status):
     upstream, gateway, got = reconciled(bench, answer(status))
