@@ -101,6 +101,9 @@ if r.state == 'P' then
 			return hold('OURS')
 		elseif policy == 'execute' then
 			r.via = 'R'
+			-- A FAILED record still welcomes the truth of its last
+			-- attempt, which was not this owner's.
+			r.owner = r.rest
 			return execute('-')
 		end
 		return hold('RECONCILE')

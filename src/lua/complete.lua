@@ -8,8 +8,8 @@
 --       BROKEN.
 --
 -- The truth about an attempt is welcome as long as no other attempt has taken
--- its place: after its lease expired, from an UNKNOWN, and also while another
--- owner asks the upstream about it.
+-- its place: after its lease expired, from an UNKNOWN, from a FAILED whose last
+-- attempt it was, and also while another owner asks the upstream about it.
 
 -- include clock.lua
 -- include index.lua
@@ -49,8 +49,9 @@ elseif r.state == 'C' and r.owner == owner then
 	-- written.
 	redis.call('SETRANGE', KEYS[1], 0, 'o1')
 	return answer('DONE', r)
-elseif (r.state == 'P' or r.state == 'U') and
-    (r.owner == owner or r.rest == owner) then
+elseif ((r.state == 'P' or r.state == 'U') and
+    (r.owner == owner or r.rest == owner)) or
+    (r.state == 'F' and r.owner == owner) then
 	r.owner, r.reason, r.rest, r.status = owner, '-', ARGV[4], ARGV[5]
 	move(r, 'C', ARGV[3])
 	return answer('DONE', r)

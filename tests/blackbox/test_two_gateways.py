@@ -122,6 +122,26 @@ def an_owner_that_slept_while_another_took_its_place_is_fenced(bench, key):
 
 
 @test
+def attempts_that_are_used_up_do_not_discard_the_truth_about_the_last(bench):
+    """Its owner slept, and its lease ran out; nobody executes the key now."""
+    upstream = bench.upstream(answer(201, b"it happened"))
+    hold = upstream.hold()
+    policy = {"lease": "2s", "on_unknown": "retry", "max_attempts": 1}
+    one, two = (bench.gateway(upstream, policy) for _ in range(2))
+    first = bench.background(one.ask, "k")
+    hold.wait_arrived()
+    one.signal(signal.SIGSTOP)
+    equal(asked_again(two, "k").problem, "attempts-exhausted")
+    hold.release()
+    one.signal(signal.SIGCONT)
+    equal((first.result().status, first.result().body), (201, b"it happened"))
+    again = two.ask("k")
+    equal((again.status, again.replayed, again.body),
+          (201, True, b"it happened"))
+    equal(upstream.count(), 1)
+
+
+@test
 def an_owner_that_is_fenced_and_short_of_memory_gives_no_answer_of_its_own(
         bench):
     """The record's answer and its own do not fit into memory together."""

@@ -251,11 +251,35 @@ only_who_holds_it_or_a_late_owner_completes(void **state)
 	    {"U after retry", DONE, FENCED, FENCED, FENCED, FENCED},
 	    {"U put back", DONE, DONE, FENCED, FENCED, FENCED},
 	    {"C", "DONE =", FENCED, FENCED, FENCED, FENCED},
-	    {"F", FENCED, FENCED, FENCED, FENCED, FENCED},
+	    {"F", DONE, FENCED, FENCED, FENCED, FENCED},
 	    {"R", FENCED, FENCED, FENCED, FENCED, FENCED},
 	};
 #undef DONE
 	STEPS("complete", rows);
+}
+
+/* The attempt is A's; B may have asked about it, and X claims in vain. */
+static void
+a_failed_record_welcomes_the_truth_of_its_last_attempt(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *record, *claimer, *policy;
+	} rows[] = {{"P expired", X, "retry"}, {"U", X, "retry"},
+	    {"P asking expired", X, "retry"}, {"P asking", B, "execute"},
+	    {"U put back", B, "execute"}};
+	char before[VALUE_MAX];
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		print_message("# %s, %s\n", rows[i].record, rows[i].policy);
+		put(rows[i].record);
+		word_is(
+		    claim(rows[i].claimer, PRINT, rows[i].policy, 2, 0),
+		    "FAILED");
+		get_record(before);
+		outcome_is(step("complete", rows[i].claimer, 3), FENCED,
+		    before);
+		outcome_is(step("complete", A, 3), "DONE C3-", before);
+	}
 }
 
 static void
@@ -397,6 +421,7 @@ main(void)
 	    IN_BOTH(
 		where_redis_is_not_to_be_trusted_nothing_new_is_executed),
 	    IN_BOTH(only_who_holds_it_or_a_late_owner_completes),
+	    IN_BOTH(a_failed_record_welcomes_the_truth_of_its_last_attempt),
 	    IN_BOTH(only_who_holds_it_or_a_late_owner_releases),
 	    IN_BOTH(
 		what_was_not_sent_leaves_an_earlier_unknown_attempt_unknown),
