@@ -208,7 +208,8 @@ admin_keys_shown(struct machine *machine)
 	if (look->op.verdict == VERDICT_GONE)
 		return not_there(a);
 	if (look->op.verdict != VERDICT_DONE)
-		return admin_answer_problem(a, PROBLEM_RECORD_UNREADABLE, SPAN(""));
+		return admin_answer_problem(
+		    a, PROBLEM_RECORD_UNREADABLE, SPAN(""));
 	if (a->acts)
 		return admin_request_to(a, ADMIN_ACT, MORE);
 	return admin_answer_json(a, 200, admin_json_shown(look, a->with_body));
@@ -389,7 +390,8 @@ admin_keys_acted(struct machine *machine)
 	if (look->op.verdict == VERDICT_GONE)
 		return not_there(a);
 	if (look->op.verdict != VERDICT_DONE)
-		return admin_answer_problem(a, PROBLEM_RECORD_UNREADABLE, SPAN(""));
+		return admin_answer_problem(
+		    a, PROBLEM_RECORD_UNREADABLE, SPAN(""));
 	log_act(a, EV_operator);
 	if (a->act == ACT_DELETE)
 		return admin_answer_json(a, 200,

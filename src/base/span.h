@@ -49,6 +49,13 @@ span_ieq(struct span a, struct span b)
 	    (a.len == 0 || !strncasecmp(a.ptr, b.ptr, a.len));
 }
 
+/* In a path these segments lead elsewhere (RFC 3986, section 5.2.4). */
+static inline bool
+span_is_dots(struct span s)
+{
+	return span_eq(s, SPAN(".")) || span_eq(s, SPAN(".."));
+}
+
 static inline bool
 span_starts(struct span s, struct span prefix)
 {

@@ -10,6 +10,9 @@
 /* As deep as a pointer of ours goes, and more. */
 enum { DEPTH = 16 };
 
+static void add_complaint(struct complaints *complaints, char *pointer,
+    const char *fmt, va_list args) PRINTF_LIKE(3, 0);
+
 /* The pointer is taken over. */
 static void
 add_complaint(struct complaints *complaints, char *pointer, const char *fmt,

@@ -8,12 +8,6 @@
 #include "conf/path_private.h"
 #include "conf/text_private.h"
 
-static bool
-is_dots(struct span segment)
-{
-	return span_eq(segment, SPAN(".")) || span_eq(segment, SPAN(".."));
-}
-
 /* The next segment of a path that begins with a slash; false at its end. */
 static bool
 take_segment(struct span *path, struct span *ret_segment)
@@ -37,7 +31,7 @@ path_wrong_target(const char *text)
 	if (path.len == 0 || *text != '/')
 		return "must begin with \"/\"";
 	while (take_segment(&path, &segment)) {
-		if (is_dots(segment))
+		if (span_is_dots(segment))
 			return "must not have \".\" or \"..\" as a segment";
 		if (segment.len == 0 && path.len > 0)
 			return "must not have two slashes in a row";
@@ -92,7 +86,7 @@ read_segment(struct span text, bool last, struct conf_segment *ret_segment)
 	if (text.len == 0)
 		return last ? "must not end with \"/\""
 			    : "must not have two slashes in a row";
-	if (is_dots(text))
+	if (span_is_dots(text))
 		return "must not have \".\" or \"..\" as a segment";
 	if (last && span_eq(text, SPAN("*"))) {
 		ret_segment->kind = SEGMENT_REST;

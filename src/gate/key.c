@@ -77,6 +77,9 @@ check_key(struct arena *arena, const struct conf_idempotency *policy,
 	}
 	if (key.len == 0)
 		return "The idempotency key is empty.";
+	if (span_is_dots(key) && INVARIANT(dotless_key))
+		return "An idempotency key of one or two dots means another "
+		       "place in a path.";
 	if (key.len > (size_t)policy->max_length)
 		return arena_printf(arena,
 		    "The idempotency key is longer than %lld characters.",

@@ -16,7 +16,7 @@
 enum key_verdict {
 	KEY_FOUND,
 	KEY_MISSING, /* no field of an accepted name */
-	KEY_INVALID, /* two of them, empty, too long or malformed */
+	KEY_INVALID, /* two of them, empty, too long, dots or malformed */
 };
 
 struct key {

@@ -119,6 +119,7 @@ INVARIANT_NAME(scope_needed, "all who name no tenant would be one tenant")
 INVARIANT_NAME(one_scope, "a client could name a tenant besides its own")
 INVARIANT_NAME(one_key, "we and the upstream could go by different keys")
 INVARIANT_NAME(bare_key, "two keys that a proxy joined would be a third one")
+INVARIANT_NAME(dotless_key, "a list of payments would be a payment's answer")
 INVARIANT_NAME(derived_of_nothing,
     "all requests without an order number would be one payment")
 INVARIANT_NAME(fingerprint_method,

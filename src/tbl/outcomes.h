@@ -17,8 +17,8 @@ OUTCOME(WAITED, "waited", "A retry waited for the first request and got its "
 	"answer.")
 OUTCOME(MISMATCH, "mismatch", "422: the key was used for a different request.")
 OUTCOME(KEY_MISSING, "key-missing", "400: the route requires a key.")
-OUTCOME(KEY_INVALID, "key-invalid", "400: the key is empty, too long or "
-	"malformed, or there are two.")
+OUTCOME(KEY_INVALID, "key-invalid", "400: the key is empty, too long, "
+	"malformed or only a dot or two, or there are two.")
 OUTCOME(
     SCOPE_MISSING, "scope-missing", "400: no header field names the tenant.")
 OUTCOME(UNKNOWN, "unknown", "The request was sent and nobody can know what "

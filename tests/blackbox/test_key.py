@@ -18,6 +18,7 @@ UUID = "7f0c6f0a-7b3e-4a5e-9c1d-0123456789ab"
     ("a broken escape", '"a\\b"'), ("8-bit", "caf\xe9"),
     ("8-bit in a string", '"caf\xe9"'), ("256 bytes", "k" * 256),
     ("256 bytes in a string", '"' + "k" * 256 + '"'),
+    ("a dot", "."), ("two dots", ".."), ("two dots in a string", '".."'),
     ("a bare key with a parameter", "abc;x=1"),
     ("a string with broken parameters", '"abc";='),
 ])

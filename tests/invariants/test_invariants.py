@@ -153,6 +153,7 @@ KILLING_TESTS = {
     "one_key": [(KEY, "two lines are refused even if equal"),
                 (KEY, "two accepted fields are refused")],
     "bare_key": [(KEY, "a bad key is refused: a comma")],
+    "dotless_key": [(KEY, "a bad key is refused: two dots")],
     "derived_of_nothing": [
         (KEY, "a body that derives no key is a missing key: a member is "
               "null")],

@@ -85,6 +85,13 @@ keys_are_bare_or_quoted(void **state)
 		/* neither of the two */
 		{"", NULL},
 		{"\"\"", NULL},
+		/* in a path they would lead elsewhere */
+		{".", NULL},
+		{"..", NULL},
+		{"\"..\"", NULL},
+		{"\".\";x", NULL},
+		{"...", "..."},
+		{".a", ".a"},
 		{"\"\";x", NULL},
 		{"a b", NULL},
 		{"a\tb", NULL},
