@@ -449,36 +449,52 @@ doctor_redis_old_libraries(struct doctor *doctor)
 			libraries));
 }
 
+/* Otherwise a finding says why they are not. */
+static bool
+keys_are_scanned(struct doctor *doctor, enum finding_name name)
+{
+	bool seen = redis_is_seen(doctor, name);
+	if (seen && !doctor->redis.scanned)
+		findings_add_skipped(
+		    doctor, name, "this Redis user may not run SCAN");
+	return seen && doctor->redis.scanned;
+}
+
 void
 doctor_redis_foreign_keys(struct doctor *doctor)
 {
 	const struct diagnostics *redis = &doctor->redis;
-	if (!redis_is_seen(doctor, FINDING_foreign_keys))
-		return;
-	if (redis->foreign > 0)
+	if (keys_are_scanned(doctor, FINDING_foreign_keys) &&
+	    redis->foreign > 0)
 		findings_add(doctor, FINDING_foreign_keys, "/store/prefix",
 		    mem_printf("%" PRIu64 ", such as %s", redis->foreign,
 			redis->foreign_name),
 		    shell_quote(redis->foreign_name));
-	else if (!redis->scanned)
-		findings_add_skipped(doctor, FINDING_foreign_keys,
-		    "this Redis user may not run SCAN");
 }
 
 void
 doctor_redis_encryption_keys(struct doctor *doctor)
 {
 	const struct diagnostics *redis = &doctor->redis;
-	if (!redis_is_seen(doctor, FINDING_encryption_keys))
-		return;
-	if (redis->locked > 0)
+	if (keys_are_scanned(doctor, FINDING_encryption_keys) &&
+	    redis->locked > 0)
 		findings_add(doctor, FINDING_encryption_keys,
 		    "/store/encryption_keys",
 		    mem_printf("%" PRIu64 ", for example with \"%s\"",
 			redis->locked, redis->locked_id),
 		    mem_printf("{\"id\": \"%s\", \"key\": {\"file\": FILE}}",
 			redis->locked_id));
-	else if (!redis->scanned)
-		findings_add_skipped(doctor, FINDING_encryption_keys,
-		    "this Redis user may not run SCAN");
+}
+
+void
+doctor_redis_plain_answers(struct doctor *doctor)
+{
+	if (doctor->conf->store.n_encryption_keys == 0)
+		findings_add_well(doctor, FINDING_plain_answers,
+		    mem_str(SPAN("store.encryption_keys is not set")));
+	else if (keys_are_scanned(doctor, FINDING_plain_answers) &&
+	    doctor->redis.plain > 0)
+		findings_add(doctor, FINDING_plain_answers,
+		    "/store/encryption_keys",
+		    mem_printf("%" PRIu64, doctor->redis.plain), NULL);
 }

@@ -28,6 +28,7 @@ void doctor_redis_records_failed(struct doctor *doctor);
 void doctor_redis_old_libraries(struct doctor *doctor);
 void doctor_redis_foreign_keys(struct doctor *doctor);
 void doctor_redis_encryption_keys(struct doctor *doctor);
+void doctor_redis_plain_answers(struct doctor *doctor);
 
 /* What makes a user that can run the gateway and no more; for free(). */
 char *doctor_redis_acl(const struct conf *conf);

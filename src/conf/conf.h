@@ -176,6 +176,7 @@ struct conf_store {
 		uint8_t *key; /* CONF_ENCRYPTION_KEY_BYTES, of base/secret.h */
 	} *encryption_keys;
 	size_t n_encryption_keys;
+	bool encryption_strict; /* plain answers do not open */
 };
 
 struct conf {

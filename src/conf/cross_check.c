@@ -134,6 +134,16 @@ check_replicas(struct loader *l)
 		    "the managed Redis has no replicas");
 }
 
+static void
+check_encryption(struct loader *l)
+{
+	const struct conf_store *store = &l->conf->store;
+	if (store->encryption_strict && store->n_encryption_keys == 0)
+		complaints_at_option(l, NULL,
+		    ROOT_OPTION(store.encryption_strict),
+		    "without store.encryption_keys no answer could be read");
+}
+
 /* --- upstreams and routes --- */
 
 static void
@@ -246,6 +256,7 @@ cross_check_conf(struct loader *l)
 	check_topology(l);
 	check_credentials(l);
 	check_replicas(l);
+	check_encryption(l);
 	check_upstreams(l);
 	check_route_names(l);
 	fill_in(l->conf);

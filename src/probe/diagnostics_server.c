@@ -291,16 +291,20 @@ look_at_libraries(struct look *look)
 	freeReplyObject(reply);
 }
 
-/* Counts an answer that is encrypted with a key that we do not have. */
+/* Counts an answer without encryption, or with a key that we do not have. */
 static void
 look_at_seal(struct look *look, struct span value)
 {
 	struct record record;
 	struct span id;
 	if (record_read(value, &record) != 0 ||
-	    record.state != STATE_COMPLETED ||
-	    !seal_key_of(record.rest, &id) ||
-	    seal_has_key(&look->conf->store, id))
+	    record.state != STATE_COMPLETED)
+		return;
+	if (!seal_key_of(record.rest, &id)) {
+		look->seen->plain++;
+		return;
+	}
+	if (seal_has_key(&look->conf->store, id))
 		return;
 	look->seen->locked++;
 	if (look->seen->locked_id == NULL)

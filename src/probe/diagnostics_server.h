@@ -52,6 +52,7 @@ struct diagnostics {
 	char *foreign_name; /* one of them */
 	uint64_t locked; /* answers encrypted with keys that we do not have */
 	char *locked_id; /* the id of one such key */
+	uint64_t plain;  /* answers that are not encrypted */
 
 	/* Of a cluster: */
 	char *place; /* HOST:PORT; NULL: not a cluster */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/test_build.h"
 #include "loop/log.h"
 #include "record/answer_codec.h"
 
@@ -79,6 +80,16 @@ read_sealed(const struct answer_codec *codec, const struct key_id *key_id,
 	return error;
 }
 
+static int
+read_plain(const struct answer_codec *codec, const struct record *record,
+    struct answer **ret_answer)
+{
+	if (codec->conf->encryption_strict && INVARIANT(plain_refused))
+		return E_PLAIN;
+	return record_decode(
+	    record->rest, codec->decompress, codec->budget, ret_answer);
+}
+
 int
 answer_codec_read(const struct answer_codec *codec,
     const struct key_id *key_id, const struct record *record,
@@ -87,11 +98,18 @@ answer_codec_read(const struct answer_codec *codec,
 	struct span id = SPAN("");
 	int error = seal_key_of(record->rest, &id)
 	    ? read_sealed(codec, key_id, record, ret_answer)
-	    : record_decode(record->rest, codec->decompress, codec->budget,
-		  ret_answer);
-	if (error == E_NO_KEY)
+	    : read_plain(codec, record, ret_answer);
+	if (error == E_PLAIN)
+		log_about(EV_answer_not_encrypted, key_id, id);
+	else if (error == E_NO_KEY)
 		log_about(EV_encryption_key_missing, key_id, id);
 	else if (error == E_SEALED)
 		log_about(EV_answer_not_authentic, key_id, id);
 	return error;
+}
+
+bool
+answer_codec_is_shut(int error)
+{
+	return error == E_PLAIN || error == E_NO_KEY || error == E_SEALED;
 }

@@ -31,11 +31,14 @@ void answer_codec_write(const struct answer_codec *codec,
     char **ret_bytes, size_t *ret_len);
 /*
  * Reads the answer of a COMPLETED record.  0; E_NO_MEMORY where the budget does
- * not allow it now; E_MALFORMED; or, logged here, that it cannot be decrypted:
- * E_NO_KEY or E_SEALED (record/seal.h).  The caller unrefs *ret_answer.
+ * not allow it now; E_MALFORMED; or, logged here, that it does not open:
+ * E_NO_KEY or E_SEALED (record/seal.h), or E_PLAIN (it must be sealed and is
+ * not).  The caller unrefs *ret_answer.
  */
 MUST_USE int answer_codec_read(const struct answer_codec *codec,
     const struct key_id *key_id, const struct record *record,
     struct answer **ret_answer);
+/* Whether that error of answer_codec_read says that it does not open. */
+bool answer_codec_is_shut(int error);
 /* Logs that a record, or the answer in it, is malformed. */
 void answer_codec_log_broken(const struct key_id *key_id);

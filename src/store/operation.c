@@ -239,9 +239,9 @@ read_answered(struct store_call *call, const struct call_reply *reply)
 	int error = read_extra(call, reply);
 	if (error == E_MALFORMED)
 		answer_codec_log_broken(&call->key_id);
-	op->unreadable = error == E_NO_KEY || error == E_SEALED;
+	op->unreadable = answer_codec_is_shut(error);
 	/* A record that cannot be read is BROKEN, whatever the script said. */
-	if (error == E_MALFORMED || error == E_NO_KEY || error == E_SEALED) {
+	if (error == E_MALFORMED || op->unreadable) {
 		op->verdict = VERDICT_BROKEN;
 		error = 0;
 	}

@@ -68,9 +68,10 @@ records_read_pair(const struct call_reply *reply, size_t at,
 static const char *
 unreadable_message(struct arena *arena, struct span stored, int error)
 {
-	struct span id = SPAN("");
-	bool sealed = seal_key_of(stored, &id);
-	must(sealed);
+	struct span id;
+	if (!seal_key_of(stored, &id))
+		return "it is not encrypted, and store.encryption_strict is "
+		       "true";
 	return arena_printf(arena,
 	    error == E_NO_KEY
 		? "it is encrypted with the key \"%.*s\", which "
@@ -106,7 +107,7 @@ read_look(struct store *store, struct records_op *look,
 	if (record.state != STATE_COMPLETED || record.rest.len == 0)
 		return 0;
 	error = answer_codec_read(&store->codec, key_id, &record, &op->answer);
-	if (error != E_NO_KEY && error != E_SEALED)
+	if (!answer_codec_is_shut(error))
 		return error;
 	look->unreadable =
 	    unreadable_message(look->arena, record.rest, error);

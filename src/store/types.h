@@ -32,7 +32,7 @@ struct store_op {
 				    owner of the operation unrefs it */
 	int64_t lease_left_ms;   /* IN_FLIGHT */
 	int64_t now_ms;          /* Redis' clock, when it answered */
-	bool unreadable; /* BROKEN: it is well, but no key opens its answer */
+	bool unreadable; /* BROKEN: it is well, but its answer does not open */
 	int64_t until_ms; /* COMPLETED: when the record ends; 0: not known */
 	/* The store's own: */
 	struct store_call *call; /* the calls under way */

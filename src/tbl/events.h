@@ -122,6 +122,10 @@ EVENT(answer_not_authentic, ERROR, "a stored answer cannot be decrypted with "
 	"the key that it names; its retries get 500, and nothing is executed: "
 	"either the gateway that wrote it has a different key under this id, "
 	"or the record was changed in Redis; check who may write there")
+EVENT(answer_not_encrypted, ERROR, "a stored answer is not encrypted, and "
+	"store.encryption_strict is true; its retries get 500, and nothing is "
+	"executed: it was stored before there were encryption keys, or "
+	"somebody else wrote it; check who may write into Redis")
 EVENT(operator, WARN, "an operator has decided about this key")
 EVENT(operator_unsure, WARN, "Redis did not reply to an operator's command, or "
 	"the connection broke: check the key, which may have been changed")

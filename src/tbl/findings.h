@@ -173,6 +173,13 @@ FINDING(encryption_keys, FAIL, doctor_redis_encryption_keys,
 	"stored answers are encrypted with keys that store.encryption_keys "
 	"does not have, and their retries get 500: {}",
 	"add this key after the others on all gateways, and restart them: {}")
+FINDING(plain_answers, WARN, doctor_redis_plain_answers,
+	"no stored answer is left without encryption",
+	"stored answers that are not encrypted, though store.encryption_keys "
+	"is set: {}",
+	"they go with their retention; once none is left, set "
+	"store.encryption_strict, and nobody can put an answer of their own "
+	"there")
 
 /* --- upstreams: cmd/doctor_upstream.c --- */
 FINDING(upstream_name, FAIL, doctor_upstream_name,

@@ -60,6 +60,8 @@ INVARIANT_NAME(omitted_fields, "one client's session would be given to others")
 INVARIANT_NAME(own_replay, "an upstream could call its answer a replay")
 INVARIANT_NAME(sealed_to_record,
     "an encrypted answer could be moved to another tenant's record")
+INVARIANT_NAME(plain_refused,
+    "who may write into Redis could put an answer there")
 INVARIANT_NAME(
     stored_lines, "a damaged record would split the head of an answer")
 

@@ -147,6 +147,12 @@ OPT(ROOT, "store.encryption_keys", ENCRYPTION_KEYS, store.encryption_keys,
 	"The keys that stored answers are encrypted with (XChaCha20-Poly1305): "
 	"the first one encrypts, all of them decrypt.",
 	NONE)
+OPT(ROOT, "store.encryption_strict", BOOLEAN, store.encryption_strict, ANY,
+	RESTART,
+	"Whether a stored answer that is not encrypted is refused: such were "
+	"stored before store.encryption_keys was set, or written by somebody "
+	"else.",
+	false)
 OPT(ROOT, "cache.size", SIZE, cache_size, RANGE(0, 1 * TIB), RESTART,
 	"Memory for completed answers, so that they can be given again without "
 	"asking Redis; 0 switches this off. It is divided evenly among the "

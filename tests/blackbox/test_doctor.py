@@ -791,6 +791,25 @@ def a_key_that_answers_need_is_missing(bench):
     patient.finds("encryption_keys")
 
 
+@test
+def answers_that_were_stored_before_there_were_keys_are_a_warning(bench):
+    patient = Patient(bench, redis=bench.own_redis(*WELL))
+    gateway = bench.serve(patient.config)
+    equal(gateway.ask("plain").status, 201)
+    gateway.stop()
+    patient.misses("plain_answers")
+    patient.config["store"]["encryption_keys"] = [
+        {"id": "A", "key": base64.b64encode(b"A" * 32).decode()}]
+    gateway = bench.serve(patient.config)
+    equal(gateway.ask("sealed").status, 201)
+    gateway.stop()
+    got = patient.finds("plain_answers")
+    equal((got["where"], got["level"]), ("/store/encryption_keys", "warn"))
+    assert got["words"].endswith(": 1"), got
+    patient.redis("FLUSHALL")
+    patient.misses("plain_answers")
+
+
 # --- upstreams -------------------------------------------------------------
 
 @test

@@ -284,6 +284,23 @@ def what_was_stored_before_is_still_read_and_turned_off_it_is_too(bench):
 
 
 @test
+def where_encryption_is_strict_a_plain_answer_does_not_open(bench):
+    upstream = bench.upstream(answer(201, BODY, FIELDS))
+    before = bench.gateway(upstream, cache={"size": 0})
+    first = before.ask("plain")
+    strict = more(bench, upstream, ONE, encryption_strict=True)
+    unreadable(strict, upstream, "plain", "answer_not_encrypted")
+    _, key_id = record_of(bench.redis, strict, "plain")
+    shown = admin(strict, "GET", f"/keys/{key_id}?body=1").json()
+    assert "store.encryption_strict" in str(shown), shown
+    second = strict.ask("sealed")
+    equal(second.status, 201)
+    same(strict.ask("sealed"), second)
+    same(before.ask("plain"), first)
+    equal(upstream.count(), 2)
+
+
+@test
 def what_an_operator_says_is_encrypted_too(bench):
     upstream, gateway = start(bench, ONE, reply=close_unanswered)
     redis = bench.redis

@@ -82,6 +82,9 @@ KILLING_TESTS = {
         ("test_encryption",
          "an answer that was moved to another record is nobodys"),
         ("test_encryption", "an answer is not given to another request")],
+    "plain_refused": [
+        ("test_encryption",
+         "where encryption is strict a plain answer does not open")],
     "stored_lines": [("unit/record/test_record",
                       "malformed_answers_are_refused")],
 

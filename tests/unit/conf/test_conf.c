@@ -98,6 +98,7 @@ the_file_has_its_defaults(void **state)
 	assert_false(store->allow_eviction);
 	assert_true(store->compression);
 	assert_int_equal(store->n_encryption_keys, 0);
+	assert_false(store->encryption_strict);
 	conf_unref(&c);
 }
 

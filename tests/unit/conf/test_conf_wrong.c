@@ -190,6 +190,9 @@ values_have_their_type_and_range(void **state)
 		       "FBQUFBQUE='}]"),
 		"/store/encryption_keys/0/key: must be 32 bytes in base64\n"
 		"/store/encryption_keys/1: another key has this id\n"},
+	    {TRY_STORE("'encryption_strict':true"),
+		"/store/encryption_strict: without store.encryption_keys no "
+		"answer could be read\n"},
 	    {TRY_STORE("'encryption_keys':[{'id':'a b','key':'QUFBQUFBQUFBQUFB"
 		       "QUFBQUFBQUFBQUFBQUFBQUFBQUE='}]"),
 		"/store/encryption_keys/0/id: must consist of 1 to 64 letters, "
