@@ -178,7 +178,7 @@ adopt_file(int folder, const char *name, struct journal_found *ret_found)
 		return true;
 	}
 	struct journal *journal = journal_new(of_journal, file, name);
-	struct journal_damage damage;
+	struct journal_damage damage = {0};
 	found.error = journal_load(journal, &damage);
 	if (found.error != 0)
 		journal_give_up(&journal);
