@@ -38,14 +38,24 @@ class Line:
             pass
 
     def to_gateway(self):
+        """What Redis says to a gateway that was cut off is read too: its
+        answer to ASK may come behind that."""
+        said = b""
         try:
             while data := self.far.recv(65536):
-                if WORD in data:
+                said = said[-len(WORD):] + data
+                if WORD in said:
                     self.asked.set()
-                self.near.sendall(data)
+                self.say(data)
         except OSError:
             pass
         self.cut()
+
+    def say(self, data):
+        try:
+            self.near.sendall(data)
+        except OSError:
+            pass
 
     def cut(self):
         """Cuts the gateway's connection, not that of Redis."""
