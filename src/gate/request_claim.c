@@ -72,7 +72,9 @@ request_claim(struct machine *machine)
 	    .policy = r->policy,
 	    .route = span_str(r->route->name),
 	};
-	r->claim.waits = wait_ms(r) > 0;
+	r->claim.waits = r->wait_until_ms == 0
+	    ? wait_ms(r) > 0
+	    : r->wait_until_ms > loop_now_ms(r->worker->loop);
 	if (r->claim.waits)
 		waiters_listen(&r->worker->waiters, &r->waiter, &r->key_id);
 	owner_new(&r->claim.owner);
@@ -117,7 +119,7 @@ in_flight(struct request *r)
 	int64_t now_ms = loop_now_ms(r->worker->loop);
 	if (r->wait_until_ms == 0)
 		r->wait_until_ms = now_ms + wait_ms(r);
-	if (r->wait_until_ms <= now_ms || r->x->gone)
+	if (!r->claim.waits || r->wait_until_ms <= now_ms || r->x->gone)
 		return request_refuse(
 		    r, PROBLEM_IN_FLIGHT, OUTCOME_IN_FLIGHT);
 	r->waited = true;
@@ -138,8 +140,14 @@ enum after
 request_claim_waited(struct machine *machine)
 {
 	struct request *r = request_of(machine);
+	int error = r->waiter.op.error;
 	exchange_watch_client(r->x, NULL, NULL);
-	if (r->waiter.op.error != 0 || r->x->gone)
+	/*
+	 * When its time is up it looks once more: a Redis that is full tells
+	 * nobody of a change.
+	 */
+	bool look = error == 0 || (error == E_TIMEOUT && INVARIANT(last_look));
+	if (!look || r->x->gone)
 		return request_refuse(
 		    r, PROBLEM_IN_FLIGHT, OUTCOME_IN_FLIGHT);
 	return request_to(r, REQUEST_CLAIM, MORE);

@@ -87,6 +87,7 @@ INVARIANT_NAME(late_link_reset,
 INVARIANT_NAME(lease_renewed, "a payment that takes long would become UNKNOWN")
 INVARIANT_NAME(leases_swept, "nobody would hear of an owner that died")
 INVARIANT_NAME(waiters_woken, "retries would wait although the answer is there")
+INVARIANT_NAME(last_look, "a retry would not be told what happened meanwhile")
 INVARIANT_NAME(replicas_compared,
     "a claim that only a dying Redis has would be executed, and again later")
 INVARIANT_NAME(master_only, "the gateway would serve on what takes no claims")

@@ -7,7 +7,7 @@ from once.tap import equal, test
 from once.upstream import answer, then_close
 from once.wait import eventually
 
-WAIT = {"in_flight": "wait", "wait_timeout": "8s"}
+WAIT = {"in_flight": "wait", "wait_timeout": "1m"}
 
 
 def first_held(bench, gateway, upstream):
@@ -91,6 +91,24 @@ def a_wait_ends_with_409_when_its_time_is_up(bench):
     equal(gateway.ask("k").problem, "in-flight")
     hold.release()
     equal(first.result().status, 201)
+
+
+@test
+def a_wait_looks_once_more_when_its_time_is_up(bench):
+    """A Redis that is full tells nobody that the first request is done."""
+    redis = bench.own_redis()
+    upstream = bench.upstream()
+    one, two = (bench.gateway(
+        upstream, {"in_flight": "wait", "wait_timeout": "2s"}, redis=redis,
+        log={"level": "debug"}) for _ in range(2))
+    hold, first = first_held(bench, one, upstream)
+    redis("CONFIG", "SET", "maxmemory", "1mb")
+    asks = waiting(bench, two, 2)
+    hold.release()
+    equal(first.result().status, 201)
+    for ask in asks:
+        equal((ask.result().status, ask.result().replayed), (201, True))
+    equal(upstream.count(), 1)
 
 
 @test

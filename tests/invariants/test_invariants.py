@@ -114,6 +114,8 @@ KILLING_TESTS = {
         ("test_lease", "an upstream slower than three leases")],
     "leases_swept": [
         waits(UNKNOWN, "a lease that ran out is noticed without a retry")],
+    "last_look": [
+        ("test_waiting", "a wait looks once more when its time is up")],
     "waiters_woken": [
         waits("test_waiting", "retries wait for the first and get its")],
     "replicas_compared": [
