@@ -180,6 +180,7 @@ print_schema(void)
 	set_member(defs, "upstream", group_schema(GROUP_UPSTREAM));
 	set_member(defs, "route", group_schema(GROUP_ROUTE));
 	set_member(defs, "idempotency", group_schema(GROUP_IDEMPOTENCY));
+	set_member(defs, "reconcile", group_schema(GROUP_RECONCILE));
 	must(json_object_update(schema, whole) == 0);
 	set_member(schema, "$defs", defs);
 	int failed = json_dumpf(schema, stdout, JSON_INDENT(2));

@@ -9,8 +9,10 @@
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "base/utf8.h"
+#include "gate/entity.h"
 #include "gate/key.h"
 #include "gate/scope.h"
+#include "gate/variables.h"
 
 enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999 };
 
@@ -369,6 +371,18 @@ add_candidate(struct admin_request *a, const struct key_id *key_id)
 	a->others[a->n_others++] = *key_id;
 }
 
+/* On a cluster the record is where its entity is. */
+static void
+share_shard(struct admin_request *a, const struct conf_idempotency *policy,
+    const struct span *scope, struct span value, struct key_id *key_id)
+{
+	struct store_entity entity = {0};
+	if (a->conf->store.cluster.count == 0)
+		return;
+	entity_name_by_path(a->admin->conf, policy, scope, value, entity.name);
+	entity_share_shard(&entity, key_id);
+}
+
 /* Routes of one namespace may have scopes of their own. */
 static void
 find_candidates(struct admin_request *a, struct span namespace,
@@ -380,8 +394,10 @@ find_candidates(struct admin_request *a, struct span namespace,
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_idempotency *policy =
 		    conf->routes[i].idempotency;
+		struct span entity;
 		if (policy == NULL ||
-		    !span_eq(span_str(policy->namespace), namespace))
+		    !variables_fit_namespace(
+			a->arena, policy, namespace, &entity))
 			continue;
 		struct span *values = arena_alloc(a->arena,
 		    (policy->scope.count + 1) * sizeof *values);
@@ -390,6 +406,8 @@ find_candidates(struct admin_request *a, struct span namespace,
 		struct key_id key_id;
 		key_id_make(a->admin->conf, namespace, &policy->scope,
 		    values, key_bytes(a, policy, text), &key_id);
+		if (entity.len > 0)
+			share_shard(a, policy, values, entity, &key_id);
 		add_candidate(a, &key_id);
 	}
 }

@@ -19,7 +19,7 @@ struct number {
 };
 
 /* Exponents of so many digits are int64_t with room for any shift. */
-enum { EASY_DIGITS = 18, INT64_CHARS = 20 };
+enum { EASY_DIGITS = 18, INT64_CHARS = 20, PLAIN_DIGITS = 64 };
 
 static struct number take_apart(struct span text);
 static struct span take_digits(struct span *text);
@@ -151,4 +151,40 @@ put_exponent(char *out, const struct number *n, int64_t shift)
 	struct span sum = without_leading_zeros(span_of(p, len));
 	memmove(p, sum.ptr, sum.len);
 	return (size_t)(p - out) + sum.len;
+}
+
+/* The digits with a point before the last `fraction` of them. */
+static size_t
+put_with_point(char *out, struct span digits, size_t fraction)
+{
+	size_t len = 0;
+	size_t whole = digits.len > fraction ? digits.len - fraction : 0;
+	len += put_digits(out, whole ? span_of(digits.ptr, whole) : SPAN("0"));
+	out[len++] = '.';
+	for (size_t zeros = fraction - (digits.len - whole); zeros > 0; zeros--)
+		out[len++] = '0';
+	return len + put_digits(out + len, span_from(digits, whole));
+}
+
+struct span
+decimal_plain(struct arena *arena, struct span spelling)
+{
+	struct number n = take_apart(spelling);
+	struct span exponent = n.exponent;
+	int64_t shift = 0;
+	if (n.fraction.len > 0 || exponent.len > EASY_DIGITS)
+		return spelling;
+	(void)digits_take(&exponent, INT64_MAX, &shift);
+	if (shift == 0 || shift + (int64_t)n.whole.len > PLAIN_DIGITS)
+		return spelling;
+	char *out = arena_alloc(arena, PLAIN_DIGITS + 4);
+	size_t len = 0;
+	if (n.negative)
+		out[len++] = '-';
+	if (n.down)
+		return span_of(out,
+		    len + put_with_point(out + len, n.whole, (size_t)shift));
+	len += put_digits(out + len, n.whole);
+	memset(out + len, '0', (size_t)shift);
+	return span_of(out, len + (size_t)shift);
 }

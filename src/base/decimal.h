@@ -17,3 +17,10 @@
  * into the number.
  */
 struct span decimal_spelling(struct arena *arena, struct span number);
+
+/*
+ * A spelling without its exponent, as people write numbers: "-125e2" is
+ * "-12500", "5e-2" is "0.05".  One that would have more than 64 digits stays as
+ * it is.
+ */
+struct span decimal_plain(struct arena *arena, struct span spelling);

@@ -327,6 +327,49 @@ json_is_nil(const struct json *json)
 	return json->type == JSON_NULL;
 }
 
+bool
+json_text(const struct json *json, struct span *ret_text)
+{
+	if (json->type != JSON_STRING)
+		return false;
+	*ret_text = json->text;
+	return true;
+}
+
+bool
+json_spelling(const struct json *json, struct span *ret_text)
+{
+	if (json->type != JSON_NUMBER)
+		return false;
+	*ret_text = json->text;
+	return true;
+}
+
+bool
+json_scalar(
+    struct arena *arena, const struct json *json, struct span *ret_text)
+{
+	switch (json->type) {
+	case JSON_STRING:
+		*ret_text = json->text;
+		return true;
+	case JSON_NUMBER:
+		*ret_text = decimal_plain(arena, json->text);
+		return true;
+	case JSON_FALSE:
+		*ret_text = SPAN("false");
+		return true;
+	case JSON_TRUE:
+		*ret_text = SPAN("true");
+		return true;
+	case JSON_NULL:
+	case JSON_ARRAY:
+	case JSON_OBJECT:
+		break;
+	}
+	return false;
+}
+
 static const struct json *
 find_member(const struct json *object, struct span name)
 {

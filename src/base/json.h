@@ -31,6 +31,17 @@ MUST_USE const struct json *json_read(struct arena *arena, struct span text);
 MUST_USE const struct json *json_at(
     const struct json *json, const struct pointer *pointer);
 
+/*
+ * The value of a string, a number (plainly, without an exponent, as long as
+ * that has at most 64 digits) or a boolean as text; false of null, lists and
+ * objects.  It comes from the arena or lives as long as the value.
+ */
+MUST_USE bool json_scalar(struct arena *arena, const struct json *json,
+    struct span *ret_text);
+/* The text of a string, and a number's one spelling; false of other types. */
+MUST_USE bool json_text(const struct json *json, struct span *ret_text);
+MUST_USE bool json_spelling(const struct json *json, struct span *ret_text);
+
 /* True of null; the plain name is a macro of jansson. */
 bool json_is_nil(const struct json *json);
 

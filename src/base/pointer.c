@@ -1,6 +1,70 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/pointer.h"
 
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+static bool
+is_pointer(struct span text)
+{
+	if (text.len == 0 || text.ptr[0] != '/')
+		return false;
+	for (size_t i = 0; i < text.len; i++) {
+		char next = i + 1 < text.len ? text.ptr[i + 1] : '\0';
+		if (text.ptr[i] == '~' && next != '0' && next != '1')
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The segments and their text are one piece of memory, so that free() of the
+ * segments frees it.
+ */
+bool
+pointer_read(struct span text, struct pointer *ret_pointer)
+{
+	if (!is_pointer(text))
+		return false;
+	size_t count = 0;
+	for (size_t i = 0; i < text.len; i++)
+		count += text.ptr[i] == '/';
+	struct span *segments = mem_zero(count * sizeof *segments + text.len);
+	char *to = (char *)(segments + count);
+	struct span *segment = segments;
+	for (size_t i = 0; i < text.len; i++) {
+		char c = text.ptr[i];
+		if (c == '/') {
+			segment += i > 0;
+			*segment = span_of(to, 0);
+			continue;
+		}
+		if (c == '~')
+			c = text.ptr[++i] == '1' ? '/' : '~';
+		*to++ = c;
+		segment->len++;
+	}
+	*ret_pointer = (struct pointer){segments, count};
+	return true;
+}
+
+void
+pointer_clear(struct pointer *pointer)
+{
+	free(pointer->segments);
+	*pointer = (struct pointer){NULL, 0};
+}
+
+bool
+pointer_eq(const struct pointer *a, const struct pointer *b)
+{
+	for (size_t i = 0; i < a->count && i < b->count; i++)
+		if (!span_eq(a->segments[i], b->segments[i]))
+			return false;
+	return a->count == b->count;
+}
+
 void
 pointer_write(FILE *out, struct span segment)
 {

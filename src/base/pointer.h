@@ -4,11 +4,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/must.h"
 #include "base/span.h"
 
 /*
  * A JSON pointer (RFC 6901) taken apart: its segments in order, "~1" and
- * "~0" already unescaped.  No segments: the whole document.
+ * "~0" already unescaped.  No segments: the whole document.  It knows no JSON.
+ * Pure; any thread.
  */
 struct pointer {
 	struct span *segments;
@@ -20,5 +22,13 @@ struct pointers {
 	size_t count;
 };
 
+/*
+ * Takes a pointer with one segment at least apart; the caller clears it.
+ * False where the text is none.
+ */
+MUST_USE bool pointer_read(struct span text, struct pointer *ret_pointer);
+/* Frees the segments; a pointer of no segments has nothing to free. */
+void pointer_clear(struct pointer *pointer);
+bool pointer_eq(const struct pointer *a, const struct pointer *b);
 /* Writes one more segment of a pointer, its slash first, escaped. */
 void pointer_write(FILE *out, struct span segment);

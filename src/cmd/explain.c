@@ -126,9 +126,14 @@ in_flight_text(const struct conf_idempotency *policy)
 static char *
 unknown_text(const struct conf_idempotency *policy)
 {
-	return policy->reconcile != NULL
-	    ? mem_printf("ask %s", policy->reconcile)
-	    : POLICY_TEXT(policy, on_unknown);
+	if (policy->on_unknown != UNKNOWN_RECONCILE)
+		return POLICY_TEXT(policy, on_unknown);
+	char *settle = option_text(GROUP_RECONCILE,
+	    offsetof(struct conf_idempotency, reconcile.settle_ms), policy);
+	char *text = mem_printf("after %s, ask %s", settle,
+	    policy->reconcile.path.text);
+	free(settle);
+	return text;
 }
 
 static char *

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/conf.h"
 
+int
+conf_variable(const struct conf_route *route, struct span name)
+{
+	for (size_t i = 0; i < route->n_segments; i++)
+		if (route->segments[i].kind == SEGMENT_ANY &&
+		    span_eq(route->segments[i].text, name))
+			return (int)i;
+	return -1;
+}
+
 const struct conf *
 conf_ref(const struct conf *conf)
 {

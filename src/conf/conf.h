@@ -9,6 +9,7 @@
 #include "base/must.h"
 #include "base/pointer.h"
 #include "base/span.h"
+#include "base/template.h"
 
 /*
  * The configuration as the program uses it: one immutable, counted object
@@ -98,19 +99,37 @@ enum fingerprint_part {
 	FINGERPRINT_BODY = 8,
 };
 
+/* How the upstream is asked about an unknown outcome (GET). */
+struct conf_reconcile {
+	struct template path; /* with an optional query; of nothing: never */
+	int64_t settle_ms; /* so long it may still commit what it was sent */
+	bool absent[600];  /* for each status: it did not happen */
+	int64_t status;    /* stored in place of the answer's; 0: its own */
+};
+
+/* What a request changes: members of its body, or a segment of its path. */
+struct conf_entity {
+	struct pointers pointers;
+	char *path; /* the name of a variable; NULL: the pointers, if any */
+};
+
 struct conf_idempotency {
 	struct strings headers; /* accepted key fields, one at least */
 	bool required;
 	bool derive_from_body;       /* derive_key: "body" */
 	struct pointers derive_from; /* derive_key: a list; both off: none */
+	bool send_derived;
 	enum key_format key_format;
 	int64_t max_length;
 	struct strings scope; /* fields; none: one scope for all */
-	char *namespace;
+	struct template namespace; /* of text and {NAME} of the path */
 	unsigned fingerprint_include; /* enum fingerprint_part, or-ed */
 	struct strings fingerprint_headers;
 	bool fingerprint_json; /* also true where ignore is not empty */
 	struct pointers fingerprint_ignore;
+	struct conf_entity entity;
+	struct pointer newer_only; /* to the version; no segments: none */
+	bool serialize;
 	int64_t retention_ms;
 	int64_t unknown_retention_ms;
 	int64_t lease_ms;
@@ -119,7 +138,7 @@ struct conf_idempotency {
 	/* For each status 200-599, defaults, classes and entries resolved. */
 	uint8_t outcomes[600]; /* enum status_class */
 	enum on_unknown on_unknown;
-	char *reconcile; /* path with {key}; NULL unless UNKNOWN_RECONCILE */
+	struct conf_reconcile reconcile; /* where it is UNKNOWN_RECONCILE */
 	int64_t max_attempts;
 	enum on_store_down on_store_down;
 	int64_t max_request_body;
@@ -134,7 +153,7 @@ enum segment_kind { SEGMENT_TEXT, SEGMENT_ANY, SEGMENT_REST };
 
 struct conf_segment {
 	enum segment_kind kind;
-	struct span text;
+	struct span text; /* of {x}: x */
 };
 
 struct conf_route {
@@ -219,6 +238,19 @@ static inline bool
 conf_has_sentinels(const struct conf *conf)
 {
 	return conf->store.sentinels.count > 0;
+}
+
+/*
+ * Which segment of the route's path has the variable of that name; -1: none.
+ */
+int conf_variable(const struct conf_route *route, struct span name);
+
+/* Whether the policy says what a request changes. */
+static inline bool
+conf_has_entity(const struct conf_idempotency *policy)
+{
+	return policy->entity.path != NULL ||
+	    policy->entity.pointers.count > 0;
 }
 
 const struct conf *conf_ref(const struct conf *conf);

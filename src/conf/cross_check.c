@@ -207,6 +207,139 @@ check_route_names(struct loader *l)
 	}
 }
 
+/* --- the variables of a route's path --- */
+
+#define POLICY_OPTION(group, field)                                           \
+	option_at(group, offsetof(struct conf_idempotency, field))
+
+static void
+check_variable(struct loader *l, const struct json_place *at,
+    const struct option *option, const struct conf_route *route,
+    struct span name)
+{
+	if (conf_variable(route, name) < 0)
+		complaints_at_option(l, at, option,
+		    "the path of the route has no {%.*s}", SPAN_FMT(name));
+}
+
+static void
+check_template(struct loader *l, const struct json_place *at,
+    const struct option *option, const struct conf_route *route,
+    const struct template *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (t->pieces[i].kind == TEMPLATE_PATH)
+			check_variable(
+			    l, at, option, route, t->pieces[i].text);
+}
+
+/* An upstream cannot be asked for a key that it never saw. */
+static void
+check_reconcile(struct loader *l, const struct json_place *at,
+    const struct conf_route *route)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	const struct template *path = &policy->reconcile.path;
+	const struct option *option =
+	    POLICY_OPTION(GROUP_IDEMPOTENCY, on_unknown);
+	bool derives =
+	    policy->derive_from_body || policy->derive_from.count > 0;
+	check_template(l, at, option, route, path);
+	if (derives && !policy->send_derived &&
+	    template_has(path, TEMPLATE_KEY))
+		complaints_at_option(l, at, option,
+		    "the upstream never sees a derived key: \"%s\" is "
+		    "needed, or another variable than {key}",
+		    POLICY_OPTION(GROUP_IDEMPOTENCY, send_derived)->path);
+}
+
+static bool
+has_pointer(const struct pointers *pointers, const struct pointer *pointer)
+{
+	for (size_t i = 0; i < pointers->count; i++)
+		if (pointer_eq(&pointers->list[i], pointer))
+			return true;
+	return false;
+}
+
+/*
+ * Whether requests with one key all have one entity, so that the shard of the
+ * record may follow from the entity.
+ */
+static bool
+key_determines_entity(const struct conf_idempotency *policy)
+{
+	const struct conf_entity *entity = &policy->entity;
+	const struct template *namespace = &policy->namespace;
+	if (entity->path != NULL) {
+		for (size_t i = 0; i < namespace->count; i++)
+			if (namespace->pieces[i].kind == TEMPLATE_PATH &&
+			    span_eq(namespace->pieces[i].text,
+				span_str(entity->path)))
+				return true;
+		return false;
+	}
+	if (policy->derive_from_body)
+		return true;
+	for (size_t i = 0; i < entity->pointers.count; i++)
+		if (!has_pointer(
+			&policy->derive_from, &entity->pointers.list[i]))
+			return false;
+	return true;
+}
+
+static void
+check_entity(struct loader *l, const struct json_place *at,
+    const struct conf_route *route)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	const struct option *entity =
+	    POLICY_OPTION(GROUP_IDEMPOTENCY, entity);
+	if (policy->entity.path != NULL)
+		check_variable(l, at, entity, route,
+		    span_str(policy->entity.path));
+	if (conf_has_entity(policy)) {
+		if (l->conf->store.cluster.count > 0 &&
+		    !key_determines_entity(policy))
+			complaints_at_option(l, at, entity,
+			    "on a cluster the key must determine the entity: "
+			    "its pointers must be among those of \"%s\", or "
+			    "its variable in \"%s\"",
+			    POLICY_OPTION(GROUP_IDEMPOTENCY, derive_from)->path,
+			    POLICY_OPTION(GROUP_IDEMPOTENCY, namespace)->path);
+		return;
+	}
+	if (policy->serialize)
+		complaints_at_option(l, at,
+		    POLICY_OPTION(GROUP_IDEMPOTENCY, serialize),
+		    "\"%s\" is needed too", entity->path);
+	if (policy->newer_only.count > 0)
+		complaints_at_option(l, at,
+		    POLICY_OPTION(GROUP_IDEMPOTENCY, newer_only),
+		    "\"%s\" is needed too", entity->path);
+}
+
+static void
+check_routes(struct loader *l)
+{
+	const struct conf *conf = l->conf;
+	struct json_place list = {NULL, ROOT_OPTION(routes)->path, 0};
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		struct json_place place = {&list, NULL, i};
+		struct json_place at = {&place,
+		    option_at(GROUP_ROUTE,
+			offsetof(struct conf_route, idempotency))->path, 0};
+		if (route->idempotency == NULL || route->path == NULL)
+			continue;
+		check_reconcile(l, &at, route);
+		check_template(l, &at,
+		    POLICY_OPTION(GROUP_IDEMPOTENCY, namespace), route,
+		    &route->idempotency->namespace);
+		check_entity(l, &at, route);
+	}
+}
+
 void
 cross_check_policy(struct loader *l, const struct json_place *at,
     struct conf_idempotency *policy)
@@ -259,5 +392,6 @@ cross_check_conf(struct loader *l)
 	check_encryption(l);
 	check_upstreams(l);
 	check_route_names(l);
+	check_routes(l);
 	fill_in(l->conf);
 }

@@ -153,34 +153,6 @@ wrong_pointer(const char *text)
 	return NULL;
 }
 
-/*
- * Takes a valid pointer apart.  Its segments and their text are one piece of
- * memory, so that free() of the segments frees it.
- */
-static struct pointer
-take_apart_pointer(const char *text)
-{
-	size_t count = 0;
-	for (const char *p = text; *p != '\0'; p++)
-		count += *p == '/';
-	struct span *segments =
-	    mem_zero(count * sizeof *segments + strlen(text));
-	char *to = (char *)(segments + count);
-	size_t i = 0;
-	for (const char *p = text; *p != '\0'; p++) {
-		if (*p == '/') {
-			segments[i++] = span_of(to, 0);
-			continue;
-		}
-		*to = *p;
-		if (*p == '~')
-			*to = *++p == '1' ? '/' : '~';
-		to++;
-		segments[i - 1].len++;
-	}
-	return (struct pointer){segments, count};
-}
-
 void
 list_parse_pointers(struct loader *l, const struct given *given)
 {
@@ -194,7 +166,8 @@ list_parse_pointers(struct loader *l, const struct given *given)
 	pointers->list = mem_zero(texts.count * sizeof *pointers->list);
 	pointers->count = texts.count;
 	for (size_t i = 0; i < texts.count; i++)
-		pointers->list[i] = take_apart_pointer(texts.list[i]);
+		must(pointer_read(
+		    span_str(texts.list[i]), &pointers->list[i]));
 	list_clear_strings(NULL, &texts);
 }
 
@@ -231,7 +204,105 @@ list_clear_pointers(void *base, void *field)
 	struct pointers *pointers = field;
 	(void)base;
 	for (size_t i = 0; i < pointers->count; i++)
-		free(pointers->list[i].segments);
+		pointer_clear(&pointers->list[i]);
 	free(pointers->list);
 	*pointers = (struct pointers){NULL, 0};
+}
+
+void
+list_parse_pointer(struct loader *l, const struct given *given)
+{
+	struct pointer made;
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	const char *wrong = wrong_pointer(text);
+	if (wrong != NULL) {
+		complaints_at(l, given->at, "%s", wrong);
+	} else {
+		must(pointer_read(span_str(text), &made));
+		list_clear_pointer(NULL, given_field(given));
+		*(struct pointer *)given_field(given) = made;
+	}
+	text_free(&text);
+}
+
+void
+list_clear_pointer(void *base, void *field)
+{
+	(void)base;
+	pointer_clear(field);
+}
+
+/* {"path": NAME} */
+static void
+read_entity_path(
+    struct loader *l, const struct given *given, struct conf_entity *entity)
+{
+	const char *name;
+	json_t *value;
+	json_object_foreach(given->value, name, value)
+	{
+		struct json_place at = {given->at, name, 0};
+		if (strcmp(name, "path") != 0) {
+			complaints_at(l, &at, "there is no such member");
+			continue;
+		}
+		char *text = text_read(l, &at, value);
+		if (text == NULL)
+			continue;
+		list_clear_entity(NULL, entity);
+		entity->path = text;
+	}
+	if (json_object_get(given->value, "path") == NULL)
+		complaints_at(l, given->at, "\"path\" is missing");
+}
+
+void
+list_parse_entity(struct loader *l, const struct given *given)
+{
+	struct conf_entity *entity = given_field(given);
+	if (json_is_object(given->value)) {
+		read_entity_path(l, given, entity);
+		return;
+	}
+	if (!json_is_array(given->value) ||
+	    json_array_size(given->value) == 0) {
+		complaints_at(l, given->at,
+		    "must be a list of JSON pointers or {\"path\": NAME}");
+		return;
+	}
+	text_free(&entity->path);
+	list_parse_pointers(l, given);
+}
+
+void
+list_clear_entity(void *base, void *field)
+{
+	struct conf_entity *entity = field;
+	list_clear_pointers(base, &entity->pointers);
+	text_free(&entity->path);
+}
+
+/* --- statuses --- */
+
+void
+list_parse_statuses(struct loader *l, const struct given *given)
+{
+	bool statuses[600] = {false};
+	if (!json_is_array(given->value)) {
+		complaints_at(l, given->at, "must be a list of statuses");
+		return;
+	}
+	for (size_t i = 0; i < json_array_size(given->value); i++) {
+		struct json_place at = {given->at, NULL, i};
+		json_t *value = json_array_get(given->value, i);
+		json_int_t status = json_integer_value(value);
+		if (!json_is_integer(value) || status < 300 || status > 599)
+			complaints_at(l, &at,
+			    "must be a status from 300 to 599");
+		else
+			statuses[status] = true;
+	}
+	memcpy(given_field(given), statuses, sizeof statuses);
 }

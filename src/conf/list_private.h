@@ -18,3 +18,11 @@ void list_parse_pointers(struct loader *l, const struct given *given);
 /* "body", or a list of pointers. */
 void list_parse_derive_key(struct loader *l, const struct given *given);
 void list_clear_pointers(void *base, void *field);
+/* One JSON pointer. */
+void list_parse_pointer(struct loader *l, const struct given *given);
+void list_clear_pointer(void *base, void *field);
+/* JSON pointers, or {"path": NAME}. */
+void list_parse_entity(struct loader *l, const struct given *given);
+void list_clear_entity(void *base, void *field);
+/* Statuses that are not 2xx. */
+void list_parse_statuses(struct loader *l, const struct given *given);

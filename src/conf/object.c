@@ -409,3 +409,67 @@ object_clear_idempotency(void *base, void *field)
 	free(*policy);
 	*policy = NULL;
 }
+
+/* --- on_unknown --- */
+
+/* The path alone, or an object with it; what is not said has its default. */
+static void
+read_reconcile(struct loader *l, const struct json_place *at, json_t *value,
+    struct conf_idempotency *policy)
+{
+	size_t before = l->complaints->count;
+	object_clear(GROUP_RECONCILE, policy);
+	object_load_presets(l, GROUP_RECONCILE, policy);
+	if (text_is_one(value)) {
+		const struct option *option = option_at(GROUP_RECONCILE,
+		    offsetof(struct conf_idempotency, reconcile.path));
+		read_option(l, option, at, value, policy);
+	} else if (json_is_object(value)) {
+		object_load(l, GROUP_RECONCILE, at, value, policy);
+	} else {
+		complaints_at(l, at, "must be a path, or an object with one");
+	}
+	if (l->complaints->count == before)
+		policy->on_unknown = UNKNOWN_RECONCILE;
+}
+
+static void
+read_on_unknown_object(struct loader *l, const struct given *given)
+{
+	static const char member[] = "reconcile";
+	const char *name;
+	json_t *value;
+	json_object_foreach(given->value, name, value)
+	{
+		struct json_place at = {given->at, name, 0};
+		if (strcmp(name, member) != 0)
+			complaints_at(l, &at, "there is no such member");
+		else
+			read_reconcile(l, &at, value, given->base);
+	}
+	if (json_object_get(given->value, member) == NULL)
+		complaints_at(l, given->at, "\"%s\" is missing", member);
+}
+
+void
+object_parse_on_unknown(struct loader *l, const struct given *given)
+{
+	struct conf_idempotency *policy = given->base;
+	if (json_is_object(given->value) && !text_is_one(given->value)) {
+		read_on_unknown_object(l, given);
+		return;
+	}
+	int choice =
+	    choice_read(l, given->at, given->value, given->option->words);
+	if (choice < 0)
+		return;
+	policy->on_unknown = (enum on_unknown)choice;
+	object_clear(GROUP_RECONCILE, policy);
+}
+
+void
+object_clear_on_unknown(void *base, void *field)
+{
+	(void)field;
+	object_clear(GROUP_RECONCILE, base);
+}

@@ -37,5 +37,8 @@ void object_clear_routes(void *base, void *field);
 void object_parse_idempotency(struct loader *l, const struct given *given);
 void object_parse_defaults(struct loader *l, const struct given *given);
 void object_clear_idempotency(void *base, void *field);
+/* A word, or an object with how to ask the upstream. */
+void object_parse_on_unknown(struct loader *l, const struct given *given);
+void object_clear_on_unknown(void *base, void *field);
 /* The name of an upstream, which stands before it in the table. */
 void object_parse_upstream_name(struct loader *l, const struct given *given);

@@ -10,6 +10,7 @@ typedef struct conf_encryption_key in_ENCRYPTION_KEY;
 typedef struct conf_upstream in_UPSTREAM;
 typedef struct conf_route in_ROUTE;
 typedef struct conf_idempotency in_IDEMPOTENCY;
+typedef struct conf_idempotency in_RECONCILE;
 
 /* A field must have the type that the functions of its option write. */
 #define TYPE(name, ctype, parse, clear, ...) \

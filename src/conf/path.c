@@ -8,6 +8,12 @@
 #include "conf/path_private.h"
 #include "conf/text_private.h"
 
+enum {
+	RECONCILE_VARIABLES = 1 << TEMPLATE_KEY | 1 << TEMPLATE_PATH |
+	    1 << TEMPLATE_JSON,
+	NAMESPACE_VARIABLES = 1 << TEMPLATE_BARE,
+};
+
 /* The next segment of a path that begins with a slash; false at its end. */
 static bool
 take_segment(struct span *path, struct span *ret_segment)
@@ -94,6 +100,7 @@ read_segment(struct span text, bool last, struct conf_segment *ret_segment)
 	}
 	if (is_variable(text)) {
 		ret_segment->kind = SEGMENT_ANY;
+		ret_segment->text = span_of(text.ptr + 1, text.len - 2);
 		return NULL;
 	}
 	if (has_any(text, "{}"))
@@ -162,4 +169,86 @@ path_clear(void *base, void *field)
 	free(route->segments);
 	route->segments = NULL;
 	route->n_segments = 0;
+}
+
+/* --- texts with variables --- */
+
+/* What is wrong with the path to ask the upstream at. */
+static const char *
+read_reconcile(const char *text, struct template *ret_template)
+{
+	const char *wrong =
+	    template_read(text, RECONCILE_VARIABLES, ret_template);
+	if (wrong != NULL)
+		return wrong;
+	char *sample = template_sample(ret_template);
+	wrong = path_wrong_target(sample);
+	if (wrong == NULL && !strcmp(sample, text))
+		wrong = "must have {key}, {path:NAME} or {json:/pointer}, or "
+			"all keys would get one answer";
+	free(sample);
+	if (wrong != NULL)
+		template_clear(ret_template);
+	return wrong;
+}
+
+/*
+ * Values of variables have no slash; with one between any two of them, no two
+ * lists of values make one text.
+ */
+static const char *
+read_namespace(const char *text, struct template *ret_template)
+{
+	const char *wrong =
+	    template_read(text, NAMESPACE_VARIABLES, ret_template);
+	bool parted = true;
+	for (size_t i = 0; wrong == NULL && i < ret_template->count; i++) {
+		const struct template_piece *piece = &ret_template->pieces[i];
+		if (piece->kind != TEMPLATE_TEXT && !parted)
+			wrong = "must have a \"/\" between two variables";
+		parted = piece->kind == TEMPLATE_TEXT &&
+		    (parted ||
+			memchr(piece->text.ptr, '/', piece->text.len));
+	}
+	if (wrong != NULL)
+		template_clear(ret_template);
+	return wrong;
+}
+
+static void
+parse_template(struct loader *l, const struct given *given,
+    const char *(*read)(const char *text, struct template *ret_template))
+{
+	struct template made = {NULL, NULL, 0};
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	const char *wrong =
+	    *text == '\0' ? "must not be empty" : read(text, &made);
+	text_free(&text);
+	if (wrong != NULL) {
+		complaints_at(l, given->at, "%s", wrong);
+		return;
+	}
+	path_clear_template(NULL, given_field(given));
+	*(struct template *)given_field(given) = made;
+}
+
+void
+path_parse_reconcile(struct loader *l, const struct given *given)
+{
+	parse_template(l, given, read_reconcile);
+}
+
+void
+path_parse_namespace(struct loader *l, const struct given *given)
+{
+	parse_template(l, given, read_namespace);
+}
+
+void
+path_clear_template(void *base, void *field)
+{
+	(void)base;
+	template_clear(field);
 }

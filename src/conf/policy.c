@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdlib.h>
-
 #include "base/digits.h"
 #include "conf/choice_private.h"
 #include "conf/complaints_private.h"
-#include "conf/path_private.h"
 #include "conf/policy_private.h"
-#include "conf/text_private.h"
 
 /* --- fingerprint.include --- */
 
@@ -79,77 +75,4 @@ policy_parse_outcomes(struct loader *l, const struct given *given)
 	read_outcomes(l, given, 0);
 	read_outcomes(l, given, 100);
 	read_outcomes(l, given, 1);
-}
-
-/* --- on_unknown --- */
-
-/* The path to ask the upstream at, with one {key}. */
-static const char *
-wrong_reconcile(const char *path)
-{
-	const char *wrong = path_wrong_target(path);
-	const char *key = strstr(path, "{key}");
-	if (wrong != NULL)
-		return wrong;
-	if (key == NULL || strchr(path, '{') != key ||
-	    strchr(path, '}') != key + 4 || strpbrk(key + 5, "{}") != NULL)
-		return "must have {key} once, and no other braces";
-	return NULL;
-}
-
-static void
-read_reconcile(struct loader *l, const struct given *given,
-    struct conf_idempotency *policy)
-{
-	static const char member[] = "reconcile";
-	json_t *value = json_object_get(given->value, member);
-	struct json_place at = {given->at, member, 0};
-	const char *name;
-	json_t *other;
-	json_object_foreach(given->value, name, other)
-	{
-		struct json_place extra = {given->at, name, 0};
-		if (strcmp(name, member) != 0)
-			complaints_at(l, &extra, "there is no such member");
-	}
-	if (value == NULL) {
-		complaints_at(l, given->at, "\"%s\" is missing", member);
-		return;
-	}
-	char *text = text_read(l, &at, value);
-	if (text == NULL)
-		return;
-	const char *wrong = wrong_reconcile(text);
-	if (wrong != NULL) {
-		complaints_at(l, &at, "%s", wrong);
-		text_free(&text);
-		return;
-	}
-	text_free(&policy->reconcile);
-	policy->reconcile = text;
-	policy->on_unknown = UNKNOWN_RECONCILE;
-}
-
-void
-policy_parse_on_unknown(struct loader *l, const struct given *given)
-{
-	struct conf_idempotency *policy = given->base;
-	if (json_is_object(given->value) && !text_is_one(given->value)) {
-		read_reconcile(l, given, policy);
-		return;
-	}
-	int choice =
-	    choice_read(l, given->at, given->value, given->option->words);
-	if (choice < 0)
-		return;
-	policy->on_unknown = (enum on_unknown)choice;
-	text_free(&policy->reconcile);
-}
-
-void
-policy_clear_on_unknown(void *base, void *field)
-{
-	struct conf_idempotency *policy = base;
-	(void)field;
-	text_free(&policy->reconcile);
 }

@@ -16,6 +16,3 @@ void policy_parse_parts(struct loader *l, const struct given *given);
  * come one after the other, each beats those before.
  */
 void policy_parse_outcomes(struct loader *l, const struct given *given);
-/* A word, or an object with the path to reconcile at. */
-void policy_parse_on_unknown(struct loader *l, const struct given *given);
-void policy_clear_on_unknown(void *base, void *field);

@@ -128,7 +128,7 @@ SHOW(one_or_more)
 }
 
 static json_t *
-show_pointer(const struct pointer *pointer)
+show_one_pointer(const struct pointer *pointer)
 {
 	char *text = NULL;
 	size_t len;
@@ -140,6 +140,14 @@ show_pointer(const struct pointer *pointer)
 	return taken(text);
 }
 
+SHOW(pointer)
+{
+	const struct pointer *pointer = field;
+	(void)option;
+	(void)base;
+	return pointer->count > 0 ? show_one_pointer(pointer) : NULL;
+}
+
 SHOW(pointers)
 {
 	const struct pointers *pointers = field;
@@ -147,7 +155,7 @@ SHOW(pointers)
 	(void)option;
 	(void)base;
 	for (size_t i = 0; i < pointers->count; i++)
-		append_to(list, show_pointer(&pointers->list[i]));
+		append_to(list, show_one_pointer(&pointers->list[i]));
 	return list;
 }
 
@@ -159,6 +167,36 @@ SHOW(derive_key)
 		return json_string("body");
 	return pointers->count > 0 ? show_pointers(option, base, field)
 				   : NULL;
+}
+
+SHOW(entity)
+{
+	const struct conf_entity *entity = field;
+	if (entity->path != NULL)
+		return json_pack("{s:s}", "path", entity->path);
+	return entity->pointers.count > 0
+	    ? show_pointers(option, base, &entity->pointers)
+	    : NULL;
+}
+
+SHOW(template)
+{
+	const struct template *t = field;
+	(void)option;
+	(void)base;
+	return t->text != NULL ? json_string(t->text) : NULL;
+}
+
+SHOW(statuses)
+{
+	const bool *statuses = field;
+	json_t *list = json_array();
+	(void)option;
+	(void)base;
+	for (int status = 200; status < 600; status++)
+		if (statuses[status])
+			append_to(list, json_integer(status));
+	return list;
 }
 
 SHOW(parts)
@@ -219,8 +257,9 @@ SHOW(outcomes)
 SHOW(on_unknown)
 {
 	const struct conf_idempotency *policy = base;
-	if (policy->reconcile != NULL)
-		return json_pack("{s:s}", "reconcile", policy->reconcile);
+	if (policy->on_unknown == UNKNOWN_RECONCILE)
+		return json_pack("{s:o}", "reconcile",
+		    show_group(GROUP_RECONCILE, policy));
 	return show_choice(option, base, field);
 }
 
@@ -360,6 +399,11 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_PARTS] = show_parts,
     [TYPE_OUTCOMES] = show_outcomes,
     [TYPE_ON_UNKNOWN] = show_on_unknown,
+    [TYPE_RECONCILE_PATH] = show_template,
+    [TYPE_NAMESPACE] = show_template,
+    [TYPE_STATUSES] = show_statuses,
+    [TYPE_POINTER] = show_pointer,
+    [TYPE_ENTITY] = show_entity,
     [TYPE_ADDRESS] = show_address,
     [TYPE_REDIS] = show_redis,
     [TYPE_MODE] = show_mode,

@@ -49,13 +49,31 @@ TYPE(OUTCOMES, uint8_t[600], policy_parse_outcomes, value_clear_nothing,
 	 "additionalProperties": false,
 	 "patternProperties": {
 		"^[2-5]([0-9][0-9]|xx)$": {"$ref": "#/$defs/string"}}})
-TYPE(ON_UNKNOWN, unsigned, policy_parse_on_unknown, policy_clear_on_unknown,
+TYPE(ON_UNKNOWN, unsigned, object_parse_on_unknown, object_clear_on_unknown,
 	{"anyOf": [
 		{"$ref": "#/$defs/string"},
 		{"type": "object",
 		 "additionalProperties": false,
 		 "required": ["reconcile"],
-		 "properties": {"reconcile": {"$ref": "#/$defs/string"}}}]})
+		 "properties": {"reconcile": {"anyOf": [
+			{"$ref": "#/$defs/string"},
+			{"$ref": "#/$defs/reconcile"}]}}}]})
+TYPE(RECONCILE_PATH, struct template, path_parse_reconcile,
+	path_clear_template, {"$ref": "#/$defs/string"})
+TYPE(NAMESPACE, struct template, path_parse_namespace, path_clear_template,
+	{"$ref": "#/$defs/string"})
+TYPE(STATUSES, bool[600], list_parse_statuses, value_clear_nothing,
+	{"type": "array", "items":
+		{"type": "integer", "minimum": 300, "maximum": 599}})
+TYPE(POINTER, struct pointer, list_parse_pointer, list_clear_pointer,
+	{"$ref": "#/$defs/string"})
+TYPE(ENTITY, struct conf_entity, list_parse_entity, list_clear_entity,
+	{"anyOf": [
+		{"$ref": "#/$defs/some_strings"},
+		{"type": "object",
+		 "additionalProperties": false,
+		 "required": ["path"],
+		 "properties": {"path": {"$ref": "#/$defs/string"}}}]})
 TYPE(ADDRESS, struct address, address_parse, address_clear,
 	{"$ref": "#/$defs/string"})
 TYPE(REDIS, struct address, url_parse_redis, address_clear,

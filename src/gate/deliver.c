@@ -11,6 +11,7 @@ struct result {
 	enum outcome outcome;
 	enum problem problem;  /* PROBLEM_COUNT_: the answer */
 	int original_status;   /* of a problem; 0: none */
+	int64_t retry_after_s; /* of a problem; 0: its own */
 	struct answer *answer; /* a reference is taken */
 	struct forward *rest;  /* moved: the content that is to come; NULL */
 	bool replay;           /* it is another request's answer */
@@ -29,6 +30,9 @@ hand_over(struct execution *e, const struct result *result)
 	r->outcome = result->outcome;
 	r->problem = result->problem;
 	r->original_status = result->original_status;
+	r->retry_after_s = result->retry_after_s;
+	memcpy(r->claim_op.current, e->store.current,
+	    sizeof r->claim_op.current);
 	r->answer = result->answer ? answer_ref(result->answer) : NULL;
 	r->store_us += e->store_us;
 	r->upstream_us = e->forward.op.took_us;
@@ -140,9 +144,18 @@ problem_of(enum reason reason)
 void
 deliver_unknown(struct execution *e)
 {
+	const struct conf_idempotency *policy = e->held.policy;
+	bool settles = policy->on_unknown == UNKNOWN_RECONCILE && !e->asked;
 	if (e->answer != NULL)
 		deliver_answer(e, OUTCOME_UNKNOWN);
 	else
-		deliver_problem(e, OUTCOME_UNKNOWN,
-		    e->asked ? PROBLEM_UNKNOWN_HELD : problem_of(e->reason));
+		hand_over(e,
+		    &(struct result){
+			.outcome = OUTCOME_UNKNOWN,
+			.problem = e->asked ? PROBLEM_UNKNOWN_HELD
+					    : problem_of(e->reason),
+			.retry_after_s = settles
+			    ? (policy->reconcile.settle_ms + 999) / 1000
+			    : 0,
+		    });
 }

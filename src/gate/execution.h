@@ -29,7 +29,9 @@ struct execution {
 	struct held held;
 	struct lease lease;
 	struct claim claim; /* to be made again when the upstream says no */
+	struct store_entity entity; /* where the claim has one */
 	bool asked;         /* it began with a question (reconcile) */
+	bool can_ask;       /* there is a question */
 	struct message question;
 	struct message message;
 	struct body body; /* of the request; message points into it */
@@ -78,6 +80,7 @@ struct execution_start {
 	uint32_t attempt;
 	bool ask; /* the claim was answered RECONCILE: question is sent first */
 	enum reason reason; /* then: why the earlier attempt is unknown */
+	bool can_ask;       /* false: the question cannot be made */
 	struct message question;
 	struct message message; /* points into arena and body */
 	struct body *body;      /* moved */

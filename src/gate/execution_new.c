@@ -83,8 +83,13 @@ execution_new(const struct execution_start *start)
 	memcpy(e->held.fingerprint, start->claim.fingerprint,
 	    sizeof e->held.fingerprint);
 	e->claim = start->claim;
+	if (start->claim.entity != NULL) {
+		e->entity = *start->claim.entity;
+		e->claim.entity = &e->entity;
+	}
 	e->asked = start->ask;
 	e->reason = start->reason;
+	e->can_ask = start->can_ask;
 	e->question = start->question;
 	e->message = start->message;
 	e->request_id = start->request_id;

@@ -82,20 +82,53 @@ keep_in_memory(struct execution *e)
 	cache_put(e->worker->cache, &e->held.key_id, e->mark, &cached);
 }
 
-/* Where another execution may decide, the answer is not handed out. */
+/* From then on nothing is given away that Redis has not taken. */
+static bool
+is_after_lease(const struct execution *e)
+{
+	return clock_us() >= e->lease.until_us && INVARIANT(late_held_back);
+}
+
+/*
+ * Redis does not have the outcome, and somebody else may decide: under this
+ * policy another execution, after the lease anybody.
+ */
+static bool
+others_may_decide(const struct execution *e)
+{
+	if (is_after_lease(e))
+		return true;
+	return e->held.policy->on_unknown != UNKNOWN_HOLD &&
+	    INVARIANT(undecided_held_back);
+}
+
+/* Where others may decide, the answer is not handed out. */
 static enum after
 complete_later(struct execution *e)
 {
 	bool taken = to_journal(e,
 	    &(struct journaled){JOURNAL_COMPLETE, .answer = e->answer});
-	if (taken &&
-	    (e->held.policy->on_unknown == UNKNOWN_HOLD ||
-		!INVARIANT(undecided_held_back)))
+	if (taken && !others_may_decide(e))
 		deliver_answer(e, OUTCOME_EXECUTED);
 	else
 		deliver_problem(
 		    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
 	return after_journal(e, taken);
+}
+
+/*
+ * The attempt after this one is under way.  Should nothing be sent of it, this
+ * answer is the truth: the journal offers it until that is known.
+ */
+static enum after
+complete_before(struct execution *e)
+{
+	deliver_fenced(e);
+	e->settling = EXECUTION_COMPLETE;
+	e->tries++;
+	return after_journal(e,
+	    to_journal(e,
+		&(struct journaled){JOURNAL_COMPLETE, .answer = e->answer}));
 }
 
 /* The answer is in Redis before the client sees it. */
@@ -105,6 +138,8 @@ execution_store_completed(struct machine *machine)
 	struct execution *e = execution_of(machine);
 	if (not_taken(e, EXECUTION_COMPLETE))
 		return complete_later(e);
+	if (e->store.verdict == VERDICT_FENCED && e->store.before)
+		return complete_before(e);
 	if (e->store.verdict != VERDICT_DONE && INVARIANT(fenced_answer)) {
 		deliver_fenced(e);
 	} else {
@@ -148,6 +183,9 @@ execution_store_released(struct machine *machine)
 	bool late = not_taken(e, EXECUTION_RELEASE);
 	if (!late && e->store.verdict == VERDICT_FENCED)
 		deliver_fenced(e);
+	else if (e->answer != NULL && late && is_after_lease(e))
+		deliver_problem(
+		    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
 	else if (e->answer != NULL)
 		deliver_answer(e, OUTCOME_RELEASED);
 	else
@@ -195,6 +233,8 @@ execution_store_marked_unknown(struct machine *machine)
 	bool late = not_taken(e, EXECUTION_MARK_UNKNOWN);
 	if (!late && e->store.verdict == VERDICT_FENCED)
 		deliver_fenced(e);
+	else if (late && is_after_lease(e))
+		deliver_problem(e, OUTCOME_UNKNOWN, PROBLEM_UNKNOWN_HELD);
 	else
 		deliver_unknown(e);
 	if (!late)

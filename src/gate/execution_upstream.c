@@ -17,13 +17,21 @@
 
 /* --- the answer --- */
 
+/* What is stored in place of the status of the answer to a question. */
+static int
+status_of(const struct execution *e)
+{
+	int64_t status = e->held.policy->reconcile.status;
+	return e->asked && status != 0 ? (int)status : e->forward.status;
+}
+
 /* An answer of which only the status is kept. */
 static struct answer *
 not_kept(const struct execution *e)
 {
 	struct fields none = {NULL, 0};
 	struct answer *answer =
-	    answer_new(e->forward.status, &none, NULL, e->request_id);
+	    answer_new(status_of(e), &none, NULL, e->request_id);
 	answer->not_kept = true;
 	return answer;
 }
@@ -47,9 +55,25 @@ make_answers(struct execution *e)
 	fields = header_without(e->arena, &fields, &policy->omit_headers);
 	bool large = INVARIANT(large_not_kept) && e->forward.rest != NULL;
 	e->given = answer_new(
-	    e->forward.status, &fields, &e->forward.body, e->request_id);
+	    status_of(e), &fields, &e->forward.body, e->request_id);
 	e->given->head_length = e->forward.head_length;
 	e->answer = large ? not_kept(e) : answer_ref(e->given);
+}
+
+/*
+ * The upstream's own word about what it did, its Idempotency-Outcome; empty
+ * where it sent none.  False: it says two things, which is nothing to go by.
+ */
+static bool
+upstream_word(const struct execution *e, struct span *ret_word)
+{
+	size_t at = 0;
+	struct span name = SPAN("Idempotency-Outcome");
+	const struct field *said =
+	    fields_next(&e->forward.fields, name, &at);
+	*ret_word = said ? said->value : SPAN("");
+	return said == NULL || !INVARIANT(one_word) ||
+	    fields_next(&e->forward.fields, name, &at) == NULL;
 }
 
 /* --- asking about an earlier attempt --- */
@@ -76,22 +100,44 @@ execution_upstream_ask(struct machine *machine)
 		e->reason = REASON_DRAIN;
 		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 	}
+	if (!e->can_ask)
+		return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 	start_forward(e, &e->question);
 	return execution_to(e, EXECUTION_ASKED, WAIT);
+}
+
+/*
+ * What the upstream says about the attempt: its own word (as of
+ * Idempotency-Outcome), or what the status means to the route.
+ */
+static enum status_class
+weigh_reply(const struct execution *e)
+{
+	const struct conf_reconcile *reconcile = &e->held.policy->reconcile;
+	int status = e->forward.status;
+	uint8_t meaning = STATUS_UNKNOWN;
+	if (status >= 200 && status <= 299)
+		meaning = STATUS_STORE;
+	else if (reconcile->absent[status])
+		meaning = STATUS_RELEASE;
+	struct span said;
+	if (!upstream_word(e, &said))
+		return STATUS_UNKNOWN;
+	return status_class_said(said, meaning);
 }
 
 enum after
 execution_upstream_asked(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
-	int status = e->forward.result == FORWARD_ANSWERED
-	    ? e->forward.status
-	    : 0;
-	if (status >= 200 && status <= 299) {
+	enum status_class class = e->forward.result == FORWARD_ANSWERED
+	    ? weigh_reply(e)
+	    : STATUS_UNKNOWN;
+	if (class == STATUS_STORE) {
 		make_answers(e);
 		return execution_to(e, EXECUTION_COMPLETE, MORE);
 	}
-	if (status == 404 || status == 410 || !INVARIANT(upstream_said_no))
+	if (class == STATUS_RELEASE || !INVARIANT(upstream_said_no))
 		return execution_to(e, EXECUTION_RECLAIM, MORE);
 	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 }
@@ -143,6 +189,12 @@ execution_upstream_reclaimed(struct machine *machine)
 	else if (e->store.verdict == VERDICT_FAILED)
 		deliver_problem(
 		    e, OUTCOME_EXHAUSTED, PROBLEM_ATTEMPTS_EXHAUSTED);
+	else if (e->store.verdict == VERDICT_STALE)
+		deliver_problem(e, OUTCOME_STALE, PROBLEM_STALE_VERSION);
+	else if (e->store.verdict == VERDICT_BUSY)
+		/* Such a claim too is given back. */
+		deliver_problem(
+		    e, OUTCOME_ENTITY_BUSY, PROBLEM_ENTITY_BUSY);
 	else
 		deliver_fenced(e);
 	return execution_to(e, EXECUTION_FINISH, MORE);
@@ -177,16 +229,11 @@ weigh_answer(struct execution *e)
 {
 	e->sent = true;
 	make_answers(e);
-	size_t at = 0;
-	struct span name = SPAN("Idempotency-Outcome");
-	const struct field *said =
-	    fields_next(&e->forward.fields, name, &at);
-	/* An upstream that says two things has said nothing to go by. */
-	if (said != NULL && INVARIANT(one_word) &&
-	    fields_next(&e->forward.fields, name, &at) != NULL)
+	struct span said;
+	if (!upstream_word(e, &said))
 		return in_doubt(e, REASON_STATUS);
-	switch (status_class_of(e->held.policy->outcomes, e->forward.status,
-	    said ? said->value : SPAN(""))) {
+	switch (status_class_said(
+	    said, e->held.policy->outcomes[e->forward.status])) {
 	case STATUS_STORE:
 		return execution_to(e, EXECUTION_COMPLETE, MORE);
 	case STATUS_RELEASE:

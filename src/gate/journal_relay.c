@@ -238,7 +238,9 @@ on_delivered(void *arg)
 {
 	struct journal_relay *relay = arg;
 	answer_unref(&relay->op.answer);
-	if (relay->op.op.error != 0 && INVARIANT(until_delivered)) {
+	bool undecided = relay->op.op.error != 0 ||
+	    (relay->op.verdict == VERDICT_FENCED && relay->op.before);
+	if (undecided && INVARIANT(until_delivered)) {
 		if (skip_entry(relay))
 			deliver_all(relay);
 		else

@@ -50,7 +50,7 @@ key_find(struct arena *arena, const struct conf_idempotency *policy,
 		ret_key->message = message;
 		return KEY_INVALID;
 	}
-	ret_key->bytes = key;
+	ret_key->bytes = ret_key->sent = key;
 	return KEY_FOUND;
 }
 
@@ -252,8 +252,8 @@ read_item(struct arena *arena, struct span value, struct span *ret_string)
 
 /* --- derived from the body --- */
 
-static bool
-digest_pointed(struct arena *scratch, const struct pointers *pointers,
+bool
+key_digest_members(struct arena *scratch, const struct pointers *pointers,
     struct span body, struct digest *digest)
 {
 	const struct json *json = json_read(scratch, body);
@@ -300,7 +300,7 @@ key_derive(struct arena *arena, const struct conf_idempotency *policy,
 		/* What is read of a body is many times its size. */
 		struct arena *scratch = arena_new();
 		digest_begin(&digest, SPAN("key of json"), SPAN(""));
-		found = digest_pointed(
+		found = key_digest_members(
 		    scratch, &policy->derive_from, body, &digest);
 		arena_free(&scratch);
 	} else {
@@ -312,5 +312,11 @@ key_derive(struct arena *arena, const struct conf_idempotency *policy,
 	hex_encode(hash, sizeof(hash), hex);
 	/* No field value has that first byte, so no client sends this key. */
 	ret_key->bytes = arena_printf(arena, "\001derived:%s", hex);
+	/* Version 8 is for whatever a program makes it of (section 5.8). */
+	hash[6] = (uint8_t)(0x80 | (hash[6] & 0x0f));
+	hash[8] = (uint8_t)(0x80 | (hash[8] & 0x3f));
+	hex_encode(hash, sizeof(hash), hex);
+	ret_key->sent = arena_printf(arena, "%.8s-%.4s-%.4s-%.4s-%.12s", hex,
+	    hex + 8, hex + 12, hex + 16, hex + 20);
 	return KEY_FOUND;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/digest.h"
 #include "base/field.h"
 #include "base/must.h"
 #include "conf/conf.h"
@@ -22,6 +23,11 @@ enum key_verdict {
 struct key {
 	/* KEY_FOUND: unquoted; of the arena, or of the fields. */
 	struct span bytes;
+	/*
+	 * The same as the upstream knows it: of a derived key a UUID (RFC 9562,
+	 * version 8), which any API accepts.
+	 */
+	struct span sent;
 	/* KEY_INVALID: a sentence for the client, of the arena or static. */
 	const char *message;
 };
@@ -38,3 +44,11 @@ MUST_USE enum key_verdict key_find(struct arena *arena,
 MUST_USE enum key_verdict key_derive(struct arena *arena,
     const struct conf_idempotency *policy, struct span body,
     struct key *ret_key);
+
+/*
+ * Adds members of a body to a digest, each with its pointer, compared as JSON
+ * (base/json.h); false where the body is no JSON, or has null or nothing in the
+ * place of one.  What is read of the body lies in the scratch arena.
+ */
+MUST_USE bool key_digest_members(struct arena *scratch,
+    const struct pointers *pointers, struct span body, struct digest *digest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/ascii.h"
 #include "gate/message.h"
 #include "gate/request.h"
+#include "gate/variables.h"
 #include "http/header.h"
 
 /* So much of an answer's head fits beside a request's head (front.c). */
@@ -25,11 +25,29 @@ head_of(const struct request *r, const struct fields *fields, uint32_t attempt)
 	};
 }
 
+/*
+ * The key that the gateway derived and the upstream is told, as its field's
+ * value; empty: none.
+ */
+static struct span
+derived_key(const struct request *r)
+{
+	const struct conf_idempotency *policy = r->route->idempotency;
+	if (!r->derived || r->key.sent.len == 0 || !policy->send_derived)
+		return SPAN("");
+	return policy->key_format == KEY_QUOTED
+	    ? arena_printf(r->arena, "\"%.*s\"", SPAN_FMT(r->key.sent))
+	    : r->key.sent;
+}
+
 void
 message_make(struct request *r, uint32_t attempt)
 {
-	const struct header_request head =
-	    head_of(r, &r->head.fields, attempt);
+	struct header_request head = head_of(r, &r->head.fields, attempt);
+	head.key_header = span_str(r->route->idempotency
+		? r->route->idempotency->headers.list[0]
+		: "");
+	head.key = derived_key(r);
 	struct span method = r->x->head.method;
 	r->message = (struct message){
 	    .method = method,
@@ -49,27 +67,6 @@ message_make(struct request *r, uint32_t attempt)
 	r->message.length = r->head.chunked ? -1 : r->head.length;
 }
 
-/* Percent-encodes all but unreserved bytes (RFC 3986, section 2.3). */
-static struct span
-encode_segment(struct arena *arena, struct span key)
-{
-	static const char digits[] = "0123456789ABCDEF";
-	char *out = arena_alloc(arena, 3 * key.len);
-	size_t len = 0;
-	for (size_t i = 0; i < key.len; i++) {
-		char c = key.ptr[i];
-		if (ascii_is_alpha(c) || ascii_is_digit(c) ||
-		    (c != '\0' && strchr("-._~", c) != NULL)) {
-			out[len++] = c;
-			continue;
-		}
-		out[len++] = '%';
-		out[len++] = digits[(unsigned char)c >> 4];
-		out[len++] = digits[(unsigned char)c & 15];
-	}
-	return span_of(out, len);
-}
-
 static struct fields
 scope_fields(const struct request *r)
 {
@@ -84,24 +81,21 @@ scope_fields(const struct request *r)
 	return out;
 }
 
-struct message
-message_question(struct request *r)
+bool
+message_question(struct request *r, struct message *ret_message)
 {
-	struct span pattern = span_str(r->policy->reconcile);
-	const char *at = strstr(pattern.ptr, "{key}");
-	must(at != NULL);
-	struct span before = span_of(pattern.ptr, (size_t)(at - pattern.ptr));
-	struct span behind = span_from(pattern, before.len + 5);
-	struct span key = encode_segment(r->arena, r->key.bytes);
+	struct span target;
+	if (!variables_fill(r, &r->policy->reconcile.path, &target))
+		return false;
 	struct fields scope = scope_fields(r);
 	const struct header_request head = head_of(r, &scope, 0);
-	return (struct message){
+	*ret_message = (struct message){
 	    .method = SPAN("GET"),
-	    .target = arena_printf(r->arena, "%.*s%.*s%.*s",
-		SPAN_FMT(before), SPAN_FMT(key), SPAN_FMT(behind)),
+	    .target = target,
 	    .authority = r->head.authority,
 	    .fields = header_for_upstream(r->arena, &head),
 	};
+	return true;
 }
 
 struct forward_limits

@@ -19,10 +19,11 @@ struct request;
 void message_make(struct request *r, uint32_t attempt);
 
 /*
- * The question about an earlier attempt (on_unknown: reconcile): GET, with
- * the scope's fields, and the key as one percent-encoded segment.
+ * The question about an earlier attempt (on_unknown: reconcile): GET, with the
+ * scope's fields.  False where the path cannot be made of this request.
  */
-struct message message_question(struct request *r);
+MUST_USE bool message_question(
+    struct request *r, struct message *ret_message);
 
 /*
  * What an answer of that route's upstream may be like, to a request under

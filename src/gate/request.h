@@ -46,10 +46,12 @@ struct request {
 	char key_hex[DIGEST_HEX + 1]; /* "" while there is no key */
 
 	struct claim claim;
+	struct store_entity entity; /* where the policy has one */
 	cache_mark mark; /* before the claim */
 	struct waiter waiter;
 	int64_t wait_until_ms; /* 0: it has not been in flight yet */
 	bool waited;
+	bool busy; /* it waits for its entity, not for its key */
 	struct store_op claim_op;
 
 	struct execution *execution; /* NULL: none, or it has ended for us */
@@ -65,6 +67,7 @@ struct request {
 	enum problem problem; /* PROBLEM_COUNT_: the answer */
 	struct span detail;
 	int original_status;
+	int64_t retry_after_s; /* of a problem; 0: its own */
 	struct answer *answer;
 	bool replay;
 	struct fields omitted; /* for this client only, not stored */

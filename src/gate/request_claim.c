@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
 #include "base/test_build.h"
+#include "gate/entity.h"
 #include "gate/execution.h"
 #include "gate/message.h"
 #include "gate/request_private.h"
 #include "gate/scope.h"
+#include "gate/variables.h"
 #include "gate/worker.h"
 #include "http/header.h"
 
@@ -18,6 +20,41 @@ static void on_client_left(void *request);
 static int64_t wait_ms(const struct request *r);
 static enum after give_kept(struct request *r);
 
+/* Gives the record its name; false: the namespace cannot be made. */
+static bool
+name_record(struct request *r, const struct span *scope)
+{
+	struct span namespace = span_str(r->policy->namespace.text);
+	if (template_has(&r->policy->namespace, TEMPLATE_PATH) &&
+	    !variables_fill(r, &r->policy->namespace, &namespace))
+		return false;
+	/* The store's secret never changes while it runs. */
+	key_id_make(r->worker->conf, namespace, &r->policy->scope, scope,
+	    r->key.bytes, &r->key_id);
+	hex_encode(r->key_id.bytes, DIGEST_BYTES, r->key_hex);
+	return true;
+}
+
+/* What the request changes; on a cluster it must be of the record's shard. */
+static enum after
+find_entity(struct request *r, const struct span *scope)
+{
+	const char *wrong = entity_find(r, scope, &r->entity);
+	if (wrong != NULL)
+		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
+		    OUTCOME_BAD_REQUEST, span_str(wrong));
+	if (r->worker->conf->store.cluster.count == 0)
+		return request_to(r, REQUEST_CLAIM, MORE);
+	if (!r->derived && r->policy->entity.path == NULL)
+		return request_refuse_saying(r, PROBLEM_KEY_INVALID,
+		    OUTCOME_KEY_INVALID,
+		    SPAN("The key of this request is made of its body; it must "
+			 "not bring one of its own."));
+	entity_share_shard(&r->entity, &r->key_id);
+	hex_encode(r->key_id.bytes, DIGEST_BYTES, r->key_hex);
+	return request_to(r, REQUEST_CLAIM, MORE);
+}
+
 enum after
 request_claim_derive(struct machine *machine)
 {
@@ -29,10 +66,13 @@ request_claim_derive(struct machine *machine)
 
 	struct span *values = request_scope(r);
 	must(scope_find(r->policy, &r->head.fields, values) == SCOPE_FOUND);
-	/* The store's secret never changes while it runs. */
-	key_id_make(r->worker->conf, span_str(r->policy->namespace),
-	    &r->policy->scope, values, r->key.bytes, &r->key_id);
-	hex_encode(r->key_id.bytes, DIGEST_BYTES, r->key_hex);
+	if (!name_record(r, values))
+		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
+		    OUTCOME_BAD_REQUEST,
+		    SPAN("A segment of the path that names what the key "
+			 "belongs to is empty or only dots."));
+	if (conf_has_entity(r->policy))
+		return find_entity(r, values);
 	return request_to(r, REQUEST_CLAIM, MORE);
 }
 
@@ -71,12 +111,14 @@ request_claim(struct machine *machine)
 	    .key_id = r->key_id,
 	    .policy = r->policy,
 	    .route = span_str(r->route->name),
+	    .entity = conf_has_entity(r->policy) ? &r->entity : NULL,
 	};
 	r->claim.waits = r->wait_until_ms == 0
 	    ? wait_ms(r) > 0
 	    : r->wait_until_ms > loop_now_ms(r->worker->loop);
 	if (r->claim.waits)
-		waiters_listen(&r->worker->waiters, &r->waiter, &r->key_id);
+		waiters_listen(&r->worker->waiters, &r->waiter,
+		    r->busy ? &r->claim_op.holder : &r->key_id);
 	owner_new(&r->claim.owner);
 	fingerprint_make(r->policy,
 	    span_str(r->worker->conf->store.secret), &what,
@@ -112,17 +154,38 @@ wait_ms(const struct request *r)
 	return ms;
 }
 
-/* In flight: another claim when something has changed, or 409. */
+/* The wait is over, or there was none. */
+static enum after
+refuse_in_flight(struct request *r)
+{
+	return r->busy ? request_refuse(
+			     r, PROBLEM_ENTITY_BUSY, OUTCOME_ENTITY_BUSY)
+		       : request_refuse(
+			     r, PROBLEM_IN_FLIGHT, OUTCOME_IN_FLIGHT);
+}
+
+/*
+ * In flight, or busy: another claim when something has changed, or 409.  Which
+ * record holds a busy entity only the claim's answer says: so there is another
+ * claim at once, from before which on the waiter listens for that record.
+ */
 static enum after
 in_flight(struct request *r)
 {
 	int64_t now_ms = loop_now_ms(r->worker->loop);
+	bool busy = r->claim_op.verdict == VERDICT_BUSY;
+	bool listens = r->claim.waits &&
+	    !memcmp(&r->waiter.key_id,
+		busy ? &r->claim_op.holder : &r->key_id,
+		sizeof r->key_id);
+	r->busy = busy;
 	if (r->wait_until_ms == 0)
 		r->wait_until_ms = now_ms + wait_ms(r);
 	if (!r->claim.waits || r->wait_until_ms <= now_ms || r->x->gone)
-		return request_refuse(
-		    r, PROBLEM_IN_FLIGHT, OUTCOME_IN_FLIGHT);
+		return refuse_in_flight(r);
 	r->waited = true;
+	if (!listens)
+		return request_to(r, REQUEST_CLAIM, MORE);
 	waiters_wait(&r->waiter, r->wait_until_ms - now_ms);
 	exchange_watch_client(r->x, on_client_left, r);
 	return request_to(r, REQUEST_WAITED, WAIT);
@@ -148,8 +211,7 @@ request_claim_waited(struct machine *machine)
 	 */
 	bool look = error == 0 || (error == E_TIMEOUT && INVARIANT(last_look));
 	if (!look || r->x->gone)
-		return request_refuse(
-		    r, PROBLEM_IN_FLIGHT, OUTCOME_IN_FLIGHT);
+		return refuse_in_flight(r);
 	return request_to(r, REQUEST_CLAIM, MORE);
 }
 
@@ -216,8 +278,11 @@ request_claim_answered(struct machine *machine)
 	if (r->claim_op.unreadable)
 		return request_refuse(
 		    r, PROBLEM_RECORD_UNREADABLE, OUTCOME_STORE_DOWN);
-	if (r->claim_op.verdict == VERDICT_IN_FLIGHT)
+	if (r->claim_op.verdict == VERDICT_IN_FLIGHT ||
+	    r->claim_op.verdict == VERDICT_BUSY)
 		return in_flight(r);
+	r->busy = false;
+	r->retry_after_s = (r->claim_op.settle_left_ms + 999) / 1000;
 	if (r->claim_op.verdict != VERDICT_COMPLETED)
 		return meet_situation(r);
 
@@ -252,6 +317,8 @@ request_claim_start(struct machine *machine)
 	r->attempt = r->claim_op.attempt;
 	/* If it is to be executed after all, that is an attempt more. */
 	message_make(r, r->attempt + ask);
+	struct message question = {0};
+	bool can_ask = !ask || message_question(r, &question);
 	const struct execution_start start = {
 	    .worker = r->worker,
 	    .generation = r->generation,
@@ -262,8 +329,9 @@ request_claim_start(struct machine *machine)
 	    .claimed_us = r->claim_op.op.began_us,
 	    .claim = r->claim,
 	    .ask = ask,
+	    .can_ask = can_ask,
 	    .reason = r->claim_op.reason,
-	    .question = ask ? message_question(r) : r->message,
+	    .question = question,
 	    .message = r->message,
 	    .body = &r->x->body,
 	    .request_id = r->id,

@@ -32,6 +32,10 @@ response_problem(struct request *r)
 	    .key_id = span_str(r->key_hex),
 	    .detail = r->detail,
 	    .original_status = r->original_status,
+	    .current_version = r->claim_op.current[0] != '\0'
+		? r->claim_op.current
+		: NULL,
+	    .retry_after_s = r->retry_after_s,
 	    .date = header_date(r->arena, clock_wall_ms()),
 	};
 	answer_unref(&r->answer);

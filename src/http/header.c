@@ -68,7 +68,7 @@ enum { CONNECTION_OPTIONS_MAX = 100 };
 enum { PREFER_WAIT_MAX_S = 86400 };
 
 /* How many fields are added at most: see header_for_upstream. */
-enum { ADDED_MAX = 6 };
+enum { ADDED_MAX = 7 };
 
 static bool
 is_one_of(struct span name, const struct span *names)
@@ -194,6 +194,8 @@ header_for_upstream(struct arena *arena, const struct header_request *request)
 	if (request->attempt_header.len && request->attempt)
 		append_field(&out, request->attempt_header,
 		    arena_printf(arena, "%u", (unsigned)request->attempt));
+	if (request->key.len)
+		append_field(&out, request->key_header, request->key);
 	return out;
 }
 

@@ -33,6 +33,8 @@ struct header_request {
 	enum upstream_forwarded forwarded;
 	struct span attempt_header; /* its name; empty for none */
 	uint32_t attempt;           /* from 1; 0: the field is only dropped */
+	struct span key_header; /* of a key that the client did not send */
+	struct span key;        /* its value; empty: no such field */
 };
 
 /*

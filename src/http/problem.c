@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,21 @@ problem_status(enum problem problem)
 	return lines[problem].status;
 }
 
+/* Decimals of so many digits survive jansson's doubles. */
+enum { REAL_DIGITS = 15 };
+
+/* A number that jansson cannot hold exactly becomes a string. */
+static json_t *
+version_json(const char *text)
+{
+	json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
+	if (json_is_string(value) || json_is_integer(value) ||
+	    (json_is_real(value) && strlen(text) <= REAL_DIGITS))
+		return value;
+	json_decref(value);
+	return json_string(text);
+}
+
 static json_t *
 make_document(
     const struct problem_line *line, const struct problem_details *details)
@@ -64,6 +80,9 @@ make_document(
 	if (details->original_status != 0)
 		json_object_set_new(doc, "original_status",
 		    json_integer(details->original_status));
+	if (details->current_version != NULL)
+		json_object_set_new(doc, "current_version",
+		    version_json(details->current_version));
 	json_object_set_new(doc, "error",
 	    json_pack("{s:s, s:s, s:s%}", "type", "idempotency_error", "code",
 		line->type, "message", detail, detail_len));
@@ -75,7 +94,8 @@ problem_new(enum problem problem, const struct problem_details *details)
 {
 	const struct problem_line *line = &lines[problem];
 	json_t *doc = make_document(line, details);
-	char *text = json_dumps(doc, JSON_COMPACT);
+	char *text = json_dumps(
+	    doc, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS));
 	must(text != NULL);
 	json_decref(doc);
 
@@ -89,14 +109,16 @@ problem_new(enum problem problem, const struct problem_details *details)
 	must(body_append(&body, "\n", 1) == 0);
 	free(text);
 
-	char after[16];
-	snprintf(after, sizeof after, "%d", line->retry_after_s);
+	char after[24];
+	int64_t after_s = details->retry_after_s ? details->retry_after_s
+						 : line->retry_after_s;
+	snprintf(after, sizeof after, "%" PRId64, after_s);
 	struct field list[] = {
 	    {SPAN("Date"), details->date},
 	    {SPAN("Content-Type"), SPAN("application/problem+json")},
 	    {SPAN("Cache-Control"), SPAN("no-store")},
 	    {SPAN("Retry-After"), span_str(after)},
 	};
-	struct fields fields = {list, line->retry_after_s > 0 ? 4 : 3};
+	struct fields fields = {list, after_s > 0 ? 4 : 3};
 	return answer_new(line->status, &fields, &body, SPAN(""));
 }

@@ -22,6 +22,8 @@ struct problem_details {
 	struct span key_id;    /* hex; empty: no instance */
 	struct span detail;    /* empty: the table's */
 	int original_status;   /* 0: no such member */
+	const char *current_version; /* JSON; NULL: no such member */
+	int64_t retry_after_s; /* 0: the table's */
 	struct span date;      /* IMF-fixdate, for the Date field */
 };
 

@@ -29,6 +29,19 @@ method_fits(const struct conf_route *route, struct span method)
 	return route->methods.count == 0;
 }
 
+/* Takes a slash and the segment behind it. */
+static struct span
+take_segment(struct span *rest)
+{
+	*rest = span_from(*rest, 1);
+	const char *slash =
+	    rest->len ? memchr(rest->ptr, '/', rest->len) : NULL;
+	size_t len = slash ? (size_t)(slash - rest->ptr) : rest->len;
+	struct span segment = span_of(rest->ptr, len);
+	*rest = span_from(*rest, len);
+	return segment;
+}
+
 static bool
 path_fits(const struct conf_route *route, struct span path)
 {
@@ -41,13 +54,41 @@ path_fits(const struct conf_route *route, struct span path)
 			return true;
 		if (rest.len == 0)
 			return false;
-		rest = span_from(rest, 1);
-		const char *slash = memchr(rest.ptr, '/', rest.len);
-		size_t len = slash ? (size_t)(slash - rest.ptr) : rest.len;
-		if (want->kind == SEGMENT_TEXT &&
-		    !span_eq(want->text, span_of(rest.ptr, len)))
+		struct span segment = take_segment(&rest);
+		if (want->kind == SEGMENT_TEXT && !span_eq(want->text, segment))
 			return false;
-		rest = span_from(rest, len);
 	}
 	return rest.len == 0;
+}
+
+/* A segment in which a NUL stands for "%2F" (request_target.h). */
+static struct span
+with_slashes(struct arena *arena, struct span segment)
+{
+	if (segment.len == 0 || memchr(segment.ptr, '\0', segment.len) == NULL)
+		return segment;
+	char *out = arena_alloc(arena, segment.len);
+	for (size_t i = 0; i < segment.len; i++)
+		out[i] = segment.ptr[i] ? segment.ptr[i] : '/';
+	return span_of(out, segment.len);
+}
+
+bool
+route_variable(struct arena *arena, const struct conf_route *route,
+    const struct request_target *target, struct span name,
+    struct span *ret_value)
+{
+	int index = conf_variable(route, name);
+	bool whole = path_fits(route, target->spelling);
+	struct span rest = whole ? target->spelling : target->segments;
+	struct span segment = SPAN("");
+	if (index < 0)
+		return false;
+	for (int i = 0; i <= index; i++) {
+		if (rest.len == 0)
+			return false;
+		segment = take_segment(&rest);
+	}
+	*ret_value = with_slashes(arena, segment);
+	return true;
 }

@@ -6,7 +6,8 @@
 
 /*
  * Which route serves a request: the first in the order of the file whose
- * methods and path fit.  Pure; any thread.
+ * methods and path fit; and what the variables of its path stand for.  Pure;
+ * any thread.
  */
 
 /*
@@ -16,3 +17,12 @@
  */
 const struct conf_route *route_find(const struct conf *conf,
     struct span method, const struct request_target *target);
+
+/*
+ * What the variable of that name stands for in a target that the route serves,
+ * decoded; from the arena or of the target.  False: the route has no such
+ * variable.
+ */
+MUST_USE bool route_variable(struct arena *arena,
+    const struct conf_route *route, const struct request_target *target,
+    struct span name, struct span *ret_value);

@@ -4,14 +4,18 @@
 -- ARGV: 1 owner, 2 fingerprint, 3 lease ms, 4 time to live of a PROCESSING
 --       record, ms, 5 unknown_retention ms, 6 max_attempts, 7 policy,
 --       8 deadline (ms, by Redis' clock; 0: none), 9 route, 10 longest ms,
---       11 waits (1: where it is IN_FLIGHT, publish the end of it), 12 unsafe
---       (1: Redis may lose what it stores, so nothing new may be executed)
--- policy: what to do about an UNKNOWN: hold, retry or reconcile; or execute:
---       the owner that was answered RECONCILE has asked the upstream, and the
---       attempt did not happen.
+--       11 waits (1: where it is IN_FLIGHT or BUSY, publish the end of that),
+--       12 caution: the sum of 1, Redis may lose what it stores, so nothing new
+--       may be executed, and 2, replicas must have what is replayed;
+--       and of a route with an entity: 13 its key (entities.lua), 14 version,
+--       15 that as JSON, 16 serialize (1)
+-- policy: what to do about an UNKNOWN: hold, retry, or reconcile:MS (once it
+--       has been unknown for MS); or execute: the owner that was answered
+--       RECONCILE has asked the upstream, and the attempt did not happen.
 -- Answers: OURS; RECONCILE reason (ours, to ask about and not to execute);
---       LATE; REFUSED (unsafe); IN_FLIGHT lease-left-ms; UNKNOWN reason;
---       COMPLETED record; FAILED; MISMATCH; BROKEN.
+--       LATE; REFUSED (caution); IN_FLIGHT lease-left-ms; UNKNOWN reason
+--       settle-left-ms; COMPLETED record; FAILED; MISMATCH; BROKEN; STALE
+--       version (newer_only); BUSY lease-left-ms record-name (serialize).
 --
 -- There is no "#!lua" line on purpose.  With one, a full Redis would refuse the
 -- script as a whole, replays included; without one it refuses the first write:
@@ -22,8 +26,9 @@
 -- include record.lua
 
 local owner, fingerprint, lease_ms, alive_ms, unknown_ms, max_attempts,
-    policy, deadline, route, longest, waits, unsafe = unpack(ARGV)
+    policy, deadline, route, longest, waits, caution = unpack(ARGV)
 deadline = tonumber(deadline)
+local unsafe, confirm = caution % 2 == 1, caution >= '2'
 if deadline > 0 and now > deadline then
 	return {'LATE', 0, now}
 end
@@ -33,6 +38,9 @@ local value = redis.call('GET', KEYS[1])
 if value and string.sub(value, 1, STATE) == 'o1C' and
     string.sub(value, PRINT, PRINT_END) == fingerprint then
 	local attempt = tonumber(string.sub(value, ATTEMPT, ATTEMPT_END)) or 0
+	if confirm then
+		touch(value)
+	end
 	return {'COMPLETED', attempt, now, value}
 end
 
@@ -40,16 +48,17 @@ end
 
 -- A shortcut for a key that was never used, which most claims are for, where no
 -- event is to be written.
-if not value and not KEYS[4] and unsafe ~= '1' then
+if not value and not KEYS[4] and not unsafe and #ARGV == 12 then
 	local lease_until = digits(now + lease_ms)
 	redis.call('SET', KEYS[1], record_of('P', '-', '000001', '000001',
-	    stamp, stamp, lease_until, owner, fingerprint, '\n', route, ''),
-	    'PX', alive_ms)
+	    stamp, stamp, lease_until, owner, fingerprint, '\n', route, '',
+	    ''), 'PX', alive_ms)
 	index(KEYS[2], KEYS[1], lease_until, longest)
 	return {'OURS', 1, now, '-'}
 end
 
 -- include transitions.lua
+-- include entities.lua
 
 local r = parse(value)
 if r == false then
@@ -58,53 +67,76 @@ end
 
 -- The record is this owner's, for one lease from now.
 local function hold(word)
-	if unsafe == '1' then
+	if unsafe then
 		return answer('REFUSED', r)
 	end
+	local holder = entity_holder()
+	if holder then
+		return entity_busy(r, holder, waits == '1')
+	end
 	r.owner, r.fingerprint, r.route = owner, fingerprint, route
-	r.lease_until = digits(now + lease_ms)
+	r.lease_until, r.back = digits(now + lease_ms), nil
+	entity_note(r, unknown_ms)
 	move(r, 'P', alive_ms, longest)
+	entity_hold(r, alive_ms)
 	return answer(word, r, r.reason)
 end
 
--- One more attempt, unless that would be one too many.  earlier is the reason
--- of an earlier attempt that stays unknown, as a capital letter; or '-'.
-local function execute(earlier)
-	r.rest = ''
+-- One more attempt, unless that would be one too many.  unknown: the one before
+-- it is unknown.
+local function execute(unknown)
 	if tonumber(r.tries) >= tonumber(max_attempts) or
 	    r.attempt == '999999' then
 		r.reason, r.fingerprint, r.route = '-', fingerprint, route
 		move(r, 'F', unknown_ms, longest)
 		return answer('FAILED', r)
 	end
-	r.reason = earlier
+	if unknown then
+		keep_before(r)
+	else
+		r.before = ''
+	end
+	r.reason = '-'
 	r.attempt = string.format('%06d', r.attempt + 1)
 	r.tries = string.format('%06d', r.tries + 1)
 	return hold('OURS')
 end
 
-if r == nil then
-	r = {attempt = '000000', tries = '000000', created = stamp}
-	return execute('-')
-elseif r.state == 'R' then
-	r.created = stamp
-	return execute('-')
+-- The version of an entity, where this request's is not above it.
+local stale = entity_stale()
+
+if r == nil or r.state == 'R' then
+	if stale then
+		return answer('STALE', r, stale)
+	end
+	r = r or {attempt = '000000', tries = '000000', mark = '\n'}
+	r.created, r.before, r.rest = stamp, '', ''
+	return execute(false)
 elseif r.fingerprint ~= fingerprint then
 	return answer('MISMATCH', r)
 elseif r.state == 'F' then
 	return answer('FAILED', r)
 end
 
+-- It was asked about, and did not happen.
+local function did_not_happen()
+	r.via, r.asked, r.since, r.back = 'R', nil, nil, nil
+	if stale then
+		set_free(r, alive_ms)
+		return answer('STALE', r, stale)
+	end
+	return execute(false)
+end
+
 if r.state == 'P' then
 	if r.owner == owner then
-		if r.rest == '' then
+		if not r.asked then
 			return hold('OURS')
 		elseif policy == 'execute' then
-			r.via = 'R'
 			-- A FAILED record still welcomes the truth of its last
 			-- attempt, which was not this owner's.
-			r.owner = r.rest
-			return execute('-')
+			r.owner = r.asked
+			return did_not_happen()
 		end
 		return hold('RECONCILE')
 	elseif r.lease_until > stamp then
@@ -117,18 +149,23 @@ if r.state == 'P' then
 	expire(r)
 end
 
-if policy == 'execute' and r.rest == owner then
-	r.via = 'R'
-	return execute('-')
-elseif policy == 'retry' then
-	return execute(string.upper(r.reason))
-elseif policy == 'reconcile' then
+local settle = string.match(policy, '^reconcile:(%d+)$')
+local left = settle and
+    math.min(r.lease_until + settle - now, tonumber(settle)) or 0
+if policy == 'execute' and was_put_back(r, owner, '000000') then
+	return did_not_happen()
+elseif policy == 'retry' and not stale then
+	return execute(true)
+elseif settle and left <= 0 then
 	-- The attempt stays the one that is asked about, and keeps its number:
 	-- no request is sent that would need a new one.
-	r.rest = r.owner
+	r.asked, r.since = r.owner, r.lease_until
 	return hold('RECONCILE')
 end
 if r.state == 'P' then
 	move(r, 'U', unknown_ms, longest)
 end
-return answer('UNKNOWN', r, r.reason)
+if policy == 'retry' then
+	return answer('STALE', r, stale)
+end
+return answer('UNKNOWN', r, r.reason, left)

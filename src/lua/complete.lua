@@ -4,7 +4,8 @@
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 owner, 2 attempt (6 digits), 3 retention ms, 4 the answer,
 --       5 its status
--- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
+-- Answers: DONE; FENCED state (and the record, where it is COMPLETED; or
+--       BEFORE, where this attempt may yet turn out to be the last one); GONE;
 --       BROKEN.
 --
 -- The truth about an attempt is welcome as long as no other attempt has taken
@@ -35,6 +36,7 @@ if last and last >= LEASE_END and not KEYS[4] and
 end
 
 -- include transitions.lua
+-- include entities.lua
 
 local r = parse(value)
 if r == nil then
@@ -42,18 +44,24 @@ if r == nil then
 elseif r == false then
 	return answer('BROKEN')
 elseif r.attempt ~= attempt then
+	-- Nothing may come of the attempt after it: then this truth is welcome.
+	if r.state == 'P' and tonumber(r.attempt) == attempt + 1 and
+	    string.sub(r.before, 1, 22) == owner then
+		return answer('FENCED', r, r.state, 'BEFORE')
+	end
 	return fenced(r)
 elseif r.state == 'C' and r.owner == owner then
 	-- It was done before, and may be repeated because too few replicas had
-	-- it.  WAIT counts only what this connection wrote, so something is
-	-- written.
-	redis.call('SETRANGE', KEYS[1], 0, 'o1')
+	-- it.
+	touch(value)
 	return answer('DONE', r)
 elseif ((r.state == 'P' or r.state == 'U') and
-    (r.owner == owner or r.rest == owner)) or
+    (r.owner == owner or r.asked == owner or
+	was_put_back(r, owner, attempt))) or
     (r.state == 'F' and r.owner == owner) then
 	r.owner, r.reason, r.rest, r.status = owner, '-', ARGV[4], ARGV[5]
 	move(r, 'C', ARGV[3])
+	entity_raise(r)
 	return answer('DONE', r)
 end
 return fenced(r)

@@ -24,17 +24,16 @@ elseif r == false then
 elseif r.attempt ~= attempt then
 	return fenced(r)
 elseif r.state == 'P' and r.owner == owner then
-	if r.rest ~= '' then
+	if r.asked then
 		put_back(r)
-	elseif r.reason == '-' then
-		r.reason = reason
 	else
-		r.reason = string.upper(reason)
+		r.reason, r.lease_until = reason, stamp
 	end
 	move(r, 'U', ARGV[4], ARGV[5])
 	return answer('DONE', r)
 elseif (r.state == 'P' or r.state == 'U') and
-    (r.owner == owner or r.rest == owner) then
+    (r.owner == owner or r.asked == owner or
+	was_put_back(r, owner, attempt)) then
 	return answer('DONE', r)
 end
 return fenced(r)

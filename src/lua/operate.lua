@@ -23,6 +23,7 @@
 -- include index.lua
 -- include record.lua
 -- include transitions.lua
+-- include entities.lua
 
 local act, retention = ARGV[1], ARGV[2]
 local wanted = tonumber(ARGV[5])
@@ -55,6 +56,7 @@ else
 	if act == 'complete' then
 		r.rest, r.status = ARGV[3], ARGV[4]
 		move(r, 'C', retention)
+		entity_raise(r)
 	else
 		r.tries = '000000'
 		set_free(r, retention)

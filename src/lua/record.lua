@@ -2,16 +2,19 @@
 -- The layout of a record; only this file and src/record/record.c know it.
 --
 -- A record is one string.  Its head has exactly 100 bytes:
---   1 version "o1"      2    5 attempt      6    30 changed ms     13
+--   1 version           2    5 attempt      6    30 changed ms     13
 --   3 state letter      1   11 tries        6    43 lease_until ms 13
 --   4 reason letter     1   17 created ms  13    56 owner          22
 --                                                78 fingerprint    22
 --                                               100 mark            1
--- and behind it stand the route's name and a newline, then
---   COMPLETED: the stored answer;
---   else: nothing, or the other owner (transitions.lua).
--- The mark is a newline, or a plus sign while PROCESSING and retries wait for
--- it.  In a COMPLETED record, lease_until is when the record ends.
+-- and behind it stand the route's name and a newline; where the version is
+-- "o2", a line of notes (transitions.lua); and in a COMPLETED record the stored
+-- answer.  A record without notes, as most are, is an "o1".  Those of earlier
+-- releases have no notes, but may have another owner at their end.
+-- The mark is a newline; or a plus sign, while PROCESSING where others wait for
+-- it, and once COMPLETED where enough replicas have it (confirm.lua).
+-- lease_until is also, in a COMPLETED record, when the record ends, and in an
+-- UNKNOWN one, since when it is unknown.
 --
 -- Numbers are kept as digits, leading zeros included, wherever that is enough:
 -- digits of one length compare like the numbers.
@@ -24,9 +27,20 @@ local CREATED, CREATED_END, CHANGED, CHANGED_END = 17, 29, 30, 42
 local LEASE, LEASE_END, OWNER, OWNER_END = 43, 55, 56, 77
 local PRINT, PRINT_END = 78, 99
 
+-- Writes a COMPLETED record as it is, unless it is confirmed.  Where a reply
+-- waits for replicas (WAIT), it waits for what its own connection wrote; a full
+-- Redis does not refuse this.
+local function touch(value)
+	local left = redis.call('PTTL', KEYS[1])
+	if string.sub(value, MARK, MARK) ~= '+' and left > 0 then
+		redis.call('PEXPIRE', KEYS[1], left)
+	end
+end
+
 local function record_of(state, reason, attempt, tries, created, changed,
-    lease_until, owner, fingerprint, mark, route, rest)
-	return 'o1' .. state .. reason .. attempt .. tries .. created ..
-	    changed .. lease_until .. owner .. fingerprint .. mark ..
-	    route .. '\n' .. rest
+    lease_until, owner, fingerprint, mark, route, notes, rest)
+	return (notes == '' and 'o1' or 'o2') .. state .. reason .. attempt ..
+	    tries .. created .. changed .. lease_until .. owner ..
+	    fingerprint .. mark .. route .. '\n' ..
+	    (notes == '' and '' or notes .. '\n') .. rest
 end

@@ -10,8 +10,8 @@
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
 --       BROKEN.
 --
--- Where an earlier attempt is unknown and this one was not sent, and where the
--- owner only asked about an attempt, the record goes back to UNKNOWN.
+-- An owner that only asked about an attempt puts it back; one of which nothing
+-- was sent leaves the attempt before, if that is unknown, as it was.
 
 -- include clock.lua
 -- include index.lua
@@ -24,24 +24,26 @@ if r == nil then
 	return answer('GONE')
 elseif r == false then
 	return answer('BROKEN')
+elseif r.state == 'U' and was_put_back(r, owner, attempt) then
+	return answer('DONE', r)
 elseif attempt ~= '000000' and r.attempt ~= attempt then
 	return fenced(r)
-elseif (r.state == 'R' and r.owner == owner) or
-    (r.state == 'U' and r.rest == owner) then
+elseif r.state == 'R' and r.owner == owner then
 	return answer('DONE', r)
 elseif (r.state ~= 'P' and r.state ~= 'U') or r.owner ~= owner then
 	return fenced(r)
 end
 
-local asking = r.state == 'P' and r.rest ~= ''
-if not sent and not asking then
+if r.asked then
+	put_back(r)
+	move(r, 'U', ARGV[5], ARGV[6])
+	return answer('DONE', r)
+end
+if not sent then
 	r.tries = string.format('%06d', math.max(r.tries - 1, 0))
 end
-if asking or (not sent and string.find(r.reason, '%u')) then
-	if r.state == 'U' then
-		r.rest = ''
-	end
-	put_back(r)
+if not sent and r.before ~= '' then
+	restore_before(r)
 	move(r, 'U', ARGV[5], ARGV[6])
 else
 	set_free(r, ARGV[4])

@@ -16,7 +16,7 @@ local reply = answer('DONE')
 for i = 2, #KEYS do
 	local at = 4 * i - 6
 	local head = redis.call('GETRANGE', KEYS[i], 0, MARK - 1)
-	local kept = string.sub(head, 1, STATE) == 'o1P' and
+	local kept = string.find(head, '^o[12]P') and
 	    string.sub(head, OWNER, OWNER_END) == ARGV[at] and
 	    string.sub(head, ATTEMPT, ATTEMPT_END) == ARGV[at + 1]
 	if kept then

@@ -6,14 +6,19 @@
 -- attempt is the fencing number, and only ever rises; tries counts the attempts
 -- that were sent since an operator last set the key free.
 --
--- The reason says why a record is UNKNOWN.  A capital letter also says that an
--- earlier attempt is unknown: releasing the last one, which was never sent,
--- does not set the key free then.
---
--- The other owner (rest): while an owner asks the upstream about an UNKNOWN
--- attempt (reconcile), it is the owner of that attempt, whose late truth is
--- still welcome.  After an owner has put a record back to UNKNOWN, it is that
--- owner, so that its step can be repeated.
+-- The notes of a record, in this order, as " NAME=VALUE":
+--   asked    while an owner asks the upstream about an UNKNOWN attempt
+--            (reconcile): the owner of that attempt, whose late truth is still
+--            welcome; and since, from when on that attempt was unknown
+--   back     after an owner has put the record back to UNKNOWN: that owner (22)
+--            and its attempt (6), so that its step can be repeated
+--   before   the attempts before this one that are unknown, the latest first:
+--            of each its owner (22), reason (1), and since when (13).  Where
+--            nothing was sent of this one, the latest of them is what it was.
+--   entity   what the request changes (entities.lua): the end of its key's name
+--   version  of newer_only, in digits that compare like the versions
+--   shown    the same as JSON has it, for people
+--   keep     how long the version is remembered, ms
 --
 -- KEYS: the record, its shard's open leases, its shard's held records (UNKNOWN
 -- and FAILED); and where events are written, the stream of all changes of state
@@ -21,6 +26,35 @@
 -- is then the length to which both are trimmed (about).
 
 local NOBODY = '----------------------'
+local NOTES = {'asked', 'since', 'back', 'before', 'entity', 'version',
+    'shown', 'keep'}
+-- Of so many earlier attempts there are notes.
+local BEFORE, BEFORE_MAX = 36, 8
+
+-- The notes of an "o2": false where they are damaged.
+local function read_notes(r, rest)
+	for _, name in ipairs(NOTES) do
+		r[name] = string.match(rest, ' ' .. name .. '=([^ \n]+)')
+	end
+	r.before = r.before or ''
+	return string.find(rest, '^[^\n]*\n$') and
+	    #(r.asked or NOBODY) == #NOBODY and
+	    (not r.asked or string.find(r.since or '', '^%d+$')) and
+	    #r.before % BEFORE == 0
+end
+
+-- What earlier releases wrote instead of notes.
+local function read_other_owner(r, rest)
+	if r.state == 'P' and rest ~= '' then
+		r.asked, r.since = rest, digits(now)
+	elseif r.state == 'P' and r.reason ~= '-' then
+		r.before = NOBODY .. string.lower(r.reason) .. r.lease_until
+		r.reason = '-'
+	elseif rest ~= '' then
+		r.back = rest .. r.attempt
+	end
+	r.reason = string.lower(r.reason)
+end
 
 -- A value as a table; nil where there is none; false where it is damaged or of
 -- another version, and must not be overwritten.
@@ -28,17 +62,16 @@ local function parse(value)
 	if not value then
 		return nil
 	end
-	local _, last = string.find(value, '^o1[PCUFR][-%a]%d+')
+	local _, last = string.find(value, '^o[12][PCUFR][-%a]%d+')
 	local line = string.find(value, '\n', ROUTE, true)
 	local mark = string.sub(value, MARK, MARK)
 	if not last or last < LEASE_END or (mark ~= '\n' and mark ~= '+') or
 	    not line then
 		return false
 	end
-	local state = string.sub(value, STATE, STATE)
-	return {
+	local r = {
 		value = value,
-		state = state,
+		state = string.sub(value, STATE, STATE),
 		reason = string.sub(value, REASON, REASON),
 		attempt = string.sub(value, ATTEMPT, ATTEMPT_END),
 		tries = string.sub(value, TRIES, TRIES_END),
@@ -48,9 +81,29 @@ local function parse(value)
 		fingerprint = string.sub(value, PRINT, PRINT_END),
 		route = string.sub(value, ROUTE, line - 1),
 		known = string.sub(value, ROUTE, line - 1),
-		rest = state == 'C' and '' or string.sub(value, line + 1),
+		rest = '',
+		before = '',
 		mark = mark,
 	}
+	if r.state ~= 'C' then
+		local rest = string.sub(value, line + 1)
+		if string.sub(value, 1, 2) == 'o1' then
+			read_other_owner(r, rest)
+		elseif not read_notes(r, rest) then
+			return false
+		end
+	end
+	return r
+end
+
+local function notes_of(r)
+	local notes = ''
+	for _, name in ipairs(NOTES) do
+		if r[name] and r[name] ~= '' then
+			notes = notes .. ' ' .. name .. '=' .. r[name]
+		end
+	end
+	return notes
 end
 
 -- The states' names in events; a free key's is NONE.
@@ -106,7 +159,8 @@ local function move(r, state, ttl, longest)
 	end
 	redis.call('SET', KEYS[1], record_of(state, r.reason, r.attempt,
 	    r.tries, r.created, stamp, r.lease_until, r.owner, r.fingerprint,
-	    state == 'P' and waited and '+' or '\n', r.route, r.rest),
+	    state == 'P' and waited and '+' or '\n', r.route,
+	    (state == 'C' or state == 'R') and '' or notes_of(r), r.rest),
 	    'PX', ttl)
 	tell(r, state)
 	local from = r.state
@@ -127,30 +181,51 @@ local function move(r, state, ttl, longest)
 	end
 end
 
--- The present owner steps back, and what was unknown before is unknown again:
--- the attempt that it asked about, or the one before its own.
+-- An owner that asked about an attempt steps back: that is unknown again, since
+-- when it was.
 local function put_back(r)
-	if r.rest == '' then
-		r.reason = string.lower(r.reason)
-		r.owner, r.rest = NOBODY, r.owner
-	else
-		r.owner, r.rest = r.rest, r.owner
-	end
+	r.back = r.owner .. r.attempt
+	r.owner, r.lease_until = r.asked, r.since
+	r.asked, r.since = nil, nil
+end
+
+-- Whether that owner has put the record back, and of that attempt (zeros: of
+-- whichever).
+local function was_put_back(r, owner, attempt)
+	return r.back and string.sub(r.back, 1, #NOBODY) == owner and
+	    (attempt == '000000' or string.sub(r.back, -6) == attempt)
+end
+
+-- The present attempt becomes one that is unknown, before another one.
+local function keep_before(r)
+	r.before = string.sub(r.owner .. r.reason .. r.lease_until .. r.before,
+	    1, BEFORE * BEFORE_MAX)
+end
+
+-- Nothing was sent of the present attempt: the one before is what it was.
+local function restore_before(r)
+	local last = string.sub(r.before, 1, BEFORE)
+	r.back = r.owner .. r.attempt
+	r.owner = string.sub(last, 1, 22)
+	r.reason = string.sub(last, 23, 23)
+	r.lease_until = string.sub(last, 24, 36)
+	r.before = string.sub(r.before, BEFORE + 1)
+	r.attempt = string.format('%06d', math.max(r.attempt - 1, 0))
 end
 
 -- Sets the key free; only its numbers of attempts stay.
 local function set_free(r, ttl)
-	r.reason, r.fingerprint, r.route, r.rest = '-', NOBODY, '', ''
+	r.reason, r.fingerprint, r.route = '-', NOBODY, ''
 	move(r, 'R', ttl)
 end
 
 -- The lease of a PROCESSING record has expired: its outcome is unknown.
 local function expire(r)
 	r.via = 'U'
-	if r.rest ~= '' then
+	if r.asked then
 		put_back(r)
 	else
-		r.reason = r.reason == '-' and 'l' or 'L'
+		r.reason = 'l'
 	end
 end
 
@@ -161,9 +236,11 @@ local function answer(word, r, ...)
 	return reply
 end
 
+
 -- The reply to an owner that is not the present one.
 local function fenced(r)
 	if r.state == 'C' then
+		touch(r.value)
 		return answer('FENCED', r, r.state, r.value)
 	end
 	return answer('FENCED', r, r.state)

@@ -84,6 +84,7 @@ static const struct {
     {GROUP_UPSTREAM, "Upstreams that are objects"},
     {GROUP_ROUTE, "A route"},
     {GROUP_IDEMPOTENCY, "The idempotency of a route, and defaults"},
+    {GROUP_RECONCILE, "The long form of on_unknown's reconcile"},
 };
 
 /* Its value is a list of its words, not one of them. */

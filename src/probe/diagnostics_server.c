@@ -323,7 +323,8 @@ is_other_version(struct look *look, const char *name)
 	bool other = reply != NULL && !is_kind(reply, REDIS_REPLY_NIL) &&
 	    !is_on_its_way(reply) &&
 	    (reply->type != REDIS_REPLY_STRING ||
-		(reply->len > 0 && strncmp(reply->str, "o1", 2) != 0));
+		(reply->len > 0 && strncmp(reply->str, "o1", 2) != 0 &&
+		strncmp(reply->str, "o2", 2) != 0));
 	if (is_kind(reply, REDIS_REPLY_STRING) && !other)
 		look_at_seal(look, span_of(reply->str, reply->len));
 	freeReplyObject(reply);

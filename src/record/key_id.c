@@ -16,6 +16,16 @@ digest_name(struct digest *digest, struct span name)
 }
 
 void
+key_id_scope(struct digest *digest, const struct strings *scope,
+    const struct span *values)
+{
+	for (size_t i = 0; i < scope->count; i++) {
+		digest_name(digest, span_str(scope->list[i]));
+		digest_part(digest, values[i]);
+	}
+}
+
+void
 key_id_make(const struct conf *conf, struct span namespace,
     const struct strings *scope, const struct span *values, struct span key,
     struct key_id *ret_id)
@@ -23,10 +33,8 @@ key_id_make(const struct conf *conf, struct span namespace,
 	struct digest digest;
 	digest_begin(&digest, SPAN("key"), span_str(conf->store.secret));
 	digest_part(&digest, namespace);
-	for (size_t i = 0; i < scope->count && INVARIANT(scope_in_name); i++) {
-		digest_name(&digest, span_str(scope->list[i]));
-		digest_part(&digest, values[i]);
-	}
+	if (INVARIANT(scope_in_name))
+		key_id_scope(&digest, scope, values);
 	digest_part(&digest, key);
 	digest_end(&digest, ret_id->bytes);
 }

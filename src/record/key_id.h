@@ -22,3 +22,6 @@ struct key_id {
 void key_id_make(const struct conf *conf, struct span namespace,
     const struct strings *scope, const struct span *values, struct span key,
     struct key_id *ret_id);
+/* Adds the scope to a digest: each field's name and value. */
+void key_id_scope(struct digest *digest, const struct strings *scope,
+    const struct span *values);

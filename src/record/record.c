@@ -62,8 +62,10 @@ int
 record_read(struct span value, struct record *ret_record)
 {
 	struct record r;
+	bool notes = span_starts(value, SPAN("o2"));
+	struct span skipped;
 	if (value.len < RECORD_HEAD_BYTES + 1 ||
-	    !span_starts(value, SPAN("o1")) ||
+	    (!notes && !span_starts(value, SPAN("o1"))) ||
 	    (value.ptr[RECORD_HEAD_BYTES - 1] != '\n' &&
 		value.ptr[RECORD_HEAD_BYTES - 1] != '+'))
 		return E_MALFORMED;
@@ -82,7 +84,8 @@ record_read(struct span value, struct record *ret_record)
 	r.owner = span_of(at + 55, TOKEN_CHARS);
 	r.fingerprint = span_of(at + 77, TOKEN_CHARS);
 	r.rest = span_from(value, RECORD_HEAD_BYTES);
-	if (!cut_before(&r.rest, '\n', &r.route))
+	if (!cut_before(&r.rest, '\n', &r.route) ||
+	    (notes && !cut_before(&r.rest, '\n', &skipped)))
 		return E_MALFORMED;
 	*ret_record = r;
 	return 0;

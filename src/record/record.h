@@ -32,7 +32,10 @@ struct record {
 	struct span rest; /* COMPLETED: the stored answer */
 };
 
-/* Reads a value; E_MALFORMED where it is no record of our version ("o1"). */
+/*
+ * Reads a value; E_MALFORMED where it is no record of our versions ("o1", and
+ * "o2" with notes, which are for the scripts).
+ */
 MUST_USE int record_read(struct span value, struct record *ret_record);
 
 /*

@@ -43,6 +43,19 @@ redis_keys_index(struct resp *resp, const struct conf *conf, unsigned shard,
 	put_name(resp, conf, shard, word, "");
 }
 
+void
+redis_keys_entity(struct resp *resp, const struct conf *conf,
+    const uint8_t name[DIGEST_BYTES])
+{
+	char text[DIGITS_MAX + 4 + DIGEST_HEX + 1];
+	struct key_id like;
+	memcpy(like.bytes, name, DIGEST_BYTES);
+	size_t len = digits_put(text, redis_keys_shard(conf, &like));
+	memcpy(text + len, "}:e:", 4);
+	hex_encode(name, DIGEST_BYTES, text + len + 4);
+	resp_arg(resp, span_of(text, len + 4 + DIGEST_HEX));
+}
+
 /*
  * Reads "{12}:" exactly as put_name writes it, of a shard below store.shards.
  */
@@ -81,9 +94,10 @@ redis_keys_kind(const struct conf *conf, struct span name)
 	for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++)
 		if (span_eq(rest, span_str(indexes[i])))
 			return KEY_INDEX;
-	if (!span_starts(rest, SPAN("r:")) ||
+	bool entity = span_starts(rest, SPAN("e:"));
+	if ((!entity && !span_starts(rest, SPAN("r:"))) ||
 	    !hex_decode(span_from(rest, 2), key_id.bytes, DIGEST_BYTES) ||
 	    redis_keys_shard(conf, &key_id) != shard)
 		return KEY_OTHER;
-	return KEY_RECORD;
+	return entity ? KEY_ENTITY : KEY_RECORD;
 }

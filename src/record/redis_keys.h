@@ -20,8 +20,15 @@ void redis_keys_record(
 void redis_keys_index(struct resp *resp, const struct conf *conf,
     unsigned shard, const char *word);
 
+/*
+ * Appends SHARD}:e:NAME as an argument, the end of the name of an entity's key
+ * (lua/entities.lua); its shard is that of a record whose name begins alike.
+ */
+void redis_keys_entity(struct resp *resp, const struct conf *conf,
+    const uint8_t name[DIGEST_BYTES]);
+
 /* What a key in Redis is to a gateway with this configuration. */
-enum redis_keys_kind { KEY_RECORD, KEY_INDEX, KEY_OTHER };
+enum redis_keys_kind { KEY_RECORD, KEY_ENTITY, KEY_INDEX, KEY_OTHER };
 /*
  * Of a key's whole name.  KEY_OTHER: this gateway would never write it; a
  * gateway with another number of shards, another version or another program

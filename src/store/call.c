@@ -389,6 +389,8 @@ static void
 on_held_end(struct replicas_held *held, const redisReply *reply, int error)
 {
 	struct store_call *call = CONTAINER_OF(held, struct store_call, held);
+	if (reply != NULL && call->confirmed != NULL)
+		call->confirmed(call, reply);
 	if (reply != NULL)
 		on_answered(call, reply);
 	else

@@ -45,6 +45,7 @@ struct store_call {
 	int64_t give_up_us; /* clock_us() when its operation times out */
 
 	struct key_id key_id; /* for the log; a renewal has none */
+	struct owner owner;   /* whose outcome it stores */
 
 	/* The operation that waits for it; NULL: none, or none any more. */
 	struct store_op *op;
@@ -67,6 +68,12 @@ struct store_call {
 	 */
 	void (*done)(struct store_call *call, enum call_end end, int error,
 	    const struct call_reply *reply);
+	/*
+	 * Called before done where the reply was kept back and enough replicas
+	 * have what it says.  NULL: nobody wants to know.
+	 */
+	void (*confirmed)(
+	    struct store_call *call, const struct redisReply *reply);
 	void *arg; /* of done */
 };
 

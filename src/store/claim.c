@@ -2,8 +2,10 @@
 #include "base/container.h"
 #include "base/digits.h"
 #include "base/test_build.h"
+#include "record/redis_keys.h"
 #include "store/claim.h"
 #include "store/claim_revoke.h"
+#include "store/confirm.h"
 #include "store/health.h"
 #include "store/operation.h"
 
@@ -17,7 +19,7 @@ struct claim_call {
 	int64_t deadline_ms; /* by Redis' clock; set when it is sent */
 	/* Offsets in args of what is filled in when it is sent. */
 	size_t deadline_at;
-	size_t unsafe_at;
+	size_t caution_at;
 };
 
 /* --- its end --- */
@@ -39,7 +41,8 @@ goes_back(const struct claim_call *claim, enum call_end how,
 	if (verdict == VERDICT_OURS || verdict == VERDICT_RECONCILE)
 		return claim->call.op == NULL;
 	return claim->reclaims &&
-	    (verdict == VERDICT_LATE || verdict == VERDICT_REFUSED);
+	    (verdict == VERDICT_LATE || verdict == VERDICT_REFUSED ||
+		verdict == VERDICT_BUSY);
 }
 
 static void
@@ -57,20 +60,29 @@ on_claim_done(struct store_call *call, enum call_end how, int error,
 
 /* --- its arguments --- */
 
-static struct span
-policy_word(const struct claim *claim)
+/* What is to be done about an UNKNOWN (claim.lua's policy). */
+static void
+put_policy(struct resp *args, const struct claim *claim)
 {
-	if (claim->reconciled)
-		return SPAN("execute");
+	char text[sizeof "reconcile:" + DIGITS_MAX] = "reconcile:";
+	size_t len = strlen(text);
+	if (claim->reconciled) {
+		resp_arg(args, SPAN("execute"));
+		return;
+	}
 	switch (claim->policy->on_unknown) {
 	case UNKNOWN_RETRY:
-		return SPAN("retry");
+		resp_arg(args, SPAN("retry"));
+		return;
 	case UNKNOWN_RECONCILE:
-		return SPAN("reconcile");
+		len += digits_put(text + len,
+		    (uint64_t)claim->policy->reconcile.settle_ms);
+		resp_arg(args, span_of(text, len));
+		return;
 	case UNKNOWN_HOLD:
 		break;
 	}
-	return SPAN("hold");
+	resp_arg(args, SPAN("hold"));
 }
 
 /* Up to a newline, which ends the route's name in a record. */
@@ -101,8 +113,21 @@ on_claim_prepare(struct store_call *call)
 	    redis_clock_ms(link_clock(call->node->link), call->give_up_us);
 	digits_pad(call->args.bytes + claim->deadline_at, DEADLINE_DIGITS,
 	    claim->deadline_ms);
-	bool unsafe = health_fault(call->store) != FAULT_NONE;
-	call->args.bytes[claim->unsafe_at] = unsafe ? '1' : '0';
+	unsigned caution = health_fault(call->store) != FAULT_NONE ? 1 : 0;
+	if (call->store->conf->store.wait_replicas > 0 &&
+	    INVARIANT(replay_confirmed))
+		caution += 2;
+	call->args.bytes[claim->caution_at] = (char)('0' + caution);
+}
+
+static void
+put_entity(struct store_call *call, const struct claim *claim)
+{
+	const struct store_entity *entity = claim->entity;
+	redis_keys_entity(&call->args, call->store->conf, entity->name);
+	resp_arg(&call->args, entity->version);
+	resp_arg(&call->args, entity->shown);
+	resp_number(&call->args, entity->serialize);
 }
 
 void
@@ -113,7 +138,7 @@ claim_start(
 	operation_longest(store, policy);
 	operation_begin(store, op);
 	struct store_call *call = operation_call_sized(store, SCRIPT_claim,
-	    &claim->key_id, 12, sizeof(struct claim_call));
+	    &claim->key_id, claim->entity ? 16 : 12, sizeof(struct claim_call));
 	struct claim_call *own = CONTAINER_OF(call, struct claim_call, call);
 	/* In the order of claim.lua. */
 	operation_arg_owner(call, &claim->owner);
@@ -122,16 +147,19 @@ claim_start(
 	resp_number(&call->args, operation_alive_ms(policy));
 	resp_number(&call->args, policy->unknown_retention_ms);
 	resp_number(&call->args, policy->max_attempts);
-	resp_arg(&call->args, policy_word(claim));
+	put_policy(&call->args, claim);
 	own->deadline_at = put_room(call, SPAN("0000000000000"));
 	resp_arg(&call->args, one_line(claim->route));
 	resp_number(&call->args, store->longest_ms);
 	resp_number(&call->args, claim->waits);
-	own->unsafe_at = put_room(call, SPAN("0"));
+	own->caution_at = put_room(call, SPAN("0"));
+	if (claim->entity != NULL)
+		put_entity(call, claim);
 	own->revoke = claim_revoke_new(claim);
 	own->reclaims = claim->reconciled;
 	call->prepare = on_claim_prepare;
 	call->done = on_claim_done;
+	call->confirmed = confirm_record;
 	operation_add(call, op);
 	call_start(call);
 }

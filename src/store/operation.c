@@ -134,6 +134,9 @@ operation_begin(struct store *store, struct store_op *op)
 	op->state = STATE_PROCESSING;
 	op->answer = NULL;
 	op->lease_left_ms = 0;
+	op->settle_left_ms = 0;
+	op->before = false;
+	op->current[0] = '\0';
 	op->until_ms = 0;
 	op->unreadable = false;
 	op->call = NULL;
@@ -173,6 +176,15 @@ extra_text(const struct call_reply *reply, size_t i)
 	return i < reply->n_extra ? resp_text(reply->extra[i]) : SPAN("");
 }
 
+static int64_t
+extra_number(const struct call_reply *reply, size_t i)
+{
+	return i < reply->n_extra &&
+		reply->extra[i]->type == REDIS_REPLY_INTEGER
+	    ? reply->extra[i]->integer
+	    : 0;
+}
+
 /* The answer of a COMPLETED record; errors as of answer_codec_read. */
 static int
 read_answer(struct store_call *call, struct span value)
@@ -198,6 +210,24 @@ read_reason(struct store_op *op, struct span letter)
 	    : E_MALFORMED;
 }
 
+/* The record that holds the entity, and for how long. */
+static int
+read_holder(struct store_op *op, const struct call_reply *reply)
+{
+	op->lease_left_ms = extra_number(reply, 0);
+	return hex_decode(extra_text(reply, 1), op->holder.bytes, DIGEST_BYTES)
+	    ? 0
+	    : E_MALFORMED;
+}
+
+/* Ends with a NUL; empty where the text has one or has no room. */
+static void
+copy_text(char *to, size_t size, struct span text)
+{
+	bool fits = text.len < size && memchr(text.ptr, '\0', text.len) == NULL;
+	snprintf(to, size, "%.*s", fits ? (int)text.len : 0, text.ptr);
+}
+
 /* Reads what comes with a verdict, by the head of each script. */
 static int
 read_extra(struct store_call *call, const struct call_reply *reply)
@@ -209,19 +239,28 @@ read_extra(struct store_call *call, const struct call_reply *reply)
 		return E_STORE_DOWN;
 	if (op->verdict == VERDICT_REFUSED)
 		return E_STORE_REFUSED;
-	if (op->verdict == VERDICT_UNKNOWN || op->verdict == VERDICT_RECONCILE)
+	if (op->verdict == VERDICT_UNKNOWN ||
+	    op->verdict == VERDICT_RECONCILE) {
+		op->settle_left_ms = extra_number(reply, 1);
 		return read_reason(op, first);
+	}
 	if (op->verdict == VERDICT_OURS)
 		return op->attempt > 0 ? 0 : E_MALFORMED;
 	if (op->verdict == VERDICT_IN_FLIGHT) {
-		if (reply->n_extra > 0)
-			op->lease_left_ms = reply->extra[0]->integer;
+		op->lease_left_ms = extra_number(reply, 0);
+		return 0;
+	}
+	if (op->verdict == VERDICT_BUSY)
+		return read_holder(op, reply);
+	if (op->verdict == VERDICT_STALE) {
+		copy_text(op->current, sizeof op->current, first);
 		return 0;
 	}
 	if (op->verdict == VERDICT_FENCED) {
 		if (first.len != 1 || !state_of(*first.ptr, &op->state))
 			return E_MALFORMED;
 		value = extra_text(reply, 1);
+		op->before = span_eq(value, SPAN("BEFORE"));
 	}
 	if (op->verdict == VERDICT_COMPLETED ||
 	    (op->verdict == VERDICT_FENCED && op->state == STATE_COMPLETED))

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "loop/log.h"
+#include "record/record.h"
 #include "store/refused_log.h"
 #include "store/replicas.h"
 
@@ -32,11 +33,35 @@ is_waited_for(const struct node *node, enum script script)
 		script == SCRIPT_operate);
 }
 
+/* Whether the record that a reply brings says so itself (lua/confirm.lua). */
 static bool
-has_written(enum verdict verdict)
+is_confirmed(const redisReply *reply)
 {
-	return verdict == VERDICT_OURS || verdict == VERDICT_RECONCILE ||
-	    verdict == VERDICT_DONE;
+	for (size_t i = 3; i < reply->elements; i++) {
+		const redisReply *e = reply->element[i];
+		if (e->type == REDIS_REPLY_STRING &&
+		    e->len > RECORD_HEAD_BYTES)
+			return e->str[RECORD_HEAD_BYTES - 1] == '+';
+	}
+	return true;
+}
+
+/*
+ * Whether the script's reply is to be kept back.  An answer that another
+ * gateway stored is given to nobody either before enough replicas have it: the
+ * scripts write such a record once more.
+ */
+static bool
+is_kept_back(const struct node *node, enum script script,
+    enum verdict verdict, const redisReply *reply)
+{
+	if (!is_on(node))
+		return false;
+	if (verdict == VERDICT_COMPLETED || verdict == VERDICT_FENCED)
+		return !is_confirmed(reply) && INVARIANT(replay_confirmed);
+	return is_waited_for(node, script) &&
+	    (verdict == VERDICT_OURS || verdict == VERDICT_RECONCILE ||
+		verdict == VERDICT_DONE);
 }
 
 /*
@@ -75,7 +100,7 @@ replicas_hold(struct node *node, enum script script, enum verdict verdict,
     const redisReply *reply, struct replicas_held *held)
 {
 	struct replicas *replicas = &node->replicas;
-	if (!is_waited_for(node, script) || !has_written(verdict))
+	if (!is_kept_back(node, script, verdict, reply))
 		return false;
 	held->reply = copy_reply(reply);
 	held->next = replicas->held;

@@ -8,6 +8,7 @@
 #include "redis/master.h"
 #include "store/claim.h"
 #include "store/claim_revoke.h"
+#include "store/confirm.h"
 #include "store/health.h"
 #include "store/lease_sweep.h"
 #include "store/operation.h"
@@ -50,6 +51,8 @@ held_call(struct store *store, struct store_op *op, enum script script,
 	operation_begin(store, op);
 	struct store_call *call =
 	    operation_call(store, script, &held->key_id, n_argv);
+	call->owner = held->owner;
+	call->confirmed = confirm_record;
 	operation_arg_owner(call, &held->owner);
 	operation_arg_attempt(call, held->attempt);
 	call->done = operation_done;

@@ -21,6 +21,8 @@
  * An operation of a store, a member of whatever waits for it; store.h says how
  * it ends.
  */
+enum { STORE_VERSION_BYTES = 72 };
+
 struct store_op {
 	struct op op;
 	enum verdict verdict;
@@ -30,13 +32,26 @@ struct store_op {
 	enum record_state state; /* FENCED: the record's state */
 	struct answer *answer;   /* COMPLETED, FENCED with one: counted, the
 				    owner of the operation unrefs it */
-	int64_t lease_left_ms;   /* IN_FLIGHT */
+	int64_t lease_left_ms;   /* IN_FLIGHT, BUSY */
+	int64_t settle_left_ms;  /* UNKNOWN: before it may be asked about */
 	int64_t now_ms;          /* Redis' clock, when it answered */
+	bool before; /* FENCED: the attempt after it may come to nothing */
+	struct key_id holder; /* BUSY: the record that holds the entity */
+	/* STALE: the highest version, as JSON; "" where it is too long. */
+	char current[STORE_VERSION_BYTES];
 	bool unreadable; /* BROKEN: it is well, but its answer does not open */
 	int64_t until_ms; /* COMPLETED: when the record ends; 0: not known */
 	/* The store's own: */
 	struct store_call *call; /* the calls under way */
 	int failure;             /* the first error of them */
+};
+
+/* What a request changes, and in which version (record/version.h). */
+struct store_entity {
+	uint8_t name[DIGEST_BYTES];
+	struct span version; /* in digits; empty: no newer_only */
+	struct span shown;   /* the same as JSON */
+	bool serialize;
 };
 
 /* A claim to be made. */
@@ -46,13 +61,15 @@ struct claim {
 	uint8_t fingerprint[DIGEST_BYTES];
 	const struct conf_idempotency *policy; /* lease, retention, … */
 	struct span route;                     /* its name, kept for people */
+	const struct store_entity *entity;     /* NULL: none */
 	/*
 	 * This owner was answered RECONCILE, has asked the upstream, and the
 	 * attempt did not happen: now it is to be executed.
 	 */
 	bool reconciled;
 	/*
-	 * Where it is IN_FLIGHT, store_listen's changed is to hear of its end.
+	 * Where it is IN_FLIGHT or BUSY, store_listen's changed is to hear of
+	 * the end of that.
 	 */
 	bool waits;
 };

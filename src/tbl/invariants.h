@@ -18,6 +18,8 @@ INVARIANT_NAME(sent_in_lease,
     "a request would be sent although another has taken its place")
 INVARIANT_NAME(upstream_said_no,
     "what the upstream could not tell would be taken for a no, and executed")
+INVARIANT_NAME(dotless_value,
+    "a value of dots would lead a question to another resource")
 INVARIANT_NAME(one_word,
     "an upstream that says both release and store would be believed")
 INVARIANT_NAME(asked_first,
@@ -47,10 +49,14 @@ INVARIANT_NAME(answer_one_framing,
 /* --- the answer that everybody is given: gate/, store/, record/ --- */
 INVARIANT_NAME(outcome_taken,
     "what Redis has not taken would be believed to be stored")
+INVARIANT_NAME(replay_confirmed,
+    "an answer would be replayed that too few replicas have, and forgotten")
 INVARIANT_NAME(fenced_answer,
     "a fenced owner would give out an answer that is not the record's")
 INVARIANT_NAME(fenced_unread,
     "a fenced owner would give out its own answer, for want of memory")
+INVARIANT_NAME(late_held_back,
+    "an answer would be given out although an operator has decided")
 INVARIANT_NAME(undecided_held_back,
     "an answer would be given out although another one may be stored")
 INVARIANT_NAME(large_not_kept, "an answer beyond the limit would fill Redis")

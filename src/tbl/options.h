@@ -290,6 +290,10 @@ OPT(IDEMPOTENCY, "derive_key", DERIVE_KEY, derive_from, ANY, RELOAD,
 	"For clients that send no key: \"body\", or JSON pointers to members "
 	"of the body whose values make up the key.",
 	NONE)
+OPT(IDEMPOTENCY, "send_derived", BOOLEAN, send_derived, ANY, RELOAD,
+	"Whether a derived key is sent to the upstream, in the first of the "
+	"headers that carry the key.",
+	false)
 OPT(IDEMPOTENCY, "key_format", CHOICE, key_format, WORDS("any uuid quoted"),
 	RELOAD,
 	"What a key looks like; \"quoted\" accepts only RFC 8941 strings.",
@@ -301,8 +305,9 @@ OPT(IDEMPOTENCY, "scope", FIELDS, scope, ANY, RELOAD,
 	"The request headers whose values name the tenant; [] means one scope "
 	"for all.",
 	["Authorization"])
-OPT(IDEMPOTENCY, "namespace", TEXT, namespace, ANY, RELOAD,
-	"Keys of routes with different namespaces are unrelated.",
+OPT(IDEMPOTENCY, "namespace", NAMESPACE, namespace, ANY, RELOAD,
+	"Keys of routes with different namespaces are unrelated; {x} stands "
+	"for that segment of the route's path.",
 	"default")
 OPT(IDEMPOTENCY, "fingerprint.include", PARTS, fingerprint_include,
 	WORDS("method path query body"), RELOAD,
@@ -319,6 +324,20 @@ OPT(IDEMPOTENCY, "fingerprint.ignore", POINTERS, fingerprint_ignore, ANY,
 	RELOAD,
 	"JSON pointers to what the comparison leaves out; implies json.",
 	[])
+OPT(IDEMPOTENCY, "entity", ENTITY, entity, ANY, RELOAD,
+	"What a request changes, for newer_only and serialize: JSON pointers "
+	"to members of the body, or {\"path\": NAME} for a segment of the "
+	"route's path.",
+	NONE)
+OPT(IDEMPOTENCY, "newer_only", POINTER, newer_only, ANY, RELOAD,
+	"A JSON pointer to a version in the body, a number or an RFC 3339 "
+	"time: a request whose version is not above the highest one that was "
+	"completed for its entity is refused (409).",
+	NONE)
+OPT(IDEMPOTENCY, "serialize", BOOLEAN, serialize, ANY, RELOAD,
+	"Whether at most one request is executed at a time for each entity; "
+	"another one waits as in_flight says, or is refused (409).",
+	false)
 OPT(IDEMPOTENCY, "retention", DURATION, retention_ms, RANGE(1, 3650 * DAY),
 	RELOAD,
 	"How long an answer is kept after its completion.",
@@ -351,8 +370,8 @@ OPT(IDEMPOTENCY, "outcomes", OUTCOMES, outcomes,
 OPT(IDEMPOTENCY, "on_unknown", ON_UNKNOWN, on_unknown,
 	WORDS("hold retry"), RELOAD,
 	"What a retry does when the outcome is unknown: \"hold\" refuses it, "
-	"\"retry\" executes it again, {\"reconcile\": PATH} asks the upstream "
-	"first ({key} in the path stands for the key).",
+	"\"retry\" executes it again, {\"reconcile\": PATH}, or in its long "
+	"form {\"reconcile\": {\"path\": PATH}}, asks the upstream first.",
 	"hold")
 OPT(IDEMPOTENCY, "max_attempts", COUNT, max_attempts, RANGE(1, 1000000),
 	RELOAD,
@@ -383,3 +402,25 @@ OPT(IDEMPOTENCY, "attempt_header", FIELD, attempt_header, ANY, RELOAD,
 	"The header that tells the upstream the number of the attempt; \"\" "
 	"for none.",
 	"Idempotency-Attempt")
+
+/* --- the long form of on_unknown's reconcile --- */
+
+OPT(RECONCILE, "path", RECONCILE_PATH, reconcile.path, ANY, RELOAD,
+	"The path to ask the upstream at (GET, with the headers of the scope). "
+	"{key} stands for the key, {path:NAME} for a segment of the route's "
+	"path, {json:/pointer} for a member of the request's body.",
+	REQUIRED)
+OPT(RECONCILE, "settle", DURATION, reconcile.settle_ms, RANGE(0, 30 * DAY),
+	RELOAD,
+	"Nothing is asked before the outcome has been unknown for this long: "
+	"the longest time that the upstream may still take to commit what it "
+	"was sent.",
+	"60s")
+OPT(RECONCILE, "absent", STATUSES, reconcile.absent, ANY, RELOAD,
+	"The statuses that mean that the request did not happen, so that it "
+	"is executed.",
+	[404, 410])
+OPT(RECONCILE, "status", COUNT, reconcile.status, RANGE(200, 599), RELOAD,
+	"The status that is stored in place of that of the upstream's answer; "
+	"by default, it is stored as it came.",
+	NONE)

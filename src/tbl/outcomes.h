@@ -13,6 +13,11 @@ OUTCOME(FENCED, "fenced", "The request went to the upstream, but another owner "
 OUTCOME(IN_FLIGHT, "in-flight",
     "409: the first request with this key was still in flight, even at the end "
     "of wait_timeout where the route waits.")
+OUTCOME(ENTITY_BUSY, "entity-busy", "409: another request was changing the "
+	"same entity (serialize), even at the end of wait_timeout where the "
+	"route waits.")
+OUTCOME(STALE, "stale", "409: a version of the entity that is as high, or "
+	"higher, was executed before (newer_only).")
 OUTCOME(WAITED, "waited", "A retry waited for the first request and got its "
 	"answer.")
 OUTCOME(MISMATCH, "mismatch", "422: the key was used for a different request.")

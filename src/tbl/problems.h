@@ -29,6 +29,16 @@ PROBLEM(UNKNOWN_DRAIN, 504, "outcome-unknown", SAME_KEY, 0,
 	"The request was sent to the API, which had not answered when the "
 	"gateway had to shut down. It may or may not have been executed, and "
 	"is not executed again until the outcome is known.")
+PROBLEM(ENTITY_BUSY, 409, "entity-busy", SAME_KEY, 1,
+	"Another request is changing the same thing",
+	"A request with another idempotency key changes what this one would "
+	"change, and is being executed. Send this one again with the same "
+	"key.")
+PROBLEM(STALE_VERSION, 409, "stale-version", FIX_REQUEST, 0,
+	"A newer version has been executed",
+	"A request with the same or a higher version of what this one would "
+	"change has been executed. current_version is the highest; this "
+	"request was not executed.")
 PROBLEM(KEY_REUSED, 422, "key-reused", NEW_KEY, 0,
 	"The idempotency key was used for a different request",
 	"An earlier request with this idempotency key differs from this one. "

@@ -6,6 +6,7 @@
  */
 SCRIPT(claim, "claim")
 SCRIPT(complete, "complete")
+SCRIPT(confirm, "confirm")
 SCRIPT(count, "count")
 SCRIPT(leases_due, "due")
 SCRIPT(expire, "lapse")

@@ -12,9 +12,8 @@
  */
 
 /*
- * The upstream's own word, the value of its Idempotency-Outcome (empty: it
- * sent none), or else what the route's table says of the status (200-599).
- * A word that is none of store, release and unknown counts as none.
+ * The upstream's own word, the value of its Idempotency-Outcome (empty: it sent
+ * none), or else what the status means (enum status_class).  A word that is
+ * none of store, release and unknown counts as none.
  */
-enum status_class status_class_of(
-    const uint8_t outcomes[600], int status, struct span said);
+enum status_class status_class_said(struct span said, uint8_t meaning);

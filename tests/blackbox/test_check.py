@@ -79,7 +79,12 @@ def everything(bench):
         "in_flight": "wait", "wait_timeout": "90s",
         "outcomes": {"4xx": "release", "404": "store", "503": "store",
                      "2xx": "unknown"},
-        "on_unknown": {"reconcile": "/by/{key}?x=1"}, "max_attempts": 9,
+        "on_unknown": {"reconcile": {
+            "path": "/by/{key}?x=1", "settle": "1m", "absent": [404],
+            "status": 201}},
+        "max_attempts": 9, "send_derived": True,
+        "entity": ["/order_id"], "newer_only": "/version",
+        "serialize": True,
         "on_store_down": "forward", "max_request_body": 1000,
         "max_response_body": "2MiB", "omit_headers": ["X-B"],
         "replay_header": "", "attempt_header": "X-Attempt"}

@@ -174,7 +174,8 @@ def what_an_operator_decides_is_told(bench):
 def what_the_upstream_says_about_an_unknown_outcome_is_told(bench):
     upstream, gateway, consumer = started(
         bench, close_unanswered,
-        idempotency={"on_unknown": {"reconcile": "/by/{key}"}})
+        idempotency={"on_unknown": {
+            "reconcile": {"path": "/by/{key}", "settle": "0s"}}})
     in_doubt = ["NONE>PROCESSING 1", "PROCESSING>UNKNOWN 1"]
     asked = ["UNKNOWN>PROCESSING 1"]
     for key in ("happened", "did-not", "nobody-knows"):

@@ -31,6 +31,10 @@ def lost_at_complete(bench, how, reply=None, store=None, **idempotency):
     return upstream, redis, gateway, first.result()
 
 
+def is_problem(got, name):
+    return got if got.problem == name else None
+
+
 def back(redis, how):
     redis.thaw() if how == "freeze" else redis.start()
 
@@ -80,6 +84,38 @@ def where_another_execution_may_decide_it_is_not_handed_out(bench, policy):
     redis.start()
     gateway.wait_for_log("journal_delivered")
     equal(gateway.ask("k").replayed, True)
+    equal(upstream.count(), 1)
+
+
+@each([("an answer", answer(201, b"of the API"), "store-unavailable"),
+       ("a release", answer(503), "store-unavailable"),
+       ("a doubt", answer(502), "outcome-unknown")])
+def after_its_lease_an_owner_gives_nothing_away(bench, reply, problem):
+    """An operator has found out what happened, and said it to the client."""
+    redis = bench.own_redis()
+    proxy = bench.proxy(redis.url)
+    upstream = bench.upstream(reply)
+    gateway = bench.gateway(
+        upstream, redis=proxy.url, idempotency={"lease": "1s"},
+        store={"timeout": "200ms"})
+    other = bench.gateway(
+        upstream, redis=redis, admin={"listen": "127.0.0.1:0"})
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    proxy.hold()
+    got = eventually(lambda: is_problem(other.ask("k"), "outcome-unknown"))
+    key_id = got.json()["instance"].rsplit(":", 1)[1]
+    equal(ask(other.ready["admin"], build(
+        "POST", f"/keys/{key_id}/complete", host="localhost",
+        body=b'{"status": 202, "body": "found out"}')).status, 200)
+    hold.release()
+    equal(first.result().problem, problem)
+    proxy.release()
+    gateway.wait_for_log("journal_late")
+    for one in (gateway, other):
+        got = one.ask("k")
+        equal((got.status, got.body), (202, b"found out"))
     equal(upstream.count(), 1)
 
 

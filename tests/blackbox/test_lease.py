@@ -190,7 +190,7 @@ def stopped_before_it_sends(bench, on_unknown="hold"):
 @test
 def what_was_not_sent_within_its_lease_is_not_sent_beside_another(bench):
     upstream, slow, other, first = stopped_before_it_sends(
-        bench, {"reconcile": "/by-key/{key}"})
+        bench, {"reconcile": {"path": "/by-key/{key}", "settle": "0s"}})
     upstream.replies["/by-key/k"] = answer(404)
     eventually(lambda: other.ask("k").status == 201, "the other executes it")
     slow.signal(signal.SIGCONT)

@@ -116,7 +116,8 @@ def of_an_answer_that(bench, reply):
 def of_an_upstream_that_is_asked_by_the_key(bench):
     upstream, gateway = started(
         bench, close_unanswered,
-        {"on_unknown": {"reconcile": "/v1/charges/by-key/{key}"}})
+        {"on_unknown": {"reconcile": {
+            "path": "/v1/charges/by-key/{key}", "settle": "0s"}}})
     for _ in range(2):
         equal(gateway.send(pay()).problem, "outcome-unknown")
     gateway.wait_for_log("reconcile_failed")

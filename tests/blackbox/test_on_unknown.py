@@ -2,11 +2,28 @@
 """Contract, section 3: on_unknown, what a retry does where the outcome is
 unknown, and max_attempts."""
 
+import contextlib
+import signal
+import uuid
+
 from once import tap
 from once.tap import each, equal, test
 from once.upstream import answer, then_close
+from once.wait import eventually
 
 BY_KEY = "/v1/charges/by-key/"
+
+
+def ask_at(path=BY_KEY + "{key}", **more):
+    """At once, unless said otherwise."""
+    return {"reconcile": {"path": path, "settle": "0s", **more}}
+
+
+@contextlib.contextmanager
+def frozen(gateway):
+    gateway.signal(signal.SIGSTOP)
+    yield
+    gateway.signal(signal.SIGCONT)
 
 
 def in_doubt(bench, on_unknown, **idempotency):
@@ -22,7 +39,7 @@ def in_doubt(bench, on_unknown, **idempotency):
 
 
 def reconciled(bench, reply):
-    upstream, gateway = in_doubt(bench, {"reconcile": BY_KEY + "{key}"})
+    upstream, gateway = in_doubt(bench, ask_at())
     upstream.replies[BY_KEY + "k%2F1~x"] = reply
     return upstream, gateway, gateway.ask("k/1~x")
 
@@ -74,6 +91,28 @@ def what_was_not_sent_leaves_an_earlier_attempt_unknown(bench):
 
 
 @test
+def what_was_not_sent_leaves_the_owner_before_its_truth(bench):
+    """The first owner is frozen; nothing is sent of the second attempt."""
+    upstream = bench.upstream()
+    hold = upstream.hold(answer(201, b"the truth"))
+    options = {"lease": "1s", "on_unknown": "retry"}
+    first = bench.gateway(upstream, idempotency=options)
+    config = bench.config(upstream, idempotency=options)
+    dead = bench.upstream(backlog=0)
+    config["upstreams"]["api"] = f"http://{dead.address}"
+    dead.stop()
+    second = bench.serve(config)
+    got = bench.background(first.ask, "k")
+    hold.wait_arrived()
+    with frozen(first):
+        eventually(lambda: second.ask("k").problem == "upstream-unreachable")
+    hold.release()
+    equal(got.result().body, b"the truth")
+    equal(first.ask("k").body, b"the truth")
+    equal(upstream.count(), 1)
+
+
+@test
 def attempts_are_remembered_over_releases(bench):
     upstream = bench.upstream(answer(503))
     gateway = bench.gateway(upstream, idempotency={"max_attempts": 2})
@@ -86,8 +125,7 @@ def attempts_are_remembered_over_releases(bench):
 @test
 def reconcile_stores_what_the_upstream_says_has_happened(bench):
     upstream, gateway, got = reconciled(
-        bench, answer(200, b"it happened", fields=[
-            ("X-Kept", "1"), ("Idempotency-Outcome", "release")]))
+        bench, answer(200, b"it happened", fields=[("X-Kept", "1")]))
     equal((got.status, got.body, got.get("X-Kept")),
           (200, b"it happened", "1"))
     again = gateway.ask("k/1~x")
@@ -110,7 +148,7 @@ def reconcile_asks_with_the_scope_and_the_encoded_key(bench):
 @test
 def a_record_that_vanishes_while_the_upstream_is_asked_is_not_executed(bench):
     """A Redis that forgot it, or an operator who deleted it."""
-    upstream, gateway = in_doubt(bench, {"reconcile": BY_KEY + "{key}"})
+    upstream, gateway = in_doubt(bench, ask_at())
     hold = upstream.hold(answer(404))
     got = bench.background(gateway.ask, "k/1~x")
     hold.wait_arrived()
@@ -126,7 +164,7 @@ def a_record_that_vanishes_while_the_upstream_is_asked_is_not_executed(bench):
 
 @test
 def an_unknown_record_without_a_reason_is_said_to_be_broken(bench):
-    upstream, gateway = in_doubt(bench, {"reconcile": BY_KEY + "{key}"})
+    upstream, gateway = in_doubt(bench, ask_at())
     [name] = [key for key in bench.redis.keys() if b":r:" in key]
     bench.redis("SETRANGE", name, 3, "-")
     got = gateway.ask("k/1~x")
@@ -134,6 +172,162 @@ def an_unknown_record_without_a_reason_is_said_to_be_broken(bench):
     gateway.wait_for_log("record_broken")
     equal(upstream.count(), 1)
     gateway.stop()
+
+
+@test
+def reconcile_does_not_ask_before_the_outcome_has_settled(bench):
+    """The API is slow: it commits what it was sent after we have given up."""
+    upstream = bench.upstream()
+    commits = upstream.hold(then_close(b""))
+    upstream.replies[BY_KEY + "k"] = answer(404)
+    gateway = bench.gateway(
+        upstream, options={"timeout": "300ms"}, idempotency={
+            "on_unknown": {"reconcile": {"path": BY_KEY + "{key}"}}})
+    first = gateway.ask("k")
+    equal((first.status, first.problem), (504, "outcome-unknown"))
+    equal(first.get("Retry-After"), "60")
+    retry = gateway.ask("k")
+    equal((retry.status, retry.problem), (409, "outcome-unknown"))
+    assert 50 <= int(retry.get("Retry-After")) <= 60, retry.get("Retry-After")
+    equal(upstream.count(method="GET"), 0)
+    equal(upstream.count(method="POST"), 1)
+    commits.release()
+
+
+@test
+def reconcile_asks_once_the_outcome_has_settled(bench):
+    upstream, gateway = in_doubt(bench, ask_at(settle="1200ms"))
+    upstream.replies[BY_KEY + "k%2F1~x"] = answer(200, b"it happened")
+    early = gateway.ask("k/1~x")
+    equal((early.problem, early.get("Retry-After")), ("outcome-unknown", "2"))
+    eventually(lambda: gateway.ask("k/1~x").body == b"it happened")
+    equal([r.method for r in upstream.requests], ["POST", "GET"])
+
+
+@test
+def a_question_that_nobody_answered_is_asked_again_at_once(bench):
+    """It has settled; only the wait for the API's commits is over once."""
+    upstream, gateway = in_doubt(bench, ask_at(settle="700ms"))
+    upstream.replies[BY_KEY + "k%2F1~x"] = answer(500)
+    eventually(lambda: gateway.ask("k/1~x").get("Retry-After") is None)
+    asked = upstream.count(method="GET")
+    equal(gateway.ask("k/1~x").problem, "outcome-unknown")
+    equal(upstream.count(method="GET"), asked + 1)
+
+
+@test
+def a_lease_that_expired_has_to_settle_too(bench):
+    """Its owner was cut off from Redis; the API may still be at work."""
+    upstream = bench.upstream()
+    hold = upstream.hold(answer(201, b"late"))
+    options = {"lease": "1s", "on_unknown": {
+        "reconcile": {"path": BY_KEY + "{key}", "settle": "10s"}}}
+    upstream.replies[BY_KEY + "k"] = answer(404)
+    first = bench.gateway(upstream, idempotency=options)
+    second = bench.gateway(upstream, idempotency=options)
+    got = bench.background(first.ask, "k")
+    hold.wait_arrived()
+    with frozen(first):
+        eventually(lambda: second.ask("k").problem == "outcome-unknown")
+        equal(upstream.count(method="GET"), 0)
+    hold.release()
+    equal(got.result().body, b"late")
+    equal(second.ask("k").body, b"late")
+    equal(upstream.count(method="POST"), 1)
+
+
+@test
+def absent_says_which_statuses_mean_that_it_did_not_happen(bench):
+    upstream, gateway = in_doubt(bench, ask_at(absent=[409]))
+    upstream.replies[BY_KEY + "k%2F1~x"] = answer(404)
+    equal(gateway.ask("k/1~x").problem, "outcome-unknown")
+    equal(upstream.count(method="POST"), 1)
+    upstream.replies[BY_KEY + "k%2F1~x"] = answer(409)
+    equal(gateway.ask("k/1~x").status, 201)
+    equal(upstream.count(method="POST"), 2)
+
+
+@test
+def status_is_stored_in_place_of_the_answers_own(bench):
+    upstream, gateway = in_doubt(bench, ask_at(status=201))
+    upstream.replies[BY_KEY + "k%2F1~x"] = answer(200, b"it happened")
+    for _ in range(2):
+        got = gateway.ask("k/1~x")
+        equal((got.status, got.body), (201, b"it happened"))
+
+
+@each([("200", "release", 200, "201"), ("500", "release", 500, "201"),
+       ("404", "unknown", 404, "outcome-unknown"),
+       ("of success", "unknown", 200, "outcome-unknown"),
+       ("402", "store", 402, "402")])
+def the_upstreams_own_word_beats_the_status(bench, word, status, then):
+    upstream, gateway = in_doubt(bench, ask_at())
+    upstream.replies[BY_KEY + "k%2F1~x"] = answer(
+        status, fields=[("Idempotency-Outcome", word)])
+    got = gateway.ask("k/1~x")
+    equal(got.problem or str(got.status), then)
+    equal(upstream.count(method="POST"), 2 if word == "release" else 1)
+
+
+ORDER = b'{"order_id": "o/1 \xc3\xa9", "n": 1.50e3, "ok": true, "s": ".."}'
+
+
+@each([("a member", "/orders/{json:/order_id}", "/orders/o%2F1%20%C3%A9"),
+       ("a number", "/n/{json:/n}/x", "/n/1500/x"),
+       ("a query", "/by?ok={json:/ok}&k={key}", "/by?ok=true&k=k%2F1~x"),
+       ("a segment", "/a/{path:account}/k", "/a/a%2Fb%20c/k")])
+def the_path_is_made_of_the_request(bench, path, target):
+    upstream = bench.upstream(then_close(b""))
+    config = bench.config(upstream, idempotency={"on_unknown": ask_at(path)})
+    config["routes"][0]["path"] = "/v1/{account}/charges"
+    gateway = bench.serve(config)
+    request = {"body": ORDER, "target": "/v1/a%2Fb%20c/charges"}
+    equal(gateway.ask("k/1~x", **request).status, 502)
+    upstream.reply = answer(200, b"it happened")
+    equal(gateway.ask("k/1~x", **request).body, b"it happened")
+    equal(upstream.requests[1].target, target)
+
+
+@each([("a member that is missing", "/o/{json:/nothing}"),
+       ("dots", "/o/{json:/s}"), ("a list", "/o/{json:/list}"),
+       ("an empty member", "/o/{json:/empty}/x")])
+def a_path_that_cannot_be_made_leaves_it_unknown(bench, path):
+    upstream = bench.upstream(then_close(b""))
+    gateway = bench.gateway(
+        upstream, idempotency={"on_unknown": ask_at(path)})
+    body = b'{"s": "..", "empty": "", "list": [1]}'
+    equal(gateway.ask("k", body=body).status, 502)
+    upstream.reply = answer(200, b"the list of all orders")
+    equal(gateway.ask("k", body=body).problem, "outcome-unknown")
+    equal([r.method for r in upstream.requests], ["POST"])
+
+
+@each([("bare", "any", "{}"), ("quoted", "quoted", '"{}"')])
+def a_derived_key_is_sent_and_asked_for(bench, key_format, shape):
+    """The same string, which is a UUID, whichever tenant and route."""
+    upstream = bench.upstream(then_close(b""))
+    gateway = bench.gateway(upstream, idempotency={
+        "header": ["X-Key", "Idempotency-Key"], "derive_key": ["/order_id"],
+        "send_derived": True, "key_format": key_format,
+        "on_unknown": ask_at()})
+    equal(gateway.ask(None, body=ORDER).status, 502)
+    upstream.reply = answer(200, b"it happened")
+    equal(gateway.ask(None, body=ORDER).body, b"it happened")
+    first, question = upstream.requests
+    sent = first.get("X-Key").strip('"')
+    equal(first.get("X-Key"), shape.format(sent))
+    equal(str(uuid.UUID(sent)), sent)
+    equal(uuid.UUID(sent).version, 8)
+    equal(question.target, BY_KEY + sent)
+
+
+@test
+def a_derived_key_is_not_sent_unless_the_route_says_so(bench):
+    upstream = bench.upstream()
+    gateway = bench.gateway(
+        upstream, idempotency={"derive_key": ["/order_id"]})
+    equal(gateway.ask(None, body=ORDER).status, 201)
+    equal(upstream.requests[0].get("Idempotency-Key"), None)
 
 
 @each([("404", 404), ("410", 410)])
@@ -161,7 +355,7 @@ def reconcile_leaves_unknown_what_nobody_tells(bench, reply):
 
 @test
 def concurrent_retries_reconcile_once(bench):
-    upstream, gateway = in_doubt(bench, {"reconcile": BY_KEY + "{key}"})
+    upstream, gateway = in_doubt(bench, ask_at())
     hold = upstream.hold()
     asking = bench.background(gateway.ask, "k/1~x")
     hold.wait_arrived()

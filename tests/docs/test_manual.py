@@ -17,7 +17,7 @@ from once.tap import Skip, each, equal, test
 EXAMPLES = Examples("onceproxy.json.5")
 
 NAMES = ["onceproxy.8", "onceproxy.json.5", "onceproxy-clients.7",
-         "onceproxy-recipes.7"]
+         "onceproxy-recipes.7", "onceproxy-reconcile.7"]
 PAGES = [(f"{n[:-2]}({n[-1]})", n) for n in NAMES]
 
 
@@ -214,7 +214,10 @@ def groups_of(config):
         objects(groups, "UPSTREAM", upstream)
     for route in config["routes"]:
         objects(groups, "ROUTE", route)
+        policy = route.get("idempotency", {})
         objects(groups, "IDEMPOTENCY", route.get("idempotency"))
+        if isinstance(policy.get("on_unknown"), dict):
+            objects(groups, "RECONCILE", policy["on_unknown"]["reconcile"])
     objects(groups, "IDEMPOTENCY", config.get("defaults"))
     for key in config.get("store", {}).get("encryption_keys", []):
         objects(groups, "ENCRYPTION_KEY", key)

@@ -12,7 +12,7 @@ import resource
 
 from bank import BY_KEY
 
-RECONCILE = {"on_unknown": {"reconcile": BY_KEY}}
+RECONCILE = {"on_unknown": {"reconcile": {"path": BY_KEY, "settle": "0s"}}}
 RETRY = {"on_unknown": "retry"}
 
 

@@ -21,7 +21,8 @@ from plan import (CALM_S, FAULTY_S, LEASE_S, MAX_ATTEMPTS, ROUTES,
 STALL_S = 0.3  # a gap this long means that the machine has stalled
 BEAT_S = 0.05
 POLICIES = {"hold": "hold", "retry": "retry",
-            "reconcile": {"reconcile": "/v1/reconcile/by-key/{key}"}}
+            "reconcile": {"reconcile": {
+                "path": "/v1/reconcile/by-key/{key}", "settle": "0s"}}}
 # Events in a gateway's log that mean that Redis was out of reach or slow.
 TROUBLE = ("store_down", "settle_late", "lease_lost", "settle_lost",
            "store_refused")
@@ -331,7 +332,7 @@ class World:
         for redis in self.masters():
             for name in redis.keys():
                 try:
-                    if redis("GETRANGE", name, 0, 2) == b"o1P":
+                    if redis("GETRANGE", name, 0, 2) in (b"o1P", b"o2P"):
                         found.append(name)
                 except RedisError:
                     pass  # not a record

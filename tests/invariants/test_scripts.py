@@ -16,7 +16,7 @@ from trial import show, waits
 
 ANSWERS, UNKNOWN, RETRY = "test_answers", "test_unknown", "test_on_unknown"
 DOWN, LEASE, ADMIN = "test_store_down", "test_lease", "test_admin"
-TWO = "test_two_gateways"
+TWO, ENTITY = "test_two_gateways", "test_entity"
 SLEPT = "an owner that slept while another took its place is fenced: its "
 WITH_AN_END = "everything in redis has an end: "
 NOTHING = ""
@@ -31,14 +31,14 @@ MUTANTS = {
                     "elseif false then")]},
         [(ANSWERS, "a retry while the first runs is in flight")]),
     "a lease that ran out makes no free key": (
-        {"claim": [("\texpire(r)\nend\n\nif policy == 'execute'",
-                    "\treturn execute('-')\nend\n\nif policy == 'execute'")],
+        {"claim": [("\texpire(r)\nend\n\nlocal settle",
+                    "\treturn execute(false)\nend\n\nlocal settle")],
          # Only a retry is to notice it, not the sweeper.
          "leases_due": [("'-inf', now,", "'-inf', 0,")]},
         [(UNKNOWN, "a gateway that was killed leaves an unknown key")]),
     "an unknown outcome is held": (
-        {"claim": [("elseif policy == 'retry' then",
-                    "elseif policy ~= 'reconcile' then")]},
+        {"claim": [("elseif policy == 'retry' and not stale then",
+                    "elseif not settle then")]},
         [("test_promise", "an outcome that cannot be known")]),
     "attempts are counted": (
         {"claim": [("tonumber(r.tries) >= tonumber(max_attempts)", "false")]},
@@ -49,17 +49,48 @@ MUTANTS = {
         [("test_replay", "the upstream is told the attempt"),
          (TWO, SLEPT + "answer")]),
     "what was not sent does not count": (
-        {"release": [("if not sent and not asking then",
-                      "if false then")]},
+        {"release": [("if not sent then", "if false then")]},
         [(RETRY, "what was not sent does not count as an attempt"),
          (UNKNOWN, "what was not sent does not count as an attempt")]),
     "what was not sent takes back one attempt only": (
-        {"release": [("(not sent and string.find(r.reason, '%u'))",
-                      "false")]},
+        {"release": [("if not sent and r.before ~= '' then",
+                      "if false then")]},
         [(RETRY, "what was not sent leaves an earlier attempt unknown")]),
+    "what was not sent leaves the attempt before to its owner": (
+        {"release": [("\tr.owner = string.sub(last, 1, 22)\n",
+                      "\tr.owner = NOBODY\n")]},
+        [(RETRY, "what was not sent leaves the owner before its truth")]),
+    "nothing is asked before the outcome has settled": (
+        {"claim": [("elseif settle and left <= 0 then",
+                    "elseif settle then")]},
+        [(RETRY, "reconcile does not ask before the outcome has settled"),
+         (RETRY, "a lease that expired has to settle too")]),
+
+    # What a request changes.
+    "an older version is stale": (
+        {"claim": [("version <= e.version", "false")]},
+        [(ENTITY, "only a newer version is executed: numbers")]),
+    "what is completed raises the version": (
+        {"complete": [("e.version == '-' or e.version < r.version",
+                       "false")]},
+        [(ENTITY, "only a newer version is executed: numbers")]),
+    "what the operator completes raises the version": (
+        {"operate": [("\t\tentity_raise(r)\n", NOTHING)]},
+        [(ENTITY, "an operators completion raises the version")]),
+    "what did not happen and is stale is not executed": (
+        {"claim": [("\tif stale then\n\t\tset_free", "\tif false then\n"
+                    "\t\tset_free")]},
+        [(ENTITY, "what did not happen and is stale by now")]),
+    "an entity has one holder": (
+        {"claim": [("\tif holder then\n", "\tif false then\n")]},
+        [(ENTITY, "another key of the entity is busy while one")]),
+    "a holder holds no longer than its lease": (
+        {"claim": [("'^o[12]P') and lease_until > stamp and",
+                    "'^o[12]P') and")]},
+        [(ENTITY, "a holder whose lease is over holds nothing")]),
 
     "a redis that may forget is given no claims": (
-        {"claim": [("if unsafe == '1' then", "if false then")]},
+        {"claim": [("\tif unsafe then", "\tif false then")]},
         [("test_store_unsafe", "outcomes are stored while new claims are"),
          ("test_store_unsafe", "a fault stops new claims until it is mended:"
                                " eviction")]),
@@ -86,7 +117,8 @@ MUTANTS = {
     "who completes must own it": (
         {"complete": [("elseif r.attempt ~= attempt then",
                        "elseif false then"),
-                      ("(r.owner == owner or r.rest == owner)", "true")]},
+                      ("(r.owner == owner or r.asked == owner or\n"
+                       "\twas_put_back(r, owner, attempt))", "true")]},
         [(TWO, SLEPT + "answer")]),
     "who completes by the short cut must own it": (
         {"complete": [("string.sub(value, ATTEMPT, ATTEMPT_END) == attempt",
@@ -103,7 +135,7 @@ MUTANTS = {
                        "last >= LEASE_END")]},
         [("test_events", "a payment is told from its claim to its answer")]),
     "a redis that may forget is given no claims by the short cut": (
-        {"claim": [("and unsafe ~= '1' then", "then")]},
+        {"claim": [("and not unsafe and #ARGV", "and #ARGV")]},
         [("test_store_unsafe", "outcomes are stored while new claims are")]),
     "who releases must own it": (
         {"release": [("attempt ~= '000000' and r.attempt ~= attempt",

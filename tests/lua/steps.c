@@ -62,22 +62,35 @@ struct setup {
 	const char *name;
 	char state, reason;
 	bool expired; /* its lease */
-	const char *owner, *print, *rest;
+	const char *owner, *print;
+	const char *rest; /* of a record of this version: its notes */
 };
+
+#define SINCE "1700000000000"
+#define BEFORE " before=" C "t" SINCE
 
 static const struct setup setups[] = {
     {"none", 0, 0, false, NULL, NULL, NULL},
     {"P", 'P', '-', false, A, PRINT, ""},
     {"P expired", 'P', '-', true, A, PRINT, ""},
-    {"P retry", 'P', 'T', false, A, PRINT, ""},
-    {"P retry expired", 'P', 'T', true, A, PRINT, ""},
-    {"P asking", 'P', 't', false, B, PRINT, A},
-    {"P asking expired", 'P', 't', true, B, PRINT, A},
+    {"P retry", 'P', '-', false, A, PRINT, BEFORE},
+    {"P retry expired", 'P', '-', true, A, PRINT, BEFORE},
+    {"P asking", 'P', 't', false, B, PRINT, " asked=" A " since=" SINCE},
+    {"P asking expired", 'P', 't', true, B, PRINT,
+	" asked=" A " since=" SINCE},
     {"U", 'U', 't', true, A, PRINT, ""},
-    {"U after retry", 'U', 'T', true, A, PRINT, ""},
-    {"U put back", 'U', 't', true, A, PRINT, B},
-    {"U after retry, put back", 'U', 'T', true, A, PRINT, B},
-    {"U unsent", 'U', 't', true, NOBODY, PRINT, A},
+    {"U after retry", 'U', 't', true, A, PRINT, BEFORE},
+    {"U put back", 'U', 't', true, A, PRINT, " back=" B "000003"},
+    {"U after retry, put back", 'U', 't', true, A, PRINT,
+	" back=" B "000003" BEFORE},
+    /* As earlier releases wrote them. */
+    {"P retry, o1", 'P', 'T', false, A, PRINT, ""},
+    {"P retry expired, o1", 'P', 'T', true, A, PRINT, ""},
+    {"P asking, o1", 'P', 't', false, B, PRINT, A},
+    {"P asking expired, o1", 'P', 't', true, B, PRINT, A},
+    {"U after retry, o1", 'U', 'T', true, A, PRINT, ""},
+    {"U put back, o1", 'U', 't', true, A, PRINT, B},
+    {"U unsent, o1", 'U', 't', true, NOBODY, PRINT, A},
     {"C", 'C', '-', true, A, PRINT, "p\nthe answer"},
     {"F", 'F', '-', true, A, PRINT, ""},
     {"R", 'R', '-', true, A, NOBODY, ""},
@@ -115,15 +128,17 @@ put(const char *name)
 	const struct setup *setup = setup_of(name);
 	int64_t now = redis_now();
 	char value[VALUE_MAX];
+	bool notes = setup->state != 0 && setup->rest[0] == ' ';
 	redis_just(redis, "FLUSHALL");
 	if (setup->state == 0)
 		return;
 	int len = snprintf(value, sizeof value,
-	    "o1%c%c%06d%06d%013" PRId64 "%013" PRId64 "%013" PRId64
-	    "%s%s\ncharges\n%s",
-	    setup->state, setup->reason, 3, 2, now - 5000, now - 4000,
+	    "o%d%c%c%06d%06d%013" PRId64 "%013" PRId64 "%013" PRId64
+	    "%s%s\ncharges\n%s%s",
+	    notes ? 2 : 1, setup->state, setup->reason, 3, 2, now - 5000,
+	    now - 4000,
 	    setup->expired ? now - 10 : now + LEASE, setup->owner,
-	    setup->print, setup->rest);
+	    setup->print, setup->rest, notes ? "\n" : "");
 	redis_just(
 	    redis, "SET %s %b PX %d", RECORD, value, (size_t)len, RETENTION);
 	const char *index = setup->state == 'P' ? LEASES : HELD;

@@ -10,11 +10,13 @@
  * Runs the scripts of src/lua/ as they are on a real redis-server, by their
  * text or as functions (store.scripting), and asserts what must be true after
  * each.  A record that is put there has attempt 3, 2 tries and the owner A (or
- * B, where A's attempt is being asked about).  A failure here ends the test
+ * B, where A's attempt is being asked about); where there was an attempt before
+ * that is unknown, it was C's.  A failure here ends the test
  * program.
  */
 #define A "AAAAAAAAAAAAAAAAAAAAAA"
 #define B "BBBBBBBBBBBBBBBBBBBBBB"
+#define C "CCCCCCCCCCCCCCCCCCCCCC"
 #define X "XXXXXXXXXXXXXXXXXXXXXX"
 #define NOBODY "----------------------"
 #define PRINT "fingerprint-of-request"

@@ -25,8 +25,8 @@ what_was_not_sent_does_not_count(void **state)
 	head_has(4, "000003000002");
 	put("P retry");
 	word_is(step("release unsent", A, 3), "DONE");
-	head_has(4, "000003000001");
-	head_has(55, NOBODY);
+	head_has(2, "Ut000002000001");
+	head_has(55, C);
 	/* Asking did not count as an attempt. */
 	put("P asking");
 	word_is(step("release unsent", B, 3), "DONE");
@@ -53,9 +53,9 @@ an_owner_that_only_asked_puts_everything_back(void **state)
 {
 	(void)state;
 	put("U");
-	word_is(claim(B, PRINT, "reconcile", 5, 0), "RECONCILE");
+	word_is(claim(B, PRINT, "reconcile:0", 5, 0), "RECONCILE");
 	head_has(55, B);
-	word_is(claim(X, PRINT, "reconcile", 5, 0), "IN_FLIGHT");
+	word_is(claim(X, PRINT, "reconcile:0", 5, 0), "IN_FLIGHT");
 	word_is(step("mark unknown", B, 3), "DONE");
 	head_has(2, "Ut");
 	head_has(55, A);
@@ -64,12 +64,71 @@ an_owner_that_only_asked_puts_everything_back(void **state)
 	head_has(2, "C-");
 }
 
+/* Nobody knows yet whether anything is sent of the attempt after it. */
+static void
+an_attempt_of_which_nothing_was_sent_leaves_no_trace(void **state)
+{
+	(void)state;
+	put("U");
+	word_is(claim(B, PRINT, "retry", 5, 0), "OURS");
+	head_has(2, "P-000004000003");
+	redisReply *reply = step("complete", A, 3);
+	assert_string_equal(reply->element[3]->str, "P");
+	assert_string_equal(reply->element[4]->str, "BEFORE");
+	word_is(reply, "FENCED");
+	word_is(step("release unsent", B, 4), "DONE");
+	head_has(2, "Ut000003000002");
+	head_has(55, A);
+	word_is(step("complete", B, 4), "FENCED");
+	word_is(step("complete", A, 3), "DONE");
+	head_has(2, "C-000003");
+}
+
+/* Each of the attempts before is what it was, one after the other. */
+static void
+several_attempts_of_which_nothing_was_sent_leave_no_trace(void **state)
+{
+	(void)state;
+	put("P expired");
+	word_is(claim(B, PRINT, "retry", 9, 0), "OURS");
+	word_is(step("mark unknown", B, 4), "DONE");
+	word_is(claim(X, PRINT, "retry", 9, 0), "OURS");
+	word_is(step("give back", X, 0), "DONE");
+	head_has(2, "Ub000004000003");
+	head_has(55, B);
+	word_is(step("release unsent", B, 4), "DONE");
+	head_has(2, "Ul000003000002");
+	head_has(55, A);
+}
+
+static void
+nothing_is_asked_before_the_outcome_has_settled(void **state)
+{
+	(void)state;
+	put("P");
+	word_is(step("mark unknown", A, 3), "DONE");
+	redisReply *reply = claim(B, PRINT, "reconcile:60000", 5, 0);
+	assert_in_range(reply->element[4]->integer, 55000, 60000);
+	word_is(reply, "UNKNOWN");
+	/* What was asked once without an answer stays settled. */
+	put("U");
+	word_is(claim(B, PRINT, "reconcile:10", 5, 0), "RECONCILE");
+	word_is(step("mark unknown", B, 3), "DONE");
+	word_is(claim(X, PRINT, "reconcile:10", 5, 0), "RECONCILE");
+	/* A lease that expired did so at its end, not when it is noticed. */
+	put("P expired");
+	word_is(claim(B, PRINT, "reconcile:10", 5, 0), "RECONCILE");
+	put("P expired");
+	word_is(claim(B, PRINT, "reconcile:60000", 5, 0), "UNKNOWN");
+	head_has(2, "Ul");
+}
+
 static void
 late_truth_beats_who_is_still_asking(void **state)
 {
 	(void)state;
 	put("U");
-	word_is(claim(B, PRINT, "reconcile", 5, 0), "RECONCILE");
+	word_is(claim(B, PRINT, "reconcile:0", 5, 0), "RECONCILE");
 	word_is(step("complete", A, 3), "DONE");
 	redisReply *reply = step("complete", B, 3);
 	assert_string_equal(reply->element[3]->str, "C");
@@ -82,7 +141,7 @@ an_owner_that_was_told_it_did_not_happen_executes(void **state)
 {
 	(void)state;
 	put("U");
-	word_is(claim(B, PRINT, "reconcile", 5, 0), "RECONCILE");
+	word_is(claim(B, PRINT, "reconcile:0", 5, 0), "RECONCILE");
 	word_is(claim(B, PRINT, "execute", 5, 0), "OURS");
 	head_has(2, "P-000004000003");
 	/* From now on it is an attempt like any other. */
@@ -384,6 +443,10 @@ main(void)
 	    IN_BOTH(
 		a_released_key_remembers_its_attempts_and_nothing_else),
 	    IN_BOTH(an_owner_that_only_asked_puts_everything_back),
+	    IN_BOTH(an_attempt_of_which_nothing_was_sent_leaves_no_trace),
+	    IN_BOTH(
+		several_attempts_of_which_nothing_was_sent_leave_no_trace),
+	    IN_BOTH(nothing_is_asked_before_the_outcome_has_settled),
 	    IN_BOTH(late_truth_beats_who_is_still_asking),
 	    IN_BOTH(an_owner_that_was_told_it_did_not_happen_executes),
 	    IN_BOTH(

@@ -216,7 +216,8 @@ static void
 see_lease(const char *name, struct span value)
 {
 	(void)name;
-	if (!span_starts(value, SPAN("o1P")))
+	if (!span_starts(value, SPAN("o1P")) &&
+	    !span_starts(value, SPAN("o2P")))
 		return;
 	char digits[14] = "";
 	memcpy(digits, value.ptr + 42, 13);

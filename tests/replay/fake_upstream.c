@@ -104,9 +104,22 @@ is_late(const struct transfer *t)
 	    world.now_us >= *t->send_until_us;
 }
 
+/* Nothing was sent: the next attempt may have its number. */
+static void
+forget_attempt(struct transfer *t)
+{
+	struct truth *truth = t->what.truth;
+	if (t->what.attempt == 0 || t->forward->sent_bytes > 0 ||
+	    t->upstreams->gateway->dead)
+		return;
+	truth->attempts &= ~((uint64_t)1 << t->what.attempt);
+	truth->forwarded--;
+}
+
 static void
 transfer_end(struct transfer *t)
 {
+	forget_attempt(t);
 	struct transfer **at = &transfers;
 	while (*at != t)
 		at = &(*at)->next;
@@ -145,7 +158,7 @@ on_detach(struct op *op, int error)
 	transfer_end(t);
 }
 
-/* Each attempt number is used once for each key. */
+/* Each attempt number is sent once for each key. */
 static void
 note_attempt(struct transfer *t, struct span value)
 {

@@ -3,7 +3,9 @@
 
 #define HOLD "'lease':'6s'"
 #define RETRY "'lease':'6s','on_unknown':'retry','max_attempts':4"
-#define RECONCILE "'lease':'6s','on_unknown':{'reconcile':'/by-key/{key}'}"
+#define RECONCILE                                                             \
+	"'lease':'6s','on_unknown':{'reconcile':{'path':'/by-key/{key}',"     \
+	"'settle':'0s'}}"
 
 /*
  * Every order of events, with gateways killed, frozen, drained and reloaded at

@@ -25,12 +25,16 @@ static const char *const policies[][2] = {
     {"'lease':'6s','on_unknown':'retry','max_attempts':6,"
      "'in_flight':'wait','wait_timeout':'30s'",
 	"'lease':'2s','on_unknown':'retry','max_attempts':6"},
-    {"'lease':'6s','on_unknown':{'reconcile':'/by-key/{key}'}",
-	"'lease':'6s','on_unknown':{'reconcile':'/by-key/{key}'},"
+    {"'lease':'6s','on_unknown':{'reconcile':{"
+	"'path':'/by-key/{key}','settle':'0s'}}",
+	"'lease':'6s','on_unknown':{'reconcile':{"
+	"'path':'/by-key/{key}','settle':'0s'}},"
 	"'in_flight':'wait','wait_timeout':'3s'"},
-    {"'lease':'3s','on_unknown':{'reconcile':'/by-key/{key}'},"
+    {"'lease':'3s','on_unknown':{'reconcile':{"
+	"'path':'/by-key/{key}','settle':'0s'}},"
      "'in_flight':'wait','max_attempts':3",
-	"'lease':'3s','on_unknown':{'reconcile':'/by-key/{key}'},"
+	"'lease':'3s','on_unknown':{'reconcile':{"
+	"'path':'/by-key/{key}','settle':'0s'}},"
 	"'max_attempts':3"},
 };
 

@@ -30,7 +30,8 @@ static const struct scenario scenarios[] = {
     },
     {
 	.name = "the upstream is asked about an unknown outcome",
-	.policy = "'lease':'6s','on_unknown':{'reconcile':'/by-key/{key}'}",
+	.policy = "'lease':'6s','on_unknown':{'reconcile':{"
+	"'path':'/by-key/{key}','settle':'0s'}}",
 	.gateways = 1,
 	.callers = {{.key = "k"}, {.key = "k", .after = 1},
 	    {.key = "k", .after = 1}},

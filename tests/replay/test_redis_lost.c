@@ -3,7 +3,9 @@
 
 #define HOLD "'lease':'6s'"
 #define RETRY "'lease':'6s','on_unknown':'retry','max_attempts':4"
-#define RECONCILE "'lease':'6s','on_unknown':{'reconcile':'/by-key/{key}'}"
+#define RECONCILE                                                             \
+	"'lease':'6s','on_unknown':{'reconcile':{'path':'/by-key/{key}',"     \
+	"'settle':'0s'}}"
 
 /* Every order of events, with Redis lost, late or refusing at any step. */
 static const struct scenario scenarios[] = {

@@ -144,7 +144,7 @@ assert_policy_presets(const struct conf_idempotency *p)
 	assert_int_equal(p->max_length, 255);
 	assert_int_equal(p->scope.count, 1);
 	assert_string_equal(p->scope.list[0], "Authorization");
-	assert_string_equal(p->namespace, "default");
+	assert_string_equal(p->namespace.text, "default");
 	assert_int_equal(p->fingerprint_include,
 	    FINGERPRINT_METHOD | FINGERPRINT_PATH | FINGERPRINT_QUERY |
 		FINGERPRINT_BODY);
@@ -157,7 +157,7 @@ assert_policy_presets(const struct conf_idempotency *p)
 	assert_int_equal(p->in_flight, IN_FLIGHT_REJECT);
 	assert_int_equal(p->wait_timeout_ms, 10 * SECOND);
 	assert_int_equal(p->on_unknown, UNKNOWN_HOLD);
-	assert_null(p->reconcile);
+	assert_null(p->reconcile.path.text);
 	assert_int_equal(p->max_attempts, 5);
 	assert_int_equal(p->on_store_down, STORE_DOWN_REJECT);
 	assert_int_equal(p->max_request_body, 1 << 20);

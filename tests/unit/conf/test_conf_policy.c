@@ -17,7 +17,8 @@ a_route_starts_from_the_defaults_member_by_member(void **state)
 	const struct conf *conf = try_conf(TRY_INHERIT(
 	    "'lease':'3s','scope':['X-A','X-B'],'derive_key':'body',"
 	    "'fingerprint':{'headers':['X-C'],'json':true},"
-	    "'max_request_body':5,'on_unknown':{'reconcile':'/{key}'}",
+	    "'max_request_body':5,'on_unknown':{'reconcile':'/{key}'},"
+	    "'send_derived':true",
 	    "'scope':['X-D'],'fingerprint':{'include':['body']},"
 	    "'derive_key':['/a']"));
 	const struct conf_idempotency *p = conf->routes[0].idempotency;
@@ -30,7 +31,7 @@ a_route_starts_from_the_defaults_member_by_member(void **state)
 	assert_int_equal(p->fingerprint_include, FINGERPRINT_BODY);
 	assert_false(p->derive_from_body);
 	assert_int_equal(p->derive_from.count, 1);
-	assert_string_equal(p->reconcile, "/{key}");
+	assert_string_equal(p->reconcile.path.text, "/{key}");
 	assert_int_equal(p->max_attempts, 5);
 
 	p = conf->defaults;
@@ -52,7 +53,7 @@ a_route_may_take_back_what_the_defaults_say(void **state)
 	    "'fingerprint':{'ignore':[]},'replay_header':''"));
 	const struct conf_idempotency *p = conf->routes[0].idempotency;
 	assert_int_equal(p->on_unknown, UNKNOWN_HOLD);
-	assert_null(p->reconcile);
+	assert_null(p->reconcile.path.text);
 	assert_true(p->derive_from_body);
 	assert_int_equal(p->derive_from.count, 0);
 	assert_int_equal(p->fingerprint_ignore.count, 0);

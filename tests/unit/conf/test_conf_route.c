@@ -41,7 +41,7 @@ lists_and_pointers_are_taken_apart(void **state)
 				"'ignore':['/ts']},"
 				"'omit_headers':['Set-Cookie'],"
 				"'replay_header':'','attempt_header':'',"
-				"'required':false,"
+				"'required':false,'send_derived':true,"
 				"'on_unknown':{'reconcile':'/k/{key}?a=1'}"));
 	const struct conf_idempotency *p = conf->routes[0].idempotency;
 	assert_int_equal(p->headers.count, 2);
@@ -61,7 +61,7 @@ lists_and_pointers_are_taken_apart(void **state)
 	assert_string_equal(p->attempt_header, "");
 	assert_false(p->required);
 	assert_int_equal(p->on_unknown, UNKNOWN_RECONCILE);
-	assert_string_equal(p->reconcile, "/k/{key}?a=1");
+	assert_string_equal(p->reconcile.path.text, "/k/{key}?a=1");
 	conf_unref(&conf);
 
 	conf = try_conf(TRY_POLICY("'header':'PayPal-Request-Id',"
@@ -128,7 +128,12 @@ routes_are_checked(void **state)
 
 #define POLICY "/routes/0/idempotency"
 #define WORDS_DERIVE "must be \"body\" or a list of JSON pointers\n"
-#define WORDS_KEY "must have {key} once, and no other braces\n"
+#define WORDS_KEY                                                             \
+	"must have {key}, {path:NAME} or {json:/pointer}, or all keys would " \
+	"get one answer\n"
+#define WORDS_VARIABLE "has a variable that is not known here\n"
+#define WORDS_ENTITY "must be a list of JSON pointers or {\"path\": NAME}\n"
+#define ON_UNKNOWN POLICY "/on_unknown"
 #define RECONCILE(path) TRY_POLICY("'on_unknown':{'reconcile':'" path "'}")
 
 static void
@@ -187,12 +192,58 @@ idempotency_is_checked(void **state)
 	    {RECONCILE("x/{key}"),
 		POLICY "/on_unknown/reconcile: must begin with \"/\"\n"},
 	    {RECONCILE("/x"), POLICY "/on_unknown/reconcile: " WORDS_KEY},
-	    {RECONCILE("/{key}/{key}"),
-		POLICY "/on_unknown/reconcile: " WORDS_KEY},
 	    {RECONCILE("/{id}/{key}"),
-		POLICY "/on_unknown/reconcile: " WORDS_KEY},
+		ON_UNKNOWN "/reconcile: " WORDS_VARIABLE},
 	    {RECONCILE("/}{key}"),
-		POLICY "/on_unknown/reconcile: " WORDS_KEY},
+		ON_UNKNOWN "/reconcile: has a brace without its other one\n"},
+	    {RECONCILE("/{key"),
+		ON_UNKNOWN "/reconcile: has a brace without its other one\n"},
+	    {RECONCILE("/{json:order_id}"),
+		ON_UNKNOWN "/reconcile: {json:…} must have a JSON pointer "
+			   "like {json:/order_id}\n"},
+	    {RECONCILE("/{path:id}"),
+		ON_UNKNOWN ": the path of the route has no {id}\n"},
+	    {RECONCILE("/../{key}"),
+		ON_UNKNOWN "/reconcile: must not have \".\" or \"..\" as a "
+			   "segment\n"},
+	    {TRY_POLICY("'on_unknown':{'reconcile':{}}"),
+		ON_UNKNOWN "/reconcile: \"path\" is missing\n"},
+	    {TRY_POLICY("'on_unknown':{'reconcile':[]}"),
+		ON_UNKNOWN "/reconcile: must be a path, or an object with "
+			   "one\n"},
+	    {TRY_POLICY("'on_unknown':{'reconcile':{'path':'/{key}',"
+			"'settle':'31d','absent':[404,200,'410'],"
+			"'status':100,'x':1}}"),
+		ON_UNKNOWN "/reconcile/settle: must be between 0 and 30d\n"
+		ON_UNKNOWN "/reconcile/absent/1: must be a status from 300 "
+			   "to 599\n"
+		ON_UNKNOWN "/reconcile/absent/2: must be a status from 300 "
+			   "to 599\n"
+		ON_UNKNOWN "/reconcile/status: must be between 200 and 599\n"
+		ON_UNKNOWN "/reconcile/x: there is no such member\n"},
+	    {TRY_POLICY("'derive_key':'body','on_unknown':{'reconcile':"
+			"'/{key}'}"),
+		ON_UNKNOWN ": the upstream never sees a derived key: "
+			   "\"send_derived\" is needed, or another variable "
+			   "than {key}\n"},
+	    {TRY_POLICY("'namespace':'a/{id}'"),
+		POLICY "/namespace: the path of the route has no {id}\n"},
+	    {TRY_POLICY("'namespace':'{a}-{b}'"),
+		POLICY "/namespace: must have a \"/\" between two "
+		       "variables\n"},
+	    {TRY_POLICY("'entity':[]"), POLICY "/entity: " WORDS_ENTITY},
+	    {TRY_POLICY("'entity':'/a'"), POLICY "/entity: " WORDS_ENTITY},
+	    {TRY_POLICY("'entity':{}"),
+		POLICY "/entity: \"path\" is missing\n"},
+	    {TRY_POLICY("'entity':{'path':'id'}"),
+		POLICY "/entity: the path of the route has no {id}\n"},
+	    {TRY_POLICY("'serialize':true"),
+		POLICY "/serialize: \"entity\" is needed too\n"},
+	    {TRY_POLICY("'newer_only':'/version'"),
+		POLICY "/newer_only: \"entity\" is needed too\n"},
+	    {TRY_POLICY("'newer_only':'version','entity':['/a']"),
+		POLICY "/newer_only: must be a JSON pointer like "
+		       "\"/order_id\"\n"},
 	    {RECONCILE("/{key} HTTP/1.1"),
 		POLICY "/on_unknown/reconcile: must consist of visible ASCII "
 		       "without \"#\" and \"\\\"\n"},

@@ -24,6 +24,9 @@ static const struct {
     [GROUP_UPSTREAM] = {"upstream", "/upstreams/u", TRY_UPSTREAM("{%s}")},
     [GROUP_ROUTE] = {"route", "/routes/0",
 	"{" TRY_LISTEN "," TRY_UPSTREAMS ",'routes':[{%s}]}"},
+    [GROUP_RECONCILE] = {"reconcile",
+	"/routes/0/idempotency/on_unknown/reconcile",
+	TRY_POLICY("'on_unknown':{'reconcile':{%s}}")},
     [GROUP_IDEMPOTENCY] = {"idempotency", "/routes/0/idempotency",
 	TRY_POLICY("%s")},
 };

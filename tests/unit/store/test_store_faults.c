@@ -432,7 +432,9 @@ what_was_asked_about_and_is_not_executed_goes_back(void **state)
 	struct store_op op;
 	bench_free(&bench);
 	*state = bench = bench_new(
-	    NULL, durable, "\"on_unknown\": {\"reconcile\": \"/{key}\"}");
+	    NULL, durable,
+	    "\"on_unknown\": {\"reconcile\": {\"path\": \"/{key}\", "
+	    "\"settle\": \"0s\"}}");
 	struct claim claim = bench_claimed_ours(bench, &op, "k");
 	struct held held = bench_held(bench, &claim, op.attempt);
 	bench_op(bench, &op);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/template.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+/* --- one variable --- */
+
+/* What is between the braces; NULL: it is well. */
+static const char *
+read_variable(
+    struct span inner, unsigned kinds, struct template_piece *ret_piece)
+{
+	struct template_piece piece = {TEMPLATE_TEXT, inner, {NULL, 0}};
+	if (span_eq(inner, SPAN("key"))) {
+		piece.kind = TEMPLATE_KEY;
+	} else if (span_starts(inner, SPAN("path:"))) {
+		piece.kind = TEMPLATE_PATH;
+		piece.text = span_from(inner, 5);
+	} else if (span_starts(inner, SPAN("json:"))) {
+		piece.kind = TEMPLATE_JSON;
+		piece.text = span_from(inner, 5);
+	}
+	if (piece.kind == TEMPLATE_TEXT && (kinds & 1u << TEMPLATE_BARE) != 0)
+		piece.kind = TEMPLATE_PATH;
+	else if (piece.kind == TEMPLATE_TEXT ||
+	    (kinds & 1u << piece.kind) == 0)
+		return "has a variable that is not known here";
+	if (piece.kind == TEMPLATE_JSON &&
+	    !pointer_read(piece.text, &piece.pointer))
+		return "{json:…} must have a JSON pointer like "
+		       "{json:/order_id}";
+	*ret_piece = piece;
+	return NULL;
+}
+
+/* --- all of them --- */
+
+static void
+add_piece(struct template *t, const struct template_piece *piece)
+{
+	if (piece->kind == TEMPLATE_TEXT && piece->text.len == 0)
+		return;
+	t->pieces =
+	    mem_grow(t->pieces, (t->count + 1) * sizeof *t->pieces);
+	t->pieces[t->count++] = *piece;
+}
+
+/* Takes the text up to the next brace, and the variable behind that. */
+static const char *
+take_next(struct template *t, struct span *rest, unsigned kinds)
+{
+	size_t len = strcspn(rest->ptr, "{}");
+	struct template_piece piece = {
+	    TEMPLATE_TEXT, span_of(rest->ptr, len), {NULL, 0}};
+	add_piece(t, &piece);
+	*rest = span_from(*rest, len);
+	if (rest->len == 0)
+		return NULL;
+	const char *end = memchr(rest->ptr, '}', rest->len);
+	if (*rest->ptr == '}' || end == NULL)
+		return "has a brace without its other one";
+	size_t inner = (size_t)(end - rest->ptr) - 1;
+	const char *wrong =
+	    read_variable(span_of(rest->ptr + 1, inner), kinds, &piece);
+	if (wrong != NULL)
+		return wrong;
+	add_piece(t, &piece);
+	*rest = span_from(*rest, inner + 2);
+	return NULL;
+}
+
+const char *
+template_read(
+    const char *text, unsigned kinds, struct template *ret_template)
+{
+	struct template t = {mem_str(span_str(text)), NULL, 0};
+	struct span rest = span_str(t.text);
+	const char *wrong = NULL;
+	while (wrong == NULL && rest.len > 0)
+		wrong = take_next(&t, &rest, kinds);
+	if (wrong != NULL)
+		template_clear(&t);
+	else
+		*ret_template = t;
+	return wrong;
+}
+
+void
+template_clear(struct template *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		pointer_clear(&t->pieces[i].pointer);
+	free(t->pieces);
+	free(t->text);
+	*t = (struct template){NULL, NULL, 0};
+}
+
+bool
+template_has(const struct template *t, enum template_kind kind)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (t->pieces[i].kind == kind)
+			return true;
+	return false;
+}
+
+/* The same for the pieces from that one on. */
+static bool
+match_from(const struct template *t, size_t at, struct span text,
+    struct span *values)
+{
+	if (at == t->count)
+		return text.len == 0;
+	const struct template_piece *piece = &t->pieces[at];
+	if (piece->kind == TEMPLATE_TEXT)
+		return span_starts(text, piece->text) &&
+		    match_from(
+			t, at + 1, span_from(text, piece->text.len), values);
+	for (size_t len = 1; len <= text.len && text.ptr[len - 1] != '/';
+	     len++) {
+		values[at] = span_of(text.ptr, len);
+		if (match_from(t, at + 1, span_from(text, len), values))
+			return true;
+	}
+	return false;
+}
+
+bool
+template_match(
+    const struct template *t, struct span text, struct span *values)
+{
+	return match_from(t, 0, text, values);
+}
+
+char *
+template_sample(const struct template *t)
+{
+	char *text = mem_str(SPAN(""));
+	for (size_t i = 0; i < t->count; i++) {
+		const struct template_piece *piece = &t->pieces[i];
+		struct span part = piece->kind == TEMPLATE_TEXT
+		    ? piece->text
+		    : SPAN("x");
+		char *longer = mem_printf("%s%.*s", text, SPAN_FMT(part));
+		free(text);
+		text = longer;
+	}
+	return text;
+}

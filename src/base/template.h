@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/must.h"
+#include "base/pointer.h"
+
+/*
+ * A text with variables in braces: "{key}", "{path:NAME}" (or in short
+ * "{NAME}") and "{json:/pointer}".  It knows neither their values nor who fills
+ * them in.
+ * Pure; any thread.
+ */
+enum template_kind {
+	TEMPLATE_TEXT, /* itself */
+	TEMPLATE_KEY,  /* {key} */
+	TEMPLATE_PATH, /* {path:NAME} */
+	TEMPLATE_JSON, /* {json:/pointer} */
+	TEMPLATE_BARE, /* {NAME}, which is read as TEMPLATE_PATH */
+};
+
+struct template_piece {
+	enum template_kind kind;
+	struct span text;       /* the text, or the NAME */
+	struct pointer pointer; /* of {json:…} */
+};
+
+struct template {
+	char *text; /* as it was read; NULL: none.  The pieces point into it */
+	struct template_piece *pieces;
+	size_t count;
+};
+
+/*
+ * Takes a copy of the text apart; kinds has a bit for each kind of variable
+ * that is allowed (1 << TEMPLATE_KEY …).  NULL: it is well; else a message
+ * that says what is wrong, and *ret_template is untouched.
+ */
+MUST_USE const char *template_read(
+    const char *text, unsigned kinds, struct template *ret_template);
+/* Frees what was read, and makes it a template of nothing. */
+void template_clear(struct template *t);
+/* Whether a variable of that kind is in it. */
+bool template_has(const struct template *t, enum template_kind kind);
+/*
+ * Whether the text is what the template may become: each variable a run of
+ * bytes other than "/", one at least, which goes to values (as many as the
+ * template has pieces; those of its text stay as they were).
+ */
+bool template_match(
+    const struct template *t, struct span text, struct span *values);
+/*
+ * The text with the letter x in the place of each variable; the caller frees
+ * it.
+ */
+char *template_sample(const struct template *t);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/json.h"
+#include "gate/entity.h"
+#include "gate/request.h"
+#include "gate/worker.h"
+#include "http/route.h"
+#include "record/version.h"
+
+/* The bytes of a name that its shard follows from (record/redis_keys.c). */
+enum { SHARD_BYTES = 4 };
+
+static void
+begin_digest(const struct conf *conf, const struct conf_idempotency *policy,
+    const struct span *scope, struct digest *digest)
+{
+	digest_begin(digest, SPAN("entity"), span_str(conf->store.secret));
+	digest_part(digest, span_str(policy->namespace.text));
+	key_id_scope(digest, &policy->scope, scope);
+}
+
+void
+entity_name_by_path(const struct conf *conf,
+    const struct conf_idempotency *policy, const struct span *scope,
+    struct span value, uint8_t ret_name[DIGEST_BYTES])
+{
+	struct digest digest;
+	begin_digest(conf, policy, scope, &digest);
+	digest_part(&digest, SPAN("path"));
+	digest_part(&digest, span_str(policy->entity.path));
+	digest_part(&digest, value);
+	digest_end(&digest, ret_name);
+}
+
+static const char *
+find_name(struct request *r, struct arena *scratch, const struct span *scope,
+    struct store_entity *entity)
+{
+	const struct conf *conf = r->worker->conf;
+	const char *path = r->policy->entity.path;
+	struct digest digest;
+	struct span value = SPAN("");
+	if (path != NULL) {
+		if (!route_variable(r->arena, r->route, &r->head.target,
+			span_str(path), &value))
+			return "The path does not say what is to be changed.";
+		entity_name_by_path(
+		    conf, r->policy, scope, value, entity->name);
+		return NULL;
+	}
+	begin_digest(conf, r->policy, scope, &digest);
+	if (!key_digest_members(scratch, &r->policy->entity.pointers,
+		body_span(&r->x->body), &digest))
+		return "The body does not say what is to be changed: a member "
+		       "that names it is missing.";
+	digest_end(&digest, entity->name);
+	return NULL;
+}
+
+static const char *
+find_version(
+    struct request *r, struct arena *scratch, struct store_entity *entity)
+{
+	if (r->policy->newer_only.count == 0)
+		return NULL;
+	const struct json *json = json_read(scratch, body_span(&r->x->body));
+	const struct json *value =
+	    json ? json_at(json, &r->policy->newer_only) : NULL;
+	if (value == NULL ||
+	    !version_read(r->arena, value, &entity->version, &entity->shown))
+		return "The body has no version that is a number or an "
+		       "RFC 3339 time.";
+	return NULL;
+}
+
+const char *
+entity_find(struct request *r, const struct span *scope,
+    struct store_entity *ret_entity)
+{
+	struct store_entity entity = {.serialize = r->policy->serialize};
+	/* What is read of a body is many times its size. */
+	struct arena *scratch = arena_new();
+	const char *wrong = find_name(r, scratch, scope, &entity);
+	if (wrong == NULL)
+		wrong = find_version(r, scratch, &entity);
+	arena_free(&scratch);
+	if (wrong == NULL)
+		*ret_entity = entity;
+	return wrong;
+}
+
+void
+entity_share_shard(const struct store_entity *entity, struct key_id *key_id)
+{
+	memcpy(key_id->bytes, entity->name, SHARD_BYTES);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/ascii.h"
+#include "base/hex.h"
+#include "base/json.h"
+#include "base/template.h"
+#include "base/test_build.h"
+#include "gate/request.h"
+#include "gate/variables.h"
+#include "http/route.h"
+
+/* --- one value --- */
+
+static bool
+value_of_body(struct request *r, struct arena *scratch,
+    const struct pointer *pointer, struct span *ret_value)
+{
+	const struct json *json = json_read(scratch, body_span(&r->x->body));
+	const struct json *value = json ? json_at(json, pointer) : NULL;
+	return value != NULL && json_scalar(r->arena, value, ret_value);
+}
+
+static bool
+value_of(struct request *r, struct arena *scratch,
+    const struct template_piece *piece, struct span *ret_value)
+{
+	switch (piece->kind) {
+	case TEMPLATE_KEY:
+		*ret_value = r->key.sent;
+		return true;
+	case TEMPLATE_PATH:
+		return route_variable(r->arena, r->route, &r->head.target,
+		    piece->text, ret_value);
+	case TEMPLATE_JSON:
+		return value_of_body(r, scratch, &piece->pointer, ret_value);
+	case TEMPLATE_TEXT:
+	case TEMPLATE_BARE:
+		break;
+	}
+	return false;
+}
+
+/* Percent-encodes all but unreserved bytes (RFC 3986, section 2.3). */
+static struct span
+encode(struct arena *arena, struct span value)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	char *out = arena_alloc(arena, 3 * value.len);
+	size_t len = 0;
+	for (size_t i = 0; i < value.len; i++) {
+		char c = value.ptr[i];
+		if (ascii_is_alpha(c) || ascii_is_digit(c) ||
+		    (c != '\0' && strchr("-._~", c) != NULL)) {
+			out[len++] = c;
+			continue;
+		}
+		out[len++] = '%';
+		out[len++] = digits[(unsigned char)c >> 4];
+		out[len++] = digits[(unsigned char)c & 15];
+	}
+	return span_of(out, len);
+}
+
+static bool
+encoded_value(struct request *r, struct arena *scratch,
+    const struct template_piece *piece, struct span *ret_text)
+{
+	struct span value;
+	if (!value_of(r, scratch, piece, &value) || value.len == 0 ||
+	    (span_is_dots(value) && INVARIANT(dotless_value)))
+		return false;
+	*ret_text = encode(r->arena, value);
+	return true;
+}
+
+/* --- all of them --- */
+
+/* Two values, or a value and its neighbours, may come to dots as well. */
+static bool
+has_dots_segment(struct span text)
+{
+	const char *query =
+	    text.len ? memchr(text.ptr, '?', text.len) : NULL;
+	if (query != NULL)
+		text = span_of(text.ptr, (size_t)(query - text.ptr));
+	struct span segment;
+	while (span_next(&text, '/', &segment))
+		if (span_is_dots(segment))
+			return true;
+	return false;
+}
+
+static bool
+fill(struct request *r, struct arena *scratch, const struct template *t,
+    struct span *ret_text)
+{
+	struct span text = SPAN("");
+	for (size_t i = 0; i < t->count; i++) {
+		struct span part = t->pieces[i].text;
+		if (t->pieces[i].kind != TEMPLATE_TEXT &&
+		    !encoded_value(r, scratch, &t->pieces[i], &part))
+			return false;
+		text = arena_printf(r->arena, "%.*s%.*s", SPAN_FMT(text),
+		    SPAN_FMT(part));
+	}
+	*ret_text = text;
+	return !has_dots_segment(text) || !INVARIANT(dotless_value);
+}
+
+bool
+variables_fill(
+    struct request *r, const struct template *t, struct span *ret_text)
+{
+	/* What is read of a body is many times its size. */
+	struct arena *scratch = arena_new();
+	bool filled = fill(r, scratch, t, ret_text);
+	arena_free(&scratch);
+	return filled;
+}
+
+/* --- the reverse --- */
+
+/* What encode() made a text of. */
+static struct span
+decode(struct arena *arena, struct span text)
+{
+	char *out = arena_alloc(arena, text.len + 1);
+	size_t len = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		uint8_t byte = (uint8_t)text.ptr[i];
+		if (byte == '%' && i + 2 < text.len &&
+		    hex_decode(span_of(text.ptr + i + 1, 2), &byte, 1))
+			i += 2;
+		out[len++] = (char)byte;
+	}
+	return span_of(out, len);
+}
+
+bool
+variables_fit_namespace(struct arena *arena,
+    const struct conf_idempotency *policy, struct span namespace,
+    struct span *ret_entity)
+{
+	const struct template *t = &policy->namespace;
+	struct span *values =
+	    arena_alloc(arena, (t->count + 1) * sizeof *values);
+	*ret_entity = SPAN("");
+	if (!template_match(t, namespace, values))
+		return false;
+	for (size_t i = 0; i < t->count; i++)
+		if (t->pieces[i].kind == TEMPLATE_PATH &&
+		    policy->entity.path != NULL &&
+		    span_eq(t->pieces[i].text, span_str(policy->entity.path)))
+			*ret_entity = decode(arena, values[i]);
+	return true;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/arena.h"
+#include "base/must.h"
+#include "base/span.h"
+#include "conf/conf.h"
+
+/*
+ * What the variables of a template (base/template.h) stand for in a request:
+ * its key, segments of its path, members of its body.  It knows nothing of
+ * what the text is for.  The worker's thread; what it makes lies in the
+ * request's arena.
+ */
+struct request;
+
+/*
+ * The text of a template, each value percent-encoded as a segment of a path is
+ * (RFC 3986, section 3.3).  False where a value is missing, empty, "." or "..",
+ * or is no string, number or boolean, or where a segment becomes "." or "..".
+ */
+MUST_USE bool variables_fill(struct request *r, const struct template *t,
+    struct span *ret_text);
+
+/*
+ * Whether a namespace is one that the policy may make.  *ret_entity is then the
+ * value of the variable that names the entity, where it has that.
+ */
+MUST_USE bool variables_fit_namespace(struct arena *arena,
+    const struct conf_idempotency *policy, struct span namespace,
+    struct span *ret_entity);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+
+#include "record/record.h"
+#include "store/confirm.h"
+#include "store/operation.h"
+
+/* The owner in the record that a reply brings; empty: it brings none. */
+static struct span
+owner_in(const redisReply *reply)
+{
+	struct record record;
+	for (size_t i = 3; i < reply->elements; i++)
+		if (reply->element[i]->type == REDIS_REPLY_STRING &&
+		    record_read(resp_text(reply->element[i]), &record) == 0)
+			return record.owner;
+	return SPAN("");
+}
+
+static void
+on_noted(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	(void)call;
+	(void)how;
+	(void)error;
+	(void)reply;
+}
+
+void
+confirm_record(struct store_call *call, const redisReply *reply)
+{
+	struct span owner = owner_in(reply);
+	bool completes = call->script == SCRIPT_complete;
+	if (owner.len == 0 && !completes)
+		return;
+	struct store_call *note =
+	    operation_call(call->store, SCRIPT_confirm, &call->key_id, 1);
+	if (owner.len > 0)
+		resp_arg(&note->args, owner);
+	else
+		operation_arg_owner(note, &call->owner);
+	note->done = on_noted;
+	call_start(note);
+}
