@@ -117,9 +117,11 @@ static void
 log_few(struct store *store, int64_t count)
 {
 	int64_t now_ms = clock_us() / 1000;
-	if (store->few_ms != 0 && now_ms - store->few_ms < SHORT_QUIET_MS)
+	if (store->few_ms != 0 && now_ms - store->few_ms < SHORT_QUIET_MS &&
+	    count == store->few_count)
 		return;
 	store->few_ms = now_ms;
+	store->few_count = count;
 	struct logline line = log_begin(EV_replicas_few);
 	log_int(&line, "replicas", count);
 	log_int(&line, "wait_replicas", store->conf->store.wait_replicas);

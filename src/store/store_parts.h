@@ -64,4 +64,5 @@ struct store {
 	char refused[24];
 	int64_t refused_ms;
 	int64_t few_ms; /* when too few replicas were last logged; 0: never */
+	int64_t few_count; /* how many those were */
 };

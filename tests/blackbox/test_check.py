@@ -221,7 +221,7 @@ def a_table_says_what_each_route_does(bench):
     equal([re.split("  +", row.strip()) for row in rows],
           [["all", "POST, PUT /a/{x}/*", "api",
             "A-Key, B-Key, or from /a~1b/c~0d, /e, or none", "one for all",
-            "waits 90s", "ask /by/{key}?x=1", "36h"],
+            "waits 90s", "after 1m, ask /by/{key}?x=1", "36h"],
            ["/b", "any /b", "b/c", "Idempotency-Key, or from body",
             "Authorization", "409", "retry", "1d"],
            ["/*", "any /*", "b/c", "passed through"],

@@ -89,6 +89,7 @@ def check(bench, config, **env):
         "in_flight": "wait", "wait_timeout": "10s",
         "outcomes": {"503": "store", "5xx": "unknown"},
         "on_unknown": {"reconcile": "/v1/charges/by-key/{key}"},
+        "send_derived": True,
         "max_attempts": 5, "on_store_down": "forward",
         "max_request_body": "1MiB", "max_response_body": "1MiB",
         "omit_headers": ["Server"], "replay_header": "",

@@ -21,7 +21,7 @@ def lost_at_complete(bench, how, reply=None, store=None, **idempotency):
     upstream = bench.upstream(reply)
     redis = bench.own_redis(*DURABLE)
     gateway = bench.gateway(
-        upstream, idempotency={"lease": "2s", **idempotency}, redis=redis,
+        upstream, idempotency={"lease": "8s", **idempotency}, redis=redis,
         store=store or {})
     hold = upstream.hold()
     first = bench.background(gateway.ask, "k")
