@@ -83,11 +83,11 @@ MUTANTS = {
         [(ENTITY, "what did not happen and is stale by now")]),
     "an entity has one holder": (
         {"claim": [("\tif holder then\n", "\tif false then\n")]},
-        [(ENTITY, "another key of the entity is busy while one")]),
-    "a holder holds no longer than its lease": (
-        {"claim": [("'^o[12]P') and lease_until > stamp and",
-                    "'^o[12]P') and")]},
-        [(ENTITY, "a holder whose lease is over holds nothing")]),
+        [waits(ENTITY, "another key of the entity is busy while one")]),
+    "a holder holds no longer than its record is in flight": (
+        {"claim": [("if string.find(head, '^o[12]P') and lease_until > stamp",
+                    "if true")]},
+        [(ENTITY, "the end of one execution lets the next go: an answer")]),
 
     "a redis that may forget is given no claims": (
         {"claim": [("\tif unsafe then", "\tif false then")]},
