@@ -4,6 +4,7 @@
 #include "base/container.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/test_build.h"
 #include "loop/loop.h"
 #include "loop/loop_uv.h"
 #include "loop/timer_private.h"
@@ -13,6 +14,11 @@
  * libuv's order is: timers, the prepare handle, poll.  The prepare handle is
  * our end of a turn; the idle handle runs only while a turn has left work, and
  * keeps poll from blocking.
+ *
+ * When its timer says that one of ours is due, poll is run once more without
+ * blocking, and the turn is worked to its end, before ours fires: a process
+ * that was stopped, or a turn that took long, must not take for late what has
+ * come in time and lies in a socket.
  */
 
 struct posted {
@@ -39,8 +45,10 @@ static void
 on_alarm(uv_timer_t *alarm)
 {
 	struct loop *loop = CONTAINER_OF(alarm, struct loop, alarm);
+	int64_t at_ms = timer_next(&loop->state.timers);
 	loop->alarm_at_ms = -1;
-	timer_fire(&loop->state.timers, loop_now_ms(loop));
+	if (at_ms >= 0 && at_ms <= loop_now_ms(loop) && loop->due == DUE_NONE)
+		loop->due = INVARIANT(read_first) ? DUE_POLL : DUE_POLLED;
 }
 
 /* Sets libuv's one timer to our earliest timer, if that is earlier. */
@@ -52,7 +60,7 @@ set_alarm(struct loop *loop)
 	 * An alarm that is too early does no harm: most timers are deadlines
 	 * that never fire, and setting it anew for each would cost time.
 	 */
-	if (at_ms < 0 ||
+	if (at_ms < 0 || loop->due != DUE_NONE ||
 	    (loop->alarm_at_ms >= 0 && loop->alarm_at_ms <= at_ms))
 		return;
 	int64_t wait_ms = at_ms - loop_now_ms(loop);
@@ -72,6 +80,14 @@ on_turn_end(uv_prepare_t *prepare)
 {
 	struct loop *loop = CONTAINER_OF(prepare, struct loop, turn_end);
 	bool more = turn_end(&loop->state);
+	if (loop->due == DUE_POLLED) {
+		loop->due = DUE_NONE;
+		timer_fire(&loop->state.timers, loop_now_ms(loop));
+		more = turn_end(&loop->state);
+	} else if (loop->due == DUE_POLL) {
+		loop->due = DUE_POLLED;
+		more = true;
+	}
 	set_alarm(loop);
 	if (more)
 		uv_idle_start(&loop->unfinished, on_unfinished);

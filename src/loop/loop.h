@@ -16,10 +16,14 @@
  * of HTTP or Redis.  All functions but loop_post and loop_now_ms are called by
  * the loop's own thread.
  *
- * A turn is: events and timers; then, until nothing is left to do, the ready
- * list and the hooks of HOOK_WORK; then the hooks of HOOK_FLUSH; then it
- * blocks.  A completion only puts a task on the ready list, so no function is
- * entered again from within itself.
+ * A turn is: events; then, until nothing is left to do, the ready list and the
+ * hooks of HOOK_WORK; then the hooks of HOOK_FLUSH; then timers that are due,
+ * and all that once more; then it blocks.  A completion only puts a task on the
+ * ready list, so no function is entered again from within itself.
+ *
+ * Before a timer fires, all that had come when it was due has been read and
+ * worked on, even if the process was stopped meanwhile: a deadline is told of
+ * what is not there, and never of what lies unread in a socket.
  */
 struct loop;
 

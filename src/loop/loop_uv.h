@@ -17,6 +17,11 @@ struct loop {
 	uv_timer_t alarm;
 	uv_async_t wakeup; /* something was posted */
 	int64_t alarm_at_ms; /* what the alarm is set to; -1: not set */
+	enum due {
+		DUE_NONE,
+		DUE_POLL,   /* a timer is due; first what has come is read */
+		DUE_POLLED, /* the poll is done, and its turn about to end */
+	} due;
 	uv_mutex_t mutex; /* guards what was posted, and only that */
 	struct posted *posted;
 	struct posted **posted_end;

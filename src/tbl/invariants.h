@@ -33,8 +33,10 @@ INVARIANT_NAME(close_is_heard,
 INVARIANT_NAME(request_head,
     "a field with a line break would begin a request of its own")
 
-/* --- the upstream's answer: upstream/transfer.c, upstream/head.c --- */
+/* --- the upstream's answer: upstream/transfer.c, upstream/head.c, loop/ --- */
 INVARIANT_NAME(answer_is_whole, "half an answer would be stored as the answer")
+INVARIANT_NAME(read_first,
+    "an answer that has come would be lost to a deadline")
 INVARIANT_NAME(end_is_told,
     "an answer that was cut off could not be told from a whole one")
 INVARIANT_NAME(answer_controls,

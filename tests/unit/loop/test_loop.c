@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "lib/stage.h"
 #include "loop/loop.h"
 #include "loop/op.h"
 
@@ -200,6 +201,44 @@ a_watch_tells_that_a_descriptor_can_be_read(void **state)
 	close(t->fds[1]);
 }
 
+static void
+on_byte(void *arg, unsigned events)
+{
+	struct trace *t = say(arg, "r");
+	char c;
+	(void)events;
+	assert_int_equal(read(t->fds[0], &c, 1), 1);
+	task_ready(t->loop, &t->first);
+}
+
+/* The process is stopped; meanwhile a byte comes, and a timer becomes due. */
+static void
+be_stopped(void *arg)
+{
+	struct trace *t = arg;
+	assert_int_equal(write(t->fds[1], "x", 1), 1);
+	stage_pass(1000);
+}
+
+static void
+what_has_come_is_worked_on_before_a_timer_fires(void **state)
+{
+	struct trace *t = *state;
+	assert_int_equal(pipe(t->fds), 0);
+	t->watch = watch_new(t->loop, t->fds[0], on_byte, t);
+	watch_want(t->watch, WATCH_READ);
+	timer_init(&t->stop, t->loop, stop, t);
+	timer_set(&t->stop, 500);
+	task_init(&t->first, say_a, t);
+	task_init(&t->second, be_stopped, t);
+	task_ready(t->loop, &t->second);
+	loop_run(t->loop);
+	watch_free(&t->watch);
+	close(t->fds[0]);
+	close(t->fds[1]);
+	assert_string_equal(t->text, "ra.");
+}
+
 static bool
 work_three_times(void *arg)
 {
@@ -341,6 +380,7 @@ main(void)
 	    TEST(a_cleared_timer_does_not_fire),
 	    TEST(many_timers_stay_in_order),
 	    TEST(a_watch_tells_that_a_descriptor_can_be_read),
+	    TEST(what_has_come_is_worked_on_before_a_timer_fires),
 	    TEST(a_hook_runs_again_while_it_has_more_to_do),
 	    TEST(messages_of_other_threads_arrive_in_order),
 	    TEST(what_rests_is_destroyed_without_another_event),
