@@ -7,35 +7,6 @@
 
 enum { LEAST_BYTES = 512 };
 
-/*
- * Counts more bytes against the budget; false where that is used up, or for
- * spare room its half.
- */
-static bool
-budget_take(struct budget *budget, size_t bytes, bool spare)
-{
-	if (budget == NULL)
-		return true;
-	size_t limit =
-	    atomic_load_explicit(&budget->limit, memory_order_relaxed);
-	if (spare)
-		limit /= 2;
-	size_t used = atomic_fetch_add_explicit(
-	    &budget->used, bytes, memory_order_relaxed);
-	if (bytes <= limit && used <= limit - bytes)
-		return true;
-	atomic_fetch_sub_explicit(&budget->used, bytes, memory_order_relaxed);
-	return false;
-}
-
-static void
-budget_give(struct budget *budget, size_t bytes)
-{
-	if (budget != NULL)
-		atomic_fetch_sub_explicit(
-		    &budget->used, bytes, memory_order_relaxed);
-}
-
 void
 body_init(struct body *body, struct budget *budget)
 {
@@ -59,11 +30,11 @@ body_uncount(struct body *body)
 }
 
 static int
-reserve(struct body *body, size_t bytes, bool spare)
+reserve(struct body *body, size_t bytes, enum budget_share share)
 {
 	if (bytes <= body->size)
 		return 0;
-	if (!budget_take(body->budget, bytes - body->size, spare))
+	if (!budget_take(body->budget, bytes - body->size, share))
 		return E_NO_MEMORY;
 	char *ptr = realloc(body->ptr, bytes);
 	if (ptr == NULL) {
@@ -78,13 +49,38 @@ reserve(struct body *body, size_t bytes, bool spare)
 int
 body_reserve(struct body *body, size_t bytes)
 {
-	return reserve(body, bytes, false);
+	return reserve(body, bytes, BUDGET_COMMON);
 }
 
 int
 body_reserve_spare(struct body *body, size_t bytes)
 {
-	return reserve(body, bytes, true);
+	return reserve(body, bytes, BUDGET_SPARE);
+}
+
+int
+body_reserve_wanted(struct body *body, size_t bytes)
+{
+	return reserve(body, bytes, BUDGET_WANTED);
+}
+
+int
+body_reserve_in_turn(struct body *body, size_t bytes)
+{
+	return reserve(body, bytes, BUDGET_TURN);
+}
+
+void
+body_trim(struct body *body)
+{
+	if (body->len == body->size)
+		return;
+	char *ptr = realloc(body->ptr, body->len > 0 ? body->len : 1);
+	if (ptr == NULL)
+		return;
+	budget_give(body->budget, body->size - body->len);
+	body->ptr = ptr;
+	body->size = body->len;
 }
 
 int

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <stdatomic.h>
 #include <stddef.h>
 
+#include "base/budget.h"
 #include "base/must.h"
 #include "base/span.h"
 
 /*
  * A body is bytes whose number the outside chooses, so all bodies together
- * are counted against one budget (limits.in_flight_bytes) and refused beyond
- * it.  It knows nothing of HTTP.  The budget is shared by all workers; a
- * body belongs to one thread at a time.
+ * are counted against one budget (base/budget.h) and refused beyond it.  It
+ * knows nothing of HTTP.  It belongs to one thread at a time.
  */
-struct budget {
-	atomic_size_t used;  /* bytes */
-	atomic_size_t limit; /* bytes */
-};
-
 struct body {
 	struct budget *budget;
 	char *ptr;
@@ -36,6 +30,15 @@ MUST_USE int body_append(struct body *body, const void *bytes, size_t len);
 MUST_USE int body_reserve(struct body *body, size_t bytes);
 /* The same, for room that it can do without: half of the budget stays free. */
 MUST_USE int body_reserve_spare(struct body *body, size_t bytes);
+/*
+ * The same, for room that was waited for: what others leave free is for it
+ * (budget_want).
+ */
+MUST_USE int body_reserve_wanted(struct body *body, size_t bytes);
+/* The same, for who has the turn (budget_take_turn). */
+MUST_USE int body_reserve_in_turn(struct body *body, size_t bytes);
+/* Gives back what it has beyond its bytes. */
+void body_trim(struct body *body);
 /* Takes it off its budget, for an owner who counts it in another way. */
 void body_uncount(struct body *body);
 /* Moves the bytes and their budget from one body into an empty other. */

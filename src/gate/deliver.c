@@ -65,10 +65,6 @@ deliver_not_kept(struct execution *e, enum outcome outcome, int status)
 void
 deliver_answer(struct execution *e, enum outcome outcome)
 {
-	if (e->given == NULL) {
-		deliver_not_kept(e, OUTCOME_NOT_KEPT, e->answer->status);
-		return;
-	}
 	hand_over(e,
 	    &(struct result){
 		.outcome = outcome,

@@ -40,7 +40,7 @@ struct execution {
 	struct forward forward;
 	struct answer *answer; /* what is stored; NULL: no whole answer */
 	/*
-	 * To the first client; NULL: not kept at all.  Where forward.rest is
+	 * To the first client; NULL where answer is.  Where forward.rest is
 	 * not NULL, its content is still to come from there.
 	 */
 	struct answer *given;

@@ -96,6 +96,7 @@ execution_new(const struct execution_start *start)
 	body_init(&e->body, w->budget);
 	body_move(&e->body, start->body);
 	e->message.body = body_span(&e->body);
+	e->message.spent = &e->body;
 	op_init(&e->forward.op, w->loop, machine_run, &e->machine);
 	op_init(&e->store.op, w->loop, machine_run, &e->machine);
 	op_init(&e->pause, w->loop, machine_run, &e->machine);

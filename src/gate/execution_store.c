@@ -188,6 +188,9 @@ execution_store_released(struct machine *machine)
 		    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
 	else if (e->answer != NULL)
 		deliver_answer(e, OUTCOME_RELEASED);
+	else if (e->sent)
+		deliver_problem(
+		    e, OUTCOME_RELEASED, PROBLEM_REFUSAL_NO_MEMORY);
 	else
 		deliver_problem(
 		    e, OUTCOME_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);

@@ -45,10 +45,6 @@ static void
 make_answers(struct execution *e)
 {
 	const struct conf_idempotency *policy = e->held.policy;
-	if (e->forward.body_dropped) {
-		e->answer = not_kept(e);
-		return;
-	}
 	struct fields fields = header_for_client(e->arena, &e->forward.fields,
 	    span_str(policy->replay_header), clock_wall_ms());
 	e->omitted = header_only(e->arena, &fields, &policy->omit_headers);
@@ -130,10 +126,11 @@ enum after
 execution_upstream_asked(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
-	enum status_class class = e->forward.result == FORWARD_ANSWERED
-	    ? weigh_reply(e)
-	    : STATUS_UNKNOWN;
-	if (class == STATUS_STORE) {
+	bool whole = e->forward.result == FORWARD_ANSWERED;
+	bool unread = e->forward.result == FORWARD_UNREAD;
+	enum status_class class =
+	    whole || unread ? weigh_reply(e) : STATUS_UNKNOWN;
+	if (class == STATUS_STORE && whole) {
 		make_answers(e);
 		return execution_to(e, EXECUTION_COMPLETE, MORE);
 	}
@@ -223,19 +220,38 @@ in_doubt(struct execution *e, enum reason reason)
 	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 }
 
-/* A whole answer: the upstream's own word about it, or the route's. */
+static void
+log_unread(const struct execution *e)
+{
+	struct logline line = log_begin(EV_answer_unread);
+	log_str(&line, "key_id", e->machine.id);
+	log_str(&line, "route", e->route->name);
+	log_int(&line, "attempt", e->held.attempt);
+	log_int(&line, "status", e->forward.status);
+	log_end(&line);
+}
+
+/*
+ * An answer: the upstream's own word about it, or the route's.  Its status
+ * counts even where there was no memory to read the rest of it.
+ */
 static enum after
 weigh_answer(struct execution *e)
 {
+	bool whole = e->forward.result == FORWARD_ANSWERED;
 	e->sent = true;
-	make_answers(e);
+	if (whole)
+		make_answers(e);
+	else
+		log_unread(e);
 	struct span said;
 	if (!upstream_word(e, &said))
 		return in_doubt(e, REASON_STATUS);
 	switch (status_class_said(
 	    said, e->held.policy->outcomes[e->forward.status])) {
 	case STATUS_STORE:
-		return execution_to(e, EXECUTION_COMPLETE, MORE);
+		return whole ? execution_to(e, EXECUTION_COMPLETE, MORE)
+			     : in_doubt(e, REASON_BROKEN);
 	case STATUS_RELEASE:
 		return execution_to(e, EXECUTION_RELEASE, MORE);
 	case STATUS_UNKNOWN:
@@ -253,6 +269,7 @@ execution_upstream_forwarded(struct machine *machine)
 	case FORWARD_NOT_SENT:
 		return execution_to(e, EXECUTION_RELEASE, MORE);
 	case FORWARD_ANSWERED:
+	case FORWARD_UNREAD:
 		return weigh_answer(e);
 	case FORWARD_TIMEOUT:
 		return in_doubt(e, REASON_TIMEOUT);

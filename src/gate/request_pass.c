@@ -49,6 +49,7 @@ refuse_pass(struct request *r)
 		return request_refuse(
 		    r, PROBLEM_UPSTREAM_TIMEOUT, OUTCOME_UPSTREAM_FAILED);
 	case FORWARD_BROKEN:
+	case FORWARD_UNREAD:
 	case FORWARD_MALFORMED:
 		return request_refuse(
 		    r, PROBLEM_UPSTREAM_BROKEN, OUTCOME_UPSTREAM_FAILED);

@@ -18,7 +18,8 @@ op_expired(void *arg)
 	struct op *op = arg;
 	must(op->state == OP_PENDING);
 	op->detach(op, E_TIMEOUT);
-	op_done(op, E_TIMEOUT);
+	if (op->state == OP_PENDING)
+		op_done(op, E_TIMEOUT);
 }
 
 void

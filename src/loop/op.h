@@ -22,7 +22,8 @@ struct op {
 	void *owner;
 	/*
 	 * Set by the provider: lets go of a pending operation, because its time
-	 * is up or its owner gave it up.  It must not end it.
+	 * is up (E_TIMEOUT) or its owner gave it up (E_CANCELLED).  In the
+	 * first case it may end it, where it knows more than that.
 	 */
 	void (*detach)(struct op *op, int error);
 	struct loop *loop;

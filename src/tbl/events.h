@@ -140,6 +140,10 @@ EVENT(connections_full, WARN, "this many new connections were answered 503 "
 EVENT(memory_full, WARN, "the memory for requests in flight is used up, and "
 	"clients get 503 (overloaded): raise limits.in_flight_bytes, or find "
 	"out who sends such large requests; logged at most once a second")
+EVENT(answer_unread, WARN, "the memory for requests in flight was used up "
+	"until the upstream's timeout was over, so its answer was not read, "
+	"and only the status counted: raise limits.in_flight_bytes, or find "
+	"out who sends such large requests")
 EVENT(descriptors_few, WARN, "the process may not open enough descriptors for "
 	"limits.connections, so it accepts fewer. Raise the limit "
 	"(LimitNOFILE= in systemd, ulimit -Hn) to a little more than twice "

@@ -65,7 +65,8 @@ OPT(ROOT, "limits.idle_timeout", DURATION, idle_timeout_ms,
 OPT(ROOT, "limits.in_flight_bytes", SIZE, in_flight_bytes,
 	RANGE(1, 1 * TIB), RELOAD,
 	"Memory for buffered bodies, of all requests together; when it is used "
-	"up, requests get 503 (overloaded).",
+	"up, requests get 503 (overloaded), and answers wait in the upstream's "
+	"connection until there is memory again or its timeout is over.",
 	"256MiB")
 OPT(ROOT, "admin.listen", ADDRESS, admin, ANY, RESTART,
 	"The address of the admin interface, \"127.0.0.1:9090\" or "

@@ -107,6 +107,11 @@ PROBLEM(ANSWER_NO_MEMORY, 503, "overloaded", SAME_KEY, 1,
 	"The request was executed, and its stored answer does not fit into the "
 	"gateway's memory at the moment. Send the request again with the same "
 	"key.")
+PROBLEM(REFUSAL_NO_MEMORY, 503, "overloaded", SAME_KEY, 1,
+	"The gateway is overloaded",
+	"The API refused the request, so nothing was executed; its own answer "
+	"does not fit into the gateway's memory at the moment. Send the "
+	"request again with the same key.")
 PROBLEM(REQUEST_TOO_LARGE, 413, "request-too-large", FIX_REQUEST, 0,
 	"The request's body is too large",
 	"The request's body is larger than this path accepts.")

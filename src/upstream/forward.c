@@ -7,6 +7,7 @@
 #include "base/test_build.h"
 #include "upstream/connection.h"
 #include "upstream/forward_private.h"
+#include "upstream/transfer_answer_private.h"
 #include "upstream/transfer_private.h"
 #include "upstream/upstreams_private.h"
 
@@ -20,12 +21,6 @@ static void try_connections(struct transfer *t);
 static int write_request(struct transfer *t);
 
 /* --- life --- */
-
-static void
-on_read_again(void *arg)
-{
-	transfer_continue(arg);
-}
 
 static int64_t
 timeout_ms(const struct transfer *t)
@@ -69,10 +64,7 @@ transfer_take(struct upstreams *u)
 		u->spare = t->next_spare;
 		u->n_spare--;
 	} else {
-		t = mem_zero(sizeof *t);
-		t->upstreams = u;
-		body_init(&t->request, NULL);
-		task_init(&t->again, on_read_again, t);
+		t = transfer_new(u);
 		timer_init(&t->silence, u->loop, on_silence, t);
 	}
 	u->pending++;
@@ -99,6 +91,9 @@ transfer_rest(struct transfer *t)
 	connection_close(&t->connection);
 	task_cancel(&t->again);
 	timer_clear(&t->silence);
+	answer_memory_end(&t->memory);
+	body_clear(&t->early);
+	t->early_at = 0;
 	if (t->message.source != NULL)
 		flow_close(t->message.source);
 	t->forward->transfer = NULL;
@@ -119,6 +114,11 @@ on_forward_detached(struct op *op, int error)
 {
 	struct forward *forward = CONTAINER_OF(op, struct forward, op);
 	struct transfer *t = forward->transfer;
+	if (error == E_TIMEOUT && transfer_answer_is_unread(t) &&
+	    INVARIANT(status_counts)) {
+		forward_finish(t, FORWARD_UNREAD, E_NO_MEMORY);
+		return;
+	}
 	if (error == E_TIMEOUT && t->connecting)
 		target_failed(t->target, loop_now_ms(t->upstreams->loop));
 	forward->result = forward->sent_bytes > 0 && INVARIANT(late_is_unknown)
@@ -141,7 +141,6 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	forward->sent_bytes = 0;
 	forward->status = 0;
 	forward->fields = (struct fields){0};
-	forward->body_dropped = false;
 	forward->rest = NULL;
 	forward->rest_length = -1;
 	forward->head_length = -1;
@@ -353,9 +352,9 @@ forward_finish(
 		flow_end(forward->rest, error);
 		return;
 	}
-	if (result == FORWARD_ANSWERED)
+	if (result == FORWARD_ANSWERED || result == FORWARD_UNREAD)
 		take_answer_head(t);
-	else
+	if (result != FORWARD_ANSWERED)
 		body_clear(&forward->body);
 	forward->result = result;
 	transfer_rest(t);

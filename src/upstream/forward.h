@@ -30,6 +30,11 @@ enum forward_result {
 	FORWARD_TIMEOUT,
 	/* Sent, then the connection broke, or ended before the answer did. */
 	FORWARD_BROKEN,
+	/*
+	 * Sent, and the answer's head came; then, until the time was up, there
+	 * was no memory to read its content (E_NO_MEMORY).
+	 */
+	FORWARD_UNREAD,
 	/* Sent, and what came back must not be passed on (RFC 9112). */
 	FORWARD_MALFORMED,
 };
@@ -49,17 +54,17 @@ struct message {
 	 */
 	struct flow *source;
 	int64_t length;
+	/* Whose bytes body is: cleared once all are sent.  NULL: nobody's. */
+	struct body *spent;
 };
 
 struct forward {
 	struct op op; /* its owner waits for this; op.error is 0 or why */
 	enum forward_result result;
-	/* FORWARD_ANSWERED: */
+	/* FORWARD_ANSWERED, and the first two of FORWARD_UNREAD: */
 	int status;
 	struct fields fields; /* point into head; hop-by-hop ones included */
-	struct body body;     /* the decoded content; empty when dropped */
-	bool body_dropped;    /* no memory for it: read to its end and not
-				 kept */
+	struct body body;     /* the decoded content */
 	/*
 	 * Not NULL: there is more content than max_body, or than has come
 	 * (streams).  All of it comes through this flow, which ends with 0,
@@ -101,8 +106,11 @@ struct forward_limits {
  * why there is no answer: E_RESOLVE, E_UNREACHABLE, E_TLS, E_TIMEOUT,
  * E_CLOSED, E_MALFORMED (also a message that cannot be sent: nothing was),
  * E_LEASE_OVER (send_until_us), E_TOO_LARGE (the answer's head), E_NO_MEMORY
- * (streams: nothing was sent), or that of the source.
+ * (streams: nothing was sent; or FORWARD_UNREAD), or that of the source.
  * op_cancel(&forward->op) closes the connection at once.
+ *
+ * An answer for which there is no memory waits, unread, until there is some or
+ * the time is up (upstream/answer_memory.h).
  */
 void forward_start(struct upstreams *upstreams, struct forward *forward,
     const struct conf_upstream *upstream, const struct message *message,

@@ -9,9 +9,9 @@ struct transfer;
  * What forward.c does for a transfer (upstream/transfer_private.h): it finds
  * the connection, judges the time, and ends it.  The worker's thread only.
  *
- * Circle: forward, transfer, upstreams.  A forward and its transfer are the
- * outer and the inner half of one thing and call each other; the upstreams
- * keep the transfers that are at rest.
+ * Circle: forward, transfer, transfer_answer, upstreams.  A forward and its
+ * transfer are the outer and the inner half of one thing and call each other;
+ * the upstreams keep the transfers that are at rest.
  */
 
 /* Nothing was sent yet, and the time is over in which it may be. */

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "upstream/answer_framing.h"
+#include "upstream/answer_memory.h"
 #include "upstream/forward.h"
 #include "upstream/target_round.h"
 
@@ -9,10 +10,9 @@ struct upstreams;
 
 /*
  * A transfer is the inner half of a pending forward: forward.c finds it a
- * connection (upstream/forward_private.h), transfer.c sends the request on it
- * and reads the answer.  One that
- * is done rests, with its buffers, until the next forward takes it.  The
- * worker's thread only.
+ * connection (upstream/forward_private.h), transfer.c sends the request on it,
+ * and transfer_answer.c reads the answer.  One that is done rests, with its
+ * buffers, until the next forward takes it.  The worker's thread only.
  */
 struct transfer {
 	struct transfer *next_spare;
@@ -44,12 +44,16 @@ struct transfer {
 	struct head head;
 	struct answer_framing framing;
 	bool head_read;
-	bool rest_is_full; /* nothing is read before it was taken */
+	struct body early; /* what came with the head and has no room yet */
+	size_t early_at;   /* how much of that was taken */
+	struct answer_memory memory;
+	bool is_full; /* nothing is read now: what came has no room */
 	struct task again; /* more may be there to be read */
 	struct timer silence;
 	int64_t moved_ms; /* when something was last sent or read */
 };
 
+struct transfer *transfer_new(struct upstreams *upstreams);
 /*
  * Sends the request on the transfer's connection and reads the answer, which
  * ends with forward_finish, perhaps at once.  False where the connection
@@ -57,8 +61,8 @@ struct transfer {
  * the caller's to close.
  */
 MUST_USE bool transfer_begin(struct transfer *t);
-/* Reads on, where it had stopped to let others have their turn. */
-void transfer_continue(struct transfer *t);
+/* Says again what it waits for on its connection. */
+void transfer_want(struct transfer *t);
 /* There is room in forward->rest again. */
 void transfer_drained(void *transfer);
 /* The source has more, or has ended. */

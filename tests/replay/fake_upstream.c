@@ -210,7 +210,6 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	forward->sent_bytes = 0;
 	forward->status = 0;
 	forward->fields = (struct fields){0};
-	forward->body_dropped = false;
 	forward->rest = NULL;
 	forward->head_length = -1;
 	body_init(&forward->body, upstreams->budget);

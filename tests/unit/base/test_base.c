@@ -95,6 +95,70 @@ bodies_are_counted_and_refused_beyond_the_budget(void **state)
 }
 
 static void
+what_somebody_waits_for_is_left_free(void **state)
+{
+	(void)state;
+	struct budget budget = {.limit = 1 << 20};
+	struct body a, b;
+	body_init(&a, &budget);
+	body_init(&b, &budget);
+	budget_want(&budget, 600000);
+	assert_int_equal(body_reserve(&a, 500000), E_NO_MEMORY);
+	assert_int_equal(body_reserve_spare(&a, 300000), E_NO_MEMORY);
+	assert_int_equal(body_reserve(&a, 400000), 0);
+	assert_int_equal(body_reserve_wanted(&b, 600000), 0);
+	budget_unwant(&budget, 600000);
+	body_clear(&b);
+	/* A few bytes at a time may be taken of it. */
+	budget_want(&budget, 1 << 20);
+	assert_int_equal(body_reserve(&b, 10000), 0);
+	assert_true(budget_has(&budget, 10000));
+	assert_false(budget_has(&budget, 50000));
+	budget_unwant(&budget, 1 << 20);
+	assert_true(budget_has(&budget, 50000));
+	body_clear(&a);
+	body_clear(&b);
+	assert_int_equal(budget.used + budget.wanted, 0);
+}
+
+static void
+one_at_a_time_has_the_turn(void **state)
+{
+	(void)state;
+	struct budget budget = {.limit = 800};
+	struct body body;
+	body_init(&body, &budget);
+	assert_true(budget_take_turn(&budget));
+	assert_false(budget_take_turn(&budget));
+	assert_int_equal(body_reserve_in_turn(&body, 701), E_NO_MEMORY);
+	assert_int_equal(body_reserve_in_turn(&body, 700), 0);
+	budget_end_turn(&budget);
+	assert_true(budget_take_turn(&budget));
+	body_clear(&body);
+}
+
+static void
+what_a_body_does_not_need_is_given_back(void **state)
+{
+	(void)state;
+	struct budget budget = {.limit = 1000};
+	struct body body;
+	body_init(&body, &budget);
+	body_trim(&body);
+	assert_int_equal(body_reserve(&body, 900), 0);
+	assert_int_equal(body_append(&body, "abc", 3), 0);
+	body_trim(&body);
+	assert_int_equal(budget.used, 3);
+	assert_true(span_eq(body_span(&body), SPAN("abc")));
+	body.len = 0;
+	body_trim(&body);
+	assert_int_equal(budget.used, 0);
+	assert_int_equal(body_append(&body, "abc", 3), 0);
+	body_clear(&body);
+	assert_int_equal(budget.used, 0);
+}
+
+static void
 a_body_grows_to_the_last_byte_of_the_budget(void **state)
 {
 	(void)state;
@@ -303,6 +367,9 @@ main(void)
 	    cmocka_unit_test(an_arena_holds_small_and_large_things),
 	    cmocka_unit_test(an_arena_lives_until_its_last_reference),
 	    cmocka_unit_test(bodies_are_counted_and_refused_beyond_the_budget),
+	    cmocka_unit_test(what_somebody_waits_for_is_left_free),
+	    cmocka_unit_test(one_at_a_time_has_the_turn),
+	    cmocka_unit_test(what_a_body_does_not_need_is_given_back),
 	    cmocka_unit_test(a_body_grows_to_the_last_byte_of_the_budget),
 	    cmocka_unit_test(parts_of_a_digest_do_not_blur),
 	    cmocka_unit_test(hex_goes_there_and_back),

@@ -78,7 +78,6 @@ a_request_is_sent_as_it_was_given(void **state)
 	assert_int_equal(f.call.forward.fields.count, 2);
 	assert_true(span_eq(f.call.forward.fields.list[0].name, SPAN("X-A")));
 	assert_int_equal(f.call.forward.head_length, -1);
-	assert_false(f.call.forward.body_dropped);
 	assert_body(&f.call, "ok");
 	char *request = peer_last_request(f.peer);
 	assert_string_equal(request,
@@ -416,24 +415,6 @@ large_bodies_go_both_ways(void **state)
 	}
 }
 
-static void
-without_memory_for_it_a_body_is_dropped(void **state)
-{
-	static const char *const kinds[] = {"length", "chunked"};
-
-	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		struct fixture f;
-		begin(&f, answer_with_the_body, kinds[i]);
-		f.sender.budget.limit = 100000;
-		f.call.limits.max_body = LARGE_BYTES;
-		assert_int_equal(call_make(&f.call), FORWARD_ANSWERED);
-		assert_true(f.call.forward.body_dropped);
-		assert_int_equal(f.sender.budget.used, 0);
-		end(&f);
-	}
-}
-
 /* --- answers that come before the request is in --- */
 
 static void
@@ -530,7 +511,6 @@ main(void)
 		cmocka_unit_test(
 		    an_answer_can_end_by_closing_where_that_is_allowed),
 		cmocka_unit_test(large_bodies_go_both_ways),
-		cmocka_unit_test(without_memory_for_it_a_body_is_dropped),
 		cmocka_unit_test(
 		    an_early_answer_counts_and_its_connection_does_not),
 		cmocka_unit_test(an_early_answer_cut_by_a_reset_is_broken),

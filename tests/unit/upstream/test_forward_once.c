@@ -373,6 +373,7 @@ check_own(const struct chaos *chaos, const struct call *call, unsigned n)
 	case FORWARD_BROKEN:
 		break;
 	case FORWARD_TIMEOUT:
+	case FORWARD_UNREAD:
 	case FORWARD_MALFORMED:
 		fail_msg("call %u: %d", n, (int)call->forward.result);
 	}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/budget.h"
+
+/* So few bytes may be taken of those that others wait for. */
+enum { SMALL_BYTES = 16384 };
+
+static size_t
+limit_of(struct budget *budget, size_t bytes, enum budget_share share)
+{
+	size_t limit = budget_limit(budget);
+	if (share == BUDGET_TURN)
+		return limit - limit / 8;
+	if (share == BUDGET_WANTED ||
+	    (share == BUDGET_COMMON && bytes <= SMALL_BYTES))
+		return limit;
+	size_t wanted =
+	    atomic_load_explicit(&budget->wanted, memory_order_relaxed);
+	limit -= wanted < limit ? wanted : limit;
+	return share == BUDGET_SPARE ? limit / 2 : limit;
+}
+
+bool
+budget_take(struct budget *budget, size_t bytes, enum budget_share share)
+{
+	if (budget == NULL)
+		return true;
+	size_t limit = limit_of(budget, bytes, share);
+	size_t used = atomic_fetch_add_explicit(
+	    &budget->used, bytes, memory_order_relaxed);
+	if (bytes <= limit && used <= limit - bytes)
+		return true;
+	atomic_fetch_sub_explicit(&budget->used, bytes, memory_order_relaxed);
+	return false;
+}
+
+void
+budget_give(struct budget *budget, size_t bytes)
+{
+	if (budget != NULL)
+		atomic_fetch_sub_explicit(
+		    &budget->used, bytes, memory_order_relaxed);
+}
+
+bool
+budget_has(struct budget *budget, size_t bytes)
+{
+	size_t limit = limit_of(budget, bytes, BUDGET_COMMON);
+	size_t used =
+	    atomic_load_explicit(&budget->used, memory_order_relaxed);
+	return bytes <= limit && used <= limit - bytes;
+}
+
+/* --- waiting --- */
+
+void
+budget_want(struct budget *budget, size_t bytes)
+{
+	atomic_fetch_add_explicit(
+	    &budget->wanted, bytes, memory_order_relaxed);
+}
+
+void
+budget_unwant(struct budget *budget, size_t bytes)
+{
+	atomic_fetch_sub_explicit(
+	    &budget->wanted, bytes, memory_order_relaxed);
+}
+
+bool
+budget_take_turn(struct budget *budget)
+{
+	return !atomic_exchange_explicit(
+	    &budget->turn, true, memory_order_acquire);
+}
+
+void
+budget_end_turn(struct budget *budget)
+{
+	atomic_store_explicit(&budget->turn, false, memory_order_release);
+}

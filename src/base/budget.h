@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/must.h"
+
+/*
+ * How many bytes all bodies together may have (limits.in_flight_bytes), and
+ * have.  It knows no body (base/body.h).  All workers share it, so any thread.
+ */
+struct budget {
+	atomic_size_t used;  /* bytes */
+	atomic_size_t limit; /* bytes */
+	/*
+	 * Bytes that bodies wait for which nobody can refuse any more: others
+	 * leave so much free, but for a few KiB at a time.
+	 */
+	atomic_size_t wanted;
+	atomic_bool turn; /* somebody has it */
+};
+
+/* Up to where one may use it up. */
+enum budget_share {
+	BUDGET_COMMON, /* but for what is wanted */
+	BUDGET_SPARE,  /* half of that */
+	BUDGET_TURN,   /* but for an eighth, so that small ones go on */
+	BUDGET_WANTED, /* all of it */
+};
+
+/*
+ * Counts more bytes; false: so many are not there.  Without a budget (NULL)
+ * there are always enough.
+ */
+MUST_USE bool budget_take(
+    struct budget *budget, size_t bytes, enum budget_share share);
+void budget_give(struct budget *budget, size_t bytes);
+/* Whether so many bytes are free now. */
+bool budget_has(struct budget *budget, size_t bytes);
+
+/* Others leave so many bytes free, until that is taken back. */
+void budget_want(struct budget *budget, size_t bytes);
+void budget_unwant(struct budget *budget, size_t bytes);
+/*
+ * One body at a time has the turn: it may grow piece by piece until the budget
+ * is nearly used up, where several would each hold what the others lack.
+ * False: another one has it.
+ */
+MUST_USE bool budget_take_turn(struct budget *budget);
+void budget_end_turn(struct budget *budget);
+
+static inline size_t
+budget_limit(struct budget *budget)
+{
+	return atomic_load_explicit(&budget->limit, memory_order_relaxed);
+}
