@@ -3,6 +3,7 @@
 ERROR(CANCELLED, "given up by the caller")
 ERROR(CLIENT_GONE, "the client left")
 ERROR(CLOSED, "the connection was closed")
+ERROR(LEASE_CUT, "the lease ended before all of it was sent")
 ERROR(LEASE_OVER, "the lease ended before anything could be sent")
 ERROR(MALFORMED, "malformed")
 ERROR(NO_MEMORY, "the memory set aside for bodies is used up")

@@ -16,6 +16,8 @@ INVARIANT_NAME(cut_is_unknown,
     "a request that a drain cut off would be sent again")
 INVARIANT_NAME(sent_in_lease,
     "a request would be sent although another has taken its place")
+INVARIANT_NAME(cut_at_lease,
+    "the rest of a request would be sent although another has taken its place")
 INVARIANT_NAME(status_counts,
     "a no of the upstream would be lost for want of memory")
 INVARIANT_NAME(upstream_said_no,

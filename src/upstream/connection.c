@@ -277,6 +277,15 @@ connection_has_unsent(const struct connection *c)
 }
 
 void
+connection_reset(struct connection *c)
+{
+	/* At once, whatever libcurl still does with a TLS connection. */
+	const struct sockaddr none = {.sa_family = AF_UNSPEC};
+	if (c->fd >= 0)
+		(void)!connect(c->fd, &none, sizeof none);
+}
+
+void
 connection_close(struct connection **connection)
 {
 	struct connection *c = *connection;

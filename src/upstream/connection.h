@@ -68,5 +68,10 @@ MUST_USE bool connection_is_silent(struct connection *connection);
 /* True while bytes that were sent have not arrived at the other side. */
 bool connection_has_unsent(const struct connection *connection);
 
+/*
+ * Resets it: what the kernel has taken and not sent yet is not sent any more.
+ * It is still to be closed.  On a Unix socket the other side has it already.
+ */
+void connection_reset(struct connection *connection);
 /* At once, with all that waits on it; nulls the pointer, accepts NULL. */
 void connection_close(struct connection **connection);

@@ -44,6 +44,7 @@ on_silence(void *arg)
 	}
 	if (t->connecting)
 		target_failed(t->target, now_ms);
+	transfer_abandon(t);
 	forward_finish(t,
 	    t->forward->sent_bytes > 0 ? FORWARD_TIMEOUT : FORWARD_NOT_SENT,
 	    E_TIMEOUT);
@@ -91,6 +92,7 @@ transfer_rest(struct transfer *t)
 	connection_close(&t->connection);
 	task_cancel(&t->again);
 	timer_clear(&t->silence);
+	timer_clear(&t->lease_end);
 	answer_memory_end(&t->memory);
 	body_clear(&t->early);
 	t->early_at = 0;
@@ -119,6 +121,7 @@ on_forward_detached(struct op *op, int error)
 		forward_finish(t, FORWARD_UNREAD, E_NO_MEMORY);
 		return;
 	}
+	transfer_abandon(t);
 	if (error == E_TIMEOUT && t->connecting)
 		target_failed(t->target, loop_now_ms(t->upstreams->loop));
 	forward->result = forward->sent_bytes > 0 && INVARIANT(late_is_unknown)
@@ -275,6 +278,7 @@ void
 forward_retry(struct transfer *t, int error)
 {
 	connection_close(&t->connection);
+	timer_clear(&t->lease_end);
 	if (forward_too_late(t)) {
 		forward_finish(t, FORWARD_NOT_SENT, E_LEASE_OVER);
 		return;

@@ -94,8 +94,9 @@ struct forward_limits {
 	bool close_delimited; /* accept a body that ends by closing only */
 	bool reuse;           /* an idle connection may be taken */
 	/*
-	 * By clock_us: from then on it is not begun to be sent.  Looked at
-	 * when it is, so its owner may change it meanwhile; NULL: no end.
+	 * By clock_us: from then on nothing of it is sent.  Where a part of it
+	 * is, the connection is reset: the rest stays here.  Its owner may
+	 * change it meanwhile; NULL: no end.
 	 */
 	const int64_t *send_until_us;
 };
@@ -105,8 +106,9 @@ struct forward_limits {
  * and reads its answer.  op is done when the result stands.  op.error says
  * why there is no answer: E_RESOLVE, E_UNREACHABLE, E_TLS, E_TIMEOUT,
  * E_CLOSED, E_MALFORMED (also a message that cannot be sent: nothing was),
- * E_LEASE_OVER (send_until_us), E_TOO_LARGE (the answer's head), E_NO_MEMORY
- * (streams: nothing was sent; or FORWARD_UNREAD), or that of the source.
+ * E_LEASE_OVER and E_LEASE_CUT (send_until_us: nothing was sent, or a part),
+ * E_TOO_LARGE (the answer's head), E_NO_MEMORY (streams: nothing was sent; or
+ * FORWARD_UNREAD), or that of the source.
  * op_cancel(&forward->op) closes the connection at once.
  *
  * An answer for which there is no memory waits, unread, until there is some or

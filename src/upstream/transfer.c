@@ -19,6 +19,59 @@ enum {
 static bool stage(struct transfer *t);
 static bool send_more(struct transfer *t);
 
+/* --- the end of the lease --- */
+
+/* From then on nothing more may be sent; not by the loop's clock. */
+static int64_t
+lease_left_us(const struct transfer *t)
+{
+	const int64_t *until_us = t->limits.send_until_us;
+	return until_us != NULL ? *until_us - clock_us() : INT64_MAX;
+}
+
+/* Nothing of it is left here, nor in the kernel, that could still go out. */
+static bool
+sends_no_more(const struct transfer *t)
+{
+	if (t->send_failed)
+		return true;
+	return t->message.source == NULL && t->taken_bytes > 0 &&
+	    t->taken_bytes == t->total_bytes &&
+	    (t->target->conf->unix_path != NULL ||
+		!connection_has_unsent(t->connection));
+}
+
+void
+transfer_abandon(struct transfer *t)
+{
+	if (t->connection != NULL && !t->connecting &&
+	    t->forward->sent_bytes > 0 && !sends_no_more(t))
+		connection_reset(t->connection);
+}
+
+static void
+watch_lease(struct transfer *t)
+{
+	int64_t left_us = lease_left_us(t);
+	if (left_us != INT64_MAX)
+		timer_set(&t->lease_end, (left_us + 999) / 1000);
+}
+
+/* Unless it was renewed meanwhile. */
+static void
+on_lease_end(void *arg)
+{
+	struct transfer *t = arg;
+	bool sent = t->forward->sent_bytes > 0;
+	if (lease_left_us(t) > 0) {
+		watch_lease(t);
+	} else if (!sends_no_more(t) && INVARIANT(cut_at_lease)) {
+		transfer_abandon(t);
+		forward_finish(t, sent ? FORWARD_BROKEN : FORWARD_NOT_SENT,
+		    sent ? E_LEASE_CUT : E_LEASE_OVER);
+	}
+}
+
 /* --- sending --- */
 
 static void
@@ -48,6 +101,7 @@ transfer_begin(struct transfer *t)
 	t->send_failed = false;
 	transfer_answer_begin(t);
 	connection_watch(t->connection, on_connection_ready, t);
+	watch_lease(t);
 	if (!send_more(t))
 		return false;
 	if (t->send_failed)
@@ -193,6 +247,10 @@ send_more(struct transfer *t)
 		return false;
 	while (t->taken_bytes < t->total_bytes || stage(t)) {
 		struct span piece = next_piece(t);
+		/* What follows is on_lease_end()'s. */
+		if (forward->sent_bytes > 0 && lease_left_us(t) <= 0 &&
+		    INVARIANT(cut_at_lease))
+			break;
 		/*
 		 * TLS may have put records on the wire when it says "again",
 		 * and a part of one when it fails: trying it is sending it.
@@ -234,6 +292,7 @@ transfer_new(struct upstreams *upstreams)
 	body_init(&t->request, NULL);
 	body_init(&t->early, NULL);
 	task_init(&t->again, on_read_again, t);
+	timer_init(&t->lease_end, upstreams->loop, on_lease_end, t);
 	answer_memory_init(&t->memory, upstreams->loop, upstreams->budget,
 	    on_read_again, t);
 	return t;

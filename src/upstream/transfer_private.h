@@ -40,6 +40,7 @@ struct transfer {
 	int64_t source_left; /* bytes to come of it, where that is known */
 	bool source_done;    /* all of it is in total_bytes */
 	bool send_failed;
+	struct timer lease_end; /* when nothing more may be sent */
 
 	struct head head;
 	struct answer_framing framing;
@@ -69,6 +70,11 @@ void transfer_drained(void *transfer);
 void transfer_fed(void *transfer);
 /* True while the next move is the other side's of a flow. */
 bool transfer_waits_for_flow(const struct transfer *t);
+/*
+ * It is given up: where a part of the request is still to go out, the kernel
+ * drops that too, and the other side sees a reset.
+ */
+void transfer_abandon(struct transfer *t);
 
 /* Frees it and what it keeps. */
 void transfer_free(struct transfer *t);

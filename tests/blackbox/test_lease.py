@@ -4,12 +4,16 @@ an end."""
 
 import os
 import signal
+import socket
+import threading
 import time
 
 from once import tap
+from once.certificates import Authority
+from once.raw import takes
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered
-from once.wait import eventually
+from once.wait import PATIENCE, eventually
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -168,6 +172,102 @@ def prefixes_keep_gateways_apart(bench):
         gateway = bench.gateway(upstream, store={"prefix": prefix})
         assert not gateway.ask("k").replayed
     equal(upstream.count(), 2)
+
+
+class Reluctant:
+    """An upstream that reads the head of a request, and the rest when it is
+    told to; size is then how much of the body it got."""
+
+    def __init__(self, upstream):
+        upstream.listener.setsockopt(
+            socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        self.arrived, self.go_on = threading.Event(), threading.Event()
+        self.ended, self.size = threading.Event(), 0
+        takes(upstream, self.serve)
+
+    def serve(self, connection, request):
+        self.arrived.set()
+        self.go_on.wait(PATIENCE)
+        reader = connection.reader
+        try:
+            self.size = len(reader.buffer)
+            whole = int(request.get("Content-Length"))
+            while self.size < whole:
+                reader.buffer = b""
+                if not reader.more():
+                    break
+                self.size += len(reader.buffer)
+        except OSError:
+            pass
+        self.ended.set()
+
+    def read(self):
+        self.go_on.set()
+        assert self.ended.wait(PATIENCE), "it is still connected"
+        return self.size
+
+
+SLOW = {"lease": "1s", "max_request_body": "32MiB"}
+HALF_SENT = [("with us", 24 << 20, False), ("with us, TLS", 24 << 20, True),
+             ("with the kernel", 120_000, False),
+             ("with the kernel, TLS", 120_000, True)]
+
+
+def half_sent(bench, size, tls, **members):
+    """A request of which the upstream has not read the body."""
+    authority = Authority(bench.folder()) if tls else None
+    upstream = bench.upstream(tls=authority and authority.server())
+    reluctant = Reluctant(upstream)
+    gateway = bench.gateway(
+        upstream, SLOW, {"ca": authority.file} if tls else None, workers=1,
+        **members)
+    first = bench.background(gateway.ask, "k", body=b"x" * size)
+    assert reluctant.arrived.wait(PATIENCE)
+    return upstream, reluctant, gateway, first
+
+
+def after(seconds):
+    until = time.monotonic() + seconds
+    eventually(lambda: time.monotonic() > until)
+
+
+@each(HALF_SENT)
+def the_rest_of_a_request_is_not_sent_after_its_lease(bench, size, tls):
+    """The lease cannot be renewed: the key is another owner's soon."""
+    redis = bench.own_redis()
+    upstream, reluctant, gateway, first = half_sent(
+        bench, size, tls, redis=redis, store={"timeout": "300ms"})
+    redis.freeze()
+    after(1.5)
+    got = reluctant.read()
+    assert got < size, f"{got} bytes went out"
+    redis.thaw()
+    answered = first.result()
+    equal((answered.status, answered.problem), (502, "outcome-unknown"))
+    line = gateway.wait_for_log("outcome_unknown", reason="broken")
+    assert "lease" in line["error"], line
+    equal(upstream.count(), 1)
+
+
+@each(HALF_SENT)
+def nor_by_one_that_slept_past_its_lease(bench, size, tls):
+    upstream, reluctant, gateway, first = half_sent(bench, size, tls)
+    other = bench.gateway(upstream, SLOW)
+    gateway.signal(signal.SIGSTOP)
+    eventually(lambda: other.ask("k", body=b"x" * size).problem
+               == "outcome-unknown", "the lease is over")
+    gateway.signal(signal.SIGCONT)
+    equal(first.result().problem, "outcome-unknown")
+    got = reluctant.read()
+    assert got < size, f"{got} bytes went out"
+
+
+@each(HALF_SENT)
+def while_the_lease_is_renewed_a_slow_upstream_gets_all(bench, size, tls):
+    upstream, reluctant, gateway, first = half_sent(bench, size, tls)
+    after(2.5)
+    equal(reluctant.read(), size)
+    equal(first.result().problem, "outcome-unknown")  # it says nothing
 
 
 def stopped_before_it_sends(bench, on_unknown="hold"):

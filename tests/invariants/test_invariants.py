@@ -31,6 +31,11 @@ KILLING_TESTS = {
     "sent_in_lease": [
         ("test_lease", "what was not sent within its lease is not sent"),
         ("test_lease", "what was not sent within its lease is free again")],
+    "cut_at_lease": [
+        ("test_lease", "the rest of a request is not sent after its lease: "
+                       "with the kernel"),
+        ("test_lease", "the rest of a request is not sent after its lease: "
+                       "with us, TLS")],
     "status_counts": [
         ("test_short_memory", "what releases by its head releases: its own")],
     "upstream_said_no": [
