@@ -24,7 +24,7 @@ admin_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	admin->store = store_new(loop, conf, budget, health);
 	store_measure(admin->store, admin->store_took);
 	admin->front = front_new(loop, conf, budget, admin_request_new, admin);
-	front_listen(admin->front, fd, FRONT_PLAIN);
+	front_listen(admin->front, fd, FRONT_PLAIN, false);
 	return admin;
 }
 

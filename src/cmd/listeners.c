@@ -281,6 +281,7 @@ take_next(struct listeners *all, struct socket_activation_entry *socket,
 {
 	struct listening *l = add_listening(all, entry);
 	l->fds[0] = socket->fd;
+	l->passed = true;
 	socket->fd = -1;
 	l->text = mem_str(span_str(socket->text));
 	if (share_socket(l, all->workers))

@@ -16,6 +16,7 @@ struct listeners {
 	struct listening {
 		int *fds;     /* one for each worker, its own to close */
 		size_t entry; /* of conf->listen, what it is served as */
+		bool passed;  /* the service manager keeps it */
 		char *text;   /* the real address, for `ready` */
 		char *remove; /* path of a Unix socket to unlink at the end, */
 		dev_t device; /* if it still is this file */

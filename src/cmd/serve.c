@@ -210,7 +210,8 @@ start_workers(struct serve *s)
 		for (size_t k = 0; k < n_sockets; k++)
 			sockets[k] = (struct worker_socket){
 			    s->listeners.list[k].fds[i],
-			    s->listeners.list[k].entry};
+			    s->listeners.list[k].entry,
+			    s->listeners.list[k].passed};
 		thread->serve = s;
 		thread->worker = worker_new(s->conf, &s->budget,
 		    s->health, i, sockets, n_sockets, s->journals[i]);

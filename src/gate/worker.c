@@ -60,13 +60,17 @@ worker_new(const struct conf *conf, struct budget *budget,
 	w->front = front_new(w->loop, conf, budget, request_new, w);
 	front_count(w->front, &w->meter.no_route->outcomes[OUTCOME_OVERLOADED]);
 	for (size_t i = 0; i < n_sockets; i++)
-		front_listen(w->front, sockets[i].fd, sockets[i].entry);
+		front_listen(w->front, sockets[i].fd, sockets[i].entry,
+		    sockets[i].kept);
 	return w;
 }
 
 /* --- draining --- */
 
-/* Nothing is in flight any more, and nothing waits to be stored. */
+/*
+ * Nothing is in flight any more, nothing waits to be stored, and no client is
+ * about to ask for something.
+ */
 static bool
 on_drained(void *arg)
 {
@@ -74,6 +78,7 @@ on_drained(void *arg)
 	if (w->requests.count == 0 &&
 	    (w->executions.count == 0 || !INVARIANT(drain_waits)) &&
 	    store_unsettled(w->store) == 0 &&
+	    (w->over || front_is_quiet(w->front)) &&
 	    (journal_relay_is_done(&w->journal_relay) ||
 		!store_is_up(w->store)))
 		loop_stop(w->loop);

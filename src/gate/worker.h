@@ -54,6 +54,7 @@ struct worker {
 struct worker_socket {
 	int fd;
 	size_t entry;
+	bool kept; /* other processes have it too */
 };
 
 /*

@@ -13,6 +13,8 @@
 enum {
 	/* New connections that are taken in one go. */
 	ACCEPTS_MAX = 64,
+	/* Those that wait when a listening socket is about to be closed. */
+	WAITING_MAX = 4096,
 	/* How long accepting rests when descriptors have run out. */
 	PAUSE_MS = 100,
 	/*
@@ -32,6 +34,7 @@ struct listener {
 	int fd;
 	const struct conf *conf;
 	size_t entry; /* of conf->listen, or ACCEPT_PLAIN */
+	bool kept;    /* others have the socket too */
 };
 
 struct lingering {
@@ -264,14 +267,23 @@ on_accept(void *arg, unsigned events)
 }
 
 void
-acceptor_listen(struct acceptor *a, int fd, size_t entry)
+acceptor_listen(struct acceptor *a, int fd, size_t entry, bool kept)
 {
 	struct listener *listener = mem_zero(sizeof *listener);
 	*listener = (struct listener){
-	    a->listeners, a, NULL, fd, conf_ref(a->conf), entry};
+	    a->listeners, a, NULL, fd, conf_ref(a->conf), entry, kept};
 	a->listeners = listener;
 	listener->watch = watch_new(a->loop, fd, on_accept, listener);
 	watch_want(listener->watch, WATCH_READ);
+}
+
+void
+acceptor_take_waiting(struct acceptor *a)
+{
+	for (struct listener *l = a->listeners; l != NULL; l = l->next)
+		for (int i = 0; i < WAITING_MAX && !l->kept; i++)
+			if (!accept_one(l))
+				break;
 }
 
 /*

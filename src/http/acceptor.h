@@ -36,13 +36,20 @@ void acceptor_count(struct acceptor *acceptor, struct counter *turned_away);
 /*
  * Accepts on a listening socket from now on, and closes it in the end.
  * entry: its place in the configuration's listen; ACCEPT_PLAIN: it has none.
+ * kept: other processes have it too, so it is still there when we close it.
  */
 #define ACCEPT_PLAIN SIZE_MAX
-void acceptor_listen(struct acceptor *acceptor, int fd, size_t entry);
+void acceptor_listen(
+    struct acceptor *acceptor, int fd, size_t entry, bool kept);
 /*
  * New connections are taken as that configuration's entry of the same address
  * says; where it has none any more, they are taken as before.
  */
 void acceptor_reload(struct acceptor *acceptor, const struct conf *conf);
+/*
+ * Takes those that wait to be accepted where nobody else could: with their
+ * listening socket they would be reset.
+ */
+void acceptor_take_waiting(struct acceptor *acceptor);
 /* Closes the listening sockets; nulls the pointer, accepts NULL. */
 void acceptor_free(struct acceptor **acceptor);

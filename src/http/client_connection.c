@@ -47,6 +47,7 @@ begin_connection(struct front *front, struct MHD_Connection *mhd)
 	connection->front = front;
 	connection->mhd = mhd;
 	connection->fd = info->connect_fd;
+	connection->began_ms = loop_now_ms(front->loop);
 	info = MHD_get_connection_info(
 	    mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	name_client(connection, info ? info->client_addr : NULL);

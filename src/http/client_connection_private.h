@@ -23,6 +23,8 @@ struct client_connection {
 	struct front *front;
 	struct MHD_Connection *mhd;
 	int fd;
+	int64_t began_ms; /* by the loop's clock */
+	bool asked;       /* a request has begun on it, now or before */
 	char client[INET6_ADDRSTRLEN]; /* its address, or "unix" */
 
 	/* What the client has to do in time (http/deadline_private.h). */

@@ -271,6 +271,7 @@ exchange_on_target(void *front, const char *target, struct MHD_Connection *mhd)
 	if (x->front->checks_framing)
 		head_copy_hide_query(target);
 	x->mhd = mhd;
+	client_connection_of(mhd)->asked = true;
 	deadline_head(client_connection_of(mhd), x);
 	return x;
 }

@@ -24,6 +24,8 @@ enum {
 	TLS_NOTES_BYTES = 80 * 1024,
 	/* libmicrohttpd's level for "security-centric" programs. */
 	STRICT = 2,
+	/* Who has just connected sends a request within so long. */
+	NEW_CLIENT_MS = 1000,
 };
 
 /* --- taking connections --- */
@@ -66,9 +68,9 @@ front_count(struct front *front, struct counter *turned_away)
 }
 
 void
-front_listen(struct front *front, int fd, size_t entry)
+front_listen(struct front *front, int fd, size_t entry, bool kept)
 {
-	acceptor_listen(front->acceptor, fd, entry);
+	acceptor_listen(front->acceptor, fd, entry, kept);
 }
 
 void
@@ -84,7 +86,40 @@ void
 front_drain(struct front *front)
 {
 	front->draining = true;
+	acceptor_take_waiting(front->acceptor);
 	acceptor_free(&front->acceptor);
+}
+
+/* How long it may yet take to send its request; 0: nobody waits for it. */
+static int64_t
+awaited_ms(const struct client_connection *c)
+{
+	if (c->x != NULL)
+		return c->x->head_seen ? 0 : NEW_CLIENT_MS;
+	int64_t age_ms = loop_now_ms(c->front->loop) - c->began_ms;
+	return c->asked || age_ms >= NEW_CLIENT_MS ? 0
+						   : NEW_CLIENT_MS - age_ms;
+}
+
+bool
+front_is_quiet(struct front *front)
+{
+	for (const struct client_connection *c = front->all; c != NULL;
+	     c = c->next_of_all) {
+		int64_t ms = awaited_ms(c);
+		if (ms == 0)
+			continue;
+		timer_set(&front->awaits, ms);
+		return false;
+	}
+	return true;
+}
+
+/* The turn is all that is wanted. */
+static void
+on_awaited(void *arg)
+{
+	(void)arg;
 }
 
 /* --- running libmicrohttpd --- */
@@ -260,6 +295,7 @@ front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	front->arrived = arrived;
 	front->arg = arg;
 	loop_hook(loop, HOOK_WORK, &front->work, on_work, front);
+	timer_init(&front->awaits, loop, on_awaited, front);
 	front->checks_framing = head_lines_are_known(MHD_get_version());
 	idle_memory_watch(front);
 	front->acceptor = acceptor_new(
@@ -274,7 +310,9 @@ front_free(struct front **front)
 	*front = NULL;
 	if (f == NULL)
 		return;
-	front_drain(f);
+	f->draining = true;
+	acceptor_free(&f->acceptor);
+	timer_clear(&f->awaits);
 	loop_unhook(f->loop, HOOK_WORK, &f->work);
 	tls_let_go(f);
 	for (int i = 0; i < 2; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,16 +38,26 @@ void front_count(struct front *front, struct counter *turned_away);
 /*
  * Accepts on a listening socket from now on, and closes it in the end.
  * entry: its place in the configuration's listen; FRONT_PLAIN: it has none.
+ * kept: other processes have it too, so it is still there when we close it.
  */
-void front_listen(struct front *front, int fd, size_t entry);
+void front_listen(struct front *front, int fd, size_t entry, bool kept);
 #define FRONT_PLAIN SIZE_MAX
 /*
  * Time-outs and limits of requests, and certificates of new connections, are
  * from now on those of that configuration.
  */
 void front_reload(struct front *front, const struct conf *conf);
-/* Closes the listening sockets; every answer says Connection: close. */
+/*
+ * Closes the listening sockets, and first takes who waits there, if nobody
+ * else would; every answer says Connection: close.
+ */
 void front_drain(struct front *front);
+/*
+ * No client is about to send a request: none has begun one whose head is not
+ * in yet, and none has connected within the last second and sent nothing.
+ * False: the loop will have another turn when that may have changed.
+ */
+bool front_is_quiet(struct front *front);
 /*
  * How many connections all fronts together take: limits.connections, or half
  * of the descriptors that the process may open where that is less, because a

@@ -57,6 +57,7 @@ struct front {
 	unsigned connections;
 	struct client_connection *all;
 	struct timer look; /* at all of them (http/idle_memory_private.h) */
+	struct timer awaits; /* a client that drains may wait for */
 	struct acceptor *acceptor;
 	const struct arrival *arrival; /* on its way to libmicrohttpd */
 	/* Those whose handshake waits for the client. */

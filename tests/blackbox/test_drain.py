@@ -2,9 +2,12 @@
 """Contract, section 2: SIGTERM and SIGINT finish what is in flight."""
 
 import signal
+import socket
+import time
 
 from once import tap
-from once.http import connect, keyed
+from once.certificates import Authority
+from once.http import build, connect, keyed
 from once.tap import each, equal, test
 from once.upstream import answer
 from once.wait import eventually
@@ -96,6 +99,103 @@ def a_request_on_an_old_connection_is_told_that_we_drain(bench):
     equal(first.result().status, 201)
     equal(gateway.wait(), 0)
     equal(upstream.count(key="late"), 0)
+
+
+def check_told(client, upstream):
+    """503 draining, and nothing was forwarded."""
+    got = client.read()
+    equal((got.status, got.problem, got.get("Connection")),
+          (503, "draining", "close"))
+    assert int(got.get("Retry-After")) >= 1
+    assert client.is_closed()
+    equal(upstream.count(), 0)
+
+
+@each([("plain", False), ("over TLS", True)])
+def a_client_that_had_just_connected_is_told_that_we_drain(bench, tls):
+    authority = Authority(bench.folder()) if tls else None
+    listen = [{"address": "127.0.0.1:0", "tls": authority.issue(
+        "localhost")._asdict()}] if tls else ["127.0.0.1:0"]
+    if tls:
+        listen[0]["tls"]["certificate"] = listen[0]["tls"].pop("file")
+    upstream, gateway = bench.pair(listen=listen)
+    context = authority.client() if tls else None
+    if tls:
+        context.check_hostname = False
+    clients = [gateway.client(tls=context) for _ in range(3)]
+    gateway.signal(signal.SIGTERM)
+    eventually(lambda: is_refused(gateway.address), "it drains")
+    for number, client in enumerate(clients):
+        client.send(keyed(f"k{number}"))
+    for client in clients:
+        check_told(client, upstream)
+    equal(gateway.wait(), 0)
+
+
+@test
+def and_so_is_one_that_waited_to_be_accepted(bench):
+    upstream, gateway = bench.pair(workers=1)
+    gateway.freeze()
+    gateway.signal(signal.SIGTERM)
+    clients = [gateway.client() for _ in range(5)]
+    gateway.thaw()
+    eventually(lambda: is_refused(gateway.address), "it drains")
+    for number, client in enumerate(clients):
+        client.send(keyed(f"k{number}"))
+    for client in clients:
+        check_told(client, upstream)
+    equal(gateway.wait(), 0)
+
+
+@test
+def what_waits_on_a_socket_of_others_is_left_to_them(bench):
+    """The service manager has it too, and the next gateway serves there."""
+    passed = socket.create_server(("127.0.0.1", 0))
+    upstream = bench.upstream()
+    config = bench.config(upstream, workers=1)
+    first = bench.serve(config, passed=[("clients", passed)])
+    first.freeze()
+    first.signal(signal.SIGTERM)
+    client = first.client()
+    config["state_dir"] = bench.folder()
+    second = bench.serve(config, passed=[("clients", passed)])
+    client.send(keyed("k"))
+    equal(client.read().status, 201)
+    first.thaw()
+    equal(first.wait(), 0)
+    equal(second.ask("k").replayed, True)
+    passed.close()
+
+
+@test
+def a_request_that_has_begun_is_waited_for_and_told(bench):
+    upstream, gateway = bench.pair(workers=1, drain_timeout="60s")
+    data = keyed("k")
+    with gateway.client() as client:
+        equal(client.exchange("GET", "/x").status, 201)
+        upstream.requests.clear()
+        client.send(data[:40])
+        equal(gateway.send(build("GET", "/none", host=None)).status, 400)
+        gateway.signal(signal.SIGTERM)
+        eventually(lambda: is_refused(gateway.address), "it drains")
+        until = time.monotonic() + 1.5  # longer than it waits for new ones
+        eventually(lambda: time.monotonic() > until)
+        client.send(data[40:])
+        check_told(client, upstream)
+    equal(gateway.wait(), 0)
+
+
+@test
+def one_that_stays_half_sent_ends_with_its_time(bench):
+    upstream, gateway = bench.pair(
+        workers=1, drain_timeout="60s", limits={"header_timeout": "1s"})
+    with gateway.client() as client:
+        client.send(keyed("k")[:40])
+        equal(gateway.send(build("GET", "/none", host=None)).status, 400)
+        gateway.signal(signal.SIGTERM)
+        equal(client.read().status, 408)
+    equal(gateway.wait(), 0)
+    equal(upstream.count(), 0)
 
 
 @test

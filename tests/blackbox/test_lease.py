@@ -253,10 +253,10 @@ def the_rest_of_a_request_is_not_sent_after_its_lease(bench, size, tls):
 def nor_by_one_that_slept_past_its_lease(bench, size, tls):
     upstream, reluctant, gateway, first = half_sent(bench, size, tls)
     other = bench.gateway(upstream, SLOW)
-    gateway.signal(signal.SIGSTOP)
+    gateway.freeze()
     eventually(lambda: other.ask("k", body=b"x" * size).problem
                == "outcome-unknown", "the lease is over")
-    gateway.signal(signal.SIGCONT)
+    gateway.thaw()
     equal(first.result().problem, "outcome-unknown")
     got = reluctant.read()
     assert got < size, f"{got} bytes went out"

@@ -3,7 +3,6 @@
 of its loop took long) takes what has come meanwhile and lies in a socket,
 before it declares anything late."""
 
-import signal
 import threading
 import time
 
@@ -37,11 +36,11 @@ class Late(Hold):
 
 def while_stopped(gateway, happens, seconds=2 * TIMEOUT_S):
     """The gateway is stopped, something happens, and it goes on later."""
-    gateway.signal(signal.SIGSTOP)
+    gateway.freeze()
     happens()
     until = time.monotonic() + seconds
     eventually(lambda: time.monotonic() > until)
-    gateway.signal(signal.SIGCONT)
+    gateway.thaw()
 
 
 def slow_pair(bench, body=b"paid"):

@@ -57,9 +57,10 @@ front_count(struct front *front, struct counter *turned_away)
 }
 
 void
-front_listen(struct front *front, int fd, size_t entry)
+front_listen(struct front *front, int fd, size_t entry, bool kept)
 {
 	(void)entry;
+	(void)kept;
 	(void)front;
 	(void)fd;
 	must(false);
@@ -76,6 +77,14 @@ void
 front_drain(struct front *front)
 {
 	front->gateway->draining = true;
+}
+
+/* Here a request comes whole or not at all. */
+bool
+front_is_quiet(struct front *front)
+{
+	(void)front;
+	return true;
 }
 
 /* --- a request arrives --- */

@@ -10,7 +10,7 @@ import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from .wait import PATIENCE, Late, Watched
+from .wait import PATIENCE, Late, Watched, eventually
 
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -85,6 +85,22 @@ class Process(Watched):
     def signal(self, number):
         if self.running():
             self.child.send_signal(number)
+
+    def freeze(self):
+        """SIGSTOP; when this returns, none of its threads runs any more."""
+        self.signal(signal.SIGSTOP)
+        eventually(self._is_frozen, f"{self.argv[0]} is frozen")
+
+    def _is_frozen(self):
+        tasks = f"/proc/{self.pid}/task"
+        for task in os.listdir(tasks):
+            with open(f"{tasks}/{task}/stat", encoding="ascii") as file:
+                if file.read().rpartition(")")[2].split()[0] != "T":
+                    return False
+        return True
+
+    def thaw(self):
+        self.signal(signal.SIGCONT)
 
     def wait(self, timeout=PATIENCE):
         """Its exit status, once it and its output have ended."""

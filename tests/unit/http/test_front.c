@@ -144,7 +144,8 @@ set_up(void **state)
 	timer_init(&f->later, f->loop, on_later, f);
 	f->front =
 	    front_new(f->loop, &f->conf, &f->budget, on_arrived, f);
-	front_listen(f->front, open_listener(&f->address), FRONT_PLAIN);
+	front_listen(
+	    f->front, open_listener(&f->address), FRONT_PLAIN, false);
 	*state = f;
 	return 0;
 }
