@@ -234,10 +234,10 @@ execution_store_marked_unknown(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	bool late = not_taken(e, EXECUTION_MARK_UNKNOWN);
+	if (late && is_after_lease(e))
+		answer_unref(&e->answer);
 	if (!late && e->store.verdict == VERDICT_FENCED)
 		deliver_fenced(e);
-	else if (late && is_after_lease(e))
-		deliver_problem(e, OUTCOME_UNKNOWN, PROBLEM_UNKNOWN_HELD);
 	else
 		deliver_unknown(e);
 	if (!late)

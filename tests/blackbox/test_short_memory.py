@@ -15,7 +15,8 @@ MIB = 1 << 20
 LIMIT = {"in_flight_bytes": "1MiB"}
 LARGE = b"y" * 400_000
 CHUNKED = ("Transfer-Encoding", "chunked")
-RECONCILE = {"on_unknown": {"reconcile": "/by-key/{key}"}}
+RECONCILE = {"on_unknown": {
+    "reconcile": {"path": "/by-key/{key}", "settle": "0s"}}}
 FORMS = [("with a length", False), ("chunked", True)]
 
 
