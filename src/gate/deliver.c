@@ -82,6 +82,8 @@ problem_of_record(const struct store_op *op)
 {
 	if (op->op.error == E_NO_MEMORY)
 		return PROBLEM_ANSWER_NO_MEMORY;
+	if (store_op_unfetched(op))
+		return PROBLEM_ANSWER_NOT_FETCHED;
 	if (op->verdict == VERDICT_BROKEN)
 		return op->unreadable ? PROBLEM_RECORD_UNREADABLE
 				      : PROBLEM_RECORD_BROKEN;

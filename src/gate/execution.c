@@ -8,6 +8,13 @@ execution_leave(struct execution *e)
 	e->request = NULL;
 }
 
+bool
+execution_is_completing(const struct execution *e)
+{
+	return op_pending(&e->store.op) &&
+	    e->machine.step == EXECUTION_COMPLETED;
+}
+
 void
 execution_cut(struct execution *e)
 {

@@ -59,6 +59,9 @@ struct execution {
 /* The request leaves: the execution goes on without it. */
 void execution_leave(struct execution *e);
 
+/* Its answer is on its way to Redis. */
+bool execution_is_completing(const struct execution *e);
+
 /*
  * drain_timeout is over: what was sent becomes UNKNOWN with its reason, what
  * was not is released.

@@ -21,14 +21,15 @@ enum {
 
 /*
  * What each step with a result does first: true where Redis has none of it.
- * Without memory for the record's answer, Redis has answered all the same.
+ * Where the record's answer cannot be had, Redis has answered all the same.
  */
 static bool
 not_taken(struct execution *e, unsigned again)
 {
 	int error = e->store.op.error;
 	e->store_us += e->store.op.took_us;
-	if (error == 0 || (error == E_NO_MEMORY && INVARIANT(fenced_unread)) ||
+	if (error == 0 ||
+	    (store_op_answered(&e->store) && INVARIANT(fenced_unread)) ||
 	    !INVARIANT(outcome_taken))
 		return false;
 	if (e->tries++ == 0) {

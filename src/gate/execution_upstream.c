@@ -179,7 +179,7 @@ execution_upstream_reclaimed(struct machine *machine)
 		e->reason = REASON_NONE;
 		return execution_to(e, EXECUTION_FORWARD, MORE);
 	}
-	if (e->store.op.error != 0 && e->store.op.error != E_NO_MEMORY)
+	if (!store_op_answered(&e->store))
 		/* The store gives such a claim back by itself. */
 		deliver_problem(
 		    e, OUTCOME_STORE_DOWN, PROBLEM_STORE_UNAVAILABLE);

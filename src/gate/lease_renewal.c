@@ -68,6 +68,16 @@ each_execution(struct leases *leases,
 			    leases, CONTAINER_OF(m, struct execution, machine));
 }
 
+/*
+ * A short step under way ends the claim, or is tried again after a pause.  A
+ * large answer may be on its way for longer than a lease.
+ */
+static bool
+is_ending(const struct execution *e)
+{
+	return op_pending(&e->store.op) && !execution_is_completing(e);
+}
+
 static void
 add_due(struct leases *leases, struct execution *e)
 {
@@ -75,8 +85,7 @@ add_due(struct leases *leases, struct execution *e)
 	if (e->lease.renew_at_ms > now_ms + BATCH_MS)
 		return;
 	e->lease.renew_at_ms = now_ms + e->held.policy->lease_ms / 3;
-	/* A step under way ends the claim, or is tried again after a pause. */
-	if (op_pending(&e->store.op) || !INVARIANT(lease_renewed))
+	if (is_ending(e) || !INVARIANT(lease_renewed))
 		return;
 	leases->renewals[leases->count++] =
 	    (struct renewal){.held = e->held};
@@ -98,7 +107,7 @@ renew_soon(struct leases *leases, struct execution *e)
 
 /*
  * One batch at a time: while one is under way the next waits for its end,
- * which comes within store.timeout.
+ * which comes when Redis answers, or has been silent for store.timeout.
  */
 static void
 on_renewal_due(void *arg)
@@ -118,18 +127,18 @@ on_renewal_due(void *arg)
 		each_execution(leases, wake_for);
 }
 
-/* One that has ended meanwhile has lost nothing. */
+/* One that has ended meanwhile, or is about to, has lost nothing. */
 static bool
 is_held(const struct leases *leases, const struct held *held)
 {
 	struct machines *all = &leases->worker->executions;
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		for (struct machine *m = all->steps[step]; m; m = m->next) {
-			const struct held *its =
-			    &CONTAINER_OF(m, struct execution, machine)->held;
-			if (!memcmp(&its->owner, &held->owner,
-				sizeof its->owner))
-				return true;
+			const struct execution *e =
+			    CONTAINER_OF(m, struct execution, machine);
+			if (!memcmp(&e->held.owner, &held->owner,
+				sizeof held->owner))
+				return !op_pending(&e->store.op);
 		}
 	return false;
 }

@@ -273,6 +273,9 @@ request_claim_answered(struct machine *machine)
 	if (r->claim_op.op.error == E_NO_MEMORY)
 		return request_refuse(
 		    r, PROBLEM_ANSWER_NO_MEMORY, OUTCOME_OVERLOADED);
+	if (store_op_unfetched(&r->claim_op) && INVARIANT(known_executed))
+		return request_refuse(
+		    r, PROBLEM_ANSWER_NOT_FETCHED, OUTCOME_STORE_DOWN);
 	if (r->claim_op.op.error != 0)
 		return without_store(r);
 	if (r->claim_op.unreadable)

@@ -115,6 +115,7 @@ on_drain_timeout(void *arg)
 {
 	struct worker *w = arg;
 	w->over = true;
+	store_hurry(w->store);
 	waiters_stop_all(&w->waiters, E_TIMEOUT);
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++) {
 		struct machine *next;

@@ -17,6 +17,11 @@ op_expired(void *arg)
 {
 	struct op *op = arg;
 	must(op->state == OP_PENDING);
+	int64_t more_ms = op->more_ms != NULL ? op->more_ms(op) : 0;
+	if (more_ms > 0) {
+		timer_set(&op->deadline, more_ms);
+		return;
+	}
 	op->detach(op, E_TIMEOUT);
 	if (op->state == OP_PENDING)
 		op_done(op, E_TIMEOUT);
@@ -41,6 +46,7 @@ op_start(struct op *op, int64_t timeout_ms,
 	op->state = OP_PENDING;
 	op->error = 0;
 	op->detach = detach;
+	op->more_ms = NULL;
 	op->began_us = clock_us();
 	if (timeout_ms > 0)
 		timer_set(&op->deadline, timeout_ms);

@@ -26,6 +26,11 @@ struct op {
 	 * first case it may end it, where it knows more than that.
 	 */
 	void (*detach)(struct op *op, int error);
+	/*
+	 * Set by the provider after the start, or NULL: asked when the time is
+	 * up; how many ms more a pending operation may take, or 0.
+	 */
+	int64_t (*more_ms)(struct op *op);
 	struct loop *loop;
 	struct timer deadline;
 	struct task task;

@@ -14,8 +14,8 @@
 --       RECONCILE has asked the upstream, and the attempt did not happen.
 -- Answers: OURS; RECONCILE reason (ours, to ask about and not to execute);
 --       LATE; REFUSED (caution); IN_FLIGHT lease-left-ms; UNKNOWN reason
---       settle-left-ms; COMPLETED record; FAILED; MISMATCH; BROKEN; STALE
---       version (newer_only); BUSY lease-left-ms record-name (serialize).
+--       settle-left-ms; COMPLETED record (brief); FAILED; MISMATCH; BROKEN;
+--       STALE version (newer_only); BUSY lease-left-ms record-name (serialize).
 --
 -- There is no "#!lua" line on purpose.  With one, a full Redis would refuse the
 -- script as a whole, replays included; without one it refuses the first write:
@@ -41,7 +41,7 @@ if value and string.sub(value, 1, STATE) == 'o1C' and
 	if confirm then
 		touch(value)
 	end
-	return {'COMPLETED', attempt, now, value}
+	return {'COMPLETED', attempt, now, brief(value)}
 end
 
 -- include index.lua

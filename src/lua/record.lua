@@ -37,6 +37,18 @@ local function touch(value)
 	end
 end
 
+-- A COMPLETED record as it stands in a reply: one that is large without its
+-- answer, which is then fetched (show.lua) where it holds up nothing small.
+local LARGE = 65536
+
+local function brief(value)
+	if #value < LARGE then
+		return value
+	end
+	local line = string.find(value, '\n', ROUTE, true)
+	return string.sub(value, 1, line or MARK)
+end
+
 local function record_of(state, reason, attempt, tries, created, changed,
     lease_until, owner, fingerprint, mark, route, notes, rest)
 	return (notes == '' and 'o1' or 'o2') .. state .. reason .. attempt ..

@@ -241,7 +241,7 @@ end
 local function fenced(r)
 	if r.state == 'C' then
 		touch(r.value)
-		return answer('FENCED', r, r.state, r.value)
+		return answer('FENCED', r, r.state, brief(r.value))
 	end
 	return answer('FENCED', r, r.state)
 end

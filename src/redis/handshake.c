@@ -170,9 +170,9 @@ on_pulse(struct link_call *call, const redisReply *reply)
 	free(own);
 }
 
-void
+struct link_call *
 handshake_pulse(struct link *link)
 {
 	const char *words[] = {link->sentinel ? "PING" : "TIME"};
-	send_own(link, 1, words, true, on_pulse);
+	return &send_own(link, 1, words, true, on_pulse)->call;
 }

@@ -7,10 +7,11 @@
  * of others; it reports to link.c through link_private.h, on the link's thread.
  */
 struct link;
+struct link_call;
 
 /* Queues the whole handshake; the connection may still be under way. */
 void handshake_begin(struct link *link);
 /* Subscribes to the link's channels (PSUBSCRIBE). */
 void handshake_subscribe(struct link *link);
-/* Asks for a sign of life; how long it may take is the link's timer. */
-void handshake_pulse(struct link *link);
+/* Asks for a sign of life; the call ends with link_lives, or with the link. */
+struct link_call *handshake_pulse(struct link *link);

@@ -13,11 +13,14 @@
 #include "redis/link_private.h"
 #include "redis/resolve.h"
 #include "redis/secret_write.h"
+#include "redis/silence_private.h"
 
 enum {
 	BACKOFF_FIRST_MS = 50,
 	BACKOFF_MAX_MS = 1000,
 	PULSE_MS = 1000, /* between two signs of life */
+	/* What the kernel keeps for a link of large values, each way. */
+	LARGE_KERNEL_BYTES = 128 * 1024,
 };
 
 static void start(struct link *link);
@@ -42,7 +45,8 @@ is_of_cluster(const struct link *link)
 static void
 say_down(struct link *link)
 {
-	if (link->said_down || link->channels != NULL || link->sentinel)
+	if (link->said_down || link->channels != NULL || link->sentinel ||
+	    link->events.unsaid)
 		return;
 	link->said_down = true;
 	struct logline line =
@@ -63,7 +67,8 @@ went_down(struct link *link)
 	bool was_up = link->state == LINK_UP;
 	link->state = LINK_DOWN;
 	link->handshake = 0;
-	link->pulsing = link->doomed = link->finding = false;
+	link->doomed = link->finding = false;
+	link->pulse = NULL;
 	timer_set(&link->timer, link->backoff_ms);
 	link->backoff_ms = link->backoff_ms ? 2 * link->backoff_ms
 					    : BACKOFF_FIRST_MS;
@@ -108,6 +113,30 @@ link_move(struct link *link)
 	timer_set(&link->timer, 0);
 }
 
+/* The time for the handshake is over, unless it is just being answered. */
+static void
+give_up_connecting(struct link *link)
+{
+	int64_t left_ms =
+	    link->read_us > 0 ? silence_left_since(link, link->read_us) : 0;
+	if (left_ms > 0)
+		timer_set(&link->timer, left_ms);
+	else
+		link_reset(link, link->finding
+			? "its location was not learned within store.timeout"
+			: "no connection within store.timeout");
+}
+
+static void
+give_up_pulse(struct link *link)
+{
+	int64_t left_ms = silence_left_ms(link, link->pulse);
+	if (left_ms > 0)
+		timer_set(&link->timer, left_ms);
+	else
+		link_reset(link, "no answer within store.timeout");
+}
+
 static void
 on_timer(void *arg)
 {
@@ -117,13 +146,11 @@ on_timer(void *arg)
 		start(link);
 		break;
 	case LINK_CONNECTING:
-		link_reset(link, link->finding
-			? "its location was not learned within store.timeout"
-			: "no connection within store.timeout");
+		give_up_connecting(link);
 		break;
 	case LINK_UP:
-		if (link->pulsing)
-			link_reset(link, "no answer within store.timeout");
+		if (link->pulse != NULL)
+			give_up_pulse(link);
 		else
 			pulse(link);
 		break;
@@ -196,8 +223,10 @@ on_ready(void *arg, unsigned events)
 		write_out(link);
 		arm(link);
 	}
-	if (link->ac != NULL && events & WATCH_READ)
+	if (link->ac != NULL && events & WATCH_READ) {
+		link->read_us = clock_us();
 		redisAsyncHandleRead(link->ac);
+	}
 	after_hiredis(link);
 }
 
@@ -224,6 +253,14 @@ fail(struct link *link, const char *message)
 }
 
 static void
+keep_queues_short(int fd)
+{
+	const int bytes = LARGE_KERNEL_BYTES;
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+}
+
+static void
 attach(struct link *link, redisAsyncContext *ac)
 {
 	if (ac == NULL || ac->err != 0) {
@@ -234,7 +271,10 @@ attach(struct link *link, redisAsyncContext *ac)
 		return;
 	}
 	fcntl(ac->c.fd, F_SETFD, FD_CLOEXEC);
+	if (link->large)
+		keep_queues_short(ac->c.fd);
 	link->ac = ac;
+	link->given = link->read_us = 0;
 	link->watch = watch_new(link->loop, ac->c.fd, on_ready, link);
 	ac->ev.data = link;
 	ac->ev.addWrite = on_add_write;
@@ -252,10 +292,13 @@ connect_to(void *arg, const char *address)
 {
 	struct link *link = arg;
 	link->lookup = NULL;
-	if (address == NULL)
+	if (address == NULL) {
 		fail(link, "the host has no address");
-	else
-		attach(link, redisAsyncConnect(address, link->port));
+		return;
+	}
+	free(link->address);
+	link->address = mem_str(span_str(address));
+	attach(link, redisAsyncConnect(address, link->port));
 }
 
 static void
@@ -324,15 +367,14 @@ link_came_up(struct link *link)
 static void
 pulse(struct link *link)
 {
-	link->pulsing = true;
 	timer_set(&link->timer, link->conf->store.timeout_ms);
-	handshake_pulse(link);
+	link->pulse = handshake_pulse(link);
 }
 
 void
 link_lives(struct link *link)
 {
-	link->pulsing = false;
+	link->pulse = NULL;
 	link->backoff_ms = 0;
 	timer_set(&link->timer, PULSE_MS);
 }
@@ -350,6 +392,7 @@ link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
 	link->host = mem_text(to->host);
 	link->port = to->port;
 	link->sentinel = to->sentinel;
+	link->large = to->large;
 	link->events = *events;
 	link->channels = mem_text(events->channels);
 	timer_init(&link->timer, loop, on_timer, link);
@@ -375,6 +418,7 @@ link_free(struct link **link)
 	conf_unref(&l->conf);
 	free(l->socket);
 	free(l->host);
+	free(l->address);
 	free(l->channels);
 	free(l);
 }
@@ -404,10 +448,26 @@ link_send(
     struct link *link, struct link_call *call, const struct resp *command)
 {
 	must(link->ac != NULL);
+	link->given += (int64_t)command->len;
 	call->sent_us = clock_us();
+	silence_begin(link, call);
 	/* It refuses only while it disconnects, and nobody sends then. */
 	must(redisAsyncFormattedCommand(link->ac, on_reply, call,
 		 command->bytes, command->len) == REDIS_OK);
+}
+
+int64_t
+link_left_ms(struct link *link, struct link_call *call)
+{
+	return silence_left_ms(link, call);
+}
+
+struct link_to
+link_where(const struct link *link)
+{
+	return (struct link_to){.socket = link->socket,
+	    .host = link->address != NULL ? link->address : link->host,
+	    .port = link->port};
 }
 
 const char *

@@ -22,6 +22,11 @@ struct link_to {
 	const char *host;   /* name or address; NULL: see find below */
 	uint16_t port;
 	bool sentinel; /* a Redis Sentinel, which has no records and no clock */
+	/*
+	 * For large values: the kernel keeps few of its bytes, so that they do
+	 * not fill the queues on the way, in which those of others wait.
+	 */
+	bool large;
 };
 
 struct link_call {
@@ -33,6 +38,10 @@ struct link_call {
 	 */
 	void (*done)(struct link_call *call, const struct redisReply *reply);
 	int64_t sent_us; /* clock_us() when it was handed over */
+	/* The link's own (link_left_ms): */
+	int64_t end;      /* bytes given to the connection, up to its last */
+	int64_t untaken;  /* of those, not yet taken at the last look */
+	int64_t moved_us; /* when something of it was last seen to move */
 };
 
 struct link_events {
@@ -53,6 +62,11 @@ struct link_events {
 	 */
 	void (*heard)(void *arg, struct span message);
 	const char *channels; /* copied */
+	/*
+	 * The log is not told when the link goes down or up: another link to
+	 * the same Redis says so.
+	 */
+	bool unsaid;
 	void *arg;
 };
 
@@ -83,6 +97,14 @@ bool link_is_hopeful(const struct link *link);
 void link_send(
     struct link *link, struct link_call *call, const struct resp *command);
 /*
+ * How much longer, in ms, a call that was sent may go without a reply before
+ * the connection counts as silent; 0: its time is up.  store.timeout is for
+ * silence, not for bytes that flow: it begins anew whenever a byte of any reply
+ * has come, and while the other side takes the bytes of this call, or of those
+ * ahead of it, from our socket.
+ */
+int64_t link_left_ms(struct link *link, struct link_call *call);
+/*
  * Cuts the connection with a TCP reset, so that Redis drops what it has not
  * read yet; every call without a reply ends with NULL.  message is for the log.
  */
@@ -94,5 +116,10 @@ void link_move(struct link *link);
  * Why it last went down; "" where it never did.  It lives until the next time.
  */
 const char *link_message(const struct link *link);
+/*
+ * Where the link leads now, by address where it is connected or was: another
+ * link made with it leads to the same server.  The strings are the link's.
+ */
+struct link_to link_where(const struct link *link);
 /* Redis' clock as the link has last learnt it; it lives as long as the link. */
 struct redis_clock *link_clock(struct link *link);

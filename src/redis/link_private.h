@@ -6,11 +6,13 @@
 #include "redis/link.h"
 
 /*
- * The fields of a link, for its two files: link.c has its life, from down to up
- * and back; handshake.c has what it says to a server by itself.
+ * The fields of a link, for its three files: link.c has its life, from down to
+ * up and back; handshake.c has what it says to a server by itself; silence.c
+ * says when the server is silent.
  *
- * Circle: handshake, link.  A link begins its handshake, whose replies decide
- * what becomes of the link; one file would be too long.
+ * Circle: handshake, link, silence.  A link begins its handshake, whose replies
+ * decide what becomes of the link, and asks whether it is silent; one file
+ * would be too long.
  */
 enum { LINK_MESSAGE_BYTES = 160 };
 
@@ -26,7 +28,9 @@ struct link {
 	char *socket;   /* NULL: TCP, to host and port */
 	char *host;     /* NULL: not yet known */
 	uint16_t port;
+	char *address;  /* of host, as last resolved; NULL: never */
 	bool sentinel;  /* it leads to a Sentinel */
+	bool large;
 	char *channels; /* NULL: it sends and does not listen */
 	struct link_events events;
 
@@ -34,7 +38,7 @@ struct link {
 	bool finding;       /* find was called and not yet answered */
 	bool tried_in_vain; /* an attempt has failed since it was last up */
 	bool said_down;     /* the log has it that it is down */
-	bool pulsing;       /* a pulse is on its way */
+	struct link_call *pulse; /* on its way; NULL: none is */
 	int64_t backoff_ms;
 	struct timer timer;
 	struct resolve_lookup *lookup;
@@ -44,6 +48,8 @@ struct link {
 	bool want_write; /* hiredis has bytes to write */
 	bool armed;      /* and watches for room to write */
 	struct hook flush;
+	int64_t given;   /* bytes handed to hiredis on this connection */
+	int64_t read_us; /* when the last bytes came */
 
 	unsigned handshake; /* replies of the handshake still to come */
 	bool logging_in;   /* the bytes to write may hold a password */

@@ -5,20 +5,21 @@
 #include <stdint.h>
 
 /*
- * What Redis' clock shows, estimated from our own (clock_us), and never ahead
- * of it: a reply that says "it is T" was made after we sent the command and
- * before we had the reply.  So T less our time of receipt is the least that the
- * two clocks can be apart, and T less our time of sending is the most.  Pure;
- * one thread.
+ * What Redis' clock shows, by our own (clock_us): a reply that says "it is T"
+ * was made after we sent the command and before we had the reply.  So T less
+ * our time of receipt is the least that the two clocks can be apart, and T less
+ * our time of sending is the most.  Pure; one thread.
  */
 struct redis_clock {
 	bool known;
-	int64_t apart_us; /* Redis' clock less ours, at least */
+	int64_t apart_us;      /* Redis' clock less ours, at least … */
+	int64_t apart_most_us; /* … and at most */
 };
 
 /*
- * A reply said that it was redis_ms.  The greatest of all lower bounds is the
- * best estimate, until a reply contradicts it (a clock was set back).
+ * A reply said that it was redis_ms.  The greatest of all lower bounds and the
+ * least of all upper ones are the best, until a reply contradicts them (a clock
+ * was set).
  */
 static inline void
 redis_clock_heard(struct redis_clock *clock, int64_t redis_ms, int64_t sent_us,
@@ -26,18 +27,28 @@ redis_clock_heard(struct redis_clock *clock, int64_t redis_ms, int64_t sent_us,
 {
 	int64_t least_us = redis_ms * 1000 - received_us;
 	int64_t most_us = (redis_ms + 1) * 1000 - sent_us;
-	if (!clock->known || least_us > clock->apart_us ||
-	    clock->apart_us > most_us)
+	bool agrees = clock->known && least_us <= clock->apart_most_us &&
+	    most_us >= clock->apart_us;
+	if (!agrees || least_us > clock->apart_us)
 		clock->apart_us = least_us;
+	if (!agrees || most_us < clock->apart_most_us)
+		clock->apart_most_us = most_us;
 	clock->known = true;
 }
 
 /*
- * What Redis' clock shows when ours shows us, or a little less; only where the
- * clock is known.
+ * What Redis' clock shows at least when ours shows us; only where the clock is
+ * known, as the next.
  */
 static inline int64_t
 redis_clock_ms(const struct redis_clock *clock, int64_t us)
 {
 	return (us + clock->apart_us) / 1000;
+}
+
+/* What it shows at most. */
+static inline int64_t
+redis_clock_latest_ms(const struct redis_clock *clock, int64_t us)
+{
+	return (us + clock->apart_most_us + 999) / 1000;
 }

@@ -24,6 +24,7 @@ enum {
 };
 
 static void on_reply(struct link_call *link, const redisReply *reply);
+static void forget_server(struct store_call *call);
 
 struct store_call *
 call_new(struct store *store, unsigned shard, enum script script,
@@ -52,6 +53,12 @@ end(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	call->done(call, how, error, reply);
+	if (call->again) {
+		call->again = false;
+		forget_server(call);
+		call_start(call);
+		return;
+	}
 	resp_clear(&call->args);
 	free(call->refused);
 	free(call);
@@ -89,33 +96,33 @@ on_asking(struct link_call *call, const redisReply *reply)
 
 /* ASKING lets the next command use a slot that is being moved to this node. */
 static void
-send_asking(struct node *node)
+send_asking(struct line *line)
 {
 	struct resp command = {0};
 	resp_begin(&command, 1);
 	resp_arg(&command, SPAN("ASKING"));
-	node->asking.done = on_asking;
-	link_send(node->link, &node->asking, &command);
+	line->asking.done = on_asking;
+	link_send(line->link, &line->asking, &command);
 	resp_clear(&command);
 }
 
 static void
 send_call(struct store_call *call)
 {
-	struct node *node = call->node;
+	struct line *line = call->line;
 	bool tells = call->events_maxlen > 0;
 	struct resp command = {0};
 	if (call->prepare != NULL)
 		call->prepare(call);
 	if (call->asking)
-		send_asking(node);
+		send_asking(line);
 	resp_begin(&command, 2 + call->n_args + tells);
 	put_script(call, &command);
 	resp_bytes(&command, span_of(call->args.bytes, call->args.len));
 	if (tells)
 		resp_number(&command, call->events_maxlen);
-	link_send(node->link, &call->link, &command);
-	replicas_sent(node, call->script);
+	link_send(line->link, &call->link, &command);
+	replicas_sent(line, call->script);
 	resp_clear(&command);
 }
 
@@ -144,13 +151,28 @@ leave_queue(struct store_call *call)
 }
 
 static void
+start_on_large(struct store_call *call)
+{
+	call->line = node_large_line(call->node);
+	if (link_is_up(call->line->link))
+		send_call(call);
+	else if (link_is_hopeful(call->line->link))
+		wait_in(call, &call->line->queue);
+	else
+		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
+}
+
+static void
 start_at(struct store_call *call, struct node *node)
 {
 	call->node = node;
-	if (node_is_up(node))
+	call->line = &node->small;
+	if (node_is_up(node) && call->large)
+		start_on_large(call);
+	else if (node_is_up(node))
 		send_call(call);
 	else if (node_is_hopeful(node))
-		wait_in(call, &node->queue);
+		wait_in(call, &node->small.queue);
 	else
 		end(call, CALL_NOT_RUN, E_STORE_DOWN, NULL);
 }
@@ -195,13 +217,37 @@ call_drop(struct store_call *call)
 	return true;
 }
 
+static int64_t
+ms_until(int64_t us)
+{
+	int64_t left_us = us - clock_us();
+	return left_us > 0 ? (left_us + 999) / 1000 : 0;
+}
+
+int64_t
+call_left_ms(struct store_call *call)
+{
+	if (call->queue != NULL)
+		return ms_until(call->give_up_us);
+	int64_t left_ms = link_left_ms(call->line->link, &call->link);
+	int64_t most_ms = call->end_us != 0 ? ms_until(call->end_us) : left_ms;
+	return most_ms < left_ms ? most_ms : left_ms;
+}
+
+bool
+call_is_silent(struct store_call *call)
+{
+	return call->queue == NULL &&
+	    link_left_ms(call->line->link, &call->link) == 0;
+}
+
 void
 call_flush_queue(struct call_queue *queue)
 {
 	while (queue->first != NULL) {
 		struct store_call *call = queue->first;
 		leave_queue(call);
-		send_call(call);
+		start_at(call, call->node);
 	}
 }
 
@@ -268,7 +314,7 @@ send_whole(struct store_call *call, enum redis_error error)
 		return false;
 	call->whole = true;
 	if (functions)
-		function_loader_send(call->node);
+		function_loader_send(call->line);
 	send_call(call);
 	return true;
 }
@@ -300,10 +346,8 @@ send_reader(struct store_call *call, const redisReply *reply)
 static bool
 may_go_on(const struct store_call *call)
 {
-	if (call->redirects >= REDIRECTS_MAX)
-		return false;
-	return call->op != NULL ? clock_us() < call->give_up_us
-				: call->give_up_us == 0;
+	return call->redirects < REDIRECTS_MAX &&
+	    (call->op != NULL || call->give_up_us == 0);
 }
 
 /* Forgets what only concerned the server it was sent to. */
@@ -322,7 +366,7 @@ try_again(struct store_call *call, const char *error)
 	log_refused(call, EV_cluster_moving, error);
 	forget_server(call);
 	call->redirects = 0;
-	if (call->op == NULL || !may_go_on(call)) {
+	if (call->op == NULL || clock_us() >= call->give_up_us) {
 		end(call, CALL_NOT_RUN, E_STORE_REFUSED, NULL);
 		return;
 	}
@@ -364,7 +408,7 @@ on_refused(struct store_call *call, const redisReply *reply)
 		return;
 	/* Where Redis refused our library, the log already has the reason. */
 	if (error != REDIS_ERROR_NO_FUNCTION ||
-	    !function_loader_failed(call->node))
+	    !function_loader_failed(call->line))
 		log_refused(call, EV_store_refused,
 		    call->refused != NULL ? call->refused : reply->str);
 	bool ran_nothing = call->reads || redis_error_ran_nothing(error);
@@ -411,10 +455,10 @@ on_reply(struct link_call *link, const redisReply *reply)
 		    "a reply of an unexpected type");
 		end(call, CALL_LOST, E_STORE_REFUSED, NULL);
 	} else {
-		redis_clock_heard(link_clock(call->node->link), read.now_ms,
+		redis_clock_heard(link_clock(call->line->link), read.now_ms,
 		    link->sent_us, clock_us());
 		call->held.end = on_held_end;
-		if (!replicas_hold(call->node, call->script, read.verdict,
+		if (!replicas_hold(call->line, call->script, read.verdict,
 			reply, &call->held))
 			on_answered(call, reply);
 	}

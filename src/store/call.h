@@ -33,6 +33,8 @@ struct store_call {
 	struct store *store;
 	unsigned shard;    /* the shard of all keys that it touches */
 	struct node *node; /* the node that it was sent to or waits for */
+	struct line *line; /* of the node */
+	bool large; /* it carries or brings a large value: the large line */
 	enum script script;
 	bool whole;         /* the script's text was sent, not only its name */
 	bool reads;         /* sent as the function that only reads … */
@@ -42,7 +44,9 @@ struct store_call {
 	size_t n_args;      /* numkeys, keys and arguments */
 	struct resp args;   /* those, as they follow the script's name */
 	int64_t events_maxlen; /* goes last; 0: no events, no such argument */
-	int64_t give_up_us; /* clock_us() when its operation times out */
+	/* Where it has an operation, by clock_us(): */
+	int64_t give_up_us; /* it waits for a node no longer than that … */
+	int64_t end_us;     /* … nor for a slow reply than that; 0: no end */
 
 	struct key_id key_id; /* for the log; a renewal has none */
 	struct owner owner;   /* whose outcome it stores */
@@ -63,7 +67,8 @@ struct store_call {
 	 */
 	void (*prepare)(struct store_call *call);
 	/*
-	 * Called at its end, exactly once; then the call is freed.  error is of
+	 * Called at its end, exactly once; then the call is freed, unless it
+	 * has set again: then it is started once more.  error is of
 	 * tbl/errors.h, 0 where Redis answered; reply is NULL where it did not.
 	 */
 	void (*done)(struct store_call *call, enum call_end end, int error,
@@ -75,6 +80,7 @@ struct store_call {
 	void (*confirmed)(
 	    struct store_call *call, const struct redisReply *reply);
 	void *arg; /* of done */
+	bool again;
 };
 
 /*
@@ -103,3 +109,7 @@ void call_start_queue(struct call_queue *queue);
 void call_fail_queue(struct call_queue *queue);
 /* Ends a call that still waits (E_CANCELLED); false: it was sent. */
 bool call_drop(struct store_call *call);
+/* How much longer its operation may wait for it, in ms; 0: its time is up. */
+int64_t call_left_ms(struct store_call *call);
+/* It was sent, and its line is silent: nothing more is to be sent there. */
+bool call_is_silent(struct store_call *call);

@@ -9,13 +9,21 @@
 #include "store/health.h"
 #include "store/operation.h"
 
-enum { DEADLINE_DIGITS = 13 };
+enum {
+	DEADLINE_DIGITS = 13,
+	/*
+	 * A claim whose reply is slow, but flows, may take so many times
+	 * store.timeout: a client waits for it.
+	 */
+	SLOW_TIMES = 4,
+};
 
 /* A claim's call, and what only claims have. */
 struct claim_call {
 	struct store_call call; /* first: see call_new_sized */
 	struct claim_revoke *revoke; /* ready to give it back */
 	bool reclaims; /* its owner holds the record already */
+	bool again;    /* it was LATE once */
 	int64_t deadline_ms; /* by Redis' clock; set when it is sent */
 	/* Offsets in args of what is filled in when it is sent. */
 	size_t deadline_at;
@@ -45,11 +53,29 @@ goes_back(const struct claim_call *claim, enum call_end how,
 		verdict == VERDICT_BUSY);
 }
 
+/*
+ * LATE though it was answered in time: our notion of Redis' clock was behind,
+ * as it may be after this process was stopped.  By the same answer it knows
+ * better now, and Redis has done nothing: it is made again, once.
+ */
+static bool
+comes_again(const struct claim_call *claim, enum call_end how,
+    const struct call_reply *reply)
+{
+	return how == CALL_ANSWERED && reply->verdict == VERDICT_LATE &&
+	    !claim->again && claim->call.op != NULL &&
+	    clock_us() < claim->call.give_up_us;
+}
+
 static void
 on_claim_done(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	struct claim_call *claim = CONTAINER_OF(call, struct claim_call, call);
+	if (comes_again(claim, how, reply)) {
+		claim->again = call->again = true;
+		return;
+	}
 	if (goes_back(claim, how, reply) && INVARIANT(claim_given_back))
 		claim_revoke_start(call->store, claim->revoke, call->node,
 		    claim->deadline_ms);
@@ -109,8 +135,8 @@ static void
 on_claim_prepare(struct store_call *call)
 {
 	struct claim_call *claim = CONTAINER_OF(call, struct claim_call, call);
-	claim->deadline_ms =
-	    redis_clock_ms(link_clock(call->node->link), call->give_up_us);
+	claim->deadline_ms = redis_clock_ms(
+	    link_clock(call->line->link), call->give_up_us);
 	digits_pad(call->args.bytes + claim->deadline_at, DEADLINE_DIGITS,
 	    claim->deadline_ms);
 	unsigned caution = health_fault(call->store) != FAULT_NONE ? 1 : 0;
@@ -161,5 +187,7 @@ claim_start(
 	call->done = on_claim_done;
 	call->confirmed = confirm_record;
 	operation_add(call, op);
+	call->end_us =
+	    clock_us() + SLOW_TIMES * store->conf->store.timeout_ms * 1000;
 	call_start(call);
 }

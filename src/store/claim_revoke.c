@@ -126,7 +126,7 @@ is_reachable(const struct store *store, const struct claim_revoke *revoke)
 {
 	unsigned shard = redis_keys_shard(store->conf, &revoke->key_id);
 	const struct node *node = topology_node_of(store, shard);
-	return node != NULL && link_is_up(node->link);
+	return node != NULL && link_is_up(node->small.link);
 }
 
 void

@@ -10,38 +10,39 @@
 static void
 on_loaded(struct link_call *call, const redisReply *reply)
 {
-	struct node *node = CONTAINER_OF(call, struct node, loader.call);
-	struct function_loader *loader = &node->loader;
+	struct line *line = CONTAINER_OF(call, struct line, loader.call);
+	struct function_loader *loader = &line->loader;
 	loader->under_way = loader->failed = false;
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR ||
 	    redis_error_of_reply(reply) == REDIS_ERROR_LIBRARY_EXISTS)
 		return;
 	loader->failed = true;
-	refused_log(node->store, EV_store_refused, "function load", reply->str);
+	refused_log(line->node->store, EV_store_refused, "function load",
+	    reply->str);
 }
 
 /*
  * Without REPLACE: the name is a hash, so one of that name is this very text.
  */
 void
-function_loader_send(struct node *node)
+function_loader_send(struct line *line)
 {
-	struct function_loader *loader = &node->loader;
+	struct function_loader *loader = &line->loader;
 	struct resp command = {0};
 	if (loader->under_way)
 		return;
 	resp_begin(&command, 3);
 	resp_arg(&command, SPAN("FUNCTION"));
 	resp_arg(&command, SPAN("LOAD"));
-	resp_arg(&command, span_str(node->store->library->text));
+	resp_arg(&command, span_str(line->node->store->library->text));
 	loader->under_way = true;
 	loader->call.done = on_loaded;
-	link_send(node->link, &loader->call, &command);
+	link_send(line->link, &loader->call, &command);
 	resp_clear(&command);
 }
 
 bool
-function_loader_failed(const struct node *node)
+function_loader_failed(const struct line *line)
 {
-	return node->loader.failed;
+	return line->loader.failed;
 }

@@ -129,14 +129,14 @@ static void
 ask_info(struct node *node)
 {
 	struct health *h = &node->health;
-	if (h->asking || h->forbidden || !link_is_up(node->link))
+	if (h->asking || h->forbidden || !link_is_up(node->small.link))
 		return;
 	struct resp command = {0};
 	resp_begin(&command, 1);
 	resp_arg(&command, SPAN("INFO"));
 	h->asking = true;
 	h->call.done = on_info;
-	link_send(node->link, &h->call, &command);
+	link_send(node->small.link, &h->call, &command);
 	resp_clear(&command);
 }
 
@@ -155,8 +155,8 @@ on_health_timer(void *arg)
 		return;
 	}
 	h->as_replica = 0;
-	if (link_is_up(node->link))
-		link_reset(node->link, "Redis is a replica");
+	if (link_is_up(node->small.link))
+		link_reset(node->small.link, "Redis is a replica");
 }
 
 /* --- life --- */

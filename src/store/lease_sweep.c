@@ -60,6 +60,7 @@ on_due(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	(void)error;
+	call->store->sweeping--;
 	if (how != CALL_ANSWERED)
 		return;
 	for (size_t i = 0; i < reply->n_extra; i++) {
@@ -80,6 +81,7 @@ sweep_shard(struct store *store, unsigned shard)
 	redis_keys_index(&call->args, store->conf, shard, "leases");
 	resp_number(&call->args, DUE_MAX);
 	call->done = on_due;
+	store->sweeping++;
 	call_start(call);
 }
 
@@ -90,6 +92,9 @@ on_sweep_timer(void *arg)
 	unsigned shards = (unsigned)store->conf->store.shards;
 	unsigned count = (shards + STEPS - 1) / STEPS;
 	timer_set(&store->sweep, STEP_MS);
+	/* Where Redis is slow, what it was asked for is not asked again. */
+	if (store->sweeping > 0)
+		return;
 	/* A replica would refuse to mark what is found. */
 	if (!topology_store_is_up(store) || store->fault == FAULT_ROLE ||
 	    !INVARIANT(leases_swept))

@@ -2,17 +2,84 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/must.h"
 #include "store/node.h"
 #include "store/store_health.h"
+
+/* --- lines --- */
+
+static void
+begin_line(struct node *node, struct line *line)
+{
+	line->node = node;
+	line->queue.end = &line->queue.first;
+}
+
+static void
+open_line(struct line *line, const struct link_to *to,
+    const struct link_events *events)
+{
+	struct store *store = line->node->store;
+	line->link = link_new(store->loop, store->conf, to, events);
+	line->node->events->line_made(line);
+}
+
+static void
+close_line(struct line *line)
+{
+	if (line->link == NULL)
+		return;
+	link_free(&line->link);
+	line->node->events->line_left(line);
+}
+
+/* --- the large line --- */
+
+static void
+on_large_changed(void *arg, bool up)
+{
+	struct node *node = arg;
+	if (up)
+		node->events->large_up(&node->large);
+	else
+		node->events->large_down(&node->large);
+}
+
+static void
+on_large_failed(void *arg)
+{
+	struct node *node = arg;
+	node->events->large_failed(&node->large);
+}
+
+/* It leads to the very server that the small one leads to. */
+struct line *
+node_large_line(struct node *node)
+{
+	struct line *line = &node->large;
+	if (line->link != NULL)
+		return line;
+	must(node_is_up(node));
+	struct link_to to = link_where(node->small.link);
+	to.large = true;
+	const struct link_events events = {.changed = on_large_changed,
+	    .failed = on_large_failed, .unsaid = true, .arg = node};
+	open_line(line, &to, &events);
+	return line;
+}
+
+/* --- the small line --- */
 
 static void
 on_link_changed(void *arg, bool up)
 {
 	struct node *node = arg;
-	if (up)
+	if (up) {
 		node->events->link_up(node);
-	else
-		node->events->link_down(node);
+		return;
+	}
+	node->events->link_down(node);
+	close_line(&node->large);
 }
 
 static void
@@ -26,8 +93,10 @@ static void
 on_link_find(void *arg)
 {
 	struct node *node = arg;
-	master_follower_find(&node->follower, node->link);
+	master_follower_find(&node->follower, node->small.link);
 }
+
+/* --- life --- */
 
 static void
 append_node(struct store *store, struct node *node)
@@ -49,7 +118,8 @@ node_new(struct store *store, const struct link_to *to,
 	node->events = events;
 	node->socket = mem_text(to->socket);
 	node->place = (struct place){mem_text(to->host), to->port};
-	node->queue.end = &node->queue.first;
+	begin_line(node, &node->small);
+	begin_line(node, &node->large);
 	bool follows = to->host == NULL && to->socket == NULL;
 	const struct link_events of_link = {
 	    .changed = on_link_changed, .failed = on_link_failed, .arg = node,
@@ -57,7 +127,7 @@ node_new(struct store *store, const struct link_to *to,
 	if (follows)
 		master_follower_init(&node->follower,
 		    store_health_master(store->health), store->loop);
-	node->link = link_new(store->loop, store->conf, to, &of_link);
+	open_line(&node->small, to, &of_link);
 	events->made(node);
 	return node;
 }
@@ -74,8 +144,8 @@ node_free(struct node **node)
 	n->leaving = true;
 	n->events->leaving(n);
 	master_follower_end(&n->follower);
-	link_free(&n->link);
-	n->events->left(n);
+	close_line(&n->large);
+	close_line(&n->small);
 	free(n->socket);
 	place_clear(&n->place);
 	free(n);
@@ -104,12 +174,12 @@ node_counts(const struct node *node)
 bool
 node_is_up(const struct node *node)
 {
-	return link_is_up(node->link) && node->health.known;
+	return link_is_up(node->small.link) && node->health.known;
 }
 
 bool
 node_is_hopeful(const struct node *node)
 {
-	return link_is_up(node->link) ? !node->health.known
-				      : link_is_hopeful(node->link);
+	return link_is_up(node->small.link) ? !node->health.known
+				      : link_is_hopeful(node->small.link);
 }

@@ -8,7 +8,7 @@
 #include "store/store_parts.h"
 
 /*
- * A node is one redis-server as a store knows it: the link to it, whether it
+ * A node is one redis-server as a store knows it: the lines to it, whether it
  * can be trusted, and the calls that wait for it.  It reports what happens to
  * it through a table of events (node_events), so that it knows none of the
  * parts of a store that keep something in it, nor anything of records.  Its
@@ -46,7 +46,30 @@ struct replicas {
 	bool few;       /* the last WAIT counted too few */
 };
 
-/* A second connection, which only listens (subscriber.h). */
+/*
+ * One connection to the server that calls go by, and what is kept for it alone:
+ * a library is loaded, and WAIT counts, for what the same connection sent.
+ */
+struct line {
+	struct node *node;
+	struct link *link;       /* of the large line: NULL until needed */
+	struct call_queue queue; /* until calls can be sent */
+	bool is_late;   /* a call on it has timed out (operation.c) */
+	bool said_down; /* the log has it that the large one is down */
+	struct link_call asking;
+	/* Each belongs to the file of its name: */
+	struct function_loader loader;
+	struct replicas replicas;
+};
+
+/*
+ * What is that long, an answer that is stored or fetched, travels on the node's
+ * large line: it may take longer than a claim may wait.  brief() of
+ * lua/record.lua holds back as much from the small one.
+ */
+enum { LINE_LARGE_BYTES = 64 * 1024 };
+
+/* A connection that only listens (subscriber.h). */
 struct subscriber {
 	struct link *link; /* NULL: the store does not listen */
 	struct master_follower follower; /* where Sentinels know the master */
@@ -65,39 +88,41 @@ struct node {
 	unsigned number; /* never used again in this store; from 1 */
 	char *socket;    /* NULL: TCP, to place */
 	struct place place;
-	struct link *link;
+	struct line small; /* makes the node what it is: up, down, hopeful */
+	struct line large; /* made when first needed; ends with the small */
 	struct master_follower follower; /* where Sentinels know the master */
-	struct call_queue queue; /* until the link is up, INFO answered */
-	bool is_late; /* a call to it has timed out (operation.c) */
 	bool leaving; /* node_free is at work */
 
 	/* Each belongs to the file of its name: */
 	struct health health;
-	struct function_loader loader;
-	struct replicas replicas;
 	struct subscriber subscriber;
 
 	/* In a cluster (topology.h): */
 	unsigned n_shards; /* of ours, on this server */
 	unsigned unseen;   /* topologies in a row without it */
-	struct link_call asking;
 };
 
 /* What a node reports; none of these functions may free it. */
 struct node_events {
-	/* It was made, and has its link. */
+	/* It was made, and has its small line. */
 	void (*made)(struct node *node);
-	/* The link came up; nothing was sent on it yet. */
+	/* The small line came up; nothing was sent on it yet. */
 	void (*link_up)(struct node *node);
-	/* The link went down; its calls have ended. */
+	/* The small line went down; its calls have ended. */
 	void (*link_down)(struct node *node);
 	/* An attempt to connect failed; calls may be waiting for it. */
 	void (*link_failed)(struct node *node);
 	/* INFO was answered: calls can be sent (node_is_up). */
 	void (*ready)(struct node *node);
-	/* It is being freed: before its link is, and after. */
+	/* It is being freed; its lines are still there. */
 	void (*leaving)(struct node *node);
-	void (*left)(struct node *node);
+	/* A line has its link, or has it no more: its calls have ended. */
+	void (*line_made)(struct line *line);
+	void (*line_left)(struct line *line);
+	/* The large line came up, or went down, or could not be made. */
+	void (*large_up)(struct line *line);
+	void (*large_down)(struct line *line);
+	void (*large_failed)(struct line *line);
 };
 
 /*
@@ -115,6 +140,11 @@ void node_free(struct node **node);
 void node_ready(struct node *node);
 /* Where its server is; the strings are the node's. */
 struct link_to node_link_to(const struct node *node);
+/*
+ * The line that calls go by which carry large values; made here where there is
+ * none yet.  The node must be up.
+ */
+struct line *node_large_line(struct node *node);
 /* Whether it has records of ours: without a cluster, always. */
 bool node_counts(const struct node *node);
 /* Whether calls can be sent: the link is up, and INFO was answered. */

@@ -94,15 +94,21 @@ operation_longest(struct store *store, const struct conf_idempotency *policy)
  * connection is not used any more.
  */
 static void
-reset_late(struct store *store, int error)
+reset_late_line(struct line *line)
+{
+	bool late = line->is_late;
+	line->is_late = false;
+	if (late && INVARIANT(late_link_reset))
+		link_reset(line->link, "no answer within store.timeout");
+}
+
+static void
+reset_late(struct store *store)
 {
 	for (struct node *node = store->nodes; node != NULL;
 	     node = node->next) {
-		bool late = node->is_late && error == E_TIMEOUT;
-		node->is_late = false;
-		if (late && INVARIANT(late_link_reset))
-			link_reset(
-			    node->link, "no answer within store.timeout");
+		reset_late_line(&node->large);
+		reset_late_line(&node->small);
 	}
 }
 
@@ -117,12 +123,28 @@ on_detach(struct op *op, int error)
 		store_op->call = call->sibling;
 		call->op = NULL;
 		store = call->store;
-		struct node *node = call->node;
-		if (!call_drop(call))
-			node->is_late = true;
+		if (error == E_TIMEOUT && call_is_silent(call))
+			call->line->is_late = true;
+		call_drop(call);
 	}
 	if (store != NULL)
-		reset_late(store, error);
+		reset_late(store);
+}
+
+/* store.timeout is for silence: what flows may take longer. */
+static int64_t
+on_more_ms(struct op *op)
+{
+	const struct store_op *store_op =
+	    CONTAINER_OF(op, struct store_op, op);
+	int64_t least_ms = INT64_MAX;
+	for (struct store_call *call = store_op->call; call != NULL;
+	     call = call->sibling) {
+		int64_t left_ms =
+		    call->store->hurries ? 0 : call_left_ms(call);
+		least_ms = left_ms < least_ms ? left_ms : least_ms;
+	}
+	return store_op->call != NULL ? least_ms : 0;
 }
 
 void
@@ -138,10 +160,11 @@ operation_begin(struct store *store, struct store_op *op)
 	op->before = false;
 	op->current[0] = '\0';
 	op->until_ms = 0;
-	op->unreadable = false;
+	op->unreadable = op->fetches = false;
 	op->call = NULL;
 	op->failure = 0;
 	op_start(&op->op, store->conf->store.timeout_ms, on_detach);
+	op->op.more_ms = on_more_ms;
 }
 
 void
@@ -187,17 +210,99 @@ extra_number(const struct call_reply *reply, size_t i)
 
 /* The answer of a COMPLETED record; errors as of answer_codec_read. */
 static int
-read_answer(struct store_call *call, struct span value)
+read_answer(struct store_call *call, const struct record *record)
+{
+	struct store_op *op = call->op;
+	op->until_ms = record->lease_until_ms;
+	return answer_codec_read(
+	    &call->store->codec, &call->key_id, record, &op->answer);
+}
+
+/* The call was answered, and this is what reading that has come to. */
+static void
+end_reading(struct store_call *call, int error)
+{
+	struct store_op *op = call->op;
+	if (error == E_MALFORMED)
+		answer_codec_log_broken(&call->key_id);
+	op->unreadable = answer_codec_is_shut(error);
+	/* A record that cannot be read is BROKEN, whatever the script said. */
+	if (error == E_MALFORMED || op->unreadable) {
+		op->verdict = VERDICT_BROKEN;
+		error = 0;
+	}
+	operation_end_call(call, error);
+}
+
+/* --- a large answer --- */
+
+/*
+ * Fetches a large answer, of which a script gave only the record's head; first
+ * member of a call.
+ */
+struct fetch {
+	struct store_call call; /* first: see call_new_sized */
+	char head[RECORD_HEAD_BYTES];
+};
+
+/* It must be the record still of which we were told. */
+static int
+read_fetched(struct fetch *fetch, const struct call_reply *reply)
 {
 	struct record record;
-	struct store_op *op = call->op;
+	struct span value =
+	    reply->n_extra > 2 ? resp_text(reply->extra[2]) : SPAN("");
+	struct span head = span_of(fetch->head, sizeof fetch->head);
+	if (reply->verdict != VERDICT_DONE ||
+	    (!span_starts(value, head) && INVARIANT(fetched_same)))
+		return E_NOT_FETCHED;
+	int error = record_read(value, &record);
+	return error != 0 ? error : read_answer(&fetch->call, &record);
+}
+
+static void
+on_fetched(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	struct fetch *fetch = CONTAINER_OF(call, struct fetch, call);
+	(void)error;
+	if (call->op != NULL)
+		end_reading(call, how == CALL_ANSWERED
+			? read_fetched(fetch, reply)
+			: E_NOT_FETCHED);
+}
+
+/* For the operation that was told of it by this call. */
+static void
+fetch_answer(const struct store_call *told, struct span head)
+{
+	struct store_call *call = operation_call_sized(told->store,
+	    SCRIPT_show, &told->key_id, 1, sizeof(struct fetch));
+	struct fetch *fetch = CONTAINER_OF(call, struct fetch, call);
+	memcpy(fetch->head, head.ptr, sizeof fetch->head);
+	resp_number(&call->args, 1);
+	call->large = true;
+	call->done = on_fetched;
+	told->op->fetches = true;
+	operation_add(call, told->op);
+	call_start(call);
+}
+
+/* A COMPLETED record, or only its head, which is followed by no answer. */
+static int
+take_record(struct store_call *call, struct span value)
+{
+	struct record record;
 	int error = record_read(value, &record);
 	if (error != 0)
 		return error;
-	op->until_ms = record.lease_until_ms;
-	return answer_codec_read(
-	    &call->store->codec, &call->key_id, &record, &op->answer);
+	if (record.state != STATE_COMPLETED || record.rest.len > 0)
+		return read_answer(call, &record);
+	fetch_answer(call, value);
+	return 0;
 }
+
+/* --- what comes with a verdict --- */
 
 /* An unknown attempt has a number, and there is a reason why it is. */
 static int
@@ -264,7 +369,7 @@ read_extra(struct store_call *call, const struct call_reply *reply)
 	}
 	if (op->verdict == VERDICT_COMPLETED ||
 	    (op->verdict == VERDICT_FENCED && op->state == STATE_COMPLETED))
-		return read_answer(call, value);
+		return take_record(call, value);
 	return op->verdict == VERDICT_BROKEN ? E_MALFORMED : 0;
 }
 
@@ -275,16 +380,7 @@ read_answered(struct store_call *call, const struct call_reply *reply)
 	op->verdict = reply->verdict;
 	op->attempt = reply->attempt;
 	op->now_ms = reply->now_ms;
-	int error = read_extra(call, reply);
-	if (error == E_MALFORMED)
-		answer_codec_log_broken(&call->key_id);
-	op->unreadable = answer_codec_is_shut(error);
-	/* A record that cannot be read is BROKEN, whatever the script said. */
-	if (error == E_MALFORMED || op->unreadable) {
-		op->verdict = VERDICT_BROKEN;
-		error = 0;
-	}
-	operation_end_call(call, error);
+	end_reading(call, read_extra(call, reply));
 }
 
 void

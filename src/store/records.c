@@ -155,6 +155,7 @@ records_show(struct store *store, struct records_op *look,
 	struct store_call *call =
 	    look_call(store, look, SCRIPT_show, key_id, 1);
 	resp_number(&call->args, whole);
+	call->large = whole;
 	call_start(call);
 }
 
@@ -198,5 +199,6 @@ records_operate(struct store *store, struct records_op *look,
 	resp_number(&call->args, answer != NULL ? answer->status : 0);
 	resp_number(&call->args, order->attempt);
 	resp_arg(&call->args, order->fingerprint);
+	call->large = call->args.len >= LINE_LARGE_BYTES;
 	call_start(call);
 }

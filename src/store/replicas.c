@@ -15,9 +15,9 @@ enum { SHORT_QUIET_MS = 1000 };
 /* --- what waits --- */
 
 static bool
-is_on(const struct node *node)
+is_on(const struct line *line)
 {
-	return node->store->conf->store.wait_replicas > 0;
+	return line->node->store->conf->store.wait_replicas > 0;
 }
 
 /*
@@ -26,9 +26,9 @@ is_on(const struct node *node)
  * record PROCESSING, which becomes UNKNOWN.
  */
 static bool
-is_waited_for(const struct node *node, enum script script)
+is_waited_for(const struct line *line, enum script script)
 {
-	return is_on(node) &&
+	return is_on(line) &&
 	    (script == SCRIPT_claim || script == SCRIPT_complete ||
 		script == SCRIPT_operate);
 }
@@ -52,14 +52,14 @@ is_confirmed(const redisReply *reply)
  * scripts write such a record once more.
  */
 static bool
-is_kept_back(const struct node *node, enum script script,
+is_kept_back(const struct line *line, enum script script,
     enum verdict verdict, const redisReply *reply)
 {
-	if (!is_on(node))
+	if (!is_on(line))
 		return false;
 	if (verdict == VERDICT_COMPLETED || verdict == VERDICT_FENCED)
 		return !is_confirmed(reply) && INVARIANT(replay_confirmed);
-	return is_waited_for(node, script) &&
+	return is_waited_for(line, script) &&
 	    (verdict == VERDICT_OURS || verdict == VERDICT_RECONCILE ||
 		verdict == VERDICT_DONE);
 }
@@ -70,10 +70,10 @@ is_kept_back(const struct node *node, enum script script,
  * a script that has written (replicas_hold).
  */
 void
-replicas_sent(struct node *node, enum script script)
+replicas_sent(struct line *line, enum script script)
 {
-	struct replicas *replicas = &node->replicas;
-	if (is_waited_for(node, script) && !replicas->few)
+	struct replicas *replicas = &line->replicas;
+	if (is_waited_for(line, script) && !replicas->few)
 		replicas->wanted = true;
 }
 
@@ -96,11 +96,11 @@ copy_reply(const redisReply *from)
 }
 
 bool
-replicas_hold(struct node *node, enum script script, enum verdict verdict,
+replicas_hold(struct line *line, enum script script, enum verdict verdict,
     const redisReply *reply, struct replicas_held *held)
 {
-	struct replicas *replicas = &node->replicas;
-	if (!is_kept_back(node, script, verdict, reply))
+	struct replicas *replicas = &line->replicas;
+	if (!is_kept_back(line, script, verdict, reply))
 		return false;
 	held->reply = copy_reply(reply);
 	held->next = replicas->held;
@@ -130,13 +130,13 @@ log_few(struct store *store, int64_t count)
 
 /* How many replicas have it; 0, and a line in the log, for an error. */
 static int64_t
-count_of(struct node *node, const redisReply *reply)
+count_of(struct line *line, const redisReply *reply)
 {
 	if (reply->type == REDIS_REPLY_INTEGER)
 		return reply->integer;
 	if (reply->type == REDIS_REPLY_ERROR)
 		refused_log(
-		    node->store, EV_store_refused, "wait", reply->str);
+		    line->node->store, EV_store_refused, "wait", reply->str);
 	return 0;
 }
 
@@ -160,19 +160,19 @@ end_held(struct replicas *replicas, int error)
 static void
 on_waited(struct link_call *call, const redisReply *reply)
 {
-	struct node *node = CONTAINER_OF(call, struct node, replicas.call);
-	struct replicas *replicas = &node->replicas;
+	struct line *line = CONTAINER_OF(call, struct line, replicas.call);
+	struct replicas *replicas = &line->replicas;
 	replicas->under_way = false;
 	if (reply == NULL) {
 		end_held(replicas, E_STORE_DOWN);
 		return;
 	}
-	int64_t count = count_of(node, reply);
-	bool enough = count >= node->store->conf->store.wait_replicas ||
+	int64_t count = count_of(line, reply);
+	bool enough = count >= line->node->store->conf->store.wait_replicas ||
 	    !INVARIANT(replicas_compared);
 	replicas->few = !enough;
 	if (!enough)
-		log_few(node->store, count);
+		log_few(line->node->store, count);
 	end_held(replicas, enough ? 0 : E_STORE_REFUSED);
 }
 
@@ -194,11 +194,11 @@ longest_ms(const struct conf_store *store)
 static bool
 on_flush_wait(void *arg)
 {
-	struct node *node = arg;
-	struct replicas *replicas = &node->replicas;
-	const struct conf_store *store = &node->store->conf->store;
+	struct line *line = arg;
+	struct replicas *replicas = &line->replicas;
+	const struct conf_store *store = &line->node->store->conf->store;
 	if (!replicas->wanted || replicas->under_way ||
-	    !link_is_up(node->link))
+	    !link_is_up(line->link))
 		return false;
 	struct resp command = {0};
 	resp_begin(&command, 3);
@@ -208,33 +208,33 @@ on_flush_wait(void *arg)
 	replicas->wanted = false;
 	replicas->under_way = true;
 	replicas->call.done = on_waited;
-	link_send(node->link, &replicas->call, &command);
+	link_send(line->link, &replicas->call, &command);
 	resp_clear(&command);
 	return false;
 }
 
 void
-replicas_link_down(struct node *node)
+replicas_link_down(struct line *line)
 {
-	node->replicas.wanted = node->replicas.few = false;
-	end_held(&node->replicas, E_STORE_DOWN);
+	line->replicas.wanted = line->replicas.few = false;
+	end_held(&line->replicas, E_STORE_DOWN);
 }
 
 /* --- life --- */
 
 void
-replicas_init(struct node *node)
+replicas_init(struct line *line)
 {
-	if (is_on(node))
-		loop_hook(node->store->loop, HOOK_FLUSH,
-		    &node->replicas.flush, on_flush_wait, node);
+	if (is_on(line))
+		loop_hook(line->node->store->loop, HOOK_FLUSH,
+		    &line->replicas.flush, on_flush_wait, line);
 }
 
 void
-replicas_end(struct node *node)
+replicas_end(struct line *line)
 {
-	must(node->replicas.held == NULL);
-	if (is_on(node))
-		loop_unhook(node->store->loop, HOOK_FLUSH,
-		    &node->replicas.flush);
+	must(line->replicas.held == NULL);
+	if (is_on(line))
+		loop_unhook(line->node->store->loop, HOOK_FLUSH,
+		    &line->replicas.flush);
 }

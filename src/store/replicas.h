@@ -30,18 +30,18 @@ struct replicas_held {
 	    int error);
 };
 
-/* For a new node, after its link was made. */
-void replicas_init(struct node *node);
-/* After the node's link was freed. */
-void replicas_end(struct node *node);
-/* That script was just sent to the node. */
-void replicas_sent(struct node *node, enum script script);
+/* For a new line, after its link was made. */
+void replicas_init(struct line *line);
+/* After the line's link was freed. */
+void replicas_end(struct line *line);
+/* That script was just sent on the line. */
+void replicas_sent(struct line *line, enum script script);
 /*
  * Whether the script's reply has to wait.  Then the reply is copied, and
  * held->end, which is set, is called later.
  */
-MUST_USE bool replicas_hold(struct node *node, enum script script,
+MUST_USE bool replicas_hold(struct line *line, enum script script,
     enum verdict verdict, const struct redisReply *reply,
     struct replicas_held *held);
 /* The link is down: held replies are lost. */
-void replicas_link_down(struct node *node);
+void replicas_link_down(struct line *line);

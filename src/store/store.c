@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "loop/log.h"
 #include "record/function_library.h"
 #include "redis/managed.h"
 #include "redis/master.h"
@@ -60,6 +61,12 @@ held_call(struct store *store, struct store_op *op, enum script script,
 	return call;
 }
 
+bool
+store_is_large(size_t answer_bytes)
+{
+	return answer_bytes >= LINE_LARGE_BYTES;
+}
+
 void
 store_complete_stored(struct store *store, struct store_op *op,
     const struct held *held, struct span bytes, int status)
@@ -69,6 +76,7 @@ store_complete_stored(struct store *store, struct store_op *op,
 	resp_number(&call->args, held->policy->retention_ms);
 	resp_arg(&call->args, bytes);
 	resp_number(&call->args, status);
+	call->large = store_is_large(bytes.len);
 	call_start(call);
 }
 
@@ -121,14 +129,13 @@ on_node_made(struct node *node)
 {
 	health_init(node);
 	subscriber_init(node);
-	replicas_init(node);
 }
 
 static void
 on_node_link_down(struct node *node)
 {
 	health_link_down(node);
-	replicas_link_down(node);
+	replicas_link_down(&node->small);
 	subscriber_link_down(node);
 	if (node->store->topology != NULL && !node->leaving)
 		topology_node_down(node);
@@ -137,7 +144,7 @@ on_node_link_down(struct node *node)
 static void
 on_node_link_failed(struct node *node)
 {
-	call_fail_queue(&node->queue);
+	call_fail_queue(&node->small.queue);
 	if (node->store->topology != NULL && !node->leaving)
 		topology_node_failed(node);
 }
@@ -145,7 +152,7 @@ on_node_link_failed(struct node *node)
 static void
 on_node_ready(struct node *node)
 {
-	call_flush_queue(&node->queue);
+	call_flush_queue(&node->small.queue);
 	claim_revoke_pump(node->store);
 	if (node->store->topology != NULL)
 		topology_node_up(node);
@@ -159,10 +166,29 @@ on_node_leaving(struct node *node)
 }
 
 static void
-on_node_left(struct node *node)
+on_line_left(struct line *line)
 {
-	replicas_end(node);
-	call_fail_queue(&node->queue);
+	replicas_end(line);
+	call_fail_queue(&line->queue);
+}
+
+static void
+on_large_up(struct line *line)
+{
+	line->said_down = false;
+	call_flush_queue(&line->queue);
+}
+
+static void
+on_large_failed(struct line *line)
+{
+	if (!line->said_down) {
+		struct logline log = log_begin(EV_store_large_down);
+		log_str(&log, "error", link_message(line->link));
+		log_end(&log);
+	}
+	line->said_down = true;
+	call_fail_queue(&line->queue);
 }
 
 static const struct node_events node_events = {
@@ -172,7 +198,11 @@ static const struct node_events node_events = {
     .link_failed = on_node_link_failed,
     .ready = on_node_ready,
     .leaving = on_node_leaving,
-    .left = on_node_left,
+    .line_made = replicas_init,
+    .line_left = on_line_left,
+    .large_up = on_large_up,
+    .large_down = replicas_link_down,
+    .large_failed = on_large_failed,
 };
 
 static void
@@ -235,10 +265,11 @@ store_latest_ms(const struct store *store)
 {
 	int64_t now_us = clock_us(), latest_ms = 0;
 	for (struct node *n = store->nodes; n != NULL; n = n->next) {
-		int64_t ms = redis_clock_ms(link_clock(n->link), now_us);
+		int64_t ms = redis_clock_latest_ms(
+		    link_clock(n->small.link), now_us);
 		latest_ms = ms > latest_ms ? ms : latest_ms;
 	}
-	return latest_ms + store->conf->store.timeout_ms;
+	return latest_ms;
 }
 
 static void
@@ -315,6 +346,12 @@ unsigned
 store_unsettled(const struct store *store)
 {
 	return store->n_claim_revokes;
+}
+
+void
+store_hurry(struct store *store)
+{
+	store->hurries = true;
 }
 
 void

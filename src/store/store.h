@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/error.h"
 #include "base/histogram.h"
 #include "record/script.h"
 #include "store/renew.h"
@@ -16,11 +17,30 @@
  * Each operation is embedded in its owner.  When op is done, either op.error is
  * 0 and verdict is what the script decided; or op.error is E_STORE_DOWN,
  * E_STORE_REFUSED or E_TIMEOUT, and nothing is known, except that a claim that
- * failed so is given back by the store itself; or it is E_NO_MEMORY: the record
- * is COMPLETED, and the budget does not allow its answer now.  Operations other
- * than a claim may be repeated until they are answered.
+ * failed so is given back by the store itself; or the record is COMPLETED (or
+ * FENCED and COMPLETED), and its answer cannot be had now: E_NO_MEMORY, the
+ * budget does not allow it; or any error, and fetches is set: it is large and
+ * did not come.  Operations other than a claim may be repeated until they are
+ * answered.
+ *
+ * An operation ends with E_TIMEOUT when Redis has been silent for
+ * store.timeout; while bytes flow, it may take longer.
  */
 struct store;
+
+/* Redis has answered, and verdict says what, even if there is an error. */
+static inline bool
+store_op_answered(const struct store_op *op)
+{
+	return op->op.error == 0 || op->op.error == E_NO_MEMORY || op->fetches;
+}
+
+/* The record is COMPLETED, and its large answer did not come. */
+static inline bool
+store_op_unfetched(const struct store_op *op)
+{
+	return op->fetches && op->op.error != 0 && op->op.error != E_NO_MEMORY;
+}
 
 /*
  * A new store on that loop; it connects, and connects again, by itself.
@@ -38,6 +58,11 @@ void store_free(struct store **store);
 void store_listen(struct store *store, const struct store_listener *listener);
 /* The latest time that Redis' clock may show now, ms since 1970. */
 int64_t store_latest_ms(const struct store *store);
+/*
+ * From now on no operation takes longer than store.timeout, even while bytes
+ * flow: the process is about to end.
+ */
+void store_hurry(struct store *store);
 /*
  * From now on this store looks for expired leases, of whichever gateway, and
  * makes their records UNKNOWN, within a few seconds, and logs each.  It also
@@ -75,11 +100,12 @@ unsigned store_unsettled(const struct store *store);
 
 /*
  * Claims the key: OURS, or what the record says (IN_FLIGHT, UNKNOWN, COMPLETED
- * with its answer, FAILED, MISMATCH, BROKEN).  Takes store.timeout at most.  A
- * claim that ends in an error, or is cancelled while pending, is given back in
- * the background, so that the next retry executes; its owner must not claim
- * again (a new owner does).  A claim that is cancelled when it is done is its
- * owner's to release.
+ * with its answer, FAILED, MISMATCH, BROKEN).  It reaches Redis within
+ * store.timeout or not at all; a reply that is slow but flows may take four
+ * times as long, and a large answer longer.  A claim that ends in an error, or
+ * is cancelled while pending, is given back in the background, so that the next
+ * retry executes; its owner must not claim again (a new owner does).  A claim
+ * that is cancelled when it is done is its owner's to release.
  *
  * RECONCILE (policy->on_unknown is UNKNOWN_RECONCILE): the attempt, whose
  * number comes with it, is unknown, and this owner alone holds its record, to
@@ -90,6 +116,8 @@ unsigned store_unsettled(const struct store *store);
 void store_claim(
     struct store *store, struct store_op *op, const struct claim *claim);
 
+/* Whether an answer of so many stored bytes takes the way of large ones. */
+bool store_is_large(size_t answer_bytes);
 /*
  * Completes: PROCESSING, or UNKNOWN of the same attempt, becomes COMPLETED.
  * DONE; FENCED (with the record's answer where it has one); or GONE.

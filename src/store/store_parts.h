@@ -30,6 +30,7 @@ struct store {
 	struct node *nodes; /* without a cluster, exactly one */
 	unsigned n_nodes;   /* ever made; the next one's number less one */
 	struct topology *topology; /* NULL without a cluster */
+	bool hurries;    /* store_hurry was called */
 	bool listens;    /* store_listen was called */
 	bool subscribed; /* and the listener was told that it hears all */
 	struct store_listener listener;
@@ -55,6 +56,7 @@ struct store {
 	/* The sweeper, where this store has one. */
 	struct timer sweep;
 	unsigned sweep_shard; /* the last that was looked at */
+	unsigned sweeping;    /* shards that are being looked at */
 
 	struct store_health *health; /* of all stores of the process */
 	bool watches; /* this one asks for all of them (health_watch) */

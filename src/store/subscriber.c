@@ -59,7 +59,7 @@ static void
 publish_word(struct node *node)
 {
 	struct subscriber *subscriber = &node->subscriber;
-	if (subscriber->publishing || !link_is_up(node->link) ||
+	if (subscriber->publishing || !link_is_up(node->small.link) ||
 	    !link_is_up(subscriber->link))
 		return;
 	struct resp command = {0};
@@ -69,7 +69,7 @@ publish_word(struct node *node)
 	resp_arg(&command, span_str(subscriber->word));
 	subscriber->publishing = true;
 	subscriber->publish.done = on_published;
-	link_send(node->link, &subscriber->publish, &command);
+	link_send(node->small.link, &subscriber->publish, &command);
 	resp_clear(&command);
 }
 

@@ -33,7 +33,7 @@ static bool
 any_hopeful(const struct topology *topology)
 {
 	for (struct node *n = topology->store->nodes; n != NULL; n = n->next)
-		if (link_is_up(n->link) || node_is_hopeful(n))
+		if (link_is_up(n->small.link) || node_is_hopeful(n))
 			return true;
 	return false;
 }
@@ -254,7 +254,7 @@ send_words(struct node *node, struct link_call *call, struct span second)
 	resp_begin(&command, 2);
 	resp_arg(&command, SPAN("CLUSTER"));
 	resp_arg(&command, second);
-	link_send(node->link, call, &command);
+	link_send(node->small.link, call, &command);
 	resp_clear(&command);
 }
 

@@ -40,6 +40,11 @@ struct store_op {
 	/* STALE: the highest version, as JSON; "" where it is too long. */
 	char current[STORE_VERSION_BYTES];
 	bool unreadable; /* BROKEN: it is well, but its answer does not open */
+	/*
+	 * The record is COMPLETED, and its answer is so large that it is asked
+	 * for by itself: an error says that it did not come, and no more.
+	 */
+	bool fetches;
 	int64_t until_ms; /* COMPLETED: when the record ends; 0: not known */
 	/* The store's own: */
 	struct store_call *call; /* the calls under way */

@@ -60,6 +60,10 @@ EVENT(store_deaf, WARN, "Redis does not let us publish on the channel for "
 	"changes, so answers are not kept in memory: allow PUBLISH on it")
 EVENT(store_refused, ERROR, "Redis refused a command; error has its reply: fix "
 	"the missing right, or the full memory or disk, there")
+EVENT(store_large_down, ERROR, "the second connection to Redis, which carries "
+	"large answers, cannot be made although Redis answers; until it can, "
+	"they go to the journal, and retries that would get one get 503: check "
+	"maxclients of Redis, and the network path to it")
 EVENT(replicas_few, ERROR, "fewer replicas than store.wait_replicas have what "
 	"was written: new claims get 503, and answers go to the journal first; "
 	"check the replicas and the network path to them")

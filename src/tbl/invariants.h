@@ -74,6 +74,8 @@ INVARIANT_NAME(sealed_to_record,
     "an encrypted answer could be moved to another tenant's record")
 INVARIANT_NAME(plain_refused,
     "who may write into Redis could put an answer there")
+INVARIANT_NAME(fetched_same,
+    "a large answer of another execution would be taken for this one's")
 INVARIANT_NAME(
     stored_lines, "a damaged record would split the head of an answer")
 
@@ -90,6 +92,8 @@ INVARIANT_NAME(cache_drops,
 
 /* --- a claim: gate/request_claim.c, gate/lease_renewal.c, store/ --- */
 INVARIANT_NAME(claimed_first, "without Redis, every retry would be executed")
+INVARIANT_NAME(known_executed,
+    "what is known to be executed would be forwarded, for want of its answer")
 INVARIANT_NAME(claim_given_back,
     "a claim whose reply was lost would block its key for a lease")
 INVARIANT_NAME(giveback_again,

@@ -105,7 +105,8 @@ OPT(ROOT, "store.prefix", PREFIX, store.prefix, ANY, RESTART,
 	"onceproxy")
 OPT(ROOT, "store.timeout", DURATION, store.timeout_ms,
 	RANGE(1, 1 * HOUR), RESTART,
-	"How long one operation on Redis may take.",
+	"How long one operation on Redis may take; while a reply or a large "
+	"answer is on its way and bytes flow, how long none may.",
 	"500ms")
 OPT(ROOT, "store.shards", COUNT, store.shards, RANGE(1, 1024), RESTART,
 	"The number of hash tags over which records are spread. Records that "

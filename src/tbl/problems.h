@@ -112,6 +112,10 @@ PROBLEM(REFUSAL_NO_MEMORY, 503, "overloaded", SAME_KEY, 1,
 	"The API refused the request, so nothing was executed; its own answer "
 	"does not fit into the gateway's memory at the moment. Send the "
 	"request again with the same key.")
+PROBLEM(ANSWER_NOT_FETCHED, 503, "store-unavailable", SAME_KEY, 1,
+	"The stored answer cannot be fetched at the moment",
+	"The request was executed, and its stored answer, which is large, did "
+	"not come from the store. Send the request again with the same key.")
 PROBLEM(REQUEST_TOO_LARGE, 413, "request-too-large", FIX_REQUEST, 0,
 	"The request's body is too large",
 	"The request's body is larger than this path accepts.")

@@ -2,6 +2,7 @@
 """Contract, section 3, store.cluster: the promise on a Redis Cluster, while
 its slots move and its masters die."""
 
+import random
 import threading
 
 from once import http, tap
@@ -242,6 +243,29 @@ def a_slot_that_was_moved_is_followed_and_remembered(bench):
     # The sweeper and the first request, not each of the sixty.
     assert counted(owner, "errorstats", "errorstat_MOVED") < 30
     equal(gateway.find_log("store_refused"), [])
+
+
+@test
+def a_large_answer_goes_after_its_slot(bench):
+    """It is stored, and fetched, by other connections than its claim."""
+    body = random.Random(1).randbytes(100_000)
+    cluster = bench.cluster()
+    upstream, gateway, owner, to = in_one_slot(
+        bench, cluster, workers=1, cache={"size": 0})
+    hold = upstream.hold(answer(201, body))
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    cluster.move(ONE_SLOT, to)
+    hold.release()
+    equal((first.result().status, first.result().body), (201, body))
+    for master in (owner, to):
+        got = answered(gateway, "k")
+        equal((got.replayed, got.body), (True, body))
+        if master is owner:
+            cluster.move(ONE_SLOT, owner)
+    equal(upstream.count(), 1)
+    equal(gateway.find_log("store_refused"), [])
+    equal(gateway.find_log("settle_late"), [])
 
 
 @test

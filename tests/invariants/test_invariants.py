@@ -12,6 +12,7 @@ from trial import show, waits
 
 SENT, UNKNOWN, ANSWERS = "test_sent_once", "test_unknown", "test_answers"
 PATHS, KEY, JOURNAL = "test_passthrough", "test_key", "test_journal"
+LARGE = "test_large_values"
 BACK, SITES = "test_answer_check", "test_admin_sites"
 MALFORMED = "a malformed head reaches nobody: then FIN"
 CUT = "an answer that is cut anywhere is none: by length, FIN"
@@ -76,7 +77,8 @@ KILLING_TESTS = {
         ("test_admin", "a late owner hears what the operator said")],
     "fenced_unread": [
         ("test_two_gateways",
-         "an owner that is fenced and short of memory gives no answer")],
+         "an owner that is fenced and short of memory gives no answer"),
+        (LARGE, "a fenced owner that cannot fetch the answer gives none")],
     "replay_confirmed": [
         ("test_replicas",
          "another gateway replays only what replicas have")],
@@ -104,6 +106,8 @@ KILLING_TESTS = {
     "plain_refused": [
         ("test_encryption",
          "where encryption is strict a plain answer does not open")],
+    "fetched_same": [
+        (LARGE, "an answer that was replaced before it was fetched is not")],
     "stored_lines": [("unit/record/test_record",
                       "malformed_answers_are_refused")],
 
@@ -122,6 +126,8 @@ KILLING_TESTS = {
     # A claim.
     "claimed_first": [
         ("test_store_down", "a redis that died means 503 and nothing")],
+    "known_executed": [
+        (LARGE, "a fetch that fails is not taken for a store that is away")],
     "claim_given_back": [
         ("test_store_down", "a claim whose reply is lost is given back")],
     "giveback_again": [

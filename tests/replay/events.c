@@ -43,16 +43,25 @@ acts(const struct gateway *gateway)
 /* --- what a gateway waits for --- */
 
 static void
+list_link(struct gateway *g, unsigned index)
+{
+	const struct link *link = g->links[index];
+	if (link == NULL)
+		return;
+	unsigned executed = link_executed(link);
+	if (executed > 0 && acts(g))
+		add(HAPPENS_REPLY, g, index);
+	if (executed < link_pending(link))
+		add(HAPPENS_EXECUTE, g, index);
+}
+
+static void
 list_store(struct gateway *g)
 {
-	if (g->link == NULL)
+	if (g->links[0] == NULL)
 		return;
-	unsigned pending = link_pending(g->link);
-	unsigned executed = link_executed(g->link);
-	if (executed > 0 && acts(g))
-		add(HAPPENS_REPLY, g, 0);
-	if (executed < pending)
-		add(HAPPENS_EXECUTE, g, 0);
+	for (unsigned i = 0; i < GATEWAY_LINKS; i++)
+		list_link(g, i);
 	if (link_messages(g->subscriber) > 0 && acts(g))
 		add(HAPPENS_TELL, g, 0);
 }
@@ -153,22 +162,31 @@ list_healing(void)
 /* --- faults --- */
 
 static void
+list_link_faults(struct gateway *g, unsigned index)
+{
+	const struct link *link = g->links[index];
+	if (link == NULL)
+		return;
+	unsigned pending = link_pending(link);
+	if (pending > 0)
+		add_fault(FAULT_CUT, HAPPENS_CUT, g, index);
+	if (link_executed(link) < pending)
+		add_fault(FAULT_REFUSE, HAPPENS_REFUSE, g, index);
+	if (link_executed(link) < pending && link_is_waiting(link))
+		add_fault(FAULT_FEW, HAPPENS_FEW, g, index);
+}
+
+static void
 list_faults(void)
 {
 	for (unsigned i = 0; i < world.scenario->gateways; i++) {
 		struct gateway *g = &world.gateways[i];
 		if (!gateway_lives(g))
 			continue;
-		unsigned pending = link_pending(g->link);
-		if (pending > 0)
-			add_fault(FAULT_CUT, HAPPENS_CUT, g, 0);
+		for (unsigned k = 0; k < GATEWAY_LINKS; k++)
+			list_link_faults(g, k);
 		if (link_messages(g->subscriber) > 0)
 			add_fault(FAULT_CUT, HAPPENS_DEAFEN, g, 0);
-		if (link_executed(g->link) < pending)
-			add_fault(FAULT_REFUSE, HAPPENS_REFUSE, g, 0);
-		if (link_executed(g->link) < pending &&
-		    link_is_waiting(g->link))
-			add_fault(FAULT_FEW, HAPPENS_FEW, g, 0);
 		if (!g->stalled)
 			add_fault(FAULT_STALL, HAPPENS_STALL, g, 0);
 		if (!g->disk_full)
@@ -200,7 +218,8 @@ is_boring(const struct gateway *g, const struct timer *timer)
 	return timer == &store->sweep || timer == &store->nodes->health.timer ||
 	       timer == &store->nodes->subscriber.timer ||
 	       timer == &g->worker->journal_relay.timer ||
-	       link_owns_timer(g->link, timer) ||
+	       link_owns_timer(g->links[0], timer) ||
+	       (g->links[1] != NULL && link_owns_timer(g->links[1], timer)) ||
 	       link_owns_timer(g->subscriber, timer);
 }
 
@@ -235,7 +254,9 @@ is_to_be_found(void)
 	for (unsigned i = 0; i < world.scenario->gateways; i++) {
 		const struct gateway *g = &world.gateways[i];
 		if (acts(g) && (fake_journals_open() > 0 ||
-			!link_is_up(g->link) || !link_is_up(g->subscriber)))
+			!link_is_up(g->links[0]) ||
+			!link_is_up(g->subscriber) ||
+			(g->links[1] != NULL && !link_is_up(g->links[1]))))
 			return true;
 	}
 	return false;
@@ -388,8 +409,12 @@ execute_early(struct gateway *g)
 	if (faults || (!world.healing && (world.late > 0 ||
 	    world.scenario->gateways > 1)))
 		return;
-	while (link_executed(g->link) < link_pending(g->link))
-		link_execute(g->link);
+	for (unsigned i = 0; i < GATEWAY_LINKS; i++) {
+		struct link *link = g->links[i];
+		while (link != NULL &&
+		    link_executed(link) < link_pending(link))
+			link_execute(link);
+	}
 }
 
 bool
@@ -404,10 +429,11 @@ events_settle(void)
 			fake_loop_work(g->loop);
 			settled = true;
 		}
-		while (link_is_up(g->link) && link_is_only_looking(g->link)) {
-			if (link_executed(g->link) == 0)
-				link_execute(g->link);
-			link_deliver(g->link);
+		struct link *link = g->links[0];
+		while (link_is_up(link) && link_is_only_looking(link)) {
+			if (link_executed(link) == 0)
+				link_execute(link);
+			link_deliver(link);
 			settled = true;
 		}
 		while (link_is_proving(g->subscriber)) {
@@ -437,13 +463,13 @@ events_settle(void)
 static void
 do_execute(const struct chance *event)
 {
-	link_execute(event->gateway->link);
+	link_execute(event->gateway->links[event->index]);
 }
 
 static void
 do_reply(const struct chance *event)
 {
-	link_deliver(event->gateway->link);
+	link_deliver(event->gateway->links[event->index]);
 }
 
 static void
@@ -518,7 +544,7 @@ do_time(const struct chance *event)
 static void
 do_cut(const struct chance *event)
 {
-	link_cut(event->gateway->link);
+	link_cut(event->gateway->links[event->index]);
 }
 
 static void
@@ -530,7 +556,7 @@ do_deafen(const struct chance *event)
 static void
 do_refuse(const struct chance *event)
 {
-	link_refuse(event->gateway->link);
+	link_refuse(event->gateway->links[event->index]);
 }
 
 static void
@@ -540,19 +566,27 @@ do_leave(const struct chance *event)
 }
 
 static void
+cut_all(struct gateway *g)
+{
+	for (unsigned i = GATEWAY_LINKS; i-- > 0;)
+		if (g->links[i] != NULL)
+			link_cut(g->links[i]);
+}
+
+static void
 do_down(const struct chance *event)
 {
 	(void)event;
 	world.redis_down = true;
 	for (unsigned i = 0; i < world.scenario->gateways; i++)
 		if (gateway_lives(&world.gateways[i]))
-			link_cut(world.gateways[i].link);
+			cut_all(&world.gateways[i]);
 }
 
 static void
 do_few(const struct chance *event)
 {
-	link_count_few(event->gateway->link);
+	link_count_few(event->gateway->links[event->index]);
 }
 
 /* What was on its way to the old one is lost with it. */
@@ -564,7 +598,7 @@ do_failover(const struct chance *event)
 		struct gateway *g = &world.gateways[i];
 		if (!gateway_lives(g))
 			continue;
-		link_cut(g->link);
+		cut_all(g);
 		link_cut(g->subscriber);
 	}
 	ghosts_clear();

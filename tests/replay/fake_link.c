@@ -14,7 +14,8 @@
  * (fake_redis.c).  Commands and replies keep their order; the scheduler says
  * when each command is executed and when its reply is delivered.  What a cut
  * leaves unexecuted is lost, or is executed at some later time (a ghost).
- * Where Redis is in reach, connecting takes no time.
+ * Bytes do not flow: a reply is there or not.  Where Redis is in reach,
+ * connecting takes no time.
  */
 enum {
 	BACKOFF_FIRST_MS = 50,
@@ -42,6 +43,7 @@ struct link {
 	struct loop *loop;
 	const struct conf *conf;
 	struct link_events events;
+	struct link **own; /* what its gateway calls it by */
 	bool listens;
 	bool up;
 	bool tried_in_vain;
@@ -52,6 +54,7 @@ struct link {
 	struct command *commands;
 	struct published *published;
 	struct redis_clock clock;
+	int64_t read_us; /* when the last reply came */
 };
 
 static struct command *ghosts;
@@ -191,7 +194,6 @@ link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
     const struct link_events *events)
 {
 	struct link *link = mem_zero(sizeof *link);
-	(void)to;
 	link->gateway = loop_gateway(loop);
 	link->loop = loop;
 	link->conf = conf_ref(conf);
@@ -200,10 +202,10 @@ link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
 	timer_init(&link->timer, loop, on_connect, link);
 	timer_init(&link->silence, loop, on_silence, link);
 	timer_set(&link->timer, 0);
-	if (link->listens)
-		link->gateway->subscriber = link;
-	else
-		link->gateway->link = link;
+	link->own = link->listens ? &link->gateway->subscriber
+				  : &link->gateway->links[to->large];
+	must(*link->own == NULL);
+	*link->own = link;
 	return link;
 }
 
@@ -217,10 +219,7 @@ link_free(struct link **link)
 	link_reset(l, "closed");
 	timer_clear(&l->timer);
 	forget_published(l);
-	if (l->listens)
-		l->gateway->subscriber = NULL;
-	else
-		l->gateway->link = NULL;
+	*l->own = NULL;
 	conf_unref(&l->conf);
 	free(l);
 }
@@ -235,6 +234,30 @@ bool
 link_is_hopeful(const struct link *link)
 {
 	return !link->up && !link->tried_in_vain;
+}
+
+int64_t
+link_left_ms(struct link *link, struct link_call *call)
+{
+	int64_t moved_us = link->read_us > call->sent_us ? link->read_us
+							 : call->sent_us;
+	int64_t left_us = moved_us + link->conf->store.timeout_ms * 1000 -
+	    world.now_us;
+	return left_us > 0 ? (left_us + 999) / 1000 : 0;
+}
+
+struct link_to
+link_where(const struct link *link)
+{
+	(void)link;
+	return (struct link_to){.host = "redis", .port = 1};
+}
+
+const char *
+link_message(const struct link *link)
+{
+	(void)link;
+	return "cut";
 }
 
 struct redis_clock *
@@ -388,6 +411,7 @@ link_deliver(struct link *link)
 	    REDIS_OK);
 	must(redisReaderGetReply(reader, &reply) == REDIS_OK && reply != NULL);
 	timer_clear(&link->silence);
+	link->read_us = world.now_us;
 	if (link->commands != NULL)
 		timer_set(&link->silence,
 		    PULSE_MS + link->conf->store.timeout_ms);
@@ -492,6 +516,9 @@ link_hash(const struct link *link)
 	uint64_t hash = mix(link->up, (uint64_t)link->tried_in_vain);
 	hash = mix(hash, (uint64_t)link->backoff_ms);
 	hash = mix(hash, (uint64_t)link->clock.apart_us);
+	hash = mix(hash, (uint64_t)link->clock.apart_most_us);
+	if (link->commands != NULL)
+		hash = mix(hash, (uint64_t)link->read_us);
 	hash = hash_commands(hash, link->commands);
 	for (struct published *p = link->published; p != NULL; p = p->next)
 		hash = mix_bytes(hash, p->message, strlen(p->message));

@@ -8,6 +8,7 @@
 #include "base/must.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
+#include "store/node.h"
 #include "upstream/forward.h"
 #include "upstream/upstreams.h"
 
@@ -284,6 +285,9 @@ answer(struct transfer *t, int status)
 	    (struct fields){(struct field *)(void *)(head + at), 2};
 	forward->status = status;
 	must(body_append(&forward->body, text.ptr, text.len) == 0);
+	static const char rest[LINE_LARGE_BYTES];
+	if (world.scenario->large)
+		must(body_append(&forward->body, rest, sizeof rest) == 0);
 	finish(t, FORWARD_ANSWERED, 0);
 }
 

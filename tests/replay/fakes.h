@@ -131,8 +131,13 @@ static inline uint64_t
 mix_bytes(uint64_t hash, const void *bytes, size_t len)
 {
 	const unsigned char *p = bytes;
-	uint64_t h = 0xcbf29ce484222325;
-	for (size_t i = 0; i < len; i++)
+	uint64_t h = 0xcbf29ce484222325, eight;
+	size_t i = 0;
+	for (; i + sizeof eight <= len; i += sizeof eight) {
+		memcpy(&eight, p + i, sizeof eight);
+		h = (h ^ eight ^ h >> 29) * 0x9fb21c651e98df25;
+	}
+	for (; i < len; i++)
 		h = (h ^ p[i]) * 0x100000001b3;
 	return mix(mix(hash, h), len);
 }

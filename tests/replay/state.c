@@ -134,8 +134,11 @@ hash_worker(const struct gateway *g)
 	hash = mix(hash, w->store->n_claim_revokes);
 	hash = mix(hash, w->store->sweep_shard);
 	hash = mix(hash, w->draining);
-	hash = mix(hash, hash_held(&w->store->nodes->replicas));
-	hash = mix(hash, link_hash(g->link));
+	hash = mix(hash, hash_held(&w->store->nodes->small.replicas));
+	hash = mix(hash, hash_held(&w->store->nodes->large.replicas));
+	for (unsigned i = 0; i < GATEWAY_LINKS; i++)
+		if (g->links[i] != NULL)
+			hash = mix(hash, link_hash(g->links[i]));
 	return mix(hash, link_hash(g->subscriber));
 }
 

@@ -78,6 +78,7 @@ draw_scenario(uint64_t seed, struct scenario *s)
 	s->replicas = draw(3) == 0;
 	if (s->replicas > 0)
 		s->faults |= draw(2) * FAULT_FEW | draw(2) * FAULT_FAILOVER;
+	s->large = draw(5) == 0;
 	for (unsigned i = 0; i < 2; i++)
 		if (draw(4) == 0)
 			s->acts[i] = (struct act){

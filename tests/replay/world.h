@@ -20,6 +20,7 @@ enum {
 	ACTS_MAX = 4,
 	KEYS_MAX = 6,
 	LABEL_BYTES = 64,
+	GATEWAY_LINKS = 2,
 };
 
 /* --- what is told of a run before it begins --- */
@@ -76,6 +77,7 @@ struct scenario {
 	const char *policy;
 	const char *reloaded;
 	bool cached; /* answers are kept in memory */
+	bool large;  /* they are so long that they go by the large line */
 	unsigned replicas; /* store.wait_replicas: 0 or 1 */
 	unsigned gateways;
 	struct caller callers[CALLERS_MAX];
@@ -95,7 +97,8 @@ struct gateway {
 	unsigned index;
 	struct worker *worker; /* NULL: it has ended */
 	struct loop *loop;
-	struct link *link; /* to Redis */
+	/* To Redis: the small line, and the large one, or NULL. */
+	struct link *links[GATEWAY_LINKS];
 	struct link *subscriber;
 	struct front *front;
 	struct store_health *health; /* of its process */

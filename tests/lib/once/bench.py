@@ -79,9 +79,10 @@ class Bench:
             node("FLUSHALL")
         return shared["cluster"]
 
-    def wire(self):
-        """The test program's Redis, behind a proxy that this test may cut."""
-        self.wires.append(Wire(self.redis))
+    def wire(self, redis=None):
+        """The test program's Redis (or that one), behind a proxy that this
+        test may cut."""
+        self.wires.append(Wire(redis or self.redis))
         return self.wires[-1]
 
     def folder(self):

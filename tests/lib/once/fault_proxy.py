@@ -13,6 +13,7 @@ import os
 import selectors
 import socket
 import threading
+import time
 
 from .folder import drop_folder, make_folder
 from .http import reset
@@ -61,6 +62,7 @@ class Way:
         self.ended = False  # the source sent FIN
         self.passed_end = False  # and the sink has it
         self.left = None  # bytes until the cut; None: no cut
+        self.next_at = 0  # of a trickle: when it may pass the next piece
         self.cut = None
 
 
@@ -84,7 +86,7 @@ class FaultProxy(Watched):
     """Passes everything on until told otherwise.  The methods return at once,
     and are about old and new connections.  url and address say where to
     connect; retarget() changes the target.  Counters: connections, requests,
-    replies (how many began), cuts."""
+    replies (how many began), cuts, pieces (of a trickle)."""
 
     def __init__(self, target, unix=None):
         super().__init__()
@@ -94,6 +96,8 @@ class FaultProxy(Watched):
         self.cut = {REQUESTS: None, REPLIES: None}
         self.held = set()
         self.bytewise = False
+        self.slow = None  # replies: (bytes of a piece, seconds behind it)
+        self.pieces = 0
         self.stopped = False
         self.folder = self.listener = self.keeper = None
         family = split(target)[0]
@@ -155,6 +159,13 @@ class FaultProxy(Watched):
         """Passes on every byte in a send of its own."""
         with self.changed:
             self.bytewise = on
+
+    def trickle(self, count=None, pause_s=None):
+        """Passes on so many bytes of replies at a time, with a pause behind
+        them; without arguments as ever."""
+        with self.changed:
+            self.slow = count and (count, pause_s)
+        self._wake()
 
     def reset_all(self):
         """RST on both sides of all connections."""
@@ -249,7 +260,7 @@ class FaultProxy(Watched):
 
     def _run(self):
         while True:
-            events = self.selector.select()
+            events = self.selector.select(self._pause())
             with self.changed:
                 if self.stopped:
                     break
@@ -259,6 +270,18 @@ class FaultProxy(Watched):
                     self._turn(link)
                 self.changed.notify_all()
         self._end()
+
+    def _pause(self):
+        """How long to wait for events: until the next piece is due."""
+        with self.changed:
+            due = [link.ways[REPLIES].next_at for link in self.links
+                   if self.slow and link.ways[REPLIES].buffer]
+        return max(min(due) - time.monotonic(), 0) if due else None
+
+    def _holds(self, way):
+        return way.name in self.held or bool(
+            self.slow and way.name == REPLIES
+            and time.monotonic() < way.next_at)
 
     def _end(self):
         self._close_listener()
@@ -332,9 +355,13 @@ class FaultProxy(Watched):
         self._watch(link)
 
     def _pass(self, link, way):
-        while way.buffer and way.name not in self.held:
+        while way.buffer and not self._holds(way):
             self._begin(link, way)
             count = 1 if self.bytewise else len(way.buffer)
+            if self.slow and way.name == REPLIES:
+                count = min(count, self.slow[0])
+                way.next_at = time.monotonic() + self.slow[1]
+                self.pieces += 1
             if way.left is not None:
                 count = min(count, way.left)
             try:
@@ -400,7 +427,7 @@ class FaultProxy(Watched):
             mask = 0
             if not way.ended and len(way.buffer) < ROOM:
                 mask |= selectors.EVENT_READ
-            unsent = back.buffer and back.name not in self.held
+            unsent = back.buffer and not self._holds(back)
             if sock is link.far and not link.connected or unsent:
                 mask |= selectors.EVENT_WRITE
             known = sock.fileno() in self.selector.get_map()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The line between a gateway and its Redis: a test may cut a connection when a
-command has passed, or hold the command back."""
+command has passed, hold the command back, or make the line slow."""
 
 import os
 import socket
 import threading
+import time
 
 from .folder import drop_folder, make_folder
 from .wait import PATIENCE
@@ -14,19 +15,48 @@ WORD = b"all before this was run"
 ASK = b"*2\r\n$4\r\nECHO\r\n$%d\r\n%s\r\n" % (len(WORD), WORD)
 
 
+class Way:
+    """One direction of a wire: what all its connections together may carry
+    there.  Each in turn gets a small piece through."""
+
+    PIECE = 4096
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.rate = None  # bytes per second; None: as fast as it goes
+        self.free_at = 0  # when what was sent so far is through
+
+    def take(self):
+        """How many bytes to read next."""
+        return self.PIECE if self.rate else 65536
+
+    def passed(self, size):
+        """Returns when so many bytes are through."""
+        if not self.rate:
+            return
+        with self.lock:
+            self.free_at = max(self.free_at, time.monotonic()) + size / (
+                self.rate or 1e9)
+            wait_s = self.free_at - time.monotonic()
+        threading.Event().wait(max(wait_s, 0))
+
+
 class Line:
     """One connection of the gateway, and the one to Redis behind it."""
 
     def __init__(self, wire, near, far):
         self.wire, self.near, self.far = wire, near, far
         self.held = None  # what was sent, from the held command on
+        self.opened = wire.opened
         self.asked = threading.Event()  # and Redis has answered ASK
         for pump in (self.to_redis, self.to_gateway):
             threading.Thread(target=pump, daemon=True).start()
 
     def to_redis(self):
+        self.opened.wait()
         try:
-            while data := self.near.recv(65536):
+            while data := self.near.recv(self.wire.up.take()):
+                self.wire.up.passed(len(data))
                 if self.held is not None:
                     self.held += data
                 elif self.wire.catch and OF_A_RECORD in data:
@@ -42,7 +72,8 @@ class Line:
         answer to ASK may come behind that."""
         said = b""
         try:
-            while data := self.far.recv(65536):
+            while data := self.far.recv(self.wire.down.take()):
+                self.wire.down.passed(len(data))
                 said = said[-len(WORD):] + data
                 if WORD in said:
                     self.asked.set()
@@ -72,6 +103,10 @@ class Wire:
         self.redis = redis
         self.catch = None  # what becomes of the next command about a record
         self.lines = []
+        self.up, self.down = Way(), Way()
+        self.refuses = False  # new connections
+        self.opened = threading.Event()  # new connections wait for it
+        self.opened.set()
         self.folder = make_folder()
         path = os.path.join(self.folder, "wire")
         self.url = "unix:" + path
@@ -87,8 +122,26 @@ class Wire:
             except OSError:
                 return
             far = socket.socket(socket.AF_UNIX)
-            far.connect(self.redis.path)
+            try:
+                if self.refuses:
+                    raise ConnectionRefusedError
+                far.connect(self.redis.path)
+            except OSError:
+                near.close()
+                continue
             self.lines.append(Line(self, near, far))
+
+    def limit(self, rate):
+        """From now on each direction carries so many bytes per second (None:
+        any), shared by all connections."""
+        self.up.rate = self.down.rate = rate
+
+    def hold_new(self):
+        """Connections made from now on carry nothing until let_new()."""
+        self.opened = threading.Event()
+
+    def let_new(self):
+        self.opened.set()
 
     def lose_reply(self):
         """Redis runs the next command about a record, and its reply is
@@ -113,6 +166,7 @@ class Wire:
 
     def stop(self):
         self.listener.close()
+        self.opened.set()
         for line in self.lines:
             line.near.close()
             line.far.close()

@@ -410,11 +410,17 @@ redis_clock_is_never_guessed_too_late(void **state)
 	redis_clock_heard(&clock, 1000000, 1000000, 1400000);
 	assert_int_equal(redis_clock_ms(&clock, 1400000), 1000000);
 	/* A quicker reply gives a better bound. */
+	assert_int_equal(
+	    redis_clock_latest_ms(&clock, 1400000), 1000000 + 401);
 	redis_clock_heard(&clock, 1000600, 1900000, 1910000);
 	assert_int_equal(redis_clock_ms(&clock, 1910000), 1000600);
+	assert_int_equal(
+	    redis_clock_latest_ms(&clock, 1910000), 1000600 + 11);
 	/* A slower one changes nothing. */
 	redis_clock_heard(&clock, 1000700, 2000000, 2400000);
 	assert_int_equal(redis_clock_ms(&clock, 1910000), 1000600);
+	assert_int_equal(
+	    redis_clock_latest_ms(&clock, 1910000), 1000600 + 11);
 	/* Set back by an hour, which contradicts what was known. */
 	redis_clock_heard(&clock, 1000900 - 3600000, 2200000, 2500000);
 	assert_int_equal(

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/sds.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+#include "redis/link_private.h"
+#include "redis/silence_private.h"
+
+/*
+ * Bytes of a reply that come are a sign of life for every call.  Bytes of a
+ * command that leave are one for that command and those behind it alone, and
+ * only until the other side has taken them: the kernel of a server that is
+ * frozen takes small commands all the same.
+ */
+enum { UNSEEN = -1 }; /* untaken, before the first look */
+
+void
+silence_begin(const struct link *link, struct link_call *call)
+{
+	call->end = link->given;
+	call->untaken = UNSEEN;
+	call->moved_us = call->sent_us;
+}
+
+int64_t
+silence_left_since(const struct link *link, int64_t moved_us)
+{
+	int64_t left_us =
+	    moved_us + link->conf->store.timeout_ms * 1000 - clock_us();
+	if (left_us > 0)
+		return (left_us + 999) / 1000;
+	/* What lies in the socket has come, even if nobody could read it. */
+	int unread = 0;
+	if (link->ac != NULL && ioctl(link->ac->c.fd, FIONREAD, &unread) == 0 &&
+	    unread > 0)
+		return 1;
+	return 0;
+}
+
+/* How many of the given bytes the other side has not taken yet. */
+static int64_t
+backlog(const struct link *link)
+{
+	int in_kernel = 0;
+	if (ioctl(link->ac->c.fd, SIOCOUTQ, &in_kernel) != 0)
+		in_kernel = 0;
+	return (int64_t)sdslen(link->ac->c.obuf) + in_kernel;
+}
+
+/* At the first look, what is not yet taken is still on its way. */
+static void
+look(const struct link *link, struct link_call *call)
+{
+	int64_t before = call->untaken;
+	int64_t untaken = call->end - link->given + backlog(link);
+	call->untaken = untaken > 0 ? untaken : 0;
+	if (before == UNSEEN ? untaken > 0 : untaken < before)
+		call->moved_us = clock_us();
+}
+
+int64_t
+silence_left_ms(const struct link *link, struct link_call *call)
+{
+	if (link->ac == NULL)
+		return 0;
+	if (call->untaken != 0)
+		look(link, call);
+	if (call->moved_us < link->read_us)
+		call->moved_us = link->read_us;
+	return silence_left_since(link, call->moved_us);
+}
