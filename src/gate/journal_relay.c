@@ -14,6 +14,8 @@ enum {
 	AGAIN_MS = 200,
 	/* How often dead processes' journals are looked for. */
 	ADOPT_MS = 5000,
+	/* After so many failures in a row the pass rests. */
+	FAILURES_MAX = 16,
 };
 
 struct adopted_journal {
@@ -22,7 +24,8 @@ struct adopted_journal {
 };
 
 static void on_look_again(void *arg);
-static void on_delivered(void *arg);
+static void on_small_ended(void *arg);
+static void on_large_ended(void *arg);
 
 /* For the metrics. */
 static void
@@ -35,15 +38,33 @@ count_entries(const struct journal_relay *relay)
 	counter_set(&relay->worker->meter.journal_entries, count);
 }
 
+static void
+begin_delivery(struct journal_relay *relay, struct journal_delivery *delivery,
+    void (*ended)(void *delivery))
+{
+	struct worker *w = relay->worker;
+	delivery->relay = relay;
+	body_init(&delivery->bytes, w->budget);
+	op_init(&delivery->op.op, w->loop, ended, delivery);
+}
+
+static void
+end_delivery(struct journal_delivery *delivery)
+{
+	op_cancel(&delivery->op.op);
+	answer_unref(&delivery->op.answer);
+	body_clear(&delivery->bytes);
+}
+
 void
 journal_relay_init(struct journal_relay *relay, struct worker *worker,
     struct journal *journal, bool adopts)
 {
 	*relay = (struct journal_relay){
 	    .worker = worker, .own = journal, .adopts = adopts};
-	body_init(&relay->bytes, worker->budget);
+	begin_delivery(relay, &relay->small, on_small_ended);
+	begin_delivery(relay, &relay->large, on_large_ended);
 	timer_init(&relay->timer, worker->loop, on_look_again, relay);
-	op_init(&relay->op.op, worker->loop, on_delivered, relay);
 	timer_set(&relay->timer, 0);
 }
 
@@ -51,9 +72,10 @@ void
 journal_relay_end(struct journal_relay *relay)
 {
 	timer_clear(&relay->timer);
-	op_cancel(&relay->op.op);
-	answer_unref(&relay->op.answer);
-	body_clear(&relay->bytes);
+	end_delivery(&relay->small);
+	end_delivery(&relay->large);
+	key_set_clear(&relay->passed_over);
+	key_set_clear(&relay->failed_large);
 	journal_close(&relay->own);
 	while (relay->adopted != NULL) {
 		struct adopted_journal *adopted = relay->adopted;
@@ -124,12 +146,14 @@ drop_empty(struct journal_relay *relay)
 			continue;
 		}
 		*at = adopted->next;
+		if (adopted->journal == relay->journal)
+			relay->after = 0; /* where it has come to is gone */
 		journal_close(&adopted->journal);
 		free(adopted);
 	}
 }
 
-/* The oldest entry behind those skipped; those of dead processes first. */
+/* The next entry of the pass; those of dead processes first. */
 static bool
 pick_entry(struct journal_relay *relay)
 {
@@ -138,33 +162,33 @@ pick_entry(struct journal_relay *relay)
 	while (relay->after != 0 && adopted != NULL &&
 	    adopted->journal != relay->journal)
 		adopted = adopted->next;
-	for (uint64_t after = relay->after;;
-	     after = 0, adopted = adopted->next) {
+	for (;; relay->after = 0, adopted = adopted->next) {
 		relay->journal =
 		    adopted != NULL ? adopted->journal : relay->own;
-		if (journal_next(relay->journal, after, &relay->id))
+		if (journal_next(relay->journal, relay->after, &relay->after))
 			return true;
 		if (adopted == NULL)
 			return false;
 	}
 }
 
-/*
- * Where one of many servers is away, its entries do not hold up those of the
- * others.
- */
-static bool
-skip_entry(struct journal_relay *relay)
+/* The next pass begins with the oldest entry again. */
+static void
+end_pass(struct journal_relay *relay)
 {
-	if (relay->worker->conf->store.cluster.count == 0)
-		return false;
-	relay->after = relay->id;
-	return true;
+	relay->after = 0;
+	relay->failures = 0;
+	key_set_clear(&relay->passed_over);
+	if (op_pending(&relay->large.op.op))
+		key_set_add(
+		    &relay->passed_over, &relay->large.entry.key_id);
+	else
+		key_set_clear(&relay->failed_large);
 }
 
 /* Without its entry's kind, nobody could tell a payment from none. */
 static void
-log_entry(const struct journal_relay *relay, enum event event)
+log_entry(const struct journal_entry *entry, enum event event)
 {
 	static const char *const kinds[] = {
 	    [JOURNAL_COMPLETE] = "complete",
@@ -172,43 +196,69 @@ log_entry(const struct journal_relay *relay, enum event event)
 	    [JOURNAL_UNKNOWN] = "unknown",
 	};
 	char hex[DIGEST_HEX + 1];
-	hex_encode(relay->entry.key_id.bytes, DIGEST_BYTES, hex);
+	hex_encode(entry->key_id.bytes, DIGEST_BYTES, hex);
 	struct logline line = log_begin(event);
 	log_str(&line, "key_id", hex);
-	log_span(&line, "route", relay->entry.route);
-	log_int(&line, "attempt", relay->entry.attempt);
-	log_str(&line, "step", kinds[relay->entry.kind]);
+	log_span(&line, "route", entry->route);
+	log_int(&line, "attempt", entry->attempt);
+	log_str(&line, "step", kinds[entry->kind]);
 	log_end(&line);
 }
 
 /* Its key is not known either: what the operator can look at is the file. */
 static void
-log_damaged(const struct journal_relay *relay)
+log_damaged(const struct journal_delivery *delivery)
 {
 	struct logline line = log_begin(EV_journal_damaged);
-	log_str(&line, "file", journal_name(relay->journal));
-	log_int(&line, "entry", (int64_t)relay->id);
+	log_str(&line, "file", journal_name(delivery->journal));
+	log_int(&line, "entry", (int64_t)delivery->id);
 	log_end(&line);
 }
 
-/* Begins with the next entry; false: there is none, or not now. */
+/* Begins with the entry that was picked; false: it is passed over, or gone. */
+static bool
+deliver(struct journal_relay *relay, struct journal_delivery *delivery,
+    const struct key_id *key_id)
+{
+	delivery->journal = relay->journal;
+	delivery->id = relay->after;
+	int error = journal_read(delivery->journal, delivery->id,
+	    &delivery->bytes, &delivery->entry);
+	if (error == 0) {
+		journaled_run(
+		    relay->worker->store, &delivery->op, &delivery->entry);
+		return true;
+	}
+	if (error == E_NO_MEMORY) {
+		key_set_add(&relay->passed_over, key_id);
+		return false;
+	}
+	log_damaged(delivery);
+	journal_finish(delivery->journal, delivery->id);
+	return false;
+}
+
+/* Looks at the next entry; false: there is none, or not now. */
 static bool
 deliver_next(struct journal_relay *relay)
 {
-	if (op_pending(&relay->op.op) || !store_is_up(relay->worker->store) ||
-	    !pick_entry(relay))
+	if (op_pending(&relay->small.op.op) ||
+	    !store_is_up(relay->worker->store) || !pick_entry(relay))
 		return false;
-	int error = journal_read(
-	    relay->journal, relay->id, &relay->bytes, &relay->entry);
-	if (error == E_NO_MEMORY)
-		return false;
-	if (error != 0) {
-		log_damaged(relay);
-		journal_finish(relay->journal, relay->id);
+	struct journal_about about =
+	    journal_about(relay->journal, relay->after);
+	if (key_set_has(&relay->passed_over, &about.key_id))
+		return true;
+	if (!store_is_large(about.answer_bytes)) {
+		deliver(relay, &relay->small, &about.key_id);
 		return true;
 	}
-	journaled_run(relay->worker->store, &relay->op, &relay->entry);
-	return false;
+	/* One large one at a time; what is small goes on meanwhile. */
+	key_set_add(&relay->passed_over, &about.key_id);
+	if (!op_pending(&relay->large.op.op) &&
+	    !key_set_has(&relay->failed_large, &about.key_id))
+		deliver(relay, &relay->large, &about.key_id);
+	return true;
 }
 
 static void
@@ -216,10 +266,10 @@ deliver_all(struct journal_relay *relay)
 {
 	while (deliver_next(relay))
 		continue;
-	if (op_pending(&relay->op.op))
+	if (op_pending(&relay->small.op.op))
 		return;
 	/* Nothing to do but to look again: for Redis, and for the dead. */
-	relay->after = 0;
+	end_pass(relay);
 	timer_set(&relay->timer, AGAIN_MS);
 }
 
@@ -232,29 +282,65 @@ on_look_again(void *arg)
 	deliver_all(relay);
 }
 
-/* Redis has taken it, or another owner has decided. */
-static void
-on_delivered(void *arg)
+/* Whether Redis has taken it, or another owner has decided. */
+static bool
+is_delivered(struct journal_delivery *delivery)
 {
-	struct journal_relay *relay = arg;
-	answer_unref(&relay->op.answer);
-	bool undecided = relay->op.op.error != 0 ||
-	    (relay->op.verdict == VERDICT_FENCED && relay->op.before);
+	struct journal_relay *relay = delivery->relay;
+	struct store_op *op = &delivery->op;
+	answer_unref(&op->answer);
+	bool undecided = !store_op_answered(op) ||
+	    (op->verdict == VERDICT_FENCED && op->before);
 	if (undecided && INVARIANT(until_delivered)) {
-		if (skip_entry(relay))
-			deliver_all(relay);
-		else
-			timer_set(&relay->timer, AGAIN_MS);
+		body_clear(&delivery->bytes);
+		return false;
+	}
+	log_entry(&delivery->entry, op->verdict == VERDICT_DONE
+			? EV_journal_delivered
+			: EV_journal_late);
+	waiters_wake(&relay->worker->waiters, &delivery->entry.key_id);
+	journal_finish(delivery->journal, delivery->id);
+	count_entries(relay);
+	body_clear(&delivery->bytes);
+	return true;
+}
+
+/*
+ * Whatever is against this entry, others may be taken.  Where Redis refuses
+ * many in a row, the pass rests for a while and goes on from there.
+ */
+static void
+on_small_ended(void *arg)
+{
+	struct journal_delivery *delivery = arg;
+	struct journal_relay *relay = delivery->relay;
+	int error = delivery->op.op.error;
+	if (is_delivered(delivery)) {
+		relay->failures = 0;
+	} else {
+		key_set_add(
+		    &relay->passed_over, &delivery->entry.key_id);
+		relay->failures += error != 0 && error != E_STORE_DOWN;
+	}
+	if (relay->failures < FAILURES_MAX) {
+		deliver_all(relay);
 		return;
 	}
-	log_entry(relay, relay->op.verdict == VERDICT_DONE
-			     ? EV_journal_delivered
-			     : EV_journal_late);
-	waiters_wake(&relay->worker->waiters, &relay->entry.key_id);
-	journal_finish(relay->journal, relay->id);
-	count_entries(relay);
-	body_clear(&relay->bytes);
-	deliver_all(relay);
+	relay->failures = 0;
+	timer_set(&relay->timer, AGAIN_MS);
+}
+
+/* The next pass may bring another large one. */
+static void
+on_large_ended(void *arg)
+{
+	struct journal_delivery *delivery = arg;
+	struct journal_relay *relay = delivery->relay;
+	if (is_delivered(delivery))
+		deliver_all(relay);
+	else
+		key_set_add(
+		    &relay->failed_large, &delivery->entry.key_id);
 }
 
 /* --- taking --- */

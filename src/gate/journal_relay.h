@@ -4,17 +4,29 @@
 #include <stdatomic.h>
 
 #include "base/body.h"
+#include "record/key_set.h"
 #include "store/journaled.h"
 
 /*
- * The relay delivers what the journals hold to Redis, one entry at a time,
- * as soon as Redis is back: those of its own worker, and those that dead
- * processes left.  It knows nothing of requests or executions.  The worker's
+ * The relay delivers what the journals hold to Redis as soon as Redis is back:
+ * the entries of its own worker, and those that dead processes left; one after
+ * the other, and one large one beside them, so that it holds up nothing small.
+ * It knows nothing of requests or executions.  The worker's
  * thread only.
  */
 struct worker;
 
 struct adopted_journal; /* a journal on its way to be emptied */
+
+/* An entry that is being delivered. */
+struct journal_delivery {
+	struct journal_relay *relay;
+	struct journal *journal;
+	uint64_t id;
+	struct body bytes;
+	struct journal_entry entry;
+	struct store_op op;
+};
 
 struct journal_relay {
 	struct worker *worker;
@@ -23,13 +35,18 @@ struct journal_relay {
 	bool adopts;     /* it looks for what dead processes left */
 	atomic_bool unwritable; /* the log has it; /status shows it */
 
-	/* What is being delivered. */
-	struct journal *journal; /* NULL: nothing */
-	uint64_t id;
-	uint64_t after; /* what is tried later, with all before it; or 0 */
-	struct body bytes;
-	struct journal_entry entry;
-	struct store_op op;
+	struct journal_delivery small, large;
+	/*
+	 * The pass: from the oldest entry to the newest.  What cannot be
+	 * delivered now is passed over, and with it all of its key behind it,
+	 * until the next pass.
+	 */
+	struct journal *journal; /* how far it has come: this journal … */
+	uint64_t after;          /* … and entry; 0: it begins */
+	struct key_set passed_over; /* keys */
+	/* Keys of large ones that failed, until the others had their turn. */
+	struct key_set failed_large;
+	unsigned failures; /* in a row */
 	struct timer timer;
 	int64_t adopt_at_ms;
 };

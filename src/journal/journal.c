@@ -23,6 +23,7 @@ enum {
 struct entry_at {
 	uint64_t id;
 	off_t at;
+	struct journal_about about;
 };
 
 struct journal {
@@ -69,7 +70,8 @@ is_open(const struct journal *journal, uint64_t id, unsigned *ret_place)
 }
 
 static void
-remember(struct journal *journal, uint64_t id, off_t at)
+remember(struct journal *journal, uint64_t id, off_t at,
+    const struct journal_entry *entry)
 {
 	if (journal->n_open == journal->room) {
 		journal->room =
@@ -77,7 +79,8 @@ remember(struct journal *journal, uint64_t id, off_t at)
 		journal->open = mem_grow(
 		    journal->open, journal->room * sizeof *journal->open);
 	}
-	journal->open[journal->n_open++] = (struct entry_at){id, at};
+	journal->open[journal->n_open++] = (struct entry_at){
+	    id, at, {entry->key_id, entry->answer.len}};
 }
 
 static bool
@@ -112,6 +115,14 @@ journal_next(const struct journal *journal, uint64_t after, uint64_t *ret_id)
 		return false;
 	*ret_id = journal->open[i].id;
 	return true;
+}
+
+struct journal_about
+journal_about(const struct journal *journal, uint64_t id)
+{
+	unsigned i;
+	must(is_open(journal, id, &i));
+	return journal->open[i].about;
 }
 
 int
@@ -259,7 +270,7 @@ journal_append(struct journal *journal, const struct journal_entry *entry,
 		rewind_end(journal);
 		return false;
 	}
-	remember(journal, id, journal->end);
+	remember(journal, id, journal->end, entry);
 	journal->next_id++;
 	moves_to(journal, journal->end + JOURNAL_HEAD_BYTES +
 	    JOURNAL_FIXED_BYTES + (off_t)entry->route.len +
@@ -359,7 +370,7 @@ load_entry(struct journal *journal, off_t size, struct body *bytes,
 		if (error > 0)
 			return error;
 		if (error == 0 && head.id >= journal->next_id) {
-			remember(journal, head.id, at);
+			remember(journal, head.id, at, &entry);
 			journal->next_id = head.id + 1;
 		} else {
 			damage->entries++;

@@ -62,6 +62,13 @@ unsigned journal_open_entries(const struct journal *journal);
 bool journal_next(const struct journal *journal, uint64_t after,
     uint64_t *ret_id);
 
+/* What is known of an open entry without reading it. */
+struct journal_about {
+	struct key_id key_id;
+	size_t answer_bytes;
+};
+struct journal_about journal_about(const struct journal *journal, uint64_t id);
+
 /*
  * Reads an open entry back into *bytes, whose content is replaced; the entry's
  * spans point into it.  0; E_NO_MEMORY where the budget of *bytes does not

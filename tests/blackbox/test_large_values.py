@@ -17,6 +17,7 @@ MIB = 1 << 20
 BODY = random.Random(1).randbytes(6 * MIB)
 RATE = 3 * MIB  # of the wire, per second
 TIMEOUT_S = 1  # store.timeout: half of what BODY takes
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 LARGE = {"max_response_body": "8MiB"}
 STORE = {"timeout": f"{TIMEOUT_S}s", "compression": "none"}
 
@@ -106,6 +107,98 @@ def one_that_is_replayed_holds_up_nobody(bench):
     is_slow(began)
     equal(upstream.count(key="large"), 1)
     equal(gateway.find_log("store_down"), [])
+
+
+def left_in_a_journal(bench, keys):
+    """A dead gateway's journal has the outcomes of these keys, in this
+    order."""
+    redis = bench.own_redis(*DURABLE)
+    upstream = bench.upstream()
+    holds = {key: Hold() for key in keys}
+
+    def script(connection, request):
+        key = request.get("Idempotency-Key")
+        if key in holds:
+            holds[key].wait()
+        connection.send(answer(
+            201, BODY if key.startswith("large") else b"small"))
+    upstream.reply = script
+    gateway = bench.gateway(upstream, {**LARGE, "lease": "1h"}, redis=redis,
+                            workers=1, store=STORE)
+    firsts = [(holds[key], bench.background(gateway.ask, key))
+              for key in keys]
+    for hold, _ in firsts:
+        hold.wait_arrived()
+    redis.kill()
+    for hold, first in firsts:
+        hold.release()
+        equal(first.result().status, 201)
+    gateway.kill()
+    redis.start()
+    return redis, upstream, gateway.config
+
+
+def delivered(gateway):
+    """Of the journal's entries, in this order: the ids of their keys."""
+    return [e["key_id"] for e in gateway.find_log("journal_delivered")]
+
+
+@test
+def one_in_a_journal_holds_up_nothing_behind_it(bench):
+    redis, upstream, config = left_in_a_journal(
+        bench, ["large", "large-2", "a", "b", "c"])
+    wire = bench.wire(redis)
+    wire.limit(RATE)
+    config["store"]["redis"] = wire.url
+    began = time.monotonic()
+    gateway = bench.serve(config)
+    others = Others(gateway)
+    gateway.wait_until(lambda: len(delivered(gateway)) >= 3)
+    small = set(delivered(gateway)[:3])
+    for key in ("a", "b", "c"):
+        got = gateway.ask(key)
+        equal((got.status, got.body, got.replayed), (201, b"small", True))
+    gateway.wait_until(lambda: len(delivered(gateway)) == 5)
+    others.check()
+    is_slow(began)
+    equal(len(small | set(delivered(gateway)[3:])), 5)
+    wire.limit(None)
+    for key in ("large", "large-2"):
+        is_large(gateway.ask(key))
+        equal(upstream.count(key=key), 1)
+    equal(gateway.find_log("store_down"), [])
+
+
+@test
+def one_for_which_there_is_no_memory_holds_up_nothing_behind_it(bench):
+    redis, upstream, config = left_in_a_journal(bench, ["large", "a", "b"])
+    config["limits"] = {"in_flight_bytes": "4MiB"}
+    gateway = bench.serve(config)
+    gateway.wait_until(lambda: len(delivered(gateway)) == 2)
+    for key in ("a", "b"):
+        equal(gateway.ask(key).replayed, True)
+    equal(gateway.ask("large").problem, "in-flight")
+
+
+@test
+def an_entry_that_redis_refuses_holds_up_nothing_behind_it(bench):
+    redis, upstream, config = left_in_a_journal(bench, ["a", "b", "c"])
+    helper = bench.serve({**config, "state_dir": bench.folder()})
+    key_id = helper.ask("a").json()["instance"].rsplit(":", 1)[-1]
+    name, = [n for n in redis.keys() if n.endswith(key_id.encode())]
+    record = redis("GET", name)
+    # No record can be read or written there.
+    redis("DEL", name)
+    redis("RPUSH", name, "x")
+    gateway = bench.serve(config)
+    gateway.wait_until(lambda: len(delivered(gateway)) == 2)
+    gateway.wait_for_log("store_refused", operation="complete")
+    redis("DEL", name)
+    redis("SET", name, record)
+    gateway.wait_until(lambda: len(delivered(gateway)) == 3)
+    for key in ("a", "b", "c"):
+        equal(gateway.ask(key).replayed, True)
+        equal(upstream.count(key=key), 1)
 
 
 @each([("retry", "retry"), ("reconcile", {"reconcile": "/by/{key}"})])

@@ -155,6 +155,13 @@ journal_next(const struct journal *journal, uint64_t after, uint64_t *ret_id)
 	return false;
 }
 
+struct journal_about
+journal_about(const struct journal *journal, uint64_t id)
+{
+	const struct journal_entry *entry = &(*find(journal, id))->entry;
+	return (struct journal_about){entry->key_id, entry->answer.len};
+}
+
 int
 journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
     struct journal_entry *ret_entry)

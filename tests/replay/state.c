@@ -128,9 +128,12 @@ hash_worker(const struct gateway *g)
 	fake_loop_any(g->loop, sum_timer);
 	hash = mix(hash, timers_sum);
 	hash = hash_op(hash, &w->leases.renewing.op);
-	hash = hash_op(hash, &w->journal_relay.op.op);
+	hash = hash_op(hash, &w->journal_relay.small.op.op);
+	hash = hash_op(hash, &w->journal_relay.large.op.op);
 	hash = mix(hash, (uint64_t)w->journal_relay.adopt_at_ms);
-	hash = mix(hash, w->journal_relay.id);
+	hash = mix(hash, w->journal_relay.after);
+	hash = mix(hash, w->journal_relay.passed_over.count << 8 |
+		w->journal_relay.failures);
 	hash = mix(hash, w->store->n_claim_revokes);
 	hash = mix(hash, w->store->sweep_shard);
 	hash = mix(hash, w->draining);

@@ -90,6 +90,12 @@ every_kind_comes_back_as_it_was(void **state)
 		assert_int_equal(journal_open_entries(journal), N);
 		for (unsigned i = 0; i < N; i++) {
 			assert_true(journal_next(journal, id, &id));
+			struct journal_about about =
+			    journal_about(journal, id);
+			assert_memory_equal(&about.key_id,
+			    &entries[i].key_id, sizeof about.key_id);
+			assert_int_equal(
+			    about.answer_bytes, entries[i].answer.len);
 			assert_int_equal(
 			    journal_read(journal, id, &bytes, &got), 0);
 			assert_true(entries_are_equal(&got, &entries[i]));
