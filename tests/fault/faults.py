@@ -22,6 +22,7 @@ class Fault:
     freezes = False
     breaks_answers = False  # the upstream's
     proxied = False  # Redis is behind a proxy
+    forgets = False  # Redis does: what it knew of the key
 
     def strike(self, cell):
         raise NotImplementedError
@@ -86,6 +87,46 @@ class ReplyCut(Fault):
 
     def strike(self, cell):
         cell.redis_proxy.cut_answer_to(b":r:", self.after_bytes)
+
+
+class RedisSlow(Fault):
+    """Slow, and not silent: each reply takes longer than store.timeout, but
+    never stops for so long."""
+
+    proxied = True
+    store_timeout = "500ms"
+    BYTES, PAUSE_S, PIECES = 10, 0.2, 12
+
+    def strike(self, cell):
+        cell.redis_proxy.trickle(self.BYTES, self.PAUSE_S)
+
+    def meanwhile(self, cell):
+        cell.revive_redis()
+        cell.redis_proxy.wait_until(
+            lambda: cell.redis_proxy.pieces >= self.PIECES,
+            "a few slow replies")
+
+    def heal(self, cell):
+        cell.redis_proxy.trickle()
+        cell.collect()
+
+
+class RecordForgotten(Fault):
+    """Redis no longer has the key's record, or no longer has anything."""
+
+    forgets = True
+
+    def __init__(self, all_of_them=False):
+        self.all_of_them = all_of_them
+
+    def strike(self, cell):
+        cell.revive_redis()
+        if self.all_of_them:
+            cell.redis("FLUSHALL")
+            return
+        for name in cell.redis.keys():
+            if b":r:" in name:
+                cell.redis("DEL", name)
 
 
 class UpstreamBreaks(Fault):
