@@ -79,6 +79,7 @@ check_client(const struct client *client)
 		return;
 	CHECK(!client->unkept ||
 		strcmp(client->problem, "store-unavailable") == 0 ||
+		strcmp(client->problem, "overloaded") == 0 ||
 		strcmp(client->problem, "draining") == 0,
 	    "a claim although its outcome may have no place to go");
 	if (client->problem[0] == '\0')
@@ -150,6 +151,7 @@ heal(void)
 {
 	world.healing = true;
 	world.redis_down = false;
+	world_memory(false);
 	for (unsigned i = 0; i < world.scenario->gateways; i++) {
 		struct gateway *g = &world.gateways[i];
 		g->stalled = g->disk_full = false;

@@ -66,24 +66,39 @@ list_store(struct gateway *g)
 		add(HAPPENS_TELL, g, 0);
 }
 
+/* What the upstream may do with it now. */
+static unsigned
+allowed_doings(const struct forwarded *f)
+{
+	enum { ANSWERS = DOES_PAY | DOES_FAIL | DOES_REFUSE | DOES_DOUBT };
+	unsigned allowed =
+	    world.healing ? DOES_PAY : world.scenario->upstream;
+	if (f->answered || !gateway_lives(f->gateway))
+		return 0;
+	if (f->question)
+		allowed = DOES_PAY |
+		    (allowed & (DOES_NOT_HEAR | DOES_BREAK));
+	if (f->heard)
+		allowed = DOES_PAY |
+		    (allowed & (DOES_FAIL | DOES_BREAK | DOES_BABBLE));
+	if (f->half)
+		allowed &= ~(unsigned)(DOES_NOT_HEAR | DOES_TAKE);
+	/* While it stands still, only what it has sent is answered. */
+	if (f->gateway->stalled)
+		return f->half || f->late ? 0 : allowed & ANSWERS;
+	return allowed;
+}
+
 static void
 list_forwards(void)
 {
 	static const enum doing all[] = {DOES_PAY, DOES_FAIL, DOES_REFUSE,
-	    DOES_DOUBT, DOES_NOT_HEAR, DOES_BREAK, DOES_BABBLE, DOES_HEAR};
+	    DOES_DOUBT, DOES_NOT_HEAR, DOES_BREAK, DOES_BABBLE, DOES_HEAR,
+	    DOES_TAKE};
 	unsigned pending = forwards_count();
 	for (unsigned i = 0; i < pending; i++) {
 		const struct forwarded *f = forwards_get(i);
-		if (!acts(f->gateway))
-			continue;
-		unsigned allowed =
-		    world.healing ? DOES_PAY : world.scenario->upstream;
-		if (f->question)
-			allowed = DOES_PAY |
-			    (allowed & (DOES_NOT_HEAR | DOES_BREAK));
-		if (f->heard)
-			allowed = DOES_PAY |
-			    (allowed & (DOES_FAIL | DOES_BREAK | DOES_BABBLE));
+		unsigned allowed = allowed_doings(f);
 		for (size_t k = 0; k < sizeof all / sizeof *all; k++)
 			if (allowed & all[k])
 				add(HAPPENS_FORWARD, f->gateway, i)->doing =
@@ -148,6 +163,8 @@ list_healing(void)
 {
 	if (world.redis_down)
 		add(HAPPENS_UP, NULL, 0);
+	if (world.memory_short)
+		add(HAPPENS_MEMORY, NULL, 0);
 	for (unsigned i = 0; i < world.scenario->gateways; i++) {
 		struct gateway *g = &world.gateways[i];
 		if (g->stalled)
@@ -200,6 +217,8 @@ list_faults(void)
 			add_fault(FAULT_LEAVE, HAPPENS_LEAVE,
 			    client->gateway, i);
 	}
+	if (!world.memory_short)
+		add_fault(FAULT_SHORT, HAPPENS_SHORT, NULL, 0);
 	if (world.redis_down)
 		return;
 	add_fault(FAULT_DOWN, HAPPENS_DOWN, NULL, 0);
@@ -345,6 +364,8 @@ pass_time(void)
 	must(at_ms > 0);
 	if (at_ms * 1000 > world.now_us)
 		world.now_us = at_ms * 1000;
+	/* As a loop does, before it fires timers. */
+	(void)forwards_read();
 	for (unsigned i = 0; i < world.scenario->gateways; i++) {
 		struct gateway *g = &world.gateways[i];
 		if (acts(g))
@@ -420,7 +441,7 @@ execute_early(struct gateway *g)
 bool
 events_settle(void)
 {
-	bool settled = false;
+	bool settled = forwards_read();
 	for (unsigned i = 0; i < world.scenario->gateways; i++) {
 		struct gateway *g = &world.gateways[i];
 		if (!acts(g))
@@ -512,6 +533,20 @@ do_up(const struct chance *event)
 {
 	(void)event;
 	world.redis_down = false;
+}
+
+static void
+do_memory(const struct chance *event)
+{
+	(void)event;
+	world_memory(false);
+}
+
+static void
+do_short(const struct chance *event)
+{
+	(void)event;
+	world_memory(true);
 }
 
 static void
@@ -640,6 +675,7 @@ events_happen(const struct chance *event)
 	    [HAPPENS_ARRIVE] = {"a client arrives", do_arrive},
 	    [HAPPENS_ACT] = {"the operator acts", do_act},
 	    [HAPPENS_UP] = {"Redis is up again", do_up},
+	    [HAPPENS_MEMORY] = {"there is memory again", do_memory},
 	    [HAPPENS_GO_ON] = {"it goes on", do_go_on},
 	    [HAPPENS_START] = {"it is started", do_start},
 	    [HAPPENS_GHOST] = {"Redis executes a ghost", do_ghost},
@@ -654,6 +690,7 @@ events_happen(const struct chance *event)
 	    [HAPPENS_DISK] = {"its disk is full", do_disk},
 	    [HAPPENS_FEW] = {"Redis counts too few replicas", do_few},
 	    [HAPPENS_FAILOVER] = {"a replica takes over", do_failover},
+	    [HAPPENS_SHORT] = {"memory is used up", do_short},
 	};
 	world_say("%s (gateway %u, number %u, doing %u)",
 	    doings[event->what].message,

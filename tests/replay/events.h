@@ -17,6 +17,7 @@ enum happening {
 	HAPPENS_ARRIVE,
 	HAPPENS_ACT,
 	HAPPENS_UP,
+	HAPPENS_MEMORY, /* there is some again */
 	HAPPENS_GO_ON,
 	HAPPENS_START,
 	HAPPENS_GHOST,
@@ -32,6 +33,7 @@ enum happening {
 	HAPPENS_DISK,
 	HAPPENS_FEW,
 	HAPPENS_FAILOVER,
+	HAPPENS_SHORT,
 };
 
 struct chance {

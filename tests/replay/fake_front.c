@@ -207,10 +207,10 @@ fake_front_body(struct client *client)
 		client->state = CALLER_WAITING;
 	if (fake_of(x)->doing != READING)
 		return;
-	must(body_append(&x->body, body, strlen(body)) == 0);
-	x->body_bytes = x->body.len;
+	int error = body_append(&x->body, body, strlen(body));
+	x->body_bytes = strlen(body);
 	x->body_ended = true;
-	end_call(x, READING, 0);
+	end_call(x, READING, error);
 }
 
 /* What a client can see of its answer. */

@@ -32,6 +32,8 @@ struct transfer {
 	struct forward *forward;
 	struct message message;
 	const int64_t *send_until_us;
+	struct timer lease_end; /* of one that is half sent */
+	int status; /* of the answer that has come */
 	struct forwarded what;
 };
 
@@ -97,12 +99,20 @@ sent_in_vain(struct transfer *t)
 	sent(t, t->what.heard || t->what.question || choose(2) == 0);
 }
 
-/* Too late to be sent. */
+/* Too late to be sent, all of it or the rest. */
 static bool
 is_late(const struct transfer *t)
 {
-	return !t->what.heard && t->send_until_us != NULL &&
-	    world.now_us >= *t->send_until_us;
+	return !t->what.heard && !t->what.answered &&
+	    t->send_until_us != NULL && world.now_us >= *t->send_until_us;
+}
+
+/* A reset, or what is to be read no more: nobody at the gateway will know. */
+static void
+left_in_doubt(struct transfer *t)
+{
+	if (!t->what.question && t->what.attempt > 0)
+		t->what.truth->in_doubt++;
 }
 
 /* Nothing was sent: the next attempt may have its number. */
@@ -125,6 +135,7 @@ transfer_end(struct transfer *t)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
+	timer_clear(&t->lease_end);
 	t->forward->transfer = NULL;
 	t->upstreams->pending--;
 	free(t);
@@ -142,21 +153,41 @@ transfer_get(unsigned index)
 
 /* --- what the gateway calls --- */
 
+static void give_up_unread(struct transfer *t);
+static void cut(struct transfer *t);
+
 /* The time is up, or it is cancelled: it may have been sent, or not. */
 static void
 on_detach(struct op *op, int error)
 {
 	struct forward *forward = CONTAINER_OF(op, struct forward, op);
 	struct transfer *t = forward->transfer;
-	(void)error;
 	if (!t->upstreams->gateway->dead) {
 		world.deeds++;
-		if (t->what.heard || (!is_late(t) && choose(2) == 0))
+		if (t->what.answered && error == E_TIMEOUT) {
+			give_up_unread(t);
+			return;
+		}
+		if (t->what.answered || t->what.half)
+			left_in_doubt(t);
+		else if (t->what.heard || (!is_late(t) && choose(2) == 0))
 			sent_in_vain(t);
 	}
 	forward->result = forward->sent_bytes > 0 ? FORWARD_TIMEOUT
 						  : FORWARD_NOT_SENT;
 	transfer_end(t);
+}
+
+/* The rest of it is not sent after the lease. */
+static void
+on_lease_end(void *arg)
+{
+	struct transfer *t = arg;
+	int64_t left_us = *t->send_until_us - world.now_us;
+	if (left_us > 0)
+		timer_set(&t->lease_end, (left_us + 999) / 1000);
+	else
+		cut(t);
 }
 
 /* Each attempt number is sent once for each key. */
@@ -202,6 +233,7 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	t->forward = forward;
 	t->message = *message;
 	t->send_until_us = limits->send_until_us;
+	timer_init(&t->lease_end, upstreams->loop, on_lease_end, t);
 	struct transfer **end = &transfers;
 	while (*end != NULL)
 		end = &(*end)->next;
@@ -261,9 +293,16 @@ finish(struct transfer *t, enum forward_result result, int error)
 	op_done(&forward->op, error);
 }
 
-/* All in one piece, as the real one has it. */
 static void
-answer(struct transfer *t, int status)
+cut(struct transfer *t)
+{
+	left_in_doubt(t);
+	finish(t, FORWARD_BROKEN, E_LEASE_CUT);
+}
+
+/* All in one piece, as the real one has it; the answer's text in there. */
+static struct span
+write_head(struct transfer *t)
 {
 	struct forward *forward = t->forward;
 	const struct truth *truth = t->what.truth;
@@ -283,12 +322,63 @@ answer(struct transfer *t, int status)
 	free(fields);
 	forward->fields =
 	    (struct fields){(struct field *)(void *)(head + at), 2};
-	forward->status = status;
-	must(body_append(&forward->body, text.ptr, text.len) == 0);
+	forward->status = t->status;
+	return text;
+}
+
+/* The time is up while it waits for memory. */
+static void
+give_up_unread(struct transfer *t)
+{
+	(void)write_head(t);
+	if (t->status == 503)
+		t->what.truth->refused += t->what.attempt > 0;
+	finish(t, FORWARD_UNREAD, E_NO_MEMORY);
+}
+
+/* False: there is no memory for it. */
+static bool
+read_answer(struct transfer *t)
+{
+	struct truth *truth = t->what.truth;
+	bool stored = t->status == 200 || t->status == 500;
+	if (world.memory_short || t->upstreams->gateway->stalled)
+		return false;
+	struct span text = write_head(t);
 	static const char rest[LINE_LARGE_BYTES];
+	must(body_append(&t->forward->body, text.ptr, text.len) == 0);
 	if (world.scenario->large)
-		must(body_append(&forward->body, rest, sizeof rest) == 0);
+		must(body_append(&t->forward->body, rest, sizeof rest) == 0);
+	if (t->status == 503 && !t->what.question)
+		truth->refused += t->what.attempt > 0;
+	if (stored && !t->what.question && t->what.attempt > 0) {
+		truth->in_doubt--;
+		truth->whole++;
+	}
 	finish(t, FORWARD_ANSWERED, 0);
+	return true;
+}
+
+static void
+answer(struct transfer *t, int status)
+{
+	t->what.answered = true;
+	t->status = status;
+	t->forward->sent_bytes = 100;
+	(void)read_answer(t);
+}
+
+bool
+forwards_read(void)
+{
+	struct transfer *next;
+	bool any = false;
+	for (struct transfer *t = transfers; t != NULL; t = next) {
+		next = t->next;
+		if (t->what.answered && !t->upstreams->gateway->dead)
+			any |= read_answer(t);
+	}
+	return any;
 }
 
 /* The answer to a question is the truth, as the upstream had given it. */
@@ -301,20 +391,13 @@ answer_question(struct transfer *t)
 static void
 answer_request(struct transfer *t, enum doing doing)
 {
-	struct truth *truth = t->what.truth;
 	if (doing == DOES_REFUSE) {
-		t->forward->sent_bytes = 100;
-		truth->refused += t->what.attempt > 0;
 		answer(t, 503);
 	} else if (doing == DOES_DOUBT) {
 		sent_in_vain(t);
 		answer(t, 504);
 	} else {
 		sent(t, true);
-		if (t->what.attempt > 0) {
-			truth->in_doubt--;
-			truth->whole++;
-		}
 		answer(t, doing == DOES_FAIL ? 500 : 200);
 	}
 }
@@ -327,11 +410,23 @@ forwards_end(unsigned index, enum doing doing)
 	struct span body = t->message.body;
 	must(t->what.question || span_starts(body, SPAN("pay ")));
 	world.deeds++;
+	if (is_late(t) && t->what.half) {
+		cut(t);
+		return;
+	}
 	if (is_late(t)) {
 		finish(t, FORWARD_NOT_SENT, E_LEASE_OVER);
 		return;
 	}
+	t->what.half = false;
+	timer_clear(&t->lease_end);
 	switch (doing) {
+	case DOES_TAKE:
+		t->forward->sent_bytes = 50;
+		t->what.half = true;
+		if (t->send_until_us != NULL)
+			on_lease_end(t);
+		return;
 	case DOES_HEAR:
 		sent(t, true);
 		t->what.heard = true;
@@ -364,7 +459,8 @@ forwards_orphan(struct gateway *gateway)
 {
 	for (struct transfer *t = transfers; t != NULL; t = t->next)
 		if (t->what.gateway == gateway && !t->what.heard &&
-		    !is_late(t) && choose(2) == 0)
+		    !t->what.answered && !t->what.half && !is_late(t) &&
+		    choose(2) == 0)
 			sent_in_vain(t);
 }
 
@@ -380,7 +476,9 @@ forwards_count(void)
 const struct forwarded *
 forwards_get(unsigned index)
 {
-	return &transfer_get(index)->what;
+	struct transfer *t = transfer_get(index);
+	t->what.late = is_late(t);
+	return &t->what;
 }
 
 uint64_t
@@ -390,8 +488,10 @@ forwards_hash(void)
 	for (struct transfer *t = transfers; t != NULL; t = t->next) {
 		hash = mix(hash, (uint64_t)(t->what.truth - world.truths));
 		hash = mix(hash, t->what.attempt);
-		hash = mix(hash, (uint64_t)t->what.question << 1 |
-		    t->what.heard);
+		hash = mix(hash, (uint64_t)t->status << 4 |
+		    (uint64_t)t->what.answered << 3 |
+		    (uint64_t)t->what.half << 2 |
+		    (uint64_t)t->what.question << 1 | t->what.heard);
 		hash = mix(hash, t->what.gateway->index);
 	}
 	return hash;

@@ -107,12 +107,21 @@ struct forwarded {
 	struct gateway *gateway;
 	struct truth *truth;
 	bool question;
+	bool half;  /* a part of it was taken, and the rest is to be sent */
 	bool heard; /* it is executed, and the answer is to come */
+	bool late;  /* the lease is over, and it is not wholly sent */
+	/*
+	 * Its answer lies in the gateway's socket, which reads it when it runs
+	 * and has memory for it.
+	 */
+	bool answered;
 	unsigned attempt;
 };
 const struct forwarded *forwards_get(unsigned index);
 /* Decides what becomes of it. */
 void forwards_end(unsigned index, enum doing doing);
+/* Gateways read the answers that they can; true: there was one. */
+bool forwards_read(void);
 /* The gateway is dead: nobody learns what becomes of them. */
 void forwards_orphan(struct gateway *gateway);
 uint64_t forwards_hash(void);

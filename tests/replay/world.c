@@ -165,7 +165,8 @@ gateway_bury(struct gateway *gateway)
 		 * Operations that Redis does not answer in time are given up.
 		 */
 		if (store_unsettled(gateway->worker->store) > 0 ||
-		    gateway->worker->executions.count > 0)
+		    gateway->worker->executions.count > 0 ||
+		    gateway->worker->requests.count > 0)
 			lose_truths();
 		gateway_end(gateway);
 	}
@@ -182,6 +183,16 @@ gateway_reload(struct gateway *gateway)
 {
 	worker_post_reload(gateway->worker, world.reloaded[gateway->index],
 	    gateway->loop, on_adopted, NULL);
+}
+
+/* --- memory --- */
+
+void
+world_memory(bool is_short)
+{
+	enum { MEMORY_BYTES = 1 << 20 };
+	world.memory_short = is_short;
+	atomic_store(&world.budget.limit, is_short ? 0 : MEMORY_BYTES);
 }
 
 /* --- clients --- */
@@ -241,7 +252,7 @@ world_begin(const struct scenario *scenario)
 	};
 	memcpy(world.confs, old.confs, sizeof world.confs);
 	memcpy(world.reloaded, old.reloaded, sizeof world.reloaded);
-	atomic_store(&world.budget.limit, (size_t)1 << 20);
+	world_memory(false);
 	drawn = 0;
 	lua_begin();
 	redis_clear();

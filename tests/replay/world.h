@@ -37,6 +37,7 @@ enum fault {
 	FAULT_DISK = 128,  /* the disk of a gateway is full from now on */
 	FAULT_FEW = 256,   /* too few replicas have what was written */
 	FAULT_FAILOVER = 512, /* a replica takes Redis' place */
+	FAULT_SHORT = 1024, /* the memory for bodies is used up for a while */
 };
 
 /* What the upstream may do with a request. */
@@ -49,6 +50,7 @@ enum doing {
 	DOES_BREAK = 32,    /* sent, and the connection breaks */
 	DOES_BABBLE = 64,   /* sent, and the answer is malformed */
 	DOES_HEAR = 128,    /* executes, and says nothing yet */
+	DOES_TAKE = 256,    /* takes a part, and cannot execute it yet */
 };
 
 /* A client that sends one request. */
@@ -163,6 +165,7 @@ struct world {
 	bool acted[ACTS_MAX];
 	struct truth truths[KEYS_MAX];
 	bool redis_down;
+	bool memory_short; /* of all gateways */
 	unsigned fault, late, slow, close; /* what is left of them */
 	bool faulty;   /* a fault has happened */
 	bool forgot;   /* a failover lost what replicas did not have */
@@ -194,6 +197,9 @@ bool gateway_lives(const struct gateway *gateway);
 struct client *client_arrive(
     struct client *client, const struct caller *caller);
 struct truth *truth_of(struct span scope, struct span key);
+
+/* The memory for bodies is used up, or there again. */
+void world_memory(bool is_short);
 
 /* Ends the test with the choices that led here. */
 _Noreturn void world_failed(const char *fmt, ...) PRINTF_LIKE(1, 2);
