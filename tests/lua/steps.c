@@ -67,7 +67,7 @@ struct setup {
 };
 
 #define SINCE "1700000000000"
-#define BEFORE " before=" C "t" SINCE
+#define BEFORE " before=" Y "t" SINCE
 
 static const struct setup setups[] = {
     {"none", 0, 0, false, NULL, NULL, NULL},

@@ -11,12 +11,12 @@
  * text or as functions (store.scripting), and asserts what must be true after
  * each.  A record that is put there has attempt 3, 2 tries and the owner A (or
  * B, where A's attempt is being asked about); where there was an attempt before
- * that is unknown, it was C's.  A failure here ends the test
+ * that is unknown, it was Y's.  A failure here ends the test
  * program.
  */
 #define A "AAAAAAAAAAAAAAAAAAAAAA"
 #define B "BBBBBBBBBBBBBBBBBBBBBB"
-#define C "CCCCCCCCCCCCCCCCCCCCCC"
+#define Y "YYYYYYYYYYYYYYYYYYYYYY"
 #define X "XXXXXXXXXXXXXXXXXXXXXX"
 #define NOBODY "----------------------"
 #define PRINT "fingerprint-of-request"
