@@ -62,7 +62,9 @@ read_number(struct arena *arena, struct span spelling,
     struct span *ret_version, struct span *ret_shown)
 {
 	struct spelled s;
-	*ret_shown = decimal_plain(arena, spelling);
+	/* A copy: the value may not live as long as the arena. */
+	struct span plain = decimal_plain(arena, spelling);
+	*ret_shown = arena_printf(arena, "%.*s", SPAN_FMT(plain));
 	if (ret_shown->len > SHOWN_MAX || !take_apart(spelling, &s))
 		return false;
 	if (span_eq(spelling, SPAN("0"))) {
