@@ -49,7 +49,9 @@ static void
 on_large_failed(void *arg)
 {
 	struct node *node = arg;
-	node->events->large_failed(&node->large);
+	/* While it is closed, what waits for it is close_line's to end. */
+	if (node->large.link != NULL)
+		node->events->large_failed(&node->large);
 }
 
 /* It leads to the very server that the small one leads to. */
