@@ -27,14 +27,7 @@ silence_left_since(const struct link *link, int64_t moved_us)
 {
 	int64_t left_us =
 	    moved_us + link->conf->store.timeout_ms * 1000 - clock_us();
-	if (left_us > 0)
-		return (left_us + 999) / 1000;
-	/* What lies in the socket has come, even if nobody could read it. */
-	int unread = 0;
-	if (link->ac != NULL && ioctl(link->ac->c.fd, FIONREAD, &unread) == 0 &&
-	    unread > 0)
-		return 1;
-	return 0;
+	return left_us > 0 ? (left_us + 999) / 1000 : 0;
 }
 
 /* How many of the given bytes the other side has not taken yet. */

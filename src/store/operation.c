@@ -242,7 +242,7 @@ end_reading(struct store_call *call, int error)
  */
 struct fetch {
 	struct store_call call; /* first: see call_new_sized */
-	char head[RECORD_HEAD_BYTES];
+	char head[RECORD_HEAD_BYTES - 1]; /* without the mark, which changes */
 };
 
 /* It must be the record still of which we were told. */

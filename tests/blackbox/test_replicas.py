@@ -178,19 +178,27 @@ def where_another_execution_may_decide_it_is_not_given_out(bench, policy):
     equal(world.upstream.count(), 1)
 
 
-@test
-def another_gateway_replays_only_what_replicas_have(bench):
+@each(SIZES)
+def another_gateway_replays_only_what_replicas_have(bench, body):
     """The owner's client was told 503: nobody is told more."""
     world = World(bench, idempotency={"on_unknown": "retry"})
     other = bench.gateway(
         world.upstream, redis=world.proxy.url, cache={"size": 0},
         store={**BRIEF, "wait_replicas": 1},
         idempotency={"on_unknown": "retry"})
-    equal(answered_without_replicas(world).status, 503)
+    equal(answered_without_replicas(world, answer(201, body)).status, 503)
     got = other.ask("k")
     equal((got.status, got.problem), (503, "store-unavailable"))
     world.join()
-    eventually(lambda: other.ask("k").replayed)
+    titles = [got.json()["title"]]
+
+    def replayed():
+        got = other.ask("k")
+        if got.status == 503:
+            titles.append(got.json()["title"])
+        return got.replayed and got.body == body
+    eventually(replayed)
+    equal(set(titles), {"The store of idempotency keys cannot be reached"})
     equal(world.upstream.count(), 1)
     # Once that is known, replicas may be away.
     world.part()
