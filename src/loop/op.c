@@ -49,7 +49,7 @@ op_start(struct op *op, int64_t timeout_ms,
 	op->more_ms = NULL;
 	op->began_us = clock_us();
 	if (timeout_ms > 0)
-		timer_set(&op->deadline, timeout_ms);
+		timer_set_at(&op->deadline, op->began_us / 1000 + timeout_ms);
 }
 
 void

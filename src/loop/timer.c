@@ -114,12 +114,19 @@ timer_init(struct timer *timer, struct loop *loop,
 }
 
 void
-timer_set(struct timer *timer, int64_t ms)
+timer_set_at(struct timer *timer, int64_t at_ms)
 {
 	struct loop_state *state = loop_state_of(timer->loop);
 	heap_remove(&state->timers, timer);
-	timer->at_ms = state->now_ms(state) + (ms > 0 ? ms : 0);
+	timer->at_ms = at_ms;
 	heap_add(&state->timers, timer);
+}
+
+void
+timer_set(struct timer *timer, int64_t ms)
+{
+	struct loop_state *state = loop_state_of(timer->loop);
+	timer_set_at(timer, state->now_ms(state) + (ms > 0 ? ms : 0));
 }
 
 void

@@ -25,6 +25,11 @@ void timer_init(struct timer *timer, struct loop *loop,
  * One that is set already is set anew.
  */
 void timer_set(struct timer *timer, int64_t ms);
+/*
+ * The same, at a time of clock_us in milliseconds.  timer_set() counts from the
+ * start of the turn, which may be long ago where the process was stopped since.
+ */
+void timer_set_at(struct timer *timer, int64_t at_ms);
 void timer_clear(struct timer *timer);
 
 static inline bool

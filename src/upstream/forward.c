@@ -53,8 +53,8 @@ on_silence(void *arg)
 static void
 watch_silence(struct transfer *t)
 {
-	t->moved_ms = loop_now_ms(t->upstreams->loop);
-	timer_set(&t->silence, timeout_ms(t));
+	t->moved_ms = clock_us() / 1000;
+	timer_set_at(&t->silence, t->moved_ms + timeout_ms(t));
 }
 
 static struct transfer *

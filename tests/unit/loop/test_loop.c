@@ -353,6 +353,34 @@ a_deadline_detaches_and_ends_the_operation(void **state)
 }
 
 static void
+start_after_a_stop(void *arg)
+{
+	struct trace *t = arg;
+	stage_pass(1000);
+	op_start(&t->op, 500, detach);
+}
+
+static void
+end_operation(void *arg)
+{
+	struct trace *t = arg;
+	op_done(&t->op, 0);
+}
+
+static void
+a_deadline_begins_when_its_operation_does(void **state)
+{
+	struct trace *t = *state;
+	op_init(&t->op, t->loop, woken, t);
+	task_init(&t->first, start_after_a_stop, t);
+	task_ready(t->loop, &t->first);
+	timer_init(&t->early, t->loop, end_operation, t);
+	timer_set(&t->early, 1100);
+	loop_run(t->loop);
+	assert_string_equal(t->text, "ok");
+}
+
+static void
 a_cancelled_operation_does_not_wake(void **state)
 {
 	struct trace *t = *state;
@@ -386,6 +414,7 @@ main(void)
 	    TEST(what_rests_is_destroyed_without_another_event),
 	    TEST(an_operation_never_wakes_its_owner_from_within),
 	    TEST(a_deadline_detaches_and_ends_the_operation),
+	    TEST(a_deadline_begins_when_its_operation_does),
 	    TEST(a_cancelled_operation_does_not_wake),
 	};
 	return cmocka_run_group_tests_name("loop", tests, NULL, NULL);
