@@ -37,7 +37,8 @@ class Bank(Upstream):
 
     accident: what becomes of every answer: None, "close", "reset" or a number
     of bytes after which it is cut.  shy: questions are answered 500.
-    on_question: what happens before one is answered.
+    on_question: what happens before one is answered.  padding: bytes that each
+    receipt has besides.  pause: a Hold at which every request waits, or None.
     """
 
     def __init__(self):
@@ -47,6 +48,8 @@ class Bank(Upstream):
         self.shy = False
         self.on_question = lambda connection: None
         self.held = Hold()
+        self.padding = 0
+        self.pause = None
         super().__init__(self._meet)
 
     def release(self):
@@ -62,6 +65,8 @@ class Bank(Upstream):
             connection.reset()
 
     def _meet(self, connection, request):
+        if self.pause:
+            self.pause.wait()
         if request.target.startswith("/v1/charges"):
             self._charge(connection, request)
         elif request.target.startswith("/by-key/"):
@@ -80,7 +85,8 @@ class Bank(Upstream):
         getattr(self, "_" + move)(connection, entry)
 
     def _pay(self, connection, entry):
-        entry.whole = self._say(connection, receipt(entry.number))
+        entry.whole = self._say(
+            connection, receipt(entry.number, padding=self.padding))
 
     def _lose(self, connection, entry):
         connection.close()
@@ -103,7 +109,8 @@ class Bank(Upstream):
         if self.shy:
             self._say(connection, answer(500, b"ask me later"))
         elif self.paid:
-            self._say(connection, receipt(self.paid[0].number, 200))
+            self._say(connection, receipt(
+                self.paid[0].number, 200, self.padding))
         else:
             self._say(connection, answer(
                 404, b"never heard of it",
@@ -124,7 +131,7 @@ class Bank(Upstream):
         return False
 
 
-def receipt(number, status=201):
+def receipt(number, status=201, padding=0):
     """Every payment has an answer of its own."""
     body = json.dumps({"id": f"ch_{number}", "amount": 1000}).encode()
-    return answer(status, body, [("X-Charge", str(number))])
+    return answer(status, body + b" " * padding, [("X-Charge", str(number))])

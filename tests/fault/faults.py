@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What happens to the world while a gateway is stopped at a step.  strike()
-runs while it is stopped; then it goes on, unless kills says that it is dead.
-meanwhile() runs before the world is healed, heal() heals it."""
+"""What happens to the world while a gateway is stopped at a step.  begin()
+runs before anything else, strike() while it is stopped; then it goes on,
+unless kills says that it is dead.  meanwhile() runs before the world is healed,
+heal() heals it."""
 
 import errno
 import os
 import subprocess
+import time
 
 from once.folder import drop_folder, make_folder
+from once.http import Client, build
+from once.upstream import Hold
+from once.wait import eventually
 
 from scenarios import limit_files
 
@@ -23,6 +28,11 @@ class Fault:
     breaks_answers = False  # the upstream's
     proxied = False  # Redis is behind a proxy
     forgets = False  # Redis does: what it knew of the key
+    options = {}  # of the upstream; a scenario's own count more
+    limits = {}
+
+    def begin(self, cell):
+        """Before anything happens."""
 
     def strike(self, cell):
         raise NotImplementedError
@@ -59,6 +69,77 @@ class GatewayFrozen(Fault):
         cell.heal()
         cell.others.append(cell.serve_another())
         cell.settle(cell.others[-1], in_doubt=True)
+
+
+class ClockStopped(Fault):
+    """Stopped at the step for longer than the upstream's time, or the lease,
+    lasts; and then once more while the upstream's answer comes, so that it
+    lies in the socket when the time is over."""
+
+    STOPPED_S = 1.5
+
+    def __init__(self, timeout=None, lease=LONG):
+        self.options = {"timeout": timeout} if timeout else {}
+        self.lease = lease
+        self.freezes = lease == SHORT
+
+    def strike(self, cell):
+        self.pass_time()
+        cell.bank.pause = Hold()
+        cell.gateway.thaw()
+        eventually(lambda: cell.bank.pause.arrived.is_set()
+                   or all(p.is_answered() for p in cell.payments),
+                   "the upstream is asked, or clients are answered")
+        cell.gateway.freeze()
+        cell.bank.pause.release()
+        self.pass_time()
+
+    def pass_time(self):
+        until = time.monotonic() + self.STOPPED_S
+        eventually(lambda: time.monotonic() > until)
+
+
+class MemoryShort(Fault):
+    """Bodies that others send take up the memory for bodies."""
+
+    limits = {"in_flight_bytes": "64KiB"}
+    PIECE_BYTES = 4000  # of each; an answer is larger
+    OTHERS, REFUSED = 30, 8  # there is room for 16
+
+    def begin(self, cell):
+        cell.bank.padding = 2 * self.PIECE_BYTES
+
+    def strike(self, cell):
+        cell.refused_from = len(
+            cell.gateway.find_log("step", step="ANSWER"))
+        for number in range(self.OTHERS):
+            client = Client(cell.gateway.address)
+            client.send(build("POST", "/v1/charges", [
+                ("Authorization", "other"),
+                ("Idempotency-Key", f"other-{number}"),
+                ("Content-Length", self.PIECE_BYTES + 1)]))
+            client.send(b"x" * self.PIECE_BYTES)
+            cell.hogs.append(client)
+
+    def meanwhile(self, cell):
+        """Until so many of them are refused that there is no more."""
+        cell.gateway.wait_for_steps(
+            "ANSWER", cell.refused_from + self.REFUSED)
+
+    def heal(self, cell):
+        for client in cell.hogs:
+            client.reset()
+
+
+class MemoryShortTooLong(MemoryShort):
+    """There is none before the upstream's time is over."""
+
+    breaks_answers = True
+    options = {"timeout": "1s"}
+
+    def meanwhile(self, cell):
+        super().meanwhile(cell)
+        cell.collect()
 
 
 class RedisKilled(Fault):

@@ -9,6 +9,7 @@ promise is checked.  Many cells run at once; a test is a step."""
 
 import os
 import re
+import select
 import signal
 import sys
 import threading
@@ -91,6 +92,10 @@ class Payment:
             self.cell.seen.append((time.monotonic(), got))
         return got
 
+    def is_answered(self):
+        return self.done or bool(
+            select.select([self.client.sock], [], [], 0)[0])
+
     def leave(self, how):
         if not self.done:
             self.done = True
@@ -106,6 +111,8 @@ class Cell:
         self.payments = []
         self.others = []  # gateways besides the one that stops
         self.disk = None  # what the fault mounted
+        self.hogs = []  # clients that hold memory
+        self.refused_from = 0  # answers before any of them
         self.state_at_stop = None  # of the record
         self.final = None  # the last answer to a retry
         self.healed_at = None
@@ -149,6 +156,7 @@ class Cell:
 
     def _run(self):
         self._build()
+        self.fault.begin(self)
         self.scenario.prepare(self)
         self.gateway = self.bench.serve(
             self.config, env={"ONCE_FAULT": self.at, **self.env})
@@ -178,7 +186,8 @@ class Cell:
         self.config = self.bench.config(
             self.door.url,
             {"lease": self.fault.lease, **self.scenario.idempotency},
-            self.scenario.options, url, workers=1, log={"level": "debug"},
+            {**self.fault.options, **self.scenario.options}, url,
+            workers=1, log={"level": "debug"}, limits=self.fault.limits,
             store={"timeout": self.fault.store_timeout},
             state_dir=self.fault.state_dir(self))
 
