@@ -7,6 +7,8 @@ told that the outcome is unknown, and the record says why; on a pass-through
 route it is told that the upstream failed, or the connection is cut.  Whoever
 uses the pool next, a stranger, gets the answer to his own request."""
 
+import contextlib
+
 from once import http, tap
 from once.http import Broken, build, keyed
 from once.tap import each, equal, test
@@ -357,7 +359,9 @@ def bytes_that_come_later_are_nobodys_answer(bench, data):
     for _ in range(3):
         b.stranger("warm")
         for connection in b.upstream.open_connections():
-            connection.send(data)
+            # The gateway may be about to close one that spoke before.
+            with contextlib.suppress(OSError):
+                connection.send(data)
     b.stranger("last")
     equal(b.wrong, [])
 
