@@ -2,6 +2,7 @@
 """Contract, section 6: without Redis nothing is forwarded, and service comes
 back by itself."""
 
+import re
 import time
 
 from once import tap
@@ -91,6 +92,23 @@ def on_a_wire(bench, timeout):
         redis=wire, workers=1, store={"timeout": timeout})
     equal(gateway.ask("before").status, 201)
     return wire, upstream, gateway
+
+
+@test
+def a_claim_that_was_late_only_by_a_wrong_clock_is_made_again(bench):
+    """The gateway takes Redis' clock to be ten seconds behind, as far as TIME
+    says, which it asks for each second: so far its claims come too late."""
+    wire = bench.wire()
+    wire.edit = lambda data: re.sub(
+        rb"\*2\r\n\$10\r\n(\d{10})\r\n",
+        lambda found: b"*2\r\n$10\r\n%d\r\n" % (int(found[1]) - 10), data)
+    upstream, gateway = bench.pair(
+        redis=wire, workers=1, store={"timeout": "5s", "shards": 1})
+    for number in range(4):
+        pulses = wire.redis.calls("time")
+        eventually(lambda: wire.redis.calls("time") > pulses, "a pulse")
+        equal(gateway.ask(f"k{number}").status, 201)
+    equal(upstream.count(), 4)
 
 
 @test
