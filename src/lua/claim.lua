@@ -12,10 +12,11 @@
 -- policy: what to do about an UNKNOWN: hold, retry, or reconcile:MS (once it
 --       has been unknown for MS); or execute: the owner that was answered
 --       RECONCILE has asked the upstream, and the attempt did not happen.
--- Answers: OURS; RECONCILE reason (ours, to ask about and not to execute);
---       LATE; REFUSED (caution); IN_FLIGHT lease-left-ms; UNKNOWN reason
---       settle-left-ms; COMPLETED record (brief); FAILED; MISMATCH; BROKEN;
---       STALE version (newer_only); BUSY lease-left-ms record-name (serialize).
+-- Answers: OURS reason tries created; RECONCILE reason tries created (ours, to
+--       ask about and not to execute); LATE; REFUSED (caution); IN_FLIGHT
+--       lease-left-ms; UNKNOWN reason settle-left-ms; COMPLETED record (brief);
+--       FAILED; MISMATCH; BROKEN; STALE version (newer_only); BUSY
+--       lease-left-ms record-name (serialize).
 --
 -- There is no "#!lua" line on purpose.  With one, a full Redis would refuse the
 -- script as a whole, replays included; without one it refuses the first write:
@@ -54,7 +55,7 @@ if not value and not KEYS[4] and not unsafe and #ARGV == 12 then
 	    stamp, stamp, lease_until, owner, fingerprint, '\n', route, '',
 	    ''), 'PX', alive_ms)
 	index(KEYS[2], KEYS[1], lease_until, longest)
-	return {'OURS', 1, now, '-'}
+	return {'OURS', 1, now, '-', '000001', stamp}
 end
 
 -- include transitions.lua
@@ -76,10 +77,12 @@ local function hold(word)
 	end
 	r.owner, r.fingerprint, r.route = owner, fingerprint, route
 	r.lease_until, r.back = digits(now + lease_ms), nil
-	entity_note(r, unknown_ms)
+	if #ARGV >= 16 then
+		entity_note(r, 13, unknown_ms)
+	end
 	move(r, 'P', alive_ms, longest)
 	entity_hold(r, alive_ms)
-	return answer(word, r, r.reason)
+	return answer(word, r, r.reason, r.tries, r.created)
 end
 
 -- One more attempt, unless that would be one too many.  unknown: the one before

@@ -3,7 +3,9 @@
 -- Stores the answer of an attempt: it is what every retry is given.
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 owner, 2 attempt (6 digits), 3 retention ms, 4 the answer,
---       5 its status
+--       5 its status; and where the record is to be made again if it is gone,
+--       6 fingerprint, 7 tries, 8 created ms, 9 route, and 10 to 13 of an
+--       entity (make_again.lua)
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED; or
 --       BEFORE, where this attempt may yet turn out to be the last one); GONE;
 --       BROKEN.
@@ -37,8 +39,12 @@ end
 
 -- include transitions.lua
 -- include entities.lua
+-- include make_again.lua
 
 local r = parse(value)
+if r == nil then
+	r = make_again(6)
+end
 if r == nil then
 	return answer('GONE')
 elseif r == false then
@@ -55,7 +61,7 @@ elseif r.state == 'C' and r.owner == owner then
 	-- it.
 	touch(value)
 	return answer('DONE', r)
-elseif ((r.state == 'P' or r.state == 'U') and
+elseif r.again or ((r.state == 'P' or r.state == 'U') and
     (r.owner == owner or r.asked == owner or
 	was_put_back(r, owner, attempt))) or
     (r.state == 'F' and r.owner == owner) then

@@ -68,13 +68,14 @@ local function entity_busy(r, holder, waits)
 	    string.sub(holder.key, -32))
 end
 
--- What the record has to know for the step that completes it.
-local function entity_note(r, keep)
-	if #ARGV < 16 then
-		return
+-- What the record has to know for the step that completes it, of the arguments
+-- from the given one on; keep: how long the version is remembered, ms.
+local function entity_note(r, first, keep)
+	r.entity, r.version, r.shown, r.keep = ARGV[first], nil, nil, nil
+	if ARGV[first + 1] ~= '' then
+		r.version, r.shown = ARGV[first + 1], ARGV[first + 2]
+		r.keep = keep
 	end
-	r.entity, r.version, r.shown = ARGV[13], ARGV[14], ARGV[15]
-	r.keep = r.version ~= '' and keep or nil
 end
 
 -- After the record is PROCESSING.

@@ -3,7 +3,9 @@
 -- Marks a record unknown: the attempt was sent, and its outcome is not known.
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 owner, 2 attempt (6 digits), 3 reason letter,
---       4 unknown_retention ms, 5 longest ms
+--       4 unknown_retention ms, 5 longest ms; and where the record is to be
+--       made again if it is gone, 6 fingerprint, 7 tries, 8 created ms,
+--       9 route, and 10 to 13 of an entity (make_again.lua)
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
 --       BROKEN.
 --
@@ -14,16 +16,21 @@
 -- include index.lua
 -- include record.lua
 -- include transitions.lua
+-- include entities.lua
+-- include make_again.lua
 
 local owner, attempt, reason = ARGV[1], ARGV[2], ARGV[3]
 local r = parse(redis.call('GET', KEYS[1]))
+if r == nil then
+	r = make_again(6)
+end
 if r == nil then
 	return answer('GONE')
 elseif r == false then
 	return answer('BROKEN')
 elseif r.attempt ~= attempt then
 	return fenced(r)
-elseif r.state == 'P' and r.owner == owner then
+elseif r.again or (r.state == 'P' and r.owner == owner) then
 	if r.asked then
 		put_back(r)
 	else

@@ -91,6 +91,8 @@ redis_keys_kind(const struct conf *conf, struct span name)
 	rest = span_from(name, prefix.len + 1);
 	if (!read_shard(conf, &rest, &shard))
 		return KEY_OTHER;
+	if (shard == 0 && span_eq(rest, SPAN("store")))
+		return KEY_INDEX;
 	for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++)
 		if (span_eq(rest, span_str(indexes[i])))
 			return KEY_INDEX;

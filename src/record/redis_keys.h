@@ -16,7 +16,10 @@ unsigned redis_keys_shard(const struct conf *conf, const struct key_id *key_id);
 /* Appends PREFIX:{SHARD}:r:KEYID as an argument; KEYID is in hex. */
 void redis_keys_record(
     struct resp *resp, const struct conf *conf, const struct key_id *key_id);
-/* Appends PREFIX:{SHARD}:WORD as an argument, such as "leases" or "held". */
+/*
+ * Appends PREFIX:{SHARD}:WORD as an argument, such as "leases" or "held"; in
+ * shard 0 also "store", the store's id (record/origin.h).
+ */
 void redis_keys_index(struct resp *resp, const struct conf *conf,
     unsigned shard, const char *word);
 

@@ -111,14 +111,6 @@ put_policy(struct resp *args, const struct claim *claim)
 	resp_arg(args, SPAN("hold"));
 }
 
-/* Up to a newline, which ends the route's name in a record. */
-static struct span
-one_line(struct span s)
-{
-	const char *end = s.len ? memchr(s.ptr, '\n', s.len) : NULL;
-	return end ? span_of(s.ptr, (size_t)(end - s.ptr)) : s;
-}
-
 /* Appends zeros as an argument, to be overwritten; their offset in args. */
 static size_t
 put_room(struct store_call *call, struct span zeros)
@@ -149,11 +141,8 @@ on_claim_prepare(struct store_call *call)
 static void
 put_entity(struct store_call *call, const struct claim *claim)
 {
-	const struct store_entity *entity = claim->entity;
-	redis_keys_entity(&call->args, call->store->conf, entity->name);
-	resp_arg(&call->args, entity->version);
-	resp_arg(&call->args, entity->shown);
-	resp_number(&call->args, entity->serialize);
+	operation_arg_entity(call, claim->entity);
+	resp_number(&call->args, claim->entity->serialize);
 }
 
 void
@@ -175,7 +164,7 @@ claim_start(
 	resp_number(&call->args, policy->max_attempts);
 	put_policy(&call->args, claim);
 	own->deadline_at = put_room(call, SPAN("0000000000000"));
-	resp_arg(&call->args, one_line(claim->route));
+	resp_arg(&call->args, operation_one_line(claim->route));
 	resp_number(&call->args, store->longest_ms);
 	resp_number(&call->args, claim->waits);
 	own->caution_at = put_room(call, SPAN("0"));

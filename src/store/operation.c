@@ -11,7 +11,7 @@
 #include "record/redis_keys.h"
 #include "store/operation.h"
 
-enum { ATTEMPT_DIGITS = 6 };
+enum { ATTEMPT_DIGITS = 6, ATTEMPT_MAX = 999999 };
 
 /* --- arguments --- */
 
@@ -67,6 +67,22 @@ operation_arg_attempt(struct store_call *call, uint32_t attempt)
 	char digits[ATTEMPT_DIGITS];
 	digits_pad(digits, sizeof digits, attempt);
 	resp_arg(&call->args, span_of(digits, sizeof digits));
+}
+
+void
+operation_arg_entity(
+    struct store_call *call, const struct store_entity *entity)
+{
+	redis_keys_entity(&call->args, call->store->conf, entity->name);
+	resp_arg(&call->args, entity->version);
+	resp_arg(&call->args, entity->shown);
+}
+
+struct span
+operation_one_line(struct span s)
+{
+	const char *end = s.len ? memchr(s.ptr, '\n', s.len) : NULL;
+	return end ? span_of(s.ptr, (size_t)(end - s.ptr)) : s;
 }
 
 /* Never less than its lease. */
@@ -152,6 +168,8 @@ operation_begin(struct store *store, struct store_op *op)
 {
 	op->verdict = VERDICT_BROKEN;
 	op->attempt = 0;
+	op->tries = 0;
+	op->created_ms = 0;
 	op->reason = REASON_NONE;
 	op->state = STATE_PROCESSING;
 	op->answer = NULL;
@@ -160,7 +178,7 @@ operation_begin(struct store *store, struct store_op *op)
 	op->before = false;
 	op->current[0] = '\0';
 	op->until_ms = 0;
-	op->unreadable = op->fetches = false;
+	op->unreadable = op->fetches = op->gone = false;
 	op->call = NULL;
 	op->failure = 0;
 	op_start(&op->op, store->conf->store.timeout_ms, on_detach);
@@ -333,6 +351,18 @@ copy_text(char *to, size_t size, struct span text)
 	snprintf(to, size, "%.*s", fits ? (int)text.len : 0, text.ptr);
 }
 
+/* What it takes to make the record again; left out, that cannot be done. */
+static void
+read_history(struct store_op *op, const struct call_reply *reply)
+{
+	int64_t tries, created_ms;
+	if (!digits_read(extra_text(reply, 1), ATTEMPT_MAX, &tries) ||
+	    !digits_read(extra_text(reply, 2), INT64_MAX, &created_ms))
+		return;
+	op->tries = (uint32_t)tries;
+	op->created_ms = created_ms;
+}
+
 /* Reads what comes with a verdict, by the head of each script. */
 static int
 read_extra(struct store_call *call, const struct call_reply *reply)
@@ -344,6 +374,8 @@ read_extra(struct store_call *call, const struct call_reply *reply)
 		return E_STORE_DOWN;
 	if (op->verdict == VERDICT_REFUSED)
 		return E_STORE_REFUSED;
+	if (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE)
+		read_history(op, reply);
 	if (op->verdict == VERDICT_UNKNOWN ||
 	    op->verdict == VERDICT_RECONCILE) {
 		op->settle_left_ms = extra_number(reply, 1);

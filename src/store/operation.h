@@ -23,6 +23,11 @@ struct store_call *operation_call_sized(struct store *store,
 /* Appends sixteen bytes as an argument, in base64: 22 characters. */
 void operation_arg_token(struct store_call *call, const uint8_t bytes[16]);
 void operation_arg_owner(struct store_call *call, const struct owner *owner);
+/* Appends the end of its key's name, its version, and that as JSON. */
+void operation_arg_entity(
+    struct store_call *call, const struct store_entity *entity);
+/* Up to a newline, which ends the route's name in a record. */
+struct span operation_one_line(struct span s);
 /* Appends six digits. */
 void operation_arg_attempt(struct store_call *call, uint32_t attempt);
 /* The time to live of a PROCESSING record, from its last renewal on. */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/container.h"
+#include "base/digits.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/test_build.h"
 #include "loop/log.h"
 #include "record/function_library.h"
 #include "redis/managed.h"
@@ -11,6 +14,7 @@
 #include "store/claim_revoke.h"
 #include "store/confirm.h"
 #include "store/health.h"
+#include "store/identity.h"
 #include "store/lease_sweep.h"
 #include "store/operation.h"
 #include "store/store.h"
@@ -44,14 +48,36 @@ store_claim(
 	claim_start(store, op, claim);
 }
 
+/* The call of an outcome, and what it takes to make its record again. */
+struct outcome_call {
+	struct store_call call; /* first: see call_new_sized */
+	struct held held; /* its spans live as long as the operation waits */
+	struct store_entity entity;
+	int64_t keep_ms; /* how long the entity's version is remembered */
+};
+
+/* Neither the policy nor the entity live as long as the operation. */
+static void
+keep_held(struct outcome_call *outcome, const struct held *held)
+{
+	outcome->held = *held;
+	outcome->held.policy = NULL;
+	outcome->keep_ms = held->policy->unknown_retention_ms;
+	if (held->entity == NULL)
+		return;
+	outcome->entity = *held->entity;
+	outcome->held.entity = &outcome->entity;
+}
+
 static struct store_call *
 held_call(struct store *store, struct store_op *op, enum script script,
     const struct held *held, size_t n_argv)
 {
 	operation_longest(store, held->policy);
 	operation_begin(store, op);
-	struct store_call *call =
-	    operation_call(store, script, &held->key_id, n_argv);
+	struct store_call *call = operation_call_sized(store, script,
+	    &held->key_id, n_argv, sizeof(struct outcome_call));
+	keep_held(CONTAINER_OF(call, struct outcome_call, call), held);
 	call->owner = held->owner;
 	call->confirmed = confirm_record;
 	operation_arg_owner(call, &held->owner);
@@ -67,6 +93,73 @@ store_is_large(size_t answer_bytes)
 	return answer_bytes >= LINE_LARGE_BYTES;
 }
 
+static void
+on_made_again(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	if (how == CALL_ANSWERED && reply->verdict == VERDICT_DONE) {
+		char hex[DIGEST_HEX + 1];
+		hex_encode(call->key_id.bytes, DIGEST_BYTES, hex);
+		struct logline line = log_begin(EV_record_made_again);
+		log_str(&line, "key_id", hex);
+		log_int(&line, "attempt", reply->attempt);
+		log_str(&line, "step", script_word(call->script));
+		log_end(&line);
+	}
+	operation_done(call, how, error, reply);
+}
+
+/*
+ * The same once more, with what it takes to make the record again: the script
+ * does so only if it is still gone.
+ */
+static void
+make_again(const struct outcome_call *outcome)
+{
+	const struct store_call *old = &outcome->call;
+	const struct held *held = &outcome->held;
+	char tries[6], created[13];
+	struct store_call *call = call_new(old->store, old->shard,
+	    old->script, old->n_args + (held->entity != NULL ? 8 : 4));
+	call->key_id = old->key_id;
+	call->events_maxlen = old->events_maxlen;
+	call->large = old->large;
+	call->owner = old->owner;
+	call->confirmed = old->confirmed;
+	resp_bytes(&call->args, span_of(old->args.bytes, old->args.len));
+	operation_arg_token(call, held->fingerprint);
+	digits_pad(tries, sizeof tries, held->tries);
+	resp_arg(&call->args, span_of(tries, sizeof tries));
+	digits_pad(created, sizeof created, held->created_ms);
+	resp_arg(&call->args, span_of(created, sizeof created));
+	resp_arg(&call->args, operation_one_line(held->route));
+	if (held->entity != NULL) {
+		operation_arg_entity(call, held->entity);
+		resp_number(&call->args, outcome->keep_ms);
+	}
+	call->done = on_made_again;
+	operation_add(call, old->op);
+	call_start(call);
+}
+
+static void
+on_outcome(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	struct outcome_call *outcome =
+	    CONTAINER_OF(call, struct outcome_call, call);
+	bool again = how == CALL_ANSWERED && call->op != NULL &&
+	    reply->verdict == VERDICT_GONE && outcome->held.created_ms > 0 &&
+	    INVARIANT(outcome_restored);
+	if (!again) {
+		operation_done(call, how, error, reply);
+		return;
+	}
+	call->op->gone = true;
+	make_again(outcome);
+	operation_end_call(call, 0);
+}
+
 void
 store_complete_stored(struct store *store, struct store_op *op,
     const struct held *held, struct span bytes, int status)
@@ -77,6 +170,7 @@ store_complete_stored(struct store *store, struct store_op *op,
 	resp_arg(&call->args, bytes);
 	resp_number(&call->args, status);
 	call->large = store_is_large(bytes.len);
+	call->done = on_outcome;
 	call_start(call);
 }
 
@@ -98,7 +192,6 @@ void
 store_release(struct store *store, struct store_op *op,
     const struct held *held, bool sent)
 {
-	must(held->attempt != 0);
 	struct store_call *call = held_call(store, op, SCRIPT_release, held, 6);
 	resp_number(&call->args, sent);
 	resp_number(&call->args, held->policy->retention_ms);
@@ -118,6 +211,7 @@ store_mark_unknown(struct store *store, struct store_op *op,
 	resp_arg(&call->args, span_of(&letter, 1));
 	resp_number(&call->args, held->policy->unknown_retention_ms);
 	resp_number(&call->args, store->longest_ms);
+	call->done = on_outcome;
 	call_start(call);
 }
 
@@ -152,6 +246,7 @@ on_node_link_failed(struct node *node)
 static void
 on_node_ready(struct node *node)
 {
+	identity_node_up(node->store, node);
 	call_flush_queue(&node->small.queue);
 	claim_revoke_pump(node->store);
 	if (node->store->topology != NULL)
@@ -215,6 +310,7 @@ on_topology_changed(struct store *store)
 static void
 on_topology_known(struct store *store)
 {
+	identity_topology_known(store);
 	call_start_queue(&store->unplaced);
 	claim_revoke_pump(store);
 }
@@ -296,6 +392,7 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	store->unplaced.end = &store->unplaced.first;
 	store->again.end = &store->again.first;
 	timer_init(&store->again_timer, loop, on_again_timer, store);
+	identity_init(store);
 	lease_sweep_init(store);
 	claim_revoke_init(store);
 	store->health = health;
@@ -322,12 +419,25 @@ store_free(struct store **store)
 	call_fail_queue(&s->again);
 	timer_clear(&s->again_timer);
 	topology_free(&s->topology);
+	identity_end(s);
 	lease_sweep_end(s);
 	claim_revoke_free(s);
 	function_library_free(&s->library);
 	answer_codec_end(&s->codec);
 	conf_unref(&s->conf);
 	free(s);
+}
+
+const struct origin *
+store_origin(const struct store *store)
+{
+	return &store->identity.origin;
+}
+
+bool
+store_origin_is_settled(const struct store *store)
+{
+	return store->identity.answered;
 }
 
 bool

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/histogram.h"
+#include "record/origin.h"
 #include "record/script.h"
 #include "store/renew.h"
 #include "store/store_health.h"
@@ -76,6 +77,13 @@ void store_sweep(struct store *store);
  * the store.
  */
 void store_measure(struct store *store, struct histogram *took);
+/* Which store this is, as far as that is known; part of the store. */
+const struct origin *store_origin(const struct store *store);
+/*
+ * Whether Redis has been asked for its id: until then, what has another one may
+ * be ours all the same.
+ */
+bool store_origin_is_settled(const struct store *store);
 /* True while Redis answers; in a cluster, at least one server that counts. */
 bool store_is_up(const struct store *store);
 /*
@@ -120,7 +128,8 @@ void store_claim(
 bool store_is_large(size_t answer_bytes);
 /*
  * Completes: PROCESSING, or UNKNOWN of the same attempt, becomes COMPLETED.
- * DONE; FENCED (with the record's answer where it has one); or GONE.
+ * DONE; FENCED (with the record's answer where it has one).  A record that is
+ * gone is made again, unless held does not say enough for that: GONE.
  */
 void store_complete(struct store *store, struct store_op *op,
     const struct held *held, const struct answer *answer);
@@ -137,6 +146,8 @@ void store_complete_stored(struct store *store, struct store_op *op,
  */
 void store_release(struct store *store, struct store_op *op,
     const struct held *held, bool sent);
-/* Marks unknown: PROCESSING becomes UNKNOWN.  DONE, FENCED or GONE. */
+/*
+ * Marks unknown: PROCESSING becomes UNKNOWN.  DONE, FENCED, or GONE, as above.
+ */
 void store_mark_unknown(struct store *store, struct store_op *op,
     const struct held *held, enum reason reason);

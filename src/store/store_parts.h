@@ -3,6 +3,7 @@
 
 #include "loop/timer.h"
 #include "record/answer_codec.h"
+#include "record/origin.h"
 #include "record/script.h"
 #include "redis/info.h"
 #include "store/types.h"
@@ -24,6 +25,16 @@ struct call_queue {
 	struct store_call **end; /* where the next one goes */
 };
 
+/* Which store this is (identity.h). */
+enum { IDENTITY_CHARS = 22, IDENTITY_MAX = 64 };
+struct identity {
+	struct origin origin;
+	char kept[IDENTITY_MAX + 1]; /* as it is in Redis; "": not known */
+	bool asking;
+	bool answered; /* or refused, once */
+	struct timer timer; /* to ask again */
+};
+
 struct store {
 	struct loop *loop;
 	const struct conf *conf;
@@ -39,6 +50,7 @@ struct store {
 	struct function_library
 	    *library; /* NULL: scripts are run by their text */
 	struct answer_codec codec;
+	struct identity identity;
 	/* No record lives longer, ms; so long the indexes are kept. */
 	int64_t longest_ms;
 

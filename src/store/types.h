@@ -28,6 +28,8 @@ struct store_op {
 	enum verdict verdict;
 	/* What comes with a verdict: */
 	uint32_t attempt;        /* OURS: the fencing number, from 1 */
+	uint32_t tries;          /* OURS, RECONCILE: of the record, … */
+	int64_t created_ms;      /* … and when it was made; 0: not known */
 	enum reason reason;      /* UNKNOWN, RECONCILE */
 	enum record_state state; /* FENCED: the record's state */
 	struct answer *answer;   /* COMPLETED, FENCED with one: counted, the
@@ -45,6 +47,7 @@ struct store_op {
 	 * for by itself: an error says that it did not come, and no more.
 	 */
 	bool fetches;
+	bool gone; /* the record was, also where it was made again since */
 	int64_t until_ms; /* COMPLETED: when the record ends; 0: not known */
 	/* The store's own: */
 	struct store_call *call; /* the calls under way */
@@ -84,9 +87,13 @@ struct held {
 	struct key_id key_id;
 	struct owner owner;
 	uint32_t attempt;
-	uint8_t fingerprint[DIGEST_BYTES]; /* for store_complete alone */
+	uint8_t fingerprint[DIGEST_BYTES];
+	/* With which a record is made again that is gone; 0: it cannot be. */
+	int64_t created_ms;
+	uint32_t tries;
 	const struct conf_idempotency *policy;
 	struct span route;
+	const struct store_entity *entity; /* as in the claim */
 };
 
 /* Hears what others change. */

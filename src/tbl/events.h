@@ -100,10 +100,13 @@ EVENT(fenced, WARN, "another owner decided about this key in the meantime; "
 	"it executed the request")
 EVENT(journal_adopted, WARN, "a process that died left outcomes in its "
 	"journal; they are now being delivered to Redis")
+EVENT(journal_foreign, WARN, "a journal file in state_dir has outcomes for "
+	"another store: another Redis, or another store.prefix or "
+	"store.shards; they stay there: start a gateway with that store's "
+	"configuration and this state_dir, which delivers them")
 EVENT(journal_delivered, INFO, "an outcome from the journal is in Redis")
-EVENT(journal_late, WARN, "an outcome from the journal came too late: its "
-	"record is gone, or somebody else has decided; ask the upstream what "
-	"is true")
+EVENT(journal_late, WARN, "an outcome from the journal came too late: somebody "
+	"else has decided about its key; ask the upstream what is true")
 EVENT(journal_writable, INFO, "the journal can be written again")
 EVENT(journal_damaged, ERROR, "an entry of this journal file cannot be read, "
 	"so the outcome of one key is not known here, nor which key it is; "
@@ -115,6 +118,10 @@ EVENT(journal_unwritable, ERROR, "the journal cannot be written; no new claims "
 EVENT(lease_lost, WARN, "a lease could not be renewed: the record belongs to "
 	"somebody else or is gone; check whether this gateway was frozen, and "
 	"check Redis")
+EVENT(record_made_again, WARN, "Redis had no record of this key any more when "
+	"its outcome came, and the outcome made it again: Redis has lost data, "
+	"or an operator had deleted the record; if it was Redis, see AFTER "
+	"REDIS WAS LOST in onceproxy-recipes(7)")
 EVENT(record_broken, ERROR, "a stored record cannot be read; its key is "
 	"refused, not executed, until an operator who has asked the upstream "
 	"deletes the record")

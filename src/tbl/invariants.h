@@ -130,6 +130,12 @@ INVARIANT_NAME(journal_locked,
 INVARIANT_NAME(journal_mended,
     "the rest of an entry could be taken for an entry of its own")
 INVARIANT_NAME(journal_sum, "an entry that was damaged would be the answer")
+INVARIANT_NAME(journal_masked,
+    "behind damage, an entry that an upstream made up would be believed")
+INVARIANT_NAME(own_store,
+    "an outcome would be delivered to another Redis, and be forgotten")
+INVARIANT_NAME(outcome_restored,
+    "an outcome whose record Redis has forgotten would be forgotten too")
 
 /* --- whose key it is: gate/key.c, gate/fingerprint.c, record/redis_keys.c ---
  */
@@ -179,7 +185,9 @@ INVARIANT_NAME(coded_slash, "a path could be read in two ways, as /a%2Fb/..")
 INVARIANT_NAME(dots_resolved, "a path could slip past its route as /x/../v1")
 INVARIANT_NAME(slashes_joined, "a path could slip past its route as //v1")
 
-/* --- the operator: admin/admin_request.c, admin/admin_json.c --- */
+/* --- the operator: admin/ --- */
+INVARIANT_NAME(answer_waits,
+    "an operator could set a key free whose answer is on this very disk")
 INVARIANT_NAME(admin_token, "anybody could release a key")
 INVARIANT_NAME(admin_site,
     "a page that an operator looks at could release a key")

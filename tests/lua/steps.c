@@ -248,21 +248,36 @@ claim(const char *owner, const char *print, const char *policy,
 	return eval(SCRIPT_claim, &words);
 }
 
+/* What a record that is gone is made of again. */
+static void
+add_history(struct words *words)
+{
+	add(words, "%s", PRINT);
+	add(words, "%06d", TRIES);
+	add(words, "%013" PRId64, CREATED);
+	add(words, "charges");
+}
+
 redisReply *
 step(const char *verb, const char *owner, int attempt)
 {
+	bool again = strstr(verb, " again") != NULL;
 	struct words words = begin(owner);
 	add(&words, "%06d", attempt);
-	if (strcmp(verb, "complete") == 0) {
+	if (strncmp(verb, "complete", 8) == 0) {
 		add(&words, "%d", RETENTION);
 		add(&words, "p\nanswer of %s", owner);
 		add(&words, "201");
+		if (again)
+			add_history(&words);
 		return eval(SCRIPT_complete, &words);
 	}
-	if (strcmp(verb, "mark unknown") == 0) {
+	if (strncmp(verb, "mark unknown", 12) == 0) {
 		add(&words, "b");
 		add(&words, "%d", UNKNOWN_RETENTION);
 		add(&words, "%d", LONGEST);
+		if (again)
+			add_history(&words);
 		return eval(SCRIPT_mark_unknown, &words);
 	}
 	add(&words, "%d", strcmp(verb, "release sent") == 0);

@@ -36,7 +36,9 @@ enum {
 	SLACK = 60000, /* how much longer an index may be kept */
 	VALUE_MAX = 512,
 	EVENTS_MAX = 1000,
+	TRIES = 2, /* of a record that is made again … */
 };
+#define CREATED INT64_C(1700000000000) /* … and when it was made first */
 
 /* Setup and teardown of a group: the redis-server of the test program. */
 extern struct redis *redis;
@@ -70,7 +72,11 @@ int64_t redis_now(void);
 
 redisReply *claim(const char *owner, const char *print, const char *policy,
     int max_attempts, int64_t deadline);
-/* verb: complete, unknown, release sent, release unsent, give back. */
+/*
+ * verb: complete, mark unknown, release sent, release unsent, give back; and
+ * "complete again" and "mark unknown again", which make the record again where
+ * it is gone.
+ */
 redisReply *step(const char *verb, const char *owner, int attempt);
 /* The sweeper's step; and an operator's: release, complete or delete. */
 redisReply *expire(void);

@@ -69,8 +69,8 @@ story_is(const char *expected)
 /* --- who does what --- */
 
 static const char *const verbs[] = {"claim hold", "claim retry",
-    "claim reconcile:0", "claim execute", "complete", "mark unknown",
-    "release sent",
+    "claim reconcile:0", "claim execute", "complete", "complete again",
+    "mark unknown", "mark unknown again", "release sent",
     "release unsent", "give back", "expire", "operator release",
     "operator complete", "operator delete"};
 
@@ -139,6 +139,9 @@ each_change_of_state_is_told_by_the_step_that_makes_it(void **state)
 	    {"P", "complete", A, 5, P ">" C " 3 201"},
 	    {"U", "complete", A, 5, U ">" C " 3 201"},
 	    {"P", "mark unknown", A, 5, P ">" U " 3"},
+	    /* The record was gone, and is made again. */
+	    {"none", "complete again", A, 5, "NONE>" C " 3 201"},
+	    {"none", "mark unknown again", A, 5, "NONE>" U " 3"},
 	    {"P", "release sent", A, 5, P ">NONE 3"},
 	    {"P", "release unsent", A, 5, P ">NONE 3"},
 	    {"P", "give back", A, 5, P ">NONE 3"},

@@ -246,31 +246,57 @@ steps_are(const char *verb, const struct step_row *rows, size_t count)
 #define FENCED "FENCED ="
 #define STEPS(verb, rows) steps_are(verb, rows, sizeof rows / sizeof *rows)
 
+#define DONE "DONE C3-"
+#define COMPLETE_ROWS                                                         \
+	{"P", DONE, FENCED, FENCED, FENCED, FENCED}, \
+	{"P expired", DONE, FENCED, FENCED, FENCED, FENCED}, \
+	{"P retry", DONE, FENCED, FENCED, FENCED, FENCED}, \
+	{"P retry expired", DONE, FENCED, FENCED, FENCED, FENCED}, \
+	{"P asking", DONE, DONE, FENCED, FENCED, FENCED}, \
+	{"P asking, o1", DONE, DONE, FENCED, FENCED, FENCED}, \
+	{"U put back, o1", DONE, DONE, FENCED, FENCED, FENCED}, \
+	{"P asking expired", DONE, DONE, FENCED, FENCED, FENCED}, \
+	{"U", DONE, FENCED, FENCED, FENCED, FENCED}, \
+	{"U after retry", DONE, FENCED, FENCED, FENCED, FENCED}, \
+	{"U put back", DONE, DONE, FENCED, FENCED, FENCED}, \
+	{"C", "DONE =", FENCED, FENCED, FENCED, FENCED}, \
+	{"F", DONE, FENCED, FENCED, FENCED, FENCED}, \
+	{"R", FENCED, FENCED, FENCED, FENCED, FENCED}
+
 static void
 only_who_holds_it_or_a_late_owner_completes(void **state)
 {
 	(void)state;
-#define DONE "DONE C3-"
 	static const struct step_row rows[] = {
 	    {"none", "GONE =", "GONE =", "GONE =", "GONE =", "GONE ="},
-	    {"P", DONE, FENCED, FENCED, FENCED, FENCED},
-	    {"P expired", DONE, FENCED, FENCED, FENCED, FENCED},
-	    {"P retry", DONE, FENCED, FENCED, FENCED, FENCED},
-	    {"P retry expired", DONE, FENCED, FENCED, FENCED, FENCED},
-	    {"P asking", DONE, DONE, FENCED, FENCED, FENCED},
-	    {"P asking, o1", DONE, DONE, FENCED, FENCED, FENCED},
-	    {"U put back, o1", DONE, DONE, FENCED, FENCED, FENCED},
-	    {"P asking expired", DONE, DONE, FENCED, FENCED, FENCED},
-	    {"U", DONE, FENCED, FENCED, FENCED, FENCED},
-	    {"U after retry", DONE, FENCED, FENCED, FENCED, FENCED},
-	    {"U put back", DONE, DONE, FENCED, FENCED, FENCED},
-	    {"C", "DONE =", FENCED, FENCED, FENCED, FENCED},
-	    {"F", DONE, FENCED, FENCED, FENCED, FENCED},
-	    {"R", FENCED, FENCED, FENCED, FENCED, FENCED},
+	    COMPLETE_ROWS,
 	};
-#undef DONE
 	STEPS("complete", rows);
 }
+
+/* Where somebody has claimed meanwhile, it is a late owner like any other. */
+static void
+an_outcome_makes_a_record_again_that_is_gone(void **state)
+{
+	(void)state;
+	static const struct step_row rows[] = {
+	    {"none", DONE, DONE, DONE, "DONE C2-", "DONE C4-"},
+	    COMPLETE_ROWS,
+	};
+	STEPS("complete again", rows);
+	char value[VALUE_MAX];
+	put("none");
+	word_is(step("complete again", A, 3), "DONE");
+	head_has(4, "000003000002" "1700000000000");
+	head_has(55, A PRINT "\ncharges\np\nanswer of " A);
+	word_is(claim(B, PRINT, "hold", 5, 0), "COMPLETED");
+	word_is(claim(B, OTHER_PRINT, "hold", 5, 0), "MISMATCH");
+	get_record(value);
+	assert_memory_not_equal(value + 16, value + 29, 13);
+}
+
+#undef DONE
+#undef COMPLETE_ROWS
 
 /* The attempt is A's; B may have asked about it, and X claims in vain. */
 static void
@@ -365,25 +391,52 @@ a_claim_is_given_back_whatever_its_attempt(void **state)
 	STEPS("give back", rows);
 }
 
+#define UNKNOWN_ROWS                                                          \
+	{"P", "DONE U3b", FENCED, FENCED, FENCED, FENCED}, \
+	{"P expired", "DONE U3b", FENCED, FENCED, FENCED, FENCED}, \
+	{"P retry", "DONE U3b", FENCED, FENCED, FENCED, FENCED}, \
+	{"P asking", "DONE =", "DONE U3t", FENCED, FENCED, FENCED}, \
+	{"U", "DONE =", FENCED, FENCED, FENCED, FENCED}, \
+	{"U after retry", "DONE =", FENCED, FENCED, FENCED, FENCED}, \
+	{"U put back", "DONE =", "DONE =", FENCED, FENCED, FENCED}, \
+	{"C", FENCED, FENCED, FENCED, FENCED, FENCED}, \
+	{"F", FENCED, FENCED, FENCED, FENCED, FENCED}, \
+	{"R", FENCED, FENCED, FENCED, FENCED, FENCED}
+
 static void
 only_who_holds_it_makes_it_unknown(void **state)
 {
 	(void)state;
 	static const struct step_row rows[] = {
 	    {"none", "GONE =", "GONE =", "GONE =", "GONE =", "GONE ="},
-	    {"P", "DONE U3b", FENCED, FENCED, FENCED, FENCED},
-	    {"P expired", "DONE U3b", FENCED, FENCED, FENCED, FENCED},
-	    {"P retry", "DONE U3b", FENCED, FENCED, FENCED, FENCED},
-	    {"P asking", "DONE =", "DONE U3t", FENCED, FENCED, FENCED},
-	    {"U", "DONE =", FENCED, FENCED, FENCED, FENCED},
-	    {"U after retry", "DONE =", FENCED, FENCED, FENCED, FENCED},
-	    {"U put back", "DONE =", "DONE =", FENCED, FENCED, FENCED},
-	    {"C", FENCED, FENCED, FENCED, FENCED, FENCED},
-	    {"F", FENCED, FENCED, FENCED, FENCED, FENCED},
-	    {"R", FENCED, FENCED, FENCED, FENCED, FENCED},
+	    UNKNOWN_ROWS,
 	};
 	STEPS("mark unknown", rows);
 }
+
+static void
+a_doubt_makes_a_record_again_that_is_gone(void **state)
+{
+	(void)state;
+	static const struct step_row rows[] = {
+	    {"none", "DONE U3b", "DONE U3b", "DONE U3b", "DONE U2b",
+		"DONE U4b"},
+	    UNKNOWN_ROWS,
+	};
+	STEPS("mark unknown again", rows);
+	put("none");
+	word_is(step("mark unknown again", A, 3), "DONE");
+	head_has(4, "000003000002" "1700000000000");
+	head_has(55, A PRINT "\ncharges\n");
+	word_is(claim(B, PRINT, "hold", 5, 0), "UNKNOWN");
+	/* The attempt that was sent counts, also towards max_attempts. */
+	word_is(claim(B, PRINT, "retry", 2, 0), "FAILED");
+	/* Its own late owner may still know better. */
+	put("none");
+	word_is(step("mark unknown again", A, 3), "DONE");
+	word_is(step("complete", A, 3), "DONE");
+}
+#undef UNKNOWN_ROWS
 
 static void
 only_a_processing_record_is_renewed_and_by_its_owner_alone(void **state)
@@ -436,12 +489,14 @@ main(void)
 	    IN_BOTH(
 		where_redis_is_not_to_be_trusted_nothing_new_is_executed),
 	    IN_BOTH(only_who_holds_it_or_a_late_owner_completes),
+	    IN_BOTH(an_outcome_makes_a_record_again_that_is_gone),
 	    IN_BOTH(a_failed_record_welcomes_the_truth_of_its_last_attempt),
 	    IN_BOTH(only_who_holds_it_or_a_late_owner_releases),
 	    IN_BOTH(
 		what_was_not_sent_leaves_an_earlier_unknown_attempt_unknown),
 	    IN_BOTH(a_claim_is_given_back_whatever_its_attempt),
 	    IN_BOTH(only_who_holds_it_makes_it_unknown),
+	    IN_BOTH(a_doubt_makes_a_record_again_that_is_gone),
 	    IN_BOTH(
 		only_a_processing_record_is_renewed_and_by_its_owner_alone),
 	};

@@ -8,6 +8,8 @@
  *   RETRY     on_unknown is "retry"
  *   FAILOVER  Redis has a replica, which may take over once; wait_replicas
  *             is 1
+ *   FORGETS   Redis forgets the record once, while its owner is there; no
+ *             retry comes, and no gateway dies, before the outcome does
  *
  * Mutants, mistakes that somebody might make; a promise is then broken:
  *   RECLAIM_EXPIRED      a lease that ran out leaves a free key
@@ -21,6 +23,7 @@
  *   FENCED_ANSWERS       (RETRY) a fenced owner hands out its own answer
  *   JOURNAL_ANSWERS      (RETRY) an answer that only the journal has is
  *                        handed out
+ *   GONE_IS_LATE         (FORGETS) an outcome that finds no record is given up
  *   NO_WAIT              (FAILOVER) it is enough that the master has it
  *   WAIT_ELSEWHERE       (FAILOVER) WAIT is asked on another connection
  *                        than the one that wrote
@@ -108,7 +111,7 @@ byte seen = NOBODY;	/* the answer that clients were given */
 #ifndef RETRY
 byte executions;
 #endif
-#if !(defined(RETRY) && defined(FAILOVER))
+#if !(defined(RETRY) && defined(FAILOVER)) && !defined(FORGETS)
 byte numbers;		/* a bit for each attempt number that was sent */
 #endif
 #if !defined(RETRY) && !defined(FAILOVER)
@@ -119,6 +122,15 @@ bool crashed;
 #define NOTE(what)	skip
 #endif
 bool begun;
+
+#ifdef FORGETS
+bool forgot;
+/* The record is gone, and somebody has what it takes to make it again. */
+#define IS_AWAITED	(forgot && MASTER.state == NONE && \
+			(held[0] || held[1] || held[2] || held[3]))
+#else
+#define IS_AWAITED	false
+#endif
 
 hidden mtype verdict;	/* of a step; never looked at after its atomic */
 
@@ -152,6 +164,24 @@ inline meet_unknown(r, o)
 #endif
 }
 
+/*
+ * What a record is made of again that is gone: held has the attempt, as long as
+ * the owner has an outcome to store.
+ */
+#if defined(FORGETS) && !defined(GONE_IS_LATE)
+#define IS_GONE(r, o)	(r.state == NONE && held[o] != 0)
+#else
+#define IS_GONE(r, o)	false
+#endif
+
+inline make_again(r, o, its)
+{
+	r.state = its;
+	r.owner = o;
+	r.attempt = held[o];
+	verdict = DONE
+}
+
 inline claim(r, o)
 {
 	if
@@ -178,6 +208,8 @@ inline claim(r, o)
 inline complete(r, o)
 {
 	if
+	:: IS_GONE(r, o) ->
+		make_again(r, o, COMPLETED)
 	:: IS_OPEN(r) && IS_HELD(r, o) ->
 		r.state = COMPLETED;
 		r.owner = o;
@@ -205,6 +237,8 @@ inline release(r, is_its)
 inline unknown(r, o)
 {
 	if
+	:: IS_GONE(r, o) ->
+		make_again(r, o, UNKNOWN)
 	:: IS_OPEN(r) && IS_HELD(r, o) ->
 		r.state = UNKNOWN;
 		verdict = DONE
@@ -260,7 +294,7 @@ end:	do
 #ifndef FAILOVER
 	/* A claim that lay in a socket is executed after all ... */
 	:: atomic {
-		late[me] ->
+		late[me] && !IS_AWAITED ->
 		late[me] = false;
 		claim(MINE, me);
 		printf("request %d claims, too late: %e\n", me, verdict);
@@ -371,7 +405,8 @@ inline to_journal(step)
 
 inline sent()
 {
-#if !(defined(RETRY) && defined(FAILOVER)) && ASKED(NUMBERED)
+#if !(defined(RETRY) && defined(FAILOVER)) && !defined(FORGETS) && \
+	ASKED(NUMBERED)
 	assert((numbers & (1 << held[me])) == 0);
 	numbers = numbers | (1 << held[me])
 #else
@@ -411,7 +446,7 @@ proctype Gateway(byte g)
 	g == 0 || begun;
 	do
 	:: atomic {
-		at == CLAIM ->
+		at == CLAIM && !IS_AWAITED ->
 		begun = true;
 		claim(MINE, me);
 		printf("request %d claims: %e\n", me, verdict);
@@ -539,7 +574,7 @@ proctype Gateway(byte g)
 	}
 	/* The process dies, at any point, and is started again. */
 	:: atomic {
-		true ->
+		!IS_AWAITED ->
 		printf("request %d dies\n", me);
 		NOTE(crashed);
 		giveback[g * TRIES] = false;
@@ -621,6 +656,18 @@ end:	do
 	/* Until then a gateway talks to the old master, all by itself. */
 	:: atomic { promoted && !moved[0] -> move(0) }
 	:: atomic { promoted && !moved[1] -> move(1) }
+#endif
+#ifdef FORGETS
+	/* Redis comes back without the record, but its owner is still there. */
+	:: atomic {
+		!forgot && IS_OPEN(MASTER) && MASTER.owner < OWNERS &&
+		held[MASTER.owner] == MASTER.attempt ->
+		printf("Redis forgets\n");
+		forgot = true;
+		MASTER.state = NONE;
+		MASTER.owner = NOBODY;
+		MASTER.attempt = 0
+	}
 #endif
 #ifdef OPERATOR_COMPLETES
 	:: atomic {

@@ -23,6 +23,8 @@ VARIANTS = [
     ("one Redis, on_unknown is retry", "RETRY"),
     ("a replica takes over", "FAILOVER"),
     ("a replica takes over, on_unknown is retry", "FAILOVER RETRY"),
+    ("Redis forgets the record", "FORGETS"),
+    ("Redis forgets the record, on_unknown is retry", "FORGETS RETRY"),
 ]
 
 MISTAKES = [
@@ -50,6 +52,10 @@ MISTAKES = [
      "FENCED_ANSWERS RETRY", "ONE_ANSWER"),
     ("with on_unknown retry, a journal's answer is not the one that counts",
      "JOURNAL_ANSWERS RETRY", "ONE_ANSWER"),
+    ("an outcome that is given up for want of a record is not there any more",
+     "FORGETS GONE_IS_LATE", "LASTING"),
+    ("an outcome that is given up for want of a record executes twice",
+     "FORGETS GONE_IS_LATE", "ONCE"),
     ("a claim that only the master has executes twice after a failover",
      "FAILOVER NO_WAIT", "ONCE"),
     ("a claim that only the master has repeats an attempt number",

@@ -1,0 +1,28 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- Makes the record of an attempt again, whose record is gone: Redis has come
+-- back without it, or an operator has deleted it.  Include it behind
+-- transitions.lua and entities.lua, in a script whose first arguments are owner
+-- and attempt.
+
+-- The record, not stored yet, of the arguments from the given one on:
+-- fingerprint, tries (6 digits), created ms (13 digits), route; and of what the
+-- request changes (entities.lua) the end of its key's name, its version, that
+-- as JSON, and how long it is remembered, ms.  nil where the script was not
+-- given them.
+local function make_again(first)
+	if not ARGV[first + 3] then
+		return nil
+	end
+	local r = {
+		again = true,
+		owner = ARGV[1], attempt = ARGV[2],
+		fingerprint = ARGV[first], tries = ARGV[first + 1],
+		created = ARGV[first + 2], route = ARGV[first + 3],
+		known = ARGV[first + 3],
+		reason = '-', lease_until = stamp, rest = '', before = '',
+	}
+	if ARGV[first + 7] then
+		entity_note(r, first + 4, ARGV[first + 7])
+	end
+	return r
+end

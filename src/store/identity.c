@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+
+#include "base/base64.h"
+#include "base/random.h"
+#include "record/redis_keys.h"
+#include "store/call.h"
+#include "store/identity.h"
+#include "store/topology.h"
+
+enum {
+	SHARD = 0, /* always there, however many there are */
+	AGAIN_MS = 1000,
+};
+
+_Static_assert(IDENTITY_MAX >= IDENTITY_CHARS, "room for what we make");
+
+static void
+take(struct store *store, struct span kept)
+{
+	struct identity *identity = &store->identity;
+	memcpy(identity->kept, kept.ptr, kept.len);
+	identity->kept[kept.len] = '\0';
+	origin_id(store->conf, kept, identity->origin.id);
+}
+
+/* Of what Redis has, whoever wrote it, all that matters is its bytes. */
+static void
+on_identified(struct store_call *call, enum call_end how, int error,
+    const struct call_reply *reply)
+{
+	struct store *store = call->store;
+	struct identity *identity = &store->identity;
+	(void)error;
+	identity->asking = false;
+	struct span kept = how == CALL_ANSWERED && reply->n_extra > 0
+	    ? resp_text(reply->extra[0])
+	    : SPAN("");
+	identity->answered = identity->answered || how != CALL_LOST;
+	if (kept.len > 0 && kept.len <= IDENTITY_MAX)
+		take(store, kept);
+	else if (topology_node_of(store, SHARD) != NULL &&
+	    node_is_up(topology_node_of(store, SHARD)))
+		timer_set(&identity->timer, AGAIN_MS);
+}
+
+static void
+ask(struct store *store)
+{
+	struct identity *identity = &store->identity;
+	uint8_t random[DIGEST_BYTES];
+	char fresh[IDENTITY_CHARS + 1];
+	if (identity->asking)
+		return;
+	random_bytes(random, sizeof random);
+	base64_encode(random, sizeof random, fresh);
+	struct store_call *call = call_new(store, SHARD, SCRIPT_identify, 3);
+	resp_number(&call->args, 1);
+	redis_keys_index(&call->args, store->conf, SHARD, "store");
+	resp_arg(&call->args, *identity->kept != '\0'
+		? span_str(identity->kept)
+		: span_of(fresh, IDENTITY_CHARS));
+	call->done = on_identified;
+	identity->asking = true;
+	call_start(call);
+}
+
+void
+identity_node_up(struct store *store, const struct node *node)
+{
+	if (topology_node_of(store, SHARD) == node)
+		ask(store);
+}
+
+void
+identity_topology_known(struct store *store)
+{
+	if (!origin_has_id(&store->identity.origin))
+		ask(store);
+}
+
+static void
+on_identity_timer(void *arg)
+{
+	ask(arg);
+}
+
+void
+identity_init(struct store *store)
+{
+	origin_place(store->conf, store->identity.origin.place);
+	timer_init(
+	    &store->identity.timer, store->loop, on_identity_timer, store);
+}
+
+void
+identity_end(struct store *store)
+{
+	timer_clear(&store->identity.timer);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * Learns which store this is (record/origin.h), each time that the server with
+ * the store's id comes up: the id is made at first contact, and made again, as
+ * this gateway knew it, where the data was lost.  It knows nothing of what the
+ * answer is for.  For src/store/ alone; the store's thread.
+ */
+struct node;
+struct store;
+
+/* For a new store, and one that is freed. */
+void identity_init(struct store *store);
+void identity_end(struct store *store);
+/* Calls can be sent to that node, or the topology is known. */
+void identity_node_up(struct store *store, const struct node *node);
+void identity_topology_known(struct store *store);
