@@ -269,6 +269,18 @@ put_JOURNAL_ENTRIES(struct admin_metrics *e)
 }
 
 static void
+put_JOURNAL_FOREIGN(struct admin_metrics *e)
+{
+	put_value(e, sum_of(e, offsetof(struct meter, journal_foreign)));
+}
+
+static void
+put_JOURNAL_DAMAGED(struct admin_metrics *e)
+{
+	put_value(e, sum_of(e, offsetof(struct meter, journal_aside)));
+}
+
+static void
 put_STORE_UP(struct admin_metrics *e)
 {
 	put_value(e, store_is_up(e->from->store));

@@ -44,17 +44,38 @@ fault_of(const struct admin *admin)
 	return store_is_up(admin->store) ? store_fault(admin->store) : NULL;
 }
 
+/* One that cannot be written takes no new claims. */
+static bool
+is_journal_writable(const struct admin *admin)
+{
+	for (int64_t i = 0; i < admin->conf->workers; i++)
+		if (atomic_load(&admin->workers[i]->journal_relay.unwritable))
+			return false;
+	return true;
+}
+
+static enum after
+say_unready(struct admin_request *a, const char *reason, const char *detail)
+{
+	return admin_answer_json(a, 503,
+	    json_pack("{s:s, s:s, s:s*}", "status", "unready", "reason",
+		reason, "detail", detail));
+}
+
 static enum after
 say_ready(struct admin_request *a, bool up)
 {
-	const char *reason = a->admin->draining ? "draining" : "store";
 	const char *fault = fault_of(a->admin);
-	if (up && fault == NULL && !a->admin->draining)
-		return admin_answer_json(
-		    a, 200, json_pack("{s:s}", "status", "ready"));
-	return admin_answer_json(a, 503,
-	    json_pack("{s:s, s:s, s:s*}", "status", "unready", "reason",
-		reason, "detail", fault));
+	if (a->admin->draining)
+		return say_unready(a, "draining", fault);
+	if (!up || fault != NULL)
+		return say_unready(a, "store", fault);
+	if (!is_journal_writable(a->admin))
+		return say_unready(a, "journal",
+		    "the journal below state_dir cannot be written, and no new "
+		    "claims are forwarded; the log says why");
+	return admin_answer_json(
+	    a, 200, json_pack("{s:s}", "status", "ready"));
 }
 
 /* What is in flight now, all workers together and each. */
@@ -76,20 +97,20 @@ counts_json(const struct admin *admin)
 	    "executions", executions, "workers", each);
 }
 
-/* All workers' together; one that cannot be written takes no new claims. */
+/* All workers' together. */
 static json_t *
 journal_json(const struct admin *admin)
 {
-	uint64_t entries = 0;
-	bool writable = true;
+	uint64_t entries = 0, foreign = 0, aside = 0;
 	for (int64_t i = 0; i < admin->conf->workers; i++) {
 		const struct worker *w = admin->workers[i];
 		entries += counter_read(&w->meter.journal_entries);
-		writable =
-		    writable && !atomic_load(&w->journal_relay.unwritable);
+		foreign += counter_read(&w->meter.journal_foreign);
+		aside += counter_read(&w->meter.journal_aside);
 	}
-	return json_pack("{s:I, s:b}", "entries", (json_int_t)entries,
-	    "writable", writable);
+	return json_pack("{s:I, s:b, s:I, s:I}", "entries",
+	    (json_int_t)entries, "writable", is_journal_writable(admin),
+	    "foreign", (json_int_t)foreign, "damaged", (json_int_t)aside);
 }
 
 static enum after

@@ -32,6 +32,7 @@ look_at_all(struct doctor *doctor)
 		doctor->sentinels = sentinel_query(doctor->conf);
 	doctor->n_redises = diagnostics_run(doctor->conf, &doctor->redises);
 	doctor->reached = reach_targets(doctor->conf, &doctor->n_reached);
+	doctor_host_look(doctor);
 }
 
 /* What holds of several masters alike is said once. */
@@ -109,6 +110,7 @@ clear_doctor(struct doctor *doctor)
 	for (size_t i = 0; i < doctor->n_redises; i++)
 		diagnostics_clear(&doctor->redises[i]);
 	free(doctor->redises);
+	journal_survey_clear(&doctor->journal);
 }
 
 /* --- printing --- */

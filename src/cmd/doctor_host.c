@@ -12,7 +12,6 @@
 #include "cmd/doctor_host_private.h"
 #include "cmd/shell_quote.h"
 #include "http/front.h"
-#include "journal/journal_count.h"
 #include "redis/managed.h"
 
 /* What the gateway needs besides a descriptor for each side of a client. */
@@ -78,16 +77,55 @@ doctor_host_state_dir_open(struct doctor *doctor)
 		    shell_quote(path));
 }
 
+/* --- the journal --- */
+
+void
+doctor_host_look(struct doctor *doctor)
+{
+	struct origin ours = {.id = {0}};
+	origin_place(doctor->conf, ours.place);
+	for (size_t i = 0; i < doctor->n_redises; i++)
+		if (doctor->redises[i].store_id != NULL)
+			origin_id(doctor->conf,
+			    span_str(doctor->redises[i].store_id), ours.id);
+	if (!journal_survey(doctor->conf->state_dir, &ours, &doctor->journal))
+		doctor->journal_error = errno;
+}
+
+static void
+judge_entries(struct doctor *doctor, enum finding_name name, uint64_t count,
+    const char *file, char *remedy)
+{
+	if (doctor->journal_error == 0 && count > 0) {
+		findings_add(doctor, name, state_dir_pointer,
+		    mem_printf("%" PRIu64 " (%s)", count, file), remedy);
+		return;
+	}
+	free(remedy);
+	if (doctor->journal_error != 0)
+		findings_add_skipped(
+		    doctor, name, strerror(doctor->journal_error));
+}
+
 void
 doctor_host_journal(struct doctor *doctor)
 {
-	uint64_t entries;
-	if (!journal_count(doctor->conf->state_dir, &entries))
-		findings_add_skipped(doctor, FINDING_journal, strerror(errno));
-	else if (entries > 0)
-		findings_add(doctor, FINDING_journal, state_dir_pointer,
-		    mem_printf("%" PRIu64, entries),
-		    shell_quote(doctor->conf->file));
+	judge_entries(doctor, FINDING_journal, doctor->journal.entries,
+	    doctor->journal.file, shell_quote(doctor->conf->file));
+}
+
+void
+doctor_host_journal_foreign(struct doctor *doctor)
+{
+	judge_entries(doctor, FINDING_journal_foreign, doctor->journal.foreign,
+	    doctor->journal.foreign_file, NULL);
+}
+
+void
+doctor_host_journal_damaged(struct doctor *doctor)
+{
+	judge_entries(doctor, FINDING_journal_damaged, doctor->journal.aside,
+	    doctor->journal.aside_file, NULL);
 }
 
 /* --- descriptors and programs --- */

@@ -8,9 +8,14 @@
  * its lines in tbl/findings.h.  They only judge: all asking was done before,
  * but for what costs nothing to ask here.  Main thread.
  */
+/* Looks at the journal; after Redis was asked for the store's id. */
+void doctor_host_look(struct doctor *doctor);
+
 void doctor_host_configuration(struct doctor *doctor);
 void doctor_host_state_dir(struct doctor *doctor);
 void doctor_host_state_dir_open(struct doctor *doctor);
 void doctor_host_journal(struct doctor *doctor);
+void doctor_host_journal_foreign(struct doctor *doctor);
+void doctor_host_journal_damaged(struct doctor *doctor);
 void doctor_host_descriptors(struct doctor *doctor);
 void doctor_host_managed_server(struct doctor *doctor);

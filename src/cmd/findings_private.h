@@ -3,6 +3,7 @@
 
 #include "conf/complaints.h"
 #include "conf/conf.h"
+#include "journal/journal_survey.h"
 #include "probe/diagnostics.h"
 #include "probe/sentinel_query.h"
 #include "upstream/reach.h"
@@ -49,6 +50,8 @@ struct doctor {
 	size_t n_redises;
 	struct reached *reached; /* one for each target */
 	size_t n_reached;
+	struct journal_survey journal;
+	int journal_error; /* an errno: it could not be looked at; or 0 */
 
 	struct finding *list;
 	size_t count;

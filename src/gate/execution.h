@@ -5,6 +5,7 @@
 #include "gate/cache.h"
 #include "gate/lease.h"
 #include "gate/machine.h"
+#include "journal/journal_writer.h"
 #include "store/store.h"
 #include "upstream/forward.h"
 
@@ -50,8 +51,9 @@ struct execution {
 
 	struct store_op store;
 	cache_mark mark; /* before the answer was stored */
-	unsigned settling; /* the step to try again after a pause */
+	unsigned settling; /* the step that Redis has not taken */
 	unsigned tries;    /* of settling */
+	struct journal_op journal; /* its way to the disk */
 	struct op pause;
 	int64_t store_us;
 };
@@ -81,6 +83,8 @@ struct execution_start {
 	struct claim claim; /* as it was made, and answered OURS or RECONCILE */
 	int64_t claimed_us;  /* when it was asked for, by clock_us */
 	uint32_t attempt;
+	uint32_t tries;     /* with these, its record can be made again … */
+	int64_t created_ms; /* … if it is gone when the outcome comes */
 	bool ask; /* the claim was answered RECONCILE: question is sent first */
 	enum reason reason; /* then: why the earlier attempt is unknown */
 	bool can_ask;       /* false: the question cannot be made */

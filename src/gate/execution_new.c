@@ -15,8 +15,9 @@
  *                        └─ sent, and no whole answer:    MARK_UNKNOWN ⇢
  *
  * COMPLETE ⇢ COMPLETED, RELEASE ⇢ RELEASED and MARK_UNKNOWN ⇢ MARKED_UNKNOWN
- * are in execution_store.c: each is tried again, after PAUSE ⇢ PAUSED, until
- * Redis has taken it; then FINISH.
+ * are in execution_store.c.  What Redis does not take goes to disk (JOURNAL ⇢
+ * JOURNALED), and where that fails too, it is tried again after PAUSE ⇢ PAUSED,
+ * until one of them has it; then FINISH.
  */
 
 static const struct machine_step steps[] = {
@@ -46,6 +47,7 @@ execution_free(struct machine *machine)
 	struct execution *e = execution_of(machine);
 	forward_stop(&e->forward);
 	op_cancel(&e->store.op);
+	op_cancel(&e->journal.op);
 	op_cancel(&e->pause);
 	forward_clear(&e->forward);
 	answer_unref(&e->store.answer);
@@ -77,6 +79,8 @@ execution_new(const struct execution_start *start)
 	    .key_id = start->claim.key_id,
 	    .owner = start->claim.owner,
 	    .attempt = start->attempt,
+	    .tries = start->tries,
+	    .created_ms = start->created_ms,
 	    .policy = start->claim.policy,
 	    .route = start->claim.route,
 	};
@@ -85,7 +89,7 @@ execution_new(const struct execution_start *start)
 	e->claim = start->claim;
 	if (start->claim.entity != NULL) {
 		e->entity = *start->claim.entity;
-		e->claim.entity = &e->entity;
+		e->claim.entity = e->held.entity = &e->entity;
 	}
 	e->asked = start->ask;
 	e->reason = start->reason;
@@ -99,6 +103,7 @@ execution_new(const struct execution_start *start)
 	e->message.spent = &e->body;
 	op_init(&e->forward.op, w->loop, machine_run, &e->machine);
 	op_init(&e->store.op, w->loop, machine_run, &e->machine);
+	op_init(&e->journal.op, w->loop, machine_run, &e->machine);
 	op_init(&e->pause, w->loop, machine_run, &e->machine);
 	lease_renewal_begin(&w->leases, &e->lease, start->claimed_us,
 	    e->held.policy->lease_ms);

@@ -43,23 +43,6 @@ not_taken(struct execution *e, unsigned again)
 	return true;
 }
 
-/*
- * Redis has not taken it: it goes to disk, and the journal relay delivers it.
- * False: the disk has not taken it either, and this execution tries on.
- */
-static bool
-to_journal(struct execution *e, const struct journaled *what)
-{
-	return journal_relay_take(&e->worker->journal_relay, &e->held, what);
-}
-
-static enum after
-after_journal(struct execution *e, bool taken)
-{
-	return execution_to(
-	    e, taken ? EXECUTION_FINISH : EXECUTION_PAUSE, MORE);
-}
-
 enum after
 execution_store_complete(struct machine *machine)
 {
@@ -91,30 +74,28 @@ is_after_lease(const struct execution *e)
 }
 
 /*
- * Redis does not have the outcome, and somebody else may decide: under this
- * policy another execution, after the lease anybody.
+ * Redis does not have the outcome, and somebody else may decide: another
+ * execution, where the policy allows it or Redis has no record to hold the key
+ * with; after the lease, anybody.
  */
 static bool
 others_may_decide(const struct execution *e)
 {
 	if (is_after_lease(e))
 		return true;
-	return e->held.policy->on_unknown != UNKNOWN_HOLD &&
+	return (e->store.gone || e->held.policy->on_unknown != UNKNOWN_HOLD) &&
 	    INVARIANT(undecided_held_back);
 }
 
 /* Where others may decide, the answer is not handed out. */
-static enum after
-complete_later(struct execution *e)
+static void
+complete_later(struct execution *e, bool taken)
 {
-	bool taken = to_journal(e,
-	    &(struct journaled){JOURNAL_COMPLETE, .answer = e->answer});
 	if (taken && !others_may_decide(e))
 		deliver_answer(e, OUTCOME_EXECUTED);
 	else
 		deliver_problem(
 		    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
-	return after_journal(e, taken);
 }
 
 /*
@@ -127,9 +108,7 @@ complete_before(struct execution *e)
 	deliver_fenced(e);
 	e->settling = EXECUTION_COMPLETE;
 	e->tries++;
-	return after_journal(e,
-	    to_journal(e,
-		&(struct journaled){JOURNAL_COMPLETE, .answer = e->answer}));
+	return execution_to(e, EXECUTION_JOURNAL, MORE);
 }
 
 /* The answer is in Redis before the client sees it. */
@@ -138,7 +117,7 @@ execution_store_completed(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	if (not_taken(e, EXECUTION_COMPLETE))
-		return complete_later(e);
+		return execution_to(e, EXECUTION_JOURNAL, MORE);
 	if (e->store.verdict == VERDICT_FENCED && e->store.before)
 		return complete_before(e);
 	if (e->store.verdict != VERDICT_DONE && INVARIANT(fenced_answer)) {
@@ -195,10 +174,8 @@ execution_store_released(struct machine *machine)
 	else
 		deliver_problem(
 		    e, OUTCOME_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
-	if (!late)
-		return execution_to(e, EXECUTION_FINISH, MORE);
-	const struct journaled what = {JOURNAL_RELEASE, .sent = e->sent};
-	return after_journal(e, to_journal(e, &what));
+	return execution_to(
+	    e, late ? EXECUTION_JOURNAL : EXECUTION_FINISH, MORE);
 }
 
 static void
@@ -241,13 +218,48 @@ execution_store_marked_unknown(struct machine *machine)
 		deliver_fenced(e);
 	else
 		deliver_unknown(e);
-	if (!late)
-		return execution_to(e, EXECUTION_FINISH, MORE);
-	const struct journaled what = {JOURNAL_UNKNOWN, .reason = e->reason};
-	return after_journal(e, to_journal(e, &what));
+	return execution_to(
+	    e, late ? EXECUTION_JOURNAL : EXECUTION_FINISH, MORE);
 }
 
-/* --- until Redis has taken it --- */
+/* --- what Redis has not taken --- */
+
+static struct journaled
+not_stored(const struct execution *e)
+{
+	switch (e->settling) {
+	case EXECUTION_COMPLETE:
+		return (struct journaled){
+		    JOURNAL_COMPLETE, .answer = e->answer};
+	case EXECUTION_RELEASE:
+		return (struct journaled){JOURNAL_RELEASE, .sent = e->sent};
+	default:
+		return (struct journaled){JOURNAL_UNKNOWN, .reason = e->reason};
+	}
+}
+
+/* It goes to disk, and the journal relay delivers it. */
+enum after
+execution_store_journal(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	const struct journaled what = not_stored(e);
+	journal_relay_take(
+	    &e->worker->journal_relay, &e->journal, &e->held, &what);
+	return execution_to(e, EXECUTION_JOURNALED, WAIT);
+}
+
+/* What the disk has not taken either is this execution's to try again. */
+enum after
+execution_store_journaled(struct machine *machine)
+{
+	struct execution *e = execution_of(machine);
+	bool taken = e->journal.op.error == 0 || !INVARIANT(journal_took_it);
+	if (e->settling == EXECUTION_COMPLETE)
+		complete_later(e, taken);
+	return execution_to(
+	    e, taken ? EXECUTION_FINISH : EXECUTION_PAUSE, MORE);
+}
 
 static void
 detach_pause(struct op *op, int error)

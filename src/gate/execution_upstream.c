@@ -171,6 +171,8 @@ execution_upstream_reclaimed(struct machine *machine)
 	if (e->store.op.error == 0 && e->store.verdict == VERDICT_OURS) {
 		bool next = e->store.attempt == e->held.attempt + 1;
 		e->held.attempt = e->store.attempt;
+		e->held.tries = e->store.tries;
+		e->held.created_ms = e->store.created_ms;
 		if (!next)
 			return record_vanished(e);
 		lease_extend(&e->lease, e->store.op.began_us,

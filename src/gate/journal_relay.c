@@ -6,14 +6,12 @@
 #include "base/test_build.h"
 #include "gate/journal_relay.h"
 #include "gate/worker.h"
-#include "journal/journal_folder.h"
+#include "journal/journal_adoption.h"
 #include "loop/log.h"
 
 enum {
 	/* How soon a delivery that failed is tried again. */
 	AGAIN_MS = 200,
-	/* How often dead processes' journals are looked for. */
-	ADOPT_MS = 5000,
 	/* After so many failures in a row the pass rests. */
 	FAILURES_MAX = 16,
 };
@@ -26,16 +24,50 @@ struct adopted_journal {
 static void on_look_again(void *arg);
 static void on_small_ended(void *arg);
 static void on_large_ended(void *arg);
+static void on_written(void *arg, bool failed);
+static void on_adopted(void *arg, struct journal *journal);
+static void on_looked(void *arg);
+
+static void
+lock(struct journal_relay *relay)
+{
+	must(pthread_mutex_lock(&relay->mutex) == 0);
+}
+
+static void
+unlock(struct journal_relay *relay)
+{
+	must(pthread_mutex_unlock(&relay->mutex) == 0);
+}
+
+static unsigned
+own_entries(const struct journal_relay *relay, const struct journal *journal)
+{
+	return journal_own_entries(
+	    journal, store_origin(relay->worker->store));
+}
 
 /* For the metrics. */
 static void
 count_entries(const struct journal_relay *relay)
 {
-	uint64_t count = journal_open_entries(relay->own);
+	struct meter *meter = &relay->worker->meter;
+	uint64_t count = own_entries(relay, relay->own);
 	for (const struct adopted_journal *it = relay->adopted; it != NULL;
 	     it = it->next)
-		count += journal_open_entries(it->journal);
-	counter_set(&relay->worker->meter.journal_entries, count);
+		count += own_entries(relay, it->journal);
+	counter_set(&meter->journal_entries, count);
+	if (relay->adoption != NULL)
+		journal_adoption_count(relay->adoption,
+		    &meter->journal_foreign, &meter->journal_aside);
+}
+
+static void
+log_unwritable(const struct journal_relay *relay)
+{
+	struct logline line = log_begin(EV_journal_unwritable);
+	log_str(&line, "error", journal_message(relay->own));
+	log_end(&line);
 }
 
 static void
@@ -60,22 +92,35 @@ void
 journal_relay_init(struct journal_relay *relay, struct worker *worker,
     struct journal *journal, bool adopts)
 {
-	*relay = (struct journal_relay){
-	    .worker = worker, .own = journal, .adopts = adopts};
+	*relay = (struct journal_relay){.worker = worker, .own = journal};
+	must(pthread_mutex_init(&relay->mutex, NULL) == 0);
+	if (adopts)
+		relay->adoption = journal_adoption_new(worker->loop,
+		    worker->conf->state_dir, on_adopted, on_looked, relay);
 	begin_delivery(relay, &relay->small, on_small_ended);
 	begin_delivery(relay, &relay->large, on_large_ended);
 	timer_init(&relay->timer, worker->loop, on_look_again, relay);
+	/* Nobody is served yet who would have to wait for the disk. */
+	relay->unwritable = !journal_is_writable(journal, clock_us());
+	if (relay->unwritable)
+		log_unwritable(relay);
+	journal_writer_init(
+	    &relay->writer, worker->loop, journal, on_written, relay);
 	timer_set(&relay->timer, 0);
 }
 
 void
 journal_relay_end(struct journal_relay *relay)
 {
+	relay->ending = true;
 	timer_clear(&relay->timer);
+	journal_adoption_free(&relay->adoption);
 	end_delivery(&relay->small);
 	end_delivery(&relay->large);
 	key_set_clear(&relay->passed_over);
 	key_set_clear(&relay->failed_large);
+	journal_writer_end(&relay->writer);
+	lock(relay);
 	journal_close(&relay->own);
 	while (relay->adopted != NULL) {
 		struct adopted_journal *adopted = relay->adopted;
@@ -83,72 +128,53 @@ journal_relay_end(struct journal_relay *relay)
 		journal_close(&adopted->journal);
 		free(adopted);
 	}
+	unlock(relay);
 }
 
 /* --- what dead processes left --- */
 
 static void
-log_found(const struct journal_found *found)
-{
-	struct logline line = log_begin(EV_journal_adopted);
-	log_str(&line, "file", found->name);
-	if (found->journal != NULL)
-		log_int(&line, "entries",
-		    journal_open_entries(found->journal));
-	log_int(&line, "damaged", found->damaged);
-	log_int(&line, "cut_bytes", (int64_t)found->cut_bytes);
-	if (found->error != 0)
-		log_str(&line, "error", strerror(found->error));
-	log_end(&line);
-}
-
-static void
-on_found(void *arg, const struct journal_found *found)
+on_adopted(void *arg, struct journal *journal)
 {
 	struct journal_relay *relay = arg;
-	log_found(found);
-	if (found->journal == NULL)
-		return;
 	struct adopted_journal *adopted = mem_zero(sizeof *adopted);
-	*adopted = (struct adopted_journal){relay->adopted, found->journal};
+	*adopted = (struct adopted_journal){relay->adopted, journal};
+	lock(relay);
 	relay->adopted = adopted;
+	unlock(relay);
 }
 
 static void
 adopt_dead(struct journal_relay *relay)
 {
-	int64_t now_ms = loop_now_ms(relay->worker->loop);
-	char *message = NULL;
-	if (!relay->adopts || now_ms < relay->adopt_at_ms ||
-	    !INVARIANT(dead_journals))
-		return;
-	relay->adopt_at_ms = now_ms + ADOPT_MS;
-	if (journal_folder_adopt(
-		relay->worker->conf->state_dir, on_found, relay, &message))
-		return;
-	struct logline line = log_begin(EV_journal_unwritable);
-	log_str(&line, "error", message);
-	log_end(&line);
-	free(message);
+	struct store *store = relay->worker->store;
+	if (relay->adoption != NULL && INVARIANT(dead_journals))
+		journal_adoption_look(relay->adoption, store_origin(store),
+		    store_origin_is_settled(store));
 }
 
 /* --- delivering --- */
 
-/* An emptied journal of a dead process is removed. */
+/*
+ * A journal of a dead process in which nothing is left is removed, and one
+ * with nothing left for our store is given back.
+ */
 static void
 drop_empty(struct journal_relay *relay)
 {
 	struct adopted_journal **at = &relay->adopted;
 	while (*at != NULL) {
 		struct adopted_journal *adopted = *at;
-		if (journal_open_entries(adopted->journal) > 0) {
+		if (own_entries(relay, adopted->journal) > 0) {
 			at = &adopted->next;
 			continue;
 		}
+		lock(relay);
 		*at = adopted->next;
+		unlock(relay);
 		if (adopted->journal == relay->journal)
 			relay->after = 0; /* where it has come to is gone */
-		journal_close(&adopted->journal);
+		journal_writer_close(&relay->writer, &adopted->journal);
 		free(adopted);
 	}
 }
@@ -165,7 +191,9 @@ pick_entry(struct journal_relay *relay)
 	for (;; relay->after = 0, adopted = adopted->next) {
 		relay->journal =
 		    adopted != NULL ? adopted->journal : relay->own;
-		if (journal_next(relay->journal, relay->after, &relay->after))
+		if (journal_next(relay->journal,
+			store_origin(relay->worker->store), relay->after,
+			&relay->after))
 			return true;
 		if (adopted == NULL)
 			return false;
@@ -234,7 +262,8 @@ deliver(struct journal_relay *relay, struct journal_delivery *delivery,
 		return false;
 	}
 	log_damaged(delivery);
-	journal_finish(delivery->journal, delivery->id);
+	journal_writer_spoil(
+	    &relay->writer, delivery->journal, delivery->id);
 	return false;
 }
 
@@ -273,12 +302,23 @@ deliver_all(struct journal_relay *relay)
 	timer_set(&relay->timer, AGAIN_MS);
 }
 
+/* At the end of its worker it only takes, and delivers nothing more. */
+static void
+on_looked(void *arg)
+{
+	struct journal_relay *relay = arg;
+	count_entries(relay);
+	if (!relay->ending)
+		deliver_all(relay);
+}
+
 static void
 on_look_again(void *arg)
 {
 	struct journal_relay *relay = arg;
 	adopt_dead(relay);
 	count_entries(relay);
+	journal_relay_can_write(relay);
 	deliver_all(relay);
 }
 
@@ -290,16 +330,19 @@ is_delivered(struct journal_delivery *delivery)
 	struct store_op *op = &delivery->op;
 	answer_unref(&op->answer);
 	bool undecided = !store_op_answered(op) ||
-	    (op->verdict == VERDICT_FENCED && op->before);
+	    !journaled_is_final(op, &delivery->entry);
 	if (undecided && INVARIANT(until_delivered)) {
 		body_clear(&delivery->bytes);
 		return false;
 	}
-	log_entry(&delivery->entry, op->verdict == VERDICT_DONE
-			? EV_journal_delivered
-			: EV_journal_late);
+	/* A claim that was never executed need not be given back. */
+	bool late = op->verdict != VERDICT_DONE &&
+	    delivery->entry.attempt != 0;
+	log_entry(&delivery->entry,
+	    late ? EV_journal_late : EV_journal_delivered);
 	waiters_wake(&relay->worker->waiters, &delivery->entry.key_id);
-	journal_finish(delivery->journal, delivery->id);
+	journal_writer_finish(
+	    &relay->writer, delivery->journal, delivery->id);
 	count_entries(relay);
 	body_clear(&delivery->bytes);
 	return true;
@@ -345,46 +388,80 @@ on_large_ended(void *arg)
 
 /* --- taking --- */
 
-static void
-log_unwritable(const struct journal_relay *relay)
-{
-	struct logline line = log_begin(EV_journal_unwritable);
-	log_str(&line, "error", journal_message(relay->own));
-	log_end(&line);
-}
-
 /* The log hears of each change, and not of each refused claim. */
-bool
-journal_relay_can_write(struct journal_relay *relay)
+static void
+set_writable(struct journal_relay *relay, bool can)
 {
-	bool can = journal_is_writable(relay->own, clock_us());
 	if (can == !relay->unwritable)
-		return can;
+		return;
 	relay->unwritable = !can;
 	if (!can) {
 		log_unwritable(relay);
-		return false;
+		return;
 	}
 	struct logline line = log_begin(EV_journal_writable);
 	log_end(&line);
+}
+
+bool
+journal_relay_can_write(struct journal_relay *relay)
+{
+	bool can = journal_writer_is_writable(&relay->writer, clock_us());
+	set_writable(relay, can);
+	return can;
+}
+
+static void
+on_written(void *arg, bool failed)
+{
+	struct journal_relay *relay = arg;
+	count_entries(relay);
+	if (failed)
+		set_writable(relay, false);
+}
+
+void
+journal_relay_take(struct journal_relay *relay, struct journal_op *op,
+    const struct held *held, const struct journaled *what)
+{
+	journaled_write(relay->worker->store, &relay->writer, op, held, what);
+}
+
+void
+journal_relay_take_revokes(struct journal_relay *relay)
+{
+	journaled_revokes(relay->worker->store, &relay->writer);
+}
+
+/* --- looking --- */
+
+static bool
+find_answer(const struct journal *journal, const struct origin *ours,
+    const struct key_id *key_id, char **ret_file)
+{
+	if (!journal_has_answer(journal, ours, key_id))
+		return false;
+	*ret_file = mem_str(span_str(journal_name(journal)));
 	return true;
 }
 
 bool
-journal_relay_take(struct journal_relay *relay, const struct held *held,
-    const struct journaled *what)
+journal_relay_has_answer(struct journal_relay *relay,
+    const struct origin *ours, const struct key_id *key_id, char **ret_file)
 {
-	bool taken =
-	    journaled_write(relay->worker->store, relay->own, held, what) ||
-	    !INVARIANT(journal_took_it);
-	count_entries(relay);
-	if (!taken)
-		log_unwritable(relay);
-	return taken;
+	lock(relay);
+	bool found = relay->own != NULL &&
+	    find_answer(relay->own, ours, key_id, ret_file);
+	for (const struct adopted_journal *it = relay->adopted;
+	     it != NULL && !found; it = it->next)
+		found = find_answer(it->journal, ours, key_id, ret_file);
+	unlock(relay);
+	return found;
 }
 
 bool
 journal_relay_is_done(const struct journal_relay *relay)
 {
-	return journal_open_entries(relay->own) == 0 && relay->adopted == NULL;
+	return journal_open_entries(relay->own) == 0 &&
+	    relay->adopted == NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/body.h"
@@ -11,8 +12,7 @@
  * The relay delivers what the journals hold to Redis as soon as Redis is back:
  * the entries of its own worker, and those that dead processes left; one after
  * the other, and one large one beside them, so that it holds up nothing small.
- * It knows nothing of requests or executions.  The worker's
- * thread only.
+ * It knows nothing of requests or executions.  The worker's thread only.
  */
 struct worker;
 
@@ -30,9 +30,16 @@ struct journal_delivery {
 
 struct journal_relay {
 	struct worker *worker;
+	/*
+	 * Which journals there are; changed by the worker's thread alone, and
+	 * by that with the mutex, so that another one may look.
+	 */
+	pthread_mutex_t mutex;
 	struct journal *own;
 	struct adopted_journal *adopted;
-	bool adopts;     /* it looks for what dead processes left */
+	struct journal_writer writer;
+	struct journal_adoption *adoption; /* NULL: not this one's to do */
+	bool ending;
 	atomic_bool unwritable; /* the log has it; /status shows it */
 
 	struct journal_delivery small, large;
@@ -48,7 +55,6 @@ struct journal_relay {
 	struct key_set failed_large;
 	unsigned failures; /* in a row */
 	struct timer timer;
-	int64_t adopt_at_ms;
 };
 
 /*
@@ -63,10 +69,21 @@ void journal_relay_end(struct journal_relay *relay);
 /* False: no new claim may be forwarded, its outcome could get lost. */
 bool journal_relay_can_write(struct journal_relay *relay);
 /*
- * Keeps an outcome that Redis did not take; true: it is on disk, and will be
- * delivered.
+ * Starts to write an outcome that Redis did not take: where op ends with 0, it
+ * is on disk, and will be delivered.
  */
-MUST_USE bool journal_relay_take(struct journal_relay *relay,
+void journal_relay_take(struct journal_relay *relay, struct journal_op *op,
     const struct held *held, const struct journaled *what);
+/*
+ * Starts to write down the claims that are being given back, each once: where
+ * that has an end before Redis is back.
+ */
+void journal_relay_take_revokes(struct journal_relay *relay);
+/*
+ * Whether an answer for that key of our store waits to be delivered, and in
+ * which file, whose name the caller frees.  Any thread.
+ */
+bool journal_relay_has_answer(struct journal_relay *relay,
+    const struct origin *ours, const struct key_id *key_id, char **ret_file);
 /* Nothing of this process waits to be delivered. */
 bool journal_relay_is_done(const struct journal_relay *relay);

@@ -329,6 +329,8 @@ request_claim_start(struct machine *machine)
 	    .arena = r->arena,
 	    .request = r,
 	    .attempt = r->attempt,
+	    .tries = r->claim_op.tries,
+	    .created_ms = r->claim_op.created_ms,
 	    .claimed_us = r->claim_op.op.began_us,
 	    .claim = r->claim,
 	    .ask = ask,

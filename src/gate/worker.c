@@ -69,18 +69,22 @@ worker_new(const struct conf *conf, struct budget *budget,
 
 /*
  * Nothing is in flight any more, nothing waits to be stored, and no client is
- * about to ask for something.
+ * about to ask for something.  Claims that Redis cannot be given back now are
+ * the next process's.
  */
 static bool
 on_drained(void *arg)
 {
 	struct worker *w = arg;
-	if (w->requests.count == 0 &&
-	    (w->executions.count == 0 || !INVARIANT(drain_waits)) &&
-	    store_unsettled(w->store) == 0 &&
+	if (w->requests.count > 0 ||
+	    (w->executions.count > 0 && INVARIANT(drain_waits)))
+		return false;
+	bool up = store_is_up(w->store);
+	if (store_unsettled(w->store) > 0 && (!up || w->over))
+		journal_relay_take_revokes(&w->journal_relay);
+	if (store_unsettled(w->store) == 0 &&
 	    (w->over || front_is_quiet(w->front)) &&
-	    (journal_relay_is_done(&w->journal_relay) ||
-		!store_is_up(w->store)))
+	    (journal_relay_is_done(&w->journal_relay) || !up))
 		loop_stop(w->loop);
 	return false;
 }

@@ -1,47 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/test_build.h"
-#include "journal/journal_entry.h"
+#include "journal/journal_aside.h"
 #include "journal/journal_private.h"
 
-enum {
-	RESERVE_BYTES = 1024 * 1024,
-	LOOK_US = 1000000,
-	ROOM_FIRST = 16,
-};
+enum { ROOM_FIRST = 16 };
 
-/* Where an open entry stands. */
+/* An entry, and where it stands. */
 struct entry_at {
 	uint64_t id;
 	off_t at;
+	enum journal_kind kind;
 	struct journal_about about;
+	struct origin origin;
 };
 
 struct journal {
 	int folder;
-	int file; /* locked */
-	char *name;
-	off_t end; /* of what is valid: the next record goes here */
-	/*
-	 * There may be bytes behind the end.  True for a new file too, so that
-	 * the first journal_is_writable tries to write.
-	 */
-	bool torn;
+	struct journal_file file;
+
+	/* --- of whoever writes --- */
+	off_t synced; /* the end of what the disk has for certain */
 	uint64_t next_id;
-	struct entry_at *open; /* in the order of their ids */
+
+	/* --- of all threads --- */
+	pthread_mutex_t mutex;
+	/* In the order of their ids; the open ones, then the written ones. */
+	struct entry_at *entries;
 	unsigned n_open;
-	unsigned room;   /* in open */
-	char *message;     /* why it is not writable; NULL: it is */
-	int64_t look_us; /* when to look at the disk again */
+	unsigned n_written; /* that are not synced yet */
+	unsigned room;      /* in entries */
+	bool spoiled; /* an entry could not be read: the file is evidence */
 };
 
 /* --- open entries --- */
@@ -53,7 +49,7 @@ find_place(const struct journal *journal, uint64_t id)
 	unsigned low = 0, high = journal->n_open;
 	while (low < high) {
 		unsigned middle = low + (high - low) / 2;
-		if (journal->open[middle].id < id)
+		if (journal->entries[middle].id < id)
 			low = middle + 1;
 		else
 			high = middle;
@@ -66,21 +62,25 @@ is_open(const struct journal *journal, uint64_t id, unsigned *ret_place)
 {
 	*ret_place = find_place(journal, id);
 	return *ret_place < journal->n_open &&
-	    journal->open[*ret_place].id == id;
+	    journal->entries[*ret_place].id == id;
 }
 
+/* Behind all others. */
 static void
-remember(struct journal *journal, uint64_t id, off_t at,
+note_written(struct journal *journal, uint64_t id, off_t at,
     const struct journal_entry *entry)
 {
-	if (journal->n_open == journal->room) {
+	unsigned count = journal->n_open + journal->n_written;
+	if (count == journal->room) {
 		journal->room =
 		    journal->room ? 2 * journal->room : ROOM_FIRST;
-		journal->open = mem_grow(
-		    journal->open, journal->room * sizeof *journal->open);
+		journal->entries = mem_grow(journal->entries,
+		    journal->room * sizeof *journal->entries);
 	}
-	journal->open[journal->n_open++] = (struct entry_at){
-	    id, at, {entry->key_id, entry->answer.len}};
+	journal->entries[count] = (struct entry_at){
+	    id, at, entry->kind, {entry->key_id, entry->answer.len},
+	    entry->origin};
+	journal->n_written++;
 }
 
 static bool
@@ -90,39 +90,107 @@ forget(struct journal *journal, uint64_t id)
 	if (!is_open(journal, id, &i))
 		return false;
 	journal->n_open--;
-	memmove(&journal->open[i], &journal->open[i + 1],
-	    (journal->n_open - i) * sizeof *journal->open);
+	memmove(&journal->entries[i], &journal->entries[i + 1],
+	    (journal->n_open + journal->n_written - i) *
+		sizeof *journal->entries);
 	return true;
+}
+
+/* Locks what all threads use, also through a pointer that only reads. */
+static void
+lock(const struct journal *journal)
+{
+	must(pthread_mutex_lock(
+		 &((struct journal *)(uintptr_t)journal)->mutex) == 0);
+}
+
+static void
+unlock(const struct journal *journal)
+{
+	must(pthread_mutex_unlock(
+		 &((struct journal *)(uintptr_t)journal)->mutex) == 0);
 }
 
 const char *
 journal_name(const struct journal *journal)
 {
-	return journal->name;
+	return journal->file.name;
 }
 
 unsigned
 journal_open_entries(const struct journal *journal)
 {
-	return journal->n_open;
+	lock(journal);
+	unsigned count = journal->n_open;
+	unlock(journal);
+	return count;
+}
+
+unsigned
+journal_own_entries(const struct journal *journal, const struct origin *ours)
+{
+	unsigned count = 0;
+	lock(journal);
+	for (unsigned i = 0; i < journal->n_open; i++)
+		count += origin_is_ours(&journal->entries[i].origin, ours);
+	unlock(journal);
+	return count;
 }
 
 bool
-journal_next(const struct journal *journal, uint64_t after, uint64_t *ret_id)
+journal_next(const struct journal *journal, const struct origin *ours,
+    uint64_t after, uint64_t *ret_id)
 {
+	lock(journal);
 	unsigned i = find_place(journal, after + 1);
-	if (i == journal->n_open)
-		return false;
-	*ret_id = journal->open[i].id;
-	return true;
+	while (ours != NULL && i < journal->n_open &&
+	    !origin_is_ours(&journal->entries[i].origin, ours))
+		i++;
+	bool found = i < journal->n_open;
+	if (found)
+		*ret_id = journal->entries[i].id;
+	unlock(journal);
+	return found;
+}
+
+bool
+journal_has_answer(const struct journal *journal, const struct origin *ours,
+    const struct key_id *key_id)
+{
+	bool found = false;
+	lock(journal);
+	for (unsigned i = 0; i < journal->n_open + journal->n_written; i++) {
+		const struct entry_at *entry = &journal->entries[i];
+		found = found ||
+		    (entry->kind == JOURNAL_COMPLETE &&
+			origin_is_ours(&entry->origin, ours) &&
+			!memcmp(
+			    &entry->about.key_id, key_id, sizeof *key_id));
+	}
+	unlock(journal);
+	return found;
+}
+
+static off_t
+offset_of(const struct journal *journal, uint64_t id)
+{
+	unsigned i;
+	lock(journal);
+	must(is_open(journal, id, &i));
+	off_t at = journal->entries[i].at;
+	unlock(journal);
+	return at;
 }
 
 struct journal_about
 journal_about(const struct journal *journal, uint64_t id)
 {
 	unsigned i;
+	lock(journal);
 	must(is_open(journal, id, &i));
-	return journal->open[i].about;
+	struct journal_about about = journal->entries[i].about;
+	unlock(journal);
+	return about;
 }
 
 int
@@ -130,16 +198,32 @@ journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
     struct journal_entry *ret_entry)
 {
 	struct journal_head head;
-	unsigned i;
-	must(is_open(journal, id, &i));
-	off_t at = journal->open[i].at;
-	int error = journal_entry_read_head(journal->file, at, &head);
+	off_t at = offset_of(journal, id);
+	int error = journal_entry_read_head(
+	    journal->file.format, journal->file.fd, at, &head);
 	if (error == 0 && head.id != id)
 		error = E_MALFORMED;
 	if (error == 0)
 		error = journal_entry_read(
-		    journal->file, at, &head, bytes, ret_entry);
+		    journal->file.fd, at, &head, bytes, ret_entry);
 	return error == 0 || error == E_NO_MEMORY ? error : E_MALFORMED;
+}
+
+void
+journal_forget(struct journal *journal, uint64_t id)
+{
+	lock(journal);
+	must(forget(journal, id));
+	unlock(journal);
+}
+
+void
+journal_spoil(struct journal *journal, uint64_t id)
+{
+	lock(journal);
+	must(forget(journal, id));
+	journal->spoiled = true;
+	unlock(journal);
 }
 
 /* --- writing --- */
@@ -147,236 +231,171 @@ journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
 const char *
 journal_message(const struct journal *journal)
 {
-	return journal->message != NULL ? journal->message : "";
+	const char *message = journal->file.message;
+	return message != NULL ? message : "";
 }
 
-/* Makes the journal not writable, for the reason in what and errno; false. */
-static bool
-fail(struct journal *journal, const char *what)
+bool
+journal_write(struct journal *journal, const struct journal_entry *entry,
+    uint64_t *ret_id)
 {
-	int error = errno;
-	free(journal->message);
-	journal->message = mem_printf(
-	    "%s %s: %s", journal->name, what, strerror(error));
-	return false;
-}
-
-/*
- * Cuts off what is behind the end.  Nothing is written before that has
- * succeeded: behind a short record, the rest of a longer one could be anything,
- * even a whole record that an upstream made up.
- */
-static bool
-rewind_end(struct journal *journal)
-{
-	if (journal->torn && INVARIANT(journal_mended) &&
-	    ftruncate(journal->file, journal->end) != 0)
-		return fail(journal, "cannot be truncated");
-	journal->torn = false;
+	uint8_t fixed[JOURNAL_FIXED_BYTES];
+	journal_entry_put_fixed(entry, fixed);
+	struct span payload[JOURNAL_PARTS];
+	journal_entry_parts(entry, fixed, payload);
+	off_t at = journal->file.end;
+	uint64_t id = journal->next_id;
+	if (!journal_file_write(&journal->file,
+		journal_entry_letter(entry->kind), id, payload,
+		JOURNAL_PARTS))
+		return false;
+	lock(journal);
+	note_written(journal, id, at, entry);
+	unlock(journal);
+	journal->next_id++;
+	*ret_id = id;
 	return true;
 }
 
-static void
-moves_to(struct journal *journal, off_t end)
+bool
+journal_commit(struct journal *journal)
 {
-	journal->end = end;
-	journal->torn = false;
-}
-
-/* Writes all parts behind the end, and leaves the end where it is. */
-static bool
-write_parts(struct journal *journal, struct iovec *parts, unsigned n_parts)
-{
-	off_t at = journal->end;
-	journal->torn = true;
-	while (n_parts > 0) {
-		ssize_t len = pwritev(journal->file, parts, (int)n_parts, at);
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len == 0)
-			errno = ENOSPC; /* no file system should return that */
-		if (len <= 0)
-			return fail(journal, "cannot be written");
-		at += len;
-		size_t left = (size_t)len;
-		while (n_parts > 0 && left >= parts->iov_len) {
-			left -= parts->iov_len;
-			parts++;
-			n_parts--;
-		}
-		if (left > 0) {
-			parts->iov_base = (char *)parts->iov_base + left;
-			parts->iov_len -= left;
-		}
-	}
-	return true;
-}
-
-static struct iovec
-part_of(struct span s)
-{
-	/* Only written from; struct iovec has no const. */
-	return (struct iovec){(void *)(uintptr_t)s.ptr, s.len};
-}
-
-/* Writes a record behind the end; the caller then moves the end, or rewinds. */
-static bool
-write_record(struct journal *journal, char letter, uint64_t id,
-    const struct span *payload, unsigned n_payload)
-{
-	struct iovec parts[4];
-	uint8_t head[JOURNAL_HEAD_BYTES];
-	unsigned n_parts = 0;
-	must(n_payload < sizeof parts / sizeof *parts);
-	journal_entry_put_head(letter, id, payload, n_payload, head);
-	parts[n_parts++] = (struct iovec){head, sizeof head};
-	for (unsigned i = 0; i < n_payload; i++)
-		parts[n_parts++] = part_of(payload[i]);
-	return rewind_end(journal) && write_parts(journal, parts, n_parts);
-}
-
-/*
- * Syncs; false also where the file has no name any more: what is written to it
- * would end with this process.
- */
-static bool
-sync_file(struct journal *journal)
-{
-	struct stat st;
-	if (INVARIANT(journal_synced) && fdatasync(journal->file) != 0)
-		return fail(journal, "cannot be synced");
-	if (fstat(journal->file, &st) != 0)
-		return fail(journal, "cannot be examined");
-	errno = ENOENT;
-	return st.st_nlink > 0 || !INVARIANT(journal_has_name) ||
-	    fail(journal, "was removed");
+	bool synced = journal_file_sync(&journal->file);
+	lock(journal);
+	if (synced)
+		journal->n_open += journal->n_written;
+	journal->n_written = 0;
+	unlock(journal);
+	if (synced)
+		journal->synced = journal->file.end;
+	else
+		journal_file_cut(&journal->file, journal->synced);
+	return synced;
 }
 
 bool
 journal_append(struct journal *journal, const struct journal_entry *entry,
     uint64_t *ret_id)
 {
-	uint8_t fixed[JOURNAL_FIXED_BYTES];
-	journal_entry_put_fixed(entry, fixed);
-	const struct span payload[] = {
-	    span_of(fixed, sizeof fixed),
-	    entry->route,
-	    entry->answer,
-	};
-	uint64_t id = journal->next_id;
-	if (!write_record(
-		journal, journal_entry_letter(entry->kind), id, payload, 3) ||
-	    !sync_file(journal)) {
-		rewind_end(journal);
+	uint64_t id;
+	if (!journal_write(journal, entry, &id) || !journal_commit(journal))
 		return false;
-	}
-	remember(journal, id, journal->end, entry);
-	journal->next_id++;
-	moves_to(journal, journal->end + JOURNAL_HEAD_BYTES +
-	    JOURNAL_FIXED_BYTES + (off_t)entry->route.len +
-	    (off_t)entry->answer.len);
 	*ret_id = id;
 	return true;
 }
 
 void
+journal_mark(struct journal *journal, uint64_t id)
+{
+	struct journal_file *file = &journal->file;
+	must(file->end == journal->synced);
+	lock(journal);
+	bool empty = journal->n_open == 0 && !journal->spoiled;
+	unlock(journal);
+	if (empty)
+		journal_file_cut(file, 0);
+	else if (!journal_file_write(file, JOURNAL_FINISHED, id, NULL, 0))
+		return;
+	journal->synced = file->end;
+}
+
+void
 journal_finish(struct journal *journal, uint64_t id)
 {
-	must(forget(journal, id));
-	if (journal->n_open == 0) {
-		journal->end = 0;
-		journal->torn = true;
-		rewind_end(journal);
-	} else if (write_record(journal, JOURNAL_FINISHED, id, NULL, 0)) {
-		moves_to(journal, journal->end + JOURNAL_HEAD_BYTES);
-	} else {
-		rewind_end(journal);
-	}
+	journal_forget(journal, id);
+	journal_mark(journal, id);
 }
 
-/* --- whether it can be written --- */
-
-/*
- * Writes a record that means nothing (no entry has the id 0), and cuts it off.
- */
-static bool
-try_writing(struct journal *journal)
+enum journal_look
+journal_look(struct journal *journal, int64_t now_us)
 {
-	bool ok = write_record(journal, JOURNAL_FINISHED, 0, NULL, 0) &&
-	    sync_file(journal);
-	return rewind_end(journal) && ok;
+	return journal_file_look(&journal->file, now_us);
 }
 
-static bool
-has_room(struct journal *journal)
+bool
+journal_try(struct journal *journal)
 {
-	struct statvfs fs;
-	if (fstatvfs(journal->file, &fs) != 0)
-		return fail(
-		    journal, "is on a file system that cannot be examined");
-	errno = ENOSPC;
-	return (uint64_t)fs.f_bavail * fs.f_frsize >= RESERVE_BYTES ||
-	    fail(journal, "has less than 1 MiB left to grow");
-}
-
-/* Nothing is known to have gone wrong since the last look. */
-static bool
-seems_well(const struct journal *journal)
-{
-	struct stat st;
-	return journal->message == NULL && !journal->torn &&
-	    fstat(journal->file, &st) == 0 && st.st_nlink > 0;
+	return journal_file_try(&journal->file);
 }
 
 bool
 journal_is_writable(struct journal *journal, int64_t now_us)
 {
-	if (now_us < journal->look_us)
-		return journal->message == NULL;
-	journal->look_us = now_us + LOOK_US;
-	bool ok = seems_well(journal);
-	if (has_room(journal) && (ok || try_writing(journal))) {
-		free(journal->message);
-		journal->message = NULL;
-	}
-	return journal->message == NULL;
+	enum journal_look look = journal_look(journal, now_us);
+	return look == JOURNAL_TO_BE_TRIED ? journal_try(journal)
+					   : look == JOURNAL_WELL;
 }
 
 /* --- a file that was there --- */
 
+/* An entry whose payload, and so whose key, is not what was written. */
+static bool
+is_damaged(const struct journal *journal, int error, uint64_t id)
+{
+	return error == E_MALFORMED || id < journal->next_id;
+}
+
+/* Takes in the entry of that head: 0, or an errno. */
+static int
+load_entry(struct journal *journal, off_t at, const struct journal_head *head,
+    struct body *bytes, struct journal_damage *damage)
+{
+	struct journal_entry entry;
+	int error =
+	    journal_entry_read(journal->file.fd, at, head, bytes, &entry);
+	if (error == E_NO_MEMORY)
+		return ENOMEM;
+	if (error > 0)
+		return error;
+	if (is_damaged(journal, error, head->id)) {
+		damage->entries++;
+		return 0;
+	}
+	note_written(journal, head->id, at, &entry);
+	journal->n_open += journal->n_written;
+	journal->n_written = 0;
+	journal->next_id = head->id + 1;
+	return 0;
+}
+
 /*
- * Takes in the record at the end, and moves the end behind it: 0; E_MALFORMED
- * where there is none; or an errno.  bytes is scratch memory.
+ * Takes in the record there, and moves *at behind it: 0; E_MALFORMED where
+ * there is none; or an errno.  bytes is scratch memory.
  */
 static int
-load_entry(struct journal *journal, off_t size, struct body *bytes,
+load_record(struct journal *journal, off_t *at, off_t size, struct body *bytes,
     struct journal_damage *damage)
 {
+	enum journal_format format = journal->file.format;
+	off_t head_bytes = (off_t)journal_entry_head_bytes(format);
 	struct journal_head head;
-	struct journal_entry entry;
-	off_t at = journal->end;
-	int error = journal_entry_read_head(journal->file, at, &head);
-	if (error != 0)
-		return error;
-	if (head.payload_bytes > size - at - JOURNAL_HEAD_BYTES)
-		return E_MALFORMED;
-	if (head.kind == JOURNAL_FINISHED) {
+	int error =
+	    journal_entry_read_head(format, journal->file.fd, *at, &head);
+	if (error == 0 && head.payload_bytes > size - *at - head_bytes)
+		error = E_MALFORMED;
+	if (error == 0 && head.kind == JOURNAL_FINISHED)
 		forget(journal, head.id);
-	} else {
-		error = journal_entry_read(
-		    journal->file, at, &head, bytes, &entry);
-		if (error == E_NO_MEMORY)
-			return ENOMEM;
-		if (error > 0)
-			return error;
-		if (error == 0 && head.id >= journal->next_id) {
-			remember(journal, head.id, at, &entry);
-			journal->next_id = head.id + 1;
-		} else {
-			damage->entries++;
-		}
-	}
-	journal->end = at + JOURNAL_HEAD_BYTES + (off_t)head.payload_bytes;
+	else if (error == 0)
+		error = load_entry(journal, *at, &head, bytes, damage);
+	if (error == 0)
+		*at += head_bytes + (off_t)head.payload_bytes;
+	return error;
+}
+
+/* Moves *at from a damaged head to the next whole one; or to the end. */
+static int
+skip_damage(const struct journal *journal, off_t *at, off_t size,
+    struct journal_damage *damage)
+{
+	off_t next = size;
+	int error = E_MALFORMED;
+	if (journal->file.format != JOURNAL_1)
+		error = journal_entry_find_head(
+		    journal->file.fd, *at + 1, size, &next);
+	if (error > 0)
+		return error;
+	damage->lost_bytes += (uint64_t)(next - *at);
+	*at = next;
 	return 0;
 }
 
@@ -385,32 +404,54 @@ journal_load(struct journal *journal, struct journal_damage *ret_damage)
 {
 	struct stat st;
 	struct body bytes;
+	off_t at = 0;
 	int error = 0;
-	if (fstat(journal->file, &st) != 0)
+	if (fstat(journal->file.fd, &st) != 0)
 		return errno;
 	*ret_damage = (struct journal_damage){0};
 	body_init(&bytes, NULL);
-	while (error == 0 && journal->end < st.st_size)
-		error = load_entry(journal, st.st_size, &bytes, ret_damage);
+	while (error == 0 && at < st.st_size) {
+		error = load_record(
+		    journal, &at, st.st_size, &bytes, ret_damage);
+		if (error == E_MALFORMED)
+			error = skip_damage(
+			    journal, &at, st.st_size, ret_damage);
+	}
 	body_clear(&bytes);
-	if (error > 0)
-		return error;
-	ret_damage->cut_bytes = (uint64_t)(st.st_size - journal->end);
-	rewind_end(journal);
-	return 0;
+	journal->file.end = journal->synced = at;
+	journal->file.torn = false;
+	return error;
 }
 
 /* --- beginning and end --- */
+
+bool
+journal_format_of(const char *name, enum journal_format *ret_format)
+{
+	static const char *const endings[] = {
+	    [JOURNAL_1] = JOURNAL_1_ENDING,
+	    [JOURNAL_2] = JOURNAL_ENDING,
+	};
+	for (int format = JOURNAL_1; format <= JOURNAL_2; format++) {
+		size_t len = strlen(name), tail = strlen(endings[format]);
+		if (len < tail || strcmp(name + len - tail, endings[format]))
+			continue;
+		*ret_format = (enum journal_format)format;
+		return true;
+	}
+	return false;
+}
 
 struct journal *
 journal_new(int folder, int file, const char *name)
 {
 	struct journal *journal = mem_zero(sizeof *journal);
+	enum journal_format format = JOURNAL_2;
+	must(journal_format_of(name, &format));
 	journal->folder = folder;
-	journal->file = file;
-	journal->name = mem_str(span_str(name));
+	journal_file_init(&journal->file, format, file, name);
 	journal->next_id = 1;
-	journal->torn = true;
+	must(pthread_mutex_init(&journal->mutex, NULL) == 0);
 	return journal;
 }
 
@@ -419,21 +460,23 @@ journal_give_up(struct journal **journal)
 {
 	struct journal *j = *journal;
 	*journal = NULL;
-	close(j->file); /* and with it the lock */
+	journal_file_end(&j->file);
 	close(j->folder);
-	free(j->name);
-	free(j->open);
-	free(j->message);
+	free(j->entries);
+	must(pthread_mutex_destroy(&j->mutex) == 0);
 	free(j);
 }
 
 void
 journal_close(struct journal **journal)
 {
-	if (*journal == NULL)
+	const struct journal *j = *journal;
+	if (j == NULL)
 		return;
 	/* While it is locked, so that nobody can have adopted it. */
-	if ((*journal)->n_open == 0)
-		unlinkat((*journal)->folder, (*journal)->name, 0);
+	if (journal_open_entries(j) == 0 && j->spoiled)
+		free(journal_aside(j->folder, j->file.name));
+	else if (journal_open_entries(j) == 0)
+		unlinkat(j->folder, j->file.name, 0);
 	journal_give_up(journal);
 }

@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/mem.h"
+#include "base/random.h"
 #include "base/test_build.h"
 #include "journal/journal_entry.h"
 #include "record/reason.h"
 
-#define MAGIC "oj1\n"
+enum {
+	MAGIC_BYTES = 4,
+	FIXED_1_BYTES = 60, /* of the payload before, in front of the route */
+	WINDOW_BYTES = 64 * 1024, /* of the file, in the search of a head */
+};
 
-enum { SUMMED_BYTES = JOURNAL_HEAD_BYTES - JOURNAL_SUM_BYTES };
+static const char *const magics[] = {
+    [JOURNAL_1] = "oj1\n",
+    [JOURNAL_2] = "oj2\n",
+};
 
 /* In the order of enum journal_kind. */
 static const char letters[] = {'C', 'R', 'U'};
@@ -18,6 +29,27 @@ char
 journal_entry_letter(enum journal_kind kind)
 {
 	return letters[kind];
+}
+
+static size_t
+mask_bytes(enum journal_format format)
+{
+	return format == JOURNAL_1 ? 0 : JOURNAL_MASK_BYTES;
+}
+
+size_t
+journal_entry_head_bytes(enum journal_format format)
+{
+	return 36 + mask_bytes(format) + JOURNAL_SUM_BYTES;
+}
+
+void
+journal_entry_mask(
+    const struct journal_head *head, size_t at, char *bytes, size_t len)
+{
+	for (size_t i = 0; i < len && head->format != JOURNAL_1; i++)
+		bytes[i] = (char)(bytes[i] ^
+		    head->mask[(at + i) % JOURNAL_MASK_BYTES]);
 }
 
 /* --- writing --- */
@@ -41,38 +73,77 @@ checksum(const struct span *parts, unsigned n_parts,
 	crypto_generichash_final(&state, ret_sum, JOURNAL_SUM_BYTES);
 }
 
-void
-journal_entry_put_head(char letter, uint64_t id, const struct span *payload,
-    unsigned n_payload, uint8_t ret_bytes[JOURNAL_HEAD_BYTES])
+struct journal_head
+journal_entry_head(enum journal_format format, char letter, uint64_t id,
+    const struct span *payload, unsigned n_payload)
 {
+	struct journal_head head = {.format = format, .kind = letter, .id = id};
 	size_t len = 0;
 	for (unsigned i = 0; i < n_payload; i++)
 		len += payload[i].len;
 	must(len <= UINT32_MAX);
+	head.payload_bytes = (uint32_t)len;
+	if (INVARIANT(journal_masked))
+		random_bytes(head.mask, sizeof head.mask);
+	checksum(payload, n_payload, head.sum);
+	return head;
+}
+
+void
+journal_entry_put_head(
+    const struct journal_head *head, uint8_t ret_bytes[JOURNAL_HEAD_BYTES])
+{
+	uint8_t *at = ret_bytes + 20;
 	memset(ret_bytes, 0, JOURNAL_HEAD_BYTES);
-	memcpy(ret_bytes, MAGIC, 4);
-	ret_bytes[4] = (uint8_t)letter;
-	put_number(ret_bytes + 8, 4, len);
-	put_number(ret_bytes + 12, 8, id);
-	checksum(payload, n_payload, ret_bytes + 20);
-	struct span summed = span_of(ret_bytes, SUMMED_BYTES);
-	checksum(&summed, 1, ret_bytes + SUMMED_BYTES);
+	memcpy(ret_bytes, magics[head->format], MAGIC_BYTES);
+	ret_bytes[4] = (uint8_t)head->kind;
+	put_number(ret_bytes + 8, 4, head->payload_bytes);
+	put_number(ret_bytes + 12, 8, head->id);
+	memcpy(at, head->mask, mask_bytes(head->format));
+	at += mask_bytes(head->format);
+	memcpy(at, head->sum, JOURNAL_SUM_BYTES);
+	at += JOURNAL_SUM_BYTES;
+	struct span summed = span_of(ret_bytes, (size_t)(at - ret_bytes));
+	checksum(&summed, 1, at);
 }
 
 void
 journal_entry_put_fixed(const struct journal_entry *entry,
     uint8_t ret_bytes[JOURNAL_FIXED_BYTES])
 {
-	memset(ret_bytes, 0, JOURNAL_FIXED_BYTES);
-	memcpy(ret_bytes, entry->key_id.bytes, 16);
-	memcpy(ret_bytes + 16, entry->owner.bytes, 16);
-	put_number(ret_bytes + 32, 4, entry->attempt);
-	ret_bytes[36] = entry->sent;
-	ret_bytes[37] = (uint8_t)reason_letter(entry->reason);
-	put_number(ret_bytes + 38, 2, (uint64_t)entry->status);
-	put_number(ret_bytes + 40, 8, (uint64_t)entry->retention_ms);
-	put_number(ret_bytes + 48, 8, (uint64_t)entry->unknown_retention_ms);
-	put_number(ret_bytes + 56, 4, entry->route.len);
+	uint8_t *at = ret_bytes;
+	memset(at, 0, JOURNAL_FIXED_BYTES);
+	memcpy(at, entry->key_id.bytes, 16);
+	memcpy(at + 16, entry->owner.bytes, 16);
+	put_number(at + 32, 4, entry->attempt);
+	at[36] = entry->sent;
+	at[37] = (uint8_t)reason_letter(entry->reason);
+	put_number(at + 38, 2, (uint64_t)entry->status);
+	put_number(at + 40, 8, (uint64_t)entry->retention_ms);
+	put_number(at + 48, 8, (uint64_t)entry->unknown_retention_ms);
+	put_number(at + 56, 4, entry->route.len);
+	memcpy(at + 60, entry->fingerprint, 16);
+	put_number(at + 76, 4, entry->tries);
+	put_number(at + 80, 8, (uint64_t)entry->created_ms);
+	put_number(at + 88, 8, (uint64_t)entry->deadline_ms);
+	memcpy(at + 96, entry->origin.id, 16);
+	memcpy(at + 112, entry->origin.place, 16);
+	put_number(at + 128, 2, entry->entity.len);
+	put_number(at + 130, 2, entry->version.len);
+	put_number(at + 132, 2, entry->shown.len);
+}
+
+void
+journal_entry_parts(const struct journal_entry *entry,
+    const uint8_t fixed[JOURNAL_FIXED_BYTES],
+    struct span ret_parts[JOURNAL_PARTS])
+{
+	ret_parts[0] = span_of(fixed, JOURNAL_FIXED_BYTES);
+	ret_parts[1] = entry->route;
+	ret_parts[2] = entry->entity;
+	ret_parts[3] = entry->version;
+	ret_parts[4] = entry->shown;
+	ret_parts[5] = entry->answer;
 }
 
 /* --- reading --- */
@@ -106,37 +177,125 @@ read_at(int file, void *bytes, size_t len, off_t at)
 	return 0;
 }
 
-int
-journal_entry_read_head(int file, off_t at, struct journal_head *ret_head)
+/* Reads a head from its bytes; false: it is none. */
+static bool
+get_head(enum journal_format format, const uint8_t *bytes,
+    struct journal_head *ret_head)
 {
-	uint8_t bytes[JOURNAL_HEAD_BYTES], sum[JOURNAL_SUM_BYTES];
-	int error = read_at(file, bytes, sizeof bytes, at);
+	uint8_t sum[JOURNAL_SUM_BYTES];
+	size_t summed_bytes =
+	    journal_entry_head_bytes(format) - JOURNAL_SUM_BYTES;
+	struct span summed = span_of(bytes, summed_bytes);
+	if (memcmp(bytes, magics[format], MAGIC_BYTES) != 0)
+		return false;
+	checksum(&summed, 1, sum);
+	if (memcmp(bytes + summed_bytes, sum, sizeof sum) != 0)
+		return false;
+	*ret_head = (struct journal_head){.format = format,
+	    .kind = (char)bytes[4],
+	    .payload_bytes = (uint32_t)get_number(bytes + 8, 4),
+	    .id = get_number(bytes + 12, 8)};
+	memcpy(ret_head->mask, bytes + 20, mask_bytes(format));
+	memcpy(ret_head->sum, bytes + 20 + mask_bytes(format),
+	    JOURNAL_SUM_BYTES);
+	return true;
+}
+
+int
+journal_entry_read_head(enum journal_format format, int file, off_t at,
+    struct journal_head *ret_head)
+{
+	uint8_t bytes[JOURNAL_HEAD_BYTES];
+	int error = read_at(file, bytes, journal_entry_head_bytes(format), at);
 	if (error != 0)
 		return error;
-	struct span summed = span_of(bytes, SUMMED_BYTES);
-	checksum(&summed, 1, sum);
-	if (memcmp(bytes, MAGIC, 4) != 0 ||
-	    memcmp(bytes + SUMMED_BYTES, sum, sizeof sum) != 0)
-		return E_MALFORMED;
-	ret_head->kind = (char)bytes[4];
-	ret_head->payload_bytes = (uint32_t)get_number(bytes + 8, 4);
-	ret_head->id = get_number(bytes + 12, 8);
-	memcpy(ret_head->sum, bytes + 20, JOURNAL_SUM_BYTES);
-	return 0;
+	return get_head(format, bytes, ret_head) ? 0 : E_MALFORMED;
+}
+
+/* The offset of the first head within a piece of the file; -1: none. */
+static ssize_t
+find_in(const uint8_t *bytes, size_t len, off_t left)
+{
+	struct journal_head head;
+	const uint8_t *at = bytes;
+	while ((at = memmem(at, len - (size_t)(at - bytes), magics[JOURNAL_2],
+		    MAGIC_BYTES)) != NULL) {
+		size_t offset = (size_t)(at - bytes);
+		if (len - offset < JOURNAL_HEAD_BYTES)
+			break;
+		if (get_head(JOURNAL_2, at, &head) &&
+		    (off_t)(offset + JOURNAL_HEAD_BYTES) +
+			    (off_t)head.payload_bytes <= left)
+			return (ssize_t)offset;
+		at++;
+	}
+	return -1;
+}
+
+int
+journal_entry_find_head(int file, off_t from, off_t size, off_t *ret_at)
+{
+	uint8_t *bytes = mem_grow(NULL, WINDOW_BYTES);
+	int error = E_MALFORMED;
+	while (size - from >= JOURNAL_HEAD_BYTES) {
+		off_t left = size - from;
+		size_t len = left < WINDOW_BYTES ? (size_t)left : WINDOW_BYTES;
+		error = read_at(file, bytes, len, from);
+		ssize_t found = error == 0 ? find_in(bytes, len, left) : -1;
+		if (found >= 0)
+			*ret_at = from + found;
+		if (error != 0 || found >= 0)
+			break;
+		error = E_MALFORMED;
+		/* A head may begin in this piece and end in the next. */
+		from += (off_t)len - (JOURNAL_HEAD_BYTES - 1);
+	}
+	free(bytes);
+	return error;
+}
+
+/* Takes that many bytes off the front; false: there are not so many. */
+static bool
+take(struct span *rest, uint64_t len, struct span *ret_part)
+{
+	if (len > rest->len)
+		return false;
+	*ret_part = span_of(rest->ptr, (size_t)len);
+	*rest = span_from(*rest, (size_t)len);
+	return true;
+}
+
+/* What JOURNAL_1 has not. */
+static bool
+get_more(
+    const uint8_t *bytes, struct span *rest, struct journal_entry *entry)
+{
+	memcpy(entry->fingerprint, bytes + 60, 16);
+	entry->tries = (uint32_t)get_number(bytes + 76, 4);
+	entry->created_ms = (int64_t)get_number(bytes + 80, 8);
+	entry->deadline_ms = (int64_t)get_number(bytes + 88, 8);
+	memcpy(entry->origin.id, bytes + 96, 16);
+	memcpy(entry->origin.place, bytes + 112, 16);
+	return take(rest, get_number(bytes + 128, 2), &entry->entity) &&
+	    take(rest, get_number(bytes + 130, 2), &entry->version) &&
+	    take(rest, get_number(bytes + 132, 2), &entry->shown);
 }
 
 static bool
-get_entry(char letter, struct span payload, struct journal_entry *ret_entry)
+get_entry(const struct journal_head *head, struct span payload,
+    struct journal_entry *ret_entry)
 {
-	struct journal_entry entry;
-	const char *kind = memchr(letters, letter, sizeof letters);
-	if (kind == NULL || payload.len < JOURNAL_FIXED_BYTES)
+	struct journal_entry entry = {.kind = JOURNAL_COMPLETE};
+	entry.entity = entry.version = entry.shown = SPAN("");
+	size_t fixed = head->format == JOURNAL_1 ? FIXED_1_BYTES
+						 : JOURNAL_FIXED_BYTES;
+	const char *kind = memchr(letters, head->kind, sizeof letters);
+	if (kind == NULL || payload.len < fixed)
 		return false;
 	const uint8_t *bytes = (const uint8_t *)payload.ptr;
-	struct span rest = span_from(payload, JOURNAL_FIXED_BYTES);
-	uint64_t route_bytes = get_number(bytes + 56, 4);
+	struct span rest = span_from(payload, fixed);
 	if (!reason_of((char)bytes[37], &entry.reason) ||
-	    route_bytes > rest.len)
+	    !take(&rest, get_number(bytes + 56, 4), &entry.route))
 		return false;
 	entry.kind = (enum journal_kind)(kind - letters);
 	memcpy(entry.key_id.bytes, bytes, 16);
@@ -146,8 +305,9 @@ get_entry(char letter, struct span payload, struct journal_entry *ret_entry)
 	entry.status = (int)get_number(bytes + 38, 2);
 	entry.retention_ms = (int64_t)get_number(bytes + 40, 8);
 	entry.unknown_retention_ms = (int64_t)get_number(bytes + 48, 8);
-	entry.route = span_of(rest.ptr, (size_t)route_bytes);
-	entry.answer = span_from(rest, (size_t)route_bytes);
+	if (head->format != JOURNAL_1 && !get_more(bytes, &rest, &entry))
+		return false;
+	entry.answer = rest;
 	*ret_entry = entry;
 	return true;
 }
@@ -161,15 +321,16 @@ journal_entry_read(int file, off_t at, const struct journal_head *head,
 	int error = body_reserve(bytes, head->payload_bytes);
 	if (error == 0)
 		error = read_at(file, bytes->ptr, head->payload_bytes,
-		    at + JOURNAL_HEAD_BYTES);
+		    at + (off_t)journal_entry_head_bytes(head->format));
 	if (error != 0)
 		return error;
 	bytes->len = head->payload_bytes;
+	journal_entry_mask(head, 0, bytes->ptr, bytes->len);
 	struct span payload = body_span(bytes);
 	checksum(&payload, 1, sum);
 	if ((memcmp(sum, head->sum, sizeof sum) != 0 &&
 		INVARIANT(journal_sum)) ||
-	    !get_entry(head->kind, payload, ret_entry))
+	    !get_entry(head, payload, ret_entry))
 		return E_MALFORMED;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "base/body.h"
 #include "base/must.h"
 #include "record/key_id.h"
+#include "record/origin.h"
 #include "record/owner.h"
 #include "record/reason.h"
 
@@ -17,15 +18,29 @@
  * caller owns file and memory.
  *
  *   head  magic 4, letter of the kind 1, zeros 3, bytes of the payload 4,
- *         id 8, checksum of the payload 16, checksum of all that 16
+ *         id 8, mask 16, checksum of the payload 16, checksum of all that 16
  *   payload  key id 16, owner 16, attempt 4, sent 1, letter of the reason 1,
- *         status 2, retention 8, unknown retention 8, bytes of the route 4,
- *         the route, the answer
+ *         status 2, retention 8, unknown retention 8, bytes of the route 4;
+ *         fingerprint 16, tries 4, created 8, deadline 8, id 16 and place 16
+ *         of the store, bytes of the entity's name, of its version, and of that
+ *         as JSON, 2 each; the route, these three, the answer
+ *
+ * The payload's bytes are combined (exclusive or) with the mask, over and over,
+ * which is random for each record.  An answer is what an upstream says, and so
+ * might have a whole record in it that somebody made up; but nobody can choose
+ * what stands in the file, since the mask is drawn after the answer was given.
+ * So where a head is damaged, the next one is found again by its magic and its
+ * checksum, and it is one of ours.
+ *
+ * The format before (JOURNAL_1) has no mask, and its payload nothing behind the
+ * bytes of the route but the route and the answer: whatever is behind a damaged
+ * head might be made up.
  *
  * The checksum is BLAKE2b (RFC 7693) of 16 bytes, a hash that we have anyway:
  * an answer may have hundreds of megabytes, and must never be taken for another
  * one.
  */
+enum journal_format { JOURNAL_1 = 1, JOURNAL_2 };
 
 /* What an entry is to do, and the arguments of that operation of a store. */
 enum journal_kind { JOURNAL_COMPLETE, JOURNAL_RELEASE, JOURNAL_UNKNOWN };
@@ -39,47 +54,89 @@ struct journal_entry {
 	enum reason reason; /* UNKNOWN */
 	int64_t retention_ms;
 	int64_t unknown_retention_ms;
+	/*
+	 * RELEASE of a claim whose reply was lost (attempt 0): until then Redis
+	 * may still execute it, by its own clock.
+	 */
+	int64_t deadline_ms;
+	struct origin origin; /* the store that it is for */
+	/* What it takes to make a record again that is gone: */
+	uint8_t fingerprint[DIGEST_BYTES];
+	uint32_t tries;
+	int64_t created_ms; /* 0: not known, and it cannot be made again */
 	struct span route;
+	/* What the request changes, of store_entity; empty where nothing: */
+	struct span entity; /* its name */
+	struct span version, shown;
 	int status; /* COMPLETE: of the answer; 0: not known */
 	struct span answer; /* COMPLETE: as it is stored in Redis */
 };
 
 enum {
 	JOURNAL_SUM_BYTES = 16,
-	JOURNAL_HEAD_BYTES = 36 + JOURNAL_SUM_BYTES,
-	JOURNAL_FIXED_BYTES = 60, /* of the payload, in front of the route */
+	JOURNAL_MASK_BYTES = 16,
+	JOURNAL_HEAD_BYTES = 36 + JOURNAL_MASK_BYTES + JOURNAL_SUM_BYTES,
+	JOURNAL_FIXED_BYTES = 134, /* of the payload, in front of the route */
+	JOURNAL_PARTS = 6, /* of a payload */
 };
 
 /* The letter of a record without payload: the entry of its id is done. */
 #define JOURNAL_FINISHED 'S'
 
 struct journal_head {
+	enum journal_format format;
 	char kind; /* a letter; one that we do not know is damage */
 	uint32_t payload_bytes;
 	uint64_t id;
-	uint8_t sum[JOURNAL_SUM_BYTES]; /* of the payload */
+	uint8_t mask[JOURNAL_MASK_BYTES];
+	uint8_t sum[JOURNAL_SUM_BYTES]; /* of the payload, without mask */
 };
 
+/* So many bytes a head has, JOURNAL_HEAD_BYTES at most. */
+size_t journal_entry_head_bytes(enum journal_format format);
 /* The letter of a kind. */
 char journal_entry_letter(enum journal_kind kind);
 
 /*
- * Writes the head of a record whose payload is these parts, one after another;
+ * Makes the head of a record whose payload is these parts, one after another;
  * up to UINT32_MAX bytes.
  */
-void journal_entry_put_head(char letter, uint64_t id,
-    const struct span *payload, unsigned n_payload,
+struct journal_head journal_entry_head(enum journal_format format,
+    char letter, uint64_t id, const struct span *payload, unsigned n_payload);
+/* Writes its bytes. */
+void journal_entry_put_head(const struct journal_head *head,
     uint8_t ret_bytes[JOURNAL_HEAD_BYTES]);
-/* Writes the payload up to its route. */
+/* Writes the payload up to its route, in the format JOURNAL_2. */
 void journal_entry_put_fixed(const struct journal_entry *entry,
     uint8_t ret_bytes[JOURNAL_FIXED_BYTES]);
+/*
+ * The parts of its payload, in that order, of which the first are those bytes
+ * (journal_entry_put_fixed).
+ */
+void journal_entry_parts(const struct journal_entry *entry,
+    const uint8_t fixed[JOURNAL_FIXED_BYTES],
+    struct span ret_parts[JOURNAL_PARTS]);
+/*
+ * Puts the mask on, or takes it off, where these bytes stand at that offset of
+ * the payload.
+ */
+void journal_entry_mask(const struct journal_head *head, size_t at,
+    char *bytes, size_t len);
 
 /*
  * Reads the head at an offset: 0; E_MALFORMED where the file ends before, or
- * there is no head; an errno (positive) where the file cannot be read.
+ * there is no head of that format; an errno (positive) where the file cannot be
+ * read.
  */
-MUST_USE int journal_entry_read_head(
-    int file, off_t at, struct journal_head *ret_head);
+MUST_USE int journal_entry_read_head(enum journal_format format, int file,
+    off_t at, struct journal_head *ret_head);
+/*
+ * Finds the first head at that offset or behind it, whose payload ends within
+ * the file's size: 0, E_MALFORMED where there is none, or an errno.  Of format
+ * JOURNAL_2 alone.
+ */
+MUST_USE int journal_entry_find_head(int file, off_t from, off_t size,
+    off_t *ret_at);
 /*
  * Reads the payload of the head at that offset into *bytes, whose content is
  * replaced; the entry's spans point into it.  0; E_MALFORMED or an errno as

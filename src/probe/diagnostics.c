@@ -73,6 +73,7 @@ diagnostics_clear(struct diagnostics *seen)
 	free(seen->info);
 	free(seen->appendfsync);
 	free(seen->missing);
+	free(seen->store_id);
 	free(seen->libraries);
 	free(seen->refused);
 	free(seen->foreign_name);

@@ -204,6 +204,19 @@ look_at_clock(struct look *look)
 
 /* --- what lies there --- */
 
+/* In a cluster one master has it, and the others know where it is. */
+static void
+look_at_store_id(struct look *look)
+{
+	char *name = mem_printf("%s:{0}:store", look->conf->store.prefix);
+	redisReply *reply = ASK(look, "GET", name);
+	if (is_kind(reply, REDIS_REPLY_STRING))
+		look->seen->store_id =
+		    mem_str(span_of(reply->str, reply->len));
+	freeReplyObject(reply);
+	free(name);
+}
+
 /* Whether there is nothing to count; for a Redis without our functions. */
 static bool
 holds_nothing(struct look *look, const char *held)
@@ -450,6 +463,8 @@ look_around(struct look *look)
 		    look, "cluster-require-full-coverage");
 	if (!is_broken(look))
 		look_at_clock(look);
+	if (!is_broken(look))
+		look_at_store_id(look);
 	if (!is_broken(look))
 		count_records(look);
 	if (!is_broken(look))

@@ -35,6 +35,9 @@ struct diagnostics {
 	 */
 	char *refused;
 
+	/* What it has for the store's id (record/origin.h); NULL: nothing. */
+	char *store_id;
+
 	/* Records that are not final; false: they could not be counted. */
 	bool counted;
 	uint64_t unknown;

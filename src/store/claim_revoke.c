@@ -18,6 +18,7 @@ enum {
 struct claim_revoke {
 	struct claim_revoke *next;
 	struct claim_revoke **link; /* what points to it; NULL: not started */
+	struct store *store;
 	struct key_id key_id;
 	struct owner owner;
 	int64_t retention_ms;
@@ -26,6 +27,9 @@ struct claim_revoke {
 	unsigned node;       /* number of the node the claim was sent to */
 	int64_t due_us;      /* when it is to be sent (again) */
 	bool in_flight;
+	struct journal_op saving;
+	bool tried; /* to save it … */
+	bool saved; /* … which worked: the journal has it, and it only ends */
 };
 
 struct claim_revoke *
@@ -61,10 +65,12 @@ wake_by(struct store *store, int64_t due_us)
 static void
 end_revoke(struct store *store, struct claim_revoke *revoke)
 {
+	op_cancel(&revoke->saving.op);
 	*revoke->link = revoke->next;
 	if (revoke->next != NULL)
 		revoke->next->link = revoke->link;
-	store->n_claim_revokes--;
+	if (!revoke->saved)
+		store->n_claim_revokes--;
 	free(revoke);
 }
 
@@ -89,7 +95,8 @@ on_released(struct store_call *call, enum call_end end, int error,
 	struct store *store = call->store;
 	struct claim_revoke *revoke = call->arg;
 	revoke->in_flight = false;
-	if (end == CALL_ANSWERED && is_final(call, revoke, reply)) {
+	if (revoke->saved ||
+	    (end == CALL_ANSWERED && is_final(call, revoke, reply))) {
 		end_revoke(store, revoke);
 		return;
 	}
@@ -135,7 +142,7 @@ claim_revoke_pump(struct store *store)
 	int64_t now_us = clock_us();
 	for (struct claim_revoke *g = store->claim_revokes; g != NULL;
 	     g = g->next) {
-		if (g->in_flight || !is_reachable(store, g))
+		if (g->in_flight || g->saved || !is_reachable(store, g))
 			continue;
 		if (g->due_us <= now_us)
 			send_release(store, g);
@@ -144,6 +151,47 @@ claim_revoke_pump(struct store *store)
 	}
 }
 
+/* --- to the journal --- */
+
+/* What the disk does not have goes on as before. */
+static void
+on_saved(void *arg)
+{
+	struct claim_revoke *revoke = arg;
+	if (revoke->saving.op.error != 0)
+		return;
+	revoke->saved = true;
+	revoke->store->n_claim_revokes--;
+	/* Where a call is under way, its end is awaited. */
+	if (!revoke->in_flight)
+		end_revoke(revoke->store, revoke);
+}
+
+void
+claim_revoke_save(struct store *store, struct journal_writer *writer)
+{
+	for (struct claim_revoke *g = store->claim_revokes; g != NULL;
+	     g = g->next) {
+		if (g->tried)
+			continue;
+		g->tried = true;
+		const struct journal_entry entry = {
+		    .kind = JOURNAL_RELEASE,
+		    .key_id = g->key_id,
+		    .owner = g->owner,
+		    .retention_ms = g->retention_ms,
+		    .unknown_retention_ms = g->unknown_retention_ms,
+		    .deadline_ms = g->deadline_ms,
+		    .origin = store->identity.origin,
+		    .route = SPAN(""),
+		    .answer = SPAN(""),
+		};
+		journal_writer_append(writer, &g->saving, &entry);
+	}
+}
+
+/* --- life --- */
+
 void
 claim_revoke_start(struct store *store, struct claim_revoke *revoke,
     const struct node *node, int64_t deadline_ms)
@@ -151,6 +199,8 @@ claim_revoke_start(struct store *store, struct claim_revoke *revoke,
 	revoke->deadline_ms = deadline_ms;
 	revoke->node = node != NULL ? node->number : 0;
 	revoke->due_us = clock_us();
+	revoke->store = store;
+	op_init(&revoke->saving.op, store->loop, on_saved, revoke);
 	revoke->next = store->claim_revokes;
 	revoke->link = &store->claim_revokes;
 	if (revoke->next != NULL)

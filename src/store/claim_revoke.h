@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "journal/journal_writer.h"
 #include "store/call.h"
 
 /*
@@ -28,6 +29,11 @@ void claim_revoke_start(struct store *store, struct claim_revoke *revoke,
 void claim_revoke_pump(struct store *store);
 /* True while a claim of that owner is being given back. */
 bool claim_revoke_has(const struct store *store, const struct owner *owner);
+/*
+ * Writes those that are not confirmed to the journal, each of them once: those
+ * that the disk has are no longer counted, and released from there.
+ */
+void claim_revoke_save(struct store *store, struct journal_writer *writer);
 /* For a new store. */
 void claim_revoke_init(struct store *store);
 /* Forgets them all: their records become unknown when their leases expire. */

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/test_build.h"
 #include "record/answer_codec.h"
+#include "store/claim_revoke.h"
 #include "store/journaled.h"
 #include "store/store.h"
 #include "store/store_parts.h"
 
-bool
-journaled_write(struct store *store, struct journal *journal,
-    const struct held *held, const struct journaled *what)
+void
+journaled_write(struct store *store, struct journal_writer *writer,
+    struct journal_op *op, const struct held *held,
+    const struct journaled *what)
 {
 	struct journal_entry entry = {
 	    .kind = what->kind,
@@ -19,8 +22,17 @@ journaled_write(struct store *store, struct journal *journal,
 	    .reason = what->reason,
 	    .retention_ms = held->policy->retention_ms,
 	    .unknown_retention_ms = held->policy->unknown_retention_ms,
+	    .origin = *store_origin(store),
+	    .tries = held->tries,
+	    .created_ms = held->created_ms,
 	    .route = held->route,
 	};
+	memcpy(entry.fingerprint, held->fingerprint, sizeof entry.fingerprint);
+	if (held->entity != NULL) {
+		entry.entity = span_of(held->entity->name, DIGEST_BYTES);
+		entry.version = held->entity->version;
+		entry.shown = held->entity->shown;
+	}
 	char *bytes = NULL;
 	if (what->answer != NULL) {
 		struct seal_about about = seal_about_attempt(
@@ -30,10 +42,23 @@ journaled_write(struct store *store, struct journal *journal,
 		    &entry.answer.len);
 	}
 	entry.answer.ptr = bytes ? bytes : "";
-	uint64_t id;
-	bool written = journal_append(journal, &entry, &id);
+	journal_writer_append(writer, op, &entry);
 	free(bytes);
-	return written;
+}
+
+void
+journaled_revokes(struct store *store, struct journal_writer *writer)
+{
+	claim_revoke_save(store, writer);
+}
+
+bool
+journaled_is_final(const struct store_op *op, const struct journal_entry *entry)
+{
+	if (op->verdict == VERDICT_FENCED && op->before)
+		return false;
+	return op->verdict == VERDICT_DONE || entry->deadline_ms == 0 ||
+	    op->now_ms > entry->deadline_ms || !INVARIANT(giveback_again);
 }
 
 void
@@ -45,13 +70,22 @@ journaled_run(struct store *store, struct store_op *op,
 	    .retention_ms = entry->retention_ms,
 	    .unknown_retention_ms = entry->unknown_retention_ms,
 	};
-	const struct held held = {
+	struct held held = {
 	    .key_id = entry->key_id,
 	    .owner = entry->owner,
 	    .attempt = entry->attempt,
+	    .tries = entry->tries,
+	    .created_ms = entry->created_ms,
 	    .policy = &policy,
 	    .route = entry->route,
 	};
+	memcpy(held.fingerprint, entry->fingerprint, sizeof held.fingerprint);
+	struct store_entity entity = {
+	    .version = entry->version, .shown = entry->shown};
+	if (entry->entity.len == DIGEST_BYTES) {
+		memcpy(entity.name, entry->entity.ptr, DIGEST_BYTES);
+		held.entity = &entity;
+	}
 	switch (entry->kind) {
 	case JOURNAL_COMPLETE:
 		/*

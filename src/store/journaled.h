@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "journal/journal.h"
+#include "journal/journal_writer.h"
 #include "store/types.h"
 
 struct store;
@@ -20,16 +20,29 @@ struct journaled {
 	enum reason reason;          /* UNKNOWN */
 };
 
-/*
- * Writes it, and waits until the disk has it; false: the journal does not have
- * it (journal_message says why).
- */
-MUST_USE bool journaled_write(struct store *store, struct journal *journal,
-    const struct held *held, const struct journaled *what);
+/* Starts to write it, which ends as journal_writer_append does. */
+void journaled_write(struct store *store, struct journal_writer *writer,
+    struct journal_op *op, const struct held *held,
+    const struct journaled *what);
 
 /*
- * Starts the operation that an entry stands for, which ends as any other; entry
- * need not outlive this call.
+ * Writes the claims to the journal that are being given back and were not
+ * confirmed (store_unsettled), each once; those that the disk has are counted
+ * no more.
+ */
+void journaled_revokes(struct store *store, struct journal_writer *writer);
+
+/*
+ * Starts the operation that an entry stands for, which ends as any other; what
+ * entry points to lives until then.
  */
 void journaled_run(struct store *store, struct store_op *op,
     const struct journal_entry *entry);
+/*
+ * Whether the operation's answer, which was no error, is the last word on the
+ * entry.  A claim that is given back may yet be executed until its deadline; an
+ * answer that is fenced by the attempt after its own may be the truth, should
+ * nothing be sent of that one.
+ */
+bool journaled_is_final(
+    const struct store_op *op, const struct journal_entry *entry);

@@ -30,6 +30,18 @@ FINDING(journal, WARN, doctor_host_journal,
 	"outcomes wait in the journal for Redis to take them: {}",
 	"run a gateway with this state_dir and this Redis until it is empty; "
 	"do not release any of these keys before then: onceproxy serve -c {}")
+FINDING(journal_foreign, WARN, doctor_host_journal_foreign,
+	"all outcomes in the journal are for this store",
+	"outcomes in the journal are for another store than this file names, "
+	"and only a gateway with that one delivers them: {}",
+	"start a gateway with the store.redis, store.prefix and store.shards "
+	"that it had before, and this state_dir, until they are gone")
+FINDING(journal_damaged, WARN, doctor_host_journal_damaged,
+	"no file of the journal is damaged",
+	"damaged files of the journal were kept aside, and may have outcomes "
+	"that nobody knows: {}",
+	"list the keys that are UNKNOWN, ask the API about each, and check the "
+	"disk; then remove the file from state_dir/journal")
 FINDING(descriptors, WARN, doctor_host_descriptors,
 	"there are enough descriptors for "
 	"limits.connections",

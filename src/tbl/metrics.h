@@ -20,6 +20,10 @@ METRIC(RECORDS, gauge, "onceproxy_records",
     "Records in Redis, of all gateways together, by state.")
 METRIC(JOURNAL_ENTRIES, gauge, "onceproxy_journal_entries",
     "Outcomes on disk that Redis has not accepted yet.")
+METRIC(JOURNAL_FOREIGN, gauge, "onceproxy_journal_foreign_entries",
+    "Outcomes on disk that are for another store than this gateway's.")
+METRIC(JOURNAL_DAMAGED, gauge, "onceproxy_journal_damaged_files",
+    "Damaged files of journals that were kept aside in state_dir.")
 METRIC(STORE_UP, gauge, "onceproxy_store_up",
     "1 while Redis answers, otherwise 0.")
 METRIC(STORE_MEMORY, gauge, "onceproxy_store_memory_bytes",

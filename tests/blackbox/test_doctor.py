@@ -202,13 +202,60 @@ def outcomes_in_the_journal_are_a_warning(bench):
     patient.redis.start()
     got = patient.finds("journal")
     equal((got["where"], got["level"]), ("/state_dir", "warn"))
-    assert "take them: 2." in patient.run().stdout, got
+    assert "take them: 2 (" in patient.run().stdout, got
     line = re.search(r"onceproxy serve -c (\S+)", got["cure"]).group(1)
     equal(line, patient.file)
     gateway = bench.serve(patient.config)
     eventually(lambda: patient.look()["journal"]["level"] == "ok",
                "the journal is delivered")
     gateway.stop()
+
+
+@test
+def outcomes_of_another_store_are_a_warning(bench):
+    patient = Patient(bench)
+    leave_in_journal(bench, patient)
+    patient.redis.start()
+    patient.misses("journal_foreign")
+    own = patient.config["store"]
+    for change in ({"redis": bench.own_redis().url}, {"prefix": "other"},
+                   {"shards": 32}):
+        patient.config["store"] = {**own, **change}
+        got = patient.finds("journal_foreign")
+        equal((got["where"], got["level"]), ("/state_dir", "warn"))
+        assert ".journal2" in got["words"], got
+        patient.misses("journal")
+    patient.config["store"] = own
+    patient.finds("journal")
+
+
+@test
+def outcomes_follow_the_data_of_their_store(bench):
+    """By its id, which a Redis at another place has."""
+    patient = Patient(bench)
+    leave_in_journal(bench, patient)
+    patient.redis.start()
+    copy = bench.own_redis(*WELL)
+    name = b"onceproxy:{0}:store"
+    copy("SET", name, patient.redis("GET", name))
+    patient.config["store"]["redis"] = copy.url
+    patient.misses("journal_foreign")
+    patient.finds("journal")
+
+
+@test
+def damaged_files_of_the_journal_are_a_warning(bench):
+    patient = Patient(bench)
+    folder = os.path.join(patient.config["state_dir"], "journal")
+    os.mkdir(folder, 0o700)
+    patient.misses("journal_damaged")
+    kept = os.path.join(folder, "1-0-0123456789abcdef.journal2.damaged-1")
+    write(kept, "")
+    got = patient.finds("journal_damaged")
+    equal((got["where"], got["level"]), ("/state_dir", "warn"))
+    assert os.path.basename(kept) in got["words"], got
+    os.unlink(kept)
+    patient.misses("journal_damaged")
 
 
 def leave_in_journal(bench, patient):

@@ -11,6 +11,7 @@ from once.http import build, connect, keyed
 from once.tap import each, equal, test
 from once.upstream import answer
 from once.wait import eventually
+from once.wire import Wire
 
 
 def is_refused(address):
@@ -239,6 +240,33 @@ def a_gateway_drains_without_redis(bench):
     equal(gateway.ask("k").status, 201)
     redis.kill()
     gateway.stop()
+
+
+@test
+def a_claim_that_redis_cannot_be_given_back_is_the_next_ones_to_give(bench):
+    """Redis has executed it, nobody got the reply, and the line is down."""
+    redis = bench.own_redis("--appendonly", "yes")
+    wire = Wire(redis)
+    bench.wires.append(wire)
+    upstream, gateway = bench.pair(
+        redis=wire.url, idempotency={"lease": "100s"}, drain_timeout="500ms")
+    equal(gateway.ask("before").status, 201)
+
+    def caught(line, data):
+        wire.listener.shutdown(socket.SHUT_RDWR)
+        line.far.sendall(data)
+        line.cut()
+    wire.catch = caught
+    equal(gateway.ask("k").problem, "store-unavailable")
+    eventually(lambda: len([key for key in redis.keys() if b":r:" in key])
+               == 2, "the claim is executed")
+    gateway.stop()
+    other = bench.serve({**gateway.config, "store": {
+        **gateway.config["store"], "redis": redis.url}})
+    other.wait_for_log("journal_delivered", step="release")
+    got = other.ask("k")
+    equal((got.status, got.replayed), (201, False))
+    equal(upstream.count(), 2)
 
 
 tap.main()

@@ -8,7 +8,7 @@ import itertools
 import os
 import threading
 
-from once import http, tap
+from once import http, journal, tap
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered
 from once.wait import PATIENCE, eventually
@@ -396,9 +396,7 @@ def the_journal_holds_no_piece_of_it_and_is_delivered(bench, another):
     hold.release()
     first = asked.result()
     equal((first.status, first.body), (201, BODY))
-    files = glob.glob(os.path.join(
-        gateway.config["state_dir"], "journal", "*"))
-    data = b"".join(map(contents_of, files))
+    data = journal.contents(gateway.config["state_dir"])
     has_no_piece(data, "the journal")
     assert b"e 2026-1\n" in data
     deliverer = gateway

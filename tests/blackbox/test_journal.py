@@ -4,11 +4,15 @@ outcome is on disk first, and reaches Redis as soon as possible, even from the
 next process."""
 
 import glob
+import json
 import os
+import resource
+import select
 import signal
 
 from once import tap
-from once.http import ask, build
+from once.http import Client, ask, build, keyed
+from once.slow_disk import SlowDisk
 from once.tap import each, equal, test
 from once.upstream import answer, then_close
 from once.wait import eventually
@@ -157,7 +161,8 @@ def a_journal_that_cannot_be_written_stops_new_claims(bench):
     equal(upstream.count(), count)
     status = ask(gateway.ready["admin"],
                  build("GET", "/status", host="localhost")).json()
-    equal(status["journal"], {"entries": 0, "writable": False})
+    equal(status["journal"], {"entries": 0, "writable": False,
+                              "foreign": 0, "damaged": 0})
     # Said once, not for each refused claim.
     equal(len(gateway.find_log("journal_unwritable")), 1)
 
@@ -218,13 +223,81 @@ def an_outcome_that_nothing_takes_is_drained_too(bench):
     equal(upstream.count(), 1)
 
 
+def slowed(bench, count=1, **members):
+    """Payments whose outcomes are on their way to a disk that is held up."""
+    disk = SlowDisk(bench)
+    upstream = bench.upstream()
+    redis = bench.own_redis(*DURABLE)
+    gateway = bench.gateway(upstream, redis=redis, workers=1, env=disk.env,
+                            **members)
+    equal(gateway.ask("before").status, 201)
+    hold = upstream.hold()
+    clients = [Client(gateway.address) for _ in range(count)]
+    for number, client in enumerate(clients):
+        client.send(keyed(f"k{number}"))
+    upstream.wait_for(1 + count)
+    redis.kill()
+    gateway.wait_for_log("store_down")
+    disk.hold()
+    hold.release()
+    disk.wait_arrived()
+    return upstream, redis, gateway, disk, clients
+
+
+def heard(clients):
+    """Those of them to which something has come."""
+    return select.select([client.sock for client in clients], [], [], 0)[0]
+
+
+@test
+def a_disk_that_is_slow_holds_up_nobody_else(bench):
+    upstream, redis, gateway, disk, clients = slowed(bench, count=5)
+    for _ in range(3):
+        equal(gateway.send(build("GET", "/else")).status, 201)
+    # Nobody has an answer that is not on disk.
+    equal(heard(clients), [])
+    disk.release()
+    equal([client.read().status for client in clients], [201] * 5)
+    redis.start()
+    for number in range(5):
+        eventually(lambda n=number: gateway.ask(f"k{n}").replayed)
+    equal(len([r for r in upstream.requests if r.get("Idempotency-Key")]), 6)
+
+
+@test
+def a_drain_waits_for_a_disk_that_is_slow(bench):
+    upstream, redis, gateway, disk, clients = slowed(bench)
+    gateway.signal(signal.SIGTERM)
+    gateway.wait_for_log("draining")
+    equal(heard(clients), [])
+    disk.release()
+    equal(clients[0].read().status, 201)
+    equal(gateway.wait(), 0)
+    redis.start()
+    other = bench.serve(gateway.config)
+    other.wait_for_log("journal_delivered")
+    equal(other.ask("k0").replayed, True)
+
+
+def limit_files(gateway, bytes_):
+    """No file of the gateway may become larger; -1: any may."""
+    resource.prlimit(gateway.pid, resource.RLIMIT_FSIZE,
+                     (bytes_, resource.RLIM_INFINITY))
+
+
+def flip(name, at):
+    """A byte of a file is no longer what was written; from the end, below 0."""
+    with open(name, "r+b") as file:
+        data = bytearray(file.read())
+        data[at] ^= 1
+        file.seek(0)
+        file.write(data)
+    return bytes(data)
+
+
 def damage(name):
     """A journal has another answer than the one that was written."""
-    with open(name, "r+b") as file:
-        data = file.read()
-        equal(data.count(b"whole"), 1)
-        file.seek(0)
-        file.write(data.replace(b"whole", b"false"))
+    return flip(name, -1)
 
 
 @test
@@ -235,14 +308,21 @@ def an_entry_that_was_damaged_is_not_delivered(bench):
     equal(first.status, 201)
     gateway.kill()
     name, = [name for name in journals(gateway) if os.path.getsize(name)]
-    damage(name)
+    damaged = damage(name)
     redis.start()
-    other = bench.serve(gateway.config)
-    other.wait_for_log("journal_adopted", damaged=1,
+    other = bench.serve({**gateway.config, "admin": {
+        "listen": "127.0.0.1:0"}})
+    aside = os.path.basename(name) + ".damaged-1"
+    other.wait_for_log("journal_adopted", damaged=1, aside=aside,
                        file=os.path.basename(name))
     # Nobody can know what the answer was any more.
     eventually(lambda: other.ask("k").problem == "outcome-unknown")
     equal(upstream.count(), 1)
+    # But perhaps somebody wants to look.
+    with open(os.path.join(os.path.dirname(name), aside), "rb") as file:
+        equal(file.read(), damaged)
+    got = ask(other.ready["admin"], build("GET", "/status", host="localhost"))
+    equal(got.json()["journal"]["damaged"], 1)
 
 
 @each([("of this process", False), ("of a dead process", True)])
@@ -257,13 +337,114 @@ def an_entry_that_cannot_be_read_back_is_named(bench, dies):
         gateway = bench.serve(gateway.config)
         gateway.wait_for_log("journal_adopted", entries=1,
                              file=os.path.basename(name))
-    damage(name)
+    damaged = damage(name)
     redis.start()
     line = gateway.wait_for_log("journal_damaged")
     equal((line["file"], line["entry"]), (os.path.basename(name), 1))
     assert "keys list --state UNKNOWN" in line["words"], line
     eventually(lambda: gateway.ask("k").problem == "outcome-unknown")
     equal(gateway.find_log("journal_delivered"), [])
+    equal(upstream.count(), 1)
+    gateway.stop(signal.SIGTERM)
+    with open(name + ".damaged-1", "rb") as file:
+        assert file.read().startswith(damaged)
+
+
+@test
+def a_damaged_head_takes_nothing_else_with_it(bench):
+    upstream = bench.upstream()
+    redis = bench.own_redis(*DURABLE)
+    gateway = bench.gateway(upstream, {"lease": "2s"}, redis=redis, workers=1)
+    hold = upstream.hold()
+    tasks = [bench.background(gateway.ask, key) for key in "abc"]
+    upstream.wait_for(3)
+    redis.kill()
+    hold.release()
+    equal([task.result().status for task in tasks], [201] * 3)
+    gateway.kill()
+    name, = [name for name in journals(gateway) if os.path.getsize(name)]
+    damaged = flip(name, 5)
+    redis.start()
+    other = bench.serve(gateway.config)
+    line = other.wait_for_log("journal_adopted", file=os.path.basename(name))
+    equal((line["entries"], line["damaged"]), (2, 0))
+    assert line["cut_bytes"] > 0, line
+    eventually(lambda: len(other.find_log("journal_delivered")) == 2)
+
+    def settled():
+        answers = [other.ask(key) for key in "abc"]
+        return [str(got.problem or got.replayed) for got in answers] if not (
+            any(got.problem == "in-flight" for got in answers)) else None
+    equal(sorted(eventually(settled)),
+          ["True", "True", "outcome-unknown"])
+    equal(upstream.count(), 3)
+    with open(os.path.join(os.path.dirname(name), line["aside"]),
+              "rb") as file:
+        equal(file.read(), damaged)
+
+
+@test
+def a_key_whose_answer_waits_on_disk_is_not_set_free(bench):
+    """The answer is larger than what Redis reads from a client."""
+    large = os.urandom(1536 << 10)
+    upstream = bench.upstream(answer(201, large))
+    redis = bench.own_redis(*DURABLE)
+    redis("CONFIG", "SET", "client-query-buffer-limit", 1 << 20)
+    gateway = bench.gateway(
+        upstream, {"lease": "1s", "max_response_body": "4MiB"}, redis=redis,
+        workers=1, admin={"listen": "127.0.0.1:0"})
+    got = gateway.ask("k")
+    equal((got.status, got.body), (201, large))
+
+    def operate(act, **body):
+        method, target = (("DELETE", "") if act == "delete"
+                          else ("POST", "/" + act))
+        return ask(gateway.ready["admin"], build(
+            method, f"/keys/{key_id}{target}",
+            [("Content-Type", "application/json")],
+            json.dumps(body).encode(), host="localhost"))
+
+    # Its lease ends, for it is not renewed: nobody executes it any more.
+    key_id = gateway.wait_for_log("outcome_unknown")["key_id"]
+    name, = [os.path.basename(name) for name in journals(gateway)]
+    for act in ("release", "delete"):
+        refused = eventually(lambda a=act: next(
+            (r for r in [operate(a)] if r.status != 503), None))
+        equal((refused.status, refused.problem), (409, "conflict"))
+        assert name in refused.json()["detail"], refused.body
+    redis("CONFIG", "SET", "client-query-buffer-limit", 1 << 30)
+    gateway.wait_for_log("journal_delivered")
+    again = gateway.ask("k")
+    equal((again.body, again.replayed), (large, True))
+    equal(operate("delete").status, 200)
+    equal(upstream.count(), 1)
+
+
+@test
+def a_gateway_whose_journal_cannot_be_written_is_not_ready(bench):
+    upstream = bench.upstream()
+    redis = bench.own_redis(*DURABLE)
+    gateway = bench.gateway(upstream, redis=redis, workers=1,
+                            admin={"listen": "127.0.0.1:0"})
+
+    def ready():
+        got = ask(gateway.ready["admin"],
+                  build("GET", "/readyz", host="localhost"))
+        return got.status, got.json().get("reason")
+    equal(ready(), (200, None))
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    limit_files(gateway, 0)
+    redis.kill()
+    hold.release()
+    equal(first.result().problem, "store-unavailable")
+    redis.start()
+    eventually(lambda: ready() == (503, "journal"), "not ready")
+    limit_files(gateway, -1)
+    # Without a single request, which nobody would send to it.
+    eventually(lambda: ready() == (200, None), "ready again")
+    equal(gateway.ask("k").replayed, True)
     equal(upstream.count(), 1)
 
 
@@ -273,26 +454,32 @@ def a_process_that_lives_keeps_its_journal(bench):
     one = bench.gateway(upstream, workers=1)
     equal(one.ask("one").status, 201)
     before = journals(one)
+    equal(len(before), 1)
     two = bench.gateway(upstream, workers=1, state_dir=one.config["state_dir"])
-    # A gateway adopts journals before it serves.
     equal(two.ask("two").status, 201)
-    equal(set(before) - set(journals(two)), set())
+    # A gateway adopts journals at its start, and has closed them at its end.
+    two.stop()
+    equal(set(before) - set(journals(one)), set())
     equal(one.ask("more").status, 201)
 
 
 @test
 def an_outcome_that_comes_too_late_is_said_and_changes_nothing(bench):
-    upstream, redis, gateway, first = lost_at_complete(bench, "freeze")
-    equal(first.status, 201)
-    # While the gateway is frozen, the record is deleted.
+    upstream, redis, gateway, first = lost_at_complete(
+        bench, "freeze", on_unknown="retry", lease="1s")
+    equal(first.problem, "store-unavailable")
+    # While the gateway is frozen, another one executes the next attempt.
     gateway.signal(signal.SIGSTOP)
     back(redis, "freeze")
-    redis("FLUSHALL")
+    other = bench.gateway(upstream, redis=redis, idempotency={
+        "on_unknown": "retry"})
+    eventually(lambda: other.ask("k").status == 201)
     gateway.signal(signal.SIGCONT)
     line = gateway.wait_for_log("journal_late", route="charges", attempt=1,
                                 step="complete")
     assert line["key_id"], line
-    equal(upstream.count(), 1)
+    equal(other.ask("k").replayed, True)
+    equal(upstream.count(), 2)
 
 
 @test

@@ -234,9 +234,12 @@ def what_is_fenced_is_counted(bench):
     hold.wait_arrived()
     bench.redis("FLUSHALL")
     eventually(lambda: metrics(gateway)["onceproxy_leases_lost_total"] > 0)
+    second = bench.background(gateway.ask, "k")
+    upstream.wait_for(2)
     hold.release()
-    equal(first.result().problem, "outcome-unknown")
-    expect(gateway, {counted("charges", "fenced"): 1})
+    first.result(), second.result()
+    expect(gateway, {counted("charges", "fenced"): 1,
+                     counted("charges", "executed"): 1})
     equal(metrics(gateway)["onceproxy_fenced_total"], 1)
 
 

@@ -236,6 +236,8 @@ REACHED = {
     "execution:RELEASED": RELEASED,
     "execution:MARK_UNKNOWN": DOUBTED,
     "execution:MARKED_UNKNOWN": DOUBTED,
+    "execution:JOURNAL": and_so(PutOff),
+    "execution:JOURNALED": and_so(PutOff),
     "execution:PAUSE": PAUSED,
     "execution:PAUSED": PAUSED,
     "execution:FINISH": ENDED,

@@ -13,6 +13,7 @@ from trial import show, waits
 SENT, UNKNOWN, ANSWERS = "test_sent_once", "test_unknown", "test_answers"
 PATHS, KEY, JOURNAL = "test_passthrough", "test_key", "test_journal"
 LARGE = "test_large_values"
+STORE = "test_journal_store"
 BACK, SITES = "test_answer_check", "test_admin_sites"
 MALFORMED = "a malformed head reaches nobody: then FIN"
 CUT = "an answer that is cut anywhere is none: by length, FIN"
@@ -169,7 +170,16 @@ KILLING_TESTS = {
     "journal_locked": [(JOURNAL, "a process that lives keeps its journal")],
     "journal_mended": [
         ("unit/journal/test_journal",
-         "a_file_cut_at_any_byte_has_what_is_whole")],
+         "what_did_not_fit_leaves_nothing_behind")],
+    "journal_masked": [
+        ("unit/journal/test_journal",
+         "what_an_upstream_made_up_is_no_entry_behind_damage")],
+    "own_store": [
+        waits(STORE, "an outcome is not delivered to another store: redis")],
+    "outcome_restored": [
+        (STORE, "an outcome makes its record again: by script"),
+        waits(STORE,
+              "an outcome on disk makes its record again: of this process")],
     "journal_sum": [
         waits(JOURNAL, "an entry that was damaged is not delivered")],
 
@@ -230,6 +240,8 @@ KILLING_TESTS = {
     "slashes_joined": [(PATHS, SLIPS + "/v1//charges")],
 
     # The operator.
+    "answer_waits": [
+        (JOURNAL, "a key whose answer waits on disk is not set free")],
     "admin_token": [("test_admin", "a token is needed for all but health")],
     "admin_site": [(SITES, "a page of another site changes nothing")],
     "admin_host": [

@@ -17,6 +17,7 @@ from trial import show, waits
 ANSWERS, UNKNOWN, RETRY = "test_answers", "test_unknown", "test_on_unknown"
 DOWN, LEASE, ADMIN = "test_store_down", "test_lease", "test_admin"
 TWO, ENTITY = "test_two_gateways", "test_entity"
+STORE = "test_journal_store"
 SLEPT = "an owner that slept while another took its place is fenced: its "
 WITH_AN_END = "everything in redis has an end: "
 NOTHING = ""
@@ -145,8 +146,8 @@ MUTANTS = {
     "who doubts must own it": (
         {"mark_unknown": [("elseif r.attempt ~= attempt then",
                       "elseif false then"),
-                     ("r.state == 'P' and r.owner == owner then",
-                      "r.state == 'P' then")]},
+                     ("or (r.state == 'P' and r.owner == owner) then",
+                      "or r.state == 'P' then")]},
         [(TWO, SLEPT + "doubt")]),
     "a late truth is welcome": (
         {"complete": [("(r.state == 'P' or r.state == 'U')",
@@ -191,6 +192,27 @@ MUTANTS = {
         {"complete": [("r.rest),\n\t    'PX', ttl)", "r.rest))"),
                       ("ARGV[4],\n\t    'PX', ARGV[3])", "ARGV[4])")]},
         [(LEASE, WITH_AN_END + "completed")]),
+
+    # What Redis has forgotten.
+    "an answer makes its record again": (
+        {"complete": [("\tr = make_again(6)\n", NOTHING)]},
+        [(STORE, "an outcome makes its record again: by script"),
+         (STORE, "an outcome makes its record again: by function")]),
+    "what is made again knows its version": (
+        {"complete": [("\t\tentity_note(r, first + 4, ARGV[first + 7])\n",
+                       NOTHING)]},
+        [(STORE, "a record made again knows its version: at once"),
+         (STORE, "a record made again knows its version: from disk")]),
+    "a doubt makes its record again": (
+        {"mark_unknown": [("\tr = make_again(6)\n", NOTHING)]},
+        [(STORE, "an outcome of which nobody knows is made again too")]),
+    "a record that was made again is of the same request": (
+        {"complete": [("fingerprint = ARGV[first]",
+                       "fingerprint = NOBODY")]},
+        [(STORE, "an outcome makes its record again: by script")]),
+    "a store keeps its id": (
+        {"identify": [("if not id then", "if true then")]},
+        [waits(STORE, "an outcome follows its data to another place")]),
 
     # Owners that died are noticed, and nobody else.
     "a lease is renewed": (

@@ -13,7 +13,13 @@ entries_are_equal(const struct journal_entry *a, const struct journal_entry *b)
 	    a->sent == b->sent && a->reason == b->reason &&
 	    a->retention_ms == b->retention_ms &&
 	    a->unknown_retention_ms == b->unknown_retention_ms &&
+	    a->deadline_ms == b->deadline_ms &&
+	    a->created_ms == b->created_ms && a->tries == b->tries &&
+	    !memcmp(a->fingerprint, b->fingerprint, sizeof a->fingerprint) &&
+	    !memcmp(&a->origin, &b->origin, sizeof a->origin) &&
 	    !memcmp(&a->key_id, &b->key_id, sizeof a->key_id) &&
 	    !memcmp(&a->owner, &b->owner, sizeof a->owner) &&
-	    span_eq(a->route, b->route) && span_eq(a->answer, b->answer);
+	    span_eq(a->route, b->route) && span_eq(a->entity, b->entity) &&
+	    span_eq(a->version, b->version) && span_eq(a->shown, b->shown) &&
+	    span_eq(a->answer, b->answer);
 }

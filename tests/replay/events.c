@@ -42,6 +42,13 @@ acts(const struct gateway *gateway)
 
 /* --- what a gateway waits for --- */
 
+/* What the other thread writes now; NULL: nothing. */
+static struct work *
+writes(const struct gateway *g)
+{
+	return gateway_lives(g) ? g->worker->journal_relay.writer.work : NULL;
+}
+
 static void
 list_link(struct gateway *g, unsigned index)
 {
@@ -64,6 +71,8 @@ list_store(struct gateway *g)
 		list_link(g, i);
 	if (link_messages(g->subscriber) > 0 && acts(g))
 		add(HAPPENS_TELL, g, 0);
+	if (writes(g) && acts(g))
+		add(HAPPENS_WRITE, g, 0);
 }
 
 /* What the upstream may do with it now. */
@@ -219,6 +228,8 @@ list_faults(void)
 	}
 	if (!world.memory_short)
 		add_fault(FAULT_SHORT, HAPPENS_SHORT, NULL, 0);
+	if (forwards_count() > 0)
+		add_fault(FAULT_FORGET, HAPPENS_FORGET, NULL, 0);
 	if (world.redis_down)
 		return;
 	add_fault(FAULT_DOWN, HAPPENS_DOWN, NULL, 0);
@@ -234,7 +245,8 @@ static bool
 is_boring(const struct gateway *g, const struct timer *timer)
 {
 	const struct store *store = g->worker->store;
-	return timer == &store->sweep || timer == &store->nodes->health.timer ||
+	return timer == &store->sweep || timer == &store->identity.timer ||
+	       timer == &store->nodes->health.timer ||
 	       timer == &store->nodes->subscriber.timer ||
 	       timer == &g->worker->journal_relay.timer ||
 	       link_owns_timer(g->links[0], timer) ||
@@ -450,6 +462,9 @@ events_settle(void)
 			fake_loop_work(g->loop);
 			settled = true;
 		}
+		settled |= fake_loop_end_works(g->loop,
+		    world.scenario->slow_disk && !world.healing ? writes(g)
+								: NULL);
 		struct link *link = g->links[0];
 		while (link_is_up(link) && link_is_only_looking(link)) {
 			if (link_executed(link) == 0)
@@ -497,6 +512,12 @@ static void
 do_tell(const struct chance *event)
 {
 	link_tell(event->gateway->subscriber);
+}
+
+static void
+do_write(const struct chance *event)
+{
+	fake_loop_end_work(event->gateway->loop, writes(event->gateway));
 }
 
 static void
@@ -641,6 +662,16 @@ do_failover(const struct chance *event)
 }
 
 static void
+do_forget(const struct chance *event)
+{
+	(void)event;
+	redis_clear();
+	/* Attempts are counted from what Redis remembers. */
+	for (unsigned i = 0; i < KEYS_MAX; i++)
+		world.truths[i].attempts = 0;
+}
+
+static void
 do_kill(const struct chance *event)
 {
 	gateway_kill(event->gateway);
@@ -670,6 +701,7 @@ events_happen(const struct chance *event)
 	    [HAPPENS_EXECUTE] = {"Redis executes", do_execute},
 	    [HAPPENS_REPLY] = {"Redis replies", do_reply},
 	    [HAPPENS_TELL] = {"word arrives", do_tell},
+	    [HAPPENS_WRITE] = {"the disk has it", do_write},
 	    [HAPPENS_FORWARD] = {"the upstream acts", do_forward},
 	    [HAPPENS_BODY] = {"a body arrives", do_body},
 	    [HAPPENS_ARRIVE] = {"a client arrives", do_arrive},
@@ -691,6 +723,7 @@ events_happen(const struct chance *event)
 	    [HAPPENS_FEW] = {"Redis counts too few replicas", do_few},
 	    [HAPPENS_FAILOVER] = {"a replica takes over", do_failover},
 	    [HAPPENS_SHORT] = {"memory is used up", do_short},
+	    [HAPPENS_FORGET] = {"Redis forgets everything", do_forget},
 	};
 	world_say("%s (gateway %u, number %u, doing %u)",
 	    doings[event->what].message,

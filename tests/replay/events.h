@@ -12,6 +12,7 @@ enum happening {
 	HAPPENS_EXECUTE, /* Redis executes the next command of a gateway */
 	HAPPENS_REPLY,   /* its reply arrives */
 	HAPPENS_TELL,    /* what was published arrives */
+	HAPPENS_WRITE,   /* the disk has what a gateway writes */
 	HAPPENS_FORWARD, /* the upstream does something */
 	HAPPENS_BODY,
 	HAPPENS_ARRIVE,
@@ -34,6 +35,7 @@ enum happening {
 	HAPPENS_FEW,
 	HAPPENS_FAILOVER,
 	HAPPENS_SHORT,
+	HAPPENS_FORGET,
 };
 
 struct chance {

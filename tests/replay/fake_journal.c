@@ -13,6 +13,7 @@
 struct kept {
 	struct kept *next;
 	uint64_t id;
+	bool open; /* it was committed */
 	struct journal_entry entry;
 	char *bytes; /* of route and answer */
 };
@@ -96,8 +97,21 @@ journal_message(const struct journal *journal)
 	return journal->gateway->disk_full ? "no space" : "";
 }
 
+enum journal_look
+journal_look(struct journal *journal, int64_t now_us)
+{
+	return journal_is_writable(journal, now_us) ? JOURNAL_WELL
+						    : JOURNAL_UNWELL;
+}
+
 bool
-journal_append(struct journal *journal, const struct journal_entry *entry,
+journal_try(struct journal *journal)
+{
+	return journal_is_writable(journal, 0);
+}
+
+bool
+journal_write(struct journal *journal, const struct journal_entry *entry,
     uint64_t *ret_id)
 {
 	if (journal->gateway->disk_full || journal->gateway->dead)
@@ -117,6 +131,14 @@ journal_append(struct journal *journal, const struct journal_entry *entry,
 	return true;
 }
 
+bool
+journal_commit(struct journal *journal)
+{
+	for (struct kept *k = journal->kept; k != NULL; k = k->next)
+		k->open = true;
+	return true;
+}
+
 static struct kept **
 find(const struct journal *journal, uint64_t id)
 {
@@ -127,12 +149,36 @@ find(const struct journal *journal, uint64_t id)
 	return at;
 }
 
+bool
+journal_has_answer(const struct journal *journal, const struct origin *ours,
+    const struct key_id *key_id)
+{
+	(void)ours;
+	for (struct kept *k = journal->kept; k != NULL; k = k->next)
+		if (k->entry.kind == JOURNAL_COMPLETE &&
+		    !memcmp(&k->entry.key_id, key_id, sizeof *key_id))
+			return true;
+	return false;
+}
+
 void
-journal_finish(struct journal *journal, uint64_t id)
+journal_forget(struct journal *journal, uint64_t id)
 {
 	must(journal->open);
 	world.deeds++;
 	settle(find(journal, id));
+}
+
+void
+journal_spoil(struct journal *journal, uint64_t id)
+{
+	journal_forget(journal, id);
+}
+
+void
+journal_mark(struct journal *journal, uint64_t id)
+{
+	must(journal->open && id > 0);
 }
 
 unsigned
@@ -140,15 +186,25 @@ journal_open_entries(const struct journal *journal)
 {
 	unsigned count = 0;
 	for (struct kept *k = journal->kept; k != NULL; k = k->next)
-		count++;
+		count += k->open;
 	return count;
 }
 
-bool
-journal_next(const struct journal *journal, uint64_t after, uint64_t *ret_id)
+/* There is one store. */
+unsigned
+journal_own_entries(const struct journal *journal, const struct origin *ours)
 {
+	(void)ours;
+	return journal_open_entries(journal);
+}
+
+bool
+journal_next(const struct journal *journal, const struct origin *ours,
+    uint64_t after, uint64_t *ret_id)
+{
+	(void)ours;
 	for (struct kept *k = journal->kept; k != NULL; k = k->next)
-		if (k->id > after) {
+		if (k->open && k->id > after) {
 			*ret_id = k->id;
 			return true;
 		}
@@ -180,17 +236,22 @@ journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
 }
 
 bool
-journal_folder_adopt(const char *state_dir,
+journal_folder_adopt(struct journal_folder *folder, const char *state_dir,
+    const struct origin *ours, bool settled,
     void (*each)(void *arg, const struct journal_found *found), void *arg,
     char **ret_message)
 {
 	struct gateway *gateway = NULL;
+	(void)folder;
+	(void)ours;
+	(void)settled;
 	for (unsigned i = 0; i < GATEWAYS_MAX; i++)
 		if (world.confs[i] != NULL &&
 		    strcmp(world.confs[i]->state_dir, state_dir) == 0)
 			gateway = &world.gateways[i];
 	(void)ret_message;
 	must(gateway != NULL);
+	gateway->adopted_us = world.now_us;
 	for (struct journal *j = journals; j != NULL; j = j->next) {
 		if (j->open || strcmp(j->state_dir, state_dir) != 0)
 			continue;
@@ -201,6 +262,12 @@ journal_folder_adopt(const char *state_dir,
 	return true;
 }
 
+void
+journal_folder_end(struct journal_folder *folder)
+{
+	(void)folder;
+}
+
 unsigned
 fake_journals_open(void)
 {
@@ -209,6 +276,16 @@ fake_journals_open(void)
 		if (j->open)
 			count += journal_open_entries(j);
 	return count;
+}
+
+bool
+fake_journals_revoke(void)
+{
+	for (struct journal *j = journals; j != NULL; j = j->next)
+		for (struct kept *k = j->kept; k != NULL; k = k->next)
+			if (k->entry.attempt == 0)
+				return true;
+	return false;
 }
 
 void

@@ -294,15 +294,25 @@ is_wait(struct span command)
 	return span_starts(command, SPAN("*3\r\n$4\r\nWAIT\r\n"));
 }
 
-/* It is no script, or the sweeper asks which leases have expired. */
+static bool
+is_script(const struct link *link, struct span command, enum script script)
+{
+	const struct worker *w = link->gateway->worker;
+	return w != NULL && memmem(command.ptr, command.len,
+	    w->store->names.sha[script], SHA1_HEX) != NULL;
+}
+
+/*
+ * It is no script, or the sweeper asks which leases have expired, or somebody
+ * asks which store this is.
+ */
 static bool
 only_looks(const struct link *link, struct span command)
 {
-	const struct worker *w = link->gateway->worker;
 	return (memmem(command.ptr, command.len, "EVALSHA", 7) == NULL &&
 		   !is_wait(command)) ||
-	    (w != NULL && memmem(command.ptr, command.len,
-		w->store->names.sha[SCRIPT_leases_due], SHA1_HEX) != NULL);
+	    is_script(link, command, SCRIPT_leases_due) ||
+	    is_script(link, command, SCRIPT_identify);
 }
 
 void

@@ -4,14 +4,15 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "loop/loop.h"
+#include "loop/work.h"
 #include "loop/timer_private.h"
 #include "loop/turn.h"
 #include "replay/fakes.h"
 
 /*
- * In place of src/loop/loop.c, clock.c and watch.c: turns are the real ones
- * (loop/turn.h), there are no descriptors, and the clock stands still until the
- * scheduler moves it.
+ * In place of src/loop/loop.c, clock.c, watch.c and work.c: turns are the real
+ * ones (loop/turn.h), there are no descriptors, other threads do something when
+ * the scheduler says so, and the clock stands still until it moves it.
  */
 struct posted {
 	struct posted *next;
@@ -24,8 +25,19 @@ struct loop {
 	struct gateway *gateway;
 	struct posted *posted;
 	struct posted **posted_end;
+	struct work *works;
 	bool stopped;
 	bool turns; /* something has happened, so a turn follows */
+};
+
+/* What another thread would do; it is done when the scheduler says so. */
+struct work {
+	struct work *next;
+	struct loop *loop;
+	bool over; /* and the loop has not heard of it */
+	void (*run)(void *arg);
+	void (*done)(void *arg);
+	void *arg;
 };
 
 /* --- clocks --- */
@@ -142,6 +154,65 @@ fake_loop_fire(struct loop *loop)
 	fake_loop_turn(loop);
 }
 
+/* --- the other threads --- */
+
+struct work *
+work_start(struct loop *loop, void (*run)(void *arg), void (*done)(void *arg),
+    void *arg)
+{
+	struct work *work = mem_zero(sizeof *work);
+	*work = (struct work){.loop = loop, .run = run, .done = done,
+	    .arg = arg};
+	struct work **end = &loop->works;
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = work;
+	return work;
+}
+
+void
+work_finish(struct work **work)
+{
+	struct work *w = *work;
+	*work = NULL;
+	if (w == NULL)
+		return;
+	struct work **at = &w->loop->works;
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	if (!w->over)
+		w->run(w->arg);
+	w->done(w->arg);
+	free(w);
+}
+
+void
+fake_loop_run_work(struct work *work)
+{
+	work->over = true;
+	work->run(work->arg);
+}
+
+void
+fake_loop_end_work(struct loop *loop, struct work *work)
+{
+	fake_loop_turn(loop);
+	work_finish(&work);
+}
+
+bool
+fake_loop_end_works(struct loop *loop, const struct work *but)
+{
+	struct work *work = loop->works;
+	while (work != NULL && work == but)
+		work = work->next;
+	if (work == NULL)
+		return false;
+	fake_loop_end_work(loop, work);
+	return true;
+}
+
 /* --- life --- */
 
 struct loop *
@@ -186,6 +257,7 @@ loop_free(struct loop **loop)
 	*loop = NULL;
 	run_posted(l);
 	CHECK(l->state.timers.count == 0, "a timer outlives its worker");
+	CHECK(l->works == NULL, "another thread outlives its worker");
 	for (unsigned kind = 0; kind < HOOK_KINDS; kind++)
 		CHECK(l->state.hooks[kind] == NULL,
 		    "a hook outlives its worker");

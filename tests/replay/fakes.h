@@ -22,6 +22,11 @@ bool fake_loop_any(const struct loop *loop,
 void fake_loop_turn(struct loop *loop);
 /* Fires what is due. */
 void fake_loop_fire(struct loop *loop);
+/* Another thread does that work, of which nobody hears yet. */
+void fake_loop_run_work(struct work *work);
+/* Ends that work; or some other one: false, there is none. */
+void fake_loop_end_work(struct loop *loop, struct work *work);
+bool fake_loop_end_works(struct loop *loop, const struct work *but);
 
 /* --- Redis, and the way to it --- */
 
@@ -85,6 +90,8 @@ uint64_t ghosts_hash(void);
 struct journal *fake_journal_new(struct gateway *gateway);
 /* How many entries are still to be delivered. */
 unsigned fake_journals_open(void);
+/* Whether one of them gives a claim back. */
+bool fake_journals_revoke(void);
 void fake_journals_clear(void);
 uint64_t fake_journals_hash(void);
 

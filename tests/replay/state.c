@@ -20,7 +20,7 @@ hash_store_op(uint64_t hash, const struct store_op *op)
 	hash = hash_op(hash, &op->op);
 	hash = mix(hash, op->verdict);
 	hash = mix(hash, op->attempt);
-	return mix(hash, op->call != NULL);
+	return mix(hash, (uint64_t)op->gone << 1 | (op->call != NULL));
 }
 
 static uint64_t
@@ -63,6 +63,7 @@ hash_execution(const struct execution *e)
 	hash = hash_store_op(hash, &e->store);
 	hash = mix(hash, e->settling);
 	hash = mix(hash, e->tries);
+	hash = hash_op(hash, &e->journal.op);
 	hash = hash_op(hash, &e->pause);
 	return mix(hash, e->request != NULL);
 }
@@ -105,6 +106,14 @@ hash_held(const struct replicas *replicas)
 	return hash;
 }
 
+/* What waits for the disk is known from whom it is for. */
+static uint64_t
+hash_writer(const struct journal_writer *writer)
+{
+	return (uint64_t)writer->writable << 2 |
+	    (uint64_t)(writer->work != NULL) << 1 | (writer->first != NULL);
+}
+
 static uint64_t timers_sum;
 
 static bool
@@ -130,7 +139,7 @@ hash_worker(const struct gateway *g)
 	hash = hash_op(hash, &w->leases.renewing.op);
 	hash = hash_op(hash, &w->journal_relay.small.op.op);
 	hash = hash_op(hash, &w->journal_relay.large.op.op);
-	hash = mix(hash, (uint64_t)w->journal_relay.adopt_at_ms);
+	hash = mix(hash, hash_writer(&w->journal_relay.writer));
 	hash = mix(hash, w->journal_relay.after);
 	hash = mix(hash, w->journal_relay.passed_over.count << 8 |
 		w->journal_relay.failures);
@@ -152,6 +161,7 @@ hash_gateway(const struct gateway *g)
 		(uint64_t)g->draining << 3 | (uint64_t)g->reloaded << 2 |
 		(uint64_t)g->disk_full << 1 | g->was_killed,
 	    g->index);
+	hash = mix(hash, (uint64_t)g->adopted_us);
 	return gateway_lives(g) ? mix(hash, hash_worker(g)) : hash;
 }
 

@@ -84,6 +84,7 @@ draw_scenario(uint64_t seed, struct scenario *s)
 			s->acts[i] = (struct act){
 			    draw(2) ? ACT_DRAIN : ACT_RELOAD,
 			    draw(s->gateways)};
+	s->slow_disk = draw(4) == 0;
 }
 
 int

@@ -143,6 +143,10 @@ lose_truths(void)
 void
 gateway_kill(struct gateway *gateway)
 {
+	/* What it was writing may be on disk all the same. */
+	struct work *work = gateway->worker->journal_relay.writer.work;
+	if (work != NULL && choose(2) == 1)
+		fake_loop_run_work(work);
 	gateway->dead = gateway->was_killed = true;
 	gateway->stalled = false;
 	lose_truths();
@@ -162,11 +166,14 @@ gateway_bury(struct gateway *gateway)
 	if (gateway_lives(gateway) && fake_loop_is_stopped(gateway->loop)) {
 		world_say("gateway %u has ended", gateway->index + 1);
 		/*
-		 * Operations that Redis does not answer in time are given up.
+		 * Operations that Redis does not answer in time are given up,
+		 * and a claim that is only on disk may count until the next
+		 * process gives it back.
 		 */
 		if (store_unsettled(gateway->worker->store) > 0 ||
 		    gateway->worker->executions.count > 0 ||
-		    gateway->worker->requests.count > 0)
+		    gateway->worker->requests.count > 0 ||
+		    fake_journals_revoke())
 			lose_truths();
 		gateway_end(gateway);
 	}
@@ -223,8 +230,10 @@ client_arrive(struct client *client, const struct caller *caller)
 	    .truth = truth_of(span_str(caller->scope ? caller->scope : "a"),
 		span_str(caller->key)),
 	    .gateway = &world.gateways[caller->gateway],
-	    .unkept = world.gateways[caller->gateway].disk_full,
 	};
+	/* While the disk writes, nobody knows yet that it is full. */
+	client->unkept = client->gateway->disk_full &&
+	    client->gateway->worker->journal_relay.writer.work == NULL;
 	fake_front_arrive(client);
 	return client;
 }

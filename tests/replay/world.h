@@ -7,7 +7,7 @@
 /*
  * The world in which gateways are replayed: their clients, the upstream, Redis,
  * the disk and time are fakes in this folder, which replace src/loop/loop,
- * clock and watch, src/http/front and exchange, src/redis/link and sha1,
+ * clock, watch and work, src/http/front and exchange, src/redis/link and sha1,
  * src/journal/journal, and src/upstream/forward and upstreams when the test is
  * linked.  All else is the program's own code, the Lua scripts included.
  * Nothing happens by itself: whatever may happen next is a list of events
@@ -38,6 +38,11 @@ enum fault {
 	FAULT_FEW = 256,   /* too few replicas have what was written */
 	FAULT_FAILOVER = 512, /* a replica takes Redis' place */
 	FAULT_SHORT = 1024, /* the memory for bodies is used up for a while */
+	/*
+	 * Redis forgets everything while the upstream is at work.  Whoever
+	 * comes before the outcome does executes again.
+	 */
+	FAULT_FORGET = 2048,
 };
 
 /* What the upstream may do with a request. */
@@ -80,6 +85,7 @@ struct scenario {
 	const char *reloaded;
 	bool cached; /* answers are kept in memory */
 	bool large;  /* they are so long that they go by the large line */
+	bool slow_disk; /* other things happen while the disk writes */
 	unsigned replicas; /* store.wait_replicas: 0 or 1 */
 	unsigned gateways;
 	struct caller callers[CALLERS_MAX];
@@ -110,6 +116,7 @@ struct gateway {
 	bool draining;
 	bool reloaded; /* has taken the new configuration */
 	bool disk_full;
+	int64_t adopted_us; /* when it last looked for dead journals */
 };
 
 enum caller_state {

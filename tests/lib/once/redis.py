@@ -53,7 +53,9 @@ class RedisClient:
         return [self.reply() for _ in range(count)]
 
     def keys(self):
-        return self("KEYS", "*")
+        """All but the store's id, which is there before any record."""
+        return [name for name in self("KEYS", "*")
+                if not name.endswith(b":{0}:store")]
 
     def close(self):
         self.file.close()

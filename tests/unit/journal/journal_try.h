@@ -33,9 +33,12 @@ struct test {
 	/* What adoption found: */
 	struct journal *journals[MOST];
 	unsigned n_journals;
-	unsigned files, damaged, errors;
+	unsigned files, damaged, errors, foreign;
 	unsigned racer; /* of a child */
-	uint64_t cut_bytes;
+	uint64_t lost_bytes;
+	char aside[256]; /* what a damaged file was called last; or "" */
+	struct journal_folder known; /* from one look to the next */
+	struct origin ours;
 };
 
 static inline int
@@ -54,7 +57,9 @@ drop_found(struct test *test)
 	for (unsigned i = 0; i < test->n_journals; i++)
 		journal_close(&test->journals[i]);
 	test->n_journals = test->files = test->damaged = test->errors = 0;
-	test->cut_bytes = 0;
+	test->foreign = 0;
+	test->lost_bytes = 0;
+	test->aside[0] = '\0';
 }
 
 static inline int
@@ -62,6 +67,7 @@ tear_down(void **state)
 {
 	struct test *test = *state;
 	drop_found(test);
+	journal_folder_end(&test->known);
 	folder_remove(test->folder);
 	free(test);
 	return 0;
@@ -73,10 +79,14 @@ on_found(void *arg, const struct journal_found *found)
 	struct test *test = arg;
 	test->files++;
 	test->damaged += found->damaged;
-	test->cut_bytes += found->cut_bytes;
+	test->lost_bytes += found->lost_bytes;
 	test->errors += found->error != 0;
+	test->foreign += found->foreign;
+	if (found->aside != NULL)
+		snprintf(test->aside, sizeof test->aside, "%s", found->aside);
 	if (found->journal != NULL) {
-		assert_true(journal_open_entries(found->journal) > 0);
+		assert_true(
+		    journal_own_entries(found->journal, &test->ours) > 0);
 		assert_true(test->n_journals < MOST);
 		test->journals[test->n_journals++] = found->journal;
 	}
@@ -87,7 +97,8 @@ adopt(struct test *test)
 {
 	char *message = NULL;
 	drop_found(test);
-	if (!journal_folder_adopt(test->folder, on_found, test, &message))
+	if (!journal_folder_adopt(&test->known, test->folder, &test->ours,
+		true, on_found, test, &message))
 		fail_msg("%s", message);
 }
 
@@ -113,12 +124,20 @@ entry_of(enum journal_kind kind, uint32_t attempt, struct span answer)
 	    .reason = kind == JOURNAL_UNKNOWN ? REASON_DRAIN : REASON_NONE,
 	    .retention_ms = INT64_C(86400000) + attempt,
 	    .unknown_retention_ms = INT64_C(31536000000),
+	    .deadline_ms = attempt,
+	    .tries = attempt + 1,
+	    .created_ms = INT64_C(1700000000000) + attempt,
 	    .route = SPAN("payments\0\n"),
+	    .entity = attempt % 2 ? SPAN("sixteen_bytes_of") : SPAN(""),
+	    .version = attempt % 2 ? SPAN("125000000007") : SPAN(""),
+	    .shown = attempt % 2 ? SPAN("7") : SPAN(""),
 	    .answer = answer,
 	};
 	memset(entry.key_id.bytes, (int)attempt, sizeof entry.key_id.bytes);
 	memset(entry.owner.bytes, 255 - (int)attempt,
 	    sizeof entry.owner.bytes);
+	memset(entry.fingerprint, 100 + (int)attempt,
+	    sizeof entry.fingerprint);
 	return entry;
 }
 
@@ -153,7 +172,7 @@ check_samples(struct journal *journal)
 	unsigned seen = 0;
 	samples(want);
 	body_init(&bytes, NULL);
-	for (uint64_t id = 0; journal_next(journal, id, &id);) {
+	for (uint64_t id = 0; journal_next(journal, NULL, id, &id);) {
 		assert_int_equal(journal_read(journal, id, &bytes, &got), 0);
 		assert_in_range(got.attempt, 1, N_SAMPLES);
 		assert_true(seen < 1U << got.attempt);
@@ -174,7 +193,14 @@ adopted_samples(struct test *test)
 
 /* --- files --- */
 
-/* The path of the one file in the folder, or "". */
+/* Of a file that is evidence and no journal. */
+static inline bool
+is_aside(const char *name)
+{
+	return strstr(name, ".damaged-") != NULL;
+}
+
+/* The path of the one journal in the folder, or "". */
 static inline void
 only_file(const struct test *test, char ret_path[512])
 {
@@ -185,7 +211,7 @@ only_file(const struct test *test, char ret_path[512])
 	ret_path[0] = '\0';
 	assert_non_null(names);
 	while ((entry = readdir(names)) != NULL) {
-		if (entry->d_name[0] == '.')
+		if (entry->d_name[0] == '.' || is_aside(entry->d_name))
 			continue;
 		assert_string_equal(ret_path, "");
 		snprintf(ret_path, 512, "%s/journal/%s", test->folder,
@@ -195,14 +221,32 @@ only_file(const struct test *test, char ret_path[512])
 }
 
 static inline size_t
-file_bytes(const struct test *test, char *ret_bytes)
+bytes_of(const char *path, char *ret_bytes)
 {
-	char path[512];
-	only_file(test, path);
 	int file = open(path, O_RDONLY);
 	assert_true(file >= 0);
 	ssize_t len = read(file, ret_bytes, FILE_MAX);
 	close(file);
 	assert_in_range(len, 0, FILE_MAX - 1);
 	return (size_t)len;
+}
+
+static inline size_t
+file_bytes(const struct test *test, char *ret_bytes)
+{
+	char path[512];
+	only_file(test, path);
+	return bytes_of(path, ret_bytes);
+}
+
+/* Asserts that the damaged file is kept, byte for byte; and removes it. */
+static inline void
+aside_has(const struct test *test, const char *bytes, size_t len)
+{
+	char path[512], kept[FILE_MAX];
+	assert_string_not_equal(test->aside, "");
+	snprintf(path, sizeof path, "%s/journal/%s", test->folder, test->aside);
+	assert_int_equal(bytes_of(path, kept), len);
+	assert_memory_equal(kept, bytes, len);
+	assert_int_equal(unlink(path), 0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "journal_try.h"
 
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 /*
@@ -10,14 +11,23 @@
 
 /* Makes a file as another process could have left it. */
 static void
-leave_file(const struct test *test, const char *bytes, size_t len)
+leave_file_of(
+    const struct test *test, char format, const char *bytes, size_t len)
 {
 	char path[512];
-	snprintf(path, sizeof path, "%s/journal/1-0-left.journal1",
-	    test->folder);
+	snprintf(path, sizeof path, "%s/journal", test->folder);
+	mkdir(path, 0700);
+	snprintf(path, sizeof path, "%s/journal/1-0-left.journal%c",
+	    test->folder, format);
 	int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	assert_int_equal(write(file, bytes, len), len);
 	close(file);
+}
+
+static void
+leave_file(const struct test *test, const char *bytes, size_t len)
+{
+	leave_file_of(test, '2', bytes, len);
 }
 
 /* Empties the folder. */
@@ -26,7 +36,7 @@ forget_files(struct test *test)
 {
 	for (unsigned i = 0; i < test->n_journals; i++)
 		for (uint64_t id;
-		     journal_next(test->journals[i], 0, &id);)
+		     journal_next(test->journals[i], NULL, 0, &id);)
 			journal_finish(test->journals[i], id);
 	drop_found(test);
 }
@@ -89,7 +99,7 @@ every_kind_comes_back_as_it_was(void **state)
 		body_init(&bytes, NULL);
 		assert_int_equal(journal_open_entries(journal), N);
 		for (unsigned i = 0; i < N; i++) {
-			assert_true(journal_next(journal, id, &id));
+			assert_true(journal_next(journal, NULL, id, &id));
 			struct journal_about about =
 			    journal_about(journal, id);
 			assert_memory_equal(&about.key_id,
@@ -100,7 +110,7 @@ every_kind_comes_back_as_it_was(void **state)
 			    journal_read(journal, id, &bytes, &got), 0);
 			assert_true(entries_are_equal(&got, &entries[i]));
 		}
-		assert_false(journal_next(journal, id, &id));
+		assert_false(journal_next(journal, NULL, id, &id));
 		body_clear(&bytes);
 		if (round == 1)
 			break;
@@ -110,7 +120,7 @@ every_kind_comes_back_as_it_was(void **state)
 		journal = test->journals[0];
 	}
 	assert_int_equal(test->damaged + test->errors, 0);
-	assert_int_equal(test->cut_bytes, 0);
+	assert_int_equal(test->lost_bytes, 0);
 }
 
 static void
@@ -132,16 +142,19 @@ a_file_cut_at_any_byte_has_what_is_whole(void **state)
 		size_t end = whole > 0 ? ends[whole - 1] : 0;
 		adopt(test);
 		assert_int_equal(adopted_samples(test), want);
-		assert_int_equal(test->cut_bytes, cut - end);
+		assert_int_equal(test->lost_bytes, cut - end);
 		assert_int_equal(test->damaged + test->errors, 0);
-		if (want != 0)
+		if (cut > end)
+			aside_has(test, bytes, cut);
+		else if (want != 0)
 			assert_int_equal(file_bytes(test, left), end);
 		forget_files(test);
 	}
 }
 
+/* Damage is stepped over, and takes nothing with it but what it struck. */
 static void
-a_damaged_byte_never_makes_another_entry(void **state)
+a_damaged_byte_takes_its_own_entry_and_no_other(void **state)
 {
 	struct test *test = *state;
 	static const char flips[] = {1, 0x20, (char)0x80, (char)0xff};
@@ -150,25 +163,326 @@ a_damaged_byte_never_makes_another_entry(void **state)
 	size_t len = sample_file(test, bytes, ends);
 	for (size_t at = 0; at < len; at++)
 		for (unsigned i = 0; i < sizeof flips; i++) {
-			unsigned record = 0, before = 0, stepped_over = 0;
+			unsigned record = 0, want = 2 + 4 + 8 + 16;
 			bytes[at] ^= flips[i];
 			leave_file(test, bytes, len);
-			bytes[at] ^= flips[i];
 			while (ends[record] <= at)
 				record++;
-			for (unsigned k = 0; k < record && k < N_SAMPLES; k++)
-				before |= 2U << k;
-			for (unsigned k = record + 1; k < N_SAMPLES; k++)
-				stepped_over |= 2U << k;
+			want &= record < N_SAMPLES ? ~(2U << record) : ~0U;
+			/* The last one says that the second is finished. */
+			want &= record < N_SAMPLES ? ~4U : ~0U;
 			adopt(test);
-			unsigned seen = adopted_samples(test);
-			if (test->damaged == 1)
-				before = (before | stepped_over) & ~4U;
-			else
-				assert_true(test->cut_bytes > 0);
-			assert_int_equal(seen, before);
+			assert_int_equal(adopted_samples(test), want);
+			assert_int_equal(test->damaged,
+			    test->lost_bytes == 0);
+			aside_has(test, bytes, len);
 			forget_files(test);
+			bytes[at] ^= flips[i];
 		}
+}
+
+/* A whole record, as an upstream might send it if it knew how. */
+static size_t
+forge(char *ret_bytes)
+{
+	uint8_t head_bytes[JOURNAL_HEAD_BYTES], fixed[JOURNAL_FIXED_BYTES];
+	struct journal_entry entry = entry_of(JOURNAL_COMPLETE, 99, SPAN(""));
+	entry.route = entry.entity = entry.version = entry.shown = SPAN("");
+	journal_entry_put_fixed(&entry, fixed);
+	const struct span payload = span_of(fixed, sizeof fixed);
+	struct journal_head head =
+	    journal_entry_head(JOURNAL_2, 'C', 1000, &payload, 1);
+	journal_entry_put_head(&head, head_bytes);
+	journal_entry_mask(&head, 0, (char *)fixed, sizeof fixed);
+	memcpy(ret_bytes, head_bytes, sizeof head_bytes);
+	memcpy(ret_bytes + sizeof head_bytes, fixed, sizeof fixed);
+	return sizeof head_bytes + sizeof fixed;
+}
+
+static void
+what_an_upstream_made_up_is_no_entry_behind_damage(void **state)
+{
+	struct test *test = *state;
+	char forged[512], bytes[FILE_MAX];
+	size_t forged_bytes = forge(forged);
+	struct journal_entry entries[N_SAMPLES];
+	samples(entries);
+	struct journal_entry entry = entry_of(
+	    JOURNAL_COMPLETE, 5, span_of(forged, forged_bytes));
+	struct journal *journal = open_one(test);
+	append(journal, &entry);
+	append(journal, &entries[0]);
+	size_t len = file_bytes(test, bytes);
+	journal_close(&journal);
+	adopt(test);
+	forget_files(test);
+	/* As it is, the forged record would be found where it stands alone. */
+	leave_file(test, forged, forged_bytes);
+	adopt(test);
+	assert_int_equal(journal_open_entries(test->journals[0]), 1);
+	forget_files(test);
+	bytes[20] ^= 1; /* in the head of the first */
+	leave_file(test, bytes, len);
+	adopt(test);
+	assert_int_equal(adopted_samples(test), 2);
+	aside_has(test, bytes, len);
+	forget_files(test);
+}
+
+/* The rest of a record that did not fit must not be taken for one. */
+static void
+what_did_not_fit_leaves_nothing_behind(void **state)
+{
+	struct test *test = *state;
+	struct journal_entry entries[N_SAMPLES];
+	static char large[3000];
+	struct rlimit limit;
+	uint64_t id;
+	samples(entries);
+	struct journal *journal = open_one(test);
+	struct journal_entry entry =
+	    entry_of(JOURNAL_COMPLETE, 5, span_of(large, sizeof large));
+	append(journal, &entries[0]);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = 2000;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	bool kept = journal_append(journal, &entry, &id);
+	limit.rlim_cur = RLIM_INFINITY;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_false(kept);
+	append(journal, &entries[3]);
+	journal_close(&journal);
+	adopt(test);
+	assert_int_equal(test->damaged, 0);
+	assert_int_equal(test->lost_bytes, 0);
+	assert_int_equal(adopted_samples(test), 2 + 16);
+}
+
+/* --- the format before --- */
+
+static size_t
+put_old(char *to, enum journal_kind kind, uint64_t id, struct span answer)
+{
+	uint8_t head_bytes[JOURNAL_HEAD_BYTES], fixed[JOURNAL_FIXED_BYTES];
+	struct journal_entry entry = entry_of(kind, (uint32_t)id, answer);
+	journal_entry_put_fixed(&entry, fixed);
+	const struct span payload[] = {
+	    span_of(fixed, 60), entry.route, entry.answer};
+	struct journal_head head = journal_entry_head(
+	    JOURNAL_1, journal_entry_letter(kind), id, payload, 3);
+	char *at = to;
+	journal_entry_put_head(&head, head_bytes);
+	memcpy(at, head_bytes, journal_entry_head_bytes(JOURNAL_1));
+	at += journal_entry_head_bytes(JOURNAL_1);
+	for (unsigned i = 0; i < 3; i++) {
+		memcpy(at, payload[i].ptr, payload[i].len);
+		at += payload[i].len;
+	}
+	return (size_t)(at - to);
+}
+
+static void
+is_old(struct journal *journal, uint64_t id, uint32_t attempt,
+    struct span answer)
+{
+	struct journal_entry got;
+	struct body bytes;
+	body_init(&bytes, NULL);
+	assert_int_equal(journal_read(journal, id, &bytes, &got), 0);
+	assert_int_equal(got.attempt, attempt);
+	assert_true(span_eq(got.answer, answer));
+	assert_int_equal(got.retention_ms, 86400000 + attempt);
+	assert_int_equal(got.created_ms, 0);
+	body_clear(&bytes);
+}
+
+static void
+a_file_of_the_version_before_is_read_and_marked(void **state)
+{
+	struct test *test = *state;
+	char bytes[FILE_MAX];
+	size_t len = put_old(bytes, JOURNAL_COMPLETE, 1, SPAN("p\none"));
+	len += put_old(bytes + len, JOURNAL_RELEASE, 2, SPAN(""));
+	/* It is for whatever store there is. */
+	memset(&test->ours, 7, sizeof test->ours);
+	leave_file_of(test, '1', bytes, len);
+	adopt(test);
+	assert_int_equal(test->damaged + test->errors + test->foreign, 0);
+	is_old(test->journals[0], 1, 1, SPAN("p\none"));
+	is_old(test->journals[0], 2, 2, SPAN(""));
+	journal_finish(test->journals[0], 1);
+	adopt(test);
+	assert_int_equal(test->lost_bytes, 0);
+	assert_int_equal(journal_open_entries(test->journals[0]), 1);
+	is_old(test->journals[0], 2, 2, SPAN(""));
+}
+
+/* Nobody can know there what is an entry and what an upstream made up. */
+static void
+behind_damage_of_the_version_before_nothing_is_believed(void **state)
+{
+	struct test *test = *state;
+	char bytes[FILE_MAX];
+	size_t first = put_old(bytes, JOURNAL_COMPLETE, 1, SPAN("p\none"));
+	size_t second =
+	    first + put_old(bytes + first, JOURNAL_RELEASE, 2, SPAN(""));
+	size_t len = second +
+	    put_old(bytes + second, JOURNAL_COMPLETE, 3, SPAN("p\nthree"));
+	bytes[first] ^= 1;
+	leave_file_of(test, '1', bytes, len);
+	adopt(test);
+	assert_int_equal(test->lost_bytes, len - first);
+	assert_int_equal(journal_open_entries(test->journals[0]), 1);
+	is_old(test->journals[0], 1, 1, SPAN("p\none"));
+	aside_has(test, bytes, len);
+}
+
+/* --- other stores --- */
+
+static struct origin
+origin_of(int id, int place)
+{
+	struct origin origin;
+	memset(origin.id, id, sizeof origin.id);
+	memset(origin.place, place, sizeof origin.place);
+	return origin;
+}
+
+/* An entry for each of these stores, left by a process that is gone. */
+static void
+leave_entries(struct test *test, const struct origin *origins, unsigned count)
+{
+	struct journal *journal = open_one(test);
+	for (unsigned i = 0; i < count; i++) {
+		struct journal_entry entry =
+		    entry_of(JOURNAL_COMPLETE, i + 1, SPAN("p\n"));
+		entry.origin = origins[i];
+		append(journal, &entry);
+	}
+	journal_close(&journal);
+}
+
+static unsigned
+own_attempts(const struct test *test)
+{
+	struct journal_entry got;
+	struct body bytes;
+	unsigned seen = 0;
+	body_init(&bytes, NULL);
+	for (uint64_t id = 0; test->n_journals > 0 &&
+	     journal_next(test->journals[0], &test->ours, id, &id);) {
+		assert_int_equal(
+		    journal_read(test->journals[0], id, &bytes, &got), 0);
+		seen |= 1U << got.attempt;
+	}
+	body_clear(&bytes);
+	return seen;
+}
+
+static void
+an_entry_is_ours_by_its_id_or_its_place(void **state)
+{
+	struct test *test = *state;
+	const struct origin origins[] = {
+	    origin_of(1, 1), /* it is ours */
+	    origin_of(1, 2), /* it was moved here with its data */
+	    origin_of(2, 1), /* it lost its data since */
+	    origin_of(2, 2), /* it is another one */
+	    origin_of(0, 2), /* another place, and its id was not known */
+	    origin_of(0, 0), /* written before there were any */
+	    origin_of(0, 1),
+	};
+	test->ours = origins[0];
+	leave_entries(test, origins, 7);
+	adopt(test);
+	assert_int_equal(own_attempts(test), 2 + 4 + 8 + 64 + 128);
+	/* As long as our id is not known, the place has to do. */
+	memset(test->ours.id, 0, sizeof test->ours.id);
+	assert_int_equal(own_attempts(test), 2 + 8 + 64 + 128);
+}
+
+static void
+what_is_for_another_store_stays_and_is_nobodys(void **state)
+{
+	struct test *test = *state;
+	const struct origin mine = origin_of(1, 1), others = origin_of(2, 2);
+	const struct origin both[] = {mine, others, others};
+	struct test other = {.ours = others};
+	snprintf(other.folder, sizeof other.folder, "%s", test->folder);
+	test->ours = mine;
+	leave_entries(test, &others, 1);
+	adopt(test);
+	assert_int_equal(test->n_journals, 0);
+	assert_int_equal(test->foreign, 1);
+	assert_int_equal(test->known.foreign, 1);
+	adopt(test); /* said once */
+	assert_int_equal(test->files, 0);
+	assert_int_equal(test->known.foreign, 1);
+	adopt(&other); /* nobody has locked it */
+	assert_int_equal(own_attempts(&other), 2);
+	journal_finish(other.journals[0], 1);
+	drop_found(&other);
+	adopt(test);
+	assert_int_equal(test->known.foreign, 0);
+
+	/* A file with entries of both is one's and then the other's. */
+	leave_entries(test, both, 3);
+	adopt(test);
+	assert_int_equal(own_attempts(test), 2);
+	adopt(&other);
+	assert_int_equal(other.n_journals, 0);
+	journal_finish(test->journals[0], 1);
+	assert_int_equal(journal_own_entries(test->journals[0], &mine), 0);
+	drop_found(test);
+	adopt(&other);
+	assert_int_equal(own_attempts(&other), 4 + 8);
+	drop_found(&other);
+	journal_folder_end(&other.known);
+}
+
+static void
+an_answer_is_known_by_its_key(void **state)
+{
+	struct test *test = *state;
+	const struct origin mine = origin_of(1, 1), others = origin_of(2, 2);
+	struct journal *journal = open_one(test);
+	struct journal_entry entry = entry_of(JOURNAL_COMPLETE, 1, SPAN("p\n"));
+	struct journal_entry release = entry_of(JOURNAL_RELEASE, 2, SPAN(""));
+	entry.origin = release.origin = mine;
+	uint64_t id = append(journal, &entry);
+	append(journal, &release);
+	assert_true(journal_has_answer(journal, &mine, &entry.key_id));
+	assert_false(journal_has_answer(journal, &others, &entry.key_id));
+	assert_false(journal_has_answer(journal, &mine, &release.key_id));
+	journal_finish(journal, id);
+	assert_false(journal_has_answer(journal, &mine, &entry.key_id));
+	journal_close(&journal);
+}
+
+static void
+a_file_in_which_an_entry_cannot_be_read_is_kept(void **state)
+{
+	struct test *test = *state;
+	struct journal_entry entries[N_SAMPLES];
+	struct journal *journal = open_one(test);
+	char bytes[FILE_MAX], path[512];
+	samples(entries);
+	uint64_t first = append(journal, &entries[0]);
+	uint64_t last = append(journal, &entries[3]);
+	size_t len = file_bytes(test, bytes);
+	journal_spoil(journal, first);
+	journal_mark(journal, first);
+	assert_int_equal(check_samples(journal), 16);
+	journal_finish(journal, last);
+	assert_true(file_bytes(test, bytes) > len);
+	only_file(test, path);
+	snprintf(test->aside, sizeof test->aside, "%s.damaged-1",
+	    strrchr(path, '/') + 1);
+	len = file_bytes(test, bytes);
+	journal_close(&journal);
+	aside_has(test, bytes, len);
+	only_file(test, path);
+	assert_string_equal(path, "");
 }
 
 static void
@@ -313,7 +627,15 @@ main(void)
 	    TEST(every_kind_comes_back_as_it_was),
 	    TEST(what_is_appended_is_on_disk),
 	    TEST(a_file_cut_at_any_byte_has_what_is_whole),
-	    TEST(a_damaged_byte_never_makes_another_entry),
+	    TEST(a_damaged_byte_takes_its_own_entry_and_no_other),
+	    TEST(what_an_upstream_made_up_is_no_entry_behind_damage),
+	    TEST(what_did_not_fit_leaves_nothing_behind),
+	    TEST(a_file_of_the_version_before_is_read_and_marked),
+	    TEST(behind_damage_of_the_version_before_nothing_is_believed),
+	    TEST(an_entry_is_ours_by_its_id_or_its_place),
+	    TEST(what_is_for_another_store_stays_and_is_nobodys),
+	    TEST(an_answer_is_known_by_its_key),
+	    TEST(a_file_in_which_an_entry_cannot_be_read_is_kept),
 	    TEST(an_entry_that_is_there_twice_is_taken_once),
 	    TEST(any_bytes_are_read_without_harm),
 	    TEST(what_is_settled_is_gone),

@@ -78,7 +78,7 @@ what_was_appended_outlives_a_kill(void **state)
 	body_init(&bytes, NULL);
 	uint64_t id = 0;
 	for (uint32_t i = 1; i <= told; i++) {
-		assert_true(journal_next(test->journals[0], id, &id));
+		assert_true(journal_next(test->journals[0], NULL, id, &id));
 		assert_int_equal(
 		    journal_read(test->journals[0], id, &bytes, &got), 0);
 		assert_int_equal(got.attempt, i);
@@ -126,10 +126,10 @@ tell_found(void *arg, const struct journal_found *found)
 	struct journal *journal = found->journal;
 	struct journal_entry entry;
 	struct body bytes;
-	if (found->error || found->damaged || found->cut_bytes)
+	if (found->error || found->damaged || found->lost_bytes)
 		_exit(1);
 	body_init(&bytes, NULL);
-	for (uint64_t id; journal && journal_next(journal, 0, &id);) {
+	for (uint64_t id; journal && journal_next(journal, NULL, 0, &id);) {
 		if (journal_read(journal, id, &bytes, &entry) != 0 ||
 		    write(pipe, &entry.attempt, sizeof entry.attempt) !=
 			sizeof entry.attempt)
@@ -151,8 +151,8 @@ race(struct test *test, int pipe)
 		    test->racer * ROUNDS + i, SPAN(""));
 		append(journal, &entry);
 		journal_close(&journal);
-		if (!journal_folder_adopt(
-			test->folder, tell_found, &pipe, &message))
+		if (!journal_folder_adopt(&test->known, test->folder,
+			&test->ours, true, tell_found, &pipe, &message))
 			_exit(1);
 	}
 }
@@ -225,7 +225,7 @@ an_entry_that_does_not_fit_leaves_the_file_as_it_was(void **state)
 		assert_int_equal(id, 0);
 		assert_false(writable);
 		/* journal_is_writable() needs room for the head of a record. */
-		assert_int_equal(later, room >= 52);
+		assert_int_equal(later, room >= JOURNAL_HEAD_BYTES);
 		assert_int_equal(file_bytes(test, after), len);
 		assert_memory_equal(before, after, len);
 		now_us += SECOND_US;
@@ -236,7 +236,7 @@ an_entry_that_does_not_fit_leaves_the_file_as_it_was(void **state)
 	journal_close(&journal);
 	adopt(test);
 	assert_int_equal(adopted_samples(test), 2 + 16);
-	assert_int_equal(test->damaged + test->cut_bytes, 0);
+	assert_int_equal(test->damaged + test->lost_bytes, 0);
 }
 
 static void
@@ -258,7 +258,7 @@ a_settled_mark_that_does_not_fit_is_only_delivered_again(void **state)
 	journal_close(&journal);
 	adopt(test);
 	assert_int_equal(adopted_samples(test), 2 + 8 + 16);
-	assert_int_equal(test->cut_bytes, 0);
+	assert_int_equal(test->lost_bytes, 0);
 }
 
 /* 0: as it should be; 77: no file system can be made here. */
@@ -372,8 +372,8 @@ a_state_dir_that_cannot_be_written_is_told_in_words(void **state)
 		assert_non_null(strstr(message, path));
 		assert_null(journal);
 		free(message);
-		assert_false(
-		    journal_folder_adopt(path, on_found, test, &message));
+		assert_false(journal_folder_adopt(&test->known, path,
+		    &test->ours, true, on_found, test, &message));
 		assert_non_null(strstr(message, path));
 		free(message);
 	}
@@ -384,7 +384,7 @@ static void
 only_files_of_this_format_are_adopted(void **state)
 {
 	struct test *test = *state;
-	static const char *const names[] = {"1-0-a.journal2", "note", "l"};
+	static const char *const names[] = {"1-0-a.journal3", "note", "l"};
 	struct journal_entry entry = entry_of(JOURNAL_RELEASE, 1, SPAN(""));
 	char path[512], target[512];
 	struct stat st;
