@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
 #include "admin/admin_answer.h"
 #include "admin/admin_json.h"
 #include "admin/admin_keys.h"
 #include "admin/admin_machine_private.h"
 #include "base/digits.h"
 #include "base/error.h"
+#include "base/test_build.h"
+#include "gate/worker.h"
 #include "http/header.h"
 #include "loop/log.h"
 
@@ -281,10 +285,43 @@ make_answer(struct admin_request *a, const struct conf_idempotency *policy)
 	return 0;
 }
 
+/*
+ * To set a key free whose answer lies on our own disk would be to execute it
+ * again: that answer then comes too late.
+ */
+static enum after
+refuse_answered(struct admin_request *a, char *file)
+{
+	struct span detail = arena_printf(a->arena,
+	    "The answer of this key's request is in the journal of this "
+	    "gateway (%s), and is stored as soon as Redis takes it. Nothing "
+	    "was changed.", file);
+	free(file);
+	return admin_answer_problem(a, PROBLEM_CONFLICT, detail);
+}
+
+/* The file in which its answer waits, which the caller frees; or NULL. */
+static char *
+waiting_answer(const struct admin_request *a)
+{
+	const struct admin *admin = a->admin;
+	char *file;
+	for (int64_t i = 0; i < admin->conf->workers; i++)
+		if (journal_relay_has_answer(&admin->workers[i]->journal_relay,
+			store_origin(admin->store), &a->key_id, &file))
+			return file;
+	return NULL;
+}
+
 enum after
 admin_keys_act(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
+	char *file = a->act != ACT_COMPLETE && INVARIANT(answer_waits)
+	    ? waiting_answer(a)
+	    : NULL;
+	if (file != NULL)
+		return refuse_answered(a, file);
 	const struct conf_idempotency *policy = policy_of(a);
 	struct records_order order = {
 	    .act = a->act,
