@@ -175,6 +175,22 @@ def the_soft_limit_of_descriptors_is_raised(bench):
           (2000, 2000))
 
 
+def occupied(gateway):
+    """Clients that stay, up to the descriptors that are left now and then:
+    the gateway looks into its folder from time to time."""
+    stay, told = [], 0
+    while told < 5:
+        client = gateway.client()
+        client.send(build("GET", "/x"))
+        if client.read().status == 503:
+            told += 1
+            client.close()
+        else:
+            told = 0
+            stay.append(client)
+    return stay
+
+
 @test
 def without_a_descriptor_clients_are_told_and_the_rest_is_served(bench):
     upstream, gateway = bench.pair(workers=1)
@@ -184,14 +200,14 @@ def without_a_descriptor_clients_are_told_and_the_rest_is_served(bench):
         used = len(os.listdir(f"/proc/{gateway.pid}/fd"))
         hard = resource.prlimit(gateway.pid, resource.RLIMIT_NOFILE)[1]
         resource.prlimit(gateway.pid, resource.RLIMIT_NOFILE, (used, hard))
-        for _ in range(5):
-            with connect(gateway.address) as sock:
-                assert sock.recv(65536).startswith(b"HTTP/1.1 503 ")
+        stay = occupied(gateway)
         client.send(keyed("k"))
         equal(client.read().replayed, True)
         resource.prlimit(gateway.pid, resource.RLIMIT_NOFILE, (hard, hard))
         eventually(lambda: gateway.send(keyed("k")).status == 201)
-    equal(upstream.count(), 1)
+    for client in stay:
+        client.close()
+    equal(upstream.count("/v1/charges"), 1)
 
 
 tap.main()
