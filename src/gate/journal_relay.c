@@ -207,7 +207,7 @@ end_pass(struct journal_relay *relay)
 	relay->after = 0;
 	relay->failures = 0;
 	key_set_clear(&relay->passed_over);
-	if (op_pending(&relay->large.op.op))
+	if (relay->large.under_way)
 		key_set_add(
 		    &relay->passed_over, &relay->large.entry.key_id);
 	else
@@ -253,6 +253,7 @@ deliver(struct journal_relay *relay, struct journal_delivery *delivery,
 	int error = journal_read(delivery->journal, delivery->id,
 	    &delivery->bytes, &delivery->entry);
 	if (error == 0) {
+		delivery->under_way = true;
 		journaled_run(
 		    relay->worker->store, &delivery->op, &delivery->entry);
 		return true;
@@ -271,8 +272,8 @@ deliver(struct journal_relay *relay, struct journal_delivery *delivery,
 static bool
 deliver_next(struct journal_relay *relay)
 {
-	if (op_pending(&relay->small.op.op) ||
-	    !store_is_up(relay->worker->store) || !pick_entry(relay))
+	if (relay->small.under_way || !store_is_up(relay->worker->store) ||
+	    !pick_entry(relay))
 		return false;
 	struct journal_about about =
 	    journal_about(relay->journal, relay->after);
@@ -284,7 +285,7 @@ deliver_next(struct journal_relay *relay)
 	}
 	/* One large one at a time; what is small goes on meanwhile. */
 	key_set_add(&relay->passed_over, &about.key_id);
-	if (!op_pending(&relay->large.op.op) &&
+	if (!relay->large.under_way &&
 	    !key_set_has(&relay->failed_large, &about.key_id))
 		deliver(relay, &relay->large, &about.key_id);
 	return true;
@@ -295,7 +296,7 @@ deliver_all(struct journal_relay *relay)
 {
 	while (deliver_next(relay))
 		continue;
-	if (op_pending(&relay->small.op.op))
+	if (relay->small.under_way)
 		return;
 	/* Nothing to do but to look again: for Redis, and for the dead. */
 	end_pass(relay);
@@ -328,6 +329,7 @@ is_delivered(struct journal_delivery *delivery)
 {
 	struct journal_relay *relay = delivery->relay;
 	struct store_op *op = &delivery->op;
+	delivery->under_way = false;
 	answer_unref(&op->answer);
 	bool undecided = !store_op_answered(op) ||
 	    !journaled_is_final(op, &delivery->entry);

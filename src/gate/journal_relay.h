@@ -23,6 +23,8 @@ struct journal_delivery {
 	struct journal_relay *relay;
 	struct journal *journal;
 	uint64_t id;
+	/* Until its end was heard of, which may be later than op's end. */
+	bool under_way;
 	struct body bytes;
 	struct journal_entry entry;
 	struct store_op op;

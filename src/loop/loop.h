@@ -19,7 +19,8 @@
  * A turn is: events; then, until nothing is left to do, the ready list and the
  * hooks of HOOK_WORK; then the hooks of HOOK_FLUSH; then timers that are due,
  * and all that once more; then it blocks.  A completion only puts a task on the
- * ready list, so no function is entered again from within itself.
+ * ready list, so no function is entered again from within itself.  Work that
+ * never ends is left after a while, so that events and timers have their turn.
  *
  * Before a timer fires, all that had come when it was due has been read and
  * worked on, even if the process was stopped meanwhile: a deadline is told of

@@ -7,8 +7,12 @@
 #include "loop/timer_private.h"
 #include "loop/turn.h"
 
-/* Rounds of work in one turn, at most: then descriptors have their turn. */
-enum { ROUNDS_MAX = 64 };
+/*
+ * Rounds of work in one turn, and what is run of the ready list, at most: then
+ * descriptors and timers have their turn, even if operations that end at once
+ * start each other for ever.
+ */
+enum { ROUNDS_MAX = 64, TASKS_MAX = 4096 };
 
 struct rested {
 	struct rested *next;
@@ -19,13 +23,11 @@ struct rested {
 /* --- the end of a turn --- */
 
 static void
-run_tasks(struct loop_state *state)
+run_task(struct loop_state *state)
 {
-	while (state->ready != NULL) {
-		struct task *task = state->ready;
-		task_cancel(task);
-		task->run(task->arg);
-	}
+	struct task *task = state->ready;
+	task_cancel(task);
+	task->run(task->arg);
 }
 
 /* Runs all hooks of a kind; true when one of them has more to do. */
@@ -58,8 +60,11 @@ bool
 turn_end(struct loop_state *state)
 {
 	bool more = true;
-	for (int round = 0; more && round < ROUNDS_MAX; round++) {
-		run_tasks(state);
+	int tasks = 0;
+	for (int round = 0;
+	     more && round < ROUNDS_MAX && tasks < TASKS_MAX; round++) {
+		for (; state->ready != NULL && tasks < TASKS_MAX; tasks++)
+			run_task(state);
 		more = run_hooks(state, HOOK_WORK);
 		more |= state->ready != NULL;
 	}
@@ -87,7 +92,8 @@ turn_init(struct loop_state *state,
 void
 turn_free(struct loop_state *state)
 {
-	run_tasks(state);
+	while (state->ready != NULL)
+		run_task(state);
 	while (state->rested_old != NULL || state->rested != NULL) {
 		destroy_rested(&state->rested_old);
 		destroy_rested(&state->rested);

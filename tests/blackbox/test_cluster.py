@@ -473,6 +473,40 @@ def outcomes_for_a_dead_master_do_not_hold_up_the_others(bench):
 
 
 @test
+def outcomes_for_a_dead_master_leave_a_worker_time_to_serve_and_end(bench):
+    cluster = bench.own_cluster(replicas=0, options=(*PARTLY, *DURABLE))
+    upstream = bench.upstream()
+    config = bench.config(upstream, redis=cluster, workers=1,
+                          cache={"size": 0}, drain_timeout="1s",
+                          store={"timeout": "1s"})
+    gateway = bench.serve(config)
+    keys = [f"k{n}" for n in range(12)]
+    hold = upstream.hold()
+    asks = [bench.background(ask, gateway, key) for key in keys]
+    upstream.wait_for(len(keys))
+    dead = cluster.masters[0]
+    cluster.kill(dead)
+    gateway.wait_for_log("node_down")
+    hold.release()
+    for task in asks:
+        equal(task.result().status, 201)
+    theirs = [key for key in keys
+              if slot_of_key(gateway, key) <= 5460]  # the first third
+    assert 2 < len(theirs) < len(keys), theirs
+    gateway.stop()
+
+    gateway = bench.serve(config)
+    gateway.wait_for_log("journal_adopted", entries=len(theirs))
+    for key in keys:
+        if key not in theirs:
+            equal(answered(gateway, key).replayed, True)
+    dead.start()
+    for key in keys:
+        equal(answered(gateway, key).replayed, True)
+        equal(upstream.count(key=key), 1)
+
+
+@test
 def a_cluster_that_is_gone_comes_back(bench):
     cluster = bench.own_cluster(replicas=0, options=DURABLE)
     upstream = bench.upstream()

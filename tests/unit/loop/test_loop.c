@@ -260,6 +260,34 @@ a_hook_runs_again_while_it_has_more_to_do(void **state)
 	loop_unhook(t->loop, HOOK_WORK, &t->hook);
 }
 
+/* As what is tried for ever and fails at once. */
+static void
+come_again(void *arg)
+{
+	struct trace *t = arg;
+	task_ready(t->loop, &t->first);
+}
+
+static void
+give_up(void *arg)
+{
+	struct trace *t = arg;
+	task_cancel(&t->first);
+	stop(t);
+}
+
+static void
+tasks_without_end_hold_up_no_timer(void **state)
+{
+	struct trace *t = *state;
+	task_init(&t->first, come_again, t);
+	task_ready(t->loop, &t->first);
+	timer_init(&t->stop, t->loop, give_up, t);
+	timer_set(&t->stop, 10);
+	loop_run(t->loop);
+	assert_string_equal(t->text, ".");
+}
+
 static void *
 post_from_a_thread(void *arg)
 {
@@ -410,6 +438,7 @@ main(void)
 	    TEST(a_watch_tells_that_a_descriptor_can_be_read),
 	    TEST(what_has_come_is_worked_on_before_a_timer_fires),
 	    TEST(a_hook_runs_again_while_it_has_more_to_do),
+	    TEST(tasks_without_end_hold_up_no_timer),
 	    TEST(messages_of_other_threads_arrive_in_order),
 	    TEST(what_rests_is_destroyed_without_another_event),
 	    TEST(an_operation_never_wakes_its_owner_from_within),
