@@ -14,7 +14,7 @@
 enum { PATIENCE_MS = 40000, LOOK_MS = 2 };
 
 static const struct conf *
-make_conf(const char *url, const char *idempotency)
+make_conf(const char *url, int timeout_ms, const char *idempotency)
 {
 	struct complaints complaints = {0};
 	char *text = mem_printf("{\"listen\": [\"127.0.0.1:0\"],"
@@ -22,7 +22,7 @@ make_conf(const char *url, const char *idempotency)
 		"\"upstreams\": {\"u\": \"http://127.0.0.1:9\"},"
 		"\"routes\": [{\"path\": \"/*\", \"upstream\": \"u\","
 		"\"idempotency\": {%s}}]}",
-	    url, BENCH_TIMEOUT_MS, idempotency);
+	    url, timeout_ms, idempotency);
 	const struct conf *conf =
 	    conf_load_text("test", span_str(text), &complaints);
 	if (conf == NULL)
@@ -33,26 +33,48 @@ make_conf(const char *url, const char *idempotency)
 	return conf;
 }
 
-struct bench *
-bench_new(
-    const char *url, const char *const *options, const char *idempotency)
+/* url NULL: of the bench's own redis-server. */
+static void
+set_conf(struct bench *bench, const char *url, int timeout_ms,
+    const char *idempotency)
+{
+	char *own = NULL;
+	if (url == NULL)
+		url = own = mem_printf("unix:%s", bench->redis->socket);
+	conf_unref(&bench->conf);
+	bench->conf = make_conf(url, timeout_ms, idempotency);
+	bench->policy = bench->conf->routes[0].idempotency;
+	free(own);
+}
+
+static struct bench *
+make_bench(const char *url, const char *const *options, int timeout_ms,
+    const char *idempotency)
 {
 	struct bench *bench = mem_zero(sizeof *bench);
-	char *unix_url = NULL;
-	if (url == NULL) {
+	if (url == NULL)
 		bench->redis = redis_start(options);
-		url = unix_url = mem_printf("unix:%s", bench->redis->socket);
-	}
 	bench->loop = loop_new();
 	bench->health = store_health_new();
 	atomic_init(&bench->budget.used, 0);
 	atomic_init(&bench->budget.limit, 16 * 1024 * 1024);
-	bench->conf = make_conf(url, idempotency);
-	bench->policy = bench->conf->routes[0].idempotency;
+	set_conf(bench, url, timeout_ms, idempotency);
 	bench->store = store_new(
 	    bench->loop, bench->conf, &bench->budget, bench->health);
-	free(unix_url);
 	return bench;
+}
+
+struct bench *
+bench_new(
+    const char *url, const char *const *options, const char *idempotency)
+{
+	return make_bench(url, options, BENCH_TIMEOUT_MS, idempotency);
+}
+
+struct bench *
+bench_new_short(const char *const *options)
+{
+	return make_bench(NULL, options, BENCH_SHORT_MS, "");
 }
 
 void
@@ -61,6 +83,13 @@ bench_renew_store(struct bench *bench)
 	store_free(&bench->store);
 	bench->store = store_new(
 	    bench->loop, bench->conf, &bench->budget, bench->health);
+}
+
+void
+bench_take_time(struct bench *bench)
+{
+	set_conf(bench, NULL, BENCH_TIMEOUT_MS, "");
+	bench_renew_store(bench);
 }
 
 void

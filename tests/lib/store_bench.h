@@ -19,7 +19,8 @@ struct bench {
 	const struct conf_idempotency *policy;
 };
 
-enum { BENCH_TIMEOUT_MS = 400 }; /* store.timeout */
+/* store.timeout: where Redis works, and where the test waits for its end. */
+enum { BENCH_TIMEOUT_MS = 5000, BENCH_SHORT_MS = 400 };
 
 /*
  * A store on that URL (NULL: a redis-server of the bench's, started with these
@@ -27,10 +28,17 @@ enum { BENCH_TIMEOUT_MS = 400 }; /* store.timeout */
  */
 struct bench *bench_new(
     const char *url, const char *const *options, const char *idempotency);
+/* The same, with a redis-server, and store.timeout is BENCH_SHORT_MS. */
+struct bench *bench_new_short(const char *const *options);
 void bench_free(struct bench **bench);
 
 /* Replaces the store by a new one with the same configuration. */
 void bench_renew_store(struct bench *bench);
+/*
+ * The same, and store.timeout is BENCH_TIMEOUT_MS from then on.  What was made
+ * with the policy of before has none any more.
+ */
+void bench_take_time(struct bench *bench);
 
 /* An operation whose end stops the loop. */
 void bench_op(struct bench *bench, struct store_op *op);
