@@ -411,6 +411,8 @@ store_free(struct store **store)
 	if (s == NULL)
 		return;
 	s->listens = false; /* no events while it is being freed */
+	/* What ends with a node may ask for the others. */
+	topology_forget(s->topology);
 	while (s->nodes != NULL) {
 		struct node *node = s->nodes;
 		node_free(&node);

@@ -460,6 +460,16 @@ topology_new(struct store *store, const struct topology_events *events,
 }
 
 void
+topology_forget(struct topology *topology)
+{
+	if (topology == NULL)
+		return;
+	topology->known = false;
+	for (unsigned i = 0; i < topology->n_shards; i++)
+		topology->nodes[i] = NULL;
+}
+
+void
 topology_free(struct topology **topology)
 {
 	struct topology *m = *topology;

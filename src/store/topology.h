@@ -55,6 +55,11 @@ struct topology_events {
 struct topology *topology_new(struct store *store,
     const struct topology_events *events,
     const struct node_events *node_events);
+/*
+ * The store's nodes are about to be freed: from now on no shard has one.
+ * Accepts NULL.
+ */
+void topology_forget(struct topology *topology);
 /* After the store's nodes are freed; nulls the pointer, accepts NULL. */
 void topology_free(struct topology **topology);
 /* The node that has that shard, in a cluster or not; NULL: not known. */

@@ -5,7 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <arpa/inet.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "conf/conf_load.h"
@@ -14,15 +17,15 @@
 enum { PATIENCE_MS = 40000, LOOK_MS = 2 };
 
 static const struct conf *
-make_conf(const char *url, int timeout_ms, const char *idempotency)
+make_conf(const char *where, int timeout_ms, const char *idempotency)
 {
 	struct complaints complaints = {0};
 	char *text = mem_printf("{\"listen\": [\"127.0.0.1:0\"],"
-		"\"store\": {\"redis\": \"%s\", \"timeout\": \"%dms\"},"
+		"\"store\": {%s, \"timeout\": \"%dms\"},"
 		"\"upstreams\": {\"u\": \"http://127.0.0.1:9\"},"
 		"\"routes\": [{\"path\": \"/*\", \"upstream\": \"u\","
 		"\"idempotency\": {%s}}]}",
-	    url, timeout_ms, idempotency);
+	    where, timeout_ms, idempotency);
 	const struct conf *conf =
 	    conf_load_text("test", span_str(text), &complaints);
 	if (conf == NULL)
@@ -33,31 +36,45 @@ make_conf(const char *url, int timeout_ms, const char *idempotency)
 	return conf;
 }
 
+static void
+use_conf(struct bench *bench, const char *where, int timeout_ms,
+    const char *idempotency)
+{
+	conf_unref(&bench->conf);
+	bench->conf = make_conf(where, timeout_ms, idempotency);
+	bench->policy = bench->conf->routes[0].idempotency;
+}
+
 /* url NULL: of the bench's own redis-server. */
 static void
 set_conf(struct bench *bench, const char *url, int timeout_ms,
     const char *idempotency)
 {
-	char *own = NULL;
-	if (url == NULL)
-		url = own = mem_printf("unix:%s", bench->redis->socket);
-	conf_unref(&bench->conf);
-	bench->conf = make_conf(url, timeout_ms, idempotency);
-	bench->policy = bench->conf->routes[0].idempotency;
-	free(own);
+	char *where = url != NULL
+	    ? mem_printf("\"redis\": \"%s\"", url)
+	    : mem_printf("\"redis\": \"unix:%s\"", bench->redis->socket);
+	use_conf(bench, where, timeout_ms, idempotency);
+	free(where);
+}
+
+static struct bench *
+begin_bench(void)
+{
+	struct bench *bench = mem_zero(sizeof *bench);
+	bench->loop = loop_new();
+	bench->health = store_health_new();
+	atomic_init(&bench->budget.used, 0);
+	atomic_init(&bench->budget.limit, 16 * 1024 * 1024);
+	return bench;
 }
 
 static struct bench *
 make_bench(const char *url, const char *const *options, int timeout_ms,
     const char *idempotency)
 {
-	struct bench *bench = mem_zero(sizeof *bench);
+	struct bench *bench = begin_bench();
 	if (url == NULL)
 		bench->redis = redis_start(options);
-	bench->loop = loop_new();
-	bench->health = store_health_new();
-	atomic_init(&bench->budget.used, 0);
-	atomic_init(&bench->budget.limit, 16 * 1024 * 1024);
 	set_conf(bench, url, timeout_ms, idempotency);
 	bench->store = store_new(
 	    bench->loop, bench->conf, &bench->budget, bench->health);
@@ -75,6 +92,43 @@ struct bench *
 bench_new_short(const char *const *options)
 {
 	return make_bench(NULL, options, BENCH_SHORT_MS, "");
+}
+
+unsigned
+bench_free_port(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof address;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(
+	    bind(fd, (struct sockaddr *)(void *)&address, len), 0);
+	assert_int_equal(
+	    getsockname(fd, (struct sockaddr *)(void *)&address, &len), 0);
+	close(fd);
+	return ntohs(address.sin_port);
+}
+
+struct bench *
+bench_new_cluster(void)
+{
+	struct bench *bench = begin_bench();
+	unsigned number = bench_free_port();
+	char *port = mem_printf("%u", number);
+	char *bus = mem_printf("%u", bench_free_port());
+	char *where = mem_printf(
+	    "\"cluster\": [\"127.0.0.1:%u\"], \"shards\": 1", number);
+	const char *const options[] = {"--port", port, "--bind", "127.0.0.1",
+	    "--cluster-enabled", "yes", "--cluster-port", bus, NULL};
+	bench->redis = redis_start(options);
+	bench->redis->options = NULL; /* they end with this function */
+	use_conf(bench, where, BENCH_TIMEOUT_MS, "");
+	bench->store = store_new(
+	    bench->loop, bench->conf, &bench->budget, bench->health);
+	free(where);
+	free(bus);
+	free(port);
+	return bench;
 }
 
 void

@@ -30,7 +30,15 @@ struct bench *bench_new(
     const char *url, const char *const *options, const char *idempotency);
 /* The same, with a redis-server, and store.timeout is BENCH_SHORT_MS. */
 struct bench *bench_new_short(const char *const *options);
+/*
+ * The same on a cluster of one shard, and a server that has no slots yet;
+ * store.timeout is BENCH_TIMEOUT_MS.
+ */
+struct bench *bench_new_cluster(void);
 void bench_free(struct bench **bench);
+
+/* A TCP port of 127.0.0.1 that nobody has just now. */
+unsigned bench_free_port(void);
 
 /* Replaces the store by a new one with the same configuration. */
 void bench_renew_store(struct bench *bench);

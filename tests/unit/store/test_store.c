@@ -5,11 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -345,23 +342,6 @@ a_scope_fields_name_is_the_same_in_all_letters(void **state)
 	assert_memory_equal(&ids[0], &ids[1], sizeof ids[0]);
 }
 
-/* --- TCP --- */
-
-static uint16_t
-free_port(void)
-{
-	struct sockaddr_in address = {.sin_family = AF_INET,
-	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof address;
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(
-	    bind(fd, (struct sockaddr *)(void *)&address, len), 0);
-	assert_int_equal(
-	    getsockname(fd, (struct sockaddr *)(void *)&address, &len), 0);
-	close(fd);
-	return ntohs(address.sin_port);
-}
-
 static void
 a_redis_that_wants_a_password_is_reached_by_name(void **state)
 {
@@ -378,8 +358,7 @@ a_redis_that_wants_a_password_is_reached_by_name(void **state)
 	    {"redis://:secret@no-such-host.invalid:%d", false},
 	};
 	char port[8];
-	uint16_t number = free_port();
-	snprintf(port, sizeof port, "%u", (unsigned)number);
+	snprintf(port, sizeof port, "%u", bench_free_port());
 	const char *const options[] = {
 	    "--port", port, "--bind", "127.0.0.1", NULL};
 	struct redis *redis = redis_start(options);
