@@ -41,3 +41,14 @@ script_word(enum script script)
 	must((unsigned)script < SCRIPT_COUNT_);
 	return words[script];
 }
+
+bool
+script_answers(enum script script, enum verdict verdict)
+{
+	static const bool answers[SCRIPT_COUNT_][VERDICT_COUNT_] = {
+#define ANSWER(script, verdict) [SCRIPT_##script][VERDICT_##verdict] = true,
+#include "tbl/answers.h"
+#undef ANSWER
+	};
+	return answers[script][verdict];
+}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/span.h"
+#include "record/verdict.h"
 #include "redis/sha1.h"
 
 /*
@@ -31,3 +32,5 @@ void script_names(struct script_names *ret_names);
 struct span script_text(enum script script);
 /* Its word in metrics and the log (tbl/scripts.h), such as "claim". */
 const char *script_word(enum script script);
+/* Whether it may answer so (tbl/answers.h). */
+bool script_answers(enum script script, enum verdict verdict);

@@ -16,10 +16,13 @@ struct redis_clock {
 	int64_t apart_most_us; /* … and at most */
 };
 
+/* Thirteen digits, as a record has them: what is beyond is no time. */
+#define REDIS_CLOCK_MAX_MS INT64_C(9999999999999)
+
 /*
- * A reply said that it was redis_ms.  The greatest of all lower bounds and the
- * least of all upper ones are the best, until a reply contradicts them (a clock
- * was set).
+ * A reply said that it was redis_ms, from 0 to the latest time that there is.
+ * The greatest of all lower bounds and the least of all upper ones are the
+ * best, until a reply contradicts them (a clock was set).
  */
 static inline void
 redis_clock_heard(struct redis_clock *clock, int64_t redis_ms, int64_t sent_us,

@@ -4,6 +4,7 @@
 
 #include "base/digits.h"
 #include "base/mem.h"
+#include "redis/redis_clock.h"
 #include "redis/resp.h"
 
 enum { LEAST_BYTES = 512 };
@@ -80,8 +81,12 @@ resp_read_time(const struct redisReply *reply, int64_t *ret_ms)
 	    reply->element[0]->type != REDIS_REPLY_STRING ||
 	    reply->element[1]->type != REDIS_REPLY_STRING)
 		return false;
-	*ret_ms = strtoll(reply->element[0]->str, NULL, 10) * 1000 +
-	    strtoll(reply->element[1]->str, NULL, 10) / 1000;
+	int64_t seconds = strtoll(reply->element[0]->str, NULL, 10);
+	int64_t us = strtoll(reply->element[1]->str, NULL, 10);
+	if (seconds < 0 || seconds > REDIS_CLOCK_MAX_MS / 1000 || us < 0 ||
+	    us >= 1000 * 1000)
+		return false;
+	*ret_ms = seconds * 1000 + us / 1000;
 	return true;
 }
 

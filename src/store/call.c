@@ -270,15 +270,25 @@ log_refused(
 	refused_log(call->store, event, script_word(call->script), error);
 }
 
+void
+call_log_odd(const struct store_call *call)
+{
+	log_refused(call, EV_store_refused, "a reply of an unexpected type");
+}
+
 static bool
-read_reply(const redisReply *reply, struct call_reply *ret_reply)
+read_reply(const struct store_call *call, const redisReply *reply,
+    struct call_reply *ret_reply)
 {
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 3 ||
 	    reply->element[1]->type != REDIS_REPLY_INTEGER ||
 	    reply->element[1]->integer < 0 ||
 	    reply->element[1]->integer > ATTEMPT_MAX ||
 	    reply->element[2]->type != REDIS_REPLY_INTEGER ||
-	    !verdict_of(resp_text(reply->element[0]), &ret_reply->verdict))
+	    reply->element[2]->integer < 0 ||
+	    reply->element[2]->integer > REDIS_CLOCK_MAX_MS ||
+	    !verdict_of(resp_text(reply->element[0]), &ret_reply->verdict) ||
+	    !script_answers(call->script, ret_reply->verdict))
 		return false;
 	ret_reply->attempt = (uint32_t)reply->element[1]->integer;
 	ret_reply->now_ms = reply->element[2]->integer;
@@ -420,7 +430,7 @@ static void
 on_answered(struct store_call *call, const redisReply *reply)
 {
 	struct call_reply read;
-	must(read_reply(reply, &read));
+	must(read_reply(call, reply, &read));
 	if (call->store->took != NULL)
 		histogram_add(&call->store->took[call->script],
 		    clock_us() - call->link.sent_us);
@@ -450,9 +460,8 @@ on_reply(struct link_call *link, const redisReply *reply)
 		end(call, CALL_LOST, E_STORE_DOWN, NULL);
 	} else if (reply->type == REDIS_REPLY_ERROR) {
 		on_refused(call, reply);
-	} else if (!read_reply(reply, &read)) {
-		log_refused(call, EV_store_refused,
-		    "a reply of an unexpected type");
+	} else if (!read_reply(call, reply, &read)) {
+		call_log_odd(call);
 		end(call, CALL_LOST, E_STORE_REFUSED, NULL);
 	} else {
 		redis_clock_heard(link_clock(call->line->link), read.now_ms,

@@ -111,5 +111,7 @@ void call_fail_queue(struct call_queue *queue);
 bool call_drop(struct store_call *call);
 /* How much longer its operation may wait for it, in ms; 0: its time is up. */
 int64_t call_left_ms(struct store_call *call);
+/* Logs that its reply is not one that its script gives. */
+void call_log_odd(const struct store_call *call);
 /* It was sent, and its line is silent: nothing more is to be sent there. */
 bool call_is_silent(struct store_call *call);

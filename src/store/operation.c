@@ -217,13 +217,16 @@ extra_text(const struct call_reply *reply, size_t i)
 	return i < reply->n_extra ? resp_text(reply->extra[i]) : SPAN("");
 }
 
+/* How long something lasts yet. */
 static int64_t
-extra_number(const struct call_reply *reply, size_t i)
+extra_ms(const struct call_reply *reply, size_t i)
 {
-	return i < reply->n_extra &&
-		reply->extra[i]->type == REDIS_REPLY_INTEGER
-	    ? reply->extra[i]->integer
-	    : 0;
+	if (i >= reply->n_extra ||
+	    reply->extra[i]->type != REDIS_REPLY_INTEGER ||
+	    reply->extra[i]->integer < 0)
+		return 0;
+	int64_t ms = reply->extra[i]->integer;
+	return ms < REDIS_CLOCK_MAX_MS ? ms : REDIS_CLOCK_MAX_MS;
 }
 
 /* The answer of a COMPLETED record; errors as of answer_codec_read. */
@@ -337,7 +340,7 @@ read_reason(struct store_op *op, struct span letter)
 static int
 read_holder(struct store_op *op, const struct call_reply *reply)
 {
-	op->lease_left_ms = extra_number(reply, 0);
+	op->lease_left_ms = extra_ms(reply, 0);
 	return hex_decode(extra_text(reply, 1), op->holder.bytes, DIGEST_BYTES)
 	    ? 0
 	    : E_MALFORMED;
@@ -378,13 +381,13 @@ read_extra(struct store_call *call, const struct call_reply *reply)
 		read_history(op, reply);
 	if (op->verdict == VERDICT_UNKNOWN ||
 	    op->verdict == VERDICT_RECONCILE) {
-		op->settle_left_ms = extra_number(reply, 1);
+		op->settle_left_ms = extra_ms(reply, 1);
 		return read_reason(op, first);
 	}
 	if (op->verdict == VERDICT_OURS)
 		return op->attempt > 0 ? 0 : E_MALFORMED;
 	if (op->verdict == VERDICT_IN_FLIGHT) {
-		op->lease_left_ms = extra_number(reply, 0);
+		op->lease_left_ms = extra_ms(reply, 0);
 		return 0;
 	}
 	if (op->verdict == VERDICT_BUSY)

@@ -50,7 +50,8 @@ records_read_pair(const struct call_reply *reply, size_t at,
 {
 	struct record record;
 	if (at + 2 > reply->n_extra ||
-	    reply->extra[at]->type != REDIS_REPLY_INTEGER)
+	    reply->extra[at]->type != REDIS_REPLY_INTEGER ||
+	    reply->extra[at]->integer > REDIS_CLOCK_MAX_MS)
 		return E_MALFORMED;
 	int error = record_read(resp_text(reply->extra[at + 1]), &record);
 	if (error != 0)
@@ -96,7 +97,7 @@ read_look(struct store *store, struct records_op *look,
 		return 0;
 	if (letter.len != 1 || !state_of(*letter.ptr, &op->state))
 		return E_MALFORMED;
-	if (op->verdict == VERDICT_FENCED || reply->n_extra == 1)
+	if (op->verdict == VERDICT_FENCED || look->bare)
 		return 0;
 
 	struct record record;
@@ -142,6 +143,7 @@ look_call(struct store *store, struct records_op *look, enum script script,
 	operation_begin(store, &look->op);
 	look->record = (struct record_view){0};
 	look->unreadable = NULL;
+	look->bare = false;
 	struct store_call *call = operation_call(store, script, key_id, n_argv);
 	call->done = on_look;
 	operation_add(call, &look->op);
@@ -193,6 +195,7 @@ records_operate(struct store *store, struct records_op *look,
 	must((order->act == ACT_COMPLETE) == (answer != NULL));
 	struct store_call *call =
 	    look_call(store, look, SCRIPT_operate, key_id, 6);
+	look->bare = order->act == ACT_DELETE;
 	resp_arg(&call->args, span_str(words[order->act]));
 	resp_number(&call->args, order->retention_ms);
 	answer_arg(store, call, order);

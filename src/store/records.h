@@ -42,6 +42,7 @@ struct records_op {
 	struct record_view record;
 	/* Why its answer cannot be decrypted, a message; NULL: it can. */
 	const char *unreadable;
+	bool bare; /* the store's own: DONE comes without a record */
 };
 
 /* Reads a record; whole: with the answer, where it is COMPLETED. */

@@ -2,6 +2,7 @@
 #include <hiredis/hiredis.h>
 
 #include "base/container.h"
+#include "base/error.h"
 #include "record/redis_keys.h"
 #include "store/operation.h"
 #include "store/records_count.h"
@@ -12,14 +13,21 @@ enum { SHARDS_AT_ONCE = 8 };
 static struct store_call *count_call(
     struct store *store, struct records_count *count);
 
-static void
+/* False: these are no counts. */
+static bool
 add_counts(struct records_count *count, const struct call_reply *reply)
 {
 	static const enum record_state states[] = {
 	    STATE_PROCESSING, STATE_UNKNOWN, STATE_FAILED};
-	for (size_t i = 0; i < 3 && i < reply->n_extra; i++)
+	for (size_t i = 0; i < 3; i++) {
+		if (i >= reply->n_extra ||
+		    reply->extra[i]->type != REDIS_REPLY_INTEGER ||
+		    reply->extra[i]->integer < 0)
+			return false;
 		count->records[states[i]] +=
 		    (uint64_t)reply->extra[i]->integer;
+	}
+	return true;
 }
 
 static void
@@ -30,12 +38,13 @@ on_counted(struct store_call *call, enum call_end how, int error,
 		return;
 	struct records_count *count =
 	    CONTAINER_OF(call->op, struct records_count, op);
-	if (how == CALL_ANSWERED) {
-		add_counts(count, reply);
-		if (count->op.failure == 0 &&
-		    count->shard < call->store->conf->store.shards)
-			call_start(count_call(call->store, count));
+	if (how == CALL_ANSWERED && !add_counts(count, reply)) {
+		call_log_odd(call);
+		error = E_STORE_REFUSED;
 	}
+	if (error == 0 && count->op.failure == 0 &&
+	    count->shard < call->store->conf->store.shards)
+		call_start(count_call(call->store, count));
 	operation_end_call(call, error);
 }
 

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/mem.h"
 #include "record/redis_keys.h"
 #include "store/operation.h"
@@ -16,13 +17,28 @@ struct batch {
 	struct renewal *list[];
 };
 
+/* One number for each, and no more. */
+static bool
+is_whole(const struct batch *batch, const struct call_reply *reply)
+{
+	if (reply->n_extra != batch->count)
+		return false;
+	for (size_t i = 0; i < batch->count; i++)
+		if (reply->extra[i]->type != REDIS_REPLY_INTEGER)
+			return false;
+	return true;
+}
+
 static void
 on_renewed(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	struct batch *batch = call->arg;
-	if (call->op != NULL && how == CALL_ANSWERED) {
-		for (size_t i = 0; i < batch->count && i < reply->n_extra; i++)
+	if (how == CALL_ANSWERED && !is_whole(batch, reply)) {
+		call_log_odd(call);
+		error = E_STORE_REFUSED;
+	} else if (call->op != NULL && how == CALL_ANSWERED) {
+		for (size_t i = 0; i < batch->count; i++)
 			batch->list[i]->lost = reply->extra[i]->integer == 0;
 		call->op->verdict = VERDICT_DONE;
 	}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/container.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "fuzz/fake_link.h"
+
+struct waiting {
+	struct waiting *next;
+	struct link_call *call;
+	enum command command;
+};
+
+struct link {
+	struct link *next;
+	const struct conf *conf;
+	struct link_events events;
+	char *host;
+	uint16_t port;
+	bool up, away, tried_in_vain;
+	bool ending;   /* its calls: nobody may send, or reset it */
+	bool replying; /* from within hiredis: nobody may reset it */
+	struct waiting *commands;
+	struct redis_clock clock;
+};
+
+static struct link *links;
+static bool all_away;
+
+void
+fake_link_begin(void)
+{
+	must(links == NULL);
+	all_away = false;
+}
+
+/* --- life --- */
+
+struct link *
+link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
+    const struct link_events *events)
+{
+	struct link *link = mem_zero(sizeof *link);
+	struct link **at = &links;
+	must(loop != NULL && to->host != NULL && events->channels == NULL);
+	link->conf = conf_ref(conf);
+	link->events = *events;
+	link->host = mem_text(to->host);
+	link->port = to->port;
+	while (*at != NULL)
+		at = &(*at)->next;
+	*at = link;
+	return link;
+}
+
+void
+link_free(struct link **link)
+{
+	struct link *l = *link;
+	struct link **at = &links;
+	*link = NULL;
+	if (l == NULL)
+		return;
+	link_reset(l, "closed");
+	while (*at != l)
+		at = &(*at)->next;
+	*at = l->next;
+	conf_unref(&l->conf);
+	free(l->host);
+	free(l);
+}
+
+/* --- up and down --- */
+
+/* What was sent, nobody knows of. */
+static void
+lose_all(struct link *link)
+{
+	link->ending = true;
+	while (link->commands != NULL) {
+		struct waiting *w = link->commands;
+		struct link_call *call = w->call;
+		link->commands = w->next;
+		free(w);
+		call->done(call, NULL);
+	}
+	link->ending = false;
+}
+
+void
+link_reset(struct link *link, const char *message)
+{
+	must(!link->ending && !link->replying && message != NULL);
+	if (!link->up)
+		return;
+	lose_all(link);
+	link->up = false;
+	link->events.changed(link->events.arg, false);
+}
+
+void
+fake_link_cut(struct link *link, bool away)
+{
+	link->away = away;
+	link_reset(link, "cut");
+}
+
+void
+fake_link_end_all(void)
+{
+	all_away = true;
+	for (bool more = true; more;) {
+		struct link *link = links;
+		while (link != NULL && !link->up)
+			link = link->next;
+		more = link != NULL;
+		if (more)
+			link_reset(link, "ended");
+	}
+}
+
+/* Links come and go while they are told so. */
+static bool
+connect_one(void)
+{
+	for (struct link *link = links; link != NULL; link = link->next) {
+		bool away = link->away || all_away;
+		if (link->up || (away && link->tried_in_vain))
+			continue;
+		link->up = !away;
+		link->tried_in_vain = away;
+		if (away)
+			link->events.failed(link->events.arg);
+		else
+			link->events.changed(link->events.arg, true);
+		return true;
+	}
+	return false;
+}
+
+bool
+fake_link_connect(void)
+{
+	bool any = false;
+	while (connect_one())
+		any = true;
+	return any;
+}
+
+bool
+link_is_up(const struct link *link)
+{
+	return link->up;
+}
+
+bool
+link_is_hopeful(const struct link *link)
+{
+	return !link->up && !link->tried_in_vain;
+}
+
+/* --- commands --- */
+
+static bool
+has(const struct resp *command, struct span text)
+{
+	return memmem(command->bytes, command->len, text.ptr, text.len);
+}
+
+static enum command
+kind_of(const struct resp *command)
+{
+	struct span bytes = span_of(command->bytes, command->len);
+	if (has(command, SPAN("\r\nEVALSHA\r\n")) ||
+	    has(command, SPAN("\r\nEVAL\r\n")) ||
+	    has(command, SPAN("\r\nFCALL\r\n")))
+		return COMMAND_SCRIPT;
+	if (span_eq(bytes, SPAN("*1\r\n$4\r\nINFO\r\n")))
+		return COMMAND_INFO;
+	if (span_eq(bytes, SPAN("*1\r\n$6\r\nASKING\r\n")))
+		return COMMAND_ASKING;
+	if (has(command, SPAN("\r\nCLUSTER\r\n$4\r\nINFO\r\n")))
+		return COMMAND_CLUSTER_INFO;
+	if (has(command, SPAN("\r\nCLUSTER\r\n$6\r\nSHARDS\r\n")))
+		return COMMAND_CLUSTER_SHARDS;
+	return COMMAND_OTHER;
+}
+
+void
+link_send(
+    struct link *link, struct link_call *call, const struct resp *command)
+{
+	must(link->up && !link->ending);
+	struct waiting *w = mem_zero(sizeof *w);
+	struct waiting **at = &link->commands;
+	w->call = call;
+	w->command = kind_of(command);
+	call->sent_us = clock_us();
+	while (*at != NULL)
+		at = &(*at)->next;
+	*at = w;
+}
+
+static size_t
+count_asked(void)
+{
+	size_t count = 0;
+	for (struct link *link = links; link != NULL; link = link->next)
+		count += link->commands != NULL;
+	return count;
+}
+
+struct link *
+fake_link_asked(size_t n)
+{
+	size_t count = count_asked();
+	for (struct link *link = links; link != NULL; link = link->next)
+		if (link->commands != NULL && n-- % count == 0)
+			return link;
+	return NULL;
+}
+
+enum command
+fake_link_command(const struct link *link)
+{
+	return link->commands->command;
+}
+
+struct store_call *
+fake_link_call(const struct link *link)
+{
+	must(link->commands->command == COMMAND_SCRIPT);
+	return CONTAINER_OF(link->commands->call, struct store_call, link);
+}
+
+void
+fake_link_reply(struct link *link, const struct redisReply *reply)
+{
+	struct waiting *w = link->commands;
+	struct link_call *call = w->call;
+	link->commands = w->next;
+	free(w);
+	link->replying = true;
+	call->done(call, reply);
+	link->replying = false;
+}
+
+/* --- what else there is to ask --- */
+
+/* Whoever asks is out of time: it is silent. */
+int64_t
+link_left_ms(struct link *link, struct link_call *call)
+{
+	must(link != NULL && call != NULL);
+	return 0;
+}
+
+struct link_to
+link_where(const struct link *link)
+{
+	return (struct link_to){.host = link->host, .port = link->port};
+}
+
+const char *
+link_message(const struct link *link)
+{
+	must(link != NULL);
+	return "cut";
+}
+
+struct redis_clock *
+link_clock(struct link *link)
+{
+	return &link->clock;
+}
+
+/* These are for Sentinels, of which there are none. */
+void
+link_found(struct link *link, const char *host, uint16_t port)
+{
+	must(link == NULL || host == NULL || port == 0);
+}
+
+void
+link_move(struct link *link)
+{
+	link_reset(link, "moved");
+}
