@@ -10,9 +10,11 @@
 --       BEFORE, where this attempt may yet turn out to be the last one); GONE;
 --       BROKEN.
 --
--- The truth about an attempt is welcome as long as no other attempt has taken
--- its place: after its lease expired, from an UNKNOWN, from a FAILED whose last
--- attempt it was, and also while another owner asks the upstream about it.
+-- The truth about an attempt is welcome as long as no other attempt is under
+-- way in its place: after its lease expired, from an UNKNOWN or a FAILED, and
+-- also while another owner asks the upstream about it.  That goes for the
+-- attempts before, too, of which nothing was known: nothing better is known of
+-- the last one.
 
 -- include clock.lua
 -- include index.lua
@@ -49,23 +51,25 @@ if r == nil then
 	return answer('GONE')
 elseif r == false then
 	return answer('BROKEN')
-elseif r.attempt ~= attempt then
-	-- Nothing may come of the attempt after it: then this truth is welcome.
-	if r.state == 'P' and tonumber(r.attempt) == attempt + 1 and
-	    string.sub(r.before, 1, 22) == owner then
-		return answer('FENCED', r, r.state, 'BEFORE')
-	end
+end
+
+local earlier = was_before(r, owner, attempt)
+if earlier and r.state == 'P' then
+	-- Nothing may come of the present attempt: then this truth is welcome.
+	return answer('FENCED', r, r.state, 'BEFORE')
+elseif r.attempt ~= attempt and not earlier then
 	return fenced(r)
 elseif r.state == 'C' and r.owner == owner then
 	-- It was done before, and may be repeated because too few replicas had
 	-- it.
 	touch(value)
 	return answer('DONE', r)
-elseif r.again or ((r.state == 'P' or r.state == 'U') and
+elseif earlier or r.again or ((r.state == 'P' or r.state == 'U') and
     (r.owner == owner or r.asked == owner or
 	was_put_back(r, owner, attempt))) or
     (r.state == 'F' and r.owner == owner) then
-	r.owner, r.reason, r.rest, r.status = owner, '-', ARGV[4], ARGV[5]
+	r.attempt, r.owner, r.reason = attempt, owner, '-'
+	r.rest, r.status = ARGV[4], ARGV[5]
 	move(r, 'C', ARGV[3])
 	entity_raise(r)
 	return answer('DONE', r)

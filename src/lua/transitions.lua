@@ -14,7 +14,9 @@
 --            and its attempt (6), so that its step can be repeated
 --   before   the attempts before this one that are unknown, the latest first:
 --            of each its owner (22), reason (1), and since when (13).  Where
---            nothing was sent of this one, the latest of them is what it was.
+--            nothing was sent of this one, the latest of them is what it was;
+--            where nothing is known of this one either, the truth about each
+--            of them is welcome.
 --   entity   what the request changes (entities.lua): the end of its key's name
 --   version  of newer_only, in digits that compare like the versions
 --   shown    the same as JSON has it, for people
@@ -200,6 +202,12 @@ end
 local function keep_before(r)
 	r.before = string.sub(r.owner .. r.reason .. r.lease_until .. r.before,
 	    1, BEFORE * BEFORE_MAX)
+end
+
+-- Whether that attempt of that owner is one of those.
+local function was_before(r, owner, attempt)
+	local at = (r.attempt - attempt - 1) * BEFORE
+	return at >= 0 and string.sub(r.before, at + 1, at + #NOBODY) == owner
 end
 
 -- Nothing was sent of the present attempt: the one before is what it was.

@@ -113,6 +113,25 @@ def what_was_not_sent_leaves_the_owner_before_its_truth(bench):
 
 
 @test
+def an_unknown_attempt_does_not_shut_out_the_truth_about_the_one_before(bench):
+    """The first owner is frozen; what becomes of the second is not known."""
+    upstream = bench.upstream()
+    hold = upstream.hold(answer(201, b"the truth"))
+    options = {"lease": "1s", "on_unknown": "retry"}
+    first = bench.gateway(upstream, idempotency=options)
+    second = bench.gateway(upstream, idempotency=options)
+    got = bench.background(first.ask, "k")
+    hold.wait_arrived()
+    upstream.reply = then_close(b"")
+    with frozen(first):
+        eventually(lambda: second.ask("k").problem == "outcome-unknown")
+    hold.release()
+    equal(got.result().body, b"the truth")
+    equal(second.ask("k").body, b"the truth")
+    equal(upstream.count(), 2)
+
+
+@test
 def attempts_are_remembered_over_releases(bench):
     upstream = bench.upstream(answer(503))
     gateway = bench.gateway(upstream, idempotency={"max_attempts": 2})

@@ -61,6 +61,11 @@ MUTANTS = {
         {"release": [("\tr.owner = string.sub(last, 1, 22)\n",
                       "\tr.owner = NOBODY\n")]},
         [(RETRY, "what was not sent leaves the owner before its truth")]),
+    "the truth about an attempt before is welcome": (
+        {"complete": [("local earlier = was_before(r, owner, attempt)",
+                       "local earlier = false")]},
+        [(RETRY, "an unknown attempt does not shut out the truth about the"),
+         (RETRY, "what was not sent leaves the owner before its truth")]),
     "nothing is asked before the outcome has settled": (
         {"claim": [("elseif settle and left <= 0 then",
                     "elseif settle then")]},
@@ -116,7 +121,9 @@ MUTANTS = {
 
     # Only the present owner takes a step.
     "who completes must own it": (
-        {"complete": [("elseif r.attempt ~= attempt then",
+        {"complete": [("if earlier and r.state == 'P' then",
+                       "if false then"),
+                      ("elseif r.attempt ~= attempt and not earlier then",
                        "elseif false then"),
                       ("(r.owner == owner or r.asked == owner or\n"
                        "\twas_put_back(r, owner, attempt))", "true")]},

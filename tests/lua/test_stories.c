@@ -64,43 +64,6 @@ an_owner_that_only_asked_puts_everything_back(void **state)
 	head_has(2, "C-");
 }
 
-/* Nobody knows yet whether anything is sent of the attempt after it. */
-static void
-an_attempt_of_which_nothing_was_sent_leaves_no_trace(void **state)
-{
-	(void)state;
-	put("U");
-	word_is(claim(B, PRINT, "retry", 5, 0), "OURS");
-	head_has(2, "P-000004000003");
-	redisReply *reply = step("complete", A, 3);
-	assert_string_equal(reply->element[3]->str, "P");
-	assert_string_equal(reply->element[4]->str, "BEFORE");
-	word_is(reply, "FENCED");
-	word_is(step("release unsent", B, 4), "DONE");
-	head_has(2, "Ut000003000002");
-	head_has(55, A);
-	word_is(step("complete", B, 4), "FENCED");
-	word_is(step("complete", A, 3), "DONE");
-	head_has(2, "C-000003");
-}
-
-/* Each of the attempts before is what it was, one after the other. */
-static void
-several_attempts_of_which_nothing_was_sent_leave_no_trace(void **state)
-{
-	(void)state;
-	put("P expired");
-	word_is(claim(B, PRINT, "retry", 9, 0), "OURS");
-	word_is(step("mark unknown", B, 4), "DONE");
-	word_is(claim(X, PRINT, "retry", 9, 0), "OURS");
-	word_is(step("give back", X, 0), "DONE");
-	head_has(2, "Ub000004000003");
-	head_has(55, B);
-	word_is(step("release unsent", B, 4), "DONE");
-	head_has(2, "Ul000003000002");
-	head_has(55, A);
-}
-
 static void
 nothing_is_asked_before_the_outcome_has_settled(void **state)
 {
@@ -443,9 +406,6 @@ main(void)
 	    IN_BOTH(
 		a_released_key_remembers_its_attempts_and_nothing_else),
 	    IN_BOTH(an_owner_that_only_asked_puts_everything_back),
-	    IN_BOTH(an_attempt_of_which_nothing_was_sent_leaves_no_trace),
-	    IN_BOTH(
-		several_attempts_of_which_nothing_was_sent_leave_no_trace),
 	    IN_BOTH(nothing_is_asked_before_the_outcome_has_settled),
 	    IN_BOTH(late_truth_beats_who_is_still_asking),
 	    IN_BOTH(an_owner_that_was_told_it_did_not_happen_executes),
