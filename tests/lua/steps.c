@@ -15,7 +15,8 @@
 #include "record/function_library.h"
 
 struct redis *redis;
-bool telling, unsafe;
+bool telling, unsafe, waiting, other;
+const struct changed *changed;
 static struct function_library *library;
 static bool functions; /* FCALL, not EVAL */
 
@@ -165,6 +166,13 @@ struct words {
 	char text[64][64];
 };
 
+/* What the steps are about. */
+static const struct {
+	const char *record, *leases, *held, *events, *dead;
+} names[] = {{RECORD, LEASES, HELD, EVENTS, DEAD},
+    {OTHER_RECORD, "t:{9}:leases", "t:{9}:held", "t:{9}:events",
+	"t:{9}:dead"}};
+
 static void PRINTF_LIKE(2, 3)
 add(struct words *words, const char *fmt, ...)
 {
@@ -181,12 +189,12 @@ begin(const char *first)
 {
 	struct words words = {0};
 	add(&words, telling ? "5" : "3");
-	add(&words, "%s", RECORD);
-	add(&words, "%s", LEASES);
-	add(&words, "%s", HELD);
+	add(&words, "%s", names[other].record);
+	add(&words, "%s", names[other].leases);
+	add(&words, "%s", names[other].held);
 	if (telling) {
-		add(&words, "%s", EVENTS);
-		add(&words, "%s", DEAD);
+		add(&words, "%s", names[other].events);
+		add(&words, "%s", names[other].dead);
 	}
 	add(&words, "%s", first);
 	return words;
@@ -243,8 +251,14 @@ claim(const char *owner, const char *print, const char *policy,
 	add(&words, "%013" PRId64, deadline);
 	add(&words, "charges");
 	add(&words, "%d", LONGEST);
-	add(&words, "0");
+	add(&words, "%d", waiting);
 	add(&words, "%d", unsafe);
+	if (changed != NULL) {
+		add(&words, "%s", ENTITY);
+		add(&words, "%s", changed->version);
+		add(&words, "%s", changed->shown);
+		add(&words, "%d", changed->serialize);
+	}
 	return eval(SCRIPT_claim, &words);
 }
 
@@ -256,6 +270,13 @@ add_history(struct words *words)
 	add(words, "%06d", TRIES);
 	add(words, "%013" PRId64, CREATED);
 	add(words, "charges");
+}
+
+redisReply *
+confirm(const char *owner)
+{
+	struct words words = begin(owner);
+	return eval(SCRIPT_confirm, &words);
 }
 
 redisReply *
@@ -314,8 +335,8 @@ renew(const char *owner, int attempt)
 {
 	struct words words = {0};
 	add(&words, "2");
-	add(&words, "%s", LEASES);
-	add(&words, "%s", RECORD);
+	add(&words, "%s", names[other].leases);
+	add(&words, "%s", names[other].record);
 	add(&words, "%d", LONGEST);
 	add(&words, "%s", owner);
 	add(&words, "%06d", attempt);

@@ -27,6 +27,10 @@
 #define HELD "t:{7}:held"
 #define EVENTS "t:{7}:events"
 #define DEAD "t:{7}:dead"
+/* Another key, of another shard; and an entity. */
+#define OTHER_ID "fedcba9876543210fedcba9876543210"
+#define OTHER_RECORD "t:{9}:r:" OTHER_ID
+#define ENTITY "3}:e:0000ffff0000ffff0000ffff0000ffff"
 
 enum {
 	LEASE = 15000,
@@ -57,6 +61,14 @@ int by_function(void **state);
  * not be trusted (unsafe).
  */
 extern bool telling, unsafe;
+/* Likewise: whether claims wait, and whether steps are about the other key. */
+extern bool waiting, other;
+/* What the next claims change; NULL: nothing that is named. */
+struct changed {
+	const char *version, *shown; /* empty: no newer_only */
+	bool serialize;
+};
+extern const struct changed *changed;
 
 /* --- records --- */
 
@@ -72,6 +84,8 @@ int64_t redis_now(void);
 
 redisReply *claim(const char *owner, const char *print, const char *policy,
     int max_attempts, int64_t deadline);
+/* Of a COMPLETED record: as many replicas have it as must. */
+redisReply *confirm(const char *owner);
 /*
  * verb: complete, mark unknown, release sent, release unsent, give back; and
  * "complete again" and "mark unknown again", which make the record again where

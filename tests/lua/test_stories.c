@@ -260,6 +260,33 @@ what_is_said_again_is_written_again(void **state)
 }
 
 static void
+what_enough_replicas_have_is_marked_in_the_record_itself(void **state)
+{
+	(void)state;
+	put("P");
+	word_is(step("complete", A, 3), "DONE");
+	word_is(confirm(B), "GONE");
+	head_has(99, "\n");
+	redis_just(redis, "CONFIG SET maxmemory 1");
+	word_is(confirm(A), "DONE");
+	redis_just(redis, "CONFIG SET maxmemory 0");
+	head_has(99, "+charges\n");
+	ttl_is(RECORD, RETENTION);
+	word_is(confirm(A), "DONE");
+	word_is(claim(B, PRINT, "hold", 5, 0), "COMPLETED");
+	static const char *const others[] = {"none", "P", "U", "F", "R"};
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		char before[VALUE_MAX], after[VALUE_MAX];
+		put(others[i]);
+		get_record(before);
+		word_is(confirm(A), "GONE");
+		get_record(after);
+		assert_memory_equal(after, before, VALUE_MAX);
+	}
+	assert_int_equal(redis_integer(redis, "DBSIZE"), 1);
+}
+
+static void
 names_of_records_that_are_gone_leave_the_indexes(void **state)
 {
 	(void)state;
@@ -417,6 +444,8 @@ main(void)
 	    IN_BOTH(
 		a_full_redis_refuses_new_claims_and_takes_outcomes),
 	    IN_BOTH(what_is_said_again_is_written_again),
+	    IN_BOTH(
+		what_enough_replicas_have_is_marked_in_the_record_itself),
 	    IN_BOTH(names_of_records_that_are_gone_leave_the_indexes),
 	    IN_BOTH(an_index_is_never_kept_shorter_than_it_was),
 	    IN_BOTH(what_is_held_is_listed_oldest_first),
