@@ -5,11 +5,15 @@
  * tells how to run it and what is left out.
  *
  * Without a macro: one Redis, and on_unknown is "hold".
- *   RETRY     on_unknown is "retry"
- *   FAILOVER  Redis has a replica, which may take over once; wait_replicas
- *             is 1
- *   FORGETS   Redis forgets the record once, while its owner is there; no
- *             retry comes, and no gateway dies, before the outcome does
+ *   RETRY      on_unknown is "retry"
+ *   RECONCILE  on_unknown is "reconcile", and the API may take its time
+ *   FAILOVER   Redis has a replica, which may take over once; wait_replicas
+ *              is 1
+ *   FORGETS    Redis forgets the record once, while its owner is there; no
+ *              retry comes, and no gateway dies, before the outcome does
+ * To have fewer states:
+ *   THREE      only one request goes through the second gateway
+ *   PROMPT     no claim is executed late
  *
  * Mutants, mistakes that somebody might make; a promise is then broken:
  *   RECLAIM_EXPIRED      a lease that ran out leaves a free key
@@ -23,6 +27,20 @@
  *   FENCED_ANSWERS       (RETRY) a fenced owner hands out its own answer
  *   JOURNAL_ANSWERS      (RETRY) an answer that only the journal has is
  *                        handed out
+ *   FORGET_BEFORE        (RETRY) an attempt of which nothing was sent leaves
+ *                        a free key
+ *   RESTORE_AFTER_SEND   (RETRY) an attempt that the upstream refused puts
+ *                        the one before back
+ *   JOURNAL_FORGETS      (RETRY) the journal drops the truth of an attempt
+ *                        that another one has replaced
+ *   LATEST_ONLY          (RETRY) once the attempt after it is unknown, the
+ *                        truth of an attempt is refused
+ *   NO_SETTLE            (RECONCILE) the API is asked at once
+ *   SEND_LATE            (RECONCILE) a request is sent after its lease
+ *   REFUSE_ASKED         (RECONCILE) the truth of an attempt is refused while
+ *                        the API is asked about it
+ *   OLD_DENIAL           (RECONCILE) what the API denied is executed although
+ *                        somebody else has asked since
  *   GONE_IS_LATE         (FORGETS) an outcome that finds no record is given up
  *   NO_WAIT              (FAILOVER) it is enough that the master has it
  *   WAIT_ELSEWHERE       (FAILOVER) WAIT is asked on another connection
@@ -43,6 +61,8 @@
 #define UNSTUCK		5 /* no record stays PROCESSING without an owner */
 #define NO_IDLE_DOUBT	6 /* what was never sent is not UNKNOWN, as long as
 			     no gateway dies (one Redis, hold) */
+#define TRUTH		7 /* a whole answer that no gateway died with ends a
+			     doubt (one Redis) */
 
 #ifndef ONLY
 #define ASKED(promise)	1
@@ -53,20 +73,26 @@
 /* Each request is an owner: 0 and 1 of one gateway, 2 and 3 of the other. */
 #define TRIES		2
 #define OWNERS		4
+#ifdef THREE
+#define REQUESTS	3
+#else
+#define REQUESTS	OWNERS
+#endif
 #define NOBODY		4
 #define OPERATOR	5
 
 /* A record's states; the last two are verdicts as well. */
 mtype = { NONE, RELEASED, PROCESSING, UNKNOWN, COMPLETED };
 /* The other verdicts of the scripts; what is gone is FENCED here. */
-mtype = { OURS, IN_FLIGHT, DONE, FENCED };
+mtype = { OURS, ASK, IN_FLIGHT, DONE, FENCED, BEFORE };
 /*
  * Where a request is, as in src/tbl/steps.h, where KEEP is COMPLETE and DOUBT
- * is MARK_UNKNOWN; TELL answers the client.  KEEP, RELEASE and DOUBT are also
- * what a journal may have to do.
+ * is MARK_UNKNOWN; UNSENT is a RELEASE of which nothing was sent, and TELL
+ * answers the client.  KEEP, RELEASE, UNSENT and DOUBT are also what a journal
+ * may have to do.  ASK is the verdict RECONCILE as well.
  */
-mtype = { CLAIM, CLAIMED, FORWARD, KEEP, KEPT, RELEASE, DOUBT, REPLAY, TELL,
-	END };
+mtype = { CLAIM, CLAIMED, RECLAIM, FORWARD, KEEP, KEPT, RELEASE, UNSENT, DOUBT,
+	REPLAY, TELL, END };
 /* How far a request's last write has come. */
 mtype = { WRITTEN, REPLICATED };
 
@@ -80,7 +106,14 @@ mtype = { WRITTEN, REPLICATED };
 typedef Record {
 	mtype state = NONE;
 	byte owner = NOBODY;
-	byte attempt
+	byte attempt;
+#ifdef RETRY
+	short before	/* owners of unknown attempts before, see KEEP_BEFORE */
+#endif
+#ifdef RECONCILE
+	byte asked = NOBODY;	/* whose attempt the owner asks about */
+	byte back = NOBODY	/* who asked, and has put it back */
+#endif
 };
 
 /* The first master, and its replica, which is the master once promoted. */
@@ -105,6 +138,13 @@ bool late[OWNERS];	/* a claim that Redis may still execute */
 bool giveback[OWNERS];	/* in memory: a claim to be given back */
 mtype journal[OWNERS];	/* on disk: the step that Redis did not take, or 0 */
 
+/* --- the API that reconcile asks --- */
+
+#ifdef RECONCILE
+bool late_denial[OWNERS]; /* a claim after a denial, as late */
+bool pending[OWNERS];	/* it has got the request, and may execute it yet */
+#endif
+
 /* --- what is watched --- */
 
 byte seen = NOBODY;	/* the answer that clients were given */
@@ -114,7 +154,11 @@ byte executions;
 #if !(defined(RETRY) && defined(FAILOVER)) && !defined(FORGETS)
 byte numbers;		/* a bit for each attempt number that was sent */
 #endif
-#if !defined(RETRY) && !defined(FAILOVER)
+#if !defined(FAILOVER) && !defined(FORGETS)
+byte truths;		/* and for each whose owner has a whole answer, as long
+			   as the record has none */
+#endif
+#if !defined(RETRY) && !defined(RECONCILE) && !defined(FAILOVER)
 bool in_doubt;		/* a request was sent, and no answer came */
 bool crashed;
 #define NOTE(what)	what = true
@@ -132,6 +176,17 @@ bool forgot;
 #define IS_AWAITED	false
 #endif
 
+#if !defined(FAILOVER) && !defined(FORGETS)
+#define WHOLE(o)	truths = truths | \
+			((MINE.state == COMPLETED -> 0 : 1) << held[o])
+#define LOST(o)		truths = truths & ~(1 << held[o])
+#define KNOWN		truths = 0
+#else
+#define WHOLE(o)	skip
+#define LOST(o)		skip
+#define KNOWN		skip
+#endif
+
 hidden mtype verdict;	/* of a step; never looked at after its atomic */
 
 /* --- the scripts of src/lua: record r, owner o --- */
@@ -145,8 +200,40 @@ hidden mtype verdict;	/* of a step; never looked at after its atomic */
 #endif
 #define IS_OPEN(r)	(r.state == PROCESSING || r.state == UNKNOWN)
 
+/*
+ * The notes of a record.  before is a list of up to three owners, the latest
+ * in the lowest digit, of base 8: an owner and 1.
+ */
+#ifdef RETRY
+#define KEEP_BEFORE(r)	r.before = (r.before << 3) | (r.owner + 1)
+#define NO_BEFORE(r)	r.before = 0
+#define IS_BEFORE(r, o)	((r.before & 7) == o + 1 || \
+			((r.before >> 3) & 7) == o + 1 || \
+			((r.before >> 6) & 7) == o + 1)
+#define NOT_SENT	UNSENT
+#else
+#define NO_BEFORE(r)	skip
+#define NOT_SENT	RELEASE
+#endif
+#ifdef RECONCILE
+#define IS_ASKING(r)	(r.asked != NOBODY)
+#define NO_NOTES(r)	r.asked = NOBODY; r.back = NOBODY
+#define IS_BACK(r, o)	(r.state == UNKNOWN && r.back == o && \
+			r.attempt == held[o])
+#ifdef REFUSE_ASKED
+#define IS_ASKED(r, o)	false
+#else
+#define IS_ASKED(r, o)	(r.asked == o && r.attempt == held[o])
+#endif
+#else
+#define NO_NOTES(r)	NO_BEFORE(r)
+#define IS_BACK(r, o)	false
+#define IS_ASKED(r, o)	false
+#endif
+
 inline execute(r, o)
 {
+	NO_NOTES(r);
 	r.state = PROCESSING;
 	r.owner = o;
 	r.attempt++;
@@ -154,13 +241,55 @@ inline execute(r, o)
 	verdict = OURS
 }
 
+#ifdef RECONCILE
+inline put_back(r)
+{
+	r.back = r.owner;
+	r.owner = r.asked;
+	r.asked = NOBODY;
+	r.state = UNKNOWN
+}
+#endif
+
+/* The lease has run out. */
+inline expire(r)
+{
+	printf("the lease has run out\n");
+#ifdef RECONCILE
+	if
+	:: IS_ASKING(r) -> put_back(r)
+	:: else -> r.state = UNKNOWN
+	fi
+#else
+	r.state = UNKNOWN
+#endif
+}
+
 inline meet_unknown(r, o)
 {
 #ifdef RETRY
-	execute(r, o)
+	short list = (r.before << 3) | (r.owner + 1);
+	execute(r, o);
+	r.before = list
 #else
-	r.state = UNKNOWN;
 	verdict = UNKNOWN
+#endif
+#ifdef RECONCILE
+	/* It has been unknown for as long as the API may take, or not yet. */
+	if
+#ifdef NO_SETTLE
+	:: true ->
+#else
+	:: !pending[r.owner] ->
+#endif
+		NO_NOTES(r);
+		r.asked = r.owner;
+		r.state = PROCESSING;
+		r.owner = o;
+		held[o] = r.attempt;
+		verdict = ASK
+	:: true
+	fi
 #endif
 }
 
@@ -192,7 +321,7 @@ inline claim(r, o)
 	:: r.state == PROCESSING && r.owner != o ->
 		verdict = IN_FLIGHT
 	:: r.state == PROCESSING && r.owner != o ->
-		printf("the lease has run out\n");
+		expire(r);
 #ifdef RECLAIM_EXPIRED
 		execute(r, o)
 #else
@@ -205,26 +334,98 @@ inline claim(r, o)
 	fi
 }
 
+/* A claim again: the API was asked, and denies the attempt. */
+#ifdef RECONCILE
+inline reclaim(r, o)
+{
+	if
+	:: r.state == PROCESSING && r.owner == o ->
+		execute(r, o)
+	:: r.state == PROCESSING && r.owner != o ->
+		verdict = IN_FLIGHT
+	:: r.state == PROCESSING && r.owner != o ->
+		expire(r);
+		verdict = UNKNOWN
+#ifdef OLD_DENIAL
+	:: r.state == UNKNOWN ->
+		execute(r, o)
+#else
+	:: r.state == UNKNOWN && r.back == o ->
+		execute(r, o)
+	:: r.state == UNKNOWN && r.back != o ->
+		verdict = UNKNOWN
+#endif
+	:: r.state == RELEASED ->
+		execute(r, o)
+	:: r.state == COMPLETED ->
+		verdict = COMPLETED
+	fi
+}
+#endif
+
 inline complete(r, o)
 {
 	if
 	:: IS_GONE(r, o) ->
 		make_again(r, o, COMPLETED)
-	:: IS_OPEN(r) && IS_HELD(r, o) ->
+	:: IS_OPEN(r) && (IS_HELD(r, o) || IS_ASKED(r, o) || IS_BACK(r, o)) ->
+		NO_NOTES(r);
+		KNOWN;
 		r.state = COMPLETED;
 		r.owner = o;
 		verdict = DONE
 	:: r.state == COMPLETED && IS_HELD(r, o) ->
 		verdict = DONE
+#ifdef RETRY
+	:: r.state == PROCESSING && IS_BEFORE(r, o) ->
+		verdict = BEFORE
+#ifndef LATEST_ONLY
+	:: r.state == UNKNOWN && IS_BEFORE(r, o) ->
+		NO_NOTES(r);
+		KNOWN;
+		r.state = COMPLETED;
+		r.owner = o;
+		r.attempt = held[o];
+		verdict = DONE
+#endif
+#endif
 	:: else ->
 		verdict = FENCED
 	fi
 }
 
-inline release(r, is_its)
+inline release(r, is_its, step)
 {
 	if
+#ifdef RECONCILE
+	:: r.state == PROCESSING && is_its && IS_ASKING(r) ->
+		put_back(r);
+		verdict = DONE
+	:: IS_OPEN(r) && is_its && !IS_ASKING(r) ->
+#elif defined(RETRY)
+#ifdef RESTORE_AFTER_SEND
+	:: IS_OPEN(r) && is_its && r.before != 0 ->
+#elif defined(FORGET_BEFORE)
+	:: false ->
+#else
+	:: IS_OPEN(r) && is_its && r.before != 0 && step == UNSENT ->
+#endif
+		r.state = UNKNOWN;
+		r.owner = (r.before & 7) - 1;
+		r.before = r.before >> 3;
+		r.attempt--;
+		verdict = DONE
+#if defined(RESTORE_AFTER_SEND)
+	:: IS_OPEN(r) && is_its && r.before == 0 ->
+#elif defined(FORGET_BEFORE)
 	:: IS_OPEN(r) && is_its ->
+#else
+	:: IS_OPEN(r) && is_its && (r.before == 0 || step != UNSENT) ->
+#endif
+#else
+	:: IS_OPEN(r) && is_its ->
+#endif
+		NO_NOTES(r);
 		r.state = RELEASED;
 		verdict = DONE
 	:: r.state == RELEASED && is_its ->
@@ -240,7 +441,14 @@ inline unknown(r, o)
 	:: IS_GONE(r, o) ->
 		make_again(r, o, UNKNOWN)
 	:: IS_OPEN(r) && IS_HELD(r, o) ->
+#ifdef RECONCILE
+		if
+		:: IS_ASKING(r) -> put_back(r)
+		:: else -> r.state = UNKNOWN
+		fi;
+#else
 		r.state = UNKNOWN;
+#endif
 		verdict = DONE
 	:: else ->
 		verdict = FENCED
@@ -252,7 +460,8 @@ inline settle(r, o, step)
 {
 	if
 	:: step == KEEP -> complete(r, o)
-	:: step == RELEASE -> release(r, IS_HELD(r, o))
+	:: step == RELEASE || step == UNSENT ->
+		release(r, IS_HELD(r, o), step)
 	:: step == DOUBT -> unknown(r, o)
 	fi
 }
@@ -291,7 +500,7 @@ inline journal_done()
 proctype Background(byte me)
 {
 end:	do
-#ifndef FAILOVER
+#if !defined(FAILOVER) && !defined(PROMPT)
 	/* A claim that lay in a socket is executed after all ... */
 	:: atomic {
 		late[me] && !IS_AWAITED ->
@@ -305,11 +514,24 @@ end:	do
 		late[me] ->
 		late[me] = false
 	}
+#ifdef RECONCILE
+	:: atomic {
+		late_denial[me] ->
+		late_denial[me] = false;
+		reclaim(MINE, me);
+		printf("request %d claims again, too late: %e\n", me, verdict);
+		held[me] = 0
+	}
+	:: atomic {
+		late_denial[me] ->
+		late_denial[me] = false
+	}
+#endif
 #endif
 	/* A claim is given back until that is done, or it can come no more. */
 	:: atomic {
 		giveback[me] ->
-		release(MINE, IS_OF(MINE, me));
+		release(MINE, IS_OF(MINE, me), UNSENT);
 		printf("request %d gives its claim back: %e\n", me, verdict);
 		if
 		:: true		/* the reply is lost */
@@ -332,6 +554,8 @@ end:	do
 		:: journal[me] == KEEP && verdict == DONE ->
 			WROTE(me)
 		:: journal[me] != KEEP || verdict != DONE ->
+#elif defined(RETRY) && !defined(JOURNAL_FORGETS)
+		:: verdict != BEFORE ->
 #else
 		:: true ->
 #endif
@@ -360,7 +584,7 @@ inline next_request()
 	answer = NOBODY;
 	try++;
 	if
-	:: try < TRIES ->
+	:: try < TRIES && me + 1 < REQUESTS ->
 #ifndef SAME_OWNER
 		me++;
 #endif
@@ -391,7 +615,7 @@ inline to_journal(step)
 	FORGET(me);
 	journal[me] = step;
 	printf("request %d writes its journal: %e\n", me, step);
-#if !defined(RETRY) || defined(JOURNAL_ANSWERS)
+#if !(defined(RETRY) || defined(RECONCILE)) || defined(JOURNAL_ANSWERS)
 	if
 	:: step == KEEP ->
 		at = TELL
@@ -405,9 +629,10 @@ inline to_journal(step)
 
 inline sent()
 {
-#if !(defined(RETRY) && defined(FAILOVER)) && !defined(FORGETS) && \
-	ASKED(NUMBERED)
+#if !(defined(RETRY) && defined(FAILOVER)) && !defined(FORGETS)
+#if ASKED(NUMBERED)
 	assert((numbers & (1 << held[me])) == 0);
+#endif
 	numbers = numbers | (1 << held[me])
 #else
 	skip
@@ -416,9 +641,11 @@ inline sent()
 
 inline executed()
 {
-#if !defined(RETRY) && ASKED(ONCE)
+#ifndef RETRY
 	executions++;
+#if ASKED(ONCE)
 	assert(executions <= 1)
+#endif
 #else
 	skip
 #endif
@@ -433,7 +660,18 @@ inline tell()
 	seen = answer
 }
 
-#define IS_ENDING(at)	(at == KEEP || at == RELEASE || at == DOUBT)
+#define IS_ENDING(at)	(at == KEEP || at == RELEASE || at == UNSENT || \
+			at == DOUBT)
+
+/*
+ * An owner knows when its lease is over, if late: a request that it sends
+ * afterwards is none of those that the API has been asked about.
+ */
+#if defined(RECONCILE) && !defined(SEND_LATE)
+#define MAY_SEND(r, o)	(r.state == PROCESSING && IS_HELD(r, o))
+#else
+#define MAY_SEND(r, o)	true
+#endif
 
 proctype Gateway(byte g)
 {
@@ -456,6 +694,10 @@ proctype Gateway(byte g)
 			at = CLAIMED
 		:: verdict == COMPLETED ->
 			replay()
+#ifdef RECONCILE
+		:: verdict == ASK ->
+			at = ASK
+#endif
 		:: verdict == IN_FLIGHT || verdict == UNKNOWN ->
 			next_request()
 		:: true ->	/* the reply is lost */
@@ -468,12 +710,52 @@ proctype Gateway(byte g)
 		at == CLAIM ->
 		begun = true;
 		printf("request %d claims, and hears nothing\n", me);
-#ifndef FAILOVER
+#if !defined(FAILOVER) && !defined(PROMPT)
 		late[me] = true;
 #endif
 		giveback[me] = true;
 		next_request()
 	}
+#ifdef RECONCILE
+	:: atomic {
+		at == ASK ->
+		if
+		:: executions > 0 ->
+			printf("request %d asks: it was executed\n", me);
+			answer = me;
+			at = KEEP
+		:: executions == 0 ->
+			printf("request %d asks: it was not executed\n", me);
+			at = RECLAIM
+		:: printf("request %d asks, no answer\n", me);
+			at = DOUBT
+		fi
+	}
+	:: atomic {
+		at == RECLAIM ->
+		reclaim(MINE, me);
+		printf("request %d claims again: %e\n", me, verdict);
+		if
+		:: verdict == OURS ->
+			at = CLAIMED
+		:: verdict == COMPLETED ->
+			replay()
+		:: verdict == IN_FLIGHT || verdict == UNKNOWN ->
+			next_request()
+		:: true ->	/* the reply is lost */
+			printf("request %d does not hear of it\n", me);
+			giveback[me] = true;
+			next_request()
+		fi
+	}
+	:: atomic {
+		at == RECLAIM ->
+		printf("request %d claims again, and hears nothing\n", me);
+		late_denial[me] = true;
+		giveback[me] = true;
+		next_request()
+	}
+#endif
 	:: atomic {
 		at == CLAIMED && IS_SAFE(me) ->
 		FORGET(me);
@@ -483,27 +765,35 @@ proctype Gateway(byte g)
 		at == FORWARD ->
 		if
 		:: printf("request %d is not sent\n", me);
-			at = RELEASE
-		:: sent();
+			at = NOT_SENT
+		:: MAY_SEND(MINE, me) -> sent();
 			printf("request %d is sent; the upstream refuses\n",
 			    me);
 			at = RELEASE
-		:: sent();
+		:: MAY_SEND(MINE, me) -> sent();
 			printf("request %d is sent, executed and answered\n",
 			    me);
 			executed();
 			answer = me;
+			WHOLE(me);
 #ifdef ANSWER_BEFORE_STORE
 			tell();
 #endif
 			at = KEEP
+#ifdef RECONCILE
+		:: MAY_SEND(MINE, me) -> sent();
+			printf("request %d is sent, no answer\n", me);
+			pending[me] = true;
+			at = DOUBT
+#else
 		:: sent();
 			printf("request %d is sent and executed, no answer\n",
 			    me);
 			executed();
 			NOTE(in_doubt);
 			at = DOUBT
-		:: sent();
+#endif
+		:: MAY_SEND(MINE, me) -> sent();
 			printf("request %d is sent, not executed, no answer\n",
 			    me);
 			NOTE(in_doubt);
@@ -533,6 +823,10 @@ proctype Gateway(byte g)
 		:: verdict == FENCED && at != KEEP ->
 			next_request()
 #else
+#ifdef RETRY
+		:: verdict == BEFORE ->
+			to_journal(KEEP)
+#endif
 		:: verdict == FENCED && MINE.state == COMPLETED ->
 			replay()
 		:: verdict == FENCED && MINE.state != COMPLETED ->
@@ -584,6 +878,10 @@ proctype Gateway(byte g)
 		journal[g * TRIES + 1] = 0;
 #endif
 		if
+		:: at == KEEP -> LOST(me)
+		:: else
+		fi;
+		if
 		:: at != CLAIM && at != END ->
 			next_request()
 		:: else
@@ -614,7 +912,8 @@ inline move(g)
 	:: moved[1 - g] ->
 		redis[0].state = NONE;
 		redis[0].owner = NOBODY;
-		redis[0].attempt = 0
+		redis[0].attempt = 0;
+		NO_NOTES(redis[0])
 	:: else
 	fi
 }
@@ -629,9 +928,15 @@ end:	do
 	/* Some gateway notices that the lease has expired. */
 	:: atomic {
 		MASTER.state == PROCESSING ->
-		printf("the lease has run out\n");
-		MASTER.state = UNKNOWN
+		expire(MASTER)
 	}
+#endif
+#ifdef RECONCILE
+	/* The API does what it was sent long ago. */
+	:: atomic { pending[0] -> pending[0] = false; executed() }
+	:: atomic { pending[1] -> pending[1] = false; executed() }
+	:: atomic { pending[2] -> pending[2] = false; executed() }
+	:: atomic { pending[3] -> pending[3] = false; executed() }
 #endif
 #ifdef FAILOVER
 	/* The replica gets what the master has, sooner or later. */
@@ -641,6 +946,9 @@ end:	do
 		redis[1].state = redis[0].state;
 		redis[1].owner = redis[0].owner;
 		redis[1].attempt = redis[0].attempt;
+#ifdef RETRY
+		redis[1].before = redis[0].before;
+#endif
 		replicated(0);
 		replicated(1);
 		replicated(2);
@@ -664,6 +972,7 @@ end:	do
 		held[MASTER.owner] == MASTER.attempt ->
 		printf("Redis forgets\n");
 		forgot = true;
+		NO_NOTES(MASTER);
 		MASTER.state = NONE;
 		MASTER.owner = NOBODY;
 		MASTER.attempt = 0
@@ -706,7 +1015,14 @@ init {
 	assert(seen == NOBODY ||
 	    (MASTER.state == COMPLETED && MASTER.owner == seen));
 #endif
-#if !defined(RETRY) && !defined(FAILOVER) && ASKED(NO_IDLE_DOUBT)
+#if !defined(RETRY) && !defined(RECONCILE) && !defined(FAILOVER) && \
+    ASKED(NO_IDLE_DOUBT)
 	assert(MASTER.state != UNKNOWN || in_doubt || crashed);
+#endif
+#if !defined(FAILOVER) && !defined(FORGETS) && ASKED(TRUTH)
+	/* What is unknown has no answer ... */
+	assert(MASTER.state != UNKNOWN || !(truths & (1 << MASTER.attempt)));
+	/* ... and where all that was sent was answered, it is known. */
+	assert(numbers == 0 || numbers != truths);
 #endif
 }

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The model of an entity (serialize, newer_only), searched by spin."""
+
+from once import tap
+from once.tap import each, equal, test
+
+from searching import Model
+
+tap.LIMIT_S = 300
+
+MODEL = Model("entity.pml")
+
+VARIANTS = [
+    ("on_unknown is hold", ""),
+    ("on_unknown is retry", "RETRY"),
+]
+
+MISTAKES = [
+    ("a claim that does not look who holds the entity holds it too",
+     "NO_HOLDER", "ALONE"),
+    ("a claim that looks in a step of its own holds it too",
+     "LOOK_FIRST", "ALONE"),
+    ("a version compared in a step of its own may be stale by then",
+     "LOOK_FIRST", "NEWER"),
+    ("renewing a lease that is over takes back what another key holds",
+     "RENEW_LATE", "ALONE"),
+    ("an UNKNOWN record that holds its entity holds it for ever",
+     "HOLD_UNKNOWN", "FREE"),
+    ("a version that is not compared again may be stale by then",
+     "RETRY COMPARE_ONCE", "NEWER"),
+    ("a version raised in a step of its own lets an older one pass",
+     "RAISE_LATER", "NEWER"),
+    ("a version raised in a step of its own may never be raised",
+     "RAISE_LATER", "RISING"),
+    ("a version that is not compared when it is raised falls",
+     "RAISE_BLINDLY", "RISING"),
+    ("an operator's completion that raises nothing lets an older one pass",
+     "OPERATOR_FORGETS", "NEWER"),
+]
+
+
+@each(VARIANTS)
+def every_promise_is_kept(bench, macros):
+    MODEL.is_kept(bench, macros)
+
+
+@each(MISTAKES)
+def a_mistake_is_found(bench, macros, promise):
+    MODEL.is_broken(bench, macros, promise)
+
+
+@test
+def every_macro_of_the_model_is_tried(bench):
+    equal(MODEL.macros(), {macro for _, macros, *_ in (*VARIANTS, *MISTAKES)
+                           for macro in macros.split()})
+
+
+@test
+def every_promise_is_broken_by_some_mistake(bench):
+    equal({promise for *_, promise in MISTAKES}, MODEL.promises())
+
+
+tap.main()
