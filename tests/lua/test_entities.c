@@ -305,6 +305,33 @@ versions_and_holders_share_an_entity(void **state)
 	entity_is(THERE " " B " 1250000000002 2");
 }
 
+/* Whether the key is free, or would be executed or asked about again. */
+static void
+a_claim_that_finds_its_entity_busy_changes_nothing(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *record, *owner, *policy;
+	} rows[] = {{"none", X, "hold"}, {"R", X, "hold"}, {"U", X, "retry"},
+	    {"U", X, "reconcile:0"}, {"U after retry", X, "retry"},
+	    {"P expired", X, "retry"}, {"P expired", X, "reconcile:0"},
+	    {"P asking", B, "execute"}, {"P asking expired", X, "retry"},
+	    {"U put back", B, "execute"}};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char before[VALUE_MAX];
+		print_message("# %s, %s\n", rows[i].record, rows[i].policy);
+		put(rows[i].record);
+		get_record(before);
+		other_gets(&serialized, Y, "OURS");
+		long long keys = redis_integer(redis, "DBSIZE");
+		with(false, &serialized);
+		outcome_is(claims(rows[i].owner, rows[i].policy), "BUSY =",
+		    before);
+		entity_is(THERE " " Y " - -");
+		assert_int_equal(redis_integer(redis, "DBSIZE"), keys);
+	}
+}
+
 /* Whatever ends a claim sets its entity free, without another step. */
 static void
 the_end_of_a_claim_sets_its_entity_free(void **state)
@@ -496,6 +523,7 @@ main(void)
 	    IN_ALL(a_version_is_remembered_for_unknown_retention),
 	    IN_ALL(one_key_at_a_time_holds_an_entity),
 	    IN_ALL(versions_and_holders_share_an_entity),
+	    IN_ALL(a_claim_that_finds_its_entity_busy_changes_nothing),
 	    IN_ALL(the_end_of_a_claim_sets_its_entity_free),
 	    IN_ALL(who_asks_about_an_attempt_holds_its_entity),
 	    IN_ALL(
