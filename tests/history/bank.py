@@ -17,17 +17,28 @@ KINDS = {"release": ("release", 503), "say-release": ("release", 409),
          "doubt": ("unknown", 502), "say-unknown": ("unknown", 200)}
 SAYS = {"say-release": "release", "say-unknown": "unknown"}
 LARGE_BYTES = 8192  # more than a route keeps
+# Of the answers to questions: those that tell nothing, and the status with
+# which another one is stored.
+UNTOLD = {"break": answer(500), "misroute": answer(404, b"no such path"),
+          "say-unknown": answer(
+              410, b"{}", [("Idempotency-Outcome", "unknown")])}
+ABSENT, TOLD = 410, 201
 
 
 def record_of(request):
     path = request.target.split("/")
     key = request.get("Idempotency-Key") or path[-1]
-    return Record(path[2], request.get("Authorization"), key)
+    body = json.loads(request.body or b"{}")
+    return Record(path[2], request.get("Authorization"), key,
+                  body.get("account", ""), body.get("version", 0))
 
 
-def body_of(variant):
+def body_of(record, variant):
     """The body of a client's request."""
-    return json.dumps({"amount": 100 + variant}).encode()
+    body = {"amount": 100 + variant}
+    if record.guard:
+        body.update(account=record.entity, version=record.version)
+    return json.dumps(body).encode()
 
 
 class Bank(Upstream):
@@ -90,21 +101,26 @@ class Bank(Upstream):
                 padding=LARGE_BYTES if kind == "large" else
                 random.choice((0, 10, 1000)))
             arrival = Arrival(
-                record, attempt, time.monotonic(), kind != "release",
+                record, attempt, time.monotonic(),
+                kind != "release" and behaviour != "lose",
                 kind == "unknown" or behaviour not in {**STORED, **KINDS},
                 None, given.name, variant)
             self.history.arrivals.append(arrival)
+        self.pause(behaviour, random)
+        arrival.ready = time.monotonic()
         self.act(behaviour, random, connection, data)
         arrival.done = time.monotonic()
 
-    def act(self, behaviour, random, connection, data):
+    def pause(self, behaviour, random):
         if behaviour == "slow":
             self.over.wait(random.uniform(0.05, 0.9))
         elif behaviour == "outlast":
             self.over.wait(LEASE_S + 0.3)
         elif behaviour == "stall":
             self.over.wait(UPSTREAM_TIMEOUT_S + 0.5)
-        if behaviour == "close":
+
+    def act(self, behaviour, random, connection, data):
+        if behaviour in ("close", "lose"):
             connection.close()
         elif behaviour == "reset":
             connection.reset()
@@ -121,23 +137,27 @@ class Bank(Upstream):
         record = record_of(request)
         with self.log:
             number = self.told[record] = self.told.get(record, 0) + 1
-            manner = self.plan.telling(record, number)
-            if self.honest or manner not in ("break", "close"):
-                data = self.truth(record)
-        if self.honest or manner == "tell":
+            manner, denying = self.plan.telling(record, number)
+            if self.honest:
+                manner = "tell"
+            self.history.questions.append(Question(
+                record, time.monotonic(),
+                manner == "tell" and not self.effects(record)))
+            data = UNTOLD.get(manner) or self.truth(record, denying)
+        if manner == "tell" or manner in UNTOLD:
             connection.send(data)
-        elif manner == "break":
-            connection.send(answer(500))
         else:
             if manner == "truncate":
                 connection.send(data[:len(data) - 3])
             connection.close()
 
-    def truth(self, record):
+    def truth(self, record, denying):
         """The answer to a question.  Hold the lock."""
         done = self.effects(record)
-        self.history.questions.append(
-            Question(record, time.monotonic(), not done))
         if not done:
-            return answer(404, b"{}")
-        return self.give(record, "store", 200, done[-1].variant, "q")[1]
+            return answer(410, b"{}") if denying == "gone" else answer(
+                404, b"{}", [("Idempotency-Outcome", "release")])
+        given, data = self.give(record, "store", 200, done[-1].variant, "q")
+        # The route stores it with the status of a payment.
+        given.answer = given.answer._replace(status=TOLD)
+        return data

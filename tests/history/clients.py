@@ -17,7 +17,8 @@ PATIENCE_S = 15  # a client's; then it leaves, and knows nothing
 ADDED = ("Connection", "Content-Length", "Keep-Alive", "Via", "X-Request-Id",
          "Idempotent-Replayed", "Original-Request-Id")
 
-FINAL = ("attempts-exhausted", "response-not-kept", "key-reused")
+FINAL = ("attempts-exhausted", "response-not-kept", "key-reused",
+         "stale-version")
 
 
 class Clients:
@@ -71,8 +72,9 @@ class Clients:
                     request.gateway, time.monotonic(), last=last)
             self.history.ops.append(op)
         fields.append(("X-Request-Id", f"op-{op.number}"))
-        data = keyed(request.record.key, fields, body_of(request.variant),
-                     f"/v1/{request.record.route}",
+        data = keyed(request.record.key, fields,
+                     body_of(request.record, request.variant),
+                     self.world.path_of(request.record),
                      tenant=request.record.tenant)
         try:
             self.exchange(op, request, data)

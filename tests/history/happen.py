@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-from once import history, tap
+from once import entities, history, tap
 from once.tap import each
 from once.wait import eventually
 
@@ -54,6 +54,7 @@ def finish(world, clients):
     def end(record):
         deadline = time.monotonic() + END_S
         variant = gateway = 0
+        resolved = False
         while time.monotonic() < deadline:
             op = clients.ask(
                 Request(record, variant, gateway, wait=2), last=True)
@@ -61,6 +62,12 @@ def finish(world, clients):
             if op.problem == "key-reused":
                 variant = 1 - variant
             elif op.problem == "outcome-unknown":
+                if record.on_unknown == "reconcile":
+                    time.sleep(0.5)  # it has to settle
+                else:
+                    world.resolve(record, gateway)
+            elif op.problem == "stale-version" and not resolved:
+                resolved = True
                 world.resolve(record, gateway)
             elif clients.is_final(op):
                 again = Request(record, variant, gateway)
@@ -75,6 +82,10 @@ def finish(world, clients):
         list(pool.map(end, records))
 
 
+def told_of(ops, problem):
+    return sum(op.problem == problem for op in ops)
+
+
 def say(world):
     """How much happened, for people."""
     told = world.history
@@ -87,6 +98,10 @@ def say(world):
                 f"questions and {len(told.acts)} operator's acts")
     calm = sum(not s.touched(op.end or op.begin)
                for s in stories for op in s.ops if not op.last)
+    tap.comment(f"{told_of(ops, 'entity-busy')} found their entity busy, "
+                f"{told_of(ops, 'stale-version')} had a stale version; "
+                f"{sum(q.denied for q in told.questions)} questions were "
+                "denied")
     tap.comment(f"{sum(world.counts.values())} faults "
                 f"({', '.join(f'{k} {n}' for k, n in world.counts.items())}); "
                 f"{calm} operations on keys that no fault had touched")
@@ -103,6 +118,8 @@ KEPT = [("nothing is executed without leave", history.EXECUTIONS),
          history.ANSWERS),
         ("an answer that was given is given to every retry", history.LINEAR),
         ("a refusal has its reason", history.REFUSALS),
+        ("of an entity only one is executed, and nothing older",
+         entities.ENTITIES),
         ("every key ends in a state that stays", history.ENDS)]
 
 

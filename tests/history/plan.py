@@ -9,10 +9,13 @@ from random import Random
 from once.history import Record
 
 LEASE_S = 2
+SETTLE_S = 4  # longer than a lease and a gateway that is frozen for longer
 MAX_ATTEMPTS = 3
 UPSTREAM_TIMEOUT_S = 5
 TENANTS = ("Bearer a", "Bearer b", "Bearer c")
-ROUTES = ("hold", "retry", "reconcile")
+ROUTES = ("hold", "retry", "reconcile", "newer-retry", "serial-hold")
+ROW = 4  # so many keys are of one route
+KIN = 40  # and so many may be of one entity
 CALM_S, FAULTY_S = 4, 6  # without and with faults, by turns
 
 
@@ -40,14 +43,17 @@ BEHAVIOURS = {
     "large": 3,
     "release": 7, "say-release": 3,  # 503, 409 with Idempotency-Outcome
     "doubt": 3, "say-unknown": 2,  # 502, 200 with Idempotency-Outcome
-    "close": 3, "reset": 3, "truncate": 4, "malform": 2, "stall": 2}
-# How it treats a question.
-TELLING = {"tell": 14, "break": 2, "close": 1, "truncate": 1}
+    "lose": 3, "close": 3, "reset": 3, "truncate": 4, "malform": 2, "stall": 2}
+# How it treats a question; its router may not know the path (misroute).
+TELLING = {"tell": 14, "break": 2, "close": 1, "truncate": 1, "misroute": 2,
+           "say-unknown": 1}
+# How it says that it has not executed anything: 410, or by a field.
+DENYING = {"gone": 3, "say-release": 1}
 
 FAULTS = {
-    "gateway": {"kill": 4, "freeze": 3, "drain": 3, "reload": 3},
+    "gateway": {"kill": 4, "freeze": 3, "drain": 3, "reload": 3, "fill": 2},
     "redis": {"kill": 4, "freeze": 4, "flush": 3, "disconnect": 3,
-              "linger": 2},
+              "linger": 2, "fill": 3},
     "network": {"redis_replies": 5, "redis_requests": 2, "redis_reset": 2,
                 "redis_hold": 2, "upstream_refuse": 3, "upstream_replies": 3,
                 "upstream_requests": 3, "upstream_reset": 2,
@@ -83,8 +89,15 @@ class Plan:
 
     def record(self, number):
         random = self.random("record", number)
-        return Record(random.choice(ROUTES), random.choice(TENANTS),
-                      f"key-{number}")
+        # Some in a row, so that keys of an entity come together.
+        route = self.random("row", number // ROW).choice(ROUTES)
+        record = Record(route, random.choice(TENANTS), f"key-{number}")
+        if not record.guard:
+            return record
+        group, place = divmod(number, KIN)
+        return record._replace(
+            tenant=TENANTS[group % len(TENANTS)], entity=f"account-{group}",
+            version=1 + 2 * place + random.randint(0, 9))
 
     def story(self, number):
         """The requests of a story, in their order."""
@@ -101,6 +114,9 @@ class Plan:
                     max(0, number - random.randint(1, 40)))
             requests.append(self.request(random, record))
         requests[0].pause = random.uniform(0, 0.3)
+        if own.on_unknown == "reconcile" and random.random() < 0.4:
+            requests.append(self.request(random, own))
+            requests[-1].pause = SETTLE_S + random.uniform(0, 2)
         return requests
 
     def request(self, random, record):
@@ -117,12 +133,15 @@ class Plan:
         """Some keys have no luck."""
         random = self.random("upstream", *record, attempt)
         table = BEHAVIOURS
+        if record.guard == "serial":  # others come meanwhile
+            table = {**table, "slow": 60}
         if self.random("luck", *record).random() < 0.2:
             table = {**table, "answer": 0}
         return weighted(random, table), random
 
     def telling(self, record, number):
-        return weighted(self.random("tell", *record, number), TELLING)
+        random = self.random("tell", *record, number)
+        return weighted(random, TELLING), weighted(random, DENYING)
 
     def faults(self, lane):
         """Faults, one after the other, without end; "gateway-0" is a lane."""

@@ -4,7 +4,7 @@ with one thing wrong, and the same without it."""
 
 import dataclasses
 
-from once import history
+from once import entities, history
 from once.history import (Act, Answer, Arrival, Fault, Given, History, Op,
                           Question, Record)
 from once.tap import each, equal, main, test
@@ -14,7 +14,7 @@ from plan import Plan
 OWN = Record("hold", "Bearer a", "k")
 OTHER = OWN._replace(tenant="Bearer b")
 ALL = (*history.EXECUTIONS, *history.ANSWERS, *history.LINEAR,
-       *history.REFUSALS, *history.ENDS)
+       *history.REFUSALS, *entities.ENTITIES, *history.ENDS)
 
 
 class Making:
@@ -28,6 +28,10 @@ class Making:
     def tick(self):
         self.at += 1
         return self.at
+
+    def later(self, seconds):
+        self.at += seconds
+        return self
 
     def op(self, got=None, problem=None, **members):
         """An operation that takes no time, after all before it."""
@@ -65,14 +69,14 @@ class Making:
             Question(self.record, self.tick(), denied))
         return self
 
-    def act(self, act):
+    def act(self, act, record=None):
         self.history.acts.append(
-            Act(self.record, act, self.tick(), self.tick()))
+            Act(record or self.record, act, self.tick(), self.tick()))
         return self
 
-    def fault(self):
+    def fault(self, stall=False):
         self.history.faults.append(
-            Fault("a fault", self.tick(), self.tick()))
+            Fault("a fault", self.tick(), self.tick(), stall))
         return self
 
     def replays(self, name="e1"):
@@ -84,8 +88,46 @@ class Making:
         return [words for words, _ in history.check(self.history, ALL)]
 
 
-def on(route):
-    return Making(OWN._replace(route=route))
+def on(route, **members):
+    making = Making(OWN._replace(route=route))
+    for name, value in members.items():
+        setattr(making.history, name, value)
+    return making
+
+
+def key_of(entity, route, key="k", version=1):
+    return Record(route, "Bearer a", key, entity, version)
+
+
+OLD, NEW, ODD = (key_of("a-1", "newer-retry", key, version) for key, version in
+                 (("old", 1), ("new", 2), ("odd", 2)))
+ONE, TWO = (key_of("a-1", "serial-hold", key) for key in ("one", "two"))
+
+
+class Kin(Making):
+    """Histories of several keys, each of which comes to its end."""
+
+    def paid(self, record, name, **members):
+        return self.sent(1, name, record=record).op(
+            name, record=record, begin=self.at - 0.5, **members)
+
+    def stale(self, record, **members):
+        return self.op(problem="stale-version", record=record, **members)
+
+    def both_at_once(self, took_s=1.5, **members):
+        """ONE is executed for so long, and TWO as well."""
+        self.sent(1, "e1", record=ONE, ready=self.at + took_s + 1,
+                  done=self.at + took_s + 1, **members)
+        begin = self.at - 0.1
+        self.sent(1, "e2", record=TWO).op(
+            "e2", record=TWO, begin=begin, end=begin + 1.4)
+        return self.op("e1", record=ONE, begin=begin, end=begin + took_s)
+
+    def ends(self, *names):
+        for name in names:
+            given = self.history.given[name]
+            self.op(name, record=given.record, replayed=True, last=True)
+        return self
 
 
 def plain():
@@ -112,8 +154,8 @@ GOOD = [
      .sent(2, "e2").op("e2", begin=3.5).replays("e2")),
     ("reconcile executes again what was denied",
      on("reconcile").sent(1, "e1", failed=True, effect=False)
-     .op(problem="outcome-unknown", begin=0.5).asked(True)
-     .sent(2, "e2").op("e2", begin=4.5).replays("e2")),
+     .op(problem="outcome-unknown", begin=0.5).later(2).asked(True)
+     .sent(2, "e2").op("e2", begin=6.5).replays("e2")),
     ("another body is refused",
      plain().op(problem="key-reused", variant=1).replays()),
     ("attempts are used up", on("retry").sent(1, failed=True)
@@ -127,6 +169,28 @@ GOOD = [
      Making().sent(1, "e1", "large").op("e1", begin=0.5)
      .op(problem="response-not-kept")
      .op(problem="response-not-kept", last=True)),
+    ("a newer version, and the older one is stale",
+     Kin().paid(OLD, "e1").paid(NEW, "e2").stale(ODD).stale(ODD, last=True)
+     .ends("e1", "e2")),
+    ("an older version that was claimed before the newer one was done",
+     Kin().paid(NEW, "e2").sent(1, "e1", record=OLD)
+     .op("e1", record=OLD, begin=1.1).ends("e1", "e2")),
+    ("a version that is stale because an operator says so",
+     Kin().sent(1, "e2", record=NEW, failed=True)
+     .op(problem="outcome-unknown", record=NEW, begin=0.5)
+     .given("o2", record=NEW).act("complete", NEW).stale(OLD)
+     .stale(OLD, last=True).ends("o2")),
+    ("one key of an entity after the other", Kin().paid(ONE, "e1")
+     .op(problem="entity-busy", record=TWO, begin=0.7).paid(TWO, "e2")
+     .ends("e1", "e2")),
+    ("both at once, where a lease may be over",
+     Kin().fault().both_at_once(took_s=2.5).ends("e1", "e2")),
+    ("entities of two tenants at once",
+     Kin().sent(1, "e1", record=ONE, ready=9, done=3)
+     .sent(1, "e2", record=TWO._replace(tenant="Bearer b"))
+     .op("e1", record=ONE, begin=0.5)
+     .op("e2", record=TWO._replace(tenant="Bearer b"), begin=1.5)
+     .ends("e1", "e2")),
 ]
 
 
@@ -151,6 +215,13 @@ BAD = [
     ("an execution beside the one that was denied", "executed 2 times",
      on("reconcile").fault().asked(True).sent(2, "e2").sent(1, "e1")
      .op("e2", begin=0.5).replays("e2")),
+    ("another one where all stood still", "executed 2 times",
+     on("reconcile").fault(stall=True).asked(True).sent(2, "e2")
+     .sent(1, "e1").op("e2", begin=0.5).replays("e2")),
+    ("a question before all has settled", "asked 4.000 s after",
+     on("reconcile", settle_s=6).sent(1, "e1", failed=True)
+     .op(problem="outcome-unknown", begin=0.5).later(2).asked(False)
+     .given("q1").op("q1").replays("q1")),
     ("an execution again, and the upstream told of the first",
      "denied none", on("reconcile").sent(1, "e1", failed=True)
      .op(problem="outcome-unknown", begin=0.5).asked(False)
@@ -204,6 +275,33 @@ BAD = [
      plain().op(problem="response-not-kept").replays()),
     ("a problem that no client may meet", "was told record-broken",
      plain().op(problem="record-broken").replays()),
+    ("an older version after a newer one", "and newer-retry/Bearer a/new with",
+     Kin().paid(NEW, "e2").paid(OLD, "e1").ends("e1", "e2")),
+    ("the same version again", "version 2 was sent",
+     Kin().paid(NEW, "e2").paid(ODD, "e1").ends("e1", "e2")),
+    ("an older version after what an operator completed", "was COMPLETED at",
+     Kin().sent(1, "e2", record=NEW, failed=True)
+     .op(problem="outcome-unknown", record=NEW, begin=0.5)
+     .given("o2", record=NEW).act("complete", NEW).paid(OLD, "e1")
+     .ends("o2", "e1")),
+    ("an older version once more, when it is stale", "version 1 was sent",
+     Kin().sent(1, "e1", record=OLD, failed=True)
+     .op(problem="outcome-unknown", record=OLD, begin=0.5).paid(NEW, "e2")
+     .later(2).sent(2, "e3", record=OLD)
+     .op("e3", record=OLD, begin=6.5).ends("e3", "e2")),
+    ("a version that was stale and is not", "was told that it is stale",
+     Kin().sent(1, "e2", record=NEW).op(record=NEW, begin=0.5, end=None)
+     .stale(OLD).later(2).paid(OLD, "e1").ends("e1", "e2")),
+    ("a version that is stale without a newer one", "stale-version without",
+     Kin().stale(NEW).paid(OLD, "e1").paid(NEW, "e2").ends("e1", "e2")),
+    ("two keys of an entity at once", "while attempt 1 was executed",
+     Kin().both_at_once(took_s=2.5).ends("e1", "e2")),
+    ("the same under faults, with leases that lasted",
+     "while attempt 1 was executed",
+     Kin().fault().both_at_once(took_s=1.5).ends("e1", "e2")),
+    ("an entity that is busy, and nobody has it", "entity-busy without",
+     Kin().op(problem="entity-busy", record=TWO).paid(ONE, "e1")
+     .paid(TWO, "e2").ends("e1", "e2")),
 ]
 
 

@@ -14,13 +14,14 @@ from happen import faults_s, tests
 from plan import FAULTS, Plan
 from world import World
 
-CLUSTER = {"kill": 4, "move": 5, "flush": 2, "disconnect": 2}
+CLUSTER = {"kill": 4, "move": 5, "flush": 2, "disconnect": 2, "fill": 2}
 TABLES = {**FAULTS, "redis": CLUSTER,
           "network": {kind: weight for kind, weight in
                       FAULTS["network"].items() if "redis" not in kind}}
 
 
 class ClusterWorld(World):
+    BY_PATH = True
     STORE = {"timeout": "500ms", "wait_replicas": 1, "wait_timeout": "150ms"}
 
     def make_redis(self):

@@ -17,7 +17,7 @@ from plan import FAULTS, Plan
 from world import World
 
 SENTINEL = {"kill": 4, "switch": 4, "freeze": 2, "flush": 2, "disconnect": 2,
-            "watcher": 3}
+            "watcher": 3, "fill": 2}
 TABLES = {**FAULTS, "redis": SENTINEL,
           "network": {kind: weight for kind, weight in
                       FAULTS["network"].items() if "redis" not in kind}}

@@ -11,40 +11,38 @@ import time
 from datetime import datetime
 
 from once import history, http
+from once.history import Record
+from once.http import Client, build
 from once.redis import RedisError
 from once.wait import PATIENCE, Late, eventually
 
-from bank import Bank
-from plan import (CALM_S, FAULTY_S, LEASE_S, MAX_ATTEMPTS, ROUTES,
+from bank import ABSENT, TOLD, Bank
+from plan import (CALM_S, FAULTY_S, LEASE_S, MAX_ATTEMPTS, ROUTES, SETTLE_S,
                   UPSTREAM_TIMEOUT_S)
 
 STALL_S = 0.3  # a gap this long means that the machine has stalled
 BEAT_S = 0.05
 POLICIES = {"hold": "hold", "retry": "retry",
             "reconcile": {"reconcile": {
-                "path": "/v1/reconcile/by-key/{key}", "settle": "0s"}}}
+                "path": "/v1/reconcile/by-key/{key}", "status": TOLD,
+                "settle": f"{SETTLE_S}s", "absent": [ABSENT]}}}
+GUARDS = {"": {}, "newer": {"newer_only": "/version"},
+          "serial": {"serialize": True}}
+# Bodies that others send, and how much room there is for all: more than that.
+ROOM, OTHERS, PIECE_BYTES = 256 * 1024, 80, 4000
 # Events in a gateway's log that mean that Redis was out of reach or slow.
 TROUBLE = ("store_down", "settle_late", "lease_lost", "settle_lost",
            "store_refused")
 
 
-def routes(in_flight):
-    return [{"name": name, "methods": ["POST"], "path": f"/v1/{name}",
-             "upstream": "api", "idempotency": {
-                 "namespace": name, "on_unknown": POLICIES[name],
-                 "in_flight": in_flight, "lease": f"{LEASE_S}s",
-                 "max_attempts": MAX_ATTEMPTS,
-                 "max_response_body": "4KiB", "wait_timeout": "3s"}}
-            for name in ROUTES]
-
-
 class World:
     STORE = {"timeout": "400ms"}
+    BY_PATH = False  # the path names the entity, and the body does as well
 
     def __init__(self, bench, plan, program=None, env=None):
         self.bench, self.plan = bench, plan
         self.program, self.env = program, env
-        self.history = history.History(MAX_ATTEMPTS)
+        self.history = history.History(MAX_ATTEMPTS, LEASE_S, SETTLE_S)
         self.start = time.monotonic()
         self.wall = time.time() - self.start  # of time 0
         self.over = threading.Event()
@@ -61,8 +59,10 @@ class World:
         options = plan.options()
         self.configs = [bench.config(
             self.to_bank[i].url, redis=self.redis_for(i),
-            routes=routes(options["in_flight"]), workers=options["workers"],
+            routes=[self.route(name, options["in_flight"])
+                    for name in ROUTES], workers=options["workers"],
             admin={"listen": "127.0.0.1:0"},
+            limits={"in_flight_bytes": ROOM},
             store=dict(self.STORE), drain_timeout="2s",
             options={"timeout": f"{UPSTREAM_TIMEOUT_S}s",
                      "connect_timeout": "1s", "reuse": options["reuse"]},
@@ -71,6 +71,32 @@ class World:
         self.gateways = [None, None]
         for i in (0, 1):
             self.serve(i)
+
+    # --- the routes --------------------------------------------------------
+
+    def route(self, name, in_flight):
+        of = Record(name, "", "")
+        path, about = f"/v1/{name}", {}
+        if of.guard:
+            about = {**GUARDS[of.guard], "entity": ["/account"]}
+        if of.guard and self.BY_PATH:
+            path += "/{account}"
+            about["entity"] = {"path": "account"}
+        return {"name": name, "methods": ["POST"], "path": path,
+                "upstream": "api", "idempotency": {
+                    "namespace": path[len("/v1/"):], **about,
+                    "on_unknown": POLICIES[of.on_unknown],
+                    "in_flight": in_flight, "lease": f"{LEASE_S}s",
+                    "max_attempts": MAX_ATTEMPTS,
+                    "max_response_body": "4KiB", "wait_timeout": "3s"}}
+
+    def path_of(self, record):
+        return f"/v1/{self.namespace(record)}"
+
+    def namespace(self, record):
+        if record.guard and self.BY_PATH:
+            return f"{record.route}/{record.entity}"
+        return record.route
 
     # --- the store ---------------------------------------------------------
 
@@ -159,6 +185,25 @@ class World:
     def gateway_reload(self, fault):
         self.gateways[fault.gateway].signal(signal.SIGHUP)
 
+    def gateway_fill(self, fault):
+        """Bodies that others send take up all memory for bodies."""
+        others = []
+        try:
+            for number in range(OTHERS):
+                client = Client(self.gateways[fault.gateway].address)
+                others.append(client)
+                client.send(build("POST", "/v1/hold", [
+                    ("Authorization", "another"),
+                    ("Idempotency-Key", f"another-{number}"),
+                    ("Content-Length", PIECE_BYTES + 1)]))
+                client.send(b"x" * PIECE_BYTES)
+            self.over.wait(0.2 + fault.length)
+        except OSError:
+            pass  # one too many is answered at once
+        finally:
+            for client in others:
+                client.reset()
+
     # --- faults: Redis -----------------------------------------------------
 
     def redis_kill(self, fault):
@@ -178,6 +223,17 @@ class World:
         self.over.wait(0.3 + fault.length)
         for proxy in self.to_redis:
             proxy.release("replies")
+
+    def redis_fill(self, fault):
+        """It refuses what needs memory."""
+        for redis in self.masters():
+            redis("CONFIG", "SET", "maxmemory", 1)
+        self.over.wait(0.2 + fault.length)
+        self.redis_free()
+
+    def redis_free(self):
+        for redis in self.masters():
+            redis("CONFIG", "SET", "maxmemory", 0)
 
     def redis_flush(self, fault):
         self.redis("SCRIPT", "FLUSH")
@@ -258,7 +314,7 @@ class World:
         try:
             admin = self.gateways[gateway].ready["admin"]
             found = ask_admin(admin, "POST", "/keys/lookup", {
-                "namespace": record.route, "key": record.key,
+                "namespace": self.namespace(record), "key": record.key,
                 "scope": {"Authorization": record.tenant}})
         except (OSError, AssertionError, AttributeError):
             return

@@ -18,11 +18,26 @@ LIFE_S = 3.0  # so long an attempt lives whose end nobody saw
 
 
 class Record(NamedTuple):
-    """What shares one record: a key within a scope, on a route (named after
-    its on_unknown, which is its namespace too)."""
+    """What shares one record: a key within a scope, on a route.  That is named
+    after its on_unknown, and before that after its guard, if it has one: in
+    "newer-retry" entity and version count, which follow from the key."""
     route: str
     tenant: str
     key: str
+    entity: str = ""
+    version: int = 0
+
+    @property
+    def on_unknown(self):
+        return self.route.split("-")[-1]
+
+    @property
+    def guard(self):
+        """"newer" (newer_only), "serial" (serialize) or ""."""
+        return self.route.rpartition("-")[0]
+
+    def __str__(self):
+        return "/".join(self[:3])
 
 
 class Answer(NamedTuple):
@@ -57,11 +72,13 @@ class Arrival:
     done: float | None = None  # when it was answered
     given: str | None = None
     variant: int = 0
+    ready: float | None = None  # when the answer was about to be sent
 
 
 @dataclass
 class Question:
-    """A reconciling GET, and whether the upstream denied any execution."""
+    """A reconciling GET, and whether the upstream denied any execution, in
+    words that the route takes for that."""
     record: Record
     at: float
     denied: bool
@@ -109,6 +126,8 @@ class Op:
 @dataclass
 class History:
     max_attempts: int
+    lease_s: float = 2.0
+    settle_s: float = 4.0  # of a route that reconciles
     ops: list = field(default_factory=list)
     given: dict = field(default_factory=dict)  # by name
     arrivals: list = field(default_factory=list)
@@ -129,6 +148,13 @@ class History:
             for record, events in by_record.items():
                 if record in stories:
                     setattr(stories[record], name, events)
+        families = defaultdict(list)  # by entity
+        for record, story in stories.items():
+            if record.guard:
+                families[record._replace(key="", version=0)].append(story)
+        for family in families.values():
+            for story in family:
+                story.kin = [kin for kin in family if kin is not story]
         return list(stories.values())
 
     def strangers(self):
@@ -146,6 +172,7 @@ class Story:
         self.arrivals = []
         self.questions = []
         self.acts = []
+        self.kin = []  # the other stories of its entity
 
     def releases(self, before=float("inf")):
         """How often an operator may have set the key free."""
@@ -170,6 +197,11 @@ class Story:
         sender's lease."""
         last = max((a.at for a in self.arrivals), default=0)
         return any(f.stall and f.begin <= last and f.end >= self.ops[0].begin
+                   for f in self.history.faults)
+
+    def stalls(self, at):
+        """Whether what was seen then may have come from long before."""
+        return any(f.stall and f.begin <= at <= f.end + SLACK_S
                    for f in self.history.faults)
 
     def decided(self, first, second):
@@ -221,7 +253,7 @@ def check(history, checks):
     found = []
     for story in history.stories():
         for one in checks:
-            found += [(f"{'/'.join(story.record)}: {words}", story)
+            found += [(f"{story.record}: {words}", story)
                       for words in one(story)]
     return found
 
@@ -242,16 +274,15 @@ def executions_have_leave(story):
     effects = sorted((a for a in story.arrivals if a.effect),
                      key=lambda a: a.at)
     releases = story.releases()
-    route = story.record.route
-    denied = sum(q.denied for q in story.questions)
-    # The upstream denied it, so nothing was executed, and a sender that was
-    # still to send had lost its lease: only one sends.
+    route = story.record.on_unknown
+    # Where the upstream denied it, nothing was executed; and whoever was still
+    # to send it had lost its lease, and what it had sent was settled.
     most = {"hold": 1 + releases,
-            "reconcile": 1 + releases + (denied if story.stalled() else 0),
+            "reconcile": 1 + releases,
             "retry": story.history.max_attempts * (1 + releases)}[route]
     if len(effects) > most:
         yield (f"executed {len(effects)} times, {releases} releases, "
-               f"{denied} denials")
+               f"{sum(q.denied for q in story.questions)} denials")
     sent = story.history.max_attempts * (1 + releases)
     if len(story.arrivals) > sent:
         yield f"sent {len(story.arrivals)} times"
@@ -267,7 +298,7 @@ def executions_have_leave(story):
 
 def late_releases_are_not_sent_on(story):
     """On a route that holds, only an operator allows another execution."""
-    if story.record.route != "hold":
+    if story.record.on_unknown != "hold":
         return
     first = min((a.at for a in story.arrivals if a.effect), default=None)
     for a in story.arrivals:
@@ -275,8 +306,20 @@ def late_releases_are_not_sent_on(story):
             yield f"attempt {a.attempt} was sent after an execution"
 
 
+def nothing_is_asked_early(story):
+    """What was sent has so long to settle."""
+    for q in story.questions:
+        sent = [a for a in story.arrivals if a.at <= q.at]
+        if not sent or story.stalls(sent[-1].at):
+            continue
+        after = q.at - sent[-1].at
+        if after < story.history.settle_s - SLACK_S:
+            yield (f"asked {after:.3f} s after attempt {sent[-1].attempt} "
+                   "was sent")
+
+
 EXECUTIONS = (attempts_are_sent_once, executions_have_leave,
-              late_releases_are_not_sent_on)
+              late_releases_are_not_sent_on, nothing_is_asked_early)
 
 
 # --- an answer is the upstream's, for this key and this body -----------------
@@ -291,8 +334,7 @@ def answers_are_genuine(story):
             yield f"op {op.number} got {op.got}, which nobody gave"
             continue
         if given.record != story.record:
-            yield (f"op {op.number} got {op.got} of "
-                   f"{'/'.join(given.record)}")
+            yield f"op {op.number} got {op.got} of {given.record}"
         elif given.variant not in (None, op.variant):
             yield f"op {op.number} got {op.got} of another body"
         elif given.answer != op.answer:
@@ -342,7 +384,7 @@ def changed(story, token, first, op):
     if op.problem == "key-reused" and op.variant != first.variant:
         return None
     # An answer that was given from the journal may have to wait for Redis.
-    if (op.problem in IN_DOUBT and story.record.route == "hold"
+    if (op.problem in IN_DOUBT and story.record.on_unknown == "hold"
             and not op.last and story.touched(op.end)):
         return None
     return op.problem
@@ -401,9 +443,26 @@ def was_another(story, op):
                for other in story.ops)
 
 
+def another_is_newer(story, op):
+    return any(kin.record.version >= story.record.version and
+               (kin.acts or any(a.at < op.end for a in kin.arrivals))
+               for kin in story.kin)
+
+
+def another_key_has_it(story, op):
+    """For as long as it lives, or its lease lasts."""
+    last_s = LIFE_S + story.history.lease_s
+    return story.record.guard == "serial" and any(
+        other.begin < op.end and
+        (other.end or other.begin + LIFE_S) + last_s > op.begin
+        for kin in story.kin for other in kin.ops)
+
+
 REASONS = {"key-reused": another_body, "outcome-unknown": something_failed,
            "attempts-exhausted": was_often_sent, "in-flight": was_another,
-           "response-not-kept": was_large}
+           "response-not-kept": was_large,
+           "stale-version": another_is_newer,
+           "entity-busy": another_key_has_it}
 KNOWN = (*REASONS, *REFUSED, "upstream-unreachable")
 
 
@@ -421,7 +480,8 @@ REFUSALS = (refusals_have_a_reason, refusals_are_known)
 def keys_end(story):
     """The operations after the healing must get a final outcome."""
     last = [op for op in story.ops if op.last]
-    if not last or story.token(last[-1]) is None:
+    if not last or (story.token(last[-1]) is None and
+                    last[-1].problem != "stale-version"):
         yield "it has no final state"
 
 
