@@ -16,11 +16,12 @@ from happen import faults_s, tests
 from plan import FAULTS, Plan
 from world import World
 
-SENTINEL = {"kill": 4, "switch": 4, "freeze": 2, "flush": 2, "disconnect": 2,
+SENTINEL = {"kill": 3, "part": 4, "switch": 4, "freeze": 2, "flush": 2, "disconnect": 2,
             "watcher": 3, "fill": 2}
 TABLES = {**FAULTS, "redis": SENTINEL,
           "network": {kind: weight for kind, weight in
                       FAULTS["network"].items() if "redis" not in kind}}
+NOWHERE = "127.0.0.1", 1
 PAUSE_MS = 60000  # much longer than until the master is gone
 
 
@@ -67,8 +68,19 @@ class SentinelWorld(World):
         self.settle()
 
     def redis_kill(self, fault):
-        """It comes back later, and follows the new master."""
+        self.kill(self.settle(), fault)
+
+    def redis_part(self, fault):
+        """Its replicas get nothing any more, for a while; then it dies."""
         old = self.settle()
+        for server in self.redis.servers:
+            if server is not old:
+                server("REPLICAOF", *NOWHERE)
+        self.over.wait(0.3 + fault.length)
+        self.kill(old, fault)
+
+    def kill(self, old, fault):
+        """It comes back later, and follows the new master."""
         old.kill()
         self.redis.ask_failover()
         self.redis.wait_moved(old)
