@@ -162,6 +162,9 @@ GOOD = [
      .sent(2, failed=True).sent(3, failed=True)
      .op(problem="attempts-exhausted", begin=0.5)
      .op(problem="attempts-exhausted", last=True)),
+    ("the truth about one comes when they are used up",
+     on("retry").sent(1, failed=True).sent(2, "e2").sent(3, failed=True)
+     .op(problem="attempts-exhausted", begin=0.5).replays("e2")),
     ("an answer from the journal may have to wait",
      Making().fault().sent(1, "e1").op("e1", begin=0.5)
      .op(problem="outcome-unknown").replays()),
@@ -232,6 +235,16 @@ BAD = [
     ("an execution after an answer", "was sent at",
      on("retry").fault().sent(1, "e1").op("e1", begin=0.5)
      .sent(2, "e2").replays()),
+    ("another answer when attempts are used up",
+     "was told e4 after op 0 was told exhausted",
+     on("retry").sent(1, failed=True).sent(2, "e2").sent(3, failed=True)
+     .op(problem="attempts-exhausted", begin=0.5).sent(4, "e4")
+     .replays("e4")),
+    ("attempts that are used up, or are not", "told outcome-unknown after",
+     on("retry").sent(1, failed=True).sent(2, failed=True)
+     .sent(3, failed=True).op(problem="attempts-exhausted", begin=0.5)
+     .op(problem="outcome-unknown")
+     .op(problem="attempts-exhausted", last=True)),
     ("another answer than before", "was told e2 after",
      on("retry").fault().sent(1, "e1").sent(2, "e2").op("e1", begin=0.5)
      .op("e2", replayed=True, last=True)),

@@ -213,12 +213,23 @@ class Story:
         """The final outcome that the operation got; None where it got none.
         An answer that is too large to keep is one, whatever is in it."""
         if op.got is not None:
-            given = self.history.given.get(op.got)
-            if given is None or given.kind in ("release", "unknown"):
-                return None
-            return "not-kept" if given.kind == "large" else op.got
+            return self.outcome(op.got)
         return {"response-not-kept": "not-kept",
                 "attempts-exhausted": "exhausted"}.get(op.problem)
+
+    def outcome(self, name):
+        """What a key with this answer tells from then on, if it ends so."""
+        given = self.history.given.get(name)
+        if given is None or given.kind in ("release", "unknown"):
+            return None
+        return "not-kept" if given.kind == "large" else name
+
+    def came_late(self, first, op):
+        """Whether op got the truth about an attempt that was under way when
+        first was told that they are used up."""
+        return self.token(first) == "exhausted" and self.token(op) in [
+            self.outcome(a.given) for a in self.arrivals
+            if a.at < first.end and a.given is not None]
 
     def tell(self):
         """The story in words, in the order of time."""
@@ -376,7 +387,8 @@ def outcomes_do_not_change(story):
 def changed(story, token, first, op):
     """What is wrong with op's result, after first got a final one."""
     if story.token(op) is not None:
-        return story.token(op) if story.token(op) != token else None
+        same = story.token(op) == token or story.came_late(first, op)
+        return None if same else story.token(op)
     if op.got is not None:
         return op.got
     if op.problem in REFUSED:
@@ -491,6 +503,7 @@ def nothing_is_lost(story):
     last = [op for op in story.ops if op.last and story.token(op)]
     for op in told:
         if last and story.token(last[-1]) != story.token(op) and \
+                not story.came_late(op, last[-1]) and \
                 not story.decided(op, last[-1]):
             yield (f"op {op.number} was told {story.token(op)}, and in the "
                    f"end it is {story.token(last[-1])}")
