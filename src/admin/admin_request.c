@@ -165,6 +165,8 @@ admin_request_received(struct machine *machine)
 		    a, PROBLEM_REQUEST_TOO_LARGE, SPAN(""));
 	case E_NO_MEMORY:
 		return admin_answer_problem(a, PROBLEM_OVERLOADED, SPAN(""));
+	case E_MALFORMED:
+		return admin_answer_problem(a, PROBLEM_BAD_REQUEST, SPAN(""));
 	default:
 		return DONE; /* the client left */
 	}

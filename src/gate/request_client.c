@@ -110,6 +110,16 @@ request_client_key(struct machine *machine)
 
 /* --- the body --- */
 
+enum after
+request_client_malformed(struct request *r)
+{
+	r->close = true;
+	return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
+	    OUTCOME_BAD_REQUEST,
+	    SPAN("A chunk of the body, or a trailer, is not framed as HTTP "
+		 "requires."));
+}
+
 /*
  * With a key it is read whole.  Without one it is passed on as it comes, but
  * for a small one: that goes to the upstream in one piece with its head.
@@ -141,6 +151,8 @@ request_client_received(struct machine *machine)
 	case E_NO_MEMORY:
 		return request_refuse(
 		    r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
+	case E_MALFORMED:
+		return request_client_malformed(r);
 	default:
 		/* The client left: nothing was claimed or forwarded. */
 		r->outcome = OUTCOME_BAD_REQUEST;

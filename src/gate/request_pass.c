@@ -33,6 +33,8 @@ request_pass(struct machine *machine)
 static enum after
 refuse_pass(struct request *r)
 {
+	if (r->up.ended && r->up.error == E_MALFORMED)
+		return request_client_malformed(r);
 	if (r->up.ended && r->up.error != 0) {
 		/* Half a request: its client has left. */
 		r->outcome = OUTCOME_BAD_REQUEST;

@@ -47,6 +47,8 @@ enum after request_refuse(
 /* The same, with a sentence of its own. */
 enum after request_refuse_saying(struct request *r, enum problem problem,
     enum outcome outcome, struct span detail);
+/* What the client sent of its body is no HTTP. */
+enum after request_client_malformed(struct request *r);
 /*
  * There is no key: what the route says about such requests, which go on with
  * next where they may.

@@ -4,7 +4,9 @@
 
 #include "base/mem.h"
 #include "http/client_connection_private.h"
+#include "http/client_recv_private.h"
 #include "http/deadline_private.h"
+#include "http/exchange_private.h"
 #include "http/front_private.h"
 #include "http/idle_memory_private.h"
 #include "http/tls_private.h"
@@ -37,6 +39,33 @@ name_client(struct client_connection *connection, const struct sockaddr *sa)
 		memcpy(text, "unix", sizeof "unix");
 }
 
+/*
+ * A head that was found wrong became a small one, of which its exchange knows
+ * when it begins.  In the middle of one, nothing more comes.
+ */
+static void
+on_spoiled(void *arg)
+{
+	struct client_connection *c = arg;
+	c->front->dirty = true;
+	if (c->x != NULL && c->x->head_seen && client_connection_is_spoiled(c))
+		exchange_spoil(c->x);
+}
+
+bool
+client_connection_is_spoiled(const struct client_connection *c)
+{
+	return c->spoiled && c->wire.requests == c->requests;
+}
+
+void
+client_connection_cut(struct client_connection *c)
+{
+	c->over = true;
+	shutdown(c->fd, SHUT_RDWR);
+	c->front->dirty = true;
+}
+
 static struct client_connection *
 begin_connection(struct front *front, struct MHD_Connection *mhd)
 {
@@ -51,6 +80,8 @@ begin_connection(struct front *front, struct MHD_Connection *mhd)
 	info = MHD_get_connection_info(
 	    mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	name_client(connection, info ? info->client_addr : NULL);
+	client_recv_begin(connection);
+	task_init(&connection->on_spoiled, on_spoiled, connection);
 	deadline_init(connection);
 	idle_memory_begin(connection);
 	front->connections++;
@@ -63,6 +94,8 @@ static void
 end_connection(struct client_connection *connection)
 {
 	connection->front->connections--;
+	client_recv_end(connection);
+	task_cancel(&connection->on_spoiled);
 	deadline_end(connection);
 	idle_memory_end(connection);
 	tls_end(connection);

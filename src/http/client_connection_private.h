@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "http/wire.h"
 #include "loop/loop.h"
+#include "loop/task.h"
 
 struct conf;
 struct front;
@@ -26,6 +28,13 @@ struct client_connection {
 	int64_t began_ms; /* by the loop's clock */
 	bool asked;       /* a request has begun on it, now or before */
 	char client[INET6_ADDRSTRLEN]; /* its address, or "unix" */
+
+	/* What it sends (http/client_recv_private.h). */
+	struct wire wire;
+	bool spoiled; /* the wire found something wrong; the rest is dropped */
+	uint64_t requests; /* that libmicrohttpd has begun with */
+	bool over;    /* it was given up: libmicrohttpd hears of its end */
+	struct task on_spoiled;
 
 	/* What the client has to do in time (http/deadline_private.h). */
 	struct timer deadline;
@@ -59,6 +68,15 @@ struct client_connection {
 
 /* That of an exchange which libmicrohttpd still knows. */
 struct client_connection *client_connection_of(struct MHD_Connection *mhd);
+
+/*
+ * Gives it up.  A shutdown is all that ends a connection of libmicrohttpd's
+ * from outside of it; libmicrohttpd then sees the client leave.
+ */
+void client_connection_cut(struct client_connection *connection);
+
+/* What was wrong is of the request with which libmicrohttpd has begun. */
+bool client_connection_is_spoiled(const struct client_connection *connection);
 
 /* libmicrohttpd's call when one begins or ends. */
 void client_connection_on_change(void *front, struct MHD_Connection *mhd,

@@ -23,17 +23,6 @@ enum {
 /* --- the end --- */
 
 /*
- * A shutdown is all that ends a connection of libmicrohttpd's from outside
- * of it; libmicrohttpd then sees the client leave.
- */
-static void
-cut_connection(struct client_connection *c)
-{
-	shutdown(c->fd, SHUT_RDWR);
-	c->front->dirty = true;
-}
-
-/*
  * libmicrohttpd takes no answer in the middle of a request, but it has
  * nothing of its own to send then either.
  */
@@ -145,7 +134,7 @@ on_time_over(void *arg)
 	if (c->x != NULL && !c->x->queued && c->x->reply == NULL &&
 	    c->x->early == NULL)
 		say_too_late(c);
-	cut_connection(c);
+	client_connection_cut(c);
 }
 
 /* --- what the client has to do --- */

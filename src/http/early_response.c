@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <gnutls/gnutls.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "http/client_connection_private.h"
+#include "http/client_recv_private.h"
 #include "http/deadline_private.h"
 #include "http/early_response_private.h"
 #include "http/exchange_private.h"
@@ -19,12 +21,12 @@ enum {
 	/* A piece of a streamed answer, one chunk. */
 	STAGE_BYTES = 16384,
 	/*
-	 * A client that still sends is read for so long, and while something
-	 * comes within each of these ticks, so that it gets the answer and
-	 * not a reset.
+	 * A client that still sends is read for so long, and up to so much, so
+	 * that it gets the answer and not a reset.
 	 */
-	LINGER_MS = 30000,
-	LINGER_TICK_MS = 5000,
+	LINGER_MS = 10000,
+	LINGER_BYTES = 64 * 1024 * 1024,
+	LINGER_AT_ONCE = 1024 * 1024,
 };
 
 struct early_response {
@@ -38,8 +40,7 @@ struct early_response {
 	bool whole; /* nothing comes behind out */
 	bool sent;
 	bool over; /* the connection was ended */
-	size_t lingering_bytes;
-	int64_t lingering_ms;
+	size_t dropped; /* of what came behind the answer */
 };
 
 static void pump(struct early_response *b);
@@ -163,8 +164,7 @@ end_client(struct early_response *b)
 	b->over = true;
 	timer_clear(&b->timer);
 	watch_free(&b->watch);
-	shutdown(client_connection_of(x->mhd)->fd, SHUT_RDWR);
-	x->front->dirty = true;
+	client_connection_cut(client_connection_of(x->mhd));
 	exchange_resume(x);
 }
 
@@ -175,40 +175,59 @@ cut_client_off(struct early_response *b)
 	end_client(b);
 }
 
-/* The answer is out, and the client is still sending. */
-static void
-linger_behind(struct early_response *b)
-{
-	struct mhd_exchange *x = b->x;
-	if (b->lingering_ms >= LINGER_MS ||
-	    (b->lingering_ms > 0 && b->lingering_bytes == x->swallowed)) {
-		end_client(b);
-		return;
-	}
-	b->lingering_bytes = x->swallowed;
-	b->lingering_ms += LINGER_TICK_MS;
-	timer_set(&b->timer, LINGER_TICK_MS);
-}
-
 static void
 on_time_out(void *arg)
 {
 	struct early_response *b = arg;
 	if (b->sent)
-		linger_behind(b);
+		end_client(b);
 	else
 		cut_client_off(b);
+}
+
+/* What comes behind the answer; libmicrohttpd sees none of it. */
+static void
+drop_bytes(struct early_response *b)
+{
+	struct client_connection *c = client_connection_of(b->x->mhd);
+	char bytes[STAGE_BYTES];
+	ssize_t n = 1;
+	for (size_t once = 0; n > 0 && once < LINGER_AT_ONCE;
+	     once += (size_t)n) {
+		n = client_recv_raw(c, bytes, sizeof bytes);
+		if (n > 0)
+			b->dropped += (size_t)n;
+		else if (n == 0 || errno != EAGAIN)
+			end_client(b);
+		if (n <= 0)
+			return;
+	}
+	if (b->dropped >= LINGER_BYTES)
+		end_client(b);
+}
+
+/* The answer is out; who still sends is read for a while. */
+static void
+linger_behind(struct early_response *b)
+{
+	if (!b->x->suspended)
+		exchange_hold(b->x);
+	timer_set(&b->timer, LINGER_MS);
+	watch_want(b->watch, WATCH_READ);
+	drop_bytes(b);
 }
 
 static void
 finish_answer(struct early_response *b)
 {
 	struct mhd_exchange *x = b->x;
+	struct client_connection *c = client_connection_of(x->mhd);
 	b->sent = true;
 	timer_clear(&b->timer);
-	watch_free(&b->watch);
-	shutdown(client_connection_of(x->mhd)->fd, SHUT_WR);
-	if (x->shown.body_ended)
+	if (c->session != NULL)
+		(void)gnutls_bye(c->session, GNUTLS_SHUT_WR);
+	shutdown(c->fd, SHUT_WR);
+	if (x->shown.body_ended && !c->spoiled)
 		end_client(b);
 	else
 		linger_behind(b);
@@ -218,10 +237,14 @@ finish_answer(struct early_response *b)
 /* --- sending --- */
 
 static void
-on_writable(void *arg, unsigned events)
+on_client_ready(void *arg, unsigned events)
 {
+	struct early_response *b = arg;
 	(void)events;
-	pump(arg);
+	if (b->sent)
+		drop_bytes(b);
+	else
+		pump(b);
 }
 
 /* Sends what the client takes. */
@@ -229,15 +252,15 @@ static void
 pump(struct early_response *b)
 {
 	struct mhd_exchange *x = b->x;
-	int fd = client_connection_of(x->mhd)->fd;
+	struct client_connection *c = client_connection_of(x->mhd);
 	for (;;) {
 		if (b->at == b->out.len) {
 			b->at = b->out.len = 0;
 			if (b->whole || !put_piece(b))
 				break;
 		}
-		ssize_t n = send(fd, b->out.ptr + b->at, b->out.len - b->at,
-		    MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = client_recv_send(
+		    c, b->out.ptr + b->at, b->out.len - b->at);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno != EAGAIN) {
@@ -273,9 +296,8 @@ early_response_pump(struct mhd_exchange *x)
 bool
 early_response_is_due(const struct mhd_exchange *x)
 {
-	if (x->shown.tls)
-		return false;
-	return x->no_response_room ||
+	return x->no_response_room || x->shown.head.verdict != HEAD_CHECK_OK ||
+	    client_connection_is_spoiled(client_connection_of(x->mhd)) ||
 	    (x->up != NULL && !x->shown.body_ended && !x->in_head &&
 		(x->content_length < 0 ||
 		    (uint64_t)x->content_length - x->shown.body_bytes >
@@ -293,7 +315,7 @@ start_writing(struct early_response *b)
 	deadline_none(client_connection_of(x->mhd));
 	exchange_watch(x, NULL);
 	b->watch = watch_new(x->front->loop, client_connection_of(x->mhd)->fd,
-	    on_writable, b);
+	    on_client_ready, b);
 	pump(b);
 }
 
@@ -308,20 +330,21 @@ early_response_new(struct mhd_exchange *x, const struct answer *answer,
 	x->early = b;
 	put_response(b, answer, more, length);
 	/* libmicrohttpd itself may be about to write, a 100 (Continue). */
-	if (!x->expects_continue || x->shown.body_bytes > 0)
+	if (!x->expects_continue || x->shown.body_bytes > 0 || x->in_head)
 		start_writing(b);
-	exchange_resume(x);
+	/* It has not seen that the body is wanted, and need not see it. */
+	if (!x->in_head && !b->sent)
+		exchange_resume(x);
 }
 
 enum MHD_Result
 early_response_on_request(struct mhd_exchange *x, const char *data, size_t *len)
 {
 	struct early_response *b = x->early;
-	if (b->over || (x->shown.body_ended && b->sent))
+	if (b->over)
 		return MHD_NO;
 	start_writing(b);
 	if (*len > 0) {
-		x->swallowed += *len;
 		if (x->up != NULL)
 			return exchange_stream_data(x, data, len);
 		*len = 0;

@@ -12,13 +12,7 @@
 #include "http/idle_memory_private.h"
 #include "http/reply.h"
 
-enum {
-	/*
-	 * A body that nobody wants is read to its end up to this length, so
-	 * that a client still sending it reads our answer and not a reset.
-	 */
-	SWALLOW_BYTES = 16 * 1024 * 1024,
-};
+static void on_now(void *exchange);
 
 /* --- one exchange --- */
 
@@ -31,6 +25,7 @@ exchange_new(struct front *front, const char *target)
 	x->front = front;
 	x->shown.head.target = arena_dup(arena, span_str(target));
 	x->content_length = -1;
+	task_init(&x->now, on_now, x);
 	body_init(&x->shown.body, front->budget);
 	return x;
 }
@@ -43,6 +38,8 @@ exchange_free(struct mhd_exchange *x)
 		return;
 	if (x->reply != NULL)
 		MHD_destroy_response(x->reply);
+	task_cancel(&x->now);
+	answer_unref(&x->kept);
 	body_clear(&x->shown.body);
 	struct arena *arena = x->shown.arena;
 	arena_free(&arena);
@@ -165,21 +162,10 @@ on_head(struct mhd_exchange *x, const char *method, const char *version)
 	if (x->shown.has_body)
 		deadline_body(client_connection_of(x->mhd));
 	x->front->arrived(x->front->arg, &x->shown);
-	if (x->reply == NULL && x->expects_continue && !x->ended &&
-	    !is_wanted(x)) {
+	if (x->expects_continue && !x->ended && !is_wanted(x)) {
 		x->in_head = true;
 		exchange_hold(x);
 	}
-	if (x->reply == NULL || !x->shown.has_body)
-		return MHD_YES;
-	/*
-	 * Answered although a body is announced.  A client that waits for a
-	 * 100 sends none after this, and where nobody knows how long the
-	 * body is the connection ends; else it is swallowed first.
-	 */
-	if (x->at_once || x->expects_continue ||
-	    x->content_length > SWALLOW_BYTES)
-		queue(x);
 	return MHD_YES;
 }
 
@@ -200,13 +186,41 @@ on_data(struct mhd_exchange *x, const char *data, size_t *len)
 			end_call(x, EXCHANGE_READING, error);
 		}
 	}
-	if (x->doing != EXCHANGE_READING) {
-		x->swallowed += *len;
-		if (x->swallowed > SWALLOW_BYTES)
-			return MHD_NO;
-	}
 	*len = 0;
+	if (x->half_closed)
+		task_ready(x->front->loop, &x->now);
 	return MHD_YES;
+}
+
+/* An answer that cannot be put into a head says so, and nothing else. */
+static void
+give(struct mhd_exchange *x, int status, struct MHD_Response *response)
+{
+	x->reply_status = (unsigned)status;
+	if (response == NULL) {
+		x->reply_status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+		x->shown.sent_bytes = 0;
+		response = MHD_create_response_from_buffer(
+		    0, NULL, MHD_RESPMEM_PERSISTENT);
+		must(response != NULL);
+	}
+	x->reply = response;
+	if (x->suspended && x->shown.body_ended)
+		queue(x);
+	exchange_resume(x);
+}
+
+/* The body that it waited for is in. */
+static void
+give_kept(struct mhd_exchange *x)
+{
+	struct answer *answer = x->kept;
+	x->kept = NULL;
+	give(x, answer->status,
+	    reply_new(answer, &x->kept_more,
+		span_eq(x->shown.head.method, SPAN("HEAD")),
+		x->close || x->front->draining));
+	answer_unref(&answer);
 }
 
 /*
@@ -222,12 +236,15 @@ on_end(struct mhd_exchange *x)
 	x->shown.body_ended = true;
 	deadline_none(client_connection_of(x->mhd));
 	if (first) {
+		exchange_watch(x, NULL);
 		exchange_stream_end(x, 0);
 		end_call(x, EXCHANGE_READING, 0);
 	}
+	if (x->kept != NULL)
+		give_kept(x);
 	if (x->reply != NULL)
 		queue(x);
-	else if (!x->queued && !first)
+	else if (!x->queued && x->early == NULL && !first)
 		exchange_hold(x);
 	return MHD_YES;
 }
@@ -268,10 +285,11 @@ void *
 exchange_on_target(void *front, const char *target, struct MHD_Connection *mhd)
 {
 	struct mhd_exchange *x = exchange_new(front, target);
-	if (x->front->checks_framing)
+	if (x->front->knows_layout)
 		head_copy_hide_query(target);
 	x->mhd = mhd;
 	client_connection_of(mhd)->asked = true;
+	client_connection_of(mhd)->requests++;
 	deadline_head(client_connection_of(mhd), x);
 	return x;
 }
@@ -291,6 +309,8 @@ exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
 	bool sent = early_response_is_sent(x) ||
 	    (code == MHD_REQUEST_TERMINATED_COMPLETED_OK && x->queued);
 	early_response_free(x);
+	task_cancel(&x->now);
+	answer_unref(&x->kept);
 	x->mhd = NULL;
 	if (!x->head_seen)
 		x->ended = true; /* nobody was told of it */
@@ -300,6 +320,15 @@ exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
 	end_call(x, EXCHANGE_READING, E_CLIENT_GONE);
 	end_call(x, EXCHANGE_ANSWERING, sent ? 0 : E_CLIENT_GONE);
 	exchange_free(x);
+}
+
+void
+exchange_spoil(struct mhd_exchange *x)
+{
+	if (x->shown.body_ended)
+		return;
+	exchange_stream_end(x, E_MALFORMED);
+	end_call(x, EXCHANGE_READING, E_MALFORMED);
 }
 
 /* --- what the owner does --- */
@@ -318,6 +347,8 @@ exchange_read_body(struct exchange *shown, size_t max_bytes)
 		end_call(x, EXCHANGE_READING, E_TOO_LARGE);
 	else if (body_reserve(&x->shown.body, length) != 0)
 		end_call(x, EXCHANGE_READING, E_NO_MEMORY);
+	else if (x->shown.has_body)
+		task_ready(x->front->loop, &x->now);
 }
 
 void
@@ -328,35 +359,65 @@ exchange_stream_body(struct exchange *shown, struct flow *flow)
 	exchange_stream_to(x, flow);
 }
 
-/* An answer that cannot be put into a head says so, and nothing else. */
-static void
-give(struct mhd_exchange *x, int status, struct MHD_Response *response)
-{
-	x->reply_status = (unsigned)status;
-	if (response == NULL) {
-		x->reply_status = MHD_HTTP_INTERNAL_SERVER_ERROR;
-		x->shown.sent_bytes = 0;
-		response = MHD_create_response_from_buffer(
-		    0, NULL, MHD_RESPMEM_PERSISTENT);
-		must(response != NULL);
-	}
-	x->reply = response;
-	/* In the middle of a body libmicrohttpd takes no answer. */
-	if (x->suspended && (x->shown.body_ended || x->in_head))
-		queue(x);
-	exchange_resume(x);
-}
-
 /* False: there is nobody to be answered. */
 static bool
 begin_answer(struct mhd_exchange *x, bool close)
 {
-	must(x->reply == NULL && !x->queued && x->early == NULL);
+	must(x->reply == NULL && x->kept == NULL && !x->queued &&
+	    x->early == NULL);
 	begin_call(x, EXCHANGE_ANSWERING);
-	x->at_once = close;
+	x->close = close;
 	if (x->mhd == NULL)
 		end_call(x, EXCHANGE_ANSWERING, E_CLIENT_GONE);
 	return x->mhd != NULL;
+}
+
+/* In the middle of a body libmicrohttpd takes no answer. */
+static void
+keep_answer(struct mhd_exchange *x, struct answer *answer,
+    const struct fields *more)
+{
+	x->kept = answer_ref(answer);
+	x->kept_more.list = arena_alloc(
+	    x->shown.arena, (more->count + 1) * sizeof *more->list);
+	x->kept_more.count = more->count;
+	for (size_t i = 0; i < more->count; i++)
+		x->kept_more.list[i] = more->list[i];
+	task_ready(x->front->loop, &x->now);
+}
+
+/*
+ * A client that leaves, or closes its half, within its body ends the request.
+ * libmicrohttpd does not see that by itself when it comes together with bytes,
+ * but looks again at a connection that was held.
+ */
+static void
+on_half_closed(struct mhd_exchange *x)
+{
+	x->half_closed = true;
+	if (x->suspended || x->shown.body_ended)
+		return;
+	exchange_hold(x);
+	exchange_resume(x);
+}
+
+/* What has come of the body was looked at, and it was not all. */
+static void
+on_now(void *exchange)
+{
+	struct mhd_exchange *x = exchange;
+	struct answer *answer = x->kept;
+	if (x->mhd == NULL || x->shown.body_ended)
+		return;
+	if (answer != NULL) {
+		x->kept = NULL;
+		early_response_new(x, answer, &x->kept_more, 0);
+		answer_unref(&answer);
+	} else if (x->half_closed) {
+		on_half_closed(x);
+	} else if (x->doing == EXCHANGE_READING && x->hang_up == NULL) {
+		exchange_watch(x, on_half_closed);
+	}
 }
 
 void
@@ -368,12 +429,14 @@ exchange_answer(struct exchange *shown, struct answer *answer,
 		return;
 	bool head = span_eq(x->shown.head.method, SPAN("HEAD"));
 	x->shown.sent_bytes = head ? 0 : answer->body.len;
-	if (early_response_is_due(x)) {
+	if (early_response_is_due(x))
 		early_response_new(x, answer, more, 0);
-		return;
-	}
-	give(x, answer->status,
-	    reply_new(answer, more, head, close || x->front->draining));
+	else if (x->shown.has_body && !x->shown.body_ended && x->up == NULL)
+		keep_answer(x, answer, more);
+	else
+		give(x, answer->status,
+		    reply_new(answer, more, head,
+			x->close || x->front->draining));
 }
 
 void

@@ -33,13 +33,13 @@ struct exchange {
 
 /*
  * Reads the whole body into x->body.  Ends with 0, E_TOO_LARGE (more than
- * max_bytes), E_NO_MEMORY, or E_CLIENT_GONE.
+ * max_bytes), E_NO_MEMORY, E_MALFORMED (chunks), or E_CLIENT_GONE.
  */
 void exchange_read_body(struct exchange *x, size_t max_bytes);
 
 /*
  * The body goes into that flow as it comes, no faster than it is taken, and
- * ends it with 0 or E_CLIENT_GONE.  Called as soon as the exchange has
+ * ends it with 0, E_MALFORMED or E_CLIENT_GONE.  Called as soon as the exchange has
  * arrived, in place of exchange_read_body.  A client that waits for a 100
  * (Continue) gets one when the flow's reader waits.
  */
@@ -47,10 +47,11 @@ void exchange_stream_body(struct exchange *x, struct flow *flow);
 
 /*
  * Sends the answer (a reference is taken) with more fields behind its own.
- * A body that was not read is swallowed first, up to 16 MiB; beyond that the
- * connection is closed behind the answer.  close: it is closed in any case,
- * and nothing is swallowed.  Ends with 0 when the answer has been sent, or
- * with E_CLIENT_GONE.
+ * A body that nobody wants is not waited for: the answer goes at once, the
+ * connection is closed behind it, and what still comes is read and dropped, up
+ * to 64 MiB and for 10 s, so that the client reads our answer and not a reset.
+ * close: the connection is closed in any case.  Ends with 0 when the answer has
+ * been sent, or with E_CLIENT_GONE.
  */
 void exchange_answer(struct exchange *x, struct answer *answer,
     const struct fields *more, bool close);

@@ -5,7 +5,6 @@
 
 #include "base/container.h"
 #include "http/exchange.h"
-#include "http/head_lines.h"
 
 struct front;
 struct early_response;
@@ -29,7 +28,6 @@ struct mhd_exchange {
 
 	/* The head. */
 	bool head_seen;
-	struct head_lines framing;
 	int64_t content_length; /* -1: none was said, or not a number */
 	bool expects_continue;
 	bool no_response_room; /* in libmicrohttpd, beside this head */
@@ -37,16 +35,22 @@ struct mhd_exchange {
 	/* The body. */
 	bool in_head; /* held before a 100 (Continue) was sent */
 	size_t read_limit;
-	size_t swallowed;  /* bytes that nobody wanted */
 	struct flow *up;   /* where it goes; NULL: nowhere, or not any more */
 	bool left_over;    /* up did not take all it was offered */
 	bool half_closed;  /* the client sends no more */
 	struct task pace;  /* looks whether up has room for more */
 
 	/* The answer. */
+	/*
+	 * Given before all of the body was in: libmicrohttpd sends it where the
+	 * rest has come already, and else the early response.
+	 */
+	struct answer *kept;
+	struct fields kept_more;
+	struct task now; /* looks which */
 	struct MHD_Response *reply; /* to be sent when the body is in */
 	unsigned reply_status;
-	bool at_once;        /* and not behind a body that nobody wants */
+	bool close;          /* the connection behind it */
 	bool queued;         /* libmicrohttpd has it */
 	struct flow *down;   /* where its content comes from */
 	bool end_is_close;   /* of that content, by HTTP/1.0 */
@@ -77,6 +81,8 @@ void exchange_resume(struct mhd_exchange *x);
  */
 void exchange_watch(
     struct mhd_exchange *x, void (*hung_up)(struct mhd_exchange *x));
+/* What came of its body was wrong, and no more of it comes. */
+void exchange_spoil(struct mhd_exchange *x);
 /* The answer is out: the owner is told. */
 void exchange_answered(struct mhd_exchange *x);
 

@@ -5,9 +5,9 @@
 
 #include "base/mem.h"
 #include "http/client_connection_private.h"
+#include "http/client_recv_private.h"
 #include "http/exchange_private.h"
 #include "http/front_private.h"
-#include "http/head_lines.h"
 #include "http/idle_memory_private.h"
 #include "http/tls_private.h"
 
@@ -20,8 +20,6 @@ enum {
 	 */
 	NOTES_BYTES = 12 * 1024,
 	LEAST_POOL_BYTES = 32 * 1024,
-	/* Over TLS nobody else can write the answer, so its head has room. */
-	TLS_NOTES_BYTES = 80 * 1024,
 	/* libmicrohttpd's level for "security-centric" programs. */
 	STRICT = 2,
 	/* Who has just connected sends a request within so long. */
@@ -134,7 +132,7 @@ static void
 run_engine(struct engine *engine)
 {
 	MHD_UNSIGNED_LONG_LONG wait_ms;
-	MHD_run(engine->daemon);
+	client_recv_run(engine->front, engine->daemon);
 	if (MHD_get_timeout(engine->daemon, &wait_ms) != MHD_YES)
 		timer_clear(&engine->timeout);
 	else if (wait_ms == 0)
@@ -228,9 +226,6 @@ start_daemon(struct front *front, bool tls)
 	size_t pool = (size_t)conf->max_request_headers + NOTES_BYTES;
 	if (pool < LEAST_POOL_BYTES)
 		pool = LEAST_POOL_BYTES;
-	if (tls)
-		pool = 2 * (size_t)conf->max_request_headers + TLS_NOTES_BYTES +
-		    ANSWER_HEAD_BYTES;
 	front->engines[tls].pool_bytes = pool;
 	front->engines[tls].kept_max = pool - ANSWER_HEAD_BYTES;
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET |
@@ -280,7 +275,7 @@ stop_engine(struct engine *engine)
 {
 	watch_free(&engine->events);
 	timer_clear(&engine->timeout);
-	MHD_run(engine->daemon);
+	client_recv_run(engine->front, engine->daemon);
 	MHD_stop_daemon(engine->daemon);
 }
 
@@ -296,7 +291,7 @@ front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	front->arg = arg;
 	loop_hook(loop, HOOK_WORK, &front->work, on_work, front);
 	timer_init(&front->awaits, loop, on_awaited, front);
-	front->checks_framing = head_lines_are_known(MHD_get_version());
+	front->knows_layout = !strcmp(MHD_get_version(), "0.9.75");
 	idle_memory_watch(front);
 	front->acceptor = acceptor_new(
 	    loop, conf, max_connections(conf), count_open, on_taken, front);
@@ -319,6 +314,7 @@ front_free(struct front **front)
 		if (f->engines[i].daemon != NULL)
 			stop_engine(&f->engines[i]);
 	idle_memory_unwatch(f);
+	free(f->by_fd);
 	conf_unref(&f->conf);
 	free(f);
 }

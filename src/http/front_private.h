@@ -53,8 +53,10 @@ struct front {
 	struct hook work;
 	bool dirty; /* libmicrohttpd has something to do now */
 	bool draining;
-	bool checks_framing; /* libmicrohttpd's buffers are as we know them */
+	bool knows_layout; /* libmicrohttpd's memory is as we know it */
 	unsigned connections;
+	struct client_connection **by_fd; /* by descriptor, or NULL */
+	size_t n_by_fd;
 	struct client_connection *all;
 	struct timer look; /* at all of them (http/idle_memory_private.h) */
 	struct timer awaits; /* a client that drains may wait for */

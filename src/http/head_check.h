@@ -10,7 +10,8 @@
  * What libmicrohttpd lets through and HTTP does not allow (RFC 9112): the
  * head of a request is judged here before anything believes it.  Nothing in
  * it may be read in two ways, by us and by a proxy in front or an upstream
- * behind.  It sees the parsed head only, not the bytes of the connection.
+ * behind.  It sees the parsed head, not the bytes of the connection, of which
+ * http/wire.h has judged.
  * Pure; any thread.
  */
 enum head_verdict {
@@ -20,6 +21,7 @@ enum head_verdict {
 	HEAD_CHECK_TOO_LARGE,         /* 413: a length of 2^63 or more */
 	HEAD_CHECK_EXPECTATION,       /* 417 */
 	HEAD_CHECK_HEADERS_TOO_LARGE, /* 431: too many fields */
+	HEAD_CHECK_CODING,            /* 501 */
 	HEAD_CHECK_VERSION,           /* 505 */
 };
 
@@ -33,8 +35,8 @@ struct head_as_sent {
 	struct span version; /* "HTTP/1.1" */
 	struct fields fields;
 	size_t bytes;      /* of the target, and of the fields as lines */
-	bool misframed;    /* its lines could be divided in another way */
-	bool unanswerable; /* it leaves no room for the head of an answer */
+	enum head_verdict verdict; /* of http/wire.h, which saw its bytes */
+	const char *message;       /* of that */
 };
 
 /* What a good head says; of a bad one, only the message. */

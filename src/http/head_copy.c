@@ -6,10 +6,11 @@
 #include "http/head_copy_private.h"
 
 enum {
-	/* What libmicrohttpd notes of a field or cookie. */
+	/* What libmicrohttpd notes of a field. */
 	NOTE_BYTES = 64,
 	/* A Content-Length of more is no number here. */
 	LENGTH_DIGITS = 18,
+	COOKIE_BYTES = 6, /* of a name whose last one may have WIRE_MARK */
 };
 
 static enum MHD_Result
@@ -26,23 +27,17 @@ count_field(void *arg, enum MHD_ValueKind kind, const char *name,
 }
 
 static enum MHD_Result
-note_framing(void *arg, enum MHD_ValueKind kind, const char *name,
-    size_t name_len, const char *value, size_t value_len)
-{
-	(void)kind;
-	head_lines_field(
-	    arg, span_of(name, name_len), span_of(value, value_len));
-	return MHD_YES;
-}
-
-static enum MHD_Result
 copy_field(void *arg, enum MHD_ValueKind kind, const char *name,
     size_t name_len, const char *value, size_t value_len)
 {
 	struct mhd_exchange *x = arg;
 	(void)kind;
+	struct span copy =
+	    arena_dup(x->shown.arena, span_of(name, name_len));
+	if (copy.len >= COOKIE_BYTES)
+		((char *)(uintptr_t)copy.ptr)[COOKIE_BYTES - 1] &= ~WIRE_MARK;
 	x->shown.head.fields.list[x->shown.head.fields.count++] =
-	    (struct field){arena_dup(x->shown.arena, span_of(name, name_len)),
+	    (struct field){copy,
 		arena_dup(x->shown.arena,
 		    span_of(value ? value : "", value ? value_len : 0))};
 	return MHD_YES;
@@ -81,30 +76,8 @@ read_framing(struct mhd_exchange *x)
 static size_t
 kept_bytes(struct mhd_exchange *x)
 {
-	size_t kept =
-	    x->shown.head.bytes + NOTE_BYTES * x->shown.head.fields.count;
-	size_t at = 0;
-	const struct field *f;
-	while ((f = fields_next(&x->shown.head.fields, SPAN("Cookie"), &at)) !=
-	       NULL)
-		kept += f->value.len + NOTE_BYTES;
-	int cookies = MHD_get_connection_values_n(
-	    x->mhd, MHD_COOKIE_KIND, NULL, NULL);
-	return kept + NOTE_BYTES * (size_t)(cookies > 0 ? cookies : 0);
-}
-
-static void
-check_framing(struct mhd_exchange *x, const char *method, const char *version)
-{
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-	    x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-	must(info != NULL);
-	head_lines_begin(
-	    &x->framing, method, x->shown.head.target.len, version);
-	MHD_get_connection_values_n(
-	    x->mhd, MHD_HEADER_KIND, note_framing, &x->framing);
-	head_lines_end(&x->framing, method + info->header_size);
-	x->shown.head.misframed = x->framing.broken;
+	return x->shown.head.bytes +
+	    NOTE_BYTES * x->shown.head.fields.count;
 }
 
 /* Copies the head, which libmicrohttpd forgets when the client leaves. */
@@ -128,10 +101,13 @@ head_copy(struct mhd_exchange *x, const char *method, const char *version)
 	read_framing(x);
 	x->no_response_room =
 	    kept_bytes(x) > x->front->engines[x->shown.tls].kept_max;
-	x->shown.head.unanswerable = x->no_response_room && x->shown.tls;
 	x->shown.began_us = clock_us();
-	if (x->front->checks_framing)
-		check_framing(x, method, version);
+	x->shown.head.verdict = HEAD_CHECK_OK;
+	x->shown.head.message = "";
+	if (client_connection_is_spoiled(connection)) {
+		x->shown.head.verdict = connection->wire.verdict;
+		x->shown.head.message = connection->wire.message;
+	}
 }
 
 /*

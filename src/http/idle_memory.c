@@ -66,7 +66,7 @@ idle_memory_learn(struct client_connection *c, const char *method)
 	const uintptr_t *message = (const void *)c->mhd;
 	size_t bytes = c->front->engines[c->conf != NULL].pool_bytes;
 	size_t size = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-	if (c->pool != NULL || !c->front->checks_framing ||
+	if (c->pool != NULL || !c->front->knows_layout ||
 	    bytes < MAPPED_FROM_BYTES || sysconf(_SC_PAGESIZE) != PAGE_BYTES)
 		return;
 	for (size_t i = 4; i < WORDS && c->pool == NULL; i++) {

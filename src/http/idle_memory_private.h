@@ -11,7 +11,7 @@ struct front;
  * takes its time, the pages that hold only zeros are given back to the system:
  * private memory that was given back reads as zeros, so libmicrohttpd cannot
  * tell.  Where the pool lies is learned from the first request, and only with
- * the version of libmicrohttpd whose memory is known (http/head_lines.h).
+ * the version of libmicrohttpd whose memory is known.
  * The front's thread.
  */
 

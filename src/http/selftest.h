@@ -4,10 +4,10 @@
 #include "conf/conf.h"
 
 /*
- * What libmicrohttpd hides of a head is read between the lines of its buffers
- * (http/head_lines.h); another version or build may keep these in another
- * way, or refuse such heads by itself.  So a gateway tries before it serves: a
- * front, on a socket pair, is sent good heads, and heads that could be read in
+ * libmicrohttpd sees only what http/wire.h has found right, as long as it calls
+ * us to read (http/client_recv_private.h); another version or build may not, or
+ * may want something else of a head.  So a gateway tries before it serves: a
+ * front, on a socket pair, is sent good requests, and such as could be read in
  * two ways.  Main thread, before there are workers; it takes milliseconds.
  */
 

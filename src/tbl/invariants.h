@@ -160,20 +160,13 @@ INVARIANT_NAME(
     sane_request_id, "a client could write into our logs and answers")
 
 /* --- a client's request: http/, gate/request_client.c --- */
-INVARIANT_NAME(head_gaps,
-    "lines that libmicrohttpd hides could make another request of it")
+INVARIANT_NAME(strict_wire,
+    "we and a proxy could see the end of a line or a request in other places")
 INVARIANT_NAME(connection_names, "a client could have its key taken off")
 INVARIANT_NAME(draining_refuses, "a gateway that ends would take new payments")
 INVARIANT_NAME(drain_waits,
     "a payment that nobody waits for any more would be cut off by a drain")
 INVARIANT_NAME(one_host, "we and the upstream could go by different hosts")
-INVARIANT_NAME(one_length, "we and a proxy could go by different lengths")
-INVARIANT_NAME(plain_length, "a length could be read in two ways")
-INVARIANT_NAME(one_coding, "a coding could be read in two ways")
-INVARIANT_NAME(one_framing,
-    "we and a proxy could see the end of a request in different places")
-INVARIANT_NAME(field_names, "a name could be read in two ways")
-INVARIANT_NAME(field_values, "a control in a value would go on")
 INVARIANT_NAME(hop_by_hop,
     "what is for one connection would be stored, and reach others")
 INVARIANT_NAME(no_backslash, "a path could slip past its route as /v1\\charges")

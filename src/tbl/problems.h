@@ -136,6 +136,9 @@ PROBLEM(METHOD_NOT_ALLOWED, 405, "method-not-allowed", FIX_REQUEST, 0,
 PROBLEM(EXPECTATION_FAILED, 417, "expectation-failed", FIX_REQUEST, 0,
 	"The expectation cannot be met",
 	"The only expectation that the gateway can meet is 100-continue.")
+PROBLEM(CODING_NOT_IMPLEMENTED, 501, "bad-request", FIX_REQUEST, 0,
+	"The transfer coding is not implemented",
+	"The only Transfer-Encoding that is accepted is \"chunked\", once.")
 PROBLEM(VERSION_NOT_SUPPORTED, 505, "version-not-supported", FIX_REQUEST, 0,
 	"The HTTP version is not supported",
 	"The gateway speaks HTTP/1.0 and HTTP/1.1.")

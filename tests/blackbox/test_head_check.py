@@ -64,18 +64,20 @@ CODINGS = [
      + CHUNKS, 400),
     ("identity and then chunked", head(
         b"Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n")
-     + CHUNKS, 400),
+     + CHUNKS, 501),
     ("in HTTP/1.0", head(b"Transfer-Encoding: chunked\r\n",
                          line=b"POST /v1/charges HTTP/1.0\r\n") + CHUNKS, 400),
     ("with a blank in its name", head(b"Transfer-Encoding : chunked\r\n")
      + CHUNKS, 400),
     ("with a tab in its name", head(b"Transfer-Encoding\t: chunked\r\n")
      + CHUNKS, 400),
-] + [(repr(value)[2:-1], coding(value), 400) for value in (
+] + [(repr(value)[2:-1], coding(value), 501) for value in (
     b"xchunked", b"chunkedx", b"identity", b"gzip", b"gzip, chunked",
     b"chunked, gzip", b"chunked, chunked", b"chunked,", b",chunked",
-    b"chunked;q=1", b'"chunked"', b"chunked ", b"chunked\t", b"\x0bchunked",
-    b"chunked\x0b", b"chunked\x00", b"", b"cow", b"chunked\xa0",
+    b"chunked;q=1", b"cow")
+] + [(repr(value)[2:-1], coding(value), 400) for value in (
+    b'"chunked"', b"chunked ", b"chunked\t", b"\x0bchunked",
+    b"chunked\x0b", b"chunked\x00", b"", b"chunked\xa0",
     b"\xef\xbb\xbfchunked")]
 
 LINES = [

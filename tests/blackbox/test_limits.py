@@ -52,6 +52,7 @@ def cookies(count):
     ("a field of 32000 bytes", one_field(32_000)),
     ("a cookie of 20000 bytes", [("Cookie", "b" * 20_000)]),
     ("a hundred cookies", cookies(100)),
+    ("500 cookies", cookies(500)),
 ])
 def a_head_is_taken_with(bench, fields):
     # The answer's head needs room as well.
@@ -86,7 +87,8 @@ def an_answers_head_has_room_whatever_a_requests_may_have(bench, size):
     ("6000 fields", fields_of(6000)),
     ("a field of 33000 bytes", one_field(33_000)),
     ("a field of a megabyte", one_field(1_000_000)),
-    ("a cookie of 32000 bytes", [("Cookie", "b" * 32_000)]),
+    ("a cookie of 33000 bytes", [("Cookie", "b" * 33_000)]),
+    ("1000 semicolons", [("Cookie", ";" * 1000)]),
     ("2000 cookies", cookies(2000)),
     ("8000 cookies", cookies(8000)),
     ("a target of 33000 bytes", None),

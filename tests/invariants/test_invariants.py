@@ -208,9 +208,9 @@ KILLING_TESTS = {
     "sane_request_id": [(ANSWERS, "a request id that is sane is kept")],
 
     # A client's request.
-    "head_gaps": [(ANSWERS, BAD + "a folded line"),
-                  (ANSWERS, BAD + "a fold that makes a key"),
-                  (ANSWERS, BAD + "bare line feeds")],
+    "strict_wire": [(ANSWERS, BAD + "a folded line"),
+                    (ANSWERS, BAD + "a fold that makes a key"),
+                    (ANSWERS, BAD + "bare line feeds")],
     "connection_names": [
         (ANSWERS, BAD + "a Connection that names the key"),
         (ANSWERS, BAD + "a Connection that names the scope")],
@@ -219,14 +219,6 @@ KILLING_TESTS = {
     "drain_waits": [
         (JOURNAL, "an outcome that nothing takes is drained too")],
     "one_host": [(ANSWERS, BAD + "two hosts")],
-    "one_length": [(ANSWERS, BAD + "two lengths"),
-                   (ANSWERS, BAD + "two equal lengths")],
-    "plain_length": [(ANSWERS, BAD + "a length with zeros in front")],
-    "one_coding": [(ANSWERS, BAD + "two codings")],
-    "one_framing": [(ANSWERS, BAD + "both lengths"),
-                    (ANSWERS, BAD + "both lengths the other way")],
-    "field_names": [(ANSWERS, BAD + "8-bit in a name")],
-    "field_values": [(ANSWERS, BAD + "a control in a value")],
     "hop_by_hop": [
         (PATHS, "hop by hop fields of an upstream end here"),
         (PATHS, "hop by hop fields of a client end here")],

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The functions here stand in for those that the checks would wrap. */
+#undef _FORTIFY_SOURCE
+
+#include <errno.h>
+#include <gnutls/gnutls.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/mem.h"
+#include "http/client_connection_private.h"
+#include "http/client_recv_private.h"
+#include "http/front_private.h"
+
+enum {
+	/* Of what nobody wants, in one go. */
+	DROPPED_AT_ONCE = 1024 * 1024,
+};
+
+/* The front whose libmicrohttpd runs in this thread. */
+static _Thread_local struct front *running;
+
+ssize_t recv(int fd, void *bytes, size_t len, int flags)
+    __attribute__((visibility("default")));
+ssize_t gnutls_record_recv(gnutls_session_t session, void *bytes, size_t len)
+    __attribute__((visibility("default")));
+
+/* --- reading --- */
+
+/* As gnutls_record_recv, which is ours here. */
+static ssize_t
+tls_recv(gnutls_session_t session, void *bytes, size_t len)
+{
+	uint8_t number[8];
+	return gnutls_record_recv_seq(session, bytes, len, number);
+}
+
+static ssize_t
+tls_errno(ssize_t n)
+{
+	if (n >= 0)
+		return n;
+	errno = n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED ? EAGAIN
+								 : EPIPE;
+	return -1;
+}
+
+ssize_t
+client_recv_raw(struct client_connection *c, void *bytes, size_t len)
+{
+	if (c->session != NULL)
+		return tls_errno(tls_recv(c->session, bytes, len));
+	return recvfrom(c->fd, bytes, len, MSG_DONTWAIT, NULL, NULL);
+}
+
+ssize_t
+client_recv_send(struct client_connection *c, const void *bytes, size_t len)
+{
+	if (c->session != NULL)
+		return tls_errno(gnutls_record_send(c->session, bytes, len));
+	return send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/*
+ * What was read goes on as far as it is right.  A head that is wrong ends
+ * there, and is answered like others; what is wrong in a body ends the
+ * exchange.
+ */
+static ssize_t
+judge(struct client_connection *c, char *bytes, size_t got, size_t room)
+{
+	size_t right = wire_take(&c->wire, bytes, got);
+	if (right == got)
+		return (ssize_t)got;
+	struct span rest = wire_finish(&c->wire);
+	if (rest.len > room - right)
+		rest.len = 0;
+	c->spoiled = true;
+	task_ready(c->front->loop, &c->on_spoiled);
+	if (rest.len > 0)
+		memcpy(bytes + right, rest.ptr, rest.len);
+	return (ssize_t)(right + rest.len);
+}
+
+/* Nothing of a connection goes on that was found wrong, or was given up. */
+static ssize_t
+drop_rest(struct client_connection *c, char *bytes, size_t len)
+{
+	size_t dropped = 0;
+	ssize_t n = 0;
+	if (c->over)
+		return 0;
+	while (dropped < DROPPED_AT_ONCE) {
+		n = client_recv_raw(c, bytes, len);
+		if (n <= 0)
+			return n;
+		dropped += (size_t)n;
+	}
+	c->front->dirty = true;
+	errno = EAGAIN;
+	return -1;
+}
+
+static struct client_connection *
+connection_at(int fd)
+{
+	const struct front *front = running;
+	return front != NULL && fd >= 0 && (size_t)fd < front->n_by_fd
+	    ? front->by_fd[fd]
+	    : NULL;
+}
+
+ssize_t
+recv(int fd, void *bytes, size_t len, int flags)
+{
+	struct client_connection *c = connection_at(fd);
+	/* Of TLS, it is GnuTLS that reads here. */
+	if (c == NULL || c->session != NULL)
+		return recvfrom(fd, bytes, len, flags, NULL, NULL);
+	if (c->spoiled || c->over)
+		return drop_rest(c, bytes, len);
+	ssize_t n = recvfrom(fd, bytes, len, flags, NULL, NULL);
+	if (n <= 0)
+		return n;
+	n = judge(c, bytes, (size_t)n, len);
+	if (n == 0) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return n;
+}
+
+ssize_t
+gnutls_record_recv(gnutls_session_t session, void *bytes, size_t len)
+{
+	struct client_connection *c =
+	    running != NULL ? gnutls_transport_get_ptr(session) : NULL;
+	if (c != NULL && (c->spoiled || c->over)) {
+		ssize_t n = drop_rest(c, bytes, len);
+		return n < 0 && errno == EAGAIN ? GNUTLS_E_AGAIN : n;
+	}
+	ssize_t n = tls_recv(session, bytes, len);
+	if (c == NULL || n <= 0)
+		return n;
+	n = judge(c, bytes, (size_t)n, len);
+	return n == 0 ? GNUTLS_E_AGAIN : n;
+}
+
+/* --- whose bytes they are --- */
+
+void
+client_recv_run(struct front *front, struct MHD_Daemon *daemon)
+{
+	running = front;
+	MHD_run(daemon);
+	running = NULL;
+}
+
+void
+client_recv_begin(struct client_connection *c)
+{
+	struct front *front = c->front;
+	size_t at = (size_t)c->fd;
+	if (at >= front->n_by_fd) {
+		size_t count = 2 * at + 64;
+		front->by_fd =
+		    mem_grow(front->by_fd, count * sizeof *front->by_fd);
+		memset(front->by_fd + front->n_by_fd, 0,
+		    (count - front->n_by_fd) * sizeof *front->by_fd);
+		front->n_by_fd = count;
+	}
+	front->by_fd[at] = c;
+	wire_init(&c->wire, (size_t)front->conf->max_request_headers);
+}
+
+void
+client_recv_end(struct client_connection *c)
+{
+	c->front->by_fd[c->fd] = NULL;
+}

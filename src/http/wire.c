@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "base/test_build.h"
+#include "http/wire.h"
+
+enum {
+	METHOD_MAX = 32,
+	LENGTH_DIGITS = 18,
+	SIZE_DIGITS = 15,
+};
+
+static const char version[] = "HTTP/1.1";
+static const char coding[] = "chunked";
+static const char cookie[] = "cookie";
+
+/* --- bytes --- */
+
+enum { TOKEN = 1, TEXT = 2, VISIBLE = 4 };
+
+/* Which bytes a name, a value and a target may have (RFC 9110, 5.1, 5.5). */
+static uint8_t kinds[256];
+
+__attribute__((constructor)) static void
+know_bytes(void)
+{
+	static const char marks[] = "!#$%&'*+-.^_`|~";
+	for (int c = 0; c < 256; c++) {
+		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+		bool digit = c >= '0' && c <= '9';
+		if (letter || digit || (c != 0 && strchr(marks, c) != NULL))
+			kinds[c] |= TOKEN;
+		if ((c >= ' ' && c != 127) || c == '\t')
+			kinds[c] |= TEXT;
+		if (c > ' ' && c < 127)
+			kinds[c] |= VISIBLE;
+	}
+}
+
+/* So many bytes from the front on are of that kind. */
+static size_t
+span_kind(const char *bytes, size_t len, uint8_t kind)
+{
+	size_t at = 0;
+	while (at < len && (kinds[(uint8_t)bytes[at]] & kind))
+		at++;
+	return at;
+}
+
+static char
+small(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+}
+
+/* --- steps: each takes bytes of its state, or finds them wrong --- */
+
+static size_t
+refuse(struct wire *w, enum head_verdict verdict, const char *message)
+{
+	w->verdict = verdict;
+	w->message = message;
+	return 0;
+}
+
+static size_t
+refuse_line(struct wire *w)
+{
+	return refuse(w, HEAD_CHECK_BAD_REQUEST,
+	    "A line is not ended or divided as HTTP requires.");
+}
+
+static size_t
+go_on(struct wire *w, enum wire_state state)
+{
+	w->state = state;
+	w->count = 0;
+	return 1;
+}
+
+/* One byte that can only be this one. */
+static size_t
+take_one(struct wire *w, char got, char wanted, enum wire_state state)
+{
+	return got == wanted ? go_on(w, state) : refuse_line(w);
+}
+
+static void
+begin_request(struct wire *w)
+{
+	w->requests++;
+	w->bytes = w->fields = 0;
+	w->left = 0;
+	w->cookies = w->empty_lines = 0;
+	w->version_1_0 = w->has_length = w->chunked = w->in_trailers = false;
+}
+
+static size_t
+take_begin(struct wire *w, char c)
+{
+	if (c == '\r' && w->empty_lines < WIRE_EMPTY_LINES_MAX) {
+		w->empty_lines++;
+		return go_on(w, WIRE_BEGIN_LF);
+	}
+	begin_request(w);
+	if (!(kinds[(uint8_t)c] & TOKEN))
+		return refuse(w, HEAD_CHECK_BAD_REQUEST,
+		    "This is not the beginning of an HTTP request.");
+	go_on(w, WIRE_METHOD);
+	return 0;
+}
+
+static size_t
+take_method(struct wire *w, const char *bytes, size_t len)
+{
+	size_t n = span_kind(bytes, len, TOKEN);
+	if (n == 0)
+		return take_one(w, *bytes, ' ', WIRE_TARGET);
+	if (w->count == METHOD_MAX)
+		return refuse(w, HEAD_CHECK_BAD_REQUEST,
+		    "The method is empty or too long.");
+	if (n > METHOD_MAX - w->count)
+		n = METHOD_MAX - w->count;
+	w->count += n;
+	return n;
+}
+
+static size_t
+take_target(struct wire *w, const char *bytes, size_t len)
+{
+	size_t n = span_kind(bytes, len, VISIBLE);
+	w->count += n;
+	if (n > 0)
+		return n;
+	if (w->count == 0 || *bytes != ' ')
+		return refuse(w, HEAD_CHECK_BAD_REQUEST,
+		    "The request target is not a well-formed path or http "
+		    "URL.");
+	return go_on(w, WIRE_VERSION);
+}
+
+static size_t
+take_version(struct wire *w, char c)
+{
+	enum { NAMED = 5 }; /* "HTTP/" */
+	const unsigned last = sizeof version - 2;
+	if (w->count > last)
+		return take_one(w, c, '\r', WIRE_LINE_LF);
+	w->version_1_0 = w->count == last && c == '0';
+	if (c != version[w->count] && !w->version_1_0 &&
+	    (w->count < NAMED || ((c < '0' || c > '9') && c != '.')))
+		return refuse_line(w);
+	if (c != version[w->count] && !w->version_1_0)
+		return refuse(w, HEAD_CHECK_VERSION,
+		    "The gateway speaks only HTTP/1.0 and HTTP/1.1.");
+	w->count++;
+	return 1;
+}
+
+static size_t
+take_field(struct wire *w, char c)
+{
+	if (c == '\r')
+		return go_on(w, WIRE_END_LF);
+	if (!(kinds[(uint8_t)c] & TOKEN))
+		return refuse_line(w);
+	if (++w->fields > HEAD_CHECK_FIELDS_MAX)
+		return refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE,
+		    "The request has more than 100 header fields.");
+	go_on(w, WIRE_NAME);
+	return 0;
+}
+
+static bool
+is_name(const struct wire *w, const char *name)
+{
+	return w->count == strlen(name) && !memcmp(w->name, name, w->count);
+}
+
+static enum wire_field
+field_of(const struct wire *w)
+{
+	if (w->in_trailers)
+		return WIRE_ANY;
+	if (is_name(w, "content-length"))
+		return WIRE_LENGTH;
+	if (is_name(w, "transfer-encoding"))
+		return WIRE_CODING;
+	return is_name(w, cookie) ? WIRE_COOKIE : WIRE_ANY;
+}
+
+/* Where the message ends is said once, and in one way. */
+static size_t
+note_field(struct wire *w)
+{
+	w->field = field_of(w);
+	if (w->field != WIRE_LENGTH && w->field != WIRE_CODING)
+		return go_on(w, WIRE_BLANKS);
+	if (w->has_length || w->chunked)
+		return refuse(w, HEAD_CHECK_BAD_REQUEST,
+		    "The request says more than once where it ends: by "
+		    "Content-Length or Transfer-Encoding.");
+	if (w->field == WIRE_CODING && w->version_1_0)
+		return refuse(w, HEAD_CHECK_BAD_REQUEST,
+		    "HTTP/1.0 has no Transfer-Encoding.");
+	return go_on(w, WIRE_BLANKS);
+}
+
+static size_t
+take_name(struct wire *w, char *bytes, size_t len)
+{
+	size_t n = span_kind(bytes, len, TOKEN);
+	for (size_t i = 0; i < n && w->count + i < WIRE_NAME_MAX; i++) {
+		w->name[w->count + i] = small(bytes[i]);
+		if (w->count + i == 5 && !memcmp(w->name, cookie, 6))
+			bytes[i] = (char)(bytes[i] | WIRE_MARK);
+	}
+	w->count += n;
+	if (n > 0)
+		return n;
+	if (*bytes != ':')
+		return refuse_line(w);
+	return note_field(w);
+}
+
+static size_t
+take_blanks(struct wire *w, const char *bytes, size_t len)
+{
+	size_t n = 0;
+	while (n < len && (bytes[n] == ' ' || bytes[n] == '\t'))
+		n++;
+	if (n == len)
+		return n;
+	go_on(w, WIRE_VALUE);
+	if (w->field == WIRE_LENGTH)
+		w->left = 0;
+	return n;
+}
+
+/* One plain number, with nothing behind it. */
+static size_t
+take_length(struct wire *w, char c)
+{
+	if (c == '\r' && w->count > 0) {
+		w->has_length = true;
+		return go_on(w, WIRE_LINE_LF);
+	}
+	if (c < '0' || c > '9' || (w->count == 1 && w->left == 0))
+		return refuse(w, HEAD_CHECK_BAD_REQUEST,
+		    "The Content-Length is not a single plain number.");
+	if (w->count == LENGTH_DIGITS)
+		return refuse(w, HEAD_CHECK_TOO_LARGE,
+		    "The Content-Length is too large.");
+	w->left = 10 * w->left + (uint64_t)(c - '0');
+	w->count++;
+	return 1;
+}
+
+/* Exactly "chunked", and no blank behind it. */
+static size_t
+take_coding(struct wire *w, char c)
+{
+	const unsigned whole = sizeof coding - 1;
+	if (c == '\r' && w->count == whole) {
+		w->chunked = true;
+		return go_on(w, WIRE_LINE_LF);
+	}
+	bool named = (kinds[(uint8_t)c] & TOKEN) || c == ',' || c == ';';
+	if (w->count == whole || small(c) != coding[w->count])
+		return refuse(w,
+		    named ? HEAD_CHECK_CODING : HEAD_CHECK_BAD_REQUEST,
+		    "The only Transfer-Encoding that is accepted is "
+		    "\"chunked\", once.");
+	w->count++;
+	return 1;
+}
+
+static size_t
+take_cookies(struct wire *w, const char *bytes, size_t len)
+{
+	size_t n = 0;
+	while (n < len && w->cookies + (bytes[n] == ';') < WIRE_COOKIES_MAX)
+		w->cookies += bytes[n++] == ';';
+	if (n == 0)
+		return refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE,
+		    "The request has more than 500 cookies.");
+	return n;
+}
+
+static size_t
+take_value(struct wire *w, const char *bytes, size_t len)
+{
+	if (w->field == WIRE_LENGTH)
+		return take_length(w, *bytes);
+	if (w->field == WIRE_CODING)
+		return take_coding(w, *bytes);
+	size_t n = span_kind(bytes, len, TEXT);
+	if (w->field == WIRE_COOKIE && n > 0)
+		return take_cookies(w, bytes, n);
+	return n > 0 ? n : take_one(w, *bytes, '\r', WIRE_LINE_LF);
+}
+
+/* Behind the head or the trailers. */
+static size_t
+take_end(struct wire *w, char c)
+{
+	bool chunks = w->chunked && !w->in_trailers;
+	bool body = w->left > 0 && !w->in_trailers;
+	return take_one(w, c, '\n',
+	    chunks     ? WIRE_SIZE
+		: body ? WIRE_BODY
+		       : WIRE_BEGIN);
+}
+
+static size_t
+take_bytes(struct wire *w, size_t len, enum wire_state state)
+{
+	size_t n = len < w->left ? len : (size_t)w->left;
+	w->left -= n;
+	if (w->left == 0)
+		go_on(w, state);
+	return n;
+}
+
+static int
+hex_digit(char c)
+{
+	c = small(c);
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static size_t
+refuse_chunk(struct wire *w)
+{
+	return refuse(w, HEAD_CHECK_BAD_REQUEST,
+	    "A chunk of the body is not framed as HTTP requires.");
+}
+
+static size_t
+take_size(struct wire *w, char c)
+{
+	int digit = hex_digit(c);
+	if (w->count == 0)
+		w->left = 0;
+	if (digit >= 0 && w->count < SIZE_DIGITS) {
+		w->left = 16 * w->left + (uint64_t)digit;
+		w->count++;
+		return 1;
+	}
+	if (w->count == 0 || (c != '\r' && c != ';'))
+		return refuse_chunk(w);
+	return go_on(w, c == ';' ? WIRE_EXTENSION : WIRE_SIZE_LF);
+}
+
+static size_t
+take_extension(struct wire *w, const char *bytes, size_t len)
+{
+	size_t n = span_kind(bytes, len, TEXT);
+	if (n == 0)
+		return *bytes == '\r' ? go_on(w, WIRE_SIZE_LF)
+				      : refuse_chunk(w);
+	if (w->count == WIRE_CHUNK_LINE_MAX)
+		return refuse_chunk(w);
+	if (n > WIRE_CHUNK_LINE_MAX - w->count)
+		n = WIRE_CHUNK_LINE_MAX - w->count;
+	w->count += n;
+	return n;
+}
+
+static size_t
+take_size_end(struct wire *w, char c)
+{
+	if (c != '\n')
+		return refuse_chunk(w);
+	w->in_trailers = w->left == 0;
+	w->bytes = w->fields = 0;
+	return go_on(w, w->in_trailers ? WIRE_FIELD : WIRE_DATA);
+}
+
+static size_t
+take_data_end(struct wire *w, char c, char wanted, enum wire_state state)
+{
+	return c == wanted ? go_on(w, state) : refuse_chunk(w);
+}
+
+static size_t
+take_step(struct wire *w, char *bytes, size_t len)
+{
+	switch (w->state) {
+	case WIRE_BEGIN:
+		return take_begin(w, *bytes);
+	case WIRE_BEGIN_LF:
+		return take_one(w, *bytes, '\n', WIRE_BEGIN);
+	case WIRE_METHOD:
+		return take_method(w, bytes, len);
+	case WIRE_TARGET:
+		return take_target(w, bytes, len);
+	case WIRE_VERSION:
+		return take_version(w, *bytes);
+	case WIRE_FIELD:
+		return take_field(w, *bytes);
+	case WIRE_NAME:
+		return take_name(w, bytes, len);
+	case WIRE_BLANKS:
+		return take_blanks(w, bytes, len);
+	case WIRE_VALUE:
+		return take_value(w, bytes, len);
+	case WIRE_LINE_LF:
+		return take_one(w, *bytes, '\n', WIRE_FIELD);
+	case WIRE_END_LF:
+		return take_end(w, *bytes);
+	case WIRE_BODY:
+		return take_bytes(w, len, WIRE_BEGIN);
+	case WIRE_SIZE:
+		return take_size(w, *bytes);
+	case WIRE_EXTENSION:
+		return take_extension(w, bytes, len);
+	case WIRE_SIZE_LF:
+		return take_size_end(w, *bytes);
+	case WIRE_DATA:
+		return take_bytes(w, len, WIRE_DATA_CR);
+	case WIRE_DATA_CR:
+		return take_data_end(w, *bytes, '\r', WIRE_DATA_LF);
+	case WIRE_DATA_LF:
+		return take_data_end(w, *bytes, '\n', WIRE_SIZE);
+	}
+	return 0;
+}
+
+/* --- all of it --- */
+
+void
+wire_init(struct wire *wire, size_t max_bytes)
+{
+	*wire = (struct wire){
+	    .max_bytes = max_bytes, .message = "", .verdict = HEAD_CHECK_OK};
+}
+
+bool
+wire_is_behind_head(const struct wire *w)
+{
+	return w->in_trailers || w->state >= WIRE_BODY;
+}
+
+/* So many bytes the head or the trailers may still have; of a body all. */
+static size_t
+room_of(const struct wire *w, size_t len)
+{
+	size_t most = w->in_trailers ? WIRE_TRAILERS_MAX
+				     : w->max_bytes + WIRE_LINE_BYTES;
+	if (w->state >= WIRE_BODY)
+		return len;
+	return len < most - w->bytes ? len : most - w->bytes;
+}
+
+size_t
+wire_take(struct wire *w, char *bytes, size_t len)
+{
+	size_t at = 0;
+	while (at < len && w->verdict == HEAD_CHECK_OK) {
+		bool counts = w->state < WIRE_BODY;
+		size_t room = room_of(w, len - at);
+		if (room == 0) {
+			refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE, "");
+			break;
+		}
+		size_t n = take_step(w, bytes + at, room);
+		w->bytes += counts ? n : 0;
+		at += n;
+	}
+	return INVARIANT(strict_wire) ? at : len;
+}
+
+#define LINE "GET / HTTP/1.0\r\n\r\n"
+
+/* What ends a head in each state, where nothing was taken of that yet. */
+static const char *const ends[] = {
+    [WIRE_BEGIN] = LINE,
+    [WIRE_BEGIN_LF] = "\n" LINE,
+    [WIRE_METHOD] = " / HTTP/1.0\r\n\r\n",
+    [WIRE_TARGET] = "/ HTTP/1.0\r\n\r\n",
+    [WIRE_VERSION] = "HTTP/1.0\r\n\r\n",
+    [WIRE_FIELD] = "\r\n",
+    [WIRE_NAME] = "-: x\r\n\r\n",
+    [WIRE_BLANKS] = "0\r\n\r\n",
+    [WIRE_VALUE] = "0\r\n\r\n",
+    [WIRE_LINE_LF] = "\n\r\n",
+    [WIRE_END_LF] = "\n",
+};
+
+struct span
+wire_finish(const struct wire *w)
+{
+	size_t taken = 0;
+	if (wire_is_behind_head(w))
+		return SPAN("");
+	if (w->state == WIRE_VALUE && w->field == WIRE_CODING)
+		return span_str("chunked\r\n\r\n" + w->count);
+	if (w->state == WIRE_VERSION)
+		taken = w->count;
+	else if (w->state == WIRE_TARGET)
+		taken = w->count > 0;
+	else if (w->state == WIRE_VALUE && w->field == WIRE_LENGTH)
+		taken = w->count > 0;
+	return span_str(ends[w->state] + taken);
+}

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 6: chunk lines, trailers and heads are framed strictly;
+and what the head alone decides is answered at once."""
+
+import os
+import signal
+
+from once import tap
+from once.certificates import Authority
+from once.http import Client, build, connect, keyed
+from once.tap import each, equal, test
+from once.wait import eventually
+
+NEXT = b"POST /v1/charges HTTP/1.1\r\nHost: h\r\nIdempotency-Key: next\r\n" \
+       b"Authorization: a\r\n\r\n"
+MIB = 1 << 20
+
+
+def chunked(target="/v1/charges"):
+    return build("POST", target, [
+        ("Idempotency-Key", "k"), ("Authorization", "a"),
+        ("Transfer-Encoding", "chunked")])
+
+
+def with_keys_only(bench, tls=False):
+    """A gateway that has one route, with a key."""
+    upstream = bench.upstream()
+    config = bench.config(upstream, workers=1)
+    config["routes"] = config["routes"][:1]
+    context = None
+    if tls:
+        authority = Authority(bench.folder())
+        server = authority.issue("localhost")
+        config["listen"] = [{"address": "127.0.0.1:0", "tls": {
+            "certificate": server.file, "key": server.key}}]
+        context = authority.client()
+    return upstream, bench.serve(config), context
+
+
+ODD = [
+    ("a bare LF behind a size", b"5\nhello\r\n0\r\n\r\n"),
+    ("a bare LF behind an extension", b"66;\n" + b"x" * 102 + b"\r\n0\r\n\r\n"),
+    ("a bare LF behind the last size", b"5\r\nhello\r\n0\n\r\n"),
+    ("a bare LF behind the data", b"5\r\nhello\n0\r\n\r\n"),
+    ("a bare LF at the end", b"5\r\nhello\r\n0\r\n\n"),
+    ("a bare LF behind a trailer", b"5\r\nhello\r\n0\r\nA: b\n\r\n"),
+    ("a CR in an extension", b"5;a\rb\r\nhello\r\n0\r\n\r\n"),
+    ("a NUL in an extension", b"5;a\0b\r\nhello\r\n0\r\n\r\n"),
+    ("an extension without an end", b"5;" + b"a" * 50_000),
+    ("a size without an end", b"0" * 50_000),
+    ("a blank behind the size", b"5 \r\nhello\r\n0\r\n\r\n"),
+    ("a size with a sign", b"+5\r\nhello\r\n0\r\n\r\n"),
+    ("a size that is too large", b"f" * 16 + b"\r\nhello\r\n0\r\n\r\n"),
+    ("no size", b"\r\nhello\r\n0\r\n\r\n"),
+    ("more than the size", b"5\r\nhello!\r\n0\r\n\r\n"),
+    ("a trailer with a blank in its name", b"5\r\nhello\r\n0\r\nX : a\r\n\r\n"),
+    ("a folded trailer", b"5\r\nhello\r\n0\r\nA: b\r\n c\r\n\r\n"),
+    ("a trailer without a name", b"5\r\nhello\r\n0\r\n: b\r\n\r\n"),
+    ("a trailer without a colon", b"5\r\nhello\r\n0\r\nab\r\n\r\n"),
+    ("a NUL in a trailer", b"5\r\nhello\r\n0\r\nA: b\0\r\n\r\n"),
+]
+WHERE = [("with a key", "/v1/charges"), ("passed through", "/x")]
+
+
+@each([(f"{words}, {where}", body, target)
+       for words, body in ODD for where, target in WHERE])
+def odd_chunks_are_400_and_nothing_behind_is_served(bench, body, target):
+    upstream, gateway = bench.pair(workers=1)
+    with gateway.client() as client:
+        client.send(chunked(target))
+        try:
+            client.send(body + NEXT)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        got = client.read()
+        equal((got.status, got.problem), (400, "bad-request"))
+        equal(got.get("Connection"), "close")
+        equal(client.reader.to_end(), b"")
+    line = gateway.wait_for_log("request")
+    equal((line["status"], line["outcome"]), (400, "bad-request"))
+    equal(len(gateway.find_log("request")), 1)
+    equal(upstream.count(), 0)
+
+
+@test
+def too_many_trailers_are_431(bench):
+    upstream, gateway = bench.pair(workers=1)
+    with gateway.client() as client:
+        client.send(chunked() + b"5\r\nhello\r\n0\r\n" + b"A: b\r\n" * 2000)
+        equal(client.read().status, 431)
+    equal(upstream.count(), 0)
+
+
+@test
+def what_was_right_before_it_is_served(bench):
+    upstream, gateway = bench.pair(workers=1)
+    for odd in (b"\x16\x03", b"GET /\0", chunked("/y") + b"5\nhello"):
+        before = upstream.count()
+        with gateway.client() as client:
+            client.send(build("GET", "/x") + odd)
+            equal([client.read().status for _ in range(2)], [201, 400])
+        equal(upstream.count(), before + 1)
+
+
+@each([(words, body) for words, body in ODD if len(body) < 40])
+def odd_chunks_are_400_by_the_byte_too(bench, body):
+    upstream, gateway = bench.pair(workers=1)
+    with gateway.client() as client:
+        client.send(chunked())
+        for at in range(len(body)):
+            try:
+                client.send(body[at:at + 1])
+            except (BrokenPipeError, ConnectionResetError):
+                break
+        equal(client.read().status, 400)
+    equal(upstream.count(), 0)
+
+
+@test
+def odd_chunks_are_400_over_tls(bench):
+    upstream, gateway, context = with_keys_only(bench, tls=True)
+    for body in (b"5\nhello\r\n0\r\n\r\n", b"5;" + b"a" * 50_000):
+        with gateway.client(tls=context) as client:
+            client.send(chunked())
+            try:
+                client.send(body + NEXT)
+            except OSError:
+                pass
+            equal(client.read().status, 400)
+    equal(upstream.count(), 0)
+
+
+@test
+def odd_chunks_are_400_on_the_admin_interface(bench):
+    gateway = bench.gateway(
+        bench.upstream(), admin={"listen": "127.0.0.1:0"})
+    with Client(gateway.ready["admin"]) as client:
+        client.send(build("POST", "/keys/" + "0" * 32 + "/release", [
+            ("Transfer-Encoding", "chunked")], host="localhost")
+            + b"5;" + b"a" * 50_000)
+        equal(client.read().status, 400)
+
+
+@each([("an extension", b"5;" + b"a" * 50_000), ("a size", b"5"),
+       ("a trailer", b"0\r\n" + b"a" * 50_000)])
+def a_client_that_leaves_within_a_chunk_line_ends_its_request(bench, body):
+    """And does not keep the loop busy: a drain has nothing to wait for."""
+    upstream, gateway = bench.pair(workers=1)
+    for target in ("/v1/charges", "/x"):
+        sock = connect(gateway.address)
+        sock.sendall(chunked(target) + body)
+        sock.close()
+    eventually(lambda: len(gateway.find_log("request")) == 2)
+    before = os.times().elapsed
+    gateway.stop(signal.SIGTERM)
+    assert os.times().elapsed - before < 10
+    equal(upstream.count(), 0)
+
+
+# --- every head that is wrong has one answer, a log line and a count
+
+HEAD = b"POST /v1/charges HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n" \
+       b"Cookie: a=b\r\nIdempotency-Key: k\r\nAuthorization: a\r\n\r\n"
+
+
+def one_answer(gateway, data, status=400):
+    seen = len(gateway.find_log("request"))
+    with gateway.client() as client:
+        client.send(data)
+        got = client.read()
+        equal((got.status, got.get("Connection")), (status, "close"), data)
+        equal(got.get("Content-Type"), "application/problem+json")
+        equal(client.reader.to_end(), b"", data)
+    gateway.wait_until(
+        lambda: len(gateway.find_log("request")) == seen + 1, "its line")
+    equal(gateway.find_log("request")[-1]["status"], status)
+
+
+@test
+def a_nul_anywhere_in_a_head_is_400(bench):
+    upstream, gateway = bench.pair(workers=1)
+    for at in range(len(HEAD)):
+        one_answer(gateway, HEAD[:at] + b"\0" + HEAD[at:] + b"hi")
+    equal(upstream.count(), 0)
+
+
+@each([(repr(value)[2:-1] or "nothing", value, status) for value, status in (
+    (b"-1", 400), (b"abc", 400), (b"5, 5", 400), (b"", 400), (b"5 ", 400),
+    (b"+5", 400), (b"0x5", 400), (b"05", 400), (b"5\t", 400),
+    (b"9" * 19, 413), (b"9" * 400, 413), (b"18446744073709551617", 413))])
+def a_length_that_is_none_has_one_answer(bench, value, status):
+    upstream, gateway = bench.pair(workers=1)
+    one_answer(gateway, HEAD.replace(b": 2", b": " + value) + b"hello", status)
+    equal(upstream.count(), 0)
+
+
+@each([("a coding", HEAD.replace(b"Content-Length: 2",
+                                 b"Transfer-Encoding: gzip, chunked"), 501),
+       ("a thousand cookies", HEAD.replace(b"a=b", b";" * 1000), 431),
+       ("two lengths", HEAD.replace(b"Cookie: a=b", b"Content-Length: 2"), 400),
+       ("a version", HEAD.replace(b"HTTP/1.1", b"HTTP/1.2"), 505),
+       ("the next version", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+       ("no HTTP", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 400)])
+def a_head_that_is_wrong_has_one_answer(bench, data, status):
+    upstream, gateway = bench.pair(workers=1)
+    one_answer(gateway, data, status)
+    equal(upstream.count(), 0)
+
+
+@each([("Cookie", "Cookie"), ("COOKIE", "COOKIE"), ("cookies", "cookies"),
+       ("Cookie2", "Cookie2")])
+def cookies_pass_as_they_came(bench, name):
+    upstream, gateway = bench.pair(workers=1)
+    for key in "ab":
+        equal(gateway.ask(key, fields=[(name, "a=b; c")]).status, 201)
+    for seen in upstream.requests:
+        assert (name, "a=b; c") in seen.fields, seen.fields
+
+
+# --- what the head decides is answered at once
+
+EARLY = [
+    ("a body that is too large", keyed("k"), {"Content-Length": 20 * MIB}, 413),
+    ("no key", keyed(None), {"Content-Length": 10}, 400),
+    ("no key, chunked", keyed(None), {"Transfer-Encoding": "chunked"}, 400),
+    ("no key, and it waits for a 100", keyed(None), {
+        "Content-Length": 10, "Expect": "100-continue"}, 400),
+    ("no route", build("GET", "//x"), {"Content-Length": 10}, 404),
+]
+
+
+def headed(data, fields):
+    head = data.partition(b"\r\n\r\n")[0].split(b"\r\n")
+    head = [line for line in head
+            if not line.lower().startswith(b"content-length")]
+    return b"\r\n".join(head + [
+        f"{n}: {v}".encode() for n, v in fields.items()]) + b"\r\n\r\n"
+
+
+@each([(f"{words}{over}", data, fields, status, bool(over))
+       for words, data, fields, status in EARLY for over in ("", ", over TLS")])
+def a_client_that_waits_hears_it(bench, data, fields, status, tls):
+    upstream, gateway, context = with_keys_only(bench, tls)
+    with gateway.client(tls=context) as client:
+        client.send(headed(data, fields))
+        got = client.read()
+        equal((got.status, got.get("Connection")), (status, "close"))
+        equal(got.get("Content-Type"), "application/problem+json")
+    equal(gateway.wait_for_log("request")["status"], status)
+    equal(upstream.count(), 0)
+
+
+@each([("", False), ("over TLS", True)])
+def a_client_that_sends_on_can_read_it(bench, tls):
+    upstream, gateway, context = with_keys_only(bench, tls)
+    with gateway.client(tls=context) as client:
+        client.send(headed(keyed("k"), {"Content-Length": 20 * MIB}))
+        for _ in range(20):
+            client.send(b"x" * MIB)
+        equal(client.read().status, 413)
+    equal(upstream.count(), 0)
+
+
+@test
+def what_is_sent_for_ever_is_cut(bench):
+    upstream, gateway, _ = with_keys_only(bench)
+    with gateway.client() as client:
+        client.send(headed(keyed("k"), {"Content-Length": 1 << 40}))
+        try:
+            for _ in range(200):
+                client.send(b"x" * MIB)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        else:
+            raise AssertionError("200 MiB were taken")
+    equal(upstream.count(), 0)
+
+
+@test
+def behind_a_small_body_that_is_there_the_connection_is_kept(bench):
+    upstream, gateway, _ = with_keys_only(bench)
+    with gateway.client() as client:
+        for _ in range(3):
+            client.send(keyed(None, body=b"hello"))
+            got = client.read()
+            equal((got.status, got.problem), (400, "key-missing"))
+        client.send(keyed("k"))
+        equal(client.read().status, 201)
+    equal(upstream.count(), 1)
+
+
+tap.main()
