@@ -6,6 +6,12 @@
 #include "admin/admin_request.h"
 #include "base/mem.h"
 
+/*
+ * Operators, probes and collectors of metrics are few; limits.connections does
+ * not count them.  The descriptors for them are kept back (cmd/descriptors.c).
+ */
+enum { CONNECTIONS_MAX = 64 };
+
 struct admin *
 admin_new(struct loop *loop, const struct conf *conf, struct budget *budget,
     struct store_health *health, int fd, const struct admin_view *view)
@@ -21,9 +27,12 @@ admin_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	admin->n_listen = view->n_listen;
 	admin->workers = view->workers;
 	admin->started_ms = view->started_ms;
+	admin->places.most = CONNECTIONS_MAX;
 	admin->store = store_new(loop, conf, budget, health);
 	store_measure(admin->store, admin->store_took);
-	admin->front = front_new(loop, conf, budget, admin_request_new, admin);
+	admin->front =
+	    front_new(loop, conf, budget, &admin->places,
+		admin_request_new, admin);
 	front_listen(admin->front, fd, FRONT_PLAIN, false);
 	return admin;
 }

@@ -9,6 +9,7 @@
 #include "http/exchange.h"
 #include "http/front.h"
 #include "http/head_check.h"
+#include "http/places.h"
 #include "store/records.h"
 #include "store/records_count.h"
 #include "store/records_list.h"
@@ -36,6 +37,7 @@ struct admin {
 	const struct conf *now;  /* of the last reload */
 	int64_t loaded_ms;       /* since 1970: when that was */
 	struct budget *budget;
+	struct places places; /* of its own front */
 	struct front *front;
 	struct store *store;
 	struct histogram store_took[SCRIPT_COUNT_];

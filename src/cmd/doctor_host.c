@@ -11,7 +11,6 @@
 #include "cmd/descriptors.h"
 #include "cmd/doctor_host_private.h"
 #include "cmd/shell_quote.h"
-#include "http/front.h"
 #include "redis/managed.h"
 
 /* What the gateway needs besides a descriptor for each side of a client. */
@@ -133,9 +132,9 @@ doctor_host_journal_damaged(struct doctor *doctor)
 void
 doctor_host_descriptors(struct doctor *doctor)
 {
-	(void)descriptors_raise(); /* as serve does */
+	int64_t limit = descriptors_raise(); /* as serve does */
 	int64_t wanted = doctor->conf->max_connections;
-	int64_t taken = front_max_connections(doctor->conf);
+	int64_t taken = descriptors_clients(doctor->conf, limit);
 	if (taken < wanted)
 		findings_add(doctor, FINDING_descriptors,
 		    "/limits/connections",

@@ -19,6 +19,7 @@
 #include "conf/conf_load.h"
 #include "conf/conf_restart.h"
 #include "gate/worker.h"
+#include "http/places.h"
 #include "http/selftest.h"
 #include "journal/journal_folder.h"
 #include "loop/log.h"
@@ -37,6 +38,7 @@ struct serve {
 	struct loop *loop;
 	const struct conf *conf;
 	struct budget budget;
+	struct places places; /* for clients, in all workers */
 	struct store_health *health;
 	struct sentinels *sentinels; /* NULL: the file names none */
 	struct managed *managed;
@@ -214,7 +216,8 @@ start_workers(struct serve *s)
 			    s->listeners.list[k].passed};
 		thread->serve = s;
 		thread->worker = worker_new(s->conf, &s->budget,
-		    s->health, i, sockets, n_sockets, s->journals[i]);
+		    &s->places, s->health, i, sockets, n_sockets,
+		    s->journals[i]);
 		s->workers[i] = thread->worker;
 	}
 	for (unsigned i = 0; i < s->running; i++)
@@ -321,11 +324,12 @@ log_ready(const struct serve *s)
 }
 
 static void
-check_descriptors(const struct conf *conf)
+check_descriptors(struct serve *s)
 {
 	int64_t limit = descriptors_raise();
-	int64_t taken = front_max_connections(conf);
-	if (taken == conf->max_connections)
+	int64_t taken = descriptors_clients(s->conf, limit);
+	s->places.most = (unsigned)taken;
+	if (taken == s->conf->max_connections)
 		return;
 	struct logline line = log_begin(EV_descriptors_few);
 	log_int(&line, "descriptors", limit);
@@ -383,7 +387,7 @@ open_all(struct serve *s, char **ret_message)
 static bool
 make_ready(struct serve *s, char **ret_message)
 {
-	check_descriptors(s->conf);
+	check_descriptors(s);
 	if (!selftest(s->conf, ret_message) ||
 	    !socket_activation_take(&s->inherited, ret_message) ||
 	    !admin_is_guarded(s, ret_message))

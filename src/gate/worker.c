@@ -33,7 +33,7 @@ on_subscribed(void *arg, bool subscribed)
 
 struct worker *
 worker_new(const struct conf *conf, struct budget *budget,
-    struct store_health *health, unsigned index,
+    struct places *places, struct store_health *health, unsigned index,
     const struct worker_socket *sockets, size_t n_sockets,
     struct journal *journal)
 {
@@ -57,7 +57,8 @@ worker_new(const struct conf *conf, struct budget *budget,
 	journal_relay_init(&w->journal_relay, w, journal, index == 0);
 	w->generation = generation_new(w->loop, conf, budget, &w->meter);
 	lease_renewal_start(&w->leases, w);
-	w->front = front_new(w->loop, conf, budget, request_new, w);
+	w->front =
+	    front_new(w->loop, conf, budget, places, request_new, w);
 	front_count(w->front, &w->meter.no_route->outcomes[OUTCOME_OVERLOADED]);
 	for (size_t i = 0; i < n_sockets; i++)
 		front_listen(w->front, sockets[i].fd, sockets[i].entry,

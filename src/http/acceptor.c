@@ -49,8 +49,7 @@ struct lingering {
 struct acceptor {
 	struct loop *loop;
 	const struct conf *conf;
-	unsigned max;
-	unsigned (*open)(void *arg);
+	struct places *places;
 	void (*taken)(void *arg, const struct arrival *arrival);
 	void *arg;
 	struct listener *listeners;
@@ -186,7 +185,7 @@ tell_turned_away(struct acceptor *a)
 		return;
 	struct logline line = log_begin(EV_connections_full);
 	log_int(&line, "turned_away", a->turned_away);
-	log_int(&line, "connections", a->max);
+	log_int(&line, "connections", a->places->most);
 	log_end(&line);
 	a->turned_away = 0;
 	a->told_us = now_us;
@@ -243,7 +242,7 @@ accept_one(struct listener *listener)
 	};
 	arrival.fd = accept4(listener->fd, (struct sockaddr *)&address,
 	    &arrival.address_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (arrival.fd >= 0 && a->open(a->arg) >= a->max) {
+	if (arrival.fd >= 0 && !places_take(a->places)) {
 		turn_away(listener, arrival.fd, true);
 	} else if (arrival.fd >= 0) {
 		a->taken(a->arg, &arrival);
@@ -325,15 +324,14 @@ acceptor_reload(struct acceptor *a, const struct conf *conf)
 /* --- life --- */
 
 struct acceptor *
-acceptor_new(struct loop *loop, const struct conf *conf, unsigned max,
-    unsigned (*open)(void *arg),
+acceptor_new(struct loop *loop, const struct conf *conf,
+    struct places *places,
     void (*taken)(void *arg, const struct arrival *arrival), void *arg)
 {
 	struct acceptor *a = mem_zero(sizeof *a);
 	a->loop = loop;
 	a->conf = conf_ref(conf);
-	a->max = max;
-	a->open = open;
+	a->places = places;
 	a->taken = taken;
 	a->arg = arg;
 	timer_init(&a->pause, loop, on_pause_over, a);

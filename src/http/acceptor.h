@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "conf/conf.h"
+#include "http/places.h"
 #include "loop/loop.h"
 
 /*
@@ -24,11 +25,11 @@ struct arrival {
 };
 
 /*
- * taken() is given each new connection while open() says that there are fewer
- * than max.  The acceptor holds a reference to conf.
+ * taken() is given each new connection that there is a place for, which it
+ * gives back.  The acceptor holds a reference to conf.
  */
 struct acceptor *acceptor_new(struct loop *loop, const struct conf *conf,
-    unsigned max, unsigned (*open)(void *arg),
+    struct places *places,
     void (*taken)(void *arg, const struct arrival *arrival), void *arg);
 /* Counts there those that are turned away. */
 struct counter;

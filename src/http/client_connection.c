@@ -84,16 +84,16 @@ begin_connection(struct front *front, struct MHD_Connection *mhd)
 	task_init(&connection->on_spoiled, on_spoiled, connection);
 	deadline_init(connection);
 	idle_memory_begin(connection);
-	front->connections++;
 	if (front->arrival->tls != NULL)
 		tls_begin(connection, front->arrival);
+	front->arrival = NULL;
 	return connection;
 }
 
 static void
 end_connection(struct client_connection *connection)
 {
-	connection->front->connections--;
+	places_give(connection->front->places);
 	client_recv_end(connection);
 	task_cancel(&connection->on_spoiled);
 	deadline_end(connection);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -28,13 +27,6 @@ enum {
 
 /* --- taking connections --- */
 
-static unsigned
-count_open(void *arg)
-{
-	const struct front *front = arg;
-	return front->connections;
-}
-
 static struct MHD_Daemon *daemon_of(struct front *front, bool tls);
 
 /* Where it fails, libmicrohttpd has closed the socket. */
@@ -42,13 +34,14 @@ void
 front_take(struct front *front, const struct arrival *arrival)
 {
 	struct MHD_Daemon *daemon = daemon_of(front, arrival->tls != NULL);
-	if (daemon == NULL) {
-		close(arrival->fd);
-		return;
-	}
 	front->arrival = arrival;
-	(void)MHD_add_connection(daemon, arrival->fd, arrival->address,
-	    arrival->address_len);
+	if (daemon == NULL)
+		close(arrival->fd);
+	else
+		(void)MHD_add_connection(daemon, arrival->fd,
+		    arrival->address, arrival->address_len);
+	if (front->arrival != NULL)
+		places_give(front->places);
 	front->arrival = NULL;
 	front->dirty = true;
 }
@@ -189,25 +182,6 @@ no_unescape(void *arg, struct MHD_Connection *connection, char *text)
 	return strlen(text);
 }
 
-int64_t
-front_max_connections(const struct conf *conf)
-{
-	struct rlimit limit = {0};
-	must(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-	int64_t most = conf->max_connections;
-	if (limit.rlim_cur / 2 < (rlim_t)most)
-		most = (int64_t)(limit.rlim_cur / 2);
-	return most;
-}
-
-/* The worker's share of them. */
-static unsigned
-max_connections(const struct conf *conf)
-{
-	int64_t most = front_max_connections(conf);
-	return (unsigned)((most + conf->workers - 1) / conf->workers);
-}
-
 static struct MHD_Daemon *
 start_daemon(struct front *front, bool tls)
 {
@@ -244,7 +218,7 @@ start_daemon(struct front *front, bool tls)
 	    MHD_OPTION_NOTIFY_CONNECTION, client_connection_on_change,
 	    front,
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool,
-	    MHD_OPTION_CONNECTION_LIMIT, max_connections(conf) + 1,
+	    MHD_OPTION_CONNECTION_LIMIT, front->places->most + 1,
 	    MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 }
 
@@ -281,20 +255,22 @@ stop_engine(struct engine *engine)
 
 struct front *
 front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
-    void (*arrived)(void *arg, struct exchange *x), void *arg)
+    struct places *places, void (*arrived)(void *arg, struct exchange *x),
+    void *arg)
 {
 	struct front *front = mem_zero(sizeof *front);
 	front->loop = loop;
 	front->conf = conf_ref(conf);
 	front->budget = budget;
+	front->places = places;
 	front->arrived = arrived;
 	front->arg = arg;
 	loop_hook(loop, HOOK_WORK, &front->work, on_work, front);
 	timer_init(&front->awaits, loop, on_awaited, front);
 	front->knows_layout = !strcmp(MHD_get_version(), "0.9.75");
 	idle_memory_watch(front);
-	front->acceptor = acceptor_new(
-	    loop, conf, max_connections(conf), count_open, on_taken, front);
+	front->acceptor =
+	    acceptor_new(loop, conf, places, on_taken, front);
 	return front;
 }
 

@@ -18,22 +18,23 @@ struct counter;
 struct exchange;
 struct front;
 struct loop;
+struct places;
 
 /*
  * arrived() is called once for each request, when its head is in and before
- * anything of its body is read.  It may act on the exchange at once.  Loop
- * and budget outlive the front; it holds a reference to conf.
+ * anything of its body is read.  It may act on the exchange at once.  Loop,
+ * budget and places outlive the front; it holds a reference to conf.
  */
 struct front *front_new(struct loop *loop, const struct conf *conf,
-    struct budget *budget, void (*arrived)(void *arg, struct exchange *x),
-    void *arg);
+    struct budget *budget, struct places *places,
+    void (*arrived)(void *arg, struct exchange *x), void *arg);
 /*
  * All exchanges have ended; closes all connections, and arrived() is not
  * called any more.  Nulls the pointer, accepts NULL.
  */
 void front_free(struct front **front);
 
-/* Counts those clients there who come beyond limits.connections. */
+/* Counts those clients there for whom there is no place. */
 void front_count(struct front *front, struct counter *turned_away);
 /*
  * Accepts on a listening socket from now on, and closes it in the end.
@@ -58,9 +59,3 @@ void front_drain(struct front *front);
  * False: the loop will have another turn when that may have changed.
  */
 bool front_is_quiet(struct front *front);
-/*
- * How many connections all fronts together take: limits.connections, or half
- * of the descriptors that the process may open where that is less, because a
- * client may need one to the upstream besides its own.
- */
-int64_t front_max_connections(const struct conf *conf);

@@ -54,18 +54,22 @@ struct front {
 	bool dirty; /* libmicrohttpd has something to do now */
 	bool draining;
 	bool knows_layout; /* libmicrohttpd's memory is as we know it */
-	unsigned connections;
+	struct places *places;
 	struct client_connection **by_fd; /* by descriptor, or NULL */
 	size_t n_by_fd;
 	struct client_connection *all;
 	struct timer look; /* at all of them (http/idle_memory_private.h) */
 	struct timer awaits; /* a client that drains may wait for */
 	struct acceptor *acceptor;
-	const struct arrival *arrival; /* on its way to libmicrohttpd */
+	/* On its way to libmicrohttpd: NULL once that has it. */
+	const struct arrival *arrival;
 	/* Those whose handshake waits for the client. */
 	struct client_connection *shaking_hands;
 	bool ending; /* nobody waits any more, no request is told of */
 };
 
-/* Serves a connection; the front closes its socket, at once if it cannot. */
+/*
+ * Serves a connection, which has a place; the front closes its socket and gives
+ * the place back, at once if it cannot.
+ */
 void front_take(struct front *front, const struct arrival *arrival);

@@ -50,8 +50,11 @@ static const struct sample {
 	CHUNKED "2\r\nhi\r\n0\r\n: x\r\n\r\n", false},
 };
 
+enum { N_SAMPLES = sizeof samples / sizeof *samples };
+
 struct trial {
 	struct loop *loop;
+	struct places *places;
 	struct front *front;
 	int client; /* our end of the pair */
 	struct watch *answered;
@@ -136,6 +139,7 @@ try_one(struct trial *t, const struct conf *conf, const struct sample *sample)
 	must(send(t->client, sample->request, len, MSG_NOSIGNAL) ==
 	    (ssize_t)len);
 	must(shutdown(t->client, SHUT_WR) == 0);
+	must(places_take(t->places));
 	front_take(t->front, &arrival);
 	t->answered = watch_new(t->loop, t->client, on_trial_client, t);
 	watch_want(t->answered, WATCH_READ);
@@ -150,7 +154,7 @@ try_one(struct trial *t, const struct conf *conf, const struct sample *sample)
 static bool
 try_all(struct trial *t, const struct conf *conf, char **ret_message)
 {
-	for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+	for (size_t i = 0; i < N_SAMPLES; i++) {
 		const struct sample *sample = &samples[i];
 		bool served = try_one(t, conf, sample);
 		if (t->late || served != sample->good) {
@@ -172,10 +176,12 @@ selftest(const struct conf *conf, char **ret_message)
 {
 	struct body body;
 	struct budget budget = {.limit = TRIAL_BYTES};
-	struct trial t = {.loop = loop_new()};
+	struct places places = {.most = N_SAMPLES};
+	struct trial t = {.loop = loop_new(), .places = &places};
 	body_init(&body, NULL);
 	t.answer = answer_new(200, &(struct fields){NULL, 0}, &body, SPAN(""));
-	t.front = front_new(t.loop, conf, &budget, on_trial_arrived, &t);
+	t.front = front_new(
+	    t.loop, conf, &budget, &places, on_trial_arrived, &t);
 	timer_init(&t.patience, t.loop, on_trial_late, &t);
 	timer_set(&t.patience, PATIENCE_MS);
 	bool ok = try_all(&t, conf, ret_message);

@@ -146,7 +146,7 @@ EVENT(log_dropped, WARN, "the reader of the log was too slow, and this many "
 EVENT(client_slow, DEBUG, "a client did not send its request, or read its "
 	"answer, in time; its connection was closed")
 EVENT(connections_full, WARN, "this many new connections were answered 503 "
-	"(overloaded) and closed, because the worker has as many as it may: "
+	"(overloaded) and closed, because as many are open as may be: "
 	"raise limits.connections, or find out who keeps them open")
 EVENT(memory_full, WARN, "the memory for requests in flight is used up, and "
 	"clients get 503 (overloaded): raise limits.in_flight_bytes, or find "

@@ -43,8 +43,9 @@ OPT(ROOT, "log.access", BOOLEAN, log_access, ANY, RELOAD,
 	true)
 OPT(ROOT, "limits.connections", COUNT, max_connections,
 	RANGE(1, 1000000), RESTART,
-	"The number of client connections; one more is answered 503 "
-	"(overloaded) and closed.",
+	"The number of client connections, of all workers together; one more "
+	"is answered 503 (overloaded) and closed. The admin interface counts "
+	"its own, at most 64.",
 	10000)
 OPT(ROOT, "limits.request_headers", SIZE, max_request_headers,
 	RANGE(1, 16 * MIB), RESTART,

@@ -149,6 +149,30 @@ def beyond_limits_connections_clients_are_told_and_others_served(bench):
     equal(upstream.count(), 1)
 
 
+@each([("one worker", 1), ("four workers", 4)])
+def each_of_as_many_connections_as_are_allowed_is_served(bench, workers):
+    """Whichever worker the kernel gives them to."""
+    upstream, gateway = bench.pair(
+        workers=workers, limits={"connections": 20},
+        admin={"listen": "127.0.0.1:0"})
+    with gateway.client() as before:
+        equal(before.exchange("GET", "/x").status, 201)
+        clients = [gateway.client() for _ in range(19)]
+        for client in clients:
+            equal(client.exchange("GET", "/x").status, 201)
+        # The admin interface has its own.
+        for _ in range(3):
+            equal(ask(gateway.ready["admin"],
+                      build("GET", "/healthz")).status, 200)
+        for _ in range(10):
+            got = ask(gateway.address, build("GET", "/x"))
+            equal((got.status, got.problem), (503, "overloaded"))
+    eventually(lambda: gateway.send(build("GET", "/x")).status == 201,
+               "there is room again")
+    for client in clients:
+        client.close()
+
+
 @test
 def too_few_descriptors_are_said_and_fewer_clients_taken(bench):
     upstream = bench.upstream()

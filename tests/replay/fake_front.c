@@ -27,10 +27,12 @@ struct front {
 
 struct front *
 front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
-    void (*arrived)(void *arg, struct exchange *x), void *arg)
+    struct places *places, void (*arrived)(void *arg, struct exchange *x),
+    void *arg)
 {
 	struct front *front = mem_zero(sizeof *front);
 	(void)conf;
+	(void)places;
 	front->gateway = loop_gateway(loop);
 	front->loop = loop;
 	front->budget = budget;

@@ -113,7 +113,7 @@ gateway_start(struct gateway *gateway)
 	gateway->health = store_health_new();
 	gateway->worker = worker_new(
 	    reloaded ? world.reloaded[index] : world.confs[index],
-	    &world.budget, gateway->health, 0, NULL, 0, journal);
+	    &world.budget, NULL, gateway->health, 0, NULL, 0, journal);
 	gateway->loop = gateway->worker->loop;
 	fake_loop_fire(gateway->loop);
 	fake_loop_work(gateway->loop);

@@ -17,6 +17,7 @@
 #include "conf/conf.h"
 #include "http/exchange.h"
 #include "http/front.h"
+#include "http/places.h"
 
 /*
  * A front whose owner reads the body, or does not, and gives a scripted answer;
@@ -28,6 +29,7 @@ struct fixture {
 	struct loop *loop;
 	struct conf conf;
 	struct budget budget;
+	struct places places;
 	struct front *front;
 	struct sockaddr_in address;
 
@@ -134,7 +136,6 @@ set_up(void **state)
 	f->loop = loop_new();
 	f->conf = (struct conf){.refs = 1,
 	    .workers = 1,
-	    .max_connections = 16,
 	    .max_request_headers = 32768,
 	    .idle_timeout_ms = 5000,
 	    .header_timeout_ms = 5000,
@@ -142,8 +143,9 @@ set_up(void **state)
 	f->budget.limit = 1 << 20;
 	f->max_body = 1 << 20;
 	timer_init(&f->later, f->loop, on_later, f);
-	f->front =
-	    front_new(f->loop, &f->conf, &f->budget, on_arrived, f);
+	f->places.most = 16;
+	f->front = front_new(f->loop, &f->conf, &f->budget, &f->places,
+	    on_arrived, f);
 	front_listen(
 	    f->front, open_listener(&f->address), FRONT_PLAIN, false);
 	*state = f;
