@@ -28,6 +28,7 @@ admin_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	admin->workers = view->workers;
 	admin->started_ms = view->started_ms;
 	admin->places.most = CONNECTIONS_MAX;
+	admin->places.reserved = true;
 	admin->store = store_new(loop, conf, budget, health);
 	store_measure(admin->store, admin->store_took);
 	admin->front =

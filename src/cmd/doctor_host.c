@@ -13,9 +13,6 @@
 #include "cmd/shell_quote.h"
 #include "redis/managed.h"
 
-/* What the gateway needs besides a descriptor for each side of a client. */
-enum { SPARE_DESCRIPTORS = 1000 };
-
 static const char state_dir_pointer[] = "/state_dir";
 
 /* --- the file --- */
@@ -133,13 +130,12 @@ void
 doctor_host_descriptors(struct doctor *doctor)
 {
 	int64_t limit = descriptors_raise(); /* as serve does */
-	int64_t wanted = doctor->conf->max_connections;
-	int64_t taken = descriptors_clients(doctor->conf, limit);
-	if (taken < wanted)
+	struct descriptors d = descriptors_share(doctor->conf, limit);
+	if (d.clients < doctor->conf->max_connections)
 		findings_add(doctor, FINDING_descriptors,
 		    "/limits/connections",
-		    mem_printf("%" PRId64 " clients", taken),
-		    mem_printf("%" PRId64, 2 * wanted + SPARE_DESCRIPTORS));
+		    mem_printf("%" PRId64 " clients", d.clients),
+		    mem_printf("%" PRId64, d.needed));
 }
 
 void

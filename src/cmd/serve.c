@@ -24,6 +24,7 @@
 #include "journal/journal_folder.h"
 #include "loop/log.h"
 #include "loop/log_sink.h"
+#include "loop/reserve.h"
 #include "probe/startup_check.h"
 #include "redis/managed.h"
 #include "redis/sentinels.h"
@@ -324,16 +325,21 @@ log_ready(const struct serve *s)
 }
 
 static void
-check_descriptors(struct serve *s)
+share_descriptors(struct serve *s)
 {
-	int64_t limit = descriptors_raise();
-	int64_t taken = descriptors_clients(s->conf, limit);
-	s->places.most = (unsigned)taken;
-	if (taken == s->conf->max_connections)
+	struct descriptors d =
+	    descriptors_share(s->conf, descriptors_raise());
+	s->places.most = (unsigned)d.clients;
+	reserve_set((int)(d.limit - d.reserve), (size_t)d.idle_each);
+	if (d.clients == s->conf->max_connections)
 		return;
 	struct logline line = log_begin(EV_descriptors_few);
-	log_int(&line, "descriptors", limit);
-	log_int(&line, "connections", taken);
+	log_int(&line, "descriptors", d.limit);
+	log_int(&line, "needed", d.needed);
+	log_int(&line, "held", d.held);
+	log_int(&line, "reserve", d.reserve);
+	log_int(&line, "idle", d.idle);
+	log_int(&line, "connections", d.clients);
 	log_end(&line);
 }
 
@@ -387,7 +393,7 @@ open_all(struct serve *s, char **ret_message)
 static bool
 make_ready(struct serve *s, char **ret_message)
 {
-	check_descriptors(s);
+	share_descriptors(s);
 	if (!selftest(s->conf, ret_message) ||
 	    !socket_activation_take(&s->inherited, ret_message) ||
 	    !admin_is_guarded(s, ret_message))

@@ -9,6 +9,7 @@
 #include "http/acceptor.h"
 #include "http/refusal.h"
 #include "loop/log.h"
+#include "loop/reserve.h"
 
 enum {
 	/* New connections that are taken in one go. */
@@ -19,10 +20,11 @@ enum {
 	PAUSE_MS = 100,
 	/*
 	 * A refused connection is read for so long, so that its client gets
-	 * the refusal and not a reset; so many at once are.
+	 * the refusal and not a reset; so many at once are, for whom there are
+	 * descriptors in the reserve (cmd/descriptors.c).
 	 */
 	LINGER_MS = 1000,
-	LINGERING_MAX = 256,
+	LINGERING_MAX = 32,
 	/* How often the log says that connections were turned away. */
 	TELL_EVERY_US = 10 * 1000 * 1000,
 };
@@ -101,6 +103,9 @@ linger_refused(struct acceptor *a, int fd)
 		close(fd);
 		return;
 	}
+	fd = reserve_move(fd);
+	if (fd < 0)
+		return;
 	struct lingering *l = mem_zero(sizeof *l);
 	l->acceptor = a;
 	l->fd = fd;
@@ -228,6 +233,14 @@ accept_with_spare(struct listener *listener)
 	timer_set(&a->pause, PAUSE_MS);
 }
 
+/* The kernel gives the lowest number: one of the reserve is one too many. */
+static bool
+has_place(struct acceptor *a, int fd)
+{
+	return (a->places->reserved || !reserve_has(fd)) &&
+	    places_take(a->places);
+}
+
 /* Takes one connection; false when there is none. */
 static bool
 accept_one(struct listener *listener)
@@ -242,7 +255,7 @@ accept_one(struct listener *listener)
 	};
 	arrival.fd = accept4(listener->fd, (struct sockaddr *)&address,
 	    &arrival.address_len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (arrival.fd >= 0 && !places_take(a->places)) {
+	if (arrival.fd >= 0 && !has_place(a, arrival.fd)) {
 		turn_away(listener, arrival.fd, true);
 	} else if (arrival.fd >= 0) {
 		a->taken(a->arg, &arrival);

@@ -12,6 +12,7 @@
 struct places {
 	atomic_uint taken;
 	unsigned most;
+	bool reserved; /* descriptors of the reserve are for them too */
 };
 
 /* False: all are taken. */

@@ -3,6 +3,7 @@
 ERROR(CANCELLED, "given up by the caller")
 ERROR(CLIENT_GONE, "the client left")
 ERROR(CLOSED, "the connection was closed")
+ERROR(DESCRIPTORS, "no descriptor is left but the reserve")
 ERROR(LEASE_CUT, "the lease ended before all of it was sent")
 ERROR(JOURNAL, "the journal could not be written")
 ERROR(LEASE_OVER, "the lease ended before anything could be sent")

@@ -156,7 +156,8 @@ EVENT(answer_unread, WARN, "the memory for requests in flight was used up "
 	"and only the status counted: raise limits.in_flight_bytes, or find "
 	"out who sends such large requests")
 EVENT(descriptors_few, WARN, "the process may not open enough descriptors for "
-	"limits.connections, so it accepts fewer. Raise the limit "
-	"(LimitNOFILE= in systemd, ulimit -Hn) to a little more than twice "
-	"that number, or lower limits.connections")
+	"limits.connections, so it accepts this many clients at once; some are "
+	"kept in reserve for the admin interface, Redis and the journal, and "
+	"for idle connections to upstreams. Raise the limit (LimitNOFILE= in "
+	"systemd, ulimit -Hn) to what is needed, or lower limits.connections")
 EVENT(fatal, ERROR, "")

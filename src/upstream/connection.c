@@ -86,6 +86,8 @@ on_dialled(void *arg, CURLcode result)
 	struct connection *c = arg;
 	struct loop *loop = connector_loop(c->dialler->connector);
 	int error = error_of(result, c->tls);
+	if (error != 0 && c->dial.no_descriptor)
+		error = E_DESCRIPTORS;
 	curl_socket_t fd = CURL_SOCKET_BAD;
 	if (error == 0) {
 		curl_easy_getinfo(c->easy, CURLINFO_ACTIVESOCKET, &fd);

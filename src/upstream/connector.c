@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "loop/reserve.h"
 #include "upstream/connector.h"
 
 /* A descriptor that libcurl wants watched while it connects. */
@@ -182,13 +185,17 @@ set_probe(CURL *easy, curl_socket_t fd, int what, void *arg, void *unused)
 static curl_socket_t
 open_curl_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
-	struct connector *connector = arg;
+	struct dial *dial = arg;
 	(void)purpose;
 	int fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
 	    address->protocol);
-	if (fd < 0)
+	if (fd < 0 || reserve_has(fd)) {
+		dial->no_descriptor = fd >= 0 || errno == EMFILE;
+		if (fd >= 0)
+			close(fd);
 		return CURL_SOCKET_BAD;
-	struct probe *stale = probe_at(connector, fd);
+	}
+	struct probe *stale = probe_at(dial->connector, fd);
 	if (stale != NULL) {
 		watch_free(&stale->watch);
 		probe_watch(stale);
@@ -199,13 +206,15 @@ open_curl_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 void
 connector_add(struct connector *connector, CURL *easy, struct dial *dial)
 {
+	dial->connector = connector;
 	dial->easy = easy;
 	dial->probes = 0;
+	dial->no_descriptor = false;
 	task_init(&dial->nudge, nudge, dial);
 	must(curl_easy_setopt(easy, CURLOPT_PRIVATE, dial) == CURLE_OK);
 	must(curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION,
 		 open_curl_socket) == CURLE_OK);
-	must(curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, connector) ==
+	must(curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, dial) ==
 	    CURLE_OK);
 	must(curl_multi_add_handle(connector->multi, easy) == CURLM_OK);
 }

@@ -23,7 +23,10 @@ struct dial {
 	void (*done)(void *arg, CURLcode result);
 	void *arg;
 
+	bool no_descriptor; /* that is why it failed; connector_add clears it */
+
 	/* The connector's own: */
+	struct connector *connector;
 	CURL *easy;
 	unsigned probes; /* descriptors that libcurl waits for */
 	struct task nudge;

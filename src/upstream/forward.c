@@ -273,7 +273,23 @@ forward_too_late(const struct transfer *t)
 	    t->forward->sent_bytes == 0 && clock_us() >= *until_us;
 }
 
-/* An idle connection that failed says nothing about its target. */
+/* An idle connection that is closed makes room for one that is needed. */
+static bool
+make_room(struct upstreams *upstreams)
+{
+	for (size_t i = 0; i < upstreams->conf->n_upstreams; i++) {
+		struct target_list *targets = &upstreams->targets[i];
+		for (size_t k = 0; k < targets->count; k++)
+			if (pool_drop(&targets->list[k].pool))
+				return true;
+	}
+	return false;
+}
+
+/*
+ * An idle connection that failed says nothing about its target, and neither
+ * does one for which we had no descriptor.
+ */
 void
 forward_retry(struct transfer *t, int error)
 {
@@ -283,7 +299,11 @@ forward_retry(struct transfer *t, int error)
 		forward_finish(t, FORWARD_NOT_SENT, E_LEASE_OVER);
 		return;
 	}
-	if (t->fresh) {
+	if (error == E_DESCRIPTORS && !make_room(t->upstreams)) {
+		forward_finish(t, FORWARD_NOT_SENT, error);
+		return;
+	}
+	if (t->fresh && error != E_DESCRIPTORS) {
 		target_failed(t->target, loop_now_ms(t->upstreams->loop));
 		t->error = error;
 		t->target = NULL;

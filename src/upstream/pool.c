@@ -74,6 +74,15 @@ pool_put(struct pool *pool, struct connection **connection, int64_t idle_ms)
 		discard(pool->oldest);
 }
 
+bool
+pool_drop(struct pool *pool)
+{
+	if (pool->oldest == NULL)
+		return false;
+	discard(pool->oldest);
+	return true;
+}
+
 struct connection *
 pool_take(struct pool *pool)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,8 @@ void pool_end(struct pool *pool);
  */
 void pool_put(
     struct pool *pool, struct connection **connection, int64_t idle_ms);
+/* Closes the one that has been idle longest; false: there is none. */
+bool pool_drop(struct pool *pool);
 /*
  * The one that was used last and that is silent and open at this moment, or
  * NULL; those that are not are closed.

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "loop/reserve.h"
 #include "upstream/target.h"
 
 enum { DOWN_FIRST_MS = 1000, DOWN_MAX_MS = 10000 };
@@ -19,7 +20,8 @@ target_list_init(struct target_list *targets, struct connector *connector,
 		target->conf = &upstream->targets[i];
 		dialler_init(
 		    &target->dialler, connector, upstream, target->conf);
-		pool_init(&target->pool, loop, (size_t)upstream->keepalive);
+		pool_init(&target->pool, loop,
+		    reserve_idle((size_t)upstream->keepalive));
 	}
 }
 

@@ -179,18 +179,90 @@ def too_few_descriptors_are_said_and_fewer_clients_taken(bench):
     gateway = bench.serve(bench.config(upstream, workers=1),
                           limits={resource.RLIMIT_NOFILE: (100, 100)})
     line = gateway.find_log("descriptors_few")[0]
-    equal((line["level"], line["descriptors"], line["connections"]),
-          ("warn", 100, 50))
+    # Half of those that are not held are kept back, and a fourth of the rest
+    # is for idle connections; a client needs two.
+    equal((line["level"], line["descriptors"], line["held"], line["reserve"],
+           line["idle"], line["connections"]), ("warn", 100, 33, 33, 8, 13))
     clients = [gateway.client() for _ in range(60)]
     # All that were accepted are served, the rest are told so.
     answers = []
     for number, client in enumerate(clients):
         client.send(keyed(f"k{number}"))
         answers.append(client.read().status)
-    equal(answers, [201] * 50 + [503] * 10)
-    equal(upstream.count(), 50)
+    equal(answers, [201] * 13 + [503] * 47)
+    equal(upstream.count(), 13)
     for client in clients:
         client.close()
+
+
+def raise_own_limit():
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def is_up(gateway, path="/healthz"):
+    return ask(gateway.ready["admin"],
+               build("GET", path, host="localhost")).status == 200
+
+
+FEW = {resource.RLIMIT_NOFILE: (1024, 1024)}
+
+
+@test
+def requests_in_flight_leave_descriptors_for_what_must_go_on(bench):
+    raise_own_limit()
+    upstream, redis = bench.upstream(), bench.own_redis()
+    gateway = bench.serve(bench.config(
+        upstream, redis=redis, workers=1, options={"timeout": "10m"},
+        admin={"listen": "127.0.0.1:0"}), limits=FEW)
+    line = gateway.find_log("descriptors_few")[0]
+    hold = upstream.hold()
+    clients = [gateway.client() for _ in range(512)]
+    for number, client in enumerate(clients):
+        client.send(keyed(f"k{number}"))
+    upstream.wait_for(350)
+    for path in ("/healthz", "/readyz", "/status", "/metrics"):
+        assert is_up(gateway, path), path
+    # Connections that were lost are made again.
+    redis.restart()
+    eventually(lambda: is_up(gateway, "/readyz"), "Redis is back")
+    assert is_up(gateway)
+    upstream.wait_for(line["connections"])
+    equal(line["connections"],
+          (1024 - line["held"] - line["reserve"] - line["idle"]) // 2)
+    assert line["needed"] > 20_000, line
+    hold.release()
+    for client in clients:
+        client.close()
+
+
+@test
+def requests_whose_clients_have_left_leave_them_too(bench):
+    raise_own_limit()
+    upstream = bench.upstream()
+    gateway = bench.serve(bench.config(
+        upstream, workers=1, options={"timeout": "10m"},
+        admin={"listen": "127.0.0.1:0"}), limits=FEW)
+    hold = upstream.hold()
+
+    def is_refused():
+        return (gateway.find_log("connections_full")
+                or gateway.find_log("request", outcome="unreachable"))
+    number = 0
+    while not is_refused():
+        number += 1
+        with gateway.client() as client:
+            client.send(keyed(f"k{number}"))
+            eventually(lambda: upstream.count(key=f"k{number}")
+                       or is_refused())
+    assert is_up(gateway)
+    line = gateway.find_log("descriptors_few")[0]
+    # Some refusals may still be read.
+    used = len(os.listdir(f"/proc/{gateway.pid}/fd"))
+    assert 512 < used <= 1024 - line["reserve"] + 32, used
+    hold.release()
+    # No target was marked as one that cannot be reached.
+    eventually(lambda: gateway.ask("last").status == 201)
 
 
 @test
