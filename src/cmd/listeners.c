@@ -16,7 +16,10 @@
 #include "cmd/address_failed.h"
 #include "cmd/listeners.h"
 
-enum { BACKLOG = 4096 };
+enum {
+	BACKLOG = 4096,
+	SOCKET_MODE = 0660, /* of a Unix socket, where none is said */
+};
 
 static int
 open_stream_socket(int family)
@@ -116,46 +119,88 @@ listen_tcp(const struct address *address, struct listening *l, size_t workers,
 
 /* --- Unix sockets --- */
 
-/* A path that nobody listens on any more is left by a gateway that died. */
+/* Whether somebody listens at that path. */
 static bool
-remove_stale(const struct sockaddr_un *un)
+is_alive(const struct sockaddr_un *un)
+{
+	int fd = open_stream_socket(AF_UNIX);
+	bool alive = fd >= 0 &&
+	    (connect(fd, (const struct sockaddr *)un, sizeof *un) == 0 ||
+		errno == EAGAIN);
+	if (fd >= 0)
+		close(fd);
+	return alive;
+}
+
+/* What the path is, in words; NULL: nothing, or a socket of nobody. */
+static const char *
+occupied_by(const struct sockaddr_un *un)
 {
 	struct stat st;
 	if (lstat(un->sun_path, &st) != 0)
-		return true;
-	if (!S_ISSOCK(st.st_mode)) {
-		errno = EEXIST;
-		return false;
-	}
-	int fd = open_stream_socket(AF_UNIX);
-	if (fd < 0)
-		return false;
-	bool alive =
-	    connect(fd, (const struct sockaddr *)un, sizeof *un) == 0 ||
-	    errno == EAGAIN;
-	close(fd);
-	if (alive) {
-		errno = EADDRINUSE;
-		return false;
-	}
-	return unlink(un->sun_path) == 0;
+		return NULL;
+	if (S_ISLNK(st.st_mode))
+		return "it is a symbolic link, and a socket is to be made "
+		       "there: remove it, or name what it leads to";
+	if (!S_ISSOCK(st.st_mode))
+		return "there is a file that is no socket";
+	return is_alive(un) ? strerror(EADDRINUSE) : NULL;
 }
 
-/* Nobody can connect yet: it does not listen. */
+/* A path that nobody listens on any more is left by a gateway that died. */
+static bool
+make_way(const struct address *address, const struct sockaddr_un *un,
+    char **ret_message)
+{
+	const char *why = occupied_by(un);
+	if (why != NULL) {
+		*ret_message =
+		    mem_printf("%s: cannot bind: %s", address->text, why);
+		return false;
+	}
+	if (unlink(un->sun_path) == 0 || errno == ENOENT)
+		return true;
+	return address_failed(address, "cannot bind", ret_message);
+}
+
+static bool
+find_group(const char *name, gid_t *ret_gid)
+{
+	errno = 0;
+	const struct group *group = getgrnam(name);
+	if (group == NULL) {
+		errno = errno ? errno : ESRCH;
+		return false;
+	}
+	*ret_gid = group->gr_gid;
+	return true;
+}
+
+/*
+ * Until here the socket has been its owner's alone, whatever the umask.  What
+ * is opened is the socket itself, should another file have its name by now.
+ */
 static bool
 set_permissions(const struct conf_listen *listen, const char *path)
 {
-	if (listen->group != NULL) {
-		errno = 0;
-		const struct group *group = getgrnam(listen->group);
-		if (group == NULL) {
-			errno = errno ? errno : ESRCH;
-			return false;
-		}
-		if (chown(path, (uid_t)-1, group->gr_gid) != 0)
-			return false;
-	}
-	return listen->mode == 0 || chmod(path, (mode_t)listen->mode) == 0;
+	char name[32];
+	struct stat st;
+	gid_t gid = (gid_t)-1;
+	if (listen->group != NULL && !find_group(listen->group, &gid))
+		return false;
+	int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+	bool ok = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	    (listen->group == NULL ||
+		fchownat(fd, "", (uid_t)-1, gid, AT_EMPTY_PATH) == 0) &&
+	    chmod(name, (mode_t)(listen->mode ? listen->mode : SOCKET_MODE)) ==
+		0;
+	int error = errno;
+	close(fd);
+	errno = error;
+	return ok;
 }
 
 /* The same socket for all workers. */
@@ -202,10 +247,11 @@ listen_unix(const struct conf_listen *listen_on, struct listening *l,
 		return address_failed(address, "cannot bind", ret_message);
 	}
 	strcpy(un.sun_path, address->host);
-	if (!remove_stale(&un))
-		return address_failed(address, "cannot bind", ret_message);
+	if (!make_way(address, &un, ret_message))
+		return false;
 	l->fds[0] = open_stream_socket(AF_UNIX);
-	if (l->fds[0] < 0 ||
+	/* A socket's file has the mode of the socket that is bound to it. */
+	if (l->fds[0] < 0 || fchmod(l->fds[0], 0600) != 0 ||
 	    bind(l->fds[0], (const struct sockaddr *)&un, sizeof un) != 0)
 		return address_failed(address, "cannot bind", ret_message);
 	remember_path(l, address->host);

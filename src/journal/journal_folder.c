@@ -14,8 +14,7 @@
 #include "journal/journal_aside.h"
 #include "journal/journal_folder.h"
 #include "journal/journal_private.h"
-
-enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
+#include "loop/own_file.h"
 
 /* Closes fd if it is one; errno stays as it was. */
 static void
@@ -37,42 +36,30 @@ sync_folder(int folder)
 	return fsync(folder) == 0 || errno == EINVAL;
 }
 
-/*
- * Opens state_dir, and makes it where missing; then its parent is synced, if we
- * may read that.
- */
-static int
-open_state_dir(const char *state_dir)
-{
-	bool made = mkdir(state_dir, 0700) == 0;
-	int parent = open(state_dir, FOLDER_FLAGS);
-	int above = made && parent >= 0 ? openat(parent, "..", FOLDER_FLAGS)
-					: -1;
-	if (above >= 0)
-		fsync(above);
-	close_quietly(above);
-	return parent;
-}
-
 static bool
 open_folder(const char *state_dir, int *ret_folder, char **ret_message)
 {
+	const char *why;
 	int folder = -1;
-	int parent = open_state_dir(state_dir);
-	if (parent >= 0 &&
-	    (mkdirat(parent, "journal", 0700) == 0 || errno == EEXIST))
-		folder = openat(parent, "journal", FOLDER_FLAGS);
-	bool ok = folder >= 0 && sync_folder(parent);
-	close_quietly(parent);
-	if (ok) {
-		*ret_folder = folder;
-		return true;
+	int parent = own_file_state_dir(state_dir, &why);
+	if (parent < 0) {
+		*ret_message = mem_printf(
+		    "state_dir %s cannot be used: %s", state_dir, why);
+		return false;
 	}
-	close_quietly(folder);
-	*ret_message = mem_printf(
-	    "the folder %s/journal cannot be created and opened: %s", state_dir,
-	    strerror(errno));
-	return false;
+	folder = own_file_folder(parent, "journal", &why);
+	if (folder >= 0 && !sync_folder(parent)) {
+		why = strerror(errno);
+		close(folder);
+		folder = -1;
+	}
+	close_quietly(parent);
+	*ret_folder = folder;
+	if (folder < 0)
+		*ret_message = mem_printf(
+		    "the folder %s/journal cannot be used: %s", state_dir,
+		    why);
+	return folder >= 0;
 }
 
 /*

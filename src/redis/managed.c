@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "loop/log.h"
+#include "loop/own_file.h"
 #include "redis/managed.h"
 #include "redis/managed_process.h"
 
@@ -49,63 +50,89 @@ managed_socket(const struct conf *conf)
 
 /* --- the state folder --- */
 
+/* *ret_message says why path cannot be used; false. */
 static bool
-make_folder(const char *path, char **ret_message)
+cannot_use(char *path, const char *why, char **ret_message)
 {
-	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+	*ret_message = mem_printf("%s cannot be used: %s", path, why);
+	free(path);
+	return false;
+}
+
+static bool
+is_short(const struct managed *managed, char **ret_message)
+{
+	size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
+	if (strlen(managed->socket) <= most)
 		return true;
-	*ret_message = mem_printf(
-	    "the folder %s cannot be created: %s", path, strerror(errno));
+	*ret_message = mem_printf("state_dir is too long: the path %s "
+		"of the private Redis' socket is %zu bytes long, and "
+		"the system allows %zu", managed->socket,
+	    strlen(managed->socket), most);
 	return false;
 }
 
 /* Two gateways that share a folder would end each other's Redis. */
 static bool
-take_lock(struct managed *managed, const struct conf *conf, char **ret_message)
+take_lock(struct managed *managed, const struct conf *conf, int state_dir,
+    char **ret_message)
 {
-	char *name = mem_printf("%s/lock", conf->state_dir);
-	managed->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	bool ok = managed->lock >= 0 &&
-	    flock(managed->lock, LOCK_EX | LOCK_NB) == 0;
-	if (!ok && managed->lock >= 0 && errno == EWOULDBLOCK)
+	const char *why;
+	managed->lock = own_file_open(state_dir, "lock", O_RDWR, &why);
+	if (managed->lock < 0)
+		return cannot_use(mem_printf("%s/lock", conf->state_dir), why,
+		    ret_message);
+	if (flock(managed->lock, LOCK_EX | LOCK_NB) == 0)
+		return true;
+	if (errno == EWOULDBLOCK)
 		*ret_message = mem_printf("state_dir %s is used by another "
 			"gateway; each one needs a state_dir of its own",
 		    conf->state_dir);
-	else if (!ok)
-		*ret_message = mem_printf(
-		    "%s cannot be locked: %s", name, strerror(errno));
-	free(name);
+	else
+		*ret_message = mem_printf("%s/lock cannot be locked: %s",
+		    conf->state_dir, strerror(errno));
+	return false;
+}
+
+/* The folder of its files, in which nobody else makes any from here on. */
+static bool
+prepare_folder(const struct managed *managed, int state_dir, char **ret_message)
+{
+	const char *why;
+	int folder = own_file_folder(state_dir, "redis", &why);
+	if (folder < 0)
+		return cannot_use(
+		    mem_str(span_str(managed->folder)), why, ret_message);
+	bool ok = fchmod(folder, 0700) == 0;
+	if (!ok)
+		*ret_message = mem_printf("%s cannot be written to: %s",
+		    managed->folder, strerror(errno));
+	ok = ok && managed_process_configure(folder, managed->folder,
+	    ret_message);
+	close(folder);
 	return ok;
 }
 
 static bool
 prepare(struct managed *managed, const struct conf *conf, char **ret_message)
 {
-	size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
-	if (strlen(managed->socket) > most) {
-		*ret_message = mem_printf("state_dir is too long: the path %s "
-			"of the private Redis' socket is %zu bytes long, and "
-			"the system allows %zu", managed->socket,
-		    strlen(managed->socket), most);
+	const char *why;
+	if (!is_short(managed, ret_message))
 		return false;
-	}
-	if (!make_folder(conf->state_dir, ret_message) ||
-	    !take_lock(managed, conf, ret_message) ||
-	    !make_folder(managed->folder, ret_message))
-		return false;
-	if (chmod(managed->folder, 0700) != 0 ||
-	    !managed_process_configure(managed->folder)) {
-		*ret_message = mem_printf("%s cannot be written to: %s",
-		    managed->folder, strerror(errno));
-		return false;
-	}
-	if (access(REDIS_SERVER, X_OK) != 0) {
+	int state_dir = own_file_state_dir(conf->state_dir, &why);
+	if (state_dir < 0)
+		return cannot_use(mem_printf("state_dir %s", conf->state_dir),
+		    why, ret_message);
+	bool ok = take_lock(managed, conf, state_dir, ret_message) &&
+	    prepare_folder(managed, state_dir, ret_message);
+	close(state_dir);
+	if (ok && access(REDIS_SERVER, X_OK) != 0) {
 		*ret_message = mem_printf("%s, which store.redis \"managed\" "
 			"needs, cannot be run: %s", REDIS_SERVER,
 		    strerror(errno));
 		return false;
 	}
-	return true;
+	return ok;
 }
 
 /* One whose gateway was killed may not have ended yet. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
@@ -15,6 +16,7 @@
 
 #include "base/mem.h"
 #include "loop/loop.h"
+#include "loop/own_file.h"
 #include "redis/managed_process.h"
 
 #define PID_FILE "redis.pid"
@@ -69,21 +71,66 @@ turn_log(const char *folder)
 	free(old);
 }
 
-bool
-managed_process_configure(const char *folder)
+/* A link to where Redis, or we, would write; NULL: there is none. */
+static const char *
+find_link(DIR *names, const char **ret_why)
 {
-	char *new = in_folder(folder, CONF_FILE ".new");
-	char *conf = in_folder(folder, CONF_FILE);
-	int fd = open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	const struct dirent *entry;
+	struct stat st;
+	while ((entry = readdir(names)) != NULL) {
+		if (fstatat(dirfd(names), entry->d_name, &st,
+			AT_SYMLINK_NOFOLLOW) != 0)
+			continue;
+		*ret_why = "it is a symbolic link";
+		if (S_ISLNK(st.st_mode))
+			return entry->d_name;
+		/* Redis' own files may be backed up by hard links. */
+		*ret_why = "it is a hard link: the file has another name too";
+		if (S_ISREG(st.st_mode) && st.st_nlink > 1 &&
+		    strncmp(entry->d_name, "redis.", strlen("redis.")) == 0)
+			return entry->d_name;
+	}
+	return NULL;
+}
+
+static bool
+has_no_link(int folder, const char *path, char **ret_message)
+{
+	const char *why = NULL;
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
+	if (names == NULL) {
+		*ret_message = mem_printf(
+		    "%s cannot be read: %s", path, strerror(errno));
+		return false;
+	}
+	const char *link = find_link(names, &why);
+	if (link != NULL)
+		*ret_message = mem_printf(
+		    "%s/%s cannot be used: %s", path, link, why);
+	closedir(names);
+	return link == NULL;
+}
+
+bool
+managed_process_configure(int folder, const char *path, char **ret_message)
+{
+	const char *why;
+	if (!has_no_link(folder, path, ret_message))
+		return false;
+	int fd = own_file_open(
+	    folder, CONF_FILE ".new", O_WRONLY | O_TRUNC, &why);
 	bool ok = fd >= 0;
 	if (ok) {
 		size_t len = sizeof conf_text - 1;
 		ok = write(fd, conf_text, len) == (ssize_t)len;
 		close(fd);
 	}
-	ok = ok && rename(new, conf) == 0;
-	free(new);
-	free(conf);
+	ok = ok &&
+	    renameat(folder, CONF_FILE ".new", folder, CONF_FILE) == 0;
+	if (!ok)
+		*ret_message = mem_printf("%s cannot be written to: %s", path,
+		    strerror(errno));
 	return ok;
 }
 

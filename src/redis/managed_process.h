@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/must.h"
+
 /*
  * The process of a private redis-server that works in one folder: its
  * configuration, its start and its end.  All names in its configuration are
@@ -16,8 +18,13 @@
 #define MANAGED_PROCESS_SOCKET "redis.sock"
 #define MANAGED_PROCESS_LOG "redis.log"
 
-/* Writes the folder's redis.conf anew; false: errno says why. */
-bool managed_process_configure(const char *folder);
+/*
+ * Writes the folder's redis.conf anew, if no link stands in the place of any
+ * file that is made in the folder.  path is its name; false with a sentence in
+ * *ret_message (the caller frees it).
+ */
+MUST_USE bool managed_process_configure(
+    int folder, const char *path, char **ret_message);
 
 /*
  * Starts it; its process id, or -1 with errno.  It gets SIGTERM when the

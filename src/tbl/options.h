@@ -183,8 +183,8 @@ OPT(LISTEN, "address", ADDRESS, address, ANY, RESTART,
 	"\"HOST:PORT\", \"[V6]:PORT\" or \"unix:/path\".",
 	REQUIRED)
 OPT(LISTEN, "mode", MODE, mode, ANY, RESTART,
-	"The permissions of a Unix socket in octal, like \"0660\"; by default, "
-	"whatever the umask leaves.",
+	"The permissions of a Unix socket in octal; by default \"0660\", "
+	"whatever the umask is, and so for the admin interface's socket.",
 	NONE)
 OPT(LISTEN, "group", TEXT, group, ANY, RESTART,
 	"The group that a Unix socket belongs to; by default, that of the "

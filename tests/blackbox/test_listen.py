@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import stat
+import threading
 
 from once import tap
 from once.certificates import Authority
@@ -49,6 +50,71 @@ def mode_and_group_of_a_socket_are_set(bench):
     found = os.lstat(path)
     equal((stat.S_IMODE(found.st_mode), found.st_gid), (0o620, group.gr_gid))
     equal(gateway.ask("k").status, 201)
+
+
+def mode_of(path):
+    return stat.S_IMODE(os.lstat(path).st_mode)
+
+
+class Umask:
+    """Of this process, and of gateways that it starts."""
+
+    def __init__(self, mask):
+        self.mask = mask
+
+    def __enter__(self):
+        self.mask = os.umask(self.mask)
+
+    def __exit__(self, *_):
+        os.umask(self.mask)
+
+
+@each([("nothing", 0, None, 0o660), ("all", 0o777, None, 0o660),
+       ("nothing, and one is said", 0, "0600", 0o600),
+       ("writing, and one is said", 0o222, "0666", 0o666)])
+def a_socket_has_its_mode_when_the_umask_takes(bench, umask, mode, wanted):
+    """From the first moment on none is wider."""
+    path, admin = (os.path.join(bench.folder(), name) for name in "sa")
+    listen = f"unix:{path}" if mode is None else {"address": f"unix:{path}",
+                                                  "mode": mode}
+    seen, over = set(), threading.Event()
+
+    def look():
+        while not over.is_set():
+            if is_there(path):
+                seen.add(mode_of(path))
+    config = bench.config(bench.upstream(), listen=[listen],
+                          admin={"listen": f"unix:{admin}"})
+    task = bench.background(look)
+    with Umask(umask):
+        gateway = bench.serve(config, ready=False)
+        gateway.wait_ready()
+    over.set()
+    task.result()
+    equal((mode_of(path), mode_of(admin)), (wanted, 0o660))
+    equal([mode for mode in seen if mode & ~wanted], [])
+    equal(gateway.ask("k").status, 201)
+
+
+@each([("that leads nowhere", None), ("to a file", "file"),
+       ("to a socket", "socket")])
+def a_symbolic_link_in_the_place_of_a_socket_is_refused(bench, kind):
+    path = os.path.join(bench.folder(), "s")
+    target = os.path.join(bench.folder(), "target")
+    if kind == "file":
+        target = bench.file(b"precious")
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(target)
+    os.symlink(target, path)
+    gateway = bench.serve(bench.config(
+        bench.upstream(), listen=["127.0.0.1:0"],
+        admin={"listen": f"unix:{path}"}), ready=False)
+    equal(gateway.wait(), 1)
+    said = gateway.find_log("fatal")[0]["error"]
+    assert path in said and "symbolic link" in said, said
+    assert os.path.islink(path)
+    equal(is_there(target), kind is not None)
 
 
 @test

@@ -281,7 +281,7 @@ def mount_disk():
     """Mounts a small file system; OSError where this user may not."""
     folder = make_folder()
     done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "once", folder],
+        ["mount", "-t", "tmpfs", "-o", "size=2m,mode=0700", "once", folder],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         drop_folder(folder)

@@ -269,7 +269,7 @@ try_small_disk(struct test *test)
 	snprintf(path, sizeof path, "%s/disk", test->folder);
 	if (mkdir(path, 0700) != 0 || unshare(CLONE_NEWNS) != 0 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("tmpfs", path, "tmpfs", 0, "size=512k") != 0)
+	    mount("tmpfs", path, "tmpfs", 0, "mode=0700,size=512k") != 0)
 		return 77;
 	struct journal *journal;
 	char *message;
@@ -288,7 +288,7 @@ try_small_disk(struct test *test)
 	    journal_append(journal, &too_large, &id) ||
 	    journal_open_entries(journal) != 1)
 		return 3;
-	if (mount("tmpfs", path, "tmpfs", MS_REMOUNT, "size=8m") != 0)
+	if (mount("tmpfs", path, "tmpfs", MS_REMOUNT, "mode=0700,size=8m") != 0)
 		return 77;
 	if (journal_is_writable(journal, SECOND_US - 1))
 		return 4;

@@ -360,7 +360,7 @@ a_state_dir_that_cannot_be_is_refused(void **state)
 	conf.state_dir = long_dir;
 	is_refused(&conf, "state_dir is too long");
 	conf.state_dir = (char[]){"/proc/no/such"};
-	is_refused(&conf, "cannot be created");
+	is_refused(&conf, "cannot be used");
 }
 
 static void
