@@ -23,6 +23,14 @@ utf8_length(struct span s)
 	return len;
 }
 
+size_t
+utf8_shown(struct span s)
+{
+	const uint8_t *p = (const uint8_t *)s.ptr;
+	bool c1 = s.len > 1 && p[0] == 0xc2 && p[1] < 0xa0;
+	return p[0] < 0x20 || p[0] == 0x7f || c1 ? 0 : utf8_length(s);
+}
+
 bool
 utf8_is_valid(struct span s)
 {

@@ -15,5 +15,11 @@ bool utf8_is_valid(struct span s);
  * is none. */
 size_t utf8_length(struct span s);
 
+/*
+ * The same, where a terminal shows the character and does not obey it: 0 for
+ * controls too (C0, DEL, and C1, which are U+0080 to U+009F).
+ */
+size_t utf8_shown(struct span s);
+
 /* Writes one character, 1 to 4 bytes, and returns how many. */
 size_t utf8_put(uint32_t character, char *ret_bytes);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "cmd/keys_print.h"
 #include "cmd/table.h"
 #include "loop/loop.h"
@@ -13,12 +14,15 @@
 static void
 put_safely(const char *text, size_t len)
 {
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-		if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
-			printf("\\x%02x", c);
+	struct span s = span_of(text, len);
+	while (s.len > 0) {
+		char c = s.ptr[0];
+		size_t shown = c == '\n' || c == '\t' ? 1 : utf8_shown(s);
+		if (shown > 0)
+			fwrite(s.ptr, 1, shown, stdout);
 		else
-			putchar(c);
+			printf("\\x%02x", (unsigned char)c);
+		s = span_from(s, shown > 0 ? shown : 1);
 	}
 }
 

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/utf8.h"
 #include "cmd/print.h"
 
 void
 print_safely(FILE *out, const char *text)
 {
-	for (; *text != '\0'; text++) {
-		unsigned char byte = (unsigned char)*text;
-		if (byte < 0x20 || byte == 0x7f)
-			fprintf(out, "\\u%04x", byte);
+	struct span s = span_str(text);
+	while (s.len > 0) {
+		size_t shown = utf8_shown(s);
+		if (shown > 0)
+			fwrite(s.ptr, 1, shown, out);
 		else
-			putc(byte, out);
+			fprintf(out, "\\u%04x", (unsigned char)s.ptr[0]);
+		s = span_from(s, shown > 0 ? shown : 1);
 	}
 }
 

@@ -7,6 +7,9 @@
 
 enum { FULL_EVERY_US = 1000000 };
 
+/* So much of a path is shown. */
+enum { PATH_BYTES = 1024 };
+
 static const char *const outcome_words[] = {
 #define OUTCOME(name, word, ...) word,
 #include "tbl/outcomes.h"
@@ -65,7 +68,7 @@ access_log(const struct request *r, int64_t took_us)
 	log_span(&line, "request_id", r->id);
 	log_str(&line, "route", r->route ? r->route->name : "-");
 	log_span(&line, "method", r->x->head.method);
-	log_span(&line, "path", r->head.target.path);
+	log_cut(&line, "path", r->head.target.path, PATH_BYTES);
 	if (r->answer != NULL)
 		log_int(&line, "status", r->answer->status);
 	else if (r->x->late)

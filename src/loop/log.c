@@ -109,26 +109,48 @@ count_plain(struct span s)
 	return n;
 }
 
-/* A JSON string; controls, and bytes that are not UTF-8, are escaped. */
+/*
+ * One character that is not plain; how many bytes it has.  A byte that is no
+ * UTF-8 is escaped as if it were Latin-1.
+ */
+static size_t
+put_character(struct span s)
+{
+	unsigned char c = (unsigned char)s.ptr[0];
+	bool quoted = c == '"' || c == '\\';
+	size_t shown = quoted ? 0 : utf8_shown(s);
+	size_t len = utf8_length(s);
+	if (quoted)
+		put_bytes("\\", 1);
+	if (quoted || shown > 0)
+		put_bytes(s.ptr, quoted ? 1 : shown);
+	else
+		put_escape(len == 2 ? (unsigned char)s.ptr[1] : c);
+	return len > 0 ? len : 1;
+}
+
+/*
+ * A JSON string; controls (C0, DEL, C1), and bytes that are not UTF-8, are
+ * escaped.
+ */
+static void
+put_characters(struct span s)
+{
+	while (s.len > 0) {
+		size_t n = count_plain(s);
+		if (n > 0)
+			put_bytes(s.ptr, n);
+		else
+			n = put_character(s);
+		s = span_from(s, n);
+	}
+}
+
 static void
 put_string(struct span s)
 {
 	put_bytes("\"", 1);
-	for (size_t i = 0, n; i < s.len; i += n) {
-		unsigned char c = (unsigned char)s.ptr[i];
-		n = count_plain(span_from(s, i));
-		if (n == 0 && c >= 0x80)
-			n = utf8_length(span_from(s, i));
-		if (n > 0) {
-			put_bytes(s.ptr + i, n);
-			continue;
-		}
-		n = 1;
-		if (c == '"' || c == '\\')
-			put_bytes((char[]){'\\', (char)c}, 2);
-		else
-			put_escape(c);
-	}
+	put_characters(s);
 	put_bytes("\"", 1);
 }
 
@@ -217,13 +239,43 @@ line_has_room(size_t name_len, size_t len)
 	return used + name_len + 6 * len + 8 < LINE_BYTES;
 }
 
+/* So much of it as has at most that many bytes, in whole characters. */
+static struct span
+cut(struct span value, size_t most)
+{
+	if (value.len <= most)
+		return value;
+	/* A character has four bytes at most; what is none is cut anywhere. */
+	size_t len = most;
+	while (len > 0 && most - len < 4 &&
+	       ((unsigned char)value.ptr[len] & 0xc0) == 0x80)
+		len--;
+	return span_of(value.ptr, most - len < 4 ? len : most);
+}
+
+void
+log_cut(
+    struct logline *line, const char *name, struct span value, size_t most)
+{
+	if (!line->wanted)
+		return;
+	while (most > 0 && !line_has_room(strlen(name), most + 1))
+		most /= 2;
+	if (value.len > most && most == 0)
+		return;
+	struct span shown = cut(value, most);
+	put_member_name(name);
+	put_bytes("\"", 1);
+	put_characters(shown);
+	if (shown.len < value.len)
+		put_span(SPAN("\xe2\x80\xa6"));
+	put_bytes("\"", 1);
+}
+
 void
 log_span(struct logline *line, const char *name, struct span value)
 {
-	if (!line->wanted || !line_has_room(strlen(name), value.len))
-		return;
-	put_member_name(name);
-	put_string(value);
+	log_cut(line, name, value, value.len);
 }
 
 void

@@ -39,6 +39,12 @@ struct logline {
  */
 struct logline log_begin(enum event event);
 void log_span(struct logline *line, const char *name, struct span value);
+/*
+ * The same, of at most that many bytes: the rest is shown as "…", here as in
+ * any text for which a line has no room.
+ */
+void log_cut(
+    struct logline *line, const char *name, struct span value, size_t most);
 void log_str(struct logline *line, const char *name, const char *value);
 void log_int(struct logline *line, const char *name, int64_t value);
 /* us, microseconds, is written as milliseconds with three decimals. */

@@ -171,6 +171,57 @@ def control_bytes_in_a_path_cannot_forge_a_line(bench):
     equal(gateway.stray, [])
 
 
+@each([(f"{n} bytes", n) for n in (1023, 1024, 1025, 2705, 8000, 12000)])
+def a_long_path_is_cut_where_one_sees_it(bench, length):
+    upstream, gateway = bench.pair()
+    path = "/" + "x" * (length - 1)
+    gateway.send(build("GET", path, [("X-Request-Id", "rid-1")]))
+    line = gateway.wait_for_log("request", request_id="rid-1")
+    equal(line["path"],
+          path if length <= 1024 else path[:1024] + "\N{HORIZONTAL ELLIPSIS}")
+    for member in ("client", "status", "outcome", "total_ms"):
+        assert member in line, line
+    equal(upstream.requests[-1].target, path)
+
+
+@test
+def a_name_too_long_for_a_line_is_cut_between_characters(bench):
+    config = bench.config(bench.upstream())
+    # Each of two bytes: half of all places are none to cut at.
+    name = "x" + "\u00e9" * 4000
+    config["routes"][0]["name"] = name
+    gateway = bench.serve(config)
+    gateway.ask("k")
+    line = gateway.wait_for_log("request", outcome="executed")
+    assert line["route"].endswith("\N{HORIZONTAL ELLIPSIS}"), line["route"]
+    assert name.startswith(line["route"][:-1]), line["route"]
+    assert len(line["route"]) > 500, line["route"]
+    equal(line["path"], "/v1/charges")
+    equal(gateway.stray, [])
+
+
+@test
+def what_a_terminal_obeys_never_goes_out_raw(bench):
+    """C1 controls stand for ESC and another byte: U+009B begins a command."""
+    c1 = "".join(map(chr, range(0x80, 0xa0)))
+    config = bench.config(bench.upstream())
+    config["routes"][0]["name"] = f"a{c1}\u00a0b"
+    gateway = bench.serve(config)
+    gateway.ask("k")
+    gateway.wait_for_log("request", outcome="executed",
+                         route=f"a{c1}\u00a0b")
+    with gateway.client() as client:
+        client.send(b"P\x9bST\xc2\x9b\xff /v1/charges HTTP/1.1\r\n"
+                    b"Host: h\r\n\r\n")
+        equal(client.read().status, 400)
+    gateway.wait_for_log("request", outcome="bad-request",
+                         method="P\x9bST\x9b\xff")
+    for line in gateway.lines:
+        raw = [c for c in line if c < " " or "\x7f" <= c < "\xa0"]
+        equal((line, raw), (line, []))
+        assert "\N{REPLACEMENT CHARACTER}" not in line, line
+
+
 @test
 def the_access_line_can_be_switched_off(bench):
     upstream, gateway = bench.pair(log={"access": False})

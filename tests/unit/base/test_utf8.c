@@ -66,6 +66,35 @@ every_character_that_is_put_is_valid(void **state)
 	assert_memory_equal(euro, "\xe2\x82\xac", 3);
 }
 
+static void
+what_a_terminal_obeys_is_not_shown(void **state)
+{
+	static const struct {
+		struct span text;
+		size_t shown;
+	} table[] = {
+		{{"a\x1b", 2}, 1},
+		{{" ", 1}, 1},
+		{{"\0", 1}, 0},
+		{{"\n", 1}, 0},
+		{{"\x1b[", 2}, 0},
+		{{"\x7f", 1}, 0},
+		{{"\x9b", 1}, 0},     /* a byte that is no UTF-8 */
+		{{"\xc2\x80", 2}, 0}, /* U+0080 to U+009F */
+		{{"\xc2\x9b", 2}, 0},
+		{{"\xc2\x9f", 2}, 0},
+		{{"\xc2\xa0", 2}, 2},
+		{{"\xc2", 1}, 0},
+		{{"\xc3\x9b", 2}, 2},
+		{{"\xe2\x82\xac", 3}, 3},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		if (utf8_shown(table[i].text) != table[i].shown)
+			fail_msg("number %zu", i);
+}
+
 int
 main(void)
 {
@@ -73,6 +102,7 @@ main(void)
 		cmocka_unit_test(characters_of_one_to_four_bytes_are_valid),
 		cmocka_unit_test(what_is_not_utf8_is_refused),
 		cmocka_unit_test(every_character_that_is_put_is_valid),
+		cmocka_unit_test(what_a_terminal_obeys_is_not_shown),
 	};
 	return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
 }
