@@ -58,7 +58,14 @@ enum after
 request_client_route(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	r->route = route_find(r->conf, r->x->head.method, &r->head.target);
+	if (!route_find(r->conf, r->x->head.method, &r->head.target,
+		&r->route)) {
+		r->close = true;
+		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
+		    OUTCOME_BAD_REQUEST,
+		    SPAN("The path leads to different routes, depending on "
+			 "whether %2F is a slash."));
+	}
 	if (r->route == NULL)
 		return request_refuse(r, PROBLEM_NO_ROUTE, OUTCOME_NO_ROUTE);
 	r->policy = r->route->idempotency;

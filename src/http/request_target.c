@@ -145,35 +145,62 @@ request_target_authority_is_valid(struct span authority)
 
 /* --- spelling --- */
 
-/* What a decoded path is where a coded slash is a slash, or where it is not. */
-static bool
-finish_path(char *path, size_t len, bool coded, struct span *ret_path)
+static struct span
+path_of(char *path, size_t len)
 {
-	if (!resolve_dots(path, &len, coded))
+	return len ? span_of(path, len) : SPAN("/");
+}
+
+/* What a decoded path is to those who take a coded slash for a slash. */
+static bool
+finish_path(char *path, size_t len, struct span *ret_path)
+{
+	if (!resolve_dots(path, &len, true))
 		return false;
-	len = join_slashes(path, len, coded);
-	*ret_path = len ? span_of(path, len) : SPAN("/");
+	*ret_path = path_of(path, join_slashes(path, len, true));
 	return true;
+}
+
+/* A copy; with slashes for coded slashes, if wanted. */
+static char *
+copied(struct arena *arena, const char *path, size_t len, bool slashes)
+{
+	char *copy = arena_alloc(arena, len + 1);
+	for (size_t i = 0; i < len; i++)
+		copy[i] = slashes && path[i] == CODED_SLASH ? '/' : path[i];
+	return copy;
+}
+
+/* What the path is to those who do not take a coded slash for a slash. */
+static bool
+spell_others(struct arena *arena, char *path, size_t len,
+    struct request_target *target)
+{
+	if (!resolve_dots(path, &len, false))
+		return false;
+	char *left = copied(arena, path, len, true);
+	char *again = copied(arena, path, len, true);
+	size_t left_len = join_slashes(left, len, false);
+	target->others[0] = path_of(path, join_slashes(path, len, false));
+	target->others[1] = path_of(left, left_len);
+	target->n_others = REQUEST_TARGET_OTHERS;
+	return finish_path(again, len, &target->others[2]);
 }
 
 static bool
 spell(struct arena *arena, struct span path, struct request_target *target)
 {
 	char *out = arena_alloc(arena, path.len);
-	char *other = NULL;
 	size_t len;
 
 	if (!decode_path(path, out, &len))
 		return false;
-	if (memchr(out, CODED_SLASH, len)) {
-		other = arena_alloc(arena, len);
-		memcpy(other, out, len);
-	}
-	if (!finish_path(out, len, true, &target->spelling))
+	char *other = memchr(out, CODED_SLASH, len)
+	    ? copied(arena, out, len, false)
+	    : NULL;
+	if (!finish_path(out, len, &target->spelling))
 		return false;
-	target->segments = target->spelling;
-	return other == NULL ||
-	    finish_path(other, len, false, &target->segments);
+	return other == NULL || spell_others(arena, other, len, target);
 }
 
 static bool

@@ -7,10 +7,18 @@
 /*
  * The one spelling of a path, for finding its route: percent-decoded, dot
  * segments and doubled slashes resolved (RFC 3986, section 5.2.4), without a
- * trailing slash.  "%2F" counts as a slash; what the path is to a server that
- * takes it for a byte of a segment is worked out too.  What goes upstream stays
- * as the client sent it.  Pure; any thread.
+ * trailing slash.  "%2F" counts as a slash; what the path is to servers that
+ * see none there is worked out too.  What goes upstream stays as the client
+ * sent it.  Pure; any thread.
  */
+
+/*
+ * How servers read a "%2F" that do not take it for a slash at once: as a byte
+ * of a segment, for which a NUL stands here; or as a slash that comes to light
+ * once dot segments are resolved, so that what it made of "..%2F" then stays as
+ * it is, or is resolved in its turn.
+ */
+enum { REQUEST_TARGET_OTHERS = 3 };
 
 /* The parts of a request target; they point into it or into the arena. */
 struct request_target {
@@ -20,11 +28,9 @@ struct request_target {
 	bool has_query;
 	struct span authority; /* of an absolute-form target, else empty */
 	struct span spelling;  /* the one spelling of the path, "/" at least */
-	/*
-	 * The same for servers to whom "%2F" is a byte of a segment, and no
-	 * slash: a NUL stands for it.
-	 */
-	struct span segments;
+	/* What the path is to other servers; none where it has no "%2F". */
+	struct span others[REQUEST_TARGET_OTHERS];
+	size_t n_others;
 };
 
 /*

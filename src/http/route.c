@@ -1,21 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/test_build.h"
 #include "http/route.h"
 
 static bool method_fits(const struct conf_route *route, struct span method);
 static bool path_fits(const struct conf_route *route, struct span path);
+static bool may_pass_one_by(const struct conf_route *one, struct span path,
+    const struct conf_route *other, struct span other_path);
 
-const struct conf_route *
-route_find(const struct conf *conf, struct span method,
-    const struct request_target *target)
+/* The first route that serves that reading of a path. */
+static const struct conf_route *
+first_of(const struct conf *conf, struct span method, struct span path)
 {
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
-		if (method_fits(route, method) &&
-		    (path_fits(route, target->spelling) ||
-			path_fits(route, target->segments)))
+		if (method_fits(route, method) && path_fits(route, path))
 			return route;
 	}
 	return NULL;
+}
+
+bool
+route_find(const struct conf *conf, struct span method,
+    const struct request_target *target, const struct conf_route **ret_route)
+{
+	struct span path = target->spelling;
+	const struct conf_route *found = first_of(conf, method, path);
+
+	for (size_t i = 0; i < target->n_others; i++) {
+		struct span other = target->others[i];
+		const struct conf_route *route = first_of(conf, method, other);
+		if (route == NULL)
+			continue;
+		if (found && may_pass_one_by(found, path, route, other) &&
+		    INVARIANT(one_reading))
+			return false;
+		if (found == NULL || route < found) {
+			found = route;
+			path = other;
+		}
+	}
+	*ret_route = found;
+	return true;
 }
 
 /* Methods are case-sensitive (RFC 9110, section 9.1). */
@@ -61,6 +86,48 @@ path_fits(const struct conf_route *route, struct span path)
 	return rest.len == 0;
 }
 
+/* Whether two paths that a route serves give its variables the same values. */
+static bool
+same_variables(const struct conf_route *route, struct span a, struct span b)
+{
+	for (size_t i = 0; i < route->n_segments; i++) {
+		enum segment_kind kind = route->segments[i].kind;
+		if (kind == SEGMENT_REST)
+			break;
+		struct span one = take_segment(&a), other = take_segment(&b);
+		if (kind == SEGMENT_ANY && !span_eq(one, other))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether a request of two readings, each with its route, could be taken for
+ * the one here and for the other one by its upstream, and that matters.
+ */
+static bool
+may_pass_one_by(const struct conf_route *one, struct span path,
+    const struct conf_route *other, struct span other_path)
+{
+	if (one->idempotency == NULL && other->idempotency == NULL)
+		return false;
+	return one != other || !same_variables(one, path, other_path);
+}
+
+/* The first reading of the path that the route serves. */
+static struct span
+reading_of(
+    const struct conf_route *route, const struct request_target *target)
+{
+	struct span path = target->spelling;
+	for (size_t i = 0; i < target->n_others; i++) {
+		if (path_fits(route, path))
+			break;
+		path = target->others[i];
+	}
+	return path;
+}
+
 /* A segment in which a NUL stands for "%2F" (request_target.h). */
 static struct span
 with_slashes(struct arena *arena, struct span segment)
@@ -79,8 +146,7 @@ route_variable(struct arena *arena, const struct conf_route *route,
     struct span *ret_value)
 {
 	int index = conf_variable(route, name);
-	bool whole = path_fits(route, target->spelling);
-	struct span rest = whole ? target->spelling : target->segments;
+	struct span rest = reading_of(route, target);
 	struct span segment = SPAN("");
 	if (index < 0)
 		return false;

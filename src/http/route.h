@@ -13,10 +13,15 @@
 /*
  * A path fits if its one spelling does, or if it does to a server that takes
  * "%2F" for no slash: "/charges/a%2Fb/refund" fits "/charges/{id}/refund".
- * NULL: no route.
+ * *ret_route NULL: no route.
+ *
+ * False of a path of two readings: two routes serve it, depending on what
+ * "%2F" is taken for, one of which is idempotent; or one does that is, and its
+ * variables depend on that.  The upstream, which gets the bytes of the client,
+ * might take the other one: that is to be answered 400.
  */
-const struct conf_route *route_find(const struct conf *conf,
-    struct span method, const struct request_target *target);
+MUST_USE bool route_find(const struct conf *conf, struct span method,
+    const struct request_target *target, const struct conf_route **ret_route);
 
 /*
  * What the variable of that name stands for in a target that the route serves,

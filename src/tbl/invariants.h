@@ -175,6 +175,8 @@ INVARIANT_NAME(
 INVARIANT_NAME(
     no_coded_nul, "a path could slip past its route as /v1/charges%00")
 INVARIANT_NAME(coded_slash, "a path could be read in two ways, as /a%2Fb/..")
+INVARIANT_NAME(one_reading,
+    "a path could slip past its route as /static/..%2Fv1/charges")
 INVARIANT_NAME(dots_resolved, "a path could slip past its route as /x/../v1")
 INVARIANT_NAME(slashes_joined, "a path could slip past its route as //v1")
 

@@ -299,6 +299,7 @@ def the_path_is_made_of_the_request(bench, path, target):
     upstream = bench.upstream(then_close(b""))
     config = bench.config(upstream, idempotency={"on_unknown": ask_at(path)})
     config["routes"][0]["path"] = "/v1/{account}/charges"
+    config["routes"].pop()  # what it is where "%2F" is a slash
     gateway = bench.serve(config)
     request = {"body": ORDER, "target": "/v1/a%2Fb%20c/charges"}
     equal(gateway.ask("k/1~x", **request).status, 502)

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contract, sections 3 and 7: routes, and what a reverse proxy may touch."""
 
+import os
+import random
+import re
+from urllib.parse import unquote
+
 from once import tap
 from once.http import build
 from once.tap import each, equal, test
@@ -47,15 +52,13 @@ def the_first_route_that_matches_serves(bench):
 
 @each([(target, target) for target in (
     "/v1//charges", "//v1/charges", "/v1/./charges", "/v1/x/../charges",
-    "/../v1/charges", "/%76%31/charges", "/v1%2Fcharges", "/v1%2fcharges",
-    "/v1/%2e/charges", "/v1/x/%2E%2e/charges", "/v1/charges//",
-    "/v1/charges/.", "/v1/charges/x/..", "http://other/v1/charges",
-    "/v1/%63harges", "/%76%31/%63%68%61%72%67%65%73", "/v1/charge%73",
-    "/v1/charges/", "/v1/charges///", "/./v1/./charges/./", "/../../v1/charges",
+    "/../v1/charges", "/%76%31/charges", "/v1/%2e/charges",
+    "/v1/x/%2E%2e/charges", "/v1/charges//", "/v1/charges/.",
+    "/v1/charges/x/..", "http://other/v1/charges", "/v1/%63harges",
+    "/%76%31/%63%68%61%72%67%65%73", "/v1/charge%73", "/v1/charges/",
+    "/v1/charges///", "/./v1/./charges/./", "/../../v1/charges",
     "/v1/charges/%2e", "/v1/charges/%2E/", "/v1/charges/x/%2e%2E",
-    "/v1/x/.%2e/charges", "/v1/x/%2e./charges", "/v1/x/..%2Fcharges",
-    "/v1/x%2F..%2fcharges", "/%2Fv1/charges", "/v1/charges%2F",
-    "/v1/charges%2f%2F", "/v1%2F%2E%2fcharges", "///v1///charges///",
+    "/v1/x/.%2e/charges", "/v1/x/%2e./charges", "///v1///charges///",
     "//..//v1/charges", "/v1/x/..//charges", "/v1/charges?", "/v1/charges??",
     "/v1/charges?/../x", "/v1/charges/?x=1", "/v1/charges?%00\\",
     "HTTP://other/v1/charges", "https://other:8443/v1/charges",
@@ -92,6 +95,114 @@ def a_path_with_no_one_reading_is_refused_and_goes_nowhere(bench):
     equal(served, [])
     equal(upstream.count(), 0)
     equal(gateway.ask("k").status, 201)
+
+
+# Of two readings, one of which is /v1/charges: "%2F" is a slash, or none.
+TWO_READINGS = [
+    "/static/..%2Fv1/charges", "/static/..%2fv1%2fcharges", "/v1%2Fcharges",
+    "/static%2F..%2Fv1/charges", "/static/%2e%2e%2Fv1/charges",
+    "/static/x/..%2F..%2Fv1/charges", "/static/../v1%2fcharges",
+    "/v1/x/..%2Fcharges", "/v1/x%2F..%2fcharges", "/%2Fv1/charges",
+    "/v1/charges%2F", "/v1/charges%2f%2F", "/v1%2F%2E%2fcharges",
+    "/v1/charges/..%2Fcharges", "/v1%2F..%2Fv1/charges?x",
+    "http://other/static/..%2Fv1/charges"]
+
+
+def behind_static(bench):
+    """A route that is passed through stands before the one with keys."""
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    config["routes"].insert(0, {"path": "/static/*", "upstream": "api"})
+    return upstream, bench.serve(config)
+
+
+@each([(target, target) for target in TWO_READINGS])
+def a_path_of_two_readings_does_not_pass_a_route_by(bench, target):
+    upstream, gateway = behind_static(bench)
+    got = gateway.ask("k", target=target)
+    equal((got.status, got.problem), (400, "bad-request"))
+    gateway.wait_for_log("request", outcome="bad-request", status=400,
+                         route="-")
+    equal(upstream.count(), 0)
+    # Neither reading of it is that of a route with keys.
+    equal(gateway.send(build("GET", target)).status, 201)
+    assert target.endswith(upstream.requests[0].target), upstream.requests
+
+
+@test
+def two_readings_that_mean_the_same_route_are_served(bench):
+    upstream, gateway = behind_static(bench)
+    for target in ("/static/a%2Fb", "/static/x/..%2Fy", "/other/a%2Fb",
+                   "/static/a%2F..%2Fb", "/x%2Fv1/charges"):
+        equal((target, gateway.ask("k", target=target).status),
+              (target, 201))
+        equal(upstream.requests[-1].target, target)
+
+
+@test
+def a_variable_of_two_readings_names_no_namespace(bench):
+    """An account's payment must not have its record under another's."""
+    upstream = bench.upstream()
+    config = bench.config(upstream, {"namespace": "{account}"})
+    config["routes"][0]["path"] = "/v1/{account}/charges"
+    config["routes"].pop()
+    gateway = bench.serve(config)
+    equal(gateway.ask("k", target="/v1/a/charges").status, 201)
+    equal(gateway.ask("k", target="/v1/a%2Fb/charges").status, 201)
+    equal(gateway.ask("k", target="/v1/b%2F..%2Fa/charges").problem,
+          "bad-request")
+    equal(upstream.count(), 2)
+
+
+def readings(path):
+    """What servers make of a path: "%2F" decoded before dots are resolved,
+    never, or after, and then they may be resolved once more; doubled slashes
+    joined first or last."""
+    def resolve(text):
+        out = []
+        for piece in text.split("/")[1:]:
+            if unquote(piece) == "..":
+                out = out[:-1]
+            elif unquote(piece) != ".":
+                out.append(piece)
+        return "/" + "/".join(out)
+
+    def join(text):
+        return re.sub("/+", "/", text)
+
+    def keep(text):
+        return text
+
+    for first in (join, keep):
+        raw = resolve(first(path))
+        coded = resolve(first(unquote(path)))
+        for seen in (raw, coded, unquote(raw), resolve(first(unquote(raw)))):
+            yield join(seen).rstrip("/")
+
+
+@test
+def whatever_reading_a_path_has_it_does_not_pass_its_route_by(bench):
+    """Nothing goes on without a key that a server may take for the route that
+    needs one."""
+    dice = random.Random(int(os.environ.get("ONCE_SEED", "1")))
+    upstream, gateway = behind_static(bench)
+    pieces = ["v1/charges", "v1%2Fcharges", "v1", "charges", "x", "..", ".",
+              "%2e%2E", ""]
+    weights = [8, 2, 2, 2, 1, 6, 1, 1, 1]
+    told = {"passed": 0, "key-missing": 0, "bad-request": 0}
+    for _ in range(600):
+        path = "".join(
+            dice.choice(["/", "/", "/", "%2F", "%2f"]) + piece
+            for piece in dice.choices(pieces, weights, k=dice.randint(1, 5)))
+        path = dice.choice(["/static", "/x/..", ""]) + path
+        path = path if path[0] == "/" else "/" + path
+        got = gateway.ask(None, target=path)
+        keyed = "/v1/charges" in readings(path)
+        told[got.problem or "passed"] += 1
+        assert not keyed or got.status == 400, (path, got.status)
+    equal([r.target for r in upstream.requests
+           if "/v1/charges" in readings(r.target)], [])
+    assert min(told.values()) > 10, told
 
 
 # Byte for byte other paths than /v1/charges, to us and to an upstream.
@@ -134,6 +245,8 @@ def a_coded_slash_in_a_variable_does_not_hide_the_route(bench, target):
     upstream = bench.upstream()
     config = bench.config(upstream)
     config["routes"][0]["path"] = "/v1/{id}/refund"
+    # Another route for what it is where "%2F" is a slash would be refused.
+    config["routes"].pop()
     gateway = bench.serve(config)
     for replayed in (False, True):
         got = gateway.ask("k", target=target)

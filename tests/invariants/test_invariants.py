@@ -224,9 +224,15 @@ KILLING_TESTS = {
         (PATHS, "hop by hop fields of a client end here")],
     "no_backslash": [(ANSWERS, BAD + "a backslash")],
     "path_decoded": [(PATHS, SLIPS + "/%76%31/charges"),
-                     (PATHS, SLIPS + "/v1%2Fcharges")],
+                     (PATHS, SLIPS + "/v1/charge%73")],
     "no_coded_nul": [(ANSWERS, BAD + "%00 in the path")],
     "coded_slash": [(ANSWERS, BAD + "dots behind a coded slash")],
+    "one_reading": [
+        (PATHS, "a path of two readings does not pass a route by: "
+                "/static/..%2Fv1/charges"),
+        (PATHS, "a variable of two readings names no namespace"),
+        (PATHS, "whatever reading a path has it does not pass its route "
+                "by")],
     "dots_resolved": [(PATHS, SLIPS + "/v1/x/../charges"),
                       (PATHS, SLIPS + "/../v1/charges")],
     "slashes_joined": [(PATHS, SLIPS + "/v1//charges")],
