@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions here stand in for those that the checks would wrap. */
-#undef _FORTIFY_SOURCE
-
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <string.h>
@@ -19,11 +16,6 @@ enum {
 
 /* The front whose libmicrohttpd runs in this thread. */
 static _Thread_local struct front *running;
-
-ssize_t recv(int fd, void *bytes, size_t len, int flags)
-    __attribute__((visibility("default")));
-ssize_t gnutls_record_recv(gnutls_session_t session, void *bytes, size_t len)
-    __attribute__((visibility("default")));
 
 /* --- reading --- */
 
@@ -111,7 +103,7 @@ connection_at(int fd)
 }
 
 ssize_t
-recv(int fd, void *bytes, size_t len, int flags)
+client_recv_plain(int fd, void *bytes, size_t len, int flags)
 {
 	struct client_connection *c = connection_at(fd);
 	/* Of TLS, it is GnuTLS that reads here. */
@@ -131,7 +123,7 @@ recv(int fd, void *bytes, size_t len, int flags)
 }
 
 ssize_t
-gnutls_record_recv(gnutls_session_t session, void *bytes, size_t len)
+client_recv_tls(struct gnutls_session_int *session, void *bytes, size_t len)
 {
 	struct client_connection *c =
 	    running != NULL ? gnutls_transport_get_ptr(session) : NULL;

@@ -11,9 +11,16 @@ struct front;
  * nothing that http/wire.h does not find right.  libmicrohttpd has no hook for
  * that, but calls recv(), and gnutls_record_recv() over TLS, by name: the
  * program has functions of these names, which the linker exports, and the
- * dynamic linker finds them first.  http/selftest.h tries at start that it does.
- * All other callers of the two are served as ever.  The front's thread.
+ * dynamic linker finds them first.  http/selftest.h tries at start that it
+ * does.  All other callers of the two are served as ever.  The front's thread.
  */
+
+struct gnutls_session_int;
+
+ssize_t client_recv_plain(int fd, void *bytes, size_t len, int flags)
+    __asm__("recv");
+ssize_t client_recv_tls(struct gnutls_session_int *session, void *bytes,
+    size_t len) __asm__("gnutls_record_recv");
 
 /* Runs a daemon of that front once. */
 void client_recv_run(struct front *front, struct MHD_Daemon *daemon);

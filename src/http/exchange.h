@@ -39,8 +39,8 @@ void exchange_read_body(struct exchange *x, size_t max_bytes);
 
 /*
  * The body goes into that flow as it comes, no faster than it is taken, and
- * ends it with 0, E_MALFORMED or E_CLIENT_GONE.  Called as soon as the exchange has
- * arrived, in place of exchange_read_body.  A client that waits for a 100
+ * ends it with 0, E_MALFORMED or E_CLIENT_GONE.  Called as soon as the exchange
+ * has arrived, in place of exchange_read_body.  A client that waits for a 100
  * (Continue) gets one when the flow's reader waits.
  */
 void exchange_stream_body(struct exchange *x, struct flow *flow);

@@ -14,14 +14,14 @@
  *
  *   front              its daemons
  *   client_connection  a client's connection, on which exchanges follow each
- *                      other, with its deadline, its memory (idle_memory) and
- *                      tls
+ *                      other, with its deadline, its memory (idle_memory),
+ *                      what is read of it (client_recv) and tls
  *   exchange           a request and its answer: its head (head_copy), bodies
  *                      that flow (exchange_stream), and answers that come too
  *                      early for libmicrohttpd (early_response)
  *   selftest           a front that is tried out before there is any other
  *
- * Circle: client_connection, deadline, early_response, exchange,
+ * Circle: client_connection, client_recv, deadline, early_response, exchange,
  * exchange_stream, front, head_copy, idle_memory, tls.  libmicrohttpd calls
  * the front back about connections and exchanges, and each of these holds the
  * others back or lets them go on: one machine in several files.  One thread.

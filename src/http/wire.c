@@ -12,9 +12,6 @@ enum {
 
 static const char version[] = "HTTP/1.1";
 static const char coding[] = "chunked";
-static const char cookie[] = "cookie";
-
-/* --- bytes --- */
 
 enum { TOKEN = 1, TEXT = 2, VISIBLE = 4 };
 
@@ -186,7 +183,7 @@ field_of(const struct wire *w)
 		return WIRE_LENGTH;
 	if (is_name(w, "transfer-encoding"))
 		return WIRE_CODING;
-	return is_name(w, cookie) ? WIRE_COOKIE : WIRE_ANY;
+	return is_name(w, "cookie") ? WIRE_COOKIE : WIRE_ANY;
 }
 
 /* Where the message ends is said once, and in one way. */
@@ -212,7 +209,7 @@ take_name(struct wire *w, char *bytes, size_t len)
 	size_t n = span_kind(bytes, len, TOKEN);
 	for (size_t i = 0; i < n && w->count + i < WIRE_NAME_MAX; i++) {
 		w->name[w->count + i] = small(bytes[i]);
-		if (w->count + i == 5 && !memcmp(w->name, cookie, 6))
+		if (w->count + i == 5 && !memcmp(w->name, "cookie", 6))
 			bytes[i] = (char)(bytes[i] | WIRE_MARK);
 	}
 	w->count += n;
@@ -380,12 +377,6 @@ take_size_end(struct wire *w, char c)
 }
 
 static size_t
-take_data_end(struct wire *w, char c, char wanted, enum wire_state state)
-{
-	return c == wanted ? go_on(w, state) : refuse_chunk(w);
-}
-
-static size_t
 take_step(struct wire *w, char *bytes, size_t len)
 {
 	switch (w->state) {
@@ -422,9 +413,9 @@ take_step(struct wire *w, char *bytes, size_t len)
 	case WIRE_DATA:
 		return take_bytes(w, len, WIRE_DATA_CR);
 	case WIRE_DATA_CR:
-		return take_data_end(w, *bytes, '\r', WIRE_DATA_LF);
+		return take_one(w, *bytes, '\r', WIRE_DATA_LF);
 	case WIRE_DATA_LF:
-		return take_data_end(w, *bytes, '\n', WIRE_SIZE);
+		return take_one(w, *bytes, '\n', WIRE_SIZE);
 	}
 	return 0;
 }

@@ -16,8 +16,8 @@ from happen import faults_s, tests
 from plan import FAULTS, Plan
 from world import World
 
-SENTINEL = {"kill": 3, "part": 4, "switch": 4, "freeze": 2, "flush": 2, "disconnect": 2,
-            "watcher": 3, "fill": 2}
+SENTINEL = {"kill": 3, "part": 4, "switch": 4, "freeze": 2, "flush": 2,
+            "disconnect": 2, "watcher": 3, "fill": 2}
 TABLES = {**FAULTS, "redis": SENTINEL,
           "network": {kind: weight for kind, weight in
                       FAULTS["network"].items() if "redis" not in kind}}

@@ -239,7 +239,7 @@ a_path_of_two_readings_has_no_route(void **state)
 	assert_ptr_equal(route, &list[1]);
 	assert_true(find_target(&conf, "/static/..%2Fv1/charges", &route));
 	assert_ptr_equal(route, &list[0]);
-	/* Where one of the readings has no route there is nothing to slip to. */
+	/* Where a reading has no route there is nothing to slip to. */
 	list[1].idempotency = &policy;
 	conf.n_routes = 2;
 	assert_true(find_target(&conf, readings[0], &route));

@@ -28,9 +28,12 @@ wire_take(struct wire *wire, char *bytes, size_t len)
 {
 	if (!sees)
 		return len;
-	if (sees_too_much && wire->verdict == HEAD_CHECK_OK)
-		wire->verdict = HEAD_CHECK_BAD_REQUEST;
-	return sees_too_much ? 0 : real_take(wire, bytes, len);
+	if (!sees_too_much)
+		return real_take(wire, bytes, len);
+	wire->verdict = HEAD_CHECK_BAD_REQUEST;
+	wire->message = "";
+	wire->requests = 1;
+	return 0;
 }
 
 static struct conf *
