@@ -162,6 +162,11 @@ GOOD = [
      .sent(2, failed=True).sent(3, failed=True)
      .op(problem="attempts-exhausted", begin=0.5)
      .op(problem="attempts-exhausted", last=True)),
+    ("attempts that are lost on their way are used up",
+     on("retry").fault().op(problem="outcome-unknown")
+     .op(problem="outcome-unknown").op(problem="outcome-unknown")
+     .op(problem="attempts-exhausted")
+     .op(problem="attempts-exhausted", last=True)),
     ("the truth about one comes when they are used up",
      on("retry").sent(1, failed=True).sent(2, "e2").sent(3, failed=True)
      .op(problem="attempts-exhausted", begin=0.5).replays("e2")),
@@ -283,6 +288,10 @@ BAD = [
     ("a refusal after too few attempts", "exhausted without a reason",
      on("retry").sent(1, failed=False)
      .op(problem="attempts-exhausted", begin=0.5)
+     .op(problem="attempts-exhausted", last=True)),
+    ("a refusal after too few operations", "exhausted without a reason",
+     on("retry").fault().op(problem="outcome-unknown")
+     .op(problem="outcome-unknown").op(problem="attempts-exhausted")
      .op(problem="attempts-exhausted", last=True)),
     ("a small answer that is not kept", "not-kept without a reason",
      plain().op(problem="response-not-kept").replays()),

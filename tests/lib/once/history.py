@@ -440,9 +440,13 @@ def something_failed(story, op):
 
 
 def was_often_sent(story, op):
-    """The request of a claim whose owner died may have been sent."""
-    return (len(story.arrivals) >= story.history.max_attempts
-            or bool(story.arrivals) and story.touched(op.end))
+    """What was sent may have been lost on its way, or with its owner; but each
+    attempt needs an operation of its own."""
+    most = story.history.max_attempts
+    before = [other for other in story.ops
+              if other is not op and other.begin < op.end]
+    return len(story.arrivals) >= most or (
+        len(before) >= most and story.touched(op.end))
 
 
 def was_large(story, op):
