@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "base/must.h"
 #include "cmd/check.h"
 #include "cmd/explain.h"
 #include "cmd/print.h"
+#include "conf/certificates.h"
 #include "conf/conf_load.h"
+#include "loop/clock.h"
 
 static void
 print_result(const char *file, const struct complaints *complaints)
@@ -29,12 +34,32 @@ print_result_as_json(const char *file, const struct complaints *complaints)
 	json_decref(all);
 }
 
+/* They are served, but no client would accept them. */
+static void
+check_certificates(const struct conf *conf, struct complaints *complaints)
+{
+	int64_t now_ms = clock_wall_ms();
+	for (size_t i = 0; i < conf->n_listen; i++) {
+		const struct conf_tls *tls = &conf->listen[i].tls;
+		if (tls->credentials == NULL ||
+		    certificates_time(tls, now_ms) < CERTIFICATES_EARLY)
+			continue;
+		char *pointer = mem_printf("/listen/%zu/tls/certificate", i);
+		char *words = certificates_words(tls, now_ms);
+		complaints_add(complaints, pointer, "%s", words);
+		free(pointer);
+		free(words);
+	}
+}
+
 int
 check_run(const struct command_line *line)
 {
 	struct complaints complaints = {NULL, 0};
 	const struct conf *conf = conf_load(line->file, &complaints);
-	bool valid = conf != NULL;
+	if (conf != NULL)
+		check_certificates(conf, &complaints);
+	bool valid = complaints.count == 0;
 	if (valid && line->explain && line->as_json)
 		explain_json(conf);
 	else if (line->as_json)

@@ -11,6 +11,8 @@
 #include "cmd/descriptors.h"
 #include "cmd/doctor_host_private.h"
 #include "cmd/shell_quote.h"
+#include "conf/certificates.h"
+#include "loop/clock.h"
 #include "redis/managed.h"
 
 static const char state_dir_pointer[] = "/state_dir";
@@ -122,6 +124,41 @@ doctor_host_journal_damaged(struct doctor *doctor)
 {
 	judge_entries(doctor, FINDING_journal_damaged, doctor->journal.aside,
 	    doctor->journal.aside_file, NULL);
+}
+
+/* --- certificates --- */
+
+static void
+judge_certificates(struct doctor *doctor, enum finding_name name,
+    enum certificates_time least, enum certificates_time most)
+{
+	int64_t now_ms = clock_wall_ms();
+	for (size_t i = 0; i < doctor->conf->n_listen; i++) {
+		const struct conf_tls *tls = &doctor->conf->listen[i].tls;
+		if (tls->credentials == NULL)
+			continue;
+		enum certificates_time when = certificates_time(tls, now_ms);
+		char *pointer = mem_printf("/listen/%zu/tls/certificate", i);
+		if (when >= least && when <= most)
+			findings_add(doctor, name, pointer,
+			    certificates_words(tls, now_ms),
+			    shell_quote(tls->certificate));
+		free(pointer);
+	}
+}
+
+void
+doctor_host_certificate_invalid(struct doctor *doctor)
+{
+	judge_certificates(doctor, FINDING_certificate_invalid,
+	    CERTIFICATES_EARLY, CERTIFICATES_OVER);
+}
+
+void
+doctor_host_certificate_ends(struct doctor *doctor)
+{
+	judge_certificates(doctor, FINDING_certificate_ends,
+	    CERTIFICATES_END_SOON, CERTIFICATES_END_SOON);
 }
 
 /* --- descriptors and programs --- */

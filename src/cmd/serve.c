@@ -16,6 +16,7 @@
 #include "cmd/print.h"
 #include "cmd/serve.h"
 #include "cmd/watchdog.h"
+#include "conf/certificates.h"
 #include "conf/conf_load.h"
 #include "conf/conf_restart.h"
 #include "gate/worker.h"
@@ -116,6 +117,7 @@ static void
 adopt_conf(struct serve *s, const struct conf *next)
 {
 	log_set_level((enum log_level)next->log_level);
+	certificates_log(next);
 	atomic_store(&s->budget.limit, (size_t)next->in_flight_bytes);
 	s->adopting = s->conf->workers;
 	for (int64_t i = 0; i < s->conf->workers; i++)
@@ -393,6 +395,7 @@ open_all(struct serve *s, char **ret_message)
 static bool
 make_ready(struct serve *s, char **ret_message)
 {
+	certificates_log(s->conf);
 	share_descriptors(s);
 	if (!selftest(s->conf, ret_message) ||
 	    !socket_activation_take(&s->inherited, ret_message) ||

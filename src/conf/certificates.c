@@ -4,13 +4,21 @@
 #include <limits.h>
 #include <sodium.h>
 #include <stdlib.h>
+#include <time.h>
 
-#include "conf/certificates_private.h"
+#include "base/mem.h"
+#include "conf/certificates.h"
 #include "conf/complaints_private.h"
 #include "conf/file_private.h"
+#include "conf/loader_private.h"
+#include "loop/clock.h"
+#include "loop/log.h"
 
-/* A chain of certificates is shorter. */
-enum { PEM_MAX = 1 << 20 };
+enum {
+	/* A chain of certificates is shorter. */
+	PEM_MAX = 1 << 20,
+	SOON_S = 30 * 86400,
+};
 
 #define TLS_OPTION(field)                                                      \
 	option_at(GROUP_LISTEN, offsetof(struct conf_listen, tls.field))
@@ -46,16 +54,40 @@ wipe(gnutls_datum_t *pem)
 	free(pem->data);
 }
 
+/* A root at the end of a chain is nothing that clients look at. */
 static bool
-has_certificates(const gnutls_datum_t *pem)
+is_root(gnutls_x509_crt_t certificate)
+{
+	return gnutls_x509_crt_check_issuer(certificate, certificate) != 0;
+}
+
+static void
+note_times(gnutls_x509_crt_t certificate, struct conf_tls *tls)
+{
+	int64_t from = gnutls_x509_crt_get_activation_time(certificate);
+	int64_t until = gnutls_x509_crt_get_expiration_time(certificate);
+	if (from > tls->valid_from_s)
+		tls->valid_from_s = from;
+	if (until < tls->valid_until_s)
+		tls->valid_until_s = until;
+}
+
+/* Whether there are any; notes when they are all valid. */
+static bool
+has_certificates(const gnutls_datum_t *pem, struct conf_tls *tls)
 {
 	gnutls_x509_crt_t *list = NULL;
 	unsigned count = 0;
+	tls->valid_from_s = 0;
+	tls->valid_until_s = INT64_MAX;
 	if (gnutls_x509_crt_list_import2(
 		&list, &count, pem, GNUTLS_X509_FMT_PEM, 0) < 0)
 		return false;
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; i < count; i++) {
+		if (i == 0 || !is_root(list[i]))
+			note_times(list[i], tls);
 		gnutls_x509_crt_deinit(list[i]);
+	}
 	gnutls_free(list);
 	return count > 0;
 }
@@ -80,7 +112,7 @@ load_pair(const struct files *files, struct conf_tls *tls)
 	struct loader *l = files->l;
 	bool read = read_pem(files, TLS_OPTION(certificate), tls->certificate,
 	    &certificate);
-	if (read && !has_certificates(&certificate)) {
+	if (read && !has_certificates(&certificate, tls)) {
 		complaints_at_option(l, files->at, TLS_OPTION(certificate),
 		    "%s contains no PEM certificate", tls->certificate);
 		read = false;
@@ -141,4 +173,56 @@ certificates_clear(struct conf_tls *tls)
 	if (tls->credentials != NULL)
 		gnutls_certificate_free_credentials(tls->credentials);
 	tls->credentials = NULL;
+}
+
+/* --- their time --- */
+
+enum certificates_time
+certificates_time(const struct conf_tls *tls, int64_t now_ms)
+{
+	int64_t now_s = now_ms / 1000;
+	if (now_s < tls->valid_from_s)
+		return CERTIFICATES_EARLY;
+	if (now_s > tls->valid_until_s)
+		return CERTIFICATES_OVER;
+	return tls->valid_until_s - now_s < SOON_S ? CERTIFICATES_END_SOON
+						   : CERTIFICATES_VALID;
+}
+
+char *
+certificates_words(const struct conf_tls *tls, int64_t now_ms)
+{
+	static const char *const words[] = {
+	    [CERTIFICATES_VALID] = "is valid until",
+	    [CERTIFICATES_END_SOON] = "ends soon, on",
+	    [CERTIFICATES_EARLY] = "is not valid before",
+	    [CERTIFICATES_OVER] = "is over: it ended on",
+	};
+	enum certificates_time when = certificates_time(tls, now_ms);
+	time_t at = (time_t)(when == CERTIFICATES_EARLY ? tls->valid_from_s
+							: tls->valid_until_s);
+	struct tm tm;
+	char text[40] = "?";
+	if (gmtime_r(&at, &tm) != NULL)
+		strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return mem_printf("the certificate in %s %s %s", tls->certificate,
+	    words[when], text);
+}
+
+void
+certificates_log(const struct conf *conf)
+{
+	int64_t now_ms = clock_wall_ms();
+	for (size_t i = 0; i < conf->n_listen; i++) {
+		const struct conf_tls *tls = &conf->listen[i].tls;
+		if (tls->credentials == NULL ||
+		    certificates_time(tls, now_ms) < CERTIFICATES_EARLY)
+			continue;
+		char *words = certificates_words(tls, now_ms);
+		struct logline line = log_begin(EV_certificate_invalid);
+		log_str(&line, "listen", conf->listen[i].address.text);
+		log_str(&line, "error", words);
+		log_end(&line);
+		free(words);
+	}
 }

@@ -31,6 +31,9 @@ struct conf_tls {
 	char *certificate; /* file names */
 	char *key;
 	char *client_ca; /* NULL: clients need no certificate */
+	/* When all of the chain is valid, in seconds since 1970. */
+	int64_t valid_from_s;
+	int64_t valid_until_s;
 	/* What the files had when they were loaded; NULL: no TLS. */
 	struct gnutls_certificate_credentials_st *credentials;
 };

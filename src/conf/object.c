@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "conf/address_private.h"
-#include "conf/certificates_private.h"
+#include "conf/certificates.h"
 #include "conf/choice_private.h"
 #include "conf/complaints_private.h"
 #include "conf/cross_check_private.h"

@@ -8,7 +8,12 @@
 #include "http/front_private.h"
 #include "http/tls_private.h"
 
-const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+/* Forward secrecy and AEAD alone, in both versions. */
+const char tls_priorities[] =
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:"
+    "-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"
+    "-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:"
+    "-MAC-ALL:+AEAD";
 
 /* --- waiting for the client --- */
 

@@ -155,6 +155,9 @@ EVENT(answer_unread, WARN, "the memory for requests in flight was used up "
 	"until the upstream's timeout was over, so its answer was not read, "
 	"and only the status counted: raise limits.in_flight_bytes, or find "
 	"out who sends such large requests")
+EVENT(certificate_invalid, ERROR, "clients refuse this listener, because "
+	"its certificate is over or not valid yet: renew it and send SIGHUP, "
+	"or set the clock")
 EVENT(descriptors_few, WARN, "the process may not open enough descriptors for "
 	"limits.connections, so it accepts this many clients at once; some are "
 	"kept in reserve for the admin interface, Redis and the journal, and "

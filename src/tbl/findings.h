@@ -42,6 +42,16 @@ FINDING(journal_damaged, WARN, doctor_host_journal_damaged,
 	"that nobody knows: {}",
 	"list the keys that are UNKNOWN, ask the API about each, and check the "
 	"disk; then remove the file from state_dir/journal")
+FINDING(certificate_invalid, FAIL, doctor_host_certificate_invalid,
+	"the certificates of listen are valid",
+	"clients refuse to connect: {}",
+	"renew it and send SIGHUP, or set the clock; look at it with: openssl "
+	"x509 -noout -dates -in {}")
+FINDING(certificate_ends, WARN, doctor_host_certificate_ends,
+	"no certificate of listen ends within 30 days",
+	"from then on, clients refuse to connect: {}",
+	"renew it and send SIGHUP; look at it with: openssl x509 -noout -dates "
+	"-in {}")
 FINDING(descriptors, WARN, doctor_host_descriptors,
 	"there are enough descriptors for "
 	"limits.connections",

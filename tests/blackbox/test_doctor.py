@@ -272,6 +272,28 @@ def leave_in_journal(bench, patient):
     gateway.kill()
 
 
+@each([("is over", (-3, -1), "certificate_invalid", "fail"),
+       ("is not valid yet", (1, 3), "certificate_invalid", "fail"),
+       ("ends in 29 days", (-1, 29), "certificate_ends", "warn")])
+def a_certificate_is_looked_at_that(bench, days, name, level):
+    authority = Authority(bench.folder())
+    patient = Patient(bench)
+
+    def listen(certificate):
+        patient.config["listen"] = ["127.0.0.1:0", {
+            "address": "127.0.0.1:0", "tls": {
+                "certificate": certificate.file, "key": certificate.key}}]
+    listen(authority.issue("localhost", days=(-1, 31)))
+    for each_name in ("certificate_invalid", "certificate_ends"):
+        patient.misses(each_name)
+    certificate = authority.issue("localhost", days=days)
+    listen(certificate)
+    got = patient.finds(name)
+    equal((got["where"], got["level"]),
+          ("/listen/1/tls/certificate", level))
+    assert certificate.file in got["cure"], got
+
+
 @test
 def few_descriptors_are_a_warning(bench):
     patient = Patient(bench)

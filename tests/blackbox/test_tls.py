@@ -9,7 +9,7 @@ import ssl
 import warnings
 
 from once import tap
-from once.certificates import Authority
+from once.certificates import NEW_KEY, RSA_KEY, Authority
 from once.gateway import command, write
 from once.http import Broken, Client, ask, build, connect, keyed
 from once.tap import each, equal, test
@@ -102,6 +102,39 @@ def tls_1_1_is_refused(bench):
         old.maximum_version = ssl.TLSVersion.TLSv1_1
     assert is_refused(served, old)
     equal(served.ask("k").status, 201)
+
+
+GOOD = ["ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES256-GCM-SHA384",
+        "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-AES128-GCM-SHA256",
+        "ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-RSA-CHACHA20-POLY1305"]
+BAD = ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "AES128-SHA", "AES256-SHA256",
+       "ECDHE-RSA-AES128-SHA256", "ECDHE-RSA-AES256-SHA",
+       "ECDHE-ECDSA-AES256-SHA384", "ECDHE-ECDSA-AES128-SHA",
+       "DHE-RSA-AES128-SHA256"]
+
+
+@test
+def tls_1_2_is_for_suites_with_forward_secrecy_and_aead_alone(bench):
+    authority = Authority(bench.folder())
+    upstream = bench.upstream()
+    gateway = bench.serve(bench.config(upstream, listen=[
+        listen_tls(authority.issue("localhost", new_key=key))
+        for key in (NEW_KEY, RSA_KEY)]))
+
+    def is_served(suite, address):
+        context = authority.client()
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers(suite + ":@SECLEVEL=0")
+        try:
+            with Client(address, tls=context) as client:
+                equal(client.sock.cipher()[0], suite)
+                return client.exchange("GET", "/x").status == 201
+        except (ssl.SSLError, ConnectionError):
+            return False
+    for suite in GOOD + BAD:
+        equal((suite, any(is_served(suite, address)
+                          for address in gateway.addresses)),
+              (suite, suite in GOOD))
 
 
 def is_refused(served, context):
@@ -381,6 +414,52 @@ def check_finds_a_key_of_another_certificate(bench):
     equal((done.returncode, done.stdout),
           (1, f"{name}: /listen/0/tls/key: {good.key} is not the key of the "
               f"certificate in {good.file}\n"))
+
+
+# --- their time ---
+
+@each([("that is over", (-3, -1), "is over: it ended on"),
+       ("that is not valid yet", (1, 3), "is not valid before")])
+def a_certificate_is_an_error_of_check(bench, days, words):
+    authority = Authority(bench.folder())
+    certificate = authority.issue("localhost", days=days)
+    config = bench.config(bench.upstream(), listen=[
+        "127.0.0.1:0", listen_tls(certificate)])
+    # It is served all the same: the other listener is well.
+    gateway = bench.serve(config)
+    said = gateway.find_log("certificate_invalid", level="error")[0]
+    assert words in said["error"] and certificate.file in said["error"], said
+    equal(gateway.ask("k").status, 201)
+    done = command("check", "-c", gateway.file)
+    equal(done.returncode, 1)
+    assert "/listen/1/tls/certificate: the certificate in" in done.stdout, done
+    assert words in done.stdout, done.stdout
+    # A reload brings the one that was renewed.
+    renewed = authority.issue("localhost")
+    shutil.copy(renewed.file, certificate.file)
+    shutil.copy(renewed.key, certificate.key)
+    equal(command("check", "-c", gateway.file).returncode, 0)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded")
+    got = ask(gateway.addresses[1], keyed("k"), tls=authority.client())
+    equal(got.replayed, True)
+    equal(len(gateway.find_log("certificate_invalid")), 1)
+
+
+@each([("an intermediate one", False), ("a root, which no client looks at",
+                                        True)])
+def what_stands_behind_a_certificate_is_judged(bench, is_root):
+    authority = Authority(bench.folder())
+    certificate = authority.issue("localhost")
+    old = authority.issue("old", days=(-3, -1), is_root=is_root)
+    with open(certificate.file, "a", encoding="ascii") as chain:
+        with open(old.file, encoding="ascii") as file:
+            chain.write(file.read())
+    name = os.path.join(bench.folder(), "onceproxy.json")
+    write(name, bench.config("http://127.0.0.1:9",
+                             listen=[listen_tls(certificate)]))
+    done = command("check", "-c", name)
+    equal(done.returncode, 0 if is_root else 1, done.stdout)
 
 
 tap.main()

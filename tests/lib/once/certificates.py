@@ -6,10 +6,26 @@ import os
 import shutil
 import ssl
 import subprocess
+import time
 
 from .tap import Skip
 
 NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+
+RSA_KEY = ["-newkey", "rsa:2048", "-nodes"]
+
+CA_CONFIG = """
+[ca]
+default_ca = ours
+[ours]
+database = {base}.db
+new_certs_dir = {folder}
+rand_serial = yes
+default_md = sha256
+policy = anybody
+[anybody]
+commonName = supplied
+"""
 
 Certificate = collections.namedtuple("Certificate", "file key")
 
@@ -29,18 +45,29 @@ class Authority:
         openssl("req", "-x509", *NEW_KEY, "-days", "2", "-subj",
                 f"/CN={name}", "-keyout", self.key, "-out", self.file)
 
-    def issue(self, name, alternative=None):
+    def issue(self, name, alternative=None, days=(0, 2), new_key=NEW_KEY,
+              is_root=False):
         """Makes a certificate; its file and its key's.  alternative is the
         subjectAltName, such as "IP:127.0.0.1" or "DNS:upstream.test"; by
-        default the name."""
+        default the name.  days: when its time begins and ends, from now.
+        is_root: it is issued by itself."""
         self.issued += 1
         base = os.path.join(self.folder, f"{name}-{self.issued}")
         with open(base + ".ext", "w", encoding="ascii") as out:
             out.write(f"subjectAltName={alternative or 'DNS:' + name}\n")
-        openssl("req", *NEW_KEY, "-subj", f"/CN={name}", "-keyout",
+        openssl("req", *new_key, "-subj", f"/CN={name}", "-keyout",
                 base + ".key", "-out", base + ".csr")
-        openssl("x509", "-req", "-in", base + ".csr", "-CA", self.file,
-                "-CAkey", self.key, "-CAcreateserial", "-days", "2",
+        with open(base + ".cnf", "w", encoding="ascii") as out:
+            out.write(CA_CONFIG.format(base=base, folder=self.folder))
+        with open(base + ".db", "w", encoding="ascii"):
+            pass
+        start, end = (time.strftime(
+            "%Y%m%d%H%M%SZ", time.gmtime(time.time() + 86400 * day))
+            for day in days)
+        openssl("ca", "-batch", "-notext", "-config", base + ".cnf",
+                *(["-selfsign", "-keyfile", base + ".key"] if is_root else
+                  ["-cert", self.file, "-keyfile", self.key]), "-in",
+                base + ".csr", "-startdate", start, "-enddate", end,
                 "-extfile", base + ".ext", "-out", base + ".pem")
         return Certificate(base + ".pem", base + ".key")
 
