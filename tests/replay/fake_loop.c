@@ -156,6 +156,18 @@ fake_loop_fire(struct loop *loop)
 
 /* --- the other threads --- */
 
+/* While the disk writes, nobody knows whether it takes what comes. */
+static void
+expect_the_disk(const struct loop *loop)
+{
+	for (unsigned i = 0; i < world.n_clients; i++) {
+		struct client *client = &world.clients[i];
+		const struct gateway *g = client->gateway;
+		if (g != NULL && g->worker != NULL && g->worker->loop == loop)
+			client->unkept = false;
+	}
+}
+
 struct work *
 work_start(struct loop *loop, void (*run)(void *arg), void (*done)(void *arg),
     void *arg)
@@ -167,6 +179,7 @@ work_start(struct loop *loop, void (*run)(void *arg), void (*done)(void *arg),
 	while (*end != NULL)
 		end = &(*end)->next;
 	*end = work;
+	expect_the_disk(loop);
 	return work;
 }
 
