@@ -206,7 +206,10 @@ drop_bytes(struct early_response *b)
 		end_client(b);
 }
 
-/* The answer is out; who still sends is read for a while. */
+/*
+ * The answer is out; who still sends, if only the next request, is read for a
+ * while: a connection that is closed before takes the answer with it.
+ */
 static void
 linger_behind(struct early_response *b)
 {
@@ -227,10 +230,7 @@ finish_answer(struct early_response *b)
 	if (c->session != NULL)
 		(void)gnutls_bye(c->session, GNUTLS_SHUT_WR);
 	shutdown(c->fd, SHUT_WR);
-	if (x->shown.body_ended && !c->spoiled)
-		end_client(b);
-	else
-		linger_behind(b);
+	linger_behind(b);
 	exchange_answered(x);
 }
 

@@ -205,7 +205,7 @@ give(struct mhd_exchange *x, int status, struct MHD_Response *response)
 		must(response != NULL);
 	}
 	x->reply = response;
-	if (x->suspended && x->shown.body_ended)
+	if (x->suspended && (x->shown.body_ended || x->in_head))
 		queue(x);
 	exchange_resume(x);
 }

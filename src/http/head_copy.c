@@ -80,6 +80,16 @@ kept_bytes(struct mhd_exchange *x)
 	    NOTE_BYTES * x->shown.head.fields.count;
 }
 
+/* Of a first line that is none, nobody knows what stands in it. */
+static void
+hide_first_line(struct mhd_exchange *x)
+{
+	if (client_connection_of(x->mhd)->wire.fields > 0)
+		return;
+	x->shown.head.method = SPAN("-");
+	x->shown.head.target = SPAN("");
+}
+
 /* Copies the head, which libmicrohttpd forgets when the client leaves. */
 void
 head_copy(struct mhd_exchange *x, const char *method, const char *version)
@@ -107,6 +117,7 @@ head_copy(struct mhd_exchange *x, const char *method, const char *version)
 	if (client_connection_is_spoiled(connection)) {
 		x->shown.head.verdict = connection->wire.verdict;
 		x->shown.head.message = connection->wire.message;
+		hide_first_line(x);
 	}
 }
 

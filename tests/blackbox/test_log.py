@@ -214,8 +214,7 @@ def what_a_terminal_obeys_never_goes_out_raw(bench):
         client.send(b"P\x9bST\xc2\x9b\xff /v1/charges HTTP/1.1\r\n"
                     b"Host: h\r\n\r\n")
         equal(client.read().status, 400)
-    gateway.wait_for_log("request", outcome="bad-request",
-                         method="P\x9bST\x9b\xff")
+    gateway.wait_for_log("request", outcome="bad-request", method="-")
     for line in gateway.lines:
         raw = [c for c in line if c < " " or "\x7f" <= c < "\xa0"]
         equal((line, raw), (line, []))

@@ -476,7 +476,8 @@ def doctor(bench, sentinels, **store):
     """Its findings that are not well, by name."""
     upstream = bench.upstream()
     file = os.path.join(bench.folder(), "onceproxy.json")
-    write(file, bench.config(upstream, redis=sentinels, store=store))
+    write(file, bench.config(upstream, redis=sentinels, store=store,
+                             limits={"connections": 100}))
     done = command("doctor", "-c", file, "--json")
     found = json.loads(done.stdout)["findings"]
     bad = [f for f in found if f["level"] in ("fail", "warn")]

@@ -8,7 +8,9 @@ import signal
 from once import tap
 from once.certificates import Authority
 from once.http import Client, build, connect, keyed
+from once.raw import small_window
 from once.tap import each, equal, test
+from once.upstream import answer
 from once.wait import eventually
 
 NEXT = b"POST /v1/charges HTTP/1.1\r\nHost: h\r\nIdempotency-Key: next\r\n" \
@@ -287,6 +289,17 @@ def behind_a_small_body_that_is_there_the_connection_is_kept(bench):
         client.send(keyed("k"))
         equal(client.read().status, 201)
     equal(upstream.count(), 1)
+
+
+@each([(str(size), size) for size in (26_000, 27_000, 28_000, 29_000, 30_000)])
+def an_answer_is_whole_though_another_request_is_there(bench, size):
+    upstream, gateway = bench.pair(
+        answer(body=b"y" * MIB), limits={"request_headers": "32KiB"})
+    with small_window(gateway.address) as client:
+        client.send(build("GET", "/x", [("A", "b" * size)])
+                    + build("GET", "/y") * 500)
+        got = client.read()
+        equal((got.status, len(got.body)), (201, MIB))
 
 
 tap.main()
