@@ -469,7 +469,7 @@ wire_take(struct wire *w, char *bytes, size_t len)
 /* What ends a head in each state, where nothing was taken of that yet. */
 static const char *const ends[] = {
     [WIRE_BEGIN] = LINE,
-    [WIRE_BEGIN_LF] = "\n" LINE,
+    [WIRE_BEGIN_LF] = ("\n" LINE),
     [WIRE_METHOD] = " / HTTP/1.0\r\n\r\n",
     [WIRE_TARGET] = "/ HTTP/1.0\r\n\r\n",
     [WIRE_VERSION] = "HTTP/1.0\r\n\r\n",
@@ -484,11 +484,12 @@ static const char *const ends[] = {
 struct span
 wire_finish(const struct wire *w)
 {
+	static const char rest_of_coding[] = "chunked\r\n\r\n";
 	size_t taken = 0;
 	if (wire_is_behind_head(w))
 		return SPAN("");
 	if (w->state == WIRE_VALUE && w->field == WIRE_CODING)
-		return span_str("chunked\r\n\r\n" + w->count);
+		return span_str(&rest_of_coding[w->count]);
 	if (w->state == WIRE_VERSION)
 		taken = w->count;
 	else if (w->state == WIRE_TARGET)
