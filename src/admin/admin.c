@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "admin/admin.h"
+#include "admin/admin_body.h"
 #include "admin/admin_machine_private.h"
 #include "admin/admin_request.h"
 #include "base/mem.h"
@@ -13,7 +14,7 @@
 enum { CONNECTIONS_MAX = 64 };
 
 struct admin *
-admin_new(struct loop *loop, const struct conf *conf, struct budget *budget,
+admin_new(struct loop *loop, const struct conf *conf,
     struct store_health *health, int fd, const struct admin_view *view)
 {
 	struct admin *admin = mem_zero(sizeof *admin);
@@ -21,7 +22,7 @@ admin_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	admin->conf = conf_ref(conf);
 	admin->now = conf_ref(conf);
 	admin->loaded_ms = view->started_ms;
-	admin->budget = budget;
+	admin_body_budget(admin, conf);
 	admin->address = view->address;
 	admin->listen = view->listen;
 	admin->n_listen = view->n_listen;
@@ -29,10 +30,10 @@ admin_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	admin->started_ms = view->started_ms;
 	admin->places.most = CONNECTIONS_MAX;
 	admin->places.reserved = true;
-	admin->store = store_new(loop, conf, budget, health);
+	admin->store = store_new(loop, conf, &admin->budget, health);
 	store_measure(admin->store, admin->store_took);
 	admin->front =
-	    front_new(loop, conf, budget, &admin->places,
+	    front_new(loop, conf, &admin->budget, &admin->places,
 		admin_request_new, admin);
 	front_listen(admin->front, fd, FRONT_PLAIN, false);
 	return admin;
@@ -44,6 +45,7 @@ admin_reload(struct admin *admin, const struct conf *conf)
 	const struct conf *old = admin->now;
 	admin->now = conf_ref(conf);
 	admin->loaded_ms = clock_wall_ms();
+	admin_body_budget(admin, conf);
 	front_reload(admin->front, conf);
 	conf_unref(&old);
 }

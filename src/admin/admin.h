@@ -9,8 +9,8 @@
  * The admin interface: health, status and the operator's view of records, as
  * JSON over HTTP.  It has a front and a store of its own and runs on the main
  * thread's loop, so that it answers while workers are busy and to the end of
- * a drain.  It shares nothing with the workers but the configuration, the
- * counter of body memory, and the numbers that it reads of them.
+ * a drain.  It shares nothing with the workers but the configuration and the
+ * numbers that it reads of them; its memory for bodies is its own.
  */
 struct admin;
 struct store_health;
@@ -27,8 +27,7 @@ struct admin_view {
 
 /* Serves on that listening socket, which is its own from now on. */
 struct admin *admin_new(struct loop *loop, const struct conf *conf,
-    struct budget *budget, struct store_health *health, int fd,
-    const struct admin_view *view);
+    struct store_health *health, int fd, const struct admin_view *view);
 /* The routes and policies of that configuration count from now on. */
 void admin_reload(struct admin *admin, const struct conf *conf);
 /* From now on /readyz says that the gateway drains. */

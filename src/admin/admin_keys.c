@@ -273,7 +273,7 @@ make_answer(struct admin_request *a, const struct conf_idempotency *policy)
 	struct body body;
 	if (outcome->body.len > (size_t)policy->max_response_body)
 		return E_TOO_LARGE;
-	body_init(&body, a->admin->budget);
+	body_init(&body, &a->admin->budget);
 	int error = body_append(&body, outcome->body.ptr, outcome->body.len);
 	if (error != 0) {
 		body_clear(&body);

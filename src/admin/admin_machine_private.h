@@ -36,7 +36,7 @@ struct admin {
 	const struct conf *conf; /* of the start: what no reload changes */
 	const struct conf *now;  /* of the last reload */
 	int64_t loaded_ms;       /* since 1970: when that was */
-	struct budget *budget;
+	struct budget budget; /* its own */
 	struct places places; /* of its own front */
 	struct front *front;
 	struct store *store;
@@ -72,6 +72,7 @@ struct admin_endpoint {
 enum {
 	ADMIN_OPEN = 1,      /* needs no token */
 	ADMIN_TAKES_BODY = 2, /* JSON, which may be empty */
+	ADMIN_TAKES_ANSWER = 4, /* the same, with a whole answer in it */
 };
 
 struct admin_request {
@@ -84,6 +85,7 @@ struct admin_request {
 	struct span id;
 	const struct admin_endpoint *endpoint;
 	json_t *in; /* the body, where it has one */
+	size_t parsed_bytes; /* of the budget, for that */
 
 	/* The record that it is about. */
 	struct key_id key_id;

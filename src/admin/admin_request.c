@@ -3,6 +3,7 @@
 
 #include "admin/admin_answer.h"
 #include "admin/admin_auth.h"
+#include "admin/admin_body.h"
 #include "admin/admin_keys.h"
 #include "admin/admin_machine_private.h"
 #include "admin/admin_page.h"
@@ -23,8 +24,6 @@
  *                            └──────────────────────────────┴─ ANSWER ⇢
  *                                          ANSWERED           admin_answer.c
  */
-enum { BODY_MAX = 16 * 1024 * 1024 };
-
 /* All that can be asked for; the methods of a path stand together. */
 static const struct admin_endpoint endpoints[] = {
     {"GET", "/", admin_page, 0},
@@ -37,7 +36,8 @@ static const struct admin_endpoint endpoints[] = {
     {"GET", "/keys/{id}", admin_keys_show, 0},
     {"DELETE", "/keys/{id}", admin_keys_delete, ADMIN_TAKES_BODY},
     {"POST", "/keys/{id}/release", admin_keys_release, ADMIN_TAKES_BODY},
-    {"POST", "/keys/{id}/complete", admin_keys_complete, ADMIN_TAKES_BODY},
+    {"POST", "/keys/{id}/complete", admin_keys_complete,
+	ADMIN_TAKES_ANSWER},
 };
 enum { N_ENDPOINTS = sizeof endpoints / sizeof *endpoints };
 
@@ -148,8 +148,7 @@ enum after
 admin_request_read(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	bool reads = a->endpoint->flags & ADMIN_TAKES_BODY;
-	exchange_read_body(a->x, reads ? BODY_MAX : 0);
+	exchange_read_body(a->x, admin_body_most(a));
 	return admin_request_to(a, ADMIN_RECEIVED, WAIT);
 }
 
@@ -170,15 +169,8 @@ admin_request_received(struct machine *machine)
 	default:
 		return DONE; /* the client left */
 	}
-	struct span body = body_span(&a->x->body);
-	if (body.len > 0) {
-		a->in = json_loadb(body.ptr, body.len,
-		    JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-		if (!json_is_object(a->in))
-			return admin_answer_problem(a, PROBLEM_BAD_REQUEST,
-			    SPAN("The body is not a JSON object."));
-	}
-	return a->endpoint->run(a);
+	enum after after;
+	return admin_body_parse(a, &after) ? a->endpoint->run(a) : after;
 }
 
 /* --- life --- */
@@ -214,7 +206,7 @@ admin_request_free(struct machine *machine)
 	answer_unref(&a->look.op.answer);
 	answer_unref(&a->given);
 	answer_unref(&a->answer);
-	json_decref(a->in);
+	admin_body_end(a);
 	conf_unref(&a->conf);
 	exchange_end(&a->x);
 	free(a);

@@ -283,7 +283,7 @@ start_admin(struct serve *s, struct shown *shown)
 	    .started_ms = s->started_ms,
 	};
 	s->admin =
-	    admin_new(s->loop, s->conf, &s->budget, s->health, own->fds[0],
+	    admin_new(s->loop, s->conf, s->health, own->fds[0],
 		&view);
 }
 

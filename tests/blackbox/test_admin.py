@@ -9,7 +9,9 @@ import signal
 import time
 
 from once import http, tap
-from once.gateway import write
+from once.gateway import is_sanitized, write
+from once.http import build
+from once.raw import memory
 from once.redis import RedisClient
 from once.tap import each, equal, test
 from once.upstream import Hold, answer, close_unanswered
@@ -530,6 +532,51 @@ def complete_refuses(bench, body):
     key_id = unknown(upstream, gateway)
     refused(admin.post(f"/keys/{key_id}/complete", body), 400, "bad-request")
     equal(admin.get("/keys/" + key_id)["state"], "UNKNOWN")
+
+
+@each([("lists in lists", b"[" * 100_000, 400),
+       ("lists beside lists", b"{\"a\": [" + b"[]," * 600_000, 400),
+       ("members", b"{" + b'"a": 1,' * 250_000, 400),
+       ("15 MB of them", b"[]," * 5_000_000, 413)])
+def a_body_of_nothing_but_structure_takes_no_memory(bench, body, status):
+    upstream, gateway, admin = start(bench, workers=1)
+    key_id = unknown(upstream, gateway)
+    refused(admin.post(f"/keys/{key_id}/complete", b"{}"), 400, "bad-request")
+    before = memory(gateway.pid)[1]
+    problem = "bad-request" if status == 400 else "request-too-large"
+    for fields in ((), (("Transfer-Encoding", "chunked"),)):
+        data = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body) if fields \
+            else body
+        head = build("POST", f"/keys/{key_id}/complete", [
+            ("Content-Type", "application/json"),
+            *(fields or [("Content-Length", len(body))])], host="localhost")
+        with http.Client(gateway.ready["admin"]) as client:
+            try:
+                client.send(head + data)
+            except ConnectionError:
+                pass
+            got = client.read()
+        equal((got.status, got.problem), (status, problem))
+    more = memory(gateway.pid)[1] - before
+    if not is_sanitized():
+        assert more < 12 << 20, f"{more >> 20} MiB more"
+    equal(admin.get("/keys/" + key_id)["state"], "UNKNOWN")
+
+
+@test
+def a_body_is_as_long_as_the_largest_answer_needs(bench):
+    size = 3 << 20
+    upstream, gateway, admin = start(
+        bench, idempotency={"max_response_body": size})
+    key_id = unknown(upstream, gateway)
+    for act in ("release", "lookup"):
+        path = "/keys/lookup" if act == "lookup" else f"/keys/{key_id}/{act}"
+        refused(admin.post(path, {"note": "n" * 70_000}), 413,
+                "request-too-large")
+    body = base64.b64encode(os.urandom(size)).decode()
+    equal(admin.act(key_id, "complete", {
+        "status": 200, "body_base64": body,
+        "headers": [[f"A-{n}", "x"] for n in range(100)]})["bytes"], size)
 
 
 @test
