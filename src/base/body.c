@@ -84,7 +84,20 @@ body_trim(struct body *body)
 }
 
 int
+body_reserve_granted(struct body *body, size_t bytes)
+{
+	return reserve(body, bytes, BUDGET_GRANTED);
+}
+
+int
 body_append(struct body *body, const void *bytes, size_t len)
+{
+	return body_append_within(body, bytes, len, SIZE_MAX);
+}
+
+int
+body_append_within(
+    struct body *body, const void *bytes, size_t len, size_t most)
 {
 	if (len == 0)
 		return 0;
@@ -95,6 +108,8 @@ body_append(struct body *body, const void *bytes, size_t len)
 		size_t size = body->size ? body->size : LEAST_BYTES;
 		while (size < need)
 			size *= 2;
+		if (size > most && need <= most)
+			size = most;
 		/* Where doubling is too much, the exact size may still fit. */
 		if (body_reserve(body, size) && body_reserve(body, need))
 			return E_NO_MEMORY;

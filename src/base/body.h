@@ -24,8 +24,14 @@ void body_init(struct body *body, struct budget *budget);
 /* Gives bytes and budget back; the body is empty afterwards. */
 void body_clear(struct body *body);
 
-/* Appends; E_NO_MEMORY when the budget does not allow it. */
+/*
+ * Appends; E_NO_MEMORY when the budget does not allow it.  What is counted is
+ * what has come, up to twice over.
+ */
 MUST_USE int body_append(struct body *body, const void *bytes, size_t len);
+/* The same for a body that will have so many bytes at most. */
+MUST_USE int body_append_within(
+    struct body *body, const void *bytes, size_t len, size_t most);
 /* Room for a body whose length is known; E_NO_MEMORY as above. */
 MUST_USE int body_reserve(struct body *body, size_t bytes);
 /* The same, for room that it can do without: half of the budget stays free. */
@@ -37,6 +43,11 @@ MUST_USE int body_reserve_spare(struct body *body, size_t bytes);
 MUST_USE int body_reserve_wanted(struct body *body, size_t bytes);
 /* The same, for who has the turn (budget_take_turn). */
 MUST_USE int body_reserve_in_turn(struct body *body, size_t bytes);
+/*
+ * The same, for a little that is never refused, be the budget used up or not;
+ * E_NO_MEMORY where the machine has none.
+ */
+MUST_USE int body_reserve_granted(struct body *body, size_t bytes);
 /* Gives back what it has beyond its bytes. */
 void body_trim(struct body *body);
 /* Takes it off its budget, for an owner who counts it in another way. */

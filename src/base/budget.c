@@ -27,7 +27,8 @@ budget_take(struct budget *budget, size_t bytes, enum budget_share share)
 	size_t limit = limit_of(budget, bytes, share);
 	size_t used = atomic_fetch_add_explicit(
 	    &budget->used, bytes, memory_order_relaxed);
-	if (bytes <= limit && used <= limit - bytes)
+	if (share == BUDGET_GRANTED ||
+	    (bytes <= limit && used <= limit - bytes))
 		return true;
 	atomic_fetch_sub_explicit(&budget->used, bytes, memory_order_relaxed);
 	return false;

@@ -28,6 +28,7 @@ enum budget_share {
 	BUDGET_SPARE,  /* half of that */
 	BUDGET_TURN,   /* but for an eighth, so that small ones go on */
 	BUDGET_WANTED, /* all of it */
+	BUDGET_GRANTED, /* even beyond it: what is never refused */
 };
 
 /*

@@ -46,6 +46,7 @@ struct client_connection {
 	} doing;
 	struct mhd_exchange *x; /* from a request's first line to its end */
 	bool was_held;    /* since the last look, by us */
+	int64_t body_ms;  /* when the body began, by the loop's clock */
 	uint64_t seen;    /* bytes of the body or the answer at the last look */
 	uint64_t waiting; /* bytes of the answer on their way then */
 

@@ -18,6 +18,10 @@ enum {
 	LEAST_BYTES_PER_S = 512,
 	/* What nobody wants is read, but not for hours. */
 	LEAST_SWALLOWED_BYTES_PER_S = 32 * 1024,
+	/* How long a body may be silent, and is not judged as a whole. */
+	SILENCE_MS = 30 * 1000,
+	/* Then it has so much time, however long it is. */
+	WHOLE_S = 300,
 };
 
 /* --- the end --- */
@@ -52,10 +56,32 @@ log_slow(const char *doing)
 /* --- what has come on --- */
 
 static bool
-is_enough(const struct client_connection *c, uint64_t bytes, int least_per_s)
+is_enough(uint64_t bytes, int64_t ms, int least_per_s)
+{
+	return bytes >= (uint64_t)(ms * least_per_s / 1000);
+}
+
+/* How often one that sends a body is looked at. */
+static int64_t
+body_look_ms(const struct client_connection *c)
 {
 	int64_t ms = c->front->conf->idle_timeout_ms;
-	return bytes >= (uint64_t)(ms * least_per_s / 1000);
+	return ms < SILENCE_MS ? ms : SILENCE_MS;
+}
+
+/*
+ * A body that is kept in memory may not be long in coming as a whole: behind a
+ * first look without this, so much a second that all of it takes WHOLE_S.
+ */
+static bool
+body_comes_whole(const struct client_connection *c)
+{
+	const struct mhd_exchange *x = c->x;
+	int64_t ms =
+	    loop_now_ms(c->front->loop) - c->body_ms - body_look_ms(c);
+	return x->doing != EXCHANGE_READING || ms <= 0 ||
+	    x->shown.body_bytes * WHOLE_S * 1000 >=
+		x->read_limit * (uint64_t)ms;
 }
 
 static bool
@@ -65,8 +91,9 @@ body_has_come_on(struct client_connection *c)
 	bool wanted = x->doing == EXCHANGE_READING || x->up != NULL;
 	/* While it is held, it is we who take nothing. */
 	return c->was_held ||
-	    is_enough(c, x->shown.body_bytes - c->seen,
-		wanted ? LEAST_BYTES_PER_S : LEAST_SWALLOWED_BYTES_PER_S);
+	    (is_enough(x->shown.body_bytes - c->seen, body_look_ms(c),
+		 wanted ? LEAST_BYTES_PER_S : LEAST_SWALLOWED_BYTES_PER_S) &&
+		body_comes_whole(c));
 }
 
 /* What the client's machine has told us that it has; 0: nobody knows. */
@@ -96,11 +123,21 @@ answer_has_come_on(struct client_connection *c)
 	uint64_t acked = bytes_acked(c);
 	bool first = c->waiting == 0;
 	bool enough = acked > 0
-	    ? is_enough(c, acked - c->seen, LEAST_BYTES_PER_S)
+	    ? is_enough(acked - c->seen, c->front->conf->idle_timeout_ms,
+		  LEAST_BYTES_PER_S)
 	    : waiting != c->waiting;
 	c->waiting = waiting;
 	c->seen = acked;
 	return waiting == 0 || first || enough;
+}
+
+static void
+watch_body(struct client_connection *c)
+{
+	timer_set(&c->deadline, body_look_ms(c));
+	c->seen = c->x->shown.body_bytes;
+	c->was_held = c->x->suspended;
+	c->doing = DOING_BODY;
 }
 
 /* Whether the client has done enough meanwhile to be given more time. */
@@ -108,7 +145,7 @@ static bool
 has_come_on(struct client_connection *c)
 {
 	if (c->doing == DOING_BODY && body_has_come_on(c)) {
-		deadline_body(c);
+		watch_body(c);
 		return true;
 	}
 	if (c->doing != DOING_ANSWER || !answer_has_come_on(c))
@@ -160,10 +197,8 @@ deadline_head(struct client_connection *c, struct mhd_exchange *x)
 void
 deadline_body(struct client_connection *c)
 {
-	timer_set(&c->deadline, c->front->conf->idle_timeout_ms);
-	c->seen = c->x->shown.body_bytes;
-	c->was_held = c->x->suspended;
-	c->doing = DOING_BODY;
+	c->body_ms = loop_now_ms(c->front->loop);
+	watch_body(c);
 }
 
 void

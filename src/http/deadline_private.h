@@ -12,8 +12,12 @@ struct mhd_exchange;
  *
  *   a head    header_timeout, from the connection's beginning (with TLS: its
  *             handshake) or from the first line of a later request
- *   a body    512 bytes for each second, looked at every idle_timeout
- *   an answer the same, as far as there is anything for it to read
+ *   a body    512 bytes for each second, looked at every idle_timeout, or
+ *             every 30 s; one that is kept in memory, and has come so far
+ *             after that time, comes whole within five minutes more at its
+ *             mean rate
+ *   an answer 512 bytes for each second, looked at every idle_timeout, as far
+ *             as there is anything for it to read
  *   nothing   idle_timeout
  *
  * A client that is late is told so (408) if a request has begun and nothing

@@ -180,7 +180,8 @@ on_data(struct mhd_exchange *x, const char *data, size_t *len)
 		if (*len > x->read_limit - x->shown.body.len)
 			error = E_TOO_LARGE;
 		else
-			error = body_append(&x->shown.body, data, *len);
+			error = body_append_within(
+			    &x->shown.body, data, *len, x->read_limit);
 		if (error != 0) {
 			body_clear(&x->shown.body);
 			end_call(x, EXCHANGE_READING, error);
@@ -339,13 +340,14 @@ exchange_read_body(struct exchange *shown, size_t max_bytes)
 	struct mhd_exchange *x = exchange_of(shown);
 	must(!x->shown.body_ended);
 	begin_call(x, EXCHANGE_READING);
-	x->read_limit = max_bytes;
 	size_t length = x->content_length > 0 ? (size_t)x->content_length : 0;
+	/* What is announced is no more than a limit: room comes with bytes. */
+	x->read_limit = length > 0 ? length : max_bytes;
 	if (x->mhd == NULL)
 		end_call(x, EXCHANGE_READING, E_CLIENT_GONE);
 	else if (length > max_bytes)
 		end_call(x, EXCHANGE_READING, E_TOO_LARGE);
-	else if (body_reserve(&x->shown.body, length) != 0)
+	else if (length > budget_limit(x->front->budget))
 		end_call(x, EXCHANGE_READING, E_NO_MEMORY);
 	else if (x->shown.has_body)
 		task_ready(x->front->loop, &x->now);

@@ -34,7 +34,7 @@ struct mhd_exchange {
 
 	/* The body. */
 	bool in_head; /* held before a 100 (Continue) was sent */
-	size_t read_limit;
+	size_t read_limit; /* the length that was announced, or allowed */
 	struct flow *up;   /* where it goes; NULL: nowhere, or not any more */
 	bool left_over;    /* up did not take all it was offered */
 	bool half_closed;  /* the client sends no more */

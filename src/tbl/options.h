@@ -60,14 +60,16 @@ OPT(ROOT, "limits.header_timeout", DURATION, header_timeout_ms,
 OPT(ROOT, "limits.idle_timeout", DURATION, idle_timeout_ms,
 	RANGE(1, 3650 * DAY), RELOAD,
 	"How long a client may keep a connection open without sending "
-	"anything. A client that sends a body, or reads an answer, at less "
-	"than 512 bytes per second over this time is also cut off.",
+	"anything. A client that reads an answer at less than 512 bytes per "
+	"second over this time is also cut off, and one that sends a body so "
+	"slowly over this time or 30 seconds.",
 	"60s")
 OPT(ROOT, "limits.in_flight_bytes", SIZE, in_flight_bytes,
 	RANGE(1, 1 * TIB), RELOAD,
-	"Memory for buffered bodies, of all requests together; when it is used "
-	"up, requests get 503 (overloaded), and answers wait in the upstream's "
-	"connection until there is memory again or its timeout is over.",
+	"Memory for buffered bodies, of all requests together, counted as "
+	"they come; when it is used up, requests with a body get 503 "
+	"(overloaded), and answers wait in the upstream's connection until "
+	"there is memory again or its timeout is over.",
 	"256MiB")
 OPT(ROOT, "admin.listen", ADDRESS, admin, ANY, RESTART,
 	"The address of the admin interface, \"127.0.0.1:9090\" or "

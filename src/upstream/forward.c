@@ -162,7 +162,11 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	    on_forward_detached);
 	if (limits->streams) {
 		watch_silence(t);
-		if (body_reserve(&forward->body, FLOW_LEAST_BYTES) != 0) {
+		/* The answer's; who brings no body is never refused it. */
+		int error = message->has_body
+		    ? body_reserve(&forward->body, FLOW_LEAST_BYTES)
+		    : body_reserve_granted(&forward->body, FLOW_LEAST_BYTES);
+		if (error != 0) {
 			forward_finish(t, FORWARD_NOT_SENT, E_NO_MEMORY);
 			return;
 		}

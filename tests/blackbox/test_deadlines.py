@@ -118,6 +118,55 @@ def a_body_that_is_slow_and_comes_on_is_not_cut(bench):
     equal(upstream.count(), 1)
 
 
+MIB = 1 << 20
+KEYED = [("Idempotency-Key", "k"), ("Authorization", "a")]
+
+
+def send_slowly(sock, pieces, count):
+    """About a kilobyte a second; what the gateway says until it closes, or
+    until so many pieces are sent."""
+    sock.settimeout(PAUSE_S)
+    said = b""
+    for _ in range(count):
+        try:
+            sock.sendall(pieces)
+            more = sock.recv(65536)
+            said += more
+            if more == b"":
+                break
+        except TimeoutError:
+            continue
+        except (ConnectionResetError, BrokenPipeError):
+            break
+    return said
+
+
+@each([("with a length", ("Content-Length", MIB), b"x" * 100),
+       ("in chunks", ("Transfer-Encoding", "chunked"),
+        b"64\r\n" + b"x" * 100 + b"\r\n")])
+def a_body_that_would_take_half_an_hour_is_cut(bench, field, piece):
+    """More than the least rate of any moment, and too little for the whole,
+    which stays in memory: 1 MiB is to come in five minutes."""
+    upstream, gateway = bench.pair(limits=LIMITS)
+    with connect(gateway.address) as sock:
+        sock.sendall(build("POST", "/v1/charges", [*KEYED, field]))
+        said = send_slowly(sock, piece, 80)
+    assert is_408(said), said
+    equal(upstream.count(), 0)
+    gateway.wait_for_log("request", status=408)
+
+
+@each([("that is short", "/v1/charges", 3000),
+       ("that is not kept in memory", "/x", MIB)])
+def a_body_as_slow_is_not_cut(bench, path, size):
+    upstream, gateway = bench.pair(limits=LIMITS)
+    with connect(gateway.address) as sock:
+        sock.sendall(build("POST", path, [*KEYED, ("Content-Length", size)]))
+        said = send_slowly(sock, b"x" * 100, 30)
+    assert not is_408(said), said
+    equal(gateway.find_log("client_slow"), [])
+
+
 def small_window(address):
     """A client whose kernel buffers next to nothing."""
     host, port = address.rsplit(":", 1)

@@ -2,13 +2,15 @@
 """Contract, section 3, limits: what is too much is refused, and the rest goes
 on being served."""
 
+import json
 import os
 import resource
 
 from once import tap
 from once.http import ask, build, connect, keyed
+from once.raw import unread_bytes
 from once.tap import each, equal, test
-from once.upstream import answer
+from once.upstream import answer, close_unanswered
 from once.wait import eventually
 
 
@@ -306,6 +308,77 @@ def without_a_descriptor_clients_are_told_and_the_rest_is_served(bench):
     for client in stay:
         client.close()
     equal(upstream.count("/v1/charges"), 1)
+
+
+# --- memory ---
+
+MIB = 1 << 20
+
+
+def announced(key, size, sent):
+    fields = [("Idempotency-Key", key), ("Authorization", "a"),
+              ("Content-Length", size)]
+    return build("POST", "/v1/charges", fields) + b"x" * sent
+
+
+def unknown_key(bench, **members):
+    """A gateway, and the id of a key whose outcome nobody knows."""
+    upstream = bench.upstream(close_unanswered)
+    gateway = bench.gateway(upstream, admin={"listen": "127.0.0.1:0"},
+                            **members)
+    equal(gateway.ask("lost").status, 502)
+    upstream.reply = answer()
+    return upstream, gateway, gateway.wait_for_log(
+        "request", status=502)["key_id"]
+
+
+def operate(gateway, key_id, act, data):
+    return ask(gateway.ready["admin"], build(
+        "POST", f"/keys/{key_id}/{act}",
+        [("Content-Type", "application/json")], data, host="localhost"))
+
+
+@test
+def what_is_announced_is_not_charged(bench):
+    upstream, gateway, key_id = unknown_key(
+        bench, limits={"in_flight_bytes": "16MiB"})
+    clients = [gateway.client() for _ in range(256)]
+    for number, client in enumerate(clients):
+        client.send(announced(f"held{number}", MIB, 1))
+    # Each of them has been read once these are answered, on both workers.
+    for number in range(20):
+        equal(gateway.ask(f"k{number}", body=b"y" * 100_000).status, 201)
+        equal(gateway.send(build("GET", "/x")).status, 201)
+    equal(operate(gateway, key_id, "release", b'{"note": "n"}').status, 200)
+    equal(gateway.find_log("memory_full"), [])
+    for client in clients:
+        client.close()
+    equal(upstream.count("/v1/charges"), 21)
+
+
+@test
+def memory_that_is_used_up_is_for_bodies_alone(bench):
+    """Requests without one, and the admin interface, go on."""
+    upstream, gateway, key_id = unknown_key(
+        bench, workers=1, limits={"in_flight_bytes": "2MiB"})
+    clients = [gateway.client() for _ in range(7)]
+    for number, client in enumerate(clients):
+        client.send(announced(f"held{number}", 290_000, 289_999))
+        eventually(lambda sock=client.sock: unread_bytes(sock) == 0)
+    large = b"z" * 300_000
+    upstream.replies["/large"] = answer(200, large)
+    for _ in range(20):
+        equal(gateway.ask("room", body=b"x" * 100_000).status, 503)
+        got = gateway.send(build("GET", "/large"))
+        equal((got.status, len(got.body)), (200, len(large)))
+    for path in ("/healthz", "/readyz", "/status", "/metrics", "/keys"):
+        assert is_up(gateway, path), path
+    body = json.dumps({"status": 201, "body": "b" * 900_000}).encode()
+    equal(operate(gateway, key_id, "complete", body).status, 200)
+    equal(gateway.ask("room", body=b"x" * 100_000).status, 503)
+    for client in clients:
+        client.close()
+    eventually(lambda: gateway.ask("lost").replayed, "there is memory again")
 
 
 tap.main()

@@ -129,3 +129,18 @@ def memory(pid):
         fields = dict(line.split(":", 1) for line in status)
     return tuple(int(fields[name].split()[0]) * 1024
                  for name in ("VmRSS", "VmHWM"))
+
+
+def unread_bytes(sock):
+    """What was sent on this connection over IPv4 and the other side, a process
+    of this machine, has not read yet."""
+    (_, far), (_, near) = sock.getpeername(), sock.getsockname()
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        rows = [line.split() for line in table.readlines()[1:]]
+    ports = [tuple(int(end.split(":")[1], 16) for end in row[1:3])
+             for row in rows]
+    # What is not there yet, and what was not taken there.
+    return sum(int(row[4].split(":")[number], 16)
+               for row, pair in zip(rows, ports)
+               for number, wanted in enumerate([(near, far), (far, near)])
+               if pair == wanted)
