@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -17,21 +18,51 @@ struct own_call {
 	struct link_call call;
 	struct link *link;
 	bool may_fail;
-	bool asks_role;
+	int type; /* of its reply, where that is no error */
 };
 
-/* Takes the clock from a reply of TIME; any other reply is ignored. */
-static void
-heard_time(struct link *link, const redisReply *reply, int64_t sent_us)
+/* Why this reply ends the link; NULL: it does not. */
+static const char *
+refusal(const struct own_call *own, const redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_ERROR)
+		return own->may_fail ? NULL : reply->str;
+	if (reply->type == REDIS_REPLY_STRING &&
+	    !info_is_master(span_of(reply->str, reply->len)) &&
+	    INVARIANT(master_only))
+		return "Redis is a replica";
+	return NULL;
+}
+
+/* Takes the clock from a reply of TIME; false: it is none. */
+static bool
+take_time(const struct own_call *own, const redisReply *reply)
 {
 	int64_t ms;
-	if (resp_read_time(reply, &ms))
-		redis_clock_heard(&link->clock, ms, sent_us, clock_us());
+	if (!resp_read_time(reply, &ms))
+		return false;
+	redis_clock_heard(
+	    &own->link->clock, ms, own->call.sent_us, clock_us());
+	return true;
+}
+
+/* Takes in what Redis has said; false: the link is to be cut. */
+static bool
+take_reply(const struct own_call *own, const redisReply *reply)
+{
+	const char *message = refusal(own, reply);
+	if (message != NULL)
+		link_doom(own->link, message);
+	else if (reply->type != REDIS_REPLY_ERROR &&
+	    (reply->type != own->type ||
+		(reply->type == REDIS_REPLY_ARRAY && !take_time(own, reply))))
+		link_distrust(own->link, "a reply to another command");
+	return !own->link->doomed;
 }
 
 static struct own_call *
 send_own(struct link *link, size_t count, const char *const *words,
-    bool may_fail,
+    bool may_fail, int type,
     void (*done)(struct link_call *call, const redisReply *reply))
 {
 	struct resp command = {0};
@@ -41,6 +72,7 @@ send_own(struct link *link, size_t count, const char *const *words,
 	struct own_call *own = mem_zero(sizeof *own);
 	own->link = link;
 	own->may_fail = may_fail;
+	own->type = type;
 	own->call.done = done;
 	link_send(link, &own->call, &command);
 	if (command.bytes != NULL)
@@ -51,45 +83,23 @@ send_own(struct link *link, size_t count, const char *const *words,
 
 /* --- the handshake --- */
 
-/* Why this reply ends the link; NULL: it does not. */
-static const char *
-wrong(const struct own_call *own, const redisReply *reply)
-{
-	if (reply->type == REDIS_REPLY_ERROR)
-		return own->may_fail ? NULL : reply->str;
-	if (own->asks_role && reply->type == REDIS_REPLY_STRING &&
-	    !info_is_master(span_of(reply->str, reply->len)) &&
-	    INVARIANT(master_only))
-		return "Redis is a replica";
-	return NULL;
-}
-
 static void
 on_handshake(struct link_call *call, const redisReply *reply)
 {
 	struct own_call *own = CONTAINER_OF(call, struct own_call, call);
 	struct link *link = own->link;
-	const char *message = reply != NULL ? wrong(own, reply) : NULL;
-	if (reply != NULL && message == NULL)
-		heard_time(link, reply, call->sent_us);
+	bool well = reply != NULL && take_reply(own, reply);
 	free(own);
-	if (reply == NULL || link->doomed)
-		return;
-	if (message != NULL) {
-		link_set_message(link, message);
-		link->doomed = true;
-		return;
-	}
-	if (--link->handshake == 0)
+	if (well && --link->handshake == 0)
 		link_came_up(link);
 }
 
-static struct own_call *
+static void
 shake_with(struct link *link, size_t count, const char *const *words,
-    bool may_fail)
+    bool may_fail, int type)
 {
 	link->handshake++;
-	return send_own(link, count, words, may_fail, on_handshake);
+	send_own(link, count, words, may_fail, type, on_handshake);
 }
 
 /*
@@ -100,7 +110,7 @@ static void
 ask_role(struct link *link)
 {
 	const char *role[] = {"INFO", "replication"};
-	shake_with(link, 2, role, true)->asks_role = true;
+	shake_with(link, 2, role, true, REDIS_REPLY_STRING);
 }
 
 /*
@@ -124,36 +134,56 @@ handshake_begin(struct link *link)
 	bool with_password = store->password != NULL && !store->managed;
 	link->handshake = 0;
 	if (with_password && store->user != NULL)
-		shake_with(link, 3, auth, link->sentinel);
+		shake_with(link, 3, auth, link->sentinel, REDIS_REPLY_STATUS);
 	else if (with_password)
-		shake_with(link, 2, auth_default, link->sentinel);
+		shake_with(link, 2, auth_default, link->sentinel,
+		    REDIS_REPLY_STATUS);
 	if (store->db != 0 && !link->sentinel)
-		shake_with(link, 2, select, false);
-	shake_with(link, 3, name, true);
+		shake_with(link, 2, select, false, REDIS_REPLY_STATUS);
+	shake_with(link, 3, name, true, REDIS_REPLY_STATUS);
 	if (!link->sentinel)
-		shake_with(link, 1, time, false);
+		shake_with(link, 1, time, false, REDIS_REPLY_ARRAY);
 	if (link->events.find != NULL)
 		ask_role(link);
-	shake_with(link, 1, ping, false);
+	shake_with(link, 1, ping, false, REDIS_REPLY_STATUS);
 }
 
 /* --- listening --- */
 
 static void
-on_message(redisAsyncContext *ac, void *message, void *arg)
+on_subscribed(struct link_call *call, const redisReply *reply)
 {
-	struct link *link = arg;
-	struct span bytes;
-	(void)ac;
-	if (message != NULL && resp_read_message(message, &bytes))
-		link->events.heard(link->events.arg, bytes);
+	struct own_call *own = CONTAINER_OF(call, struct own_call, call);
+	struct link *link = own->link;
+	free(own);
+	if (reply == NULL)
+		return;
+	link->subscribed =
+	    resp_is_subscribed(reply, span_str(link->channels));
+	if (reply->type == REDIS_REPLY_ERROR)
+		link_doom(link, reply->str);
+	else if (!link->subscribed)
+		link_distrust(link, "a reply to another command");
 }
 
 void
 handshake_subscribe(struct link *link)
 {
-	redisAsyncCommand(
-	    link->ac, on_message, link, "PSUBSCRIBE %s", link->channels);
+	const char *words[] = {"PSUBSCRIBE", link->channels};
+	send_own(
+	    link, 2, words, false, REDIS_REPLY_ARRAY, on_subscribed);
+}
+
+void
+handshake_heard(struct link *link, const redisReply *message)
+{
+	struct span bytes;
+	if (!resp_read_message(message, span_str(link->channels), &bytes)) {
+		link_distrust(link, "a message of an unexpected form");
+		return;
+	}
+	link->said_odd = false;
+	link->events.heard(link->events.arg, bytes);
 }
 
 /* --- the pulse --- */
@@ -163,10 +193,8 @@ on_pulse(struct link_call *call, const redisReply *reply)
 {
 	struct own_call *own = CONTAINER_OF(call, struct own_call, call);
 	struct link *link = own->link;
-	if (reply != NULL) {
-		heard_time(link, reply, call->sent_us);
+	if (reply != NULL && take_reply(own, reply))
 		link_lives(link);
-	}
 	free(own);
 }
 
@@ -174,5 +202,6 @@ struct link_call *
 handshake_pulse(struct link *link)
 {
 	const char *words[] = {link->sentinel ? "PING" : "TIME"};
-	return &send_own(link, 1, words, true, on_pulse)->call;
+	int type = link->sentinel ? REDIS_REPLY_STATUS : REDIS_REPLY_ARRAY;
+	return &send_own(link, 1, words, true, type, on_pulse)->call;
 }

@@ -8,10 +8,13 @@
  */
 struct link;
 struct link_call;
+struct redisReply;
 
 /* Queues the whole handshake; the connection may still be under way. */
 void handshake_begin(struct link *link);
 /* Subscribes to the link's channels (PSUBSCRIBE). */
 void handshake_subscribe(struct link *link);
+/* What came on a link that has subscribed. */
+void handshake_heard(struct link *link, const struct redisReply *message);
 /* Asks for a sign of life; the call ends with link_lives, or with the link. */
 struct link_call *handshake_pulse(struct link *link);

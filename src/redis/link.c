@@ -1,35 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <arpa/inet.h>
-#include <fcntl.h>
+#include <errno.h>
+#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/must.h"
 #include "loop/log.h"
 #include "redis/handshake_private.h"
 #include "redis/link_private.h"
+#include "redis/open_socket.h"
 #include "redis/resolve.h"
-#include "redis/secret_write.h"
 #include "redis/silence_private.h"
 
 enum {
 	BACKOFF_FIRST_MS = 50,
 	BACKOFF_MAX_MS = 1000,
 	PULSE_MS = 1000, /* between two signs of life */
-	/* What the kernel keeps for a link of large values, each way. */
-	LARGE_KERNEL_BYTES = 128 * 1024,
 };
 
 static void start(struct link *link);
 static void pulse(struct link *link);
 
+/* --- calls --- */
+
+/* The call that the next reply is for, which does not wait any more. */
+static struct link_call *
+take_call(struct link *link)
+{
+	struct link_call *call = link->calls;
+	if (call == NULL)
+		return NULL;
+	link->calls = call->next;
+	if (link->calls == NULL)
+		link->calls_end = &link->calls;
+	return call;
+}
+
 /* --- down --- */
 
-void
-link_set_message(struct link *link, const char *message)
+static void
+set_message(struct link *link, const char *message)
 {
 	if (message != link->message)
 		snprintf(link->message, sizeof link->message, "%s", message);
@@ -41,16 +54,10 @@ is_of_cluster(const struct link *link)
 	return link->conf->store.cluster.count > 0;
 }
 
-/* Logged once each time that it goes down; the password is not in it. */
 static void
-say_down(struct link *link)
+log_message(const struct link *link, enum event event)
 {
-	if (link->said_down || link->channels != NULL || link->sentinel ||
-	    link->events.unsaid)
-		return;
-	link->said_down = true;
-	struct logline line =
-	    log_begin(is_of_cluster(link) ? EV_node_down : EV_store_down);
+	struct logline line = log_begin(event);
 	if (link->socket != NULL || link->host != NULL)
 		log_str(&line, "redis",
 		    link->socket ? link->socket : link->host);
@@ -60,6 +67,18 @@ say_down(struct link *link)
 	log_end(&line);
 }
 
+/* Logged once each time that it goes down; the password is not in it. */
+static void
+say_down(struct link *link)
+{
+	if (link->said_down || link->channels != NULL || link->sentinel ||
+	    link->events.unsaid)
+		return;
+	link->said_down = true;
+	log_message(
+	    link, is_of_cluster(link) ? EV_node_down : EV_store_down);
+}
+
 /* The connection is gone, or was never made. */
 static void
 went_down(struct link *link)
@@ -67,7 +86,7 @@ went_down(struct link *link)
 	bool was_up = link->state == LINK_UP;
 	link->state = LINK_DOWN;
 	link->handshake = 0;
-	link->doomed = link->finding = false;
+	link->doomed = link->finding = link->subscribed = false;
 	link->pulse = NULL;
 	timer_set(&link->timer, link->backoff_ms);
 	link->backoff_ms = link->backoff_ms ? 2 * link->backoff_ms
@@ -84,21 +103,49 @@ went_down(struct link *link)
 	}
 }
 
+/* Those too that are sent while they end. */
+static void
+end_calls(struct link *link)
+{
+	struct link_call *call;
+	while ((call = take_call(link)) != NULL)
+		call->done(call, NULL);
+}
+
+void
+link_doom(struct link *link, const char *message)
+{
+	if (link->doomed)
+		return;
+	set_message(link, message);
+	link->doomed = true;
+}
+
 void
 link_reset(struct link *link, const char *message)
 {
-	resolve_cancel(&link->lookup);
-	link_set_message(link, message);
-	if (link->ac == NULL) {
-		if (link->state != LINK_DOWN)
-			went_down(link);
+	if (link->telling) {
+		link_doom(link, message);
 		return;
 	}
-	struct linger linger = {.l_onoff = 1, .l_linger = 0};
-	setsockopt(
-	    link->ac->c.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
-	/* Ends the open calls, and calls on_cleanup. */
-	redisAsyncFree(link->ac);
+	resolve_cancel(&link->lookup);
+	set_message(link, message);
+	bool connected = link->wire != NULL;
+	wire_free(&link->wire);
+	end_calls(link);
+	if (connected || link->state != LINK_DOWN)
+		went_down(link);
+}
+
+void
+link_distrust(struct link *link, const char *message)
+{
+	if (link->doomed)
+		return;
+	link_doom(link, message);
+	if (!link->said_odd)
+		log_message(link, EV_store_garbled);
+	link->said_odd = true;
 }
 
 void
@@ -113,12 +160,21 @@ link_move(struct link *link)
 	timer_set(&link->timer, 0);
 }
 
+/* When the last bytes came; 0: none have. */
+static int64_t
+read_us(const struct link *link)
+{
+	return link->wire != NULL ? wire_read_us(link->wire)
+					: 0;
+}
+
 /* The time for the handshake is over, unless it is just being answered. */
 static void
 give_up_connecting(struct link *link)
 {
+	int64_t heard_us = read_us(link);
 	int64_t left_ms =
-	    link->read_us > 0 ? silence_left_since(link, link->read_us) : 0;
+	    heard_us > 0 ? silence_left_since(link, heard_us) : 0;
 	if (left_ms > 0)
 		timer_set(&link->timer, left_ms);
 	else
@@ -157,77 +213,41 @@ on_timer(void *arg)
 	}
 }
 
-/* --- what hiredis asks of a loop --- */
+/* --- what the connection reports --- */
 
+/* An error may come unasked: Redis has too many connections. */
 static void
-on_add_write(void *arg)
+hear_unasked(struct link *link, const redisReply *reply)
+{
+	if (link->subscribed)
+		handshake_heard(link, reply);
+	else if (reply->type == REDIS_REPLY_ERROR)
+		link_doom(link, reply->str);
+	else
+		link_distrust(link, "a reply that nobody asked for");
+}
+
+static bool
+on_replied(void *arg, const redisReply *reply)
 {
 	struct link *link = arg;
-	link->want_write = true;
+	struct link_call *call = take_call(link);
+	link->telling = true;
+	if (call != NULL)
+		call->done(call, reply);
+	else
+		hear_unasked(link, reply);
+	link->telling = false;
+	return !link->doomed;
 }
 
 static void
-on_del_write(void *arg)
+on_ended(void *arg, enum wire_end how, const char *message)
 {
 	struct link *link = arg;
-	link->want_write = false;
-}
-
-/* hiredis is about to free its context: it calls this whatever the cause. */
-static void
-on_cleanup(void *arg)
-{
-	struct link *link = arg;
-	if (link->ac->err != 0)
-		link_set_message(link, link->ac->errstr);
-	if (link->logging_in)
-		secret_write_end(&link->ac->c);
-	link->logging_in = false;
-	watch_free(&link->watch);
-	link->ac = NULL;
-	link->want_write = link->armed = false;
-	went_down(link);
-}
-
-/* Watches for room to write where not all bytes have left. */
-static void
-arm(struct link *link)
-{
-	if (link->ac == NULL || link->armed == link->want_write)
-		return;
-	link->armed = link->want_write;
-	watch_want(link->watch,
-	    link->armed ? WATCH_READ | WATCH_WRITE : WATCH_READ);
-}
-
-static void
-after_hiredis(struct link *link)
-{
-	if (link->ac != NULL && link->doomed)
-		link_reset(link, link->message);
-}
-
-static void
-write_out(struct link *link)
-{
-	if (link->logging_in)
-		link->logging_in = !secret_write_send(&link->ac->c);
-	redisAsyncHandleWrite(link->ac);
-}
-
-static void
-on_ready(void *arg, unsigned events)
-{
-	struct link *link = arg;
-	if (events & WATCH_WRITE) {
-		write_out(link);
-		arm(link);
-	}
-	if (link->ac != NULL && events & WATCH_READ) {
-		link->read_us = clock_us();
-		redisAsyncHandleRead(link->ac);
-	}
-	after_hiredis(link);
+	if (how == WIRE_ODD)
+		link_distrust(link, message);
+	link_reset(link, link->doomed ? link->message : message);
 }
 
 /* All commands of this turn leave with one write. */
@@ -235,11 +255,8 @@ static bool
 on_flush(void *arg)
 {
 	struct link *link = arg;
-	if (link->ac != NULL && link->want_write && !link->armed) {
-		write_out(link);
-		arm(link);
-		after_hiredis(link);
-	}
+	if (link->wire != NULL)
+		wire_flush(link->wire);
 	return false;
 }
 
@@ -248,42 +265,23 @@ on_flush(void *arg)
 static void
 fail(struct link *link, const char *message)
 {
-	link_set_message(link, message);
+	set_message(link, message);
 	went_down(link);
 }
 
 static void
-keep_queues_short(int fd)
+attach(struct link *link, int fd)
 {
-	const int bytes = LARGE_KERNEL_BYTES;
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-}
-
-static void
-attach(struct link *link, redisAsyncContext *ac)
-{
-	if (ac == NULL || ac->err != 0) {
-		fail(link, ac ? ac->errstr : "out of memory");
-		/* No callbacks are set: it only frees. */
-		if (ac != NULL)
-			redisAsyncFree(ac);
+	const struct wire_events events = {
+	    .replied = on_replied, .ended = on_ended, .arg = link};
+	if (fd < 0) {
+		fail(link, strerror(errno));
 		return;
 	}
-	fcntl(ac->c.fd, F_SETFD, FD_CLOEXEC);
+	link->wire = wire_new(link->loop, fd, &events);
 	if (link->large)
-		keep_queues_short(ac->c.fd);
-	link->ac = ac;
-	link->given = link->read_us = 0;
-	link->watch = watch_new(link->loop, ac->c.fd, on_ready, link);
-	ac->ev.data = link;
-	ac->ev.addWrite = on_add_write;
-	ac->ev.delWrite = on_del_write;
-	ac->ev.cleanup = on_cleanup;
-	link->want_write = true;
-	arm(link);
-	secret_write_begin(&ac->c);
-	link->logging_in = true;
+		wire_keep_queues_short(link->wire);
+	link->given = 0;
 	handshake_begin(link);
 }
 
@@ -298,7 +296,7 @@ connect_to(void *arg, const char *address)
 	}
 	free(link->address);
 	link->address = mem_str(span_str(address));
-	attach(link, redisAsyncConnect(address, link->port));
+	attach(link, open_socket_tcp(address, link->port));
 }
 
 static void
@@ -307,7 +305,7 @@ go(struct link *link)
 	const char *host = link->host;
 	uint8_t binary[sizeof(struct in6_addr)];
 	if (link->socket != NULL)
-		attach(link, redisAsyncConnectUnix(link->socket));
+		attach(link, open_socket_unix(link->socket));
 	else if (inet_pton(AF_INET, host, binary) == 1 ||
 	    inet_pton(AF_INET6, host, binary) == 1)
 		connect_to(link, host);
@@ -375,6 +373,7 @@ void
 link_lives(struct link *link)
 {
 	link->pulse = NULL;
+	link->said_odd = false;
 	link->backoff_ms = 0;
 	timer_set(&link->timer, PULSE_MS);
 }
@@ -395,6 +394,7 @@ link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
 	link->large = to->large;
 	link->events = *events;
 	link->channels = mem_text(events->channels);
+	link->calls_end = &link->calls;
 	timer_init(&link->timer, loop, on_timer, link);
 	loop_hook(loop, HOOK_FLUSH, &link->flush, on_flush, link);
 	/*
@@ -435,25 +435,21 @@ link_is_hopeful(const struct link *link)
 	return link->state != LINK_UP && !link->tried_in_vain;
 }
 
-static void
-on_reply(redisAsyncContext *ac, void *reply, void *arg)
-{
-	(void)ac;
-	struct link_call *call = arg;
-	call->done(call, reply);
-}
-
 void
 link_send(
     struct link *link, struct link_call *call, const struct resp *command)
 {
-	must(link->ac != NULL);
+	must(link->state != LINK_DOWN);
 	link->given += (int64_t)command->len;
 	call->sent_us = clock_us();
+	call->next = NULL;
+	*link->calls_end = call;
+	link->calls_end = &call->next;
 	silence_begin(link, call);
-	/* It refuses only while it disconnects, and nobody sends then. */
-	must(redisAsyncFormattedCommand(link->ac, on_reply, call,
-		 command->bytes, command->len) == REDIS_OK);
+	/* While the calls of a link that is lost end, this one joins them. */
+	if (link->wire != NULL)
+		wire_give(link->wire,
+		    span_of(command->bytes, command->len));
 }
 
 int64_t

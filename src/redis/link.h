@@ -7,7 +7,7 @@
 #include "redis/resp.h"
 
 /*
- * One connection to Redis (hiredis) on a loop: it connects, shakes hands,
+ * One connection to Redis on a loop: it connects, shakes hands,
  * notices silence and connects again, by itself.  All commands of one turn of
  * the loop leave with one write at its end.  It knows nothing of records or
  * scripts.  Its owner's thread only.  A call belongs to whoever sends it, and
@@ -32,13 +32,14 @@ struct link_to {
 struct link_call {
 	/*
 	 * Redis' reply, valid during this call only, or NULL: the connection
-	 * was lost, and whether the command was executed is not known.  It is
-	 * called from within hiredis, so it may send, but must not reset the
-	 * link.
+	 * was lost, and whether the command was executed is not known.  It may
+	 * send, and may reset the link, which then lives until it returns.
 	 */
 	void (*done)(struct link_call *call, const struct redisReply *reply);
 	int64_t sent_us; /* clock_us() when it was handed over */
-	/* The link's own (link_left_ms): */
+	/* The link's own: */
+	struct link_call *next;
+	/* For link_left_ms: */
 	int64_t end;      /* bytes given to the connection, up to its last */
 	int64_t untaken;  /* of those, not yet taken at the last look */
 	int64_t moved_us; /* when something of it was last seen to move */
@@ -51,7 +52,7 @@ struct link_events {
 	 * later, but within store.timeout.  NULL: link_to has the address.
 	 */
 	void (*find)(void *arg);
-	/* The link went up or down; called from within hiredis, as above. */
+	/* The link went up or down; it must not be reset when it goes down. */
 	void (*changed)(void *arg, bool up);
 	/* An attempt to connect failed: the link is still down. */
 	void (*failed)(void *arg);
@@ -110,7 +111,13 @@ int64_t link_left_ms(struct link *link, struct link_call *call);
  */
 void link_reset(struct link *link, const char *message);
 
-/* The same where Redis is at another address now: connects again at once. */
+/*
+ * What done() or heard() was told cannot be true, so nothing that comes behind
+ * it can be believed: the link is cut as soon as that has returned, and the log
+ * is told why.
+ */
+void link_distrust(struct link *link, const char *message);
+/* Cuts it where Redis is at another address now: connects again at once. */
 void link_move(struct link *link);
 /*
  * Why it last went down; "" where it never did.  It lives until the next time.

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include <hiredis/async.h>
-
+#include "redis/wire.h"
 #include "redis/link.h"
 
 /*
@@ -43,17 +42,19 @@ struct link {
 	struct timer timer;
 	struct resolve_lookup *lookup;
 
-	redisAsyncContext *ac; /* NULL once on_cleanup was called */
-	struct watch *watch;
-	bool want_write; /* hiredis has bytes to write */
-	bool armed;      /* and watches for room to write */
+	struct wire *wire; /* NULL: there is none */
 	struct hook flush;
-	int64_t given;   /* bytes handed to hiredis on this connection */
-	int64_t read_us; /* when the last bytes came */
+	int64_t given; /* bytes handed to this connection */
+	/* The calls without a reply, as they were sent; the first is the next
+	 * to have one. */
+	struct link_call *calls;
+	struct link_call **calls_end;
 
 	unsigned handshake; /* replies of the handshake still to come */
-	bool logging_in;   /* the bytes to write may hold a password */
-	bool doomed;       /* to be reset once hiredis has returned */
+	bool subscribed;    /* Redis has confirmed that it listens */
+	bool telling;       /* a done() is told of its reply, or heard() */
+	bool doomed;        /* to be cut when that has returned */
+	bool said_odd;      /* the log has it that it was told nonsense */
 	char message[LINK_MESSAGE_BYTES]; /* why it went down */
 	struct redis_clock clock;
 };
@@ -62,5 +63,5 @@ struct link {
 void link_came_up(struct link *link);
 /* The pulse was answered. */
 void link_lives(struct link *link);
-/* Keeps the message that says why the link went or will go down (copied). */
-void link_set_message(struct link *link, const char *message);
+/* Cuts the link, for that reason (copied), once done() has returned. */
+void link_doom(struct link *link, const char *message);

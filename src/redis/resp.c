@@ -74,31 +74,50 @@ resp_clear(struct resp *resp)
 	*resp = (struct resp){0};
 }
 
-bool
-resp_read_time(const struct redisReply *reply, int64_t *ret_ms)
+/* An array of that many strings at least. */
+static bool
+has_strings(const redisReply *reply, size_t elements, size_t strings)
 {
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-	    reply->element[0]->type != REDIS_REPLY_STRING ||
-	    reply->element[1]->type != REDIS_REPLY_STRING)
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != elements)
 		return false;
-	int64_t seconds = strtoll(reply->element[0]->str, NULL, 10);
-	int64_t us = strtoll(reply->element[1]->str, NULL, 10);
-	if (seconds < 0 || seconds > REDIS_CLOCK_MAX_MS / 1000 || us < 0 ||
-	    us >= 1000 * 1000)
-		return false;
-	*ret_ms = seconds * 1000 + us / 1000;
+	for (size_t i = 0; i < strings; i++)
+		if (reply->element[i]->type != REDIS_REPLY_STRING)
+			return false;
 	return true;
+}
+
+bool
+resp_read_time(const redisReply *reply, int64_t *ret_ms)
+{
+	int64_t s, us;
+	if (!has_strings(reply, 2, 2) ||
+	    !digits_read(resp_text(reply->element[0]),
+		REDIS_CLOCK_MAX_MS / 1000, &s) ||
+	    !digits_read(resp_text(reply->element[1]), 999999, &us))
+		return false;
+	*ret_ms = s * 1000 + us / 1000;
+	return true;
+}
+
+/* "psubscribe", pattern, and how many patterns there are now. */
+bool
+resp_is_subscribed(const redisReply *reply, struct span pattern)
+{
+	return has_strings(reply, 3, 2) &&
+	    span_eq(resp_text(reply->element[0]), SPAN("psubscribe")) &&
+	    span_eq(resp_text(reply->element[1]), pattern);
 }
 
 /* "pmessage", pattern, channel, message. */
 bool
-resp_read_message(const struct redisReply *reply, struct span *ret_message)
+resp_read_message(const redisReply *reply, struct span pattern,
+    struct span *ret_message)
 {
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4 ||
-	    reply->element[3]->type != REDIS_REPLY_STRING)
+	if (!has_strings(reply, 4, 4) ||
+	    !span_eq(resp_text(reply->element[0]), SPAN("pmessage")) ||
+	    !span_eq(resp_text(reply->element[1]), pattern))
 		return false;
-	*ret_message =
-	    span_of(reply->element[3]->str, reply->element[3]->len);
+	*ret_message = resp_text(reply->element[3]);
 	return true;
 }
 

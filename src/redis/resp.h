@@ -34,11 +34,14 @@ void resp_clear(struct resp *resp);
 struct redisReply;
 /* What TIME answers, in milliseconds since 1970; false for any other reply. */
 bool resp_read_time(const struct redisReply *reply, int64_t *ret_ms);
+/* Whether it is the reply to PSUBSCRIBE of that pattern. */
+bool resp_is_subscribed(
+    const struct redisReply *reply, struct span pattern);
 /*
- * The message of a "pmessage", pointing into the reply; false for any other
- * reply.
+ * The message of a "pmessage" of that pattern, pointing into the reply; false
+ * for any other reply.
  */
-bool resp_read_message(
-    const struct redisReply *reply, struct span *ret_message);
+bool resp_read_message(const struct redisReply *reply, struct span pattern,
+    struct span *ret_message);
 /* The text of a string reply, pointing into it; empty for any other reply. */
 struct span resp_text(const struct redisReply *reply);

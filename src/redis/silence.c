@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <hiredis/sds.h>
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
-
 #include "redis/link_private.h"
 #include "redis/silence_private.h"
 
@@ -30,22 +26,13 @@ silence_left_since(const struct link *link, int64_t moved_us)
 	return left_us > 0 ? (left_us + 999) / 1000 : 0;
 }
 
-/* How many of the given bytes the other side has not taken yet. */
-static int64_t
-backlog(const struct link *link)
-{
-	int in_kernel = 0;
-	if (ioctl(link->ac->c.fd, SIOCOUTQ, &in_kernel) != 0)
-		in_kernel = 0;
-	return (int64_t)sdslen(link->ac->c.obuf) + in_kernel;
-}
-
 /* At the first look, what is not yet taken is still on its way. */
 static void
 look(const struct link *link, struct link_call *call)
 {
 	int64_t before = call->untaken;
-	int64_t untaken = call->end - link->given + backlog(link);
+	int64_t untaken = call->end - link->given +
+	    wire_backlog(link->wire);
 	call->untaken = untaken > 0 ? untaken : 0;
 	if (before == UNSEEN ? untaken > 0 : untaken < before)
 		call->moved_us = clock_us();
@@ -54,11 +41,12 @@ look(const struct link *link, struct link_call *call)
 int64_t
 silence_left_ms(const struct link *link, struct link_call *call)
 {
-	if (link->ac == NULL)
+	if (link->wire == NULL)
 		return 0;
+	int64_t read_us = wire_read_us(link->wire);
 	if (call->untaken != 0)
 		look(link, call);
-	if (call->moved_us < link->read_us)
-		call->moved_us = link->read_us;
+	if (call->moved_us < read_us)
+		call->moved_us = read_us;
 	return silence_left_since(link, call->moved_us);
 }

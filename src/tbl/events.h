@@ -22,6 +22,10 @@ EVENT(store_up, INFO, "Redis answers")
 EVENT(store_down, ERROR, "Redis cannot be reached; keyed requests get 503 and "
 	"nothing is forwarded (or as on_store_down says) until it is back: "
 	"check Redis and the network path to it")
+EVENT(store_garbled, ERROR, "what came from Redis cannot be its reply; error "
+	"says why; that connection was cut and made anew, and the commands "
+	"on it may have been executed: check the network path, and whatever "
+	"stands between the gateway and Redis")
 EVENT(node_up, INFO, "a server of the cluster answers again")
 EVENT(node_down, ERROR, "a server of the cluster cannot be reached; its keys "
 	"get 503 until it is back or a replica has taken its place: check the "

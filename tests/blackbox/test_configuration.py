@@ -155,7 +155,7 @@ BAD = [
     ("two stores", "/store/cluster",
      [("/store", {"redis": "redis://a:1", "cluster": ["a:1"]})]),
     ("a strange outcome", "/routes/0/idempotency/outcomes/503",
-     [("/routes/0/idempotency/outcomes", {"503": "forget"})]),
+     [("/routes/0/idempotency/outcomes", {"503": "remember"})]),
     ("a strange status", "/routes/0/idempotency/outcomes/5x",
      [("/routes/0/idempotency/outcomes", {"5x": "store"})]),
     ("an open administrator without a token", "/admin",

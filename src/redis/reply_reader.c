@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/mem.h"
+#include "redis/reply_reader.h"
+
+enum {
+	/* Of a line: errors are the longest. */
+	LINE_MAX_BYTES = 64 * 1024,
+	/* Of a reply: the longest has a stored answer (max_response_body). */
+	REPLY_MAX_BYTES = 288 * 1024 * 1024,
+	/* Of a reply, in all arrays: the longest lists a cluster's slots. */
+	REPLY_MAX_ELEMENTS = 1024 * 1024,
+	ROOM_FIRST = 16, /* elements for which an array has room at first */
+};
+
+struct reply_reader {
+	redisReader *parser;
+	size_t bytes;    /* taken in since the last whole reply */
+	size_t elements; /* announced since then */
+	const char *fault;
+};
+
+static const char too_large[] = "a reply larger than any that was asked for";
+static const char no_memory[] = "out of memory";
+static const char wrong_type[] = "a reply of a type that was not asked for";
+
+/* --- making replies --- */
+
+/* NULL for a connection that blocks. */
+static struct reply_reader *
+reader_of(const redisReadTask *task)
+{
+	return task->privdata;
+}
+
+/* Ends the parser: it takes it for a lack of memory. */
+static void *
+refuse(const redisReadTask *task, const char *fault)
+{
+	if (reader_of(task) != NULL)
+		reader_of(task)->fault = fault;
+	return NULL;
+}
+
+/* Appends it to the array that it is part of, which grows as they come. */
+static redisReply *
+make(const redisReadTask *task, int type)
+{
+	redisReply *reply = mem_zero(sizeof *reply);
+	reply->type = type;
+	if (task->parent == NULL)
+		return reply;
+	redisReply *array = task->parent->obj;
+	size_t count = array->elements;
+	if (count == 0 || (count >= ROOM_FIRST && !(count & (count - 1))))
+		array->element = mem_grow(array->element,
+		    (count ? 2 * count : ROOM_FIRST) *
+			sizeof *array->element);
+	array->element[array->elements++] = reply;
+	return reply;
+}
+
+static void *
+on_string(const redisReadTask *task, char *text, size_t len)
+{
+	if (task->type != REDIS_REPLY_STRING &&
+	    task->type != REDIS_REPLY_STATUS && task->type != REDIS_REPLY_ERROR)
+		return refuse(task, wrong_type);
+	char *copy = malloc(len + 1);
+	if (copy == NULL)
+		return refuse(task, no_memory);
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	redisReply *reply = make(task, task->type);
+	reply->str = copy;
+	reply->len = len;
+	return reply;
+}
+
+/* In hiredis before 1.0 the count is an int, later a size_t. */
+#if HIREDIS_MAJOR >= 1
+typedef size_t count_type;
+#else
+typedef int count_type;
+#endif
+
+static void *
+on_array(const redisReadTask *task, count_type count)
+{
+	struct reply_reader *reader = reader_of(task);
+	size_t before = reader != NULL ? reader->elements : 0;
+	if (task->type != REDIS_REPLY_ARRAY)
+		return refuse(task, wrong_type);
+	if ((size_t)count > REPLY_MAX_ELEMENTS - before)
+		return refuse(task, too_large);
+	if (reader != NULL)
+		reader->elements += (size_t)count;
+	return make(task, REDIS_REPLY_ARRAY);
+}
+
+static void *
+on_integer(const redisReadTask *task, long long number)
+{
+	if (task->type != REDIS_REPLY_INTEGER)
+		return refuse(task, wrong_type);
+	redisReply *reply = make(task, REDIS_REPLY_INTEGER);
+	reply->integer = number;
+	return reply;
+}
+
+static void *
+on_nil(const redisReadTask *task)
+{
+	return make(task, REDIS_REPLY_NIL);
+}
+
+#if HIREDIS_MAJOR >= 1
+static void *
+on_double(const redisReadTask *task, double number, char *text, size_t len)
+{
+	(void)number;
+	(void)text;
+	(void)len;
+	return refuse(task, wrong_type);
+}
+
+static void *
+on_bool(const redisReadTask *task, int value)
+{
+	(void)value;
+	return refuse(task, wrong_type);
+}
+#endif
+
+static redisReplyObjectFunctions functions = {
+    .createString = on_string,
+    .createArray = on_array,
+    .createInteger = on_integer,
+    .createNil = on_nil,
+#if HIREDIS_MAJOR >= 1
+    .createDouble = on_double,
+    .createBool = on_bool,
+#endif
+    .freeObject = freeReplyObject,
+};
+
+void
+reply_reader_guard(redisReader *parser)
+{
+	parser->fn = &functions;
+}
+
+/* --- reading --- */
+
+struct reply_reader *
+reply_reader_new(void)
+{
+	struct reply_reader *reader = mem_zero(sizeof *reader);
+	reader->parser = redisReaderCreateWithFunctions(&functions);
+	if (reader->parser != NULL)
+		reader->parser->privdata = reader;
+	else
+		reader->fault = no_memory;
+	return reader;
+}
+
+void
+reply_reader_free(struct reply_reader **reader)
+{
+	struct reply_reader *r = *reader;
+	*reader = NULL;
+	if (r == NULL)
+		return;
+	if (r->parser != NULL)
+		redisReaderFree(r->parser);
+	free(r);
+}
+
+void
+reply_reader_feed(struct reply_reader *reader, struct span bytes)
+{
+	if (reader->fault != NULL)
+		return;
+	reader->bytes += bytes.len;
+	if (redisReaderFeed(reader->parser, bytes.ptr, bytes.len) != REDIS_OK)
+		reader->fault = reader->parser->errstr;
+}
+
+/*
+ * The parser stopped at a line without an end, or behind the end of one: that
+ * is then the length of a string, which has not come as a whole.
+ */
+static const char *
+look_at_rest(const redisReader *parser)
+{
+	struct span rest = span_of(
+	    parser->buf + parser->pos, parser->len - parser->pos);
+	struct span line;
+	int64_t len;
+	size_t looked = rest.len < LINE_MAX_BYTES ? rest.len : LINE_MAX_BYTES;
+	const char *end = looked ? memchr(rest.ptr, '\r', looked) : NULL;
+	if (end == NULL)
+		return looked == LINE_MAX_BYTES ? "a line without an end"
+						: NULL;
+	line = span_of(rest.ptr, (size_t)(end - rest.ptr));
+	return end + 1 < rest.ptr + rest.len &&
+		!digits_read(line, REPLY_MAX_BYTES, &len)
+	    ? too_large
+	    : NULL;
+}
+
+redisReply *
+reply_reader_next(struct reply_reader *reader)
+{
+	redisReader *parser = reader->parser;
+	void *reply = NULL;
+	if (reader->fault != NULL)
+		return NULL;
+	if (redisReaderGetReply(parser, &reply) != REDIS_OK) {
+		if (reader->fault == NULL)
+			reader->fault = parser->errstr;
+		return NULL;
+	}
+	if (reply != NULL) {
+		reader->bytes = parser->len - parser->pos;
+		reader->elements = 0;
+		return reply;
+	}
+	reader->fault = reader->bytes > REPLY_MAX_BYTES
+	    ? too_large
+	    : look_at_rest(parser);
+	return NULL;
+}
+
+const char *
+reply_reader_fault(const struct reply_reader *reader)
+{
+	return reader->fault;
+}

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, sections 5 and 6: a Redis, or something on the way to it, that says
+what no Redis would say.  It ends no gateway, takes it no memory and no time,
+and costs the requests that it hits no more than a lost connection does."""
+
+import time
+
+from once import tap
+from once.tap import each, equal, test
+from once.upstream import answer
+from once.wait import eventually
+
+WAIT = {"in_flight": "wait", "wait_timeout": "10s"}
+SOON_S = 5  # the program before stood still for so long
+
+
+class Once:
+    """Changes the first thing that Redis says and that wanted() picks."""
+
+    def __init__(self, wanted, change):
+        self.wanted, self.change, self.done = wanted, change, False
+
+    def __call__(self, data):
+        if self.done or not self.wanted(data):
+            return data
+        self.done = True
+        return self.change(data)
+
+
+def of_claim(data):
+    return b"OURS" in data
+
+
+def peak_kib(gateway):
+    with open(f"/proc/{gateway.pid}/status", encoding="ascii") as file:
+        return int(file.read().split("VmHWM:")[1].split()[0])
+
+
+def is_well(gateway, upstream, edit):
+    """It serves on; what was hit was refused, and executed by nobody; no
+    payment was made twice."""
+    began = time.monotonic()
+    statuses = {}
+    for i in range(4):
+        statuses[f"k{i}"] = gateway.ask(f"k{i}").status
+    assert edit.done, "nothing was changed"
+    eventually(lambda: gateway.ask("after").status == 201, "an answer of 201")
+    assert time.monotonic() - began < SOON_S, "the gateway stood still"
+    for key, status in statuses.items():
+        assert status in (201, 503), (key, status)
+        equal(upstream.count(key=key), 1 if status == 201 else 0)
+        eventually(lambda name=key: gateway.ask(name).status == 201,
+                   "an answer of 201")
+        equal(upstream.count(key=key), 1)
+    assert not gateway.ended
+
+
+@each([
+    ("a status", b"+OK\r\n"),
+    ("a number", b":1\r\n"),
+    ("an array", b"*1\r\n$1\r\nx\r\n"),
+    ("nil", b"$-1\r\n"),
+    ("an error", b"-ERR x\r\n"),
+    ("a push", b">2\r\n+invalidate\r\n*0\r\n"),
+    ("a message", b"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n"),
+    ("a boolean", b"#t\r\n"),
+    ("a map", b"%1\r\n+a\r\n+b\r\n"),
+])
+def a_reply_that_nobody_asked_for_ends_no_gateway(bench, more):
+    upstream, wire = bench.upstream(), bench.wire()
+    gateway = bench.gateway(upstream, redis=wire, workers=1)
+    equal(gateway.ask("first").status, 201)
+    wire.edit = edit = Once(of_claim, lambda data: data + more)
+    is_well(gateway, upstream, edit)
+
+
+@test
+def an_array_that_is_one_shorter_than_it_was_ends_no_gateway(bench):
+    upstream, wire = bench.upstream(), bench.wire()
+    gateway = bench.gateway(upstream, redis=wire, workers=1)
+    equal(gateway.ask("first").status, 201)
+    wire.edit = edit = Once(
+        of_claim, lambda data: b"*%c" % (data[1] - 1) + data[2:])
+    is_well(gateway, upstream, edit)
+    gateway.wait_for_log("store_garbled")
+
+
+@each([
+    ("two thousand million elements", b"*2000000000\r\n"),
+    ("elements inside", b"*4\r\n" + b"*200000000\r\n"),
+    ("elements beyond 32 bits", b"*4294967296\r\n"),
+    ("five thousand million bytes", b"$5000000000\r\n"),
+    ("the most bytes", b"$9223372036854775807\r\n"),
+    ("less than no elements", b"*-2\r\n"),
+    ("less than no bytes", b"$-2\r\n"),
+    ("a line without an end", b"+" + 80000 * b"x"),
+])
+def what_is_announced_takes_no_memory_and_no_time(bench, said):
+    upstream, wire = bench.upstream(), bench.wire()
+    gateway = bench.gateway(upstream, redis=wire, workers=1)
+    equal(gateway.ask("first").status, 201)
+    before = peak_kib(gateway)
+    wire.edit = edit = Once(of_claim, lambda data: said)
+    is_well(gateway, upstream, edit)
+    assert peak_kib(gateway) - before < 50000, "memory was taken"
+    gateway.wait_for_log("store_garbled")
+
+
+def last(data, text):
+    """The message, with another text for its payload."""
+    return data[:data.rindex(b"$")] + text
+
+
+MESSAGES = [
+    ("a number first", lambda d: d.replace(b"$8\r\npmessage", b":7")),
+    ("nil first", lambda d: d.replace(b"$8\r\npmessage", b"$-1")),
+    ("an array first", lambda d: d.replace(b"$8\r\npmessage", b"*0")),
+    ("one element", lambda d: b"*1\r\n$8\r\npmessage\r\n"),
+    ("two elements", lambda d: b"*2\r\n$8\r\npmessage\r\n$1\r\nx\r\n"),
+    ("no elements", lambda d: b"*0\r\n"),
+    ("nil", lambda d: b"$-1\r\n"),
+    ("a status", lambda d: b"+OK\r\n"),
+    ("an error", lambda d: b"-ERR x\r\n"),
+    ("the end of it",
+     lambda d: b"*3\r\n$12\r\npunsubscribe\r\n$1\r\nx\r\n$1\r\n0\r\n"),
+    ("the end of nothing",
+     lambda d: b"*3\r\n$12\r\npunsubscribe\r\n$-1\r\n:0\r\n"),
+    ("no payload", lambda d: last(d, b"$-1\r\n")),
+    ("a number as payload", lambda d: last(d, b":1\r\n")),
+    ("very many elements", lambda d: b"*2000000000\r\n"),
+    ("arrays in arrays", lambda d: 12 * b"*1\r\n"),
+]
+
+
+@each(MESSAGES)
+def a_message_of_any_form_ends_no_gateway(bench, change):
+    upstream, wire = bench.upstream(), bench.wire()
+    listens = bench.gateway(upstream, WAIT, redis=wire, workers=1)
+    other = bench.gateway(upstream, WAIT, workers=1)
+    wire.edit = edit = Once(
+        lambda data: b"$8\r\npmessage" in data and b":changes" in data, change)
+    for key in ("a", "b"):
+        held = upstream.hold(answer())
+        first = bench.background(other.ask, key)
+        held.wait_arrived()
+        second = bench.background(listens.ask, key)
+        eventually(lambda: edit.done, "a message")
+        held.release()
+        for result in (first.result(), second.result()):
+            equal((result.status, upstream.count(key=key)), (201, 1))
+    assert not listens.ended
+    equal(listens.ask("after").status, 201)
+
+
+SUBSCRIBED = b"$10\r\npsubscribe"
+
+
+@each([
+    ("a number first", lambda d: d.replace(SUBSCRIBED, b":9")),
+    ("one element", lambda d: b"*1\r\n$10\r\npsubscribe\r\n"),
+    ("no channel", lambda d: b"*3\r\n$10\r\npsubscribe\r\n$-1\r\n:1\r\n"),
+    ("a status", lambda d: b"+OK\r\n"),
+    ("nil", lambda d: b"$-1\r\n"),
+    ("the end of it",
+     lambda d: d.replace(SUBSCRIBED, b"$12\r\npunsubscribe").replace(
+         b":1\r\n", b":0\r\n")),
+    ("twice", lambda d: d + d),
+])
+def a_subscription_of_any_form_ends_no_gateway(bench, change):
+    upstream, wire = bench.upstream(), bench.wire()
+    wire.edit = edit = Once(lambda data: SUBSCRIBED in data, change)
+    gateway = bench.gateway(upstream, WAIT, redis=wire, workers=1)
+    eventually(lambda: edit.done, "a subscription")
+    gateway.wait_for_log("store_garbled")
+    eventually(lambda: gateway.ask("after").status == 201, "an answer")
+    assert not gateway.ended
+
+
+@test
+def what_never_makes_sense_is_logged_once(bench):
+    """It connects anew and hears the same: the log does not fill."""
+    upstream, wire = bench.upstream(), bench.wire()
+    gateway = bench.gateway(upstream, WAIT, redis=wire, workers=1)
+    equal(gateway.ask("first").status, 201)
+    cut = [0]
+
+    def edit(data):
+        if SUBSCRIBED not in data:
+            return data
+        cut[0] += 1
+        return b"+OK\r\n"
+    wire.edit = edit
+    for line in wire.lines:
+        line.cut()
+    eventually(lambda: cut[0] >= 4, "four connections")
+    equal(len(gateway.find_log("store_garbled")), 1)
+
+
+tap.main()
