@@ -31,7 +31,7 @@ local owner, fingerprint, lease_ms, alive_ms, unknown_ms, max_attempts,
 deadline = tonumber(deadline)
 local unsafe, confirm = caution % 2 == 1, caution >= '2'
 if deadline > 0 and now > deadline then
-	return {'LATE', 0, now}
+	return {'LATE', 0, now, call}
 end
 
 -- A shortcut for replays (the gateway checks the whole record again).
@@ -42,20 +42,20 @@ if value and string.sub(value, 1, STATE) == 'o1C' and
 	if confirm then
 		touch(value)
 	end
-	return {'COMPLETED', attempt, now, brief(value)}
+	return {'COMPLETED', attempt, now, call, brief(value)}
 end
 
 -- include index.lua
 
 -- A shortcut for a key that was never used, which most claims are for, where no
 -- event is to be written.
-if not value and not KEYS[4] and not unsafe and #ARGV == 12 then
+if not value and not KEYS[4] and not unsafe and #ARGV == 13 then
 	local lease_until = digits(now + lease_ms)
 	redis.call('SET', KEYS[1], record_of('P', '-', '000001', '000001',
 	    stamp, stamp, lease_until, owner, fingerprint, '\n', route, '',
 	    ''), 'PX', alive_ms)
 	index(KEYS[2], KEYS[1], lease_until, longest)
-	return {'OURS', 1, now, '-', '000001', stamp}
+	return {'OURS', 1, now, call, '-', '000001', stamp}
 end
 
 -- include transitions.lua

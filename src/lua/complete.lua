@@ -36,7 +36,7 @@ if last and last >= LEASE_END and not KEYS[4] and
 	    digits(now + ARGV[3]) .. string.sub(value, OWNER) .. ARGV[4],
 	    'PX', ARGV[3])
 	redis.call('ZREM', KEYS[2], string.sub(KEYS[1], -32))
-	return {'DONE', tonumber(attempt), now}
+	return {'DONE', tonumber(attempt), now, call}
 end
 
 -- include transitions.lua

@@ -12,7 +12,7 @@
 local head = redis.call('GETRANGE', KEYS[1], 0, MARK - 1)
 if string.sub(head, 1, STATE) ~= 'o1C' or
     string.sub(head, OWNER, OWNER_END) ~= ARGV[1] then
-	return {'GONE', 0, now}
+	return {'GONE', 0, now, call}
 end
 redis.call('SETRANGE', KEYS[1], MARK - 1, '+')
-return {'DONE', 0, now}
+return {'DONE', 0, now, call}

@@ -26,4 +26,4 @@ for _, list in ipairs(KEYS) do
 		seen = seen + #names
 	until #names < 1000
 end
-return {'DONE', 0, now, counts.P, counts.U, counts.F}
+return {'DONE', 0, now, call, counts.P, counts.U, counts.F}

@@ -16,4 +16,4 @@ if not id then
 	id = ARGV[1]
 	redis.call('SET', KEYS[1], id)
 end
-return {'DONE', 0, now, id}
+return {'DONE', 0, now, call, id}

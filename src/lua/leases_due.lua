@@ -9,4 +9,4 @@
 
 local names = redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', 0,
     ARGV[1])
-return {'DONE', 0, now, unpack(names)}
+return {'DONE', 0, now, call, unpack(names)}

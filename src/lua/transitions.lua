@@ -24,8 +24,8 @@
 --
 -- KEYS: the record, its shard's open leases, its shard's held records (UNKNOWN
 -- and FAILED); and where events are written, the stream of all changes of state
--- and the stream of changes to UNKNOWN and FAILED.  The script's last argument
--- is then the length to which both are trimmed (about).
+-- and the stream of changes to UNKNOWN and FAILED.  The script's last
+-- argument but one is then the length to which both are trimmed (about).
 
 local NOBODY = '----------------------'
 local NOTES = {'asked', 'since', 'back', 'before', 'entity', 'version',
@@ -119,7 +119,7 @@ local function tell_one(r, from, to, attempt)
 	if from == to then
 		return
 	end
-	local entry = {'XADD', KEYS[4], 'MAXLEN', '~', ARGV[#ARGV], '*',
+	local entry = {'XADD', KEYS[4], 'MAXLEN', '~', ARGV[#ARGV - 1], '*',
 	    'id', string.sub(KEYS[1], -32),
 	    'route', r.route ~= '' and r.route or r.known,
 	    'from', from, 'to', to, 'attempt', tonumber(attempt)}
@@ -239,7 +239,7 @@ end
 
 -- A script's reply; where an event was not taken, Redis' error comes last.
 local function answer(word, r, ...)
-	local reply = {word, r and tonumber(r.attempt) or 0, now, ...}
+	local reply = {word, r and tonumber(r.attempt) or 0, now, call, ...}
 	reply[#reply + 1] = untold
 	return reply
 end

@@ -7,6 +7,7 @@
 #include "base/histogram.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/test_build.h"
 #include "loop/log.h"
 #include "record/function_library.h"
 #include "redis/redis_error.h"
@@ -90,8 +91,8 @@ put_script(const struct store_call *call, struct resp *command)
 static void
 on_asking(struct link_call *call, const redisReply *reply)
 {
-	(void)call;
-	(void)reply;
+	struct line *line = CONTAINER_OF(call, struct line, asking);
+	node_check_type(line, reply, REDIS_REPLY_STATUS);
 }
 
 /* ASKING lets the next command use a slot that is being moved to this node. */
@@ -107,6 +108,13 @@ send_asking(struct line *line)
 }
 
 static void
+name_call(struct store_call *call)
+{
+	const uint64_t number = call->store->next_call++;
+	hex_encode((const uint8_t *)&number, sizeof number, call->name);
+}
+
+static void
 send_call(struct store_call *call)
 {
 	struct line *line = call->line;
@@ -116,11 +124,13 @@ send_call(struct store_call *call)
 		call->prepare(call);
 	if (call->asking)
 		send_asking(line);
-	resp_begin(&command, 2 + call->n_args + tells);
+	name_call(call);
+	resp_begin(&command, 2 + call->n_args + tells + 1);
 	put_script(call, &command);
 	resp_bytes(&command, span_of(call->args.bytes, call->args.len));
 	if (tells)
 		resp_number(&command, call->events_maxlen);
+	resp_arg(&command, span_of(call->name, CALL_NAME_CHARS));
 	link_send(line->link, &call->link, &command);
 	replicas_sent(line, call->script);
 	resp_clear(&command);
@@ -276,11 +286,12 @@ call_log_odd(const struct store_call *call)
 	log_refused(call, EV_store_refused, "a reply of an unexpected type");
 }
 
+/* Word, attempt, Redis' time, the call's name; and what comes with the word. */
 static bool
 read_reply(const struct store_call *call, const redisReply *reply,
     struct call_reply *ret_reply)
 {
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 3 ||
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 4 ||
 	    reply->element[1]->type != REDIS_REPLY_INTEGER ||
 	    reply->element[1]->integer < 0 ||
 	    reply->element[1]->integer > ATTEMPT_MAX ||
@@ -292,9 +303,16 @@ read_reply(const struct store_call *call, const redisReply *reply,
 		return false;
 	ret_reply->attempt = (uint32_t)reply->element[1]->integer;
 	ret_reply->now_ms = reply->element[2]->integer;
-	ret_reply->extra = reply->element + 3;
-	ret_reply->n_extra = reply->elements - 3;
+	ret_reply->extra = reply->element + 4;
+	ret_reply->n_extra = reply->elements - 4;
 	return true;
+}
+
+static bool
+is_own(const struct store_call *call, const redisReply *reply)
+{
+	return span_eq(resp_text(reply->element[3]), span_str(call->name)) ||
+	    !INVARIANT(own_reply);
 }
 
 /* An error as the last element: Redis took the step but not its event. */
@@ -451,6 +469,14 @@ on_held_end(struct replicas_held *held, const redisReply *reply, int error)
 		end(call, CALL_LOST, error, NULL);
 }
 
+/* The link is cut, and whether the call was executed is not known. */
+static void
+distrust(struct store_call *call, const char *message)
+{
+	link_distrust(call->line->link, message);
+	end(call, CALL_LOST, E_STORE_DOWN, NULL);
+}
+
 static void
 on_reply(struct link_call *link, const redisReply *reply)
 {
@@ -461,8 +487,9 @@ on_reply(struct link_call *link, const redisReply *reply)
 	} else if (reply->type == REDIS_REPLY_ERROR) {
 		on_refused(call, reply);
 	} else if (!read_reply(call, reply, &read)) {
-		call_log_odd(call);
-		end(call, CALL_LOST, E_STORE_REFUSED, NULL);
+		distrust(call, "a reply of an unexpected form");
+	} else if (!is_own(call, reply)) {
+		distrust(call, "a reply to another call");
 	} else {
 		redis_clock_heard(link_clock(call->line->link), read.now_ms,
 		    link->sent_us, clock_us());

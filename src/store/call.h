@@ -8,10 +8,19 @@
  * A call is one run of one script: it finds the node that has its shard, waits
  * for it while it may still come up, sends EVALSHA (or FCALL, where
  * store.scripting is "function"), sends the script's text where Redis does not
- * have it, follows a slot that has moved, and reads the reply.  It knows
- * nothing of what scripts do.  A call may outlive the operation that waits for
+ * have it, follows a slot that has moved, and reads the reply, which it
+ * believes where it is the reply to this call.  It knows nothing of what
+ * scripts do.  A call may outlive the operation that waits for
  * it, and frees itself at its end.  For src/store/ alone; the store's thread.
  */
+
+/*
+ * Each call is sent under a name that no other has, in any store, and the
+ * script puts it into its reply (lua/clock.lua).  Nothing else tells one reply
+ * from another: where one is lost or comes twice on the way, each call behind
+ * it would be given its neighbour's.
+ */
+enum { CALL_NAME_CHARS = 16 };
 
 /* What a script answered, valid during done() only. */
 struct call_reply {
@@ -36,6 +45,7 @@ struct store_call {
 	struct line *line; /* of the node */
 	bool large; /* it carries or brings a large value: the large line */
 	enum script script;
+	char name[CALL_NAME_CHARS + 1]; /* as it was last sent */
 	bool whole;         /* the script's text was sent, not only its name */
 	bool reads;         /* sent as the function that only reads … */
 	char *refused;      /* … because of this error; NULL: it was not */
@@ -43,7 +53,7 @@ struct store_call {
 	unsigned redirects; /* how often it was sent to another node */
 	size_t n_args;      /* numkeys, keys and arguments */
 	struct resp args;   /* those, as they follow the script's name */
-	int64_t events_maxlen; /* goes last; 0: no events, no such argument */
+	int64_t events_maxlen; /* follows; 0: no events, no such argument */
 	/* Where it has an operation, by clock_us(): */
 	int64_t give_up_us; /* it waits for a node no longer than that … */
 	int64_t end_us;     /* … nor for a slow reply than that; 0: no end */

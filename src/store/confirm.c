@@ -10,7 +10,7 @@ static struct span
 owner_in(const redisReply *reply)
 {
 	struct record record;
-	for (size_t i = 3; i < reply->elements; i++)
+	for (size_t i = 4; i < reply->elements; i++)
 		if (reply->element[i]->type == REDIS_REPLY_STRING &&
 		    record_read(resp_text(reply->element[i]), &record) == 0)
 			return record.owner;

@@ -13,6 +13,7 @@ on_loaded(struct link_call *call, const redisReply *reply)
 	struct line *line = CONTAINER_OF(call, struct line, loader.call);
 	struct function_loader *loader = &line->loader;
 	loader->under_way = loader->failed = false;
+	node_check_type(line, reply, REDIS_REPLY_STRING);
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR ||
 	    redis_error_of_reply(reply) == REDIS_ERROR_LIBRARY_EXISTS)
 		return;

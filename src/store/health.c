@@ -73,7 +73,7 @@ on_forbidden(struct node *node)
 	store_health_say_forbidden(node->store->health);
 }
 
-/* The link cannot be reset from within hiredis: the timer does it. */
+/* Others may wait for what has come behind it: the timer resets the link. */
 void
 health_not_master(struct node *node)
 {
@@ -108,7 +108,8 @@ on_info(struct link_call *call, const redisReply *reply)
 	struct health *h = &node->health;
 	struct store *store = node->store;
 	h->asking = false;
-	if (reply == NULL)
+	if (reply == NULL ||
+	    !node_check_type(&node->small, reply, REDIS_REPLY_STRING))
 		return;
 	if (reply->type == REDIS_REPLY_STRING) {
 		if (!take_info(node, span_of(reply->str, reply->len)))

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -151,6 +152,16 @@ node_free(struct node **node)
 	free(n->socket);
 	place_clear(&n->place);
 	free(n);
+}
+
+bool
+node_check_type(struct line *line, const redisReply *reply, int type)
+{
+	if (reply == NULL || reply->type == type ||
+	    reply->type == REDIS_REPLY_ERROR)
+		return true;
+	link_distrust(line->link, "a reply to another command");
+	return false;
 }
 
 void

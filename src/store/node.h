@@ -145,6 +145,12 @@ struct link_to node_link_to(const struct node *node);
  * none yet.  The node must be up.
  */
 struct line *node_large_line(struct node *node);
+/*
+ * Whether a reply on that line is of the type that its command has, or an
+ * error, or NULL; else it belongs to another, and the line is cut.
+ */
+bool node_check_type(
+    struct line *line, const struct redisReply *reply, int type);
 /* Whether it has records of ours: without a cluster, always. */
 bool node_counts(const struct node *node);
 /* Whether calls can be sent: the link is up, and INFO was answered. */

@@ -37,7 +37,7 @@ is_waited_for(const struct line *line, enum script script)
 static bool
 is_confirmed(const redisReply *reply)
 {
-	for (size_t i = 3; i < reply->elements; i++) {
+	for (size_t i = 4; i < reply->elements; i++) {
 		const redisReply *e = reply->element[i];
 		if (e->type == REDIS_REPLY_STRING &&
 		    e->len > RECORD_HEAD_BYTES)
@@ -163,6 +163,8 @@ on_waited(struct link_call *call, const redisReply *reply)
 	struct line *line = CONTAINER_OF(call, struct line, replicas.call);
 	struct replicas *replicas = &line->replicas;
 	replicas->under_way = false;
+	if (!node_check_type(line, reply, REDIS_REPLY_INTEGER))
+		reply = NULL;
 	if (reply == NULL) {
 		end_held(replicas, E_STORE_DOWN);
 		return;

@@ -45,6 +45,7 @@ struct store {
 	bool listens;    /* store_listen was called */
 	bool subscribed; /* and the listener was told that it hears all */
 	struct store_listener listener;
+	uint64_t next_call;     /* the name of the next one; begins anywhere */
 	struct histogram *took; /* of each script; NULL: not measured */
 	struct script_names names;
 	struct function_library

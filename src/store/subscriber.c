@@ -44,9 +44,11 @@ set_subscribed(struct node *node, bool subscribed)
 static void
 on_published(struct link_call *call, const redisReply *reply)
 {
-	struct subscriber *subscriber =
-	    CONTAINER_OF(call, struct subscriber, publish);
+	struct node *node =
+	    CONTAINER_OF(call, struct node, subscriber.publish);
+	struct subscriber *subscriber = &node->subscriber;
 	subscriber->publishing = false;
+	node_check_type(&node->small, reply, REDIS_REPLY_INTEGER);
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
 		return;
 	struct logline line = log_begin(EV_store_deaf);

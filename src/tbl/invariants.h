@@ -55,6 +55,8 @@ INVARIANT_NAME(answer_one_framing,
 /* --- the answer that everybody is given: gate/, store/, record/ --- */
 INVARIANT_NAME(outcome_taken,
     "what Redis has not taken would be believed to be stored")
+INVARIANT_NAME(own_reply,
+    "a reply that came twice would give a tenant another one's answer")
 INVARIANT_NAME(replay_confirmed,
     "an answer would be replayed that too few replicas have, and forgotten")
 INVARIANT_NAME(fenced_answer,

@@ -3,12 +3,13 @@
 what no Redis would say.  It ends no gateway, takes it no memory and no time,
 and costs the requests that it hits no more than a lost connection does."""
 
+import re
 import time
 
 from once import tap
 from once.tap import each, equal, test
 from once.upstream import answer
-from once.wait import eventually
+from once.wait import PATIENCE, eventually
 
 WAIT = {"in_flight": "wait", "wait_timeout": "10s"}
 SOON_S = 5  # the program before stood still for so long
@@ -174,6 +175,81 @@ def a_subscription_of_any_form_ends_no_gateway(bench, change):
     gateway.wait_for_log("store_garbled")
     eventually(lambda: gateway.ask("after").status == 201, "an answer")
     assert not gateway.ended
+
+
+def first_of(data, word):
+    """How long the first reply is, which begins with that word."""
+    head = b"$%d\r\n%s\r\n" % (len(word), word)
+    start = data.index(head)
+    behind = re.search(rb"\*\d+\r\n\$\d+\r\n[A-Z_]+\r\n", data[start:])
+    return start + behind.start() if behind else len(data)
+
+
+def both_held(bench, wire, ask_first, ask_second):
+    """Two claims that Redis is given at once, the first of them first."""
+    held = wire.hold()
+    first = bench.background(ask_first)
+    assert held.arrived.wait(PATIENCE), "no claim"
+    size = len(held.line.held)
+    second = bench.background(ask_second)
+    eventually(lambda: len(held.line.held) > size + 200, "a second claim")
+    held.line.far.sendall(held.line.held)
+    return first.result(), second.result()
+
+
+def twice(word):
+    """The first reply of that word comes twice."""
+    return Once(lambda data: word in data,
+                lambda data: data[:first_of(data, word)] + data)
+
+
+@test
+def an_answer_that_comes_twice_is_given_to_no_other_tenant(bench):
+    """Each call behind it would be given its neighbour's reply."""
+    first, second = "Bearer first", "Bearer second"
+
+    def tell(connection, request):
+        connection.send(answer(
+            201, f"secret of {request.get('Authorization')}".encode()))
+    upstream, wire = bench.upstream(tell), bench.wire()
+    gateway = bench.gateway(
+        upstream, redis=wire, workers=1, cache={"size": 0})
+    for tenant in (first, second):
+        equal(gateway.ask("k", tenant=tenant).status, 201)
+    wire.edit = edit = twice(b"COMPLETED")
+    own, other = both_held(
+        bench, wire, lambda: gateway.ask("k", tenant=first),
+        lambda: gateway.ask("k", tenant=second))
+    assert edit.done, "nothing was changed"
+    equal(own.body, b"secret of Bearer first")
+    assert b"Bearer first" not in other.body, other.body
+    equal(other.status, 503)
+    gateway.wait_for_log("store_garbled", error="a reply to another call")
+    eventually(lambda: gateway.ask("k", tenant=second).body
+               == b"secret of Bearer second", "the own answer")
+    equal(upstream.count(key="k"), 2)
+
+
+@test
+def a_claim_that_was_granted_once_is_executed_once(bench):
+    """Two requests with one key claim it at once, and Redis' yes to the first
+    comes twice."""
+    upstream, wire = bench.upstream(), bench.wire()
+    gateway = bench.gateway(upstream, redis=wire, workers=1)
+    equal(gateway.ask("before").status, 201)
+    wire.edit = edit = twice(b"OURS")
+    held = upstream.hold(answer())
+    replies = bench.background(
+        both_held, bench, wire, lambda: gateway.ask("k"),
+        lambda: gateway.ask("k"))
+    held.wait_arrived()
+    gateway.wait_for_log("store_garbled")
+    held.release()
+    first, second = replies.result()
+    assert edit.done, "nothing was changed"
+    eventually(lambda: gateway.ask("k").status == 201, "the answer")
+    equal(upstream.count(key="k"), 1)
+    equal((first.status, second.status), (201, 503))
 
 
 @test

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
 #include <stdlib.h>
 
 #include "base/container.h"
 #include "base/mem.h"
 #include "base/must.h"
 #include "fuzz/fake_link.h"
+
+enum { NAME_AT = 3 }; /* of the elements of a script's reply */
 
 struct waiting {
 	struct waiting *next;
@@ -20,7 +23,8 @@ struct link {
 	uint16_t port;
 	bool up, away, tried_in_vain;
 	bool ending;   /* its calls: nobody may send, or reset it */
-	bool replying; /* from within hiredis: nobody may reset it */
+	bool replying; /* a call is told: nobody may reset it */
+	bool doomed;   /* the call did not believe it */
 	struct waiting *commands;
 	struct redis_clock clock;
 };
@@ -94,6 +98,7 @@ link_reset(struct link *link, const char *message)
 	must(!link->ending && !link->replying && message != NULL);
 	if (!link->up)
 		return;
+	link->doomed = false;
 	lose_all(link);
 	link->up = false;
 	link->events.changed(link->events.arg, false);
@@ -234,16 +239,47 @@ fake_link_call(const struct link *link)
 	return CONTAINER_OF(link->commands->call, struct store_call, link);
 }
 
+/* The reply with the name of its call, which no corpus can know. */
+static void
+tell(struct link_call *call, const redisReply *reply)
+{
+	struct store_call *named = CONTAINER_OF(call, struct store_call, link);
+	redisReply name = {.type = REDIS_REPLY_STRING, .str = named->name,
+	    .len = CALL_NAME_CHARS};
+	redisReply whole = *reply;
+	whole.element = mem_zero((reply->elements + 1) * sizeof reply);
+	for (size_t i = 0; i < reply->elements; i++)
+		whole.element[i + (i >= NAME_AT)] = reply->element[i];
+	whole.element[NAME_AT] = &name;
+	whole.elements++;
+	call->done(call, &whole);
+	free(whole.element);
+}
+
 void
 fake_link_reply(struct link *link, const struct redisReply *reply)
 {
 	struct waiting *w = link->commands;
 	struct link_call *call = w->call;
+	bool named = w->command == COMMAND_SCRIPT && reply != NULL &&
+	    reply->type == REDIS_REPLY_ARRAY && reply->elements >= NAME_AT;
 	link->commands = w->next;
 	free(w);
 	link->replying = true;
-	call->done(call, reply);
+	if (named)
+		tell(call, reply);
+	else
+		call->done(call, reply);
 	link->replying = false;
+	if (link->doomed)
+		link_reset(link, "distrusted");
+}
+
+void
+link_distrust(struct link *link, const char *message)
+{
+	must(link->replying && message != NULL);
+	link->doomed = true;
 }
 
 /* --- what else there is to ask --- */

@@ -80,6 +80,11 @@ KILLING_TESTS = {
         ("test_two_gateways",
          "an owner that is fenced and short of memory gives no answer"),
         (LARGE, "a fenced owner that cannot fetch the answer gives none")],
+    "own_reply": [
+        ("test_false_replies",
+         "a claim that was granted once is executed once"),
+        ("test_false_replies",
+         "an answer that comes twice is given to no other tenant")],
     "replay_confirmed": [
         ("test_replicas",
          "another gateway replays only what replicas have")],

@@ -68,6 +68,7 @@ struct setup {
 };
 
 #define SINCE "1700000000000"
+#define CALL_NAME "00112233445566aa"
 #define BEFORE " before=" Y "t" SINCE
 
 static const struct setup setups[] = {
@@ -233,6 +234,7 @@ eval(enum script script, struct words *words)
 {
 	if (telling && script != SCRIPT_renew)
 		add(words, "%d", EVENTS_MAX);
+	add(words, "%s", CALL_NAME);
 	return functions ? run_function(script, words)
 			 : run("EVAL", script_text(script).ptr, words);
 }
@@ -344,8 +346,8 @@ renew(const char *owner, int attempt)
 	add(&words, "%d", UNKNOWN_RETENTION);
 	redisReply *reply = eval(SCRIPT_renew, &words);
 	assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
-	assert_int_equal(reply->elements, 4);
-	long long kept = reply->element[3]->integer;
+	assert_int_equal(reply->elements, 5);
+	long long kept = reply->element[4]->integer;
 	freeReplyObject(reply);
 	return kept;
 }
@@ -359,6 +361,7 @@ word_is(redisReply *reply, const char *word)
 		fail_msg("%s", reply->str);
 	assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
 	assert_string_equal(reply->element[0]->str, word);
+	assert_string_equal(reply->element[3]->str, CALL_NAME);
 	freeReplyObject(reply);
 }
 

@@ -20,8 +20,8 @@ an_attempt_of_which_nothing_was_sent_leaves_no_trace(void **state)
 	word_is(claim(B, PRINT, "retry", 5, 0), "OURS");
 	head_has(2, "P-000004000003");
 	redisReply *reply = step("complete", A, 3);
-	assert_string_equal(reply->element[3]->str, "P");
-	assert_string_equal(reply->element[4]->str, "BEFORE");
+	assert_string_equal(reply->element[4]->str, "P");
+	assert_string_equal(reply->element[5]->str, "BEFORE");
 	word_is(reply, "FENCED");
 	word_is(step("release unsent", B, 4), "DONE");
 	head_has(2, "Ut000003000002");
@@ -62,7 +62,7 @@ the_truth_about_an_attempt_before_is_welcome(void **state)
 	word_is(step("mark unknown", B, 4), "DONE");
 	word_is(claim(X, PRINT, "retry", 9, 0), "OURS");
 	redisReply *reply = step("complete", A, 3);
-	assert_string_equal(reply->element[4]->str, "BEFORE");
+	assert_string_equal(reply->element[5]->str, "BEFORE");
 	word_is(reply, "FENCED");
 	word_is(step("release unsent", B, 4), "FENCED");
 	word_is(step("give back", X, 0), "DONE");

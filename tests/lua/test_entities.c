@@ -279,7 +279,7 @@ one_key_at_a_time_holds_an_entity(void **state)
 	ttl_is("t:{" ENTITY, UNKNOWN_RETENTION);
 	with(true, &serialized);
 	redisReply *reply = claims(B, "hold");
-	assert_in_range(reply->element[3]->integer, LEASE - 5000, LEASE);
+	assert_in_range(reply->element[4]->integer, LEASE - 5000, LEASE);
 	answer_is(reply, 4, ID);
 	word_is(reply, "BUSY");
 	assert_false(exists(OTHER_RECORD));

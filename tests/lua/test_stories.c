@@ -71,7 +71,7 @@ nothing_is_asked_before_the_outcome_has_settled(void **state)
 	put("P");
 	word_is(step("mark unknown", A, 3), "DONE");
 	redisReply *reply = claim(B, PRINT, "reconcile:60000", 5, 0);
-	assert_in_range(reply->element[4]->integer, 55000, 60000);
+	assert_in_range(reply->element[5]->integer, 55000, 60000);
 	word_is(reply, "UNKNOWN");
 	/* What was asked once without an answer stays settled. */
 	put("U");
@@ -94,8 +94,8 @@ late_truth_beats_who_is_still_asking(void **state)
 	word_is(claim(B, PRINT, "reconcile:0", 5, 0), "RECONCILE");
 	word_is(step("complete", A, 3), "DONE");
 	redisReply *reply = step("complete", B, 3);
-	assert_string_equal(reply->element[3]->str, "C");
-	assert_non_null(strstr(reply->element[4]->str, "answer of " A));
+	assert_string_equal(reply->element[4]->str, "C");
+	assert_non_null(strstr(reply->element[5]->str, "answer of " A));
 	word_is(reply, "FENCED");
 }
 
@@ -134,23 +134,23 @@ replies_bring_what_belongs_to_them(void **state)
 	assert_int_equal(reply->element[1]->integer, 3);
 	assert_in_range(
 	    reply->element[2]->integer, redis_now() - 1000, redis_now());
-	assert_in_range(reply->element[3]->integer, LEASE - 1000, LEASE);
+	assert_in_range(reply->element[4]->integer, LEASE - 1000, LEASE);
 	word_is(reply, "IN_FLIGHT");
 
 	char value[VALUE_MAX];
 	put("C");
 	get_record(value);
 	reply = claim(B, PRINT, "hold", 5, 0);
-	assert_string_equal(reply->element[3]->str, value);
+	assert_string_equal(reply->element[4]->str, value);
 	word_is(reply, "COMPLETED");
 	reply = step("mark unknown", B, 3);
-	assert_string_equal(reply->element[3]->str, "C");
-	assert_string_equal(reply->element[4]->str, value);
+	assert_string_equal(reply->element[4]->str, "C");
+	assert_string_equal(reply->element[5]->str, value);
 	word_is(reply, "FENCED");
 
 	put("P expired");
 	reply = claim(B, PRINT, "hold", 5, 0);
-	assert_string_equal(reply->element[3]->str, "l");
+	assert_string_equal(reply->element[4]->str, "l");
 	word_is(reply, "UNKNOWN");
 }
 
