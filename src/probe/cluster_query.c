@@ -5,12 +5,13 @@
 #include "base/mem.h"
 #include "probe/cluster_query.h"
 #include "probe/dial.h"
+#include "redis/resp.h"
 
 static redisReply *
 ask_cluster(redisContext *redis, const char *what, char **ret_message)
 {
-	return dial_accept(
-	    redis, redisCommand(redis, "CLUSTER %s", what), ret_message);
+	const char *words[] = {"CLUSTER", what};
+	return dial_accept(redis, dial_ask(redis, 2, words), ret_message);
 }
 
 /* By CLUSTER SHARDS, or SLOTS of a server that does not know that. */
@@ -51,7 +52,7 @@ read_state(redisContext *redis)
 	char *message = NULL;
 	redisReply *reply = ask_cluster(redis, "INFO", &message);
 	bool serves = reply == NULL ||
-	    slots_serve(span_of(reply->str, reply->len));
+	    slots_serve(resp_text(reply));
 	freeReplyObject(reply);
 	free(message);
 	return serves;

@@ -46,7 +46,7 @@ static redisReply *
 send_question(struct look *look, size_t count, const char **words)
 {
 	redisReply *reply =
-	    redisCommandArgv(look->redis, (int)count, words, NULL);
+	    dial_ask(look->redis, count, words);
 	if (reply == NULL && look->seen->how == REDIS_SEEN) {
 		look->seen->how = REDIS_SILENT;
 		look->seen->message =
@@ -182,7 +182,7 @@ look_at_config(struct look *look, const char *name)
 	char *value = NULL;
 	redisReply *reply = ASK(look, "CONFIG", "GET", name);
 	if (is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 2)
-		value = mem_str(span_str(reply->element[1]->str));
+		value = mem_str(resp_text(reply->element[1]));
 	freeReplyObject(reply);
 	return value;
 }
@@ -238,13 +238,13 @@ count_shard(struct look *look, int64_t shard)
 	const struct function_library *library = look->library;
 	redisReply *reply = library != NULL
 	    ? ASK(look, "FCALL", library->functions[SCRIPT_count], "2", leases,
-		  held)
+		  held, "doctor")
 	    : ASK(look, "EVAL", script_text(SCRIPT_count).ptr, "2", leases,
-		  held);
-	bool ok = is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 6;
+		  held, "doctor");
+	bool ok = is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 7;
 	if (ok) {
-		seen->unknown += (uint64_t)reply->element[4]->integer;
-		seen->failed += (uint64_t)reply->element[5]->integer;
+		seen->unknown += (uint64_t)reply->element[5]->integer;
+		seen->failed += (uint64_t)reply->element[6]->integer;
 	} else if (redis_error_of_reply(reply) == REDIS_ERROR_NO_FUNCTION) {
 		ok = holds_nothing(look, held);
 	}
@@ -370,10 +370,11 @@ scan_piece(struct look *look, const char *pattern, char **cursor)
 	if (look->seen->scanned) {
 		const redisReply *names = reply->element[1];
 		for (size_t i = 0; i < names->elements; i++)
-			look_at_key(look, names->element[i]->str);
+			if (is_kind(names->element[i], REDIS_REPLY_STRING))
+				look_at_key(look, names->element[i]->str);
 		free(*cursor);
-		*cursor = mem_str(span_str(reply->element[0]->str));
-		more = strcmp(*cursor, "0") != 0;
+		*cursor = mem_str(resp_text(reply->element[0]));
+		more = **cursor != '\0' && strcmp(*cursor, "0") != 0;
 	}
 	freeReplyObject(reply);
 	return more && !is_broken(look);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "loop/clock.h"
 #include "probe/dial.h"
+#include "redis/reply_reader.h"
 #include "redis/resp.h"
 #include "redis/secret_write.h"
+
+/* The longest that a reply may take that comes in drops. */
+enum { REPLY_MOST_S = 30 };
 
 static struct timeval
 limit_of(const struct conf *conf)
@@ -21,6 +27,7 @@ checked(const struct conf *conf, redisContext *redis, char **ret_message)
 {
 	if (redis != NULL && redis->err == 0) {
 		redisSetTimeout(redis, limit_of(conf));
+		reply_reader_guard(redis->reader);
 		return redis;
 	}
 	*ret_message =
@@ -45,13 +52,54 @@ dial_unix(const struct conf *conf, const char *path, char **ret_message)
 	    redisConnectUnixWithTimeout(path, limit_of(conf)), ret_message);
 }
 
+static bool
+is_late(redisContext *redis, int64_t began_us)
+{
+	if (clock_us() - began_us < REPLY_MOST_S * (int64_t)1000000)
+		return false;
+	redis->err = REDIS_ERR_OTHER;
+	snprintf(redis->errstr, sizeof redis->errstr,
+	    "its reply was not complete after %d seconds", REPLY_MOST_S);
+	return true;
+}
+
+/* Each turn of these loops blocks for store.timeout at most. */
+redisReply *
+dial_reply(redisContext *redis)
+{
+	int64_t began_us = clock_us();
+	void *reply = NULL;
+	for (int sent = 0; !sent;)
+		if (is_late(redis, began_us) ||
+		    redisBufferWrite(redis, &sent) != REDIS_OK)
+			return NULL;
+	while (redisGetReplyFromReader(redis, &reply) == REDIS_OK &&
+	    reply == NULL)
+		if (is_late(redis, began_us) ||
+		    redisBufferRead(redis) != REDIS_OK)
+			return NULL;
+	return reply;
+}
+
+redisReply *
+dial_ask(redisContext *redis, size_t count, const char **words)
+{
+	return redisAppendCommandArgv(redis, (int)count, words, NULL) ==
+		REDIS_OK
+	    ? dial_reply(redis)
+	    : NULL;
+}
+
 redisReply *
 dial_accept(const redisContext *redis, redisReply *reply, char **ret_message)
 {
 	if (reply != NULL && reply->type != REDIS_REPLY_ERROR)
 		return reply;
-	*ret_message =
-	    mem_str(span_str(reply != NULL ? reply->str : redis->errstr));
+	/* The parser was not let have memory for what was only announced. */
+	const char *error = redis->err == REDIS_ERR_OOM
+	    ? "it sent what cannot be its reply"
+	    : redis->errstr;
+	*ret_message = mem_str(span_str(reply != NULL ? reply->str : error));
 	freeReplyObject(reply);
 	return NULL;
 }
@@ -83,9 +131,9 @@ dial_log_in(const struct conf *conf, redisContext *redis, char **ret_message)
 	secret_write_begin(redis);
 	void *reply = NULL;
 	if (append(redis, store->user ? 3 : 2, words)) {
-		/* redisGetReply sends the rest, or finds out why it cannot. */
+		/* dial_reply sends the rest, or finds out why it cannot. */
 		(void)secret_write_send(redis);
-		redisGetReply(redis, &reply);
+		reply = dial_reply(redis);
 	}
 	reply = dial_accept(redis, reply, ret_message);
 	freeReplyObject(reply);

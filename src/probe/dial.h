@@ -27,6 +27,14 @@ struct redisContext *dial_unix(
 MUST_USE bool dial_log_in(const struct conf *conf,
     struct redisContext *redis, char **ret_message);
 /*
+ * The reply to a command that was appended, which the caller frees; NULL: the
+ * connection broke or was too slow, and redis has the error.
+ */
+struct redisReply *dial_reply(struct redisContext *redis);
+/* The same, of a command of these words. */
+struct redisReply *dial_ask(
+    struct redisContext *redis, size_t count, const char **words);
+/*
  * Checks a reply: returns it, unless it is NULL or an error.  Then it is freed,
  * NULL returned, and the error is the message, which the caller frees.
  */

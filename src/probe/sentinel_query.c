@@ -17,7 +17,7 @@ ask_one(redisContext *sentinel, void (*question)(struct resp *, const char *),
 	question(&command, master);
 	if (redisAppendFormattedCommand(
 		sentinel, command.bytes, command.len) == REDIS_OK)
-		redisGetReply(sentinel, (void **)&reply);
+		reply = dial_reply(sentinel);
 	resp_clear(&command);
 	return dial_accept(sentinel, reply, ret_message);
 }

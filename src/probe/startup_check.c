@@ -11,6 +11,7 @@
 #include "record/function_library.h"
 #include "redis/info.h"
 #include "redis/redis_error.h"
+#include "redis/resp.h"
 
 /* --- asking --- */
 
@@ -54,8 +55,8 @@ may_tell(const struct conf *conf, redisContext *redis, char **ret_message)
 	if (conf->store.events_maxlen == 0)
 		return true;
 	char *name = mem_printf("%s:{0}:no-events", conf->store.prefix);
-	redisReply *reply =
-	    redisCommand(redis, "XADD %s NOMKSTREAM * id -", name);
+	const char *words[] = {"XADD", name, "NOMKSTREAM", "*", "id", "-"};
+	redisReply *reply = dial_ask(redis, 6, words);
 	free(name);
 	if (redis_error_of_reply(reply) != REDIS_ERROR_NOPERM) {
 		freeReplyObject(reply);
@@ -74,12 +75,13 @@ may_tell(const struct conf *conf, redisContext *redis, char **ret_message)
 static redisReply *
 try_scripting(const struct conf *conf, redisContext *redis, char **ret_message)
 {
+	const char *eval[] = {"EVAL", "return 1", "0"};
 	if (!conf->store.functions)
-		return dial_accept(redis,
-		    redisCommand(redis, "EVAL %s 0", "return 1"), ret_message);
+		return dial_accept(
+		    redis, dial_ask(redis, 3, eval), ret_message);
 	struct function_library *library = function_library_new();
-	redisReply *reply =
-	    redisCommand(redis, "FUNCTION LOAD %s", library->text);
+	const char *load[] = {"FUNCTION", "LOAD", library->text};
+	redisReply *reply = dial_ask(redis, 3, load);
 	function_library_free(&library);
 	if (redis_error_of_reply(reply) == REDIS_ERROR_LIBRARY_EXISTS)
 		return reply;
@@ -98,10 +100,11 @@ examine(const struct conf *conf, redisContext *redis, char **ret_message)
 {
 	if (!dial_log_in(conf, redis, ret_message))
 		return judge(*ret_message);
+	const char *words[] = {"INFO"};
 	redisReply *reply =
-	    dial_accept(redis, redisCommand(redis, "INFO"), ret_message);
+	    dial_accept(redis, dial_ask(redis, 1, words), ret_message);
 	if (reply != NULL) {
-		struct span info = span_of(reply->str, reply->len);
+		struct span info = resp_text(reply);
 		enum info_fault fault = info_fault(conf, info);
 		/* While it loads, it says that it has no append-only file. */
 		bool loads = span_eq(

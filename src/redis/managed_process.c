@@ -18,6 +18,7 @@
 #include "loop/loop.h"
 #include "loop/own_file.h"
 #include "redis/managed_process.h"
+#include "redis/reply_reader.h"
 
 #define PID_FILE "redis.pid"
 #define CONF_FILE "redis.conf"
@@ -279,6 +280,7 @@ managed_process_ask(const char *socket)
 	if (redis == NULL)
 		return answer;
 	redisReply *reply = NULL;
+	reply_reader_guard(redis->reader);
 	if (redis->err == 0 && redisSetTimeout(redis, second) == REDIS_OK)
 		reply = redisCommand(redis, "PING");
 	if (reply != NULL && reply->type == REDIS_REPLY_STATUS)

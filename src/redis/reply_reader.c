@@ -12,7 +12,7 @@ enum {
 	/* Of a reply: the longest has a stored answer (max_response_body). */
 	REPLY_MAX_BYTES = 288 * 1024 * 1024,
 	/* Of a reply, in all arrays: the longest lists a cluster's slots. */
-	REPLY_MAX_ELEMENTS = 1024 * 1024,
+	REPLY_MAX_ELEMENTS = 512 * 1024,
 	ROOM_FIRST = 16, /* elements for which an array has room at first */
 };
 

@@ -69,8 +69,11 @@ own(struct slots *slots, const redisReply *from, const redisReply *to,
 	    to->type != REDIS_REPLY_INTEGER || from->integer < 0 ||
 	    to->integer >= SLOTS || owner == 0)
 		return false;
-	for (long long slot = from->integer; slot <= to->integer; slot++)
+	for (long long slot = from->integer; slot <= to->integer; slot++) {
+		if (slots->owner[slot] != 0)
+			return false; /* it is named twice */
 		slots->owner[slot] = owner;
+	}
 	return true;
 }
 

@@ -3,10 +3,12 @@
 what no Redis would say.  It ends no gateway, takes it no memory and no time,
 and costs the requests that it hits no more than a lost connection does."""
 
+import json
 import re
 import time
 
 from once import tap
+from once.gateway import command
 from once.tap import each, equal, test
 from once.upstream import answer
 from once.wait import PATIENCE, eventually
@@ -105,6 +107,34 @@ def what_is_announced_takes_no_memory_and_no_time(bench, said):
     is_well(gateway, upstream, edit)
     assert peak_kib(gateway) - before < 50000, "memory was taken"
     gateway.wait_for_log("store_garbled")
+
+
+@test
+def what_is_announced_at_the_start_takes_no_memory(bench):
+    """The questions that block are asked with the same care."""
+    wire = bench.wire()
+    wire.edit = edit = Once(lambda data: b"redis_version" in data,
+                            lambda data: b"*2000000000\r\n")
+    gateway = bench.gateway(bench.upstream(), redis=wire, workers=1)
+    assert edit.done, "nothing was changed"
+    eventually(lambda: gateway.ask("k").status == 201, "an answer of 201")
+    assert peak_kib(gateway) < 200000, "memory was taken"
+
+
+@each([
+    ("INFO", b"redis_version", b":1\r\n"),
+    ("the names of keys", b"$1\r\n0\r\n", b"*2\r\n$-1\r\n*1\r\n$-1\r\n"),
+    ("a setting", b"appendfsync\r\n", b"*2\r\n$-1\r\n$-1\r\n"),
+    ("very many elements", b"redis_version", b"*2000000000\r\n"),
+])
+def what_the_doctor_is_told_does_not_end_it(bench, wanted, said):
+    wire = bench.wire()
+    config = bench.config(bench.upstream(), redis=wire)
+    wire.edit = edit = Once(lambda data: wanted in data, lambda data: said)
+    ended = command("doctor", "-c", bench.file(
+        json.dumps(config).encode(), "config.json"))
+    assert edit.done, "nothing was changed"
+    assert ended.returncode in (0, 1, 2, 3), ended
 
 
 def last(data, text):

@@ -130,8 +130,8 @@ static void
 nothing_is_taken_for_what_is_only_announced(void **state)
 {
 	(void)state;
-	static const char *const announced[] = {"*1048576\r\n",
-	    "*4\r\n*1000000\r\n", "$200000000\r\n", "*1\r\n$200000000\r\n"};
+	static const char *const announced[] = {"*524288\r\n",
+	    "*4\r\n*500000\r\n", "$200000000\r\n", "*1\r\n$200000000\r\n"};
 	for (size_t i = 0; i < sizeof announced / sizeof *announced; i++) {
 		struct reply_reader *reader = reply_reader_new();
 		size_t before = in_use();
@@ -149,10 +149,10 @@ static const struct {
 	const char *text, *fault;
 } faults[] = {
     {"*2000000000\r\n", "a reply larger than any that was asked for"},
-    {"*1048577\r\n", "a reply larger than any that was asked for"},
-    {"*2\r\n*600000\r\n:1\r\n*600000\r\n",
+    {"*524289\r\n", "a reply larger than any that was asked for"},
+    {"*2\r\n*300000\r\n:1\r\n*300000\r\n",
 	"a reply larger than any that was asked for"},
-    {"*9\r\n*600000\r\n*600000\r\n",
+    {"*9\r\n*300000\r\n*300000\r\n",
 	"a reply larger than any that was asked for"},
     {"$5000000000\r\n", "a reply larger than any that was asked for"},
     {"$9223372036854775807\r\n",
