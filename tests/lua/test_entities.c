@@ -150,7 +150,7 @@ only_what_is_above_the_highest_completed_version_is_claimed(void **state)
 	entity_is(NOBODY_HOLDS "1250000000002 2");
 	with(true, &v2);
 	redisReply *reply = claims(B, "hold");
-	answer_is(reply, 3, "2");
+	answer_is(reply, 4, "2");
 	word_is(reply, "STALE");
 	other_gets(&v1, B, "STALE");
 	assert_false(exists(OTHER_RECORD));
@@ -280,7 +280,7 @@ one_key_at_a_time_holds_an_entity(void **state)
 	with(true, &serialized);
 	redisReply *reply = claims(B, "hold");
 	assert_in_range(reply->element[4]->integer, LEASE - 5000, LEASE);
-	answer_is(reply, 4, ID);
+	answer_is(reply, 5, ID);
 	word_is(reply, "BUSY");
 	assert_false(exists(OTHER_RECORD));
 	entity_is(HERE " " A " - -");
