@@ -130,8 +130,8 @@ link_reset(struct link *link, const char *message)
 	}
 	resolve_cancel(&link->lookup);
 	set_message(link, message);
-	bool connected = link->wire != NULL;
-	wire_free(&link->wire);
+	bool connected = link->cable != NULL;
+	cable_free(&link->cable);
 	end_calls(link);
 	if (connected || link->state != LINK_DOWN)
 		went_down(link);
@@ -164,7 +164,7 @@ link_move(struct link *link)
 static int64_t
 read_us(const struct link *link)
 {
-	return link->wire != NULL ? wire_read_us(link->wire)
+	return link->cable != NULL ? cable_read_us(link->cable)
 					: 0;
 }
 
@@ -242,10 +242,10 @@ on_replied(void *arg, const redisReply *reply)
 }
 
 static void
-on_ended(void *arg, enum wire_end how, const char *message)
+on_ended(void *arg, enum cable_end how, const char *message)
 {
 	struct link *link = arg;
-	if (how == WIRE_ODD)
+	if (how == CABLE_ODD)
 		link_distrust(link, message);
 	link_reset(link, link->doomed ? link->message : message);
 }
@@ -255,8 +255,8 @@ static bool
 on_flush(void *arg)
 {
 	struct link *link = arg;
-	if (link->wire != NULL)
-		wire_flush(link->wire);
+	if (link->cable != NULL)
+		cable_flush(link->cable);
 	return false;
 }
 
@@ -272,15 +272,15 @@ fail(struct link *link, const char *message)
 static void
 attach(struct link *link, int fd)
 {
-	const struct wire_events events = {
+	const struct cable_events events = {
 	    .replied = on_replied, .ended = on_ended, .arg = link};
 	if (fd < 0) {
 		fail(link, strerror(errno));
 		return;
 	}
-	link->wire = wire_new(link->loop, fd, &events);
+	link->cable = cable_new(link->loop, fd, &events);
 	if (link->large)
-		wire_keep_queues_short(link->wire);
+		cable_keep_queues_short(link->cable);
 	link->given = 0;
 	handshake_begin(link);
 }
@@ -447,8 +447,8 @@ link_send(
 	link->calls_end = &call->next;
 	silence_begin(link, call);
 	/* While the calls of a link that is lost end, this one joins them. */
-	if (link->wire != NULL)
-		wire_give(link->wire,
+	if (link->cable != NULL)
+		cable_give(link->cable,
 		    span_of(command->bytes, command->len));
 }
 

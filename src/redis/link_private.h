@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "redis/wire.h"
+#include "redis/cable.h"
 #include "redis/link.h"
 
 /*
@@ -42,7 +42,7 @@ struct link {
 	struct timer timer;
 	struct resolve_lookup *lookup;
 
-	struct wire *wire; /* NULL: there is none */
+	struct cable *cable; /* NULL: there is none */
 	struct hook flush;
 	int64_t given; /* bytes handed to this connection */
 	/* The calls without a reply, as they were sent; the first is the next

@@ -38,7 +38,7 @@ reader_of(const redisReadTask *task)
 
 /* Ends the parser: it takes it for a lack of memory. */
 static void *
-refuse(const redisReadTask *task, const char *fault)
+reject_reply(const redisReadTask *task, const char *fault)
 {
 	if (reader_of(task) != NULL)
 		reader_of(task)->fault = fault;
@@ -68,10 +68,10 @@ on_string(const redisReadTask *task, char *text, size_t len)
 {
 	if (task->type != REDIS_REPLY_STRING &&
 	    task->type != REDIS_REPLY_STATUS && task->type != REDIS_REPLY_ERROR)
-		return refuse(task, wrong_type);
+		return reject_reply(task, wrong_type);
 	char *copy = malloc(len + 1);
 	if (copy == NULL)
-		return refuse(task, no_memory);
+		return reject_reply(task, no_memory);
 	memcpy(copy, text, len);
 	copy[len] = '\0';
 	redisReply *reply = make(task, task->type);
@@ -93,9 +93,9 @@ on_array(const redisReadTask *task, count_type count)
 	struct reply_reader *reader = reader_of(task);
 	size_t before = reader != NULL ? reader->elements : 0;
 	if (task->type != REDIS_REPLY_ARRAY)
-		return refuse(task, wrong_type);
+		return reject_reply(task, wrong_type);
 	if ((size_t)count > REPLY_MAX_ELEMENTS - before)
-		return refuse(task, too_large);
+		return reject_reply(task, too_large);
 	if (reader != NULL)
 		reader->elements += (size_t)count;
 	return make(task, REDIS_REPLY_ARRAY);
@@ -105,7 +105,7 @@ static void *
 on_integer(const redisReadTask *task, long long number)
 {
 	if (task->type != REDIS_REPLY_INTEGER)
-		return refuse(task, wrong_type);
+		return reject_reply(task, wrong_type);
 	redisReply *reply = make(task, REDIS_REPLY_INTEGER);
 	reply->integer = number;
 	return reply;
@@ -124,14 +124,14 @@ on_double(const redisReadTask *task, double number, char *text, size_t len)
 	(void)number;
 	(void)text;
 	(void)len;
-	return refuse(task, wrong_type);
+	return reject_reply(task, wrong_type);
 }
 
 static void *
 on_bool(const redisReadTask *task, int value)
 {
 	(void)value;
-	return refuse(task, wrong_type);
+	return reject_reply(task, wrong_type);
 }
 #endif
 

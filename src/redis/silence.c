@@ -32,7 +32,7 @@ look(const struct link *link, struct link_call *call)
 {
 	int64_t before = call->untaken;
 	int64_t untaken = call->end - link->given +
-	    wire_backlog(link->wire);
+	    cable_backlog(link->cable);
 	call->untaken = untaken > 0 ? untaken : 0;
 	if (before == UNSEEN ? untaken > 0 : untaken < before)
 		call->moved_us = clock_us();
@@ -41,9 +41,9 @@ look(const struct link *link, struct link_call *call)
 int64_t
 silence_left_ms(const struct link *link, struct link_call *call)
 {
-	if (link->wire == NULL)
+	if (link->cable == NULL)
 		return 0;
-	int64_t read_us = wire_read_us(link->wire);
+	int64_t read_us = cable_read_us(link->cable);
 	if (call->untaken != 0)
 		look(link, call);
 	if (call->moved_us < read_us)

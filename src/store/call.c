@@ -91,8 +91,8 @@ put_script(const struct store_call *call, struct resp *command)
 static void
 on_asking(struct link_call *call, const redisReply *reply)
 {
-	struct line *line = CONTAINER_OF(call, struct line, asking);
-	node_check_type(line, reply, REDIS_REPLY_STATUS);
+	node_check_type(CONTAINER_OF(call, struct line, asking), reply,
+	    REDIS_REPLY_STATUS);
 }
 
 /* ASKING lets the next command use a slot that is being moved to this node. */
@@ -286,7 +286,6 @@ call_log_odd(const struct store_call *call)
 	log_refused(call, EV_store_refused, "a reply of an unexpected type");
 }
 
-/* Word, attempt, Redis' time, the call's name; and what comes with the word. */
 static bool
 read_reply(const struct store_call *call, const redisReply *reply,
     struct call_reply *ret_reply)

@@ -88,6 +88,7 @@ on_identity_timer(void *arg)
 void
 identity_init(struct store *store)
 {
+	random_bytes(&store->next_call, sizeof store->next_call);
 	origin_place(store->conf, store->identity.origin.place);
 	timer_init(
 	    &store->identity.timer, store->loop, on_identity_timer, store);

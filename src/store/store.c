@@ -5,7 +5,6 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/random.h"
 #include "base/test_build.h"
 #include "loop/log.h"
 #include "record/function_library.h"
@@ -386,7 +385,6 @@ store_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	script_names(&store->names);
 	if (conf->store.functions)
 		store->library = function_library_new();
-	random_bytes(&store->next_call, sizeof store->next_call);
 	answer_codec_init(&store->codec, &store->conf->store, budget);
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].idempotency != NULL)

@@ -10,15 +10,15 @@
  * one: its owner frees it, but not from within replied().  It knows no
  * commands, and not who waits for a reply.  The thread of its loop.
  */
-struct wire;
+struct cable;
 struct redisReply;
 
-enum wire_end {
-	WIRE_BROKE, /* or was never made */
-	WIRE_ODD,   /* what came is no reply that Redis makes for us */
+enum cable_end {
+	CABLE_BROKE, /* or was never made */
+	CABLE_ODD,   /* what came is no reply that Redis makes for us */
 };
 
-struct wire_events {
+struct cable_events {
 	/*
 	 * A whole reply, valid during this call only.  False: the connection
 	 * is about to be freed, and nothing more that has come is looked at.
@@ -30,7 +30,7 @@ struct wire_events {
 	 * empty message.
 	 */
 	void (*ended)(
-	    void *arg, enum wire_end how, const char *message);
+	    void *arg, enum cable_end how, const char *message);
 	void *arg;
 };
 
@@ -39,24 +39,24 @@ struct wire_events {
  * here on.  What is given to it before all has left once is a secret: no copy
  * stays in memory.
  */
-struct wire *wire_new(
-    struct loop *loop, int fd, const struct wire_events *events);
+struct cable *cable_new(
+    struct loop *loop, int fd, const struct cable_events *events);
 /*
  * Closes it; with a TCP reset, so that the other side drops what it has not
  * read yet.  Nulls the pointer, accepts NULL.
  */
-void wire_free(struct wire **wire);
+void cable_free(struct cable **cable);
 
 /* Gives it bytes, which are copied. */
-void wire_give(struct wire *wire, struct span bytes);
+void cable_give(struct cable *cable, struct span bytes);
 /* Writes that, where it does not wait for room: once in a turn of the loop. */
-void wire_flush(struct wire *wire);
+void cable_flush(struct cable *cable);
 /* How much of it the other side has not taken yet. */
-int64_t wire_backlog(const struct wire *wire);
+int64_t cable_backlog(const struct cable *cable);
 /* When the last bytes came (clock_us); 0: none have. */
-int64_t wire_read_us(const struct wire *wire);
+int64_t cable_read_us(const struct cable *cable);
 /*
  * The kernel keeps few of its bytes, each way: for large values, which would
  * fill the queues on the way, in which those of others wait.
  */
-void wire_keep_queues_short(struct wire *wire);
+void cable_keep_queues_short(struct cable *cable);
