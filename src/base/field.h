@@ -38,6 +38,24 @@ fields_first(const struct fields *fields, struct span name)
 	return fields_next(fields, name, &at);
 }
 
+/*
+ * True of names that are one to CGI and what came after it: they differ at
+ * most in case, and in "_" for "-".
+ */
+bool field_names_meet(struct span a, struct span b);
+
+/* What becomes of a request's field: tbl/request_fields.h. */
+enum field_kind {
+	FIELD_OTHER, /* it goes on as it came */
+	FIELD_HOP,
+	FIELD_OWN,
+	FIELD_FORWARDED,
+	FIELD_OVERRIDE,
+};
+enum field_kind field_kind(struct span name);
+/* The kind of the field whose name it meets. */
+enum field_kind field_kind_met(struct span name);
+
 /* True of the bytes of a token: names and methods (RFC 9110, 5.6.2). */
 bool field_is_token(struct span s);
 /* True where each byte is HTAB, 0x20-0x7e or 0x80-0xff (RFC 9110, 5.5). */

@@ -82,6 +82,7 @@ struct conf_upstream {
 	bool close_delimited;
 	enum upstream_host host;
 	enum upstream_forwarded forwarded;
+	bool trust_overrides;
 	char *ca;
 	char *certificate;
 	char *key;

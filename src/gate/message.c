@@ -20,6 +20,8 @@ head_of(const struct request *r, const struct fields *fields, uint32_t attempt)
 	    .authority = r->head.authority,
 	    .request_id = r->id,
 	    .forwarded = r->route->upstream->forwarded,
+	    .trust_overrides = r->route->upstream->trust_overrides,
+	    .policy = policy,
 	    .attempt_header = span_str(policy->attempt_header),
 	    .attempt = attempt,
 	};

@@ -12,30 +12,6 @@
 #define NAME(literal) {literal, sizeof(literal) - 1}
 
 /* Lists end with an empty name. */
-static const struct span hop_by_hop[] = {
-	NAME("Connection"),
-	NAME("Keep-Alive"),
-	NAME("Proxy-Connection"),
-	NAME("Proxy-Authorization"),
-	NAME("Proxy-Authenticate"),
-	NAME("TE"),
-	NAME("Trailer"),
-	NAME("Transfer-Encoding"),
-	NAME("Upgrade"),
-	NAME(""),
-};
-
-/* Of a request: written anew by us, or by whoever writes the message. */
-static const struct span request_own[] = {
-	NAME("Host"),
-	NAME("Content-Length"),
-	NAME("Expect"),
-	NAME("Via"),
-	NAME("X-Forwarded-For"),
-	NAME("X-Request-Id"),
-	NAME(""),
-};
-
 static const struct span answer_own[] = {
 	NAME("Content-Length"),
 	NAME("Idempotency-Outcome"),
@@ -102,7 +78,33 @@ static bool
 ends_here(const struct fields *fields, struct span name)
 {
 	return INVARIANT(hop_by_hop) &&
-	    (is_one_of(name, hop_by_hop) || connection_names(fields, name));
+	    (field_kind(name) == FIELD_HOP || connection_names(fields, name));
+}
+
+/* --- names --- */
+
+typedef bool same_name(struct span a, struct span b);
+
+static bool
+listed(const struct strings *names, struct span name, same_name *same)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		if (same(span_str(names->list[i]), name))
+			return true;
+	}
+	return false;
+}
+
+/* True of a field that the route goes by or sets. */
+static bool
+route_uses(const struct conf_idempotency *policy, struct span name,
+    same_name *same)
+{
+	return listed(&policy->headers, name, same) ||
+	    listed(&policy->scope, name, same) ||
+	    listed(&policy->fingerprint_headers, name, same) ||
+	    same(span_str(policy->attempt_header), name) ||
+	    same(span_str(policy->replay_header), name);
 }
 
 /* --- lists --- */
@@ -158,26 +160,57 @@ set_forwarded(struct fields *out, const struct header_request *request,
 		append_field(out, name, value);
 }
 
+/*
+ * True of a field that CGI takes for one that the gateway sets or goes by:
+ * "Idempotency_Attempt", "X_Forwarded_For".
+ */
+static bool
+is_alias(const struct header_request *request, struct span name)
+{
+	const struct conf_idempotency *policy = request->policy;
+
+	if (route_uses(policy, name, span_ieq))
+		return false;
+	enum field_kind kind = field_kind_met(name);
+	if (kind == FIELD_OVERRIDE)
+		return !request->trust_overrides;
+	return kind != FIELD_OTHER ||
+	    route_uses(policy, name, field_names_meet);
+}
+
+/* Whether a field that does not end here does not go on either. */
+static bool
+is_dropped(const struct header_request *request, struct span name)
+{
+	switch (field_kind(name)) {
+	case FIELD_HOP:
+		return false;
+	case FIELD_OWN:
+		return true;
+	case FIELD_FORWARDED:
+		return request->forwarded != FORWARDED_TRUST;
+	case FIELD_OVERRIDE:
+		return !request->trust_overrides && INVARIANT(no_override);
+	case FIELD_OTHER:
+		break;
+	}
+	if (span_ieq(name, request->attempt_header))
+		return INVARIANT(own_attempt);
+	return is_alias(request, name) && INVARIANT(no_alias);
+}
+
 struct fields
 header_for_upstream(struct arena *arena, const struct header_request *request)
 {
 	const struct fields *in = request->fields;
 	struct fields out = list_new(arena, in->count + ADDED_MAX);
-	bool trust = request->forwarded == FORWARDED_TRUST;
 	struct span proto = SPAN("X-Forwarded-Proto");
 	struct span host = SPAN("X-Forwarded-Host");
 
 	for (size_t i = 0; i < in->count; i++) {
 		const struct field *f = &in->list[i];
-		if (ends_here(in, f->name) || is_one_of(f->name, request_own))
-			continue;
-		if (!trust &&
-		    (span_ieq(f->name, proto) || span_ieq(f->name, host)))
-			continue;
-		if (span_ieq(f->name, request->attempt_header) &&
-		    INVARIANT(own_attempt))
-			continue;
-		out.list[out.count++] = *f;
+		if (!ends_here(in, f->name) && !is_dropped(request, f->name))
+			out.list[out.count++] = *f;
 	}
 	bool local = span_eq(request->client, SPAN("unix"));
 	append_field(&out, SPAN("X-Forwarded-For"),
@@ -220,16 +253,6 @@ header_for_client(struct arena *arena, const struct fields *upstream,
 	return out;
 }
 
-static bool
-listed(const struct strings *names, struct span name)
-{
-	for (size_t i = 0; i < names->count; i++) {
-		if (span_ieq(span_str(names->list[i]), name))
-			return true;
-	}
-	return false;
-}
-
 /* The fields that are listed, or those that are not. */
 static struct fields
 chosen(struct arena *arena, const struct fields *fields,
@@ -238,7 +261,8 @@ chosen(struct arena *arena, const struct fields *fields,
 	struct fields out = list_new(arena, fields->count);
 
 	for (size_t i = 0; i < fields->count; i++) {
-		if (listed(names, fields->list[i].name) == want_listed ||
+		struct span name = fields->list[i].name;
+		if (listed(names, name, span_ieq) == want_listed ||
 		    !INVARIANT(omitted_fields))
 			out.list[out.count++] = fields->list[i];
 	}
@@ -322,17 +346,6 @@ header_request_id(struct arena *arena, const struct fields *fields)
 	return arena_dup(arena, span_str(hex));
 }
 
-/* True of a field that the route goes by or sets. */
-static bool
-route_uses(const struct conf_idempotency *policy, struct span name)
-{
-	return listed(&policy->headers, name) ||
-	    listed(&policy->scope, name) ||
-	    listed(&policy->fingerprint_headers, name) ||
-	    span_ieq(span_str(policy->attempt_header), name) ||
-	    span_ieq(span_str(policy->replay_header), name);
-}
-
 static bool
 may_be_named(const struct conf *conf, struct span option)
 {
@@ -344,7 +357,7 @@ may_be_named(const struct conf *conf, struct span option)
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_idempotency *policy =
 		    conf->routes[i].idempotency;
-		if (policy && route_uses(policy, option))
+		if (policy && route_uses(policy, option, span_ieq))
 			return false;
 	}
 	return true;

@@ -17,8 +17,7 @@
  * Order, repetitions and empty values are kept.
  *
  * Hop-by-hop fields end here in both directions: Connection and what it
- * names, Keep-Alive, Proxy-Connection, Proxy-Authorization,
- * Proxy-Authenticate, TE, Trailer, Transfer-Encoding and Upgrade.
+ * names, and those of tbl/request_fields.h.
  */
 
 /* What a request says, and what the gateway knows about it. */
@@ -31,6 +30,9 @@ struct header_request {
 	struct span authority;  /* of the target or Host; may be empty */
 	struct span request_id; /* of header_request_id */
 	enum upstream_forwarded forwarded;
+	bool trust_overrides;
+	/* Of the route, or the defaults: which fields we go by. */
+	const struct conf_idempotency *policy;
 	struct span attempt_header; /* its name; empty for none */
 	uint32_t attempt;           /* from 1; 0: the field is only dropped */
 	struct span key_header; /* of a key that the client did not send */
@@ -44,6 +46,10 @@ struct header_request {
  * them; the client of a Unix socket is "unknown" there (RFC 7239, section
  * 6.1).  With FORWARDED_TRUST, X-Forwarded-Proto and -Host stay as they
  * came, where they came.
+ *
+ * Fields that an upstream may read as another method or path (X-Original-URL)
+ * are dropped unless it is trusted with them.  So is what CGI takes for a field
+ * that we set or go by: "_" is "-" there.
  */
 struct fields header_for_upstream(
     struct arena *arena, const struct header_request *request);

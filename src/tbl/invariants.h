@@ -169,6 +169,10 @@ INVARIANT_NAME(draining_refuses, "a gateway that ends would take new payments")
 INVARIANT_NAME(drain_waits,
     "a payment that nobody waits for any more would be cut off by a drain")
 INVARIANT_NAME(one_host, "we and the upstream could go by different hosts")
+INVARIANT_NAME(no_alias,
+    "a client could name the attempt itself, as Idempotency_Attempt")
+INVARIANT_NAME(no_override,
+    "a request that is passed through could become a payment")
 INVARIANT_NAME(hop_by_hop,
     "what is for one connection would be stored, and reach others")
 INVARIANT_NAME(no_backslash, "a path could slip past its route as /v1\\charges")

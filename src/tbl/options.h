@@ -250,6 +250,12 @@ OPT(UPSTREAM, "forwarded", CHOICE, forwarded, WORDS("set trust"), RELOAD,
 	"Whether X-Forwarded-Proto and X-Forwarded-Host are set, or passed "
 	"on as they came.",
 	"set")
+OPT(UPSTREAM, "trust_overrides", BOOLEAN, trust_overrides, ANY, RELOAD,
+	"Whether X-HTTP-Method-Override, X-HTTP-Method, X-Method-Override, "
+	"X-Original-URL and X-Rewrite-URL pass; otherwise they are dropped, "
+	"since with them the upstream could serve another method or path than "
+	"the route's.",
+	false)
 OPT(UPSTREAM, "ca", TEXT, ca, ANY, RELOAD,
 	"The file with the authorities that must have issued the upstream's "
 	"certificate (PEM); by default, those of the system.",

@@ -67,7 +67,8 @@ def everything(bench):
         "targets": ["http://127.0.0.1:9/base", "unix:/run/x"],
         "connect_timeout": "3s", "timeout": "1500ms", "keepalive": 3,
         "reuse": "never", "max_idle": "2s", "close_delimited": True,
-        "host": "target", "forwarded": "trust", "ca": "/ca.pem",
+        "host": "target", "forwarded": "trust",
+        "trust_overrides": True, "ca": "/ca.pem",
         "certificate": "/c.pem", "key": "/k.pem"}
     idempotency = {
         "header": ["A-Key", "B-Key"], "required": False,

@@ -394,6 +394,66 @@ def a_client_cannot_set_what_the_gateway_sets(bench):
         equal((name, request.all(name)), (name, [value]))
 
 
+OVERRIDES = ("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override",
+             "X-Original-URL", "X-Rewrite-URL")
+# What a gateway with default names sets or goes by.
+ALIASES = [name.replace("-", "_", n) for name in (
+    "Idempotency-Attempt", "Idempotency-Key", "X-Forwarded-For",
+    "X-Forwarded-Proto", "X-Forwarded-Host", "X-Request-Id",
+    "Transfer-Encoding", "Content-Length", "Keep-Alive", "Proxy-Connection",
+    "Proxy-Authorization", *OVERRIDES) for n in (1, -1)]
+
+
+def reached(upstream, names):
+    """The fields of these names that the last request had, "_" for "-"."""
+    wanted = [name.lower().replace("_", "-") for name in names]
+    return [name for name, _ in upstream.requests[-1].fields
+            if name.lower().replace("_", "-") in wanted]
+
+
+@each([("with a key", "k", "/v1/charges"), ("without", None, "/other")])
+def what_cgi_takes_for_another_field_stays_here(bench, key, target):
+    """In CGI, and all that took its names over, "_" is "-"."""
+    upstream, gateway = bench.pair()
+    kept = [("X_Other", "1"), ("Content_Type", "a/b"), ("Accept_Language", "x")]
+    got = gateway.ask(key, [(name.upper(), "99") for name in ALIASES] + kept,
+                      target=target)
+    equal(got.status, 201)
+    equal([name for name, value in upstream.requests[0].fields
+           if value == "99"], [])
+    for name, value in kept:
+        equal(upstream.requests[0].all(name), [value])
+
+
+@test
+def what_cgi_takes_for_a_field_of_the_route_stays_here(bench):
+    upstream, gateway = bench.pair(idempotency={
+        "header": ["Pay_Id", "A-Key"], "scope": ["X-Tenant", "X_Shop"],
+        "attempt_header": "X_Attempt", "fingerprint": {"headers": ["X-V"]}})
+    got = gateway.send(build("POST", "/v1/charges", [
+        ("Pay_Id", "k"), ("X-Tenant", "t"), ("X_Shop", "s"), ("X-V", "1"),
+        *((name, "99") for name in (
+            "Pay-Id", "A_Key", "X_Tenant", "X-Shop", "X-Attempt", "X_V"))],
+        b"{}"))
+    equal(got.status, 201)
+    names = ("Pay_Id", "A-Key", "X-Tenant", "X_Shop", "X_Attempt", "X-V")
+    equal(sorted(reached(upstream, names)),
+          ["Pay_Id", "X-Tenant", "X-V", "X_Attempt", "X_Shop"])
+    equal(upstream.requests[0].get("X_Attempt"), "1")
+
+
+@each([("with a key", "k", "/v1/charges"), ("without", None, "/other")])
+def another_method_or_path_stays_here_unless_it_is_trusted(bench, key, target):
+    fields = [(name, "/v1/charges") for name in OVERRIDES]
+    fields.append(("X_Original_URL", "/v1/charges"))
+    upstream, gateway = bench.pair()
+    equal(gateway.ask(key, fields, target=target).status, 201)
+    equal(reached(upstream, OVERRIDES), [])
+    upstream, gateway = bench.pair(options={"trust_overrides": True})
+    equal(gateway.ask(key and "another", fields, target=target).status, 201)
+    equal(reached(upstream, OVERRIDES), [*OVERRIDES, "X_Original_URL"])
+
+
 @test
 def an_upstream_cannot_say_what_the_gateway_says(bench):
     upstream, gateway = bench.pair(answer(201, b"x", [

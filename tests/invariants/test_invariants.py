@@ -210,6 +210,12 @@ KILLING_TESTS = {
         (ANSWERS, "another body with a used key is key reused")],
     "own_attempt": [
         ("test_replay", "the upstream is told the attempt and a clients")],
+    "no_alias": [
+        (PATHS, "what cgi takes for another field stays here: with a key"),
+        (PATHS, "what cgi takes for a field of the route stays here")],
+    "no_override": [
+        (PATHS, "another method or path stays here unless it is trusted: "
+                "without")],
     "sane_request_id": [(ANSWERS, "a request id that is sane is kept")],
 
     # A client's request.

@@ -48,7 +48,17 @@ assert_fields(struct fields fields, const char *want)
 static struct header_request
 request_of(const struct fields *fields)
 {
+	static char key[] = "Idempotency-Key", tenant[] = "X_Tenant",
+		    attempt[] = "Idempotency-Attempt", none[] = "";
+	static char *keys[] = {key}, *scope[] = {tenant};
+	static const struct conf_idempotency policy = {
+		.headers = {keys, 1},
+		.scope = {scope, 1},
+		.attempt_header = attempt,
+		.replay_header = none,
+	};
 	return (struct header_request){
+		.policy = &policy,
 		.fields = fields,
 		.client = SPAN("192.0.2.1"),
 		.authority = SPAN("api.example"),
@@ -125,6 +135,18 @@ a_client_cannot_set_what_the_gateway_says(void **state)
 			"X-Request-Id: evil|idempotency-attempt: 7|"
 			"Idempotency-Attempt: 8",
 	    OURS);
+}
+
+static void
+what_cgi_takes_for_our_fields_is_dropped(void **state)
+{
+	(void)state;
+	assert_upstream("x_forwarded_for: 1|X_Request-Id: 2|"
+			"IDEMPOTENCY_ATTEMPT: 3|Idempotency_Key: 4|"
+			"transfer_encoding: 5|Content_Length: 6|X-Tenant: 7|"
+			"X_Tenant: a|Content_Type: b|_: c|X_Original_URL: d|"
+			"X-Original-Url: e",
+	    "X_Tenant: a|Content_Type: b|_: c|" OURS);
 }
 
 static void
@@ -477,6 +499,7 @@ main(void)
 		cmocka_unit_test(what_connection_names_ends_here),
 		cmocka_unit_test(framing_and_expectations_are_not_forwarded),
 		cmocka_unit_test(a_client_cannot_set_what_the_gateway_says),
+		cmocka_unit_test(what_cgi_takes_for_our_fields_is_dropped),
 		cmocka_unit_test(forwarded_for_and_via_are_appended_to),
 		cmocka_unit_test(a_trusted_front_keeps_its_proto_and_host),
 		cmocka_unit_test(the_way_of_the_request_is_told),
