@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/field.h"
 #include "base/mem.h"
 #include "conf/address_private.h"
 #include "conf/complaints_private.h"
@@ -319,6 +320,23 @@ check_entity(struct loader *l, const struct json_place *at,
 		    "\"%s\" is needed too", entity->path);
 }
 
+/* The upstream would not see what tells tenants apart. */
+static void
+check_scope(struct loader *l, const struct json_place *at,
+    const struct conf_route *route)
+{
+	const struct strings *scope = &route->idempotency->scope;
+	if (route->upstream == NULL || route->upstream->trust_overrides)
+		return;
+	for (size_t i = 0; i < scope->count; i++)
+		if (field_kind_met(span_str(scope->list[i])) == FIELD_OVERRIDE)
+			complaints_at_option(l, at,
+			    POLICY_OPTION(GROUP_IDEMPOTENCY, scope),
+			    "%s is dropped unless \"trust_overrides\" of the "
+			    "upstream is true",
+			    scope->list[i]);
+}
+
 static void
 check_routes(struct loader *l)
 {
@@ -332,6 +350,7 @@ check_routes(struct loader *l)
 			offsetof(struct conf_route, idempotency))->path, 0};
 		if (route->idempotency == NULL || route->path == NULL)
 			continue;
+		check_scope(l, &at, route);
 		check_reconcile(l, &at, route);
 		check_template(l, &at,
 		    POLICY_OPTION(GROUP_IDEMPOTENCY, namespace), route,

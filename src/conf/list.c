@@ -100,6 +100,34 @@ list_parse_fields(struct loader *l, const struct given *given)
 	read_into_field(l, given, &field_rule);
 }
 
+/*
+ * A tenant that is named by what the upstream never sees, or does not see as it
+ * came, could be given another's answer.
+ */
+static const char *
+wrong_scope(const char *text)
+{
+	static const struct span forwarded = {"X-Forwarded-", 12};
+	struct span name = span_str(text);
+	enum field_kind kind = field_kind_met(name);
+	const char *wrong = text_wrong_field(text);
+	if (wrong != NULL)
+		return wrong;
+	bool set = name.len >= forwarded.len &&
+		   field_names_meet(span_of(text, forwarded.len), forwarded);
+	if (set || (kind != FIELD_OTHER && kind != FIELD_OVERRIDE))
+		return "the gateway removes this header or writes it itself: "
+		       "it cannot tell tenants apart";
+	return NULL;
+}
+
+void
+list_parse_scope(struct loader *l, const struct given *given)
+{
+	static const struct rule rule = {wrong_scope, false, true};
+	read_into_field(l, given, &rule);
+}
+
 void
 list_parse_key_fields(struct loader *l, const struct given *given)
 {

@@ -8,6 +8,8 @@
  * thread, but for the functions that clear.
  */
 void list_parse_fields(struct loader *l, const struct given *given);
+/* Fields that reach the upstream as they came. */
+void list_parse_scope(struct loader *l, const struct given *given);
 /* One name, or a list of them. */
 void list_parse_key_fields(struct loader *l, const struct given *given);
 void list_parse_methods(struct loader *l, const struct given *given);

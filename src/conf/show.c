@@ -391,6 +391,7 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_URI_PREFIX] = show_text,
     [TYPE_FIELD] = show_text,
     [TYPE_FIELDS] = show_strings,
+    [TYPE_SCOPE] = show_strings,
     [TYPE_KEY_FIELDS] = show_one_or_more,
     [TYPE_METHODS] = show_strings,
     [TYPE_HOST_PORTS] = show_strings,

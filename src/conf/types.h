@@ -28,6 +28,8 @@ TYPE(URI_PREFIX, char *, text_parse_uri_prefix, text_clear,
 TYPE(FIELD, char *, text_parse_field, text_clear, {"$ref": "#/$defs/string"})
 TYPE(FIELDS, struct strings, list_parse_fields, list_clear_strings,
 	{"$ref": "#/$defs/strings"})
+TYPE(SCOPE, struct strings, list_parse_scope, list_clear_strings,
+	{"$ref": "#/$defs/strings"})
 TYPE(KEY_FIELDS, struct strings, list_parse_key_fields, list_clear_strings,
 	{"anyOf": [
 		{"$ref": "#/$defs/string"},

@@ -312,9 +312,10 @@ OPT(IDEMPOTENCY, "key_format", CHOICE, key_format, WORDS("any uuid quoted"),
 OPT(IDEMPOTENCY, "max_length", COUNT, max_length, RANGE(1, 1024), RELOAD,
 	"The longest key.",
 	255)
-OPT(IDEMPOTENCY, "scope", FIELDS, scope, ANY, RELOAD,
+OPT(IDEMPOTENCY, "scope", SCOPE, scope, ANY, RELOAD,
 	"The request headers whose values name the tenant; [] means one scope "
-	"for all.",
+	"for all. A header that the gateway removes or writes itself cannot "
+	"be one.",
 	["Authorization"])
 OPT(IDEMPOTENCY, "namespace", NAMESPACE, namespace, ANY, RELOAD,
 	"Keys of routes with different namespaces are unrelated; {x} stands "

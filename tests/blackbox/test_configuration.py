@@ -186,6 +186,39 @@ def check_refuses(bench, pointer, changes):
     assert all(words for _, words in errors), errors
 
 
+POLICY = "/routes/0/idempotency"
+
+
+@test
+def a_scope_that_the_gateway_removes_or_writes_is_refused(bench):
+    """Such a field is the gateway's word, or nobody's: it names no tenant."""
+    names = ["Connection", "Keep-Alive", "Proxy-Authorization", "TE", "Host",
+             "Content-Length", "X-Forwarded-For", "X-Forwarded-Host",
+             "x-forwarded-proto", "X-Forwarded-Port", "Via", "X-Request-Id",
+             "X_Request_Id", "X_Forwarded_Host"]
+    status, errors = check(bench, changed(
+        (POLICY + "/scope", ["Authorization", *names])))
+    equal(status, 1)
+    equal([pointer for pointer, _ in errors],
+          [f"{POLICY}/scope/{n + 1}" for n in range(len(names))])
+    # Those of defaults are said where they stand, once.
+    status, errors = check(bench, changed(("/defaults/scope", ["Via"])))
+    equal([pointer for pointer, _ in errors], ["/defaults/scope/0"])
+    equal(check(bench, changed((POLICY + "/scope", [
+        "X-Account", "Forwarded", "Cookie", "X_Shop"]))), (0, []))
+
+
+@test
+def a_scope_that_is_dropped_is_refused_unless_the_upstream_is_trusted(bench):
+    change = (POLICY + "/scope", ["X-Original-URL"])
+    status, errors = check(bench, changed(change))
+    equal((status, [pointer for pointer, _ in errors]),
+          (1, [POLICY + "/scope"]))
+    equal(check(bench, changed(change, ("/upstreams/payments", {
+        "targets": ["http://127.0.0.1:9000"], "trust_overrides": True}))),
+        (0, []))
+
+
 @test
 def an_unknown_upstream_is_said_in_these_words(bench):
     equal(check(bench, changed(("/routes/0/upstream", "x"))),

@@ -3,6 +3,9 @@
 
 #define WORDS_OURS \
 	"this header belongs to the connection, not to the request\n"
+#define WORDS_WRITTEN \
+	"the gateway removes this header or writes it itself: it cannot tell " \
+	"tenants apart\n"
 
 static void
 paths_are_taken_apart(void **state)
@@ -157,6 +160,18 @@ idempotency_is_checked(void **state)
 		POLICY "/scope: must be a list of strings\n"},
 	    {TRY_POLICY("'scope':['transfer-encoding']"),
 		POLICY "/scope/0: " WORDS_OURS},
+	    {TRY_POLICY("'scope':['X-Forwarded-Host','Authorization',"
+			"'x_forwarded_proto','X-Forwarded-Port','via',"
+			"'X-Request-ID','Proxy-Authorization','Forwarded']"),
+		POLICY "/scope/0: " WORDS_WRITTEN POLICY
+		       "/scope/2: " WORDS_WRITTEN POLICY
+		       "/scope/3: " WORDS_WRITTEN POLICY
+		       "/scope/4: " WORDS_WRITTEN POLICY
+		       "/scope/5: " WORDS_WRITTEN POLICY
+		       "/scope/6: " WORDS_WRITTEN},
+	    {TRY_POLICY("'scope':['Authorization','x_original_url']"),
+		POLICY "/scope: x_original_url is dropped unless "
+		       "\"trust_overrides\" of the upstream is true\n"},
 	    {TRY_POLICY("'derive_key':'head'"),
 		POLICY "/derive_key: " WORDS_DERIVE},
 	    {TRY_POLICY("'derive_key':[]"),
