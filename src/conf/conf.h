@@ -94,7 +94,12 @@ enum on_unknown { UNKNOWN_HOLD, UNKNOWN_RETRY, UNKNOWN_RECONCILE };
 enum on_store_down { STORE_DOWN_REJECT, STORE_DOWN_FORWARD };
 
 /* What an upstream's status means for the record. */
-enum status_class { STATUS_STORE, STATUS_RELEASE, STATUS_UNKNOWN };
+enum status_class {
+	STATUS_STORE,
+	STATUS_RELEASE,
+	STATUS_FORGET, /* as RELEASE; of a first attempt nothing stays */
+	STATUS_UNKNOWN,
+};
 
 enum fingerprint_part {
 	FINGERPRINT_METHOD = 1,

@@ -48,6 +48,7 @@ struct execution {
 	struct fields omitted; /* of its fields, not stored */
 	enum reason reason;    /* of doubt */
 	bool sent;             /* a byte was accepted, or may have been */
+	bool forget;           /* a first attempt leaves no record */
 
 	struct store_op store;
 	cache_mark mark; /* before the answer was stored */

@@ -148,7 +148,8 @@ execution_store_release(struct machine *machine)
 	struct execution *e = execution_of(machine);
 	if (e->tries == 0 && !e->sent)
 		log_not_sent(e);
-	store_release(e->worker->store, &e->store, &e->held, e->sent);
+	store_release(
+	    e->worker->store, &e->store, &e->held, e->sent, e->forget);
 	return execution_to(e, EXECUTION_RELEASED, WAIT);
 }
 
@@ -232,7 +233,8 @@ not_stored(const struct execution *e)
 		return (struct journaled){
 		    JOURNAL_COMPLETE, .answer = e->answer};
 	case EXECUTION_RELEASE:
-		return (struct journaled){JOURNAL_RELEASE, .sent = e->sent};
+		return (struct journaled){JOURNAL_RELEASE, .sent = e->sent,
+		    .forget = e->forget};
 	default:
 		return (struct journaled){JOURNAL_UNKNOWN, .reason = e->reason};
 	}

@@ -134,7 +134,8 @@ execution_upstream_asked(struct machine *machine)
 		make_answers(e);
 		return execution_to(e, EXECUTION_COMPLETE, MORE);
 	}
-	if (class == STATUS_RELEASE || !INVARIANT(upstream_said_no))
+	if (class == STATUS_RELEASE || class == STATUS_FORGET ||
+	    !INVARIANT(upstream_said_no))
 		return execution_to(e, EXECUTION_RECLAIM, MORE);
 	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 }
@@ -255,6 +256,9 @@ weigh_answer(struct execution *e)
 		return whole ? execution_to(e, EXECUTION_COMPLETE, MORE)
 			     : in_doubt(e, REASON_BROKEN);
 	case STATUS_RELEASE:
+		return execution_to(e, EXECUTION_RELEASE, MORE);
+	case STATUS_FORGET:
+		e->forget = true;
 		return execution_to(e, EXECUTION_RELEASE, MORE);
 	case STATUS_UNKNOWN:
 		return in_doubt(e, REASON_STATUS);

@@ -116,7 +116,7 @@ journal_entry_put_fixed(const struct journal_entry *entry,
 	memcpy(at, entry->key_id.bytes, 16);
 	memcpy(at + 16, entry->owner.bytes, 16);
 	put_number(at + 32, 4, entry->attempt);
-	at[36] = entry->sent;
+	at[36] = (uint8_t)(entry->sent + (entry->sent && entry->forget));
 	at[37] = (uint8_t)reason_letter(entry->reason);
 	put_number(at + 38, 2, (uint64_t)entry->status);
 	put_number(at + 40, 8, (uint64_t)entry->retention_ms);
@@ -302,6 +302,7 @@ get_entry(const struct journal_head *head, struct span payload,
 	memcpy(entry.owner.bytes, bytes + 16, 16);
 	entry.attempt = (uint32_t)get_number(bytes + 32, 4);
 	entry.sent = bytes[36] != 0;
+	entry.forget = bytes[36] == 2;
 	entry.status = (int)get_number(bytes + 38, 2);
 	entry.retention_ms = (int64_t)get_number(bytes + 40, 8);
 	entry.unknown_retention_ms = (int64_t)get_number(bytes + 48, 8);

@@ -19,8 +19,9 @@
  *
  *   head  magic 4, letter of the kind 1, zeros 3, bytes of the payload 4,
  *         id 8, mask 16, checksum of the payload 16, checksum of all that 16
- *   payload  key id 16, owner 16, attempt 4, sent 1, letter of the reason 1,
- *         status 2, retention 8, unknown retention 8, bytes of the route 4;
+ *   payload  key id 16, owner 16, attempt 4, sent 1 (2: and to be
+ *         forgotten), letter of the reason 1, status 2, retention 8, unknown
+ *         retention 8, bytes of the route 4;
  *         fingerprint 16, tries 4, created 8, deadline 8, id 16 and place 16
  *         of the store, bytes of the entity's name, of its version, and of that
  *         as JSON, 2 each; the route, these three, the answer
@@ -51,6 +52,7 @@ struct journal_entry {
 	struct owner owner;
 	uint32_t attempt;
 	bool sent;          /* RELEASE: it counts as an attempt */
+	bool forget;        /* RELEASE of what was sent: no record stays */
 	enum reason reason; /* UNKNOWN */
 	int64_t retention_ms;
 	int64_t unknown_retention_ms;

@@ -88,6 +88,19 @@ local function entity_hold(r, ttl)
 	entity_write(r.entity, e, tonumber(ttl))
 end
 
+-- After the record is gone.
+local function entity_forget(r)
+	local e = r.entity and entity_read(r.entity)
+	if not e or e.holder ~= own or e.owner ~= r.owner then
+		return
+	elseif e.version == '-' then
+		redis.call('DEL', root .. r.entity)
+		return
+	end
+	e.holder, e.owner = '-', '-'
+	entity_write(r.entity, e, 0)
+end
+
 -- After the record is COMPLETED.
 local function entity_raise(r)
 	if not r.entity or not r.version then

@@ -5,20 +5,23 @@
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 owner, 2 attempt (6 digits; zeros: whichever this owner has, to
 --       revoke a claim whose reply was lost), 3 sent (1: it counts towards
---       max_attempts; 0: provably not sent), 4 retention ms,
---       5 unknown_retention ms, 6 longest ms
+--       max_attempts; 2: and is to be forgotten; 0: provably not sent),
+--       4 retention ms, 5 unknown_retention ms, 6 longest ms
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
 --       BROKEN.
 --
 -- An owner that only asked about an attempt puts it back; one of which nothing
--- was sent leaves the attempt before, if that is unknown, as it was.
+-- was sent leaves the attempt before, if that is unknown, as it was.  What is
+-- to be forgotten leaves nothing, if nobody knows of another attempt: its
+-- number may come again then.
 
 -- include clock.lua
 -- include index.lua
 -- include record.lua
 -- include transitions.lua
+-- include entities.lua
 
-local owner, attempt, sent = ARGV[1], ARGV[2], ARGV[3] == '1'
+local owner, attempt, sent = ARGV[1], ARGV[2], ARGV[3] ~= '0'
 local r = parse(redis.call('GET', KEYS[1]))
 if r == nil then
 	return answer('GONE')
@@ -46,6 +49,11 @@ if not sent and r.before ~= '' then
 	restore_before(r)
 	move(r, 'U', ARGV[5], ARGV[6])
 else
+	local only = r.attempt == '000001' and r.before == '' and not r.back
 	set_free(r, ARGV[4])
+	if ARGV[3] == '2' and only then
+		redis.call('DEL', KEYS[1])
+		entity_forget(r)
+	end
 end
 return answer('DONE', r)

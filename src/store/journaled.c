@@ -19,6 +19,7 @@ journaled_write(struct store *store, struct journal_writer *writer,
 	    .owner = held->owner,
 	    .attempt = held->attempt,
 	    .sent = what->sent,
+	    .forget = what->forget,
 	    .reason = what->reason,
 	    .retention_ms = held->policy->retention_ms,
 	    .unknown_retention_ms = held->policy->unknown_retention_ms,
@@ -96,7 +97,8 @@ journaled_run(struct store *store, struct store_op *op,
 		    store, op, &held, entry->answer, entry->status);
 		break;
 	case JOURNAL_RELEASE:
-		store_release(store, op, &held, entry->sent);
+		store_release(
+		    store, op, &held, entry->sent, entry->forget);
 		break;
 	case JOURNAL_UNKNOWN:
 		store_mark_unknown(store, op, &held, entry->reason);

@@ -16,7 +16,7 @@ struct store;
 struct journaled {
 	enum journal_kind kind;
 	const struct answer *answer; /* COMPLETE */
-	bool sent;                   /* RELEASE */
+	bool sent, forget;           /* RELEASE */
 	enum reason reason;          /* UNKNOWN */
 };
 

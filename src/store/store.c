@@ -190,10 +190,10 @@ store_complete(struct store *store, struct store_op *op,
 
 void
 store_release(struct store *store, struct store_op *op,
-    const struct held *held, bool sent)
+    const struct held *held, bool sent, bool forget)
 {
 	struct store_call *call = held_call(store, op, SCRIPT_release, held, 6);
-	resp_number(&call->args, sent);
+	resp_number(&call->args, sent + (sent && forget));
 	resp_number(&call->args, held->policy->retention_ms);
 	resp_number(&call->args, held->policy->unknown_retention_ms);
 	resp_number(&call->args, store->longest_ms);

@@ -142,10 +142,11 @@ void store_complete_stored(struct store *store, struct store_op *op,
 /*
  * Releases: the key is free again.  DONE, FENCED or GONE.  sent: the attempt
  * counts towards max_attempts.  One that was not sent, after one whose outcome
- * is unknown, leaves the record UNKNOWN.
+ * is unknown, leaves the record UNKNOWN.  forget: where it was sent, and was
+ * the first attempt, no record stays.
  */
 void store_release(struct store *store, struct store_op *op,
-    const struct held *held, bool sent);
+    const struct held *held, bool sent, bool forget);
 /*
  * Marks unknown: PROCESSING becomes UNKNOWN.  DONE, FENCED, or GONE, as above.
  */

@@ -372,12 +372,14 @@ OPT(IDEMPOTENCY, "wait_timeout", DURATION, wait_timeout_ms, RANGE(1, 1 * DAY),
 	"The longest time that a retry waits.",
 	"10s")
 OPT(IDEMPOTENCY, "outcomes", OUTCOMES, outcomes,
-	WORDS("store release unknown"), RELOAD,
+	WORDS("store release forget unknown"), RELOAD,
 	"What a status (\"503\") or class (\"5xx\") of the upstream means: "
-	"\"store\" the answer, \"release\" the key, or \"unknown\". A status "
+	"\"store\" the answer, \"release\" the key, \"forget\" (the same, and "
+	"no record stays of a key's first attempt), or \"unknown\". A status "
 	"takes precedence over its class, and a route's entry over the "
 	"default; all others are stored.",
-	{"408": "release", "425": "release", "429": "release",
+	{"401": "forget", "403": "forget",
+	 "408": "release", "425": "release", "429": "release",
 	 "502": "unknown", "503": "release", "504": "unknown"})
 OPT(IDEMPOTENCY, "on_unknown", ON_UNKNOWN, on_unknown,
 	WORDS("hold retry"), RELOAD,

@@ -21,7 +21,7 @@ RIGHT("cluster|info", WITH_CLUSTER, "CLUSTER INFO",
 	"to notice a server that is cut off from the cluster")
 RIGHT("cluster|shards", WITH_CLUSTER, "CLUSTER SHARDS",
 	"to learn which server has which slots")
-RIGHT("del", ALWAYS, "DEL @key", "to delete a record for an operator")
+RIGHT("del", ALWAYS, "DEL @key", "to delete a record")
 RIGHT("eval", WITH_SCRIPT, "EVAL return{} 0",
 	"to run a script that Redis does not have yet")
 RIGHT("evalsha", WITH_SCRIPT,

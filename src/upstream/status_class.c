@@ -8,6 +8,8 @@ status_class_said(struct span said, uint8_t meaning)
 		return STATUS_STORE;
 	if (span_ieq(said, SPAN("release")))
 		return STATUS_RELEASE;
+	if (span_ieq(said, SPAN("forget")))
+		return STATUS_FORGET;
 	if (span_ieq(said, SPAN("unknown")))
 		return STATUS_UNKNOWN;
 	return (enum status_class)meaning;

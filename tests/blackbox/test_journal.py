@@ -124,6 +124,16 @@ def after_its_lease_an_owner_gives_nothing_away(bench, reply, problem):
 
 
 @test
+def what_is_forgotten_while_redis_is_away_is_forgotten_later(bench):
+    upstream, redis, gateway, first = lost_at_complete(
+        bench, "kill", reply=answer(401))
+    equal(first.status, 401)
+    redis.start()
+    gateway.wait_for_log("journal_delivered", step="release")
+    equal(redis.keys(), [])
+
+
+@test
 def a_release_is_journaled_too(bench):
     upstream, redis, gateway, first = lost_at_complete(
         bench, "kill", reply=answer(503))

@@ -376,7 +376,7 @@ start(struct run *run, enum kind kind)
 	else if (kind == COMPLETE || kind == LARGE)
 		complete(run, asked, &held);
 	else if (kind == RELEASE)
-		store_release(run->store, asked->op, &held, true);
+		store_release(run->store, asked->op, &held, true, false);
 	else if (kind == UNKNOWN)
 		store_mark_unknown(
 		    run->store, asked->op, &held, REASON_TIMEOUT);

@@ -57,6 +57,14 @@ MUTANTS = {
         {"release": [("if not sent and r.before ~= '' then",
                       "if false then")]},
         [(RETRY, "what was not sent leaves an earlier attempt unknown")]),
+    "only a first attempt is forgotten": (
+        {"release": [("if ARGV[3] == '2' and only then",
+                      "if ARGV[3] == '2' then")]},
+        [("test_outcomes", "an attempt that is not the first is remembered"),
+         ("test_outcomes", "an attempt after an unknown one is remembered")]),
+    "what is forgotten holds no entity": (
+        {"release": [("\t\tentity_forget(r)\n", NOTHING)]},
+        [("test_outcomes", "what is forgotten leaves its entity free")]),
     "what was not sent leaves the attempt before to its owner": (
         {"release": [("\tr.owner = string.sub(last, 1, 22)\n",
                       "\tr.owner = NOBODY\n")]},

@@ -303,7 +303,9 @@ step(const char *verb, const char *owner, int attempt)
 			add_history(&words);
 		return eval(SCRIPT_mark_unknown, &words);
 	}
-	add(&words, "%d", strcmp(verb, "release sent") == 0);
+	add(&words, "%d",
+	    strcmp(verb, "forget") == 0 ? 2
+					: strcmp(verb, "release sent") == 0);
 	add(&words, "%d", RETENTION);
 	add(&words, "%d", UNKNOWN_RETENTION);
 	add(&words, "%d", LONGEST);

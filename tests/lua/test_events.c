@@ -71,7 +71,7 @@ story_is(const char *expected)
 static const char *const verbs[] = {"claim hold", "claim retry",
     "claim reconcile:0", "claim execute", "complete", "complete again",
     "mark unknown", "mark unknown again", "release sent",
-    "release unsent", "give back", "expire", "operator release",
+    "release unsent", "forget", "give back", "expire", "operator release",
     "operator complete", "operator delete"};
 
 static redisReply *
@@ -144,6 +144,7 @@ each_change_of_state_is_told_by_the_step_that_makes_it(void **state)
 	    {"none", "mark unknown again", A, 5, "NONE>" U " 3"},
 	    {"P", "release sent", A, 5, P ">NONE 3"},
 	    {"P", "release unsent", A, 5, P ">NONE 3"},
+	    {"P", "forget", A, 5, P ">NONE 3"},
 	    {"P", "give back", A, 5, P ">NONE 3"},
 	    {"U", "release sent", A, 5, U ">NONE 3"},
 	    {"P retry", "release unsent", A, 5, P ">" U " 2"},
@@ -225,6 +226,17 @@ story_leads(const char *from, const char *to)
 	assert_int_equal(at_len, strlen(to));
 	assert_memory_equal(at, to, at_len);
 	assert_string_equal(dead, bad);
+}
+
+static void
+what_is_forgotten_is_told_before_it_is_gone(void **state)
+{
+	(void)state;
+	put("none");
+	done(claim(A, PRINT, "hold", 5, 0));
+	done(step("forget", A, 1));
+	story_is("NONE>PROCESSING 1, PROCESSING>NONE 1");
+	assert_int_equal(redis_integer(redis, "DBSIZE"), 1);
 }
 
 /* Every record, step and owner, and each step twice. */
@@ -355,6 +367,7 @@ main(void)
 		events_lead_from_what_was_to_what_is_whatever_the_step),
 	    IN_BOTH(
 		a_full_redis_tells_what_it_takes_and_nothing_else),
+	    IN_BOTH(what_is_forgotten_is_told_before_it_is_gone),
 	    IN_BOTH(an_event_that_is_refused_does_not_stop_its_step),
 	    IN_BOTH(the_streams_are_cut_to_about_their_length),
 	    IN_BOTH(nothing_is_told_where_nobody_asked_for_it),

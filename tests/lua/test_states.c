@@ -342,6 +342,8 @@ only_who_holds_it_or_a_late_owner_releases(void **state)
 	    {"R", "DONE =", FENCED, FENCED, FENCED, FENCED},
 	};
 	STEPS("release sent", rows);
+	/* None of them is a first attempt. */
+	STEPS("forget", rows);
 }
 
 static void

@@ -49,6 +49,51 @@ a_released_key_remembers_its_attempts_and_nothing_else(void **state)
 }
 
 static void
+nothing_stays_of_a_first_attempt_that_is_forgotten(void **state)
+{
+	(void)state;
+	put("none");
+	word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
+	word_is(step("forget", A, 1), "DONE");
+	assert_int_equal(redis_integer(redis, "DBSIZE"), 0);
+	/* Its reply was lost. */
+	word_is(step("forget", A, 1), "GONE");
+	word_is(claim(B, OTHER_PRINT, "hold", 5, 0), "OURS");
+	head_has(4, "000001000001");
+	word_is(step("forget", A, 1), "FENCED");
+	word_is(step("mark unknown", B, 1), "DONE");
+	word_is(step("forget", A, 1), "FENCED");
+	/* The owner of an unknown attempt knows by now. */
+	word_is(step("forget", B, 1), "DONE");
+	assert_int_equal(redis_integer(redis, "DBSIZE"), 0);
+}
+
+static void
+what_others_know_of_is_not_forgotten(void **state)
+{
+	(void)state;
+	/* An attempt before it that was refused, or is unknown. */
+	put("none");
+	word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
+	word_is(step("release sent", A, 1), "DONE");
+	word_is(claim(B, PRINT, "hold", 5, 0), "OURS");
+	word_is(step("forget", B, 2), "DONE");
+	head_has(2, "R-000002000002");
+	put("P retry");
+	word_is(step("forget", A, 3), "DONE");
+	head_has(2, "R-000003000002");
+	/* Somebody who asked about it, whose step may come again. */
+	put("none");
+	word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
+	word_is(step("mark unknown", A, 1), "DONE");
+	word_is(claim(B, PRINT, "reconcile:0", 5, 0), "RECONCILE");
+	word_is(step("forget", A, 1), "FENCED");
+	word_is(step("mark unknown", B, 1), "DONE");
+	word_is(step("forget", A, 1), "DONE");
+	head_has(2, "R-000001000001");
+}
+
+static void
 an_owner_that_only_asked_puts_everything_back(void **state)
 {
 	(void)state;
@@ -206,7 +251,7 @@ a_full_redis_refuses_new_claims_and_takes_outcomes(void **state)
 	}
 	static const struct {
 		const char *record, *verb;
-	} steps[] = {{"P", "complete"}, {"P", "release sent"},
+	} steps[] = {{"P", "complete"}, {"P", "release sent"}, {"P", "forget"},
 	    {"P", "mark unknown"}, {"U", "complete"}, {"P retry", "give back"}};
 	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
 		put(steps[i].record);
@@ -372,7 +417,7 @@ in_any_order_a_held_key_executes_once_and_all_ends(void **state)
 	(void)state;
 	static const char *const owners[] = {A, B, X};
 	static const char *const verbs[] = {"complete", "mark unknown",
-	    "release sent", "release unsent", "give back"};
+	    "release sent", "release unsent", "forget", "give back"};
 	for (int round = 0; round < 150; round++) {
 		put("none");
 		long long executing = 0; /* the attempt that is */
@@ -399,7 +444,7 @@ in_any_order_a_held_key_executes_once_and_all_ends(void **state)
 				freeReplyObject(reply);
 				continue;
 			}
-			const char *verb = verbs[dice(5)];
+			const char *verb = verbs[dice(6)];
 			int attempt = (int)executing - (int)dice(2);
 			if (strcmp(verb, "give back") == 0)
 				attempt = 0;
@@ -411,7 +456,7 @@ in_any_order_a_held_key_executes_once_and_all_ends(void **state)
 			    strcmp(reply->element[0]->str, "DONE") == 0;
 			freeReplyObject(reply);
 			get_record(value);
-			if (done && value[2] == 'R')
+			if (done && (value[2] == 'R' || value[2] == 0))
 				executing = 0;
 			if (value[2] == 'C')
 				completed = true;
@@ -432,6 +477,8 @@ main(void)
 	    IN_BOTH(what_was_not_sent_does_not_count),
 	    IN_BOTH(
 		a_released_key_remembers_its_attempts_and_nothing_else),
+	    IN_BOTH(nothing_stays_of_a_first_attempt_that_is_forgotten),
+	    IN_BOTH(what_others_know_of_is_not_forgotten),
 	    IN_BOTH(an_owner_that_only_asked_puts_everything_back),
 	    IN_BOTH(nothing_is_asked_before_the_outcome_has_settled),
 	    IN_BOTH(late_truth_beats_who_is_still_asking),

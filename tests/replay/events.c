@@ -79,7 +79,10 @@ list_store(struct gateway *g)
 static unsigned
 allowed_doings(const struct forwarded *f)
 {
-	enum { ANSWERS = DOES_PAY | DOES_FAIL | DOES_REFUSE | DOES_DOUBT };
+	enum {
+		ANSWERS = DOES_PAY | DOES_FAIL | DOES_REFUSE | DOES_DOUBT |
+		    DOES_FORGET
+	};
 	unsigned allowed =
 	    world.healing ? DOES_PAY : world.scenario->upstream;
 	if (f->answered || !gateway_lives(f->gateway))
@@ -103,7 +106,7 @@ list_forwards(void)
 {
 	static const enum doing all[] = {DOES_PAY, DOES_FAIL, DOES_REFUSE,
 	    DOES_DOUBT, DOES_NOT_HEAR, DOES_BREAK, DOES_BABBLE, DOES_HEAR,
-	    DOES_TAKE};
+	    DOES_TAKE, DOES_FORGET};
 	unsigned pending = forwards_count();
 	for (unsigned i = 0; i < pending; i++) {
 		const struct forwarded *f = forwards_get(i);

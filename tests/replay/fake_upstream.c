@@ -326,13 +326,26 @@ write_head(struct transfer *t)
 	return text;
 }
 
+/* An answer that says that it did not happen. */
+static void
+note_refusal(const struct transfer *t)
+{
+	struct truth *truth = t->what.truth;
+	if (t->what.question || t->what.attempt == 0)
+		return;
+	/* What is forgotten is not counted, and its number may come again. */
+	if (t->status == 401 && t->what.attempt == 1)
+		truth->attempts &= ~(uint64_t)2;
+	else if (t->status == 503 || t->status == 401)
+		truth->refused++;
+}
+
 /* The time is up while it waits for memory. */
 static void
 give_up_unread(struct transfer *t)
 {
 	(void)write_head(t);
-	if (t->status == 503)
-		t->what.truth->refused += t->what.attempt > 0;
+	note_refusal(t);
 	finish(t, FORWARD_UNREAD, E_NO_MEMORY);
 }
 
@@ -349,8 +362,7 @@ read_answer(struct transfer *t)
 	must(body_append(&t->forward->body, text.ptr, text.len) == 0);
 	if (world.scenario->large)
 		must(body_append(&t->forward->body, rest, sizeof rest) == 0);
-	if (t->status == 503 && !t->what.question)
-		truth->refused += t->what.attempt > 0;
+	note_refusal(t);
 	if (stored && !t->what.question && t->what.attempt > 0) {
 		truth->in_doubt--;
 		truth->whole++;
@@ -393,6 +405,8 @@ answer_request(struct transfer *t, enum doing doing)
 {
 	if (doing == DOES_REFUSE) {
 		answer(t, 503);
+	} else if (doing == DOES_FORGET) {
+		answer(t, 401);
 	} else if (doing == DOES_DOUBT) {
 		sent_in_vain(t);
 		answer(t, 504);
@@ -445,6 +459,7 @@ forwards_end(unsigned index, enum doing doing)
 	case DOES_PAY:
 	case DOES_FAIL:
 	case DOES_REFUSE:
+	case DOES_FORGET:
 	case DOES_DOUBT:
 		break;
 	}

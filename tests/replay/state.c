@@ -55,7 +55,8 @@ hash_execution(const struct execution *e)
 	hash = hash_owner(hash, &e->held.owner);
 	hash = mix(hash, e->held.attempt);
 	hash = mix(hash, (uint64_t)e->lease.renew_at_ms);
-	hash = mix(hash, (uint64_t)e->asked << 3 | (uint64_t)e->sent << 2 |
+	hash = mix(hash, (uint64_t)e->forget << 4 |
+	    (uint64_t)e->asked << 3 | (uint64_t)e->sent << 2 |
 	    (uint64_t)(e->answer != NULL) << 1 | (e->given != NULL));
 	hash = hash_op(hash, &e->forward.op);
 	hash = mix(hash, e->forward.result);

@@ -65,7 +65,7 @@ draw_scenario(uint64_t seed, struct scenario *s)
 	    .reloaded = policy[1],
 	    .cached = draw(3) == 0,
 	    .gateways = 1 + draw(2),
-	    .upstream = DOES_PAY | draw(512),
+	    .upstream = DOES_PAY | draw(1024),
 	    .faults = draw(256) | draw(2) * FAULT_SHORT,
 	    .fault = draw(5),
 	    .late = draw(5),

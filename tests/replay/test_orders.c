@@ -47,6 +47,13 @@ static const struct scenario scenarios[] = {
 	.upstream = DOES_PAY | DOES_REFUSE | DOES_BREAK | DOES_NOT_HEAR,
     },
     {
+	.name = "what is forgotten leaves nothing behind",
+	.policy = "'lease':'6s','on_unknown':'retry','max_attempts':3",
+	.gateways = 1,
+	.callers = {{.key = "k"}, {.key = "k"}, {.key = "k", .after = 1}},
+	.upstream = DOES_PAY | DOES_FORGET | DOES_BREAK | DOES_NOT_HEAR,
+    },
+    {
 	.name = "retries that wait get the answer",
 	.policy = "'lease':'6s','in_flight':'wait','wait_timeout':'10s'",
 	.gateways = 1,

@@ -56,6 +56,7 @@ enum doing {
 	DOES_BABBLE = 64,   /* sent, and the answer is malformed */
 	DOES_HEAR = 128,    /* executes, and says nothing yet */
 	DOES_TAKE = 256,    /* takes a part, and cannot execute it yet */
+	DOES_FORGET = 512,  /* 401: it did not happen, and is to be forgotten */
 };
 
 /* A client that sends one request. */

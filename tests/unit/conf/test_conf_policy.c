@@ -84,6 +84,9 @@ static enum status_class
 built_in_outcome(int status)
 {
 	switch (status) {
+	case 401:
+	case 403:
+		return STATUS_FORGET;
 	case 408:
 	case 425:
 	case 429:
@@ -150,6 +153,9 @@ an_entry_of_a_route_beats_any_default(void **state)
 	assert_outcome("", "'5xx':'unknown'", 503, STATUS_UNKNOWN);
 	assert_outcome("'5xx':'unknown'", "", 503, STATUS_UNKNOWN);
 	assert_outcome("", "'4xx':'store'", 503, STATUS_RELEASE);
+	assert_outcome("", "'4xx':'store'", 401, STATUS_STORE);
+	assert_outcome("'4xx':'unknown'", "'404':'forget'", 404, STATUS_FORGET);
+	assert_outcome("", "'404':'forget'", 403, STATUS_FORGET);
 	/* What `defaults` says for the status, or for its class. */
 	assert_outcome("'500':'release'", "'500':'unknown'", 500,
 	    STATUS_UNKNOWN);

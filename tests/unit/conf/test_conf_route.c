@@ -197,8 +197,8 @@ idempotency_is_checked(void **state)
 		       "\"599\" or a class from \"2xx\" to \"5xx\"\n" POLICY
 		       "/outcomes/5x: must be a status from \"200\" to "
 		       "\"599\" or a class from \"2xx\" to \"5xx\"\n" POLICY
-		       "/outcomes/500: must be \"store\", \"release\" or "
-		       "\"unknown\"\n" POLICY
+		       "/outcomes/500: must be \"store\", \"release\", "
+		       "\"forget\" or \"unknown\"\n" POLICY
 		       "/outcomes/2xx: must be a string\n"},
 	    {TRY_POLICY("'on_unknown':'ask'"),
 		POLICY "/on_unknown: must be \"hold\" or \"retry\"\n"},

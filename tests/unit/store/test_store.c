@@ -80,7 +80,7 @@ a_claim_says_what_the_record_is(void **state)
 	assert_int_equal(op.reason, REASON_MALFORMED);
 
 	bench_op(bench, &op);
-	store_release(bench->store, &op, &held, true);
+	store_release(bench->store, &op, &held, true, false);
 	assert_int_equal(bench_wait(bench, &op), 0);
 	assert_int_equal(op.verdict, VERDICT_DONE);
 	assert_int_equal(bench_claimed(bench, &op, &second), 0);

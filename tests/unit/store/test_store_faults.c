@@ -452,7 +452,7 @@ a_claim_that_failed_half_way_is_given_back(void **state)
 	redisReply *keys = redis_do(bench->redis, "KEYS *:leases");
 	const char *leases = keys->element[0]->str;
 	bench_op(bench, &op);
-	store_release(bench->store, &op, &held, true);
+	store_release(bench->store, &op, &held, true, false);
 	assert_int_equal(bench_wait(bench, &op), 0);
 	/* Somebody else's key: the record is written, its index is not. */
 	redis_just(bench->redis, "SET %s text", leases);

@@ -32,6 +32,7 @@ the_upstreams_word_beats_the_table(void **state)
 		{504, "", STATUS_UNKNOWN},
 		{200, "release", STATUS_RELEASE},
 		{200, "unknown", STATUS_UNKNOWN},
+		{200, "forget", STATUS_FORGET},
 		{503, "store", STATUS_STORE},
 		{504, "Store", STATUS_STORE},
 		{504, "RELEASE", STATUS_RELEASE},
