@@ -72,21 +72,32 @@ request_client_route(struct machine *machine)
 	return request_to(r, r->policy ? REQUEST_KEY : REQUEST_BODY, MORE);
 }
 
+static enum scope_verdict
+find_scope(const struct request *r)
+{
+	return scope_find(r->policy, &r->head.fields, request_scope(r));
+}
+
+static enum after
+refuse_repeated_scope(struct request *r)
+{
+	r->close = true;
+	return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
+	    OUTCOME_BAD_REQUEST,
+	    SPAN("A header field that names the scope appears twice."));
+}
+
 static enum after
 check_scope(struct request *r)
 {
-	struct span *values = request_scope(r);
-	switch (scope_find(r->policy, &r->head.fields, values)) {
+	switch (find_scope(r)) {
 	case SCOPE_FOUND:
 		return request_to(r, REQUEST_BODY, MORE);
 	case SCOPE_MISSING:
 		return request_refuse(
 		    r, PROBLEM_SCOPE_MISSING, OUTCOME_SCOPE_MISSING);
 	case SCOPE_REPEATED:
-		r->close = true;
-		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
-		    OUTCOME_BAD_REQUEST,
-		    SPAN("A header field that names the scope appears twice."));
+		return refuse_repeated_scope(r);
 	}
 	must(false);
 	return DONE;
@@ -109,6 +120,9 @@ request_client_key(struct machine *machine)
 	case KEY_MISSING:
 		if (r->derived)
 			return check_scope(r);
+		/* It may pass, but nobody can tell whose it is. */
+		if (!policy->required && find_scope(r) == SCOPE_REPEATED)
+			return refuse_repeated_scope(r);
 		return request_without_key(r, REQUEST_BODY);
 	}
 	must(false);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <arpa/inet.h>
+
 #include "base/ascii.h"
 #include "base/digits.h"
 #include "base/test_build.h"
@@ -93,44 +95,52 @@ is_hex(char c)
 	return ascii_hex_value(c) >= 0;
 }
 
-/* The bytes of a registered name (RFC 3986, section 3.2.2), but for "%". */
+/*
+ * The bytes of a registered name (RFC 3986, section 3.2.2), but for those that
+ * have two meanings: "%", which some decode and others do not, and ",", where
+ * others see a list.
+ */
 static bool
 is_name_byte(char c)
 {
 	return ascii_is_digit(c) || ascii_is_alpha(c) ||
-	    (c != '\0' && strchr("-._~!$&'()*+,;=", c));
+	    (c != '\0' && strchr("-._~!$&'()*+;=", c));
 }
 
-/* How many bytes of it are a host; 0 for none. */
+/* How many bytes of it are a name without empty labels; 0 for none. */
 static size_t
-host_length(struct span s)
+name_length(struct span s)
 {
 	size_t n = 0;
 
-	if (s.len && s.ptr[0] == '[') {
-		for (n = 1; n < s.len && s.ptr[n] != ']'; n++) {
-			if (!is_hex(s.ptr[n]) && s.ptr[n] != ':' &&
-			    s.ptr[n] != '.')
-				return 0;
-		}
-		return n < s.len && n > 1 ? n + 1 : 0;
-	}
-	while (n < s.len) {
-		if (is_name_byte(s.ptr[n]))
-			n++;
-		else if (s.ptr[n] == '%' && s.len - n > 2 &&
-		    is_hex(s.ptr[n + 1]) && is_hex(s.ptr[n + 2]))
-			n += 3;
-		else
-			break;
-	}
+	for (; n < s.len && is_name_byte(s.ptr[n]); n++)
+		if (s.ptr[n] == '.' && (n == 0 || s.ptr[n - 1] == '.'))
+			return 0;
 	return n;
+}
+
+/* How many bytes of it are an IPv6 address in brackets; 0 for none. */
+static size_t
+literal_length(struct span s)
+{
+	const char *end = memchr(s.ptr, ']', s.len);
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr address;
+	size_t len = end ? (size_t)(end - s.ptr) - 1 : 0;
+
+	if (len == 0 || len >= sizeof text)
+		return 0;
+	memcpy(text, s.ptr + 1, len);
+	text[len] = '\0';
+	bool whole = memchr(text, '\0', len) == NULL;
+	return whole && inet_pton(AF_INET6, text, &address) == 1 ? len + 2 : 0;
 }
 
 bool
 request_target_authority_is_valid(struct span authority)
 {
-	size_t n = host_length(authority);
+	bool literal = authority.len && authority.ptr[0] == '[';
+	size_t n = literal ? literal_length(authority) : name_length(authority);
 	int64_t port;
 
 	if (n == 0)
@@ -139,6 +149,9 @@ request_target_authority_is_valid(struct span authority)
 	if (rest.len == 0)
 		return true;
 	if (rest.ptr[0] != ':' || rest.len > 6)
+		return false;
+	/* Zeros in front: is it octal? */
+	if (rest.len > 2 && rest.ptr[1] == '0')
 		return false;
 	return rest.len == 1 || digits_read(span_from(rest, 1), 65535, &port);
 }

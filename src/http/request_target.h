@@ -49,6 +49,7 @@ MUST_USE bool request_target_parse(
 /*
  * True of a host (a name, an IPv4 address, an IPv6 address in brackets) with
  * or without a port: the value of Host (RFC 9110, section 7.2).  No user
- * information, not empty.
+ * information, not empty, and nothing that is read in two ways: percent-
+ * encoding, commas, empty labels, ports with zeros in front.
  */
 bool request_target_authority_is_valid(struct span authority);

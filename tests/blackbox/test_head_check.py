@@ -147,7 +147,11 @@ HOSTS = [("none", head(host=b""), 400),
     (repr(value)[2:-1], head(host=b"Host: " + value + b"\r\n"), 400)
     for value in (b"", b"h h", b"h/", b"h?", b"h#", b"u@h", b"h:x",
                   b"h:-1", b"h:1:2", b"[::1", b"::1", b"h\\", b"h\x00",
-                  b"<h>", b"h\xff", b"http://h", b'"h"')]
+                  b"<h>", b"h\xff", b"http://h", b'"h"',
+                  b"h,h", b"h, h", b"%68", b"h%3a80", b"h%00", b"h%2fx",
+                  b"h%40i", b"h:080", b"h:00", b"h:65536", b"h:+80", b"h: 80",
+                  b":80", b".", b"..", b"h..i", b".h", b"[:]", b"[a]",
+                  b"[1.2.3.4]", b"[::1]80", b"[::1]:080", b"[::1%25lo]")]
 
 FIRST_LINES = [
     ("HTTP/1.2", with_line(b"POST /v1/charges HTTP/1.2"), 505),
@@ -201,7 +205,11 @@ TARGETS = [(repr(target)[2:-1],
                b"/v1/%zz", b"/v1/charges?a\x00b", b"/v1/charges?a\xffb",
                b"http:///v1/charges", b"http://u@h/v1/charges",
                b"http://h h/v1/charges", b"ftp://h/v1/charges",
-               b"https//h/v1/charges", b"//h\\v1/charges")]
+               b"https//h/v1/charges", b"//h\\v1/charges",
+               b"http://h,i/v1/charges", b"http://h%2f/v1/charges",
+               b"http://h:080/v1/charges", b"http://:80/v1/charges",
+               b"http://h:80:80/v1/charges", b"http://[a]/v1/charges",
+               b"http://h@i/v1/charges", b"http://.h/v1/charges")]
 
 EXPECTATIONS = [
     (repr(value)[2:-1], field(b"Expect", value), 417)

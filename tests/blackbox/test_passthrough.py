@@ -479,6 +479,59 @@ def a_client_of_http_1_0_is_told_in_via(bench):
     equal(request.get("Host"), upstream.address)
 
 
+def keeps(gateway, head):
+    """Whether the connection serves another request after this one."""
+    with gateway.client() as client:
+        client.send(head)
+        got = client.read()
+        equal(got.status, 201)
+        kept = (got.get("Connection") or "").lower() == "keep-alive"
+        assert kept or got.get("Connection") == "close", got.raw
+        if not kept:
+            equal(client.reader.to_end(), b"")
+            return False
+        client.send(head)
+        equal(client.read().status, 201)
+        return True
+
+
+@each([("no word", b"", False), ("keep-alive", b"keep-alive", True),
+       ("Keep-Alive", b"Keep-Alive", True), ("close", b"close", False),
+       ("both", b"keep-alive, close", False),
+       ("both, the other way", b"close, keep-alive", False),
+       ("among others", b"x, keep-alive", True)])
+def a_client_of_http_1_0_keeps_its_connection_if_it_says_so(bench, word, kept):
+    upstream, gateway = bench.pair()
+    line = b"Connection: " + word + b"\r\n" if word else b""
+    equal(keeps(gateway, b"GET /x HTTP/1.0\r\n" + line + b"\r\n"), kept)
+    equal(keeps(gateway, b"POST /v1/charges HTTP/1.0\r\n" + line
+                + b"Idempotency-Key: k\r\nAuthorization: a\r\n"
+                b"Content-Length: 2\r\n\r\nhi"), kept)
+    for name in ("Keep-Alive", "Proxy-Connection"):
+        equal(keeps(gateway, b"GET /x HTTP/1.0\r\n" + name.encode()
+                    + b": keep-alive\r\n\r\n"), False)
+
+
+@each([("a small answer", 5, True), ("one without a length", 200_000, False)])
+def a_client_of_http_1_0_is_given_no_chunks(bench, size, kept):
+    """What has no length ends with the connection."""
+    body = b"x" * size
+    upstream, gateway = bench.pair(
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        + b"%x\r\n" % size + body + b"\r\n0\r\n\r\n")
+    with gateway.client() as client:
+        client.send(b"GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        if not kept:
+            head, _, rest = client.reader.to_end().partition(b"\r\n\r\n")
+            assert b"chunked" not in head and b"Content-Le" not in head, head
+            equal(rest == body, True)
+            return
+        got = client.read()
+        equal((got.body, got.get("Content-Length"),
+               got.all("Transfer-Encoding")), (body, str(size), []))
+        equal(got.get("Connection"), "Keep-Alive")
+
+
 @test
 def a_client_on_a_unix_socket_is_unknown(bench):
     upstream = bench.upstream()

@@ -102,6 +102,27 @@ def two_lines_of_a_scope_field_are_refused(bench):
     equal(upstream.count(), 0)
 
 
+@each([(f"{name}, {words}, {way}", name, pair, key) for name in (
+    "Authorization", "X-Tenant") for words, pair in (
+        ("the same value", ("b", "b")), ("two values", ("b", "c")),
+        ("an empty one first", ("", "b")), ("an empty one last", ("b", "")),
+        ("both empty", ("", ""))) for way, key in (
+            ("with a key", "k"), ("without", None))])
+def whatever_names_the_scope_may_come_once(bench, name, pair, key):
+    """Without a key too: the upstream could take either of the two."""
+    upstream, gateway = bench.pair(echo, idempotency={
+        "scope": ["Authorization", "X-Tenant"], "required": False})
+    fields = [("X-Tenant" if name == "Authorization" else "Authorization",
+               "a"), *((name, value) for value in pair)]
+    with gateway.client() as client:
+        client.send(keyed(key, fields, tenant=None))
+        got = client.read()
+        equal((got.status, got.problem), (400, "bad-request"))
+        equal(client.reader.to_end(), b"")
+    equal(upstream.count(), 0)
+    equal(gateway.ask(key, tenant=None, fields=fields[:2]).status, 201)
+
+
 @test
 def clients_on_one_connection_are_told_apart(bench):
     upstream, gateway = bench.pair(echo)
