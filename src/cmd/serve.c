@@ -23,6 +23,7 @@
 #include "http/places.h"
 #include "http/selftest.h"
 #include "journal/journal_folder.h"
+#include "journal/journal_waiting.h"
 #include "loop/log.h"
 #include "loop/log_sink.h"
 #include "loop/reserve.h"
@@ -42,6 +43,7 @@ struct serve {
 	struct budget budget;
 	struct places places; /* for clients, in all workers */
 	struct store_health *health;
+	struct journal_waiting *waiting;
 	struct sentinels *sentinels; /* NULL: the file names none */
 	struct managed *managed;
 	struct socket_activation inherited; /* sockets, until they are taken */
@@ -219,8 +221,8 @@ start_workers(struct serve *s)
 			    s->listeners.list[k].passed};
 		thread->serve = s;
 		thread->worker = worker_new(s->conf, &s->budget,
-		    &s->places, s->health, i, sockets, n_sockets,
-		    s->journals[i]);
+		    &s->places, s->health, s->waiting, i, sockets,
+		    n_sockets, s->journals[i]);
 		s->workers[i] = thread->worker;
 	}
 	for (unsigned i = 0; i < s->running; i++)
@@ -442,6 +444,7 @@ serve_conf(const struct conf *conf)
 	    .conf = conf,
 	    .loop = loop_new(),
 	    .health = store_health_new(),
+	    .waiting = journal_waiting_new(),
 	    .started_ms = clock_wall_ms(),
 	    .signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC),
 	};
@@ -467,6 +470,7 @@ serve_conf(const struct conf *conf)
 	watch_free(&s.signals);
 	loop_free(&s.loop);
 	store_health_free(&s.health);
+	journal_waiting_free(&s.waiting);
 	close(s.signal_fd);
 	return started ? 0 : 1;
 }

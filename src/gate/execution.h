@@ -54,6 +54,8 @@ struct execution {
 	cache_mark mark; /* before the answer was stored */
 	unsigned settling; /* the step that Redis has not taken */
 	unsigned tries;    /* of settling */
+	bool expected;     /* its outcome is (journaled_begin) */
+	bool withheld;     /* it is not sent: an earlier outcome waits */
 	struct journal_op journal; /* its way to the disk */
 	struct op pause;
 	int64_t store_us;

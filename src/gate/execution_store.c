@@ -172,6 +172,9 @@ execution_store_released(struct machine *machine)
 	else if (e->sent)
 		deliver_problem(
 		    e, OUTCOME_RELEASED, PROBLEM_REFUSAL_NO_MEMORY);
+	else if (e->withheld)
+		deliver_problem(
+		    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_WAITS);
 	else
 		deliver_problem(
 		    e, OUTCOME_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
@@ -246,6 +249,10 @@ execution_store_journal(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	const struct journaled what = not_stored(e);
+	if (!e->expected)
+		journaled_begin(e->worker->store, e->worker->waiting, &e->held,
+		    what.kind);
+	e->expected = true;
 	journal_relay_take(
 	    &e->worker->journal_relay, &e->journal, &e->held, &what);
 	return execution_to(e, EXECUTION_JOURNALED, WAIT);
@@ -257,6 +264,8 @@ execution_store_journaled(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	bool taken = e->journal.op.error == 0 || !INVARIANT(journal_took_it);
+	if (taken)
+		e->expected = false; /* until it is delivered */
 	if (e->settling == EXECUTION_COMPLETE)
 		complete_later(e, taken);
 	return execution_to(
@@ -293,6 +302,9 @@ execution_store_finish(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
 	must(e->request == NULL);
+	if (e->expected)
+		journaled_end(e->worker->store, e->worker->waiting, &e->held,
+		    not_stored(e).kind);
 	waiters_wake(&e->worker->waiters, &e->held.key_id);
 	return DONE;
 }

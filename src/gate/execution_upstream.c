@@ -206,8 +206,11 @@ enum after
 execution_upstream_forward(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
+	/* Another worker may have come to know it since the claim was asked. */
+	e->withheld = journaled_awaits(
+	    e->worker->store, e->worker->waiting, &e->claim);
 	/* Nobody would be there any more to hear of its outcome. */
-	if (e->worker->over)
+	if (e->worker->over || (e->withheld && INVARIANT(awaits_again)))
 		return execution_to(e, EXECUTION_RELEASE, MORE);
 	start_forward(e, &e->message);
 	return execution_to(e, EXECUTION_FORWARDED, WAIT);

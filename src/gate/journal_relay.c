@@ -7,6 +7,7 @@
 #include "gate/journal_relay.h"
 #include "gate/worker.h"
 #include "journal/journal_adoption.h"
+#include "journal/journal_waiting.h"
 #include "loop/log.h"
 
 enum {
@@ -14,6 +15,8 @@ enum {
 	AGAIN_MS = 200,
 	/* After so many failures in a row the pass rests. */
 	FAILURES_MAX = 16,
+	/* About so much an entry has besides its answer. */
+	ABOUT_BYTES = 4096,
 };
 
 struct adopted_journal {
@@ -76,7 +79,7 @@ begin_delivery(struct journal_relay *relay, struct journal_delivery *delivery,
 {
 	struct worker *w = relay->worker;
 	delivery->relay = relay;
-	body_init(&delivery->bytes, w->budget);
+	body_init(&delivery->bytes, NULL);
 	op_init(&delivery->op.op, w->loop, ended, delivery);
 }
 
@@ -96,7 +99,8 @@ journal_relay_init(struct journal_relay *relay, struct worker *worker,
 	must(pthread_mutex_init(&relay->mutex, NULL) == 0);
 	if (adopts)
 		relay->adoption = journal_adoption_new(worker->loop,
-		    worker->conf->state_dir, on_adopted, on_looked, relay);
+		    worker->conf->state_dir, worker->waiting, on_adopted,
+		    on_looked, relay);
 	begin_delivery(relay, &relay->small, on_small_ended);
 	begin_delivery(relay, &relay->large, on_large_ended);
 	timer_init(&relay->timer, worker->loop, on_look_again, relay);
@@ -106,6 +110,9 @@ journal_relay_init(struct journal_relay *relay, struct worker *worker,
 		log_unwritable(relay);
 	journal_writer_init(
 	    &relay->writer, worker->loop, journal, on_written, relay);
+	if (adopts && INVARIANT(dead_journals) && INVARIANT(dead_first))
+		journal_adoption_look_first(
+		    relay->adoption, store_origin(worker->store));
 	timer_set(&relay->timer, 0);
 }
 
@@ -142,6 +149,7 @@ on_adopted(void *arg, struct journal *journal)
 	lock(relay);
 	relay->adopted = adopted;
 	unlock(relay);
+	journal_waiting_add_all(relay->worker->waiting, journal);
 }
 
 static void
@@ -174,6 +182,8 @@ drop_empty(struct journal_relay *relay)
 		unlock(relay);
 		if (adopted->journal == relay->journal)
 			relay->after = 0; /* where it has come to is gone */
+		journal_waiting_drop_all(
+		    relay->worker->waiting, adopted->journal);
 		journal_writer_close(&relay->writer, &adopted->journal);
 		free(adopted);
 	}
@@ -243,13 +253,29 @@ log_damaged(const struct journal_delivery *delivery)
 	log_end(&line);
 }
 
+/*
+ * What half of the memory for bodies cannot hold is not counted: it would wait
+ * for ever.  There is one at a time.
+ */
+static void
+count_bytes(
+    struct journal_delivery *delivery, const struct journal_about *about)
+{
+	struct budget *budget = delivery->relay->worker->budget;
+	size_t bytes = about->answer_bytes + ABOUT_BYTES;
+	body_clear(&delivery->bytes);
+	body_init(&delivery->bytes,
+	    bytes > budget_limit(budget) / 2 ? NULL : budget);
+}
+
 /* Begins with the entry that was picked; false: it is passed over, or gone. */
 static bool
 deliver(struct journal_relay *relay, struct journal_delivery *delivery,
-    const struct key_id *key_id)
+    const struct journal_about *about)
 {
 	delivery->journal = relay->journal;
 	delivery->id = relay->after;
+	count_bytes(delivery, about);
 	int error = journal_read(delivery->journal, delivery->id,
 	    &delivery->bytes, &delivery->entry);
 	if (error == 0) {
@@ -259,10 +285,11 @@ deliver(struct journal_relay *relay, struct journal_delivery *delivery,
 		return true;
 	}
 	if (error == E_NO_MEMORY) {
-		key_set_add(&relay->passed_over, key_id);
+		key_set_add(&relay->passed_over, &about->key_id);
 		return false;
 	}
 	log_damaged(delivery);
+	journal_waiting_drop(relay->worker->waiting, about);
 	journal_writer_spoil(
 	    &relay->writer, delivery->journal, delivery->id);
 	return false;
@@ -280,14 +307,14 @@ deliver_next(struct journal_relay *relay)
 	if (key_set_has(&relay->passed_over, &about.key_id))
 		return true;
 	if (!store_is_large(about.answer_bytes)) {
-		deliver(relay, &relay->small, &about.key_id);
+		deliver(relay, &relay->small, &about);
 		return true;
 	}
 	/* One large one at a time; what is small goes on meanwhile. */
 	key_set_add(&relay->passed_over, &about.key_id);
 	if (!relay->large.under_way &&
 	    !key_set_has(&relay->failed_large, &about.key_id))
-		deliver(relay, &relay->large, &about.key_id);
+		deliver(relay, &relay->large, &about);
 	return true;
 }
 
@@ -342,6 +369,8 @@ is_delivered(struct journal_delivery *delivery)
 	    delivery->entry.attempt != 0;
 	log_entry(&delivery->entry,
 	    late ? EV_journal_late : EV_journal_delivered);
+	struct journal_about about = journal_entry_about(&delivery->entry);
+	journal_waiting_drop(relay->worker->waiting, &about);
 	waiters_wake(&relay->worker->waiters, &delivery->entry.key_id);
 	journal_writer_finish(
 	    &relay->writer, delivery->journal, delivery->id);

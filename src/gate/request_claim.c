@@ -15,6 +15,9 @@
  * a line of tbl/situations.h.
  */
 
+/* A wait for what is delivered from the journal. */
+enum { LOOK_AGAIN_MS = 200 };
+
 static void leave_execution(struct op *join, int error);
 static void on_client_left(void *request);
 static int64_t wait_ms(const struct request *r);
@@ -94,6 +97,33 @@ find_kept(struct request *r)
 	return true;
 }
 
+/*
+ * The outcome of this key's request, or a version of its entity, is in this
+ * process and not in Redis yet, which may have lost the claim as well, and has
+ * nothing to tell this retry.
+ */
+static enum after
+await_outcome(struct request *r)
+{
+	/* Perhaps it is known by now, or known to be another store's. */
+	if (!journaled_awaits(
+		r->worker->store, r->worker->waiting, &r->claim))
+		return request_to(r, REQUEST_CLAIM, MORE);
+	int64_t now_ms = loop_now_ms(r->worker->loop);
+	if (r->wait_until_ms == 0)
+		r->wait_until_ms = now_ms + wait_ms(r);
+	int64_t left_ms = r->wait_until_ms - now_ms;
+	if (!r->claim.waits || left_ms <= 0 || r->x->gone || r->worker->over)
+		return request_refuse(
+		    r, PROBLEM_OUTCOME_WAITS, OUTCOME_STORE_DOWN);
+	r->waited = true;
+	/* Of what another worker delivers nobody tells this one. */
+	waiters_wait(
+	    &r->waiter, left_ms < LOOK_AGAIN_MS ? left_ms : LOOK_AGAIN_MS);
+	exchange_watch_client(r->x, on_client_left, r);
+	return request_to(r, REQUEST_WAITED, WAIT);
+}
+
 enum after
 request_claim(struct machine *machine)
 {
@@ -125,6 +155,8 @@ request_claim(struct machine *machine)
 	    r->claim.fingerprint);
 	if (find_kept(r))
 		return give_kept(r);
+	r->claim.withheld = journaled_awaits(
+	    r->worker->store, r->worker->waiting, &r->claim);
 	r->mark = cache_asking(r->worker->cache, &r->key_id);
 	store_claim(r->worker->store, &r->claim_op, &r->claim);
 	return request_to(r, REQUEST_CLAIMED, WAIT);
@@ -277,7 +309,7 @@ request_claim_answered(struct machine *machine)
 		return request_refuse(
 		    r, PROBLEM_ANSWER_NOT_FETCHED, OUTCOME_STORE_DOWN);
 	if (r->claim_op.op.error != 0)
-		return without_store(r);
+		return r->claim.withheld ? await_outcome(r) : without_store(r);
 	if (r->claim_op.unreadable)
 		return request_refuse(
 		    r, PROBLEM_RECORD_UNREADABLE, OUTCOME_STORE_DOWN);

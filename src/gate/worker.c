@@ -33,13 +33,15 @@ on_subscribed(void *arg, bool subscribed)
 
 struct worker *
 worker_new(const struct conf *conf, struct budget *budget,
-    struct places *places, struct store_health *health, unsigned index,
+    struct places *places, struct store_health *health,
+    struct journal_waiting *waiting, unsigned index,
     const struct worker_socket *sockets, size_t n_sockets,
     struct journal *journal)
 {
 	struct worker *w = mem_zero(sizeof *w);
 	w->conf = conf_ref(conf);
 	w->budget = budget;
+	w->waiting = waiting;
 	w->index = index;
 	w->loop = loop_new();
 	meter_init(&w->meter);

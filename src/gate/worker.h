@@ -19,9 +19,9 @@
  * A worker is one thread's whole gateway: its loop, front, store link,
  * upstream connections, requests and executions.  It shares nothing with
  * other workers but the immutable configuration, the counts of body memory and
- * of clients, and what their stores find out about Redis.  Only worker_new,
- * worker_post_* and worker_free are called by the main thread, the last one
- * when the worker's thread has ended.
+ * of clients, what their stores find out about Redis, and which outcomes wait
+ * for it.  Only worker_new, worker_post_* and worker_free are called by the main
+ * thread, the last one when the worker's thread has ended.
  *
  * Circle: journal_relay, lease_renewal, worker.  A worker has one of each as a
  * member, and they find their siblings (store, cache, meter) through it.
@@ -37,6 +37,7 @@ struct worker {
 	struct machines requests;
 	struct machines executions;
 	struct leases leases;
+	struct journal_waiting *waiting; /* the process' */
 	struct journal_relay journal_relay;
 	struct waiters waiters;
 	struct cache *cache;
@@ -62,7 +63,8 @@ struct worker_socket {
  * now the worker's, and so is the journal.
  */
 struct worker *worker_new(const struct conf *conf, struct budget *budget,
-    struct places *places, struct store_health *health, unsigned index,
+    struct places *places, struct store_health *health,
+    struct journal_waiting *waiting, unsigned index,
     const struct worker_socket *sockets, size_t n_sockets,
     struct journal *journal);
 void worker_free(struct worker **worker);

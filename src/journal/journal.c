@@ -17,9 +17,7 @@ enum { ROOM_FIRST = 16 };
 struct entry_at {
 	uint64_t id;
 	off_t at;
-	enum journal_kind kind;
 	struct journal_about about;
-	struct origin origin;
 };
 
 struct journal {
@@ -77,9 +75,8 @@ note_written(struct journal *journal, uint64_t id, off_t at,
 		journal->entries = mem_grow(journal->entries,
 		    journal->room * sizeof *journal->entries);
 	}
-	journal->entries[count] = (struct entry_at){
-	    id, at, entry->kind, {entry->key_id, entry->answer.len},
-	    entry->origin};
+	journal->entries[count] =
+	    (struct entry_at){id, at, journal_entry_about(entry)};
 	journal->n_written++;
 }
 
@@ -132,7 +129,8 @@ journal_own_entries(const struct journal *journal, const struct origin *ours)
 	unsigned count = 0;
 	lock(journal);
 	for (unsigned i = 0; i < journal->n_open; i++)
-		count += origin_is_ours(&journal->entries[i].origin, ours);
+		count += origin_is_ours(
+		    &journal->entries[i].about.origin, ours);
 	unlock(journal);
 	return count;
 }
@@ -144,7 +142,7 @@ journal_next(const struct journal *journal, const struct origin *ours,
 	lock(journal);
 	unsigned i = find_place(journal, after + 1);
 	while (ours != NULL && i < journal->n_open &&
-	    !origin_is_ours(&journal->entries[i].origin, ours))
+	    !origin_is_ours(&journal->entries[i].about.origin, ours))
 		i++;
 	bool found = i < journal->n_open;
 	if (found)
@@ -160,12 +158,11 @@ journal_has_answer(const struct journal *journal, const struct origin *ours,
 	bool found = false;
 	lock(journal);
 	for (unsigned i = 0; i < journal->n_open + journal->n_written; i++) {
-		const struct entry_at *entry = &journal->entries[i];
+		const struct journal_about *about = &journal->entries[i].about;
 		found = found ||
-		    (entry->kind == JOURNAL_COMPLETE &&
-			origin_is_ours(&entry->origin, ours) &&
-			!memcmp(
-			    &entry->about.key_id, key_id, sizeof *key_id));
+		    (about->kind == JOURNAL_COMPLETE &&
+			origin_is_ours(&about->origin, ours) &&
+			!memcmp(&about->key_id, key_id, sizeof *key_id));
 	}
 	unlock(journal);
 	return found;

@@ -95,11 +95,6 @@ bool journal_next(const struct journal *journal, const struct origin *ours,
 bool journal_has_answer(const struct journal *journal,
     const struct origin *ours, const struct key_id *key_id);
 
-/* What is known of an open entry without reading it. */
-struct journal_about {
-	struct key_id key_id;
-	size_t answer_bytes;
-};
 struct journal_about journal_about(const struct journal *journal, uint64_t id);
 
 /*

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "journal/journal_adoption.h"
 #include "journal/journal_folder.h"
+#include "journal/journal_waiting.h"
 #include "loop/log.h"
 #include "loop/work.h"
 
@@ -30,6 +31,8 @@ struct journal_adoption {
 	/* While somebody does, these are the other thread's: */
 	char *state_dir;
 	struct journal_folder folder;
+	struct journal_waiting *waiting;
+	uint64_t look; /* its number, from 1 */
 	struct origin ours;
 	bool settled;
 	struct found *found;
@@ -39,10 +42,25 @@ struct journal_adoption {
 
 /* --- on the other thread --- */
 
+/* Until our store's id is known, nothing is executed that these may be of. */
+static void
+suspect(const struct journal_adoption *adoption, const struct journal *journal)
+{
+	for (uint64_t id = 0; journal_next(journal, NULL, id, &id);) {
+		struct journal_about about = journal_about(journal, id);
+		journal_waiting_suspect(
+		    adoption->waiting, &about, adoption->look);
+	}
+}
+
 static void
 on_found(void *arg, const struct journal_found *what)
 {
 	struct journal_adoption *adoption = arg;
+	if (what->suspect != NULL) {
+		suspect(adoption, what->suspect);
+		return;
+	}
 	struct found *found = mem_zero(sizeof *found);
 	found->what = *what;
 	found->what.name = found->name = mem_text(what->name);
@@ -57,6 +75,7 @@ search(void *arg)
 	struct journal_adoption *adoption = arg;
 	char *message = NULL;
 	adoption->end = &adoption->found;
+	adoption->look++;
 	if (!journal_folder_adopt(&adoption->folder, adoption->state_dir,
 		&adoption->ours, adoption->settled, on_found, adoption,
 		&message))
@@ -124,6 +143,7 @@ on_looked(void *arg)
 		free(found->aside);
 		free(found);
 	}
+	journal_waiting_acquit(adoption->waiting, adoption->look);
 	if (adoption->message != NULL)
 		log_unreadable(adoption->message);
 	free(adoption->message);
@@ -131,6 +151,24 @@ on_looked(void *arg)
 	adoption->foreign = adoption->folder.foreign;
 	adoption->aside = adoption->folder.aside;
 	adoption->looked(adoption->arg);
+}
+
+static void
+begin_look(struct journal_adoption *adoption, const struct origin *ours,
+    bool settled)
+{
+	adoption->look_at_ms = loop_now_ms(adoption->loop) + LOOK_MS;
+	adoption->ours = *ours;
+	adoption->settled = settled;
+}
+
+void
+journal_adoption_look_first(
+    struct journal_adoption *adoption, const struct origin *ours)
+{
+	begin_look(adoption, ours, false);
+	search(adoption);
+	on_looked(adoption);
 }
 
 void
@@ -144,9 +182,7 @@ journal_adoption_look(struct journal_adoption *adoption,
 	if (now_ms < adoption->look_at_ms && settled == adoption->settled &&
 	    memcmp(ours, &adoption->ours, sizeof *ours) == 0)
 		return;
-	adoption->look_at_ms = now_ms + LOOK_MS;
-	adoption->ours = *ours;
-	adoption->settled = settled;
+	begin_look(adoption, ours, settled);
 	adoption->work =
 	    work_start(adoption->loop, search, on_looked, adoption);
 }
@@ -163,12 +199,14 @@ journal_adoption_count(const struct journal_adoption *adoption,
 
 struct journal_adoption *
 journal_adoption_new(struct loop *loop, const char *state_dir,
+    struct journal_waiting *waiting,
     void (*take)(void *arg, struct journal *journal),
     void (*looked)(void *arg), void *arg)
 {
 	struct journal_adoption *adoption = mem_zero(sizeof *adoption);
 	adoption->loop = loop;
 	adoption->state_dir = mem_str(span_str(state_dir));
+	adoption->waiting = waiting;
 	adoption->take = take;
 	adoption->looked = looked;
 	adoption->arg = arg;

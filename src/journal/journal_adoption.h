@@ -11,18 +11,27 @@
  * it finds.  It does not deliver.  The loop's thread only.
  */
 struct journal_adoption;
+struct journal_waiting;
 
 /*
  * take(arg, journal) is called for each that is adopted, which is its then; and
- * looked(arg) after each look.
+ * looked(arg) after each look.  As long as our store's id is not known, what is
+ * in the others and may be for it is in waiting.
  */
 struct journal_adoption *journal_adoption_new(struct loop *loop,
-    const char *state_dir, void (*take)(void *arg, struct journal *journal),
+    const char *state_dir, struct journal_waiting *waiting,
+    void (*take)(void *arg, struct journal *journal),
     void (*looked)(void *arg), void *arg);
 /*
  * Waits for a look that is under way; nulls the caller's pointer, accepts NULL.
  */
 void journal_adoption_free(struct journal_adoption **adoption);
+/*
+ * The first look, which blocks: before anybody is served, so that nothing is
+ * executed of which a dead process has an outcome on disk.
+ */
+void journal_adoption_look_first(
+    struct journal_adoption *adoption, const struct origin *ours);
 /* Begins to look, if it is time; settled: as of journal_folder_adopt. */
 void journal_adoption_look(struct journal_adoption *adoption,
     const struct origin *ours, bool settled);

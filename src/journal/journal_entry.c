@@ -31,6 +31,22 @@ journal_entry_letter(enum journal_kind kind)
 	return letters[kind];
 }
 
+struct journal_about
+journal_entry_about(const struct journal_entry *entry)
+{
+	struct journal_about about = {
+	    .kind = entry->kind,
+	    .key_id = entry->key_id,
+	    .origin = entry->origin,
+	    .answer_bytes = entry->answer.len,
+	    .versioned = entry->kind == JOURNAL_COMPLETE &&
+		entry->entity.len == DIGEST_BYTES && entry->version.len > 0,
+	};
+	if (about.versioned)
+		memcpy(about.entity, entry->entity.ptr, DIGEST_BYTES);
+	return about;
+}
+
 static size_t
 mask_bytes(enum journal_format format)
 {

@@ -74,6 +74,18 @@ struct journal_entry {
 	struct span answer; /* COMPLETE: as it is stored in Redis */
 };
 
+/* What is known of an open entry without reading it. */
+struct journal_about {
+	enum journal_kind kind;
+	bool versioned; /* an answer that raises its entity's version */
+	struct key_id key_id;
+	uint8_t entity[DIGEST_BYTES];
+	struct origin origin;
+	size_t answer_bytes;
+};
+
+struct journal_about journal_entry_about(const struct journal_entry *entry);
+
 enum {
 	JOURNAL_SUM_BYTES = 16,
 	JOURNAL_MASK_BYTES = 16,

@@ -323,32 +323,6 @@ replace_damaged(int folder, struct journal **journal, char **ret_aside)
 	return error;
 }
 
-/* Finds out what is in it, and to whom it belongs. */
-static void
-look_into(int folder, struct journal *journal, const struct origin *ours,
-    struct journal_found *found, char **ret_aside)
-{
-	struct journal_damage damage = {0};
-	found->error = journal_load(journal, &damage);
-	if (found->error == 0 &&
-	    (damage.entries > 0 || damage.lost_bytes > 0)) {
-		found->error = replace_damaged(folder, &journal, ret_aside);
-		found->damaged = damage.entries;
-		found->lost_bytes = damage.lost_bytes;
-		found->aside = *ret_aside;
-	}
-	if (found->error != 0) {
-		journal_give_up(&journal);
-		return;
-	}
-	if (journal == NULL || journal_own_entries(journal, ours) > 0) {
-		found->journal = journal;
-		return;
-	}
-	found->foreign = journal_open_entries(journal);
-	journal_close(&journal);
-}
-
 struct adoption {
 	struct journal_folder *folder;
 	int fd;
@@ -357,6 +331,36 @@ struct adoption {
 	void (*each)(void *arg, const struct journal_found *found);
 	void *arg;
 };
+
+/* Finds out what is in it, and to whom it belongs. */
+static void
+look_into(const struct adoption *a, struct journal *journal,
+    struct journal_found *found, char **ret_aside)
+{
+	struct journal_damage damage = {0};
+	found->error = journal_load(journal, &damage);
+	if (found->error == 0 &&
+	    (damage.entries > 0 || damage.lost_bytes > 0)) {
+		found->error = replace_damaged(a->fd, &journal, ret_aside);
+		found->damaged = damage.entries;
+		found->lost_bytes = damage.lost_bytes;
+		found->aside = *ret_aside;
+	}
+	if (found->error != 0) {
+		journal_give_up(&journal);
+		return;
+	}
+	if (journal == NULL || journal_own_entries(journal, a->ours) > 0) {
+		found->journal = journal;
+		return;
+	}
+	if (!a->settled)
+		a->each(a->arg,
+		    &(struct journal_found){
+			.name = found->name, .suspect = journal});
+	found->foreign = journal_open_entries(journal);
+	journal_close(&journal);
+}
 
 /* Tells of a file, unless it stays as it was told before. */
 static void
@@ -382,7 +386,7 @@ adopt_file(const struct adoption *a, const char *name)
 	if (journal == NULL && (errno == EWOULDBLOCK || errno == ENOENT))
 		return;
 	if (journal != NULL)
-		look_into(a->fd, journal, a->ours, &found, &aside);
+		look_into(a, journal, &found, &aside);
 	else
 		found.error = errno;
 	tell(a, name, &found);

@@ -31,6 +31,12 @@ struct journal_found {
 	unsigned damaged; /* entries that are not what was written */
 	uint64_t lost_bytes; /* a torn tail, and what has a damaged head */
 	const char *aside;   /* what the damaged file is called now; or NULL */
+	/*
+	 * Not NULL: nothing else is said.  Our store's id is not known yet, and
+	 * the file stays, whose entries may be for it; they can be asked for
+	 * (journal_about) as long as the call takes.
+	 */
+	const struct journal *suspect;
 	/* An errno: it cannot be read now, and stays for a later try; or 0. */
 	int error;
 };

@@ -44,7 +44,7 @@ end
 -- include make_again.lua
 
 local r = parse(value)
-if r == nil then
+if r == nil or forgotten(r) then
 	r = make_again(6)
 end
 if r == nil then

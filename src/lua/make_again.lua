@@ -4,6 +4,15 @@
 -- transitions.lua and entities.lua, in a script whose first arguments are owner
 -- and attempt.
 
+-- Whether Redis has forgotten the attempt although it has a record: that is of
+-- an owner that came later, made it anew, and executed nothing.  Numbers of
+-- attempts only rise as long as nothing is forgotten.  What an operator has set
+-- free is NOBODY's, and stays free.
+local function forgotten(r)
+	return r and r.state == 'R' and r.owner ~= ARGV[1] and
+	    r.owner ~= NOBODY and r.attempt <= ARGV[2]
+end
+
 -- The record, not stored yet, of the arguments from the given one on:
 -- fingerprint, tries (6 digits), created ms (13 digits), route; and of what the
 -- request changes (entities.lua) the end of its key's name, its version, that

@@ -21,7 +21,7 @@
 
 local owner, attempt, reason = ARGV[1], ARGV[2], ARGV[3]
 local r = parse(redis.call('GET', KEYS[1]))
-if r == nil then
+if r == nil or forgotten(r) then
 	r = make_again(6)
 end
 if r == nil then

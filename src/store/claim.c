@@ -24,6 +24,7 @@ struct claim_call {
 	struct claim_revoke *revoke; /* ready to give it back */
 	bool reclaims; /* its owner holds the record already */
 	bool again;    /* it was LATE once */
+	bool withheld;
 	int64_t deadline_ms; /* by Redis' clock; set when it is sent */
 	/* Offsets in args of what is filled in when it is sent. */
 	size_t deadline_at;
@@ -131,7 +132,9 @@ on_claim_prepare(struct store_call *call)
 	    link_clock(call->line->link), call->give_up_us);
 	digits_pad(call->args.bytes + claim->deadline_at, DEADLINE_DIGITS,
 	    claim->deadline_ms);
-	unsigned caution = health_fault(call->store) != FAULT_NONE ? 1 : 0;
+	bool unsafe = claim->withheld ||
+	    health_fault(call->store) != FAULT_NONE;
+	unsigned caution = unsafe ? 1 : 0;
 	if (call->store->conf->store.wait_replicas > 0 &&
 	    INVARIANT(replay_confirmed))
 		caution += 2;
@@ -172,6 +175,7 @@ claim_start(
 		put_entity(call, claim);
 	own->revoke = claim_revoke_new(claim);
 	own->reclaims = claim->reconciled;
+	own->withheld = claim->withheld;
 	call->prepare = on_claim_prepare;
 	call->done = on_claim_done;
 	call->confirmed = confirm_record;

@@ -53,10 +53,23 @@ journaled_revokes(struct store *store, struct journal_writer *writer)
 	claim_revoke_save(store, writer);
 }
 
+/*
+ * Redis has forgotten the attempt, and another owner has claimed the key since:
+ * numbers of attempts rise otherwise.
+ */
+static bool
+is_forgotten(const struct store_op *op, const struct journal_entry *entry)
+{
+	return entry->kind != JOURNAL_RELEASE &&
+	    op->state == STATE_PROCESSING && op->attempt <= entry->attempt &&
+	    INVARIANT(forgotten_held_back);
+}
+
 bool
 journaled_is_final(const struct store_op *op, const struct journal_entry *entry)
 {
-	if (op->verdict == VERDICT_FENCED && op->before)
+	if (op->verdict == VERDICT_FENCED &&
+	    (op->before || is_forgotten(op, entry)))
 		return false;
 	return op->verdict == VERDICT_DONE || entry->deadline_ms == 0 ||
 	    op->now_ms > entry->deadline_ms || !INVARIANT(giveback_again);
@@ -104,4 +117,55 @@ journaled_run(struct store *store, struct store_op *op,
 		store_mark_unknown(store, op, &held, entry->reason);
 		break;
 	}
+}
+
+/* --- what is not executed meanwhile --- */
+
+static bool
+has_version(const struct store_entity *entity)
+{
+	return entity != NULL && entity->version.len > 0;
+}
+
+static struct journal_about
+about_held(const struct store *store, const struct held *held,
+    enum journal_kind kind)
+{
+	struct journal_about about = {
+	    .kind = kind,
+	    .key_id = held->key_id,
+	    .origin = *store_origin(store),
+	    .versioned =
+		kind == JOURNAL_COMPLETE && has_version(held->entity),
+	};
+	if (about.versioned)
+		memcpy(about.entity, held->entity->name, sizeof about.entity);
+	return about;
+}
+
+void
+journaled_begin(const struct store *store, struct journal_waiting *waiting,
+    const struct held *held, enum journal_kind kind)
+{
+	struct journal_about about = about_held(store, held, kind);
+	journal_waiting_add(waiting, &about);
+}
+
+void
+journaled_end(const struct store *store, struct journal_waiting *waiting,
+    const struct held *held, enum journal_kind kind)
+{
+	struct journal_about about = about_held(store, held, kind);
+	journal_waiting_drop(waiting, &about);
+}
+
+bool
+journaled_awaits(const struct store *store, struct journal_waiting *waiting,
+    const struct claim *claim)
+{
+	const uint8_t *entity =
+	    has_version(claim->entity) ? claim->entity->name : NULL;
+	return journal_waiting_has(waiting, store_origin(store),
+		   store_origin_is_settled(store), &claim->key_id, entity) &&
+	    INVARIANT(outcome_waits);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "journal/journal_waiting.h"
 #include "journal/journal_writer.h"
 #include "store/types.h"
 
@@ -9,7 +10,8 @@ struct store;
 /*
  * Between the store and the journal: writes an outcome that Redis did not take
  * to disk, and stores it from there when Redis is back.  It decides neither
- * whether nor when.  The store's thread.
+ * whether nor when.  It compares claims with what waits meanwhile, which must
+ * not be executed.  The store's thread.
  */
 
 /* The outcome: a kind, and the arguments of the operation of that kind. */
@@ -41,8 +43,27 @@ void journaled_run(struct store *store, struct store_op *op,
 /*
  * Whether the operation's answer, which was no error, is the last word on the
  * entry.  A claim that is given back may yet be executed until its deadline; an
- * answer that is fenced by the attempt after its own may be the truth, should
- * nothing be sent of that one.
+ * outcome that is fenced by the attempt after its own, or by one that was made
+ * after Redis had forgotten its own, may be the truth, should nothing be sent
+ * of that one.
  */
 bool journaled_is_final(
     const struct store_op *op, const struct journal_entry *entry);
+
+/*
+ * From now on an outcome of that kind waits, first for the disk and then for
+ * Redis: until it is delivered (journal_waiting_drop) or, where the disk has
+ * not taken it, until it is not to be expected any more.
+ */
+void journaled_begin(const struct store *store,
+    struct journal_waiting *waiting, const struct held *held,
+    enum journal_kind kind);
+void journaled_end(const struct store *store, struct journal_waiting *waiting,
+    const struct held *held, enum journal_kind kind);
+
+/*
+ * Whether Redis may lack an outcome of the claim's key, or a version of its
+ * entity, that this process knows.
+ */
+bool journaled_awaits(const struct store *store,
+    struct journal_waiting *waiting, const struct claim *claim);

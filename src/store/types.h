@@ -80,6 +80,8 @@ struct claim {
 	 * the end of that.
 	 */
 	bool waits;
+	/* Nothing new may be executed: instead of ours, E_STORE_REFUSED. */
+	bool withheld;
 };
 
 /* A claim that is ours, as the operations need it that end it. */

@@ -123,6 +123,18 @@ INVARIANT_NAME(until_delivered,
     "an outcome that Redis refused once would be forgotten")
 INVARIANT_NAME(
     dead_journals, "what a dead process had on disk would stay there")
+INVARIANT_NAME(outcome_waits,
+    "what was executed would be executed again where Redis lost the claim")
+INVARIANT_NAME(awaits_again,
+    "what another worker has just come to know would be executed again")
+INVARIANT_NAME(dead_first,
+    "what a dead process executed would be executed again by the next one")
+INVARIANT_NAME(suspects_wait,
+    "what moved to us with its Redis would be executed before we know it")
+INVARIANT_NAME(version_waits,
+    "an older version would be executed after one that waits on disk")
+INVARIANT_NAME(forgotten_held_back,
+    "an answer would be dropped for a claim that may come to nothing")
 INVARIANT_NAME(journal_synced,
     "an answer would be given out that a loss of power takes away")
 INVARIANT_NAME(journal_has_name,

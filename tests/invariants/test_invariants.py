@@ -14,6 +14,7 @@ SENT, UNKNOWN, ANSWERS = "test_sent_once", "test_unknown", "test_answers"
 PATHS, KEY, JOURNAL = "test_passthrough", "test_key", "test_journal"
 LARGE = "test_large_values"
 STORE = "test_journal_store"
+FIRST = "test_journal_first"
 BACK, SITES = "test_answer_check", "test_admin_sites"
 MALFORMED = "a malformed head reaches nobody: then FIN"
 CUT = "an answer that is cut anywhere is none: by length, FIN"
@@ -168,6 +169,18 @@ KILLING_TESTS = {
         waits(JOURNAL, "an outcome that is refused is delivered again")],
     "dead_journals": [
         waits(JOURNAL, "the next process delivers it: killed")],
+    "outcome_waits": [(FIRST, "an empty redis is not asked first")],
+    "awaits_again": [(FIRST, "a claim that redis forgot is not replaced")],
+    "dead_first": [
+        (FIRST, "the next process knows it before it serves")],
+    "suspects_wait": [
+        ("unit/journal/test_journal_waiting",
+         "what_may_be_ours_is_until_our_id_is_known")],
+    "version_waits": [
+        (FIRST, "an older version waits for the newer one: of this "
+                "process")],
+    "forgotten_held_back": [
+        (FIRST, "a claim that redis forgot is not replaced")],
     "journal_synced": [
         ("unit/journal/test_journal", "what_is_appended_is_on_disk")],
     "journal_has_name": [

@@ -18,6 +18,7 @@ ANSWERS, UNKNOWN, RETRY = "test_answers", "test_unknown", "test_on_unknown"
 DOWN, LEASE, ADMIN = "test_store_down", "test_lease", "test_admin"
 TWO, ENTITY = "test_two_gateways", "test_entity"
 STORE = "test_journal_store"
+FIRST = "test_journal_first"
 SLEPT = "an owner that slept while another took its place is fenced: its "
 WITH_AN_END = "everything in redis has an end: "
 NOTHING = ""
@@ -213,6 +214,9 @@ MUTANTS = {
         {"complete": [("\tr = make_again(6)\n", NOTHING)]},
         [(STORE, "an outcome makes its record again: by script"),
          (STORE, "an outcome makes its record again: by function")]),
+    "who came later and executed nothing is not in the way": (
+        {"complete": [(" or forgotten(r) then", " then")]},
+        [(FIRST, "a claim that redis forgot is not replaced")]),
     "what is made again knows its version": (
         {"complete": [("\t\tentity_note(r, first + 4, ARGV[first + 7])\n",
                        NOTHING)]},

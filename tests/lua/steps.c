@@ -96,6 +96,7 @@ static const struct setup setups[] = {
     {"C", 'C', '-', true, A, PRINT, "p\nthe answer"},
     {"F", 'F', '-', true, A, PRINT, ""},
     {"R", 'R', '-', true, A, NOBODY, ""},
+    {"R by nobody", 'R', '-', true, NOBODY, NOBODY, ""},
 };
 
 const char *

@@ -260,8 +260,7 @@ steps_are(const char *verb, const struct step_row *rows, size_t count)
 	{"U after retry", DONE, FENCED, FENCED, FENCED, FENCED}, \
 	{"U put back", DONE, DONE, FENCED, FENCED, FENCED}, \
 	{"C", "DONE =", FENCED, FENCED, FENCED, FENCED}, \
-	{"F", DONE, FENCED, FENCED, FENCED, FENCED}, \
-	{"R", FENCED, FENCED, FENCED, FENCED, FENCED}
+	{"F", DONE, FENCED, FENCED, FENCED, FENCED}
 
 static void
 only_who_holds_it_or_a_late_owner_completes(void **state)
@@ -269,18 +268,25 @@ only_who_holds_it_or_a_late_owner_completes(void **state)
 	(void)state;
 	static const struct step_row rows[] = {
 	    {"none", "GONE =", "GONE =", "GONE =", "GONE =", "GONE ="},
+	    {"R", FENCED, "GONE =", "GONE =", FENCED, FENCED},
+	    {"R by nobody", FENCED, FENCED, FENCED, FENCED, FENCED},
 	    COMPLETE_ROWS,
 	};
 	STEPS("complete", rows);
 }
 
-/* Where somebody has claimed meanwhile, it is a late owner like any other. */
+/*
+ * Where somebody has claimed meanwhile, it is a late owner like any other; but
+ * not where that came to nothing.  An operator's word stands.
+ */
 static void
 an_outcome_makes_a_record_again_that_is_gone(void **state)
 {
 	(void)state;
 	static const struct step_row rows[] = {
 	    {"none", DONE, DONE, DONE, "DONE C2-", "DONE C4-"},
+	    {"R", FENCED, DONE, DONE, FENCED, FENCED},
+	    {"R by nobody", FENCED, FENCED, FENCED, FENCED, FENCED},
 	    COMPLETE_ROWS,
 	};
 	STEPS("complete again", rows);
@@ -403,7 +409,7 @@ a_claim_is_given_back_whatever_its_attempt(void **state)
 	{"U put back", "DONE =", "DONE =", FENCED, FENCED, FENCED}, \
 	{"C", FENCED, FENCED, FENCED, FENCED, FENCED}, \
 	{"F", FENCED, FENCED, FENCED, FENCED, FENCED}, \
-	{"R", FENCED, FENCED, FENCED, FENCED, FENCED}
+	{"R by nobody", FENCED, FENCED, FENCED, FENCED, FENCED}
 
 static void
 only_who_holds_it_makes_it_unknown(void **state)
@@ -411,6 +417,7 @@ only_who_holds_it_makes_it_unknown(void **state)
 	(void)state;
 	static const struct step_row rows[] = {
 	    {"none", "GONE =", "GONE =", "GONE =", "GONE =", "GONE ="},
+	    {"R", FENCED, "GONE =", "GONE =", FENCED, FENCED},
 	    UNKNOWN_ROWS,
 	};
 	STEPS("mark unknown", rows);
@@ -423,6 +430,7 @@ a_doubt_makes_a_record_again_that_is_gone(void **state)
 	static const struct step_row rows[] = {
 	    {"none", "DONE U3b", "DONE U3b", "DONE U3b", "DONE U2b",
 		"DONE U4b"},
+	    {"R", FENCED, "DONE U3b", "DONE U3b", FENCED, FENCED},
 	    UNKNOWN_ROWS,
 	};
 	STEPS("mark unknown again", rows);

@@ -233,8 +233,11 @@ list_faults(void)
 		add_fault(FAULT_SHORT, HAPPENS_SHORT, NULL, 0);
 	if (forwards_count() > 0)
 		add_fault(FAULT_FORGET, HAPPENS_FORGET, NULL, 0);
-	if (world.redis_down)
+	if (world.redis_down) {
+		if (fake_journals_answer())
+			add_fault(FAULT_LOSE, HAPPENS_LOSE, NULL, 0);
 		return;
+	}
 	add_fault(FAULT_DOWN, HAPPENS_DOWN, NULL, 0);
 	for (unsigned i = 0; i < REPLICA_COPIES; i++)
 		if (redis_has_copy((enum replica_copy)i))
@@ -727,6 +730,7 @@ events_happen(const struct chance *event)
 	    [HAPPENS_FAILOVER] = {"a replica takes over", do_failover},
 	    [HAPPENS_SHORT] = {"memory is used up", do_short},
 	    [HAPPENS_FORGET] = {"Redis forgets everything", do_forget},
+    [HAPPENS_LOSE] = {"Redis will be back without its data", do_forget},
 	};
 	world_say("%s (gateway %u, number %u, doing %u)",
 	    doings[event->what].message,

@@ -36,6 +36,7 @@ enum happening {
 	HAPPENS_FAILOVER,
 	HAPPENS_SHORT,
 	HAPPENS_FORGET,
+	HAPPENS_LOSE,
 };
 
 struct chance {

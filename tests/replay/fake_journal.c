@@ -15,7 +15,7 @@ struct kept {
 	uint64_t id;
 	bool open; /* it was committed */
 	struct journal_entry entry;
-	char *bytes; /* of route and answer */
+	struct body bytes; /* of the entry's spans */
 };
 
 struct journal {
@@ -47,7 +47,7 @@ settle(struct kept **at)
 {
 	struct kept *kept = *at;
 	*at = kept->next;
-	free(kept->bytes);
+	body_clear(&kept->bytes);
 	free(kept);
 }
 
@@ -110,6 +110,22 @@ journal_try(struct journal *journal)
 	return journal_is_writable(journal, 0);
 }
 
+/* Has the entry's spans point to a copy of their bytes. */
+static void
+copy_spans(struct journal_entry *entry, struct body *bytes)
+{
+	struct span *spans[] = {&entry->route, &entry->entity,
+	    &entry->version, &entry->shown, &entry->answer};
+	enum { COUNT = sizeof spans / sizeof *spans };
+	size_t at[COUNT];
+	for (unsigned i = 0; i < COUNT; i++) {
+		at[i] = bytes->len;
+		must(body_append(bytes, spans[i]->ptr, spans[i]->len) == 0);
+	}
+	for (unsigned i = 0; i < COUNT; i++)
+		spans[i]->ptr = body_span(bytes).ptr + at[i];
+}
+
 bool
 journal_write(struct journal *journal, const struct journal_entry *entry,
     uint64_t *ret_id)
@@ -124,10 +140,8 @@ journal_write(struct journal *journal, const struct journal_entry *entry,
 	struct kept *kept = *end = mem_zero(sizeof *kept);
 	kept->id = *ret_id = ++journal->last_id;
 	kept->entry = *entry;
-	kept->bytes = mem_grow(NULL, entry->route.len + entry->answer.len + 1);
-	memcpy(kept->bytes, entry->route.ptr, entry->route.len);
-	memcpy(kept->bytes + entry->route.len, entry->answer.ptr,
-	    entry->answer.len);
+	body_init(&kept->bytes, NULL);
+	copy_spans(&kept->entry, &kept->bytes);
 	return true;
 }
 
@@ -215,7 +229,7 @@ struct journal_about
 journal_about(const struct journal *journal, uint64_t id)
 {
 	const struct journal_entry *entry = &(*find(journal, id))->entry;
-	return (struct journal_about){entry->key_id, entry->answer.len};
+	return journal_entry_about(entry);
 }
 
 int
@@ -223,15 +237,16 @@ journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
     struct journal_entry *ret_entry)
 {
 	const struct kept *kept = *find(journal, id);
-	const struct journal_entry *entry = &kept->entry;
-	size_t route = entry->route.len;
 	body_clear(bytes);
-	int error = body_append(bytes, kept->bytes, route + entry->answer.len);
+	int error = body_append(bytes, kept->bytes.ptr, kept->bytes.len);
 	if (error != 0)
 		return error;
-	*ret_entry = *entry;
-	ret_entry->route = span_of(bytes->ptr, route);
-	ret_entry->answer = span_of(bytes->ptr + route, entry->answer.len);
+	*ret_entry = kept->entry;
+	struct span *const spans[] = {&ret_entry->route, &ret_entry->entity,
+	    &ret_entry->version, &ret_entry->shown, &ret_entry->answer};
+	for (unsigned i = 0; i < sizeof spans / sizeof *spans; i++)
+		spans[i]->ptr =
+		    bytes->ptr + (spans[i]->ptr - kept->bytes.ptr);
 	return 0;
 }
 
@@ -279,6 +294,16 @@ fake_journals_open(void)
 }
 
 bool
+fake_journals_answer(void)
+{
+	for (struct journal *j = journals; j != NULL; j = j->next)
+		for (struct kept *k = j->kept; k != NULL; k = k->next)
+			if (k->entry.kind == JOURNAL_COMPLETE)
+				return true;
+	return false;
+}
+
+bool
 fake_journals_revoke(void)
 {
 	for (struct journal *j = journals; j != NULL; j = j->next)
@@ -306,8 +331,7 @@ fake_journals_hash(void)
 			hash = mix(hash, k->entry.attempt);
 			hash = mix_bytes(hash, &k->entry.owner,
 			    sizeof k->entry.owner);
-			hash = mix_bytes(hash, k->bytes,
-			    k->entry.route.len + k->entry.answer.len);
+			hash = mix_bytes(hash, k->bytes.ptr, k->bytes.len);
 		}
 		sum += hash;
 	}

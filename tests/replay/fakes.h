@@ -92,6 +92,8 @@ struct journal *fake_journal_new(struct gateway *gateway);
 unsigned fake_journals_open(void);
 /* Whether one of them gives a claim back. */
 bool fake_journals_revoke(void);
+/* Whether one of them is an answer. */
+bool fake_journals_answer(void);
 void fake_journals_clear(void);
 uint64_t fake_journals_hash(void);
 

@@ -111,9 +111,11 @@ gateway_start(struct gateway *gateway)
 	world_say("gateway %u starts", index + 1);
 	struct journal *journal = fake_journal_new(gateway);
 	gateway->health = store_health_new();
+	gateway->waiting = journal_waiting_new();
 	gateway->worker = worker_new(
 	    reloaded ? world.reloaded[index] : world.confs[index],
-	    &world.budget, NULL, gateway->health, 0, NULL, 0, journal);
+	    &world.budget, NULL, gateway->health, gateway->waiting, 0, NULL, 0,
+	    journal);
 	gateway->loop = gateway->worker->loop;
 	fake_loop_fire(gateway->loop);
 	fake_loop_work(gateway->loop);
@@ -128,6 +130,7 @@ gateway_end(struct gateway *gateway)
 	    "a machine outlives its worker");
 	worker_free(&gateway->worker);
 	store_health_free(&gateway->health);
+	journal_waiting_free(&gateway->waiting);
 	gateway->loop = NULL;
 	gateway->dead = false;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gate/worker.h"
+#include "journal/journal_waiting.h"
 #include "loop/loop.h"
 
 /*
@@ -43,6 +44,8 @@ enum fault {
 	 * comes before the outcome does executes again.
 	 */
 	FAULT_FORGET = 2048,
+	/* The same, while an answer waits on disk until Redis is back. */
+	FAULT_LOSE = 4096,
 };
 
 /* What the upstream may do with a request. */
@@ -111,6 +114,7 @@ struct gateway {
 	struct link *subscriber;
 	struct front *front;
 	struct store_health *health; /* of its process */
+	struct journal_waiting *waiting;
 	bool dead;     /* dead: whatever it still does reaches nobody */
 	bool was_killed;
 	bool stalled;
