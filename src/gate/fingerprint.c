@@ -6,6 +6,8 @@
 
 static void digest_field(
     struct digest *digest, const struct fields *fields, struct span name);
+static void digest_always(
+    struct digest *digest, const struct fingerprinted *request);
 static void digest_body(struct digest *digest,
     const struct conf_idempotency *policy, struct span body);
 
@@ -36,7 +38,22 @@ fingerprint_make(const struct conf_idempotency *policy, struct span secret,
 		    span_str(policy->fingerprint_headers.list[i]));
 	if ((include & FINGERPRINT_BODY) && INVARIANT(fingerprint_body))
 		digest_body(&digest, policy, request->body);
+	digest_always(&digest, request);
 	digest_end(&digest, ret_fingerprint);
+}
+
+static void
+digest_always(struct digest *digest, const struct fingerprinted *request)
+{
+	if (request->question.len > 0 && INVARIANT(same_question)) {
+		digest_part(digest, SPAN("question"));
+		digest_part(digest, request->question);
+	}
+	if (request->entity.len > 0 && INVARIANT(same_entity)) {
+		digest_part(digest, SPAN("entity"));
+		digest_part(digest, request->entity);
+		digest_part(digest, request->version);
+	}
 }
 
 /* Every line counts, in their order; no line is not an empty one. */

@@ -124,6 +124,28 @@ await_outcome(struct request *r)
 	return request_to(r, REQUEST_WAITED, WAIT);
 }
 
+static void
+take_fingerprint(struct request *r)
+{
+	const struct request_target *target = &r->head.target;
+	struct fingerprinted what = {
+	    .method = r->x->head.method,
+	    .path = target->path,
+	    .query = target->query,
+	    .has_query = target->has_query,
+	    .fields = &r->head.fields,
+	    .body = body_span(&r->x->body),
+	    .question = variables_digest(r, &r->policy->reconcile.path),
+	};
+	if (r->claim.entity != NULL) {
+		what.entity = span_of(
+		    (const char *)r->entity.name, sizeof r->entity.name);
+		what.version = r->entity.version;
+	}
+	fingerprint_make(r->policy, span_str(r->worker->conf->store.secret),
+	    &what, r->claim.fingerprint);
+}
+
 enum after
 request_claim(struct machine *machine)
 {
@@ -133,10 +155,6 @@ request_claim(struct machine *machine)
 	    INVARIANT(writable_journal))
 		return request_refuse(
 		    r, PROBLEM_STORE_UNAVAILABLE, OUTCOME_STORE_DOWN);
-	const struct request_target *target = &r->head.target;
-	const struct fingerprinted what = {r->x->head.method, target->path,
-	    target->query, target->has_query, &r->head.fields,
-	    body_span(&r->x->body)};
 	r->claim = (struct claim){
 	    .key_id = r->key_id,
 	    .policy = r->policy,
@@ -150,9 +168,7 @@ request_claim(struct machine *machine)
 		waiters_listen(&r->worker->waiters, &r->waiter,
 		    r->busy ? &r->claim_op.holder : &r->key_id);
 	owner_new(&r->claim.owner);
-	fingerprint_make(r->policy,
-	    span_str(r->worker->conf->store.secret), &what,
-	    r->claim.fingerprint);
+	take_fingerprint(r);
 	if (find_kept(r))
 		return give_kept(r);
 	r->claim.withheld = journaled_awaits(

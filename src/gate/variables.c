@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/ascii.h"
+#include "base/digest.h"
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/template.h"
@@ -115,6 +116,39 @@ variables_fill(
 	bool filled = fill(r, scratch, t, ret_text);
 	arena_free(&scratch);
 	return filled;
+}
+
+/* Each variable but the key, with its value where it has one. */
+static void
+digest_variables(struct request *r, struct arena *scratch,
+    const struct template *t, struct digest *digest)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct template_piece *piece = &t->pieces[i];
+		struct span value = SPAN("");
+		if (piece->kind != TEMPLATE_PATH &&
+		    piece->kind != TEMPLATE_JSON)
+			continue;
+		bool found = value_of(r, scratch, piece, &value);
+		digest_part(digest, found ? SPAN("value") : SPAN("none"));
+		digest_part(digest, value);
+	}
+}
+
+struct span
+variables_digest(struct request *r, const struct template *t)
+{
+	if (!template_has(t, TEMPLATE_PATH) && !template_has(t, TEMPLATE_JSON))
+		return SPAN("");
+	struct digest digest;
+	uint8_t *hash = arena_alloc(r->arena, DIGEST_BYTES);
+	/* What is read of a body is many times its size. */
+	struct arena *scratch = arena_new();
+	digest_begin(&digest, SPAN("variables"), SPAN(""));
+	digest_variables(r, scratch, t, &digest);
+	digest_end(&digest, hash);
+	arena_free(&scratch);
+	return span_of((const char *)hash, DIGEST_BYTES);
 }
 
 /* --- the reverse --- */

@@ -23,6 +23,12 @@ MUST_USE bool variables_fill(struct request *r, const struct template *t,
     struct span *ret_text);
 
 /*
+ * A hash of what the template's variables stand for, the key left out, whose
+ * bytes lie in the request's arena; empty where it has no others.
+ */
+struct span variables_digest(struct request *r, const struct template *t);
+
+/*
  * Whether a namespace is one that the policy may make.  *ret_entity is then the
  * value of the variable that names the entity, where it has that.
  */

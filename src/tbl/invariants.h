@@ -169,6 +169,10 @@ INVARIANT_NAME(fingerprint_query,
     "a payment with another query would be given this one's answer")
 INVARIANT_NAME(fingerprint_body,
     "a payment of another amount would be given this one's answer")
+INVARIANT_NAME(same_question,
+    "the API would be asked about another payment, and this one made again")
+INVARIANT_NAME(same_entity,
+    "what was not sent would raise the version of another thing")
 INVARIANT_NAME(own_attempt, "a client could tell the upstream an attempt")
 INVARIANT_NAME(
     sane_request_id, "a client could write into our logs and answers")

@@ -4,7 +4,7 @@
 from once import tap
 from once.http import keyed
 from once.tap import each, equal, test
-from once.upstream import close_unanswered
+from once.upstream import answer, close_unanswered, then_close
 
 
 def gateway_for(bench, **fingerprint):
@@ -141,6 +141,60 @@ def framing_of_the_body_does_not_count(bench):
     head = keyed("k", body=None, fields=[("Transfer-Encoding", "chunked")])
     got = gateway.send(head + b"2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n")
     assert got.replayed, got
+
+
+BY_REF, BY_ACCOUNT = "/by-ref/{json:/ref}", "/by-account/{path:account}/{key}"
+
+
+@each([
+    ("a member that is ignored", BY_REF, {"ignore": ["/ref"]},
+     b'{"amount":1,"ref":"r1"}', b'{"amount":1,"ref":"r2"}', "a", "a"),
+    ("a body that is not included", BY_REF, {"include": ["method", "path"]},
+     b'{"ref":"r1"}', b'{"ref":"r2"}', "a", "a"),
+    ("a member that only one of them has", BY_REF, {"ignore": ["/ref"]},
+     b'{"ref":"r1"}', b'{}', "a", "a"),
+    ("a path that is not included", BY_ACCOUNT, {"include": ["body"]},
+     b"{}", b"{}", "a", "b"),
+])
+def what_is_asked_about_counts_always(bench, path, fingerprint, body, other,
+                                      account, other_account):
+    """The question is made of the retry, and is about the first request."""
+    upstream = bench.upstream(then_close(b""))
+    config = bench.config(upstream, idempotency={
+        "fingerprint": fingerprint, "on_unknown": {
+            "reconcile": {"path": path, "settle": "0s"}}})
+    config["routes"][0]["path"] = "/{account}/charges"
+    gateway = bench.serve(config)
+
+    def ask(body, account):
+        return gateway.ask("k", body=body, target=f"/{account}/charges")
+    equal(ask(body, account).problem, "outcome-unknown")
+    upstream.reply = answer(404)
+    equal(ask(other, other_account).problem, "key-reused")
+    equal(upstream.count(), 1)
+    upstream.replies["/by-ref/r1"] = answer(200, b"happened")
+    upstream.replies["/by-account/a/k"] = answer(200, b"happened")
+    got = ask(body, account)
+    equal((got.status, got.body, got.replayed), (200, b"happened", True))
+    equal(upstream.count(method="POST"), 1)
+
+
+@each([("the version", "/v", b'{"e":"x","v":5}', b'{"e":"x","v":9}'),
+       ("the entity", "/e", b'{"e":"x","v":5}', b'{"e":"y","v":5}')])
+def what_is_changed_counts_always(bench, ignored, body, other):
+    """An attempt that is not sent leaves the one before as it was; the record
+    has one entity and one version."""
+    upstream, gateway = bench.pair(
+        then_close(b""), idempotency={
+            "entity": ["/e"], "newer_only": "/v", "on_unknown": "retry",
+            "fingerprint": {"ignore": [ignored]}})
+    equal(gateway.ask("k", body=body).problem, "outcome-unknown")
+    upstream.reply = answer()
+    equal(gateway.ask("k", body=other).problem, "key-reused")
+    # The same in another spelling is the same.
+    equal(gateway.ask("k", body=body.replace(b"5", b"5.0")
+                      if ignored == "/v" else body).status, 201)
+    equal(upstream.count(), 2)
 
 
 tap.main()

@@ -62,27 +62,53 @@ static const struct {
 	struct fingerprinted request;
 } changes[] = {
 	{FINGERPRINT_METHOD,
-	    {{"PUT", 3}, {"/v1/charges", 11}, {"a=1", 3}, true, NULL,
-		{"{\"a\":1}", 7}}},
+	    {.method = {"PUT", 3}, .path = {"/v1/charges", 11},
+		.query = {"a=1", 3}, .has_query = true,
+		.body = {"{\"a\":1}", 7}}},
 	{FINGERPRINT_PATH,
-	    {{"POST", 4}, {"/v1//charges", 12}, {"a=1", 3}, true, NULL,
-		{"{\"a\":1}", 7}}},
+	    {.method = {"POST", 4}, .path = {"/v1//charges", 12},
+		.query = {"a=1", 3}, .has_query = true,
+		.body = {"{\"a\":1}", 7}}},
 	{FINGERPRINT_QUERY,
-	    {{"POST", 4}, {"/v1/charges", 11}, {"a=2", 3}, true, NULL,
-		{"{\"a\":1}", 7}}},
+	    {.method = {"POST", 4}, .path = {"/v1/charges", 11},
+		.query = {"a=2", 3}, .has_query = true,
+		.body = {"{\"a\":1}", 7}}},
 	{FINGERPRINT_QUERY,
-	    {{"POST", 4}, {"/v1/charges", 11}, {"", 0}, true, NULL,
-		{"{\"a\":1}", 7}}},
+	    {.method = {"POST", 4}, .path = {"/v1/charges", 11},
+		.query = {"", 0}, .has_query = true,
+		.body = {"{\"a\":1}", 7}}},
 	{FINGERPRINT_QUERY,
-	    {{"POST", 4}, {"/v1/charges", 11}, {"", 0}, false, NULL,
-		{"{\"a\":1}", 7}}},
+	    {.method = {"POST", 4}, .path = {"/v1/charges", 11},
+		.query = {"", 0}, .has_query = false,
+		.body = {"{\"a\":1}", 7}}},
 	{FINGERPRINT_BODY,
-	    {{"POST", 4}, {"/v1/charges", 11}, {"a=1", 3}, true, NULL,
-		{"{\"a\": 1}", 8}}},
+	    {.method = {"POST", 4}, .path = {"/v1/charges", 11},
+		.query = {"a=1", 3}, .has_query = true,
+		.body = {"{\"a\": 1}", 8}}},
 	{FINGERPRINT_BODY,
-	    {{"POST", 4}, {"/v1/charges", 11}, {"a=1", 3}, true, NULL,
-		{"", 0}}},
+	    {.method = {"POST", 4}, .path = {"/v1/charges", 11},
+		.query = {"a=1", 3}, .has_query = true,
+		.body = {"", 0}}},
 };
+
+static void
+what_is_asked_about_and_changed_counts_always(void **state)
+{
+	static const struct fingerprinted rows[] = {
+	    {.question = {"a", 1}}, {.question = {"b", 1}},
+	    {.entity = {"a", 1}}, {.entity = {"b", 1}},
+	    {.entity = {"a", 1}, .version = {"1", 1}},
+	    {.entity = {"a", 1}, .version = {"2", 1}}, {.body = {"x", 1}},
+	};
+	enum { COUNT = sizeof rows / sizeof *rows };
+	static const struct conf_idempotency nothing;
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++)
+		for (size_t k = 0; k < COUNT; k++)
+			assert_int_equal(same(print_of(&nothing, &rows[i]),
+					     print_of(&nothing, &rows[k])),
+			    i == k);
+}
 
 static void
 a_part_counts_exactly_where_it_is_included(void **state)
@@ -316,6 +342,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_request_has_the_same_fingerprint),
 		cmocka_unit_test(a_part_counts_exactly_where_it_is_included),
+		cmocka_unit_test(what_is_asked_about_and_changed_counts_always),
 		cmocka_unit_test(an_empty_query_is_not_no_query),
 		cmocka_unit_test(parts_do_not_pass_for_each_other),
 		cmocka_unit_test(the_secret_counts),
