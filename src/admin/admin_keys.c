@@ -200,6 +200,23 @@ not_there(struct admin_request *a)
 	    a, PROBLEM_NOT_FOUND, SPAN("There is no record of this key."));
 }
 
+/*
+ * Nobody can tell its state or its attempt, and no step changes it: to forget
+ * it is the operator's only way out.
+ */
+static enum after
+broken(struct admin_request *a)
+{
+	if (!a->acts)
+		return admin_answer_json(a, 200,
+		    json_pack("{s:s, s:s}", "key_id", a->key_hex, "state",
+			"BROKEN"));
+	return admin_answer_problem(a, PROBLEM_CONFLICT,
+	    SPAN("The record is damaged, and neither its state nor its attempt "
+		 "can be read: it can only be deleted, without naming an "
+		 "attempt. Nothing was changed."));
+}
+
 enum after
 admin_keys_shown(struct machine *machine)
 {
@@ -211,9 +228,9 @@ admin_keys_shown(struct machine *machine)
 			 "changed."));
 	if (look->op.verdict == VERDICT_GONE)
 		return not_there(a);
-	if (look->op.verdict != VERDICT_DONE)
-		return admin_answer_problem(
-		    a, PROBLEM_RECORD_UNREADABLE, SPAN(""));
+	bool deletes = a->acts && a->act == ACT_DELETE && a->attempt == 0;
+	if (look->op.verdict != VERDICT_DONE && !deletes)
+		return broken(a);
 	if (a->acts)
 		return admin_request_to(a, ADMIN_ACT, MORE);
 	return admin_answer_json(a, 200, admin_json_shown(look, a->with_body));
@@ -356,7 +373,9 @@ log_act(const struct admin_request *a, enum event event)
 	log_str(&line, "key_id", a->key_hex);
 	log_str(&line, "act", act_words[a->act]);
 	if (event == EV_operator) {
-		log_str(&line, "before", admin_json_state(look->op.state));
+		log_str(&line, "before",
+		    look->broken ? "BROKEN"
+				 : admin_json_state(look->op.state));
 		log_str(&line, "after",
 		    a->act == ACT_DELETE
 			? "NONE"
@@ -427,8 +446,7 @@ admin_keys_acted(struct machine *machine)
 	if (look->op.verdict == VERDICT_GONE)
 		return not_there(a);
 	if (look->op.verdict != VERDICT_DONE)
-		return admin_answer_problem(
-		    a, PROBLEM_RECORD_UNREADABLE, SPAN(""));
+		return broken(a);
 	log_act(a, EV_operator);
 	if (a->act == ACT_DELETE)
 		return admin_answer_json(a, 200,

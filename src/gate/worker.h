@@ -20,8 +20,8 @@
  * upstream connections, requests and executions.  It shares nothing with
  * other workers but the immutable configuration, the counts of body memory and
  * of clients, what their stores find out about Redis, and which outcomes wait
- * for it.  Only worker_new, worker_post_* and worker_free are called by the main
- * thread, the last one when the worker's thread has ended.
+ * for it.  Only worker_new, worker_post_* and worker_free are called by the
+ * main thread, the last one when the worker's thread has ended.
  *
  * Circle: journal_relay, lease_renewal, worker.  A worker has one of each as a
  * member, and they find their siblings (store, cache, meter) through it.

@@ -11,7 +11,8 @@
 --       delete, the record is forgotten.
 -- Answers: DONE state-before, and unless it is deleted, ms-left record;
 --       FENCED state where the record's state forbids the act, or it is not
---       the attempt and fingerprint that are meant; GONE; BROKEN.
+--       the attempt and fingerprint that are meant; GONE; BROKEN, and
+--       DELETED where the damaged record was deleted, whichever it was.
 --
 -- An answer may be sealed for one attempt and fingerprint (src/record/seal.h),
 -- and would not open in a record that has others by now.
@@ -29,10 +30,28 @@ local act, retention = ARGV[1], ARGV[2]
 local wanted = tonumber(ARGV[5])
 local name = string.sub(KEYS[1], -32)
 local r = parse(redis.call('GET', KEYS[1]))
+
+-- Gateways that cache an answer, or wait for one, must hear of it.  No pcall:
+-- if they cannot, the operator must not believe that all is well.
+local function publish()
+	redis.call('PUBLISH', string.sub(KEYS[2], 1, -7) .. 'changes', name)
+end
+
+local function forget()
+	redis.call('ZREM', KEYS[2], name)
+	redis.call('ZREM', KEYS[3], name)
+	publish()
+end
+
 if r == nil then
 	return answer('GONE')
 elseif r == false then
-	return answer('BROKEN')
+	if act ~= 'delete' or wanted ~= 0 then
+		return answer('BROKEN')
+	end
+	redis.call('DEL', KEYS[1])
+	forget()
+	return answer('BROKEN', nil, 'DELETED')
 end
 
 local before = r.state
@@ -44,29 +63,25 @@ elseif (wanted ~= 0 and tonumber(r.attempt) ~= wanted) or
 	return answer('FENCED', r, before)
 end
 
-local reply
 if act == 'delete' then
 	redis.call('DEL', KEYS[1])
 	tell(r)
-	redis.call('ZREM', KEYS[2], name)
-	redis.call('ZREM', KEYS[3], name)
-	reply = answer('DONE', r, before)
-else
-	r.reason, r.owner = '-', NOBODY
-	if act == 'complete' then
-		r.rest, r.status = ARGV[3], ARGV[4]
-		move(r, 'C', retention)
-		entity_raise(r)
-	else
-		r.tries = '000000'
-		set_free(r, retention)
-	end
-	-- The record without its answer.
-	reply = answer('DONE', r, before,
-	    redis.call('PEXPIRETIME', KEYS[1]) - now,
-	    redis.call('GETRANGE', KEYS[1], 0, ROUTE - 1 + #r.route))
+	forget()
+	return answer('DONE', r, before)
 end
--- Gateways that cache an answer, or wait for one, must hear of it.  No pcall:
--- if they cannot, the operator must not believe that all is well.
-redis.call('PUBLISH', string.sub(KEYS[2], 1, -7) .. 'changes', name)
+
+r.reason, r.owner = '-', NOBODY
+if act == 'complete' then
+	r.rest, r.status = ARGV[3], ARGV[4]
+	move(r, 'C', retention)
+	entity_raise(r)
+else
+	r.tries = '000000'
+	set_free(r, retention)
+end
+-- The record without its answer.
+local reply = answer('DONE', r, before,
+    redis.call('PEXPIRETIME', KEYS[1]) - now,
+    redis.call('GETRANGE', KEYS[1], 0, ROUTE - 1 + #r.route))
+publish()
 return reply

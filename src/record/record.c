@@ -189,15 +189,6 @@ record_encode(const struct answer *answer, ZSTD_CCtx *zstd, char **ret_bytes,
 	*ret_len = (size_t)(end - bytes);
 }
 
-/* Bytes that would begin another line of a response's head. */
-static bool
-has_breaks(struct span s)
-{
-	return s.len > 0 &&
-	    (memchr(s.ptr, '\r', s.len) || memchr(s.ptr, '\n', s.len) ||
-		memchr(s.ptr, '\0', s.len));
-}
-
 static bool
 cut_fields(struct span *left, struct fields *fields)
 {
@@ -208,7 +199,8 @@ cut_fields(struct span *left, struct fields *fields)
 		    !cut_number(left, '\n', &value_len) || name_len == 0 ||
 		    !cut_bytes(left, name_len, SPAN(": "), &field->name) ||
 		    !cut_bytes(left, value_len, SPAN("\n"), &field->value) ||
-		    ((has_breaks(field->name) || has_breaks(field->value)) &&
+		    ((!field_is_token(field->name) ||
+			 !field_is_value(field->value)) &&
 			INVARIANT(stored_lines)))
 			return false;
 	}
@@ -234,7 +226,8 @@ parse_answer(struct span left, struct body *owned, struct answer **ret_answer)
 	    !cut_bytes(&left, id_len, SPAN("\n"), &request_id))
 		return E_MALFORMED;
 	if (status < 200 || status > 599 || not_kept > 1 ||
-	    (uint64_t)count > left.len / FIELD_LEAST || has_breaks(request_id))
+	    (uint64_t)count > left.len / FIELD_LEAST ||
+	    !field_is_value(request_id))
 		return E_MALFORMED;
 
 	struct fields fields = {

@@ -91,6 +91,12 @@ read_look(struct store *store, struct records_op *look,
 	struct store_op *op = &look->op;
 	struct span letter =
 	    reply->n_extra > 0 ? resp_text(reply->extra[0]) : SPAN("");
+	if (op->verdict == VERDICT_BROKEN && look->bare &&
+	    span_eq(letter, SPAN("DELETED"))) {
+		op->verdict = VERDICT_DONE;
+		look->broken = true;
+		return 0;
+	}
 	if (op->verdict == VERDICT_BROKEN)
 		return E_MALFORMED;
 	if (op->verdict == VERDICT_GONE)
@@ -108,6 +114,11 @@ read_look(struct store *store, struct records_op *look,
 	if (record.state != STATE_COMPLETED || record.rest.len == 0)
 		return 0;
 	error = answer_codec_read(&store->codec, key_id, &record, &op->answer);
+	if (error == E_MALFORMED) {
+		answer_codec_log_broken(key_id);
+		look->unreadable = "it is damaged";
+		return 0;
+	}
 	if (!answer_codec_is_shut(error))
 		return error;
 	look->unreadable =
@@ -144,6 +155,7 @@ look_call(struct store *store, struct records_op *look, enum script script,
 	look->record = (struct record_view){0};
 	look->unreadable = NULL;
 	look->bare = false;
+	look->broken = false;
 	struct store_call *call = operation_call(store, script, key_id, n_argv);
 	call->done = on_look;
 	operation_add(call, &look->op);

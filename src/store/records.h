@@ -40,9 +40,10 @@ struct records_op {
 	struct store_op op;
 	struct arena *arena; /* set by the owner, kept while it is pending */
 	struct record_view record;
-	/* Why its answer cannot be decrypted, a message; NULL: it can. */
+	/* Why its answer cannot be read, a message; NULL: it can. */
 	const char *unreadable;
 	bool bare; /* the store's own: DONE comes without a record */
+	bool broken; /* it was, and is deleted */
 };
 
 /* Reads a record; whole: with the answer, where it is COMPLETED. */
@@ -52,7 +53,8 @@ void records_show(struct store *store, struct records_op *look,
 enum records_act {
 	ACT_RELEASE,  /* of UNKNOWN, FAILED: the key is free, tries at 0 */
 	ACT_COMPLETE, /* of UNKNOWN, FAILED: COMPLETED with that answer */
-	ACT_DELETE,   /* of all but PROCESSING: there is no record any more */
+	ACT_DELETE,   /* of all but PROCESSING, and of one that is BROKEN where
+			 no attempt is named: there is no record any more */
 };
 struct records_order {
 	enum records_act act;

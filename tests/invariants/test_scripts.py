@@ -90,7 +90,7 @@ MUTANTS = {
                        "false")]},
         [(ENTITY, "only a newer version is executed: numbers")]),
     "what the operator completes raises the version": (
-        {"operate": [("\t\tentity_raise(r)\n", NOTHING)]},
+        {"operate": [("\tentity_raise(r)\n", NOTHING)]},
         [(ENTITY, "an operators completion raises the version")]),
     "what did not happen and is stale is not executed": (
         {"claim": [("\tif stale then\n\t\tset_free", "\tif false then\n"

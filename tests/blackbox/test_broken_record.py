@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, sections 5 and 6: a record that makes no sense is said, and nothing
+is executed or answered from it; only the operator can forget it."""
+
+import json
+import os
+
+from once import tap
+from once.gateway import command
+from once.http import ask, build
+from once.tap import each, equal, test
+from once.upstream import answer, then_close
+
+WITH_FIELD = answer(201, b"of the API", [("X-Say", "well")])
+
+
+class Broken:
+    """A record that somebody has damaged in Redis."""
+
+    def __init__(self, bench, damage, reply=None):
+        self.redis = bench.own_redis()
+        self.upstream = bench.upstream(reply or WITH_FIELD)
+        path = os.path.join(bench.folder(), "admin")
+        self.gateway = bench.gateway(
+            self.upstream, redis=self.redis, admin={"listen": "unix:" + path},
+            cache={"size": 0}, store={"compression": "none"})
+        self.gateway.ask("k")
+        name = next(key for key in self.redis.keys() if b":r:" in key)
+        self.key_id = name[-32:].decode()
+        damaged = damage(self.redis("GET", name))
+        self.redis("SET", name, damaged, "PX", "3600000")
+
+    def admin(self, method, target="", body=None):
+        return ask(self.gateway.ready["admin"], build(
+            method, f"/keys/{self.key_id}{target}",
+            [("Content-Type", "application/json")],
+            body and json.dumps(body).encode(), "localhost"))
+
+    def keys(self, *args):
+        return command("keys", "-c", self.gateway.file, *args)
+
+
+def begins_otherwise(value):
+    return b"?" + value[1:]
+
+
+DAMAGES = [
+    ("a name with a blank", lambda value: value.replace(b"X-Say", b"X Say")),
+    ("a name with a control",
+     lambda value: value.replace(b"X-Say", b"X\x01Say")),
+    ("a value with a control",
+     lambda value: value.replace(b"well", b"we\x01l")),
+    ("a line of its own", lambda value: value.replace(b"well", b"we\nl")),
+]
+
+
+@each(DAMAGES)
+def a_damaged_field_is_no_answer(bench, damage):
+    broken = Broken(bench, damage)
+    got = broken.gateway.ask("k")
+    equal((got.status, got.problem), (409, "outcome-unknown"))
+    broken.gateway.wait_for_log("record_broken", key_id=broken.key_id)
+    # Its head can be shown all the same, and it can be deleted.
+    got = broken.admin("GET", "?body=1")
+    equal((got.status, got.json()["state"], got.json()["unreadable"]),
+          (200, "COMPLETED", "it is damaged"))
+    equal(broken.upstream.count(), 1)
+    equal(broken.admin("DELETE").status, 200)
+    equal(broken.gateway.ask("k").status, 201)
+
+
+@each([("an answer", None), ("a doubt", then_close(b""))])
+def the_operator_can_look_at_it_and_forget_it(bench, reply):
+    broken = Broken(bench, begins_otherwise, reply)
+    equal(broken.gateway.ask("k").problem, "outcome-unknown")
+    got = broken.admin("GET")
+    equal((got.status, got.json()),
+          (200, {"key_id": broken.key_id, "state": "BROKEN"}))
+    for target, body in (("/release", {}), ("/complete", {"status": 200})):
+        got = broken.admin("POST", target, body)
+        equal((got.status, got.problem), (409, "conflict"))
+        assert "damaged" in got.json()["detail"], got.body
+    got = broken.admin("DELETE", body={"attempt": 1})
+    equal((got.status, got.problem), (409, "conflict"))
+    equal(broken.upstream.count(), 1)
+    got = broken.admin("DELETE", body={"note": "looked at the bank's list"})
+    equal((got.status, got.json()),
+          (200, {"key_id": broken.key_id, "deleted": True}))
+    broken.gateway.wait_for_log("operator", act="delete", before="BROKEN",
+                                note="looked at the bank's list")
+    equal(broken.admin("GET").status, 404)
+    equal([name for name in broken.redis.keys() if b":r:" in name], [])
+    broken.upstream.reply = answer()
+    equal(broken.gateway.ask("k").status, 201)
+
+
+@test
+def the_command_does_the_same(bench):
+    broken = Broken(bench, begins_otherwise)
+    shown = broken.keys("show", broken.key_id)
+    equal(shown.returncode, 0, shown.stderr)
+    assert "BROKEN" in shown.stdout, shown.stdout
+    refused = broken.keys("release", broken.key_id)
+    equal(refused.returncode, 1)
+    assert "damaged" in refused.stdout + refused.stderr, refused
+    deleted = broken.keys("delete", broken.key_id)
+    equal(deleted.returncode, 0, deleted.stderr)
+    equal(broken.admin("GET").status, 404)
+
+
+tap.main()
