@@ -9,10 +9,10 @@
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "base/utf8.h"
-#include "gate/entity.h"
-#include "gate/key.h"
-#include "gate/scope.h"
-#include "gate/variables.h"
+#include "key/entity.h"
+#include "key/key.h"
+#include "key/scope.h"
+#include "key/variables.h"
 
 enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999 };
 

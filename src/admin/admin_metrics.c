@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "admin/admin_metrics.h"
-#include "gate/request.h"
+#include "gate/claimant.h"
 #include "gate/worker.h"
 
 _Static_assert((int)OUTCOME_COUNT_ <= (int)METER_OUTCOMES, "too many results");

@@ -20,9 +20,9 @@ void
 access_log_failed(const struct request *r, int error)
 {
 	struct logline line = log_begin(EV_pass_failed);
-	log_span(&line, "request_id", r->id);
-	log_str(&line, "route", r->route->name);
-	log_str(&line, "upstream", r->route->upstream->name);
+	log_span(&line, "request_id", r->c.id);
+	log_str(&line, "route", r->c.route->name);
+	log_str(&line, "upstream", r->c.route->upstream->name);
 	log_str(&line, "error", error_message(error));
 	log_end(&line);
 }
@@ -31,8 +31,8 @@ static void
 log_exhausted(const struct request *r)
 {
 	struct logline line = log_begin(EV_attempts_exhausted);
-	log_str(&line, "key_id", r->key_hex);
-	log_str(&line, "route", r->route->name);
+	log_str(&line, "key_id", r->c.key_hex);
+	log_str(&line, "route", r->c.route->name);
 	log_end(&line);
 }
 
@@ -53,39 +53,39 @@ log_memory_full(struct worker *w)
 void
 access_log_rare(const struct request *r)
 {
-	if (r->outcome == OUTCOME_EXHAUSTED)
+	if (r->c.outcome == OUTCOME_EXHAUSTED)
 		log_exhausted(r);
-	else if (r->outcome == OUTCOME_OVERLOADED)
-		log_memory_full(r->worker);
+	else if (r->c.outcome == OUTCOME_OVERLOADED)
+		log_memory_full(r->c.worker);
 }
 
 void
 access_log(const struct request *r, int64_t took_us)
 {
-	if (!r->conf->log_access || !log_wants(EV_request))
+	if (!r->c.conf->log_access || !log_wants(EV_request))
 		return;
 	struct logline line = log_begin(EV_request);
-	log_span(&line, "request_id", r->id);
-	log_str(&line, "route", r->route ? r->route->name : "-");
+	log_span(&line, "request_id", r->c.id);
+	log_str(&line, "route", r->c.route ? r->c.route->name : "-");
 	log_span(&line, "method", r->x->head.method);
-	log_cut(&line, "path", r->head.target.path, PATH_BYTES);
-	if (r->answer != NULL)
-		log_int(&line, "status", r->answer->status);
+	log_cut(&line, "path", r->c.head.target.path, PATH_BYTES);
+	if (r->c.answer != NULL)
+		log_int(&line, "status", r->c.answer->status);
 	else if (r->x->late)
 		log_int(&line, "status",
 		    problem_status(PROBLEM_REQUEST_TIMEOUT));
-	log_str(&line, "outcome", outcome_words[r->outcome]);
-	if (r->attempt > 0)
-		log_int(&line, "attempt", r->attempt);
-	if (r->key_hex[0] != '\0')
-		log_str(&line, "key_id", r->key_hex);
+	log_str(&line, "outcome", outcome_words[r->c.outcome]);
+	if (r->c.attempt > 0)
+		log_int(&line, "attempt", r->c.attempt);
+	if (r->c.key_hex[0] != '\0')
+		log_str(&line, "key_id", r->c.key_hex);
 	log_int(&line, "bytes_in", (int64_t)r->x->body_bytes);
 	log_int(&line, "bytes_out", (int64_t)r->x->sent_bytes);
 	log_ms(&line, "total_ms", took_us);
-	if (r->store_us >= 0)
-		log_ms(&line, "store_ms", r->store_us);
-	if (r->upstream_us >= 0)
-		log_ms(&line, "upstream_ms", r->upstream_us);
+	if (r->c.store_us >= 0)
+		log_ms(&line, "store_ms", r->c.store_us);
+	if (r->c.upstream_us >= 0)
+		log_ms(&line, "upstream_ms", r->c.upstream_us);
 	log_span(&line, "client", r->x->client);
 	log_end(&line);
 }

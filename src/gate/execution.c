@@ -5,7 +5,7 @@
 void
 execution_leave(struct execution *e)
 {
-	e->request = NULL;
+	e->claimant = NULL;
 }
 
 bool

@@ -14,10 +14,10 @@
  * the request once, and dies when the outcome is stored or another owner has
  * decided.  It knows nothing of libmicrohttpd or of a client's connection;
  * whoever waits for it, one request at most, gets one result
- * (gate/deliver.h).  The worker's thread only.
+ * (gate/execution_result.h).  The worker's thread only.
  */
 struct worker;
-struct request;
+struct claimant;
 
 struct execution {
 	struct machine machine;
@@ -25,7 +25,7 @@ struct execution {
 	struct generation *generation;
 	const struct conf_route *route;
 	struct arena *arena; /* a reference: message points into it */
-	struct request *request; /* NULL when it has its result, or has left */
+	struct claimant *claimant; /* NULL: it has its result, or has left */
 
 	struct held held;
 	struct lease lease;
@@ -82,7 +82,7 @@ struct execution_start {
 	struct generation *generation;
 	const struct conf_route *route;
 	struct arena *arena;
-	struct request *request;
+	struct claimant *claimant;
 	struct claim claim; /* as it was made, and answered OURS or RECONCILE */
 	int64_t claimed_us;  /* when it was asked for, by clock_us */
 	uint32_t attempt;

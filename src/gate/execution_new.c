@@ -74,7 +74,7 @@ execution_new(const struct execution_start *start)
 	e->generation = generation_ref(start->generation);
 	e->route = start->route;
 	e->arena = arena_ref(start->arena);
-	e->request = start->request;
+	e->claimant = start->claimant;
 	e->held = (struct held){
 	    .key_id = start->claim.key_id,
 	    .owner = start->claim.owner,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
 #include "base/test_build.h"
-#include "gate/deliver.h"
+#include "gate/execution_result.h"
 #include "gate/execution_private.h"
 #include "gate/worker.h"
 #include "loop/log.h"
@@ -92,9 +92,9 @@ static void
 complete_later(struct execution *e, bool taken)
 {
 	if (taken && !others_may_decide(e))
-		deliver_answer(e, OUTCOME_EXECUTED);
+		execution_result_answer(e, OUTCOME_EXECUTED);
 	else
-		deliver_problem(
+		execution_result_problem(
 		    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
 }
 
@@ -105,7 +105,7 @@ complete_later(struct execution *e, bool taken)
 static enum after
 complete_before(struct execution *e)
 {
-	deliver_fenced(e);
+	execution_result_fenced(e);
 	e->settling = EXECUTION_COMPLETE;
 	e->tries++;
 	return execution_to(e, EXECUTION_JOURNAL, MORE);
@@ -121,10 +121,10 @@ execution_store_completed(struct machine *machine)
 	if (e->store.verdict == VERDICT_FENCED && e->store.before)
 		return complete_before(e);
 	if (e->store.verdict != VERDICT_DONE && INVARIANT(fenced_answer)) {
-		deliver_fenced(e);
+		execution_result_fenced(e);
 	} else {
 		keep_in_memory(e);
-		deliver_answer(
+		execution_result_answer(
 		    e, e->asked ? OUTCOME_REPLAYED : OUTCOME_EXECUTED);
 	}
 	return execution_to(e, EXECUTION_FINISH, MORE);
@@ -163,20 +163,20 @@ execution_store_released(struct machine *machine)
 	struct execution *e = execution_of(machine);
 	bool late = not_taken(e, EXECUTION_RELEASE);
 	if (!late && e->store.verdict == VERDICT_FENCED)
-		deliver_fenced(e);
+		execution_result_fenced(e);
 	else if (e->answer != NULL && late && is_after_lease(e))
-		deliver_problem(
+		execution_result_problem(
 		    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);
 	else if (e->answer != NULL)
-		deliver_answer(e, OUTCOME_RELEASED);
+		execution_result_answer(e, OUTCOME_RELEASED);
 	else if (e->sent)
-		deliver_problem(
+		execution_result_problem(
 		    e, OUTCOME_RELEASED, PROBLEM_REFUSAL_NO_MEMORY);
 	else if (e->withheld)
-		deliver_problem(
+		execution_result_problem(
 		    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_WAITS);
 	else
-		deliver_problem(
+		execution_result_problem(
 		    e, OUTCOME_UNREACHABLE, PROBLEM_UPSTREAM_UNREACHABLE);
 	return execution_to(
 	    e, late ? EXECUTION_JOURNAL : EXECUTION_FINISH, MORE);
@@ -219,9 +219,9 @@ execution_store_marked_unknown(struct machine *machine)
 	if (late && is_after_lease(e))
 		answer_unref(&e->answer);
 	if (!late && e->store.verdict == VERDICT_FENCED)
-		deliver_fenced(e);
+		execution_result_fenced(e);
 	else
-		deliver_unknown(e);
+		execution_result_unknown(e);
 	return execution_to(
 	    e, late ? EXECUTION_JOURNAL : EXECUTION_FINISH, MORE);
 }
@@ -301,7 +301,7 @@ enum after
 execution_store_finish(struct machine *machine)
 {
 	struct execution *e = execution_of(machine);
-	must(e->request == NULL);
+	must(e->claimant == NULL);
 	if (e->expected)
 		journaled_end(e->worker->store, e->worker->waiting, &e->held,
 		    not_stored(e).kind);

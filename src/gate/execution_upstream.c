@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
 #include "base/test_build.h"
-#include "gate/deliver.h"
+#include "gate/execution_result.h"
 #include "gate/execution_private.h"
 #include "gate/message.h"
 #include "gate/worker.h"
@@ -184,19 +184,20 @@ execution_upstream_reclaimed(struct machine *machine)
 	}
 	if (!store_op_answered(&e->store))
 		/* The store gives such a claim back by itself. */
-		deliver_problem(
+		execution_result_problem(
 		    e, OUTCOME_STORE_DOWN, PROBLEM_STORE_UNAVAILABLE);
 	else if (e->store.verdict == VERDICT_FAILED)
-		deliver_problem(
+		execution_result_problem(
 		    e, OUTCOME_EXHAUSTED, PROBLEM_ATTEMPTS_EXHAUSTED);
 	else if (e->store.verdict == VERDICT_STALE)
-		deliver_problem(e, OUTCOME_STALE, PROBLEM_STALE_VERSION);
+		execution_result_problem(
+		    e, OUTCOME_STALE, PROBLEM_STALE_VERSION);
 	else if (e->store.verdict == VERDICT_BUSY)
 		/* Such a claim too is given back. */
-		deliver_problem(
+		execution_result_problem(
 		    e, OUTCOME_ENTITY_BUSY, PROBLEM_ENTITY_BUSY);
 	else
-		deliver_fenced(e);
+		execution_result_fenced(e);
 	return execution_to(e, EXECUTION_FINISH, MORE);
 }
 

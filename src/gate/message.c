@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "gate/message.h"
-#include "gate/request.h"
-#include "gate/variables.h"
+#include "gate/claimant.h"
 #include "http/header.h"
 
 /* So much of an answer's head fits beside a request's head (front.c). */
 enum { ANSWER_HEAD_BYTES = 16 * 1024 };
 
 static struct header_request
-head_of(const struct request *r, const struct fields *fields, uint32_t attempt)
+head_of(const struct claimant *c, const struct fields *fields, uint32_t attempt)
 {
 	const struct conf_idempotency *policy =
-	    r->route->idempotency ? r->route->idempotency : r->conf->defaults;
+	    c->route->idempotency ? c->route->idempotency : c->conf->defaults;
 	return (struct header_request){
 	    .fields = fields,
-	    .version_1_0 = r->head.version_1_0,
-	    .tls = r->x->tls,
-	    .client = r->x->client,
-	    .authority = r->head.authority,
-	    .request_id = r->id,
-	    .forwarded = r->route->upstream->forwarded,
-	    .trust_overrides = r->route->upstream->trust_overrides,
+	    .version_1_0 = c->head.version_1_0,
+	    .tls = c->tls,
+	    .client = c->client,
+	    .authority = c->head.authority,
+	    .request_id = c->id,
+	    .forwarded = c->route->upstream->forwarded,
+	    .trust_overrides = c->route->upstream->trust_overrides,
 	    .policy = policy,
 	    .attempt_header = span_str(policy->attempt_header),
 	    .attempt = attempt,
@@ -32,70 +31,67 @@ head_of(const struct request *r, const struct fields *fields, uint32_t attempt)
  * value; empty: none.
  */
 static struct span
-derived_key(const struct request *r)
+derived_key(const struct claimant *c)
 {
-	const struct conf_idempotency *policy = r->route->idempotency;
-	if (!r->derived || r->key.sent.len == 0 || !policy->send_derived)
+	const struct conf_idempotency *policy = c->route->idempotency;
+	if (!c->derived || c->key.sent.len == 0 || !policy->send_derived)
 		return SPAN("");
 	return policy->key_format == KEY_QUOTED
-	    ? arena_printf(r->arena, "\"%.*s\"", SPAN_FMT(r->key.sent))
-	    : r->key.sent;
+	    ? arena_printf(c->arena, "\"%.*s\"", SPAN_FMT(c->key.sent))
+	    : c->key.sent;
 }
 
 void
-message_make(struct request *r, uint32_t attempt)
+message_make(struct claimant *c, uint32_t attempt)
 {
-	struct header_request head = head_of(r, &r->head.fields, attempt);
-	head.key_header = span_str(r->route->idempotency
-		? r->route->idempotency->headers.list[0]
+	struct header_request head = head_of(c, &c->head.fields, attempt);
+	head.key_header = span_str(c->route->idempotency
+		? c->route->idempotency->headers.list[0]
 		: "");
-	head.key = derived_key(r);
-	struct span method = r->x->head.method;
-	r->message = (struct message){
+	head.key = derived_key(c);
+	struct span method = c->method;
+	c->message = (struct message){
 	    .method = method,
-	    .target = r->head.target.origin_form,
-	    .authority = r->head.authority,
-	    .fields = header_for_upstream(r->arena, &head),
-	    .body = body_span(&r->x->body),
+	    .target = c->head.target.origin_form,
+	    .authority = c->head.authority,
+	    .fields = header_for_upstream(c->arena, &head),
+	    .body = body_span(c->body),
 	    /* These methods have a body by nature, if an empty one. */
-	    .has_body = r->x->has_body || r->head.has_length ||
+	    .has_body = c->has_body || c->head.has_length ||
 		span_eq(method, SPAN("POST")) ||
 		span_eq(method, SPAN("PUT")) ||
 		span_eq(method, SPAN("PATCH")),
 	};
-	if (!r->x->has_body || r->x->body_ended)
-		return;
-	r->message.source = &r->up;
-	r->message.length = r->head.chunked ? -1 : r->head.length;
 }
 
 static struct fields
-scope_fields(const struct request *r)
+scope_fields(const struct claimant *c)
 {
-	const struct fields *in = &r->head.fields;
+	const struct fields *in = &c->head.fields;
 	struct fields out = {
-	    arena_alloc(r->arena, (in->count + 1) * sizeof(struct field)), 0};
+	    arena_alloc(c->arena, (in->count + 1) * sizeof(struct field)), 0};
 	for (size_t i = 0; i < in->count; i++)
-		for (size_t k = 0; k < r->policy->scope.count; k++)
+		for (size_t k = 0; k < c->policy->scope.count; k++)
 			if (span_ieq(in->list[i].name,
-				span_str(r->policy->scope.list[k])))
+				span_str(c->policy->scope.list[k])))
 				out.list[out.count++] = in->list[i];
 	return out;
 }
 
 bool
-message_question(struct request *r, struct message *ret_message)
+message_question(struct claimant *c, struct message *ret_message)
 {
+	const struct variables variables = claimant_variables(c);
 	struct span target;
-	if (!variables_fill(r, &r->policy->reconcile.path, &target))
+	if (!variables_fill(&variables, &c->policy->reconcile.path, &target))
 		return false;
-	struct fields scope = scope_fields(r);
-	const struct header_request head = head_of(r, &scope, 0);
+	struct fields scope = scope_fields(c);
+	const struct header_request head = head_of(c, &scope, 0);
 	*ret_message = (struct message){
 	    .method = SPAN("GET"),
 	    .target = target,
-	    .authority = r->head.authority,
-	    .fields = header_for_upstream(r->arena, &head),
+	    .authority = c->head.authority,
+	    .fields = header_for_upstream(c->arena, &head),
 	};
 	return true;
 }

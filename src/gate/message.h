@@ -9,21 +9,21 @@
  * The message that a request becomes for its upstream, whichever machine
  * sends it.  The worker's thread only.
  */
-struct request;
+struct claimant;
 
 /*
- * Makes r->message; it points into the request's arena and body, or takes
- * the body from r->up where that was not read.  attempt:
- * the fencing number, 0 on pass-through routes, which are told none.
+ * Makes c->message, without the body where that was not read; it points into
+ * the claimant's arena and body.  attempt: the fencing number, 0 on
+ * pass-through routes, which are told none.
  */
-void message_make(struct request *r, uint32_t attempt);
+void message_make(struct claimant *c, uint32_t attempt);
 
 /*
  * The question about an earlier attempt (on_unknown: reconcile): GET, with the
  * scope's fields.  False where the path cannot be made of this request.
  */
 MUST_USE bool message_question(
-    struct request *r, struct message *ret_message);
+    struct claimant *c, struct message *ret_message);
 
 /*
  * What an answer of that route's upstream may be like, to a request under

@@ -4,8 +4,8 @@
 enum after
 request_refuse(struct request *r, enum problem problem, enum outcome outcome)
 {
-	r->problem = problem;
-	r->outcome = outcome;
+	r->c.problem = problem;
+	r->c.outcome = outcome;
 	return request_to(r, REQUEST_ANSWER, MORE);
 }
 
@@ -20,16 +20,9 @@ request_refuse_saying(struct request *r, enum problem problem,
 enum after
 request_without_key(struct request *r, enum request_step next)
 {
-	if (r->policy->required)
+	if (r->c.policy->required)
 		return request_refuse(
 		    r, PROBLEM_KEY_MISSING, OUTCOME_KEY_MISSING);
-	r->policy = NULL;
+	r->c.policy = NULL;
 	return request_to(r, next, MORE);
-}
-
-struct span *
-request_scope(const struct request *r)
-{
-	return arena_alloc(
-	    r->arena, (r->policy->scope.count + 1) * sizeof(struct span));
 }

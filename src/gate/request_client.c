@@ -4,10 +4,8 @@
 #include "gate/access_log.h"
 #include "gate/request_private.h"
 #include "gate/response.h"
-#include "gate/scope.h"
 #include "gate/worker.h"
 #include "http/header.h"
-#include "http/route.h"
 #include "loop/log.h"
 
 /*
@@ -27,27 +25,27 @@ refuse_head(struct request *r, enum head_verdict verdict)
 	r->close = true;
 	return request_refuse_saying(r, problem,
 	    large ? OUTCOME_TOO_LARGE : OUTCOME_BAD_REQUEST,
-	    span_str(r->head.message));
+	    span_str(r->c.head.message));
 }
 
 enum after
 request_client_check(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	enum head_verdict verdict = head_check(r->arena, &r->x->head,
-	    (size_t)r->conf->max_request_headers, &r->head);
+	enum head_verdict verdict = head_check(r->c.arena, &r->x->head,
+	    (size_t)r->c.conf->max_request_headers, &r->c.head);
 	if (verdict != HEAD_CHECK_OK)
 		return refuse_head(r, verdict);
-	r->id = header_request_id(r->arena, &r->head.fields);
-	machine_name(&r->machine, r->id);
-	if (!header_connection_ok(r->conf, &r->head.fields) &&
+	r->c.id = header_request_id(r->c.arena, &r->c.head.fields);
+	machine_name(&r->machine, r->c.id);
+	if (!header_connection_ok(r->c.conf, &r->c.head.fields) &&
 	    INVARIANT(connection_names)) {
 		r->close = true;
 		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
 		    OUTCOME_BAD_REQUEST,
 		    SPAN("Connection names a field that must not be removed."));
 	}
-	if (r->worker->draining && INVARIANT(draining_refuses)) {
+	if (r->c.worker->draining && INVARIANT(draining_refuses)) {
 		r->close = true;
 		return request_refuse(r, PROBLEM_DRAINING, OUTCOME_DRAINING);
 	}
@@ -58,24 +56,16 @@ enum after
 request_client_route(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	if (!route_find(r->conf, r->x->head.method, &r->head.target,
-		&r->route)) {
+	if (!claimant_find_route(&r->c)) {
 		r->close = true;
 		return request_refuse_saying(r, PROBLEM_BAD_REQUEST,
 		    OUTCOME_BAD_REQUEST,
 		    SPAN("The path leads to different routes, depending on "
 			 "whether %2F is a slash."));
 	}
-	if (r->route == NULL)
+	if (r->c.route == NULL)
 		return request_refuse(r, PROBLEM_NO_ROUTE, OUTCOME_NO_ROUTE);
-	r->policy = r->route->idempotency;
-	return request_to(r, r->policy ? REQUEST_KEY : REQUEST_BODY, MORE);
-}
-
-static enum scope_verdict
-find_scope(const struct request *r)
-{
-	return scope_find(r->policy, &r->head.fields, request_scope(r));
+	return request_to(r, r->c.policy ? REQUEST_KEY : REQUEST_BODY, MORE);
 }
 
 static enum after
@@ -90,7 +80,7 @@ refuse_repeated_scope(struct request *r)
 static enum after
 check_scope(struct request *r)
 {
-	switch (find_scope(r)) {
+	switch (claimant_find_scope(&r->c)) {
 	case SCOPE_FOUND:
 		return request_to(r, REQUEST_BODY, MORE);
 	case SCOPE_MISSING:
@@ -107,21 +97,18 @@ enum after
 request_client_key(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	const struct conf_idempotency *policy = r->policy;
-	r->derived =
-	    policy->derive_from_body || policy->derive_from.count > 0;
-	switch (key_find(r->arena, policy, &r->head.fields, &r->key)) {
+	switch (claimant_find_key(&r->c)) {
 	case KEY_FOUND:
-		r->derived = false;
 		return check_scope(r);
 	case KEY_INVALID:
 		return request_refuse_saying(r, PROBLEM_KEY_INVALID,
-		    OUTCOME_KEY_INVALID, span_str(r->key.message));
+		    OUTCOME_KEY_INVALID, span_str(r->c.key.message));
 	case KEY_MISSING:
-		if (r->derived)
+		if (r->c.derived)
 			return check_scope(r);
 		/* It may pass, but nobody can tell whose it is. */
-		if (!policy->required && find_scope(r) == SCOPE_REPEATED)
+		if (!r->c.policy->required &&
+		    claimant_find_scope(&r->c) == SCOPE_REPEATED)
 			return refuse_repeated_scope(r);
 		return request_without_key(r, REQUEST_BODY);
 	}
@@ -149,10 +136,10 @@ enum after
 request_client_body(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	size_t most = r->policy ? (size_t)r->policy->max_request_body
+	size_t most = r->c.policy ? (size_t)r->c.policy->max_request_body
 				: REQUEST_PASS_SMALL_BYTES;
-	if (r->policy == NULL && r->x->has_body &&
-	    (r->head.chunked || r->head.length > (int64_t)most))
+	if (r->c.policy == NULL && r->x->has_body &&
+	    (r->c.head.chunked || r->c.head.length > (int64_t)most))
 		return request_to(r, REQUEST_PASS, MORE);
 	exchange_read_body(r->x, most);
 	return request_to(r, REQUEST_RECEIVED, WAIT);
@@ -165,7 +152,7 @@ request_client_received(struct machine *machine)
 	switch (r->x->op.error) {
 	case 0:
 		return request_to(
-		    r, r->policy ? REQUEST_DERIVE : REQUEST_PASS, MORE);
+		    r, r->c.policy ? REQUEST_DERIVE : REQUEST_PASS, MORE);
 	case E_TOO_LARGE:
 		return request_refuse(
 		    r, PROBLEM_REQUEST_TOO_LARGE, OUTCOME_TOO_LARGE);
@@ -176,7 +163,7 @@ request_client_received(struct machine *machine)
 		return request_client_malformed(r);
 	default:
 		/* The client left: nothing was claimed or forwarded. */
-		r->outcome = OUTCOME_BAD_REQUEST;
+		r->c.outcome = OUTCOME_BAD_REQUEST;
 		return request_to(r, REQUEST_FINISH, MORE);
 	}
 }
@@ -187,17 +174,17 @@ enum after
 request_client_answer(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	if (r->problem != PROBLEM_COUNT_)
+	if (r->c.problem != PROBLEM_COUNT_)
 		response_problem(r);
-	if (r->id.len == 0)
-		r->id = header_request_id(
-		    r->arena, &(struct fields){NULL, 0});
+	if (r->c.id.len == 0)
+		r->c.id = header_request_id(
+		    r->c.arena, &(struct fields){NULL, 0});
 	struct fields more = response_fields(r);
-	if (r->problem == PROBLEM_COUNT_ && r->forward.rest != NULL)
-		exchange_answer_flow(r->x, r->answer, &more, r->forward.rest,
+	if (r->c.problem == PROBLEM_COUNT_ && r->forward.rest != NULL)
+		exchange_answer_flow(r->x, r->c.answer, &more, r->forward.rest,
 		    r->forward.rest_length, r->close);
 	else
-		exchange_answer(r->x, r->answer, &more, r->close);
+		exchange_answer(r->x, r->c.answer, &more, r->close);
 	return request_to(r, REQUEST_ANSWERED, WAIT);
 }
 
@@ -208,8 +195,8 @@ request_client_answered(struct machine *machine)
 	const struct flow *rest = r->forward.rest;
 	/* What a record says of it stands; without one it has failed. */
 	if (rest != NULL && rest->ended && rest->error != 0 &&
-	    r->outcome == OUTCOME_PASSED) {
-		r->outcome = OUTCOME_UPSTREAM_FAILED;
+	    r->c.outcome == OUTCOME_PASSED) {
+		r->c.outcome = OUTCOME_UPSTREAM_FAILED;
 		access_log_failed(r, rest->error);
 	}
 	return request_to(r, REQUEST_FINISH, MORE);
@@ -220,10 +207,10 @@ request_client_finish(struct machine *machine)
 {
 	struct request *r = request_of(machine);
 	int64_t took_us = clock_us() - r->x->began_us;
-	struct series *series = r->route != NULL
-	    ? r->generation->metered.routes[r->route->index]
-	    : r->worker->meter.no_route;
-	counter_add(&series->outcomes[r->outcome], 1);
+	struct series *series = r->c.route != NULL
+	    ? r->c.generation->metered.routes[r->c.route->index]
+	    : r->c.worker->meter.no_route;
+	counter_add(&series->outcomes[r->c.outcome], 1);
 	histogram_add(&series->seconds, took_us);
 	access_log_rare(r);
 	access_log(r, took_us);

@@ -38,18 +38,14 @@ static void
 request_free(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	op_cancel(&r->claim_op.op);
 	waiters_leave(&r->waiter);
-	op_cancel(&r->join);
+	claimant_clear(&r->c);
 	forward_stop(&r->forward);
-	answer_unref(&r->claim_op.answer);
-	answer_unref(&r->answer);
 	exchange_end(&r->x);
 	forward_clear(&r->forward);
 	flow_clear(&r->up);
-	generation_unref(&r->generation);
 	/* The request itself lies in there. */
-	struct arena *arena = r->arena;
+	struct arena *arena = r->c.arena;
 	arena_free(&arena);
 }
 
@@ -62,17 +58,18 @@ request_new(void *arg, struct exchange *x)
 	struct worker *w = arg;
 	struct request *r = arena_alloc(x->arena, sizeof *r);
 	machine_init(&r->machine, &request_kind, &w->requests);
-	r->worker = w;
-	r->generation = generation_ref(w->generation);
-	r->conf = r->generation->conf;
 	r->x = x;
-	r->arena = arena_ref(x->arena);
-	r->problem = PROBLEM_COUNT_;
-	r->store_us = r->upstream_us = -1;
+	const struct claimant_home home = {
+	    w, w->loop, w->generation, w->conf};
+	claimant_init(&r->c, &home, arena_ref(x->arena), &r->machine);
+	r->c.method = x->head.method;
+	r->c.body = &x->body;
+	r->c.has_body = x->has_body;
+	r->c.tls = x->tls;
+	r->c.client = x->client;
+	r->c.rest = &r->forward;
 	op_init(&x->op, w->loop, machine_run, &r->machine);
-	op_init(&r->claim_op.op, w->loop, machine_run, &r->machine);
 	op_init(&r->waiter.op, w->loop, machine_run, &r->machine);
-	op_init(&r->join, w->loop, machine_run, &r->machine);
 	op_init(&r->forward.op, w->loop, machine_run, &r->machine);
 	flow_init(&r->up, w->loop, w->budget);
 	machine_run(&r->machine);

@@ -16,16 +16,19 @@ enum after
 request_pass(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	message_make(r, 0);
-	if (r->message.source != NULL) {
+	message_make(&r->c, 0);
+	if (r->x->has_body && !r->x->body_ended) {
+		r->c.message.source = &r->up;
+		r->c.message.length =
+		    r->c.head.chunked ? -1 : r->c.head.length;
 		if (flow_reserve(&r->up) != 0)
 			return request_refuse(
 			    r, PROBLEM_OVERLOADED, OUTCOME_OVERLOADED);
 		exchange_stream_body(r->x, &r->up);
 	}
-	const struct forward_limits limits = message_limits(r->route, NULL);
-	forward_start(r->generation->upstreams, &r->forward, r->route->upstream,
-	    &r->message, &limits);
+	const struct forward_limits limits = message_limits(r->c.route, NULL);
+	forward_start(r->c.generation->upstreams, &r->forward,
+	    r->c.route->upstream, &r->c.message, &limits);
 	return request_to(r, REQUEST_PASSED, WAIT);
 }
 
@@ -37,7 +40,7 @@ refuse_pass(struct request *r)
 		return request_client_malformed(r);
 	if (r->up.ended && r->up.error != 0) {
 		/* Half a request: its client has left. */
-		r->outcome = OUTCOME_BAD_REQUEST;
+		r->c.outcome = OUTCOME_BAD_REQUEST;
 		return request_to(r, REQUEST_FINISH, MORE);
 	}
 	access_log_failed(r, r->forward.op.error);
@@ -66,15 +69,15 @@ enum after
 request_pass_answered(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	r->upstream_us = r->forward.op.took_us;
+	r->c.upstream_us = r->forward.op.took_us;
 	if (r->forward.result != FORWARD_ANSWERED)
 		return refuse_pass(r);
-	struct fields fields = header_for_client(r->arena, &r->forward.fields,
+	struct fields fields = header_for_client(r->c.arena, &r->forward.fields,
 	    SPAN(""), clock_wall_ms());
-	r->answer = answer_new(
+	r->c.answer = answer_new(
 	    r->forward.status, &fields, &r->forward.body, SPAN(""));
-	r->answer->head_length = r->forward.head_length;
-	r->problem = PROBLEM_COUNT_;
-	r->outcome = OUTCOME_PASSED;
+	r->c.answer->head_length = r->forward.head_length;
+	r->c.problem = PROBLEM_COUNT_;
+	r->c.outcome = OUTCOME_PASSED;
 	return request_to(r, REQUEST_ANSWER, MORE);
 }

@@ -54,5 +54,3 @@ enum after request_client_malformed(struct request *r);
  * next where they may.
  */
 enum after request_without_key(struct request *r, enum request_step next);
-/* Room for the values of the scope's fields. */
-struct span *request_scope(const struct request *r);

@@ -30,41 +30,41 @@ void
 response_problem(struct request *r)
 {
 	const struct problem_details details = {
-	    .base = r->conf->problem_base,
-	    .key_id = span_str(r->key_hex),
+	    .base = r->c.conf->problem_base,
+	    .key_id = span_str(r->c.key_hex),
 	    .detail = r->detail,
-	    .original_status = r->original_status,
-	    .current_version = r->claim_op.current[0] != '\0'
-		? r->claim_op.current
+	    .original_status = r->c.original_status,
+	    .current_version = r->c.claim_op.current[0] != '\0'
+		? r->c.claim_op.current
 		: NULL,
-	    .retry_after_s = r->retry_after_s,
-	    .date = header_date(r->arena, clock_wall_ms()),
+	    .retry_after_s = r->c.retry_after_s,
+	    .date = header_date(r->c.arena, clock_wall_ms()),
 	};
-	answer_unref(&r->answer);
-	r->answer = problem_new(r->problem, &details);
-	r->replay = false;
-	r->omitted.count = 0;
+	answer_unref(&r->c.answer);
+	r->c.answer = problem_new(r->c.problem, &details);
+	r->c.replay = false;
+	r->c.omitted.count = 0;
 }
 
 struct fields
 response_fields(struct request *r)
 {
 	struct fields more = {
-	    arena_alloc(r->arena,
-		(r->omitted.count + 3) * sizeof(struct field)),
+	    arena_alloc(r->c.arena,
+		(r->c.omitted.count + 3) * sizeof(struct field)),
 	    0};
-	for (size_t i = 0; i < r->omitted.count; i++)
-		more.list[more.count++] = r->omitted.list[i];
+	for (size_t i = 0; i < r->c.omitted.count; i++)
+		more.list[more.count++] = r->c.omitted.list[i];
 	more.list[more.count++] =
-	    (struct field){SPAN("X-Request-Id"), r->id};
-	if (!r->replay)
+	    (struct field){SPAN("X-Request-Id"), r->c.id};
+	if (!r->c.replay)
 		return more;
-	struct span name = span_str(r->policy->replay_header);
+	struct span name = span_str(r->c.policy->replay_header);
 	if (name.len > 0)
 		more.list[more.count++] = (struct field){name, SPAN("true")};
-	if (r->answer->request_id.len > 0)
+	if (r->c.answer->request_id.len > 0)
 		more.list[more.count++] = (struct field){
-		    SPAN("Original-Request-Id"), r->answer->request_id};
+		    SPAN("Original-Request-Id"), r->c.answer->request_id};
 	return more;
 }
 

@@ -151,7 +151,7 @@ INVARIANT_NAME(own_store,
 INVARIANT_NAME(outcome_restored,
     "an outcome whose record Redis has forgotten would be forgotten too")
 
-/* --- whose key it is: gate/key.c, gate/fingerprint.c, record/redis_keys.c ---
+/* --- whose key it is: key/key.c, key/fingerprint.c, record/redis_keys.c ---
  */
 INVARIANT_NAME(scope_in_name, "a tenant would be given another one's answer")
 INVARIANT_NAME(scope_needed, "all who name no tenant would be one tenant")

@@ -34,17 +34,17 @@ hash_request(const struct request *r)
 {
 	uint64_t hash = mix(1, r->machine.step);
 	hash = mix(hash, (uint64_t)(fake_front_client(r->x) - world.clients));
-	hash = hash_store_op(hash, &r->claim_op);
-	hash = hash_owner(hash, &r->claim.owner);
+	hash = hash_store_op(hash, &r->c.claim_op);
+	hash = hash_owner(hash, &r->c.claim.owner);
 	hash = hash_op(hash, &r->waiter.op);
 	hash = mix(hash, (uint64_t)r->waiter.heard << 1 |
 	    (r->waiter.link != NULL));
 	hash = mix(hash, (uint64_t)r->wait_until_ms);
 	hash = mix(hash, r->waited);
-	hash = hash_op(hash, &r->join);
+	hash = hash_op(hash, &r->c.join);
 	hash = hash_op(hash, &r->forward.op);
 	hash = hash_op(hash, &r->x->op);
-	return mix(hash, (uint64_t)r->x->gone << 1 | (r->execution != NULL));
+	return mix(hash, (uint64_t)r->x->gone << 1 | (r->c.execution != NULL));
 }
 
 static uint64_t
@@ -67,7 +67,7 @@ hash_execution(const struct execution *e)
 	hash = mix(hash, (uint64_t)e->expected << 1 | e->withheld);
 	hash = hash_op(hash, &e->journal.op);
 	hash = hash_op(hash, &e->pause);
-	return mix(hash, e->request != NULL);
+	return mix(hash, e->claimant != NULL);
 }
 
 static uint64_t

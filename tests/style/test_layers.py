@@ -16,6 +16,7 @@ from once.tap import equal, test
 #
 #   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
 #                   conf <- {http, upstream}
+#   {http, store} <- key
 #   all of these but probe <- gate <- admin <- cmd -> probe
 BASE = {"base"}
 LOOP = BASE | {"loop"}
@@ -23,7 +24,8 @@ CONF = LOOP | {"conf"}
 REDIS = CONF | {"redis"}
 RECORD = REDIS | {"record"}
 STORE = RECORD | {"journal", "store"}
-GATE = STORE | {"http", "upstream", "gate"}
+KEY = STORE | {"http", "key"}
+GATE = KEY | {"upstream", "gate"}
 MAY_SEE = {
     "tbl": set(),
     "base": set(),
@@ -36,6 +38,7 @@ MAY_SEE = {
     "store": STORE,
     "http": CONF,
     "upstream": CONF,
+    "key": KEY,
     "gate": GATE,
     "admin": GATE,
     "cmd": GATE | {"admin", "probe"},

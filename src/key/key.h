@@ -11,7 +11,7 @@
  * The idempotency key of a request: found among the fields or derived from
  * the body, checked, and reduced to the bytes that make it up.  It knows
  * nothing of records, nor of the scope that the key is valid in
- * (gate/scope.h).  Pure; any thread; field values come without the blanks
+ * (key/scope.h).  Pure; any thread; field values come without the blanks
  * around them.
  */
 enum key_verdict {

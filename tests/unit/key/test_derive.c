@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/digest.h"
-#include "gate/key.h"
-#include "gate/scope.h"
+#include "key/key.h"
+#include "key/scope.h"
 
 /* Keys that are derived from bodies, and scopes. */
 static char idempotency_key[] = "Idempotency-Key";

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "gate/fingerprint.h"
+#include "key/fingerprint.h"
 
 enum {
 	EVERYTHING = FINGERPRINT_METHOD | FINGERPRINT_PATH |

@@ -5,34 +5,33 @@
 #include "base/json.h"
 #include "base/template.h"
 #include "base/test_build.h"
-#include "gate/request.h"
-#include "gate/variables.h"
+#include "key/variables.h"
 #include "http/route.h"
 
 /* --- one value --- */
 
 static bool
-value_of_body(struct request *r, struct arena *scratch,
+value_of_body(const struct variables *v, struct arena *scratch,
     const struct pointer *pointer, struct span *ret_value)
 {
-	const struct json *json = json_read(scratch, body_span(&r->x->body));
+	const struct json *json = json_read(scratch, v->body);
 	const struct json *value = json ? json_at(json, pointer) : NULL;
-	return value != NULL && json_scalar(r->arena, value, ret_value);
+	return value != NULL && json_scalar(v->arena, value, ret_value);
 }
 
 static bool
-value_of(struct request *r, struct arena *scratch,
+value_of(const struct variables *v, struct arena *scratch,
     const struct template_piece *piece, struct span *ret_value)
 {
 	switch (piece->kind) {
 	case TEMPLATE_KEY:
-		*ret_value = r->key.sent;
+		*ret_value = v->key;
 		return true;
 	case TEMPLATE_PATH:
-		return route_variable(r->arena, r->route, &r->head.target,
+		return route_variable(v->arena, v->route, v->target,
 		    piece->text, ret_value);
 	case TEMPLATE_JSON:
-		return value_of_body(r, scratch, &piece->pointer, ret_value);
+		return value_of_body(v, scratch, &piece->pointer, ret_value);
 	case TEMPLATE_TEXT:
 	case TEMPLATE_BARE:
 		break;
@@ -62,14 +61,14 @@ encode(struct arena *arena, struct span value)
 }
 
 static bool
-encoded_value(struct request *r, struct arena *scratch,
+encoded_value(const struct variables *v, struct arena *scratch,
     const struct template_piece *piece, struct span *ret_text)
 {
 	struct span value;
-	if (!value_of(r, scratch, piece, &value) || value.len == 0 ||
+	if (!value_of(v, scratch, piece, &value) || value.len == 0 ||
 	    (span_is_dots(value) && INVARIANT(dotless_value)))
 		return false;
-	*ret_text = encode(r->arena, value);
+	*ret_text = encode(v->arena, value);
 	return true;
 }
 
@@ -91,16 +90,16 @@ has_dots_segment(struct span text)
 }
 
 static bool
-fill(struct request *r, struct arena *scratch, const struct template *t,
+fill(const struct variables *v, struct arena *scratch, const struct template *t,
     struct span *ret_text)
 {
 	struct span text = SPAN("");
 	for (size_t i = 0; i < t->count; i++) {
 		struct span part = t->pieces[i].text;
 		if (t->pieces[i].kind != TEMPLATE_TEXT &&
-		    !encoded_value(r, scratch, &t->pieces[i], &part))
+		    !encoded_value(v, scratch, &t->pieces[i], &part))
 			return false;
-		text = arena_printf(r->arena, "%.*s%.*s", SPAN_FMT(text),
+		text = arena_printf(v->arena, "%.*s%.*s", SPAN_FMT(text),
 		    SPAN_FMT(part));
 	}
 	*ret_text = text;
@@ -108,19 +107,19 @@ fill(struct request *r, struct arena *scratch, const struct template *t,
 }
 
 bool
-variables_fill(
-    struct request *r, const struct template *t, struct span *ret_text)
+variables_fill(const struct variables *v, const struct template *t,
+    struct span *ret_text)
 {
 	/* What is read of a body is many times its size. */
 	struct arena *scratch = arena_new();
-	bool filled = fill(r, scratch, t, ret_text);
+	bool filled = fill(v, scratch, t, ret_text);
 	arena_free(&scratch);
 	return filled;
 }
 
 /* Each variable but the key, with its value where it has one. */
 static void
-digest_variables(struct request *r, struct arena *scratch,
+digest_variables(const struct variables *v, struct arena *scratch,
     const struct template *t, struct digest *digest)
 {
 	for (size_t i = 0; i < t->count; i++) {
@@ -129,23 +128,23 @@ digest_variables(struct request *r, struct arena *scratch,
 		if (piece->kind != TEMPLATE_PATH &&
 		    piece->kind != TEMPLATE_JSON)
 			continue;
-		bool found = value_of(r, scratch, piece, &value);
+		bool found = value_of(v, scratch, piece, &value);
 		digest_part(digest, found ? SPAN("value") : SPAN("none"));
 		digest_part(digest, value);
 	}
 }
 
 struct span
-variables_digest(struct request *r, const struct template *t)
+variables_digest(const struct variables *v, const struct template *t)
 {
 	if (!template_has(t, TEMPLATE_PATH) && !template_has(t, TEMPLATE_JSON))
 		return SPAN("");
 	struct digest digest;
-	uint8_t *hash = arena_alloc(r->arena, DIGEST_BYTES);
+	uint8_t *hash = arena_alloc(v->arena, DIGEST_BYTES);
 	/* What is read of a body is many times its size. */
 	struct arena *scratch = arena_new();
 	digest_begin(&digest, SPAN("variables"), SPAN(""));
-	digest_variables(r, scratch, t, &digest);
+	digest_variables(v, scratch, t, &digest);
 	digest_end(&digest, hash);
 	arena_free(&scratch);
 	return span_of((const char *)hash, DIGEST_BYTES);

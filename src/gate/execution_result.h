@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "gate/request.h"
+#include "gate/claimant.h"
 
 /*
- * All that an execution says to the request that waits for it: once, and
- * nothing where nobody waits.  It is the one place that knows both.  The
+ * All that an execution says to the claimant that waits for it: once,
+ * and nothing where nobody waits.  It is the one place that knows both.  The
  * worker's thread only.
  */
 struct execution;
 
 /* That problem. */
-void deliver_problem(
+void execution_result_problem(
     struct execution *e, enum outcome outcome, enum problem problem);
 /* The upstream's own answer, as far as there is one. */
-void deliver_answer(struct execution *e, enum outcome outcome);
+void execution_result_answer(struct execution *e, enum outcome outcome);
 /* Another owner has decided: what retries get is what this one gets. */
-void deliver_fenced(struct execution *e);
+void execution_result_fenced(struct execution *e);
 /* Nobody knows: the upstream's own words, or the problem of e->reason. */
-void deliver_unknown(struct execution *e);
+void execution_result_unknown(struct execution *e);

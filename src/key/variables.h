@@ -5,28 +5,35 @@
 #include "base/must.h"
 #include "base/span.h"
 #include "conf/conf.h"
+#include "http/request_target.h"
 
 /*
  * What the variables of a template (base/template.h) stand for in a request:
  * its key, segments of its path, members of its body.  It knows nothing of
- * what the text is for.  The worker's thread; what it makes lies in the
- * request's arena.
+ * what the text is for.  Pure; what it makes lies in the request's arena.
  */
-struct request;
+struct variables {
+	struct arena *arena;
+	const struct conf_route *route;
+	const struct request_target *target;
+	struct span body;
+	struct span key; /* as the upstream knows it */
+};
 
 /*
  * The text of a template, each value percent-encoded as a segment of a path is
  * (RFC 3986, section 3.3).  False where a value is missing, empty, "." or "..",
  * or is no string, number or boolean, or where a segment becomes "." or "..".
  */
-MUST_USE bool variables_fill(struct request *r, const struct template *t,
-    struct span *ret_text);
+MUST_USE bool variables_fill(const struct variables *v,
+    const struct template *t, struct span *ret_text);
 
 /*
  * A hash of what the template's variables stand for, the key left out, whose
  * bytes lie in the request's arena; empty where it has no others.
  */
-struct span variables_digest(struct request *r, const struct template *t);
+struct span variables_digest(
+    const struct variables *v, const struct template *t);
 
 /*
  * Whether a namespace is one that the policy may make.  *ret_entity is then the

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/error.h"
-#include "gate/deliver.h"
+#include "gate/execution_result.h"
 #include "gate/execution.h"
 #include "gate/response.h"
 #include "gate/worker.h"
 #include "loop/log.h"
 
-/* What a request gets of its execution. */
+/* What a claimant gets of its execution. */
 struct result {
 	enum outcome outcome;
 	enum problem problem;  /* PROBLEM_COUNT_: the answer */
@@ -22,29 +22,30 @@ struct result {
 static void
 hand_over(struct execution *e, const struct result *result)
 {
-	struct request *r = e->request;
-	if (r == NULL)
+	struct claimant *c = e->claimant;
+	if (c == NULL)
 		return;
-	e->request = NULL;
-	r->execution = NULL;
-	r->outcome = result->outcome;
-	r->problem = result->problem;
-	r->original_status = result->original_status;
-	r->retry_after_s = result->retry_after_s;
-	memcpy(r->claim_op.current, e->store.current,
-	    sizeof r->claim_op.current);
-	r->answer = result->answer ? answer_ref(result->answer) : NULL;
-	r->store_us += e->store_us;
-	r->upstream_us = e->forward.op.took_us;
-	if (result->rest != NULL)
-		forward_move(&r->forward, result->rest);
-	r->replay = result->replay;
-	r->omitted = response_copy(r->arena, &result->omitted);
-	op_done(&r->join, 0);
+	e->claimant = NULL;
+	c->execution = NULL;
+	c->outcome = result->outcome;
+	c->problem = result->problem;
+	c->original_status = result->original_status;
+	c->retry_after_s = result->retry_after_s;
+	memcpy(c->claim_op.current, e->store.current,
+	    sizeof c->claim_op.current);
+	c->answer = result->answer ? answer_ref(result->answer) : NULL;
+	c->store_us += e->store_us;
+	c->upstream_us = e->forward.op.took_us;
+	if (result->rest != NULL && c->rest != NULL)
+		forward_move(c->rest, result->rest);
+	c->replay = result->replay;
+	c->omitted = response_copy(c->arena, &result->omitted);
+	op_done(&c->join, 0);
 }
 
 void
-deliver_problem(struct execution *e, enum outcome outcome, enum problem problem)
+execution_result_problem(
+    struct execution *e, enum outcome outcome, enum problem problem)
 {
 	hand_over(
 	    e, &(struct result){.outcome = outcome, .problem = problem});
@@ -63,7 +64,7 @@ deliver_not_kept(struct execution *e, enum outcome outcome, int status)
 }
 
 void
-deliver_answer(struct execution *e, enum outcome outcome)
+execution_result_answer(struct execution *e, enum outcome outcome)
 {
 	hand_over(e,
 	    &(struct result){
@@ -96,7 +97,7 @@ problem_of_record(const struct store_op *op)
 }
 
 void
-deliver_fenced(struct execution *e)
+execution_result_fenced(struct execution *e)
 {
 	counter_add(&e->worker->meter.fenced, 1);
 	struct logline line = log_begin(EV_fenced);
@@ -140,12 +141,12 @@ problem_of(enum reason reason)
 }
 
 void
-deliver_unknown(struct execution *e)
+execution_result_unknown(struct execution *e)
 {
 	const struct conf_idempotency *policy = e->held.policy;
 	bool settles = policy->on_unknown == UNKNOWN_RECONCILE && !e->asked;
 	if (e->answer != NULL)
-		deliver_answer(e, OUTCOME_UNKNOWN);
+		execution_result_answer(e, OUTCOME_UNKNOWN);
 	else
 		hand_over(e,
 		    &(struct result){

@@ -3,25 +3,25 @@
 
 #include "base/must.h"
 #include "base/span.h"
+#include "key/variables.h"
 #include "store/types.h"
 
 /*
  * What a request changes (entity), and in which version (newer_only).  It knows
  * nothing of what that is for: the claim's script decides (lua/entities.lua).
- * The worker's thread; what it makes lies in the request's arena.
+ * Pure; what it makes lies in the request's arena.
  *
  * An entity belongs to its namespace and scope; its name is a keyed hash of
  * these, and of the members' pointers and values or the variable's name and
  * value.
  */
-struct request;
-
 /*
- * Fills in *ret_entity for a request with a body and a route that has an
- * entity; scope has the values of the scope's fields.  NULL; or a sentence for
- * the client that says what is missing.
+ * Fills in *ret_entity for a request whose route has an entity; scope has the
+ * values of the scope's fields.  NULL; or a sentence for the client that says
+ * what is missing.
  */
-MUST_USE const char *entity_find(struct request *r, const struct span *scope,
+MUST_USE const char *entity_find(const struct conf *conf,
+    const struct variables *request, const struct span *scope,
     struct store_entity *ret_entity);
 /*
  * The name of the entity that a variable of the route's path names; value is

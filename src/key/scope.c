@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/test_build.h"
-#include "gate/scope.h"
+#include "key/scope.h"
 
 enum scope_verdict
 scope_find(const struct conf_idempotency *policy, const struct fields *fields,

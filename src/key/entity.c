@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/json.h"
-#include "gate/entity.h"
-#include "gate/request.h"
-#include "gate/worker.h"
 #include "http/route.h"
+#include "key/entity.h"
+#include "key/key.h"
 #include "record/version.h"
 
 /* The bytes of a name that its shard follows from (record/redis_keys.c). */
@@ -32,24 +31,24 @@ entity_name_by_path(const struct conf *conf,
 }
 
 static const char *
-find_name(struct request *r, struct arena *scratch, const struct span *scope,
+find_name(const struct conf *conf, const struct variables *request,
+    struct arena *scratch, const struct span *scope,
     struct store_entity *entity)
 {
-	const struct conf *conf = r->worker->conf;
-	const char *path = r->policy->entity.path;
+	const struct conf_idempotency *policy = request->route->idempotency;
+	const char *path = policy->entity.path;
 	struct digest digest;
 	struct span value = SPAN("");
 	if (path != NULL) {
-		if (!route_variable(r->arena, r->route, &r->head.target,
-			span_str(path), &value))
+		if (!route_variable(request->arena, request->route,
+			request->target, span_str(path), &value))
 			return "The path does not say what is to be changed.";
-		entity_name_by_path(
-		    conf, r->policy, scope, value, entity->name);
+		entity_name_by_path(conf, policy, scope, value, entity->name);
 		return NULL;
 	}
-	begin_digest(conf, r->policy, scope, &digest);
-	if (!key_digest_members(scratch, &r->policy->entity.pointers,
-		body_span(&r->x->body), &digest))
+	begin_digest(conf, policy, scope, &digest);
+	if (!key_digest_members(
+		scratch, &policy->entity.pointers, request->body, &digest))
 		return "The body does not say what is to be changed: a member "
 		       "that names it is missing.";
 	digest_end(&digest, entity->name);
@@ -57,31 +56,35 @@ find_name(struct request *r, struct arena *scratch, const struct span *scope,
 }
 
 static const char *
-find_version(
-    struct request *r, struct arena *scratch, struct store_entity *entity)
+find_version(const struct variables *request, struct arena *scratch,
+    struct store_entity *entity)
 {
-	if (r->policy->newer_only.count == 0)
+	const struct pointer *pointer =
+	    &request->route->idempotency->newer_only;
+	if (pointer->count == 0)
 		return NULL;
-	const struct json *json = json_read(scratch, body_span(&r->x->body));
-	const struct json *value =
-	    json ? json_at(json, &r->policy->newer_only) : NULL;
+	const struct json *json = json_read(scratch, request->body);
+	const struct json *value = json ? json_at(json, pointer) : NULL;
 	if (value == NULL ||
-	    !version_read(r->arena, value, &entity->version, &entity->shown))
+	    !version_read(
+		request->arena, value, &entity->version, &entity->shown))
 		return "The body has no version that is a number or an "
 		       "RFC 3339 time.";
 	return NULL;
 }
 
 const char *
-entity_find(struct request *r, const struct span *scope,
-    struct store_entity *ret_entity)
+entity_find(const struct conf *conf, const struct variables *request,
+    const struct span *scope, struct store_entity *ret_entity)
 {
-	struct store_entity entity = {.serialize = r->policy->serialize};
+	struct store_entity entity = {
+	    .serialize = request->route->idempotency->serialize};
 	/* What is read of a body is many times its size. */
 	struct arena *scratch = arena_new();
-	const char *wrong = find_name(r, scratch, scope, &entity);
+	const char *wrong =
+	    find_name(conf, request, scratch, scope, &entity);
 	if (wrong == NULL)
-		wrong = find_version(r, scratch, &entity);
+		wrong = find_version(request, scratch, &entity);
 	arena_free(&scratch);
 	if (wrong == NULL)
 		*ret_entity = entity;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "gate/fingerprint.h"
+#include "key/fingerprint.h"
 
 #include "base/json.h"
 #include "base/test_build.h"

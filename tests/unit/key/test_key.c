@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "gate/key.h"
+#include "key/key.h"
 
 /* --- helpers --- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "gate/key.h"
+#include "key/key.h"
 
 #include "base/ascii.h"
 #include "base/digest.h"

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "gate/cache.h"
+#include "gate/machine.h"
+#include "http/head_check.h"
+#include "http/problem.h"
+#include "key/key.h"
+#include "key/scope.h"
+#include "key/variables.h"
+#include "store/store.h"
+#include "upstream/forward.h"
+
+/*
+ * A claimant is whoever wants a key: what a client's request and a message from
+ * a broker have in common.  It is a request whose head is checked and whose
+ * body is there; its key gets a name, its record is claimed, and where that is
+ * ours an execution is started, which tells the claimant its result once
+ * (gate/execution_result.h).  It knows neither clients nor brokers, nor what
+ * becomes of the result.  A member of its owner, whose arena it uses; the
+ * worker's thread only.
+ */
+struct worker;
+struct execution;
+struct generation;
+
+/* How it ended, of tbl/outcomes.h. */
+enum outcome {
+#define OUTCOME(name, word, ...) OUTCOME_##name,
+#include "tbl/outcomes.h"
+#undef OUTCOME
+	OUTCOME_COUNT_,
+};
+
+struct claimant {
+	struct worker *worker;
+	struct generation *generation;
+	const struct conf *conf;       /* the generation's */
+	const struct conf *store_conf; /* the one that the store began with */
+	struct arena *arena;
+	struct span id; /* X-Request-Id */
+
+	/* The request. */
+	struct span method;
+	struct checked_head head;
+	struct body *body; /* its owner's; an execution takes it over */
+	bool has_body;
+	bool tls;
+	struct span client; /* its address without the port, or "unix" */
+
+	const struct conf_route *route;
+	const struct conf_idempotency *policy; /* NULL: pass-through */
+	struct key key;
+	bool derived; /* the key comes from the body */
+	struct key_id key_id;
+	char key_hex[DIGEST_HEX + 1]; /* "" while there is no key */
+
+	struct claim claim;
+	struct store_entity entity; /* where the policy has one */
+	cache_mark mark; /* before the claim */
+	struct store_op claim_op;
+	struct message message;
+
+	struct execution *execution; /* NULL: none, or it has ended for us */
+	struct op join;              /* done: the result is here */
+	struct forward *rest; /* where a long answer's content goes; or NULL */
+
+	/* The result. */
+	enum outcome outcome;
+	enum problem problem; /* PROBLEM_COUNT_: the answer */
+	int original_status;
+	int64_t retry_after_s; /* of a problem; 0: its own */
+	struct answer *answer;
+	bool replay;
+	struct fields omitted; /* for this client only, not stored */
+	uint32_t attempt;
+	int64_t store_us; /* -1: it was not asked */
+	int64_t upstream_us;
+};
+
+/* Whom a claimant belongs to. */
+struct claimant_home {
+	struct worker *worker;
+	struct loop *loop;
+	struct generation *generation; /* the present one */
+	const struct conf *store_conf;
+};
+
+/*
+ * A new one, zeroed, under the present configuration, to which it takes a
+ * reference; owner is the machine that its operations wake.
+ */
+void claimant_init(struct claimant *c, const struct claimant_home *home,
+    struct arena *arena, struct machine *owner);
+/* Ends its operations, lets go of its execution and of all it refers to. */
+void claimant_clear(struct claimant *c);
+
+/* The route of its target; false: two readings lead to different ones. */
+MUST_USE bool claimant_find_route(struct claimant *c);
+/* The key among its fields; KEY_MISSING too where the body may make one. */
+MUST_USE enum key_verdict claimant_find_key(struct claimant *c);
+/* Whether the fields name a scope. */
+MUST_USE enum scope_verdict claimant_find_scope(const struct claimant *c);
+
+/* What the variables of its route's templates stand for. */
+struct variables claimant_variables(const struct claimant *c);
+
+/*
+ * The key of the body, where it comes from there; KEY_MISSING: the body has
+ * none.
+ */
+MUST_USE enum key_verdict claimant_derive_key(struct claimant *c);
+/*
+ * Names the record, and the entity.  PROBLEM_COUNT_; or what is wrong, with a
+ * sentence for the client.
+ */
+MUST_USE enum problem claimant_name(
+    struct claimant *c, struct span *ret_detail);

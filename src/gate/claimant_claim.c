@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/container.h"
+#include "base/test_build.h"
+#include "gate/claimant_claim.h"
+#include "gate/execution.h"
+#include "gate/message.h"
+#include "gate/worker.h"
+#include "key/fingerprint.h"
+
+static void
+take_fingerprint(struct claimant *c)
+{
+	const struct request_target *target = &c->head.target;
+	const struct variables variables = claimant_variables(c);
+	struct fingerprinted what = {
+	    .method = c->method,
+	    .path = target->path,
+	    .query = target->query,
+	    .has_query = target->has_query,
+	    .fields = &c->head.fields,
+	    .body = variables.body,
+	    .question = variables_digest(
+		&variables, &c->policy->reconcile.path),
+	};
+	if (c->claim.entity != NULL) {
+		what.entity = span_of(
+		    (const char *)c->entity.name, sizeof c->entity.name);
+		what.version = c->entity.version;
+	}
+	fingerprint_make(c->policy, span_str(c->store_conf->store.secret),
+	    &what, c->claim.fingerprint);
+}
+
+void
+claimant_claim_prepare(struct claimant *c, bool waits)
+{
+	c->claim = (struct claim){
+	    .key_id = c->key_id,
+	    .policy = c->policy,
+	    .route = span_str(c->route->name),
+	    .entity = conf_has_entity(c->policy) ? &c->entity : NULL,
+	    .waits = waits,
+	};
+	owner_new(&c->claim.owner);
+	take_fingerprint(c);
+}
+
+/* Of another body with this key Redis decides. */
+bool
+claimant_claim_find_kept(struct claimant *c)
+{
+	struct worker *w = c->worker;
+	const struct cached *kept =
+	    cache_find(w->cache, &c->key_id, store_latest_ms(w->store));
+	if (kept == NULL ||
+	    (memcmp(kept->fingerprint, c->claim.fingerprint,
+		 sizeof kept->fingerprint) != 0 &&
+		INVARIANT(cached_request)))
+		return false;
+	c->claim_op.verdict = VERDICT_COMPLETED;
+	c->answer = answer_ref(kept->answer);
+	c->attempt = kept->attempt;
+	return true;
+}
+
+bool
+claimant_claim_is_withheld(const struct claimant *c)
+{
+	return journaled_awaits(
+	    c->worker->store, c->worker->waiting, &c->claim);
+}
+
+void
+claimant_claim(struct claimant *c)
+{
+	c->claim.withheld = claimant_claim_is_withheld(c);
+	c->mark = cache_asking(c->worker->cache, &c->key_id);
+	store_claim(c->worker->store, &c->claim_op, &c->claim);
+}
+
+void
+claimant_claim_take_answer(struct claimant *c)
+{
+	c->answer = c->claim_op.answer;
+	c->claim_op.answer = NULL;
+	c->attempt = c->claim_op.attempt;
+	struct cached cached = {
+	    .answer = c->answer,
+	    .attempt = c->attempt,
+	    .until_ms = c->claim_op.until_ms,
+	};
+	memcpy(cached.fingerprint, c->claim.fingerprint,
+	    sizeof cached.fingerprint);
+	cache_put(c->worker->cache, &c->key_id, c->mark, &cached);
+}
+
+/* --- what comes of it --- */
+
+/* The claimant ends; its execution goes on by itself. */
+static void
+leave_execution(struct op *join, int error)
+{
+	struct claimant *c = CONTAINER_OF(join, struct claimant, join);
+	(void)error;
+	execution_leave(c->execution);
+	c->execution = NULL;
+}
+
+void
+claimant_claim_start(struct claimant *c)
+{
+	bool ask = c->claim_op.verdict == VERDICT_RECONCILE;
+	c->attempt = c->claim_op.attempt;
+	/* If it is to be executed after all, that is an attempt more. */
+	message_make(c, c->attempt + ask);
+	struct message question = {0};
+	bool can_ask = !ask || message_question(c, &question);
+	const struct execution_start start = {
+	    .worker = c->worker,
+	    .generation = c->generation,
+	    .route = c->route,
+	    .arena = c->arena,
+	    .claimant = c,
+	    .attempt = c->attempt,
+	    .tries = c->claim_op.tries,
+	    .created_ms = c->claim_op.created_ms,
+	    .claimed_us = c->claim_op.op.began_us,
+	    .claim = c->claim,
+	    .ask = ask,
+	    .can_ask = can_ask,
+	    .reason = c->claim_op.reason,
+	    .question = question,
+	    .message = c->message,
+	    .body = c->body,
+	    .request_id = c->id,
+	};
+	op_start(&c->join, 0, leave_execution);
+	c->execution = execution_new(&start);
+	machine_run(&c->execution->machine);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "gate/claimant.h"
+
+/*
+ * A claimant's claim, and what comes of it: the record's answer, or an
+ * execution.  It does not know what its verdict means to whoever waits for it.
+ * The worker's thread only.
+ */
+
+/*
+ * Makes the claim that comes next: a new owner, and the fingerprint.  waits: as
+ * in struct claim.
+ */
+void claimant_claim_prepare(struct claimant *c, bool waits);
+/* Whether memory has the answer: then it is here, as COMPLETED. */
+MUST_USE bool claimant_claim_find_kept(struct claimant *c);
+/* Asks Redis; claim_op has what it says. */
+void claimant_claim(struct claimant *c);
+/*
+ * Whether an outcome of its key, or a version of its entity, is in this process
+ * and not in Redis, which may have lost the claim as well: then nothing is
+ * executed for it.
+ */
+bool claimant_claim_is_withheld(const struct claimant *c);
+/* The claim's verdict is COMPLETED: takes the answer, and memory keeps it. */
+void claimant_claim_take_answer(struct claimant *c);
+
+/* OURS or RECONCILE: an execution begins; join is done when it has a result. */
+void claimant_claim_start(struct claimant *c);
