@@ -31,6 +31,7 @@ typedef struct conf_idempotency in_RECONCILE;
 #define SECOND INT64_C(1000)
 #define HOUR (3600 * SECOND)
 #define DAY (24 * HOUR)
+#define KIB (INT64_C(1) << 10)
 #define MIB (INT64_C(1) << 20)
 #define GIB (INT64_C(1) << 30)
 #define TIB (INT64_C(1) << 40)

@@ -48,9 +48,9 @@ OPT(ROOT, "limits.connections", COUNT, max_connections,
 	"its own, at most 64.",
 	10000)
 OPT(ROOT, "limits.request_headers", SIZE, max_request_headers,
-	RANGE(1, 16 * MIB), RESTART,
+	RANGE(1, 64 * KIB), RESTART,
 	"The longest head of a request; a longer one gets 431.",
-	"32KiB")
+	"16KiB")
 OPT(ROOT, "limits.header_timeout", DURATION, header_timeout_ms,
 	RANGE(1, 3650 * DAY), RELOAD,
 	"How long a client may take to send the head of a request, counted "

@@ -16,9 +16,9 @@ from once.wait import eventually
 
 # --- heads ---
 
-@each([(str(count), count) for count in (549, 551, 1000, 31_000)])
+@each([(str(count), count) for count in (549, 551, 1000, 15_000, 31_000)])
 def any_number_of_arguments_in_a_query_is_forwarded(bench, count):
-    upstream, gateway = bench.pair()
+    upstream, gateway = bench.pair(limits={"request_headers": "32KiB"})
     target = "/x?" + "&" * count
     equal(gateway.send(build("GET", target)).status, 201)
     equal(upstream.requests[0].target, target)
@@ -51,8 +51,8 @@ def cookies(count):
 
 @each([
     ("a hundred fields", fields_of(100)),
-    ("a field of 32000 bytes", one_field(32_000)),
-    ("a cookie of 20000 bytes", [("Cookie", "b" * 20_000)]),
+    ("a field of 16000 bytes", one_field(16_000)),
+    ("a cookie of 12000 bytes", [("Cookie", "b" * 12_000)]),
     ("a hundred cookies", cookies(100)),
     ("500 cookies", cookies(500)),
 ])
@@ -66,7 +66,7 @@ def a_head_is_taken_with(bench, fields):
     equal(upstream.count(), 1)
 
 
-@each([(size, size) for size in (400, 1024, 5_000, 20_000, 30_000, 200_000)])
+@each([(size, size) for size in (400, 1024, 5_000, 20_000, 30_000, 65_536)])
 def an_answers_head_has_room_whatever_a_requests_may_have(bench, size):
     """Even after the largest request that is allowed."""
     upstream, gateway = bench.pair(
@@ -87,17 +87,17 @@ def an_answers_head_has_room_whatever_a_requests_may_have(bench, size):
 @each([
     ("101 fields", fields_of(101)),
     ("6000 fields", fields_of(6000)),
-    ("a field of 33000 bytes", one_field(33_000)),
+    ("a field of 17000 bytes", one_field(17_000)),
     ("a field of a megabyte", one_field(1_000_000)),
-    ("a cookie of 33000 bytes", [("Cookie", "b" * 33_000)]),
+    ("a cookie of 17000 bytes", [("Cookie", "b" * 17_000)]),
     ("1000 semicolons", [("Cookie", ";" * 1000)]),
     ("2000 cookies", cookies(2000)),
     ("8000 cookies", cookies(8000)),
-    ("a target of 33000 bytes", None),
+    ("a target of 17000 bytes", None),
 ])
 def a_head_is_431_with(bench, fields):
     upstream, gateway = bench.pair()
-    target = "/x" if fields else "/" + "x" * 33_000
+    target = "/x" if fields else "/" + "x" * 17_000
     with gateway.client() as client:
         try:
             client.send(build("GET", target, fields or []))

@@ -69,7 +69,7 @@ the_file_has_its_defaults(void **state)
 	assert_int_equal(c->log_level, CONF_INFO);
 	assert_true(c->log_access);
 	assert_int_equal(c->max_connections, 10000);
-	assert_int_equal(c->max_request_headers, 32 << 10);
+	assert_int_equal(c->max_request_headers, 16 << 10);
 	assert_int_equal(c->header_timeout_ms, 10 * SECOND);
 	assert_int_equal(c->idle_timeout_ms, 60 * SECOND);
 	assert_int_equal(c->in_flight_bytes, 256 << 20);

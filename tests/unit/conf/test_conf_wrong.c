@@ -160,7 +160,7 @@ values_have_their_type_and_range(void **state)
 	    {TRY_FILE("'cache':{'size':1.5}"), "/cache/size: " WORDS_SIZE},
 	    {TRY_FILE("'cache':{'size':true}"), "/cache/size: " WORDS_SIZE},
 	    {TRY_FILE("'limits':{'request_headers':0}"),
-		"/limits/request_headers: must be between 1 and 16MiB\n"},
+		"/limits/request_headers: must be between 1 and 64KiB\n"},
 	    {TRY_FILE("'limits':{'connections':0}"),
 		"/limits/connections: must be between 1 and 1000000\n"},
 	    {TRY_UPSTREAM("{'targets':['http://h'],'keepalive':0}"),
