@@ -377,7 +377,7 @@ share_shard(struct admin_request *a, const struct conf_idempotency *policy,
     const struct span *scope, struct span value, struct key_id *key_id)
 {
 	struct store_entity entity = {0};
-	if (a->conf->store.cluster.count == 0)
+	if (a->conf->store.redis.cluster.count == 0)
 		return;
 	entity_name_by_path(a->admin->conf, policy, scope, value, entity.name);
 	entity_share_shard(&entity, key_id);

@@ -123,7 +123,9 @@ say_status(struct admin_request *a, bool up)
 		json_array_append_new(listen, json_string(admin->listen[i]));
 	int64_t up_ms = clock_wall_ms() - admin->started_ms;
 	const char *redis =
-	    conf->store.managed ? "managed" : conf->store.redis.text;
+	    conf->store.redis.managed
+		? "managed"
+		: conf->store.redis.address.text;
 	char *master = store_master(admin->store);
 	json_t *status =
 	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "

@@ -47,7 +47,7 @@ descriptors_raise(void)
 static int64_t
 count_nodes(const struct conf *conf)
 {
-	int64_t seeds = (int64_t)conf->store.cluster.count;
+	int64_t seeds = (int64_t)conf->store.redis.cluster.count;
 	if (seeds == 0)
 		return 1;
 	return seeds > NODES_OF_CLUSTER ? seeds : NODES_OF_CLUSTER;
@@ -58,7 +58,7 @@ static int64_t
 count_lines(const struct conf *conf)
 {
 	return FOR_NODE * count_nodes(conf) * (conf->workers + 1) +
-	    FOR_SENTINEL * (int64_t)conf->store.sentinels.count;
+	    FOR_SENTINEL * (int64_t)conf->store.redis.sentinels.count;
 }
 
 static int64_t

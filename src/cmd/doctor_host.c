@@ -179,7 +179,7 @@ void
 doctor_host_managed_server(struct doctor *doctor)
 {
 	struct sockaddr_un un;
-	if (!doctor->conf->store.managed) {
+	if (!doctor->conf->store.redis.managed) {
 		findings_add_well(doctor, FINDING_managed_server,
 		    mem_str(SPAN("store.redis is not \"managed\"")));
 		return;

@@ -15,7 +15,7 @@ enum { APART_MS = 1000 };
 static const char *
 redis_pointer(const struct doctor *doctor)
 {
-	if (doctor->conf->store.cluster.count > 0)
+	if (doctor->conf->store.redis.cluster.count > 0)
 		return "/store/cluster";
 	return conf_has_sentinels(doctor->conf) ? "/store/sentinels"
 						: "/store/redis";
@@ -60,19 +60,19 @@ span_text(struct span info, struct span name)
 static char *
 where_redis_is(const struct conf *conf)
 {
-	if (conf_has_sentinels(conf))
-		return mem_str(SPAN("it and to each Sentinel"));
-	if (conf->store.cluster.count > 0)
-		return shell_quote(conf->store.cluster.list[0]);
-	return conf->store.redis.text != NULL
-	    ? shell_quote(conf->store.redis.text)
-	    : mem_str(SPAN("it"));
+	const struct conf_redis *redis = &conf->store.redis;
+	if (redis->cluster.count > 0)
+		return shell_quote(redis->cluster.list[0]);
+	if (redis->address.text != NULL)
+		return shell_quote(redis->address.text);
+	return mem_str(conf_has_sentinels(conf)
+		? SPAN("it and to each Sentinel") : SPAN("it"));
 }
 
 void
 doctor_redis_stopped(struct doctor *doctor)
 {
-	if (!doctor->conf->store.managed)
+	if (!doctor->conf->store.redis.managed)
 		findings_add_well(doctor, FINDING_redis_stopped,
 		    mem_str(SPAN("store.redis is not \"managed\"")));
 	else if (doctor->redis.how == REDIS_SILENT)
@@ -87,7 +87,7 @@ doctor_redis_unreachable(struct doctor *doctor)
 {
 	if (doctor->redis.how != REDIS_SILENT)
 		return;
-	if (doctor->conf->store.managed)
+	if (doctor->conf->store.redis.managed)
 		findings_add_skipped(doctor, FINDING_redis_unreachable,
 		    "the managed Redis is not running");
 	else
@@ -100,10 +100,11 @@ doctor_redis_unreachable(struct doctor *doctor)
 char *
 doctor_redis_acl(const struct conf *conf)
 {
+	const char *user = conf->store.redis.user;
 	char *rules = rights_rules(conf);
 	char *line = mem_printf("ACL SETUSER %s on >PASSWORD resetkeys "
 				"resetchannels -@all %s",
-	    conf->store.user ? conf->store.user : "onceproxy", rules);
+	    user ? user : "onceproxy", rules);
 	free(rules);
 	return line;
 }
@@ -111,12 +112,12 @@ doctor_redis_acl(const struct conf *conf)
 void
 doctor_redis_login(struct doctor *doctor)
 {
-	const struct conf *conf = doctor->conf;
 	if (doctor->redis.how == REDIS_REFUSED)
 		findings_add(doctor, FINDING_redis_login,
-		    conf->store.user ? "/store/user" : redis_pointer(doctor),
+		    doctor->conf->store.redis.user ? "/store/user"
+						   : redis_pointer(doctor),
 		    mem_str(span_str(doctor->redis.message)),
-		    doctor_redis_acl(conf));
+		    doctor_redis_acl(doctor->conf));
 	else
 		(void)redis_is_seen(doctor, FINDING_redis_login);
 }
@@ -165,8 +166,7 @@ missing_rights(const struct doctor *doctor)
 
 /*
  * A pattern is added only where it is needed: Redis refuses one beside "all".
- * A user that may run none of the commands that take one has no use for what
- * it may have.
+ * A user without any of the commands that take one has no use for it.
  */
 static void
 print_pattern(FILE *out, enum permitted is, const char *reset, char *pattern)
@@ -182,12 +182,12 @@ rights_cure(const struct doctor *doctor)
 {
 	const struct diagnostics *redis = &doctor->redis;
 	const struct conf *conf = doctor->conf;
+	const char *user = conf->store.redis.user;
 	char *line = NULL;
 	size_t len;
 	FILE *out = open_memstream(&line, &len);
 	must(out != NULL);
-	fprintf(out, "ACL SETUSER %s",
-	    conf->store.user ? conf->store.user : "default");
+	fprintf(out, "ACL SETUSER %s", user ? user : "default");
 	print_pattern(out, redis->keys, "resetkeys ", rights_keys(conf));
 	print_pattern(out, redis->channels, "resetchannels ",
 	    rights_channels(conf));
@@ -203,7 +203,7 @@ doctor_redis_rights(struct doctor *doctor)
 {
 	if (redis_is_seen(doctor, FINDING_rights) && is_lacking(&doctor->redis))
 		findings_add(doctor, FINDING_rights,
-		    doctor->conf->store.user ? "/store/user"
+		    doctor->conf->store.redis.user ? "/store/user"
 					     : redis_pointer(doctor),
 		    missing_rights(doctor), rights_cure(doctor));
 }
@@ -338,7 +338,7 @@ static char *
 master_arguments(const struct doctor *doctor, struct span info)
 {
 	const struct conf *conf = doctor->conf;
-	const struct address *redis = &conf->store.redis;
+	const struct address *redis = &conf->store.redis.address;
 	struct sentinel_named named;
 	if (conf_has_sentinels(conf) &&
 	    sentinel_query_agrees(conf, doctor->sentinels, &named))
@@ -357,7 +357,7 @@ void
 doctor_redis_no_replica(struct doctor *doctor)
 {
 	struct span info;
-	if (doctor->conf->store.managed)
+	if (doctor->conf->store.redis.managed)
 		findings_add_well(doctor, FINDING_no_replica,
 		    mem_str(SPAN("a managed Redis has no replicas")));
 	else if (doctor->redis.place == NULL &&

@@ -20,8 +20,8 @@ question_for(const struct conf *conf, size_t index)
 {
 	char *host, *command;
 	uint16_t port;
-	address_split(conf->store.sentinels.list[index], &host, &port);
-	char *master = shell_quote(conf->store.master);
+	address_split(conf->store.redis.sentinels.list[index], &host, &port);
+	char *master = shell_quote(conf->store.redis.master);
 	command = mem_printf(
 	    "redis-cli -h %s -p %u SENTINEL MASTER %s", host, port, master);
 	free(host);
@@ -38,14 +38,14 @@ doctor_sentinel_lost(struct doctor *doctor)
 		    mem_str(span_str(unused)));
 		return;
 	}
-	for (size_t i = 0; i < conf->store.sentinels.count; i++) {
+	for (size_t i = 0; i < conf->store.redis.sentinels.count; i++) {
 		const char *message = doctor->sentinels[i].message;
 		if (message == NULL)
 			continue;
 		char *where = pointer_of(i);
 		findings_add(doctor, FINDING_sentinel_lost, where,
 		    mem_printf(
-			"%s: %s", conf->store.sentinels.list[i], message),
+			"%s: %s", conf->store.redis.sentinels.list[i], message),
 		    question_for(conf, i));
 		free(where);
 	}
@@ -55,7 +55,7 @@ static size_t
 count_naming(const struct doctor *doctor)
 {
 	size_t naming = 0;
-	for (size_t i = 0; i < doctor->conf->store.sentinels.count; i++)
+	for (size_t i = 0; i < doctor->conf->store.redis.sentinels.count; i++)
 		naming += doctor->sentinels[i].message == NULL;
 	return naming;
 }
@@ -64,7 +64,7 @@ void
 doctor_sentinel_few(struct doctor *doctor)
 {
 	const struct conf *conf = doctor->conf;
-	size_t count = conf->store.sentinels.count;
+	size_t count = conf->store.redis.sentinels.count;
 	if (count == 0) {
 		findings_add_well(doctor, FINDING_sentinels_few,
 		    mem_str(span_str(unused)));
@@ -92,7 +92,7 @@ doctor_sentinel_behind(struct doctor *doctor)
 		    "no Sentinel names the master");
 		return;
 	}
-	for (size_t i = 0; i < conf->store.sentinels.count; i++) {
+	for (size_t i = 0; i < conf->store.redis.sentinels.count; i++) {
 		const struct sentinel_answer *seen = &doctor->sentinels[i];
 		if (seen->message != NULL ||
 		    sentinel_named_is_same(&seen->named, &believed))
@@ -100,7 +100,7 @@ doctor_sentinel_behind(struct doctor *doctor)
 		char *where = pointer_of(i);
 		findings_add(doctor, FINDING_sentinel_behind, where,
 		    mem_printf("%s names %s:%u, others name %s:%u",
-			conf->store.sentinels.list[i], seen->named.host,
+			conf->store.redis.sentinels.list[i], seen->named.host,
 			seen->named.port, believed.host, believed.port),
 		    question_for(conf, i));
 		free(where);

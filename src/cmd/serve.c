@@ -403,7 +403,7 @@ make_ready(struct serve *s, char **ret_message)
 	    !socket_activation_take(&s->inherited, ret_message) ||
 	    !admin_is_guarded(s, ret_message))
 		return false;
-	if (s->conf->store.managed) {
+	if (s->conf->store.redis.managed) {
 		s->managed = managed_start(s->loop, s->conf, ret_message);
 		if (s->managed == NULL)
 			return false;
@@ -422,7 +422,7 @@ run_until_ended(struct serve *s)
 	struct shown shown = {0};
 	if (conf_has_sentinels(s->conf))
 		s->sentinels = sentinels_new(s->loop, s->conf,
-		    store_health_master(s->health));
+		    &s->conf->store.redis, store_health_master(s->health));
 	start_workers(s);
 	start_admin(s, &shown);
 	log_ready(s);

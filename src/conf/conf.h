@@ -180,17 +180,22 @@ struct conf_route {
 enum { CONF_ENCRYPTION_KEY_BYTES = 32 };
 enum log_level_option { CONF_DEBUG, CONF_INFO, CONF_WARN, CONF_ERROR };
 
-struct conf_store {
-	bool managed;
-	struct address redis; /* unless managed */
+/* Where a Redis is, and how to log in to it. */
+struct conf_redis {
+	bool managed;           /* the private one, of the store alone */
+	struct address address; /* unless managed */
 	int64_t db;
 	struct strings cluster;
 	struct strings sentinels;
 	char *master;
 	char *user;     /* NULL: none; also from the URL */
 	char *password; /* NULL: none; of base/secret.h */
-	char *prefix;
 	int64_t timeout_ms;
+};
+
+struct conf_store {
+	struct conf_redis redis;
+	char *prefix;
 	int64_t shards;
 	bool functions; /* scripting: "function" */
 	int64_t wait_replicas;
@@ -246,7 +251,7 @@ struct conf {
 static inline bool
 conf_has_sentinels(const struct conf *conf)
 {
-	return conf->store.sentinels.count > 0;
+	return conf->store.redis.sentinels.count > 0;
 }
 
 /*

@@ -73,9 +73,10 @@ check_admin(struct loader *l)
 static void
 check_topology(struct loader *l)
 {
-	const struct option *const ways[] = {ROOT_OPTION(store.redis),
-	    ROOT_OPTION(store.cluster), ROOT_OPTION(store.sentinels)};
-	const struct option *master = ROOT_OPTION(store.master);
+	const struct option *const ways[] = {ROOT_OPTION(store.redis.address),
+	    ROOT_OPTION(store.redis.cluster),
+	    ROOT_OPTION(store.redis.sentinels)};
+	const struct option *master = ROOT_OPTION(store.redis.master);
 	const struct option *first = NULL;
 	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
 		if (!is_set(l, ways[i]))
@@ -93,7 +94,7 @@ check_topology(struct loader *l)
 		complaints_at_option(
 		    l, NULL, master, "\"%s\" is needed too", ways[2]->path);
 	if (is_set(l, ways[1]) || is_set(l, ways[2]))
-		l->conf->store.managed = false;
+		l->conf->store.redis.managed = false;
 }
 
 /* User and password come from the URL or from members of their own. */
@@ -101,27 +102,27 @@ static void
 check_credentials(struct loader *l)
 {
 	struct conf_store *store = &l->conf->store;
-	const struct option *user = ROOT_OPTION(store.user);
-	const struct option *password = ROOT_OPTION(store.password);
+	const struct option *user = ROOT_OPTION(store.redis.user);
+	const struct option *password = ROOT_OPTION(store.redis.password);
 	const struct option *const both[] = {user, password};
 	for (size_t i = 0; i < 2; i++) {
 		if (!is_set(l, both[i]))
 			continue;
-		if (store->managed)
+		if (store->redis.managed)
 			complaints_at_option(l, NULL, both[i],
 			    "the managed Redis takes no user or password");
 		else if (l->url_password != NULL)
 			complaints_at_option(l, NULL, both[i],
 			    "\"%s\" already has a password",
-			    ROOT_OPTION(store.redis)->path);
+			    ROOT_OPTION(store.redis.address)->path);
 	}
 	if (is_set(l, user) && !is_set(l, password))
 		complaints_at_option(
 		    l, NULL, user, "\"%s\" is needed too", password->path);
 	if (l->url_password == NULL || is_set(l, user) || is_set(l, password))
 		return;
-	store->user = l->url_user;
-	store->password = l->url_password;
+	store->redis.user = l->url_user;
+	store->redis.password = l->url_password;
 	l->url_user = NULL;
 	l->url_password = NULL;
 }
@@ -130,7 +131,7 @@ static void
 check_replicas(struct loader *l)
 {
 	const struct conf_store *store = &l->conf->store;
-	if (store->wait_replicas > 0 && store->managed)
+	if (store->wait_replicas > 0 && store->redis.managed)
 		complaints_at_option(l, NULL, ROOT_OPTION(store.wait_replicas),
 		    "the managed Redis has no replicas");
 }
@@ -300,7 +301,7 @@ check_entity(struct loader *l, const struct json_place *at,
 		check_variable(l, at, entity, route,
 		    span_str(policy->entity.path));
 	if (conf_has_entity(policy)) {
-		if (l->conf->store.cluster.count > 0 &&
+		if (l->conf->store.redis.cluster.count > 0 &&
 		    !key_determines_entity(policy))
 			complaints_at_option(l, at, entity,
 			    "on a cluster the key must determine the entity: "

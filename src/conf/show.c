@@ -279,14 +279,14 @@ SHOW(redis)
 	const struct conf_store *store = &((const struct conf *)base)->store;
 	const struct address *address = field;
 	(void)option;
-	if (store->managed)
+	if (store->redis.managed)
 		return json_string("managed");
 	if (address->text == NULL)
 		return NULL;
 	bool local = address->kind == ADDRESS_UNIX;
-	char *db = store->db == 0
+	char *db = store->redis.db == 0
 	    ? mem_str(SPAN(""))
-	    : mem_printf("%s%" PRId64, local ? "?db=" : "/", store->db);
+	    : mem_printf("%s%" PRId64, local ? "?db=" : "/", store->redis.db);
 	char *url = mem_printf(
 	    "%s%s%s", local ? "" : "redis://", address->text, db);
 	free(db);

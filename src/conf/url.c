@@ -188,14 +188,14 @@ url_parse_redis(struct loader *l, const struct given *given)
 	bool managed = !strcmp(text, "managed");
 	const char *wrong = managed ? NULL : read_redis_url(text, &url);
 	text_free(&text);
-	store->managed = managed;
+	store->redis.managed = managed;
 	if (wrong != NULL) {
 		complaints_at(l, given->at, "%s", wrong);
 		redis_url_free(&url);
 		return;
 	}
-	store->redis = url.address;
-	store->db = url.db;
+	store->redis.address = url.address;
+	store->redis.db = url.db;
 	l->url_user = url.user;
 	l->url_password = secret_value_of(&url.password);
 }

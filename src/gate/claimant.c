@@ -113,7 +113,7 @@ find_entity(
 		*ret_detail = span_str(wrong);
 		return PROBLEM_BAD_REQUEST;
 	}
-	if (c->store_conf->store.cluster.count == 0)
+	if (c->store_conf->store.redis.cluster.count == 0)
 		return PROBLEM_COUNT_;
 	if (!c->derived && c->policy->entity.path == NULL) {
 		*ret_detail = SPAN("The key of this request is made of its "

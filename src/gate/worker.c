@@ -134,7 +134,8 @@ on_drain_timeout(void *arg)
 		}
 	}
 	timer_init(&w->drain, w->loop, on_outcomes_late, w);
-	timer_set(&w->drain, w->conf->store.timeout_ms + LAST_OUTCOMES_MS);
+	timer_set(&w->drain,
+	    w->conf->store.redis.timeout_ms + LAST_OUTCOMES_MS);
 }
 
 /* --- reloading --- */

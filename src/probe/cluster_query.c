@@ -93,7 +93,7 @@ bool
 cluster_query(const struct conf *conf, struct cluster_masters *ret_seen,
     char **ret_message)
 {
-	const struct strings *seeds = &conf->store.cluster;
+	const struct strings *seeds = &conf->store.redis.cluster;
 	bool told = false;
 	*ret_message = NULL;
 	for (size_t i = 0; i < seeds->count && !told; i++) {

@@ -16,7 +16,8 @@ note_unseen(
 	enum redis_error why = redis_error_of(span_str(message));
 	struct cluster_master seed = {0};
 	if (why == REDIS_ERROR_NOPERM &&
-	    place_read(span_str(conf->store.cluster.list[0]), &seed.place)) {
+	    place_read(
+		span_str(conf->store.redis.cluster.list[0]), &seed.place)) {
 		/* Our user may not ask who they are: a seed says what else. */
 		diagnostics_server(conf, NULL, &seed, seen);
 		place_clear(&seed.place);
@@ -59,7 +60,7 @@ run_cluster(const struct conf *conf, struct diagnostics **ret_seen)
 size_t
 diagnostics_run(const struct conf *conf, struct diagnostics **ret_seen)
 {
-	if (conf->store.cluster.count > 0)
+	if (conf->store.redis.cluster.count > 0)
 		return run_cluster(conf, ret_seen);
 	*ret_seen = mem_zero(sizeof **ret_seen);
 	diagnostics_server(conf, NULL, NULL, *ret_seen);

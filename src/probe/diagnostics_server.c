@@ -94,7 +94,7 @@ probe_word(const struct look *look, struct span word, char **ret_made)
 	else if (span_eq(word, SPAN("@pattern")))
 		*ret_made = mem_printf("%s:{*}:changes", prefix);
 	else if (span_eq(word, SPAN("@db")))
-		*ret_made = mem_printf("%" PRId64, conf->store.db);
+		*ret_made = mem_printf("%" PRId64, conf->store.redis.db);
 	else if (span_eq(word, SPAN("@nothing")))
 		*ret_made = mem_str(SPAN(""));
 	else

@@ -17,7 +17,7 @@ enum { REPLY_MOST_S = 30 };
 static struct timeval
 limit_of(const struct conf *conf)
 {
-	int64_t ms = conf->store.timeout_ms;
+	int64_t ms = conf->store.redis.timeout_ms;
 	return (struct timeval){ms / 1000, ms % 1000 * 1000};
 }
 
@@ -123,14 +123,15 @@ bool
 dial_log_in(const struct conf *conf, redisContext *redis, char **ret_message)
 {
 	const struct conf_store *store = &conf->store;
-	if (store->password == NULL || store->managed)
+	if (store->redis.password == NULL || store->redis.managed)
 		return true;
-	const char *words[] = {"AUTH", store->user, store->password};
-	if (store->user == NULL)
-		words[1] = store->password;
+	const char *words[] = {
+	    "AUTH", store->redis.user, store->redis.password};
+	if (store->redis.user == NULL)
+		words[1] = store->redis.password;
 	secret_write_begin(redis);
 	void *reply = NULL;
-	if (append(redis, store->user ? 3 : 2, words)) {
+	if (append(redis, store->redis.user ? 3 : 2, words)) {
 		/* dial_reply sends the rest, or finds out why it cannot. */
 		(void)secret_write_send(redis);
 		reply = dial_reply(redis);

@@ -19,7 +19,7 @@ dial_master(const struct conf *conf, char **ret_message)
 		redis = dial_tcp(conf, named.host, named.port, ret_message);
 	else
 		*ret_message = mem_printf("no Sentinel names a master \"%s\"",
-		    conf->store.master);
+		    conf->store.redis.master);
 	sentinel_query_free(conf, &seen);
 	return redis;
 }
@@ -30,14 +30,15 @@ dial_redis(const struct conf *conf, char **ret_message)
 	const struct conf_store *store = &conf->store;
 	if (conf_has_sentinels(conf))
 		return dial_master(conf, ret_message);
-	if (store->managed) {
+	if (store->redis.managed) {
 		char *socket = managed_socket(conf);
 		redisContext *redis = dial_unix(conf, socket, ret_message);
 		free(socket);
 		return redis;
 	}
-	if (store->redis.kind == ADDRESS_UNIX)
-		return dial_unix(conf, store->redis.host, ret_message);
+	if (store->redis.address.kind == ADDRESS_UNIX)
+		return dial_unix(conf, store->redis.address.host, ret_message);
 	return dial_tcp(
-	    conf, store->redis.host, store->redis.port, ret_message);
+	    conf, store->redis.address.host, store->redis.address.port,
+	    ret_message);
 }

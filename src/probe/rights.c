@@ -18,7 +18,7 @@ rights_needed(const struct conf *conf, const struct right *right)
 {
 	switch (right->when) {
 	case RIGHT_WITH_DB:
-		return !conf->store.managed && conf->store.db != 0;
+		return !conf->store.redis.managed && conf->store.redis.db != 0;
 	case RIGHT_WITH_EVENTS:
 		return conf->store.events_maxlen != 0;
 	case RIGHT_WITH_FUNCTION:
@@ -28,7 +28,7 @@ rights_needed(const struct conf *conf, const struct right *right)
 	case RIGHT_WITH_SCRIPT:
 		return !conf->store.functions;
 	case RIGHT_WITH_CLUSTER:
-		return conf->store.cluster.count > 0;
+		return conf->store.redis.cluster.count > 0;
 	case RIGHT_ALWAYS:
 		break;
 	}

@@ -26,7 +26,7 @@ static void
 look_at(const struct conf *conf, redisContext *sentinel,
     struct sentinel_answer *seen)
 {
-	const char *master = conf->store.master;
+	const char *master = conf->store.redis.master;
 	char *message = NULL;
 	/* A Sentinel without a password refuses ours, which is no fault. */
 	if (!dial_log_in(conf, sentinel, &message))
@@ -50,12 +50,13 @@ look_at(const struct conf *conf, redisContext *sentinel,
 struct sentinel_answer *
 sentinel_query(const struct conf *conf)
 {
-	size_t count = conf->store.sentinels.count;
+	size_t count = conf->store.redis.sentinels.count;
 	struct sentinel_answer *all = mem_zero(count * sizeof *all);
 	for (size_t i = 0; i < count; i++) {
 		char *host;
 		uint16_t port;
-		address_split(conf->store.sentinels.list[i], &host, &port);
+		address_split(
+		    conf->store.redis.sentinels.list[i], &host, &port);
 		redisContext *sentinel =
 		    dial_tcp(conf, host, port, &all[i].message);
 		if (sentinel != NULL) {
@@ -71,7 +72,7 @@ bool
 sentinel_query_agrees(const struct conf *conf,
     const struct sentinel_answer *seen, struct sentinel_named *ret_named)
 {
-	size_t count = conf->store.sentinels.count;
+	size_t count = conf->store.redis.sentinels.count;
 	struct sentinel_named *said = mem_zero(count * sizeof *said);
 	const struct sentinel_named nothing = {.host = ""};
 	for (size_t i = 0; i < count; i++)
@@ -89,7 +90,7 @@ sentinel_query_agrees(const struct conf *conf,
 void
 sentinel_query_free(const struct conf *conf, struct sentinel_answer **seen)
 {
-	for (size_t i = 0; *seen && i < conf->store.sentinels.count; i++)
+	for (size_t i = 0; *seen && i < conf->store.redis.sentinels.count; i++)
 		free((*seen)[i].message);
 	free(*seen);
 	*seen = NULL;

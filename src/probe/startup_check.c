@@ -186,7 +186,7 @@ enum startup_check_result
 startup_check(const struct conf *conf, char **ret_message)
 {
 	*ret_message = NULL;
-	if (conf->store.cluster.count > 0)
+	if (conf->store.redis.cluster.count > 0)
 		return examine_cluster(conf, ret_message);
 	return examine_dialled(
 	    conf, dial_redis(conf, ret_message), ret_message);

@@ -24,8 +24,8 @@ digest_list(struct digest *digest, const struct strings *list)
 static void
 digest_redis(struct digest *digest, const struct conf *conf)
 {
-	const struct address *redis = &conf->store.redis;
-	if (conf->store.managed) {
+	const struct address *redis = &conf->store.redis.address;
+	if (conf->store.redis.managed) {
 		char *socket = managed_socket(conf);
 		digest_part(digest, span_str(socket));
 		free(socket);
@@ -41,12 +41,12 @@ origin_place(const struct conf *conf, uint8_t ret_place[DIGEST_BYTES])
 	const struct conf_store *store = &conf->store;
 	struct digest digest;
 	digest_begin(&digest, SPAN("place"), SPAN(""));
-	digest_list(&digest, &store->cluster);
-	digest_list(&digest, &store->sentinels);
-	if (store->master != NULL)
-		digest_part(&digest, span_str(store->master));
+	digest_list(&digest, &store->redis.cluster);
+	digest_list(&digest, &store->redis.sentinels);
+	if (store->redis.master != NULL)
+		digest_part(&digest, span_str(store->redis.master));
 	digest_redis(&digest, conf);
-	digest_number(&digest, store->db);
+	digest_number(&digest, store->redis.db);
 	digest_part(&digest, span_str(store->prefix));
 	digest_number(&digest, store->shards);
 	digest_end(&digest, ret_place);

@@ -122,23 +122,23 @@ ask_role(struct link *link)
 void
 handshake_begin(struct link *link)
 {
-	const struct conf_store *store = &link->conf->store;
+	const struct conf_redis *redis = link->redis;
 	char db[24];
-	snprintf(db, sizeof db, "%" PRId64, store->db);
-	const char *auth[] = {"AUTH", store->user, store->password};
-	const char *auth_default[] = {"AUTH", store->password};
+	snprintf(db, sizeof db, "%" PRId64, redis->db);
+	const char *auth[] = {"AUTH", redis->user, redis->password};
+	const char *auth_default[] = {"AUTH", redis->password};
 	const char *select[] = {"SELECT", db};
 	const char *name[] = {"CLIENT", "SETNAME", "onceproxy"};
 	const char *time[] = {"TIME"};
 	const char *ping[] = {"PING"};
-	bool with_password = store->password != NULL && !store->managed;
+	bool with_password = redis->password != NULL && !redis->managed;
 	link->handshake = 0;
-	if (with_password && store->user != NULL)
+	if (with_password && redis->user != NULL)
 		shake_with(link, 3, auth, link->sentinel, REDIS_REPLY_STATUS);
 	else if (with_password)
 		shake_with(link, 2, auth_default, link->sentinel,
 		    REDIS_REPLY_STATUS);
-	if (store->db != 0 && !link->sentinel)
+	if (redis->db != 0 && !link->sentinel)
 		shake_with(link, 2, select, false, REDIS_REPLY_STATUS);
 	shake_with(link, 3, name, true, REDIS_REPLY_STATUS);
 	if (!link->sentinel)

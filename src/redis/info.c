@@ -73,7 +73,7 @@ info_fault(const struct conf *conf, struct span info)
 	if (info_is_old(info))
 		return FAULT_VERSION;
 	/* In a cluster the topology says who the masters are. */
-	if (!info_is_master(info) && conf->store.cluster.count > 0)
+	if (!info_is_master(info) && conf->store.redis.cluster.count > 0)
 		return FAULT_NONE;
 	if (!info_is_master(info) && INVARIANT(master_only))
 		return FAULT_ROLE;

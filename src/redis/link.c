@@ -51,7 +51,7 @@ set_message(struct link *link, const char *message)
 static bool
 is_of_cluster(const struct link *link)
 {
-	return link->conf->store.cluster.count > 0;
+	return link->redis->cluster.count > 0;
 }
 
 static void
@@ -318,7 +318,7 @@ static void
 start(struct link *link)
 {
 	link->state = LINK_CONNECTING;
-	timer_set(&link->timer, link->conf->store.timeout_ms);
+	timer_set(&link->timer, link->redis->timeout_ms);
 	link->finding = link->events.find != NULL;
 	if (link->finding)
 		link->events.find(link->events.arg);
@@ -365,7 +365,7 @@ link_came_up(struct link *link)
 static void
 pulse(struct link *link)
 {
-	timer_set(&link->timer, link->conf->store.timeout_ms);
+	timer_set(&link->timer, link->redis->timeout_ms);
 	link->pulse = handshake_pulse(link);
 }
 
@@ -381,12 +381,14 @@ link_lives(struct link *link)
 /* --- life --- */
 
 struct link *
-link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
+link_new(struct loop *loop, const struct conf *conf,
+    const struct conf_redis *redis, const struct link_to *to,
     const struct link_events *events)
 {
 	struct link *link = mem_zero(sizeof *link);
 	link->loop = loop;
 	link->conf = conf_ref(conf);
+	link->redis = redis;
 	link->socket = mem_text(to->socket);
 	link->host = mem_text(to->host);
 	link->port = to->port;

@@ -72,11 +72,12 @@ struct link_events {
 };
 
 /*
- * Connects in the loop's next turn; conf (store.user, store.password, store.db,
- * store.timeout) says how to log in, and how long to wait.
+ * Connects in the loop's next turn; redis, a part of conf, says how to log in,
+ * and how long to wait.
  */
 struct link *link_new(struct loop *loop, const struct conf *conf,
-    const struct link_to *to, const struct link_events *events);
+    const struct conf_redis *redis, const struct link_to *to,
+    const struct link_events *events);
 /*
  * All open calls end with NULL; nulls the pointer, accepts NULL.  Not from
  * within done().

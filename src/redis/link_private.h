@@ -24,6 +24,7 @@ enum link_state {
 struct link {
 	struct loop *loop;
 	const struct conf *conf;
+	const struct conf_redis *redis; /* of that */
 	char *socket;   /* NULL: TCP, to host and port */
 	char *host;     /* NULL: not yet known */
 	uint16_t port;

@@ -26,6 +26,7 @@ struct sentinel {
 
 struct sentinels {
 	const struct conf *conf;
+	const struct conf_redis *redis; /* of that */
 	struct master *master;
 	struct timer timer;
 	struct sentinel_named known; /* what the master was last set to */
@@ -39,7 +40,7 @@ struct sentinels {
 static const char *
 name_of(const struct sentinels *all)
 {
-	return all->conf->store.master;
+	return all->redis->master;
 }
 
 /* --- what all of them say --- */
@@ -251,8 +252,8 @@ on_heard(void *arg, struct span message)
 }
 
 static void
-open_links(struct sentinel *sentinel, struct loop *loop,
-    const struct conf *conf, const char *text)
+open_links(
+    struct sentinel *sentinel, struct loop *loop, const char *text)
 {
 	const struct link_events asker = {.changed = on_asker_changed,
 	    .failed = on_asker_failed,
@@ -269,8 +270,10 @@ open_links(struct sentinel *sentinel, struct loop *loop,
 	sentinel->text = text;
 	sentinel->ask_epoch.done = on_epoch;
 	sentinel->ask_address.done = on_address;
-	sentinel->asker = link_new(loop, conf, &to, &asker);
-	sentinel->listener = link_new(loop, conf, &to, &listener);
+	sentinel->asker = link_new(
+	    loop, sentinel->all->conf, sentinel->all->redis, &to, &asker);
+	sentinel->listener = link_new(loop, sentinel->all->conf,
+	    sentinel->all->redis, &to, &listener);
 	free(host);
 }
 
@@ -278,12 +281,13 @@ open_links(struct sentinel *sentinel, struct loop *loop,
 
 struct sentinels *
 sentinels_new(struct loop *loop, const struct conf *conf,
-    struct master *master)
+    const struct conf_redis *redis, struct master *master)
 {
-	size_t count = conf->store.sentinels.count;
+	size_t count = redis->sentinels.count;
 	struct sentinels *all =
 	    mem_zero(sizeof *all + count * sizeof *all->list);
 	all->conf = conf_ref(conf);
+	all->redis = redis;
 	all->master = master;
 	all->count = count;
 	all->said = mem_zero(count * sizeof *all->said);
@@ -291,8 +295,7 @@ sentinels_new(struct loop *loop, const struct conf *conf,
 	timer_set(&all->timer, LOOK_MS);
 	for (size_t i = 0; i < count; i++) {
 		all->list[i].all = all;
-		open_links(&all->list[i], loop, conf,
-		    conf->store.sentinels.list[i]);
+		open_links(&all->list[i], loop, redis->sentinels.list[i]);
 	}
 	return all;
 }

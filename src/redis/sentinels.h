@@ -5,12 +5,12 @@
 #include "loop/loop.h"
 
 /*
- * Asks the Sentinels of store.sentinels where the master is, on one thread for
- * all stores of the process.  Each is asked all the time, because one that was
- * cut off from the others names an old master in good faith; a message on
- * +switch-master only makes it ask sooner.  What follows from all their answers
- * (sentinel.h) is set in the master (master.h).  It knows nothing of the links
- * that follow it.
+ * Asks the Sentinels that a configuration names where the master is, on one
+ * thread for all stores of the process.  Each is asked all the time, because
+ * one that was cut off from the others names an old master in good faith; a
+ * message on +switch-master only makes it ask sooner.  What follows from all
+ * their answers (sentinel.h) is set in the master (master.h).  It knows nothing
+ * of the links that follow it.
  */
 struct master;
 struct sentinels;
@@ -20,6 +20,6 @@ struct sentinels;
  * and master outlives it.
  */
 struct sentinels *sentinels_new(struct loop *loop, const struct conf *conf,
-    struct master *master);
+    const struct conf_redis *redis, struct master *master);
 /* Stops asking; nulls the caller's pointer, accepts NULL. */
 void sentinels_free(struct sentinels **sentinels);

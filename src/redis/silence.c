@@ -22,7 +22,7 @@ int64_t
 silence_left_since(const struct link *link, int64_t moved_us)
 {
 	int64_t left_us =
-	    moved_us + link->conf->store.timeout_ms * 1000 - clock_us();
+	    moved_us + link->redis->timeout_ms * 1000 - clock_us();
 	return left_us > 0 ? (left_us + 999) / 1000 : 0;
 }
 

@@ -181,6 +181,7 @@ claim_start(
 	call->confirmed = confirm_record;
 	operation_add(call, op);
 	call->end_us =
-	    clock_us() + SLOW_TIMES * store->conf->store.timeout_ms * 1000;
+	    clock_us() +
+	    SLOW_TIMES * store->conf->store.redis.timeout_ms * 1000;
 	call_start(call);
 }

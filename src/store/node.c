@@ -21,7 +21,8 @@ open_line(struct line *line, const struct link_to *to,
     const struct link_events *events)
 {
 	struct store *store = line->node->store;
-	line->link = link_new(store->loop, store->conf, to, events);
+	line->link = link_new(store->loop, store->conf,
+	    &store->conf->store.redis, to, events);
 	line->node->events->line_made(line);
 }
 

@@ -181,7 +181,7 @@ operation_begin(struct store *store, struct store_op *op)
 	op->unreadable = op->fetches = op->gone = false;
 	op->call = NULL;
 	op->failure = 0;
-	op_start(&op->op, store->conf->store.timeout_ms, on_detach);
+	op_start(&op->op, store->conf->store.redis.timeout_ms, on_detach);
 	op->op.more_ms = on_more_ms;
 }
 
@@ -192,7 +192,7 @@ operation_add(struct store_call *call, struct store_op *op)
 	call->sibling = op->call;
 	op->call = call;
 	call->give_up_us =
-	    clock_us() + call->store->conf->store.timeout_ms * 1000;
+	    clock_us() + call->store->conf->store.redis.timeout_ms * 1000;
 }
 
 void

@@ -332,9 +332,9 @@ static const struct topology_events topology_events = {
 static void
 add_redis(struct store *store)
 {
-	const struct address *redis = &store->conf->store.redis;
+	const struct address *redis = &store->conf->store.redis.address;
 	char *socket = NULL;
-	if (store->conf->store.managed)
+	if (store->conf->store.redis.managed)
 		socket = managed_socket(store->conf);
 	else if (redis->kind == ADDRESS_UNIX)
 		socket = mem_str(span_str(redis->host));

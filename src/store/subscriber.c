@@ -166,7 +166,8 @@ subscriber_open(struct node *node)
 	if (follows)
 		master_follower_init(&subscriber->follower,
 		    store_health_master(store->health), store->loop);
-	subscriber->link = link_new(store->loop, store->conf, &to, &events);
+	subscriber->link = link_new(store->loop, store->conf,
+	    &store->conf->store.redis, &to, &events);
 	free(channels);
 }
 

@@ -326,7 +326,8 @@ ask_node(struct topology *topology, struct node *node)
 static void
 seek(struct topology *topology)
 {
-	const struct strings *seeds = &topology->store->conf->store.cluster;
+	const struct strings *seeds =
+	    &topology->store->conf->store.redis.cluster;
 	struct place place;
 	for (size_t i = 0; i < topology->n_places; i++)
 		topology_node_at(topology, &topology->places[i]);
@@ -442,7 +443,7 @@ struct topology *
 topology_new(struct store *store, const struct topology_events *events,
     const struct node_events *node_events)
 {
-	if (store->conf->store.cluster.count == 0)
+	if (store->conf->store.redis.cluster.count == 0)
 		return NULL;
 	struct topology *topology = mem_zero(sizeof *topology);
 	topology->store = store;

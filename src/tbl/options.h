@@ -82,31 +82,31 @@ OPT(ROOT, "admin.token", SECRET, admin_token, ANY, RESTART,
 
 /* --- the store --- */
 
-OPT(ROOT, "store.redis", REDIS, store.redis, ANY, RESTART,
+OPT(ROOT, "store.redis", REDIS, store.redis.address, ANY, RESTART,
 	"\"managed\" starts and supervises a private redis-server in "
 	"state_dir. Otherwise \"redis://[user:pass@]HOST:PORT[/DB]\" or "
 	"\"unix:/path[?db=N]\".",
 	"managed")
-OPT(ROOT, "store.cluster", HOST_PORTS, store.cluster, ANY, RESTART,
+OPT(ROOT, "store.cluster", HOST_PORTS, store.redis.cluster, ANY, RESTART,
 	"HOST:PORT of some servers of a Redis Cluster, instead of store.redis.",
 	NONE)
-OPT(ROOT, "store.sentinels", HOST_PORTS, store.sentinels, ANY, RESTART,
+OPT(ROOT, "store.sentinels", HOST_PORTS, store.redis.sentinels, ANY, RESTART,
 	"HOST:PORT of the Sentinels that know the master, instead of "
 	"store.redis; name all of them.",
 	NONE)
-OPT(ROOT, "store.master", TEXT, store.master, ANY, RESTART,
+OPT(ROOT, "store.master", TEXT, store.redis.master, ANY, RESTART,
 	"The name by which the Sentinels know the master.",
 	NONE)
-OPT(ROOT, "store.user", TEXT, store.user, ANY, RESTART,
+OPT(ROOT, "store.user", TEXT, store.redis.user, ANY, RESTART,
 	"The user to log in to Redis as, if the URL does not name one.",
 	NONE)
-OPT(ROOT, "store.password", SECRET, store.password, ANY, RESTART,
+OPT(ROOT, "store.password", SECRET, store.redis.password, ANY, RESTART,
 	"The password for Redis, if the URL does not have one.",
 	NONE)
 OPT(ROOT, "store.prefix", PREFIX, store.prefix, ANY, RESTART,
 	"The prefix of every key that the gateway writes.",
 	"onceproxy")
-OPT(ROOT, "store.timeout", DURATION, store.timeout_ms,
+OPT(ROOT, "store.timeout", DURATION, store.redis.timeout_ms,
 	RANGE(1, 1 * HOUR), RESTART,
 	"How long one operation on Redis may take; while a reply or a large "
 	"answer is on its way and bytes flow, how long none may.",

@@ -42,12 +42,14 @@ fake_link_begin(void)
 /* --- life --- */
 
 struct link *
-link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
+link_new(struct loop *loop, const struct conf *conf,
+    const struct conf_redis *redis, const struct link_to *to,
     const struct link_events *events)
 {
 	struct link *link = mem_zero(sizeof *link);
 	struct link **at = &links;
 	must(loop != NULL && to->host != NULL && events->channels == NULL);
+	(void)redis;
 	link->conf = conf_ref(conf);
 	link->events = *events;
 	link->host = mem_text(to->host);

@@ -78,24 +78,26 @@ try_redis(const char *text)
 	if (conf == NULL)
 		return;
 	const struct conf_store *store = &conf->store;
-	must(store->db >= 0 && store->db <= 65535);
-	if (!store->managed) {
-		must(store->redis.host && store->redis.host[0] != '\0');
-		must((store->redis.kind == ADDRESS_UNIX) ==
-		    (store->redis.port == 0));
+	must(store->redis.db >= 0 && store->redis.db <= 65535);
+	if (!store->redis.managed) {
+		must(store->redis.address.host &&
+		    store->redis.address.host[0] != '\0');
+		must((store->redis.address.kind == ADDRESS_UNIX) ==
+		    (store->redis.address.port == 0));
 		/* The form that is shown has no secret. */
-		must(store->password == NULL ||
-		    strchr(store->redis.text, '@') == NULL);
-		if (store->redis.kind == ADDRESS_TCP) {
+		must(store->redis.password == NULL ||
+		    strchr(store->redis.address.text, '@') == NULL);
+		if (store->redis.address.kind == ADDRESS_TCP) {
 			char *again = mem_printf("redis://%s/%d",
-			    store->redis.text, (int)store->db);
+			    store->redis.address.text, (int)store->redis.db);
 			const struct conf *other =
 			    load_quietly("http://h", again);
 			must(other != NULL);
-			must(!strcmp(other->store.redis.host,
-			    store->redis.host));
-			must(other->store.redis.port == store->redis.port);
-			must(other->store.db == store->db);
+			must(!strcmp(other->store.redis.address.host,
+			    store->redis.address.host));
+			must(other->store.redis.address.port ==
+			    store->redis.address.port);
+			must(other->store.redis.db == store->redis.db);
 			conf_unref(&other);
 			free(again);
 		}

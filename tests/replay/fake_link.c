@@ -200,12 +200,14 @@ link_cut(struct link *link)
 /* --- life --- */
 
 struct link *
-link_new(struct loop *loop, const struct conf *conf, const struct link_to *to,
+link_new(struct loop *loop, const struct conf *conf,
+    const struct conf_redis *redis, const struct link_to *to,
     const struct link_events *events)
 {
 	struct link *link = mem_zero(sizeof *link);
 	link->gateway = loop_gateway(loop);
 	link->loop = loop;
+	(void)redis;
 	link->conf = conf_ref(conf);
 	link->events = *events;
 	link->listens = events->channels != NULL;
@@ -251,7 +253,7 @@ link_left_ms(struct link *link, struct link_call *call)
 {
 	int64_t moved_us = link->read_us > call->sent_us ? link->read_us
 							 : call->sent_us;
-	int64_t left_us = moved_us + link->conf->store.timeout_ms * 1000 -
+	int64_t left_us = moved_us + link->conf->store.redis.timeout_ms * 1000 -
 	    world.now_us;
 	return left_us > 0 ? (left_us + 999) / 1000 : 0;
 }
@@ -341,7 +343,7 @@ link_send(
 		world.deeds++;
 	if (!timer_is_set(&link->silence))
 		timer_set(&link->silence,
-		    PULSE_MS + link->conf->store.timeout_ms);
+		    PULSE_MS + link->conf->store.redis.timeout_ms);
 }
 
 unsigned
@@ -434,7 +436,7 @@ link_deliver(struct link *link)
 	link->read_us = world.now_us;
 	if (link->commands != NULL)
 		timer_set(&link->silence,
-		    PULSE_MS + link->conf->store.timeout_ms);
+		    PULSE_MS + link->conf->store.redis.timeout_ms);
 	fake_loop_turn(link->loop);
 	command->call->done(command->call, reply);
 	freeReplyObject(reply);

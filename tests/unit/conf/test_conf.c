@@ -30,9 +30,9 @@ the_example_is_understood(void **state)
 	assert_int_equal(conf->listen[0].address.kind, ADDRESS_TCP);
 	assert_null(conf->listen[0].tls.certificate);
 
-	assert_false(conf->store.managed);
-	assert_string_equal(conf->store.redis.text, "127.0.0.1:6379");
-	assert_int_equal(conf->store.db, 0);
+	assert_false(conf->store.redis.managed);
+	assert_string_equal(conf->store.redis.address.text, "127.0.0.1:6379");
+	assert_int_equal(conf->store.redis.db, 0);
 
 	assert_int_equal(conf->n_upstreams, 1);
 	const struct conf_upstream *upstream = &conf->upstreams[0];
@@ -80,15 +80,15 @@ the_file_has_its_defaults(void **state)
 	assert_non_null(c->defaults);
 
 	const struct conf_store *store = &c->store;
-	assert_true(store->managed);
-	assert_null(store->redis.text);
-	assert_int_equal(store->cluster.count, 0);
-	assert_int_equal(store->sentinels.count, 0);
-	assert_null(store->master);
-	assert_null(store->user);
-	assert_null(store->password);
+	assert_true(store->redis.managed);
+	assert_null(store->redis.address.text);
+	assert_int_equal(store->redis.cluster.count, 0);
+	assert_int_equal(store->redis.sentinels.count, 0);
+	assert_null(store->redis.master);
+	assert_null(store->redis.user);
+	assert_null(store->redis.password);
 	assert_string_equal(store->prefix, "onceproxy");
-	assert_int_equal(store->timeout_ms, 500);
+	assert_int_equal(store->redis.timeout_ms, 500);
 	assert_int_equal(store->shards, 64);
 	assert_false(store->functions);
 	assert_int_equal(store->wait_replicas, 0);
@@ -245,7 +245,7 @@ any_string_may_come_from_environment_or_file(void **state)
 	setenv("O", "store", 1);
 	const struct conf *conf = try_conf(text);
 	assert_string_equal(conf->store.secret, "s\xc3\xa9" "cret\n");
-	assert_int_equal(conf->store.timeout_ms, 3000);
+	assert_int_equal(conf->store.redis.timeout_ms, 3000);
 	assert_false(conf->store.compression);
 	assert_int_equal(conf->cache_size, 3072);
 	assert_string_equal(conf->defaults->scope.list[0], "X-Tenant");

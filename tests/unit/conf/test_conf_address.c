@@ -75,14 +75,17 @@ redis_has_its_forms(void **state)
 		const char *password =
 		    forms[i].password ? forms[i].password : "";
 		const char *address = forms[i].text ? forms[i].text : "";
-		assert_int_equal(store->managed, forms[i].managed);
-		assert_int_equal(store->redis.kind, forms[i].kind);
+		assert_int_equal(store->redis.managed, forms[i].managed);
+		assert_int_equal(store->redis.address.kind, forms[i].kind);
 		assert_string_equal(
-		    store->redis.text ? store->redis.text : "", address);
-		assert_int_equal(store->db, forms[i].db);
-		assert_string_equal(store->user ? store->user : "", user);
+		    store->redis.address.text ? store->redis.address.text : "",
+		    address);
+		assert_int_equal(store->redis.db, forms[i].db);
 		assert_string_equal(
-		    store->password ? store->password : "", password);
+		    store->redis.user ? store->redis.user : "", user);
+		assert_string_equal(
+		    store->redis.password ? store->redis.password : "",
+		    password);
 		conf_unref(&conf);
 		free(text);
 	}

@@ -233,7 +233,7 @@ the_sample_is_valid_and_served(void **state)
 	const struct conf *conf = conf_load(name, &complaints);
 	assert_non_null(conf);
 	assert_int_equal(complaints.count, 0);
-	assert_true(conf->store.managed);
+	assert_true(conf->store.redis.managed);
 	conf_unref(&conf);
 	free(name);
 }

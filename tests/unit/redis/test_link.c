@@ -179,7 +179,8 @@ scene_new(const char *channels)
 	    .arg = scene};
 	scene->first = scene->second = scene->third =
 	    (struct waiting){.call.done = on_done, .scene = scene};
-	scene->link = link_new(scene->loop, scene->conf, &to, &events);
+	scene->link = link_new(scene->loop, scene->conf,
+	    &scene->conf->store.redis, &to, &events);
 	accept_link(scene);
 	return scene;
 }

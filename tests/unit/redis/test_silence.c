@@ -136,7 +136,8 @@ set_up(void **state)
 	const struct link_to to = {.socket = name.sun_path};
 	const struct link_events events = {
 	    .changed = on_changed, .failed = on_failed, .arg = scene};
-	scene->link = link_new(scene->loop, scene->conf, &to, &events);
+	scene->link = link_new(scene->loop, scene->conf,
+	    &scene->conf->store.redis, &to, &events);
 	do {
 		turn(scene);
 		scene->server = accept(scene->listener, NULL, NULL);
