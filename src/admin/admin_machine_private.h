@@ -41,6 +41,7 @@ struct admin {
 	struct front *front;
 	struct store *store;
 	struct histogram store_took[SCRIPT_COUNT_];
+	struct counter spun; /* its own connections (http/front.h) */
 	struct machines machines;
 	bool draining;
 

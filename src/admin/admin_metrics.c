@@ -333,6 +333,13 @@ put_LEASES_LOST(struct admin_metrics *e)
 }
 
 static void
+put_SPUN(struct admin_metrics *e)
+{
+	put_value(e, sum_of(e, offsetof(struct meter, spun)) +
+		counter_read(e->from->spun));
+}
+
+static void
 put_BUILD_INFO(struct admin_metrics *e)
 {
 	write_text(e, "%s{", e->name);

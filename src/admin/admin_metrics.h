@@ -18,6 +18,7 @@ struct admin_metrics_source {
 	int64_t n_workers;
 	const struct store *store; /* whose operations are operators' */
 	const struct histogram *store_took; /* of these: store_measure */
+	const struct counter *spun; /* connections of operators */
 	const uint64_t *records; /* by their states; NULL: not known */
 	int64_t started_ms;      /* since 1970 */
 };

@@ -182,6 +182,7 @@ admin_status_counted(struct machine *machine)
 	    .n_workers = admin->conf->workers,
 	    .store = admin->store,
 	    .store_took = admin->store_took,
+	    .spun = &admin->spun,
 	    .records = counted ? a->count.records : NULL,
 	    .started_ms = admin->started_ms,
 	};

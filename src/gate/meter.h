@@ -31,6 +31,7 @@ struct meter {
 	struct counter journal_aside;   /* damaged files */
 	struct counter fenced;
 	struct counter leases_lost;
+	struct counter spun; /* connections (http/front.h) */
 };
 
 void meter_init(struct meter *meter);

@@ -61,7 +61,8 @@ worker_new(const struct conf *conf, struct budget *budget,
 	lease_renewal_start(&w->leases, w);
 	w->front =
 	    front_new(w->loop, conf, budget, places, request_new, w);
-	front_count(w->front, &w->meter.no_route->outcomes[OUTCOME_OVERLOADED]);
+	front_count(w->front, &w->meter.no_route->outcomes[OUTCOME_OVERLOADED],
+	    &w->meter.spun);
 	for (size_t i = 0; i < n_sockets; i++)
 		front_listen(w->front, sockets[i].fd, sockets[i].entry,
 		    sockets[i].kept);

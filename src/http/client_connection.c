@@ -9,6 +9,7 @@
 #include "http/exchange_private.h"
 #include "http/front_private.h"
 #include "http/idle_memory_private.h"
+#include "http/spin_private.h"
 #include "http/tls_private.h"
 
 struct client_connection *
@@ -59,6 +60,25 @@ client_connection_is_spoiled(const struct client_connection *c)
 }
 
 void
+client_connection_hold(struct client_connection *c, enum holder holder)
+{
+	must(!(c->held & holder));
+	if (c->held == 0)
+		MHD_suspend_connection(c->mhd);
+	c->held |= holder;
+}
+
+void
+client_connection_release(struct client_connection *c, enum holder holder)
+{
+	must(c->held & holder);
+	c->held &= ~(unsigned)holder;
+	if (c->held == 0)
+		MHD_resume_connection(c->mhd);
+	c->front->dirty = true;
+}
+
+void
 client_connection_cut(struct client_connection *c)
 {
 	c->over = true;
@@ -87,6 +107,7 @@ begin_connection(struct front *front, struct MHD_Connection *mhd)
 	if (front->arrival->tls != NULL)
 		tls_begin(connection, front->arrival);
 	front->arrival = NULL;
+	spin_moved(connection);
 	return connection;
 }
 
@@ -94,6 +115,8 @@ static void
 end_connection(struct client_connection *connection)
 {
 	places_give(connection->front->places);
+	spin_moved(connection);
+	spin_forget(connection);
 	client_recv_end(connection);
 	task_cancel(&connection->on_spoiled);
 	deadline_end(connection);

@@ -27,6 +27,9 @@ struct client_connection {
 	int fd;
 	int64_t began_ms; /* by the loop's clock */
 	bool asked;       /* a request has begun on it, now or before */
+	unsigned held;    /* by whom: enum holder */
+	bool moved;       /* since spin looked (http/spin_private.h) */
+	bool spins;       /* it was found to */
 	char client[INET6_ADDRSTRLEN]; /* its address, or "unix" */
 
 	/* What it sends (http/client_recv_private.h). */
@@ -69,6 +72,16 @@ struct client_connection {
 
 /* That of an exchange which libmicrohttpd still knows. */
 struct client_connection *client_connection_of(struct MHD_Connection *mhd);
+
+/*
+ * libmicrohttpd leaves it alone while anybody holds it.  Held, it runs nothing
+ * of it, and sees none of its events; let go, it reads first.
+ */
+enum holder { HELD_BY_EXCHANGE = 1, HELD_BY_TLS = 2, HELD_BY_SPIN = 4 };
+void client_connection_hold(
+    struct client_connection *connection, enum holder holder);
+void client_connection_release(
+    struct client_connection *connection, enum holder holder);
 
 /*
  * Gives it up.  A shutdown is all that ends a connection of libmicrohttpd's

@@ -8,6 +8,7 @@
 #include "http/client_connection_private.h"
 #include "http/client_recv_private.h"
 #include "http/front_private.h"
+#include "http/spin_private.h"
 
 enum {
 	/* Of what nobody wants, in one go. */
@@ -62,6 +63,7 @@ static ssize_t
 judge(struct client_connection *c, char *bytes, size_t got, size_t room)
 {
 	size_t right = wire_take(&c->wire, bytes, got);
+	spin_moved(c);
 	if (right == got)
 		return (ssize_t)got;
 	struct span rest = wire_finish(&c->wire);
@@ -87,6 +89,7 @@ drop_rest(struct client_connection *c, char *bytes, size_t len)
 		if (n <= 0)
 			return n;
 		dropped += (size_t)n;
+		spin_moved(c);
 	}
 	c->front->dirty = true;
 	errno = EAGAIN;

@@ -154,20 +154,26 @@ has_come_on(struct client_connection *c)
 	return true;
 }
 
-static void
-on_time_over(void *arg)
+const char *
+deadline_doing(const struct client_connection *c)
 {
-	struct client_connection *c = arg;
 	static const char *const words[] = {
 	    [DOING_NOTHING] = "nothing",
 	    [DOING_HEAD] = "sending the head",
 	    [DOING_BODY] = "sending the body",
 	    [DOING_ANSWER] = "reading the answer",
 	};
+	return words[c->doing];
+}
+
+static void
+on_time_over(void *arg)
+{
+	struct client_connection *c = arg;
 	if (has_come_on(c))
 		return;
 	if (c->doing != DOING_NOTHING)
-		log_slow(words[c->doing]);
+		log_slow(deadline_doing(c));
 	if (c->x != NULL && !c->x->queued && c->x->reply == NULL &&
 	    c->x->early == NULL)
 		say_too_late(c);

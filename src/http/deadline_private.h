@@ -37,5 +37,7 @@ void deadline_none(struct client_connection *connection);
 void deadline_answer(struct client_connection *connection);
 /* The request is over; the next may come. */
 void deadline_idle(struct client_connection *connection);
+/* A few words for the log. */
+const char *deadline_doing(const struct client_connection *connection);
 /* The connection is gone. */
 void deadline_end(struct client_connection *connection);

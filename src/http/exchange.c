@@ -11,6 +11,7 @@
 #include "http/head_copy_private.h"
 #include "http/idle_memory_private.h"
 #include "http/reply.h"
+#include "http/spin_private.h"
 
 static void on_now(void *exchange);
 
@@ -50,10 +51,10 @@ exchange_free(struct mhd_exchange *x)
 void
 exchange_hold(struct mhd_exchange *x)
 {
-	must(!x->suspended);
-	MHD_suspend_connection(x->mhd);
+	struct client_connection *c = client_connection_of(x->mhd);
+	client_connection_hold(c, HELD_BY_EXCHANGE);
 	x->suspended = true;
-	client_connection_of(x->mhd)->was_held = true;
+	c->was_held = true;
 }
 
 void
@@ -62,8 +63,8 @@ exchange_resume(struct mhd_exchange *x)
 	if (!x->suspended)
 		return;
 	x->suspended = false;
-	MHD_resume_connection(x->mhd);
-	x->front->dirty = true;
+	client_connection_release(
+	    client_connection_of(x->mhd), HELD_BY_EXCHANGE);
 }
 
 static void
@@ -292,6 +293,7 @@ exchange_on_target(void *front, const char *target, struct MHD_Connection *mhd)
 	client_connection_of(mhd)->asked = true;
 	client_connection_of(mhd)->requests++;
 	deadline_head(client_connection_of(mhd), x);
+	spin_moved(client_connection_of(mhd));
 	return x;
 }
 
@@ -305,6 +307,7 @@ exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
 	if (x == NULL)
 		return;
 	*context = NULL;
+	spin_moved(client_connection_of(mhd));
 	watch_free(&x->hang_up);
 	exchange_stream_end(x, E_CLIENT_GONE);
 	bool sent = early_response_is_sent(x) ||

@@ -69,10 +69,7 @@ exchange_of(struct exchange *shown)
 	return CONTAINER_OF(shown, struct mhd_exchange, shown);
 }
 
-/*
- * libmicrohttpd leaves the connection alone until it is resumed.  The one
- * place that suspends.
- */
+/* libmicrohttpd leaves the connection alone until it is resumed. */
 void exchange_hold(struct mhd_exchange *x);
 void exchange_resume(struct mhd_exchange *x);
 /*

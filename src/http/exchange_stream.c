@@ -8,6 +8,7 @@
 #include "http/exchange_private.h"
 #include "http/exchange_stream_private.h"
 #include "http/front_private.h"
+#include "http/spin_private.h"
 
 /* --- the request's body --- */
 
@@ -152,6 +153,7 @@ exchange_stream_read(void *exchange, uint64_t at, char *buffer, size_t size)
 		memcpy(buffer, bytes.ptr, len);
 		flow_take(x->down, len);
 		x->shown.sent_bytes += len;
+		spin_moved(client_connection_of(x->mhd));
 		return (ssize_t)len;
 	}
 	if (x->down->ended)

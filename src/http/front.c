@@ -8,6 +8,7 @@
 #include "http/exchange_private.h"
 #include "http/front_private.h"
 #include "http/idle_memory_private.h"
+#include "http/spin_private.h"
 #include "http/tls_private.h"
 
 enum {
@@ -57,9 +58,11 @@ on_taken(void *arg, const struct arrival *arrival)
 }
 
 void
-front_count(struct front *front, struct counter *turned_away)
+front_count(
+    struct front *front, struct counter *turned_away, struct counter *spun)
 {
 	acceptor_count(front->acceptor, turned_away);
+	front->spin.found = spun;
 }
 
 void
@@ -148,6 +151,7 @@ on_work(void *arg)
 	for (int i = 0; i < 2; i++)
 		if (front->engines[i].daemon != NULL)
 			run_engine(&front->engines[i]);
+	spin_ran(front);
 	return front->dirty;
 }
 
@@ -290,6 +294,7 @@ front_free(struct front **front)
 	timer_clear(&f->awaits);
 	loop_unhook(f->loop, HOOK_WORK, &f->work);
 	tls_let_go(f);
+	spin_let_go(f);
 	for (int i = 0; i < 2; i++)
 		if (f->engines[i].daemon != NULL)
 			stop_engine(&f->engines[i]);

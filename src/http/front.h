@@ -34,8 +34,12 @@ struct front *front_new(struct loop *loop, const struct conf *conf,
  */
 void front_free(struct front **front);
 
-/* Counts those clients there for whom there is no place. */
-void front_count(struct front *front, struct counter *turned_away);
+/*
+ * Counts there: clients for whom there is no place, and connections that kept
+ * the loop busy with nothing, and were ended.  NULL: not counted.
+ */
+void front_count(
+    struct front *front, struct counter *turned_away, struct counter *spun);
 /*
  * Accepts on a listening socket from now on, and closes it in the end.
  * entry: its place in the configuration's listen; FRONT_PLAIN: it has none.

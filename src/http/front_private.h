@@ -13,6 +13,7 @@
  * machine, which know each other, and it calls them:
  *
  *   front              its daemons
+ *   spin               who keeps its loop busy with nothing
  *   client_connection  a client's connection, on which exchanges follow each
  *                      other, with its deadline, its memory (idle_memory),
  *                      what is read of it (client_recv) and tls
@@ -22,9 +23,10 @@
  *   selftest           a front that is tried out before there is any other
  *
  * Circle: client_connection, client_recv, deadline, early_response, exchange,
- * exchange_stream, front, head_copy, idle_memory, tls.  libmicrohttpd calls
- * the front back about connections and exchanges, and each of these holds the
- * others back or lets them go on: one machine in several files.  One thread.
+ * exchange_stream, front, head_copy, idle_memory, spin, tls.  libmicrohttpd
+ * calls the front back about connections and exchanges, and each of these holds
+ * the others back or lets them go on: one machine in several files.  One
+ * thread.
  */
 enum {
 	/* The head of an answer in a connection's pool. */
@@ -61,6 +63,23 @@ struct front {
 	struct timer look; /* at all of them (http/idle_memory_private.h) */
 	struct timer awaits; /* a client that drains may wait for */
 	struct acceptor *acceptor;
+	struct spin { /* (http/spin_private.h) */
+		struct counter *found; /* or NULL */
+		uint64_t moves;        /* of all connections, so far */
+		uint64_t moves_seen;
+		unsigned fruitless; /* runs that brought nothing, net */
+		int64_t since_ms;   /* when the first of them was */
+		int64_t rest_until_ms;
+		enum {
+			SPIN_NO_SEARCH,
+			SPIN_ALL_HELD, /* then at is accused, or NULL */
+			SPIN_ONE_RUNS,
+		} step;
+		unsigned searches;
+		unsigned runs; /* of the step */
+		struct client_connection *at;
+		struct client_connection *next; /* to be tried */
+	} spin;
 	/* On its way to libmicrohttpd: NULL once that has it. */
 	const struct arrival *arrival;
 	/* Those whose handshake waits for the client. */

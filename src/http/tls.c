@@ -6,6 +6,7 @@
 
 #include "http/client_connection_private.h"
 #include "http/front_private.h"
+#include "http/spin_private.h"
 #include "http/tls_private.h"
 
 /* Forward secrecy and AEAD alone, in both versions. */
@@ -24,8 +25,7 @@ stop_waiting(struct client_connection *c)
 	*c->link = c->next;
 	if (c->next != NULL)
 		c->next->link = c->link;
-	MHD_resume_connection(c->mhd);
-	c->front->dirty = true;
+	client_connection_release(c, HELD_BY_TLS);
 }
 
 static void
@@ -53,7 +53,7 @@ on_would_block(struct client_connection *c, unsigned wanted)
 {
 	if (is_up(c) || c->handshake != NULL || c->front->ending)
 		return;
-	MHD_suspend_connection(c->mhd);
+	client_connection_hold(c, HELD_BY_TLS);
 	c->handshake = watch_new(c->front->loop, c->fd, on_handshake_ready, c);
 	watch_want(c->handshake, wanted);
 	c->next = c->front->shaking_hands;
@@ -78,6 +78,8 @@ static ssize_t
 said(struct client_connection *c, ssize_t n, unsigned wanted)
 {
 	int error = errno;
+	if (n > 0)
+		spin_moved(c);
 	if (n >= 0)
 		return n;
 	if (error == EAGAIN)

@@ -303,10 +303,8 @@ take_end(struct wire *w, char c)
 {
 	bool chunks = w->chunked && !w->in_trailers;
 	bool body = w->left > 0 && !w->in_trailers;
-	return take_one(w, c, '\n',
-	    chunks     ? WIRE_SIZE
-		: body ? WIRE_BODY
-		       : WIRE_BEGIN);
+	enum wire_state next = body ? WIRE_BODY : WIRE_BEGIN;
+	return take_one(w, c, '\n', chunks ? WIRE_SIZE : next);
 }
 
 static size_t
@@ -358,6 +356,8 @@ take_extension(struct wire *w, const char *bytes, size_t len)
 	if (n == 0)
 		return *bytes == '\r' ? go_on(w, WIRE_SIZE_LF)
 				      : refuse_chunk(w);
+	if (!INVARIANT(short_chunk_lines))
+		return n;
 	if (w->count == WIRE_CHUNK_LINE_MAX)
 		return refuse_chunk(w);
 	if (n > WIRE_CHUNK_LINE_MAX - w->count)

@@ -180,6 +180,8 @@ INVARIANT_NAME(
 /* --- a client's request: http/, gate/request_client.c --- */
 INVARIANT_NAME(strict_wire,
     "we and a proxy could see the end of a line or a request in other places")
+INVARIANT_NAME(short_chunk_lines,
+    "a chunk line without an end would keep a worker busy for ever")
 INVARIANT_NAME(connection_names, "a client could have its key taken off")
 INVARIANT_NAME(draining_refuses, "a gateway that ends would take new payments")
 INVARIANT_NAME(drain_waits,

@@ -38,6 +38,8 @@ METRIC(FENCED, counter, "onceproxy_fenced_total",
     "Outcomes that arrived after another owner had decided.")
 METRIC(LEASES_LOST, counter, "onceproxy_leases_lost_total",
     "Leases that could not be renewed.")
+METRIC(SPUN, counter, "onceproxy_connections_spun_total",
+    "Connections ended because they kept an event loop busy with nothing.")
 METRIC(BUILD_INFO, gauge, "onceproxy_build_info",
     "Always 1; the version is a label.")
 METRIC(CPU_SECONDS, counter, "process_cpu_seconds_total",

@@ -85,6 +85,17 @@ def odd_chunks_are_400_and_nothing_behind_is_served(bench, body, target):
 
 
 @test
+def an_extension_has_256_bytes_at_most(bench):
+    upstream, gateway = bench.pair(workers=1)
+    for size, status in ((256, 201), (257, 400)):
+        with gateway.client() as client:
+            client.send(chunked() + b"5;" + b"a" * size
+                        + b"\r\nhello\r\n0\r\n\r\n")
+            equal(client.read().status, status)
+    equal(upstream.count(), 1)
+
+
+@test
 def too_many_trailers_are_431(bench):
     upstream, gateway = bench.pair(workers=1)
     with gateway.client() as client:

@@ -240,6 +240,8 @@ KILLING_TESTS = {
     "strict_wire": [(ANSWERS, BAD + "a folded line"),
                     (ANSWERS, BAD + "a fold that makes a key"),
                     (ANSWERS, BAD + "bare line feeds")],
+    "short_chunk_lines": [
+        ("test_wire", "an extension has 256 bytes at most")],
     "connection_names": [
         (ANSWERS, BAD + "a Connection that names the key"),
         (ANSWERS, BAD + "a Connection that names the scope")],

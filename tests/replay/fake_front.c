@@ -52,8 +52,10 @@ front_free(struct front **front)
 }
 
 void
-front_count(struct front *front, struct counter *turned_away)
+front_count(
+    struct front *front, struct counter *turned_away, struct counter *spun)
 {
+	(void)spun;
 	(void)front;
 	(void)turned_away;
 }
