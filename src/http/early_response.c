@@ -195,14 +195,10 @@ drop_bytes(struct early_response *b)
 	for (size_t once = 0; n > 0 && once < LINGER_AT_ONCE;
 	     once += (size_t)n) {
 		n = client_recv_raw(c, bytes, sizeof bytes);
-		if (n > 0)
-			b->dropped += (size_t)n;
-		else if (n == 0 || errno != EAGAIN)
-			end_client(b);
-		if (n <= 0)
-			return;
+		b->dropped += n > 0 ? (size_t)n : 0;
 	}
-	if (b->dropped >= LINGER_BYTES)
+	bool over = n == 0 || (n < 0 && errno != EAGAIN);
+	if (over || b->dropped >= LINGER_BYTES)
 		end_client(b);
 }
 

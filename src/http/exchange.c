@@ -490,6 +490,8 @@ exchange_end(struct exchange **shown)
 	exchange_stream_detach(x);
 	op_cancel(&x->shown.op);
 	x->ended = true;
-	exchange_resume(x);
+	/* What comes behind such an answer is not for libmicrohttpd. */
+	if (!early_response_is_sent(x))
+		exchange_resume(x);
 	exchange_free(x);
 }

@@ -60,6 +60,8 @@ struct front {
 	struct client_connection **by_fd; /* by descriptor, or NULL */
 	size_t n_by_fd;
 	struct client_connection *all;
+	size_t clients; /* in all */
+	size_t most_clients; /* since memory was given back */
 	struct timer look; /* at all of them (http/idle_memory_private.h) */
 	struct timer awaits; /* a client that drains may wait for */
 	struct acceptor *acceptor;

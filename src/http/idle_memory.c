@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +20,8 @@ enum {
 	MAPPED_FROM_BYTES = 32 * 1024 + 1,
 	/* Of a connection, where the pointer to its pool is looked for. */
 	WORDS = 16,
+	/* What fewer of them leave behind is not worth the time. */
+	TRIM_FROM = 256,
 };
 
 /* --- where the pool is --- */
@@ -111,6 +114,22 @@ give_back(const struct client_connection *c)
 	}
 }
 
+/*
+ * malloc() keeps what they leave behind, since it lies between what is still in
+ * use, for the next crowd, which may never come.
+ */
+static void
+give_back_of_gone(struct front *front)
+{
+	if (front->most_clients < TRIM_FROM ||
+	    front->clients > front->most_clients / 2)
+		return;
+	front->most_clients = front->clients;
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
 static void
 on_idle_look(void *arg)
 {
@@ -120,6 +139,7 @@ on_idle_look(void *arg)
 		if (c->quiet_looks <= QUIET_LOOKS &&
 		    ++c->quiet_looks == QUIET_LOOKS)
 			give_back(c);
+	give_back_of_gone(front);
 	timer_set(&front->look, LOOK_MS);
 }
 
@@ -144,6 +164,8 @@ idle_memory_begin(struct client_connection *c)
 	if (c->next_of_all != NULL)
 		c->next_of_all->link_of_all = &c->next_of_all;
 	c->front->all = c;
+	if (++c->front->clients > c->front->most_clients)
+		c->front->most_clients = c->front->clients;
 }
 
 void
@@ -152,4 +174,5 @@ idle_memory_end(struct client_connection *c)
 	*c->link_of_all = c->next_of_all;
 	if (c->next_of_all != NULL)
 		c->next_of_all->link_of_all = c->link_of_all;
+	c->front->clients--;
 }

@@ -11,7 +11,8 @@ struct front;
  * takes its time, the pages that hold only zeros are given back to the system:
  * private memory that was given back reads as zeros, so libmicrohttpd cannot
  * tell.  Where the pool lies is learned from the first request, and only with
- * the version of libmicrohttpd whose memory is known.
+ * the version of libmicrohttpd whose memory is known.  When more than half of
+ * many connections have gone, what they leave behind in malloc() goes as well.
  * The front's thread.
  */
 

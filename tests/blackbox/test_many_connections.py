@@ -5,6 +5,7 @@ flight costs little besides its body."""
 import resource
 
 from once import tap
+from once.certificates import Authority
 from once.gateway import is_sanitized
 from once.http import build, keyed
 from once.raw import memory
@@ -15,6 +16,9 @@ MANY = 10_000
 IN_FLIGHT = 2000
 # What a silent connection may cost, with all that malloc() adds.
 MOST_BYTES = 24 * 1024
+LEAVING = 2000
+# Of a client that has left, without TLS and with it (it was 1 KiB, and 11).
+LEFT_BYTES = 512
 
 
 def descriptors(count):
@@ -91,6 +95,41 @@ def two_thousand_requests_in_flight_cost_little_besides_their_bodies(bench):
         equal(client.read().status, 201)
         client.close()
     equal(upstream.count(), 1 + count)
+
+
+@each([("", False), (" over TLS", True)])
+def when_they_leave_their_memory_comes_back(bench, tls):
+    if is_sanitized():
+        raise Skip("a sanitizer keeps memory by itself")
+    count = descriptors(LEAVING)
+    config = bench.config(bench.upstream(), workers=1)
+    context = None
+    if tls:
+        authority = Authority(bench.folder())
+        server = authority.issue("localhost")
+        config["listen"] = [{"address": "127.0.0.1:0", "tls": {
+            "certificate": server.file, "key": server.key}}]
+        context = authority.client()
+    gateway = bench.serve(config)
+
+    def come():
+        client = gateway.client(tls=context)
+        client.send(keyed("k"))
+        equal(client.read().status, 201)
+        return client
+    come().close()
+    before = memory(gateway.pid)[0]
+
+    def each_leaves():
+        return (memory(gateway.pid)[0] - before) / count
+    for _ in range(2):
+        clients = [come() for _ in range(count)]
+        tap.comment(f"{count} clients, {each_leaves():.0f} bytes each")
+        for client in clients:
+            client.close()
+        eventually(lambda: each_leaves() < LEFT_BYTES,
+                   "what they used given back")
+        tap.comment(f"left {each_leaves():.0f} bytes each")
 
 
 @each([("", 0), (" of two bytes", 1), (" of a page", 2048)])
