@@ -72,6 +72,8 @@ go_on(struct wire *w, enum wire_state state)
 {
 	w->state = state;
 	w->count = 0;
+	if (state <= WIRE_BEGIN_LF)
+		w->bytes = 0; /* what is between requests is no head's */
 	return 1;
 }
 
@@ -95,12 +97,14 @@ begin_request(struct wire *w)
 static size_t
 take_begin(struct wire *w, char c)
 {
-	if (c == '\r' && w->empty_lines < WIRE_EMPTY_LINES_MAX) {
-		w->empty_lines++;
+	bool behind_cr = w->state == WIRE_BEGIN_LF;
+	if (behind_cr && c == '\n')
+		return go_on(w, WIRE_BEGIN);
+	if (!behind_cr && c == '\r' &&
+	    w->empty_lines++ < WIRE_EMPTY_LINES_MAX)
 		return go_on(w, WIRE_BEGIN_LF);
-	}
 	begin_request(w);
-	if (!(kinds[(uint8_t)c] & TOKEN))
+	if (behind_cr || !(kinds[(uint8_t)c] & TOKEN))
 		return refuse(w, HEAD_CHECK_BAD_REQUEST,
 		    "This is not the beginning of an HTTP request.");
 	go_on(w, WIRE_METHOD);
@@ -215,9 +219,7 @@ take_name(struct wire *w, char *bytes, size_t len)
 	w->count += n;
 	if (n > 0)
 		return n;
-	if (*bytes != ':')
-		return refuse_line(w);
-	return note_field(w);
+	return *bytes == ':' ? note_field(w) : refuse_line(w);
 }
 
 static size_t
@@ -226,11 +228,8 @@ take_blanks(struct wire *w, const char *bytes, size_t len)
 	size_t n = 0;
 	while (n < len && (bytes[n] == ' ' || bytes[n] == '\t'))
 		n++;
-	if (n == len)
-		return n;
-	go_on(w, WIRE_VALUE);
-	if (w->field == WIRE_LENGTH)
-		w->left = 0;
+	if (n < len)
+		go_on(w, WIRE_VALUE);
 	return n;
 }
 
@@ -311,8 +310,7 @@ static size_t
 take_bytes(struct wire *w, size_t len, enum wire_state state)
 {
 	size_t n = len < w->left ? len : (size_t)w->left;
-	w->left -= n;
-	if (w->left == 0)
+	if ((w->left -= n) == 0)
 		go_on(w, state);
 	return n;
 }
@@ -346,7 +344,10 @@ take_size(struct wire *w, char c)
 	}
 	if (w->count == 0 || (c != '\r' && c != ';'))
 		return refuse_chunk(w);
-	return go_on(w, c == ';' ? WIRE_EXTENSION : WIRE_SIZE_LF);
+	if (c == '\r')
+		return go_on(w, WIRE_SIZE_LF);
+	w->state = WIRE_EXTENSION;
+	return w->count++ > 0; /* of the line, so it goes on */
 }
 
 static size_t
@@ -381,9 +382,8 @@ take_step(struct wire *w, char *bytes, size_t len)
 {
 	switch (w->state) {
 	case WIRE_BEGIN:
-		return take_begin(w, *bytes);
 	case WIRE_BEGIN_LF:
-		return take_one(w, *bytes, '\n', WIRE_BEGIN);
+		return take_begin(w, *bytes);
 	case WIRE_METHOD:
 		return take_method(w, bytes, len);
 	case WIRE_TARGET:
@@ -485,16 +485,16 @@ struct span
 wire_finish(const struct wire *w)
 {
 	static const char rest_of_coding[] = "chunked\r\n\r\n";
+	bool in_value = w->state == WIRE_VALUE;
 	size_t taken = 0;
 	if (wire_is_behind_head(w))
 		return SPAN("");
-	if (w->state == WIRE_VALUE && w->field == WIRE_CODING)
+	if (in_value && w->field == WIRE_CODING)
 		return span_str(&rest_of_coding[w->count]);
 	if (w->state == WIRE_VERSION)
 		taken = w->count;
-	else if (w->state == WIRE_TARGET)
-		taken = w->count > 0;
-	else if (w->state == WIRE_VALUE && w->field == WIRE_LENGTH)
+	else if (w->state == WIRE_TARGET ||
+	    (in_value && w->field == WIRE_LENGTH))
 		taken = w->count > 0;
 	return span_str(ends[w->state] + taken);
 }

@@ -19,7 +19,7 @@
  * bytes, and does no input or output.  Pure; any thread.
  */
 enum {
-	/* Of a chunk's size, its extensions and their end. */
+	/* Of a chunk's size and its extensions. */
 	WIRE_CHUNK_LINE_MAX = 256,
 	/* Of all trailers of a request. */
 	WIRE_TRAILERS_MAX = 8192,

@@ -51,6 +51,8 @@ ODD = [
     ("a CR in an extension", b"5;a\rb\r\nhello\r\n0\r\n\r\n"),
     ("a NUL in an extension", b"5;a\0b\r\nhello\r\n0\r\n\r\n"),
     ("an extension without an end", b"5;" + b"a" * 50_000),
+    ("a line of 257 bytes",
+     b"%015x;" % 5 + b"a" * 241 + b"\r\nhello\r\n0\r\n\r\n"),
     ("a size without an end", b"0" * 50_000),
     ("a blank behind the size", b"5 \r\nhello\r\n0\r\n\r\n"),
     ("a size with a sign", b"+5\r\nhello\r\n0\r\n\r\n"),
@@ -87,14 +89,72 @@ def odd_chunks_are_400_and_nothing_behind_is_served(bench, body, target):
 
 
 @test
-def an_extension_has_256_bytes_at_most(bench):
+def a_chunk_line_has_256_bytes_at_most(bench):
     upstream, gateway = bench.pair(workers=1)
-    for size, status in ((256, 201), (257, 400)):
+    for size, status in ((254, 201), (255, 400)):
         with gateway.client() as client:
             client.send(chunked() + b"5;" + b"a" * size
                         + b"\r\nhello\r\n0\r\n\r\n")
             equal(client.read().status, status)
     equal(upstream.count(), 1)
+
+
+@test
+def a_chunk_line_of_256_bytes_is_right(bench):
+    upstream, gateway = bench.pair(workers=1)
+    for target in ("/v1/charges", "/x"):
+        got = gateway.send(chunked(target) + b"%015x;" % 5 + b"a" * 240
+                           + b"\r\nhello\r\n0\r\n\r\n")
+        equal(got.status, 201)
+    equal([request.body for request in upstream.requests], [b"hello"] * 2)
+
+
+# --- between two requests
+
+def behind(bench, between, **members):
+    """What a payment and a request behind it are answered, with that between
+    them, and what the upstream saw."""
+    upstream, gateway = bench.pair(workers=1, **members)
+    with gateway.client() as client:
+        client.send(keyed(f"k{len(between)}") + between + build("GET", "/x"))
+        statuses = [client.read().status for _ in range(2)]
+    return statuses, [r.target for r in upstream.requests]
+
+
+@test
+def a_bare_cr_in_front_of_a_request_is_400(bench):
+    """And no other request: none that nobody sent, and not the one before."""
+    upstream, gateway = bench.pair(workers=1)
+    with gateway.client() as client:
+        client.send(b"\r" + build("GET", "/x"))
+        equal(client.read().status, 400)
+        equal(client.reader.to_end(), b"")
+    equal(upstream.count(), 0)
+    equal(behind(bench, b"\r"), ([201, 400], ["/v1/charges"]))
+    equal(behind(bench, b"\r\n\r"), ([201, 400], ["/v1/charges"]))
+
+
+@test
+def a_bare_cr_does_not_take_the_answer_of_what_is_in_flight(bench):
+    upstream, gateway = bench.pair(workers=1)
+    hold = upstream.hold()
+    with gateway.client() as client:
+        client.send(keyed("k"))
+        hold.wait_arrived()
+        client.send(b"\r" + build("GET", "/x"))
+        hold.release()
+        equal([client.read().status for _ in range(2)], [201, 400])
+    equal(upstream.count(), 1)
+
+
+@test
+def empty_lines_in_front_of_a_request_are_skipped(bench):
+    """They count for no head, however long one may be."""
+    small = {"limits": {"request_headers": "4KiB"}}
+    equal(behind(bench, b"\r\n" * 4000, **small),
+          ([201, 201], ["/v1/charges", "/x"]))
+    equal(behind(bench, b"\r\n" * 4100, **small),
+          ([201, 400], ["/v1/charges"]))
 
 
 @test

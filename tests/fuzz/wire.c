@@ -104,13 +104,12 @@ read_chunks(struct reader *r)
 
 /* --- what is compared --- */
 
-/* How much is taken in pieces of that size; 0: all at once. */
+/* How much of these is taken in pieces of that size; 0: all at once. */
 static size_t
-take_in_pieces(struct wire *wire, const struct body *all, size_t piece)
+take_more(struct wire *wire, const struct body *all, size_t piece)
 {
 	char *copy = mem_str(body_span(all));
 	size_t at = 0;
-	wire_init(wire, MAX_BYTES);
 	while (at < all->len && wire->verdict == HEAD_CHECK_OK) {
 		size_t len = all->len - at;
 		len = piece > 0 && piece < len ? piece : len;
@@ -122,7 +121,17 @@ take_in_pieces(struct wire *wire, const struct body *all, size_t piece)
 	return at;
 }
 
-/* It was wrong in the head, so that can be ended, and is right. */
+static size_t
+take_in_pieces(struct wire *wire, const struct body *all, size_t piece)
+{
+	wire_init(wire, MAX_BYTES);
+	return take_more(wire, all, piece);
+}
+
+/*
+ * It was wrong in the head, so that can be ended, and is right, if a little
+ * longer than one may be.
+ */
 static void
 can_be_finished(const struct body *all, size_t right, struct span end)
 {
@@ -131,7 +140,8 @@ can_be_finished(const struct body *all, size_t right, struct span end)
 	body_init(&head, NULL);
 	must(body_append(&head, all->ptr, right) == 0);
 	must(body_append(&head, end.ptr, end.len) == 0);
-	must(take_in_pieces(&wire, &head, 0) == head.len);
+	wire_init(&wire, MAX_BYTES + WIRE_LINE_BYTES);
+	must(take_more(&wire, &head, 0) == head.len);
 	must(wire.verdict == HEAD_CHECK_OK);
 	body_clear(&head);
 }

@@ -241,7 +241,7 @@ KILLING_TESTS = {
                     (ANSWERS, BAD + "a fold that makes a key"),
                     (ANSWERS, BAD + "bare line feeds")],
     "short_chunk_lines": [
-        ("test_wire", "an extension has 256 bytes at most")],
+        ("test_wire", "a chunk line has 256 bytes at most")],
     "connection_names": [
         (ANSWERS, BAD + "a Connection that names the key"),
         (ANSWERS, BAD + "a Connection that names the scope")],
