@@ -325,8 +325,13 @@ early_response_new(struct mhd_exchange *x, const struct answer *answer,
 	timer_init(&b->timer, x->front->loop, on_time_out, b);
 	x->early = b;
 	put_response(b, answer, more, length);
-	/* libmicrohttpd itself may be about to write, a 100 (Continue). */
-	if (!x->expects_continue || x->shown.body_bytes > 0 || x->in_head)
+	/*
+	 * libmicrohttpd itself may be about to write, a 100 (Continue); but not
+	 * where something wrong was read behind the head: it reads none of that
+	 * before.
+	 */
+	if (!x->expects_continue || x->shown.body_bytes > 0 || x->in_head ||
+	    client_connection_is_spoiled(client_connection_of(x->mhd)))
 		start_writing(b);
 	/* It has not seen that the body is wanted, and need not see it. */
 	if (!x->in_head && !b->sent)

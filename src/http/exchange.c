@@ -162,11 +162,21 @@ on_head(struct mhd_exchange *x, const char *method, const char *version)
 		head_copy_hide_expectation(x);
 	if (x->shown.has_body)
 		deadline_body(client_connection_of(x->mhd));
+	x->in_head = x->expects_continue;
 	x->front->arrived(x->front->arg, &x->shown);
-	if (x->expects_continue && !x->ended && !is_wanted(x)) {
-		x->in_head = true;
+	x->in_head = x->in_head && !x->ended && !is_wanted(x);
+	if (x->in_head && !x->suspended && !client_connection_of(x->mhd)->over)
 		exchange_hold(x);
-	}
+	return MHD_YES;
+}
+
+/* Now the body is wanted, unless what was read of it meanwhile is wrong. */
+static enum MHD_Result
+on_head_again(struct mhd_exchange *x)
+{
+	x->in_head = client_connection_is_spoiled(client_connection_of(x->mhd));
+	if (x->in_head)
+		exchange_hold(x);
 	return MHD_YES;
 }
 
@@ -271,11 +281,8 @@ exchange_on_request(void *front, struct MHD_Connection *mhd, const char *url,
 		return on_head(x, method, version);
 	if (x->queued)
 		return MHD_YES;
-	if (x->in_head) {
-		/* The call of the head once more: the body is wanted. */
-		x->in_head = false;
-		return MHD_YES;
-	}
+	if (x->in_head)
+		return on_head_again(x);
 	return *len > 0 ? on_data(x, data, len) : on_end(x);
 }
 

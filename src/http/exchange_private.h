@@ -33,7 +33,7 @@ struct mhd_exchange {
 	bool no_response_room; /* in libmicrohttpd, beside this head */
 
 	/* The body. */
-	bool in_head; /* held before a 100 (Continue) was sent */
+	bool in_head; /* a 100 (Continue) is due, and was not sent */
 	size_t read_limit; /* the length that was announced, or allowed */
 	struct flow *up;   /* where it goes; NULL: nowhere, or not any more */
 	bool left_over;    /* up did not take all it was offered */

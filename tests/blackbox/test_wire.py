@@ -26,6 +26,15 @@ def chunked(target="/v1/charges"):
         ("Transfer-Encoding", "chunked")])
 
 
+def sockets_of(gateway):
+    """Connections to its port that it has not closed."""
+    port = int(gateway.address.rsplit(":", 1)[1])
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        rows = [line.split() for line in table.readlines()[1:]]
+    return [row for row in rows if int(row[1].split(":")[1], 16) == port
+            and row[3] in ("01", "08")]  # established, or left by the client
+
+
 def with_keys_only(bench, tls=False):
     """A gateway that has one route, with a key."""
     upstream = bench.upstream()
@@ -107,6 +116,42 @@ def a_chunk_line_of_256_bytes_is_right(bench):
                            + b"\r\nhello\r\n0\r\n\r\n")
         equal(got.status, 201)
     equal([request.body for request in upstream.requests], [b"hello"] * 2)
+
+
+@each([(f"{words}, {where}, {how}", body, target, pieces)
+       for words, body in ODD[:1] + [("behind a chunk", b"5\r\nhellozz")]
+       for where, target in WHERE
+       for how, pieces in (("at once", False), ("behind the head", True))])
+def odd_chunks_of_who_expects_a_100_are_400(bench, body, target, pieces):
+    """At once, whether the 100 was sent or not; and nothing is left."""
+    upstream, gateway = bench.pair(workers=1)
+    data = chunked(target).replace(b"\r\n\r\n", b"\r\n"
+                                   b"Expect: 100-continue\r\n\r\n")
+    with gateway.client() as client:
+        if pieces:
+            client.send(data)
+            client.reader.until(b" 100 Continue\r\n\r\n")
+            client.send(body)
+        else:
+            client.send(data + body)
+        equal(client.read().status, 400)
+        equal(client.reader.to_end(), b"")
+    equal(gateway.wait_for_log("request")["status"], 400)
+    equal(upstream.count(), 0)
+    eventually(lambda: not sockets_of(gateway), "its connection is closed")
+
+
+@test
+def a_wrong_head_of_who_expects_a_100_is_400(bench):
+    upstream, gateway = bench.pair(workers=1)
+    for length in (b"5, 5", b"5 ", b"5\r\n folded"):
+        with gateway.client() as client:
+            client.send(b"POST /x HTTP/1.1\r\nHost: h\r\nExpect: "
+                        b"100-continue\r\nContent-Length: " + length
+                        + b"\r\n\r\nhello" + NEXT)
+            equal(client.read().status, 400)
+            equal(client.reader.to_end(), b"")
+    equal(upstream.count(), 0)
 
 
 # --- between two requests
