@@ -3,6 +3,7 @@
 
 import base64
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -16,8 +17,9 @@ from once.tap import Skip, each, equal, test
 
 EXAMPLES = Examples("onceproxy.json.5")
 
-NAMES = ["onceproxy.8", "onceproxy.json.5", "onceproxy-clients.7",
-         "onceproxy-recipes.7", "onceproxy-reconcile.7"]
+NAMES = ["onceproxy.8", "onceproxy.json.5", "onceproxy-attacks.7",
+         "onceproxy-clients.7", "onceproxy-recipes.7",
+         "onceproxy-reconcile.7"]
 PAGES = [(f"{n[:-2]}({n[-1]})", n) for n in NAMES]
 
 
@@ -74,6 +76,33 @@ def every_page_is_installed(bench):
         made = re.search(r"^man_MANS =((?:.*\\\n)*.*)", file.read(), re.M)
     equal(sorted(made.group(1).replace("\\", "").split()),
           sorted(f"src/man/{name}" for name in NAMES))
+
+
+# --- attacks ---
+
+ATTACKS = plain(page("onceproxy-attacks.7")).partition("\n.Dd ")[2]
+
+
+@test
+def every_test_that_shows_an_attack_exists(bench):
+    names = set(re.findall(r"\btest_\w+", ATTACKS)) - {"test_front"}
+    assert len(names) > 30, names
+    paths = {f"tests/blackbox/{name}.py" for name in names}
+    paths |= set(re.findall(r"\btests/[\w/.]*\w", ATTACKS))
+    equal([path for path in sorted(paths)
+           if not os.path.exists(source(path))], [])
+
+
+@test
+def what_an_attack_meets_exists(bench):
+    """Members, events and metrics."""
+    known = {path.split(".")[-1] for path in table(
+        "options", r'^OPT\(\w+, "([^"]+)"')}
+    known |= set(table("events", r"^EVENT\((\w+),"))
+    known |= set(table("metrics", r'"((?:onceproxy|process)_\w+)"'))
+    named = re.findall(r"\b[a-z]+_[a-z_]+\b", ATTACKS)
+    equal([name for name in named if name not in known
+           and not name.startswith("test_")], [])
 
 
 # --- whole ---

@@ -21,6 +21,7 @@ WANTED = {
     "@docdir@/examples/onceproxy.socket": 0o644,
     "@man8dir@/onceproxy.8": 0o644,
     "@man5dir@/onceproxy.json.5": 0o644,
+    "@man7dir@/onceproxy-attacks.7": 0o644,
     "@man7dir@/onceproxy-clients.7": 0o644,
     "@man7dir@/onceproxy-recipes.7": 0o644,
     "@man7dir@/onceproxy-reconcile.7": 0o644,
