@@ -111,6 +111,14 @@ begin_connection(struct front *front, struct MHD_Connection *mhd)
 	return connection;
 }
 
+void
+client_connection_asks(struct client_connection *connection)
+{
+	connection->asked = true;
+	connection->requests++;
+	spin_moved(connection);
+}
+
 static void
 end_connection(struct client_connection *connection)
 {

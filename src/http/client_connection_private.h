@@ -82,6 +82,8 @@ void client_connection_hold(
     struct client_connection *connection, enum holder holder);
 void client_connection_release(
     struct client_connection *connection, enum holder holder);
+/* A request begins on it. */
+void client_connection_asks(struct client_connection *connection);
 
 /*
  * Gives it up.  A shutdown is all that ends a connection of libmicrohttpd's

@@ -51,10 +51,9 @@ exchange_free(struct mhd_exchange *x)
 void
 exchange_hold(struct mhd_exchange *x)
 {
-	struct client_connection *c = client_connection_of(x->mhd);
-	client_connection_hold(c, HELD_BY_EXCHANGE);
+	client_connection_hold(client_connection_of(x->mhd), HELD_BY_EXCHANGE);
+	client_connection_of(x->mhd)->was_held = true;
 	x->suspended = true;
-	c->was_held = true;
 }
 
 void
@@ -297,10 +296,8 @@ exchange_on_target(void *front, const char *target, struct MHD_Connection *mhd)
 	if (x->front->knows_layout)
 		head_copy_hide_query(target);
 	x->mhd = mhd;
-	client_connection_of(mhd)->asked = true;
-	client_connection_of(mhd)->requests++;
+	client_connection_asks(client_connection_of(mhd));
 	deadline_head(client_connection_of(mhd), x);
-	spin_moved(client_connection_of(mhd));
 	return x;
 }
 
@@ -461,13 +458,12 @@ exchange_answer_flow(struct exchange *shown, struct answer *answer,
 	exchange_stream_from(x, flow);
 	x->end_is_close =
 	    length < 0 && span_eq(x->shown.head.version, SPAN("HTTP/1.0"));
-	if (early_response_is_due(x)) {
+	if (early_response_is_due(x))
 		early_response_new(x, answer, more, length);
-		return;
-	}
-	give(x, answer->status,
-	    reply_streamed(answer, more, length, exchange_stream_read, x,
-		close || x->front->draining));
+	else
+		give(x, answer->status,
+		    reply_streamed(answer, more, length, exchange_stream_read,
+			x, close || x->front->draining));
 }
 
 static void
