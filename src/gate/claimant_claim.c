@@ -19,8 +19,6 @@ take_fingerprint(struct claimant *c)
 	    .has_query = target->has_query,
 	    .fields = &c->head.fields,
 	    .body = variables.body,
-	    .question = variables_digest(
-		&variables, &c->policy->reconcile.path),
 	};
 	if (c->claim.entity != NULL) {
 		what.entity = span_of(
@@ -29,6 +27,29 @@ take_fingerprint(struct claimant *c)
 	}
 	fingerprint_make(c->policy, span_str(c->store_conf->store.secret),
 	    &what, c->claim.fingerprint);
+}
+
+/*
+ * What the upstream would be asked about an attempt, and whom: of the request
+ * that it was.  A hash, in hex.
+ */
+static struct span
+question_of(struct claimant *c)
+{
+	const struct variables variables = claimant_variables(c);
+	struct span of_path =
+	    variables_digest(&variables, &c->policy->reconcile.path);
+	bool names_host = c->route->upstream->host == HOST_PRESERVE;
+	struct digest digest;
+	uint8_t hash[DIGEST_BYTES];
+	char *hex = arena_alloc(c->arena, DIGEST_HEX + 1);
+	digest_begin(&digest, SPAN("question"),
+	    span_str(c->store_conf->store.secret));
+	digest_part(&digest, of_path);
+	digest_part(&digest, names_host ? c->head.authority : SPAN(""));
+	digest_end(&digest, hash);
+	hex_encode(hash, sizeof hash, hex);
+	return span_of(hex, DIGEST_HEX);
 }
 
 void
@@ -42,6 +63,9 @@ claimant_claim_prepare(struct claimant *c, bool waits)
 	    .waits = waits,
 	};
 	owner_new(&c->claim.owner);
+	if (c->policy->on_unknown == UNKNOWN_RECONCILE &&
+	    INVARIANT(same_question))
+		c->claim.question = question_of(c);
 	take_fingerprint(c);
 }
 

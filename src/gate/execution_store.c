@@ -164,6 +164,10 @@ execution_store_released(struct machine *machine)
 	bool late = not_taken(e, EXECUTION_RELEASE);
 	if (!late && e->store.verdict == VERDICT_FENCED)
 		execution_result_fenced(e);
+	else if (!late && e->store.state == STATE_UNKNOWN)
+		/* Nothing was sent of this attempt; of one before, it was. */
+		execution_result_problem(
+		    e, OUTCOME_UNKNOWN, PROBLEM_UNKNOWN_HELD);
 	else if (e->answer != NULL && late && is_after_lease(e))
 		execution_result_problem(
 		    e, OUTCOME_STORE_DOWN, PROBLEM_OUTCOME_NOT_STORED);

@@ -134,7 +134,8 @@ in_flight(struct request *r)
 	r->busy = busy;
 	if (r->wait_until_ms == 0)
 		r->wait_until_ms = now_ms + wait_ms(r);
-	if (!r->c.claim.waits || r->wait_until_ms <= now_ms || r->x->gone)
+	if (!r->c.claim.waits || r->wait_until_ms <= now_ms || r->x->gone ||
+	    r->c.worker->over)
 		return refuse_in_flight(r);
 	r->waited = true;
 	if (!listens)

@@ -6,8 +6,9 @@
 
 static void digest_field(
     struct digest *digest, const struct fields *fields, struct span name);
-static void digest_always(
-    struct digest *digest, const struct fingerprinted *request);
+static void digest_entity(struct digest *digest,
+    const struct conf_idempotency *policy,
+    const struct fingerprinted *request);
 static void digest_body(struct digest *digest,
     const struct conf_idempotency *policy, struct span body);
 
@@ -38,22 +39,34 @@ fingerprint_make(const struct conf_idempotency *policy, struct span secret,
 		    span_str(policy->fingerprint_headers.list[i]));
 	if ((include & FINGERPRINT_BODY) && INVARIANT(fingerprint_body))
 		digest_body(&digest, policy, request->body);
-	digest_always(&digest, request);
+	digest_entity(&digest, policy, request);
 	digest_end(&digest, ret_fingerprint);
 }
 
-static void
-digest_always(struct digest *digest, const struct fingerprinted *request)
+/* Whether two bodies of one fingerprint have the same members, all of them. */
+static bool
+covers_members(const struct conf_idempotency *policy)
 {
-	if (request->question.len > 0 && INVARIANT(same_question)) {
-		digest_part(digest, SPAN("question"));
-		digest_part(digest, request->question);
-	}
-	if (request->entity.len > 0 && INVARIANT(same_entity)) {
-		digest_part(digest, SPAN("entity"));
-		digest_part(digest, request->entity);
-		digest_part(digest, request->version);
-	}
+	unsigned all = FINGERPRINT_PATH | FINGERPRINT_BODY;
+	return (policy->fingerprint_include & all) == all &&
+	    policy->fingerprint_ignore.count == 0;
+}
+
+/*
+ * What is changed, in which version, is the same for all requests with a key,
+ * whatever the route includes.  Where the rest says so anyway it is left out:
+ * then an entity that is configured later changes no fingerprint.
+ */
+static void
+digest_entity(struct digest *digest, const struct conf_idempotency *policy,
+    const struct fingerprinted *request)
+{
+	if (request->entity.len == 0 || covers_members(policy) ||
+	    !INVARIANT(same_entity))
+		return;
+	digest_part(digest, SPAN("entity"));
+	digest_part(digest, request->entity);
+	digest_part(digest, request->version);
 }
 
 /* Every line counts, in their order; no line is not an empty one. */

@@ -17,13 +17,7 @@ struct fingerprinted {
 	bool has_query;    /* "/x" and "/x?" are not the same target */
 	const struct fields *fields;
 	struct span body;
-	/*
-	 * What must be the same whatever the route includes or ignores, as
-	 * there is one record for both requests: what is asked about an unknown
-	 * outcome (variables_digest), and what is changed, in which version;
-	 * empty: none.
-	 */
-	struct span question;
+	/* What is changed, and in which version; empty: nothing so named. */
 	struct span entity, version;
 };
 

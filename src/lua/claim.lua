@@ -6,11 +6,15 @@
 --       8 deadline (ms, by Redis' clock; 0: none), 9 route, 10 longest ms,
 --       11 waits (1: where it is IN_FLIGHT or BUSY, publish the end of that),
 --       12 caution: the sum of 1, Redis may lose what it stores, so nothing new
---       may be executed, and 2, replicas must have what is replayed;
+--       may be executed, 2, replicas must have what is replayed, and 4, the
+--       clock jumped ahead: what it says of how long an attempt has been
+--       unknown is not true, and nothing is asked about it;
 --       and of a route with an entity: 13 its key (entities.lua), 14 version,
 --       15 that as JSON, 16 serialize (1)
--- policy: what to do about an UNKNOWN: hold, retry, or reconcile:MS (once it
---       has been unknown for MS); or execute: the owner that was answered
+-- policy: what to do about an UNKNOWN: hold, retry, or reconcile:MS:QUESTION
+--       (once it has been unknown for MS; QUESTION, perhaps empty, is a hash
+--       of what would be asked: another question than the attempt's own is
+--       never asked about it); or execute: the owner that was answered
 --       RECONCILE has asked the upstream, and the attempt did not happen.
 -- Answers: OURS reason tries created; RECONCILE reason tries created (ours, to
 --       ask about and not to execute); LATE; REFUSED (caution); IN_FLIGHT
@@ -29,7 +33,8 @@
 local owner, fingerprint, lease_ms, alive_ms, unknown_ms, max_attempts,
     policy, deadline, route, longest, waits, caution = unpack(ARGV)
 deadline = tonumber(deadline)
-local unsafe, confirm = caution % 2 == 1, caution >= '2'
+local unsafe, confirm = caution % 2 == 1, caution % 4 >= 2
+local settle, question = string.match(policy, '^reconcile:(%d+):?(%x*)$')
 if deadline > 0 and now > deadline then
 	return {'LATE', 0, now, call}
 end
@@ -49,7 +54,8 @@ end
 
 -- A shortcut for a key that was never used, which most claims are for, where no
 -- event is to be written.
-if not value and not KEYS[4] and not unsafe and #ARGV == 13 then
+if not value and not KEYS[4] and not unsafe and #ARGV == 13 and
+    (question or '') == '' then
 	local lease_until = digits(now + lease_ms)
 	redis.call('SET', KEYS[1], record_of('P', '-', '000001', '000001',
 	    stamp, stamp, lease_until, owner, fingerprint, '\n', route, '',
@@ -88,6 +94,12 @@ end
 -- One more attempt, unless that would be one too many.  unknown: the one before
 -- it is unknown.
 local function execute(unknown)
+	if unsafe then
+		return answer('REFUSED', r)
+	end
+	if policy ~= 'execute' then
+		r.question = question
+	end
 	if tonumber(r.tries) >= tonumber(max_attempts) or
 	    r.attempt == '999999' then
 		r.reason, r.fingerprint, r.route = '-', fingerprint, route
@@ -109,7 +121,9 @@ end
 local stale = entity_stale()
 
 if r == nil or r.state == 'R' then
-	if stale then
+	if unsafe then
+		return answer('REFUSED', r)
+	elseif stale then
 		return answer('STALE', r, stale)
 	end
 	r = r or {attempt = '000000', tries = '000000', mark = '\n'}
@@ -123,6 +137,9 @@ end
 
 -- It was asked about, and did not happen.
 local function did_not_happen()
+	if unsafe then
+		return answer('REFUSED', r)
+	end
 	r.via, r.asked, r.since, r.back = 'R', nil, nil, nil
 	if stale then
 		set_free(r, alive_ms)
@@ -152,14 +169,14 @@ if r.state == 'P' then
 	expire(r)
 end
 
-local settle = string.match(policy, '^reconcile:(%d+)$')
 local left = settle and
     math.min(r.lease_until + settle - now, tonumber(settle)) or 0
 if policy == 'execute' and was_put_back(r, owner, '000000') then
 	return did_not_happen()
 elseif policy == 'retry' and not stale then
 	return execute(true)
-elseif settle and left <= 0 then
+elseif settle and left <= 0 and caution < '4' and
+    (r.question or question) == question then
 	-- The attempt stays the one that is asked about, and keeps its number:
 	-- no request is sent that would need a new one.
 	r.asked, r.since = r.owner, r.lease_until
@@ -167,8 +184,5 @@ elseif settle and left <= 0 then
 end
 if r.state == 'P' then
 	move(r, 'U', unknown_ms, longest)
-end
-if policy == 'retry' then
-	return answer('STALE', r, stale)
 end
 return answer('UNKNOWN', r, r.reason, left)

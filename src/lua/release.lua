@@ -7,8 +7,8 @@
 --       revoke a claim whose reply was lost), 3 sent (1: it counts towards
 --       max_attempts; 2: and is to be forgotten; 0: provably not sent),
 --       4 retention ms, 5 unknown_retention ms, 6 longest ms
--- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
---       BROKEN.
+-- Answers: DONE, or DONE U where the attempt before is UNKNOWN again; FENCED
+--       state (and the record, where it is COMPLETED); GONE; BROKEN.
 --
 -- An owner that only asked about an attempt puts it back; one of which nothing
 -- was sent leaves the attempt before, if that is unknown, as it was.  What is
@@ -28,7 +28,7 @@ if r == nil then
 elseif r == false then
 	return answer('BROKEN')
 elseif r.state == 'U' and was_put_back(r, owner, attempt) then
-	return answer('DONE', r)
+	return answer('DONE', r, 'U')
 elseif attempt ~= '000000' and r.attempt ~= attempt then
 	return fenced(r)
 elseif r.state == 'R' and r.owner == owner then
@@ -40,7 +40,7 @@ end
 if r.asked then
 	put_back(r)
 	move(r, 'U', ARGV[5], ARGV[6])
-	return answer('DONE', r)
+	return answer('DONE', r, 'U')
 end
 if not sent then
 	r.tries = string.format('%06d', math.max(r.tries - 1, 0))
@@ -48,6 +48,7 @@ end
 if not sent and r.before ~= '' then
 	restore_before(r)
 	move(r, 'U', ARGV[5], ARGV[6])
+	return answer('DONE', r, 'U')
 else
 	local only = r.attempt == '000001' and r.before == '' and not r.back
 	set_free(r, ARGV[4])

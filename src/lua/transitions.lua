@@ -17,6 +17,7 @@
 --            nothing was sent of this one, the latest of them is what it was;
 --            where nothing is known of this one either, the truth about each
 --            of them is welcome.
+--   question a hash of what the upstream is asked about the attempt (claim.lua)
 --   entity   what the request changes (entities.lua): the end of its key's name
 --   version  of newer_only, in digits that compare like the versions
 --   shown    the same as JSON has it, for people
@@ -28,8 +29,8 @@
 -- argument but one is then the length to which both are trimmed (about).
 
 local NOBODY = '----------------------'
-local NOTES = {'asked', 'since', 'back', 'before', 'entity', 'version',
-    'shown', 'keep'}
+local NOTES = {'asked', 'since', 'back', 'before', 'question', 'entity',
+    'version', 'shown', 'keep'}
 -- Of so many earlier attempts there are notes.
 local BEFORE, BEFORE_MAX = 36, 8
 

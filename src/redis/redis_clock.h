@@ -14,7 +14,12 @@ struct redis_clock {
 	bool known;
 	int64_t apart_us;      /* Redis' clock less ours, at least … */
 	int64_t apart_most_us; /* … and at most */
+	/* When it was last seen to have jumped ahead (clock_us); 0: never. */
+	int64_t jumped_us;
 };
+
+/* By so much; less is what clocks are apart in any case. */
+#define REDIS_CLOCK_JUMP_US INT64_C(1000000)
 
 /* Thirteen digits, as a record has them: what is beyond is no time. */
 #define REDIS_CLOCK_MAX_MS INT64_C(9999999999999)
@@ -32,6 +37,9 @@ redis_clock_heard(struct redis_clock *clock, int64_t redis_ms, int64_t sent_us,
 	int64_t most_us = (redis_ms + 1) * 1000 - sent_us;
 	bool agrees = clock->known && least_us <= clock->apart_most_us &&
 	    most_us >= clock->apart_us;
+	if (clock->known &&
+	    least_us > clock->apart_most_us + REDIS_CLOCK_JUMP_US)
+		clock->jumped_us = received_us;
 	if (!agrees || least_us > clock->apart_us)
 		clock->apart_us = least_us;
 	if (!agrees || most_us < clock->apart_most_us)

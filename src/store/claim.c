@@ -25,6 +25,8 @@ struct claim_call {
 	bool reclaims; /* its owner holds the record already */
 	bool again;    /* it was LATE once */
 	bool withheld;
+	/* So long after Redis' clock has jumped nothing is asked about. */
+	int64_t settle_us;
 	int64_t deadline_ms; /* by Redis' clock; set when it is sent */
 	/* Offsets in args of what is filled in when it is sent. */
 	size_t deadline_at;
@@ -91,8 +93,9 @@ on_claim_done(struct store_call *call, enum call_end how, int error,
 static void
 put_policy(struct resp *args, const struct claim *claim)
 {
-	char text[sizeof "reconcile:" + DIGITS_MAX] = "reconcile:";
-	size_t len = strlen(text);
+	char digits[DIGITS_MAX];
+	struct span parts[] = {
+	    SPAN("reconcile:"), SPAN(""), SPAN(":"), claim->question};
 	if (claim->reconciled) {
 		resp_arg(args, SPAN("execute"));
 		return;
@@ -102,9 +105,10 @@ put_policy(struct resp *args, const struct claim *claim)
 		resp_arg(args, SPAN("retry"));
 		return;
 	case UNKNOWN_RECONCILE:
-		len += digits_put(text + len,
-		    (uint64_t)claim->policy->reconcile.settle_ms);
-		resp_arg(args, span_of(text, len));
+		parts[1] = span_of(digits,
+		    digits_put(digits,
+			(uint64_t)claim->policy->reconcile.settle_ms));
+		resp_joined(args, parts, sizeof parts / sizeof *parts);
 		return;
 	case UNKNOWN_HOLD:
 		break;
@@ -138,6 +142,10 @@ on_claim_prepare(struct store_call *call)
 	if (call->store->conf->store.wait_replicas > 0 &&
 	    INVARIANT(replay_confirmed))
 		caution += 2;
+	const struct redis_clock *clock = link_clock(call->line->link);
+	if (clock->jumped_us != 0 &&
+	    clock_us() - clock->jumped_us < claim->settle_us)
+		caution += 4;
 	call->args.bytes[claim->caution_at] = (char)('0' + caution);
 }
 
@@ -176,6 +184,8 @@ claim_start(
 	own->revoke = claim_revoke_new(claim);
 	own->reclaims = claim->reconciled;
 	own->withheld = claim->withheld;
+	own->settle_us =
+	    (policy->lease_ms + policy->reconcile.settle_ms) * 1000;
 	call->prepare = on_claim_prepare;
 	call->done = on_claim_done;
 	call->confirmed = confirm_record;

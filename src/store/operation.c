@@ -375,6 +375,8 @@ read_extra(struct store_call *call, const struct call_reply *reply)
 	struct span value = first;
 	if (op->verdict == VERDICT_LATE)
 		return E_STORE_DOWN;
+	if (op->verdict == VERDICT_DONE && first.len == 1)
+		return state_of(*first.ptr, &op->state) ? 0 : E_MALFORMED;
 	if (op->verdict == VERDICT_REFUSED)
 		return E_STORE_REFUSED;
 	if (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE)

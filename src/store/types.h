@@ -31,7 +31,8 @@ struct store_op {
 	uint32_t tries;          /* OURS, RECONCILE: of the record, … */
 	int64_t created_ms;      /* … and when it was made; 0: not known */
 	enum reason reason;      /* UNKNOWN, RECONCILE */
-	enum record_state state; /* FENCED: the record's state */
+	/* FENCED: the record's state; DONE of a release: where it is UNKNOWN */
+	enum record_state state;
 	struct answer *answer;   /* COMPLETED, FENCED with one: counted, the
 				    owner of the operation unrefs it */
 	int64_t lease_left_ms;   /* IN_FLIGHT, BUSY */
@@ -80,6 +81,11 @@ struct claim {
 	 * the end of that.
 	 */
 	bool waits;
+	/*
+	 * Reconcile: hex digits, a hash of what would be asked; another
+	 * question than its own is never asked about an attempt.  May be empty.
+	 */
+	struct span question;
 	/* Nothing new may be executed: instead of ours, E_STORE_REFUSED. */
 	bool withheld;
 };

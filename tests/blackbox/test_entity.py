@@ -171,12 +171,13 @@ def what_did_not_happen_and_is_stale_by_now_is_not_executed(bench):
 
 @test
 def an_unknown_outcome_that_is_stale_is_not_retried(bench):
+    """Nor said to be stale, which would say that it was not executed."""
     upstream, gateway = newer_only(
         bench, then_close(b""), on_unknown="retry")
     equal(gateway.ask("1", body=about(5)).status, 502)
     upstream.reply = answer()
     equal(gateway.ask("2", body=about(6)).status, 201)
-    equal(gateway.ask("1", body=about(5)).problem, "stale-version")
+    equal(gateway.ask("1", body=about(5)).problem, "outcome-unknown")
     equal(upstream.count(), 2)
 
 

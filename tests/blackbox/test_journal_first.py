@@ -255,4 +255,19 @@ def an_entry_larger_than_the_memory_is_delivered(bench):
     equal(upstream.count(), 1)
 
 
+@test
+def attempts_are_not_used_up_while_the_answer_waits(bench):
+    """Its lease is over, and the retry would have been one too many."""
+    redis = bench.own_redis(*DURABLE)
+    upstream, gateway, first = on_disk(
+        bench, redis, on_unknown="retry", max_attempts=1, lease="1s")
+    equal({got.problem for got in first}, {"store-unavailable"})
+    redis.start()
+    gateway.wait_for_log("store_up")
+    for key in reversed(keys()):
+        while (got := gateway.ask(key)).status != 201:
+            assert got.problem in ("store-unavailable", "in-flight"), got
+    equal(upstream.count(), COUNT)
+
+
 tap.main()

@@ -7,6 +7,7 @@ import signal
 import uuid
 
 from once import tap
+from once.http import keyed
 from once.tap import each, equal, test
 from once.upstream import answer, then_close
 from once.wait import eventually
@@ -86,7 +87,7 @@ def what_was_not_sent_leaves_an_earlier_attempt_unknown(bench):
     """A free key would accept another request."""
     upstream, gateway = in_doubt(bench, "retry")
     upstream.stop()
-    equal(gateway.ask("k/1~x").problem, "upstream-unreachable")
+    equal(gateway.ask("k/1~x").problem, "outcome-unknown")
     equal(gateway.ask("k/1~x", body=b"another").problem, "key-reused")
 
 
@@ -105,7 +106,7 @@ def what_was_not_sent_leaves_the_owner_before_its_truth(bench):
     got = bench.background(first.ask, "k")
     hold.wait_arrived()
     with frozen(first):
-        eventually(lambda: second.ask("k").problem == "upstream-unreachable")
+        eventually(lambda: second.ask("k").problem == "outcome-unknown")
     hold.release()
     equal(got.result().body, b"the truth")
     equal(first.ask("k").body, b"the truth")
@@ -385,6 +386,26 @@ def concurrent_retries_reconcile_once(bench):
     equal(asking.result().status, 201)
     equal(upstream.count(method="GET"), 1)
     equal(upstream.count(method="POST"), 1)
+
+
+@each([("another name", "www.example"), ("with its port", "api.example:443"),
+       ("in capitals", "API.example")])
+def another_host_is_not_asked_about_it(bench, other):
+    """It may know nothing of the payment, and then it would be made again."""
+    upstream, gateway = bench.pair(then_close(b""), idempotency={
+        "on_unknown": ask_at()})
+
+    def pay(host):
+        return gateway.send(keyed("k").replace(
+            b"api.example", host.encode()))
+    equal(pay("api.example").problem, "outcome-unknown")
+    upstream.reply = answer(404)
+    got = pay(other)
+    equal((got.status, got.problem), (409, "outcome-unknown"))
+    equal(upstream.count(), 1)
+    upstream.replies[BY_KEY + "k"] = answer(200, b"it happened")
+    equal(pay("api.example").body, b"it happened")
+    equal([r.get("Host") for r in upstream.requests], ["api.example"] * 2)
 
 
 tap.main()

@@ -6,8 +6,8 @@ import signal
 
 from once import tap
 from once.gateway import write
-from once.tap import equal, test
-from once.upstream import answer
+from once.tap import each, equal, test
+from once.upstream import answer, then_close
 
 
 def reload(gateway, config, event="reloaded"):
@@ -86,6 +86,33 @@ def a_hundred_reloads_drop_no_request(bench):
         equal(ask.result().status, 201)
     equal(upstream.count(), 40)
     gateway.stop()
+
+
+@each([
+    ("reconcile by a member", {"on_unknown": {"reconcile": {
+        "path": "/by-order/{json:/order}", "settle": "0s"}}}),
+    ("an entity", {"entity": ["/order"], "serialize": True}),
+    ("versions", {"entity": ["/order"], "newer_only": "/version"}),
+])
+def keys_that_are_in_use_stay_what_they_are_with(bench, added):
+    """Nobody is told to use a new key for a payment that was made."""
+    body = b'{"order": "o-17", "version": 3}'
+    upstream, gateway = bench.pair(then_close(b""))
+    equal(gateway.ask("unknown", body=body).problem, "outcome-unknown")
+    upstream.reply = answer(201, b"paid")
+    equal(gateway.ask("paid", body=body).status, 201)
+
+    gateway.config["routes"][0]["idempotency"] = added
+    reload(gateway, gateway.config)
+    upstream.replies["/by-order/o-17"] = answer(200, b"it happened")
+    got = gateway.ask("unknown", body=body)
+    if "on_unknown" in added:
+        equal((got.status, got.body), (200, b"it happened"))
+    else:
+        equal(got.problem, "outcome-unknown")
+    got = gateway.ask("paid", body=body)
+    equal((got.status, got.replayed, got.body), (201, True, b"paid"))
+    equal(upstream.count(method="POST"), 2)
 
 
 tap.main()

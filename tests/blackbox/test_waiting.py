@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contract, section 3: in_flight "wait" and Prefer: wait=N."""
 
+import signal
+
 from once import tap
 from once.http import ask, build, keyed
-from once.tap import equal, test
+from once.tap import each, equal, test
 from once.upstream import answer, then_close
 from once.wait import eventually
 
@@ -196,6 +198,29 @@ def a_thousand_that_wait_ask_redis_nothing_and_get_the_answer(bench):
         client.close()
     wait_for_waiting(gateway, 0)
     equal(upstream.count(), 1)
+
+
+@each([("a retry", {}), ("another key of its entity", {
+    "entity": ["/e"], "serialize": True})])
+def who_waits_for_another_gateway_is_answered_in_a_drain(bench, more):
+    upstream, redis = bench.upstream(), bench.own_redis()
+    policy = {"in_flight": "wait", "wait_timeout": "60s", **more}
+    one, two = (bench.gateway(
+        upstream, policy, redis=redis, workers=1, drain_timeout="300ms",
+        admin={"listen": "127.0.0.1:0"}) for _ in range(2))
+    hold = upstream.hold()
+    body = b'{"e": 1}'
+    first = bench.background(one.ask, "k", body=body)
+    hold.wait_arrived()
+    waiter = bench.background(two.ask, "k2" if more else "k", body=body)
+    wait_for_waiting(two, 1)
+    two.signal(signal.SIGTERM)
+    got = waiter.result()
+    equal((got.status, got.problem),
+          (409, "entity-busy" if more else "in-flight"))
+    equal(two.wait(), 0)
+    hold.release()
+    equal(first.result().status, 201)
 
 
 tap.main()

@@ -33,8 +33,8 @@ MUTANTS = {
                     "elseif false then")]},
         [(ANSWERS, "a retry while the first runs is in flight")]),
     "a lease that ran out makes no free key": (
-        {"claim": [("\texpire(r)\nend\n\nlocal settle",
-                    "\treturn execute(false)\nend\n\nlocal settle")],
+        {"claim": [("\texpire(r)\nend\n\nlocal left",
+                    "\treturn execute(false)\nend\n\nlocal left")],
          # Only a retry is to notice it, not the sweeper.
          "leases_due": [("'-inf', now,", "'-inf', 0,")]},
         [(UNKNOWN, "a gateway that was killed leaves an unknown key")]),
@@ -76,10 +76,15 @@ MUTANTS = {
         [(RETRY, "an unknown attempt does not shut out the truth about the"),
          (RETRY, "what was not sent leaves the owner before its truth")]),
     "nothing is asked before the outcome has settled": (
-        {"claim": [("elseif settle and left <= 0 then",
-                    "elseif settle then")]},
+        {"claim": [("elseif settle and left <= 0 and caution < '4' and",
+                    "elseif settle and")]},
         [(RETRY, "reconcile does not ask before the outcome has settled"),
          (RETRY, "a lease that expired has to settle too")]),
+
+    "no other question is asked about an attempt": (
+        {"claim": [("(r.question or question) == question", "true")]},
+        [("test_fingerprint", "what is asked about counts always: a member "
+                              "that is ignored")]),
 
     # What a request changes.
     "an older version is stale": (
@@ -105,7 +110,7 @@ MUTANTS = {
         [(ENTITY, "the end of one execution lets the next go: an answer")]),
 
     "a redis that may forget is given no claims": (
-        {"claim": [("\tif unsafe then", "\tif false then")]},
+        {"claim": [("caution % 2 == 1", "false")]},
         [("test_store_unsafe", "outcomes are stored while new claims are"),
          ("test_store_unsafe", "a fault stops new claims until it is mended:"
                                " eviction")]),

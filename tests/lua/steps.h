@@ -58,9 +58,9 @@ int by_function(void **state);
 
 /*
  * From now on: whether steps write events; whether claims say that Redis must
- * not be trusted (unsafe).
+ * not be trusted (unsafe), nor its clock (jumped).
  */
-extern bool telling, unsafe;
+extern bool telling, unsafe, jumped;
 /* Likewise: whether claims wait, and whether steps are about the other key. */
 extern bool waiting, other;
 /* What the next claims change; NULL: nothing that is named. */

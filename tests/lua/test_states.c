@@ -200,6 +200,22 @@ where_redis_is_not_to_be_trusted_nothing_new_is_executed(void **state)
 	unsafe = false;
 }
 
+/* What seems to have settled may have been sent a moment ago. */
+static void
+after_its_clock_jumped_nothing_is_asked_about(void **state)
+{
+	(void)state;
+	static const char *const records[] = {"U", "P expired"};
+	jumped = true;
+	for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
+		put(records[i]);
+		word_is(claim(X, PRINT, "reconcile:0", 5, 0), "UNKNOWN");
+		head_has(2, "U");
+	}
+	jumped = false;
+	word_is(claim(X, PRINT, "reconcile:0", 5, 0), "RECONCILE");
+}
+
 /* --- steps --- */
 
 /* Owner A, owner B, a stranger, A of the attempt before, and of the next. */
@@ -498,6 +514,7 @@ main(void)
 	    IN_BOTH(the_attempt_that_would_be_one_too_many_fails),
 	    IN_BOTH(
 		where_redis_is_not_to_be_trusted_nothing_new_is_executed),
+	    IN_BOTH(after_its_clock_jumped_nothing_is_asked_about),
 	    IN_BOTH(only_who_holds_it_or_a_late_owner_completes),
 	    IN_BOTH(an_outcome_makes_a_record_again_that_is_gone),
 	    IN_BOTH(a_failed_record_welcomes_the_truth_of_its_last_attempt),

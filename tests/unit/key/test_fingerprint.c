@@ -92,10 +92,9 @@ static const struct {
 };
 
 static void
-what_is_asked_about_and_changed_counts_always(void **state)
+what_is_changed_counts_always(void **state)
 {
 	static const struct fingerprinted rows[] = {
-	    {.question = {"a", 1}}, {.question = {"b", 1}},
 	    {.entity = {"a", 1}}, {.entity = {"b", 1}},
 	    {.entity = {"a", 1}, .version = {"1", 1}},
 	    {.entity = {"a", 1}, .version = {"2", 1}}, {.body = {"x", 1}},
@@ -108,6 +107,13 @@ what_is_asked_about_and_changed_counts_always(void **state)
 			assert_int_equal(same(print_of(&nothing, &rows[i]),
 					     print_of(&nothing, &rows[k])),
 			    i == k);
+	/* Of a whole body it follows: to configure it changes nothing. */
+	struct conf_idempotency whole = {.fingerprint_include = EVERYTHING};
+	assert_true(same(
+	    print_of(&whole, &rows[0]), print_of(&whole, &rows[2])));
+	whole.fingerprint_ignore.count = 1;
+	assert_false(same(
+	    print_of(&whole, &rows[0]), print_of(&whole, &rows[2])));
 }
 
 static void
@@ -342,7 +348,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_request_has_the_same_fingerprint),
 		cmocka_unit_test(a_part_counts_exactly_where_it_is_included),
-		cmocka_unit_test(what_is_asked_about_and_changed_counts_always),
+		cmocka_unit_test(what_is_changed_counts_always),
 		cmocka_unit_test(an_empty_query_is_not_no_query),
 		cmocka_unit_test(parts_do_not_pass_for_each_other),
 		cmocka_unit_test(the_secret_counts),

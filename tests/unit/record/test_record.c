@@ -426,8 +426,13 @@ redis_clock_is_never_guessed_too_late(void **state)
 	assert_int_equal(
 	    redis_clock_ms(&clock, 2500000), 1000900 - 3600000);
 	/* Set forward again. */
+	assert_int_equal(clock.jumped_us, 0);
 	redis_clock_heard(&clock, 1001900, 3200000, 3300000);
 	assert_int_equal(redis_clock_ms(&clock, 3300000), 1001900);
+	assert_int_equal(clock.jumped_us, 3300000);
+	/* A little ahead is no jump. */
+	redis_clock_heard(&clock, 1003300, 4200000, 4300000);
+	assert_int_equal(clock.jumped_us, 3300000);
 }
 
 int
