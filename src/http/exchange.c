@@ -375,7 +375,7 @@ begin_answer(struct mhd_exchange *x, bool close)
 	must(x->reply == NULL && x->kept == NULL && !x->queued &&
 	    x->early == NULL);
 	begin_call(x, EXCHANGE_ANSWERING);
-	x->close = close;
+	x->close = close || x->client_closes;
 	if (x->mhd == NULL)
 		end_call(x, EXCHANGE_ANSWERING, E_CLIENT_GONE);
 	return x->mhd != NULL;
@@ -463,7 +463,7 @@ exchange_answer_flow(struct exchange *shown, struct answer *answer,
 	else
 		give(x, answer->status,
 		    reply_streamed(answer, more, length, exchange_stream_read,
-			x, close || x->front->draining));
+			x, x->close || x->front->draining));
 }
 
 static void

@@ -30,6 +30,7 @@ struct mhd_exchange {
 	bool head_seen;
 	int64_t content_length; /* -1: none was said, or not a number */
 	bool expects_continue;
+	bool client_closes; /* behind this answer */
 	bool no_response_room; /* in libmicrohttpd, beside this head */
 
 	/* The body. */

@@ -4,6 +4,7 @@
 #include "http/exchange_private.h"
 #include "http/front_private.h"
 #include "http/head_copy_private.h"
+#include "http/header.h"
 
 enum {
 	/* What libmicrohttpd notes of a field. */
@@ -66,6 +67,9 @@ read_framing(struct mhd_exchange *x)
 				SPAN("Transfer-Encoding")) != NULL;
 	f = fields_first(&x->shown.head.fields, SPAN("Expect"));
 	x->expects_continue = f != NULL;
+	/* libmicrohttpd 0.9.75 finds no "close" behind "clo". */
+	x->client_closes =
+	    header_connection_names(&x->shown.head.fields, SPAN("close"));
 }
 
 /*

@@ -56,9 +56,8 @@ is_one_of(struct span name, const struct span *names)
 	return false;
 }
 
-/* True where a line of Connection names the field. */
-static bool
-connection_names(const struct fields *fields, struct span name)
+bool
+header_connection_names(const struct fields *fields, struct span name)
 {
 	const struct field *f;
 	size_t at = 0;
@@ -78,7 +77,8 @@ static bool
 ends_here(const struct fields *fields, struct span name)
 {
 	return INVARIANT(hop_by_hop) &&
-	    (field_kind(name) == FIELD_HOP || connection_names(fields, name));
+	    (field_kind(name) == FIELD_HOP ||
+		header_connection_names(fields, name));
 }
 
 /* --- names --- */

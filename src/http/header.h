@@ -90,6 +90,9 @@ struct span header_request_id(
  */
 int64_t header_prefer_wait(struct span preference);
 
+/* True where a line of Connection names that option, or field. */
+bool header_connection_names(const struct fields *fields, struct span name);
+
 /*
  * False where Connection names what must not be lost on the way: Host, the
  * lengths (Content-Length, Transfer-Encoding), what the gateway itself sets,

@@ -154,6 +154,33 @@ def a_wrong_head_of_who_expects_a_100_is_400(bench):
     equal(upstream.count(), 0)
 
 
+@each([(value, value) for value in (
+    "close", "Close", "close, x", "x,clo,close", "clo, close", ",close",
+    "keep-alive, close", "x,\tclose\t,y")])
+def nothing_is_served_behind_a_client_that_closes(bench, value):
+    upstream, gateway = bench.pair(workers=1)
+    for data in (build("GET", "/x", [("Connection", value)]),
+                 keyed("k-" + value.encode().hex(), [("Connection", value)])):
+        before = upstream.count()
+        with gateway.client() as client:
+            client.send(data + NEXT)
+            got = client.read()
+            equal((got.status, got.all("Connection")), (201, ["close"]))
+            equal(client.reader.to_end(), b"")
+        equal(upstream.count(), before + 1)
+
+
+@test
+def nothing_is_served_behind_a_client_that_closes_in_two_lines(bench):
+    upstream, gateway = bench.pair(workers=1)
+    with gateway.client() as client:
+        client.send(build("GET", "/x", [("Connection", "keep-alive"),
+                                        ("Connection", "close")]) + NEXT)
+        equal(client.read().status, 201)
+        equal(client.reader.to_end(), b"")
+    equal(upstream.count(), 1)
+
+
 # --- between two requests
 
 def behind(bench, between, **members):
