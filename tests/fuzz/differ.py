@@ -189,6 +189,10 @@ class Client:
         return True
 
 
+def print_of_message(message):
+    return message.method, message.target, message.body
+
+
 class Stream:
     """One pipeline: what is to become of it, and what did."""
 
@@ -286,14 +290,14 @@ class Stream:
     def judge_keyed(self, step, answer, known):
         """Executed, or what a key that was used before gives; known: what was
         executed here, by identity."""
-        print_of = (step.message.method, step.message.target,
-                    step.message.body)
+        print_of = print_of_message(step.message)
         before = known.get(step.identity)
         if before is None and not any(
                 self.name in part for part in step.identity):
-            if self.seen and self.seen[0][1].body == step.message.body:
+            # A key that others may use, too.
+            if self.seen and print_of == print_of_message(self.seen[0][1]):
                 self.take_seen(step)
-            return  # a key that others may use, too
+            return
         if before is None:
             number = self.take_seen(step)
             known[step.identity] = (print_of, b"%d" % number)
