@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/container.h"
+#include "base/error.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "gate/execution.h"
@@ -98,11 +99,18 @@ wake_for(struct leases *leases, struct execution *e)
 	wake_at(leases, e->lease.renew_at_ms);
 }
 
+/*
+ * A refusal that took long kept the connection busy, waiting for replicas:
+ * others get as much time.
+ */
 static void
 renew_soon(struct leases *leases, struct execution *e)
 {
-	int64_t now_ms = loop_now_ms(leases->worker->loop);
-	e->lease.renew_at_ms = now_ms + AGAIN_MS;
+	const struct op *op = &leases->renewing.op;
+	int64_t busy_ms =
+	    op->error == E_STORE_REFUSED ? op->took_us / 1000 : 0;
+	e->lease.renew_at_ms = loop_now_ms(leases->worker->loop) +
+	    (busy_ms > AGAIN_MS ? busy_ms : AGAIN_MS);
 }
 
 /*

@@ -22,15 +22,17 @@ is_on(const struct line *line)
 
 /*
  * A claim that is lost lets a payment be made twice; an outcome that is lost
- * makes untrue what a client was told.  Any other write, when lost, leaves a
- * record PROCESSING, which becomes UNKNOWN.
+ * makes untrue what a client was told; and an owner whose renewal is lost goes
+ * on beside the next one.  Any other write, when lost, leaves a record
+ * PROCESSING, which becomes UNKNOWN.
  */
 static bool
 is_waited_for(const struct line *line, enum script script)
 {
 	return is_on(line) &&
 	    (script == SCRIPT_claim || script == SCRIPT_complete ||
-		script == SCRIPT_operate);
+		script == SCRIPT_operate ||
+		(script == SCRIPT_renew && INVARIANT(renewal_replicated)));
 }
 
 /* Whether the record that a reply brings says so itself (lua/confirm.lua). */

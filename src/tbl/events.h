@@ -69,8 +69,9 @@ EVENT(store_large_down, ERROR, "the second connection to Redis, which carries "
 	"they go to the journal, and retries that would get one get 503: check "
 	"maxclients of Redis, and the network path to it")
 EVENT(replicas_few, ERROR, "fewer replicas than store.wait_replicas have what "
-	"was written: new claims get 503, and answers go to the journal first; "
-	"check the replicas and the network path to them")
+	"was written: new claims get 503, answers go to the journal first, and "
+	"leases are not renewed; check the replicas and the network path to "
+	"them")
 EVENT(event_lost, ERROR, "Redis performed a step but refused its entry in the "
 	"stream of store.events, so the stream's readers miss it; error says "
 	"why: fix that in Redis")

@@ -103,6 +103,8 @@ INVARIANT_NAME(giveback_again,
 INVARIANT_NAME(late_link_reset,
     "what is asked next would wait behind a Redis that is silent")
 INVARIANT_NAME(lease_renewed, "a payment that takes long would become UNKNOWN")
+INVARIANT_NAME(renewal_replicated,
+    "an owner cut off with an old master would go on beside the next owner")
 INVARIANT_NAME(leases_swept, "nobody would hear of an owner that died")
 INVARIANT_NAME(waiters_woken, "retries would wait although the answer is there")
 INVARIANT_NAME(last_look, "a retry would not be told what happened meanwhile")

@@ -122,8 +122,8 @@ OPT(ROOT, "store.scripting", TOGGLE, store.functions,
 	"script")
 OPT(ROOT, "store.wait_replicas", COUNT, store.wait_replicas,
 	RANGE(0, 100), RESTART,
-	"A claim counts, and an answer reaches the client, only when this many "
-	"replicas have it; with 0, the gateway does not wait.",
+	"A claim or a renewal counts, and an answer reaches the client, only "
+	"when this many replicas have it; with 0, the gateway does not wait.",
 	0)
 OPT(ROOT, "store.wait_timeout", DURATION, store.wait_timeout_ms,
 	RANGE(1, 1 * HOUR), RESTART,

@@ -213,14 +213,14 @@ HALF_SENT = [("with us", 24 << 20, False), ("with us, TLS", 24 << 20, True),
              ("with the kernel, TLS", 120_000, True)]
 
 
-def half_sent(bench, size, tls, **members):
+def half_sent(bench, size, tls, lease="1s", **members):
     """A request of which the upstream has not read the body."""
     authority = Authority(bench.folder()) if tls else None
     upstream = bench.upstream(tls=authority and authority.server())
     reluctant = Reluctant(upstream)
     gateway = bench.gateway(
-        upstream, SLOW, {"ca": authority.file} if tls else None, workers=1,
-        **members)
+        upstream, {**SLOW, "lease": lease},
+        {"ca": authority.file} if tls else None, workers=1, **members)
     first = bench.background(gateway.ask, "k", body=b"x" * size)
     assert reluctant.arrived.wait(PATIENCE)
     return upstream, reluctant, gateway, first
@@ -247,6 +247,42 @@ def the_rest_of_a_request_is_not_sent_after_its_lease(bench, size, tls):
     line = gateway.wait_for_log("outcome_unknown", reason="broken")
     assert "lease" in line["error"], line
     equal(upstream.count(), 1)
+
+
+def with_a_replica(bench, size, tls):
+    """The same, where a renewal counts when a replica has it."""
+    master, replica = bench.own_redis(), bench.own_redis()
+    replica.follow(master)
+    # Long enough for the claim, however busy the machine is.
+    times = {"timeout": "10s", "wait_timeout": "2s"}
+    return master, replica, *half_sent(
+        bench, size, tls, "2s", redis=master,
+        store={**times, "wait_replicas": 1})
+
+
+@each(HALF_SENT)
+def nor_while_replicas_lack_the_renewal(bench, size, tls):
+    """The master may have been replaced, and renew what nobody else knows."""
+    master, replica, upstream, reluctant, gateway, first = with_a_replica(
+        bench, size, tls)
+    replica.freeze()
+    master("CLIENT", "KILL", "TYPE", "replica")
+    after(3)
+    got = reluctant.read()
+    assert got < size, f"{got} bytes went out"
+    equal(first.result().problem, "outcome-unknown")
+    gateway.wait_for_log("replicas_few")
+    equal(gateway.find_log("lease_lost"), [])
+    equal(upstream.count(), 1)
+
+
+@each(HALF_SENT)
+def while_a_replica_has_the_renewal_a_slow_upstream_gets_all(bench, size, tls):
+    *_, reluctant, gateway, first = with_a_replica(bench, size, tls)
+    after(3.5)
+    equal(reluctant.read(), size)
+    equal(first.result().problem, "outcome-unknown")
+    equal(gateway.find_log("replicas_few"), [])
 
 
 @each(HALF_SENT)

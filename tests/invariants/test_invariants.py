@@ -153,6 +153,8 @@ KILLING_TESTS = {
     "replicas_compared": [
         ("test_replicas", "with it a failover executes once"),
         ("test_replicas", "a claim that replicas lack is given back")],
+    "renewal_replicated": [
+        ("test_lease", "nor while replicas lack the renewal: with us")],
     "master_only": [waits("test_store_down", "serve refuses a replica")],
     "newest_master": [
         ("unit/redis/test_sentinel",
