@@ -8,6 +8,7 @@ nobody can know is not held against the gateway: an operation without a result
 may have been anything, and where a fault, a failure of the upstream or a stall
 of the machine touched a key, its outcome may be unknown."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -134,6 +135,8 @@ class History:
     questions: list = field(default_factory=list)
     acts: list = field(default_factory=list)
     faults: list = field(default_factory=list)  # stalls of the machine too
+    works: list = field(default_factory=list)  # see faulty()
+    merged: int = 0
 
     def stories(self):
         """The story of each record, in the order of their first requests."""
@@ -156,6 +159,20 @@ class History:
             for story in family:
                 story.kin = [kin for kin in family if kin is not story]
         return list(stories.values())
+
+    def faulty(self, begin, end):
+        """Whether a fault was at work in that time."""
+        if len(self.faults) != self.merged:
+            self.merged = len(self.faults)
+            self.works = []  # apart from each other, in their order
+            for f in sorted(list(self.faults), key=lambda f: f.begin):
+                if self.works and f.begin <= self.works[-1][1]:
+                    self.works[-1][1] = max(
+                        self.works[-1][1], f.end + SLACK_S)
+                else:
+                    self.works.append([f.begin, f.end + SLACK_S])
+        at = bisect_right(self.works, end, key=lambda work: work[0])
+        return at > 0 and begin <= self.works[at - 1][1]
 
     def strangers(self):
         """Records of which no client sent the key."""
@@ -189,8 +206,7 @@ class Story:
             if a.failed or a.done is None or a.done - a.at > SLOW_S:
                 return True
             lives.append((a.at, a.done))
-        return any(f.begin <= end and begin <= f.end + SLACK_S
-                   for f in self.history.faults for begin, end in lives)
+        return any(self.history.faulty(begin, end) for begin, end in lives)
 
     def stalled(self):
         """Whether a request may have been on its way for longer than its
