@@ -330,6 +330,35 @@ waiting_answer(const struct admin_request *a)
 	return NULL;
 }
 
+/*
+ * A damaged record is replaced by the answer that waits for its end: between
+ * the two, any gateway could claim the key.
+ */
+static enum after
+replace(struct admin_request *a, char *file)
+{
+	const struct admin *admin = a->admin;
+	const struct origin *ours = store_origin(admin->store);
+	int error = E_NOT_FOUND;
+	body_init(&a->waiting_bytes, &a->admin->budget);
+	for (int64_t i = 0;
+	     i < admin->conf->workers && error == E_NOT_FOUND; i++)
+		error = journal_relay_read_answer(
+		    &admin->workers[i]->journal_relay, ours, &a->key_id,
+		    &a->waiting_bytes, &a->waiting);
+	if (error == E_NO_MEMORY) {
+		free(file);
+		return admin_answer_problem(a, PROBLEM_OVERLOADED, SPAN(""));
+	}
+	if (error != 0)
+		return refuse_answered(a, file);
+	free(file);
+	const struct records_order order = {
+	    .act = ACT_DELETE, .waiting = &a->waiting};
+	records_operate(a->admin->store, &a->look, &a->key_id, &order);
+	return admin_request_to(a, ADMIN_ACTED, WAIT);
+}
+
 enum after
 admin_keys_act(struct machine *machine)
 {
@@ -337,6 +366,8 @@ admin_keys_act(struct machine *machine)
 	char *file = a->act != ACT_COMPLETE && INVARIANT(answer_waits)
 	    ? waiting_answer(a)
 	    : NULL;
+	if (file != NULL && a->look.op.verdict == VERDICT_BROKEN)
+		return replace(a, file);
 	if (file != NULL)
 		return refuse_answered(a, file);
 	const struct conf_idempotency *policy = policy_of(a);
@@ -365,6 +396,16 @@ admin_keys_act(struct machine *machine)
 	return admin_request_to(a, ADMIN_ACTED, WAIT);
 }
 
+static const char *
+state_after(const struct admin_request *a)
+{
+	if (a->waiting.answer.len > 0)
+		return admin_json_state(STATE_COMPLETED);
+	return a->act == ACT_DELETE
+	    ? "NONE"
+	    : admin_json_state(a->look.record.state);
+}
+
 static void
 log_act(const struct admin_request *a, enum event event)
 {
@@ -376,10 +417,7 @@ log_act(const struct admin_request *a, enum event event)
 		log_str(&line, "before",
 		    look->broken ? "BROKEN"
 				 : admin_json_state(look->op.state));
-		log_str(&line, "after",
-		    a->act == ACT_DELETE
-			? "NONE"
-			: admin_json_state(look->record.state));
+		log_str(&line, "after", state_after(a));
 		log_int(&line, "attempt", look->op.attempt);
 	} else {
 		log_str(&line, "error", error_message(look->op.op.error));

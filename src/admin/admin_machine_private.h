@@ -105,6 +105,9 @@ struct admin_request {
 	struct admin_outcome outcome;
 
 	struct records_op look;
+	/* The answer that is to take a damaged record's place. */
+	struct body waiting_bytes;
+	struct journal_entry waiting;
 	struct records_list list;
 	struct records_count count;
 

@@ -269,6 +269,12 @@ put_JOURNAL_ENTRIES(struct admin_metrics *e)
 }
 
 static void
+put_JOURNAL_BLOCKED(struct admin_metrics *e)
+{
+	put_value(e, sum_of(e, offsetof(struct meter, journal_broken)));
+}
+
+static void
 put_JOURNAL_FOREIGN(struct admin_metrics *e)
 {
 	put_value(e, sum_of(e, offsetof(struct meter, journal_foreign)));

@@ -206,6 +206,7 @@ admin_request_free(struct machine *machine)
 	answer_unref(&a->look.op.answer);
 	answer_unref(&a->given);
 	answer_unref(&a->answer);
+	body_clear(&a->waiting_bytes);
 	admin_body_end(a);
 	conf_unref(&a->conf);
 	exchange_end(&a->x);

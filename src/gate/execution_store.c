@@ -19,24 +19,35 @@ enum {
 
 /* --- storing the outcome --- */
 
+/* Where the record's answer cannot be had, Redis has answered all the same. */
+static bool
+has_answered(const struct store_op *op)
+{
+	return op->op.error == 0 ||
+	    (store_op_answered(op) && INVARIANT(fenced_unread));
+}
+
 /*
- * What each step with a result does first: true where Redis has none of it.
- * Where the record's answer cannot be had, Redis has answered all the same.
+ * What each step with a result does first: true where Redis has none of it, or
+ * has a record that is damaged.
  */
 static bool
 not_taken(struct execution *e, unsigned again)
 {
 	int error = e->store.op.error;
 	e->store_us += e->store.op.took_us;
-	if (error == 0 ||
-	    (store_op_answered(&e->store) && INVARIANT(fenced_unread)) ||
-	    !INVARIANT(outcome_taken))
+	if (has_answered(&e->store)) {
+		if (!store_op_broken(&e->store))
+			return false;
+		error = E_MALFORMED;
+	}
+	if (!INVARIANT(outcome_taken))
 		return false;
 	if (e->tries++ == 0) {
 		struct logline line = log_begin(EV_settle_late);
 		log_str(&line, "key_id", e->machine.id);
 		log_str(&line, "step", e->machine.kind->steps[again].name);
-		log_str(&line, "error", error_message(e->store.op.error));
+		log_str(&line, "error", error_message(error));
 		log_end(&line);
 	}
 	e->settling = again;

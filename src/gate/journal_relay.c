@@ -5,10 +5,10 @@
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "gate/journal_relay.h"
+#include "gate/journal_relay_log.h"
 #include "gate/worker.h"
 #include "journal/journal_adoption.h"
 #include "journal/journal_waiting.h"
-#include "loop/log.h"
 
 enum {
 	/* How soon a delivery that failed is tried again. */
@@ -50,27 +50,28 @@ own_entries(const struct journal_relay *relay, const struct journal *journal)
 	    journal, store_origin(relay->worker->store));
 }
 
+static unsigned
+adopted_entries(const struct journal_relay *relay)
+{
+	unsigned count = 0;
+	for (const struct adopted_journal *it = relay->adopted; it != NULL;
+	     it = it->next)
+		count += own_entries(relay, it->journal);
+	return count;
+}
+
 /* For the metrics. */
 static void
 count_entries(const struct journal_relay *relay)
 {
 	struct meter *meter = &relay->worker->meter;
-	uint64_t count = own_entries(relay, relay->own);
-	for (const struct adopted_journal *it = relay->adopted; it != NULL;
-	     it = it->next)
-		count += own_entries(relay, it->journal);
+	uint64_t count =
+	    own_entries(relay, relay->own) + adopted_entries(relay);
 	counter_set(&meter->journal_entries, count);
+	counter_set(&meter->journal_broken, relay->broken.count);
 	if (relay->adoption != NULL)
 		journal_adoption_count(relay->adoption,
 		    &meter->journal_foreign, &meter->journal_aside);
-}
-
-static void
-log_unwritable(const struct journal_relay *relay)
-{
-	struct logline line = log_begin(EV_journal_unwritable);
-	log_str(&line, "error", journal_message(relay->own));
-	log_end(&line);
 }
 
 static void
@@ -107,7 +108,7 @@ journal_relay_init(struct journal_relay *relay, struct worker *worker,
 	/* Nobody is served yet who would have to wait for the disk. */
 	relay->unwritable = !journal_is_writable(journal, clock_us());
 	if (relay->unwritable)
-		log_unwritable(relay);
+		journal_relay_log_writable(relay->own, false);
 	journal_writer_init(
 	    &relay->writer, worker->loop, journal, on_written, relay);
 	if (adopts && INVARIANT(dead_journals) && INVARIANT(dead_first))
@@ -126,6 +127,8 @@ journal_relay_end(struct journal_relay *relay)
 	end_delivery(&relay->large);
 	key_set_clear(&relay->passed_over);
 	key_set_clear(&relay->failed_large);
+	key_set_clear(&relay->broken);
+	key_set_clear(&relay->said_broken);
 	journal_writer_end(&relay->writer);
 	lock(relay);
 	journal_close(&relay->own);
@@ -224,35 +227,6 @@ end_pass(struct journal_relay *relay)
 		key_set_clear(&relay->failed_large);
 }
 
-/* Without its entry's kind, nobody could tell a payment from none. */
-static void
-log_entry(const struct journal_entry *entry, enum event event)
-{
-	static const char *const kinds[] = {
-	    [JOURNAL_COMPLETE] = "complete",
-	    [JOURNAL_RELEASE] = "release",
-	    [JOURNAL_UNKNOWN] = "unknown",
-	};
-	char hex[DIGEST_HEX + 1];
-	hex_encode(entry->key_id.bytes, DIGEST_BYTES, hex);
-	struct logline line = log_begin(event);
-	log_str(&line, "key_id", hex);
-	log_span(&line, "route", entry->route);
-	log_int(&line, "attempt", entry->attempt);
-	log_str(&line, "step", kinds[entry->kind]);
-	log_end(&line);
-}
-
-/* Its key is not known either: what the operator can look at is the file. */
-static void
-log_damaged(const struct journal_delivery *delivery)
-{
-	struct logline line = log_begin(EV_journal_damaged);
-	log_str(&line, "file", journal_name(delivery->journal));
-	log_int(&line, "entry", (int64_t)delivery->id);
-	log_end(&line);
-}
-
 /*
  * What half of the memory for bodies cannot hold is not counted: it would wait
  * for ever.  There is one at a time.
@@ -288,7 +262,7 @@ deliver(struct journal_relay *relay, struct journal_delivery *delivery,
 		key_set_add(&relay->passed_over, &about->key_id);
 		return false;
 	}
-	log_damaged(delivery);
+	journal_relay_log_damaged(delivery->journal, delivery->id);
 	journal_waiting_drop(relay->worker->waiting, about);
 	journal_writer_spoil(
 	    &relay->writer, delivery->journal, delivery->id);
@@ -350,6 +324,17 @@ on_look_again(void *arg)
 	deliver_all(relay);
 }
 
+/* Until the damaged record is deleted, or its time is over. */
+static void
+wait_for_operator(
+    struct journal_relay *relay, const struct journal_entry *entry)
+{
+	if (!key_set_has(&relay->said_broken, &entry->key_id))
+		journal_relay_log_entry(entry, EV_journal_blocked);
+	key_set_add(&relay->said_broken, &entry->key_id);
+	key_set_add(&relay->broken, &entry->key_id);
+}
+
 /* Whether Redis has taken it, or another owner has decided. */
 static bool
 is_delivered(struct journal_delivery *delivery)
@@ -360,6 +345,8 @@ is_delivered(struct journal_delivery *delivery)
 	answer_unref(&op->answer);
 	bool undecided = !store_op_answered(op) ||
 	    !journaled_is_final(op, &delivery->entry);
+	if (store_op_answered(op) && store_op_broken(op))
+		wait_for_operator(relay, &delivery->entry);
 	if (undecided && INVARIANT(until_delivered)) {
 		body_clear(&delivery->bytes);
 		return false;
@@ -367,11 +354,14 @@ is_delivered(struct journal_delivery *delivery)
 	/* A claim that was never executed need not be given back. */
 	bool late = op->verdict != VERDICT_DONE &&
 	    delivery->entry.attempt != 0;
-	log_entry(&delivery->entry,
+	journal_relay_log_entry(&delivery->entry,
 	    late ? EV_journal_late : EV_journal_delivered);
 	struct journal_about about = journal_entry_about(&delivery->entry);
 	journal_waiting_drop(relay->worker->waiting, &about);
 	waiters_wake(&relay->worker->waiters, &delivery->entry.key_id);
+	/* The next pass finds out again which are left. */
+	if (key_set_has(&relay->broken, &delivery->entry.key_id))
+		key_set_clear(&relay->broken);
 	journal_writer_finish(
 	    &relay->writer, delivery->journal, delivery->id);
 	count_entries(relay);
@@ -426,12 +416,7 @@ set_writable(struct journal_relay *relay, bool can)
 	if (can == !relay->unwritable)
 		return;
 	relay->unwritable = !can;
-	if (!can) {
-		log_unwritable(relay);
-		return;
-	}
-	struct logline line = log_begin(EV_journal_writable);
-	log_end(&line);
+	journal_relay_log_writable(relay->own, can);
 }
 
 bool
@@ -490,9 +475,26 @@ journal_relay_has_answer(struct journal_relay *relay,
 	return found;
 }
 
+int
+journal_relay_read_answer(struct journal_relay *relay,
+    const struct origin *ours, const struct key_id *key_id,
+    struct body *bytes, struct journal_entry *ret_entry)
+{
+	lock(relay);
+	int error = relay->own == NULL ? E_NOT_FOUND
+				       : journal_read_answer(relay->own, ours,
+					     key_id, bytes, ret_entry);
+	for (const struct adopted_journal *it = relay->adopted;
+	     it != NULL && error == E_NOT_FOUND; it = it->next)
+		error = journal_read_answer(
+		    it->journal, ours, key_id, bytes, ret_entry);
+	unlock(relay);
+	return error;
+}
+
 bool
 journal_relay_is_done(const struct journal_relay *relay)
 {
-	return journal_open_entries(relay->own) == 0 &&
-	    relay->adopted == NULL;
+	return journal_open_entries(relay->own) + adopted_entries(relay) <=
+	    relay->broken.count;
 }

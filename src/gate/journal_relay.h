@@ -42,6 +42,8 @@ struct journal_relay {
 	struct journal_writer writer;
 	struct journal_adoption *adoption; /* NULL: not this one's to do */
 	bool ending;
+	/* Keys whose outcomes wait for an operator; and all that ever did. */
+	struct key_set broken, said_broken;
 	atomic_bool unwritable; /* the log has it; /status shows it */
 
 	struct journal_delivery small, large;
@@ -87,5 +89,15 @@ void journal_relay_take_revokes(struct journal_relay *relay);
  */
 bool journal_relay_has_answer(struct journal_relay *relay,
     const struct origin *ours, const struct key_id *key_id, char **ret_file);
-/* Nothing of this process waits to be delivered. */
+/*
+ * Reads that answer into *bytes, as journal_read_answer does.  Any thread; the
+ * disk is waited for.
+ */
+MUST_USE int journal_relay_read_answer(struct journal_relay *relay,
+    const struct origin *ours, const struct key_id *key_id,
+    struct body *bytes, struct journal_entry *ret_entry);
+/*
+ * Nothing of this process waits to be delivered, but what only an operator can
+ * help, who may do so after its end.
+ */
 bool journal_relay_is_done(const struct journal_relay *relay);

@@ -26,7 +26,8 @@ struct meter {
 	struct series *_Atomic upstreams;
 	struct series *no_route; /* the one called "-" */
 	struct histogram store[SCRIPT_COUNT_];
-	struct counter journal_entries; /* a gauge, as the next two */
+	struct counter journal_entries; /* a gauge, as the next three */
+	struct counter journal_broken;  /* whose records are damaged */
 	struct counter journal_foreign; /* entries for other stores */
 	struct counter journal_aside;   /* damaged files */
 	struct counter fenced;

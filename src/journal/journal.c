@@ -151,32 +151,30 @@ journal_next(const struct journal *journal, const struct origin *ours,
 	return found;
 }
 
+/* Such an answer, among the first so many; or NULL. */
+static const struct entry_at *
+find_answer(const struct journal *journal, const struct origin *ours,
+    const struct key_id *key_id, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct entry_at *e = &journal->entries[i];
+		if (e->about.kind == JOURNAL_COMPLETE &&
+		    origin_is_ours(&e->about.origin, ours) &&
+		    !memcmp(&e->about.key_id, key_id, sizeof *key_id))
+			return e;
+	}
+	return NULL;
+}
+
 bool
 journal_has_answer(const struct journal *journal, const struct origin *ours,
     const struct key_id *key_id)
 {
-	bool found = false;
 	lock(journal);
-	for (unsigned i = 0; i < journal->n_open + journal->n_written; i++) {
-		const struct journal_about *about = &journal->entries[i].about;
-		found = found ||
-		    (about->kind == JOURNAL_COMPLETE &&
-			origin_is_ours(&about->origin, ours) &&
-			!memcmp(&about->key_id, key_id, sizeof *key_id));
-	}
+	const void *found = find_answer(
+	    journal, ours, key_id, journal->n_open + journal->n_written);
 	unlock(journal);
-	return found;
-}
-
-static off_t
-offset_of(const struct journal *journal, uint64_t id)
-{
-	unsigned i;
-	lock(journal);
-	must(is_open(journal, id, &i));
-	off_t at = journal->entries[i].at;
-	unlock(journal);
-	return at;
+	return found != NULL;
 }
 
 struct journal_about
@@ -190,20 +188,43 @@ journal_about(const struct journal *journal, uint64_t id)
 	return about;
 }
 
+static int
+read_at(const struct journal *journal, struct entry_at e, struct body *bytes,
+    struct journal_entry *ret_entry)
+{
+	struct journal_head head;
+	const struct journal_file *f = &journal->file;
+	int error = journal_entry_read_head(f->format, f->fd, e.at, &head);
+	if (error != 0 || head.id != e.id)
+		return E_MALFORMED;
+	error = journal_entry_read(f->fd, e.at, &head, bytes, ret_entry);
+	return error == 0 || error == E_NO_MEMORY ? error : E_MALFORMED;
+}
+
 int
 journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
     struct journal_entry *ret_entry)
 {
-	struct journal_head head;
-	off_t at = offset_of(journal, id);
-	int error = journal_entry_read_head(
-	    journal->file.format, journal->file.fd, at, &head);
-	if (error == 0 && head.id != id)
-		error = E_MALFORMED;
-	if (error == 0)
-		error = journal_entry_read(
-		    journal->file.fd, at, &head, bytes, ret_entry);
-	return error == 0 || error == E_NO_MEMORY ? error : E_MALFORMED;
+	unsigned i;
+	lock(journal);
+	must(is_open(journal, id, &i));
+	struct entry_at e = journal->entries[i];
+	unlock(journal);
+	return read_at(journal, e, bytes, ret_entry);
+}
+
+int
+journal_read_answer(const struct journal *journal, const struct origin *ours,
+    const struct key_id *key_id, struct body *bytes,
+    struct journal_entry *ret_entry)
+{
+	lock(journal);
+	const struct entry_at *found =
+	    find_answer(journal, ours, key_id, journal->n_open);
+	struct entry_at e = found != NULL ? *found : (struct entry_at){0};
+	unlock(journal);
+	return e.id == 0 ? E_NOT_FOUND
+			 : read_at(journal, e, bytes, ret_entry);
 }
 
 void

@@ -98,6 +98,14 @@ bool journal_has_answer(const struct journal *journal,
 struct journal_about journal_about(const struct journal *journal, uint64_t id);
 
 /*
+ * Reads the answer for that key of our store as journal_read does, also while
+ * another thread forgets it.  Besides: E_NOT_FOUND where there is none, or it
+ * is on its way to the disk.
+ */
+MUST_USE int journal_read_answer(const struct journal *journal,
+    const struct origin *ours, const struct key_id *key_id,
+    struct body *bytes, struct journal_entry *ret_entry);
+/*
  * Reads an open entry back into *bytes, whose content is replaced; the entry's
  * spans point into it.  0; E_NO_MEMORY where the budget of *bytes does not
  * allow it now; E_MALFORMED where the disk does not return what was written.

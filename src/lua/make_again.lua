@@ -18,13 +18,13 @@ end
 -- request changes (entities.lua) the end of its key's name, its version, that
 -- as JSON, and how long it is remembered, ms.  nil where the script was not
 -- given them.
-local function make_again(first)
+local function make_again(first, owner, attempt)
 	if not ARGV[first + 3] then
 		return nil
 	end
 	local r = {
 		again = true,
-		owner = ARGV[1], attempt = ARGV[2],
+		owner = owner or ARGV[1], attempt = attempt or ARGV[2],
 		fingerprint = ARGV[first], tries = ARGV[first + 1],
 		created = ARGV[first + 2], route = ARGV[first + 3],
 		known = ARGV[first + 3],

@@ -4,11 +4,15 @@
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 act, 2 retention ms, 3 the answer and 4 its status (of complete),
 --       5 the attempt that is meant, 0 for any, 6 the fingerprint that the
---       record has, empty for any
+--       record has, empty for any; and of replace, 7 owner, 8 attempt (6
+--       digits), 9 fingerprint, 10 tries, 11 created ms, 12 route, and 13 to
+--       16 of an entity (make_again.lua)
 -- act: release, it did not happen: the key is free, with a fresh allowance
 --       of attempts, but their number goes on rising;
 --       complete, it happened, and this is what every retry is given;
---       delete, the record is forgotten.
+--       delete, the record is forgotten;
+--       replace, it is damaged and forgotten, and in its place comes the
+--       answer that a gateway has for it: no claim comes in between.
 -- Answers: DONE state-before, and unless it is deleted, ms-left record;
 --       FENCED state where the record's state forbids the act, or it is not
 --       the attempt and fingerprint that are meant; GONE; BROKEN, and
@@ -25,6 +29,7 @@
 -- include record.lua
 -- include transitions.lua
 -- include entities.lua
+-- include make_again.lua
 
 local act, retention = ARGV[1], ARGV[2]
 local wanted = tonumber(ARGV[5])
@@ -43,7 +48,16 @@ local function forget()
 	publish()
 end
 
-if r == nil then
+if act == 'replace' and not r then
+	r = make_again(9, ARGV[7], ARGV[8])
+	r.rest, r.status = ARGV[3], ARGV[4]
+	redis.call('ZREM', KEYS[3], name)
+	redis.call('ZREM', KEYS[2], name)
+	move(r, 'C', retention)
+	entity_raise(r)
+	publish()
+	return answer('BROKEN', nil, 'DELETED')
+elseif r == nil then
 	return answer('GONE')
 elseif r == false then
 	if act ~= 'delete' or wanted ~= 0 then
@@ -55,7 +69,7 @@ elseif r == false then
 end
 
 local before = r.state
-if before == 'P' or
+if before == 'P' or act == 'replace' or
     (act ~= 'delete' and before ~= 'U' and before ~= 'F') then
 	return answer('FENCED', r, before)
 elseif (wanted ~= 0 and tonumber(r.attempt) ~= wanted) or

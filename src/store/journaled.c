@@ -68,6 +68,8 @@ is_forgotten(const struct store_op *op, const struct journal_entry *entry)
 bool
 journaled_is_final(const struct store_op *op, const struct journal_entry *entry)
 {
+	if (store_op_broken(op))
+		return false;
 	if (op->verdict == VERDICT_FENCED &&
 	    (op->before || is_forgotten(op, entry)))
 		return false;
@@ -75,15 +77,21 @@ journaled_is_final(const struct store_op *op, const struct journal_entry *entry)
 	    op->now_ms > entry->deadline_ms || !INVARIANT(giveback_again);
 }
 
+/* Of a policy, the operations read these times and nothing else. */
+static struct conf_idempotency
+policy_of(const struct journal_entry *entry)
+{
+	return (struct conf_idempotency){
+	    .retention_ms = entry->retention_ms,
+	    .unknown_retention_ms = entry->unknown_retention_ms,
+	};
+}
+
 void
 journaled_run(struct store *store, struct store_op *op,
     const struct journal_entry *entry)
 {
-	/* Of a policy, the operations read these times and nothing else. */
-	const struct conf_idempotency policy = {
-	    .retention_ms = entry->retention_ms,
-	    .unknown_retention_ms = entry->unknown_retention_ms,
-	};
+	const struct conf_idempotency policy = policy_of(entry);
 	struct held held = {
 	    .key_id = entry->key_id,
 	    .owner = entry->owner,
@@ -117,6 +125,8 @@ journaled_run(struct store *store, struct store_op *op,
 		store_mark_unknown(store, op, &held, entry->reason);
 		break;
 	}
+	/* It is tried again and again. */
+	op->quiet = true;
 }
 
 /* --- what is not executed meanwhile --- */

@@ -42,10 +42,11 @@ void journaled_run(struct store *store, struct store_op *op,
     const struct journal_entry *entry);
 /*
  * Whether the operation's answer, which was no error, is the last word on the
- * entry.  A claim that is given back may yet be executed until its deadline; an
- * outcome that is fenced by the attempt after its own, or by one that was made
- * after Redis had forgotten its own, may be the truth, should nothing be sent
- * of that one.
+ * entry.  A record that is damaged may be deleted, and made again with the
+ * outcome.  A claim that is given back may yet be executed until its deadline;
+ * an outcome that is fenced by the attempt after its own, or by one that was
+ * made after Redis had forgotten its own, may be the truth, should nothing be
+ * sent of that one.
  */
 bool journaled_is_final(
     const struct store_op *op, const struct journal_entry *entry);

@@ -11,7 +11,7 @@
 #include "record/redis_keys.h"
 #include "store/operation.h"
 
-enum { ATTEMPT_DIGITS = 6, ATTEMPT_MAX = 999999 };
+enum { ATTEMPT_DIGITS = 6, ATTEMPT_MAX = 999999, CREATED_DIGITS = 13 };
 
 /* --- arguments --- */
 
@@ -76,6 +76,19 @@ operation_arg_entity(
 	redis_keys_entity(&call->args, call->store->conf, entity->name);
 	resp_arg(&call->args, entity->version);
 	resp_arg(&call->args, entity->shown);
+}
+
+void
+operation_arg_history(struct store_call *call,
+    const uint8_t fingerprint[DIGEST_BYTES], uint32_t tries,
+    int64_t created_ms, struct span route)
+{
+	char digits[CREATED_DIGITS];
+	operation_arg_token(call, fingerprint);
+	operation_arg_attempt(call, tries);
+	digits_pad(digits, sizeof digits, created_ms);
+	resp_arg(&call->args, span_of(digits, sizeof digits));
+	resp_arg(&call->args, operation_one_line(route));
 }
 
 struct span
@@ -178,7 +191,7 @@ operation_begin(struct store *store, struct store_op *op)
 	op->before = false;
 	op->current[0] = '\0';
 	op->until_ms = 0;
-	op->unreadable = op->fetches = op->gone = false;
+	op->unreadable = op->fetches = op->gone = op->quiet = false;
 	op->call = NULL;
 	op->failure = 0;
 	op_start(&op->op, store->conf->store.redis.timeout_ms, on_detach);
@@ -244,7 +257,7 @@ static void
 end_reading(struct store_call *call, int error)
 {
 	struct store_op *op = call->op;
-	if (error == E_MALFORMED)
+	if (error == E_MALFORMED && !op->quiet)
 		answer_codec_log_broken(&call->key_id);
 	op->unreadable = answer_codec_is_shut(error);
 	/* A record that cannot be read is BROKEN, whatever the script said. */

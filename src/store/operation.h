@@ -26,6 +26,10 @@ void operation_arg_owner(struct store_call *call, const struct owner *owner);
 /* Appends the end of its key's name, its version, and that as JSON. */
 void operation_arg_entity(
     struct store_call *call, const struct store_entity *entity);
+/* Appends what a record is made again with (lua/make_again.lua). */
+void operation_arg_history(struct store_call *call,
+    const uint8_t fingerprint[DIGEST_BYTES], uint32_t tries,
+    int64_t created_ms, struct span route);
 /* Up to a newline, which ends the route's name in a record. */
 struct span operation_one_line(struct span s);
 /* Appends six digits. */

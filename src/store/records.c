@@ -194,10 +194,47 @@ answer_arg(struct store *store, struct store_call *call,
 	free(bytes);
 }
 
+/*
+ * It was looked at, and is BROKEN: the answer of the request that it is of
+ * takes its place.
+ */
+static void
+replace(struct store *store, struct records_op *look,
+    const struct journal_entry *entry)
+{
+	bool raises = entry->entity.len == DIGEST_BYTES;
+	struct store_entity entity = {
+	    .version = entry->version, .shown = entry->shown};
+	struct store_call *call = look_call(store, look, SCRIPT_operate,
+	    &entry->key_id, raises ? 16 : 12);
+	look->bare = true;
+	resp_arg(&call->args, SPAN("replace"));
+	resp_number(&call->args, entry->retention_ms);
+	resp_arg(&call->args, entry->answer);
+	resp_number(&call->args, entry->status);
+	resp_number(&call->args, 0);
+	resp_arg(&call->args, SPAN(""));
+	operation_arg_owner(call, &entry->owner);
+	operation_arg_attempt(call, entry->attempt);
+	operation_arg_history(call, entry->fingerprint, entry->tries,
+	    entry->created_ms, entry->route);
+	if (raises) {
+		memcpy(entity.name, entry->entity.ptr, DIGEST_BYTES);
+		operation_arg_entity(call, &entity);
+		resp_number(&call->args, entry->unknown_retention_ms);
+	}
+	call->large = call->args.len >= LINE_LARGE_BYTES;
+	call_start(call);
+}
+
 void
 records_operate(struct store *store, struct records_op *look,
     const struct key_id *key_id, const struct records_order *order)
 {
+	if (order->waiting != NULL) {
+		replace(store, look, order->waiting);
+		return;
+	}
 	static const char *const words[] = {
 	    [ACT_RELEASE] = "release",
 	    [ACT_COMPLETE] = "complete",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "journal/journal_entry.h"
 #include "store/store.h"
 
 /*
@@ -66,6 +67,11 @@ struct records_order {
 	struct span fingerprint;
 	int64_t retention_ms; /* how long the record then lives */
 	const struct answer *answer; /* ACT_COMPLETE, else NULL */
+	/*
+	 * ACT_DELETE of one that is BROKEN: the answer that takes its place at
+	 * once; lives as long as the operation waits.  NULL: none.
+	 */
+	const struct journal_entry *waiting;
 };
 /*
  * Changes a record.  DONE: op.state is the state before, record what it is now.

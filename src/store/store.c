@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/container.h"
-#include "base/digits.h"
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/test_build.h"
@@ -118,7 +117,6 @@ make_again(const struct outcome_call *outcome)
 {
 	const struct store_call *old = &outcome->call;
 	const struct held *held = &outcome->held;
-	char tries[6], created[13];
 	struct store_call *call = call_new(old->store, old->shard,
 	    old->script, old->n_args + (held->entity != NULL ? 8 : 4));
 	call->key_id = old->key_id;
@@ -127,12 +125,8 @@ make_again(const struct outcome_call *outcome)
 	call->owner = old->owner;
 	call->confirmed = old->confirmed;
 	resp_bytes(&call->args, span_of(old->args.bytes, old->args.len));
-	operation_arg_token(call, held->fingerprint);
-	digits_pad(tries, sizeof tries, held->tries);
-	resp_arg(&call->args, span_of(tries, sizeof tries));
-	digits_pad(created, sizeof created, held->created_ms);
-	resp_arg(&call->args, span_of(created, sizeof created));
-	resp_arg(&call->args, operation_one_line(held->route));
+	operation_arg_history(call, held->fingerprint, held->tries,
+	    held->created_ms, held->route);
 	if (held->entity != NULL) {
 		operation_arg_entity(call, held->entity);
 		resp_number(&call->args, outcome->keep_ms);

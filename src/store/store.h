@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/histogram.h"
+#include "base/test_build.h"
 #include "record/origin.h"
 #include "record/script.h"
 #include "store/renew.h"
@@ -34,6 +35,18 @@ static inline bool
 store_op_answered(const struct store_op *op)
 {
 	return op->op.error == 0 || op->op.error == E_NO_MEMORY || op->fetches;
+}
+
+/*
+ * The record itself is damaged, or of a later release: an outcome did not reach
+ * it, and nobody else has decided.  A record that says COMPLETED, and has an
+ * answer that nobody can read, is none of these.
+ */
+static inline bool
+store_op_broken(const struct store_op *op)
+{
+	return op->verdict == VERDICT_BROKEN && op->state != STATE_COMPLETED &&
+	    INVARIANT(broken_kept);
 }
 
 /* The record is COMPLETED, and its large answer did not come. */

@@ -43,6 +43,7 @@ struct store_op {
 	/* STALE: the highest version, as JSON; "" where it is too long. */
 	char current[STORE_VERSION_BYTES];
 	bool unreadable; /* BROKEN: it is well, but its answer does not open */
+	bool quiet; /* the log has heard of its damaged record before */
 	/*
 	 * The record is COMPLETED, and its answer is so large that it is asked
 	 * for by itself: an error says that it did not come, and no more.

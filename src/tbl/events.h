@@ -109,6 +109,10 @@ EVENT(journal_foreign, WARN, "a journal file in state_dir has outcomes for "
 	"another store: another Redis, or another store.prefix or "
 	"store.shards; they stay there: start a gateway with that store's "
 	"configuration and this state_dir, which delivers them")
+EVENT(journal_blocked, ERROR, "the record of an outcome that waits in the "
+	"journal is damaged, or was written by a later release: the outcome "
+	"stays there; delete the record (onceproxy keys delete) at this "
+	"gateway, which then puts the outcome in its place")
 EVENT(journal_delivered, INFO, "an outcome from the journal is in Redis")
 EVENT(journal_late, WARN, "an outcome from the journal came too late: somebody "
 	"else has decided about its key; ask the upstream what is true")

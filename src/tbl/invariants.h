@@ -123,6 +123,8 @@ INVARIANT_NAME(journal_took_it,
     "an outcome that is neither in Redis nor on disk would be forgotten")
 INVARIANT_NAME(until_delivered,
     "an outcome that Redis refused once would be forgotten")
+INVARIANT_NAME(broken_kept,
+    "an outcome would be forgotten for a record that is damaged")
 INVARIANT_NAME(
     dead_journals, "what a dead process had on disk would stay there")
 INVARIANT_NAME(outcome_waits,

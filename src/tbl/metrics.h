@@ -20,6 +20,8 @@ METRIC(RECORDS, gauge, "onceproxy_records",
     "Records in Redis, of all gateways together, by state.")
 METRIC(JOURNAL_ENTRIES, gauge, "onceproxy_journal_entries",
     "Outcomes on disk that Redis has not accepted yet.")
+METRIC(JOURNAL_BLOCKED, gauge, "onceproxy_journal_blocked_entries",
+    "Outcomes on disk whose records in Redis are damaged.")
 METRIC(JOURNAL_FOREIGN, gauge, "onceproxy_journal_foreign_entries",
     "Outcomes on disk that are for another store than this gateway's.")
 METRIC(JOURNAL_DAMAGED, gauge, "onceproxy_journal_damaged_files",

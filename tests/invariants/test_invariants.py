@@ -169,6 +169,9 @@ KILLING_TESTS = {
         (JOURNAL, "an outcome that nothing takes is tried until redis")],
     "until_delivered": [
         waits(JOURNAL, "an outcome that is refused is delivered again")],
+    "broken_kept": [
+        ("test_journal_broken", "once it can be read again it is completed"),
+        ("test_journal_broken", "a live answer goes to the journal: hold")],
     "dead_journals": [
         waits(JOURNAL, "the next process delivers it: killed")],
     "outcome_waits": [(FIRST, "an empty redis is not asked first")],

@@ -95,7 +95,7 @@ MUTANTS = {
                        "false")]},
         [(ENTITY, "only a newer version is executed: numbers")]),
     "what the operator completes raises the version": (
-        {"operate": [("\tentity_raise(r)\n", NOTHING)]},
+        {"operate": [("\tentity_raise(r)\nelse\n", "else\n")]},
         [(ENTITY, "an operators completion raises the version")]),
     "what did not happen and is stale is not executed": (
         {"claim": [("\tif stale then\n\t\tset_free", "\tif false then\n"
@@ -262,7 +262,7 @@ MUTANTS = {
 
     # What an operator may decide.
     "nothing is decided in flight": (
-        {"operate": [("if before == 'P' or\n", "if\n")]},
+        {"operate": [("if before == 'P' or act", "if act")]},
         [(ADMIN, "nothing is decided about a record in flight")]),
     "an attempt that nobody looked at is not decided": (
         {"operate": [("wanted ~= 0 and tonumber(r.attempt) ~= wanted",

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/hex.h"
+#include "gate/journal_relay_log.h"
+#include "loop/log.h"
+
+void
+journal_relay_log_writable(const struct journal *journal, bool can)
+{
+	struct logline line = log_begin(
+	    can ? EV_journal_writable : EV_journal_unwritable);
+	if (!can)
+		log_str(&line, "error", journal_message(journal));
+	log_end(&line);
+}
+
+/* Without its entry's kind, nobody could tell a payment from none. */
+void
+journal_relay_log_entry(const struct journal_entry *entry, enum event event)
+{
+	static const char *const kinds[] = {
+	    [JOURNAL_COMPLETE] = "complete",
+	    [JOURNAL_RELEASE] = "release",
+	    [JOURNAL_UNKNOWN] = "unknown",
+	};
+	char hex[DIGEST_HEX + 1];
+	hex_encode(entry->key_id.bytes, DIGEST_BYTES, hex);
+	struct logline line = log_begin(event);
+	log_str(&line, "key_id", hex);
+	log_span(&line, "route", entry->route);
+	log_int(&line, "attempt", entry->attempt);
+	log_str(&line, "step", kinds[entry->kind]);
+	log_end(&line);
+}
+
+/* Its key is not known either: what the operator can look at is the file. */
+void
+journal_relay_log_damaged(const struct journal *journal, uint64_t id)
+{
+	struct logline line = log_begin(EV_journal_damaged);
+	log_str(&line, "file", journal_name(journal));
+	log_int(&line, "entry", (int64_t)id);
+	log_end(&line);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "journal/journal.h"
+#include "loop/log.h"
+
+/*
+ * What the journal relay says in the log.  It decides nothing, and keeps
+ * nothing.  The worker's thread.
+ */
+void journal_relay_log_writable(const struct journal *journal, bool can);
+void journal_relay_log_entry(
+    const struct journal_entry *entry, enum event event);
+void journal_relay_log_damaged(const struct journal *journal, uint64_t id);
