@@ -19,9 +19,10 @@ if not r or r.state ~= 'P' then
 elseif r.lease_until > stamp then
 	return answer('IN_FLIGHT', r, r.lease_until - now)
 end
-expire(r)
--- It keeps its time to live, which from the last renewal on is at least
--- unknown_retention.
+-- From the last renewal on its time to live was the lease and the longer
+-- retention: that one is counted from now.
 local ttl = redis.call('PTTL', KEYS[1])
-move(r, 'U', ttl > 0 and ttl or ARGV[1], ARGV[1])
+ttl = ttl > 0 and ttl + now - r.lease_until or ARGV[1]
+expire(r)
+move(r, 'U', ttl, ARGV[1])
 return answer('UNKNOWN', r, r.reason, r.route)

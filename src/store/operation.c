@@ -98,14 +98,14 @@ operation_one_line(struct span s)
 	return end ? span_of(s.ptr, (size_t)(end - s.ptr)) : s;
 }
 
-/* Never less than its lease. */
+/* The lease, and then as long as what it ends with is kept. */
 int64_t
 operation_alive_ms(const struct conf_idempotency *policy)
 {
-	int64_t alive_ms = policy->retention_ms;
-	if (policy->unknown_retention_ms > alive_ms)
-		alive_ms = policy->unknown_retention_ms;
-	return policy->lease_ms > alive_ms ? policy->lease_ms : alive_ms;
+	int64_t after_ms = policy->retention_ms;
+	if (policy->unknown_retention_ms > after_ms)
+		after_ms = policy->unknown_retention_ms;
+	return policy->lease_ms + after_ms;
 }
 
 void

@@ -138,6 +138,28 @@ def a_record_in_flight_outlives_the_longer_retention(bench):
 
 
 @test
+def what_nobody_renews_is_unknown_for_as_long_as_that_is_kept(bench):
+    """Counted from when it became unknown, and not from its last renewal."""
+    kept = {"lease": "3s", "retention": "3s", "unknown_retention": "3s"}
+    redis = bench.own_redis()
+    upstream, gateway = bench.pair(redis=redis, idempotency=kept)
+    bench.gateway(upstream, kept, redis=redis)
+    hold = upstream.hold()
+    bench.background(gateway.ask, "k")
+    hold.wait_arrived()
+    gateway.kill()
+    record, = (k for k in redis.keys() if b":r:" in k)
+
+    def is_unknown():
+        value = redis("GET", record)
+        assert value, "it was forgotten while it was in flight"
+        return value[2:3] == b"U"
+    eventually(is_unknown)
+    left = redis("PTTL", record)
+    assert 2000 < left <= 3000, left
+
+
+@test
 def a_failed_record_is_kept_as_long_as_an_unknown_one(bench):
     upstream, gateway = bench.pair(answer(503),
                                    idempotency={"max_attempts": 1})
