@@ -144,4 +144,15 @@ def every_name_of_a_table_is_used(bench, name, macro, prefix):
     equal(unused, [])
 
 
+@test
+def every_file_is_in_a_makefile(bench):
+    """What is in none is neither built, nor run, nor distributed."""
+    makes = "".join(text for _, text in files(".inc", ".am"))
+    listed = set(re.findall(r"[\w.-]+", makes))
+    names = [name for name, _ in files(".c", ".h", ".lua", ".py",
+                                       below=("src", "tests"))]
+    equal([name for name in names if os.path.basename(name) not in listed
+           and os.path.basename(name).removesuffix(".c") not in listed], [])
+
+
 tap.main()
