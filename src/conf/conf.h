@@ -212,6 +212,86 @@ struct conf_store {
 	bool encryption_strict; /* plain answers do not open */
 };
 
+/* --- brokers and sources --- */
+
+enum broker_kind { BROKER_STREAMS, BROKER_POSTGRES, BROKER_KIND_COUNT_ };
+
+struct conf_broker {
+	char *name;
+	unsigned index; /* its place in conf->brokers */
+	enum broker_kind kind;
+	struct conf_redis redis; /* of BROKER_STREAMS */
+	char *postgres; /* the URI; NULL unless BROKER_POSTGRES */
+	char *password; /* NULL: none; of base/secret.h */
+};
+
+/* A field of the request that is made of a message. */
+struct conf_source_header {
+	char *name;
+	struct template value; /* of nothing where it is a secret */
+	char *secret; /* NULL: none; of base/secret.h */
+};
+
+struct conf_columns {
+	char *id, *entity, *type, *payload;
+	char *headers; /* NULL: none */
+	char *order;   /* NULL: the id */
+};
+
+enum source_key {
+	SOURCE_KEY_AUTO,
+	SOURCE_KEY_POSITION,
+	SOURCE_KEY_POINTERS,
+	SOURCE_KEY_HEADER,
+};
+enum source_order {
+	SOURCE_ORDER_NONE,
+	SOURCE_ORDER_PARTITION,
+	SOURCE_ORDER_KEY, /* Kafka's */
+	SOURCE_ORDER_ENTITY,
+	SOURCE_ORDER_POINTERS,
+	SOURCE_ORDER_HEADER,
+};
+
+struct conf_source {
+	char *name;
+	unsigned index; /* its place in conf->sources */
+	const struct conf_broker *broker;
+	char *stream; /* of a Redis stream, else NULL */
+	char *table;  /* "SCHEMA.TABLE" or "TABLE", else NULL */
+	struct conf_columns columns;
+	char *finish_column; /* NULL: a finished row is deleted */
+	char *notify; /* NULL: no channel */
+	int64_t poll_ms;
+	char *group;
+	bool start_latest;
+	struct {
+		char *method;
+		struct template path;
+		struct conf_source_header *headers;
+		size_t n_headers;
+		char *body_field; /* NULL: `body` where there is one */
+		char *content_type; /* NULL: the message's own */
+		bool cloudevents;
+	} request;
+	enum source_key key;
+	struct pointers key_pointers;
+	char *key_header;
+	enum source_order order_by;
+	struct pointers order_pointers;
+	char *order_header;
+	int64_t in_flight;
+	int64_t retry_first_ms;
+	int64_t retry_most_ms;
+	int64_t retry_attempts;
+	int64_t hold_ms;
+	bool refused_ack; /* refused: "ack" */
+	int64_t max_age_ms; /* 0: none */
+	char *results; /* stream or table; NULL: none */
+	char *dead_letters; /* stream or table */
+	bool behind_go_on;  /* behind: "go-on" */
+};
+
 struct conf {
 	atomic_uint refs;
 	/* Of who has made it: conf_unref calls it with the last reference. */
@@ -243,6 +323,10 @@ struct conf {
 	const struct conf_idempotency *defaults;
 	struct conf_route *routes;
 	size_t n_routes;
+	struct conf_broker *brokers;
+	size_t n_brokers;
+	struct conf_source *sources;
+	size_t n_sources;
 	/* A digest of each option that only a new start changes. */
 	uint8_t *fixed;
 };

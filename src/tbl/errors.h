@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ERROR(name, message): the expected failures, one line each. */
+ERROR(BROKER_DOWN, "the broker cannot be reached")
+ERROR(BROKER_REFUSED, "the broker refused the command")
 ERROR(CANCELLED, "given up by the caller")
 ERROR(CLIENT_GONE, "the client left")
 ERROR(CLOSED, "the connection was closed")

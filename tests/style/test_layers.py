@@ -15,7 +15,7 @@ from once.tap import equal, test
 # What each folder may include from, besides itself and the tables: the arrow
 #
 #   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
-#                   conf <- {http, upstream}
+#                   conf <- {http, upstream}; redis <- broker
 #   {http, store} <- key
 #   all of these but probe <- gate <- admin <- cmd -> probe
 BASE = {"base"}
@@ -38,6 +38,7 @@ MAY_SEE = {
     "store": STORE,
     "http": CONF,
     "upstream": CONF,
+    "broker": REDIS,
     "key": KEY,
     "gate": GATE,
     "admin": GATE,

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/mem.h"
+#include "broker/broker.h"
+
+void
+broker_message_free(struct broker_message **message)
+{
+	struct broker_message *m = *message;
+	*message = NULL;
+	if (m == NULL)
+		return;
+	struct arena *arena = m->arena;
+	arena_free(&arena);
+}
+
+/* The clients, by enum broker_kind. */
+static const struct broker_client *const clients[BROKER_KIND_COUNT_] = {NULL};
+
+const struct broker_client *
+broker_client(enum broker_kind kind)
+{
+	return clients[kind];
+}
+
+struct broker_reader *
+broker_reader_open(const struct broker_start *start)
+{
+	return broker_client(start->source->broker->kind)->open(start);
+}
+
+void
+broker_reader_close(struct broker_reader **reader)
+{
+	struct broker_reader *r = *reader;
+	*reader = NULL;
+	if (r != NULL)
+		r->client->close(r);
+}
+
+void
+broker_reader_credit(struct broker_reader *reader, unsigned credit)
+{
+	reader->client->credit(reader, credit);
+}
+
+void
+broker_reader_finish(
+    struct broker_reader *reader, struct broker_finish *finish)
+{
+	reader->client->finish(reader, finish);
+}
+
+void
+broker_reader_give_back(
+    struct broker_reader *reader, const struct broker_message *message)
+{
+	reader->client->give_back(reader, message);
+}
+
+struct broker_health
+broker_reader_health(const struct broker_reader *reader)
+{
+	return reader->client->health(reader);
+}

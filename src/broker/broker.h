@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/arena.h"
+#include "base/field.h"
+#include "conf/conf.h"
+#include "loop/op.h"
+
+/*
+ * A reader takes the messages of one source from its broker, as many as it is
+ * given credit for, and acknowledges each when it is told to, with a result or
+ * a dead letter in the same atomic step.  It connects, and connects again, by
+ * itself.  It knows no gate, no route and no record, and never decides that a
+ * message is finished.  One client for each kind of broker is behind it
+ * (broker_kind), the only one to see its library.  The thread of its loop only.
+ *
+ * What a broker says is data: what is odd in it is a message that says so, or
+ * an end of the connection, never one of the process.
+ */
+struct broker_reader;
+
+/* A message, as its broker has it; all of it is in its arena. */
+struct broker_message {
+	struct broker_message *next; /* whoever holds it */
+	struct arena *arena; /* a reference; broker_message_free */
+	size_t bytes; /* what it takes, for budgets */
+	/*
+	 * Where it stands: the id of an entry of a stream, the id of a row.  No
+	 * other message of its source has the same one, ever.
+	 */
+	struct span position;
+	struct fields fields; /* headers, or all fields of a Redis entry */
+	bool has_payload;     /* false: a Redis entry, which is its fields */
+	struct span payload;
+	struct span key;    /* Kafka's; ptr NULL: it has none */
+	struct span entity; /* the column; ptr NULL: none */
+	struct span type;   /* the column; ptr NULL: none */
+	int64_t time_ms;    /* when it was made, ms since 1970; -1: not known */
+	bool again; /* it has been given to some reader before */
+	/*
+	 * Why it cannot be used, a sentence; NULL: it can.  Its position is
+	 * right all the same, and fields may have what was read.
+	 */
+	const char *odd;
+	bool too_large; /* its size is beyond what a reader takes */
+	void *token; /* the client's own; NULL: none */
+};
+
+void broker_message_free(struct broker_message **message);
+
+/* How messages went missing (contract, section 13). */
+enum broker_loss {
+	BROKER_TRIMMED_UNREAD,
+	BROKER_TRIMMED_PENDING,
+	BROKER_DELETED,
+	BROKER_LOSS_COUNT_,
+};
+
+/* What a reader tells its owner, from the loop and never from within a call. */
+struct broker_events {
+	/*
+	 * A message, in the source's order; it is the owner's now, and counts
+	 * against its credit.  One that is pending here already does not come
+	 * twice on one reader, unless it was given back.
+	 */
+	void (*took)(void *arg, struct broker_message *message);
+	/*
+	 * So many messages are gone.  position: of one that was pending here,
+	 * which is to be forgotten without an acknowledgement; else empty.
+	 */
+	void (*lost)(void *arg, enum broker_loss how, uint64_t count,
+	    struct span position);
+	/* Something of broker_reader_health is another one. */
+	void (*changed)(void *arg);
+	void *arg;
+};
+
+struct broker_start {
+	struct loop *loop;
+	const struct conf *conf;
+	const struct conf_source *source; /* of conf; both outlive the reader */
+	const char *instance; /* this gateway's name: [A-Za-z0-9._-]+ */
+	int64_t lease_ms;     /* others' messages are taken after twice that */
+	size_t most_bytes;    /* the longest payload; a longer one is too_large */
+	/*
+	 * Nobody else reads this source while this reader does (an order): what
+	 * is pending for others is taken first, at once, in order.
+	 */
+	bool sole;
+	const struct broker_events *events; /* copied */
+};
+
+/* Begins; it has no credit yet, so nothing is taken. */
+struct broker_reader *broker_reader_open(const struct broker_start *start);
+/*
+ * Gives back all that it took and what is not finished, at once where the
+ * broker allows that, so that others need not wait for it; operations that are
+ * pending end with E_CANCELLED, or E_TIMEOUT's kin.  Nulls the pointer, accepts
+ * NULL.
+ */
+void broker_reader_close(struct broker_reader **reader);
+
+/*
+ * How many messages it may hand over from now on; each that it hands over
+ * takes one away.  0: it takes nothing, and what it keeps alive stays alive.
+ */
+void broker_reader_credit(struct broker_reader *reader, unsigned credit);
+
+/* Where something is put together with an acknowledgement. */
+enum broker_place { BROKER_NOWHERE, BROKER_RESULTS, BROKER_DEAD_LETTERS };
+
+struct broker_put {
+	enum broker_place place;
+	struct fields fields; /* headers; a stream's fields: no `body` in it */
+	bool has_body;
+	struct span body; /* bytes, not only text */
+	struct span key;
+	struct span entity;
+	struct span type;
+	int status; /* of a result; 0: none */
+	struct span key_id; /* in hex */
+};
+
+enum broker_finished {
+	/* Acknowledged, and what was to be put is put, in one step. */
+	BROKER_FINISHED,
+	/*
+	 * Nothing was put: it is not pending any more.  Another reader has
+	 * finished it, or the broker has lost it (which lost() tells).
+	 */
+	BROKER_NOT_PENDING,
+};
+
+/*
+ * An acknowledgement on its way.  When op is done: error is 0, and finished
+ * says how; or it is E_BROKER_DOWN (nothing is known: ask again later; it is
+ * done once, or found NOT_PENDING), or E_BROKER_REFUSED (the broker is there and
+ * would not take it: refused has its words, and nothing was put).
+ */
+struct broker_finish {
+	struct op op; /* op_init is its owner's to call */
+	struct span position; /* both, and put, live until op is done */
+	void *token; /* of the message */
+	const struct broker_put *put; /* NULL: nothing is put */
+	enum broker_finished finished;
+	char refused[160];
+};
+void broker_reader_finish(
+    struct broker_reader *reader, struct broker_finish *finish);
+
+/*
+ * The message is not worked on here any more, and may be given to anybody, this
+ * reader too.
+ */
+void broker_reader_give_back(
+    struct broker_reader *reader, const struct broker_message *message);
+
+struct broker_health {
+	bool up;
+	const char *message; /* why not, or the last trouble; "" for none */
+	int64_t lag; /* messages not yet taken by anybody; -1: unknown */
+	uint64_t rebalances;
+};
+/* Valid until the next turn of the loop. */
+struct broker_health broker_reader_health(const struct broker_reader *reader);
+
+/*
+ * The functions behind the above, one table for each kind of broker; NULL where
+ * the program was built without it.
+ */
+struct broker_client {
+	struct broker_reader *(*open)(const struct broker_start *start);
+	void (*close)(struct broker_reader *reader);
+	void (*credit)(struct broker_reader *reader, unsigned credit);
+	void (*finish)(
+	    struct broker_reader *reader, struct broker_finish *finish);
+	void (*give_back)(struct broker_reader *reader,
+	    const struct broker_message *message);
+	struct broker_health (*health)(const struct broker_reader *reader);
+};
+const struct broker_client *broker_client(enum broker_kind kind);
+
+/* The first member of each client's own reader. */
+struct broker_reader {
+	const struct broker_client *client;
+};
