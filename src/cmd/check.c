@@ -6,8 +6,8 @@
 #include "cmd/check.h"
 #include "cmd/explain.h"
 #include "cmd/print.h"
-#include "conf/certificates.h"
-#include "conf/conf_load.h"
+#include "load/certificates.h"
+#include "load/conf_load.h"
 #include "loop/clock.h"
 
 static void

@@ -11,7 +11,7 @@
 #include "cmd/doctor_sentinel_private.h"
 #include "cmd/doctor_upstream_private.h"
 #include "cmd/print.h"
-#include "conf/conf_load.h"
+#include "load/conf_load.h"
 #include "loop/log.h"
 
 /* By the names of tbl/findings.h. */

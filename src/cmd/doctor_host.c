@@ -11,7 +11,7 @@
 #include "cmd/descriptors.h"
 #include "cmd/doctor_host_private.h"
 #include "cmd/shell_quote.h"
-#include "conf/certificates.h"
+#include "load/certificates.h"
 #include "loop/clock.h"
 #include "redis/managed.h"
 

@@ -7,8 +7,8 @@
 #include "cmd/explain.h"
 #include "cmd/print.h"
 #include "cmd/table.h"
-#include "conf/conf_load.h"
 #include "conf/show.h"
+#include "load/conf_load.h"
 
 void
 explain_json(const struct conf *conf)

@@ -6,7 +6,7 @@
 #include "cmd/keys.h"
 #include "cmd/keys_verb_private.h"
 #include "cmd/print.h"
-#include "conf/conf_load.h"
+#include "load/conf_load.h"
 
 static const struct keys_verb {
 	const char *name;

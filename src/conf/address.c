@@ -7,9 +7,8 @@
 #include "base/ascii.h"
 #include "base/digits.h"
 #include "base/mem.h"
-#include "conf/address_private.h"
-#include "conf/complaints_private.h"
-#include "conf/text_private.h"
+#include "conf/address.h"
+#include "conf/name.h"
 
 static const char unix_scheme[] = "unix:";
 static const char message_socket[] =
@@ -106,7 +105,7 @@ address_read(const char *text, struct address *ret_address)
 	struct address address = {.kind = ADDRESS_TCP};
 	struct span s = span_str(text);
 	bool has_port = false;
-	const char *wrong = text_wrong_name(text);
+	const char *wrong = name_wrong(text);
 	if (wrong != NULL)
 		return wrong;
 	if (span_starts(s, span_str(unix_scheme))) {
@@ -156,28 +155,11 @@ address_wrong_host_port(const char *text)
 }
 
 void
-address_parse(struct loader *l, const struct given *given)
-{
-	struct address address;
-	char *text = text_read(l, given->at, given->value);
-	if (text == NULL)
-		return;
-	const char *wrong = address_read(text, &address);
-	text_free(&text);
-	if (wrong != NULL) {
-		complaints_at(l, given->at, "%s", wrong);
-		return;
-	}
-	address_clear(NULL, given_field(given));
-	*(struct address *)given_field(given) = address;
-}
-
-void
 address_clear(void *base, void *field)
 {
 	struct address *address = field;
 	(void)base;
-	text_free(&address->text);
-	text_free(&address->host);
+	free(address->text);
+	free(address->host);
 	*address = (struct address){0};
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "base/must.h"
@@ -24,5 +25,8 @@ struct complaints {
 /* One more; a NULL pointer says that it is not about a member. */
 void complaints_add(struct complaints *complaints, const char *pointer,
     const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* The same with its words' arguments; the pointer is taken over. */
+void complaints_add_taken(struct complaints *complaints, char *pointer,
+    const char *fmt, va_list args) PRINTF_LIKE(3, 0);
 /* Empties the list. */
 void complaints_free(struct complaints *complaints);

@@ -13,7 +13,7 @@
 
 /*
  * The configuration as the program uses it: one immutable, counted object
- * made from the file (conf/conf_load.h), checked whole and with every default
+ * made from the file (load/conf_load.h), checked whole and with every default
  * filled in.  It knows nothing of sockets, Redis or libcurl.  Any thread may
  * read it while it holds a reference; strings are NUL-terminated and belong
  * to it.  Durations are milliseconds, sizes are bytes.

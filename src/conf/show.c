@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/choice_private.h"
+#include "conf/amount.h"
 #include "conf/show.h"
-#include "conf/value_private.h"
+#include "conf/words.h"
 
 /* A function for each way in which the types of conf/types.h are written. */
 typedef json_t *show_value(
@@ -58,7 +58,7 @@ SHOW(duration)
 {
 	(void)option;
 	(void)base;
-	return taken(value_duration_text(*(const int64_t *)field));
+	return taken(amount_text(*(const int64_t *)field, AMOUNT_DURATION));
 }
 
 SHOW(size)
@@ -66,20 +66,21 @@ SHOW(size)
 	int64_t bytes = *(const int64_t *)field;
 	(void)option;
 	(void)base;
-	return bytes % 1024 != 0 || bytes == 0 ? json_integer(bytes)
-					       : taken(value_size_text(bytes));
+	return bytes % 1024 != 0 || bytes == 0
+	    ? json_integer(bytes)
+	    : taken(amount_text(bytes, AMOUNT_SIZE));
 }
 
 SHOW(choice)
 {
 	(void)base;
-	return taken(choice_word(option->words, *(const unsigned *)field));
+	return taken(words_at(option->words, *(const unsigned *)field));
 }
 
 SHOW(toggle)
 {
 	(void)base;
-	return taken(choice_word(option->words, *(const bool *)field));
+	return taken(words_at(option->words, *(const bool *)field));
 }
 
 SHOW(text)
@@ -243,13 +244,13 @@ SHOW(outcomes)
 			others++;
 			snprintf(name, sizeof name, "%u", i);
 			json_object_set_new(object, name,
-			    taken(choice_word(option->words, outcomes[i])));
+			    taken(words_at(option->words, outcomes[i])));
 		}
 		/* Said in any case where the defaults may say otherwise. */
 		snprintf(name, sizeof name, "%uxx", first / 100);
 		if (usual != STATUS_STORE || first >= 400)
 			json_object_set_new(object, name,
-			    taken(choice_word(option->words, usual)));
+			    taken(words_at(option->words, usual)));
 	}
 	return object;
 }

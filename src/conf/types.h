@@ -2,7 +2,7 @@
 /*
  * TYPE(name, type of the field, function that reads, function that frees,
  * schema): how the members of tbl/options.h are read.  The first function
- * reads one into its field (conf/loader_private.h), the second frees what the
+ * reads one into its field (load/loader_private.h), the second frees what the
  * first has made, and the schema says it in JSON.
  */
 TYPE(BOOLEAN, bool, value_parse_boolean, value_clear_nothing,
@@ -76,7 +76,7 @@ TYPE(ENTITY, struct conf_entity, list_parse_entity, list_clear_entity,
 		 "additionalProperties": false,
 		 "required": ["path"],
 		 "properties": {"path": {"$ref": "#/$defs/string"}}}]})
-TYPE(ADDRESS, struct address, address_parse, address_clear,
+TYPE(ADDRESS, struct address, text_parse_address, address_clear,
 	{"$ref": "#/$defs/string"})
 TYPE(REDIS, struct address, url_parse_redis, address_clear,
 	{"$ref": "#/$defs/string"})

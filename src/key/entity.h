@@ -32,7 +32,7 @@ void entity_name_by_path(const struct conf *conf,
     struct span value, uint8_t ret_name[DIGEST_BYTES]);
 /*
  * On a cluster, where record and entity must share a shard: gives the record's
- * name the beginning of the entity's.  conf/cross_check.c makes sure that the
+ * name the beginning of the entity's.  load/cross_check.c makes sure that the
  * key determines the entity there.
  */
 void entity_share_shard(

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "conf/conf_load.h"
 #include "fuzz/fuzz.h"
 #include "http/head_check.h"
 #include "http/header.h"
+#include "load/conf_load.h"
 #include "upstream/head.h"
 
 /*

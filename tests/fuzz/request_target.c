@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/digest.h"
-#include "conf/conf_load.h"
 #include "fuzz/fuzz.h"
 #include "http/request_target.h"
 #include "http/route.h"
+#include "load/conf_load.h"
 #include "upstream/head.h"
 
 /*

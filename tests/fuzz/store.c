@@ -4,9 +4,9 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "conf/conf_load.h"
 #include "fuzz/fake_link.h"
 #include "fuzz/fuzz.h"
+#include "load/conf_load.h"
 #include "loop/log.h"
 #include "loop/timer_private.h"
 #include "loop/turn.h"

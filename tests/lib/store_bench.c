@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "conf/conf_load.h"
 #include "lib/store_bench.h"
+#include "load/conf_load.h"
 
 enum { PATIENCE_MS = 40000, LOOK_MS = 2 };
 

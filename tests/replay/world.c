@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/random.h"
-#include "conf/conf_load.h"
+#include "load/conf_load.h"
 #include "loop/log.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"

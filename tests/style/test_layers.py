@@ -15,9 +15,9 @@ from once.tap import equal, test
 # What each folder may include from, besides itself and the tables: the arrow
 #
 #   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
-#                   conf <- {http, upstream}; redis <- broker
+#                   conf <- {http, upstream, load}; redis <- broker
 #   {http, store} <- key
-#   all of these but probe <- gate <- admin <- cmd -> probe
+#   all of these but probe, load <- gate <- admin <- cmd -> {probe, load}
 BASE = {"base"}
 LOOP = BASE | {"loop"}
 CONF = LOOP | {"conf"}
@@ -31,6 +31,7 @@ MAY_SEE = {
     "base": set(),
     "loop": BASE,
     "conf": LOOP,
+    "load": CONF,
     "redis": CONF,
     "record": REDIS,
     "journal": RECORD,
@@ -42,14 +43,14 @@ MAY_SEE = {
     "key": KEY,
     "gate": GATE,
     "admin": GATE,
-    "cmd": GATE | {"admin", "probe"},
+    "cmd": GATE | {"admin", "load", "probe"},
     "lua": {"record"},  # scripts.c, which make writes
     "man": CONF,
 }
 # The libraries that these folders alone talk to.
 OWNED = {"microhttpd.h": {"http"}, "curl/curl.h": {"upstream"},
          "hiredis/": {"redis", "probe", "store"}, "uv.h": {"loop"},
-         "gnutls/": {"conf", "http"}, "zstd.h": {"record"}}
+         "gnutls/": {"load", "http"}, "zstd.h": {"record"}}
 
 
 @test

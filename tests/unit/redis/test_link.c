@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "conf/conf_load.h"
 #include "lib/folder.h"
+#include "load/conf_load.h"
 #include "redis/link.h"
 
 /*

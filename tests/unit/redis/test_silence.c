@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "conf/conf_load.h"
 #include "lib/folder.h"
 #include "lib/stage.h"
+#include "load/conf_load.h"
 #include "redis/link.h"
 
 /*

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#include <limits.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "load/certificates.h"
+#include "load/complaints_at_private.h"
+#include "load/file_private.h"
+#include "load/loader_private.h"
+#include "loop/clock.h"
+#include "loop/log.h"
+
+enum {
+	/* A chain of certificates is shorter. */
+	PEM_MAX = 1 << 20,
+	SOON_S = 30 * 86400,
+};
+
+#define TLS_OPTION(field)                                                      \
+	option_at(GROUP_LISTEN, offsetof(struct conf_listen, tls.field))
+
+/* One entry of listen on its way. */
+struct files {
+	struct loader *l;
+	const struct json_place *at;
+};
+
+/* The bytes of a file; false after complaining. */
+static bool
+read_pem(const struct files *files, const struct option *option,
+    const char *name, gnutls_datum_t *ret_pem)
+{
+	char *text;
+	size_t len;
+	int error = file_read(name, PEM_MAX, &text, &len);
+	if (error != 0) {
+		complaints_at_option(files->l, files->at, option,
+		    "%s cannot be read: %s", name, strerror(error));
+		return false;
+	}
+	*ret_pem = (gnutls_datum_t){(unsigned char *)text, (unsigned)len};
+	return true;
+}
+
+static void
+wipe(gnutls_datum_t *pem)
+{
+	if (pem->data != NULL)
+		sodium_memzero(pem->data, pem->size);
+	free(pem->data);
+}
+
+/* A root at the end of a chain is nothing that clients look at. */
+static bool
+is_root(gnutls_x509_crt_t certificate)
+{
+	return gnutls_x509_crt_check_issuer(certificate, certificate) != 0;
+}
+
+static void
+note_times(gnutls_x509_crt_t certificate, struct conf_tls *tls)
+{
+	int64_t from = gnutls_x509_crt_get_activation_time(certificate);
+	int64_t until = gnutls_x509_crt_get_expiration_time(certificate);
+	if (from > tls->valid_from_s)
+		tls->valid_from_s = from;
+	if (until < tls->valid_until_s)
+		tls->valid_until_s = until;
+}
+
+/* Whether there are any; notes when they are all valid. */
+static bool
+has_certificates(const gnutls_datum_t *pem, struct conf_tls *tls)
+{
+	gnutls_x509_crt_t *list = NULL;
+	unsigned count = 0;
+	tls->valid_from_s = 0;
+	tls->valid_until_s = INT64_MAX;
+	if (gnutls_x509_crt_list_import2(
+		&list, &count, pem, GNUTLS_X509_FMT_PEM, 0) < 0)
+		return false;
+	for (unsigned i = 0; i < count; i++) {
+		if (i == 0 || !is_root(list[i]))
+			note_times(list[i], tls);
+		gnutls_x509_crt_deinit(list[i]);
+	}
+	gnutls_free(list);
+	return count > 0;
+}
+
+static bool
+is_key(const gnutls_datum_t *pem)
+{
+	gnutls_x509_privkey_t key;
+	must(gnutls_x509_privkey_init(&key) == 0);
+	int error = gnutls_x509_privkey_import2(
+	    key, pem, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN);
+	gnutls_x509_privkey_deinit(key);
+	return error == 0;
+}
+
+/* The certificate and its key. */
+static void
+load_pair(const struct files *files, struct conf_tls *tls)
+{
+	gnutls_datum_t certificate = {NULL, 0};
+	gnutls_datum_t key = {NULL, 0};
+	struct loader *l = files->l;
+	bool read = read_pem(files, TLS_OPTION(certificate), tls->certificate,
+	    &certificate);
+	if (read && !has_certificates(&certificate, tls)) {
+		complaints_at_option(l, files->at, TLS_OPTION(certificate),
+		    "%s contains no PEM certificate", tls->certificate);
+		read = false;
+	}
+	if (!read_pem(files, TLS_OPTION(key), tls->key, &key)) {
+		read = false;
+	} else if (!is_key(&key)) {
+		complaints_at_option(l, files->at, TLS_OPTION(key),
+		    "%s contains no PEM key, or one with a password", tls->key);
+		read = false;
+	}
+	int error = read ? gnutls_certificate_set_x509_key_mem(
+			       tls->credentials, &certificate, &key,
+			       GNUTLS_X509_FMT_PEM)
+			 : 0;
+	if (error == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
+		complaints_at_option(l, files->at, TLS_OPTION(key),
+		    "%s is not the key of the certificate in %s", tls->key,
+		    tls->certificate);
+	else if (error < 0)
+		complaints_at_option(l, files->at, TLS_OPTION(certificate),
+		    "%s cannot be used: %s", tls->certificate,
+		    gnutls_strerror(error));
+	wipe(&certificate);
+	wipe(&key);
+}
+
+static void
+load_client_ca(const struct files *files, struct conf_tls *tls)
+{
+	gnutls_datum_t pem = {NULL, 0};
+	if (!read_pem(files, TLS_OPTION(client_ca), tls->client_ca, &pem))
+		return;
+	if (gnutls_certificate_set_x509_trust_mem(
+		tls->credentials, &pem, GNUTLS_X509_FMT_PEM) <= 0)
+		complaints_at_option(files->l, files->at, TLS_OPTION(client_ca),
+		    "%s contains no PEM certificate", tls->client_ca);
+	wipe(&pem);
+}
+
+void
+certificates_load(
+    struct loader *l, const struct json_place *at, struct conf_listen *listen)
+{
+	struct conf_tls *tls = &listen->tls;
+	const struct files files = {l, at};
+	if (tls->certificate == NULL || tls->key == NULL)
+		return;
+	must(gnutls_certificate_allocate_credentials(&tls->credentials) == 0);
+	load_pair(&files, tls);
+	if (tls->client_ca != NULL)
+		load_client_ca(&files, tls);
+}
+
+void
+certificates_clear(struct conf_tls *tls)
+{
+	if (tls->credentials != NULL)
+		gnutls_certificate_free_credentials(tls->credentials);
+	tls->credentials = NULL;
+}
+
+/* --- their time --- */
+
+enum certificates_time
+certificates_time(const struct conf_tls *tls, int64_t now_ms)
+{
+	int64_t now_s = now_ms / 1000;
+	if (now_s < tls->valid_from_s)
+		return CERTIFICATES_EARLY;
+	if (now_s > tls->valid_until_s)
+		return CERTIFICATES_OVER;
+	return tls->valid_until_s - now_s < SOON_S ? CERTIFICATES_END_SOON
+						   : CERTIFICATES_VALID;
+}
+
+char *
+certificates_words(const struct conf_tls *tls, int64_t now_ms)
+{
+	static const char *const words[] = {
+	    [CERTIFICATES_VALID] = "is valid until",
+	    [CERTIFICATES_END_SOON] = "ends soon, on",
+	    [CERTIFICATES_EARLY] = "is not valid before",
+	    [CERTIFICATES_OVER] = "is over: it ended on",
+	};
+	enum certificates_time when = certificates_time(tls, now_ms);
+	time_t at = (time_t)(when == CERTIFICATES_EARLY ? tls->valid_from_s
+							: tls->valid_until_s);
+	struct tm tm;
+	char text[40] = "?";
+	if (gmtime_r(&at, &tm) != NULL)
+		strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return mem_printf("the certificate in %s %s %s", tls->certificate,
+	    words[when], text);
+}
+
+void
+certificates_log(const struct conf *conf)
+{
+	int64_t now_ms = clock_wall_ms();
+	for (size_t i = 0; i < conf->n_listen; i++) {
+		const struct conf_tls *tls = &conf->listen[i].tls;
+		if (tls->credentials == NULL ||
+		    certificates_time(tls, now_ms) < CERTIFICATES_EARLY)
+			continue;
+		char *words = certificates_words(tls, now_ms);
+		struct logline line = log_begin(EV_certificate_invalid);
+		log_str(&line, "listen", conf->listen[i].address.text);
+		log_str(&line, "error", words);
+		log_end(&line);
+		free(words);
+	}
+}

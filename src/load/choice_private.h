@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "load/loader_private.h"
+
+/* One of a few words (conf/words.h).  Main thread. */
+
+/* Which of the words the value is; -1 after complaining. */
+int choice_read(struct loader *l, const struct json_place *at,
+    const json_t *value, const char *words);
+
+/* --- types of conf/types.h --- */
+
+void choice_parse(struct loader *l, const struct given *given);
+/* Of two words: true is the second. */
+void choice_parse_toggle(struct loader *l, const struct given *given);

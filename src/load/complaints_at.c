@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "load/complaints_at_private.h"
+
+static void
+write_place(FILE *out, const struct json_place *at)
+{
+	if (at == NULL)
+		return;
+	write_place(out, at->up);
+	if (at->member != NULL)
+		pointer_write(out, span_str(at->member));
+	else
+		fprintf(out, "/%zu", at->index);
+}
+
+/* The pointer to an option of the object at that place, or to the place. */
+static char *
+pointer_to(const struct json_place *at, const struct option *option)
+{
+	char *pointer = NULL;
+	size_t len;
+	FILE *out = open_memstream(&pointer, &len);
+	must(out != NULL);
+	write_place(out, at);
+	if (at == NULL && option == NULL)
+		putc('/', out);
+	if (option != NULL) {
+		putc('/', out);
+		for (const char *p = option->path; *p != '\0'; p++)
+			putc(*p == '.' ? '/' : *p, out);
+	}
+	must(fclose(out) == 0);
+	return pointer;
+}
+
+void
+complaints_at(
+    struct loader *l, const struct json_place *at, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	complaints_add_taken(
+	    l->complaints, pointer_to(at, NULL), fmt, args);
+	va_end(args);
+}
+
+void
+complaints_at_option(struct loader *l, const struct json_place *at,
+    const struct option *option, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	complaints_add_taken(
+	    l->complaints, pointer_to(at, option), fmt, args);
+	va_end(args);
+}

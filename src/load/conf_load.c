@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <malloc.h>
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/secret.h"
+#include "load/complaints_sort_private.h"
+#include "load/conf_load.h"
+#include "load/conf_restart_private.h"
+#include "load/cross_check_private.h"
+#include "load/duplicates_private.h"
+#include "load/file_private.h"
+#include "load/object_private.h"
+#include "load/text_private.h"
+
+enum { FILE_MAX = 16 << 20 };
+
+static const struct conf *load_root(struct loader *l, struct span text);
+static void wipe_what_jansson_frees(void);
+static void conf_destroy(struct conf *conf);
+
+const struct conf *
+conf_load(const char *file, struct complaints *complaints)
+{
+	char *text;
+	size_t len;
+	int error = file_read(file, FILE_MAX, &text, &len);
+	if (error != 0) {
+		complaints_add(
+		    complaints, NULL, "cannot be read: %s", strerror(error));
+		return NULL;
+	}
+	const struct conf *conf =
+	    conf_load_text(file, span_of(text, len), complaints);
+	sodium_memzero(text, len);
+	free(text);
+	return conf;
+}
+
+const struct conf *
+conf_load_text(
+    const char *file, struct span text, struct complaints *complaints)
+{
+	wipe_what_jansson_frees();
+	struct conf *conf = mem_zero(sizeof *conf);
+	atomic_init(&conf->refs, 1);
+	conf->destroy = conf_destroy;
+	conf->file = mem_str(span_str(file));
+	struct loader l = {.conf = conf, .complaints = complaints};
+	const struct conf *loaded = load_root(&l, text);
+
+	text_free(&l.url_user);
+	secret_free(l.url_password);
+	return loaded;
+}
+
+static void
+conf_destroy(struct conf *conf)
+{
+	object_clear(GROUP_ROOT, conf);
+	free(conf->fixed);
+	free(conf->file);
+	free(conf);
+}
+
+const struct conf *
+conf_load_defaults(void)
+{
+	static const char least[] =
+	    "{\"listen\": [\"127.0.0.1:0\"],"
+	    " \"upstreams\": {\"x\": \"http://127.0.0.1\"},"
+	    " \"routes\": [{\"path\": \"/\", \"upstream\": \"x\","
+	    "   \"idempotency\": {}}]}";
+	struct complaints complaints = {0};
+	const struct conf *conf = conf_load_text(
+	    "", span_of(least, sizeof least - 1), &complaints);
+	must(conf != NULL);
+	return conf;
+}
+
+/* --- JSON --- */
+
+static void
+wiping_free(void *ptr)
+{
+	if (ptr != NULL)
+		sodium_memzero(ptr, malloc_usable_size(ptr));
+	free(ptr);
+}
+
+/*
+ * The file may have secrets, and so jansson's memory has them.  For good and
+ * only once, at the start: other threads use jansson when a reload comes.
+ */
+static void
+wipe_what_jansson_frees(void)
+{
+	json_malloc_t present_malloc;
+	json_free_t present_free;
+	json_get_alloc_funcs(&present_malloc, &present_free);
+	if (present_free != wiping_free)
+		json_set_alloc_funcs(malloc, wiping_free);
+}
+
+/* What jansson says, less the piece of the file that it quotes. */
+static void
+complain_syntax(struct loader *l, json_error_t *error)
+{
+	char *quoted = strstr(error->text, " near '");
+	if (quoted != NULL)
+		*quoted = '\0';
+	complaints_add(l->complaints, NULL, "line %d, column %d: %s",
+	    error->line, error->column, error->text);
+}
+
+static const struct conf *
+load_root(struct loader *l, struct span text)
+{
+	json_error_t error;
+	const struct conf *conf = l->conf;
+	struct complaints found = {NULL, 0};
+	struct complaints *complaints = l->complaints;
+	l->root = json_loadb(text.ptr, text.len, 0, &error);
+	if (l->root == NULL) {
+		complain_syntax(l, &error);
+		conf_unref(&conf);
+		return NULL;
+	}
+	l->complaints = &found;
+	duplicates_complain(l, text);
+	object_load_presets(l, GROUP_ROOT, l->conf);
+	object_load(l, GROUP_ROOT, NULL, l->root, l->conf);
+	object_load_routes(l);
+	cross_check_conf(l);
+	conf_restart_digest(l);
+
+	complaints_sort(&found, l->root);
+	for (size_t i = 0; i < found.count; i++)
+		complaints_add(complaints, found.list[i].pointer, "%s",
+		    found.list[i].message);
+	if (found.count > 0)
+		conf_unref(&conf);
+	complaints_free(&found);
+	json_decref(l->root);
+	return conf;
+}

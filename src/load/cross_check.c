@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/field.h"
+#include "base/mem.h"
+#include "conf/address.h"
+#include "load/complaints_at_private.h"
+#include "load/cross_check_private.h"
+
+#define ROOT_OPTION(field) option_at(GROUP_ROOT, offsetof(struct conf, field))
+
+static bool
+is_set(const struct loader *l, const struct option *option)
+{
+	return loader_value(l, option) != NULL;
+}
+
+/* What only a Unix socket has. */
+static void
+check_socket_only(struct loader *l, const struct json_place *at,
+    const struct conf_listen *listen)
+{
+	static const char message[] = "only a Unix socket can have this";
+	if (listen->address.kind == ADDRESS_UNIX)
+		return;
+	if (listen->mode != 0)
+		complaints_at_option(l, at,
+		    option_at(GROUP_LISTEN, offsetof(struct conf_listen, mode)),
+		    "%s", message);
+	if (listen->group != NULL)
+		complaints_at_option(l, at,
+		    option_at(
+			GROUP_LISTEN, offsetof(struct conf_listen, group)),
+		    "%s", message);
+}
+
+static void
+check_listen(struct loader *l)
+{
+	const struct conf *conf = l->conf;
+	struct json_place list = {NULL, ROOT_OPTION(listen)->path, 0};
+	for (size_t i = 0; i < conf->n_listen; i++) {
+		const struct address *a = &conf->listen[i].address;
+		struct json_place at = {&list, NULL, i};
+		check_socket_only(l, &at, &conf->listen[i]);
+		bool fixed = a->text != NULL &&
+			     (a->kind == ADDRESS_UNIX || a->port != 0);
+		for (size_t j = 0; j < i && fixed; j++) {
+			const char *other = conf->listen[j].address.text;
+			if (other == NULL || strcmp(other, a->text) != 0)
+				continue;
+			complaints_at(l, &at, "this address appears twice");
+			break;
+		}
+	}
+}
+
+static void
+check_admin(struct loader *l)
+{
+	const struct conf *conf = l->conf;
+	if (conf->admin.text != NULL && !address_is_local(&conf->admin) &&
+	    !is_set(l, ROOT_OPTION(admin_token)))
+		complaints_at_option(l, NULL, ROOT_OPTION(admin),
+		    "others can reach this address: \"%s\" is needed",
+		    ROOT_OPTION(admin_token)->path);
+}
+
+/* --- the store --- */
+
+/* One way to Redis, whichever it is. */
+static void
+check_topology(struct loader *l)
+{
+	const struct option *const ways[] = {ROOT_OPTION(store.redis.address),
+	    ROOT_OPTION(store.redis.cluster),
+	    ROOT_OPTION(store.redis.sentinels)};
+	const struct option *master = ROOT_OPTION(store.redis.master);
+	const struct option *first = NULL;
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+		if (!is_set(l, ways[i]))
+			continue;
+		if (first != NULL)
+			complaints_at_option(l, NULL, ways[i],
+			    "cannot be combined with \"%s\"", first->path);
+		else
+			first = ways[i];
+	}
+	if (is_set(l, ways[2]) && !is_set(l, master))
+		complaints_at_option(
+		    l, NULL, ways[2], "\"%s\" is needed too", master->path);
+	if (is_set(l, master) && !is_set(l, ways[2]))
+		complaints_at_option(
+		    l, NULL, master, "\"%s\" is needed too", ways[2]->path);
+	if (is_set(l, ways[1]) || is_set(l, ways[2]))
+		l->conf->store.redis.managed = false;
+}
+
+/* User and password come from the URL or from members of their own. */
+static void
+check_credentials(struct loader *l)
+{
+	struct conf_store *store = &l->conf->store;
+	const struct option *user = ROOT_OPTION(store.redis.user);
+	const struct option *password = ROOT_OPTION(store.redis.password);
+	const struct option *const both[] = {user, password};
+	for (size_t i = 0; i < 2; i++) {
+		if (!is_set(l, both[i]))
+			continue;
+		if (store->redis.managed)
+			complaints_at_option(l, NULL, both[i],
+			    "the managed Redis takes no user or password");
+		else if (l->url_password != NULL)
+			complaints_at_option(l, NULL, both[i],
+			    "\"%s\" already has a password",
+			    ROOT_OPTION(store.redis.address)->path);
+	}
+	if (is_set(l, user) && !is_set(l, password))
+		complaints_at_option(
+		    l, NULL, user, "\"%s\" is needed too", password->path);
+	if (l->url_password == NULL || is_set(l, user) || is_set(l, password))
+		return;
+	store->redis.user = l->url_user;
+	store->redis.password = l->url_password;
+	l->url_user = NULL;
+	l->url_password = NULL;
+}
+
+static void
+check_replicas(struct loader *l)
+{
+	const struct conf_store *store = &l->conf->store;
+	if (store->wait_replicas > 0 && store->redis.managed)
+		complaints_at_option(l, NULL, ROOT_OPTION(store.wait_replicas),
+		    "the managed Redis has no replicas");
+}
+
+static void
+check_encryption(struct loader *l)
+{
+	const struct conf_store *store = &l->conf->store;
+	if (store->encryption_strict && store->n_encryption_keys == 0)
+		complaints_at_option(l, NULL,
+		    ROOT_OPTION(store.encryption_strict),
+		    "without store.encryption_keys no answer could be read");
+}
+
+/* --- upstreams and routes --- */
+
+static void
+check_upstreams(struct loader *l)
+{
+	const struct conf *conf = l->conf;
+	struct json_place list = {NULL, ROOT_OPTION(upstreams)->path, 0};
+	const struct option *certificate = option_at(
+	    GROUP_UPSTREAM, offsetof(struct conf_upstream, certificate));
+	const struct option *key =
+	    option_at(GROUP_UPSTREAM, offsetof(struct conf_upstream, key));
+	for (size_t i = 0; i < conf->n_upstreams; i++) {
+		const struct conf_upstream *upstream = &conf->upstreams[i];
+		struct json_place at = {&list, upstream->name, 0};
+		if (upstream->certificate != NULL && upstream->key == NULL)
+			complaints_at_option(l, &at, certificate,
+			    "\"%s\" is needed too", key->path);
+		if (upstream->key != NULL && upstream->certificate == NULL)
+			complaints_at_option(l, &at, key,
+			    "\"%s\" is needed too", certificate->path);
+	}
+}
+
+/* Whether the name that the file gives a route is another's too. */
+static bool
+is_taken(const struct conf *conf, size_t index)
+{
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *other = &conf->routes[i];
+		const char *name = other->name ? other->name : other->path;
+		/* Of two given names only the second is wrong. */
+		if (i == index || (other->name != NULL && i > index))
+			continue;
+		if (name != NULL && !strcmp(name, conf->routes[index].name))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Names that the file gives are for telling routes apart in logs and
+ * metrics; routes without one may share a path, by methods that differ.
+ */
+static void
+check_route_names(struct loader *l)
+{
+	const struct conf *conf = l->conf;
+	const struct option *option =
+	    option_at(GROUP_ROUTE, offsetof(struct conf_route, name));
+	struct json_place list = {NULL, ROOT_OPTION(routes)->path, 0};
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		struct json_place at = {&list, NULL, i};
+		if (conf->routes[i].name == NULL)
+			continue;
+		if (!strcmp(conf->routes[i].name, "-"))
+			complaints_at_option(l, &at, option,
+			    "\"-\" stands for no route in the log");
+		if (is_taken(conf, i))
+			complaints_at_option(
+			    l, &at, option, "another route has this name");
+	}
+}
+
+/* --- the variables of a route's path --- */
+
+#define POLICY_OPTION(group, field)                                           \
+	option_at(group, offsetof(struct conf_idempotency, field))
+
+static void
+check_variable(struct loader *l, const struct json_place *at,
+    const struct option *option, const struct conf_route *route,
+    struct span name)
+{
+	if (conf_variable(route, name) < 0)
+		complaints_at_option(l, at, option,
+		    "the path of the route has no {%.*s}", SPAN_FMT(name));
+}
+
+static void
+check_template(struct loader *l, const struct json_place *at,
+    const struct option *option, const struct conf_route *route,
+    const struct template *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (t->pieces[i].kind == TEMPLATE_PATH)
+			check_variable(
+			    l, at, option, route, t->pieces[i].text);
+}
+
+/* An upstream cannot be asked for a key that it never saw. */
+static void
+check_reconcile(struct loader *l, const struct json_place *at,
+    const struct conf_route *route)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	const struct template *path = &policy->reconcile.path;
+	const struct option *option =
+	    POLICY_OPTION(GROUP_IDEMPOTENCY, on_unknown);
+	bool derives =
+	    policy->derive_from_body || policy->derive_from.count > 0;
+	check_template(l, at, option, route, path);
+	if (derives && !policy->send_derived &&
+	    template_has(path, TEMPLATE_KEY))
+		complaints_at_option(l, at, option,
+		    "the upstream never sees a derived key: \"%s\" is "
+		    "needed, or another variable than {key}",
+		    POLICY_OPTION(GROUP_IDEMPOTENCY, send_derived)->path);
+}
+
+static bool
+has_pointer(const struct pointers *pointers, const struct pointer *pointer)
+{
+	for (size_t i = 0; i < pointers->count; i++)
+		if (pointer_eq(&pointers->list[i], pointer))
+			return true;
+	return false;
+}
+
+/*
+ * Whether requests with one key all have one entity, so that the shard of the
+ * record may follow from the entity.
+ */
+static bool
+key_determines_entity(const struct conf_idempotency *policy)
+{
+	const struct conf_entity *entity = &policy->entity;
+	const struct template *namespace = &policy->namespace;
+	if (entity->path != NULL) {
+		for (size_t i = 0; i < namespace->count; i++)
+			if (namespace->pieces[i].kind == TEMPLATE_PATH &&
+			    span_eq(namespace->pieces[i].text,
+				span_str(entity->path)))
+				return true;
+		return false;
+	}
+	if (policy->derive_from_body)
+		return true;
+	for (size_t i = 0; i < entity->pointers.count; i++)
+		if (!has_pointer(
+			&policy->derive_from, &entity->pointers.list[i]))
+			return false;
+	return true;
+}
+
+static void
+check_entity(struct loader *l, const struct json_place *at,
+    const struct conf_route *route)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	const struct option *entity =
+	    POLICY_OPTION(GROUP_IDEMPOTENCY, entity);
+	if (policy->entity.path != NULL)
+		check_variable(l, at, entity, route,
+		    span_str(policy->entity.path));
+	if (conf_has_entity(policy)) {
+		if (l->conf->store.redis.cluster.count > 0 &&
+		    !key_determines_entity(policy))
+			complaints_at_option(l, at, entity,
+			    "on a cluster the key must determine the entity: "
+			    "its pointers must be among those of \"%s\", or "
+			    "its variable in \"%s\"",
+			    POLICY_OPTION(GROUP_IDEMPOTENCY, derive_from)->path,
+			    POLICY_OPTION(GROUP_IDEMPOTENCY, namespace)->path);
+		return;
+	}
+	if (policy->serialize)
+		complaints_at_option(l, at,
+		    POLICY_OPTION(GROUP_IDEMPOTENCY, serialize),
+		    "\"%s\" is needed too", entity->path);
+	if (policy->newer_only.count > 0)
+		complaints_at_option(l, at,
+		    POLICY_OPTION(GROUP_IDEMPOTENCY, newer_only),
+		    "\"%s\" is needed too", entity->path);
+}
+
+/* The upstream would not see what tells tenants apart. */
+static void
+check_scope(struct loader *l, const struct json_place *at,
+    const struct conf_route *route)
+{
+	const struct strings *scope = &route->idempotency->scope;
+	if (route->upstream == NULL || route->upstream->trust_overrides)
+		return;
+	for (size_t i = 0; i < scope->count; i++)
+		if (field_kind_met(span_str(scope->list[i])) == FIELD_OVERRIDE)
+			complaints_at_option(l, at,
+			    POLICY_OPTION(GROUP_IDEMPOTENCY, scope),
+			    "%s is dropped unless \"trust_overrides\" of the "
+			    "upstream is true",
+			    scope->list[i]);
+}
+
+static void
+check_routes(struct loader *l)
+{
+	const struct conf *conf = l->conf;
+	struct json_place list = {NULL, ROOT_OPTION(routes)->path, 0};
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		struct json_place place = {&list, NULL, i};
+		struct json_place at = {&place,
+		    option_at(GROUP_ROUTE,
+			offsetof(struct conf_route, idempotency))->path, 0};
+		if (route->idempotency == NULL || route->path == NULL)
+			continue;
+		check_scope(l, &at, route);
+		check_reconcile(l, &at, route);
+		check_template(l, &at,
+		    POLICY_OPTION(GROUP_IDEMPOTENCY, namespace), route,
+		    &route->idempotency->namespace);
+		check_entity(l, &at, route);
+	}
+}
+
+void
+cross_check_policy(struct loader *l, const struct json_place *at,
+    struct conf_idempotency *policy)
+{
+	const struct option *option = option_at(GROUP_IDEMPOTENCY,
+	    offsetof(struct conf_idempotency, attempt_header));
+	const struct strings *const used[] = {&policy->headers, &policy->scope};
+	/* It is dropped from the client's request, and these are needed. */
+	for (size_t i = 0; i < 2; i++)
+		for (size_t j = 0; j < used[i]->count; j++)
+			if (!strcasecmp(
+				used[i]->list[j], policy->attempt_header))
+				complaints_at(l, at,
+				    "\"%s\" names a header of the key or the "
+				    "scope",
+				    option->path);
+	if (policy->fingerprint_ignore.count > 0)
+		policy->fingerprint_json = true;
+}
+
+/* --- what follows from others --- */
+
+static void
+fill_in(struct conf *conf)
+{
+	if (conf->workers == 0) {
+		long online = sysconf(_SC_NPROCESSORS_ONLN);
+		int64_t most = ROOT_OPTION(workers)->max;
+		conf->workers = online < 1 ? 1 : online;
+		if (conf->workers > most)
+			conf->workers = most;
+	}
+	if (conf->state_dir == NULL)
+		conf->state_dir = mem_str(SPAN(LOCALSTATEDIR "/lib/onceproxy"));
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		struct conf_route *route = &conf->routes[i];
+		if (route->name == NULL && route->path != NULL)
+			route->name = mem_str(span_str(route->path));
+	}
+}
+
+void
+cross_check_conf(struct loader *l)
+{
+	check_listen(l);
+	check_admin(l);
+	check_topology(l);
+	check_credentials(l);
+	check_replicas(l);
+	check_encryption(l);
+	check_upstreams(l);
+	check_route_names(l);
+	check_routes(l);
+	fill_in(l->conf);
+}

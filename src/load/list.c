@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/ascii.h"
+#include "base/field.h"
+#include "base/mem.h"
+#include "conf/address.h"
+#include "load/complaints_at_private.h"
+#include "load/list_private.h"
+#include "load/text_private.h"
+
+/* --- lists of strings --- */
+
+/* What the strings of a list must be. */
+struct rule {
+	const char *(*wrong)(const char *text);
+	bool some;   /* one at least */
+	bool nocase; /* names that differ in case only are the same */
+};
+
+static bool
+has_string(const struct strings *strings, const char *text, bool nocase)
+{
+	for (size_t i = 0; i < strings->count; i++)
+		if (nocase ? !strcasecmp(strings->list[i], text)
+			   : !strcmp(strings->list[i], text))
+			return true;
+	return false;
+}
+
+static void
+add_string(struct loader *l, const struct json_place *at, const json_t *value,
+    const struct rule *rule, struct strings *strings)
+{
+	char *text = text_read(l, at, value);
+	if (text == NULL)
+		return;
+	const char *wrong = rule->wrong(text);
+	if (wrong == NULL && has_string(strings, text, rule->nocase))
+		wrong = "appears twice";
+	if (wrong != NULL) {
+		complaints_at(l, at, "%s", wrong);
+		text_free(&text);
+		return;
+	}
+	strings->list = mem_grow(
+	    strings->list, (strings->count + 1) * sizeof *strings->list);
+	strings->list[strings->count++] = text;
+}
+
+/* Reads a list; false, after complaining, where the value is none. */
+static bool
+read_strings(struct loader *l, const struct given *given,
+    const struct rule *rule, struct strings *ret_strings)
+{
+	struct strings strings = {NULL, 0};
+	if (!json_is_array(given->value)) {
+		complaints_at(l, given->at, "must be a list of strings");
+		return false;
+	}
+	if (rule->some && json_array_size(given->value) == 0)
+		complaints_at(l, given->at, "must not be empty");
+	for (size_t i = 0; i < json_array_size(given->value); i++) {
+		struct json_place at = {given->at, NULL, i};
+		add_string(
+		    l, &at, json_array_get(given->value, i), rule, &strings);
+	}
+	*ret_strings = strings;
+	return true;
+}
+
+static void
+read_into_field(
+    struct loader *l, const struct given *given, const struct rule *rule)
+{
+	struct strings strings;
+	if (!read_strings(l, given, rule, &strings))
+		return;
+	list_clear_strings(NULL, given_field(given));
+	*(struct strings *)given_field(given) = strings;
+}
+
+void
+list_clear_strings(void *base, void *field)
+{
+	struct strings *strings = field;
+	(void)base;
+	for (size_t i = 0; i < strings->count; i++)
+		text_free(&strings->list[i]);
+	free(strings->list);
+	*strings = (struct strings){NULL, 0};
+}
+
+static const struct rule field_rule = {text_wrong_field, false, true};
+static const struct rule key_field_rule = {text_wrong_field, true, true};
+
+void
+list_parse_fields(struct loader *l, const struct given *given)
+{
+	read_into_field(l, given, &field_rule);
+}
+
+/*
+ * A tenant that is named by what the upstream never sees, or does not see as it
+ * came, could be given another's answer.
+ */
+static const char *
+wrong_scope(const char *text)
+{
+	static const struct span forwarded = {"X-Forwarded-", 12};
+	struct span name = span_str(text);
+	enum field_kind kind = field_kind_met(name);
+	const char *wrong = text_wrong_field(text);
+	if (wrong != NULL)
+		return wrong;
+	bool set = name.len >= forwarded.len &&
+		   field_names_meet(span_of(text, forwarded.len), forwarded);
+	if (set || (kind != FIELD_OTHER && kind != FIELD_OVERRIDE))
+		return "the gateway removes this header or writes it itself: "
+		       "it cannot tell tenants apart";
+	return NULL;
+}
+
+void
+list_parse_scope(struct loader *l, const struct given *given)
+{
+	static const struct rule rule = {wrong_scope, false, true};
+	read_into_field(l, given, &rule);
+}
+
+void
+list_parse_key_fields(struct loader *l, const struct given *given)
+{
+	struct strings strings = {NULL, 0};
+	if (!text_is_one(given->value)) {
+		read_into_field(l, given, &key_field_rule);
+		return;
+	}
+	add_string(l, given->at, given->value, &key_field_rule, &strings);
+	list_clear_strings(NULL, given_field(given));
+	*(struct strings *)given_field(given) = strings;
+}
+
+static const char *
+wrong_method(const char *text)
+{
+	if (!field_is_token(span_str(text)))
+		return "must be the name of a method";
+	for (const char *p = text; *p != '\0'; p++)
+		if (ascii_is_lower(*p))
+			return "must be in upper case";
+	if (!strcmp(text, "CONNECT") || !strcmp(text, "TRACE"))
+		return "this method is never served";
+	return NULL;
+}
+
+void
+list_parse_methods(struct loader *l, const struct given *given)
+{
+	static const struct rule rule = {wrong_method, true, false};
+	read_into_field(l, given, &rule);
+}
+
+void
+list_parse_host_ports(struct loader *l, const struct given *given)
+{
+	static const struct rule rule = {address_wrong_host_port, true, true};
+	read_into_field(l, given, &rule);
+}
+
+/* --- JSON pointers (RFC 6901) --- */
+
+static const char *
+wrong_pointer(const char *text)
+{
+	if (*text != '/')
+		return "must be a JSON pointer like \"/order_id\"";
+	for (; *text != '\0'; text++)
+		if (*text == '~' && text[1] != '0' && text[1] != '1')
+			return "in a JSON pointer, \"~\" is written \"~0\"";
+	return NULL;
+}
+
+void
+list_parse_pointers(struct loader *l, const struct given *given)
+{
+	static const struct rule rule = {wrong_pointer, false, false};
+	struct strings texts;
+	if (!read_strings(l, given, &rule, &texts))
+		return;
+
+	struct pointers *pointers = given_field(given);
+	list_clear_pointers(NULL, pointers);
+	pointers->list = mem_zero(texts.count * sizeof *pointers->list);
+	pointers->count = texts.count;
+	for (size_t i = 0; i < texts.count; i++)
+		must(pointer_read(
+		    span_str(texts.list[i]), &pointers->list[i]));
+	list_clear_strings(NULL, &texts);
+}
+
+void
+list_parse_derive_key(struct loader *l, const struct given *given)
+{
+	struct conf_idempotency *policy = given->base;
+	if (!text_is_one(given->value)) {
+		if (json_array_size(given->value) == 0) {
+			complaints_at(l, given->at,
+			    "must be \"body\" or a list of JSON pointers");
+			return;
+		}
+		policy->derive_from_body = false;
+		list_parse_pointers(l, given);
+		return;
+	}
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	if (strcmp(text, "body") != 0) {
+		complaints_at(l, given->at,
+		    "must be \"body\" or a list of JSON pointers");
+	} else {
+		list_clear_pointers(NULL, given_field(given));
+		policy->derive_from_body = true;
+	}
+	text_free(&text);
+}
+
+void
+list_clear_pointers(void *base, void *field)
+{
+	struct pointers *pointers = field;
+	(void)base;
+	for (size_t i = 0; i < pointers->count; i++)
+		pointer_clear(&pointers->list[i]);
+	free(pointers->list);
+	*pointers = (struct pointers){NULL, 0};
+}
+
+void
+list_parse_pointer(struct loader *l, const struct given *given)
+{
+	struct pointer made;
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	const char *wrong = wrong_pointer(text);
+	if (wrong != NULL) {
+		complaints_at(l, given->at, "%s", wrong);
+	} else {
+		must(pointer_read(span_str(text), &made));
+		list_clear_pointer(NULL, given_field(given));
+		*(struct pointer *)given_field(given) = made;
+	}
+	text_free(&text);
+}
+
+void
+list_clear_pointer(void *base, void *field)
+{
+	(void)base;
+	pointer_clear(field);
+}
+
+/* {"path": NAME} */
+static void
+read_entity_path(
+    struct loader *l, const struct given *given, struct conf_entity *entity)
+{
+	const char *name;
+	json_t *value;
+	json_object_foreach(given->value, name, value)
+	{
+		struct json_place at = {given->at, name, 0};
+		if (strcmp(name, "path") != 0) {
+			complaints_at(l, &at, "there is no such member");
+			continue;
+		}
+		char *text = text_read(l, &at, value);
+		if (text == NULL)
+			continue;
+		list_clear_entity(NULL, entity);
+		entity->path = text;
+	}
+	if (json_object_get(given->value, "path") == NULL)
+		complaints_at(l, given->at, "\"path\" is missing");
+}
+
+void
+list_parse_entity(struct loader *l, const struct given *given)
+{
+	struct conf_entity *entity = given_field(given);
+	if (json_is_object(given->value)) {
+		read_entity_path(l, given, entity);
+		return;
+	}
+	if (!json_is_array(given->value) ||
+	    json_array_size(given->value) == 0) {
+		complaints_at(l, given->at,
+		    "must be a list of JSON pointers or {\"path\": NAME}");
+		return;
+	}
+	text_free(&entity->path);
+	list_parse_pointers(l, given);
+}
+
+void
+list_clear_entity(void *base, void *field)
+{
+	struct conf_entity *entity = field;
+	list_clear_pointers(base, &entity->pointers);
+	text_free(&entity->path);
+}
+
+/* --- statuses --- */
+
+void
+list_parse_statuses(struct loader *l, const struct given *given)
+{
+	bool statuses[600] = {false};
+	if (!json_is_array(given->value)) {
+		complaints_at(l, given->at, "must be a list of statuses");
+		return;
+	}
+	for (size_t i = 0; i < json_array_size(given->value); i++) {
+		struct json_place at = {given->at, NULL, i};
+		json_t *value = json_array_get(given->value, i);
+		json_int_t status = json_integer_value(value);
+		if (!json_is_integer(value) || status < 300 || status > 599)
+			complaints_at(l, &at,
+			    "must be a status from 300 to 599");
+		else
+			statuses[status] = true;
+	}
+	memcpy(given_field(given), statuses, sizeof statuses);
+}

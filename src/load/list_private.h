@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "load/loader_private.h"
+
+/*
+ * Lists of strings and of JSON pointers (types of conf/types.h).  Main
+ * thread, but for the functions that clear.
+ */
+void list_parse_fields(struct loader *l, const struct given *given);
+/* Fields that reach the upstream as they came. */
+void list_parse_scope(struct loader *l, const struct given *given);
+/* One name, or a list of them. */
+void list_parse_key_fields(struct loader *l, const struct given *given);
+void list_parse_methods(struct loader *l, const struct given *given);
+void list_parse_host_ports(struct loader *l, const struct given *given);
+void list_clear_strings(void *base, void *field);
+
+void list_parse_pointers(struct loader *l, const struct given *given);
+/* "body", or a list of pointers. */
+void list_parse_derive_key(struct loader *l, const struct given *given);
+void list_clear_pointers(void *base, void *field);
+/* One JSON pointer. */
+void list_parse_pointer(struct loader *l, const struct given *given);
+void list_clear_pointer(void *base, void *field);
+/* JSON pointers, or {"path": NAME}. */
+void list_parse_entity(struct loader *l, const struct given *given);
+void list_clear_entity(void *base, void *field);
+/* Statuses that are not 2xx. */
+void list_parse_statuses(struct loader *l, const struct given *given);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "load/loader_private.h"
+
+json_t *
+loader_value(const struct loader *l, const struct option *option)
+{
+	json_t *value = l->root;
+	struct span rest = span_str(option->path);
+	struct span member;
+	while (value != NULL && span_next(&rest, '.', &member)) {
+		char *name = mem_str(member);
+		value = json_object_get(value, name);
+		free(name);
+	}
+	return value;
+}

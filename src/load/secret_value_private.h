@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "load/loader_private.h"
+
+/*
+ * Values that must not be seen, in memory of base/secret.h (types of
+ * conf/types.h).  Main thread, but for secret_value_clear.
+ */
+
+/* Moves a string into memory for secrets; NULL stays NULL. */
+char *secret_value_of(char **text);
+
+void secret_value_parse(struct loader *l, const struct given *given);
+/* The bytes of an encryption key, in base64. */
+void secret_value_parse_key_bytes(
+    struct loader *l, const struct given *given);
+void secret_value_clear(void *base, void *field);

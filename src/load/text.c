@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "base/field.h"
+#include "base/mem.h"
+#include "conf/address.h"
+#include "conf/name.h"
+#include "load/complaints_at_private.h"
+#include "load/env_private.h"
+#include "load/file_private.h"
+#include "load/text_private.h"
+
+/* Longer than any secret, or the name of any certificate. */
+enum { TEXT_FILE_MAX = 1 << 20 };
+
+void
+text_free(char **text)
+{
+	if (*text == NULL)
+		return;
+	sodium_memzero(*text, strlen(*text));
+	free(*text);
+	*text = NULL;
+}
+
+/* --- a string, or where one is --- */
+
+bool
+text_is_one(const json_t *value)
+{
+	return json_is_string(value) || json_object_get(value, "env") ||
+	       json_object_get(value, "file");
+}
+
+static char *
+text_from_env(struct loader *l, const struct json_place *at, const char *name)
+{
+	const char *value = env_value(name);
+	if (value == NULL) {
+		complaints_at(l, at, "%s is not set in the environment", name);
+		return NULL;
+	}
+	return mem_str(span_str(value));
+}
+
+static char *
+text_from_file(struct loader *l, const struct json_place *at, const char *name)
+{
+	char *text;
+	size_t len;
+	int error = file_read(name, TEXT_FILE_MAX, &text, &len);
+	if (error != 0) {
+		complaints_at(
+		    l, at, "%s cannot be read: %s", name, strerror(error));
+		return NULL;
+	}
+	if (memchr(text, '\0', len) != NULL) {
+		complaints_at(l, at, "%s is not text", name);
+		sodium_memzero(text, len);
+		free(text);
+		return NULL;
+	}
+	if (len > 0 && text[len - 1] == '\n')
+		text[len - 1] = '\0';
+	return text;
+}
+
+char *
+text_read(struct loader *l, const struct json_place *at, const json_t *value)
+{
+	if (json_is_string(value))
+		return mem_str(span_str(json_string_value(value)));
+	const json_t *env = json_object_get(value, "env");
+	const json_t *file = json_object_get(value, "file");
+	if (env == NULL && file == NULL) {
+		complaints_at(l, at, "must be a string");
+		return NULL;
+	}
+	const json_t *name = env ? env : file;
+	if (json_object_size(value) != 1 || !json_is_string(name)) {
+		complaints_at(l, at,
+		    "must be a string, {\"env\": NAME} or {\"file\": PATH}");
+		return NULL;
+	}
+	if (env != NULL)
+		return text_from_env(l, at, json_string_value(env));
+	return text_from_file(l, at, json_string_value(file));
+}
+
+/* --- strings with rules of their own --- */
+
+const char *
+text_wrong_field(const char *text)
+{
+	/* What belongs to one connection or frames the message. */
+	static const char *const ours[] = {"connection", "content-length",
+	    "expect", "host", "keep-alive", "proxy-connection", "te", "trailer",
+	    "transfer-encoding", "upgrade"};
+	if (!field_is_token(span_str(text)))
+		return "must be the name of a header";
+	for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+		if (!strcasecmp(text, ours[i]))
+			return "this header belongs to the connection, not "
+			       "to the request";
+	return NULL;
+}
+
+/* Every key begins with it, and Redis gives braces a meaning there. */
+static const char *
+wrong_key_prefix(const char *text)
+{
+	size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "abcdefghijklmnopqrstuvwxyz"
+				  "0123456789.:_@/-");
+	if (*text == '\0')
+		return "must not be empty";
+	if (text[len] != '\0')
+		return "may contain only letters, digits and . : _ @ / -";
+	return NULL;
+}
+
+static const char *
+wrong_uri_prefix(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if (*text <= 0x20 || *text >= 0x7f ||
+		    strchr("\"<>\\^`{|}", *text) != NULL)
+			return "must be the beginning of a URI";
+	return NULL;
+}
+
+/* A field's name; "" stands for none. */
+static const char *
+wrong_optional_field(const char *text)
+{
+	return *text == '\0' ? NULL : text_wrong_field(text);
+}
+
+static void
+read_checked(struct loader *l, const struct given *given,
+    const char *(*wrong)(const char *text))
+{
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	const char *why = wrong(text);
+	if (why != NULL) {
+		complaints_at(l, given->at, "%s", why);
+		text_free(&text);
+		return;
+	}
+	char **field = given_field(given);
+	text_free(field);
+	*field = text;
+}
+
+void
+text_parse(struct loader *l, const struct given *given)
+{
+	read_checked(l, given, name_wrong);
+}
+
+void
+text_parse_key_name(struct loader *l, const struct given *given)
+{
+	read_checked(l, given, name_wrong_plain);
+}
+
+void
+text_parse_prefix(struct loader *l, const struct given *given)
+{
+	read_checked(l, given, wrong_key_prefix);
+}
+
+void
+text_parse_uri_prefix(struct loader *l, const struct given *given)
+{
+	read_checked(l, given, wrong_uri_prefix);
+}
+
+void
+text_parse_field(struct loader *l, const struct given *given)
+{
+	read_checked(l, given, wrong_optional_field);
+}
+
+void
+text_parse_address(struct loader *l, const struct given *given)
+{
+	struct address address;
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	const char *wrong = address_read(text, &address);
+	text_free(&text);
+	if (wrong != NULL) {
+		complaints_at(l, given->at, "%s", wrong);
+		return;
+	}
+	address_clear(NULL, given_field(given));
+	*(struct address *)given_field(given) = address;
+}
+
+void
+text_clear(void *base, void *field)
+{
+	(void)base;
+	text_free(field);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "load/loader_private.h"
+
+/*
+ * Strings of the file: each may stand there, or in the environment or another
+ * file that an object names instead.  Main thread, but for text_free and
+ * text_clear.
+ */
+
+/* True of a string, and of {"env"} or {"file"} instead of one. */
+bool text_is_one(const json_t *value);
+/*
+ * The string that a value is or names, never with a NUL inside; NULL after
+ * complaining.  The caller frees it with text_free.
+ */
+char *text_read(
+    struct loader *l, const struct json_place *at, const json_t *value);
+/* Wipes and frees a string, nulls the pointer; NULL is accepted. */
+void text_free(char **text);
+
+/* --- what is wrong with a string; NULL: nothing --- */
+
+/* The name of a header that may be asked for or sent. */
+const char *text_wrong_field(const char *text);
+
+/* --- types of conf/types.h --- */
+
+void text_parse(struct loader *l, const struct given *given);
+void text_parse_key_name(struct loader *l, const struct given *given);
+void text_parse_prefix(struct loader *l, const struct given *given);
+void text_parse_uri_prefix(struct loader *l, const struct given *given);
+void text_parse_field(struct loader *l, const struct given *given);
+void text_parse_address(struct loader *l, const struct given *given);
+void text_clear(void *base, void *field);

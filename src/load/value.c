@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "conf/amount.h"
+#include "load/complaints_at_private.h"
+#include "load/text_private.h"
+#include "load/value_private.h"
+
+/* Fills the field where the amount is in the option's range. */
+static void
+set_amount(struct loader *l, const struct given *given, int64_t amount,
+    enum amount_kind kind)
+{
+	const struct option *option = given->option;
+	if (amount >= option->min && amount <= option->max) {
+		*(int64_t *)given_field(given) = amount;
+		return;
+	}
+	char *min = amount_text(option->min, kind);
+	char *max = amount_text(option->max, kind);
+	complaints_at(l, given->at, "must be between %s and %s", min, max);
+	free(min);
+	free(max);
+}
+
+void
+value_parse_boolean(struct loader *l, const struct given *given)
+{
+	if (!json_is_boolean(given->value))
+		complaints_at(l, given->at, "must be true or false");
+	else
+		*(bool *)given_field(given) = json_is_true(given->value);
+}
+
+void
+value_parse_count(struct loader *l, const struct given *given)
+{
+	if (!json_is_integer(given->value))
+		complaints_at(l, given->at, "must be a whole number");
+	else
+		set_amount(l, given, json_integer_value(given->value),
+		    AMOUNT_COUNT);
+}
+
+void
+value_parse_duration(struct loader *l, const struct given *given)
+{
+	int64_t amount;
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	if (amount_read(text, AMOUNT_DURATION, &amount))
+		set_amount(l, given, amount, AMOUNT_DURATION);
+	else
+		complaints_at(l, given->at,
+		    "must be a duration like \"250ms\", \"30s\", \"5m\", "
+		    "\"24h\" or \"30d\"");
+	text_free(&text);
+}
+
+void
+value_parse_size(struct loader *l, const struct given *given)
+{
+	static const char message[] =
+	    "must be a size like \"64KiB\" or \"1MiB\", or a number of bytes";
+	int64_t amount;
+	if (json_is_integer(given->value)) {
+		set_amount(
+		    l, given, json_integer_value(given->value), AMOUNT_SIZE);
+		return;
+	}
+	if (!text_is_one(given->value)) {
+		complaints_at(l, given->at, "%s", message);
+		return;
+	}
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	if (amount_read(text, AMOUNT_SIZE, &amount))
+		set_amount(l, given, amount, AMOUNT_SIZE);
+	else
+		complaints_at(l, given->at, "%s", message);
+	text_free(&text);
+}
+
+void
+value_parse_mode(struct loader *l, const struct given *given)
+{
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	size_t len = strlen(text);
+	unsigned long mode = strtoul(text, NULL, 8);
+	if (strspn(text, "01234567") != len || len < 3 || len > 4 ||
+	    mode == 0 || mode > 0777)
+		complaints_at(l, given->at,
+		    "must be octal permissions like \"0660\"");
+	else
+		*(int64_t *)given_field(given) = (int64_t)mode;
+	text_free(&text);
+}
+
+void
+value_clear_nothing(void *base, void *field)
+{
+	(void)base;
+	(void)field;
+}
