@@ -7,13 +7,14 @@
 build_packages="autoconf automake gcc libc6-dev make pkg-config xz-utils
 	libmicrohttpd-dev libgnutls28-dev libcurl4-openssl-dev libhiredis-dev
 	libjansson-dev libuv1-dev libsodium-dev libzstd-dev libsystemd-dev
-	libcmocka-dev"
+	libcmocka-dev libpq-dev"
 run_packages="redis-server python3 curl ca-certificates"
 # systemd has systemd-analyze, which knows what the unit lets the program do;
 # chromium looks at the admin page; the second line: what the recipes and
 # clients of the manuals are tried with.
 test_packages="spin openssl liblua5.1-0-dev systemd chromium chromium-driver
-	nginx haproxy stunnel4 redis-tools python3-requests mandoc groff-base"
+	nginx haproxy stunnel4 redis-tools python3-requests mandoc groff-base
+	postgresql-15"
 # build-deb's, besides those for building.
 deb_packages="debhelper dpkg-dev fakeroot"
 # The container's, besides those that the package depends on; the first one

@@ -34,6 +34,11 @@ static const char definitions[] = JSON({
 		{"type": "string"}, {"$ref": "#/$defs/elsewhere"}]},
 	"strings": {"type": "array", "items": {"$ref": "#/$defs/string"}},
 	"some_strings": {"$ref": "#/$defs/strings", "minItems": 1},
+	"header_of": {
+		"type": "object",
+		"additionalProperties": false,
+		"required": ["header"],
+		"properties": {"header": {"$ref": "#/$defs/string"}}},
 	"duration": {"anyOf": [
 		{"type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$"},
 		{"$ref": "#/$defs/elsewhere"}]},
@@ -181,6 +186,8 @@ print_schema(void)
 	set_member(defs, "route", group_schema(GROUP_ROUTE));
 	set_member(defs, "idempotency", group_schema(GROUP_IDEMPOTENCY));
 	set_member(defs, "reconcile", group_schema(GROUP_RECONCILE));
+	set_member(defs, "broker", group_schema(GROUP_BROKER));
+	set_member(defs, "source", group_schema(GROUP_SOURCE));
 	must(json_object_update(schema, whole) == 0);
 	set_member(schema, "$defs", defs);
 	int failed = json_dumpf(schema, stdout, JSON_INDENT(2));

@@ -15,6 +15,15 @@ enum { EXIT_USAGE = 2 };
 
 static const char default_file[] = SYSCONFDIR "/onceproxy/onceproxy.json";
 
+/* The brokers, besides Redis, that it was built with. */
+static const char built_with[] =
+#ifdef HAVE_POSTGRES
+    "with postgres\n"
+#else
+    "without postgres\n"
+#endif
+    ;
+
 static int
 serve_line(const struct command_line *line)
 {
@@ -163,7 +172,7 @@ main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (!strcmp(argv[1], "--version")) {
-		printf("onceproxy %s\n", PACKAGE_VERSION);
+		printf("onceproxy %s\n%s", PACKAGE_VERSION, built_with);
 		return 0;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {

@@ -3,30 +3,73 @@
 
 #include <stdlib.h>
 
+#include "base/field.h"
 #include "base/mem.h"
 
 /* --- one variable --- */
+
+static const struct {
+	struct span name; /* up to where its argument begins */
+	enum template_kind kind;
+} variables[] = {
+    {{"key", 3}, TEMPLATE_KEY},
+    {{"entity", 6}, TEMPLATE_ENTITY},
+    {{"type", 4}, TEMPLATE_TYPE},
+    {{"id", 2}, TEMPLATE_ID},
+    {{"path:", 5}, TEMPLATE_PATH},
+    {{"json:", 5}, TEMPLATE_JSON},
+    {{"header:", 7}, TEMPLATE_HEADER},
+};
+
+static bool
+takes_argument(struct span name)
+{
+	return name.ptr[name.len - 1] == ':';
+}
+
+/*
+ * Which of the allowed ones it is, and its argument; TEMPLATE_TEXT: none.
+ * A name is a variable only where that is allowed: "{id}" may be a {NAME}.
+ */
+static struct template_piece
+find_variable(struct span inner, unsigned kinds)
+{
+	struct template_piece piece = {TEMPLATE_TEXT, inner, {NULL, 0}};
+	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+		struct span name = variables[i].name;
+		if ((kinds & 1u << variables[i].kind) == 0 ||
+		    !span_starts(inner, name))
+			continue;
+		if (takes_argument(name))
+			piece.text = span_from(inner, name.len);
+		else if (inner.len > name.len)
+			continue;
+		piece.kind = variables[i].kind;
+	}
+	return piece;
+}
+
+/* Whether {NAME} may be short for {path:NAME}. */
+static bool
+is_bare(struct span inner)
+{
+	return !span_eq(inner, SPAN("key")) &&
+	    (inner.len == 0 || memchr(inner.ptr, ':', inner.len) == NULL);
+}
 
 /* What is between the braces; NULL: it is well. */
 static const char *
 read_variable(
     struct span inner, unsigned kinds, struct template_piece *ret_piece)
 {
-	struct template_piece piece = {TEMPLATE_TEXT, inner, {NULL, 0}};
-	if (span_eq(inner, SPAN("key"))) {
-		piece.kind = TEMPLATE_KEY;
-	} else if (span_starts(inner, SPAN("path:"))) {
+	struct template_piece piece = find_variable(inner, kinds);
+	if (piece.kind == TEMPLATE_TEXT &&
+	    (kinds & 1u << TEMPLATE_BARE) != 0 && is_bare(inner))
 		piece.kind = TEMPLATE_PATH;
-		piece.text = span_from(inner, 5);
-	} else if (span_starts(inner, SPAN("json:"))) {
-		piece.kind = TEMPLATE_JSON;
-		piece.text = span_from(inner, 5);
-	}
-	if (piece.kind == TEMPLATE_TEXT && (kinds & 1u << TEMPLATE_BARE) != 0)
-		piece.kind = TEMPLATE_PATH;
-	else if (piece.kind == TEMPLATE_TEXT ||
-	    (kinds & 1u << piece.kind) == 0)
+	else if (piece.kind == TEMPLATE_TEXT)
 		return "has a variable that is not known here";
+	if (piece.kind == TEMPLATE_HEADER && !field_is_token(piece.text))
+		return "{header:…} must have the name of a header";
 	if (piece.kind == TEMPLATE_JSON &&
 	    !pointer_read(piece.text, &piece.pointer))
 		return "{json:…} must have a JSON pointer like "

@@ -6,8 +6,8 @@
 
 /*
  * A text with variables in braces: "{key}", "{path:NAME}" (or in short
- * "{NAME}") and "{json:/pointer}".  It knows neither their values nor who fills
- * them in.
+ * "{NAME}"), "{json:/pointer}", and those of a message.  It knows neither their
+ * values nor who fills them in.
  * Pure; any thread.
  */
 enum template_kind {
@@ -16,6 +16,10 @@ enum template_kind {
 	TEMPLATE_PATH, /* {path:NAME} */
 	TEMPLATE_JSON, /* {json:/pointer} */
 	TEMPLATE_BARE, /* {NAME}, which is read as TEMPLATE_PATH */
+	TEMPLATE_HEADER, /* {header:NAME}; NAME is a token */
+	TEMPLATE_ENTITY, /* {entity} */
+	TEMPLATE_TYPE,   /* {type} */
+	TEMPLATE_ID,     /* {id} */
 };
 
 struct template_piece {

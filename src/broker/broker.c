@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/mem.h"
 #include "broker/broker.h"
+#include "broker/streams.h"
+#ifdef HAVE_POSTGRES
+#include "broker/postgres.h"
+#endif
 
 void
 broker_message_free(struct broker_message **message)
@@ -14,7 +18,12 @@ broker_message_free(struct broker_message **message)
 }
 
 /* The clients, by enum broker_kind. */
-static const struct broker_client *const clients[BROKER_KIND_COUNT_] = {NULL};
+static const struct broker_client *const clients[BROKER_KIND_COUNT_] = {
+    [BROKER_STREAMS] = &streams_client,
+#ifdef HAVE_POSTGRES
+    [BROKER_POSTGRES] = &postgres_client,
+#endif
+};
 
 const struct broker_client *
 broker_client(enum broker_kind kind)
@@ -61,4 +70,17 @@ struct broker_health
 broker_reader_health(const struct broker_reader *reader)
 {
 	return reader->client->health(reader);
+}
+
+/* A table has nothing to give back: its locks end with its connection. */
+size_t
+broker_leaving(const struct loop *loop)
+{
+	return streams_leave_count(loop);
+}
+
+void
+broker_abandon(struct loop *loop)
+{
+	streams_leave_abandon(loop);
 }

@@ -16,6 +16,9 @@
  *
  * What a broker says is data: what is odd in it is a message that says so, or
  * an end of the connection, never one of the process.
+ *
+ * Circle: broker, postgres, streams, streams_hand.  A reader is made by its
+ * client, and each client knows what a reader is.
  */
 struct broker_reader;
 
@@ -81,7 +84,7 @@ struct broker_start {
 	const struct conf_source *source; /* of conf; both outlive the reader */
 	const char *instance; /* this gateway's name: [A-Za-z0-9._-]+ */
 	int64_t lease_ms;     /* others' messages are taken after twice that */
-	size_t most_bytes;    /* the longest payload; a longer one is too_large */
+	size_t most_bytes; /* the longest payload; a longer one is too_large */
 	/*
 	 * Nobody else reads this source while this reader does (an order): what
 	 * is pending for others is taken first, at once, in order.
@@ -99,6 +102,14 @@ struct broker_reader *broker_reader_open(const struct broker_start *start);
  * NULL.
  */
 void broker_reader_close(struct broker_reader **reader);
+
+/*
+ * How many readers of that loop were closed and still give back what they had,
+ * none of them for long; a drain waits until there is none.
+ */
+size_t broker_leaving(const struct loop *loop);
+/* They do not any more; before the loop is freed. */
+void broker_abandon(struct loop *loop);
 
 /*
  * How many messages it may hand over from now on; each that it hands over
@@ -134,8 +145,8 @@ enum broker_finished {
 /*
  * An acknowledgement on its way.  When op is done: error is 0, and finished
  * says how; or it is E_BROKER_DOWN (nothing is known: ask again later; it is
- * done once, or found NOT_PENDING), or E_BROKER_REFUSED (the broker is there and
- * would not take it: refused has its words, and nothing was put).
+ * done once, or found NOT_PENDING), or E_BROKER_REFUSED (the broker is there
+ * and would not take it: refused has its words, and nothing was put).
  */
 struct broker_finish {
 	struct op op; /* op_init is its owner's to call */
@@ -179,6 +190,8 @@ struct broker_client {
 	struct broker_health (*health)(const struct broker_reader *reader);
 };
 const struct broker_client *broker_client(enum broker_kind kind);
+/* The clients; each is in the file of its name. */
+extern const struct broker_client streams_client;
 
 /* The first member of each client's own reader. */
 struct broker_reader {

@@ -7,8 +7,10 @@
 #include "cmd/explain.h"
 #include "cmd/print.h"
 #include "cmd/table.h"
+#include "conf/kinds.h"
 #include "conf/show.h"
 #include "load/conf_load.h"
+#include "load/presets.h"
 
 void
 explain_json(const struct conf *conf)
@@ -187,6 +189,8 @@ struct settings {
 	enum group group;
 	const void *presets; /* the struct of the group, of defaults */
 	bool only_others;    /* leave out what is the same as there */
+	/* Of a broker or a source, whose kind may not have all of them. */
+	const struct conf_broker *broker;
 };
 
 /* What stands in a group of its own below. */
@@ -194,7 +198,8 @@ static bool
 is_apart(const struct option *option)
 {
 	return option->type == TYPE_UPSTREAMS || option->type == TYPE_ROUTES ||
-	    option->type == TYPE_DEFAULTS ||
+	    option->type == TYPE_DEFAULTS || option->type == TYPE_BROKERS ||
+	    option->type == TYPE_SOURCES ||
 	    option->type == TYPE_IDEMPOTENCY;
 }
 
@@ -210,7 +215,9 @@ add_settings(const struct settings *settings, const void *base)
 {
 	for (size_t i = 0; i < n_options; i++) {
 		const struct option *option = &options[i];
-		if (option->group != settings->group || is_apart(option))
+		if (option->group != settings->group || is_apart(option) ||
+		    (settings->broker != NULL &&
+			!kinds_fit(option, settings->broker->kind)))
 			continue;
 		json_t *value = show_option(option, base);
 		json_t *preset = show_option(option, settings->presets);
@@ -260,13 +267,46 @@ has_others(const struct conf *conf, const struct conf_route *route)
 	return others;
 }
 
+static void
+print_brokers(const struct conf *conf, size_t width)
+{
+	struct conf_broker presets = {.name = NULL};
+	presets_load(GROUP_BROKER, &presets);
+	struct settings settings = {
+	    NULL, GROUP_BROKER, &presets, false, NULL};
+	for (size_t i = 0; i < conf->n_brokers; i++) {
+		settings.broker = &conf->brokers[i];
+		print_settings("Broker", conf->brokers[i].name, settings,
+		    &conf->brokers[i], width);
+	}
+	presets_clear(GROUP_BROKER, &presets);
+}
+
+static void
+print_sources(const struct conf *conf, size_t width)
+{
+	struct conf_source presets = {.name = NULL};
+	presets_load(GROUP_SOURCE, &presets);
+	struct settings settings = {
+	    NULL, GROUP_SOURCE, &presets, false, NULL};
+	for (size_t i = 0; i < conf->n_sources; i++) {
+		settings.broker = presets.broker = conf->sources[i].broker;
+		free(presets.dead_letters);
+		presets.dead_letters =
+		    conf_usual_dead_letters(&conf->sources[i]);
+		print_settings("Source", conf->sources[i].name, settings,
+		    &conf->sources[i], width);
+	}
+	presets_clear(GROUP_SOURCE, &presets);
+}
+
 void
 explain_text(const struct conf *conf)
 {
 	size_t width = table_terminal_width();
 	const struct conf *presets = conf_load_defaults();
 	print_routes(conf, width);
-	struct settings settings = {NULL, GROUP_ROOT, presets, false};
+	struct settings settings = {NULL, GROUP_ROOT, presets, false, NULL};
 	print_settings("Settings (* is the default)", NULL, settings, conf,
 	    width);
 	settings.group = GROUP_UPSTREAM;
@@ -286,5 +326,7 @@ explain_text(const struct conf *conf)
 			print_settings("Idempotency of route",
 			    conf->routes[i].name, settings,
 			    conf->routes[i].idempotency, width);
+	print_brokers(conf, width);
+	print_sources(conf, width);
 	conf_unref(&presets);
 }

@@ -30,6 +30,7 @@
 #include "probe/startup_check.h"
 #include "redis/managed.h"
 #include "redis/sentinels.h"
+#include "source/sources.h"
 
 struct thread {
 	pthread_t id;
@@ -207,11 +208,13 @@ thread_main(void *arg)
 static void
 start_workers(struct serve *s)
 {
+	static const struct worker_part_kind *const parts[] = {
+	    &sources_kind, NULL};
 	size_t n_sockets = s->listeners.count;
 	struct worker_socket *sockets = mem_zero(n_sockets * sizeof *sockets);
 	s->running = (unsigned)s->conf->workers;
 	s->threads = mem_zero(s->running * sizeof *s->threads);
-	s->workers = mem_zero(s->running * sizeof(struct worker *));
+	s->workers = mem_zero(s->running * sizeof *s->workers);
 	for (unsigned i = 0; i < s->running; i++) {
 		struct thread *thread = &s->threads[i];
 		for (size_t k = 0; k < n_sockets; k++)
@@ -220,9 +223,9 @@ start_workers(struct serve *s)
 			    s->listeners.list[k].entry,
 			    s->listeners.list[k].passed};
 		thread->serve = s;
-		thread->worker = worker_new(s->conf, &s->budget,
-		    &s->places, s->health, s->waiting, i, sockets,
-		    n_sockets, s->journals[i]);
+		thread->worker = worker_new(s->conf, &s->budget, &s->places,
+		    s->health, s->waiting, i, sockets, n_sockets,
+		    s->journals[i], parts);
 		s->workers[i] = thread->worker;
 	}
 	for (unsigned i = 0; i < s->running; i++)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/mem.h"
 #include "conf/conf.h"
 
 int
@@ -9,6 +10,14 @@ conf_variable(const struct conf_route *route, struct span name)
 		    span_eq(route->segments[i].text, name))
 			return (int)i;
 	return -1;
+}
+
+char *
+conf_usual_dead_letters(const struct conf_source *source)
+{
+	return source->broker->kind == BROKER_POSTGRES
+	    ? mem_printf("%s_dead", source->table)
+	    : mem_printf("%s:dead", source->stream);
 }
 
 const struct conf *

@@ -189,7 +189,8 @@ struct conf_redis {
 	struct strings sentinels;
 	char *master;
 	char *user;     /* NULL: none; also from the URL */
-	char *password; /* NULL: none; of base/secret.h */
+	/* NULL: none; of base/secret.h.  Of a broker: its own password. */
+	char *password;
 	int64_t timeout_ms;
 };
 
@@ -221,7 +222,8 @@ struct conf_broker {
 	unsigned index; /* its place in conf->brokers */
 	enum broker_kind kind;
 	struct conf_redis redis; /* of BROKER_STREAMS */
-	char *postgres; /* the URI; NULL unless BROKER_POSTGRES */
+	/* The URI without its password; NULL unless BROKER_POSTGRES. */
+	char *postgres;
 	char *password; /* NULL: none; of base/secret.h */
 };
 
@@ -289,6 +291,8 @@ struct conf_source {
 	int64_t max_age_ms; /* 0: none */
 	char *results; /* stream or table; NULL: none */
 	char *dead_letters; /* stream or table */
+	/* Of all that is configured of it and of its broker. */
+	uint8_t digest[16];
 	bool behind_go_on;  /* behind: "go-on" */
 };
 
@@ -300,6 +304,7 @@ struct conf {
 	struct conf_listen *listen;
 	size_t n_listen;
 	int64_t workers; /* 1 or more: 0 in the file is resolved */
+	char *instance; /* this gateway's name: 1 to 64 of [A-Za-z0-9._-] */
 	char *state_dir;
 	int64_t drain_timeout_ms;
 	enum log_level_option log_level;
@@ -350,6 +355,12 @@ conf_has_entity(const struct conf_idempotency *policy)
 	return policy->entity.path != NULL ||
 	    policy->entity.pointers.count > 0;
 }
+
+/*
+ * Where the dead letters of a source go if the file does not say it, by what
+ * the source reads; the caller frees it.
+ */
+char *conf_usual_dead_letters(const struct conf_source *source);
 
 const struct conf *conf_ref(const struct conf *conf);
 /* Drops a reference and nulls the caller's pointer; NULL is accepted. */

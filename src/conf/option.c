@@ -11,6 +11,8 @@ typedef struct conf_upstream in_UPSTREAM;
 typedef struct conf_route in_ROUTE;
 typedef struct conf_idempotency in_IDEMPOTENCY;
 typedef struct conf_idempotency in_RECONCILE;
+typedef struct conf_broker in_BROKER;
+typedef struct conf_source in_SOURCE;
 
 /* A field must have the type that the functions of its option write. */
 #define TYPE(name, ctype, parse, clear, ...) \

@@ -5,12 +5,8 @@
 
 #include "base/mem.h"
 #include "conf/amount.h"
-#include "conf/show.h"
+#include "conf/show_private.h"
 #include "conf/words.h"
-
-/* A function for each way in which the types of conf/types.h are written. */
-typedef json_t *show_value(
-    const struct option *option, const void *base, const void *field);
 
 #define SHOW(name)                                               \
 	static json_t *show_##name(const struct option *option,  \
@@ -18,11 +14,10 @@ typedef json_t *show_value(
 
 static json_t *show_group(enum group group, const void *base);
 
-static const char hidden[] = "(hidden)";
+const char show_hidden[] = "(hidden)";
 
-/* Takes the text over. */
-static json_t *
-taken(char *text)
+json_t *
+show_taken(char *text)
 {
 	json_t *json = json_string(text);
 	must(json != NULL);
@@ -56,9 +51,11 @@ SHOW(count)
 
 SHOW(duration)
 {
-	(void)option;
+	int64_t ms = *(const int64_t *)field;
 	(void)base;
-	return taken(amount_text(*(const int64_t *)field, AMOUNT_DURATION));
+	return ms == 0 && option_preset(option) == NULL
+	    ? NULL
+	    : show_taken(amount_text(ms, AMOUNT_DURATION));
 }
 
 SHOW(size)
@@ -68,19 +65,19 @@ SHOW(size)
 	(void)base;
 	return bytes % 1024 != 0 || bytes == 0
 	    ? json_integer(bytes)
-	    : taken(amount_text(bytes, AMOUNT_SIZE));
+	    : show_taken(amount_text(bytes, AMOUNT_SIZE));
 }
 
 SHOW(choice)
 {
 	(void)base;
-	return taken(words_at(option->words, *(const unsigned *)field));
+	return show_taken(words_at(option->words, *(const unsigned *)field));
 }
 
 SHOW(toggle)
 {
 	(void)base;
-	return taken(words_at(option->words, *(const bool *)field));
+	return show_taken(words_at(option->words, *(const bool *)field));
 }
 
 SHOW(text)
@@ -95,7 +92,7 @@ SHOW(secret)
 {
 	(void)option;
 	(void)base;
-	return *(char *const *)field != NULL ? json_string(hidden) : NULL;
+	return *(char *const *)field != NULL ? json_string(show_hidden) : NULL;
 }
 
 SHOW(mode)
@@ -103,7 +100,9 @@ SHOW(mode)
 	int64_t mode = *(const int64_t *)field;
 	(void)option;
 	(void)base;
-	return mode != 0 ? taken(mem_printf("%04o", (unsigned)mode)) : NULL;
+	return mode != 0
+	    ? show_taken(mem_printf("%04o", (unsigned)mode))
+	    : NULL;
 }
 
 /* --- lists --- */
@@ -138,7 +137,7 @@ show_one_pointer(const struct pointer *pointer)
 	for (size_t i = 0; i < pointer->count; i++)
 		pointer_write(out, pointer->segments[i]);
 	must(fclose(out) == 0);
-	return taken(text);
+	return show_taken(text);
 }
 
 SHOW(pointer)
@@ -149,7 +148,9 @@ SHOW(pointer)
 	return pointer->count > 0 ? show_one_pointer(pointer) : NULL;
 }
 
-SHOW(pointers)
+json_t *
+show_pointers(
+    const struct option *option, const void *base, const void *field)
 {
 	const struct pointers *pointers = field;
 	json_t *list = json_array();
@@ -244,13 +245,13 @@ SHOW(outcomes)
 			others++;
 			snprintf(name, sizeof name, "%u", i);
 			json_object_set_new(object, name,
-			    taken(words_at(option->words, outcomes[i])));
+			    show_taken(words_at(option->words, outcomes[i])));
 		}
 		/* Said in any case where the defaults may say otherwise. */
 		snprintf(name, sizeof name, "%uxx", first / 100);
 		if (usual != STATUS_STORE || first >= 400)
 			json_object_set_new(object, name,
-			    taken(words_at(option->words, usual)));
+			    show_taken(words_at(option->words, usual)));
 	}
 	return object;
 }
@@ -277,21 +278,24 @@ SHOW(address)
 /* User and password, which the URL may have had, are members of their own. */
 SHOW(redis)
 {
-	const struct conf_store *store = &((const struct conf *)base)->store;
 	const struct address *address = field;
+	const struct conf_redis *redis = (const struct conf_redis *)(
+	    const void *)((const char *)field -
+	    offsetof(struct conf_redis, address));
 	(void)option;
-	if (store->redis.managed)
+	(void)base;
+	if (redis->managed)
 		return json_string("managed");
 	if (address->text == NULL)
 		return NULL;
 	bool local = address->kind == ADDRESS_UNIX;
-	char *db = store->redis.db == 0
+	char *db = redis->db == 0
 	    ? mem_str(SPAN(""))
-	    : mem_printf("%s%" PRId64, local ? "?db=" : "/", store->redis.db);
+	    : mem_printf("%s%" PRId64, local ? "?db=" : "/", redis->db);
 	char *url = mem_printf(
 	    "%s%s%s", local ? "" : "redis://", address->text, db);
 	free(db);
-	return taken(url);
+	return show_taken(url);
 }
 
 SHOW(targets)
@@ -336,7 +340,7 @@ SHOW(encryption_keys)
 	for (size_t i = 0; i < store->n_encryption_keys; i++)
 		append_to(list,
 		    json_pack("{s:s, s:s}", "id",
-			store->encryption_keys[i].id, "key", hidden));
+			store->encryption_keys[i].id, "key", show_hidden));
 	if (store->n_encryption_keys > 0)
 		return list;
 	json_decref(list);
@@ -387,7 +391,7 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_TOGGLE] = show_toggle,
     [TYPE_TEXT] = show_text,
     [TYPE_SECRET] = show_secret,
-    [TYPE_KEY_NAME] = show_text,
+    [TYPE_PLAIN_NAME] = show_text,
     [TYPE_PREFIX] = show_text,
     [TYPE_URI_PREFIX] = show_text,
     [TYPE_FIELD] = show_text,
@@ -408,6 +412,8 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_ENTITY] = show_entity,
     [TYPE_ADDRESS] = show_address,
     [TYPE_REDIS] = show_redis,
+    [TYPE_REDIS_URL] = show_redis,
+    [TYPE_POSTGRES] = show_text,
     [TYPE_MODE] = show_mode,
     [TYPE_PATH] = show_text,
     [TYPE_UPSTREAM_NAME] = show_upstream_name,
@@ -419,6 +425,21 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_ROUTES] = show_routes,
     [TYPE_IDEMPOTENCY] = show_idempotency,
     [TYPE_DEFAULTS] = show_idempotency,
+    [TYPE_BROKERS] = show_messages_brokers,
+    [TYPE_SOURCES] = show_messages_sources,
+    [TYPE_BROKER_NAME] = show_messages_broker_name,
+    [TYPE_TABLE] = show_text,
+    [TYPE_COLUMN] = show_text,
+    [TYPE_OPTIONAL_COLUMN] = show_text,
+    [TYPE_FINISH] = show_messages_finish,
+    [TYPE_SOURCE_KEY] = show_messages_key,
+    [TYPE_SOURCE_ORDER] = show_messages_order,
+    [TYPE_PLACE] = show_messages_place,
+    [TYPE_METHOD] = show_text,
+    [TYPE_MESSAGE_PATH] = show_template,
+    [TYPE_MESSAGE_HEADERS] = show_messages_headers,
+    [TYPE_FIELD_VALUE] = show_text,
+    [TYPE_ONLY_WORD] = show_messages_only_word,
 };
 
 json_t *
@@ -448,17 +469,21 @@ put_at_path(json_t *object, const char *path, json_t *value)
 	free(name);
 }
 
+void
+show_put(json_t *object, const struct option *option, const void *base)
+{
+	json_t *value = show_option(option, base);
+	if (value != NULL)
+		put_at_path(object, option->path, value);
+}
+
 static json_t *
 show_group(enum group group, const void *base)
 {
 	json_t *object = json_object();
-	for (size_t i = 0; i < n_options; i++) {
-		json_t *value = options[i].group == group
-		    ? show_option(&options[i], base)
-		    : NULL;
-		if (value != NULL)
-			put_at_path(object, options[i].path, value);
-	}
+	for (size_t i = 0; i < n_options; i++)
+		if (options[i].group == group)
+			show_put(object, &options[i], base);
 	return object;
 }
 

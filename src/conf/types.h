@@ -20,7 +20,7 @@ TYPE(TOGGLE, bool, choice_parse_toggle, value_clear_nothing,
 TYPE(TEXT, char *, text_parse, text_clear, {"$ref": "#/$defs/string"})
 TYPE(SECRET, char *, secret_value_parse, secret_value_clear,
 	{"$ref": "#/$defs/string"})
-TYPE(KEY_NAME, char *, text_parse_key_name, text_clear,
+TYPE(PLAIN_NAME, char *, text_parse_plain_name, text_clear,
 	{"$ref": "#/$defs/string"})
 TYPE(PREFIX, char *, text_parse_prefix, text_clear, {"$ref": "#/$defs/string"})
 TYPE(URI_PREFIX, char *, text_parse_uri_prefix, text_clear,
@@ -44,9 +44,9 @@ TYPE(DERIVE_KEY, struct pointers, list_parse_derive_key, list_clear_pointers,
 	{"anyOf": [
 		{"$ref": "#/$defs/string"},
 		{"$ref": "#/$defs/some_strings"}]})
-TYPE(PARTS, unsigned, policy_parse_parts, value_clear_nothing,
+TYPE(PARTS, unsigned, choice_parse_parts, value_clear_nothing,
 	{"type": "array", "items": {"$ref": "#/$defs/string"}})
-TYPE(OUTCOMES, uint8_t[600], policy_parse_outcomes, value_clear_nothing,
+TYPE(OUTCOMES, uint8_t[600], choice_parse_outcomes, value_clear_nothing,
 	{"type": "object",
 	 "additionalProperties": false,
 	 "patternProperties": {
@@ -80,6 +80,10 @@ TYPE(ADDRESS, struct address, text_parse_address, address_clear,
 	{"$ref": "#/$defs/string"})
 TYPE(REDIS, struct address, url_parse_redis, address_clear,
 	{"$ref": "#/$defs/string"})
+TYPE(REDIS_URL, struct address, url_parse_redis_url, address_clear,
+	{"$ref": "#/$defs/string"})
+TYPE(POSTGRES, char *, url_postgres_parse, text_clear,
+	{"$ref": "#/$defs/string"})
 TYPE(MODE, int64_t, value_parse_mode, value_clear_nothing,
 	{"$ref": "#/$defs/string"})
 TYPE(PATH, char *, path_parse, path_clear, {"$ref": "#/$defs/string"})
@@ -105,6 +109,12 @@ TYPE(UPSTREAMS, struct conf_upstream *, object_parse_upstreams,
 	{"type": "object",
 	 "additionalProperties": {"anyOf": [
 		{"$ref": "#/$defs/string"}, {"$ref": "#/$defs/upstream"}]}})
+TYPE(BROKERS, struct conf_broker *, brokers_parse, brokers_clear,
+	{"type": "object",
+	 "additionalProperties": {"$ref": "#/$defs/broker"}})
+TYPE(SOURCES, struct conf_source *, source_parse, source_clear,
+	{"type": "object",
+	 "additionalProperties": {"$ref": "#/$defs/source"}})
 TYPE(ROUTES, struct conf_route *, object_parse_routes, object_clear_routes,
 	{"type": "array", "items": {"$ref": "#/$defs/route"}})
 TYPE(IDEMPOTENCY, const struct conf_idempotency *, object_parse_idempotency,
@@ -113,3 +123,55 @@ TYPE(IDEMPOTENCY, const struct conf_idempotency *, object_parse_idempotency,
 TYPE(DEFAULTS, const struct conf_idempotency *, object_parse_defaults,
 	object_clear_idempotency,
 	{"$ref": "#/$defs/idempotency"})
+
+/* --- of sources --- */
+
+TYPE(BROKER_NAME, const struct conf_broker *, source_parse_broker_name,
+	value_clear_nothing,
+	{"$ref": "#/$defs/string"})
+TYPE(TABLE, char *, source_value_parse_table, text_clear,
+	{"$ref": "#/$defs/string"})
+TYPE(COLUMN, char *, source_value_parse_column, text_clear,
+	{"$ref": "#/$defs/string"})
+TYPE(OPTIONAL_COLUMN, char *, source_value_parse_optional_column, text_clear,
+	{"anyOf": [{"$ref": "#/$defs/string"}, {"type": "null"}]})
+TYPE(FINISH, char *, source_value_parse_finish, text_clear,
+	{"anyOf": [
+		{"$ref": "#/$defs/string"},
+		{"type": "object",
+		 "additionalProperties": false,
+		 "required": ["set"],
+		 "properties": {"set": {"$ref": "#/$defs/string"}}}]})
+TYPE(SOURCE_KEY, enum source_key, source_value_parse_key,
+	source_value_clear_key,
+	{"anyOf": [
+		{"$ref": "#/$defs/string"},
+		{"$ref": "#/$defs/some_strings"},
+		{"$ref": "#/$defs/header_of"}]})
+TYPE(SOURCE_ORDER, enum source_order, source_value_parse_order,
+	source_value_clear_order,
+	{"anyOf": [
+		{"$ref": "#/$defs/string"},
+		{"$ref": "#/$defs/some_strings"},
+		{"$ref": "#/$defs/header_of"}]})
+TYPE(PLACE, char *, source_value_parse_place, text_clear,
+	{"anyOf": [
+		{"type": "object",
+		 "additionalProperties": false,
+		 "required": ["stream"],
+		 "properties": {"stream": {"$ref": "#/$defs/string"}}},
+		{"type": "object",
+		 "additionalProperties": false,
+		 "required": ["table"],
+		 "properties": {"table": {"$ref": "#/$defs/string"}}}]})
+TYPE(METHOD, char *, source_request_parse_method, text_clear,
+	{"$ref": "#/$defs/string"})
+TYPE(MESSAGE_PATH, struct template, path_parse_message, path_clear_template,
+	{"$ref": "#/$defs/string"})
+TYPE(MESSAGE_HEADERS, struct conf_source_header *,
+	source_request_parse_headers, source_request_clear_headers,
+	{"type": "object", "additionalProperties": {"$ref": "#/$defs/string"}})
+TYPE(FIELD_VALUE, char *, source_request_parse_value, text_clear,
+	{"$ref": "#/$defs/string"})
+TYPE(ONLY_WORD, bool, choice_parse_only, value_clear_nothing,
+	{"$ref": "#/$defs/string"})

@@ -72,6 +72,11 @@ struct claimant {
 	int64_t retry_after_s; /* of a problem; 0: its own */
 	struct answer *answer;
 	bool replay;
+	/*
+	 * Redis has the record COMPLETED, and as many replicas as must, with
+	 * what this result says; false where only the journal has it.
+	 */
+	bool stored;
 	struct fields omitted; /* for this client only, not stored */
 	uint32_t attempt;
 	int64_t store_us; /* -1: it was not asked */

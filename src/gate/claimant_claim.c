@@ -58,6 +58,7 @@ claimant_claim_prepare(struct claimant *c, bool waits)
 	c->claim = (struct claim){
 	    .key_id = c->key_id,
 	    .policy = c->policy,
+	    .max_attempts = c->policy->max_attempts,
 	    .route = span_str(c->route->name),
 	    .entity = conf_has_entity(c->policy) ? &c->entity : NULL,
 	    .waits = waits,
@@ -108,6 +109,8 @@ claimant_claim_take_answer(struct claimant *c)
 	c->answer = c->claim_op.answer;
 	c->claim_op.answer = NULL;
 	c->attempt = c->claim_op.attempt;
+	if (c->claim_op.brief)
+		return;
 	struct cached cached = {
 	    .answer = c->answer,
 	    .attempt = c->attempt,

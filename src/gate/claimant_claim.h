@@ -10,8 +10,9 @@
  */
 
 /*
- * Makes the claim that comes next: a new owner, and the fingerprint.  waits: as
- * in struct claim.
+ * Makes the claim that comes next: a new owner, the fingerprint, and as many
+ * attempts as the policy allows.  waits: as in struct claim, whose members the
+ * owner may change before it claims.
  */
 void claimant_claim_prepare(struct claimant *c, bool waits);
 /* Whether memory has the answer: then it is here, as COMPLETED. */
@@ -24,7 +25,10 @@ void claimant_claim(struct claimant *c);
  * executed for it.
  */
 bool claimant_claim_is_withheld(const struct claimant *c);
-/* The claim's verdict is COMPLETED: takes the answer, and memory keeps it. */
+/*
+ * The claim's verdict is COMPLETED: takes the answer, and memory keeps it
+ * unless it is brief.
+ */
 void claimant_claim_take_answer(struct claimant *c);
 
 /* OURS or RECONCILE: an execution begins; join is done when it has a result. */

@@ -48,6 +48,8 @@ struct execution {
 	struct fields omitted; /* of its fields, not stored */
 	enum reason reason;    /* of doubt */
 	bool sent;             /* a byte was accepted, or may have been */
+	/* Redis has it COMPLETED, and as many replicas as must. */
+	bool stored;
 	bool forget;           /* a first attempt leaves no record */
 
 	struct store_op store;

@@ -87,6 +87,8 @@ execution_new(const struct execution_start *start)
 	memcpy(e->held.fingerprint, start->claim.fingerprint,
 	    sizeof e->held.fingerprint);
 	e->claim = start->claim;
+	/* Whoever waits for the execution is given the whole answer. */
+	e->claim.brief = false;
 	if (start->claim.entity != NULL) {
 		e->entity = *start->claim.entity;
 		e->claim.entity = e->held.entity = &e->entity;

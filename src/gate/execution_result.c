@@ -39,6 +39,7 @@ hand_over(struct execution *e, const struct result *result)
 	if (result->rest != NULL && c->rest != NULL)
 		forward_move(c->rest, result->rest);
 	c->replay = result->replay;
+	c->stored = e->stored;
 	c->omitted = response_copy(c->arena, &result->omitted);
 	op_done(&c->join, 0);
 }
@@ -105,6 +106,9 @@ execution_result_fenced(struct execution *e)
 	log_int(&line, "attempt", e->held.attempt);
 	log_end(&line);
 
+	e->stored = e->store.verdict == VERDICT_COMPLETED ||
+	    (e->store.verdict == VERDICT_FENCED &&
+		e->store.state == STATE_COMPLETED);
 	struct answer *answer = e->store.answer;
 	bool whole = answer != NULL && !answer->not_kept;
 	if (answer != NULL && answer->not_kept)

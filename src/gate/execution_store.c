@@ -135,6 +135,7 @@ execution_store_completed(struct machine *machine)
 		execution_result_fenced(e);
 	} else {
 		keep_in_memory(e);
+		e->stored = true;
 		execution_result_answer(
 		    e, e->asked ? OUTCOME_REPLAYED : OUTCOME_EXECUTED);
 	}

@@ -36,7 +36,7 @@ worker_new(const struct conf *conf, struct budget *budget,
     struct places *places, struct store_health *health,
     struct journal_waiting *waiting, unsigned index,
     const struct worker_socket *sockets, size_t n_sockets,
-    struct journal *journal)
+    struct journal *journal, const struct worker_part_kind *const *kinds)
 {
 	struct worker *w = mem_zero(sizeof *w);
 	w->conf = conf_ref(conf);
@@ -66,6 +66,7 @@ worker_new(const struct conf *conf, struct budget *budget,
 	for (size_t i = 0; i < n_sockets; i++)
 		front_listen(w->front, sockets[i].fd, sockets[i].entry,
 		    sockets[i].kept);
+	w->parts = worker_part_begin_all(w, kinds);
 	return w;
 }
 
@@ -80,7 +81,7 @@ static bool
 on_drained(void *arg)
 {
 	struct worker *w = arg;
-	if (w->requests.count > 0 ||
+	if (w->requests.count > 0 || !worker_part_are_idle(w->parts) ||
 	    (w->executions.count > 0 && INVARIANT(drain_waits)))
 		return false;
 	bool up = store_is_up(w->store);
@@ -101,6 +102,7 @@ on_drain(void *arg)
 		return;
 	w->draining = true;
 	front_drain(w->front);
+	worker_part_drain_all(w->parts);
 	timer_set(&w->drain, w->generation->conf->drain_timeout_ms);
 	loop_hook(w->loop, HOOK_FLUSH, &w->drained, on_drained, w);
 }
@@ -125,6 +127,7 @@ on_drain_timeout(void *arg)
 	w->over = true;
 	store_hurry(w->store);
 	waiters_stop_all(&w->waiters, E_TIMEOUT);
+	worker_part_over_all(w->parts);
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++) {
 		struct machine *next;
 		struct machine *m = w->executions.steps[step];
@@ -159,6 +162,7 @@ on_reload(void *arg)
 		w->generation = generation_new(
 		    w->loop, reload->conf, w->budget, &w->meter);
 		front_reload(w->front, reload->conf);
+		worker_part_reload_all(w->parts, w->generation);
 	}
 	conf_unref(&reload->conf);
 	loop_post(reload->caller, reload->adopted, reload->arg);
@@ -227,8 +231,9 @@ static void
 end_all(struct worker *w)
 {
 	timer_clear(&w->drain);
-	/* Requests first: they let go of their executions. */
+	/* Requests and parts first: they let go of their executions. */
 	end_machines(&w->requests, false);
+	worker_part_end_all(w->parts);
 	end_machines(&w->executions, true);
 	lease_renewal_stop(&w->leases);
 	journal_relay_end(&w->journal_relay);
@@ -253,6 +258,7 @@ worker_free(struct worker **worker)
 	*worker = NULL;
 	if (w == NULL)
 		return;
+	worker_part_free_all(&w->parts);
 	log_detach(&w->log);
 	if (w->draining)
 		loop_unhook(w->loop, HOOK_FLUSH, &w->drained);

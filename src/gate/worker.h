@@ -10,6 +10,7 @@
 #include "gate/machine.h"
 #include "gate/meter.h"
 #include "gate/waiters.h"
+#include "gate/worker_part.h"
 #include "http/front.h"
 #include "loop/log.h"
 #include "loop/loop.h"
@@ -42,6 +43,7 @@ struct worker {
 	struct waiters waiters;
 	struct cache *cache;
 	struct meter meter; /* the admin interface reads it */
+	struct worker_part *parts; /* the first of them; or NULL */
 
 	bool draining;
 	int64_t full_logged_us; /* when memory_full was last in the log */
@@ -60,13 +62,14 @@ struct worker_socket {
 
 /*
  * Everything is ready for worker_run, which must be called; the sockets are
- * now the worker's, and so is the journal.
+ * now the worker's, and so is the journal.  It has a part of each of these
+ * kinds, whose list ends with NULL and outlives it; or NULL.
  */
 struct worker *worker_new(const struct conf *conf, struct budget *budget,
     struct places *places, struct store_health *health,
     struct journal_waiting *waiting, unsigned index,
     const struct worker_socket *sockets, size_t n_sockets,
-    struct journal *journal);
+    struct journal *journal, const struct worker_part_kind *const *kinds);
 void worker_free(struct worker **worker);
 
 /* The body of the worker's thread: until it has drained and has ended all

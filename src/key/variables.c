@@ -34,6 +34,10 @@ value_of(const struct variables *v, struct arena *scratch,
 		return value_of_body(v, scratch, &piece->pointer, ret_value);
 	case TEMPLATE_TEXT:
 	case TEMPLATE_BARE:
+	case TEMPLATE_HEADER:
+	case TEMPLATE_ENTITY:
+	case TEMPLATE_TYPE:
+	case TEMPLATE_ID:
 		break;
 	}
 	return false;
@@ -61,14 +65,14 @@ encode(struct arena *arena, struct span value)
 }
 
 static bool
-encoded_value(const struct variables *v, struct arena *scratch,
-    const struct template_piece *piece, struct span *ret_text)
+encoded_value(struct arena *arena, const struct template_piece *piece,
+    variables_value *value_of_piece, void *arg, struct span *ret_text)
 {
 	struct span value;
-	if (!value_of(v, scratch, piece, &value) || value.len == 0 ||
+	if (!value_of_piece(arg, piece, &value) || value.len == 0 ||
 	    (span_is_dots(value) && INVARIANT(dotless_value)))
 		return false;
-	*ret_text = encode(v->arena, value);
+	*ret_text = encode(arena, value);
 	return true;
 }
 
@@ -89,21 +93,35 @@ has_dots_segment(struct span text)
 	return false;
 }
 
-static bool
-fill(const struct variables *v, struct arena *scratch, const struct template *t,
-    struct span *ret_text)
+bool
+variables_fill_path(struct arena *arena, const struct template *t,
+    variables_value *value, void *arg, struct span *ret_text)
 {
 	struct span text = SPAN("");
 	for (size_t i = 0; i < t->count; i++) {
 		struct span part = t->pieces[i].text;
 		if (t->pieces[i].kind != TEMPLATE_TEXT &&
-		    !encoded_value(v, scratch, &t->pieces[i], &part))
+		    !encoded_value(arena, &t->pieces[i], value, arg, &part))
 			return false;
-		text = arena_printf(v->arena, "%.*s%.*s", SPAN_FMT(text),
-		    SPAN_FMT(part));
+		text = arena_printf(
+		    arena, "%.*s%.*s", SPAN_FMT(text), SPAN_FMT(part));
 	}
 	*ret_text = text;
 	return !has_dots_segment(text) || !INVARIANT(dotless_value);
+}
+
+/* A request's variables, and where what is read of its body lies. */
+struct asked {
+	const struct variables *variables;
+	struct arena *scratch;
+};
+
+static bool
+value_asked(void *arg, const struct template_piece *piece,
+    struct span *ret_value)
+{
+	const struct asked *asked = arg;
+	return value_of(asked->variables, asked->scratch, piece, ret_value);
 }
 
 bool
@@ -111,9 +129,10 @@ variables_fill(const struct variables *v, const struct template *t,
     struct span *ret_text)
 {
 	/* What is read of a body is many times its size. */
-	struct arena *scratch = arena_new();
-	bool filled = fill(v, scratch, t, ret_text);
-	arena_free(&scratch);
+	struct asked asked = {v, arena_new()};
+	bool filled =
+	    variables_fill_path(v->arena, t, value_asked, &asked, ret_text);
+	arena_free(&asked.scratch);
 	return filled;
 }
 

@@ -28,6 +28,14 @@ struct variables {
 MUST_USE bool variables_fill(const struct variables *v,
     const struct template *t, struct span *ret_text);
 
+/* What a variable stands for, by whoever knows; false: nothing. */
+typedef bool variables_value(
+    void *arg, const struct template_piece *piece, struct span *ret_value);
+/* The same as variables_fill, of values that somebody else knows. */
+MUST_USE bool variables_fill_path(struct arena *arena,
+    const struct template *t, variables_value *value, void *arg,
+    struct span *ret_text);
+
 /*
  * A hash of what the template's variables stand for, the key left out, whose
  * bytes lie in the request's arena; empty where it has no others.

@@ -8,9 +8,9 @@
 
 #include "base/mem.h"
 #include "load/certificates.h"
-#include "load/complaints_at_private.h"
-#include "load/file_private.h"
+#include "load/complaints_private.h"
 #include "load/loader_private.h"
+#include "load/text_private.h"
 #include "loop/clock.h"
 #include "loop/log.h"
 
@@ -36,7 +36,7 @@ read_pem(const struct files *files, const struct option *option,
 {
 	char *text;
 	size_t len;
-	int error = file_read(name, PEM_MAX, &text, &len);
+	int error = text_file_read(name, PEM_MAX, &text, &len);
 	if (error != 0) {
 		complaints_at_option(files->l, files->at, option,
 		    "%s cannot be read: %s", name, strerror(error));

@@ -12,5 +12,15 @@ int choice_read(struct loader *l, const struct json_place *at,
 /* --- types of conf/types.h --- */
 
 void choice_parse(struct loader *l, const struct given *given);
+/* Of one word: true where it is there. */
+void choice_parse_only(struct loader *l, const struct given *given);
 /* Of two words: true is the second. */
 void choice_parse_toggle(struct loader *l, const struct given *given);
+/* fingerprint.include: a list of parts. */
+void choice_parse_parts(struct loader *l, const struct given *given);
+/*
+ * Lays the entries over what the table has already: a status beats its class,
+ * and because the built-in entries, those of `defaults` and the route's own
+ * come one after the other, each beats those before.
+ */
+void choice_parse_outcomes(struct loader *l, const struct given *given);

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "load/complaints_at_private.h"
+#include "load/complaints_private.h"
 
 static void
 write_place(FILE *out, const struct json_place *at)

@@ -3,7 +3,7 @@
 
 #include "base/digits.h"
 #include "base/mem.h"
-#include "load/complaints_sort_private.h"
+#include "load/complaints_private.h"
 
 /* As deep as a pointer of ours goes, and more. */
 enum { DEPTH = 16 };

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/secret.h"
-#include "load/complaints_sort_private.h"
+#include "load/complaints_private.h"
 #include "load/conf_load.h"
 #include "load/conf_restart_private.h"
 #include "load/cross_check_private.h"
 #include "load/duplicates_private.h"
-#include "load/file_private.h"
 #include "load/object_private.h"
+#include "load/source_private.h"
+#include "load/secret_value_private.h"
 #include "load/text_private.h"
 
 enum { FILE_MAX = 16 << 20 };
@@ -25,7 +25,7 @@ conf_load(const char *file, struct complaints *complaints)
 {
 	char *text;
 	size_t len;
-	int error = file_read(file, FILE_MAX, &text, &len);
+	int error = text_file_read(file, FILE_MAX, &text, &len);
 	if (error != 0) {
 		complaints_add(
 		    complaints, NULL, "cannot be read: %s", strerror(error));
@@ -50,8 +50,7 @@ conf_load_text(
 	struct loader l = {.conf = conf, .complaints = complaints};
 	const struct conf *loaded = load_root(&l, text);
 
-	text_free(&l.url_user);
-	secret_free(l.url_password);
+	secret_value_set_login(&l, NULL, NULL);
 	return loaded;
 }
 
@@ -132,6 +131,7 @@ load_root(struct loader *l, struct span text)
 	object_load_presets(l, GROUP_ROOT, l->conf);
 	object_load(l, GROUP_ROOT, NULL, l->root, l->conf);
 	object_load_routes(l);
+	source_load(l);
 	cross_check_conf(l);
 	conf_restart_digest(l);
 
@@ -141,6 +141,8 @@ load_root(struct loader *l, struct span text)
 		    found.list[i].message);
 	if (found.count > 0)
 		conf_unref(&conf);
+	else
+		source_digest_all(l->conf);
 	complaints_free(&found);
 	json_decref(l->root);
 	return conf;

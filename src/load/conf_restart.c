@@ -3,7 +3,7 @@
 
 #include "base/digest.h"
 #include "base/mem.h"
-#include "load/complaints_at_private.h"
+#include "load/complaints_private.h"
 #include "load/conf_restart_private.h"
 #include "load/text_private.h"
 

@@ -2,11 +2,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "base/field.h"
 #include "base/mem.h"
 #include "conf/address.h"
-#include "load/complaints_at_private.h"
+#include "load/complaints_private.h"
 #include "load/cross_check_private.h"
+#include "load/source_private.h"
 
 #define ROOT_OPTION(field) option_at(GROUP_ROOT, offsetof(struct conf, field))
 
@@ -69,62 +71,20 @@ check_admin(struct loader *l)
 
 /* --- the store --- */
 
-/* One way to Redis, whichever it is. */
 static void
-check_topology(struct loader *l)
-{
-	const struct option *const ways[] = {ROOT_OPTION(store.redis.address),
-	    ROOT_OPTION(store.redis.cluster),
-	    ROOT_OPTION(store.redis.sentinels)};
-	const struct option *master = ROOT_OPTION(store.redis.master);
-	const struct option *first = NULL;
-	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-		if (!is_set(l, ways[i]))
-			continue;
-		if (first != NULL)
-			complaints_at_option(l, NULL, ways[i],
-			    "cannot be combined with \"%s\"", first->path);
-		else
-			first = ways[i];
-	}
-	if (is_set(l, ways[2]) && !is_set(l, master))
-		complaints_at_option(
-		    l, NULL, ways[2], "\"%s\" is needed too", master->path);
-	if (is_set(l, master) && !is_set(l, ways[2]))
-		complaints_at_option(
-		    l, NULL, master, "\"%s\" is needed too", ways[2]->path);
-	if (is_set(l, ways[1]) || is_set(l, ways[2]))
-		l->conf->store.redis.managed = false;
-}
-
-/* User and password come from the URL or from members of their own. */
-static void
-check_credentials(struct loader *l)
+check_redis(struct loader *l)
 {
 	struct conf_store *store = &l->conf->store;
-	const struct option *user = ROOT_OPTION(store.redis.user);
-	const struct option *password = ROOT_OPTION(store.redis.password);
-	const struct option *const both[] = {user, password};
-	for (size_t i = 0; i < 2; i++) {
-		if (!is_set(l, both[i]))
-			continue;
-		if (store->redis.managed)
-			complaints_at_option(l, NULL, both[i],
-			    "the managed Redis takes no user or password");
-		else if (l->url_password != NULL)
-			complaints_at_option(l, NULL, both[i],
-			    "\"%s\" already has a password",
-			    ROOT_OPTION(store.redis.address)->path);
-	}
-	if (is_set(l, user) && !is_set(l, password))
-		complaints_at_option(
-		    l, NULL, user, "\"%s\" is needed too", password->path);
-	if (l->url_password == NULL || is_set(l, user) || is_set(l, password))
-		return;
-	store->redis.user = l->url_user;
-	store->redis.password = l->url_password;
-	l->url_user = NULL;
-	l->url_password = NULL;
+	const struct redis_members members = {l->root, NULL,
+	    ROOT_OPTION(store.redis.address), ROOT_OPTION(store.redis.cluster),
+	    ROOT_OPTION(store.redis.sentinels),
+	    ROOT_OPTION(store.redis.master), ROOT_OPTION(store.redis.user),
+	    ROOT_OPTION(store.redis.password)};
+	cross_check_redis_ways(l, &members);
+	if (store->redis.cluster.count > 0 || store->redis.sentinels.count > 0)
+		store->redis.managed = false;
+	cross_check_redis_login(
+	    l, &members, &store->redis, &store->redis.password);
 }
 
 static void
@@ -382,9 +342,25 @@ cross_check_policy(struct loader *l, const struct json_place *at,
 
 /* --- what follows from others --- */
 
+/* The host's name, with "-" for what a name here does not have. */
+static char *
+name_of_host(void)
+{
+	char name[65] = "";
+	if (gethostname(name, sizeof name - 1) != 0 || *name == '\0')
+		return mem_str(SPAN("onceproxy"));
+	for (char *p = name; *p != '\0'; p++)
+		if (!ascii_is_alpha(*p) && !ascii_is_digit(*p) &&
+		    strchr("._-", *p) == NULL)
+			*p = '-';
+	return mem_str(span_str(name));
+}
+
 static void
 fill_in(struct conf *conf)
 {
+	if (conf->instance == NULL)
+		conf->instance = name_of_host();
 	if (conf->workers == 0) {
 		long online = sysconf(_SC_NPROCESSORS_ONLN);
 		int64_t most = ROOT_OPTION(workers)->max;
@@ -406,12 +382,12 @@ cross_check_conf(struct loader *l)
 {
 	check_listen(l);
 	check_admin(l);
-	check_topology(l);
-	check_credentials(l);
+	check_redis(l);
 	check_replicas(l);
 	check_encryption(l);
 	check_upstreams(l);
 	check_route_names(l);
 	check_routes(l);
 	fill_in(l->conf);
+	source_check(l);
 }

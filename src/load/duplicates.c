@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/must.h"
-#include "load/complaints_at_private.h"
+#include "load/complaints_private.h"
 #include "load/duplicates_private.h"
 
 /*

@@ -5,7 +5,7 @@
 #include "base/field.h"
 #include "base/mem.h"
 #include "conf/address.h"
-#include "load/complaints_at_private.h"
+#include "load/complaints_private.h"
 #include "load/list_private.h"
 #include "load/text_private.h"
 
@@ -107,18 +107,11 @@ list_parse_fields(struct loader *l, const struct given *given)
 static const char *
 wrong_scope(const char *text)
 {
-	static const struct span forwarded = {"X-Forwarded-", 12};
-	struct span name = span_str(text);
-	enum field_kind kind = field_kind_met(name);
 	const char *wrong = text_wrong_field(text);
-	if (wrong != NULL)
-		return wrong;
-	bool set = name.len >= forwarded.len &&
-		   field_names_meet(span_of(text, forwarded.len), forwarded);
-	if (set || (kind != FIELD_OTHER && kind != FIELD_OVERRIDE))
-		return "the gateway removes this header or writes it itself: "
-		       "it cannot tell tenants apart";
-	return NULL;
+	if (wrong == NULL && text_is_ours(text))
+		wrong = "the gateway removes this header or writes it itself: "
+			"it cannot tell tenants apart";
+	return wrong;
 }
 
 void
@@ -141,8 +134,8 @@ list_parse_key_fields(struct loader *l, const struct given *given)
 	*(struct strings *)given_field(given) = strings;
 }
 
-static const char *
-wrong_method(const char *text)
+const char *
+list_wrong_method(const char *text)
 {
 	if (!field_is_token(span_str(text)))
 		return "must be the name of a method";
@@ -157,7 +150,7 @@ wrong_method(const char *text)
 void
 list_parse_methods(struct loader *l, const struct given *given)
 {
-	static const struct rule rule = {wrong_method, true, false};
+	static const struct rule rule = {list_wrong_method, true, false};
 	read_into_field(l, given, &rule);
 }
 
@@ -181,22 +174,28 @@ wrong_pointer(const char *text)
 	return NULL;
 }
 
-void
-list_parse_pointers(struct loader *l, const struct given *given)
+bool
+list_read_pointers(
+    struct loader *l, const struct given *given, struct pointers *ret_pointers)
 {
 	static const struct rule rule = {wrong_pointer, false, false};
 	struct strings texts;
 	if (!read_strings(l, given, &rule, &texts))
-		return;
-
-	struct pointers *pointers = given_field(given);
-	list_clear_pointers(NULL, pointers);
-	pointers->list = mem_zero(texts.count * sizeof *pointers->list);
-	pointers->count = texts.count;
+		return false;
+	list_clear_pointers(NULL, ret_pointers);
+	ret_pointers->list = mem_zero(texts.count * sizeof *ret_pointers->list);
+	ret_pointers->count = texts.count;
 	for (size_t i = 0; i < texts.count; i++)
 		must(pointer_read(
-		    span_str(texts.list[i]), &pointers->list[i]));
+		    span_str(texts.list[i]), &ret_pointers->list[i]));
 	list_clear_strings(NULL, &texts);
+	return true;
+}
+
+void
+list_parse_pointers(struct loader *l, const struct given *given)
+{
+	(void)list_read_pointers(l, given, given_field(given));
 }
 
 void

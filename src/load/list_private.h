@@ -14,9 +14,14 @@ void list_parse_scope(struct loader *l, const struct given *given);
 void list_parse_key_fields(struct loader *l, const struct given *given);
 void list_parse_methods(struct loader *l, const struct given *given);
 void list_parse_host_ports(struct loader *l, const struct given *given);
+/* What is wrong with the name of a method; NULL: nothing. */
+const char *list_wrong_method(const char *text);
 void list_clear_strings(void *base, void *field);
 
 void list_parse_pointers(struct loader *l, const struct given *given);
+/* A list of pointers; false, and *ret is untouched, after complaining. */
+bool list_read_pointers(
+    struct loader *l, const struct given *given, struct pointers *ret_pointers);
 /* "body", or a list of pointers. */
 void list_parse_derive_key(struct loader *l, const struct given *given);
 void list_clear_pointers(void *base, void *field);

@@ -7,7 +7,13 @@
 json_t *
 loader_value(const struct loader *l, const struct option *option)
 {
-	json_t *value = l->root;
+	return loader_value_in(l->root, option);
+}
+
+json_t *
+loader_value_in(json_t *object, const struct option *option)
+{
+	json_t *value = object;
 	struct span rest = span_str(option->path);
 	struct span member;
 	while (value != NULL && span_next(&rest, '.', &member)) {

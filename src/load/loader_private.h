@@ -10,7 +10,7 @@
 /*
  * What is known while one configuration is loaded, and only in load/: where
  * we are in the file, what it has, and what was found wrong.  A value that is
- * wrong is complained about (load/complaints_at_private.h) and its field left
+ * wrong is complained about (load/complaints_private.h) and its field left
  * as it was; loading goes on, so that all that is wrong is found in one go.
  * Main thread.
  */
@@ -26,7 +26,7 @@ struct loader {
 	struct conf *conf; /* in the making */
 	struct complaints *complaints;
 	json_t *root; /* of the file; borrowed, like all values */
-	/* From the URL of Redis; what is set in the file must not differ. */
+	/* From the URL of the server that is read; the file must not differ. */
 	char *url_user;
 	char *url_password; /* of base/secret.h */
 };
@@ -47,3 +47,5 @@ given_field(const struct given *given)
 
 /* What the file has for an option of the whole file; NULL: nothing. */
 json_t *loader_value(const struct loader *l, const struct option *option);
+/* The same of an object of the option's group, which may be NULL. */
+json_t *loader_value_in(json_t *object, const struct option *option);

@@ -5,7 +5,7 @@
 #include "base/digest.h"
 #include "base/mem.h"
 #include "conf/name.h"
-#include "load/complaints_at_private.h"
+#include "load/complaints_private.h"
 #include "load/path_private.h"
 #include "load/text_private.h"
 
@@ -13,6 +13,9 @@ enum {
 	RECONCILE_VARIABLES = 1 << TEMPLATE_KEY | 1 << TEMPLATE_PATH |
 	    1 << TEMPLATE_JSON,
 	NAMESPACE_VARIABLES = 1 << TEMPLATE_BARE,
+	MESSAGE_VARIABLES = 1 << TEMPLATE_JSON | 1 << TEMPLATE_HEADER |
+	    1 << TEMPLATE_KEY | 1 << TEMPLATE_ENTITY | 1 << TEMPLATE_TYPE |
+	    1 << TEMPLATE_ID,
 };
 
 /* The next segment of a path that begins with a slash; false at its end. */
@@ -193,6 +196,35 @@ read_reconcile(const char *text, struct template *ret_template)
 	return wrong;
 }
 
+const char *
+path_read_message(const char *text, struct template *ret_template)
+{
+	return template_read(text, MESSAGE_VARIABLES, ret_template);
+}
+
+/*
+ * What is wrong with the path of a message's request.  One that servers read in
+ * two ways leads to no route for certain.
+ */
+static const char *
+read_message_path(const char *text, struct template *ret_template)
+{
+	const char *wrong = path_read_message(text, ret_template);
+	if (wrong != NULL)
+		return wrong;
+	char *sample = template_sample(ret_template);
+	size_t len = strcspn(sample, "?");
+	wrong = path_wrong_target(sample);
+	for (size_t i = 0; wrong == NULL && i + 2 < len; i++)
+		if (span_ieq(span_of(sample + i, 3), SPAN("%2F")) ||
+		    span_ieq(span_of(sample + i, 3), SPAN("%2E")))
+			wrong = "must not have \"%2F\" or \"%2E\"";
+	free(sample);
+	if (wrong != NULL)
+		template_clear(ret_template);
+	return wrong;
+}
+
 /*
  * Values of variables have no slash; with one between any two of them, no two
  * lists of values make one text.
@@ -239,6 +271,12 @@ void
 path_parse_reconcile(struct loader *l, const struct given *given)
 {
 	parse_template(l, given, read_reconcile);
+}
+
+void
+path_parse_message(struct loader *l, const struct given *given)
+{
+	parse_template(l, given, read_message_path);
 }
 
 void

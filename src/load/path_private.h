@@ -15,10 +15,15 @@ const char *path_wrong_target(const char *text);
 void path_parse(struct loader *l, const struct given *given);
 void path_clear(void *base, void *field);
 
+/* A text with the variables of a message, as template_read reads one. */
+MUST_USE const char *path_read_message(
+    const char *text, struct template *ret_template);
+
 /*
  * Texts with variables (types of conf/types.h): the path to ask the upstream
- * at, and a namespace.
+ * at, that of a message's request, and a namespace.
  */
 void path_parse_reconcile(struct loader *l, const struct given *given);
+void path_parse_message(struct loader *l, const struct given *given);
 void path_parse_namespace(struct loader *l, const struct given *given);
 void path_clear_template(void *base, void *field);

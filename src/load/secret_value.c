@@ -2,8 +2,7 @@
 #include <sodium.h>
 
 #include "base/secret.h"
-#include "load/complaints_at_private.h"
-#include "load/env_private.h"
+#include "load/complaints_private.h"
 #include "load/secret_value_private.h"
 #include "load/text_private.h"
 
@@ -16,12 +15,21 @@ secret_value_of(char **text)
 }
 
 void
+secret_value_set_login(struct loader *l, char *user, char *password)
+{
+	text_free(&l->url_user);
+	secret_free(l->url_password);
+	l->url_user = user;
+	l->url_password = password;
+}
+
+void
 secret_value_parse(struct loader *l, const struct given *given)
 {
 	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
-	env_hide(given->value);
+	text_env_hide(given->value);
 	if (*text == '\0') {
 		complaints_at(l, given->at, "must not be empty");
 		text_free(&text);
@@ -47,7 +55,7 @@ secret_value_parse_key_bytes(struct loader *l, const struct given *given)
 	size_t len = 0;
 	char *text = text_read(l, given->at, given->value);
 	if (text != NULL)
-		env_hide(given->value);
+		text_env_hide(given->value);
 	if (text != NULL &&
 	    sodium_base642bin(key, CONF_ENCRYPTION_KEY_BYTES, text,
 		strlen(text), NULL, &len, NULL,

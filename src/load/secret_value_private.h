@@ -8,6 +8,8 @@
  * conf/types.h).  Main thread, but for secret_value_clear.
  */
 
+/* The loader keeps what a URL said, which is taken over; NULL: nothing. */
+void secret_value_set_login(struct loader *l, char *user, char *password);
 /* Moves a string into memory for secrets; NULL stays NULL. */
 char *secret_value_of(char **text);
 

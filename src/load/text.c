@@ -6,9 +6,7 @@
 #include "base/mem.h"
 #include "conf/address.h"
 #include "conf/name.h"
-#include "load/complaints_at_private.h"
-#include "load/env_private.h"
-#include "load/file_private.h"
+#include "load/complaints_private.h"
 #include "load/text_private.h"
 
 /* Longer than any secret, or the name of any certificate. */
@@ -36,7 +34,7 @@ text_is_one(const json_t *value)
 static char *
 text_from_env(struct loader *l, const struct json_place *at, const char *name)
 {
-	const char *value = env_value(name);
+	const char *value = text_env_value(name);
 	if (value == NULL) {
 		complaints_at(l, at, "%s is not set in the environment", name);
 		return NULL;
@@ -49,7 +47,7 @@ text_from_file(struct loader *l, const struct json_place *at, const char *name)
 {
 	char *text;
 	size_t len;
-	int error = file_read(name, TEXT_FILE_MAX, &text, &len);
+	int error = text_file_read(name, TEXT_FILE_MAX, &text, &len);
 	if (error != 0) {
 		complaints_at(
 		    l, at, "%s cannot be read: %s", name, strerror(error));
@@ -104,6 +102,17 @@ text_wrong_field(const char *text)
 			return "this header belongs to the connection, not "
 			       "to the request";
 	return NULL;
+}
+
+bool
+text_is_ours(const char *field)
+{
+	static const struct span forwarded = {"X-Forwarded-", 12};
+	struct span name = span_str(field);
+	enum field_kind kind = field_kind_met(name);
+	bool set = name.len >= forwarded.len &&
+		   field_names_meet(span_of(field, forwarded.len), forwarded);
+	return set || (kind != FIELD_OTHER && kind != FIELD_OVERRIDE);
 }
 
 /* Every key begins with it, and Redis gives braces a meaning there. */
@@ -162,7 +171,7 @@ text_parse(struct loader *l, const struct given *given)
 }
 
 void
-text_parse_key_name(struct loader *l, const struct given *given)
+text_parse_plain_name(struct loader *l, const struct given *given)
 {
 	read_checked(l, given, name_wrong_plain);
 }

@@ -24,13 +24,33 @@ void text_free(char **text);
 
 /* The name of a header that may be asked for or sent. */
 const char *text_wrong_field(const char *text);
+/* True of a header that the gateway removes from a request or writes itself. */
+bool text_is_ours(const char *field);
 
 /* --- types of conf/types.h --- */
 
 void text_parse(struct loader *l, const struct given *given);
-void text_parse_key_name(struct loader *l, const struct given *given);
+void text_parse_plain_name(struct loader *l, const struct given *given);
 void text_parse_prefix(struct loader *l, const struct given *given);
 void text_parse_uri_prefix(struct loader *l, const struct given *given);
 void text_parse_field(struct loader *l, const struct given *given);
 void text_parse_address(struct loader *l, const struct given *given);
 void text_clear(void *base, void *field);
+
+/* --- where texts are --- */
+
+/*
+ * Reads a whole file, which may have secrets; 0 or an errno, EFBIG beyond max
+ * bytes.  The caller frees *ret_text, and wipes it before; it ends in a NUL
+ * that ret_len leaves out.
+ */
+int text_file_read(
+    const char *name, size_t max, char **ret_text, size_t *ret_len);
+
+/* The variable of the environment; NULL: there is none. */
+const char *text_env_value(const char *name);
+/*
+ * Where the value is a secret that {"env"} names: it is taken out of the
+ * environment, and text_env_value() still has it.
+ */
+void text_env_hide(const json_t *value);

@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/container.h"
 #include "base/digest.h"
 #include "base/digits.h"
 #include "base/mem.h"
 #include "conf/address.h"
-#include "load/complaints_at_private.h"
-#include "load/env_private.h"
+#include "load/complaints_private.h"
 #include "load/path_private.h"
 #include "load/secret_value_private.h"
 #include "load/text_private.h"
@@ -40,6 +40,13 @@ cut_authority(struct span *s)
 
 /* --- Redis --- */
 
+static const char message_redis[] =
+    "must be \"redis://[user:pass@]HOST:PORT[/DB]\" or "
+    "\"unix:/path[?db=N]\"";
+static const char message_managed[] =
+    "must be \"managed\", \"redis://[user:pass@]HOST:PORT[/DB]\" or "
+    "\"unix:/path[?db=N]\"";
+
 /* What a URL of Redis says. */
 struct redis_url {
 	struct address address;
@@ -56,9 +63,8 @@ redis_url_free(struct redis_url *url)
 	text_free(&url->password);
 }
 
-/* Decodes %XX (RFC 3986, 2.1); an empty text gives NULL. */
-static bool
-decode_percent(struct span s, char **ret_text)
+bool
+url_decode(struct span s, char **ret_text)
 {
 	char *text = mem_zero(s.len + 1);
 	size_t len = 0;
@@ -98,8 +104,8 @@ read_userinfo(struct span userinfo, struct redis_url *url)
 	if (colon == NULL)
 		return "a user needs a password: redis://USER:PASSWORD@HOST";
 	size_t len = (size_t)(colon - userinfo.ptr);
-	if (!decode_percent(span_of(userinfo.ptr, len), &url->user) ||
-	    !decode_percent(span_from(userinfo, len + 1), &url->password))
+	if (!url_decode(span_of(userinfo.ptr, len), &url->user) ||
+	    !url_decode(span_from(userinfo, len + 1), &url->password))
 		return "user and password must be percent-encoded";
 	if (url->password == NULL)
 		return "the password is empty";
@@ -172,32 +178,45 @@ read_redis_url(const char *text, struct redis_url *url)
 		return read_redis(s, url);
 	if (span_starts(s, SPAN("unix:")))
 		return read_redis_socket(s, url);
-	return "must be \"managed\", \"redis://[user:pass@]HOST:PORT[/DB]\" "
-	       "or \"unix:/path[?db=N]\"";
+	return message_redis;
 }
 
-void
-url_parse_redis(struct loader *l, const struct given *given)
+/* The field is the address of a struct conf_redis. */
+static void
+parse_redis(struct loader *l, const struct given *given, bool may_be_managed)
 {
-	struct conf_store *store = &l->conf->store;
+	struct conf_redis *redis = CONTAINER_OF(
+	    given_field(given), struct conf_redis, address);
 	struct redis_url url = {.db = 0};
 	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
-	env_hide(given->value);
-	bool managed = !strcmp(text, "managed");
-	const char *wrong = managed ? NULL : read_redis_url(text, &url);
+	text_env_hide(given->value);
+	redis->managed = may_be_managed && !strcmp(text, "managed");
+	const char *wrong = redis->managed ? NULL : read_redis_url(text, &url);
 	text_free(&text);
-	store->redis.managed = managed;
+	if (wrong == message_redis && may_be_managed)
+		wrong = message_managed;
 	if (wrong != NULL) {
 		complaints_at(l, given->at, "%s", wrong);
 		redis_url_free(&url);
 		return;
 	}
-	store->redis.address = url.address;
-	store->redis.db = url.db;
-	l->url_user = url.user;
-	l->url_password = secret_value_of(&url.password);
+	redis->address = url.address;
+	redis->db = url.db;
+	secret_value_set_login(l, url.user, secret_value_of(&url.password));
+}
+
+void
+url_parse_redis(struct loader *l, const struct given *given)
+{
+	parse_redis(l, given, true);
+}
+
+void
+url_parse_redis_url(struct loader *l, const struct given *given)
+{
+	parse_redis(l, given, false);
 }
 
 /* --- upstreams --- */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "conf/amount.h"
-#include "load/complaints_at_private.h"
+#include "load/complaints_private.h"
 #include "load/text_private.h"
 #include "load/value_private.h"
 

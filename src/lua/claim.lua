@@ -4,7 +4,8 @@
 -- ARGV: 1 owner, 2 fingerprint, 3 lease ms, 4 time to live of a PROCESSING
 --       record, ms, 5 unknown_retention ms, 6 max_attempts, 7 policy,
 --       8 deadline (ms, by Redis' clock; 0: none), 9 route, 10 longest ms,
---       11 waits (1: where it is IN_FLIGHT or BUSY, publish the end of that),
+--       11 wants: the sum of 1, where it is IN_FLIGHT or BUSY, publish the end
+--       of that, and 2, of a COMPLETED record its answer's status is enough,
 --       12 caution: the sum of 1, Redis may lose what it stores, so nothing new
 --       may be executed, 2, replicas must have what is replayed, and 4, the
 --       clock jumped ahead: what it says of how long an attempt has been
@@ -18,7 +19,8 @@
 --       RECONCILE has asked the upstream, and the attempt did not happen.
 -- Answers: OURS reason tries created; RECONCILE reason tries created (ours, to
 --       ask about and not to execute); LATE; REFUSED (caution); IN_FLIGHT
---       lease-left-ms; UNKNOWN reason settle-left-ms; COMPLETED record (brief);
+--       lease-left-ms; UNKNOWN reason settle-left-ms; COMPLETED record (brief),
+--       or its head and its answer's status;
 --       FAILED; MISMATCH; BROKEN; STALE version (newer_only); BUSY
 --       lease-left-ms record-name (serialize).
 --
@@ -31,8 +33,9 @@
 -- include record.lua
 
 local owner, fingerprint, lease_ms, alive_ms, unknown_ms, max_attempts,
-    policy, deadline, route, longest, waits, caution = unpack(ARGV)
+    policy, deadline, route, longest, wants, caution = unpack(ARGV)
 deadline = tonumber(deadline)
+local waits, brevity = wants % 2 == 1, wants % 4 >= 2
 local unsafe, confirm = caution % 2 == 1, caution % 4 >= 2
 local settle, question = string.match(policy, '^reconcile:(%d+):?(%x*)$')
 if deadline > 0 and now > deadline then
@@ -47,7 +50,7 @@ if value and string.sub(value, 1, STATE) == 'o1C' and
 	if confirm then
 		touch(value)
 	end
-	return {'COMPLETED', attempt, now, call, brief(value)}
+	return {'COMPLETED', attempt, now, call, brief(value, brevity)}
 end
 
 -- include index.lua
@@ -79,7 +82,7 @@ local function hold(word)
 	end
 	local holder = entity_holder()
 	if holder then
-		return entity_busy(r, holder, waits == '1')
+		return entity_busy(r, holder, waits)
 	end
 	r.owner, r.fingerprint, r.route = owner, fingerprint, route
 	r.lease_until, r.back = digits(now + lease_ms), nil
@@ -160,7 +163,7 @@ if r.state == 'P' then
 		end
 		return hold('RECONCILE')
 	elseif r.lease_until > stamp then
-		if waits == '1' and r.mark ~= '+' then
+		if waits and r.mark ~= '+' then
 			-- A full Redis refuses this; then nothing is published.
 			redis.pcall('SETRANGE', KEYS[1], MARK - 1, '+')
 		end

@@ -85,6 +85,8 @@ static const struct {
     {GROUP_ROUTE, "A route"},
     {GROUP_IDEMPOTENCY, "The idempotency of a route, and defaults"},
     {GROUP_RECONCILE, "The long form of on_unknown's reconcile"},
+    {GROUP_BROKER, "A broker"},
+    {GROUP_SOURCE, "A source"},
 };
 
 /* Its value is a list of its words, not one of them. */

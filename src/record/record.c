@@ -13,6 +13,7 @@ enum {
 	COMPRESS_LEVEL = 1,
 	LINE_BYTES = 128, /* the longest line of numbers that is written */
 	FIELD_LEAST = 8,  /* the shortest field that can be stored */
+	STATUS_DIGITS = 3,
 };
 
 /* --- reading numbers and bytes --- */
@@ -152,9 +153,19 @@ put_answer(char *at, const struct answer *answer)
 	return put(at, body_span(&answer->body));
 }
 
+/* A frame of Zstandard that holds the status and that readers skip. */
+static char *
+put_skipped(char *at, int status)
+{
+	at = put(at, SPAN("P*M\x18\3\0\0\0"));
+	digits_pad(at, STATUS_DIGITS, status);
+	return at + STATUS_DIGITS;
+}
+
 /* Compresses; false where that does not make it smaller. */
 static bool
-squeeze(ZSTD_CCtx *zstd, struct span plain, char **ret_bytes, size_t *ret_len)
+squeeze(ZSTD_CCtx *zstd, int status, struct span plain, char **ret_bytes,
+    size_t *ret_len)
 {
 	size_t room = ZSTD_compressBound(plain.len);
 	char *bytes = mem_grow(NULL, LINE_BYTES + room);
@@ -163,12 +174,13 @@ squeeze(ZSTD_CCtx *zstd, struct span plain, char **ret_bytes, size_t *ret_len)
 	ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, COMPRESS_LEVEL);
 	ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
 	size_t len = ZSTD_compress2(zstd, at, room, plain.ptr, plain.len);
-	if (ZSTD_isError(len) || (size_t)(at - bytes) + len >= plain.len) {
+	char *end = ZSTD_isError(len) ? at : put_skipped(at + len, status);
+	if (end == at || (size_t)(end - bytes) >= plain.len) {
 		free(bytes);
 		return false;
 	}
 	*ret_bytes = bytes;
-	*ret_len = (size_t)(at - bytes) + len;
+	*ret_len = (size_t)(end - bytes);
 	return true;
 }
 
@@ -181,7 +193,8 @@ record_encode(const struct answer *answer, ZSTD_CCtx *zstd, char **ret_bytes,
 	char *end = put_answer(plain, answer);
 	size_t len = (size_t)(end - plain);
 	if (zstd != NULL && len > COMPRESS_FROM &&
-	    squeeze(zstd, span_of(plain, len), ret_bytes, ret_len)) {
+	    squeeze(zstd, answer->status, span_of(plain, len), ret_bytes,
+		ret_len)) {
 		free(bytes);
 		return;
 	}

@@ -41,7 +41,8 @@ MUST_USE int record_read(struct span value, struct record *ret_record);
 /*
  * Encodes an answer as it is stored: "p" and a newline and plain text, or "z
  * SIZE" and a newline and that text compressed, SIZE bytes before (Zstandard,
- * RFC 8878).  The text is a head with the length of everything in it, and then
+ * RFC 8878), and a frame to be skipped whose three bytes are the status, for
+ * scripts.  The text is a head with the length of everything in it, and then
  * the body (put_answer in record.c).  zstd may be NULL: never compressed.  The
  * caller frees *ret_bytes.
  */

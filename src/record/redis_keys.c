@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/digits.h"
+#include "base/mem.h"
 #include "record/redis_keys.h"
 
 unsigned
@@ -56,6 +57,15 @@ redis_keys_entity(struct resp *resp, const struct conf *conf,
 	resp_arg(resp, span_of(text, len + 4 + DIGEST_HEX));
 }
 
+void
+redis_keys_shared(struct resp *resp, const struct conf *conf, unsigned shard,
+    const char *word, const char *kind, const char *name, const char *more)
+{
+	char *id = mem_printf(":%s:%s%s", kind, name, more);
+	put_name(resp, conf, shard, word, id);
+	free(id);
+}
+
 /*
  * Reads "{12}:" exactly as put_name writes it, of a shard below store.shards.
  */
@@ -83,6 +93,7 @@ redis_keys_kind(const struct conf *conf, struct span name)
 {
 	static const char *const indexes[] = {
 	    "leases", "held", "events", "dead"};
+	static const char *const shared[] = {"turn:", "pause:", "parked:"};
 	struct span prefix = span_str(conf->store.prefix), rest = name;
 	struct key_id key_id;
 	unsigned shard;
@@ -95,6 +106,9 @@ redis_keys_kind(const struct conf *conf, struct span name)
 		return KEY_INDEX;
 	for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++)
 		if (span_eq(rest, span_str(indexes[i])))
+			return KEY_INDEX;
+	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+		if (span_starts(rest, span_str(shared[i])))
 			return KEY_INDEX;
 	bool entity = span_starts(rest, SPAN("e:"));
 	if ((!entity && !span_starts(rest, SPAN("r:"))) ||

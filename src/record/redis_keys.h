@@ -30,6 +30,14 @@ void redis_keys_index(struct resp *resp, const struct conf *conf,
 void redis_keys_entity(struct resp *resp, const struct conf *conf,
     const uint8_t name[DIGEST_BYTES]);
 
+/*
+ * Appends PREFIX:{SHARD}:WORD:KIND:NAME and more, what all gateways share of a
+ * source or a relay (src/shared/); WORD is "turn", "pause" or "parked".
+ */
+void redis_keys_shared(struct resp *resp, const struct conf *conf,
+    unsigned shard, const char *word, const char *kind, const char *name,
+    const char *more);
+
 /* What a key in Redis is to a gateway with this configuration. */
 enum redis_keys_kind { KEY_RECORD, KEY_ENTITY, KEY_INDEX, KEY_OTHER };
 /*

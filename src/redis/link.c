@@ -348,10 +348,10 @@ link_came_up(struct link *link)
 	/* An immediate retry (0) is for a link that lived to see a pulse. */
 	link->backoff_ms = BACKOFF_FIRST_MS;
 	timer_clear(&link->timer);
-	if (link->channels == NULL)
-		timer_set(&link->timer, PULSE_MS);
-	else
+	if (link->channels != NULL)
 		handshake_subscribe(link);
+	else if (!link->unpulsed)
+		timer_set(&link->timer, PULSE_MS);
 	if (link->said_down) {
 		struct logline line = log_begin(
 		    is_of_cluster(link) ? EV_node_up : EV_store_up);
@@ -394,6 +394,7 @@ link_new(struct loop *loop, const struct conf *conf,
 	link->port = to->port;
 	link->sentinel = to->sentinel;
 	link->large = to->large;
+	link->unpulsed = to->unpulsed;
 	link->events = *events;
 	link->channels = mem_text(events->channels);
 	link->calls_end = &link->calls;

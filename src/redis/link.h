@@ -27,6 +27,11 @@ struct link_to {
 	 * not fill the queues on the way, in which those of others wait.
 	 */
 	bool large;
+	/*
+	 * No signs of life are asked for: it may block, its owner sends all the
+	 * time, and notices silence by link_left_ms.
+	 */
+	bool unpulsed;
 };
 
 struct link_call {

@@ -31,6 +31,7 @@ struct link {
 	char *address;  /* of host, as last resolved; NULL: never */
 	bool sentinel;  /* it leads to a Sentinel */
 	bool large;
+	bool unpulsed;
 	char *channels; /* NULL: it sends and does not listen */
 	struct link_events events;
 

@@ -11,7 +11,8 @@
  * have it, follows a slot that has moved, and reads the reply, which it
  * believes where it is the reply to this call.  It knows nothing of what
  * scripts do.  A call may outlive the operation that waits for
- * it, and frees itself at its end.  For src/store/ alone; the store's thread.
+ * it, and frees itself at its end.  For src/store/ and src/shared/; the store's
+ * thread.
  */
 
 /*

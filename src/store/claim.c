@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/container.h"
 #include "base/digits.h"
+#include "base/must.h"
 #include "base/test_build.h"
 #include "record/redis_keys.h"
 #include "store/claim.h"
@@ -161,6 +162,7 @@ claim_start(
     struct store *store, struct store_op *op, const struct claim *claim)
 {
 	const struct conf_idempotency *policy = claim->policy;
+	must(claim->max_attempts > 0);
 	operation_longest(store, policy);
 	operation_begin(store, op);
 	struct store_call *call = operation_call_sized(store, SCRIPT_claim,
@@ -172,12 +174,12 @@ claim_start(
 	resp_number(&call->args, policy->lease_ms);
 	resp_number(&call->args, operation_alive_ms(policy));
 	resp_number(&call->args, policy->unknown_retention_ms);
-	resp_number(&call->args, policy->max_attempts);
+	resp_number(&call->args, claim->max_attempts);
 	put_policy(&call->args, claim);
 	own->deadline_at = put_room(call, SPAN("0000000000000"));
 	resp_arg(&call->args, operation_one_line(claim->route));
 	resp_number(&call->args, store->longest_ms);
-	resp_number(&call->args, claim->waits);
+	resp_number(&call->args, claim->waits + 2 * claim->brief);
 	own->caution_at = put_room(call, SPAN("0"));
 	if (claim->entity != NULL)
 		put_entity(call, claim);

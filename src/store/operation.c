@@ -11,7 +11,13 @@
 #include "record/redis_keys.h"
 #include "store/operation.h"
 
-enum { ATTEMPT_DIGITS = 6, ATTEMPT_MAX = 999999, CREATED_DIGITS = 13 };
+enum {
+	ATTEMPT_DIGITS = 6,
+	ATTEMPT_MAX = 999999,
+	CREATED_DIGITS = 13,
+	STATUS_FIRST = 200,
+	STATUS_LAST = 599,
+};
 
 /* --- arguments --- */
 
@@ -192,6 +198,7 @@ operation_begin(struct store *store, struct store_op *op)
 	op->current[0] = '\0';
 	op->until_ms = 0;
 	op->unreadable = op->fetches = op->gone = op->quiet = false;
+	op->brief = false;
 	op->call = NULL;
 	op->failure = 0;
 	op_start(&op->op, store->conf->store.redis.timeout_ms, on_detach);
@@ -322,14 +329,35 @@ fetch_answer(const struct store_call *told, struct span head)
 	call_start(call);
 }
 
-/* A COMPLETED record, or only its head, which is followed by no answer. */
+/* The status alone, of an answer that was asked for briefly. */
 static int
-take_record(struct store_call *call, struct span value)
+take_status(struct store_op *op, const struct record *record,
+    struct span digits)
+{
+	const struct fields none = {NULL, 0};
+	int64_t status;
+	if (!digits_read(digits, STATUS_LAST, &status) ||
+	    status < STATUS_FIRST)
+		return E_MALFORMED;
+	op->until_ms = record->lease_until_ms;
+	op->answer = answer_new((int)status, &none, NULL, SPAN(""));
+	op->brief = true;
+	return 0;
+}
+
+/*
+ * A COMPLETED record, or only its head, which is followed by no answer; status
+ * is what stands for that, or empty.
+ */
+static int
+take_record(struct store_call *call, struct span value, struct span status)
 {
 	struct record record;
 	int error = record_read(value, &record);
 	if (error != 0)
 		return error;
+	if (record.state == STATE_COMPLETED && status.len > 0)
+		return take_status(call->op, &record, status);
 	if (record.state != STATE_COMPLETED || record.rest.len > 0)
 		return read_answer(call, &record);
 	fetch_answer(call, value);
@@ -417,9 +445,10 @@ read_extra(struct store_call *call, const struct call_reply *reply)
 		value = extra_text(reply, 1);
 		op->before = span_eq(value, SPAN("BEFORE"));
 	}
-	if (op->verdict == VERDICT_COMPLETED ||
-	    (op->verdict == VERDICT_FENCED && op->state == STATE_COMPLETED))
-		return take_record(call, value);
+	if (op->verdict == VERDICT_COMPLETED)
+		return take_record(call, first, extra_text(reply, 1));
+	if (op->verdict == VERDICT_FENCED && op->state == STATE_COMPLETED)
+		return take_record(call, value, SPAN(""));
 	return op->verdict == VERDICT_BROKEN ? E_MALFORMED : 0;
 }
 

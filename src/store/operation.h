@@ -6,8 +6,8 @@
 /*
  * What the operations of a store have in common: arguments (their order is at
  * the head of each script in src/lua/), waiting for calls, and reading replies.
- * It knows none of them in particular.  For src/store/ alone; the store's
- * thread.
+ * It knows none of them in particular.  For src/store/ and src/shared/; the
+ * store's thread.
  */
 
 /*

@@ -17,6 +17,7 @@ struct function_library;
 struct node;
 struct store_call;
 struct store_health;
+struct subscriber_hearing;
 struct topology;
 
 /* Calls that wait, in order (call.h). */
@@ -45,6 +46,7 @@ struct store {
 	bool listens;    /* store_listen was called */
 	bool subscribed; /* and the listener was told that it hears all */
 	struct store_listener listener;
+	struct subscriber_hearing *hearings; /* of notices */
 	uint64_t next_call;     /* the name of the next one; begins anywhere */
 	struct histogram *took; /* of each script; NULL: not measured */
 	struct script_names names;

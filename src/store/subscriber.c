@@ -91,7 +91,34 @@ on_prove_timer(void *arg)
 
 /* --- what is heard --- */
 
-/* The key id of a record that has changed, or the word of a subscriber. */
+void
+subscriber_hear(struct store *store, struct subscriber_hearing *hearing)
+{
+	hearing->next = store->hearings;
+	store->hearings = hearing;
+}
+
+void
+subscriber_unhear(struct store *store, struct subscriber_hearing *hearing)
+{
+	struct subscriber_hearing **at = &store->hearings;
+	while (*at != hearing)
+		at = &(*at)->next;
+	*at = hearing->next;
+}
+
+static void
+pass_on(struct store *store, struct span notice)
+{
+	struct subscriber_hearing *next;
+	for (struct subscriber_hearing *h = store->hearings; h != NULL;
+	     h = next) {
+		next = h->next;
+		h->heard(h->arg, notice);
+	}
+}
+
+/* The key id of a record that has changed, a notice, or a subscriber's word. */
 static void
 on_heard(void *arg, struct span bytes)
 {
@@ -100,6 +127,8 @@ on_heard(void *arg, struct span bytes)
 	struct key_id key_id;
 	if (hex_decode(bytes, key_id.bytes, sizeof key_id.bytes)) {
 		listener->changed(listener->arg, &key_id);
+	} else if (span_starts(bytes, SPAN("!"))) {
+		pass_on(node->store, span_from(bytes, 1));
 	} else if (span_eq(bytes, span_str(node->subscriber.word))) {
 		node->subscriber.proven_us = clock_us();
 		set_subscribed(node, true);
@@ -117,6 +146,7 @@ on_link_changed(void *arg, bool up)
 		return;
 	}
 	listener->changed(listener->arg, NULL);
+	pass_on(node->store, SPAN(""));
 	if (listener->hears != NULL)
 		timer_set(&node->subscriber.timer, 0);
 }

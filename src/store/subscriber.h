@@ -10,8 +10,9 @@
  * publishes a word that the subscriber must hear.  In a cluster each server
  * publishes changes of its own records, and the bus that carries them to the
  * others may lose some; so each server has a subscriber, and the store is
- * subscribed only while all are.  It knows nothing of caches.  For src/store/
- * alone; the store's thread.
+ * subscribed only while all are.  It also hears the notices of what gateways
+ * share (lua/notice.lua).  It knows nothing of caches, nor of what is shared.
+ * For src/store/ and src/shared/; the store's thread.
  */
 
 /* For a new node; it does not listen yet. */
@@ -27,3 +28,19 @@ void subscriber_end(struct node *node);
  * that count hear.
  */
 void subscriber_sum_up(struct store *store);
+
+/* Hears notices; a member of whoever does, which unhears before it is gone. */
+struct subscriber_hearing {
+	struct subscriber_hearing *next;
+	/*
+	 * A notice, without the exclamation mark before it; empty: some may
+	 * have been missed.  It may end no hearing but its own.
+	 */
+	void (*heard)(void *arg, struct span notice);
+	void *arg;
+};
+/* From now on, where the store listens (store_listen). */
+void subscriber_hear(
+    struct store *store, struct subscriber_hearing *hearing);
+void subscriber_unhear(
+    struct store *store, struct subscriber_hearing *hearing);

@@ -43,6 +43,12 @@ struct store_op {
 	/* STALE: the highest version, as JSON; "" where it is too long. */
 	char current[STORE_VERSION_BYTES];
 	bool unreadable; /* BROKEN: it is well, but its answer does not open */
+	/*
+	 * COMPLETED: the answer has its status and nothing else, and is not to
+	 * be given to anybody.  Only where the claim had brief set, and not
+	 * always then.
+	 */
+	bool brief;
 	bool quiet; /* the log has heard of its damaged record before */
 	/*
 	 * The record is COMPLETED, and its answer is so large that it is asked
@@ -70,6 +76,11 @@ struct claim {
 	struct owner owner;
 	uint8_t fingerprint[DIGEST_BYTES];
 	const struct conf_idempotency *policy; /* lease, retention, … */
+	/*
+	 * So many attempts that are sent; one more, and it is FAILED, whoever
+	 * claims it: from 1.
+	 */
+	int64_t max_attempts;
 	struct span route;                     /* its name, kept for people */
 	const struct store_entity *entity;     /* NULL: none */
 	/*
@@ -82,6 +93,10 @@ struct claim {
 	 * the end of that.
 	 */
 	bool waits;
+	/*
+	 * Of a COMPLETED record its status is enough (store_op's brief).
+	 */
+	bool brief;
 	/*
 	 * Reconcile: hex digits, a hash of what would be asked; another
 	 * question than its own is never asked about an attempt.  May be empty.

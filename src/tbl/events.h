@@ -5,6 +5,7 @@
  * what.
  */
 EVENT(request, INFO, "")
+EVENT(message, INFO, "")
 EVENT(step, DEBUG, "")
 EVENT(ready, INFO, "")
 EVENT(starting, INFO, "")
@@ -177,4 +178,39 @@ EVENT(descriptors_few, WARN, "the process may not open enough descriptors for "
 	"kept in reserve for the admin interface, Redis and the journal, and "
 	"for idle connections to upstreams. Raise the limit (LimitNOFILE= in "
 	"systemd, ulimit -Hn) to what is needed, or lower limits.connections")
+EVENT(source_broker_up, INFO, "the broker of this source answers again")
+EVENT(source_broker_down, ERROR, "the broker of this source cannot be "
+	"reached; nothing is lost, and its messages are taken when it is "
+	"back: check the broker and the network path to it")
+EVENT(source_refused, ERROR, "the broker of this source answers, and refuses "
+	"what is needed to take or to finish its messages; error has its "
+	"words: check the rights of the user, what is stored under these "
+	"names, and the broker's memory")
+EVENT(source_group_made, INFO, "the consumer group of this source was not "
+	"there and has been made, as start says; if there should have been "
+	"one, check stream and group")
+EVENT(source_group_made_again, WARN, "the consumer group of this source, or "
+	"its stream, has vanished while it was read; it was made again "
+	"behind what this gateway knows to be finished, so some messages "
+	"come a second time and are not executed again: find out who deletes "
+	"it, or whether the broker has lost data")
+EVENT(source_lost, ERROR, "the broker has lost messages of this source: "
+	"trimmed before they were read (trimmed-unread), or while they were "
+	"pending (trimmed-pending), or deleted; they are not executed any "
+	"more, unless they were already: let producers keep more entries "
+	"(MAXLEN, MINID), or find out why the source lags, and ask the "
+	"producers for them")
+EVENT(source_parts, INFO, "this gateway reads this many parts of the table, "
+	"and others the rest")
+EVENT(source_row_deleted, WARN, "somebody else deleted a row while its message "
+	"was worked on: what was to be put with its acknowledgement is not "
+	"put; find out who deletes from the table besides the gateways")
+EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "
+	"it is not executed again and not acknowledged: ask the upstream what "
+	"happened, then resolve the key (onceproxy keys)")
+EVENT(source_stands, WARN, "this source takes no messages until what is in the "
+	"way is gone; it tries again by itself, and nothing is counted against "
+	"a message: reason and error say where to look")
+EVENT(source_goes, INFO, "this reason no longer keeps the source from taking "
+	"messages")
 EVENT(fatal, ERROR, "")

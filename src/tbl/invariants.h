@@ -116,6 +116,10 @@ INVARIANT_NAME(newest_master,
 INVARIANT_NAME(no_eviction,
     "Redis could forget a claim, and its payment be made again")
 
+/* --- messages: broker/ --- */
+INVARIANT_NAME(put_while_pending,
+    "a reader that was frozen would put a result beside the next reader's")
+
 /* --- the journal: gate/journal_relay.c, journal/ --- */
 INVARIANT_NAME(writable_journal,
     "an outcome that Redis cannot take would have no place to go")
@@ -207,6 +211,10 @@ INVARIANT_NAME(one_reading,
     "a path could slip past its route as /static/..%2Fv1/charges")
 INVARIANT_NAME(dots_resolved, "a path could slip past its route as /x/../v1")
 INVARIANT_NAME(slashes_joined, "a path could slip past its route as //v1")
+
+/* --- a message: source/ --- */
+INVARIANT_NAME(acknowledged_stored,
+    "a message would be gone whose outcome is only on a disk that may die")
 
 /* --- the operator: admin/ --- */
 INVARIANT_NAME(answer_waits,

@@ -6,7 +6,8 @@
  * the manual's tables follow from it (conf/option.h).
  *
  *   group     the object that it is in: ROOT, LISTEN, ENCRYPTION_KEY, UPSTREAM,
- *             ROUTE or IDEMPOTENCY
+ *             ROUTE, IDEMPOTENCY, RECONCILE; BROKER and SOURCE are in
+ *             tbl/message_options.h, which belongs to the same table
  *   path      its name there; a dot leads into an object within the object
  *   type      a line of conf/types.h: how it is read, and its schema
  *   field     the member that it fills, in the group's struct of conf/conf.h
@@ -25,6 +26,11 @@ OPT(ROOT, "listen", LISTENS, listen, ANY, RESTART,
 OPT(ROOT, "workers", COUNT, workers, RANGE(0, 256), RESTART,
 	"Event-loop threads; 0 means one for each processor.",
 	0)
+OPT(ROOT, "instance", PLAIN_NAME, instance, ANY, RESTART,
+	"The name of this gateway among those that share a store or a broker: "
+	"at most 64 letters, digits and . _ -. The default is the name of the "
+	"host.",
+	NONE)
 OPT(ROOT, "state_dir", TEXT, state_dir, ANY, RESTART,
 	"Where the journal and the managed Redis keep their files. The default "
 	"is lib/onceproxy in the localstatedir of the installation.",
@@ -178,6 +184,14 @@ OPT(ROOT, "defaults", DEFAULTS, defaults, ANY, RELOAD,
 OPT(ROOT, "routes", ROUTES, routes, ANY, RELOAD,
 	"The routes, in order; the first one that matches serves a request.",
 	REQUIRED)
+OPT(ROOT, "brokers", BROKERS, brokers, ANY, RELOAD,
+	"The servers that messages come from, by name: at most 64 letters, "
+	"digits and . _ -.",
+	NONE)
+OPT(ROOT, "sources", SOURCES, sources, ANY, RELOAD,
+	"What turns messages into requests, by name: at most 64 letters, "
+	"digits and . _ -.",
+	NONE)
 
 /* --- an entry of listen, where it is an object --- */
 
@@ -205,7 +219,7 @@ OPT(LISTEN, "tls.client_ca", TEXT, tls.client_ca, ANY, RELOAD,
 
 /* --- an entry of store.encryption_keys --- */
 
-OPT(ENCRYPTION_KEY, "id", KEY_NAME, id, ANY, RESTART,
+OPT(ENCRYPTION_KEY, "id", PLAIN_NAME, id, ANY, RESTART,
 	"The name by which a stored answer refers to the key: at most 64 "
 	"letters, digits and . _ -. An id must never be reused for another "
 	"key.",
@@ -438,3 +452,5 @@ OPT(RECONCILE, "status", COUNT, reconcile.status, RANGE(200, 599), RELOAD,
 	"The status that is stored in place of that of the upstream's answer; "
 	"by default, it is stored as it came.",
 	NONE)
+
+#include "tbl/message_options.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SCRIPT(name, word): the scripts of a record, src/lua/NAME.lua each, and their
- * words in metrics and the log (the label of onceproxy_store_seconds, which
- * stays when a script gets a better name).
+ * SCRIPT(name, word): the scripts of a record, and of what gateways share of
+ * a source (src/shared/), src/lua/NAME.lua each, and their words in metrics and
+ * the log (the label of onceproxy_store_seconds, which stays when a script gets
+ * a better name).
  */
 SCRIPT(claim, "claim")
 SCRIPT(complete, "complete")
@@ -14,6 +15,10 @@ SCRIPT(identify, "identify")
 SCRIPT(list, "list")
 SCRIPT(mark_unknown, "unknown")
 SCRIPT(operate, "operate")
+SCRIPT(park, "park")
+SCRIPT(parked, "parked")
+SCRIPT(pause, "pause")
 SCRIPT(release, "release")
 SCRIPT(renew, "renew")
 SCRIPT(show, "look")
+SCRIPT(turn, "turn")

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The steps of the two machines, in life order.  An imperative starts
+ * The steps of the three machines, in life order.  An imperative starts
  * something; a participle has its result and decides.
  *
- * REQUEST_STEP(name, function, operation) and EXECUTION_STEP(...): operation is
- * the only one that can wake the machine into that step (r or e is the
- * machine); NULL: the step follows at once.
+ * REQUEST_STEP(name, function, operation), EXECUTION_STEP(...) and
+ * DELIVERY_STEP(...): operation is the only one that can wake the machine into
+ * that step (r, e or d is the machine); NULL: the step follows at once.
  */
 #ifndef REQUEST_STEP
 #define REQUEST_STEP(name, function, operation)
 #endif
 #ifndef EXECUTION_STEP
 #define EXECUTION_STEP(name, function, operation)
+#endif
+#ifndef DELIVERY_STEP
+#define DELIVERY_STEP(name, function, operation)
 #endif
 
 REQUEST_STEP(CHECK, request_client_check, NULL)
@@ -49,5 +52,32 @@ EXECUTION_STEP(PAUSE, execution_store_pause, NULL)
 EXECUTION_STEP(PAUSED, execution_store_paused, &e->pause)
 EXECUTION_STEP(FINISH, execution_store_finish, NULL)
 
+DELIVERY_STEP(SHAPE, delivery_shape, NULL)
+DELIVERY_STEP(TURN, delivery_lane_turn, NULL)
+DELIVERY_STEP(TURNED, delivery_lane_turned, &d->place.turn)
+DELIVERY_STEP(FOLLOW, delivery_lane_follow, NULL)
+DELIVERY_STEP(FOLLOWED, delivery_lane_followed, &d->park.op.op)
+DELIVERY_STEP(STAND, delivery_rest_stand, NULL)
+DELIVERY_STEP(STOOD, delivery_rest_stood, &d->gate)
+DELIVERY_STEP(CLAIM, delivery_claim, NULL)
+DELIVERY_STEP(CLAIMED, delivery_claim_answered, &d->c.claim_op.op)
+DELIVERY_STEP(START, delivery_claim_start, NULL)
+DELIVERY_STEP(JOINED, delivery_claim_joined, &d->c.join)
+DELIVERY_STEP(WAIT, delivery_rest_wait, NULL)
+DELIVERY_STEP(HOLD, delivery_rest_hold, NULL)
+DELIVERY_STEP(HEARD, delivery_rest_heard, &d->waiter.op)
+DELIVERY_STEP(UNSENT, delivery_rest_unsent, NULL)
+DELIVERY_STEP(BACK_OFF, delivery_rest_back_off, NULL)
+DELIVERY_STEP(LOOK, delivery_rest_look, NULL)
+DELIVERY_STEP(RESTED, delivery_rest_over, &d->rest)
+DELIVERY_STEP(REFUSE, delivery_finish_refused, NULL)
+DELIVERY_STEP(BURY, delivery_finish_bury, NULL)
+DELIVERY_STEP(PARK, delivery_lane_park, NULL)
+DELIVERY_STEP(PARKED, delivery_lane_parked, &d->park.op.op)
+DELIVERY_STEP(FINISH, delivery_finish, NULL)
+DELIVERY_STEP(FINISHED, delivery_finish_answered, &d->finish.op)
+DELIVERY_STEP(END, delivery_finish_end, NULL)
+
 #undef REQUEST_STEP
 #undef EXECUTION_STEP
+#undef DELIVERY_STEP

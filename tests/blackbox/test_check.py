@@ -11,7 +11,8 @@ from once.demo import source
 from once.gateway import command
 from once.tap import each, equal, test
 
-SECRETS = ("s3cret-1", "s3cret-2", "s3cret-3")
+SECRETS = ("s3cret-1", "s3cret-2", "s3cret-3", "s3cret-4", "s3cret-5",
+           "s3cret-6")
 KEY = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="
 
 
@@ -56,8 +57,55 @@ def least():
 
 
 def options(group):
-    with open(source("src/tbl/options.h"), encoding="ascii") as file:
-        return re.findall(rf'^OPT\({group}, "([^"]+)"', file.read(), re.M)
+    found = []
+    for table in ("options.h", "message_options.h"):
+        with open(source(f"src/tbl/{table}"), encoding="ascii") as file:
+            found += re.findall(
+                rf'^OPT\({group}, "([^"]+)"', file.read(), re.M)
+    return found
+
+
+def has_postgres(bench):
+    config = {**least(), "brokers": {"shop": {"postgres": "postgresql://h"}}}
+    done = command("check", "-c", bench.file(json.dumps(config).encode()))
+    return "built without PostgreSQL" not in done.stdout
+
+
+def messages(bench):
+    """Brokers and sources, as far as they are built in."""
+    token = os.path.join(bench.folder(), "token")
+    with open(token, "w", encoding="ascii") as file:
+        file.write(SECRETS[3])
+    brokers = {"queue": {"redis": f"redis://me:{SECRETS[4]}@127.0.0.1:7/1",
+                         "timeout": "1s"}}
+    common = {
+        "in_flight": 7, "retry": {"first": "2s", "most": "1m", "attempts": 3},
+        "hold": "2h", "refused": "ack", "max_age": "3d", "behind": "go-on"}
+    sources = {"charges": {
+        **common, "broker": "queue", "stream": "in", "group": "g",
+        "start": "latest",
+        "request": {
+            "method": "PUT", "path": "/b?x={json:/a~1b}&y={id}",
+            "headers": {"Authorization": {"file": token},
+                        "X-From": "{header:from}, {id}"},
+            "body": {"field": "payload"}, "content_type": "text/plain",
+            "cloudevents": "binary"},
+        "key": {"header": "event_id"}, "order_by": ["/account"],
+        "results": {"stream": "out"}, "dead_letters": {"stream": "no"}}}
+    if has_postgres(bench):
+        brokers["shop"] = {
+            "postgres":
+                f"postgresql://me:{SECRETS[5]}@h:1,h2/x?sslmode=disable"}
+        sources["outbox"] = {
+            **common, "broker": "shop", "table": "shop.outbox",
+            "columns": {"id": "i", "entity": "e", "type": "t",
+                        "payload": "p", "headers": "h", "order": "o"},
+            "finish": {"set": "done"}, "notify": "outbox", "poll": "2s",
+            "request": {"path": "/b", "headers": {
+                "Authorization": "{entity}-{type}"}},
+            "key": ["/order"], "order_by": "entity",
+            "results": {"table": "out"}, "dead_letters": {"table": "no"}}
+    return {"brokers": brokers, "sources": sources}
 
 
 def everything(bench):
@@ -94,7 +142,8 @@ def everything(bench):
                    {"address": "unix:/run/y", "mode": "0660", "group": "g"},
                    {"address": "127.0.0.1:1", "tls": {
                        "certificate": tls.file, "key": tls.key}}],
-        "workers": 3, "state_dir": "/state", "drain_timeout": "7s",
+        "workers": 3, "instance": "gate-1", "state_dir": "/state",
+        "drain_timeout": "7s",
         "log": {"level": "debug", "access": False},
         "limits": {"connections": 5, "request_headers": "8KiB",
                    "header_timeout": "1s", "idle_timeout": "2m",
@@ -115,7 +164,16 @@ def everything(bench):
              "upstream": "api", "idempotency": idempotency},
             {"path": "/b", "upstream": "b/c", "idempotency": {
                 "derive_key": "body", "on_unknown": "retry"}},
-            {"path": "/*", "upstream": "b/c"}]}
+            {"path": "/*", "upstream": "b/c"}],
+        **messages(bench)}
+
+
+def has_member(found, path):
+    for name in path.split("."):
+        if name not in found:
+            return False
+        found = found[name]
+    return True
 
 
 def merged(whole, part):
@@ -149,8 +207,14 @@ def the_json_has_what_the_file_says(bench):
     equal(shown["store"]["user"], "me")
     equal(shown["upstreams"]["b/c"]["targets"], ["http://h"])
     equal(shown["listen"][0], {"address": "127.0.0.1:0"})
+    equal(shown["brokers"]["queue"]["redis"], "redis://127.0.0.1:7/1")
+    equal(shown["brokers"]["queue"]["user"], "me")
     for part in (config["admin"], config["store"]):
         part.pop("token", None)
+    for broker in config["brokers"].values():
+        broker.pop("redis", None)
+        broker.pop("postgres", None)
+    del config["sources"]["charges"]["request"]["headers"]["Authorization"]
     for name in ("redis", "secret", "encryption_keys"):
         del config["store"][name]
     del config["upstreams"]["b/c"], config["listen"][0]
@@ -167,6 +231,15 @@ def the_json_has_what_the_file_says(bench):
 def the_json_has_every_option(bench):
     shown = json.loads(
         check(bench, everything(bench), "--explain", "--json"))
+    table = shown["sources"].get("outbox")
+    for group in ("BROKER", "SOURCE"):
+        found = shown[group.lower() + "s"].values()
+        for path in options(group):
+            if table is None and path.split(".")[0] in (
+                    "postgres", "table", "columns", "finish", "notify",
+                    "poll") or path in ("cluster", "sentinels", "master"):
+                continue
+            assert any(has_member(one, path) for one in found), path
     idempotency = shown["routes"][0]["idempotency"]
     for group, found in (("ROOT", shown), ("IDEMPOTENCY", idempotency),
                          ("UPSTREAM", shown["upstreams"]["api"]),
@@ -224,7 +297,7 @@ def a_table_says_what_each_route_does(bench):
             "A-Key, B-Key, or from /a~1b/c~0d, /e, or none", "one for all",
             "waits 90s", "after 1m, ask /by/{key}?x=1", "36h"],
            ["/b", "any /b", "b/c", "Idempotency-Key, or from body",
-            "Authorization", "409", "retry", "1d"],
+            "Authorization", "409", "retry", "7d"],
            ["/*", "any /*", "b/c", "passed through"],
            ["/h", "any /h", "api", "Idempotency-Key", "Authorization",
             "waits 10s", "hold", "1d"]])
@@ -235,7 +308,7 @@ def every_setting_is_there_and_defaults_are_marked(bench):
     parts = explain(bench, least())
     found, marked = settings(parts["Settings (* is the default)"])
     equal(set(found), set(options("ROOT")) - {
-        "upstreams", "routes", "defaults"})
+        "upstreams", "routes", "defaults", "brokers", "sources"})
     equal(set(found) - marked, {"listen"})
     equal((found["drain_timeout"], found["admin.listen"]), ("30s", "none"))
     found, marked = settings(parts["Upstream api"])
@@ -259,7 +332,11 @@ def what_a_file_sets_is_not_marked(bench):
     found, _ = settings(parts["Idempotency of route all"])
     equal(set(found), set(options("IDEMPOTENCY")))
     found, _ = settings(parts["Idempotency of route /b"])
-    equal(found, {"derive_key": "body", "on_unknown": "retry"})
+    equal(found, {"derive_key": "body", "on_unknown": "retry",
+                  "retention": "7d"})  # which a source leads to
+    found, marked = settings(parts["Source charges"])
+    equal((found["stream"], found["results"]), ("in", "stream out"))
+    equal(marked, set())
     found, marked = settings(
         parts["Idempotency, unless a route says otherwise"])
     equal(set(found) - marked, {"lease"})

@@ -43,9 +43,33 @@ policy_is_complete(const struct conf_idempotency *p)
 		must(p->outcomes[status] <= STATUS_UNKNOWN);
 }
 
+/* What serves the messages of a source relies on. */
+static void
+source_is_complete(const struct conf_source *s)
+{
+	bool table = s->broker->kind == BROKER_POSTGRES;
+	must(s->request.path.count > 0 && s->request.method);
+	for (size_t i = 0; i < s->request.n_headers; i++) {
+		const struct conf_source_header *h = &s->request.headers[i];
+		must((h->secret != NULL) != (h->value.text != NULL));
+	}
+	must((s->table != NULL) == table && (s->stream != NULL) == !table);
+	must(s->dead_letters && s->group && s->poll_ms > 0);
+	must(s->columns.id && s->columns.entity && s->columns.payload);
+	must((s->key == SOURCE_KEY_POINTERS) == (s->key_pointers.count > 0));
+	must((s->order_by == SOURCE_ORDER_HEADER) == (s->order_header != NULL));
+	must(s->in_flight > 0 && s->retry_attempts > 0 && s->hold_ms > 0);
+	must(s->retry_first_ms <= s->retry_most_ms);
+}
+
 static void
 is_complete(const struct conf *conf)
 {
+	must(conf->instance[0] != '\0');
+	for (size_t i = 0; i < conf->n_brokers; i++)
+		must(conf->brokers[i].index == i);
+	for (size_t i = 0; i < conf->n_sources; i++)
+		source_is_complete(&conf->sources[i]);
 	must(conf->n_listen > 0 && conf->workers > 0);
 	must(conf->defaults != NULL);
 	for (size_t i = 0; i < conf->n_upstreams; i++) {

@@ -301,6 +301,7 @@ static void
 claim(struct run *run, struct asked *asked, const struct held *held)
 {
 	struct claim claim = {.key_id = held->key_id, .policy = held->policy,
+	    .max_attempts = held->policy->max_attempts,
 	    .route = held->route};
 	memset(claim.owner.bytes, (int)run->count, sizeof claim.owner.bytes);
 	store_claim(run->store, asked->op, &claim);

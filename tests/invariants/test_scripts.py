@@ -19,6 +19,8 @@ DOWN, LEASE, ADMIN = "test_store_down", "test_lease", "test_admin"
 TWO, ENTITY = "test_two_gateways", "test_entity"
 STORE = "test_journal_store"
 FIRST = "test_journal_first"
+TURN, PAUSE = "unit/shared/test_turn", "unit/shared/test_pause"
+PARKED = "unit/shared/test_parked"
 SLEPT = "an owner that slept while another took its place is fenced: its "
 WITH_AN_END = "everything in redis has an end: "
 NOTHING = ""
@@ -279,6 +281,33 @@ MUTANTS = {
         {"mark_unknown": [("\t\tindex(KEYS[3], KEYS[1], stamp, longest)\n",
                       NOTHING)]},
         [(ADMIN, "a list goes from old to new in pages")]),
+
+    # What gateways share of a source.
+    "one gateway at a time has a turn": (
+        {"turn": [("if holder ~= token and ends > now then",
+                   "if false then")]},
+        [(TURN, "one_of_two_has_it_and_keeps_it")]),
+    "the number of a turn grows": (
+        {"turn": [("math.max(number + 1, now)", "now")]},
+        [(TURN, "what_another_has_is_lost")]),
+    "a pause stays": (
+        {"pause": [("\tredis.call('SET', KEYS[1], value)\n", NOTHING)]},
+        [(PAUSE, "a_pause_holds_until_it_is_resumed_and_says_why")]),
+    "a position is parked once": (
+        {"park": [("redis.call('ZADD', KEYS[2], 'NX', count + 1, position)",
+                   "1 + 0 * redis.call('ZADD', KEYS[2], count + 1, position)"
+                   )]},
+        [(PARKED, "a_position_is_parked_once")]),
+    "nothing is put behind a lane that is free": (
+        {"park": [("if act == 'unpark' or act == 'behind' then",
+                   "if act == 'unpark' then")]},
+        [(PARKED, "nothing_is_behind_a_lane_that_is_free")]),
+    "only whose turn it is parks": (
+        {"park": [("if token ~= '' and token", "if false and token")]},
+        [(PARKED, "only_whose_turn_it_is_parks")]),
+    "there are only so many parked lanes": (
+        {"park": [("elseif not first and", "elseif false and")]},
+        [(PARKED, "a_lane_too_many_is_refused")]),
 }
 
 

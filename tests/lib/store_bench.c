@@ -253,7 +253,9 @@ bench_is_settled(struct bench *bench)
 struct claim
 bench_claim(struct bench *bench, const char *key)
 {
-	struct claim claim = {.policy = bench->policy, .route = SPAN("r")};
+	struct claim claim = {.policy = bench->policy,
+	    .max_attempts = bench->policy->max_attempts,
+	    .route = SPAN("r")};
 	const struct strings none = {NULL, 0};
 	key_id_make(bench->conf, SPAN("default"), &none, NULL, span_str(key),
 	    &claim.key_id);

@@ -15,7 +15,7 @@
 #include "record/function_library.h"
 
 struct redis *redis;
-bool telling, unsafe, jumped, waiting, other;
+bool telling, unsafe, jumped, waiting, other, briefly;
 const struct changed *changed;
 static struct function_library *library;
 static bool functions; /* FCALL, not EVAL */
@@ -254,7 +254,7 @@ claim(const char *owner, const char *print, const char *policy,
 	add(&words, "%013" PRId64, deadline);
 	add(&words, "charges");
 	add(&words, "%d", LONGEST);
-	add(&words, "%d", waiting);
+	add(&words, "%d", waiting + 2 * briefly);
 	add(&words, "%d", unsafe + 4 * jumped);
 	if (changed != NULL) {
 		add(&words, "%s", ENTITY);

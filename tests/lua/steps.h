@@ -63,6 +63,8 @@ int by_function(void **state);
 extern bool telling, unsafe, jumped;
 /* Likewise: whether claims wait, and whether steps are about the other key. */
 extern bool waiting, other;
+/* Likewise: whether the status of an answer is enough for claims. */
+extern bool briefly;
 /* What the next claims change; NULL: nothing that is named. */
 struct changed {
 	const char *version, *shown; /* empty: no newer_only */

@@ -199,6 +199,67 @@ replies_bring_what_belongs_to_them(void **state)
 	word_is(reply, "UNKNOWN");
 }
 
+/* The completed record is now one with that answer. */
+static void
+put_answer(const char *bytes, size_t len)
+{
+	char value[VALUE_MAX];
+	put("C");
+	get_record(value);
+	size_t head = (size_t)(strchr(value + 100, '\n') + 1 - value);
+	assert_true(head + len < sizeof value);
+	memcpy(value + head, bytes, len);
+	redis_just(redis, "SET %s %b PX %d", RECORD, value, head + len,
+	    RETENTION);
+}
+
+static void
+a_brief_claim_brings_the_status_where_it_can_be_read(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *bytes;
+		size_t len;
+		const char *status; /* NULL: it comes whole */
+	} answers[] = {
+#define BYTES(text) text, sizeof text - 1
+	    {BYTES("p\n201 - 0 0 0 2\n\nhi"), "201"},
+	    {BYTES("p\nhi"), NULL},
+	    {BYTES("z 9999\n\xb5/\xfd..P*M\x18\3\0\0\0" "409"), "409"},
+	    {BYTES("z 9999\n\xb5/\xfd..P*M\x18\3\0\0\0" "4x9"), NULL},
+	    {BYTES("z 9999\n\xb5/\xfd.. of an earlier release"), NULL},
+	    {BYTES("e 201 what is sealed is not read here"), NULL},
+	    {BYTES(""), NULL},
+#undef BYTES
+	};
+	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+		put_answer(answers[i].bytes, answers[i].len);
+		redisReply *whole = claim(B, PRINT, "hold", 5, 0);
+		assert_int_equal(whole->elements, 5);
+		briefly = true;
+		redisReply *reply = claim(B, PRINT, "hold", 5, 0);
+		briefly = false;
+		if (answers[i].status == NULL) {
+			assert_int_equal(reply->elements, 5);
+			assert_int_equal(reply->element[4]->len,
+			    whole->element[4]->len);
+		} else {
+			assert_int_equal(reply->elements, 6);
+			assert_int_equal(reply->element[4]->len,
+			    whole->element[4]->len - answers[i].len);
+			assert_string_equal(
+			    reply->element[5]->str, answers[i].status);
+		}
+		word_is(reply, "COMPLETED");
+		freeReplyObject(whole);
+	}
+	/* Of what is not completed there is nothing to leave out. */
+	put("U");
+	briefly = true;
+	word_is(claim(B, PRINT, "hold", 5, 0), "UNKNOWN");
+	briefly = false;
+}
+
 static void
 a_record_that_is_not_ours_to_read_is_never_touched(void **state)
 {
@@ -486,6 +547,7 @@ main(void)
 	    IN_BOTH(
 		a_claim_that_comes_after_its_deadline_does_nothing),
 	    IN_BOTH(replies_bring_what_belongs_to_them),
+	    IN_BOTH(a_brief_claim_brings_the_status_where_it_can_be_read),
 	    IN_BOTH(
 		a_record_that_is_not_ours_to_read_is_never_touched),
 	    IN_BOTH(

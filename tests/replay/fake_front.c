@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "gate/request.h"
 #include "http/exchange.h"
 #include "http/front.h"
 #include "replay/fakes.h"
@@ -250,6 +251,37 @@ note_answer(struct client *client, const struct answer *answer,
 	    (int)strcspn(at, "\""), at);
 }
 
+/* --- what is said to be stored --- */
+
+static const char *stored_key; /* in hex; NULL: Redis has its answer */
+
+static void
+see_stored(const char *name, struct span value)
+{
+	size_t len = strlen(name);
+	if (stored_key != NULL && len > DIGEST_HEX &&
+	    strcmp(name + len - DIGEST_HEX, stored_key) == 0 &&
+	    span_starts(span_from(value, 2), SPAN("C")))
+		stored_key = NULL;
+}
+
+/* That is said of no outcome that only the journal has, and of all others. */
+static void
+check_stored(const struct request *r)
+{
+	unsigned faults = world.scenario->faults;
+	CHECK(r->c.stored || r->c.outcome != OUTCOME_EXECUTED ||
+		world.faulty || world.hurried,
+	    "an outcome is not said to be stored, and nothing went wrong");
+	if (!r->c.stored || world.forgot ||
+	    (faults & (FAULT_FORGET | FAULT_LOSE)) != 0)
+		return;
+	stored_key = r->c.key_hex;
+	redis_records(see_stored);
+	CHECK(stored_key == NULL, "an outcome is said to be stored, and Redis "
+				  "does not have it");
+}
+
 void
 exchange_answer(struct exchange *x, struct answer *answer,
     const struct fields *more, bool close)
@@ -265,6 +297,7 @@ exchange_answer(struct exchange *x, struct answer *answer,
 	}
 	CHECK(client->state != CALLER_ANSWERED, "a client is answered twice");
 	client->state = CALLER_ANSWERED;
+	check_stored(x->op.owner);
 	note_answer(client, answer, more);
 	world_say("  client %u is answered %d %s%s%s",
 	    (unsigned)(client - world.clients) + 1, client->status,

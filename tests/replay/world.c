@@ -115,7 +115,7 @@ gateway_start(struct gateway *gateway)
 	gateway->worker = worker_new(
 	    reloaded ? world.reloaded[index] : world.confs[index],
 	    &world.budget, NULL, gateway->health, gateway->waiting, 0, NULL, 0,
-	    journal);
+	    journal, NULL);
 	gateway->loop = gateway->worker->loop;
 	fake_loop_fire(gateway->loop);
 	fake_loop_work(gateway->loop);

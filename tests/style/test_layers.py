@@ -16,16 +16,19 @@ from once.tap import equal, test
 #
 #   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
 #                   conf <- {http, upstream, load}; redis <- broker
-#   {http, store} <- key
-#   all of these but probe, load <- gate <- admin <- cmd -> {probe, load}
+#   {http, store} <- key; store <- shared
+#   all of these but probe, load <- gate; {broker, shared, gate} <- source
+#   source <- admin <- cmd -> {probe, load}
 BASE = {"base"}
 LOOP = BASE | {"loop"}
 CONF = LOOP | {"conf"}
 REDIS = CONF | {"redis"}
 RECORD = REDIS | {"record"}
 STORE = RECORD | {"journal", "store"}
+SHARED = STORE | {"shared"}
 KEY = STORE | {"http", "key"}
 GATE = KEY | {"upstream", "gate"}
+SOURCE = GATE | {"broker", "shared", "source"}
 MAY_SEE = {
     "tbl": set(),
     "base": set(),
@@ -37,20 +40,23 @@ MAY_SEE = {
     "journal": RECORD,
     "probe": RECORD,
     "store": STORE,
+    "shared": SHARED,
     "http": CONF,
     "upstream": CONF,
     "broker": REDIS,
     "key": KEY,
     "gate": GATE,
-    "admin": GATE,
-    "cmd": GATE | {"admin", "load", "probe"},
+    "source": GATE | {"broker", "shared"},
+    "admin": SOURCE,
+    "cmd": SOURCE | {"admin", "load", "probe"},
     "lua": {"record"},  # scripts.c, which make writes
     "man": CONF,
 }
 # The libraries that these folders alone talk to.
 OWNED = {"microhttpd.h": {"http"}, "curl/curl.h": {"upstream"},
-         "hiredis/": {"redis", "probe", "store"}, "uv.h": {"loop"},
-         "gnutls/": {"load", "http"}, "zstd.h": {"record"}}
+         "hiredis/": {"broker", "redis", "probe", "store"}, "uv.h": {"loop"},
+         "gnutls/": {"load", "http"}, "zstd.h": {"record"},
+         "libpq-fe.h": {"broker"}}
 
 
 @test

@@ -19,6 +19,28 @@ AC_DEFUN([ONCE_NEED_DONE], [
 		[AC_MSG_ERROR([these libraries are missing:$once_missing])])
 ])
 
+# ONCE_POSTGRES
+# --without-postgres leaves the outbox of PostgreSQL out.
+AC_DEFUN([ONCE_POSTGRES], [
+	AC_ARG_WITH([postgres],
+		[AS_HELP_STRING([--without-postgres],
+			[no brokers of the kind "postgres"])],
+		[], [with_postgres=yes])
+	AS_VAR_IF([with_postgres], [no], [], [
+		ONCE_NEED([POSTGRES], [libpq], [14], [libpq-dev])
+		AC_DEFINE([HAVE_POSTGRES], [1],
+			[Define to 1 where there is libpq.])
+	])
+	AM_CONDITIONAL([HAVE_POSTGRES], [test "$with_postgres" != no])
+	# The tests run a server of their own.
+	AC_PATH_PROG([POSTGRES_SERVER], [postgres], [no],
+		[/usr/lib/postgresql/15/bin:$PATH])
+	AM_CONDITIONAL([HAVE_POSTGRES_SERVER],
+		[test "$with_postgres" != no && test "$POSTGRES_SERVER" != no])
+	POSTGRES_BIN=$(dirname "$POSTGRES_SERVER")
+	AC_SUBST([POSTGRES_BIN])
+])
+
 # ONCE_TRY_CFLAG(FLAG)
 # Appends FLAG to WARN_CFLAGS where the compiler takes it.
 AC_DEFUN([ONCE_TRY_CFLAG], [

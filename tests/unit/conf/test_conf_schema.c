@@ -29,6 +29,11 @@ static const struct {
 	TRY_POLICY("'on_unknown':{'reconcile':{%s}}")},
     [GROUP_IDEMPOTENCY] = {"idempotency", "/routes/0/idempotency",
 	TRY_POLICY("%s")},
+    [GROUP_BROKER] = {"broker", "/brokers/b",
+	TRY_FILE("'brokers':{'b':{%s}}")},
+    [GROUP_SOURCE] = {"source", "/sources/s",
+	TRY_FILE("'brokers':{'b':{'redis':'redis://h'}},"
+		 "'sources':{'s':{%s}}")},
 };
 
 static int
@@ -140,7 +145,8 @@ assert_known(enum group group, const char *path)
 		print_error("%s is not in the table\n", path);
 	assert_non_null(option);
 
-	char *found = complaints_about(group, path, "null");
+	bool may_be_null = option->type == TYPE_OPTIONAL_COLUMN;
+	char *found = complaints_about(group, path, may_be_null ? "1" : "null");
 	if (!strstr(found, "must be"))
 		print_error("%s: the loader says: %s\n", path, found);
 	assert_non_null(strstr(found, "must be"));

@@ -187,6 +187,96 @@ large_and_binary_answers_are_replayed_byte_for_byte(void **state)
 	free(bytes);
 }
 
+/* Stores an answer with a body of so many bytes under that key. */
+static void
+complete_with(struct bench *bench, const char *key, const char *bytes,
+    size_t len)
+{
+	struct store_op op;
+	struct body body;
+	body_init(&body, &bench->budget);
+	assert_int_equal(body_append(&body, bytes, len), 0);
+	struct fields none = {NULL, 0};
+	struct answer *answer = answer_new(202, &none, &body, SPAN(""));
+	struct claim claim = bench_claimed_ours(bench, &op, key);
+	struct held held = bench_held(bench, &claim, 1);
+	bench_op(bench, &op);
+	store_complete(bench->store, &op, &held, answer);
+	assert_int_equal(bench_wait(bench, &op), 0);
+	answer_unref(&answer);
+}
+
+/* As a claim that wants no more than the status is answered. */
+static void
+is_brief(struct bench *bench, const char *key)
+{
+	struct store_op op;
+	struct claim claim = bench_claim(bench, key);
+	claim.brief = true;
+	assert_int_equal(bench_claimed(bench, &op, &claim), 0);
+	assert_int_equal(op.verdict, VERDICT_COMPLETED);
+	assert_int_equal(op.answer->status, 202);
+	assert_true(op.brief);
+	assert_int_equal(op.answer->body.len, 0);
+	assert_false(op.fetches);
+	assert_true(op.until_ms > op.now_ms);
+	answer_unref(&op.answer);
+	claim.brief = false;
+	owner_new(&claim.owner);
+	assert_int_equal(bench_claimed(bench, &op, &claim), 0);
+	assert_false(op.brief);
+	assert_true(op.answer->body.len > 0);
+	answer_unref(&op.answer);
+}
+
+/* Whatever its size: plain, compressed, and what would be fetched by itself. */
+static void
+a_brief_claim_brings_the_status_and_no_body(void **state)
+{
+	struct bench *bench = *state;
+	size_t len = 1024 * 1024;
+	char *bytes = mem_zero(len);
+	complete_with(bench, "plain", "hello", 5);
+	complete_with(bench, "compressed", bytes, 100000);
+	randombytes_buf(bytes, len);
+	complete_with(bench, "large", bytes, len);
+	memset(bytes + len / 4, 0, 3 * len / 4);
+	complete_with(bench, "large, compressed", bytes, len);
+	is_brief(bench, "plain");
+	is_brief(bench, "compressed");
+	is_brief(bench, "large");
+	is_brief(bench, "large, compressed");
+	free(bytes);
+}
+
+/* Whoever claims says how many attempts there may be; FAILED is for all. */
+static void
+a_claim_brings_its_own_number_of_attempts(void **state)
+{
+	struct bench *bench = *state;
+	struct store_op op;
+	assert_int_equal(bench->policy->max_attempts, 5);
+	for (uint32_t attempt = 1; attempt <= 7; attempt++) {
+		struct claim claim = bench_claim(bench, "k");
+		claim.max_attempts = 7;
+		assert_int_equal(bench_claimed(bench, &op, &claim), 0);
+		assert_int_equal(op.verdict, VERDICT_OURS);
+		assert_int_equal(op.attempt, attempt);
+		struct held held = bench_held(bench, &claim, attempt);
+		bench_op(bench, &op);
+		store_release(bench->store, &op, &held, true, false);
+		assert_int_equal(bench_wait(bench, &op), 0);
+		assert_int_equal(op.verdict, VERDICT_DONE);
+	}
+	struct claim claim = bench_claim(bench, "k");
+	assert_int_equal(bench_claimed(bench, &op, &claim), 0);
+	assert_int_equal(op.verdict, VERDICT_FAILED);
+	claim = bench_claim(bench, "k");
+	claim.max_attempts = 100;
+	assert_int_equal(bench_claimed(bench, &op, &claim), 0);
+	assert_int_equal(op.verdict, VERDICT_FAILED);
+}
+
 static void
 a_record_that_cannot_be_read_is_broken(void **state)
 {
@@ -394,6 +484,8 @@ main(void)
 	    TEST(what_was_completed_is_replayed),
 	    TEST(a_claim_says_what_the_record_is),
 	    TEST(a_step_that_is_fenced_brings_the_truth),
+	    TEST(a_brief_claim_brings_the_status_and_no_body),
+	    TEST(a_claim_brings_its_own_number_of_attempts),
 	    TEST(an_owner_asks_and_then_executes),
 	    TEST(large_and_binary_answers_are_replayed_byte_for_byte),
 	    TEST(a_record_that_cannot_be_read_is_broken),

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/container.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "broker/postgres_private.h"
+#include "loop/log.h"
+
+/*
+ * Acknowledgements that come while others are on their way go out together, in
+ * one transaction: a commit waits for the server's disk.  Where one of them
+ * fails nothing of the batch happened, and each is sent again by itself, so
+ * that only what cannot be done is refused.
+ */
+enum {
+	BATCH_MOST = 128,
+	BATCH_BYTES = 1 << 20,
+	OUTSTANDING = 2,
+	OUTSTANDING_ALONE = 16,
+};
+
+struct postgres_finish_item {
+	struct postgres_finish_item *next;
+	struct broker_finish *finish; /* NULL: given up by its owner */
+	bool alone;
+	bool done;   /* the row was unread until now */
+	bool exists; /* else: it is there all the same */
+};
+
+struct postgres_finish_batch {
+	struct postgres_batch batch;
+	struct postgres_finish_batch *next;
+	struct postgres_reader *reader;
+	unsigned count;
+	struct postgres_finish_item *items[BATCH_MOST];
+};
+
+static enum broker_place
+place_of_item(const struct postgres_finish_item *item)
+{
+	const struct broker_put *put = item->finish->put;
+	return put != NULL ? put->place : BROKER_NOWHERE;
+}
+
+static size_t
+size_of(const struct postgres_finish_item *item)
+{
+	const struct broker_put *put = item->finish->put;
+	return put != NULL && put->has_body ? put->body.len : 0;
+}
+
+/* --- ends --- */
+
+static void
+end_item(struct postgres_finish_item *item, int error)
+{
+	if (item->finish != NULL)
+		op_done(&item->finish->op, error);
+	free(item);
+}
+
+static void
+tell_deleted(struct postgres_reader *reader, struct span position)
+{
+	struct logline line = log_begin(EV_source_row_deleted);
+	log_str(&line, "source", reader->source->name);
+	log_cut(&line, "position", position, 200);
+	log_end(&line);
+	reader->events.lost(
+	    reader->events.arg, BROKER_DELETED, 1, span_of("", 0));
+}
+
+/* It was committed, and this is what came of it. */
+static void
+settle(struct postgres_reader *reader, struct postgres_finish_item *item)
+{
+	struct broker_finish *finish = item->finish;
+	bool deleted = false;
+	if (finish == NULL) {
+		free(item);
+		return;
+	}
+	struct postgres_row *row =
+	    postgres_hand_find(&reader->hand, finish->position);
+	if (row != NULL) {
+		deleted = !item->done && !item->exists &&
+		    row->session == reader->session;
+		postgres_hand_remove(&reader->hand, row);
+	}
+	finish->finished = item->done ? BROKER_FINISHED : BROKER_NOT_PENDING;
+	if (deleted)
+		tell_deleted(reader, finish->position);
+	end_item(item, 0);
+}
+
+static void
+deny(struct postgres_reader *reader, struct postgres_finish_item *item,
+    const struct postgres_trouble *trouble)
+{
+	if (item->finish != NULL)
+		snprintf(item->finish->refused, sizeof item->finish->refused,
+		    "%s", trouble->words);
+	if (strcmp(reader->message, trouble->words) != 0) {
+		struct logline line = log_begin(EV_source_refused);
+		log_str(&line, "source", reader->source->name);
+		log_str(&line, "error", trouble->words);
+		log_end(&line);
+	}
+	postgres_note(reader, trouble->words);
+	end_item(item, E_BROKER_REFUSED);
+}
+
+static bool
+is_of(const struct postgres_trouble *trouble, const char *const *states)
+{
+	for (; *states != NULL; states++)
+		if (strncmp(trouble->state, *states, strlen(*states)) == 0)
+			return true;
+	return false;
+}
+
+/* Classes of SQLSTATE: what another try may change. */
+static bool
+may_pass(const struct postgres_trouble *trouble)
+{
+	static const char *const states[] = {"08", "40", "53", "55", "57",
+	    "58", "25", "26", "0A000", NULL};
+	return is_of(trouble, states);
+}
+
+/*
+ * What only another connection changes: the server does not write any more, or
+ * what was prepared is not there or out of date.
+ */
+static bool
+needs_another(const struct postgres_trouble *trouble)
+{
+	static const char *const states[] = {
+	    "25006", "26000", "0A000", "57P", NULL};
+	return is_of(trouble, states);
+}
+
+static void
+end_failed(struct postgres_reader *reader, struct postgres_finish_item *item,
+    const struct postgres_trouble *trouble)
+{
+	if (item->finish != NULL && strcmp(trouble->state, "42P01") == 0)
+		postgres_put_is_gone(reader, place_of_item(item));
+	if (may_pass(trouble))
+		end_item(item, E_BROKER_DOWN);
+	else
+		deny(reader, item, trouble);
+}
+
+/* --- batches --- */
+
+static void
+note_item(struct postgres_batch *batch, unsigned statement,
+    const PGresult *result)
+{
+	struct postgres_finish_batch *b =
+	    CONTAINER_OF(batch, struct postgres_finish_batch, batch);
+	if (statement >= b->count)
+		return;
+	struct postgres_finish_item *item = b->items[statement];
+	item->done = postgres_pipe_number(result, 0, 0) > 0;
+	item->exists =
+	    span_eq(postgres_pipe_value(result, 0, 1), SPAN("true"));
+}
+
+/* Each by itself, before all that waits, in their order. */
+static void
+send_again(struct postgres_reader *reader, struct postgres_finish_batch *b)
+{
+	struct postgres_finishes *f = &reader->finishes;
+	for (unsigned i = b->count; i-- > 0;) {
+		b->items[i]->alone = true;
+		b->items[i]->next = f->first;
+		if (f->first == NULL)
+			f->last = &b->items[i]->next;
+		f->first = b->items[i];
+	}
+}
+
+static void
+unlist(struct postgres_finishes *f, struct postgres_finish_batch *b)
+{
+	struct postgres_finish_batch **at = &f->sent;
+	while (*at != b)
+		at = &(*at)->next;
+	*at = b->next;
+	f->outstanding--;
+}
+
+static void
+end_lost(struct postgres_reader *reader, struct postgres_finish_batch *b)
+{
+	int error = reader->closed ? E_CANCELLED : E_BROKER_DOWN;
+	for (unsigned i = 0; i < b->count; i++)
+		end_item(b->items[i], error);
+}
+
+static void
+batch_ended(
+    struct postgres_batch *batch, const struct postgres_trouble *trouble)
+{
+	struct postgres_finish_batch *b =
+	    CONTAINER_OF(batch, struct postgres_finish_batch, batch);
+	struct postgres_reader *reader = b->reader;
+	unlist(&reader->finishes, b);
+	if (trouble == NULL)
+		for (unsigned i = 0; i < b->count; i++)
+			settle(reader, b->items[i]);
+	else if (trouble->lost)
+		end_lost(reader, b);
+	else if (b->count > 1)
+		send_again(reader, b);
+	else
+		end_failed(reader, b->items[0], trouble);
+	if (trouble != NULL && !trouble->lost && needs_another(trouble))
+		postgres_down(reader, trouble->words);
+	postgres_pump(reader);
+	free(b);
+}
+
+/* --- sending --- */
+
+static void
+send_batch(struct postgres_reader *reader, struct postgres_finish_batch *b)
+{
+	struct arena *arena = arena_new();
+	struct span values[POSTGRES_PUT_VALUES];
+	b->batch = (struct postgres_batch){
+	    .result = note_item, .end = batch_ended};
+	b->reader = reader;
+	b->next = reader->finishes.sent;
+	reader->finishes.sent = b;
+	reader->finishes.outstanding++;
+	postgres_pipe_begin(reader->pipe, &b->batch);
+	for (unsigned i = 0; i < b->count; i++) {
+		const struct postgres_finish_item *item = b->items[i];
+		struct span name = postgres_put_statement(
+		    reader, arena, place_of_item(item));
+		unsigned count =
+		    postgres_put_values(arena, item->finish, values);
+		postgres_pipe_run(reader->pipe, name.ptr, values, count);
+	}
+	arena_free(&arena);
+	postgres_pipe_end(reader->pipe);
+}
+
+static struct postgres_finish_item *
+unqueue(struct postgres_finishes *f, struct postgres_finish_item **at)
+{
+	struct postgres_finish_item *item = *at;
+	*at = item->next;
+	if (*at == NULL)
+		f->last = at;
+	return item;
+}
+
+/* True: the item goes with those that the batch has. */
+static bool
+fits(const struct postgres_finish_batch *b, size_t bytes,
+    const struct postgres_finish_item *item)
+{
+	if (b->count == 0)
+		return true;
+	return b->count < BATCH_MOST && !item->alone && !b->items[0]->alone &&
+	    bytes + size_of(item) <= BATCH_BYTES;
+}
+
+/* The next batch of what can be sent; NULL: nothing can. */
+static struct postgres_finish_batch *
+fill_batch(struct postgres_reader *reader)
+{
+	struct postgres_finishes *f = &reader->finishes;
+	struct postgres_finish_batch *b = mem_zero(sizeof *b);
+	struct postgres_finish_item **at = &f->first, *item;
+	size_t bytes = 0;
+	while ((item = *at) != NULL) {
+		if (item->finish == NULL) {
+			free(unqueue(f, at));
+			continue;
+		}
+		if (!postgres_put_is_ready(reader, place_of_item(item))) {
+			at = &item->next;
+			continue;
+		}
+		if (!fits(b, bytes, item))
+			break;
+		bytes += size_of(item);
+		b->items[b->count++] = unqueue(f, at);
+	}
+	if (b->count > 0)
+		return b;
+	free(b);
+	return NULL;
+}
+
+void
+postgres_finish_go_on(struct postgres_reader *reader)
+{
+	struct postgres_finishes *f = &reader->finishes;
+	while (f->first != NULL &&
+	    f->outstanding <
+		(f->first->alone ? OUTSTANDING_ALONE : OUTSTANDING)) {
+		struct postgres_finish_batch *b = fill_batch(reader);
+		if (b == NULL)
+			return;
+		send_batch(reader, b);
+	}
+}
+
+/* --- the owner's side --- */
+
+/* Given up; it may be on its way, and then happens all the same. */
+static void
+detach(struct op *op, int error)
+{
+	(void)error;
+	struct broker_finish *finish =
+	    CONTAINER_OF(op, struct broker_finish, op);
+	struct postgres_reader *reader = finish->token;
+	struct postgres_finishes *f = &reader->finishes;
+	struct postgres_row *row =
+	    postgres_hand_find(&reader->hand, finish->position);
+	if (row != NULL)
+		row->session = 0;
+	struct postgres_finish_item *item = f->first;
+	for (; item != NULL; item = item->next)
+		if (item->finish == finish)
+			item->finish = NULL;
+	for (struct postgres_finish_batch *b = f->sent; b; b = b->next)
+		for (unsigned i = 0; i < b->count; i++)
+			if (b->items[i]->finish == finish)
+				b->items[i]->finish = NULL;
+}
+
+void
+postgres_finish_ask(
+    struct postgres_reader *reader, struct broker_finish *finish)
+{
+	struct postgres_finishes *f = &reader->finishes;
+	finish->token = reader;
+	op_start(&finish->op, 0, detach);
+	if (!reader->ready) {
+		op_done(&finish->op, E_BROKER_DOWN);
+		return;
+	}
+	struct postgres_finish_item *item = mem_zero(sizeof *item);
+	item->finish = finish;
+	*f->last = item;
+	f->last = &item->next;
+	postgres_pump(reader);
+}
+
+void
+postgres_finish_refuse(struct postgres_reader *reader,
+    enum broker_place place, const struct postgres_trouble *trouble)
+{
+	struct postgres_finishes *f = &reader->finishes;
+	struct postgres_finish_item **at = &f->first, *item;
+	while ((item = *at) != NULL)
+		if (item->finish != NULL && place_of_item(item) == place)
+			end_failed(reader, unqueue(f, at), trouble);
+		else
+			at = &item->next;
+}
+
+void
+postgres_finish_drop(struct postgres_reader *reader, int error)
+{
+	struct postgres_finishes *f = &reader->finishes;
+	while (f->first != NULL)
+		end_item(unqueue(f, &f->first), error);
+}
+
+void
+postgres_finish_init(struct postgres_reader *reader)
+{
+	reader->finishes.last = &reader->finishes.first;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "broker/broker.h"
+#include "broker/postgres_connect.h"
+#include "broker/postgres_hand.h"
+#include "broker/postgres_pipe.h"
+#include "broker/postgres_sql.h"
+
+/*
+ * For the files of the PostgreSQL client alone: a reader, and what its parts
+ * ask of each other.  All memory is the reader's, all on its loop's thread.
+ *
+ *     postgres          the reader, and whether its connection is any good
+ *     postgres_setup    what a new connection is told and asked first
+ *     postgres_parts    which rows are this reader's
+ *     postgres_take     which of those are asked for, and when
+ *     postgres_message  a row as a message
+ *     postgres_finish   acknowledgements, in batches
+ *     postgres_put      tables of results and dead letters
+ */
+
+/* A place in the table's order; id NULL: before the first row. */
+struct postgres_place {
+	char *id;
+	char *order;
+};
+
+/* Where the reader stands in its table (postgres_take.c). */
+struct postgres_take {
+	struct postgres_batch batch;
+	bool outstanding;
+	bool wake; /* something may be there */
+	bool more; /* the last take did not come to the end */
+	bool sweep_wanted;
+	bool sweeping;
+	uint64_t number; /* of the last take */
+	struct postgres_place frontier; /* the furthest row */
+	struct postgres_place floor; /* late rows before it are rare */
+	uint64_t floor_take; /* rows taken later may be behind the floor */
+	struct postgres_place mark;  /* the floor to be */
+	uint64_t mark_take;
+	int64_t mark_ms;
+	int64_t window_ms; /* when a take from the floor on was asked last */
+	struct postgres_place sweep; /* how far the sweep has come */
+	uint64_t sweep_take;         /* the last one before it */
+	int64_t sweep_began_ms;
+	int64_t sweep_next_ms;
+	/* Of the one that is outstanding: */
+	enum postgres_pass { PASS_FRONT, PASS_WINDOW, PASS_SWEEP } pass;
+	unsigned limit;
+	bool came_to_end;
+	bool last_ahead; /* of its last row */
+	struct timer poll;
+};
+
+/* Which parts are this reader's (postgres_parts.c). */
+struct postgres_parts {
+	struct postgres_batch batch;
+	bool busy;
+	bool looked; /* at least once on this connection */
+	int32_t class; /* of its advisory locks */
+	unsigned members; /* readers of the table */
+	unsigned n_mine;
+	bool mine[POSTGRES_PARTS];
+	bool free[POSTGRES_PARTS]; /* nobody's, at the last look */
+	/* Not read any more; the number of the last take that did; else 0. */
+	uint64_t leaving[POSTGRES_PARTS];
+	bool torn; /* a lock of ours is not ours */
+	uint64_t changes;
+	struct timer look;
+};
+
+enum postgres_table_state { TABLE_UNKNOWN, TABLE_ASKED, TABLE_READY };
+
+/* A table of results or of dead letters (postgres_put.c). */
+struct postgres_put {
+	struct postgres_reader *reader;
+	struct postgres_batch batch;
+	enum broker_place place;
+	enum postgres_table_state state;
+	enum { PUT_LOOK, PUT_MAKE, PUT_PREPARE } step;
+	bool exists;
+	unsigned made; /* how often: a part of the statement's name */
+};
+
+struct postgres_finish_batch;
+
+/* Acknowledgements that wait, and those on their way (postgres_finish.c). */
+struct postgres_finishes {
+	struct postgres_finish_item *first;
+	struct postgres_finish_item **last;
+	unsigned outstanding; /* batches */
+	struct postgres_finish_batch *sent;
+};
+
+struct postgres_reader {
+	struct broker_reader reader; /* first */
+	struct loop *loop;
+	const struct conf_source *source;
+	struct broker_events events;
+	size_t most_bytes;
+	struct postgres_connect *connect;
+	struct postgres_pipe *pipe; /* NULL: no connection */
+	struct arena *arena;        /* of sql; NULL: no connection */
+	struct postgres_sql sql;
+	struct postgres_batch setup;
+	struct postgres_batch counting;
+	bool ready;   /* the connection is set up */
+	bool up;      /* as the owner was told */
+	bool closed;
+	int64_t ready_ms;
+	uint64_t session; /* counts connections */
+	unsigned credit;
+	struct postgres_hand hand;
+	struct postgres_take take;
+	struct postgres_parts parts;
+	struct postgres_put puts[BROKER_DEAD_LETTERS + 1];
+	struct postgres_finishes finishes;
+	struct task pump;
+	struct task tell;
+	int64_t lag;
+	int64_t count_next_ms;
+	bool counting_now;
+	char message[200];
+};
+
+/* --- postgres.c --- */
+
+/* Whatever can be sent is sent later in this turn. */
+void postgres_pump(struct postgres_reader *reader);
+/* The connection is good for nothing: it is made again. */
+void postgres_down(struct postgres_reader *reader, const char *why);
+/* The same for a batch that must not fail. */
+void postgres_trouble(struct postgres_reader *reader,
+    const struct postgres_trouble *trouble);
+/* The owner is told, later in this turn, to look at the health. */
+void postgres_changed(struct postgres_reader *reader);
+/* What went wrong on a connection that stays. */
+void postgres_note(struct postgres_reader *reader, const char *words);
+/* The connection is set up. */
+void postgres_ready(struct postgres_reader *reader);
+
+/* --- postgres_setup.c --- */
+
+/* Ends with postgres_ready, or postgres_down. */
+void postgres_setup_begin(struct postgres_reader *reader);
+
+/* --- postgres_parts.c --- */
+
+void postgres_parts_init(struct postgres_reader *reader);
+/* The connection is set up, and the locks' class is known. */
+void postgres_parts_up(struct postgres_reader *reader);
+/* It is gone, and with it all locks. */
+void postgres_parts_down(struct postgres_reader *reader);
+/*
+ * How many parts may be read.  ret_list: their numbers as SQL writes a list,
+ * from the arena; ptr NULL: all there are.
+ */
+unsigned postgres_parts_usable(const struct postgres_reader *reader,
+    struct arena *arena, struct span *ret_list);
+
+/* --- postgres_take.c --- */
+
+void postgres_take_init(struct postgres_reader *reader);
+void postgres_take_down(struct postgres_reader *reader);
+void postgres_take_free(struct postgres_reader *reader);
+/* Asks for rows if there is reason to, and credit. */
+void postgres_take_go_on(struct postgres_reader *reader);
+/* Something may be there: asks, when it can. */
+void postgres_take_wake(struct postgres_reader *reader);
+/* Rows before the furthest one may be there, not only late ones. */
+void postgres_take_from_start(struct postgres_reader *reader);
+
+/* --- postgres_message.c --- */
+
+/*
+ * The message of a row of a take; NULL: it has no id, or its part is not one.
+ * ret_row: what is kept of it while it is in hand; its position is the
+ * message's.
+ */
+struct broker_message *postgres_message_read(const PGresult *result, int at,
+    size_t most_bytes, struct postgres_row *ret_row);
+/*
+ * Headers as JSON: an object whose values are strings, in the arena.  Bytes
+ * that are not UTF-8 are each the character of that number.
+ */
+struct span postgres_message_headers(
+    struct arena *arena, const struct fields *fields);
+
+/* --- postgres_finish.c --- */
+
+void postgres_finish_init(struct postgres_reader *reader);
+/* Ends what waits with the error. */
+void postgres_finish_drop(struct postgres_reader *reader, int error);
+void postgres_finish_ask(
+    struct postgres_reader *reader, struct broker_finish *finish);
+/* Sends what can be sent. */
+void postgres_finish_go_on(struct postgres_reader *reader);
+/* Ends all that waits to put something there as refused. */
+void postgres_finish_refuse(struct postgres_reader *reader,
+    enum broker_place place, const struct postgres_trouble *trouble);
+
+/* --- postgres_put.c --- */
+
+void postgres_put_init(struct postgres_reader *reader);
+void postgres_put_down(struct postgres_reader *reader);
+/* Whether the table can be put into; if not, it is seen to. */
+bool postgres_put_is_ready(
+    struct postgres_reader *reader, enum broker_place place);
+/* It was ready, and is not there any more. */
+void postgres_put_is_gone(
+    struct postgres_reader *reader, enum broker_place place);
+/* The statement that finishes a row and puts something at the place. */
+struct span postgres_put_statement(const struct postgres_reader *reader,
+    struct arena *arena, enum broker_place place);
+enum { POSTGRES_PUT_VALUES = 6 };
+/* Its values, and how many; in the arena or of finish. */
+unsigned postgres_put_values(struct arena *arena,
+    const struct broker_finish *finish,
+    struct span ret_values[POSTGRES_PUT_VALUES]);

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "broker/postgres_hand.h"
+#include "broker/postgres_sql.h"
+
+/*
+ * A take brings at most so many bytes besides its first row: the rest comes
+ * with the next one.
+ */
+#define TAKE_BYTES "4194304"
+/* Of an entity or a type: longer ones are no names. */
+#define NAME_BYTES "8192"
+/* How far unread rows are counted. */
+#define COUNT_MOST "100000"
+
+struct maker {
+	struct arena *arena;
+	const struct conf_source *source;
+	const struct postgres_types *types;
+	const char *table, *id, *order, *unread, *part;
+};
+
+static struct span
+quoted(struct arena *arena, struct span name)
+{
+	char *out = arena_alloc(arena, 2 * name.len + 3);
+	size_t at = 0;
+	out[at++] = '"';
+	for (size_t i = 0; i < name.len; i++) {
+		if (name.ptr[i] == '"')
+			out[at++] = '"';
+		out[at++] = name.ptr[i];
+	}
+	out[at++] = '"';
+	return span_of(out, at);
+}
+
+/* A column of the table, which is t in every statement. */
+static const char *
+column(struct arena *arena, const char *name)
+{
+	struct span q = quoted(arena, span_str(name));
+	return arena_printf(arena, "t.%.*s", SPAN_FMT(q)).ptr;
+}
+
+struct span
+postgres_sql_table(struct arena *arena, const char *table)
+{
+	const char *dot = strchr(table, '.');
+	if (dot == NULL)
+		return quoted(arena, span_str(table));
+	struct span schema =
+	    quoted(arena, span_of(table, (size_t)(dot - table)));
+	struct span name = quoted(arena, span_str(dot + 1));
+	return arena_printf(
+	    arena, "%.*s.%.*s", SPAN_FMT(schema), SPAN_FMT(name));
+}
+
+/*
+ * The part of a row: by the entity where that is what orders, so that one
+ * reader has all of an entity; by the id where nothing does.  All other orders
+ * are not the server's to know: one part.  PostgreSQL lays hash-partitioned
+ * tables out by hashtextextended, so its values stay what they are.
+ */
+static const char *
+part_of(const struct maker *m)
+{
+	const char *by = m->id;
+	if (m->source->order_by == SOURCE_ORDER_ENTITY &&
+	    m->source->columns.entity != NULL)
+		by = column(m->arena, m->source->columns.entity);
+	else if (m->source->order_by != SOURCE_ORDER_NONE)
+		return "0";
+	return arena_printf(m->arena,
+	    "(hashtextextended(coalesce(%s::text, ''), 0) & %d)::int", by,
+	    POSTGRES_PARTS - 1)
+	    .ptr;
+}
+
+static unsigned
+parts_of(const struct conf_source *source)
+{
+	bool by_entity = source->order_by == SOURCE_ORDER_ENTITY &&
+	    source->columns.entity != NULL;
+	return by_entity || source->order_by == SOURCE_ORDER_NONE ?
+	    POSTGRES_PARTS :
+	    1;
+}
+
+/*
+ * "The row is behind the place", whose order and id are these parameters; both
+ * columns may be in one index.
+ */
+static const char *
+behind(const struct maker *m, unsigned id, unsigned order)
+{
+	const struct postgres_types *t = m->types;
+	if (m->source->columns.order == NULL)
+		return arena_printf(m->arena, "%s > $%u::text::%.*s", m->id,
+		    id, SPAN_FMT(t->id))
+		    .ptr;
+	return arena_printf(m->arena,
+	    "(%s, %s) > ($%u::text::%.*s, $%u::text::%.*s)", m->order, m->id,
+	    order, SPAN_FMT(t->order), id, SPAN_FMT(t->id))
+	    .ptr;
+}
+
+static const char *
+ahead(const struct maker *m, unsigned id, unsigned order)
+{
+	return arena_printf(m->arena,
+	    "(%s IS NOT NULL AND coalesce(%s, true))", m->order,
+	    behind(m, id, order))
+	    .ptr;
+}
+
+/* ms since 1970, of an order that is a time; there are infinite ones. */
+static const char *
+time_of(const struct maker *m)
+{
+	if (!m->types->has_time)
+		return "NULL";
+	return arena_printf(m->arena,
+	    "CASE WHEN isfinite(%s) THEN "
+	    "(extract(epoch FROM %s) * 1000)::bigint::text END",
+	    m->order, m->order)
+	    .ptr;
+}
+
+static const char *
+text_of(const struct maker *m, const char *name)
+{
+	if (name == NULL)
+		return "NULL::text";
+	return arena_printf(m->arena, "%s::text", column(m->arena, name)).ptr;
+}
+
+static const char *
+payload_of(const struct maker *m)
+{
+	const char *payload = m->source->columns.payload;
+	return m->types->bytes ? column(m->arena, payload) :
+				 text_of(m, payload);
+}
+
+/*
+ * The rows themselves: $1 how many, $2 those in hand, $3 the parts (null: all).
+ * "NOT IN (SELECT …)" is a filter by hash, which leaves the index its order.
+ */
+static const char *
+rows_of(const struct maker *m, const char *above, const char *is_ahead)
+{
+	const struct conf_columns *c = &m->source->columns;
+	return arena_printf(m->arena,
+	    "SELECT %s::text AS id, %s::text AS ord, %s AS part, "
+	    "%s AS ahead, %s AS entity, %s AS type, %s AS made, "
+	    "%s AS headers, %s AS payload FROM %s AS t "
+	    "WHERE %s AND %s IS NOT NULL AND %s "
+	    "AND ($3::text IS NULL OR %s = ANY ($3::text::int[])) "
+	    "AND %s NOT IN (SELECT unnest($2::text::%.*s[])) "
+	    "ORDER BY %s, %s LIMIT $1::text::bigint",
+	    m->id, m->order, m->part, is_ahead, text_of(m, c->entity),
+	    text_of(m, c->type), time_of(m), text_of(m, c->headers),
+	    payload_of(m), m->table, m->unread, m->id, above, m->part, m->id,
+	    SPAN_FMT(m->types->id), m->order, m->id)
+	    .ptr;
+}
+
+/* In the order of enum postgres_column; no value that is too large. */
+static const char *
+take_word(const struct maker *m, const char *rows, size_t most)
+{
+	return arena_printf(m->arena,
+	    "SELECT id, ord, part::text, ahead::text, "
+	    "CASE WHEN octet_length(entity) <= " NAME_BYTES " THEN entity END, "
+	    "CASE WHEN octet_length(type) <= " NAME_BYTES " THEN type END, "
+	    "made, CASE WHEN octet_length(headers) <= %zu THEN headers END, "
+	    "CASE WHEN octet_length(payload) <= %zu THEN payload END, "
+	    "coalesce(greatest(octet_length(payload), octet_length(headers)) "
+	    "> %zu OR greatest(octet_length(entity), octet_length(type)) > "
+	    NAME_BYTES ", false)::text, (payload IS NULL)::text, n::text "
+	    "FROM (SELECT r.*, count(*) OVER () AS n, sum("
+	    "least(coalesce(octet_length(payload), 0), %zu) + "
+	    "least(coalesce(octet_length(headers), 0), %zu)) OVER "
+	    "(ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before "
+	    "FROM (%s) AS r) AS s "
+	    "WHERE before IS NULL OR before < " TAKE_BYTES,
+	    most, most, most, most, most, rows)
+	    .ptr;
+}
+
+/*
+ * One statement, so that all of it happens or nothing: what is put is put only
+ * where the row was unread until now.  It gives how many rows that were, and
+ * where it was none, whether the row is there.
+ */
+static const char *
+finish_of(const struct maker *m, const char *put)
+{
+	const char *row = arena_printf(m->arena, "%s = $1::text::%.*s", m->id,
+	    SPAN_FMT(m->types->id))
+			      .ptr;
+	const char *set = m->source->finish_column;
+	const char *how =
+	    arena_printf(m->arena, "DELETE FROM %s AS t", m->table).ptr;
+	if (set != NULL) {
+		struct span name = quoted(m->arena, span_str(set));
+		how = arena_printf(m->arena, "UPDATE %s AS t SET %.*s = now()",
+		    m->table, SPAN_FMT(name))
+			  .ptr;
+	}
+	return arena_printf(m->arena,
+	    "WITH done AS (%s WHERE %s AND %s RETURNING 1)%s "
+	    "SELECT (SELECT count(*) FROM done)::text, "
+	    "CASE WHEN EXISTS (SELECT FROM done) THEN 'true' ELSE "
+	    "(SELECT EXISTS (SELECT FROM %s AS t WHERE %s))::text END",
+	    how, row, m->unread, put, m->table, row)
+	    .ptr;
+}
+
+/* --- results and dead letters --- */
+
+static const char result_columns[] =
+    "(id text PRIMARY KEY, status int, headers json NOT NULL, body bytea, "
+    "key_id text, created timestamptz NOT NULL DEFAULT now())";
+/* The number keeps the order in which they died. */
+static const char dead_columns[] =
+    "(number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+    "id text NOT NULL, entity text, type text, payload bytea, "
+    "headers json NOT NULL, created timestamptz NOT NULL DEFAULT now())";
+
+static const char *
+put_result(const struct maker *m)
+{
+	struct span table =
+	    postgres_sql_table(m->arena, m->source->results);
+	return arena_printf(m->arena,
+	    ", put AS (INSERT INTO %.*s "
+	    "(id, status, headers, body, key_id, created) "
+	    "SELECT $2::text, $3::text::int, $4::text::json, $5::bytea, "
+	    "$6::text, now() FROM done)",
+	    SPAN_FMT(table))
+	    .ptr;
+}
+
+static const char *
+put_dead(const struct maker *m)
+{
+	struct span table =
+	    postgres_sql_table(m->arena, m->source->dead_letters);
+	return arena_printf(m->arena,
+	    ", put AS (INSERT INTO %.*s "
+	    "(id, entity, type, payload, headers, created) "
+	    "SELECT $2::text, $3::text, $4::text, $5::bytea, $6::text::json, "
+	    "now() FROM done)",
+	    SPAN_FMT(table))
+	    .ptr;
+}
+
+static const char *
+make_table(const struct maker *m, const char *table, const char *columns)
+{
+	struct span name = postgres_sql_table(m->arena, table);
+	return arena_printf(m->arena, "CREATE TABLE IF NOT EXISTS %.*s %s",
+	    SPAN_FMT(name), columns)
+	    .ptr;
+}
+
+static struct maker
+maker_of(struct arena *arena, const struct conf_source *source,
+    const struct postgres_types *types)
+{
+	struct maker m = {.arena = arena, .source = source, .types = types};
+	m.table = postgres_sql_table(arena, source->table).ptr;
+	m.id = column(arena, source->columns.id);
+	m.order = source->columns.order == NULL ?
+	    m.id :
+	    column(arena, source->columns.order);
+	m.unread = source->finish_column == NULL ?
+	    "true" :
+	    arena_printf(arena, "%s IS NULL",
+		column(arena, source->finish_column))
+		.ptr;
+	m.part = part_of(&m);
+	return m;
+}
+
+static void
+make_puts(const struct maker *m, struct postgres_sql *sql)
+{
+	const struct conf_source *s = m->source;
+	if (s->results != NULL) {
+		sql->finish_result = finish_of(m, put_result(m));
+		sql->make_results = make_table(m, s->results, result_columns);
+	}
+	if (s->dead_letters != NULL) {
+		sql->finish_dead = finish_of(m, put_dead(m));
+		sql->make_dead = make_table(m, s->dead_letters, dead_columns);
+	}
+}
+
+struct postgres_sql
+postgres_sql_make(struct arena *arena, const struct conf_source *source,
+    const struct postgres_types *types, size_t most_bytes)
+{
+	struct maker m = maker_of(arena, source, types);
+	struct postgres_sql sql = {.parts = parts_of(source),
+	    .ordered = types->ordered,
+	    .pair = source->columns.order != NULL};
+	sql.take_start = take_word(
+	    &m, rows_of(&m, "true", ahead(&m, 4, 5)), most_bytes);
+	sql.take_above = take_word(&m,
+	    rows_of(&m, behind(&m, 5, 7), ahead(&m, 4, 6)), most_bytes);
+	sql.finish = finish_of(&m, "");
+	sql.count = arena_printf(arena,
+	    "SELECT count(*)::text FROM (SELECT FROM %s AS t WHERE %s "
+	    "LIMIT " COUNT_MOST ") AS s",
+	    m.table, m.unread)
+			.ptr;
+	if (source->notify != NULL) {
+		struct span channel = quoted(arena, span_str(source->notify));
+		sql.listen =
+		    arena_printf(arena, "LISTEN %.*s", SPAN_FMT(channel)).ptr;
+	}
+	make_puts(&m, &sql);
+	return sql;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/arena.h"
+#include "conf/conf.h"
+
+/*
+ * The statements for a table, made of what its columns are named and of which
+ * types they are.  Pure: it talks to no server.  Any thread.
+ *
+ * Every parameter is given as text (or bytea) and cast to the column's type, so
+ * that an id of any type is compared as the server compares it.
+ */
+enum { POSTGRES_SQL_NAME = 64 };
+
+/* What the server says about the table's columns; all in its arena. */
+struct postgres_types {
+	struct span table; /* SCHEMA.TABLE as the server has found it */
+	struct span id;    /* types as SQL writes them */
+	struct span order; /* of the order, or of the id */
+	bool ordered;      /* new rows are mostly behind those before them */
+	bool has_time;     /* the order is a time */
+	bool bytes;        /* the payload is a bytea */
+};
+
+struct postgres_sql {
+	const char *take_start; /* from the beginning */
+	const char *take_above; /* behind a place */
+	const char *finish;
+	const char *finish_result; /* NULL: there are no results */
+	const char *finish_dead;
+	const char *make_results; /* the table; NULL: none */
+	const char *make_dead;
+	const char *count; /* unread rows */
+	const char *listen; /* NULL: no channel */
+	unsigned parts; /* 1 to POSTGRES_PARTS */
+	bool pair; /* a place is an order and an id, not only an id */
+	bool ordered; /* as postgres_types has it */
+};
+
+/* The columns that take_start and take_above give, all of them texts. */
+enum postgres_column {
+	COLUMN_ID,
+	COLUMN_ORDER, /* null where that column is */
+	COLUMN_PART,
+	COLUMN_AHEAD, /* "true": behind the frontier, and not null */
+	COLUMN_ENTITY,
+	COLUMN_TYPE,
+	COLUMN_TIME, /* ms since 1970; null: not known */
+	COLUMN_HEADERS,
+	COLUMN_PAYLOAD,   /* null where it is, or is too large */
+	COLUMN_TOO_LARGE, /* "true" */
+	COLUMN_IS_NULL,   /* the payload; "true" */
+	COLUMN_COUNT,     /* how many rows the limit let through */
+};
+
+/* Texts in the arena. */
+struct postgres_sql postgres_sql_make(struct arena *arena,
+    const struct conf_source *source, const struct postgres_types *types,
+    size_t most_bytes);
+
+/* "SCHEMA"."TABLE", or "TABLE", quoted, of the configuration's text. */
+struct span postgres_sql_table(struct arena *arena, const char *table);

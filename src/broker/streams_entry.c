@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+
+#include "base/must.h"
+#include "broker/streams_private.h"
+
+enum {
+	FIELDS_MAX = 1024, /* a put has them in one command of Lua */
+	HEAD_BYTES = 64 * 1024, /* what is kept of one that is too large */
+};
+
+/* An id that Redis made has the time; one below 2001 has something else. */
+static const uint64_t time_least_ms = 1000000000000;
+static const uint64_t time_most_ms = 4102444800000;
+
+static int64_t
+time_of(struct streams_id id)
+{
+	bool is_time = id.ms >= time_least_ms && id.ms < time_most_ms;
+	return is_time ? (int64_t)id.ms : -1;
+}
+
+static struct broker_message *
+new_message(struct streams_id id, bool again)
+{
+	char text[STREAMS_ID_MAX];
+	struct arena *arena = arena_new();
+	struct broker_message *message = arena_alloc(arena, sizeof *message);
+	message->arena = arena;
+	message->position =
+	    arena_dup(arena, span_of(text, streams_hand_put_id(id, text)));
+	message->time_ms = time_of(id);
+	message->again = again;
+	message->bytes = sizeof *message + message->position.len;
+	return message;
+}
+
+static void
+keep(struct streams *streams, struct streams_id id,
+    struct broker_message *message)
+{
+	struct streams_held *held = streams_hand_add(&streams->hand, id);
+	streams_hand_queue(&streams->hand, held, message,
+	    streams->sole || streams->take.remaking);
+}
+
+/* --- fields --- */
+
+static size_t
+length_of(const redisReply *values)
+{
+	size_t bytes = 0;
+	for (size_t i = 0; i < values->elements; i++)
+		bytes += values->element[i]->len;
+	return bytes;
+}
+
+/* Copies the fields that fit, and leaves out the others. */
+static void
+copy_fields(struct broker_message *message, const redisReply *values,
+    size_t most_bytes)
+{
+	size_t count = values->elements / 2;
+	if (count > FIELDS_MAX)
+		count = FIELDS_MAX;
+	struct field *list =
+	    arena_alloc(message->arena, count * sizeof *list);
+	message->bytes += count * sizeof *list;
+	message->fields.list = list;
+	for (size_t i = 0; i < count; i++) {
+		struct span name = resp_text(values->element[2 * i]);
+		struct span value = resp_text(values->element[2 * i + 1]);
+		if (name.len + value.len > most_bytes)
+			continue;
+		most_bytes -= name.len + value.len;
+		message->bytes += name.len + value.len;
+		list[message->fields.count++] =
+		    (struct field){arena_dup(message->arena, name),
+			arena_dup(message->arena, value)};
+	}
+}
+
+/*
+ * Its body may be a field, or all of them: it is too large where what it has in
+ * all is.
+ */
+static void
+read_fields(struct streams *streams, struct broker_message *message,
+    const redisReply *values)
+{
+	size_t most = streams->most_bytes;
+	message->too_large = values->elements / 2 > FIELDS_MAX ||
+	    length_of(values) > most;
+	if (message->too_large && most > HEAD_BYTES)
+		most = HEAD_BYTES;
+	copy_fields(message, values, most);
+}
+
+static bool
+are_fields(const redisReply *values)
+{
+	if (values->type != REDIS_REPLY_ARRAY || values->elements % 2 != 0)
+		return false;
+	for (size_t i = 0; i < values->elements; i++)
+		if (values->element[i]->type != REDIS_REPLY_STRING)
+			return false;
+	return true;
+}
+
+/* --- an entry --- */
+
+static bool
+read_entry(const redisReply *entry, struct streams_id *ret_id)
+{
+	return entry->type == REDIS_REPLY_ARRAY && entry->elements == 2 &&
+	    streams_hand_read_id(resp_text(entry->element[0]), ret_id) &&
+	    (entry->element[1]->type == REDIS_REPLY_NIL ||
+		are_fields(entry->element[1]));
+}
+
+/* Its bytes are gone, and it is pending here all the same. */
+static void
+take_empty(struct streams *streams, struct streams_id id)
+{
+	if (streams_hand_find(&streams->hand, id) == NULL)
+		streams_look_drop(streams, id);
+}
+
+static void
+take_whole(struct streams *streams, struct streams_id id,
+    const redisReply *values, bool again)
+{
+	struct streams_held *held = streams_hand_find(&streams->hand, id);
+	if (held != NULL) {
+		held->foreign = false;
+		return;
+	}
+	struct broker_message *message = new_message(id, again);
+	read_fields(streams, message, values);
+	keep(streams, id, message);
+}
+
+bool
+streams_entry_take(struct streams *streams, const redisReply *entry,
+    bool again, struct streams_id *ret_id)
+{
+	if (!read_entry(entry, ret_id)) {
+		link_distrust(
+		    streams->taker.link, "an entry that cannot be read");
+		return false;
+	}
+	if (entry->element[1]->type == REDIS_REPLY_NIL)
+		take_empty(streams, *ret_id);
+	else
+		take_whole(streams, *ret_id, entry->element[1], again);
+	return true;
+}
+
+void
+streams_entry_take_unread(struct streams *streams, struct streams_id id)
+{
+	if (streams_hand_find(&streams->hand, id) != NULL)
+		return;
+	struct broker_message *message = new_message(id, true);
+	message->too_large = true;
+	keep(streams, id, message);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+
+#include "base/container.h"
+#include "broker/streams_private.h"
+#include "broker/streams_script.h"
+#include "loop/log.h"
+
+/*
+ * Where a new group begins: a reader's first as the configuration says; a later
+ * one behind what this reader knows to be finished, so that whatever is in hand
+ * comes again (streams_entry knows it), and nothing is left out that came
+ * meanwhile.
+ */
+enum { THERE = 0, MADE_GROUP = 1, MADE_STREAM = 2, SET_BACK = 3 };
+
+static void
+put_start(const struct streams *streams, struct resp *command)
+{
+	char text[STREAMS_ID_MAX];
+	struct streams_id first, last;
+	if (!streams->take.was_ready) {
+		resp_arg(command, streams->source->start_latest
+			? SPAN("$")
+			: SPAN("0-0"));
+		return;
+	}
+	struct streams_id id = streams->take.newest;
+	if (streams_hand_ends(&streams->hand, &first, &last) &&
+	    streams_id_cmp(first, id) <= 0)
+		id = streams_hand_id_before(first);
+	resp_arg(command, span_of(text, streams_hand_put_id(id, text)));
+}
+
+static void
+log_made(const struct streams *streams, int64_t how)
+{
+	bool first = !streams->take.was_ready;
+	if (how == THERE)
+		return;
+	struct logline line = log_begin(first
+		? EV_source_group_made
+		: EV_source_group_made_again);
+	log_str(&line, "source", streams->source->name);
+	log_str(&line, "stream", streams->source->stream);
+	log_str(&line, "group", streams->source->group);
+	log_bool(&line, "stream_was_missing", how == MADE_STREAM);
+	log_end(&line);
+}
+
+/* All that is in hand comes again from a group that was made again. */
+static void
+go_on(struct streams *streams, int64_t how)
+{
+	struct streams_take *take = &streams->take;
+	log_made(streams, how);
+	take->was_ready = true;
+	take->cursor = (struct streams_id){0, 0};
+	if (take->remaking && streams->hand.count > 0) {
+		streams->standing = STREAMS_AGAIN;
+		return;
+	}
+	take->remaking = false;
+	streams->standing = STREAMS_OWN;
+	streams_finish_flush(streams);
+}
+
+static void
+on_group(struct link_call *call, const redisReply *reply)
+{
+	struct streams *streams =
+	    CONTAINER_OF(call, struct streams, take.group);
+	streams->take.awaited--;
+	if (reply == NULL)
+		return;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		enum streams_error error =
+		    streams_line_error(&streams->taker, reply);
+		if (error == STREAMS_REFUSED)
+			streams_trouble(streams,
+			    span_of(reply->str, reply->len));
+		streams_take_pause(streams, error == STREAMS_REFUSED
+			? STREAMS_PAUSE_MS
+			: STREAMS_AGAIN_MS);
+	} else if (reply->type == REDIS_REPLY_INTEGER) {
+		streams_trouble(streams, SPAN(""));
+		go_on(streams, reply->integer);
+	} else {
+		link_distrust(
+		    streams->taker.link, "a reply to another command");
+	}
+	streams_changed(streams);
+	streams_kick(streams);
+}
+
+void
+streams_group_make(struct streams *streams)
+{
+	struct resp command = {0};
+	streams_line_script(streams, streams_script_group, 2, &command);
+	put_start(streams, &command);
+	resp_arg(&command, streams->take.remaking ? SPAN("1") : SPAN("0"));
+	streams->take.group.done = on_group;
+	streams->take.awaited++;
+	streams_line_send(&streams->taker, &streams->take.group, &command);
+	resp_clear(&command);
+}
+
+void
+streams_group_vanished(struct streams *streams)
+{
+	streams->take.remaking = true;
+	streams->standing = STREAMS_GROUP;
+	streams_changed(streams);
+	streams_kick(streams);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/container.h"
+#include "base/mem.h"
+#include "broker/streams_private.h"
+#include "broker/streams_script.h"
+
+/* While nothing is read, as there is no credit, the lag grows all the same. */
+enum { LOOK_AGAIN_MS = 5000 };
+
+/* --- the group's counts --- */
+
+void
+streams_look_command(const struct streams *streams, struct resp *ret_command)
+{
+	streams_line_script(streams, streams_script_look, 0, ret_command);
+}
+
+static void
+set_lag(struct streams *streams, int64_t lag)
+{
+	if (lag < -1)
+		lag = -1;
+	if (streams->lag == lag)
+		return;
+	streams->lag = lag;
+	streams_changed(streams);
+}
+
+void
+streams_look_read(struct streams *streams, const redisReply *reply)
+{
+	if (reply->type == REDIS_REPLY_ERROR) {
+		if (streams_line_error(&streams->taker, reply) ==
+		    STREAMS_REFUSED)
+			streams_trouble(streams,
+			    span_of(reply->str, reply->len));
+		return;
+	}
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	    reply->element[0]->type != REDIS_REPLY_INTEGER ||
+	    reply->element[1]->type != REDIS_REPLY_INTEGER)
+		return;
+	set_lag(streams, reply->element[1]->integer);
+	if (reply->element[0]->integer > 0)
+		streams_lost(streams, BROKER_TRIMMED_UNREAD,
+		    (uint64_t)reply->element[0]->integer, NULL);
+}
+
+/* --- by the other line --- */
+
+struct streams_question {
+	struct link_call call;
+	struct streams *streams;
+	struct streams_id id;
+};
+
+static void
+ask(struct streams *streams, struct streams_id id, const struct resp *command,
+    void (*done)(struct link_call *call, const redisReply *reply))
+{
+	struct streams_question *question = mem_zero(sizeof *question);
+	question->streams = streams;
+	question->id = id;
+	question->call.done = done;
+	streams_line_send(&streams->teller, &question->call, command);
+}
+
+static void
+on_look_again(struct link_call *call, const redisReply *reply)
+{
+	struct streams_question *question =
+	    CONTAINER_OF(call, struct streams_question, call);
+	struct streams *streams = question->streams;
+	free(question);
+	if (reply != NULL)
+		streams_look_read(streams, reply);
+}
+
+static void
+on_look_timer(void *arg)
+{
+	struct streams *streams = arg;
+	struct streams_take *take = &streams->take;
+	int64_t now_ms = loop_now_ms(streams->loop);
+	timer_set(&streams->look, LOOK_AGAIN_MS);
+	if (!streams->ready || take->awaited > 0 ||
+	    now_ms - take->looked_ms < LOOK_AGAIN_MS)
+		return;
+	struct resp command = {0};
+	take->looked_ms = now_ms;
+	streams_look_command(streams, &command);
+	ask(streams, (struct streams_id){0, 0}, &command, on_look_again);
+	resp_clear(&command);
+}
+
+/* --- one entry --- */
+
+static void
+on_look_for(struct link_call *call, const redisReply *reply)
+{
+	struct streams_question *question =
+	    CONTAINER_OF(call, struct streams_question, call);
+	struct streams *streams = question->streams;
+	free(question);
+	if (reply != NULL && reply->type == REDIS_REPLY_INTEGER &&
+	    reply->integer == 1)
+		streams_lost(streams, BROKER_DELETED, 1, NULL);
+}
+
+void
+streams_look_for(struct streams *streams, struct streams_id id)
+{
+	char text[STREAMS_ID_MAX];
+	struct resp command = {0};
+	streams_line_script(streams, streams_script_lost, 2, &command);
+	resp_arg(&command, span_str(streams->instance));
+	resp_arg(&command, span_of(text, streams_hand_put_id(id, text)));
+	ask(streams, id, &command, on_look_for);
+	resp_clear(&command);
+}
+
+static void
+on_dropped(struct link_call *call, const redisReply *reply)
+{
+	struct streams_question *question =
+	    CONTAINER_OF(call, struct streams_question, call);
+	struct streams *streams = question->streams;
+	struct streams_id id = question->id;
+	free(question);
+	if (reply != NULL && reply->type == REDIS_REPLY_INTEGER &&
+	    reply->integer == 1)
+		streams_lost(streams, BROKER_TRIMMED_PENDING, 1, &id);
+}
+
+void
+streams_look_drop(struct streams *streams, struct streams_id id)
+{
+	char text[STREAMS_ID_MAX];
+	struct resp command = {0};
+	resp_begin(&command, 4);
+	resp_arg(&command, SPAN("XACK"));
+	resp_arg(&command, streams->key);
+	resp_arg(&command, streams->group);
+	resp_arg(&command, span_of(text, streams_hand_put_id(id, text)));
+	struct streams_question *question = mem_zero(sizeof *question);
+	question->streams = streams;
+	question->id = id;
+	question->call.done = on_dropped;
+	streams_line_send(&streams->taker, &question->call, &command);
+	resp_clear(&command);
+}
+
+/* --- life --- */
+
+void
+streams_look_init(struct streams *streams)
+{
+	streams->lag = -1;
+	timer_init(&streams->look, streams->loop, on_look_timer, streams);
+	timer_set(&streams->look, LOOK_AGAIN_MS);
+}
+
+void
+streams_look_end(struct streams *streams)
+{
+	timer_clear(&streams->look);
+}

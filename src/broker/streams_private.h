@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "broker/streams_hand.h"
+#include "redis/link.h"
+#include "redis/master.h"
+#include "redis/place.h"
+#include "redis/sentinels.h"
+#include "redis/sha1.h"
+
+/*
+ * The reader of a Redis stream, for its files.  It has two lines: on the one it
+ * takes entries, one step after the other, and mostly blocks (streams_take);
+ * all else goes by the other (streams_finish, streams_beat, streams_look).  An
+ * entry is in its hand (streams_hand) from when it was read until it is
+ * finished, given back or lost.  What follows from an error of Redis is decided
+ * in streams_line.  One thread.
+ */
+struct redisReply;
+
+enum {
+	STREAMS_WORDS_BYTES = 160, /* of an error of Redis, with the NUL */
+	STREAMS_AGAIN_MS = 20,     /* after what passes by itself soon */
+	STREAMS_PAUSE_MS = 1000,   /* after what Redis refused */
+	STREAMS_MOST = 512,        /* entries that are asked for at once */
+};
+
+/* streams_finish: in the order in which they were started. */
+struct streams_finishes {
+	struct streams_finish *first, **end;
+};
+
+/* A connection, and what leads it to its server. */
+struct streams_line {
+	struct streams *streams;
+	struct link *link;
+	struct master_follower follower; /* where Sentinels know the master */
+	unsigned went; /* the number of the home it was sent to */
+	void (*up)(struct streams *streams);
+	void (*down)(struct streams *streams);
+};
+
+/* What is to be done next on the line that takes. */
+enum streams_standing {
+	STREAMS_GROUP, /* to see to it that there is a group */
+	STREAMS_AGAIN, /* to take what is in hand anew, of a new group */
+	STREAMS_OWN,   /* to take what was pending before */
+	STREAMS_NEW,   /* to take what nobody has taken */
+};
+
+/* streams_take: what the answer is awaited to. */
+enum streams_reading {
+	STREAMS_READ_HISTORY, /* XREADGROUP from an id on */
+	STREAMS_READ_NEW,     /* XREADGROUP of ">" */
+	STREAMS_READ_OTHERS,  /* XAUTOCLAIM */
+};
+
+struct streams_take {
+	struct link_call id;      /* CLIENT ID */
+	struct link_call group;   /* the script that makes the group */
+	struct link_call look;    /* the script that looks for losses */
+	struct link_call read;    /* what brings entries */
+	struct link_call pending; /* XPENDING: of how many entries */
+	struct link_call skip;    /* XPENDING: of one that cannot be read */
+	unsigned awaited;  /* replies to come of the last five */
+	enum streams_reading reading;
+	bool blocking;     /* it may last until its time is over */
+	bool merging;      /* some may have to go before those in the queue */
+	bool claiming;     /* others' entries are due, or under way */
+	bool remaking;     /* the group has vanished: all finishes wait */
+	bool was_ready;    /* the group was there once */
+	bool gathering;    /* waits for more credit */
+	struct streams_id cursor; /* the next page is of what lies behind */
+	struct streams_id newest; /* the highest id that came as new */
+	size_t removed;   /* from the hand, since the read was sent */
+	unsigned most;    /* entries to ask for; fewer after a lost reply */
+	unsigned in_vain; /* single entries whose reply was lost, in a row */
+	int64_t client;   /* its CLIENT ID; 0: not known */
+	int64_t looked_ms;
+	struct timer pause;   /* set: nothing is sent before it fires */
+	struct timer silence; /* of the step that is under way */
+	struct timer claim;   /* when others' entries are due */
+};
+
+struct streams {
+	struct broker_reader reader; /* first */
+	struct loop *loop;
+	const struct conf *conf;
+	const struct conf_source *source;
+	const struct conf_redis *redis;
+	struct span key;   /* of the stream */
+	struct span group;
+	char *instance;    /* the consumer */
+	int64_t lease_ms;
+	size_t most_bytes;
+	bool sole;
+	struct broker_events events;
+	unsigned credit;
+
+	struct streams_line taker, teller;
+	struct master *master; /* NULL: no Sentinels */
+	struct sentinels *sentinels;
+	struct place home;     /* in a cluster: who has the slot, or may */
+	unsigned home_number;  /* raised each time that it is another one */
+	unsigned seed;         /* the next of conf's servers to try */
+	bool asking;           /* it takes the slot over: ASKING first */
+	struct task move;
+
+	enum streams_standing standing;
+	struct streams_take take;
+	struct streams_hand hand;
+	struct streams_finishes waiting, sent;
+	struct timer again;    /* when finishes that had to wait go on */
+	char put_sha[SHA1_HEX + 1];
+	struct timer beat;
+	struct streams_beat *returns; /* gathered in this turn; NULL: none */
+	struct task give_back;
+	struct timer look;
+
+	struct task work;      /* hands over, and takes more */
+	bool changed;          /* health is another one */
+	bool ready;            /* entries can come */
+	int64_t lag;
+	char trouble[STREAMS_WORDS_BYTES]; /* "": none */
+	bool said_down;        /* the log has it */
+
+	bool leaving;          /* it was closed */
+	unsigned owed;         /* replies that it waits for before it ends */
+	struct timer end;
+	struct streams *next;  /* of those that leave, in this thread */
+};
+
+/* --- streams.c --- */
+
+/* Hands over what there is credit for, and takes more, later in this turn. */
+void streams_kick(struct streams *streams);
+/* health is another one: the owner hears of it later in this turn. */
+void streams_changed(struct streams *streams);
+/* Remembers and logs what Redis refused; "" ends it. */
+void streams_trouble(struct streams *streams, struct span words);
+/* How many entries may be taken beyond those that wait to be handed over. */
+unsigned streams_room(const struct streams *streams);
+/* Tells the owner, unless it has left; id NULL: of no position. */
+void streams_lost(struct streams *streams, enum broker_loss how,
+    uint64_t count, const struct streams_id *id);
+
+/* --- streams_line.c --- */
+
+void streams_line_open(struct streams *streams);
+void streams_line_close(struct streams *streams);
+bool streams_line_is_up(const struct streams_line *line);
+void streams_line_send(struct streams_line *line, struct link_call *call,
+    const struct resp *command);
+/* Begins a script's command: EVAL, its text, the stream's key, the group. */
+void streams_line_script(const struct streams *streams, const char *text,
+    size_t n_more, struct resp *ret_command);
+
+/* What an error reply means for what was asked; nothing of it has happened. */
+enum streams_error {
+	STREAMS_REFUSED,  /* it would be refused again */
+	STREAMS_LATER,    /* it can be sent again in a moment, or elsewhere */
+	STREAMS_NO_GROUP, /* the stream or the group is not there */
+};
+/* Follows the slot, or begins to make the group, where that is what it says. */
+enum streams_error streams_line_error(
+    struct streams_line *line, const struct redisReply *reply);
+
+/* --- streams_group.c --- */
+
+/* Sends the script that makes the group, if it is not there. */
+void streams_group_make(struct streams *streams);
+/* Redis has said that the group is not there. */
+void streams_group_vanished(struct streams *streams);
+
+/* --- streams_entry.c --- */
+
+/*
+ * Takes an entry as Redis has it, [id, [name, value, ...]], into the hand and
+ * the queue, unless it is there already.  False: it is no entry, and the
+ * connection has been distrusted.  *ret_id is set where it is one.
+ */
+bool streams_entry_take(struct streams *streams,
+    const struct redisReply *entry, bool again, struct streams_id *ret_id);
+/* One of which nothing but its id can be read: too large. */
+void streams_entry_take_unread(
+    struct streams *streams, struct streams_id id);
+
+/* --- streams_take.c --- */
+
+void streams_take_init(struct streams *streams);
+void streams_take_end(struct streams *streams);
+/* Sends what is next, if anything is. */
+void streams_take_go(struct streams *streams);
+void streams_take_up(struct streams *streams);
+void streams_take_down(struct streams *streams);
+/* Whether the first of the queue may be handed over: nothing goes before it. */
+bool streams_take_is_first(
+    const struct streams *streams, struct streams_id id);
+/* Nothing is sent for that long. */
+void streams_take_pause(struct streams *streams, int64_t ms);
+
+/* --- streams_read.c --- */
+
+/* Send one step each, and take in what is answered. */
+void streams_read_history(struct streams *streams, size_t count);
+void streams_read_new(struct streams *streams, size_t count);
+void streams_read_others(
+    struct streams *streams, size_t count, int64_t idle_ms);
+void streams_read_init(struct streams *streams);
+
+/* --- streams_finish.c --- */
+
+void streams_finish_start(
+    struct streams *streams, struct broker_finish *finish);
+/* What waits can be sent, or fails. */
+void streams_finish_flush(struct streams *streams);
+void streams_finish_down(struct streams *streams);
+/* All end, E_CANCELLED. */
+void streams_finish_end(struct streams *streams);
+void streams_finish_init(struct streams *streams);
+
+/* --- streams_beat.c --- */
+
+void streams_beat_init(struct streams *streams);
+/* The entry is not in hand any more: others may have it. */
+void streams_beat_return(struct streams *streams, struct streams_id id);
+/* Sends what was returned. */
+void streams_beat_flush(struct streams *streams);
+void streams_beat_end(struct streams *streams);
+
+/* --- streams_look.c --- */
+
+void streams_look_init(struct streams *streams);
+void streams_look_end(struct streams *streams);
+/* The command that looks, and its reply. */
+void streams_look_command(
+    const struct streams *streams, struct resp *ret_command);
+void streams_look_read(
+    struct streams *streams, const struct redisReply *reply);
+/*
+ * An acknowledgement found nothing: asks whether the broker has lost the entry.
+ */
+void streams_look_for(struct streams *streams, struct streams_id id);
+/* XACK of an entry whose bytes are gone; it is lost where that finds it. */
+void streams_look_drop(struct streams *streams, struct streams_id id);
+
+/* --- streams_leave.c --- */
+
+/* It was closed: gives back what is in hand, then frees the reader. */
+void streams_leave_begin(struct streams *streams);
+/* A reply that it waits for has come, or will not. */
+void streams_leave_paid(struct streams *streams);

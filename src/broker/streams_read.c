@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
+#include <stdlib.h>
+
+#include "base/container.h"
+#include "base/digits.h"
+#include "broker/streams_private.h"
+
+enum {
+	BLOCK_MS = 5000,      /* at most: what an idle source costs */
+	LOOK_EVERY_MS = 20,   /* at most: a look costs as much as ten entries */
+};
+
+/* --- what all steps have in common --- */
+
+static void
+send_step(struct streams *streams, struct link_call *call,
+    const struct resp *command)
+{
+	streams->take.awaited++;
+	streams_line_send(&streams->taker, call, command);
+}
+
+/* The silence that is allowed begins when the block is over. */
+static void
+send_read(
+    struct streams *streams, const struct resp *command, int64_t block_ms)
+{
+	struct streams_take *take = &streams->take;
+	take->blocking = block_ms > 0;
+	take->removed = 0;
+	timer_set(&take->silence, block_ms + streams->redis->timeout_ms);
+	send_step(streams, &take->read, command);
+}
+
+static void
+odd_reply(struct streams *streams)
+{
+	link_distrust(streams->taker.link, "a reply to another command");
+}
+
+/*
+ * Of XREADGROUP: the entries of the one stream; NULL: there are none.  False:
+ * it is no such reply.
+ */
+static bool
+find_entries(const redisReply *reply, const redisReply **ret_entries)
+{
+	*ret_entries = NULL;
+	if (reply->type == REDIS_REPLY_NIL)
+		return true;
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 1)
+		return false;
+	const redisReply *stream = reply->element[0];
+	if (stream->type != REDIS_REPLY_ARRAY || stream->elements != 2 ||
+	    stream->element[1]->type != REDIS_REPLY_ARRAY)
+		return false;
+	*ret_entries = stream->element[1];
+	return true;
+}
+
+/* False: one of them cannot be read.  *ret_last: of the last one. */
+static bool
+take_entries(struct streams *streams, const redisReply *entries, bool again,
+    struct streams_id *ret_last)
+{
+	for (size_t i = 0; i < entries->elements; i++)
+		if (!streams_entry_take(
+			streams, entries->element[i], again, ret_last))
+			return false;
+	return true;
+}
+
+/* A reply may have been larger than any that is believed. */
+static void
+less_at_once(struct streams_take *take)
+{
+	if (take->most > 1)
+		take->most /= 2;
+	else if (take->reading != STREAMS_READ_NEW)
+		take->in_vain++;
+}
+
+static void
+more_at_once(struct streams_take *take)
+{
+	take->in_vain = 0;
+	if (take->most < STREAMS_MOST)
+		take->most *= 2;
+}
+
+/* --- history: what is pending here already --- */
+
+static void
+read_history(struct streams *streams, const redisReply *reply)
+{
+	struct streams_take *take = &streams->take;
+	const redisReply *entries;
+	if (!find_entries(reply, &entries)) {
+		odd_reply(streams);
+		return;
+	}
+	bool any = entries != NULL && entries->elements > 0;
+	if (any && !take_entries(streams, entries, true, &take->cursor))
+		return;
+	if (!any && streams->standing == STREAMS_OWN)
+		streams->standing = STREAMS_NEW;
+}
+
+static void
+put_read(const struct streams *streams, size_t count, int64_t block_ms,
+    struct span behind, struct resp *command)
+{
+	resp_begin(command, block_ms > 0 ? 11 : 9);
+	resp_arg(command, SPAN("XREADGROUP"));
+	resp_arg(command, SPAN("GROUP"));
+	resp_arg(command, streams->group);
+	resp_arg(command, span_str(streams->instance));
+	resp_arg(command, SPAN("COUNT"));
+	resp_number(command, (int64_t)count);
+	if (block_ms > 0) {
+		resp_arg(command, SPAN("BLOCK"));
+		resp_number(command, block_ms);
+	}
+	resp_arg(command, SPAN("STREAMS"));
+	resp_arg(command, streams->key);
+	resp_arg(command, behind);
+}
+
+void
+streams_read_history(struct streams *streams, size_t count)
+{
+	char text[STREAMS_ID_MAX];
+	struct resp command = {0};
+	streams->take.reading = STREAMS_READ_HISTORY;
+	put_read(streams, count, 0,
+	    span_of(text, streams_hand_put_id(streams->take.cursor, text)),
+	    &command);
+	send_read(streams, &command, 0);
+	resp_clear(&command);
+}
+
+/* --- what is new --- */
+
+/* After the group was made again: until all that is in hand has come. */
+static void
+read_again(struct streams *streams, bool any)
+{
+	struct streams_take *take = &streams->take;
+	struct streams_id first, last;
+	if (any && streams_hand_ends(&streams->hand, &first, &last) &&
+	    streams_id_cmp(take->cursor, last) < 0)
+		return;
+	take->remaking = false;
+	take->cursor = (struct streams_id){0, 0};
+	streams->standing = STREAMS_OWN;
+	streams_finish_flush(streams);
+}
+
+static void
+read_new(struct streams *streams, const redisReply *reply)
+{
+	struct streams_take *take = &streams->take;
+	const redisReply *entries;
+	if (!find_entries(reply, &entries)) {
+		odd_reply(streams);
+		return;
+	}
+	bool again = streams->standing == STREAMS_AGAIN;
+	bool any = entries != NULL && entries->elements > 0;
+	struct streams_id last;
+	if (any) {
+		if (!take_entries(streams, entries, again, &last))
+			return;
+		if (streams_id_cmp(last, take->newest) > 0)
+			take->newest = last;
+		take->cursor = last;
+	}
+	if (again)
+		read_again(streams, any);
+}
+
+static void
+on_look(struct link_call *call, const redisReply *reply)
+{
+	struct streams *streams =
+	    CONTAINER_OF(call, struct streams, take.look);
+	streams->take.awaited--;
+	if (reply != NULL)
+		streams_look_read(streams, reply);
+}
+
+/*
+ * Right before the read: what was removed unread shows only as long as nothing
+ * behind it was read.
+ */
+static void
+send_look(struct streams *streams)
+{
+	struct streams_take *take = &streams->take;
+	int64_t now_ms = loop_now_ms(streams->loop);
+	if (now_ms - take->looked_ms < LOOK_EVERY_MS)
+		return;
+	struct resp command = {0};
+	take->looked_ms = now_ms;
+	streams_look_command(streams, &command);
+	send_step(streams, &take->look, &command);
+	resp_clear(&command);
+}
+
+static void
+send_pending(struct streams *streams)
+{
+	struct resp command = {0};
+	resp_begin(&command, 3);
+	resp_arg(&command, SPAN("XPENDING"));
+	resp_arg(&command, streams->key);
+	resp_arg(&command, streams->group);
+	send_step(streams, &streams->take.pending, &command);
+	resp_clear(&command);
+}
+
+static int64_t
+block_ms(const struct streams *streams)
+{
+	int64_t ms = streams->lease_ms / 2;
+	if (ms > BLOCK_MS)
+		ms = BLOCK_MS;
+	return ms > 0 ? ms : 1;
+}
+
+void
+streams_read_new(struct streams *streams, size_t count)
+{
+	struct resp command = {0};
+	int64_t ms = streams->standing == STREAMS_NEW ? block_ms(streams) : 0;
+	streams->take.reading = STREAMS_READ_NEW;
+	if (streams->standing == STREAMS_NEW)
+		send_look(streams);
+	put_read(streams, count, ms, SPAN(">"), &command);
+	send_read(streams, &command, ms);
+	resp_clear(&command);
+	if (streams->sole)
+		send_pending(streams);
+}
+
+/* --- what is pending for others --- */
+
+/* Redis has dropped them, as their bytes are gone. */
+static void
+read_deleted(struct streams *streams, const redisReply *ids)
+{
+	struct streams_id id;
+	for (size_t i = 0; i < ids->elements; i++) {
+		if (!streams_hand_read_id(resp_text(ids->element[i]), &id)) {
+			odd_reply(streams);
+			return;
+		}
+		struct streams_held *held =
+		    streams_hand_find(&streams->hand, id);
+		if (held != NULL)
+			streams_hand_remove(&streams->hand, &held);
+		streams_lost(streams, BROKER_TRIMMED_PENDING, 1, &id);
+	}
+}
+
+static void
+all_claimed(struct streams *streams)
+{
+	struct streams_take *take = &streams->take;
+	take->claiming = false;
+	take->merging = false;
+	if (streams->standing == STREAMS_OWN)
+		streams->standing = STREAMS_NEW;
+}
+
+/* Cursor, entries, and ids of entries whose bytes are gone. */
+static void
+read_others(struct streams *streams, const redisReply *reply)
+{
+	struct streams_take *take = &streams->take;
+	struct streams_id last;
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2 ||
+	    reply->element[1]->type != REDIS_REPLY_ARRAY ||
+	    !streams_hand_read_id(
+		resp_text(reply->element[0]), &take->cursor)) {
+		odd_reply(streams);
+		return;
+	}
+	if (!take_entries(streams, reply->element[1], true, &last))
+		return;
+	if (reply->elements > 2 &&
+	    reply->element[2]->type == REDIS_REPLY_ARRAY)
+		read_deleted(streams, reply->element[2]);
+	if (take->cursor.ms == 0 && take->cursor.seq == 0)
+		all_claimed(streams);
+}
+
+void
+streams_read_others(struct streams *streams, size_t count, int64_t idle_ms)
+{
+	char text[STREAMS_ID_MAX];
+	struct resp command = {0};
+	streams->take.reading = STREAMS_READ_OTHERS;
+	resp_begin(&command, 8);
+	resp_arg(&command, SPAN("XAUTOCLAIM"));
+	resp_arg(&command, streams->key);
+	resp_arg(&command, streams->group);
+	resp_arg(&command, span_str(streams->instance));
+	resp_number(&command, idle_ms);
+	resp_arg(&command,
+	    span_of(text, streams_hand_put_id(streams->take.cursor, text)));
+	resp_arg(&command, SPAN("COUNT"));
+	resp_number(&command, (int64_t)count);
+	send_read(streams, &command, 0);
+	resp_clear(&command);
+}
+
+/* --- whether anything has to go before what was read --- */
+
+/*
+ * Of XPENDING: the number of entries, the first and last id, and for each
+ * consumer its name and number.  True: entries are pending that are not in
+ * hand, for others or, swallowed by a connection that is gone, for us.
+ */
+static bool
+has_more(const struct streams *streams, const redisReply *reply)
+{
+	int64_t number;
+	size_t known = streams->hand.count + streams->take.removed;
+	const redisReply *list = reply->element[3];
+	if (list->type != REDIS_REPLY_ARRAY)
+		return false;
+	for (size_t i = 0; i < list->elements; i++) {
+		const redisReply *each = list->element[i];
+		if (each->type != REDIS_REPLY_ARRAY || each->elements != 2 ||
+		    !digits_read(resp_text(each->element[1]), INT64_MAX,
+			&number))
+			return false;
+		bool own = span_eq(resp_text(each->element[0]),
+		    span_str(streams->instance));
+		if (number > 0 && (!own || (uint64_t)number > known))
+			return true;
+	}
+	return false;
+}
+
+static void
+on_pending(struct link_call *call, const redisReply *reply)
+{
+	struct streams *streams =
+	    CONTAINER_OF(call, struct streams, take.pending);
+	streams->take.awaited--;
+	if (reply == NULL)
+		return;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		streams_line_error(&streams->taker, reply);
+	} else if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4) {
+		odd_reply(streams);
+	} else if (streams->standing == STREAMS_NEW &&
+	    has_more(streams, reply)) {
+		streams->take.cursor = (struct streams_id){0, 0};
+		streams->take.merging = true;
+		streams->standing = STREAMS_OWN;
+	}
+	streams_kick(streams);
+}
+
+/* --- replies --- */
+
+static void
+refused(struct streams *streams, const redisReply *reply)
+{
+	enum streams_error error =
+	    streams_line_error(&streams->taker, reply);
+	if (error == STREAMS_REFUSED)
+		streams_trouble(streams, span_of(reply->str, reply->len));
+	if (error != STREAMS_NO_GROUP)
+		streams_take_pause(streams, error == STREAMS_REFUSED
+			? STREAMS_PAUSE_MS
+			: STREAMS_AGAIN_MS);
+}
+
+static void
+on_read(struct link_call *call, const redisReply *reply)
+{
+	struct streams *streams =
+	    CONTAINER_OF(call, struct streams, take.read);
+	struct streams_take *take = &streams->take;
+	take->awaited--;
+	timer_clear(&take->silence);
+	if (reply == NULL) {
+		less_at_once(take);
+		return;
+	}
+	if (reply->type == REDIS_REPLY_ERROR) {
+		refused(streams, reply);
+	} else {
+		streams_trouble(streams, SPAN(""));
+		more_at_once(take);
+		if (take->reading == STREAMS_READ_HISTORY)
+			read_history(streams, reply);
+		else if (take->reading == STREAMS_READ_NEW)
+			read_new(streams, reply);
+		else
+			read_others(streams, reply);
+	}
+	streams_kick(streams);
+}
+
+void
+streams_read_init(struct streams *streams)
+{
+	streams->take.look.done = on_look;
+	streams->take.read.done = on_read;
+	streams->take.pending.done = on_pending;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "conf/conf.h"
+#include "conf/option.h"
+
+/*
+ * Which members of a broker, and of a source, are for one kind of broker only.
+ * Constant; any thread.
+ */
+
+/* Whether a broker of that kind, or a source of one, may have the option. */
+bool kinds_fit(const struct option *option, enum broker_kind kind);

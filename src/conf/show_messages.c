@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/mem.h"
+#include "conf/kinds.h"
+#include "conf/show_private.h"
+#include "conf/words.h"
+
+/* The object of a group, with what its kind of broker has. */
+static json_t *
+show_fitting(enum group group, const void *base, enum broker_kind kind)
+{
+	json_t *object = json_object();
+	for (size_t i = 0; i < n_options; i++)
+		if (options[i].group == group && kinds_fit(&options[i], kind))
+			show_put(object, &options[i], base);
+	return object;
+}
+
+/* Where there is nothing, the file need not say so. */
+static json_t *
+unless_empty(json_t *object)
+{
+	if (json_object_size(object) > 0)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+json_t *
+show_messages_brokers(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf *conf = base;
+	json_t *object = json_object();
+	(void)option;
+	(void)field;
+	for (size_t i = 0; i < conf->n_brokers; i++)
+		json_object_set_new(object, conf->brokers[i].name,
+		    show_fitting(GROUP_BROKER, &conf->brokers[i],
+			conf->brokers[i].kind));
+	return unless_empty(object);
+}
+
+json_t *
+show_messages_sources(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf *conf = base;
+	json_t *object = json_object();
+	(void)option;
+	(void)field;
+	for (size_t i = 0; i < conf->n_sources; i++)
+		json_object_set_new(object, conf->sources[i].name,
+		    show_fitting(GROUP_SOURCE, &conf->sources[i],
+			conf->sources[i].broker->kind));
+	return unless_empty(object);
+}
+
+json_t *
+show_messages_broker_name(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf_broker *broker =
+	    *(const struct conf_broker *const *)field;
+	(void)option;
+	(void)base;
+	return json_string(broker->name);
+}
+
+json_t *
+show_messages_finish(
+    const struct option *option, const void *base, const void *field)
+{
+	const char *column = *(char *const *)field;
+	(void)base;
+	return column != NULL ? json_pack("{s:s}", "set", column)
+			      : show_taken(words_at(option->words, 0));
+}
+
+json_t *
+show_messages_place(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf_source *source = base;
+	const char *name = *(char *const *)field;
+	bool table = source->broker->kind == BROKER_POSTGRES;
+	(void)option;
+	return name != NULL
+	    ? json_pack("{s:s}", table ? "table" : "stream", name)
+	    : NULL;
+}
+
+json_t *
+show_messages_key(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf_source *source = base;
+	(void)field;
+	if (source->key == SOURCE_KEY_POINTERS)
+		return show_pointers(option, base, &source->key_pointers);
+	if (source->key == SOURCE_KEY_HEADER)
+		return json_pack("{s:s}", "header", source->key_header);
+	return show_taken(words_at(option->words, source->key));
+}
+
+json_t *
+show_messages_order(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf_source *source = base;
+	(void)field;
+	if (source->order_by == SOURCE_ORDER_POINTERS)
+		return show_pointers(option, base, &source->order_pointers);
+	if (source->order_by == SOURCE_ORDER_HEADER)
+		return json_pack("{s:s}", "header", source->order_header);
+	return show_taken(words_at(option->words, source->order_by));
+}
+
+json_t *
+show_messages_headers(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf_source *source = base;
+	json_t *object = json_object();
+	(void)option;
+	(void)field;
+	for (size_t i = 0; i < source->request.n_headers; i++) {
+		const struct conf_source_header *header =
+		    &source->request.headers[i];
+		json_object_set_new(object, header->name,
+		    json_string(header->secret != NULL ? show_hidden
+						       : header->value.text));
+	}
+	return unless_empty(object);
+}
+
+json_t *
+show_messages_only_word(
+    const struct option *option, const void *base, const void *field)
+{
+	(void)base;
+	return *(const bool *)field ? show_taken(words_at(option->words, 0))
+				    : NULL;
+}

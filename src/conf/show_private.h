@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "conf/show.h"
+
+/* How values are written, for conf/show.c and its parts. */
+
+/* A function for each way in which the types of conf/types.h are written. */
+typedef json_t *show_value(
+    const struct option *option, const void *base, const void *field);
+
+/* What stands in the place of a secret. */
+extern const char show_hidden[];
+
+/* Takes the text over. */
+json_t *show_taken(char *text);
+show_value show_pointers;
+/* Puts what an option has where the dots of its path lead. */
+void show_put(
+    json_t *object, const struct option *option, const void *base);
+
+/* --- brokers and sources --- */
+
+show_value show_messages_brokers;
+show_value show_messages_sources;
+show_value show_messages_broker_name;
+show_value show_messages_finish;
+show_value show_messages_place;
+show_value show_messages_key;
+show_value show_messages_order;
+show_value show_messages_headers;
+show_value show_messages_only_word;

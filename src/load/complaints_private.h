@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "load/loader_private.h"
+
+/*
+ * Complaints of the loader, which knows where in the file it is.  The pointer
+ * of each is made from the place.  Main thread.
+ */
+
+/* Complains about what stands at a place; NULL: about the whole file. */
+void complaints_at(struct loader *l, const struct json_place *at,
+    const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* The same about a member of the object at that place. */
+void complaints_at_option(struct loader *l, const struct json_place *at,
+    const struct option *option, const char *fmt, ...) PRINTF_LIKE(4, 5);
+
+/* Puts complaints into the order in which the file has their pointers. */
+void complaints_sort(struct complaints *complaints, json_t *root);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "conf/name.h"
+#include "load/complaints_private.h"
+#include "load/object_private.h"
+#include "load/source_private.h"
+#include "load/text_private.h"
+
+void
+source_parse(struct loader *l, const struct given *given)
+{
+	(void)l;
+	(void)given;
+}
+
+void
+source_load(struct loader *l)
+{
+	struct conf *conf = l->conf;
+	const struct option *option =
+	    option_at(GROUP_ROOT, offsetof(struct conf, sources));
+	struct json_place list = {NULL, option->path, 0};
+	json_t *sources = loader_value(l, option);
+	const char *name;
+	json_t *value;
+	if (sources == NULL)
+		return;
+	if (!json_is_object(sources)) {
+		complaints_at(l, &list, "must be an object");
+		return;
+	}
+	conf->sources =
+	    mem_zero(json_object_size(sources) * sizeof *conf->sources);
+	json_object_foreach(sources, name, value)
+	{
+		struct json_place at = {&list, name, 0};
+		struct conf_source *source = &conf->sources[conf->n_sources];
+		const char *wrong = name_wrong_plain(name);
+		if (wrong != NULL)
+			complaints_at(l, &at, "its name %s", wrong);
+		source->name = mem_str(span_str(name));
+		source->index = (unsigned)conf->n_sources++;
+		object_load_presets(l, GROUP_SOURCE, source);
+		object_load(l, GROUP_SOURCE, &at, value, source);
+	}
+}
+
+void
+source_clear(void *base, void *field)
+{
+	struct conf *conf = base;
+	(void)field;
+	for (size_t i = 0; i < conf->n_sources; i++) {
+		object_clear(GROUP_SOURCE, &conf->sources[i]);
+		text_free(&conf->sources[i].name);
+	}
+	free(conf->sources);
+	conf->sources = NULL;
+	conf->n_sources = 0;
+}
+
+void
+source_parse_broker_name(struct loader *l, const struct given *given)
+{
+	const struct conf *conf = l->conf;
+	char *name = text_read(l, given->at, given->value);
+	if (name == NULL)
+		return;
+	const struct conf_broker *found = NULL;
+	for (size_t i = 0; i < conf->n_brokers && found == NULL; i++)
+		if (!strcmp(conf->brokers[i].name, name))
+			found = &conf->brokers[i];
+	if (found == NULL)
+		complaints_at(l, given->at, "no broker is named \"%s\"", name);
+	else
+		*(const struct conf_broker **)given_field(given) = found;
+	text_free(&name);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf/kinds.h"
+#include "load/complaints_private.h"
+#include "load/source_private.h"
+
+/* One source on its way. */
+struct checked {
+	struct loader *l;
+	const struct json_place *at;
+	json_t *object; /* as the file has it */
+	struct conf_source *source;
+};
+
+#define COMPLAIN(c, field, ...) \
+	complaints_at_option((c)->l, (c)->at, SOURCE_OPTION(field), __VA_ARGS__)
+
+static bool
+reads_table(const struct checked *c)
+{
+	return c->source->broker->kind == BROKER_POSTGRES;
+}
+
+/* --- members of the other kind --- */
+
+static void
+check_members(const struct checked *c)
+{
+	for (size_t i = 0; i < n_options; i++)
+		if (options[i].group == GROUP_SOURCE &&
+		    !kinds_fit(&options[i], c->source->broker->kind) &&
+		    loader_value_in(c->object, &options[i]) != NULL)
+			complaints_at_option(c->l, c->at, &options[i],
+			    "only a source that reads a %s has this",
+			    reads_table(c) ? "stream" : "table");
+	const struct option *read =
+	    reads_table(c) ? SOURCE_OPTION(table) : SOURCE_OPTION(stream);
+	if (loader_value_in(c->object, read) == NULL)
+		complaints_at(c->l, c->at, "\"%s\" is missing", read->path);
+}
+
+/* --- what a message has --- */
+
+static const char *
+missing_variable(const struct checked *c, enum template_kind kind)
+{
+	switch (kind) {
+	case TEMPLATE_KEY:
+		return "{key}: the messages of this broker have no key";
+	case TEMPLATE_ENTITY:
+		return reads_table(c)
+		    ? NULL
+		    : "{entity}: only the rows of a table have one";
+	case TEMPLATE_TYPE:
+		return reads_table(c)
+		    ? NULL
+		    : "{type}: only the rows of a table have one";
+	case TEMPLATE_HEADER:
+		return reads_table(c) && c->source->columns.headers == NULL
+		    ? "{header:NAME}: \"columns.headers\" is needed too"
+		    : NULL;
+	case TEMPLATE_TEXT:
+	case TEMPLATE_PATH:
+	case TEMPLATE_JSON:
+	case TEMPLATE_BARE:
+	case TEMPLATE_ID:
+		break;
+	}
+	return NULL;
+}
+
+static void
+check_variables(const struct checked *c, const struct json_place *at,
+    const struct template *t)
+{
+	unsigned said = 0;
+	for (size_t i = 0; i < t->count; i++) {
+		enum template_kind kind = t->pieces[i].kind;
+		const char *wrong = missing_variable(c, kind);
+		if (wrong != NULL && (said & 1u << kind) == 0)
+			complaints_at(c->l, at, "%s", wrong);
+		said |= 1u << kind;
+	}
+}
+
+static void
+check_templates(const struct checked *c)
+{
+	const struct conf_source *source = c->source;
+	struct json_place request = {c->at, "request", 0};
+	struct json_place path = {&request, "path", 0};
+	struct json_place headers = {&request, "headers", 0};
+	check_variables(c, &path, &source->request.path);
+	for (size_t i = 0; i < source->request.n_headers; i++) {
+		struct json_place at = {
+		    &headers, source->request.headers[i].name, 0};
+		check_variables(c, &at, &source->request.headers[i].value);
+	}
+}
+
+static void
+check_identity(const struct checked *c)
+{
+	static const char headers[] = "\"columns.headers\" is needed too";
+	const struct conf_source *source = c->source;
+	bool has_headers =
+	    !reads_table(c) || source->columns.headers != NULL;
+	if (source->key == SOURCE_KEY_HEADER && !has_headers)
+		COMPLAIN(c, key, "%s", headers);
+	if (source->order_by == SOURCE_ORDER_HEADER && !has_headers)
+		COMPLAIN(c, order_by, "%s", headers);
+	if (source->order_by == SOURCE_ORDER_KEY)
+		COMPLAIN(c, order_by,
+		    "the messages of this broker have no key");
+	if (source->order_by == SOURCE_ORDER_ENTITY && !reads_table(c))
+		COMPLAIN(c, order_by,
+		    "only the rows of a table have an entity");
+}
+
+/* What a finished row is told by must not be what the message says. */
+static void
+check_finish(const struct checked *c)
+{
+	const struct conf_columns *columns = &c->source->columns;
+	const char *const others[] = {columns->id, columns->entity,
+	    columns->type, columns->payload, columns->headers, columns->order};
+	const char *set = c->source->finish_column;
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		if (set != NULL && others[i] != NULL && !strcmp(set, others[i]))
+			COMPLAIN(c, finish_column,
+			    "the message itself is in the column \"%s\"", set);
+}
+
+static void
+check_times(const struct checked *c)
+{
+	if (c->source->retry_first_ms > c->source->retry_most_ms)
+		COMPLAIN(c, retry_first_ms, "must not be longer than \"%s\"",
+		    SOURCE_OPTION(retry_most_ms)->path);
+}
+
+static void
+check_one(const struct checked *c)
+{
+	/* What its object must have is only found where that is there. */
+	if (json_is_object(c->object) &&
+	    json_object_get(c->object, "request") == NULL)
+		complaints_at(c->l, c->at, "\"request\" is missing");
+	check_times(c);
+	source_route_check(c->l, c->at, c->source);
+	if (c->source->broker == NULL)
+		return;
+	check_members(c);
+	check_templates(c);
+	check_identity(c);
+	check_finish(c);
+}
+
+void
+source_check(struct loader *l)
+{
+	const struct option *option =
+	    option_at(GROUP_ROOT, offsetof(struct conf, sources));
+	struct json_place list = {NULL, option->path, 0};
+	json_t *objects = loader_value(l, option);
+	for (size_t i = 0; i < l->conf->n_sources; i++) {
+		struct conf_source *source = &l->conf->sources[i];
+		struct json_place at = {&list, source->name, 0};
+		struct checked c = {
+		    l, &at, json_object_get(objects, source->name), source};
+		check_one(&c);
+	}
+	source_places_check(l, &list, objects);
+}

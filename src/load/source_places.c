@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "load/complaints_private.h"
+#include "load/source_private.h"
+
+/* A stream or a table of a broker. */
+struct message_place {
+	const struct conf_source *source;
+	const struct option *option;
+	const char *name; /* NULL: none */
+};
+
+enum { READ, RESULTS, DEAD_LETTERS, PLACES };
+
+static bool
+is_table(const struct conf_source *source)
+{
+	return source->broker->kind == BROKER_POSTGRES;
+}
+
+static struct message_place
+place_of(const struct conf_source *source, unsigned which)
+{
+	struct message_place place = {source, NULL, NULL};
+	switch (which) {
+	case READ:
+		place.option = is_table(source) ? SOURCE_OPTION(table)
+						: SOURCE_OPTION(stream);
+		place.name =
+		    is_table(source) ? source->table : source->stream;
+		break;
+	case RESULTS:
+		place.option = SOURCE_OPTION(results);
+		place.name = source->results;
+		break;
+	default:
+		place.option = SOURCE_OPTION(dead_letters);
+		place.name = source->dead_letters;
+		break;
+	}
+	return place;
+}
+
+/* --- whether two are one --- */
+
+static bool
+same_strings(const struct strings *a, const struct strings *b)
+{
+	if (a->count == 0 || a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (strcasecmp(a->list[i], b->list[i]) != 0)
+			return false;
+	return true;
+}
+
+/* As far as the file shows it. */
+static bool
+same_server(const struct conf_broker *a, const struct conf_broker *b)
+{
+	const struct conf_redis *one = &a->redis, *other = &b->redis;
+	if (a == b)
+		return true;
+	if (a->kind != b->kind)
+		return false;
+	if (a->kind == BROKER_POSTGRES)
+		return a->postgres != NULL && b->postgres != NULL &&
+		    !strcmp(a->postgres, b->postgres);
+	if (one->address.text != NULL && other->address.text != NULL)
+		return one->db == other->db &&
+		    !strcmp(one->address.text, other->address.text);
+	if (same_strings(&one->sentinels, &other->sentinels))
+		return one->master != NULL && other->master != NULL &&
+		    !strcmp(one->master, other->master);
+	return same_strings(&one->cluster, &other->cluster);
+}
+
+/* The schema that a table has by default is not written by everybody. */
+static const char *
+table_name(const char *name)
+{
+	static const char usual[] = "public.";
+	size_t len = sizeof usual - 1;
+	return !strncmp(name, usual, len) ? name + len : name;
+}
+
+static bool
+same_place(const struct message_place *a, const struct message_place *b)
+{
+	if (a->name == NULL || b->name == NULL ||
+	    !same_server(a->source->broker, b->source->broker))
+		return false;
+	if (is_table(a->source))
+		return !strcmp(table_name(a->name), table_name(b->name));
+	return !strcmp(a->name, b->name);
+}
+
+/* --- what must differ --- */
+
+/* Only what the file has can be wrong; the default has its source's place. */
+static void
+complain(struct loader *l, const struct json_place *list,
+    const struct message_place *place, const char *words, const char *other)
+{
+	struct json_place at = {list, place->source->name, 0};
+	complaints_at_option(
+	    l, &at, place->option, "\"%s\" %s \"%s\"", place->name, words,
+	    other);
+}
+
+/* What one source reads, and what another one (or itself) puts there. */
+static void
+check_loop(struct loader *l, const struct json_place *list,
+    const struct conf_source *writer, const struct conf_source *reader)
+{
+	struct message_place read = place_of(reader, READ);
+	for (unsigned which = RESULTS; which < PLACES; which++) {
+		struct message_place put = place_of(writer, which);
+		if (same_place(&put, &read))
+			complain(l, list, &put, "is read by the source",
+			    reader->name);
+	}
+}
+
+static void
+check_mixed(struct loader *l, const struct json_place *list,
+    const struct conf_source *a, const struct conf_source *b)
+{
+	struct message_place results = place_of(a, RESULTS);
+	struct message_place dead = place_of(b, DEAD_LETTERS);
+	if (same_place(&results, &dead))
+		complain(l, list, &results, "has the dead letters of",
+		    b->name);
+}
+
+static void
+check_twice(struct loader *l, const struct json_place *list,
+    const struct conf_source *a, const struct conf_source *b)
+{
+	struct message_place read = place_of(a, READ);
+	struct message_place other = place_of(b, READ);
+	if (!same_place(&read, &other) ||
+	    (!is_table(a) && strcmp(a->group, b->group) != 0))
+		return;
+	complain(l, list, &read,
+	    is_table(a) ? "is read already by the source"
+			: "is read already, by the same group, by the source",
+	    b->name);
+}
+
+/* --- slots --- */
+
+/* What the slot of a key is made from (the Cluster specification). */
+static struct span
+hash_tag(const char *key)
+{
+	struct span all = span_str(key);
+	const char *open = strchr(key, '{');
+	const char *close = open ? strchr(open + 1, '}') : NULL;
+	if (close == NULL || close == open + 1)
+		return all;
+	return span_of(open + 1, (size_t)(close - open) - 1);
+}
+
+/* A name in the slot of the stream, for the cure; the caller frees it. */
+static char *
+name_beside(const struct conf_source *source, unsigned which)
+{
+	struct span tag = hash_tag(source->stream);
+	const char *end = which == RESULTS ? ":results" : ":dead";
+	if (memchr(tag.ptr, '}', tag.len) != NULL)
+		return mem_str(SPAN("{TAG}:dead\" of a stream \"{TAG}"));
+	return mem_printf("{%.*s}%s", SPAN_FMT(tag), end);
+}
+
+static void
+check_slots(struct loader *l, const struct json_place *list,
+    const struct conf_source *source)
+{
+	if (source->stream == NULL || source->broker->redis.cluster.count == 0)
+		return;
+	struct json_place at = {list, source->name, 0};
+	for (unsigned which = RESULTS; which < PLACES; which++) {
+		struct message_place put = place_of(source, which);
+		if (put.name == NULL ||
+		    span_eq(hash_tag(put.name), hash_tag(source->stream)))
+			continue;
+		char *beside = name_beside(source, which);
+		complaints_at_option(l, &at, put.option,
+		    "on a cluster \"%s\" must share the slot of the stream, as "
+		    "\"%s\" does",
+		    put.name, beside);
+		free(beside);
+	}
+}
+
+/* --- one source --- */
+
+/* {"stream"} is for streams, {"table"} for tables. */
+static void
+check_kind(struct loader *l, const struct json_place *list, json_t *object,
+    const struct conf_source *source)
+{
+	const char *other = is_table(source) ? "stream" : "table";
+	struct json_place at = {list, source->name, 0};
+	for (unsigned which = RESULTS; which < PLACES; which++) {
+		const struct option *option = place_of(source, which).option;
+		json_t *value = loader_value_in(object, option);
+		if (json_object_get(value, other) != NULL)
+			complaints_at_option(l, &at, option,
+			    "must be {\"%s\": NAME}",
+			    is_table(source) ? "table" : "stream");
+	}
+}
+
+/* PostgreSQL would cut a name that is too long, and might meet another one. */
+static bool
+fits_identifier(const char *table)
+{
+	const char *dot = strchr(table, '.');
+	return strlen(dot != NULL ? dot + 1 : table) <= IDENTIFIER_MAX;
+}
+
+static void
+fill_in_dead_letters(struct loader *l, const struct json_place *list,
+    struct conf_source *source)
+{
+	struct message_place read = place_of(source, READ);
+	struct json_place at = {list, source->name, 0};
+	if (source->dead_letters != NULL || read.name == NULL)
+		return;
+	source->dead_letters = conf_usual_dead_letters(source);
+	if (is_table(source) && !fits_identifier(source->dead_letters))
+		complaints_at_option(l, &at, read.option,
+		    "\"%s\" is needed too: \"%s\" is too long",
+		    SOURCE_OPTION(dead_letters)->path, source->dead_letters);
+}
+
+void
+source_places_check(
+    struct loader *l, const struct json_place *list, json_t *objects)
+{
+	struct conf *conf = l->conf;
+	for (size_t i = 0; i < conf->n_sources; i++) {
+		struct conf_source *source = &conf->sources[i];
+		if (source->broker == NULL)
+			continue;
+		fill_in_dead_letters(l, list, source);
+		check_kind(l, list, json_object_get(objects, source->name),
+		    source);
+		check_slots(l, list, source);
+	}
+	for (size_t i = 0; i < conf->n_sources; i++)
+		for (size_t k = 0; k < conf->n_sources; k++) {
+			const struct conf_source *a = &conf->sources[i];
+			const struct conf_source *b = &conf->sources[k];
+			if (a->broker == NULL || b->broker == NULL)
+				continue;
+			check_loop(l, list, a, b);
+			check_mixed(l, list, a, b);
+			if (k < i)
+				check_twice(l, list, a, b);
+		}
+}

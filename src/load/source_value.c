@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/field.h"
+#include "conf/name.h"
+#include "load/choice_private.h"
+#include "load/complaints_private.h"
+#include "load/list_private.h"
+#include "load/source_private.h"
+#include "load/text_private.h"
+
+/* --- names --- */
+
+static const char *
+wrong_identifier(struct span name)
+{
+	if (name.len == 0 || name.len > IDENTIFIER_MAX)
+		return "must have 1 to 63 bytes";
+	return NULL;
+}
+
+static const char *
+wrong_column(const char *text)
+{
+	const char *wrong = name_wrong(text);
+	return wrong != NULL ? wrong : wrong_identifier(span_str(text));
+}
+
+/* TABLE or SCHEMA.TABLE; names with a dot of their own are not spelled here. */
+static const char *
+wrong_table(const char *text)
+{
+	struct span rest = span_str(text), name;
+	const char *wrong = name_wrong(text);
+	size_t dots = 0;
+	for (const char *p = text; *p != '\0'; p++)
+		dots += *p == '.';
+	if (wrong == NULL && dots > 1)
+		wrong = "must be TABLE or SCHEMA.TABLE";
+	if (wrong == NULL && text[strlen(text) - 1] == '.')
+		wrong = "the name of the table is empty";
+	while (wrong == NULL && span_next(&rest, '.', &name))
+		wrong = wrong_identifier(name);
+	return wrong;
+}
+
+static const char *
+wrong_message_header(const char *text)
+{
+	return field_is_token(span_str(text))
+	    ? NULL
+	    : "must be the name of a header";
+}
+
+/* The text that a value is; NULL after complaining. */
+static char *
+read_right(struct loader *l, const struct json_place *at, const json_t *value,
+    const char *(*wrong)(const char *text))
+{
+	char *text = text_read(l, at, value);
+	const char *why = text != NULL ? wrong(text) : NULL;
+	if (why != NULL) {
+		complaints_at(l, at, "%s", why);
+		text_free(&text);
+	}
+	return text;
+}
+
+static void
+read_into(struct loader *l, const struct given *given,
+    const char *(*wrong)(const char *text))
+{
+	char **field = given_field(given);
+	char *text = read_right(l, given->at, given->value, wrong);
+	if (text == NULL)
+		return;
+	text_free(field);
+	*field = text;
+}
+
+/*
+ * The text of an object that has this member alone, such as {"header": NAME};
+ * NULL after complaining.
+ */
+static char *
+read_only_member(struct loader *l, const struct given *given,
+    const char *member, const char *(*wrong)(const char *text))
+{
+	const char *name;
+	json_t *value;
+	char *text = NULL;
+	json_object_foreach(given->value, name, value)
+	{
+		struct json_place at = {given->at, name, 0};
+		if (strcmp(name, member) != 0)
+			complaints_at(l, &at, "there is no such member");
+		else
+			text = read_right(l, &at, value, wrong);
+	}
+	if (json_object_get(given->value, member) == NULL)
+		complaints_at(l, given->at, "\"%s\" is missing", member);
+	return text;
+}
+
+void
+source_value_parse_table(struct loader *l, const struct given *given)
+{
+	read_into(l, given, wrong_table);
+}
+
+void
+source_value_parse_column(struct loader *l, const struct given *given)
+{
+	read_into(l, given, wrong_column);
+}
+
+void
+source_value_parse_optional_column(
+    struct loader *l, const struct given *given)
+{
+	if (json_is_null(given->value))
+		text_clear(given->base, given_field(given));
+	else
+		read_into(l, given, wrong_column);
+}
+
+/* Whether the value is an object, and no text that is elsewhere. */
+static bool
+is_object(const json_t *value)
+{
+	return json_is_object(value) && !text_is_one(value);
+}
+
+void
+source_value_parse_finish(struct loader *l, const struct given *given)
+{
+	char **field = given_field(given);
+	if (is_object(given->value)) {
+		char *column =
+		    read_only_member(l, given, "set", wrong_column);
+		text_free(field);
+		*field = column;
+	} else if (choice_read(l, given->at, given->value,
+		       given->option->words) == 0) {
+		text_free(field);
+	}
+}
+
+void
+source_value_parse_place(struct loader *l, const struct given *given)
+{
+	char **field = given_field(given);
+	bool table = json_object_get(given->value, "table") != NULL;
+	if (!table && json_object_get(given->value, "stream") == NULL) {
+		complaints_at(l, given->at,
+		    "must be {\"stream\": NAME} or {\"table\": NAME}");
+		return;
+	}
+	char *name = read_only_member(l, given,
+	    table ? "table" : "stream", table ? wrong_table : name_wrong);
+	text_free(field);
+	*field = name;
+}
+
+/* --- key and order_by --- */
+
+enum form { FORM_NOTHING, FORM_WORD, FORM_POINTERS, FORM_HEADER };
+
+/* What both may be, and the fields that it goes to. */
+struct chosen {
+	unsigned word;
+	struct pointers *pointers;
+	char **header;
+};
+
+/* FORM_NOTHING, after complaining: what was read before stays. */
+static enum form
+read_chosen(struct loader *l, const struct given *given, struct chosen *to)
+{
+	if (json_is_array(given->value)) {
+		if (json_array_size(given->value) == 0) {
+			complaints_at(l, given->at, "must not be empty");
+			return FORM_NOTHING;
+		}
+		return list_read_pointers(l, given, to->pointers)
+		    ? FORM_POINTERS
+		    : FORM_NOTHING;
+	}
+	if (is_object(given->value)) {
+		char *name = read_only_member(
+		    l, given, "header", wrong_message_header);
+		if (name == NULL)
+			return FORM_NOTHING;
+		text_free(to->header);
+		*to->header = name;
+		return FORM_HEADER;
+	}
+	int index =
+	    choice_read(l, given->at, given->value, given->option->words);
+	if (index < 0)
+		return FORM_NOTHING;
+	to->word = (unsigned)index;
+	return FORM_WORD;
+}
+
+void
+source_value_parse_key(struct loader *l, const struct given *given)
+{
+	struct conf_source *source = given->base;
+	struct chosen chosen = {0, &source->key_pointers, &source->key_header};
+	switch (read_chosen(l, given, &chosen)) {
+	case FORM_WORD:
+		source->key = (enum source_key)chosen.word;
+		break;
+	case FORM_POINTERS:
+		source->key = SOURCE_KEY_POINTERS;
+		break;
+	case FORM_HEADER:
+		source->key = SOURCE_KEY_HEADER;
+		break;
+	case FORM_NOTHING:
+		break;
+	}
+}
+
+void
+source_value_clear_key(void *base, void *field)
+{
+	struct conf_source *source = base;
+	(void)field;
+	list_clear_pointers(base, &source->key_pointers);
+	text_free(&source->key_header);
+}
+
+void
+source_value_parse_order(struct loader *l, const struct given *given)
+{
+	struct conf_source *source = given->base;
+	struct chosen chosen = {
+	    0, &source->order_pointers, &source->order_header};
+	switch (read_chosen(l, given, &chosen)) {
+	case FORM_WORD:
+		source->order_by = (enum source_order)chosen.word;
+		break;
+	case FORM_POINTERS:
+		source->order_by = SOURCE_ORDER_POINTERS;
+		break;
+	case FORM_HEADER:
+		source->order_by = SOURCE_ORDER_HEADER;
+		break;
+	case FORM_NOTHING:
+		break;
+	}
+}
+
+void
+source_value_clear_order(void *base, void *field)
+{
+	struct conf_source *source = base;
+	(void)field;
+	list_clear_pointers(base, &source->order_pointers);
+	text_free(&source->order_header);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "store/operation.h"
+#include "store/subscriber.h"
+
+/*
+ * What all gateways of one store share of a source or a relay has one hash tag,
+ * so that a script may touch all of it: that tag, the names of keys, and how
+ * gateways tell each other that something has changed.  It knows neither what
+ * is shared nor brokers.  The store's thread.
+ */
+enum { SHARED_NAME_MAX = 255 };
+
+/* A member of whatever is shared. */
+struct shared {
+	struct store *store;
+	const char *kind; /* "source" or "relay" */
+	const char *name; /* its owner's */
+	unsigned shard;   /* of all its keys */
+};
+
+/* kind and name, neither of them empty, live as long as *ret_shared. */
+void shared_init(struct shared *ret_shared, struct store *store,
+    const char *kind, const char *name);
+/*
+ * A call of that script, not yet started; the caller appends n_args arguments,
+ * numkeys first.
+ */
+struct store_call *shared_call(
+    const struct shared *shared, enum script script, size_t n_args);
+/* Appends the key PREFIX:{SHARD}:WORD:KIND:NAME and more, which may be "". */
+void shared_arg_key(const struct shared *shared, struct store_call *call,
+    const char *word, const char *more);
+/* Appends what its notices begin with (lua/notice.lua). */
+void shared_arg_notice(const struct shared *shared, struct store_call *call);
+/*
+ * Whether that notice (subscriber.h) is about it, and what it says: empty where
+ * something may have been missed.
+ */
+bool shared_notice(const struct shared *shared, struct span notice,
+    struct span *ret_what);
+/* A number that a script has put into its reply; -1: there is none. */
+int64_t shared_number(const struct call_reply *reply, size_t i);
+/* The same, of text; "" where there is none. */
+struct span shared_text(const struct call_reply *reply, size_t i);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "source/delivery_private.h"
+#include "source/source_credit.h"
+
+/*
+ * The way of a message:
+ *
+ *   SHAPE TURN ⇢ TURNED STAND ⇢ STOOD CLAIM ⇢ CLAIMED START ⇢ JOINED
+ *     its lane is parked: FOLLOW ⇢ FOLLOWED ............... BURY
+ *     its record is COMPLETED ............................. FINISH
+ *     somebody is at it: WAIT ⇢ HEARD ..................... SHAPE again
+ *     nobody knows: HOLD ⇢ HEARD .......................... SHAPE again
+ *     released, not sent: BACK_OFF or UNSENT ⇢ RESTED ..... SHAPE again
+ *     it can never be executed: BURY PARK ⇢ PARKED ........ FINISH
+ *   FINISH ⇢ FINISHED END       (through STAND while its source stands still)
+ */
+
+static const struct machine_step steps[] = {
+#define DELIVERY_STEP(name, function, operation) {#name, function},
+#include "tbl/steps.h"
+};
+
+struct delivery *
+delivery_of(struct machine *machine)
+{
+	return CONTAINER_OF(machine, struct delivery, machine);
+}
+
+static const struct op *
+awaited(struct machine *machine)
+{
+	const struct delivery *d = delivery_of(machine);
+	switch ((enum delivery_step)machine->step) {
+#define DELIVERY_STEP(name, function, operation)                              \
+	case DELIVERY_##name:                                                  \
+		return operation;
+#include "tbl/steps.h"
+	case DELIVERY_STEPS_:
+		break;
+	}
+	must(false);
+	return NULL;
+}
+
+void
+delivery_unshape(struct delivery *d)
+{
+	waiters_leave(&d->waiter);
+	d->busy = d->whole = false;
+	body_clear(&d->body);
+	if (d->c.arena == NULL)
+		return;
+	struct arena *arena = d->c.arena;
+	claimant_clear(&d->c);
+	d->c = (struct claimant){.arena = NULL};
+	arena_free(&arena);
+}
+
+static void
+delivery_free(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	struct source *source = d->source;
+	delivery_unshape(d);
+	op_cancel(&d->gate);
+	op_cancel(&d->rest);
+	op_cancel(&d->park.op.op);
+	op_cancel(&d->finish.op);
+	delivery_probed(d);
+	source_credit_end(source, d);
+	budget_give(source->worker->budget, d->message->bytes);
+	/* The delivery itself lies in its arena. */
+	struct broker_message *message = d->message;
+	broker_message_free(&message);
+}
+
+static const struct machine_kind delivery_kind = {
+    "delivery", steps, awaited, delivery_free};
+
+void
+delivery_new(struct source *source, struct broker_message *message)
+{
+	struct worker *w = source->worker;
+	struct delivery *d = arena_alloc(message->arena, sizeof *d);
+	machine_init(&d->machine, &delivery_kind, &source->deliveries);
+	machine_name(&d->machine, message->position);
+	d->source = source;
+	d->message = message;
+	d->began_us = clock_us();
+	d->first_ms = clock_wall_ms();
+	body_init(&d->body, w->budget);
+	op_init(&d->place.turn, w->loop, machine_run, &d->machine);
+	op_init(&d->waiter.op, w->loop, machine_run, &d->machine);
+	op_init(&d->gate, w->loop, machine_run, &d->machine);
+	op_init(&d->rest, w->loop, machine_run, &d->machine);
+	op_init(&d->park.op.op, w->loop, machine_run, &d->machine);
+	d->park.arena = message->arena;
+	op_init(&d->finish.op, w->loop, machine_run, &d->machine);
+	/* It is here: credit was given for it while there was room. */
+	must(budget_take(w->budget, message->bytes, BUDGET_GRANTED));
+	machine_run(&d->machine);
+}
+
+void
+delivery_count(struct delivery *d, enum message_outcome outcome)
+{
+	counter_add(&d->source->meter->outcomes[outcome], 1);
+}
+
+void
+delivery_condemn(struct delivery *d, enum message_outcome reason,
+    struct span detail)
+{
+	d->buried = true;
+	d->outcome = d->reason = reason;
+	d->detail = arena_dup(d->message->arena, detail);
+}
+
+bool
+delivery_stands(struct machine *machine, bool *ret_to_finish)
+{
+	const struct delivery *d = delivery_of(machine);
+	*ret_to_finish = d->outcome != MESSAGE_COUNT_;
+	return machine->step == DELIVERY_STOOD;
+}
+
+bool
+delivery_is_finishing(const struct machine *machine)
+{
+	return machine->step == DELIVERY_FINISHED;
+}
+
+void
+delivery_probed(struct delivery *d)
+{
+	if (d->probe)
+		d->source->probing--;
+	d->probe = false;
+}
+
+void
+delivery_let_go(struct delivery *d, bool probe)
+{
+	if (probe && !d->probe)
+		d->source->probing++;
+	d->probe |= probe;
+	if (op_pending(&d->gate))
+		op_done(&d->gate, 0);
+}

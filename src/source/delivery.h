@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "gate/claimant.h"
+#include "gate/waiters.h"
+#include "shared/parked.h"
+#include "source/source.h"
+
+/*
+ * A delivery is a message's wait for its end: beside struct request, the other
+ * one who claims a key and starts executions.  It makes a request of its
+ * message, claims the key, and is acknowledged when Redis has the record
+ * COMPLETED; on its way it may wait, rest, or stand still with its source.  It
+ * knows no broker but through its source's reader.  The worker's thread only.
+ */
+struct delivery {
+	struct machine machine;
+	struct source *source;
+	struct broker_message *message;
+	struct lane_place place;
+	bool placed; /* it was given its place, or needs none */
+	struct parked_lane lane; /* where it has a place */
+	struct parked_op park;
+	bool parked; /* its lane is parked, and it is the first of it */
+
+	/* The request of this try; c is there while arena is not NULL. */
+	struct claimant c;
+	struct body body;
+	struct waiter waiter;
+	bool busy;  /* its entity is held: by another record */
+	bool whole; /* the stored answer is wanted, not only its status */
+
+	struct op gate; /* it may go on: its source goes again */
+	bool probe;     /* it tries for all others */
+	struct op rest;
+	bool resting;
+	bool held; /* it rests until somebody decides */
+	unsigned tries;
+	int64_t next_ms;       /* when it is tried again, by the wall clock */
+	int64_t first_ms;      /* when it was taken, by the wall clock */
+	int64_t began_us;      /* the same, by clock_us */
+	int64_t held_since_ms; /* by loop_now_ms; 0: it is not */
+
+	/* How it ends. */
+	enum message_outcome outcome; /* what it is counted as */
+	enum message_outcome reason;  /* of a dead letter */
+	bool buried;                  /* it is a dead letter */
+	struct span detail;
+	struct broker_put put;
+	struct broker_finish finish;
+};
+
+/* A new one; it runs.  The message is its own now. */
+void delivery_new(struct source *source, struct broker_message *message);
+/* It stands, and may go on: as the one that tries, or with all others. */
+void delivery_let_go(struct delivery *d, bool probe);
+/* Whether it stands still before its claim, or before its acknowledgement. */
+bool delivery_stands(struct machine *machine, bool *ret_to_finish);
+/* Its acknowledgement is on its way. */
+bool delivery_is_finishing(const struct machine *machine);
+struct delivery *delivery_of(struct machine *machine);

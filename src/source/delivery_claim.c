@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/error.h"
+#include "base/test_build.h"
+#include "gate/claimant_claim.h"
+#include "gate/journal_relay.h"
+#include "source/delivery_private.h"
+#include "source/source_standing.h"
+
+/*
+ * The key of a message: it is claimed, and what that brings, or what becomes of
+ * its execution, is a line of tbl/meanings.h.
+ */
+enum claim_found {
+#define MEANING(found, step, outcome) FOUND_##found,
+#include "tbl/meanings.h"
+#undef MEANING
+};
+
+/* What it means, and what is counted. */
+static enum after
+meet(struct delivery *d, enum claim_found found)
+{
+	static const struct meaning {
+		enum delivery_step step;
+		enum message_outcome outcome;
+	} meanings[] = {
+#define MEANING(found, step, outcome)                                         \
+	[FOUND_##found] = {DELIVERY_##step, MESSAGE_##outcome},
+#include "tbl/meanings.h"
+#undef MEANING
+	};
+	if (found != FOUND_OURS)
+		delivery_probed(d);
+	d->outcome = meanings[found].outcome;
+	return delivery_to(d, meanings[found].step, MORE);
+}
+
+static bool
+is_good(int status)
+{
+	return status >= 200 && status < 400;
+}
+
+/* --- the claim --- */
+
+enum after
+delivery_claim(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	struct claimant *c = &d->c;
+	/* An outcome that Redis might not take must have a place to go. */
+	if (!journal_relay_can_write(&c->worker->journal_relay)) {
+		source_standing_begin(d->source, STANDING_STORE,
+		    "The journal cannot be written.");
+		return meet(d, FOUND_NO_STORE);
+	}
+	claimant_claim_prepare(c, true);
+	c->claim.max_attempts = d->source->source->retry_attempts;
+	c->claim.brief = d->source->source->results == NULL && !d->whole;
+	waiters_listen(&c->worker->waiters, &d->waiter,
+	    d->busy ? &c->claim_op.holder : &c->key_id);
+	if (claimant_claim_find_kept(c))
+		return meet(d, is_good(c->answer->status) ? FOUND_FOUND_GOOD
+							  : FOUND_FOUND_BAD);
+	claimant_claim(c);
+	return delivery_to(d, DELIVERY_CLAIMED, WAIT);
+}
+
+/* Redis, or what it says, cannot be used: no message is to blame for that. */
+static enum after
+without_store(struct delivery *d, const char *why)
+{
+	source_standing_begin(d->source, STANDING_STORE, why);
+	return meet(d, FOUND_NO_STORE);
+}
+
+static enum after
+completed(struct delivery *d)
+{
+	/* A dead letter has the answer in it. */
+	if (d->c.claim_op.brief && !is_good(d->c.claim_op.answer->status) &&
+	    !d->source->source->refused_ack) {
+		d->whole = true;
+		answer_unref(&d->c.claim_op.answer);
+		return delivery_to(d, DELIVERY_CLAIM, MORE);
+	}
+	claimant_claim_take_answer(&d->c);
+	return meet(d, is_good(d->c.answer->status) ? FOUND_FOUND_GOOD
+						    : FOUND_FOUND_BAD);
+}
+
+/* The record says UNKNOWN: somebody has to decide, or time has to pass. */
+static enum after
+unknown(struct delivery *d)
+{
+	return meet(d,
+	    d->c.policy->on_unknown == UNKNOWN_HOLD ||
+		    d->c.claim_op.settle_left_ms == 0
+		? FOUND_UNKNOWN_HELD
+		: FOUND_UNKNOWN_TRIED);
+}
+
+/*
+ * Which record holds a busy entity only the claim's answer says: so there is
+ * another claim at once, from before which on it listens for that record.
+ */
+static enum after
+busy(struct delivery *d)
+{
+	if (d->busy &&
+	    !memcmp(&d->waiter.key_id, &d->c.claim_op.holder,
+		sizeof d->waiter.key_id))
+		return meet(d, FOUND_IN_FLIGHT);
+	d->busy = true;
+	return delivery_to(d, DELIVERY_CLAIM, MORE);
+}
+
+static enum after
+decided(struct delivery *d)
+{
+	switch (d->c.claim_op.verdict) {
+	case VERDICT_OURS:
+	case VERDICT_RECONCILE:
+		return meet(d, FOUND_OURS);
+	case VERDICT_COMPLETED:
+		return completed(d);
+	case VERDICT_IN_FLIGHT:
+		return meet(d, FOUND_IN_FLIGHT);
+	case VERDICT_BUSY:
+		return busy(d);
+	case VERDICT_UNKNOWN:
+		return unknown(d);
+	case VERDICT_FAILED:
+		return meet(d, FOUND_FAILED);
+	case VERDICT_MISMATCH:
+		return meet(d, FOUND_MISMATCH);
+	case VERDICT_STALE:
+		return meet(d, FOUND_STALE);
+	case VERDICT_BROKEN:
+	case VERDICT_LATE:
+	case VERDICT_REFUSED:
+	case VERDICT_DONE:
+	case VERDICT_FENCED:
+	case VERDICT_GONE:
+	case VERDICT_COUNT_:
+		break;
+	}
+	/* Or what no claim is answered: it is not to be believed. */
+	return meet(d, FOUND_BROKEN);
+}
+
+enum after
+delivery_claim_answered(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	const struct store_op *op = &d->c.claim_op;
+	d->c.store_us = op->op.took_us;
+	if (op->op.error == E_NO_MEMORY) {
+		source_standing_begin(d->source, STANDING_MEMORY,
+		    error_message(E_NO_MEMORY));
+		return meet(d, FOUND_NOT_STORED);
+	}
+	if (op->op.error != 0)
+		return without_store(d, error_message(op->op.error));
+	if (op->unreadable)
+		return without_store(d, "A stored answer cannot be read.");
+	source_standing_end(d->source, STANDING_STORE);
+	return decided(d);
+}
+
+/* --- the execution --- */
+
+enum after
+delivery_claim_start(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	claimant_claim_start(&d->c);
+	return delivery_to(d, DELIVERY_JOINED, WAIT);
+}
+
+/* Redis has it COMPLETED: what the upstream said, and when it is kept. */
+static enum after
+stored(struct delivery *d)
+{
+	int status = d->c.answer != NULL ? d->c.answer->status
+					 : d->c.original_status;
+	/* It is there, and cannot be read now: it is asked for again. */
+	if (status == 0)
+		return meet(d, FOUND_NOT_STORED);
+	return meet(d, is_good(status) ? FOUND_STORED_GOOD : FOUND_STORED_BAD);
+}
+
+enum after
+delivery_claim_joined(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	const struct claimant *c = &d->c;
+	if (c->outcome != OUTCOME_UNREACHABLE)
+		source_standing_end(d->source, STANDING_UPSTREAM);
+	if (c->stored && INVARIANT(acknowledged_stored))
+		return stored(d);
+	if (c->outcome == OUTCOME_RELEASED)
+		return meet(d, FOUND_RELEASED);
+	if (c->outcome == OUTCOME_UNREACHABLE)
+		return meet(d, FOUND_NOT_SENT);
+	/* It is held where a question has left it unknown, too. */
+	if (c->outcome == OUTCOME_UNKNOWN)
+		return meet(d, c->policy->on_unknown == UNKNOWN_HOLD ||
+			    c->problem == PROBLEM_UNKNOWN_HELD
+			? FOUND_UNKNOWN_HELD
+			: FOUND_UNKNOWN_TRIED);
+	/* The record knows better: it is asked. */
+	return meet(d, FOUND_NOT_STORED);
+}

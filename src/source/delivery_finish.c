@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/base64.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "loop/log.h"
+#include "source/delivery_private.h"
+#include "source/message_text.h"
+#include "source/source_standing.h"
+
+/*
+ * The end of a message: it is acknowledged, and what becomes of it, a result or
+ * a dead letter, is put in the same step of its broker.
+ */
+enum { FIELDS_OURS = 12 };
+
+/* --- what is put --- */
+
+static void
+add_text(struct fields *fields, const char *name, struct span value)
+{
+	fields->list[fields->count++] =
+	    (struct field){span_str(name), value};
+}
+
+static struct fields
+list_of(struct delivery *d, size_t more)
+{
+	struct arena *arena = d->message->arena;
+	return (struct fields){
+	    arena_alloc(arena, (more + FIELDS_OURS) * sizeof(struct field)), 0};
+}
+
+static bool
+is_ours(struct span name)
+{
+	return name.len >= 10 &&
+	    field_names_meet(span_of(name.ptr, 10), SPAN("onceproxy-"));
+}
+
+/* Where it is from, and what is known of its key. */
+static void
+add_origin(struct delivery *d, struct fields *fields)
+{
+	struct arena *arena = d->message->arena;
+	const struct claimant *c = &d->c;
+	if (c->arena != NULL && c->key_hex[0] != '\0')
+		add_text(fields, "onceproxy-key-id",
+		    arena_dup(arena, span_str(c->key_hex)));
+	if (c->arena != NULL && c->attempt > 0)
+		add_text(fields, "onceproxy-attempt",
+		    arena_printf(arena, "%u", (unsigned)c->attempt));
+	add_text(fields, "onceproxy-source", span_str(d->source->source->name));
+	add_text(fields, "onceproxy-position", d->message->position);
+}
+
+static int
+status_of(const struct delivery *d)
+{
+	if (d->c.arena == NULL)
+		return 0;
+	return d->c.answer != NULL ? d->c.answer->status
+				   : d->c.original_status;
+}
+
+static void
+add_status(struct delivery *d, struct fields *fields)
+{
+	int status = status_of(d);
+	if (status != 0)
+		add_text(fields, "onceproxy-status",
+		    arena_printf(d->message->arena, "%d", status));
+}
+
+/* The answer that a dead letter was refused with. */
+static void
+add_answer(struct delivery *d, struct fields *fields)
+{
+	const struct answer *answer =
+	    d->c.arena != NULL ? d->c.answer : NULL;
+	if (answer == NULL || answer->not_kept ||
+	    d->reason != MESSAGE_REFUSED)
+		return;
+	struct arena *arena = d->message->arena;
+	struct span body = body_span(&answer->body);
+	if (utf8_is_valid(body)) {
+		add_text(fields, "onceproxy-answer", arena_dup(arena, body));
+		return;
+	}
+	char *text = base64_text(body);
+	add_text(fields, "onceproxy-answer-base64",
+	    arena_dup(arena, span_str(text)));
+	free(text);
+}
+
+/* The message as it was, and why it is here. */
+static void
+put_dead_letter(struct delivery *d)
+{
+	const struct broker_message *m = d->message;
+	struct fields fields = list_of(d, m->fields.count);
+	for (size_t i = 0; i < m->fields.count; i++)
+		if (!is_ours(m->fields.list[i].name))
+			fields.list[fields.count++] = m->fields.list[i];
+	add_text(&fields, "onceproxy-reason",
+	    span_str(source_meter_outcome(d->reason)));
+	add_status(d, &fields);
+	add_origin(d, &fields);
+	add_text(&fields, "onceproxy-first",
+	    message_text_time(m->arena, d->first_ms));
+	if (d->detail.len > 0)
+		add_text(&fields, "onceproxy-detail", d->detail);
+	add_answer(d, &fields);
+	d->put = (struct broker_put){
+	    .place = BROKER_DEAD_LETTERS,
+	    .fields = fields,
+	    .has_body = m->has_payload,
+	    .body = m->payload,
+	    .key = m->key,
+	    .entity = m->entity,
+	    .type = m->type,
+	};
+}
+
+static void
+put_result(struct delivery *d)
+{
+	const struct answer *answer = d->c.answer;
+	struct fields fields = list_of(d, 1);
+	const struct field *type = answer != NULL && !answer->not_kept
+	    ? fields_first(&answer->fields, SPAN("Content-Type"))
+	    : NULL;
+	if (type != NULL)
+		add_text(&fields, "content-type", type->value);
+	add_status(d, &fields);
+	add_origin(d, &fields);
+	if (d->outcome == MESSAGE_DUPLICATE)
+		add_text(&fields, "onceproxy-duplicate", SPAN("true"));
+	d->put = (struct broker_put){
+	    .place = BROKER_RESULTS,
+	    .fields = fields,
+	    .has_body = answer != NULL && !answer->not_kept,
+	    .body = answer != NULL ? body_span(&answer->body) : SPAN(""),
+	    .key = d->message->key,
+	    .entity = d->message->entity,
+	    .type = d->message->type,
+	    .status = status_of(d),
+	    .key_id = span_str(d->c.key_hex),
+	};
+}
+
+/* --- how it ends --- */
+
+/* The upstream refused it, and that is stored. */
+enum after
+delivery_finish_refused(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	if (d->source->source->refused_ack)
+		return delivery_to(d, DELIVERY_FINISH, MORE);
+	d->reason = MESSAGE_REFUSED;
+	d->buried = true;
+	return delivery_to(d, DELIVERY_BURY, MORE);
+}
+
+enum after
+delivery_finish_bury(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	if (!d->buried)
+		d->reason = d->outcome;
+	d->buried = true;
+	return delivery_to(d,
+	    d->reason == MESSAGE_BEHIND ? DELIVERY_FINISH : DELIVERY_PARK,
+	    MORE);
+}
+
+/* Executed, or known to be: there is a result, where the source has any. */
+static bool
+has_result(const struct delivery *d)
+{
+	return d->source->source->results != NULL &&
+	    (d->outcome == MESSAGE_EXECUTED ||
+		d->outcome == MESSAGE_DUPLICATE ||
+		d->outcome == MESSAGE_REFUSED);
+}
+
+enum after
+delivery_finish(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	d->put.place = BROKER_NOWHERE;
+	if (d->buried)
+		put_dead_letter(d);
+	else if (has_result(d))
+		put_result(d);
+	d->finish.position = d->message->position;
+	d->finish.token = d->message->token;
+	d->finish.put = d->put.place == BROKER_NOWHERE ? NULL : &d->put;
+	broker_reader_finish(d->source->reader, &d->finish);
+	return delivery_to(d, DELIVERY_FINISHED, WAIT);
+}
+
+/* The broker is away, or takes no more of these: no message is to blame. */
+static enum after
+not_taken(struct delivery *d)
+{
+	bool refused = d->finish.op.error == E_BROKER_REFUSED;
+	enum standing standing = !refused || d->finish.put == NULL
+	    ? STANDING_BROKER
+	    : d->buried ? STANDING_DEAD_LETTERS
+			: STANDING_RESULTS;
+	source_standing_begin(d->source, standing,
+	    refused ? d->finish.refused
+		    : error_message(d->finish.op.error));
+	return delivery_to(d, DELIVERY_STAND, MORE);
+}
+
+enum after
+delivery_finish_answered(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	if (d->finish.op.error != 0)
+		return not_taken(d);
+	source_standing_end(d->source, STANDING_BROKER);
+	if (d->finish.put != NULL && d->finish.finished == BROKER_FINISHED)
+		source_standing_end(d->source,
+		    d->buried ? STANDING_DEAD_LETTERS : STANDING_RESULTS);
+	return delivery_to(d, DELIVERY_END, MORE);
+}
+
+/* --- its line in the log --- */
+
+static void
+log_message(const struct delivery *d, int64_t took_us)
+{
+	if (!log_wants(EV_message))
+		return;
+	struct logline line = log_begin(EV_message);
+	log_str(&line, "source", d->source->source->name);
+	log_cut(&line, "position", d->message->position, 256);
+	log_str(&line, "outcome", source_meter_outcome(d->outcome));
+	if (d->buried)
+		log_str(&line, "reason", source_meter_outcome(d->reason));
+	if (d->finish.finished == BROKER_NOT_PENDING)
+		log_bool(&line, "elsewhere", true);
+	if (d->c.arena != NULL && d->c.route != NULL)
+		log_str(&line, "route", d->c.route->name);
+	if (status_of(d) != 0)
+		log_int(&line, "status", status_of(d));
+	if (d->c.arena != NULL && d->c.attempt > 0)
+		log_int(&line, "attempt", d->c.attempt);
+	if (d->c.arena != NULL && d->c.key_hex[0] != '\0')
+		log_str(&line, "key_id", d->c.key_hex);
+	if (d->detail.len > 0)
+		log_cut(&line, "detail", d->detail, 256);
+	log_ms(&line, "total_ms", took_us);
+	log_end(&line);
+}
+
+enum after
+delivery_finish_end(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	struct source_meter *meter = d->source->meter;
+	int64_t took_us = clock_us() - d->began_us;
+	delivery_count(d, d->outcome);
+	histogram_add(&meter->seconds, took_us);
+	if (d->finish.finished == BROKER_FINISHED && d->buried)
+		counter_add(&meter->dead_letters[d->reason], 1);
+	else if (d->finish.finished == BROKER_FINISHED &&
+	    d->finish.put != NULL)
+		counter_add(&meter->results, 1);
+	log_message(d, took_us);
+	return DONE;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/digits.h"
+#include "base/random.h"
+#include "loop/log.h"
+#include "source/delivery_private.h"
+#include "source/source_credit.h"
+#include "source/source_standing.h"
+
+/*
+ * What keeps a message until it is tried again: its source stands still;
+ * somebody else is at its key; nobody knows its outcome; it did not work out.
+ */
+enum {
+	LOOK_MS = 200,      /* what is about to be stored is looked for again */
+	WAIT_LEAST_MS = 50, /* for somebody else's lease to end */
+	HELD_LOOK_MS = 30000,
+};
+
+/* Its owner waits no more: nobody has to be told. */
+static void
+wait_no_more(struct op *op, int error)
+{
+	(void)op;
+	(void)error;
+}
+
+static int64_t
+at_least_one(int64_t ms)
+{
+	return ms > 0 ? ms : 1;
+}
+
+/* --- its source stands still --- */
+
+/* Before a claim; or before it is acknowledged. */
+static bool
+is_ending(const struct delivery *d)
+{
+	return d->outcome != MESSAGE_COUNT_;
+}
+
+enum after
+delivery_rest_stand(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	if (!d->probe && !source_standing_goes(d->source)) {
+		op_start(&d->gate, 0, wait_no_more);
+		return delivery_to(d, DELIVERY_STOOD, WAIT);
+	}
+	if (is_ending(d)) {
+		delivery_probed(d);
+		return delivery_to(
+		    d, d->buried ? DELIVERY_BURY : DELIVERY_FINISH, MORE);
+	}
+	/* It has waited: its request was given up, or is to be made anew. */
+	return delivery_to(
+	    d, d->c.arena != NULL ? DELIVERY_CLAIM : DELIVERY_SHAPE, MORE);
+}
+
+enum after
+delivery_rest_stood(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	if (!is_ending(d))
+		delivery_unshape(d);
+	return delivery_to(d, DELIVERY_STAND, MORE);
+}
+
+/* --- somebody decides --- */
+
+static enum after
+listen(struct delivery *d, int64_t ms)
+{
+	waiters_wait(&d->waiter, at_least_one(ms));
+	return delivery_to(d, DELIVERY_HEARD, WAIT);
+}
+
+/* Another owner is at it; its end is heard of, or its lease is over. */
+enum after
+delivery_rest_wait(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	delivery_count(d, MESSAGE_WAITED);
+	int64_t left_ms = d->c.claim_op.lease_left_ms;
+	return listen(d, left_ms > WAIT_LEAST_MS ? left_ms : WAIT_LEAST_MS);
+}
+
+static void
+log_held(const struct delivery *d)
+{
+	struct logline line = log_begin(EV_message_held);
+	log_str(&line, "source", d->source->source->name);
+	log_cut(&line, "position", d->message->position, 256);
+	log_str(&line, "key_id", d->c.key_hex);
+	log_str(&line, "route", d->c.route->name);
+	log_end(&line);
+}
+
+/* Nobody knows: an operator, or a retry, decides; or `hold` is over. */
+enum after
+delivery_rest_hold(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	int64_t now_ms = loop_now_ms(d->source->worker->loop);
+	if (d->held_since_ms == 0) {
+		d->held_since_ms = at_least_one(now_ms);
+		delivery_count(d, MESSAGE_HELD);
+		log_held(d);
+	}
+	int64_t left_ms =
+	    d->held_since_ms + d->source->source->hold_ms - now_ms;
+	if (left_ms <= 0) {
+		delivery_condemn(d, MESSAGE_UNKNOWN, SPAN(""));
+		return delivery_to(d, DELIVERY_BURY, MORE);
+	}
+	d->held = true;
+	d->next_ms = clock_wall_ms() + left_ms;
+	source_credit_rest(d->source, d, true);
+	return listen(d, left_ms < HELD_LOOK_MS ? left_ms : HELD_LOOK_MS);
+}
+
+enum after
+delivery_rest_heard(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	source_credit_rest(d->source, d, false);
+	d->held = false;
+	delivery_unshape(d);
+	return delivery_to(d, DELIVERY_SHAPE, MORE);
+}
+
+/* --- it is tried again --- */
+
+static enum after
+rest(struct delivery *d, int64_t ms)
+{
+	delivery_unshape(d);
+	d->next_ms = clock_wall_ms() + ms;
+	op_start(&d->rest, at_least_one(ms), wait_no_more);
+	return delivery_to(d, DELIVERY_RESTED, WAIT);
+}
+
+/* What the upstream wants to be left alone for, in ms; 0: it does not say. */
+static int64_t
+retry_after_ms(const struct delivery *d)
+{
+	if (d->c.answer == NULL)
+		return d->c.retry_after_s * 1000;
+	const struct field *f =
+	    fields_first(&d->c.answer->fields, SPAN("Retry-After"));
+	int64_t seconds = 0;
+	/* A date is rare, and the back-off does for it (RFC 9110, 10.2.3). */
+	if (f == NULL || !digits_read(f->value, 86400, &seconds))
+		return 0;
+	return seconds * 1000;
+}
+
+/* first, twice that, … most; of each, from a half to the whole. */
+static int64_t
+back_off_ms(const struct delivery *d)
+{
+	const struct conf_source *conf = d->source->source;
+	int64_t ms = conf->retry_first_ms;
+	for (unsigned i = 1; i < d->tries && ms < conf->retry_most_ms; i++)
+		ms *= 2;
+	if (ms > conf->retry_most_ms)
+		ms = conf->retry_most_ms;
+	uint32_t random;
+	random_bytes(&random, sizeof random);
+	return ms / 2 + (int64_t)(random % (uint64_t)(ms - ms / 2 + 1));
+}
+
+enum after
+delivery_rest_back_off(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	delivery_count(d, MESSAGE_RETRIED);
+	d->tries++;
+	int64_t ms = back_off_ms(d), wanted_ms = retry_after_ms(d);
+	int64_t settle_ms = d->c.claim_op.settle_left_ms;
+	ms = ms > wanted_ms ? ms : wanted_ms;
+	ms = ms > settle_ms ? ms : settle_ms;
+	source_credit_rest(d->source, d, true);
+	return rest(d, ms);
+}
+
+/* Nothing was sent: that is no attempt, and may be no fault of the message. */
+enum after
+delivery_rest_unsent(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	source_standing_unsent(
+	    d->source, "Nothing can be sent to the upstream.");
+	if (!source_standing_goes(d->source)) {
+		delivery_unshape(d);
+		d->outcome = MESSAGE_COUNT_;
+		return delivery_to(d, DELIVERY_STAND, MORE);
+	}
+	source_credit_rest(d->source, d, true);
+	return rest(d, d->source->source->retry_first_ms);
+}
+
+enum after
+delivery_rest_look(struct machine *machine)
+{
+	return rest(delivery_of(machine), LOOK_MS);
+}
+
+enum after
+delivery_rest_over(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	source_credit_rest(d->source, d, false);
+	return delivery_to(d, DELIVERY_SHAPE, MORE);
+}

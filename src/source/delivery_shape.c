@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/error.h"
+#include "source/delivery_private.h"
+#include "source/shape.h"
+#include "source/source_credit.h"
+#include "source/source_standing.h"
+
+/*
+ * A request is made of the message: anew for each try, under the configuration
+ * of that time.
+ */
+
+/* Older than max_age when it was first taken, as far as its age is known. */
+static bool
+is_expired(const struct delivery *d)
+{
+	int64_t most_ms = d->source->source->max_age_ms;
+	return most_ms > 0 && d->tries == 0 && d->message->time_ms >= 0 &&
+	    d->first_ms - d->message->time_ms > most_ms;
+}
+
+static void
+condemn_misshapen(
+    struct delivery *d, enum shape_verdict verdict, struct span detail)
+{
+	delivery_condemn(d,
+	    verdict == SHAPE_KEY_MISSING ? MESSAGE_KEY_MISSING
+		: verdict == SHAPE_TOO_LARGE ? MESSAGE_TOO_LARGE
+					     : MESSAGE_MALFORMED,
+	    detail);
+}
+
+static enum shape_verdict
+make_request(struct delivery *d, struct span *ret_detail)
+{
+	struct worker *w = d->source->worker;
+	const struct claimant_home home = {
+	    w, w->loop, w->generation, w->conf};
+	claimant_init(&d->c, &home, arena_new(), &d->machine);
+	return shape_request(d->source->source, d->message, &d->c, &d->body,
+	    ret_detail);
+}
+
+/* Its place in its lane, before anything else is known of it. */
+static void
+take_place(struct delivery *d, struct span body)
+{
+	const struct conf_source *conf = d->source->source;
+	uint8_t order[DIGEST_BYTES];
+	d->placed = true;
+	if (conf->order_by == SOURCE_ORDER_NONE)
+		return;
+	if (shape_order(conf, d->message, body, order)) {
+		memcpy(d->lane.bytes, order, sizeof d->lane.bytes);
+		lanes_enter(d->source->lanes, order, &d->place);
+		source_credit_place(d->source, d);
+	} else if (!d->buried) {
+		delivery_condemn(d, MESSAGE_MALFORMED,
+		    SPAN("it has nothing to be ordered by"));
+	}
+}
+
+/* No memory for the body: it is made when there is some. */
+static enum after
+await_memory(struct delivery *d)
+{
+	delivery_unshape(d);
+	delivery_probed(d);
+	source_standing_begin(
+	    d->source, STANDING_MEMORY, error_message(E_NO_MEMORY));
+	return delivery_to(d, DELIVERY_LOOK, MORE);
+}
+
+enum after
+delivery_shape(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	const struct broker_message *m = d->message;
+	struct span detail = SPAN("");
+	enum shape_verdict verdict = SHAPE_GOOD;
+	d->outcome = MESSAGE_COUNT_;
+	if (m->too_large)
+		delivery_condemn(d, MESSAGE_TOO_LARGE, SPAN(""));
+	else if (m->odd != NULL)
+		delivery_condemn(d, MESSAGE_MALFORMED, span_str(m->odd));
+	else
+		verdict =
+		    shape_body(d->source->source, m, &d->body, &detail);
+	if (verdict == SHAPE_NO_MEMORY)
+		return await_memory(d);
+	if (verdict != SHAPE_GOOD)
+		condemn_misshapen(d, verdict, detail);
+	if (!d->placed)
+		take_place(d, body_span(&d->body));
+	if (!d->buried && is_expired(d))
+		delivery_condemn(d, MESSAGE_EXPIRED, SPAN(""));
+	if (d->buried)
+		return delivery_to(d, DELIVERY_TURN, MORE);
+	verdict = make_request(d, &detail);
+	if (verdict != SHAPE_GOOD)
+		condemn_misshapen(d, verdict, detail);
+	return delivery_to(d, DELIVERY_TURN, MORE);
+}

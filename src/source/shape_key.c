@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "source/message_text.h"
+#include "source/shape_key.h"
+
+/* --- what it is made of --- */
+
+/* Where it stands, in words that no other message of any broker has. */
+static struct span
+position_key(const struct conf_source *source,
+    const struct broker_message *m, struct arena *arena)
+{
+	const char *place =
+	    source->stream != NULL ? source->stream : source->table;
+	return arena_printf(arena, "%s/%.*s/%.*s", source->broker->name,
+	    SPAN_FMT(message_text_encode(arena, span_str(place))),
+	    SPAN_FMT(message_text_encode(arena, m->position)));
+}
+
+/*
+ * An event is its source and id (CloudEvents 1.0, section 3.1.1), each with its
+ * length, so that no two pairs blur.
+ */
+static bool
+event_key(
+    const struct broker_message *m, struct arena *arena, struct span *ret_key)
+{
+	const struct field *from = message_text_field(m, SPAN("ce-source"));
+	const struct field *id = message_text_field(m, SPAN("ce-id"));
+	if (from == NULL || id == NULL || from->value.len == 0 ||
+	    id->value.len == 0)
+		return false;
+	*ret_key = arena_printf(arena, "%zu:%.*s/%zu:%.*s", from->value.len,
+	    SPAN_FMT(message_text_encode(arena, from->value)), id->value.len,
+	    SPAN_FMT(message_text_encode(arena, id->value)));
+	return true;
+}
+
+/* The field that an HTTP client would have sent its key in. */
+static const struct field *
+client_key(const struct broker_message *m, const struct claimant *c)
+{
+	const struct strings *names = &c->policy->headers;
+	for (size_t i = 0; i < names->count; i++) {
+		const struct field *f =
+		    message_text_field(m, span_str(names->list[i]));
+		if (f != NULL)
+			return f;
+	}
+	return message_text_field(m, SPAN("Idempotency-Key"));
+}
+
+/* --- as the value of its field --- */
+
+static bool
+is_bare(struct span s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.ptr[i];
+		if (c < 0x21 || c > 0x7e || c == ',' || c == '"' || c == ';')
+			return false;
+	}
+	return s.len > 0;
+}
+
+/* As a quoted string (RFC 8941, section 3.3.3) where it has to be one. */
+static struct span
+as_value(const struct claimant *c, struct span key)
+{
+	if (c->policy->key_format != KEY_QUOTED && is_bare(key))
+		return key;
+	char *out = arena_alloc(c->arena, 2 * key.len + 3);
+	size_t len = 0;
+	out[len++] = '"';
+	for (size_t i = 0; i < key.len; i++) {
+		if (key.ptr[i] == '"' || key.ptr[i] == '\\')
+			out[len++] = '\\';
+		out[len++] = key.ptr[i];
+	}
+	out[len++] = '"';
+	return span_of(out, len);
+}
+
+/* The value of the key's field; false: the message has no key. */
+static bool
+key_value(const struct conf_source *source, const struct broker_message *m,
+    struct claimant *c, struct span *ret_value)
+{
+	const struct field *f;
+	struct span key;
+	if (source->key == SOURCE_KEY_HEADER) {
+		f = message_text_field(m, span_str(source->key_header));
+		*ret_value = f != NULL ? f->value : SPAN("");
+		return f != NULL;
+	}
+	if (source->key == SOURCE_KEY_AUTO &&
+	    (f = client_key(m, c)) != NULL) {
+		*ret_value = f->value;
+		return true;
+	}
+	f = message_text_field(m, SPAN("webhook-id"));
+	if (source->key == SOURCE_KEY_POSITION)
+		key = position_key(source, m, c->arena);
+	else if (!event_key(m, c->arena, &key))
+		key = f != NULL && f->value.len > 0
+		    ? f->value
+		    : position_key(source, m, c->arena);
+	*ret_value = as_value(c, key);
+	return true;
+}
+
+/* --- the claimant's --- */
+
+/* The key that the route's derive_key would make of the same members. */
+static enum key_verdict
+derive(const struct conf_source *source, struct span body, struct claimant *c)
+{
+	struct conf_idempotency policy = *c->policy;
+	policy.derive_from_body = false;
+	policy.derive_from = source->key_pointers;
+	c->derived = true;
+	return key_derive(c->arena, &policy, body, &c->key);
+}
+
+enum key_verdict
+shape_key(const struct conf_source *source, const struct broker_message *m,
+    struct span body, struct claimant *c)
+{
+	if (source->key == SOURCE_KEY_POINTERS)
+		return derive(source, body, c);
+	struct span value;
+	if (!key_value(source, m, c, &value))
+		return KEY_MISSING;
+	if (!field_is_value(value)) {
+		c->key.message = "The idempotency key has control characters.";
+		return KEY_INVALID;
+	}
+	struct fields *fields = &c->head.fields;
+	fields->list[fields->count++] = (struct field){
+	    span_str(c->policy->headers.list[0]), value};
+	return key_find(c->arena, c->policy, fields, &c->key);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/container.h"
+#include "source/delivery.h"
+#include "source/source_credit.h"
+#include "source/source_standing.h"
+
+enum {
+	LOOK_MS = 1000,
+	LEASE_LEAST_MS = 1000,
+	BODY_KEPT_MAX = 16 * 1024 * 1024,
+};
+
+/* --- what the broker says --- */
+
+static void
+on_took(void *arg, struct broker_message *message)
+{
+	struct source *s = arg;
+	if (s->draining) {
+		broker_reader_give_back(s->reader, message);
+		broker_message_free(&message);
+		return;
+	}
+	if (s->credit > 0)
+		s->credit--;
+	s->in_flight++;
+	if (message->time_ms >= 0)
+		histogram_add(&s->meter->age,
+		    (clock_wall_ms() - message->time_ms) * 1000);
+	source_credit_settle(s);
+	delivery_new(s, message);
+}
+
+/* The delivery of what stood there, if it is here. */
+static struct machine *
+delivery_at(const struct source *s, struct span position)
+{
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
+		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
+		     m = m->next)
+			if (span_eq(delivery_of(m)->message->position,
+				position))
+				return m;
+	return NULL;
+}
+
+static void
+on_lost(void *arg, enum broker_loss how, uint64_t count, struct span position)
+{
+	struct source *s = arg;
+	counter_add(&s->meter->lost[how], count);
+	struct machine *m = position.len > 0 ? delivery_at(s, position) : NULL;
+	if (m != NULL)
+		machine_end(m);
+}
+
+static void
+on_health(void *arg)
+{
+	struct source *s = arg;
+	struct broker_health health = broker_reader_health(s->reader);
+	counter_set(&s->meter->up, health.up);
+	counter_set(&s->meter->lag, (uint64_t)health.lag);
+	counter_set(&s->meter->rebalances, health.rebalances);
+	if (health.up)
+		source_standing_end(s, STANDING_BROKER);
+	else if (health.message[0] != '\0') /* else it has just begun */
+		source_standing_begin(s, STANDING_BROKER, health.message);
+}
+
+static const struct broker_events events = {on_took, on_lost, on_health, NULL};
+
+/*
+ * One gateway at a time reads it: a stream with an order, and a table that is
+ * ordered by what its rows are not parted by.
+ */
+static bool
+needs_turn(const struct conf_source *source)
+{
+	return source->order_by != SOURCE_ORDER_NONE &&
+	    (source->table == NULL ||
+		source->order_by != SOURCE_ORDER_ENTITY);
+}
+
+static bool
+parks(const struct conf_source *source)
+{
+	return source->order_by != SOURCE_ORDER_NONE && !source->behind_go_on;
+}
+
+/* The longest lease of all routes: a message that idles for twice that has
+ * nobody at work on it. */
+static int64_t
+longest_lease_ms(const struct conf *conf)
+{
+	int64_t ms = LEASE_LEAST_MS;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_idempotency *policy =
+		    conf->routes[i].idempotency;
+		if (policy != NULL && policy->lease_ms > ms)
+			ms = policy->lease_ms;
+	}
+	return ms;
+}
+
+/*
+ * The longest message that is read: what no route would take is put to the dead
+ * letters whole, up to a quarter of all memory.
+ */
+static size_t
+longest_body(const struct conf *conf)
+{
+	int64_t bytes = conf->in_flight_bytes / 4;
+	if (bytes > BODY_KEPT_MAX)
+		bytes = BODY_KEPT_MAX;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_idempotency *policy =
+		    conf->routes[i].idempotency;
+		if (policy != NULL && policy->max_request_body > bytes)
+			bytes = policy->max_request_body;
+	}
+	return (size_t)bytes;
+}
+
+static void
+open_reader(struct source *s)
+{
+	struct broker_events mine = events;
+	mine.arg = s;
+	const struct broker_start start = {
+	    .loop = s->worker->loop,
+	    .conf = s->conf,
+	    .source = s->source,
+	    .instance = s->worker->conf->instance,
+	    .lease_ms = longest_lease_ms(s->conf),
+	    .most_bytes = longest_body(s->conf),
+	    .sole = needs_turn(s->source),
+	    .events = &mine,
+	};
+	s->reader = broker_reader_open(&start);
+	s->credit = 0;
+	source_credit_settle(s);
+}
+
+/* --- what gateways share --- */
+
+/* All but, perhaps, those whose acknowledgement is on its way. */
+static void
+end_deliveries(struct source *s, bool finishing_too)
+{
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++) {
+		struct machine *next;
+		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
+		     m = next) {
+			next = m->next;
+			if (finishing_too || !delivery_is_finishing(m))
+				machine_end(m);
+		}
+	}
+}
+
+const struct turn *
+source_turn(const struct source *s)
+{
+	return needs_turn(s->source) ? &s->turn : NULL;
+}
+
+static void
+on_gained(void *arg)
+{
+	struct source *s = arg;
+	if (s->draining)
+		return;
+	if (parks(s->source))
+		parked_load(&s->parked);
+	open_reader(s);
+}
+
+/* Somebody else reads it from now on: all is given back at once. */
+static void
+on_turn_lost(void *arg)
+{
+	struct source *s = arg;
+	end_deliveries(s, true);
+	broker_reader_close(&s->reader);
+	s->credit = 0;
+}
+
+static void
+on_parked(void *arg)
+{
+	source_credit_settle(arg);
+}
+
+static void
+on_pause(void *arg)
+{
+	struct source *s = arg;
+	if (!pause_stands(&s->pause))
+		source_standing_end(s, STANDING_OPERATOR);
+	else if (s->pause.known)
+		source_standing_begin(s, STANDING_OPERATOR,
+		    s->pause.note != NULL ? s->pause.note : "");
+}
+
+static void
+share(struct source *s)
+{
+	static const struct turn_events turn_events = {
+	    on_gained, on_turn_lost, NULL};
+	struct store *store = s->worker->store;
+	struct loop *loop = s->worker->loop;
+	struct turn_events mine = turn_events;
+	mine.arg = s;
+	/* Until it is known whether it is paused, it stands still. */
+	source_standing_set(s, STANDING_OPERATOR, true);
+	pause_start(&s->pause, store, loop, "source", s->source->name,
+	    on_pause, s);
+	if (parks(s->source))
+		parked_start(&s->parked, store, loop, "source",
+		    s->source->name, on_parked, s);
+	if (needs_turn(s->source))
+		turn_start(&s->turn, store, loop, "source", s->source->name,
+		    &mine);
+	else
+		open_reader(s);
+}
+
+/* --- its life --- */
+
+/* Memory may have become free, and what waits is counted. */
+static void
+on_second(void *arg)
+{
+	struct source *s = arg;
+	uint64_t held = 0, retrying = 0;
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
+		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
+		     m = m->next) {
+			const struct delivery *d = delivery_of(m);
+			held += d->resting && d->held;
+			retrying += d->resting && !d->held;
+		}
+	counter_set(&s->meter->held, held);
+	counter_set(&s->meter->retrying, retrying);
+	source_credit_settle(s);
+	timer_set(&s->look, LOOK_MS);
+}
+
+struct source *
+source_new(struct worker *worker, const struct conf *conf,
+    const struct conf_source *source, struct source_meter *meter)
+{
+	struct source *s = mem_zero(sizeof *s);
+	s->worker = worker;
+	s->conf = conf_ref(conf);
+	s->source = source;
+	s->meter = meter;
+	s->lanes = lanes_new();
+	source_standing_init(s);
+	timer_init(&s->look, worker->loop, on_second, s);
+	source_credit_init(s);
+	counter_set(&meter->present, 1);
+	timer_set(&s->look, LOOK_MS);
+	share(s);
+	return s;
+}
+
+void
+source_drain(struct source *s)
+{
+	if (s->draining)
+		return;
+	s->draining = true;
+	end_deliveries(s, false);
+	source_credit_settle(s);
+}
+
+bool
+source_is_drained(struct source *s)
+{
+	/* What the broker did not take is given back as well. */
+	end_deliveries(s, false);
+	return s->deliveries.count == 0;
+}
+
+void
+source_free(struct source **source)
+{
+	struct source *s = *source;
+	*source = NULL;
+	if (s == NULL)
+		return;
+	end_deliveries(s, true);
+	broker_reader_close(&s->reader);
+	turn_stop(&s->turn);
+	parked_stop(&s->parked);
+	pause_stop(&s->pause);
+	timer_clear(&s->probe);
+	timer_clear(&s->look);
+	task_cancel(&s->settle);
+	lanes_free(&s->lanes);
+	counter_set(&s->meter->standing, 0);
+	counter_set(&s->meter->in_flight, 0);
+	counter_set(&s->meter->present, 0);
+	conf_unref(&s->conf);
+	free(s);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "broker/broker.h"
+#include "gate/machine.h"
+#include "gate/worker.h"
+#include "shared/parked.h"
+#include "shared/pause.h"
+#include "shared/turn.h"
+#include "source/lanes.h"
+#include "source/source_meter.h"
+
+/*
+ * A source takes messages from its broker, as many as it has credit for, and
+ * makes a delivery of each (source/delivery.h).  It stands still while
+ * something that no message is to blame for is in the way.  It knows nothing of
+ * what becomes of a message, and its broker only as broker/broker.h shows it.
+ * One worker has it; that worker's thread only.
+ *
+ * Circle: delivery, source, source_credit, source_standing.  A source makes its
+ * deliveries, which tell it what stands in their way.
+ */
+struct delivery;
+
+/* Why it stands still, as bits: 1u << STANDING_STORE … */
+enum standing {
+#define STANDING(name, word, sentence) STANDING_##name,
+#include "tbl/standings.h"
+#undef STANDING
+	STANDING_COUNT_,
+};
+
+enum {
+	SOURCE_RESTING_MAX = 10000, /* more that wait, and it takes none */
+	SOURCE_UNSENT_MAX = 5,      /* in a row, and it stands still */
+};
+
+struct source {
+	struct source *next; /* of its worker */
+	struct worker *worker;
+	const struct conf *conf; /* a reference: source is of it */
+	const struct conf_source *source;
+	struct source_meter *meter;
+	struct broker_reader *reader; /* NULL: it reads nothing now */
+	struct turn turn;     /* where one gateway at a time reads it */
+	struct parked parked; /* where it has an order, and parks */
+	struct pause pause;   /* an operator's */
+	struct machines deliveries;
+	struct lanes *lanes;
+	unsigned in_flight; /* taken and at work */
+	unsigned resting;   /* held, or waiting to be tried again */
+	unsigned credit;    /* that the reader has now */
+
+	unsigned standing; /* of enum standing */
+	unsigned told;     /* of those, which the log has heard of */
+	char why[160];     /* the last trouble, for operators */
+	unsigned unsent;   /* in a row */
+	int64_t probe_ms;  /* until the next one may try */
+	unsigned probing;  /* that try, for all others */
+	struct timer probe;
+	struct timer look;
+	struct task settle; /* the credit is worked out anew */
+	bool draining;
+};
+
+/* Begins to read. */
+struct source *source_new(struct worker *worker, const struct conf *conf,
+    const struct conf_source *source, struct source_meter *meter);
+/*
+ * Gives everything back at once: what is being executed goes on without it, and
+ * only acknowledgements that are on their way are waited for.
+ */
+void source_drain(struct source *source);
+/* Whether the drain has nothing to wait for any more; asked in each turn. */
+bool source_is_drained(struct source *source);
+/* Ends what is left; nulls the pointer, accepts NULL. */
+void source_free(struct source **source);
+
+/* The turn that it needs and has; NULL: it needs none. */
+const struct turn *source_turn(const struct source *source);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "source/delivery.h"
+#include "source/source_credit.h"
+#include "source/source_standing.h"
+
+/* Clients come first: sources leave them a quarter. */
+static bool
+memory_is_short(const struct source *s)
+{
+	struct budget *budget = s->worker->budget;
+	size_t used = atomic_load_explicit(&budget->used, memory_order_relaxed);
+	return used >= budget_limit(budget) / 4 * 3;
+}
+
+static unsigned
+credit(const struct source *s)
+{
+	unsigned most = (unsigned)s->source->in_flight;
+	if (s->draining || s->standing != 0 || s->in_flight >= most)
+		return 0;
+	return most - s->in_flight;
+}
+
+/* In this turn, once: how many more may be taken. */
+static void
+on_settle(void *arg)
+{
+	struct source *s = arg;
+	source_standing_set(s, STANDING_HELD, s->resting >= SOURCE_RESTING_MAX);
+	source_standing_set(s, STANDING_MEMORY, memory_is_short(s));
+	counter_set(&s->meter->in_flight, s->in_flight);
+	unsigned now = credit(s);
+	if (s->reader == NULL || now == s->credit)
+		return;
+	s->credit = now;
+	broker_reader_credit(s->reader, now);
+}
+
+void
+source_credit_init(struct source *s)
+{
+	task_init(&s->settle, on_settle, s);
+}
+
+void
+source_credit_settle(struct source *s)
+{
+	task_ready(s->worker->loop, &s->settle);
+}
+
+static void
+count_resting(struct source *s, int64_t n)
+{
+	s->resting += (unsigned)n;
+	s->in_flight -= (unsigned)n;
+	source_credit_settle(s);
+}
+
+void
+source_credit_rest(struct source *s, struct delivery *d, bool rests)
+{
+	if (d->resting == rests)
+		return;
+	d->resting = rests;
+	lanes_rest(&d->place, rests);
+	int64_t n = lanes_length(&d->place);
+	count_resting(s, rests ? n : -n);
+}
+
+void
+source_credit_place(struct source *s, struct delivery *d)
+{
+	if (lanes_rests(&d->place))
+		count_resting(s, 1);
+}
+
+void
+source_credit_end(struct source *s, struct delivery *d)
+{
+	source_credit_rest(s, d, false);
+	if (lanes_rests(&d->place))
+		count_resting(s, -1);
+	lanes_leave(s->lanes, &d->place);
+	s->in_flight--;
+	source_credit_settle(s);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "source/source.h"
+
+/*
+ * How many messages a source may take: in_flight less those at work, none while
+ * it stands still.  What rests (held, or to be tried again) does not count, nor
+ * does what waits behind it in its lane.  The worker's thread only.
+ */
+void source_credit_init(struct source *source);
+/* Later in this turn, it is worked out anew. */
+void source_credit_settle(struct source *source);
+
+/* It rests from now on, and all of its lane behind it; or it does no more. */
+void source_credit_rest(
+    struct source *source, struct delivery *d, bool rests);
+/* It has taken its place in its lane. */
+void source_credit_place(struct source *source, struct delivery *d);
+/* It is over, and leaves its place. */
+void source_credit_end(struct source *source, struct delivery *d);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+
+#include "loop/log.h"
+#include "source/delivery.h"
+#include "source/source_credit.h"
+#include "source/source_standing.h"
+
+enum {
+	PROBE_FIRST_MS = 1000,
+	PROBE_MOST_MS = 60000, /* while nothing can be sent upstream */
+	PROBE_OTHER_MS = 4000, /* for all else: that is cheap to find out */
+};
+
+static const char *const words[STANDING_COUNT_] = {
+#define STANDING(name, word, sentence) word,
+#include "tbl/standings.h"
+#undef STANDING
+};
+
+const char *
+source_standing_word(unsigned standing)
+{
+	for (unsigned i = 0; i < STANDING_COUNT_; i++)
+		if ((standing & 1u << i) != 0)
+			return words[i];
+	return NULL;
+}
+
+void
+source_standing_set(struct source *s, enum standing standing, bool stands)
+{
+	unsigned bit = 1u << standing;
+	s->standing = stands ? s->standing | bit : s->standing & ~bit;
+	counter_set(&s->meter->standing, s->standing);
+}
+
+bool
+source_standing_goes(const struct source *s)
+{
+	return (s->standing &
+		   ~(1u << STANDING_MEMORY | 1u << STANDING_HELD)) == 0;
+}
+
+static void
+log_standing(const struct source *s, enum event event, enum standing standing)
+{
+	struct logline line = log_begin(event);
+	log_str(&line, "source", s->source->name);
+	log_str(&line, "reason", words[standing]);
+	if (s->why[0] != '\0')
+		log_str(&line, "error", s->why);
+	log_end(&line);
+}
+
+void
+source_standing_begin(struct source *s, enum standing standing, const char *why)
+{
+	bool told = (s->told & 1u << standing) != 0;
+	snprintf(s->why, sizeof s->why, "%s", why);
+	source_standing_set(s, standing, true);
+	source_credit_settle(s);
+	if (!told)
+		log_standing(s, EV_source_stands, standing);
+	s->told |= 1u << standing;
+	if (timer_is_set(&s->probe))
+		return;
+	s->probe_ms = PROBE_FIRST_MS;
+	timer_set(&s->probe, s->probe_ms);
+}
+
+/* All that stood still goes on. */
+static void
+let_all_go(struct source *s)
+{
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
+		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
+		     m = m->next) {
+			bool to_finish;
+			if (delivery_stands(m, &to_finish))
+				delivery_let_go(delivery_of(m), false);
+		}
+}
+
+void
+source_standing_end(struct source *s, enum standing standing)
+{
+	if (standing == STANDING_UPSTREAM)
+		s->unsent = 0;
+	if ((s->standing & 1u << standing) == 0)
+		return;
+	source_standing_set(s, standing, false);
+	s->why[0] = '\0';
+	if ((s->told & 1u << standing) != 0)
+		log_standing(s, EV_source_goes, standing);
+	s->told &= ~(1u << standing);
+	source_credit_settle(s);
+	if (!source_standing_goes(s))
+		return;
+	timer_clear(&s->probe);
+	let_all_go(s);
+}
+
+void
+source_standing_unsent(struct source *s, const char *why)
+{
+	if (++s->unsent >= SOURCE_UNSENT_MAX)
+		source_standing_begin(s, STANDING_UPSTREAM, why);
+}
+
+/* One that stands before its claim, and one before its acknowledgement. */
+static void
+on_probe(void *arg)
+{
+	struct source *s = arg;
+	bool tried[2] = {s->probing > 0, false};
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
+		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
+		     m = m->next) {
+			bool to_finish;
+			if (!delivery_stands(m, &to_finish) ||
+			    tried[to_finish])
+				continue;
+			tried[to_finish] = true;
+			delivery_let_go(delivery_of(m), true);
+		}
+	/* Nobody is left who could find out: the next one will. */
+	if (!tried[false]) {
+		source_standing_end(s, STANDING_STORE);
+		source_standing_end(s, STANDING_UPSTREAM);
+	}
+	if (!tried[true]) {
+		source_standing_end(s, STANDING_DEAD_LETTERS);
+		source_standing_end(s, STANDING_RESULTS);
+	}
+	if (source_standing_goes(s))
+		return;
+	int64_t most_ms = (s->standing & 1u << STANDING_UPSTREAM) != 0
+	    ? PROBE_MOST_MS
+	    : PROBE_OTHER_MS;
+	s->probe_ms = s->probe_ms * 2 < most_ms ? s->probe_ms * 2 : most_ms;
+	timer_set(&s->probe, s->probe_ms);
+}
+
+void
+source_standing_init(struct source *s)
+{
+	timer_init(&s->probe, s->worker->loop, on_probe, s);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "source/source.h"
+
+/*
+ * Why a source stands still, while something is in the way that no message is
+ * to blame for: nothing is counted then, and what has not been claimed waits.
+ * One delivery at a time tries for all (delivery_let_go), after one second,
+ * then two, and so on: up to sixty while nothing can be sent, else four.
+ * The worker's thread only.
+ */
+void source_standing_init(struct source *source);
+/* Whether a delivery may go on to claim, or to be acknowledged. */
+bool source_standing_goes(const struct source *source);
+/* It stands still from now on; why, a sentence, is for operators. */
+void source_standing_begin(
+    struct source *source, enum standing standing, const char *why);
+/* That is no longer in the way. */
+void source_standing_end(struct source *source, enum standing standing);
+/* Nothing could be sent for one delivery: five in a row, and it stands. */
+void source_standing_unsent(struct source *source, const char *why);
+/* Notes that it stands for that reason, or not; nothing else follows. */
+void source_standing_set(
+    struct source *source, enum standing standing, bool stands);
+
+/* The word of the most pressing reason to stand; NULL: it goes. */
+const char *source_standing_word(unsigned standing);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The second part of the table of tbl/options.h, whose columns it has: what
+ * messages come from, and what becomes of them.
+ */
+
+/* --- a broker --- */
+
+OPT(BROKER, "redis", REDIS_URL, redis.address, ANY, RELOAD,
+	"A Redis whose streams are read: "
+	"\"redis://[user:pass@]HOST:PORT[/DB]\" or \"unix:/path[?db=N]\".",
+	NONE)
+OPT(BROKER, "cluster", HOST_PORTS, redis.cluster, ANY, RELOAD,
+	"HOST:PORT of some servers of a Redis Cluster, instead of redis.",
+	NONE)
+OPT(BROKER, "sentinels", HOST_PORTS, redis.sentinels, ANY, RELOAD,
+	"HOST:PORT of the Sentinels that know the master, instead of redis; "
+	"name all of them.",
+	NONE)
+OPT(BROKER, "master", TEXT, redis.master, ANY, RELOAD,
+	"The name by which the Sentinels know the master.",
+	NONE)
+OPT(BROKER, "user", TEXT, redis.user, ANY, RELOAD,
+	"The user to log in to Redis as, if the URL does not name one.",
+	NONE)
+OPT(BROKER, "timeout", DURATION, redis.timeout_ms, RANGE(1, 1 * HOUR), RELOAD,
+	"How long one operation on Redis may take.",
+	"500ms")
+OPT(BROKER, "postgres", POSTGRES, postgres, ANY, RELOAD,
+	"A PostgreSQL whose tables are read, instead of redis: "
+	"\"postgresql://[user[:pass]@]HOST[:PORT][,...][/DATABASE]"
+	"[?NAME=VALUE&...]\", as libpq has it.",
+	NONE)
+OPT(BROKER, "password", SECRET, password, ANY, RELOAD,
+	"The password, if the URL does not have one.",
+	NONE)
+
+/* --- a source --- */
+
+OPT(SOURCE, "broker", BROKER_NAME, broker, ANY, RELOAD,
+	"The name of the broker that the messages come from.",
+	REQUIRED)
+OPT(SOURCE, "stream", TEXT, stream, ANY, RELOAD,
+	"The stream that is read; of a broker of Redis.",
+	NONE)
+OPT(SOURCE, "group", TEXT, group, ANY, RELOAD,
+	"The consumer group of the stream; it is made if it is not there.",
+	"onceproxy")
+OPT(SOURCE, "start", TOGGLE, start_latest, WORDS("earliest latest"), RELOAD,
+	"Where a group begins that is not there yet: with what the stream "
+	"has, or with what is added from then on.",
+	"earliest")
+OPT(SOURCE, "table", TABLE, table, ANY, RELOAD,
+	"The table that is read, TABLE or SCHEMA.TABLE; of a broker of "
+	"PostgreSQL.",
+	NONE)
+OPT(SOURCE, "columns.id", COLUMN, columns.id, ANY, RELOAD,
+	"The table's column with the identity of a message, unique and of any "
+	"type.",
+	"id")
+OPT(SOURCE, "columns.entity", COLUMN, columns.entity, ANY, RELOAD,
+	"The column with what a message is about, for order_by and {entity}.",
+	"aggregateid")
+OPT(SOURCE, "columns.type", COLUMN, columns.type, ANY, RELOAD,
+	"The column with the kind of the message, for {type}.",
+	"type")
+OPT(SOURCE, "columns.payload", COLUMN, columns.payload, ANY, RELOAD,
+	"The column that becomes the body of the request.",
+	"payload")
+OPT(SOURCE, "columns.headers", OPTIONAL_COLUMN, columns.headers, ANY, RELOAD,
+	"The column with a JSON object of the message's headers; null: there "
+	"is none.",
+	NONE)
+OPT(SOURCE, "columns.order", COLUMN, columns.order, ANY, RELOAD,
+	"The column that says in which order the messages were written; an "
+	"order needs it where the id is no integer. The default is the id.",
+	NONE)
+OPT(SOURCE, "finish", FINISH, finish_column, WORDS("delete"), RELOAD,
+	"What becomes of the row of a finished message: it is deleted, or "
+	"{\"set\": COLUMN} sets that column to the present time; rows in which "
+	"it is null are unread.",
+	"delete")
+OPT(SOURCE, "notify", COLUMN, notify, ANY, RELOAD,
+	"A channel to LISTEN on, so that the table is looked at as soon as it "
+	"has something.",
+	NONE)
+OPT(SOURCE, "poll", DURATION, poll_ms, RANGE(1, 1 * DAY), RELOAD,
+	"How often the table is looked at, with notify too.",
+	"500ms")
+OPT(SOURCE, "request.method", METHOD, request.method, ANY, RELOAD,
+	"The method of the request that is made of a message.",
+	"POST")
+OPT(SOURCE, "request.path", MESSAGE_PATH, request.path, ANY, RELOAD,
+	"Its path, which an idempotent route must serve. {json:/pointer} "
+	"stands for a value of the payload, {header:NAME} for a header of the "
+	"message, {id} for its id, {entity} and {type} for those columns of a "
+	"table.",
+	REQUIRED)
+OPT(SOURCE, "request.headers", MESSAGE_HEADERS, request.headers, ANY, RELOAD,
+	"Its headers, by name: texts with the same variables, or secrets that "
+	"are elsewhere; those of the route's scope must be among them.",
+	NONE)
+OPT(SOURCE, "request.body.field", TEXT, request.body_field, ANY, RELOAD,
+	"The field of a stream's entry that is its body. Without request.body "
+	"it is the field \"body\" where there is one, else all fields as a "
+	"JSON object of strings; of a table, it is the payload.",
+	REQUIRED)
+OPT(SOURCE, "request.content_type", FIELD_VALUE, request.content_type, ANY,
+	RELOAD,
+	"Its Content-Type; by default the message's own content-type, else "
+	"application/json.",
+	NONE)
+OPT(SOURCE, "request.cloudevents", ONLY_WORD, request.cloudevents,
+	WORDS("binary"), RELOAD,
+	"Makes the request a CloudEvent with the headers ce-id, ce-source, "
+	"ce-type and ce-time.",
+	NONE)
+OPT(SOURCE, "key", SOURCE_KEY, key, WORDS("auto position"), RELOAD,
+	"The message's idempotency key: \"auto\" is its Idempotency-Key, else "
+	"its CloudEvents source and id, else its webhook-id, else its "
+	"position; or {\"header\": NAME}, or JSON pointers to values of the "
+	"payload that make one as derive_key does.",
+	"auto")
+OPT(SOURCE, "order_by", SOURCE_ORDER, order_by,
+	WORDS("none partition key entity"), RELOAD,
+	"Messages that have the same value of this are executed one after the "
+	"other: \"partition\" is the whole stream or table, \"entity\" the "
+	"column; or {\"header\": NAME}, or JSON pointers to values of the "
+	"payload. \"key\" is for brokers whose messages have one.",
+	"none")
+OPT(SOURCE, "in_flight", COUNT, in_flight, RANGE(1, 10000), RELOAD,
+	"How many messages may be between taken and finished; those held, "
+	"parked or waiting to be retried do not count.",
+	64)
+OPT(SOURCE, "retry.first", DURATION, retry_first_ms, RANGE(1, 1 * DAY),
+	RELOAD,
+	"How long a message waits for its second attempt; each further wait "
+	"is twice as long, with jitter.",
+	"1s")
+OPT(SOURCE, "retry.most", DURATION, retry_most_ms, RANGE(1, 30 * DAY), RELOAD,
+	"The longest wait.",
+	"5m")
+OPT(SOURCE, "retry.attempts", COUNT, retry_attempts, RANGE(1, 1000000),
+	RELOAD,
+	"How often a message may be sent to the upstream: max_attempts for "
+	"this source.",
+	10)
+OPT(SOURCE, "hold", DURATION, hold_ms, RANGE(1, 3650 * DAY), RELOAD,
+	"How long a message whose outcome is unknown is held before it goes "
+	"to the dead letters.",
+	"24h")
+OPT(SOURCE, "refused", TOGGLE, refused_ack, WORDS("dead-letter ack"), RELOAD,
+	"What becomes of a message whose answer is neither 2xx nor 3xx: it "
+	"goes to the dead letters with the answer, or is acknowledged.",
+	"dead-letter")
+OPT(SOURCE, "max_age", DURATION, max_age_ms, RANGE(1, 3650 * DAY), RELOAD,
+	"Messages that are older when they are first taken go to the dead "
+	"letters.",
+	NONE)
+OPT(SOURCE, "results", PLACE, results, ANY, RELOAD,
+	"Where the answer of each acknowledged message is put, in one step "
+	"with its acknowledgement: {\"stream\": NAME} or {\"table\": NAME} of "
+	"the same broker.",
+	NONE)
+OPT(SOURCE, "dead_letters", PLACE, dead_letters, ANY, RELOAD,
+	"Where messages go that cannot be executed, likewise; by default to "
+	"the stream STREAM:dead or the table TABLE_dead.",
+	NONE)
+OPT(SOURCE, "behind", TOGGLE, behind_go_on, WORDS("park go-on"), RELOAD,
+	"With an order, what becomes of the messages after a dead letter: "
+	"they follow it there until an operator decides about it, or go on.",
+	"park")

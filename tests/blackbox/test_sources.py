@@ -1,0 +1,425 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Messages of a Redis stream: each is executed once, and acknowledged when its
+record is COMPLETED (a test for each row of the contract's table)."""
+
+import json
+import os
+import signal
+
+from once import tap
+from once.admin import Admin
+from once.gateway import write
+from once.messages import Stream, source
+from once.tap import each, equal, test
+from once.upstream import answer, close_unanswered
+from once.wait import eventually
+
+
+def reload(gateway, config):
+    since = len(gateway.events)
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded", since)
+
+
+def lasting_redis(bench):
+    """A Redis that keeps what it has over its own death."""
+    return bench.own_redis("--appendonly", "yes", "--appendfsync", "always")
+
+
+def started(bench, upstream, idempotency=None, members=None, **more):
+    """A stream, and a gateway that reads it."""
+    stream = Stream(lasting_redis(bench))
+    config = bench.config(upstream, idempotency, **more)
+    source(config, stream, **(members or {}))
+    return stream, bench.serve(config)
+
+
+@test
+def a_message_is_executed_once_and_acknowledged(bench):
+    upstream = bench.upstream()
+    stream, gateway = started(bench, upstream)
+    stream.add(body=b'{"amount":5}', idempotency_key="k1")
+    gateway.wait_for_log("message", outcome="executed")
+    equal(stream.pending(), [])
+    equal(upstream.count(key="k1"), 1)
+    request = upstream.requests[0]
+    equal((request.method, request.target, request.body),
+          ("POST", "/v1/charges", b'{"amount":5}'))
+    equal(request.get("Content-Type"), "application/json")
+    equal(request.get("Idempotency-Attempt"), "1")
+
+
+@test
+def the_same_key_by_http_and_by_message_is_one_execution(bench):
+    upstream = bench.upstream()
+    stream, gateway = started(bench, upstream)
+    first = gateway.ask("k", body=b'{"amount":5}')
+    equal(first.status, 201)
+    stream.add(body=b'{"amount":5}', idempotency_key="k")
+    gateway.wait_for_log("message", outcome="duplicate")
+    stream.add(body=b'{"amount":6}', idempotency_key="m")
+    gateway.wait_for_log("message", outcome="executed")
+    again = gateway.ask("m", body=b'{"amount":6}')
+    equal((again.status, again.replayed), (201, True))
+    equal(upstream.count(), 2)
+    equal(stream.pending(), [])
+
+
+@test
+def a_gateway_killed_in_the_middle_leaves_the_message(bench):
+    upstream = bench.upstream()
+    idempotency = {"lease": "1s"}
+    stream, gateway = started(
+        bench, upstream, idempotency,
+        {"hold": "1h", "results": {"stream": "done"}})
+    hold = upstream.hold()
+    stream.add(body=b"{}", idempotency_key="k")
+    hold.wait_arrived()
+    gateway.kill()
+    hold.release()
+    second = bench.serve(gateway.config)
+    second.wait_for_log("message_held", source="charges")
+    equal(len(stream.pending()), 1)
+    equal(upstream.count(), 1)
+    equal(stream.entries("done"), [])
+
+
+@test
+def what_an_operator_completes_ends_a_held_message(bench):
+    upstream = bench.upstream(close_unanswered)
+    stream, gateway = started(bench, upstream, admin={
+        "listen": "127.0.0.1:0"})
+    stream.add(body=b"{}", idempotency_key="k")
+    held = gateway.wait_for_log("message_held", source="charges")
+    Admin(gateway).act(held["key_id"], "complete", {
+        "status": 201, "headers": {}, "body": "{}"})
+    gateway.wait_for_log("message", outcome="duplicate")
+    equal(stream.pending(), [])
+    equal(upstream.count(), 1)
+
+
+REFUSED = [
+    ("nothing can be made of the body",
+        {"request": {"path": "/v1/{json:/a}/x", "method": "POST"}},
+        {"body": b"no json", "idempotency_key": "k"}, "malformed", ""),
+    ("a value of the path that walks up",
+        {"request": {"path": "/v1/{json:/a}/x", "method": "POST"}},
+        {"body": b'{"a":".."}', "idempotency_key": "k"}, "malformed", ""),
+    ("a key that is none",
+        {}, {"body": b"{}", "idempotency_key": "a b"}, "malformed",
+        "key-invalid"),
+    ("a header that is not there",
+        {"key": {"header": "Order"}}, {"body": b"{}"}, "key-missing", ""),
+    ("members that the key is made of are missing",
+        {"key": ["/order_id"]}, {"body": b'{"other":1}'}, "key-missing", ""),
+    ("a body that is too large",
+        {}, {"body": b'"' + b"x" * 2000 + b'"', "idempotency_key": "k"},
+        "too-large", ""),
+    ("fields that are no utf-8",
+        {}, {"name": b"\xff\xfe", "idempotency_key": "k"}, "malformed", ""),
+]
+
+
+@each(REFUSED)
+def what_can_never_be_executed_is_a_dead_letter(
+        bench, members, fields, reason, detail):
+    upstream = bench.upstream()
+    stream = Stream(bench.own_redis())
+    config = bench.config(upstream, {"max_request_body": "1KiB"})
+    config["routes"].insert(0, {
+        "name": "x", "path": "/v1/{a}/x", "upstream": "api",
+        "idempotency": {"max_request_body": "1KiB"}})
+    source(config, stream, **members)
+    gateway = bench.serve(config)
+    entry = stream.add(**fields)
+    gateway.wait_for_log("message", reason=reason)
+    equal(stream.pending(), [])
+    dead, = stream.entries("charges:dead")
+    equal((dead["onceproxy-reason"], dead["onceproxy-source"],
+           dead["onceproxy-position"]),
+          (reason.encode(), b"charges", entry))
+    for name, value in fields.items():
+        equal(dead[name], value if isinstance(value, bytes)
+              else value.encode())
+    assert detail.encode() in dead.get("onceproxy-detail", b""), dead
+    equal(upstream.count(), 0)
+    equal(bench.redis.keys(), [])
+
+
+@test
+def a_message_that_is_too_old_is_a_dead_letter(bench):
+    upstream = bench.upstream()
+    stream, gateway = started(bench, upstream, None, {"max_age": "1h"})
+    stream.add("1500000000000-0", body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message", reason="expired")
+    dead, = stream.entries("charges:dead")
+    equal(dead["onceproxy-reason"], b"expired")
+    equal((upstream.count(), stream.pending()), (0, []))
+
+
+@test
+def a_refusal_is_a_dead_letter_with_the_answer(bench):
+    upstream = bench.upstream(answer(422, b'{"no":"money"}'))
+    stream, gateway = started(bench, upstream)
+    stream.add(body=b"{}", idempotency_key="k")
+    done = gateway.wait_for_log("message", outcome="refused")
+    dead, = stream.entries("charges:dead")
+    equal((dead["onceproxy-reason"], dead["onceproxy-status"],
+           dead["onceproxy-answer"], dead["onceproxy-attempt"],
+           dead["onceproxy-key-id"], dead["body"]),
+          (b"refused", b"422", b'{"no":"money"}', b"1",
+           done["key_id"].encode(), b"{}"))
+    stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message", outcome="duplicate", reason="refused")
+    equal((upstream.count(), stream.pending()), (1, []))
+
+
+@test
+def a_refusal_may_be_acknowledged(bench):
+    upstream = bench.upstream(answer(422))
+    stream, gateway = started(bench, upstream, None, {"refused": "ack"})
+    stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message", outcome="refused")
+    equal((stream.pending(), stream.entries("charges:dead")), ([], []))
+
+
+@test
+def a_result_goes_out_with_the_acknowledgement(bench):
+    upstream = bench.upstream(answer(201, b'{"id":"ch_7"}', [
+        ("Content-Type", "application/json")]))
+    stream, gateway = started(
+        bench, upstream, None, {"results": {"stream": "done"}})
+    entry = stream.add(body=b"{}", idempotency_key="k")
+    done = gateway.wait_for_log("message", outcome="executed")
+    again = stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message", outcome="duplicate")
+    first, second = stream.entries("done")
+    equal(first, {
+        "content-type": b"application/json", "onceproxy-status": b"201",
+        "onceproxy-key-id": done["key_id"].encode(),
+        "onceproxy-attempt": b"1", "onceproxy-source": b"charges",
+        "onceproxy-position": entry, "body": b'{"id":"ch_7"}'})
+    equal((second["onceproxy-duplicate"], second["onceproxy-position"],
+           second["body"]), (b"true", again, b'{"id":"ch_7"}'))
+    equal(stream.pending(), [])
+
+
+@test
+def another_message_with_one_key_is_never_acknowledged_away(bench):
+    upstream = bench.upstream()
+    stream, gateway = started(bench, upstream)
+    stream.add(body=b'{"a":1}', idempotency_key="k")
+    gateway.wait_for_log("message", outcome="executed")
+    stream.add(body=b'{"a":2}', idempotency_key="k")
+    gateway.wait_for_log("message", outcome="mismatch")
+    dead, = stream.entries("charges:dead")
+    equal((dead["onceproxy-reason"], dead["body"]), (b"mismatch", b'{"a":2}'))
+    equal(upstream.count(), 1)
+
+
+@test
+def a_release_is_tried_again_until_attempts_are_used_up(bench):
+    upstream = bench.upstream(answer(503))
+    stream, gateway = started(
+        bench, upstream, None,
+        {"retry": {"first": "10ms", "most": "20ms", "attempts": 3}})
+    stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message", outcome="exhausted")
+    dead, = stream.entries("charges:dead")
+    equal(dead["onceproxy-reason"], b"exhausted")
+    equal((upstream.count(), stream.pending()), (3, []))
+
+
+@test
+def a_stale_version_is_acknowledged(bench):
+    upstream = bench.upstream()
+    stream, gateway = started(
+        bench, upstream, {"entity": ["/account"], "newer_only": "/version"})
+    stream.add(body=b'{"account":"a","version":2}', idempotency_key="k2")
+    gateway.wait_for_log("message", outcome="executed")
+    stream.add(body=b'{"account":"a","version":1}', idempotency_key="k1")
+    gateway.wait_for_log("message", outcome="stale")
+    equal((upstream.count(), stream.pending()), (1, []))
+
+
+@test
+def who_is_in_flight_elsewhere_is_waited_for(bench):
+    upstream = bench.upstream()
+    stream, gateway = started(bench, upstream, log={"level": "debug"})
+    hold = upstream.hold()
+    client = bench.background(gateway.ask, "k", body=b"{}")
+    hold.wait_arrived()
+    stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_steps("HEARD", 1)
+    hold.release()
+    equal(client.result().status, 201)
+    gateway.wait_for_log("message", outcome="duplicate")
+    equal((upstream.count(), stream.pending()), (1, []))
+
+
+@test
+def an_outcome_that_nobody_knows_is_held_and_then_a_dead_letter(bench):
+    upstream = bench.upstream(close_unanswered)
+    stream, gateway = started(bench, upstream, None, {"hold": "300ms"})
+    stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message", outcome="unknown")
+    dead, = stream.entries("charges:dead")
+    equal(dead["onceproxy-reason"], b"unknown")
+    equal((upstream.count(), stream.pending()), (1, []))
+    equal(gateway.ask("k", body=b"{}").problem, "outcome-unknown")
+
+
+def first_unanswered():
+    """Closes the connection of the first request; answers all others."""
+    seen = []
+
+    def script(connection, request):
+        seen.append(request)
+        if len(seen) == 1:
+            connection.close()
+        else:
+            connection.send(answer())
+    return script
+
+
+@test
+def an_unknown_outcome_may_be_tried_again(bench):
+    upstream = bench.upstream(first_unanswered())
+    stream, gateway = started(
+        bench, upstream, {"on_unknown": "retry"},
+        {"retry": {"first": "10ms", "most": "10ms", "attempts": 5}})
+    stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message", outcome="executed")
+    equal((upstream.count(), stream.pending()), (2, []))
+
+
+@test
+def an_outage_of_the_upstream_counts_against_no_message(bench):
+    path = os.path.join(bench.folder(), "api")
+    stream, gateway = started(
+        bench, f"unix:{path}", None,
+        {"retry": {"first": "10ms", "most": "10ms", "attempts": 2}},
+        options={"timeout": "5s"})
+    for n in range(20):
+        stream.add(body=b"{}", idempotency_key=f"k{n}")
+    gateway.wait_for_log("source_stands", reason="upstream")
+    equal(stream.entries("charges:dead"), [])
+    upstream = bench.upstream(unix=path)
+    gateway.wait_for_log("source_goes", reason="upstream")
+    gateway.wait_until(lambda: len(gateway.find_log(
+        "message", outcome="executed")) == 20, "all are executed")
+    equal(stream.pending(), [])
+    for n in range(20):
+        equal(upstream.count(key=f"k{n}"), 1)
+
+
+@test
+def an_outage_of_the_store_counts_against_no_message(bench):
+    upstream = bench.upstream()
+    store = bench.own_redis()
+    stream, gateway = started(
+        bench, upstream, None,
+        {"retry": {"first": "10ms", "most": "10ms", "attempts": 2}},
+        redis=store)
+    stream.add(body=b"{}", idempotency_key="k0")
+    gateway.wait_for_log("message", outcome="executed")
+    store.kill()
+    for n in range(1, 10):
+        stream.add(body=b"{}", idempotency_key=f"k{n}")
+    gateway.wait_for_log("source_stands", reason="store")
+    equal(stream.entries("charges:dead"), [])
+    store.restart()
+    gateway.wait_until(lambda: len(gateway.find_log(
+        "message", outcome="executed")) == 10, "all are executed")
+    equal(stream.pending(), [])
+    for n in range(1, 10):
+        equal(upstream.count(key=f"k{n}"), 1)
+
+
+@test
+def an_outage_of_the_broker_loses_nothing(bench):
+    upstream = bench.upstream()
+    stream, gateway = started(bench, upstream)
+    hold = upstream.hold()
+    stream.add(body=b"{}", idempotency_key="k")
+    hold.wait_arrived()
+    stream.redis.kill()
+    hold.release()
+    gateway.wait_for_log("source_stands", reason="broker")
+    eventually(lambda: gateway.ask("k", body=b"{}").status == 201,
+               "its answer is stored")
+    stream.redis.restart()
+    gateway.wait_for_log("message", key_id=gateway.find_log(
+        "request")[0]["key_id"])
+    equal((upstream.count(), stream.pending()), (1, []))
+
+
+@test
+def dead_letters_that_cannot_be_put_stop_the_source(bench):
+    upstream = bench.upstream(answer(400))
+    stream, gateway = started(bench, upstream)
+    stream.redis("SET", "charges:dead", "no stream")
+    stream.add(body=b"{}", idempotency_key="k")
+    stands = gateway.wait_for_log("source_stands", reason="dead-letters")
+    assert "WRONGTYPE" in stands["error"], stands
+    equal(len(stream.pending()), 1)
+    stream.redis("DEL", "charges:dead")
+    gateway.wait_for_log("message", outcome="refused")
+    equal(len(stream.entries("charges:dead")), 1)
+    equal((upstream.count(), stream.pending()), (1, []))
+
+
+@test
+def a_drain_gives_everything_back_and_loses_nothing(bench):
+    upstream = bench.upstream()
+    stream, gateway = started(bench, upstream)
+    hold = upstream.hold()
+    for n in range(5):
+        stream.add(body=b"{}", idempotency_key=f"k{n}")
+    upstream.wait_for(5)
+    gateway.signal(signal.SIGTERM)
+    gateway.wait_for_log("draining")
+    other = bench.serve(gateway.config)
+    hold.release()
+    other.wait_until(lambda: len(other.find_log(
+        "message", outcome="duplicate")) == 5, "all are acknowledged")
+    equal(gateway.wait(), 0)
+    equal((upstream.count(), stream.pending()), (5, []))
+
+
+@test
+def a_reload_adds_and_takes_away_sources(bench):
+    upstream = bench.upstream()
+    stream = Stream(bench.own_redis())
+    config = bench.config(upstream)
+    gateway = bench.serve(config)
+    stream.add(body=b"{}", idempotency_key="k1")
+    source(config, stream)
+    reload(gateway, config)
+    gateway.wait_for_log("message", outcome="executed")
+    taken = gateway.config
+    del taken["sources"], taken["brokers"]
+    reload(gateway, taken)
+    gateway.wait_until(lambda: stream.blocked() == 0, "nobody reads")
+    stream.add(body=b"{}", idempotency_key="k2")
+    equal(upstream.count(), 1)
+
+
+@test
+def two_gateways_share_a_stream(bench):
+    upstream = bench.upstream()
+    stream, gateway = started(bench, upstream)
+    config = json.loads(json.dumps(gateway.config))
+    config["instance"] = "other"
+    other = bench.serve(config)
+    for n in range(100):
+        stream.add(body=b"{}", idempotency_key=f"k{n}")
+    gateway.wait_until(lambda: upstream.count() == 100, "all are executed")
+    gateway.wait_until(lambda: stream.pending() == [], "acknowledged")
+    for n in range(100):
+        equal(upstream.count(key=f"k{n}"), 1)
+    equal(other.find_log("source_stands"), [])
+
+
+tap.main()

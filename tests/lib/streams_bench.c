@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "broker/streams.h"
+#include "conf/conf_load.h"
+#include "lib/streams_bench.h"
+
+enum { TURN_MS = 2 };
+
+/* --- life --- */
+
+static const struct conf *
+load(const char *where, const struct redis *redis)
+{
+	struct complaints complaints = {0};
+	char *own = redis != NULL
+	    ? mem_printf("\"redis\": \"unix:%s\"", redis->socket)
+	    : mem_text(where);
+	char *text = mem_printf("{\"listen\": [\"127.0.0.1:0\"],"
+		"\"store\": {%s, \"timeout\": \"%dms\"},"
+		"\"upstreams\": {\"u\": \"http://127.0.0.1:9\"},"
+		"\"routes\": [{\"path\": \"/*\", \"upstream\": \"u\"}]}",
+	    own, SBENCH_TIMEOUT_MS);
+	const struct conf *conf =
+	    conf_load_text("test", span_str(text), &complaints);
+	if (conf == NULL)
+		fail_msg("%s: %s", complaints.list[0].pointer,
+		    complaints.list[0].message);
+	complaints_free(&complaints);
+	free(text);
+	free(own);
+	return conf;
+}
+
+struct sbench *
+sbench_new(const char *where, const char *const *options)
+{
+	static char broker[] = "queue", source[] = "charges", s[] = "s",
+		    g[] = "g", r[] = "r", d[] = "d";
+	struct sbench *bench = mem_zero(sizeof *bench);
+	if (where == NULL)
+		bench->redis = redis_start(options);
+	bench->loop = loop_new();
+	bench->conf = load(where, bench->redis);
+	bench->broker = (struct conf_broker){.name = broker,
+	    .kind = BROKER_STREAMS, .redis = bench->conf->store.redis};
+	bench->source = (struct conf_source){.name = source,
+	    .broker = &bench->broker, .stream = s, .group = g,
+	    .results = r, .dead_letters = d, .in_flight = 64};
+	bench->lease_ms = SBENCH_LEASE_MS;
+	bench->most_bytes = 1024 * 1024;
+	bench->credit = 64;
+	return bench;
+}
+
+void
+sbench_free(struct sbench **bench)
+{
+	struct sbench *b = *bench;
+	*bench = NULL;
+	UNTIL(b, streams_leave_count(b->loop) == 0);
+	conf_unref(&b->conf);
+	loop_free(&b->loop);
+	redis_stop(&b->redis);
+	free(b);
+}
+
+static void
+on_stop(void *arg)
+{
+	loop_stop(arg);
+}
+
+void
+sbench_turn(struct sbench *bench)
+{
+	struct timer timer;
+	timer_init(&timer, bench->loop, on_stop, bench->loop);
+	timer_set(&timer, TURN_MS);
+	loop_run(bench->loop);
+	timer_clear(&timer);
+}
+
+/* --- a reader --- */
+
+static void
+on_took(void *arg, struct broker_message *message)
+{
+	struct sbench_reader *r = arg;
+	r->taken++;
+	message->next = NULL;
+	*r->end = message;
+	r->end = &message->next;
+	if (r->closes)
+		broker_reader_close(&r->reader);
+}
+
+static void
+on_lost(void *arg, enum broker_loss how, uint64_t count, struct span position)
+{
+	struct sbench_reader *r = arg;
+	r->lost[how] += count;
+	snprintf(r->lost_position, sizeof r->lost_position, "%.*s",
+	    SPAN_FMT(position));
+}
+
+static void
+on_health(void *arg)
+{
+	struct sbench_reader *r = arg;
+	r->changed++;
+}
+
+void
+sbench_open(struct sbench *bench, struct sbench_reader *r, const char *instance)
+{
+	*r = (struct sbench_reader){.bench = bench, .end = &r->first};
+	const struct broker_events events = {.took = on_took, .lost = on_lost,
+	    .changed = on_health, .arg = r};
+	const struct broker_start start = {.loop = bench->loop,
+	    .conf = bench->conf, .source = &bench->source,
+	    .instance = instance, .lease_ms = bench->lease_ms,
+	    .most_bytes = bench->most_bytes, .sole = bench->sole,
+	    .events = &events};
+	r->reader = broker_reader_open(&start);
+	broker_reader_credit(r->reader, bench->credit);
+}
+
+void
+sbench_forget(struct sbench_reader *r)
+{
+	while (r->first != NULL) {
+		struct broker_message *message = sbench_shift(r);
+		broker_message_free(&message);
+	}
+}
+
+void
+sbench_close(struct sbench_reader *r)
+{
+	size_t others = streams_leave_count(r->bench->loop);
+	broker_reader_close(&r->reader);
+	UNTIL(r->bench, streams_leave_count(r->bench->loop) <= others);
+	sbench_forget(r);
+}
+
+bool
+sbench_is_up(const struct sbench_reader *r)
+{
+	return broker_reader_health(r->reader).up;
+}
+
+struct broker_message *
+sbench_shift(struct sbench_reader *r)
+{
+	struct broker_message *message = r->first;
+	assert_non_null(message);
+	r->first = message->next;
+	if (r->first == NULL)
+		r->end = &r->first;
+	return message;
+}
+
+const char *
+sbench_field(const struct broker_message *message, const char *name)
+{
+	const struct field *field =
+	    fields_first(&message->fields, span_str(name));
+	return field != NULL ? field->value.ptr : "";
+}
+
+/* --- finishing --- */
+
+static void
+on_woken(void *owner)
+{
+	struct sbench_finish *f = owner;
+	f->woken = true;
+}
+
+void
+sbench_finish_start(struct sbench_reader *r, struct sbench_finish *f,
+    const struct broker_message *message, const struct broker_put *put)
+{
+	*f = (struct sbench_finish){.finish = {.position = message->position,
+	    .token = message->token, .put = put}};
+	op_init(&f->finish.op, r->bench->loop, on_woken, f);
+	broker_reader_finish(r->reader, &f->finish);
+	assert_false(f->woken);
+}
+
+int
+sbench_finish(struct sbench_reader *r, struct sbench_finish *f,
+    const struct broker_message *message, const struct broker_put *put)
+{
+	sbench_finish_start(r, f, message, put);
+	UNTIL(r->bench, f->woken);
+	return f->finish.op.error;
+}
+
+void
+sbench_finish_first(struct sbench_reader *r)
+{
+	struct sbench_finish f;
+	struct broker_message *message = sbench_shift(r);
+	assert_int_equal(sbench_finish(r, &f, message, NULL), 0);
+	assert_int_equal(f.finish.finished, BROKER_FINISHED);
+	broker_message_free(&message);
+}
+
+/* --- the stream --- */
+
+void
+sbench_add(struct sbench *bench, int count)
+{
+	for (int i = 1; i <= count; i++)
+		redis_just(bench->redis, "XADD s * n %d", i);
+}
+
+long long
+sbench_pending(struct sbench *bench, const char *consumer)
+{
+	redisReply *reply = redis_do(bench->redis, "XPENDING s g");
+	long long count = 0;
+	assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+	if (*consumer == '\0')
+		count = reply->element[0]->integer;
+	redisReply *list = reply->element[3];
+	for (size_t i = 0; list->type == REDIS_REPLY_ARRAY &&
+	     i < list->elements; i++)
+		if (strcmp(list->element[i]->element[0]->str, consumer) == 0)
+			count = atoll(list->element[i]->element[1]->str);
+	freeReplyObject(reply);
+	return count;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lua/steps.h"
+#include "record/script.h"
+
+/*
+ * The scripts of what gateways share of a source (src/shared/), step by step,
+ * also where a clock was set and where values are damaged.
+ */
+#define TURN "t:{7}:turn:source:s"
+#define PAUSE "t:{7}:pause:source:s"
+#define LANES "t:{7}:parked:source:s"
+#define LANE ID
+#define TURN_LEASE "5000"
+
+/* Runs a script; argv ends with NULL; the caller frees the reply. */
+static redisReply *
+run(enum script script, int n_keys, const char *const *argv)
+{
+	const char *words[32] = {"EVAL", script_text(script).ptr};
+	char count[8];
+	int n = 2;
+	snprintf(count, sizeof count, "%d", n_keys);
+	words[n++] = count;
+	while (*argv != NULL)
+		words[n++] = *argv++;
+	words[n++] = "00112233445566aa";
+	redisReply *reply = redisCommandArgv(redis->client, n, words, NULL);
+	assert_non_null(reply);
+	return reply;
+}
+
+static redisReply *
+turn(const char *act, const char *token, const char *number)
+{
+	return run(SCRIPT_turn, 1,
+	    (const char *const[]){TURN, act, token, TURN_LEASE, number,
+		"!source:s", NULL});
+}
+
+/* The number that comes with the word. */
+static int64_t
+number_of(redisReply *reply, const char *word)
+{
+	int64_t number = atoll(reply->element[4]->str);
+	word_is(reply, word);
+	return number;
+}
+
+static int64_t
+renewed(const char *token, int64_t number)
+{
+	char text[24];
+	snprintf(text, sizeof text, "%" PRId64, number);
+	return number_of(turn("take", token, text), "OURS");
+}
+
+static void
+a_turn_has_one_holder_until_it_is_over(void **state)
+{
+	(void)state;
+	redis_just(redis, "FLUSHALL");
+	int64_t now = redis_now();
+	int64_t first = number_of(turn("take", A, "0"), "OURS");
+	assert_in_range(first, now, now + 1000);
+	assert_true(renewed(A, first) == first);
+	assert_in_range(
+	    number_of(turn("take", B, "0"), "IN_FLIGHT"), 4000, 5000);
+	word_is(turn("give", B, "0"), "FENCED");
+	assert_true(renewed(A, first) == first);
+	word_is(turn("give", A, "0"), "DONE");
+	word_is(turn("give", A, "0"), "FENCED");
+	int64_t second = number_of(turn("take", B, "0"), "OURS");
+	assert_true(second > first);
+	number_of(turn("take", A, "0"), "IN_FLIGHT");
+	redis_just(redis, "SET " TURN " %s", "1 1 " A);
+	assert_true(number_of(turn("take", B, "0"), "OURS") > 1);
+}
+
+static void
+a_number_grows_whatever_the_clock_was_set_to(void **state)
+{
+	(void)state;
+	char value[80];
+	/* Redis' clock was years ahead once. */
+	snprintf(value, sizeof value, "9000000000000 %" PRId64 " " A,
+	    redis_now() - 1);
+	redis_just(redis, "SET " TURN " %s", value);
+	int64_t number = number_of(turn("take", B, "0"), "OURS");
+	assert_true(number == INT64_C(9000000000001));
+	/* A holder that asks anew, and not for what it has, gets a new one. */
+	assert_true(number_of(turn("take", B, "0"), "OURS") == number + 1);
+	assert_true(renewed(B, number + 1) == number + 1);
+	assert_true(renewed(B, number) == number + 2);
+}
+
+static void
+a_lease_of_a_clock_that_was_set_back_ends(void **state)
+{
+	(void)state;
+	redis_just(redis, "SET " TURN " %s", "5 9000000000000 " A);
+	assert_int_equal(
+	    number_of(turn("take", B, "0"), "IN_FLIGHT"), 5000);
+	/* From then on it counts down. */
+	redisReply *value = redis_do(redis, "GET " TURN);
+	assert_in_range(atoll(value->str + 2), redis_now(),
+	    redis_now() + 5000);
+	freeReplyObject(value);
+	assert_true(renewed(A, 5) == 5);
+}
+
+static void
+a_damaged_turn_is_nobodys(void **state)
+{
+	(void)state;
+	static const char *const damage[] = {
+	    "", "x", "1 2", "1 x " A, "-1 2 "};
+	for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
+		redis_just(redis, "SET " TURN " %s", damage[i]);
+		assert_true(number_of(turn("take", A, "0"), "OURS") > 1);
+	}
+	assert_true(redis_integer(redis, "PTTL " TURN) > 0);
+}
+
+/* --- a pause --- */
+
+static redisReply *
+pause_as(const char *act, const char *who, const char *note)
+{
+	return run(SCRIPT_pause, 1,
+	    (const char *const[]){PAUSE, act, who, note, "!source:s", NULL});
+}
+
+static void
+a_pause_says_who_and_why(void **state)
+{
+	(void)state;
+	redis_just(redis, "FLUSHALL");
+	word_is(pause_as("resume", "", ""), "GONE");
+	redisReply *reply = pause_as("look", "", "");
+	assert_int_equal(reply->elements, 4);
+	word_is(reply, "DONE");
+	reply = pause_as("pause", "a\nb", "two\nlines\n");
+	assert_int_equal(reply->elements, 7);
+	word_is(reply, "DONE");
+	reply = pause_as("look", "", "");
+	assert_in_range(atoll(reply->element[4]->str), redis_now() - 1000,
+	    redis_now());
+	assert_string_equal(reply->element[5]->str, "a b");
+	assert_string_equal(reply->element[6]->str, "two\nlines\n");
+	word_is(reply, "DONE");
+	assert_int_equal(redis_integer(redis, "PTTL " PAUSE), -1);
+	reply = pause_as("resume", "", "");
+	assert_int_equal(reply->elements, 4);
+	word_is(reply, "DONE");
+	assert_int_equal(redis_integer(redis, "DBSIZE"), 0);
+	/* What cannot be read pauses. */
+	redis_just(redis, "SET " PAUSE " %s", "by hand");
+	reply = pause_as("look", "", "");
+	assert_string_equal(reply->element[6]->str, "by hand");
+	word_is(reply, "DONE");
+}
+
+/* --- parked lanes --- */
+
+static redisReply *
+park(const char *act, const char *position, const char *token)
+{
+	return run(SCRIPT_park, 3,
+	    (const char *const[]){LANES, LANES ":" LANE, TURN, act, LANE,
+		position, token, "2", "!source:s", NULL});
+}
+
+static void
+parks(const char *act, const char *position, long long count)
+{
+	redisReply *reply = park(act, position, "");
+	assert_int_equal(atoll(reply->element[4]->str), count);
+	assert_string_equal(reply->element[5]->str, "5-0");
+	word_is(reply, "DONE");
+}
+
+static void
+positions_keep_the_order_in_which_they_were_parked(void **state)
+{
+	(void)state;
+	redis_just(redis, "FLUSHALL");
+	word_is(park("behind", "5-0", ""), "GONE");
+	word_is(park("unpark", "", ""), "GONE");
+	parks("park", "5-0", 1);
+	parks("behind", "10-0", 2);
+	parks("behind", "9-0", 3);
+	parks("behind", "10-0", 3);
+	parks("park", "5-0", 3);
+	redisReply *all = redis_do(redis, "ZRANGE " LANES ":" LANE " 0 -1");
+	assert_string_equal(all->element[1]->str, "10-0");
+	assert_string_equal(all->element[2]->str, "9-0");
+	freeReplyObject(all);
+	parks("unpark", "", 3);
+	assert_int_equal(redis_integer(redis, "DBSIZE"), 0);
+}
+
+static void
+a_late_holder_parks_nothing_and_frees_nothing(void **state)
+{
+	(void)state;
+	redis_just(redis, "FLUSHALL");
+	word_is(park("park", "5-0", A), "FENCED");
+	number_of(turn("take", A, "0"), "OURS");
+	word_is(park("park", "5-0", B), "FENCED");
+	word_is(park("park", "5-0", A), "DONE");
+	word_is(turn("give", A, "0"), "DONE");
+	word_is(park("behind", "6-0", A), "FENCED");
+	word_is(park("unpark", "", A), "FENCED");
+	parks("park", "5-0", 1);
+}
+
+static void
+there_are_only_so_many_lanes(void **state)
+{
+	(void)state;
+	redis_just(redis, "FLUSHALL");
+	redis_just(redis, "ZADD " LANES " 1 a 2 b");
+	word_is(park("park", "5-0", ""), "REFUSED");
+	redis_just(redis, "ZREM " LANES " a");
+	parks("park", "5-0", 1);
+	parks("park", "6-0", 2);
+}
+
+/* They are small, and what they decide must be kept. */
+static void
+a_full_redis_does_not_stop_them(void **state)
+{
+	(void)state;
+	redis_just(redis, "FLUSHALL");
+	redis_just(redis, "CONFIG SET maxmemory 1");
+	number_of(turn("take", A, "0"), "OURS");
+	word_is(pause_as("pause", "", ""), "DONE");
+	parks("park", "5-0", 1);
+	redis_just(redis, "CONFIG SET maxmemory 0");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_turn_has_one_holder_until_it_is_over),
+	    cmocka_unit_test(a_number_grows_whatever_the_clock_was_set_to),
+	    cmocka_unit_test(a_lease_of_a_clock_that_was_set_back_ends),
+	    cmocka_unit_test(a_damaged_turn_is_nobodys),
+	    cmocka_unit_test(a_pause_says_who_and_why),
+	    cmocka_unit_test(
+		positions_keep_the_order_in_which_they_were_parked),
+	    cmocka_unit_test(a_late_holder_parks_nothing_and_frees_nothing),
+	    cmocka_unit_test(there_are_only_so_many_lanes),
+	    cmocka_unit_test(a_full_redis_does_not_stop_them),
+	};
+	return cmocka_run_group_tests_name(
+	    "shared", tests, start_redis, stop_redis);
+}
