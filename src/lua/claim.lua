@@ -68,6 +68,7 @@ if not value and not KEYS[4] and not unsafe and #ARGV == 13 and
 end
 
 -- include transitions.lua
+-- include apart.lua
 -- include entities.lua
 
 local r = parse(value)
@@ -80,7 +81,10 @@ local function hold(word)
 	if unsafe then
 		return answer('REFUSED', r)
 	end
-	local holder = entity_holder()
+	local holder, away = entity_holder()
+	if away then
+		return away
+	end
 	if holder then
 		return entity_busy(r, holder, waits)
 	end
@@ -118,6 +122,11 @@ local function execute(unknown)
 	r.attempt = string.format('%06d', r.attempt + 1)
 	r.tries = string.format('%06d', r.tries + 1)
 	return hold('OURS')
+end
+
+local away = #ARGV >= 16 and entity_apart(ARGV[13])
+if away then
+	return away
 end
 
 -- The version of an entity, where this request's is not above it.

@@ -40,6 +40,7 @@ if last and last >= LEASE_END and not KEYS[4] and
 end
 
 -- include transitions.lua
+-- include apart.lua
 -- include entities.lua
 -- include make_again.lua
 
@@ -68,6 +69,10 @@ elseif earlier or r.again or ((r.state == 'P' or r.state == 'U') and
     (r.owner == owner or r.asked == owner or
 	was_put_back(r, owner, attempt))) or
     (r.state == 'F' and r.owner == owner) then
+	local away = r.version and entity_apart(r.entity)
+	if away then
+		return away
+	end
 	r.attempt, r.owner, r.reason = attempt, owner, '-'
 	r.rest, r.status = ARGV[4], ARGV[5]
 	move(r, 'C', ARGV[3])

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- What a request changes, for newer_only and serialize.  Include before it:
--- transitions.lua.  The arguments from the thirteenth on are those of
--- claim.lua.
+-- apart.lua and transitions.lua.  The arguments from the thirteenth on are
+-- those of claim.lua.
 --
 -- An entity is a string: the holder's record and owner, the highest version
 -- that was COMPLETED, and that as JSON, with a blank between them; "-" stands
@@ -10,7 +10,8 @@
 --
 -- A holder holds the entity as long as its record is PROCESSING and its own:
 -- the lease of the one is the lease of the other, so whatever ends the claim
--- sets the entity free.
+-- sets the entity free.  A step goes by an entity, and by its holder, only
+-- where they are beside the record (apart.lua).
 
 -- How KEYS[1] begins, up to the brace of its shard, and how it ends.
 local root, own = string.match(KEYS[1], '^(.*{)(%d+}:r:%x+)$')
@@ -32,6 +33,12 @@ local function entity_write(key, e, ttl)
 	    e.version .. ' ' .. e.shown, 'PX', math.max(ttl, left))
 end
 
+-- What the script is to answer, before its first write, where the key may be on
+-- another server than the record.
+local function entity_apart(key)
+	return apart(KEYS[1], root .. key)
+end
+
 -- The version that was COMPLETED, as JSON, where this claim's is not above it.
 local function entity_stale()
 	local version = ARGV[14]
@@ -43,7 +50,7 @@ local function entity_stale()
 end
 
 -- The record of another key that holds this claim's entity: its key and the end
--- of its lease.
+-- of its lease; or nil, and what apart.lua says of that key.
 local function entity_holder()
 	if #ARGV < 16 or ARGV[16] ~= '1' then
 		return nil
@@ -51,6 +58,10 @@ local function entity_holder()
 	local e = entity_read(ARGV[13])
 	if e.holder == '-' or e.holder == own then
 		return nil
+	end
+	local away = entity_apart(e.holder)
+	if away then
+		return nil, away
 	end
 	local head = redis.call('GETRANGE', root .. e.holder, 0, MARK - 1)
 	local lease_until = string.sub(head, LEASE, LEASE_END)

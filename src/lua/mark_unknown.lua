@@ -16,6 +16,7 @@
 -- include index.lua
 -- include record.lua
 -- include transitions.lua
+-- include apart.lua
 -- include entities.lua
 -- include make_again.lua
 

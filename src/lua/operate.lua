@@ -28,6 +28,7 @@
 -- include index.lua
 -- include record.lua
 -- include transitions.lua
+-- include apart.lua
 -- include entities.lua
 -- include make_again.lua
 
@@ -50,6 +51,10 @@ end
 
 if act == 'replace' and not r then
 	r = make_again(9, ARGV[7], ARGV[8])
+	local away = r.version and entity_apart(r.entity)
+	if away then
+		return away
+	end
 	r.rest, r.status = ARGV[3], ARGV[4]
 	redis.call('ZREM', KEYS[3], name)
 	redis.call('ZREM', KEYS[2], name)
@@ -84,6 +89,10 @@ if act == 'delete' then
 	return answer('DONE', r, before)
 end
 
+local away = act == 'complete' and r.version and entity_apart(r.entity)
+if away then
+	return away
+end
 r.reason, r.owner = '-', NOBODY
 if act == 'complete' then
 	r.rest, r.status = ARGV[3], ARGV[4]

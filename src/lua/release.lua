@@ -19,6 +19,7 @@
 -- include index.lua
 -- include record.lua
 -- include transitions.lua
+-- include apart.lua
 -- include entities.lua
 
 local owner, attempt, sent = ARGV[1], ARGV[2], ARGV[3] ~= '0'
@@ -51,8 +52,13 @@ if not sent and r.before ~= '' then
 	return answer('DONE', r, 'U')
 else
 	local only = r.attempt == '000001' and r.before == '' and not r.back
+	local forget = ARGV[3] == '2' and only
+	local away = forget and r.entity and entity_apart(r.entity)
+	if away then
+		return away
+	end
 	set_free(r, ARGV[4])
-	if ARGV[3] == '2' and only then
+	if forget then
 		redis.call('DEL', KEYS[1])
 		entity_forget(r)
 	end

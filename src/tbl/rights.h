@@ -27,6 +27,8 @@ RIGHT("eval", WITH_SCRIPT, "EVAL return{} 0",
 RIGHT("evalsha", WITH_SCRIPT,
 	"EVALSHA 0000000000000000000000000000000000000000 0",
 	"to run a script that Redis has")
+RIGHT("exists", ALWAYS, "EXISTS @key",
+	"to notice an entity that is on its way to another server")
 RIGHT("fcall", WITH_FUNCTION, "FCALL onceproxy 0", "to call the functions")
 RIGHT("function|load", WITH_FUNCTION, "FUNCTION LOAD @nothing",
 	"to load functions that Redis does not have yet")

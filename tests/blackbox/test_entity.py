@@ -288,6 +288,26 @@ def a_holder_whose_lease_is_over_holds_nothing(bench):
 
 
 @test
+def an_entity_lives_as_long_as_the_request_that_holds_it(bench):
+    upstream, gateway = serialized(
+        bench, lease="1s", retention="1s", unknown_retention="1s")
+    hold = upstream.hold()
+    first = bench.background(gateway.ask, "1", body=about())
+    hold.wait_arrived()
+    [name] = [key for key in bench.redis.keys() if b":e:" in key]
+    lefts = [bench.redis("PTTL", name)]
+
+    def is_longer():
+        lefts.append(bench.redis("PTTL", name))
+        return lefts[-1] > lefts[-2]
+    eventually(is_longer, "its lease is renewed")
+    equal(gateway.ask("2", body=about()).problem, "entity-busy")
+    hold.release()
+    equal(first.result().status, 201)
+    equal(upstream.count(), 1)
+
+
+@test
 def a_key_keeps_its_request_whatever_its_entity(bench):
     """The entity is no part of the key: another one is another request."""
     upstream, gateway = serialized(bench)

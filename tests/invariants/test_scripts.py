@@ -17,7 +17,8 @@ from trial import show, waits
 ANSWERS, UNKNOWN, RETRY = "test_answers", "test_unknown", "test_on_unknown"
 DOWN, LEASE, ADMIN = "test_store_down", "test_lease", "test_admin"
 TWO, ENTITY = "test_two_gateways", "test_entity"
-STORE = "test_journal_store"
+STORE, MOVES = "test_journal_store", "test_cluster_entity"
+BESIDE = "a holder is waited for that is on another server: "
 FIRST = "test_journal_first"
 TURN, PAUSE = "unit/shared/test_turn", "unit/shared/test_pause"
 PARKED = "unit/shared/test_parked"
@@ -61,8 +62,7 @@ MUTANTS = {
                       "if false then")]},
         [(RETRY, "what was not sent leaves an earlier attempt unknown")]),
     "only a first attempt is forgotten": (
-        {"release": [("if ARGV[3] == '2' and only then",
-                      "if ARGV[3] == '2' then")]},
+        {"release": [("= ARGV[3] == '2' and only", "= ARGV[3] == '2'")]},
         [("test_outcomes", "an attempt that is not the first is remembered"),
          ("test_outcomes", "an attempt after an unknown one is remembered")]),
     "what is forgotten holds no entity": (
@@ -99,6 +99,19 @@ MUTANTS = {
     "what the operator completes raises the version": (
         {"operate": [("\tentity_raise(r)\nelse\n", "else\n")]},
         [(ENTITY, "an operators completion raises the version")]),
+    "an entity counts only beside its record": (
+        {"claim": [("local away = #ARGV >= 16 and entity_apart(ARGV[13])",
+                    "local away = false")]},
+        [(MOVES, "a version that is on another server is waited for"),
+         (MOVES, BESIDE + "the entity")]),
+    "a holder counts only beside its entity": (
+        {"claim": [("local away = entity_apart(e.holder)",
+                    "local away = false")]},
+        [(MOVES, BESIDE + "the holder")]),
+    "a version is raised only beside its record": (
+        {"complete": [("local away = r.version and entity_apart(r.entity)",
+                       "local away = false")]},
+        [(MOVES, "a version is raised where it is remembered")]),
     "what did not happen and is stale is not executed": (
         {"claim": [("\tif stale then\n\t\tset_free", "\tif false then\n"
                     "\t\tset_free")]},
@@ -110,6 +123,10 @@ MUTANTS = {
         {"claim": [("if string.find(head, '^o[12]P') and lease_until > stamp",
                     "if true")]},
         [(ENTITY, "the end of one execution lets the next go: an answer")]),
+
+    "a holder's entity lives as long as its record": (
+        {"renew": [("redis.call('PEXPIRE', e.name, alive)", "")]},
+        [waits(ENTITY, "an entity lives as long as the request that")]),
 
     "a redis that may forget is given no claims": (
         {"claim": [("caution % 2 == 1", "false")]},

@@ -406,6 +406,27 @@ an_owner_whose_lease_was_over_does_not_take_its_entity_back(void **state)
 	other_gets(&serialized, X, "IN_FLIGHT");
 }
 
+static void
+an_entity_lives_as_long_as_its_holder(void **state)
+{
+	(void)state;
+	with(false, &serialized);
+	word_is(claims(A, "hold"), "OURS");
+	redis_just(redis, "PEXPIRE t:{%s 1000", ENTITY);
+	assert_int_equal(renew(A, 1), 1);
+	ttl_is("t:{" ENTITY, UNKNOWN_RETENTION);
+	/* And not shorter than it was. */
+	redis_just(redis, "PEXPIRE t:{%s %d", ENTITY, 2 * UNKNOWN_RETENTION);
+	assert_int_equal(renew(A, 1), 1);
+	ttl_is("t:{" ENTITY, 2 * UNKNOWN_RETENTION);
+	/* What another holds is the other's. */
+	end_lease(RECORD);
+	other_gets(&serialized, B, "OURS");
+	redis_just(redis, "PEXPIRE t:{%s 1000", ENTITY);
+	assert_int_equal(renew(A, 1), 0);
+	ttl_is("t:{" ENTITY, 1000);
+}
+
 /* Nobody holds anything where there are only versions. */
 static void
 an_owner_whose_lease_was_over_renews_it_whatever_was_completed(void **state)
@@ -529,6 +550,7 @@ main(void)
 	    IN_ALL(who_asks_about_an_attempt_holds_its_entity),
 	    IN_ALL(
 		an_owner_whose_lease_was_over_does_not_take_its_entity_back),
+	    IN_ALL(an_entity_lives_as_long_as_its_holder),
 	    IN_ALL(
 		an_owner_whose_lease_was_over_renews_it_whatever_was_completed),
 	    IN_ALL(who_waits_for_an_entity_leaves_a_mark_with_its_holder),

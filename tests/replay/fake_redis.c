@@ -285,6 +285,15 @@ do_del(lua_State *lua, const struct words *w)
 }
 
 static void
+do_exists(lua_State *lua, const struct words *w)
+{
+	int count = 0;
+	for (size_t i = 1; i < w->count; i++)
+		count += find(w->list[i].ptr) != NULL;
+	lua_pushinteger(lua, count);
+}
+
+static void
 do_pttl(lua_State *lua, const struct words *w)
 {
 	const struct entry *entry = find(w->list[1].ptr);
@@ -433,6 +442,7 @@ redis_command(lua_State *lua, const struct words *w)
 		void (*run)(lua_State *lua, const struct words *w);
 	} commands[] = {
 	    {"DEL", do_del},
+	    {"EXISTS", do_exists},
 	    {"GET", do_get},
 	    {"GETRANGE", do_getrange},
 	    {"PEXPIRE", do_pexpire},
