@@ -41,6 +41,7 @@ struct thread {
 struct serve {
 	struct loop *loop;
 	const struct conf *conf;
+	const struct conf *now; /* of the last reload; counted */
 	struct budget budget;
 	struct places places; /* for clients, in all workers */
 	struct store_health *health;
@@ -97,22 +98,6 @@ begin_drain(struct serve *s)
 		worker_post_drain(s->threads[i].worker);
 }
 
-/* Of members that are not valid, or that need a restart; frees them. */
-static void
-log_complaints(enum event event, struct complaints *complaints)
-{
-	for (size_t i = 0; i < complaints->count; i++) {
-		const struct complaint *c = &complaints->list[i];
-		struct logline line = log_begin(event);
-		if (c->pointer != NULL)
-			log_str(&line, "member", c->pointer);
-		log_str(&line, "error", c->message);
-		log_end(&line);
-	}
-	complaints_free(complaints);
-	*complaints = (struct complaints){0};
-}
-
 static void on_adopted(void *arg);
 
 /* Every worker, and the admin interface, takes it from here on. */
@@ -123,6 +108,8 @@ adopt_conf(struct serve *s, const struct conf *next)
 	certificates_log(next);
 	atomic_store(&s->budget.limit, (size_t)next->in_flight_bytes);
 	s->adopting = s->conf->workers;
+	conf_unref(&s->now);
+	s->now = conf_ref(next);
 	for (int64_t i = 0; i < s->conf->workers; i++)
 		worker_post_reload(
 		    s->threads[i].worker, next, s->loop, on_adopted, s);
@@ -130,7 +117,7 @@ adopt_conf(struct serve *s, const struct conf *next)
 		admin_reload(s->admin, next);
 }
 
-/* Reads the file again; one that is not valid changes nothing. */
+/* Reads the file again; one that cannot be adopted changes nothing. */
 static void
 reload_file(struct serve *s)
 {
@@ -141,12 +128,12 @@ reload_file(struct serve *s)
 	}
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_us());
 	const struct conf *next = conf_load(s->conf->file, &complaints);
-	if (next == NULL) {
-		log_complaints(EV_reload_refused, &complaints);
+	if (next == NULL || !conf_restart_finds(s->now, next, &complaints)) {
+		complaints_log(&complaints, EV_reload_refused);
 		sd_notify(0, "READY=1");
 	} else {
 		conf_restart_needed(s->conf, next, &complaints);
-		log_complaints(EV_reload_partial, &complaints);
+		complaints_log(&complaints, EV_reload_partial);
 		adopt_conf(s, next);
 	}
 	conf_unref(&next);
@@ -445,6 +432,7 @@ serve_conf(const struct conf *conf)
 	block_signals(&set);
 	struct serve s = {
 	    .conf = conf,
+	    .now = conf_ref(conf),
 	    .loop = loop_new(),
 	    .health = store_health_new(),
 	    .waiting = journal_waiting_new(),
@@ -475,6 +463,7 @@ serve_conf(const struct conf *conf)
 	store_health_free(&s.health);
 	journal_waiting_free(&s.waiting);
 	close(s.signal_fd);
+	conf_unref(&s.now);
 	return started ? 0 : 1;
 }
 

@@ -37,3 +37,17 @@ complaints_free(struct complaints *complaints)
 	free(complaints->list);
 	*complaints = (struct complaints){0};
 }
+
+void
+complaints_log(struct complaints *complaints, enum event event)
+{
+	for (size_t i = 0; i < complaints->count; i++) {
+		const struct complaint *c = &complaints->list[i];
+		struct logline line = log_begin(event);
+		if (c->pointer != NULL)
+			log_str(&line, "member", c->pointer);
+		log_str(&line, "error", c->message);
+		log_end(&line);
+	}
+	complaints_free(complaints);
+}

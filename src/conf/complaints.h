@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/must.h"
+#include "loop/log.h"
 
 /*
  * What is wrong with a configuration, or a reload does not change, for
@@ -28,5 +29,7 @@ void complaints_add(struct complaints *complaints, const char *pointer,
 /* The same with its words' arguments; the pointer is taken over. */
 void complaints_add_taken(struct complaints *complaints, char *pointer,
     const char *fmt, va_list args) PRINTF_LIKE(3, 0);
+/* Logs each as that event, "member" and "error", and empties the list. */
+void complaints_log(struct complaints *complaints, enum event event);
 /* Empties the list. */
 void complaints_free(struct complaints *complaints);

@@ -3,7 +3,10 @@
 
 #include "base/digest.h"
 #include "base/mem.h"
+#include "base/test_build.h"
+#include "conf/show.h"
 #include "load/complaints_private.h"
+#include "load/conf_restart.h"
 #include "load/conf_restart_private.h"
 #include "load/text_private.h"
 
@@ -60,4 +63,80 @@ conf_restart_needed(const struct conf *running, const struct conf *next,
 			complaints_at_option(&l, NULL, &options[i],
 			    "a reload does not change this; "
 			    "restart the gateway");
+}
+
+/* --- where records are --- */
+
+static bool
+shares_method(const struct conf_route *a, const struct conf_route *b)
+{
+	if (a->methods.count == 0 || b->methods.count == 0)
+		return true;
+	for (size_t i = 0; i < a->methods.count; i++)
+		for (size_t j = 0; j < b->methods.count; j++)
+			if (!strcmp(a->methods.list[i], b->methods.list[j]))
+				return true;
+	return false;
+}
+
+/* Whether it may be sent what the other one was sent before. */
+static bool
+comes_after(const struct conf_route *next, const struct conf_route *before)
+{
+	return next->idempotency != NULL && before->idempotency != NULL &&
+	    (!strcmp(next->name, before->name) ||
+		!strcmp(next->path, before->path)) &&
+	    shares_method(next, before);
+}
+
+static bool
+has_same_entity(const struct conf_route *a, const struct conf_route *b)
+{
+	const struct option *option = option_at(GROUP_IDEMPOTENCY,
+	    offsetof(struct conf_idempotency, entity));
+	json_t *one = show_option(option, a->idempotency);
+	json_t *other = show_option(option, b->idempotency);
+	bool same = json_equal(one, other) || one == other;
+	json_decref(one);
+	json_decref(other);
+	return same;
+}
+
+static bool
+finds_records(const struct conf_route *route, const struct conf *running)
+{
+	for (size_t i = 0; i < running->n_routes; i++)
+		if (comes_after(route, &running->routes[i]) &&
+		    !has_same_entity(route, &running->routes[i]))
+			return false;
+	return true;
+}
+
+static void
+complain_of_entity(struct loader *l, size_t route)
+{
+	const struct json_place list = {NULL, "routes", 0};
+	const struct json_place place = {&list, NULL, route};
+	const struct json_place at = {&place, "idempotency", 0};
+	complaints_at_option(l, &at,
+	    option_at(GROUP_IDEMPOTENCY,
+		offsetof(struct conf_idempotency, entity)),
+	    "a reload does not change this on a cluster, where it says in "
+	    "which shard records are: keys that were executed would be free; "
+	    "restart the gateways when no client sends older keys again");
+}
+
+bool
+conf_restart_finds(const struct conf *running, const struct conf *next,
+    struct complaints *complaints)
+{
+	struct loader l = {.complaints = complaints};
+	size_t before = complaints->count;
+	if (running->store.redis.cluster.count == 0)
+		return true;
+	for (size_t i = 0; i < next->n_routes; i++)
+		if (!finds_records(&next->routes[i], running) &&
+		    INVARIANT(records_found))
+			complain_of_entity(&l, i);
+	return complaints->count == before;
 }

@@ -6,7 +6,7 @@
 
 /*
  * What only a new start changes: the options that tbl/options.h calls
- * RESTART.  Main thread.
+ * RESTART, and where records are.  Main thread.
  */
 
 /*
@@ -15,4 +15,12 @@
  * is not noticed.
  */
 void conf_restart_needed(const struct conf *running, const struct conf *next,
+    struct complaints *complaints);
+/*
+ * Whether the next configuration, with the store of the running one, finds the
+ * records of its routes where they are; each route that does not is a
+ * complaint.  On a cluster records are in the shard of their entity: with
+ * another entity their keys would be free, and be executed again.
+ */
+bool conf_restart_finds(const struct conf *running, const struct conf *next,
     struct complaints *complaints);

@@ -13,8 +13,9 @@ EVENT(draining, INFO, "no new connections are accepted; what is in flight "
 	"finishes first")
 EVENT(stopped, INFO, "")
 EVENT(reloaded, INFO, "new requests are served under the new configuration")
-EVENT(reload_refused, ERROR, "the file is not valid; the old configuration "
-	"stays in force until the file is fixed and SIGHUP is sent again")
+EVENT(reload_refused, ERROR, "the file cannot be adopted, error says why; the "
+	"old configuration stays in force until the file is fixed and SIGHUP "
+	"is sent again")
 EVENT(reload_partial, WARN, "a change to this member needs a restart")
 EVENT(drain_timeout, WARN, "the upstream had not answered when drain_timeout "
 	"ran out; the outcome is unknown: ask the upstream what happened, then "

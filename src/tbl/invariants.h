@@ -179,6 +179,8 @@ INVARIANT_NAME(fingerprint_body,
     "a payment of another amount would be given this one's answer")
 INVARIANT_NAME(same_question,
     "the API would be asked about another payment, and this one made again")
+INVARIANT_NAME(records_found,
+    "a reload would look for records elsewhere, and execute them again")
 INVARIANT_NAME(same_entity,
     "what was not sent would raise the version of another thing")
 INVARIANT_NAME(own_attempt, "a client could tell the upstream an attempt")

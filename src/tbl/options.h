@@ -353,7 +353,8 @@ OPT(IDEMPOTENCY, "fingerprint.ignore", POINTERS, fingerprint_ignore, ANY,
 OPT(IDEMPOTENCY, "entity", ENTITY, entity, ANY, RELOAD,
 	"What a request changes, for newer_only and serialize: JSON pointers "
 	"to members of the body, or {\"path\": NAME} for a segment of the "
-	"route's path.",
+	"route's path; with store.cluster, a reload that changes it is "
+	"refused.",
 	NONE)
 OPT(IDEMPOTENCY, "newer_only", POINTER, newer_only, ANY, RELOAD,
 	"A JSON pointer to a version in the body, a number or an RFC 3339 "

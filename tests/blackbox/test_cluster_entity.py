@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contract, section 3: newer_only and serialize on a Redis Cluster, while the
-keys of a slot are moved to another server one by one."""
+keys of a slot are moved to another server one by one; and entity, by which
+records have their places."""
 
 import json
+import signal
 
 from once import tap
+from once.gateway import write
 from once.rediscluster import slot_of
 from once.tap import each, equal, test
 from once.upstream import answer, then_close
@@ -171,6 +174,69 @@ def a_version_is_raised_where_it_is_remembered(bench):
     equal((got.problem, got.json().get("current_version")),
           ("stale-version", 5))
     moving.finish()
+
+
+# --- reloads
+
+PATH_ENTITY = {"path": "id"}
+
+
+def reload(gateway, config, event):
+    since = len(gateway.events)
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    return gateway.wait_for_log(event, since)
+
+
+@each([("an entity", None, PATH_ENTITY), ("no entity", PATH_ENTITY, None),
+       ("another one", PATH_ENTITY, {"path": "place"})])
+def a_reload_does_not_lose_sight_of_what_was_executed(bench, before, after):
+    """Records are where their entity is."""
+    upstream = bench.upstream()
+    config = bench.config(upstream, redis=bench.cluster(), cache={"size": 0},
+                          idempotency={"namespace": "{place}/{id}",
+                                       "entity": before})
+    route = config["routes"][0]
+    route["path"] = "/v1/{place}/{id}"
+    if before is None:
+        del route["idempotency"]["entity"]
+    gateway = bench.serve(config)
+
+    def ask(item):
+        return gateway.ask("k", target=f"/v1/here/{item}")
+    for item in range(5):
+        equal(ask(item).status, 201)
+    # What may change does.
+    route["idempotency"]["replay_header"] = "Again"
+    reload(gateway, config, "reloaded")
+    equal(ask(0).get("Again"), "true")
+    route["idempotency"]["entity"] = after
+    if after is None:
+        del route["idempotency"]["entity"]
+    for _ in range(2):  # it is compared with what is in force
+        line = reload(gateway, config, "reload_refused")
+        equal(line["member"], "/routes/0/idempotency/entity")
+    for item in range(5):
+        equal(ask(item).get("Again"), "true")
+    equal(upstream.count(), 5)
+
+
+@test
+def a_reload_may_bring_a_route_with_an_entity(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream, redis=bench.cluster())
+    gateway = bench.serve(config)
+    config["routes"].insert(0, {
+        "name": "items", "path": "/v1/items/{id}", "upstream": "api",
+        "idempotency": {"namespace": "item/{id}", "entity": PATH_ENTITY,
+                        "serialize": True}})
+    reload(gateway, config, "reloaded")
+    for replayed in (False, True):
+        equal(gateway.ask("k", target="/v1/items/7").replayed, replayed)
+    # From then on it is one of those whose records stay.
+    del config["routes"][0]["idempotency"]["serialize"]
+    del config["routes"][0]["idempotency"]["entity"]
+    reload(gateway, config, "reload_refused")
 
 
 tap.main()
