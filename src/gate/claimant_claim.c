@@ -7,6 +7,9 @@
 #include "gate/worker.h"
 #include "key/fingerprint.h"
 
+/* So long after a change an answer of before it may come from memory. */
+#define SILENCE_US (2000 * 1000)
+
 static void
 take_fingerprint(struct claimant *c)
 {
@@ -70,11 +73,17 @@ claimant_claim_prepare(struct claimant *c, bool waits)
 	take_fingerprint(c);
 }
 
-/* Of another body with this key Redis decides. */
+/*
+ * Of another body with this key Redis decides; and of all keys, where the
+ * subscriber has been silent: an operator may have deleted the record.
+ */
 bool
 claimant_claim_find_kept(struct claimant *c)
 {
 	struct worker *w = c->worker;
+	if (clock_us() - store_heard_us(w->store) > SILENCE_US &&
+	    INVARIANT(cache_fresh))
+		return false;
 	const struct cached *kept =
 	    cache_find(w->cache, &c->key_id, store_latest_ms(w->store));
 	if (kept == NULL ||

@@ -78,7 +78,7 @@ struct subscriber {
 	char word[2 * 16 + 2];    /* its own: "@" and hex digits */
 	struct link_call publish; /* PUBLISH of the word */
 	bool publishing;
-	int64_t proven_us; /* clock_us() when the word was last heard */
+	int64_t heard_us; /* clock_us() when the word last heard was sent */
 };
 
 struct node {

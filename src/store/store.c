@@ -351,6 +351,12 @@ store_listen(struct store *store, const struct store_listener *listener)
 }
 
 int64_t
+store_heard_us(const struct store *store)
+{
+	return subscriber_heard_us(store);
+}
+
+int64_t
 store_latest_ms(const struct store *store)
 {
 	int64_t now_us = clock_us(), latest_ms = 0;

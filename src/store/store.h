@@ -70,6 +70,11 @@ struct store *store_new(struct loop *loop, const struct conf *conf,
 void store_free(struct store **store);
 /* Begins to listen for what others change; once per store.  Copied. */
 void store_listen(struct store *store, const struct store_listener *listener);
+/*
+ * What others had changed by then, as clock_us() has it, was heard; 0: nothing
+ * is known of that.  A second ago, while all is well.
+ */
+int64_t store_heard_us(const struct store *store);
 /* The latest time that Redis' clock may show now, ms since 1970. */
 int64_t store_latest_ms(const struct store *store);
 /*

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/container.h"
@@ -12,6 +14,7 @@
 enum {
 	PROVE_MS = 1000,
 	LATE_US = 2500 * 1000, /* without a proof for so long, it is dead */
+	TIME_CHARS = 16,       /* behind a word: when it was sent, in hex */
 };
 
 void
@@ -28,6 +31,18 @@ subscriber_sum_up(struct store *store)
 		return;
 	store->subscribed = subscribed;
 	store->listener.hears(store->listener.arg, subscribed);
+}
+
+int64_t
+subscriber_heard_us(const struct store *store)
+{
+	int64_t least_us = INT64_MAX;
+	if (!store->subscribed)
+		return 0;
+	for (const struct node *n = store->nodes; n != NULL; n = n->next)
+		if (node_counts(n) && n->subscriber.heard_us < least_us)
+			least_us = n->subscriber.heard_us;
+	return least_us;
 }
 
 static void
@@ -65,10 +80,13 @@ publish_word(struct node *node)
 	    !link_is_up(subscriber->link))
 		return;
 	struct resp command = {0};
+	char message[sizeof subscriber->word + TIME_CHARS];
+	snprintf(message, sizeof message, "%s%016" PRIx64, subscriber->word,
+	    (uint64_t)clock_us());
 	resp_begin(&command, 3);
 	resp_arg(&command, SPAN("PUBLISH"));
 	redis_keys_index(&command, node->store->conf, 0, "changes");
-	resp_arg(&command, span_str(subscriber->word));
+	resp_arg(&command, span_str(message));
 	subscriber->publishing = true;
 	subscriber->publish.done = on_published;
 	link_send(node->small.link, &subscriber->publish, &command);
@@ -82,7 +100,7 @@ on_prove_timer(void *arg)
 	struct subscriber *subscriber = &node->subscriber;
 	timer_set(&subscriber->timer, PROVE_MS);
 	if (subscriber->subscribed &&
-	    clock_us() - subscriber->proven_us > LATE_US)
+	    clock_us() - subscriber->heard_us > LATE_US)
 		link_reset(
 		    subscriber->link, "its own message was not received");
 	else
@@ -118,20 +136,39 @@ pass_on(struct store *store, struct span notice)
 	}
 }
 
+/*
+ * Its own word: whatever was published before the word was sent has been heard,
+ * for Redis tells one connection all in order.
+ */
+static void
+on_word(struct node *node, struct span time)
+{
+	uint8_t bytes[TIME_CHARS / 2];
+	uint64_t sent_us = 0;
+	if (!hex_decode(time, bytes, sizeof bytes))
+		return;
+	for (size_t i = 0; i < sizeof bytes; i++)
+		sent_us = sent_us << 8 | bytes[i];
+	if (sent_us > (uint64_t)clock_us())
+		return;
+	node->subscriber.heard_us = (int64_t)sent_us;
+	set_subscribed(node, true);
+}
+
 /* The key id of a record that has changed, a notice, or a subscriber's word. */
 static void
 on_heard(void *arg, struct span bytes)
 {
 	struct node *node = arg;
+	struct span word = span_str(node->subscriber.word);
 	const struct store_listener *listener = &node->store->listener;
 	struct key_id key_id;
 	if (hex_decode(bytes, key_id.bytes, sizeof key_id.bytes)) {
 		listener->changed(listener->arg, &key_id);
 	} else if (span_starts(bytes, SPAN("!"))) {
 		pass_on(node->store, span_from(bytes, 1));
-	} else if (span_eq(bytes, span_str(node->subscriber.word))) {
-		node->subscriber.proven_us = clock_us();
-		set_subscribed(node, true);
+	} else if (span_starts(bytes, word)) {
+		on_word(node, span_from(bytes, word.len));
 	}
 }
 

@@ -7,7 +7,8 @@
  * The subscriber of a node: a connection that only listens to the channels on
  * which changes of records are published.  Such a connection can be dead
  * without a sign, so it proves itself once a second: the node's own link
- * publishes a word that the subscriber must hear.  In a cluster each server
+ * publishes a word that the subscriber must hear, with the time when it was
+ * sent, which says how far the subscriber has heard.  In a cluster each server
  * publishes changes of its own records, and the bus that carries them to the
  * others may lose some; so each server has a subscriber, and the store is
  * subscribed only while all are.  It also hears the notices of what gateways
@@ -44,3 +45,5 @@ void subscriber_hear(
     struct store *store, struct subscriber_hearing *hearing);
 void subscriber_unhear(
     struct store *store, struct subscriber_hearing *hearing);
+/* What store_heard_us says. */
+int64_t subscriber_heard_us(const struct store *store);

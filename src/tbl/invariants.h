@@ -87,6 +87,8 @@ INVARIANT_NAME(cached_request,
 INVARIANT_NAME(cached_until, "an answer would outlive its record in one worker")
 INVARIANT_NAME(cache_hears,
     "an answer would be given that an operator has taken back unheard")
+INVARIANT_NAME(cache_fresh,
+    "an answer would be given long after an operator has taken it back")
 INVARIANT_NAME(cache_marks,
     "an answer that was under way would outlive the word that it is gone")
 INVARIANT_NAME(cache_drops,

@@ -2,11 +2,14 @@
 """Answers from memory (cache.size): what Redis would say, without asking
 it."""
 
+import time
+
 from once import tap
 from once.http import ask, build
-from once.tap import equal, test
+from once.tap import each, equal, test
 from once.wait import eventually
 
+BOUND_S = 2.0  # onceproxy(8), ANSWERS FROM MEMORY
 ADMIN = {"listen": "127.0.0.1:0"}
 
 
@@ -128,6 +131,47 @@ def an_ear_that_went_deaf_without_a_sign_is_noticed(bench):
     redis("ACL", "SETUSER", "default", "resetchannels")
     eventually(lambda: metric(gateway, "bytes") == 0)
     redis("ACL", "SETUSER", "default", "allchannels")
+
+
+def frozen():
+    """Nothing arrives."""
+    return lambda said: b""
+
+
+def slow():
+    """It arrives when three others have come after it."""
+    waiting = []
+
+    def passed(said):
+        waiting.append(said)
+        return waiting.pop(0) if len(waiting) > 3 else b""
+    return passed
+
+
+@each([("is frozen", frozen), ("is slow", slow)])
+def what_was_deleted_is_not_given_for_long_where_the_subscriber(bench, how):
+    upstream, one = start(bench)
+    wire = bench.wire()
+    other = bench.gateway(
+        upstream, redis=wire.url, workers=1, admin=ADMIN)
+    keeps(other)
+    one.ask("k", fields=[("X-Request-Id", "mine")])
+    for _ in range(2):
+        equal(other.ask("k").replayed, True)
+    line = one.wait_for_log("request", request_id="mine")
+    path = how()
+    wire.edit = lambda said: path(said) if b"pmessage" in said else said
+    delete(one, line["key_id"])
+    deleted = time.monotonic()
+
+    def is_executed():
+        asked = time.monotonic()
+        if not other.ask("k").replayed:
+            return True
+        assert asked < deleted + BOUND_S, asked - deleted
+        return False
+    eventually(is_executed)
+    equal(upstream.count(key="k"), 2)
 
 
 @test

@@ -125,6 +125,9 @@ KILLING_TESTS = {
         waits("test_cache", "an answer is not given longer than its record")],
     "cache_hears": [
         ("test_cache", "who cannot hear of changes keeps nothing")],
+    "cache_fresh": [
+        ("test_cache", "what was deleted is not given for long where the "
+                       "subscriber: is frozen")],
     "cache_marks": [
         ("unit/gate/test_cache", "word_that_overtakes_an_answer_keeps_it_out")],
     "cache_drops": [
