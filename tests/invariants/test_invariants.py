@@ -124,7 +124,7 @@ KILLING_TESTS = {
     "cached_until": [
         waits("test_cache", "an answer is not given longer than its record")],
     "cache_hears": [
-        ("test_cache", "who cannot hear of changes keeps nothing")],
+        ("unit/gate/test_cache", "who_hears_nothing_keeps_nothing")],
     "cache_fresh": [
         ("test_cache", "what was deleted is not given for long where the "
                        "subscriber: is frozen")],
