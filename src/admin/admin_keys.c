@@ -5,11 +5,11 @@
 #include "admin/admin_json.h"
 #include "admin/admin_keys.h"
 #include "admin/admin_machine_private.h"
+#include "admin/admin_outcome.h"
 #include "base/digits.h"
 #include "base/error.h"
 #include "base/test_build.h"
 #include "gate/worker.h"
-#include "http/header.h"
 #include "loop/log.h"
 
 enum {
@@ -268,40 +268,6 @@ admin_keys_complete(struct admin_request *a)
 	return begin_act(a, ACT_COMPLETE, admin_json_read_outcome(a));
 }
 
-/* That of the record's route; where the route is gone, the defaults. */
-static const struct conf_idempotency *
-policy_of(const struct admin_request *a)
-{
-	const struct conf *conf = a->conf;
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_route *route = &conf->routes[i];
-		if (route->idempotency != NULL &&
-		    span_eq(span_str(route->name), a->look.record.route))
-			return route->idempotency;
-	}
-	return conf->defaults;
-}
-
-/* The answer that every retry is to get: 0, E_TOO_LARGE or E_NO_MEMORY. */
-static int
-make_answer(struct admin_request *a, const struct conf_idempotency *policy)
-{
-	const struct admin_outcome *outcome = &a->outcome;
-	struct body body;
-	if (outcome->body.len > (size_t)policy->max_response_body)
-		return E_TOO_LARGE;
-	body_init(&body, &a->admin->budget);
-	int error = body_append(&body, outcome->body.ptr, outcome->body.len);
-	if (error != 0) {
-		body_clear(&body);
-		return error;
-	}
-	struct fields fields = header_for_client(a->arena, &outcome->fields,
-	    span_str(policy->replay_header), clock_wall_ms());
-	a->given = answer_new(outcome->status, &fields, &body, a->id);
-	return 0;
-}
-
 /*
  * To set a key free whose answer lies on our own disk would be to execute it
  * again: that answer then comes too late.
@@ -359,6 +325,14 @@ replace(struct admin_request *a, char *file)
 	return admin_request_to(a, ADMIN_ACTED, WAIT);
 }
 
+/* It was damaged and deleted, and is nobody's (lua/operate.lua). */
+static bool
+has_no_request(const struct admin_request *a)
+{
+	return span_starts(a->look.record.fingerprint, SPAN("-")) &&
+	    a->look.op.state == STATE_UNKNOWN;
+}
+
 enum after
 admin_keys_act(struct machine *machine)
 {
@@ -370,14 +344,21 @@ admin_keys_act(struct machine *machine)
 		return replace(a, file);
 	if (file != NULL)
 		return refuse_answered(a, file);
-	const struct conf_idempotency *policy = policy_of(a);
+	if (a->act == ACT_COMPLETE && has_no_request(a))
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    SPAN("Nobody knows the request of this record, which was "
+			 "damaged, so it has no answer: release the key, or "
+			 "delete the record. Nothing was changed."));
+	const struct conf_idempotency *policy = admin_outcome_policy(a);
 	struct records_order order = {
 	    .act = a->act,
 	    .attempt = a->attempt,
-	    .retention_ms = policy->retention_ms,
+	    .retention_ms = a->look.op.verdict == VERDICT_BROKEN
+		? policy->unknown_retention_ms
+		: policy->retention_ms,
 	};
 	if (a->act == ACT_COMPLETE) {
-		int error = make_answer(a, policy);
+		int error = admin_outcome_make(a, policy);
 		if (error == E_TOO_LARGE)
 			return admin_answer_problem(a,
 			    PROBLEM_REQUEST_TOO_LARGE,
@@ -401,7 +382,7 @@ state_after(const struct admin_request *a)
 {
 	if (a->waiting.answer.len > 0)
 		return admin_json_state(STATE_COMPLETED);
-	return a->act == ACT_DELETE
+	return a->act == ACT_DELETE && a->look.bare
 	    ? "NONE"
 	    : admin_json_state(a->look.record.state);
 }
@@ -486,7 +467,7 @@ admin_keys_acted(struct machine *machine)
 	if (look->op.verdict != VERDICT_DONE)
 		return broken(a);
 	log_act(a, EV_operator);
-	if (a->act == ACT_DELETE)
+	if (a->act == ACT_DELETE && look->bare)
 		return admin_answer_json(a, 200,
 		    json_pack("{s:s, s:b}", "key_id", a->key_hex, "deleted",
 			1));

@@ -46,7 +46,7 @@ end
 
 local r = parse(value)
 if r == nil or forgotten(r) then
-	r = make_again(6)
+	r = make_again(6, r)
 end
 if r == nil then
 	return answer('GONE')

@@ -7,23 +7,24 @@
 -- Whether Redis has forgotten the attempt although it has a record: that is of
 -- an owner that came later, made it anew, and executed nothing.  Numbers of
 -- attempts only rise as long as nothing is forgotten.  What an operator has set
--- free is NOBODY's, and stays free.
+-- free is NOBODY's, and stays free.  Or it was damaged, and deleted.
 local function forgotten(r)
-	return r and r.state == 'R' and r.owner ~= ARGV[1] and
-	    r.owner ~= NOBODY and r.attempt <= ARGV[2]
+	return r and (was_damaged(r) or (r.state == 'R' and
+	    r.owner ~= ARGV[1] and r.owner ~= NOBODY and
+	    r.attempt <= ARGV[2]))
 end
 
 -- The record, not stored yet, of the arguments from the given one on:
 -- fingerprint, tries (6 digits), created ms (13 digits), route; and of what the
 -- request changes (entities.lua) the end of its key's name, its version, that
 -- as JSON, and how long it is remembered, ms.  nil where the script was not
--- given them.
-local function make_again(first, owner, attempt)
+-- given them.  old: the record in its place, if any.
+local function make_again(first, old, owner, attempt)
 	if not ARGV[first + 3] then
 		return nil
 	end
 	local r = {
-		again = true,
+		again = true, state = old and old.state,
 		owner = owner or ARGV[1], attempt = attempt or ARGV[2],
 		fingerprint = ARGV[first], tries = ARGV[first + 1],
 		created = ARGV[first + 2], route = ARGV[first + 3],

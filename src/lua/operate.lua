@@ -4,19 +4,22 @@
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 act, 2 retention ms, 3 the answer and 4 its status (of complete),
 --       5 the attempt that is meant, 0 for any, 6 the fingerprint that the
---       record has, empty for any; and of replace, 7 owner, 8 attempt (6
---       digits), 9 fingerprint, 10 tries, 11 created ms, 12 route, and 13 to
---       16 of an entity (make_again.lua)
+--       record has, empty for any; and of delete, 7 longest ms; of replace, 7
+--       owner, 8 attempt (6 digits), 9 fingerprint, 10 tries, 11 created ms,
+--       12 route, and 13 to 16 of an entity (make_again.lua)
 -- act: release, it did not happen: the key is free, with a fresh allowance
 --       of attempts, but their number goes on rising;
 --       complete, it happened, and this is what every retry is given;
---       delete, the record is forgotten;
+--       delete, the record is forgotten; one that is damaged becomes UNKNOWN,
+--       for as long as retention says: it may have been executed, and what any
+--       gateway has of it on its disk comes before another claim;
 --       replace, it is damaged and forgotten, and in its place comes the
 --       answer that a gateway has for it: no claim comes in between.
 -- Answers: DONE state-before, and unless it is deleted, ms-left record;
 --       FENCED state where the record's state forbids the act, or it is not
 --       the attempt and fingerprint that are meant; GONE; BROKEN, and
---       DELETED where the damaged record was deleted, whichever it was.
+--       DELETED where the damaged record was replaced, or U ms-left record
+--       where it was deleted.
 --
 -- An answer may be sealed for one attempt and fingerprint (src/record/seal.h),
 -- and would not open in a record that has others by now.
@@ -43,14 +46,15 @@ local function publish()
 	redis.call('PUBLISH', string.sub(KEYS[2], 1, -7) .. 'changes', name)
 end
 
-local function forget()
-	redis.call('ZREM', KEYS[2], name)
-	redis.call('ZREM', KEYS[3], name)
-	publish()
+-- The record without its answer, as it is told.
+local function told(word, r, before)
+	return answer(word, r, before,
+	    redis.call('PEXPIRETIME', KEYS[1]) - now,
+	    redis.call('GETRANGE', KEYS[1], 0, ROUTE - 1 + #r.route))
 end
 
 if act == 'replace' and not r then
-	r = make_again(9, ARGV[7], ARGV[8])
+	r = make_again(9, nil, ARGV[7], ARGV[8])
 	local away = r.version and entity_apart(r.entity)
 	if away then
 		return away
@@ -68,9 +72,16 @@ elseif r == false then
 	if act ~= 'delete' or wanted ~= 0 then
 		return answer('BROKEN')
 	end
-	redis.call('DEL', KEYS[1])
-	forget()
-	return answer('BROKEN', nil, 'DELETED')
+	r = {
+		owner = NOBODY, attempt = '000001', tries = '000001',
+		fingerprint = NOBODY, reason = 'o', route = '', known = '',
+		created = stamp, lease_until = stamp, rest = '', before = '',
+	}
+	redis.call('ZREM', KEYS[2], name)
+	move(r, 'U', math.max(retention, redis.call('PTTL', KEYS[1])),
+	    ARGV[7])
+	publish()
+	return told('BROKEN', r, 'U')
 end
 
 local before = r.state
@@ -85,7 +96,9 @@ end
 if act == 'delete' then
 	redis.call('DEL', KEYS[1])
 	tell(r)
-	forget()
+	redis.call('ZREM', KEYS[2], name)
+	redis.call('ZREM', KEYS[3], name)
+	publish()
 	return answer('DONE', r, before)
 end
 
@@ -102,9 +115,6 @@ else
 	r.tries = '000000'
 	set_free(r, retention)
 end
--- The record without its answer.
-local reply = answer('DONE', r, before,
-    redis.call('PEXPIRETIME', KEYS[1]) - now,
-    redis.call('GETRANGE', KEYS[1], 0, ROUTE - 1 + #r.route))
+local reply = told('DONE', r, before)
 publish()
 return reply

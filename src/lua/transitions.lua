@@ -99,6 +99,12 @@ local function parse(value)
 	return r
 end
 
+-- What an operator's delete leaves of a damaged record: UNKNOWN, of a request
+-- that nobody knows, so that it may be any.
+local function was_damaged(r)
+	return r.state == 'U' and r.fingerprint == NOBODY
+end
+
 local function notes_of(r)
 	local notes = ''
 	for _, name in ipairs(NOTES) do

@@ -92,10 +92,12 @@ read_look(struct store *store, struct records_op *look,
 	struct span letter =
 	    reply->n_extra > 0 ? resp_text(reply->extra[0]) : SPAN("");
 	if (op->verdict == VERDICT_BROKEN && look->bare &&
-	    span_eq(letter, SPAN("DELETED"))) {
+	    reply->n_extra > 0) {
 		op->verdict = VERDICT_DONE;
 		look->broken = true;
-		return 0;
+		look->bare = span_eq(letter, SPAN("DELETED"));
+		if (look->bare)
+			return 0;
 	}
 	if (op->verdict == VERDICT_BROKEN)
 		return E_MALFORMED;
@@ -243,7 +245,7 @@ records_operate(struct store *store, struct records_op *look,
 	const struct answer *answer = order->answer;
 	must((order->act == ACT_COMPLETE) == (answer != NULL));
 	struct store_call *call =
-	    look_call(store, look, SCRIPT_operate, key_id, 6);
+	    look_call(store, look, SCRIPT_operate, key_id, 7);
 	look->bare = order->act == ACT_DELETE;
 	resp_arg(&call->args, span_str(words[order->act]));
 	resp_number(&call->args, order->retention_ms);
@@ -251,6 +253,9 @@ records_operate(struct store *store, struct records_op *look,
 	resp_number(&call->args, answer != NULL ? answer->status : 0);
 	resp_number(&call->args, order->attempt);
 	resp_arg(&call->args, order->fingerprint);
+	resp_number(&call->args,
+	    order->retention_ms > store->longest_ms ? order->retention_ms
+						    : store->longest_ms);
 	call->large = call->args.len >= LINE_LARGE_BYTES;
 	call_start(call);
 }

@@ -44,7 +44,7 @@ struct records_op {
 	/* Why its answer cannot be read, a message; NULL: it can. */
 	const char *unreadable;
 	bool bare; /* the store's own: DONE comes without a record */
-	bool broken; /* it was, and is deleted */
+	bool broken; /* it was; record is what it is now, unless replaced */
 };
 
 /* Reads a record; whole: with the answer, where it is COMPLETED. */
@@ -54,8 +54,9 @@ void records_show(struct store *store, struct records_op *look,
 enum records_act {
 	ACT_RELEASE,  /* of UNKNOWN, FAILED: the key is free, tries at 0 */
 	ACT_COMPLETE, /* of UNKNOWN, FAILED: COMPLETED with that answer */
-	ACT_DELETE,   /* of all but PROCESSING, and of one that is BROKEN where
-			 no attempt is named: there is no record any more */
+	ACT_DELETE,   /* of all but PROCESSING: there is no record any more;
+			 of one that is BROKEN, where no attempt is named: it
+			 is UNKNOWN, of a request that nobody knows */
 };
 struct records_order {
 	enum records_act act;
@@ -65,7 +66,7 @@ struct records_order {
 	 */
 	uint32_t attempt;
 	struct span fingerprint;
-	int64_t retention_ms; /* how long the record then lives */
+	int64_t retention_ms; /* how long the record then lives, if any */
 	const struct answer *answer; /* ACT_COMPLETE, else NULL */
 	/*
 	 * ACT_DELETE of one that is BROKEN: the answer that takes its place at

@@ -17,5 +17,5 @@ REASON(STATUS, 's', "status", "The upstream's answer itself means unknown "
 	"(outcomes, or its field Idempotency-Outcome).")
 REASON(DRAIN, 'd', "drain", "The gateway had to shut down before the upstream "
 	"answered (drain_timeout).")
-REASON(OPERATOR, 'o', "operator", "An operator said so; no command of this "
-	"version does this.")
+REASON(OPERATOR, 'o', "operator", "Its record was damaged, and an operator has "
+	"deleted that.")

@@ -695,6 +695,7 @@ def a_record_that_cannot_be_read_is_left_alone_or_deleted(bench):
     equal(admin.get("/keys/" + key_id)["state"], "BROKEN")
     equal(admin.post(f"/keys/{key_id}/release").status, 409)
     equal(bench.redis("GET", name), b"o9 from the future")
+    equal(admin.send("DELETE", "/keys/" + key_id).json()["state"], "UNKNOWN")
     equal(admin.send("DELETE", "/keys/" + key_id).status, 200)
     equal(bench.redis("GET", name), None)
 

@@ -11,6 +11,7 @@ from once.http import ask, build
 from once.tap import each, equal, test
 from once.upstream import answer, then_close
 
+DAY_MS = 24 * 3600 * 1000
 WITH_FIELD = answer(201, b"of the API", [("X-Say", "well")])
 
 
@@ -84,14 +85,40 @@ def the_operator_can_look_at_it_and_forget_it(bench, reply):
     equal((got.status, got.problem), (409, "conflict"))
     equal(broken.upstream.count(), 1)
     got = broken.admin("DELETE", body={"note": "looked at the bank's list"})
-    equal((got.status, got.json()),
-          (200, {"key_id": broken.key_id, "deleted": True}))
     broken.gateway.wait_for_log("operator", act="delete", before="BROKEN",
                                 note="looked at the bank's list")
-    equal(broken.admin("GET").status, 404)
-    equal([name for name in broken.redis.keys() if b":r:" in name], [])
-    broken.upstream.reply = answer()
+    # It may have been executed: nobody's word frees the key but another one.
+    shown = broken.admin("GET").json()
+    equal((got.status, got.json()), (200, shown))
+    equal((shown["state"], shown["reason"]), ("UNKNOWN", "operator"))
+    for body in (b"1", b"2"):  # whatever it was of
+        equal(broken.gateway.ask("k", body=body).problem, "outcome-unknown")
+    listed = ask(broken.gateway.ready["admin"], build(
+        "GET", "/keys?state=UNKNOWN", host="localhost")).json()["keys"]
+    equal([record["key_id"] for record in listed], [broken.key_id])
+    got = broken.admin("POST", "/complete", {"status": 200})
+    equal((got.status, got.problem), (409, "conflict"))
+    equal(broken.upstream.count(), 1)
+
+
+@each([("deleted again", "DELETE", ""), ("released", "POST", "/release")])
+def what_was_damaged_and_deleted_is_free_once_it_is(bench, method, target):
+    broken = Broken(bench, begins_otherwise)
+    equal(broken.admin("DELETE").status, 200)
+    equal(broken.gateway.ask("k").problem, "outcome-unknown")
+    equal(broken.admin(method, target).status, 200)
     equal(broken.gateway.ask("k").status, 201)
+    equal(broken.gateway.ask("k").replayed, True)
+    equal(broken.upstream.count(), 2)
+
+
+@test
+def it_is_kept_as_long_as_an_unknown_outcome(bench):
+    broken = Broken(bench, begins_otherwise)
+    equal(broken.admin("DELETE").status, 200)
+    [name] = [name for name in broken.redis.keys() if b":r:" in name]
+    left = broken.redis("PTTL", name)
+    assert 29 * DAY_MS < left <= 30 * DAY_MS, left
 
 
 @test
@@ -103,6 +130,9 @@ def the_command_does_the_same(bench):
     refused = broken.keys("release", broken.key_id)
     equal(refused.returncode, 1)
     assert "damaged" in refused.stdout + refused.stderr, refused
+    deleted = broken.keys("delete", broken.key_id)
+    equal(deleted.returncode, 0, deleted.stderr)
+    assert "UNKNOWN" in deleted.stdout, deleted.stdout
     deleted = broken.keys("delete", broken.key_id)
     equal(deleted.returncode, 0, deleted.stderr)
     equal(broken.admin("GET").status, 404)

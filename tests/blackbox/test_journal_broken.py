@@ -21,7 +21,8 @@ LARGE = answer(201, b"x" * 100_000)
 class Payment:
     """It is executed; its record is damaged before Redis hears of that."""
 
-    def __init__(self, bench, damage, reply=PAID, away=True, **idempotency):
+    def __init__(self, bench, damage, reply=PAID, away=True, back=True,
+                 **idempotency):
         self.bench = bench
         self.redis = bench.own_redis(*DURABLE)
         self.upstream = bench.upstream()
@@ -44,9 +45,12 @@ class Payment:
         hold.release()
         self.first = first.result()
         self.upstream.reply = answer(201, b"a second payment")
-        if away:
-            self.proxy.accept()
-            self.gateway.wait_for_log("store_up")
+        if away and back:
+            self.return_to_redis()
+
+    def return_to_redis(self):
+        self.proxy.accept()
+        self.gateway.wait_for_log("store_up")
 
     def put(self, value):
         self.redis("SET", self.name, value, "PX", "3600000")
@@ -123,6 +127,32 @@ def a_doubt_stays_too(bench):
     payment.gateway.wait_for_log("journal_delivered", step="unknown")
     equal(payment.gateway.ask("k").problem, "outcome-unknown")
     equal(payment.upstream.count(), 1)
+
+
+@each([("an answer", PAID, "completed"),
+       ("a doubt", close_unanswered, "unknown")])
+def no_claim_comes_before_what_another_gateway_has_of_it(bench, reply, state):
+    """The operator deletes the record where nothing is known of it."""
+    payment = Payment(bench, DAMAGES[0][1], reply, back=False)
+    other = bench.gateway(payment.upstream, redis=payment.redis, workers=1,
+                          admin={"listen": "127.0.0.1:0"}, cache={"size": 0})
+    deleted = ask(other.ready["admin"], build(
+        "DELETE", f"/keys/{payment.key_id}", host="localhost"))
+    equal((deleted.status, deleted.json()["state"]), (200, "UNKNOWN"))
+    equal(other.ask("k").problem, "outcome-unknown")
+    payment.return_to_redis()
+    payment.gateway.wait_for_log("journal_delivered")
+    if state == "completed":
+        payment.is_replayed(other)
+    else:
+        equal(other.ask("k").problem, "outcome-unknown")
+        # What is known of it now says whose it is.
+        equal(other.ask("k", body=b"{}").problem, "key-reused")
+    equal(payment.upstream.count(), 1)
+    [record] = [name for name in payment.redis.keys() if b":r:" in name]
+    held = [name for name in payment.redis.keys() if name.endswith(b":held")]
+    equal(len(held), state == "unknown")
+    equal(record, payment.name)
 
 
 @each([("hold", "hold", 201), ("retry", "retry", 503)])

@@ -18,6 +18,8 @@ ANSWERS, UNKNOWN, RETRY = "test_answers", "test_unknown", "test_on_unknown"
 DOWN, LEASE, ADMIN = "test_store_down", "test_lease", "test_admin"
 TWO, ENTITY = "test_two_gateways", "test_entity"
 STORE, MOVES = "test_journal_store", "test_cluster_entity"
+DAMAGED = "test_journal_broken"
+BEFORE = "no claim comes before what another gateway has of it: "
 BESIDE = "a holder is waited for that is on another server: "
 FIRST = "test_journal_first"
 TURN, PAUSE = "unit/shared/test_turn", "unit/shared/test_pause"
@@ -140,8 +142,8 @@ MUTANTS = {
                     "true then")]},
         [(ANSWERS, "another body with a used key is key reused")]),
     "a claim is for its request": (
-        {"claim": [("elseif r.fingerprint ~= fingerprint then",
-                    "elseif false then")]},
+        {"claim": [("elseif r.fingerprint ~= fingerprint and",
+                    "elseif false and")]},
         [(ANSWERS, "another body while the first runs is key reused")]),
 
     "an operator's answer is for the record that he looked at": (
@@ -151,6 +153,21 @@ MUTANTS = {
                       "false")]},
         [("test_encryption",
           "an operators answer is for the record as it is then")]),
+
+    "what was damaged is not free": (
+        {"operate": [("\treturn told('BROKEN', r, 'U')\n",
+                      "\tr = told('BROKEN', r, 'U')\n"
+                      "\tredis.call('DEL', KEYS[1])\n\treturn r\n")]},
+        [(DAMAGED, BEFORE + "an answer"), (DAMAGED, BEFORE + "a doubt")]),
+    "what was damaged may be of any request": (
+        {"claim": [("r.fingerprint ~= fingerprint and not was_damaged(r)",
+                    "r.fingerprint ~= fingerprint")]},
+        [(DAMAGED, BEFORE + "an answer")]),
+    "what is known of what was damaged takes its place": (
+        {name: [("(was_damaged(r) or (r.state == 'R'",
+                 "(false or (r.state == 'R'")]
+         for name in ("complete", "mark_unknown")},
+        [(DAMAGED, BEFORE + "an answer"), (DAMAGED, BEFORE + "a doubt")]),
 
     # Only the present owner takes a step.
     "who completes must own it": (

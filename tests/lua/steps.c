@@ -332,6 +332,7 @@ operate(const char *act)
 	add(&words, "%d", completes ? 202 : 0);
 	add(&words, "0");
 	add(&words, "%s", "");
+	add(&words, "%d", LONGEST);
 	return eval(SCRIPT_operate, &words);
 }
 
