@@ -101,16 +101,18 @@ counts_json(const struct admin *admin)
 static json_t *
 journal_json(const struct admin *admin)
 {
-	uint64_t entries = 0, foreign = 0, aside = 0;
+	uint64_t entries = 0, blocked = 0, foreign = 0, aside = 0;
 	for (int64_t i = 0; i < admin->conf->workers; i++) {
 		const struct worker *w = admin->workers[i];
 		entries += counter_read(&w->meter.journal_entries);
+		blocked += counter_read(&w->meter.journal_broken);
 		foreign += counter_read(&w->meter.journal_foreign);
 		aside += counter_read(&w->meter.journal_aside);
 	}
-	return json_pack("{s:I, s:b, s:I, s:I}", "entries",
+	return json_pack("{s:I, s:b, s:I, s:I, s:I}", "entries",
 	    (json_int_t)entries, "writable", is_journal_writable(admin),
-	    "foreign", (json_int_t)foreign, "damaged", (json_int_t)aside);
+	    "blocked", (json_int_t)blocked, "foreign", (json_int_t)foreign,
+	    "damaged", (json_int_t)aside);
 }
 
 static enum after

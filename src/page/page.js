@@ -94,12 +94,15 @@ function storeTile(status) {
 		: tile("Redis", "Down", redis || "", "bad");
 }
 
-function journalTile({entries, writable}) {
+function journalTile({entries, writable, blocked}) {
 	const more = entries > 0 ? "outcomes that Redis has not accepted yet"
 		: "Redis has every outcome";
 	if (!writable)
 		return tile("Journal", "Not writable",
 			"new claims are refused", "bad");
+	if (blocked > 0)
+		return tile("Journal", number(entries),
+			`${number(blocked)} of damaged records`, "bad");
 	return tile("Journal", entries > 0 ? number(entries) : "Empty", more,
 		entries > 0 ? "warn" : "");
 }

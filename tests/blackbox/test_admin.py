@@ -117,8 +117,8 @@ def status_says_what_runs(bench):
     equal(got["admin"], gateway.ready["admin"])
     equal(got["workers"], 2)
     equal(got["store"]["state"], "up")
-    equal(got["journal"], {"entries": 0, "writable": True, "foreign": 0,
-                           "damaged": 0})
+    equal(got["journal"], {"entries": 0, "writable": True, "blocked": 0,
+                           "foreign": 0, "damaged": 0})
     equal(got["configuration"]["file"], gateway.file)
     assert TIME.match(got["configuration"]["loaded"]), got
     assert TIME.match(got["started"]), got

@@ -171,7 +171,7 @@ def a_journal_that_cannot_be_written_stops_new_claims(bench):
     equal(upstream.count(), count)
     status = ask(gateway.ready["admin"],
                  build("GET", "/status", host="localhost")).json()
-    equal(status["journal"], {"entries": 0, "writable": False,
+    equal(status["journal"], {"entries": 0, "writable": False, "blocked": 0,
                               "foreign": 0, "damaged": 0})
     # Said once, not for each refused claim.
     equal(len(gateway.find_log("journal_unwritable")), 1)

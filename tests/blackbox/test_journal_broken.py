@@ -84,6 +84,7 @@ def the_outcome_stays_and_takes_the_place_of_what_is_deleted(bench, damage):
         equal(payment.gateway.find_log(kind), [])
     eventually(lambda: payment.metric(
         "onceproxy_journal_blocked_entries") == 1)
+    equal(payment.admin("GET", "/status").json()["journal"]["blocked"], 1)
     payment.redis("CONFIG", "RESETSTAT")
     eventually(lambda: payment.redis.calls("evalsha") > 30, "it is tried")
     equal(len(payment.gateway.find_log("journal_blocked")), 1)

@@ -257,7 +257,8 @@ def an_outcome_is_not_delivered_to_another_store(bench, what):
     assert line["file"] in os.listdir(folder)
     equal(other.find_log("journal_adopted"), [])
     equal(admin_of(other, "/status").json()["journal"],
-          {"entries": 0, "writable": True, "foreign": 1, "damaged": 0})
+          {"entries": 0, "writable": True, "blocked": 0, "foreign": 1,
+           "damaged": 0})
     equal(metric(other, "onceproxy_journal_entries"), 0)
     equal(metric(other, "onceproxy_journal_foreign_entries"), 1)
     equal(other.ask("new").status, 201)
