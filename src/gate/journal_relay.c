@@ -221,8 +221,7 @@ end_pass(struct journal_relay *relay)
 	relay->failures = 0;
 	key_set_clear(&relay->passed_over);
 	if (relay->large.under_way)
-		key_set_add(
-		    &relay->passed_over, &relay->large.entry.key_id);
+		key_set_add(&relay->passed_over, &relay->large.entry.key_id);
 	else
 		key_set_clear(&relay->failed_large);
 }
@@ -278,6 +277,9 @@ deliver_next(struct journal_relay *relay)
 		return false;
 	struct journal_about about =
 	    journal_about(relay->journal, relay->after);
+	/* Nothing is read for a server that is away, however often. */
+	if (!journaled_can_run(relay->worker->store, &about.key_id))
+		key_set_add(&relay->passed_over, &about.key_id);
 	if (key_set_has(&relay->passed_over, &about.key_id))
 		return true;
 	if (!store_is_large(about.answer_bytes)) {
@@ -329,9 +331,7 @@ static void
 wait_for_operator(
     struct journal_relay *relay, const struct journal_entry *entry)
 {
-	if (!key_set_has(&relay->said_broken, &entry->key_id))
-		journal_relay_log_entry(entry, EV_journal_blocked);
-	key_set_add(&relay->said_broken, &entry->key_id);
+	journal_relay_log_blocked(&relay->said_broken, entry);
 	key_set_add(&relay->broken, &entry->key_id);
 }
 
@@ -382,8 +382,7 @@ on_small_ended(void *arg)
 	if (is_delivered(delivery)) {
 		relay->failures = 0;
 	} else {
-		key_set_add(
-		    &relay->passed_over, &delivery->entry.key_id);
+		key_set_add(&relay->passed_over, &delivery->entry.key_id);
 		relay->failures += error != 0 && error != E_STORE_DOWN;
 	}
 	if (relay->failures < FAILURES_MAX) {
@@ -403,8 +402,7 @@ on_large_ended(void *arg)
 	if (is_delivered(delivery))
 		deliver_all(relay);
 	else
-		key_set_add(
-		    &relay->failed_large, &delivery->entry.key_id);
+		key_set_add(&relay->failed_large, &delivery->entry.key_id);
 }
 
 /* --- taking --- */

@@ -32,6 +32,15 @@ journal_relay_log_entry(const struct journal_entry *entry, enum event event)
 	log_end(&line);
 }
 
+void
+journal_relay_log_blocked(
+    struct key_set *said, const struct journal_entry *entry)
+{
+	if (!key_set_has(said, &entry->key_id))
+		journal_relay_log_entry(entry, EV_journal_blocked);
+	key_set_add(said, &entry->key_id);
+}
+
 /* Its key is not known either: what the operator can look at is the file. */
 void
 journal_relay_log_damaged(const struct journal *journal, uint64_t id)

@@ -3,6 +3,7 @@
 
 #include "journal/journal.h"
 #include "loop/log.h"
+#include "record/key_set.h"
 
 /*
  * What the journal relay says in the log.  It decides nothing, and keeps
@@ -11,4 +12,7 @@
 void journal_relay_log_writable(const struct journal *journal, bool can);
 void journal_relay_log_entry(
     const struct journal_entry *entry, enum event event);
+/* That an entry's record is damaged, once for each key: those in said. */
+void journal_relay_log_blocked(
+    struct key_set *said, const struct journal_entry *entry);
 void journal_relay_log_damaged(const struct journal *journal, uint64_t id);

@@ -3,10 +3,12 @@
 
 #include "base/test_build.h"
 #include "record/answer_codec.h"
+#include "record/redis_keys.h"
 #include "store/claim_revoke.h"
 #include "store/journaled.h"
 #include "store/store.h"
 #include "store/store_parts.h"
+#include "store/topology.h"
 
 void
 journaled_write(struct store *store, struct journal_writer *writer,
@@ -75,6 +77,16 @@ journaled_is_final(const struct store_op *op, const struct journal_entry *entry)
 		return false;
 	return op->verdict == VERDICT_DONE || entry->deadline_ms == 0 ||
 	    op->now_ms > entry->deadline_ms || !INVARIANT(giveback_again);
+}
+
+bool
+journaled_can_run(const struct store *store, const struct key_id *key_id)
+{
+	const struct node *node = topology_node_of(
+	    store, redis_keys_shard(store->conf, key_id));
+	if (node == NULL)
+		return topology_is_hopeful(store->topology);
+	return node_is_up(node) || node_is_hopeful(node);
 }
 
 /* Of a policy, the operations read these times and nothing else. */

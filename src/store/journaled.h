@@ -35,6 +35,11 @@ void journaled_write(struct store *store, struct journal_writer *writer,
 void journaled_revokes(struct store *store, struct journal_writer *writer);
 
 /*
+ * Whether an entry of that key may be run: false while the server of the
+ * cluster that has it is away, and nothing would come of it.
+ */
+bool journaled_can_run(const struct store *store, const struct key_id *key_id);
+/*
  * Starts the operation that an entry stands for, which ends as any other; what
  * entry points to lives until then.
  */
