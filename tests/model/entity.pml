@@ -6,6 +6,8 @@
  *
  * Without a macro: on_unknown is "hold".
  *   RETRY     on_unknown is "retry"
+ *   MOVES     the slot moves once, and meanwhile the entity is not where the
+ *             records are: who has to know of it tries again
  *
  * Mutants, mistakes that somebody might make; a promise is then broken:
  *   NO_HOLDER            a claim does not look who holds the entity
@@ -16,6 +18,8 @@
  *   COMPARE_ONCE         (RETRY) only a free key's version is compared
  *   RAISE_LATER          the version is raised in a step of its own
  *   RAISE_BLINDLY        it is raised to any version that is completed
+ *   APART_IS_NONE        (MOVES) a claim takes for none what is not there
+ *   RAISE_APART          (MOVES) what is raised then is raised in vain
  *   OPERATOR_FORGETS     an operator's completion does not raise it
  *
  * ONLY=PROMISE checks that promise alone:
@@ -73,6 +77,27 @@ byte highest;		/* of all versions that were COMPLETED */
 
 hidden mtype verdict;	/* of a step; never looked at after its atomic */
 
+#ifdef MOVES
+bool apart, moved;
+#define IS_APART	apart
+#else
+#define IS_APART	false
+#endif
+#ifdef APART_IS_NONE
+#define MAY_CLAIM	true
+#define IS_HERE		!IS_APART
+#else
+#define MAY_CLAIM	!IS_APART
+#define IS_HERE		true
+#endif
+#ifdef RAISE_APART
+#define MAY_RAISE(step)	true
+#define IS_RAISED	!IS_APART
+#else
+#define MAY_RAISE(step)	(step != KEEP || !IS_APART)
+#define IS_RAISED	true
+#endif
+
 #define IS_OPEN(r)	(r.state == PROCESSING || r.state == UNKNOWN)
 #define IS_LIVE(r)	(r.state == PROCESSING && r.leased)
 
@@ -83,14 +108,15 @@ hidden mtype verdict;	/* of a step; never looked at after its atomic */
 #else
 #define HOLDS(r)	IS_LIVE(r)
 #endif
-#define IS_BUSY(k)	(entity.holder == OTHER(k) && HOLDS(redis[OTHER(k)]) \
+#define IS_BUSY(k)	(IS_HERE && entity.holder == OTHER(k) && \
+			HOLDS(redis[OTHER(k)]) \
 			&& redis[OTHER(k)].owner == entity.owner)
 #ifdef RENEW_LATE
 #define HOLDS_ON(o)	true
 #else
 #define HOLDS_ON(o)	(entity.holder == KEY(o))
 #endif
-#define IS_STALE(k)	(version[k] <= entity.version)
+#define IS_STALE(k)	(IS_HERE && version[k] <= entity.version)
 
 inline alone()
 {
@@ -156,8 +182,8 @@ inline raise(k)
 #ifdef RAISE_BLINDLY
 	entity.version = version[k]
 #else
-	entity.version = (version[k] > entity.version -> version[k] :
-	    entity.version)
+	entity.version = (IS_RAISED && version[k] > entity.version ->
+	    version[k] : entity.version)
 #endif
 }
 
@@ -240,7 +266,7 @@ proctype Request(byte me)
 		at == CLAIM && looked ->
 #else
 	:: atomic {
-		at == CLAIM ->
+		at == CLAIM && MAY_CLAIM ->
 #endif
 		claim(KEY(me), me);
 		printf("request %d claims: %e\n", me, verdict);
@@ -269,7 +295,8 @@ proctype Request(byte me)
 		fi
 	}
 	:: atomic {
-		at == KEEP || at == RELEASE || at == DOUBT ->
+		(at == KEEP || at == RELEASE || at == DOUBT) &&
+		    MAY_RAISE(at) ->
 		settle(KEY(me), me, at);
 		printf("request %d ends with %e: %e\n", me, at, verdict);
 		if
@@ -291,7 +318,7 @@ proctype Request(byte me)
 		at = JOURNAL
 	}
 	:: atomic {
-		at == JOURNAL ->
+		at == JOURNAL && MAY_RAISE(journal[me]) ->
 		settle(KEY(me), me, journal[me]);
 		printf("request %d sends its journal: %e\n", me, verdict);
 #ifdef RAISE_LATER
@@ -328,7 +355,7 @@ proctype Request(byte me)
 	:: atomic {
 		at == FORWARD && redis[KEY(me)].state == PROCESSING &&
 		    redis[KEY(me)].owner == me && !redis[KEY(me)].leased &&
-		    HOLDS_ON(me) ->
+		    HOLDS_ON(me) && MAY_CLAIM ->
 		printf("request %d renews its lease\n", me);
 		redis[KEY(me)].leased = true;
 		alone()
@@ -378,9 +405,20 @@ end:	do
 	:: atomic { redis[1].state == PROCESSING && !redis[1].leased ->
 		sweep(1) }
 	/* An operator may come, or not. */
-	:: atomic { redis[0].state == UNKNOWN && !gone -> decide(0) }
-	:: atomic { redis[1].state == UNKNOWN && !gone -> decide(1) }
+	:: atomic { redis[0].state == UNKNOWN && !gone && MAY_RAISE(KEEP) ->
+		decide(0) }
+	:: atomic { redis[1].state == UNKNOWN && !gone && MAY_RAISE(KEEP) ->
+		decide(1) }
 	:: atomic { !gone -> gone = true }
+#ifdef MOVES
+	:: atomic { !moved ->
+		printf("the slot begins to move\n");
+		moved = true;
+		apart = true }
+	:: atomic { apart ->
+		printf("the slot has moved\n");
+		apart = false }
+#endif
 	od
 }
 

@@ -11,6 +11,8 @@
  *              is 1
  *   FORGETS    Redis forgets the record once, while its owner is there; no
  *              retry comes, and no gateway dies, before the outcome does
+ *   DAMAGES    the record is damaged once, before it is COMPLETED; an operator
+ *              deletes it
  * To have fewer states:
  *   THREE      only one request goes through the second gateway
  *   PROMPT     no claim is executed late
@@ -42,6 +44,11 @@
  *   OLD_DENIAL           (RECONCILE) what the API denied is executed although
  *                        somebody else has asked since
  *   GONE_IS_LATE         (FORGETS) an outcome that finds no record is given up
+ *   BROKEN_IS_LATE       (DAMAGES) an outcome whose record is damaged is given
+ *                        up
+ *   DELETE_FREES         (DAMAGES) an operator's delete of a damaged record
+ *                        leaves a free key
+ *   DELETE_DECIDES       (DAMAGES) what it leaves takes no outcome
  *   NO_WAIT              (FAILOVER) it is enough that the master has it
  *   WAIT_ELSEWHERE       (FAILOVER) WAIT is asked on another connection
  *                        than the one that wrote
@@ -81,8 +88,8 @@
 #define NOBODY		4
 #define OPERATOR	5
 
-/* A record's states; the last two are verdicts as well. */
-mtype = { NONE, RELEASED, PROCESSING, UNKNOWN, COMPLETED };
+/* A record's states; the last three are verdicts as well. */
+mtype = { NONE, RELEASED, PROCESSING, BROKEN, UNKNOWN, COMPLETED };
 /* The other verdicts of the scripts; what is gone is FENCED here. */
 mtype = { OURS, ASK, IN_FLIGHT, DONE, FENCED, BEFORE };
 /*
@@ -167,6 +174,12 @@ bool crashed;
 #endif
 bool begun;
 
+#ifdef DAMAGES
+bool damaged;
+#define WAS_DAMAGED	damaged
+#else
+#define WAS_DAMAGED	false
+#endif
 #ifdef FORGETS
 bool forgot;
 /* The record is gone, and somebody has what it takes to make it again. */
@@ -299,12 +312,20 @@ inline meet_unknown(r, o)
  */
 #if defined(FORGETS) && !defined(GONE_IS_LATE)
 #define IS_GONE(r, o)	(r.state == NONE && held[o] != 0)
+#elif defined(DAMAGES) && !defined(DELETE_DECIDES)
+/* ... or was damaged: an UNKNOWN of nobody's is what a delete has left. */
+#define IS_GONE(r, o)	(r.state == UNKNOWN && r.owner == NOBODY && \
+			held[o] != 0)
 #else
 #define IS_GONE(r, o)	false
 #endif
 
 inline make_again(r, o, its)
 {
+	if
+	:: its == COMPLETED -> KNOWN
+	:: else
+	fi;
 	r.state = its;
 	r.owner = o;
 	r.attempt = held[o];
@@ -329,6 +350,8 @@ inline claim(r, o)
 #endif
 	:: r.state == UNKNOWN ->
 		meet_unknown(r, o)
+	:: r.state == BROKEN ->
+		verdict = UNKNOWN
 	:: r.state == COMPLETED ->
 		verdict = COMPLETED
 	fi
@@ -459,10 +482,14 @@ inline unknown(r, o)
 inline settle(r, o, step)
 {
 	if
-	:: step == KEEP -> complete(r, o)
-	:: step == RELEASE || step == UNSENT ->
+	:: r.state == BROKEN ->
+		verdict = BROKEN
+	:: r.state != BROKEN && step == KEEP ->
+		complete(r, o)
+	:: r.state != BROKEN && (step == RELEASE || step == UNSENT) ->
 		release(r, IS_HELD(r, o), step)
-	:: step == DOUBT -> unknown(r, o)
+	:: r.state != BROKEN && step == DOUBT ->
+		unknown(r, o)
 	fi
 }
 
@@ -556,6 +583,8 @@ end:	do
 		:: journal[me] != KEEP || verdict != DONE ->
 #elif defined(RETRY) && !defined(JOURNAL_FORGETS)
 		:: verdict != BEFORE ->
+#elif defined(DAMAGES) && !defined(BROKEN_IS_LATE)
+		:: verdict != BROKEN ->
 #else
 		:: true ->
 #endif
@@ -827,6 +856,13 @@ proctype Gateway(byte g)
 		:: verdict == BEFORE ->
 			to_journal(KEEP)
 #endif
+#ifdef BROKEN_IS_LATE
+		:: verdict == BROKEN ->
+			next_request()
+#else
+		:: verdict == BROKEN ->
+			to_journal(at)
+#endif
 		:: verdict == FENCED && MINE.state == COMPLETED ->
 			replay()
 		:: verdict == FENCED && MINE.state != COMPLETED ->
@@ -978,6 +1014,27 @@ end:	do
 		MASTER.attempt = 0
 	}
 #endif
+#ifdef DAMAGES
+	/* Nobody can read the record any more ... */
+	:: atomic {
+		!damaged && IS_OPEN(MASTER) ->
+		printf("the record is damaged\n");
+		damaged = true;
+		MASTER.state = BROKEN
+	}
+	/* ... and an operator deletes it. */
+	:: atomic {
+		MASTER.state == BROKEN ->
+		printf("the operator deletes what is damaged\n");
+#ifdef DELETE_FREES
+		MASTER.state = NONE;
+#else
+		MASTER.state = UNKNOWN;
+#endif
+		MASTER.owner = NOBODY;
+		MASTER.attempt = 0
+	}
+#endif
 #ifdef OPERATOR_COMPLETES
 	:: atomic {
 		MASTER.state == UNKNOWN ->
@@ -1017,7 +1074,7 @@ init {
 #endif
 #if !defined(RETRY) && !defined(RECONCILE) && !defined(FAILOVER) && \
     ASKED(NO_IDLE_DOUBT)
-	assert(MASTER.state != UNKNOWN || in_doubt || crashed);
+	assert(MASTER.state != UNKNOWN || in_doubt || crashed || WAS_DAMAGED);
 #endif
 #if !defined(FAILOVER) && !defined(FORGETS) && ASKED(TRUTH)
 	/* What is unknown has no answer ... */

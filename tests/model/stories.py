@@ -7,6 +7,7 @@ VARIANTS = [
     ("a replica takes over", "FAILOVER"),
     ("a replica takes over, on_unknown is retry", "FAILOVER RETRY THREE"),
     ("Redis forgets the record", "FORGETS"),
+    ("the record is damaged", "DAMAGES"),
 ]
 
 MISTAKES = [
@@ -30,6 +31,14 @@ MISTAKES = [
      "FORGETS GONE_IS_LATE", "LASTING"),
     ("an outcome that is given up for want of a record executes twice",
      "FORGETS GONE_IS_LATE", "ONCE"),
+    ("an outcome that is given up for a damaged record leaves a doubt",
+     "DAMAGES BROKEN_IS_LATE", "TRUTH"),
+    ("a damaged record whose delete frees the key executes twice",
+     "DAMAGES DELETE_FREES", "ONCE"),
+    ("an outcome that comes after the delete and is refused leaves a doubt",
+     "DAMAGES DELETE_DECIDES", "TRUTH"),
+    ("an answer that comes after the delete and is refused is not there",
+     "DAMAGES DELETE_DECIDES", "LASTING"),
     ("a claim that only the master has executes twice after a failover",
      "FAILOVER NO_WAIT", "ONCE"),
     ("a claim that only the master has repeats an attempt number",

@@ -13,6 +13,8 @@ MODEL = Model("entity.pml")
 VARIANTS = [
     ("on_unknown is hold", ""),
     ("on_unknown is retry", "RETRY"),
+    ("its slot moves", "MOVES"),
+    ("its slot moves, on_unknown is retry", "MOVES RETRY"),
 ]
 
 MISTAKES = [
@@ -34,6 +36,12 @@ MISTAKES = [
      "RAISE_LATER", "RISING"),
     ("a version that is not compared when it is raised falls",
      "RAISE_BLINDLY", "RISING"),
+    ("a holder that is on another server and taken for none holds nothing",
+     "MOVES APART_IS_NONE", "ALONE"),
+    ("a version that is on another server and taken for none is not compared",
+     "MOVES APART_IS_NONE", "NEWER"),
+    ("a version raised on another server than the entity's is forgotten",
+     "MOVES RAISE_APART", "RISING"),
     ("an operator's completion that raises nothing lets an older one pass",
      "OPERATOR_FORGETS", "NEWER"),
 ]
