@@ -57,7 +57,7 @@ log_of(const struct postgres_reader *reader, enum event event)
 
 /* The same trouble again is not said again. */
 static void
-say_away(struct postgres_reader *reader, const char *why)
+log_down(struct postgres_reader *reader, const char *why)
 {
 	if (!reader->up && strcmp(reader->message, why) == 0)
 		return;
@@ -109,7 +109,7 @@ postgres_down(struct postgres_reader *reader, const char *why)
 	bool good = reader->ready &&
 	    loop_now_ms(reader->loop) - reader->ready_ms > GOOD_MS;
 	drop_connection(reader);
-	say_away(reader, words);
+	log_down(reader, words);
 	postgres_connect_begin(reader->connect, good);
 }
 
@@ -148,7 +148,7 @@ connection_made(void *arg, PGconn *conn)
 static void
 connection_failed(void *arg, const char *why)
 {
-	say_away(arg, why);
+	log_down(arg, why);
 }
 
 /* --- how many rows are unread --- */

@@ -35,6 +35,7 @@ struct postgres_connect {
 	unsigned host;  /* the one that is tried, or was last */
 	unsigned tried; /* of this round */
 	unsigned failures; /* rounds in a row */
+	bool ever;         /* there was a connection */
 	struct resolve_lookup *lookup;
 	PGconn *conn;
 	struct watch *watch;
@@ -115,14 +116,14 @@ read_hosts(struct postgres_connect *connect)
 		    nth(addresses, i), nth(setting(connect, "port"), i)};
 }
 
-struct connect_settings {
+struct postgres_settings {
 	const char *names[SETTINGS_MOST];
 	const char *values[SETTINGS_MOST];
 	unsigned count;
 };
 
 static void
-set(struct connect_settings *settings, const char *name, const char *value)
+set(struct postgres_settings *settings, const char *name, const char *value)
 {
 	if (value == NULL || settings->count + 1 >= SETTINGS_MOST)
 		return;
@@ -132,7 +133,7 @@ set(struct connect_settings *settings, const char *name, const char *value)
 
 /* What the URI says comes later and wins. */
 static void
-set_defaults(struct connect_settings *settings,
+set_defaults(struct postgres_settings *settings,
     const struct postgres_connect *connect)
 {
 	set(settings, "application_name", connect->application);
@@ -159,7 +160,7 @@ static PGconn *
 start_to(const struct postgres_connect *connect, const char *address)
 {
 	const struct postgres_host *host = &connect->hosts[connect->host];
-	struct connect_settings settings = {0};
+	struct postgres_settings settings = {0};
 	set_defaults(&settings, connect);
 	PQconninfoOption *o = connect->options;
 	for (; o != NULL && o->keyword != NULL; o++)
@@ -235,6 +236,7 @@ attempt_made(struct postgres_connect *connect)
 	connect->conn = NULL;
 	drop_attempt(connect);
 	connect->tried = 0;
+	connect->ever = true;
 	connect->events.made(connect->events.arg, conn);
 }
 
@@ -335,14 +337,11 @@ postgres_connect_begin(struct postgres_connect *connect, bool was_good)
 {
 	drop_attempt(connect);
 	connect->tried = 0;
-	if (was_good) {
-		connect->failures = 0;
-		timer_set(&connect->pause, 0);
-		return;
-	}
-	connect->failures++;
-	connect->host = (connect->host + 1) % connect->n_hosts;
-	timer_set(&connect->pause, pause_ms(connect->failures));
+	if (connect->ever)
+		connect->host = (connect->host + 1) % connect->n_hosts;
+	connect->failures = was_good ? 0 : connect->failures + 1;
+	timer_set(&connect->pause,
+	    was_good ? 0 : pause_ms(connect->failures));
 }
 
 struct postgres_connect *

@@ -34,8 +34,8 @@ struct postgres_connect *postgres_connect_new(struct loop *loop,
 void postgres_connect_free(struct postgres_connect **connect);
 
 /*
- * Tries until made() is called.  The last connection was good: at once, with
- * the host that it led to first; else after a pause, with the next host first.
+ * Tries until made() is called, with the host behind the last one first, which
+ * may hang: at once where the last connection was good, else after a pause.
  */
 void postgres_connect_begin(struct postgres_connect *connect, bool was_good);
 

@@ -97,7 +97,7 @@ settle(struct postgres_reader *reader, struct postgres_finish_item *item)
 }
 
 static void
-deny(struct postgres_reader *reader, struct postgres_finish_item *item,
+end_refused(struct postgres_reader *reader, struct postgres_finish_item *item,
     const struct postgres_trouble *trouble)
 {
 	if (item->finish != NULL)
@@ -152,7 +152,7 @@ end_failed(struct postgres_reader *reader, struct postgres_finish_item *item,
 	if (may_pass(trouble))
 		end_item(item, E_BROKER_DOWN);
 	else
-		deny(reader, item, trouble);
+		end_refused(reader, item, trouble);
 }
 
 /* --- batches --- */

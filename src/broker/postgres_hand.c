@@ -18,7 +18,7 @@ hash_of(struct span position)
 }
 
 static struct postgres_row **
-slot_of(const struct postgres_hand *hand, struct span position)
+hash_bucket(const struct postgres_hand *hand, struct span position)
 {
 	return &hand->buckets[hash_of(position) & (hand->n_buckets - 1)];
 }
@@ -28,7 +28,7 @@ postgres_hand_find(const struct postgres_hand *hand, struct span position)
 {
 	if (hand->n_buckets == 0)
 		return NULL;
-	struct postgres_row *row = *slot_of(hand, position);
+	struct postgres_row *row = *hash_bucket(hand, position);
 	while (row != NULL && !span_eq(row->position, position))
 		row = row->same_hash;
 	return row;
@@ -43,7 +43,7 @@ widen(struct postgres_hand *hand)
 	hand->buckets = mem_zero(hand->n_buckets * sizeof *hand->buckets);
 	struct postgres_row *row = hand->oldest;
 	for (; row != NULL; row = row->after) {
-		struct postgres_row **to = slot_of(hand, row->position);
+		struct postgres_row **to = hash_bucket(hand, row->position);
 		row->same_hash = *to;
 		*to = row;
 	}
@@ -61,7 +61,7 @@ postgres_hand_add(struct postgres_hand *hand, const struct postgres_row *like)
 	if (like->position.len > 0)
 		memcpy(copy, like->position.ptr, like->position.len);
 	row->position = span_of(copy, like->position.len);
-	struct postgres_row **to = slot_of(hand, row->position);
+	struct postgres_row **to = hash_bucket(hand, row->position);
 	row->same_hash = *to;
 	*to = row;
 	row->before = hand->newest;
@@ -76,7 +76,7 @@ postgres_hand_add(struct postgres_hand *hand, const struct postgres_row *like)
 void
 postgres_hand_remove(struct postgres_hand *hand, struct postgres_row *row)
 {
-	struct postgres_row **at = slot_of(hand, row->position);
+	struct postgres_row **at = hash_bucket(hand, row->position);
 	while (*at != row)
 		at = &(*at)->same_hash;
 	*at = row->same_hash;

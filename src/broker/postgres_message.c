@@ -96,7 +96,7 @@ message_of(const PGresult *result, int at)
 }
 
 static void
-assess(struct broker_message *m, const PGresult *result, int at,
+note_what_is_odd(struct broker_message *m, const PGresult *result, int at,
     size_t most_bytes)
 {
 	const char *odd = read_headers(
@@ -121,7 +121,7 @@ postgres_message_read(const PGresult *result, int at, size_t most_bytes,
 	    part < 0 || part >= POSTGRES_PARTS)
 		return NULL;
 	struct broker_message *message = message_of(result, at);
-	assess(message, result, at, most_bytes);
+	note_what_is_odd(message, result, at, most_bytes);
 	*ret_row = (struct postgres_row){
 	    .part = (uint32_t)part,
 	    .no_order =

@@ -51,6 +51,7 @@ struct postgres_take {
 	unsigned limit;
 	bool came_to_end;
 	bool last_ahead; /* of its last row */
+	bool any_id;     /* a row of it had one */
 	struct timer poll;
 };
 

@@ -11,6 +11,8 @@
 #define TAKE_BYTES "4194304"
 /* Of an entity or a type: longer ones are no names. */
 #define NAME_BYTES "8192"
+/* Of an id; an index takes no longer ones. */
+#define ID_BYTES "4096"
 /* How far unread rows are counted. */
 #define COUNT_MOST "100000"
 
@@ -169,10 +171,11 @@ rows_of(const struct maker *m, const char *above, const char *is_ahead)
 
 /* In the order of enum postgres_column; no value that is too large. */
 static const char *
-take_word(const struct maker *m, const char *rows, size_t most)
+within_limits(const struct maker *m, const char *rows, size_t most)
 {
 	return arena_printf(m->arena,
-	    "SELECT id, ord, part::text, ahead::text, "
+	    "SELECT CASE WHEN octet_length(id) <= " ID_BYTES " THEN id END, "
+	    "ord, part::text, ahead::text, "
 	    "CASE WHEN octet_length(entity) <= " NAME_BYTES " THEN entity END, "
 	    "CASE WHEN octet_length(type) <= " NAME_BYTES " THEN type END, "
 	    "made, CASE WHEN octet_length(headers) <= %zu THEN headers END, "
@@ -308,9 +311,9 @@ postgres_sql_make(struct arena *arena, const struct conf_source *source,
 	struct postgres_sql sql = {.parts = parts_of(source),
 	    .ordered = types->ordered,
 	    .pair = source->columns.order != NULL};
-	sql.take_start = take_word(
+	sql.take_start = within_limits(
 	    &m, rows_of(&m, "true", ahead(&m, 4, 5)), most_bytes);
-	sql.take_above = take_word(&m,
+	sql.take_above = within_limits(&m,
 	    rows_of(&m, behind(&m, 5, 7), ahead(&m, 4, 6)), most_bytes);
 	sql.finish = finish_of(&m, "");
 	sql.count = arena_printf(arena,

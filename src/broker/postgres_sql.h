@@ -40,7 +40,7 @@ struct postgres_sql {
 
 /* The columns that take_start and take_above give, all of them texts. */
 enum postgres_column {
-	COLUMN_ID,
+	COLUMN_ID,    /* null where it is too long to be one */
 	COLUMN_ORDER, /* null where that column is */
 	COLUMN_PART,
 	COLUMN_AHEAD, /* "true": behind the frontier, and not null */

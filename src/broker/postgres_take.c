@@ -226,7 +226,7 @@ ask_rows(struct postgres_reader *reader, struct arena *arena, struct span parts)
 	t->number++;
 	t->limit = reader->credit < LIMIT_MOST ? reader->credit : LIMIT_MOST;
 	t->outstanding = true;
-	t->came_to_end = t->last_ahead = false;
+	t->came_to_end = t->last_ahead = t->any_id = false;
 	const struct postgres_place *above = place_of(t);
 	struct list without = left_out(reader);
 	struct span frontier_id = text_or_null(t->frontier.id);
@@ -282,6 +282,9 @@ move_places(struct postgres_take *t, const PGresult *result, int row)
 {
 	bool has_order =
 	    postgres_pipe_value(result, row, COLUMN_ORDER).ptr != NULL;
+	if (postgres_pipe_value(result, row, COLUMN_ID).ptr == NULL)
+		return;
+	t->any_id = true;
 	t->last_ahead = says_true(result, row, COLUMN_AHEAD);
 	if (t->last_ahead)
 		place_at(&t->frontier, result, row);
@@ -295,8 +298,11 @@ hand_rows_over(struct postgres_reader *reader, const PGresult *result, int row)
 	struct postgres_row kept;
 	struct broker_message *message = postgres_message_read(
 	    result, row, reader->most_bytes, &kept);
-	if (message == NULL)
+	if (message == NULL) {
+		postgres_note(reader, "a row is left where it is, because its "
+				      "id is longer than 4096 bytes");
 		return;
+	}
 	if (postgres_hand_find(&reader->hand, message->position) != NULL) {
 		broker_message_free(&message);
 		return;
@@ -328,7 +334,8 @@ take_row_results(struct postgres_batch *batch, unsigned statement,
 		    reader->pipe == NULL)
 			return;
 	}
-	t->came_to_end = row == rows && rows == found && rows < (int)t->limit;
+	t->came_to_end = row == rows &&
+	    (!t->any_id || (rows == found && rows < (int)t->limit));
 }
 
 /* All up to the furthest row has been looked at. */

@@ -2,6 +2,7 @@
 """Contract, section 2: commands, options, exit codes."""
 
 import os
+import re
 import signal
 import socket
 
@@ -22,6 +23,7 @@ def version_names_program_and_version(bench):
     done = command("--version")
     equal(done.returncode, 0)
     assert done.stdout.startswith("onceproxy 0."), done.stdout
+    assert re.search(r"^with(out)? postgres$", done.stdout, re.M), done.stdout
 
 
 @test

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "broker/streams.h"
-#include "conf/conf_load.h"
+#include "load/conf_load.h"
 #include "lib/streams_bench.h"
 
 enum { TURN_MS = 2 };

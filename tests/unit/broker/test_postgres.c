@@ -234,6 +234,25 @@ what_is_odd_in_a_row_is_said_of_its_message(void **state)
 }
 
 static void
+a_row_whose_id_is_too_long_holds_nobody_up(void **state)
+{
+	(void)state;
+	outbox_table(outbox_server, "text");
+	postgres_just(outbox_server, NULL,
+	    "ALTER TABLE outbox DROP CONSTRAINT outbox_pkey; "
+	    "INSERT INTO outbox (id, payload) VALUES "
+	    "(repeat('a', 4097), '1'), (repeat('b', 4096), '1')");
+	struct outbox *o = opened(1);
+	outbox_run_ms(o, 300);
+	broker_reader_credit(o->reader, 10);
+	outbox_until_took(o, 1);
+	assert_int_equal(o->took[0]->position.len, 4096);
+	assert_non_null(
+	    strstr(broker_reader_health(o->reader).message, "longer than"));
+	outbox_free(&o);
+}
+
+static void
 many_large_rows_come_in_several_takes(void **state)
 {
 	(void)state;
@@ -400,6 +419,50 @@ ten_thousand_may_be_in_hand(void **state)
 	}
 }
 
+static long long
+index_entries_read(void)
+{
+	return postgres_number(outbox_server,
+	    "SELECT pg_stat_clear_snapshot(); "
+	    "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes "
+	    "WHERE relname = 'outbox'");
+}
+
+static void
+finished_rows_are_not_read_again_and_again(void **state)
+{
+	(void)state;
+	enum { ROWS = 10000 };
+	static struct outbox_finish f[ROWS];
+	outbox_table(outbox_server, "int");
+	put_rows(1, ROWS);
+	/* While it is open no finished row goes from the index. */
+	PGconn *old = postgres_connection(outbox_server);
+	postgres_just(outbox_server, old,
+	    "BEGIN ISOLATION LEVEL REPEATABLE READ; "
+	    "SELECT count(*) FROM outbox");
+	struct outbox *o = opened(2 * ROWS);
+	outbox_until_took(o, ROWS);
+	for (int i = 0; i < ROWS; i++)
+		outbox_finish_begin(o, &f[i], o->took[i], NULL);
+	for (int i = 0; i < ROWS; i++)
+		outbox_until_done(o, &f[i]);
+	/* Until the floor is behind them. */
+	outbox_run_ms(o, 6000);
+	long long before = index_entries_read();
+	for (int i = 1; i <= 40; i++) {
+		put_rows(ROWS + i, ROWS + i);
+		outbox_until_took(o, ROWS + (size_t)i);
+	}
+	outbox_run_ms(o, 1500);
+	long long read = index_entries_read() - before;
+	print_message("# index entries read: %lld\n", read);
+	/* One sweep, or two, may have come; the last rows' finish. */
+	assert_true(read < 3 * ROWS);
+	PQfinish(old);
+	outbox_free(&o);
+}
+
 static bool
 has_lag(const struct outbox *o)
 {
@@ -429,12 +492,14 @@ main(void)
 	    cmocka_unit_test(ids_may_be_of_any_type),
 	    cmocka_unit_test(payloads_are_given_as_they_are),
 	    cmocka_unit_test(what_is_odd_in_a_row_is_said_of_its_message),
+	    cmocka_unit_test(a_row_whose_id_is_too_long_holds_nobody_up),
 	    cmocka_unit_test(many_large_rows_come_in_several_takes),
 	    cmocka_unit_test(names_are_taken_as_they_are_written),
 	    cmocka_unit_test(a_notification_wakes_the_reader),
 	    cmocka_unit_test(a_row_that_commits_late_is_taken),
 	    cmocka_unit_test(an_order_of_its_own_column_is_kept),
 	    cmocka_unit_test(ten_thousand_may_be_in_hand),
+	    cmocka_unit_test(finished_rows_are_not_read_again_and_again),
 	    cmocka_unit_test(the_lag_is_what_nobody_has_taken),
 	};
 	return cmocka_run_group_tests(

@@ -277,6 +277,19 @@ a_column_may_change_its_type(void **state)
 }
 
 static void
+ask_for_the_password_of(const char *role)
+{
+	char path[FOLDER_MAX + 32];
+	snprintf(
+	    path, sizeof path, "%s/data/pg_hba.conf", outbox_server->folder);
+	FILE *file = fopen(path, "we");
+	assert_non_null(file);
+	fprintf(file, "host all %s all scram-sha-256\nlocal all all trust\n"
+		      "host all all all trust\n", role);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void
 a_password_is_given_and_never_said(void **state)
 {
 	(void)state;
@@ -284,16 +297,11 @@ a_password_is_given_and_never_said(void **state)
 	outbox_table(outbox_server, "int");
 	put_rows(1, 1);
 	struct outbox *o = outbox_new(NULL);
-	char *file = postgres_text(outbox_server, "SHOW hba_file");
+	ask_for_the_password_of("careful");
 	postgres_just(outbox_server, NULL,
-	    "DROP ROLE IF EXISTS careful; CREATE ROLE careful LOGIN SUPERUSER "
-	    "PASSWORD 'other'; "
-	    "COPY (SELECT 'host all careful all scram-sha-256' || chr(10) || "
-	    "pg_read_file('%s')) TO PROGRAM 'cat > hba; "
-	    "printf \"%%%%b\" \"$(cat hba)\" > pg_hba.conf'; "
-	    "SELECT pg_reload_conf()",
-	    file);
-	free(file);
+	    "DROP ROLE IF EXISTS careful; "
+	    "CREATE ROLE careful LOGIN SUPERUSER PASSWORD 'other'; "
+	    "SELECT pg_reload_conf()");
 	free(o->broker.postgres);
 	o->broker.postgres = mem_printf("postgresql://careful@localhost:%d/"
 					"postgres", outbox_server->port);
@@ -305,6 +313,37 @@ a_password_is_given_and_never_said(void **state)
 	postgres_just(outbox_server, NULL,
 	    "ALTER ROLE careful PASSWORD '%s'", password);
 	outbox_until_took(o, 1);
+	outbox_free(&o);
+}
+
+static void
+rows_come_over_tls_too(void **state)
+{
+	(void)state;
+	outbox_table(outbox_server, "int");
+	postgres_just(outbox_server, NULL,
+	    "COPY (SELECT 1) TO PROGRAM 'openssl req -new -x509 -days 2 "
+	    "-nodes -subj /CN=x -keyout server.key -out server.crt "
+	    "2>/dev/null && chmod 600 server.key'; "
+	    "INSERT INTO outbox (id, payload) SELECT n, "
+	    "to_jsonb(repeat('x', 7001 * n)) FROM generate_series(1, 100) n");
+	postgres_just(outbox_server, NULL, "ALTER SYSTEM SET ssl = on");
+	postgres_just(outbox_server, NULL, "SELECT pg_reload_conf()");
+	struct outbox *o = outbox_new(NULL);
+	free(o->broker.postgres);
+	o->broker.postgres = mem_printf(
+	    "postgresql://once@localhost:%d/postgres?sslmode=require",
+	    outbox_server->port);
+	outbox_open(o, 100);
+	outbox_until_took(o, 100);
+	for (size_t i = 0; i < 100; i++)
+		assert_int_equal(o->took[i]->payload.len, 7001 * (i + 1) + 2);
+	assert_int_equal(
+	    postgres_number(outbox_server,
+		"SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity "
+		"USING (pid) WHERE ssl AND "
+		"application_name = 'onceproxy/test'"),
+	    1);
 	outbox_free(&o);
 }
 
@@ -349,6 +388,7 @@ main(void)
 		what_is_wrong_with_the_table_is_said_until_it_is_right),
 	    cmocka_unit_test(a_column_may_change_its_type),
 	    cmocka_unit_test(a_password_is_given_and_never_said),
+	    cmocka_unit_test(rows_come_over_tls_too),
 	    cmocka_unit_test(a_uri_that_cannot_be_read_is_said),
 	    cmocka_unit_test(close_takes_no_time_whatever_is_under_way),
 	};

@@ -204,6 +204,36 @@ who_goes_leaves_all_to_the_others_at_once(void **state)
 	close_two();
 }
 
+/* Each has a loop of its own, and only one of them runs. */
+static void
+who_is_frozen_loses_its_parts_and_finishes_nothing_twice(void **state)
+{
+	(void)state;
+	struct outbox_finish f;
+	outbox_table(outbox_server, "int");
+	put_rows(1, 10, 10);
+	both.one = outbox_new(NULL);
+	outbox_open(both.one, 100);
+	outbox_until_took(both.one, 10);
+	both.other = outbox_new(NULL);
+	outbox_open(both.other, 100);
+	outbox_until_took(both.other, 10);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(outbox_finish(both.other, &f,
+				     both.other->took[i], NULL), 0);
+		assert_int_equal(f.finish.finished, BROKER_FINISHED);
+	}
+	outbox_until_up(both.one, false);
+	outbox_until_up(both.one, true);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(outbox_finish(both.one, &f,
+				     both.one->took[i], NULL), 0);
+		assert_int_equal(f.finish.finished, BROKER_NOT_PENDING);
+	}
+	assert_int_equal(both.one->deleted + both.other->deleted, 0);
+	close_two();
+}
+
 int
 main(void)
 {
@@ -215,6 +245,8 @@ main(void)
 	    cmocka_unit_test(
 		who_joins_gets_parts_when_nothing_of_them_is_in_hand),
 	    cmocka_unit_test(who_goes_leaves_all_to_the_others_at_once),
+	    cmocka_unit_test(
+		who_is_frozen_loses_its_parts_and_finishes_nothing_twice),
 	};
 	return cmocka_run_group_tests(
 	    tests, outbox_start_server, outbox_stop_server);
