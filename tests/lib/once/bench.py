@@ -8,6 +8,7 @@ import threading
 from .fault_proxy import FaultProxy
 from .folder import drop_folder, make_folder
 from .gateway import Gateway
+from .postgres import Postgres
 from .redis import Redis
 from .rediscluster import RedisCluster
 from .sentinels import Sentinels
@@ -58,6 +59,11 @@ class Bench:
         redis = Redis(*options)
         self.redises.append(redis)
         return redis
+
+    def postgres(self):
+        """A PostgreSQL of the test's own."""
+        self.redises.append(Postgres())
+        return self.redises[-1]
 
     def sentinels(self, *args, **kwargs):
         """A master, its replicas, and the Sentinels that watch over them."""

@@ -37,6 +37,11 @@ def command(*args, env=None, timeout=PATIENCE):
     return done
 
 
+def is_without(part):
+    """Whether the program was built without an optional part."""
+    return f"without {part}" in command("--version").stdout
+
+
 # Does what a service manager does, by sd_listen_fds(3): sockets from number 3
 # on, announced in the environment of the process that has them.
 ACTIVATE = """

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Rows of a PostgreSQL outbox: each is executed once, and finished in the same
+transaction as its result or dead letter."""
+
+import json
+import signal
+
+from once import tap
+from once.gateway import is_without
+from once.postgres import Outbox, outbox_source, programs
+from once.tap import equal, test
+from once.upstream import answer, close_unanswered
+
+
+def begin(bench, upstream, members=None, key="bigserial", **more):
+    outbox = Outbox(bench.postgres(), key=key)
+    config = bench.config(upstream, **more)
+    outbox_source(config, outbox, **(members or {}))
+    return outbox, config
+
+
+def ended(gateway, count, **members):
+    gateway.wait_until(
+        lambda: len(gateway.find_log("message", **members)) >= count,
+        f"{count} messages {members}")
+
+
+def sent(upstream):
+    return [json.loads(r.body)["n"] for r in upstream.requests]
+
+
+@test
+def a_row_is_executed_once_and_deleted(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream)
+    gateway = bench.serve(config)
+    row = outbox.add({"n": 1})
+    ended(gateway, 1, outcome="executed", position=row)
+    equal((outbox.unread(), sent(upstream)), ([], [1]))
+
+
+@test
+def a_finished_row_may_be_marked(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(
+        bench, upstream, {"finish": {"set": "published_at"}}, key="uuid")
+    gateway = bench.serve(config)
+    for n in range(20):
+        outbox.add({"n": n}, entity=str(n))
+    ended(gateway, 20, outcome="executed")
+    equal(outbox.unread("published_at IS NULL"), [])
+    equal(len(outbox.unread()), 20)
+    equal(sorted(sent(upstream)), list(range(20)))
+
+
+@test
+def the_same_key_by_http_and_by_row_is_one_execution(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream)
+    gateway = bench.serve(config)
+    first = gateway.ask("k", body=b'{"n": 1}')
+    equal(first.status, 201)
+    outbox.add({"n": 1}, headers={"Idempotency-Key": "k"})
+    ended(gateway, 1, outcome="duplicate")
+    equal((upstream.count(), outbox.unread()), (1, []))
+
+
+@test
+def a_result_and_a_dead_letter_are_in_the_rows_own_transaction(bench):
+    def script(connection, request):
+        bad = json.loads(request.body)["n"] == 2
+        connection.send(answer(422 if bad else 201, b'{"id":"ch"}'))
+    upstream = bench.upstream(script)
+    outbox, config = begin(bench, upstream, {"results": {"table": "done"}})
+    gateway = bench.serve(config)
+    good = outbox.add({"n": 1})
+    bad = outbox.add({"n": 2}, kind="refund", headers={"a": "b"})
+    ended(gateway, 2)
+    equal(outbox.unread(), [])
+    done, = outbox.postgres.rows(
+        "SELECT status, headers, key_id, convert_from(body, 'UTF8') AS body "
+        "FROM done")
+    equal((done["status"], done["body"], done["headers"]["onceproxy-position"]),
+          (201, '{"id":"ch"}', good))
+    dead, = outbox.postgres.rows(
+        "SELECT id, entity, type, headers, "
+        "convert_from(payload, 'UTF8') AS payload FROM outbox_dead")
+    equal((dead["id"], dead["entity"], dead["type"],
+           json.loads(dead["payload"]), dead["headers"]["a"],
+           dead["headers"]["onceproxy-reason"],
+           dead["headers"]["onceproxy-status"]),
+          (bad, "a", "refund", {"n": 2}, "b", "refused", "422"))
+
+
+@test
+def an_outage_of_postgresql_loses_nothing(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream)
+    gateway = bench.serve(config)
+    hold = upstream.hold()
+    outbox.add({"n": 1})
+    hold.wait_arrived()
+    outbox.postgres.kill()
+    hold.release()
+    gateway.wait_for_log("source_stands", reason="broker")
+    outbox.postgres.start()
+    ended(gateway, 1)
+    equal((upstream.count(), outbox.unread()), (1, []))
+
+
+@test
+def a_gateway_killed_in_the_middle_leaves_the_row(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream, idempotency={"lease": "1s"})
+    gateway = bench.serve(config)
+    hold = upstream.hold()
+    outbox.add({"n": 1})
+    hold.wait_arrived()
+    gateway.kill()
+    hold.release()
+    second = bench.serve(config)
+    second.wait_for_log("message_held", source="outbox")
+    equal((upstream.count(), len(outbox.unread())), (1, 1))
+
+
+@test
+def a_row_that_nobody_knows_of_holds_its_entity_only(bench):
+    def script(connection, request):
+        if json.loads(request.body)["n"] == 1:
+            close_unanswered(connection, request)
+        else:
+            connection.send(answer())
+    upstream = bench.upstream(script)
+    outbox, config = begin(bench, upstream, {"order_by": "entity"})
+    gateway = bench.serve(config)
+    outbox.add({"n": 1}, entity="a")
+    outbox.add({"n": 2}, entity="a")
+    outbox.add({"n": 3}, entity="b")
+    ended(gateway, 1, outcome="executed")
+    gateway.wait_for_log("message_held", source="outbox")
+    equal(sorted(sent(upstream)), [1, 3])
+    equal(len(outbox.unread()), 2)
+
+
+@test
+def two_gateways_share_a_table_in_order(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream, {"order_by": "entity"})
+    gateways = [bench.serve(dict(config, instance=name,
+                                 state_dir=bench.folder()))
+                for name in ("one", "two")]
+    rows = ", ".join(
+        f"('x', '{n % 10}', 'charge', '{{\"n\": {n}}}')" for n in range(300))
+    outbox.postgres("INSERT INTO outbox (aggregatetype, aggregateid, type, "
+                    f"payload) VALUES {rows}")
+    gateways[0].wait_until(
+        lambda: upstream.count() >= 300 and outbox.unread() == [],
+        "all rows are finished")
+    for account in range(10):
+        mine = [n for n in sent(upstream) if n % 10 == account]
+        equal(mine, sorted(mine))
+        equal(len(set(mine)), 30)
+
+
+@test
+def a_drain_gives_rows_back(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream)
+    gateway = bench.serve(config)
+    hold = upstream.hold()
+    outbox.add({"n": 1})
+    hold.wait_arrived()
+    gateway.signal(signal.SIGTERM)
+    gateway.wait_for_log("draining")
+    other = bench.serve(dict(config, state_dir=bench.folder()))
+    hold.release()
+    ended(other, 1, outcome="duplicate")
+    equal(gateway.wait(), 0)
+    equal((upstream.count(), outbox.unread()), (1, []))
+
+
+if programs() is None or is_without("postgres"):
+    print("1..0 # SKIP no PostgreSQL")
+else:
+    tap.main()
