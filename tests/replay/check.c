@@ -94,11 +94,14 @@ check_client(const struct client *client)
 
 /* --- leases --- */
 
+/* Records that are PROCESSING, with leases that last. */
+static unsigned owners;
+
 static void
 see_record(const char *name, struct span value)
 {
 	(void)name;
-	if (value.len < 100 || span_of(value.ptr, 3).ptr[2] == 'C')
+	if (value.len < 100 || value.ptr[2] == 'C' || value.ptr[0] == '?')
 		return;
 	/* UNKNOWN because its lease has expired, though its owner was well. */
 	bool expired = value.ptr[2] == 'U' &&
@@ -110,6 +113,7 @@ see_record(const char *name, struct span value)
 	int64_t lease_until_ms = 0;
 	for (unsigned i = 42; i < 55; i++)
 		lease_until_ms = 10 * lease_until_ms + (value.ptr[i] - '0');
+	owners += lease_until_ms > redis_now_ms();
 	CHECK(!world.healing || lease_until_ms + LAPSE_MS >= redis_now_ms(),
 	    "PROCESSING %lld ms after the end of its lease",
 	    (long long)(redis_now_ms() - lease_until_ms));
@@ -124,7 +128,10 @@ check_now(void)
 	for (unsigned i = 0; i < CALLERS_MAX; i++)
 		if (world.clients[i].caller != NULL)
 			check_client(&world.clients[i]);
+	owners = 0;
 	redis_records(see_record);
+	CHECK(!policy()->serialize || owners <= 1,
+	    "an entity has %u owners at once", owners);
 }
 
 /* --- healing --- */

@@ -186,6 +186,8 @@ list_healing(void)
 	}
 	if (ghosts_count() > 0)
 		add(HAPPENS_GHOST, NULL, 0);
+	if (redis_damaged() != NULL && !world.redis_down)
+		add(HAPPENS_DELETE, NULL, 0);
 }
 
 /* --- faults --- */
@@ -233,6 +235,8 @@ list_faults(void)
 		add_fault(FAULT_SHORT, HAPPENS_SHORT, NULL, 0);
 	if (forwards_count() > 0)
 		add_fault(FAULT_FORGET, HAPPENS_FORGET, NULL, 0);
+	if (redis_in_flight() != NULL && redis_damaged() == NULL)
+		add_fault(FAULT_DAMAGE, HAPPENS_DAMAGE, NULL, 0);
 	if (world.redis_down) {
 		if (fake_journals_answer())
 			add_fault(FAULT_LOSE, HAPPENS_LOSE, NULL, 0);
@@ -678,6 +682,24 @@ do_forget(const struct chance *event)
 }
 
 static void
+do_damage(const struct chance *event)
+{
+	(void)event;
+	redis_damage();
+	world.forgot = true;
+}
+
+/* What the record knew of attempts is gone. */
+static void
+do_delete(const struct chance *event)
+{
+	(void)event;
+	redis_delete_damaged();
+	for (unsigned i = 0; i < KEYS_MAX; i++)
+		world.truths[i].attempts = 0;
+}
+
+static void
 do_kill(const struct chance *event)
 {
 	gateway_kill(event->gateway);
@@ -717,6 +739,7 @@ events_happen(const struct chance *event)
 	    [HAPPENS_GO_ON] = {"it goes on", do_go_on},
 	    [HAPPENS_START] = {"it is started", do_start},
 	    [HAPPENS_GHOST] = {"Redis executes a ghost", do_ghost},
+	    [HAPPENS_DELETE] = {"an operator deletes", do_delete},
 	    [HAPPENS_TIME] = {"time passes", do_time},
 	    [HAPPENS_CUT] = {"its connection is cut", do_cut},
 	    [HAPPENS_DEAFEN] = {"its ear is cut", do_deafen},
@@ -731,6 +754,7 @@ events_happen(const struct chance *event)
 	    [HAPPENS_SHORT] = {"memory is used up", do_short},
 	    [HAPPENS_FORGET] = {"Redis forgets everything", do_forget},
     [HAPPENS_LOSE] = {"Redis will be back without its data", do_forget},
+	    [HAPPENS_DAMAGE] = {"a record is damaged", do_damage},
 	};
 	world_say("%s (gateway %u, number %u, doing %u)",
 	    doings[event->what].message,

@@ -22,6 +22,7 @@ enum happening {
 	HAPPENS_GO_ON,
 	HAPPENS_START,
 	HAPPENS_GHOST,
+	HAPPENS_DELETE, /* the operator deletes what is damaged */
 	HAPPENS_TIME, /* the clock moves to the next timer that matters */
 	/* Faults, from here on. */
 	HAPPENS_CUT,
@@ -37,6 +38,7 @@ enum happening {
 	HAPPENS_SHORT,
 	HAPPENS_FORGET,
 	HAPPENS_LOSE,
+	HAPPENS_DAMAGE,
 };
 
 struct chance {

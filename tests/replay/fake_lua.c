@@ -18,6 +18,8 @@
  * Redis, numbers in replies lose their fractions, and no script may use a
  * global that does not exist.
  */
+enum { DAMAGED_MS = 24 * 3600 * 1000 };
+
 static lua_State *lua;
 static struct script_names names;
 static int functions[SCRIPT_COUNT_];
@@ -189,6 +191,42 @@ redis_run(struct span command, char **ret_reply, size_t *ret_len)
 	*ret_len = reply.len;
 	freeReplyObject(read);
 	redisReaderFree(reader);
+}
+
+static void
+put_index(struct resp *command, const char *record, const char *word)
+{
+	char *name = mem_printf("%.*s%s",
+	    (int)(strrchr(record, ':') - 1 - record), record, word);
+	resp_arg(command, span_str(name));
+	free(name);
+}
+
+void
+redis_delete_damaged(void)
+{
+	struct resp command = {0};
+	const char *record = redis_damaged();
+	char *reply;
+	size_t len;
+	resp_begin(&command, 14);
+	resp_arg(&command, SPAN("EVALSHA"));
+	resp_arg(&command, span_str(names.sha[SCRIPT_operate]));
+	resp_number(&command, 3);
+	resp_arg(&command, span_str(record));
+	put_index(&command, record, "leases");
+	put_index(&command, record, "held");
+	resp_arg(&command, SPAN("delete"));
+	resp_number(&command, DAMAGED_MS);
+	resp_arg(&command, SPAN(""));
+	resp_number(&command, 0);
+	resp_number(&command, 0);
+	resp_arg(&command, SPAN(""));
+	resp_number(&command, DAMAGED_MS);
+	resp_arg(&command, SPAN("the operator"));
+	redis_run(span_of(command.bytes, command.len), &reply, &len);
+	free(reply);
+	resp_clear(&command);
 }
 
 /* --- life --- */

@@ -15,6 +15,8 @@
  * world's clock.  Any other ends the test: add it here when a script needs it.
  * Replies are pushed as Lua has them.
  */
+enum { RECORD_BYTES = 100 }; /* at least, and more than an entity has */
+
 struct member {
 	char *name;
 	double score;
@@ -170,6 +172,39 @@ redis_records(void (*see)(const char *name, struct span value))
 	for (struct entry *e = entries; e != NULL; e = e->next)
 		if (e->string != NULL)
 			see(e->key, span_of(e->string, e->len));
+}
+
+static struct entry *
+find_record(const char *begin, char state)
+{
+	struct entry *e = entries;
+	while (e != NULL &&
+	    (e->string == NULL || e->len < RECORD_BYTES ||
+		strncmp(e->string, begin, 1) != 0 || e->string[2] != state))
+		e = e->next;
+	return e;
+}
+
+const char *
+redis_in_flight(void)
+{
+	struct entry *e = find_record("o", 'P');
+	return e ? e->key : NULL;
+}
+
+const char *
+redis_damaged(void)
+{
+	struct entry *e = find_record("?", 'P');
+	return e ? e->key : NULL;
+}
+
+void
+redis_damage(void)
+{
+	struct entry *e = find_record("o", 'P');
+	must(e != NULL);
+	e->string[0] = '?';
 }
 
 /* In any order of the keys. */

@@ -422,7 +422,8 @@ forwards_end(unsigned index, enum doing doing)
 	struct transfer *t = transfer_get(index);
 	/* It must have been there all the time. */
 	struct span body = t->message.body;
-	must(t->what.question || span_starts(body, SPAN("pay ")));
+	must(t->what.question || span_starts(body, SPAN("pay ")) ||
+	    span_starts(body, SPAN("{")));
 	world.deeds++;
 	if (is_late(t) && t->what.half) {
 		cut(t);

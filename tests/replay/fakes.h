@@ -40,6 +40,12 @@ void redis_clear(void);
 /* Calls see() for each record. */
 void redis_records(void (*see)(const char *name, struct span value));
 uint64_t redis_hash(void);
+/* The name of a record that is PROCESSING; of one that is damaged; or NULL. */
+const char *redis_in_flight(void);
+const char *redis_damaged(void);
+/* Damages the one; and what an operator's delete makes of the other. */
+void redis_damage(void);
+void redis_delete_damaged(void);
 /*
  * What its replicas have: everything as of the last WAIT that counted enough of
  * them; and if a WAIT has counted too few since, perhaps what there was then.

@@ -148,6 +148,7 @@ hash_worker(const struct gateway *g)
 	hash = mix(hash, w->store->n_claim_revokes);
 	hash = mix(hash, w->store->sweep_shard);
 	hash = mix(hash, w->draining);
+	hash = mix(hash, (uint64_t)w->store->nodes->subscriber.heard_us);
 	hash = mix(hash, hash_held(&w->store->nodes->small.replicas));
 	hash = mix(hash, hash_held(&w->store->nodes->large.replicas));
 	for (unsigned i = 0; i < GATEWAY_LINKS; i++)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "replay/explore.h"
 
+#define SERIAL ",'entity':['/item'],'serialize':true"
+#define ITEM "{\"item\": 7}"
 #define HOLD "'lease':'6s'"
 #define RETRY "'lease':'6s','on_unknown':'retry','max_attempts':4"
 #define RECONCILE                                                             \
@@ -12,6 +14,28 @@
  * any step.
  */
 static const struct scenario scenarios[] = {
+    {
+	.name = "an owner of an entity stands still until its lease is over",
+	.policy = HOLD SERIAL,
+	.gateways = 2,
+	.callers = {{.key = "k", .body = ITEM},
+	    {.key = "l", .body = ITEM, .gateway = 1}},
+	.upstream = DOES_PAY | DOES_REFUSE,
+	.faults = FAULT_STALL,
+	.fault = 1,
+	.slow = 2,
+    },
+    {
+	.name = "an owner of an entity is killed at any step",
+	.policy = RETRY SERIAL,
+	.gateways = 2,
+	.callers = {{.key = "k", .body = ITEM},
+	    {.key = "l", .body = ITEM, .gateway = 1}},
+	.upstream = DOES_PAY | DOES_BREAK,
+	.faults = FAULT_KILL,
+	.fault = 1,
+	.slow = 1,
+    },
     {
 	.name = "a gateway is killed at any step, and the outcome is held",
 	.policy = HOLD,

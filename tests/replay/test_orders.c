@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "replay/explore.h"
 
+#define SERIAL ",'entity':['/item'],'serialize':true"
+#define ITEM "{\"item\": 7}"
+
 /* Every order of events, for a few clients of one key. */
 static const struct scenario scenarios[] = {
+    {
+	.name = "two keys of one entity are executed one by one",
+	.policy = "'lease':'6s'" SERIAL,
+	.gateways = 2,
+	.callers = {{.key = "k", .body = ITEM},
+	    {.key = "l", .body = ITEM, .gateway = 1}},
+	.upstream = DOES_PAY | DOES_REFUSE | DOES_BREAK | DOES_NOT_HEAR |
+	    DOES_HEAR,
+	.slow = 2,
+    },
     {
 	.name = "two clients with one key are paid once",
 	.policy = "'lease':'6s'",

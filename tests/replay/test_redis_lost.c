@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "replay/explore.h"
 
+#define SERIAL ",'entity':['/item'],'serialize':true"
+#define ITEM "{\"item\": 7}"
 #define HOLD "'lease':'6s'"
 #define RETRY "'lease':'6s','on_unknown':'retry','max_attempts':4"
 #define RECONCILE                                                             \
@@ -9,6 +11,16 @@
 
 /* Every order of events, with Redis lost, late or refusing at any step. */
 static const struct scenario scenarios[] = {
+    {
+	.name = "Redis is lost at any step, and an entity has its turns",
+	.policy = HOLD SERIAL,
+	.gateways = 1,
+	.callers = {{.key = "k", .body = ITEM}, {.key = "l", .body = ITEM}},
+	.upstream = DOES_PAY | DOES_REFUSE | DOES_BREAK,
+	.faults = FAULT_CUT | FAULT_GHOST,
+	.fault = 1,
+	.late = 1,
+    },
     {
 	.name = "Redis is lost at any step, and the outcome is held",
 	.policy = HOLD,
@@ -67,6 +79,36 @@ static const struct scenario scenarios[] = {
 	.callers = {{.key = "k"}, {.key = "k", .gateway = 1, .after = 1}},
 	.upstream = DOES_PAY | DOES_BREAK,
 	.faults = FAULT_FORGET,
+	.fault = 1,
+	.slow = 1,
+    },
+    {
+	.name = "the record is damaged, and the outcome is held",
+	.policy = HOLD,
+	.gateways = 2,
+	.callers = {{.key = "k"}, {.key = "k", .gateway = 1}},
+	.upstream = DOES_PAY | DOES_FAIL | DOES_REFUSE | DOES_BREAK |
+	    DOES_NOT_HEAR,
+	.faults = FAULT_DAMAGE,
+	.fault = 1,
+	.slow = 1,
+    },
+    {
+	.name = "the record is damaged, and Redis is lost besides",
+	.policy = HOLD,
+	.gateways = 1,
+	.callers = {{.key = "k"}, {.key = "k", .after = 1}},
+	.upstream = DOES_PAY | DOES_BREAK,
+	.faults = FAULT_DAMAGE | FAULT_CUT | FAULT_GHOST,
+	.fault = 2,
+    },
+    {
+	.name = "the record is damaged, and the upstream is asked",
+	.policy = RECONCILE,
+	.gateways = 2,
+	.callers = {{.key = "k"}, {.key = "k", .gateway = 1, .after = 1}},
+	.upstream = DOES_PAY | DOES_BREAK,
+	.faults = FAULT_DAMAGE,
 	.fault = 1,
 	.slow = 1,
     },

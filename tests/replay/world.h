@@ -46,6 +46,11 @@ enum fault {
 	FAULT_FORGET = 2048,
 	/* The same, while an answer waits on disk until Redis is back. */
 	FAULT_LOSE = 4096,
+	/*
+	 * A record in flight is damaged in Redis; an operator deletes it at any
+	 * time from then on.
+	 */
+	FAULT_DAMAGE = 8192,
 };
 
 /* What the upstream may do with a request. */
@@ -180,7 +185,8 @@ struct world {
 	bool memory_short; /* of all gateways */
 	unsigned fault, late, slow, close; /* what is left of them */
 	bool faulty;   /* a fault has happened */
-	bool forgot;   /* a failover lost what replicas did not have */
+	/* A failover lost what replicas did not have; or it was damaged. */
+	bool forgot;
 	bool hurried;  /* time passed while Redis had something to do */
 	bool healing;  /* no more faults */
 	unsigned deeds; /* counts what gateways do to the world */
