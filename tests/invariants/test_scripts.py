@@ -252,7 +252,7 @@ MUTANTS = {
 
     # What Redis has forgotten.
     "an answer makes its record again": (
-        {"complete": [("\tr = make_again(6)\n", NOTHING)]},
+        {"complete": [("\tr = make_again(6, r)\n", NOTHING)]},
         [(STORE, "an outcome makes its record again: by script"),
          (STORE, "an outcome makes its record again: by function")]),
     "who came later and executed nothing is not in the way": (
@@ -264,7 +264,7 @@ MUTANTS = {
         [(STORE, "a record made again knows its version: at once"),
          (STORE, "a record made again knows its version: from disk")]),
     "a doubt makes its record again": (
-        {"mark_unknown": [("\tr = make_again(6)\n", NOTHING)]},
+        {"mark_unknown": [("\tr = make_again(6, r)\n", NOTHING)]},
         [(STORE, "an outcome of which nobody knows is made again too")]),
     "a record that was made again is of the same request": (
         {"complete": [("fingerprint = ARGV[first]",
