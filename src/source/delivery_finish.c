@@ -235,7 +235,8 @@ delivery_finish_answered(struct machine *machine)
 static void
 log_message(const struct delivery *d, int64_t took_us)
 {
-	if (!log_wants(EV_message))
+	bool wanted = d->buried || d->source->conf->log_access;
+	if (!wanted || !log_wants(EV_message))
 		return;
 	struct logline line = log_begin(EV_message);
 	log_str(&line, "source", d->source->source->name);
