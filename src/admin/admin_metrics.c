@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <dirent.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "admin/admin_metrics.h"
+#include "admin/metrics_sources.h"
+#include "admin/metrics_text.h"
 #include "gate/claimant.h"
 #include "gate/worker.h"
 
@@ -14,98 +15,13 @@ _Static_assert((int)OUTCOME_COUNT_ <= (int)METER_OUTCOMES, "too many results");
 
 struct admin_metrics {
 	const struct admin_metrics_source *from;
-	struct body *out;
-	const char *name; /* of the metric */
+	struct metrics_text text;
 };
-
-/* --- text --- */
-
-static void PRINTF_LIKE(2, 3)
-write_text(struct admin_metrics *e, const char *fmt, ...)
-{
-	char text[512];
-	va_list args;
-	va_start(args, fmt);
-	int len = vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
-	must(len >= 0 && (size_t)len < sizeof text);
-	must(body_append(e->out, text, (size_t)len) == 0);
-}
-
-/* label="value", with the escapes that the format has. */
-static void
-put_label(struct admin_metrics *e, const char *label, const char *value)
-{
-	write_text(e, "%s=\"", label);
-	for (; *value != '\0'; value++) {
-		if (*value == '\\' || *value == '"')
-			write_text(e, "\\%c", *value);
-		else if (*value == '\n')
-			write_text(e, "\\n");
-		else
-			write_text(e, "%c", *value);
-	}
-	write_text(e, "\"");
-}
 
 static void
 put_value(struct admin_metrics *e, uint64_t value)
 {
-	write_text(e, "%s %" PRIu64 "\n", e->name, value);
-}
-
-/* Microseconds as seconds. */
-static void
-put_seconds(struct admin_metrics *e, uint64_t us)
-{
-	write_text(
-	    e, " %" PRIu64 ".%06" PRIu64 "\n", us / 1000000, us % 1000000);
-}
-
-static void
-put_bucket(struct admin_metrics *e, const char *label, const char *value,
-    const char *bound, uint64_t count)
-{
-	write_text(e, "%s_bucket{", e->name);
-	put_label(e, label, value);
-	write_text(e, ",le=\"%s\"} %" PRIu64 "\n", bound, count);
-}
-
-/* The histograms of all workers, added up: buckets, and the sum. */
-struct gathered {
-	uint64_t buckets[HISTOGRAM_BOUNDS + 1];
-	uint64_t sum_us;
-};
-
-static void
-gather(struct gathered *to, const struct histogram *from)
-{
-	for (int i = 0; i <= HISTOGRAM_BOUNDS; i++)
-		to->buckets[i] += counter_read(&from->buckets[i]);
-	to->sum_us += counter_read(&from->sum_us);
-}
-
-static void
-put_histogram(struct admin_metrics *e, const char *label, const char *value,
-    const struct gathered *h)
-{
-	uint64_t count = 0;
-	for (int i = 0; i < HISTOGRAM_BOUNDS; i++) {
-		char bound[32];
-		snprintf(bound, sizeof bound, "%g",
-		    (double)histogram_bounds_us[i] / 1e6);
-		count += h->buckets[i];
-		put_bucket(e, label, value, bound, count);
-	}
-	count += h->buckets[HISTOGRAM_BOUNDS];
-	put_bucket(e, label, value, "+Inf", count);
-	write_text(e, "%s_sum{", e->name);
-	put_label(e, label, value);
-	write_text(e, "}");
-	put_seconds(e, h->sum_us);
-	write_text(e, "%s_count{", e->name);
-	put_label(e, label, value);
-	write_text(e, "} %" PRIu64 "\n", count);
+	metrics_text_value(&e->text, value);
 }
 
 /* --- from all workers --- */
@@ -150,14 +66,14 @@ put_seconds_of(struct admin_metrics *e, bool routes, const char *label)
 {
 	const struct series *s = list_of(meter_of(e, 0), routes);
 	for (; s != NULL; s = atomic_load(&s->next)) {
-		struct gathered all = {0};
+		struct metrics_gathered all = {0};
 		for (int64_t i = 0; i < e->from->n_workers; i++) {
 			const struct series *its =
 			    series_named(e, i, routes, s->name);
 			if (its != NULL)
-				gather(&all, &its->seconds);
+				metrics_text_gather(&all, &its->seconds);
 		}
-		put_histogram(e, label, s->name, &all);
+		metrics_text_histogram(&e->text, label, s->name, &all, 1);
 	}
 }
 
@@ -180,11 +96,8 @@ put_outcomes(struct admin_metrics *e, const char *route)
 		}
 		if (count == 0)
 			continue;
-		write_text(e, "%s{", e->name);
-		put_label(e, "route", route);
-		write_text(e, ",");
-		put_label(e, "outcome", outcome_words[outcome]);
-		write_text(e, "} %" PRIu64 "\n", count);
+		metrics_text_of_two(&e->text, "route", route, "outcome",
+		    outcome_words[outcome], count);
 	}
 }
 
@@ -215,11 +128,12 @@ static void
 put_STORE_SECONDS(struct admin_metrics *e)
 {
 	for (unsigned op = 0; op < SCRIPT_COUNT_; op++) {
-		struct gathered all = {0};
-		gather(&all, &e->from->store_took[op]);
+		struct metrics_gathered all = {0};
+		metrics_text_gather(&all, &e->from->store_took[op]);
 		for (int64_t i = 0; i < e->from->n_workers; i++)
-			gather(&all, &meter_of(e, i)->store[op]);
-		put_histogram(e, "operation", script_word(op), &all);
+			metrics_text_gather(&all, &meter_of(e, i)->store[op]);
+		metrics_text_histogram(
+		    &e->text, "operation", script_word(op), &all, 1);
 	}
 }
 
@@ -255,10 +169,8 @@ put_RECORDS(struct admin_metrics *e)
 	    {STATE_FAILED, "FAILED"},
 	};
 	for (int i = 0; e->from->records != NULL && i < 3; i++) {
-		write_text(e, "%s{", e->name);
-		put_label(e, "state", states[i].word);
-		write_text(
-		    e, "} %" PRIu64 "\n", e->from->records[states[i].state]);
+		metrics_text_of(&e->text, "state", states[i].word,
+		    e->from->records[states[i].state]);
 	}
 }
 
@@ -345,12 +257,34 @@ put_SPUN(struct admin_metrics *e)
 		counter_read(e->from->spun));
 }
 
+/* Those of sources are in metrics_sources.c. */
+#define OF_SOURCES(id)                                                        \
+	static void put_##id(struct admin_metrics *e)                         \
+	{                                                                     \
+		metrics_sources_##id(&(struct metrics_sources){               \
+		    &e->text, e->from->workers, e->from->n_workers});         \
+	}
+OF_SOURCES(MESSAGES)
+OF_SOURCES(MESSAGE_SECONDS)
+OF_SOURCES(MESSAGE_AGE)
+OF_SOURCES(SOURCE_IN_FLIGHT)
+OF_SOURCES(SOURCE_HELD)
+OF_SOURCES(SOURCE_PARKED)
+OF_SOURCES(SOURCE_RETRYING)
+OF_SOURCES(SOURCE_LAG)
+OF_SOURCES(SOURCE_GAP)
+OF_SOURCES(SOURCE_STANDING)
+OF_SOURCES(SOURCE_LOST)
+OF_SOURCES(SOURCE_REBALANCES)
+OF_SOURCES(DEAD_LETTERS)
+OF_SOURCES(RESULTS)
+OF_SOURCES(BROKER_UP)
+#undef OF_SOURCES
+
 static void
 put_BUILD_INFO(struct admin_metrics *e)
 {
-	write_text(e, "%s{", e->name);
-	put_label(e, "version", PACKAGE_VERSION);
-	write_text(e, "} 1\n");
+	metrics_text_of(&e->text, "version", PACKAGE_VERSION, 1);
 }
 
 static void
@@ -358,8 +292,8 @@ put_CPU_SECONDS(struct admin_metrics *e)
 {
 	struct rusage usage;
 	must(getrusage(RUSAGE_SELF, &usage) == 0);
-	write_text(e, "%s", e->name);
-	put_seconds(e,
+	metrics_text(&e->text, "%s", e->text.name);
+	metrics_text_seconds(&e->text,
 	    (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
 		    1000000 +
 		(uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec));
@@ -394,18 +328,18 @@ static void
 put_START_TIME(struct admin_metrics *e)
 {
 	int64_t ms = e->from->started_ms;
-	write_text(
-	    e, "%s %" PRId64 ".%03d\n", e->name, ms / 1000, (int)(ms % 1000));
+	metrics_text(&e->text, "%s %" PRId64 ".%03d\n", e->text.name,
+	    ms / 1000, (int)(ms % 1000));
 }
 
 void
 admin_metrics_write(const struct admin_metrics_source *from, struct body *out)
 {
-	struct admin_metrics e = {from, out, NULL};
+	struct admin_metrics e = {from, {out, NULL}};
 #define METRIC(id, kind, its_name, help) \
-	e.name = its_name; \
-	write_text( \
-	    &e, "# HELP %s %s\n# TYPE %s " #kind "\n", e.name, help, e.name); \
+	e.text.name = its_name; \
+	metrics_text(&e.text, "# HELP %s %s\n# TYPE %s " #kind "\n", \
+	    its_name, help, its_name); \
 	put_##id(&e);
 #include "tbl/metrics.h"
 #undef METRIC

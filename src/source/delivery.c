@@ -86,6 +86,7 @@ delivery_new(struct source *source, struct broker_message *message)
 	machine_name(&d->machine, message->position);
 	d->source = source;
 	d->message = message;
+	d->number = source->taken;
 	d->began_us = clock_us();
 	d->first_ms = clock_wall_ms();
 	body_init(&d->body, w->budget);

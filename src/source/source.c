@@ -29,8 +29,9 @@ on_took(void *arg, struct broker_message *message)
 	s->in_flight++;
 	if (message->time_ms >= 0)
 		histogram_add(&s->meter->age,
-		    (clock_wall_ms() - message->time_ms) * 1000);
+		    clock_wall_ms() - message->time_ms);
 	source_credit_settle(s);
+	s->taken++;
 	delivery_new(s, message);
 }
 
@@ -63,7 +64,8 @@ on_health(void *arg)
 	struct source *s = arg;
 	struct broker_health health = broker_reader_health(s->reader);
 	counter_set(&s->meter->up, health.up);
-	counter_set(&s->meter->lag, (uint64_t)health.lag);
+	counter_set(&s->meter->lag,
+	    health.lag >= 0 ? (uint64_t)health.lag : SOURCE_METER_NO_LAG);
 	counter_set(&s->meter->rebalances, health.rebalances);
 	if (health.up)
 		source_standing_end(s, STANDING_BROKER);
@@ -236,16 +238,20 @@ static void
 on_second(void *arg)
 {
 	struct source *s = arg;
-	uint64_t held = 0, retrying = 0;
+	uint64_t held = 0, retrying = 0, oldest = s->taken;
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
 		     m = m->next) {
 			const struct delivery *d = delivery_of(m);
 			held += d->resting && d->held;
 			retrying += d->resting && !d->held;
+			if (d->number - 1 < oldest)
+				oldest = d->number - 1;
 		}
 	counter_set(&s->meter->held, held);
 	counter_set(&s->meter->retrying, retrying);
+	counter_set(
+	    &s->meter->gap, s->taken - oldest - s->deliveries.count);
 	source_credit_settle(s);
 	timer_set(&s->look, LOOK_MS);
 }

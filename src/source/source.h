@@ -50,6 +50,7 @@ struct source {
 	unsigned in_flight; /* taken and at work */
 	unsigned resting;   /* held, or waiting to be tried again */
 	unsigned credit;    /* that the reader has now */
+	uint64_t taken;     /* of all times */
 
 	unsigned standing; /* of enum standing */
 	unsigned told;     /* of those, which the log has heard of */

@@ -15,6 +15,17 @@ source_meter_outcome(enum message_outcome outcome)
 	return words[outcome];
 }
 
+const char *
+source_meter_loss(enum broker_loss how)
+{
+	static const char *const losses[BROKER_LOSS_COUNT_] = {
+	    [BROKER_TRIMMED_UNREAD] = "trimmed-unread",
+	    [BROKER_TRIMMED_PENDING] = "trimmed-pending",
+	    [BROKER_DELETED] = "deleted",
+	};
+	return losses[how];
+}
+
 struct source_meter *
 source_meter_of(
     struct source_meters *meters, const char *name, const char *broker)
@@ -27,7 +38,7 @@ source_meter_of(
 	struct source_meter *m = mem_zero(sizeof *m);
 	m->name = mem_str(span_str(name));
 	m->broker = mem_str(span_str(broker));
-	counter_set(&m->lag, UINT64_MAX);
+	counter_set(&m->lag, SOURCE_METER_NO_LAG);
 	*at = m;
 	return m;
 }

@@ -15,6 +15,8 @@ enum message_outcome {
 	MESSAGE_COUNT_,
 };
 
+#define SOURCE_METER_NO_LAG UINT64_MAX
+
 struct source_meter {
 	struct source_meter *_Atomic next;
 	char *name;
@@ -25,13 +27,15 @@ struct source_meter {
 	struct counter lost[BROKER_LOSS_COUNT_];
 	struct counter rebalances;
 	struct histogram seconds; /* from taken to acknowledged */
-	struct histogram age;     /* of a message, when it was taken */
+	/* Of messages, when they were taken: it counts ms, not µs. */
+	struct histogram age;
 	/* Gauges: */
 	struct counter in_flight;
 	struct counter held;
 	struct counter retrying;
 	struct counter parked;
-	struct counter lag;      /* LAG_UNKNOWN: it is not known */
+	struct counter lag;      /* SOURCE_METER_NO_LAG: it is not known */
+	struct counter gap;      /* finished behind one that is not */
 	struct counter standing; /* bits of enum standing */
 	struct counter up;       /* the broker can be reached */
 	struct counter present;  /* it is configured now */
@@ -47,4 +51,6 @@ struct source_meter *source_meter_of(
 /* Nobody may read any more. */
 void source_meter_clear(struct source_meters *meters);
 
+/* The contract's words. */
 const char *source_meter_outcome(enum message_outcome outcome);
+const char *source_meter_loss(enum broker_loss how);

@@ -2,7 +2,7 @@
 /*
  * METRIC(id, kind, name, help): what GET /metrics shows, in this order; kinds
  * as in Prometheus' text format.  admin/admin_metrics.c has one function for
- * each id.
+ * each id, or admin/metrics_sources.c.
  */
 METRIC(REQUESTS, counter, "onceproxy_requests_total",
     "Finished requests, by route and outcome.")
@@ -42,6 +42,36 @@ METRIC(LEASES_LOST, counter, "onceproxy_leases_lost_total",
     "Leases that could not be renewed.")
 METRIC(SPUN, counter, "onceproxy_connections_spun_total",
     "Connections ended because they kept an event loop busy with nothing.")
+METRIC(MESSAGES, counter, "onceproxy_messages_total",
+    "What became of messages, by source and outcome.")
+METRIC(MESSAGE_SECONDS, histogram, "onceproxy_message_seconds",
+    "Time from taking a message to its acknowledgement, by source.")
+METRIC(MESSAGE_AGE, histogram, "onceproxy_message_age_seconds",
+    "Age of messages when they were taken, by source.")
+METRIC(SOURCE_IN_FLIGHT, gauge, "onceproxy_source_in_flight",
+    "Messages that this gateway has taken and is at work on, by source.")
+METRIC(SOURCE_HELD, gauge, "onceproxy_source_held",
+    "Messages that wait until somebody decides about their keys, by source.")
+METRIC(SOURCE_PARKED, gauge, "onceproxy_source_parked",
+    "Messages that have followed a dead letter of their order, by source.")
+METRIC(SOURCE_RETRYING, gauge, "onceproxy_source_retrying",
+    "Messages that wait to be tried again, by source.")
+METRIC(SOURCE_LAG, gauge, "onceproxy_source_lag",
+    "Messages that nobody has taken yet, by source, where that is known.")
+METRIC(SOURCE_GAP, gauge, "onceproxy_source_gap",
+    "Messages finished although one taken before them is not, by source.")
+METRIC(SOURCE_STANDING, gauge, "onceproxy_source_standing",
+    "1 while the source takes no messages for that reason.")
+METRIC(SOURCE_LOST, counter, "onceproxy_source_lost_total",
+    "Messages that the broker has lost, by source and by how.")
+METRIC(SOURCE_REBALANCES, counter, "onceproxy_source_rebalances_total",
+    "Times that a source's messages were parted anew among gateways.")
+METRIC(DEAD_LETTERS, counter, "onceproxy_dead_letters_total",
+    "Messages that became dead letters, by source and reason.")
+METRIC(RESULTS, counter, "onceproxy_results_total",
+    "Results that were put, by source.")
+METRIC(BROKER_UP, gauge, "onceproxy_broker_up",
+    "1 while all of this gateway's sources reach their broker, otherwise 0.")
 METRIC(BUILD_INFO, gauge, "onceproxy_build_info",
     "Always 1; the version is a label.")
 METRIC(CPU_SECONDS, counter, "process_cpu_seconds_total",
