@@ -48,9 +48,8 @@ set_member(json_t *object, const char *name, json_t *value)
 	must(json_object_set_new(object, name, value) == 0);
 }
 
-/* Text of any bytes: what is not UTF-8 is read as Latin-1. */
-static json_t *
-text_json(struct span text)
+json_t *
+admin_json_text(struct span text)
 {
 	if (utf8_is_valid(text))
 		return json_stringn(text.ptr, text.len);
@@ -79,8 +78,8 @@ put_stored(json_t *object, const struct answer *answer)
 	for (size_t i = 0; i < answer->fields.count; i++) {
 		const struct field *field = &answer->fields.list[i];
 		json_t *pair = json_array();
-		json_array_append_new(pair, text_json(field->name));
-		json_array_append_new(pair, text_json(field->value));
+		json_array_append_new(pair, admin_json_text(field->name));
+		json_array_append_new(pair, admin_json_text(field->value));
 		json_array_append_new(headers, pair);
 	}
 	set_member(object, "headers", headers);
@@ -102,9 +101,9 @@ admin_json_record(const struct record_view *record,
 	set_member(json, "state", json_string(admin_json_state(record->state)));
 	set_member(json, "attempt", json_integer(record->attempt));
 	if (record->route.len > 0)
-		set_member(json, "route", text_json(record->route));
+		set_member(json, "route", admin_json_text(record->route));
 	if (record->owner.len > 0)
-		set_member(json, "owner", text_json(record->owner));
+		set_member(json, "owner", admin_json_text(record->owner));
 	set_member(json, "created", admin_json_time(record->created_ms));
 	set_member(json, "changed", admin_json_time(record->changed_ms));
 	if (record->state == STATE_PROCESSING)
@@ -202,6 +201,15 @@ admin_json_read_act(struct admin_request *a)
 		       "\"note\".";
 	const char *message = take_attempt(a);
 	return message != NULL ? message : take_note(a);
+}
+
+const char *
+admin_json_read_note(struct admin_request *a)
+{
+	static const char *const names[] = {"note"};
+	if (a->in != NULL && !HAS_ONLY(a->in, names))
+		return "The body may have only the member \"note\".";
+	return take_note(a);
 }
 
 /* It is no field of one connection, and none that the gateway sets itself. */

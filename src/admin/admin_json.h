@@ -12,6 +12,8 @@
  */
 struct admin_request;
 
+/* Text of any bytes: what is not UTF-8 is read as Latin-1. */
+json_t *admin_json_text(struct span text);
 /* The contract's word for a state. */
 const char *admin_json_state(enum record_state state);
 /* RFC 3339, UTC, with milliseconds. */
@@ -28,7 +30,9 @@ json_t *admin_json_shown(const struct records_op *look, bool with_body);
  */
 /* What every act may say: an attempt and a note. */
 const char *admin_json_read_act(struct admin_request *a);
-/* The same, and the outcome that an operator knows of. */
+/* A note, and nothing else. */
+const char *admin_json_read_note(struct admin_request *a);
+/* An act's, and the outcome that an operator knows of. */
 const char *admin_json_read_outcome(struct admin_request *a);
 /* All records that a key may have, into others; one at least. */
 const char *admin_json_read_lookup(struct admin_request *a);

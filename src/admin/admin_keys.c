@@ -6,17 +6,13 @@
 #include "admin/admin_keys.h"
 #include "admin/admin_machine_private.h"
 #include "admin/admin_outcome.h"
-#include "base/digits.h"
+#include "admin/admin_query.h"
 #include "base/error.h"
 #include "base/test_build.h"
 #include "gate/worker.h"
 #include "loop/log.h"
 
-enum {
-	LIST_DEFAULT = 100,
-	LIST_MAX = 1000,
-	TRIES_MAX = 5, /* at a record that changes under an act */
-};
+enum { TRIES_MAX = 5 }; /* at a record that changes under an act */
 
 static const char *const act_words[] = {
     [ACT_RELEASE] = "release",
@@ -28,23 +24,6 @@ static enum after
 bad_request(struct admin_request *a, const char *message)
 {
 	return admin_answer_problem(a, PROBLEM_BAD_REQUEST, span_str(message));
-}
-
-/* The next of the parameters in the target's query. */
-static bool
-next_parameter(
-    struct span *query, struct span *ret_name, struct span *ret_value)
-{
-	struct span piece;
-	do {
-		if (!span_next(query, '&', &piece))
-			return false;
-	} while (piece.len == 0);
-	const char *sign = memchr(piece.ptr, '=', piece.len);
-	size_t len = sign ? (size_t)(sign - piece.ptr) : piece.len;
-	*ret_name = span_of(piece.ptr, len);
-	*ret_value = sign ? span_from(piece, len + 1) : SPAN("");
-	return true;
 }
 
 /* --- a list --- */
@@ -64,16 +43,6 @@ take_state(struct admin_request *a, struct span word)
 	return false;
 }
 
-static bool
-take_limit(struct admin_request *a, struct span digits)
-{
-	int64_t limit;
-	if (digits.len > 9 || !digits_read(digits, 999999999, &limit))
-		return false;
-	a->list.limit = limit < LIST_MAX ? (size_t)limit : LIST_MAX;
-	return limit > 0;
-}
-
 static const char *
 take_parameter(struct admin_request *a, struct span name, struct span value)
 {
@@ -82,7 +51,7 @@ take_parameter(struct admin_request *a, struct span name, struct span value)
 		    ? NULL
 		    : "\"state\" must be PROCESSING, UNKNOWN or FAILED.";
 	if (span_eq(name, SPAN("limit")))
-		return take_limit(a, value)
+		return admin_query_limit(value, &a->list.limit)
 		    ? NULL
 		    : "\"limit\" must be a number of at least 1.";
 	if (!span_eq(name, SPAN("cursor")))
@@ -98,9 +67,9 @@ enum after
 admin_keys_list(struct admin_request *a)
 {
 	struct span query = a->head.target.query, name, value;
-	a->list.limit = LIST_DEFAULT;
+	a->list.limit = ADMIN_QUERY_LIMIT;
 	a->list.after = SPAN("");
-	while (next_parameter(&query, &name, &value)) {
+	while (admin_query_next(&query, &name, &value)) {
 		const char *message = take_parameter(a, name, value);
 		if (message != NULL)
 			return bad_request(a, message);
@@ -150,7 +119,7 @@ static const char *
 take_with_body(struct admin_request *a)
 {
 	struct span query = a->head.target.query, name, value;
-	while (next_parameter(&query, &name, &value)) {
+	while (admin_query_next(&query, &name, &value)) {
 		if (!span_eq(name, SPAN("body")) ||
 		    (!span_eq(value, SPAN("0")) && !span_eq(value, SPAN("1"))))
 			return "The only parameter is \"body\", 0 or 1.";

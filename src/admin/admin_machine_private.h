@@ -10,6 +10,7 @@
 #include "http/front.h"
 #include "http/head_check.h"
 #include "http/places.h"
+#include "source/inquiry.h"
 #include "store/records.h"
 #include "store/records_count.h"
 #include "store/records_list.h"
@@ -65,7 +66,8 @@ struct admin_request;
 /* What can be asked for: a row of the table in admin_request.c. */
 struct admin_endpoint {
 	const char *method;
-	const char *path; /* {id} stands for a key_id */
+	/* {id} stands for a key_id, {name} for any segment. */
+	const char *path;
 	/* Called once the head and any body are in. */
 	enum after (*run)(struct admin_request *a);
 	unsigned flags;
@@ -85,6 +87,7 @@ struct admin_request {
 	struct checked_head head;
 	struct span id;
 	const struct admin_endpoint *endpoint;
+	struct span name; /* of a source, or a message's id; "": about none */
 	json_t *in; /* the body, where it has one */
 	size_t parsed_bytes; /* of the budget, for that */
 
@@ -110,6 +113,7 @@ struct admin_request {
 	struct journal_entry waiting;
 	struct records_list list;
 	struct records_count count;
+	struct inquiry_op inquiry;
 
 	struct answer *given; /* the operator's answer, for the record */
 	struct answer *answer;

@@ -6,8 +6,10 @@
 #include "admin/admin_body.h"
 #include "admin/admin_keys.h"
 #include "admin/admin_machine_private.h"
+#include "admin/admin_messages.h"
 #include "admin/admin_page.h"
 #include "admin/admin_request.h"
+#include "admin/admin_sources.h"
 #include "admin/admin_status.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -21,6 +23,8 @@
  *                            ├─ SHOW ⇢ SHOWN ─ ACT ⇢ ACTED ─┤
  *                            ├─ PROBE ⇢ PROBED ─────────────┤  admin_status.c
  *                            ├─ COUNT ⇢ COUNTED ────────────┤
+ *                            ├─ SURVEY ⇢ SURVEYED ──────────┤  admin_sources.c
+ *                            ├─ SEEK ⇢ SOUGHT ──────────────┤  admin_messages.c
  *                            └──────────────────────────────┴─ ANSWER ⇢
  *                                          ANSWERED           admin_answer.c
  */
@@ -38,27 +42,46 @@ static const struct admin_endpoint endpoints[] = {
     {"POST", "/keys/{id}/release", admin_keys_release, ADMIN_TAKES_BODY},
     {"POST", "/keys/{id}/complete", admin_keys_complete,
 	ADMIN_TAKES_ANSWER},
+    {"GET", "/sources", admin_sources_list, 0},
+    {"GET", "/messages", admin_messages_list, 0},
+    {"GET", "/messages/{name}", admin_messages_show, 0},
+    {"POST", "/messages/{name}/drop", admin_messages_drop,
+	ADMIN_TAKES_BODY},
 };
 enum { N_ENDPOINTS = sizeof endpoints / sizeof *endpoints };
 
 /* --- what is asked for --- */
 
-/* The same bytes, but for a key_id in the place of {id}, which is taken. */
+/* Takes the key_id that stands in the place of {id}. */
+static bool
+take_key_id(struct admin_request *a, struct span segment)
+{
+	if (segment.len != DIGEST_HEX ||
+	    !hex_decode(segment, a->key_id.bytes, DIGEST_BYTES))
+		return false;
+	hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
+	return true;
+}
+
+/* The same bytes, but for the segment in braces, which is taken. */
 static bool
 matches(const char *pattern, struct span path, struct admin_request *a)
 {
-	const char *id = strstr(pattern, "{id}");
-	if (id == NULL)
+	const char *open = strchr(pattern, '{');
+	if (open == NULL)
 		return span_eq(path, span_str(pattern));
-	struct span front = span_of(pattern, (size_t)(id - pattern));
-	struct span back = span_str(id + strlen("{id}"));
-	if (path.len != front.len + DIGEST_HEX + back.len ||
-	    !span_starts(path, front) ||
-	    !span_eq(span_from(path, front.len + DIGEST_HEX), back) ||
-	    !hex_decode(span_of(path.ptr + front.len, DIGEST_HEX),
-		a->key_id.bytes, DIGEST_BYTES))
+	struct span front = span_of(pattern, (size_t)(open - pattern));
+	struct span back = span_str(strchr(open, '}') + 1);
+	if (path.len <= front.len + back.len || !span_starts(path, front) ||
+	    !span_eq(span_from(path, path.len - back.len), back))
 		return false;
-	hex_encode(a->key_id.bytes, DIGEST_BYTES, a->key_hex);
+	struct span segment = span_from(path, front.len);
+	segment.len -= back.len;
+	if (memchr(segment.ptr, '/', segment.len) != NULL)
+		return false;
+	if (!strncmp(open, "{id}", 4))
+		return take_key_id(a, segment);
+	a->name = segment;
 	return true;
 }
 
@@ -203,6 +226,7 @@ admin_request_free(struct machine *machine)
 	op_cancel(&a->look.op.op);
 	op_cancel(&a->list.op.op);
 	op_cancel(&a->count.op.op);
+	inquiry_end(&a->inquiry);
 	answer_unref(&a->look.op.answer);
 	answer_unref(&a->given);
 	answer_unref(&a->answer);
@@ -230,5 +254,6 @@ admin_request_new(void *arg, struct exchange *x)
 	op_init(&a->look.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->list.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->count.op.op, admin->loop, machine_run, &a->machine);
+	op_init(&a->inquiry.op, admin->loop, machine_run, &a->machine);
 	machine_run(&a->machine);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "source/delivery_private.h"
+#include "source/delivery_view.h"
 #include "source/source_credit.h"
 
 /*
@@ -50,6 +51,10 @@ delivery_unshape(struct delivery *d)
 	body_clear(&d->body);
 	if (d->c.arena == NULL)
 		return;
+	if (d->c.key_hex[0] != '\0')
+		memcpy(d->key_hex, d->c.key_hex, sizeof d->key_hex);
+	if (d->c.attempt > 0)
+		d->attempt = d->c.attempt;
 	struct arena *arena = d->c.arena;
 	claimant_clear(&d->c);
 	d->c = (struct claimant){.arena = NULL};
@@ -61,6 +66,7 @@ delivery_free(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct source *source = d->source;
+	delivery_view_over(d);
 	delivery_unshape(d);
 	op_cancel(&d->gate);
 	op_cancel(&d->rest);
@@ -89,6 +95,7 @@ delivery_new(struct source *source, struct broker_message *message)
 	d->number = source->taken;
 	d->began_us = clock_us();
 	d->first_ms = clock_wall_ms();
+	d->rested = MESSAGE_STATE_WAITING;
 	body_init(&d->body, w->budget);
 	op_init(&d->place.turn, w->loop, machine_run, &d->machine);
 	op_init(&d->waiter.op, w->loop, machine_run, &d->machine);

@@ -4,6 +4,7 @@
 #include "gate/claimant.h"
 #include "gate/waiters.h"
 #include "shared/parked.h"
+#include "source/inquiry.h"
 #include "source/source.h"
 
 /*
@@ -36,6 +37,12 @@ struct delivery {
 	struct op rest;
 	bool resting;
 	bool held; /* it rests until somebody decides */
+	/* What operators are told: HELD, RETRYING or WAITING, and why. */
+	enum message_state rested;
+	const char *why; /* of tbl/meanings.h; NULL: nothing was found yet */
+	char key_hex[DIGEST_HEX + 1]; /* of the last try; "" */
+	uint32_t attempt;             /* the same; 0 */
+	struct inquiry *dropped; /* an operator waits for its end; or NULL */
 	unsigned tries;
 	int64_t next_ms;       /* when it is tried again, by the wall clock */
 	int64_t first_ms;      /* when it was taken, by the wall clock */

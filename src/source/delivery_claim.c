@@ -11,7 +11,7 @@
  * its execution, is a line of tbl/meanings.h.
  */
 enum claim_found {
-#define MEANING(found, step, outcome) FOUND_##found,
+#define MEANING(found, step, outcome, why) FOUND_##found,
 #include "tbl/meanings.h"
 #undef MEANING
 };
@@ -23,15 +23,18 @@ meet(struct delivery *d, enum claim_found found)
 	static const struct meaning {
 		enum delivery_step step;
 		enum message_outcome outcome;
+		const char *why;
 	} meanings[] = {
-#define MEANING(found, step, outcome)                                         \
-	[FOUND_##found] = {DELIVERY_##step, MESSAGE_##outcome},
+#define MEANING(found, step, outcome, why)                                    \
+	[FOUND_##found] = {DELIVERY_##step, MESSAGE_##outcome, why},
 #include "tbl/meanings.h"
 #undef MEANING
 	};
 	if (found != FOUND_OURS)
 		delivery_probed(d);
 	d->outcome = meanings[found].outcome;
+	d->why = meanings[found].why;
+	d->rested = MESSAGE_STATE_WAITING;
 	return delivery_to(d, meanings[found].step, MORE);
 }
 

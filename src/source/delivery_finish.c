@@ -250,10 +250,13 @@ log_message(const struct delivery *d, int64_t took_us)
 		log_str(&line, "route", d->c.route->name);
 	if (status_of(d) != 0)
 		log_int(&line, "status", status_of(d));
-	if (d->c.arena != NULL && d->c.attempt > 0)
-		log_int(&line, "attempt", d->c.attempt);
-	if (d->c.arena != NULL && d->c.key_hex[0] != '\0')
-		log_str(&line, "key_id", d->c.key_hex);
+	bool shaped = d->c.arena != NULL;
+	uint32_t attempt = shaped ? d->c.attempt : d->attempt;
+	const char *key_hex = shaped ? d->c.key_hex : d->key_hex;
+	if (attempt > 0)
+		log_int(&line, "attempt", attempt);
+	if (key_hex[0] != '\0')
+		log_str(&line, "key_id", key_hex);
 	if (d->detail.len > 0)
 		log_cut(&line, "detail", d->detail, 256);
 	log_ms(&line, "total_ms", took_us);

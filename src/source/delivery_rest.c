@@ -114,6 +114,7 @@ delivery_rest_hold(struct machine *machine)
 		return delivery_to(d, DELIVERY_BURY, MORE);
 	}
 	d->held = true;
+	d->rested = MESSAGE_STATE_HELD;
 	d->next_ms = clock_wall_ms() + left_ms;
 	source_credit_rest(d->source, d, true);
 	return listen(d, left_ms < HELD_LOOK_MS ? left_ms : HELD_LOOK_MS);
@@ -176,6 +177,7 @@ delivery_rest_back_off(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	delivery_count(d, MESSAGE_RETRIED);
 	d->tries++;
+	d->rested = MESSAGE_STATE_RETRYING;
 	int64_t ms = back_off_ms(d), wanted_ms = retry_after_ms(d);
 	int64_t settle_ms = d->c.claim_op.settle_left_ms;
 	ms = ms > wanted_ms ? ms : wanted_ms;
@@ -196,6 +198,7 @@ delivery_rest_unsent(struct machine *machine)
 		d->outcome = MESSAGE_COUNT_;
 		return delivery_to(d, DELIVERY_STAND, MORE);
 	}
+	d->rested = MESSAGE_STATE_RETRYING;
 	source_credit_rest(d->source, d, true);
 	return rest(d, d->source->source->retry_first_ms);
 }

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/container.h"
-#include "source/delivery.h"
+#include "source/delivery_view.h"
 #include "source/source_credit.h"
 #include "source/source_standing.h"
 
@@ -238,18 +238,17 @@ static void
 on_second(void *arg)
 {
 	struct source *s = arg;
-	uint64_t held = 0, retrying = 0, oldest = s->taken;
+	uint64_t counts[MESSAGE_STATES_] = {0}, oldest = s->taken;
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
 		     m = m->next) {
 			const struct delivery *d = delivery_of(m);
-			held += d->resting && d->held;
-			retrying += d->resting && !d->held;
+			counts[delivery_view_state(d)]++;
 			if (d->number - 1 < oldest)
 				oldest = d->number - 1;
 		}
-	counter_set(&s->meter->held, held);
-	counter_set(&s->meter->retrying, retrying);
+	counter_set(&s->meter->held, counts[MESSAGE_STATE_HELD]);
+	counter_set(&s->meter->retrying, counts[MESSAGE_STATE_RETRYING]);
 	counter_set(
 	    &s->meter->gap, s->taken - oldest - s->deliveries.count);
 	source_credit_settle(s);

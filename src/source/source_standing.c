@@ -18,13 +18,32 @@ static const char *const words[STANDING_COUNT_] = {
 #undef STANDING
 };
 
-const char *
-source_standing_word(unsigned standing)
+static const char *const sentences[STANDING_COUNT_] = {
+#define STANDING(name, word, sentence) sentence,
+#include "tbl/standings.h"
+#undef STANDING
+};
+
+/* The most pressing one; NULL: it goes. */
+static const char *
+first_of(const char *const *list, unsigned standing)
 {
 	for (unsigned i = 0; i < STANDING_COUNT_; i++)
 		if ((standing & 1u << i) != 0)
-			return words[i];
+			return list[i];
 	return NULL;
+}
+
+const char *
+source_standing_word(unsigned standing)
+{
+	return first_of(words, standing);
+}
+
+const char *
+source_standing_sentence(unsigned standing)
+{
+	return first_of(sentences, standing);
 }
 
 void

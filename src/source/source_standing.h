@@ -26,3 +26,5 @@ void source_standing_set(
 
 /* The word of the most pressing reason to stand; NULL: it goes. */
 const char *source_standing_word(unsigned standing);
+/* The same, as a sentence for operators. */
+const char *source_standing_sentence(unsigned standing);

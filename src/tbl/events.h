@@ -209,6 +209,12 @@ EVENT(source_row_deleted, WARN, "somebody else deleted a row while its message "
 EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "
 	"it is not executed again and not acknowledged: ask the upstream what "
 	"happened, then resolve the key (onceproxy keys)")
+EVENT(operator_message, WARN, "an operator has had this message acknowledged "
+	"as it was: it is not executed any more, and its key's record is "
+	"untouched")
+EVENT(operator_message_unsure, WARN, "an operator has had this message dropped, "
+	"and its acknowledgement has not come yet; it is repeated until the "
+	"broker takes it: see that the message is gone")
 EVENT(source_stands, WARN, "this source takes no messages until what is in the "
 	"way is gone; it tries again by itself, and nothing is counted against "
 	"a message: reason and error say where to look")

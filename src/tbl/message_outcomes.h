@@ -2,7 +2,7 @@
 /*
  * MESSAGE_OUTCOME(name, word): what became of a message, as it is counted
  * (onceproxy_messages_total).  The first three are counted each time; each of
- * the others is an end.  Those of MESSAGE_REASON are also why it went to the
+ * the others is an end, dropped by an operator's word.  Those of MESSAGE_REASON are also why it went to the
  * dead letters.
  */
 #ifndef MESSAGE_OUTCOME
@@ -19,6 +19,7 @@ MESSAGE_OUTCOME(RETRIED, "retried")
 MESSAGE_OUTCOME(EXECUTED, "executed")
 MESSAGE_OUTCOME(DUPLICATE, "duplicate")
 MESSAGE_OUTCOME(STALE, "stale")
+MESSAGE_OUTCOME(DROPPED, "dropped")
 
 MESSAGE_REASON(REFUSED, "refused")
 MESSAGE_REASON(EXHAUSTED, "exhausted")

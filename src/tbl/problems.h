@@ -154,6 +154,9 @@ PROBLEM(NOT_FOUND, 404, "not-found", FIX_REQUEST, 0,
 PROBLEM(CONFLICT, 409, "conflict", FIX_REQUEST, 0,
 	"The state of the record does not allow this",
 	"The state of the record does not allow this.")
+PROBLEM(NOT_ANSWERED, 503, "not-answered", SAME_KEY, 1,
+	"A part of the gateway did not answer in time",
+	"A worker of this gateway has ended, or did not answer in time.")
 PROBLEM(UNAUTHORIZED, 401, "unauthorized", FIX_REQUEST, 0,
 	"The token is missing or wrong",
 	"The admin interface needs its bearer token in the Authorization "

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "admin/admin_answer.h"
+#include "admin/admin_json.h"
+#include "admin/admin_machine_private.h"
+#include "admin/admin_messages.h"
+#include "admin/admin_query.h"
+#include "base/digits.h"
+#include "loop/log.h"
+
+enum { PATIENCE_MS = 5000 };
+
+static enum after
+refuse(struct admin_request *a, const char *message)
+{
+	return admin_answer_problem(a, PROBLEM_BAD_REQUEST, span_str(message));
+}
+
+/* --- a list --- */
+
+/* The "next" of an earlier list is the time and the id of its last. */
+static bool
+take_cursor(struct inquiry *inquiry, struct span text)
+{
+	struct span time;
+	if (!span_next(&text, '.', &time) || text.ptr == NULL)
+		return false;
+	inquiry->after_id = arena_dup(inquiry->arena, text);
+	return time.len <= 15 &&
+	    digits_read(time, 999999999999999, &inquiry->after_ms);
+}
+
+static bool
+take_word(struct inquiry *inquiry, struct span word)
+{
+	for (unsigned i = 0; i < INQUIRY_LISTED; i++)
+		if (span_eq(word,
+			span_str(inquiry_word((enum message_state)i))))
+			return inquiry->wanted[i] = true;
+	return false;
+}
+
+static const char *
+take_parameter(
+    struct inquiry *inquiry, struct span name, struct span value)
+{
+	if (span_eq(name, SPAN("state")))
+		return take_word(inquiry, value)
+		    ? NULL
+		    : "\"state\" must be held or retrying.";
+	if (span_eq(name, SPAN("limit")))
+		return admin_query_limit(value, &inquiry->limit)
+		    ? NULL
+		    : "\"limit\" must be a number of at least 1.";
+	if (span_eq(name, SPAN("cursor")))
+		return take_cursor(inquiry, value)
+		    ? NULL
+		    : "\"cursor\" is not the \"next\" of an earlier list.";
+	if (!span_eq(name, SPAN("source")))
+		return "The only parameters are \"source\", \"state\", "
+		       "\"limit\" and \"cursor\".";
+	inquiry->source = arena_dup(inquiry->arena, value);
+	return NULL;
+}
+
+static bool
+is_source(const struct conf *conf, struct span name)
+{
+	for (size_t i = 0; i < conf->n_sources; i++)
+		if (span_eq(name, span_str(conf->sources[i].name)))
+			return true;
+	return false;
+}
+
+enum after
+admin_messages_list(struct admin_request *a)
+{
+	struct span query = a->head.target.query, name, value;
+	struct inquiry *inquiry = inquiry_new(&a->inquiry, INQUIRY_MESSAGES);
+	inquiry->limit = ADMIN_QUERY_LIMIT;
+	while (admin_query_next(&query, &name, &value)) {
+		const char *message = take_parameter(inquiry, name, value);
+		if (message != NULL)
+			return refuse(a, message);
+	}
+	if (inquiry->source.len > 0 && !is_source(a->conf, inquiry->source))
+		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
+		    SPAN("There is no source of this name."));
+	bool any = false;
+	for (unsigned i = 0; i < INQUIRY_LISTED; i++)
+		any = any || inquiry->wanted[i];
+	for (unsigned i = 0; i < INQUIRY_LISTED && !any; i++)
+		inquiry->wanted[i] = true;
+	return admin_request_to(a, ADMIN_SEEK, MORE);
+}
+
+static json_t *
+message_json(const struct message_view *view)
+{
+	bool tried_again = view->next_ms > 0;
+	return json_pack("{s:o, s:o, s:s, s:s*, s:o, s:s*, s:s*, s:o*, s:o, "
+			 "s:o*}",
+	    "id", admin_json_text(view->id),
+	    "source", admin_json_text(span_str(view->source)),
+	    "state", inquiry_word(view->state), "reason", view->reason,
+	    "position", admin_json_text(view->position), "route", view->route,
+	    "key_id", view->key_id[0] != '\0' ? view->key_id : NULL,
+	    "attempt",
+	    view->attempt > 0 ? json_integer(view->attempt) : NULL,
+	    "first", admin_json_time(view->first_ms), "next_try",
+	    tried_again ? admin_json_time(view->next_ms) : NULL);
+}
+
+static int
+compare_messages(const void *a, const void *b)
+{
+	const struct message_view *one = *(struct message_view *const *)a;
+	const struct message_view *other = *(struct message_view *const *)b;
+	if (one->first_ms != other->first_ms)
+		return one->first_ms < other->first_ms ? -1 : 1;
+	return inquiry_compare_ids(one->id, other->id);
+}
+
+/* What the workers have found, in one order, up to the page's end. */
+static enum after
+say_list(struct admin_request *a, const struct inquiry *inquiry)
+{
+	size_t count = 0;
+	struct message_view **all = arena_alloc(
+	    a->arena, (inquiry->count + 1) * sizeof(struct message_view *));
+	for (struct message_view *v = inquiry->messages; v; v = v->next)
+		all[count++] = v;
+	qsort(all, count, sizeof *all, compare_messages);
+	bool more = count > inquiry->limit;
+	count = more ? inquiry->limit : count;
+	json_t *list = json_array(), *next = json_null();
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, message_json(all[i]));
+	if (more)
+		next = json_sprintf("%lld.%.*s",
+		    (long long)all[count - 1]->first_ms,
+		    SPAN_FMT(all[count - 1]->id));
+	return admin_answer_json(
+	    a, 200, json_pack("{s:o, s:o}", "messages", list, "next", next));
+}
+
+/* --- one message --- */
+
+static enum after
+not_here(struct admin_request *a)
+{
+	return admin_answer_problem(a, PROBLEM_NOT_FOUND,
+	    SPAN("This gateway has no message of this id: it is over, or "
+		 "another gateway has taken it."));
+}
+
+static enum after
+begin(struct admin_request *a, enum inquiry_kind kind, const char *message)
+{
+	if (message == NULL && a->head.target.has_query)
+		message = "This request takes no parameters.";
+	if (message != NULL)
+		return refuse(a, message);
+	struct inquiry *inquiry = inquiry_new(&a->inquiry, kind);
+	if (!inquiry_read_id(inquiry->arena, a->name, &inquiry->source,
+		&inquiry->position))
+		return not_here(a);
+	return admin_request_to(a, ADMIN_SEEK, MORE);
+}
+
+enum after
+admin_messages_show(struct admin_request *a)
+{
+	return begin(a, INQUIRY_MESSAGE, NULL);
+}
+
+enum after
+admin_messages_drop(struct admin_request *a)
+{
+	return begin(a, INQUIRY_DROP, admin_json_read_note(a));
+}
+
+enum after
+admin_messages_seek(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	inquiry_ask(&a->inquiry, a->admin->workers,
+	    (unsigned)a->admin->conf->workers, PATIENCE_MS);
+	return admin_request_to(a, ADMIN_SOUGHT, WAIT);
+}
+
+/* view: what it was; NULL: not known. */
+static void
+log_drop(const struct admin_request *a, enum event event,
+    const struct message_view *view)
+{
+	struct logline line = log_begin(event);
+	log_span(&line, "id", a->name);
+	log_str(&line, "act", "drop");
+	if (view != NULL) {
+		log_str(&line, "source", view->source);
+		log_cut(&line, "position", view->position, 256);
+		log_str(&line, "before", inquiry_word(view->state));
+		if (view->key_id[0] != '\0')
+			log_str(&line, "key_id", view->key_id);
+	}
+	if (a->note.len > 0)
+		log_span(&line, "note", a->note);
+	log_span(&line, "request_id", a->id);
+	log_span(&line, "client", a->x->client);
+	log_end(&line);
+}
+
+static enum after
+unsure(struct admin_request *a)
+{
+	if (a->endpoint->run != admin_messages_drop)
+		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED, SPAN(""));
+	log_drop(a, EV_operator_message_unsure, NULL);
+	return admin_answer_problem(a, PROBLEM_NOT_ANSWERED,
+	    SPAN("The broker has not taken the message's acknowledgement in "
+		 "time; it is repeated for as long as this gateway has the "
+		 "message. Look at the message again."));
+}
+
+static enum after
+say_dropped(struct admin_request *a, const struct inquiry *inquiry)
+{
+	if (inquiry->busy)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    SPAN("The message is being executed or acknowledged. "
+			 "Nothing was changed."));
+	if (!inquiry->done)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    SPAN("The message was lost, or given back to its broker, "
+			 "before it could be acknowledged. Look at it "
+			 "again."));
+	log_drop(a, EV_operator_message, inquiry->messages);
+	return admin_answer_json(a, 200,
+	    json_pack("{s:o, s:b}", "id",
+		admin_json_text(inquiry->messages->id), "dropped", 1));
+}
+
+enum after
+admin_messages_sought(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const struct inquiry *inquiry = a->inquiry.inquiry;
+	if (a->inquiry.op.error != 0)
+		return unsure(a);
+	if (inquiry->kind == INQUIRY_MESSAGES)
+		return say_list(a, inquiry);
+	if (!inquiry->found)
+		return not_here(a);
+	if (inquiry->kind == INQUIRY_DROP)
+		return say_dropped(a, inquiry);
+	return admin_answer_json(a, 200, message_json(inquiry->messages));
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/must.h"
+#include "base/span.h"
+
+/* The parameters of a target's query.  Pure; any thread. */
+
+/* The next one, cut off *query; false: there are no more. */
+MUST_USE bool admin_query_next(
+    struct span *query, struct span *ret_name, struct span *ret_value);
+/* How many a page of a list may have, 1000 at most; false: no number from 1. */
+MUST_USE bool admin_query_limit(struct span digits, size_t *ret_limit);
+enum { ADMIN_QUERY_LIMIT = 100 }; /* where nothing is said */

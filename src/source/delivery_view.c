@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "source/delivery_private.h"
+#include "source/delivery_view.h"
+#include "source/source_credit.h"
+
+/* A message that rests keeps its state while its source stands still. */
+enum message_state
+delivery_view_state(const struct delivery *d)
+{
+	unsigned step = d->machine.step;
+	bool waits = step == DELIVERY_TURNED || step == DELIVERY_HEARD ||
+	    step == DELIVERY_RESTED ||
+	    (step == DELIVERY_STOOD && d->outcome == MESSAGE_COUNT_);
+	return waits ? d->rested : MESSAGE_STATE_IN_FLIGHT;
+}
+
+struct message_view *
+delivery_view(const struct delivery *d, struct inquiry *inquiry)
+{
+	struct arena *arena = inquiry->arena;
+	struct span source = span_str(d->source->source->name);
+	struct message_view *view = arena_alloc(arena, sizeof *view);
+	bool shaped = d->c.arena != NULL;
+	*view = (struct message_view){
+	    .id = inquiry_id(arena, source, d->message->position),
+	    .source = arena_dup(arena, source).ptr,
+	    .position = arena_dup(arena, d->message->position),
+	    .state = delivery_view_state(d),
+	    .key_id = arena_dup(arena, span_str(d->key_hex)).ptr,
+	    .attempt = d->attempt,
+	    .first_ms = d->first_ms,
+	};
+	if (shaped && d->c.key_hex[0] != '\0')
+		view->key_id = arena_dup(arena, span_str(d->c.key_hex)).ptr;
+	if (shaped && d->c.attempt > 0)
+		view->attempt = d->c.attempt;
+	if (shaped && d->c.route != NULL)
+		view->route =
+		    arena_dup(arena, span_str(d->c.route->name)).ptr;
+	if (view->state < MESSAGE_STATE_WAITING) {
+		view->reason = d->why;
+		view->next_ms = d->next_ms;
+	}
+	return view;
+}
+
+bool
+delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
+{
+	if (delivery_view_state(d) == MESSAGE_STATE_IN_FLIGHT)
+		return false;
+	op_cancel(&d->place.turn);
+	op_cancel(&d->gate);
+	op_cancel(&d->rest);
+	delivery_probed(d);
+	delivery_unshape(d);
+	source_credit_rest(d->source, d, false);
+	d->held = d->buried = false;
+	d->outcome = MESSAGE_DROPPED;
+	d->dropped = inquiry;
+	machine_to(&d->machine, DELIVERY_FINISH);
+	machine_run(&d->machine);
+	return true;
+}
+
+void
+delivery_view_over(struct delivery *d)
+{
+	struct inquiry *inquiry = d->dropped;
+	if (inquiry == NULL)
+		return;
+	d->dropped = NULL;
+	inquiry->done = d->machine.step == DELIVERY_END;
+	inquiry_go_on(inquiry);
+}
