@@ -10,6 +10,7 @@
 #include "http/front.h"
 #include "http/head_check.h"
 #include "http/places.h"
+#include "shared/pause.h"
 #include "source/inquiry.h"
 #include "store/records.h"
 #include "store/records_count.h"
@@ -114,6 +115,7 @@ struct admin_request {
 	struct records_list list;
 	struct records_count count;
 	struct inquiry_op inquiry;
+	struct pause_op pause;
 
 	struct answer *given; /* the operator's answer, for the record */
 	struct answer *answer;

@@ -24,6 +24,7 @@
  *                            ├─ PROBE ⇢ PROBED ─────────────┤  admin_status.c
  *                            ├─ COUNT ⇢ COUNTED ────────────┤
  *                            ├─ SURVEY ⇢ SURVEYED ──────────┤  admin_sources.c
+ *                            ├─ ORDER ⇢ ORDERED ────────────┤
  *                            ├─ SEEK ⇢ SOUGHT ──────────────┤  admin_messages.c
  *                            └──────────────────────────────┴─ ANSWER ⇢
  *                                          ANSWERED           admin_answer.c
@@ -43,6 +44,10 @@ static const struct admin_endpoint endpoints[] = {
     {"POST", "/keys/{id}/complete", admin_keys_complete,
 	ADMIN_TAKES_ANSWER},
     {"GET", "/sources", admin_sources_list, 0},
+    {"POST", "/sources/{name}/pause", admin_sources_pause,
+	ADMIN_TAKES_BODY},
+    {"POST", "/sources/{name}/resume", admin_sources_resume,
+	ADMIN_TAKES_BODY},
     {"GET", "/messages", admin_messages_list, 0},
     {"GET", "/messages/{name}", admin_messages_show, 0},
     {"POST", "/messages/{name}/drop", admin_messages_drop,
@@ -226,6 +231,7 @@ admin_request_free(struct machine *machine)
 	op_cancel(&a->look.op.op);
 	op_cancel(&a->list.op.op);
 	op_cancel(&a->count.op.op);
+	op_cancel(&a->pause.op.op);
 	inquiry_end(&a->inquiry);
 	answer_unref(&a->look.op.answer);
 	answer_unref(&a->given);
@@ -249,11 +255,12 @@ admin_request_new(void *arg, struct exchange *x)
 	a->admin = admin;
 	a->conf = conf_ref(admin->now);
 	a->x = x;
-	a->arena = a->look.arena = a->list.arena = x->arena;
+	a->arena = a->look.arena = a->list.arena = a->pause.arena = x->arena;
 	op_init(&x->op, admin->loop, machine_run, &a->machine);
 	op_init(&a->look.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->list.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->count.op.op, admin->loop, machine_run, &a->machine);
+	op_init(&a->pause.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->inquiry.op, admin->loop, machine_run, &a->machine);
 	machine_run(&a->machine);
 }

@@ -5,6 +5,8 @@
 #include "admin/admin_json.h"
 #include "admin/admin_machine_private.h"
 #include "admin/admin_sources.h"
+#include "base/error.h"
+#include "loop/log.h"
 #include "source/source_standing.h"
 
 enum { PATIENCE_MS = 5000 };
@@ -41,6 +43,16 @@ reasons_json(unsigned standing)
 }
 
 static json_t *
+pause_json(int64_t since_ms, struct span who, struct span note)
+{
+	if (since_ms == 0)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o}", "since",
+	    admin_json_time(since_ms), "who", admin_json_text(who), "note",
+	    admin_json_text(note));
+}
+
+static json_t *
 source_json(const struct source_view *view)
 {
 	static const char *const kinds[BROKER_KIND_COUNT_] = {
@@ -48,8 +60,10 @@ source_json(const struct source_view *view)
 	    [BROKER_POSTGRES] = "postgres",
 	};
 	json_t *lag = view->lag >= 0 ? json_integer(view->lag) : json_null();
+	json_t *pause = pause_json(view->paused_ms, span_str(view->paused_by),
+	    span_str(view->note));
 	return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s?, s:o, s:s*, s:s*, "
-			 "s:b, s:o, s:I, s:I, s:I, s:I}",
+			 "s:o, s:b, s:o, s:I, s:I, s:I, s:I}",
 	    "name", view->name, "kind", kinds[view->kind],
 	    "broker", view->broker,
 	    view->kind == BROKER_STREAMS ? "stream" : "table", view->reads,
@@ -58,7 +72,7 @@ source_json(const struct source_view *view)
 	    "reasons", reasons_json(view->standing),
 	    "why", source_standing_sentence(view->standing),
 	    "error", view->error[0] != '\0' ? view->error : NULL,
-	    "broker_up", view->up, "lag", lag,
+	    "paused", pause, "broker_up", view->up, "lag", lag,
 	    "in_flight", (json_int_t)view->in_flight,
 	    "held", (json_int_t)view->held,
 	    "retrying", (json_int_t)view->retrying,
@@ -98,4 +112,99 @@ admin_sources_surveyed(struct machine *machine)
 	return admin_answer_json(a, 200,
 	    json_pack("{s:o}", "sources",
 		sources_json(a->arena, a->inquiry.inquiry->sources)));
+}
+
+/* --- pause and resume --- */
+
+static bool
+is_configured(const struct conf *conf, struct span name)
+{
+	for (size_t i = 0; i < conf->n_sources; i++)
+		if (span_eq(name, span_str(conf->sources[i].name)))
+			return true;
+	return false;
+}
+
+static enum after
+begin_order(struct admin_request *a)
+{
+	const char *message = admin_json_read_note(a);
+	if (message == NULL && a->head.target.has_query)
+		message = "This request takes no parameters.";
+	if (message != NULL)
+		return admin_answer_problem(
+		    a, PROBLEM_BAD_REQUEST, span_str(message));
+	if (!is_configured(a->conf, a->name))
+		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
+		    SPAN("There is no source of this name."));
+	return admin_request_to(a, ADMIN_ORDER, MORE);
+}
+
+enum after
+admin_sources_pause(struct admin_request *a)
+{
+	return begin_order(a);
+}
+
+enum after
+admin_sources_resume(struct admin_request *a)
+{
+	return begin_order(a);
+}
+
+static bool
+pauses(const struct admin_request *a)
+{
+	return a->endpoint->run == admin_sources_pause;
+}
+
+enum after
+admin_sources_order(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const char *name = arena_dup(a->arena, a->name).ptr;
+	struct span who = arena_printf(a->arena, "%s, %.*s",
+	    a->admin->conf->instance, SPAN_FMT(a->x->client));
+	if (pauses(a))
+		pause_begin(&a->pause, a->admin->store, "source", name, who,
+		    a->note);
+	else
+		pause_resume(&a->pause, a->admin->store, "source", name);
+	return admin_request_to(a, ADMIN_ORDERED, WAIT);
+}
+
+static void
+log_order(const struct admin_request *a, enum event event)
+{
+	struct logline line = log_begin(event);
+	log_span(&line, "source", a->name);
+	log_str(&line, "act", pauses(a) ? "pause" : "resume");
+	if (event == EV_operator_source_unsure)
+		log_str(&line, "error", error_message(a->pause.op.op.error));
+	if (a->note.len > 0)
+		log_span(&line, "note", a->note);
+	log_span(&line, "request_id", a->id);
+	log_span(&line, "client", a->x->client);
+	log_end(&line);
+}
+
+enum after
+admin_sources_ordered(struct machine *machine)
+{
+	struct admin_request *a = admin_request_of(machine);
+	const struct pause_op *op = &a->pause;
+	if (op->op.op.error != 0) {
+		log_order(a, EV_operator_source_unsure);
+		return admin_answer_store_failed(a,
+		    SPAN("Redis did not answer, or refused. Look whether the "
+			 "source is paused."));
+	}
+	if (op->op.verdict == VERDICT_GONE)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    SPAN("The source is not paused. Nothing was changed."));
+	log_order(a, EV_operator_source);
+	return admin_answer_json(a, 200,
+	    json_pack("{s:o, s:o}", "name", admin_json_text(a->name),
+		"paused",
+		pause_json(op->on ? op->since_ms : 0, op->who, op->note)));
 }

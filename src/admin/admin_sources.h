@@ -11,7 +11,13 @@ struct admin_request;
 
 /* GET /sources. */
 enum after admin_sources_list(struct admin_request *a);
+/* POST /sources/{name}/pause and /resume: of all gateways. */
+enum after admin_sources_pause(struct admin_request *a);
+enum after admin_sources_resume(struct admin_request *a);
 
 /* The steps SURVEY and SURVEYED. */
 enum after admin_sources_survey(struct machine *machine);
 enum after admin_sources_surveyed(struct machine *machine);
+/* The steps ORDER and ORDERED. */
+enum after admin_sources_order(struct machine *machine);
+enum after admin_sources_ordered(struct machine *machine);

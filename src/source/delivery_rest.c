@@ -43,7 +43,10 @@ enum after
 delivery_rest_stand(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	if (!d->probe && !source_standing_goes(d->source)) {
+	/* While it is paused, none is claimed, not even to find out. */
+	bool tries = d->probe &&
+	    (is_ending(d) || !pause_stands(&d->source->pause));
+	if (!tries && !source_standing_goes(d->source)) {
 		op_start(&d->gate, 0, wait_no_more);
 		return delivery_to(d, DELIVERY_STOOD, WAIT);
 	}

@@ -44,6 +44,8 @@ struct source_view {
 	bool up;           /* the broker can be reached */
 	int64_t lag;       /* -1: not known */
 	uint64_t in_flight, held, retrying, parked;
+	int64_t paused_ms; /* since then, since 1970; 0: it is not paused */
+	const char *paused_by, *note; /* NULL: it is not paused */
 };
 
 /* A message; all of it is the inquiry's. */

@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "source/delivery_view.h"
 #include "source/source_credit.h"
+#include "source/source_pause.h"
 #include "source/source_standing.h"
 
 enum {
@@ -198,17 +199,6 @@ on_parked(void *arg)
 }
 
 static void
-on_pause(void *arg)
-{
-	struct source *s = arg;
-	if (!pause_stands(&s->pause))
-		source_standing_end(s, STANDING_OPERATOR);
-	else if (s->pause.known)
-		source_standing_begin(s, STANDING_OPERATOR,
-		    s->pause.note != NULL ? s->pause.note : "");
-}
-
-static void
 share(struct source *s)
 {
 	static const struct turn_events turn_events = {
@@ -217,10 +207,7 @@ share(struct source *s)
 	struct loop *loop = s->worker->loop;
 	struct turn_events mine = turn_events;
 	mine.arg = s;
-	/* Until it is known whether it is paused, it stands still. */
-	source_standing_set(s, STANDING_OPERATOR, true);
-	pause_start(&s->pause, store, loop, "source", s->source->name,
-	    on_pause, s);
+	source_pause_start(s);
 	if (parks(s->source))
 		parked_start(&s->parked, store, loop, "source",
 		    s->source->name, on_parked, s);
@@ -251,6 +238,7 @@ on_second(void *arg)
 	counter_set(&s->meter->retrying, counts[MESSAGE_STATE_RETRYING]);
 	counter_set(
 	    &s->meter->gap, s->taken - oldest - s->deliveries.count);
+	source_pause_look(s);
 	source_credit_settle(s);
 	timer_set(&s->look, LOOK_MS);
 }
@@ -303,7 +291,7 @@ source_free(struct source **source)
 	broker_reader_close(&s->reader);
 	turn_stop(&s->turn);
 	parked_stop(&s->parked);
-	pause_stop(&s->pause);
+	source_pause_stop(s);
 	timer_clear(&s->probe);
 	timer_clear(&s->look);
 	task_cancel(&s->settle);

@@ -45,6 +45,7 @@ struct source {
 	struct turn turn;     /* where one gateway at a time reads it */
 	struct parked parked; /* where it has an order, and parks */
 	struct pause pause;   /* an operator's */
+	bool was_paused;
 	struct machines deliveries;
 	struct lanes *lanes;
 	unsigned in_flight; /* taken and at work */

@@ -61,6 +61,15 @@ source_standing_goes(const struct source *s)
 		   ~(1u << STANDING_MEMORY | 1u << STANDING_HELD)) == 0;
 }
 
+/* Whether a try of one delivery may find out that something is over. */
+static bool
+can_be_tried(const struct source *s)
+{
+	return (s->standing &
+		   ~(1u << STANDING_MEMORY | 1u << STANDING_HELD |
+		       1u << STANDING_OPERATOR)) != 0;
+}
+
 static void
 log_standing(const struct source *s, enum event event, enum standing standing)
 {
@@ -82,15 +91,14 @@ source_standing_begin(struct source *s, enum standing standing, const char *why)
 	if (!told)
 		log_standing(s, EV_source_stands, standing);
 	s->told |= 1u << standing;
-	if (timer_is_set(&s->probe))
+	if (timer_is_set(&s->probe) || !can_be_tried(s))
 		return;
 	s->probe_ms = PROBE_FIRST_MS;
 	timer_set(&s->probe, s->probe_ms);
 }
 
-/* All that stood still goes on. */
-static void
-let_all_go(struct source *s)
+void
+source_standing_let_all_go(struct source *s)
 {
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
@@ -117,7 +125,7 @@ source_standing_end(struct source *s, enum standing standing)
 	if (!source_standing_goes(s))
 		return;
 	timer_clear(&s->probe);
-	let_all_go(s);
+	source_standing_let_all_go(s);
 }
 
 void
@@ -132,7 +140,8 @@ static void
 on_probe(void *arg)
 {
 	struct source *s = arg;
-	bool tried[2] = {s->probing > 0, false};
+	bool tried[2] = {
+	    s->probing > 0 || pause_stands(&s->pause), false};
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
 		     m = m->next) {
@@ -152,7 +161,7 @@ on_probe(void *arg)
 		source_standing_end(s, STANDING_DEAD_LETTERS);
 		source_standing_end(s, STANDING_RESULTS);
 	}
-	if (source_standing_goes(s))
+	if (!can_be_tried(s))
 		return;
 	int64_t most_ms = (s->standing & 1u << STANDING_UPSTREAM) != 0
 	    ? PROBE_MOST_MS

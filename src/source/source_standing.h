@@ -24,6 +24,9 @@ void source_standing_unsent(struct source *source, const char *why);
 void source_standing_set(
     struct source *source, enum standing standing, bool stands);
 
+/* All that stood still goes on. */
+void source_standing_let_all_go(struct source *source);
+
 /* The word of the most pressing reason to stand; NULL: it goes. */
 const char *source_standing_word(unsigned standing);
 /* The same, as a sentence for operators. */

@@ -52,6 +52,9 @@ add_source(struct inquiry *inquiry, const struct source *s)
 	    .lag = health.lag,
 	    .in_flight = s->in_flight,
 	    .parked = counter_read(&s->meter->parked),
+	    .paused_ms = s->pause.on ? s->pause.since_ms : 0,
+	    .paused_by = copy(inquiry, s->pause.who),
+	    .note = copy(inquiry, s->pause.note),
 	};
 	count_states(s, view);
 	inquiry->sources = view;

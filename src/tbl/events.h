@@ -218,6 +218,15 @@ EVENT(operator_message_unsure, WARN, "an operator has had this message dropped, 
 EVENT(source_stands, WARN, "this source takes no messages until what is in the "
 	"way is gone; it tries again by itself, and nothing is counted against "
 	"a message: reason and error say where to look")
+EVENT(source_paused, WARN, "an operator has paused this source on all "
+	"gateways: nothing is read or executed until somebody resumes it "
+	"(onceproxy messages resume)")
+EVENT(source_resumed, INFO, "an operator has resumed this source, which goes on "
+	"where it stopped")
+EVENT(operator_source, WARN, "an operator has paused or resumed this source, "
+	"for all gateways")
+EVENT(operator_source_unsure, WARN, "Redis did not reply to an operator's word "
+	"about this source: look whether it is paused, and say it again")
 EVENT(source_goes, INFO, "this reason no longer keeps the source from taking "
 	"messages")
 EVENT(fatal, ERROR, "")

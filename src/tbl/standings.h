@@ -3,7 +3,8 @@
  * STANDING(name, word, sentence): why a source stands still, the most pressing
  * first: the label of onceproxy_source_standing, and what an operator is told.
  */
-STANDING(OPERATOR, "operator", "An operator has paused it: resume it.")
+STANDING(OPERATOR, "operator", "An operator has paused it: resume it "
+	"with `onceproxy messages resume`.")
 STANDING(BROKER, "broker", "The broker cannot be reached.")
 STANDING(STORE, "store", "Redis or the journal cannot take a claim now.")
 STANDING(UPSTREAM, "upstream", "Nothing could be sent to the upstream five "

@@ -48,7 +48,7 @@ def a_source_is_shown_with_what_it_does(bench):
     equal(shown, {
         "name": "charges", "kind": "redis", "broker": "queue",
         "stream": "charges", "group": "onceproxy", "standing": None,
-        "reasons": [], "broker_up": True, "in_flight": 0, "held": 1,
+        "reasons": [], "paused": None, "broker_up": True, "in_flight": 0, "held": 1,
         "retrying": 0, "parked": 0})
 
 
@@ -236,6 +236,126 @@ def a_drop_that_the_broker_does_not_take_says_so(bench):
     equal(stream.pending(), [])
 
 
+def act(admin, name, word, note="n"):
+    return admin.post(f"/sources/{name}/{word}", {"note": note})
+
+
+def standing(admin):
+    shown, = admin.get("/sources")["sources"]
+    return shown["standing"]
+
+
+@test
+def a_paused_source_executes_nothing_until_it_is_resumed(bench):
+    upstream = bench.upstream()
+    stream, gateway, admin = started(bench, upstream)
+    got = act(admin, "charges", "pause", "the ledger is being counted")
+    equal((got.status, got.json()["paused"]["note"]),
+          (200, "the ledger is being counted"))
+    paused = gateway.wait_for_log("source_paused", source="charges")
+    equal(paused["note"], "the ledger is being counted")
+    gateway.wait_for_log("operator_source", act="pause",
+                         note="the ledger is being counted")
+    shown, = admin.get("/sources")["sources"]
+    equal((shown["standing"], shown["paused"]),
+          ("operator", got.json()["paused"]))
+    for n in range(3):
+        stream.add(body=b"{}", idempotency_key=f"k{n}")
+    equal(gateway.ask("other").status, 201)
+    equal(upstream.count(), 1)
+    got = act(admin, "charges", "resume")
+    equal((got.status, got.json()),
+          (200, {"name": "charges", "paused": None}))
+    gateway.wait_for_log("source_resumed", source="charges")
+    gateway.wait_until(lambda: len(gateway.find_log(
+        "message", outcome="executed")) == 3, "all are executed")
+    equal((standing(admin), stream.pending()), (None, []))
+
+
+@test
+def what_is_in_flight_at_a_pause_is_finished(bench):
+    upstream = bench.upstream()
+    stream, gateway, admin = started(bench, upstream)
+    hold = upstream.hold()
+    stream.add(body=b"{}", idempotency_key="k")
+    hold.wait_arrived()
+    equal(act(admin, "charges", "pause").status, 200)
+    gateway.wait_for_log("source_paused")
+    hold.release()
+    gateway.wait_for_log("message", outcome="executed")
+    equal(stream.pending(), [])
+
+
+@test
+def a_pause_outlives_the_gateway(bench):
+    upstream = bench.upstream()
+    stream, gateway, admin = started(bench, upstream)
+    equal(act(admin, "charges", "pause").status, 200)
+    gateway.kill()
+    stream.add(body=b"{}", idempotency_key="k")
+    second = bench.serve(gateway.config)
+    second.wait_for_log("source_paused", source="charges")
+    equal(standing(Admin(second)), "operator")
+    equal(upstream.count(), 0)
+    equal(act(Admin(second), "charges", "resume").status, 200)
+    second.wait_for_log("message", outcome="executed")
+
+
+@test
+def a_pause_holds_for_all_gateways(bench):
+    upstream = bench.upstream()
+    stream, gateway, admin = started(bench, upstream)
+    other = bench.serve({**gateway.config, "instance": "other"})
+    equal(act(admin, "charges", "pause").status, 200)
+    other.wait_for_log("source_paused", source="charges")
+    equal(act(Admin(other), "charges", "resume").status, 200)
+    gateway.wait_for_log("source_resumed", source="charges")
+
+
+@test
+def held_messages_stay_held_and_can_be_dropped_in_a_pause(bench):
+    stream, gateway, admin = started(
+        bench, bench.upstream(close_unanswered))
+    stream.add(body=b"{}", idempotency_key="k")
+    message, = wait_for_listed(admin, 1)
+    equal(act(admin, "charges", "pause").status, 200)
+    gateway.wait_for_log("source_paused")
+    got = admin.send("DELETE", "/keys/" + message["key_id"])
+    equal(got.status, 200)
+    eventually(lambda: admin.get("/sources")["sources"][0]["in_flight"] == 1,
+               "it has heard of that, and stands")
+    equal(listed(admin)[0]["state"], "held")
+    equal(admin.post(f"/messages/{message['id']}/drop").status, 200)
+    equal(stream.pending(), [])
+
+
+@test
+def a_source_that_cannot_ask_whether_it_is_paused_reads_nothing(bench):
+    upstream = bench.upstream()
+    store = bench.own_redis()
+    stream, gateway, admin = started(bench, upstream, redis=store)
+    equal(act(admin, "charges", "pause").status, 200)
+    gateway.kill()
+    store.kill()
+    stream.add(body=b"{}", idempotency_key="k")
+    second = bench.serve(gateway.config)
+    second.wait_for_log("source_stands", reason="store")
+    equal(standing(Admin(second)), "store")
+    equal(upstream.count(), 0)
+    store.restart()
+    second.wait_for_log("source_goes", reason="store")
+
+
+@test
+def what_is_not_paused_cannot_be_resumed(bench):
+    stream, gateway, admin = started(bench, bench.upstream())
+    got = act(admin, "charges", "resume")
+    equal((got.status, got.problem), (409, "conflict"))
+    for word in ("pause", "resume"):
+        got = act(admin, "nobody", word)
+        equal((got.status, got.problem), (404, "not-found"))
+
+
 NONSENSE = (
     ("GET", "/messages/" + id_of(b"1-1"), 404),
     ("GET", "/messages/" + id_of(b"1-1", "nobody"), 404),
@@ -245,6 +365,9 @@ NONSENSE = (
     ("GET", "/messages/" + id_of(b"1-1") + "/drop", 405),
     ("POST", "/messages", 405),
     ("POST", "/sources", 405),
+    ("GET", "/sources/charges/pause", 405),
+    ("POST", "/sources/charges/stop", 404),
+    ("POST", "/sources/charges/pause?x=1", 400),
     ("GET", "/messages?source=nobody", 404),
     ("GET", "/messages?state=COMPLETED", 400),
     ("GET", "/messages?limit=0", 400),
