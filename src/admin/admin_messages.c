@@ -8,11 +8,12 @@
 #include "admin/admin_query.h"
 #include "base/digits.h"
 #include "loop/log.h"
+#include "source/sources_view.h"
 
 enum { PATIENCE_MS = 5000 };
 
 static enum after
-refuse(struct admin_request *a, const char *message)
+misasked(struct admin_request *a, const char *message)
 {
 	return admin_answer_problem(a, PROBLEM_BAD_REQUEST, span_str(message));
 }
@@ -82,7 +83,7 @@ admin_messages_list(struct admin_request *a)
 	while (admin_query_next(&query, &name, &value)) {
 		const char *message = take_parameter(inquiry, name, value);
 		if (message != NULL)
-			return refuse(a, message);
+			return misasked(a, message);
 	}
 	if (inquiry->source.len > 0 && !is_source(a->conf, inquiry->source))
 		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
@@ -161,7 +162,7 @@ begin(struct admin_request *a, enum inquiry_kind kind, const char *message)
 	if (message == NULL && a->head.target.has_query)
 		message = "This request takes no parameters.";
 	if (message != NULL)
-		return refuse(a, message);
+		return misasked(a, message);
 	struct inquiry *inquiry = inquiry_new(&a->inquiry, kind);
 	if (!inquiry_read_id(inquiry->arena, a->name, &inquiry->source,
 		&inquiry->position))
@@ -185,7 +186,7 @@ enum after
 admin_messages_seek(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	inquiry_ask(&a->inquiry, a->admin->workers,
+	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
 	    (unsigned)a->admin->conf->workers, PATIENCE_MS);
 	return admin_request_to(a, ADMIN_SOUGHT, WAIT);
 }

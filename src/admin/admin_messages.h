@@ -4,9 +4,9 @@
 #include "gate/machine.h"
 
 /*
- * What an operator sees of the messages that this gateway has taken, and does to
- * them.  The thread of their source's worker decides whether a message's state
- * allows an act, and every act is logged.  Main thread.
+ * What an operator sees of the messages that this gateway has taken, and does
+ * to them.  The thread of their source's worker decides whether a message's
+ * state allows an act, and every act is logged.  Main thread.
  */
 struct admin_request;
 

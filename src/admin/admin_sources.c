@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "loop/log.h"
 #include "source/source_standing.h"
+#include "source/sources_view.h"
 
 enum { PATIENCE_MS = 5000 };
 
@@ -25,7 +26,7 @@ enum after
 admin_sources_survey(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	inquiry_ask(&a->inquiry, a->admin->workers,
+	inquiry_ask(&a->inquiry, sources_view, a->admin->workers,
 	    (unsigned)a->admin->conf->workers, PATIENCE_MS);
 	return admin_request_to(a, ADMIN_SURVEYED, WAIT);
 }

@@ -10,7 +10,7 @@
 
 /* The first of a worker's; NULL: it has none. */
 static const struct source_meter *
-first_of(const struct metrics_sources *all, int64_t worker)
+first_meter(const struct metrics_sources *all, int64_t worker)
 {
 	const struct sources *sources = sources_of(all->workers[worker]);
 	return sources != NULL ? atomic_load(&sources->meters.first) : NULL;
@@ -43,7 +43,7 @@ each_source(
     const struct metrics_sources *all, put_source *put, size_t offset)
 {
 	for (int64_t i = 0; i < all->n_workers; i++) {
-		const struct source_meter *first = first_of(all, i);
+		const struct source_meter *first = first_meter(all, i);
 		const struct source_meter *m = first;
 		for (; m != NULL; m = atomic_load(&m->next))
 			if (named(first, m->name) == m)
@@ -172,13 +172,13 @@ static const struct source_meter *
 next_present(
     const struct metrics_sources *all, const struct source_meter *m, int64_t *i)
 {
-	m = m != NULL ? atomic_load(&m->next) : first_of(all, *i);
+	m = m != NULL ? atomic_load(&m->next) : first_meter(all, *i);
 	for (;;) {
 		while (m != NULL && counter_read(&m->present) == 0)
 			m = atomic_load(&m->next);
 		if (m != NULL || ++*i >= all->n_workers)
 			return m;
-		m = first_of(all, *i);
+		m = first_meter(all, *i);
 	}
 }
 

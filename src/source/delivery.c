@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "source/delivery_private.h"
-#include "source/delivery_view.h"
 #include "source/source_credit.h"
 
 /*

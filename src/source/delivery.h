@@ -67,3 +67,17 @@ bool delivery_stands(struct machine *machine, bool *ret_to_finish);
 /* Its acknowledgement is on its way. */
 bool delivery_is_finishing(const struct machine *machine);
 struct delivery *delivery_of(struct machine *machine);
+
+/* What operators see of it, and tell it (delivery_view.c). */
+
+enum message_state delivery_view_state(const struct delivery *d);
+/* What it is now, in the inquiry's arena. */
+struct message_view *delivery_view(
+    const struct delivery *d, struct inquiry *inquiry);
+/*
+ * Has it acknowledged, its record untouched; the inquiry goes on when that is
+ * so.  False: it is at work, and nothing was changed.
+ */
+MUST_USE bool delivery_view_drop(struct delivery *d, struct inquiry *inquiry);
+/* It is over: whoever had it dropped hears of that. */
+void delivery_view_over(struct delivery *d);

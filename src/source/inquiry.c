@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "gate/worker.h"
 #include "source/inquiry.h"
-#include "source/sources_view.h"
 
 /* --- words and ids --- */
 
@@ -107,7 +106,7 @@ static void
 on_worker(void *arg)
 {
 	struct inquiry *inquiry = arg;
-	if (sources_view(inquiry, inquiry->workers[inquiry->at]))
+	if (inquiry->visit(inquiry, inquiry->workers[inquiry->at]))
 		inquiry_go_on(inquiry);
 }
 
@@ -132,12 +131,13 @@ inquiry_new(struct inquiry_op *op, enum inquiry_kind kind)
 }
 
 void
-inquiry_ask(struct inquiry_op *op, struct worker *const *workers,
-    unsigned n_workers, int64_t ms)
+inquiry_ask(struct inquiry_op *op, inquiry_visit *visit,
+    struct worker *const *workers, unsigned n_workers, int64_t ms)
 {
 	struct inquiry *inquiry = op->inquiry;
 	inquiry->op = op;
 	inquiry->asker = op->op.loop;
+	inquiry->visit = visit;
 	inquiry->workers = workers;
 	inquiry->n_workers = n_workers;
 	op_start(&op->op, ms, let_go);

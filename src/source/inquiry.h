@@ -9,8 +9,8 @@
  * An inquiry is what another thread asks of the sources of all workers, or has
  * one of their messages told.  It goes from one worker to the next, each of
  * which writes its part of the answer into it, as plain data, and comes back
- * with all of it.  Whoever asks may give up at any time; it then ends by itself.
- * It knows nothing of who asks.
+ * with all of it.  Whoever asks may give up at any time; it then ends by
+ * itself.  It knows neither sources nor who asks.
  */
 struct worker;
 
@@ -64,6 +64,13 @@ struct message_view {
 };
 
 struct inquiry_op;
+struct inquiry;
+
+/*
+ * In the thread of that worker, which may have ended: its part of the answer.
+ * False: that comes later (inquiry_go_on).
+ */
+typedef bool inquiry_visit(struct inquiry *inquiry, struct worker *worker);
 
 /* What goes from worker to worker; arena and kind are set by inquiry_new. */
 struct inquiry {
@@ -89,6 +96,7 @@ struct inquiry {
 	/* Its own. */
 	struct inquiry_op *op; /* NULL: nobody waits for it any more */
 	struct loop *asker;
+	inquiry_visit *visit;
 	struct worker *const *workers;
 	unsigned n_workers, at;
 };
@@ -116,8 +124,8 @@ struct inquiry *inquiry_new(struct inquiry_op *op, enum inquiry_kind kind);
  * Asks; op is done when the answer is there, with E_TIMEOUT after that time:
  * a worker has ended or hangs, or a broker does not take an acknowledgement.
  */
-void inquiry_ask(struct inquiry_op *op, struct worker *const *workers,
-    unsigned n_workers, int64_t ms);
+void inquiry_ask(struct inquiry_op *op, inquiry_visit *visit,
+    struct worker *const *workers, unsigned n_workers, int64_t ms);
 /* Gives up, or lets go of the answer; always allowed. */
 void inquiry_end(struct inquiry_op *op);
 

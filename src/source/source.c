@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/container.h"
-#include "source/delivery_view.h"
+#include "source/delivery.h"
 #include "source/source_credit.h"
 #include "source/source_pause.h"
 #include "source/source_standing.h"

@@ -26,7 +26,7 @@ static const char *const sentences[STANDING_COUNT_] = {
 
 /* The most pressing one; NULL: it goes. */
 static const char *
-first_of(const char *const *list, unsigned standing)
+most_pressing(const char *const *list, unsigned standing)
 {
 	for (unsigned i = 0; i < STANDING_COUNT_; i++)
 		if ((standing & 1u << i) != 0)
@@ -37,13 +37,13 @@ first_of(const char *const *list, unsigned standing)
 const char *
 source_standing_word(unsigned standing)
 {
-	return first_of(words, standing);
+	return most_pressing(words, standing);
 }
 
 const char *
 source_standing_sentence(unsigned standing)
 {
-	return first_of(sentences, standing);
+	return most_pressing(sentences, standing);
 }
 
 void

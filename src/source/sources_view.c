@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "source/delivery_view.h"
+#include "source/delivery.h"
 #include "source/sources.h"
 #include "source/sources_view.h"
 
@@ -63,7 +63,7 @@ add_source(struct inquiry *inquiry, const struct source *s)
 /* --- one message --- */
 
 static struct delivery *
-find(const struct source *s, struct span position)
+delivery_at(const struct source *s, struct span position)
 {
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
@@ -78,7 +78,7 @@ find(const struct source *s, struct span position)
 static bool
 meet_message(struct inquiry *inquiry, const struct source *s)
 {
-	struct delivery *d = find(s, inquiry->position);
+	struct delivery *d = delivery_at(s, inquiry->position);
 	if (d == NULL)
 		return true;
 	inquiry->found = true;

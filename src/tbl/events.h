@@ -212,17 +212,17 @@ EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "
 EVENT(operator_message, WARN, "an operator has had this message acknowledged "
 	"as it was: it is not executed any more, and its key's record is "
 	"untouched")
-EVENT(operator_message_unsure, WARN, "an operator has had this message dropped, "
-	"and its acknowledgement has not come yet; it is repeated until the "
-	"broker takes it: see that the message is gone")
+EVENT(operator_message_unsure, WARN, "an operator has had this message "
+	"dropped, and its acknowledgement has not come yet; it is repeated "
+	"until the broker takes it: see that the message is gone")
 EVENT(source_stands, WARN, "this source takes no messages until what is in the "
 	"way is gone; it tries again by itself, and nothing is counted against "
 	"a message: reason and error say where to look")
 EVENT(source_paused, WARN, "an operator has paused this source on all "
 	"gateways: nothing is read or executed until somebody resumes it "
 	"(onceproxy messages resume)")
-EVENT(source_resumed, INFO, "an operator has resumed this source, which goes on "
-	"where it stopped")
+EVENT(source_resumed, INFO, "an operator has resumed this source, which goes "
+	"on where it stopped")
 EVENT(operator_source, WARN, "an operator has paused or resumed this source, "
 	"for all gateways")
 EVENT(operator_source_unsure, WARN, "Redis did not reply to an operator's word "

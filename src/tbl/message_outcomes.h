@@ -2,8 +2,8 @@
 /*
  * MESSAGE_OUTCOME(name, word): what became of a message, as it is counted
  * (onceproxy_messages_total).  The first three are counted each time; each of
- * the others is an end, dropped by an operator's word.  Those of MESSAGE_REASON are also why it went to the
- * dead letters.
+ * the others is an end, DROPPED by an operator's word.  Those of MESSAGE_REASON
+ * are also why it went to the dead letters.
  */
 #ifndef MESSAGE_OUTCOME
 #define MESSAGE_OUTCOME(name, word)

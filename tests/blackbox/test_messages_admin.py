@@ -48,8 +48,8 @@ def a_source_is_shown_with_what_it_does(bench):
     equal(shown, {
         "name": "charges", "kind": "redis", "broker": "queue",
         "stream": "charges", "group": "onceproxy", "standing": None,
-        "reasons": [], "paused": None, "broker_up": True, "in_flight": 0, "held": 1,
-        "retrying": 0, "parked": 0})
+        "reasons": [], "paused": None, "broker_up": True, "in_flight": 0,
+        "held": 1, "retrying": 0, "parked": 0})
 
 
 @test
