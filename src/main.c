@@ -7,7 +7,7 @@
 #include "base/must.h"
 #include "cmd/check.h"
 #include "cmd/doctor.h"
-#include "cmd/keys.h"
+#include "operate/keys.h"
 #include "cmd/serve.h"
 
 /* Exit codes: 0 well, 1 refused, 2 wrong usage. */

@@ -18,7 +18,7 @@ from once.tap import equal, test
 #                   conf <- {http, upstream, load}; redis <- broker
 #   {http, store} <- key; store <- shared
 #   all of these but probe, load <- gate; {broker, shared, gate} <- source
-#   source <- admin <- cmd -> {probe, load}
+#   source <- admin <- cmd -> {probe, load}; cmd <- operate
 BASE = {"base"}
 LOOP = BASE | {"loop"}
 CONF = LOOP | {"conf"}
@@ -49,6 +49,7 @@ MAY_SEE = {
     "source": GATE | {"broker", "shared"},
     "admin": SOURCE,
     "cmd": SOURCE | {"admin", "load", "probe"},
+    "operate": GATE | {"cmd", "load"},
     "lua": {"record"},  # scripts.c, which make writes
     "man": CONF,
 }

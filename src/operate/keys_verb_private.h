@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "cmd/keys_line_private.h"
+#include "operate/keys_line_private.h"
 
 /*
  * What `onceproxy keys` does: each verb asks the gateway, whose address is in

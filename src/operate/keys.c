@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "cmd/keys.h"
-#include "cmd/keys_verb_private.h"
+#include "operate/keys.h"
+#include "operate/keys_verb_private.h"
 #include "cmd/print.h"
 #include "load/conf_load.h"
 

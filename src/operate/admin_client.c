@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "cmd/address_failed.h"
-#include "cmd/admin_client.h"
+#include "operate/admin_client.h"
 
 enum { SILENCE_S = 30, ANSWER_MAX = 256 * 1024 * 1024 };
 

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "cmd/keys_print.h"
+#include "operate/keys_print.h"
 #include "cmd/table.h"
 #include "loop/loop.h"
 

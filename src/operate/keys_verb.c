@@ -8,9 +8,9 @@
 #include "base/base64.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "cmd/admin_client.h"
-#include "cmd/keys_print.h"
-#include "cmd/keys_verb_private.h"
+#include "operate/admin_client.h"
+#include "operate/keys_print.h"
+#include "operate/keys_verb_private.h"
 #include "cmd/print.h"
 
 /* What the gateway gives at once. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/digits.h"
-#include "cmd/keys_line_private.h"
+#include "operate/keys_line_private.h"
 
 static const struct option options[] = {
     {"config", required_argument, NULL, 'c'},
