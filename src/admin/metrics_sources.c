@@ -4,6 +4,7 @@
 
 #include "admin/metrics_sources.h"
 #include "gate/worker.h"
+#include "source/source_standing.h"
 #include "source/sources.h"
 
 /* --- the series --- */

@@ -16,7 +16,8 @@ static unsigned
 credit(const struct source *s)
 {
 	unsigned most = (unsigned)s->source->in_flight;
-	if (s->draining || s->standing != 0 || s->in_flight >= most)
+	if (s->draining || s->standing != 0 || pause_stands(&s->pause) ||
+	    s->in_flight >= most)
 		return 0;
 	return most - s->in_flight;
 }

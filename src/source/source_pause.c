@@ -25,9 +25,8 @@ on_pause(void *arg)
 	source_standing_set(s, STANDING_OPERATOR, s->pause.on);
 	if (s->pause.on)
 		log_pause(s, EV_source_paused);
-	else if (stood && s->was_paused)
+	else if (stood)
 		log_pause(s, EV_source_resumed);
-	s->was_paused = s->pause.on;
 	source_credit_settle(s);
 	source_standing_end(s, STANDING_STORE);
 	if (source_standing_goes(s))
@@ -37,7 +36,6 @@ on_pause(void *arg)
 void
 source_pause_start(struct source *s)
 {
-	source_standing_set(s, STANDING_OPERATOR, true);
 	pause_start(&s->pause, s->worker->store, s->worker->loop, "source",
 	    s->source->name, on_pause, s);
 }

@@ -57,8 +57,9 @@ source_standing_set(struct source *s, enum standing standing, bool stands)
 bool
 source_standing_goes(const struct source *s)
 {
-	return (s->standing &
-		   ~(1u << STANDING_MEMORY | 1u << STANDING_HELD)) == 0;
+	return !pause_stands(&s->pause) &&
+	    (s->standing &
+		~(1u << STANDING_MEMORY | 1u << STANDING_HELD)) == 0;
 }
 
 /* Whether a try of one delivery may find out that something is over. */
