@@ -8,6 +8,7 @@
 #include "cmd/check.h"
 #include "cmd/doctor.h"
 #include "operate/keys.h"
+#include "operate/messages.h"
 #include "cmd/serve.h"
 
 /* Exit codes: 0 well, 1 refused, 2 wrong usage. */
@@ -94,6 +95,8 @@ print_help(FILE *to)
 		    commands[i].summary);
 	fprintf(to, "  %-8s %s\n", "keys",
 	    "show and resolve records of a running gateway");
+	fprintf(to, "  %-8s %s\n", "messages",
+	    "show sources and resolve messages of a running gateway");
 	fprintf(to,
 	    "\noptions:\n"
 	    "  -c FILE    the configuration (%s)\n"
@@ -183,9 +186,11 @@ main(int argc, char **argv)
 	must(randombytes_set_implementation(
 		 &randombytes_internal_implementation) == 0);
 	must(sodium_init() >= 0);
-	/* It has verbs and options of its own. */
+	/* These have verbs and options of their own. */
 	if (!strcmp(argv[1], "keys"))
 		return keys_run(argc - 1, argv + 1, default_file);
+	if (!strcmp(argv[1], "messages"))
+		return messages_run(argc - 1, argv + 1, default_file);
 	for (int i = 0; i < N_COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return run_command(&commands[i], argc - 1, argv + 1);

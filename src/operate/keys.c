@@ -3,10 +3,9 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "operate/gateway.h"
 #include "operate/keys.h"
 #include "operate/keys_verb_private.h"
-#include "cmd/print.h"
-#include "load/conf_load.h"
 
 static const struct keys_verb {
 	const char *name;
@@ -81,31 +80,13 @@ print_keys_help(const char *default_file, const struct keys_verb *verb)
 		     "2 wrong usage");
 }
 
-/* --- the configuration --- */
-
-/* The admin interface's address and token are in the configuration. */
 static int
-load_conf(struct keys_line *line)
+find_gateway(struct keys_line *line)
 {
-	struct complaints complaints = {0};
-	line->conf = conf_load(line->file, &complaints);
-	if (line->conf == NULL) {
-		print_complaints(stderr, line->file, &complaints, false);
-		complaints_free(&complaints);
-		return KEYS_REFUSED;
-	}
-	const struct address *admin = &line->conf->admin;
-	const char *message = NULL;
-	if (admin->text == NULL)
-		message = "there is no admin.listen, so the gateway cannot be "
-			"reached";
-	else if (admin->kind == ADDRESS_TCP && admin->port == 0)
-		message = "admin.listen has port 0, so the gateway's port is "
-			"not known";
-	if (message == NULL)
-		return KEYS_WELL;
-	fprintf(stderr, "onceproxy keys: %s: %s\n", line->file, message);
-	return KEYS_REFUSED;
+	struct gateway gateway = {"keys", line->file, NULL};
+	bool found = gateway_find(&gateway) == GATEWAY_WELL;
+	line->conf = gateway.conf;
+	return found ? KEYS_WELL : KEYS_REFUSED;
 }
 
 /* --- the command --- */
@@ -165,7 +146,7 @@ run_line(
 	}
 	code = take_verb(line, argc - next, argv + next, &verb);
 	if (code == KEYS_WELL)
-		code = load_conf(line);
+		code = find_gateway(line);
 	return code == KEYS_WELL ? verb->run(line) : code;
 }
 

@@ -8,63 +8,17 @@
 #include "base/base64.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "operate/admin_client.h"
-#include "operate/keys_print.h"
-#include "operate/keys_verb_private.h"
 #include "cmd/print.h"
-
-/* What the gateway gives at once. */
-enum { LIST_MAX = 1000 };
+#include "operate/gateway.h"
+#include "operate/keys_verb_private.h"
+#include "operate/values.h"
 
 /* --- asking --- */
 
-/* The problem document's own sentence. */
-static int
-say_refused(const char *file, const struct admin_response *response,
-    const json_t *answer)
+static struct gateway
+gateway_of(const struct keys_line *line)
 {
-	const char *detail =
-	    json_string_value(json_object_get(answer, "detail"));
-	fprintf(stderr, "onceproxy keys: %s (status %d)\n",
-	    detail ? detail : "the gateway refused", response->status);
-	if (response->status == 401)
-		fprintf(stderr, "The gateway runs with a different admin.token "
-		    "than %s has; pass -c the file that it runs with, or "
-		    "restart it.\n", file);
-	return KEYS_REFUSED;
-}
-
-/* Sends a request, whose body is taken; KEYS_WELL with the answer's JSON. */
-static int
-ask_gateway(struct keys_line *line, const char *method, const char *target,
-    json_t *in, json_t **ret_answer)
-{
-	char *text = in ? json_dumps(in, JSON_COMPACT) : NULL;
-	must(in == NULL || text != NULL);
-	json_decref(in);
-	struct admin_response response;
-	char *message = NULL;
-	bool ok = admin_client_ask(&line->conf->admin, line->conf->admin_token,
-	    method, target, span_str(text), &response, &message);
-	free(text);
-	if (!ok) {
-		fprintf(stderr, "onceproxy keys: %s\n"
-		    "Is the gateway running, and with %s? Check \"systemctl "
-		    "status onceproxy\" and its log;\na Unix socket must be "
-		    "accessible to this user.\n", message, line->file);
-		free(message);
-		return KEYS_REFUSED;
-	}
-	json_t *answer =
-	    json_loadb(response.body, response.len, JSON_ALLOW_NUL, NULL);
-	free(response.body);
-	if (response.status == 200 && json_is_object(answer)) {
-		*ret_answer = answer;
-		return KEYS_WELL;
-	}
-	int code = say_refused(line->file, &response, answer);
-	json_decref(answer);
-	return code;
+	return (struct gateway){"keys", line->file, line->conf};
 }
 
 /* The answer is one record. */
@@ -73,33 +27,29 @@ ask_of_one(struct keys_line *line, const char *method, const char *target,
     json_t *in)
 {
 	json_t *record = NULL;
-	int code = ask_gateway(line, method, target, in, &record);
-	if (code != KEYS_WELL)
-		return code;
+	const struct gateway gateway = gateway_of(line);
+	if (gateway_ask(&gateway, method, target, in, &record) != GATEWAY_WELL)
+		return KEYS_REFUSED;
 	if (line->as_json)
 		print_json(record);
 	else
-		keys_print_record(record);
+		values_object(record);
 	json_decref(record);
 	return KEYS_WELL;
 }
 
 /* --- the verbs --- */
 
-static char *
-list_target(const struct keys_line *line, long left, const char *cursor)
-{
-	return mem_printf("/keys?limit=%ld%s%s%s%s",
-	    left < LIST_MAX ? left : LIST_MAX,
-	    line->state ? "&state=" : "", line->state ? line->state : "",
-	    cursor ? "&cursor=" : "", cursor ? cursor : "");
-}
-
 static void
 print_list(const struct keys_line *line, const json_t *keys, bool more)
 {
+	static const struct values_column columns[] = {
+	    {"KEY_ID", "key_id", false}, {"STATE", "state", false},
+	    {"REASON", "reason", false}, {"ATTEMPT", "attempt", false},
+	    {"CHANGED", "changed", false}, {"AGE", "changed", true},
+	    {"ROUTE", "route", false}};
 	if (json_array_size(keys) > 0)
-		keys_print_list(keys);
+		values_table(keys, columns, sizeof columns / sizeof *columns);
 	else if (line->state != NULL)
 		printf("No record is %s.\n", line->state);
 	else
@@ -109,39 +59,26 @@ print_list(const struct keys_line *line, const json_t *keys, bool more)
 		    2 * line->limit);
 }
 
-/* Page after page, as far as the limit goes. */
 int
 keys_verb_list(struct keys_line *line)
 {
-	json_t *keys = json_array(), *next = json_null();
-	int code = KEYS_WELL;
-	do {
-		json_t *page = NULL;
-		char *target = list_target(line,
-		    line->limit - (long)json_array_size(keys),
-		    json_string_value(next));
-		code = ask_gateway(line, "GET", target, NULL, &page);
-		free(target);
-		if (code != KEYS_WELL)
-			break;
-		json_array_extend(keys, json_object_get(page, "keys"));
-		json_decref(next);
-		next = json_incref(json_object_get(page, "next"));
-		json_decref(page);
-	} while (json_is_string(next) &&
-	    json_array_size(keys) < (size_t)line->limit);
-
-	if (code == KEYS_WELL && line->as_json) {
-		json_t *all =
-		    json_pack("{s:O, s:O}", "keys", keys, "next", next);
+	const struct gateway gateway = gateway_of(line);
+	json_t *all = NULL;
+	char *target = line->state != NULL
+	    ? mem_printf("/keys?state=%s", line->state)
+	    : mem_str(SPAN("/keys?"));
+	enum gateway_code code =
+	    gateway_ask_list(&gateway, target, "keys", line->limit, &all);
+	free(target);
+	if (code != GATEWAY_WELL)
+		return KEYS_REFUSED;
+	if (line->as_json)
 		print_json(all);
-		json_decref(all);
-	} else if (code == KEYS_WELL) {
-		print_list(line, keys, json_is_string(next));
-	}
-	json_decref(keys);
-	json_decref(next);
-	return code;
+	else
+		print_list(line, json_object_get(all, "keys"),
+		    json_is_string(json_object_get(all, "next")));
+	json_decref(all);
+	return KEYS_WELL;
 }
 
 int

@@ -30,7 +30,7 @@ def version_names_program_and_version(bench):
 def help_names_the_commands(bench):
     done = command("--help")
     equal(done.returncode, 0)
-    for word in ("serve", "check", "doctor", "keys", "--version",
+    for word in ("serve", "check", "doctor", "keys", "messages", "--version",
                  "example:"):
         assert word in done.stdout, done.stdout
 

@@ -5,8 +5,9 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/must.h"
 #include "base/utf8.h"
-#include "operate/keys_print.h"
+#include "operate/values.h"
 #include "cmd/table.h"
 #include "loop/loop.h"
 
@@ -81,40 +82,43 @@ cell_text(const json_t *value)
 }
 
 static void
-add_record(struct table *table, const json_t *record)
+add_row(struct table *table, const struct values_column *columns,
+    size_t n_columns, const json_t *object)
 {
-	static const char *const names[] = {
-	    "key_id", "state", "reason", "attempt", "changed", "route"};
-	enum { N_NAMES = sizeof names / sizeof *names, CHANGED = 4 };
-	char *cells[N_NAMES];
-	for (int i = 0; i < N_NAMES; i++)
-		cells[i] = cell_text(json_object_get(record, names[i]));
-	char *age = age_text(cells[CHANGED]);
-	table_row(table,
-	    (const char *const[]){cells[0], cells[1], cells[2], cells[3],
-		cells[CHANGED], age ? age : "-", cells[5]});
-	for (int i = 0; i < N_NAMES; i++)
+	char *cells[VALUES_COLUMNS_MAX];
+	must(n_columns <= VALUES_COLUMNS_MAX);
+	for (size_t i = 0; i < n_columns; i++) {
+		cells[i] = cell_text(json_object_get(object, columns[i].name));
+		if (!columns[i].age)
+			continue;
+		char *age = age_text(cells[i]);
 		free(cells[i]);
-	free(age);
+		cells[i] = age ? age : mem_str(SPAN("-"));
+	}
+	table_row(table, (const char *const *)cells);
+	for (size_t i = 0; i < n_columns; i++)
+		free(cells[i]);
 }
 
 void
-keys_print_list(const json_t *records)
+values_table(const json_t *objects, const struct values_column *columns,
+    size_t n_columns)
 {
-	static const char *const titles[] = {"KEY_ID", "STATE", "REASON",
-	    "ATTEMPT", "CHANGED", "AGE", "ROUTE"};
-	struct table *table =
-	    table_new(sizeof titles / sizeof *titles, titles);
+	const char *titles[VALUES_COLUMNS_MAX];
+	must(n_columns <= VALUES_COLUMNS_MAX);
+	for (size_t i = 0; i < n_columns; i++)
+		titles[i] = columns[i].title;
+	struct table *table = table_new(n_columns, titles);
 	size_t at;
-	json_t *record;
-	json_array_foreach(records, at, record)
-		add_record(table, record);
-	/* One record a line, whatever the terminal: others read it too. */
+	json_t *object;
+	json_array_foreach(objects, at, object)
+		add_row(table, columns, n_columns, object);
+	/* One of them a line, whatever the terminal: others read it too. */
 	table_print(table, 0, 0);
 	table_free(&table);
 }
 
-/* --- one record --- */
+/* --- one object --- */
 
 static void
 print_headers(const json_t *headers)
@@ -131,11 +135,11 @@ print_headers(const json_t *headers)
 }
 
 void
-keys_print_record(json_t *record)
+values_object(json_t *object)
 {
 	const char *name;
 	json_t *value;
-	json_object_foreach(record, name, value) {
+	json_object_foreach(object, name, value) {
 		if (!strcmp(name, "headers") || !strncmp(name, "body", 4))
 			continue;
 		char *age = json_is_string(value)
@@ -148,13 +152,13 @@ keys_print_record(json_t *record)
 		putchar('\n');
 		free(age);
 	}
-	const json_t *headers = json_object_get(record, "headers");
+	const json_t *headers = json_object_get(object, "headers");
 	if (headers == NULL)
 		return;
 	print_headers(headers);
-	const json_t *body = json_object_get(record, "body");
+	const json_t *body = json_object_get(object, "body");
 	if (body == NULL)
-		body = json_object_get(record, "body_base64");
+		body = json_object_get(object, "body_base64");
 	putchar('\n');
 	print_value(body);
 	putchar('\n');

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <jansson.h>
+
+#include "conf/conf.h"
+
+/*
+ * The running gateway that operators' commands speak to: where it is, its
+ * configuration says.  What goes wrong is said on standard error, in the name
+ * of the command.  Main thread.
+ */
+enum gateway_code { GATEWAY_WELL = 0, GATEWAY_REFUSED = 1 };
+
+struct gateway {
+	const char *command; /* "keys" */
+	const char *file;    /* the configuration */
+	const struct conf *conf;
+};
+
+/* Loads its configuration, which conf_unref drops. */
+enum gateway_code gateway_find(struct gateway *gateway);
+/* Sends a request, whose body (or NULL) is taken; WELL with an object. */
+enum gateway_code gateway_ask(const struct gateway *gateway,
+    const char *method, const char *target, json_t *in, json_t **ret_answer);
+/*
+ * Page after page of a list, as far as limit goes: target is the path with its
+ * query, which has one parameter at least; name is the list's.  WELL with
+ * {name, next}.
+ */
+enum gateway_code gateway_ask_list(const struct gateway *gateway,
+    const char *target, const char *name, long limit, json_t **ret_list);

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digits.h"
+#include "base/mem.h"
+#include "cmd/print.h"
+#include "operate/gateway.h"
+#include "operate/messages.h"
+#include "operate/values.h"
+
+enum { WRONG_USAGE = 2 };
+
+/* What the command line says. */
+struct messages_line {
+	struct gateway gateway;
+	bool help;
+	bool as_json;
+	const char *source;
+	const char *state;
+	long limit;
+	const char *note;
+	char **names; /* behind the verb: ids, or a source */
+	int n_names;
+	char given[16]; /* the letters of the options that are there */
+};
+
+static int list_sources(struct messages_line *line);
+static int list_messages(struct messages_line *line);
+static int show_messages(struct messages_line *line);
+static int drop_messages(struct messages_line *line);
+static int pause_source(struct messages_line *line);
+static int resume_source(struct messages_line *line);
+
+static const struct messages_verb {
+	const char *name;
+	int (*run)(struct messages_line *line);
+	const char *options; /* letters, besides -c, --json and --help */
+	const char *takes;   /* what must stand behind it; NULL: nothing */
+	bool several;
+	const char *usage;
+	const char *message;
+	const char *example;
+} verbs[] = {
+    {"sources", list_sources, "", NULL, false, "sources",
+	"the gateway's sources, and why one stands still", "sources"},
+    {"list", list_messages, "Ssl", NULL, false,
+	"list [--source SOURCE] [--state STATE] [--limit N]",
+	"messages that are held or retrying, oldest first",
+	"list --source charges --state held"},
+    {"show", show_messages, "", "an ID", true, "show ID...",
+	"one message, in whatever state",
+	"show Y2hhcmdlcwAxNzE4MDAwMDAwMDAwLTA"},
+    {"drop", drop_messages, "N", "an ID", true, "drop ID... [--note TEXT]",
+	"it is acknowledged and not executed; its record stays",
+	"drop Y2hhcmdlcwAxNzE4MDAwMDAwMDAwLTA --note 'sent twice'"},
+    {"pause", pause_source, "N", "a SOURCE", false,
+	"pause SOURCE [--note TEXT]",
+	"nothing is read or executed, on all gateways",
+	"pause charges --note 'the ledger is being counted'"},
+    {"resume", resume_source, "N", "a SOURCE", false,
+	"resume SOURCE [--note TEXT]", "it goes on where it stopped",
+	"resume charges"},
+};
+enum { N_VERBS = sizeof verbs / sizeof *verbs };
+
+static const struct option options[] = {
+    {"config", required_argument, NULL, 'c'},
+    {"help", no_argument, NULL, 'h'},
+    {"json", no_argument, NULL, 'j'},
+    {"source", required_argument, NULL, 'S'},
+    {"state", required_argument, NULL, 's'},
+    {"limit", required_argument, NULL, 'l'},
+    {"note", required_argument, NULL, 'N'},
+    {NULL, 0, NULL, 0},
+};
+
+/* --- what the verbs do --- */
+
+/* All but letters, digits, "-", ".", "_" and "~" percent-encoded. */
+static char *
+encoded(const char *text)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "abcdefghijklmnopqrstuvwxyz0123456789-._~";
+	char *out = mem_zero(3 * strlen(text) + 1), *at = out;
+	for (; *text != '\0'; text++) {
+		if (strchr(plain, *text) != NULL)
+			*at++ = *text;
+		else
+			at += sprintf(at, "%%%02X", (unsigned char)*text);
+	}
+	return out;
+}
+
+static void
+print_answer(const struct messages_line *line, json_t *answer)
+{
+	if (line->as_json)
+		print_json(answer);
+	else
+		values_object(answer);
+}
+
+/* One request; its answer is printed where print is true. */
+static int
+ask_about(struct messages_line *line, const char *method, const char *folder,
+    const char *name, const char *act, json_t *in, bool print)
+{
+	json_t *answer = NULL;
+	char *segment = encoded(name);
+	char *target = mem_printf("/%s/%s%s", folder, segment, act);
+	enum gateway_code code =
+	    gateway_ask(&line->gateway, method, target, in, &answer);
+	free(target);
+	free(segment);
+	if (code == GATEWAY_WELL && print)
+		print_answer(line, answer);
+	json_decref(answer);
+	return (int)code;
+}
+
+/* NULL: the note is no UTF-8. */
+static json_t *
+note_json(const struct messages_line *line)
+{
+	return json_pack("{s:s*}", "note", line->note);
+}
+
+static int
+list_sources(struct messages_line *line)
+{
+	static const struct values_column columns[] = {
+	    {"SOURCE", "name", false}, {"KIND", "kind", false},
+	    {"BROKER", "broker", false}, {"STANDS", "standing", false},
+	    {"LAG", "lag", false}, {"IN FLIGHT", "in_flight", false},
+	    {"HELD", "held", false}, {"RETRYING", "retrying", false},
+	    {"PARKED", "parked", false}, {"ERROR", "error", false}};
+	json_t *answer = NULL;
+	if (gateway_ask(&line->gateway, "GET", "/sources", NULL, &answer) !=
+	    GATEWAY_WELL)
+		return GATEWAY_REFUSED;
+	const json_t *list = json_object_get(answer, "sources");
+	if (line->as_json)
+		print_json(answer);
+	else if (json_array_size(list) == 0)
+		puts("This gateway has no sources.");
+	else
+		values_table(list, columns, sizeof columns / sizeof *columns);
+	json_decref(answer);
+	return GATEWAY_WELL;
+}
+
+static char *
+list_target(const struct messages_line *line)
+{
+	char *source = encoded(line->source ? line->source : "");
+	char *state = encoded(line->state ? line->state : "");
+	char *target = mem_printf("/messages?%s%s%s%s",
+	    line->source ? "source=" : "", source,
+	    line->state ? "&state=" : "", state);
+	free(source);
+	free(state);
+	return target;
+}
+
+static void
+print_messages(const struct messages_line *line, const json_t *answer)
+{
+	static const struct values_column columns[] = {
+	    {"ID", "id", false}, {"SOURCE", "source", false},
+	    {"STATE", "state", false}, {"REASON", "reason", false},
+	    {"ATTEMPT", "attempt", false}, {"TAKEN", "first", true},
+	    {"NEXT TRY", "next_try", true}, {"KEY_ID", "key_id", false}};
+	const json_t *list = json_object_get(answer, "messages");
+	if (json_array_size(list) > 0)
+		values_table(list, columns, sizeof columns / sizeof *columns);
+	else
+		printf("No message is %s.\n",
+		    line->state ? line->state : "held or retrying");
+	if (json_is_string(json_object_get(answer, "next")))
+		printf("There are more; --limit %ld shows twice as many.\n",
+		    2 * line->limit);
+}
+
+static int
+list_messages(struct messages_line *line)
+{
+	json_t *answer = NULL;
+	char *target = list_target(line);
+	enum gateway_code code = gateway_ask_list(
+	    &line->gateway, target, "messages", line->limit, &answer);
+	free(target);
+	if (code != GATEWAY_WELL)
+		return GATEWAY_REFUSED;
+	if (line->as_json)
+		print_json(answer);
+	else
+		print_messages(line, answer);
+	json_decref(answer);
+	return GATEWAY_WELL;
+}
+
+static int
+show_messages(struct messages_line *line)
+{
+	int worst = GATEWAY_WELL;
+	for (int i = 0; i < line->n_names; i++) {
+		if (i > 0 && !line->as_json)
+			putchar('\n');
+		worst |= ask_about(line, "GET", "messages", line->names[i], "",
+		    NULL, true);
+	}
+	return worst;
+}
+
+/* One that is refused keeps none of the others from being dropped. */
+static int
+drop_messages(struct messages_line *line)
+{
+	int worst = GATEWAY_WELL;
+	for (int i = 0; i < line->n_names; i++) {
+		int code = ask_about(line, "POST", "messages", line->names[i],
+		    "/drop", note_json(line), line->as_json);
+		if (code == GATEWAY_WELL && !line->as_json)
+			printf("%s: dropped\n", line->names[i]);
+		worst |= code;
+	}
+	return worst;
+}
+
+static int
+order_source(struct messages_line *line, const char *act, const char *done)
+{
+	int code = ask_about(line, "POST", "sources", line->names[0], act,
+	    note_json(line), line->as_json);
+	if (code == GATEWAY_WELL && !line->as_json)
+		printf("%s: %s\n", line->names[0], done);
+	return code;
+}
+
+static int
+pause_source(struct messages_line *line)
+{
+	return order_source(line, "/pause", "paused, for all gateways");
+}
+
+static int
+resume_source(struct messages_line *line)
+{
+	return order_source(line, "/resume", "resumed, for all gateways");
+}
+
+/* --- the command line --- */
+
+static int PRINTF_LIKE(1, 2)
+wrong_usage(const char *fmt, ...)
+{
+	va_list args;
+	fputs("onceproxy messages: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputs("\nTry 'onceproxy messages --help'.\n", stderr);
+	return WRONG_USAGE;
+}
+
+/* verb: which one is asked about; NULL: all. */
+static void
+print_usage(const char *default_file, const struct messages_verb *verb)
+{
+	const struct messages_verb *first = verb != NULL ? verb : verbs;
+	int count = verb != NULL ? 1 : N_VERBS;
+	puts("usage: onceproxy messages VERB [options]\n\n"
+	     "Shows the sources of a running gateway and the messages that it "
+	     "has\ntaken, and resolves these, through its admin interface.\n");
+	for (int i = 0; i < count; i++)
+		printf("    %s\n", first[i].usage);
+	putchar('\n');
+	for (int i = 0; i < count; i++)
+		printf("%-9s %s\n", first[i].name, first[i].message);
+	printf("\noptions:\n"
+	       "  -c FILE    the configuration, which says where the gateway "
+	       "is\n             (%s)\n"
+	       "  --json     print JSON instead of text\n"
+	       "  --help     print this\n", default_file);
+	if (verb == NULL || strchr(verb->options, 'N') != NULL)
+		puts("  --note     for the gateway's log: who decided, and "
+		     "why");
+	puts("\nexample:");
+	for (int i = 0; i < count; i++)
+		printf("  onceproxy messages %s\n", first[i].example);
+	if (verb == NULL)
+		puts("\nexit status: 0 success, 1 refused or no such message, "
+		     "2 wrong usage");
+}
+
+/* False where the value is none of that option's. */
+static bool
+set_option(struct messages_line *line, int option)
+{
+	int64_t number;
+	if (option == 'c')
+		line->gateway.file = optarg;
+	else if (option == 'h')
+		line->help = true;
+	else if (option == 'j')
+		line->as_json = true;
+	else if (option == 'S')
+		line->source = optarg;
+	else if (option == 's')
+		line->state = optarg;
+	else if (option == 'N')
+		line->note = optarg;
+	else if (!digits_read(span_str(optarg), 1000000, &number) ||
+	    number < 1)
+		return false;
+	else
+		line->limit = (long)number;
+	return true;
+}
+
+static const char *
+option_name(int letter)
+{
+	const struct option *o = options;
+	while (o->val != letter)
+		o++;
+	return o->name;
+}
+
+static int
+read_options(struct messages_line *line, int argc, char **argv)
+{
+	size_t n_given = 0;
+	int o;
+	opterr = 0;
+	optind = 0;
+	while ((o = getopt_long(argc, argv, ":c:h", options, NULL)) != -1) {
+		if (o == ':')
+			return wrong_usage(
+			    "%s needs a value", argv[optind - 1]);
+		if (o == '?')
+			return wrong_usage(
+			    "no such option: %s", argv[optind - 1]);
+		if (!set_option(line, o))
+			return wrong_usage("--%s cannot be %s",
+			    option_name(o), optarg);
+		if (n_given < sizeof line->given - 1 &&
+		    strchr(line->given, o) == NULL)
+			line->given[n_given++] = (char)o;
+	}
+	return GATEWAY_WELL;
+}
+
+static const struct messages_verb *
+verb_of(const char *name)
+{
+	for (int i = 0; i < N_VERBS && name != NULL; i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
+	return NULL;
+}
+
+/* Whether the verb takes what the line has. */
+static int
+check_verb(
+    const struct messages_line *line, const struct messages_verb *verb)
+{
+	for (const char *given = line->given; *given != '\0'; given++)
+		if (strchr("cj", *given) == NULL &&
+		    strchr(verb->options, *given) == NULL)
+			return wrong_usage("%s does not take --%s", verb->name,
+			    option_name(*given));
+	if (verb->takes != NULL && line->n_names == 0)
+		return wrong_usage("%s needs %s", verb->name, verb->takes);
+	int most = verb->takes == NULL ? 0 : 1;
+	if (line->n_names > most && !verb->several)
+		return wrong_usage(
+		    "unexpected argument: %s", line->names[most]);
+	json_t *note = note_json(line);
+	if (note == NULL)
+		return wrong_usage("--note must be UTF-8");
+	json_decref(note);
+	return GATEWAY_WELL;
+}
+
+static int
+run_line(struct messages_line *line, int argc, char **argv,
+    const char *default_file)
+{
+	int code = read_options(line, argc, argv);
+	if (code != GATEWAY_WELL)
+		return code;
+	const char *name = optind < argc ? argv[optind] : NULL;
+	const struct messages_verb *verb = verb_of(name);
+	if (line->help) {
+		print_usage(default_file, verb);
+		return GATEWAY_WELL;
+	}
+	if (name == NULL)
+		return wrong_usage("a verb is missing");
+	if (verb == NULL)
+		return wrong_usage("no such verb: %s", name);
+	line->names = argv + optind + 1;
+	line->n_names = argc - optind - 1;
+	code = check_verb(line, verb);
+	if (code == GATEWAY_WELL)
+		code = (int)gateway_find(&line->gateway);
+	return code == GATEWAY_WELL ? verb->run(line) : code;
+}
+
+int
+messages_run(int argc, char **argv, const char *default_file)
+{
+	struct messages_line line = {
+	    .gateway = {"messages", default_file, NULL}, .limit = 100};
+	int code = run_line(&line, argc, argv, default_file);
+	conf_unref(&line.gateway.conf);
+	if (fflush(stdout) != 0 && code == GATEWAY_WELL)
+		code = GATEWAY_REFUSED;
+	return code;
+}

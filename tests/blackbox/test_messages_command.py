@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 2: `onceproxy messages`, the operator's view of sources and
+of their messages."""
+
+import json
+import os
+
+from once import tap
+from once.gateway import command
+from once.messages import Stream, source
+from once.tap import each, equal, test
+from once.upstream import close_unanswered
+from once.wait import eventually
+
+
+class Operator:
+    """Runs `onceproxy messages` for a gateway that reads a stream."""
+
+    def __init__(self, bench):
+        path = os.path.join(bench.folder(), "admin")
+        self.stream = Stream(bench.own_redis())
+        config = bench.config(bench.upstream(close_unanswered), admin={
+            "listen": "unix:" + path})
+        source(config, self.stream)
+        self.gateway = bench.serve(config)
+
+    def __call__(self, *args):
+        return command("messages", "-c", self.gateway.file, *args)
+
+    def well(self, *args):
+        done = self(*args)
+        equal((done.returncode, done.stderr), (0, ""), done.stdout)
+        return done.stdout
+
+    def json(self, *args):
+        return json.loads(self.well(*args, "--json"))
+
+    def held(self, count):
+        """Adds so many messages; when they are held, what is listed."""
+        for n in range(count):
+            self.stream.add(body=b"{}", idempotency_key=f"k{n}")
+        eventually(lambda: len(self.json("list")["messages"]) == count,
+                   "they are held")
+        return self.json("list")["messages"]
+
+
+@test
+def sources_are_a_table(bench):
+    operator = Operator(bench)
+    operator.held(2)
+    title, line = operator.well("sources").splitlines()
+    equal(title.split(), ["SOURCE", "KIND", "BROKER", "STANDS", "LAG", "IN",
+                          "FLIGHT", "HELD", "RETRYING", "PARKED", "ERROR"])
+    equal(line.split()[:4], ["charges", "redis", "queue", "-"])
+    shown, = operator.json("sources")["sources"]
+    equal((shown["name"], shown["held"]), ("charges", 2))
+
+
+@test
+def messages_are_a_table(bench):
+    operator = Operator(bench)
+    equal(operator.well("list"), "No message is held or retrying.\n")
+    made = operator.held(3)
+    title, *lines = operator.well("list", "--source", "charges",
+                                  "--state", "held").splitlines()
+    equal(title.split(), ["ID", "SOURCE", "STATE", "REASON", "ATTEMPT",
+                          "TAKEN", "NEXT", "TRY", "KEY_ID"])
+    equal([line.split()[:5] for line in lines],
+          [[m["id"], "charges", "held", "unknown", "1"] for m in made])
+    equal([line.split()[-1] for line in lines], [m["key_id"] for m in made])
+    equal(operator.well("list", "--state", "retrying"),
+          "No message is retrying.\n")
+    lines = operator.well("list", "--limit", "2").splitlines()
+    equal((len(lines), lines[-1]),
+          (4, "There are more; --limit 4 shows twice as many."))
+
+
+@test
+def one_message_is_shown_a_member_a_line(bench):
+    operator = Operator(bench)
+    message, = operator.held(1)
+    shown = operator.well("show", message["id"])
+    assert f"id           {message['id']}\n" in shown, shown
+    assert f"key_id       {message['key_id']}\n" in shown, shown
+    equal(operator.json("show", message["id"]), message)
+
+
+@test
+def several_are_dropped_and_one_that_is_gone_says_so(bench):
+    operator = Operator(bench)
+    first, second, third = operator.held(3)
+    equal(operator.well("drop", first["id"], "--note", "twice"),
+          first["id"] + ": dropped\n")
+    equal(operator.gateway.wait_for_log("operator_message")["note"], "twice")
+    done = operator("drop", first["id"], second["id"])
+    equal((done.returncode, done.stdout),
+          (1, second["id"] + ": dropped\n"))
+    assert "(status 404)" in done.stderr, done.stderr
+    equal([m["id"] for m in operator.json("list")["messages"]],
+          [third["id"]])
+    equal(len(operator.stream.pending()), 1)
+
+
+@test
+def a_source_is_paused_and_resumed(bench):
+    operator = Operator(bench)
+    equal(operator.well("pause", "charges", "--note", "a count"),
+          "charges: paused, for all gateways\n")
+    equal(operator.gateway.wait_for_log("source_paused")["note"], "a count")
+    assert " operator " in operator.well("sources")
+    equal(operator.well("resume", "charges"),
+          "charges: resumed, for all gateways\n")
+    operator.gateway.wait_for_log("source_resumed")
+    done = operator("resume", "charges")
+    equal((done.returncode, done.stderr), (1, "onceproxy messages: The "
+          "source is not paused. Nothing was changed. (status 409)\n"))
+
+
+@each([
+    ("no verb", (), "a verb is missing"),
+    ("another verb", ("replace",), "no such verb: replace"),
+    ("no id", ("drop",), "drop needs an ID"),
+    ("no source", ("pause",), "pause needs a SOURCE"),
+    ("two sources", ("pause", "a", "b"), "unexpected argument: b"),
+    ("a list of something", ("list", "a"), "unexpected argument: a"),
+    ("an option of another verb", ("list", "--note", "x"),
+     "list does not take --note"),
+    ("another option", ("list", "--all"), "no such option: --all"),
+    ("no number", ("list", "--limit", "0"), "--limit cannot be 0"),
+    ("no value", ("list", "--limit"), "--limit needs a value")])
+def what_is_asked_wrongly_is_said(bench, args, message):
+    done = command("messages", *args)
+    equal((done.returncode, done.stdout), (2, ""))
+    equal(done.stderr, f"onceproxy messages: {message}\n"
+          "Try 'onceproxy messages --help'.\n")
+
+
+@test
+def help_has_each_verb(bench):
+    done = command("messages", "--help")
+    equal((done.returncode, done.stderr), (0, ""))
+    for verb in ("sources", "list", "show", "drop", "pause", "resume"):
+        assert f"\n    {verb}" in done.stdout, done.stdout
+        one = command("messages", verb, "--help")
+        equal(one.returncode, 0)
+        assert f"\n  onceproxy messages {verb}" in one.stdout, one.stdout
+
+
+tap.main()
