@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,15 +29,17 @@ streams_changed(struct streams *streams)
 	streams_kick(streams);
 }
 
-/* Logged once for each that is another one than the last. */
 void
-streams_trouble(struct streams *streams, struct span words)
+streams_refused(struct streams *streams, enum streams_trouble what,
+    const redisReply *error)
 {
-	char text[STREAMS_WORDS_BYTES];
-	snprintf(text, sizeof text, "%.*s", SPAN_FMT(words));
-	if (streams->leaving || strcmp(text, streams->trouble) == 0)
+	char text[STREAMS_WORDS_BYTES] = "";
+	char *before = streams->trouble[what];
+	if (error != NULL && error->type == REDIS_REPLY_ERROR)
+		snprintf(text, sizeof text, "%s", error->str);
+	if (streams->leaving || strcmp(text, before) == 0)
 		return;
-	memcpy(streams->trouble, text, sizeof text);
+	memcpy(before, text, sizeof text);
 	streams_changed(streams);
 	if (text[0] == '\0')
 		return;
@@ -100,14 +103,14 @@ is_ready(const struct streams *streams)
 {
 	return streams_line_is_up(&streams->taker) &&
 	    streams_line_is_up(&streams->teller) &&
-	    streams->standing >= STREAMS_OWN;
+	    streams->standing >= STREAMS_OWN &&
+	    streams->trouble[STREAMS_TO_TAKE][0] == '\0';
 }
 
 static void
 on_work(void *arg)
 {
 	struct streams *streams = arg;
-	streams->ready = is_ready(streams);
 	hand_over(streams);
 	if (!streams->leaving)
 		streams_take_go(streams);
@@ -198,13 +201,14 @@ give_one_back(
 static const char *
 health_message(const struct streams *streams)
 {
-	if (streams->trouble[0] != '\0')
-		return streams->trouble;
 	if (!streams_line_is_up(&streams->teller))
 		return link_message(streams->teller.link);
-	return streams_line_is_up(&streams->taker)
-	    ? ""
-	    : link_message(streams->taker.link);
+	if (!streams_line_is_up(&streams->taker))
+		return link_message(streams->taker.link);
+	for (int i = 0; i < STREAMS_TO_COUNT_; i++)
+		if (streams->trouble[i][0] != '\0')
+			return streams->trouble[i];
+	return "";
 }
 
 static struct broker_health

@@ -8,13 +8,12 @@
  * Sentinels name or a Redis Cluster; streams_private.h says what it is made of.
  * It knows nothing of gates, routes and records.  The thread of its loop.
  *
- * What its user of Redis must be allowed, for the key of the source's stream
- * and those of its results and dead letters: client|id, client|setname,
- * client|unblock, eval, evalsha, info, ping, time, xack, xadd, xautoclaim,
- * xclaim, xgroup|create, xgroup|setid, xinfo|consumers, xinfo|groups,
- * xinfo|stream, xpending, xrange, xreadgroup; select where the URL has a
- * database; asking in a cluster.  Without client|id, client|unblock, info or
- * client|setname it works too.
+ * What its user of Redis must be allowed, for the keys of the source's stream,
+ * its results and its dead letters: client|id, client|setname, client|unblock,
+ * eval, evalsha, info, ping, time, xack, xadd, xclaim, xgroup|create,
+ * xgroup|setid, xinfo|consumers, xinfo|groups, xinfo|stream, xpending, xrange,
+ * xreadgroup; select where the URL has a database; asking in a cluster.  It
+ * works without client|id, client|setname, client|unblock and info too.
  */
 
 /*

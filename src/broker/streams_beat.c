@@ -66,9 +66,12 @@ take_beats(const struct streams_beat *batch, const redisReply *reply)
 {
 	struct streams *streams = batch->streams;
 	if (reply->type == REDIS_REPLY_ERROR) {
-		streams_line_error(&streams->teller, reply);
+		if (streams_line_error(&streams->teller, reply) ==
+		    STREAMS_REFUSED)
+			streams_refused(streams, STREAMS_TO_BEAT, reply);
 		return;
 	}
+	streams_refused(streams, STREAMS_TO_BEAT, NULL);
 	if (reply->type != REDIS_REPLY_ARRAY ||
 	    reply->elements != batch->count) {
 		link_distrust(

@@ -135,6 +135,10 @@ take_whole(struct streams *streams, struct streams_id id,
 		held->foreign = false;
 		return;
 	}
+	bool page = streams->take.reading != STREAMS_READ_NEW ||
+	    streams->standing == STREAMS_AGAIN;
+	if (page && streams_take_was_finished(streams, id))
+		return;
 	struct broker_message *message = new_message(id, again);
 	read_fields(streams, message, values);
 	keep(streams, id, message);

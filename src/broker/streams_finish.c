@@ -11,7 +11,6 @@
 #include "base/test_build.h"
 #include "broker/streams_private.h"
 #include "broker/streams_script.h"
-#include "loop/log.h"
 #include "redis/redis_error.h"
 #include "redis/slots.h"
 
@@ -78,14 +77,10 @@ end_as(struct streams_finish *f, enum broker_finished finished)
 }
 
 static void
-end_refused(struct streams_finish *f, struct span words)
+end_refused(struct streams_finish *f, const char *words)
 {
 	struct broker_finish *finish = f->finish;
-	if (finish != NULL) {
-		snprintf(finish->refused, sizeof finish->refused, "%.*s",
-		    SPAN_FMT(words));
-		streams_trouble(f->streams, words);
-	}
+	snprintf(finish->refused, sizeof finish->refused, "%s", words);
 	end_finish(f, E_BROKER_REFUSED);
 }
 
@@ -226,17 +221,11 @@ send_later(struct streams_finish *f)
 
 /* --- the reply --- */
 
-/*
- * It was not pending.  Where this reader did that itself, or another one may
- * have, nothing is lost.
- */
 static void
 end_not_pending(struct streams_finish *f)
 {
 	struct streams *streams = f->streams;
 	struct streams_held *held = streams_hand_find(&streams->hand, f->id);
-	if (held != NULL && !held->foreign && !held->unsure)
-		streams_look_for(streams, f->id);
 	if (held != NULL)
 		streams_hand_remove(&streams->hand, &held);
 	end_as(f, BROKER_NOT_PENDING);
@@ -249,8 +238,9 @@ end_finished(struct streams_finish *f)
 	struct streams_held *held = streams_hand_find(&streams->hand, f->id);
 	if (held != NULL) {
 		streams_hand_remove(&streams->hand, &held);
-		streams->take.removed++;
+		streams_take_note_finished(streams, f->id);
 	}
+	streams_refused(streams, STREAMS_TO_FINISH, NULL);
 	end_as(f, BROKER_FINISHED);
 }
 
@@ -267,10 +257,61 @@ take_error(struct streams_finish *f, const redisReply *reply)
 		send_finish(f);
 		return;
 	}
-	if (streams_line_error(&f->streams->teller, reply) == STREAMS_REFUSED)
-		end_refused(f, span_of(reply->str, reply->len));
-	else
+	if (streams_line_error(&f->streams->teller, reply) != STREAMS_REFUSED) {
 		send_later(f);
+		return;
+	}
+	streams_refused(f->streams, STREAMS_TO_FINISH, reply);
+	end_refused(f, reply->str);
+}
+
+/* Of an entry that is to come again, its finish waits for that. */
+static void
+on_missing(struct link_call *call, const redisReply *reply)
+{
+	struct streams_finish *f =
+	    CONTAINER_OF(call, struct streams_finish, call);
+	struct streams *streams = f->streams;
+	bool known = reply != NULL && reply->type == REDIS_REPLY_INTEGER;
+	int64_t why = known ? reply->integer : STREAMS_MISSING_DONE;
+	if (why == STREAMS_MISSING_AHEAD)
+		streams_group_vanished(streams);
+	if (why >= STREAMS_MISSING_AHEAD && f->finish != NULL) {
+		send_later(f);
+		return;
+	}
+	if (why == STREAMS_MISSING_LOST)
+		streams_lost(streams, BROKER_DELETED, 1, NULL);
+	end_not_pending(f);
+}
+
+static void
+ask_why(struct streams_finish *f)
+{
+	struct streams *streams = f->streams;
+	char text[STREAMS_ID_MAX];
+	struct resp command = {0};
+	streams_line_script(streams, streams_script_missing, 2, &command);
+	resp_arg(&command, span_str(streams->instance));
+	resp_arg(&command, span_of(text, streams_hand_put_id(f->id, text)));
+	f->call.done = on_missing;
+	streams_line_send(&streams->teller, &f->call, &command);
+	resp_clear(&command);
+}
+
+/*
+ * It was not pending.  Where this reader did that itself, or another one may
+ * have, that is all.
+ */
+static void
+take_nothing(struct streams_finish *f)
+{
+	struct streams_held *held =
+	    streams_hand_find(&f->streams->hand, f->id);
+	if (held != NULL && !held->foreign && !held->unsure)
+		ask_why(f);
+	else
+		end_not_pending(f);
 }
 
 static void
@@ -288,7 +329,7 @@ on_finished(struct link_call *call, const redisReply *reply)
 		    streams->teller.link, "a reply to another command");
 		end_unsure(f);
 	} else if (reply->integer == 0) {
-		end_not_pending(f);
+		take_nothing(f);
 	} else {
 		end_finished(f);
 	}
@@ -374,7 +415,7 @@ streams_finish_start(struct streams *streams, struct broker_finish *finish)
 	const char *why = impossible(f);
 	join(f, &streams->waiting);
 	if (why != NULL)
-		end_refused(f, span_str(why));
+		end_refused(f, why);
 	else if (!may_wait(streams))
 		end_finish(f, E_BROKER_DOWN);
 	else

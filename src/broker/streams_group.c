@@ -12,8 +12,6 @@
  * comes again (streams_entry knows it), and nothing is left out that came
  * meanwhile.
  */
-enum { THERE = 0, MADE_GROUP = 1, MADE_STREAM = 2, SET_BACK = 3 };
-
 static void
 put_start(const struct streams *streams, struct resp *command)
 {
@@ -36,7 +34,7 @@ static void
 log_made(const struct streams *streams, int64_t how)
 {
 	bool first = !streams->take.was_ready;
-	if (how == THERE)
+	if (how == STREAMS_GROUP_THERE)
 		return;
 	struct logline line = log_begin(first
 		? EV_source_group_made
@@ -44,16 +42,22 @@ log_made(const struct streams *streams, int64_t how)
 	log_str(&line, "source", streams->source->name);
 	log_str(&line, "stream", streams->source->stream);
 	log_str(&line, "group", streams->source->group);
-	log_bool(&line, "stream_was_missing", how == MADE_STREAM);
+	log_bool(&line, "stream_was_missing", how == STREAMS_GROUP_MADE_STREAM);
 	log_end(&line);
 }
 
-/* All that is in hand comes again from a group that was made again. */
+/*
+ * What is in hand comes again from a group that was made again.  A source that
+ * began with the latest never goes back behind where its group was first seen:
+ * what lies there was not meant for it.
+ */
 static void
-go_on(struct streams *streams, int64_t how)
+go_on(struct streams *streams, int64_t how, struct streams_id behind)
 {
 	struct streams_take *take = &streams->take;
 	log_made(streams, how);
+	if (!take->was_ready && streams->source->start_latest)
+		take->newest = behind;
 	take->was_ready = true;
 	take->cursor = (struct streams_id){0, 0};
 	if (take->remaking && streams->hand.count > 0) {
@@ -65,11 +69,24 @@ go_on(struct streams *streams, int64_t how)
 	streams_finish_flush(streams);
 }
 
+static bool
+read_made(
+    const redisReply *reply, int64_t *ret_how, struct streams_id *ret_behind)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	    reply->element[0]->type != REDIS_REPLY_INTEGER)
+		return false;
+	*ret_how = reply->element[0]->integer;
+	return streams_hand_read_id(resp_text(reply->element[1]), ret_behind);
+}
+
 static void
 on_group(struct link_call *call, const redisReply *reply)
 {
 	struct streams *streams =
 	    CONTAINER_OF(call, struct streams, take.group);
+	struct streams_id behind;
+	int64_t how;
 	streams->take.awaited--;
 	if (reply == NULL)
 		return;
@@ -77,14 +94,12 @@ on_group(struct link_call *call, const redisReply *reply)
 		enum streams_error error =
 		    streams_line_error(&streams->taker, reply);
 		if (error == STREAMS_REFUSED)
-			streams_trouble(streams,
-			    span_of(reply->str, reply->len));
+			streams_refused(streams, STREAMS_TO_TAKE, reply);
 		streams_take_pause(streams, error == STREAMS_REFUSED
 			? STREAMS_PAUSE_MS
 			: STREAMS_AGAIN_MS);
-	} else if (reply->type == REDIS_REPLY_INTEGER) {
-		streams_trouble(streams, SPAN(""));
-		go_on(streams, reply->integer);
+	} else if (read_made(reply, &how, &behind)) {
+		go_on(streams, how, behind);
 	} else {
 		link_distrust(
 		    streams->taker.link, "a reply to another command");

@@ -73,6 +73,7 @@ streams_leave_paid(struct streams *streams)
 		end_soon(streams);
 }
 
+/* 0: it did not block yet, as its read was still on its way. */
 static void
 on_unblocked(struct link_call *call, const redisReply *reply)
 {
@@ -80,6 +81,9 @@ on_unblocked(struct link_call *call, const redisReply *reply)
 	    CONTAINER_OF(call, struct streams, take.id);
 	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
 		link_reset(streams->taker.link, "closed");
+	else if (reply != NULL && reply->type == REDIS_REPLY_INTEGER &&
+	    reply->integer == 0)
+		timer_set(&streams->again, STREAMS_AGAIN_MS);
 	streams_leave_paid(streams);
 }
 
@@ -96,6 +100,15 @@ unblock(struct streams *streams)
 	streams->owed++;
 	streams_line_send(&streams->teller, &streams->take.id, &command);
 	resp_clear(&command);
+}
+
+static void
+on_unblock_again(void *arg)
+{
+	struct streams *streams = arg;
+	if (streams->take.awaited > 0 &&
+	    streams_line_is_up(&streams->teller))
+		unblock(streams);
 }
 
 /* What comes of the step that is under way is given back when it has come. */
@@ -125,6 +138,7 @@ streams_leave_begin(struct streams *streams)
 	task_ready(streams->loop, &streams->work);
 	timer_init(&streams->end, streams->loop, on_leave_end, streams);
 	timer_set(&streams->end, streams->redis->timeout_ms);
+	timer_init(&streams->again, streams->loop, on_unblock_again, streams);
 	if (take->awaited == 0)
 		return;
 	if (tells && take->client > 0)

@@ -67,12 +67,11 @@ follow(struct streams_line *line, struct span error)
 	if (!has_seeds(streams) ||
 	    !slots_redirect_read(error, &asked, &where))
 		return false;
-	/* What was sent before the last move may still be answered. */
-	if (line->went != streams->home_number) {
+	/* Of the last move it has not heard yet. */
+	if (line->went == streams->home_number)
+		set_home(streams, where.place, where.ask);
+	else
 		place_clear(&where.place);
-		return true;
-	}
-	set_home(streams, where.place, where.ask);
 	task_ready(streams->loop, &streams->move);
 	return true;
 }

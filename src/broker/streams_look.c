@@ -30,15 +30,15 @@ set_lag(struct streams *streams, int64_t lag)
 }
 
 void
-streams_look_read(struct streams *streams, const redisReply *reply)
+streams_look_read(struct streams_line *line, const redisReply *reply)
 {
+	struct streams *streams = line->streams;
 	if (reply->type == REDIS_REPLY_ERROR) {
-		if (streams_line_error(&streams->taker, reply) ==
-		    STREAMS_REFUSED)
-			streams_trouble(streams,
-			    span_of(reply->str, reply->len));
+		if (streams_line_error(line, reply) == STREAMS_REFUSED)
+			streams_refused(streams, STREAMS_TO_LOOK, reply);
 		return;
 	}
+	streams_refused(streams, STREAMS_TO_LOOK, NULL);
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
 	    reply->element[0]->type != REDIS_REPLY_INTEGER ||
 	    reply->element[1]->type != REDIS_REPLY_INTEGER)
@@ -76,7 +76,7 @@ on_look_again(struct link_call *call, const redisReply *reply)
 	struct streams *streams = question->streams;
 	free(question);
 	if (reply != NULL)
-		streams_look_read(streams, reply);
+		streams_look_read(&streams->teller, reply);
 }
 
 static void
@@ -86,7 +86,7 @@ on_look_timer(void *arg)
 	struct streams_take *take = &streams->take;
 	int64_t now_ms = loop_now_ms(streams->loop);
 	timer_set(&streams->look, LOOK_AGAIN_MS);
-	if (!streams->ready || take->awaited > 0 ||
+	if (!streams_line_is_up(&streams->teller) || take->awaited > 0 ||
 	    now_ms - take->looked_ms < LOOK_AGAIN_MS)
 		return;
 	struct resp command = {0};
@@ -96,31 +96,7 @@ on_look_timer(void *arg)
 	resp_clear(&command);
 }
 
-/* --- one entry --- */
-
-static void
-on_look_for(struct link_call *call, const redisReply *reply)
-{
-	struct streams_question *question =
-	    CONTAINER_OF(call, struct streams_question, call);
-	struct streams *streams = question->streams;
-	free(question);
-	if (reply != NULL && reply->type == REDIS_REPLY_INTEGER &&
-	    reply->integer == 1)
-		streams_lost(streams, BROKER_DELETED, 1, NULL);
-}
-
-void
-streams_look_for(struct streams *streams, struct streams_id id)
-{
-	char text[STREAMS_ID_MAX];
-	struct resp command = {0};
-	streams_line_script(streams, streams_script_lost, 2, &command);
-	resp_arg(&command, span_str(streams->instance));
-	resp_arg(&command, span_of(text, streams_hand_put_id(id, text)));
-	ask(streams, id, &command, on_look_for);
-	resp_clear(&command);
-}
+/* --- an entry whose bytes are gone --- */
 
 static void
 on_dropped(struct link_call *call, const redisReply *reply)

@@ -48,11 +48,20 @@ enum streams_standing {
 	STREAMS_NEW,   /* to take what nobody has taken */
 };
 
+/* What Redis may refuse, each with words of its own. */
+enum streams_trouble {
+	STREAMS_TO_TAKE,
+	STREAMS_TO_FINISH,
+	STREAMS_TO_BEAT,
+	STREAMS_TO_LOOK,
+	STREAMS_TO_COUNT_,
+};
+
 /* streams_take: what the answer is awaited to. */
 enum streams_reading {
 	STREAMS_READ_HISTORY, /* XREADGROUP from an id on */
 	STREAMS_READ_NEW,     /* XREADGROUP of ">" */
-	STREAMS_READ_OTHERS,  /* XAUTOCLAIM */
+	STREAMS_READ_OTHERS,  /* the script that claims */
 };
 
 struct streams_take {
@@ -65,16 +74,18 @@ struct streams_take {
 	unsigned awaited;  /* replies to come of the last five */
 	enum streams_reading reading;
 	bool blocking;     /* it may last until its time is over */
-	bool merging;      /* some may have to go before those in the queue */
 	bool claiming;     /* others' entries are due, or under way */
 	bool remaking;     /* the group has vanished: all finishes wait */
 	bool was_ready;    /* the group was there once */
 	bool gathering;    /* waits for more credit */
 	struct streams_id cursor; /* the next page is of what lies behind */
 	struct streams_id newest; /* the highest id that came as new */
-	size_t removed;   /* from the hand, since the read was sent */
+	/* Those that were finished since the read was sent. */
+	struct streams_id *finished;
+	size_t n_finished, finished_size;
 	unsigned most;    /* entries to ask for; fewer after a lost reply */
-	unsigned in_vain; /* single entries whose reply was lost, in a row */
+	struct streams_id lost_at; /* the cursor when a reply was last lost */
+	unsigned in_vain; /* how often in a row that was of one entry alone */
 	int64_t client;   /* its CLIENT ID; 0: not known */
 	int64_t looked_ms;
 	struct timer pause;   /* set: nothing is sent before it fires */
@@ -119,9 +130,8 @@ struct streams {
 
 	struct task work;      /* hands over, and takes more */
 	bool changed;          /* health is another one */
-	bool ready;            /* entries can come */
 	int64_t lag;
-	char trouble[STREAMS_WORDS_BYTES]; /* "": none */
+	char trouble[STREAMS_TO_COUNT_][STREAMS_WORDS_BYTES]; /* "": none */
 	bool said_down;        /* the log has it */
 
 	bool leaving;          /* it was closed */
@@ -136,8 +146,12 @@ struct streams {
 void streams_kick(struct streams *streams);
 /* health is another one: the owner hears of it later in this turn. */
 void streams_changed(struct streams *streams);
-/* Remembers and logs what Redis refused; "" ends it. */
-void streams_trouble(struct streams *streams, struct span words);
+/*
+ * Remembers what Redis refused, and logs it where that is new; a reply that is
+ * no error, or NULL: it refuses that no more.
+ */
+void streams_refused(struct streams *streams, enum streams_trouble what,
+    const struct redisReply *error);
 /* How many entries may be taken beyond those that wait to be handed over. */
 unsigned streams_room(const struct streams *streams);
 /* Tells the owner, unless it has left; id NULL: of no position. */
@@ -196,6 +210,13 @@ void streams_take_down(struct streams *streams);
 /* Whether the first of the queue may be handed over: nothing goes before it. */
 bool streams_take_is_first(
     const struct streams *streams, struct streams_id id);
+/*
+ * An entry was finished: the answer to what was asked before may have it still.
+ */
+void streams_take_note_finished(
+    struct streams *streams, struct streams_id id);
+bool streams_take_was_finished(
+    const struct streams *streams, struct streams_id id);
 /* Nothing is sent for that long. */
 void streams_take_pause(struct streams *streams, int64_t ms);
 
@@ -212,7 +233,7 @@ void streams_read_init(struct streams *streams);
 
 void streams_finish_start(
     struct streams *streams, struct broker_finish *finish);
-/* What waits can be sent, or fails. */
+/* What waits is sent, if it can be. */
 void streams_finish_flush(struct streams *streams);
 void streams_finish_down(struct streams *streams);
 /* All end, E_CANCELLED. */
@@ -236,11 +257,7 @@ void streams_look_end(struct streams *streams);
 void streams_look_command(
     const struct streams *streams, struct resp *ret_command);
 void streams_look_read(
-    struct streams *streams, const struct redisReply *reply);
-/*
- * An acknowledgement found nothing: asks whether the broker has lost the entry.
- */
-void streams_look_for(struct streams *streams, struct streams_id id);
+    struct streams_line *line, const struct redisReply *reply);
 /* XACK of an entry whose bytes are gone; it is lost where that finds it. */
 void streams_look_drop(struct streams *streams, struct streams_id id);
 
@@ -248,5 +265,5 @@ void streams_look_drop(struct streams *streams, struct streams_id id);
 
 /* It was closed: gives back what is in hand, then frees the reader. */
 void streams_leave_begin(struct streams *streams);
-/* A reply that it waits for has come, or will not. */
+/* A reply that it waits for has come, or never will. */
 void streams_leave_paid(struct streams *streams);

@@ -5,9 +5,11 @@
 #include "base/container.h"
 #include "base/digits.h"
 #include "broker/streams_private.h"
+#include "broker/streams_script.h"
 
 enum {
 	BLOCK_MS = 5000,      /* at most: what an idle source costs */
+	LESS = 8, /* so much fewer entries, after a reply was lost */
 	LOOK_EVERY_MS = 20,   /* at most: a look costs as much as ten entries */
 };
 
@@ -28,7 +30,7 @@ send_read(
 {
 	struct streams_take *take = &streams->take;
 	take->blocking = block_ms > 0;
-	take->removed = 0;
+	take->n_finished = 0;
 	timer_set(&take->silence, block_ms + streams->redis->timeout_ms);
 	send_step(streams, &take->read, command);
 }
@@ -71,19 +73,27 @@ take_entries(struct streams *streams, const redisReply *entries, bool again,
 	return true;
 }
 
-/* A reply may have been larger than any that is believed. */
+/*
+ * A reply may have been larger than any that is believed.  What is new is
+ * pending then, and comes as that.
+ */
 static void
 less_at_once(struct streams_take *take)
 {
-	if (take->most > 1)
-		take->most /= 2;
-	else if (take->reading != STREAMS_READ_NEW)
-		take->in_vain++;
+	if (take->reading == STREAMS_READ_NEW)
+		return;
+	take->in_vain += take->most == 1;
+	take->lost_at = take->cursor;
+	take->most = take->most > LESS ? take->most / LESS : 1;
 }
 
+/* It stays at that until the place is passed where a reply was lost. */
 static void
 more_at_once(struct streams_take *take)
 {
+	if (take->reading != STREAMS_READ_NEW &&
+	    streams_id_cmp(take->cursor, take->lost_at) < 0)
+		return;
 	take->in_vain = 0;
 	if (take->most < STREAMS_MOST)
 		take->most *= 2;
@@ -187,7 +197,7 @@ on_look(struct link_call *call, const redisReply *reply)
 	    CONTAINER_OF(call, struct streams, take.look);
 	streams->take.awaited--;
 	if (reply != NULL)
-		streams_look_read(streams, reply);
+		streams_look_read(&streams->taker, reply);
 }
 
 /*
@@ -246,9 +256,9 @@ streams_read_new(struct streams *streams, size_t count)
 
 /* --- what is pending for others --- */
 
-/* Redis has dropped them, as their bytes are gone. */
+/* Their bytes are gone. */
 static void
-read_deleted(struct streams *streams, const redisReply *ids)
+read_dropped(struct streams *streams, const redisReply *ids)
 {
 	struct streams_id id;
 	for (size_t i = 0; i < ids->elements; i++) {
@@ -269,19 +279,18 @@ all_claimed(struct streams *streams)
 {
 	struct streams_take *take = &streams->take;
 	take->claiming = false;
-	take->merging = false;
 	if (streams->standing == STREAMS_OWN)
 		streams->standing = STREAMS_NEW;
 }
 
-/* Cursor, entries, and ids of entries whose bytes are gone. */
 static void
 read_others(struct streams *streams, const redisReply *reply)
 {
 	struct streams_take *take = &streams->take;
 	struct streams_id last;
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2 ||
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
 	    reply->element[1]->type != REDIS_REPLY_ARRAY ||
+	    reply->element[2]->type != REDIS_REPLY_ARRAY ||
 	    !streams_hand_read_id(
 		resp_text(reply->element[0]), &take->cursor)) {
 		odd_reply(streams);
@@ -289,9 +298,7 @@ read_others(struct streams *streams, const redisReply *reply)
 	}
 	if (!take_entries(streams, reply->element[1], true, &last))
 		return;
-	if (reply->elements > 2 &&
-	    reply->element[2]->type == REDIS_REPLY_ARRAY)
-		read_deleted(streams, reply->element[2]);
+	read_dropped(streams, reply->element[2]);
 	if (take->cursor.ms == 0 && take->cursor.seq == 0)
 		all_claimed(streams);
 }
@@ -302,15 +309,11 @@ streams_read_others(struct streams *streams, size_t count, int64_t idle_ms)
 	char text[STREAMS_ID_MAX];
 	struct resp command = {0};
 	streams->take.reading = STREAMS_READ_OTHERS;
-	resp_begin(&command, 8);
-	resp_arg(&command, SPAN("XAUTOCLAIM"));
-	resp_arg(&command, streams->key);
-	resp_arg(&command, streams->group);
+	streams_line_script(streams, streams_script_claim, 4, &command);
 	resp_arg(&command, span_str(streams->instance));
 	resp_number(&command, idle_ms);
 	resp_arg(&command,
 	    span_of(text, streams_hand_put_id(streams->take.cursor, text)));
-	resp_arg(&command, SPAN("COUNT"));
 	resp_number(&command, (int64_t)count);
 	send_read(streams, &command, 0);
 	resp_clear(&command);
@@ -327,7 +330,7 @@ static bool
 has_more(const struct streams *streams, const redisReply *reply)
 {
 	int64_t number;
-	size_t known = streams->hand.count + streams->take.removed;
+	size_t known = streams->hand.count + streams->take.n_finished;
 	const redisReply *list = reply->element[3];
 	if (list->type != REDIS_REPLY_ARRAY)
 		return false;
@@ -360,7 +363,6 @@ on_pending(struct link_call *call, const redisReply *reply)
 	} else if (streams->standing == STREAMS_NEW &&
 	    has_more(streams, reply)) {
 		streams->take.cursor = (struct streams_id){0, 0};
-		streams->take.merging = true;
 		streams->standing = STREAMS_OWN;
 	}
 	streams_kick(streams);
@@ -369,12 +371,12 @@ on_pending(struct link_call *call, const redisReply *reply)
 /* --- replies --- */
 
 static void
-refused(struct streams *streams, const redisReply *reply)
+take_refusal(struct streams *streams, const redisReply *reply)
 {
 	enum streams_error error =
 	    streams_line_error(&streams->taker, reply);
 	if (error == STREAMS_REFUSED)
-		streams_trouble(streams, span_of(reply->str, reply->len));
+		streams_refused(streams, STREAMS_TO_TAKE, reply);
 	if (error != STREAMS_NO_GROUP)
 		streams_take_pause(streams, error == STREAMS_REFUSED
 			? STREAMS_PAUSE_MS
@@ -394,9 +396,9 @@ on_read(struct link_call *call, const redisReply *reply)
 		return;
 	}
 	if (reply->type == REDIS_REPLY_ERROR) {
-		refused(streams, reply);
+		take_refusal(streams, reply);
 	} else {
-		streams_trouble(streams, SPAN(""));
+		streams_refused(streams, STREAMS_TO_TAKE, NULL);
 		more_at_once(take);
 		if (take->reading == STREAMS_READ_HISTORY)
 			read_history(streams, reply);

@@ -37,21 +37,21 @@ const char streams_script_group[] = BELOW MAP
     " end\n"
     " redis.call('XGROUP', 'CREATE', key, group, '0-0', 'MKSTREAM',\n"
     "  'ENTRIESREAD', 0)\n"
-    " return 2\n"
+    " return {2, '0-0'}\n"
     "end\n"
     "stream = map(stream)\n"
     "local start, there = ARGV[2], find(key, group)\n"
     "if there then\n"
     " if ARGV[3] == '1' and below(start, there['last-delivered-id']) then\n"
     "  redis.call('XGROUP', 'SETID', key, group, start)\n"
-    "  return 3\n"
+    "  return {3, start}\n"
     " end\n"
-    " return 0\n"
+    " return {0, there['last-delivered-id']}\n"
     "end\n"
     "local added = stream['entries-added']\n"
     "if start == '$' then\n"
     " redis.call('XGROUP', 'CREATE', key, group, '$', 'ENTRIESREAD', added)\n"
-    " return 1\n"
+    " return {1, stream['last-generated-id']}\n"
     "end\n"
     "if below(stream['last-generated-id'], start) then start = '0-0' end\n"
     "if start == '0-0' then\n"
@@ -60,7 +60,7 @@ const char streams_script_group[] = BELOW MAP
     "else\n"
     " redis.call('XGROUP', 'CREATE', key, group, start)\n"
     "end\n"
-    "return 1\n";
+    "return {1, start}\n";
 
 /*
  * Where no entry is left that the group has read, the group has passed by as
@@ -86,6 +86,34 @@ const char streams_script_look[] = BELOW MAP
     " read = passed\n"
     "end\n"
     "return {lost or 0, read and added - read or there.lag or -1}\n";
+
+/* XAUTOCLAIM would drop what others have in hand, however short it was idle. */
+const char streams_script_claim[] = BELOW
+    "local key, group, consumer = KEYS[1], ARGV[1], ARGV[2]\n"
+    "local list = redis.call('XPENDING', key, group, 'IDLE', ARGV[3],\n"
+    " '(' .. ARGV[4], '+', ARGV[5])\n"
+    "local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]\n"
+    "local answer, gone, ids, have = {}, {}, {}, {}\n"
+    "for _, each in ipairs(list) do\n"
+    " local id = each[1]\n"
+    " if each[2] == consumer and (not first or below(id, first[1])) then\n"
+    "  have[id] = {id, false}\n"
+    " else\n"
+    "  ids[#ids + 1] = id\n"
+    " end\n"
+    "end\n"
+    "if #ids > 0 then\n"
+    " for _, entry in ipairs(redis.call(\n"
+    "   'XCLAIM', key, group, consumer, ARGV[3], unpack(ids))) do\n"
+    "  have[entry[1]] = entry\n"
+    " end\n"
+    "end\n"
+    "for _, each in ipairs(list) do\n"
+    " local to = have[each[1]] and answer or gone\n"
+    " to[#to + 1] = have[each[1]] or each[1]\n"
+    "end\n"
+    "local full = #list == tonumber(ARGV[5])\n"
+    "return {full and list[#list][1] or '0-0', answer, gone}\n";
 
 const char streams_script_beat[] = BELOW
     "local key, group, consumer = KEYS[1], ARGV[1], ARGV[2]\n"
@@ -115,11 +143,16 @@ const char streams_script_beat[] = BELOW
     "end\n"
     "return answer\n";
 
-const char streams_script_lost[] =
-    "local entry = redis.pcall('XRANGE', KEYS[1], ARGV[3], ARGV[3])\n"
-    "if #entry == 0 then return 1 end\n"
-    "for _, each in ipairs(\n"
-    "  redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do\n"
+const char streams_script_missing[] = BELOW MAP
+    "if #redis.call('XRANGE', key, ARGV[3], ARGV[3]) == 0 then return 1 end\n"
+    "local there = find(key, group)\n"
+    "if not there or below(there['last-delivered-id'], ARGV[3]) then\n"
+    " return 2\n"
+    "end\n"
+    "local pending = redis.call(\n"
+    " 'XPENDING', key, group, ARGV[3], ARGV[3], 1)[1]\n"
+    "if pending then return pending[2] == ARGV[2] and 3 or 0 end\n"
+    "for _, each in ipairs(redis.call('XINFO', 'CONSUMERS', key, group)) do\n"
     " if each[2] == ARGV[2] then return 0 end\n"
     "end\n"
     "return 1\n";

@@ -9,15 +9,30 @@
 /*
  * Makes the group where it is not there, and the stream.  ARGV[2]: the id that
  * it begins behind, or $; [3]: "1": a group that is there is set back to that
- * id.  Answers 0: it was there; 1: made; 2: made, and the stream; 3: set back.
+ * id.  Answers what was done (enum streams_script_group), and behind which id
+ * the group goes on.
  */
 extern const char streams_script_group[];
+enum streams_script_group {
+	STREAMS_GROUP_THERE,
+	STREAMS_GROUP_MADE,
+	STREAMS_GROUP_MADE_STREAM, /* and the group */
+	STREAMS_GROUP_SET_BACK,
+};
 /*
  * How many entries were removed before the group had read them, and how many it
  * has not read yet (-1: not known): {lost, lag}.  The group's entries-read is
  * corrected at once, so that each loss is told to one reader, once.
  */
 extern const char streams_script_look[];
+/*
+ * Makes entries those of the consumer ARGV[2] that have been idle for [3] ms:
+ * of those behind the id [4] the first [5].  Answers {the id to go on behind,
+ * or 0-0; entries; ids of entries whose bytes were gone, and which were
+ * dropped}.  Of the consumer's own ones whose bytes were trimmed it has the id
+ * and nil, and leaves them as they are: what is in hand can be finished still.
+ */
+extern const char streams_script_claim[];
 /*
  * Keeps entries alive for the consumer ARGV[2], or gives them back: they have
  * been idle for ARGV[3] ms then.  [4], …: their ids.  Answers for each one of
@@ -32,10 +47,16 @@ enum streams_script_beat {
 	STREAMS_BEAT_TRIMMED = 3, /* pending, but it must not be touched */
 };
 /*
- * Whether nobody can have finished the entry ARGV[3], which is not pending: it
- * is not in the stream any more, or the consumer ARGV[2] is gone.  1 or 0.
+ * Why the entry ARGV[3] is not pending, which was so for the consumer ARGV[2]:
+ * one of enum streams_script_missing.
  */
-extern const char streams_script_lost[];
+extern const char streams_script_missing[];
+enum streams_script_missing {
+	STREAMS_MISSING_DONE,  /* somebody else has finished it */
+	STREAMS_MISSING_LOST,  /* it is gone, or its consumer is */
+	STREAMS_MISSING_AHEAD, /* the group is a new one, and has not read it */
+	STREAMS_MISSING_BACK,  /* it is pending by now */
+};
 /*
  * A put, in two parts that are sent as one text.  KEYS[2] is the stream that it
  * goes to, ARGV[2] the consumer, [3] the entry's id, [4], … names and values.

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
+#include <stdlib.h>
 
 #include "base/container.h"
+#include "base/mem.h"
 #include "broker/streams_private.h"
 
 enum {
@@ -11,6 +13,7 @@ enum {
 	PAGE_LEAST = 16,     /* where something has to go before the queue */
 	PAGE_MOST = 128,     /* where most of it is in hand already */
 	IN_VAIN_MAX = 3,
+	FINISHED_ROOM = 256,
 };
 
 static bool
@@ -47,7 +50,7 @@ static size_t
 room_to_merge(const struct streams *streams)
 {
 	size_t room = streams_room(streams);
-	if (room == 0 && streams->take.merging && streams->hand.queued > 0 &&
+	if (room == 0 && streams->sole && streams->hand.queued > 0 &&
 	    streams->credit > 0)
 		return PAGE_LEAST;
 	return room;
@@ -90,7 +93,16 @@ on_skipped(struct link_call *call, const redisReply *reply)
 	streams_entry_take_unread(streams, id);
 	streams->take.cursor = id;
 	streams->take.in_vain = 0;
+	streams->take.lost_at = (struct streams_id){0, 0};
 	streams_kick(streams);
+}
+
+/* Whether the next is one that came in vain, again and again. */
+static bool
+must_skip(const struct streams_take *take)
+{
+	return take->in_vain >= IN_VAIN_MAX &&
+	    streams_id_cmp(take->cursor, take->lost_at) == 0;
 }
 
 /* Asks for its id alone. */
@@ -124,7 +136,7 @@ take_own(struct streams *streams)
 	size_t room = room_to_merge(streams);
 	if (room == 0)
 		return;
-	if (streams->take.in_vain >= IN_VAIN_MAX)
+	if (must_skip(&streams->take))
 		skip_one(streams);
 	else if (streams->sole)
 		streams_read_others(streams, page_of(streams, room), 0);
@@ -176,6 +188,30 @@ streams_take_is_first(const struct streams *streams, struct streams_id id)
 	if (streams->standing == STREAMS_OWN)
 		return streams_id_cmp(id, take->cursor) < 0;
 	return streams->standing == STREAMS_NEW && take->awaited == 0;
+}
+
+void
+streams_take_note_finished(struct streams *streams, struct streams_id id)
+{
+	struct streams_take *take = &streams->take;
+	if (take->awaited == 0)
+		return;
+	if (take->n_finished == take->finished_size) {
+		take->finished_size += FINISHED_ROOM;
+		take->finished = mem_grow(take->finished,
+		    take->finished_size * sizeof *take->finished);
+	}
+	take->finished[take->n_finished++] = id;
+}
+
+bool
+streams_take_was_finished(const struct streams *streams, struct streams_id id)
+{
+	const struct streams_take *take = &streams->take;
+	for (size_t i = 0; i < take->n_finished; i++)
+		if (streams_id_cmp(take->finished[i], id) == 0)
+			return true;
+	return false;
 }
 
 /* --- timers --- */
@@ -255,7 +291,7 @@ streams_take_up(struct streams *streams)
 {
 	struct streams_take *take = &streams->take;
 	take->client = 0;
-	take->claiming = take->merging = false;
+	take->claiming = false;
 	timer_clear(&take->pause);
 	streams->standing = STREAMS_GROUP;
 	ask_client_id(streams);
@@ -292,4 +328,5 @@ streams_take_end(struct streams *streams)
 	timer_clear(&streams->take.pause);
 	timer_clear(&streams->take.silence);
 	timer_clear(&streams->take.claim);
+	free(streams->take.finished);
 }

@@ -165,6 +165,10 @@ KILLING_TESTS = {
     "no_eviction": [
         waits("test_store_down", "serve refuses a redis that may evict")],
 
+    # Messages.
+    "put_while_pending": [
+        ("unit/broker/test_streams_again", "a_frozen_reader_puts_nothing")],
+
     # The journal.
     "writable_journal": [
         waits(JOURNAL, "a journal that cannot be written stops new claims")],

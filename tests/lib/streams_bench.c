@@ -67,7 +67,19 @@ sbench_free(struct sbench **bench)
 {
 	struct sbench *b = *bench;
 	*bench = NULL;
+	struct sbench_reader *reader;
+	struct sbench_finish *f;
+	while ((reader = b->readers) != NULL) {
+		b->readers = reader->next;
+		broker_reader_close(&reader->reader);
+		sbench_forget(reader);
+		free(reader);
+	}
 	UNTIL(b, streams_leave_count(b->loop) == 0);
+	while ((f = b->finishes) != NULL) {
+		b->finishes = f->next;
+		free(f);
+	}
 	conf_unref(&b->conf);
 	loop_free(&b->loop);
 	redis_stop(&b->redis);
@@ -120,10 +132,13 @@ on_health(void *arg)
 	r->changed++;
 }
 
-void
-sbench_open(struct sbench *bench, struct sbench_reader *r, const char *instance)
+struct sbench_reader *
+sbench_open(struct sbench *bench, const char *instance)
 {
-	*r = (struct sbench_reader){.bench = bench, .end = &r->first};
+	struct sbench_reader *r = mem_zero(sizeof *r);
+	*r = (struct sbench_reader){
+	    .next = bench->readers, .bench = bench, .end = &r->first};
+	bench->readers = r;
 	const struct broker_events events = {.took = on_took, .lost = on_lost,
 	    .changed = on_health, .arg = r};
 	const struct broker_start start = {.loop = bench->loop,
@@ -133,6 +148,7 @@ sbench_open(struct sbench *bench, struct sbench_reader *r, const char *instance)
 	    .events = &events};
 	r->reader = broker_reader_open(&start);
 	broker_reader_credit(r->reader, bench->credit);
+	return r;
 }
 
 void
@@ -187,12 +203,22 @@ on_woken(void *owner)
 	f->woken = true;
 }
 
+struct sbench_finish *
+sbench_finish_new(struct sbench *bench)
+{
+	struct sbench_finish *f = mem_zero(sizeof *f);
+	f->next = bench->finishes;
+	bench->finishes = f;
+	return f;
+}
+
 void
 sbench_finish_start(struct sbench_reader *r, struct sbench_finish *f,
     const struct broker_message *message, const struct broker_put *put)
 {
-	*f = (struct sbench_finish){.finish = {.position = message->position,
-	    .token = message->token, .put = put}};
+	f->woken = false;
+	f->finish = (struct broker_finish){.position = message->position,
+	    .token = message->token, .put = put};
 	op_init(&f->finish.op, r->bench->loop, on_woken, f);
 	broker_reader_finish(r->reader, &f->finish);
 	assert_false(f->woken);
@@ -210,10 +236,10 @@ sbench_finish(struct sbench_reader *r, struct sbench_finish *f,
 void
 sbench_finish_first(struct sbench_reader *r)
 {
-	struct sbench_finish f;
+	struct sbench_finish *f = sbench_finish_new(r->bench);
 	struct broker_message *message = sbench_shift(r);
-	assert_int_equal(sbench_finish(r, &f, message, NULL), 0);
-	assert_int_equal(f.finish.finished, BROKER_FINISHED);
+	assert_int_equal(sbench_finish(r, f, message, NULL), 0);
+	assert_int_equal(f->finish.finished, BROKER_FINISHED);
 	broker_message_free(&message);
 }
 
@@ -231,7 +257,10 @@ sbench_pending(struct sbench *bench, const char *consumer)
 {
 	redisReply *reply = redis_do(bench->redis, "XPENDING s g");
 	long long count = 0;
-	assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+	if (reply->type == REDIS_REPLY_ERROR) {
+		freeReplyObject(reply);
+		return -1;
+	}
 	if (*consumer == '\0')
 		count = reply->element[0]->integer;
 	redisReply *list = reply->element[3];

@@ -10,8 +10,9 @@
  */
 struct sbench;
 
-/* A reader, and what its owner was told. */
+/* A reader, and what its owner was told; the bench frees it. */
 struct sbench_reader {
+	struct sbench_reader *next;
 	struct sbench *bench;
 	struct broker_reader *reader;
 	/* What it was handed and has not finished, in that order. */
@@ -33,6 +34,8 @@ struct sbench {
 	int64_t lease_ms;
 	size_t most_bytes;
 	unsigned credit;
+	struct sbench_reader *readers;
+	struct sbench_finish *finishes;
 };
 
 enum { SBENCH_LEASE_MS = 60000, SBENCH_TIMEOUT_MS = 20000 };
@@ -42,11 +45,11 @@ enum { SBENCH_LEASE_MS = 60000, SBENCH_TIMEOUT_MS = 20000 };
  * \"redis://…\""; NULL: of a server of its own, started with these options.
  */
 struct sbench *sbench_new(const char *where, const char *const *options);
-/* Waits until all readers that were closed are gone. */
+/* Closes all readers, and waits until they are gone. */
 void sbench_free(struct sbench **bench);
 
-void sbench_open(
-    struct sbench *bench, struct sbench_reader *r, const char *instance);
+struct sbench_reader *sbench_open(
+    struct sbench *bench, const char *instance);
 /* Closes it, and waits until it has given back what it had. */
 void sbench_close(struct sbench_reader *r);
 /* Frees what it was handed, as an owner does that is gone. */
@@ -73,11 +76,13 @@ const char *sbench_field(
 /* Takes the first message that it was handed off its list. */
 struct broker_message *sbench_shift(struct sbench_reader *r);
 
-/* A finish that the test waits for. */
+/* A finish that the test waits for; the bench frees it. */
 struct sbench_finish {
+	struct sbench_finish *next;
 	struct broker_finish finish;
 	bool woken;
 };
+struct sbench_finish *sbench_finish_new(struct sbench *bench);
 void sbench_finish_start(struct sbench_reader *r, struct sbench_finish *f,
     const struct broker_message *message, const struct broker_put *put);
 /* Starts it and waits; the error, 0 for none. */
@@ -85,5 +90,8 @@ int sbench_finish(struct sbench_reader *r, struct sbench_finish *f,
     const struct broker_message *message, const struct broker_put *put);
 /* Finishes the first that it was handed, and frees it: it must succeed. */
 void sbench_finish_first(struct sbench_reader *r);
-/* How many entries are pending for that consumer; "": for all. */
+/*
+ * How many entries are pending for that consumer, "": for all; -1: there is no
+ * group.
+ */
 long long sbench_pending(struct sbench *bench, const char *consumer);

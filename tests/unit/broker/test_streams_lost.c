@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "broker/streams.h"
+#include "lib/streams_bench.h"
+
+/*
+ * What the broker has lost is noticed and counted, each entry once; and a group
+ * that has vanished is made again so that nothing else is.
+ */
+
+static int
+set_up(void **state)
+{
+	*state = sbench_new(NULL, NULL);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	struct sbench *bench = *state;
+	sbench_free(&bench);
+	return 0;
+}
+
+static void
+some_turns(struct sbench *bench)
+{
+	for (int i = 0; i < 30; i++)
+		sbench_turn(bench);
+}
+
+static void
+finish_all(struct sbench_reader *r)
+{
+	while (r->first != NULL)
+		sbench_finish_first(r);
+}
+
+static int64_t
+lag(const struct sbench_reader *r)
+{
+	return broker_reader_health(r->reader).lag;
+}
+
+static const struct broker_put result = {
+    .place = BROKER_RESULTS, .has_body = true, .body = SPAN("x")};
+
+/* --- trimmed before it was read --- */
+
+static void
+what_is_trimmed_unread_is_counted_once(void **state)
+{
+	struct sbench *bench = *state;
+	sbench_add(bench, 10);
+	bench->credit = 4;
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 4);
+	finish_all(a);
+	redis_just(bench->redis, "XTRIM s MAXLEN 3");
+	broker_reader_credit(a->reader, 10);
+	UNTIL(bench, a->taken == 7 && a->lost[BROKER_TRIMMED_UNREAD] > 0);
+	assert_int_equal(a->lost[BROKER_TRIMMED_UNREAD], 3);
+	assert_string_equal(a->lost_position, "");
+	assert_string_equal(sbench_field(a->first, "n"), "8");
+	finish_all(a);
+	sbench_add(bench, 2);
+	UNTIL(bench, a->taken == 9 && lag(a) == 0);
+	redis_just(bench->redis, "CLIENT KILL TYPE normal");
+	sbench_add(bench, 1);
+	UNTIL(bench, a->taken == 10);
+	sbench_close(a);
+	struct sbench_reader *b = sbench_open(bench, "b");
+	UNTIL(bench, sbench_is_up(b) && lag(b) == 0);
+	assert_int_equal(a->lost[BROKER_TRIMMED_UNREAD], 3);
+	assert_int_equal(b->lost[BROKER_TRIMMED_UNREAD], 0);
+	sbench_close(b);
+}
+
+static void
+what_was_trimmed_while_nobody_read_is_counted(void **state)
+{
+	struct sbench *bench = *state;
+	sbench_add(bench, 5);
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 5);
+	finish_all(a);
+	sbench_close(a);
+	sbench_add(bench, 20);
+	redis_just(bench->redis, "XTRIM s MAXLEN 0");
+	sbench_add(bench, 2);
+	struct sbench_reader *b = sbench_open(bench, "b");
+	UNTIL(bench, b->taken == 2);
+	assert_int_equal(b->lost[BROKER_TRIMMED_UNREAD], 20);
+	UNTIL(bench, lag(b) == 0);
+	assert_int_equal(b->lost[BROKER_TRIMMED_UNREAD], 20);
+	sbench_close(b);
+}
+
+/* Its readers would each find the same. */
+static void
+several_readers_count_a_loss_once(void **state)
+{
+	struct sbench *bench = *state;
+	struct sbench_reader *r[4];
+	sbench_add(bench, 10);
+	redis_just(bench->redis, "XGROUP CREATE s g 0 ENTRIESREAD 0");
+	redis_just(bench->redis, "XTRIM s MAXLEN 4");
+	bench->credit = 1;
+	for (int i = 0; i < 4; i++) {
+		char name[2] = {(char)('a' + i), '\0'};
+		r[i] = sbench_open(bench, name);
+	}
+	UNTIL(bench,
+	    r[0]->taken + r[1]->taken + r[2]->taken + r[3]->taken == 4);
+	some_turns(bench);
+	uint64_t lost = 0;
+	for (int i = 0; i < 4; i++) {
+		lost += r[i]->lost[BROKER_TRIMMED_UNREAD];
+		sbench_close(r[i]);
+	}
+	assert_int_equal(lost, 6);
+}
+
+/* A stream that is kept short loses nothing that was read. */
+static void
+what_is_trimmed_after_it_was_read_is_no_loss(void **state)
+{
+	struct sbench *bench = *state;
+	sbench_add(bench, 5);
+	redis_just(bench->redis, "XTRIM s MAXLEN 3");
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 3);
+	for (unsigned i = 0; i < 10; i++) {
+		finish_all(a);
+		redis_just(bench->redis, "XTRIM s MAXLEN 0");
+		redis_just(bench->redis, "XADD s MAXLEN 2 * n x");
+		UNTIL(bench, a->taken == 4 + i);
+	}
+	redis_just(bench->redis, "XDEL s %s", a->first->position.ptr);
+	finish_all(a);
+	sbench_add(bench, 1);
+	UNTIL(bench, a->taken == 14 && lag(a) == 0);
+	some_turns(bench);
+	for (int how = 0; how < BROKER_LOSS_COUNT_; how++)
+		assert_int_equal(a->lost[how], 0);
+	sbench_close(a);
+}
+
+/* --- gone while it was pending --- */
+
+static void
+a_pending_entry_whose_bytes_are_gone_is_lost(void **state)
+{
+	struct sbench *bench = *state;
+	redis_just(bench->redis, "XGROUP CREATE s g 0 MKSTREAM");
+	redis_just(bench->redis, "XADD s 5-1 n 1");
+	redis_just(bench->redis, "XADD s 5-2 n 2");
+	redis_just(bench->redis, "XADD s 5-3 n 3");
+	redis_just(bench->redis, "XREADGROUP GROUP g a STREAMS s >");
+	redis_just(bench->redis, "XDEL s 5-2");
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 2 && a->lost[BROKER_TRIMMED_PENDING] == 1);
+	assert_string_equal(a->lost_position, "5-2");
+	assert_int_equal(sbench_pending(bench, "a"), 2);
+	redis_just(bench->redis, "CLIENT KILL TYPE normal");
+	UNTIL(bench, !sbench_is_up(a));
+	UNTIL(bench, sbench_is_up(a));
+	some_turns(bench);
+	assert_int_equal(a->lost[BROKER_TRIMMED_PENDING], 1);
+	finish_all(a);
+	sbench_close(a);
+}
+
+static void
+the_same_of_a_reader_that_is_gone(void **state)
+{
+	struct sbench *bench = *state;
+	redis_just(bench->redis, "XGROUP CREATE s g 0 MKSTREAM");
+	sbench_add(bench, 4);
+	redis_just(bench->redis, "XREADGROUP GROUP g gone STREAMS s >");
+	redis_just(bench->redis, "XTRIM s MAXLEN 1");
+	bench->lease_ms = 200;
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 1 && a->lost[BROKER_TRIMMED_PENDING] == 3);
+	finish_all(a);
+	sbench_close(a);
+}
+
+/* We have its bytes, so its result can still be put. */
+static void
+what_is_trimmed_while_it_is_in_hand_can_be_finished(void **state)
+{
+	struct sbench *bench = *state;
+	struct sbench_finish *f = sbench_finish_new(bench);
+	bench->lease_ms = 900;
+	sbench_add(bench, 4);
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 4);
+	redis_just(bench->redis, "XTRIM s MAXLEN 1");
+	redis_just(bench->redis, "CLIENT KILL TYPE normal");
+	/* Past a heartbeat. */
+	int64_t until_us = clock_us() + 700000;
+	while (clock_us() < until_us)
+		sbench_turn(bench);
+	assert_int_equal(sbench_pending(bench, "a"), 4);
+	assert_int_equal(sbench_finish(a, f, a->first, &result), 0);
+	assert_int_equal(f->finish.finished, BROKER_FINISHED);
+	UNTIL(bench, clock_us() > until_us + 1500000);
+	const struct broker_message *m = a->first->next;
+	assert_int_equal(sbench_finish(a, f, m, &result), 0);
+	assert_int_equal(f->finish.finished, BROKER_FINISHED);
+	assert_int_equal(redis_integer(bench->redis, "XLEN r"), 2);
+	assert_int_equal(a->lost[BROKER_TRIMMED_PENDING], 0);
+	/* Another reader finds that nobody can take it over. */
+	struct sbench_reader *b = sbench_open(bench, "b");
+	UNTIL(bench, b->lost[BROKER_TRIMMED_PENDING] == 1);
+	assert_string_equal(b->lost_position, m->next->position.ptr);
+	assert_int_equal(sbench_pending(bench, "a"), 1);
+	sbench_close(a);
+	sbench_close(b);
+}
+
+static void
+what_is_deleted_while_it_is_in_hand_is_lost(void **state)
+{
+	struct sbench *bench = *state;
+	bench->lease_ms = 300;
+	sbench_add(bench, 3);
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 3);
+	const char *position = a->first->next->position.ptr;
+	redis_just(bench->redis, "XDEL s %s", position);
+	UNTIL(bench, a->lost[BROKER_DELETED] == 1);
+	assert_string_equal(a->lost_position, position);
+	assert_int_equal(sbench_pending(bench, "a"), 2);
+	some_turns(bench);
+	assert_int_equal(a->lost[BROKER_DELETED], 1);
+	sbench_close(a);
+}
+
+static void
+a_consumer_that_was_deleted_has_lost_what_it_had(void **state)
+{
+	struct sbench *bench = *state;
+	struct sbench_finish *f = sbench_finish_new(bench);
+	sbench_add(bench, 1);
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 1);
+	redis_just(bench->redis, "XGROUP DELCONSUMER s g a");
+	assert_int_equal(sbench_finish(a, f, a->first, NULL), 0);
+	assert_int_equal(f->finish.finished, BROKER_NOT_PENDING);
+	UNTIL(bench, a->lost[BROKER_DELETED] == 1);
+	sbench_close(a);
+}
+
+/* --- a group that vanishes --- */
+
+static void
+a_group_that_was_destroyed_is_made_again(void **state)
+{
+	struct sbench *bench = *state;
+	struct sbench_finish *f = sbench_finish_new(bench);
+	sbench_add(bench, 6);
+	bench->credit = 5;
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 5);
+	sbench_finish_first(a);
+	sbench_finish_first(a);
+	broker_reader_credit(a->reader, 5);
+	UNTIL(bench, a->taken == 6);
+	redis_just(bench->redis, "XGROUP DESTROY s g");
+	/* Its finish waits until it is pending again. */
+	assert_int_equal(sbench_finish(a, f, a->first, &result), 0);
+	assert_int_equal(f->finish.finished, BROKER_FINISHED);
+	assert_int_equal(redis_integer(bench->redis, "XLEN r"), 1);
+	struct broker_message *m = sbench_shift(a);
+	broker_message_free(&m);
+	UNTIL(bench, sbench_is_up(a));
+	assert_int_equal(sbench_pending(bench, "a"), 3);
+	sbench_add(bench, 1);
+	UNTIL(bench, a->taken == 7);
+	finish_all(a);
+	some_turns(bench);
+	assert_int_equal(a->taken, 7);
+	assert_int_equal(a->lost[BROKER_DELETED], 0);
+	sbench_close(a);
+}
+
+/* Nothing that came while there was no group is left out. */
+static void
+what_came_meanwhile_is_taken(void **state)
+{
+	struct sbench *bench = *state;
+	bench->source.start_latest = true;
+	sbench_add(bench, 3);
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, lag(a) == 0);
+	redis_just(bench->redis, "MULTI");
+	redis_just(bench->redis, "XGROUP DESTROY s g");
+	redis_just(bench->redis, "XADD s * n new");
+	redis_just(bench->redis, "EXEC");
+	UNTIL(bench, a->taken == 1);
+	assert_string_equal(sbench_field(a->first, "n"), "new");
+	some_turns(bench);
+	assert_int_equal(a->taken, 1);
+	sbench_close(a);
+}
+
+static void
+two_readers_get_back_what_each_had(void **state)
+{
+	struct sbench *bench = *state;
+	bench->credit = 3;
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, sbench_is_up(a));
+	sbench_add(bench, 3);
+	UNTIL(bench, a->taken == 3);
+	struct sbench_reader *b = sbench_open(bench, "b");
+	UNTIL(bench, sbench_is_up(b));
+	sbench_add(bench, 3);
+	UNTIL(bench, b->taken == 3);
+	broker_reader_credit(a->reader, 10);
+	broker_reader_credit(b->reader, 10);
+	some_turns(bench);
+	redis_just(bench->redis, "XGROUP DESTROY s g");
+	UNTIL(bench, sbench_pending(bench, "") == 6);
+	sbench_close(a);
+	sbench_close(b);
+}
+
+static void
+a_flushed_redis_is_read_on(void **state)
+{
+	struct sbench *bench = *state;
+	struct sbench_finish *f = sbench_finish_new(bench);
+	sbench_add(bench, 2);
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 2);
+	redis_just(bench->redis, "FLUSHALL");
+	assert_int_equal(sbench_finish(a, f, a->first, &result), 0);
+	assert_int_equal(f->finish.finished, BROKER_NOT_PENDING);
+	UNTIL(bench, a->lost[BROKER_DELETED] == 1);
+	assert_int_equal(redis_integer(bench->redis, "EXISTS r"), 0);
+	/* Ids may begin anew. */
+	redis_just(bench->redis, "XADD s 1-1 n first");
+	UNTIL(bench, a->taken == 3);
+	assert_string_equal(sbench_field(a->first->next->next, "n"), "first");
+	sbench_close(a);
+}
+
+static void
+a_stream_that_became_something_else_is_waited_for(void **state)
+{
+	struct sbench *bench = *state;
+	redis_just(bench->redis, "SET s text");
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, strncmp(broker_reader_health(a->reader).message,
+	    "WRONGTYPE ", 10) == 0);
+	assert_false(sbench_is_up(a));
+	redis_just(bench->redis, "DEL s");
+	sbench_add(bench, 1);
+	UNTIL(bench, a->taken == 1);
+	assert_string_equal(broker_reader_health(a->reader).message, "");
+	sbench_close(a);
+}
+
+static void
+a_user_without_rights_is_told_so(void **state)
+{
+	struct sbench *bench = *state;
+	redis_just(bench->redis, "ACL SETUSER default -xreadgroup");
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, strncmp(broker_reader_health(a->reader).message,
+	    "NOPERM ", 7) == 0);
+	sbench_add(bench, 1);
+	redis_just(bench->redis, "ACL SETUSER default +xreadgroup");
+	UNTIL(bench, a->taken == 1);
+	sbench_close(a);
+}
+
+/* --- lag --- */
+
+static void
+the_lag_is_what_nobody_has_taken(void **state)
+{
+	struct sbench *bench = *state;
+	sbench_add(bench, 12);
+	bench->credit = 5;
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 5);
+	UNTIL(bench, lag(a) == 7);
+	finish_all(a);
+	broker_reader_credit(a->reader, 100);
+	UNTIL(bench, a->taken == 12);
+	UNTIL(bench, lag(a) == 0);
+	sbench_close(a);
+}
+
+/* --- what no reply can hold --- */
+
+static void
+an_entry_beyond_all_replies_comes_as_too_large(void **state)
+{
+	struct sbench *bench = *state;
+	enum { FIELDS = 270000 };
+	size_t count = 3 + 2 * FIELDS;
+	const char **args = mem_zero(count * sizeof *args);
+	args[0] = "XADD", args[1] = "s", args[2] = "*";
+	for (size_t i = 3; i < count; i++)
+		args[i] = "x";
+	sbench_add(bench, 1);
+	freeReplyObject(redisCommandArgv(
+	    bench->redis->client, (int)count, args, NULL));
+	free(args);
+	sbench_add(bench, 1);
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 3);
+	for (struct broker_message *m = a->first; m != NULL; m = m->next)
+		assert_int_equal(m->too_large, m->fields.count == 0);
+	finish_all(a);
+	assert_int_equal(sbench_pending(bench, ""), 0);
+	sbench_close(a);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+	    TEST(what_is_trimmed_unread_is_counted_once),
+	    TEST(what_was_trimmed_while_nobody_read_is_counted),
+	    TEST(several_readers_count_a_loss_once),
+	    TEST(what_is_trimmed_after_it_was_read_is_no_loss),
+	    TEST(a_pending_entry_whose_bytes_are_gone_is_lost),
+	    TEST(the_same_of_a_reader_that_is_gone),
+	    TEST(what_is_trimmed_while_it_is_in_hand_can_be_finished),
+	    TEST(what_is_deleted_while_it_is_in_hand_is_lost),
+	    TEST(a_consumer_that_was_deleted_has_lost_what_it_had),
+	    TEST(a_group_that_was_destroyed_is_made_again),
+	    TEST(what_came_meanwhile_is_taken),
+	    TEST(two_readers_get_back_what_each_had),
+	    TEST(a_flushed_redis_is_read_on),
+	    TEST(a_stream_that_became_something_else_is_waited_for),
+	    TEST(a_user_without_rights_is_told_so),
+	    TEST(the_lag_is_what_nobody_has_taken),
+	    TEST(an_entry_beyond_all_replies_comes_as_too_large),
+	};
+	return cmocka_run_group_tests_name("streams_lost", tests, NULL, NULL);
+}
