@@ -158,11 +158,8 @@ delivery_claim_answered(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	const struct store_op *op = &d->c.claim_op;
 	d->c.store_us = op->op.took_us;
-	if (op->op.error == E_NO_MEMORY) {
-		source_standing_begin(d->source, STANDING_MEMORY,
-		    error_message(E_NO_MEMORY));
+	if (op->op.error == E_NO_MEMORY)
 		return meet(d, FOUND_NOT_STORED);
-	}
 	if (op->op.error != 0)
 		return without_store(d, error_message(op->op.error));
 	if (op->unreadable)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/error.h"
 #include "source/delivery_private.h"
 #include "source/shape.h"
 #include "source/source_credit.h"
-#include "source/source_standing.h"
 
 /*
  * A request is made of the message: anew for each try, under the configuration
@@ -17,6 +15,14 @@ is_expired(const struct delivery *d)
 	int64_t most_ms = d->source->source->max_age_ms;
 	return most_ms > 0 && d->tries == 0 && d->message->time_ms >= 0 &&
 	    d->first_ms - d->message->time_ms > most_ms;
+}
+
+/* It can never be held beside what clients need. */
+static bool
+is_beyond_memory(const struct delivery *d)
+{
+	return d->message->bytes >
+	    budget_limit(d->source->worker->budget) / 4 * 3;
 }
 
 static void
@@ -66,8 +72,6 @@ await_memory(struct delivery *d)
 {
 	delivery_unshape(d);
 	delivery_probed(d);
-	source_standing_begin(
-	    d->source, STANDING_MEMORY, error_message(E_NO_MEMORY));
 	return delivery_to(d, DELIVERY_LOOK, MORE);
 }
 
@@ -79,7 +83,7 @@ delivery_shape(struct machine *machine)
 	struct span detail = SPAN("");
 	enum shape_verdict verdict = SHAPE_GOOD;
 	d->outcome = MESSAGE_COUNT_;
-	if (m->too_large)
+	if (m->too_large || is_beyond_memory(d))
 		delivery_condemn(d, MESSAGE_TOO_LARGE, SPAN(""));
 	else if (m->odd != NULL)
 		delivery_condemn(d, MESSAGE_MALFORMED, span_str(m->odd));

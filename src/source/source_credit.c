@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/error.h"
 #include "source/delivery.h"
 #include "source/source_credit.h"
 #include "source/source_standing.h"
@@ -22,13 +23,26 @@ credit(const struct source *s)
 	return most - s->in_flight;
 }
 
+static void
+stand_while(
+    struct source *s, enum standing standing, bool stands, const char *why)
+{
+	bool stood = (s->standing & 1u << standing) != 0;
+	if (stands && !stood)
+		source_standing_begin(s, standing, why);
+	else if (!stands && stood)
+		source_standing_end(s, standing);
+}
+
 /* In this turn, once: how many more may be taken. */
 static void
 on_settle(void *arg)
 {
 	struct source *s = arg;
-	source_standing_set(s, STANDING_HELD, s->resting >= SOURCE_RESTING_MAX);
-	source_standing_set(s, STANDING_MEMORY, memory_is_short(s));
+	stand_while(s, STANDING_HELD, s->resting >= SOURCE_RESTING_MAX,
+	    "10,000 messages rest.");
+	stand_while(s, STANDING_MEMORY, memory_is_short(s),
+	    error_message(E_NO_MEMORY));
 	counter_set(&s->meter->in_flight, s->in_flight);
 	unsigned now = credit(s);
 	if (s->reader == NULL || now == s->credit)

@@ -148,6 +148,20 @@ def what_can_never_be_executed_is_a_dead_letter(
 
 
 @test
+def what_memory_can_never_hold_keeps_nobody_from_going_on(bench):
+    upstream = bench.upstream()
+    stream, gateway = started(bench, upstream, {"max_request_body": "2MiB"},
+                              limits={"in_flight_bytes": "1MiB"})
+    stream.add(body=b"x" * 900_000, idempotency_key="k1")
+    stream.add(body=b"{}", idempotency_key="k2")
+    gateway.wait_for_log("message", outcome="executed")
+    gateway.wait_for_log("message", reason="too-large")
+    dead, = stream.entries("charges:dead")
+    equal((len(dead["body"]), upstream.count(key="k2")), (900_000, 1))
+    equal(stream.pending(), [])
+
+
+@test
 def a_message_that_is_too_old_is_a_dead_letter(bench):
     upstream = bench.upstream()
     stream, gateway = started(bench, upstream, None, {"max_age": "1h"})
