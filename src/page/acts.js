@@ -69,12 +69,14 @@ async function doAct(act) {
 }
 
 // No button submits: Enter in a field says nothing about a payment.
-for (const act of ["release", "complete"]) {
-	const dialog = el(act);
+function readyDialog(name, act) {
+	const dialog = el(name);
 	dialog.querySelector("form").addEventListener("submit",
 		event => event.preventDefault());
 	dialog.querySelector(".cancel").addEventListener("click",
 		() => dialog.close());
-	dialog.querySelector(".do").addEventListener("click",
-		() => doAct(act));
+	dialog.querySelector(".do").addEventListener("click", act);
 }
+
+for (const act of ["release", "complete"])
+	readyDialog(act, () => doAct(act));

@@ -54,7 +54,6 @@ function fillItem(item, record, now) {
 
 function makeItem(record) {
 	const item = el("key").content.firstElementChild.cloneNode(true);
-	item.id = "k" + record.key_id;
 	const held = record.state !== "PROCESSING";
 	item.querySelector(".acts").hidden = !held;
 	for (const act of held ? ["release", "complete"] : []) {
@@ -66,23 +65,32 @@ function makeItem(record) {
 	return item;
 }
 
-// The list has these records now; nodes of those that stay, stay.
-function showList(name, records, now) {
+// The list has these now; nodes of those that stay, stay.
+function syncList(name, records, idOf, makeOne, fillOne) {
 	const list = el(name);
 	const focus = list.contains(document.activeElement);
-	const ids = new Set(records.map(record => "k" + record.key_id));
+	const ids = new Set(records.map(idOf));
 	for (const item of [...list.children])
 		if (!ids.has(item.id))
 			item.remove();
 	records.forEach((record, i) => {
-		const item = el("k" + record.key_id) || makeItem(record);
-		fillItem(item, record, now);
+		let item = el(idOf(record));
+		if (item === null) {
+			item = makeOne(record);
+			item.id = idOf(record);
+		}
+		fillOne(item, record);
 		if (list.children[i] !== item)
 			list.insertBefore(item, list.children[i] || null);
 	});
 	if (focus && !list.contains(document.activeElement))
 		el(name + "-title").focus();
 	el(name + "-none").hidden = records.length > 0;
+}
+
+function showList(name, records, now) {
+	syncList(name, records, record => "k" + record.key_id, makeItem,
+		(item, record) => fillItem(item, record, now));
 }
 
 let heldLimit = 50;

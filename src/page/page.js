@@ -161,8 +161,8 @@ function showBoard(shown) {
 function askForToken() {
 	const had = sessionStorage.getItem("token") !== null;
 	sessionStorage.removeItem("token");
-	for (const act of ["release", "complete"])
-		el(act).close();
+	for (const dialog of document.querySelectorAll("dialog"))
+		dialog.close();
 	showBoard(false);
 	put(el("ready"), "Locked");
 	el("ready").className = "chip";
@@ -178,10 +178,11 @@ async function look() {
 	const status = await ask("GET", "/status");
 	const metrics = await ask("GET", "/metrics");
 	const up = status.json.store.state === "up";
-	return {ready, status, metrics, keys: up ? await askKeys() : null};
+	const keys = up ? await askKeys() : null;
+	return {ready, status, metrics, keys, sources: await askSources()};
 }
 
-function show({ready, status, metrics, keys}) {
+function show({ready, status, metrics, keys, sources}) {
 	const now = Date.now();
 	const samples = parseMetrics(metrics.text);
 	showBoard(true);
@@ -192,6 +193,8 @@ function show({ready, status, metrics, keys}) {
 	el("held-old").hidden = keys !== null;
 	if (keys)
 		showKeys(keys);
+	if (sources)
+		showSources(sources);
 	if (document.body.classList.contains("stale")) {
 		document.body.classList.remove("stale");
 		say("");

@@ -3,9 +3,13 @@
 
 import os
 import re
+import signal
+import time
 
 from once import tap
+from once.gateway import write
 from once.http import ask, build, keyed
+from once.messages import Stream, source
 from once.tap import equal, test
 from once.upstream import answer, close_unanswered
 from once.wait import eventually
@@ -241,6 +245,114 @@ def what_is_fenced_is_counted(bench):
     expect(gateway, {counted("charges", "fenced"): 1,
                      counted("charges", "executed"): 1})
     equal(metrics(gateway)["onceproxy_fenced_total"], 1)
+
+
+# --- sources ----------------------------------------------------------------
+
+def start_source(bench, upstream, members=None, **more):
+    stream = Stream(bench.own_redis())
+    config = bench.config(upstream, admin={"listen": "127.0.0.1:0"}, **more)
+    source(config, stream, **(members or {}))
+    return stream, bench.serve(config)
+
+
+def of_charges(name, **labels):
+    parts = [("source", "charges"), *labels.items()]
+    return name + "{" + ",".join(f'{k}="{v}"' for k, v in parts) + "}"
+
+
+def expect_samples(gateway, wanted):
+    def now():
+        samples = metrics(gateway)
+        return {name: samples.get(name) for name in wanted}
+    eventually(lambda: now() == wanted, f"{wanted}; now {now()}")
+
+
+@test
+def messages_are_counted_exactly_by_source_and_outcome(bench):
+    stream, gateway = start_source(
+        bench, bench.upstream(), {"results": {"stream": "done"}}, workers=3)
+    for key in ("a", "b", "b"):
+        stream.add(body=b"{}", idempotency_key=key)
+    stream.add(body=b"{}", idempotency_key="not a key")
+    counts = {"executed": 2, "duplicate": 1, "malformed": 1, "refused": 0}
+    expect_samples(gateway, {
+        **{of_charges("onceproxy_messages_total", outcome=k): v
+           for k, v in counts.items()},
+        of_charges("onceproxy_dead_letters_total", reason="malformed"): 1,
+        of_charges("onceproxy_dead_letters_total", reason="refused"): 0,
+        of_charges("onceproxy_results_total"): 3,
+        of_charges("onceproxy_message_seconds_count"): 4,
+        of_charges("onceproxy_message_age_seconds_count"): 4,
+        of_charges("onceproxy_source_in_flight"): 0,
+        of_charges("onceproxy_source_lost_total", how="deleted"): 0,
+        'onceproxy_broker_up{broker="queue"}': 1})
+    equal([k for k in requests(metrics(gateway)) if "charges" in k], [])
+
+
+@test
+def the_age_of_a_message_may_be_hours(bench):
+    stream, gateway = start_source(bench, bench.upstream())
+    at = int((time.time() - 3 * 3600) * 1000)
+    stream.add(f"{at}-0", body=b"{}", idempotency_key="k")
+    expect_samples(gateway, {
+        of_charges("onceproxy_message_age_seconds_bucket", le="10000"): 0,
+        of_charges("onceproxy_message_age_seconds_bucket", le="30000"): 1})
+
+
+@test
+def what_is_held_and_what_follows_it_are_gauges(bench):
+    calls = []
+
+    def script(connection, request):
+        calls.append(request)
+        if len(calls) == 1:
+            connection.close()
+        else:
+            connection.send(answer())
+    stream, gateway = start_source(bench, bench.upstream(script))
+    stream.add(body=b"{}", idempotency_key="held")
+    gateway.wait_for_log("message_held")
+    for n in range(3):
+        stream.add(body=b"{}", idempotency_key=f"k{n}")
+    expect_samples(gateway, {
+        of_charges("onceproxy_messages_total", outcome="executed"): 3,
+        of_charges("onceproxy_source_held"): 1,
+        of_charges("onceproxy_source_retrying"): 0,
+        of_charges("onceproxy_source_in_flight"): 0,
+        of_charges("onceproxy_source_gap"): 3})
+
+
+@test
+def a_source_that_stands_still_has_its_reason(bench):
+    stream, gateway = start_source(bench, bench.upstream())
+    expect_samples(gateway, {
+        of_charges("onceproxy_source_standing", reason="broker"): 0,
+        of_charges("onceproxy_source_standing", reason="operator"): 0})
+    stream.redis.kill()
+    expect_samples(gateway, {
+        of_charges("onceproxy_source_standing", reason="broker"): 1,
+        of_charges("onceproxy_source_standing", reason="operator"): 0,
+        'onceproxy_broker_up{broker="queue"}': 0})
+
+
+@test
+def a_source_that_moves_to_another_broker_keeps_its_series(bench):
+    stream, gateway = start_source(bench, bench.upstream())
+    stream.add(body=b"{}", idempotency_key="a")
+    gateway.wait_for_log("message", outcome="executed")
+    config = gateway.config
+    config["brokers"] = {"other": config["brokers"]["queue"]}
+    config["sources"]["charges"]["broker"] = "other"
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded")
+    stream.add(body=b"{}", idempotency_key="b")
+    expect_samples(gateway, {
+        of_charges("onceproxy_messages_total", outcome="executed"): 2,
+        of_charges("onceproxy_message_seconds_count"): 2,
+        'onceproxy_broker_up{broker="other"}': 1,
+        'onceproxy_broker_up{broker="queue"}': None})
 
 
 tap.main()

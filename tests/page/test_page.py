@@ -7,6 +7,8 @@ import re
 from once import http, tap
 from once.browser import ENTER, ESCAPE, TAB, new_window
 from once.demo import source
+from once.messages import Stream
+from once.messages import source as message_source
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered
 from once.wait import eventually
@@ -339,6 +341,86 @@ def it_knows_every(bench, file, table, pattern):
         page = text.read()
     assert words
     equal([w for w in words if f'"{w}"' not in page], [])
+
+
+# --- sources and their messages ---------------------------------------------
+
+class SourceStage(Stage):
+    """A gateway that reads a stream, and a browser that shows its page."""
+
+    def __init__(self, bench):
+        self.upstream = bench.upstream(close_unanswered)
+        self.stream = Stream(bench.own_redis())
+        config = bench.config(self.upstream, admin=ADMIN)
+        message_source(config, self.stream)
+        self.gateway = bench.serve(config)
+        self.address = self.gateway.ready["admin"]
+        self.browser = new_window()
+
+    def messages(self):
+        return self.send("GET", "/messages").json()["messages"]
+
+    def held(self):
+        """Shows a held message on the page."""
+        self.stream.add(body=b"{}", idempotency_key="k")
+        eventually(lambda: len(self.messages()) == 1, "it is held")
+        message, = self.messages()
+        self.look()
+        self.browser.wait_for("#m" + message["id"])
+        return message
+
+
+@test
+def without_sources_nothing_of_them_is_shown(bench):
+    s = Stage(bench)
+    s.look()
+    assert not s.browser.shows("#sources-card")
+    s.calm()
+
+
+@test
+def a_held_message_is_shown_and_dropped_with_a_note(bench):
+    s = SourceStage(bench)
+    message = s.held()
+    shown = s.browser.text("#scharges")
+    for words in ("goes", "redis queue, charges", "1 held"):
+        assert words in shown, shown
+    row = "#m" + message["id"]
+    shown = s.browser.text(row)
+    for words in ("held", "charges", "attempt 1", "nobody knows",
+                  message["key_id"]):
+        assert words in shown, shown
+    s.browser.click(row + " .drop")
+    dialog = s.browser.text("#drop")
+    for words in (message["position"], "for good", "record"):
+        assert words in dialog, dialog
+    s.browser.type("#drop [name=note]", "sent twice")
+    s.browser.click("#drop .do")
+    eventually(lambda: not s.browser.shows(row), "the message is gone")
+    s.browser.wait_text("#said", message["position"])
+    equal(s.gateway.wait_for_log("operator_message")["note"], "sent twice")
+    equal(s.stream.pending(), [])
+    s.calm()
+
+
+@test
+def a_source_is_paused_and_resumed_by_keyboard_alone(bench):
+    s = SourceStage(bench)
+    s.look()
+    s.browser.wait_for("#scharges")
+    s.press_until("pause charges")
+    s.browser.press(ENTER)
+    equal(s.browser.focus(), "Cancel")
+    s.press_until("Pause for all gateways")
+    s.browser.press(ENTER)
+    s.gateway.wait_for_log("source_paused", source="charges")
+    s.browser.wait_text("#scharges .why", "Paused")
+    equal(s.browser.text("#scharges .chip"), "operator")
+    s.browser.click("#scharges .resume")
+    s.browser.click("#resume .do")
+    s.gateway.wait_for_log("source_resumed", source="charges")
+    s.browser.wait_text("#scharges .chip", "goes")
+    s.calm()
 
 
 tap.main()

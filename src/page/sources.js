@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Sources, the messages that wait, and what an operator says about them.
+
+const MESSAGE_REASONS = {
+	"unknown": "nobody knows whether its request was executed",
+	"broken": "its key's record is damaged",
+	"released": "the API did not execute it, and may be asked again",
+	"not-sent": "nothing could be sent to the API",
+};
+const MESSAGES_LIMIT = 50;
+
+function countsOf(source) {
+	const parts = [];
+	if (source.lag !== null)
+		parts.push(`${number(source.lag)} not taken yet`);
+	for (const [name, words] of [["in_flight", "in flight"],
+		["held", "held"], ["retrying", "to be tried again"],
+		["parked", "parked"]])
+		if (source[name] > 0)
+			parts.push(`${number(source[name])} ${words}`);
+	return parts.join(", ");
+}
+
+function pausedBy({since, who, note}, now) {
+	const ago = ageOf(now - Date.parse(since));
+	return `Paused ${ago} ago by ${who}${note ? ": " + note : "."}`;
+}
+
+function fillSource(item, source, now) {
+	const part = name => item.querySelector(name);
+	item.record = source;
+	const kind = source.stream || source.table;
+	put(part(".chip"), source.standing || "goes");
+	part(".chip").className = "chip " + (source.standing === null ? "good"
+		: source.standing === "operator" ? "warn" : "bad");
+	put(part(".name"), source.name);
+	put(part(".of"), `${source.kind} ${source.broker}, ${kind}`);
+	put(part(".counts"), countsOf(source));
+	put(part(".why"), source.paused ? pausedBy(source.paused, now)
+		: [source.why, source.error].filter(Boolean).join(" "));
+	part(".pause").hidden = source.paused !== null;
+	part(".resume").hidden = source.paused === null;
+}
+
+function fillMessage(item, message, now) {
+	const part = name => item.querySelector(name);
+	item.record = message;
+	put(part(".chip"), message.state);
+	part(".chip").className = "chip "
+		+ (message.state === "held" ? "bad" : "");
+	put(part(".name"), message.source);
+	put(part(".attempt"), message.attempt ? `attempt ${message.attempt}`
+		: "not sent yet");
+	put(part("time"), "for " + ageOf(now - Date.parse(message.first)));
+	part("time").dateTime = message.first;
+	part("time").title = "since " + message.first;
+	const words = MESSAGE_REASONS[message.reason];
+	put(part(".why"), words ? `${message.reason}: ${words}.`
+		: message.reason || "");
+	put(part(".id"), message.key_id ? "key " + message.key_id
+		: "at " + message.position);
+}
+
+// A node of that template, whose buttons open their dialogs.
+function makeOf(template, acts, nameOf) {
+	return record => {
+		const item = el(template).content.firstElementChild
+			.cloneNode(true);
+		for (const act of acts) {
+			const button = item.querySelector("." + act);
+			button.setAttribute("aria-label",
+				`${act} ${nameOf(record)}`);
+			button.addEventListener("click",
+				() => openOrder(act, item.record));
+		}
+		return item;
+	};
+}
+
+const makeSource = makeOf("source-item", ["pause", "resume"],
+	source => source.name);
+const makeMessage = makeOf("message-item", ["drop"], message => message.id);
+
+// What cannot be had now stays as it was: null.
+async function askSources() {
+	try {
+		const sources = await ask("GET", "/sources");
+		const some = sources.json.sources.length > 0;
+		const messages = some ? await ask("GET",
+			"/messages?limit=" + MESSAGES_LIMIT) : null;
+		return {sources, messages};
+	} catch (trouble) {
+		if (trouble.status !== 503)
+			throw trouble;
+		return null;
+	}
+}
+
+function showSources({sources, messages}) {
+	el("sources-card").hidden = messages === null;
+	if (messages === null)
+		return;
+	syncList("sources", sources.json.sources, source => "s" + source.name,
+		makeSource, (item, source) =>
+			fillSource(item, source, sources.now));
+	syncList("messages", messages.json.messages,
+		message => "m" + message.id, makeMessage, (item, message) =>
+			fillMessage(item, message, messages.now));
+	put(el("messages-more"), messages.json.next === null ? ""
+		: `Only the ${MESSAGES_LIMIT} oldest are shown; onceproxy `
+			+ "messages list has all.");
+}
+
+// --- what an operator says -------------------------------------------------
+
+const ORDERS = {
+	drop: {
+		path: message => `/messages/${message.id}/drop`,
+		about: message => [`${message.state}, ${message.source}, at `,
+			make("b", {}, message.position)],
+		done: message => `${message.position} of ${message.source} is `
+			+ "dropped.",
+	},
+	pause: {
+		path: source => "/sources/" + encodeURIComponent(source.name)
+			+ "/pause",
+		about: source => [make("b", {}, source.name)],
+		done: source => `${source.name} is paused.`,
+	},
+	resume: {
+		path: source => "/sources/" + encodeURIComponent(source.name)
+			+ "/resume",
+		about: source => [make("b", {}, source.name)],
+		done: source => `${source.name} is resumed.`,
+	},
+};
+let ordered = null; // what the open dialog is about
+
+function openOrder(act, record) {
+	const dialog = el(act);
+	ordered = record;
+	dialog.querySelector("form").reset();
+	dialog.querySelector(".error").textContent = "";
+	dialog.querySelector(".subject").replaceChildren(
+		...ORDERS[act].about(record));
+	dialog.showModal();
+}
+
+async function doOrder(act) {
+	const dialog = el(act), button = dialog.querySelector(".do");
+	const error = dialog.querySelector(".error");
+	const note = dialog.querySelector("form").elements.note.value;
+	const record = ordered;
+	if (button.disabled)
+		return;
+	button.disabled = true;
+	error.textContent = "";
+	try {
+		await ask("POST", ORDERS[act].path(record),
+			note === "" ? {} : {note});
+		dialog.close();
+		say(ORDERS[act].done(record));
+		refresh();
+	} catch (trouble) {
+		error.textContent = trouble.message;
+	}
+	button.disabled = false;
+}
+
+for (const act of Object.keys(ORDERS))
+	readyDialog(act, () => doOrder(act));
