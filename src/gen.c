@@ -211,6 +211,7 @@ main(int argc, char **argv)
 	    {"problems", manual_problems},
 	    {"events", manual_events},
 	    {"outcomes", manual_outcomes},
+	    {"standings", manual_standings},
 	    {"states", manual_states},
 	    {"reasons", manual_reasons},
 	    {"faults", manual_faults},

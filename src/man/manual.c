@@ -216,6 +216,17 @@ manual_outcomes(void)
 }
 
 int
+manual_standings(void)
+{
+	begin_list();
+#define STANDING(name, word, message) put_meaning(word, message);
+#include "tbl/standings.h"
+#undef STANDING
+	end_list();
+	return 0;
+}
+
+int
 manual_states(void)
 {
 	begin_list();

@@ -10,6 +10,7 @@ int manual_options(void);
 int manual_problems(void);
 int manual_events(void);
 int manual_outcomes(void);
+int manual_standings(void);
 int manual_states(void);
 int manual_reasons(void);
 int manual_faults(void);

@@ -123,6 +123,10 @@ TABLES = [
     ("reasons", r"""^REASON\(\w+, '.', "([^"]+)\"""", "onceproxy.8",
      "STATES AND REASONS", 6),
     ("states", r"^STATE\((\w+),", "onceproxy.8", "STATES AND REASONS", 5),
+    ("message_outcomes", r'^MESSAGE_(?:OUTCOME|REASON)\(\w+, "([^"]+)"',
+     "onceproxy.8", "What happens to a message", 15),
+    ("standings", r'^STANDING\(\w+, "([^"]+)"', "onceproxy.8",
+     "Why a source stands still", 8),
 ]
 
 

@@ -15,9 +15,10 @@ import threading
 from once import tap
 from once.certificates import Authority
 from once.demo import PaymentApi, source
-from once.gateway import command
+from once.gateway import command, is_without
 from once.http import Broken, ask, build, connect, keyed
 from once.manual import Examples
+from once.postgres import programs
 from once.process import Process
 from once.redis import RedisClient, RedisError
 from once.rediscluster import Node
@@ -936,6 +937,94 @@ def one_redis_becomes_a_replicated_one_and_no_payment_stops(bench):
         for key in ("k0", "k1", "k2", "new0", "new1"):
             eventually(lambda g=gateway, k=key: g.ask(k).replayed)
     equal(upstream.count(), 5)
+
+
+# --- messages ---
+
+LASTING = ("--appendonly", "yes", "--appendfsync", "always")
+
+
+def with_messages(bench, name, upstream, changes):
+    return served(bench, name, {
+        "127.0.0.1:8080": "127.0.0.1:0", "127.0.0.1:9090": "127.0.0.1:0",
+        "redis://10.0.0.2:6379/0": bench.own_redis(*LASTING).url,
+        "http://10.0.1.1:9000": upstream.url, **changes})
+
+
+@test
+def a_stream_is_paid_from_by_a_user_of_its_own(bench):
+    upstream = bench.upstream()
+    queue = bench.own_redis(*LASTING)
+    there = {"-h 10.0.0.3": f"-s {queue.path}"}
+    shell(bench, "stream-user.sh", there)
+    broker = {
+        "redis://gateway@10.0.0.3:6379": queue.url,
+        '"password": {"file"': '"user": "gateway", "password": {"file"',
+        "/etc/onceproxy/queue-password": bench.file(b"s3cret\n"),
+        "/etc/onceproxy/payments-token": bench.file(b"Bearer shop\n")}
+    gateway = with_messages(bench, "stream.json", upstream, broker)
+    shell(bench, "stream-check.sh", {
+        "/etc/onceproxy/onceproxy.json": gateway.file})
+    shell(bench, "stream-add.sh", there)
+    gateway.wait_for_log("message", outcome="executed")
+    said = shell(bench, "stream-look.sh", there)
+    equal(said.split("\n")[0], "0")
+    assert "onceproxy-status" in said and "201" in said, said
+    shell(bench, "stream-add.sh", there)
+    gateway.wait_for_log("message", outcome="duplicate")
+    queue("XADD", "charges", "*", "Idempotency-Key", "k", "body", "{")
+    gateway.wait_for_log("message", reason="malformed")
+    equal([(r.get("Authorization"), r.body) for r in upstream.requests],
+          [("Bearer shop", b'{"account": "a7", "amount": 1000}')])
+    # Its user was refused nothing, until the end.
+    gateway.stop()
+    equal(queue("ACL", "LOG"), [])
+
+
+def outbox_of(bench):
+    if not programs() or is_without("postgres"):
+        raise Skip("there is no PostgreSQL, or the program was built without")
+    server = bench.postgres()
+    for name in ("outbox.sql", "outbox-user.sql"):
+        server(EXAMPLES.take(name))
+    url = server.url.replace("//postgres@", "//gateway@")
+    return server, {"postgresql://gateway@10.0.0.4/shop": url,
+                    "/etc/onceproxy/shop-password": bench.file(b"s3cret\n")}
+
+
+@test
+def an_outbox_is_emptied_by_a_user_of_its_own(bench):
+    upstream = bench.upstream()
+    server, broker = outbox_of(bench)
+    gateway = with_messages(bench, "outbox.json", upstream, broker)
+    server(EXAMPLES.take("outbox-add.sql"))
+    gateway.wait_for_log("message", outcome="executed")
+    equal(server("SELECT * FROM outbox"), [])
+    request, = upstream.requests
+    equal((request.target, json.loads(request.body)),
+          ("/v1/events/paid", {"amount": 1000}))
+    server("INSERT INTO outbox (aggregatetype, aggregateid, type, payload)"
+           " VALUES ('order', '17', '..', '{}')")
+    gateway.wait_for_log("message", reason="malformed")
+    equal(server("SELECT id, entity, headers->>'onceproxy-reason' "
+                 "FROM outbox_dead"), ["2|17|malformed"])
+    equal(gateway.find_log("source_refused"), [])
+
+
+@test
+def rows_of_an_outbox_may_stay(bench):
+    upstream = bench.upstream()
+    server, broker = outbox_of(bench)
+    server(EXAMPLES.take("outbox-stay.sql"))
+    gateway = with_messages(bench, "outbox.json", upstream, {
+        '"notify": "outbox"':
+            '"notify": "outbox", "finish": {"set": "published_at"}',
+        **broker})
+    server(EXAMPLES.take("outbox-add.sql"))
+    gateway.wait_for_log("message", outcome="executed")
+    equal(server("SELECT id FROM outbox WHERE published_at IS NOT NULL"),
+          ["1"])
+    equal(gateway.find_log("source_refused"), [])
 
 
 @test
