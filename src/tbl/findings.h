@@ -12,7 +12,7 @@
  *   cure      what to do; {} stands for what depends on the configuration
  */
 
-/* --- the file and this machine: cmd/doctor_host.c --- */
+/* --- the file and this machine: doctor/doctor_host.c --- */
 FINDING(configuration, FAIL, doctor_host_configuration,
 	"the configuration is valid",
 	"{}", "correct the file (onceproxy.json(5)) and run this again")
@@ -63,7 +63,7 @@ FINDING(managed_server, FAIL, doctor_host_managed_server,
 	"store.redis is \"managed\", and {}",
 	"install redis-server, or name a Redis in store.redis")
 
-/* --- Redis: cmd/doctor_redis.c, cmd/doctor_sentinel.c --- */
+/* --- Redis: doctor/doctor_redis.c, doctor/doctor_sentinel.c --- */
 FINDING(redis_stopped, WARN, doctor_redis_stopped,
 	"the managed Redis is running",
 	"the managed Redis is not running ({}), so it was not looked at",
@@ -203,7 +203,7 @@ FINDING(plain_answers, WARN, doctor_redis_plain_answers,
 	"store.encryption_strict, and nobody can put an answer of their own "
 	"there")
 
-/* --- upstreams: cmd/doctor_upstream.c --- */
+/* --- upstreams: doctor/doctor_upstream.c --- */
 FINDING(upstream_name, FAIL, doctor_upstream_name,
 	"the names of upstreams resolve",
 	"the host name has no address: {}",

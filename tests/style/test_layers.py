@@ -18,7 +18,7 @@ from once.tap import equal, test
 #                   conf <- {http, upstream, load}; redis <- broker
 #   {http, store} <- key; store <- shared
 #   all of these but probe, load <- gate; {broker, shared, gate} <- source
-#   source <- admin <- cmd -> {probe, load}; cmd <- operate
+#   source <- admin <- cmd <- {operate, doctor}; {cmd, doctor} -> {probe, load}
 BASE = {"base"}
 LOOP = BASE | {"loop"}
 CONF = LOOP | {"conf"}
@@ -50,6 +50,7 @@ MAY_SEE = {
     "admin": SOURCE,
     "cmd": SOURCE | {"admin", "load", "probe"},
     "operate": GATE | {"cmd", "load"},
+    "doctor": GATE | {"cmd", "load", "probe"},
     "lua": {"record"},  # scripts.c, which make writes
     "man": CONF,
 }

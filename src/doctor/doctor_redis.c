@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cmd/doctor_redis_private.h"
 #include "cmd/shell_quote.h"
+#include "doctor/doctor_redis_private.h"
 #include "probe/rights.h"
 #include "redis/info.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cmd/findings_private.h"
+#include "doctor/findings_private.h"
 
 const struct finding_kind finding_kinds[] = {
 #define FINDING(name, level, function, well, message, cure) \

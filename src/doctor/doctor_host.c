@@ -9,8 +9,8 @@
 
 #include "base/mem.h"
 #include "cmd/descriptors.h"
-#include "cmd/doctor_host_private.h"
 #include "cmd/shell_quote.h"
+#include "doctor/doctor_host_private.h"
 #include "load/certificates.h"
 #include "loop/clock.h"
 #include "redis/managed.h"

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cmd/doctor_sentinel_private.h"
 #include "cmd/shell_quote.h"
 #include "conf/address.h"
+#include "doctor/doctor_sentinel_private.h"
 
 static const char unused[] = "the configuration names no Sentinels";
 

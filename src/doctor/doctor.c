@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cmd/doctor.h"
-#include "cmd/doctor_cluster_private.h"
-#include "cmd/doctor_host_private.h"
-#include "cmd/doctor_redis_private.h"
-#include "cmd/doctor_sentinel_private.h"
-#include "cmd/doctor_upstream_private.h"
 #include "cmd/print.h"
+#include "doctor/doctor.h"
+#include "doctor/doctor_cluster_private.h"
+#include "doctor/doctor_host_private.h"
+#include "doctor/doctor_redis_private.h"
+#include "doctor/doctor_sentinel_private.h"
+#include "doctor/doctor_upstream_private.h"
 #include "load/conf_load.h"
 #include "loop/log.h"
 

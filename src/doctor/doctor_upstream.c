@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/pointer.h"
-#include "cmd/doctor_upstream_private.h"
 #include "cmd/shell_quote.h"
+#include "doctor/doctor_upstream_private.h"
 
 /* --- where it is --- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-#include "cmd/findings_private.h"
+#include "doctor/findings_private.h"
 
 /*
  * What `doctor` finds of one master of a Redis Cluster: a function for each of

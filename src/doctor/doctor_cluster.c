@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/mem.h"
-#include "cmd/doctor_cluster_private.h"
+#include "doctor/doctor_cluster_private.h"
 #include "redis/info.h"
 
 static const char cluster_pointer[] = "/store/cluster";
