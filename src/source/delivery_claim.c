@@ -178,6 +178,14 @@ delivery_claim_start(struct machine *machine)
 	return delivery_to(d, DELIVERY_JOINED, WAIT);
 }
 
+/* What only the journal has is on a disk that may die. */
+static bool
+is_stored(const struct claimant *c)
+{
+	return c->stored ||
+	    (c->outcome == OUTCOME_EXECUTED && !INVARIANT(acknowledged_stored));
+}
+
 /* Redis has it COMPLETED: what the upstream said, and when it is kept. */
 static enum after
 stored(struct delivery *d)
@@ -197,7 +205,7 @@ delivery_claim_joined(struct machine *machine)
 	const struct claimant *c = &d->c;
 	if (c->outcome != OUTCOME_UNREACHABLE)
 		source_standing_end(d->source, STANDING_UPSTREAM);
-	if (c->stored && INVARIANT(acknowledged_stored))
+	if (is_stored(c))
 		return stored(d);
 	if (c->outcome == OUTCOME_RELEASED)
 		return meet(d, FOUND_RELEASED);

@@ -352,6 +352,25 @@ def an_outage_of_the_store_counts_against_no_message(bench):
 
 
 @test
+def an_answer_that_only_the_journal_has_acknowledges_nothing(bench):
+    upstream = bench.upstream()
+    store = lasting_redis(bench)
+    stream, gateway = started(bench, upstream, redis=store)
+    hold = upstream.hold()
+    stream.add(body=b"{}", idempotency_key="k")
+    hold.wait_arrived()
+    store.kill()
+    hold.release()
+    gateway.wait_until(
+        lambda: gateway.find_log("source_stands", reason="store")
+        or gateway.find_log("message"), "it cannot be looked for")
+    equal(len(stream.pending()), 1)
+    store.restart()
+    gateway.wait_for_log("message", outcome="duplicate")
+    equal((upstream.count(), stream.pending()), (1, []))
+
+
+@test
 def an_outage_of_the_broker_loses_nothing(bench):
     upstream = bench.upstream()
     stream, gateway = started(bench, upstream)

@@ -283,6 +283,11 @@ KILLING_TESTS = {
                       (PATHS, SLIPS + "/../v1/charges")],
     "slashes_joined": [(PATHS, SLIPS + "/v1//charges")],
 
+    # A message.
+    "acknowledged_stored": [
+        ("test_sources",
+         "an answer that only the journal has acknowledges nothing")],
+
     # The operator.
     "answer_waits": [
         (JOURNAL, "a key whose answer waits on disk is not set free")],
