@@ -6,10 +6,10 @@
 
 #include "base/must.h"
 #include "cmd/check.h"
-#include "operate/keys.h"
-#include "operate/messages.h"
 #include "cmd/serve.h"
 #include "doctor/doctor.h"
+#include "operate/keys.h"
+#include "operate/messages.h"
 
 /* Exit codes: 0 well, 1 refused, 2 wrong usage. */
 enum { EXIT_USAGE = 2 };
