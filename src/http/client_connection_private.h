@@ -35,6 +35,7 @@ struct client_connection {
 	/* What it sends (http/client_recv_private.h). */
 	struct wire wire;
 	bool spoiled; /* the wire found something wrong; the rest is dropped */
+	struct span end; /* of what was wrong, for libmicrohttpd */
 	uint64_t requests; /* that libmicrohttpd has begun with */
 	bool over;    /* it was given up: libmicrohttpd hears of its end */
 	struct task on_spoiled;

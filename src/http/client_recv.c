@@ -54,10 +54,21 @@ client_recv_send(struct client_connection *c, const void *bytes, size_t len)
 	return send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* The end of the head that was wrong, as far as there is room for it. */
+static size_t
+put_end(struct client_connection *c, char *bytes, size_t room)
+{
+	size_t n = c->end.len < room ? c->end.len : room;
+	if (n > 0)
+		memcpy(bytes, c->end.ptr, n);
+	c->end = span_from(c->end, n);
+	return n;
+}
+
 /*
  * What was read goes on as far as it is right.  A head that is wrong ends
  * there, and is answered like others; what is wrong in a body ends the
- * exchange.
+ * exchange.  libmicrohttpd, whose room is filled, reads again.
  */
 static ssize_t
 judge(struct client_connection *c, char *bytes, size_t got, size_t room)
@@ -66,14 +77,10 @@ judge(struct client_connection *c, char *bytes, size_t got, size_t room)
 	spin_moved(c);
 	if (right == got)
 		return (ssize_t)got;
-	struct span rest = wire_finish(&c->wire);
-	if (rest.len > room - right)
-		rest.len = 0;
+	c->end = wire_finish(&c->wire);
 	c->spoiled = true;
 	task_ready(c->front->loop, &c->on_spoiled);
-	if (rest.len > 0)
-		memcpy(bytes + right, rest.ptr, rest.len);
-	return (ssize_t)(right + rest.len);
+	return (ssize_t)(right + put_end(c, bytes + right, room - right));
 }
 
 /* Nothing of a connection goes on that was found wrong, or was given up. */
@@ -84,6 +91,8 @@ drop_rest(struct client_connection *c, char *bytes, size_t len)
 	ssize_t n = 0;
 	if (c->over)
 		return 0;
+	if (c->end.len > 0)
+		return (ssize_t)put_end(c, bytes, len);
 	while (dropped < DROPPED_AT_ONCE) {
 		n = client_recv_raw(c, bytes, len);
 		if (n <= 0)

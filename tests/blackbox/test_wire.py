@@ -435,6 +435,20 @@ def what_is_sent_for_ever_is_cut(bench, in_pieces):
     equal(upstream.count(), 0)
 
 
+@each([("plain", False), ("TLS", True)])
+def a_wrong_byte_at_the_end_of_a_full_buffer_is_400(bench, tls):
+    """Where there is hardly room, too, for the end of its head."""
+    upstream, gateway, context = with_keys_only(bench, tls)
+    good = keyed("k", [("A", "b" * 6000)])
+    for size in range(18 * 1024 - 6, 18 * 1024 + 1):
+        wrong = b"GET /x HTTP/1.1\r\nA: "
+        wrong += b"a" * (size - len(good + wrong)) + b"\0"
+        with Client(gateway.address, tls=context) as client:
+            client.send(good + wrong + b"b" * 100)
+            equal([client.read().status for _ in range(2)], [201, 400])
+    equal(upstream.count(), 1)
+
+
 @test
 def behind_a_small_body_that_is_there_the_connection_is_kept(bench):
     upstream, gateway, _ = with_keys_only(bench)
