@@ -55,6 +55,23 @@ parse_length(struct span text)
 	    : -1;
 }
 
+/*
+ * libmicrohttpd 0.9.75 finds no "close" behind "clo", and no "keep-alive"
+ * behind "ke": where that is what an HTTP/1.0 client says, it finds it in a
+ * line of its own.
+ */
+static void
+keep_alive(struct mhd_exchange *x)
+{
+	if (x->client_closes ||
+	    !header_connection_names(
+		&x->shown.head.fields, SPAN("keep-alive")))
+		return;
+	/* Without the memory for it, the connection closes. */
+	(void)MHD_set_connection_value(
+	    x->mhd, MHD_HEADER_KIND, "Connection", "keep-alive");
+}
+
 static void
 read_framing(struct mhd_exchange *x)
 {
@@ -67,9 +84,10 @@ read_framing(struct mhd_exchange *x)
 				SPAN("Transfer-Encoding")) != NULL;
 	f = fields_first(&x->shown.head.fields, SPAN("Expect"));
 	x->expects_continue = f != NULL;
-	/* libmicrohttpd 0.9.75 finds no "close" behind "clo". */
 	x->client_closes =
 	    header_connection_names(&x->shown.head.fields, SPAN("close"));
+	if (span_eq(x->shown.head.version, SPAN("HTTP/1.0")))
+		keep_alive(x);
 }
 
 /*

@@ -449,6 +449,29 @@ def a_wrong_byte_at_the_end_of_a_full_buffer_is_400(bench, tls):
     equal(upstream.count(), 1)
 
 
+@each([
+    ("its own", "keep-alive", None),
+    ("capitals", "Keep-Alive", None),
+    ("behind another", "a, keep-alive", None),
+    ("behind what begins like it", "ke, keep-alive", None),
+    ("behind what begins like another", "cle, ke, KEEP-alive,", None),
+    ("none", "keep-alivex, ke", "close"),
+    ("close, too", "keep-alive, close", "close"),
+])
+def a_client_of_http_1_0_keeps_its_connection_by_saying_so(
+        bench, value, closes):
+    upstream, gateway = bench.pair()
+    with gateway.client() as client:
+        for number in range(2 if closes is None else 1):
+            client.send(keyed(f"k{number}", [("Connection", value)]).replace(
+                b"HTTP/1.1", b"HTTP/1.0"))
+            got = client.read()
+            equal(got.status, 201)
+            equal(got.get("Connection"), closes or "Keep-Alive")
+        assert closes is None or client.is_closed()
+    equal(upstream.count(), 1 if closes else 2)
+
+
 @test
 def behind_a_small_body_that_is_there_the_connection_is_kept(bench):
     upstream, gateway, _ = with_keys_only(bench)
