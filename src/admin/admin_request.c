@@ -150,8 +150,8 @@ enum after
 admin_request_check(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
-	enum head_verdict verdict = head_check(a->arena, &a->x->head,
-	    (size_t)a->admin->conf->max_request_headers, &a->head);
+	enum head_verdict verdict =
+	    head_check(a->arena, &a->x->head, &a->head);
 	if (verdict != HEAD_CHECK_OK) {
 		a->close = true;
 		return admin_answer_problem(a, response_to_head_check(verdict),

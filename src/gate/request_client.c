@@ -32,8 +32,8 @@ enum after
 request_client_check(struct machine *machine)
 {
 	struct request *r = request_of(machine);
-	enum head_verdict verdict = head_check(r->c.arena, &r->x->head,
-	    (size_t)r->c.conf->max_request_headers, &r->c.head);
+	enum head_verdict verdict =
+	    head_check(r->c.arena, &r->x->head, &r->c.head);
 	if (verdict != HEAD_CHECK_OK)
 		return refuse_head(r, verdict);
 	r->c.id = header_request_id(r->c.arena, &r->c.head.fields);

@@ -174,7 +174,7 @@ client_recv_begin(struct client_connection *c)
 		front->n_by_fd = count;
 	}
 	front->by_fd[at] = c;
-	wire_init(&c->wire, (size_t)front->conf->max_request_headers);
+	wire_init(&c->wire, front->max_head);
 }
 
 void

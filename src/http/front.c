@@ -204,8 +204,7 @@ start_daemon(struct front *front, bool tls)
 		(void *)(uintptr_t)tls_no_certificate},
 	    {MHD_OPTION_END, 0, NULL},
 	};
-	const struct conf *conf = front->conf;
-	size_t pool = (size_t)conf->max_request_headers + NOTES_BYTES;
+	size_t pool = front->max_head + NOTES_BYTES;
 	if (pool < LEAST_POOL_BYTES)
 		pool = LEAST_POOL_BYTES;
 	front->engines[tls].pool_bytes = pool;
@@ -269,6 +268,7 @@ front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	struct front *front = mem_zero(sizeof *front);
 	front->loop = loop;
 	front->conf = conf_ref(conf);
+	front->max_head = (size_t)conf->max_request_headers;
 	front->budget = budget;
 	front->places = places;
 	front->arrived = arrived;

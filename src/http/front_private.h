@@ -56,6 +56,7 @@ struct front {
 	bool dirty; /* libmicrohttpd has something to do now */
 	bool draining;
 	bool knows_layout; /* libmicrohttpd's memory is as we know it */
+	size_t max_head; /* bytes of a request's */
 	struct places *places;
 	struct client_connection **by_fd; /* by descriptor, or NULL */
 	size_t n_by_fd;

@@ -20,7 +20,7 @@ enum head_verdict {
 	HEAD_CHECK_METHOD,            /* 405: CONNECT, TRACE */
 	HEAD_CHECK_TOO_LARGE,         /* 413: a length of 2^63 or more */
 	HEAD_CHECK_EXPECTATION,       /* 417 */
-	HEAD_CHECK_HEADERS_TOO_LARGE, /* 431: too many fields */
+	HEAD_CHECK_HEADERS_TOO_LARGE, /* 431: too many fields or bytes */
 	HEAD_CHECK_CODING,            /* 501 */
 	HEAD_CHECK_VERSION,           /* 505 */
 };
@@ -34,7 +34,6 @@ struct head_as_sent {
 	struct span target;
 	struct span version; /* "HTTP/1.1" */
 	struct fields fields;
-	size_t bytes;      /* of the target, and of the fields as lines */
 	enum head_verdict verdict; /* of http/wire.h, which saw its bytes */
 	const char *message;       /* of that */
 };
@@ -59,9 +58,7 @@ struct checked_head {
  * Judges a head.  Methods are tokens of capital letters, "-" and "_", as
  * nginx has them: methods are case-sensitive, so "post" is not POST to a
  * route, but it may be to an upstream.  HTTP/1.1 needs one Host, HTTP/1.0
- * may do without.  A head of more than max_bytes is refused.  Lists, new
- * fields and the target come from the arena.
+ * may do without.  Lists, new fields and the target come from the arena.
  */
 MUST_USE enum head_verdict head_check(struct arena *arena,
-    const struct head_as_sent *head, size_t max_bytes,
-    struct checked_head *ret_checked);
+    const struct head_as_sent *head, struct checked_head *ret_checked);

@@ -14,16 +14,24 @@ enum {
 	COOKIE_BYTES = 6, /* of a name whose last one may have WIRE_MARK */
 };
 
+/* Where the fields stand in libmicrohttpd's memory, and how many. */
+struct lines {
+	uintptr_t begin, end;
+	size_t count;
+};
+
 static enum MHD_Result
 count_field(void *arg, enum MHD_ValueKind kind, const char *name,
     size_t name_len, const char *value, size_t value_len)
 {
-	struct mhd_exchange *x = arg;
+	struct lines *lines = arg;
+	uintptr_t begin = (uintptr_t)name, end = (uintptr_t)value + value_len;
 	(void)kind;
-	(void)name;
-	(void)value;
-	x->shown.head.fields.count++;
-	x->shown.head.bytes += name_len + value_len + 4;
+	(void)name_len;
+	if (lines->count++ == 0 || begin < lines->begin)
+		lines->begin = begin;
+	if (end > lines->end)
+		lines->end = end;
 	return MHD_YES;
 }
 
@@ -91,15 +99,19 @@ read_framing(struct mhd_exchange *x)
 }
 
 /*
- * What libmicrohttpd keeps of the head in the connection's pool.  Where it
- * leaves no room for the head of the answer, libmicrohttpd would close the
- * connection without one when the request has been executed.
+ * What libmicrohttpd keeps of the head in the connection's pool: all of it,
+ * blanks too, and its notes, of which keep_alive() may have made one.  Where
+ * that leaves no room for the head of the answer, libmicrohttpd would close
+ * the connection without one when the request has been executed.
  */
 static size_t
-kept_bytes(struct mhd_exchange *x)
+kept_bytes(const struct mhd_exchange *x, const struct lines *lines)
 {
-	return x->shown.head.bytes +
-	    NOTE_BYTES * x->shown.head.fields.count;
+	size_t bytes = lines->end - lines->begin;
+	if (bytes > x->front->max_head)
+		bytes = x->front->max_head; /* it is nowhere else */
+	return x->shown.head.target.len + bytes +
+	    NOTE_BYTES * (lines->count + 1);
 }
 
 /* Of a first line that is none, nobody knows what stands in it. */
@@ -118,12 +130,11 @@ head_copy(struct mhd_exchange *x, const char *method, const char *version)
 {
 	x->shown.head.method = arena_dup(x->shown.arena, span_str(method));
 	x->shown.head.version = arena_dup(x->shown.arena, span_str(version));
-	x->shown.head.bytes = x->shown.head.target.len;
-	MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, count_field, x);
-	size_t count = x->shown.head.fields.count;
-	x->shown.head.fields.list =
-	    arena_alloc(x->shown.arena, (count + 1) * sizeof(struct field));
-	x->shown.head.fields.count = 0;
+	struct lines lines = {0, 0, 0};
+	MHD_get_connection_values_n(
+	    x->mhd, MHD_HEADER_KIND, count_field, &lines);
+	x->shown.head.fields.list = arena_alloc(
+	    x->shown.arena, (lines.count + 1) * sizeof(struct field));
 	MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, copy_field, x);
 	const struct client_connection *connection =
 	    client_connection_of(x->mhd);
@@ -132,7 +143,7 @@ head_copy(struct mhd_exchange *x, const char *method, const char *version)
 	x->shown.tls = connection->conf != NULL;
 	read_framing(x);
 	x->no_response_room =
-	    kept_bytes(x) > x->front->engines[x->shown.tls].kept_max;
+	    kept_bytes(x, &lines) > x->front->engines[x->shown.tls].kept_max;
 	x->shown.began_us = clock_us();
 	x->shown.head.verdict = HEAD_CHECK_OK;
 	x->shown.head.message = "";

@@ -435,13 +435,12 @@ wire_is_behind_head(const struct wire *w)
 	return w->in_trailers || w->state >= WIRE_BODY;
 }
 
-/* So many bytes the head or the trailers may still have; of a body all. */
+/* So many bytes the head or the trailers may still have; what is none, all. */
 static size_t
 room_of(const struct wire *w, size_t len)
 {
-	size_t most = w->in_trailers ? WIRE_TRAILERS_MAX
-				     : w->max_bytes + WIRE_LINE_BYTES;
-	if (w->state >= WIRE_BODY)
+	size_t most = w->in_trailers ? WIRE_TRAILERS_MAX : w->max_bytes;
+	if (w->state <= WIRE_BEGIN_LF || w->state >= WIRE_BODY)
 		return len;
 	return len < most - w->bytes ? len : most - w->bytes;
 }

@@ -27,8 +27,6 @@ enum {
 	WIRE_EMPTY_LINES_MAX = 4096,
 	/* In the Cookie fields of a head, with ";" between them. */
 	WIRE_COOKIES_MAX = 500,
-	/* Of a head besides its target and fields. */
-	WIRE_LINE_BYTES = 256,
 	/* As many of a name's letters as matter, and one. */
 	WIRE_NAME_MAX = 18,
 	/* The bit that is set in the sixth letter of a name "Cookie…". */
@@ -85,7 +83,10 @@ struct wire {
 	char name[WIRE_NAME_MAX];
 };
 
-/* Of a connection whose heads may have so many bytes. */
+/*
+ * Of a connection whose heads may have so many bytes, each from the first of
+ * its method to the last of its empty line.
+ */
 void wire_init(struct wire *wire, size_t max_bytes);
 
 /*

@@ -55,7 +55,8 @@ OPT(ROOT, "limits.connections", COUNT, max_connections,
 	10000)
 OPT(ROOT, "limits.request_headers", SIZE, max_request_headers,
 	RANGE(1, 64 * KIB), RESTART,
-	"The longest head of a request; a longer one gets 431.",
+	"The longest head of a request, from its method to the empty line "
+	"behind its fields; a longer one gets 431.",
 	"16KiB")
 OPT(ROOT, "limits.header_timeout", DURATION, header_timeout_ms,
 	RANGE(1, 3650 * DAY), RELOAD,

@@ -84,6 +84,78 @@ def an_answers_head_has_room_whatever_a_requests_may_have(bench, size):
     assert upstream.count() > 0
 
 
+def head_of(size, target=b"/x", line=b"A: ", many=b""):
+    """A head of so many bytes; the one filled up is the line, or the target.
+    """
+    rest = b" HTTP/1.1\r\nHost: h\r\n" + many
+    if line:
+        rest += line + b"b\r\n"
+    rest += b"\r\n"
+    fill = size - len(b"GET " + target + rest)
+    if not line:
+        return b"GET " + target + b"&" * fill + rest
+    return b"GET " + target + rest.replace(line, line + line[-1:] * fill)
+
+
+HEADS = [
+    ("a long line", {"line": b"A: b"}),
+    ("a long target", {"line": b""}),
+    ("a long query", {"target": b"/x?", "line": b""}),
+    ("blanks in front of a value", {}),
+    ("no blank in front of any", {"line": b"A:b", "many": b"A:\r\n" * 98}),
+    ("a long cookie", {"line": b"Cookie: b"}),
+]
+
+
+@each([(f"{words}, {size} bytes", size, parts)
+       for words, parts in HEADS for size in (1024, 16_384, 65_536)])
+def a_head_may_have_just_so_many_bytes(bench, size, parts):
+    """From its method to its empty line, however it comes and whatever was
+    in front of it."""
+    upstream, gateway = bench.pair(limits={"request_headers": size})
+    body = build("POST", "/y", [], b"b" * (size - 300))
+    for over, status in ((0, 201), (1, 431)):
+        data = head_of(size + over, **parts)
+        equal(len(data), size + over)
+        for before in (b"", b"\r\n" * 200, build("POST", "/y"), 3 * body):
+            for cut in (0, 7, size // 2, size - 1):
+                count = before.count(b"HTTP/1.1")
+                with gateway.client() as client:
+                    client.send(before + data[:cut])
+                    got = [client.read("GET").status for _ in range(count)]
+                    client.send(data[cut:])
+                    got.append(client.read("GET").status)
+                equal(got, [201] * count + [status])
+    equal(upstream.count(method="GET"), 16)
+
+
+@test
+def where_no_head_is_small_enough_all_are_431(bench):
+    upstream, gateway = bench.pair(limits={"request_headers": 1})
+    for before in (b"", b"\r\n", b"\r\n\r\n"):
+        with gateway.client() as client:
+            client.send(before + build("GET", "/x"))
+            equal(client.read("GET").status, 431)
+            equal(client.reader.to_end(), b"")
+    equal(upstream.count(), 0)
+
+
+@each([(f"{many} fields, {size} bytes", size, many)
+       for size in (16_384, 24_576, 65_536) for many in (1, 50, 95)])
+def an_answers_head_has_room_beside_one_of_blanks(bench, size, many):
+    """They are in the client's connection as all of its head is."""
+    upstream, gateway = bench.pair(
+        answer(fields=[("Large", "y" * 12_000)]),
+        limits={"request_headers": size})
+    for short in range(0, 9000, 1000):
+        data = keyed(f"k{short}", [("A", "b")] * many)
+        blanks = size - short - data.index(b"\r\n\r\n") - 4
+        data = data.replace(b"A: ", b"A: " + b" " * blanks, 1)
+        got = gateway.send(data)
+        equal((got.status, got.get("Large")), (201, "y" * 12_000))
+    equal(upstream.count(), 9)
+
+
 @each([
     ("101 fields", fields_of(101)),
     ("6000 fields", fields_of(6000)),

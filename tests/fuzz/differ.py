@@ -173,7 +173,7 @@ class Client:
         status = STATUS.fullmatch(line)
         if status is None:
             raise Wrong("no status line")
-        fields, at = strict.fields_at(self.data, at, 1 << 20, 100)
+        fields, at = strict.fields_at(self.data, at, 100)
         answer = Answer(int(status[1]), fields)
         if answer.status < 200:
             self.data = self.data[at:]

@@ -187,7 +187,6 @@ read_body(struct span all, size_t at, struct request *r)
 static enum reading
 read_request(struct span all, size_t at, struct request *r)
 {
-	const size_t most = MAX_BYTES + WIRE_LINE_BYTES;
 	struct span line;
 	while (at + 1 < all.len && all.ptr[at] == '\r' &&
 	    all.ptr[at + 1] == '\n')
@@ -195,11 +194,12 @@ read_request(struct span all, size_t at, struct request *r)
 	size_t begin = at;
 	r->head = (struct head_as_sent){.fields = {r->list, 0}, .message = ""};
 	r->chunked = false;
-	enum reading got = take_line(all, &at, most, &line);
+	enum reading got = take_line(all, &at, MAX_BYTES, &line);
 	if (got == READ)
 		got = read_first(line, r);
 	if (got == READ)
-		got = take_fields(all, &at, begin, most, &r->head.fields);
+		got = take_fields(
+		    all, &at, begin, MAX_BYTES, &r->head.fields);
 	if (got == READ)
 		got = read_framing(r);
 	return got == READ ? read_body(all, at, r) : got;
@@ -239,7 +239,7 @@ heads_agree(const struct request *r)
 {
 	struct arena *arena = arena_new();
 	struct checked_head g = {.message = NULL};
-	if (head_check(arena, &r->head, SIZE_MAX, &g) == HEAD_CHECK_OK) {
+	if (head_check(arena, &r->head, &g) == HEAD_CHECK_OK) {
 		must(g.chunked == r->chunked);
 		must(g.has_length == (r->length >= 0));
 		must(!g.has_length || g.length == r->length);

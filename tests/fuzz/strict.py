@@ -16,9 +16,6 @@ TARGET = re.compile(
     rb"(?:(?i:https?)://([^/?#]*))?((?:/[^?#]*)?(?:\?[^#]*)?)", re.S)
 NAME = re.compile(rb"[0-9A-Za-z\-_~!$&'()*+;=.]+")
 MAX_TRAILERS, MAX_CHUNK_LINE = 8192, 256
-# Where the two count bytes in another way, near a limit.
-NEAR = 400
-
 
 # How a head is refused that may be wrong in more places than one.
 REFUSALS = (400, 405, 413, 417, 431, 501, 505)
@@ -73,13 +70,22 @@ def line_at(data, at):
     return data[at:end], end + 2
 
 
-def fields_at(data, at, most, most_fields):
+def read_within(most, read_it, data, at, what):
+    """What read_it() finds there, which must end within so many bytes."""
+    some = data[:at + most]
+    try:
+        return read_it(some, at, what)
+    except More:
+        if len(some) < len(data):
+            raise Refused from None
+        raise
+
+
+def fields_at(data, at, most_fields):
     """The field lines up to the empty one, and where that ends."""
-    fields, begin = [], at
+    fields = []
     while True:
         line, at = line_at(data, at)
-        if at - begin > most:
-            raise Refused
         if line == b"":
             return fields, at
         field = FIELD.fullmatch(line)
@@ -168,8 +174,7 @@ def read_head(data, at, message):
     wrong with the head as a whole; but any of it is refused."""
     first, at = line_at(data, at)
     read_first(first, message)
-    raw, at = fields_at(
-        data, at, message.max_head + NEAR, message.max_fields)
+    raw, at = fields_at(data, at, message.max_fields)
     if sum(v.count(b";") for n, v in raw if n.lower() == b"cookie") > 499:
         raise Refused
     message.fields = [(n, v.strip(b" \t")) for n, v in raw]
@@ -194,8 +199,8 @@ def read_chunks(data, at, message):
             raise Refused
         count = int(size[1], 16)
         if count == 0:
-            return fields_at(
-                data, at, MAX_TRAILERS, message.max_fields)[1]
+            return read_within(MAX_TRAILERS, fields_at, data, at,
+                               message.max_fields)[1]
         message.body += data[at:at + count]
         at += count
         if at >= len(data):
@@ -223,7 +228,7 @@ def read(data, at, message):
         at += 2
     if at == len(data):
         raise More
-    message.end = read_head(data, at, message)
+    message.end = read_within(message.max_head, read_head, data, at, message)
     message.begun = True
     message.end = read_body(data, message.end, message)
     return message

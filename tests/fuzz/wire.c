@@ -12,7 +12,7 @@
  * written in another way, sees the same.  A head that is wrong can be finished,
  * and is right then.
  */
-enum { MAX_BYTES = 1024 };
+enum { MAX_BYTES = 1024, END_BYTES = 64 };
 
 static const char *const begins[] = {
     "",
@@ -140,7 +140,7 @@ can_be_finished(const struct body *all, size_t right, struct span end)
 	body_init(&head, NULL);
 	must(body_append(&head, all->ptr, right) == 0);
 	must(body_append(&head, end.ptr, end.len) == 0);
-	wire_init(&wire, MAX_BYTES + WIRE_LINE_BYTES);
+	wire_init(&wire, MAX_BYTES + END_BYTES);
 	must(take_more(&wire, &head, 0) == head.len);
 	must(wire.verdict == HEAD_CHECK_OK);
 	body_clear(&head);

@@ -36,7 +36,7 @@ judge(
 	while (head.fields.count < FIELDS &&
 	    head.fields.list[head.fields.count].name.ptr)
 		head.fields.count++;
-	return head_check(arena, &head, SIZE_MAX, ret_checked);
+	return head_check(arena, &head, ret_checked);
 }
 
 static void
@@ -324,30 +324,25 @@ values_have_no_control_characters(void **state)
 
 /* What the front knows about a head besides its parts. */
 static void
-a_head_is_not_too_large_and_has_its_lines(void **state)
+what_the_wire_found_is_the_verdict(void **state)
 {
 	struct arena *arena = arena_new();
 	struct field list[] = {HOST};
-	const struct head_as_sent good = {
+	struct head_as_sent head = {
 		.method = SPAN("GET"),
 		.target = SPAN("/path"),
 		.version = SPAN("HTTP/1.1"),
 		.fields = {list, 1},
-		.bytes = 100,
+		.message = "",
 	};
-	struct head_as_sent head = good;
 	struct checked_head g;
 
 	(void)state;
-	assert_int_equal(head_check(arena, &head, 100, &g), HEAD_CHECK_OK);
-	assert_int_equal(
-	    head_check(arena, &head, 99, &g), HEAD_CHECK_HEADERS_TOO_LARGE);
-	assert_string_equal(g.message, "");
-	/* The log says what was requested. */
+	assert_int_equal(head_check(arena, &head, &g), HEAD_CHECK_OK);
 	assert_true(span_eq(g.target.path, SPAN("/path")));
 	head.verdict = HEAD_CHECK_CODING;
 	head.message = "not this one";
-	assert_int_equal(head_check(arena, &head, 100, &g), HEAD_CHECK_CODING);
+	assert_int_equal(head_check(arena, &head, &g), HEAD_CHECK_CODING);
 	assert_string_equal(g.message, "not this one");
 	arena_free(&arena);
 }
@@ -369,10 +364,10 @@ there_are_not_too_many_fields(void **state)
 	list[0] = (struct field)HOST;
 	for (size_t i = 1; i <= HEAD_CHECK_FIELDS_MAX; i++)
 		list[i] = (struct field)FIELD("A", "b");
-	assert_int_equal(head_check(arena, &head, SIZE_MAX, &g), HEAD_CHECK_OK);
+	assert_int_equal(head_check(arena, &head, &g), HEAD_CHECK_OK);
 	head.fields.count++;
-	assert_int_equal(head_check(arena, &head, SIZE_MAX, &g),
-	    HEAD_CHECK_HEADERS_TOO_LARGE);
+	assert_int_equal(
+	    head_check(arena, &head, &g), HEAD_CHECK_HEADERS_TOO_LARGE);
 	arena_free(&arena);
 }
 
@@ -444,7 +439,7 @@ main(void)
 		cmocka_unit_test(the_only_expectation_is_100_continue),
 		cmocka_unit_test(names_are_tokens),
 		cmocka_unit_test(values_have_no_control_characters),
-		cmocka_unit_test(a_head_is_not_too_large_and_has_its_lines),
+		cmocka_unit_test(what_the_wire_found_is_the_verdict),
 		cmocka_unit_test(there_are_not_too_many_fields),
 		cmocka_unit_test(a_good_head_is_told_as_it_is),
 		cmocka_unit_test(a_bad_head_tells_only_why),
