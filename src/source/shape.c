@@ -124,25 +124,33 @@ refuse_problem(struct shape *s, enum problem problem)
 	    s, SHAPE_MALFORMED, span_str(problem_type(problem)));
 }
 
+/* What it is as HTTP/1.1, from the method to the empty line. */
+static size_t
+head_bytes(const struct head_as_sent *head)
+{
+	size_t bytes = head->method.len + head->target.len +
+	    sizeof "  HTTP/1.1\r\n\r\n" - 1;
+	for (size_t i = 0; i < head->fields.count; i++)
+		bytes += head->fields.list[i].name.len +
+		    head->fields.list[i].value.len + sizeof ": \r\n" - 1;
+	return bytes;
+}
+
 static enum shape_verdict
 check_head(struct shape *s, struct span target, const struct fields *fields)
 {
-	size_t bytes = target.len;
-	for (size_t i = 0; i < fields->count; i++)
-		bytes += fields->list[i].name.len +
-		    fields->list[i].value.len + 4;
 	/* As HTTP/1.0 it needs no Host: the upstream's own name is sent. */
 	const struct head_as_sent head = {
 	    .method = span_str(s->source->request.method),
 	    .target = target,
 	    .version = SPAN("HTTP/1.0"),
 	    .fields = *fields,
-	    .bytes = bytes,
 	    .message = "",
 	};
 	struct claimant *c = s->c;
-	enum head_verdict verdict = head_check(c->arena, &head,
-	    (size_t)c->store_conf->max_request_headers, &c->head);
+	if (head_bytes(&head) > (size_t)c->store_conf->max_request_headers)
+		return refuse_problem(s, PROBLEM_HEADERS_TOO_LARGE);
+	enum head_verdict verdict = head_check(c->arena, &head, &c->head);
 	if (verdict != HEAD_CHECK_OK)
 		return refuse_problem(s, response_to_head_check(verdict));
 	c->head.version_1_0 = false;
