@@ -2,8 +2,9 @@
 """What operators see of sources and their messages, and do to them."""
 
 import base64
+import signal
 
-from once import tap
+from once import http, tap
 from once.admin import Admin
 from once.messages import Stream, source
 from once.tap import equal, test
@@ -234,6 +235,25 @@ def a_drop_that_the_broker_does_not_take_says_so(bench):
     stream.redis.restart()
     gateway.wait_for_log("message", outcome="dropped")
     equal(stream.pending(), [])
+
+
+@test
+def a_drop_that_waits_keeps_no_gateway_from_ending(bench):
+    stream, gateway, admin = started(
+        bench, bench.upstream(close_unanswered), drain_timeout="1s")
+    stream.add(body=b"{}", idempotency_key="k")
+    message, = wait_for_listed(admin, 1)
+    stream.redis.kill()
+    gateway.wait_for_log("source_stands", reason="broker")
+    with http.Client(admin.address) as client:
+        client.send(http.build("POST", f"/messages/{message['id']}/drop",
+                               (), b"{}", admin.host))
+        eventually(lambda: admin.get("/messages/" + message["id"])["state"]
+                   == "in-flight", "it is being acknowledged")
+        gateway.signal(signal.SIGTERM)
+        equal(gateway.wait(), 0)
+    stream.redis.restart()
+    equal(len(stream.pending()), 1)
 
 
 def act(admin, name, word, note="n"):
