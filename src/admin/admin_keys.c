@@ -298,7 +298,8 @@ replace(struct admin_request *a, char *file)
 static bool
 has_no_request(const struct admin_request *a)
 {
-	return span_starts(a->look.record.fingerprint, SPAN("-")) &&
+	return span_eq(a->look.record.fingerprint,
+		   SPAN("----------------------")) &&
 	    a->look.op.state == STATE_UNKNOWN;
 }
 
