@@ -124,6 +124,8 @@ decided(struct delivery *d)
 	switch (d->c.claim_op.verdict) {
 	case VERDICT_OURS:
 	case VERDICT_RECONCILE:
+		/* Whatever it was held for is decided. */
+		d->held_since_ms = 0;
 		return meet(d, FOUND_OURS);
 	case VERDICT_COMPLETED:
 		return completed(d);

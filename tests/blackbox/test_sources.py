@@ -99,6 +99,20 @@ def what_an_operator_completes_ends_a_held_message(bench):
     equal(upstream.count(), 1)
 
 
+@test
+def what_an_operator_releases_may_be_held_again(bench):
+    upstream = bench.upstream(close_unanswered)
+    stream, gateway = started(bench, upstream, members={"hold": "1h"}, admin={
+        "listen": "127.0.0.1:0"})
+    stream.add(body=b"{}", idempotency_key="k")
+    held = gateway.wait_for_log("message_held", source="charges")
+    since = len(gateway.events)
+    Admin(gateway).act(held["key_id"], "release")
+    gateway.wait_for_log("message_held", since, key_id=held["key_id"])
+    equal(len(stream.pending()), 1)
+    equal(upstream.count(), 2)
+
+
 REFUSED = [
     ("nothing can be made of the body",
         {"request": {"path": "/v1/{json:/a}/x", "method": "POST"}},
