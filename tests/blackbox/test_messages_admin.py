@@ -327,7 +327,8 @@ def a_pause_holds_for_all_gateways(bench):
     stream, gateway, admin = started(bench, upstream)
     other = bench.serve({**gateway.config, "instance": "other"})
     equal(act(admin, "charges", "pause").status, 200)
-    other.wait_for_log("source_paused", source="charges")
+    for each_of_them in (gateway, other):
+        each_of_them.wait_for_log("source_paused", source="charges")
     equal(act(Admin(other), "charges", "resume").status, 200)
     gateway.wait_for_log("source_resumed", source="charges")
 

@@ -85,7 +85,7 @@ templates_take_strings_numbers_and_booleans(void **state)
 	    .type = SPAN("paid"),
 	};
 	(void)state;
-	assert_string_equal(filled(&m, "x {json:/a/b} y"), "x 12.50 y");
+	assert_string_equal(filled(&m, "x {json:/a/b} y"), "x 12.5 y");
 	assert_string_equal(filled(&m, "{json:/t}"), "true");
 	assert_string_equal(filled(&m, "{header:Tenant}/{entity}/{type}/{id}"),
 	    "acme/e1/paid/7-0");
