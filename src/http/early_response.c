@@ -18,6 +18,8 @@
 enum {
 	/* So little of a body is waited for: then the connection is kept. */
 	NEAR_BYTES = 65536,
+	/* Of a head, besides the fields that are known. */
+	LINES_BYTES = 512,
 	/* A piece of a streamed answer, one chunk. */
 	STAGE_BYTES = 16384,
 	/*
@@ -289,10 +291,24 @@ early_response_pump(struct mhd_exchange *x)
 
 /* --- life --- */
 
-bool
-early_response_is_due(const struct mhd_exchange *x)
+static size_t
+lines_bytes(const struct fields *fields)
 {
-	return x->no_response_room || x->shown.head.verdict != HEAD_CHECK_OK ||
+	size_t bytes = 0;
+	for (size_t i = 0; i < fields->count; i++)
+		bytes += fields->list[i].name.len + fields->list[i].value.len +
+		    strlen(": \r\n");
+	return bytes;
+}
+
+bool
+early_response_is_due(const struct mhd_exchange *x,
+    const struct answer *answer, const struct fields *more)
+{
+	size_t bytes = LINES_BYTES + lines_bytes(&answer->fields) +
+	    lines_bytes(more);
+	return x->no_response_room || bytes > x->response_room ||
+	    x->shown.head.verdict != HEAD_CHECK_OK ||
 	    client_connection_is_spoiled(client_connection_of(x->mhd)) ||
 	    (x->up != NULL && !x->shown.body_ended && !x->in_head &&
 		(x->content_length < 0 ||

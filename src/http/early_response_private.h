@@ -14,13 +14,13 @@ struct mhd_exchange;
  * comes so early, of an upstream that refuses what it is being sent or that
  * answers while it reads, is written past it, on the same socket:
  * libmicrohttpd goes on reading the body, and the connection ends behind the
- * answer.  So is the answer to a request whose head leaves no room for
- * another in libmicrohttpd's memory.  Not over TLS, where nobody else can
- * write.  The front's thread.
+ * answer.  So is an answer whose head may have no room in libmicrohttpd's
+ * memory beside the request's.  The front's thread.
  */
 
 /* True where an answer now has to be given in this way. */
-bool early_response_is_due(const struct mhd_exchange *x);
+bool early_response_is_due(const struct mhd_exchange *x,
+    const struct answer *answer, const struct fields *more);
 /*
  * Sends the answer, with its own body or, where there is an x->down, with so
  * many bytes of that; -1: nobody knows how many.

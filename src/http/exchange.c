@@ -438,7 +438,7 @@ exchange_answer(struct exchange *shown, struct answer *answer,
 		return;
 	bool head = span_eq(x->shown.head.method, SPAN("HEAD"));
 	x->shown.sent_bytes = head ? 0 : answer->body.len;
-	if (early_response_is_due(x))
+	if (early_response_is_due(x, answer, more))
 		early_response_new(x, answer, more, 0);
 	else if (x->shown.has_body && !x->shown.body_ended && x->up == NULL)
 		keep_answer(x, answer, more);
@@ -458,7 +458,7 @@ exchange_answer_flow(struct exchange *shown, struct answer *answer,
 	exchange_stream_from(x, flow);
 	x->end_is_close =
 	    length < 0 && span_eq(x->shown.head.version, SPAN("HTTP/1.0"));
-	if (early_response_is_due(x))
+	if (early_response_is_due(x, answer, more))
 		early_response_new(x, answer, more, length);
 	else
 		give(x, answer->status,

@@ -32,6 +32,7 @@ struct mhd_exchange {
 	bool expects_continue;
 	bool client_closes; /* behind this answer */
 	bool no_response_room; /* in libmicrohttpd, beside this head */
+	size_t response_room;  /* bytes of a head that it has at least */
 
 	/* The body. */
 	bool in_head; /* a 100 (Continue) is due, and was not sent */

@@ -99,19 +99,38 @@ read_framing(struct mhd_exchange *x)
 }
 
 /*
- * What libmicrohttpd keeps of the head in the connection's pool: all of it,
- * blanks too, and its notes, of which keep_alive() may have made one.  Where
- * that leaves no room for the head of the answer, libmicrohttpd would close
- * the connection without one when the request has been executed.
+ * Up to there the head lies in the connection's pool, with all its blanks and
+ * what empty lines were in front of it.
  */
 static size_t
-kept_bytes(const struct mhd_exchange *x, const struct lines *lines)
+end_in_pool(const struct mhd_exchange *x, const struct lines *lines)
 {
+	uintptr_t pool = (uintptr_t)client_connection_of(x->mhd)->pool;
+	size_t size = x->front->engines[x->shown.tls].pool_bytes;
+	if (pool != 0 && lines->end > pool && lines->end - pool <= size)
+		return lines->end - pool;
 	size_t bytes = lines->end - lines->begin;
 	if (bytes > x->front->max_head)
-		bytes = x->front->max_head; /* it is nowhere else */
-	return x->shown.head.target.len + bytes +
-	    NOTE_BYTES * (lines->count + 1);
+		bytes = x->front->max_head;
+	return x->shown.head.target.len + bytes;
+}
+
+/*
+ * Where libmicrohttpd has no room for the head of the answer, it would close
+ * the connection without one when the request has been executed.  It reads into
+ * a half of the pool, or as much as the head needs and some more; where the
+ * next request is there already, none of that is free.  Its notes are in the
+ * rest; keep_alive() may have made one.
+ */
+static void
+find_room(struct mhd_exchange *x, const struct lines *lines)
+{
+	const struct engine *engine = &x->front->engines[x->shown.tls];
+	size_t pool = engine->pool_bytes, end = end_in_pool(x, lines);
+	size_t notes = NOTE_BYTES * (lines->count + 1);
+	size_t used = notes + (end < pool / 2 ? pool / 2 : end + pool / 16);
+	x->no_response_room = end + notes > engine->kept_max;
+	x->response_room = used < pool ? pool - used : 0;
 }
 
 /* Of a first line that is none, nobody knows what stands in it. */
@@ -142,8 +161,7 @@ head_copy(struct mhd_exchange *x, const char *method, const char *version)
 	    arena_dup(x->shown.arena, span_str(connection->client));
 	x->shown.tls = connection->conf != NULL;
 	read_framing(x);
-	x->no_response_room =
-	    kept_bytes(x, &lines) > x->front->engines[x->shown.tls].kept_max;
+	find_room(x, &lines);
 	x->shown.began_us = clock_us();
 	x->shown.head.verdict = HEAD_CHECK_OK;
 	x->shown.head.message = "";

@@ -496,4 +496,22 @@ def an_answer_is_whole_though_another_request_is_there(bench, size):
         equal((got.status, len(got.body)), (201, MIB))
 
 
+@each([(f"{many} fields, {size} bytes", many, size)
+       for many in (1, 50, 95) for size in (6000, 10_000, 13_000, 15_000)])
+def an_answers_head_has_room_though_another_request_is_there(
+        bench, many, size):
+    """Its client has an answer to what was executed."""
+    upstream, gateway = bench.pair(answer(fields=[("Large", "y" * 15_000)]))
+    behind = build("GET", "/y", [("B", "b" * 8000)]) * 4
+    for number, body in enumerate((b"", b"x", b"x" * 40_000)):
+        bare = keyed(f"k{number}", [("A", "b")] * many)
+        data = keyed(f"k{number}", [("A", "b" * (size - len(bare)))]
+                     + [("A", "b")] * many, body=body)
+        with gateway.client() as client:
+            client.send(data + behind)
+            got = client.read()
+            equal((got.status, got.get("Large")), (201, "y" * 15_000))
+    equal(upstream.count("/v1/charges"), 3)
+
+
 tap.main()
