@@ -10,6 +10,7 @@
 #include "doctor/doctor_host_private.h"
 #include "doctor/doctor_redis_private.h"
 #include "doctor/doctor_sentinel_private.h"
+#include "doctor/doctor_sources_private.h"
 #include "doctor/doctor_upstream_private.h"
 #include "load/conf_load.h"
 #include "loop/log.h"
@@ -26,12 +27,22 @@ static const char *const level_names[] = {"ok", "skip", "warn", "fail"};
 /* --- looking --- */
 
 static void
+look_at_sources(struct doctor *doctor)
+{
+	size_t count = doctor->conf->n_sources;
+	doctor->sources = mem_zero(count * sizeof *doctor->sources);
+	for (size_t i = 0; i < count; i++)
+		source_query(&doctor->conf->sources[i], &doctor->sources[i]);
+}
+
+static void
 look_at_all(struct doctor *doctor)
 {
 	if (conf_has_sentinels(doctor->conf))
-		doctor->sentinels = sentinel_query(doctor->conf);
+		doctor->sentinels = sentinel_query(&doctor->conf->store.redis);
 	doctor->n_redises = diagnostics_run(doctor->conf, &doctor->redises);
 	doctor->reached = reach_targets(doctor->conf, &doctor->n_reached);
+	look_at_sources(doctor);
 	doctor_host_look(doctor);
 }
 
@@ -106,10 +117,14 @@ clear_doctor(struct doctor *doctor)
 	findings_free(doctor);
 	free(doctor->reached);
 	if (doctor->sentinels != NULL)
-		sentinel_query_free(doctor->conf, &doctor->sentinels);
+		sentinel_query_free(
+		    &doctor->conf->store.redis, &doctor->sentinels);
 	for (size_t i = 0; i < doctor->n_redises; i++)
 		diagnostics_clear(&doctor->redises[i]);
 	free(doctor->redises);
+	for (size_t i = 0; doctor->sources && i < doctor->conf->n_sources; i++)
+		source_seen_clear(&doctor->sources[i]);
+	free(doctor->sources);
 	journal_survey_clear(&doctor->journal);
 }
 

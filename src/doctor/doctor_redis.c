@@ -35,8 +35,7 @@ redis_is_seen(struct doctor *doctor, enum finding_name name)
 
 /* What Redis says of itself; false after saying that it does not. */
 static bool
-has_info(struct doctor *doctor, enum finding_name name,
-    struct span *ret_info)
+has_info(struct doctor *doctor, enum finding_name name, struct span *ret_info)
 {
 	if (!redis_is_seen(doctor, name))
 		return false;
@@ -341,7 +340,8 @@ master_arguments(const struct doctor *doctor, struct span info)
 	const struct address *redis = &conf->store.redis.address;
 	struct sentinel_named named;
 	if (conf_has_sentinels(conf) &&
-	    sentinel_query_agrees(conf, doctor->sentinels, &named))
+	    sentinel_query_agrees(
+		&conf->store.redis, doctor->sentinels, &named))
 		return mem_printf("%s %u", named.host, named.port);
 	char *port = span_text(info, SPAN("tcp_port"));
 	/* One that listens on a socket alone has to be given a port first. */

@@ -87,7 +87,8 @@ doctor_sentinel_behind(struct doctor *doctor)
 		    mem_str(span_str(unused)));
 		return;
 	}
-	if (!sentinel_query_agrees(conf, doctor->sentinels, &believed)) {
+	if (!sentinel_query_agrees(
+		&conf->store.redis, doctor->sentinels, &believed)) {
 		findings_add_skipped(doctor, FINDING_sentinel_behind,
 		    "no Sentinel names the master");
 		return;

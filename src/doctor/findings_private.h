@@ -6,6 +6,7 @@
 #include "journal/journal_survey.h"
 #include "probe/diagnostics.h"
 #include "probe/sentinel_query.h"
+#include "probe/source_query.h"
 #include "upstream/reach.h"
 
 /*
@@ -50,6 +51,7 @@ struct doctor {
 	size_t n_redises;
 	struct reached *reached; /* one for each target */
 	size_t n_reached;
+	struct source_seen *sources; /* one for each source */
 	struct journal_survey journal;
 	int journal_error; /* an errno: it could not be looked at; or 0 */
 

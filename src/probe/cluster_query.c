@@ -74,7 +74,7 @@ static bool
 read_masters(const struct conf *conf, redisContext *redis,
     struct cluster_masters *masters, char **ret_message)
 {
-	if (!dial_log_in(conf, redis, ret_message) ||
+	if (!dial_log_in(&conf->store.redis, redis, ret_message) ||
 	    !read_slots(redis, masters, ret_message))
 		return false;
 	for (unsigned i = 0; i < (unsigned)conf->store.shards; i++) {
@@ -103,8 +103,8 @@ cluster_query(const struct conf *conf, struct cluster_masters *ret_seen,
 		if (!place_read(span_str(seeds->list[i]), &masters.seed))
 			continue;
 		masters.slots = mem_zero(sizeof *masters.slots);
-		redisContext *redis = dial_tcp(conf, masters.seed.host,
-		    masters.seed.port, ret_message);
+		redisContext *redis = dial_tcp(&conf->store.redis,
+		    masters.seed.host, masters.seed.port, ret_message);
 		told = redis != NULL &&
 		    read_masters(conf, redis, &masters, ret_message);
 		if (redis != NULL)

@@ -426,16 +426,17 @@ static bool
 open_redis(struct look *look)
 {
 	struct diagnostics *seen = look->seen;
+	const struct conf_redis *at = &look->conf->store.redis;
 	seen->how = REDIS_SEEN;
 	const struct place *place = look->at ? &look->at->place : NULL;
 	look->redis = place == NULL
 	    ? dial_redis(look->conf, &seen->message)
-	    : dial_tcp(look->conf, place->host, place->port, &seen->message);
+	    : dial_tcp(at, place->host, place->port, &seen->message);
 	if (look->redis == NULL) {
 		seen->how = REDIS_SILENT;
 		return false;
 	}
-	if (!dial_log_in(look->conf, look->redis, &seen->message)) {
+	if (!dial_log_in(at, look->redis, &seen->message)) {
 		seen->how = look->redis->err ? REDIS_SILENT : REDIS_REFUSED;
 		return false;
 	}

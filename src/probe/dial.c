@@ -15,18 +15,18 @@
 enum { REPLY_MOST_S = 30 };
 
 static struct timeval
-limit_of(const struct conf *conf)
+limit_of(const struct conf_redis *at)
 {
-	int64_t ms = conf->store.redis.timeout_ms;
+	int64_t ms = at->timeout_ms;
 	return (struct timeval){ms / 1000, ms % 1000 * 1000};
 }
 
 /* A failed connection is freed, and leaves its error as the message. */
 static redisContext *
-checked(const struct conf *conf, redisContext *redis, char **ret_message)
+checked(const struct conf_redis *at, redisContext *redis, char **ret_message)
 {
 	if (redis != NULL && redis->err == 0) {
-		redisSetTimeout(redis, limit_of(conf));
+		redisSetTimeout(redis, limit_of(at));
 		reply_reader_guard(redis->reader);
 		return redis;
 	}
@@ -38,18 +38,18 @@ checked(const struct conf *conf, redisContext *redis, char **ret_message)
 }
 
 redisContext *
-dial_tcp(const struct conf *conf, const char *host, uint16_t port,
+dial_tcp(const struct conf_redis *at, const char *host, uint16_t port,
     char **ret_message)
 {
-	return checked(conf,
-	    redisConnectWithTimeout(host, port, limit_of(conf)), ret_message);
+	return checked(at,
+	    redisConnectWithTimeout(host, port, limit_of(at)), ret_message);
 }
 
 redisContext *
-dial_unix(const struct conf *conf, const char *path, char **ret_message)
+dial_unix(const struct conf_redis *at, const char *path, char **ret_message)
 {
-	return checked(conf,
-	    redisConnectUnixWithTimeout(path, limit_of(conf)), ret_message);
+	return checked(at,
+	    redisConnectUnixWithTimeout(path, limit_of(at)), ret_message);
 }
 
 static bool
@@ -120,18 +120,17 @@ append(redisContext *redis, size_t count, const char *const *words)
 }
 
 bool
-dial_log_in(const struct conf *conf, redisContext *redis, char **ret_message)
+dial_log_in(const struct conf_redis *at, redisContext *redis,
+    char **ret_message)
 {
-	const struct conf_store *store = &conf->store;
-	if (store->redis.password == NULL || store->redis.managed)
+	if (at->password == NULL || at->managed)
 		return true;
-	const char *words[] = {
-	    "AUTH", store->redis.user, store->redis.password};
-	if (store->redis.user == NULL)
-		words[1] = store->redis.password;
+	const char *words[] = {"AUTH", at->user, at->password};
+	if (at->user == NULL)
+		words[1] = at->password;
 	secret_write_begin(redis);
 	void *reply = NULL;
-	if (append(redis, store->redis.user ? 3 : 2, words)) {
+	if (append(redis, at->user ? 3 : 2, words)) {
 		/* dial_reply sends the rest, or finds out why it cannot. */
 		(void)secret_write_send(redis);
 		reply = dial_reply(redis);

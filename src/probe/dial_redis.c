@@ -10,35 +10,38 @@
 
 /* The master, as the Sentinels name it. */
 static redisContext *
-dial_master(const struct conf *conf, char **ret_message)
+dial_master(const struct conf_redis *at, char **ret_message)
 {
-	struct sentinel_answer *seen = sentinel_query(conf);
+	struct sentinel_answer *seen = sentinel_query(at);
 	struct sentinel_named named;
 	redisContext *redis = NULL;
-	if (sentinel_query_agrees(conf, seen, &named))
-		redis = dial_tcp(conf, named.host, named.port, ret_message);
+	if (sentinel_query_agrees(at, seen, &named))
+		redis = dial_tcp(at, named.host, named.port, ret_message);
 	else
-		*ret_message = mem_printf("no Sentinel names a master \"%s\"",
-		    conf->store.redis.master);
-	sentinel_query_free(conf, &seen);
+		*ret_message = mem_printf(
+		    "no Sentinel names a master \"%s\"", at->master);
+	sentinel_query_free(at, &seen);
 	return redis;
+}
+
+redisContext *
+dial_redis_at(const struct conf_redis *at, char **ret_message)
+{
+	if (at->sentinels.count > 0)
+		return dial_master(at, ret_message);
+	if (at->address.kind == ADDRESS_UNIX)
+		return dial_unix(at, at->address.host, ret_message);
+	return dial_tcp(at, at->address.host, at->address.port, ret_message);
 }
 
 redisContext *
 dial_redis(const struct conf *conf, char **ret_message)
 {
-	const struct conf_store *store = &conf->store;
-	if (conf_has_sentinels(conf))
-		return dial_master(conf, ret_message);
-	if (store->redis.managed) {
-		char *socket = managed_socket(conf);
-		redisContext *redis = dial_unix(conf, socket, ret_message);
-		free(socket);
-		return redis;
-	}
-	if (store->redis.address.kind == ADDRESS_UNIX)
-		return dial_unix(conf, store->redis.address.host, ret_message);
-	return dial_tcp(
-	    conf, store->redis.address.host, store->redis.address.port,
-	    ret_message);
+	if (!conf->store.redis.managed)
+		return dial_redis_at(&conf->store.redis, ret_message);
+	char *socket = managed_socket(conf);
+	redisContext *redis =
+	    dial_unix(&conf->store.redis, socket, ret_message);
+	free(socket);
+	return redis;
 }

@@ -15,3 +15,6 @@ struct redisContext;
  * frees.
  */
 struct redisContext *dial_redis(const struct conf *conf, char **ret_message);
+/* The same, of a Redis that is not managed: a broker's, or the store's. */
+struct redisContext *dial_redis_at(
+    const struct conf_redis *at, char **ret_message);

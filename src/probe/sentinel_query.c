@@ -23,13 +23,13 @@ ask_one(redisContext *sentinel, void (*question)(struct resp *, const char *),
 }
 
 static void
-look_at(const struct conf *conf, redisContext *sentinel,
+look_at(const struct conf_redis *at, redisContext *sentinel,
     struct sentinel_answer *seen)
 {
-	const char *master = conf->store.redis.master;
+	const char *master = at->master;
 	char *message = NULL;
 	/* A Sentinel without a password refuses ours, which is no fault. */
-	if (!dial_log_in(conf, sentinel, &message))
+	if (!dial_log_in(at, sentinel, &message))
 		free(message);
 	redisReply *epoch =
 	    ask_one(sentinel, sentinel_ask_epoch, master, &seen->message);
@@ -48,19 +48,19 @@ look_at(const struct conf *conf, redisContext *sentinel,
 }
 
 struct sentinel_answer *
-sentinel_query(const struct conf *conf)
+sentinel_query(const struct conf_redis *at)
 {
-	size_t count = conf->store.redis.sentinels.count;
+	size_t count = at->sentinels.count;
 	struct sentinel_answer *all = mem_zero(count * sizeof *all);
 	for (size_t i = 0; i < count; i++) {
 		char *host;
 		uint16_t port;
 		address_split(
-		    conf->store.redis.sentinels.list[i], &host, &port);
+		    at->sentinels.list[i], &host, &port);
 		redisContext *sentinel =
-		    dial_tcp(conf, host, port, &all[i].message);
+		    dial_tcp(at, host, port, &all[i].message);
 		if (sentinel != NULL) {
-			look_at(conf, sentinel, &all[i]);
+			look_at(at, sentinel, &all[i]);
 			redisFree(sentinel);
 		}
 		free(host);
@@ -69,10 +69,10 @@ sentinel_query(const struct conf *conf)
 }
 
 bool
-sentinel_query_agrees(const struct conf *conf,
+sentinel_query_agrees(const struct conf_redis *at,
     const struct sentinel_answer *seen, struct sentinel_named *ret_named)
 {
-	size_t count = conf->store.redis.sentinels.count;
+	size_t count = at->sentinels.count;
 	struct sentinel_named *said = mem_zero(count * sizeof *said);
 	const struct sentinel_named nothing = {.host = ""};
 	for (size_t i = 0; i < count; i++)
@@ -88,9 +88,9 @@ sentinel_query_agrees(const struct conf *conf,
 }
 
 void
-sentinel_query_free(const struct conf *conf, struct sentinel_answer **seen)
+sentinel_query_free(const struct conf_redis *at, struct sentinel_answer **seen)
 {
-	for (size_t i = 0; *seen && i < conf->store.redis.sentinels.count; i++)
+	for (size_t i = 0; *seen && i < at->sentinels.count; i++)
 		free((*seen)[i].message);
 	free(*seen);
 	*seen = NULL;

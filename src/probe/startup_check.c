@@ -98,7 +98,7 @@ may_pass(const struct conf *conf, enum info_fault fault)
 static enum startup_check_result
 examine(const struct conf *conf, redisContext *redis, char **ret_message)
 {
-	if (!dial_log_in(conf, redis, ret_message))
+	if (!dial_log_in(&conf->store.redis, redis, ret_message))
 		return judge(*ret_message);
 	const char *words[] = {"INFO"};
 	redisReply *reply =
@@ -167,7 +167,8 @@ examine_cluster(const struct conf *conf, char **ret_message)
 		const struct place *place = &masters.list[i].place;
 		char *message = NULL;
 		enum startup_check_result found = examine_dialled(conf,
-		    dial_tcp(conf, place->host, place->port, &message),
+		    dial_tcp(&conf->store.redis, place->host, place->port,
+			&message),
 		    &message);
 		if (found > worst) {
 			worst = found;

@@ -227,3 +227,66 @@ FINDING(target_down, WARN, doctor_upstream_target_down,
 	"this target cannot be reached, and the upstream's other targets take "
 	"its requests: {}",
 	"start it, or remove it from targets: {}")
+
+/* --- brokers and sources: doctor/doctor_sources.c --- */
+FINDING(broker_unreachable, FAIL, doctor_sources_unreachable,
+	"the brokers answer",
+	"the broker does not answer, so no message is taken: {}",
+	"start it, and check that the broker's address and firewalls let the "
+	"gateway connect; it goes on by itself when the broker is back")
+FINDING(broker_login, FAIL, doctor_sources_login,
+	"the brokers accept our login",
+	"the broker does not accept our login, so no message is taken: {}",
+	"put the user's name and password into the broker's URL, or user and "
+	"password, or create the user (onceproxy-recipes(7))")
+FINDING(broker_replica, FAIL, doctor_sources_replica,
+	"the brokers take writes",
+	"the broker is a replica: messages can be read there, and not "
+	"acknowledged",
+	"name the master or primary in the broker's URL")
+FINDING(broker_eviction, WARN, doctor_sources_eviction,
+	"no broker evicts streams",
+	"this Redis may evict a stream with all its messages: {}",
+	"redis-cli CONFIG SET maxmemory-policy noeviction, and the same in "
+	"redis.conf")
+FINDING(broker_persistence, WARN, doctor_sources_persistence,
+	"the brokers keep messages over a restart",
+	"this Redis keeps no append-only file: a restart forgets messages, and "
+	"which of them were acknowledged",
+	"redis-cli CONFIG SET appendonly yes, and the same in redis.conf")
+FINDING(source_missing, FAIL, doctor_sources_missing,
+	"what the sources read is there, or will be",
+	"what the source reads is not there: {}",
+	"create it, or correct the source's stream, table and columns")
+FINDING(source_rights, FAIL, doctor_sources_rights,
+	"we have the rights that the sources need",
+	"this user of the broker may not: {}",
+	"have the broker's administrator say: {}")
+FINDING(source_order, FAIL, doctor_sources_order,
+	"what is to be in order has one",
+	"order_by is set, and the column {} is no number: its order is not the "
+	"one in which the rows were written",
+	"name a column that has that order, a time or a number, in "
+	"columns.order")
+FINDING(source_trimmed, WARN, doctor_sources_trimmed,
+	"no stream was trimmed before it was read",
+	"entries that were trimmed from the stream before they were read are "
+	"lost: {}",
+	"ask those who wrote them, and have the stream trimmed further behind: "
+	"a greater MAXLEN, or MINID")
+FINDING(source_waits, WARN, doctor_sources_waits,
+	"no message waits for long",
+	"messages wait to be taken: {}",
+	"start a gateway if none is running; else see why the source stands "
+	"still: source_stands in its log")
+FINDING(source_index, WARN, doctor_sources_index,
+	"the tables have an index of their unread rows",
+	"no index gives the unread rows of the table in their order, so each "
+	"look reads all of it: {}",
+	"have the table's owner say: {}")
+FINDING(source_snapshot, WARN, doctor_sources_snapshot,
+	"nothing keeps dead rows in the tables",
+	"rows that are gone cannot be cleared away and slow each look at the "
+	"table down, because something holds an old snapshot: {}",
+	"end it: a transaction that was forgotten (pg_terminate_backend), or "
+	"ROLLBACK PREPARED, or a replica that is behind")

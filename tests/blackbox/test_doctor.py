@@ -15,7 +15,11 @@ import threading
 from once import http, tap
 from once.certificates import Authority
 from once.demo import source
-from once.gateway import command, program, write
+from once.gateway import command, is_without, program, write
+from once.messages import Stream
+from once.messages import source as message_source
+from once.postgres import Outbox, as_user, outbox_source, programs
+from once.process import Process
 from once.rediscluster import slot_of
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered, refused_port
@@ -978,6 +982,321 @@ def unix_and_many_upstreams_are_reached_at_once(bench):
         patient.config["upstreams"][f"n{i}"] = patient.upstream.url
     bad = [f for f in patient.look().values() if f["level"] == "fail"]
     equal(bad, [])
+
+
+# --- brokers and sources ---------------------------------------------------
+
+def with_stream(bench, **members):
+    """A patient whose messages are in a Redis of their own."""
+    stream = Stream(bench.own_redis(*WELL))
+    patient = Patient(bench)
+    message_source(patient.config, stream, **members)
+    return patient, stream
+
+
+@test
+def a_source_that_is_well_is_well(bench):
+    patient, stream = with_stream(bench, results={"stream": "done"})
+    equal([f for f in patient.look().values()
+           if f["level"] in LEVELS and f["name"] != "no_replica"], [])
+    stream.add(body=b"{}", idempotency_key="k")
+    assert patient.look()["source_waits"]["words"].startswith(
+        "charges: 1 messages"), patient.look()["source_waits"]
+    gateway = bench.serve(patient.config)
+    gateway.wait_for_log("message", outcome="executed")
+    gateway.stop()
+    equal(patient.look()["source_waits"]["words"],
+          "charges: 0 messages are unread")
+
+
+@test
+def it_takes_no_message_and_makes_no_group(bench):
+    patient, stream = with_stream(bench)
+    stream.add(body=b"{}")
+    stream.redis("XGROUP", "CREATE", "charges", "other", "0")
+    dump = stream.redis("DUMP", "charges")
+    patient.look()
+    equal((stream.redis("DUMP", "charges"), stream.redis.keys()),
+          (dump, [b"charges"]))
+
+
+@test
+def a_broker_that_is_away_is_a_failure(bench):
+    patient, stream = with_stream(bench)
+    stream.redis.kill()
+    got = patient.finds("broker_unreachable")
+    equal((got["where"], got["level"]), ("/brokers/queue", "fail"))
+    equal(patient.look()["source_rights"]["level"], "skip")
+    stream.redis.start()
+    patient.misses("broker_unreachable")
+
+
+@test
+def a_broker_that_refuses_our_login_is_a_failure(bench):
+    patient, stream = with_stream(bench)
+    broker = patient.config["brokers"]["queue"]
+    broker.update({"user": "gate", "password": "pw"})
+    got = patient.finds("broker_login")
+    equal((got["where"], got["level"]), ("/brokers/queue", "fail"))
+    del broker["user"], broker["password"]
+    stream.redis("CONFIG", "SET", "requirepass", "pw")
+    patient.finds("broker_login")
+    broker["password"] = "pw"
+    patient.misses("broker_login")
+
+
+@test
+def rights_that_a_stream_needs_are_missing(bench):
+    patient, stream = with_stream(bench, results={"stream": "done"})
+    patient.config["brokers"]["queue"].update(
+        {"user": "gate", "password": "pw"})
+    stream.redis("ACL", "SETUSER", "gate", "on", ">pw", "+ping")
+    got = patient.finds("source_rights")
+    equal((got["where"], got["level"]), ("/sources/charges", "fail"))
+    for rule in ("+xreadgroup", "+xgroup|create"):
+        assert rule in got["words"].split(), got
+    # The cure may be told in two parts: a key is looked at when its command
+    # is allowed.
+    for _ in range(2):
+        found = patient.look()["source_rights"]
+        if found["level"] == "fail":
+            line = found["cure"].split(" say: ")[1]
+            equal(administrator(stream.redis, line), "OK")
+    patient.misses("source_rights")
+    for key in ("charges", "charges:dead", "done"):
+        stream.redis("ACL", "SETUSER", "gate", "resetkeys", *(
+            f"~{k}" for k in ("charges", "charges:dead", "done") if k != key))
+        words = patient.finds("source_rights")["words"]
+        assert words.split()[-1] == f"~{key}", words
+    stream.redis("ACL", "SETUSER", "gate", "allkeys")
+    gateway = bench.serve(patient.config)
+    stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message", outcome="executed")
+    equal(gateway.find_log("source_refused"), [])
+
+
+@test
+def a_broker_that_is_a_replica_is_a_failure(bench):
+    patient, stream = with_stream(bench)
+    patient.misses("broker_replica")
+    stream.redis("REPLICAOF", "127.0.0.1", "1")
+    equal(patient.finds("broker_replica")["where"], "/brokers/queue")
+    stream.redis("REPLICAOF", "NO", "ONE")
+    patient.misses("broker_replica")
+
+
+@each([(name, name, option, value) for name, option, value in [
+    ("broker_eviction", "maxmemory-policy", "allkeys-lru"),
+    ("broker_persistence", "appendonly", "no")]])
+def a_broker_that_may_forget_is_warned_of(bench, name, option, value):
+    patient, stream = with_stream(bench)
+    stream.redis("CONFIG", "SET", "maxmemory", "1gb")
+    patient.misses(name)
+    stream.redis("CONFIG", "SET", option, value)
+    got = patient.finds(name)
+    equal((got["where"], got["level"]), ("/brokers/queue", "warn"))
+    line = re.search(r"redis-cli ([^,;]+)", got["cure"]).group(1)
+    stream.redis(*shlex.split(line))
+    patient.misses(name)
+
+
+@test
+def what_is_no_stream_is_a_failure(bench):
+    patient, stream = with_stream(bench)
+    stream.redis("SET", "charges", "x")
+    got = patient.finds("source_missing")
+    equal((got["where"], got["level"]), ("/sources/charges", "fail"))
+    stream.redis("DEL", "charges")
+    patient.misses("source_missing")
+
+
+@test
+def entries_that_were_trimmed_unread_are_a_warning(bench):
+    patient, stream = with_stream(bench)
+    stream.redis("XGROUP", "CREATE", "charges", "onceproxy", "0", "MKSTREAM")
+    for _ in range(10):
+        stream.add(body=b"{}")
+    stream.redis("XREADGROUP", "GROUP", "onceproxy", "c", "COUNT", 4,
+                 "STREAMS", "charges", ">")
+    stream.redis("XTRIM", "charges", "MAXLEN", 6)
+    patient.misses("source_trimmed")
+    stream.redis("XTRIM", "charges", "MAXLEN", 3)
+    got = patient.finds("source_trimmed")
+    equal((got["where"], got["level"]), ("/sources/charges", "warn"))
+    assert got["words"].endswith(": 3"), got
+
+
+@test
+def messages_that_wait_are_a_warning(bench):
+    patient, stream = with_stream(bench)
+    stream.add("1500000000000-0", body=b"{}", idempotency_key="k")
+    got = patient.finds("source_waits")
+    equal((got["where"], got["level"]), ("/sources/charges", "warn"))
+    assert ": 1, the oldest for " in got["words"], got
+    gateway = bench.serve(patient.config)
+    gateway.wait_for_log("message", outcome="executed")
+    patient.misses("source_waits")
+
+
+@test
+def a_stream_of_a_cluster_is_looked_at_where_it_is(bench):
+    cluster = bench.cluster()
+    patient = Patient(bench)
+    source_of = {"broker": "queue", "request": {
+        "path": "/v1/charges", "headers": {"Authorization": http.TENANT}}}
+    patient.config["brokers"] = {"queue": {
+        "cluster": [cluster.masters[0].address]}}
+    names = ["{%d}" % n for n in range(8)]
+    patient.config["sources"] = {
+        f"s{n}": {**source_of, "stream": name}
+        for n, name in enumerate(names)}
+    owner = cluster.owner(slot_of("{5}"))
+    owner("SET", "{5}", "x")
+    got = patient.finds("source_missing")
+    owner("DEL", "{5}")
+    equal((got["where"], got["words"]),
+          ("/sources/s5", "what the source reads is not there: "
+           "{5} is no stream"))
+    patient.misses("source_rights")
+
+
+# --- an outbox ---
+
+def with_outbox(bench, key="bigserial", **members):
+    if not programs() or is_without("postgres"):
+        raise tap.Skip("no PostgreSQL, or built without it")
+    outbox = Outbox(bench.postgres(), key=key)
+    outbox.postgres("CREATE ROLE gate LOGIN; GRANT ALL ON SCHEMA public "
+                    "TO gate; GRANT SELECT, DELETE ON outbox TO gate")
+    patient = Patient(bench)
+    outbox_source(patient.config, outbox, **members)
+    url = outbox.postgres.url.replace("//postgres@", "//gate@")
+    patient.config["brokers"]["shop"]["postgres"] = url
+    return patient, outbox.postgres
+
+
+def about_sources(patient):
+    return [f for f in patient.look().values() if f["level"] != "ok"
+            and f["name"].startswith(("broker_", "source_"))]
+
+
+@test
+def an_outbox_that_is_well_is_well(bench):
+    patient, postgres = with_outbox(bench)
+    equal([f["name"] for f in about_sources(patient)], ["source_snapshot"])
+    postgres("GRANT pg_read_all_stats TO gate")
+    equal(about_sources(patient), [])
+    equal(patient.look()["source_waits"]["words"],
+          "outbox: 0 messages are unread")
+    tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+    equal(postgres(tables), ["1"])
+
+
+@test
+def a_postgresql_that_is_away_or_refuses_us_is_a_failure(bench):
+    patient, postgres = with_outbox(bench)
+    postgres("ALTER ROLE gate NOLOGIN")
+    got = patient.finds("broker_login")
+    equal((got["where"], got["level"]), ("/brokers/shop", "fail"))
+    assert "gate" in got["words"] and "\n" not in got["words"], got
+    postgres.kill()
+    equal(patient.finds("broker_unreachable")["where"], "/brokers/shop")
+    equal(patient.look()["source_index"]["level"], "skip")
+
+
+@test
+def a_postgresql_that_takes_no_writes_is_a_failure(bench):
+    patient, postgres = with_outbox(bench)
+    patient.misses("broker_replica")
+    postgres("ALTER SYSTEM SET default_transaction_read_only = on; "
+             "SELECT pg_reload_conf()")
+    eventually(lambda: patient.look()["broker_replica"]["level"] == "fail",
+               "it is found")
+    equal(patient.look()["broker_login"]["level"], "ok")
+
+
+@test
+def a_table_or_column_that_is_not_there_is_a_failure(bench):
+    patient, postgres = with_outbox(bench)
+    postgres("ALTER TABLE outbox RENAME COLUMN type TO kind")
+    got = patient.finds("source_missing")
+    equal((got["where"], got["level"]), ("/sources/outbox", "fail"))
+    assert "the table outbox has no column type" in got["words"], got
+    columns = patient.config["sources"]["outbox"]["columns"]
+    columns["type"] = "kind"
+    patient.misses("source_missing")
+    postgres("ALTER TABLE outbox ALTER headers TYPE text")
+    assert "json" in patient.finds("source_missing")["words"]
+    columns["headers"] = None
+    patient.misses("source_missing")
+    postgres("DROP TABLE outbox")
+    assert "no table outbox" in patient.finds("source_missing")["words"]
+
+
+@each([("to read", "REVOKE SELECT ON outbox FROM gate", {}, "SELECT"),
+       ("to delete", "REVOKE DELETE ON outbox FROM gate", {}, "DELETE"),
+       ("to mark", "SELECT", {"finish": {"set": "published_at"}}, "UPDATE"),
+       ("to make a table", "REVOKE ALL ON SCHEMA public FROM gate; "
+        "GRANT USAGE ON SCHEMA public TO gate", {}, "CREATE"),
+       ("to put", "CREATE TABLE answers (id text)",
+        {"results": {"table": "answers"}}, "INSERT")])
+def a_right_to_a_table_is_missing(bench, sql, members, right):
+    patient, postgres = with_outbox(bench, **members)
+    postgres(sql)
+    got = patient.finds("source_rights")
+    equal((got["where"], got["level"]), ("/sources/outbox", "fail"))
+    assert got["words"].split(": ")[1].startswith(right), got
+    postgres(got["cure"].split(" say: ")[1])
+    patient.misses("source_rights")
+
+
+@test
+def an_order_of_what_has_none_is_a_failure(bench):
+    patient, postgres = with_outbox(bench, key="uuid", order_by="entity")
+    got = patient.finds("source_order")
+    equal((got["where"], got["level"]), ("/sources/outbox", "fail"))
+    source_of = patient.config["sources"]["outbox"]
+    source_of["columns"]["order"] = "made"
+    patient.misses("source_order")
+    del source_of["columns"]["order"], source_of["order_by"]
+    patient.misses("source_order")
+
+
+@each([("that are ordered by time", {"columns": {"order": "made"}}),
+       ("that stay", {"finish": {"set": "published_at"}}),
+       ("that stay, by time", {"finish": {"set": "published_at"},
+                               "columns": {"order": "made"}})])
+def an_index_of_unread_rows_is_missing(bench, members):
+    patient, postgres = with_outbox(bench, **members)
+    got = patient.finds("source_index")
+    equal((got["where"], got["level"]), ("/sources/outbox", "warn"))
+    postgres(got["cure"].split(" say: ")[1])
+    patient.misses("source_index")
+    postgres("INSERT INTO outbox (aggregateid, payload) "
+             "SELECT n, '{}' FROM generate_series(1, 1000) AS n")
+    postgres("ANALYZE outbox")
+    patient.misses("source_index")
+
+
+@test
+def an_old_snapshot_is_a_warning(bench):
+    patient, postgres = with_outbox(bench)
+    postgres("GRANT pg_read_all_stats TO gate")
+    holder = bench.process(Process(
+        [*as_user(), os.path.join(postgres.bin, "psql"), "-h",
+         postgres.folder, "-U", "postgres", "-d", "postgres", "-XAtc",
+         "BEGIN ISOLATION LEVEL REPEATABLE READ", "-c",
+         "SELECT 'it has begun'", "-c", "SELECT pg_sleep(600)"]))
+    holder.wait_for_line("it has begun")
+    patient.misses("source_snapshot")
+    postgres("DO $$ BEGIN FOR i IN 1..10001 LOOP "
+             "PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$")
+    got = patient.finds("source_snapshot")
+    equal((got["where"], got["level"]), ("/brokers/shop", "warn"))
+    pid = re.search(r"process (\d+)", got["words"]).group(1)
+    postgres(f"SELECT pg_terminate_backend({pid})")
+    eventually(lambda: patient.look()["source_snapshot"]["level"] == "ok",
+               "it is gone")
 
 
 # --- a cluster -------------------------------------------------------------

@@ -58,7 +58,7 @@ MAY_SEE = {
 OWNED = {"microhttpd.h": {"http"}, "curl/curl.h": {"upstream"},
          "hiredis/": {"broker", "redis", "probe", "store"}, "uv.h": {"loop"},
          "gnutls/": {"load", "http"}, "zstd.h": {"record"},
-         "libpq-fe.h": {"broker"}}
+         "libpq-fe.h": {"broker", "probe"}}
 
 
 @test

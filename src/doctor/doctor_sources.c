@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "base/pointer.h"
+#include "doctor/doctor_sources_private.h"
+
+enum { WAIT_MS = 60000 };
+
+/* --- what it is about --- */
+
+static char *
+name_pointer(const char *member, const char *name)
+{
+	char *pointer = NULL;
+	size_t len;
+	FILE *out = open_memstream(&pointer, &len);
+	must(out != NULL);
+	fprintf(out, "/%s", member);
+	pointer_write(out, span_str(name));
+	must(fclose(out) == 0);
+	return pointer;
+}
+
+/* Another source before it has the same broker: said once. */
+static bool
+broker_is_known(const struct doctor *doctor, size_t index)
+{
+	const struct conf_source *all = doctor->conf->sources;
+	for (size_t i = 0; i < index; i++)
+		if (all[i].broker == all[index].broker)
+			return true;
+	return false;
+}
+
+static void
+add_of_broker(struct doctor *doctor, enum finding_name name, size_t index,
+    const char *detail)
+{
+	if (broker_is_known(doctor, index))
+		return;
+	char *where = name_pointer(
+	    "brokers", doctor->conf->sources[index].broker->name);
+	findings_add(doctor, name, where,
+	    detail != NULL ? mem_str(span_str(detail)) : NULL, NULL);
+	free(where);
+}
+
+/* detail and remedy may be NULL; detail is taken over. */
+static void
+add_of_source(struct doctor *doctor, enum finding_name name, size_t index,
+    char *detail, const char *remedy)
+{
+	char *where =
+	    name_pointer("sources", doctor->conf->sources[index].name);
+	findings_add(doctor, name, where, detail,
+	    remedy != NULL ? mem_str(span_str(remedy)) : NULL);
+	free(where);
+}
+
+/* What was seen of that source; NULL, after saying so: nothing was. */
+static const struct source_seen *
+seen_of(struct doctor *doctor, enum finding_name name, size_t index)
+{
+	const struct source_seen *seen = &doctor->sources[index];
+	if (seen->how == BROKER_SEEN)
+		return seen;
+	if (!broker_is_known(doctor, index))
+		findings_add_skipped(
+		    doctor, name, "the broker could not be examined");
+	return NULL;
+}
+
+/* --- brokers --- */
+
+static size_t
+n_sources_of(const struct doctor *doctor)
+{
+	return doctor->conf->n_sources;
+}
+
+void
+doctor_sources_unreachable(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++)
+		if (doctor->sources[i].how == BROKER_SILENT)
+			add_of_broker(doctor, FINDING_broker_unreachable, i,
+			    doctor->sources[i].message);
+}
+
+void
+doctor_sources_login(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen = &doctor->sources[i];
+		if (seen->how == BROKER_REFUSED && !seen->replica)
+			add_of_broker(doctor, FINDING_broker_login, i,
+			    seen->message);
+		else if (seen->how == BROKER_SILENT)
+			(void)seen_of(doctor, FINDING_broker_login, i);
+	}
+}
+
+void
+doctor_sources_replica(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++)
+		if (doctor->sources[i].replica)
+			add_of_broker(doctor, FINDING_broker_replica, i, NULL);
+		else
+			(void)seen_of(doctor, FINDING_broker_replica, i);
+}
+
+void
+doctor_sources_eviction(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_broker_eviction, i);
+		if (seen == NULL || seen->policy == NULL)
+			continue;
+		char *detail =
+		    mem_printf("maxmemory-policy is %s", seen->policy);
+		add_of_broker(doctor, FINDING_broker_eviction, i, detail);
+		free(detail);
+	}
+}
+
+void
+doctor_sources_persistence(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_broker_persistence, i);
+		if (seen != NULL && seen->forgets)
+			add_of_broker(
+			    doctor, FINDING_broker_persistence, i, NULL);
+	}
+}
+
+/* --- sources --- */
+
+void
+doctor_sources_missing(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_source_missing, i);
+		if (seen != NULL && seen->missing != NULL)
+			add_of_source(doctor, FINDING_source_missing, i,
+			    mem_str(span_str(seen->missing)), NULL);
+	}
+}
+
+void
+doctor_sources_rights(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_source_rights, i);
+		if (seen != NULL && seen->rights != NULL)
+			add_of_source(doctor, FINDING_source_rights, i,
+			    mem_str(span_str(seen->rights)), seen->grant);
+	}
+}
+
+void
+doctor_sources_order(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_source_order, i);
+		if (seen != NULL && seen->no_order)
+			add_of_source(doctor, FINDING_source_order, i,
+			    mem_str(span_str(
+				doctor->conf->sources[i].columns.id)), NULL);
+	}
+}
+
+void
+doctor_sources_trimmed(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_source_trimmed, i);
+		if (seen != NULL && seen->trimmed > 0)
+			add_of_source(doctor, FINDING_source_trimmed, i,
+			    mem_printf("%" PRIu64, seen->trimmed), NULL);
+	}
+}
+
+static char *
+waiting(const struct source_seen *seen)
+{
+	char *count = seen->lag >= 0 ? mem_printf("%" PRId64 ", ", seen->lag)
+				     : mem_str(SPAN(""));
+	char *text = mem_printf("%sthe oldest for %" PRId64 " s", count,
+	    seen->waits_ms / 1000);
+	free(count);
+	return text;
+}
+
+void
+doctor_sources_waits(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_source_waits, i);
+		if (seen == NULL)
+			continue;
+		if (seen->waits_ms >= WAIT_MS)
+			add_of_source(doctor, FINDING_source_waits, i,
+			    waiting(seen), NULL);
+		else if (seen->lag >= 0)
+			findings_add_well(doctor, FINDING_source_waits,
+			    mem_printf("%s: %" PRId64 " messages are unread",
+				doctor->conf->sources[i].name, seen->lag));
+	}
+}
+
+/* --- tables --- */
+
+void
+doctor_sources_index(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_source_index, i);
+		if (seen != NULL && seen->index != NULL)
+			add_of_source(doctor, FINDING_source_index, i,
+			    mem_str(span_str(doctor->conf->sources[i].table)),
+			    seen->index);
+	}
+}
+
+void
+doctor_sources_snapshot(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_source_snapshot, i);
+		if (seen == NULL)
+			continue;
+		if (seen->snapshot != NULL)
+			add_of_broker(doctor, FINDING_source_snapshot, i,
+			    seen->snapshot);
+		else if (seen->blind && !broker_is_known(doctor, i))
+			findings_add_skipped(doctor, FINDING_source_snapshot,
+			    "this user may not see the sessions of others "
+			    "(GRANT pg_read_all_stats)");
+	}
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "probe/outbox_query.h"
+#include "probe/source_query.h"
+#include "probe/stream_query.h"
+
+void
+source_query(const struct conf_source *source, struct source_seen *ret_seen)
+{
+	*ret_seen = (struct source_seen){.how = BROKER_SEEN, .lag = -1};
+#ifdef HAVE_POSTGRES
+	if (source->broker->kind == BROKER_POSTGRES)
+		outbox_query(source, ret_seen);
+#endif
+	if (source->broker->kind == BROKER_STREAMS)
+		stream_query(source, ret_seen);
+}

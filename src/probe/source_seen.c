@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "probe/source_seen.h"
+
+void
+source_seen_clear(struct source_seen *seen)
+{
+	free(seen->message);
+	free(seen->missing);
+	free(seen->rights);
+	free(seen->grant);
+	free(seen->policy);
+	free(seen->index);
+	free(seen->snapshot);
+	*seen = (struct source_seen){0};
+}
