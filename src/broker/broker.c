@@ -60,6 +60,13 @@ broker_reader_finish(
 }
 
 void
+broker_reader_letters(
+    struct broker_reader *reader, struct broker_letters *letters)
+{
+	reader->client->letters(reader, letters);
+}
+
+void
 broker_reader_give_back(
     struct broker_reader *reader, const struct broker_message *message)
 {

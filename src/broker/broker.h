@@ -29,9 +29,11 @@ struct broker_message {
 	size_t bytes; /* what it takes, for budgets */
 	/*
 	 * Where it stands: the id of an entry of a stream, the id of a row.  No
-	 * other message of its source has the same one, ever.
+	 * other message of its source has the same one, ever.  Of a dead
+	 * letter, where the message stood.
 	 */
 	struct span position;
+	struct span letter; /* the dead letter's own id; empty: it is none */
 	struct fields fields; /* headers, or all fields of a Redis entry */
 	bool has_payload;     /* false: a Redis entry, which is its fields */
 	struct span payload;
@@ -46,6 +48,7 @@ struct broker_message {
 	 */
 	const char *odd;
 	bool too_large; /* its size is beyond what a reader takes */
+	bool foreign; /* a dead letter whose lane another reader has */
 	void *token; /* the client's own; NULL: none */
 };
 
@@ -130,6 +133,13 @@ struct broker_put {
 	struct span type;
 	int status; /* of a result; 0: none */
 	struct span key_id; /* in hex */
+	/*
+	 * Of a dead letter of a message that is too large: its payload is not
+	 * body, but what the broker has, and so are its own fields, in place of
+	 * the first n_kept, unless the broker has lost them.
+	 */
+	bool whole;
+	size_t n_kept;
 };
 
 enum broker_finished {
@@ -151,6 +161,12 @@ enum broker_finished {
 struct broker_finish {
 	struct op op; /* op_init is its owner's to call */
 	struct span position; /* both, and put, live until op is done */
+	/*
+	 * Not empty: the dead letter of that id is finished, instead of a
+	 * message.  It is taken away, together with the put (which may be the
+	 * dead letter anew), in one step; NOT_PENDING: it is not there.
+	 */
+	struct span letter;
 	void *token; /* of the message */
 	const struct broker_put *put; /* NULL: nothing is put */
 	enum broker_finished finished;
@@ -158,6 +174,29 @@ struct broker_finish {
 };
 void broker_reader_finish(
     struct broker_reader *reader, struct broker_finish *finish);
+
+/*
+ * A page of the dead letters of the reader's source, in the order in which they
+ * were put.  When op is done: error is 0; or E_BROKER_DOWN, or E_BROKER_REFUSED
+ * with the broker's words; nothing has changed.
+ */
+enum { BROKER_LETTERS_MAX = 100, BROKER_LETTER_ID_BYTES = 48 };
+struct broker_letters {
+	struct op op; /* op_init is its owner's to call */
+	char after[BROKER_LETTER_ID_BYTES]; /* a letter; "": from the first */
+	struct span position; /* only what stood there; empty: all */
+	bool look; /* of a position that was one: pending is wanted */
+	size_t limit; /* at most so many, from 1 to BROKER_LETTERS_MAX */
+	bool brief;   /* no payloads, and no long fields */
+	struct broker_message *messages; /* the owner's, by next */
+	char next[BROKER_LETTER_ID_BYTES]; /* to go on after; "": no more */
+	bool pending; /* the message there is still to be finished itself */
+	char refused[160];
+	void *token; /* the client's own */
+};
+/* The owner sets all from after to brief; position lives until op is done. */
+void broker_reader_letters(
+    struct broker_reader *reader, struct broker_letters *letters);
 
 /*
  * The message is not worked on here any more, and may be given to anybody, this
@@ -185,6 +224,8 @@ struct broker_client {
 	void (*credit)(struct broker_reader *reader, unsigned credit);
 	void (*finish)(
 	    struct broker_reader *reader, struct broker_finish *finish);
+	void (*letters)(
+	    struct broker_reader *reader, struct broker_letters *letters);
 	void (*give_back)(struct broker_reader *reader,
 	    const struct broker_message *message);
 	struct broker_health (*health)(const struct broker_reader *reader);

@@ -264,6 +264,12 @@ reader_finish(struct broker_reader *base, struct broker_finish *finish)
 }
 
 static void
+reader_letters(struct broker_reader *base, struct broker_letters *letters)
+{
+	postgres_letters_ask(of(base), letters);
+}
+
+static void
 reader_give_back(
     struct broker_reader *base, const struct broker_message *message)
 {
@@ -292,6 +298,7 @@ const struct broker_client postgres_client = {
     .close = reader_close,
     .credit = reader_credit,
     .finish = reader_finish,
+    .letters = reader_letters,
     .give_back = reader_give_back,
     .health = reader_health,
 };

@@ -73,6 +73,16 @@ tell_deleted(struct postgres_reader *reader, struct span position)
 	    reader->events.arg, BROKER_DELETED, 1, span_of("", 0));
 }
 
+/* A dead letter is in nobody's hand. */
+static struct postgres_row *
+row_of(const struct postgres_reader *reader,
+    const struct broker_finish *finish)
+{
+	return finish->letter.len > 0
+	    ? NULL
+	    : postgres_hand_find(&reader->hand, finish->position);
+}
+
 /* It was committed, and this is what came of it. */
 static void
 settle(struct postgres_reader *reader, struct postgres_finish_item *item)
@@ -83,8 +93,7 @@ settle(struct postgres_reader *reader, struct postgres_finish_item *item)
 		free(item);
 		return;
 	}
-	struct postgres_row *row =
-	    postgres_hand_find(&reader->hand, finish->position);
+	struct postgres_row *row = row_of(reader, finish);
 	if (row != NULL) {
 		deleted = !item->done && !item->exists &&
 		    row->session == reader->session;
@@ -246,7 +255,14 @@ send_batch(struct postgres_reader *reader, struct postgres_finish_batch *b)
 		    reader, arena, place_of_item(item));
 		unsigned count =
 		    postgres_put_values(arena, item->finish, values);
-		postgres_pipe_run(reader->pipe, name.ptr, values, count);
+		if (item->finish->letter.len > 0)
+			postgres_pipe_query(reader->pipe,
+			    postgres_put_letter(
+				reader, place_of_item(item)),
+			    values, count);
+		else
+			postgres_pipe_run(
+			    reader->pipe, name.ptr, values, count);
 	}
 	arena_free(&arena);
 	postgres_pipe_end(reader->pipe);
@@ -326,8 +342,7 @@ detach(struct op *op, int error)
 	    CONTAINER_OF(op, struct broker_finish, op);
 	struct postgres_reader *reader = finish->token;
 	struct postgres_finishes *f = &reader->finishes;
-	struct postgres_row *row =
-	    postgres_hand_find(&reader->hand, finish->position);
+	struct postgres_row *row = row_of(reader, finish);
 	if (row != NULL)
 		row->session = 0;
 	struct postgres_finish_item *item = f->first;

@@ -32,8 +32,8 @@ add_fields(struct broker_message *message, json_t *object)
 	return NULL;
 }
 
-static const char *
-read_headers(struct broker_message *message, struct span text)
+const char *
+postgres_message_fields(struct broker_message *message, struct span text)
 {
 	if (text.ptr == NULL)
 		return NULL;
@@ -99,7 +99,7 @@ static void
 note_what_is_odd(struct broker_message *m, const PGresult *result, int at,
     size_t most_bytes)
 {
-	const char *odd = read_headers(
+	const char *odd = postgres_message_fields(
 	    m, postgres_pipe_value(result, at, COLUMN_HEADERS));
 	m->too_large = is_so(result, at, COLUMN_TOO_LARGE) ||
 	    m->payload.len > most_bytes;

@@ -70,6 +70,14 @@ postgres_parts_usable(const struct postgres_reader *reader,
 	return count;
 }
 
+bool
+postgres_parts_has(const struct postgres_reader *reader, int64_t part)
+{
+	const struct postgres_parts *parts = &reader->parts;
+	return part >= 0 && part < (int64_t)reader->sql.parts &&
+	    parts->mine[part] && parts->leaving[part] == 0;
+}
+
 /* --- a batch with the class, and a list of parts --- */
 
 static void

@@ -17,6 +17,7 @@
  *     postgres_take     which of those are asked for, and when
  *     postgres_message  a row as a message
  *     postgres_finish   acknowledgements, in batches
+ *     postgres_letters  dead letters, in pages
  *     postgres_put      tables of results and dead letters
  */
 
@@ -173,7 +174,21 @@ void postgres_take_wake(struct postgres_reader *reader);
 /* Rows before the furthest one may be there, not only late ones. */
 void postgres_take_from_start(struct postgres_reader *reader);
 
+/* Whether that part is read here. */
+bool postgres_parts_has(
+    const struct postgres_reader *reader, int64_t part);
+
+/* --- postgres_letters.c --- */
+
+/* A page of dead letters. */
+void postgres_letters_ask(
+    struct postgres_reader *reader, struct broker_letters *letters);
+
 /* --- postgres_message.c --- */
+
+/* Adds headers to the message's; NULL: well; else what is odd. */
+const char *postgres_message_fields(
+    struct broker_message *message, struct span text);
 
 /*
  * The message of a row of a take; NULL: it has no id, or its part is not one.
@@ -215,7 +230,10 @@ void postgres_put_is_gone(
 /* The statement that finishes a row and puts something at the place. */
 struct span postgres_put_statement(const struct postgres_reader *reader,
     struct arena *arena, enum broker_place place);
-enum { POSTGRES_PUT_VALUES = 6 };
+/* The text of the same, of a dead letter. */
+const char *postgres_put_letter(
+    const struct postgres_reader *reader, enum broker_place place);
+enum { POSTGRES_PUT_VALUES = 7 };
 /* Its values, and how many; in the arena or of finish. */
 unsigned postgres_put_values(struct arena *arena,
     const struct broker_finish *finish,

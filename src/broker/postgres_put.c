@@ -48,6 +48,16 @@ postgres_put_statement(const struct postgres_reader *reader,
 	return arena_dup(arena, span_str(name));
 }
 
+const char *
+postgres_put_letter(
+    const struct postgres_reader *reader, enum broker_place place)
+{
+	const struct postgres_sql *sql = &reader->sql;
+	return place == BROKER_RESULTS ? sql->letter_result
+	    : place == BROKER_DEAD_LETTERS ? sql->letter_dead
+					   : sql->letter;
+}
+
 /* --- seeing to the table --- */
 
 static void
@@ -188,7 +198,8 @@ postgres_put_values(struct arena *arena, const struct broker_finish *finish,
     struct span ret_values[POSTGRES_PUT_VALUES])
 {
 	const struct broker_put *put = finish->put;
-	ret_values[0] = finish->position;
+	ret_values[0] =
+	    finish->letter.len > 0 ? finish->letter : finish->position;
 	if (put == NULL || put->place == BROKER_NOWHERE)
 		return 1;
 	struct span headers = postgres_message_headers(arena, &put->fields);
@@ -200,12 +211,14 @@ postgres_put_values(struct arena *arena, const struct broker_finish *finish,
 		ret_values[3] = headers;
 		ret_values[4] = body_of(put);
 		ret_values[5] = or_null(put->key_id);
+		return POSTGRES_PUT_VALUES - 1;
 	} else {
 		ret_values[1] = finish->position;
 		ret_values[2] = or_null(put->entity);
 		ret_values[3] = or_null(put->type);
 		ret_values[4] = body_of(put);
 		ret_values[5] = headers;
+		ret_values[6] = put->whole ? SPAN("whole") : SPAN("");
 	}
 	return POSTGRES_PUT_VALUES;
 }

@@ -199,7 +199,7 @@ within_limits(const struct maker *m, const char *rows, size_t most)
  * where it was none, whether the row is there.
  */
 static const char *
-finish_of(const struct maker *m, const char *put)
+finish_of(const struct maker *m, const char *put, const char *returned)
 {
 	const char *row = arena_printf(m->arena, "%s = $1::text::%.*s", m->id,
 	    SPAN_FMT(m->types->id))
@@ -214,11 +214,82 @@ finish_of(const struct maker *m, const char *put)
 			  .ptr;
 	}
 	return arena_printf(m->arena,
-	    "WITH done AS (%s WHERE %s AND %s RETURNING 1)%s "
+	    "WITH done AS (%s WHERE %s AND %s RETURNING %s)%s "
 	    "SELECT (SELECT count(*) FROM done)::text, "
 	    "CASE WHEN EXISTS (SELECT FROM done) THEN 'true' ELSE "
 	    "(SELECT EXISTS (SELECT FROM %s AS t WHERE %s))::text END",
-	    how, row, m->unread, put, m->table, row)
+	    how, row, m->unread, returned, put, m->table, row)
+	    .ptr;
+}
+
+/*
+ * What a dead letter has as its payload: what is given, or where it was too
+ * large to be taken, what is there.
+ */
+static const char *
+dead_payload(const struct maker *m, const char *there)
+{
+	return arena_printf(m->arena,
+	    "CASE WHEN $7::text = 'whole' THEN %s ELSE $5::bytea END AS body",
+	    there)
+	    .ptr;
+}
+
+static const char *
+whole_payload(const struct maker *m)
+{
+	const char *payload = column(m->arena, m->source->columns.payload);
+	if (m->types->bytes)
+		return payload;
+	return arena_printf(
+	    m->arena, "convert_to(%s::text, 'UTF8')", payload)
+	    .ptr;
+}
+
+/* A dead letter is taken away, with what is put for it. */
+static const char *
+letter_of(const struct maker *m, const char *put, const char *returned)
+{
+	struct span dead =
+	    postgres_sql_table(m->arena, m->source->dead_letters);
+	return arena_printf(m->arena,
+	    "WITH done AS (DELETE FROM %.*s AS d "
+	    "WHERE d.number = $1::text::bigint RETURNING %s)%s "
+	    "SELECT (SELECT count(*) FROM done)::text, 'true'",
+	    SPAN_FMT(dead), returned, put)
+	    .ptr;
+}
+
+/*
+ * In the order of enum postgres_letter: behind the number $1, of the source $2,
+ * only of the id $3 (empty: of all), at most $4, and $5 "brief" without their
+ * payloads.  The part of an entity's lane is that of its rows.
+ */
+static const char *
+letters_of(const struct maker *m, size_t most)
+{
+	struct span dead =
+	    postgres_sql_table(m->arena, m->source->dead_letters);
+	const char *part = "0";
+	if (m->source->order_by == SOURCE_ORDER_ENTITY)
+		part = arena_printf(m->arena,
+		    "(hashtextextended(coalesce(d.entity, ''), 0) & %d)::int",
+		    POSTGRES_PARTS - 1)
+			   .ptr;
+	return arena_printf(m->arena,
+	    "SELECT d.number::text, d.id, d.entity, d.type, (%s)::text, "
+	    "CASE WHEN octet_length(d.headers::text) <= %zu "
+	    "THEN d.headers::text END, "
+	    "CASE WHEN $5::text = '' AND octet_length(d.payload) <= %zu "
+	    "THEN d.payload END, "
+	    "coalesce(greatest(octet_length(d.payload), "
+	    "octet_length(d.headers::text)) > %zu, false)::text, "
+	    "(d.payload IS NULL)::text FROM %.*s AS d "
+	    "WHERE d.number > $1::text::bigint "
+	    "AND d.headers->>'onceproxy-source' = $2::text "
+	    "AND ($3::text = '' OR d.id = $3::text) "
+	    "ORDER BY d.number LIMIT $4::text::bigint",
+	    part, most, most, most, SPAN_FMT(dead))
 	    .ptr;
 }
 
@@ -255,7 +326,7 @@ put_dead(const struct maker *m)
 	return arena_printf(m->arena,
 	    ", put AS (INSERT INTO %.*s "
 	    "(id, entity, type, payload, headers, created) "
-	    "SELECT $2::text, $3::text, $4::text, $5::bytea, $6::text::json, "
+	    "SELECT $2::text, $3::text, $4::text, body, $6::text::json, "
 	    "now() FROM done)",
 	    SPAN_FMT(table))
 	    .ptr;
@@ -290,17 +361,24 @@ maker_of(struct arena *arena, const struct conf_source *source,
 }
 
 static void
-make_puts(const struct maker *m, struct postgres_sql *sql)
+make_puts(const struct maker *m, struct postgres_sql *sql, size_t most_bytes)
 {
 	const struct conf_source *s = m->source;
 	if (s->results != NULL) {
-		sql->finish_result = finish_of(m, put_result(m));
+		sql->finish_result = finish_of(m, put_result(m), "1");
 		sql->make_results = make_table(m, s->results, result_columns);
 	}
-	if (s->dead_letters != NULL) {
-		sql->finish_dead = finish_of(m, put_dead(m));
-		sql->make_dead = make_table(m, s->dead_letters, dead_columns);
-	}
+	if (s->dead_letters == NULL)
+		return;
+	sql->finish_dead = finish_of(
+	    m, put_dead(m), dead_payload(m, whole_payload(m)));
+	sql->make_dead = make_table(m, s->dead_letters, dead_columns);
+	sql->letters = letters_of(m, most_bytes);
+	sql->letter = letter_of(m, "", "1");
+	sql->letter_dead =
+	    letter_of(m, put_dead(m), dead_payload(m, "d.payload"));
+	if (s->results != NULL)
+		sql->letter_result = letter_of(m, put_result(m), "1");
 }
 
 struct postgres_sql
@@ -315,7 +393,7 @@ postgres_sql_make(struct arena *arena, const struct conf_source *source,
 	    &m, rows_of(&m, "true", ahead(&m, 4, 5)), most_bytes);
 	sql.take_above = within_limits(&m,
 	    rows_of(&m, behind(&m, 5, 7), ahead(&m, 4, 6)), most_bytes);
-	sql.finish = finish_of(&m, "");
+	sql.finish = finish_of(&m, "", "1");
 	sql.count = arena_printf(arena,
 	    "SELECT count(*)::text FROM (SELECT FROM %s AS t WHERE %s "
 	    "LIMIT " COUNT_MOST ") AS s",
@@ -326,6 +404,11 @@ postgres_sql_make(struct arena *arena, const struct conf_source *source,
 		sql.listen =
 		    arena_printf(arena, "LISTEN %.*s", SPAN_FMT(channel)).ptr;
 	}
-	make_puts(&m, &sql);
+	sql.pending = arena_printf(arena,
+	    "SELECT (EXISTS (SELECT FROM %s AS t "
+	    "WHERE %s = $1::text::%.*s AND %s))::text",
+	    m.table, m.id, SPAN_FMT(types->id), m.unread)
+			  .ptr;
+	make_puts(&m, &sql, most_bytes);
 	return sql;
 }

@@ -29,6 +29,12 @@ struct postgres_sql {
 	const char *finish;
 	const char *finish_result; /* NULL: there are no results */
 	const char *finish_dead;
+	/* The same of a dead letter, which is taken away: by its number. */
+	const char *letter;
+	const char *letter_result; /* NULL: there are no results */
+	const char *letter_dead;
+	const char *letters; /* a page of them */
+	const char *pending; /* whether the row $1 is unread: "true" */
 	const char *make_results; /* the table; NULL: none */
 	const char *make_dead;
 	const char *count; /* unread rows */
@@ -52,6 +58,19 @@ enum postgres_column {
 	COLUMN_TOO_LARGE, /* "true" */
 	COLUMN_IS_NULL,   /* the payload; "true" */
 	COLUMN_COUNT,     /* how many rows the limit let through */
+};
+
+/* The columns that letters gives, all of them texts but the payload. */
+enum postgres_letter {
+	LETTER_NUMBER,
+	LETTER_ID,
+	LETTER_ENTITY,
+	LETTER_TYPE,
+	LETTER_PART,
+	LETTER_HEADERS, /* null where they are too large */
+	LETTER_PAYLOAD, /* null where it is, or too large, or not wanted */
+	LETTER_TOO_LARGE, /* "true" */
+	LETTER_IS_NULL,   /* the payload; "true" */
 };
 
 /* Texts in the arena. */

@@ -185,6 +185,12 @@ finish_message(struct broker_reader *reader, struct broker_finish *finish)
 }
 
 static void
+ask_letters(struct broker_reader *reader, struct broker_letters *letters)
+{
+	streams_letters_start(of_reader(reader), letters);
+}
+
+static void
 give_one_back(
     struct broker_reader *reader, const struct broker_message *message)
 {
@@ -225,6 +231,7 @@ const struct broker_client streams_client = {
     .close = close_reader,
     .credit = set_credit,
     .finish = finish_message,
+    .letters = ask_letters,
     .give_back = give_one_back,
     .health = reader_health,
 };

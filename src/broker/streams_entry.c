@@ -107,6 +107,28 @@ are_fields(const redisReply *values)
 	return true;
 }
 
+/* --- dead letters --- */
+
+struct broker_message *
+streams_entry_letter(struct streams *streams, const redisReply *entry)
+{
+	struct streams_id id, was;
+	if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 2 ||
+	    !streams_hand_read_id(resp_text(entry->element[0]), &id) ||
+	    !are_fields(entry->element[1]))
+		return NULL;
+	struct broker_message *message = new_message(id, true);
+	message->letter = message->position;
+	message->time_ms = -1;
+	read_fields(streams, message, entry->element[1]);
+	const struct field *position =
+	    fields_first(&message->fields, SPAN("onceproxy-position"));
+	message->position = position != NULL ? position->value : SPAN("");
+	if (streams_hand_read_id(message->position, &was))
+		message->time_ms = time_of(was);
+	return message;
+}
+
 /* --- an entry --- */
 
 static bool

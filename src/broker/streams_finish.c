@@ -132,13 +132,28 @@ put_fields(const struct broker_put *put, struct resp *command)
 	}
 }
 
+/* How many of the values the entry's own take the place of. */
+static void
+put_kept(const struct broker_put *put, struct resp *command)
+{
+	if (put->whole)
+		resp_number(command, 2 * (int64_t)put->n_kept);
+	else
+		resp_arg(command, SPAN(""));
+}
+
+static size_t
+count_values(const struct broker_put *put)
+{
+	return 2 * (put->fields.count + put->has_body);
+}
+
 static void
 make_put(const struct streams_finish *f, struct resp *ret_command)
 {
 	const struct streams *streams = f->streams;
 	const struct broker_put *put = f->finish->put;
-	size_t values = 2 * (put->fields.count + put->has_body);
-	resp_begin(ret_command, 8 + values);
+	resp_begin(ret_command, 9 + count_values(put));
 	put_script(f, ret_command);
 	resp_arg(ret_command, SPAN("2"));
 	resp_arg(ret_command, streams->key);
@@ -146,6 +161,7 @@ make_put(const struct streams_finish *f, struct resp *ret_command)
 	resp_arg(ret_command, streams->group);
 	resp_arg(ret_command, span_str(streams->instance));
 	resp_arg(ret_command, f->finish->position);
+	put_kept(put, ret_command);
 	put_fields(put, ret_command);
 }
 
@@ -166,13 +182,46 @@ has_put(const struct streams_finish *f)
 	    f->finish->put->place != BROKER_NOWHERE;
 }
 
+static bool
+is_letter(const struct streams_finish *f)
+{
+	return f->finish->letter.len > 0;
+}
+
+/* What is to become of a dead letter. */
+static void
+make_letter(const struct streams_finish *f, struct resp *ret_command)
+{
+	const struct streams *streams = f->streams;
+	const struct broker_put *put = has_put(f) ? f->finish->put : NULL;
+	struct span dead = span_str(streams->source->dead_letters);
+	resp_begin(ret_command, 9 + (put != NULL ? count_values(put) : 0));
+	resp_arg(ret_command, SPAN("EVAL"));
+	resp_arg(ret_command, span_str(streams_script_letter));
+	resp_arg(ret_command, SPAN("2"));
+	resp_arg(ret_command, dead);
+	resp_arg(ret_command,
+	    put != NULL ? span_str(target_of(streams, put)) : dead);
+	resp_arg(ret_command, streams->group);
+	resp_arg(ret_command, span_str(streams->instance));
+	resp_arg(ret_command, f->finish->letter);
+	if (put == NULL) {
+		resp_arg(ret_command, SPAN(""));
+		return;
+	}
+	put_kept(put, ret_command);
+	put_fields(put, ret_command);
+}
+
 static void
 send_finish(struct streams_finish *f)
 {
 	struct resp command = {0};
 	unjoin(f);
 	join(f, &f->streams->sent);
-	if (has_put(f))
+	if (is_letter(f))
+		make_letter(f, &command);
+	else if (has_put(f))
 		make_put(f, &command);
 	else
 		make_ack(f, &command);
@@ -389,6 +438,8 @@ static const char *
 impossible(const struct streams_finish *f)
 {
 	const struct streams *streams = f->streams;
+	if (is_letter(f) && streams->source->dead_letters == NULL)
+		return "no stream is configured for dead letters";
 	if (!has_put(f))
 		return NULL;
 	const char *target = target_of(streams, f->finish->put);
@@ -407,7 +458,8 @@ streams_finish_start(struct streams *streams, struct broker_finish *finish)
 	struct streams_finish *f = mem_zero(sizeof *f);
 	f->streams = streams;
 	f->finish = finish;
-	must(streams_hand_read_id(finish->position, &f->id));
+	/* A dead letter is in nobody's hand: nothing has the id 0-0. */
+	must(is_letter(f) || streams_hand_read_id(finish->position, &f->id));
 	finish->token = f;
 	finish->refused[0] = '\0';
 	op_start(&finish->op, streams->redis->timeout_ms, detach);

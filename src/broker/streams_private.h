@@ -121,6 +121,7 @@ struct streams {
 	struct streams_take take;
 	struct streams_hand hand;
 	struct streams_finishes waiting, sent;
+	struct streams_page *pages; /* of dead letters, under way */
 	struct timer again;    /* when finishes that had to wait go on */
 	char put_sha[SHA1_HEX + 1];
 	struct timer beat;
@@ -198,6 +199,9 @@ bool streams_entry_take(struct streams *streams,
 /* One of which nothing but its id can be read: too large. */
 void streams_entry_take_unread(
     struct streams *streams, struct streams_id id);
+/* A dead letter, which is in nobody's hand; NULL: it is no entry. */
+struct broker_message *streams_entry_letter(
+    struct streams *streams, const struct redisReply *entry);
 
 /* --- streams_take.c --- */
 
@@ -239,6 +243,13 @@ void streams_finish_down(struct streams *streams);
 /* All end, E_CANCELLED. */
 void streams_finish_end(struct streams *streams);
 void streams_finish_init(struct streams *streams);
+
+/* --- streams_letters.c --- */
+
+void streams_letters_start(
+    struct streams *streams, struct broker_letters *letters);
+/* All end, E_CANCELLED. */
+void streams_letters_end(struct streams *streams);
 
 /* --- streams_beat.c --- */
 

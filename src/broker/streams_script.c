@@ -162,15 +162,95 @@ const char streams_script_pending[] =
     " 'XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)[1]\n"
     "if not pending or pending[2] ~= ARGV[2] then return 0 end\n";
 
+/* Whether we may do what is done after an XADD, which cannot be taken back. */
+#define MAY(command, arguments)                                               \
+	"if not redis.acl_check_cmd('" command "', " arguments ") then\n"     \
+	" return redis.error_reply('NOPERM this user has no permissions to '" \
+	"\n  .. 'run the \\'" command "\\' command')\n"                       \
+	"end\n"
+
 /*
- * An XADD cannot be taken back, so whether we may XACK is asked before: who may
- * not would put the same again at each try.
+ * The values of what is put.  Lua has no more than some 8,000 of them in one
+ * command.
  */
+#define VALUES                                                                \
+	"local kept, values = tonumber(ARGV[4]), {}\n"                        \
+	"local entry = kept and\n"                                            \
+	" redis.call('XRANGE', KEYS[1], ARGV[3], ARGV[3])[1]\n"               \
+	"if entry then\n"                                                     \
+	" for i = 1, math.min(#entry[2], 7000), 2 do\n"                       \
+	"  local name = string.gsub(string.lower(entry[2][i]), '_', '-')\n"   \
+	"  if string.sub(name, 1, 10) ~= 'onceproxy-' then\n"                 \
+	"   values[#values + 1] = entry[2][i]\n"                              \
+	"   values[#values + 1] = entry[2][i + 1]\n"                          \
+	"  end\n"                                                             \
+	" end\n"                                                              \
+	"end\n"                                                               \
+	"for i = 5 + (entry and kept or 0), #ARGV do\n"                       \
+	" values[#values + 1] = ARGV[i]\n"                                    \
+	"end\n"
+
 const char streams_script_put[] =
-    "if not redis.acl_check_cmd('XACK', KEYS[1], ARGV[1], ARGV[3]) then\n"
-    " return redis.error_reply('NOPERM this user has no permissions to '\n"
-    "  .. 'run the \\'xack\\' command')\n"
-    "end\n"
-    "redis.call('XADD', KEYS[2], '*', unpack(ARGV, 4))\n"
+    MAY("xack", "KEYS[1], ARGV[1], ARGV[3]")
+    VALUES
+    "redis.call('XADD', KEYS[2], '*', unpack(values))\n"
     "redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])\n"
     "return 1\n";
+
+const char streams_script_letter[] =
+    "if not redis.call('XRANGE', KEYS[1], ARGV[3], ARGV[3])[1] then\n"
+    " return 0\n"
+    "end\n"
+    MAY("xdel", "KEYS[1], ARGV[3]")
+    VALUES
+    "if #values > 0 then\n"
+    " redis.call('XADD', KEYS[2], '*', unpack(values))\n"
+    "end\n"
+    "redis.call('XDEL', KEYS[1], ARGV[3])\n"
+    "return 1\n";
+
+const char streams_script_letters[] =
+    "local source, last, limit = ARGV[1], ARGV[2], tonumber(ARGV[3])\n"
+    "local position, most = ARGV[4], tonumber(ARGV[5])\n"
+    "local from = last == '' and '-' or '(' .. last\n"
+    "local reply, seen, bytes = {'', 0}, 0, 0\n"
+    "local function is_wanted(values)\n"
+    " local ours, there = false, position == ''\n"
+    " for i = 1, #values, 2 do\n"
+    "  if values[i] == 'onceproxy-source' then\n"
+    "   ours = values[i + 1] == source\n"
+    "  elseif values[i] == 'onceproxy-position' and not there then\n"
+    "   there = values[i + 1] == position\n"
+    "  end\n"
+    " end\n"
+    " return ours and there\n"
+    "end\n"
+    "local function add(entry)\n"
+    " local values = {}\n"
+    " for i = 1, #entry[2], 2 do\n"
+    "  if not most or #entry[2][i] + #entry[2][i + 1] <= most then\n"
+    "   values[#values + 1] = entry[2][i]\n"
+    "   values[#values + 1] = entry[2][i + 1]\n"
+    "   bytes = bytes + #entry[2][i] + #entry[2][i + 1]\n"
+    "  end\n"
+    " end\n"
+    " reply[#reply + 1] = {entry[1], values}\n"
+    "end\n"
+    "repeat\n"
+    " local page = redis.call('XRANGE', KEYS[1], from, '+', 'COUNT', 10)\n"
+    " for _, entry in ipairs(page) do\n"
+    "  if #reply > limit + 1 or seen >= 1000 or bytes > 1048576 then\n"
+    "   reply[1] = last\n"
+    "   return reply\n"
+    "  end\n"
+    "  seen, last = seen + 1, entry[1]\n"
+    "  if is_wanted(entry[2]) then add(entry) end\n"
+    " end\n"
+    " from = '(' .. last\n"
+    "until #page < 10\n"
+    "if ARGV[6] ~= '' then\n"
+    " local pending = redis.pcall('XPENDING', KEYS[2], ARGV[6],\n"
+    "  position, position, 1)\n"
+    " if not pending.err then reply[2] = #pending end\n"
+    "end\n"
+    "return reply\n";

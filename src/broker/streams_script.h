@@ -59,9 +59,24 @@ enum streams_script_missing {
 };
 /*
  * A put, in two parts that are sent as one text.  KEYS[2] is the stream that it
- * goes to, ARGV[2] the consumer, [3] the entry's id, [4], … names and values.
- * The first part ends it, with 0, unless the entry is pending for that
- * consumer; the second answers 1.
+ * goes to, ARGV[2] the consumer, [3] the entry's id, [5], … names and values,
+ * of which the entry's own take the place of the first [4] (empty: of none),
+ * if it is still there.  The first part ends it, with 0, unless the entry is
+ * pending for that consumer; the second answers 1.
  */
 extern const char streams_script_pending[];
 extern const char streams_script_put[];
+/*
+ * Takes the dead letter ARGV[3] away from KEYS[1], and puts [5], … into KEYS[2]
+ * if there are any, as streams_script_put does.  1; 0: it is not there.
+ */
+extern const char streams_script_letter[];
+/*
+ * A page of the dead letters in KEYS[1] of the source ARGV[1]: behind the id
+ * [2] (empty: from the first), at most [3] of them, only those of the position
+ * [4] (empty: all), without values longer than [5] bytes (empty: with all).
+ * Answers the id to go on after (empty: there are no more), whether the entry
+ * [4] of the stream KEYS[2] is pending in the group [6] (empty: 0), and the
+ * entries.
+ */
+extern const char streams_script_letters[];
