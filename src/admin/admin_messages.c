@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "admin/admin_answer.h"
 #include "admin/admin_json.h"
@@ -20,11 +22,30 @@ misasked(struct admin_request *a, const char *message)
 
 /* --- a list --- */
 
-/* The "next" of an earlier list is the time and the id of its last. */
+/* Of digits and dashes, as Redis and PostgreSQL count. */
+static bool
+is_letter(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.ptr[i] != '-' &&
+		    (text.ptr[i] < '0' || text.ptr[i] > '9'))
+			return false;
+	return text.len > 0 && text.len < BROKER_LETTER_ID_BYTES;
+}
+
+/*
+ * The "next" of an earlier list is the time and the id of its last; of dead
+ * letters, a letter's.
+ */
 static bool
 take_cursor(struct inquiry *inquiry, struct span text)
 {
 	struct span time;
+	if (memchr(text.ptr, '.', text.len) == NULL) {
+		snprintf(inquiry->after, sizeof inquiry->after, "%.*s",
+		    SPAN_FMT(text));
+		return is_letter(text);
+	}
 	if (!span_next(&text, '.', &time) || text.ptr == NULL)
 		return false;
 	inquiry->after_id = arena_dup(inquiry->arena, text);
@@ -39,6 +60,10 @@ take_word(struct inquiry *inquiry, struct span word)
 		if (span_eq(word,
 			span_str(inquiry_word((enum message_state)i))))
 			return inquiry->wanted[i] = true;
+	if (span_eq(word, span_str(inquiry_word(MESSAGE_STATE_DEAD))))
+		return inquiry->dead = true;
+	if (span_eq(word, span_str(inquiry_word(MESSAGE_STATE_PARKED))))
+		return inquiry->parked = true;
 	return false;
 }
 
@@ -49,7 +74,7 @@ take_parameter(
 	if (span_eq(name, SPAN("state")))
 		return take_word(inquiry, value)
 		    ? NULL
-		    : "\"state\" must be held or retrying.";
+		    : "\"state\" must be held, retrying, dead or parked.";
 	if (span_eq(name, SPAN("limit")))
 		return admin_query_limit(value, &inquiry->limit)
 		    ? NULL
@@ -74,6 +99,27 @@ is_source(const struct conf *conf, struct span name)
 	return false;
 }
 
+/* What is wrong with what is asked for; NULL: nothing. */
+static const char *
+choose_list(struct inquiry *inquiry)
+{
+	bool any = false;
+	bool letters = inquiry->dead || inquiry->parked;
+	for (unsigned i = 0; i < INQUIRY_LISTED; i++)
+		any = any || inquiry->wanted[i];
+	if (letters && (any || inquiry->source.len == 0))
+		return "A list of dead or parked messages is of one "
+		       "\"source\", and has no others in it.";
+	if (letters != (inquiry->after[0] != '\0') &&
+	    (inquiry->after[0] != '\0' || inquiry->after_id.len > 0))
+		return "\"cursor\" is not the \"next\" of such a list.";
+	if (letters)
+		inquiry->kind = INQUIRY_LETTERS;
+	for (unsigned i = 0; i < INQUIRY_LISTED && !any; i++)
+		inquiry->wanted[i] = true;
+	return NULL;
+}
+
 enum after
 admin_messages_list(struct admin_request *a)
 {
@@ -88,20 +134,18 @@ admin_messages_list(struct admin_request *a)
 	if (inquiry->source.len > 0 && !is_source(a->conf, inquiry->source))
 		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
 		    SPAN("There is no source of this name."));
-	bool any = false;
-	for (unsigned i = 0; i < INQUIRY_LISTED; i++)
-		any = any || inquiry->wanted[i];
-	for (unsigned i = 0; i < INQUIRY_LISTED && !any; i++)
-		inquiry->wanted[i] = true;
-	return admin_request_to(a, ADMIN_SEEK, MORE);
+	const char *message = choose_list(inquiry);
+	return message != NULL ? misasked(a, message)
+			       : admin_request_to(a, ADMIN_SEEK, MORE);
 }
 
 static json_t *
 message_json(const struct message_view *view)
 {
 	bool tried_again = view->next_ms > 0;
+	bool is_letter = view->first.len > 0;
 	return json_pack("{s:o, s:o, s:s, s:s*, s:o, s:s*, s:s*, s:o*, s:o, "
-			 "s:o*}",
+			 "s:o*, s:o*}",
 	    "id", admin_json_text(view->id),
 	    "source", admin_json_text(span_str(view->source)),
 	    "state", inquiry_word(view->state), "reason", view->reason,
@@ -109,8 +153,12 @@ message_json(const struct message_view *view)
 	    "key_id", view->key_id[0] != '\0' ? view->key_id : NULL,
 	    "attempt",
 	    view->attempt > 0 ? json_integer(view->attempt) : NULL,
-	    "first", admin_json_time(view->first_ms), "next_try",
-	    tried_again ? admin_json_time(view->next_ms) : NULL);
+	    "first",
+	    is_letter ? admin_json_text(view->first)
+		      : admin_json_time(view->first_ms),
+	    "next_try",
+	    tried_again ? admin_json_time(view->next_ms) : NULL, "detail",
+	    view->detail.len > 0 ? admin_json_text(view->detail) : NULL);
 }
 
 static int
@@ -144,6 +192,17 @@ say_list(struct admin_request *a, const struct inquiry *inquiry)
 		    SPAN_FMT(all[count - 1]->id));
 	return admin_answer_json(
 	    a, 200, json_pack("{s:o, s:o}", "messages", list, "next", next));
+}
+
+static enum after
+say_letters(struct admin_request *a, const struct inquiry *inquiry)
+{
+	json_t *list = json_array();
+	for (struct message_view *v = inquiry->messages; v; v = v->next)
+		json_array_append_new(list, message_json(v));
+	return admin_answer_json(a, 200,
+	    json_pack("{s:o, s:s?}", "messages", list, "next",
+		inquiry->next[0] != '\0' ? inquiry->next : NULL));
 }
 
 /* --- one message --- */
@@ -183,6 +242,12 @@ admin_messages_drop(struct admin_request *a)
 }
 
 enum after
+admin_messages_replay(struct admin_request *a)
+{
+	return begin(a, INQUIRY_REPLAY, admin_json_read_note(a));
+}
+
+enum after
 admin_messages_seek(struct machine *machine)
 {
 	struct admin_request *a = admin_request_of(machine);
@@ -193,12 +258,13 @@ admin_messages_seek(struct machine *machine)
 
 /* view: what it was; NULL: not known. */
 static void
-log_drop(const struct admin_request *a, enum event event,
+log_act(const struct admin_request *a, enum event event,
     const struct message_view *view)
 {
 	struct logline line = log_begin(event);
 	log_span(&line, "id", a->name);
-	log_str(&line, "act", "drop");
+	log_str(&line, "act",
+	    a->endpoint->run == admin_messages_drop ? "drop" : "replay");
 	if (view != NULL) {
 		log_str(&line, "source", view->source);
 		log_cut(&line, "position", view->position, 256);
@@ -216,13 +282,78 @@ log_drop(const struct admin_request *a, enum event event,
 static enum after
 unsure(struct admin_request *a)
 {
+	if (a->endpoint->run == admin_messages_replay) {
+		log_act(a, EV_operator_message_unsure, NULL);
+		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED,
+		    SPAN("The message has not begun yet: its source stands "
+			 "still, or another of its order is at work. It is "
+			 "executed when it can be. Look at it again."));
+	}
 	if (a->endpoint->run != admin_messages_drop)
 		return admin_answer_problem(a, PROBLEM_NOT_ANSWERED, SPAN(""));
-	log_drop(a, EV_operator_message_unsure, NULL);
+	log_act(a, EV_operator_message_unsure, NULL);
 	return admin_answer_problem(a, PROBLEM_NOT_ANSWERED,
 	    SPAN("The broker has not taken the message's acknowledgement in "
 		 "time; it is repeated for as long as this gateway has the "
 		 "message. Look at the message again."));
+}
+
+/* Why a dead letter stays what it is. */
+static struct span
+refusal_words(const struct admin_request *a, const struct inquiry *inquiry)
+{
+	static const struct {
+		const char *why;
+		const char *words;
+	} all[] = {
+	    {"unknown", "Nobody knows whether it was executed: complete or "
+			"release its key first."},
+	    {"refused", "The upstream has refused it, and that is stored: "
+			"delete its key to have it executed again."},
+	    {"mismatch", "Its key was used for another request."},
+	    {"in-flight", "Its key is being executed now."},
+	    {"broken", "The record of its key is damaged."},
+	    {"behind", "It is parked behind another message of its order: "
+		       "replay or drop the first one."},
+	    {"store", "Redis did not take the release of its key."},
+	    {"broker", "The broker does not give its dead letters."},
+	};
+	const char *words = "It cannot be executed";
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (!strcmp(all[i].why, inquiry->refusal))
+			return arena_printf(a->arena,
+			    "%s Nothing was changed.", all[i].words);
+	return arena_printf(a->arena, "%s: %s%s%.*s. Nothing was changed.",
+	    words, inquiry->refusal, inquiry->detail.len > 0 ? ", " : "",
+	    SPAN_FMT(inquiry->detail));
+}
+
+static enum after
+say_elsewhere(struct admin_request *a)
+{
+	return admin_answer_problem(a, PROBLEM_CONFLICT,
+	    SPAN("Another gateway reads this source, or this order of it, "
+		 "now: ask that one. Nothing was changed."));
+}
+
+static enum after
+say_replayed(struct admin_request *a, const struct inquiry *inquiry)
+{
+	if (inquiry->busy)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    SPAN("The message is no dead letter: it is at work, or "
+			 "waits. Nothing was changed."));
+	if (inquiry->refusal != NULL)
+		return admin_answer_problem(
+		    a, PROBLEM_CONFLICT, refusal_words(a, inquiry));
+	if (!inquiry->done)
+		return admin_answer_problem(a, PROBLEM_CONFLICT,
+		    SPAN("The source was given up before the message could "
+			 "begin. Look at it again."));
+	log_act(a, EV_operator_replay, inquiry->messages);
+	return admin_answer_json(a, 202,
+	    json_pack("{s:o, s:b}", "id",
+		admin_json_text(inquiry->messages->id), "replayed", 1));
 }
 
 static enum after
@@ -237,7 +368,7 @@ say_dropped(struct admin_request *a, const struct inquiry *inquiry)
 		    SPAN("The message was lost, or given back to its broker, "
 			 "before it could be acknowledged. Look at it "
 			 "again."));
-	log_drop(a, EV_operator_message, inquiry->messages);
+	log_act(a, EV_operator_message, inquiry->messages);
 	return admin_answer_json(a, 200,
 	    json_pack("{s:o, s:b}", "id",
 		admin_json_text(inquiry->messages->id), "dropped", 1));
@@ -252,8 +383,17 @@ admin_messages_sought(struct machine *machine)
 		return unsure(a);
 	if (inquiry->kind == INQUIRY_MESSAGES)
 		return say_list(a, inquiry);
+	if (inquiry->elsewhere)
+		return say_elsewhere(a);
+	if (inquiry->kind == INQUIRY_LETTERS && inquiry->refusal == NULL)
+		return say_letters(a, inquiry);
 	if (!inquiry->found)
 		return not_here(a);
+	if (inquiry->kind == INQUIRY_REPLAY)
+		return say_replayed(a, inquiry);
+	if (inquiry->refusal != NULL)
+		return admin_answer_problem(
+		    a, PROBLEM_CONFLICT, refusal_words(a, inquiry));
 	if (inquiry->kind == INQUIRY_DROP)
 		return say_dropped(a, inquiry);
 	return admin_answer_json(a, 200, message_json(inquiry->messages));

@@ -50,6 +50,8 @@ static const struct admin_endpoint endpoints[] = {
 	ADMIN_TAKES_BODY},
     {"GET", "/messages", admin_messages_list, 0},
     {"GET", "/messages/{name}", admin_messages_show, 0},
+    {"POST", "/messages/{name}/replay", admin_messages_replay,
+	ADMIN_TAKES_BODY},
     {"POST", "/messages/{name}/drop", admin_messages_drop,
 	ADMIN_TAKES_BODY},
 };

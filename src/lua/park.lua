@@ -3,16 +3,24 @@
 -- Lanes of a source that are parked: their first message is a dead letter, and
 -- what comes behind it follows it there, until an operator has decided.
 -- KEYS: the parked lanes, by when they were parked; of this lane the positions,
---       by their order; the source's turn
+--       by their order; the source's turn; what was decided of lanes
 -- ARGV: 1 act, 2 lane (32 hex digits), 3 position, 4 token: only while it is
 --       its turn (turn.lua), empty: whoever's, 5 how many lanes there may be,
 --       6 whose lanes (notice.lua)
--- act: park, the first of the lane is a dead letter, or a later one;
+-- act: park, the first of the lane is a dead letter, or a later one, and what
+--       was decided before is over;
 --       behind, a message comes after one, where there is one still;
+--       look, what is parked there;
+--       back or drop, it was decided that the first is to be brought back, or
+--       dropped, and then all that is behind it brought back;
+--       next, that position is done with: if it was the first, the next one
+--       is to be brought back, and if it was the last, the lane is free;
 --       unpark, the lane is free again.
 -- Answers: DONE, and how many are parked in the lane (of unpark, were), and the
---       first position; GONE (behind, unpark: the lane is not parked); REFUSED
---       (park: there are too many lanes); FENCED (it is not its turn).
+--       first position; GONE (all but park: the lane is not parked); REFUSED
+--       (park: there are too many lanes; back, drop: that is not the first;
+--       next: likewise, it is done with all the same, and nothing was decided),
+--       FENCED (it is not its turn).
 --
 -- A position is parked once, however often that is said.  Nothing here has an
 -- end: what is parked waits for an operator.
@@ -27,9 +35,8 @@ if token ~= '' and token ~= string.match(
 end
 
 local first = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
-local count = tonumber(
-    redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0)
-if act == 'unpark' or act == 'behind' then
+local count = redis.call('ZCARD', KEYS[2])
+if act ~= 'park' then
 	if not first then
 		return {'GONE', 0, now, call}
 	end
@@ -38,13 +45,44 @@ elseif not first and #redis.call('ZRANGE', KEYS[1], ARGV[5] - 1,
 	return {'REFUSED', 0, now, call}
 end
 
-if act == 'unpark' then
+local function free()
 	redis.call('DEL', KEYS[2])
 	redis.call('ZREM', KEYS[1], lane)
+	redis.call('HDEL', KEYS[4], lane)
 	announce(ARGV[6], '-' .. lane)
-else
+end
+
+if act == 'unpark' then
+	free()
+elseif act == 'back' or act == 'drop' then
+	if position ~= first then
+		return {'REFUSED', 0, now, call, string.format('%.0f', count),
+		    first}
+	end
+	redis.call('HSET', KEYS[4], lane, act)
+elseif act == 'next' then
+	local goes_on = position == first or
+	    redis.call('HEXISTS', KEYS[4], lane) == 1
+	count = count - redis.call('ZREM', KEYS[2], position)
+	if not goes_on then
+		return {'REFUSED', 0, now, call, string.format('%.0f', count),
+		    first}
+	end
+	if position == first then
+		first = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+		if first then
+			redis.call('HSET', KEYS[4], lane, 'back')
+		else
+			free()
+		end
+	end
+elseif act ~= 'look' then
+	local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2]
 	count = count +
-	    redis.call('ZADD', KEYS[2], 'NX', count + 1, position)
+	    redis.call('ZADD', KEYS[2], 'NX', (last or 0) + 1, position)
+	if act == 'park' then
+		redis.call('HDEL', KEYS[4], lane)
+	end
 	if not first then
 		redis.call('ZADD', KEYS[1], now, lane)
 		announce(ARGV[6], '+' .. lane)

@@ -1,12 +1,13 @@
 #!lua flags=no-writes
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Lists the parked lanes of a source (park.lua), the oldest first.
--- KEYS: the parked lanes.  Their positions are of the same shard and so of the
---       same slot.
+-- KEYS: the parked lanes; what was decided of them.  Their positions are of the
+--       same shard and so of the same slot.
 -- ARGV: 1 where to go on: 13 digits and the lane of the last one seen, or
 --       nothing, 2 how many at most
 -- Answers: DONE, and for each: lane, since when it is parked (13 digits), how
---       many are parked in it, the first position.
+--       many are parked in it, the first position, what was decided (empty:
+--       nothing).
 
 -- include clock.lua
 -- include index.lua
@@ -17,11 +18,12 @@ local reply = {'DONE', 0, now, call}
 
 local function add(lane, since)
 	local positions = KEYS[1] .. ':' .. lane
-	local last = redis.call('ZRANGE', positions, -1, -1, 'WITHSCORES')
 	reply[#reply + 1] = lane
 	reply[#reply + 1] = since
-	reply[#reply + 1] = last[2] or '0'
+	reply[#reply + 1] = string.format('%.0f',
+	    redis.call('ZCARD', positions))
 	reply[#reply + 1] = redis.call('ZRANGE', positions, 0, 0)[1] or ''
+	reply[#reply + 1] = redis.call('HGET', KEYS[2], lane) or ''
 	limit = limit - 1
 end
 

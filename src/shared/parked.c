@@ -138,7 +138,7 @@ loaded(struct parked *parked)
 	parked->lanes = parked->loading;
 	parked->loading = (struct parked_lanes){0};
 	parked->known = true;
-	parked->changed(parked->arg);
+	parked->events.changed(parked->events.arg);
 }
 
 /* A lane that is left out would let its messages overtake. */
@@ -152,6 +152,8 @@ read_page(struct parked *parked, const struct call_reply *reply)
 			return false;
 		memcpy(lane.bytes, entry.lane, sizeof lane.bytes);
 		add(&parked->loading, &lane);
+		if (entry.decided.len > 0)
+			parked->events.decided(parked->events.arg, &entry);
 	}
 	return true;
 }
@@ -205,17 +207,16 @@ on_parked_notice(void *arg, struct span notice)
 		return;
 	if (hex_decode(span_from(what, 1), lane.bytes, sizeof lane.bytes) &&
 	    note(parked, &lane, is_parked) && parked->known)
-		parked->changed(parked->arg);
+		parked->events.changed(parked->events.arg);
 }
 
 /* --- life --- */
 
 void
 parked_start(struct parked *parked, struct store *store, struct loop *loop,
-    const char *kind, const char *name, void (*changed)(void *arg),
-    void *arg)
+    const char *kind, const char *name, const struct parked_events *events)
 {
-	*parked = (struct parked){.changed = changed, .arg = arg};
+	*parked = (struct parked){.events = *events};
 	shared_init(&parked->shared, store, kind, name);
 	timer_init(&parked->timer, loop, on_load_timer, parked);
 	parked->hearing = (struct subscriber_hearing){
@@ -244,12 +245,13 @@ static void
 take_change(struct parked_op *op, const struct call_reply *reply)
 {
 	op->op.verdict = reply->verdict;
-	if (reply->verdict == VERDICT_DONE) {
+	if (reply->n_extra > 0) {
 		op->count = shared_number(reply, 0);
 		op->first = arena_dup(op->arena, shared_text(reply, 1));
 	}
-	bool is_parked =
-	    reply->verdict == VERDICT_DONE && op->act != PARKED_UNPARK;
+	bool is_parked = reply->verdict == VERDICT_DONE &&
+	    op->act != PARKED_UNPARK &&
+	    (op->act != PARKED_NEXT || op->count > 0);
 	if (op->copy != NULL && (reply->verdict == VERDICT_DONE ||
 		reply->verdict == VERDICT_GONE))
 		note(op->copy, &op->lane, is_parked);
@@ -272,18 +274,20 @@ change(const struct shared *shared, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
     const struct turn *turn)
 {
-	static const char *const acts[] = {"park", "behind", "unpark"};
+	static const char *const acts[] = {"park", "behind", "look", "back",
+	    "drop", "next", "unpark"};
 	char more[1 + DIGEST_HEX + 1] = ":";
 	hex_encode(lane->bytes, sizeof lane->bytes, more + 1);
 	operation_begin(shared->store, &op->op);
 	op->lane = *lane;
 	op->count = 0;
 	op->first = SPAN("");
-	struct store_call *call = shared_call(shared, SCRIPT_park, 10);
-	resp_number(&call->args, 3);
+	struct store_call *call = shared_call(shared, SCRIPT_park, 11);
+	resp_number(&call->args, 4);
 	shared_arg_key(shared, call, "parked", "");
 	shared_arg_key(shared, call, "parked", more);
 	shared_arg_key(shared, call, "turn", "");
+	shared_arg_key(shared, call, "decided", "");
 	resp_arg(&call->args, span_str(acts[op->act]));
 	resp_arg(&call->args, span_str(more + 1));
 	resp_arg(&call->args, position);
@@ -298,14 +302,22 @@ change(const struct shared *shared, struct parked_op *op,
 	call_start(call);
 }
 
+static void
+change_here(struct parked *parked, struct parked_op *op, enum parked_act act,
+    const struct parked_lane *lane, struct span position,
+    const struct turn *turn)
+{
+	op->act = act;
+	op->copy = parked;
+	change(&parked->shared, op, lane, position, turn);
+}
+
 void
 parked_park(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
     const struct turn *turn)
 {
-	op->act = PARKED_PARK;
-	op->copy = parked;
-	change(&parked->shared, op, lane, position, turn);
+	change_here(parked, op, PARKED_PARK, lane, position, turn);
 }
 
 void
@@ -313,9 +325,31 @@ parked_behind(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
     const struct turn *turn)
 {
-	op->act = PARKED_BEHIND;
-	op->copy = parked;
-	change(&parked->shared, op, lane, position, turn);
+	change_here(parked, op, PARKED_BEHIND, lane, position, turn);
+}
+
+void
+parked_look(struct parked *parked, struct parked_op *op,
+    const struct parked_lane *lane, const struct turn *turn)
+{
+	change_here(parked, op, PARKED_LOOK, lane, SPAN(""), turn);
+}
+
+void
+parked_decide(struct parked *parked, struct parked_op *op,
+    const struct parked_lane *lane, struct span position, bool drop,
+    const struct turn *turn)
+{
+	change_here(parked, op, drop ? PARKED_DROP : PARKED_BACK, lane,
+	    position, turn);
+}
+
+void
+parked_next(struct parked *parked, struct parked_op *op,
+    const struct parked_lane *lane, struct span position,
+    const struct turn *turn)
+{
+	change_here(parked, op, PARKED_NEXT, lane, position, turn);
 }
 
 void

@@ -28,10 +28,16 @@ struct parked_lane {
 	uint8_t bytes[DIGEST_BYTES];
 };
 
+struct parked_events {
+	void (*changed)(void *arg);
+	/* A lane that was loaded is to be brought back: entry->decided. */
+	void (*decided)(void *arg, const struct parked_entry *entry);
+	void *arg;
+};
+
 struct parked {
 	struct shared shared;
-	void (*changed)(void *arg);
-	void *arg;
+	struct parked_events events;
 	bool known;
 	struct parked_lanes {
 		struct parked_lane *list; /* in the order of their bytes */
@@ -45,12 +51,12 @@ struct parked {
 };
 
 /*
- * Loads them; changed(arg) is called when they are known, and when others
- * have changed them.  kind and name as in shared_init.
+ * Loads them; changed is called when they are known, and when others have
+ * changed them.  events are copied; kind and name as in shared_init.
  */
 void parked_start(struct parked *parked, struct store *store,
     struct loop *loop, const char *kind, const char *name,
-    void (*changed)(void *arg), void *arg);
+    const struct parked_events *events);
 /* Zeroed memory is stopped. */
 void parked_stop(struct parked *parked);
 /*
@@ -77,7 +83,15 @@ struct parked_op {
 	/* Its own: */
 	struct parked *copy;
 	struct parked_lane lane;
-	enum parked_act { PARKED_PARK, PARKED_BEHIND, PARKED_UNPARK } act;
+	enum parked_act {
+		PARKED_PARK,
+		PARKED_BEHIND,
+		PARKED_LOOK,
+		PARKED_BACK,
+		PARKED_DROP,
+		PARKED_NEXT,
+		PARKED_UNPARK,
+	} act;
 };
 /*
  * The first message of the lane, at that position, is about to become a dead
@@ -89,6 +103,27 @@ void parked_park(struct parked *parked, struct parked_op *op,
     const struct turn *turn);
 /* A message behind it, likewise.  GONE: the lane is not parked any more. */
 void parked_behind(struct parked *parked, struct parked_op *op,
+    const struct parked_lane *lane, struct span position,
+    const struct turn *turn);
+/* What is parked there.  GONE: the lane is not parked. */
+void parked_look(struct parked *parked, struct parked_op *op,
+    const struct parked_lane *lane, const struct turn *turn);
+/*
+ * It was decided that the first, at that position, is brought back, or dropped,
+ * and all behind it brought back: say so before that is done, so that whoever
+ * loads the lanes later goes on with it (decided).  REFUSED: another one is the
+ * first.  GONE as above.
+ */
+void parked_decide(struct parked *parked, struct parked_op *op,
+    const struct parked_lane *lane, struct span position, bool drop,
+    const struct turn *turn);
+/*
+ * That position is done with.  REFUSED: it was not the first, and nothing was
+ * decided about that, so the lane stays parked.  DONE: op->count is 0 where the
+ * lane is free now, else op->first is the next to be brought back.  GONE as
+ * above.
+ */
+void parked_next(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
     const struct turn *turn);
 /* The lane is free.  GONE: it was already.  For whoever has a store. */

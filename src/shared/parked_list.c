@@ -5,7 +5,7 @@
 #include "base/digits.h"
 #include "shared/parked_list.h"
 
-enum { STAMP_DIGITS = 13, ENTRY_TEXTS = 4 };
+enum { STAMP_DIGITS = 13, ENTRY_TEXTS = 5 };
 
 bool
 parked_list_is_place(struct span place)
@@ -22,9 +22,10 @@ struct store_call *
 parked_list_call(
     const struct shared *shared, struct span after, size_t limit)
 {
-	struct store_call *call = shared_call(shared, SCRIPT_parked, 4);
-	resp_number(&call->args, 1);
+	struct store_call *call = shared_call(shared, SCRIPT_parked, 5);
+	resp_number(&call->args, 2);
 	shared_arg_key(shared, call, "parked", "");
+	shared_arg_key(shared, call, "decided", "");
 	resp_arg(&call->args, after);
 	resp_number(&call->args, (int64_t)limit);
 	return call;
@@ -46,6 +47,7 @@ parked_list_read(const struct call_reply *reply, size_t i,
 	ret_entry->since_ms = shared_number(reply, at + 1);
 	ret_entry->count = shared_number(reply, at + 2);
 	ret_entry->first = shared_text(reply, at + 3);
+	ret_entry->decided = shared_text(reply, at + 4);
 	if (since.len != STAMP_DIGITS || ret_entry->since_ms < 0 ||
 	    ret_entry->count < 0 ||
 	    !hex_decode(lane, ret_entry->lane, DIGEST_BYTES))
@@ -71,6 +73,7 @@ on_listed(struct store_call *call, enum call_end how, int error,
 		if (!parked_list_read(reply, i, entry, place))
 			continue;
 		entry->first = arena_dup(list->arena, entry->first);
+		entry->decided = arena_dup(list->arena, entry->decided);
 		entry->place = arena_dup(list->arena, entry->place);
 		list->count++;
 	}

@@ -16,6 +16,7 @@ struct parked_entry {
 	int64_t since_ms; /* its first was parked then, by Redis' clock */
 	int64_t count;
 	struct span first; /* position */
+	struct span decided; /* of it: "back", "drop", or "": nothing */
 	struct span place; /* after which the next page goes on */
 };
 

@@ -12,6 +12,8 @@
  *     nobody knows: HOLD ⇢ HEARD .......................... SHAPE again
  *     released, not sent: BACK_OFF or UNSENT ⇢ RESTED ..... SHAPE again
  *     it can never be executed: BURY PARK ⇢ PARKED ........ FINISH
+ *     a dead letter's record is FAILED: RELEASE ⇢ RELEASED  SHAPE again
+ *     the first of a parked lane is done with: DECIDE ⇢ DECIDED ... FINISH
  *   FINISH ⇢ FINISHED END       (through STAND while its source stands still)
  */
 
@@ -60,6 +62,16 @@ delivery_unshape(struct delivery *d)
 	arena_free(&arena);
 }
 
+/* Whoever asked hears that it was given up. */
+static void
+let_go_of_asker(struct delivery *d)
+{
+	struct inquiry *asked = d->asked;
+	d->asked = NULL;
+	if (asked != NULL)
+		inquiry_go_on(asked);
+}
+
 static void
 delivery_free(struct machine *machine)
 {
@@ -71,6 +83,8 @@ delivery_free(struct machine *machine)
 	op_cancel(&d->rest);
 	op_cancel(&d->park.op.op);
 	op_cancel(&d->finish.op);
+	op_cancel(&d->release.op.op);
+	let_go_of_asker(d);
 	delivery_probed(d);
 	source_credit_end(source, d);
 	budget_give(source->worker->budget, d->message->bytes);
@@ -82,8 +96,8 @@ delivery_free(struct machine *machine)
 static const struct machine_kind delivery_kind = {
     "delivery", steps, awaited, delivery_free};
 
-void
-delivery_new(struct source *source, struct broker_message *message)
+static struct delivery *
+make(struct source *source, struct broker_message *message)
 {
 	struct worker *w = source->worker;
 	struct delivery *d = arena_alloc(message->arena, sizeof *d);
@@ -103,8 +117,36 @@ delivery_new(struct source *source, struct broker_message *message)
 	op_init(&d->park.op.op, w->loop, machine_run, &d->machine);
 	d->park.arena = message->arena;
 	op_init(&d->finish.op, w->loop, machine_run, &d->machine);
+	op_init(&d->release.op.op, w->loop, machine_run, &d->machine);
+	d->release.arena = message->arena;
 	/* It is here: credit was given for it while there was room. */
 	must(budget_take(w->budget, message->bytes, BUDGET_GRANTED));
+	return d;
+}
+
+void
+delivery_new(struct source *source, struct broker_message *message)
+{
+	machine_run(&make(source, message)->machine);
+}
+
+void
+delivery_new_letter(struct source *source, struct broker_message *message,
+    const struct delivery_letter *letter)
+{
+	source->in_flight++;
+	source->taken++;
+	source_credit_settle(source);
+	struct delivery *d = make(source, message);
+	letter_read(message, &d->letter);
+	letter_strip(message);
+	d->drop = letter->drop;
+	if (letter->lane != NULL)
+		d->lane = *letter->lane;
+	if (letter->drop)
+		d->dropped = letter->asked;
+	else
+		d->asked = letter->asked;
 	machine_run(&d->machine);
 }
 

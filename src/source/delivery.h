@@ -5,7 +5,9 @@
 #include "gate/waiters.h"
 #include "shared/parked.h"
 #include "source/inquiry.h"
+#include "source/letter.h"
 #include "source/source.h"
+#include "store/records.h"
 
 /*
  * A delivery is a message's wait for its end: beside struct request, the other
@@ -43,6 +45,15 @@ struct delivery {
 	char key_hex[DIGEST_HEX + 1]; /* of the last try; "" */
 	uint32_t attempt;             /* the same; 0 */
 	struct inquiry *dropped; /* an operator waits for its end; or NULL */
+
+	/* Of a dead letter that is brought back, or dropped. */
+	struct letter letter;
+	struct inquiry *asked; /* an operator waits for its begin; or NULL */
+	bool drop;
+	bool behind;   /* another one is the first of its lane */
+	bool decided;  /* Redis knows that it is about to be finished */
+	bool released; /* its record was */
+	struct records_op release;
 	unsigned tries;
 	int64_t next_ms;       /* when it is tried again, by the wall clock */
 	int64_t first_ms;      /* when it was taken, by the wall clock */
@@ -60,6 +71,19 @@ struct delivery {
 
 /* A new one; it runs.  The message is its own now. */
 void delivery_new(struct source *source, struct broker_message *message);
+/*
+ * The same of a dead letter: it is executed again, or dropped.  lane: the
+ * parked one that it is the first of; NULL: not known.  asked: an operator's,
+ * who hears that it has begun, or why not; of a drop, that it is over; NULL:
+ * nobody's.
+ */
+struct delivery_letter {
+	const struct parked_lane *lane;
+	struct inquiry *asked;
+	bool drop;
+};
+void delivery_new_letter(struct source *source,
+    struct broker_message *message, const struct delivery_letter *letter);
 /* It stands, and may go on: as the one that tries, or with all others. */
 void delivery_let_go(struct delivery *d, bool probe);
 /* Whether it stands still before its claim, or before its acknowledgement. */

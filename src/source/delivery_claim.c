@@ -16,6 +16,23 @@ enum claim_found {
 #undef MEANING
 };
 
+/*
+ * Whether a dead letter that an operator has asked for stays one: somebody has
+ * to decide first, or is at it.  Else, where that is known, he hears that it
+ * goes on.
+ */
+static bool
+keeps_letter(struct delivery *d, enum claim_found found)
+{
+	bool goes_on = found == FOUND_OURS || found == FOUND_FOUND_GOOD ||
+	    found == FOUND_STALE ||
+	    (found == FOUND_FOUND_BAD && d->source->source->refused_ack);
+	if (goes_on)
+		delivery_letter_begun(d);
+	return found == FOUND_UNKNOWN_HELD || found == FOUND_UNKNOWN_TRIED ||
+	    found == FOUND_IN_FLIGHT || found == FOUND_BROKEN;
+}
+
 /* What it means, and what is counted. */
 static enum after
 meet(struct delivery *d, enum claim_found found)
@@ -32,6 +49,8 @@ meet(struct delivery *d, enum claim_found found)
 	};
 	if (found != FOUND_OURS)
 		delivery_probed(d);
+	if (d->asked != NULL && keeps_letter(d, found))
+		return delivery_letter_refuse(d, meanings[found].why);
 	d->outcome = meanings[found].outcome;
 	d->why = meanings[found].why;
 	d->rested = MESSAGE_STATE_WAITING;
@@ -62,7 +81,8 @@ delivery_claim(struct machine *machine)
 	c->claim.brief = d->source->source->results == NULL && !d->whole;
 	waiters_listen(&c->worker->waiters, &d->waiter,
 	    d->busy ? &c->claim_op.holder : &c->key_id);
-	if (claimant_claim_find_kept(c))
+	/* Memory may be older than what an operator has just decided. */
+	if (d->asked == NULL && claimant_claim_find_kept(c))
 		return meet(d, is_good(c->answer->status) ? FOUND_FOUND_GOOD
 							  : FOUND_FOUND_BAD);
 	claimant_claim(c);
@@ -136,6 +156,8 @@ decided(struct delivery *d)
 	case VERDICT_UNKNOWN:
 		return unknown(d);
 	case VERDICT_FAILED:
+		if (d->asked != NULL && !d->released)
+			return delivery_to(d, DELIVERY_RELEASE, MORE);
 		return meet(d, FOUND_FAILED);
 	case VERDICT_MISMATCH:
 		return meet(d, FOUND_MISMATCH);

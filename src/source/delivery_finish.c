@@ -32,13 +32,6 @@ list_of(struct delivery *d, size_t more)
 	    arena_alloc(arena, (more + FIELDS_OURS) * sizeof(struct field)), 0};
 }
 
-static bool
-is_ours(struct span name)
-{
-	return name.len >= 10 &&
-	    field_names_meet(span_of(name.ptr, 10), SPAN("onceproxy-"));
-}
-
 /* Where it is from, and what is known of its key. */
 static void
 add_origin(struct delivery *d, struct fields *fields)
@@ -101,14 +94,17 @@ put_dead_letter(struct delivery *d)
 	const struct broker_message *m = d->message;
 	struct fields fields = list_of(d, m->fields.count);
 	for (size_t i = 0; i < m->fields.count; i++)
-		if (!is_ours(m->fields.list[i].name))
+		if (!letter_is_ours(m->fields.list[i].name))
 			fields.list[fields.count++] = m->fields.list[i];
+	size_t n_kept = fields.count;
 	add_text(&fields, "onceproxy-reason",
 	    span_str(source_meter_outcome(d->reason)));
 	add_status(d, &fields);
 	add_origin(d, &fields);
 	add_text(&fields, "onceproxy-first",
-	    message_text_time(m->arena, d->first_ms));
+	    d->letter.first.len > 0
+		? d->letter.first
+		: message_text_time(m->arena, d->first_ms));
 	if (d->detail.len > 0)
 		add_text(&fields, "onceproxy-detail", d->detail);
 	add_answer(d, &fields);
@@ -120,6 +116,8 @@ put_dead_letter(struct delivery *d)
 	    .key = m->key,
 	    .entity = m->entity,
 	    .type = m->type,
+	    .whole = m->too_large,
+	    .n_kept = n_kept,
 	};
 }
 
@@ -159,6 +157,8 @@ delivery_finish_refused(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	if (d->source->source->refused_ack)
 		return delivery_to(d, DELIVERY_FINISH, MORE);
+	if (d->asked != NULL)
+		return delivery_letter_refuse(d, "refused");
 	d->reason = MESSAGE_REFUSED;
 	d->buried = true;
 	return delivery_to(d, DELIVERY_BURY, MORE);
@@ -170,6 +170,9 @@ delivery_finish_bury(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	if (!d->buried)
 		d->reason = d->outcome;
+	if (d->asked != NULL)
+		return delivery_letter_refuse(
+		    d, source_meter_outcome(d->reason));
 	d->buried = true;
 	return delivery_to(d,
 	    d->reason == MESSAGE_BEHIND ? DELIVERY_FINISH : DELIVERY_PARK,
@@ -190,12 +193,15 @@ enum after
 delivery_finish(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
+	if (d->parked && !d->buried && !d->decided)
+		return delivery_to(d, DELIVERY_DECIDE, MORE);
 	d->put.place = BROKER_NOWHERE;
 	if (d->buried)
 		put_dead_letter(d);
 	else if (has_result(d))
 		put_result(d);
 	d->finish.position = d->message->position;
+	d->finish.letter = d->message->letter;
 	d->finish.token = d->message->token;
 	d->finish.put = d->put.place == BROKER_NOWHERE ? NULL : &d->put;
 	broker_reader_finish(d->source->reader, &d->finish);
@@ -259,6 +265,8 @@ log_message(const struct delivery *d, int64_t took_us)
 		log_str(&line, "key_id", key_hex);
 	if (d->detail.len > 0)
 		log_cut(&line, "detail", d->detail, 256);
+	if (d->message->letter.len > 0)
+		log_bool(&line, "replayed", !d->drop);
 	log_ms(&line, "total_ms", took_us);
 	log_end(&line);
 }
@@ -277,5 +285,6 @@ delivery_finish_end(struct machine *machine)
 	    d->finish.put != NULL)
 		counter_add(&meter->results, 1);
 	log_message(d, took_us);
+	delivery_letter_over(d);
 	return DONE;
 }

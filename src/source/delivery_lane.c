@@ -9,8 +9,8 @@
  * behind it follows it there.
  */
 
-static bool
-parks(const struct delivery *d)
+bool
+delivery_lane_parks(const struct delivery *d)
 {
 	return d->place.lane != NULL && !d->source->source->behind_go_on;
 }
@@ -20,7 +20,9 @@ static enum after
 go(struct delivery *d)
 {
 	struct parked *parked = &d->source->parked;
-	if (parks(d) && !d->parked) {
+	if (delivery_is_letter(d))
+		return delivery_letter_go(d);
+	if (delivery_lane_parks(d) && !d->parked) {
 		if (!parked_is_known(parked)) {
 			delivery_unshape(d);
 			return delivery_to(d, DELIVERY_LOOK, MORE);
@@ -66,8 +68,12 @@ enum after
 delivery_lane_follow(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	parked_behind(&d->source->parked, &d->park, &d->lane,
-	    d->message->position, source_turn(d->source));
+	if (delivery_is_letter(d))
+		parked_look(&d->source->parked, &d->park, &d->lane,
+		    source_turn(d->source));
+	else
+		parked_behind(&d->source->parked, &d->park, &d->lane,
+		    d->message->position, source_turn(d->source));
 	return delivery_to(d, DELIVERY_FOLLOWED, WAIT);
 }
 
@@ -88,6 +94,10 @@ delivery_lane_followed(struct machine *machine)
 	/* It came again, before it had become the dead letter. */
 	d->parked = op->verdict == VERDICT_DONE &&
 	    span_eq(d->park.first, d->message->position);
+	if (delivery_is_letter(d)) {
+		d->behind = op->verdict == VERDICT_DONE && !d->parked;
+		return delivery_letter_placed(d);
+	}
 	if (op->verdict == VERDICT_DONE && !d->parked) {
 		delivery_condemn(d, MESSAGE_BEHIND, SPAN(""));
 		return delivery_to(d, DELIVERY_FINISH, MORE);
@@ -101,7 +111,8 @@ enum after
 delivery_lane_park(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	if (!parks(d) || d->parked)
+	/* What was decided of a letter's lane is over. */
+	if (!delivery_lane_parks(d) || (d->parked && !delivery_is_letter(d)))
 		return delivery_to(d, DELIVERY_FINISH, MORE);
 	parked_park(&d->source->parked, &d->park, &d->lane,
 	    d->message->position, source_turn(d->source));

@@ -7,7 +7,8 @@
 /*
  * What the steps of a delivery share.  They are in delivery_shape.c (a request
  * is made), delivery_lane.c (its turn), delivery_claim.c (its key),
- * delivery_rest.c (until it is tried again) and delivery_finish.c (its end);
+ * delivery_rest.c (until it is tried again), delivery_letter.c (a dead letter
+ * that comes back) and delivery_finish.c (its end);
  * delivery.c has the table of all.  For these files only; the worker's thread.
  */
 enum delivery_step {
@@ -29,6 +30,25 @@ delivery_to(struct delivery *d, enum delivery_step step, enum after after)
 	machine_to(&d->machine, step);
 	return after;
 }
+
+/* It is a dead letter's. */
+static inline bool
+delivery_is_letter(const struct delivery *d)
+{
+	return d->message->letter.len > 0;
+}
+/* Its lane is parked where its first becomes a dead letter. */
+bool delivery_lane_parks(const struct delivery *d);
+/* An operator who waits hears that it goes on. */
+void delivery_letter_begun(struct delivery *d);
+/* The dead letter stays as it is; an operator hears why, a word. */
+enum after delivery_letter_refuse(struct delivery *d, const char *why);
+/* Redis has said what is parked in the letter's lane. */
+enum after delivery_letter_placed(struct delivery *d);
+/* The letter goes on from its turn; it is dropped, or executed. */
+enum after delivery_letter_go(struct delivery *d);
+/* It has ended: what is parked behind it comes back. */
+void delivery_letter_over(struct delivery *d);
 
 /* Forgets the request: another try makes it anew. */
 void delivery_unshape(struct delivery *d);

@@ -8,12 +8,16 @@
  * of that time.
  */
 
-/* Older than max_age when it was first taken, as far as its age is known. */
+/*
+ * Older than max_age when it was first taken, as far as its age is known; a
+ * dead letter that comes back is not taken for the first time.
+ */
 static bool
 is_expired(const struct delivery *d)
 {
 	int64_t most_ms = d->source->source->max_age_ms;
-	return most_ms > 0 && d->tries == 0 && d->message->time_ms >= 0 &&
+	return most_ms > 0 && d->tries == 0 && !delivery_is_letter(d) &&
+	    d->message->time_ms >= 0 &&
 	    d->first_ms - d->message->time_ms > most_ms;
 }
 

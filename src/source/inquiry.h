@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "broker/broker.h"
 #include "conf/conf.h"
 #include "loop/op.h"
 
@@ -9,8 +10,8 @@
  * An inquiry is what another thread asks of the sources of all workers, or has
  * one of their messages told.  It goes from one worker to the next, each of
  * which writes its part of the answer into it, as plain data, and comes back
- * with all of it.  Whoever asks may give up at any time; it then ends by
- * itself.  It knows neither sources nor who asks.
+ * with all of it.  Whoever asks may give up at any time; it then ends alone.
+ * It knows nothing of who asks.
  */
 struct worker;
 
@@ -28,7 +29,9 @@ enum inquiry_kind {
 	INQUIRY_SOURCES,  /* all of them */
 	INQUIRY_MESSAGES, /* a page of those that rest, the oldest first */
 	INQUIRY_MESSAGE,  /* that one */
+	INQUIRY_LETTERS,  /* a page of dead letters of one source */
 	INQUIRY_DROP,     /* that one is to be acknowledged unexecuted */
+	INQUIRY_REPLAY,   /* that dead letter is to be executed again */
 };
 
 /* A source; all text is the inquiry's. */
@@ -61,6 +64,8 @@ struct message_view {
 	uint32_t attempt;   /* 0: it had none */
 	int64_t first_ms;   /* when it was taken first, since 1970 */
 	int64_t next_ms;    /* when it is tried again; 0: not known */
+	struct span first;  /* of a dead letter: first_ms, as text */
+	struct span detail; /* likewise; "" */
 };
 
 struct inquiry_op;
@@ -79,7 +84,9 @@ struct inquiry {
 
 	/* What is asked, set by whoever asks; spans are of the arena. */
 	struct span source;   /* of MESSAGES: of that one only; "": of all */
-	struct span position; /* of the last two, with source */
+	struct span position; /* of those of one message, with source */
+	bool dead, parked;    /* of LETTERS: which */
+	char after[BROKER_LETTER_ID_BYTES]; /* of LETTERS; "" */
 	bool wanted[INQUIRY_LISTED]; /* of MESSAGES */
 	size_t limit;                /* of MESSAGES: the longest page */
 	int64_t after_ms;            /* of MESSAGES: what follows that time … */
@@ -90,8 +97,12 @@ struct inquiry {
 	struct message_view *messages; /* in their order; of one worker each */
 	size_t count;                  /* of messages */
 	bool found; /* the message is, or was, there */
-	bool done;  /* of DROP: it is acknowledged */
-	bool busy;  /* of DROP: it is at work, and nothing was changed */
+	bool done;  /* of DROP: it is acknowledged; of REPLAY: it has begun */
+	bool busy;  /* it is at work, and nothing was changed */
+	bool elsewhere; /* another gateway reads that source, or its lane */
+	const char *refusal; /* why nothing was changed, a word; or NULL */
+	struct span detail;  /* of that; "" */
+	char next[BROKER_LETTER_ID_BYTES]; /* of LETTERS; "": no more */
 
 	/* Its own. */
 	struct inquiry_op *op; /* NULL: nobody waits for it any more */

@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "source/delivery.h"
 #include "source/source_credit.h"
+#include "source/source_letters.h"
 #include "source/source_pause.h"
 #include "source/source_standing.h"
 
@@ -13,6 +14,24 @@ enum {
 	LEASE_LEAST_MS = 1000,
 	BODY_KEPT_MAX = 16 * 1024 * 1024,
 };
+
+/*
+ * One gateway at a time reads it: a stream with an order, and a table that is
+ * ordered by what its rows are not parted by.
+ */
+static bool
+needs_turn(const struct conf_source *source)
+{
+	return source->order_by != SOURCE_ORDER_NONE &&
+	    (source->table == NULL ||
+		source->order_by != SOURCE_ORDER_ENTITY);
+}
+
+static bool
+parks(const struct conf_source *source)
+{
+	return source->order_by != SOURCE_ORDER_NONE && !source->behind_go_on;
+}
 
 /* --- what the broker says --- */
 
@@ -43,7 +62,8 @@ delivery_at(const struct source *s, struct span position)
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
 		     m = m->next)
-			if (span_eq(delivery_of(m)->message->position,
+			if (delivery_of(m)->message->letter.len == 0 &&
+			    span_eq(delivery_of(m)->message->position,
 				position))
 				return m;
 	return NULL;
@@ -67,6 +87,10 @@ on_health(void *arg)
 	counter_set(&s->meter->up, health.up);
 	counter_set(&s->meter->lag,
 	    health.lag >= 0 ? (uint64_t)health.lag : SOURCE_METER_NO_LAG);
+	/* Another's lanes are ours now, perhaps. */
+	if (parks(s->source) && !needs_turn(s->source) &&
+	    counter_read(&s->meter->rebalances) != health.rebalances)
+		parked_load(&s->parked);
 	counter_set(&s->meter->rebalances, health.rebalances);
 	if (health.up)
 		source_standing_end(s, STANDING_BROKER);
@@ -75,24 +99,6 @@ on_health(void *arg)
 }
 
 static const struct broker_events events = {on_took, on_lost, on_health, NULL};
-
-/*
- * One gateway at a time reads it: a stream with an order, and a table that is
- * ordered by what its rows are not parted by.
- */
-static bool
-needs_turn(const struct conf_source *source)
-{
-	return source->order_by != SOURCE_ORDER_NONE &&
-	    (source->table == NULL ||
-		source->order_by != SOURCE_ORDER_ENTITY);
-}
-
-static bool
-parks(const struct conf_source *source)
-{
-	return source->order_by != SOURCE_ORDER_NONE && !source->behind_go_on;
-}
 
 /* The longest lease of all routes: a message that idles for twice that has
  * nobody at work on it. */
@@ -188,6 +194,7 @@ on_turn_lost(void *arg)
 {
 	struct source *s = arg;
 	end_deliveries(s, true);
+	source_letters_stop(s);
 	broker_reader_close(&s->reader);
 	s->credit = 0;
 }
@@ -195,7 +202,19 @@ on_turn_lost(void *arg)
 static void
 on_parked(void *arg)
 {
-	source_credit_settle(arg);
+	struct source *s = arg;
+	counter_set(&s->meter->parked, parked_count(&s->parked));
+	source_credit_settle(s);
+}
+
+/* Whoever had the source before was about to bring a lane back. */
+static void
+on_decided(void *arg, const struct parked_entry *entry)
+{
+	struct parked_lane lane;
+	memcpy(lane.bytes, entry->lane, sizeof lane.bytes);
+	source_letters_bring(arg, &lane, entry->first,
+	    span_eq(entry->decided, SPAN("drop")));
 }
 
 static void
@@ -205,12 +224,14 @@ share(struct source *s)
 	    on_gained, on_turn_lost, NULL};
 	struct store *store = s->worker->store;
 	struct loop *loop = s->worker->loop;
+	const struct parked_events parked_events = {
+	    on_parked, on_decided, s};
 	struct turn_events mine = turn_events;
 	mine.arg = s;
 	source_pause_start(s);
 	if (parks(s->source))
 		parked_start(&s->parked, store, loop, "source",
-		    s->source->name, on_parked, s);
+		    s->source->name, &parked_events);
 	if (needs_turn(s->source))
 		turn_start(&s->turn, store, loop, "source", s->source->name,
 		    &mine);
@@ -269,6 +290,7 @@ source_drain(struct source *s)
 		return;
 	s->draining = true;
 	end_deliveries(s, false);
+	source_letters_stop(s);
 	source_credit_settle(s);
 }
 
@@ -288,6 +310,7 @@ source_free(struct source **source)
 	if (s == NULL)
 		return;
 	end_deliveries(s, true);
+	source_letters_stop(s);
 	broker_reader_close(&s->reader);
 	turn_stop(&s->turn);
 	parked_stop(&s->parked);

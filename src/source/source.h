@@ -17,8 +17,10 @@
  * what becomes of a message, and its broker only as broker/broker.h shows it.
  * One worker has it; that worker's thread only.
  *
- * Circle: delivery, source, source_credit, source_pause, source_standing.  A
- * source makes its deliveries, which tell it what stands in their way.
+ * Circle: delivery, inquiry, letter_view, source, source_credit, source_letters,
+ * source_pause, source_standing, sources, sources_view.  A source makes its
+ * deliveries, which tell it what stands in their way, and whoever inquires what
+ * becomes of them.
  */
 struct delivery;
 
@@ -45,6 +47,7 @@ struct source {
 	struct turn turn;     /* where one gateway at a time reads it */
 	struct parked parked; /* where it has an order, and parks */
 	struct pause pause;   /* an operator's */
+	struct source_letter *letters; /* that are looked for */
 	struct machines deliveries;
 	struct lanes *lanes;
 	unsigned in_flight; /* taken and at work */

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "source/delivery.h"
+#include "source/source_letters.h"
 #include "source/sources.h"
 #include "source/sources_view.h"
 
@@ -76,18 +77,32 @@ delivery_at(const struct source *s, struct span position)
 
 /* False: its answer comes later. */
 static bool
-meet_message(struct inquiry *inquiry, const struct source *s)
+meet_message(struct inquiry *inquiry, struct source *s)
 {
 	struct delivery *d = delivery_at(s, inquiry->position);
-	if (d == NULL)
-		return true;
+	if (d == NULL) {
+		source_letters_inquire(s, inquiry);
+		return false;
+	}
 	inquiry->found = true;
 	inquiry->messages = delivery_view(d, inquiry);
 	inquiry->count = 1;
-	if (inquiry->kind != INQUIRY_DROP)
+	if (inquiry->kind == INQUIRY_MESSAGE)
 		return true;
+	if (inquiry->kind == INQUIRY_REPLAY)
+		return inquiry->busy = true;
 	inquiry->busy = !delivery_view_drop(d, inquiry);
 	return inquiry->busy;
+}
+
+/* False: its answer comes later. */
+static bool
+meet(struct inquiry *inquiry, struct source *s)
+{
+	if (inquiry->kind != INQUIRY_LETTERS)
+		return meet_message(inquiry, s);
+	source_letters_inquire(s, inquiry);
+	return false;
 }
 
 /* --- a page --- */
@@ -192,7 +207,7 @@ sources_view(struct inquiry *inquiry, struct worker *worker)
 		if (inquiry->kind == INQUIRY_SOURCES)
 			add_source(inquiry, s);
 		else if (span_eq(inquiry->source, span_str(s->source->name)))
-			return meet_message(inquiry, s);
+			return meet(inquiry, s);
 	}
 	return true;
 }

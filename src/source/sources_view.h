@@ -4,7 +4,7 @@
 #include "source/inquiry.h"
 
 /*
- * What the sources of one worker say to an inquiry.  It changes nothing, but
- * for a message that is dropped.  The worker's thread.
+ * What the sources of one worker say to an inquiry.  It changes nothing but for
+ * a message that is dropped.  The worker's thread.
  */
 inquiry_visit sources_view;

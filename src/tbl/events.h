@@ -212,9 +212,11 @@ EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "
 EVENT(operator_message, WARN, "an operator has had this message acknowledged "
 	"as it was: it is not executed any more, and its key's record is "
 	"untouched")
-EVENT(operator_message_unsure, WARN, "an operator has had this message "
-	"dropped, and its acknowledgement has not come yet; it is repeated "
-	"until the broker takes it: see that the message is gone")
+EVENT(operator_message_unsure, WARN, "an operator has had this message dropped "
+	"or replayed, and that has not come about yet; it is tried again until "
+	"it has: see what has become of the message")
+EVENT(operator_replay, WARN, "an operator has had this dead letter executed "
+	"again, under the same key; what is parked behind it follows")
 EVENT(source_stands, WARN, "this source takes no messages until what is in the "
 	"way is gone; it tries again by itself, and nothing is counted against "
 	"a message: reason and error say where to look")

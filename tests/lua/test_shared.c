@@ -20,6 +20,7 @@
 #define TURN "t:{7}:turn:source:s"
 #define PAUSE "t:{7}:pause:source:s"
 #define LANES "t:{7}:parked:source:s"
+#define DECIDED "t:{7}:decided:source:s"
 #define LANE ID
 #define TURN_LEASE "5000"
 
@@ -176,9 +177,9 @@ a_pause_says_who_and_why(void **state)
 static redisReply *
 park(const char *act, const char *position, const char *token)
 {
-	return run(SCRIPT_park, 3,
-	    (const char *const[]){LANES, LANES ":" LANE, TURN, act, LANE,
-		position, token, "2", "!source:s", NULL});
+	return run(SCRIPT_park, 4,
+	    (const char *const[]){LANES, LANES ":" LANE, TURN, DECIDED, act,
+		LANE, position, token, "2", "!source:s", NULL});
 }
 
 static void
@@ -226,6 +227,62 @@ a_late_holder_parks_nothing_and_frees_nothing(void **state)
 }
 
 static void
+is_decided(const char *what)
+{
+	redisReply *reply = redis_do(redis, "HGET " DECIDED " " LANE);
+	if (what == NULL)
+		assert_int_equal(reply->type, REDIS_REPLY_NIL);
+	else
+		assert_string_equal(reply->str, what);
+	freeReplyObject(reply);
+}
+
+/* The count, and the first. */
+static void
+is_left(redisReply *reply, const char *word, long long count,
+    const char *first)
+{
+	assert_int_equal(atoll(reply->element[4]->str), count);
+	assert_string_equal(reply->element[5]->str, first);
+	word_is(reply, word);
+}
+
+static void
+a_lane_is_worked_off_from_its_first_on(void **state)
+{
+	(void)state;
+	static const char *const acts[] = {"look", "back", "drop", "next"};
+	redis_just(redis, "FLUSHALL");
+	for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
+		word_is(park(acts[i], "5-0", ""), "GONE");
+	parks("park", "5-0", 1);
+	parks("behind", "7-0", 2);
+	parks("behind", "9-0", 3);
+	is_left(park("look", "", ""), "DONE", 3, "5-0");
+	is_left(park("back", "7-0", ""), "REFUSED", 3, "5-0");
+	is_decided(NULL);
+	is_left(park("drop", "5-0", ""), "DONE", 3, "5-0");
+	is_decided("drop");
+	is_left(park("next", "5-0", ""), "DONE", 2, "7-0");
+	is_decided("back");
+	/* Said again, or of one that is not the first. */
+	is_left(park("next", "5-0", ""), "DONE", 2, "7-0");
+	is_left(park("behind", "11-0", ""), "DONE", 3, "7-0");
+	is_left(park("next", "9-0", ""), "DONE", 2, "7-0");
+	redis_just(redis, "DEL " DECIDED);
+	is_left(park("next", "9-0", ""), "REFUSED", 2, "7-0");
+	is_left(park("back", "7-0", ""), "DONE", 2, "7-0");
+	/* It has become a dead letter again. */
+	is_left(park("park", "7-0", ""), "DONE", 2, "7-0");
+	is_decided(NULL);
+	is_left(park("next", "7-0", ""), "DONE", 1, "11-0");
+	redisReply *reply = park("next", "11-0", "");
+	assert_string_equal(reply->element[4]->str, "0");
+	word_is(reply, "DONE");
+	assert_int_equal(redis_integer(redis, "DBSIZE"), 0);
+}
+
+static void
 there_are_only_so_many_lanes(void **state)
 {
 	(void)state;
@@ -262,6 +319,7 @@ main(void)
 	    cmocka_unit_test(
 		positions_keep_the_order_in_which_they_were_parked),
 	    cmocka_unit_test(a_late_holder_parks_nothing_and_frees_nothing),
+	    cmocka_unit_test(a_lane_is_worked_off_from_its_first_on),
 	    cmocka_unit_test(there_are_only_so_many_lanes),
 	    cmocka_unit_test(a_full_redis_does_not_stop_them),
 	};

@@ -26,6 +26,19 @@ on_changed(void *arg)
 	changes++;
 }
 
+static unsigned n_decided;
+
+static void
+on_decided(void *arg, const struct parked_entry *entry)
+{
+	(void)arg;
+	assert_true(span_eq(entry->decided, SPAN("back")));
+	assert_true(span_eq(entry->first, SPAN("2-0")));
+	n_decided++;
+}
+
+static const struct parked_events heard = {on_changed, on_decided, NULL};
+
 static void
 on_record_changed(void *arg, const struct key_id *key_id)
 {
@@ -52,9 +65,9 @@ set_up(void **state)
 	store_listen(others, &listener);
 	changes = 0;
 	parked_start(&parked, bench->store, bench->loop, "source", "orders",
-	    on_changed, NULL);
+	    &heard);
 	parked_start(
-	    &copy, others, bench->loop, "source", "orders", on_changed, NULL);
+	    &copy, others, bench->loop, "source", "orders", &heard);
 	shared_init(&shared, others, "source", "orders");
 	bench_until(bench, both_are_known);
 	*state = bench;
@@ -208,7 +221,7 @@ what_is_parked_survives_and_is_loaded_page_by_page(void **state)
 	put_lanes(bench, 0, MANY);
 	parked_stop(&parked);
 	parked_start(&parked, bench->store, bench->loop, "source", "orders",
-	    on_changed, NULL);
+	    &heard);
 	assert_false(parked_is_known(&parked));
 	comes_to(bench, &parked, 0, true);
 	assert_int_equal(parked_count(&parked), MANY);

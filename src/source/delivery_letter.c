@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/error.h"
+#include "source/delivery_private.h"
+#include "source/source_letters.h"
+#include "source/source_standing.h"
+
+/*
+ * A dead letter that comes back goes the way of every message, under the same
+ * key.  It stays as it is where nothing would be executed and it would become
+ * one again; whoever asked hears why.  The first of a parked lane frees what is
+ * parked behind it, which Redis knows before it is finished.
+ */
+
+/* --- whoever asked --- */
+
+void
+delivery_letter_begun(struct delivery *d)
+{
+	struct inquiry *asked = d->asked;
+	d->asked = NULL;
+	if (asked == NULL)
+		return;
+	asked->done = true;
+	inquiry_go_on(asked);
+}
+
+enum after
+delivery_letter_refuse(struct delivery *d, const char *why)
+{
+	if (d->asked != NULL)
+		d->asked->refusal = why;
+	if (d->asked != NULL && d->detail.len > 0)
+		d->asked->detail = arena_dup(d->asked->arena, d->detail);
+	return DONE;
+}
+
+/* --- its place --- */
+
+static enum after
+drop(struct delivery *d)
+{
+	d->buried = false;
+	d->outcome = MESSAGE_DROPPED;
+	return delivery_to(d, DELIVERY_FINISH, MORE);
+}
+
+enum after
+delivery_letter_go(struct delivery *d)
+{
+	if (delivery_lane_parks(d))
+		return delivery_to(d, DELIVERY_FOLLOW, MORE);
+	return delivery_letter_placed(d);
+}
+
+enum after
+delivery_letter_placed(struct delivery *d)
+{
+	if (d->drop)
+		return drop(d);
+	if (d->behind)
+		return delivery_letter_refuse(
+		    d, source_meter_outcome(MESSAGE_BEHIND));
+	return delivery_to(
+	    d, d->buried ? DELIVERY_BURY : DELIVERY_STAND, MORE);
+}
+
+/* --- its record --- */
+
+/* It failed before; whoever asked wants it to be tried anew. */
+enum after
+delivery_letter_release(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	const struct records_order order = {.act = ACT_RELEASE,
+	    .retention_ms = d->c.policy->retention_ms};
+	records_operate(d->source->worker->store, &d->release, &d->c.key_id,
+	    &order);
+	return delivery_to(d, DELIVERY_RELEASED, WAIT);
+}
+
+/* Whatever it is now, the next claim says. */
+enum after
+delivery_letter_released(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	if (d->release.op.op.error != 0)
+		return delivery_letter_refuse(d, "store");
+	d->released = true;
+	delivery_unshape(d);
+	return delivery_to(d, DELIVERY_SHAPE, MORE);
+}
+
+/* --- what is behind it --- */
+
+enum after
+delivery_letter_decide(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	parked_decide(&d->source->parked, &d->park, &d->lane,
+	    d->message->position, d->drop, source_turn(d->source));
+	return delivery_to(d, DELIVERY_DECIDED, WAIT);
+}
+
+enum after
+delivery_letter_decided(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	const struct store_op *op = &d->park.op;
+	bool answered = op->op.error == 0 && op->verdict != VERDICT_FENCED;
+	if (!answered) {
+		source_standing_begin(d->source, STANDING_STORE,
+		    op->op.error != 0 ? error_message(op->op.error)
+				      : "Another gateway reads it now.");
+		return delivery_to(d, DELIVERY_STAND, MORE);
+	}
+	source_standing_end(d->source, STANDING_STORE);
+	d->decided = true;
+	/* Somebody has freed the lane, or decided about its first. */
+	d->parked = op->verdict == VERDICT_DONE;
+	return delivery_to(d, DELIVERY_FINISH, MORE);
+}
+
+void
+delivery_letter_over(struct delivery *d)
+{
+	if ((d->parked && !d->buried) || (d->behind && d->drop))
+		source_letters_next(d->source, &d->lane, d->message->position);
+}

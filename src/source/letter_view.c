@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "source/letter.h"
+#include "source/letter_view.h"
+#include "source/source_meter.h"
+
+static enum message_state
+state_of(const struct letter *letter)
+{
+	return span_eq(letter->reason,
+		   span_str(source_meter_outcome(MESSAGE_BEHIND)))
+	    ? MESSAGE_STATE_PARKED
+	    : MESSAGE_STATE_DEAD;
+}
+
+static bool
+belongs(const struct inquiry *inquiry, enum message_state state)
+{
+	if (inquiry->kind != INQUIRY_LETTERS)
+		return true;
+	return state == MESSAGE_STATE_PARKED ? inquiry->parked : inquiry->dead;
+}
+
+void
+letter_view_add(struct inquiry *inquiry, const char *source,
+    const struct broker_message *m)
+{
+	struct arena *arena = inquiry->arena;
+	struct message_view **end = &inquiry->messages;
+	struct letter letter;
+	letter_read(m, &letter);
+	if (!belongs(inquiry, state_of(&letter)))
+		return;
+	struct message_view *view = arena_alloc(arena, sizeof *view);
+	*view = (struct message_view){
+	    .id = inquiry_id(arena, span_str(source), m->position),
+	    .source = arena_dup(arena, span_str(source)).ptr,
+	    .position = arena_dup(arena, m->position),
+	    .state = state_of(&letter),
+	    .reason = arena_dup(arena, letter.reason).ptr,
+	    .key_id = arena_dup(arena, letter.key_id).ptr,
+	    .attempt = letter.attempt,
+	    .first = arena_dup(arena, letter.first),
+	    .detail = arena_dup(arena, letter.detail),
+	};
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = view;
+	inquiry->count++;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "broker/broker.h"
+#include "source/inquiry.h"
+
+/*
+ * What operators see of a dead letter.  Pure; any thread.
+ */
+
+/* At the end of the inquiry's messages; not one that its list leaves out. */
+void letter_view_add(struct inquiry *inquiry, const char *source,
+    const struct broker_message *message);

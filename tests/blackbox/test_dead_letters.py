@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What operators do with dead letters: they are executed again under their own
+key, or dropped, and what is parked behind them comes back in its order."""
+
+import base64
+import signal
+
+from once import tap
+from once.admin import Admin
+from once.gateway import write
+from once.messages import Stream, source
+from once.tap import equal, test
+from once.upstream import Hold, answer
+from once.wait import eventually
+
+QUICK = {"retry": {"first": "10ms", "most": "20ms", "attempts": 1}}
+IN_ORDER = {"order_by": ["/a"], **QUICK}
+
+
+class Fate:
+    """An upstream whose answer to each key can be changed."""
+
+    def __init__(self, bench):
+        self.of = {}
+        self.holds = {}
+        self.done = []
+        self.upstream = bench.upstream(self.serve)
+
+    def serve(self, connection, request):
+        key = request.get("Idempotency-Key")
+        if key in self.holds:
+            self.holds[key].wait()
+        fate = self.of.get(key, answer())
+        if fate is None:
+            connection.close()
+            return
+        if fate.startswith(b"HTTP/1.1 2"):
+            self.done.append(key)
+        connection.send(fate)
+
+
+    def hold(self, key):
+        self.holds[key] = Hold()
+        return self.holds[key]
+
+
+class Bench:
+    """A stream with dead letters, a gateway and its admin interface."""
+
+    def __init__(self, bench, members, idempotency=None, **more):
+        self.bench, self.fate = bench, Fate(bench)
+        self.stream = Stream(bench.own_redis(
+            "--appendonly", "yes", "--appendfsync", "always"))
+        self.config = bench.config(
+            self.fate.upstream, idempotency, admin={"listen": "127.0.0.1:0"},
+            **more)
+        source(self.config, self.stream, **members)
+        self.serve()
+
+    def serve(self):
+        self.gateway = self.bench.serve(self.config)
+        self.admin = Admin(self.gateway)
+
+    def add(self, key, lane=1):
+        return self.stream.add(
+            body=b'{"a":%d}' % lane, idempotency_key=key)
+
+    def dead(self):
+        return [(e["idempotency_key"].decode(),
+                 e["onceproxy-reason"].decode())
+                for e in self.stream.entries("charges:dead")]
+
+    def wait_dead(self, *wanted):
+        eventually(lambda: self.dead() == list(wanted)
+                   and self.stream.pending() == [],
+                   f"dead letters {wanted}")
+
+    def act(self, position, what):
+        return self.admin.post(f"/messages/{id_of(position)}/{what}",
+                               {"note": "n"})
+
+    def replay(self, position, status=202):
+        got = self.act(position, "replay")
+        equal(got.status, status, got.body)
+        return got
+
+    def listed(self, state):
+        return self.admin.get(
+            f"/messages?source=charges&state={state}")["messages"]
+
+
+def id_of(position, name="charges"):
+    return base64.urlsafe_b64encode(
+        name.encode() + b"\0" + position).decode().rstrip("=")
+
+
+@test
+def an_exhausted_message_is_released_and_executed_again(bench):
+    b = Bench(bench, QUICK)
+    b.fate.of["k"] = answer(503)
+    position = b.add("k")
+    b.wait_dead(("k", "exhausted"))
+    b.fate.of["k"] = answer(201)
+    b.replay(position)
+    done = b.gateway.wait_for_log("message", outcome="executed")
+    equal(done["replayed"], True)
+    b.wait_dead()
+    equal(b.fate.upstream.count(key="k"), 2)
+    line = b.gateway.wait_for_log("operator_replay", note="n")
+    equal((line["act"], line["source"], line["before"]),
+          ("replay", "charges", "dead"))
+    equal(b.act(position, "replay").status, 404)
+
+
+@test
+def one_that_fails_again_is_one_dead_letter_again(bench):
+    b = Bench(bench, QUICK)
+    b.fate.of["k"] = answer(503)
+    position = b.add("k")
+    b.wait_dead(("k", "exhausted"))
+    first, = b.stream.entries("charges:dead")
+    for count in (2, 3):
+        b.replay(position)
+        eventually(lambda: b.fate.upstream.count(key="k") == count,
+                   "it is tried again")
+        eventually(lambda: len(b.gateway.find_log(
+            "message", outcome="exhausted")) == count, "it ends")
+        b.wait_dead(("k", "exhausted"))
+    again, = b.stream.entries("charges:dead")
+    equal(again, first)
+
+
+@test
+def a_refused_message_needs_its_key_deleted(bench):
+    b = Bench(bench, QUICK)
+    b.fate.of["k"] = answer(422)
+    position = b.add("k")
+    b.wait_dead(("k", "refused"))
+    before = b.stream.entries("charges:dead")
+    got = b.replay(position, 409)
+    equal(got.problem, "conflict")
+    assert b"delete its key" in got.body, got.body
+    equal(b.stream.entries("charges:dead"), before)
+    message, = b.listed("dead")
+    equal(b.admin.send("DELETE", "/keys/" + message["key_id"]).status, 200)
+    b.fate.of["k"] = answer(201)
+    b.replay(position)
+    b.gateway.wait_for_log("message", outcome="executed")
+    b.wait_dead()
+    equal(b.fate.upstream.count(key="k"), 2)
+
+
+@test
+def an_unknown_message_waits_for_a_decision(bench):
+    b = Bench(bench, {"hold": "1s", **QUICK})
+    b.fate.of["k"] = None
+    position = b.add("k")
+    b.wait_dead(("k", "unknown"))
+    got = b.replay(position, 409)
+    assert b"release its key" in got.body, got.body
+    b.wait_dead(("k", "unknown"))
+    message, = b.listed("dead")
+    b.admin.act(message["key_id"], "complete", {
+        "status": 201, "headers": {}, "body": "{}"})
+    b.replay(position)
+    b.gateway.wait_for_log("message", outcome="duplicate")
+    b.wait_dead()
+    equal(b.fate.upstream.count(key="k"), 1)
+
+
+@test
+def a_malformed_message_is_executed_once_its_source_can(bench):
+    b = Bench(bench, {"key": ["/order"], **QUICK})
+    position = b.stream.add(body=b'{"a":1,"id":7}', idempotency_key="k")
+    b.wait_dead(("k", "key-missing"))
+    got = b.replay(position, 409)
+    assert b"key-missing" in got.body, got.body
+    b.config["sources"]["charges"]["key"] = "auto"
+    since = len(b.gateway.events)
+    write(b.gateway.file, b.config)
+    b.gateway.signal(signal.SIGHUP)
+    b.gateway.wait_for_log("reloaded", since)
+    eventually(lambda: b.act(position, "replay").status == 202,
+               "the source has begun anew")
+    b.gateway.wait_for_log("message", outcome="executed")
+    b.wait_dead()
+    request = b.fate.upstream.requests[0]
+    equal((request.body, request.get("Idempotency-Key")),
+          (b'{"a":1,"id":7}', "k"))
+
+
+@test
+def a_result_goes_out_with_the_end_of_a_letter(bench):
+    b = Bench(bench, {"results": {"stream": "done"}, **QUICK})
+    b.fate.of["k"] = answer(503)
+    position = b.add("k")
+    b.wait_dead(("k", "exhausted"))
+    b.fate.of["k"] = answer(201)
+    b.replay(position)
+    b.wait_dead()
+    result, = b.stream.entries("done")
+    equal((result["onceproxy-status"], result["onceproxy-position"]),
+          (b"201", position))
+
+
+@test
+def a_dropped_letter_is_gone_and_its_record_is_not(bench):
+    b = Bench(bench, QUICK)
+    b.fate.of["k"] = answer(503)
+    position = b.add("k")
+    b.wait_dead(("k", "exhausted"))
+    message, = b.listed("dead")
+    got = b.act(position, "drop")
+    equal((got.status, got.json()),
+          (200, {"id": id_of(position), "dropped": True}))
+    b.wait_dead()
+    b.gateway.wait_for_log("message", outcome="dropped")
+    equal(b.admin.get("/keys/" + message["key_id"])["state"], "FAILED")
+    equal(b.act(position, "drop").status, 404)
+    equal(b.fate.upstream.count(key="k"), 1)
+
+
+@test
+def dead_letters_are_listed_in_pages(bench):
+    b = Bench(bench, IN_ORDER)
+    for n in range(3):
+        b.fate.of[f"k{n}"] = answer(503)
+        b.add(f"k{n}", lane=n)
+    eventually(lambda: len(b.dead()) == 3, "three dead letters")
+    b.add("b0", lane=0)
+    eventually(lambda: len(b.dead()) == 4, "and one behind")
+    page = b.admin.get("/messages?source=charges&state=dead&limit=2")
+    rest = b.admin.get("/messages?source=charges&state=dead&limit=2&cursor="
+                       + page["next"])
+    equal([m["state"] for m in page["messages"] + rest["messages"]],
+          ["dead"] * 3)
+    equal(rest["next"], None)
+    parked, = b.listed("parked")
+    equal((parked["state"], parked["reason"]), ("parked", "behind"))
+    one = page["messages"][0]
+    equal(one["reason"], "exhausted")
+    assert one["key_id"] and one["first"], one
+    equal(b.admin.get("/messages/" + one["id"]), one)
+    equal(b.admin.send("GET", "/messages?state=dead").status, 400)
+
+
+def parked_lane(b, count=3):
+    """A lane whose first is a dead letter, with some behind it."""
+    b.fate.of["k0"] = answer(503)
+    positions = [b.add("k0")]
+    b.wait_dead(("k0", "exhausted"))
+    for n in range(1, count + 1):
+        positions.append(b.add(f"k{n}"))
+    b.wait_dead(("k0", "exhausted"),
+                *((f"k{n}", "behind") for n in range(1, count + 1)))
+    return positions
+
+
+def executed(b, count):
+    eventually(lambda: len(b.fate.done) == count, f"{count} executed")
+    return b.fate.done
+
+
+def lane_is_free(b):
+    eventually(lambda: not any(
+        b":parked:" in key or b":decided:" in key
+        for key in b.bench.redis.keys()), "no lane is parked")
+
+
+@test
+def what_is_parked_comes_back_in_order_before_anything_newer(bench):
+    b = Bench(bench, IN_ORDER)
+    positions = parked_lane(b)
+    b.fate.of["k0"] = answer(201)
+    b.replay(positions[0])
+    b.add("k4")
+    b.add("k5")
+    equal(executed(b, 6), [f"k{n}" for n in range(6)])
+    b.wait_dead()
+    lane_is_free(b)
+    b.add("k6")
+    equal(executed(b, 7)[-1], "k6")
+    equal(b.dead(), [])
+
+
+@test
+def dropping_the_first_brings_the_others_back(bench):
+    b = Bench(bench, IN_ORDER)
+    positions = parked_lane(b)
+    equal(b.act(positions[0], "drop").status, 200)
+    equal(executed(b, 3), ["k1", "k2", "k3"])
+    b.wait_dead()
+    lane_is_free(b)
+
+
+@test
+def one_behind_is_not_replayed_but_may_be_dropped(bench):
+    b = Bench(bench, IN_ORDER)
+    positions = parked_lane(b)
+    got = b.replay(positions[2], 409)
+    assert b"replay or drop the first" in got.body, got.body
+    equal(b.act(positions[2], "drop").status, 200)
+    b.wait_dead(("k0", "exhausted"), ("k1", "behind"), ("k3", "behind"))
+    b.fate.of["k0"] = answer(201)
+    b.replay(positions[0])
+    equal(executed(b, 3), ["k0", "k1", "k3"])
+    b.wait_dead()
+    lane_is_free(b)
+
+
+@test
+def one_that_fails_on_its_way_back_is_the_first_then(bench):
+    b = Bench(bench, IN_ORDER)
+    positions = parked_lane(b)
+    b.fate.of.update(k0=answer(201), k2=answer(503))
+    b.replay(positions[0])
+    b.gateway.wait_for_log(
+        "message", outcome="exhausted", position=positions[2].decode())
+    b.wait_dead(("k3", "behind"), ("k2", "exhausted"))
+    equal(b.fate.done, ["k0", "k1"])
+    b.add("k4")
+    b.wait_dead(("k3", "behind"), ("k2", "exhausted"), ("k4", "behind"))
+    b.fate.of["k2"] = answer(201)
+    b.replay(positions[2])
+    equal(executed(b, 5), ["k0", "k1", "k2", "k3", "k4"])
+    b.wait_dead()
+    lane_is_free(b)
+
+
+@test
+def a_lane_that_comes_back_outlives_its_gateway(bench):
+    b = Bench(bench, IN_ORDER, {"lease": "1s"})
+    positions = parked_lane(b)
+    b.fate.of["k0"] = answer(201)
+    hold = b.fate.hold("k2")
+    b.replay(positions[0])
+    hold.wait_arrived()
+    b.gateway.kill()
+    b.add("k4")
+    b.serve()
+    held = b.gateway.wait_for_log("message_held", source="charges")
+    equal(b.fate.done[:2], ["k0", "k1"])
+    b.admin.act(held["key_id"], "release")
+    hold.release()
+    eventually(lambda: b.fate.done[-2:] == ["k3", "k4"], "the others follow")
+    b.wait_dead()
+    lane_is_free(b)
+    equal([b.fate.upstream.count(key=f"k{n}") for n in (1, 3, 4)], [1, 1, 1])
+
+
+@test
+def with_go_on_a_replay_is_for_one_message_only(bench):
+    b = Bench(bench, {"behind": "go-on", **IN_ORDER})
+    b.fate.of["k0"] = answer(503)
+    position = b.add("k0")
+    b.wait_dead(("k0", "exhausted"))
+    b.add("k1")
+    equal(executed(b, 1), ["k1"])
+    b.fate.of["k0"] = answer(201)
+    b.replay(position)
+    equal(executed(b, 2), ["k1", "k0"])
+    b.wait_dead()
+
+
+@test
+def who_does_not_read_an_ordered_source_says_so(bench):
+    b = Bench(bench, IN_ORDER)
+    positions = parked_lane(b, 1)
+    other = bench.serve(bench.config(
+        b.fate.upstream, admin={"listen": "127.0.0.1:0"},
+        brokers=b.config["brokers"], sources=b.config["sources"]))
+    admin = Admin(other)
+    for what in ("replay", "drop"):
+        got = admin.post(f"/messages/{id_of(positions[0])}/{what}")
+        equal((got.status, got.problem), (409, "conflict"))
+        assert b"Another gateway" in got.body, got.body
+    b.wait_dead(("k0", "exhausted"), ("k1", "behind"))
+
+
+@test
+def a_message_that_is_too_large_is_whole_in_its_letter(bench):
+    b = Bench(bench, QUICK, {"max_request_body": "1KiB",
+                             "max_response_body": "1KiB"},
+              limits={"in_flight_bytes": "4MiB"})
+    body = b'"' + b"x" * 1_200_000 + b'"'
+    b.stream.add(body=body, idempotency_key="k")
+    b.wait_dead(("k", "too-large"))
+    dead, = b.stream.entries("charges:dead")
+    equal(len(dead["body"]), len(body))
+
+
+tap.main()
