@@ -53,6 +53,7 @@ on_took(void *arg, struct broker_message *message)
 	source_credit_settle(s);
 	s->taken++;
 	delivery_new(s, message);
+	source_credit_took(s);
 }
 
 /* The delivery of what stood there, if it is here. */

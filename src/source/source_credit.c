@@ -57,6 +57,14 @@ source_credit_init(struct source *s)
 	task_init(&s->settle, on_settle, s);
 }
 
+/* More may be about to come in this turn. */
+void
+source_credit_took(struct source *s)
+{
+	if (memory_is_short(s))
+		on_settle(s);
+}
+
 void
 source_credit_settle(struct source *s)
 {

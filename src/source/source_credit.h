@@ -9,6 +9,11 @@
  * does what waits behind it in its lane.  The worker's thread only.
  */
 void source_credit_init(struct source *source);
+/*
+ * One has been taken, and its body is made: where that has used up what sources
+ * may have, no other one comes in this turn.
+ */
+void source_credit_took(struct source *source);
 /* Later in this turn, it is worked out anew. */
 void source_credit_settle(struct source *source);
 

@@ -454,6 +454,21 @@ def a_reload_adds_and_takes_away_sources(bench):
 
 
 @test
+def large_messages_leave_memory_for_their_requests(bench):
+    upstream = bench.upstream()
+    stream = Stream(bench.own_redis())
+    config = bench.config(upstream, limits={"in_flight_bytes": "16MiB"})
+    source(config, stream)
+    body = b'"' + b"x" * (1024 * 1024 - 2) + b'"'
+    for n in range(40):
+        stream.add(body=body, idempotency_key=f"k{n}")
+    gateway = bench.serve(config)
+    gateway.wait_until(lambda: len(gateway.find_log(
+        "message", outcome="executed")) == 40, "all are executed")
+    equal((upstream.count(), stream.pending()), (40, []))
+
+
+@test
 def two_gateways_share_a_stream(bench):
     upstream = bench.upstream()
     stream, gateway = started(bench, upstream)
