@@ -28,6 +28,8 @@ struct postgres_finish_item {
 	bool alone;
 	bool done;   /* the row was unread until now */
 	bool exists; /* else: it is there all the same */
+	bool kept;   /* and could have been finished */
+	bool again;  /* it was kept, and this is the second time */
 };
 
 struct postgres_finish_batch {
@@ -176,21 +178,53 @@ note_item(struct postgres_batch *batch, unsigned statement,
 		return;
 	struct postgres_finish_item *item = b->items[statement];
 	item->done = postgres_pipe_number(result, 0, 0) > 0;
-	item->exists =
-	    span_eq(postgres_pipe_value(result, 0, 1), SPAN("true"));
+	struct span there = postgres_pipe_value(result, 0, 1);
+	item->exists = !span_eq(there, SPAN("false"));
+	item->kept = span_eq(there, SPAN("kept"));
 }
 
-/* Each by itself, before all that waits, in their order. */
+/* By itself, before all that waits. */
+static void
+send_one_again(
+    struct postgres_reader *reader, struct postgres_finish_item *item)
+{
+	struct postgres_finishes *f = &reader->finishes;
+	item->alone = true;
+	item->next = f->first;
+	if (f->first == NULL)
+		f->last = &item->next;
+	f->first = item;
+}
+
+/* In their order. */
 static void
 send_again(struct postgres_reader *reader, struct postgres_finish_batch *b)
 {
-	struct postgres_finishes *f = &reader->finishes;
-	for (unsigned i = b->count; i-- > 0;) {
-		b->items[i]->alone = true;
-		b->items[i]->next = f->first;
-		if (f->first == NULL)
-			f->last = &b->items[i]->next;
-		f->first = b->items[i];
+	for (unsigned i = b->count; i-- > 0;)
+		send_one_again(reader, b->items[i]);
+}
+
+/*
+ * The server finishes the row and does not: a policy for rows, a trigger or a
+ * rule keeps it.  Only a second statement knows it from a row that somebody
+ * else finishes at this moment.
+ */
+static void
+settle_all(struct postgres_reader *reader, struct postgres_finish_batch *b)
+{
+	static const struct postgres_trouble kept = {.words =
+		"the row is not finished though nothing failed: a policy, a "
+		"trigger or a rule keeps it"};
+	for (unsigned i = 0; i < b->count; i++) {
+		struct postgres_finish_item *item = b->items[i];
+		if (item->done || !item->kept || item->finish == NULL) {
+			settle(reader, item);
+		} else if (item->again) {
+			end_refused(reader, item, &kept);
+		} else {
+			item->again = true;
+			send_one_again(reader, item);
+		}
 	}
 }
 
@@ -221,8 +255,7 @@ batch_ended(
 	struct postgres_reader *reader = b->reader;
 	unlist(&reader->finishes, b);
 	if (trouble == NULL)
-		for (unsigned i = 0; i < b->count; i++)
-			settle(reader, b->items[i]);
+		settle_all(reader, b);
 	else if (trouble->lost)
 		end_lost(reader, b);
 	else if (b->count > 1)
@@ -236,6 +269,18 @@ batch_ended(
 }
 
 /* --- sending --- */
+
+/* Whoever has written the row since has written another message. */
+static struct span
+version_of_row(
+    const struct postgres_reader *reader, const struct broker_finish *finish)
+{
+	const struct postgres_row *row =
+	    postgres_hand_find(&reader->hand, finish->position);
+	return row != NULL && row->version[0] != '\0' ?
+	    span_str(row->version) :
+	    POSTGRES_NULL;
+}
 
 static void
 send_batch(struct postgres_reader *reader, struct postgres_finish_batch *b)
@@ -254,7 +299,8 @@ send_batch(struct postgres_reader *reader, struct postgres_finish_batch *b)
 		struct span name = postgres_put_statement(
 		    reader, arena, place_of_item(item));
 		unsigned count =
-		    postgres_put_values(arena, item->finish, values);
+		    postgres_put_values(arena, item->finish,
+			version_of_row(reader, item->finish), values);
 		if (item->finish->letter.len > 0)
 			postgres_pipe_query(reader->pipe,
 			    postgres_put_letter(

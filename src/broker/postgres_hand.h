@@ -11,7 +11,7 @@
  * found by their position, and in the order in which they were taken.  It knows
  * no SQL.  Ten thousand of them are usual.  The loop's own thread.
  */
-enum { POSTGRES_PARTS = 32 };
+enum { POSTGRES_PARTS = 32, POSTGRES_VERSION_BYTES = 12 };
 
 struct postgres_row {
 	struct postgres_row *same_hash;
@@ -20,6 +20,7 @@ struct postgres_row {
 	uint64_t session; /* 0: somebody else may finish it by now */
 	uint32_t part;
 	bool no_order; /* its column of the order is null */
+	char version[POSTGRES_VERSION_BYTES]; /* "": it has none */
 	struct span position;
 };
 

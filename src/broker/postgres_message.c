@@ -112,6 +112,17 @@ note_what_is_odd(struct broker_message *m, const PGresult *result, int at,
 	m->bytes = bytes_of(m);
 }
 
+/* It has 10 digits at most. */
+static void
+copy_version(
+    const PGresult *result, int at, char ret_version[POSTGRES_VERSION_BYTES])
+{
+	struct span version =
+	    postgres_pipe_value(result, at, (int)COLUMN_VERSION);
+	if (version.len < POSTGRES_VERSION_BYTES && version.len > 0)
+		memcpy(ret_version, version.ptr, version.len);
+}
+
 struct broker_message *
 postgres_message_read(const PGresult *result, int at, size_t most_bytes,
     struct postgres_row *ret_row)
@@ -128,6 +139,7 @@ postgres_message_read(const PGresult *result, int at, size_t most_bytes,
 		postgres_pipe_value(result, at, COLUMN_ORDER).ptr == NULL,
 	    .position = message->position,
 	};
+	copy_version(result, at, ret_row->version);
 	return message;
 }
 

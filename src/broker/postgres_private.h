@@ -233,8 +233,11 @@ struct span postgres_put_statement(const struct postgres_reader *reader,
 /* The text of the same, of a dead letter. */
 const char *postgres_put_letter(
     const struct postgres_reader *reader, enum broker_place place);
-enum { POSTGRES_PUT_VALUES = 7 };
-/* Its values, and how many; in the arena or of finish. */
+enum { POSTGRES_PUT_VALUES = 8 };
+/*
+ * Its values, and how many; in the arena or of finish.  version: of the row's
+ * bytes as they were taken; ptr NULL: any.
+ */
 unsigned postgres_put_values(struct arena *arena,
-    const struct broker_finish *finish,
+    const struct broker_finish *finish, struct span version,
     struct span ret_values[POSTGRES_PUT_VALUES]);

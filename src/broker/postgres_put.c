@@ -195,30 +195,31 @@ body_of(const struct broker_put *put)
 
 unsigned
 postgres_put_values(struct arena *arena, const struct broker_finish *finish,
-    struct span ret_values[POSTGRES_PUT_VALUES])
+    struct span version, struct span ret_values[POSTGRES_PUT_VALUES])
 {
 	const struct broker_put *put = finish->put;
-	ret_values[0] =
-	    finish->letter.len > 0 ? finish->letter : finish->position;
+	bool letter = finish->letter.len > 0;
+	ret_values[0] = letter ? finish->letter : finish->position;
+	ret_values[1] = letter ? POSTGRES_NULL : version;
 	if (put == NULL || put->place == BROKER_NOWHERE)
-		return 1;
+		return 2;
 	struct span headers = postgres_message_headers(arena, &put->fields);
 	if (put->place == BROKER_RESULTS) {
-		ret_values[1] = result_id(arena, finish->position);
-		ret_values[2] = put->status != 0 ?
+		ret_values[2] = result_id(arena, finish->position);
+		ret_values[3] = put->status != 0 ?
 		    arena_printf(arena, "%d", put->status) :
 		    POSTGRES_NULL;
-		ret_values[3] = headers;
-		ret_values[4] = body_of(put);
-		ret_values[5] = or_null(put->key_id);
+		ret_values[4] = headers;
+		ret_values[5] = body_of(put);
+		ret_values[6] = or_null(put->key_id);
 		return POSTGRES_PUT_VALUES - 1;
 	} else {
-		ret_values[1] = finish->position;
-		ret_values[2] = or_null(put->entity);
-		ret_values[3] = or_null(put->type);
-		ret_values[4] = body_of(put);
-		ret_values[5] = headers;
-		ret_values[6] = put->whole ? SPAN("whole") : SPAN("");
+		ret_values[2] = finish->position;
+		ret_values[3] = or_null(put->entity);
+		ret_values[4] = or_null(put->type);
+		ret_values[5] = body_of(put);
+		ret_values[6] = headers;
+		ret_values[7] = put->whole ? SPAN("whole") : SPAN("");
 	}
 	return POSTGRES_PUT_VALUES;
 }

@@ -23,10 +23,18 @@ static const char settings_sql[] =
     "('default_transaction_isolation', 'read committed')) "
     "AS v (name, value) WHERE v.name IN (SELECT name FROM pg_settings)";
 
-/* The table's columns; a domain is what it is made of. */
+/*
+ * The table's columns; a domain is what it is made of.  And whether all its
+ * rows have an xmin: those of a view, or of another server, have none.
+ */
 static const char columns_sql[] =
     "SELECT n.nspname::text || '.' || c.relname::text, a.attname::text, "
-    "format_type(a.atttypid, -1), coalesce(b.typname, y.typname)::text "
+    "format_type(a.atttypid, -1), coalesce(b.typname, y.typname)::text, "
+    "((c.relkind = 'p' OR (c.relkind = 'r' AND NOT c.relhassubclass)) "
+    "AND NOT EXISTS (SELECT FROM pg_partition_tree(c.oid) AS p "
+    "JOIN pg_class AS f ON f.oid = p.relid "
+    "LEFT JOIN pg_am AS m ON m.oid = f.relam "
+    "WHERE p.isleaf AND m.amname IS DISTINCT FROM 'heap'))::text "
     "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
     "JOIN pg_attribute a ON a.attrelid = c.oid "
     "JOIN pg_type y ON y.oid = a.atttypid "
@@ -152,6 +160,8 @@ read_types(struct postgres_reader *reader, const PGresult *result,
 	    .ordered = c->order != NULL || is_number(id.kind),
 	    .has_time = c->order != NULL && is_time(order.kind),
 	    .bytes = span_eq(payload.kind, SPAN("bytea")),
+	    .versioned =
+		span_eq(postgres_pipe_value(result, 0, 4), SPAN("true")),
 	};
 	return true;
 }

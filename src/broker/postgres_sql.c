@@ -146,6 +146,13 @@ payload_of(const struct maker *m)
 				 text_of(m, payload);
 }
 
+/* Who writes a row gives it another one; a row that is only locked keeps it. */
+static const char *
+version_of(const struct maker *m)
+{
+	return m->types->versioned ? "t.xmin::text" : "NULL::text";
+}
+
 /*
  * The rows themselves: $1 how many, $2 those in hand, $3 the parts (null: all).
  * "NOT IN (SELECT …)" is a filter by hash, which leaves the index its order.
@@ -157,15 +164,15 @@ rows_of(const struct maker *m, const char *above, const char *is_ahead)
 	return arena_printf(m->arena,
 	    "SELECT %s::text AS id, %s::text AS ord, %s AS part, "
 	    "%s AS ahead, %s AS entity, %s AS type, %s AS made, "
-	    "%s AS headers, %s AS payload FROM %s AS t "
+	    "%s AS headers, %s AS payload, %s AS version FROM %s AS t "
 	    "WHERE %s AND %s IS NOT NULL AND %s "
 	    "AND ($3::text IS NULL OR %s = ANY ($3::text::int[])) "
 	    "AND %s NOT IN (SELECT unnest($2::text::%.*s[])) "
 	    "ORDER BY %s, %s LIMIT $1::text::bigint",
 	    m->id, m->order, m->part, is_ahead, text_of(m, c->entity),
 	    text_of(m, c->type), time_of(m), text_of(m, c->headers),
-	    payload_of(m), m->table, m->unread, m->id, above, m->part, m->id,
-	    SPAN_FMT(m->types->id), m->order, m->id)
+	    payload_of(m), version_of(m), m->table, m->unread, m->id, above,
+	    m->part, m->id, SPAN_FMT(m->types->id), m->order, m->id)
 	    .ptr;
 }
 
@@ -182,7 +189,8 @@ within_limits(const struct maker *m, const char *rows, size_t most)
 	    "CASE WHEN octet_length(payload) <= %zu THEN payload END, "
 	    "coalesce(greatest(octet_length(payload), octet_length(headers)) "
 	    "> %zu OR greatest(octet_length(entity), octet_length(type)) > "
-	    NAME_BYTES ", false)::text, (payload IS NULL)::text, n::text "
+	    NAME_BYTES ", false)::text, (payload IS NULL)::text, n::text, "
+	    "version "
 	    "FROM (SELECT r.*, count(*) OVER () AS n, sum("
 	    "least(coalesce(octet_length(payload), 0), %zu) + "
 	    "least(coalesce(octet_length(headers), 0), %zu)) OVER "
@@ -195,8 +203,10 @@ within_limits(const struct maker *m, const char *rows, size_t most)
 
 /*
  * One statement, so that all of it happens or nothing: what is put is put only
- * where the row was unread until now.  It gives how many rows that were, and
- * where it was none, whether the row is there.
+ * where the row was unread until now, and has the bytes that were taken ($2,
+ * null where they are not known).  It gives how many rows that were, and where
+ * it was none, whether the row is there: "kept" is one that could have been
+ * finished.  Of what others do meanwhile that may be out of date.
  */
 static const char *
 finish_of(const struct maker *m, const char *put, const char *returned)
@@ -204,6 +214,9 @@ finish_of(const struct maker *m, const char *put, const char *returned)
 	const char *row = arena_printf(m->arena, "%s = $1::text::%.*s", m->id,
 	    SPAN_FMT(m->types->id))
 			      .ptr;
+	const char *same = arena_printf(m->arena,
+	    "%s AND coalesce(%s = $2::text, true)", m->unread, version_of(m))
+			       .ptr;
 	const char *set = m->source->finish_column;
 	const char *how =
 	    arena_printf(m->arena, "DELETE FROM %s AS t", m->table).ptr;
@@ -217,8 +230,9 @@ finish_of(const struct maker *m, const char *put, const char *returned)
 	    "WITH done AS (%s WHERE %s AND %s RETURNING %s)%s "
 	    "SELECT (SELECT count(*) FROM done)::text, "
 	    "CASE WHEN EXISTS (SELECT FROM done) THEN 'true' ELSE "
-	    "(SELECT EXISTS (SELECT FROM %s AS t WHERE %s))::text END",
-	    how, row, m->unread, returned, put, m->table, row)
+	    "coalesce((SELECT CASE WHEN %s THEN 'kept' ELSE 'true' END "
+	    "FROM %s AS t WHERE %s LIMIT 1), 'false') END",
+	    how, row, same, returned, put, same, m->table, row)
 	    .ptr;
 }
 
@@ -230,7 +244,7 @@ static const char *
 dead_payload(const struct maker *m, const char *there)
 {
 	return arena_printf(m->arena,
-	    "CASE WHEN $7::text = 'whole' THEN %s ELSE $5::bytea END AS body",
+	    "CASE WHEN $8::text = 'whole' THEN %s ELSE $6::bytea END AS body",
 	    there)
 	    .ptr;
 }
@@ -246,7 +260,7 @@ whole_payload(const struct maker *m)
 	    .ptr;
 }
 
-/* A dead letter is taken away, with what is put for it. */
+/* A dead letter, which has no version, is taken away, with what is put. */
 static const char *
 letter_of(const struct maker *m, const char *put, const char *returned)
 {
@@ -254,7 +268,8 @@ letter_of(const struct maker *m, const char *put, const char *returned)
 	    postgres_sql_table(m->arena, m->source->dead_letters);
 	return arena_printf(m->arena,
 	    "WITH done AS (DELETE FROM %.*s AS d "
-	    "WHERE d.number = $1::text::bigint RETURNING %s)%s "
+	    "WHERE d.number = $1::text::bigint AND $2::text IS NULL "
+	    "RETURNING %s)%s "
 	    "SELECT (SELECT count(*) FROM done)::text, 'true'",
 	    SPAN_FMT(dead), returned, put)
 	    .ptr;
@@ -312,8 +327,8 @@ put_result(const struct maker *m)
 	return arena_printf(m->arena,
 	    ", put AS (INSERT INTO %.*s "
 	    "(id, status, headers, body, key_id, created) "
-	    "SELECT $2::text, $3::text::int, $4::text::json, $5::bytea, "
-	    "$6::text, now() FROM done)",
+	    "SELECT $3::text, $4::text::int, $5::text::json, $6::bytea, "
+	    "$7::text, now() FROM done)",
 	    SPAN_FMT(table))
 	    .ptr;
 }
@@ -326,7 +341,7 @@ put_dead(const struct maker *m)
 	return arena_printf(m->arena,
 	    ", put AS (INSERT INTO %.*s "
 	    "(id, entity, type, payload, headers, created) "
-	    "SELECT $2::text, $3::text, $4::text, body, $6::text::json, "
+	    "SELECT $3::text, $4::text, $5::text, body, $7::text::json, "
 	    "now() FROM done)",
 	    SPAN_FMT(table))
 	    .ptr;

@@ -21,6 +21,7 @@ struct postgres_types {
 	bool ordered;      /* new rows are mostly behind those before them */
 	bool has_time;     /* the order is a time */
 	bool bytes;        /* the payload is a bytea */
+	bool versioned;    /* its rows have an xmin, all of them */
 };
 
 struct postgres_sql {
@@ -58,6 +59,7 @@ enum postgres_column {
 	COLUMN_TOO_LARGE, /* "true" */
 	COLUMN_IS_NULL,   /* the payload; "true" */
 	COLUMN_COUNT,     /* how many rows the limit let through */
+	COLUMN_VERSION,   /* of the row's bytes; null: it has none */
 };
 
 /* The columns that letters gives, all of them texts but the payload. */

@@ -163,6 +163,54 @@ def two_gateways_share_a_table_in_order(bench):
 
 
 @test
+def a_row_that_was_written_anew_is_another_message(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream)
+    gateway = bench.serve(config)
+    hold = upstream.hold()
+    row = outbox.add({"n": 1}, headers={"Idempotency-Key": "k1"})
+    hold.wait_arrived()
+    outbox.postgres(
+        "UPDATE outbox SET payload = '{\"n\": 2}', "
+        f"headers = '{{\"Idempotency-Key\": \"k2\"}}' WHERE id = {row}")
+    hold.release()
+    ended(gateway, 2, position=row)
+    equal((outbox.unread(), sent(upstream)), ([], [1, 2]))
+
+
+@test
+def a_row_that_was_touched_is_not_executed_again(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream)
+    gateway = bench.serve(config)
+    hold = upstream.hold()
+    row = outbox.add({"n": 1})
+    hold.wait_arrived()
+    outbox.postgres(f"UPDATE outbox SET made = now() WHERE id = {row}")
+    hold.release()
+    ended(gateway, 1, outcome="duplicate", position=row)
+    equal((outbox.unread(), sent(upstream)), ([], [1]))
+
+
+@test
+def a_row_that_the_server_keeps_stops_the_source(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream)
+    outbox.postgres(
+        "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN RETURN NULL; END'; CREATE TRIGGER keep BEFORE DELETE "
+        "ON outbox FOR EACH ROW EXECUTE FUNCTION keep()")
+    gateway = bench.serve(config)
+    row = outbox.add({"n": 1})
+    stands = gateway.wait_for_log("source_stands", reason="broker")
+    assert "keeps it" in stands["error"], stands
+    equal((outbox.unread(), gateway.find_log("message")), ([row], []))
+    outbox.postgres("DROP TRIGGER keep ON outbox")
+    ended(gateway, 1, outcome="executed", position=row)
+    equal((outbox.unread(), sent(upstream)), ([], [1]))
+
+
+@test
 def a_drain_gives_rows_back(bench):
     upstream = bench.upstream()
     outbox, config = begin(bench, upstream)
