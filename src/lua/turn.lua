@@ -22,6 +22,9 @@ local act, token, lease, own = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local number, ends, holder = string.match(
     redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+) (%S+)$')
 number, ends = tonumber(number) or 0, tonumber(ends) or 0
+if number >= 2^53 then -- damaged: no clock says that
+	number = 0
+end
 
 local function write(till, whose)
 	redis.call('SET', KEYS[1], string.format('%.0f %.0f %s', number, till,

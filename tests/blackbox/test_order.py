@@ -171,6 +171,22 @@ def a_gateway_that_leaves_gives_its_turn_away_at_once(bench):
 
 
 @test
+def a_turn_that_is_damaged_is_taken_all_the_same(bench):
+    upstream = bench.upstream()
+    stream, config = begin(bench, upstream)
+    first = bench.serve(config)
+    stream.add(body=body("a", 0))
+    finished(first, 1)
+    first.kill()
+    [turn] = [name for name in bench.redis.keys() if b":turn:" in name]
+    bench.redis("SET", turn, "9" * 20 + " " + "9" * 20 + " x")
+    stream.add(body=body("a", 1))
+    second = bench.serve(config)
+    finished(second, 1)
+    equal(of("a", executed(upstream)), [0, 1])
+
+
+@test
 def what_a_dead_reader_left_comes_before_what_is_new(bench):
     upstream = bench.upstream()
     stream, config = begin(bench, upstream)
