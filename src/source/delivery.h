@@ -38,6 +38,7 @@ struct delivery {
 	bool probe;     /* it tries for all others */
 	struct op rest;
 	bool resting;
+	bool starving; /* it waits for memory */
 	bool held; /* it rests until somebody decides */
 	/* What operators are told: HELD, RETRYING or WAITING, and why. */
 	enum message_state rested;

@@ -76,6 +76,7 @@ await_memory(struct delivery *d)
 {
 	delivery_unshape(d);
 	delivery_probed(d);
+	source_credit_starve(d->source, d, true);
 	return delivery_to(d, DELIVERY_LOOK, MORE);
 }
 
@@ -96,6 +97,7 @@ delivery_shape(struct machine *machine)
 		    shape_body(d->source->source, m, &d->body, &detail);
 	if (verdict == SHAPE_NO_MEMORY)
 		return await_memory(d);
+	source_credit_starve(d->source, d, false);
 	if (verdict != SHAPE_GOOD)
 		condemn_misshapen(d, verdict, detail);
 	if (!d->placed)

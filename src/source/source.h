@@ -52,6 +52,7 @@ struct source {
 	struct lanes *lanes;
 	unsigned in_flight; /* taken and at work */
 	unsigned resting;   /* held, or waiting to be tried again */
+	unsigned starving; /* wait for memory for their bodies */
 	unsigned credit;    /* that the reader has now */
 	uint64_t taken;     /* of all times */
 

@@ -4,13 +4,16 @@
 #include "source/source_credit.h"
 #include "source/source_standing.h"
 
-/* Clients come first: sources leave them a quarter. */
+/*
+ * Clients come first: sources leave them a quarter.  And who is here already
+ * comes before who is not.
+ */
 static bool
 memory_is_short(const struct source *s)
 {
 	struct budget *budget = s->worker->budget;
 	size_t used = atomic_load_explicit(&budget->used, memory_order_relaxed);
-	return used >= budget_limit(budget) / 4 * 3;
+	return s->starving > 0 || used >= budget_limit(budget) / 4 * 3;
 }
 
 static unsigned
@@ -98,9 +101,20 @@ source_credit_place(struct source *s, struct delivery *d)
 }
 
 void
+source_credit_starve(struct source *s, struct delivery *d, bool starves)
+{
+	if (d->starving == starves)
+		return;
+	d->starving = starves;
+	s->starving += starves ? 1u : -1u;
+	source_credit_settle(s);
+}
+
+void
 source_credit_end(struct source *s, struct delivery *d)
 {
 	source_credit_rest(s, d, false);
+	source_credit_starve(s, d, false);
 	if (lanes_rests(&d->place))
 		count_resting(s, -1);
 	lanes_leave(s->lanes, &d->place);

@@ -20,6 +20,9 @@ void source_credit_settle(struct source *source);
 /* It rests from now on, and all of its lane behind it; or it does no more. */
 void source_credit_rest(
     struct source *source, struct delivery *d, bool rests);
+/* It waits for memory for its body: no other one is taken meanwhile. */
+void source_credit_starve(
+    struct source *source, struct delivery *d, bool starves);
 /* It has taken its place in its lane. */
 void source_credit_place(struct source *source, struct delivery *d);
 /* It is over, and leaves its place. */

@@ -469,6 +469,22 @@ def large_messages_leave_memory_for_their_requests(bench):
 
 
 @test
+def messages_that_wait_for_memory_come_before_others(bench):
+    upstream = bench.upstream()
+    stream = Stream(bench.own_redis())
+    config = bench.config(upstream, {"max_request_body": "4MiB"},
+                          limits={"in_flight_bytes": "8MiB"})
+    source(config, stream)
+    body = b'"' + b"x" * (3 * 1024 * 1024) + b'"'
+    for n in range(12):
+        stream.add(body=body, idempotency_key=f"k{n}")
+    gateway = bench.serve(config)
+    gateway.wait_until(lambda: len(gateway.find_log(
+        "message", outcome="executed")) == 12, "all are executed")
+    equal((upstream.count(), stream.pending()), (12, []))
+
+
+@test
 def two_gateways_share_a_stream(bench):
     upstream = bench.upstream()
     stream, gateway = started(bench, upstream)
