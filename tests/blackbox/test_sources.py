@@ -418,6 +418,28 @@ def dead_letters_that_cannot_be_put_stop_the_source(bench):
 
 
 @test
+def a_lane_is_free_whose_first_was_no_dead_letter_after_all(bench):
+    upstream = bench.upstream(first_unanswered())
+    stream, gateway = started(
+        bench, upstream, {"lease": "2s"},
+        {"hold": "100ms", "order_by": ["/a"]},
+        admin={"listen": "127.0.0.1:0"}, redis=lasting_redis(bench))
+    stream.redis("SET", "charges:dead", "no stream")
+    stream.add(body=b'{"a":1}', idempotency_key="k1")
+    held = gateway.wait_for_log("message_held", source="charges")
+    gateway.wait_for_log("source_stands", reason="dead-letters")
+    Admin(gateway).act(held["key_id"], "complete", {
+        "status": 201, "headers": {}, "body": "{}"})
+    gateway.kill()
+    stream.redis("DEL", "charges:dead")
+    stream.add(body=b'{"a":1}', idempotency_key="k2")
+    second = bench.serve(gateway.config)
+    second.wait_for_log("message", outcome="duplicate")
+    second.wait_for_log("message", outcome="executed")
+    equal((stream.entries("charges:dead"), stream.pending()), ([], []))
+
+
+@test
 def a_drain_gives_everything_back_and_loses_nothing(bench):
     upstream = bench.upstream()
     stream, gateway = started(bench, upstream)
