@@ -70,6 +70,9 @@ delivery_claim(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct claimant *c = &d->c;
+	/* A process that was frozen has read on: it hears of its loss next. */
+	if (!source_may_begin(d->source))
+		return delivery_to(d, DELIVERY_LOOK, MORE);
 	/* An outcome that Redis might not take must have a place to go. */
 	if (!journal_relay_can_write(&c->worker->journal_relay)) {
 		source_standing_begin(d->source, STANDING_STORE,

@@ -178,6 +178,13 @@ source_turn(const struct source *s)
 	return needs_turn(s->source) ? &s->turn : NULL;
 }
 
+bool
+source_may_begin(const struct source *s)
+{
+	const struct turn *turn = source_turn(s);
+	return turn == NULL || turn_is_held(turn);
+}
+
 static void
 on_gained(void *arg)
 {

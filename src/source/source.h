@@ -83,3 +83,8 @@ void source_free(struct source **source);
 
 /* The turn that it needs and has; NULL: it needs none. */
 const struct turn *source_turn(const struct source *source);
+/*
+ * Whether what it has taken may be begun: it needs no turn, or has it at this
+ * moment, whatever the loop has come to.
+ */
+bool source_may_begin(const struct source *source);
