@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The model of two messages (turn, lane, acknowledgement), searched by spin."""
+
+from once import tap
+from once.tap import each, equal, test
+
+from searching import Model
+
+tap.LIMIT_S = 300
+
+MODEL = Model("message.pml")
+
+VARIANTS = [
+    ("an order", ""),
+    ("one key, and a client has it too", "ONE_KEY CALLER"),
+    ("one key, which is tried again", "ONE_KEY RETRIES"),
+    ("no order, and gateways of one name", "UNORDERED ONE_KEY ONE_NAME"),
+]
+
+MISTAKES = [
+    ("claiming what is PROCESSING elsewhere executes twice",
+     "CLAIM_ANYWAY", "ONCE"),
+    ("a put for what is not pending any more is a second one",
+     "UNORDERED BLIND_PUT", "ONE_PUT"),
+    ("a put that is not one step with its acknowledgement is done again",
+     "TWO_STEPS", "ONE_PUT"),
+    ("acknowledging from the journal loses what only a disk has",
+     "JOURNAL_ACKS", "STORED"),
+    ("acknowledging what nobody knows loses it",
+     "DOUBT_ACKS", "STORED"),
+    ("a turn that is not given up before its end lets two read",
+     "LATE_TURN", "ORDER"),
+    ("a claim by who was frozen and lost its turn overtakes",
+     "TURN_UNSEEN", "ORDER"),
+    ("reading new messages before those that others had overtakes them",
+     "NEW_FIRST", "ORDER"),
+    ("a message that does not wait for the one before it overtakes it",
+     "NO_LANES", "ORDER"),
+    ("a lane that is parked after the put is passed by what is behind",
+     "PARK_LATER", "ORDER"),
+    ("a parked lane that is not asked for at a new turn is passed",
+     "PARKED_BEFORE", "ORDER"),
+    ("parking without the turn leaves a lane that nothing frees",
+     "PARK_UNFENCED", "LEADS"),
+    ("a lane whose first was executed after all is never freed",
+     "STAYS_PARKED", "LEADS"),
+    ("what a gateway had that died is left for ever",
+     "NO_TAKING_OVER", "ENDS"),
+]
+
+
+@each(VARIANTS)
+def every_promise_is_kept(bench, macros):
+    MODEL.is_kept(bench, macros)
+
+
+@each(MISTAKES)
+def a_mistake_is_found(bench, macros, promise):
+    MODEL.is_broken(bench, macros, promise)
+
+
+@test
+def every_macro_of_the_model_is_tried(bench):
+    equal(MODEL.macros(), {macro for _, macros, *_ in (*VARIANTS, *MISTAKES)
+                           for macro in macros.split()})
+
+
+@test
+def every_promise_is_broken_by_some_mistake(bench):
+    equal({promise for *_, promise in MISTAKES}, MODEL.promises())
+
+
+tap.main()
