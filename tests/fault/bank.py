@@ -17,6 +17,7 @@ class Entry:
         self.move = move
         self.at = time.monotonic()
         self.attempt = request.get("Idempotency-Attempt")
+        self.key = request.get("Idempotency-Key")
         self.number = None  # of the payment; None: it was not made
         self.whole = False  # its answer left without an accident
 
@@ -32,8 +33,9 @@ class Bank(Upstream):
     lose  makes it, and closes without an answer
     mute  makes it, and never answers
     drop  closes without having made it
+    refuse  makes a record of it, and answers 402
     busy  answers 503 without having made it
-    hold  makes it, and answers once release() was called
+    hold  makes it, and answers, or as held_move says, after release()
 
     accident: what becomes of every answer: None, "close", "reset" or a number
     of bytes after which it is cut.  shy: questions are answered 500.
@@ -48,6 +50,7 @@ class Bank(Upstream):
         self.shy = False
         self.on_question = lambda connection: None
         self.held = Hold()
+        self.held_move = "pay"  # what becomes of what was held
         self.padding = 0
         self.pause = None
         super().__init__(self._meet)
@@ -97,12 +100,15 @@ class Bank(Upstream):
         connection.reader.more()
         connection.close()
 
+    def _refuse(self, connection, entry):
+        entry.whole = self._say(connection, receipt(entry.number, 402))
+
     def _busy(self, connection, entry):
         self._say(connection, answer(503, b"busy"))
 
     def _hold(self, connection, entry):
         self.held.wait()
-        self._pay(connection, entry)
+        getattr(self, "_" + self.held_move)(connection, entry)
 
     def _question(self, connection):
         self.on_question(connection)

@@ -37,12 +37,13 @@ RETRY_S = 0.05  # between two retries
 AMOUNT = b'{"amount":1000,"order":"o-1"}'
 
 
-def steps():
-    """The steps of tbl/steps.h, as ONCE_FAULT names them."""
+def steps(*machines):
+    """The steps of these machines in tbl/steps.h, as ONCE_FAULT names them."""
     with open(source("src/tbl/steps.h"), encoding="utf-8") as file:
         found = re.findall(r"^([A-Z]+)_STEP\(\s*([A-Z_]+),", file.read(),
                            re.M)
-    names = [f"{machine.lower()}:{name}" for machine, name in found]
+    names = [f"{machine.lower()}:{name}" for machine, name in found
+             if machine.lower() in machines]
     assert len(names) > 20, "tbl/steps.h reads otherwise than it did"
     return names
 
@@ -171,6 +172,9 @@ class Cell:
         self.collect()
         for gateway in [self.gateway, *self.others]:
             self.settle(gateway)
+        self.check()
+
+    def check(self):
         checker.check(self)
 
     def _build(self):
@@ -304,10 +308,10 @@ def start_all():
     planned.clear()
 
 
-def one_step(_bench, number, at):
-    assert at in REACHED, (
-        f"no scenario comes to {at}: give it a line in "
-        "tests/fault/scenarios.py")
+def one_step(_bench, number, at, reached):
+    assert at in reached, (
+        f"no scenario comes to {at}: give it a line in REACHED "
+        "(tests/fault/scenarios.py, deliveries.py)")
     start_all()
     errors = [run.exception() for run in runs[number]]
     if os.environ.get("ONCE_TIMES"):
@@ -318,24 +322,25 @@ def one_step(_bench, number, at):
         [f"{len(troubles)} of {len(errors)} cells", *troubles])
 
 
-def chosen(at, faults, brief):
+def chosen(at, faults, brief, reached, cell):
     """The cells of a step.  `make check` leaves out variants of a fault and,
     where a torture is brief, all scenarios but the first."""
     long = os.environ.get("ONCE_LONG")
-    return [Cell(at, scenario, fault)
-            for scenario in REACHED[at][:1 if brief and not long else None]
+    return [cell(at, scenario, fault)
+            for scenario in reached[at][:1 if brief and not long else None]
             for fault in faults[:None if long else 1]]
 
 
-def torture(title, *faults, brief=False):
-    """Marks a test for each step, in which the fault strikes, and with
-    ONCE_LONG its variants too."""
-    for at in steps():
+def torture(title, *faults, brief=False, machines=("request", "execution"),
+            reached=REACHED, cell=Cell):
+    """Marks a test for each step of these machines, in which the fault
+    strikes, and with ONCE_LONG its variants too."""
+    for at in steps(*machines):
         words = f"{title} at {at}"
         number = len(tap.tests)
-        tap.tests.append((words, one_step, (number, at)))
-        if at in REACHED and wanted(words):
-            planned.append((number, chosen(at, faults, brief)))
+        tap.tests.append((words, one_step, (number, at, reached)))
+        if at in reached and wanted(words):
+            planned.append((number, chosen(at, faults, brief, reached, cell)))
 
 
 def skip(title, why):

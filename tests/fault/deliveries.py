@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Cells of the matrix in which a gateway stops at a step of a delivery: the
+payment is a message of a stream, which a Redis of its own has.
+
+A scenario makes the delivery come to the step; REACHED says which does.  A new
+DELIVERY_STEP of tbl/steps.h needs a line there.  In the end each message is
+acknowledged, with its record COMPLETED or as a dead letter, or it is held."""
+
+from once.messages import Stream, as_text, source
+from once.wait import Late, eventually
+
+from faults import Fault
+from matrix import AMOUNT, DURABLE, Cell, torture
+from scenarios import Scenario, shut
+
+NOTICE_S = 1  # for a fault to be noticed
+MEETINGS = ("source_stands", "message_held", "message")
+END_S = 45  # for messages to end: a turn of 5 s, probes of up to 4 s
+
+
+class Message(Scenario):
+    """One message, and all goes well."""
+
+    members = {}  # of the source
+
+    def provoke(self, cell):
+        cell.bank.moves = list(self.moves)
+        cell.add(0)
+
+
+class InOrder(Message):
+    members = {"order_by": ["/order"]}
+    move = "pay"
+
+    def provoke(self, cell):
+        cell.bank.moves = ["hold"]
+        cell.bank.held_move = self.move
+        cell.add(0)
+        cell.bank.held.wait_arrived()
+        cell.add(1)
+        cell.gateway.wait_for_steps("TURNED", 1)
+        cell.bank.release()
+
+
+class Refused(Message):
+    """The upstream refuses it: a dead letter."""
+
+    moves = ["refuse"]
+
+
+class Parked(InOrder):
+    """The first of an order is a dead letter, the second follows it."""
+
+    move = "refuse"
+
+
+class Released(Message):
+    moves = ["busy"]
+
+
+class Held(Message):
+    """Nobody knows the outcome."""
+
+    moves = ["lose"]
+
+
+class Unsent(Message):
+    """Nobody listens where the upstream was."""
+
+    def prepare(self, cell):
+        shut(cell)
+
+    def heal(self, cell):
+        cell.door.accept()
+
+
+class Standing(Message):
+    """Results cannot be put, so the source stands still, and one message tries
+    it again after a while."""
+
+    members = {"results": {"stream": "no-stream"}}
+
+    def prepare(self, cell):
+        cell.broker("SET", "no-stream", "")
+
+    def heal(self, cell):
+        cell.broker("DEL", "no-stream")
+
+
+class Elsewhere(Message):
+    """A client's request with the same key is under way."""
+
+    def provoke(self, cell):
+        cell.bank.moves = ["hold"]
+        cell.pay(cell.gateway)
+        cell.bank.held.wait_arrived()
+        cell.add(0)
+
+    def heal(self, cell):
+        cell.bank.release()
+
+
+class Heard(Elsewhere):
+    def provoke(self, cell):
+        super().provoke(cell)
+        cell.gateway.wait_for_steps("HEARD", 1)
+        cell.bank.release()
+
+
+class NotStored(Message):
+    """The store is gone when the answer comes."""
+
+    def provoke(self, cell):
+        cell.bank.moves = ["hold"]
+        cell.add(0)
+        cell.bank.held.wait_arrived()
+        cell.redis.kill()
+        cell.bank.release()
+
+    def heal(self, cell):
+        cell.revive_redis()
+
+
+SCENARIOS = {
+    Message: ("SHAPE", "TURN", "STAND", "CLAIM", "CLAIMED", "START", "JOINED",
+              "FINISH", "FINISHED", "END"),
+    InOrder: ("TURNED",), Parked: ("FOLLOW", "FOLLOWED", "PARKED"),
+    Standing: ("STOOD",), Elsewhere: ("WAIT",), Heard: ("HEARD",),
+    Held: ("HOLD",), Unsent: ("UNSENT",), NotStored: ("LOOK",),
+    Released: ("BACK_OFF", "RESTED"), Refused: ("REFUSE", "BURY", "PARK")}
+REACHED = {f"delivery:{step}": [scenario]
+           for scenario, some in SCENARIOS.items() for step in some}
+
+
+class MessageCell(Cell):
+    def _build(self):
+        super()._build()
+        self.broker = self.bench.own_redis(*DURABLE)
+        self.stream = Stream(self.broker)
+        self.added = 0
+        # The broker's timeout is the store's.
+        source(self.config, self.stream, **{
+            "results": {"stream": "done"}, "retry": {
+                "first": "100ms", "most": "200ms", "attempts": 5},
+            **self.scenario.members})
+        self.results = self.config["sources"]["charges"]["results"]["stream"]
+
+    def add(self, number):
+        """The first has the key of the client's payments."""
+        self.added += 1
+        self.stream.add(body=AMOUNT, idempotency_key=(
+            "k" if number == 0 else f"k{number}"))
+
+    def collect(self):
+        """Before the world is healed only waits until the gateway has met the
+        fault, if it does: a client's request may have to wait for that."""
+        if self.healed_at is not None:
+            super().collect()
+        elif self.gateway.running():
+            try:
+                self.gateway.wait_until(self.has_met_it, timeout=NOTICE_S)
+            except Late:
+                pass
+
+    def has_met_it(self):
+        stopped = next(i for i, e in enumerate(self.gateway.events)
+                       if e.get("event") == "fault_point")
+        return any(e.get("event") in MEETINGS
+                   for e in self.gateway.events[stopped:])
+
+    def settle(self, gateway, in_doubt=False):
+        if gateway is self.gateway:
+            eventually(self.is_through, "each message has ended", END_S)
+
+    def is_through(self):
+        self.left = self.pending()
+        return self.left is not None and len(self.left) == len(
+            self.held())
+
+    def pending(self):
+        groups = self.broker("XINFO", "GROUPS", self.stream.name) if \
+            self.broker("EXISTS", self.stream.name) else []
+        return self.stream.pending() if groups else None
+
+    def held(self):
+        """Those that wait for an operator, or behind one that does."""
+        states = self.states()
+        if "U" not in states:
+            return []
+        return self.left if "P" not in states else []
+
+    def states(self):
+        return [self.redis("GETRANGE", name, 2, 2).decode()
+                for name in self.redis.keys() if b":r:" in name]
+
+    def check(self):
+        """The promise."""
+        if not self.fault.kills:
+            assert self.gateway.running(), "the gateway has ended"
+        sent = [e for e in self.bank.entries if e.move != "busy"]
+        most = len({e.key for e in sent})
+        assert len(sent) == most, f"sent {len(sent)} times"
+        results = self.stream.entries(self.results)
+        dead = self.stream.entries(f"{self.stream.name}:dead")
+        ends = [as_text(e["onceproxy-position"]) for e in results + dead]
+        assert len(ends) == len(set(ends)), f"ended twice: {ends}"
+        equal = self.added - len(self.left)
+        assert len(ends) == equal, f"{len(ends)} ends of {equal}"
+        doubted = self.scenario.moves == ["lose"] or \
+            self.fault.kills or self.fault.breaks_answers
+        assert doubted or not self.left, f"held: {self.left}"
+        reasons = {as_text(e["onceproxy-reason"]) for e in dead}
+        assert reasons <= {"refused", "behind"}, reasons
+        done = sum(s == "C" for s in self.states())
+        assert len(ends) <= done + sum(
+            as_text(e["onceproxy-reason"]) == "behind" for e in dead), (
+            f"{ends} acknowledged, {done} records COMPLETED")
+
+
+class BrokerKilled(Fault):
+    def strike(self, cell):
+        cell.broker.kill()
+
+    def heal(self, cell):
+        cell.broker.start()
+
+
+class BrokerFrozen(Fault):
+    store_timeout = "1500ms"
+
+    def strike(self, cell):
+        cell.broker.freeze()
+
+    def heal(self, cell):
+        cell.broker.thaw()
+
+
+def torture_deliveries(title, *faults):
+    torture(title, *faults, machines=("delivery",), reached=REACHED,
+            cell=MessageCell)

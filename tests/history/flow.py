@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What flows through a history of messages: who adds them and who sends the
+same keys by HTTP, the upstream that executes them, and the operator who
+decides about those that are held."""
+
+import json
+import threading
+import time
+from random import Random
+
+from once.deliveries import Act, Arrival, Entry, Told
+from once.http import Broken, Client, keyed
+from once.messages import as_text, fields_of
+from once.redis import RedisClient, RedisError
+from once.upstream import Upstream, answer
+
+LEASE_S = 1
+# How the upstream treats an attempt; all but release is an execution.
+BEHAVIOURS = {"answer": 60, "slow": 12, "outlast": 2, "refuse": 2,
+              "release": 8, "lose": 2, "reset": 2}
+NEVER = 0.006  # of all keys are released each time
+BACKLOG = 200  # so many unread ones are enough
+PATH = "/v1/charges"
+
+
+class Flow:
+    """What the seed says of each message."""
+
+    def __init__(self, seed, ordered):
+        self.seed, self.ordered = seed, ordered
+
+    def random(self, *words):
+        return Random("/".join(str(w) for w in (self.seed, *words)))
+
+    def entry(self, number):
+        """Entities live for a while, some at the same time."""
+        random = self.random("entry", number)
+        if self.ordered and random.random() < 0.2:
+            return Entry(f"key-{number}", f"free-{number % 50}")
+        return Entry(f"key-{number}",
+                     f"account-{number // 40}-{random.randrange(4)}")
+
+    def behaviour(self, key, attempt):
+        if self.random("never", key).random() < NEVER:
+            return "release"
+        random = self.random("behaviour", key, attempt)
+        return random.choices(
+            list(BEHAVIOURS), list(BEHAVIOURS.values()))[0]
+
+
+def body_of(entry):
+    return json.dumps({"key": entry.key, "account": entry.entity}).encode()
+
+
+class Ledger(Upstream):
+    """honest: from now on it answers everything at once and well."""
+
+    def __init__(self, flow, told, now):
+        self.flow, self.told, self.now = flow, told, now
+        self.honest = False
+        self.lock = threading.Lock()
+        self.over = threading.Event()
+        self.count_names = 0
+        super().__init__(self.execute)
+
+    def stop(self):
+        self.over.set()
+        super().stop()
+
+    def name(self, letter="e"):
+        """Of an answer.  Hold the lock."""
+        self.count_names += 1
+        return f"{letter}{self.count_names}"
+
+    def execute(self, connection, request):
+        key = request.get("Idempotency-Key")
+        attempt = int(request.get("Idempotency-Attempt"))
+        behaviour = self.flow.behaviour(key, attempt)
+        if self.honest and behaviour != "release":
+            behaviour = "answer"
+        with self.lock:
+            arrival = Arrival(
+                key, attempt, self.now(), behaviour != "release",
+                {"refuse": 402, "release": 503}.get(behaviour, 201),
+                self.name())
+            self.told.arrivals.append(arrival)
+        if behaviour == "slow":
+            self.over.wait(self.flow.random("slow", key).uniform(0.05, 0.7))
+        elif behaviour == "outlast":
+            self.over.wait(LEASE_S + 0.4)
+        arrival.ready = self.now()
+        if behaviour == "lose":
+            connection.close()
+        elif behaviour == "reset":
+            connection.reset()
+        else:
+            connection.send(answer(
+                arrival.status, answer_of(arrival.name, key),
+                [("Content-Type", "application/json")]))
+
+    def decide(self, key):
+        """The act of an operator who knows what was executed, noted before it
+        is done."""
+        with self.lock:
+            done = any(a.key == key and a.effect
+                       for a in self.told.arrivals)
+            act = Act(key, "complete" if done else "release", self.now(),
+                      self.name("o") if done else "")
+            self.told.acts.append(act)
+        return act
+
+
+def answer_of(name, key):
+    return json.dumps({"execution": name, "of": key}).encode()
+
+
+class Producer:
+    """Adds what the flow has, some a second time, each at a moment of its
+    own."""
+
+    def __init__(self, world):
+        self.world, self.flow = world, world.flow
+        self.client = None
+        self.added = 0
+        self.known = []  # entries that were added, or are about to be
+
+    def run(self):
+        number = 0
+        while not self.world.over.is_set():
+            random = self.flow.random("produce", number)
+            self.known.append(self.flow.entry(number))
+            if not self.add(self.known[-1]):
+                return
+            while random.random() < 0.12:
+                if not self.add(self.flow.entry(
+                        max(0, number - random.randrange(60)))):
+                    return
+            number += 1
+            if random.random() < 0.5:
+                self.world.over.wait(random.uniform(0, 0.05))
+
+    def add(self, entry):
+        """Until it is there, maybe twice; False: it is over."""
+        while not self.world.over.is_set():
+            try:
+                if self.client is None:
+                    self.client = RedisClient(self.world.broker.path, 5)
+                if self.is_behind():
+                    self.world.over.wait(0.1)
+                    continue
+                self.client("XADD", self.world.stream.name, "*", "body",
+                            body_of(entry), "idempotency_key", entry.key)
+                self.added += 1
+                return True
+            except (OSError, AssertionError, ValueError, RedisError):
+                self.client = None
+                self.world.over.wait(0.05)
+        return False
+
+    def is_behind(self):
+        """The readers have too much to do."""
+        ended = sum(self.client("XLEN", name) for name in (
+            "done", f"{self.world.stream.name}:dead"))
+        return self.added - ended - len(self.world.told.gone) > BACKLOG
+
+
+def send_keys(world, number):
+    """A client that sends keys of messages, with the same bytes."""
+    step = 0
+    while not world.over.is_set():
+        step += 1
+        random = world.flow.random("client", number, step)
+        known = world.producer.known[-40:]
+        world.over.wait(random.uniform(0, 0.08))
+        if not known:
+            continue
+        entry = random.choice(known)
+        if world.flow.ordered and not entry.free:
+            continue
+        try:
+            ask(world, entry, random.choice(world.gateways))
+        except (OSError, Broken):
+            pass  # nobody knows
+
+
+def ask(world, entry, gateway):
+    with Client(gateway.address, 5) as client:
+        client.send(keyed(entry.key, body=body_of(entry), target=PATH))
+        got = client.read()
+    if got is not None and got.problem is None and got.status != 503:
+        told = got.json()
+        world.told.told.append(
+            Told(entry.key, told["execution"], got.replayed))
+
+
+class Watcher:
+    """Looks at the broker and then at the store, so that what was acknowledged
+    before its record was COMPLETED is seen."""
+
+    SCRIPT = """
+        local key, group, from = KEYS[1], ARGV[1], ARGV[2]
+        local last
+        for _, each in ipairs(redis.call('XINFO', 'GROUPS', key)) do
+            local m = {}
+            for i = 1, #each, 2 do m[each[i]] = each[i + 1] end
+            if m.name == group then last = m['last-delivered-id'] end
+        end
+        if not last then return {} end
+        local pending, found = {}, {}
+        for _, each in ipairs(redis.call(
+            'XPENDING', key, group, '-', '+', 100000)) do
+            pending[each[1]] = true
+        end
+        for _, each in ipairs(redis.call('XRANGE', key, '-', last)) do
+            if not pending[each[1]] then found[#found + 1] = each[1] end
+        end
+        return found"""
+    STATES = """
+        local found = {}
+        for _, name in ipairs(redis.call('KEYS', '*:r:*')) do
+            found[#found + 1] = name
+            found[#found + 1] = redis.call('GETRANGE', name, 2, 2)
+        end
+        return found"""
+
+    def __init__(self, world):
+        self.world = world
+        self.done = set()
+        self.samples = []  # (when, new positions, {record: letter})
+
+    def look(self):
+        """Both must answer in time, else it is for another time."""
+        world = self.world
+        try:
+            broker = RedisClient(world.broker.path, 2)
+            store = RedisClient(world.store.path, 2)
+            ended = broker("EVAL", self.SCRIPT, 1, world.stream.name,
+                           world.stream.group, "")
+            letters = store("EVAL", self.STATES, 0)
+        except (OSError, AssertionError, ValueError, RedisError):
+            return
+        fresh = {as_text(p) for p in ended} - self.done
+        self.done |= fresh
+        self.samples.append((world.now(), fresh, dict(zip(
+            (as_text(n) for n in letters[::2]),
+            (as_text(v) for v in letters[1::2])))))
+
+    def run(self):
+        while not self.world.over.wait(0.7):
+            self.look()
+
+
+class Operator:
+    """Decides about what is held, as the ledger says."""
+
+    def __init__(self, world):
+        self.world = world
+        self.heard = {}  # by gateway, how much of its log
+
+    def run(self):
+        while not self.world.ended.wait(0.3):
+            self.decide_all()
+
+    def decide_all(self):
+        for gateway in list(self.world.bench.gateways):
+            since = self.heard.get(gateway, 0)
+            events = gateway.events[since:]
+            held = [e for e in events if e.get("event") == "message_held"]
+            if all([self.decide(e) for e in held]):
+                self.heard[gateway] = since + len(events)
+
+    def decide(self, event):
+        """False: it is to be tried again."""
+        world = self.world
+        try:
+            state = world.state_of(event["key_id"])
+            if state != "UNKNOWN":
+                return state is not None
+            entry = world.entry_at(event["position"])
+            if entry is None:
+                return True
+            act = world.ledger.decide(entry.key)
+            got = world.admin("POST", f"/keys/{event['key_id']}/{act.act}",
+                              {} if act.act == "release" else {
+                "status": 201, "headers": [
+                    ["Content-Type", "application/json"]],
+                "body": answer_of(act.name, entry.key).decode()})
+        except (OSError, AssertionError, ValueError, RedisError):
+            return False
+        return got.status in (200, 404, 409)
+
+
+def entry_of(fields):
+    """What an entry of the stream is, by its fields as Redis has them."""
+    body = json.loads(fields_of(fields)["body"])
+    return Entry(body["key"], body["account"])

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The checker of messages sees each damage that it is made for, and nothing
+where there is none."""
+
+from once.deliveries import (Act, Arrival, Dead, Deliveries, Entry, Result,
+                             Seen, Told, check)
+from once.tap import each, equal, main
+
+
+class Making:
+    """A history in the making; at is the time of the last event."""
+
+    def __init__(self, **members):
+        self.told = Deliveries(max_attempts=3, **members)
+        self.at = 0.0
+
+    def tick(self):
+        self.at += 1
+        return self.at
+
+    def entry(self, position, key="k", entity="a"):
+        self.told.entries[position] = Entry(key, entity)
+        return self
+
+    def sent(self, key="k", attempt=1, name="e1", **members):
+        at = self.tick()
+        self.told.arrivals.append(Arrival(key, attempt, at, **{
+            "name": name, "ready": at + 0.5, **members}))
+        return self
+
+    def act(self, act, key="k", name=""):
+        self.told.acts.append(Act(key, act, self.tick(), name))
+        return self
+
+    def result(self, position, key="k", name="e1", **members):
+        self.told.results.append(Result(position, key, name, **members))
+        return self
+
+    def again(self, position, key="k", name="e1"):
+        return self.result(position, key, name, duplicate=True)
+
+    def dead(self, position, reason):
+        self.told.dead.append(Dead(position, reason, self.tick()))
+        return self
+
+    def client(self, name="e1", key="k"):
+        self.told.told.append(Told(key, name))
+        return self
+
+    def seen(self, position, state):
+        self.told.seen.append(Seen(position, state, self.tick()))
+        return self
+
+    def state(self, state="COMPLETED", key="k"):
+        self.told.states[key] = state
+        return self
+
+    def pending(self, position):
+        self.told.pending.add(position)
+        return self
+
+    def trimmed(self, position):
+        self.told.gone.add(position)
+        self.told.trimmed.add(position)
+        return self
+
+    def counted(self, count):
+        self.told.counted = count
+        return self
+
+    def one(self, position="1-0", key="k", name="e1", entity="a"):
+        """A message that is executed, stored and acknowledged."""
+        return self.entry(position, key, entity).sent(
+            key, name=name).state(key=key).result(position, key, name)
+
+
+def in_order():
+    return Making(ordered=True)
+
+
+GOOD = [
+    ("a message", Making().one().seen("1-0", "C").client()),
+    ("one key twice", Making().one().entry("2-0").again("2-0")),
+    ("what an operator completed", Making().entry("1-0").sent()
+     .act("complete", name="o1").state().again("1-0", name="o1")),
+    ("what an operator released", Making().entry("1-0").sent(effect=False)
+     .act("release").sent(attempt=2, name="e2").state()
+     .result("1-0", name="e2")),
+    ("a release is another attempt", Making().entry("1-0")
+     .sent(effect=False, status=503).sent(attempt=2, name="e2").state()
+     .result("1-0", name="e2")),
+    ("a refusal", Making().entry("1-0").sent(status=402).state()
+     .dead("1-0", "refused").seen("1-0", "C")),
+    ("a group that was reset", Making(resets=1).one().again("1-0")),
+    ("what was trimmed is counted", Making().one().entry("2-0", "lost")
+     .trimmed("2-0").counted(1)),
+    ("one after the other", in_order().one().one("2-0", "l", "e2")),
+    ("others are beside them", in_order().entry("1-0", "k", "b")
+     .one("2-0", "l", "e2").one("1-0", "k", "e1", "b")),
+    ("what is behind a dead letter follows it",
+     in_order().entry("1-0").entry("2-0", "l").sent(status=402).state()
+     .dead("1-0", "refused").dead("2-0", "behind")),
+]
+
+
+@each(GOOD)
+def this_is_no_damage(bench, making):
+    equal(check(making.told), [])
+
+
+BAD = [
+    ("a second execution", "executed 2 times",
+     Making().one().sent(attempt=2)),
+    ("an attempt twice", "an attempt was sent twice",
+     Making().entry("1-0").sent(effect=False).sent().state()
+     .result("1-0")),
+    ("one attempt too many", "sent 4 times",
+     Making().one().sent(attempt=2, effect=False)
+     .sent(attempt=3, effect=False).sent(attempt=4, effect=False)),
+    ("an execution that nobody asked for", "nobody asked for it",
+     Making().one().sent("stranger", name="e2")),
+    ("acknowledged, and not stored", "its record is UNKNOWN",
+     Making().one().state("UNKNOWN")),
+    ("acknowledged, and no record", "its record is None",
+     Making().one().entry("2-0", "lost").again("2-0", "lost")),
+    ("acknowledged before it was stored", "its record was P",
+     Making().one().seen("1-0", "P")),
+    ("stuck", "pending in the end",
+     Making().one().entry("2-0").pending("2-0")),
+    ("no result", "without a result", Making().one().entry("2-0")),
+    ("two results", "has ended 2 times", Making().one().again("1-0")),
+    ("a result that is not marked", "2 results that are no duplicates",
+     Making().one().entry("2-0").result("2-0")),
+    ("the result of another key", "is that of k: e1",
+     Making().one().one("2-0", "l", "e2").entry("3-0", "l")
+     .again("3-0", "k", "e1")),
+    ("two answers", "different answers",
+     Making().one().sent(attempt=2, name="e2").entry("2-0")
+     .again("2-0", name="e2")),
+    ("a client was given another answer", "different answers",
+     Making().one().sent(attempt=2, name="e2").client("e2")),
+    ("a client was given that of another key", "of another key",
+     Making().one().one("2-0", "l", "e2").client("e2")),
+    ("a result of nothing", "which nobody added", Making().one().again("9-0")),
+    ("a result of a refusal", "status 402", Making().entry("1-0")
+     .sent(status=402).state().result("1-0", status=402)),
+    ("a dead letter of what was stored", "refused without a reason",
+     Making().one().entry("2-0").dead("2-0", "refused")),
+    ("a dead letter before its attempts are used up",
+     "exhausted without a reason",
+     Making().one().entry("2-0").dead("2-0", "exhausted")),
+    ("a dead letter of what is held", "unknown without a reason",
+     Making().entry("1-0").sent().state("UNKNOWN").dead("1-0", "unknown")),
+    ("a dead letter for an outage", "malformed without a reason",
+     Making().one().entry("2-0").dead("2-0", "malformed")),
+    ("a loss that is not counted", "1 messages are lost, and 0 counted",
+     Making().one().entry("2-0", "lost").trimmed("2-0")),
+    ("a loss that was none", "1 messages are counted as lost, of 0",
+     Making().one().counted(1)),
+    ("the second before the first", "of a later",
+     in_order().entry("1-0").one("2-0", "l", "e2").one()),
+    ("the second while the first is executed", "while k was executed",
+     in_order().entry("1-0").sent(ready=9).state().result("1-0")
+     .one("2-0", "l", "e2")),
+    ("past a dead letter", "behind a dead letter of its order",
+     in_order().entry("1-0").sent(status=402).state()
+     .dead("1-0", "refused").one("2-0", "l", "e2")),
+    ("behind nothing", "is behind nothing",
+     in_order().one().entry("2-0", "l").dead("2-0", "behind")),
+]
+
+
+@each(BAD)
+def this_damage_is_seen(bench, words, making):
+    found = check(making.told)
+    assert any(words in sentence for _, sentence in found), found
+
+
+main()
