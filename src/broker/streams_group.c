@@ -10,7 +10,7 @@
  * Where a new group begins: a reader's first as the configuration says; a later
  * one behind what this reader knows to be finished, so that whatever is in hand
  * comes again (streams_entry knows it), and nothing is left out that came
- * meanwhile.
+ * meanwhile, or that was pending for another reader, which may be gone.
  */
 static void
 put_start(const struct streams *streams, struct resp *command)
@@ -27,6 +27,9 @@ put_start(const struct streams *streams, struct resp *command)
 	if (streams_hand_ends(&streams->hand, &first, &last) &&
 	    streams_id_cmp(first, id) <= 0)
 		id = streams_hand_id_before(first);
+	if (streams->take.has_floor &&
+	    streams_id_cmp(streams->take.floor, id) < 0)
+		id = streams->take.floor;
 	resp_arg(command, span_of(text, streams_hand_put_id(id, text)));
 }
 

@@ -29,6 +29,24 @@ set_lag(struct streams *streams, int64_t lag)
 	streams_changed(streams);
 }
 
+/* Other readers may be gone for good, so what they had is kept in mind. */
+static void
+take_floor(struct streams *streams, const redisReply *last,
+    const redisReply *pending)
+{
+	struct streams_take *take = &streams->take;
+	struct streams_id id;
+	if (last->type != REDIS_REPLY_STRING ||
+	    pending->type != REDIS_REPLY_STRING ||
+	    !streams_hand_read_id(span_of(last->str, last->len), &id))
+		return;
+	take->floor = id;
+	take->has_floor = true;
+	if (streams_hand_read_id(span_of(pending->str, pending->len), &id) &&
+	    streams_id_cmp(id, take->floor) <= 0)
+		take->floor = streams_hand_id_before(id);
+}
+
 void
 streams_look_read(struct streams_line *line, const redisReply *reply)
 {
@@ -39,11 +57,12 @@ streams_look_read(struct streams_line *line, const redisReply *reply)
 		return;
 	}
 	streams_refused(streams, STREAMS_TO_LOOK, NULL);
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4 ||
 	    reply->element[0]->type != REDIS_REPLY_INTEGER ||
 	    reply->element[1]->type != REDIS_REPLY_INTEGER)
 		return;
 	set_lag(streams, reply->element[1]->integer);
+	take_floor(streams, reply->element[2], reply->element[3]);
 	if (reply->element[0]->integer > 0)
 		streams_lost(streams, BROKER_TRIMMED_UNREAD,
 		    (uint64_t)reply->element[0]->integer, NULL);

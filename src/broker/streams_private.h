@@ -80,6 +80,8 @@ struct streams_take {
 	bool gathering;    /* waits for more credit */
 	struct streams_id cursor; /* the next page is of what lies behind */
 	struct streams_id newest; /* the highest id that came as new */
+	struct streams_id floor;  /* what stands up to it was finished by all */
+	bool has_floor;           /* a look has told it */
 	/* Those that were finished since the read was sent. */
 	struct streams_id *finished;
 	size_t n_finished, finished_size;

@@ -70,7 +70,7 @@ const char streams_script_group[] = BELOW MAP
 const char streams_script_look[] = BELOW MAP
     "local stream = redis.pcall('XINFO', 'STREAM', key)\n"
     "local there = not stream.err and find(key, group)\n"
-    "if not there then return {0, -1} end\n"
+    "if not there then return {0, -1, '', ''} end\n"
     "stream = map(stream)\n"
     "local added, first = stream['entries-added'], stream['first-entry']\n"
     "local read, last = there['entries-read'], there['last-delivered-id']\n"
@@ -85,7 +85,8 @@ const char streams_script_look[] = BELOW MAP
     " lost = read and passed - read\n"
     " read = passed\n"
     "end\n"
-    "return {lost or 0, read and added - read or there.lag or -1}\n";
+    "return {lost or 0, read and added - read or there.lag or -1, last,\n"
+    " redis.call('XPENDING', key, group)[2] or ''}\n";
 
 /* XAUTOCLAIM would drop what others have in hand, however short it was idle. */
 const char streams_script_claim[] = BELOW
