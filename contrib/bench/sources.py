@@ -76,6 +76,8 @@ class Redis:
 class Stream:
     """A stream of so many messages, read by one of READERS."""
 
+    look_s = 0.02  # between two questions of how much is done
+
     def __init__(self, stage, name, reader):
         self.redis, self.name = Redis(stage.redis_path), name
         self.group, self.consumer = READERS[reader]
@@ -166,6 +168,8 @@ class Postgres:
 class Outbox:
     """The table outbox with so many rows, as Debezium has them."""
 
+    look_s = 0.25
+
     def __init__(self, postgres):
         self.postgres, self.count, self.name = postgres, 0, "outbox"
         postgres("CREATE TABLE outbox (id bigserial PRIMARY KEY, "
@@ -203,6 +207,7 @@ def onceproxy(stage, port, source=None, upstream=None):
     with open(argv[-1], encoding="utf-8") as file:
         conf = json.load(file)
     conf["instance"] = INSTANCE
+    conf["store"]["timeout"] = "2s"  # for busy machines
     if upstream:
         conf["upstreams"]["api"]["targets"] = [upstream]
         conf["routes"][0]["idempotency"]["lease"] = "2s"

@@ -130,7 +130,8 @@ OPT(SOURCE, "order_by", SOURCE_ORDER, order_by,
 	"none")
 OPT(SOURCE, "in_flight", COUNT, in_flight, RANGE(1, 10000), RELOAD,
 	"How many messages may be between taken and finished; those held, "
-	"parked or waiting to be retried do not count.",
+	"parked or waiting to be retried do not count. With more than its "
+	"upstream's keepalive, connections are made anew all the time.",
 	64)
 OPT(SOURCE, "retry.first", DURATION, retry_first_ms, RANGE(1, 1 * DAY),
 	RELOAD,
