@@ -9,6 +9,7 @@ const { Pool } = require("undici");
 const Redis = require("ioredis");
 
 const [socket, upstream, stream, when] = process.argv.slice(2);
+const TOKEN = "Bearer sk_test_4eC39HqLyjWDarjtT1zdp7dc";
 const AT_ONCE = 64, GROUP = "consumers", NAME = "consumer";
 const redis = new Redis({ path: socket, enableAutoPipelining: true });
 const taker = new Redis({ path: socket });
@@ -18,8 +19,8 @@ async function call(fields) {
 	const sent = await pool.request({ path: "/v1/charges/s200",
 		method: "POST", body: fields.body, headers: {
 			"content-type": "application/json",
-			authorization: "Bearer sk_test_4eC39HqLyjWDarjtT1zdp7dc",
-			"user-agent": "bench/1.0", accept: "application/json",
+			authorization: TOKEN, "user-agent": "bench/1.0",
+			accept: "application/json",
 			"idempotency-key": fields["idempotency-key"] } });
 	await sent.body.text();
 	if (sent.statusCode >= 400)

@@ -6,6 +6,7 @@ const { Pool } = require("undici");
 const { Client } = require("pg");
 
 const [folder, upstream] = process.argv.slice(2);
+const TOKEN = "Bearer sk_test_4eC39HqLyjWDarjtT1zdp7dc";
 const AT_ONCE = 64, POLL_MS = 500;
 const client = new Client({ host: folder, user: "postgres",
 	database: "postgres" });
@@ -15,8 +16,8 @@ async function call(row) {
 	const sent = await pool.request({ path: "/v1/charges/s200",
 		method: "POST", body: JSON.stringify(row.payload), headers: {
 			"content-type": "application/json",
-			authorization: "Bearer sk_test_4eC39HqLyjWDarjtT1zdp7dc",
-			"user-agent": "bench/1.0", accept: "application/json",
+			authorization: TOKEN, "user-agent": "bench/1.0",
+			accept: "application/json",
 			"idempotency-key": row.headers["Idempotency-Key"] } });
 	await sent.body.text();
 	if (sent.statusCode >= 400)
@@ -26,8 +27,8 @@ async function call(row) {
 async function batch() {
 	await client.query("BEGIN");
 	const { rows } = await client.query(
-		"SELECT id, payload, headers FROM outbox ORDER BY id LIMIT $1 " +
-		"FOR UPDATE SKIP LOCKED", [AT_ONCE]);
+		"SELECT id, payload, headers FROM outbox ORDER BY id " +
+		"LIMIT $1 FOR UPDATE SKIP LOCKED", [AT_ONCE]);
 	await Promise.all(rows.map(call));
 	await client.query("DELETE FROM outbox WHERE id = ANY($1)",
 		[rows.map((row) => row.id)]);
