@@ -12,7 +12,6 @@
 #include "broker/streams_private.h"
 #include "broker/streams_script.h"
 #include "redis/redis_error.h"
-#include "redis/slots.h"
 
 /*
  * An acknowledgement on its way.  One that was sent lives until its reply, even
@@ -99,132 +98,13 @@ end_unsure(struct streams_finish *f)
 
 static void on_finished(struct link_call *call, const redisReply *reply);
 
-static const char *
-target_of(const struct streams *streams, const struct broker_put *put)
-{
-	return put->place == BROKER_RESULTS ? streams->source->results
-					    : streams->source->dead_letters;
-}
-
-static void
-put_script(const struct streams_finish *f, struct resp *command)
-{
-	const struct span parts[] = {INVARIANT(put_while_pending)
-		? span_str(streams_script_pending)
-		: SPAN(""), span_str(streams_script_put)};
-	resp_arg(command, f->whole ? SPAN("EVAL") : SPAN("EVALSHA"));
-	if (f->whole)
-		resp_joined(command, parts, 2);
-	else
-		resp_arg(command, span_str(f->streams->put_sha));
-}
-
-static void
-put_fields(const struct broker_put *put, struct resp *command)
-{
-	for (size_t i = 0; i < put->fields.count; i++) {
-		resp_arg(command, put->fields.list[i].name);
-		resp_arg(command, put->fields.list[i].value);
-	}
-	if (put->has_body) {
-		resp_arg(command, SPAN("body"));
-		resp_arg(command, put->body);
-	}
-}
-
-/* How many of the values the entry's own take the place of. */
-static void
-put_kept(const struct broker_put *put, struct resp *command)
-{
-	if (put->whole)
-		resp_number(command, 2 * (int64_t)put->n_kept);
-	else
-		resp_arg(command, SPAN(""));
-}
-
-static size_t
-count_values(const struct broker_put *put)
-{
-	return 2 * (put->fields.count + put->has_body);
-}
-
-static void
-make_put(const struct streams_finish *f, struct resp *ret_command)
-{
-	const struct streams *streams = f->streams;
-	const struct broker_put *put = f->finish->put;
-	resp_begin(ret_command, 9 + count_values(put));
-	put_script(f, ret_command);
-	resp_arg(ret_command, SPAN("2"));
-	resp_arg(ret_command, streams->key);
-	resp_arg(ret_command, span_str(target_of(streams, put)));
-	resp_arg(ret_command, streams->group);
-	resp_arg(ret_command, span_str(streams->instance));
-	resp_arg(ret_command, f->finish->position);
-	put_kept(put, ret_command);
-	put_fields(put, ret_command);
-}
-
-static void
-make_ack(const struct streams_finish *f, struct resp *ret_command)
-{
-	resp_begin(ret_command, 4);
-	resp_arg(ret_command, SPAN("XACK"));
-	resp_arg(ret_command, f->streams->key);
-	resp_arg(ret_command, f->streams->group);
-	resp_arg(ret_command, f->finish->position);
-}
-
-static bool
-has_put(const struct streams_finish *f)
-{
-	return f->finish->put != NULL &&
-	    f->finish->put->place != BROKER_NOWHERE;
-}
-
-static bool
-is_letter(const struct streams_finish *f)
-{
-	return f->finish->letter.len > 0;
-}
-
-/* What is to become of a dead letter. */
-static void
-make_letter(const struct streams_finish *f, struct resp *ret_command)
-{
-	const struct streams *streams = f->streams;
-	const struct broker_put *put = has_put(f) ? f->finish->put : NULL;
-	struct span dead = span_str(streams->source->dead_letters);
-	resp_begin(ret_command, 9 + (put != NULL ? count_values(put) : 0));
-	resp_arg(ret_command, SPAN("EVAL"));
-	resp_arg(ret_command, span_str(streams_script_letter));
-	resp_arg(ret_command, SPAN("2"));
-	resp_arg(ret_command, dead);
-	resp_arg(ret_command,
-	    put != NULL ? span_str(target_of(streams, put)) : dead);
-	resp_arg(ret_command, streams->group);
-	resp_arg(ret_command, span_str(streams->instance));
-	resp_arg(ret_command, f->finish->letter);
-	if (put == NULL) {
-		resp_arg(ret_command, SPAN(""));
-		return;
-	}
-	put_kept(put, ret_command);
-	put_fields(put, ret_command);
-}
-
 static void
 send_finish(struct streams_finish *f)
 {
 	struct resp command = {0};
 	unjoin(f);
 	join(f, &f->streams->sent);
-	if (is_letter(f))
-		make_letter(f, &command);
-	else if (has_put(f))
-		make_put(f, &command);
-	else
-		make_ack(f, &command);
+	streams_put_command(f->streams, f->finish, f->whole, &command);
 	f->call.done = on_finished;
 	streams_line_send(&f->streams->teller, &f->call, &command);
 	resp_clear(&command);
@@ -418,40 +298,6 @@ more_ms(struct op *op)
 	    : 0;
 }
 
-/* The slot of a key is that of what stands between its first braces. */
-static struct span
-tag_of(struct span key)
-{
-	const char *open = memchr(key.ptr, '{', key.len);
-	if (open == NULL)
-		return key;
-	struct span rest =
-	    span_from(key, (size_t)(open + 1 - key.ptr));
-	const char *close = memchr(rest.ptr, '}', rest.len);
-	return close == NULL || close == rest.ptr
-	    ? key
-	    : span_of(rest.ptr, (size_t)(close - rest.ptr));
-}
-
-/* Why it cannot be done at all; NULL: it can. */
-static const char *
-impossible(const struct streams_finish *f)
-{
-	const struct streams *streams = f->streams;
-	if (is_letter(f) && streams->source->dead_letters == NULL)
-		return "no stream is configured for dead letters";
-	if (!has_put(f))
-		return NULL;
-	const char *target = target_of(streams, f->finish->put);
-	if (target == NULL)
-		return "no stream is configured for it";
-	if (streams->redis->cluster.count > 0 &&
-	    slots_of_tag(tag_of(span_str(target))) !=
-		slots_of_tag(tag_of(streams->key)))
-		return "its stream is in another slot of the cluster";
-	return NULL;
-}
-
 void
 streams_finish_start(struct streams *streams, struct broker_finish *finish)
 {
@@ -459,12 +305,13 @@ streams_finish_start(struct streams *streams, struct broker_finish *finish)
 	f->streams = streams;
 	f->finish = finish;
 	/* A dead letter is in nobody's hand: nothing has the id 0-0. */
-	must(is_letter(f) || streams_hand_read_id(finish->position, &f->id));
+	must(streams_put_is_letter(finish) ||
+	    streams_hand_read_id(finish->position, &f->id));
 	finish->token = f;
 	finish->refused[0] = '\0';
 	op_start(&finish->op, streams->redis->timeout_ms, detach);
 	finish->op.more_ms = more_ms;
-	const char *why = impossible(f);
+	const char *why = streams_put_impossible(streams, finish);
 	join(f, &streams->waiting);
 	if (why != NULL)
 		end_refused(f, why);

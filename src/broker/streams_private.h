@@ -235,6 +235,18 @@ void streams_read_others(
     struct streams *streams, size_t count, int64_t idle_ms);
 void streams_read_init(struct streams *streams);
 
+/* --- streams_put.c --- */
+
+/* Whether something is to be put; whether it is about a dead letter. */
+bool streams_put_is(const struct broker_finish *finish);
+bool streams_put_is_letter(const struct broker_finish *finish);
+/* Why it cannot be done at all, a sentence; NULL: it can. */
+const char *streams_put_impossible(
+    const struct streams *streams, const struct broker_finish *finish);
+/* The command; whole: with the script's text. */
+void streams_put_command(const struct streams *streams,
+    const struct broker_finish *finish, bool whole, struct resp *ret_command);
+
 /* --- streams_finish.c --- */
 
 void streams_finish_start(

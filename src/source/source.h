@@ -17,10 +17,9 @@
  * what becomes of a message, and its broker only as broker/broker.h shows it.
  * One worker has it; that worker's thread only.
  *
- * Circle: delivery, inquiry, letter_view, source, source_credit, source_letters,
- * source_pause, source_standing, sources, sources_view.  A source makes its
- * deliveries, which tell it what stands in their way, and whoever inquires what
- * becomes of them.
+ * Circle: delivery, source, source_credit, source_letters, source_pause,
+ * source_standing.  A source makes its deliveries, which tell it what stands in
+ * their way.
  */
 struct delivery;
 
