@@ -156,7 +156,8 @@ SCENARIOS = {
     Standing: ("STOOD",), Elsewhere: ("WAIT",), Heard: ("HEARD",),
     Held: ("HOLD",), Unsent: ("UNSENT",), NotStored: ("LOOK",),
     Released: ("BACK_OFF", "RESTED"),
-    Replayed: ("RELEASE", "RELEASED", "DECIDE", "DECIDED"), Refused: ("REFUSE", "BURY", "PARK")}
+    Replayed: ("RELEASE", "RELEASED", "DECIDE", "DECIDED"),
+    Refused: ("REFUSE", "BURY", "PARK")}
 REACHED = {f"delivery:{step}": [scenario]
            for scenario, some in SCENARIOS.items() for step in some}
 

@@ -218,7 +218,7 @@ sbench_finish_start(struct sbench_reader *r, struct sbench_finish *f,
 {
 	f->woken = false;
 	f->finish = (struct broker_finish){.position = message->position,
-	    .token = message->token, .put = put};
+	    .letter = message->letter, .token = message->token, .put = put};
 	op_init(&f->finish.op, r->bench->loop, on_woken, f);
 	broker_reader_finish(r->reader, &f->finish);
 	assert_false(f->woken);
