@@ -28,6 +28,20 @@
  * the others back or lets them go on: one machine in several files.  One
  * thread.
  */
+/*
+ * What libmicrohttpd 0.9.75 taught us:
+ * - After MHD_run a timeout of 0 means "run again before you block" (front); a
+ *   TLS handshake that waits is suspended for that (tls).
+ * - It is lenient, and hides where: it reads through us (client_recv), and sees
+ *   only what is strictly right (wire); each start tries that (selftest).
+ * - It zeroes a connection's pool: small, and given back (idle_memory).
+ * - It refuses empty values, and would chunk a 304 or a HEAD (reply); takes no
+ *   answer in the middle of a body, so that is written beside it
+ *   (early_response).
+ * - Resumed, it reads first and drops clients that half closed
+ *   (exchange_stream).
+ * - A connection may ask to be run for ever, deaf to its own end (spin).
+ */
 enum {
 	/* The head of an answer in a connection's pool. */
 	ANSWER_HEAD_BYTES = 18 * 1024,
