@@ -89,21 +89,21 @@ put_script(const struct store_call *call, struct resp *command)
 }
 
 static void
-on_asking(struct link_call *call, const redisReply *reply)
+on_asking(struct link_call *link, const redisReply *reply)
 {
-	node_check_type(CONTAINER_OF(call, struct line, asking), reply,
-	    REDIS_REPLY_STATUS);
+	node_check_type(CONTAINER_OF(link, struct store_call, ahead)->line,
+	    reply, REDIS_REPLY_STATUS);
 }
 
 /* ASKING lets the next command use a slot that is being moved to this node. */
 static void
-send_asking(struct line *line)
+send_asking(struct store_call *call)
 {
 	struct resp command = {0};
 	resp_begin(&command, 1);
 	resp_arg(&command, SPAN("ASKING"));
-	line->asking.done = on_asking;
-	link_send(line->link, &line->asking, &command);
+	call->ahead.done = on_asking;
+	link_send(call->line->link, &call->ahead, &command);
 	resp_clear(&command);
 }
 
@@ -123,7 +123,7 @@ send_call(struct store_call *call)
 	if (call->prepare != NULL)
 		call->prepare(call);
 	if (call->asking)
-		send_asking(line);
+		send_asking(call);
 	name_call(call);
 	resp_begin(&command, 2 + call->n_args + tells + 1);
 	put_script(call, &command);

@@ -40,6 +40,7 @@ enum call_end {
 
 struct store_call {
 	struct link_call link;
+	struct link_call ahead; /* of ASKING: each of them has its own reply */
 	struct store *store;
 	unsigned shard;    /* the shard of all keys that it touches */
 	struct node *node; /* the node that it was sent to or waits for */

@@ -56,7 +56,6 @@ struct line {
 	struct call_queue queue; /* until calls can be sent */
 	bool is_late;   /* a call on it has timed out (operation.c) */
 	bool said_down; /* the log has it that the large one is down */
-	struct link_call asking;
 	/* Each belongs to the file of its name: */
 	struct function_loader loader;
 	struct replicas replicas;

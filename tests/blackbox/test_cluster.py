@@ -351,6 +351,32 @@ def an_outcome_that_comes_while_its_slot_moves_goes_to_disk_first(bench):
 
 
 @test
+def many_retries_at_once_follow_a_slot_that_moves(bench):
+    """Each of them asks the new server by itself."""
+    cluster = bench.cluster()
+    upstream, gateway, _, to = in_one_slot(
+        bench, cluster, cache={"size": 0}, workers=1)
+    keys = [f"k{n}" for n in range(40)]
+    first = [gateway.ask(key).body for key in keys]
+    source = cluster.begin_move(ONE_SLOT, to)
+    cluster.carry(ONE_SLOT, source, to)
+    start = threading.Barrier(len(keys))
+
+    def client(key):
+        start.wait(20)
+        return gateway.ask(key)
+    tasks = [bench.background(client, key) for key in keys]
+    for task in tasks:
+        assert task.result().status in (201, 503), task.result()
+    cluster.end_move(ONE_SLOT, source, to)
+    again = [answered(gateway, key) for key in keys]
+    equal([(a.replayed, a.body) for a in again],
+          [(True, body) for body in first])
+    equal(gateway.find_log("store_garbled"), [])
+    equal(upstream.count(), len(keys))
+
+
+@test
 def slots_move_under_load_and_nothing_is_doubled(bench):
     cluster = bench.cluster()
     upstream = bench.upstream()
