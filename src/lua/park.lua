@@ -45,10 +45,27 @@ elseif not first and #redis.call('ZRANGE', KEYS[1], ARGV[5] - 1,
 	return {'REFUSED', 0, now, call}
 end
 
+-- LANE:ACT, where something was decided of the lane.
+local function decided()
+	return redis.call('ZRANGE', KEYS[4], '[' .. lane .. ':',
+	    '(' .. lane .. ';', 'BYLEX')[1]
+end
+
+-- nil: nothing is, any more.
+local function decide(what)
+	local before = decided()
+	if before then
+		redis.call('ZREM', KEYS[4], before)
+	end
+	if what then
+		redis.call('ZADD', KEYS[4], 0, lane .. ':' .. what)
+	end
+end
+
 local function free()
 	redis.call('DEL', KEYS[2])
 	redis.call('ZREM', KEYS[1], lane)
-	redis.call('HDEL', KEYS[4], lane)
+	decide(nil)
 	announce(ARGV[6], '-' .. lane)
 end
 
@@ -59,10 +76,9 @@ elseif act == 'back' or act == 'drop' then
 		return {'REFUSED', 0, now, call, string.format('%.0f', count),
 		    first}
 	end
-	redis.call('HSET', KEYS[4], lane, act)
+	decide(act)
 elseif act == 'next' then
-	local goes_on = position == first or
-	    redis.call('HEXISTS', KEYS[4], lane) == 1
+	local goes_on = position == first or decided()
 	count = count - redis.call('ZREM', KEYS[2], position)
 	if not goes_on then
 		return {'REFUSED', 0, now, call, string.format('%.0f', count),
@@ -71,7 +87,7 @@ elseif act == 'next' then
 	if position == first then
 		first = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
 		if first then
-			redis.call('HSET', KEYS[4], lane, 'back')
+			decide('back')
 		else
 			free()
 		end
@@ -81,7 +97,7 @@ elseif act ~= 'look' then
 	count = count +
 	    redis.call('ZADD', KEYS[2], 'NX', (last or 0) + 1, position)
 	if act == 'park' then
-		redis.call('HDEL', KEYS[4], lane)
+		decide(nil)
 	end
 	if not first then
 		redis.call('ZADD', KEYS[1], now, lane)

@@ -23,7 +23,9 @@ local function add(lane, since)
 	reply[#reply + 1] = string.format('%.0f',
 	    redis.call('ZCARD', positions))
 	reply[#reply + 1] = redis.call('ZRANGE', positions, 0, 0)[1] or ''
-	reply[#reply + 1] = redis.call('HGET', KEYS[2], lane) or ''
+	local decided = redis.call('ZRANGE', KEYS[2], '[' .. lane .. ':',
+	    '(' .. lane .. ';', 'BYLEX')[1]
+	reply[#reply + 1] = decided and string.sub(decided, #lane + 2) or ''
 	limit = limit - 1
 end
 

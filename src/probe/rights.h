@@ -20,6 +20,7 @@ struct right {
 		RIGHT_WITH_REPLICAS,
 		RIGHT_WITH_SCRIPT,
 		RIGHT_WITH_CLUSTER,
+		RIGHT_WITH_ORDER,
 	} when;
 };
 

@@ -6,7 +6,8 @@
  *
  *   when     ALWAYS, WITH_DB (store.redis names a database), WITH_EVENTS,
  *            WITH_SCRIPT or WITH_FUNCTION (store.scripting), WITH_REPLICAS
- *            (store.wait_replicas), or WITH_CLUSTER
+ *            (store.wait_replicas), WITH_CLUSTER, or WITH_ORDER (a source
+ *            whose messages follow a dead letter of their order)
  *   probe    a command that changes nothing and needs this right: @key stands
  *            for a key that never exists, @channel for the channel of changes,
  *            @pattern for all of those, @db for the database, @nothing for an
@@ -55,5 +56,6 @@ RIGHT("wait", WITH_REPLICAS, "WAIT 0 1",
 RIGHT("xadd", WITH_EVENTS, "XADD @key NOMKSTREAM * id -",
 	"to write store.events")
 RIGHT("zadd", ALWAYS, "ZADD @key XX 0 -", "to index a record")
+RIGHT("zcard", WITH_ORDER, "ZCARD @key", "to count what is parked")
 RIGHT("zrange", ALWAYS, "ZRANGE @key 0 0", "to read an index")
 RIGHT("zrem", ALWAYS, "ZREM @key -", "to remove a record from its index")

@@ -403,7 +403,7 @@ def rights():
         found = re.findall(r'^RIGHT\("([^"]+)", (\w+)', file.read(), re.M)
     assert len(found) > 15
     return [(name, name, NEEDED_WITH.get(when, {})) for name, when in found
-            if when not in ("WITH_DB", "WITH_CLUSTER")]
+            if when not in ("WITH_DB", "WITH_CLUSTER", "WITH_ORDER")]
 
 
 def restricted(bench, redis=None, members=None):
@@ -461,6 +461,15 @@ def that_user_may_do_this_and_nothing_else(bench):
                   ["GET", "other"], ["PUBLISH", "other", "x"]):
         said = patient.redis("ACL", "DRYRUN", "gate", *words)
         assert said != "OK", words
+
+
+@test
+def an_order_needs_a_right_of_its_own(bench):
+    """What is parked behind a dead letter is counted."""
+    patient = Patient(bench)
+    assert "+zcard" not in patient.run("--acl").stdout
+    message_source(patient.config, Stream(patient.redis), order_by=["/a"])
+    assert "+zcard" in patient.run("--acl").stdout
 
 
 @each(rights())
