@@ -77,7 +77,8 @@ gateway_ask(const struct gateway *gateway, const char *method,
 	json_t *answer =
 	    json_loadb(response.body, response.len, JSON_ALLOW_NUL, NULL);
 	free(response.body);
-	if (response.status == 200 && json_is_object(answer)) {
+	bool well = response.status == 200 || response.status == 202;
+	if (well && json_is_object(answer)) {
 		*ret_answer = answer;
 		return GATEWAY_WELL;
 	}

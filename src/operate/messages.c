@@ -32,6 +32,7 @@ static int list_sources(struct messages_line *line);
 static int list_messages(struct messages_line *line);
 static int show_messages(struct messages_line *line);
 static int drop_messages(struct messages_line *line);
+static int replay_messages(struct messages_line *line);
 static int pause_source(struct messages_line *line);
 static int resume_source(struct messages_line *line);
 
@@ -49,7 +50,7 @@ static const struct messages_verb {
 	"the gateway's sources, and why one stands still", "sources"},
     {"list", list_messages, "Ssl", NULL, false,
 	"list [--source SOURCE] [--state STATE] [--limit N]",
-	"messages that are held or retrying, oldest first",
+	"messages that are held, retrying, parked or dead, oldest first",
 	"list --source charges --state held"},
     {"show", show_messages, "", "an ID", true, "show ID...",
 	"one message, in whatever state",
@@ -57,6 +58,10 @@ static const struct messages_verb {
     {"drop", drop_messages, "N", "an ID", true, "drop ID... [--note TEXT]",
 	"it is acknowledged and not executed; its record stays",
 	"drop Y2hhcmdlcwAxNzE4MDAwMDAwMDAwLTA --note 'sent twice'"},
+    {"replay", replay_messages, "N", "an ID", true,
+	"replay ID... [--note TEXT]",
+	"a dead letter is executed again, under the same key",
+	"replay Y2hhcmdlcwAxNzE4MDAwMDAwMDAwLTA --note 'the API is fixed'"},
     {"pause", pause_source, "N", "a SOURCE", false,
 	"pause SOURCE [--note TEXT]",
 	"nothing is read or executed, on all gateways",
@@ -217,19 +222,31 @@ show_messages(struct messages_line *line)
 	return worst;
 }
 
-/* One that is refused keeps none of the others from being dropped. */
+/* One that is refused keeps it from none of the others. */
 static int
-drop_messages(struct messages_line *line)
+order_messages(struct messages_line *line, const char *act, const char *done)
 {
 	int worst = GATEWAY_WELL;
 	for (int i = 0; i < line->n_names; i++) {
 		int code = ask_about(line, "POST", "messages", line->names[i],
-		    "/drop", note_json(line), line->as_json);
+		    act, note_json(line), line->as_json);
 		if (code == GATEWAY_WELL && !line->as_json)
-			printf("%s: dropped\n", line->names[i]);
+			printf("%s: %s\n", line->names[i], done);
 		worst |= code;
 	}
 	return worst;
+}
+
+static int
+drop_messages(struct messages_line *line)
+{
+	return order_messages(line, "/drop", "dropped");
+}
+
+static int
+replay_messages(struct messages_line *line)
+{
+	return order_messages(line, "/replay", "is executed again");
 }
 
 static int

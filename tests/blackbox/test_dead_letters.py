@@ -3,11 +3,12 @@
 key, or dropped, and what is parked behind them comes back in its order."""
 
 import base64
+import os
 import signal
 
 from once import tap
 from once.admin import Admin
-from once.gateway import write
+from once.gateway import command, write
 from once.messages import Stream, source
 from once.tap import equal, test
 from once.upstream import Hold, answer
@@ -75,6 +76,12 @@ class Bench:
                    and self.stream.pending() == [],
                    f"dead letters {wanted}")
 
+    def command(self, *words):
+        file = os.path.join(self.bench.folder(), "onceproxy.json")
+        write(file, {**self.config, "admin": {
+            "listen": self.gateway.ready["admin"]}})
+        return command("messages", words[0], "-c", file, *words[1:])
+
     def act(self, position, what):
         return self.admin.post(f"/messages/{id_of(position)}/{what}",
                                {"note": "n"})
@@ -92,6 +99,27 @@ class Bench:
 def id_of(position, name="charges"):
     return base64.urlsafe_b64encode(
         name.encode() + b"\0" + position).decode().rstrip("=")
+
+
+@test
+def the_command_lists_and_replays_dead_letters(bench):
+    b = Bench(bench, QUICK)
+    b.fate.of["k"] = answer(422)
+    position = b.add("k")
+    b.wait_dead(("k", "refused"))
+    name = id_of(position)
+    said = b.command("list", "--source", "charges", "--state", "dead")
+    assert said.returncode == 0 and name in said.stdout, said
+    said = b.command("replay", name)
+    equal(said.returncode, 1)
+    assert "409" in said.stderr, said
+    key_id = b.gateway.find_log("message")[0]["key_id"]
+    equal(b.admin.send("DELETE", f"/keys/{key_id}").status, 200)
+    b.fate.of["k"] = answer(201)
+    said = b.command("replay", name, "--note", "fixed")
+    equal((said.returncode, said.stdout), (0, f"{name}: is executed again\n"))
+    b.wait_dead()
+    equal(b.fate.upstream.count(key="k"), 2)
 
 
 @test
