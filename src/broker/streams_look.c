@@ -15,7 +15,8 @@ enum { LOOK_AGAIN_MS = 5000 };
 void
 streams_look_command(const struct streams *streams, struct resp *ret_command)
 {
-	streams_line_script(streams, streams_script_look, 0, ret_command);
+	streams_line_script(streams, streams_script_look, 1, ret_command);
+	resp_arg(ret_command, span_str(streams->instance));
 }
 
 static void
@@ -36,6 +37,7 @@ take_floor(struct streams *streams, const redisReply *last,
 {
 	struct streams_take *take = &streams->take;
 	struct streams_id id;
+	take->has_floor = false;
 	if (last->type != REDIS_REPLY_STRING ||
 	    pending->type != REDIS_REPLY_STRING ||
 	    !streams_hand_read_id(span_of(last->str, last->len), &id))

@@ -68,6 +68,18 @@ const char streams_script_group[] = BELOW MAP
  * fewer, the others were lost.
  */
 const char streams_script_look[] = BELOW MAP
+    "local function others_first()\n"
+    " local from = '-'\n"
+    " for i = 1, 100 do\n"
+    "  local page = redis.call('XPENDING', key, group, from, '+', 100)\n"
+    "  for _, each in ipairs(page) do\n"
+    "   if each[2] ~= ARGV[2] then return each[1] end\n"
+    "  end\n"
+    "  if #page < 100 then return '' end\n"
+    "  from = '(' .. page[#page][1]\n"
+    " end\n"
+    " return string.sub(from, 2)\n"
+    "end\n"
     "local stream = redis.pcall('XINFO', 'STREAM', key)\n"
     "local there = not stream.err and find(key, group)\n"
     "if not there then return {0, -1, '', ''} end\n"
@@ -85,8 +97,12 @@ const char streams_script_look[] = BELOW MAP
     " lost = read and passed - read\n"
     " read = passed\n"
     "end\n"
-    "return {lost or 0, read and added - read or there.lag or -1, last,\n"
-    " redis.call('XPENDING', key, group)[2] or ''}\n";
+    "local alone = true\n"
+    "for _, each in ipairs(redis.call('XINFO', 'CONSUMERS', key, group)) do\n"
+    " alone = alone and each[2] == ARGV[2]\n"
+    "end\n"
+    "return {lost or 0, read and added - read or there.lag or -1,\n"
+    " alone and '' or last, others_first()}\n";
 
 /* XAUTOCLAIM would drop what others have in hand, however short it was idle. */
 const char streams_script_claim[] = BELOW

@@ -21,10 +21,10 @@ enum streams_script_group {
 };
 /*
  * How many entries were removed before the group had read them, and how many it
- * has not read yet (-1: not known), the last that it has, and the lowest of all
- * that are pending ('': none): {lost, lag, last, pending}.  The group's
- * entries-read is corrected at once, so that each loss is told to one reader,
- * once.
+ * has not read yet (-1: not known), the last that it has (where others read it,
+ * too), and the lowest that is pending for one of these: {lost, lag, last,
+ * pending}, the last two '' for none.  The group's entries-read is corrected at
+ * once, so that each loss is told to one reader, once.
  */
 extern const char streams_script_look[];
 /*

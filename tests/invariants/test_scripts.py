@@ -328,13 +328,14 @@ MUTANTS = {
         {"pause": [("\tredis.call('SET', KEYS[1], value)\n", NOTHING)]},
         [(PAUSE, "a_pause_holds_until_it_is_resumed_and_says_why")]),
     "a position is parked once": (
-        {"park": [("redis.call('ZADD', KEYS[2], 'NX', count + 1, position)",
-                   "1 + 0 * redis.call('ZADD', KEYS[2], count + 1, position)"
-                   )]},
+        {"park": [(
+            "redis.call('ZADD', KEYS[2], 'NX', (last or 0) + 1, position)",
+            "1 + 0 * redis.call('ZADD', KEYS[2], (last or 0) + 1, position)"
+        )]},
         [(PARKED, "a_position_is_parked_once")]),
     "nothing is put behind a lane that is free": (
-        {"park": [("if act == 'unpark' or act == 'behind' then",
-                   "if act == 'unpark' then")]},
+        {"park": [("if act ~= 'park' then",
+                   "if act ~= 'park' and act ~= 'behind' then")]},
         [(PARKED, "nothing_is_behind_a_lane_that_is_free")]),
     "only whose turn it is parks": (
         {"park": [("if token ~= '' and token", "if false and token")]},

@@ -225,7 +225,7 @@ postgres_uri(const struct postgres *postgres, const char *user)
 	return uri;
 }
 
-static PGresult *
+static PGresult *__attribute__((format(printf, 2, 0)))
 execute(PGconn *on, const char *fmt, va_list args)
 {
 	char *sql;
