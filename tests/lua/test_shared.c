@@ -125,7 +125,7 @@ a_damaged_turn_is_nobodys(void **state)
 {
 	(void)state;
 	static const char *const damage[] = {
-	    "", "x", "1 2", "1 x " A, "-1 2 "};
+	    "", "x", "1 2", ("1 x " A), "-1 2 "};
 	for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
 		redis_just(redis, "SET " TURN " %s", damage[i]);
 		assert_true(number_of(turn("take", A, "0"), "OURS") > 1);
