@@ -12,7 +12,7 @@ from .bench import shared
 from .folder import drop_folder, make_folder
 from .process import Process
 from .tap import Skip
-from .wait import PATIENCE, eventually
+from .wait import PATIENCE, Late, eventually
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
          "--no-first-run", "--disable-background-networking",
@@ -36,11 +36,7 @@ class Driver:
         if not program or not shutil.which("chromium"):
             raise Skip("chromium and chromium-driver are not installed")
         self.folder = make_folder()
-        self.process = Process([program, "--port=0"],
-                               env={"LANG": "C.UTF-8", "TZ": "UTC",
-                                    "HOME": self.folder})
-        line = self.process.wait_for_line("started successfully on port")
-        self.port = int(re.search(r"on port (\d+)", line)[1])
+        self.process, self.port = self.start(program)
         flags = [*FLAGS, "--user-data-dir=" + self.folder]
         got = self.command("POST", "/session", {"capabilities": {
             "alwaysMatch": {
@@ -49,6 +45,21 @@ class Driver:
                     "binary": shutil.which("chromium"), "args": flags},
                 "goog:loggingPrefs": {"browser": "ALL"}}}})
         self.session = "/session/" + got["sessionId"]
+
+    def start(self, program):
+        """It takes any port for IPv6, and then the same one for IPv4, which
+        somebody else may have by then."""
+        for last in (False,) * 9 + (True,):
+            process = Process([program, "--port=0"],
+                              env={"LANG": "C.UTF-8", "TZ": "UTC",
+                                   "HOME": self.folder})
+            try:
+                line = process.wait_for_line("started successfully on port")
+                return process, int(re.search(r"on port (\d+)", line)[1])
+            except Late:
+                if last or not any("Address already in use" in line
+                                   for line in process.lines):
+                    raise
 
     def command(self, method, path, body=None):
         line = http.client.HTTPConnection("127.0.0.1", self.port,

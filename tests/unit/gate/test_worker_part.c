@@ -35,7 +35,6 @@ static char notes[64];   /* a letter for each call; is_idle has none */
 static bool stays_busy;  /* until drain_timeout is over … */
 static bool never_ends;  /* … and even then */
 static const struct conf *reloaded;
-static int64_t drained_us, ended_us;
 
 static struct noting *
 noting_of(struct worker_part *part)
@@ -94,7 +93,6 @@ static void
 drain(struct worker_part *part)
 {
 	struct noting *noting = noting_of(part);
-	drained_us = clock_us();
 	noting->busy = true;
 	if (!stays_busy)
 		timer_set(&noting->timer, BUSY_MS);
@@ -120,7 +118,6 @@ static void
 end(struct worker_part *part)
 {
 	timer_clear(&noting_of(part)->timer);
-	ended_us = clock_us();
 	note('e');
 }
 
@@ -215,7 +212,6 @@ a_drain_waits_until_its_parts_are_idle(void **state)
 	worker_post_drain(stage.worker);
 	worker_run(stage.worker);
 	assert_string_equal(notes, "bdie");
-	assert_true(ended_us - drained_us >= BUSY_MS * 1000);
 	end_stage(&stage);
 }
 
