@@ -56,18 +56,9 @@ same_strings(const struct strings *a, const struct strings *b)
 	return true;
 }
 
-/* As far as the file shows it. */
 static bool
-same_server(const struct conf_broker *a, const struct conf_broker *b)
+same_redis(const struct conf_redis *one, const struct conf_redis *other)
 {
-	const struct conf_redis *one = &a->redis, *other = &b->redis;
-	if (a == b)
-		return true;
-	if (a->kind != b->kind)
-		return false;
-	if (a->kind == BROKER_POSTGRES)
-		return a->postgres != NULL && b->postgres != NULL &&
-		    !strcmp(a->postgres, b->postgres);
 	if (one->address.text != NULL && other->address.text != NULL)
 		return one->db == other->db &&
 		    !strcmp(one->address.text, other->address.text);
@@ -75,6 +66,20 @@ same_server(const struct conf_broker *a, const struct conf_broker *b)
 		return one->master != NULL && other->master != NULL &&
 		    !strcmp(one->master, other->master);
 	return same_strings(&one->cluster, &other->cluster);
+}
+
+/* As far as the file shows it. */
+static bool
+same_server(const struct conf_broker *a, const struct conf_broker *b)
+{
+	if (a == b)
+		return true;
+	if (a->kind != b->kind)
+		return false;
+	if (a->kind == BROKER_POSTGRES)
+		return a->postgres != NULL && b->postgres != NULL &&
+		    !strcmp(a->postgres, b->postgres);
+	return same_redis(&a->redis, &b->redis);
 }
 
 /* The schema that a table has by default is not written by everybody. */
@@ -148,6 +153,42 @@ check_twice(struct loader *l, const struct json_place *list,
 	    is_table(a) ? "is read already by the source"
 			: "is read already, by the same group, by the source",
 	    b->name);
+}
+
+/* Whether the store names its own keys so: PREFIX:{12}:... */
+static bool
+is_name_of_store(const struct conf_store *store, const char *name)
+{
+	size_t len = strlen(store->prefix);
+	if (strncmp(name, store->prefix, len) != 0 ||
+	    strncmp(name + len, ":{", 2) != 0)
+		return false;
+	const char *shard = name + len + 2;
+	size_t digits = strspn(shard, "0123456789");
+	return digits > 0 && !strncmp(shard + digits, "}:", 2);
+}
+
+/*
+ * The store's own streams tell of each execution: a source that reads them
+ * would make one of each of its own, without an end.
+ */
+static void
+check_store(struct loader *l, const struct json_place *list,
+    const struct conf_source *source)
+{
+	const struct conf_store *store = &l->conf->store;
+	if (is_table(source) || store->prefix == NULL ||
+	    !same_redis(&source->broker->redis, &store->redis))
+		return;
+	for (unsigned which = READ; which < PLACES; which++) {
+		struct message_place place = place_of(source, which);
+		struct json_place at = {list, source->name, 0};
+		if (place.name == NULL || !is_name_of_store(store, place.name))
+			continue;
+		complaints_at_option(l, &at, place.option,
+		    "\"%s\" is one of the store's own keys", place.name);
+		return; /* what is left out follows from what is read */
+	}
 }
 
 /* --- slots --- */
@@ -250,6 +291,7 @@ source_places_check(
 		fill_in_dead_letters(l, list, source);
 		check_kind(l, list, json_object_get(objects, source->name),
 		    source);
+		check_store(l, list, source);
 		check_slots(l, list, source);
 	}
 	for (size_t i = 0; i < conf->n_sources; i++)

@@ -660,6 +660,36 @@ no_source_reads_what_another_one_reads_or_puts_there(void **state)
 	ASSERT_ALL_WRONG(list);
 }
 
+#define BESIDE_STORE(store, members) \
+	"{" TRY_LISTEN "," TRY_UPSTREAMS "," ROUTES "," BROKERS ",'store':{" \
+	store "},'sources':{'s':{" members "," PATH "}}}"
+
+static void
+no_source_reads_or_writes_what_is_the_stores_own(void **state)
+{
+	(void)state;
+#define HERE "'redis':'redis://h'"
+	static const struct wrong list[] = {
+	    {BESIDE_STORE(HERE, "'broker':'q','stream':'onceproxy:{0}:events'"),
+		WRONG("/sources/s/stream: \"onceproxy:{0}:events\" is one of "
+		      "the store's own keys\n")},
+	    {BESIDE_STORE(HERE ",'prefix':'p'",
+		 "'broker':'q','stream':'in',"
+		 "'results':{'stream':'p:{12}:dead'}"),
+		WRONG("/sources/s/results: \"p:{12}:dead\" is one of the "
+		      "store's own keys\n")},
+	    {BESIDE_STORE(HERE, "'broker':'other','stream':'"
+				"onceproxy:{0}:events'"), WRONG("")},
+	    {BESIDE_STORE(HERE, "'broker':'q','stream':'onceproxy:events'"),
+		WRONG("")},
+	    {BESIDE_STORE(HERE, "'broker':'q','stream':'onceproxy:{}:e'"),
+		WRONG("")},
+	    {BESIDE_STORE(HERE, "'broker':'q','stream':'once:{0}:events'"),
+		WRONG("")},
+	};
+	ASSERT_ALL_WRONG(list);
+}
+
 #define CLUSTER(stream, members) \
 	SOURCES("'s':{'broker':'c','stream':'" stream "'" members "," PATH "}")
 
@@ -706,6 +736,8 @@ main(void)
 		a_route_for_messages_keeps_the_promise_and_remembers),
 	    cmocka_unit_test(
 		no_source_reads_what_another_one_reads_or_puts_there),
+	    cmocka_unit_test(
+		no_source_reads_or_writes_what_is_the_stores_own),
 	    cmocka_unit_test(
 		on_a_cluster_what_is_put_shares_the_slot_of_the_stream),
 	};
