@@ -163,10 +163,10 @@ on_page(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	struct parked *parked = call->arg;
-	(void)error;
 	if (parked == NULL)
 		return;
 	parked->call = NULL;
+	shared_ended(&parked->shared, "parked", call, error, parked->known);
 	if (how != CALL_ANSWERED || parked->again ||
 	    !read_page(parked, reply))
 		timer_set(&parked->timer, parked->again ? 0 : RETRY_MS);

@@ -65,10 +65,10 @@ on_asked(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	struct pause *pause = call->arg;
-	(void)error;
 	if (pause == NULL)
 		return;
 	pause->call = NULL;
+	shared_ended(&pause->shared, "pause", call, error, pause->known);
 	bool answered =
 	    how == CALL_ANSWERED && reply->verdict == VERDICT_DONE;
 	timer_set(&pause->timer, pause->again ? 0

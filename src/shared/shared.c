@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/digits.h"
+#include "base/error.h"
 #include "base/mem.h"
 #include "base/must.h"
 #include "record/redis_keys.h"
@@ -42,6 +44,22 @@ shared_arg_notice(const struct shared *shared, struct store_call *call)
 	const struct span parts[] = {SPAN("!"), span_str(shared->kind),
 	    SPAN(":"), span_str(shared->name)};
 	resp_joined(&call->args, parts, sizeof parts / sizeof *parts);
+}
+
+void
+shared_ended(struct shared *shared, const char *word,
+    const struct store_call *call, int error, bool has_last)
+{
+	if (error == 0)
+		shared->trouble[0] = '\0';
+	else if (error == E_STORE_REFUSED && call->refused != NULL)
+		snprintf(shared->trouble, sizeof shared->trouble,
+		    "%.80s (%s:{%u}:%s:%s:%s)", call->refused,
+		    shared->store->conf->store.prefix, shared->shard, word,
+		    shared->kind, shared->name);
+	else if (!has_last)
+		snprintf(shared->trouble, sizeof shared->trouble, "%s",
+		    error_message(error));
 }
 
 bool

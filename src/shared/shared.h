@@ -10,7 +10,7 @@
  * gateways tell each other that something has changed.  It knows neither what
  * is shared nor brokers.  The store's thread.
  */
-enum { SHARED_NAME_MAX = 255 };
+enum { SHARED_NAME_MAX = 255, SHARED_TROUBLE_BYTES = 160 };
 
 /* A member of whatever is shared. */
 struct shared {
@@ -18,6 +18,8 @@ struct shared {
 	const char *kind; /* "source" or "relay" */
 	const char *name; /* its owner's */
 	unsigned shard;   /* of all its keys */
+	/* Why it cannot learn from Redis what it must, for operators; "". */
+	char trouble[SHARED_TROUBLE_BYTES];
 };
 
 /* kind and name, neither of them empty, live as long as *ret_shared. */
@@ -34,6 +36,13 @@ void shared_arg_key(const struct shared *shared, struct store_call *call,
     const char *word, const char *more);
 /* Appends what its notices begin with (lua/notice.lua). */
 void shared_arg_notice(const struct shared *shared, struct store_call *call);
+/*
+ * A call has ended so that asks for what the key of WORD has: its trouble is
+ * another one, or over.  has_last: it goes by what it heard last, unless Redis
+ * can be reached and refuses to say.
+ */
+void shared_ended(struct shared *shared, const char *word,
+    const struct store_call *call, int error, bool has_last);
 /*
  * Whether that notice (subscriber.h) is about it, and what it says: empty where
  * something may have been missed.

@@ -72,10 +72,10 @@ on_taken(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	struct turn *turn = call->arg;
-	(void)error;
 	if (turn == NULL)
 		return;
 	turn->call = NULL;
+	shared_ended(&turn->shared, "turn", call, error, false);
 	if (turn->again)
 		timer_set(&turn->beat, 0);
 	if (how != CALL_ANSWERED)

@@ -267,7 +267,7 @@ on_second(void *arg)
 	counter_set(&s->meter->retrying, counts[MESSAGE_STATE_RETRYING]);
 	counter_set(
 	    &s->meter->gap, s->taken - oldest - s->deliveries.count);
-	source_pause_look(s);
+	source_standing_look(s);
 	source_credit_settle(s);
 	timer_set(&s->look, LOOK_MS);
 }

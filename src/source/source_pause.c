@@ -45,11 +45,3 @@ source_pause_stop(struct source *s)
 {
 	pause_stop(&s->pause);
 }
-
-void
-source_pause_look(struct source *s)
-{
-	if (!s->pause.known && (s->standing & 1u << STANDING_STORE) == 0)
-		source_standing_begin(s, STANDING_STORE,
-		    "Redis has not said whether the source is paused.");
-}

@@ -6,12 +6,9 @@
 /*
  * An operator's pause of a source (shared/pause.h), as the source meets it:
  * nothing is taken or claimed, not even to try for all others; what was claimed
- * goes on to its end.  Until it is known whether it is paused it stands still,
- * too.  The worker's thread only.
+ * goes on to its end.  The worker's thread only.
  */
 
 /* Follows what operators say from now on. */
 void source_pause_start(struct source *source);
 void source_pause_stop(struct source *source);
-/* Each second: whether Redis has said by now is looked at. */
-void source_pause_look(struct source *source);

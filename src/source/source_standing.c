@@ -62,6 +62,39 @@ source_standing_goes(const struct source *s)
 		~(1u << STANDING_MEMORY | 1u << STANDING_HELD)) == 0;
 }
 
+/*
+ * Why it may not read, as Redis does not say what gateways share of it; NULL:
+ * it does.
+ */
+static const char *
+why_unshared(const struct source *s)
+{
+	const struct turn *turn = source_turn(s);
+	if (turn != NULL && !turn_is_held(turn) &&
+	    turn->shared.trouble[0] != '\0')
+		return turn->shared.trouble;
+	if (s->pause.shared.trouble[0] != '\0')
+		return s->pause.shared.trouble;
+	if (!s->pause.known)
+		return "Redis has not said whether the source is paused.";
+	/* Of a source that parks nothing it is zeroed. */
+	if (s->parked.shared.trouble[0] != '\0')
+		return s->parked.shared.trouble;
+	return NULL;
+}
+
+void
+source_standing_look(struct source *s)
+{
+	const char *why = why_unshared(s);
+	bool was = s->unshared;
+	s->unshared = why != NULL;
+	if (why != NULL)
+		source_standing_begin(s, STANDING_STORE, why);
+	else if (was)
+		source_standing_end(s, STANDING_STORE);
+}
+
 /* Whether a try of one delivery may find out that something is over. */
 static bool
 can_be_tried(const struct source *s)
@@ -117,6 +150,8 @@ source_standing_end(struct source *s, enum standing standing)
 		s->unsent = 0;
 	if ((s->standing & 1u << standing) == 0)
 		return;
+	if (standing == STANDING_STORE && why_unshared(s) != NULL)
+		return;
 	source_standing_set(s, standing, false);
 	s->why[0] = '\0';
 	if ((s->told & 1u << standing) != 0)
@@ -141,8 +176,9 @@ static void
 on_probe(void *arg)
 {
 	struct source *s = arg;
-	bool tried[2] = {
-	    s->probing > 0 || pause_stands(&s->pause), false};
+	bool tried[2] = {s->probing > 0 || pause_stands(&s->pause) ||
+		why_unshared(s) != NULL,
+	    false};
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
 		     m = m->next) {

@@ -24,6 +24,9 @@ void source_standing_unsent(struct source *source, const char *why);
 void source_standing_set(
     struct source *source, enum standing standing, bool stands);
 
+/* Each second: whether Redis says what gateways share is looked at. */
+void source_standing_look(struct source *source);
+
 /* All that stood still goes on. */
 void source_standing_let_all_go(struct source *source);
 

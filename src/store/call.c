@@ -429,15 +429,15 @@ on_refused(struct store_call *call, const redisReply *reply)
 	enum redis_error error = redis_error_of_reply(reply);
 	if (error == REDIS_ERROR_READONLY || error == REDIS_ERROR_MASTERDOWN)
 		health_not_master(call->node);
-	if (send_whole(call, error) || send_reader(call, reply))
+	if (send_whole(call, error) || send_reader(call, reply) ||
+	    (call->store->topology != NULL && follow_redirect(call, reply)))
 		return;
-	if (call->store->topology != NULL && follow_redirect(call, reply))
-		return;
+	if (call->refused == NULL)
+		call->refused = mem_str(span_of(reply->str, reply->len));
 	/* Where Redis refused our library, the log already has the reason. */
 	if (error != REDIS_ERROR_NO_FUNCTION ||
 	    !function_loader_failed(call->line))
-		log_refused(call, EV_store_refused,
-		    call->refused != NULL ? call->refused : reply->str);
+		log_refused(call, EV_store_refused, call->refused);
 	bool ran_nothing = call->reads || redis_error_ran_nothing(error);
 	end(call, ran_nothing ? CALL_NOT_RUN : CALL_LOST, E_STORE_REFUSED,
 	    NULL);

@@ -49,8 +49,8 @@ struct store_call {
 	enum script script;
 	char name[CALL_NAME_CHARS + 1]; /* as it was last sent */
 	bool whole;         /* the script's text was sent, not only its name */
-	bool reads;         /* sent as the function that only reads … */
-	char *refused;      /* … because of this error; NULL: it was not */
+	bool reads;         /* sent as the function that only reads, … */
+	char *refused; /* … or ended, by this error of Redis; NULL: by none */
 	bool asking;        /* goes after ASKING: its slot is being moved */
 	unsigned redirects; /* how often it was sent to another node */
 	size_t n_args;      /* numkeys, keys and arguments */

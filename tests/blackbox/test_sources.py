@@ -9,7 +9,7 @@ import signal
 from once import tap
 from once.admin import Admin
 from once.gateway import write
-from once.messages import Stream, source
+from once.messages import Stream, as_text, source
 from once.tap import each, equal, test
 from once.upstream import Hold, answer, close_unanswered
 from once.wait import eventually
@@ -363,6 +363,42 @@ def an_outage_of_the_store_counts_against_no_message(bench):
     equal(stream.pending(), [])
     for n in range(1, 10):
         equal(upstream.count(key=f"k{n}"), 1)
+
+
+@each([("whose turn it is", "turn"), ("whether it is paused", "pause"),
+       ("what is parked", "parked")])
+def something_else_stands_where_gateways_share(bench, word):
+    """The source stands still, and says what is in the way."""
+    upstream = bench.upstream()
+    store = bench.own_redis()
+    stream, gateway = started(
+        bench, upstream, members={"order_by": ["/account"]}, redis=store)
+    stream.add(body=b'{"account":1}', idempotency_key="k1")
+    gateway.wait_for_log("message", outcome="executed")
+    turn, = store("KEYS", "*:turn:source:charges")
+    key = as_text(turn).replace(":turn:", f":{word}:")
+    gateway.stop()
+    store("DEL", key)
+    store("HSET", key, "another's", "1")
+    stream.add(body=b'{"account":1}', idempotency_key="k2")
+    second = bench.serve(gateway.config)
+    stands = second.wait_for_log("source_stands", reason="store")
+    assert "WRONGTYPE" in stands["error"], stands
+    assert key in stands["error"], stands
+    equal(upstream.count(), 1)
+    store("DEL", key)
+    second.wait_for_log("source_goes", reason="store")
+    second.wait_for_log("message", outcome="executed")
+    equal(len(second.find_log("source_stands")), 1)
+    if word != "parked":  # which is known by now
+        since = len(second.events)
+        store("DEL", key)
+        store("HSET", key, "another's", "1")
+        second.wait_for_log("source_stands", since, reason="store")
+        store("DEL", key)
+    stream.add(body=b'{"account":1}', idempotency_key="k3")
+    eventually(lambda: upstream.count() == 3, "it goes on")
+    eventually(lambda: stream.pending() == [], "all is acknowledged")
 
 
 @test
