@@ -113,6 +113,14 @@ claimant_claim(struct claimant *c)
 }
 
 void
+claimant_claim_look(struct claimant *c)
+{
+	c->claim.withheld = true;
+	c->mark = cache_asking(c->worker->cache, &c->key_id);
+	store_claim(c->worker->store, &c->claim_op, &c->claim);
+}
+
+void
 claimant_claim_take_answer(struct claimant *c)
 {
 	c->answer = c->claim_op.answer;

@@ -19,6 +19,8 @@ void claimant_claim_prepare(struct claimant *c, bool waits);
 MUST_USE bool claimant_claim_find_kept(struct claimant *c);
 /* Asks Redis; claim_op has what it says. */
 void claimant_claim(struct claimant *c);
+/* The same, and nothing is executed: REFUSED, where it would be ours. */
+void claimant_claim_look(struct claimant *c);
 /*
  * Whether an outcome of its key, or a version of its entity, is in this process
  * and not in Redis, which may have lost the claim as well: then nothing is

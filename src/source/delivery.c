@@ -6,7 +6,8 @@
  * The way of a message:
  *
  *   SHAPE TURN ⇢ TURNED STAND ⇢ STOOD CLAIM ⇢ CLAIMED START ⇢ JOINED
- *     its lane is parked: FOLLOW ⇢ FOLLOWED ............... BURY
+ *     its lane is parked: SEEK ⇢ SOUGHT FOLLOW ⇢ FOLLOWED . BURY
+ *       its record is COMPLETED ........................... FINISH
  *     its record is COMPLETED ............................. FINISH
  *     somebody is at it: WAIT ⇢ HEARD ..................... SHAPE again
  *     nobody knows: HOLD ⇢ HEARD .......................... SHAPE again
@@ -48,7 +49,7 @@ void
 delivery_unshape(struct delivery *d)
 {
 	waiters_leave(&d->waiter);
-	d->busy = d->whole = false;
+	d->busy = d->whole = d->known = false;
 	body_clear(&d->body);
 	if (d->c.arena == NULL)
 		return;

@@ -25,6 +25,7 @@ struct delivery {
 	struct parked_lane lane; /* where it has a place */
 	struct parked_op park;
 	bool parked; /* its lane is parked, and it is the first of it */
+	bool known;  /* its lane is parked, and its record is COMPLETED */
 	uint64_t number; /* the first that its source took has 1 */
 
 	/* The request of this try; c is there while arena is not NULL. */

@@ -195,6 +195,59 @@ delivery_claim_answered(struct machine *machine)
 	return decided(d);
 }
 
+/* --- behind a dead letter of its lane --- */
+
+/*
+ * What was finished before the lane was parked comes again where its group was
+ * reset: it is to be told from what is new, which is not to be executed now.
+ */
+enum after
+delivery_claim_seek(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	struct claimant *c = &d->c;
+	claimant_claim_prepare(c, false);
+	c->claim.max_attempts = d->source->source->retry_attempts;
+	c->claim.brief = d->source->source->results == NULL;
+	claimant_claim_look(c);
+	return delivery_to(d, DELIVERY_SOUGHT, WAIT);
+}
+
+/* A refusal's dead letter follows the first, as what is new does. */
+static bool
+was_finished(const struct delivery *d)
+{
+	const struct store_op *op = &d->c.claim_op;
+	return op->op.error == 0 && op->verdict == VERDICT_COMPLETED &&
+	    !op->unreadable &&
+	    (is_good(op->answer->status) || d->source->source->refused_ack);
+}
+
+enum after
+delivery_claim_sought(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	struct store_op *op = &d->c.claim_op;
+	bool is_new = op->op.error == E_STORE_REFUSED &&
+	    op->verdict == VERDICT_REFUSED;
+	if (op->op.error == E_NO_MEMORY)
+		return meet(d, FOUND_NOT_STORED);
+	if (op->op.error != 0 && !is_new)
+		return without_store(d, error_message(op->op.error));
+	d->known = was_finished(d);
+	if (!d->known)
+		answer_unref(&op->answer);
+	return delivery_to(d, DELIVERY_FOLLOW, MORE);
+}
+
+enum after
+delivery_claim_known(struct delivery *d)
+{
+	claimant_claim_take_answer(&d->c);
+	return meet(d, is_good(d->c.answer->status) ? FOUND_FOUND_GOOD
+						    : FOUND_FOUND_BAD);
+}
+
 /* --- the execution --- */
 
 enum after

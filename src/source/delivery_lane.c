@@ -28,7 +28,8 @@ go(struct delivery *d)
 			return delivery_to(d, DELIVERY_LOOK, MORE);
 		}
 		if (parked_has(parked, &d->lane))
-			return delivery_to(d, DELIVERY_FOLLOW, MORE);
+			return delivery_to(d,
+			    d->buried ? DELIVERY_FOLLOW : DELIVERY_SEEK, MORE);
 	}
 	return delivery_to(
 	    d, d->buried ? DELIVERY_BURY : DELIVERY_STAND, MORE);
@@ -68,7 +69,7 @@ enum after
 delivery_lane_follow(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	if (delivery_is_letter(d))
+	if (delivery_is_letter(d) || d->known)
 		parked_look(&d->source->parked, &d->park, &d->lane,
 		    source_turn(d->source));
 	else
@@ -98,6 +99,11 @@ delivery_lane_followed(struct machine *machine)
 		d->behind = op->verdict == VERDICT_DONE && !d->parked;
 		return delivery_letter_placed(d);
 	}
+	if (d->known && !d->parked)
+		return delivery_claim_known(d);
+	/* The first itself: its claim says the same, and frees the others. */
+	if (d->known)
+		answer_unref(&d->c.claim_op.answer);
 	if (op->verdict == VERDICT_DONE && !d->parked) {
 		delivery_condemn(d, MESSAGE_BEHIND, SPAN(""));
 		return delivery_to(d, DELIVERY_FINISH, MORE);

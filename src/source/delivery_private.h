@@ -39,6 +39,8 @@ delivery_is_letter(const struct delivery *d)
 }
 /* Its lane is parked where its first becomes a dead letter. */
 bool delivery_lane_parks(const struct delivery *d);
+/* It was found COMPLETED before: it ends as a duplicate. */
+enum after delivery_claim_known(struct delivery *d);
 /* An operator who waits hears that it goes on. */
 void delivery_letter_begun(struct delivery *d);
 /* The dead letter stays as it is; an operator hears why, a word. */

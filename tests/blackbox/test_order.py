@@ -116,6 +116,35 @@ def what_comes_behind_a_dead_letter_follows_it(bench):
     equal(stream.pending(), [])
 
 
+def reset(stream):
+    stream.redis("XGROUP", "SETID", "charges", "onceproxy", "0")
+
+
+@test
+def what_was_finished_before_the_first_of_a_parked_lane_is_not_behind_it(
+        bench):
+    """It comes again where the group is reset: only what is new waits."""
+    upstream = bench.upstream(refusing(2))
+    stream, config = begin(bench, upstream, {"results": {"stream": "done"}})
+    for n in range(4):
+        stream.add(body=body("a", n))
+    gateway = bench.serve(config)
+    finished(gateway, 4)
+    equal(dead(stream), [(2, "refused"), (3, "behind")])
+    gateway.stop()
+    reset(stream)
+    stream.add(body=body("a", 4))
+    second = bench.serve(config)
+    finished(second, 5)
+    equal([e["outcome"] for e in second.find_log("message")].count(
+        "duplicate"), 3)
+    equal(dead(stream)[2:], [(2, "refused"), (3, "behind"), (4, "behind")])
+    equal(of("a", executed(upstream)), [0, 1, 2])
+    equal([e.get("onceproxy-duplicate") for e in stream.entries("done")],
+          [None, None, b"true", b"true"])
+    equal(stream.pending(), [])
+
+
 @test
 def what_comes_behind_may_go_on(bench):
     upstream = bench.upstream(refusing(1))

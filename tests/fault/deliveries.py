@@ -152,7 +152,8 @@ class Replayed(Message):
 SCENARIOS = {
     Message: ("SHAPE", "TURN", "STAND", "CLAIM", "CLAIMED", "START", "JOINED",
               "FINISH", "FINISHED", "END"),
-    InOrder: ("TURNED",), Parked: ("FOLLOW", "FOLLOWED", "PARKED"),
+    InOrder: ("TURNED",), Parked: (
+        "SEEK", "SOUGHT", "FOLLOW", "FOLLOWED", "PARKED"),
     Standing: ("STOOD",), Elsewhere: ("WAIT",), Heard: ("HEARD",),
     Held: ("HOLD",), Unsent: ("UNSENT",), NotStored: ("LOOK",),
     Released: ("BACK_OFF", "RESTED"),
