@@ -8,15 +8,23 @@
 #include "broker/streams_script.h"
 
 /* While nothing is read, as there is no credit, the lag grows all the same. */
-enum { LOOK_AGAIN_MS = 5000 };
+enum {
+	LOOK_AGAIN_MS = 5000,
+	LOOK_SOON_MS = 20, /* what was read is in Redis' file by then */
+};
 
 /* --- the group's counts --- */
 
 void
-streams_look_command(const struct streams *streams, struct resp *ret_command)
+streams_look_command(struct streams *streams, struct resp *ret_command)
 {
-	streams_line_script(streams, streams_script_look, 1, ret_command);
+	struct streams_take *take = &streams->take;
+	streams_line_script(streams, streams_script_look, 3, ret_command);
 	resp_arg(ret_command, span_str(streams->instance));
+	resp_number(ret_command, take->doubts);
+	resp_number(ret_command, take->untold);
+	take->untold = false;
+	take->looked_ms = loop_now_ms(streams->loop);
 }
 
 static void
@@ -59,12 +67,17 @@ streams_look_read(struct streams_line *line, const redisReply *reply)
 		return;
 	}
 	streams_refused(streams, STREAMS_TO_LOOK, NULL);
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4 ||
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 5 ||
 	    reply->element[0]->type != REDIS_REPLY_INTEGER ||
-	    reply->element[1]->type != REDIS_REPLY_INTEGER)
+	    reply->element[1]->type != REDIS_REPLY_INTEGER ||
+	    reply->element[4]->type != REDIS_REPLY_INTEGER)
 		return;
+	if (reply->element[4]->integer == 1)
+		streams->take.doubts = false;
 	set_lag(streams, reply->element[1]->integer);
-	take_floor(streams, reply->element[2], reply->element[3]);
+	/* What is on its way here is in nobody's hand, should the group go. */
+	if (line == &streams->taker || streams->take.awaited == 0)
+		take_floor(streams, reply->element[2], reply->element[3]);
 	if (reply->element[0]->integer > 0)
 		streams_lost(streams, BROKER_TRIMMED_UNREAD,
 		    (uint64_t)reply->element[0]->integer, NULL);
@@ -106,12 +119,12 @@ on_look_timer(void *arg)
 	struct streams *streams = arg;
 	struct streams_take *take = &streams->take;
 	int64_t now_ms = loop_now_ms(streams->loop);
+	bool waits = take->awaited == 0 &&
+	    now_ms - take->looked_ms >= LOOK_AGAIN_MS;
 	timer_set(&streams->look, LOOK_AGAIN_MS);
-	if (!streams_line_is_up(&streams->teller) || take->awaited > 0 ||
-	    now_ms - take->looked_ms < LOOK_AGAIN_MS)
+	if (!streams_line_is_up(&streams->teller) || (!waits && !take->untold))
 		return;
 	struct resp command = {0};
-	take->looked_ms = now_ms;
 	streams_look_command(streams, &command);
 	ask(streams, (struct streams_id){0, 0}, &command, on_look_again);
 	resp_clear(&command);
@@ -151,6 +164,13 @@ streams_look_drop(struct streams *streams, struct streams_id id)
 }
 
 /* --- life --- */
+
+void
+streams_look_soon(struct streams *streams)
+{
+	streams->take.untold = true;
+	timer_set(&streams->look, LOOK_SOON_MS);
+}
 
 void
 streams_look_init(struct streams *streams)

@@ -90,6 +90,8 @@ struct streams_take {
 	unsigned in_vain; /* how often in a row that was of one entry alone */
 	int64_t client;   /* its CLIENT ID; 0: not known */
 	int64_t looked_ms;
+	bool doubts; /* how many were read, since the line is up */
+	bool untold; /* entries came, and no look since has kept their number */
 	struct timer pause;   /* set: nothing is sent before it fires */
 	struct timer silence; /* of the step that is under way */
 	struct timer claim;   /* when others' entries are due */
@@ -278,9 +280,11 @@ void streams_beat_end(struct streams *streams);
 
 void streams_look_init(struct streams *streams);
 void streams_look_end(struct streams *streams);
-/* The command that looks, and its reply. */
+/* Entries have come: Redis is told soon how many have been read. */
+void streams_look_soon(struct streams *streams);
+/* The command that looks, which is sent now, and its reply. */
 void streams_look_command(
-    const struct streams *streams, struct resp *ret_command);
+    struct streams *streams, struct resp *ret_command);
 void streams_look_read(
     struct streams_line *line, const struct redisReply *reply);
 /* XACK of an entry whose bytes are gone; it is lost where that finds it. */

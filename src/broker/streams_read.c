@@ -185,6 +185,7 @@ read_new(struct streams *streams, const redisReply *reply)
 		if (streams_id_cmp(last, take->newest) > 0)
 			take->newest = last;
 		take->cursor = last;
+		streams_look_soon(streams);
 	}
 	if (again)
 		read_again(streams, any);
@@ -212,7 +213,6 @@ send_look(struct streams *streams)
 	if (now_ms - take->looked_ms < LOOK_EVERY_MS)
 		return;
 	struct resp command = {0};
-	take->looked_ms = now_ms;
 	streams_look_command(streams, &command);
 	send_step(streams, &take->look, &command);
 	resp_clear(&command);

@@ -65,7 +65,9 @@ const char streams_script_group[] = BELOW MAP
 /*
  * Where no entry is left that the group has read, the group has passed by as
  * many as were removed; where it has read the last one, by all.  If it has read
- * fewer, the others were lost.
+ * fewer, the others were lost, or the number is old: an XREADGROUP leaves the
+ * last id in the append-only file and with the replicas, but not the number,
+ * which only XGROUP SETID does.
  */
 const char streams_script_look[] = BELOW MAP
     "local function others_first()\n"
@@ -82,27 +84,31 @@ const char streams_script_look[] = BELOW MAP
     "end\n"
     "local stream = redis.pcall('XINFO', 'STREAM', key)\n"
     "local there = not stream.err and find(key, group)\n"
-    "if not there then return {0, -1, '', ''} end\n"
+    "if not there then return {0, -1, '', '', 0} end\n"
     "stream = map(stream)\n"
     "local added, first = stream['entries-added'], stream['first-entry']\n"
     "local read, last = there['entries-read'], there['last-delivered-id']\n"
     "local passed, lost\n"
-    "if not first or below(last, first[1]) then\n"
-    " passed = added - stream.length\n"
-    "elseif last == stream['last-generated-id'] then\n"
+    "local all = last == stream['last-generated-id']\n"
+    "if all then\n"
     " passed = added\n"
+    "elseif not first or below(last, first[1]) then\n"
+    " passed = added - stream.length\n"
     "end\n"
-    "if passed and (not read or read < passed) then\n"
-    " redis.call('XGROUP', 'SETID', key, group, last, 'ENTRIESREAD', passed)\n"
-    " lost = read and passed - read\n"
+    "if passed and read ~= passed then\n"
+    " local doubt = all and ARGV[3] == '1'\n"
+    " lost = read and not doubt and math.max(passed - read, 0)\n"
     " read = passed\n"
+    "end\n"
+    "if read and (read ~= there['entries-read'] or ARGV[4] == '1') then\n"
+    " redis.call('XGROUP', 'SETID', key, group, last, 'ENTRIESREAD', read)\n"
     "end\n"
     "local alone = true\n"
     "for _, each in ipairs(redis.call('XINFO', 'CONSUMERS', key, group)) do\n"
     " alone = alone and each[2] == ARGV[2]\n"
     "end\n"
     "return {lost or 0, read and added - read or there.lag or -1,\n"
-    " alone and '' or last, others_first()}\n";
+    " alone and '' or last, others_first(), passed and 1 or 0}\n";
 
 /* XAUTOCLAIM would drop what others have in hand, however short it was idle. */
 const char streams_script_claim[] = BELOW

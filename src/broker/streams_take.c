@@ -292,6 +292,7 @@ streams_take_up(struct streams *streams)
 	struct streams_take *take = &streams->take;
 	take->client = 0;
 	take->claiming = false;
+	take->doubts = true;
 	timer_clear(&take->pause);
 	streams->standing = STREAMS_GROUP;
 	ask_client_id(streams);

@@ -133,6 +133,86 @@ several_readers_count_a_loss_once(void **state)
 	assert_int_equal(lost, 6);
 }
 
+/* --- a Redis that restarts --- */
+
+/*
+ * What has been read is in its file, and how many that were is not: it counts
+ * from the last time that it was told.
+ */
+static int
+set_up_lasting(void **state)
+{
+	static const char *const options[] = {"--appendonly", "yes",
+	    "--appendfsync", "always", NULL};
+	*state = sbench_new(NULL, options);
+	return 0;
+}
+
+static void
+restart(struct sbench *bench)
+{
+	redis_kill(bench->redis);
+	redis_again(bench->redis);
+}
+
+static bool
+was_told(struct sbench *bench)
+{
+	redisReply *reply = redis_do(bench->redis, "INFO commandstats");
+	bool told = strstr(reply->str, "cmdstat_xgroup|setid") != NULL;
+	freeReplyObject(reply);
+	return told;
+}
+
+static void
+what_was_read_before_a_restart_is_no_loss(void **state)
+{
+	struct sbench *bench = *state;
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, sbench_is_up(a));
+	for (unsigned i = 1; i <= 3; i++) {
+		sbench_add(bench, 5);
+		UNTIL(bench, a->taken == 5 * i);
+		finish_all(a);
+		restart(bench);
+		UNTIL(bench, sbench_is_up(a) && lag(a) == 0);
+	}
+	sbench_add(bench, 5);
+	bench->credit = 2;
+	sbench_close(a);
+	struct sbench_reader *b = sbench_open(bench, "b");
+	UNTIL(bench, b->taken == 2);
+	restart(bench);
+	UNTIL(bench, sbench_is_up(b));
+	broker_reader_credit(b->reader, 10);
+	UNTIL(bench, b->taken == 5 && lag(b) == 0);
+	finish_all(b);
+	sbench_add(bench, 1);
+	UNTIL(bench, b->taken == 6 && lag(b) == 0);
+	assert_int_equal(a->lost[BROKER_TRIMMED_UNREAD], 0);
+	assert_int_equal(b->lost[BROKER_TRIMMED_UNREAD], 0);
+	sbench_close(b);
+}
+
+static void
+what_is_trimmed_after_a_restart_is_counted_right(void **state)
+{
+	struct sbench *bench = *state;
+	sbench_add(bench, 5);
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 5);
+	finish_all(a);
+	UNTIL(bench, was_told(bench));
+	sbench_close(a);
+	restart(bench);
+	sbench_add(bench, 4);
+	redis_just(bench->redis, "XTRIM s MAXLEN 1");
+	struct sbench_reader *b = sbench_open(bench, "b");
+	UNTIL(bench, b->taken == 1 && lag(b) == 0);
+	assert_int_equal(b->lost[BROKER_TRIMMED_UNREAD], 3);
+	sbench_close(b);
+}
+
 /* A stream that is kept short loses nothing that was read. */
 static void
 what_is_trimmed_after_it_was_read_is_no_loss(void **state)
@@ -443,6 +523,10 @@ main(void)
 	    TEST(what_was_trimmed_while_nobody_read_is_counted),
 	    TEST(several_readers_count_a_loss_once),
 	    TEST(what_is_trimmed_after_it_was_read_is_no_loss),
+#define LASTING(name)                                                         \
+	cmocka_unit_test_setup_teardown(name, set_up_lasting, tear_down)
+	    LASTING(what_was_read_before_a_restart_is_no_loss),
+	    LASTING(what_is_trimmed_after_a_restart_is_counted_right),
 	    TEST(a_pending_entry_whose_bytes_are_gone_is_lost),
 	    TEST(the_same_of_a_reader_that_is_gone),
 	    TEST(what_is_trimmed_while_it_is_in_hand_can_be_finished),
