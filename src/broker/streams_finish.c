@@ -22,6 +22,7 @@ struct streams_finish {
 	struct streams *streams;
 	struct broker_finish *finish; /* NULL: given up */
 	struct streams_id id;
+	int64_t delivered; /* as it was last sent; 0: not known */
 	bool whole; /* with the script's text */
 	struct streams_finishes *list;
 	struct streams_finish *next, **place;
@@ -102,9 +103,13 @@ static void
 send_finish(struct streams_finish *f)
 {
 	struct resp command = {0};
+	const struct streams_held *held =
+	    streams_hand_find(&f->streams->hand, f->id);
 	unjoin(f);
 	join(f, &f->streams->sent);
-	streams_put_command(f->streams, f->finish, f->whole, &command);
+	f->delivered = held != NULL ? held->count : 0;
+	streams_put_command(
+	    f->streams, f->finish, f->whole, f->delivered, &command);
 	f->call.done = on_finished;
 	streams_line_send(&f->streams->teller, &f->call, &command);
 	resp_clear(&command);
@@ -194,6 +199,21 @@ take_error(struct streams_finish *f, const redisReply *reply)
 	end_refused(f, reply->str);
 }
 
+/*
+ * It is pending for our name, and was not as we had it: unless it is being
+ * delivered to us anew, another reader of that name has it now.
+ */
+static bool
+is_namesakes(const struct streams_finish *f)
+{
+	const struct streams_take *take = &f->streams->take;
+	const struct streams_held *held =
+	    streams_hand_find(&f->streams->hand, f->id);
+	bool comes = take->awaited > 0 && take->reading == STREAMS_READ_OTHERS;
+	return !comes && f->delivered > 0 && held != NULL &&
+	    held->count == f->delivered;
+}
+
 /* Of an entry that is to come again, its finish waits for that. */
 static void
 on_missing(struct link_call *call, const redisReply *reply)
@@ -205,6 +225,8 @@ on_missing(struct link_call *call, const redisReply *reply)
 	int64_t why = known ? reply->integer : STREAMS_MISSING_DONE;
 	if (why == STREAMS_MISSING_AHEAD)
 		streams_group_vanished(streams);
+	if (why == STREAMS_MISSING_BACK && is_namesakes(f))
+		why = STREAMS_MISSING_DONE;
 	if (why >= STREAMS_MISSING_AHEAD && f->finish != NULL) {
 		send_later(f);
 		return;

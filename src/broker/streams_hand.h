@@ -35,6 +35,12 @@ struct streams_held {
 	/* Not handed over yet; else NULL. */
 	struct broker_message *message;
 	bool foreign; /* another reader has been seen to have it */
+	/*
+	 * How often it was delivered, with this time.  Where nobody else reads,
+	 * whoever has the turn next has it delivered anew: so it tells our time
+	 * from that of another reader of our name.  0: not known.
+	 */
+	int64_t count;
 	bool unsure;  /* an acknowledgement was sent, and no reply came */
 };
 

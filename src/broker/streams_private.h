@@ -245,9 +245,13 @@ bool streams_put_is_letter(const struct broker_finish *finish);
 /* Why it cannot be done at all, a sentence; NULL: it can. */
 const char *streams_put_impossible(
     const struct streams *streams, const struct broker_finish *finish);
-/* The command; whole: with the script's text. */
+/*
+ * The command; whole: with the script's text; delivered: so often, 0: however
+ * often that was.
+ */
 void streams_put_command(const struct streams *streams,
-    const struct broker_finish *finish, bool whole, struct resp *ret_command);
+    const struct broker_finish *finish, bool whole, int64_t delivered,
+    struct resp *ret_command);
 
 /* --- streams_finish.c --- */
 

@@ -57,10 +57,10 @@ count_values(const struct broker_put *put)
 
 static void
 make_put(const struct streams *streams, const struct broker_finish *finish,
-    bool whole, struct resp *ret_command)
+    bool whole, int64_t delivered, struct resp *ret_command)
 {
 	const struct broker_put *put = finish->put;
-	resp_begin(ret_command, 9 + count_values(put));
+	resp_begin(ret_command, 10 + count_values(put));
 	put_script(streams, whole, ret_command);
 	resp_arg(ret_command, SPAN("2"));
 	resp_arg(ret_command, streams->key);
@@ -68,6 +68,10 @@ make_put(const struct streams *streams, const struct broker_finish *finish,
 	resp_arg(ret_command, streams->group);
 	resp_arg(ret_command, span_str(streams->instance));
 	resp_arg(ret_command, finish->position);
+	if (delivered > 0)
+		resp_number(ret_command, delivered);
+	else
+		resp_arg(ret_command, SPAN(""));
 	put_kept(put, ret_command);
 	put_fields(put, ret_command);
 }
@@ -104,7 +108,7 @@ make_letter(const struct streams *streams, const struct broker_finish *finish,
 	const struct broker_put *put =
 	    streams_put_is(finish) ? finish->put : NULL;
 	struct span dead = span_str(streams->source->dead_letters);
-	resp_begin(ret_command, 9 + (put != NULL ? count_values(put) : 0));
+	resp_begin(ret_command, 10 + (put != NULL ? count_values(put) : 0));
 	resp_arg(ret_command, SPAN("EVAL"));
 	resp_arg(ret_command, span_str(streams_script_letter));
 	resp_arg(ret_command, SPAN("2"));
@@ -114,6 +118,7 @@ make_letter(const struct streams *streams, const struct broker_finish *finish,
 	resp_arg(ret_command, streams->group);
 	resp_arg(ret_command, span_str(streams->instance));
 	resp_arg(ret_command, finish->letter);
+	resp_arg(ret_command, SPAN(""));
 	if (put == NULL) {
 		resp_arg(ret_command, SPAN(""));
 		return;
@@ -158,12 +163,13 @@ streams_put_impossible(
 
 void
 streams_put_command(const struct streams *streams,
-    const struct broker_finish *finish, bool whole, struct resp *ret_command)
+    const struct broker_finish *finish, bool whole, int64_t delivered,
+    struct resp *ret_command)
 {
 	if (streams_put_is_letter(finish))
 		make_letter(streams, finish, ret_command);
 	else if (streams_put_is(finish))
-		make_put(streams, finish, whole, ret_command);
+		make_put(streams, finish, whole, delivered, ret_command);
 	else
 		make_ack(streams, finish, ret_command);
 }

@@ -73,6 +73,24 @@ take_entries(struct streams *streams, const redisReply *entries, bool again,
 	return true;
 }
 
+/* How often each was delivered, in their order; counts NULL: once. */
+static void
+note_counts(struct streams *streams, const redisReply *entries,
+    const redisReply *counts)
+{
+	struct streams_id id;
+	for (size_t i = 0; streams->sole && i < entries->elements; i++) {
+		const redisReply *entry = entries->element[i];
+		if (!streams_hand_read_id(resp_text(entry->element[0]), &id))
+			continue;
+		struct streams_held *held =
+		    streams_hand_find(&streams->hand, id);
+		if (held != NULL)
+			held->count =
+			    counts != NULL ? counts->element[i]->integer : 1;
+	}
+}
+
 /*
  * A reply may have been larger than any that is believed.  What is new is
  * pending then, and comes as that.
@@ -182,6 +200,7 @@ read_new(struct streams *streams, const redisReply *reply)
 	if (any) {
 		if (!take_entries(streams, entries, again, &last))
 			return;
+		note_counts(streams, entries, NULL);
 		if (streams_id_cmp(last, take->newest) > 0)
 			take->newest = last;
 		take->cursor = last;
@@ -288,9 +307,11 @@ read_others(struct streams *streams, const redisReply *reply)
 {
 	struct streams_take *take = &streams->take;
 	struct streams_id last;
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4 ||
 	    reply->element[1]->type != REDIS_REPLY_ARRAY ||
 	    reply->element[2]->type != REDIS_REPLY_ARRAY ||
+	    reply->element[3]->type != REDIS_REPLY_ARRAY ||
+	    reply->element[3]->elements != reply->element[1]->elements ||
 	    !streams_hand_read_id(
 		resp_text(reply->element[0]), &take->cursor)) {
 		odd_reply(streams);
@@ -298,6 +319,7 @@ read_others(struct streams *streams, const redisReply *reply)
 	}
 	if (!take_entries(streams, reply->element[1], true, &last))
 		return;
+	note_counts(streams, reply->element[1], reply->element[3]);
 	read_dropped(streams, reply->element[2]);
 	if (take->cursor.ms == 0 && take->cursor.seq == 0)
 		all_claimed(streams);

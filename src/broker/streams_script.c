@@ -116,7 +116,7 @@ const char streams_script_claim[] = BELOW
     "local list = redis.call('XPENDING', key, group, 'IDLE', ARGV[3],\n"
     " '(' .. ARGV[4], '+', ARGV[5])\n"
     "local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]\n"
-    "local answer, gone, ids, have = {}, {}, {}, {}\n"
+    "local answer, gone, counts, ids, have = {}, {}, {}, {}, {}\n"
     "for _, each in ipairs(list) do\n"
     " local id = each[1]\n"
     " if each[2] == consumer and (not first or below(id, first[1])) then\n"
@@ -132,11 +132,15 @@ const char streams_script_claim[] = BELOW
     " end\n"
     "end\n"
     "for _, each in ipairs(list) do\n"
-    " local to = have[each[1]] and answer or gone\n"
-    " to[#to + 1] = have[each[1]] or each[1]\n"
+    " local entry = have[each[1]]\n"
+    " local to = entry and answer or gone\n"
+    " to[#to + 1] = entry or each[1]\n"
+    " if entry then\n"
+    "  counts[#counts + 1] = each[4] + (entry[2] and 1 or 0)\n"
+    " end\n"
     "end\n"
     "local full = #list == tonumber(ARGV[5])\n"
-    "return {full and list[#list][1] or '0-0', answer, gone}\n";
+    "return {full and list[#list][1] or '0-0', answer, gone, counts}\n";
 
 const char streams_script_beat[] = BELOW
     "local key, group, consumer = KEYS[1], ARGV[1], ARGV[2]\n"
@@ -183,7 +187,10 @@ const char streams_script_missing[] = BELOW MAP
 const char streams_script_pending[] =
     "local pending = redis.call(\n"
     " 'XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)[1]\n"
-    "if not pending or pending[2] ~= ARGV[2] then return 0 end\n";
+    "if not pending or pending[2] ~= ARGV[2] or\n"
+    "  (ARGV[4] ~= '' and pending[4] ~= tonumber(ARGV[4])) then\n"
+    " return 0\n"
+    "end\n";
 
 /* Whether we may do what is done after an XADD, which cannot be taken back. */
 #define MAY(command, arguments)                                               \
@@ -197,7 +204,7 @@ const char streams_script_pending[] =
  * command.
  */
 #define VALUES                                                                \
-	"local kept, values = tonumber(ARGV[4]), {}\n"                        \
+	"local kept, values = tonumber(ARGV[5]), {}\n"                        \
 	"local entry = kept and\n"                                            \
 	" redis.call('XRANGE', KEYS[1], ARGV[3], ARGV[3])[1]\n"               \
 	"if entry then\n"                                                     \
@@ -209,7 +216,7 @@ const char streams_script_pending[] =
 	"  end\n"                                                             \
 	" end\n"                                                              \
 	"end\n"                                                               \
-	"for i = 5 + (entry and kept or 0), #ARGV do\n"                       \
+	"for i = 6 + (entry and kept or 0), #ARGV do\n"                       \
 	" values[#values + 1] = ARGV[i]\n"                                    \
 	"end\n"
 

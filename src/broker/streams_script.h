@@ -33,8 +33,9 @@ extern const char streams_script_look[];
  * Makes entries those of the consumer ARGV[2] that have been idle for [3] ms:
  * of those behind the id [4] the first [5].  Answers {the id to go on behind,
  * or 0-0; entries; ids of entries whose bytes were gone, and which were
- * dropped}.  Of the consumer's own ones whose bytes were trimmed it has the id
- * and nil, and leaves them as they are: what is in hand can be finished still.
+ * dropped; of each entry how often it has been delivered by now}.  Of the
+ * consumer's own ones whose bytes were trimmed it has the id and nil, and
+ * leaves them as they are: what is in hand can be finished still.
  */
 extern const char streams_script_claim[];
 /*
@@ -63,15 +64,16 @@ enum streams_script_missing {
 };
 /*
  * A put, in two parts that are sent as one text.  KEYS[2] is the stream that it
- * goes to, ARGV[2] the consumer, [3] the entry's id, [5], … names and values,
- * of which the entry's own take the place of the first [4] (empty: of none),
+ * goes to, ARGV[2] the consumer, [3] the entry's id, [6], … names and values,
+ * of which the entry's own take the place of the first [5] (empty: of none),
  * if it is still there.  The first part ends it, with 0, unless the entry is
- * pending for that consumer; the second answers 1.
+ * pending for that consumer, and has been delivered [4] times (empty: however
+ * often); the second answers 1.
  */
 extern const char streams_script_pending[];
 extern const char streams_script_put[];
 /*
- * Takes the dead letter ARGV[3] away from KEYS[1], and puts [5], … into KEYS[2]
+ * Takes the dead letter ARGV[3] away from KEYS[1], and puts [6], … into KEYS[2]
  * if there are any, as streams_script_put does.  1; 0: it is not there.
  */
 extern const char streams_script_letter[];

@@ -414,6 +414,46 @@ a_sole_reader_takes_what_others_had_in_order(void **state)
 	sbench_close(a);
 }
 
+/*
+ * It has lost its turn, and does not know yet: what it has decided may not hold
+ * any more.  Its name is that of the other one.
+ */
+static void
+a_sole_reader_of_before_puts_nothing(void **state)
+{
+	struct sbench *bench = *state;
+	struct sbench_finish *f = sbench_finish_new(bench);
+	const struct broker_put put = {.place = BROKER_DEAD_LETTERS,
+	    .has_body = true, .body = SPAN("x")};
+	sbench_add(bench, 3);
+	bench->sole = true;
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 3);
+	/* Still its own. */
+	assert_int_equal(sbench_finish(a, f, a->first, &put), 0);
+	assert_int_equal(f->finish.finished, BROKER_FINISHED);
+	struct broker_message *first = sbench_shift(a);
+	broker_message_free(&first);
+	struct sbench_reader *b = sbench_open(bench, "a");
+	UNTIL(bench, b->taken == 2);
+	assert_int_equal(sbench_finish(a, f, a->first, &put), 0);
+	assert_int_equal(f->finish.finished, BROKER_NOT_PENDING);
+	assert_int_equal(sbench_finish(b, f, b->first, &put), 0);
+	assert_int_equal(f->finish.finished, BROKER_FINISHED);
+	assert_int_equal(redis_integer(bench->redis, "XLEN d"), 2);
+	/* Taken once more by itself, as after a connection that was lost. */
+	first = sbench_shift(b);
+	broker_message_free(&first);
+	redis_just(bench->redis, "CLIENT KILL TYPE normal");
+	UNTIL(bench, !sbench_is_up(b));
+	assert_int_equal(sbench_finish(b, f, b->first, &put), 0);
+	assert_int_equal(f->finish.finished, BROKER_FINISHED);
+	assert_int_equal(redis_integer(bench->redis, "XLEN d"), 3);
+	assert_int_equal(sbench_pending(bench, ""), 0);
+	sbench_close(a);
+	sbench_close(b);
+}
+
 /* The reader before it still had a read that blocks. */
 static void
 what_another_one_took_meanwhile_goes_first(void **state)
@@ -488,6 +528,7 @@ main(void)
 	    TEST(a_reader_takes_nothing_back_from_another_one),
 	    TEST(readers_of_one_name_put_one_result),
 	    TEST(a_sole_reader_takes_what_others_had_in_order),
+	    TEST(a_sole_reader_of_before_puts_nothing),
 	    TEST(what_another_one_took_meanwhile_goes_first),
 	    TEST(what_it_took_without_knowing_goes_first),
 	    TEST(a_sole_reader_stays_in_order_as_connections_break),
