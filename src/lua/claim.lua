@@ -4,8 +4,9 @@
 -- ARGV: 1 owner, 2 fingerprint, 3 lease ms, 4 time to live of a PROCESSING
 --       record, ms, 5 unknown_retention ms, 6 max_attempts, 7 policy,
 --       8 deadline (ms, by Redis' clock; 0: none), 9 route, 10 longest ms,
---       11 wants: the sum of 1, where it is IN_FLIGHT or BUSY, publish the end
---       of that, and 2, of a COMPLETED record its answer's status is enough,
+--       11 wants: the sum of 1, where it is IN_FLIGHT, BUSY or UNKNOWN, publish
+--       the end of that, and 2, of a COMPLETED record its answer's status is
+--       enough,
 --       12 caution: the sum of 1, Redis may lose what it stores, so nothing new
 --       may be executed, 2, replicas must have what is replayed, and 4, the
 --       clock jumped ahead: what it says of how long an attempt has been
@@ -192,9 +193,18 @@ elseif settle and left <= 0 and caution < '4' and
 	-- The attempt stays the one that is asked about, and keeps its number:
 	-- no request is sent that would need a new one.
 	r.asked, r.since = r.owner, r.lease_until
+	r.held = waits and '1' or r.held
 	return hold('RECONCILE')
 end
+local unheard = waits and not r.held
+r.held = waits and '1' or r.held
 if r.state == 'P' then
 	move(r, 'U', unknown_ms, longest)
+elseif unheard then
+	-- As above: a full Redis may refuse it.
+	redis.pcall('SET', KEYS[1], record_of('U', r.reason, r.attempt,
+	    r.tries, r.created, string.sub(value, CHANGED, CHANGED_END),
+	    r.lease_until, r.owner, r.fingerprint, r.mark, r.route,
+	    notes_of(r), ''), 'KEEPTTL')
 end
 return answer('UNKNOWN', r, r.reason, left)

@@ -22,6 +22,7 @@
 --   version  of newer_only, in digits that compare like the versions
 --   shown    the same as JSON has it, for people
 --   keep     how long the version is remembered, ms
+--   held     1: somebody waits until it is decided what became of it
 --
 -- KEYS: the record, its shard's open leases, its shard's held records (UNKNOWN
 -- and FAILED); and where events are written, the stream of all changes of state
@@ -30,7 +31,7 @@
 
 local NOBODY = '----------------------'
 local NOTES = {'asked', 'since', 'back', 'before', 'question', 'entity',
-    'version', 'shown', 'keep'}
+    'version', 'shown', 'keep', 'held'}
 -- Of so many earlier attempts there are notes.
 local BEFORE, BEFORE_MAX = 36, 8
 
@@ -160,9 +161,11 @@ end
 
 -- Stores the record in a state, for ttl ms.  The SET comes first: where a full
 -- Redis refuses it, nothing has changed.  Once it is no longer PROCESSING,
--- retries that wait for it hear of that on the shard's channel.
+-- retries that wait for it hear of that on the shard's channel, and once it is
+-- neither that nor UNKNOWN, whoever holds a message until then.
 local function move(r, state, ttl, longest)
-	local waited = r.mark == '+'
+	local waited = r.mark == '+' or
+	    (r.held and state ~= 'P' and state ~= 'U')
 	if state == 'C' then
 		r.lease_until = digits(now + ttl)
 	end

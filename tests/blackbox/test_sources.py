@@ -5,6 +5,7 @@ record is COMPLETED (a test for each row of the contract's table)."""
 import json
 import os
 import signal
+import time
 
 from once import tap
 from once.admin import Admin
@@ -97,6 +98,29 @@ def what_an_operator_completes_ends_a_held_message(bench):
     gateway.wait_for_log("message", outcome="duplicate")
     equal(stream.pending(), [])
     equal(upstream.count(), 1)
+
+
+@test
+def a_held_message_hears_at_once_what_another_gateway_knows(bench):
+    """Not only when it looks again, after half a minute."""
+    upstream = bench.upstream()
+    idempotency = {"lease": "1s"}
+    stream, gateway = started(bench, upstream, idempotency)
+    config = bench.config(upstream, idempotency)
+    other = bench.serve(config)
+    hold = upstream.hold()
+    asked = bench.background(other.ask, "k", body=b"{}")
+    hold.wait_arrived()
+    other.signal(signal.SIGSTOP)
+    stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message_held", source="charges")
+    began = time.monotonic()
+    hold.release()
+    other.signal(signal.SIGCONT)
+    gateway.wait_for_log("message", outcome="duplicate")
+    assert time.monotonic() - began < 10, "it has only looked again"
+    equal(asked.result().status, 201)
+    equal((upstream.count(), stream.pending()), (1, []))
 
 
 @test
