@@ -7,7 +7,19 @@ const MESSAGE_REASONS = {
 	"released": "the API did not execute it, and may be asked again",
 	"not-sent": "nothing could be sent to the API",
 };
+const LETTER_REASONS = {
+	"refused": "the API refused it, and that answer is stored",
+	"exhausted": "all its attempts failed",
+	"mismatch": "its key was used for another request",
+	"unknown": "nobody knows whether its request was executed",
+	"malformed": "no request can be made of it",
+	"key-missing": "it has nothing to make a key of",
+	"too-large": "it is larger than its route allows",
+	"expired": "it was too old when it was taken",
+	"behind": "it waits for the first of its order",
+};
 const MESSAGES_LIMIT = 50;
+let lettersOf = null; // the source whose dead letters are shown
 
 function countsOf(source) {
 	const parts = [];
@@ -40,6 +52,14 @@ function fillSource(item, source, now) {
 		: [source.why, source.error].filter(Boolean).join(" "));
 	part(".pause").hidden = source.paused !== null;
 	part(".resume").hidden = source.paused === null;
+	part(".letters").setAttribute("aria-pressed",
+		String(lettersOf === source.name));
+}
+
+function agoOf(time, message, now) {
+	put(time, "for " + ageOf(now - Date.parse(message.first)));
+	time.dateTime = message.first;
+	time.title = "since " + message.first;
 }
 
 function fillMessage(item, message, now) {
@@ -51,12 +71,28 @@ function fillMessage(item, message, now) {
 	put(part(".name"), message.source);
 	put(part(".attempt"), message.attempt ? `attempt ${message.attempt}`
 		: "not sent yet");
-	put(part("time"), "for " + ageOf(now - Date.parse(message.first)));
-	part("time").dateTime = message.first;
-	part("time").title = "since " + message.first;
+	agoOf(part("time"), message, now);
 	const words = MESSAGE_REASONS[message.reason];
 	put(part(".why"), words ? `${message.reason}: ${words}.`
 		: message.reason || "");
+	put(part(".id"), message.key_id ? "key " + message.key_id
+		: "at " + message.position);
+}
+
+function fillLetter(item, message, now) {
+	const part = name => item.querySelector(name);
+	item.record = message;
+	put(part(".chip"), message.reason || "dead");
+	part(".chip").className = "chip "
+		+ (message.state === "parked" ? "" : "bad");
+	put(part(".name"), message.source);
+	put(part(".attempt"), message.attempt ? `attempt ${message.attempt}`
+		: "");
+	part("time").hidden = message.first === null;
+	if (message.first !== null)
+		agoOf(part("time"), message, now);
+	put(part(".why"), [LETTER_REASONS[message.reason], message.detail]
+		.filter(Boolean).join(": "));
 	put(part(".id"), message.key_id ? "key " + message.key_id
 		: "at " + message.position);
 }
@@ -77,9 +113,57 @@ function makeOf(template, acts, nameOf) {
 	};
 }
 
-const makeSource = makeOf("source-item", ["pause", "resume"],
+const makeActs = makeOf("source-item", ["pause", "resume"],
 	source => source.name);
 const makeMessage = makeOf("message-item", ["drop"], message => message.id);
+const makeLetter = makeOf("letter-item", ["replay", "drop"],
+	message => message.position);
+
+// Its dead letters are asked for only while somebody looks at them.
+function makeSource(source) {
+	const item = makeActs(source);
+	const button = item.querySelector(".letters");
+	button.setAttribute("aria-label", `dead letters of ${source.name}`);
+	button.addEventListener("click", () => {
+		lettersOf = lettersOf === source.name ? null : source.name;
+		refresh();
+	});
+	return item;
+}
+
+async function askLetters() {
+	const of = lettersOf;
+	if (of === null)
+		return null;
+	try {
+		const page = await ask("GET", "/messages?state=dead"
+			+ "&state=parked&source=" + encodeURIComponent(of)
+			+ "&limit=" + MESSAGES_LIMIT);
+		return {of, list: page.json.messages, more: page.json.next,
+			now: page.now, trouble: ""};
+	} catch (trouble) {
+		if (trouble.status === undefined || trouble.status === 401)
+			throw trouble;
+		return {of, list: [], more: null, trouble: trouble.message};
+	}
+}
+
+function showLetters(letters) {
+	el("letters-part").hidden = letters === null;
+	if (letters === null)
+		return;
+	put(el("letters-title"), "Dead letters of " + letters.of);
+	put(el("letters-trouble"), letters.trouble);
+	el("letters-trouble").hidden = letters.trouble === "";
+	syncList("letters", letters.list, message => "d" + message.id,
+		makeLetter, (item, message) =>
+			fillLetter(item, message, letters.now));
+	if (letters.trouble !== "")
+		el("letters-none").hidden = true;
+	put(el("letters-more"), letters.more === null ? ""
+		: "Only the first are shown; onceproxy messages list --source "
+			+ `${letters.of} --state dead has all.`);
+}
 
 // What cannot be had now stays as it was: null.
 async function askSources() {
@@ -88,7 +172,8 @@ async function askSources() {
 		const some = sources.json.sources.length > 0;
 		const messages = some ? await ask("GET",
 			"/messages?limit=" + MESSAGES_LIMIT) : null;
-		return {sources, messages};
+		return {sources, messages, letters: some ? await askLetters()
+			: null};
 	} catch (trouble) {
 		if (trouble.status !== 503)
 			throw trouble;
@@ -96,10 +181,11 @@ async function askSources() {
 	}
 }
 
-function showSources({sources, messages}) {
+function showSources({sources, messages, letters}) {
 	el("sources-card").hidden = messages === null;
 	if (messages === null)
 		return;
+	showLetters(letters);
 	syncList("sources", sources.json.sources, source => "s" + source.name,
 		makeSource, (item, source) =>
 			fillSource(item, source, sources.now));
@@ -120,6 +206,13 @@ const ORDERS = {
 			make("b", {}, message.position)],
 		done: message => `${message.position} of ${message.source} is `
 			+ "dropped.",
+	},
+	replay: {
+		path: message => `/messages/${message.id}/replay`,
+		about: message => [`${message.reason}, ${message.source}, at `,
+			make("b", {}, message.position)],
+		done: message => `${message.position} of ${message.source} is `
+			+ "replayed.",
 	},
 	pause: {
 		path: source => "/sources/" + encodeURIComponent(source.name)

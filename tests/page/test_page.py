@@ -72,6 +72,11 @@ class Stage:
         """The browser logged nothing: no error, no violation of the policy."""
         equal(self.browser.complaints(), [])
 
+    def refused_once(self):
+        """The gateway answered 409, and else the browser logged nothing."""
+        complaint, = self.browser.complaints()
+        assert " 409 " in complaint, complaint
+
 
 # --- what it shows ----------------------------------------------------------
 
@@ -333,7 +338,9 @@ def it_is_dark_where_the_user_is_in_the_dark(bench):
 # --- what it knows ----------------------------------------------------------
 
 @each([("outcome", "chart.js", "outcomes", r'OUTCOME\(\w+, "([^"]+)",'),
-       ("reason", "keys.js", "reasons", r'REASON\(\w+, \'.\', "([^"]+)",')])
+       ("reason", "keys.js", "reasons", r'REASON\(\w+, \'.\', "([^"]+)",'),
+       ("reason of a dead letter", "sources.js", "message_outcomes",
+        r'MESSAGE_REASON\(\w+, "([^"]+)"\)')])
 def it_knows_every(bench, file, table, pattern):
     with open(source(f"src/tbl/{table}.h"), encoding="utf-8") as text:
         words = re.findall(pattern, text.read())
@@ -348,11 +355,11 @@ def it_knows_every(bench, file, table, pattern):
 class SourceStage(Stage):
     """A gateway that reads a stream, and a browser that shows its page."""
 
-    def __init__(self, bench):
-        self.upstream = bench.upstream(close_unanswered)
+    def __init__(self, bench, script=close_unanswered, **members):
+        self.upstream = bench.upstream(script)
         self.stream = Stream(bench.own_redis())
         config = bench.config(self.upstream, admin=ADMIN)
-        message_source(config, self.stream)
+        message_source(config, self.stream, **members)
         self.gateway = bench.serve(config)
         self.address = self.gateway.ready["admin"]
         self.browser = new_window()
@@ -368,6 +375,22 @@ class SourceStage(Stage):
         self.look()
         self.browser.wait_for("#m" + message["id"])
         return message
+
+    def letters(self):
+        return self.send("GET", "/messages?source=charges&state=dead"
+                         "&state=parked").json()["messages"]
+
+    def show_letters(self, count):
+        """Shows that many dead letters on the page."""
+        eventually(lambda: len(self.letters()) == count, "they are dead")
+        letters = self.letters()
+        self.look()
+        self.browser.wait_for("#scharges")
+        assert not self.browser.shows("#letters-part")
+        self.browser.click("#scharges .letters")
+        for letter in letters:
+            self.browser.wait_for("#d" + letter["id"])
+        return letters
 
 
 @test
@@ -401,6 +424,67 @@ def a_held_message_is_shown_and_dropped_with_a_note(bench):
     equal(s.gateway.wait_for_log("operator_message")["note"], "sent twice")
     equal(s.stream.pending(), [])
     s.calm()
+
+
+@test
+def a_dead_letter_is_replayed_once_its_key_is_resolved(bench):
+    def script(connection, request):
+        if s.upstream.count() == 1:
+            close_unanswered(connection, request)
+        else:
+            connection.send(answer())
+    s = SourceStage(bench, lambda *both: script(*both), hold="1s")
+    s.stream.add(body=b"{}", idempotency_key="k")
+    letter, = s.show_letters(1)
+    row = "#d" + letter["id"]
+    shown = s.browser.text(row)
+    for words in ("unknown", "charges", "nobody knows", letter["key_id"]):
+        assert words in shown, shown
+    s.browser.click(row + " .replay")
+    dialog = s.browser.text("#replay")
+    for words in (letter["position"], "same key", "resolve its key"):
+        assert words in dialog, dialog
+    s.browser.type("#replay [name=note]", "mended")
+    s.browser.click("#replay .do")
+    s.browser.wait_text("#replay .error", "complete or release its key first")
+    equal(s.upstream.count(), 1)
+    s.send("POST", f"/keys/{letter['key_id']}/release", b"{}")
+    s.browser.click("#replay .do")
+    eventually(lambda: not s.browser.shows(row), "it is no dead letter")
+    s.browser.wait_text("#said", letter["position"])
+    equal(s.gateway.wait_for_log("operator_replay")["note"], "mended")
+    s.gateway.wait_for_log("message", outcome="executed")
+    equal(s.upstream.count(), 2)
+    s.browser.wait_text("#letters-none", "None")
+    s.browser.click("#scharges .letters")
+    eventually(lambda: not s.browser.shows("#letters-part"), "it is closed")
+    s.refused_once()
+
+
+@test
+def a_dead_letter_is_dropped_and_what_is_behind_it_comes_back(bench):
+    def script(connection, request):
+        bad = request.get("Idempotency-Key") == "k0"
+        connection.send(answer(422 if bad else 201))
+    s = SourceStage(bench, script, order_by=["/lane"])
+    for n in range(2):
+        s.stream.add(body=b'{"lane":1}', idempotency_key=f"k{n}")
+    first, behind = s.show_letters(2)
+    assert "refused" in s.browser.text("#d" + first["id"])
+    row = "#d" + behind["id"]
+    assert "the first of its order" in s.browser.text(row)
+    s.browser.click(row + " .replay")
+    s.browser.click("#replay .do")
+    s.browser.wait_text("#replay .error", "replay or drop the first one")
+    s.browser.click("#replay .cancel")
+    s.browser.click("#d" + first["id"] + " .drop")
+    s.browser.type("#drop [name=note]", "sent by hand")
+    s.browser.click("#drop .do")
+    eventually(lambda: not s.browser.shows(row), "it is executed")
+    equal(s.gateway.wait_for_log("operator_message")["note"], "sent by hand")
+    equal(s.upstream.count(key="k1"), 1)
+    equal(s.stream.entries("charges:dead"), [])
+    s.refused_once()
 
 
 @test
