@@ -150,6 +150,11 @@ enum broker_finished {
 	 * finished it, or the broker has lost it (which lost() tells).
 	 */
 	BROKER_NOT_PENDING,
+	/*
+	 * Nothing was put: somebody else has it locked at this moment.  It is
+	 * pending as before, and to be asked again a little later.
+	 */
+	BROKER_LOCKED,
 };
 
 /*

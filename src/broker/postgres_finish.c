@@ -29,6 +29,7 @@ struct postgres_finish_item {
 	bool done;   /* the row was unread until now */
 	bool exists; /* else: it is there all the same */
 	bool kept;   /* and could have been finished */
+	bool locked; /* and somebody else has locked it */
 	bool again;  /* it was kept, and this is the second time */
 };
 
@@ -36,9 +37,17 @@ struct postgres_finish_batch {
 	struct postgres_batch batch;
 	struct postgres_finish_batch *next;
 	struct postgres_reader *reader;
+	unsigned before; /* statements before those of the items */
 	unsigned count;
 	struct postgres_finish_item *items[BATCH_MOST];
 };
+
+/*
+ * Where we may not lock rows, and so not step over those that are locked: all
+ * that goes over the connection waits so long for one that is.
+ */
+static const char short_waits[] =
+    "SELECT set_config('lock_timeout', '100', true)";
 
 static enum broker_place
 place_of_item(const struct postgres_finish_item *item)
@@ -107,6 +116,25 @@ settle(struct postgres_reader *reader, struct postgres_finish_item *item)
 	end_item(item, 0);
 }
 
+/* Whoever has locked it may finish it, write it anew, or leave it. */
+static void
+end_locked(struct postgres_reader *reader, struct postgres_finish_item *item)
+{
+	struct broker_finish *finish = item->finish;
+	struct postgres_row *row =
+	    finish != NULL ? row_of(reader, finish) : NULL;
+	/* The first time it may be another reader that finishes it. */
+	if (row != NULL && ++row->locked == 2) {
+		struct logline line = log_begin(EV_source_row_locked);
+		log_str(&line, "source", reader->source->name);
+		log_cut(&line, "position", finish->position, 200);
+		log_end(&line);
+	}
+	if (finish != NULL)
+		finish->finished = BROKER_LOCKED;
+	end_item(item, 0);
+}
+
 static void
 end_refused(struct postgres_reader *reader, struct postgres_finish_item *item,
     const struct postgres_trouble *trouble)
@@ -154,13 +182,22 @@ needs_another(const struct postgres_trouble *trouble)
 	return is_of(trouble, states);
 }
 
+static bool
+is_locked(const struct postgres_trouble *trouble)
+{
+	return strcmp(trouble->state, "55P03") == 0;
+}
+
 static void
 end_failed(struct postgres_reader *reader, struct postgres_finish_item *item,
     const struct postgres_trouble *trouble)
 {
 	if (item->finish != NULL && strcmp(trouble->state, "42P01") == 0)
 		postgres_put_is_gone(reader, place_of_item(item));
-	if (may_pass(trouble))
+	/* A table that is locked is in the way of all the others as well. */
+	if (is_locked(trouble) && trouble->at_row)
+		end_locked(reader, item);
+	else if (may_pass(trouble) && !is_locked(trouble))
 		end_item(item, E_BROKER_DOWN);
 	else
 		end_refused(reader, item, trouble);
@@ -174,13 +211,14 @@ note_item(struct postgres_batch *batch, unsigned statement,
 {
 	struct postgres_finish_batch *b =
 	    CONTAINER_OF(batch, struct postgres_finish_batch, batch);
-	if (statement >= b->count)
+	if (statement < b->before || statement - b->before >= b->count)
 		return;
-	struct postgres_finish_item *item = b->items[statement];
+	struct postgres_finish_item *item = b->items[statement - b->before];
 	item->done = postgres_pipe_number(result, 0, 0) > 0;
 	struct span there = postgres_pipe_value(result, 0, 1);
 	item->exists = !span_eq(there, SPAN("false"));
 	item->kept = span_eq(there, SPAN("kept"));
+	item->locked = span_eq(there, SPAN("locked"));
 }
 
 /* By itself, before all that waits. */
@@ -217,7 +255,9 @@ settle_all(struct postgres_reader *reader, struct postgres_finish_batch *b)
 		"trigger or a rule keeps it"};
 	for (unsigned i = 0; i < b->count; i++) {
 		struct postgres_finish_item *item = b->items[i];
-		if (item->done || !item->kept || item->finish == NULL) {
+		if (item->locked) {
+			end_locked(reader, item);
+		} else if (item->done || !item->kept || item->finish == NULL) {
 			settle(reader, item);
 		} else if (item->again) {
 			end_refused(reader, item, &kept);
@@ -294,6 +334,9 @@ send_batch(struct postgres_reader *reader, struct postgres_finish_batch *b)
 	reader->finishes.sent = b;
 	reader->finishes.outstanding++;
 	postgres_pipe_begin(reader->pipe, &b->batch);
+	b->before = reader->sql.waits;
+	if (reader->sql.waits)
+		postgres_pipe_query(reader->pipe, short_waits, NULL, 0);
 	for (unsigned i = 0; i < b->count; i++) {
 		const struct postgres_finish_item *item = b->items[i];
 		struct span name = postgres_put_statement(

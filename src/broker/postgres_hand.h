@@ -20,6 +20,7 @@ struct postgres_row {
 	uint64_t session; /* 0: somebody else may finish it by now */
 	uint32_t part;
 	bool no_order; /* its column of the order is null */
+	unsigned locked; /* how often somebody else had locked it */
 	char version[POSTGRES_VERSION_BYTES]; /* "": it has none */
 	struct span position;
 };

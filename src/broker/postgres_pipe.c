@@ -99,6 +99,7 @@ note_error(struct postgres_batch *batch, const PGresult *result)
 	const char *words =
 	    PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	snprintf(t->state, sizeof t->state, "%s", state ? state : "");
+	t->at_row = PQresultErrorField(result, PG_DIAG_CONTEXT) != NULL;
 	postgres_connect_words(
 	    words ? words : PQresultErrorMessage(result), t->words,
 	    sizeof t->words);

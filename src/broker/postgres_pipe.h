@@ -20,6 +20,7 @@ struct postgres_trouble {
 	bool lost; /* with its connection: whether it happened is not known */
 	unsigned statement; /* which one failed; their count: the commit */
 	char state[6]; /* SQLSTATE */
+	bool at_row; /* what failed was at work on some row, not on a table */
 	char words[160];
 };
 

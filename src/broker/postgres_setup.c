@@ -25,7 +25,9 @@ static const char settings_sql[] =
 
 /*
  * The table's columns; a domain is what it is made of.  And whether all its
- * rows have an xmin: those of a view, or of another server, have none.
+ * rows have an xmin: those of a view, or of another server, have none.  And
+ * whether we may lock them: with a right to update, and not only those that a
+ * policy lets through.
  */
 static const char columns_sql[] =
     "SELECT n.nspname::text || '.' || c.relname::text, a.attname::text, "
@@ -34,7 +36,9 @@ static const char columns_sql[] =
     "AND NOT EXISTS (SELECT FROM pg_partition_tree(c.oid) AS p "
     "JOIN pg_class AS f ON f.oid = p.relid "
     "LEFT JOIN pg_am AS m ON m.oid = f.relam "
-    "WHERE p.isleaf AND m.amname IS DISTINCT FROM 'heap'))::text "
+    "WHERE p.isleaf AND m.amname IS DISTINCT FROM 'heap'))::text, "
+    "(has_any_column_privilege(c.oid, 'UPDATE') "
+    "AND NOT row_security_active(c.oid))::text "
     "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
     "JOIN pg_attribute a ON a.attrelid = c.oid "
     "JOIN pg_type y ON y.oid = a.atttypid "
@@ -162,6 +166,8 @@ read_types(struct postgres_reader *reader, const PGresult *result,
 	    .bytes = span_eq(payload.kind, SPAN("bytea")),
 	    .versioned =
 		span_eq(postgres_pipe_value(result, 0, 4), SPAN("true")),
+	    .lockable =
+		span_eq(postgres_pipe_value(result, 0, 5), SPAN("true")),
 	};
 	return true;
 }

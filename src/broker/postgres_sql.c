@@ -201,12 +201,32 @@ within_limits(const struct maker *m, const char *rows, size_t most)
 	    .ptr;
 }
 
+static bool
+may_lock(const struct postgres_types *types)
+{
+	return types->versioned && types->lockable;
+}
+
+/* Locks the row unless somebody else has; all, where that cannot be done. */
+static const char *
+free_rows(const struct maker *m, const char *row, const char *same)
+{
+	if (!may_lock(m->types))
+		return "SELECT";
+	return arena_printf(m->arena,
+	    "SELECT FROM %s AS t WHERE %s AND %s FOR %s SKIP LOCKED", m->table,
+	    row, same, m->source->finish_column != NULL ? "NO KEY UPDATE" :
+							  "UPDATE")
+	    .ptr;
+}
+
 /*
  * One statement, so that all of it happens or nothing: what is put is put only
  * where the row was unread until now, and has the bytes that were taken ($2,
  * null where they are not known).  It gives how many rows that were, and where
- * it was none, whether the row is there: "kept" is one that could have been
- * finished.  Of what others do meanwhile that may be out of date.
+ * it was none, whether the row is there: "locked" is one that somebody else has
+ * locked, "kept" one that could have been finished.  Of what others do
+ * meanwhile that may be out of date.
  */
 static const char *
 finish_of(const struct maker *m, const char *put, const char *returned)
@@ -227,12 +247,15 @@ finish_of(const struct maker *m, const char *put, const char *returned)
 			  .ptr;
 	}
 	return arena_printf(m->arena,
-	    "WITH done AS (%s WHERE %s AND %s RETURNING %s)%s "
+	    "WITH free AS (%s), done AS (%s WHERE %s AND %s "
+	    "AND EXISTS (SELECT FROM free) RETURNING %s)%s "
 	    "SELECT (SELECT count(*) FROM done)::text, "
 	    "CASE WHEN EXISTS (SELECT FROM done) THEN 'true' ELSE "
-	    "coalesce((SELECT CASE WHEN %s THEN 'kept' ELSE 'true' END "
+	    "coalesce((SELECT CASE WHEN NOT (%s) THEN 'true' "
+	    "WHEN EXISTS (SELECT FROM free) THEN 'kept' ELSE 'locked' END "
 	    "FROM %s AS t WHERE %s LIMIT 1), 'false') END",
-	    how, row, same, returned, put, same, m->table, row)
+	    free_rows(m, row, same), how, row, same, returned, put, same,
+	    m->table, row)
 	    .ptr;
 }
 
@@ -403,6 +426,7 @@ postgres_sql_make(struct arena *arena, const struct conf_source *source,
 	struct maker m = maker_of(arena, source, types);
 	struct postgres_sql sql = {.parts = parts_of(source),
 	    .ordered = types->ordered,
+	    .waits = !may_lock(types),
 	    .pair = source->columns.order != NULL};
 	sql.take_start = within_limits(
 	    &m, rows_of(&m, "true", ahead(&m, 4, 5)), most_bytes);

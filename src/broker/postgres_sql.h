@@ -22,6 +22,7 @@ struct postgres_types {
 	bool has_time;     /* the order is a time */
 	bool bytes;        /* the payload is a bytea */
 	bool versioned;    /* its rows have an xmin, all of them */
+	bool lockable;     /* we may lock them, and may so step over others */
 };
 
 struct postgres_sql {
@@ -43,6 +44,7 @@ struct postgres_sql {
 	unsigned parts; /* 1 to POSTGRES_PARTS */
 	bool pair; /* a place is an order and an id, not only an id */
 	bool ordered; /* as postgres_types has it */
+	bool waits;   /* a finish waits where somebody has locked its row */
 };
 
 /* The columns that take_start and take_above give, all of them texts. */

@@ -16,6 +16,7 @@
  *     a dead letter's record is FAILED: RELEASE ⇢ RELEASED  SHAPE again
  *     the first of a parked lane is done with: DECIDE ⇢ DECIDED ... FINISH
  *   FINISH ⇢ FINISHED END       (through STAND while its source stands still)
+ *     somebody has locked it: YIELD ⇢ YIELDED ............. FINISH again
  */
 
 static const struct machine_step steps[] = {

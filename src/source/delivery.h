@@ -57,6 +57,7 @@ struct delivery {
 	bool released; /* its record was */
 	struct records_op release;
 	unsigned tries;
+	unsigned yields;       /* somebody had locked it when it ended */
 	int64_t next_ms;       /* when it is tried again, by the wall clock */
 	int64_t first_ms;      /* when it was taken, by the wall clock */
 	int64_t began_us;      /* the same, by clock_us */

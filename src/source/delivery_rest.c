@@ -14,6 +14,8 @@ enum {
 	LOOK_MS = 200,      /* what is about to be stored is looked for again */
 	WAIT_LEAST_MS = 50, /* for somebody else's lease to end */
 	HELD_LOOK_MS = 30000,
+	YIELD_FIRST_MS = 250,
+	YIELD_MOST_MS = 10000,
 };
 
 /* Its owner waits no more: nobody has to be told. */
@@ -131,6 +133,31 @@ delivery_rest_heard(struct machine *machine)
 	d->held = false;
 	delivery_unshape(d);
 	return delivery_to(d, DELIVERY_SHAPE, MORE);
+}
+
+/* --- somebody else has it locked at its broker --- */
+
+/* What is known of it stays: it is not executed, nor looked up, again. */
+enum after
+delivery_rest_yield(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	int64_t ms = YIELD_FIRST_MS;
+	for (unsigned i = 0; i < d->yields && ms < YIELD_MOST_MS; i++)
+		ms *= 2;
+	d->yields++;
+	source_credit_rest(d->source, d, true);
+	op_start(&d->rest, ms < YIELD_MOST_MS ? ms : YIELD_MOST_MS,
+	    wait_no_more);
+	return delivery_to(d, DELIVERY_YIELDED, WAIT);
+}
+
+enum after
+delivery_rest_yielded(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	source_credit_rest(d->source, d, false);
+	return delivery_to(d, DELIVERY_STAND, MORE);
 }
 
 /* --- it is tried again --- */

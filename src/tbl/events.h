@@ -206,6 +206,10 @@ EVENT(source_parts, INFO, "this gateway reads this many parts of the table, "
 EVENT(source_row_deleted, WARN, "somebody else deleted a row while its message "
 	"was worked on: what was to be put with its acknowledgement is not "
 	"put; find out who deletes from the table besides the gateways")
+EVENT(source_row_locked, WARN, "somebody else has locked the row of a message "
+	"that has ended; it is executed no more, and its row finished when it "
+	"is free, while others go on: find out whose transaction stays open "
+	"(pg_locks, pg_stat_activity)")
 EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "
 	"it is not executed again and not acknowledged: ask the upstream what "
 	"happened, then resolve the key (onceproxy keys)")

@@ -82,6 +82,8 @@ DELIVERY_STEP(DECIDE, delivery_letter_decide, NULL)
 DELIVERY_STEP(DECIDED, delivery_letter_decided, &d->park.op.op)
 DELIVERY_STEP(FINISH, delivery_finish, NULL)
 DELIVERY_STEP(FINISHED, delivery_finish_answered, &d->finish.op)
+DELIVERY_STEP(YIELD, delivery_rest_yield, NULL)
+DELIVERY_STEP(YIELDED, delivery_rest_yielded, &d->rest)
 DELIVERY_STEP(END, delivery_finish_end, NULL)
 
 #undef REQUEST_STEP

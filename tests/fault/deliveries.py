@@ -7,9 +7,12 @@ DELIVERY_STEP of tbl/steps.h needs a line there.  In the end each message is
 acknowledged, with its record COMPLETED or as a dead letter, or it is held."""
 
 import base64
+import json
 
 from once.admin import Admin
+from once.gateway import is_without
 from once.messages import Stream, as_text, source
+from once.postgres import Outbox, outbox_source, programs
 from once.wait import Late, eventually
 
 from faults import Fault
@@ -26,6 +29,7 @@ class Message(Scenario):
     """One message, and all goes well."""
 
     members = {}  # of the source
+    table = False  # it is a row of a table
 
     def provoke(self, cell):
         cell.bank.moves = list(self.moves)
@@ -56,6 +60,22 @@ class Parked(InOrder):
     """The first of an order is a dead letter, the second follows it."""
 
     move = "refuse"
+
+
+class Locked(Message):
+    """Somebody has locked its row."""
+
+    table = True
+
+    def prepare(self, cell):
+        cell.add(0)
+        cell.broker.begin("SELECT 1 FROM outbox FOR UPDATE")
+
+    def provoke(self, cell):
+        pass
+
+    def heal(self, cell):
+        cell.broker.end()
 
 
 class Released(Message):
@@ -158,18 +178,31 @@ SCENARIOS = {
     Held: ("HOLD",), Unsent: ("UNSENT",), NotStored: ("LOOK",),
     Released: ("BACK_OFF", "RESTED"),
     Replayed: ("RELEASE", "RELEASED", "DECIDE", "DECIDED"),
-    Refused: ("REFUSE", "BURY", "PARK")}
-REACHED = {f"delivery:{step}": [scenario]
+    Refused: ("REFUSE", "BURY", "PARK"), Locked: ("YIELD", "YIELDED")}
+OUT_OF_REACH = programs() is None or is_without("postgres")
+REACHED = {f"delivery:{step}": [] if scenario.table and OUT_OF_REACH
+           else [scenario]
            for scenario, some in SCENARIOS.items() for step in some}
 
 
 class MessageCell(Cell):
     def _build(self):
         super()._build()
-        self.broker = self.bench.own_redis(*DURABLE)
-        self.stream = Stream(self.broker)
         self.config["admin"] = {"listen": "127.0.0.1:0"}
         self.added = 0
+        if self.scenario.table:
+            self._read_table()
+        else:
+            self._read_stream()
+
+    def _read_table(self):
+        self.broker = self.bench.postgres()
+        self.table = Outbox(self.broker)
+        outbox_source(self.config, self.table, results={"table": "done"})
+
+    def _read_stream(self):
+        self.broker = self.bench.own_redis(*DURABLE)
+        self.stream = Stream(self.broker)
         # The broker's timeout is the store's.
         source(self.config, self.stream, **{
             "results": {"stream": "done"}, "retry": {
@@ -180,8 +213,11 @@ class MessageCell(Cell):
     def add(self, number):
         """The first has the key of the client's payments; its position."""
         self.added += 1
-        return self.stream.add(body=AMOUNT, idempotency_key=(
-            "k" if number == 0 else f"k{number}"))
+        key = "k" if number == 0 else f"k{number}"
+        if self.scenario.table:
+            return self.table.add(
+                json.loads(AMOUNT), headers={"Idempotency-Key": key})
+        return self.stream.add(body=AMOUNT, idempotency_key=key)
 
     def collect(self):
         """Before the world is healed only waits until the gateway has met the
@@ -210,6 +246,8 @@ class MessageCell(Cell):
             self.held())
 
     def pending(self):
+        if self.scenario.table:
+            return self.table.unread()
         groups = self.broker("XINFO", "GROUPS", self.stream.name) if \
             self.broker("EXISTS", self.stream.name) else []
         return self.stream.pending() if groups else None
@@ -228,11 +266,21 @@ class MessageCell(Cell):
     def ends(self):
         """Results and dead letters, of one moment: a replay takes one away and
         puts the other."""
+        if self.scenario.table:
+            return [self._put_into(name) for name in ("done", "outbox_dead")]
         while True:
             dead = self.stream.entries(f"{self.stream.name}:dead")
             results = self.stream.entries(self.results)
             if dead == self.stream.entries(f"{self.stream.name}:dead"):
                 return results, dead
+
+    def _put_into(self, table):
+        found = self.broker.rows(
+            f"SELECT to_regclass('{table}') IS NOT NULL AS there")
+        rows = self.broker.rows(f"SELECT headers FROM {table}") if \
+            found[0]["there"] else []
+        return [{name: value.encode() for name, value
+                 in row["headers"].items()} for row in rows]
 
     def check(self):
         """The promise."""

@@ -17,6 +17,9 @@ from .wait import PATIENCE, eventually
 FAST = ["fsync=off", "full_page_writes=off",
         "listen_addresses=", "max_connections=40"]
 
+# Sessions that sleep, as Postgres.begin makes them.
+OPEN = ("SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+
 
 def programs():
     """The folder of the newest server's programs; None: there is no server."""
@@ -83,6 +86,18 @@ class Postgres:
         """The rows of a query, as dicts."""
         return [json.loads(line) for line in
                 self(f"SELECT row_to_json(found) FROM ({sql}) AS found")]
+
+    def begin(self, sql):
+        """A transaction that does this, and stays open until end()."""
+        Process([os.path.join(self.bin, "psql"), "-h", self.folder, "-U",
+                 self.user, "-d", "postgres", "-Xq", "-c",
+                 f"BEGIN; {sql}; SELECT pg_sleep(3600)"])
+        eventually(lambda: self(OPEN), "the transaction is open")
+
+    def end(self):
+        """Rolls all of them back."""
+        self(f"SELECT pg_terminate_backend(pid) FROM ({OPEN}) AS open")
+        eventually(lambda: not self(OPEN), "no transaction is open")
 
     def freeze(self):
         self.process.signal(signal.SIGSTOP)
