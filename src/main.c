@@ -6,6 +6,7 @@
 
 #include "base/must.h"
 #include "cmd/check.h"
+#include "cmd/events.h"
 #include "cmd/serve.h"
 #include "doctor/doctor.h"
 #include "operate/keys.h"
@@ -59,6 +60,15 @@ static const struct command {
 	"a line for each danger with what to do about it. Exits with 1 if any\n"
 	"of them is a failure. Run it as the user that runs the gateway.\n",
 	"onceproxy doctor -c onceproxy.json -v"},
+    {"events", events_run, "fFj",
+	"[-c FILE] [--follow] [--from POSITION] [--json]",
+	"show the changes of keys' states (store.events)",
+	"Prints a line for each change of a key's state, in order of time,\n"
+	"from the streams that store.events switches on: when, from which\n"
+	"state to which, the answer's status, the attempt, the key id, the\n"
+	"position, the route. It asks Redis itself and changes nothing. Exits\n"
+	"with 1 where Redis cannot be read or lacks what was asked for.\n",
+	"onceproxy events --follow --from 15m"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -69,6 +79,8 @@ static const struct option options[] = {
     {"json", no_argument, NULL, 'j'},
     {"verbose", no_argument, NULL, 'v'},
     {"acl", no_argument, NULL, 'a'},
+    {"follow", no_argument, NULL, 'f'},
+    {"from", required_argument, NULL, 'F'},
     {NULL, 0, NULL, 0},
 };
 
@@ -77,6 +89,10 @@ static const struct {
 	const char *message;
 } option_help[] = {
     {'e', "  --explain  show what the routes will do, and all settings\n"},
+    {'f', "  --follow   wait for more, until it is interrupted\n"},
+    {'F', "  --from     where to begin: a position that was printed, a "
+	  "time\n             (2026-11-20T09:00:00Z), so long ago (15m), or "
+	  "\"now\"\n"},
     {'v', "  -v         also show what is well, and what was not checked\n"},
     {'j', "  --json     print JSON instead of text\n"},
     {'a', "  --acl      print only the ACL line that creates a Redis user "
@@ -141,6 +157,9 @@ take_option(
 	line->as_json |= option == 'j';
 	line->verbose |= option == 'v';
 	line->acl |= option == 'a';
+	line->follow |= option == 'f';
+	if (option == 'F')
+		line->from = optarg;
 	return strchr(command->options, option) != NULL;
 }
 
@@ -157,7 +176,7 @@ run_command(const struct command *command, int argc, char **argv)
 			return 0;
 		}
 		if (option == ':')
-			return usage("-c needs a file", "");
+			return usage(argv[optind - 1], " needs a value");
 		if (option == '?' || !take_option(command, option, &line))
 			return usage("no such option: ", argv[optind - 1]);
 	}

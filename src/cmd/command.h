@@ -13,4 +13,6 @@ struct command_line {
 	bool verbose;
 	bool explain;
 	bool acl;
+	bool follow;
+	const char *from; /* NULL: not said */
 };

@@ -30,13 +30,13 @@ def version_names_program_and_version(bench):
 def help_names_the_commands(bench):
     done = command("--help")
     equal(done.returncode, 0)
-    for word in ("serve", "check", "doctor", "keys", "messages", "--version",
-                 "example:"):
+    for word in ("serve", "check", "doctor", "keys", "messages", "events",
+                 "--version", "example:"):
         assert word in done.stdout, done.stdout
 
 
 @each([("serve", "serve"), ("check", "check"), ("doctor", "doctor"),
-       ("keys", "keys")])
+       ("keys", "keys"), ("events", "events")])
 def a_command_has_its_own_help_with_an_example(bench, name):
     done = command(name, "--help")
     equal(done.returncode, 0)
@@ -50,6 +50,8 @@ def a_command_has_its_own_help_with_an_example(bench, name):
        ("an unknown option of serve", ["serve", "--colour"]),
        ("an unknown option of check", ["check", "--colour"]),
        ("an unknown option of doctor", ["doctor", "--colour"]),
+       ("an unknown option of events", ["events", "--since", "1h"]),
+       ("an option of events", ["check", "--follow"]),
        ("an option of check", ["doctor", "--explain"]),
        ("an option of doctor", ["check", "--acl"]),
        ("a letter of doctor", ["serve", "-v"]),

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/must.h"
+#include "base/span.h"
+
+/*
+ * An entry of the events streams (store.events) as others see it: its id, and
+ * its message as JSON.  It knows no connection.  Pure; any thread.
+ */
+
+/* Where an entry stands: its shard, and its id in that shard's stream. */
+struct event_id {
+	unsigned shard;
+	uint64_t ms; /* when it was written, by Redis' clock; since 1970 */
+	uint64_t number; /* of that millisecond */
+};
+
+enum { EVENT_ID_MAX = 10 + 1 + 20 + 1 + 20 + 1 /* with its NUL */ };
+
+/* In the order of time; of one millisecond by number, then by shard. */
+int event_compare(const struct event_id *a, const struct event_id *b);
+/* "SHARD-MS-SEQ"; false, and nothing is written: it is none. */
+MUST_USE bool event_read(struct span text, struct event_id *ret_id);
+/* "MS-SEQ", as Redis has it; the shard is left as it is. */
+MUST_USE bool event_read_entry(struct span text, struct event_id *ret_id);
+/* Writes "SHARD-MS-SEQ"; how long that is. */
+size_t event_text(const struct event_id *id, char text[EVENT_ID_MAX]);
+
+/* RFC 3339, in UTC with milliseconds; "" where no calendar has it. */
+enum { EVENT_TIME_MAX = 40 };
+const char *event_time(uint64_t ms, char text[EVENT_TIME_MAX]);
+
+/* A field of an entry, as the stream has it. */
+struct event_field {
+	struct span name;
+	struct span value;
+};
+/*
+ * The message: id, key_id, route, from, to, status, attempt, time, instance,
+ * request_id, label; null is what the entry does not say, or what is no UTF-8.
+ * The caller drops it.
+ */
+json_t *event_message(const struct event_id *id,
+    const struct event_field *fields, size_t count);
