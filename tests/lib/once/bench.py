@@ -8,6 +8,7 @@ import threading
 from .fault_proxy import FaultProxy
 from .folder import drop_folder, make_folder
 from .gateway import Gateway
+from .kafka import Kafka
 from .postgres import Postgres
 from .redis import Redis
 from .rediscluster import RedisCluster
@@ -63,6 +64,19 @@ class Bench:
     def postgres(self):
         """A PostgreSQL of the test's own."""
         self.redises.append(Postgres())
+        return self.redises[-1]
+
+    @property
+    def kafka(self):
+        """The test program's Kafka of one node, which no test may break; its
+        topics are made under names of their own."""
+        if "kafka" not in shared:
+            shared["kafka"] = Kafka()
+        return shared["kafka"]
+
+    def own_kafka(self, nodes=1, **settings):
+        """A Kafka that this test may break."""
+        self.redises.append(Kafka(nodes, **settings))
         return self.redises[-1]
 
     def sentinels(self, *args, **kwargs):

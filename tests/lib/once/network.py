@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from .process import Process
-from .tap import Skip
+from .skip import Skip
 from .wait import eventually
 
 

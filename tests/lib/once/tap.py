@@ -11,14 +11,11 @@ import time
 import traceback
 
 from .bench import Bench, end_shared
+from .skip import Skip
 
 LIMIT_S = 60  # one test; a sanitizer build included
 
 tests = []
-
-
-class Skip(Exception):
-    """Raised by a test that cannot run here; its message says why."""
 
 
 class TooSlow(BaseException):
