@@ -14,9 +14,9 @@ run_packages="redis-server python3 curl ca-certificates"
 # clients of the manuals are tried with.
 test_packages="spin openssl liblua5.1-0-dev systemd chromium chromium-driver
 	nginx haproxy stunnel4 redis-tools python3-requests mandoc groff-base
-	postgresql-15"
-# The real Kafka of the tests, and a client of it that is not ours.
-kafka_packages="default-jre-headless maven python3-confluent-kafka"
+	postgresql-15 python3-confluent-kafka"
+# What the tests' real Kafka is fetched with and runs on.
+kafka_packages="default-jre-headless maven"
 # build-deb's, besides those for building.
 deb_packages="debhelper dpkg-dev fakeroot"
 # The container's, besides those that the package depends on; the first one

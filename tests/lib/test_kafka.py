@@ -2,9 +2,12 @@
 """The tests' own Kafka does what they need of it."""
 
 from once.kafka import confluent_kafka
+from once.kafka_mock import DISCONNECT
 from once.kafka_wire import KafkaError
 from once.tap import equal, main, test
 from once.wait import eventually
+
+MESSAGE_TOO_LARGE = 10
 
 
 @test
@@ -122,6 +125,46 @@ def of_three_nodes_another_takes_over(bench):
     second.kill()
     eventually(lambda: kafka.leader(topic) is not second, "another leads")
     equal([r.value for r in kafka.consume(topic)], [b"a", b"b"])
+
+
+@test
+def the_pretended_one_keeps_records_and_offsets(bench):
+    kafka = bench.mock_kafka(3)
+    topic = kafka.topic("charges", 2)
+    equal(kafka.produce(topic, b"v", key=b"k", partition=1, timestamp=5000,
+                        headers=[("a", b"1")]), [(1, 0)])
+    record, = kafka.consume(topic)
+    equal((record.partition, record.offset, record.key, record.value,
+           record.headers, record.timestamp),
+          (1, 0, b"k", b"v", [("a", b"1")], 5000))
+    kafka.commit("group", topic, {1: (1, "what is done")})
+    equal(kafka.committed("group", topic), {1: (1, "what is done")})
+
+
+@test
+def the_pretended_one_fails_as_it_is_told(bench):
+    kafka = bench.mock_kafka(2)
+    topic = kafka.topic("charges")
+    kafka.move_leader(topic, 0, 2)
+    equal(kafka.leader_number(topic), 2)
+    kafka.fail("Produce", MESSAGE_TOO_LARGE)
+    try:
+        kafka.produce(topic, b"a")
+        raise AssertionError("it did not fail")
+    except AssertionError as error:
+        assert "MSG_SIZE_TOO_LARGE" in str(error), error
+    kafka.fail("Produce", DISCONNECT, DISCONNECT)
+    kafka.fail_at(2, "Fetch", (0, 20), (0, 10))
+    kafka.produce(topic, b"b")
+    equal([r.value for r in kafka.consume(topic)], [b"b"])
+    kafka.move_coordinator("group", 1)
+    kafka.commit("group", topic, {0: 1})
+    kafka.move_coordinator("group", 2)
+    equal(kafka.committed("group", topic), {0: (1, "")})
+    kafka.down(2)
+    kafka.up(2)
+    kafka.delay(2, 5)
+    kafka.produce(topic, b"c")
 
 
 main()

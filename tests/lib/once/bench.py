@@ -9,6 +9,7 @@ from .fault_proxy import FaultProxy
 from .folder import drop_folder, make_folder
 from .gateway import Gateway
 from .kafka import Kafka
+from .kafka_mock import MockKafka
 from .postgres import Postgres
 from .redis import Redis
 from .rediscluster import RedisCluster
@@ -77,6 +78,11 @@ class Bench:
     def own_kafka(self, nodes=1, **settings):
         """A Kafka that this test may break."""
         self.redises.append(Kafka(nodes, **settings))
+        return self.redises[-1]
+
+    def mock_kafka(self, nodes=1):
+        """One that is only pretended."""
+        self.redises.append(MockKafka(nodes))
         return self.redises[-1]
 
     def sentinels(self, *args, **kwargs):
