@@ -80,6 +80,7 @@ on_claim_done(struct store_call *call, enum call_end how, int error,
 		claim->again = call->again = true;
 		return;
 	}
+	call->store->n_claims--;
 	if (goes_back(claim, how, reply) && INVARIANT(claim_given_back))
 		claim_revoke_start(call->store, claim->revoke, call->node,
 		    claim->deadline_ms);
@@ -195,5 +196,6 @@ claim_start(
 	call->end_us =
 	    clock_us() +
 	    SLOW_TIMES * store->conf->store.redis.timeout_ms * 1000;
+	store->n_claims++;
 	call_start(call);
 }

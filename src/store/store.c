@@ -457,7 +457,7 @@ store_master(const struct store *store)
 unsigned
 store_unsettled(const struct store *store)
 {
-	return store->n_claim_revokes;
+	return store->n_claims + store->n_claim_revokes;
 }
 
 void

@@ -121,7 +121,10 @@ const char *store_fault(const struct store *store);
  */
 MUST_USE bool store_memory(const struct store *store, uint64_t *ret_bytes,
     uint64_t *ret_max_bytes);
-/* How many claims are being given back and not confirmed (for drain). */
+/*
+ * How many claims are not answered, or are being given back and not confirmed:
+ * for a drain, whose claims have no owner any more.
+ */
 unsigned store_unsettled(const struct store *store);
 
 /*

@@ -63,6 +63,8 @@ struct store {
 	struct call_queue again;
 	struct timer again_timer;
 
+	/* Claims that were made and are not answered. */
+	unsigned n_claims;
 	/* Claims that are being given back. */
 	struct claim_revoke *claim_revokes;
 	unsigned n_claim_revokes;
