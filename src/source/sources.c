@@ -77,12 +77,16 @@ unhook(struct sources *all)
 	all->hooked = false;
 }
 
-/* What has drained is gone, and what takes its place begins. */
+/*
+ * What has drained is gone, and what takes its place begins.  The worker's own
+ * hook runs before this one: where it waits for that, it looks again at once.
+ */
 static bool
 on_turn(void *arg)
 {
 	struct sources *all = arg;
 	struct source **at = &all->leaving;
+	bool gone = false;
 	while (*at != NULL) {
 		struct source *s = *at;
 		if (!source_is_drained(s)) {
@@ -91,12 +95,13 @@ on_turn(void *arg)
 		}
 		*at = s->next;
 		source_free(&s);
+		gone = true;
 	}
 	if (!all->draining)
 		begin_missing(all);
 	if (all->leaving == NULL)
 		unhook(all);
-	return false;
+	return gone;
 }
 
 /* Takes it off the list of those that go on, and drains it. */
