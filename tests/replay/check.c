@@ -7,6 +7,7 @@
 #include "replay/choice.h"
 #include "replay/events.h"
 #include "replay/fakes.h"
+#include "replay/messages.h"
 
 enum {
 	/* Events after which a healing world must have come to rest. */
@@ -29,11 +30,23 @@ is_clean(void)
 
 /* --- once --- */
 
+/* A source has its own: more, or less. */
+static unsigned
+max_attempts(bool least)
+{
+	const struct conf *conf = world.confs[0];
+	unsigned ours = (unsigned)policy()->max_attempts;
+	unsigned others = conf->n_sources > 0
+	    ? (unsigned)conf->sources[0].retry_attempts
+	    : ours;
+	return (ours < others) == least ? ours : others;
+}
+
 static void
 check_executions(const struct truth *t)
 {
 	unsigned maybe = t->executed + t->unsure;
-	CHECK(maybe + t->refused <= policy()->max_attempts,
+	CHECK(maybe + t->refused <= max_attempts(false),
 	    "%s: sent %u times", t->key, maybe + t->refused);
 	switch (policy()->on_unknown) {
 	case UNKNOWN_HOLD:
@@ -132,6 +145,7 @@ check_now(void)
 	redis_records(see_record);
 	CHECK(!policy()->serialize || owners <= 1,
 	    "an entity has %u owners at once", owners);
+	messages_check_now();
 }
 
 /* --- healing --- */
@@ -159,6 +173,7 @@ heal(void)
 	world.healing = true;
 	world.redis_down = false;
 	world_memory(false);
+	messages_heal();
 	for (unsigned i = 0; i < world.scenario->gateways; i++) {
 		struct gateway *g = &world.gateways[i];
 		g->stalled = g->disk_full = false;
@@ -223,8 +238,9 @@ check_key(const struct caller *caller)
 	    span_str(caller->key));
 	struct truth before = *t;
 	struct client first = *retry(caller);
-	if (strcmp(first.problem, "key-reused") == 0)
-		return; /* another caller's fingerprint came first */
+	if (strcmp(first.problem, "key-reused") == 0 ||
+	    strcmp(first.problem, "stale-version") == 0)
+		return; /* another fingerprint, or version, came first */
 	bool answered = first.problem[0] == '\0';
 	bool exhausted = strcmp(first.problem, "attempts-exhausted") == 0;
 	CHECK(answered || exhausted ||
@@ -232,7 +248,7 @@ check_key(const struct caller *caller)
 	    "%s: a retry in the end gets %s", t->key, first.problem);
 	/* A replica may not have heard that an attempt was given back. */
 	CHECK(!exhausted || before.lost || world.forgot ||
-		before.forwarded >= policy()->max_attempts,
+		before.forwarded >= max_attempts(true),
 	    "%s is exhausted after %u attempts", t->key, before.forwarded);
 	/* A client may be left without an answer only for a reason. */
 	CHECK(answered || before.in_doubt > 0 || before.lost || exhausted ||
@@ -250,6 +266,38 @@ check_key(const struct caller *caller)
 	    "%s: a second retry gets another answer", t->key);
 }
 
+static bool
+is_callers(const char *key)
+{
+	for (unsigned i = 0; i < world.n_clients; i++)
+		if (strcmp(world.clients[i].caller->key, key) == 0)
+			return true;
+	return false;
+}
+
+/* Who asks with a message's key is told what became of it. */
+static void
+check_messages(void)
+{
+	static struct caller callers[MESSAGES_MAX];
+	for (unsigned i = 0; i < MESSAGES_MAX; i++) {
+		const struct sent_message *m = &world.scenario->messages[i];
+		if (m->key == NULL)
+			return;
+		if (is_callers(m->key) || *m->key == '\0')
+			continue;
+		const struct truth *t =
+		    truth_of(SPAN("a"), span_str(m->key));
+		unsigned forwarded = t->forwarded;
+		callers[i] = (struct caller){.key = m->key, .body = m->body};
+		check_key(&callers[i]);
+		CHECK(!messages_is_acknowledged(i) || world.forgot ||
+			t->forwarded == forwarded,
+		    "message %u was acknowledged, and is executed again",
+		    i + 1);
+	}
+}
+
 void
 check_end(void)
 {
@@ -257,6 +305,7 @@ check_end(void)
 	world_say("all heals");
 	heal();
 	check_all_answered();
+	messages_check_rest();
 	for (unsigned i = 0; i < world.n_clients; i++) {
 		const struct caller *caller = world.clients[i].caller;
 		bool again = false;
@@ -266,6 +315,7 @@ check_end(void)
 		if (!again)
 			check_key(caller);
 	}
+	check_messages();
 	/* Nothing is left that a drain would wait for. */
 	int64_t began_us = world.now_us;
 	for (unsigned i = 0; i < world.scenario->gateways; i++)

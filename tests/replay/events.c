@@ -5,6 +5,7 @@
 #include "replay/choice.h"
 #include "replay/events.h"
 #include "replay/fakes.h"
+#include "replay/messages.h"
 #include "store/node.h"
 
 enum { SWEEP_MS = 300 };
@@ -32,6 +33,19 @@ add_fault(enum fault fault, enum happening what, struct gateway *gateway,
 	struct chance *event = add(what, gateway, index);
 	event->budget = &world.fault;
 	event->weight = 1;
+}
+
+struct chance *
+events_add(enum happening what, struct gateway *gateway, unsigned index)
+{
+	return add(what, gateway, index);
+}
+
+void
+events_add_fault(enum fault fault, enum happening what,
+    struct gateway *gateway, unsigned index)
+{
+	add_fault(fault, what, gateway, index);
 }
 
 static bool
@@ -95,10 +109,22 @@ allowed_doings(const struct forwarded *f)
 		    (allowed & (DOES_FAIL | DOES_BREAK | DOES_BABBLE));
 	if (f->half)
 		allowed &= ~(unsigned)(DOES_NOT_HEAR | DOES_TAKE);
+	if (world.scenario->ills > 0 && world.ills == 0)
+		allowed &= DOES_PAY | DOES_HEAR;
 	/* While it stands still, only what it has sent is answered. */
 	if (f->gateway->stalled)
 		return f->half || f->late ? 0 : allowed & ANSWERS;
 	return allowed;
+}
+
+static void
+list_doing(struct gateway *gateway, unsigned index, enum doing doing)
+{
+	struct chance *event = add(HAPPENS_FORWARD, gateway, index);
+	event->doing = doing;
+	if (world.scenario->ills > 0 && doing != DOES_PAY &&
+	    doing != DOES_HEAR)
+		event->budget = &world.ills;
 }
 
 static void
@@ -113,8 +139,7 @@ list_forwards(void)
 		unsigned allowed = allowed_doings(f);
 		for (size_t k = 0; k < sizeof all / sizeof *all; k++)
 			if (allowed & all[k])
-				add(HAPPENS_FORWARD, f->gateway, i)->doing =
-				    all[k];
+				list_doing(f->gateway, i, all[k]);
 	}
 }
 
@@ -165,7 +190,10 @@ list_clients(void)
 	for (unsigned i = 0; i < ACTS_MAX; i++) {
 		const struct act *act = &world.scenario->acts[i];
 		struct gateway *g = &world.gateways[act->gateway];
-		if (act->kind != ACT_NONE && !world.acted[i] && acts(g))
+		if (act->kind != ACT_NONE && !world.acted[i] && acts(g) &&
+		    (act->kind != ACT_RESUME || world.paused) &&
+		    (act->kind != ACT_REPLAY ||
+			fake_broker_has_letter(act->message)))
 			add(HAPPENS_ACT, g, i);
 	}
 }
@@ -259,6 +287,7 @@ is_boring(const struct gateway *g, const struct timer *timer)
 	       timer == &store->nodes->health.timer ||
 	       timer == &store->nodes->subscriber.timer ||
 	       timer == &g->worker->journal_relay.timer ||
+	       messages_are_boring(g, timer) ||
 	       link_owns_timer(g->links[0], timer) ||
 	       (g->links[1] != NULL && link_owns_timer(g->links[1], timer)) ||
 	       link_owns_timer(g->subscriber, timer);
@@ -292,6 +321,8 @@ is_to_be_found(void)
 {
 	if (world.redis_down)
 		return false;
+	if (fake_broker_is_stuck() && !world.paused && !world.broker_down)
+		return true;
 	for (unsigned i = 0; i < world.scenario->gateways; i++) {
 		const struct gateway *g = &world.gateways[i];
 		if (acts(g) && (fake_journals_open() > 0 ||
@@ -357,6 +388,17 @@ events_time_matters(void)
 	return next_time_ms() > 0;
 }
 
+/* A message tries again and again, while requests give up. */
+static bool
+is_disk_tried(void)
+{
+	for (unsigned i = 0; i < world.scenario->gateways; i++)
+		if (world.gateways[i].disk_full &&
+		    world.scenario->source != NULL)
+			return true;
+	return false;
+}
+
 /*
  * Time costs something where something else could happen first: then Redis is
  * slow, or the upstream or a client.
@@ -371,7 +413,8 @@ list_time(void)
 		late |= events[i].what == HAPPENS_EXECUTE ||
 		    events[i].what == HAPPENS_REPLY ||
 		    events[i].what == HAPPENS_TELL;
-	unsigned *budget = count == 0 ? NULL : late ? &world.late : &world.slow;
+	bool free = count == 0 && !is_disk_tried();
+	unsigned *budget = free ? NULL : late ? &world.late : &world.slow;
 	if (budget != NULL && (*budget == 0 || world.healing))
 		return;
 	struct chance *event = add(HAPPENS_TIME, NULL, 0);
@@ -380,10 +423,8 @@ list_time(void)
 }
 
 static void
-pass_time(void)
+move_to(int64_t at_ms)
 {
-	int64_t at_ms = next_time_ms();
-	must(at_ms > 0);
 	if (at_ms * 1000 > world.now_us)
 		world.now_us = at_ms * 1000;
 	/* As a loop does, before it fires timers. */
@@ -393,6 +434,24 @@ pass_time(void)
 		if (acts(g))
 			fake_loop_fire(g->loop);
 	}
+}
+
+/* A turn is renewed each second on the way, unless that does not work out. */
+static void
+pass_time(void)
+{
+	int64_t at_ms = next_time_ms();
+	unsigned readers = messages_readers();
+	int64_t beat_ms;
+	must(at_ms > 0);
+	while ((beat_ms = messages_beat_ms()) > 0 && beat_ms < at_ms) {
+		move_to(beat_ms);
+		while (events_settle())
+			continue;
+		if (messages_readers() != readers)
+			return;
+	}
+	move_to(at_ms);
 }
 
 /* --- all of them --- */
@@ -407,9 +466,12 @@ events_list(struct chance list[EVENTS_MAX])
 	list_forwards();
 	list_clients();
 	list_healing();
+	event_messages_list();
 	list_time();
-	if (count > 0)
+	if (count > 0) {
 		list_faults();
+		event_messages_list_faults();
+	}
 	return count;
 }
 
@@ -420,6 +482,7 @@ events_close(struct chance *list, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		struct chance *event = &list[i];
 		if (event->budget != NULL && event->what != HAPPENS_TIME &&
+		    event->what != HAPPENS_FORWARD &&
 		    event->what != HAPPENS_LEAVE)
 			continue;
 		if (event->what == HAPPENS_EXECUTE ||
@@ -486,6 +549,8 @@ events_settle(void)
 			link_tell(g->subscriber);
 			settled = true;
 		}
+		if (world.scenario->source != NULL)
+			settled |= fake_broker_settle(g);
 		execute_early(g);
 		gateway_bury(g);
 	}
@@ -552,11 +617,28 @@ do_arrive(const struct chance *event)
 static void
 do_act(const struct chance *event)
 {
+	const struct act *act = &world.scenario->acts[event->index];
 	world.acted[event->index] = true;
-	if (world.scenario->acts[event->index].kind == ACT_DRAIN)
+	switch (act->kind) {
+	case ACT_NONE:
+		break;
+	case ACT_DRAIN:
 		gateway_drain(event->gateway);
-	else
+		break;
+	case ACT_RELOAD:
 		gateway_reload(event->gateway);
+		break;
+	case ACT_PAUSE:
+		redis_pause(true);
+		break;
+	case ACT_RESUME:
+		redis_pause(false);
+		break;
+	case ACT_DROP:
+	case ACT_REPLAY:
+		messages_tell(event->gateway, act);
+		break;
+	}
 }
 
 static void
@@ -755,6 +837,17 @@ events_happen(const struct chance *event)
 	    [HAPPENS_FORGET] = {"Redis forgets everything", do_forget},
     [HAPPENS_LOSE] = {"Redis will be back without its data", do_forget},
 	    [HAPPENS_DAMAGE] = {"a record is damaged", do_damage},
+	    [HAPPENS_TAKE] = {"a message is taken", event_messages_happen},
+	    [HAPPENS_FINISH] = {"it is acknowledged", event_messages_happen},
+	    [HAPPENS_LETTER] = {"a letter is shown", event_messages_happen},
+	    [HAPPENS_BROKER] = {"the broker is up", event_messages_happen},
+	    [HAPPENS_PUT] = {"it is not taken", event_messages_happen},
+	    [HAPPENS_ACK] = {"it is lost", event_messages_happen},
+	    [HAPPENS_UNHEARD] = {"it is not heard", event_messages_happen},
+	    [HAPPENS_AWAY] = {"the broker is down", event_messages_happen},
+	    [HAPPENS_TRIM] = {"a message is trimmed", event_messages_happen},
+	    [HAPPENS_STEAL] = {"a message is stolen", event_messages_happen},
+	    [HAPPENS_TURN] = {"the turn is another's", event_messages_happen},
 	};
 	world_say("%s (gateway %u, number %u, doing %u)",
 	    doings[event->what].message,

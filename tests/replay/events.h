@@ -23,6 +23,10 @@ enum happening {
 	HAPPENS_START,
 	HAPPENS_GHOST,
 	HAPPENS_DELETE, /* the operator deletes what is damaged */
+	HAPPENS_TAKE,   /* a message is given to a reader */
+	HAPPENS_FINISH, /* the broker acknowledges */
+	HAPPENS_LETTER, /* the broker shows a dead letter */
+	HAPPENS_BROKER, /* it is up again */
 	HAPPENS_TIME, /* the clock moves to the next timer that matters */
 	/* Faults, from here on. */
 	HAPPENS_CUT,
@@ -39,6 +43,13 @@ enum happening {
 	HAPPENS_FORGET,
 	HAPPENS_LOSE,
 	HAPPENS_DAMAGE,
+	HAPPENS_PUT, /* and so on: enum fault */
+	HAPPENS_ACK,
+	HAPPENS_UNHEARD,
+	HAPPENS_AWAY,
+	HAPPENS_TRIM,
+	HAPPENS_STEAL,
+	HAPPENS_TURN,
 };
 
 struct chance {
@@ -51,6 +62,16 @@ struct chance {
 };
 
 enum { EVENTS_MAX = 128 };
+
+/* For event_messages.c: another event; a fault only where one may happen. */
+struct chance *events_add(
+    enum happening what, struct gateway *gateway, unsigned index);
+void events_add_fault(enum fault fault, enum happening what,
+    struct gateway *gateway, unsigned index);
+/* What may happen to messages; and making it happen. */
+void event_messages_list(void);
+void event_messages_list_faults(void);
+void event_messages_happen(const struct chance *event);
 
 /* All that may happen now. */
 unsigned events_list(struct chance list[EVENTS_MAX]);

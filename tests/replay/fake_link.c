@@ -316,7 +316,8 @@ is_script(const struct link *link, struct span command, enum script script)
 
 /*
  * It is no script, or the sweeper asks which leases have expired, or somebody
- * asks which store this is.
+ * asks which store this is; or a source asks whether it is paused, which lanes
+ * are parked, or whether the turn is its own, which it asks each second.
  */
 static bool
 only_looks(const struct link *link, struct span command)
@@ -324,7 +325,10 @@ only_looks(const struct link *link, struct span command)
 	return (memmem(command.ptr, command.len, "EVALSHA", 7) == NULL &&
 		   !is_wait(command)) ||
 	    is_script(link, command, SCRIPT_leases_due) ||
-	    is_script(link, command, SCRIPT_identify);
+	    is_script(link, command, SCRIPT_identify) ||
+	    is_script(link, command, SCRIPT_pause) ||
+	    is_script(link, command, SCRIPT_parked) ||
+	    is_script(link, command, SCRIPT_turn);
 }
 
 void

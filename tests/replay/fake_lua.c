@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "record/redis_keys.h"
 #include "record/script.h"
 #include "redis/resp.h"
 #include "replay/fake_redis.h"
@@ -227,6 +228,29 @@ redis_delete_damaged(void)
 	redis_run(span_of(command.bytes, command.len), &reply, &len);
 	free(reply);
 	resp_clear(&command);
+}
+
+void
+redis_pause(bool on)
+{
+	struct resp command = {0};
+	char *reply;
+	size_t len;
+	resp_begin(&command, 9);
+	resp_arg(&command, SPAN("EVALSHA"));
+	resp_arg(&command, span_str(names.sha[SCRIPT_pause]));
+	resp_number(&command, 1);
+	redis_keys_shared(
+	    &command, world.confs[0], 0, "pause", "source", "s", "");
+	resp_arg(&command, on ? SPAN("pause") : SPAN("resume"));
+	resp_arg(&command, SPAN("the operator"));
+	resp_arg(&command, SPAN(""));
+	resp_arg(&command, SPAN("!source:s"));
+	resp_arg(&command, SPAN("a call"));
+	redis_run(span_of(command.bytes, command.len), &reply, &len);
+	free(reply);
+	resp_clear(&command);
+	world.paused = on;
 }
 
 /* --- life --- */

@@ -9,6 +9,7 @@
 #include "base/must.h"
 #include "replay/fake_redis.h"
 #include "replay/fakes.h"
+#include "shared/turn.h"
 
 /*
  * The commands of Redis that the scripts use, on a table of keys and the
@@ -207,6 +208,34 @@ redis_damage(void)
 	e->string[0] = '?';
 }
 
+char
+redis_state_of(const char *key_hex)
+{
+	size_t len = strlen(key_hex);
+	for (const struct entry *e = entries; e != NULL; e = e->next) {
+		size_t at = strlen(e->key);
+		if (e->string != NULL && e->len >= RECORD_BYTES && at > len &&
+		    strcmp(e->key + at - len, key_hex) == 0)
+			return e->string[2];
+	}
+	return '\0';
+}
+
+void
+redis_seize_turn(void)
+{
+	struct entry *e = entries;
+	while (e != NULL && strstr(e->key, ":turn:") == NULL)
+		e = e->next;
+	if (e == NULL)
+		return;
+	char *text = mem_printf("%lld %lld somebody-else",
+	    atoll(e->string) + 1, (long long)redis_now_ms() + TURN_LEASE_MS);
+	free(e->string);
+	e->string = text;
+	e->len = strlen(text);
+}
+
 /* In any order of the keys. */
 static uint64_t
 hash_all(const struct entry *list)
@@ -399,14 +428,29 @@ remove_member(struct entry *entry, const char *name)
 	return false;
 }
 
+static bool
+has_member(const struct entry *entry, const char *name)
+{
+	for (size_t i = 0; i < entry->n_members; i++)
+		if (strcmp(entry->members[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* ZADD key score member, or ZADD key NX score member */
 static void
 do_zadd(lua_State *lua, const struct words *w)
 {
-	must(w->count == 4);
+	bool once = w->count == 5 && span_eq(w->list[2], SPAN("NX"));
+	must(w->count == 4 || once);
 	struct entry *entry = make(w->list[1].ptr);
-	double score = atof(w->list[2].ptr);
-	const char *name = w->list[3].ptr;
+	double score = atof(w->list[2 + once].ptr);
+	const char *name = w->list[3 + once].ptr;
 	must(entry->string == NULL);
+	if (once && has_member(entry, name)) {
+		lua_pushinteger(lua, 0);
+		return;
+	}
 	bool there = remove_member(entry, name);
 	entry->members = mem_grow(entry->members,
 	    (entry->n_members + 1) * sizeof *entry->members);
@@ -419,7 +463,7 @@ do_zadd(lua_State *lua, const struct words *w)
 	memmove(&entry->members[at + 1], &entry->members[at],
 	    (entry->n_members - at) * sizeof *entry->members);
 	entry->members[at] =
-	    (struct member){mem_str(w->list[3]), score};
+	    (struct member){mem_str(w->list[3 + once]), score};
 	entry->n_members++;
 	lua_pushinteger(lua, !there);
 }
@@ -436,37 +480,98 @@ do_zrem(lua_State *lua, const struct words *w)
 	lua_pushinteger(lua, removed);
 }
 
+static void
+do_zcard(lua_State *lua, const struct words *w)
+{
+	const struct entry *entry = find(w->list[1].ptr);
+	lua_pushinteger(lua, entry ? (lua_Integer)entry->n_members : 0);
+}
+
+/* Adds a member to the list on top of the stack, with its score, or not. */
+static void
+push_member(lua_State *lua, int *n, const struct member *m, bool scored)
+{
+	char text[32];
+	lua_pushstring(lua, m->name);
+	lua_rawseti(lua, -2, ++*n);
+	if (!scored)
+		return;
+	snprintf(text, sizeof text, "%.17g", m->score);
+	lua_pushstring(lua, text);
+	lua_rawseti(lua, -2, ++*n);
+}
+
+/* ZRANGE key from to [WITHSCORES]: by places, the last of which is -1. */
+static void
+push_places(lua_State *lua, const struct entry *entry, const struct words *w)
+{
+	long count = (long)entry->n_members;
+	long from = atol(w->list[2].ptr), to = atol(w->list[3].ptr);
+	bool scored = w->count == 5;
+	int n = 0;
+	must(!scored || span_eq(w->list[4], SPAN("WITHSCORES")));
+	from = from < 0 ? from + count : from;
+	to = to < 0 ? to + count : to;
+	for (long i = from < 0 ? 0 : from; i <= to && i < count; i++)
+		push_member(lua, &n, &entry->members[i], scored);
+}
+
+/* ZRANGE key [from (to BYLEX: all have the same score. */
+static void
+push_by_name(lua_State *lua, const struct entry *entry, const struct words *w)
+{
+	int n = 0;
+	must(w->list[2].ptr[0] == '[' && w->list[3].ptr[0] == '(');
+	for (size_t i = 0; i < entry->n_members; i++) {
+		const struct member *m = &entry->members[i];
+		if (strcmp(m->name, w->list[2].ptr + 1) >= 0 &&
+		    strcmp(m->name, w->list[3].ptr + 1) < 0)
+			push_member(lua, &n, m, false);
+	}
+}
+
 static double
 bound(struct span text)
 {
-	return span_eq(text, SPAN("-inf")) ? -INFINITY : atof(text.ptr);
+	return span_eq(text, SPAN("-inf"))   ? -INFINITY
+	    : span_eq(text, SPAN("+inf")) ? INFINITY
+					  : atof(text.ptr);
 }
 
-/* ZRANGE key 0 -1, or ZRANGE key from to BYSCORE LIMIT skip count */
+/* ZRANGE key from to BYSCORE LIMIT skip count [WITHSCORES] */
+static void
+push_by_score(lua_State *lua, const struct entry *entry, const struct words *w)
+{
+	double from = bound(w->list[2]), to = bound(w->list[3]);
+	int skip = atoi(w->list[6].ptr), most = atoi(w->list[7].ptr);
+	bool scored = w->count == 9;
+	int n = 0;
+	must(span_eq(w->list[5], SPAN("LIMIT")));
+	must(!scored || span_eq(w->list[8], SPAN("WITHSCORES")));
+	for (size_t i = 0; i < entry->n_members; i++) {
+		const struct member *m = &entry->members[i];
+		if (m->score < from || m->score > to || skip-- > 0)
+			continue;
+		if (most-- == 0)
+			break;
+		push_member(lua, &n, m, scored);
+	}
+}
+
 static void
 do_zrange(lua_State *lua, const struct words *w)
 {
 	const struct entry *entry = find(w->list[1].ptr);
-	bool by_score = w->count == 8;
-	must(by_score || (w->count == 4 && atoi(w->list[2].ptr) == 0 &&
-			     atoi(w->list[3].ptr) == -1));
-	double from = by_score ? bound(w->list[2]) : -INFINITY;
-	double to = by_score ? bound(w->list[3]) : INFINITY;
-	int skip = by_score ? atoi(w->list[6].ptr) : 0;
-	int most = by_score ? atoi(w->list[7].ptr) : 1 << 30;
-	must(!by_score || (span_eq(w->list[4], SPAN("BYSCORE")) &&
-			      span_eq(w->list[5], SPAN("LIMIT"))));
+	struct span how = w->count > 4 ? w->list[4] : SPAN("");
 	lua_newtable(lua);
-	int n = 0;
-	for (size_t i = 0; entry != NULL && i < entry->n_members; i++) {
-		const struct member *m = &entry->members[i];
-		if (m->score < from || m->score > to || skip-- > 0)
-			continue;
-		if (n == most)
-			break;
-		lua_pushstring(lua, m->name);
-		lua_rawseti(lua, -2, ++n);
-	}
+	if (entry == NULL)
+		return;
+	if (span_eq(how, SPAN("BYSCORE")))
+		push_by_score(lua, entry, w);
+	else if (span_eq(how, SPAN("BYLEX")))
+		push_by_name(lua, entry, w);
+	else
+		push_places(lua, entry, w);
 }
 
 void
@@ -488,6 +593,7 @@ redis_command(lua_State *lua, const struct words *w)
 	    {"SETRANGE", do_setrange},
 	    {"TIME", do_time},
 	    {"ZADD", do_zadd},
+	    {"ZCARD", do_zcard},
 	    {"ZRANGE", do_zrange},
 	    {"ZREM", do_zrem},
 	};

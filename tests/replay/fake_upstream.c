@@ -8,6 +8,7 @@
 #include "base/must.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
+#include "replay/messages.h"
 #include "store/node.h"
 #include "upstream/forward.h"
 #include "upstream/upstreams.h"
@@ -229,6 +230,8 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	must(!t->what.question || f == NULL);
 	if (f != NULL)
 		note_attempt(t, f->value);
+	if (!t->what.question)
+		messages_check_order(t->what.truth);
 	t->upstreams = upstreams;
 	t->forward = forward;
 	t->message = *message;

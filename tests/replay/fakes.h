@@ -55,6 +55,12 @@ void redis_copy(enum replica_copy copy);
 bool redis_has_copy(enum replica_copy copy);
 /* A replica takes its place, with only that copy. */
 void redis_fail_over(enum replica_copy copy);
+/* Whether that is the state of a record whose name ends so. */
+char redis_state_of(const char *key_hex);
+/* An operator pauses the source, or resumes it. */
+void redis_pause(bool on);
+/* Another gateway has the turn of the source from now on, for a lease. */
+void redis_seize_turn(void);
 /* Something was published (fake_link.c). */
 void redis_publish(struct span channel, struct span message);
 /* The interpreter, kept from run to run. */
@@ -140,6 +146,41 @@ bool forwards_read(void);
 /* The gateway is dead: nobody learns what becomes of them. */
 void forwards_orphan(struct gateway *gateway);
 uint64_t forwards_hash(void);
+
+/* --- the broker --- */
+
+void fake_broker_begin(void);
+/* What needs no choice; true: there was something. */
+bool fake_broker_settle(struct gateway *gateway);
+void fake_broker_reach(bool down);
+/* The message that its reader may be given now; MESSAGES_MAX: none. */
+unsigned fake_broker_next(const struct gateway *gateway);
+void fake_broker_give(struct gateway *gateway);
+/* Messages lie there, and no reader may be given one. */
+bool fake_broker_is_stuck(void);
+/* The messages are all done with. */
+bool fake_broker_is_empty(void);
+/* A message is acknowledged, or lost. */
+bool fake_broker_has_ended(unsigned message);
+bool fake_broker_has_letter(unsigned message);
+/* Acknowledgements, and questions for letters, that are under way. */
+unsigned fake_broker_finishes(const struct gateway *gateway);
+bool fake_broker_puts(const struct gateway *gateway, unsigned index);
+enum acknowledged {
+	ACKNOWLEDGES,
+	ACK_REFUSED,
+	ACK_LOST, /* on its way; its reader hears that it is down */
+	ACK_UNHEARD, /* done; likewise */
+};
+void fake_broker_finish(
+    struct gateway *gateway, unsigned index, enum acknowledged how);
+unsigned fake_broker_pages(const struct gateway *gateway);
+void fake_broker_page(struct gateway *gateway, unsigned index);
+/* A message that some reader has: it may be lost, or be given to others. */
+bool fake_broker_is_pending(unsigned message);
+void fake_broker_trim(unsigned message);
+void fake_broker_steal(unsigned message);
+uint64_t fake_broker_hash(void);
 
 /* --- hashing --- */
 

@@ -4,6 +4,7 @@
 #include "gate/request.h"
 #include "loop/timer.h"
 #include "replay/fakes.h"
+#include "replay/messages.h"
 #include "replay/state.h"
 #include "store/call.h"
 
@@ -165,7 +166,10 @@ hash_gateway(const struct gateway *g)
 		(uint64_t)g->disk_full << 1 | g->was_killed,
 	    g->index);
 	hash = mix(hash, (uint64_t)g->adopted_us);
-	return gateway_lives(g) ? mix(hash, hash_worker(g)) : hash;
+	if (!gateway_lives(g))
+		return hash;
+	hash = mix(hash, hash_worker(g));
+	return mix(hash, messages_hash(g));
 }
 
 static uint64_t
@@ -179,7 +183,8 @@ uint64_t
 world_hash(void)
 {
 	return mix(world_hash_at_end(),
-	    (uint64_t)world.fault << 24 | (uint64_t)world.late << 16 |
+	    (uint64_t)world.ills << 32 | (uint64_t)world.fault << 24 |
+		(uint64_t)world.late << 16 |
 		(uint64_t)world.slow << 8 | world.close);
 }
 
@@ -203,5 +208,6 @@ world_hash_at_end(void)
 			    sizeof world.truths[i]);
 	hash = mix(hash, ghosts_hash());
 	hash = mix(hash, fake_journals_hash());
+	hash = mix(hash, fake_broker_hash());
 	return mix(hash, forwards_hash());
 }

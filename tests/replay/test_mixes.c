@@ -83,7 +83,7 @@ draw_scenario(uint64_t seed, struct scenario *s)
 		if (draw(4) == 0)
 			s->acts[i] = (struct act){
 			    draw(2) ? ACT_DRAIN : ACT_RELOAD,
-			    draw(s->gateways)};
+			    draw(s->gateways), 0};
 	s->slow_disk = draw(4) == 0;
 }
 

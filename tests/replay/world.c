@@ -10,6 +10,8 @@
 #include "loop/log.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
+#include "replay/messages.h"
+#include "source/sources.h"
 
 struct world world;
 
@@ -46,13 +48,27 @@ static struct randombytes_implementation not_random = {
 
 /* --- the configuration --- */
 
+/* The members of a configuration with a source; the caller frees them. */
+static char *
+source_text(const char *source)
+{
+	if (source == NULL)
+		return mem_str(SPAN(""));
+	return mem_printf("'workers':1,"
+	    "'brokers':{'b':{'redis':'redis://127.0.0.1:3'}},"
+	    "'sources':{'s':{'broker':'b','stream':'m',"
+	    "'request':{'path':'/pay','headers':{'Authorization':'a'}}%s%s}},",
+	    *source != '\0' ? "," : "", source);
+}
+
 static const struct conf *
-make_conf(
-    const struct scenario *scenario, unsigned index, const char *policy)
+make_conf(const struct scenario *scenario, unsigned index, const char *policy,
+    const char *source)
 {
 	struct complaints complaints = {NULL, 0};
+	char *messages = source_text(source);
 	char *text = mem_printf(
-	    "{'listen':['127.0.0.1:1'],'state_dir':'/replay/%u',"
+	    "{%s'listen':['127.0.0.1:1'],'state_dir':'/replay/%u',"
 	    "'drain_timeout':'5s','log':{'access':false},"
 	    "'store':{'redis':'redis://127.0.0.1:1','shards':1,"
 	    "'compression':'none','wait_replicas':%u},'cache':{'size':%s},"
@@ -60,8 +76,8 @@ make_conf(
 	    "'timeout':'20s'}},"
 	    "'routes':[{'name':'pay','path':'/pay','upstream':'u',"
 	    "'idempotency':{%s}}]}",
-	    index, scenario->replicas, scenario->cached ? "65536" : "0",
-	    policy);
+	    messages, index, scenario->replicas,
+	    scenario->cached ? "65536" : "0", policy);
 	for (char *p = text; *p != '\0'; p++)
 		*p = *p == '\'' ? '"' : *p;
 	const struct conf *conf =
@@ -70,6 +86,7 @@ make_conf(
 		world_failed("%s: %s", complaints.list[0].pointer,
 		    complaints.list[0].message);
 	complaints_free(&complaints);
+	free(messages);
 	free(text);
 	return conf;
 }
@@ -83,10 +100,13 @@ make_confs(const struct scenario *scenario)
 		conf_unref(&world.reloaded[i]);
 	}
 	for (unsigned i = 0; scenario != NULL && i < scenario->gateways; i++) {
-		world.confs[i] = make_conf(scenario, i, scenario->policy);
+		world.confs[i] = make_conf(
+		    scenario, i, scenario->policy, scenario->source);
 		world.reloaded[i] = make_conf(scenario, i,
 		    scenario->reloaded ? scenario->reloaded
-				       : scenario->policy);
+				       : scenario->policy,
+		    scenario->resourced ? scenario->resourced
+					: scenario->source);
 	}
 }
 
@@ -109,13 +129,16 @@ gateway_start(struct gateway *gateway)
 	    .was_killed = was_killed, .reloaded = reloaded};
 	world.starting = gateway;
 	world_say("gateway %u starts", index + 1);
+	static const struct worker_part_kind *const kinds[] = {
+	    &sources_kind, NULL};
 	struct journal *journal = fake_journal_new(gateway);
+	messages_start(gateway);
 	gateway->health = store_health_new();
 	gateway->waiting = journal_waiting_new();
 	gateway->worker = worker_new(
 	    reloaded ? world.reloaded[index] : world.confs[index],
 	    &world.budget, NULL, gateway->health, gateway->waiting, 0, NULL, 0,
-	    journal, NULL);
+	    journal, world.scenario->source ? kinds : NULL);
 	gateway->loop = gateway->worker->loop;
 	fake_loop_fire(gateway->loop);
 	fake_loop_work(gateway->loop);
@@ -124,9 +147,11 @@ gateway_start(struct gateway *gateway)
 static void
 gateway_end(struct gateway *gateway)
 {
+	messages_end(gateway);
 	worker_run(gateway->worker);
 	CHECK(gateway->worker->requests.count == 0 &&
-		gateway->worker->executions.count == 0,
+		gateway->worker->executions.count == 0 &&
+		gateway->reader == NULL,
 	    "a machine outlives its worker");
 	worker_free(&gateway->worker);
 	store_health_free(&gateway->health);
@@ -201,8 +226,12 @@ void
 world_memory(bool is_short)
 {
 	enum { MEMORY_BYTES = 1 << 20 };
+	size_t hoard = is_short ? MEMORY_BYTES : 0;
 	world.memory_short = is_short;
-	atomic_store(&world.budget.limit, is_short ? 0 : MEMORY_BYTES);
+	atomic_store(&world.budget.limit, MEMORY_BYTES);
+	/* Nothing fits beside that, whatever is given back. */
+	atomic_fetch_add(&world.budget.used, hoard - world.hoard);
+	world.hoard = hoard;
 }
 
 /* --- clients --- */
@@ -259,6 +288,7 @@ world_begin(const struct scenario *scenario)
 	    .late = scenario->late,
 	    .slow = scenario->slow,
 	    .close = scenario->close,
+	    .ills = scenario->ills,
 	    .now_us = 1000000,
 	    .loud = old.loud,
 	};
@@ -268,6 +298,7 @@ world_begin(const struct scenario *scenario)
 	drawn = 0;
 	lua_begin();
 	redis_clear();
+	fake_broker_begin();
 	if (world.loud)
 		log_set_level(LOG_DEBUG);
 	while (world.n_clients < CALLERS_MAX &&
@@ -283,6 +314,7 @@ void
 world_end(void)
 {
 	choice_rest(true);
+	world_memory(false);
 	for (unsigned i = 0; i < GATEWAYS_MAX; i++)
 		if (gateway_lives(&world.gateways[i]))
 			gateway_kill(&world.gateways[i]);

@@ -9,8 +9,9 @@
  * The world in which gateways are replayed: their clients, the upstream, Redis,
  * the disk and time are fakes in this folder, which replace src/loop/loop,
  * clock, watch and work, src/http/front and exchange, src/redis/link and sha1,
- * src/journal/journal, and src/upstream/forward and upstreams when the test is
- * linked.  All else is the program's own code, the Lua scripts included.
+ * src/journal/journal, src/broker/broker, and src/upstream/forward and
+ * upstreams when the test is linked.  All else is the program's own code, the
+ * Lua scripts included.
  * Nothing happens by itself: whatever may happen next is a list of events
  * (events.h), and one of them is chosen (choice.h).  There is one world, and
  * one thread.
@@ -19,7 +20,8 @@ enum {
 	GATEWAYS_MAX = 2,
 	CALLERS_MAX = 12,
 	ACTS_MAX = 4,
-	KEYS_MAX = 6,
+	KEYS_MAX = 10,
+	MESSAGES_MAX = 6,
 	LABEL_BYTES = 64,
 	GATEWAY_LINKS = 2,
 };
@@ -51,6 +53,13 @@ enum fault {
 	 * time from then on.
 	 */
 	FAULT_DAMAGE = 8192,
+	/* Of the broker, where there is a source: */
+	FAULT_PUT = 1 << 14,    /* it takes no result and no dead letter */
+	FAULT_ACK = 1 << 15,    /* an acknowledgement, or its answer, is lost */
+	FAULT_BROKER = 1 << 16, /* it is out of reach for a while */
+	FAULT_TRIM = 1 << 17,   /* it loses a message */
+	FAULT_STEAL = 1 << 18,  /* a message is given to another reader too */
+	FAULT_TURN = 1 << 19,   /* another gateway gets the turn */
 };
 
 /* What the upstream may do with a request. */
@@ -78,12 +87,32 @@ struct caller {
 	unsigned after;
 };
 
-enum act_kind { ACT_NONE, ACT_DRAIN, ACT_RELOAD };
+enum act_kind {
+	ACT_NONE,
+	ACT_DRAIN,
+	ACT_RELOAD,
+	ACT_PAUSE,  /* of the source, … */
+	ACT_RESUME, /* … once it is paused */
+	ACT_DROP,   /* of a message, wherever it is */
+	ACT_REPLAY, /* of a dead letter */
+};
 
 /* Something that is done to a gateway, at any time. */
 struct act {
 	enum act_kind kind;
 	unsigned gateway;
+	unsigned message; /* from 0 */
+};
+
+/* A message in the source. */
+struct sent_message {
+	const char *key;  /* its field; NULL: there is no such message */
+	const char *body; /* NULL: as of a caller */
+	const char *lane; /* what it is ordered by */
+	const char *odd;  /* why its broker cannot use it */
+	bool large;       /* it is beyond what a reader takes */
+	bool old;         /* it is an hour old */
+	unsigned after;   /* as of a caller */
 };
 
 struct scenario {
@@ -92,6 +121,14 @@ struct scenario {
 	 * NULL: the same. */
 	const char *policy;
 	const char *reloaded;
+	/* Members of the source, likewise, and after a reload; NULL: there is
+	 * none, or the same one. */
+	const char *source;
+	const char *resourced;
+	struct sent_message messages[MESSAGES_MAX];
+	/* What they may be counted as in the end, bits; 0: anything. */
+	unsigned ends;
+	bool prompt; /* they are taken as soon as there is credit */
 	bool cached; /* answers are kept in memory */
 	bool large;  /* they are so long that they go by the large line */
 	bool slow_disk; /* other things happen while the disk writes */
@@ -102,6 +139,7 @@ struct scenario {
 	unsigned upstream; /* enum doing, or-ed */
 	unsigned faults;   /* enum fault, or-ed */
 	/* How often in one run: */
+	unsigned ills; /* the upstream may do anything but pay; 0: always */
 	unsigned fault; /* a fault happens */
 	unsigned late;  /* time passes while Redis has something to do */
 	unsigned slow;  /* time passes while only others have something to do */
@@ -118,6 +156,7 @@ struct gateway {
 	struct link *links[GATEWAY_LINKS];
 	struct link *subscriber;
 	struct front *front;
+	struct fake_reader *reader; /* of its source; NULL: it reads nothing */
 	struct store_health *health; /* of its process */
 	struct journal_waiting *waiting;
 	bool dead;     /* dead: whatever it still does reaches nobody */
@@ -182,8 +221,12 @@ struct world {
 	bool acted[ACTS_MAX];
 	struct truth truths[KEYS_MAX];
 	bool redis_down;
+	bool broker_down;
+	bool paused; /* the source */
+	bool dropped; /* an operator has dropped a message */
+	size_t hoard; /* bytes that the world itself has of the budget */
 	bool memory_short; /* of all gateways */
-	unsigned fault, late, slow, close; /* what is left of them */
+	unsigned fault, late, slow, close, ills; /* what is left of them */
 	bool faulty;   /* a fault has happened */
 	/* A failover lost what replicas did not have; or it was damaged. */
 	bool forgot;
