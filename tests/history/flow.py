@@ -5,13 +5,14 @@ decides about those that are held."""
 
 import json
 import threading
-import time
+from itertools import count
 from random import Random
 
 from once.deliveries import Act, Arrival, Entry, Told
 from once.http import Broken, Client, keyed
-from once.messages import as_text, fields_of
-from once.redis import RedisClient, RedisError
+from once.messages import as_text
+from once.pgwire import PostgresError
+from once.redis import RedisError
 from once.upstream import Upstream, answer
 
 LEASE_S = 1
@@ -114,54 +115,28 @@ def answer_of(name, key):
     return json.dumps({"execution": name, "of": key}).encode()
 
 
-class Producer:
-    """Adds what the flow has, some a second time, each at a moment of its
-    own."""
+class Supply:
+    """What is to be added; whoever adds takes from it.  known: all entries that
+    were, or are about to be."""
 
-    def __init__(self, world):
-        self.world, self.flow = world, world.flow
-        self.client = None
-        self.added = 0
-        self.known = []  # entries that were added, or are about to be
+    def __init__(self, flow):
+        self.flow = flow
+        self.lock = threading.Lock()
+        self.numbers = count()
+        self.known = []
 
-    def run(self):
-        number = 0
-        while not self.world.over.is_set():
+    def take(self):
+        """What is random about the next entry; it, and some of those before it
+        once more."""
+        with self.lock:
+            number = next(self.numbers)
             random = self.flow.random("produce", number)
-            self.known.append(self.flow.entry(number))
-            if not self.add(self.known[-1]):
-                return
+            entries = [self.flow.entry(number)]
             while random.random() < 0.12:
-                if not self.add(self.flow.entry(
-                        max(0, number - random.randrange(60)))):
-                    return
-            number += 1
-            if random.random() < 0.5:
-                self.world.over.wait(random.uniform(0, 0.05))
-
-    def add(self, entry):
-        """Until it is there, maybe twice; False: it is over."""
-        while not self.world.over.is_set():
-            try:
-                if self.client is None:
-                    self.client = RedisClient(self.world.broker.path, 5)
-                if self.is_behind():
-                    self.world.over.wait(0.1)
-                    continue
-                self.client("XADD", self.world.stream.name, "*", "body",
-                            body_of(entry), "idempotency_key", entry.key)
-                self.added += 1
-                return True
-            except (OSError, AssertionError, ValueError, RedisError):
-                self.client = None
-                self.world.over.wait(0.05)
-        return False
-
-    def is_behind(self):
-        """The readers have too much to do."""
-        ended = sum(self.client("XLEN", name) for name in (
-            "done", f"{self.world.stream.name}:dead"))
-        return self.added - ended - len(self.world.told.gone) > BACKLOG
+                entries.append(self.flow.entry(
+                    max(0, number - random.randrange(60))))
+            self.known.append(entries[0])
+            return random, entries
 
 
 def send_keys(world, number):
@@ -170,7 +145,7 @@ def send_keys(world, number):
     while not world.over.is_set():
         step += 1
         random = world.flow.random("client", number, step)
-        known = world.producer.known[-40:]
+        known = world.supply.known[-40:]
         world.over.wait(random.uniform(0, 0.08))
         if not known:
             continue
@@ -197,24 +172,6 @@ class Watcher:
     """Looks at the broker and then at the store, so that what was acknowledged
     before its record was COMPLETED is seen."""
 
-    SCRIPT = """
-        local key, group, from = KEYS[1], ARGV[1], ARGV[2]
-        local last
-        for _, each in ipairs(redis.call('XINFO', 'GROUPS', key)) do
-            local m = {}
-            for i = 1, #each, 2 do m[each[i]] = each[i + 1] end
-            if m.name == group then last = m['last-delivered-id'] end
-        end
-        if not last then return {} end
-        local pending, found = {}, {}
-        for _, each in ipairs(redis.call(
-            'XPENDING', key, group, '-', '+', 100000)) do
-            pending[each[1]] = true
-        end
-        for _, each in ipairs(redis.call('XRANGE', key, '-', last)) do
-            if not pending[each[1]] then found[#found + 1] = each[1] end
-        end
-        return found"""
     STATES = """
         local found = {}
         for _, name in ipairs(redis.call('KEYS', '*:r:*')) do
@@ -226,20 +183,21 @@ class Watcher:
     def __init__(self, world):
         self.world = world
         self.done = set()
-        self.samples = []  # (when, new positions, {record: letter})
+        # (when, those that are new: (position, key), {record: letter})
+        self.samples = []
 
     def look(self):
         """Both must answer in time, else it is for another time."""
         world = self.world
         try:
-            broker = RedisClient(world.broker.path, 2)
-            store = RedisClient(world.store.path, 2)
-            ended = broker("EVAL", self.SCRIPT, 1, world.stream.name,
-                           world.stream.group, "")
+            ended = set(world.ended_positions())
+            store = world.store_client(2)
             letters = store("EVAL", self.STATES, 0)
-        except (OSError, AssertionError, ValueError, RedisError):
+            store.close()
+        except (OSError, AssertionError, ValueError, RedisError,
+                PostgresError):
             return
-        fresh = {as_text(p) for p in ended} - self.done
+        fresh = ended - self.done
         self.done |= fresh
         self.samples.append((world.now(), fresh, dict(zip(
             (as_text(n) for n in letters[::2]),
@@ -276,21 +234,25 @@ class Operator:
             state = world.state_of(event["key_id"])
             if state != "UNKNOWN":
                 return state is not None
-            entry = world.entry_at(event["position"])
+            entry = self.entry_of(event)
             if entry is None:
-                return True
+                return False
             act = world.ledger.decide(entry.key)
             got = world.admin("POST", f"/keys/{event['key_id']}/{act.act}",
                               {} if act.act == "release" else {
                 "status": 201, "headers": [
                     ["Content-Type", "application/json"]],
                 "body": answer_of(act.name, entry.key).decode()})
-        except (OSError, AssertionError, ValueError, RedisError):
+        except (OSError, AssertionError, ValueError, RedisError,
+                PostgresError):
             return False
         return got.status in (200, 404, 409)
 
-
-def entry_of(fields):
-    """What an entry of the stream is, by its fields as Redis has them."""
-    body = json.loads(fields_of(fields)["body"])
-    return Entry(body["key"], body["account"])
+    def entry_of(self, event):
+        """A position alone may be that of another message, once a broker has
+        lost some; None: nobody can tell now."""
+        for entry in self.world.entries_at(event["position"]):
+            found = self.world.look_up(entry.key)
+            if found is not None and found[0] == event["key_id"]:
+                return entry
+        return None

@@ -2,8 +2,8 @@
 """The checker of messages sees each damage that it is made for, and nothing
 where there is none."""
 
-from once.deliveries import (Act, Arrival, Dead, Deliveries, Entry, Result,
-                             Seen, Told, check)
+from once.deliveries import (Act, Arrival, Dead, Deliveries, Entry, Made,
+                             Result, Seen, Told, check)
 from once.tap import each, equal, main
 
 
@@ -59,6 +59,17 @@ class Making:
         self.told.pending.add(position)
         return self
 
+    def row(self, position, *made):
+        """A row of an outbox; its position is its place, made says when."""
+        self.told.places[position] = (int(position), 0)
+        if made:
+            self.told.made[position] = Made(*made)
+        return self
+
+    def gone(self, position):
+        self.told.gone.add(position)
+        return self
+
     def trimmed(self, position):
         self.told.gone.add(position)
         self.told.trimmed.add(position)
@@ -76,6 +87,13 @@ class Making:
 
 def in_order():
     return Making(ordered=True)
+
+
+def second_first(*made):
+    """Two rows, of which the second is executed first; made: when the first
+    was, and in which transaction."""
+    return (in_order().row("1", *made).row("2", 5, 6, 2).entry("1")
+            .one("2", "l", "e2").one("1"))
 
 
 GOOD = [
@@ -97,6 +115,17 @@ GOOD = [
     ("one after the other", in_order().one().one("2-0", "l", "e2")),
     ("others are beside them", in_order().entry("1-0", "k", "b")
      .one("2-0", "l", "e2").one("1-0", "k", "e1", "b")),
+    ("a row that is committed late comes late", second_first(1, 7, 1)),
+    ("nobody knows whether a row was committed", second_first(1)),
+    ("nobody knows when a row was made", second_first()),
+    ("what a primary took with it", Making().one().row("1", 0, 1, 1)
+     .row("2", 2, 3, 2).entry("2", "lost").gone("2")),
+    ("what somebody else deleted", Making().one().row("1", 0, 1, 1)
+     .row("2", 2, 3, 2).entry("2", "lost").gone("2").counted(1)),
+    ("a row that was committed behind what was parked",
+     in_order().row("1", 1, 7, 1).row("2", 2, 3, 2).entry("1").entry("2", "l")
+     .sent("l", status=402).state(key="l").dead("2", "refused")
+     .dead("1", "behind")),
     ("what is behind a dead letter follows it",
      in_order().entry("1-0").entry("2-0", "l").sent(status=402).state()
      .dead("1-0", "refused").dead("2-0", "behind")),
@@ -162,6 +191,17 @@ BAD = [
     ("the second while the first is executed", "while k was executed",
      in_order().entry("1-0").sent(ready=9).state().result("1-0")
      .one("2-0", "l", "e2")),
+    ("the second row, which was written after the first", "of a later",
+     second_first(1, 4, 1)),
+    ("the second row of a transaction", "of a later", second_first(5, 6, 2)),
+    ("past a row that is a dead letter", "behind a dead letter of its order",
+     in_order().row("1", 1, 2, 1).row("2", 3, 4, 2).entry("1")
+     .sent(status=402).state().dead("1", "refused").one("2", "l", "e2")),
+    ("a row that is behind nothing", "is behind nothing",
+     in_order().row("1", 1, 2, 1).row("2", 3, 4, 2).one("1")
+     .entry("2", "l").dead("2", "behind")),
+    ("a row that nobody took away", "without a result",
+     Making().one("1").row("1", 0, 1, 1).row("2", 2, 3, 2).entry("2")),
     ("past a dead letter", "behind a dead letter of its order",
      in_order().entry("1-0").sent(status=402).state()
      .dead("1-0", "refused").one("2-0", "l", "e2")),

@@ -10,7 +10,7 @@ from .folder import drop_folder, make_folder
 from .gateway import Gateway
 from .kafka import Kafka
 from .kafka_mock import MockKafka
-from .postgres import Postgres
+from .postgres import Postgres, PostgresPair
 from .redis import Redis
 from .rediscluster import RedisCluster
 from .sentinels import Sentinels
@@ -83,6 +83,11 @@ class Bench:
     def mock_kafka(self, nodes=1):
         """One that is only pretended."""
         self.redises.append(MockKafka(nodes))
+        return self.redises[-1]
+
+    def postgres_pair(self):
+        """A PostgreSQL and its standby."""
+        self.redises.append(PostgresPair())
         return self.redises[-1]
 
     def sentinels(self, *args, **kwargs):

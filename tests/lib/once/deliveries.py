@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What happened to the messages of a stream under faults, and whether the
-promise was kept.
+"""What happened to the messages of a stream or an outbox under faults, and
+whether the promise was kept.
 
-A history is what the stream, the upstream, the operator and the store have
+A history is what the broker, the upstream, the operator and the store have
 seen of it.  Each check returns in words what broke the promise; it does not
 know how the history came about.  A key is held where its outcome is unknown,
 so only an operator's release allows it another execution."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 REASONS = ("refused", "exhausted", "unknown", "behind")
@@ -62,6 +63,14 @@ class Dead(NamedTuple):
     at: float
 
 
+class Made(NamedTuple):
+    """When a row was: its transaction began, and was told that it is
+    committed; never, where nobody was told."""
+    begun: float
+    committed: float = inf
+    transaction: int = 0
+
+
 class Told(NamedTuple):
     """An answer that a client was given."""
     key: str
@@ -83,6 +92,10 @@ class Deliveries:
     ordered: bool = False
     holds_on: bool = True  # whatever is held stays so
     entries: dict = field(default_factory=dict)  # by position
+    # Of an outbox, by position: where a row stands, and when it was made.  What
+    # is not in there is in a stream, or nobody knows when it was made.
+    places: dict = field(default_factory=dict)
+    made: dict = field(default_factory=dict)
     gone: set = field(default_factory=set)  # positions that the broker lost
     trimmed: set = field(default_factory=set)  # the same, from the beginning
     resets: int = 0  # of the group: all may come once more
@@ -100,9 +113,30 @@ class Deliveries:
     states: dict = field(default_factory=dict)  # by key, in the end
     pending: set = field(default_factory=set)  # positions, in the end
 
+    def place(self, position):
+        """What positions are compared by."""
+        return self.places.get(position) or place(position)
+
     def positions(self):
-        """In the order of the stream."""
-        return sorted(self.entries, key=place)
+        """In the order of the stream, or of the table."""
+        return sorted(self.entries, key=self.place)
+
+    def was_there(self, position, other):
+        """Whoever sees the other one sees that position too.  An entry of a
+        stream is there at once."""
+        if not self.places:
+            return True
+        one, two = self.made.get(position), self.made.get(other)
+        return None not in (one, two) and (
+            one.committed < two.begun or
+            one.transaction == two.transaction)
+
+    def precedes(self, positions, others):
+        """The messages of a key come before those of another one, whichever of
+        those was taken."""
+        return all(any(
+            self.place(p) < self.place(o) and self.was_there(p, o)
+            for p in positions) for o in others)
 
     def releases(self, key):
         return sum(a.key == key and a.act == "release" for a in self.acts)
@@ -138,7 +172,7 @@ class Deliveries:
 
 
 def place(position):
-    """What positions are compared by."""
+    """Of an entry of a stream."""
     ms, _, number = position.partition("-")
     return int(ms), int(number)
 
@@ -268,14 +302,14 @@ def losses_are_counted(told):
 # --- one entity's messages are executed in their order -----------------------
 
 def lanes(told):
-    """The keys of each entity, each where it came first, in their order.
-    Where that is lost, it may have come later."""
+    """The positions of the keys of each entity, in the order of where each came
+    first.  Where that is lost, it may have come later."""
     found = defaultdict(dict)
     lost = {told.entries[p].key for p in told.gone}
     for position in told.positions():
         entry = told.entries[position]
         if not entry.free and entry.key not in lost:
-            found[entry.entity].setdefault(entry.key, position)
+            found[entry.entity].setdefault(entry.key, []).append(position)
     return found
 
 
@@ -285,9 +319,12 @@ def order_is_kept(told):
     arrivals = told.grouped("arrivals")
     decided = {a.key for a in told.acts}
     for entity, keys in lanes(told).items():
-        before = None  # the last arrival of all that came before
-        for key in keys:
+        earlier = []  # (positions, last arrival) of those that came before
+        for key, positions in keys.items():
             mine = sorted(arrivals[key], key=lambda a: a.at)
+            before = max((a for some, a in earlier
+                          if told.precedes(some, positions)),
+                         key=lambda a: a.at, default=None)
             if mine and before and mine[0].at < before.at:
                 yield key, (f"sent at {mine[0].at:.3f}, and {before.key} of "
                             f"{entity} later")
@@ -295,10 +332,8 @@ def order_is_kept(told):
                     before.ready is None or mine[0].at < before.ready):
                 yield key, (f"sent at {mine[0].at:.3f}, while {before.key} "
                             "was executed")
-            for a in mine:
-                released = told.releases(key) > 0
-                if not released and (before is None or a.at > before.at):
-                    before = a
+            if mine and told.releases(key) == 0:
+                earlier.append((positions, mine[-1]))
 
 
 def nothing_passes_a_dead_letter(told):
@@ -308,18 +343,21 @@ def nothing_passes_a_dead_letter(told):
     arrivals = told.grouped("arrivals")
     dead = told.grouped("dead", "position")
     for keys in lanes(told).values():
-        first = None
-        for key, position in keys.items():
-            reasons = {d.reason for d in dead[position]}
-            late = [a for a in arrivals[key]
-                    if first is not None and a.at > first]
-            if late:
+        first = [(key, min(d.at for d in dead[p] if d.reason != "behind"))
+                 for key, positions in keys.items() for p in positions
+                 if {d.reason for d in dead[p]} - {"behind"}]
+        for key, positions in keys.items():
+            passed = [at for one, at in first if one != key and
+                      told.precedes(keys[one], positions)]
+            if any(a.at > min(passed, default=inf) for a in arrivals[key]):
                 yield key, "executed behind a dead letter of its order"
-            # What comes again finds what came behind it parked already.
-            if first is None and "behind" in reasons and not told.resets:
-                yield key, f"{position} is behind nothing"
-            if first is None and reasons - {"behind"}:
-                first = min(d.at for d in dead[position])
+            for p in positions:
+                reasons = {d.reason for d in dead[p]}
+                # What comes again finds what came behind it parked already;
+                # a row may be committed before those that are in front of it.
+                cause = first if told.places else passed
+                if "behind" in reasons and not cause and not told.resets:
+                    yield key, f"{p} is behind nothing"
 
 
 CHECKS = {

@@ -11,11 +11,12 @@ import subprocess
 
 from . import http
 from .folder import drop_folder, make_folder
+from .pgwire import PostgresClient, PostgresError
 from .process import Process
 from .wait import PATIENCE, eventually
 
 FAST = ["fsync=off", "full_page_writes=off",
-        "listen_addresses=", "max_connections=40"]
+        "listen_addresses=", "max_connections=60"]
 
 # Sessions that sleep, as Postgres.begin makes them.
 OPEN = ("SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
@@ -35,39 +36,69 @@ def as_user():
             "--clear-groups", "--pdeathsig=KILL"]
 
 
-class Postgres:
-    """url is what a broker's "postgres" says; call it to run SQL."""
+def is_up(folder):
+    try:
+        PostgresClient(folder).close()
+    except (OSError, PostgresError):
+        return False
+    return True
 
-    def __init__(self):
+
+class Postgres:
+    """url is what a broker's "postgres" says; call it to run SQL.  primary: the
+    server whose standby it is."""
+
+    def __init__(self, primary=None):
         self.bin = programs()
         self.folder = make_folder()
         self.user = "postgres"
         if os.getuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
         self.data = os.path.join(self.folder, "data")
-        subprocess.run(
-            [*as_user(), os.path.join(self.bin, "initdb"), "-D", self.data,
-             "-U", self.user, "-A", "trust", "-N", "--no-locale",
-             "-E", "UTF8"],
-            check=True, stdout=subprocess.DEVNULL, cwd=self.folder,
-            timeout=PATIENCE * 3)
+        if primary is None:
+            self.run("initdb", "-D", self.data, "-U", self.user, "-A", "trust",
+                     "-N", "--no-locale", "-E", "UTF8")
+        else:
+            self.copy(primary)
         self.process = None
         self.start()
+
+    def run(self, program, *words):
+        """One of the server's own programs, to its end."""
+        subprocess.run(
+            [*as_user(), os.path.join(self.bin, program), *words],
+            check=True, stdout=subprocess.DEVNULL, cwd=self.folder,
+            timeout=PATIENCE * 3)
+
+    def copy(self, primary):
+        """Becomes its standby, when it is started."""
+        self.run("pg_basebackup", "-h", primary.folder, "-U", self.user,
+                 "-D", self.data, "-R", "-N", "-c", "fast")
 
     @property
     def url(self):
         return (f"postgresql://{self.user}@/postgres"
                 f"?host={self.folder.replace('/', '%2F')}")
 
-    def start(self):
+    def start(self, folder=None):
+        """folder: of its socket."""
         options = [word for setting in FAST for word in ("-c", setting)]
         self.process = Process(
             [*as_user(), os.path.join(self.bin, "postgres"), "-D", self.data,
-             "-k", self.folder, *options], cwd=self.folder)
-        eventually(self.is_up, "PostgreSQL is up")
+             "-k", folder or self.folder, *options], cwd=self.folder)
+        eventually(lambda: is_up(folder or self.folder), "PostgreSQL is up",
+                   3 * PATIENCE)
 
-    def is_up(self):
-        return self.psql("SELECT 1").returncode == 0
+    def look_into(self, sql):
+        """What it has, where it has ended: it is started where nobody else
+        finds it."""
+        self.start(self.data)
+        client = PostgresClient(self.data)
+        try:
+            return client(sql)
+        finally:
+            client.close()
+            self.kill()
 
     def psql(self, sql):
         return subprocess.run(
@@ -100,25 +131,110 @@ class Postgres:
         eventually(lambda: not self(OPEN), "no transaction is open")
 
     def freeze(self):
+        """No connection is accepted any more; those that are there work."""
         self.process.signal(signal.SIGSTOP)
 
     def thaw(self):
         self.process.signal(signal.SIGCONT)
 
-    def kill(self):
-        """Immediately, as a power cut; its sessions die with it."""
-        self.process.signal(signal.SIGQUIT)
-        eventually(lambda: self.process.ended, "PostgreSQL has ended")
+    def children(self):
+        """The processes of its sessions, and its own; newest last."""
+        pid = self.process.pid
+        try:
+            with open(f"/proc/{pid}/task/{pid}/children",
+                      encoding="ascii") as file:
+                return [int(word) for word in file.read().split()]
+        except OSError:
+            return []
+
+    def signal_all(self, number):
+        """To all of its processes; it makes no new ones meanwhile."""
+        self.freeze()
+        for pid in self.children():
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+        self.process.signal(number)
+
+    def freeze_all(self):
+        self.signal_all(signal.SIGSTOP)
+
+    def thaw_all(self):
+        self.signal_all(signal.SIGCONT)
+
+    def kill(self, number=signal.SIGQUIT):
+        """Immediately, as a power cut; its sessions die with it.  SIGINT: it
+        finishes what is under way, and tells its standby all."""
+        self.process.signal(number)
+        self.wait_ended()
+
+    def cut(self):
+        """kill -9 of all its processes."""
+        self.signal_all(signal.SIGKILL)
+        self.wait_ended()
+
+    def wait_ended(self):
+        eventually(lambda: self.process.ended and not self.process.running(),
+                   "PostgreSQL has ended")
 
     def restart(self):
         self.kill()
         self.start()
 
     def stop(self):
-        self.process.signal(signal.SIGCONT)
-        self.process.signal(signal.SIGQUIT)
-        eventually(lambda: self.process.ended, "PostgreSQL has ended")
+        self.thaw_all()
+        self.kill()
         drop_folder(self.folder)
+
+
+class PostgresPair:
+    """A primary, whose folder may change, and its standby, which is told of a
+    commit after that was answered."""
+
+    def __init__(self):
+        self.servers = [Postgres()]
+        try:
+            self.servers.append(Postgres(self.servers[0]))
+        except BaseException:
+            self.stop()
+            raise
+        self.primary, self.standby = self.servers
+        hosts = ",".join(s.folder.replace("/", "%2F") for s in self.servers)
+        self.url = (f"postgresql://postgres@/postgres?host={hosts}"
+                    "&target_session_attrs=read-write")
+
+    @property
+    def folder(self):
+        return self.primary.folder
+
+    def __call__(self, sql):
+        return self.primary(sql)
+
+    def rows(self, sql):
+        return self.primary.rows(sql)
+
+    def wait_copied(self):
+        """The standby has all that the primary has."""
+        eventually(lambda: self.primary(
+            "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming' "
+            "AND replay_lsn = pg_current_wal_lsn()"),
+            "the standby has all", 3 * PATIENCE)
+
+    def promote(self):
+        """The standby, once its primary has ended."""
+        self.standby("SELECT pg_promote(true, 60)")
+        self.primary, self.standby = self.standby, self.primary
+
+    def copy_again(self):
+        """What was the primary becomes the standby; it has ended."""
+        shutil.rmtree(self.standby.data)
+        self.standby.copy(self.primary)
+        self.standby.start()
+
+    def stop(self):
+        for server in self.servers:
+            server.stop()
 
 
 class Outbox:
