@@ -68,10 +68,10 @@ class Ledger(Upstream):
         self.over.set()
         super().stop()
 
-    def name(self, letter="e"):
+    def name(self):
         """Of an answer.  Hold the lock."""
         self.count_names += 1
-        return f"{letter}{self.count_names}"
+        return f"e{self.count_names}"
 
     def execute(self, connection, request):
         key = request.get("Idempotency-Key")
@@ -100,13 +100,13 @@ class Ledger(Upstream):
                 [("Content-Type", "application/json")]))
 
     def decide(self, key):
-        """The act of an operator who knows what was executed, noted before it
-        is done."""
+        """The act of an operator who knows what was executed and how it was
+        answered, noted before it is done."""
         with self.lock:
-            done = any(a.key == key and a.effect
-                       for a in self.told.arrivals)
-            act = Act(key, "complete" if done else "release", self.now(),
-                      self.name("o") if done else "")
+            names = [a.name for a in self.told.arrivals
+                     if a.key == key and a.effect]
+            act = Act(key, "complete" if names else "release", self.now(),
+                      names[-1] if names else "")
             self.told.acts.append(act)
         return act
 

@@ -112,7 +112,8 @@ class MessageWorld:
         raise NotImplementedError
 
     def ended_positions(self):
-        """All that are acknowledged: (position, key), key None: any."""
+        """All that are acknowledged, dead letters need not be among them:
+        (position, key), key None: any."""
         raise NotImplementedError
 
     def entries_at(self, position):
@@ -218,25 +219,42 @@ class MessageWorld:
         step, times = random.choice(self.steps), random.randint(1, 6)
         number = self.one_gateway(random)
         self.gateways[number].stop()
-        self.serve_again(number, program=program, env={
-            "ONCE_FAULT": f"{step}:{times}"} if program else None)
-        gateway = self.gateways[number]
-        dies = random.random() < 0.5
-        for _ in range(10 * NEVER_STOPS_S):
-            if gateway.find_log("fault_point") or self.over.wait(0.1):
-                break
-        if gateway.find_log("fault_point"):
+        gateway = self.bench.serve(
+            self.configs[number], ready=False, program=program,
+            env={"ONCE_FAULT": f"{step}:{times}"} if program else None)
+        if self.has_stopped(number, gateway):
             with self.lock:
                 self.counts["stopped at a step"] += 1
-            eventually(gateway._is_frozen, "the gateway stands")
             self.over.wait(self.freezing_s(random))
+            dies = random.random() < 0.5
+        else:
+            dies = True  # else it stops when nobody expects it
         if dies:
             self.told.forgot = True
             gateway.kill()
             self.serve_again(number)
         else:
-            gateway.signal(signal.SIGCONT)
+            gateway.freeze()
+            gateway.thaw()
+            self.begin(number, gateway)
         self.busy[number].release()
+
+    def begin(self, number, gateway):
+        gateway.wait_ready()
+        self.gateways[number] = gateway
+
+    def has_stopped(self, number, gateway):
+        """It may stop before it is ready."""
+        gateway.wait_until(
+            lambda: gateway.find_log("ready") or
+            gateway.find_log("fault_point") or gateway.ended,
+            "the gateway begins")
+        if gateway.find_log("ready"):
+            self.begin(number, gateway)
+        for _ in range(10 * NEVER_STOPS_S):
+            if gateway.find_log("fault_point") or self.over.wait(0.1):
+                break
+        return gateway.find_log("fault_point")
 
     def gateway_drain(self, random):
         number = self.one_gateway(random)

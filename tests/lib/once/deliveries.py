@@ -342,21 +342,23 @@ def nothing_passes_a_dead_letter(told):
         return
     arrivals = told.grouped("arrivals")
     dead = told.grouped("dead", "position")
-    for keys in lanes(told).values():
-        first = [(key, min(d.at for d in dead[p] if d.reason != "behind"))
-                 for key, positions in keys.items() for p in positions
+    lost = {told.entries[p].entity for p in told.gone}  # and its dead letter
+    for entity, keys in lanes(told).items():
+        first = [(p, min(d.at for d in dead[p] if d.reason != "behind"))
+                 for positions in keys.values() for p in positions
                  if {d.reason for d in dead[p]} - {"behind"}]
         for key, positions in keys.items():
-            passed = [at for one, at in first if one != key and
-                      told.precedes(keys[one], positions)]
+            passed = [at for p, at in first if p not in positions and
+                      told.precedes([p], positions)]
             if any(a.at > min(passed, default=inf) for a in arrivals[key]):
                 yield key, "executed behind a dead letter of its order"
             for p in positions:
-                reasons = {d.reason for d in dead[p]}
-                # What comes again finds what came behind it parked already;
-                # a row may be committed before those that are in front of it.
-                cause = first if told.places else passed
-                if "behind" in reasons and not cause and not told.resets:
+                # A row may be committed after those that are behind it.
+                causes = [c for c, _ in first if told.places or
+                          told.place(c) < told.place(p)]
+                # What comes again finds what came behind it parked already.
+                if "behind" in {d.reason for d in dead[p]} and not (
+                        causes or told.resets or entity in lost):
                     yield key, f"{p} is behind nothing"
 
 

@@ -42,7 +42,8 @@ def source(config, stream, name="charges", **members):
     """Adds a source of that stream to a configuration."""
     request = {"path": "/v1/charges", "headers": {
         "Authorization": http.TENANT}, **members.pop("request", {})}
-    config.setdefault("brokers", {})["queue"] = {"redis": stream.redis.url}
+    config.setdefault("brokers", {})["queue"] = getattr(
+        stream.redis, "store", None) or {"redis": stream.redis.url}
     config.setdefault("sources", {})[name] = {
         "broker": "queue", "stream": stream.name, "request": request,
         **members}

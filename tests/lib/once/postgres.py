@@ -13,7 +13,7 @@ from . import http
 from .folder import drop_folder, make_folder
 from .pgwire import PostgresClient, PostgresError
 from .process import Process
-from .wait import PATIENCE, eventually
+from .wait import PATIENCE, Late, eventually
 
 FAST = ["fsync=off", "full_page_writes=off",
         "listen_addresses=", "max_connections=60"]
@@ -223,7 +223,14 @@ class PostgresPair:
 
     def promote(self):
         """The standby, once its primary has ended."""
-        self.standby("SELECT pg_promote(true, 60)")
+        self.standby("SELECT pg_promote(false)")
+        try:
+            eventually(lambda: self.standby(
+                "SELECT pg_is_in_recovery()") == ["f"],
+                "the standby is a primary", 3 * PATIENCE)
+        except Late as late:
+            lines = "\n".join(self.standby.process.lines[-30:])
+            raise Late(f"{late}\n{lines}") from None
         self.primary, self.standby = self.standby, self.primary
 
     def copy_again(self):
