@@ -46,16 +46,19 @@ def is_up(folder):
 
 class Postgres:
     """url is what a broker's "postgres" says; call it to run SQL.  primary: the
-    server whose standby it is."""
+    server whose standby it is; like: one that has ended, of which it is a
+    copy."""
 
-    def __init__(self, primary=None):
+    def __init__(self, primary=None, like=None):
         self.bin = programs()
         self.folder = make_folder()
         self.user = "postgres"
         if os.getuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
         self.data = os.path.join(self.folder, "data")
-        if primary is None:
+        if like is not None:
+            subprocess.run(["cp", "-a", like.data, self.data], check=True)
+        elif primary is None:
             self.run("initdb", "-D", self.data, "-U", self.user, "-A", "trust",
                      "-N", "--no-locale", "-E", "UTF8")
         else:

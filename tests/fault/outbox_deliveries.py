@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Cells of the matrix in which the payment is a row of an outbox, in a
+PostgreSQL of its own; their scenarios are those of deliveries.py."""
+
+import threading
+
+from once.pgwire import PostgresClient, PostgresError
+from once.postgres import Outbox, Postgres, outbox_source
+from once.wait import eventually
+
+from deliveries import (END_S, SCENARIOS, MessageCell, NotStored,
+                        Standing)
+from faults import SHORT, Fault
+from matrix import AMOUNT, Cell, torture
+
+template = []  # a server that has ended, of which all others are copies
+making = threading.Lock()
+
+
+class NoTable(Standing):
+    """Results cannot be put: their table is none."""
+
+    members = {"results": {"table": "no_table"}}
+
+    def prepare(self, cell):
+        cell.broker("CREATE VIEW no_table AS SELECT 1 AS one")
+
+    def heal(self, cell):
+        cell.broker("DROP VIEW no_table")
+
+
+REACHED = {f"delivery:{step}": [NoTable if scenario is Standing else scenario]
+           for scenario, some in SCENARIOS.items() for step in some}
+
+
+def end_template():
+    while template:
+        template.pop().stop()
+
+
+class OutboxCell(MessageCell):
+    def _build(self):
+        Cell._build(self)
+        with making:
+            if not template:
+                template.append(Postgres())
+                template[0].kill()
+        self.broker = Postgres(like=template[0])
+        self.bench.redises.append(self.broker)
+        self.outbox = Outbox(self.broker)
+        # As it is, so that it is what the client sends.
+        self.broker("ALTER TABLE outbox ALTER payload TYPE text")
+        self.config["admin"] = {"listen": "127.0.0.1:0"}
+        self.added = 0
+        outbox_source(self.config, self.outbox, name="charges", **{
+            "results": {"table": "done"}, "retry": {
+                "first": "100ms", "most": "200ms", "attempts": 5},
+            **self.scenario.members})
+        self.results = self.config["sources"]["charges"]["results"]["table"]
+
+    def add(self, number):
+        """The first has the key of the client's payments; its position."""
+        self.added += 1
+        key = "k" if number == 0 else f"k{number}"
+        return self.broker(
+            "INSERT INTO outbox (aggregateid, payload, headers) VALUES ('a', "
+            f"'{AMOUNT.decode()}', '{{\"Idempotency-Key\": \"{key}\"}}') "
+            "RETURNING id")[0].encode()
+
+    def query(self, sql):
+        client = PostgresClient(self.broker.folder)
+        try:
+            return client(sql)
+        finally:
+            client.close()
+
+    def pending(self):
+        try:
+            return self.query("SELECT id FROM outbox")
+        except (OSError, PostgresError):
+            return None
+
+    def rows(self, table, columns):
+        there = self.query("SELECT relkind FROM pg_class WHERE relname = "
+                           f"'{table}'")
+        return self.query(f"SELECT {columns} FROM {table}") if there else []
+
+    def ends(self):
+        names = "onceproxy-position", "onceproxy-reason"
+        results, dead = "headers->>'onceproxy-position'", (
+            "id, headers->>'onceproxy-reason'")
+        while True:  # a replay takes one away and puts the other
+            before = self.rows("outbox_dead", dead)
+            found = self.rows(self.results, results)
+            if before == self.rows("outbox_dead", dead):
+                return [[dict(zip(names, row)) for row in rows]
+                        for rows in (found, before)]
+
+    def check(self):
+        """A journal may still have what the record does not know."""
+        if isinstance(self.scenario, NotStored):
+            eventually(lambda: self.pending() == [], "the row is finished")
+        self.left = self.pending()
+        super().check()
+
+
+class PostgresKilled(Fault):
+    def strike(self, cell):
+        cell.broker.cut()
+
+    def heal(self, cell):
+        cell.broker.start()
+
+
+class PostgresFrozen(Fault):
+    def strike(self, cell):
+        cell.broker.freeze_all()
+
+    def heal(self, cell):
+        cell.broker.thaw_all()
+
+
+class SessionsTerminated(Fault):
+    def strike(self, cell):
+        cell.broker("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE application_name LIKE 'onceproxy/%'")
+
+
+class ReaderFrozen(SessionsTerminated):
+    """For so long that another gateway has the parts, and all is done."""
+
+    lease = SHORT
+    freezes = True
+
+    def strike(self, cell):
+        cell.heal()
+        super().strike(cell)
+        cell.others.append(cell.serve_another())
+        eventually(cell.is_through, "the other gateway is through", END_S)
+
+
+def torture_outbox(title, *faults):
+    torture(title, *faults, machines=("delivery",), reached=REACHED,
+            cell=OutboxCell)
