@@ -69,10 +69,12 @@ class SentinelWorld(StreamWorld):
         return random.choice((0, random.uniform(0, 1.5)))
 
     def store_kill(self, random):
+        self.told.forgets = True
         self.store_failovers.kill(
             self.store_failovers.settle(), self.length(random))
 
     def store_part(self, random):
+        self.told.forgets = True
         self.store_failovers.part(self.length(random))
 
     def store_freeze(self, random):
@@ -91,9 +93,11 @@ class SentinelWorld(StreamWorld):
         self.broker_failovers.part(self.length(random), self.note_lost)
 
     def broker_freeze(self, random):
+        self.told.unsure = True
         self.broker_failovers.freeze(self.length(random))
 
     def broker_switch(self, random):
+        self.told.unsure = True
         self.broker_failovers.switch()
 
     def note_lost(self, old, new):
@@ -115,3 +119,11 @@ class SentinelWorld(StreamWorld):
     def heal_broker(self):
         for failovers in (self.store_failovers, self.broker_failovers):
             failovers.settle()
+
+    def tell_broker(self):
+        """A master that becomes a replica is empty for a moment, so that a
+        reader may set the group back."""
+        super().tell_broker()
+        self.told.resets += sum(
+            len(g.find_log("source_group_made_again"))
+            for g in self.bench.gateways)

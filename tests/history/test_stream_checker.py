@@ -112,6 +112,10 @@ GOOD = [
     ("a group that was reset", Making(resets=1).one().again("1-0")),
     ("what was trimmed is counted", Making().one().entry("2-0", "lost")
      .trimmed("2-0").counted(1)),
+    ("a failover that nobody can count", Making(unsure=True).one()
+     .entry("2-0", "lost").trimmed("2-0")),
+    ("a store that forgot that attempts are used up", Making(forgets=True)
+     .entry("1-0").state("RELEASED").dead("1-0", "exhausted")),
     ("one after the other", in_order().one().one("2-0", "l", "e2")),
     ("others are beside them", in_order().entry("1-0", "k", "b")
      .one("2-0", "l", "e2").one("1-0", "k", "e1", "b")),
@@ -184,6 +188,8 @@ BAD = [
      Making().one().entry("2-0").dead("2-0", "malformed")),
     ("a loss that is not counted", "1 messages are lost, and 0 counted",
      Making().one().entry("2-0", "lost").trimmed("2-0")),
+    ("a loss that was none after a failover", "1 messages are counted",
+     Making(unsure=True).one().counted(1)),
     ("a loss that was none", "1 messages are counted as lost, of 0",
      Making().one().counted(1)),
     ("the second before the first", "of a later",

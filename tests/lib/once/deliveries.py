@@ -103,6 +103,10 @@ class Deliveries:
     # Who has told of losses is dead, or Redis has forgotten how many entries
     # were read: it does when a group is made or set, and 7.0 when it starts.
     forgot: bool = False
+    unsure: bool = False  # the same, but what was read is not taken for lost
+    # The store may forget that a key's attempts are used up, as nobody waits
+    # for its replicas to have that.
+    forgets: bool = False
     asked: set = field(default_factory=set)  # keys that somebody sends
     arrivals: list = field(default_factory=list)
     acts: list = field(default_factory=list)
@@ -185,7 +189,7 @@ def executions_have_leave(told):
         effects = sum(a.effect for a in arrivals)
         if effects > most:
             yield key, f"executed {effects} times"
-        if len(arrivals) > told.max_attempts * most:
+        if len(arrivals) > told.max_attempts * most and not told.forgets:
             yield key, f"sent {len(arrivals)} times"
         attempts = [a.attempt for a in arrivals]
         if len(attempts) != len(set(attempts)):
@@ -275,7 +279,8 @@ def dead_letters_have_a_reason(told):
         state = told.states.get(entry.key)
         wrong = {
             "refused": state != "COMPLETED" or 402 not in statuses,
-            "exhausted": state != "FAILED",
+            "exhausted": state != "FAILED" and not (
+                told.forgets and state == "RELEASED"),
             "unknown": told.holds_on,
             "behind": not told.ordered,
         }.get(one.reason, True)
@@ -291,7 +296,7 @@ def losses_are_counted(told):
     lost = [p for p in told.trimmed if p not in ended]
     if told.forgot:
         return
-    if told.counted < len(lost):
+    if told.counted < len(lost) and not told.unsure:
         yield None, (f"{len(lost)} messages are lost, and {told.counted} "
                      "counted")
     if told.counted > len(told.gone):

@@ -10,7 +10,7 @@ import signal
 from .folder import drop_folder, make_folder
 from .process import Process
 from .redis import RedisClient, RedisError
-from .wait import PATIENCE, eventually
+from .wait import PATIENCE, Late, eventually
 
 MASTER = "payments"
 PORT, SENTINEL_PORT = 6379, 26379
@@ -59,7 +59,8 @@ class Server:
             except (AssertionError, OSError):
                 self.client = None
                 if not self.answers():
-                    raise
+                    raise Late("\n".join([f"{self.address} has ended",
+                                          *self.process.lines[-60:]]))
                 return None
         return eventually(answer, f"{self.address} answers", LONG)[0]
 
