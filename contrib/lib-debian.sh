@@ -13,7 +13,7 @@ run_packages="redis-server python3 curl ca-certificates"
 # chromium looks at the admin page; the second line: what the recipes and
 # clients of the manuals are tried with.
 test_packages="spin openssl liblua5.1-0-dev systemd chromium chromium-driver
-	nginx haproxy stunnel4 redis-tools python3-requests mandoc groff-base
+	nginx haproxy redis-tools python3-requests mandoc groff-base
 	postgresql-15 python3-confluent-kafka"
 # What the tests' real Kafka is fetched with and runs on.
 kafka_packages="default-jre-headless maven"

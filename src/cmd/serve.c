@@ -11,6 +11,7 @@
 #include "admin/admin.h"
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/renewable.h"
 #include "cmd/descriptors.h"
 #include "cmd/listeners.h"
 #include "cmd/print.h"
@@ -106,6 +107,10 @@ adopt_conf(struct serve *s, const struct conf *next)
 {
 	log_set_level((enum log_level)next->log_level);
 	certificates_log(next);
+	/* The rest of what leads to the store's Redis waits for a restart. */
+	if (s->conf->store.redis.tls.on && next->store.redis.tls.on)
+		renewable_renew(s->conf->store.redis.tls.credentials,
+		    next->store.redis.tls.credentials);
 	atomic_store(&s->budget.limit, (size_t)next->in_flight_bytes);
 	s->adopting = s->conf->workers;
 	conf_unref(&s->now);

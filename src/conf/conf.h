@@ -27,14 +27,22 @@ struct strings {
 
 struct gnutls_certificate_credentials_st;
 
+/* Certificates: of a server, or of a client of Redis. */
 struct conf_tls {
-	char *certificate; /* file names */
+	char *certificate; /* file names; of a client NULL: none is presented */
 	char *key;
-	char *client_ca; /* NULL: clients need no certificate */
+	/*
+	 * The authorities of the other side; NULL: clients need no certificate,
+	 * and servers one of the system's authorities.
+	 */
+	char *ca;
 	/* When all of the chain is valid, in seconds since 1970. */
 	int64_t valid_from_s;
 	int64_t valid_until_s;
-	/* What the files had when they were loaded; NULL: no TLS. */
+	/*
+	 * What the files had when they were loaded; NULL: no TLS, or, of a
+	 * Redis, in another place.
+	 */
 	struct gnutls_certificate_credentials_st *credentials;
 };
 
@@ -180,6 +188,21 @@ struct conf_route {
 enum { CONF_ENCRYPTION_KEY_BYTES = 32 };
 enum log_level_option { CONF_DEBUG, CONF_INFO, CONF_WARN, CONF_ERROR };
 
+struct renewable;
+
+/* TLS on the connections to a Redis. */
+struct conf_redis_tls {
+	bool on;
+	struct conf_tls files;
+	char *server_name; /* NULL: as its host is named */
+	/*
+	 * GnuTLS' of what the files had when they were loaded; a reload renews
+	 * those of the configuration that is running.  NULL: no TLS.
+	 */
+	struct renewable *credentials;
+	uint8_t digest[16]; /* of what the files had */
+};
+
 /* Where a Redis is, and how to log in to it. */
 struct conf_redis {
 	bool managed;           /* the private one, of the store alone */
@@ -192,6 +215,7 @@ struct conf_redis {
 	/* NULL: none; of base/secret.h.  Of a broker: its own password. */
 	char *password;
 	int64_t timeout_ms;
+	struct conf_redis_tls tls;
 };
 
 struct conf_store {

@@ -12,6 +12,7 @@ static const struct {
     {GROUP_BROKER, "sentinels", BROKER_STREAMS},
     {GROUP_BROKER, "master", BROKER_STREAMS},
     {GROUP_BROKER, "user", BROKER_STREAMS},
+    {GROUP_BROKER, "tls", BROKER_STREAMS},
     {GROUP_BROKER, "timeout", BROKER_STREAMS},
     {GROUP_BROKER, "postgres", BROKER_POSTGRES},
     {GROUP_SOURCE, "stream", BROKER_STREAMS},

@@ -292,8 +292,9 @@ SHOW(redis)
 	char *db = redis->db == 0
 	    ? mem_str(SPAN(""))
 	    : mem_printf("%s%" PRId64, local ? "?db=" : "/", redis->db);
-	char *url = mem_printf(
-	    "%s%s%s", local ? "" : "redis://", address->text, db);
+	const char *scheme = redis->tls.on ? "rediss://" : "redis://";
+	char *url =
+	    mem_printf("%s%s%s", local ? "" : scheme, address->text, db);
 	free(db);
 	return show_taken(url);
 }

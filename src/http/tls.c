@@ -149,7 +149,7 @@ tls_begin(struct client_connection *c, const struct arrival *arrival)
 	c->session = session;
 	must(gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE,
 		 arrival->tls->credentials) == 0);
-	if (arrival->tls->client_ca != NULL)
+	if (arrival->tls->ca != NULL)
 		demand_certificate(session);
 	gnutls_transport_set_ptr(session, c);
 	gnutls_transport_set_pull_function(session, pull);

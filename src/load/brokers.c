@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/renewable.h"
 #include "conf/kinds.h"
 #include "conf/name.h"
 #include "load/brokers_private.h"
@@ -26,7 +27,10 @@ members_of(json_t *object, const struct json_place *at)
 	return (struct redis_members){object, at, BROKER_OPTION(redis.address),
 	    BROKER_OPTION(redis.cluster), BROKER_OPTION(redis.sentinels),
 	    BROKER_OPTION(redis.master), BROKER_OPTION(redis.user),
-	    BROKER_OPTION(password)};
+	    BROKER_OPTION(password), BROKER_OPTION(redis.tls.files.ca),
+	    BROKER_OPTION(redis.tls.files.certificate),
+	    BROKER_OPTION(redis.tls.files.key),
+	    BROKER_OPTION(redis.tls.server_name)};
 }
 
 /* Complains about what only the other kind has. */
@@ -85,6 +89,7 @@ check_streams(struct loader *l, const struct redis_members *m,
 	cross_check_redis_ways(l, m);
 	cross_check_redis_login(l, m, &broker->redis, &broker->password);
 	broker->redis.password = broker->password;
+	cross_check_redis_tls(l, m, &broker->redis);
 }
 
 /* The loader has what the URL of the store said, and gets it back. */
@@ -136,8 +141,10 @@ brokers_clear(void *base, void *field)
 	struct conf *conf = base;
 	(void)field;
 	for (size_t i = 0; i < conf->n_brokers; i++) {
-		object_clear(GROUP_BROKER, &conf->brokers[i]);
-		text_free(&conf->brokers[i].name);
+		struct conf_broker *broker = &conf->brokers[i];
+		object_clear(GROUP_BROKER, broker);
+		renewable_free(&broker->redis.tls.credentials);
+		text_free(&broker->name);
 	}
 	free(conf->brokers);
 	conf->brokers = NULL;

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/digest.h"
 #include "base/mem.h"
+#include "base/renewable.h"
 #include "load/certificates.h"
 #include "load/complaints_private.h"
 #include "load/loader_private.h"
@@ -23,10 +25,12 @@ enum {
 #define TLS_OPTION(field)                                                      \
 	option_at(GROUP_LISTEN, offsetof(struct conf_listen, tls.field))
 
-/* One entry of listen on its way. */
+/* What names the files, of an entry of listen or of a Redis. */
 struct files {
 	struct loader *l;
-	const struct json_place *at;
+	const struct json_place *at; /* of the object that has the options */
+	const struct option *ca, *certificate, *key;
+	struct digest *digest; /* gets what they have; NULL: nobody asks */
 };
 
 /* The bytes of a file; false after complaining. */
@@ -43,6 +47,8 @@ read_pem(const struct files *files, const struct option *option,
 		return false;
 	}
 	*ret_pem = (gnutls_datum_t){(unsigned char *)text, (unsigned)len};
+	if (files->digest != NULL)
+		digest_part(files->digest, span_of(text, len));
 	return true;
 }
 
@@ -110,17 +116,17 @@ load_pair(const struct files *files, struct conf_tls *tls)
 	gnutls_datum_t certificate = {NULL, 0};
 	gnutls_datum_t key = {NULL, 0};
 	struct loader *l = files->l;
-	bool read = read_pem(files, TLS_OPTION(certificate), tls->certificate,
+	bool read = read_pem(files, files->certificate, tls->certificate,
 	    &certificate);
 	if (read && !has_certificates(&certificate, tls)) {
-		complaints_at_option(l, files->at, TLS_OPTION(certificate),
+		complaints_at_option(l, files->at, files->certificate,
 		    "%s contains no PEM certificate", tls->certificate);
 		read = false;
 	}
-	if (!read_pem(files, TLS_OPTION(key), tls->key, &key)) {
+	if (!read_pem(files, files->key, tls->key, &key)) {
 		read = false;
 	} else if (!is_key(&key)) {
-		complaints_at_option(l, files->at, TLS_OPTION(key),
+		complaints_at_option(l, files->at, files->key,
 		    "%s contains no PEM key, or one with a password", tls->key);
 		read = false;
 	}
@@ -129,11 +135,11 @@ load_pair(const struct files *files, struct conf_tls *tls)
 			       GNUTLS_X509_FMT_PEM)
 			 : 0;
 	if (error == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
-		complaints_at_option(l, files->at, TLS_OPTION(key),
+		complaints_at_option(l, files->at, files->key,
 		    "%s is not the key of the certificate in %s", tls->key,
 		    tls->certificate);
 	else if (error < 0)
-		complaints_at_option(l, files->at, TLS_OPTION(certificate),
+		complaints_at_option(l, files->at, files->certificate,
 		    "%s cannot be used: %s", tls->certificate,
 		    gnutls_strerror(error));
 	wipe(&certificate);
@@ -141,15 +147,15 @@ load_pair(const struct files *files, struct conf_tls *tls)
 }
 
 static void
-load_client_ca(const struct files *files, struct conf_tls *tls)
+load_ca(const struct files *files, struct conf_tls *tls)
 {
 	gnutls_datum_t pem = {NULL, 0};
-	if (!read_pem(files, TLS_OPTION(client_ca), tls->client_ca, &pem))
+	if (!read_pem(files, files->ca, tls->ca, &pem))
 		return;
 	if (gnutls_certificate_set_x509_trust_mem(
 		tls->credentials, &pem, GNUTLS_X509_FMT_PEM) <= 0)
-		complaints_at_option(files->l, files->at, TLS_OPTION(client_ca),
-		    "%s contains no PEM certificate", tls->client_ca);
+		complaints_at_option(files->l, files->at, files->ca,
+		    "%s contains no PEM certificate", tls->ca);
 	wipe(&pem);
 }
 
@@ -158,13 +164,44 @@ certificates_load(
     struct loader *l, const struct json_place *at, struct conf_listen *listen)
 {
 	struct conf_tls *tls = &listen->tls;
-	const struct files files = {l, at};
+	const struct files files = {l, at, TLS_OPTION(ca),
+	    TLS_OPTION(certificate), TLS_OPTION(key), NULL};
 	if (tls->certificate == NULL || tls->key == NULL)
 		return;
 	must(gnutls_certificate_allocate_credentials(&tls->credentials) == 0);
 	load_pair(&files, tls);
-	if (tls->client_ca != NULL)
-		load_client_ca(&files, tls);
+	if (tls->ca != NULL)
+		load_ca(&files, tls);
+}
+
+static void
+free_credentials(void *credentials)
+{
+	gnutls_certificate_free_credentials(credentials);
+}
+
+void
+certificates_load_redis(struct loader *l, const struct json_place *at,
+    const struct option *ca, const struct option *certificate,
+    const struct option *key, struct conf_redis_tls *redis)
+{
+	struct digest digest;
+	const struct files files = {l, at, ca, certificate, key, &digest};
+	struct conf_tls *tls = &redis->files;
+	digest_begin(&digest, SPAN("certificates"), SPAN(""));
+	must(gnutls_certificate_allocate_credentials(&tls->credentials) == 0);
+	if (tls->certificate != NULL && tls->key != NULL)
+		load_pair(&files, tls);
+	if (tls->ca != NULL)
+		load_ca(&files, tls);
+	else if (gnutls_certificate_set_x509_system_trust(tls->credentials) < 0)
+		complaints_at(l, at,
+		    "the system has no list of authorities: install "
+		    "ca-certificates, or set \"%s\"", ca->path);
+	digest_end(&digest, redis->digest);
+	redis->credentials =
+	    renewable_new(tls->credentials, free_credentials);
+	tls->credentials = NULL;
 }
 
 void

@@ -5,9 +5,11 @@
 
 struct conf;
 struct conf_listen;
+struct conf_redis_tls;
 struct conf_tls;
 struct json_place;
 struct loader;
+struct option;
 
 /*
  * The certificates and keys that an entry of listen names.  The files are
@@ -19,6 +21,13 @@ struct loader;
 void certificates_load(struct loader *l, const struct json_place *at,
     struct conf_listen *listen);
 void certificates_clear(struct conf_tls *tls);
+/*
+ * The same of a Redis that TLS leads to; the options are those that name the
+ * files.
+ */
+void certificates_load_redis(struct loader *l, const struct json_place *at,
+    const struct option *ca, const struct option *certificate,
+    const struct option *key, struct conf_redis_tls *redis);
 
 /*
  * Whether clients accept the certificate at that time, as far as its time goes.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/renewable.h"
 #include "load/complaints_private.h"
 #include "load/conf_load.h"
 #include "load/conf_restart_private.h"
@@ -58,6 +59,7 @@ static void
 conf_destroy(struct conf *conf)
 {
 	object_clear(GROUP_ROOT, conf);
+	renewable_free(&conf->store.redis.tls.credentials);
 	free(conf->fixed);
 	free(conf->file);
 	free(conf);

@@ -79,12 +79,17 @@ check_redis(struct loader *l)
 	    ROOT_OPTION(store.redis.address), ROOT_OPTION(store.redis.cluster),
 	    ROOT_OPTION(store.redis.sentinels),
 	    ROOT_OPTION(store.redis.master), ROOT_OPTION(store.redis.user),
-	    ROOT_OPTION(store.redis.password)};
+	    ROOT_OPTION(store.redis.password),
+	    ROOT_OPTION(store.redis.tls.files.ca),
+	    ROOT_OPTION(store.redis.tls.files.certificate),
+	    ROOT_OPTION(store.redis.tls.files.key),
+	    ROOT_OPTION(store.redis.tls.server_name)};
 	cross_check_redis_ways(l, &members);
 	if (store->redis.cluster.count > 0 || store->redis.sentinels.count > 0)
 		store->redis.managed = false;
 	cross_check_redis_login(
 	    l, &members, &store->redis, &store->redis.password);
+	cross_check_redis_tls(l, &members, &store->redis);
 }
 
 static void

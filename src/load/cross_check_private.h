@@ -23,6 +23,7 @@ struct redis_members {
 	const struct json_place *at; /* of the object; NULL: the whole file */
 	const struct option *address, *cluster, *sentinels, *master;
 	const struct option *user, *password;
+	const struct option *ca, *certificate, *key, *server_name;
 };
 
 /* Complains unless there is one way to it at most, and that is complete. */
@@ -35,3 +36,9 @@ void cross_check_redis_ways(
 void cross_check_redis_login(struct loader *l,
     const struct redis_members *members, struct conf_redis *redis,
     char **password);
+/*
+ * Whether TLS is spoken, and with what; reads the files.  redis has its address
+ * by now.
+ */
+void cross_check_redis_tls(struct loader *l,
+    const struct redis_members *members, struct conf_redis *redis);

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "load/certificates.h"
 #include "load/complaints_private.h"
 #include "load/cross_check_private.h"
 
@@ -59,4 +64,38 @@ cross_check_redis_login(struct loader *l, const struct redis_members *m,
 	*password = l->url_password;
 	l->url_user = NULL;
 	l->url_password = NULL;
+}
+
+/* The object that an option is a member of; NULL: the file has none. */
+static json_t *
+object_of(const struct redis_members *m, const struct option *option)
+{
+	struct option object = *option;
+	char *path = mem_str(span_str(option->path));
+	*strrchr(path, '.') = '\0';
+	object.path = path;
+	json_t *value = loader_value_in(m->object, &object);
+	free(path);
+	return value;
+}
+
+void
+cross_check_redis_tls(struct loader *l, const struct redis_members *m,
+    struct conf_redis *redis)
+{
+	const struct option *const all[] = {
+	    m->ca, m->certificate, m->key, m->server_name};
+	bool many = redis->cluster.count > 0 || redis->sentinels.count > 0;
+	if (many && object_of(m, m->ca) != NULL)
+		redis->tls.on = true;
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (!redis->tls.on && has(m, all[i]))
+			complaints_at_option(l, m->at, all[i],
+			    "only \"rediss://...\", a cluster and Sentinels "
+			    "have this");
+	check_needed(l, m, m->certificate, m->key);
+	check_needed(l, m, m->key, m->certificate);
+	if (redis->tls.on)
+		certificates_load_redis(
+		    l, m->at, m->ca, m->certificate, m->key, &redis->tls);
 }

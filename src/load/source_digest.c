@@ -22,7 +22,10 @@ add_json(struct digest *digest, const json_t *value)
 static void
 add_secrets(struct digest *digest, const struct conf_source *source)
 {
+	const struct conf_redis_tls *tls = &source->broker->redis.tls;
 	digest_part(digest, span_str(source->broker->password));
+	digest_part(digest,
+	    span_of((const char *)tls->digest, sizeof tls->digest));
 	for (size_t i = 0; i < source->request.n_headers; i++)
 		digest_part(
 		    digest, span_str(source->request.headers[i].secret));

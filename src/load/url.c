@@ -41,15 +41,16 @@ cut_authority(struct span *s)
 /* --- Redis --- */
 
 static const char message_redis[] =
-    "must be \"redis://[user:pass@]HOST:PORT[/DB]\" or "
-    "\"unix:/path[?db=N]\"";
+    "must be \"redis://[user:pass@]HOST:PORT[/DB]\", the same with "
+    "\"rediss://\" for TLS, or \"unix:/path[?db=N]\"";
 static const char message_managed[] =
-    "must be \"managed\", \"redis://[user:pass@]HOST:PORT[/DB]\" or "
-    "\"unix:/path[?db=N]\"";
+    "must be \"managed\", \"redis://[user:pass@]HOST:PORT[/DB]\", the same "
+    "with \"rediss://\" for TLS, or \"unix:/path[?db=N]\"";
 
 /* What a URL of Redis says. */
 struct redis_url {
 	struct address address;
+	bool tls;
 	int64_t db;
 	char *user;
 	char *password;
@@ -171,10 +172,8 @@ static const char *
 read_redis_url(const char *text, struct redis_url *url)
 {
 	struct span s = span_str(text);
-	if (take_scheme(&s, SPAN("rediss://")))
-		return "TLS to Redis is not built in: run stunnel beside the "
-		       "gateway and give its address here";
-	if (take_scheme(&s, SPAN("redis://")))
+	url->tls = take_scheme(&s, SPAN("rediss://"));
+	if (url->tls || take_scheme(&s, SPAN("redis://")))
 		return read_redis(s, url);
 	if (span_starts(s, SPAN("unix:")))
 		return read_redis_socket(s, url);
@@ -204,6 +203,7 @@ parse_redis(struct loader *l, const struct given *given, bool may_be_managed)
 	}
 	redis->address = url.address;
 	redis->db = url.db;
+	redis->tls.on = url.tls;
 	secret_value_set_login(l, url.user, secret_value_of(&url.password));
 }
 

@@ -8,7 +8,7 @@
 #include "redis/resp.h"
 
 static redisReply *
-ask_cluster(redisContext *redis, const char *what, char **ret_message)
+ask_cluster(struct dialled *redis, const char *what, char **ret_message)
 {
 	const char *words[] = {"CLUSTER", what};
 	return dial_accept(redis, dial_ask(redis, 2, words), ret_message);
@@ -16,16 +16,16 @@ ask_cluster(redisContext *redis, const char *what, char **ret_message)
 
 /* By CLUSTER SHARDS, or SLOTS of a server that does not know that. */
 static bool
-read_slots(
-    redisContext *redis, struct cluster_masters *masters, char **ret_message)
+read_slots(struct dialled *redis, bool tls, struct cluster_masters *masters,
+    char **ret_message)
 {
 	bool read = false;
 	redisReply *reply = ask_cluster(redis, "SHARDS", ret_message);
 	if (reply != NULL)
 		read = slots_read_shards(
-		    reply, &masters->seed, masters->slots);
+		    reply, &masters->seed, tls, masters->slots);
 	freeReplyObject(reply);
-	if (reply != NULL || redis->err != 0) {
+	if (reply != NULL || dial_is_broken(redis)) {
 		if (!read && reply != NULL)
 			*ret_message = mem_str(
 			    SPAN("the slots of the cluster cannot be read"));
@@ -47,7 +47,7 @@ read_slots(
 
 /* Whether the cluster serves; true where our user may not ask. */
 static bool
-read_state(redisContext *redis)
+read_state(struct dialled *redis)
 {
 	char *message = NULL;
 	redisReply *reply = ask_cluster(redis, "INFO", &message);
@@ -71,11 +71,12 @@ add(struct cluster_masters *masters, size_t index, unsigned shard)
 }
 
 static bool
-read_masters(const struct conf *conf, redisContext *redis,
+read_masters(const struct conf *conf, struct dialled *redis,
     struct cluster_masters *masters, char **ret_message)
 {
 	if (!dial_log_in(&conf->store.redis, redis, ret_message) ||
-	    !read_slots(redis, masters, ret_message))
+	    !read_slots(redis, conf->store.redis.tls.on, masters,
+		ret_message))
 		return false;
 	for (unsigned i = 0; i < (unsigned)conf->store.shards; i++) {
 		uint16_t owner = masters->slots->owner[slots_of_shard(i)];
@@ -103,12 +104,12 @@ cluster_query(const struct conf *conf, struct cluster_masters *ret_seen,
 		if (!place_read(span_str(seeds->list[i]), &masters.seed))
 			continue;
 		masters.slots = mem_zero(sizeof *masters.slots);
-		redisContext *redis = dial_tcp(&conf->store.redis,
+		struct dialled *redis = dial_tcp(&conf->store.redis,
 		    masters.seed.host, masters.seed.port, ret_message);
 		told = redis != NULL &&
 		    read_masters(conf, redis, &masters, ret_message);
 		if (redis != NULL)
-			redisFree(redis);
+			dial_free(&redis);
 		if (told)
 			*ret_seen = masters;
 		else

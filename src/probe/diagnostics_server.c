@@ -32,7 +32,7 @@ struct look {
 	/* Of a cluster, and the one that is examined; else NULL. */
 	const struct cluster_masters *masters;
 	const struct cluster_master *at;
-	redisContext *redis;
+	struct dialled *redis;
 	struct diagnostics *seen;
 	unsigned records; /* records that were looked into */
 	struct function_library
@@ -45,12 +45,11 @@ struct look {
 static redisReply *
 send_question(struct look *look, size_t count, const char **words)
 {
-	redisReply *reply =
-	    dial_ask(look->redis, count, words);
+	redisReply *reply = dial_ask(look->redis, count, words);
 	if (reply == NULL && look->seen->how == REDIS_SEEN) {
 		look->seen->how = REDIS_SILENT;
 		look->seen->message =
-		    mem_str(span_str(look->redis->errstr));
+		    mem_str(span_str(dial_message(look->redis)));
 	}
 	return reply;
 }
@@ -437,7 +436,8 @@ open_redis(struct look *look)
 		return false;
 	}
 	if (!dial_log_in(at, look->redis, &seen->message)) {
-		seen->how = look->redis->err ? REDIS_SILENT : REDIS_REFUSED;
+		seen->how = dial_is_broken(look->redis) ? REDIS_SILENT
+							: REDIS_REFUSED;
 		return false;
 	}
 	return answers_ping(look);
@@ -447,7 +447,7 @@ static void
 close_redis(struct look *look)
 {
 	if (look->redis != NULL)
-		redisFree(look->redis);
+		dial_free(&look->redis);
 	look->redis = NULL;
 }
 

@@ -9,12 +9,12 @@
 #include "redis/managed.h"
 
 /* The master, as the Sentinels name it. */
-static redisContext *
+static struct dialled *
 dial_master(const struct conf_redis *at, char **ret_message)
 {
 	struct sentinel_answer *seen = sentinel_query(at);
 	struct sentinel_named named;
-	redisContext *redis = NULL;
+	struct dialled *redis = NULL;
 	if (sentinel_query_agrees(at, seen, &named))
 		redis = dial_tcp(at, named.host, named.port, ret_message);
 	else
@@ -24,7 +24,7 @@ dial_master(const struct conf_redis *at, char **ret_message)
 	return redis;
 }
 
-redisContext *
+struct dialled *
 dial_redis_at(const struct conf_redis *at, char **ret_message)
 {
 	if (at->sentinels.count > 0)
@@ -34,13 +34,13 @@ dial_redis_at(const struct conf_redis *at, char **ret_message)
 	return dial_tcp(at, at->address.host, at->address.port, ret_message);
 }
 
-redisContext *
+struct dialled *
 dial_redis(const struct conf *conf, char **ret_message)
 {
 	if (!conf->store.redis.managed)
 		return dial_redis_at(&conf->store.redis, ret_message);
 	char *socket = managed_socket(conf);
-	redisContext *redis =
+	struct dialled *redis =
 	    dial_unix(&conf->store.redis, socket, ret_message);
 	free(socket);
 	return redis;

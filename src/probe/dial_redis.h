@@ -8,13 +8,13 @@
  * is named there; not to a cluster.  It knows no records.  Any thread that may
  * block.
  */
-struct redisContext;
+struct dialled;
 
 /*
  * The caller frees it (redisFree); or NULL, with a message that the caller
  * frees.
  */
-struct redisContext *dial_redis(const struct conf *conf, char **ret_message);
+struct dialled *dial_redis(const struct conf *conf, char **ret_message);
 /* The same, of a Redis that is not managed: a broker's, or the store's. */
-struct redisContext *dial_redis_at(
+struct dialled *dial_redis_at(
     const struct conf_redis *at, char **ret_message);

@@ -25,7 +25,7 @@ struct events_query {
 	void *arg;
 	size_t page;
 	/* One; of a cluster, one for each master that has shards of ours. */
-	redisContext **servers;
+	struct dialled **servers;
 	size_t n_servers;
 	size_t n_shards;
 	struct events_query_shard {
@@ -59,7 +59,7 @@ hang_up_all(struct events_query *query)
 {
 	for (size_t i = 0; i < query->n_servers; i++)
 		if (query->servers[i] != NULL)
-			redisFree(query->servers[i]);
+			dial_free(&query->servers[i]);
 	free(query->servers);
 	query->servers = NULL;
 	query->n_servers = 0;
@@ -82,10 +82,9 @@ events_query_free(struct events_query **query)
 /* --- commands --- */
 
 static void
-send_command(redisContext *redis, struct resp *command)
+send_command(struct dialled *redis, struct resp *command)
 {
-	must(redisAppendFormattedCommand(
-		 redis, command->bytes, command->len) == REDIS_OK);
+	dial_append(redis, command);
 	resp_clear(command);
 }
 
@@ -134,7 +133,7 @@ send_read(struct events_query *query, size_t from, size_t count, bool block)
 /* --- connections --- */
 
 static bool
-select_db(const struct conf_redis *at, redisContext *redis,
+select_db(const struct conf_redis *at, struct dialled *redis,
     char **ret_message)
 {
 	char db[DIGITS_MAX + 1] = "";
@@ -151,7 +150,7 @@ select_db(const struct conf_redis *at, redisContext *redis,
 /* Keeps a connection that was made; NULL: the message says why not. */
 static bool
 add_server(
-    struct events_query *query, redisContext *redis, char **ret_message)
+    struct events_query *query, struct dialled *redis, char **ret_message)
 {
 	const struct conf_redis *at = &query->conf->store.redis;
 	if (redis == NULL)
@@ -247,7 +246,7 @@ say_seen(struct events_query *query, size_t shard, enum events_seen seen,
 static bool
 take_look(struct events_query *query, size_t shard, char **ret_message)
 {
-	redisContext *redis = query->servers[query->shards[shard].server];
+	struct dialled *redis = query->servers[query->shards[shard].server];
 	int64_t lost = 0;
 	redisReply *reply = dial_reply(redis);
 	enum events_seen seen = events_shard_look(&query->shards[shard].of,
@@ -329,7 +328,7 @@ take_streams(struct events_query *query, const redisReply *reply)
 
 /* Takes the reply to XREAD that comes next. */
 static bool
-take_read(struct events_query *query, redisContext *redis,
+take_read(struct events_query *query, struct dialled *redis,
     char **ret_message)
 {
 	redisReply *reply =
@@ -413,18 +412,16 @@ bool
 events_query_wait(
     struct events_query *query, int *ret_fd, char **ret_message)
 {
-	int sent = 0;
 	*ret_fd = -1;
 	if (is_cluster(query))
 		return true;
-	redisContext *redis = query->servers[0];
+	struct dialled *redis = query->servers[0];
 	send_read(query, 0, query->n_shards, true);
-	while (!sent)
-		if (redisBufferWrite(redis, &sent) != REDIS_OK) {
-			*ret_message = mem_str(span_str(redis->errstr));
-			return false;
-		}
-	*ret_fd = redis->fd;
+	if (!dial_send(redis)) {
+		*ret_message = mem_str(span_str(dial_message(redis)));
+		return false;
+	}
+	*ret_fd = dial_fd(redis);
 	return true;
 }
 

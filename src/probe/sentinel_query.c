@@ -9,21 +9,18 @@
 
 /* The reply to a question; NULL with a message. */
 static redisReply *
-ask_one(redisContext *sentinel, void (*question)(struct resp *, const char *),
+ask_one(struct dialled *sentinel, void (*question)(struct resp *, const char *),
     const char *master, char **ret_message)
 {
 	struct resp command = {0};
-	redisReply *reply = NULL;
 	question(&command, master);
-	if (redisAppendFormattedCommand(
-		sentinel, command.bytes, command.len) == REDIS_OK)
-		reply = dial_reply(sentinel);
+	dial_append(sentinel, &command);
 	resp_clear(&command);
-	return dial_accept(sentinel, reply, ret_message);
+	return dial_accept(sentinel, dial_reply(sentinel), ret_message);
 }
 
 static void
-look_at(const struct conf_redis *at, redisContext *sentinel,
+look_at(const struct conf_redis *at, struct dialled *sentinel,
     struct sentinel_answer *seen)
 {
 	const char *master = at->master;
@@ -57,11 +54,11 @@ sentinel_query(const struct conf_redis *at)
 		uint16_t port;
 		address_split(
 		    at->sentinels.list[i], &host, &port);
-		redisContext *sentinel =
+		struct dialled *sentinel =
 		    dial_tcp(at, host, port, &all[i].message);
 		if (sentinel != NULL) {
 			look_at(at, sentinel, &all[i]);
-			redisFree(sentinel);
+			dial_free(&sentinel);
 		}
 		free(host);
 	}

@@ -50,7 +50,7 @@ warn(const struct conf *conf, struct span info)
  * is not made.  Only a missing right counts: any other error will pass.
  */
 static bool
-may_tell(const struct conf *conf, redisContext *redis, char **ret_message)
+may_tell(const struct conf *conf, struct dialled *redis, char **ret_message)
 {
 	if (conf->store.events_maxlen == 0)
 		return true;
@@ -73,7 +73,8 @@ may_tell(const struct conf *conf, redisContext *redis, char **ret_message)
  * NULL with a message: they cannot.
  */
 static redisReply *
-try_scripting(const struct conf *conf, redisContext *redis, char **ret_message)
+try_scripting(
+    const struct conf *conf, struct dialled *redis, char **ret_message)
 {
 	const char *eval[] = {"EVAL", "return 1", "0"};
 	if (!conf->store.functions)
@@ -96,7 +97,7 @@ may_pass(const struct conf *conf, enum info_fault fault)
 }
 
 static enum startup_check_result
-examine(const struct conf *conf, redisContext *redis, char **ret_message)
+examine(const struct conf *conf, struct dialled *redis, char **ret_message)
 {
 	if (!dial_log_in(&conf->store.redis, redis, ret_message))
 		return judge(*ret_message);
@@ -137,12 +138,12 @@ examine(const struct conf *conf, redisContext *redis, char **ret_message)
 
 static enum startup_check_result
 examine_dialled(
-    const struct conf *conf, redisContext *redis, char **ret_message)
+    const struct conf *conf, struct dialled *redis, char **ret_message)
 {
 	if (redis == NULL)
 		return STARTUP_CHECK_UNREACHABLE;
 	enum startup_check_result found = examine(conf, redis, ret_message);
-	redisFree(redis);
+	dial_free(&redis);
 	return found;
 }
 

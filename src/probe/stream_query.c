@@ -49,7 +49,7 @@ enum { RIGHTS = sizeof rights / sizeof *rights };
 struct stream_look {
 	const struct conf_source *source;
 	const struct conf_redis *at;
-	redisContext *redis;
+	struct dialled *redis;
 	struct source_seen *seen;
 };
 
@@ -62,7 +62,8 @@ send_words(struct stream_look *look, size_t count, const char **words)
 	redisReply *reply = dial_ask(look->redis, count, words);
 	if (reply == NULL && look->seen->how == BROKER_SEEN) {
 		look->seen->how = BROKER_SILENT;
-		look->seen->message = mem_str(span_str(look->redis->errstr));
+		look->seen->message =
+		    mem_str(span_str(dial_message(look->redis)));
 	}
 	return reply;
 }
@@ -140,7 +141,7 @@ come_in(struct stream_look *look)
 	char *message = NULL;
 	char db[24];
 	if (!dial_log_in(look->at, look->redis, &message)) {
-		note_refusal(look, message, look->redis->err != 0);
+		note_refusal(look, message, dial_is_broken(look->redis));
 		return false;
 	}
 	snprintf(db, sizeof db, "%" PRId64, look->at->db);
@@ -186,7 +187,7 @@ static void
 hang_up(struct stream_look *look)
 {
 	if (look->redis != NULL)
-		redisFree(look->redis);
+		dial_free(&look->redis);
 	look->redis = NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "redis/cable.h"
 #include "redis/open_socket.h"
 #include "redis/reply_reader.h"
+#include "redis/tls_session.h"
 
 enum {
 	READ_BYTES = 16 * 1024,
@@ -23,23 +24,27 @@ enum {
 
 struct cable {
 	int fd;
+	struct tls_session *tls; /* NULL: none */
 	struct cable_events events;
 	struct watch *watch;
 	struct reply_reader *reader;
-	bool connecting;
-	bool armed;  /* watches for room to write */
+	bool connecting; /* the socket; then it shakes hands, with TLS */
+	bool shaking;
+	unsigned wanted; /* what is watched for */
 	bool secret; /* a password may be in out */
 	char *out;   /* what is to leave: from sent to len */
 	size_t size, len, sent;
 	int64_t read_us;
 };
 
-/* --- the socket: TLS would have its place behind these two --- */
+/* --- the socket, with TLS or without --- */
 
 /* How much was taken; -1, and errno says why not. */
 static ssize_t
 put_bytes(struct cable *cable, struct span bytes)
 {
+	if (cable->tls != NULL)
+		return tls_session_put(cable->tls, bytes);
 	return send(cable->fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
 }
 
@@ -47,7 +52,17 @@ put_bytes(struct cable *cable, struct span bytes)
 static ssize_t
 get_bytes(struct cable *cable, char *bytes, size_t size)
 {
+	if (cable->tls != NULL)
+		return tls_session_get(cable->tls, bytes, size);
 	return recv(cable->fd, bytes, size, 0);
+}
+
+static const char *
+message_of(const struct cable *cable, int error)
+{
+	return cable->tls != NULL && error == EPROTO
+	    ? tls_session_message(cable->tls)
+	    : strerror(error);
 }
 
 /* --- the end --- */
@@ -67,14 +82,19 @@ is_not_ready(void)
 /* --- writing --- */
 
 static void
+want(struct cable *cable, unsigned wanted)
+{
+	if (cable->wanted != wanted)
+		watch_want(cable->watch, wanted);
+	cable->wanted = wanted;
+}
+
+/* What it watches for, once it stands. */
+static void
 arm(struct cable *cable)
 {
-	bool wanted = cable->connecting || cable->sent < cable->len;
-	if (cable->armed == wanted)
-		return;
-	cable->armed = wanted;
-	watch_want(
-	    cable->watch, wanted ? WATCH_READ | WATCH_WRITE : WATCH_READ);
+	want(cable, cable->sent < cable->len ? WATCH_READ | WATCH_WRITE
+					     : WATCH_READ);
 }
 
 /* All has left. */
@@ -101,7 +121,7 @@ write_out(struct cable *cable)
 	ssize_t put = put_bytes(cable,
 	    span_of(cable->out + cable->sent, cable->len - cable->sent));
 	if (put < 0 && !is_not_ready()) {
-		end(cable, CABLE_BROKE, strerror(errno));
+		end(cable, CABLE_BROKE, message_of(cable, errno));
 		return false;
 	}
 	cable->sent += put > 0 ? (size_t)put : 0;
@@ -113,7 +133,8 @@ write_out(struct cable *cable)
 void
 cable_flush(struct cable *cable)
 {
-	if (!cable->armed && cable->sent < cable->len && write_out(cable))
+	if (cable->wanted == WATCH_READ && !cable->shaking &&
+	    cable->sent < cable->len && write_out(cable))
 		arm(cable);
 }
 
@@ -165,7 +186,8 @@ cable_backlog(const struct cable *cable)
 
 /* --- reading --- */
 
-static void
+/* False: it has ended. */
+static bool
 read_replies(struct cable *cable)
 {
 	struct redisReply *reply;
@@ -174,28 +196,37 @@ read_replies(struct cable *cable)
 		goes_on = cable->events.replied(cable->events.arg, reply);
 		freeReplyObject(reply);
 	}
-	if (!goes_on)
-		end(cable, CABLE_ODD, "");
-	else if (reply_reader_fault(cable->reader) != NULL)
-		end(cable, CABLE_ODD, reply_reader_fault(cable->reader));
+	const char *fault = goes_on ? reply_reader_fault(cable->reader) : "";
+	if (fault != NULL)
+		end(cable, CABLE_ODD, fault);
+	return fault == NULL;
+}
+
+/* False: it has ended, or has nothing more that the socket would not tell. */
+static bool
+read_some(struct cable *cable)
+{
+	char bytes[READ_BYTES];
+	ssize_t got = get_bytes(cable, bytes, sizeof bytes);
+	if (got < 0 && is_not_ready())
+		return false;
+	if (got <= 0) {
+		end(cable, CABLE_BROKE, got == 0
+			? "Server closed the connection"
+			: message_of(cable, errno));
+		return false;
+	}
+	cable->read_us = clock_us();
+	reply_reader_feed(cable->reader, span_of(bytes, (size_t)got));
+	return read_replies(cable) && cable->tls != NULL &&
+	    tls_session_has_more(cable->tls);
 }
 
 static void
 read_in(struct cable *cable)
 {
-	char bytes[READ_BYTES];
-	ssize_t got = get_bytes(cable, bytes, sizeof bytes);
-	if (got < 0 && is_not_ready())
-		return;
-	if (got <= 0) {
-		end(cable, CABLE_BROKE, got == 0
-			? "Server closed the connection"
-			: strerror(errno));
-		return;
-	}
-	cable->read_us = clock_us();
-	reply_reader_feed(cable->reader, span_of(bytes, (size_t)got));
-	read_replies(cable);
+	while (read_some(cable))
+		;
 }
 
 int64_t
@@ -217,29 +248,62 @@ is_connected(struct cable *cable)
 	return error == 0;
 }
 
+/* False: it has ended, or waits. */
+static bool
+shake_hands(struct cable *cable)
+{
+	switch (tls_session_shake(cable->tls)) {
+	case TLS_SESSION_READY:
+		cable->shaking = false;
+		return true;
+	case TLS_SESSION_READS:
+		want(cable, WATCH_READ);
+		return false;
+	case TLS_SESSION_WRITES:
+		want(cable, WATCH_WRITE);
+		return false;
+	case TLS_SESSION_FAILED:
+		break;
+	}
+	end(cable, CABLE_BROKE, tls_session_message(cable->tls));
+	return false;
+}
+
 static void
 on_ready(void *arg, unsigned events)
 {
 	struct cable *cable = arg;
+	if (cable->connecting && !(events & WATCH_WRITE))
+		return;
+	if (cable->connecting && !is_connected(cable))
+		return;
+	if (cable->shaking) {
+		if (!shake_hands(cable))
+			return;
+		events = WATCH_READ | WATCH_WRITE; /* of the handshake's end */
+	}
 	if (events & WATCH_WRITE) {
-		if (!is_connected(cable) || !write_out(cable))
+		if (!write_out(cable))
 			return;
 		arm(cable);
 	}
-	if (events & WATCH_READ && !cable->connecting)
+	if (events & WATCH_READ)
 		read_in(cable);
 }
 
 struct cable *
-cable_new(struct loop *loop, int fd, const struct cable_events *events)
+cable_new(struct loop *loop, int fd, struct tls_session *tls,
+    const struct cable_events *events)
 {
 	struct cable *cable = mem_zero(sizeof *cable);
 	cable->fd = fd;
+	cable->tls = tls;
 	cable->events = *events;
 	cable->reader = reply_reader_new();
 	cable->connecting = cable->secret = true;
+	cable->shaking = tls != NULL;
 	cable->watch = watch_new(loop, fd, on_ready, cable);
-	arm(cable);
+	want(cable, WATCH_READ | WATCH_WRITE);
 	return cable;
 }
 
@@ -254,6 +318,7 @@ cable_free(struct cable **cable)
 	setsockopt(w->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
 	watch_free(&w->watch);
 	close(w->fd);
+	tls_session_free(&w->tls);
 	reply_reader_free(&w->reader);
 	if (w->secret && w->out != NULL)
 		sodium_memzero(w->out, w->size);

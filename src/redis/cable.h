@@ -36,11 +36,13 @@ struct cable_events {
 
 /*
  * Over a socket that may still be connecting, which is the connection's from
- * here on.  What is given to it before all has left once is a secret: no copy
+ * here on, with TLS where it is given a session (its own from here on, too).
+ * What is given to it before all has left once is a secret: no copy of ours
  * stays in memory.
  */
-struct cable *cable_new(
-    struct loop *loop, int fd, const struct cable_events *events);
+struct tls_session;
+struct cable *cable_new(struct loop *loop, int fd, struct tls_session *tls,
+    const struct cable_events *events);
 /*
  * Closes it; with a TCP reset, so that the other side drops what it has not
  * read yet.  Nulls the pointer, accepts NULL.

@@ -14,6 +14,7 @@
 #include "redis/open_socket.h"
 #include "redis/resolve.h"
 #include "redis/silence_private.h"
+#include "redis/tls_session.h"
 
 enum {
 	BACKOFF_FIRST_MS = 50,
@@ -274,11 +275,15 @@ attach(struct link *link, int fd)
 {
 	const struct cable_events events = {
 	    .replied = on_replied, .ended = on_ended, .arg = link};
+	struct tls_session *tls = NULL;
 	if (fd < 0) {
 		fail(link, strerror(errno));
 		return;
 	}
-	link->cable = cable_new(link->loop, fd, &events);
+	if (link->redis->tls.on && link->socket == NULL)
+		tls = tls_session_new(&link->redis->tls,
+		    link->name != NULL ? link->name : link->host, fd);
+	link->cable = cable_new(link->loop, fd, tls, &events);
 	if (link->large)
 		cable_keep_queues_short(link->cable);
 	link->given = 0;
@@ -391,6 +396,7 @@ link_new(struct loop *loop, const struct conf *conf,
 	link->redis = redis;
 	link->socket = mem_text(to->socket);
 	link->host = mem_text(to->host);
+	link->name = mem_text(to->name);
 	link->port = to->port;
 	link->sentinel = to->sentinel;
 	link->large = to->large;
@@ -422,6 +428,7 @@ link_free(struct link **link)
 	free(l->socket);
 	free(l->host);
 	free(l->address);
+	free(l->name);
 	free(l->channels);
 	free(l);
 }
@@ -466,6 +473,7 @@ link_where(const struct link *link)
 {
 	return (struct link_to){.socket = link->socket,
 	    .host = link->address != NULL ? link->address : link->host,
+	    .name = link->name != NULL ? link->name : link->host,
 	    .port = link->port};
 }
 

@@ -20,6 +20,7 @@ struct redisReply;
 struct link_to {
 	const char *socket; /* a Unix socket's path; NULL: host and port */
 	const char *host;   /* name or address; NULL: see find below */
+	const char *name; /* that its certificate must have; NULL: host */
 	uint16_t port;
 	bool sentinel; /* a Redis Sentinel, which has no records and no clock */
 	/*

@@ -29,6 +29,7 @@ struct link {
 	char *host;     /* NULL: not yet known */
 	uint16_t port;
 	char *address;  /* of host, as last resolved; NULL: never */
+	char *name; /* that its certificate must have; NULL: host */
 	bool sentinel;  /* it leads to a Sentinel */
 	bool large;
 	bool unpulsed;

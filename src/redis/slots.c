@@ -121,10 +121,16 @@ is_master(const redisReply *node)
 	    span_eq(span_of(role->str, role->len), SPAN("master"));
 }
 
+/* Which server answered, and whether it is spoken to with TLS. */
+struct asking {
+	const struct place *asked;
+	bool tls;
+};
+
 /* Of CLUSTER SHARDS: one shard's ranges of slots, and its servers. */
 static bool
 read_shard(struct slots *slots, const redisReply *shard,
-    const struct place *asked)
+    const struct asking *how)
 {
 	if (!is_kind(shard, REDIS_REPLY_ARRAY, 4))
 		return false;
@@ -139,12 +145,13 @@ read_shard(struct slots *slots, const redisReply *shard,
 		const redisReply *node = nodes->element[i], *port;
 		if (!is_kind(node, REDIS_REPLY_ARRAY, 2))
 			return false;
-		port = member(node, SPAN("port"));
-		if (!is_port(port)) /* it has a port for TLS only */
+		port = member(
+		    node, how->tls ? SPAN("tls-port") : SPAN("port"));
+		if (!is_port(port)) /* it has none of that kind */
 			continue;
 		uint16_t place = add_place(slots,
 		    host_of(member(node, SPAN("endpoint")),
-			member(node, SPAN("ip")), asked),
+			member(node, SPAN("ip")), how->asked),
 		    (unsigned)port->integer);
 		if (is_master(node))
 			master = place;
@@ -156,10 +163,13 @@ read_shard(struct slots *slots, const redisReply *shard,
 	return true;
 }
 
-/* Of CLUSTER SLOTS: first slot, last slot, and servers, the master first. */
+/*
+ * Of CLUSTER SLOTS: first slot, last slot, and servers, the master first, each
+ * with the port that is for us.
+ */
 static bool
 read_range(struct slots *slots, const redisReply *range,
-    const struct place *asked)
+    const struct asking *how)
 {
 	uint16_t master = 0;
 	if (!is_kind(range, REDIS_REPLY_ARRAY, 3))
@@ -170,7 +180,7 @@ read_range(struct slots *slots, const redisReply *range,
 		    !is_port(node->element[1]))
 			return false;
 		uint16_t place = add_place(slots,
-		    host_of(node->element[0], NULL, asked),
+		    host_of(node->element[0], NULL, how->asked),
 		    (unsigned)node->element[1]->integer);
 		if (i == 2)
 			master = place;
@@ -179,16 +189,16 @@ read_range(struct slots *slots, const redisReply *range,
 }
 
 static bool
-read_list(const redisReply *reply, const struct place *asked,
+read_list(const redisReply *reply, const struct asking *how,
     bool (*read)(struct slots *slots, const redisReply *piece,
-	const struct place *asked),
+	const struct asking *how),
     struct slots *ret_slots)
 {
 	if (reply->type != REDIS_REPLY_ARRAY)
 		return false;
 	*ret_slots = (struct slots){0};
 	for (size_t i = 0; i < reply->elements; i++) {
-		if (read(ret_slots, reply->element[i], asked))
+		if (read(ret_slots, reply->element[i], how))
 			continue;
 		slots_clear(ret_slots);
 		return false;
@@ -198,16 +208,18 @@ read_list(const redisReply *reply, const struct place *asked,
 
 bool
 slots_read_shards(const redisReply *reply, const struct place *asked,
-    struct slots *ret_slots)
+    bool tls, struct slots *ret_slots)
 {
-	return read_list(reply, asked, read_shard, ret_slots);
+	const struct asking how = {asked, tls};
+	return read_list(reply, &how, read_shard, ret_slots);
 }
 
 bool
 slots_read_slots(const redisReply *reply, const struct place *asked,
     struct slots *ret_slots)
 {
-	return read_list(reply, asked, read_range, ret_slots);
+	const struct asking how = {asked, false};
+	return read_list(reply, &how, read_range, ret_slots);
 }
 
 void

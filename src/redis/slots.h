@@ -37,11 +37,12 @@ struct slots {
 struct redisReply;
 /*
  * Reads the reply of CLUSTER SHARDS, or of CLUSTER SLOTS; false: malformed.
- * asked is the server that answered, for it may not know its own address.  The
- * caller clears *ret_slots.
+ * asked is the server that answered, for it may not know its own address; tls:
+ * their ports for TLS are wanted (of SLOTS they come to whom asks with TLS).
+ * The caller clears *ret_slots.
  */
 bool slots_read_shards(const struct redisReply *reply,
-    const struct place *asked, struct slots *ret_slots);
+    const struct place *asked, bool tls, struct slots *ret_slots);
 bool slots_read_slots(const struct redisReply *reply,
     const struct place *asked, struct slots *ret_slots);
 /* Frees the places. */

@@ -234,8 +234,9 @@ on_told(struct topology_question *question, const redisReply *reply)
 	struct topology *topology = question->topology;
 	const struct place *asked = &question->node->place;
 	struct slots *slots = mem_zero(sizeof *slots);
+	bool tls = topology->store->conf->store.redis.tls.on;
 	bool read = question->old ? slots_read_slots(reply, asked, slots)
-				  : slots_read_shards(reply, asked, slots);
+				  : slots_read_shards(reply, asked, tls, slots);
 	set_serves(topology, question->serves);
 	if (!read)
 		in_vain(topology, "the slots of the cluster cannot be read");

@@ -8,7 +8,8 @@
 
 OPT(BROKER, "redis", REDIS_URL, redis.address, ANY, RELOAD,
 	"A Redis whose streams are read: "
-	"\"redis://[user:pass@]HOST:PORT[/DB]\" or \"unix:/path[?db=N]\".",
+	"\"redis://[user:pass@]HOST:PORT[/DB]\", \"rediss://...\" or "
+	"\"unix:/path[?db=N]\".",
 	NONE)
 OPT(BROKER, "cluster", HOST_PORTS, redis.cluster, ANY, RELOAD,
 	"HOST:PORT of some servers of a Redis Cluster, instead of redis.",
@@ -22,6 +23,19 @@ OPT(BROKER, "master", TEXT, redis.master, ANY, RELOAD,
 	NONE)
 OPT(BROKER, "user", TEXT, redis.user, ANY, RELOAD,
 	"The user to log in to Redis as, if the URL does not name one.",
+	NONE)
+OPT(BROKER, "tls.ca", TEXT, redis.tls.files.ca, ANY, RELOAD,
+	"The file with the authorities that must have issued the certificate "
+	"of Redis (PEM); otherwise as store.tls.",
+	NONE)
+OPT(BROKER, "tls.certificate", TEXT, redis.tls.files.certificate, ANY, RELOAD,
+	"The file with the certificate that is presented to Redis (PEM).",
+	NONE)
+OPT(BROKER, "tls.key", TEXT, redis.tls.files.key, ANY, RELOAD,
+	"The file with that certificate's key (PEM).",
+	NONE)
+OPT(BROKER, "tls.server_name", TEXT, redis.tls.server_name, ANY, RELOAD,
+	"The name that the certificate of Redis must have.",
 	NONE)
 OPT(BROKER, "timeout", DURATION, redis.timeout_ms, RANGE(1, 1 * HOUR), RELOAD,
 	"How long one operation on Redis may take.",

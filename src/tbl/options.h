@@ -91,8 +91,8 @@ OPT(ROOT, "admin.token", SECRET, admin_token, ANY, RESTART,
 
 OPT(ROOT, "store.redis", REDIS, store.redis.address, ANY, RESTART,
 	"\"managed\" starts and supervises a private redis-server in "
-	"state_dir. Otherwise \"redis://[user:pass@]HOST:PORT[/DB]\" or "
-	"\"unix:/path[?db=N]\".",
+	"state_dir. Otherwise \"redis://[user:pass@]HOST:PORT[/DB]\", the "
+	"same with \"rediss://\" for TLS, or \"unix:/path[?db=N]\".",
 	"managed")
 OPT(ROOT, "store.cluster", HOST_PORTS, store.redis.cluster, ANY, RESTART,
 	"HOST:PORT of some servers of a Redis Cluster, instead of store.redis.",
@@ -109,6 +109,25 @@ OPT(ROOT, "store.user", TEXT, store.redis.user, ANY, RESTART,
 	NONE)
 OPT(ROOT, "store.password", SECRET, store.redis.password, ANY, RESTART,
 	"The password for Redis, if the URL does not have one.",
+	NONE)
+OPT(ROOT, "store.tls.ca", TEXT, store.redis.tls.files.ca, ANY, RESTART,
+	"The file with the authorities that must have issued the certificate "
+	"of Redis (PEM); by default, those of the system. TLS is spoken where "
+	"store.redis is \"rediss://...\", and with a cluster or Sentinels "
+	"where there is store.tls, be it empty.",
+	NONE)
+OPT(ROOT, "store.tls.certificate", TEXT, store.redis.tls.files.certificate,
+	ANY, RESTART,
+	"The file with the certificate that is presented to Redis (PEM).",
+	NONE)
+OPT(ROOT, "store.tls.key", TEXT, store.redis.tls.files.key, ANY, RESTART,
+	"The file with that certificate's key (PEM).",
+	NONE)
+OPT(ROOT, "store.tls.server_name", TEXT, store.redis.tls.server_name, ANY,
+	RESTART,
+	"The name that the certificate of Redis must have; by default, the "
+	"host that is connected to, as the configuration, the cluster or the "
+	"Sentinels name it.",
 	NONE)
 OPT(ROOT, "store.prefix", PREFIX, store.prefix, ANY, RESTART,
 	"The prefix of every key that the gateway writes.",
@@ -213,7 +232,7 @@ OPT(LISTEN, "tls.certificate", TEXT, tls.certificate, ANY, RELOAD,
 OPT(LISTEN, "tls.key", TEXT, tls.key, ANY, RELOAD,
 	"The file with the certificate's key (PEM).",
 	REQUIRED)
-OPT(LISTEN, "tls.client_ca", TEXT, tls.client_ca, ANY, RELOAD,
+OPT(LISTEN, "tls.client_ca", TEXT, tls.ca, ANY, RELOAD,
 	"The file with the authorities that must have issued clients' "
 	"certificates (PEM); without it, clients need no certificate.",
 	NONE)

@@ -71,13 +71,22 @@ def has_postgres(bench):
     return "built without PostgreSQL" not in done.stdout
 
 
+def redis_tls(bench):
+    """What leads to a Redis by TLS."""
+    authority = Authority(bench.folder())
+    own = authority.issue("gate")
+    return {"ca": authority.file, "certificate": own.file, "key": own.key,
+            "server_name": "redis.example"}
+
+
 def messages(bench):
     """Brokers and sources, as far as they are built in."""
     token = os.path.join(bench.folder(), "token")
     with open(token, "w", encoding="ascii") as file:
         file.write(SECRETS[3])
-    brokers = {"queue": {"redis": f"redis://me:{SECRETS[4]}@127.0.0.1:7/1",
-                         "timeout": "1s"}}
+    tls = redis_tls(bench)
+    brokers = {"queue": {"redis": f"rediss://me:{SECRETS[4]}@127.0.0.1:7/1",
+                         "tls": tls, "timeout": "1s"}}
     common = {
         "in_flight": 7, "retry": {"first": "2s", "most": "1m", "attempts": 3},
         "hold": "2h", "refused": "ack", "max_age": "3d", "behind": "go-on"}
@@ -149,7 +158,8 @@ def everything(bench):
                    "header_timeout": "1s", "idle_timeout": "2m",
                    "in_flight_bytes": "1GiB"},
         "admin": {"listen": "127.0.0.1:9090", "token": SECRETS[0]},
-        "store": {"redis": f"redis://me:{SECRETS[1]}@127.0.0.1:6380/3",
+        "store": {"redis": f"rediss://me:{SECRETS[1]}@127.0.0.1:6380/3",
+                  "tls": redis_tls(bench),
                   "prefix": "p", "timeout": "1s", "shards": 8,
                   "wait_timeout": "1s", "events": {"maxlen": 10},
                   "secret": SECRETS[2], "allow_eviction": True,
@@ -203,11 +213,11 @@ def the_json_is_a_configuration_that_comes_to_the_same(bench):
 def the_json_has_what_the_file_says(bench):
     config = everything(bench)
     shown = json.loads(check(bench, config, "--explain", "--json"))
-    equal(shown["store"]["redis"], "redis://127.0.0.1:6380/3")
+    equal(shown["store"]["redis"], "rediss://127.0.0.1:6380/3")
     equal(shown["store"]["user"], "me")
     equal(shown["upstreams"]["b/c"]["targets"], ["http://h"])
     equal(shown["listen"][0], {"address": "127.0.0.1:0"})
-    equal(shown["brokers"]["queue"]["redis"], "redis://127.0.0.1:7/1")
+    equal(shown["brokers"]["queue"]["redis"], "rediss://127.0.0.1:7/1")
     equal(shown["brokers"]["queue"]["user"], "me")
     for part in (config["admin"], config["store"]):
         part.pop("token", None)

@@ -304,50 +304,34 @@ def who_waits_waits_longer_than_who_is_behind_it(bench):
 # --- Redis with users and TLS ---
 
 class TlsRedis:
-    """A Redis with the page's file and users, behind two stunnels."""
+    """A Redis with the page's file and users, which speaks TLS alone."""
 
     def __init__(self, bench):
-        self.bench, self.folder = bench, bench.folder()
-        stunnel = needs("stunnel4" if shutil.which("stunnel4") else "stunnel")
         needs("redis-cli")
-        users = os.path.join(self.folder, "users.acl")
+        self.servers = Authority(bench.folder(), "servers")
+        self.gateways = Authority(bench.folder(), "gateways")
+        made = self.servers.issue("redis", "DNS:redis.internal")
+        users = os.path.join(bench.folder(), "users.acl")
         with open(users, "w", encoding="ascii"):
             pass
         file = bench.file(EXAMPLES.take("redis.conf", {
-            "/etc/redis/users.acl": users}).encode(), "redis.conf")
+            "/etc/redis/users.acl": users, "/etc/redis/redis.pem": made.file,
+            "/etc/redis/redis.key": made.key, "tls-port 6379": "tls-port 0",
+            "/etc/redis/gateways-ca.pem": self.gateways.file,
+            "unixsocket /run/redis/redis.sock": ""}).encode(), "redis.conf")
         self.redis = bench.own_redis("--include", file)
-        here = f"redis-cli -s {self.redis.path}"
-        shell(bench, "users.sh", {"redis-cli": here},
+        self.address = f"127.0.0.1:{self.redis.port('tls-port')}"
+        shell(bench, "users.sh", {"/run/redis/redis.sock": self.redis.path},
               {"OPERATOR": "people's", "GATEWAY": "gate's"})
-        self.far = self.stunnel(stunnel, "stunnel-server.conf", {
-            "127.0.0.1:6379": self.redis.path, **self.server_files()})
-        self.near = self.stunnel(stunnel, "stunnel-client.conf", {
-            "redis.internal:6380": self.far, **self.client_files()})
 
-    def server_files(self):
-        self.servers = Authority(self.bench.folder(), "servers")
-        self.gateways = Authority(self.bench.folder(), "gateways")
-        made = self.servers.issue("redis", "DNS:redis.internal")
-        return {"/etc/stunnel/redis.pem": made.file,
-                "/etc/stunnel/redis.key": made.key,
-                "/etc/stunnel/gateways-ca.pem": self.gateways.file}
-
-    def client_files(self):
+    def changes(self):
+        """Of the gateway's file."""
         made = self.gateways.issue("gateway")
-        return {"/etc/stunnel/gateway.pem": made.file,
-                "/etc/stunnel/gateway.key": made.key,
-                "/etc/stunnel/redis-ca.pem": self.servers.file}
-
-    def stunnel(self, program, name, changes):
-        """Its address."""
-        address = free_address()
-        was = re.search("accept = .*", EXAMPLES.take(name)).group()
-        text = EXAMPLES.take(name, {was: f"accept = {address}", **changes})
-        process = self.bench.process(Process([program, self.bench.file(
-            ("foreground = yes\npid =\n" + text).encode(), "stunnel.conf")]))
-        process.wait_for_line("Configuration successful")
-        listens(process, address)
-        return address
+        return {"redis.internal:6379": self.address,
+                '"tls": {': '"tls": {"server_name": "redis.internal", ',
+                "/etc/onceproxy/redis-ca.pem": self.servers.file,
+                "/etc/onceproxy/gateway.pem": made.file,
+                "/etc/onceproxy/gateway.key": made.key}
 
 
 @test
@@ -356,7 +340,7 @@ def a_gateway_needs_no_more_of_redis_than_its_user_may(bench):
     upstream = bench.upstream()
     gateway = served(bench, "redis.json", {
         "0.0.0.0:8080": "127.0.0.1:0", "127.0.0.1:9090": "127.0.0.1:0",
-        "127.0.0.1:6379": behind_tls.near,
+        **behind_tls.changes(),
         "/etc/onceproxy/redis-password": bench.file(b"gate's\n"),
         "/etc/onceproxy/record-names": bench.file(b"a secret\n"),
         '"store": {': '"store": {"events": {"maxlen": 1000}, "timeout": "5s",',
@@ -415,7 +399,7 @@ def the_user_of_redis_may_do_what_the_scripts_do(bench):
 @test
 def without_the_certificate_nobody_comes_to_redis(bench):
     behind_tls = TlsRedis(bench)
-    with connect(behind_tls.far) as sock:
+    with connect(behind_tls.address) as sock:
         sock.sendall(b"PING\r\n\r\n")
         try:
             equal(sock.recv(100)[:1] in (b"+", b"-"), False)

@@ -57,7 +57,7 @@ MAY_SEE = {
 # The libraries that these folders alone talk to.
 OWNED = {"microhttpd.h": {"http"}, "curl/curl.h": {"upstream"},
          "hiredis/": {"broker", "redis", "probe", "store"}, "uv.h": {"loop"},
-         "gnutls/": {"load", "http"}, "zstd.h": {"record"},
+         "gnutls/": {"load", "http", "redis"}, "zstd.h": {"record"},
          "libpq-fe.h": {"broker", "probe"}}
 
 

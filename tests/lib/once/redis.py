@@ -112,15 +112,16 @@ class Redis:
         eventually(lambda: line.search(master("INFO", "replication")),
                    "the replica follows")
 
-    def port(self):
-        """The TCP port on which it listens, from now on."""
-        port = int(self("CONFIG", "GET", "port")[1])
+    def port(self, option="port"):
+        """The TCP port on which it listens, from now on; option: "tls-port"
+        for the one with TLS."""
+        port = int(self("CONFIG", "GET", option)[1])
         while port == 0:
             with socket.socket() as sock:
                 sock.bind(("127.0.0.1", 0))
                 free = sock.getsockname()[1]
             try:
-                self("CONFIG", "SET", "port", free)
+                self("CONFIG", "SET", option, free)
                 port = free
             except RedisError:  # somebody else took it meanwhile
                 pass

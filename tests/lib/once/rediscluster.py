@@ -46,14 +46,18 @@ def free_port():
 
 class Node:
     """One redis-server; call it to run a command there.  file: its redis.conf,
-    which overrides the options here."""
+    which overrides the options here.  tls: it has a port with TLS besides, and
+    these are its options."""
 
-    def __init__(self, *options, file=None):
+    def __init__(self, *options, file=None, tls=()):
         self.folder = make_folder()
-        self.options, self.file = options, file
+        self.options, self.file, self.tls = options, file, tls
+        self.tls_port = None
         self.process = self.client = None
         for _ in range(TRIES):
             self.port, self.bus = free_port(), free_port()
+            if tls:
+                self.tls_port = free_port()
             self.launch()
             if self.came_up():
                 break
@@ -74,6 +78,8 @@ class Node:
             "--cluster-enabled", "yes", "--cluster-port", str(self.bus),
             "--cluster-node-timeout", str(NODE_TIMEOUT_MS), "--save", "",
             "--repl-diskless-sync-delay", "0", "--dir", self.folder,
+            *(["--tls-port", str(self.tls_port), *self.tls]
+              if self.tls else []),
             *self.options])
 
     def came_up(self):
@@ -133,10 +139,10 @@ class RedisCluster:
     """So many masters, each with so many replicas; when it is made, all
     agree."""
 
-    def __init__(self, masters=3, replicas=1, options=()):
+    def __init__(self, masters=3, replicas=1, options=(), tls=()):
         count = masters * (1 + replicas)
         with ThreadPoolExecutor(count) as pool:
-            made = [pool.submit(Node, *options) for _ in range(count)]
+            made = [pool.submit(Node, *options, tls=tls) for _ in range(count)]
         self.nodes = [task.result() for task in made]
         self.masters = self.nodes[:masters]
         try:
@@ -150,7 +156,8 @@ class RedisCluster:
         for number, node in enumerate(self.nodes, 1):
             node("CLUSTER", "SET-CONFIG-EPOCH", number)
         for node in self.nodes[1:]:
-            first("CLUSTER", "MEET", "127.0.0.1", node.port, node.bus)
+            first("CLUSTER", "MEET", "127.0.0.1", node.tls_port or node.port,
+                  node.bus)
         share = SLOTS / masters
         for number, node in enumerate(self.masters):
             node("CLUSTER", "ADDSLOTSRANGE", round(number * share),

@@ -25,14 +25,17 @@ class Server:
     in a network of its own.  We talk to it on a Unix socket."""
     ready = "eady to accept connections"
 
-    def __init__(self, host, port, text, password=None, enter=()):
+    def __init__(self, host, port, text, password=None, enter=(),
+                 tls=None):
         self.host, self.port = host, port
         self.password, self.enter = password, enter
         self.address = f"{host}:{port}"
         self.folder = make_folder()
         self.file = os.path.join(self.folder, "redis.conf")
         with open(self.file, "w", encoding="utf-8") as out:
-            out.write(f"port {port}\nbind {host}\nprotected-mode no\n"
+            out.write(f"port 0\ntls-port {port}\n{tls}" if tls
+                      else f"port {port}\n")
+            out.write(f"bind {host}\nprotected-mode no\n"
                       f"unixsocket {self.folder}/redis\n"
                       f"dir {self.folder}\n{text}")
             if password:
@@ -123,10 +126,12 @@ class Sentinels:
     """servers: the redis-servers, the first master first; sentinels: the
     Sentinels, which begin to fail over after down_after_ms.  password: of the
     servers; watch_password: of the Sentinels.  machines: (host, enter) of
-    those that have a server and a Sentinel each."""
+    those that have a server and a Sentinel each.  tls: lines of redis.conf; all
+    speak TLS and nothing else."""
 
     def __init__(self, replicas=2, sentinels=3, quorum=2, down_after_ms=2000,
-                 password=None, watch_password=None, machines=()):
+                 password=None, watch_password=None, machines=(), tls=None):
+        self.tls = tls
         self.password, self.watch_password = password, watch_password
         self.net = "127.%d.%d" % (
             random.randrange(16, 240), random.randrange(256))
@@ -154,7 +159,7 @@ class Sentinels:
             text += f"replicaof {self.servers[0].host} {PORT}\n"
         if self.password:
             text += f"masterauth {self.password}\n"
-        return Server(host, PORT, text, self.password, enter)
+        return Server(host, PORT, text, self.password, enter, self.tls)
 
     def sentinel(self, host, enter=(), master=None):
         """One more Sentinel, which has not met the others; master: another
@@ -170,7 +175,7 @@ class Sentinels:
         if self.password:
             text += f"sentinel auth-pass {MASTER} {self.password}\n"
         made = Sentinel(
-            host, SENTINEL_PORT, text, self.watch_password, enter)
+            host, SENTINEL_PORT, text, self.watch_password, enter, self.tls)
         made("SENTINEL", "DEBUG", *DEBUG)
         return made
 

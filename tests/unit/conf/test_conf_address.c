@@ -183,13 +183,10 @@ ways_to_redis_are_checked(void **state)
 	static const struct wrong list[] = {
 	    {TRY_STORE("'redis':'localhost:6379'"),
 		"/store/redis: must be \"managed\", "
-		"\"redis://[user:pass@]HOST:PORT[/DB]\" or "
-		"\"unix:/path[?db=N]\"\n"},
+		"\"redis://[user:pass@]HOST:PORT[/DB]\", the same with "
+		"\"rediss://\" for TLS, or \"unix:/path[?db=N]\"\n"},
 	    {TRY_STORE("'redis':'redis://h:0','password':'p'"),
 		"/store/redis: the port must be between 1 and 65535\n"},
-	    {TRY_STORE("'redis':'rediss://h:1'"),
-		"/store/redis: TLS to Redis is not built in: run stunnel "
-		"beside the gateway and give its address here\n"},
 	    {TRY_STORE("'redis':'redis://me@h:1'"),
 		"/store/redis: a user needs a password: "
 		"redis://USER:PASSWORD@HOST\n"},

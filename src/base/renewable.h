@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/*
+ * An object that is replaced by a newer one of its kind while others still use
+ * the older: each lives until nobody does.  It knows nothing of what the object
+ * is.  Any thread.
+ */
+struct renewable;
+struct renewed;
+
+/* Of an object, which is freed by free_object when nobody uses it any more. */
+struct renewable *renewable_new(
+    void *object, void (*free_object)(void *object));
+/* Nulls the pointer, accepts NULL; what was borrowed lives on. */
+void renewable_free(struct renewable **renewable);
+/* From here on it has the object of the other, which has it too. */
+void renewable_renew(
+    struct renewable *renewable, const struct renewable *newer);
+
+/* Borrows the object that it has now. */
+struct renewed *renewable_borrow(const struct renewable *renewable);
+void *renewable_object(const struct renewed *renewed);
+/* Gives it back; nulls the pointer, accepts NULL. */
+void renewable_return(struct renewed **renewed);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/renewable.h"
+
+/* An object lives as long as somebody uses it, and newcomers get the newest. */
+
+static atomic_int living;
+
+struct object {
+	int number;
+};
+
+static void
+free_object(void *object)
+{
+	atomic_fetch_sub(&living, 1);
+	free(object);
+}
+
+static struct renewable *
+new_of(int number)
+{
+	struct object *object = mem_zero(sizeof *object);
+	object->number = number;
+	atomic_fetch_add(&living, 1);
+	return renewable_new(object, free_object);
+}
+
+static int
+number_of(const struct renewed *renewed)
+{
+	return ((struct object *)renewable_object(renewed))->number;
+}
+
+static void
+what_is_borrowed_outlives_what_is_newer(void **state)
+{
+	(void)state;
+	struct renewable *running = new_of(1), *next = new_of(2);
+	struct renewed *old = renewable_borrow(running);
+	renewable_renew(running, next);
+	renewable_free(&next);
+	assert_int_equal(atomic_load(&living), 2);
+	struct renewed *now = renewable_borrow(running);
+	assert_int_equal(number_of(old), 1);
+	assert_int_equal(number_of(now), 2);
+	renewable_return(&old);
+	assert_int_equal(atomic_load(&living), 1);
+	renewable_free(&running);
+	assert_int_equal(number_of(now), 2);
+	renewable_return(&now);
+	assert_int_equal(atomic_load(&living), 0);
+	renewable_return(&now);
+	renewable_free(&running);
+}
+
+static void *
+borrow_often(void *arg)
+{
+	for (int i = 0; i < 2000; i++) {
+		struct renewed *now = renewable_borrow(arg);
+		assert_true(number_of(now) >= 0);
+		renewable_return(&now);
+	}
+	return NULL;
+}
+
+static void
+threads_may_borrow_while_it_is_renewed(void **state)
+{
+	(void)state;
+	struct renewable *running = new_of(0);
+	pthread_t threads[3];
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(
+		    &threads[i], NULL, borrow_often, running), 0);
+	for (int i = 1; i < 500; i++) {
+		struct renewable *next = new_of(i);
+		renewable_renew(running, next);
+		renewable_free(&next);
+	}
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	renewable_free(&running);
+	assert_int_equal(atomic_load(&living), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_is_borrowed_outlives_what_is_newer),
+	    cmocka_unit_test(threads_may_borrow_while_it_is_renewed),
+	};
+	return cmocka_run_group_tests_name("renewable", tests, NULL, NULL);
+}
