@@ -262,7 +262,10 @@ void
 streams_read_new(struct streams *streams, size_t count)
 {
 	struct resp command = {0};
-	int64_t ms = streams->standing == STREAMS_NEW ? block_ms(streams) : 0;
+	/* One that was refused hears at once that it is not any more. */
+	bool blocks = streams->standing == STREAMS_NEW &&
+	    streams->trouble[STREAMS_TO_TAKE][0] == '\0';
+	int64_t ms = blocks ? block_ms(streams) : 0;
 	streams->take.reading = STREAMS_READ_NEW;
 	if (streams->standing == STREAMS_NEW)
 		send_look(streams);

@@ -43,6 +43,16 @@ page_of(const struct streams *streams, size_t room)
 }
 
 /*
+ * Whoever owns it gives no credit while it is refused what it needs: so it
+ * tries with one entry, which stays in the queue, to find out when that ends.
+ */
+static bool
+tries(const struct streams *streams)
+{
+	return streams->trouble[STREAMS_TO_TAKE][0] != '\0';
+}
+
+/*
  * Something may have to go before the first of the queue, which then holds the
  * credit that the other needs.
  */
@@ -53,7 +63,7 @@ room_to_merge(const struct streams *streams)
 	if (room == 0 && streams->sole && streams->hand.queued > 0 &&
 	    streams->credit > 0)
 		return PAGE_LEAST;
-	return room;
+	return room == 0 && tries(streams) ? 1 : room;
 }
 
 /* Few credits at a time would make a read of each. */
@@ -149,7 +159,9 @@ take_new(struct streams *streams)
 {
 	struct streams_take *take = &streams->take;
 	size_t room = streams_room(streams);
-	if (room == 0 || !is_worth_it(streams, room))
+	if (tries(streams))
+		room = 1;
+	else if (room == 0 || !is_worth_it(streams, room))
 		return;
 	if (take->claiming)
 		streams_read_others(

@@ -472,6 +472,32 @@ a_user_without_rights_is_told_so(void **state)
 
 /* --- lag --- */
 
+/* Its owner gives no credit while it is refused what it needs. */
+static void
+a_refusal_that_is_over_is_found_out_without_credit(void **state)
+{
+	struct sbench *bench = *state;
+	for (unsigned i = 0; i < 2; i++) {
+		bench->sole = i == 1;
+		struct sbench_reader *a = sbench_open(bench, "a");
+		UNTIL(bench, sbench_is_up(a));
+		redis_just(bench->redis, "ACL SETUSER default -xreadgroup");
+		redis_just(bench->redis, "XADD s * n 1");
+		UNTIL(bench, !sbench_is_up(a));
+		broker_reader_credit(a->reader, 0);
+		some_turns(bench);
+		assert_false(sbench_is_up(a));
+		redis_just(bench->redis, "ACL SETUSER default +@all");
+		unsigned taken = a->taken;
+		UNTIL(bench, sbench_is_up(a));
+		some_turns(bench);
+		assert_int_equal(a->taken, taken);
+		broker_reader_credit(a->reader, 64);
+		UNTIL(bench, a->taken == i + 1 && lag(a) == 0);
+		sbench_close(a);
+	}
+}
+
 static void
 the_lag_is_what_nobody_has_taken(void **state)
 {
@@ -538,6 +564,7 @@ main(void)
 	    TEST(a_flushed_redis_is_read_on),
 	    TEST(a_stream_that_became_something_else_is_waited_for),
 	    TEST(a_user_without_rights_is_told_so),
+	    TEST(a_refusal_that_is_over_is_found_out_without_credit),
 	    TEST(the_lag_is_what_nobody_has_taken),
 	    TEST(an_entry_beyond_all_replies_comes_as_too_large),
 	};

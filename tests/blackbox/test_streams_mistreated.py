@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What operators, other programs and a full Redis do to a stream while it is
+read: nothing is executed twice, no execution has two results, and what is left
+or comes later is executed and acknowledged."""
+
+import collections
+
+from once import tap
+from once.admin import Admin
+from once.messages import Stream, pairs, source
+from once.tap import each, equal, test
+from once.upstream import Hold, answer
+from once.wait import eventually
+
+FIRST, LATER = 12, 4
+GROUP = ("charges", "onceproxy")
+
+
+class Stage:
+    """A gateway that has read some of the stream, and whose first call is
+    under way."""
+
+    def __init__(self, bench, members):
+        self.sent, self.hold = [], Hold()
+        upstream = bench.upstream(self.serve)
+        self.stream = Stream(bench.own_redis())
+        config = bench.config(upstream, {"lease": "1s"}, admin={
+            "listen": "127.0.0.1:0"})
+        source(config, self.stream, results={"stream": "done"}, in_flight=4,
+               **members)
+        self.gateway = bench.serve(config)
+        self.ids = self.add(range(FIRST))
+        self.hold.wait_arrived()
+        eventually(lambda: self.sent.count("k1"), "another one is sent")
+
+    def serve(self, connection, request):
+        key = request.get("Idempotency-Key")
+        self.sent.append(key)
+        if key == "k0" and self.sent.count(key) == 1:
+            self.hold.wait()
+        connection.send(answer())
+
+    def add(self, numbers):
+        return [self.stream.add(body=b'{"account":%d}' % (n % 2),
+                                idempotency_key=f"k{n}") for n in numbers]
+
+    def pending(self):
+        entries = self.stream.redis("XPENDING", *GROUP, "-", "+", "100")
+        return [entry[0] for entry in entries]
+
+    def wait_new_ids(self):
+        """A stream that is made again in the same millisecond would give the
+        ids of the one before a second time."""
+        last = int(self.ids[-1].split(b"-")[0])
+        eventually(lambda: int(self.stream.redis("TIME")[0]) * 1000 +
+                   int(self.stream.redis("TIME")[1]) // 1000 > last + 1,
+                   "the next millisecond")
+
+    def ends_well(self, lost=()):
+        self.wait_new_ids()
+        self.add(range(FIRST, FIRST + LATER))
+        wanted = {f"k{n}" for n in range(FIRST + LATER)} - set(lost)
+        eventually(lambda: wanted <= set(self.sent), "all are executed")
+        eventually(lambda: self.stream.pending() == [], "and acknowledged")
+        sent = collections.Counter(self.sent)
+        equal({key: n for key, n in sent.items() if n > 1}, {})
+        results = collections.Counter(
+            entry["onceproxy-position"]
+            for entry in self.stream.entries("done")
+            if "onceproxy-duplicate" not in entry)
+        equal({at: n for at, n in results.items() if n > 1}, {})
+        eventually(lambda: Admin(self.gateway).get("/sources")["sources"][0][
+            "standing"] is None, "it goes")
+
+
+def forget_consumers(s):
+    for consumer in s.stream.redis("XINFO", "CONSUMERS", *GROUP):
+        s.stream.redis("XGROUP", "DELCONSUMER", *GROUP,
+                       pairs(consumer)["name"])
+
+
+ALL = [f"k{n}" for n in range(FIRST)]  # some of them may be executed
+ORDERED, FREE = {"order_by": ["/account"]}, {}
+
+
+@each([(f"{words}, {order}", members, act, lost)
+       for order, members in (("with an order", ORDERED), ("without", FREE))
+       for words, act, lost in [
+    ("redis is flushed", lambda s: s.stream.redis("FLUSHALL"), ALL),
+    ("the stream is deleted",
+        lambda s: s.stream.redis("DEL", "charges"), ALL),
+    ("the group is destroyed",
+        lambda s: s.stream.redis("XGROUP", "DESTROY", *GROUP), []),
+    ("the group is set back",
+        lambda s: s.stream.redis("XGROUP", "SETID", *GROUP, "0"), []),
+    ("the consumers are deleted", forget_consumers, []),
+    ("all is trimmed",
+        lambda s: s.stream.redis("XTRIM", "charges", "MAXLEN", "0"), ALL),
+    ("all entries are deleted",
+        lambda s: s.stream.redis("XDEL", "charges", *s.ids), ALL),
+    ("a stranger claims what is pending",
+        lambda s: s.stream.redis("XCLAIM", *GROUP, "stranger", "0",
+                                 *s.pending()), []),
+    ("a stranger acknowledges what is pending",
+        lambda s: s.stream.redis("XACK", *GROUP, *s.pending()), ALL),
+]])
+def a_stream_is_read_on(bench, members, act, lost):
+    s = Stage(bench, members)
+    act(s)
+    s.hold.release()
+    s.ends_well(lost)
+
+
+@test
+def a_redis_that_is_full_is_waited_for(bench):
+    s = Stage(bench, ORDERED)
+    s.stream.redis("CONFIG", "SET", "maxmemory-policy", "noeviction")
+    s.stream.redis("CONFIG", "SET", "maxmemory", "1")
+    s.hold.release()
+    stands = s.gateway.wait_for_log("source_stands", reason="results")
+    assert "OOM" in stands["error"], stands
+    s.stream.redis("CONFIG", "SET", "maxmemory", "0")
+    s.ends_well()
+
+
+@test
+def what_takes_the_streams_place_is_waited_for(bench):
+    s = Stage(bench, FREE)
+    s.stream.redis("RENAME", "charges", "kept")
+    s.stream.redis("SET", "charges", "something else")
+    s.hold.release()
+    refused = s.gateway.wait_for_log("source_stands")
+    assert "WRONGTYPE" in refused["error"], refused
+    s.stream.redis("DEL", "charges")
+    s.stream.redis("RENAME", "kept", "charges")
+    s.ends_well()
+
+
+tap.main()
