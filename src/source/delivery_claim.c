@@ -157,8 +157,10 @@ decided(struct delivery *d)
 	case VERDICT_BUSY:
 		return busy(d);
 	case VERDICT_UNKNOWN:
+		d->c.attempt = d->c.claim_op.attempt;
 		return unknown(d);
 	case VERDICT_FAILED:
+		d->c.attempt = d->c.claim_op.attempt;
 		if (d->asked != NULL && !d->released)
 			return delivery_to(d, DELIVERY_RELEASE, MORE);
 		return meet(d, FOUND_FAILED);

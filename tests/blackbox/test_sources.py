@@ -317,7 +317,8 @@ def an_outcome_that_nobody_knows_is_held_and_then_a_dead_letter(bench):
     stream.add(body=b"{}", idempotency_key="k")
     gateway.wait_for_log("message", outcome="unknown")
     dead, = stream.entries("charges:dead")
-    equal(dead["onceproxy-reason"], b"unknown")
+    equal((dead["onceproxy-reason"], dead["onceproxy-attempt"]),
+          (b"unknown", b"1"))
     equal((upstream.count(), stream.pending()), (1, []))
     equal(gateway.ask("k", body=b"{}").problem, "outcome-unknown")
 

@@ -438,7 +438,8 @@ def a_dead_letter_is_replayed_once_its_key_is_resolved(bench):
     letter, = s.show_letters(1)
     row = "#d" + letter["id"]
     shown = s.browser.text(row)
-    for words in ("unknown", "charges", "nobody knows", letter["key_id"]):
+    for words in ("unknown", "charges", "attempt 1", "nobody knows",
+                  letter["key_id"]):
         assert words in shown, shown
     s.browser.click(row + " .replay")
     dialog = s.browser.text("#replay")
