@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "source/delivery_private.h"
 #include "source/source_credit.h"
+#include "store/claim.h"
 
 /*
  * The way of a message:
@@ -74,11 +75,23 @@ let_go_of_asker(struct delivery *d)
 		inquiry_go_on(asked);
 }
 
+/* Its claim became ours in the turn in which it ends: nobody begins it. */
+static void
+give_claim_back(struct delivery *d)
+{
+	const struct store_op *op = &d->c.claim_op;
+	if (d->machine.step == DELIVERY_CLAIMED && op->op.state == OP_DONE &&
+	    op->op.error == 0 &&
+	    (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE))
+		claim_undo(d->source->worker->store, &d->c.claim);
+}
+
 static void
 delivery_free(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct source *source = d->source;
+	give_claim_back(d);
 	delivery_view_over(d);
 	delivery_unshape(d);
 	op_cancel(&d->gate);

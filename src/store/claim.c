@@ -9,6 +9,7 @@
 #include "store/confirm.h"
 #include "store/health.h"
 #include "store/operation.h"
+#include "store/topology.h"
 
 enum {
 	DEADLINE_DIGITS = 13,
@@ -198,4 +199,13 @@ claim_start(
 	    SLOW_TIMES * store->conf->store.redis.timeout_ms * 1000;
 	store->n_claims++;
 	call_start(call);
+}
+
+/* It was executed, so the first answer to its release is the last. */
+void
+claim_undo(struct store *store, const struct claim *claim)
+{
+	const struct node *node = topology_node_of(
+	    store, redis_keys_shard(store->conf, &claim->key_id));
+	claim_revoke_start(store, claim_revoke_new(claim), node, 0);
 }

@@ -134,7 +134,7 @@ unsigned store_unsettled(const struct store *store);
  * times as long, and a large answer longer.  A claim that ends in an error, or
  * is cancelled while pending, is given back in the background, so that the next
  * retry executes; its owner must not claim again (a new owner does).  A claim
- * that is cancelled when it is done is its owner's to release.
+ * that is cancelled when it is done is its owner's to release (claim.h).
  *
  * RECONCILE (policy->on_unknown is UNKNOWN_RECONCILE): the attempt, whose
  * number comes with it, is unknown, and this owner alone holds its record, to
