@@ -195,6 +195,9 @@ on_probe(void *arg)
 		source_standing_end(s, STANDING_UPSTREAM);
 	}
 	if (!tried[true]) {
+		/* One acknowledgement may fail while the broker is well. */
+		if (s->reader == NULL || broker_reader_health(s->reader).up)
+			source_standing_end(s, STANDING_BROKER);
 		source_standing_end(s, STANDING_DEAD_LETTERS);
 		source_standing_end(s, STANDING_RESULTS);
 	}
