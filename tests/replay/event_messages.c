@@ -63,7 +63,9 @@ event_messages_list_faults(void)
 		if (!fake_broker_is_pending(i) || world.broker_down)
 			continue;
 		events_add_fault(FAULT_TRIM, HAPPENS_TRIM, NULL, i);
-		events_add_fault(FAULT_STEAL, HAPPENS_STEAL, NULL, i);
+		/* Where there is an order, nobody else reads it. */
+		if (world.confs[0]->sources[0].order_by == SOURCE_ORDER_NONE)
+			events_add_fault(FAULT_STEAL, HAPPENS_STEAL, NULL, i);
 	}
 }
 

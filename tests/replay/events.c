@@ -191,6 +191,7 @@ list_clients(void)
 		const struct act *act = &world.scenario->acts[i];
 		struct gateway *g = &world.gateways[act->gateway];
 		if (act->kind != ACT_NONE && !world.acted[i] && acts(g) &&
+		    (act->kind != ACT_PAUSE || !world.healing) &&
 		    (act->kind != ACT_RESUME || world.paused) &&
 		    (act->kind != ACT_REPLAY ||
 			fake_broker_has_letter(act->message)))

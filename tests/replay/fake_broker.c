@@ -449,18 +449,20 @@ tell(struct fake_reader *r)
 	return true;
 }
 
-/* Messages are added when those before them are done. */
+/* One after the other, when those that they come after are done. */
 static bool
 add_messages(void)
 {
 	bool added = false;
 	for (unsigned i = 0; i < MESSAGES_MAX; i++) {
 		const struct sent_message *sent = sent_of(i);
-		if (sent->key == NULL || kept[i].state != AWAY ||
+		if (kept[i].state != AWAY)
+			continue;
+		if (sent->key == NULL ||
 		    (sent->after > 0 && !world.healing &&
 			world.clients[sent->after - 1].state <
 			    CALLER_ANSWERED))
-			continue;
+			break;
 		kept[i].state = UNREAD;
 		added = true;
 	}

@@ -137,6 +137,12 @@ check_state(const struct delivery *d, unsigned message, char expected)
 	    source_meter_outcome(d->buried ? d->reason : d->outcome), state);
 }
 
+static bool
+is_one_lane(const struct source *s)
+{
+	return s->source->order_by == SOURCE_ORDER_PARTITION;
+}
+
 /* It is as its broker has it, or its record. */
 static void
 check_reason(const struct delivery *d, unsigned message)
@@ -149,7 +155,7 @@ check_reason(const struct delivery *d, unsigned message)
 	    {MESSAGE_MALFORMED, sent->odd != NULL || sent->lane == NULL},
 	    {MESSAGE_TOO_LARGE, sent->large},
 	    {MESSAGE_EXPIRED, sent->old},
-	    {MESSAGE_BEHIND, sent->lane != NULL},
+	    {MESSAGE_BEHIND, sent->lane != NULL || is_one_lane(d->source)},
 	    {MESSAGE_KEY_MISSING, false},
 	};
 	for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
@@ -184,7 +190,6 @@ check_plain(const struct delivery *d, unsigned message)
 	check_state(d, message, 'C');
 	CHECK(t->whole > 0 || t->executed > 0 || t->lost || may_forget(),
 	    "message %u was never executed", message + 1);
-	acknowledged[message] = true;
 }
 
 void
@@ -225,6 +230,10 @@ messages_ended(const struct gateway *g, const struct broker_finish *finish,
 		return;
 	tally->outcomes[ending->outcome]++;
 	bool finished = finish->finished == BROKER_FINISHED;
+	enum message_outcome o = ending->outcome;
+	if (finished && !ending->buried && o != MESSAGE_STALE &&
+	    o != MESSAGE_DROPPED)
+		acknowledged[message] = true;
 	if (finished && ending->buried)
 		tally->dead_letters[ending->reason]++;
 	else if (finished && finish->put != NULL)
@@ -237,6 +246,8 @@ messages_ended(const struct gateway *g, const struct broker_finish *finish,
 static bool
 are_of_one_lane(const struct sent_message *a, const struct sent_message *b)
 {
+	if (world.confs[0]->sources[0].order_by == SOURCE_ORDER_PARTITION)
+		return true;
 	return a->lane != NULL && b->lane != NULL &&
 	    strcmp(a->lane, b->lane) == 0;
 }
@@ -256,6 +267,10 @@ messages_check_order(const struct truth *truth)
 		at++;
 	if (at == MESSAGES_MAX || list[at].key == NULL)
 		return;
+	/* Clients have no order. */
+	for (unsigned i = 0; i < world.n_clients; i++)
+		if (strcmp(world.clients[i].caller->key, list[at].key) == 0)
+			return;
 	for (unsigned i = 0; i < at; i++)
 		CHECK(!are_of_one_lane(&list[i], &list[at]) ||
 			(fake_broker_has_ended(i) &&
@@ -467,6 +482,7 @@ messages_tell(struct gateway *g, const struct act *act)
 	inquiry->position =
 	    arena_printf(inquiry->arena, "%u-0", act->message + 1);
 	world.dropped |= act->kind == ACT_DROP;
+	world.replays += act->kind == ACT_REPLAY;
 	inquiry_ask(op, sources_view, &g->worker, 1, ASK_MS);
 }
 
@@ -489,6 +505,7 @@ messages_are_boring(const struct gateway *g, const struct timer *timer)
 	return timer == &s->look ||
 	    (timer == &s->turn.beat && !s->turn.again) ||
 	    (timer == &s->turn.end && !world.redis_down) ||
+	    (timer == &s->probe && s->pause.on) ||
 	    (timer == &s->pause.timer && s->pause.known &&
 		s->pause.on == world.paused) ||
 	    (timer == &s->parked.timer && s->parked.known);

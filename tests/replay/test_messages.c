@@ -176,6 +176,7 @@ static const struct scenario scenarios[] = {
 	.ills = 1,
 	.fault = 1,
 	.slow = 1,
+	.close = 1,
     },
     {
 	.name = "a reload at any step",
@@ -191,6 +192,7 @@ static const struct scenario scenarios[] = {
 	.ills = 1,
 	.fault = 1,
 	.slow = 1,
+	.close = 1,
     },
     {
 	.name = "a pause at any step",

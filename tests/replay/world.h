@@ -224,6 +224,7 @@ struct world {
 	bool broker_down;
 	bool paused; /* the source */
 	bool dropped; /* an operator has dropped a message */
+	unsigned replays; /* of dead letters, whose records may be released */
 	size_t hoard; /* bytes that the world itself has of the budget */
 	bool memory_short; /* of all gateways */
 	unsigned fault, late, slow, close, ills; /* what is left of them */
