@@ -277,6 +277,10 @@ stored(struct delivery *d)
 	/* It is there, and cannot be read now: it is asked for again. */
 	if (status == 0)
 		return meet(d, FOUND_NOT_STORED);
+	/* Not by this execution: another owner had decided. */
+	if (d->c.outcome == OUTCOME_FENCED)
+		return meet(
+		    d, is_good(status) ? FOUND_FOUND_GOOD : FOUND_FOUND_BAD);
 	return meet(d, is_good(status) ? FOUND_STORED_GOOD : FOUND_STORED_BAD);
 }
 

@@ -68,6 +68,39 @@ def the_same_key_by_http_and_by_message_is_one_execution(bench):
 
 
 @test
+def what_another_has_completed_meanwhile_is_a_duplicate(bench):
+    """Its execution was under way for longer than its lease."""
+    hold = Hold()
+
+    def script(connection, request):
+        if request.get("Idempotency-Attempt") == "1":
+            hold.wait()
+        connection.send(answer(201, b'{"id":"%d"}' % connection.number))
+    upstream = bench.upstream(script)
+    stream, gateway = started(
+        bench, upstream, {"lease": "1s"}, {"results": {"stream": "done"}})
+    config = {name: value for name, value in gateway.config.items()
+              if name not in ("sources", "brokers")}
+    other = bench.serve({**config, "state_dir": bench.folder(),
+                         "admin": {"listen": "127.0.0.1:0"}})
+    stream.add(body=b"{}", idempotency_key="k")
+    hold.wait_arrived()
+    gateway.freeze()
+    eventually(lambda: other.ask("k", body=b"{}").problem ==
+               "outcome-unknown", "nobody knows any more")
+    key_id = other.find_log("request")[0]["key_id"]
+    equal(Admin(other).post(f"/keys/{key_id}/release").status, 200)
+    told = other.ask("k", body=b"{}")
+    equal(told.status, 201)
+    gateway.thaw()
+    hold.release()
+    gateway.wait_for_log("message", outcome="duplicate")
+    result, = stream.entries("done")
+    equal((result["body"], "onceproxy-duplicate" in result),
+          (told.body, True))
+
+
+@test
 def a_gateway_killed_in_the_middle_leaves_the_message(bench):
     upstream = bench.upstream()
     idempotency = {"lease": "1s"}
