@@ -42,6 +42,8 @@ struct postgres_take {
 	struct postgres_place mark;  /* the floor to be */
 	uint64_t mark_take;
 	int64_t mark_ms;
+	int64_t mark_xmax; /* transactions since have it; 0: not known yet */
+	int64_t xmin; /* all before it were over at the last take */
 	int64_t window_ms; /* when a take from the floor on was asked last */
 	struct postgres_place sweep; /* how far the sweep has come */
 	uint64_t sweep_take;         /* the last one before it */

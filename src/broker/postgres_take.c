@@ -23,6 +23,12 @@
  *
  * The list has only rows in hand that were taken since the floor was where it
  * is now: those of before are not behind it.
+ *
+ * Where the source has an order, a take that brings a row brings all that are
+ * there and stand before it, or the row would be executed before them: there
+ * are no takes from the front, a sweep begins at the start with each take, and
+ * the floor moves when the transactions have ended that were under way when
+ * the furthest row was where the floor will be.
  */
 enum {
 	WINDOW_EVERY_MS = 100,
@@ -33,6 +39,16 @@ enum {
 	LIMIT_MOST = 1000,
 	VALUES = 7,
 };
+
+static const char snapshot_sql[] =
+    "SELECT pg_snapshot_xmin(s)::text, pg_snapshot_xmax(s)::text "
+    "FROM pg_current_snapshot() AS s";
+
+static bool
+keeps_order(const struct postgres_reader *reader)
+{
+	return reader->source->order_by != SOURCE_ORDER_NONE;
+}
 
 /* --- places --- */
 
@@ -166,7 +182,8 @@ choose_pass(struct postgres_reader *reader)
 		begin_sweep(reader);
 	if (t->sweeping)
 		return PASS_SWEEP;
-	if (now_ms - t->window_ms < WINDOW_EVERY_MS && t->frontier.id != NULL)
+	if (now_ms - t->window_ms < WINDOW_EVERY_MS &&
+	    t->frontier.id != NULL && !keeps_order(reader))
 		return PASS_FRONT;
 	t->window_ms = now_ms;
 	return PASS_WINDOW;
@@ -208,6 +225,8 @@ run_take(struct postgres_reader *reader, const struct span *values,
 	t->batch = (struct postgres_batch){
 	    .result = take_row_results, .end = take_ended};
 	postgres_pipe_begin(reader->pipe, &t->batch);
+	if (keeps_order(reader))
+		postgres_pipe_query(reader->pipe, snapshot_sql, NULL, 0);
 	if (from_start)
 		postgres_pipe_run(
 		    reader->pipe, "take_start", values, pair ? 5 : 4);
@@ -278,8 +297,9 @@ says_true(const PGresult *result, int row, enum postgres_column column)
 }
 
 static void
-move_places(struct postgres_take *t, const PGresult *result, int row)
+move_places(struct postgres_reader *reader, const PGresult *result, int row)
 {
+	struct postgres_take *t = &reader->take;
 	bool has_order =
 	    postgres_pipe_value(result, row, COLUMN_ORDER).ptr != NULL;
 	if (postgres_pipe_value(result, row, COLUMN_ID).ptr == NULL)
@@ -288,7 +308,7 @@ move_places(struct postgres_take *t, const PGresult *result, int row)
 	t->last_ahead = says_true(result, row, COLUMN_AHEAD);
 	if (t->last_ahead)
 		place_at(&t->frontier, result, row);
-	if (t->pass == PASS_SWEEP && has_order)
+	if (t->pass == PASS_SWEEP && has_order && !keeps_order(reader))
 		place_at(&t->sweep, result, row);
 }
 
@@ -314,21 +334,36 @@ hand_rows_over(struct postgres_reader *reader, const PGresult *result, int row)
 	reader->events.took(reader->events.arg, message);
 }
 
+/*
+ * Before the take's own: what is over now, it sees.  What was under way at the
+ * take before it, which put the mark, has a number below xmax.
+ */
+static void
+note_snapshot(struct postgres_take *t, const PGresult *result)
+{
+	t->xmin = postgres_pipe_number(result, 0, 0);
+	if (t->mark_xmax == 0)
+		t->mark_xmax = postgres_pipe_number(result, 0, 1);
+}
+
 /* Rows beyond the credit, which may have shrunk, are for the next take. */
 static void
 take_row_results(struct postgres_batch *batch, unsigned statement,
     const PGresult *result)
 {
-	(void)statement;
 	struct postgres_reader *reader =
 	    CONTAINER_OF(batch, struct postgres_reader, take.batch);
 	struct postgres_take *t = &reader->take;
+	if (keeps_order(reader) && statement == 0) {
+		note_snapshot(t, result);
+		return;
+	}
 	int rows = PQntuples(result), row = 0;
 	int64_t found =
 	    rows > 0 ? postgres_pipe_number(result, 0, COLUMN_COUNT) : 0;
 	uint64_t number = t->number;
 	for (; row < rows && reader->credit > 0; row++) {
-		move_places(t, result, row);
+		move_places(reader, result, row);
 		hand_rows_over(reader, result, row);
 		if (reader->closed || t->number != number ||
 		    reader->pipe == NULL)
@@ -367,8 +402,10 @@ move_floor(struct postgres_reader *reader)
 {
 	struct postgres_take *t = &reader->take;
 	int64_t now_ms = loop_now_ms(reader->loop);
-	if (now_ms - t->mark_ms < FLOOR_MOVES_MS)
+	if (now_ms - t->mark_ms < FLOOR_MOVES_MS ||
+	    (keeps_order(reader) && t->xmin < t->mark_xmax))
 		return;
+	t->mark_xmax = 0;
 	place_copy(&t->floor, &t->mark);
 	t->floor_take = t->mark_take;
 	place_copy(&t->mark, &t->frontier);
@@ -435,6 +472,11 @@ postgres_take_down(struct postgres_reader *reader)
 {
 	struct postgres_take *t = &reader->take;
 	t->outstanding = t->sweeping = t->more = false;
+	/* Another server may give ids again that were before these. */
+	place_drop(&t->frontier);
+	place_drop(&t->floor);
+	place_drop(&t->mark);
+	t->mark_xmax = 0;
 	t->wake = true;
 	timer_clear(&t->poll);
 }

@@ -4,12 +4,15 @@ transaction as its result or dead letter."""
 
 import json
 import signal
+import time
 
 from once import tap
 from once.gateway import is_without
+from once.pgwire import PostgresClient
 from once.postgres import Outbox, outbox_source, programs
-from once.tap import equal, test
+from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered
+from once.wait import eventually
 
 
 def begin(bench, upstream, members=None, key="bigserial", **more):
@@ -160,6 +163,29 @@ def two_gateways_share_a_table_in_order(bench):
         mine = [n for n in sent(upstream) if n % 10 == account]
         equal(mine, sorted(mine))
         equal(len(set(mine)), 30)
+
+
+@each([("at once", 0), ("when it is looked for less often", 5)])
+def a_row_that_is_committed_late_is_before_those_written_after_it(
+        bench, late_s):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream, {"order_by": "entity"})
+    gateway = bench.serve(config)
+
+    def add(client, number, entity):
+        client("INSERT INTO outbox (aggregateid, type, payload) VALUES "
+               f"('{entity}', 'charge', '{{\"n\": {number}}}')")
+    late, prompt = (PostgresClient(outbox.postgres.folder) for _ in (0, 1))
+    late("BEGIN")
+    add(late, 1, "a")
+    add(prompt, 2, "b")
+    ended(gateway, 1)
+    until = time.monotonic() + late_s
+    eventually(lambda: time.monotonic() >= until)
+    late("COMMIT")
+    add(prompt, 3, "a")
+    ended(gateway, 3)
+    equal(sent(upstream), [2, 1, 3])
 
 
 @test
