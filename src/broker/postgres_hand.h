@@ -11,7 +11,7 @@
  * found by their position, and in the order in which they were taken.  It knows
  * no SQL.  Ten thousand of them are usual.  The loop's own thread.
  */
-enum { POSTGRES_PARTS = 32, POSTGRES_VERSION_BYTES = 12 };
+enum { POSTGRES_PARTS = 32, POSTGRES_VERSION_BYTES = 36 };
 
 struct postgres_row {
 	struct postgres_row *same_hash;

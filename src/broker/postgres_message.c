@@ -112,7 +112,7 @@ note_what_is_odd(struct broker_message *m, const PGresult *result, int at,
 	m->bytes = bytes_of(m);
 }
 
-/* It has 10 digits at most. */
+/* Two numbers: it fits. */
 static void
 copy_version(
     const PGresult *result, int at, char ret_version[POSTGRES_VERSION_BYTES])

@@ -146,11 +146,23 @@ payload_of(const struct maker *m)
 				 text_of(m, payload);
 }
 
-/* Who writes a row gives it another one; a row that is only locked keeps it. */
+/*
+ * Who writes a row gives it another one; a row that is only locked keeps it.  A
+ * server that has lost its last transactions, as a standby may have that is the
+ * primary now, gives their numbers and ids again to other rows: so what was
+ * taken counts too.
+ */
 static const char *
 version_of(const struct maker *m)
 {
-	return m->types->versioned ? "t.xmin::text" : "NULL::text";
+	const struct conf_columns *c = &m->source->columns;
+	return arena_printf(m->arena,
+	    "(%s || '/' || hashtextextended(concat_ws(chr(31), %s, %s, %s, "
+	    "%s), 0)::text)",
+	    m->types->versioned ? "t.xmin::text" : "NULL::text",
+	    text_of(m, c->entity), text_of(m, c->type), text_of(m, c->headers),
+	    text_of(m, c->payload))
+	    .ptr;
 }
 
 /*
