@@ -320,6 +320,45 @@ struct conf_source {
 	bool behind_go_on;  /* behind: "go-on" */
 };
 
+/* --- relays --- */
+
+/* What an event may lead to. */
+enum relay_state {
+#define RELAY_STATE(name) RELAY_STATE_##name,
+#include "tbl/relay_states.h"
+#undef RELAY_STATE
+	RELAY_STATE_COUNT_,
+};
+
+enum relay_kind { RELAY_POSTGRES, RELAY_WEBHOOK, RELAY_KIND_COUNT_ };
+
+struct conf_webhook_secret {
+	uint8_t *key; /* of base/secret.h */
+	size_t len;
+	bool ed25519; /* the seed of a key pair (v1a); else for HMAC (v1) */
+};
+
+struct conf_relay {
+	char *name;
+	unsigned index; /* its place in conf->relays */
+	enum relay_kind kind;
+	const struct conf_broker *broker; /* NULL: of RELAY_WEBHOOK */
+	char *table; /* of RELAY_POSTGRES: "SCHEMA.TABLE" or "TABLE" */
+	/*
+	 * Of RELAY_WEBHOOK: an upstream with all defaults, which is none of
+	 * conf->upstreams; base_path of its only target is all that stands
+	 * behind the authority, the query too.
+	 */
+	struct conf_upstream receiver;
+	struct conf_webhook_secret *secrets; /* the first is the newest */
+	size_t n_secrets;
+	bool answer;
+	struct strings routes; /* names; none: all */
+	unsigned states; /* 1u << enum relay_state, or-ed */
+	/* Of all that is configured of it and of its broker. */
+	uint8_t digest[16];
+};
+
 struct conf {
 	atomic_uint refs;
 	/* Of who has made it: conf_unref calls it with the last reference. */

@@ -18,7 +18,8 @@ from once.tap import each, equal, test
 #                   conf <- {http, upstream, load}; redis <- broker
 #   {http, store} <- key; store <- shared
 #   all of these but probe, load <- gate; {broker, shared, gate} <- source
-#   source <- admin <- cmd <- {operate, doctor}; {cmd, doctor} -> {probe, load}
+#   {broker, shared, gate} <- relay; {source, relay} <- admin <- cmd
+#   cmd <- {operate, doctor}; {cmd, doctor} -> {probe, load}
 BASE = {"base"}
 LOOP = BASE | {"loop"}
 CONF = LOOP | {"conf"}
@@ -29,6 +30,7 @@ SHARED = STORE | {"shared"}
 KEY = STORE | {"http", "key"}
 GATE = KEY | {"upstream", "gate"}
 SOURCE = GATE | {"broker", "shared", "source"}
+RELAY = GATE | {"broker", "shared", "relay"}
 MAY_SEE = {
     "tbl": set(),
     "base": set(),
@@ -47,8 +49,9 @@ MAY_SEE = {
     "key": KEY,
     "gate": GATE,
     "source": GATE | {"broker", "shared"},
-    "admin": SOURCE,
-    "cmd": SOURCE | {"admin", "load", "probe"},
+    "relay": GATE | {"broker", "shared"},
+    "admin": SOURCE | RELAY,
+    "cmd": SOURCE | RELAY | {"admin", "load", "probe"},
     "operate": GATE | {"cmd", "load"},
     "doctor": GATE | {"cmd", "load", "probe"},
     "lua": {"record"},  # scripts.c, which make writes
