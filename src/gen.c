@@ -188,6 +188,7 @@ print_schema(void)
 	set_member(defs, "reconcile", group_schema(GROUP_RECONCILE));
 	set_member(defs, "broker", group_schema(GROUP_BROKER));
 	set_member(defs, "source", group_schema(GROUP_SOURCE));
+	set_member(defs, "relay", group_schema(GROUP_RELAY));
 	must(json_object_update(schema, whole) == 0);
 	set_member(schema, "$defs", defs);
 	int failed = json_dumpf(schema, stdout, JSON_INDENT(2));

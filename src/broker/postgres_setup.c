@@ -7,23 +7,6 @@
 #include "broker/postgres_private.h"
 
 /*
- * Settings of the session, as far as the server knows them.  No statement lasts
- * longer than the pipe waits; a gateway that is frozen, or whose network is
- * gone, loses its session, and with it its parts, to others.
- */
-static const char settings_sql[] =
-    "SELECT set_config(v.name, v.value, false) FROM (VALUES "
-    "('statement_timeout', '5000'), ('lock_timeout', '2000'), "
-    "('idle_in_transaction_session_timeout', '10000'), "
-    "('idle_session_timeout', '20000'), ('tcp_keepalives_idle', '5'), "
-    "('tcp_keepalives_interval', '2'), ('tcp_keepalives_count', '3'), "
-    "('tcp_user_timeout', '10000'), ('DateStyle', 'ISO'), "
-    "('TimeZone', 'UTC'), ('extra_float_digits', '3'), "
-    "('IntervalStyle', 'postgres'), ('client_min_messages', 'error'), "
-    "('default_transaction_isolation', 'read committed')) "
-    "AS v (name, value) WHERE v.name IN (SELECT name FROM pg_settings)";
-
-/*
  * The table's columns; a domain is what it is made of.  And whether all its
  * rows have an xmin: those of a view, or of another server, have none.  And
  * whether we may lock them: with a right to update, and not only those that a
@@ -289,7 +272,7 @@ postgres_setup_begin(struct postgres_reader *reader)
 	reader->setup = (struct postgres_batch){
 	    .result = columns_known, .end = table_known};
 	postgres_pipe_begin(reader->pipe, &reader->setup);
-	postgres_pipe_query(reader->pipe, settings_sql, NULL, 0);
+	postgres_pipe_query(reader->pipe, postgres_sql_settings, NULL, 0);
 	postgres_pipe_query(reader->pipe, columns_sql, &table, 1);
 	postgres_pipe_end(reader->pipe);
 }

@@ -23,6 +23,23 @@ struct maker {
 	const char *table, *id, *order, *unread, *part;
 };
 
+/*
+ * Settings of the session, as far as the server knows them.  No statement lasts
+ * longer than the pipe waits; a gateway that is frozen, or whose network is
+ * gone, loses its session, and with it its parts and locks, to others.
+ */
+const char postgres_sql_settings[] =
+    "SELECT set_config(v.name, v.value, false) FROM (VALUES "
+    "('statement_timeout', '5000'), ('lock_timeout', '2000'), "
+    "('idle_in_transaction_session_timeout', '10000'), "
+    "('idle_session_timeout', '20000'), ('tcp_keepalives_idle', '5'), "
+    "('tcp_keepalives_interval', '2'), ('tcp_keepalives_count', '3'), "
+    "('tcp_user_timeout', '10000'), ('DateStyle', 'ISO'), "
+    "('TimeZone', 'UTC'), ('extra_float_digits', '3'), "
+    "('IntervalStyle', 'postgres'), ('client_min_messages', 'error'), "
+    "('default_transaction_isolation', 'read committed')) "
+    "AS v (name, value) WHERE v.name IN (SELECT name FROM pg_settings)";
+
 static struct span
 quoted(struct arena *arena, struct span name)
 {

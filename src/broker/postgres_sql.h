@@ -77,6 +77,9 @@ enum postgres_letter {
 	LETTER_IS_NULL,   /* the payload; "true" */
 };
 
+/* What each session is told first. */
+extern const char postgres_sql_settings[];
+
 /* Texts in the arena. */
 struct postgres_sql postgres_sql_make(struct arena *arena,
     const struct conf_source *source, const struct postgres_types *types,

@@ -199,7 +199,7 @@ is_apart(const struct option *option)
 {
 	return option->type == TYPE_UPSTREAMS || option->type == TYPE_ROUTES ||
 	    option->type == TYPE_DEFAULTS || option->type == TYPE_BROKERS ||
-	    option->type == TYPE_SOURCES ||
+	    option->type == TYPE_SOURCES || option->type == TYPE_RELAYS ||
 	    option->type == TYPE_IDEMPOTENCY;
 }
 
@@ -300,6 +300,19 @@ print_sources(const struct conf *conf, size_t width)
 	presets_clear(GROUP_SOURCE, &presets);
 }
 
+static void
+print_relays(const struct conf *conf, size_t width)
+{
+	struct conf_relay presets = {.name = NULL};
+	presets_load(GROUP_RELAY, &presets);
+	struct settings settings = {
+	    NULL, GROUP_RELAY, &presets, false, NULL};
+	for (size_t i = 0; i < conf->n_relays; i++)
+		print_settings("Relay", conf->relays[i].name, settings,
+		    &conf->relays[i], width);
+	presets_clear(GROUP_RELAY, &presets);
+}
+
 void
 explain_text(const struct conf *conf)
 {
@@ -328,5 +341,6 @@ explain_text(const struct conf *conf)
 			    conf->routes[i].idempotency, width);
 	print_brokers(conf, width);
 	print_sources(conf, width);
+	print_relays(conf, width);
 	conf_unref(&presets);
 }

@@ -31,6 +31,7 @@
 #include "probe/startup_check.h"
 #include "redis/managed.h"
 #include "redis/sentinels.h"
+#include "relay/relays.h"
 #include "source/sources.h"
 
 struct thread {
@@ -133,7 +134,8 @@ reload_file(struct serve *s)
 	}
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_us());
 	const struct conf *next = conf_load(s->conf->file, &complaints);
-	if (next == NULL || !conf_restart_finds(s->now, next, &complaints)) {
+	if (next == NULL || !conf_restart_finds(s->now, next, &complaints) ||
+	    !conf_restart_has_events(s->conf, next, &complaints)) {
 		complaints_log(&complaints, EV_reload_refused);
 		sd_notify(0, "READY=1");
 	} else {
@@ -201,7 +203,7 @@ static void
 start_workers(struct serve *s)
 {
 	static const struct worker_part_kind *const parts[] = {
-	    &sources_kind, NULL};
+	    &sources_kind, &relays_kind, NULL};
 	size_t n_sockets = s->listeners.count;
 	struct worker_socket *sockets = mem_zero(n_sockets * sizeof *sockets);
 	s->running = (unsigned)s->conf->workers;

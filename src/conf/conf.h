@@ -395,6 +395,8 @@ struct conf {
 	size_t n_brokers;
 	struct conf_source *sources;
 	size_t n_sources;
+	struct conf_relay *relays;
+	size_t n_relays;
 	/* A digest of each option that only a new start changes. */
 	uint8_t *fixed;
 };

@@ -13,6 +13,7 @@ typedef struct conf_idempotency in_IDEMPOTENCY;
 typedef struct conf_idempotency in_RECONCILE;
 typedef struct conf_broker in_BROKER;
 typedef struct conf_source in_SOURCE;
+typedef struct conf_relay in_RELAY;
 
 /* A field must have the type that the functions of its option write. */
 #define TYPE(name, ctype, parse, clear, ...) \

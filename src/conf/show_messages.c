@@ -56,6 +56,25 @@ show_messages_sources(
 }
 
 json_t *
+show_messages_relays(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf *conf = base;
+	json_t *object = json_object();
+	(void)option;
+	(void)field;
+	for (size_t i = 0; i < conf->n_relays; i++) {
+		json_t *relay = json_object();
+		for (size_t k = 0; k < n_options; k++)
+			if (options[k].group == GROUP_RELAY)
+				show_put(relay, &options[k],
+				    &conf->relays[i]);
+		json_object_set_new(object, conf->relays[i].name, relay);
+	}
+	return unless_empty(object);
+}
+
+json_t *
 show_messages_broker_name(
     const struct option *option, const void *base, const void *field)
 {
@@ -63,7 +82,7 @@ show_messages_broker_name(
 	    *(const struct conf_broker *const *)field;
 	(void)option;
 	(void)base;
-	return json_string(broker->name);
+	return broker != NULL ? json_string(broker->name) : NULL;
 }
 
 json_t *

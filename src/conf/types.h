@@ -115,6 +115,9 @@ TYPE(BROKERS, struct conf_broker *, brokers_parse, brokers_clear,
 TYPE(SOURCES, struct conf_source *, source_parse, source_clear,
 	{"type": "object",
 	 "additionalProperties": {"$ref": "#/$defs/source"}})
+TYPE(RELAYS, struct conf_relay *, source_relay_parse, source_relay_clear,
+	{"type": "object",
+	 "additionalProperties": {"$ref": "#/$defs/relay"}})
 TYPE(ROUTES, struct conf_route *, object_parse_routes, object_clear_routes,
 	{"type": "array", "items": {"$ref": "#/$defs/route"}})
 TYPE(IDEMPOTENCY, const struct conf_idempotency *, object_parse_idempotency,
@@ -124,7 +127,7 @@ TYPE(DEFAULTS, const struct conf_idempotency *, object_parse_defaults,
 	object_clear_idempotency,
 	{"$ref": "#/$defs/idempotency"})
 
-/* --- of sources --- */
+/* --- of sources and relays --- */
 
 TYPE(BROKER_NAME, const struct conf_broker *, source_parse_broker_name,
 	value_clear_nothing,
@@ -173,5 +176,7 @@ TYPE(MESSAGE_HEADERS, struct conf_source_header *,
 	{"type": "object", "additionalProperties": {"$ref": "#/$defs/string"}})
 TYPE(FIELD_VALUE, char *, source_request_parse_value, text_clear,
 	{"$ref": "#/$defs/string"})
+TYPE(ROUTE_NAMES, struct strings, list_parse_routes, list_clear_strings,
+	{"$ref": "#/$defs/some_strings"})
 TYPE(ONLY_WORD, bool, choice_parse_only, value_clear_nothing,
 	{"$ref": "#/$defs/string"})

@@ -134,6 +134,7 @@ load_root(struct loader *l, struct span text)
 	object_load(l, GROUP_ROOT, NULL, l->root, l->conf);
 	object_load_routes(l);
 	source_load(l);
+	source_relay_load(l);
 	cross_check_conf(l);
 	conf_restart_digest(l);
 

@@ -65,6 +65,20 @@ conf_restart_needed(const struct conf *running, const struct conf *next,
 			    "restart the gateway");
 }
 
+bool
+conf_restart_has_events(const struct conf *start, const struct conf *next,
+    struct complaints *complaints)
+{
+	struct loader l = {.complaints = complaints};
+	if (next->n_relays == 0 || start->store.events_maxlen > 0)
+		return true;
+	complaints_at_option(&l, NULL,
+	    option_at(GROUP_ROOT, offsetof(struct conf, relays)),
+	    "a reload does not begin to write events, which the first relay "
+	    "needs; restart the gateway");
+	return false;
+}
+
 /* --- where records are --- */
 
 static bool

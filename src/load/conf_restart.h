@@ -17,6 +17,12 @@
 void conf_restart_needed(const struct conf *running, const struct conf *next,
     struct complaints *complaints);
 /*
+ * Whether the store, which writes what the configuration of the start says,
+ * writes the events that the next one's relays need; else that is a complaint.
+ */
+bool conf_restart_has_events(const struct conf *start,
+    const struct conf *next, struct complaints *complaints);
+/*
  * Whether the next configuration, with the store of the running one, finds the
  * records of its routes where they are; each route that does not is a
  * complaint.  On a cluster records are in the shard of their entity: with

@@ -395,4 +395,5 @@ cross_check_conf(struct loader *l)
 	check_routes(l);
 	fill_in(l->conf);
 	source_check(l);
+	source_relay_check(l);
 }

@@ -5,6 +5,7 @@
 #include "base/field.h"
 #include "base/mem.h"
 #include "conf/address.h"
+#include "conf/name.h"
 #include "load/complaints_private.h"
 #include "load/list_private.h"
 #include "load/text_private.h"
@@ -151,6 +152,13 @@ void
 list_parse_methods(struct loader *l, const struct given *given)
 {
 	static const struct rule rule = {list_wrong_method, true, false};
+	read_into_field(l, given, &rule);
+}
+
+void
+list_parse_routes(struct loader *l, const struct given *given)
+{
+	static const struct rule rule = {name_wrong, true, false};
 	read_into_field(l, given, &rule);
 }
 

@@ -9,9 +9,9 @@
  * stands in it.  Main thread, but for the functions that clear, which the last
  * thread with a reference calls.
  *
- * Circle: object, brokers, source, cross_check.  Brokers and sources are
- * objects of the file and have some; each is checked where it is read, and the
- * check of the whole file ends with that of the sources.
+ * Circle: object, brokers, source, cross_check.  Brokers, sources and
+ * relays are objects of the file and have some; each is checked where it is
+ * read, and the check of the whole file ends with that of sources and relays.
  */
 
 /* Gives every field of a group its default; the struct is zeroed. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/digest.h"
 #include "base/mem.h"
 #include "conf/name.h"
+#include "conf/show.h"
 #include "load/complaints_private.h"
 #include "load/object_private.h"
 #include "load/source_private.h"
@@ -77,4 +79,64 @@ source_parse_broker_name(struct loader *l, const struct given *given)
 	else
 		*(const struct conf_broker **)given_field(given) = found;
 	text_free(&name);
+}
+
+/* --- what is configured, as a digest: a reload that changes it begins anew */
+
+static void
+add_json(struct digest *digest, const json_t *value)
+{
+	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS);
+	digest_part(digest, span_str(text));
+	free(text);
+}
+
+/* What is not shown. */
+static void
+add_secrets(struct digest *digest, const struct conf_source *source)
+{
+	const struct conf_redis_tls *tls = &source->broker->redis.tls;
+	digest_part(digest, span_str(source->broker->password));
+	digest_part(digest,
+	    span_of((const char *)tls->digest, sizeof tls->digest));
+	for (size_t i = 0; i < source->request.n_headers; i++)
+		digest_part(
+		    digest, span_str(source->request.headers[i].secret));
+}
+
+static void
+digest_relay(struct conf_relay *relay, json_t *relays, json_t *brokers)
+{
+	struct digest digest;
+	digest_begin(&digest, SPAN("relay"), SPAN(""));
+	add_json(&digest, json_object_get(relays, relay->name));
+	if (relay->broker != NULL) {
+		add_json(
+		    &digest, json_object_get(brokers, relay->broker->name));
+		digest_part(&digest, span_str(relay->broker->password));
+	}
+	digest_end(&digest, relay->digest);
+}
+
+void
+source_digest_all(struct conf *conf)
+{
+	bool some = conf->n_sources + conf->n_relays > 0;
+	json_t *shown = some ? show_conf(conf) : NULL;
+	json_t *sources = json_object_get(shown, "sources");
+	json_t *relays = json_object_get(shown, "relays");
+	json_t *brokers = json_object_get(shown, "brokers");
+	for (size_t i = 0; i < conf->n_relays; i++)
+		digest_relay(&conf->relays[i], relays, brokers);
+	for (size_t i = 0; i < conf->n_sources; i++) {
+		struct conf_source *source = &conf->sources[i];
+		struct digest digest;
+		digest_begin(&digest, SPAN("source"), SPAN(""));
+		add_json(&digest, json_object_get(sources, source->name));
+		add_json(&digest,
+		    json_object_get(brokers, source->broker->name));
+		add_secrets(&digest, source);
+		digest_end(&digest, source->digest);
+	}
+	json_decref(shown);
 }

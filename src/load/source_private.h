@@ -4,8 +4,8 @@
 #include "load/loader_private.h"
 
 /*
- * Sources: what turns messages into requests.  Main thread, but for the
- * functions that clear.
+ * Sources: what turns messages into requests; and relays, which name brokers,
+ * too.  Main thread, but for the functions that clear.
  */
 
 #define SOURCE_OPTION(field) \
@@ -65,8 +65,8 @@ void source_check(struct loader *l);
 void source_places_check(
     struct loader *l, const struct json_place *list, json_t *objects);
 /*
- * The digest of what is configured of each source and of its broker, secrets
- * included; of a configuration without complaints.
+ * The digest of what is configured of each source and each relay, and of its
+ * broker, secrets included; of a configuration without complaints.
  */
 void source_digest_all(struct conf *conf);
 /*
@@ -76,3 +76,17 @@ void source_digest_all(struct conf *conf);
  */
 void source_route_check(struct loader *l, const struct json_place *at,
     const struct conf_source *source);
+
+/* --- relays --- */
+
+/* The relays, once brokers and routes are known. */
+void source_relay_load(struct loader *l);
+/*
+ * What the members of relays must be together, with brokers, sources and
+ * routes; fills in what follows from them.  Routes have their names by then,
+ * and sources all of their places.
+ */
+void source_relay_check(struct loader *l);
+/* Reads nothing: relays need what stands behind them in the file. */
+void source_relay_parse(struct loader *l, const struct given *given);
+void source_relay_clear(void *base, void *field);

@@ -87,6 +87,7 @@ static const struct {
     {GROUP_RECONCILE, "The long form of on_unknown's reconcile"},
     {GROUP_BROKER, "A broker"},
     {GROUP_SOURCE, "A source"},
+    {GROUP_RELAY, "A relay"},
 };
 
 /* Its value is a list of its words, not one of them. */

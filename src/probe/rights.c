@@ -42,6 +42,8 @@ rights_needed(const struct conf *conf, const struct right *right)
 		return conf->store.redis.cluster.count > 0;
 	case RIGHT_WITH_ORDER:
 		return has_parked_lanes(conf);
+	case RIGHT_WITH_RELAYS:
+		return conf->n_relays > 0;
 	case RIGHT_ALWAYS:
 		break;
 	}

@@ -21,6 +21,7 @@ struct right {
 		RIGHT_WITH_SCRIPT,
 		RIGHT_WITH_CLUSTER,
 		RIGHT_WITH_ORDER,
+		RIGHT_WITH_RELAYS,
 	} when;
 };
 

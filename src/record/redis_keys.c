@@ -92,7 +92,7 @@ enum redis_keys_kind
 redis_keys_kind(const struct conf *conf, struct span name)
 {
 	static const char *const indexes[] = {
-	    "leases", "held", "events", "dead"};
+	    "leases", "held", "events", "dead", "relayed"};
 	static const char *const shared[] = {"turn:", "pause:", "parked:"};
 	struct span prefix = span_str(conf->store.prefix), rest = name;
 	struct key_id key_id;

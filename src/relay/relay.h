@@ -40,12 +40,10 @@ struct relay_mark {
 	uint64_t ms, seq; /* of the entry; 0-0: before the first */
 	/*
 	 * How many entries the stream has ever had up to there; so it is seen
-	 * what was trimmed before it was read.  -1: not known.
+	 * what was trimmed before it was read.  -1: not known yet.
 	 */
 	int64_t count;
 };
-
-enum { RELAY_BATCH_MAX = 1000 };
 
 /*
  * Events on their way, in the order of each record, and where the relay stands

@@ -10,8 +10,8 @@
  * store.scripting is "function"), sends the script's text where Redis does not
  * have it, follows a slot that has moved, and reads the reply, which it
  * believes where it is the reply to this call.  It knows nothing of what
- * scripts do.  A call may outlive the operation that waits for
- * it, and frees itself at its end.  For src/store/ and src/shared/; the store's
+ * scripts do.  A call may outlive the operation that waits for it, and frees
+ * itself at its end.  For src/store/, src/shared/ and src/relay/; the store's
  * thread.
  */
 

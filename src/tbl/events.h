@@ -235,4 +235,28 @@ EVENT(operator_source_unsure, WARN, "Redis did not reply to an operator's word "
 	"about this source: look whether it is paused, and say it again")
 EVENT(source_goes, INFO, "this reason no longer keeps the source from taking "
 	"messages")
+EVENT(relay_begins, INFO, "this gateway runs this relay from now on")
+EVENT(relay_ends, WARN, "this gateway does not run this relay any more: "
+	"another one may have taken it over, or Redis did not renew its turn "
+	"in time; nothing is lost, and whoever runs it next goes on where it "
+	"stands")
+EVENT(relay_up, INFO, "what this relay brings is taken")
+EVENT(relay_down, ERROR, "what this relay brings cannot be brought; nothing is "
+	"lost while the streams of events keep it (store.events.maxlen), and "
+	"it goes on by itself: error says where to look")
+EVENT(relay_lost, ERROR, "this relay has not brought so many events, which are "
+	"gone: find out why it was behind, give store.events a greater maxlen, "
+	"and ask GET /keys what became of those keys")
+EVENT(relay_stream_again, WARN, "a stream of events, or its end, is gone, as "
+	"after a failover or a deletion; this relay goes on with what is "
+	"there, and what was lost with it cannot be counted: find out what "
+	"Redis has lost")
+EVENT(relay_fenced, WARN, "this relay's target has heard of a later turn than "
+	"this gateway's, which begins anew; if it says so again and again, "
+	"gateways with different stores have a relay of this name and target: "
+	"give each its own")
+EVENT(relay_paused, WARN, "this relay is paused on all gateways: nothing is "
+	"brought until an operator resumes it")
+EVENT(relay_resumed, INFO, "this relay is not paused any more, and goes on "
+	"where it stands")
 EVENT(fatal, ERROR, "")

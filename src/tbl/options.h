@@ -7,7 +7,8 @@
  *
  *   group     the object that it is in: ROOT, LISTEN, ENCRYPTION_KEY, UPSTREAM,
  *             ROUTE, IDEMPOTENCY, RECONCILE; BROKER and SOURCE are in
- *             tbl/message_options.h, which belongs to the same table
+ *             tbl/message_options.h, RELAY in tbl/relay_options.h, which
+ *             belong to the same table
  *   path      its name there; a dot leads into an object within the object
  *   type      a line of conf/types.h: how it is read, and its schema
  *   field     the member that it fills, in the group's struct of conf/conf.h
@@ -211,6 +212,12 @@ OPT(ROOT, "brokers", BROKERS, brokers, ANY, RELOAD,
 OPT(ROOT, "sources", SOURCES, sources, ANY, RELOAD,
 	"What turns messages into requests, by name: at most 64 letters, "
 	"digits and . _ -.",
+	NONE)
+OPT(ROOT, "relays", RELAYS, relays, ANY, RELOAD,
+	"Where the events of all changes of state are brought, by name: at "
+	"most 64 letters, digits and . _ -. They switch store.events on, with "
+	"a maxlen of 100000; a reload only adds the first one where that is "
+	"on.",
 	NONE)
 
 /* --- an entry of listen, where it is an object --- */
@@ -475,3 +482,4 @@ OPT(RECONCILE, "status", COUNT, reconcile.status, RANGE(200, 599), RELOAD,
 	NONE)
 
 #include "tbl/message_options.h"
+#include "tbl/relay_options.h"

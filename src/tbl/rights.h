@@ -6,8 +6,9 @@
  *
  *   when     ALWAYS, WITH_DB (store.redis names a database), WITH_EVENTS,
  *            WITH_SCRIPT or WITH_FUNCTION (store.scripting), WITH_REPLICAS
- *            (store.wait_replicas), WITH_CLUSTER, or WITH_ORDER (a source
- *            whose messages follow a dead letter of their order)
+ *            (store.wait_replicas), WITH_CLUSTER, WITH_ORDER (a source
+ *            whose messages follow a dead letter of their order), or
+ *            WITH_RELAYS
  *   probe    a command that changes nothing and needs this right: @key stands
  *            for a key that never exists, @channel for the channel of changes,
  *            @pattern for all of those, @db for the database, @nothing for an
@@ -35,6 +36,8 @@ RIGHT("function|load", WITH_FUNCTION, "FUNCTION LOAD @nothing",
 	"to load functions that Redis does not have yet")
 RIGHT("get", ALWAYS, "GET @key", "to read a record")
 RIGHT("getrange", ALWAYS, "GETRANGE @key 0 0", "to read a record's head")
+RIGHT("hget", WITH_RELAYS, "HGET @key -", "to read where a relay stands")
+RIGHT("hset", WITH_RELAYS, "HSET @key", "to remember where a relay stands")
 RIGHT("info", ALWAYS, "INFO server",
 	"to notice eviction, a change of role and restarts")
 RIGHT("pexpire", ALWAYS, "PEXPIRE @key 1", "to extend a record's life")
@@ -55,6 +58,10 @@ RIGHT("wait", WITH_REPLICAS, "WAIT 0 1",
 	"to wait for store.wait_replicas")
 RIGHT("xadd", WITH_EVENTS, "XADD @key NOMKSTREAM * id -",
 	"to write store.events")
+RIGHT("xinfo|stream", WITH_RELAYS, "XINFO STREAM @key",
+	"to notice events that were lost before a relay had them")
+RIGHT("xrange", WITH_RELAYS, "XRANGE @key - + COUNT 0",
+	"to read the events that relays bring")
 RIGHT("zadd", ALWAYS, "ZADD @key XX 0 -", "to index a record")
 RIGHT("zcard", WITH_ORDER, "ZCARD @key", "to count what is parked")
 RIGHT("zrange", ALWAYS, "ZRANGE @key 0 0", "to read an index")

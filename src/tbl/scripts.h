@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SCRIPT(name, word): the scripts of a record, and of what gateways share of
- * a source (src/shared/), src/lua/NAME.lua each, and their words in metrics and
- * the log (the label of onceproxy_store_seconds, which stays when a script gets
- * a better name).
+ * SCRIPT(name, word): the scripts of a record, of what gateways share of a
+ * source (src/shared/), and of relays (src/relay/), src/lua/NAME.lua each, and
+ * their words in metrics and the log (the label of onceproxy_store_seconds,
+ * which stays when a script gets a better name).
  */
 SCRIPT(claim, "claim")
 SCRIPT(complete, "complete")
@@ -18,6 +18,8 @@ SCRIPT(operate, "operate")
 SCRIPT(park, "park")
 SCRIPT(parked, "parked")
 SCRIPT(pause, "pause")
+SCRIPT(relay_place, "relay-place")
+SCRIPT(relay_read, "relay-read")
 SCRIPT(release, "release")
 SCRIPT(renew, "renew")
 SCRIPT(show, "look")

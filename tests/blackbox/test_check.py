@@ -58,7 +58,7 @@ def least():
 
 def options(group):
     found = []
-    for table in ("options.h", "message_options.h"):
+    for table in ("options.h", "message_options.h", "relay_options.h"):
         with open(source(f"src/tbl/{table}"), encoding="ascii") as file:
             found += re.findall(
                 rf'^OPT\({group}, "([^"]+)"', file.read(), re.M)
@@ -80,7 +80,7 @@ def redis_tls(bench):
 
 
 def messages(bench):
-    """Brokers and sources, as far as they are built in."""
+    """Brokers, sources and relays, as far as they are built in."""
     token = os.path.join(bench.folder(), "token")
     with open(token, "w", encoding="ascii") as file:
         file.write(SECRETS[3])
@@ -114,6 +114,10 @@ def messages(bench):
                 "Authorization": "{entity}-{type}"}},
             "key": ["/order"], "order_by": "entity",
             "results": {"table": "out"}, "dead_letters": {"table": "no"}}
+        return {"brokers": brokers, "sources": sources, "relays": {
+            "ledger": {"broker": "shop", "table": "shop.ledger",
+                       "answer": True, "routes": ["all"],
+                       "states": ["COMPLETED", "FAILED"]}}}
     return {"brokers": brokers, "sources": sources}
 
 
@@ -242,12 +246,12 @@ def the_json_has_every_option(bench):
     shown = json.loads(
         check(bench, everything(bench), "--explain", "--json"))
     table = shown["sources"].get("outbox")
-    for group in ("BROKER", "SOURCE"):
-        found = shown[group.lower() + "s"].values()
+    for group in ("BROKER", "SOURCE", "RELAY"):
+        found = shown.get(group.lower() + "s", {}).values()
         for path in options(group):
-            if table is None and path.split(".")[0] in (
+            if table is None and (group == "RELAY" or path.split(".")[0] in (
                     "postgres", "table", "columns", "finish", "notify",
-                    "poll") or path in ("cluster", "sentinels", "master"):
+                    "poll")) or path in ("cluster", "sentinels", "master"):
                 continue
             assert any(has_member(one, path) for one in found), path
     idempotency = shown["routes"][0]["idempotency"]
@@ -318,7 +322,8 @@ def every_setting_is_there_and_defaults_are_marked(bench):
     parts = explain(bench, least())
     found, marked = settings(parts["Settings (* is the default)"])
     equal(set(found), set(options("ROOT")) - {
-        "upstreams", "routes", "defaults", "brokers", "sources"})
+        "upstreams", "routes", "defaults", "brokers", "sources",
+        "relays"})
     equal(set(found) - marked, {"listen"})
     equal((found["drain_timeout"], found["admin.listen"]), ("30s", "none"))
     found, marked = settings(parts["Upstream api"])

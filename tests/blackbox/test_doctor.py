@@ -403,7 +403,8 @@ def rights():
         found = re.findall(r'^RIGHT\("([^"]+)", (\w+)', file.read(), re.M)
     assert len(found) > 15
     return [(name, name, NEEDED_WITH.get(when, {})) for name, when in found
-            if when not in ("WITH_DB", "WITH_CLUSTER", "WITH_ORDER")]
+            if when not in ("WITH_DB", "WITH_CLUSTER", "WITH_ORDER",
+                            "WITH_RELAYS")]
 
 
 def restricted(bench, redis=None, members=None):

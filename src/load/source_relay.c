@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "conf/name.h"
+#include "load/complaints_private.h"
+#include "load/object_private.h"
+#include "load/source_private.h"
+#include "load/text_private.h"
+
+/* Of each shard, where the file does not say it. */
+enum { EVENTS_MAXLEN = 100000 };
+
+/* What stands behind the name of the table with the relay's position. */
+static const char position[] = "_position";
+
+#define RELAY_OPTION(field) \
+	option_at(GROUP_RELAY, offsetof(struct conf_relay, field))
+
+void
+source_relay_parse(struct loader *l, const struct given *given)
+{
+	(void)l;
+	(void)given;
+}
+
+static const struct option *
+relays_option(void)
+{
+	return option_at(GROUP_ROOT, offsetof(struct conf, relays));
+}
+
+static void
+load_one(struct loader *l, const struct json_place *at, json_t *value,
+    struct conf_relay *relay)
+{
+	const char *wrong = name_wrong_plain(at->member);
+	if (wrong != NULL)
+		complaints_at(l, at, "its name %s", wrong);
+	relay->name = mem_str(span_str(at->member));
+	object_load_presets(l, GROUP_RELAY, relay);
+	object_load(l, GROUP_RELAY, at, value, relay);
+}
+
+void
+source_relay_load(struct loader *l)
+{
+	struct conf *conf = l->conf;
+	struct json_place list = {NULL, relays_option()->path, 0};
+	json_t *relays = loader_value(l, relays_option());
+	const char *name;
+	json_t *value;
+	if (relays == NULL)
+		return;
+	if (!json_is_object(relays)) {
+		complaints_at(l, &list, "must be an object");
+		return;
+	}
+	conf->relays =
+	    mem_zero(json_object_size(relays) * sizeof *conf->relays);
+	json_object_foreach(relays, name, value)
+	{
+		struct json_place at = {&list, name, 0};
+		struct conf_relay *relay = &conf->relays[conf->n_relays];
+		relay->index = (unsigned)conf->n_relays++;
+		load_one(l, &at, value, relay);
+	}
+}
+
+void
+source_relay_clear(void *base, void *field)
+{
+	struct conf *conf = base;
+	(void)field;
+	for (size_t i = 0; i < conf->n_relays; i++) {
+		object_clear(GROUP_RELAY, &conf->relays[i]);
+		text_free(&conf->relays[i].name);
+	}
+	free(conf->relays);
+	conf->relays = NULL;
+	conf->n_relays = 0;
+}
+
+/* --- checks --- */
+
+/* One relay on its way. */
+struct relaying {
+	struct loader *l;
+	const struct json_place *at;
+	struct conf_relay *relay;
+};
+
+#define COMPLAIN(c, field, ...) \
+	complaints_at_option((c)->l, (c)->at, RELAY_OPTION(field), __VA_ARGS__)
+
+/* Whether the name of a table fits beside that of its positions. */
+static bool
+has_name_beside(const char *table)
+{
+	const char *dot = strchr(table, '.');
+	return strlen(dot != NULL ? dot + 1 : table) + sizeof position - 1 <=
+	    IDENTIFIER_MAX;
+}
+
+static bool
+ends_in(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+	return len > end_len && !strcmp(text + len - end_len, end);
+}
+
+/* A row of the relay's would be a message, or a result among results. */
+static void
+check_sources(const struct relaying *c)
+{
+	const struct conf *conf = c->l->conf;
+	for (size_t i = 0; i < conf->n_sources; i++) {
+		const struct conf_source *source = &conf->sources[i];
+		const char *const tables[] = {
+		    source->table, source->results, source->dead_letters};
+		if (source->broker != c->relay->broker ||
+		    source->table == NULL)
+			continue;
+		for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
+			if (tables[k] != NULL &&
+			    !strcmp(tables[k], c->relay->table))
+				COMPLAIN(c, table,
+				    "the source \"%s\" has this table",
+				    source->name);
+	}
+}
+
+static void
+check_table(const struct relaying *c)
+{
+	const struct conf_relay *relay = c->relay;
+	if (!has_name_beside(relay->table))
+		COMPLAIN(c, table,
+		    "\"%s%s\" is needed too: its name is too long",
+		    relay->table, position);
+	else if (ends_in(relay->table, position))
+		COMPLAIN(c, table,
+		    "must not end in \"%s\", as the tables of positions do",
+		    position);
+	check_sources(c);
+}
+
+static void
+check_broker(const struct relaying *c, const json_t *object)
+{
+	const struct option *broker = RELAY_OPTION(broker);
+	const struct option *table = RELAY_OPTION(table);
+	if (json_object_get(object, broker->path) == NULL)
+		complaints_at(
+		    c->l, c->at, "\"%s\" is missing", broker->path);
+	if (json_object_get(object, table->path) == NULL)
+		complaints_at(c->l, c->at, "\"%s\" is missing", table->path);
+	if (c->relay->broker != NULL &&
+	    c->relay->broker->kind != BROKER_POSTGRES)
+		COMPLAIN(c, broker,
+		    "\"%s\" is a Redis, to which nothing is brought: only a "
+		    "broker of PostgreSQL can be named",
+		    c->relay->broker->name);
+	else if (c->relay->broker != NULL && c->relay->table != NULL)
+		check_table(c);
+}
+
+static bool
+has_events(const struct conf *conf, const char *name)
+{
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (conf->routes[i].name != NULL &&
+		    !strcmp(conf->routes[i].name, name) &&
+		    conf->routes[i].idempotency != NULL)
+			return true;
+	return false;
+}
+
+static void
+check_routes(const struct relaying *c)
+{
+	const struct strings *routes = &c->relay->routes;
+	struct json_place list = {c->at, RELAY_OPTION(routes)->path, 0};
+	for (size_t i = 0; i < routes->count; i++) {
+		struct json_place at = {&list, NULL, i};
+		if (!has_events(c->l->conf, routes->list[i]))
+			complaints_at(c->l, &at,
+			    "no idempotent route is named \"%s\"",
+			    routes->list[i]);
+	}
+}
+
+static void
+check_one(const struct relaying *c, const json_t *object)
+{
+	c->relay->kind = RELAY_POSTGRES;
+	if (!json_is_object(object))
+		return;
+	check_broker(c, object);
+	check_routes(c);
+	const json_t *states =
+	    json_object_get(object, RELAY_OPTION(states)->path);
+	if (json_is_array(states) && json_array_size(states) == 0)
+		COMPLAIN(c, states, "must not be empty");
+}
+
+void
+source_relay_check(struct loader *l)
+{
+	struct conf *conf = l->conf;
+	struct json_place list = {NULL, relays_option()->path, 0};
+	json_t *objects = loader_value(l, relays_option());
+	for (size_t i = 0; i < conf->n_relays; i++) {
+		struct conf_relay *relay = &conf->relays[i];
+		struct json_place at = {&list, relay->name, 0};
+		struct relaying c = {l, &at, relay};
+		check_one(&c, json_object_get(objects, relay->name));
+	}
+	if (conf->n_relays > 0 && conf->store.events_maxlen == 0)
+		conf->store.events_maxlen = EVENTS_MAXLEN;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The third part of the table of tbl/options.h, whose columns it has: where
+ * outcomes go out to.
+ */
+
+/* --- a relay --- */
+
+OPT(RELAY, "broker", BROKER_NAME, broker, ANY, RELOAD,
+	"The name of the broker that events are brought to.",
+	NONE)
+OPT(RELAY, "table", TABLE, table, ANY, RELOAD,
+	"The table that has a row for each event, TABLE or SCHEMA.TABLE; it is "
+	"made if it is not there, and so is TABLE_position, with where the "
+	"relay stands.",
+	NONE)
+OPT(RELAY, "answer", BOOLEAN, answer, ANY, RELOAD,
+	"Whether an event of a completion has the stored answer with it, as "
+	"far as that is still kept when the event is brought.",
+	false)
+OPT(RELAY, "routes", ROUTE_NAMES, routes, ANY, RELOAD,
+	"The names of the routes whose events are brought; without it, of all.",
+	NONE)
+OPT(RELAY, "states", PARTS, states,
+	WORDS("NONE PROCESSING COMPLETED FAILED UNKNOWN"), RELOAD,
+	"The states to which the events lead that are brought; NONE: the key "
+	"is free, or its record gone.",
+	["NONE", "PROCESSING", "COMPLETED", "FAILED", "UNKNOWN"])

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Relays, and the ledger of one in a PostgreSQL: what it has is compared with
+what the streams of events have."""
+
+from .tap import equal
+from .wait import PATIENCE, eventually
+
+NAMES = ["id", "key_id", "route", "from", "to", "status", "attempt", "time",
+         "instance", "request_id", "label", "answer"]
+
+
+def relay(config, postgres, name="ledger", table="ledger", **members):
+    """Adds a relay to that table of a PostgreSQL."""
+    config.setdefault("brokers", {})["shop"] = {"postgres": postgres.url}
+    config.setdefault("relays", {})[name] = {
+        "broker": "shop", "table": table, **members}
+    return config
+
+
+def streams(redis, shards):
+    """All entries of all shards, by the ids of events."""
+    found = {}
+    for shard in range(shards):
+        name = f"onceproxy:{{{shard}}}:events"
+        got = (redis(name, "XRANGE", "-", "+") if hasattr(redis, "seeds")
+               else redis("XRANGE", name, "-", "+"))
+        for entry_id, fields in got or []:
+            fields = [field.decode() for field in fields]
+            found[f"{shard}-{entry_id.decode()}"] = dict(
+                zip(fields[::2], fields[1::2]))
+    return found
+
+
+class Ledger:
+    """The rows of a relay, as it has put them."""
+
+    def __init__(self, postgres, redis, shards, table="ledger"):
+        self.postgres, self.redis = postgres, redis
+        self.shards, self.table = shards, table
+
+    def rows(self):
+        if self.postgres(f"SELECT to_regclass('{self.table}')") == [""]:
+            return []
+        return self.postgres.rows(
+            f"SELECT * FROM {self.table} ORDER BY ctid")
+
+    def count(self):
+        if self.postgres(f"SELECT to_regclass('{self.table}')") == [""]:
+            return 0
+        return int(self.postgres(f"SELECT count(*) FROM {self.table}")[0])
+
+    def stories(self):
+        """The changes of each key_id, in the order of the rows."""
+        stories = {}
+        for row in self.rows():
+            told = f"{row['from']}>{row['to']} {row['attempt']}"
+            if row["status"]:
+                told += f" {row['status']}"
+            stories.setdefault(row["key_id"], []).append(told)
+        return stories
+
+    def wait_for(self, count, timeout=PATIENCE):
+        eventually(lambda: self.count() >= count,
+                   f"{count} rows in {self.table}", timeout)
+
+    def wait_whole(self, timeout=PATIENCE, wanted=lambda entry: True):
+        """Waits until it has all entries, and says nothing else; returns its
+        rows."""
+        entries = {name: entry for name, entry in streams(
+            self.redis, self.shards).items() if wanted(entry)}
+        self.wait_for(len(entries), timeout)
+        rows = self.rows()
+        equal(len(rows), len({row["id"] for row in rows}))
+        equal({row["id"] for row in rows}, set(entries))
+        for row in rows:
+            entry = entries[row["id"]]
+            equal([row["key_id"], row["route"], row["from"], row["to"],
+                   row["attempt"], row["status"]],
+                  [entry["id"], entry["route"], entry["from"], entry["to"],
+                   int(entry["attempt"]),
+                   int(entry["status"]) if "status" in entry else None])
+        for key_id, story in self.stories().items():
+            at = "NONE"
+            for line in story:
+                before, after = line.split(" ")[0].split(">")
+                equal(before, at, (key_id, story))
+                at = after
+        return rows
