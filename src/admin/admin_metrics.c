@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "admin/admin_metrics.h"
+#include "admin/metrics_relays.h"
 #include "admin/metrics_sources.h"
 #include "admin/metrics_text.h"
 #include "gate/claimant.h"
@@ -280,6 +281,18 @@ OF_SOURCES(DEAD_LETTERS)
 OF_SOURCES(RESULTS)
 OF_SOURCES(BROKER_UP)
 #undef OF_SOURCES
+
+#define OF_RELAYS(id)                                                         \
+	static void put_##id(struct admin_metrics *e)                         \
+	{                                                                     \
+		metrics_relays_##id(&(struct metrics_relays){                 \
+		    &e->text, e->from->workers, e->from->n_workers});         \
+	}
+OF_RELAYS(RELAY_EVENTS)
+OF_RELAYS(RELAY_LAG)
+OF_RELAYS(RELAY_LOST)
+OF_RELAYS(RELAY_UP)
+#undef OF_RELAYS
 
 static void
 put_BUILD_INFO(struct admin_metrics *e)

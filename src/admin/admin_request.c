@@ -9,6 +9,7 @@
 #include "admin/admin_messages.h"
 #include "admin/admin_page.h"
 #include "admin/admin_request.h"
+#include "admin/admin_relays.h"
 #include "admin/admin_sources.h"
 #include "admin/admin_status.h"
 #include "base/error.h"
@@ -47,6 +48,11 @@ static const struct admin_endpoint endpoints[] = {
     {"POST", "/sources/{name}/pause", admin_sources_pause,
 	ADMIN_TAKES_BODY},
     {"POST", "/sources/{name}/resume", admin_sources_resume,
+	ADMIN_TAKES_BODY},
+    {"GET", "/relays", admin_relays_list, 0},
+    {"POST", "/relays/{name}/pause", admin_relays_pause,
+	ADMIN_TAKES_BODY},
+    {"POST", "/relays/{name}/resume", admin_relays_resume,
 	ADMIN_TAKES_BODY},
     {"GET", "/messages", admin_messages_list, 0},
     {"GET", "/messages/{name}", admin_messages_show, 0},

@@ -4,6 +4,7 @@
 #include "admin/admin_answer.h"
 #include "admin/admin_json.h"
 #include "admin/admin_machine_private.h"
+#include "admin/admin_relays.h"
 #include "admin/admin_sources.h"
 #include "base/error.h"
 #include "loop/log.h"
@@ -156,7 +157,15 @@ admin_sources_resume(struct admin_request *a)
 static bool
 pauses(const struct admin_request *a)
 {
-	return a->endpoint->run == admin_sources_pause;
+	return a->endpoint->run == admin_sources_pause ||
+	    a->endpoint->run == admin_relays_pause;
+}
+
+/* What is paused. */
+static const char *
+meant_kind(const struct admin_request *a)
+{
+	return admin_relays_are_meant(a) ? "relay" : "source";
 }
 
 enum after
@@ -167,10 +176,10 @@ admin_sources_order(struct machine *machine)
 	struct span who = arena_printf(a->arena, "%s, %.*s",
 	    a->admin->conf->instance, SPAN_FMT(a->x->client));
 	if (pauses(a))
-		pause_begin(&a->pause, a->admin->store, "source", name, who,
-		    a->note);
+		pause_begin(&a->pause, a->admin->store, meant_kind(a), name,
+		    who, a->note);
 	else
-		pause_resume(&a->pause, a->admin->store, "source", name);
+		pause_resume(&a->pause, a->admin->store, meant_kind(a), name);
 	return admin_request_to(a, ADMIN_ORDERED, WAIT);
 }
 
@@ -178,9 +187,9 @@ static void
 log_order(const struct admin_request *a, enum event event)
 {
 	struct logline line = log_begin(event);
-	log_span(&line, "source", a->name);
+	log_span(&line, meant_kind(a), a->name);
 	log_str(&line, "act", pauses(a) ? "pause" : "resume");
-	if (event == EV_operator_source_unsure)
+	if (a->pause.op.op.error != 0)
 		log_str(&line, "error", error_message(a->pause.op.op.error));
 	if (a->note.len > 0)
 		log_span(&line, "note", a->note);
@@ -195,15 +204,22 @@ admin_sources_ordered(struct machine *machine)
 	struct admin_request *a = admin_request_of(machine);
 	const struct pause_op *op = &a->pause;
 	if (op->op.op.error != 0) {
-		log_order(a, EV_operator_source_unsure);
+		log_order(a, admin_relays_are_meant(a)
+			? EV_operator_relay_unsure
+			: EV_operator_source_unsure);
 		return admin_answer_store_failed(a,
-		    SPAN("Redis did not answer, or refused. Look whether the "
-			 "source is paused."));
+		    arena_printf(a->arena,
+			"Redis did not answer, or refused. Look whether the "
+			"%s is paused.",
+			meant_kind(a)));
 	}
 	if (op->op.verdict == VERDICT_GONE)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("The source is not paused. Nothing was changed."));
-	log_order(a, EV_operator_source);
+		    arena_printf(a->arena,
+			"The %s is not paused. Nothing was changed.",
+			meant_kind(a)));
+	log_order(a, admin_relays_are_meant(a) ? EV_operator_relay
+					       : EV_operator_source);
 	return admin_answer_json(a, 200,
 	    json_pack("{s:o, s:o}", "name", admin_json_text(a->name),
 		"paused",

@@ -64,7 +64,11 @@ relay_health_look(struct relay_run *run)
 	bool runs = run->target != NULL;
 	bool up = runs && trouble == NULL;
 	bool other = trouble != NULL && strcmp(trouble, run->why) != 0;
-	snprintf(run->why, sizeof run->why, "%s", trouble ? trouble : "");
+	const char *why = trouble != NULL ? trouble : "";
+	if (strcmp(run->why, why) != 0) {
+		snprintf(run->why, sizeof run->why, "%s", why);
+		relay_meter_say(run->meter, run->why);
+	}
 	counter_set(&run->meter->runs, runs);
 	counter_set(&run->meter->up, up && run->reads);
 	int64_t lag = relay_health_lag(run);

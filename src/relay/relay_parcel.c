@@ -177,6 +177,13 @@ take_answer(struct relay_fetch *fetch)
 }
 
 static void
+end_fetching(struct relay_parcel *p)
+{
+	timer_clear(&p->again);
+	p->complete(p);
+}
+
+static void
 on_fetched(void *owner)
 {
 	struct relay_fetch *fetch = owner;
@@ -192,7 +199,7 @@ on_fetched(void *owner)
 	answer_unref(&fetch->look.op.answer);
 	fetch->event = NULL;
 	if (p->n_wishes == 0)
-		p->complete(p);
+		end_fetching(p);
 	else if (!timer_is_set(&p->again))
 		timer_set(&p->again, answered ? 0 : AGAIN_MS);
 }
@@ -231,7 +238,7 @@ fetch_more(void *arg)
 		fetch(p, &p->fetches[slot], i);
 	}
 	if (p->n_wishes == 0)
-		p->complete(p);
+		end_fetching(p);
 }
 
 void

@@ -381,6 +381,9 @@ pause_changed(void *arg)
 	struct relay_run *run = arg;
 	enum event event =
 	    run->pause.on ? EV_relay_paused : EV_relay_resumed;
+	relay_meter_pause(run->meter, run->pause.on ? run->pause.since_ms : 0,
+	    run->pause.on ? run->pause.who : "",
+	    run->pause.on ? run->pause.note : "");
 	if (run->pause.on || counter_read(&run->meter->runs) > 0) {
 		struct logline line = relay_health_log(run, event);
 		if (run->pause.on)
@@ -448,6 +451,8 @@ relay_run_free(struct relay_run **run)
 	stop(r);
 	pause_stop(&r->pause);
 	turn_stop(&r->turn);
+	relay_meter_say(r->meter, "");
+	relay_meter_pause(r->meter, 0, "", "");
 	timer_clear(&r->look);
 	task_cancel(&r->settle);
 	conf_unref(&r->conf);

@@ -259,4 +259,8 @@ EVENT(relay_paused, WARN, "this relay is paused on all gateways: nothing is "
 	"brought until an operator resumes it")
 EVENT(relay_resumed, INFO, "this relay is not paused any more, and goes on "
 	"where it stands")
+EVENT(operator_relay, WARN, "an operator has paused or resumed this relay, for "
+	"all gateways")
+EVENT(operator_relay_unsure, WARN, "Redis did not reply to an operator's word "
+	"about this relay: look whether it is paused, and say it again")
 EVENT(fatal, ERROR, "")

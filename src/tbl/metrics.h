@@ -72,6 +72,14 @@ METRIC(RESULTS, counter, "onceproxy_results_total",
     "Results that were put, by source.")
 METRIC(BROKER_UP, gauge, "onceproxy_broker_up",
     "1 while all of this gateway's sources reach their broker, otherwise 0.")
+METRIC(RELAY_EVENTS, counter, "onceproxy_relay_events_total",
+    "Events that were brought, by relay.")
+METRIC(RELAY_LAG, gauge, "onceproxy_relay_lag",
+    "Events still to be brought, of each relay that this gateway runs.")
+METRIC(RELAY_LOST, counter, "onceproxy_relay_lost_total",
+    "Events that were gone before they could be brought, by relay.")
+METRIC(RELAY_UP, gauge, "onceproxy_relay_up",
+    "1 while events can be brought, of each relay that this gateway runs.")
 METRIC(BUILD_INFO, gauge, "onceproxy_build_info",
     "Always 1; the version is a label.")
 METRIC(CPU_SECONDS, counter, "process_cpu_seconds_total",

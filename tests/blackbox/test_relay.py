@@ -2,14 +2,12 @@
 """Contract, sections 12 and 13: outcomes go out to a table of PostgreSQL, each
 event exactly once, in the order of each record."""
 
-import json
 import signal
 
 from once import tap
-from once.gateway import is_without
-from once.http import ask, build
+from once.gateway import is_without, write
 from once.postgres import programs
-from once.relays import NAMES, Ledger, relay, streams
+from once.relays import NAMES, Ledger, relay
 from once.tap import equal, test
 from once.upstream import answer, close_unanswered
 from once.wait import eventually
@@ -31,6 +29,14 @@ def begin(bench, reply=None, idempotency=None, redis=None, **members):
 def pay(gateway, keys):
     for key in keys:
         equal(gateway.ask(key).status, 201)
+
+
+def load(gateway, config, event):
+    """Has the gateway load that; the log's line about it."""
+    seen = len(gateway.events)
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    return gateway.wait_for_log(event, seen)
 
 
 @test
@@ -73,6 +79,132 @@ def it_goes_on_where_it_stands_after_a_restart(bench):
     ledger.wait_for(2)
     rows = ledger.rows()
     equal([row["to"] for row in rows], ["PROCESSING", "COMPLETED"])
+
+
+@test
+def routes_and_states_choose(bench):
+    upstream, config, ledger = begin(
+        bench, routes=["charges"], states=["COMPLETED", "UNKNOWN"])
+    config["routes"].insert(0, {
+        "name": "refunds", "methods": ["POST"], "path": "/v1/refunds",
+        "upstream": "api", "idempotency": {}})
+    gateway = bench.serve(config)
+    pay(gateway, ["a"])
+    equal(gateway.ask("b", target="/v1/refunds").status, 201)
+    upstream.reply = close_unanswered
+    equal(gateway.ask("c").status, 502)
+    rows = ledger.wait_whole(wanted=lambda entry: (
+        entry["route"] == "charges" and
+        entry["to"] in ("COMPLETED", "UNKNOWN")), stories=False)
+    equal(sorted(row["to"] for row in rows), ["COMPLETED", "UNKNOWN"])
+
+
+@test
+def where_it_stands_moves_also_past_what_nobody_wants(bench):
+    upstream, config, ledger = begin(bench, states=["FAILED"])
+    gateway = bench.serve(config)
+    pay(gateway, ["a", "b", "c"])
+    eventually(lambda: ledger.read() == 6, "6 entries are behind it")
+    equal(ledger.rows(), [])
+
+
+def answers(ledger):
+    return [row["answer"] for row in ledger.rows()
+            if row["to"] == "COMPLETED"]
+
+
+@test
+def an_answer_comes_with_its_completion(bench):
+    upstream, config, ledger = begin(
+        bench, answer(201, b'{"id": "ch_1"}', [("X-A", "b")]), answer=True)
+    config["store"]["encryption_keys"] = [
+        {"id": "a", "key": "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="}]
+    gateway = bench.serve(config)
+    pay(gateway, ["text"])
+    upstream.reply = answer(201, b"\x00\xff")
+    pay(gateway, ["bytes"])
+    upstream.reply = answer(201, b"z" * 900000)
+    pay(gateway, ["large"])
+    ledger.wait_whole()
+    text, raw, large = answers(ledger)
+    equal((text["status"], text["body"]), (201, '{"id": "ch_1"}'))
+    assert ["X-A", "b"] in text["headers"], text
+    equal(raw["body_base64"], "AP8=")
+    equal(len(large["body"]), 900000)
+
+
+@test
+def an_answer_that_is_no_longer_kept_is_null(bench):
+    upstream, config, ledger = begin(
+        bench, idempotency={"retention": "1s"}, answer=True)
+    relays = config.pop("relays")
+    config["store"]["events"] = {"maxlen": 1000}
+    gateway = bench.serve(config)
+    pay(gateway, ["a"])
+    gateway.stop()
+    eventually(lambda: not [name for name in bench.redis.keys()
+                            if b":r:" in name], "the record is gone")
+    config["relays"] = relays
+    bench.serve(config)
+    ledger.wait_whole()
+    equal(answers(ledger), [None])
+
+
+@test
+def a_relay_is_added_changed_and_taken_away_by_a_reload(bench):
+    upstream, config, ledger = begin(bench)
+    relays = config.pop("relays")
+    config["store"]["events"] = {"maxlen": 1000}
+    gateway = bench.serve(config)
+    pay(gateway, ["a"])
+
+    def reload(relays):
+        load(gateway, {**config, "relays": relays}, "reloaded")
+    reload(relays)
+    ledger.wait_whole()
+    other = Ledger(ledger.postgres, ledger.redis, SHARDS, "other")
+    reload({"ledger": {**relays["ledger"], "table": "other"}})
+    equal(len(other.wait_whole()), 2)
+    reload({})
+    pay(gateway, ["b"])
+    reload(relays)
+    equal(len(ledger.wait_whole()), 4)
+
+
+@test
+def the_first_relay_needs_a_start_where_there_are_no_events(bench):
+    upstream, config, ledger = begin(bench)
+    gateway = bench.serve({**config, "relays": {}})
+    line = load(gateway, config, "reload_refused")
+    assert "/relays" in str(line), line
+
+
+@test
+def a_table_that_is_there_needs_no_right_to_make_one(bench):
+    upstream, config, ledger = begin(bench)
+    gateway = bench.serve(config)
+    pay(gateway, ["a"])
+    ledger.wait_whole()
+    gateway.stop()
+    ledger.postgres(
+        "CREATE ROLE gate LOGIN; "
+        "GRANT SELECT, INSERT, UPDATE ON ledger, ledger_position TO gate; "
+        "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    config["brokers"]["shop"]["postgres"] = ledger.postgres.url.replace(
+        "postgres@", "gate@")
+    gateway = bench.serve(config)
+    pay(gateway, ["b"])
+    equal(len(ledger.wait_whole()), 4)
+
+
+@test
+def a_table_with_other_columns_is_said(bench):
+    upstream, config, ledger = begin(bench)
+    ledger.postgres("CREATE TABLE ledger (id text PRIMARY KEY)")
+    gateway = bench.serve(config)
+    line = gateway.wait_for_log("relay_down")
+    assert "key_id" in line["error"], line
+    pay(gateway, ["a"])
 
 
 if programs() is None or is_without("postgres"):

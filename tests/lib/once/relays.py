@@ -63,7 +63,17 @@ class Ledger:
         eventually(lambda: self.count() >= count,
                    f"{count} rows in {self.table}", timeout)
 
-    def wait_whole(self, timeout=PATIENCE, wanted=lambda entry: True):
+    def read(self):
+        """How many entries are behind it, of all shards."""
+        name = self.table + "_position"
+        if self.postgres(f"SELECT to_regclass('{name}')") == [""]:
+            return 0
+        return int(self.postgres(
+            f"SELECT coalesce(sum(count), 0) FROM {name} "
+            "WHERE shard >= 0")[0])
+
+    def wait_whole(self, timeout=PATIENCE, wanted=lambda entry: True,
+                   stories=True):
         """Waits until it has all entries, and says nothing else; returns its
         rows."""
         entries = {name: entry for name, entry in streams(
@@ -79,7 +89,7 @@ class Ledger:
                   [entry["id"], entry["route"], entry["from"], entry["to"],
                    int(entry["attempt"]),
                    int(entry["status"]) if "status" in entry else None])
-        for key_id, story in self.stories().items():
+        for key_id, story in self.stories().items() if stories else ():
             at = "NONE"
             for line in story:
                 before, after = line.split(" ")[0].split(">")

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Relays while something dies: gateways, Redis, PostgreSQL.  Each event is
+there exactly once all the same."""
+
+import signal
+
+from once import tap
+from once.gateway import is_without
+from once.postgres import programs
+from once.relays import Ledger, relay
+from once.tap import equal, test
+from once.wait import PATIENCE, eventually
+
+SHARDS = 4
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
+
+
+def begin(bench, redis=None, **store):
+    upstream = bench.upstream()
+    postgres = bench.postgres()
+    redis = redis or bench.own_redis(*DURABLE)
+    config = bench.config(
+        upstream, redis=redis, store={"shards": SHARDS, **store})
+    return relay(config, postgres), Ledger(postgres, redis, SHARDS)
+
+
+def named(config, name):
+    return {**config, "instance": name}
+
+
+def pay(gateway, first, count):
+    with gateway.client() as client:
+        for n in range(first, first + count):
+            equal(client.exchange(
+                fields=[("Idempotency-Key", f"k{n}"),
+                        ("Authorization", "a")], body=b"").status, 201)
+
+
+@test
+def another_gateway_takes_over_from_one_that_is_killed(bench):
+    config, ledger = begin(bench)
+    one = bench.serve(named(config, "one"))
+    one.wait_for_log("relay_begins")
+    other = bench.serve(named(config, "other"))
+    for turn in range(3):
+        task = bench.background(pay, other, 100 * turn, 100)
+        ledger.wait_for(100 * turn + 1)
+        one.kill()
+        other.wait_for_log("relay_begins", timeout=PATIENCE)
+        task.result()
+        ledger.wait_whole()
+        one, other = other, bench.serve(
+            named(config, "one" if turn % 2 == 0 else "other"))
+    pay(one, 300, 50)
+    equal(len(ledger.wait_whole()), 700)
+
+
+@test
+def another_gateway_takes_over_at_once_from_one_that_drains(bench):
+    config, ledger = begin(bench)
+    one = bench.serve(named(config, "one"))
+    one.wait_for_log("relay_begins")
+    other = bench.serve(named(config, "other"))
+    pay(other, 0, 50)
+    one.stop()
+    other.wait_for_log("relay_begins", timeout=3)
+    pay(other, 50, 50)
+    equal(len(ledger.wait_whole()), 200)
+
+
+@test
+def what_a_frozen_gateway_still_sends_moves_nothing_back(bench):
+    config, ledger = begin(bench)
+    one = bench.serve(named(config, "one"))
+    one.wait_for_log("relay_begins")
+    other = bench.serve(named(config, "other"))
+    pay(other, 0, 20)
+    ledger.wait_whole()
+    task = bench.background(pay, other, 20, 200)
+    ledger.wait_for(60)
+    one.signal(signal.SIGSTOP)
+    other.wait_for_log("relay_begins")
+    task.result()
+    ledger.wait_whole()
+    one.signal(signal.SIGCONT)
+    one.wait_for_log("relay_ends")
+    pay(other, 220, 20)
+    ledger.wait_whole()
+    equal(ledger.read(), 480)
+
+
+@test
+def postgresql_may_be_killed_and_come_back(bench):
+    config, ledger = begin(bench)
+    gateway = bench.serve(config)
+    task = bench.background(pay, gateway, 0, 600)
+    for count in (50, 150, 300):
+        ledger.wait_for(count)
+        ledger.postgres.kill()
+        gateway.wait_for_log("relay_down")
+        ledger.postgres.start()
+    task.result()
+    equal(len(ledger.wait_whole(2 * PATIENCE)), 1200)
+
+
+@test
+def postgresql_may_be_frozen(bench):
+    config, ledger = begin(bench)
+    gateway = bench.serve(config)
+    pay(gateway, 0, 20)
+    ledger.wait_whole()
+    ledger.postgres.freeze()
+    pay(gateway, 20, 20)
+    ledger.postgres.thaw()
+    equal(len(ledger.wait_whole(2 * PATIENCE)), 80)
+
+
+@test
+def sessions_that_are_ended_lose_and_repeat_nothing(bench):
+    config, ledger = begin(bench)
+    gateway = bench.serve(config)
+    task = bench.background(pay, gateway, 0, 500)
+    for count in (50, 200, 400, 600):
+        ledger.wait_for(count)
+        ledger.postgres(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name LIKE 'onceproxy%'")
+    task.result()
+    equal(len(ledger.wait_whole()), 1000)
+
+
+@test
+def redis_may_be_killed_and_come_back(bench):
+    config, ledger = begin(bench)
+    gateway = bench.serve(config)
+    for turn in range(3):
+        pay(gateway, 50 * turn, 50)
+        ledger.redis.kill()
+        ledger.redis.start()
+        eventually(lambda: gateway.ask(f"x{turn}").status == 201, "it is back")
+    pay(gateway, 150, 10)
+    ledger.wait_whole()
+
+
+@test
+def what_was_trimmed_before_it_was_read_is_counted(bench):
+    config, ledger = begin(bench, events={"maxlen": 100})
+    gateway = bench.serve(config)
+    pay(gateway, 0, 20)
+    ledger.wait_whole()
+    ledger.postgres.kill()
+    gateway.wait_for_log("relay_down")
+    pay(gateway, 20, 1200)
+    had = 2 * 1220
+    ledger.postgres.start()
+    eventually(lambda: ledger.read() == had, "it has read all", 2 * PATIENCE)
+    lost = sum(line["count"] for line in gateway.find_log("relay_lost"))
+    assert lost > 0
+    equal(ledger.count() + lost, had)
+
+
+@test
+def what_was_lost_while_no_gateway_ran_is_counted(bench):
+    config, ledger = begin(bench)
+    gateway = bench.serve(config)
+    pay(gateway, 0, 20)
+    ledger.wait_whole()
+    eventually(lambda: ledger.read() == 40, "it stands behind all")
+    gateway.stop()
+    relays = config.pop("relays")
+    gateway = bench.serve({**config, "store": {
+        **config["store"], "events": {"maxlen": 100}}})
+    pay(gateway, 20, 600)
+    gateway.stop()
+    config["relays"] = relays
+    gateway = bench.serve(config)
+    eventually(lambda: ledger.read() == 1240, "it has read all")
+    lost = sum(line["count"] for line in gateway.find_log("relay_lost"))
+    assert lost > 0
+    equal(ledger.count() + lost, 1240)
+
+
+@test
+def a_stream_that_was_deleted_is_said_and_read_anew(bench):
+    config, ledger = begin(bench)
+    gateway = bench.serve(config)
+    pay(gateway, 0, 40)
+    ledger.wait_whole()
+    for shard in range(SHARDS):
+        ledger.redis("DEL", f"onceproxy:{{{shard}}}:events")
+    gateway.wait_for_log("relay_stream_again")
+    before = ledger.count()
+    pay(gateway, 40, 40)
+    ledger.wait_for(before + 80)
+    equal(ledger.count(), before + 80)
+
+
+@test
+def a_cluster_is_read_too_while_a_master_fails(bench):
+    cluster = bench.own_cluster()
+    config, ledger = begin(bench, cluster)
+    gateway = bench.serve(config)
+    pay(gateway, 0, 100)
+    equal(len(ledger.wait_whole()), 200)
+    gateway.stop()
+    gateway = bench.serve(config)
+    pay(gateway, 100, 100)
+    equal(len(ledger.wait_whole()), 400)
+
+
+if programs() is None or is_without("postgres"):
+    print("1..0 # SKIP no PostgreSQL")
+else:
+    tap.main()
