@@ -53,12 +53,19 @@ known_json(struct admin_request *a, struct relay_meter *m)
 static json_t *
 relay_json(struct admin_request *a, const struct conf_relay *relay)
 {
+	static const char *const kinds[RELAY_KIND_COUNT_] = {
+	    [RELAY_POSTGRES] = "postgres",
+	    [RELAY_WEBHOOK] = "webhook",
+	};
 	json_t *object = json_pack("{s:s, s:s}", "name", relay->name, "kind",
-	    "postgres");
+	    kinds[relay->kind]);
 	struct relay_meter *m = meter_named(a, relay->name);
-	json_object_set_new(
-	    object, "broker", json_string(relay->broker->name));
-	json_object_set_new(object, "table", json_string(relay->table));
+	if (relay->broker != NULL)
+		json_object_set_new(
+		    object, "broker", json_string(relay->broker->name));
+	if (relay->table != NULL)
+		json_object_set_new(
+		    object, "table", json_string(relay->table));
 	json_t *known = m != NULL ? known_json(a, m) : NULL;
 	json_object_update(object, known);
 	json_decref(known);

@@ -226,6 +226,7 @@ struct conf_store {
 	int64_t wait_replicas;
 	int64_t wait_timeout_ms;
 	int64_t events_maxlen; /* 0: no events */
+	bool events_refuse;    /* overflow: "refuse" */
 	char *secret;          /* NULL: none; of base/secret.h */
 	bool allow_eviction;
 	bool compression; /* zstd */

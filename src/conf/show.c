@@ -390,6 +390,7 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_SIZE] = show_size,
     [TYPE_CHOICE] = show_choice,
     [TYPE_TOGGLE] = show_toggle,
+    [TYPE_OVERFLOW] = show_messages_overflow,
     [TYPE_TEXT] = show_text,
     [TYPE_SECRET] = show_secret,
     [TYPE_PLAIN_NAME] = show_text,

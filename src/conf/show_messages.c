@@ -160,3 +160,13 @@ show_messages_only_word(
 	return *(const bool *)field ? show_taken(words_at(option->words, 0))
 				    : NULL;
 }
+
+json_t *
+show_messages_overflow(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf *conf = base;
+	return conf->store.events_maxlen > 0
+	    ? show_taken(words_at(option->words, *(const bool *)field))
+	    : NULL;
+}

@@ -17,6 +17,8 @@ TYPE(CHOICE, unsigned, choice_parse, value_clear_nothing,
 	{"$ref": "#/$defs/string"})
 TYPE(TOGGLE, bool, choice_parse_toggle, value_clear_nothing,
 	{"$ref": "#/$defs/string"})
+TYPE(OVERFLOW, bool, choice_parse_toggle, value_clear_nothing,
+	{"$ref": "#/$defs/string"})
 TYPE(TEXT, char *, text_parse, text_clear, {"$ref": "#/$defs/string"})
 TYPE(SECRET, char *, secret_value_parse, secret_value_clear,
 	{"$ref": "#/$defs/string"})

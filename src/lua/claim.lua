@@ -23,7 +23,7 @@
 --       lease-left-ms; UNKNOWN reason settle-left-ms; COMPLETED record (brief),
 --       or its head and its answer's status;
 --       FAILED; MISMATCH; BROKEN; STALE version (newer_only); BUSY
---       lease-left-ms record-name (serialize).
+--       lease-left-ms record-name (serialize); FULL (events wait for relays).
 --
 -- There is no "#!lua" line on purpose.  With one, a full Redis would refuse the
 -- script as a whole, replays included; without one it refuses the first write:
@@ -138,6 +138,8 @@ if r == nil or r.state == 'R' then
 		return answer('REFUSED', r)
 	elseif stale then
 		return answer('STALE', r, stale)
+	elseif overflows() then
+		return answer('FULL', r)
 	end
 	r = r or {attempt = '000000', tries = '000000', mark = '\n'}
 	r.created, r.before, r.rest = stamp, '', ''
@@ -187,7 +189,7 @@ local left = settle and
 if policy == 'execute' and was_put_back(r, owner, '000000') then
 	return did_not_happen()
 elseif policy == 'retry' and not stale then
-	return execute(true)
+	return not unsafe and overflows() and answer('FULL', r) or execute(true)
 elseif settle and left <= 0 and caution < '4' and
     (r.question or question) == question then
 	-- The attempt stays the one that is asked about, and keeps its number:

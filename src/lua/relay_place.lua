@@ -4,8 +4,9 @@
 -- remember it, and to know what may be trimmed.
 -- KEYS: hashes, one for each shard, all of one slot: a relay's name leads to
 --       "TURN PLACE"
--- ARGV: 1 act (get, put), 2 the relay; of put 3 the number of its turn, then of
---       each key its place
+-- ARGV: 1 act (get, put, keep), 2 the relay; of put 3 the number of its turn,
+--       then of each key its place; of keep, from 2 on, the relays that there
+--       are: of others nothing is kept
 -- Answers: DONE, of get with the place in each, or ""; of put FENCED, where
 --       a later turn has put its own.
 
@@ -19,10 +20,24 @@ local function read(key)
 	    '^(%d+) (.*)$')
 end
 
+local function keep(key)
+	local known = {}
+	for i = 2, #ARGV - 1 do
+		known[ARGV[i]] = true
+	end
+	for _, name in ipairs(redis.call('HKEYS', key)) do
+		if not known[name] then
+			redis.call('HDEL', key, name)
+		end
+	end
+end
+
 for i, key in ipairs(KEYS) do
 	if act == 'get' then
 		local _, place = read(key)
 		reply[#reply + 1] = place or ''
+	elseif act == 'keep' then
+		keep(key)
 	elseif (tonumber((read(key))) or 0) > turn then
 		return {'FENCED', 0, now, call}
 	else

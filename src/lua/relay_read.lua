@@ -8,10 +8,12 @@
 --       stream, and Redis' words follow instead of the last entry), how many it
 --       ever had, its last entry's id, how many entries follow; and of each of
 --       those its id, the number of words in it, and these (name, value, ...).
+--       Streams behind the one that took the last room are missing.
 
 -- include clock.lua
 
 local room = tonumber(ARGV[1])
+local looks = room == 0
 local reply = {'DONE', 0, now, call}
 
 local function add(word)
@@ -31,6 +33,9 @@ local function members_of(info)
 end
 
 for i, key in ipairs(KEYS) do
+	if room == 0 and not looks then
+		break
+	end
 	local info = redis.pcall('XINFO', 'STREAM', key)
 	local is = members_of(info)
 	local entries = {}

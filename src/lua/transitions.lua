@@ -27,7 +27,9 @@
 -- KEYS: the record, its shard's open leases, its shard's held records (UNKNOWN
 -- and FAILED); and where events are written, the stream of all changes of state
 -- and the stream of changes to UNKNOWN and FAILED.  The script's last
--- argument but one is then the length to which both are trimmed (about).
+-- argument but one is then the length to which both are trimmed (about).  Where
+-- there is a sixth key, it says where relays stand (relay_place.lua), and what
+-- one of them has not brought is not trimmed from the first.
 
 local NOBODY = '----------------------'
 local NOTES = {'asked', 'since', 'back', 'before', 'question', 'entity',
@@ -122,6 +124,39 @@ local NAMES = {P = 'PROCESSING', C = 'COMPLETED', U = 'UNKNOWN', F = 'FAILED'}
 -- Redis' error, where it took the step but not its event.
 local untold
 
+-- A stream is trimmed by whole nodes of so many entries.
+local NODE = 100
+
+-- How many events the slowest relay has not brought; those of a relay that does
+-- not know yet are all.
+local function not_brought()
+	local added, least
+	local info = redis.call('XINFO', 'STREAM', KEYS[4])
+	for i = 1, #info, 2 do
+		if info[i] == 'entries-added' then
+			added = info[i + 1]
+		end
+	end
+	for _, place in ipairs(redis.call('HVALS', KEYS[6])) do
+		local count = tonumber(string.match(place, ' (%d+)$')) or 0
+		least = math.min(count, least or count)
+	end
+	return added - (least or added)
+end
+
+-- Whether the stream is longer than it should be; it is trimmed to maxlen where
+-- relays have all that is dropped then.
+local function overflows()
+	local maxlen = tonumber(ARGV[#ARGV - 1])
+	if not KEYS[6] or redis.call('XLEN', KEYS[4]) < maxlen + NODE then
+		return false
+	elseif not_brought() > maxlen then
+		return true
+	end
+	redis.call('XTRIM', KEYS[4], 'MAXLEN', '~', maxlen)
+	return false
+end
+
 local function tell_one(r, from, to, attempt)
 	from, to = NAMES[from] or 'NONE', NAMES[to] or 'NONE'
 	if from == to then
@@ -135,10 +170,22 @@ local function tell_one(r, from, to, attempt)
 		entry[#entry + 1] = 'status'
 		entry[#entry + 1] = r.status
 	end
-	for i = 4, (to == 'UNKNOWN' or to == 'FAILED') and 5 or 4 do
-		entry[2] = KEYS[i]
+	if to == 'UNKNOWN' or to == 'FAILED' then
+		entry[2] = KEYS[5]
 		local done = redis.pcall(unpack(entry))
 		untold = type(done) == 'table' and done.err and done or untold
+		entry[2] = KEYS[4]
+	end
+	if KEYS[6] then
+		-- Not trimmed here: MAXLEN, '~' and the length go.
+		for _ = 1, 3 do
+			table.remove(entry, 3)
+		end
+	end
+	local done = redis.pcall(unpack(entry))
+	untold = type(done) == 'table' and done.err and done or untold
+	if KEYS[6] then
+		pcall(overflows) -- the step is done, whatever comes of this
 	end
 end
 

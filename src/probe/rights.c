@@ -43,7 +43,12 @@ rights_needed(const struct conf *conf, const struct right *right)
 	case RIGHT_WITH_ORDER:
 		return has_parked_lanes(conf);
 	case RIGHT_WITH_RELAYS:
-		return conf->n_relays > 0;
+		return conf->n_relays > 0 ||
+		    (conf->store.events_maxlen > 0 &&
+			conf->store.events_refuse);
+	case RIGHT_WITH_REFUSAL:
+		return conf->store.events_maxlen > 0 &&
+		    conf->store.events_refuse;
 	case RIGHT_ALWAYS:
 		break;
 	}

@@ -22,6 +22,7 @@ struct right {
 		RIGHT_WITH_CLUSTER,
 		RIGHT_WITH_ORDER,
 		RIGHT_WITH_RELAYS,
+		RIGHT_WITH_REFUSAL,
 	} when;
 };
 

@@ -264,3 +264,20 @@ relay_place_stop(struct relay_place *place)
 	free(place->calls);
 	*place = (struct relay_place){0};
 }
+
+void
+relay_place_keep(struct store *store, const struct conf *conf)
+{
+	unsigned shards = (unsigned)store->conf->store.shards;
+	unsigned each = together(store);
+	for (unsigned first = 0; first < shards; first += each) {
+		unsigned n = shards - first < each ? shards - first : each;
+		struct store_call *call =
+		    place_call(store, first, n, 1 + conf->n_relays);
+		resp_arg(&call->args, SPAN("keep"));
+		for (size_t i = 0; i < conf->n_relays; i++)
+			resp_arg(&call->args, span_str(conf->relays[i].name));
+		call->done = on_nothing;
+		call_start(call);
+	}
+}

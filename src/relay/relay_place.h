@@ -48,3 +48,9 @@ void relay_place_load(struct relay_place *place);
 /* The relay stands there now; to be saved soon. */
 void relay_place_move(
     struct relay_place *place, const struct relay_mark *mark);
+/*
+ * Forgets where relays stood that the configuration does not have: nothing is
+ * kept for them any more.  What Redis does not hear of this the next start says
+ * again.
+ */
+void relay_place_keep(struct store *store, const struct conf *conf);

@@ -274,13 +274,15 @@ begin_turn(struct relay_run *run)
 {
 	struct worker *w = run->worker;
 	bool keeps = kind_of(run->relay)->keeps_place;
+	/* Claims may be refused for what Redis has not heard of yet. */
+	bool soon = !keeps || w->conf->store.events_refuse;
 	const struct relay_place_events events = {
 	    places_loaded, on_fenced, run};
 	if (run->place.store != NULL || !turn_is_held(&run->turn) ||
 	    run->draining || !origin_has_id(store_origin(w->store)))
 		return;
 	relay_place_start(&run->place, w->store, w->loop, run->relay->name,
-	    turn_number(&run->turn), keeps ? SAVE_MS : SAVE_SOON_MS, &events);
+	    turn_number(&run->turn), soon ? SAVE_SOON_MS : SAVE_MS, &events);
 	if (keeps)
 		open_target(run);
 	else

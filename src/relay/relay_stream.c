@@ -11,7 +11,7 @@
 
 enum {
 	TOGETHER_MAX = 64,  /* shards in a call, but on a cluster */
-	READ_MAX = 250,     /* entries: a call holds Redis up for a moment */
+	READ_MAX = 200,     /* entries: a call holds Redis up for a moment */
 	SOON_MS = 20,       /* there was something a moment ago */
 	RARELY_MS = 500,    /* there has been nothing for a while */
 	WORDS_MAX = 1000,   /* of an entry; ours have a dozen or two */
@@ -21,6 +21,7 @@ enum {
 struct relay_group {
 	struct relay_stream *stream; /* NULL: it was stopped */
 	unsigned first, count;
+	unsigned turn; /* how far behind the first it begins next time */
 	struct store_call *call; /* under way; NULL: none */
 	size_t asked;            /* entries, at most */
 	int64_t due_ms, wait_ms;
@@ -196,6 +197,14 @@ take_shard(struct relay_stream *stream, struct relay_shard *shard,
 	return count;
 }
 
+/* Each shard is the first one that is asked now and then. */
+static unsigned
+shard_at(const struct relay_group *group, unsigned i)
+{
+	return group->first + (group->turn + i) % group->count;
+}
+
+/* A shard that is missing at the end was not asked. */
 static int64_t
 read_all(struct relay_group *group, const struct call_reply *reply)
 {
@@ -203,9 +212,10 @@ read_all(struct relay_group *group, const struct call_reply *reply)
 	struct words words = {reply, 0};
 	int64_t total = 0;
 	stream->trouble[0] = '\0';
-	for (unsigned i = 0; i < group->count; i++) {
+	for (unsigned i = 0;
+	     i < group->count && words.at < reply->n_extra; i++) {
 		int64_t count = take_shard(
-		    stream, &stream->shards[group->first + i], &words);
+		    stream, &stream->shards[shard_at(group, i)], &words);
 		if (count < 0) {
 			snprintf(stream->trouble, sizeof stream->trouble,
 			    "Redis answers what no Redis would answer.");
@@ -259,6 +269,7 @@ on_read(struct store_call *call, enum call_end how, int error,
 		snprintf(stream->trouble, sizeof stream->trouble,
 		    "The store's Redis cannot be reached.");
 	stream->room += group->asked - (size_t)taken;
+	group->turn++;
 	wait_for(group, (size_t)taken);
 	set_timer(stream);
 	stream->events.settled(stream->events.arg);
@@ -284,11 +295,11 @@ ask_group(struct relay_group *group)
 	stream->room -= group->asked;
 	resp_number(&call->args, group->count);
 	for (unsigned i = 0; i < group->count; i++)
-		redis_keys_index(&call->args, store->conf, group->first + i,
-		    "events");
+		redis_keys_index(&call->args, store->conf,
+		    shard_at(group, i), "events");
 	resp_number(&call->args, (int64_t)group->asked);
 	for (unsigned i = 0; i < group->count; i++)
-		arg_mark(call, &stream->shards[group->first + i].mark);
+		arg_mark(call, &stream->shards[shard_at(group, i)].mark);
 	group->call = call;
 	call->done = on_read;
 	call->arg = group;

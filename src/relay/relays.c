@@ -47,6 +47,19 @@ begin_relay(struct relays *all, const struct conf *conf,
 	all->first = r;
 }
 
+/*
+ * Where claims are refused for the sake of relays, one that is gone must not be
+ * waited for.  One worker says so.
+ */
+static void
+forget_others(const struct relays *all)
+{
+	const struct worker *w = all->worker;
+	if (w->index == 0 && w->conf->store.events_refuse &&
+	    w->conf->store.events_maxlen > 0)
+		relay_place_keep(w->store, w->generation->conf);
+}
+
 /* Those that are configured and not here, as far as they have drained. */
 static void
 begin_missing(struct relays *all)
@@ -120,6 +133,7 @@ relays_begin(struct worker *worker)
 	struct relays *all = mem_zero(sizeof *all);
 	all->part.kind = &relays_kind;
 	all->worker = worker;
+	forget_others(all);
 	begin_missing(all);
 	return &all->part;
 }
@@ -154,6 +168,7 @@ relays_reload(struct worker_part *part, struct generation *generation)
 		else
 			leave(all, at);
 	}
+	forget_others(all);
 	begin_missing(all);
 }
 

@@ -168,6 +168,8 @@ decided(struct delivery *d)
 		return meet(d, FOUND_MISMATCH);
 	case VERDICT_STALE:
 		return meet(d, FOUND_STALE);
+	case VERDICT_FULL:
+		return without_store(d, "Too many events wait for relays.");
 	case VERDICT_BROKEN:
 	case VERDICT_LATE:
 	case VERDICT_REFUSED:

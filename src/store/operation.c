@@ -36,7 +36,8 @@ operation_call_sized(struct store *store, enum script script,
 	const struct conf *conf = store->conf;
 	unsigned shard = redis_keys_shard(conf, key_id);
 	bool tells = conf->store.events_maxlen > 0;
-	size_t n_keys = tells ? 5 : 3;
+	bool refuses = tells && conf->store.events_refuse;
+	size_t n_keys = refuses ? 6 : tells ? 5 : 3;
 	struct store_call *call =
 	    call_new_sized(
 	    store, shard, script, 1 + n_keys + n_argv, size);
@@ -50,6 +51,8 @@ operation_call_sized(struct store *store, enum script script,
 		redis_keys_index(&call->args, conf, shard, "events");
 		redis_keys_index(&call->args, conf, shard, "dead");
 	}
+	if (refuses)
+		redis_keys_index(&call->args, conf, shard, "relayed");
 	return call;
 }
 

@@ -162,6 +162,12 @@ OPT(ROOT, "store.events.maxlen", COUNT, store.events_maxlen,
 	"Each change of state is added to a stream of its shard, in the same "
 	"atomic step; beyond about this many entries, the oldest are dropped.",
 	REQUIRED)
+OPT(ROOT, "store.events.overflow", OVERFLOW, store.events_refuse,
+	WORDS("drop refuse"), RESTART,
+	"What happens beyond maxlen to events that a relay has not brought: "
+	"\"drop\" counts them as lost; \"refuse\" keeps them, and new claims "
+	"get 503 (overloaded) until it has.",
+	"drop")
 OPT(ROOT, "store.secret", SECRET, store.secret, ANY, RESTART,
 	"The key for the hash that names records; it must be the same on all "
 	"gateways.",

@@ -43,7 +43,8 @@ OUTCOME(STORE_DOWN, "store-down", "503 or 500: Redis or the journal could not "
 	"yet, so it was not given out.")
 OUTCOME(PASSED, "passed", "Passed through without a key.")
 OUTCOME(NO_ROUTE, "no-route", "404: no route serves this path and method.")
-OUTCOME(OVERLOADED, "overloaded", "503: no memory was left for bodies.")
+OUTCOME(OVERLOADED, "overloaded", "503: no memory was left for bodies, "
+	"or the events that wait for relays are too many.")
 OUTCOME(DRAINING, "draining", "503: the gateway is about to shut down.")
 OUTCOME(BAD_REQUEST, "bad-request", "400 or similar: the request was not "
 	"well-formed; also where the client left, or was too slow (408), "

@@ -107,6 +107,10 @@ PROBLEM(OVERLOADED, 503, "overloaded", SAME_KEY, 1,
 	"The gateway is overloaded",
 	"The gateway's memory for requests in flight is used up. Nothing was "
 	"forwarded; send the request again.")
+PROBLEM(EVENTS_FULL, 503, "overloaded", SAME_KEY, 1,
+	"The gateway is overloaded",
+	"As many events as there may be wait to be relayed. Nothing was "
+	"forwarded; send the request again.")
 PROBLEM(ANSWER_NO_MEMORY, 503, "overloaded", SAME_KEY, 1,
 	"The gateway is overloaded",
 	"The request was executed, and its stored answer does not fit into the "

@@ -7,8 +7,8 @@
  *   when     ALWAYS, WITH_DB (store.redis names a database), WITH_EVENTS,
  *            WITH_SCRIPT or WITH_FUNCTION (store.scripting), WITH_REPLICAS
  *            (store.wait_replicas), WITH_CLUSTER, WITH_ORDER (a source
- *            whose messages follow a dead letter of their order), or
- *            WITH_RELAYS
+ *            whose messages follow a dead letter of their order), WITH_RELAYS,
+ *            or WITH_REFUSAL (store.events.overflow)
  *   probe    a command that changes nothing and needs this right: @key stands
  *            for a key that never exists, @channel for the channel of changes,
  *            @pattern for all of those, @db for the database, @nothing for an
@@ -37,6 +37,12 @@ RIGHT("function|load", WITH_FUNCTION, "FUNCTION LOAD @nothing",
 RIGHT("get", ALWAYS, "GET @key", "to read a record")
 RIGHT("getrange", ALWAYS, "GETRANGE @key 0 0", "to read a record's head")
 RIGHT("hget", WITH_RELAYS, "HGET @key -", "to read where a relay stands")
+RIGHT("hdel", WITH_REFUSAL, "HDEL @key -",
+	"to forget where a relay stood that is no longer configured")
+RIGHT("hkeys", WITH_REFUSAL, "HKEYS @key", "likewise")
+RIGHT("hvals", WITH_REFUSAL, "HVALS @key",
+	"to notice that relays have not brought what store.events.overflow "
+	"keeps for them")
 RIGHT("hset", WITH_RELAYS, "HSET @key", "to remember where a relay stands")
 RIGHT("info", ALWAYS, "INFO server",
 	"to notice eviction, a change of role and restarts")
@@ -60,8 +66,11 @@ RIGHT("xadd", WITH_EVENTS, "XADD @key NOMKSTREAM * id -",
 	"to write store.events")
 RIGHT("xinfo|stream", WITH_RELAYS, "XINFO STREAM @key",
 	"to notice events that were lost before a relay had them")
+RIGHT("xlen", WITH_REFUSAL, "XLEN @key", "to count events")
 RIGHT("xrange", WITH_RELAYS, "XRANGE @key - + COUNT 0",
 	"to read the events that relays bring")
+RIGHT("xtrim", WITH_REFUSAL, "XTRIM @key MAXLEN 0",
+	"to drop events that all relays have brought")
 RIGHT("zadd", ALWAYS, "ZADD @key XX 0 -", "to index a record")
 RIGHT("zcard", WITH_ORDER, "ZCARD @key", "to count what is parked")
 RIGHT("zrange", ALWAYS, "ZRANGE @key 0 0", "to read an index")

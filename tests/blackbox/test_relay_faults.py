@@ -207,6 +207,50 @@ def a_cluster_is_read_too_while_a_master_fails(bench):
     pay(gateway, 100, 100)
     equal(len(ledger.wait_whole()), 400)
 
+@test
+def with_refuse_nothing_is_dropped_and_new_claims_wait(bench):
+    config, ledger = begin(
+        bench, shards=1, events={"maxlen": 1000, "overflow": "refuse"})
+    gateway = bench.serve(config)
+    gateway.wait_for_log("relay_up")
+    pay(gateway, 0, 1000)  # the stream is trimmed behind the relay
+    ledger.wait_for(2000)
+    assert ledger.redis("XLEN", "onceproxy:{0}:events") <= 1300
+    ledger.postgres.kill()
+    gateway.wait_for_log("relay_down")
+    paid = 0
+    while True:
+        got = gateway.ask(f"more-{paid}")
+        if got.status != 201:
+            break
+        paid += 1
+        assert paid < 1000
+    equal((got.status, got.problem), (503, "overloaded"))
+    # A replay is no new claim, and neither is the end of what has begun.
+    assert gateway.ask("more-0").replayed
+    ledger.postgres.start()
+    eventually(lambda: gateway.ask("last").status == 201, "it goes on")
+    ledger.wait_for(2000 + 2 * paid + 2)
+    equal(gateway.find_log("relay_lost"), [])
+    equal(ledger.count(), 2000 + 2 * paid + 2)
+
+
+@test
+def a_relay_that_was_taken_away_is_not_waited_for(bench):
+    config, ledger = begin(
+        bench, shards=1, events={"maxlen": 100, "overflow": "refuse"})
+    gateway = bench.serve(config)
+    gateway.wait_for_log("relay_up")
+    pay(gateway, 0, 10)
+    ledger.wait_for(20)
+    gateway.stop()
+    gateway = bench.serve({**config, "relays": {}})
+    eventually(lambda: not ledger.redis(
+        "EXISTS", "onceproxy:{0}:relayed"), "it is forgotten")
+    pay(gateway, 10, 400)
+    assert ledger.redis("XLEN", "onceproxy:{0}:events") <= 300
+
+
 
 if programs() is None or is_without("postgres"):
     print("1..0 # SKIP no PostgreSQL")
