@@ -179,10 +179,11 @@ async function look() {
 	const metrics = await ask("GET", "/metrics");
 	const up = status.json.store.state === "up";
 	const keys = up ? await askKeys() : null;
-	return {ready, status, metrics, keys, sources: await askSources()};
+	return {ready, status, metrics, keys, sources: await askSources(),
+		relays: await ask("GET", "/relays")};
 }
 
-function show({ready, status, metrics, keys, sources}) {
+function show({ready, status, metrics, keys, sources, relays}) {
 	const now = Date.now();
 	const samples = parseMetrics(metrics.text);
 	showBoard(true);
@@ -195,6 +196,7 @@ function show({ready, status, metrics, keys, sources}) {
 		showKeys(keys);
 	if (sources)
 		showSources(sources);
+	showRelays(relays);
 	if (document.body.classList.contains("stale")) {
 		document.body.classList.remove("stale");
 		say("");

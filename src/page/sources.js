@@ -220,6 +220,18 @@ const ORDERS = {
 		about: source => [make("b", {}, source.name)],
 		done: source => `${source.name} is paused.`,
 	},
+	stop: {
+		path: relay => "/relays/" + encodeURIComponent(relay.name)
+			+ "/pause",
+		about: relay => [make("b", {}, relay.name)],
+		done: relay => `${relay.name} is paused.`,
+	},
+	go: {
+		path: relay => "/relays/" + encodeURIComponent(relay.name)
+			+ "/resume",
+		about: relay => [make("b", {}, relay.name)],
+		done: relay => `${relay.name} is resumed.`,
+	},
 	resume: {
 		path: source => "/sources/" + encodeURIComponent(source.name)
 			+ "/resume",

@@ -7,8 +7,11 @@ import re
 from once import http, tap
 from once.browser import ENTER, ESCAPE, TAB, new_window
 from once.demo import source
+from once.gateway import is_without
 from once.messages import Stream
 from once.messages import source as message_source
+from once.postgres import programs
+from once.relays import relay
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered
 from once.wait import eventually
@@ -398,6 +401,46 @@ def without_sources_nothing_of_them_is_shown(bench):
     s = Stage(bench)
     s.look()
     assert not s.browser.shows("#sources-card")
+    assert not s.browser.shows("#relays-card")
+    s.calm()
+
+
+class RelayStage(Stage):
+    """A gateway with a relay, and a browser that shows its page."""
+
+    def __init__(self, bench):
+        self.upstream = bench.upstream()
+        config = relay(bench.config(self.upstream, admin=ADMIN),
+                       bench.postgres())
+        self.gateway = bench.serve(config)
+        self.address = self.gateway.ready["admin"]
+        self.browser = new_window()
+
+    def is_paused(self):
+        found, = self.send("GET", "/relays").json()["relays"]
+        return bool(found["paused"])
+
+
+@test
+def a_relay_is_shown_paused_and_resumed(bench):
+    if programs() is None or is_without("postgres"):
+        return
+    s = RelayStage(bench)
+    s.gateway.wait_for_log("relay_up")
+    s.look()
+    s.browser.wait_text("#rledger", "brings")
+    assert "postgres shop ledger" in s.browser.text("#rledger")
+    s.browser.click("#rledger .stop")
+    assert "store.events.maxlen" in s.browser.text("#stop")
+    s.browser.type("#stop [name=note]", "a move")
+    s.browser.click("#stop .do")
+    s.browser.wait_text("#said", "ledger is paused")
+    assert s.is_paused()
+    s.browser.wait_text("#rledger", "a move")
+    s.browser.click("#rledger .go")
+    s.browser.click("#go .do")
+    s.browser.wait_text("#said", "ledger is resumed")
+    assert not s.is_paused()
     s.calm()
 
 
