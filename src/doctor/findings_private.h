@@ -52,6 +52,7 @@ struct doctor {
 	struct reached *reached; /* one for each target */
 	size_t n_reached;
 	struct source_seen *sources; /* one for each source */
+	struct source_seen *relays;  /* one for each relay */
 	struct journal_survey journal;
 	int journal_error; /* an errno: it could not be looked at; or 0 */
 

@@ -290,3 +290,18 @@ FINDING(source_snapshot, WARN, doctor_sources_snapshot,
 	"table down, because something holds an old snapshot: {}",
 	"end it: a transaction that was forgotten (pg_terminate_backend), or "
 	"ROLLBACK PREPARED, or a replica that is behind")
+
+/* --- relays: doctor/doctor_relays.c --- */
+FINDING(relay_unreachable, FAIL, doctor_relays_unreachable,
+	"what the relays bring to lets us in, and takes writes",
+	"events wait, because the relay's broker does not take them: {}",
+	"start it, or correct the broker's URL, user and password; a server "
+	"that is a standby takes no writes: name the primary")
+FINDING(relay_table, FAIL, doctor_relays_table,
+	"the tables of the relays are what they make, or will be",
+	"the relay cannot write its table: {}",
+	"name another table, or rename this one: the relay then makes its own")
+FINDING(relay_rights, FAIL, doctor_relays_rights,
+	"we have the rights that the relays need",
+	"this user of the relay's broker may not: {}",
+	"have the broker's administrator say: {}")

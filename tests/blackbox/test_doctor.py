@@ -21,6 +21,7 @@ from once.messages import source as message_source
 from once.postgres import Outbox, as_user, outbox_source, programs
 from once.process import Process
 from once.rediscluster import slot_of
+from once.relays import relay
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered, refused_port
 from once.wait import eventually
@@ -1168,6 +1169,68 @@ def a_stream_of_a_cluster_is_looked_at_where_it_is(bench):
           ("/sources/s5", "what the source reads is not there: "
            "{5} is no stream"))
     patient.misses("source_rights")
+
+
+# --- a relay ---
+
+def with_relay(bench):
+    if not programs() or is_without("postgres"):
+        raise tap.Skip("no PostgreSQL, or built without it")
+    postgres = bench.postgres()
+    postgres("CREATE ROLE gate LOGIN; GRANT ALL ON SCHEMA public TO gate")
+    patient = Patient(bench)
+    relay(patient.config, postgres)
+    url = postgres.url.replace("//postgres@", "//gate@")
+    patient.config["brokers"]["shop"]["postgres"] = url
+    return patient, postgres
+
+
+@test
+def a_relay_that_is_well_is_well(bench):
+    patient, postgres = with_relay(bench)
+    for name in ("relay_unreachable", "relay_table", "relay_rights"):
+        patient.misses(name)
+    equal(postgres("SELECT to_regclass('ledger')"), [""])
+
+
+@test
+def a_relay_whose_postgresql_is_away_or_refuses_us_is_a_failure(bench):
+    patient, postgres = with_relay(bench)
+    postgres("ALTER ROLE gate NOLOGIN")
+    got = patient.finds("relay_unreachable")
+    equal(got["where"], "/relays/ledger")
+    assert "not permitted to log in" in got["words"], got
+    equal(patient.look()["relay_table"]["level"], "skip")
+    postgres.kill()
+    patient.finds("relay_unreachable")
+
+
+@test
+def a_table_that_is_not_a_relays_is_a_failure(bench):
+    patient, postgres = with_relay(bench)
+    postgres("CREATE TABLE ledger (id text PRIMARY KEY, key_id text)")
+    got = patient.finds("relay_table")
+    assert "no column route, from, to" in got["words"], got
+
+
+@test
+def a_right_that_a_relay_has_not_is_a_failure(bench):
+    patient, postgres = with_relay(bench)
+    postgres("REVOKE ALL ON SCHEMA public FROM gate, PUBLIC; "
+             "GRANT USAGE ON SCHEMA public TO gate")
+    got = patient.finds("relay_rights")
+    assert "CREATE on SCHEMA public" in got["words"], got
+    postgres(got["cure"].split("say: ")[1])
+    patient.misses("relay_rights")
+    gateway = bench.serve(patient.config)
+    gateway.wait_for_log("relay_up")
+    gateway.stop()
+    postgres("REASSIGN OWNED BY gate TO postgres")
+    got = patient.finds("relay_rights")
+    for words in ('INSERT on "ledger"', 'UPDATE on "ledger_position"'):
+        assert words in got["words"], got
+    postgres(got["cure"].split("say: ")[1])
+    patient.misses("relay_rights")
 
 
 # --- an outbox ---
