@@ -2,10 +2,11 @@
 """Contract, sections 12 and 13: outcomes go out to a table of PostgreSQL, each
 event exactly once, in the order of each record."""
 
+import json
 import signal
 
 from once import tap
-from once.gateway import is_without, write
+from once.gateway import command, is_without, write
 from once.postgres import programs
 from once.relays import NAMES, Ledger, relay
 from once.tap import equal, test
@@ -205,6 +206,28 @@ def a_table_with_other_columns_is_said(bench):
     line = gateway.wait_for_log("relay_down")
     assert "key_id" in line["error"], line
     pay(gateway, ["a"])
+
+@test
+def a_user_with_the_line_of_acl_may_do_all_that_relays_need(bench):
+    redis = bench.own_redis()
+    upstream, config, ledger = begin(bench, redis=redis, answer=True)
+    config["store"] = {**config["store"], "user": "gate", "password": "pw",
+                       "events": {"maxlen": 100, "overflow": "refuse"}}
+    config["store"]["shards"] = 1
+    ledger.shards = 1
+    file = bench.file(json.dumps(config).encode())
+    rules = command("doctor", "-c", file, "--acl").stdout.split()
+    redis("ACL", "SETUSER", "gate", "on", ">pw",
+          *[rule for rule in rules if rule[0] in "~&+"])
+    gateway = bench.serve(config)
+    gateway.wait_for_log("relay_up")
+    for turn in range(4):
+        pay(gateway, [f"{turn}-{n}" for n in range(40)])
+        ledger.wait_for(80 * (turn + 1))
+    eventually(lambda: redis("EXISTS", "onceproxy:{0}:relayed"), "it is there")
+    assert redis("XLEN", "onceproxy:{0}:events") < 320
+    equal([line for line in gateway.find_log("store_refused")], [])
+    equal([line for line in gateway.find_log("event_lost")], [])
 
 
 if programs() is None or is_without("postgres"):
