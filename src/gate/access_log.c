@@ -36,17 +36,33 @@ log_exhausted(const struct request *r)
 	log_end(&line);
 }
 
+static bool
+is_due(int64_t *logged_us)
+{
+	int64_t now_us = clock_us();
+	if (*logged_us != 0 && now_us - *logged_us < FULL_EVERY_US)
+		return false;
+	*logged_us = now_us;
+	return true;
+}
+
 static void
 log_memory_full(struct worker *w)
 {
-	int64_t now_us = clock_us();
-	if (w->full_logged_us != 0 &&
-	    now_us - w->full_logged_us < FULL_EVERY_US)
+	if (!is_due(&w->full_logged_us))
 		return;
-	w->full_logged_us = now_us;
 	struct logline line = log_begin(EV_memory_full);
 	log_int(&line, "in_flight_bytes",
 	    (int64_t)atomic_load(&w->budget->used));
+	log_end(&line);
+}
+
+static void
+log_events_full(struct worker *w)
+{
+	if (!is_due(&w->events_full_logged_us))
+		return;
+	struct logline line = log_begin(EV_events_full);
 	log_end(&line);
 }
 
@@ -55,6 +71,8 @@ access_log_rare(const struct request *r)
 {
 	if (r->c.outcome == OUTCOME_EXHAUSTED)
 		log_exhausted(r);
+	else if (r->c.problem == PROBLEM_EVENTS_FULL)
+		log_events_full(r->c.worker);
 	else if (r->c.outcome == OUTCOME_OVERLOADED)
 		log_memory_full(r->c.worker);
 }

@@ -47,6 +47,7 @@ struct worker {
 
 	bool draining;
 	int64_t full_logged_us; /* when memory_full was last in the log */
+	int64_t events_full_logged_us; /* the same of events_full */
 	bool over; /* drain_timeout is: nothing new is sent any more */
 	struct timer drain;
 	struct hook drained;

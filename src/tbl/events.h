@@ -167,6 +167,11 @@ EVENT(connections_full, WARN, "this many new connections were answered 503 "
 EVENT(memory_full, WARN, "the memory for requests in flight is used up, and "
 	"clients get 503 (overloaded): raise limits.in_flight_bytes, or find "
 	"out who sends such large requests; logged at most once a second")
+EVENT(events_full, ERROR, "a stream of events has store.events.maxlen entries "
+	"that a relay has not brought yet, and store.events.overflow is "
+	"refuse, so new keys get 503 (overloaded): see which relay is behind "
+	"and why (GET /relays), or give the stream a greater maxlen; logged "
+	"at most once a second")
 EVENT(answer_unread, WARN, "the memory for requests in flight was used up "
 	"until the upstream's timeout was over, so its answer was not read, "
 	"and only the status counted: raise limits.in_flight_bytes, or find "

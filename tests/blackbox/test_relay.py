@@ -222,7 +222,10 @@ def a_user_with_the_line_of_acl_may_do_all_that_relays_need(bench):
     gateway = bench.serve(config)
     gateway.wait_for_log("relay_up")
     for turn in range(4):
-        pay(gateway, [f"{turn}-{n}" for n in range(40)])
+        # How far the relay is, is heard a moment after its rows are there.
+        for n in range(40):
+            eventually(lambda: gateway.ask(f"{turn}-{n}").status == 201,
+                       "relays have brought what there is")
         ledger.wait_for(80 * (turn + 1))
     eventually(lambda: redis("EXISTS", "onceproxy:{0}:relayed"), "it is there")
     assert redis("XLEN", "onceproxy:{0}:events") < 320
