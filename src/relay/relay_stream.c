@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/digits.h"
+#include "base/error.h"
 #include "base/mem.h"
 #include "loop/loop.h"
 #include "record/redis_keys.h"
@@ -256,7 +257,6 @@ on_read(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	struct relay_group *group = call->arg;
-	(void)error;
 	if (group == NULL)
 		return;
 	struct relay_stream *stream = group->stream;
@@ -267,7 +267,7 @@ on_read(struct store_call *call, enum call_end how, int error,
 		taken = read_all(group, reply);
 	else
 		snprintf(stream->trouble, sizeof stream->trouble,
-		    "The store's Redis cannot be reached.");
+		    "the store: %s", error_message(error));
 	stream->room += group->asked - (size_t)taken;
 	group->turn++;
 	wait_for(group, (size_t)taken);

@@ -122,7 +122,7 @@ def an_answer_comes_with_its_completion(bench):
         {"id": "a", "key": "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="}]
     gateway = bench.serve(config)
     pay(gateway, ["text"])
-    upstream.reply = answer(201, b"\x00\xff")
+    upstream.reply = answer(201, b"\x00\xff", [("X-L", "\u00e9\t")])
     pay(gateway, ["bytes"])
     upstream.reply = answer(201, b"z" * 900000)
     pay(gateway, ["large"])
@@ -131,6 +131,7 @@ def an_answer_comes_with_its_completion(bench):
     equal((text["status"], text["body"]), (201, '{"id": "ch_1"}'))
     assert ["X-A", "b"] in text["headers"], text
     equal(raw["body_base64"], "AP8=")
+    assert ["X-L", "\u00e9"] in raw["headers"], raw
     equal(len(large["body"]), 900000)
 
 

@@ -2,6 +2,7 @@
 """Relays while something dies: gateways, Redis, PostgreSQL.  Each event is
 there exactly once all the same."""
 
+import os
 import signal
 
 from once import tap
@@ -115,10 +116,32 @@ def postgresql_may_be_frozen(bench):
     gateway = bench.serve(config)
     pay(gateway, 0, 20)
     ledger.wait_whole()
+    pid, = ledger.sessions()
     ledger.postgres.freeze()
+    os.kill(pid, signal.SIGSTOP)
     pay(gateway, 20, 20)
+    line = gateway.wait_for_log("relay_down")
+    assert "does not answer" in line["error"], line
+    os.kill(pid, signal.SIGCONT)
     ledger.postgres.thaw()
     equal(len(ledger.wait_whole(2 * PATIENCE)), 80)
+
+
+@test
+def a_session_that_hangs_holds_up_the_next_one_only_for_a_while(bench):
+    """Frozen in its transaction it holds the lock on the turn."""
+    config, ledger = begin(bench)
+    gateway = bench.serve(config)
+    task = bench.background(pay, gateway, 0, 300)
+    ledger.wait_for(100)
+    pid, = ledger.sessions()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        task.result()
+        gateway.wait_for_log("relay_down")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    equal(len(ledger.wait_whole(2 * PATIENCE)), 600)
 
 
 @test
@@ -184,6 +207,19 @@ def what_was_lost_while_no_gateway_ran_is_counted(bench):
     lost = sum(line["count"] for line in gateway.find_log("relay_lost"))
     assert lost > 0
     equal(ledger.count() + lost, 1240)
+
+
+@test
+def what_is_no_stream_is_said_and_the_others_are_read(bench):
+    config, ledger = begin(bench)
+    ledger.redis("SET", "onceproxy:{0}:events", "x")
+    gateway = bench.serve(config)
+    line = gateway.wait_for_log("relay_down")
+    assert "shard 0" in line["error"] and "WRONGTYPE" in line["error"], line
+    pay(gateway, 0, 40)
+    ledger.wait_for(40)
+    ledger.redis("DEL", "onceproxy:{0}:events")
+    gateway.wait_for_log("relay_up")
 
 
 @test

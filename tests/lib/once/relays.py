@@ -63,6 +63,12 @@ class Ledger:
         eventually(lambda: self.count() >= count,
                    f"{count} rows in {self.table}", timeout)
 
+    def sessions(self):
+        """The processes of PostgreSQL that serve a gateway."""
+        return [int(pid) for pid in self.postgres(
+            "SELECT pid FROM pg_stat_activity "
+            "WHERE application_name LIKE 'onceproxy%'")]
+
     def read(self):
         """How many entries are behind it, of all shards."""
         name = self.table + "_position"
