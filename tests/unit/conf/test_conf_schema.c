@@ -34,6 +34,9 @@ static const struct {
     [GROUP_SOURCE] = {"source", "/sources/s",
 	TRY_FILE("'brokers':{'b':{'redis':'redis://h'}},"
 		 "'sources':{'s':{%s}}")},
+    [GROUP_RELAY] = {"relay", "/relays/r",
+	TRY_FILE("'brokers':{'b':{'redis':'redis://h'}},"
+		 "'relays':{'r':{%s}}")},
 };
 
 static int
