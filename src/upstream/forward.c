@@ -137,7 +137,7 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
     const struct forward_limits *limits)
 {
 	must(forward->transfer == NULL && forward->head == NULL);
-	must(upstream == &upstreams->conf->upstreams[upstream->index]);
+	must(upstream == &upstreams->list[upstream->index]);
 	struct transfer *t = transfer_take(upstreams);
 	forward->transfer = t;
 	forward->result = FORWARD_NOT_SENT;
@@ -281,7 +281,7 @@ forward_too_late(const struct transfer *t)
 static bool
 make_room(struct upstreams *upstreams)
 {
-	for (size_t i = 0; i < upstreams->conf->n_upstreams; i++) {
+	for (size_t i = 0; i < upstreams->count; i++) {
 		struct target_list *targets = &upstreams->targets[i];
 		for (size_t k = 0; k < targets->count; k++)
 			if (pool_drop(&targets->list[k].pool))

@@ -102,7 +102,7 @@ struct forward_limits {
 };
 
 /*
- * Sends message to that upstream, of the conf that upstreams was made of,
+ * Sends message to that upstream, one of those that upstreams was made of,
  * and reads its answer.  op is done when the result stands.  op.error says
  * why there is no answer: E_RESOLVE, E_UNREACHABLE, E_TLS, E_TIMEOUT,
  * E_CLOSED, E_MALFORMED (also a message that cannot be sent: nothing was),

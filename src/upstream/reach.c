@@ -67,18 +67,30 @@ make_attempts(struct attempts *all, struct reached *list)
 	free(all->list);
 }
 
+/* Where the targets begin in the list, and so do the next ones. */
+static size_t
+add_targets(
+    struct reached *list, size_t at, const struct conf_upstream *upstream)
+{
+	for (size_t k = 0; k < upstream->n_targets; k++)
+		list[at++] = (struct reached){
+		    .upstream = upstream, .target = &upstream->targets[k]};
+	return at;
+}
+
 struct reached *
 reach_targets(const struct conf *conf, size_t *ret_count)
 {
 	size_t count = 0, at = 0;
 	for (size_t i = 0; i < conf->n_upstreams; i++)
 		count += conf->upstreams[i].n_targets;
+	for (size_t i = 0; i < conf->n_relays; i++)
+		count += conf->relays[i].receiver.n_targets;
 	struct reached *list = mem_zero(count * sizeof *list);
 	for (size_t i = 0; i < conf->n_upstreams; i++)
-		for (size_t k = 0; k < conf->upstreams[i].n_targets; k++)
-			list[at++] = (struct reached){
-			    .upstream = &conf->upstreams[i],
-			    .target = &conf->upstreams[i].targets[k]};
+		at = add_targets(list, at, &conf->upstreams[i]);
+	for (size_t i = 0; i < conf->n_relays; i++)
+		at = add_targets(list, at, &conf->relays[i].receiver);
 	struct attempts all = {.loop = loop_new(), .count = count};
 	make_attempts(&all, list);
 	loop_free(&all.loop);

@@ -5,7 +5,8 @@
 #include "conf/conf.h"
 
 /*
- * Whether the targets of upstreams can be reached: each is connected to, as
+ * Whether the targets of upstreams, and the receivers of webhooks, which are
+ * upstreams without a name, can be reached: each is connected to, as
  * for a request (name, address, TLS and its verification), and nothing is
  * sent.  For commands, before there is a loop: it blocks until the last has
  * answered, for the longest connect_timeout at most.
@@ -18,7 +19,7 @@ struct reached {
 };
 
 /*
- * One for each target, in the order of the configuration; the caller frees
- * the list.
+ * One for each target, in the order of the configuration, and then one for
+ * each webhook; the caller frees the list.
  */
 struct reached *reach_targets(const struct conf *conf, size_t *ret_count);

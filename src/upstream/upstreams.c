@@ -9,15 +9,25 @@ struct upstreams *
 upstreams_new(
     struct loop *loop, const struct conf *conf, struct budget *budget)
 {
+	return upstreams_new_of(
+	    loop, conf, budget, conf->upstreams, conf->n_upstreams);
+}
+
+struct upstreams *
+upstreams_new_of(struct loop *loop, const struct conf *conf,
+    struct budget *budget, const struct conf_upstream *list, size_t count)
+{
 	struct upstreams *u = mem_zero(sizeof *u);
 	u->loop = loop;
 	u->conf = conf_ref(conf);
 	u->budget = budget;
 	u->connector = connector_new(loop);
-	u->targets = mem_zero(conf->n_upstreams * sizeof *u->targets);
-	for (size_t i = 0; i < conf->n_upstreams; i++)
-		target_list_init(&u->targets[i], u->connector, loop,
-		    &conf->upstreams[i]);
+	u->list = list;
+	u->count = count;
+	u->targets = mem_zero(count * sizeof *u->targets);
+	for (size_t i = 0; i < count; i++)
+		target_list_init(
+		    &u->targets[i], u->connector, loop, &list[i]);
 	return u;
 }
 
@@ -35,7 +45,7 @@ upstreams_free(struct upstreams **upstreams)
 	if (u == NULL)
 		return;
 	must(u->pending == 0);
-	for (size_t i = 0; i < u->conf->n_upstreams; i++)
+	for (size_t i = 0; i < u->count; i++)
 		target_list_end(&u->targets[i]);
 	free(u->targets);
 	connector_free(&u->connector);

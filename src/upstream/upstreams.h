@@ -16,6 +16,9 @@ struct upstreams;
 /* Holds a reference to conf; the budget outlives it. */
 struct upstreams *upstreams_new(
     struct loop *loop, const struct conf *conf, struct budget *budget);
+/* The same, of others than conf->upstreams, which outlive it. */
+struct upstreams *upstreams_new_of(struct loop *loop, const struct conf *conf,
+    struct budget *budget, const struct conf_upstream *list, size_t count);
 /*
  * took[i] has from now on what each forward to the upstream of index i took,
  * finding a connection included; the histograms outlive the upstreams.

@@ -19,6 +19,8 @@ struct upstreams {
 	const struct conf *conf;
 	struct budget *budget;
 	struct connector *connector;
+	const struct conf_upstream *list;
+	size_t count;
 	struct target_list *targets; /* of each upstream, by its index */
 	struct histogram *const *took; /* likewise; NULL: nobody asks */
 	size_t pending;
