@@ -50,22 +50,23 @@ known_json(struct admin_request *a, struct relay_meter *m)
 	    "paused", pause_json(&said));
 }
 
+/* Where it brings events to; of a webhook the host alone is no secret. */
+static json_t *
+place_json(const struct conf_relay *relay)
+{
+	if (relay->kind == RELAY_WEBHOOK)
+		return json_pack("{s:s, s:s, s:s}", "name", relay->name,
+		    "kind", "webhook", "receiver",
+		    relay->receiver.targets[0].authority);
+	return json_pack("{s:s, s:s, s:s, s:s}", "name", relay->name, "kind",
+	    "postgres", "broker", relay->broker->name, "table", relay->table);
+}
+
 static json_t *
 relay_json(struct admin_request *a, const struct conf_relay *relay)
 {
-	static const char *const kinds[RELAY_KIND_COUNT_] = {
-	    [RELAY_POSTGRES] = "postgres",
-	    [RELAY_WEBHOOK] = "webhook",
-	};
-	json_t *object = json_pack("{s:s, s:s}", "name", relay->name, "kind",
-	    kinds[relay->kind]);
+	json_t *object = place_json(relay);
 	struct relay_meter *m = meter_named(a, relay->name);
-	if (relay->broker != NULL)
-		json_object_set_new(
-		    object, "broker", json_string(relay->broker->name));
-	if (relay->table != NULL)
-		json_object_set_new(
-		    object, "table", json_string(relay->table));
 	json_t *known = m != NULL ? known_json(a, m) : NULL;
 	json_object_update(object, known);
 	json_decref(known);

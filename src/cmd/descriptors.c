@@ -89,6 +89,12 @@ count_pools(const struct conf *conf, int64_t *ret_idle)
 		pools += more;
 		*ret_idle += more * upstream->keepalive;
 	}
+	/* One worker has a relay. */
+	for (size_t i = 0; i < conf->n_relays; i++)
+		if (conf->relays[i].kind == RELAY_WEBHOOK) {
+			pools++;
+			*ret_idle += conf->relays[i].receiver.keepalive;
+		}
 	return pools;
 }
 

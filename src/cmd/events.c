@@ -41,7 +41,7 @@ on_interrupt(int number)
 /* --- saying --- */
 
 static void
-say(const char *words)
+say_words(const char *words)
 {
 	fputs("onceproxy events: ", stderr);
 	print_safely(stderr, words);
@@ -53,7 +53,7 @@ say_loss(void *arg, const char *words)
 {
 	struct events_command *command = arg;
 	command->lost = true;
-	say(words);
+	say_words(words);
 }
 
 /* Takes the message; each is said once. */
@@ -63,7 +63,7 @@ say_away(struct events_command *command, char *message, bool again)
 	if (command->away == NULL || strcmp(command->away, message) != 0) {
 		char *words = mem_printf("Redis cannot be read: %s%s",
 		    message, again ? "; trying again" : "");
-		say(words);
+		say_words(words);
 		free(words);
 	}
 	free(command->away);
@@ -74,7 +74,7 @@ static void
 say_back(struct events_command *command)
 {
 	if (command->away != NULL)
-		say("Redis can be read again");
+		say_words("Redis can be read again");
 	free(command->away);
 	command->away = NULL;
 }
@@ -257,7 +257,7 @@ end_output(const struct events_command *command, int code)
 		return code;
 	}
 	if (ferror(stdout)) {
-		say("its output cannot be written");
+		say_words("its output cannot be written");
 		return REFUSED;
 	}
 	if (code == WELL && !command->shown && !command->line->follow &&
@@ -274,7 +274,7 @@ run_query(struct events_command *command, enum events_from from,
 	if (command->conf->store.events_maxlen == 0) {
 		char *words = mem_printf("%s: no event is written without "
 		    "store.events", line->file);
-		say(words);
+		say_words(words);
 		free(words);
 		return REFUSED;
 	}
@@ -299,7 +299,7 @@ events_run(const struct command_line *line)
 		char *words = mem_printf("--from cannot be %s; it is a "
 		    "position, a time such as 2026-11-20T09:00:00Z, so long "
 		    "ago as 15m, or \"now\"", line->from);
-		say(words);
+		say_words(words);
 		free(words);
 		return WRONG_USAGE;
 	}

@@ -75,6 +75,30 @@ show_messages_relays(
 }
 
 json_t *
+show_messages_receiver(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf_upstream *receiver = field;
+	(void)option;
+	(void)base;
+	return receiver->n_targets > 0 ? json_string(receiver->targets[0].url)
+				       : NULL;
+}
+
+json_t *
+show_messages_secrets(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf_relay *relay = base;
+	json_t *list = relay->n_secrets > 0 ? json_array() : NULL;
+	(void)option;
+	(void)field;
+	for (size_t i = 0; i < relay->n_secrets; i++)
+		json_array_append_new(list, json_string(show_hidden));
+	return list;
+}
+
+json_t *
 show_messages_broker_name(
     const struct option *option, const void *base, const void *field)
 {

@@ -24,6 +24,8 @@ void show_put(
 show_value show_messages_brokers;
 show_value show_messages_sources;
 show_value show_messages_relays;
+show_value show_messages_receiver;
+show_value show_messages_secrets;
 show_value show_messages_broker_name;
 show_value show_messages_finish;
 show_value show_messages_place;

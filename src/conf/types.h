@@ -178,6 +178,12 @@ TYPE(MESSAGE_HEADERS, struct conf_source_header *,
 	{"type": "object", "additionalProperties": {"$ref": "#/$defs/string"}})
 TYPE(FIELD_VALUE, char *, source_request_parse_value, text_clear,
 	{"$ref": "#/$defs/string"})
+TYPE(RECEIVER, struct conf_upstream, source_relay_parse_receiver,
+	source_relay_clear_receiver,
+	{"$ref": "#/$defs/string"})
+TYPE(WEBHOOK_SECRETS, struct conf_webhook_secret *, secret_value_parse_signing,
+	secret_value_clear_signing,
+	{"$ref": "#/$defs/some_strings"})
 TYPE(ROUTE_NAMES, struct strings, list_parse_routes, list_clear_strings,
 	{"$ref": "#/$defs/some_strings"})
 TYPE(ONLY_WORD, bool, choice_parse_only, value_clear_nothing,

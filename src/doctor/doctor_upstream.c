@@ -10,16 +10,29 @@
 
 /* --- where it is --- */
 
+/* The relay with that receiver; there is one. */
+static const char *
+relay_of(const struct conf *conf, const struct conf_upstream *receiver)
+{
+	size_t i = 0;
+	while (&conf->relays[i].receiver != receiver)
+		i++;
+	return conf->relays[i].name;
+}
+
 /* The pointer to a target, or to an upstream that has only one. */
 static char *
-target_pointer(const struct reached *reached)
+target_pointer(const struct conf *conf, const struct reached *reached)
 {
+	const char *name = reached->upstream->name;
 	char *pointer = NULL;
 	size_t len;
 	FILE *out = open_memstream(&pointer, &len);
 	must(out != NULL);
-	fputs("/upstreams", out);
-	pointer_write(out, span_str(reached->upstream->name));
+	fputs(name != NULL ? "/upstreams" : "/relays", out);
+	if (name == NULL)
+		name = relay_of(conf, reached->upstream);
+	pointer_write(out, span_str(name));
 	if (reached->upstream->n_targets > 1)
 		fprintf(out, "/targets/%td",
 		    reached->target - reached->upstream->targets);
@@ -54,7 +67,7 @@ static void
 add_target(struct doctor *doctor, enum finding_name name,
     const struct reached *reached, char *remedy)
 {
-	char *where = target_pointer(reached);
+	char *where = target_pointer(doctor->conf, reached);
 	findings_add(doctor, name, where,
 	    mem_printf("%s: %s", reached->target->url,
 		reached->message[0] ? reached->message

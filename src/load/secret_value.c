@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <sodium.h>
+#include <stdlib.h>
 
+#include "base/mem.h"
 #include "base/secret.h"
 #include "load/complaints_private.h"
 #include "load/secret_value_private.h"
@@ -69,4 +71,79 @@ secret_value_parse_key_bytes(struct loader *l, const struct given *given)
 	}
 	secret_free(key);
 	text_free(&text);
+}
+
+/* --- what webhooks are signed with --- */
+
+enum {
+	HMAC_LEAST = 24, /* bytes */
+	HMAC_MOST = 64,
+	SEED_BYTES = crypto_sign_SEEDBYTES,
+};
+
+static bool
+read_signing(const char *text, struct conf_webhook_secret *ret_secret)
+{
+	struct conf_webhook_secret secret = {.key = secret_alloc(HMAC_MOST)};
+	struct span all = span_str(text);
+	secret.ed25519 = span_starts(all, SPAN("whsk_"));
+	bool ok = (secret.ed25519 || span_starts(all, SPAN("whsec_"))) &&
+	    sodium_base642bin(secret.key, HMAC_MOST,
+		strchr(text, '_') + 1, strlen(strchr(text, '_') + 1), NULL,
+		&secret.len, NULL, sodium_base64_VARIANT_ORIGINAL) == 0 &&
+	    (secret.ed25519 ? secret.len == SEED_BYTES
+			    : secret.len >= HMAC_LEAST);
+	if (ok)
+		*ret_secret = secret;
+	else
+		secret_free(secret.key);
+	return ok;
+}
+
+static void
+add_signing(struct loader *l, const struct json_place *at,
+    const json_t *value, struct conf_relay *relay)
+{
+	char *text = text_read(l, at, value);
+	if (text == NULL)
+		return;
+	text_env_hide(value);
+	if (read_signing(text, &relay->secrets[relay->n_secrets]))
+		relay->n_secrets++;
+	else
+		complaints_at(l, at,
+		    "must be \"whsec_\" and 24 to 64 bytes in base64 "
+		    "(HMAC-SHA256), or \"whsk_\" and the 32 bytes of a seed "
+		    "in base64 (Ed25519)");
+	text_free(&text);
+}
+
+void
+secret_value_parse_signing(struct loader *l, const struct given *given)
+{
+	struct conf_relay *relay = given->base;
+	size_t count = json_array_size(given->value);
+	if (!json_is_array(given->value)) {
+		complaints_at(l, given->at, "must be a list");
+		return;
+	}
+	if (count == 0)
+		complaints_at(l, given->at, "must not be empty");
+	relay->secrets = mem_zero((count + 1) * sizeof *relay->secrets);
+	for (size_t i = 0; i < count; i++) {
+		struct json_place at = {given->at, NULL, i};
+		add_signing(l, &at, json_array_get(given->value, i), relay);
+	}
+}
+
+void
+secret_value_clear_signing(void *base, void *field)
+{
+	struct conf_relay *relay = base;
+	(void)field;
+	for (size_t i = 0; i < relay->n_secrets; i++)
+		secret_free(relay->secrets[i].key);
+	free(relay->secrets);
+	relay->secrets = NULL;
+	relay->n_secrets = 0;
 }

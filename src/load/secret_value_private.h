@@ -18,3 +18,6 @@ void secret_value_parse(struct loader *l, const struct given *given);
 void secret_value_parse_key_bytes(
     struct loader *l, const struct given *given);
 void secret_value_clear(void *base, void *field);
+/* What webhooks are signed with, into secrets and n_secrets of a relay. */
+void secret_value_parse_signing(struct loader *l, const struct given *given);
+void secret_value_clear_signing(void *base, void *field);

@@ -110,6 +110,9 @@ digest_relay(struct conf_relay *relay, json_t *relays, json_t *brokers)
 	struct digest digest;
 	digest_begin(&digest, SPAN("relay"), SPAN(""));
 	add_json(&digest, json_object_get(relays, relay->name));
+	for (size_t i = 0; i < relay->n_secrets; i++)
+		digest_part(&digest,
+		    span_of(relay->secrets[i].key, relay->secrets[i].len));
 	if (relay->broker != NULL) {
 		add_json(
 		    &digest, json_object_get(brokers, relay->broker->name));

@@ -90,3 +90,7 @@ void source_relay_check(struct loader *l);
 /* Reads nothing: relays need what stands behind them in the file. */
 void source_relay_parse(struct loader *l, const struct given *given);
 void source_relay_clear(void *base, void *field);
+/* A URL, which may have a path and a query, into a struct conf_upstream. */
+void source_relay_parse_receiver(
+    struct loader *l, const struct given *given);
+void source_relay_clear_receiver(void *base, void *field);

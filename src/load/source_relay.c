@@ -5,8 +5,10 @@
 #include "conf/name.h"
 #include "load/complaints_private.h"
 #include "load/object_private.h"
+#include "load/path_private.h"
 #include "load/source_private.h"
 #include "load/text_private.h"
+#include "load/url_private.h"
 
 /* Of each shard, where the file does not say it. */
 enum { EVENTS_MAXLEN = 100000 };
@@ -81,6 +83,77 @@ source_relay_clear(void *base, void *field)
 	conf->n_relays = 0;
 }
 
+/* --- the receiver of a webhook --- */
+
+/* How many bytes stand before the path; 0: it is no such URL. */
+static size_t
+length_of_authority(const char *url)
+{
+	static const char *const schemes[] = {"http://", "https://"};
+	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+		size_t len = strlen(schemes[i]);
+		if (strncasecmp(url, schemes[i], len) == 0)
+			return len + strcspn(url + len, "/?#");
+	}
+	return 0;
+}
+
+/* What stands behind the authority; the caller frees it. */
+static char *
+read_rest(struct loader *l, const struct json_place *at, const char *rest)
+{
+	char *target =
+	    mem_printf("%s%s", *rest == '/' ? "" : "/", rest);
+	const char *wrong = path_wrong_target(target);
+	if (wrong != NULL)
+		complaints_at(l, at, "what follows the host %s", wrong);
+	return target;
+}
+
+static void
+read_url(struct loader *l, const struct json_place *at, const char *url,
+    struct conf_upstream *receiver)
+{
+	size_t len = length_of_authority(url);
+	if (len == 0) {
+		complaints_at(l, at, "must be a URL: https://HOST[:PORT]/PATH "
+		    "or http://HOST[:PORT]/PATH");
+		return;
+	}
+	json_t *authority = json_stringn(url, len);
+	if (authority != NULL)
+		url_load_target(l, at, authority, receiver);
+	json_decref(authority);
+	if (receiver->n_targets == 0)
+		return;
+	struct conf_target *target = &receiver->targets[0];
+	text_free(&target->url);
+	text_free(&target->base_path);
+	target->url = mem_str(span_str(url));
+	target->base_path = read_rest(l, at, url + len);
+}
+
+void
+source_relay_parse_receiver(struct loader *l, const struct given *given)
+{
+	struct conf_upstream *receiver = given_field(given);
+	char *url = text_read(l, given->at, given->value);
+	if (url == NULL)
+		return;
+	text_env_hide(given->value);
+	object_load_presets(l, GROUP_UPSTREAM, receiver);
+	receiver->host = HOST_TARGET;
+	read_url(l, given->at, url, receiver);
+	text_free(&url);
+}
+
+void
+source_relay_clear_receiver(void *base, void *field)
+{
+	(void)base;
+	object_clear(GROUP_UPSTREAM, field);
+}
+
 /* --- checks --- */
 
 /* One relay on its way. */
@@ -151,8 +224,11 @@ check_broker(const struct relaying *c, const json_t *object)
 	const struct option *broker = RELAY_OPTION(broker);
 	const struct option *table = RELAY_OPTION(table);
 	if (json_object_get(object, broker->path) == NULL)
-		complaints_at(
-		    c->l, c->at, "\"%s\" is missing", broker->path);
+		complaints_at(c->l, c->at,
+		    "\"%s\" is missing, or \"%s\" instead", broker->path,
+		    RELAY_OPTION(receiver)->path);
+	if (json_object_get(object, RELAY_OPTION(secrets)->path) != NULL)
+		COMPLAIN(c, secrets, "only a webhook has secrets");
 	if (json_object_get(object, table->path) == NULL)
 		complaints_at(c->l, c->at, "\"%s\" is missing", table->path);
 	if (c->relay->broker != NULL &&
@@ -190,13 +266,36 @@ check_routes(const struct relaying *c)
 	}
 }
 
+/* Of a webhook; what would be of another kind is a mistake. */
+static void
+check_webhook(const struct relaying *c, const json_t *object)
+{
+	const struct option *secrets = RELAY_OPTION(secrets);
+	if (json_object_get(object, secrets->path) == NULL)
+		complaints_at(
+		    c->l, c->at, "\"%s\" is missing", secrets->path);
+	if (json_object_get(object, RELAY_OPTION(broker)->path) != NULL)
+		COMPLAIN(c, broker, "a webhook has none");
+	if (json_object_get(object, RELAY_OPTION(table)->path) != NULL)
+		COMPLAIN(c, table, "a webhook has none");
+}
+
+static bool
+is_webhook(const json_t *object)
+{
+	return json_object_get(object, RELAY_OPTION(receiver)->path) != NULL;
+}
+
 static void
 check_one(const struct relaying *c, const json_t *object)
 {
-	c->relay->kind = RELAY_POSTGRES;
+	c->relay->kind = is_webhook(object) ? RELAY_WEBHOOK : RELAY_POSTGRES;
 	if (!json_is_object(object))
 		return;
-	check_broker(c, object);
+	if (c->relay->kind == RELAY_WEBHOOK)
+		check_webhook(c, object);
+	else
+		check_broker(c, object);
 	check_routes(c);
 	const json_t *states =
 	    json_object_get(object, RELAY_OPTION(states)->path);

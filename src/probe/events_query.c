@@ -89,7 +89,7 @@ send_command(struct dialled *redis, struct resp *command)
 }
 
 static void
-send_look(struct events_query *query, size_t shard)
+send_info(struct events_query *query, size_t shard)
 {
 	struct resp command = {0};
 	resp_begin(&command, 3);
@@ -269,7 +269,7 @@ static bool
 look_at_shards(struct events_query *query, char **ret_message)
 {
 	for (size_t i = 0; i < query->n_shards; i++)
-		send_look(query, i);
+		send_info(query, i);
 	for (size_t i = 0; i < query->n_shards; i++) {
 		if (!take_look(query, i, ret_message))
 			return false;
@@ -359,7 +359,7 @@ read_pages(struct events_query *query, char **ret_message)
 		asked[i] = needs_page(&query->shards[i]);
 		if (!asked[i])
 			continue;
-		send_look(query, i);
+		send_info(query, i);
 		send_read(query, i, 1, false);
 	}
 	for (size_t i = 0; i < query->n_shards && ok; i++) {

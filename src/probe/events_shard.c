@@ -32,7 +32,7 @@ struct stream_info {
 };
 
 static int64_t
-number_of(const redisReply *reply)
+count_in(const redisReply *reply)
 {
 	bool is = reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0;
 	return is ? reply->integer : -1;
@@ -53,9 +53,9 @@ read_member(struct stream_info *info, struct span name,
     const redisReply *value)
 {
 	if (span_eq(name, SPAN("length")))
-		info->length = number_of(value);
+		info->length = count_in(value);
 	else if (span_eq(name, SPAN("entries-added")))
-		info->added = number_of(value);
+		info->added = count_in(value);
 	else if (span_eq(name, SPAN("last-generated-id")))
 		info->last = id_of(value);
 	else if (span_eq(name, SPAN("first-entry")) && has_elements(value) &&

@@ -24,6 +24,15 @@ has_parked_lanes(const struct conf *conf)
 	return false;
 }
 
+static bool
+has_webhooks(const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->n_relays; i++)
+		if (conf->relays[i].kind == RELAY_WEBHOOK)
+			return true;
+	return false;
+}
+
 bool
 rights_needed(const struct conf *conf, const struct right *right)
 {
@@ -49,6 +58,8 @@ rights_needed(const struct conf *conf, const struct right *right)
 	case RIGHT_WITH_REFUSAL:
 		return conf->store.events_maxlen > 0 &&
 		    conf->store.events_refuse;
+	case RIGHT_WITH_WEBHOOKS:
+		return has_webhooks(conf);
 	case RIGHT_ALWAYS:
 		break;
 	}

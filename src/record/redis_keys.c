@@ -93,7 +93,8 @@ redis_keys_kind(const struct conf *conf, struct span name)
 {
 	static const char *const indexes[] = {
 	    "leases", "held", "events", "dead", "relayed"};
-	static const char *const shared[] = {"turn:", "pause:", "parked:"};
+	static const char *const shared[] = {
+	    "turn:", "pause:", "parked:", "kept:"};
 	struct span prefix = span_str(conf->store.prefix), rest = name;
 	struct key_id key_id;
 	unsigned shard;

@@ -62,6 +62,7 @@ struct relay_batch {
 	struct relay_mark *marks; /* of the shards that have moved */
 	size_t n_marks;
 	void *token; /* the target's own; NULL at first */
+	size_t kept; /* events that it keeps itself, and will say are late */
 	/* The core's: */
 	struct relay_batch *next;
 };
@@ -130,6 +131,16 @@ struct relay_target_kind {
 	void (*put)(struct relay_target *target, struct relay_batch *batch);
 	/* Valid until the next turn of the loop. */
 	struct relay_target_health (*health)(const struct relay_target *target);
+	/*
+	 * Nothing new is begun while it holds: the relay is paused, or drains.
+	 * NULL: the target begins nothing that was not put.
+	 */
+	void (*hold)(struct relay_target *target, bool holds);
+	/*
+	 * While it holds: nothing is on its way any more.  NULL: as long as
+	 * batches are.
+	 */
+	bool (*is_idle)(const struct relay_target *target);
 	/*
 	 * At once, whatever is on its way; batches that are not done end with
 	 * E_CANCELLED (their op is given up by the core before this).

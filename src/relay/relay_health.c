@@ -36,6 +36,8 @@ relay_health_lag(const struct relay_run *run)
 		lag += (int64_t)p->entries;
 	if (run->forming != NULL)
 		lag += (int64_t)run->forming->entries;
+	if (run->target != NULL)
+		lag += (int64_t)run->target->kind->health(run->target).waiting;
 	return lag;
 }
 

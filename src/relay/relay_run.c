@@ -6,6 +6,7 @@
 #include "relay/relay_health.h"
 #include "relay/relay_postgres.h"
 #include "relay/relay_run.h"
+#include "relay/webhook.h"
 
 enum {
 	EVENTS_MAX = 1000,   /* in a parcel, about */
@@ -23,6 +24,7 @@ kind_of(const struct conf_relay *relay)
 #ifdef HAVE_POSTGRES
 	    [RELAY_POSTGRES] = &relay_postgres_kind,
 #endif
+	    [RELAY_WEBHOOK] = &webhook_kind,
 	    [RELAY_KIND_COUNT_] = NULL,
 	};
 	return kinds[relay->kind];
@@ -62,7 +64,8 @@ settle_done(struct relay_run *run)
 		struct relay_parcel *p = run->first;
 		for (size_t i = 0; i < p->batch.n_marks; i++)
 			relay_place_move(&run->place, &p->batch.marks[i]);
-		counter_add(&run->meter->events, p->batch.n_events);
+		counter_add(&run->meter->events,
+		    p->batch.n_events - p->batch.kept);
 		run->first = p->next;
 		run->on_their_way--;
 		relay_parcel_free(&p);
@@ -248,6 +251,15 @@ on_target_pause(void *arg, const char *note)
 	    span_str(run->conf->instance), span_str(note));
 }
 
+/* A target that has something of its own to bring is told to wait, too. */
+static void
+hold_target(struct relay_run *run)
+{
+	if (run->target != NULL && run->target->kind->hold != NULL)
+		run->target->kind->hold(run->target,
+		    run->draining || pause_stands(&run->pause));
+}
+
 static void
 open_target(struct relay_run *run)
 {
@@ -258,6 +270,7 @@ open_target(struct relay_run *run)
 	const struct relay_target_start start = {run->worker, run->conf,
 	    run->relay, turn_number(&run->turn), &run->turn, &events};
 	run->target = kind_of(run->relay)->open(&start);
+	hold_target(run);
 }
 
 static void
@@ -394,6 +407,7 @@ pause_changed(void *arg)
 			log_str(&line, "note", run->pause.note);
 		log_end(&line);
 	}
+	hold_target(run);
 	task_ready(run->worker->loop, &run->settle);
 }
 
@@ -431,6 +445,7 @@ void
 relay_run_drain(struct relay_run *run)
 {
 	run->draining = true;
+	hold_target(run);
 	if (run->reads)
 		relay_stream_room(&run->stream, 0);
 }
@@ -438,6 +453,9 @@ relay_run_drain(struct relay_run *run)
 bool
 relay_run_is_drained(const struct relay_run *run)
 {
+	const struct relay_target *target = run->target;
+	if (target != NULL && target->kind->is_idle != NULL)
+		return target->kind->is_idle(target);
 	return run->on_their_way == 0;
 }
 

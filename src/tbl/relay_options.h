@@ -14,6 +14,15 @@ OPT(RELAY, "table", TABLE, table, ANY, RELOAD,
 	"made if it is not there, and so is TABLE_position, with where the "
 	"relay stands.",
 	NONE)
+OPT(RELAY, "webhook", RECEIVER, receiver, ANY, RELOAD,
+	"The URL that each event is posted to, instead of broker and table, "
+	"signed as Standard Webhooks says.",
+	NONE)
+OPT(RELAY, "secrets", WEBHOOK_SECRETS, secrets, ANY, RELOAD,
+	"What a webhook is signed with: whsec_ and 24 to 64 bytes in base64 "
+	"(HMAC-SHA256, v1), or whsk_ and the 32 bytes of a seed in base64 "
+	"(Ed25519, v1a). Several during a rotation, each of which signs.",
+	NONE)
 OPT(RELAY, "answer", BOOLEAN, answer, ANY, RELOAD,
 	"Whether an event of a completion has the stored answer with it, as "
 	"far as that is still kept when the event is brought.",

@@ -211,6 +211,8 @@ def files_of_the_examples(bench):
         "/etc/onceproxy/token": bench.file(b"Bearer secret\n"),
         "/etc/onceproxy/queue-password": bench.file(b"secret\n"),
         "/etc/onceproxy/shop-password": bench.file(b"secret\n"),
+        "/etc/onceproxy/hook-secret": bench.file(b"whsec_" + key),
+        "/etc/onceproxy/hook-before": bench.file(b"whsec_" + key),
     }
 
 

@@ -307,6 +307,66 @@ a_full_redis_does_not_stop_them(void **state)
 	redis_just(redis, "CONFIG SET maxmemory 0");
 }
 
+/* --- events that a relay keeps --- */
+
+#define KEPT "t:{7}:kept:relay:r"
+#define BODIES "t:{7}:kept:relay:r:bodies"
+#define RELAY_TURN "t:{7}:turn:relay:r"
+
+static redisReply *
+keep(const char *token, const char *id, const char *body)
+{
+	return run(SCRIPT_keep, 3,
+	    (const char *const[]){KEPT, BODIES, RELAY_TURN, token, id, "ab",
+		body, NULL});
+}
+
+static redisReply *
+kept(const char *act, const char *what, const char *count)
+{
+	return run(SCRIPT_kept, 2,
+	    (const char *const[]){KEPT, BODIES, act, what, count, NULL});
+}
+
+static void
+an_event_is_kept_once_and_by_whose_turn_it_is(void **state)
+{
+	(void)state;
+	redis_just(redis, "FLUSHALL");
+	word_is(keep(A, "1-2-3", "{}"), "FENCED");
+	freeReplyObject(run(SCRIPT_turn, 1,
+	    (const char *const[]){RELAY_TURN, "take", A, TURN_LEASE, "0",
+		"!relay:r", NULL}));
+	word_is(keep(B, "1-2-3", "{}"), "FENCED");
+	word_is(kept("read", "1-2-3", NULL), "GONE");
+	word_is(keep(A, "1-2-3", "{}"), "DONE");
+	word_is(keep(A, "1-2-3", "another"), "DONE");
+	redisReply *reply = kept("read", "1-2-3", NULL);
+	assert_string_equal(reply->element[4]->str, "{}");
+	word_is(reply, "DONE");
+}
+
+static void
+what_is_kept_is_listed_until_it_is_dropped(void **state)
+{
+	char wanted[40];
+	(void)state;
+	redisReply *reply = kept("list", "0", "10");
+	assert_int_equal(reply->elements, 7);
+	assert_string_equal(reply->element[4]->str, "0");
+	assert_string_equal(reply->element[5]->str, "1-2-3");
+	snprintf(wanted, sizeof wanted, "%.13s 2 ab",
+	    reply->element[6]->str);
+	assert_string_equal(reply->element[6]->str, wanted);
+	word_is(reply, "DONE");
+	word_is(kept("drop", "1-2-3", NULL), "DONE");
+	word_is(kept("drop", "1-2-3", NULL), "DONE");
+	reply = kept("list", "0", "10");
+	assert_int_equal(reply->elements, 5);
+	word_is(reply, "DONE");
+	word_is(kept("read", "1-2-3", NULL), "GONE");
+}
+
 int
 main(void)
 {
@@ -322,6 +382,8 @@ main(void)
 	    cmocka_unit_test(a_lane_is_worked_off_from_its_first_on),
 	    cmocka_unit_test(there_are_only_so_many_lanes),
 	    cmocka_unit_test(a_full_redis_does_not_stop_them),
+	    cmocka_unit_test(an_event_is_kept_once_and_by_whose_turn_it_is),
+	    cmocka_unit_test(what_is_kept_is_listed_until_it_is_dropped),
 	};
 	return cmocka_run_group_tests_name(
 	    "shared", tests, start_redis, stop_redis);
