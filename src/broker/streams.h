@@ -9,11 +9,11 @@
  * It knows nothing of gates, routes and records.  The thread of its loop.
  *
  * What its user of Redis must be allowed, for the keys of the source's stream,
- * its results and its dead letters: client|id, client|setname, client|unblock,
- * eval, evalsha, info, ping, time, xack, xadd, xclaim, xgroup|create,
- * xgroup|setid, xinfo|consumers, xinfo|groups, xinfo|stream, xpending, xrange,
- * xreadgroup; select where the URL has a database; asking in a cluster.  It
- * works without client|id, client|setname, client|unblock and info too.
+ * its results and its dead letters: client|setname, eval, evalsha, info, ping,
+ * time, xack, xadd, xclaim, xgroup|create, xgroup|setid, xinfo|consumers,
+ * xinfo|groups, xinfo|stream, xpending, xrange, xreadgroup; select where the
+ * URL has a database; asking in a cluster.  It works without client|setname and
+ * info too.
  */
 
 /*

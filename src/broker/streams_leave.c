@@ -9,8 +9,11 @@
 
 /*
  * A reader that was closed lives on until Redis has what it gives back, and no
- * longer than the broker's timeout.  A read that blocks is ended first, so that
- * nothing is taken for nobody; what it brings all the same is given back too.
+ * longer than the broker's timeout.  A read that blocks is waited for, which is
+ * short, and what it brings is given back too: an entry that Redis gives to a
+ * connection that was cut waits for twice the lease.  It is never ended by
+ * CLIENT UNBLOCK, which ends a whole Redis (7.0) whose writes are paused, as in
+ * a planned failover.
  */
 static _Thread_local struct streams *leaving;
 
@@ -73,44 +76,6 @@ streams_leave_paid(struct streams *streams)
 		end_soon(streams);
 }
 
-/* 0: it did not block yet, as its read was still on its way. */
-static void
-on_unblocked(struct link_call *call, const redisReply *reply)
-{
-	struct streams *streams =
-	    CONTAINER_OF(call, struct streams, take.id);
-	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
-		link_reset(streams->taker.link, "closed");
-	else if (reply != NULL && reply->type == REDIS_REPLY_INTEGER &&
-	    reply->integer == 0)
-		timer_set(&streams->again, STREAMS_AGAIN_MS);
-	streams_leave_paid(streams);
-}
-
-/* By the other line, as this one waits. */
-static void
-unblock(struct streams *streams)
-{
-	struct resp command = {0};
-	resp_begin(&command, 3);
-	resp_arg(&command, SPAN("CLIENT"));
-	resp_arg(&command, SPAN("UNBLOCK"));
-	resp_number(&command, streams->take.client);
-	streams->take.id.done = on_unblocked;
-	streams->owed++;
-	streams_line_send(&streams->teller, &streams->take.id, &command);
-	resp_clear(&command);
-}
-
-static void
-on_unblock_again(void *arg)
-{
-	struct streams *streams = arg;
-	if (streams->take.awaited > 0 &&
-	    streams_line_is_up(&streams->teller))
-		unblock(streams);
-}
-
 /* What comes of the step that is under way is given back when it has come. */
 static void
 on_leaving_work(void *arg)
@@ -125,7 +90,6 @@ void
 streams_leave_begin(struct streams *streams)
 {
 	struct streams_take *take = &streams->take;
-	bool tells = streams_line_is_up(&streams->teller);
 	streams->leaving = true;
 	streams->next = leaving;
 	leaving = streams;
@@ -139,12 +103,8 @@ streams_leave_begin(struct streams *streams)
 	task_ready(streams->loop, &streams->work);
 	timer_init(&streams->end, streams->loop, on_leave_end, streams);
 	timer_set(&streams->end, streams->redis->timeout_ms);
-	timer_init(&streams->again, streams->loop, on_unblock_again, streams);
-	if (take->awaited == 0)
-		return;
-	if (tells && take->client > 0)
-		unblock(streams);
-	else if (take->blocking)
+	if (!streams_line_is_up(&streams->teller) && take->awaited > 0 &&
+	    take->blocking)
 		link_reset(streams->taker.link, "closed");
 }
 

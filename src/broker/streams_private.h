@@ -65,13 +65,12 @@ enum streams_reading {
 };
 
 struct streams_take {
-	struct link_call id;      /* CLIENT ID */
 	struct link_call group;   /* the script that makes the group */
 	struct link_call look;    /* the script that looks for losses */
 	struct link_call read;    /* what brings entries */
 	struct link_call pending; /* XPENDING: of how many entries */
 	struct link_call skip;    /* XPENDING: of one that cannot be read */
-	unsigned awaited;  /* replies to come of the last five */
+	unsigned awaited;  /* replies to come of those five */
 	enum streams_reading reading;
 	bool blocking;     /* it may last until its time is over */
 	bool claiming;     /* others' entries are due, or under way */
@@ -88,7 +87,6 @@ struct streams_take {
 	unsigned most;    /* entries to ask for; fewer after a lost reply */
 	struct streams_id lost_at; /* the cursor when a reply was last lost */
 	unsigned in_vain; /* how often in a row that was of one entry alone */
-	int64_t client;   /* its CLIENT ID; 0: not known */
 	int64_t looked_ms;
 	bool doubts; /* how many were read, since the line is up */
 	bool untold; /* entries came, and no look since has kept their number */

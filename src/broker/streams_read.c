@@ -8,7 +8,8 @@
 #include "broker/streams_script.h"
 
 enum {
-	BLOCK_MS = 5000,      /* at most: what an idle source costs */
+	/* At most: what an idle source costs, and its end waits for. */
+	BLOCK_MS = 250,
 	LESS = 8, /* so much fewer entries, after a reply was lost */
 	LOOK_EVERY_MS = 20,   /* at most: a look costs as much as ten entries */
 };
@@ -253,6 +254,8 @@ static int64_t
 block_ms(const struct streams *streams)
 {
 	int64_t ms = streams->lease_ms / 2;
+	if (ms > streams->redis->timeout_ms / 2)
+		ms = streams->redis->timeout_ms / 2;
 	if (ms > BLOCK_MS)
 		ms = BLOCK_MS;
 	return ms > 0 ? ms : 1;

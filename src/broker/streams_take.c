@@ -277,37 +277,14 @@ on_claim(void *arg)
 
 /* --- the line --- */
 
-/* To wake it when it blocks; who may not ask resets the line instead. */
-static void
-on_client_id(struct link_call *call, const redisReply *reply)
-{
-	struct streams *streams = CONTAINER_OF(call, struct streams, take.id);
-	if (reply != NULL && reply->type == REDIS_REPLY_INTEGER)
-		streams->take.client = reply->integer;
-}
-
-static void
-ask_client_id(struct streams *streams)
-{
-	struct resp command = {0};
-	resp_begin(&command, 2);
-	resp_arg(&command, SPAN("CLIENT"));
-	resp_arg(&command, SPAN("ID"));
-	streams->take.id.done = on_client_id;
-	streams_line_send(&streams->taker, &streams->take.id, &command);
-	resp_clear(&command);
-}
-
 void
 streams_take_up(struct streams *streams)
 {
 	struct streams_take *take = &streams->take;
-	take->client = 0;
 	take->claiming = false;
 	take->doubts = true;
 	timer_clear(&take->pause);
 	streams->standing = STREAMS_GROUP;
-	ask_client_id(streams);
 	streams_kick(streams);
 }
 

@@ -4,10 +4,12 @@ read: nothing is executed twice, no execution has two results, and what is left
 or comes later is executed and acknowledged."""
 
 import collections
+import signal
 
 from once import tap
 from once.admin import Admin
-from once.messages import Stream, pairs, source
+from once.gateway import write
+from once.messages import Stream, as_text, pairs, source
 from once.tap import each, equal, test
 from once.upstream import Hold, answer
 from once.wait import eventually
@@ -134,6 +136,48 @@ def what_takes_the_streams_place_is_waited_for(bench):
     s.stream.redis("DEL", "charges")
     s.stream.redis("RENAME", "kept", "charges")
     s.ends_well()
+
+
+def is_postponed(redis):
+    """Whether a pause of writes keeps somebody's script waiting."""
+    clients = as_text(redis("CLIENT", "LIST")).splitlines()
+    return any(" flags=b" in client and " cmd=eval " in client
+               for client in clients)
+
+
+def give_up(gateway, config):
+    gateway.stop()
+
+
+def take_away(gateway, config):
+    del config["sources"], config["brokers"]
+    since = len(gateway.events)
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded", since)
+
+
+@each([("it drains", give_up), ("the source is taken away", take_away)])
+def a_redis_whose_writes_are_paused_outlives_a_reader(bench, leave):
+    """As they are in a failover that was asked for."""
+    redis = bench.own_redis()
+    upstream, stream = bench.upstream(), Stream(redis)
+    config = bench.config(upstream)
+    source(config, stream)
+    config["brokers"]["queue"]["timeout"] = "3s"
+    gateway = bench.serve(config)
+    stream.add(idempotency_key="k1")
+    gateway.wait_for_log("message", outcome="executed")
+    redis("CLIENT", "PAUSE", "600000", "WRITE")
+    eventually(lambda: is_postponed(redis), "the reader is kept waiting")
+    leave(gateway, gateway.config)
+    eventually(lambda: not is_postponed(redis), "it has gone")
+    redis("CLIENT", "UNPAUSE")
+    stream.add(idempotency_key="k2")
+    source(config, stream)
+    again = bench.serve(config)
+    again.wait_for_log("message", outcome="executed")
+    equal((upstream.count(), stream.pending()), (2, []))
 
 
 tap.main()

@@ -147,7 +147,7 @@ commands(struct sbench *bench)
 }
 
 static void
-an_idle_source_costs_about_a_command_a_second(void **state)
+an_idle_source_costs_a_few_commands_a_second(void **state)
 {
 	struct sbench *bench = *state;
 	struct sbench_reader *a = sbench_open(bench, "a");
@@ -158,7 +158,7 @@ an_idle_source_costs_about_a_command_a_second(void **state)
 	while (clock_us() < until_us)
 		sbench_turn(bench);
 	long long after = commands(bench);
-	assert_in_range(after - before, 4, 14);
+	assert_in_range(after - before, 12, 60);
 	sbench_close(a);
 }
 
@@ -361,7 +361,7 @@ no_more_rights_are_needed_than_the_manual_says(void **state)
 	struct sbench_finish *f = sbench_finish_new(bench);
 	struct broker_put put = make_put(BROKER_RESULTS, NULL, 0);
 	redis_just(bench->redis, "ACL SETUSER gateway on >secret ~s ~r ~d "
-		"+client|id +client|setname +client|unblock +eval +evalsha "
+		"+client|setname +eval +evalsha "
 		"+info +ping +time +xack +xadd +xclaim +xgroup|create "
 		"+xgroup|setid +xinfo|consumers +xinfo|groups +xinfo|stream "
 		"+xpending +xrange +xreadgroup");
@@ -447,14 +447,14 @@ a_reader_may_be_closed_as_it_hands_over(void **state)
 
 /* Nothing is taken for a reader that is gone. */
 static void
-a_reader_that_blocks_is_woken_to_close(void **state)
+a_reader_that_blocks_closes_soon(void **state)
 {
 	struct sbench *bench = *state;
 	struct sbench_reader *a = sbench_open(bench, "a");
 	UNTIL(bench, broker_reader_health(a->reader).lag == 0);
 	int64_t began_us = clock_us();
 	sbench_close(a);
-	assert_true(clock_us() - began_us < 2000000);
+	assert_true(clock_us() - began_us < 1000000);
 	sbench_add(bench, 1);
 	assert_int_equal(sbench_pending(bench, ""), 0);
 }
@@ -501,7 +501,7 @@ main(void)
 	    TEST(what_is_added_later_wakes_a_reader_that_blocks),
 	    TEST(no_more_is_taken_than_there_is_credit_for),
 	    TEST(a_new_group_begins_where_the_source_says),
-	    TEST(an_idle_source_costs_about_a_command_a_second),
+	    TEST(an_idle_source_costs_a_few_commands_a_second),
 	    TEST(what_is_acknowledged_is_not_pending_any_more),
 	    TEST(a_put_and_its_acknowledgement_are_one_step),
 	    TEST(a_put_goes_on_where_redis_has_forgotten_its_scripts),
@@ -513,7 +513,7 @@ main(void)
 	    TEST(a_drain_may_leave_at_once),
 	    TEST(what_is_closed_is_given_back_at_once),
 	    TEST(a_reader_may_be_closed_as_it_hands_over),
-	    TEST(a_reader_that_blocks_is_woken_to_close),
+	    TEST(a_reader_that_blocks_closes_soon),
 	    TEST(a_reader_closes_though_redis_is_silent),
 	    TEST(what_is_given_back_may_come_again),
 	};
