@@ -10,15 +10,13 @@ from once.redis import RedisClient
 from once.wait import PATIENCE
 
 from failovers import Failovers
-from message_world import FAULTS, ask
+from message_world import FAULTS, GENTLE, ask
 from stream_world import StreamWorld
 
 STORE = {"kill": 3, "part": 3, "switch": 4, "freeze": 2, "flush": 1,
          "disconnect": 2}
-# No failover that pauses writes: a Redis 7.0 ends itself where it is told to
-# unblock (CLIENT UNBLOCK) a reader whom that pause has blocked.
-BROKER = {"kill": 3, "part": 3, "disconnect": 2, "trim": 2, "delete": 2,
-          "destroy": 1, "reset": 1}
+BROKER = {"kill": 3, "part": 3, "switch": 4, "freeze": 2, "disconnect": 2,
+          "trim": 2, "delete": 2, "destroy": 1, "reset": 1}
 
 
 def path_of(server):
@@ -38,7 +36,11 @@ class Master:
 class SentinelWorld(StreamWorld):
     """All of the store's records have been copied before anybody is told of
     them; the stream's entries have not."""
-    TABLES = ({**FAULTS, "store": STORE, "broker": BROKER},)
+    TABLES = (
+        {**FAULTS, "store": STORE, "broker": BROKER},
+        # What leaves no doubt about how many messages were lost.
+        {**GENTLE, "store": STORE, "broker": {
+            "switch": 4, "freeze": 3, "disconnect": 2, "trim": 2}})
 
     def make_sentinels(self):
         redis = self.bench.sentinels(replicas=1, sentinels=2, quorum=1,
@@ -89,6 +91,14 @@ class SentinelWorld(StreamWorld):
     def broker_part(self, random):
         self.told.forgot = True
         self.broker_failovers.part(self.length(random), self.note_lost)
+
+    def broker_freeze(self, random):
+        self.told.unsure = True
+        self.broker_failovers.freeze(self.length(random))
+
+    def broker_switch(self, random):
+        self.told.unsure = True
+        self.broker_failovers.switch()
 
     def note_lost(self, old, new):
         """What the old master had, and the new one has not: it is started
