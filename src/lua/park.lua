@@ -15,12 +15,14 @@
 --       dropped, and then all that is behind it brought back;
 --       next, that position is done with: if it was the first, the next one
 --       is to be brought back, and if it was the last, the lane is free;
+--       skip, that position is neither a dead letter nor a message any more,
+--       and if it is the first, the one behind it is the first then;
 --       unpark, the lane is free again.
 -- Answers: DONE, and how many are parked in the lane (of unpark, were), and the
 --       first position; GONE (all but park: the lane is not parked); REFUSED
 --       (park: there are too many lanes; back, drop: that is not the first;
---       next: likewise, it is done with all the same, and nothing was decided),
---       FENCED (it is not its turn).
+--       next: likewise, it is done with all the same, and nothing was decided;
+--       skip: something was decided), FENCED (it is not its turn).
 --
 -- A position is parked once, however often that is said.  Nothing here has an
 -- end: what is parked waits for an operator.
@@ -77,6 +79,18 @@ elseif act == 'back' or act == 'drop' then
 		    first}
 	end
 	decide(act)
+elseif act == 'skip' then
+	if decided() then
+		return {'REFUSED', 0, now, call, string.format('%.0f', count),
+		    first}
+	end
+	if position == first then
+		count = count - redis.call('ZREM', KEYS[2], position)
+		first = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+		if not first then
+			free()
+		end
+	end
 elseif act == 'next' then
 	local goes_on = position == first or decided()
 	count = count - redis.call('ZREM', KEYS[2], position)

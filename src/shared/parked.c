@@ -251,7 +251,8 @@ take_change(struct parked_op *op, const struct call_reply *reply)
 	}
 	bool is_parked = reply->verdict == VERDICT_DONE &&
 	    op->act != PARKED_UNPARK &&
-	    (op->act != PARKED_NEXT || op->count > 0);
+	    ((op->act != PARKED_NEXT && op->act != PARKED_SKIP) ||
+		op->count > 0);
 	if (op->copy != NULL && (reply->verdict == VERDICT_DONE ||
 		reply->verdict == VERDICT_GONE))
 		note(op->copy, &op->lane, is_parked);
@@ -275,7 +276,7 @@ change(const struct shared *shared, struct parked_op *op,
     const struct turn *turn)
 {
 	static const char *const acts[] = {"park", "behind", "look", "back",
-	    "drop", "next", "unpark"};
+	    "drop", "next", "skip", "unpark"};
 	char more[1 + DIGEST_HEX + 1] = ":";
 	hex_encode(lane->bytes, sizeof lane->bytes, more + 1);
 	operation_begin(shared->store, &op->op);
@@ -350,6 +351,14 @@ parked_next(struct parked *parked, struct parked_op *op,
     const struct turn *turn)
 {
 	change_here(parked, op, PARKED_NEXT, lane, position, turn);
+}
+
+void
+parked_skip(struct parked *parked, struct parked_op *op,
+    const struct parked_lane *lane, struct span position,
+    const struct turn *turn)
+{
+	change_here(parked, op, PARKED_SKIP, lane, position, turn);
 }
 
 void

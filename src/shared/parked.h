@@ -90,6 +90,7 @@ struct parked_op {
 		PARKED_BACK,
 		PARKED_DROP,
 		PARKED_NEXT,
+		PARKED_SKIP,
 		PARKED_UNPARK,
 	} act;
 };
@@ -124,6 +125,14 @@ void parked_decide(struct parked *parked, struct parked_op *op,
  * above.
  */
 void parked_next(struct parked *parked, struct parked_op *op,
+    const struct parked_lane *lane, struct span position,
+    const struct turn *turn);
+/*
+ * That position is neither a dead letter nor a message of the source any more:
+ * where it is the first, the one behind it is, or the lane is free (op->count
+ * is 0).  REFUSED: it was decided what becomes of the first.  GONE as above.
+ */
+void parked_skip(struct parked *parked, struct parked_op *op,
     const struct parked_lane *lane, struct span position,
     const struct turn *turn);
 /* The lane is free.  GONE: it was already.  For whoever has a store. */

@@ -15,6 +15,8 @@
  *     released, not sent: BACK_OFF or UNSENT ⇢ RESTED ..... SHAPE again
  *     it can never be executed: BURY PARK ⇢ PARKED ........ FINISH
  *     a dead letter's record is FAILED: RELEASE ⇢ RELEASED  SHAPE again
+ *     it is behind another one: PROVE ⇢ PROVED
+ *       and that is nowhere any more: SKIP ⇢ SKIPPED ...... FOLLOW again
  *     the first of a parked lane is done with: DECIDE ⇢ DECIDED ... FINISH
  *   FINISH ⇢ FINISHED END       (through STAND while its source stands still)
  *     somebody has locked it: YIELD ⇢ YIELDED ............. FINISH again
@@ -99,6 +101,7 @@ delivery_free(struct machine *machine)
 	op_cancel(&d->park.op.op);
 	op_cancel(&d->finish.op);
 	op_cancel(&d->release.op.op);
+	delivery_letter_end(d);
 	let_go_of_asker(d);
 	delivery_probed(d);
 	source_credit_end(source, d);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+
 #include "base/error.h"
 #include "source/delivery_private.h"
 #include "source/source_letters.h"
@@ -27,10 +29,11 @@ delivery_letter_begun(struct delivery *d)
 enum after
 delivery_letter_refuse(struct delivery *d, const char *why)
 {
-	if (d->asked != NULL)
-		d->asked->refusal = why;
-	if (d->asked != NULL && d->detail.len > 0)
-		d->asked->detail = arena_dup(d->asked->arena, d->detail);
+	struct inquiry *asked = d->asked != NULL ? d->asked : d->dropped;
+	if (asked != NULL)
+		asked->refusal = why;
+	if (asked != NULL && d->detail.len > 0)
+		asked->detail = arena_dup(asked->arena, d->detail);
 	return DONE;
 }
 
@@ -55,13 +58,99 @@ delivery_letter_go(struct delivery *d)
 enum after
 delivery_letter_placed(struct delivery *d)
 {
+	if (d->behind)
+		return delivery_to(d, DELIVERY_PROVE, MORE);
 	if (d->drop)
 		return drop(d);
-	if (d->behind)
-		return delivery_letter_refuse(
-		    d, source_meter_outcome(MESSAGE_BEHIND));
 	return delivery_to(
 	    d, d->buried ? DELIVERY_BURY : DELIVERY_STAND, MORE);
+}
+
+/* --- the first of its lane --- */
+
+static enum after
+stays_behind(struct delivery *d)
+{
+	return d->drop ? drop(d)
+		       : delivery_letter_refuse(
+			     d, source_meter_outcome(MESSAGE_BEHIND));
+}
+
+/* Its dead letter may have been deleted by others, or was never put. */
+enum after
+delivery_letter_prove(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	if (d->first == NULL) {
+		d->first = arena_alloc(d->message->arena, sizeof *d->first);
+		op_init(&d->first->op, d->source->worker->loop, machine_run,
+		    machine);
+		d->first->look = d->first->brief = true;
+		d->first->limit = 1;
+	}
+	d->first->position = d->park.first;
+	broker_reader_letters(d->source->reader, d->first);
+	return delivery_to(d, DELIVERY_PROVED, WAIT);
+}
+
+/* Whether there was one, which is freed. */
+static bool
+found_letter(struct broker_letters *letters)
+{
+	struct broker_message *m = letters->messages, *next;
+	bool found = m != NULL;
+	letters->messages = NULL;
+	for (; m != NULL; m = next) {
+		next = m->next;
+		broker_message_free(&m);
+	}
+	return found;
+}
+
+/*
+ * Gone is what was missing twice: it may have become a dead letter between the
+ * look for that and the one whether it is pending.
+ */
+enum after
+delivery_letter_proved(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	struct broker_letters *first = d->first;
+	if (first->op.error != 0)
+		return delivery_letter_refuse(d, "broker");
+	if (found_letter(first))
+		return stays_behind(d);
+	snprintf(first->after, sizeof first->after, "%s", first->next);
+	if (first->after[0] != '\0')
+		return delivery_to(d, DELIVERY_PROVE, MORE);
+	if (first->pending)
+		return stays_behind(d);
+	bool gone = d->missing;
+	d->missing = !gone;
+	return delivery_to(d, gone ? DELIVERY_SKIP : DELIVERY_PROVE, MORE);
+}
+
+enum after
+delivery_letter_skip(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	parked_skip(&d->source->parked, &d->park, &d->lane,
+	    d->first->position, source_turn(d->source));
+	return delivery_to(d, DELIVERY_SKIPPED, WAIT);
+}
+
+enum after
+delivery_letter_skipped(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	const struct store_op *op = &d->park.op;
+	if (op->op.error != 0 || op->verdict == VERDICT_FENCED)
+		return delivery_letter_refuse(d, "store");
+	if (op->verdict == VERDICT_REFUSED ||
+	    span_eq(d->park.first, d->first->position))
+		return stays_behind(d);
+	d->behind = false;
+	return delivery_to(d, DELIVERY_FOLLOW, MORE);
 }
 
 /* --- its record --- */
@@ -121,8 +210,21 @@ delivery_letter_decided(struct machine *machine)
 }
 
 void
+delivery_letter_end(struct delivery *d)
+{
+	if (d->first == NULL)
+		return;
+	op_cancel(&d->first->op);
+	found_letter(d->first);
+}
+
+void
 delivery_letter_over(struct delivery *d)
 {
+	/* It may be a dead letter all the same, of a try without an answer. */
+	if (d->parked && d->buried && d->finish.finished == BROKER_NOT_PENDING)
+		source_letters_check(
+		    d->source, &d->lane, d->message->position);
 	if ((d->parked && !d->buried) || (d->behind && d->drop))
 		source_letters_next(d->source, &d->lane, d->message->position);
 }

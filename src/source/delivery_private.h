@@ -49,6 +49,8 @@ enum after delivery_letter_refuse(struct delivery *d, const char *why);
 enum after delivery_letter_placed(struct delivery *d);
 /* The letter goes on from its turn; it is dropped, or executed. */
 enum after delivery_letter_go(struct delivery *d);
+/* It is freed: gives up what it looks for. */
+void delivery_letter_end(struct delivery *d);
 /* It has ended: what is parked behind it comes back. */
 void delivery_letter_over(struct delivery *d);
 

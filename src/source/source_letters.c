@@ -25,6 +25,8 @@ struct source_letter {
 	struct parked_lane lane;
 	char *position; /* of its first */
 	bool drop;
+	bool stays; /* where it is a dead letter, it stays one */
+	bool missing; /* it has not been found, once */
 	bool gone; /* it is done with */
 	struct parked_op park;
 	struct arena *arena;
@@ -149,6 +151,8 @@ on_found(void *arg)
 	struct broker_letters *found = &l->letters;
 	if (found->op.error != 0) {
 		ask_again(l, AGAIN_MS);
+	} else if (found->messages != NULL && l->stays) {
+		free_letter(l);
 	} else if (found->messages != NULL && found->messages->foreign) {
 		ask_again(l, FOREIGN_MS);
 	} else if (found->messages != NULL) {
@@ -158,6 +162,10 @@ on_found(void *arg)
 		look_on(l);
 	} else if (found->pending) {
 		ask_again(l, PENDING_MS);
+	} else if (!l->missing) {
+		/* It may have become one between the two looks of this one. */
+		l->missing = true;
+		ask_again(l, 0);
 	} else {
 		l->gone = true;
 		look_on(l);
@@ -189,7 +197,7 @@ on_next(void *arg)
 	set_position(l, l->park.first);
 	arena_free(&l->arena);
 	l->arena = l->park.arena = arena_new();
-	l->gone = l->drop = false;
+	l->gone = l->drop = l->stays = l->missing = false;
 	l->letters.after[0] = '\0';
 	look_on(l);
 }
@@ -218,15 +226,13 @@ is_under_way(const struct source *s, const struct parked_lane *lane)
 	return false;
 }
 
-static void
+static struct source_letter *
 begin_lane(struct source *s, const struct parked_lane *lane,
-    struct span position, bool drop, bool gone)
+    struct span position)
 {
 	struct loop *loop = s->worker->loop;
 	struct source_letter *l = new_letter(s);
 	l->lane = *lane;
-	l->drop = drop;
-	l->gone = gone;
 	l->arena = l->park.arena = arena_new();
 	set_position(l, position);
 	l->letters.limit = 1;
@@ -235,6 +241,7 @@ begin_lane(struct source *s, const struct parked_lane *lane,
 	op_init(&l->park.op.op, loop, on_next, l);
 	timer_init(&l->timer, loop, look_on, l);
 	timer_set(&l->timer, 0);
+	return l;
 }
 
 void
@@ -242,14 +249,21 @@ source_letters_bring(struct source *s, const struct parked_lane *lane,
     struct span position, bool drop)
 {
 	if (!is_under_way(s, lane))
-		begin_lane(s, lane, position, drop, false);
+		begin_lane(s, lane, position)->drop = drop;
 }
 
 void
 source_letters_next(struct source *s, const struct parked_lane *lane,
     struct span position)
 {
-	begin_lane(s, lane, position, false, true);
+	begin_lane(s, lane, position)->gone = true;
+}
+
+void
+source_letters_check(struct source *s, const struct parked_lane *lane,
+    struct span position)
+{
+	begin_lane(s, lane, position)->stays = true;
 }
 
 /* --- an operator --- */

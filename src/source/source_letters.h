@@ -22,6 +22,12 @@ void source_letters_bring(struct source *source,
 void source_letters_next(struct source *source,
     const struct parked_lane *lane, struct span position);
 /*
+ * That position, which was parked as the first of its lane, may have become no
+ * dead letter: if so, it is done with.
+ */
+void source_letters_check(struct source *source,
+    const struct parked_lane *lane, struct span position);
+/*
  * An operator asks for a page of dead letters, or something of one of them; the
  * inquiry goes on when that is known.
  */

@@ -336,6 +336,70 @@ def one_behind_is_not_replayed_but_may_be_dropped(bench):
     lane_is_free(b)
 
 
+def is_cured_by(b, act, status, wanted):
+    """Whoever is the first dead letter now is the first of its lane."""
+    got = act()
+    equal(got.status, status, got.body)
+    equal(executed(b, len(wanted)), wanted)
+    b.wait_dead()
+    lane_is_free(b)
+    b.add("k9")
+    equal(executed(b, len(wanted) + 1)[-1], "k9")
+
+
+def delete_first_letter(b):
+    letters = b.stream.redis("XRANGE", "charges:dead", "-", "+")
+    b.stream.redis("XDEL", "charges:dead", letters[0][0])
+
+
+@test
+def where_the_first_was_deleted_the_next_may_be_replayed(bench):
+    b = Bench(bench, IN_ORDER)
+    positions = parked_lane(b)
+    delete_first_letter(b)
+    got = b.replay(positions[2], 409)
+    assert b"replay or drop the first" in got.body, got.body
+    equal(b.fate.done, [])
+    is_cured_by(b, lambda: b.act(positions[1], "replay"), 202,
+                ["k1", "k2", "k3"])
+
+
+@test
+def where_the_first_was_deleted_the_next_may_be_dropped(bench):
+    b = Bench(bench, IN_ORDER)
+    positions = parked_lane(b)
+    delete_first_letter(b)
+    is_cured_by(b, lambda: b.act(positions[1], "drop"), 200, ["k2", "k3"])
+
+
+@test
+def where_all_were_trimmed_a_later_one_may_be_replayed(bench):
+    b = Bench(bench, IN_ORDER)
+    parked_lane(b)
+    b.stream.redis("XTRIM", "charges:dead", "MAXLEN", "0")
+    position = b.add("k4")
+    b.wait_dead(("k4", "behind"))
+    is_cured_by(b, lambda: b.act(position, "replay"), 202, ["k4"])
+
+
+@test
+def where_the_first_became_no_dead_letter_its_lane_is_free(bench):
+    """A stranger has acknowledged it, as it was executed."""
+    b = Bench(bench, IN_ORDER)
+    hold = b.fate.hold("k0")
+    b.fate.of["k0"] = answer(422)
+    position = b.add("k0")
+    b.add("k1")
+    hold.wait_arrived()
+    b.stream.redis("XACK", "charges", "onceproxy", position)
+    hold.release()
+    equal(executed(b, 1), ["k1"])
+    b.wait_dead()
+    lane_is_free(b)
+    b.add("k2")
+    equal(executed(b, 2), ["k1", "k2"])
+
+
 @test
 def one_that_fails_on_its_way_back_is_the_first_then(bench):
     b = Bench(bench, IN_ORDER)

@@ -21,6 +21,7 @@ class Bench:
 
     def __init__(self, bench):
         self.bench, self.bad, self.done = bench, set(), []
+        self.on_bad = lambda: None  # before it is refused
         self.shop = bench.postgres()
         self.shop(TABLE)
         self.upstream = bench.upstream(self.serve)
@@ -39,6 +40,7 @@ class Bench:
     def serve(self, connection, request):
         body = request.body
         if body in self.bad:
+            self.on_bad()
             connection.send(answer(503))
         else:
             self.done.append(body)
@@ -83,7 +85,11 @@ def with_a_parked_lane(bench):
 def brings_back(bench, what, status, wanted):
     b = with_a_parked_lane(bench)
     b.bad.clear()
-    got = b.act(1, what)
+    ends_well(b, 1, what, status, wanted)
+
+
+def ends_well(b, number, what, status, wanted):
+    got = b.act(number, what)
     equal(got.status, status, got.body)
     b.add(4)
     eventually(lambda: len(b.done) == len(wanted), "all are executed")
@@ -101,6 +107,34 @@ def a_replay_brings_what_is_parked_back_in_order(bench):
 @test
 def a_drop_of_the_first_brings_the_others_back(bench):
     brings_back(bench, "drop", 200, [2, 3, 4])
+
+
+@test
+def where_the_first_was_deleted_the_next_is_the_first(bench):
+    b = with_a_parked_lane(bench)
+    b.shop("DELETE FROM outbox_dead WHERE id = '1'")
+    equal(b.act(3, "replay").status, 409)
+    ends_well(b, 2, "replay", 202, [2, 3, 4])
+
+
+@test
+def and_so_is_the_last_where_all_before_were_deleted(bench):
+    b = with_a_parked_lane(bench)
+    b.shop("DELETE FROM outbox_dead WHERE id <> '3'")
+    ends_well(b, 3, "drop", 200, [4])
+
+
+@test
+def where_the_row_of_the_first_was_deleted_its_lane_is_free(bench):
+    """As it was executed: there is no dead letter of it."""
+    b = Bench(bench)
+    b.bad.add(body(1))
+    b.on_bad = lambda: b.shop("DELETE FROM outbox WHERE id = 1")
+    b.add(1, 2)
+    eventually(lambda: b.done == [body(2)], "the next is executed")
+    b.add(3)
+    eventually(lambda: b.done == [body(2), body(3)], "and those behind")
+    equal(b.dead(), [])
 
 
 if programs() is None or is_without("postgres"):

@@ -237,6 +237,34 @@ is_decided(const char *what)
 	freeReplyObject(reply);
 }
 
+/* Whoever is the first afterwards. */
+static void
+skips(const char *position, long long count, const char *first)
+{
+	redisReply *reply = park("skip", position, "");
+	assert_int_equal(atoll(reply->element[4]->str), count);
+	assert_string_equal(reply->element[5]->str, first);
+	word_is(reply, "DONE");
+}
+
+static void
+what_is_nowhere_any_more_makes_room_for_the_next(void **state)
+{
+	(void)state;
+	redis_just(redis, "FLUSHALL");
+	word_is(park("skip", "5-0", ""), "GONE");
+	parks("park", "5-0", 1);
+	parks("behind", "6-0", 2);
+	skips("6-0", 2, "5-0");
+	skips("5-0", 1, "6-0");
+	is_decided(NULL);
+	word_is(park("back", "6-0", ""), "DONE");
+	word_is(park("skip", "6-0", ""), "REFUSED");
+	word_is(park("park", "6-0", ""), "DONE");
+	skips("6-0", 0, "6-0");
+	assert_int_equal(redis_integer(redis, "DBSIZE"), 0);
+}
+
 /* The count, and the first. */
 static void
 is_left(redisReply *reply, const char *word, long long count,
@@ -378,6 +406,8 @@ main(void)
 	    cmocka_unit_test(a_pause_says_who_and_why),
 	    cmocka_unit_test(
 		positions_keep_the_order_in_which_they_were_parked),
+	    cmocka_unit_test(
+		what_is_nowhere_any_more_makes_room_for_the_next),
 	    cmocka_unit_test(a_late_holder_parks_nothing_and_frees_nothing),
 	    cmocka_unit_test(a_lane_is_worked_off_from_its_first_on),
 	    cmocka_unit_test(there_are_only_so_many_lanes),
