@@ -14,6 +14,7 @@ broker_message_free(struct broker_message **message)
 	if (m == NULL)
 		return;
 	struct arena *arena = m->arena;
+	arena_free(&m->bulk);
 	arena_free(&arena);
 }
 
@@ -57,6 +58,13 @@ broker_reader_finish(
     struct broker_reader *reader, struct broker_finish *finish)
 {
 	reader->client->finish(reader, finish);
+}
+
+void
+broker_reader_read_again(
+    struct broker_reader *reader, struct broker_again *again)
+{
+	reader->client->read_again(reader, again);
 }
 
 void

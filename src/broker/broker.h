@@ -22,10 +22,16 @@
  */
 struct broker_reader;
 
-/* A message, as its broker has it; all of it is in its arena. */
+/* A message, as its broker has it; all of it is in its arenas. */
 struct broker_message {
 	struct broker_message *next; /* whoever holds it */
 	struct arena *arena; /* a reference; broker_message_free */
+	/*
+	 * What its fields, payload, key, entity and type are in, all of which
+	 * can be read again (broker_reader_read_again); NULL: in arena, because
+	 * nothing can.  Whoever holds the message may free it meanwhile.
+	 */
+	struct arena *bulk;
 	size_t bytes; /* what it takes, for budgets */
 	/*
 	 * Where it stands: the id of an entry of a stream, the id of a row.  No
@@ -181,6 +187,25 @@ void broker_reader_finish(
     struct broker_reader *reader, struct broker_finish *finish);
 
 /*
+ * A message that was handed over, read again from where it stands.  When op is
+ * done: error is 0, and message is what is there, or NULL: it is not pending
+ * any more, because another reader has finished it, somebody has written it
+ * anew, which is another message, or the broker has lost it (which lost()
+ * tells).  Or error is E_BROKER_DOWN (ask again later), or E_BROKER_REFUSED
+ * with the broker's words.
+ */
+struct broker_again {
+	struct op op; /* op_init is its owner's to call */
+	struct span position; /* lives until op is done */
+	struct broker_message *message; /* the owner's */
+	char refused[160];
+	void *token; /* the client's own */
+};
+/* Only of a message that has bulk. */
+void broker_reader_read_again(
+    struct broker_reader *reader, struct broker_again *again);
+
+/*
  * A page of the dead letters of the reader's source, in the order in which they
  * were put.  When op is done: error is 0; or E_BROKER_DOWN, or E_BROKER_REFUSED
  * with the broker's words; nothing has changed.
@@ -229,6 +254,9 @@ struct broker_client {
 	void (*credit)(struct broker_reader *reader, unsigned credit);
 	void (*finish)(
 	    struct broker_reader *reader, struct broker_finish *finish);
+	/* NULL: what it hands over has no bulk. */
+	void (*read_again)(
+	    struct broker_reader *reader, struct broker_again *again);
 	void (*letters)(
 	    struct broker_reader *reader, struct broker_letters *letters);
 	void (*give_back)(struct broker_reader *reader,

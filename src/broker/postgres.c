@@ -264,6 +264,12 @@ reader_finish(struct broker_reader *base, struct broker_finish *finish)
 }
 
 static void
+reader_read_again(struct broker_reader *base, struct broker_again *again)
+{
+	postgres_again_ask(of(base), again);
+}
+
+static void
 reader_letters(struct broker_reader *base, struct broker_letters *letters)
 {
 	postgres_letters_ask(of(base), letters);
@@ -298,6 +304,7 @@ const struct broker_client postgres_client = {
     .close = reader_close,
     .credit = reader_credit,
     .finish = reader_finish,
+    .read_again = reader_read_again,
     .letters = reader_letters,
     .give_back = reader_give_back,
     .health = reader_health,

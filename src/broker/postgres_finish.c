@@ -73,8 +73,9 @@ end_item(struct postgres_finish_item *item, int error)
 	free(item);
 }
 
-static void
-tell_deleted(struct postgres_reader *reader, struct span position)
+void
+postgres_finish_tell_deleted(
+    struct postgres_reader *reader, struct span position)
 {
 	struct logline line = log_begin(EV_source_row_deleted);
 	log_str(&line, "source", reader->source->name);
@@ -112,7 +113,7 @@ settle(struct postgres_reader *reader, struct postgres_finish_item *item)
 	}
 	finish->finished = item->done ? BROKER_FINISHED : BROKER_NOT_PENDING;
 	if (deleted)
-		tell_deleted(reader, finish->position);
+		postgres_finish_tell_deleted(reader, finish->position);
 	end_item(item, 0);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -9,27 +10,58 @@
 
 static const char no_strings[] = "its headers are not an object of strings";
 
-/* NULL: well; else what is odd. */
+static void
+add_header(struct broker_message *message, struct span name, struct span value)
+{
+	struct arena *arena =
+	    message->bulk != NULL ? message->bulk : message->arena;
+	message->fields.list[message->fields.count++] = (struct field){
+	    arena_dup(arena, name), arena_dup(arena, value)};
+}
+
+static void
+add_as_json(
+    struct broker_message *message, const char *name, const json_t *value)
+{
+	char *text = json_dumps(value, JSON_ENCODE_ANY);
+	if (text != NULL)
+		add_header(message, span_str(name), span_str(text));
+	free(text);
+}
+
+static void
+expect_fields(struct broker_message *message, size_t most)
+{
+	struct arena *arena =
+	    message->bulk != NULL ? message->bulk : message->arena;
+	message->fields.list =
+	    arena_alloc(arena, most * sizeof *message->fields.list);
+}
+
+/*
+ * NULL: well; else what is odd.  What is no string is there as its JSON, for
+ * the dead letter that the message becomes.
+ */
 static const char *
 add_fields(struct broker_message *message, json_t *object)
 {
-	size_t most = json_object_size(object);
-	message->fields.list =
-	    arena_alloc(message->arena, most * sizeof *message->fields.list);
+	const char *odd = NULL;
+	expect_fields(message, json_object_size(object));
 	const char *name;
 	json_t *value;
 	json_object_foreach(object, name, value) {
 		if (json_is_null(value))
 			continue;
-		if (!json_is_string(value))
-			return no_strings;
-		struct span text = span_of(
-		    json_string_value(value), json_string_length(value));
-		message->fields.list[message->fields.count++] =
-		    (struct field){arena_dup(message->arena, span_str(name)),
-			arena_dup(message->arena, text)};
+		if (json_is_string(value)) {
+			add_header(message, span_str(name),
+			    span_of(json_string_value(value),
+				json_string_length(value)));
+			continue;
+		}
+		add_as_json(message, name, value);
+		odd = no_strings;
 	}
-	return NULL;
+	return odd;
 }
 
 const char *
@@ -40,10 +72,13 @@ postgres_message_fields(struct broker_message *message, struct span text)
 	json_t *json = json_loadb(
 	    text.ptr, text.len, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
 	const char *odd = NULL;
-	if (json_is_object(json))
+	if (json_is_object(json)) {
 		odd = add_fields(message, json);
-	else if (json == NULL || !json_is_null(json))
+	} else if (json == NULL || !json_is_null(json)) {
 		odd = no_strings;
+		expect_fields(message, 1);
+		add_header(message, SPAN("headers"), text);
+	}
 	json_decref(json);
 	return odd;
 }
@@ -83,10 +118,11 @@ message_of(const PGresult *result, int at)
 	struct arena *arena = arena_new();
 	struct broker_message *m = arena_alloc(arena, sizeof *m);
 	m->arena = arena;
+	m->bulk = arena_new();
 	m->position = copy(arena, result, at, COLUMN_ID);
-	m->entity = copy(arena, result, at, COLUMN_ENTITY);
-	m->type = copy(arena, result, at, COLUMN_TYPE);
-	m->payload = copy(arena, result, at, COLUMN_PAYLOAD);
+	m->entity = copy(m->bulk, result, at, COLUMN_ENTITY);
+	m->type = copy(m->bulk, result, at, COLUMN_TYPE);
+	m->payload = copy(m->bulk, result, at, COLUMN_PAYLOAD);
 	m->has_payload = m->payload.ptr != NULL;
 	m->key = POSTGRES_NULL;
 	m->time_ms = -1;
@@ -174,6 +210,9 @@ put_escaped(struct writer *w, unsigned char c)
 	put(w, text, sizeof text);
 }
 
+/* U+FFFD: PostgreSQL reads no object that has a NUL anywhere. */
+static const char no_text[] = "\xef\xbf\xbd";
+
 static void
 put_string(struct writer *w, struct span s)
 {
@@ -181,7 +220,10 @@ put_string(struct writer *w, struct span s)
 	while (s.len > 0) {
 		unsigned char c = (unsigned char)s.ptr[0];
 		size_t len = utf8_length(s);
-		if (c == '"' || c == '\\' || c < ' ' || c == 0x7f || len == 0)
+		if (c == '\0')
+			put(w, no_text, sizeof no_text - 1);
+		else if (c == '"' || c == '\\' || c < ' ' || c == 0x7f ||
+		    len == 0)
 			put_escaped(w, c);
 		else
 			put(w, s.ptr, len);

@@ -17,6 +17,7 @@
  *     postgres_take     which of those are asked for, and when
  *     postgres_message  a row as a message
  *     postgres_finish   acknowledgements, in batches
+ *     postgres_again    a row in hand, read again
  *     postgres_letters  dead letters, in pages
  *     postgres_put      tables of results and dead letters
  */
@@ -180,6 +181,12 @@ void postgres_take_from_start(struct postgres_reader *reader);
 bool postgres_parts_has(
     const struct postgres_reader *reader, int64_t part);
 
+/* --- postgres_again.c --- */
+
+/* A row that is in hand. */
+void postgres_again_ask(
+    struct postgres_reader *reader, struct broker_again *again);
+
 /* --- postgres_letters.c --- */
 
 /* A page of dead letters. */
@@ -215,6 +222,9 @@ void postgres_finish_ask(
     struct postgres_reader *reader, struct broker_finish *finish);
 /* Sends what can be sent. */
 void postgres_finish_go_on(struct postgres_reader *reader);
+/* A row in hand was deleted, and not by a reader. */
+void postgres_finish_tell_deleted(
+    struct postgres_reader *reader, struct span position);
 /* Ends all that waits to put something there as refused. */
 void postgres_finish_refuse(struct postgres_reader *reader,
     enum broker_place place, const struct postgres_trouble *trouble);

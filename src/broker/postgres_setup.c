@@ -231,6 +231,8 @@ prepare(struct postgres_reader *reader)
 	postgres_pipe_begin(reader->pipe, &reader->setup);
 	postgres_pipe_prepare(reader->pipe, "take_start", sql->take_start);
 	postgres_pipe_prepare(reader->pipe, "take_above", sql->take_above);
+	postgres_pipe_prepare(reader->pipe, "again", sql->again);
+	postgres_pipe_prepare(reader->pipe, "there", sql->there);
 	postgres_pipe_prepare(reader->pipe, "finish0", sql->finish);
 	postgres_pipe_run(
 	    reader->pipe, "take_start", nothing, sql->pair ? 5 : 4);

@@ -182,6 +182,46 @@ version_of(const struct maker *m)
 	    .ptr;
 }
 
+/* What a take gives of a row, before it is cut to size. */
+static const char *
+row_columns(const struct maker *m, const char *is_ahead)
+{
+	const struct conf_columns *c = &m->source->columns;
+	return arena_printf(m->arena,
+	    "%s::text AS id, %s::text AS ord, %s AS part, "
+	    "%s AS ahead, %s AS entity, %s AS type, %s AS made, "
+	    "%s AS headers, %s AS payload, %s AS version", m->id, m->order,
+	    m->part, is_ahead, text_of(m, c->entity), text_of(m, c->type),
+	    time_of(m), text_of(m, c->headers), payload_of(m), version_of(m))
+	    .ptr;
+}
+
+/* Is the row $1. */
+static const char *
+is_row(const struct maker *m)
+{
+	return arena_printf(m->arena, "%s = $1::text::%.*s", m->id,
+	    SPAN_FMT(m->types->id))
+	    .ptr;
+}
+
+/* Is unread, and has the bytes that were taken, if $2 says which. */
+static const char *
+is_as_taken(const struct maker *m)
+{
+	return arena_printf(m->arena,
+	    "%s AND coalesce(%s = $2::text, true)", m->unread, version_of(m))
+	    .ptr;
+}
+
+static const char *
+row_again(const struct maker *m)
+{
+	return arena_printf(m->arena, "SELECT %s FROM %s AS t WHERE %s AND %s",
+	    row_columns(m, "false"), m->table, is_row(m), is_as_taken(m))
+	    .ptr;
+}
+
 /*
  * The rows themselves: $1 how many, $2 those in hand, $3 the parts (null: all).
  * "NOT IN (SELECT …)" is a filter by hash, which leaves the index its order.
@@ -189,18 +229,12 @@ version_of(const struct maker *m)
 static const char *
 rows_of(const struct maker *m, const char *above, const char *is_ahead)
 {
-	const struct conf_columns *c = &m->source->columns;
 	return arena_printf(m->arena,
-	    "SELECT %s::text AS id, %s::text AS ord, %s AS part, "
-	    "%s AS ahead, %s AS entity, %s AS type, %s AS made, "
-	    "%s AS headers, %s AS payload, %s AS version FROM %s AS t "
-	    "WHERE %s AND %s IS NOT NULL AND %s "
+	    "SELECT %s FROM %s AS t WHERE %s AND %s IS NOT NULL AND %s "
 	    "AND ($3::text IS NULL OR %s = ANY ($3::text::int[])) "
 	    "AND %s NOT IN (SELECT unnest($2::text::%.*s[])) "
 	    "ORDER BY %s, %s LIMIT $1::text::bigint",
-	    m->id, m->order, m->part, is_ahead, text_of(m, c->entity),
-	    text_of(m, c->type), time_of(m), text_of(m, c->headers),
-	    payload_of(m), version_of(m), m->table, m->unread, m->id, above,
+	    row_columns(m, is_ahead), m->table, m->unread, m->id, above,
 	    m->part, m->id, SPAN_FMT(m->types->id), m->order, m->id)
 	    .ptr;
 }
@@ -260,12 +294,7 @@ free_rows(const struct maker *m, const char *row, const char *same)
 static const char *
 finish_of(const struct maker *m, const char *put, const char *returned)
 {
-	const char *row = arena_printf(m->arena, "%s = $1::text::%.*s", m->id,
-	    SPAN_FMT(m->types->id))
-			      .ptr;
-	const char *same = arena_printf(m->arena,
-	    "%s AND coalesce(%s = $2::text, true)", m->unread, version_of(m))
-			       .ptr;
+	const char *row = is_row(m), *same = is_as_taken(m);
 	const char *set = m->source->finish_column;
 	const char *how =
 	    arena_printf(m->arena, "DELETE FROM %s AS t", m->table).ptr;
@@ -461,6 +490,11 @@ postgres_sql_make(struct arena *arena, const struct conf_source *source,
 	    &m, rows_of(&m, "true", ahead(&m, 4, 5)), most_bytes);
 	sql.take_above = within_limits(&m,
 	    rows_of(&m, behind(&m, 5, 7), ahead(&m, 4, 6)), most_bytes);
+	sql.again = within_limits(&m, row_again(&m), most_bytes);
+	sql.there = arena_printf(arena,
+	    "SELECT (EXISTS (SELECT FROM %s AS t WHERE %s))::text", m.table,
+	    is_row(&m))
+			.ptr;
 	sql.finish = finish_of(&m, "", "1");
 	sql.count = arena_printf(arena,
 	    "SELECT count(*)::text FROM (SELECT FROM %s AS t WHERE %s "

@@ -28,6 +28,9 @@ struct postgres_types {
 struct postgres_sql {
 	const char *take_start; /* from the beginning */
 	const char *take_above; /* behind a place */
+	/* The row $1, while it is unread and of the version $2 (null: any). */
+	const char *again;
+	const char *there; /* whether the row $1 is there at all: "true" */
 	const char *finish;
 	const char *finish_result; /* NULL: there are no results */
 	const char *finish_dead;

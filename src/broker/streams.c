@@ -185,6 +185,12 @@ finish_message(struct broker_reader *reader, struct broker_finish *finish)
 }
 
 static void
+read_again(struct broker_reader *reader, struct broker_again *again)
+{
+	streams_again_start(of_reader(reader), again);
+}
+
+static void
 ask_letters(struct broker_reader *reader, struct broker_letters *letters)
 {
 	streams_letters_start(of_reader(reader), letters);
@@ -231,6 +237,7 @@ const struct broker_client streams_client = {
     .close = close_reader,
     .credit = set_credit,
     .finish = finish_message,
+    .read_again = read_again,
     .letters = ask_letters,
     .give_back = give_one_back,
     .health = reader_health,

@@ -63,8 +63,9 @@ copy_fields(struct broker_message *message, const redisReply *values,
 	size_t count = values->elements / 2;
 	if (count > FIELDS_MAX)
 		count = FIELDS_MAX;
-	struct field *list =
-	    arena_alloc(message->arena, count * sizeof *list);
+	struct arena *arena =
+	    message->bulk != NULL ? message->bulk : message->arena;
+	struct field *list = arena_alloc(arena, count * sizeof *list);
 	message->bytes += count * sizeof *list;
 	message->fields.list = list;
 	for (size_t i = 0; i < count; i++) {
@@ -75,8 +76,8 @@ copy_fields(struct broker_message *message, const redisReply *values,
 		most_bytes -= name.len + value.len;
 		message->bytes += name.len + value.len;
 		list[message->fields.count++] =
-		    (struct field){arena_dup(message->arena, name),
-			arena_dup(message->arena, value)};
+		    (struct field){arena_dup(arena, name),
+			arena_dup(arena, value)};
 	}
 }
 
@@ -148,6 +149,26 @@ take_empty(struct streams *streams, struct streams_id id)
 		streams_look_drop(streams, id);
 }
 
+static struct broker_message *
+whole_message(struct streams *streams, struct streams_id id,
+    const redisReply *values, bool again)
+{
+	struct broker_message *message = new_message(id, again);
+	message->bulk = arena_new();
+	read_fields(streams, message, values);
+	return message;
+}
+
+struct broker_message *
+streams_entry_again(struct streams *streams, const redisReply *entry)
+{
+	struct streams_id id;
+	if (!read_entry(entry, &id) ||
+	    entry->element[1]->type == REDIS_REPLY_NIL)
+		return NULL;
+	return whole_message(streams, id, entry->element[1], true);
+}
+
 static void
 take_whole(struct streams *streams, struct streams_id id,
     const redisReply *values, bool again)
@@ -161,9 +182,7 @@ take_whole(struct streams *streams, struct streams_id id,
 	    streams->standing == STREAMS_AGAIN;
 	if (page && streams_take_was_finished(streams, id))
 		return;
-	struct broker_message *message = new_message(id, again);
-	read_fields(streams, message, values);
-	keep(streams, id, message);
+	keep(streams, id, whole_message(streams, id, values, again));
 }
 
 bool

@@ -94,6 +94,7 @@ streams_leave_begin(struct streams *streams)
 	streams->next = leaving;
 	leaving = streams;
 	streams_finish_end(streams);
+	streams_again_end(streams);
 	streams_letters_end(streams);
 	timer_clear(&streams->beat);
 	timer_clear(&streams->look);

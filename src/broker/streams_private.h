@@ -124,6 +124,7 @@ struct streams {
 	struct streams_hand hand;
 	struct streams_finishes waiting, sent;
 	struct streams_page *pages; /* of dead letters, under way */
+	struct streams_again *agains; /* entries that are read again */
 	struct timer again;    /* when finishes that had to wait go on */
 	char put_sha[SHA1_HEX + 1];
 	struct timer beat;
@@ -201,6 +202,9 @@ bool streams_entry_take(struct streams *streams,
 /* One of which nothing but its id can be read: too large. */
 void streams_entry_take_unread(
     struct streams *streams, struct streams_id id);
+/* One that is in hand already; NULL: it is no entry. */
+struct broker_message *streams_entry_again(
+    struct streams *streams, const struct redisReply *entry);
 /* A dead letter, which is in nobody's hand; NULL: it is no entry. */
 struct broker_message *streams_entry_letter(
     struct streams *streams, const struct redisReply *entry);
@@ -261,6 +265,13 @@ void streams_finish_down(struct streams *streams);
 /* All end, E_CANCELLED. */
 void streams_finish_end(struct streams *streams);
 void streams_finish_init(struct streams *streams);
+
+/* --- streams_again.c --- */
+
+void streams_again_start(
+    struct streams *streams, struct broker_again *again);
+/* All end, E_CANCELLED. */
+void streams_again_end(struct streams *streams);
 
 /* --- streams_letters.c --- */
 

@@ -20,6 +20,9 @@
  *     the first of a parked lane is done with: DECIDE ⇢ DECIDED ... FINISH
  *   FINISH ⇢ FINISHED END       (through STAND while its source stands still)
  *     somebody has locked it: YIELD ⇢ YIELDED ............. FINISH again
+ *   and where its bytes were given back meanwhile:
+ *   HEARD PEEK ⇢ PEEKED ................................... HOLD again
+ *   SHAPE FETCH ⇢ FETCHED ................................. SHAPE
  */
 
 static const struct machine_step steps[] = {
@@ -49,14 +52,23 @@ awaited(struct machine *machine)
 	return NULL;
 }
 
-void
-delivery_unshape(struct delivery *d)
+static void
+keep_route(struct delivery *d)
 {
-	waiters_leave(&d->waiter);
-	d->busy = d->whole = d->known = false;
+	const struct conf_route *route = d->c.route;
+	if (route != NULL &&
+	    (d->route == NULL || strcmp(d->route, route->name) != 0))
+		d->route =
+		    arena_dup(d->message->arena, span_str(route->name)).ptr;
+}
+
+void
+delivery_forget_request(struct delivery *d)
+{
 	body_clear(&d->body);
 	if (d->c.arena == NULL)
 		return;
+	keep_route(d);
 	if (d->c.key_hex[0] != '\0')
 		memcpy(d->key_hex, d->c.key_hex, sizeof d->key_hex);
 	if (d->c.attempt > 0)
@@ -65,6 +77,14 @@ delivery_unshape(struct delivery *d)
 	claimant_clear(&d->c);
 	d->c = (struct claimant){.arena = NULL};
 	arena_free(&arena);
+}
+
+void
+delivery_unshape(struct delivery *d)
+{
+	waiters_leave(&d->waiter);
+	d->busy = d->whole = d->known = false;
+	delivery_forget_request(d);
 }
 
 /* Whoever asked hears that it was given up. */
@@ -104,8 +124,8 @@ delivery_free(struct machine *machine)
 	delivery_letter_end(d);
 	let_go_of_asker(d);
 	delivery_probed(d);
+	delivery_memory_end(d);
 	source_credit_end(source, d);
-	budget_give(source->worker->budget, d->message->bytes);
 	/* The delivery itself lies in its arena. */
 	struct broker_message *message = d->message;
 	broker_message_free(&message);
@@ -135,6 +155,8 @@ make(struct source *source, struct broker_message *message)
 	op_init(&d->park.op.op, w->loop, machine_run, &d->machine);
 	d->park.arena = message->arena;
 	op_init(&d->finish.op, w->loop, machine_run, &d->machine);
+	op_init(&d->again.op, w->loop, machine_run, &d->machine);
+	op_init(&d->record.op.op, w->loop, machine_run, &d->machine);
 	op_init(&d->release.op.op, w->loop, machine_run, &d->machine);
 	d->release.arena = message->arena;
 	/* It is here: credit was given for it while there was room. */

@@ -35,6 +35,14 @@ struct delivery {
 	bool busy;  /* its entity is held: by another record */
 	bool whole; /* the stored answer is wanted, not only its status */
 
+	/* Its bytes were given back, and are read again when it goes on. */
+	bool shed;
+	unsigned stood; /* at how many looks in a row it stood still */
+	struct broker_again again;
+	size_t reserved; /* for what is read again */
+	struct records_op record; /* of one that is held without its bytes */
+	const struct conf *held_under; /* a reference; or NULL */
+
 	struct op gate; /* it may go on: its source goes again */
 	bool probe;     /* it tries for all others */
 	struct op rest;
@@ -46,6 +54,7 @@ struct delivery {
 	const char *why; /* of tbl/meanings.h; NULL: nothing was found yet */
 	char key_hex[DIGEST_HEX + 1]; /* of the last try; "" */
 	uint32_t attempt;             /* the same; 0 */
+	const char *route;            /* the same; NULL */
 	struct inquiry *dropped; /* an operator waits for its end; or NULL */
 
 	/* Of a dead letter that is brought back, or dropped. */
@@ -73,6 +82,9 @@ struct delivery {
 	struct broker_put put;
 	struct broker_finish finish;
 };
+
+/* Each second: what rests by now gives its bytes back (delivery_memory.c). */
+void delivery_memory_look(struct delivery *d);
 
 /* A new one; it runs.  The message is its own now. */
 void delivery_new(struct source *source, struct broker_message *message);

@@ -20,6 +20,8 @@ static enum after
 go(struct delivery *d)
 {
 	struct parked *parked = &d->source->parked;
+	if (d->shed)
+		return delivery_to(d, DELIVERY_SHAPE, MORE);
 	if (delivery_is_letter(d))
 		return delivery_letter_go(d);
 	if (delivery_lane_parks(d) && !d->parked) {
@@ -42,6 +44,8 @@ delivery_lane_turn(struct machine *machine)
 	if (lanes_is_first(&d->place))
 		return go(d);
 	lanes_wait(&d->place);
+	if (lanes_rests(&d->place))
+		delivery_memory_shed(d);
 	return delivery_to(d, DELIVERY_TURNED, WAIT);
 }
 

@@ -7,7 +7,8 @@
 /*
  * What the steps of a delivery share.  They are in delivery_shape.c (a request
  * is made), delivery_lane.c (its turn), delivery_claim.c (its key),
- * delivery_rest.c (until it is tried again), delivery_letter.c (a dead letter
+ * delivery_rest.c (until it is tried again), delivery_memory.c (without its
+ * bytes), delivery_letter.c (a dead letter
  * that comes back) and delivery_finish.c (its end);
  * delivery.c has the table of all.  For these files only; the worker's thread.
  */
@@ -56,6 +57,24 @@ void delivery_letter_over(struct delivery *d);
 
 /* Forgets the request: another try makes it anew. */
 void delivery_unshape(struct delivery *d);
+/* The same, but it listens on. */
+void delivery_forget_request(struct delivery *d);
+
+/*
+ * It rests for long: its bytes go back to the budget, where they can be read
+ * again; its request too.  It listens on, if it does.
+ */
+void delivery_memory_shed(struct delivery *d);
+/* It is held: what it is held by is remembered, and its bytes go back. */
+void delivery_memory_hold(struct delivery *d);
+/*
+ * Whether it can be held on for what its record says alone, without its bytes.
+ */
+bool delivery_memory_may_peek(const struct delivery *d);
+/* No memory for it: it waits with nothing in its hands. */
+enum after delivery_memory_await(struct delivery *d);
+/* Whatever it has of the budget goes back. */
+void delivery_memory_end(struct delivery *d);
 /* If it tried for all others, it does not any more. */
 void delivery_probed(struct delivery *d);
 /* Counts it. */

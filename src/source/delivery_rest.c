@@ -12,6 +12,8 @@
  */
 enum {
 	LOOK_MS = 200,      /* what is about to be stored is looked for again */
+	LOOK_SHARE = 4,     /* where many look for memory: ms for so many */
+	LONG_MS = 2000,     /* without its bytes */
 	WAIT_LEAST_MS = 50, /* for somebody else's lease to end */
 	HELD_LOOK_MS = 30000,
 	YIELD_FIRST_MS = 250,
@@ -122,6 +124,7 @@ delivery_rest_hold(struct machine *machine)
 	d->rested = MESSAGE_STATE_HELD;
 	d->next_ms = clock_wall_ms() + left_ms;
 	source_credit_rest(d->source, d, true);
+	delivery_memory_hold(d);
 	return listen(d, left_ms < HELD_LOOK_MS ? left_ms : HELD_LOOK_MS);
 }
 
@@ -129,6 +132,8 @@ enum after
 delivery_rest_heard(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
+	if (delivery_memory_may_peek(d))
+		return delivery_to(d, DELIVERY_PEEK, MORE);
 	source_credit_rest(d->source, d, false);
 	d->held = false;
 	delivery_unshape(d);
@@ -166,6 +171,8 @@ static enum after
 rest(struct delivery *d, int64_t ms)
 {
 	delivery_unshape(d);
+	if (ms >= LONG_MS)
+		delivery_memory_shed(d);
 	d->next_ms = clock_wall_ms() + ms;
 	op_start(&d->rest, at_least_one(ms), wait_no_more);
 	return delivery_to(d, DELIVERY_RESTED, WAIT);
@@ -236,7 +243,10 @@ delivery_rest_unsent(struct machine *machine)
 enum after
 delivery_rest_look(struct machine *machine)
 {
-	return rest(delivery_of(machine), LOOK_MS);
+	struct delivery *d = delivery_of(machine);
+	/* Many that wait for memory do not all ask at once. */
+	int64_t more_ms = d->starving ? d->source->starving / LOOK_SHARE : 0;
+	return rest(d, LOOK_MS + more_ms);
 }
 
 enum after

@@ -21,12 +21,12 @@ is_expired(const struct delivery *d)
 	    d->first_ms - d->message->time_ms > most_ms;
 }
 
-/* It can never be held beside what clients need. */
+/* It and its body, which is as large, never fit beside what clients need. */
 static bool
 is_beyond_memory(const struct delivery *d)
 {
 	return d->message->bytes >
-	    budget_limit(d->source->worker->budget) / 4 * 3;
+	    budget_limit(d->source->worker->budget) / 8 * 3;
 }
 
 static void
@@ -70,16 +70,6 @@ take_place(struct delivery *d, struct span body)
 	}
 }
 
-/* No memory for the body: it is made when there is some. */
-static enum after
-await_memory(struct delivery *d)
-{
-	delivery_unshape(d);
-	delivery_probed(d);
-	source_credit_starve(d->source, d, true);
-	return delivery_to(d, DELIVERY_LOOK, MORE);
-}
-
 enum after
 delivery_shape(struct machine *machine)
 {
@@ -88,6 +78,8 @@ delivery_shape(struct machine *machine)
 	struct span detail = SPAN("");
 	enum shape_verdict verdict = SHAPE_GOOD;
 	d->outcome = MESSAGE_COUNT_;
+	if (d->shed)
+		return delivery_to(d, DELIVERY_FETCH, MORE);
 	if (m->too_large || is_beyond_memory(d))
 		delivery_condemn(d, MESSAGE_TOO_LARGE, SPAN(""));
 	else if (m->odd != NULL)
@@ -96,7 +88,7 @@ delivery_shape(struct machine *machine)
 		verdict =
 		    shape_body(d->source->source, m, &d->body, &detail);
 	if (verdict == SHAPE_NO_MEMORY)
-		return await_memory(d);
+		return delivery_memory_await(d);
 	source_credit_starve(d->source, d, false);
 	if (verdict != SHAPE_GOOD)
 		condemn_misshapen(d, verdict, detail);

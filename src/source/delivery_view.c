@@ -8,7 +8,7 @@ delivery_view_state(const struct delivery *d)
 {
 	unsigned step = d->machine.step;
 	bool waits = step == DELIVERY_TURNED || step == DELIVERY_HEARD ||
-	    step == DELIVERY_RESTED ||
+	    step == DELIVERY_PEEKED || step == DELIVERY_RESTED ||
 	    (step == DELIVERY_STOOD && d->outcome == MESSAGE_COUNT_);
 	return waits ? d->rested : MESSAGE_STATE_IN_FLIGHT;
 }
@@ -27,6 +27,9 @@ delivery_view(const struct delivery *d, struct inquiry *inquiry)
 	    .state = delivery_view_state(d),
 	    .key_id = arena_dup(arena, span_str(d->key_hex)).ptr,
 	    .attempt = d->attempt,
+	    .route = d->route != NULL ?
+		arena_dup(arena, span_str(d->route)).ptr :
+		NULL,
 	    .first_ms = d->first_ms,
 	};
 	if (shaped && d->c.key_hex[0] != '\0')
@@ -51,6 +54,7 @@ delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
 	op_cancel(&d->place.turn);
 	op_cancel(&d->gate);
 	op_cancel(&d->rest);
+	op_cancel(&d->record.op.op);
 	delivery_probed(d);
 	delivery_unshape(d);
 	source_credit_rest(d->source, d, false);

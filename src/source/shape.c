@@ -266,25 +266,39 @@ shape_request(const struct conf_source *source,
 
 /* --- the body --- */
 
+/* With its message it has to fit beside what clients need. */
+static enum shape_verdict
+take_body(struct body *body, struct span bytes)
+{
+	if (bytes.len == 0)
+		return SHAPE_GOOD;
+	if (bytes.len > budget_limit(body->budget) / 8 * 3)
+		return SHAPE_TOO_LARGE;
+	return body_append(body, bytes.ptr, bytes.len) == 0
+	    ? SHAPE_GOOD
+	    : SHAPE_NO_MEMORY;
+}
+
 /* {"name": "value", …}: every field, as strings. */
 static enum shape_verdict
 fields_as_json(const struct broker_message *m, struct body *body,
     struct span *ret_detail)
 {
 	struct span text;
-	if (!message_text_json(m->arena, &m->fields, &text)) {
+	struct arena *scratch = arena_new();
+	enum shape_verdict verdict = SHAPE_MALFORMED;
+	if (message_text_json(scratch, &m->fields, &text))
+		verdict = take_body(body, text);
+	else
 		*ret_detail = SPAN("a field is no UTF-8");
-		return SHAPE_MALFORMED;
-	}
-	return body_append(body, text.ptr, text.len) == 0 ? SHAPE_GOOD
-							  : SHAPE_NO_MEMORY;
+	arena_free(&scratch);
+	return verdict;
 }
 
 enum shape_verdict
 shape_body(const struct conf_source *source,
     const struct broker_message *m, struct body *body, struct span *ret_detail)
 {
-	struct span payload = m->payload;
 	if (!m->has_payload) {
 		const char *name = source->request.body_field;
 		const struct field *field = fields_first(
@@ -295,13 +309,9 @@ shape_body(const struct conf_source *source,
 			*ret_detail = SPAN("it has no field for the body");
 			return SHAPE_MALFORMED;
 		}
-		payload = field->value;
+		return take_body(body, field->value);
 	}
-	if (payload.len == 0)
-		return SHAPE_GOOD;
-	return body_append(body, payload.ptr, payload.len) == 0
-	    ? SHAPE_GOOD
-	    : SHAPE_NO_MEMORY;
+	return take_body(body, m->payload);
 }
 
 bool

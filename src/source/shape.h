@@ -36,7 +36,7 @@ MUST_USE bool shape_order(const struct conf_source *source,
     uint8_t ret_order[DIGEST_BYTES]);
 /*
  * The body of the request: the payload, a field, or all fields as JSON; good,
- * malformed, or no memory.
+ * malformed, too large, or no memory.
  */
 MUST_USE enum shape_verdict shape_body(const struct conf_source *source,
     const struct broker_message *message, struct body *body,

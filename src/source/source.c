@@ -258,7 +258,8 @@ on_second(void *arg)
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
 		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
 		     m = m->next) {
-			const struct delivery *d = delivery_of(m);
+			struct delivery *d = delivery_of(m);
+			delivery_memory_look(d);
 			counts[delivery_view_state(d)]++;
 			if (d->number - 1 < oldest)
 				oldest = d->number - 1;

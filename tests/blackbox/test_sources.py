@@ -221,7 +221,7 @@ def what_can_never_be_executed_is_a_dead_letter(
 @test
 def what_memory_can_never_hold_keeps_nobody_from_going_on(bench):
     upstream = bench.upstream()
-    stream, gateway = started(bench, upstream, {"max_request_body": "2MiB"},
+    stream, gateway = started(bench, upstream, {"max_request_body": "256KiB"},
                               limits={"in_flight_bytes": "1MiB"})
     stream.add(body=b"x" * 900_000, idempotency_key="k1")
     stream.add(body=b"{}", idempotency_key="k2")
@@ -623,7 +623,7 @@ def messages_that_wait_for_memory_come_before_others(bench):
     upstream = bench.upstream()
     stream = Stream(bench.own_redis())
     config = bench.config(upstream, {"max_request_body": "4MiB"},
-                          limits={"in_flight_bytes": "8MiB"})
+                          limits={"in_flight_bytes": "16MiB"})
     source(config, stream)
     body = b'"' + b"x" * (3 * 1024 * 1024) + b'"'
     for n in range(12):

@@ -88,6 +88,13 @@ class Held(Message):
     moves = ["lose"]
 
 
+class Fetched(Message):
+    """It rests for so long that its bytes are given back, and read again."""
+
+    members = {"retry": {"first": "4s", "most": "4s"}}
+    moves = ["busy"]
+
+
 class Unsent(Message):
     """Nobody listens where the upstream was."""
 
@@ -175,10 +182,13 @@ SCENARIOS = {
     InOrder: ("TURNED",), Parked: (
         "SEEK", "SOUGHT", "FOLLOW", "FOLLOWED", "PARKED"),
     Standing: ("STOOD",), Elsewhere: ("WAIT",), Heard: ("HEARD",),
-    Held: ("HOLD",), Unsent: ("UNSENT",), NotStored: ("LOOK",),
+    Held: ("HOLD", "PEEK", "PEEKED"), Unsent: ("UNSENT",),
+    NotStored: ("LOOK",),
     Released: ("BACK_OFF", "RESTED"),
     Replayed: ("RELEASE", "RELEASED", "DECIDE", "DECIDED"),
-    Refused: ("REFUSE", "BURY", "PARK"), Locked: ("YIELD", "YIELDED")}
+    Refused: ("REFUSE", "BURY", "PARK"),
+    Fetched: ("FETCH", "FETCHED"),
+    Locked: ("YIELD", "YIELDED")}
 OUT_OF_REACH = programs() is None or is_without("postgres")
 REACHED = {f"delivery:{step}": [] if scenario.table and OUT_OF_REACH
            else [scenario]
