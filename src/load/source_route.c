@@ -262,6 +262,25 @@ check_retention(const struct led *led)
 		    led->route->name);
 }
 
+/*
+ * A message and its body, which is as long, must fit into what clients leave to
+ * sources, with room for a second one on its way.
+ */
+static void
+check_memory(const struct led *led)
+{
+	const struct conf *conf = led->l->conf;
+	if (led->route->idempotency->max_request_body >
+	    conf->in_flight_bytes / 4)
+		COMPLAIN(led, request.path,
+		    "the route \"%s\" may serve it, whose \"%s\" is more "
+		    "than a quarter of \"%s\"",
+		    led->route->name, POLICY_OPTION(max_request_body)->path,
+		    option_at(GROUP_ROOT,
+			offsetof(struct conf, in_flight_bytes))
+			->path);
+}
+
 static void
 check_served_by(const struct led *led)
 {
@@ -281,6 +300,7 @@ check_served_by(const struct led *led)
 	check_headers(led);
 	check_key(led);
 	check_retention(led);
+	check_memory(led);
 }
 
 void
