@@ -5,9 +5,10 @@ nothing is executed or finished twice."""
 import json
 
 from once import tap
+from once.admin import Admin
 from once.gateway import is_without
 from once.postgres import Outbox, outbox_source, programs
-from once.tap import equal, test
+from once.tap import each, equal, test
 from once.upstream import answer
 
 
@@ -135,6 +136,179 @@ def a_dead_letter_of_a_locked_row_is_put_once(bench):
     ended(gateway, 1, outcome="refused", position=first)
     equal((outbox.unread(), upstream.count()), ([], 1))
     equal(outbox.postgres("SELECT id FROM outbox_dead"), [first])
+
+
+
+HOSTILE = [
+    ("headers that are a list", "'{}'", "'[1, 2]'", "malformed",
+     {"headers": "[1, 2]"}),
+    ("headers whose values are no strings", "'{}'",
+     "'{\"a\": 1, \"b\": {\"c\": null}, \"d\": \"e\"}'", "malformed",
+     {"a": "1", "b": '{"c": null}', "d": "e"}),
+    ("headers with a NUL", "'{}'", "'{\"a\": \"b\\u0000c\", \"d\": 1}'",
+     "malformed",
+     {"a": "b\ufffdc"}),
+    ("headers that no text can hold", "'{}'", "'{\"a\": \"\\ud800\"}'",
+     "malformed", {"headers": '{"a": "\\ud800"}'}),
+    ("headers that no request may have", "'{}'",
+     "'{\"Idempotency-Key\": \"\"}'", "malformed", {}),
+    ("a payload that is null", "NULL", "NULL", "malformed", {}),
+    ("a payload that is one byte too long",
+     "convert_to(repeat('x', 1024 * 1024 + 1), 'UTF8')", "NULL",
+     "too-large", {}),
+]
+
+
+@each(HOSTILE)
+def a_hostile_row_is_a_dead_letter_that_can_be_read(
+        bench, payload, headers, reason, kept):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream, admin={"listen": "127.0.0.1:0"})
+    outbox.postgres(
+        "ALTER TABLE outbox ALTER payload TYPE bytea USING NULL, "
+        "ALTER headers TYPE json")
+    row, = outbox.postgres(
+        "INSERT INTO outbox (aggregateid, type, payload, headers) "
+        f"VALUES ('a', 'b', {payload}, {headers}) RETURNING id")
+    gateway = bench.serve(config)
+    ended(gateway, 1, reason=reason, position=row)
+    equal((outbox.unread(), upstream.count()), ([], 0))
+    dead, = outbox.postgres.rows(
+        "SELECT id, headers, octet_length(payload) AS bytes "
+        "FROM outbox_dead")
+    for name, value in kept.items():
+        equal(dead["headers"].get(name), value)
+    if reason == "too-large":
+        equal(dead["bytes"], 1024 * 1024 + 1)
+    listed = Admin(gateway).get(
+        "/messages?source=outbox&state=dead")["messages"]
+    equal([m["position"] for m in listed], [row])
+
+
+@test
+def bytes_that_are_no_text_reach_the_upstream_as_they_are(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream, {"request": {
+        "content_type": "application/octet-stream"}})
+    outbox.postgres(
+        "ALTER TABLE outbox ALTER payload TYPE bytea USING NULL")
+    body = bytes(range(256))
+    outbox.postgres("INSERT INTO outbox (aggregateid, type, payload) "
+                    f"VALUES ('a', 'b', '\\x{body.hex()}')")
+    gateway = bench.serve(config)
+    ended(gateway, 1, outcome="executed")
+    equal([r.body for r in upstream.requests], [body])
+
+
+def make_again(outbox):
+    outbox.postgres(f"DROP TABLE {outbox.name}")
+    return Outbox(outbox.postgres)
+
+
+@test
+def a_table_that_is_made_again_is_read(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream)
+    gateway = bench.serve(config)
+    outbox.add({"n": 1}, headers={"Idempotency-Key": "k1"})
+    ended(gateway, 1, outcome="executed")
+    outbox = make_again(outbox)
+    outbox.add({"n": 2}, headers={"Idempotency-Key": "k2"})
+    ended(gateway, 2, outcome="executed")
+    equal((outbox.unread(), sent(upstream)), ([], [1, 2]))
+
+
+@test
+def a_row_whose_table_is_made_again_meanwhile_has_ended(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream, {"order_by": "entity"})
+    gateway = bench.serve(config)
+    hold = upstream.hold()
+    outbox.add({"n": 1}, headers={"Idempotency-Key": "k1"})
+    hold.wait_arrived()
+    outbox = make_again(outbox)
+    outbox.add({"n": 2}, headers={"Idempotency-Key": "k2"})
+    hold.release()
+    gateway.wait_until(lambda: gateway.find_log("message", outcome="executed"),
+                       "the first one has ended")
+    gateway.wait_until(lambda: len(gateway.find_log(
+        "message", outcome="executed")) == 2, "both have ended")
+    equal((outbox.unread(), sent(upstream)), ([], [1, 2]))
+
+
+@each([("that becomes longer", "id TYPE bigint"),
+       ("that becomes a text", "id TYPE text USING id::text")])
+def an_id_of_another_type_is_read_as_that(bench, change):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream)
+    outbox.postgres("ALTER TABLE outbox ALTER id DROP DEFAULT, "
+                    "ALTER id TYPE integer")
+    gateway = bench.serve(config)
+    hold = upstream.hold()
+    insert = ("INSERT INTO outbox (id, aggregateid, type, payload) VALUES "
+              "({0}, 'a', 'b', '{{\"n\": {0}}}')")
+    outbox.postgres(insert.format(1))
+    hold.wait_arrived()
+    outbox.postgres(f"ALTER TABLE outbox ALTER {change}")
+    last = 3_000_000_000 if "bigint" in change else 2
+    outbox.postgres(insert.format(last))
+    hold.release()
+    gateway.wait_until(lambda: outbox.unread() == [], "all are finished")
+    gateway.wait_until(lambda: len(gateway.find_log("message")) >= 2,
+                       "both have ended")
+    equal(sent(upstream), [1, last])
+
+
+@test
+def a_server_that_dies_again_and_again_has_each_result_once(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream, {"results": {"table": "done"}})
+    gateway = bench.serve(config)
+    rows = ", ".join(f"('x', '{n}', 'charge', '{{\"n\": {n}}}')"
+                     for n in range(3000))
+    outbox.postgres("INSERT INTO outbox (aggregatetype, aggregateid, type, "
+                    f"payload) VALUES {rows}")
+    for n in range(6):
+        gateway.wait_until(
+            lambda n=n: len(gateway.find_log("message")) > 400 * n,
+            "some have ended")
+        outbox.postgres.restart()
+    gateway.wait_until(lambda: outbox.unread() == [], "all are finished", 60)
+    equal(sorted(sent(upstream)), list(range(3000)))
+    equal(outbox.postgres(
+        "SELECT count(*), count(DISTINCT headers->>'onceproxy-position') "
+        "FROM done"), ["3000|3000"])
+    equal(gateway.find_log("source_row_deleted"), [])
+
+
+@test
+def sessions_that_are_ended_again_and_again_lose_nothing(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream, {
+        "order_by": "entity", "results": {"table": "done"}})
+    gateways = [bench.serve(dict(config, instance=name,
+                                 state_dir=bench.folder()))
+                for name in ("one", "two")]
+    rows = ", ".join(f"('x', '{n % 20}', 'charge', '{{\"n\": {n}}}')"
+                     for n in range(2000))
+    outbox.postgres("INSERT INTO outbox (aggregatetype, aggregateid, type, "
+                    f"payload) VALUES {rows}")
+    for n in range(8):
+        gateways[0].wait_until(lambda n=n: upstream.count() > 150 * n,
+                               "some are sent")
+        outbox.postgres("SELECT pg_terminate_backend(pid) FROM "
+                        "pg_stat_activity WHERE pid <> pg_backend_pid() "
+                        "AND application_name LIKE 'onceproxy%'")
+    gateways[0].wait_until(lambda: outbox.unread() == [],
+                           "all are finished", 60)
+    found = sent(upstream)
+    equal(sorted(found), list(range(2000)))
+    for account in range(20):
+        mine = [n for n in found if n % 20 == account]
+        equal(mine, sorted(mine))
+    equal(outbox.postgres(
+        "SELECT count(*), count(DISTINCT headers->>'onceproxy-position') "
+        "FROM done"), ["2000|2000"])
 
 
 if programs() is None or is_without("postgres"):
