@@ -72,6 +72,8 @@ index_of(struct span position)
 void
 broker_message_free(struct broker_message **message)
 {
+	if (*message == NULL)
+		return;
 	struct arena *arena = (*message)->arena;
 	*message = NULL;
 	arena_free(&arena);
@@ -388,6 +390,16 @@ broker_reader_give_back(
     struct broker_reader *reader, const struct broker_message *message)
 {
 	give_back(reader_of(reader), index_of(message->position));
+}
+
+/* Of what has bulk alone, and no message of ours has. */
+void
+broker_reader_read_again(
+    struct broker_reader *reader, struct broker_again *again)
+{
+	(void)reader;
+	(void)again;
+	must(false);
 }
 
 struct broker_health

@@ -295,17 +295,19 @@ push_status(lua_State *lua)
 	lua_setfield(lua, -2, "ok");
 }
 
-/* SET key value, or SET key value PX ms */
+/* SET key value, SET key value PX ms, or SET key value KEEPTTL */
 static void
 do_set(lua_State *lua, const struct words *w)
 {
-	bool ends = w->count == 5;
-	must(w->count == 3 || (ends && span_eq(w->list[3], SPAN("PX"))));
+	bool ends = w->count == 5, keeps = w->count == 4;
+	must(w->count == 3 || (ends && span_eq(w->list[3], SPAN("PX"))) ||
+	    (keeps && span_eq(w->list[3], SPAN("KEEPTTL"))));
 	int64_t ms = ends ? atoll(w->list[4].ptr) : 0;
 	must(!ends || ms > 0);
 	struct entry *entry = make(w->list[1].ptr);
 	set_string(entry, w->list[2]);
-	entry->expires_ms = ends ? redis_now_ms() + ms : 0;
+	if (!keeps)
+		entry->expires_ms = ends ? redis_now_ms() + ms : 0;
 	push_status(lua);
 }
 

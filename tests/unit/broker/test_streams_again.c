@@ -442,6 +442,7 @@ a_sole_reader_of_before_puts_nothing(void **state)
 	assert_int_equal(f->finish.finished, BROKER_FINISHED);
 	assert_int_equal(redis_integer(bench->redis, "XLEN d"), 2);
 	/* Taken once more by itself, as after a connection that was lost. */
+	sbench_close(a);
 	first = sbench_shift(b);
 	broker_message_free(&first);
 	redis_just(bench->redis, "CLIENT KILL TYPE normal");
@@ -450,7 +451,6 @@ a_sole_reader_of_before_puts_nothing(void **state)
 	assert_int_equal(f->finish.finished, BROKER_FINISHED);
 	assert_int_equal(redis_integer(bench->redis, "XLEN d"), 3);
 	assert_int_equal(sbench_pending(bench, ""), 0);
-	sbench_close(a);
 	sbench_close(b);
 }
 

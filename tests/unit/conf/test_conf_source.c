@@ -222,7 +222,8 @@ what_is_wrong_with_a_broker(void **state)
 			 "\"postgres\" is missing\n"},
 	    {BROKER("'redis':'managed','topics':1"),
 		"/brokers/p/redis: must be \"redis://[user:pass@]HOST:PORT"
-		"[/DB]\" or \"unix:/path[?db=N]\"\n"
+		"[/DB]\", the same with \"rediss://\" for TLS, or "
+		"\"unix:/path[?db=N]\"\n"
 		"/brokers/p/topics: there is no such member\n"},
 	    {BROKER("'redis':'redis://h','cluster':['h:1']"),
 		"/brokers/p/cluster: cannot be combined with \"redis\"\n"},
