@@ -308,6 +308,8 @@ refusal_words(const struct admin_request *a, const struct inquiry *inquiry)
 	} all[] = {
 	    {"unknown", "Nobody knows whether it was executed: complete or "
 			"release its key first."},
+	    {"forgotten", "Nobody knew whether it was executed, and its record "
+			  "is gone: ask the upstream, then drop it."},
 	    {"refused", "The upstream has refused it, and that is stored: "
 			"delete its key to have it executed again."},
 	    {"mismatch", "Its key was used for another request."},

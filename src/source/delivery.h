@@ -34,6 +34,9 @@ struct delivery {
 	struct waiter waiter;
 	bool busy;  /* its entity is held: by another record */
 	bool whole; /* the stored answer is wanted, not only its status */
+	bool old;   /* expired, unless something is known of its key */
+	bool looks; /* the claim asks whether anything is, and takes nothing */
+	bool tried; /* something is: its key may be claimed */
 
 	/* Its bytes were given back, and are read again when it goes on. */
 	bool shed;

@@ -63,6 +63,46 @@ is_good(int status)
 	return status >= 200 && status < 400;
 }
 
+/* --- whether anything is known of its key --- */
+
+/*
+ * Nothing may be executed just because its record is not there: of what is too
+ * old, and may have been taken before; of a dead letter whose outcome nobody
+ * knew, which may have been forgotten since.
+ */
+static bool
+looks_first(const struct delivery *d)
+{
+	bool was_unknown = d->asked != NULL &&
+	    span_eq(d->letter.reason,
+		span_str(source_meter_outcome(MESSAGE_UNKNOWN)));
+	return (d->old || was_unknown) && !d->tried;
+}
+
+/* Only what would be executed is answered so. */
+static bool
+is_withheld(const struct store_op *op)
+{
+	return op->op.error == E_STORE_REFUSED &&
+	    op->verdict == VERDICT_REFUSED;
+}
+
+/* It may be executed; a key that was released remembers its attempts. */
+static enum after
+looked(struct delivery *d)
+{
+	source_standing_end(d->source, STANDING_STORE);
+	if (d->c.claim_op.attempt > 0) {
+		d->tried = true;
+		return delivery_to(d, DELIVERY_CLAIM, MORE);
+	}
+	delivery_probed(d);
+	if (d->asked != NULL)
+		return delivery_letter_refuse(d, "forgotten");
+	delivery_condemn(d, MESSAGE_EXPIRED, SPAN(""));
+	return delivery_to(d, DELIVERY_BURY, MORE);
+}
+
 /* --- the claim --- */
 
 enum after
@@ -88,7 +128,11 @@ delivery_claim(struct machine *machine)
 	if (d->asked == NULL && claimant_claim_find_kept(c))
 		return meet(d, is_good(c->answer->status) ? FOUND_FOUND_GOOD
 							  : FOUND_FOUND_BAD);
-	claimant_claim(c);
+	d->looks = looks_first(d);
+	if (d->looks)
+		claimant_claim_look(c);
+	else
+		claimant_claim(c);
 	return delivery_to(d, DELIVERY_CLAIMED, WAIT);
 }
 
@@ -191,6 +235,8 @@ delivery_claim_answered(struct machine *machine)
 	d->c.store_us = op->op.took_us;
 	if (op->op.error == E_NO_MEMORY)
 		return meet(d, FOUND_NOT_STORED);
+	if (d->looks && is_withheld(op))
+		return looked(d);
 	if (op->op.error != 0)
 		return without_store(d, error_message(op->op.error));
 	if (op->unreadable)
@@ -232,11 +278,9 @@ delivery_claim_sought(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct store_op *op = &d->c.claim_op;
-	bool is_new = op->op.error == E_STORE_REFUSED &&
-	    op->verdict == VERDICT_REFUSED;
 	if (op->op.error == E_NO_MEMORY)
 		return meet(d, FOUND_NOT_STORED);
-	if (op->op.error != 0 && !is_new)
+	if (op->op.error != 0 && !is_withheld(op))
 		return without_store(d, error_message(op->op.error));
 	d->known = was_finished(d);
 	if (!d->known)

@@ -9,8 +9,9 @@
  */
 
 /*
- * Older than max_age when it was first taken, as far as its age is known; a
- * dead letter that comes back is not taken for the first time.
+ * Older than max_age when it was taken, as far as its age is known; whether
+ * that was the first time its record says.  A dead letter that comes back is
+ * not taken for the first time.
  */
 static bool
 is_expired(const struct delivery *d)
@@ -94,8 +95,7 @@ delivery_shape(struct machine *machine)
 		condemn_misshapen(d, verdict, detail);
 	if (!d->placed)
 		take_place(d, body_span(&d->body));
-	if (!d->buried && is_expired(d))
-		delivery_condemn(d, MESSAGE_EXPIRED, SPAN(""));
+	d->old = is_expired(d);
 	if (d->buried)
 		return delivery_to(d, DELIVERY_TURN, MORE);
 	verdict = make_request(d, &detail);

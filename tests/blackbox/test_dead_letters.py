@@ -197,6 +197,36 @@ def an_unknown_message_waits_for_a_decision(bench):
 
 
 @test
+def an_unknown_message_is_executed_again_once_its_key_is_released(bench):
+    b = Bench(bench, {**QUICK, "hold": "1s"})
+    b.fate.of["k"] = None
+    position = b.add("k")
+    b.wait_dead(("k", "unknown"))
+    message, = b.listed("dead")
+    b.admin.act(message["key_id"], "release")
+    b.fate.of["k"] = answer(201)
+    b.replay(position)
+    done = b.gateway.wait_for_log("message", outcome="executed")
+    equal(done["attempt"], 2)
+    b.wait_dead()
+
+
+@test
+def an_unknown_message_whose_record_is_forgotten_is_not_executed(bench):
+    b = Bench(bench, {**QUICK, "hold": "1s"})
+    b.fate.of["k"] = None
+    position = b.add("k")
+    b.wait_dead(("k", "unknown"))
+    bench.redis("DEL", *bench.redis("KEYS", "*:r:*"))
+    b.fate.of["k"] = answer(201)
+    got = b.replay(position, 409)
+    assert b"its record is gone" in got.body, got.body
+    b.wait_dead(("k", "unknown"))
+    equal(b.fate.upstream.count(key="k"), 1)
+    equal(b.act(position, "drop").status, 200)
+
+
+@test
 def a_malformed_message_is_executed_once_its_source_can(bench):
     b = Bench(bench, {"key": ["/order"], **QUICK})
     position = b.stream.add(body=b'{"a":1,"id":7}', idempotency_key="k")

@@ -36,6 +36,11 @@ def started(bench, upstream, idempotency=None, members=None, **more):
     return stream, bench.serve(config)
 
 
+def wait_until_older(position, ms):
+    made_ms = int(position.split(b"-")[0])
+    eventually(lambda: time.time() * 1000 > made_ms + ms, "it is too old")
+
+
 @test
 def a_message_is_executed_once_and_acknowledged(bench):
     upstream = bench.upstream()
@@ -241,6 +246,35 @@ def a_message_that_is_too_old_is_a_dead_letter(bench):
     dead, = stream.entries("charges:dead")
     equal(dead["onceproxy-reason"], b"expired")
     equal((upstream.count(), stream.pending()), (0, []))
+
+
+@test
+def a_held_message_that_has_become_too_old_is_held_by_the_next_reader(bench):
+    upstream = bench.upstream(close_unanswered)
+    stream, gateway = started(bench, upstream, None, {"max_age": "1s"})
+    position = stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message_held")
+    gateway.kill()
+    wait_until_older(position, 1000)
+    again = bench.serve(gateway.config)
+    again.wait_for_log("message_held", position=position.decode())
+    equal((stream.entries("charges:dead"), stream.pending()), ([], [position]))
+    equal(upstream.count(), 1)
+
+
+@test
+def a_stored_message_that_has_become_too_old_is_a_duplicate(bench):
+    upstream = bench.upstream()
+    stream, gateway = started(
+        bench, upstream, None, {"max_age": "1s", "results": {"stream": "r"}})
+    first = stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message", outcome="executed")
+    gateway.kill()
+    wait_until_older(first, 1000)
+    stream.redis("XGROUP", "SETID", stream.name, stream.group, "0")
+    bench.serve(gateway.config).wait_for_log("message", outcome="duplicate")
+    equal((stream.entries("charges:dead"), stream.pending()), ([], []))
+    equal((len(stream.entries("r")), upstream.count()), (2, 1))
 
 
 @test
