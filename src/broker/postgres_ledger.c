@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "broker/postgres_connect.h"
 #include "broker/postgres_ledger.h"
+#include "broker/postgres_name.h"
 #include "broker/postgres_pipe.h"
 #include "broker/postgres_sql.h"
 
@@ -70,8 +71,8 @@ make_statements(struct postgres_ledger *l)
 {
 	struct arena *arena = l->arena;
 	char *beside = mem_printf("%s_position", l->table);
-	struct span rows = postgres_sql_table(arena, l->table);
-	struct span position = postgres_sql_table(arena, beside);
+	struct span rows = postgres_name_table(arena, l->table);
+	struct span position = postgres_name_table(arena, beside);
 	free(beside);
 	l->look = "SELECT (to_regclass($1::text) IS NOT NULL AND "
 		  "to_regclass($2::text) IS NOT NULL)::text";
@@ -181,8 +182,8 @@ static void
 send_look(struct postgres_ledger *l)
 {
 	char *beside = mem_printf("%s_position", l->table);
-	const struct span tables[] = {postgres_sql_table(l->arena, l->table),
-	    postgres_sql_table(l->arena, beside)};
+	const struct span tables[] = {postgres_name_table(l->arena, l->table),
+	    postgres_name_table(l->arena, beside)};
 	free(beside);
 	postgres_pipe_query(l->pipe, postgres_sql_settings, NULL, 0);
 	postgres_pipe_query(l->pipe, l->look, tables, 2);

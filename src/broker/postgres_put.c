@@ -4,6 +4,7 @@
 #include "base/container.h"
 #include "base/hex.h"
 #include "base/random.h"
+#include "broker/postgres_name.h"
 #include "broker/postgres_private.h"
 
 /*
@@ -102,7 +103,7 @@ send_step(struct postgres_put *put)
 	bool result = put->place == BROKER_RESULTS;
 	char name[NAME];
 	struct span table =
-	    postgres_sql_table(reader->arena, table_name(put));
+	    postgres_name_table(reader->arena, table_name(put));
 	switch (put->step) {
 	case PUT_LOOK:
 		postgres_pipe_query(reader->pipe, look_for, &table, 1);

@@ -4,6 +4,7 @@
 
 #include "base/container.h"
 #include "base/digest.h"
+#include "broker/postgres_name.h"
 #include "broker/postgres_private.h"
 
 /*
@@ -270,7 +271,7 @@ void
 postgres_setup_begin(struct postgres_reader *reader)
 {
 	struct span table =
-	    postgres_sql_table(reader->arena, reader->source->table);
+	    postgres_name_table(reader->arena, reader->source->table);
 	reader->setup = (struct postgres_batch){
 	    .result = columns_known, .end = table_known};
 	postgres_pipe_begin(reader->pipe, &reader->setup);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "broker/postgres_hand.h"
+#include "broker/postgres_name.h"
 #include "broker/postgres_sql.h"
 
 /*
@@ -40,40 +41,12 @@ const char postgres_sql_settings[] =
     "('default_transaction_isolation', 'read committed')) "
     "AS v (name, value) WHERE v.name IN (SELECT name FROM pg_settings)";
 
-static struct span
-quoted(struct arena *arena, struct span name)
-{
-	char *out = arena_alloc(arena, 2 * name.len + 3);
-	size_t at = 0;
-	out[at++] = '"';
-	for (size_t i = 0; i < name.len; i++) {
-		if (name.ptr[i] == '"')
-			out[at++] = '"';
-		out[at++] = name.ptr[i];
-	}
-	out[at++] = '"';
-	return span_of(out, at);
-}
-
 /* A column of the table, which is t in every statement. */
 static const char *
 column(struct arena *arena, const char *name)
 {
-	struct span q = quoted(arena, span_str(name));
+	struct span q = postgres_name_quoted(arena, span_str(name));
 	return arena_printf(arena, "t.%.*s", SPAN_FMT(q)).ptr;
-}
-
-struct span
-postgres_sql_table(struct arena *arena, const char *table)
-{
-	const char *dot = strchr(table, '.');
-	if (dot == NULL)
-		return quoted(arena, span_str(table));
-	struct span schema =
-	    quoted(arena, span_of(table, (size_t)(dot - table)));
-	struct span name = quoted(arena, span_str(dot + 1));
-	return arena_printf(
-	    arena, "%.*s.%.*s", SPAN_FMT(schema), SPAN_FMT(name));
 }
 
 /*
@@ -299,7 +272,7 @@ finish_of(const struct maker *m, const char *put, const char *returned)
 	const char *how =
 	    arena_printf(m->arena, "DELETE FROM %s AS t", m->table).ptr;
 	if (set != NULL) {
-		struct span name = quoted(m->arena, span_str(set));
+		struct span name = postgres_name_quoted(m->arena, span_str(set));
 		how = arena_printf(m->arena, "UPDATE %s AS t SET %.*s = now()",
 		    m->table, SPAN_FMT(name))
 			  .ptr;
@@ -346,7 +319,7 @@ static const char *
 letter_of(const struct maker *m, const char *put, const char *returned)
 {
 	struct span dead =
-	    postgres_sql_table(m->arena, m->source->dead_letters);
+	    postgres_name_table(m->arena, m->source->dead_letters);
 	return arena_printf(m->arena,
 	    "WITH done AS (DELETE FROM %.*s AS d "
 	    "WHERE d.number = $1::text::bigint AND $2::text IS NULL "
@@ -365,7 +338,7 @@ static const char *
 letters_of(const struct maker *m, size_t most)
 {
 	struct span dead =
-	    postgres_sql_table(m->arena, m->source->dead_letters);
+	    postgres_name_table(m->arena, m->source->dead_letters);
 	const char *part = "0";
 	if (m->source->order_by == SOURCE_ORDER_ENTITY)
 		part = arena_printf(m->arena,
@@ -404,7 +377,7 @@ static const char *
 put_result(const struct maker *m)
 {
 	struct span table =
-	    postgres_sql_table(m->arena, m->source->results);
+	    postgres_name_table(m->arena, m->source->results);
 	return arena_printf(m->arena,
 	    ", put AS (INSERT INTO %.*s "
 	    "(id, status, headers, body, key_id, created) "
@@ -418,7 +391,7 @@ static const char *
 put_dead(const struct maker *m)
 {
 	struct span table =
-	    postgres_sql_table(m->arena, m->source->dead_letters);
+	    postgres_name_table(m->arena, m->source->dead_letters);
 	return arena_printf(m->arena,
 	    ", put AS (INSERT INTO %.*s "
 	    "(id, entity, type, payload, headers, created) "
@@ -431,7 +404,7 @@ put_dead(const struct maker *m)
 static const char *
 make_table(const struct maker *m, const char *table, const char *columns)
 {
-	struct span name = postgres_sql_table(m->arena, table);
+	struct span name = postgres_name_table(m->arena, table);
 	return arena_printf(m->arena, "CREATE TABLE IF NOT EXISTS %.*s %s",
 	    SPAN_FMT(name), columns)
 	    .ptr;
@@ -442,7 +415,7 @@ maker_of(struct arena *arena, const struct conf_source *source,
     const struct postgres_types *types)
 {
 	struct maker m = {.arena = arena, .source = source, .types = types};
-	m.table = postgres_sql_table(arena, source->table).ptr;
+	m.table = postgres_name_table(arena, source->table).ptr;
 	m.id = column(arena, source->columns.id);
 	m.order = source->columns.order == NULL ?
 	    m.id :
@@ -502,7 +475,7 @@ postgres_sql_make(struct arena *arena, const struct conf_source *source,
 	    m.table, m.unread)
 			.ptr;
 	if (source->notify != NULL) {
-		struct span channel = quoted(arena, span_str(source->notify));
+		struct span channel = postgres_name_quoted(arena, span_str(source->notify));
 		sql.listen =
 		    arena_printf(arena, "LISTEN %.*s", SPAN_FMT(channel)).ptr;
 	}

@@ -87,6 +87,3 @@ extern const char postgres_sql_settings[];
 struct postgres_sql postgres_sql_make(struct arena *arena,
     const struct conf_source *source, const struct postgres_types *types,
     size_t most_bytes);
-
-/* "SCHEMA"."TABLE", or "TABLE", quoted, of the configuration's text. */
-struct span postgres_sql_table(struct arena *arena, const char *table);
