@@ -272,7 +272,8 @@ finish_of(const struct maker *m, const char *put, const char *returned)
 	const char *how =
 	    arena_printf(m->arena, "DELETE FROM %s AS t", m->table).ptr;
 	if (set != NULL) {
-		struct span name = postgres_name_quoted(m->arena, span_str(set));
+		struct span name =
+		    postgres_name_quoted(m->arena, span_str(set));
 		how = arena_printf(m->arena, "UPDATE %s AS t SET %.*s = now()",
 		    m->table, SPAN_FMT(name))
 			  .ptr;
@@ -475,7 +476,8 @@ postgres_sql_make(struct arena *arena, const struct conf_source *source,
 	    m.table, m.unread)
 			.ptr;
 	if (source->notify != NULL) {
-		struct span channel = postgres_name_quoted(arena, span_str(source->notify));
+		struct span channel =
+		    postgres_name_quoted(arena, span_str(source->notify));
 		sql.listen =
 		    arena_printf(arena, "LISTEN %.*s", SPAN_FMT(channel)).ptr;
 	}
