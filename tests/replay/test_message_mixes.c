@@ -20,8 +20,8 @@ static const char *const policies[] = {
     "'lease':'6s'",
     "'lease':'4s','in_flight':'wait','wait_timeout':'8s'",
     "'lease':'6s','on_unknown':'retry','max_attempts':3",
-    "'lease':'6s','on_unknown':{'reconcile':{'path':'/by-key/{key}',"
-    "'settle':'0s'}}",
+    ("'lease':'6s','on_unknown':{'reconcile':{'path':'/by-key/{key}',"
+     "'settle':'0s'}}"),
 };
 
 #define TIMES "'hold':'40s','retry':{'attempts':4,'first':'1s','most':'4s'}"

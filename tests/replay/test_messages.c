@@ -169,7 +169,7 @@ static const struct scenario scenarios[] = {
 	.source = LIMITS,
 	.gateways = 1,
 	.messages = {{.key = "k"}},
-	.acts = {{ACT_DRAIN, 0}},
+	.acts = {{.kind = ACT_DRAIN}},
 	.upstream = DOES_PAY | DOES_FAIL | DOES_REFUSE | DOES_NOT_HEAR |
 	    DOES_BREAK,
 	.faults = FAULT_PUT | FAULT_ACK | FAULT_BROKER,
@@ -185,7 +185,7 @@ static const struct scenario scenarios[] = {
 	.resourced = LIMITS RESULTS,
 	.gateways = 1,
 	.messages = {{.key = "k"}},
-	.acts = {{ACT_RELOAD, 0}},
+	.acts = {{.kind = ACT_RELOAD}},
 	.upstream = DOES_PAY | DOES_FAIL | DOES_REFUSE | DOES_NOT_HEAR |
 	    DOES_BREAK,
 	.faults = FAULT_PUT | FAULT_ACK | FAULT_BROKER,
@@ -200,7 +200,7 @@ static const struct scenario scenarios[] = {
 	.source = LIMITS,
 	.gateways = 1,
 	.messages = {{.key = "k"}, {.key = "l"}},
-	.acts = {{ACT_PAUSE}, {ACT_RESUME}},
+	.acts = {{.kind = ACT_PAUSE}, {.kind = ACT_RESUME}},
 	.upstream = DOES_PAY | DOES_REFUSE | DOES_BREAK,
 	.prompt = true,
 	.ills = 1,
