@@ -191,8 +191,7 @@ class Skipped(Replayed):
         self.position = cell.add(1)
         helper.wait_for_log("message", reason="behind")
         helper.kill()
-        first = cell.broker("XRANGE", "charges:dead", "-", "+")[0][0]
-        cell.broker("XDEL", "charges:dead", first)
+        cell.delete_first_letter()
         cell.added -= 1  # it is nowhere any more
 
 
@@ -249,6 +248,10 @@ class MessageCell(Cell):
             return self.table.add(
                 json.loads(AMOUNT), headers={"Idempotency-Key": key})
         return self.stream.add(body=AMOUNT, idempotency_key=key)
+
+    def delete_first_letter(self):
+        first = self.broker("XRANGE", "charges:dead", "-", "+")[0][0]
+        self.broker("XDEL", "charges:dead", first)
 
     def collect(self):
         """Before the world is healed only waits until the gateway has met the

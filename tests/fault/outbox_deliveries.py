@@ -67,6 +67,10 @@ class OutboxCell(MessageCell):
             f"'{AMOUNT.decode()}', '{{\"Idempotency-Key\": \"{key}\"}}') "
             "RETURNING id")[0].encode()
 
+    def delete_first_letter(self):
+        self.broker("DELETE FROM outbox_dead WHERE id = "
+                    "(SELECT min(id) FROM outbox_dead)")
+
     def query(self, sql):
         client = PostgresClient(self.broker.folder)
         try:
