@@ -79,8 +79,10 @@ delivery_memory_look(struct delivery *d)
 	bool stands = d->machine.step == DELIVERY_STOOD &&
 	    d->outcome == MESSAGE_COUNT_;
 	d->stood = stands ? d->stood + 1 : 0;
-	if (d->stood > LOOKS_MIN ||
-	    (d->machine.step == DELIVERY_TURNED && lanes_rests(&d->place)))
+	/* The first of its lane may be who waits for memory. */
+	bool waits = d->machine.step == DELIVERY_TURNED &&
+	    (lanes_rests(&d->place) || d->source->starving > 0);
+	if (d->stood > LOOKS_MIN || waits)
 		delivery_memory_shed(d);
 }
 
