@@ -240,25 +240,7 @@ struct conf_store {
 
 /* --- brokers and sources --- */
 
-enum broker_kind {
-	BROKER_STREAMS,
-	BROKER_POSTGRES,
-	BROKER_KAFKA,
-	BROKER_KIND_COUNT_,
-};
-
-/* A setting of librdkafka. */
-struct conf_setting {
-	char *name;
-	char *value; /* of base/secret.h */
-	bool shown;  /* it is no secret */
-};
-
-struct conf_settings {
-	struct conf_setting *list;
-	size_t count;
-};
-
+enum broker_kind { BROKER_STREAMS, BROKER_POSTGRES, BROKER_KIND_COUNT_ };
 
 struct conf_broker {
 	char *name;
@@ -267,8 +249,6 @@ struct conf_broker {
 	struct conf_redis redis; /* of BROKER_STREAMS */
 	/* The URI without its password; NULL unless BROKER_POSTGRES. */
 	char *postgres;
-	struct strings kafka; /* HOST:PORT; of none unless BROKER_KAFKA */
-	struct conf_settings settings; /* the same */
 	char *password; /* NULL: none; of base/secret.h */
 };
 
@@ -306,7 +286,6 @@ struct conf_source {
 	const struct conf_broker *broker;
 	char *stream; /* of a Redis stream, else NULL */
 	char *table;  /* "SCHEMA.TABLE" or "TABLE", else NULL */
-	struct strings topics; /* of Kafka; else none */
 	struct conf_columns columns;
 	char *finish_column; /* NULL: a finished row is deleted */
 	char *notify; /* NULL: no channel */
@@ -335,8 +314,8 @@ struct conf_source {
 	int64_t hold_ms;
 	bool refused_ack; /* refused: "ack" */
 	int64_t max_age_ms; /* 0: none */
-	char *results; /* stream, table or topic; NULL: none */
-	char *dead_letters; /* the same; NULL: each topic has its own */
+	char *results; /* stream or table; NULL: none */
+	char *dead_letters; /* stream or table */
 	/* Of all that is configured of it and of its broker. */
 	uint8_t digest[16];
 	bool behind_go_on;  /* behind: "go-on" */
@@ -445,8 +424,7 @@ conf_has_entity(const struct conf_idempotency *policy)
 
 /*
  * Where the dead letters of a source go if the file does not say it, by what
- * the source reads; the caller frees it.  NULL: to "TOPIC.dead" of the topic
- * that each comes from.
+ * the source reads; the caller frees it.
  */
 char *conf_usual_dead_letters(const struct conf_source *source);
 

@@ -46,7 +46,6 @@ MAY_SEE = {
     "http": CONF,
     "upstream": CONF,
     "broker": REDIS,
-    "broker/kafka": CONF | {"broker"},
     "key": KEY,
     "gate": GATE,
     "source": GATE | {"broker", "shared"},
@@ -62,8 +61,7 @@ MAY_SEE = {
 OWNED = {"microhttpd.h": {"http"}, "curl/curl.h": {"upstream"},
          "hiredis/": {"broker", "redis", "probe", "store"}, "uv.h": {"loop"},
          "gnutls/": {"load", "http", "redis"}, "zstd.h": {"record"},
-         "libpq-fe.h": {"broker", "probe"},
-         "librdkafka/": {"broker/kafka", "load"}}
+         "libpq-fe.h": {"broker", "probe"}}
 
 
 @test
