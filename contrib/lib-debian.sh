@@ -7,7 +7,7 @@
 build_packages="autoconf automake gcc libc6-dev make pkg-config xz-utils
 	libmicrohttpd-dev libgnutls28-dev libcurl4-openssl-dev libhiredis-dev
 	libjansson-dev libuv1-dev libsodium-dev libzstd-dev libsystemd-dev
-	libcmocka-dev libpq-dev"
+	libcmocka-dev libpq-dev librdkafka-dev"
 run_packages="redis-server python3 curl ca-certificates"
 # systemd has systemd-analyze, which knows what the unit lets the program do;
 # chromium looks at the admin page; the second line: what the recipes and
@@ -145,4 +145,22 @@ same_arguments() {
 	shift
 	[ -e "$dir/config.status" ] && [ -e "$dir/.configured" ] &&
 		printf '%s\n' "$@" | cmp -s - "$dir/.configured"
+}
+
+# fetch_kafka BUILD_DIR: has Maven copy the Kafka of the tests to
+# tests/kafka/jars there, unless it is there already.
+fetch_kafka() {
+	local to=$1/tests/kafka from=$top/tests/kafka
+	mkdir -p "$to"
+	if [ -d "$to/jars" ] && cmp -s "$from/pom.xml" "$to/pom.xml"; then
+		return
+	fi
+	say "mvn dependency:copy-dependencies"
+	rm -rf "$to/jars"
+	cp "$from/pom.xml" "$to"
+	(cd "$to" && mvn -B -C -ntp -q dependency:copy-dependencies \
+		</dev/null) || {
+		rm -rf "$to/jars"
+		return 1
+	}
 }

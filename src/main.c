@@ -24,6 +24,11 @@ static const char built_with[] =
 #else
     "without postgres\n"
 #endif
+#ifdef HAVE_KAFKA
+    "with kafka\n"
+#else
+    "without kafka\n"
+#endif
     ;
 
 static int

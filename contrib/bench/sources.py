@@ -79,8 +79,13 @@ class Stream:
     look_s = 0.02  # between two questions of how much is done
 
     def __init__(self, stage, name, reader):
-        self.redis, self.name = Redis(stage.redis_path), name
+        self.path, self.name = stage.redis_path, name
+        self.redis = Redis(self.path)
         self.group, self.consumer = READERS[reader]
+
+    def conf(self):
+        """Of a gateway: the broker, and where in it the source is."""
+        return {"redis": "unix:" + self.path}, {"stream": self.name}
 
     def fill(self, count):
         self.redis.many(
@@ -176,6 +181,10 @@ class Outbox:
                  "aggregatetype text, aggregateid text, type text, "
                  "payload jsonb, headers jsonb)")
 
+    def conf(self):
+        return {"postgres": self.postgres.url()}, {
+            "table": "outbox", "columns": {"headers": "headers"}}
+
     def fill(self, count):
         word = f"row-{time.time_ns()}"
         self.postgres(
@@ -200,7 +209,8 @@ class Outbox:
 # --- those who read them ---
 
 def onceproxy(stage, port, source=None, upstream=None):
-    """argv of a gateway with that source, a Stream or an Outbox, or none."""
+    """argv of a gateway with that source: a Stream, an Outbox, a Topic, or
+    none."""
     argv = rivals.onceproxy(
         stage, port, f"messages-{time.time_ns()}",
         store={"redis": "unix:" + stage.redis_path, "prefix": "messages"})
@@ -214,11 +224,8 @@ def onceproxy(stage, port, source=None, upstream=None):
     if stage.options.keepalive:
         conf["upstreams"]["api"]["keepalive"] = stage.options.keepalive
     if source is not None:
-        conf["brokers"] = {"queue": {"redis": "unix:" + stage.redis_path}
-                           if isinstance(source, Stream)
-                           else {"postgres": source.postgres.url()}}
-        where = {"stream": source.name} if isinstance(source, Stream) else \
-            {"table": "outbox", "columns": {"headers": "headers"}}
+        broker, where = source.conf()
+        conf["brokers"] = {"queue": broker}
         conf["sources"] = {"charges": {
             "broker": "queue", **where,
             "in_flight": stage.options.in_flight,
@@ -241,6 +248,12 @@ def node_modules(stage):
 def consumer(stage, source, upstream, mark):
     return ["node", os.path.join(node_modules(stage), "consumer.js"),
             stage.redis_path, upstream, source.name, mark]
+
+
+def topic_consumer(stage, source, upstream, mark):
+    return ["node", os.path.join(node_modules(stage), "topic.js"),
+            stage.redis_path, upstream, source.kafka.addresses[0],
+            source.name, mark, *filter(None, [source.results])]
 
 
 def poller(stage, source, upstream):

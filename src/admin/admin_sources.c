@@ -60,6 +60,12 @@ source_json(const struct source_view *view)
 	static const char *const kinds[BROKER_KIND_COUNT_] = {
 	    [BROKER_STREAMS] = "redis",
 	    [BROKER_POSTGRES] = "postgres",
+	    [BROKER_KAFKA] = "kafka",
+	};
+	static const char *const read[BROKER_KIND_COUNT_] = {
+	    [BROKER_STREAMS] = "stream",
+	    [BROKER_POSTGRES] = "table",
+	    [BROKER_KAFKA] = "topics",
 	};
 	json_t *lag = view->lag >= 0 ? json_integer(view->lag) : json_null();
 	json_t *pause = pause_json(view->paused_ms, span_str(view->paused_by),
@@ -68,7 +74,7 @@ source_json(const struct source_view *view)
 			 "s:o, s:b, s:o, s:I, s:I, s:I, s:I}",
 	    "name", view->name, "kind", kinds[view->kind],
 	    "broker", view->broker,
-	    view->kind == BROKER_STREAMS ? "stream" : "table", view->reads,
+	    read[view->kind], view->reads,
 	    "group", view->group,
 	    "standing", source_standing_word(view->standing),
 	    "reasons", reasons_json(view->standing),

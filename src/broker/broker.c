@@ -2,6 +2,9 @@
 #include "base/mem.h"
 #include "broker/broker.h"
 #include "broker/streams.h"
+#ifdef HAVE_KAFKA
+#include "broker/kafka/kafka.h"
+#endif
 #ifdef HAVE_POSTGRES
 #include "broker/postgres.h"
 #endif
@@ -23,6 +26,9 @@ static const struct broker_client *const clients[BROKER_KIND_COUNT_] = {
     [BROKER_STREAMS] = &streams_client,
 #ifdef HAVE_POSTGRES
     [BROKER_POSTGRES] = &postgres_client,
+#endif
+#ifdef HAVE_KAFKA
+    [BROKER_KAFKA] = &kafka_client,
 #endif
 };
 
@@ -87,15 +93,30 @@ broker_reader_health(const struct broker_reader *reader)
 	return reader->client->health(reader);
 }
 
+void
+broker_reader_floor(
+    struct broker_reader *reader, const char *part, struct span floor)
+{
+	if (reader->client->floor != NULL)
+		reader->client->floor(reader, part, floor);
+}
+
 /* A table has nothing to give back: its locks end with its connection. */
 size_t
 broker_leaving(const struct loop *loop)
 {
-	return streams_leave_count(loop);
+	size_t count = streams_leave_count(loop);
+#ifdef HAVE_KAFKA
+	count += kafka_leave_count(loop);
+#endif
+	return count;
 }
 
 void
 broker_abandon(struct loop *loop)
 {
 	streams_leave_abandon(loop);
+#ifdef HAVE_KAFKA
+	kafka_leave_abandon(loop);
+#endif
 }

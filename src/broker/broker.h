@@ -17,7 +17,7 @@
  * What a broker says is data: what is odd in it is a message that says so, or
  * an end of the connection, never one of the process.
  *
- * Circle: broker, postgres, streams, streams_hand.  A reader is made by its
+ * Circle: broker, kafka, postgres, streams, streams_hand.  A reader is made by its
  * client, and each client knows what a reader is.
  */
 struct broker_reader;
@@ -46,6 +46,11 @@ struct broker_message {
 	struct span key;    /* Kafka's; ptr NULL: it has none */
 	struct span entity; /* the column; ptr NULL: none */
 	struct span type;   /* the column; ptr NULL: none */
+	/*
+	 * "TOPIC/PARTITION" of Kafka, with which its position begins: there is
+	 * no order beyond that; ptr NULL: its source is one whole.
+	 */
+	struct span part;
 	int64_t time_ms;    /* when it was made, ms since 1970; -1: not known */
 	bool again; /* it has been given to some reader before */
 	/*
@@ -85,6 +90,30 @@ struct broker_events {
 	/* Something of broker_reader_health is another one. */
 	void (*changed)(void *arg);
 	void *arg;
+
+	/* The others are for a reader of Kafka; NULL: nothing is kept. */
+
+	/*
+	 * All messages with that token are somebody else's now, or come again:
+	 * they are to be forgotten without an acknowledgement.
+	 */
+	void (*recalled)(void *arg, const void *token);
+	/*
+	 * What is kept of that part of the source is wanted: the answer is
+	 * broker_reader_floor(), at any time; asked again, any of them is one.
+	 */
+	void (*floor_wanted)(void *arg, const char *part);
+	/*
+	 * That is to be kept of the part, unless what is kept begins with a
+	 * greater number; lower: whatever that begins with.
+	 */
+	void (*floor)(
+	    void *arg, const char *part, struct span floor, bool lower);
+	/*
+	 * So many messages have come again, of a group that was set back: they
+	 * were finished, and are not handed over.
+	 */
+	void (*rewound)(void *arg, uint64_t count);
 };
 
 struct broker_start {
@@ -235,6 +264,10 @@ void broker_reader_letters(
 void broker_reader_give_back(
     struct broker_reader *reader, const struct broker_message *message);
 
+/* What is kept of that part of the source; "": nothing. */
+void broker_reader_floor(
+    struct broker_reader *reader, const char *part, struct span floor);
+
 struct broker_health {
 	bool up;
 	const char *message; /* why not, or the last trouble; "" for none */
@@ -262,6 +295,9 @@ struct broker_client {
 	void (*give_back)(struct broker_reader *reader,
 	    const struct broker_message *message);
 	struct broker_health (*health)(const struct broker_reader *reader);
+	/* NULL: it keeps nothing. */
+	void (*floor)(struct broker_reader *reader, const char *part,
+	    struct span floor);
 };
 const struct broker_client *broker_client(enum broker_kind kind);
 /* The clients; each is in the file of its name. */

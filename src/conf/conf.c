@@ -15,6 +15,8 @@ conf_variable(const struct conf_route *route, struct span name)
 char *
 conf_usual_dead_letters(const struct conf_source *source)
 {
+	if (source->broker->kind == BROKER_KAFKA)
+		return NULL;
 	return source->broker->kind == BROKER_POSTGRES
 	    ? mem_printf("%s_dead", source->table)
 	    : mem_printf("%s:dead", source->stream);

@@ -240,7 +240,25 @@ struct conf_store {
 
 /* --- brokers and sources --- */
 
-enum broker_kind { BROKER_STREAMS, BROKER_POSTGRES, BROKER_KIND_COUNT_ };
+enum broker_kind {
+	BROKER_STREAMS,
+	BROKER_POSTGRES,
+	BROKER_KAFKA,
+	BROKER_KIND_COUNT_,
+};
+
+/* A setting of librdkafka. */
+struct conf_setting {
+	char *name;
+	char *value; /* of base/secret.h */
+	bool shown;  /* it is no secret */
+};
+
+struct conf_settings {
+	struct conf_setting *list;
+	size_t count;
+};
+
 
 struct conf_broker {
 	char *name;
@@ -249,6 +267,8 @@ struct conf_broker {
 	struct conf_redis redis; /* of BROKER_STREAMS */
 	/* The URI without its password; NULL unless BROKER_POSTGRES. */
 	char *postgres;
+	struct strings kafka; /* HOST:PORT; of none unless BROKER_KAFKA */
+	struct conf_settings settings; /* the same */
 	char *password; /* NULL: none; of base/secret.h */
 };
 
@@ -286,6 +306,7 @@ struct conf_source {
 	const struct conf_broker *broker;
 	char *stream; /* of a Redis stream, else NULL */
 	char *table;  /* "SCHEMA.TABLE" or "TABLE", else NULL */
+	struct strings topics; /* of Kafka; else none */
 	struct conf_columns columns;
 	char *finish_column; /* NULL: a finished row is deleted */
 	char *notify; /* NULL: no channel */
@@ -314,8 +335,8 @@ struct conf_source {
 	int64_t hold_ms;
 	bool refused_ack; /* refused: "ack" */
 	int64_t max_age_ms; /* 0: none */
-	char *results; /* stream or table; NULL: none */
-	char *dead_letters; /* stream or table */
+	char *results; /* stream, table or topic; NULL: none */
+	char *dead_letters; /* the same; NULL: each topic has its own */
 	/* Of all that is configured of it and of its broker. */
 	uint8_t digest[16];
 	bool behind_go_on;  /* behind: "go-on" */
@@ -424,7 +445,8 @@ conf_has_entity(const struct conf_idempotency *policy)
 
 /*
  * Where the dead letters of a source go if the file does not say it, by what
- * the source reads; the caller frees it.
+ * the source reads; the caller frees it.  NULL: to "TOPIC.dead" of the topic
+ * that each comes from.
  */
 char *conf_usual_dead_letters(const struct conf_source *source);
 

@@ -1,40 +1,56 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/kinds.h"
 
+enum {
+	STREAMS = 1 << BROKER_STREAMS,
+	POSTGRES = 1 << BROKER_POSTGRES,
+	KAFKA = 1 << BROKER_KAFKA,
+};
+
 /* An object stands for all of its members. */
 static const struct {
 	enum group group;
 	const char *member;
-	enum broker_kind kind;
+	unsigned kinds;
 } only[] = {
-    {GROUP_BROKER, "redis", BROKER_STREAMS},
-    {GROUP_BROKER, "cluster", BROKER_STREAMS},
-    {GROUP_BROKER, "sentinels", BROKER_STREAMS},
-    {GROUP_BROKER, "master", BROKER_STREAMS},
-    {GROUP_BROKER, "user", BROKER_STREAMS},
-    {GROUP_BROKER, "tls", BROKER_STREAMS},
-    {GROUP_BROKER, "timeout", BROKER_STREAMS},
-    {GROUP_BROKER, "postgres", BROKER_POSTGRES},
-    {GROUP_SOURCE, "stream", BROKER_STREAMS},
-    {GROUP_SOURCE, "group", BROKER_STREAMS},
-    {GROUP_SOURCE, "start", BROKER_STREAMS},
-    {GROUP_SOURCE, "request.body", BROKER_STREAMS},
-    {GROUP_SOURCE, "table", BROKER_POSTGRES},
-    {GROUP_SOURCE, "columns", BROKER_POSTGRES},
-    {GROUP_SOURCE, "finish", BROKER_POSTGRES},
-    {GROUP_SOURCE, "notify", BROKER_POSTGRES},
-    {GROUP_SOURCE, "poll", BROKER_POSTGRES},
+    {GROUP_BROKER, "redis", STREAMS},
+    {GROUP_BROKER, "cluster", STREAMS},
+    {GROUP_BROKER, "sentinels", STREAMS},
+    {GROUP_BROKER, "master", STREAMS},
+    {GROUP_BROKER, "user", STREAMS},
+    {GROUP_BROKER, "tls", STREAMS},
+    {GROUP_BROKER, "timeout", STREAMS},
+    {GROUP_BROKER, "postgres", POSTGRES},
+    {GROUP_BROKER, "password", STREAMS | POSTGRES},
+    {GROUP_BROKER, "kafka", KAFKA},
+    {GROUP_BROKER, "settings", KAFKA},
+    {GROUP_SOURCE, "stream", STREAMS},
+    {GROUP_SOURCE, "topics", KAFKA},
+    {GROUP_SOURCE, "group", STREAMS | KAFKA},
+    {GROUP_SOURCE, "start", STREAMS | KAFKA},
+    {GROUP_SOURCE, "request.body", STREAMS},
+    {GROUP_SOURCE, "table", POSTGRES},
+    {GROUP_SOURCE, "columns", POSTGRES},
+    {GROUP_SOURCE, "finish", POSTGRES},
+    {GROUP_SOURCE, "notify", POSTGRES},
+    {GROUP_SOURCE, "poll", POSTGRES},
 };
 
-bool
-kinds_fit(const struct option *option, enum broker_kind kind)
+unsigned
+kinds_of(const struct option *option)
 {
 	for (size_t i = 0; i < sizeof only / sizeof *only; i++) {
 		size_t len = strlen(only[i].member);
 		if (only[i].group == option->group &&
 		    !strncmp(option->path, only[i].member, len) &&
 		    (option->path[len] == '\0' || option->path[len] == '.'))
-			return only[i].kind == kind;
+			return only[i].kinds;
 	}
-	return true;
+	return STREAMS | POSTGRES | KAFKA;
+}
+
+bool
+kinds_fit(const struct option *option, enum broker_kind kind)
+{
+	return (kinds_of(option) & 1u << kind) != 0;
 }

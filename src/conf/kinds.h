@@ -9,5 +9,7 @@
  * Constant; any thread.
  */
 
+/* The kinds that may have the option, as bits: 1u << BROKER_STREAMS ... */
+unsigned kinds_of(const struct option *option);
 /* Whether a broker of that kind, or a source of one, may have the option. */
 bool kinds_fit(const struct option *option, enum broker_kind kind);

@@ -125,10 +125,14 @@ show_messages_place(
 {
 	const struct conf_source *source = base;
 	const char *name = *(char *const *)field;
-	bool table = source->broker->kind == BROKER_POSTGRES;
+	static const char *const members[BROKER_KIND_COUNT_] = {
+	    [BROKER_STREAMS] = "stream",
+	    [BROKER_POSTGRES] = "table",
+	    [BROKER_KAFKA] = "topic",
+	};
 	(void)option;
 	return name != NULL
-	    ? json_pack("{s:s}", table ? "table" : "stream", name)
+	    ? json_pack("{s:s}", members[source->broker->kind], name)
 	    : NULL;
 }
 
@@ -172,6 +176,23 @@ show_messages_headers(
 		json_object_set_new(object, header->name,
 		    json_string(header->secret != NULL ? show_hidden
 						       : header->value.text));
+	}
+	return unless_empty(object);
+}
+
+json_t *
+show_messages_settings(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf_settings *settings = field;
+	json_t *object = json_object();
+	(void)option;
+	(void)base;
+	for (size_t i = 0; i < settings->count; i++) {
+		const struct conf_setting *setting = &settings->list[i];
+		json_object_set_new(object, setting->name,
+		    json_string(
+			setting->shown ? setting->value : show_hidden));
 	}
 	return unless_empty(object);
 }

@@ -32,6 +32,7 @@ show_value show_messages_place;
 show_value show_messages_key;
 show_value show_messages_order;
 show_value show_messages_headers;
+show_value show_messages_settings;
 show_value show_messages_only_word;
 /* Without events there is nothing that could flow over. */
 show_value show_messages_overflow;

@@ -134,6 +134,11 @@ TYPE(DEFAULTS, const struct conf_idempotency *, object_parse_defaults,
 TYPE(BROKER_NAME, const struct conf_broker *, source_parse_broker_name,
 	value_clear_nothing,
 	{"$ref": "#/$defs/string"})
+TYPE(SETTINGS, struct conf_settings, kafka_settings_parse,
+	kafka_settings_clear,
+	{"type": "object", "additionalProperties": {"$ref": "#/$defs/string"}})
+TYPE(TOPICS, struct strings, list_parse_topics, list_clear_strings,
+	{"$ref": "#/$defs/some_strings"})
 TYPE(TABLE, char *, source_value_parse_table, text_clear,
 	{"$ref": "#/$defs/string"})
 TYPE(COLUMN, char *, source_value_parse_column, text_clear,
@@ -168,7 +173,11 @@ TYPE(PLACE, char *, source_value_parse_place, text_clear,
 		{"type": "object",
 		 "additionalProperties": false,
 		 "required": ["table"],
-		 "properties": {"table": {"$ref": "#/$defs/string"}}}]})
+		 "properties": {"table": {"$ref": "#/$defs/string"}}},
+		{"type": "object",
+		 "additionalProperties": false,
+		 "required": ["topic"],
+		 "properties": {"topic": {"$ref": "#/$defs/string"}}}]})
 TYPE(METHOD, char *, source_request_parse_method, text_clear,
 	{"$ref": "#/$defs/string"})
 TYPE(MESSAGE_PATH, struct template, path_parse_message, path_clear_template,

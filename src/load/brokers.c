@@ -8,6 +8,7 @@
 #include "load/brokers_private.h"
 #include "load/complaints_private.h"
 #include "load/cross_check_private.h"
+#include "load/kafka_settings_private.h"
 #include "load/object_private.h"
 #include "load/secret_value_private.h"
 #include "load/text_private.h"
@@ -19,6 +20,12 @@
 static const bool has_postgres = true;
 #else
 static const bool has_postgres = false;
+#endif
+
+#ifdef HAVE_KAFKA
+static const bool has_kafka = true;
+#else
+static const bool has_kafka = false;
 #endif
 
 static struct redis_members
@@ -33,24 +40,42 @@ members_of(json_t *object, const struct json_place *at)
 	    BROKER_OPTION(redis.tls.server_name)};
 }
 
-/* Complains about what only the other kind has. */
+/* "Redis", "Redis or PostgreSQL" ...: whose an option is. */
+static const char *
+kinds_words(const struct option *option)
+{
+	unsigned kinds = kinds_of(option);
+	if (kinds == 1u << BROKER_STREAMS)
+		return "Redis";
+	return kinds == 1u << BROKER_KAFKA ? "Kafka" : "Redis or PostgreSQL";
+}
+
+/* What says where a broker of another kind is. */
+static bool
+is_way(const struct redis_members *m, const struct option *option)
+{
+	return option == m->address || option == m->cluster ||
+	    option == m->sentinels || option == BROKER_OPTION(postgres) ||
+	    option == BROKER_OPTION(kafka);
+}
+
+/* Complains about what only other kinds have; way: what makes it this one. */
 static void
 check_members(struct loader *l, const struct redis_members *m,
-    enum broker_kind kind)
+    enum broker_kind kind, const struct option *way)
 {
 	for (size_t i = 0; i < n_options; i++) {
 		const struct option *option = &options[i];
 		if (option->group != GROUP_BROKER || kinds_fit(option, kind) ||
 		    loader_value_in(m->object, option) == NULL)
 			continue;
-		if (option == m->address || option == m->cluster ||
-		    option == m->sentinels)
+		if (is_way(m, option))
 			complaints_at_option(l, m->at, option,
-			    "cannot be combined with \"%s\"",
-			    BROKER_OPTION(postgres)->path);
+			    "cannot be combined with \"%s\"", way->path);
 		else
 			complaints_at_option(l, m->at, option,
-			    "only a broker of Redis has this");
+			    "only a broker of %s has this",
+			    kinds_words(option));
 	}
 }
 
@@ -62,7 +87,7 @@ check_postgres(struct loader *l, const struct redis_members *m,
 	broker->kind = BROKER_POSTGRES;
 	if (!has_postgres)
 		complaints_at_option(l, m->at, url, "built without PostgreSQL");
-	check_members(l, m, BROKER_POSTGRES);
+	check_members(l, m, BROKER_POSTGRES, url);
 	if (l->url_password == NULL)
 		return;
 	if (loader_value_in(m->object, m->password) != NULL) {
@@ -75,6 +100,20 @@ check_postgres(struct loader *l, const struct redis_members *m,
 }
 
 static void
+check_kafka(struct loader *l, const struct redis_members *m,
+    struct conf_broker *broker)
+{
+	const struct option *servers = BROKER_OPTION(kafka);
+	struct json_place settings = {
+	    m->at, BROKER_OPTION(settings)->path, 0};
+	broker->kind = BROKER_KAFKA;
+	if (!has_kafka)
+		complaints_at_option(l, m->at, servers, "built without Kafka");
+	check_members(l, m, BROKER_KAFKA, servers);
+	kafka_settings_check(l, &settings, &broker->settings);
+}
+
+static void
 check_streams(struct loader *l, const struct redis_members *m,
     struct conf_broker *broker)
 {
@@ -83,9 +122,11 @@ check_streams(struct loader *l, const struct redis_members *m,
 	    loader_value_in(m->object, m->cluster) == NULL &&
 	    loader_value_in(m->object, m->sentinels) == NULL)
 		complaints_at(l, m->at,
-		    "\"%s\", \"%s\", \"%s\" or \"%s\" is missing",
+		    "\"%s\", \"%s\", \"%s\", \"%s\" or \"%s\" is missing",
 		    m->address->path, m->cluster->path, m->sentinels->path,
-		    BROKER_OPTION(postgres)->path);
+		    BROKER_OPTION(postgres)->path,
+		    BROKER_OPTION(kafka)->path);
+	check_members(l, m, BROKER_STREAMS, m->address);
 	cross_check_redis_ways(l, m);
 	cross_check_redis_login(l, m, &broker->redis, &broker->password);
 	broker->redis.password = broker->password;
@@ -103,7 +144,9 @@ load_broker(struct loader *l, const struct json_place *at, json_t *value,
 	l->url_user = l->url_password = NULL;
 	object_load_presets(l, GROUP_BROKER, broker);
 	object_load(l, GROUP_BROKER, at, value, broker);
-	if (loader_value_in(value, BROKER_OPTION(postgres)) != NULL)
+	if (loader_value_in(value, BROKER_OPTION(kafka)) != NULL)
+		check_kafka(l, &members, broker);
+	else if (loader_value_in(value, BROKER_OPTION(postgres)) != NULL)
 		check_postgres(l, &members, broker);
 	else if (json_is_object(value))
 		check_streams(l, &members, broker);

@@ -10,6 +10,8 @@
 #include "load/list_private.h"
 #include "load/text_private.h"
 
+enum { TOPIC_MAX = 249 };
+
 /* --- lists of strings --- */
 
 /* What the strings of a list must be. */
@@ -166,6 +168,27 @@ void
 list_parse_host_ports(struct loader *l, const struct given *given)
 {
 	static const struct rule rule = {address_wrong_host_port, true, true};
+	read_into_field(l, given, &rule);
+}
+
+/* --- topics of Kafka --- */
+
+const char *
+list_wrong_topic(const char *text)
+{
+	size_t len = strlen(text);
+	size_t plain = strspn(text, "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+	if (len == 0 || len > TOPIC_MAX || plain < len || !strcmp(text, ".") ||
+	    !strcmp(text, ".."))
+		return "must consist of 1 to 249 letters, digits and . _ -";
+	return NULL;
+}
+
+void
+list_parse_topics(struct loader *l, const struct given *given)
+{
+	static const struct rule rule = {list_wrong_topic, true, false};
 	read_into_field(l, given, &rule);
 }
 

@@ -18,6 +18,10 @@ void list_parse_routes(struct loader *l, const struct given *given);
 void list_parse_host_ports(struct loader *l, const struct given *given);
 /* What is wrong with the name of a method; NULL: nothing. */
 const char *list_wrong_method(const char *text);
+/* Names of topics of Kafka. */
+void list_parse_topics(struct loader *l, const struct given *given);
+/* What is wrong with one; NULL: nothing. */
+const char *list_wrong_topic(const char *text);
 void list_clear_strings(void *base, void *field);
 
 void list_parse_pointers(struct loader *l, const struct given *given);

@@ -9,6 +9,7 @@
 #include "load/choice_private.h"
 #include "load/complaints_private.h"
 #include "load/cross_check_private.h"
+#include "load/kafka_settings_private.h"
 #include "load/list_private.h"
 #include "load/object_private.h"
 #include "load/path_private.h"

@@ -99,6 +99,9 @@ add_secrets(struct digest *digest, const struct conf_source *source)
 	digest_part(digest, span_str(source->broker->password));
 	digest_part(digest,
 	    span_of((const char *)tls->digest, sizeof tls->digest));
+	const struct conf_settings *settings = &source->broker->settings;
+	for (size_t i = 0; i < settings->count; i++)
+		digest_part(digest, span_str(settings->list[i].value));
 	for (size_t i = 0; i < source->request.n_headers; i++)
 		digest_part(
 		    digest, span_str(source->request.headers[i].secret));

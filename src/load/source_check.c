@@ -20,7 +20,26 @@ reads_table(const struct checked *c)
 	return c->source->broker->kind == BROKER_POSTGRES;
 }
 
-/* --- members of the other kind --- */
+static bool
+reads_topics(const struct checked *c)
+{
+	return c->source->broker->kind == BROKER_KAFKA;
+}
+
+/* --- members of other kinds --- */
+
+/* What a source reads that has the option. */
+static const char *
+read_words(const struct option *option)
+{
+	unsigned kinds = kinds_of(option);
+	if (kinds == 1u << BROKER_POSTGRES)
+		return "a table";
+	if (kinds == 1u << BROKER_KAFKA)
+		return "topics";
+	return kinds == 1u << BROKER_STREAMS ? "a stream"
+					     : "a stream or topics";
+}
 
 static void
 check_members(const struct checked *c)
@@ -30,10 +49,11 @@ check_members(const struct checked *c)
 		    !kinds_fit(&options[i], c->source->broker->kind) &&
 		    loader_value_in(c->object, &options[i]) != NULL)
 			complaints_at_option(c->l, c->at, &options[i],
-			    "only a source that reads a %s has this",
-			    reads_table(c) ? "stream" : "table");
-	const struct option *read =
-	    reads_table(c) ? SOURCE_OPTION(table) : SOURCE_OPTION(stream);
+			    "only a source that reads %s has this",
+			    read_words(&options[i]));
+	const struct option *read = reads_table(c) ? SOURCE_OPTION(table)
+	    : reads_topics(c)			   ? SOURCE_OPTION(topics)
+						   : SOURCE_OPTION(stream);
 	if (loader_value_in(c->object, read) == NULL)
 		complaints_at(c->l, c->at, "\"%s\" is missing", read->path);
 }
@@ -45,7 +65,9 @@ missing_variable(const struct checked *c, enum template_kind kind)
 {
 	switch (kind) {
 	case TEMPLATE_KEY:
-		return "{key}: the messages of this broker have no key";
+		return reads_topics(c)
+		    ? NULL
+		    : "{key}: the messages of this broker have no key";
 	case TEMPLATE_ENTITY:
 		return reads_table(c)
 		    ? NULL
@@ -108,12 +130,23 @@ check_identity(const struct checked *c)
 		COMPLAIN(c, key, "%s", headers);
 	if (source->order_by == SOURCE_ORDER_HEADER && !has_headers)
 		COMPLAIN(c, order_by, "%s", headers);
-	if (source->order_by == SOURCE_ORDER_KEY)
+	if (source->order_by == SOURCE_ORDER_KEY && !reads_topics(c))
 		COMPLAIN(c, order_by,
 		    "the messages of this broker have no key");
 	if (source->order_by == SOURCE_ORDER_ENTITY && !reads_table(c))
 		COMPLAIN(c, order_by,
 		    "only the rows of a table have an entity");
+}
+
+/* What is parked comes back by its dead letters, which are not read here. */
+static void
+check_behind(const struct checked *c)
+{
+	const struct conf_source *source = c->source;
+	if (reads_topics(c) && source->order_by != SOURCE_ORDER_NONE &&
+	    !source->behind_go_on)
+		COMPLAIN(c, behind_go_on,
+		    "must be \"go-on\" where topics are read in an order");
 }
 
 /* What a finished row is told by must not be what the message says. */
@@ -152,6 +185,7 @@ check_one(const struct checked *c)
 	check_members(c);
 	check_templates(c);
 	check_identity(c);
+	check_behind(c);
 	check_finish(c);
 }
 

@@ -5,14 +5,27 @@
 #include "load/complaints_private.h"
 #include "load/source_private.h"
 
-/* A stream or a table of a broker. */
+/* Streams, tables or topics of a broker, as their names. */
 struct message_place {
 	const struct conf_source *source;
 	const struct option *option;
-	const char *name; /* NULL: none */
+	const char *name; /* NULL: none, or those of its topics */
+	const char *end;  /* behind the names of topics; NULL: none */
 };
 
 enum { READ, RESULTS, DEAD_LETTERS, PLACES };
+
+/* What one of them is called in the file. */
+static const char *
+word_of(enum broker_kind kind)
+{
+	static const char *const words[BROKER_KIND_COUNT_] = {
+	    [BROKER_STREAMS] = "stream",
+	    [BROKER_POSTGRES] = "table",
+	    [BROKER_KAFKA] = "topic",
+	};
+	return words[kind];
+}
 
 static bool
 is_table(const struct conf_source *source)
@@ -20,16 +33,33 @@ is_table(const struct conf_source *source)
 	return source->broker->kind == BROKER_POSTGRES;
 }
 
+static bool
+is_kafka(const struct conf_source *source)
+{
+	return source->broker->kind == BROKER_KAFKA;
+}
+
+static void
+set_read(struct message_place *place)
+{
+	const struct conf_source *source = place->source;
+	if (is_kafka(source)) {
+		place->option = SOURCE_OPTION(topics);
+		place->end = "";
+		return;
+	}
+	place->option =
+	    is_table(source) ? SOURCE_OPTION(table) : SOURCE_OPTION(stream);
+	place->name = is_table(source) ? source->table : source->stream;
+}
+
 static struct message_place
 place_of(const struct conf_source *source, unsigned which)
 {
-	struct message_place place = {source, NULL, NULL};
+	struct message_place place = {source, NULL, NULL, NULL};
 	switch (which) {
 	case READ:
-		place.option = is_table(source) ? SOURCE_OPTION(table)
-						: SOURCE_OPTION(stream);
-		place.name =
-		    is_table(source) ? source->table : source->stream;
+		set_read(&place);
 		break;
 	case RESULTS:
 		place.option = SOURCE_OPTION(results);
@@ -38,9 +68,24 @@ place_of(const struct conf_source *source, unsigned which)
 	default:
 		place.option = SOURCE_OPTION(dead_letters);
 		place.name = source->dead_letters;
+		if (is_kafka(source) && place.name == NULL)
+			place.end = ".dead";
 		break;
 	}
 	return place;
+}
+
+/* The name of that number; NULL: there are no more.  The caller frees it. */
+static char *
+name_at(const struct message_place *place, size_t i)
+{
+	const struct strings *topics = &place->source->topics;
+	if (place->end != NULL)
+		return i < topics->count
+		    ? mem_printf("%s%s", topics->list[i], place->end)
+		    : NULL;
+	return i == 0 && place->name != NULL ? mem_str(span_str(place->name))
+					     : NULL;
 }
 
 /* --- whether two are one --- */
@@ -54,6 +99,16 @@ same_strings(const struct strings *a, const struct strings *b)
 		if (strcasecmp(a->list[i], b->list[i]) != 0)
 			return false;
 	return true;
+}
+
+static bool
+shares_server(const struct strings *a, const struct strings *b)
+{
+	for (size_t i = 0; i < a->count; i++)
+		for (size_t k = 0; k < b->count; k++)
+			if (!strcasecmp(a->list[i], b->list[k]))
+				return true;
+	return false;
 }
 
 static bool
@@ -76,6 +131,8 @@ same_server(const struct conf_broker *a, const struct conf_broker *b)
 		return true;
 	if (a->kind != b->kind)
 		return false;
+	if (a->kind == BROKER_KAFKA)
+		return shares_server(&a->kafka, &b->kafka);
 	if (a->kind == BROKER_POSTGRES)
 		return a->postgres != NULL && b->postgres != NULL &&
 		    !strcmp(a->postgres, b->postgres);
@@ -92,27 +149,51 @@ table_name(const char *name)
 }
 
 static bool
-same_place(const struct message_place *a, const struct message_place *b)
+has_name(const struct message_place *place, const char *name)
 {
-	if (a->name == NULL || b->name == NULL ||
-	    !same_server(a->source->broker, b->source->broker))
-		return false;
-	if (is_table(a->source))
-		return !strcmp(table_name(a->name), table_name(b->name));
-	return !strcmp(a->name, b->name);
+	bool has = false;
+	char *other;
+	for (size_t i = 0; !has && (other = name_at(place, i)) != NULL; i++) {
+		has = is_table(place->source)
+		    ? !strcmp(table_name(name), table_name(other))
+		    : !strcmp(name, other);
+		free(other);
+	}
+	return has;
+}
+
+/* The first name that both have; NULL: none.  The caller frees it. */
+static char *
+name_of_both(const struct message_place *a, const struct message_place *b)
+{
+	char *name;
+	if (!same_server(a->source->broker, b->source->broker))
+		return NULL;
+	for (size_t i = 0; (name = name_at(a, i)) != NULL; i++) {
+		if (has_name(b, name))
+			return name;
+		free(name);
+	}
+	return NULL;
 }
 
 /* --- what must differ --- */
 
-/* Only what the file has can be wrong; the default has its source's place. */
+/*
+ * Complains where two places are one.  Only what the file has can be wrong; the
+ * default has its source's place.
+ */
 static void
-complain(struct loader *l, const struct json_place *list,
-    const struct message_place *place, const char *words, const char *other)
+check_differ(struct loader *l, const struct json_place *list,
+    const struct message_place *place, const struct message_place *other,
+    const char *words)
 {
 	struct json_place at = {list, place->source->name, 0};
-	complaints_at_option(
-	    l, &at, place->option, "\"%s\" %s \"%s\"", place->name, words,
-	    other);
+	char *name = name_of_both(place, other);
+	if (name != NULL)
+		complaints_at_option(l, &at, place->option,
+		    "\"%s\" %s \"%s\"", name, words, other->source->name);
+	free(name);
 }
 
 /* What one source reads, and what another one (or itself) puts there. */
@@ -123,9 +204,7 @@ check_loop(struct loader *l, const struct json_place *list,
 	struct message_place read = place_of(reader, READ);
 	for (unsigned which = RESULTS; which < PLACES; which++) {
 		struct message_place put = place_of(writer, which);
-		if (same_place(&put, &read))
-			complain(l, list, &put, "is read by the source",
-			    reader->name);
+		check_differ(l, list, &put, &read, "is read by the source");
 	}
 }
 
@@ -135,9 +214,7 @@ check_mixed(struct loader *l, const struct json_place *list,
 {
 	struct message_place results = place_of(a, RESULTS);
 	struct message_place dead = place_of(b, DEAD_LETTERS);
-	if (same_place(&results, &dead))
-		complain(l, list, &results, "has the dead letters of",
-		    b->name);
+	check_differ(l, list, &results, &dead, "has the dead letters of");
 }
 
 static void
@@ -146,13 +223,11 @@ check_twice(struct loader *l, const struct json_place *list,
 {
 	struct message_place read = place_of(a, READ);
 	struct message_place other = place_of(b, READ);
-	if (!same_place(&read, &other) ||
-	    (!is_table(a) && strcmp(a->group, b->group) != 0))
+	if (!is_table(a) && strcmp(a->group, b->group) != 0)
 		return;
-	complain(l, list, &read,
+	check_differ(l, list, &read, &other,
 	    is_table(a) ? "is read already by the source"
-			: "is read already, by the same group, by the source",
-	    b->name);
+			: "is read already, by the same group, by the source");
 }
 
 /* Whether the store names its own keys so: PREFIX:{12}:... */
@@ -177,7 +252,7 @@ check_store(struct loader *l, const struct json_place *list,
     const struct conf_source *source)
 {
 	const struct conf_store *store = &l->conf->store;
-	if (is_table(source) || store->prefix == NULL ||
+	if (source->broker->kind != BROKER_STREAMS || store->prefix == NULL ||
 	    !same_redis(&source->broker->redis, &store->redis))
 		return;
 	for (unsigned which = READ; which < PLACES; which++) {
@@ -239,20 +314,21 @@ check_slots(struct loader *l, const struct json_place *list,
 
 /* --- one source --- */
 
-/* {"stream"} is for streams, {"table"} for tables. */
+/* {"stream"} is for streams, {"table"} for tables, {"topic"} for topics. */
 static void
 check_kind(struct loader *l, const struct json_place *list, json_t *object,
     const struct conf_source *source)
 {
-	const char *other = is_table(source) ? "stream" : "table";
+	const char *word = word_of(source->broker->kind);
 	struct json_place at = {list, source->name, 0};
 	for (unsigned which = RESULTS; which < PLACES; which++) {
 		const struct option *option = place_of(source, which).option;
 		json_t *value = loader_value_in(object, option);
-		if (json_object_get(value, other) != NULL)
+		if (place_of(source, which).name != NULL &&
+		    json_object_size(value) == 1 &&
+		    json_object_get(value, word) == NULL)
 			complaints_at_option(l, &at, option,
-			    "must be {\"%s\": NAME}",
-			    is_table(source) ? "table" : "stream");
+			    "must be {\"%s\": NAME}", word);
 	}
 }
 
@@ -271,7 +347,7 @@ fill_in_dead_letters(struct loader *l, const struct json_place *list,
 	struct message_place read = place_of(source, READ);
 	struct json_place at = {list, source->name, 0};
 	if (source->dead_letters != NULL || read.name == NULL)
-		return;
+		return; /* or "TOPIC.dead" of each topic */
 	source->dead_letters = conf_usual_dead_letters(source);
 	if (is_table(source) && !fits_identifier(source->dead_letters))
 		complaints_at_option(l, &at, read.option,

@@ -147,15 +147,24 @@ source_value_parse_finish(struct loader *l, const struct given *given)
 void
 source_value_parse_place(struct loader *l, const struct given *given)
 {
+	static const struct {
+		const char *member;
+		const char *(*wrong)(const char *text);
+	} places[] = {{"stream", name_wrong}, {"table", wrong_table},
+	    {"topic", list_wrong_topic}};
 	char **field = given_field(given);
-	bool table = json_object_get(given->value, "table") != NULL;
-	if (!table && json_object_get(given->value, "stream") == NULL) {
+	size_t i = 0, n = sizeof places / sizeof *places;
+	while (i < n &&
+	    json_object_get(given->value, places[i].member) == NULL)
+		i++;
+	if (i == n) {
 		complaints_at(l, given->at,
-		    "must be {\"stream\": NAME} or {\"table\": NAME}");
+		    "must be {\"stream\": NAME}, {\"table\": NAME} or "
+		    "{\"topic\": NAME}");
 		return;
 	}
-	char *name = read_only_member(l, given,
-	    table ? "table" : "stream", table ? wrong_table : name_wrong);
+	char *name = read_only_member(
+	    l, given, places[i].member, places[i].wrong);
 	text_free(field);
 	*field = name;
 }

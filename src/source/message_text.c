@@ -97,9 +97,11 @@ message_text_cloudevent(const struct conf_source *source,
     const struct broker_message *m, struct arena *arena,
     struct cloudevent *ret_event)
 {
-	struct span where = arena_printf(arena, "/onceproxy/%s/%s",
+	const char *place =
+	    source->stream != NULL ? source->stream : source->table;
+	struct span where = arena_printf(arena, "/onceproxy/%s/%.*s",
 	    source->broker->name,
-	    source->stream != NULL ? source->stream : source->table);
+	    SPAN_FMT(m->part.ptr != NULL ? m->part : span_str(place)));
 	struct span type =
 	    m->type.ptr != NULL && m->type.len > 0 ? m->type : where;
 	struct span made =

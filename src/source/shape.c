@@ -323,6 +323,9 @@ shape_order(const struct conf_source *source,
 	struct digest digest;
 	bool found = true;
 	digest_begin(&digest, SPAN("order"), SPAN(""));
+	/* There is no order beyond a partition. */
+	if (m->part.ptr != NULL)
+		digest_part(&digest, m->part);
 	switch (source->order_by) {
 	case SOURCE_ORDER_NONE:
 	case SOURCE_ORDER_PARTITION:

@@ -11,6 +11,10 @@ position_key(const struct conf_source *source,
 {
 	const char *place =
 	    source->stream != NULL ? source->stream : source->table;
+	/* Kafka's has its topic in it. */
+	if (m->part.ptr != NULL)
+		return arena_printf(arena, "%s/%.*s", source->broker->name,
+		    SPAN_FMT(message_text_encode(arena, m->position)));
 	return arena_printf(arena, "%s/%.*s/%.*s", source->broker->name,
 	    SPAN_FMT(message_text_encode(arena, span_str(place))),
 	    SPAN_FMT(message_text_encode(arena, m->position)));

@@ -17,12 +17,14 @@ enum {
 
 /*
  * One gateway at a time reads it: a stream with an order, and a table that is
- * ordered by what its rows are not parted by.
+ * ordered by what its rows are not parted by.  The partitions of Kafka are given
+ * to one reader each by their group.
  */
 static bool
 needs_turn(const struct conf_source *source)
 {
 	return source->order_by != SOURCE_ORDER_NONE &&
+	    source->broker->kind != BROKER_KAFKA &&
 	    (source->table == NULL ||
 		source->order_by != SOURCE_ORDER_ENTITY);
 }
@@ -80,6 +82,32 @@ on_lost(void *arg, enum broker_loss how, uint64_t count, struct span position)
 		machine_end(m);
 }
 
+/* Others have them now, or they come again: nothing of them is told. */
+static void
+on_recalled(void *arg, const void *token)
+{
+	struct source *s = arg;
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++) {
+		struct machine *next;
+		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
+		     m = next) {
+			const struct broker_message *message =
+			    delivery_of(m)->message;
+			next = m->next;
+			if (message->token == token &&
+			    message->letter.len == 0)
+				machine_end(m);
+		}
+	}
+}
+
+static void
+on_rewound(void *arg, uint64_t count)
+{
+	struct source *s = arg;
+	counter_add(&s->meter->outcomes[MESSAGE_REWOUND], count);
+}
+
 static void
 on_health(void *arg)
 {
@@ -99,7 +127,13 @@ on_health(void *arg)
 		source_standing_begin(s, STANDING_BROKER, health.message);
 }
 
-static const struct broker_events events = {on_took, on_lost, on_health, NULL};
+static const struct broker_events events = {
+    .took = on_took,
+    .lost = on_lost,
+    .changed = on_health,
+    .recalled = on_recalled,
+    .rewound = on_rewound,
+};
 
 /* The longest lease of all routes: a message that idles for twice that has
  * nobody at work on it. */

@@ -29,6 +29,20 @@ count_states(const struct source *s, struct source_view *view)
 		}
 }
 
+/* What is read; of topics all, with a comma between each two. */
+static const char *
+reads(struct inquiry *inquiry, const struct conf_source *conf)
+{
+	struct span text = SPAN("");
+	if (conf->topics.count == 0)
+		return copy(inquiry,
+		    conf->stream != NULL ? conf->stream : conf->table);
+	for (size_t i = 0; i < conf->topics.count; i++)
+		text = arena_printf(inquiry->arena, "%.*s%s%s",
+		    SPAN_FMT(text), i > 0 ? "," : "", conf->topics.list[i]);
+	return text.ptr;
+}
+
 static void
 add_source(struct inquiry *inquiry, const struct source *s)
 {
@@ -43,9 +57,8 @@ add_source(struct inquiry *inquiry, const struct source *s)
 	    .name = copy(inquiry, conf->name),
 	    .broker = copy(inquiry, conf->broker->name),
 	    .kind = conf->broker->kind,
-	    .reads = copy(inquiry,
-		conf->stream != NULL ? conf->stream : conf->table),
-	    .group = copy(inquiry, conf->stream != NULL ? conf->group : NULL),
+	    .reads = reads(inquiry, conf),
+	    .group = copy(inquiry, conf->table == NULL ? conf->group : NULL),
 	    .standing = s->standing,
 	    .error = copy(inquiry,
 		s->why[0] != '\0' ? s->why : health.message),

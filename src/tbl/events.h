@@ -215,6 +215,17 @@ EVENT(source_row_locked, WARN, "somebody else has locked the row of a message "
 	"that has ended; it is executed no more, and its row finished when it "
 	"is free, while others go on: find out whose transaction stays open "
 	"(pg_locks, pg_stat_activity)")
+EVENT(source_partitions, INFO, "this gateway reads this many partitions of "
+	"the source's topics, and others the rest")
+EVENT(source_topic_again, WARN, "a partition does not have the message any "
+	"more that stood where its group left off, or begins anew: the topic "
+	"was made again, or its log was cut; it is read from its beginning, "
+	"and what is known by its key is not executed again: find out who "
+	"deletes topics, or whether the broker has lost data")
+EVENT(source_rewound, WARN, "the consumer group of this source was set back, "
+	"or its offsets have expired: what this source has finished is not "
+	"executed again; find out who resets the group")
+EVENT(source_library, DEBUG, "what the broker's library says")
 EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "
 	"it is not executed again and not acknowledged: ask the upstream what "
 	"happened, then resolve the key (onceproxy keys)")

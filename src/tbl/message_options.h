@@ -48,6 +48,14 @@ OPT(BROKER, "postgres", POSTGRES, postgres, ANY, RELOAD,
 OPT(BROKER, "password", SECRET, password, ANY, RELOAD,
 	"The password, if the URL does not have one.",
 	NONE)
+OPT(BROKER, "kafka", HOST_PORTS, kafka, ANY, RELOAD,
+	"HOST:PORT of some brokers of a Kafka whose topics are read, instead "
+	"of redis.",
+	NONE)
+OPT(BROKER, "settings", SETTINGS, settings, ANY, RELOAD,
+	"Settings of librdkafka, by name: texts, or secrets that are "
+	"elsewhere. Those on which the promise rests are the gateway's own.",
+	NONE)
 
 /* --- a source --- */
 
@@ -57,12 +65,16 @@ OPT(SOURCE, "broker", BROKER_NAME, broker, ANY, RELOAD,
 OPT(SOURCE, "stream", TEXT, stream, ANY, RELOAD,
 	"The stream that is read; of a broker of Redis.",
 	NONE)
+OPT(SOURCE, "topics", TOPICS, topics, ANY, RELOAD,
+	"The topics that are read; of a broker of Kafka.",
+	NONE)
 OPT(SOURCE, "group", TEXT, group, ANY, RELOAD,
-	"The consumer group of the stream; it is made if it is not there.",
+	"The consumer group of the stream or of the topics; it is made if it "
+	"is not there.",
 	"onceproxy")
 OPT(SOURCE, "start", TOGGLE, start_latest, WORDS("earliest latest"), RELOAD,
-	"Where a group begins that is not there yet: with what the stream "
-	"has, or with what is added from then on.",
+	"Where a group begins that is not there yet: with what the stream or "
+	"the topics have, or with what is added from then on.",
 	"earliest")
 OPT(SOURCE, "table", TABLE, table, ANY, RELOAD,
 	"The table that is read, TABLE or SCHEMA.TABLE; of a broker of "
@@ -107,8 +119,8 @@ OPT(SOURCE, "request.method", METHOD, request.method, ANY, RELOAD,
 OPT(SOURCE, "request.path", MESSAGE_PATH, request.path, ANY, RELOAD,
 	"Its path, which an idempotent route must serve. {json:/pointer} "
 	"stands for a value of the payload, {header:NAME} for a header of the "
-	"message, {id} for its id, {entity} and {type} for those columns of a "
-	"table.",
+	"message, {id} for its id, {key} for the key of a message of Kafka, "
+	"{entity} and {type} for those columns of a table.",
 	REQUIRED)
 OPT(SOURCE, "request.headers", MESSAGE_HEADERS, request.headers, ANY, RELOAD,
 	"Its headers, by name: texts with the same variables, or secrets that "
@@ -117,7 +129,8 @@ OPT(SOURCE, "request.headers", MESSAGE_HEADERS, request.headers, ANY, RELOAD,
 OPT(SOURCE, "request.body.field", TEXT, request.body_field, ANY, RELOAD,
 	"The field of a stream's entry that is its body. Without request.body "
 	"it is the field \"body\" where there is one, else all fields as a "
-	"JSON object of strings; of a table, it is the payload.",
+	"JSON object of strings; of a table, it is the payload, of Kafka the "
+	"value.",
 	REQUIRED)
 OPT(SOURCE, "request.content_type", FIELD_VALUE, request.content_type, ANY,
 	RELOAD,
@@ -138,9 +151,10 @@ OPT(SOURCE, "key", SOURCE_KEY, key, WORDS("auto position"), RELOAD,
 OPT(SOURCE, "order_by", SOURCE_ORDER, order_by,
 	WORDS("none partition key entity"), RELOAD,
 	"Messages that have the same value of this are executed one after the "
-	"other: \"partition\" is the whole stream or table, \"entity\" the "
+	"other: \"partition\" is the whole stream or table, or a partition of "
+	"a topic, \"key\" the key of a message of Kafka, \"entity\" the "
 	"column; or {\"header\": NAME}, or JSON pointers to values of the "
-	"payload. \"key\" is for brokers whose messages have one.",
+	"payload. The partitions of a topic have no order among them.",
 	"none")
 OPT(SOURCE, "in_flight", COUNT, in_flight, RANGE(1, 10000), RELOAD,
 	"How many messages may be between taken and finished; those held, "
@@ -174,12 +188,12 @@ OPT(SOURCE, "max_age", DURATION, max_age_ms, RANGE(1, 3650 * DAY), RELOAD,
 	NONE)
 OPT(SOURCE, "results", PLACE, results, ANY, RELOAD,
 	"Where the answer of each acknowledged message is put, in one step "
-	"with its acknowledgement: {\"stream\": NAME} or {\"table\": NAME} of "
-	"the same broker.",
+	"with its acknowledgement: {\"stream\": NAME}, {\"table\": NAME} or "
+	"{\"topic\": NAME} of the same broker.",
 	NONE)
 OPT(SOURCE, "dead_letters", PLACE, dead_letters, ANY, RELOAD,
 	"Where messages go that cannot be executed, likewise; by default to "
-	"the stream STREAM:dead or the table TABLE_dead.",
+	"the stream STREAM:dead, the table TABLE_dead or the topic TOPIC.dead.",
 	NONE)
 OPT(SOURCE, "behind", TOGGLE, behind_go_on, WORDS("park go-on"), RELOAD,
 	"With an order, what becomes of the messages after a dead letter: "

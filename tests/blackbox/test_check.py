@@ -12,7 +12,7 @@ from once.gateway import command
 from once.tap import each, equal, test
 
 SECRETS = ("s3cret-1", "s3cret-2", "s3cret-3", "s3cret-4", "s3cret-5",
-           "s3cret-6")
+           "s3cret-6", "s3cret-7")
 KEY = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="
 
 
@@ -78,6 +78,11 @@ def redis_tls(bench):
     return {"ca": authority.file, "certificate": own.file, "key": own.key,
             "server_name": "redis.example"}
 
+def has_kafka(bench):
+    config = {**least(), "brokers": {"events": {"kafka": ["h:1"]}}}
+    done = command("check", "-c", bench.file(json.dumps(config).encode()))
+    return "built without Kafka" not in done.stdout
+
 
 def messages(bench):
     """Brokers, sources and relays, as far as they are built in."""
@@ -120,6 +125,16 @@ def messages(bench):
         relays["ledger"] = {
             "broker": "shop", "table": "shop.ledger", "answer": True,
             "routes": ["all"], "states": ["COMPLETED", "FAILED"]}
+    if has_kafka(bench):
+        brokers["events"] = {
+            "kafka": ["h:1", "i:2"],
+            "settings": {"client.rack": "a", "sasl.password": SECRETS[6]}}
+        sources["orders"] = {
+            **common, "broker": "events", "topics": ["a", "b"], "group": "g",
+            "start": "latest", "request": {"path": "/b", "headers": {
+                "Authorization": "{key}"}},
+            "order_by": "key", "results": {"topic": "out"},
+            "dead_letters": {"topic": "no"}}
     return {"brokers": brokers, "sources": sources, "relays": relays}
 
 
@@ -234,6 +249,7 @@ def the_json_has_what_the_file_says(bench):
     for broker in config["brokers"].values():
         broker.pop("redis", None)
         broker.pop("postgres", None)
+        broker.get("settings", {}).pop("sasl.password", None)
     del config["sources"]["charges"]["request"]["headers"]["Authorization"]
     del config["relays"]["hooks"]["secrets"]
     for name in ("redis", "secret", "encryption_keys"):
@@ -253,12 +269,15 @@ def the_json_has_every_option(bench):
     shown = json.loads(
         check(bench, everything(bench), "--explain", "--json"))
     table = shown["sources"].get("outbox")
+    topics = shown["sources"].get("orders")
     for group in ("BROKER", "SOURCE", "RELAY"):
         found = shown.get(group.lower() + "s", {}).values()
         for path in options(group):
             if table is None and (group == "RELAY" or path.split(".")[0] in (
                     "postgres", "table", "columns", "finish", "notify",
                     "poll")) or path in ("cluster", "sentinels", "master"):
+                continue
+            if topics is None and path in ("kafka", "settings", "topics"):
                 continue
             assert any(has_member(one, path) for one in found), path
     idempotency = shown["routes"][0]["idempotency"]

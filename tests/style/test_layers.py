@@ -46,6 +46,7 @@ MAY_SEE = {
     "http": CONF,
     "upstream": CONF,
     "broker": REDIS,
+    "broker/kafka": CONF | {"broker"},
     "key": KEY,
     "gate": GATE,
     "source": GATE | {"broker", "shared"},
@@ -61,7 +62,8 @@ MAY_SEE = {
 OWNED = {"microhttpd.h": {"http"}, "curl/curl.h": {"upstream"},
          "hiredis/": {"broker", "redis", "probe", "store"}, "uv.h": {"loop"},
          "gnutls/": {"load", "http", "redis"}, "zstd.h": {"record"},
-         "libpq-fe.h": {"broker", "probe"}}
+         "libpq-fe.h": {"broker", "probe"},
+         "librdkafka/": {"broker/kafka", "load"}}
 
 
 @test

@@ -41,6 +41,21 @@ AC_DEFUN([ONCE_POSTGRES], [
 	AC_SUBST([POSTGRES_BIN])
 ])
 
+# ONCE_KAFKA
+# --without-kafka leaves the topics of Kafka out.
+AC_DEFUN([ONCE_KAFKA], [
+	AC_ARG_WITH([kafka],
+		[AS_HELP_STRING([--without-kafka],
+			[no brokers of the kind "kafka"])],
+		[], [with_kafka=yes])
+	AS_VAR_IF([with_kafka], [no], [], [
+		ONCE_NEED([KAFKA], [rdkafka], [2.0.0], [librdkafka-dev])
+		AC_DEFINE([HAVE_KAFKA], [1],
+			[Define to 1 where there is librdkafka.])
+	])
+	AM_CONDITIONAL([HAVE_KAFKA], [test "$with_kafka" != no])
+])
+
 # ONCE_TRY_CFLAG(FLAG)
 # Appends FLAG to WARN_CFLAGS where the compiler takes it.
 AC_DEFUN([ONCE_TRY_CFLAG], [

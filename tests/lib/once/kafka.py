@@ -159,7 +159,7 @@ class Node:
             "transaction.state.log.replication.factor": count,
             "transaction.state.log.min.isr": most, **kafka.node_settings}))
         self.process = Process([
-            "java", *JAVA,
+            *kafka.words, "java", *kafka.java,
             f"-Dlog4j.configuration=file:{self.folder}/log4j.properties",
             "-cp", f"{kafka.jars}/*", "kafka.Kafka",
             f"{self.folder}/properties"], cwd=self.folder)
@@ -318,6 +318,15 @@ class KafkaClient:
         finally:
             consumer.close()
 
+    def ends(self, topic):
+        """By partition, the first offset that there is, and the next one."""
+        looker = self.made_once("looker", lambda: (
+            confluent_kafka.Consumer(self.settings(
+                group_id="none", enable_auto_commit=False))))
+        return {n: looker.get_watermark_offsets(
+            confluent_kafka.TopicPartition(topic, n), PATIENCE, False)
+            for n in self.partitions(topic)}
+
     # --- groups ------------------------------------------------------------
 
     def wire_to_leader(self, topic, partition):
@@ -389,9 +398,11 @@ class KafkaClient:
 class Kafka(KafkaClient):
     """addresses is what a broker's "kafka" says."""
 
-    def __init__(self, nodes=1, **settings):
-        """settings: of each node, "_" for "."."""
+    def __init__(self, nodes=1, words=(), java=JAVA, **settings):
+        """words: in front of each node's command; settings: of each, "_" for
+        "."."""
         self.jars = jars()
+        self.words, self.java = words, java
         self.node_settings = {name.replace("_", "."): value
                               for name, value in settings.items()}
         self.cluster = base64.urlsafe_b64encode(

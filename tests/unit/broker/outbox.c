@@ -94,7 +94,8 @@ changed(void *arg)
 void
 outbox_open(struct outbox *o, unsigned credit)
 {
-	struct broker_events events = {took, lost, changed, o};
+	struct broker_events events = {
+	    .took = took, .lost = lost, .changed = changed, .arg = o};
 	struct broker_start start = {.loop = o->loop,
 	    .source = &o->source,
 	    .instance = "test",

@@ -218,8 +218,8 @@ what_is_wrong_with_a_broker(void **state)
 		"/brokers/a b: its name must consist of 1 to 64 letters, "
 		"digits and . _ -\n"
 		"/brokers/x: must be an object\n"},
-	    {BROKER(""), "/brokers/p: \"redis\", \"cluster\", \"sentinels\" or "
-			 "\"postgres\" is missing\n"},
+	    {BROKER(""), "/brokers/p: \"redis\", \"cluster\", \"sentinels\", "
+			 "\"postgres\" or \"kafka\" is missing\n"},
 	    {BROKER("'redis':'managed','topics':1"),
 		"/brokers/p/redis: must be \"redis://[user:pass@]HOST:PORT"
 		"[/DB]\", the same with \"rediss://\" for TLS, or "
@@ -343,7 +343,8 @@ what_is_wrong_with_one_member(void **state)
 	    {SOURCES("'s':{'broker':'p'," PATH "}"),
 		WRONG("/sources/s: \"table\" is missing\n")},
 	    {STREAM("'topics':['x']," PATH),
-		WRONG("/sources/s/topics: there is no such member\n")},
+		WRONG("/sources/s/topics: only a source that reads topics has "
+		      "this\n")},
 	    {STREAM("'table':'t','columns':{'id':'i'},'finish':'delete',"
 		    "'notify':'n','poll':'1s'," PATH),
 		WRONG("/sources/s/table: only a source that reads a table has "
@@ -361,10 +362,10 @@ what_is_wrong_with_one_member(void **state)
 		   "'body':{'field':'f'}}"),
 		WRONG("/sources/s/stream: only a source that reads a stream "
 		      "has this\n"
-		      "/sources/s/group: only a source that reads a stream has "
-		      "this\n"
-		      "/sources/s/start: only a source that reads a stream has "
-		      "this\n"
+		      "/sources/s/group: only a source that reads a stream or "
+		      "topics has this\n"
+		      "/sources/s/start: only a source that reads a stream or "
+		      "topics has this\n"
 		      "/sources/s/request/body/field: only a source that reads "
 		      "a stream has this\n")},
 	    {SOURCES("'s':{'broker':'p','table':'a.b.c'," PATH "},"
@@ -424,8 +425,8 @@ what_is_wrong_with_one_member(void **state)
 		      "/sources/s/order_by: \"header\" is missing\n"
 		      "/sources/s/order_by/field: there is no such member\n")},
 	    {STREAM("'results':'out','dead_letters':{'table':'t'}," PATH),
-		WRONG("/sources/s/results: must be {\"stream\": NAME} or "
-		      "{\"table\": NAME}\n"
+		WRONG("/sources/s/results: must be {\"stream\": NAME}, "
+		      "{\"table\": NAME} or {\"topic\": NAME}\n"
 		      "/sources/s/dead_letters: must be {\"stream\": NAME}\n")},
 	    {TABLE("'results':{'stream':'s'},"
 		   "'dead_letters':{'table':'t','stream':'s'}," PATH),

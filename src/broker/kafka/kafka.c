@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/must.h"
+#include "broker/kafka/kafka.h"
+#include "broker/kafka/kafka_private.h"
+#include "loop/log.h"
+
+enum {
+	SECOND_MS = 1000,
+	EVENTS_MAX = 1000, /* of one turn */
+	REMAKE_FIRST_S = 1,
+	REMAKE_MOST_S = 30,
+};
+
+static struct kafka *
+of(struct broker_reader *reader)
+{
+	return (struct kafka *)(void *)reader;
+}
+
+/* --- what the owner is told --- */
+
+void
+kafka_kick(struct kafka *kafka)
+{
+	task_ready(kafka->loop, &kafka->work);
+}
+
+void
+kafka_changed(struct kafka *kafka)
+{
+	kafka->changed = true;
+	kafka_kick(kafka);
+}
+
+static struct logline
+log_of(const struct kafka *kafka, enum event event)
+{
+	struct logline line = log_begin(event);
+	log_str(&line, "source", kafka->source->name);
+	log_str(&line, "broker", kafka->source->broker->name);
+	return line;
+}
+
+void
+kafka_is_up(struct kafka *kafka)
+{
+	if (kafka->up || kafka->leaving)
+		return;
+	kafka->up = true;
+	kafka->wait_s = REMAKE_FIRST_S;
+	kafka->message[0] = '\0';
+	struct logline line = log_of(kafka, EV_source_broker_up);
+	log_end(&line);
+	kafka_changed(kafka);
+}
+
+/* The same trouble again is not said again. */
+static bool
+is_news(struct kafka *kafka, const char *words)
+{
+	char text[KAFKA_WORDS_BYTES];
+	snprintf(text, sizeof text, "%s", words);
+	if (kafka->leaving || !strcmp(text, kafka->message))
+		return false;
+	memcpy(kafka->message, text, sizeof text);
+	kafka_changed(kafka);
+	return true;
+}
+
+void
+kafka_is_down(struct kafka *kafka, const char *why)
+{
+	bool was_up = kafka->up;
+	kafka->up = false;
+	if (!is_news(kafka, why) && !was_up)
+		return;
+	struct logline line = log_of(kafka, EV_source_broker_down);
+	log_str(&line, "error", why);
+	log_end(&line);
+	kafka_changed(kafka);
+}
+
+void
+kafka_note(struct kafka *kafka, const char *words)
+{
+	if (!is_news(kafka, words))
+		return;
+	struct logline line = log_of(kafka, EV_source_refused);
+	log_str(&line, "error", words);
+	log_end(&line);
+}
+
+void
+kafka_remake(struct kafka *kafka, const char *why)
+{
+	kafka_is_down(kafka, why);
+	kafka->remake = true;
+	kafka_kick(kafka);
+}
+
+void
+kafka_lost(struct kafka *kafka, const struct kafka_part *part, uint64_t count)
+{
+	struct logline line = log_begin(EV_source_lost);
+	log_str(&line, "source", kafka->source->name);
+	log_str(&line, "how", "trimmed-unread");
+	log_int(&line, "count", (int64_t)count);
+	log_str(&line, "partition", part->name);
+	log_end(&line);
+	kafka->events.lost(
+	    kafka->events.arg, BROKER_TRIMMED_UNREAD, count, SPAN(""));
+}
+
+/* --- events --- */
+
+static void
+on_error(struct kafka *kafka, rd_kafka_event_t *event)
+{
+	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
+	const char *words = rd_kafka_event_error_string(event);
+	switch ((int)error) {
+	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+		kafka_is_down(kafka, words);
+		break;
+	case RD_KAFKA_RESP_ERR__FATAL:
+		kafka_remake(kafka, words);
+		break;
+	case RD_KAFKA_RESP_ERR__TRANSPORT:
+	case RD_KAFKA_RESP_ERR__RESOLVE:
+	case RD_KAFKA_RESP_ERR__TIMED_OUT:
+	case RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
+		/* It goes on by itself, elsewhere or again. */
+		break;
+	default:
+		kafka_note(kafka, words);
+		break;
+	}
+}
+
+static void
+on_log(struct kafka *kafka, rd_kafka_event_t *event)
+{
+	const char *fac, *words;
+	int level;
+	if (!log_wants(EV_source_library) ||
+	    rd_kafka_event_log(event, &fac, &words, &level) != 0)
+		return;
+	struct logline line = log_begin(EV_source_library);
+	log_str(&line, "source", kafka->source->name);
+	log_str(&line, "message", words);
+	log_end(&line);
+}
+
+static void
+on_event(struct kafka *kafka, rd_kafka_event_t *event)
+{
+	switch (rd_kafka_event_type(event)) {
+	case RD_KAFKA_EVENT_REBALANCE:
+		kafka_group_rebalance(kafka, event);
+		break;
+	case RD_KAFKA_EVENT_OFFSET_COMMIT:
+		kafka_commit_answered(kafka, event);
+		break;
+	case RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT:
+		kafka_group_offsets(kafka, event);
+		break;
+	case RD_KAFKA_EVENT_ERROR:
+		on_error(kafka, event);
+		break;
+	case RD_KAFKA_EVENT_LOG:
+		on_log(kafka, event);
+		break;
+	default:
+		break;
+	}
+}
+
+/* True: there may be more. */
+static bool
+read_events(struct kafka *kafka)
+{
+	rd_kafka_event_t *event;
+	for (int i = 0; i < EVENTS_MAX; i++) {
+		event = rd_kafka_queue_poll(kafka->queue, 0);
+		if (event == NULL)
+			return false;
+		on_event(kafka, event);
+		rd_kafka_event_destroy(event);
+	}
+	return true;
+}
+
+/* --- its work --- */
+
+static bool make_consumer(struct kafka *kafka);
+
+static void
+count_lag(struct kafka *kafka)
+{
+	int64_t lag = kafka->assigned ? 0 : -1;
+	for (struct kafka_part *part = kafka->parts; part != NULL && lag >= 0;
+	     part = part->next) {
+		int64_t from, to;
+		kafka_part_ends(part, &from, &to);
+		if (part->step != KAFKA_READING || to < 0 ||
+		    part->ring.next < 0)
+			lag = -1;
+		else if (to > part->ring.next)
+			lag += to - part->ring.next;
+	}
+	if (lag != kafka->lag)
+		kafka_changed(kafka);
+	kafka->lag = lag;
+}
+
+static void
+remake(struct kafka *kafka)
+{
+	kafka->remake = false;
+	kafka_put_drop(kafka, E_BROKER_DOWN);
+	kafka_put_forget(kafka);
+	kafka_group_clear(kafka);
+	kafka_let_go(kafka);
+	kafka_thread_end(&kafka->thread, kafka->consumer, NULL);
+	kafka->consumer = NULL;
+	timer_set(&kafka->second, kafka->wait_s * SECOND_MS);
+	kafka->wait_s *= 2;
+	if (kafka->wait_s > REMAKE_MOST_S)
+		kafka->wait_s = REMAKE_MOST_S;
+}
+
+static void
+tell(struct kafka *kafka)
+{
+	if (!kafka->changed || kafka->leaving)
+		return;
+	kafka->changed = false;
+	kafka->events.changed(kafka->events.arg);
+}
+
+static void
+on_work(void *arg)
+{
+	struct kafka *kafka = arg;
+	if (kafka->consumer != NULL && read_events(kafka))
+		kafka_kick(kafka);
+	if (kafka->leaving) {
+		kafka_leave_go_on(kafka);
+		return;
+	}
+	if (kafka->consumer != NULL && kafka->remake)
+		remake(kafka);
+	if (kafka->consumer != NULL) {
+		kafka_group_go_on(kafka);
+		if (kafka_take_all(kafka))
+			kafka_kick(kafka);
+		kafka_put_go_on(kafka);
+	}
+	tell(kafka);
+}
+
+static void
+on_readable(void *arg, unsigned events)
+{
+	struct kafka *kafka = arg;
+	uint64_t count;
+	(void)events;
+	while (read(kafka->fd, &count, sizeof count) > 0)
+		continue;
+	for (struct kafka_part *part = kafka->parts; part != NULL;
+	     part = part->next)
+		part->empty = false;
+	kafka_kick(kafka);
+}
+
+/* Whatever was told, all is looked at. */
+static void
+on_second(void *arg)
+{
+	struct kafka *kafka = arg;
+	timer_set(&kafka->second, SECOND_MS);
+	if (kafka->consumer == NULL && !kafka->leaving &&
+	    !make_consumer(kafka))
+		return;
+	for (struct kafka_part *part = kafka->parts; part != NULL;
+	     part = part->next)
+		part->empty = false;
+	if (!kafka->up && !kafka->leaving)
+		kafka_group_ping(kafka);
+	if (!kafka->leaving)
+		count_lag(kafka);
+	kafka_commit_go_on(kafka);
+	kafka_kick(kafka);
+}
+
+/* --- the consumer --- */
+
+static bool
+subscribe(struct kafka *kafka)
+{
+	const struct strings *topics = &kafka->source->topics;
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new((int)topics->count);
+	for (size_t i = 0; i < topics->count; i++)
+		rd_kafka_topic_partition_list_add(
+		    list, topics->list[i], RD_KAFKA_PARTITION_UA);
+	rd_kafka_resp_err_t error = rd_kafka_subscribe(kafka->consumer, list);
+	rd_kafka_topic_partition_list_destroy(list);
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		kafka_remake(kafka, rd_kafka_err2str(error));
+	return error == RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static bool
+make_consumer(struct kafka *kafka)
+{
+	static const uint64_t one = 1;
+	char words[KAFKA_WORDS_BYTES];
+	kafka->consumer = kafka_conf_consumer(kafka, words);
+	if (kafka->consumer == NULL) {
+		kafka_is_down(kafka, words);
+		return false;
+	}
+	kafka->thread = kafka_thread_new(kafka->loop,
+	    kafka_conf_producer(kafka), kafka_put_done, kafka);
+	rd_kafka_poll_set_consumer(kafka->consumer);
+	kafka->queue = rd_kafka_queue_get_consumer(kafka->consumer);
+	rd_kafka_set_log_queue(kafka->consumer, kafka->queue);
+	kafka->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	must(kafka->fd >= 0);
+	kafka->watch = watch_new(kafka->loop, kafka->fd, on_readable, kafka);
+	watch_want(kafka->watch, WATCH_READ);
+	rd_kafka_queue_io_event_enable(
+	    kafka->queue, kafka->fd, &one, sizeof one);
+	return subscribe(kafka);
+}
+
+void
+kafka_let_go(struct kafka *kafka)
+{
+	if (kafka->queue == NULL)
+		return;
+	watch_free(&kafka->watch);
+	rd_kafka_queue_io_event_enable(kafka->queue, -1, NULL, 0);
+	rd_kafka_queue_destroy(kafka->queue);
+	kafka->queue = NULL;
+	close(kafka->fd);
+}
+
+/* --- the client --- */
+
+static struct broker_reader *
+reader_open(const struct broker_start *start)
+{
+	struct kafka *kafka = mem_zero(sizeof *kafka);
+	kafka->reader.client = &kafka_client;
+	kafka->loop = start->loop;
+	kafka->conf = start->conf != NULL ? conf_ref(start->conf) : NULL;
+	kafka->source = start->source;
+	kafka->instance = mem_text(start->instance);
+	kafka->events = *start->events;
+	kafka->most_bytes = start->most_bytes;
+	kafka->lag = -1;
+	kafka->wait_s = REMAKE_FIRST_S;
+	task_init(&kafka->work, on_work, kafka);
+	timer_init(&kafka->second, kafka->loop, on_second, kafka);
+	timer_set(&kafka->second, SECOND_MS);
+	kafka_put_init(kafka);
+	make_consumer(kafka);
+	kafka_kick(kafka);
+	return &kafka->reader;
+}
+
+static void
+reader_close(struct broker_reader *base)
+{
+	kafka_leave_begin(of(base));
+}
+
+static void
+reader_credit(struct broker_reader *base, unsigned credit)
+{
+	of(base)->credit = credit;
+	kafka_kick(of(base));
+}
+
+static void
+reader_finish(struct broker_reader *base, struct broker_finish *finish)
+{
+	kafka_put_finish(of(base), finish);
+}
+
+/* A pending operation of ours has nothing to let go of. */
+static void
+unwanted(struct op *op, int error)
+{
+	(void)op;
+	(void)error;
+}
+
+static void
+reader_letters(struct broker_reader *base, struct broker_letters *letters)
+{
+	(void)base;
+	op_start(&letters->op, 0, unwanted);
+	snprintf(letters->refused, sizeof letters->refused,
+	    "The dead letters of a topic are read with Kafka's own tools.");
+	op_done(&letters->op, E_BROKER_REFUSED);
+}
+
+/* It comes again: all is read anew, from what is committed. */
+static void
+reader_give_back(
+    struct broker_reader *base, const struct broker_message *message)
+{
+	struct kafka *kafka = of(base);
+	if (kafka_group_part(kafka, message->token) == NULL)
+		return;
+	kafka->again = true;
+	kafka_kick(kafka);
+}
+
+static void
+reader_floor(struct broker_reader *base, const char *name, struct span floor)
+{
+	struct kafka *kafka = of(base);
+	for (struct kafka_part *part = kafka->parts; part != NULL;
+	     part = part->next)
+		if (!strcmp(part->name, name) && !part->has_floor)
+			kafka_part_set_floor(part, floor);
+	kafka_kick(kafka);
+}
+
+static struct broker_health
+reader_health(const struct broker_reader *base)
+{
+	const struct kafka *kafka = (const struct kafka *)(const void *)base;
+	return (struct broker_health){.up = kafka->up,
+	    .message = kafka->message,
+	    .lag = kafka->up ? kafka->lag : -1,
+	    .rebalances = kafka->rebalances};
+}
+
+const struct broker_client kafka_client = {
+    .open = reader_open,
+    .close = reader_close,
+    .credit = reader_credit,
+    .finish = reader_finish,
+    .letters = reader_letters,
+    .give_back = reader_give_back,
+    .health = reader_health,
+    .floor = reader_floor,
+};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/mem.h"
+#include "broker/kafka/kafka_private.h"
+
+/*
+ * What is finished is told to the broker: each second, at the end, and in the
+ * transactions of what is put.  One thing at a time, so that an older position
+ * never comes behind a newer one.
+ */
+
+/* The list keeps a copy, which it frees. */
+static void
+add_part(struct kafka_part *part, bool putting,
+    rd_kafka_topic_partition_list_t *list)
+{
+	char text[KAFKA_METADATA_MAX + 1];
+	rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_add(
+	    list, part->topic, part->number);
+	at->offset = kafka_ring_low(&part->ring, putting);
+	at->metadata_size = kafka_ring_write(&part->ring, putting, text);
+	at->metadata = mem_copy(text, at->metadata_size + 1);
+	part->committing = true;
+	part->committed = (struct kafka_floor){
+	    at->offset, kafka_ring_anchor(&part->ring, putting)};
+	part->ring.changed = false;
+}
+
+/* What is unknown, or not proven yet, is not committed. */
+static bool
+is_due(const struct kafka_part *part, bool putting)
+{
+	return part->step == KAFKA_READING &&
+	    (part->ring.changed || (putting && part->putting > 0)) &&
+	    kafka_ring_low(&part->ring, putting) >= 0;
+}
+
+rd_kafka_topic_partition_list_t *
+kafka_commit_list(struct kafka *kafka, bool putting)
+{
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new(16);
+	for (struct kafka_part *part = kafka->parts; part != NULL;
+	     part = part->next)
+		if (is_due(part, putting))
+			add_part(part, putting, list);
+	if (list->cnt > 0)
+		return list;
+	rd_kafka_topic_partition_list_destroy(list);
+	return NULL;
+}
+
+void
+kafka_commit_over(struct kafka *kafka, bool good)
+{
+	for (struct kafka_part *part = kafka->parts; part != NULL;
+	     part = part->next) {
+		if (!part->committing)
+			continue;
+		part->committing = false;
+		if (good)
+			kafka_part_tell_floor(part, &part->committed);
+		else
+			part->ring.changed = true;
+	}
+}
+
+void
+kafka_commit_go_on(struct kafka *kafka)
+{
+	if (kafka->consumer == NULL || kafka->commits > 0 ||
+	    kafka->batch != NULL || kafka->remake)
+		return;
+	rd_kafka_topic_partition_list_t *list =
+	    kafka_commit_list(kafka, false);
+	if (list == NULL)
+		return;
+	rd_kafka_resp_err_t error = rd_kafka_commit_queue(
+	    kafka->consumer, list, kafka->queue, NULL, NULL);
+	rd_kafka_topic_partition_list_destroy(list);
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		kafka->commits = 1;
+	else
+		kafka_commit_over(kafka, false);
+}
+
+/* One partition that was not taken is as good as all of them. */
+static rd_kafka_resp_err_t
+error_of(rd_kafka_event_t *event)
+{
+	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
+	const rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_event_topic_partition_list(event);
+	for (int i = 0; error == RD_KAFKA_RESP_ERR_NO_ERROR && list != NULL &&
+	     i < list->cnt;
+	     i++)
+		error = list->elems[i].err;
+	return error;
+}
+
+void
+kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
+{
+	rd_kafka_resp_err_t error = error_of(event);
+	if (kafka->commits == 0)
+		return;
+	kafka->commits = 0;
+	kafka_commit_over(kafka, error == RD_KAFKA_RESP_ERR_NO_ERROR);
+	switch ((int)error) {
+	case RD_KAFKA_RESP_ERR_NO_ERROR:
+		kafka_is_up(kafka);
+		break;
+	case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
+	case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
+	case RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS:
+	case RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST:
+	case RD_KAFKA_RESP_ERR__DESTROY:
+		/* The group is about to give its partitions anew. */
+		break;
+	default:
+		kafka_note(kafka, rd_kafka_err2str(error));
+		break;
+	}
+	kafka_kick(kafka);
+}

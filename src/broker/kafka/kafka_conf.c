@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "broker/kafka/kafka_private.h"
+
+/*
+ * What librdkafka is told.  The file's settings come first; what the promise
+ * rests on comes after them, and the loader refuses it there.
+ */
+struct setting {
+	const char *name, *value;
+};
+
+static const struct setting all[] = {
+    /* Small requests are not to wait for one another (Nagle). */
+    {"socket.nagle.disable", "true"},
+};
+
+static const struct setting of_consumer[] = {
+    {"enable.auto.commit", "false"},
+    {"enable.auto.offset.store", "false"},
+    {"auto.offset.reset", "earliest"},
+    {"isolation.level", "read_committed"},
+    {"enable.partition.eof", "true"},
+    /* These hold for each partition, as each has a queue of its own. */
+    {"queued.max.messages.kbytes", "1024"},
+    {"queued.min.messages", "1000"},
+    /* Others' bugs in 2.0.2 end in a hang or at 100 % of a CPU. */
+    {"partition.assignment.strategy", "range"},
+    {"log.queue", "true"},
+};
+
+/* "murmur2_random" is where Java's producers put a key. */
+static const struct setting usual_of_producer[] = {
+    {"partitioner", "murmur2_random"},
+    {"message.max.bytes", "1000000000"},
+};
+
+static void
+set(rd_kafka_conf_t *conf, const char *name, const char *value)
+{
+	char words[KAFKA_WORDS_BYTES];
+	must(rd_kafka_conf_set(conf, name, value, words, sizeof words) ==
+	    RD_KAFKA_CONF_OK);
+}
+
+static void
+set_list(rd_kafka_conf_t *conf, const struct setting *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		set(conf, list[i].name, list[i].value);
+}
+
+#define SET(conf, list) set_list(conf, list, sizeof list / sizeof *list)
+
+static void
+set_servers(rd_kafka_conf_t *conf, const struct strings *servers)
+{
+	char *text = mem_str(SPAN(""));
+	for (size_t i = 0; i < servers->count; i++) {
+		char *more = mem_printf("%s%s%s", text, i > 0 ? "," : "",
+		    servers->list[i]);
+		free(text);
+		text = more;
+	}
+	set(conf, "bootstrap.servers", text);
+	free(text);
+}
+
+/* A value that the loader took was well then; a file may be gone since. */
+static void
+set_file(rd_kafka_conf_t *conf, const struct conf_settings *settings)
+{
+	char words[KAFKA_WORDS_BYTES];
+	for (size_t i = 0; i < settings->count; i++)
+		rd_kafka_conf_set(conf, settings->list[i].name,
+		    settings->list[i].value, words, sizeof words);
+}
+
+static rd_kafka_conf_t *
+conf_of(const struct kafka *kafka)
+{
+	const struct conf_broker *broker = kafka->source->broker;
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	char *client = mem_printf(
+	    "onceproxy-%s-%s", kafka->source->name, kafka->instance);
+	set(conf, "client.id", client);
+	free(client);
+	SET(conf, all);
+	set_servers(conf, &broker->kafka);
+	return conf;
+}
+
+rd_kafka_t *
+kafka_conf_consumer(const struct kafka *kafka, char words[KAFKA_WORDS_BYTES])
+{
+	rd_kafka_conf_t *conf = conf_of(kafka);
+	char *member =
+	    mem_printf("%s.%s", kafka->source->name, kafka->instance);
+	set_file(conf, &kafka->source->broker->settings);
+	SET(conf, of_consumer);
+	set(conf, "group.id", kafka->source->group);
+	set(conf, "group.instance.id", member);
+	free(member);
+	rd_kafka_conf_set_events(conf,
+	    RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_REBALANCE |
+		RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR |
+		RD_KAFKA_EVENT_LOG);
+	sigset_t every, before;
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &before);
+	rd_kafka_t *consumer = rd_kafka_new(
+	    RD_KAFKA_CONSUMER, conf, words, KAFKA_WORDS_BYTES);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (consumer == NULL)
+		rd_kafka_conf_destroy(conf);
+	return consumer;
+}
+
+/* What goes wrong is an error of the call that it concerns. */
+static void
+say_nothing(const rd_kafka_t *rk, int level, const char *fac, const char *buf)
+{
+	(void)rk;
+	(void)level;
+	(void)fac;
+	(void)buf;
+}
+
+rd_kafka_conf_t *
+kafka_conf_producer(const struct kafka *kafka)
+{
+	rd_kafka_conf_t *conf = conf_of(kafka);
+	char *name = mem_printf(
+	    "onceproxy-%s-%s", kafka->source->name, kafka->instance);
+	SET(conf, usual_of_producer);
+	set_file(conf, &kafka->source->broker->settings);
+	rd_kafka_conf_set_log_cb(conf, say_nothing);
+	set(conf, "transactional.id", name);
+	free(name);
+	return conf;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/digits.h"
+#include "base/mem.h"
+#include "broker/kafka/kafka_private.h"
+#include "loop/log.h"
+
+/*
+ * Where a partition is read from: behind the floor where the group stands
+ * before that, else where the group stands, else where the source begins.  Of
+ * a floor and of a commit of ours the message at its anchor is read first: only
+ * where it is the one that was there, this is the topic that was read.
+ */
+enum { SEEK_MS = 1000 };
+
+/* --- its life --- */
+
+struct kafka_part *
+kafka_part_new(struct kafka *kafka, const char *topic, int32_t number)
+{
+	static const uint64_t one = 1;
+	struct kafka_part *part = mem_zero(sizeof *part);
+	part->kafka = kafka;
+	part->topic = mem_text(topic);
+	part->number = number;
+	part->name = mem_printf("%s/%" PRId32, topic, number);
+	part->serial = ++kafka->serials;
+	part->floor.low = part->commit.low = -1;
+	part->floor.anchor.offset = part->commit.anchor.offset = -1;
+	part->ring.next = -1;
+	part->queue =
+	    rd_kafka_queue_get_partition(kafka->consumer, topic, number);
+	rd_kafka_queue_forward(part->queue, NULL);
+	rd_kafka_queue_io_event_enable(
+	    part->queue, kafka->fd, &one, sizeof one);
+	return part;
+}
+
+void
+kafka_part_free(struct kafka_part **part)
+{
+	struct kafka_part *p = *part;
+	*part = NULL;
+	rd_kafka_queue_io_event_enable(p->queue, -1, NULL, 0);
+	rd_kafka_queue_destroy(p->queue);
+	kafka_ring_clear(&p->ring);
+	kafka_ring_forget(&p->commit);
+	free(p->topic);
+	free(p->name);
+	free(p);
+}
+
+void
+kafka_part_ends(
+    const struct kafka_part *part, int64_t *ret_from, int64_t *ret_to)
+{
+	*ret_from = *ret_to = -1;
+	rd_kafka_get_watermark_offsets(part->kafka->consumer, part->topic,
+	    part->number, ret_from, ret_to);
+}
+
+static void
+log_part(const struct kafka_part *part, enum event event, int64_t offset)
+{
+	struct logline line = log_begin(event);
+	log_str(&line, "source", part->kafka->source->name);
+	log_str(&line, "partition", part->name);
+	log_int(&line, "offset", offset);
+	log_end(&line);
+}
+
+/* --- where it begins --- */
+
+/* The ring begins at what is known; its ranges are the ring's. */
+static void
+begin_at(struct kafka_part *part, struct kafka_stand *stand)
+{
+	kafka_ring_clear(&part->ring);
+	kafka_ring_init(&part->ring, stand);
+	part->step = KAFKA_READING;
+}
+
+static int64_t
+begin_unknown(struct kafka_part *part, int64_t offset)
+{
+	struct kafka_stand nothing = {.low = -1, .anchor = {-1, 0}};
+	begin_at(part, &nothing);
+	return offset;
+}
+
+static int64_t
+prove(struct kafka_part *part, struct kafka_anchor anchor)
+{
+	part->step = KAFKA_PROVING;
+	part->prove = anchor;
+	return anchor.offset;
+}
+
+/* A commit that is not ours has no anchor: it is believed. */
+static int64_t
+try_commit(struct kafka_part *part)
+{
+	struct kafka_anchor anchor = part->commit.anchor;
+	int64_t low = part->commit.low;
+	part->trial = KAFKA_TRY_COMMIT;
+	if (anchor.offset >= 0 && anchor.offset < low)
+		return prove(part, anchor);
+	begin_at(part, &part->commit);
+	return low;
+}
+
+static int64_t
+try_start(struct kafka_part *part, bool latest)
+{
+	part->trial = KAFKA_TRY_START;
+	return begin_unknown(
+	    part, latest ? RD_KAFKA_OFFSET_END : RD_KAFKA_OFFSET_BEGINNING);
+}
+
+int64_t
+kafka_part_begin(struct kafka_part *part)
+{
+	if (part->floor.low > part->commit.low &&
+	    part->floor.anchor.offset >= 0) {
+		part->trial = KAFKA_TRY_FLOOR;
+		return prove(part, part->floor.anchor);
+	}
+	if (part->commit.low >= 0)
+		return try_commit(part);
+	return try_start(
+	    part, part->group_is_new && part->kafka->source->start_latest);
+}
+
+/* --- the proof --- */
+
+static void
+seek(struct kafka_part *part, int64_t offset)
+{
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_add(
+	    list, part->topic, part->number);
+	at->offset = offset;
+	rd_kafka_error_t *error = rd_kafka_seek_partitions(
+	    part->kafka->consumer, list, SEEK_MS);
+	if (error != NULL || at->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		kafka_remake(part->kafka, "a position could not be set");
+	if (error != NULL)
+		rd_kafka_error_destroy(error);
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
+/* What was kept is not of this topic: the next thing that is known. */
+static void
+disproved(struct kafka_part *part)
+{
+	bool was_floor = part->trial == KAFKA_TRY_FLOOR;
+	log_part(part, EV_source_topic_again, part->prove.offset);
+	part->lower_floor = true;
+	part->floor.low = -1;
+	if (was_floor && part->commit.low >= 0)
+		seek(part, try_commit(part));
+	else
+		seek(part, try_start(part, false));
+	part->ring.changed = true;
+}
+
+static void
+tell_rewound(const struct kafka_part *part)
+{
+	const struct broker_events *events = &part->kafka->events;
+	int64_t from = part->commit.low, to;
+	int64_t start;
+	kafka_part_ends(part, &start, &to);
+	if (from < start)
+		from = start;
+	if (from < 0 || from >= part->floor.low)
+		return;
+	log_part(part, EV_source_rewound, from);
+	if (events->rewound != NULL)
+		events->rewound(
+		    events->arg, (uint64_t)(part->floor.low - from));
+}
+
+static void
+proven(struct kafka_part *part)
+{
+	struct kafka_stand stand = {
+	    .low = part->floor.low, .anchor = part->floor.anchor};
+	if (part->trial == KAFKA_TRY_COMMIT) {
+		begin_at(part, &part->commit);
+		return;
+	}
+	tell_rewound(part);
+	begin_at(part, &stand);
+	part->ring.changed = true;
+}
+
+/* The log has the anchor's offset behind it, and no message there. */
+static bool
+proves_without(struct kafka_part *part, int64_t offset, bool end)
+{
+	int64_t start, to;
+	kafka_part_ends(part, &start, &to);
+	if (start > part->prove.offset) {
+		/* It was trimmed: no log that begins so late is a new one. */
+		proven(part);
+		return true;
+	}
+	/* Compacted: nothing above the low-water mark can be believed. */
+	if (part->trial == KAFKA_TRY_COMMIT &&
+	    (end || offset >= part->commit.low)) {
+		kafka_ring_forget(&part->commit);
+		part->commit.anchor.offset = -1;
+		begin_at(part, &part->commit);
+		return true;
+	}
+	disproved(part);
+	return false;
+}
+
+bool
+kafka_part_proves(
+    struct kafka_part *part, int64_t offset, uint32_t mark, bool end)
+{
+	if (offset > part->prove.offset)
+		return proves_without(part, offset, end);
+	if (offset == part->prove.offset && !end && mark == part->prove.mark)
+		proven(part);
+	else
+		disproved(part);
+	return false;
+}
+
+void
+kafka_part_anew(struct kafka_part *part)
+{
+	struct kafka *kafka = part->kafka;
+	log_part(part, EV_source_topic_again, part->ring.next);
+	kafka->events.recalled(kafka->events.arg, (void *)part->serial);
+	part->serial = ++kafka->serials;
+	part->lower_floor = true;
+	begin_unknown(part, -1);
+}
+
+/* --- the floor: "LOW ANCHOR MARK CLUSTER" --- */
+
+/* Of another cluster it says nothing of this one. */
+static bool
+is_of_cluster(const struct kafka *kafka, struct span name)
+{
+	char *cluster = rd_kafka_clusterid(kafka->consumer, 0);
+	bool is = cluster != NULL && span_eq(name, span_str(cluster));
+	rd_kafka_mem_free(kafka->consumer, cluster);
+	return is;
+}
+
+static bool
+read_number(struct span *text, int64_t most, int64_t *ret_number)
+{
+	struct span piece;
+	return span_next(text, ' ', &piece) &&
+	    digits_read(piece, most, ret_number);
+}
+
+void
+kafka_part_set_floor(struct kafka_part *part, struct span text)
+{
+	int64_t low, anchor, mark;
+	part->has_floor = true;
+	if (!read_number(&text, INT64_MAX, &low) ||
+	    !read_number(&text, INT64_MAX, &anchor) ||
+	    !read_number(&text, UINT32_MAX, &mark) || anchor >= low ||
+	    !is_of_cluster(part->kafka, text))
+		return;
+	part->floor = (struct kafka_floor){low, {anchor, (uint32_t)mark}};
+}
+
+void
+kafka_part_tell_floor(struct kafka_part *part, const struct kafka_floor *floor)
+{
+	const struct broker_events *events = &part->kafka->events;
+	char *cluster = rd_kafka_clusterid(part->kafka->consumer, 0);
+	if (cluster != NULL && floor->anchor.offset >= 0 &&
+	    events->floor != NULL) {
+		char *text = mem_printf("%" PRId64 " %" PRId64 " %" PRIu32 " %s",
+		    floor->low, floor->anchor.offset, floor->anchor.mark,
+		    cluster);
+		events->floor(events->arg, part->name, span_str(text),
+		    part->lower_floor);
+		free(text);
+		part->lower_floor = false;
+	}
+	rd_kafka_mem_free(part->kafka->consumer, cluster);
+}

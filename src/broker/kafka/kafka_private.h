@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include "broker/broker.h"
+#include "broker/kafka/kafka_ring.h"
+#include "broker/kafka/kafka_thread.h"
+
+/*
+ * For the files of the Kafka client alone: a reader, its partitions, and what
+ * its parts ask of each other.
+ *
+ *     kafka          the reader: its queue of events, its health
+ *     kafka_conf     what librdkafka is told
+ *     kafka_group    which partitions it has: rebalances
+ *     kafka_part     where in one it begins, and how that is proven
+ *     kafka_take     messages out of the queues of partitions
+ *     kafka_message  a message of librdkafka as ours
+ *     kafka_commit   what is finished is told to the broker
+ *     kafka_put      results and dead letters, in transactions
+ *     kafka_thread   the thread that those may block
+ *     kafka_leave    after it was closed
+ *     kafka_ring     positions: pure
+ *
+ * librdkafka tells of an event by writing to a descriptor when a queue has been
+ * empty: so each wake reads all queues until they are empty, or until there is
+ * no credit.  All queues are looked at each second too, which also is what
+ * keeps the reader in its group, however long a call takes.
+ *
+ * Offsets are committed by lists of our own, as rd_kafka_offsets_store() of
+ * librdkafka before 2.2 has no metadata.  So a commit that comes late may set
+ * back what another reader has committed since: what then comes again is found
+ * finished.
+ */
+struct kafka;
+
+enum kafka_step {
+	KAFKA_ASKING,  /* what was committed, and the floor */
+	KAFKA_PROVING, /* whether its topic is the one that was read */
+	KAFKA_READING,
+};
+
+/* Where its beginning is from. */
+enum kafka_trial {
+	KAFKA_TRY_FLOOR,
+	KAFKA_TRY_COMMIT,
+	KAFKA_TRY_START,
+};
+
+/* What a floor says; low below 0: nothing. */
+struct kafka_floor {
+	int64_t low;
+	struct kafka_anchor anchor;
+};
+
+/* A partition that the group has given us. */
+struct kafka_part {
+	struct kafka_part *next;
+	struct kafka *kafka;
+	char *topic;
+	int32_t number;
+	char *name; /* "TOPIC/NUMBER" */
+	/* The token of its messages; no other one of this reader has it. */
+	uintptr_t serial;
+	rd_kafka_queue_t *queue;
+	enum kafka_step step;
+	bool has_floor;  /* floor is known, as far as it will be */
+	bool has_commit; /* the same */
+	bool group_is_new; /* it has committed nothing of this topic */
+	struct kafka_floor floor;
+	struct kafka_stand commit;
+	enum kafka_trial trial;
+	struct kafka_anchor prove; /* what must stand there */
+	bool empty; /* its queue was, when it was last looked at */
+	struct kafka_ring ring;
+	bool lower_floor; /* what is kept is of a topic that is gone */
+	unsigned putting; /* of what is given, in a transaction */
+	/* A commit under way: what it tells. */
+	bool committing;
+	struct kafka_floor committed;
+};
+
+enum { KAFKA_WORDS_BYTES = 200 };
+
+struct kafka {
+	struct broker_reader reader; /* first */
+	struct loop *loop;
+	const struct conf *conf; /* a reference; or NULL */
+	const struct conf_source *source;
+	char *instance;
+	struct broker_events events;
+	size_t most_bytes;
+	unsigned credit;
+
+	rd_kafka_t *consumer;
+	rd_kafka_queue_t *queue; /* of all but messages */
+	int fd;                  /* librdkafka writes to it */
+	struct watch *watch;
+	struct task work;
+	struct timer second;
+	bool remake; /* it is of no use any more: another one, at that second */
+	unsigned wait_s;
+
+	struct kafka_part *parts;
+	struct kafka_part *turn; /* whose queue is read first */
+	uintptr_t serials;
+	/* The group has given what parts are, and waits for our answer. */
+	bool given;
+	bool assigned; /* it has had it */
+	int64_t given_ms;
+	rd_kafka_topic_partition_list_t *list;
+	bool asking; /* for what was committed */
+	int64_t ask_again_ms;
+	bool again; /* what was given back is wanted */
+	bool revoking;
+	int64_t revoke_ms;
+	unsigned commits; /* under way */
+
+	struct kafka_puts {
+		struct kafka_put *first, **last;
+		size_t count;
+	} puts, sent; /* that wait, and those of the batch */
+	struct kafka_thread *thread;
+	struct kafka_batch *batch; /* in a transaction; NULL: none */
+	size_t batch_most;
+	struct timer put_timer;
+
+	bool up;
+	bool changed;
+	bool pinging;
+	int64_t lag;
+	uint64_t rebalances;
+	char message[KAFKA_WORDS_BYTES];
+
+	/* After it was closed. */
+	bool leaving;
+	int64_t leave_ms;
+	bool left_told; /* its last commit was begun */
+	enum kafka_leave {
+		KAFKA_LEAVE_COMMIT, /* what is finished is told */
+		KAFKA_LEAVE_CLOSE,  /* the consumer leaves its group */
+		KAFKA_LEAVE_END,    /* the thread frees it */
+	} leave;
+	struct kafka *next; /* of those that leave, in this thread */
+};
+
+/* --- kafka.c --- */
+
+/* What can be done is done later in this turn. */
+void kafka_kick(struct kafka *kafka);
+/* The owner is told, later in this turn, to look at the health. */
+void kafka_changed(struct kafka *kafka);
+/* The broker has answered something. */
+void kafka_is_up(struct kafka *kafka);
+/* It cannot be reached, or what was asked of it is undone; it is pinged. */
+void kafka_is_down(struct kafka *kafka, const char *why);
+/* It answers, and refuses something. */
+void kafka_note(struct kafka *kafka, const char *words);
+/* The consumer is good for nothing: another one is made in a while. */
+void kafka_remake(struct kafka *kafka, const char *why);
+void kafka_lost(struct kafka *kafka, const struct kafka_part *part,
+    uint64_t count);
+/* Frees the consumer's own, but for the consumer itself. */
+void kafka_let_go(struct kafka *kafka);
+
+/* --- kafka_conf.c --- */
+
+/* NULL: it cannot be made; why is in words. */
+rd_kafka_t *kafka_conf_consumer(
+    const struct kafka *kafka, char words[KAFKA_WORDS_BYTES]);
+/* The configuration of a producer; the same. */
+rd_kafka_conf_t *kafka_conf_producer(const struct kafka *kafka);
+
+/* --- kafka_group.c --- */
+
+void kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event);
+void kafka_group_offsets(struct kafka *kafka, rd_kafka_event_t *event);
+/* Whatever is due. */
+void kafka_group_go_on(struct kafka *kafka);
+/* Its partitions are read anew, from what is committed. */
+void kafka_group_again(struct kafka *kafka);
+/* Forgets all partitions: their messages are recalled. */
+void kafka_group_clear(struct kafka *kafka);
+struct kafka_part *kafka_group_part(
+    const struct kafka *kafka, const void *token);
+struct kafka_part *kafka_group_part_at(
+    const struct kafka *kafka, const char *topic, int32_t number);
+/* Asks for what is committed: whether there is an answer at all. */
+void kafka_group_ping(struct kafka *kafka);
+
+/* --- kafka_part.c --- */
+
+struct kafka_part *kafka_part_new(
+    struct kafka *kafka, const char *topic, int32_t number);
+void kafka_part_free(struct kafka_part **part);
+/* Where it is to be read from first: an offset, or one of RD_KAFKA_OFFSET_. */
+int64_t kafka_part_begin(struct kafka_part *part);
+/*
+ * The first thing that has come, while it is PROVING: a message at that offset
+ * with that mark, or the end there.  False: it is not to be looked at any more.
+ */
+MUST_USE bool kafka_part_proves(
+    struct kafka_part *part, int64_t offset, uint32_t mark, bool end);
+/* Its messages are forgotten; it is read on as what was never read. */
+void kafka_part_anew(struct kafka_part *part);
+/* Where it is in the log that the broker has; below 0: not known. */
+void kafka_part_ends(const struct kafka_part *part, int64_t *ret_from,
+    int64_t *ret_to);
+void kafka_part_set_floor(struct kafka_part *part, struct span floor);
+/* Has the owner keep that. */
+void kafka_part_tell_floor(
+    struct kafka_part *part, const struct kafka_floor *floor);
+
+/* --- kafka_take.c --- */
+
+/* Reads as many messages as there is credit for; true: there may be more. */
+bool kafka_take_all(struct kafka *kafka);
+
+/* --- kafka_message.c --- */
+
+struct broker_message *kafka_message_read(const struct kafka_part *part,
+    const rd_kafka_message_t *message, size_t most_bytes);
+uint32_t kafka_message_mark(const rd_kafka_message_t *message);
+/* The offset in a position of that partition; below 0: it is none. */
+int64_t kafka_message_offset(
+    const struct kafka_part *part, struct span position);
+
+/* --- kafka_commit.c --- */
+
+/* Commits what has changed, unless something is under way. */
+void kafka_commit_go_on(struct kafka *kafka);
+void kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event);
+/*
+ * The list of what is to be committed, and notes it as being committed; NULL:
+ * nothing has changed.
+ */
+rd_kafka_topic_partition_list_t *kafka_commit_list(
+    struct kafka *kafka, bool putting);
+/* It is committed, or not. */
+void kafka_commit_over(struct kafka *kafka, bool good);
+
+/* --- kafka_put.c --- */
+
+void kafka_put_init(struct kafka *kafka);
+void kafka_put_finish(struct kafka *kafka, struct broker_finish *finish);
+/* Begins a transaction, if it is time. */
+void kafka_put_go_on(struct kafka *kafka);
+/* What the thread says of a batch; arg is the reader. */
+void kafka_put_done(void *arg, struct kafka_batch *batch);
+/* Ends all with that error; what is in a transaction goes on for nobody. */
+void kafka_put_drop(struct kafka *kafka, int error);
+/* There is no transaction any more, and no partitions: frees what it was of. */
+void kafka_put_forget(struct kafka *kafka);
+
+/* --- kafka_leave.c --- */
+
+void kafka_leave_begin(struct kafka *kafka);
+/* Whatever is due. */
+void kafka_leave_go_on(struct kafka *kafka);

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/container.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "broker/kafka/kafka_private.h"
+
+/*
+ * The end of a message.  Without anything to put it is noted, and told with the
+ * next commit.  With something it waits for a transaction, in which that is
+ * produced and the position is committed that it is finished in: so nobody who
+ * reads what is committed sees it twice, or misses it.  Where a transaction is
+ * aborted nothing has happened, and where that is not known, what is committed
+ * says it.
+ */
+enum {
+	WAIT_MS = 100,
+	BATCH_MAX = 500,
+};
+
+struct kafka_put {
+	struct kafka_put *next;
+	struct kafka *kafka;
+	struct broker_finish *finish; /* NULL: given up */
+	uintptr_t serial; /* of its partition */
+	int64_t offset;
+};
+
+/* --- lists --- */
+
+static void
+add(struct kafka_puts *list, struct kafka_put *put)
+{
+	put->next = NULL;
+	*list->last = put;
+	list->last = &put->next;
+	list->count++;
+}
+
+static struct kafka_put *
+take(struct kafka_puts *list)
+{
+	struct kafka_put *put = list->first;
+	list->first = put->next;
+	if (list->first == NULL)
+		list->last = &list->first;
+	list->count--;
+	return put;
+}
+
+/* All of the second come before those of the first. */
+static void
+put_back(struct kafka_puts *list, struct kafka_puts *others)
+{
+	if (others->count == 0)
+		return;
+	*others->last = list->first;
+	if (list->count > 0)
+		others->last = list->last;
+	list->first = others->first;
+	list->last = others->last;
+	list->count += others->count;
+	*others = (struct kafka_puts){NULL, &others->first, 0};
+}
+
+static void
+on_put_time(void *arg)
+{
+	kafka_kick(arg);
+}
+
+void
+kafka_put_init(struct kafka *kafka)
+{
+	kafka->puts.last = &kafka->puts.first;
+	kafka->sent.last = &kafka->sent.first;
+	kafka->batch_most = BATCH_MAX;
+	timer_init(&kafka->put_timer, kafka->loop, on_put_time, kafka);
+}
+
+/* --- the end of one --- */
+
+/* Its owner has given it up: what is under way is not waited for. */
+static void
+detach(struct op *op, int error)
+{
+	struct kafka_put *put =
+	    CONTAINER_OF(op, struct broker_finish, op)->token;
+	(void)error;
+	put->finish = NULL;
+}
+
+static void
+end(struct kafka_put *put, int error)
+{
+	if (put->finish != NULL)
+		op_done(&put->finish->op, error);
+	free(put);
+}
+
+static void
+end_as(struct kafka_put *put, enum broker_finished finished)
+{
+	if (put->finish != NULL)
+		put->finish->finished = finished;
+	end(put, 0);
+}
+
+static void
+end_refused(struct kafka_put *put, const char *words)
+{
+	struct broker_finish *finish = put->finish;
+	if (finish != NULL)
+		snprintf(finish->refused, sizeof finish->refused, "%s", words);
+	end(put, E_BROKER_REFUSED);
+}
+
+/* What it is about; NULL: it is nobody's here any more. */
+static struct kafka_given *
+given_of(const struct kafka_put *put, struct kafka_part **ret_part)
+{
+	struct kafka_part *part =
+	    kafka_group_part(put->kafka, (void *)put->serial);
+	*ret_part = part;
+	return part != NULL && part->step == KAFKA_READING
+	    ? kafka_ring_find(&part->ring, put->offset)
+	    : NULL;
+}
+
+static bool
+is_put(const struct broker_finish *finish)
+{
+	return finish->put != NULL && finish->put->place != BROKER_NOWHERE;
+}
+
+void
+kafka_put_finish(struct kafka *kafka, struct broker_finish *finish)
+{
+	struct kafka_part *part = kafka_group_part(kafka, finish->token);
+	struct kafka_put *put = mem_zero(sizeof *put);
+	put->kafka = kafka;
+	put->finish = finish;
+	put->serial = part != NULL ? part->serial : 0;
+	put->offset = part != NULL
+	    ? kafka_message_offset(part, finish->position)
+	    : -1;
+	finish->token = put;
+	op_start(&finish->op, 0, detach);
+	struct kafka_given *given = given_of(put, &part);
+	if (finish->letter.len > 0) {
+		end_refused(put, "a dead letter of a topic stays there");
+	} else if (given == NULL || given->state == KAFKA_FINISHED) {
+		end_as(put, BROKER_NOT_PENDING);
+	} else if (is_put(finish)) {
+		add(&kafka->puts, put);
+		if (!timer_is_set(&kafka->put_timer))
+			timer_set(&kafka->put_timer, WAIT_MS);
+		kafka_kick(kafka);
+	} else {
+		kafka_ring_set(&part->ring, given, KAFKA_FINISHED);
+		end_as(put, BROKER_FINISHED);
+	}
+}
+
+/* --- a transaction --- */
+
+static struct span
+dup(struct arena *arena, struct span s)
+{
+	return s.ptr != NULL ? arena_dup(arena, s) : s;
+}
+
+static struct fields
+dup_fields(struct arena *arena, const struct fields *fields)
+{
+	struct fields copy = {
+	    arena_alloc(arena, fields->count * sizeof *copy.list),
+	    fields->count};
+	for (size_t i = 0; i < fields->count; i++) {
+		copy.list[i].name = dup(arena, fields->list[i].name);
+		copy.list[i].value = dup(arena, fields->list[i].value);
+	}
+	return copy;
+}
+
+/* The topic where that kind of thing goes of this partition. */
+static struct span
+topic_of(const struct kafka_part *part, struct arena *arena,
+    enum broker_place place)
+{
+	const struct conf_source *source = part->kafka->source;
+	const char *name = place == BROKER_RESULTS ? source->results
+						   : source->dead_letters;
+	return name != NULL ? arena_dup(arena, span_str(name))
+			    : arena_printf(arena, "%s.dead", part->topic);
+}
+
+static void
+fill_record(struct kafka_batch *batch, struct kafka_record *record,
+    const struct kafka_part *part, const struct broker_put *put)
+{
+	struct arena *arena = batch->arena;
+	record->batch = batch;
+	record->topic =
+	    (char *)(uintptr_t)topic_of(part, arena, put->place).ptr;
+	record->key = dup(arena, put->key);
+	if (put->has_body)
+		record->body = dup(arena, put->body);
+	record->headers = dup_fields(arena, &put->fields);
+}
+
+/* Those whose partition was taken away are over: another reader has them. */
+static void
+move_some(struct kafka *kafka, struct kafka_batch *batch)
+{
+	struct kafka_part *part;
+	while (kafka->puts.count > 0 && batch->count < kafka->batch_most) {
+		struct kafka_put *put = take(&kafka->puts);
+		struct kafka_given *given = given_of(put, &part);
+		if (put->finish == NULL || given == NULL) {
+			end_as(put, BROKER_NOT_PENDING);
+			continue;
+		}
+		kafka_ring_set(&part->ring, given, KAFKA_PUTTING);
+		part->putting++;
+		fill_record(batch, &batch->records[batch->count++], part,
+		    put->finish->put);
+		add(&kafka->sent, put);
+	}
+}
+
+static void
+begin(struct kafka *kafka)
+{
+	struct arena *arena = arena_new();
+	struct kafka_batch *batch = arena_alloc(arena, sizeof *batch);
+	batch->arena = arena;
+	batch->records =
+	    arena_alloc(arena, kafka->batch_most * sizeof *batch->records);
+	move_some(kafka, batch);
+	if (batch->count == 0) {
+		kafka_batch_free(&batch);
+		return;
+	}
+	batch->offsets = kafka_commit_list(kafka, true);
+	batch->group = rd_kafka_consumer_group_metadata(kafka->consumer);
+	kafka->batch = batch;
+	kafka_thread_begin(kafka->thread, batch);
+}
+
+void
+kafka_put_go_on(struct kafka *kafka)
+{
+	bool ready = kafka->assigned && !kafka->revoking && !kafka->remake &&
+	    kafka->batch == NULL && kafka->commits == 0;
+	bool due = kafka->puts.count >= kafka->batch_most ||
+	    (kafka->puts.count > 0 && !timer_is_set(&kafka->put_timer));
+	if (ready && due)
+		begin(kafka);
+}
+
+/* It is finished, or to be decided again. */
+static void
+settle(struct kafka_put *put, bool finished)
+{
+	struct kafka_part *part;
+	struct kafka_given *given = given_of(put, &part);
+	if (given == NULL || given->state != KAFKA_PUTTING)
+		return;
+	part->putting--;
+	kafka_ring_set(&part->ring, given,
+	    finished ? KAFKA_FINISHED : KAFKA_UNFINISHED);
+}
+
+/* Only one of them is to blame: it ends, and the others wait again. */
+static void
+refuse_culprit(struct kafka *kafka, const struct kafka_batch *batch)
+{
+	struct kafka_puts others = {NULL, &others.first, 0};
+	for (size_t i = 0; kafka->sent.count > 0; i++) {
+		struct kafka_put *put = take(&kafka->sent);
+		settle(put, false);
+		if (i == batch->culprit)
+			end_refused(put, batch->words);
+		else
+			add(&others, put);
+	}
+	put_back(&kafka->puts, &others);
+}
+
+static void
+end_all(struct kafka *kafka, int error)
+{
+	while (kafka->sent.count > 0) {
+		struct kafka_put *put = take(&kafka->sent);
+		settle(put, error == 0);
+		if (error == 0)
+			end_as(put, BROKER_FINISHED);
+		else
+			end(put, error);
+	}
+}
+
+static void
+failed(struct kafka *kafka, const struct kafka_batch *batch)
+{
+	if (batch->refused && batch->end == KAFKA_BATCH_ABORTED) {
+		refuse_culprit(kafka, batch);
+		return;
+	}
+	end_all(kafka, E_BROKER_DOWN);
+	kafka_is_down(kafka,
+	    batch->words[0] != '\0' ? batch->words
+				    : "a transaction was given up");
+	if (batch->end != KAFKA_BATCH_UNCLEAR)
+		return;
+	/* What is known here may be wrong: it is not told any more. */
+	if (kafka->leaving)
+		kafka_group_clear(kafka);
+	else
+		kafka_group_again(kafka);
+}
+
+void
+kafka_put_done(void *arg, struct kafka_batch *batch)
+{
+	struct kafka *kafka = arg;
+	bool good = batch->end == KAFKA_BATCH_COMMITTED;
+	kafka->batch = NULL;
+	if (good)
+		end_all(kafka, 0);
+	kafka_commit_over(kafka, good);
+	if (!good)
+		failed(kafka, batch);
+	kafka_batch_free(&batch);
+	if (kafka->revoking)
+		kafka_commit_go_on(kafka);
+	kafka_kick(kafka);
+}
+
+void
+kafka_put_drop(struct kafka *kafka, int error)
+{
+	while (kafka->puts.count > 0)
+		end(take(&kafka->puts), error);
+	for (struct kafka_put *put = kafka->sent.first; put != NULL;
+	     put = put->next) {
+		if (put->finish != NULL)
+			op_done(&put->finish->op, error);
+		put->finish = NULL;
+	}
+	timer_clear(&kafka->put_timer);
+}
+
+void
+kafka_put_forget(struct kafka *kafka)
+{
+	kafka->batch = NULL;
+	while (kafka->sent.count > 0)
+		free(take(&kafka->sent));
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "broker/kafka/kafka_ring.h"
+
+/*
+ * The metadata: "o1:DISTANCE.MARK:GAP+LENGTH,GAP+LENGTH...", in hex.  DISTANCE
+ * is from the anchor to the low-water mark, with a "-" where the anchor is the
+ * first of what is finished above that; "o1:" alone has no anchor.  The first
+ * GAP is from the low-water mark on, the others from the end of the last range.
+ */
+#define HEAD "o1:"
+
+enum {
+	FIRST_SIZE = 64,
+	RANGE_BYTES = 9, /* that one takes of the metadata, or less */
+	MARKED_BYTES = 512, /* at most so many of a value make its mark */
+};
+
+/* --- marks: FNV-1a --- */
+
+static uint32_t
+mix(uint32_t hash, const void *bytes, size_t len)
+{
+	const unsigned char *at = bytes;
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ at[i]) * 16777619u;
+	return hash;
+}
+
+static uint32_t
+mix_span(uint32_t hash, struct span s)
+{
+	uint64_t len = s.len;
+	size_t some = s.len < MARKED_BYTES ? s.len : MARKED_BYTES;
+	return mix(mix(hash, &len, sizeof len), s.ptr, some);
+}
+
+uint32_t
+kafka_ring_mark(int64_t time_ms, struct span key, struct span value)
+{
+	uint32_t hash = mix(2166136261u, &time_ms, sizeof time_ms);
+	return mix_span(mix_span(hash, key), value);
+}
+
+/* --- the list --- */
+
+void
+kafka_ring_init(struct kafka_ring *ring, struct kafka_stand *stand)
+{
+	*ring = (struct kafka_ring){.size = FIRST_SIZE,
+	    .next = stand->low,
+	    .anchor = {-1, 0},
+	    .kept = *stand};
+	if (stand->anchor.offset < stand->low)
+		ring->anchor = stand->anchor;
+	ring->list = mem_zero(FIRST_SIZE * sizeof *ring->list);
+	*stand = (struct kafka_stand){.low = -1, .anchor = {-1, 0}};
+}
+
+void
+kafka_ring_clear(struct kafka_ring *ring)
+{
+	free(ring->list);
+	kafka_ring_forget(&ring->kept);
+	*ring = (struct kafka_ring){.next = -1, .anchor = {-1, 0}};
+}
+
+static struct kafka_given *
+at(const struct kafka_ring *ring, size_t i)
+{
+	return &ring->list[(ring->first + i) & (ring->size - 1)];
+}
+
+static void
+grow(struct kafka_ring *ring)
+{
+	struct kafka_given *list =
+	    mem_zero(2 * ring->size * sizeof *ring->list);
+	for (size_t i = 0; i < ring->count; i++)
+		list[i] = *at(ring, i);
+	free(ring->list);
+	ring->list = list;
+	ring->first = 0;
+	ring->size *= 2;
+}
+
+/* What is finished from the front on is below the low-water mark. */
+static void
+advance(struct kafka_ring *ring)
+{
+	while (ring->count > 0 && at(ring, 0)->state == KAFKA_FINISHED) {
+		ring->anchor = (struct kafka_anchor){
+		    at(ring, 0)->offset, at(ring, 0)->mark};
+		ring->first = (ring->first + 1) & (ring->size - 1);
+		ring->count--;
+		ring->n_finished--;
+	}
+}
+
+/* The ranges hold only where the message at their anchor is the one it was. */
+static void
+look_at_anchor(struct kafka_ring *ring, int64_t offset, uint32_t mark)
+{
+	struct kafka_stand *kept = &ring->kept;
+	bool due = kept->anchor.offset >= kept->low &&
+	    offset >= kept->anchor.offset;
+	if (!due || kept->n_ranges == 0)
+		return;
+	if (offset != kept->anchor.offset || mark != kept->anchor.mark)
+		kafka_ring_forget(kept);
+	kept->anchor.offset = -1;
+}
+
+/* Whether one of the ranges has it; those before it are done with. */
+static bool
+was_finished(struct kafka_ring *ring, int64_t offset)
+{
+	struct kafka_stand *kept = &ring->kept;
+	size_t over = 0;
+	while (over < kept->n_ranges && kept->ranges[over].to <= offset)
+		over++;
+	kept->n_ranges -= over;
+	if (over > 0 && kept->n_ranges > 0)
+		memmove(kept->ranges, kept->ranges + over,
+		    kept->n_ranges * sizeof *kept->ranges);
+	return kept->n_ranges > 0 && kept->ranges[0].from <= offset;
+}
+
+enum kafka_come
+kafka_ring_add(struct kafka_ring *ring, int64_t offset, uint32_t mark)
+{
+	if (offset < ring->next)
+		return KAFKA_COME_BACK;
+	look_at_anchor(ring, offset, mark);
+	bool finished = was_finished(ring, offset);
+	if (ring->count == ring->size)
+		grow(ring);
+	*at(ring, ring->count++) = (struct kafka_given){offset, mark,
+	    finished ? KAFKA_FINISHED : KAFKA_UNFINISHED};
+	ring->n_finished += finished;
+	ring->next = offset + 1;
+	if (finished) {
+		ring->changed = true;
+		advance(ring);
+	}
+	return finished ? KAFKA_COME_FINISHED : KAFKA_COME_NEW;
+}
+
+void
+kafka_ring_reach(struct kafka_ring *ring, int64_t next)
+{
+	if (next <= ring->next)
+		return;
+	ring->next = next;
+	ring->changed = true;
+}
+
+struct kafka_given *
+kafka_ring_find(const struct kafka_ring *ring, int64_t offset)
+{
+	size_t low = 0, high = ring->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (at(ring, middle)->offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < ring->count && at(ring, low)->offset == offset
+	    ? at(ring, low)
+	    : NULL;
+}
+
+void
+kafka_ring_set(struct kafka_ring *ring, struct kafka_given *given,
+    enum kafka_given_state state)
+{
+	must(given->state != KAFKA_FINISHED);
+	given->state = state;
+	if (state != KAFKA_FINISHED)
+		return;
+	ring->n_finished++;
+	ring->changed = true;
+	advance(ring);
+}
+
+/* --- what is committed --- */
+
+static bool
+is_over(const struct kafka_given *given, bool putting)
+{
+	return given->state == KAFKA_FINISHED ||
+	    (putting && given->state == KAFKA_PUTTING);
+}
+
+/* How many are below the low-water mark that is to be. */
+static size_t
+count_over(const struct kafka_ring *ring, bool putting)
+{
+	size_t i = 0;
+	while (i < ring->count && is_over(at(ring, i), putting))
+		i++;
+	return i;
+}
+
+/* A range more for each that is finished, at worst. */
+bool
+kafka_ring_is_full(const struct kafka_ring *ring)
+{
+	size_t unfinished = ring->count - ring->n_finished;
+	size_t ranges = ring->n_finished < unfinished ? ring->n_finished
+						      : unfinished;
+	return ring->count >= KAFKA_GAP_MAX ||
+	    (ranges + ring->kept.n_ranges) * RANGE_BYTES >=
+	    KAFKA_METADATA_MAX / 4 * 3;
+}
+
+int64_t
+kafka_ring_low(const struct kafka_ring *ring, bool putting)
+{
+	size_t over = count_over(ring, putting);
+	return over < ring->count ? at(ring, over)->offset : ring->next;
+}
+
+struct kafka_anchor
+kafka_ring_anchor(const struct kafka_ring *ring, bool putting)
+{
+	size_t over = count_over(ring, putting);
+	if (over == 0)
+		return ring->anchor;
+	return (struct kafka_anchor){
+	    at(ring, over - 1)->offset, at(ring, over - 1)->mark};
+}
+
+struct writer {
+	char *text;
+	size_t len;
+	int64_t end; /* of the last range */
+};
+
+/* A whole range, or none of it. */
+static bool
+write_range(struct writer *writer, int64_t from, int64_t to)
+{
+	char text[48];
+	int len = snprintf(text, sizeof text, "%s%" PRIx64 "+%" PRIx64,
+	    writer->text[writer->len - 1] == ':' ? "" : ",",
+	    (uint64_t)(from - writer->end), (uint64_t)(to - from));
+	if (writer->len + (size_t)len > KAFKA_METADATA_MAX)
+		return false;
+	memcpy(writer->text + writer->len, text, (size_t)len + 1);
+	writer->len += (size_t)len;
+	writer->end = to;
+	return true;
+}
+
+/* Of what was given, above the low-water mark. */
+static bool
+write_given(const struct kafka_ring *ring, bool putting, struct writer *writer)
+{
+	size_t i = count_over(ring, putting);
+	while (i < ring->count) {
+		if (!is_over(at(ring, i), putting)) {
+			i++;
+			continue;
+		}
+		int64_t from = at(ring, i)->offset;
+		while (i + 1 < ring->count &&
+		    is_over(at(ring, i + 1), putting))
+			i++;
+		if (!write_range(writer, from, at(ring, i)->offset + 1))
+			return false;
+		i++;
+	}
+	return true;
+}
+
+/* The first that is finished above the low-water mark. */
+static struct kafka_anchor
+anchor_above(const struct kafka_ring *ring, bool putting)
+{
+	for (size_t i = count_over(ring, putting); i < ring->count; i++)
+		if (is_over(at(ring, i), putting))
+			return (struct kafka_anchor){
+			    at(ring, i)->offset, at(ring, i)->mark};
+	return ring->kept.n_ranges > 0 ? ring->kept.anchor
+				       : (struct kafka_anchor){-1, 0};
+}
+
+static void
+write_head(struct writer *writer, int64_t low, struct kafka_anchor anchor)
+{
+	int64_t distance = low - anchor.offset;
+	int len = anchor.offset < 0
+	    ? snprintf(writer->text, KAFKA_METADATA_MAX, HEAD)
+	    : snprintf(writer->text, KAFKA_METADATA_MAX,
+		  HEAD "%s%" PRIx64 ".%" PRIx32 ":", distance < 0 ? "-" : "",
+		  (uint64_t)(distance < 0 ? -distance : distance),
+		  anchor.mark);
+	writer->len = (size_t)len;
+	writer->end = low;
+}
+
+size_t
+kafka_ring_write(const struct kafka_ring *ring, bool putting,
+    char ret_text[KAFKA_METADATA_MAX + 1])
+{
+	struct writer writer = {.text = ret_text};
+	struct kafka_anchor anchor = kafka_ring_anchor(ring, putting);
+	if (anchor.offset < 0)
+		anchor = anchor_above(ring, putting);
+	write_head(&writer, kafka_ring_low(ring, putting), anchor);
+	if (anchor.offset < 0 || !write_given(ring, putting, &writer))
+		return writer.len;
+	const struct kafka_stand *kept = &ring->kept;
+	for (size_t i = 0; i < kept->n_ranges; i++) {
+		int64_t from = kept->ranges[i].from > ring->next
+		    ? kept->ranges[i].from
+		    : ring->next;
+		if (from < kept->ranges[i].to &&
+		    !write_range(&writer, from, kept->ranges[i].to))
+			break;
+	}
+	return writer.len;
+}
+
+/* --- what was committed --- */
+
+/* Takes a number in hex off the front; false: there is none. */
+static bool
+take_hex(struct span *text, uint64_t most, uint64_t *ret_number)
+{
+	uint64_t number = 0;
+	size_t i = 0;
+	for (; i < text->len; i++) {
+		char c = text->ptr[i];
+		bool digit = c >= '0' && c <= '9';
+		if (!digit && (c < 'a' || c > 'f'))
+			break;
+		number = number << 4 | (unsigned)(digit ? c - '0' : c - 'a' + 10);
+		if (number > most)
+			return false;
+	}
+	*text = span_from(*text, i);
+	*ret_number = number;
+	return i > 0;
+}
+
+static bool
+take_char(struct span *text, char c)
+{
+	if (text->len == 0 || text->ptr[0] != c)
+		return false;
+	*text = span_from(*text, 1);
+	return true;
+}
+
+enum { NUMBER_BITS = 56 };
+static const uint64_t number_max = (UINT64_C(1) << NUMBER_BITS) - 1;
+
+static bool
+read_anchor(struct span *text, int64_t low, struct kafka_anchor *ret_anchor)
+{
+	uint64_t distance, mark;
+	bool above = take_char(text, '-');
+	if (!take_hex(text, number_max, &distance) || !take_char(text, '.') ||
+	    !take_hex(text, UINT32_MAX, &mark) || !take_char(text, ':'))
+		return false;
+	int64_t offset =
+	    above ? low + (int64_t)distance : low - (int64_t)distance;
+	*ret_anchor = (struct kafka_anchor){offset, (uint32_t)mark};
+	return offset >= 0;
+}
+
+static bool
+read_range(struct span *text, int64_t *end, struct kafka_range *ret_range)
+{
+	uint64_t gap, len;
+	if (!take_hex(text, number_max, &gap) || !take_char(text, '+') ||
+	    !take_hex(text, number_max, &len))
+		return false;
+	if (*end > (int64_t)number_max || len == 0)
+		return false;
+	ret_range->from = *end + (int64_t)gap;
+	*end = ret_range->to = ret_range->from + (int64_t)len;
+	return true;
+}
+
+static bool
+read_ranges(struct span text, struct kafka_stand *stand)
+{
+	int64_t end = stand->low;
+	stand->ranges = mem_zero((text.len / 3 + 1) * sizeof *stand->ranges);
+	while (text.len > 0) {
+		if (!read_range(&text, &end, &stand->ranges[stand->n_ranges]))
+			return false;
+		stand->n_ranges++;
+		if (text.len > 0 && !take_char(&text, ','))
+			return false;
+	}
+	return true;
+}
+
+void
+kafka_ring_read(int64_t low, struct span metadata, struct kafka_stand *ret_stand)
+{
+	struct kafka_stand stand = {.low = low, .anchor = {-1, 0}};
+	*ret_stand = stand;
+	if (low < 0 || low > (int64_t)number_max ||
+	    !span_starts(metadata, SPAN(HEAD)))
+		return;
+	struct span text = span_from(metadata, sizeof HEAD - 1);
+	if (read_anchor(&text, low, &stand.anchor) &&
+	    read_ranges(text, &stand)) {
+		*ret_stand = stand;
+		return;
+	}
+	kafka_ring_forget(&stand);
+}
+
+void
+kafka_ring_forget(struct kafka_stand *stand)
+{
+	free(stand->ranges);
+	stand->ranges = NULL;
+	stand->n_ranges = 0;
+}

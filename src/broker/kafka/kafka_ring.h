@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/must.h"
+#include "base/span.h"
+
+/*
+ * What has been given of a partition and is not committed: offsets in their
+ * order, each finished or not.  All that is finished from the front on is below
+ * the low-water mark, which is committed; what is finished above it is told in
+ * the commit's metadata.  Offsets have holes, so nothing is counted with them.
+ * It knows no librdkafka.  A member of its partition; one thread.
+ *
+ * An offset alone does not say which message stood there: a topic may have been
+ * made again.  So each position that is kept comes with an anchor, an offset
+ * near it and the mark of the message there (kafka_ring_mark); where the
+ * message has another mark, nothing of what was kept holds.
+ */
+enum {
+	KAFKA_METADATA_MAX = 4096, /* of a commit, as brokers have it */
+	KAFKA_GAP_MAX = 10000,     /* given, from the first unfinished one on */
+};
+
+struct kafka_anchor {
+	int64_t offset; /* below 0: there is none */
+	uint32_t mark;
+};
+
+/* Offsets from one to another, the second not among them. */
+struct kafka_range {
+	int64_t from, to;
+};
+
+/* Where a partition's reader stood, as a commit tells it. */
+struct kafka_stand {
+	int64_t low; /* what is below is finished; below 0: nothing is known */
+	struct kafka_anchor anchor;
+	struct kafka_range *ranges; /* finished above low, in their order */
+	size_t n_ranges;
+};
+
+enum kafka_given_state { KAFKA_UNFINISHED, KAFKA_PUTTING, KAFKA_FINISHED };
+
+struct kafka_given {
+	int64_t offset;
+	uint32_t mark;
+	enum kafka_given_state state;
+};
+
+struct kafka_ring {
+	struct kafka_given *list; /* size places, a power of two */
+	size_t size, first, count;
+	size_t n_finished;
+	int64_t next; /* what is given next is not below; below 0: unknown */
+	struct kafka_anchor anchor; /* the last one below the low-water mark */
+	struct kafka_stand kept; /* what is told of what is not given yet */
+	bool changed; /* since kafka_ring_written */
+};
+
+/*
+ * A message's mark: what tells it from another one at the same offset of a
+ * topic that was made again.  Of its time, its key and its value.
+ */
+uint32_t kafka_ring_mark(int64_t time_ms, struct span key, struct span value);
+
+/* Begins at the stand, whose ranges are the ring's now. */
+void kafka_ring_init(struct kafka_ring *ring, struct kafka_stand *stand);
+void kafka_ring_clear(struct kafka_ring *ring);
+
+/* What one that comes is. */
+enum kafka_come {
+	KAFKA_COME_NEW,      /* to be worked on */
+	KAFKA_COME_FINISHED, /* finished before, and told so */
+	KAFKA_COME_BACK,     /* below what has come already */
+};
+/* The next one has come; it is among the given now, unless it is BACK. */
+enum kafka_come kafka_ring_add(
+    struct kafka_ring *ring, int64_t offset, uint32_t mark);
+/* All below that has come, though perhaps nothing stands there. */
+void kafka_ring_reach(struct kafka_ring *ring, int64_t next);
+
+/* Among the given; NULL: it is not there, or below the low-water mark. */
+struct kafka_given *kafka_ring_find(
+    const struct kafka_ring *ring, int64_t offset);
+void kafka_ring_set(struct kafka_ring *ring, struct kafka_given *given,
+    enum kafka_given_state state);
+
+/* Whether no more is to be read until something at the front is finished. */
+bool kafka_ring_is_full(const struct kafka_ring *ring);
+/* What can be committed; putting: as if what is being put were finished. */
+int64_t kafka_ring_low(const struct kafka_ring *ring, bool putting);
+/* The anchor of that; offset below 0: there is none. */
+struct kafka_anchor kafka_ring_anchor(
+    const struct kafka_ring *ring, bool putting);
+/*
+ * The metadata for the same commit, with a NUL; returns its length.  What does
+ * not fit is left out: it will come again.
+ */
+size_t kafka_ring_write(const struct kafka_ring *ring, bool putting,
+    char ret_text[KAFKA_METADATA_MAX + 1]);
+/* Reads a commit; metadata of others has no anchor and no ranges. */
+void kafka_ring_read(
+    int64_t low, struct span metadata, struct kafka_stand *ret_stand);
+void kafka_ring_forget(struct kafka_stand *stand);

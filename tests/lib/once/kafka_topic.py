@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A topic with messages, what becomes of them, and a gateway's source that
+reads it."""
+
+from . import http
+from .gateway import command
+from .skip import Skip
+from .wait import PATIENCE, eventually
+
+# A member that is dead is noticed soon, and a topic that is new.
+SETTINGS = {"session.timeout.ms": "3000", "heartbeat.interval.ms": "300",
+            "reconnect.backoff.max.ms": "500",
+            "topic.metadata.refresh.interval.ms": "1000"}
+
+
+def need_reader():
+    """Skips where the program cannot read Kafka."""
+    if "with kafka" not in command("--version").stdout:
+        raise Skip("built without Kafka")
+
+
+class Topic:
+    """A topic of a Kafka, read by a group of its name, with topics for
+    results and dead letters."""
+
+    def __init__(self, kafka, name, partitions=1, **settings):
+        need_reader()
+        self.kafka, self.name, self.partitions = kafka, name, partitions
+        self.group = f"{name}.group"
+        self.results, self.dead = f"{name}.done", f"{name}.dead"
+        for each in (self.name, self.results, self.dead):
+            kafka.topic(each, partitions, **settings)
+
+    def message(self, body, key=None, partition=0, headers=(), order=None,
+                timestamp=None):
+        """(value, members) of a message with that idempotency key."""
+        members = {"partition": partition, "headers": [
+            *([("idempotency-key", key.encode())] if key else []), *headers]}
+        if order is not None:
+            members["key"] = order
+        if timestamp is not None:
+            members["timestamp"] = timestamp
+        return body, members
+
+    def add(self, body=b"{}", key=None, **more):
+        """Adds a message; its (partition, offset)."""
+        return self.kafka.produce_all(
+            self.name, [self.message(body, key, **more)])[0]
+
+    def add_all(self, keys, **more):
+        """A message for each key, one after the other over all
+        partitions."""
+        return self.kafka.produce_all(self.name, [
+            self.message(b"{}", key, number % self.partitions, **more)
+            for number, key in enumerate(keys)])
+
+    def ended(self, committed=True):
+        """The results, and the dead letters."""
+        return (self.kafka.consume(self.results, committed),
+                self.kafka.consume(self.dead, committed))
+
+    def result_keys(self, committed=True):
+        """The key_ids of all results, in the order of their topic."""
+        return [r.header("onceproxy-key-id") for r in
+                self.kafka.consume(self.results, committed)]
+
+    def unfinished(self):
+        """How many messages are not below what the group has committed."""
+        found = self.kafka.committed(self.group, self.name)
+        return sum(end - max(found.get(n, (0, ""))[0], begin)
+                   for n, (begin, end) in
+                   self.kafka.ends(self.name).items())
+
+    def wait_finished(self, timeout=PATIENCE):
+        eventually(lambda: self.unfinished() == 0,
+                   f"all of {self.name} is committed", timeout)
+
+    def reset(self, offset=0):
+        """Sets the group, which has no members, back to an offset."""
+        self.kafka.commit(self.group, self.name, {
+            n: offset for n in range(self.partitions)})
+
+    def source(self, config, name="charges", settings=None, **members):
+        """Adds a source of this topic to a configuration."""
+        request = {"path": "/v1/charges", "headers": {
+            "Authorization": http.TENANT}, **members.pop("request", {})}
+        config.setdefault("brokers", {})["events"] = {
+            "kafka": self.kafka.addresses,
+            "settings": {**SETTINGS, **(settings or {})}}
+        config.setdefault("sources", {})[name] = {
+            "broker": "events", "topics": [self.name], "group": self.group,
+            "request": request, **members}
+        return config

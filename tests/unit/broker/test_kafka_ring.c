@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/kafka/kafka_ring.h"
+
+/*
+ * Positions: what is finished below and above the first unfinished one survives
+ * as a commit and its metadata, and holds only of the topic that it was of.
+ */
+static struct kafka_ring
+begun(int64_t low)
+{
+	struct kafka_ring ring;
+	struct kafka_stand stand = {.low = low, .anchor = {-1, 0}};
+	kafka_ring_init(&ring, &stand);
+	return ring;
+}
+
+static void
+finish(struct kafka_ring *ring, int64_t offset)
+{
+	struct kafka_given *given = kafka_ring_find(ring, offset);
+	assert_non_null(given);
+	kafka_ring_set(ring, given, KAFKA_FINISHED);
+}
+
+/* A reader that begins where the other one has committed. */
+static struct kafka_ring
+again(const struct kafka_ring *ring, bool putting)
+{
+	char text[KAFKA_METADATA_MAX + 1];
+	struct kafka_ring next;
+	struct kafka_stand stand;
+	size_t len = kafka_ring_write(ring, putting, text);
+	assert_int_equal(strlen(text), len);
+	kafka_ring_read(
+	    kafka_ring_low(ring, putting), span_of(text, len), &stand);
+	kafka_ring_init(&next, &stand);
+	return next;
+}
+
+static void
+the_oldest_unfinished_is_committed(void **state)
+{
+	(void)state;
+	struct kafka_ring ring = begun(5);
+	for (int64_t i = 5; i < 9; i++)
+		assert_int_equal(kafka_ring_add(&ring, i, 1), KAFKA_COME_NEW);
+	assert_int_equal(kafka_ring_low(&ring, false), 5);
+	finish(&ring, 6);
+	assert_int_equal(kafka_ring_low(&ring, false), 5);
+	finish(&ring, 5);
+	assert_int_equal(kafka_ring_low(&ring, false), 7);
+	assert_null(kafka_ring_find(&ring, 6));
+	finish(&ring, 7);
+	finish(&ring, 8);
+	assert_int_equal(kafka_ring_low(&ring, false), 9);
+	kafka_ring_clear(&ring);
+}
+
+static void
+holes_are_nobodys(void **state)
+{
+	(void)state;
+	struct kafka_ring ring = begun(0);
+	kafka_ring_add(&ring, 3, 1);
+	kafka_ring_add(&ring, 10, 1);
+	assert_int_equal(kafka_ring_low(&ring, false), 3);
+	finish(&ring, 3);
+	assert_int_equal(kafka_ring_low(&ring, false), 10);
+	finish(&ring, 10);
+	kafka_ring_reach(&ring, 15);
+	assert_int_equal(kafka_ring_low(&ring, false), 15);
+	assert_int_equal(kafka_ring_anchor(&ring, false).offset, 10);
+	assert_int_equal(kafka_ring_add(&ring, 14, 1), KAFKA_COME_BACK);
+	kafka_ring_clear(&ring);
+}
+
+static void
+what_is_finished_above_comes_back_finished(void **state)
+{
+	(void)state;
+	struct kafka_ring ring = begun(100);
+	for (int64_t i = 100; i < 200; i++)
+		kafka_ring_add(&ring, i, (uint32_t)i);
+	finish(&ring, 100);
+	for (int64_t i = 102; i < 200; i++)
+		if (i % 7 != 0)
+			finish(&ring, i);
+	struct kafka_ring next = again(&ring, false);
+	assert_int_equal(next.anchor.offset, 100);
+	assert_int_equal(next.anchor.mark, 100);
+	for (int64_t i = 101; i < 210; i++) {
+		bool was = i > 101 && i < 200 && i % 7 != 0;
+		assert_int_equal(kafka_ring_add(&next, i, (uint32_t)i),
+		    was ? KAFKA_COME_FINISHED : KAFKA_COME_NEW);
+		/* What has not come yet is still told. */
+		struct kafka_ring third = again(&next, false);
+		assert_int_equal(kafka_ring_low(&third, false), 101);
+		for (int64_t k = 101; k < 200; k++)
+			assert_int_equal(
+			    kafka_ring_add(&third, k, (uint32_t)k),
+			    k > 101 && k % 7 != 0 ? KAFKA_COME_FINISHED
+						  : KAFKA_COME_NEW);
+		kafka_ring_clear(&third);
+	}
+	kafka_ring_clear(&next);
+	kafka_ring_clear(&ring);
+}
+
+/* Where nothing is below, the first that is finished is the anchor. */
+static void
+what_is_finished_above_holds_of_this_topic_only(void **state)
+{
+	(void)state;
+	for (uint32_t mark = 0; mark < 2; mark++) {
+		struct kafka_ring ring = begun(0);
+		for (int64_t i = 0; i < 5; i++)
+			kafka_ring_add(&ring, i, 0);
+		finish(&ring, 2);
+		finish(&ring, 3);
+		struct kafka_ring next = again(&ring, false);
+		assert_int_equal(next.anchor.offset, -1);
+		kafka_ring_add(&next, 0, mark);
+		kafka_ring_add(&next, 1, mark);
+		assert_int_equal(kafka_ring_add(&next, 2, mark),
+		    mark == 0 ? KAFKA_COME_FINISHED : KAFKA_COME_NEW);
+		assert_int_equal(kafka_ring_add(&next, 3, mark),
+		    mark == 0 ? KAFKA_COME_FINISHED : KAFKA_COME_NEW);
+		assert_int_equal(
+		    kafka_ring_add(&next, 4, mark), KAFKA_COME_NEW);
+		kafka_ring_clear(&next);
+		kafka_ring_clear(&ring);
+	}
+}
+
+static void
+what_is_being_put_is_finished_only_there(void **state)
+{
+	(void)state;
+	struct kafka_ring ring = begun(0);
+	for (int64_t i = 0; i < 4; i++)
+		kafka_ring_add(&ring, i, 1);
+	kafka_ring_set(&ring, kafka_ring_find(&ring, 0), KAFKA_PUTTING);
+	kafka_ring_set(&ring, kafka_ring_find(&ring, 2), KAFKA_PUTTING);
+	assert_int_equal(kafka_ring_low(&ring, false), 0);
+	assert_int_equal(kafka_ring_low(&ring, true), 1);
+	struct kafka_ring next = again(&ring, true);
+	assert_int_equal(kafka_ring_add(&next, 1, 1), KAFKA_COME_NEW);
+	assert_int_equal(kafka_ring_add(&next, 2, 1), KAFKA_COME_FINISHED);
+	kafka_ring_clear(&next);
+	kafka_ring_set(&ring, kafka_ring_find(&ring, 0), KAFKA_UNFINISHED);
+	assert_int_equal(kafka_ring_low(&ring, true), 0);
+	kafka_ring_clear(&ring);
+}
+
+static void
+the_metadata_never_exceeds_what_brokers_take(void **state)
+{
+	(void)state;
+	struct kafka_ring ring = begun(0);
+	int64_t i = 0;
+	for (; !kafka_ring_is_full(&ring); i++) {
+		kafka_ring_add(&ring, i, 1);
+		if (i % 2 == 1)
+			finish(&ring, i);
+	}
+	assert_true(i > 500);
+	char text[KAFKA_METADATA_MAX + 1];
+	assert_true(
+	    kafka_ring_write(&ring, false, text) < KAFKA_METADATA_MAX * 3 / 4);
+	for (int64_t k = i; k < 9000; k++) {
+		kafka_ring_add(&ring, k, 1);
+		if (k % 2 == 1)
+			finish(&ring, k);
+	}
+	assert_in_range(kafka_ring_write(&ring, false, text),
+	    KAFKA_METADATA_MAX - 10, KAFKA_METADATA_MAX);
+	struct kafka_ring next = again(&ring, false);
+	assert_int_equal(kafka_ring_add(&next, 0, 1), KAFKA_COME_NEW);
+	assert_int_equal(kafka_ring_add(&next, 1, 1), KAFKA_COME_FINISHED);
+	assert_int_equal(kafka_ring_add(&next, 8999, 1), KAFKA_COME_NEW);
+	kafka_ring_clear(&next);
+	kafka_ring_clear(&ring);
+}
+
+static void
+a_gap_is_bounded(void **state)
+{
+	(void)state;
+	struct kafka_ring ring = begun(0);
+	for (int64_t i = 0; i < KAFKA_GAP_MAX; i++) {
+		assert_false(kafka_ring_is_full(&ring));
+		kafka_ring_add(&ring, i, 1);
+		if (i > 0)
+			finish(&ring, i);
+	}
+	assert_true(kafka_ring_is_full(&ring));
+	finish(&ring, 0);
+	assert_false(kafka_ring_is_full(&ring));
+	assert_int_equal(kafka_ring_low(&ring, false), KAFKA_GAP_MAX);
+	kafka_ring_clear(&ring);
+}
+
+static void
+metadata_of_others_says_nothing(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {"", "o", "o1:", "o1:x", "o1:1.2",
+	    "o1:1.2:3", "o1:1.2:3+", "o1:1.2:3+4,", "o1:1.2:3+0", "NO_METADATA",
+	    "o1:ffff.2:", "o1:1.fffffffff:", "o2:1.2:3+4",
+	    "o1:1.2:fffffffffffffffff+1", "o1:1.2:3+4 "};
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		struct kafka_stand stand;
+		kafka_ring_read(9, span_str(texts[i]), &stand);
+		assert_int_equal(stand.low, 9);
+		assert_int_equal(stand.n_ranges, 0);
+		if (i != 8 && i != 7)
+			assert_int_equal(stand.anchor.offset, -1);
+		kafka_ring_forget(&stand);
+	}
+}
+
+static void
+a_mark_tells_messages_apart(void **state)
+{
+	(void)state;
+	struct span none = {NULL, 0};
+	uint32_t mark = kafka_ring_mark(1, SPAN("k"), SPAN("v"));
+	assert_int_equal(mark, kafka_ring_mark(1, SPAN("k"), SPAN("v")));
+	assert_int_not_equal(mark, kafka_ring_mark(2, SPAN("k"), SPAN("v")));
+	assert_int_not_equal(mark, kafka_ring_mark(1, SPAN("kv"), SPAN("")));
+	assert_int_not_equal(mark, kafka_ring_mark(1, none, SPAN("v")));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_oldest_unfinished_is_committed),
+	    cmocka_unit_test(holes_are_nobodys),
+	    cmocka_unit_test(what_is_finished_above_comes_back_finished),
+	    cmocka_unit_test(what_is_finished_above_holds_of_this_topic_only),
+	    cmocka_unit_test(what_is_being_put_is_finished_only_there),
+	    cmocka_unit_test(the_metadata_never_exceeds_what_brokers_take),
+	    cmocka_unit_test(a_gap_is_bounded),
+	    cmocka_unit_test(metadata_of_others_says_nothing),
+	    cmocka_unit_test(a_mark_tells_messages_apart),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
