@@ -10,7 +10,6 @@
 #include "conf/kinds.h"
 #include "conf/show.h"
 #include "load/conf_load.h"
-#include "load/presets.h"
 
 void
 explain_json(const struct conf *conf)
@@ -271,7 +270,7 @@ static void
 print_brokers(const struct conf *conf, size_t width)
 {
 	struct conf_broker presets = {.name = NULL};
-	presets_load(GROUP_BROKER, &presets);
+	conf_load_presets(GROUP_BROKER, &presets);
 	struct settings settings = {
 	    NULL, GROUP_BROKER, &presets, false, NULL};
 	for (size_t i = 0; i < conf->n_brokers; i++) {
@@ -279,14 +278,14 @@ print_brokers(const struct conf *conf, size_t width)
 		print_settings("Broker", conf->brokers[i].name, settings,
 		    &conf->brokers[i], width);
 	}
-	presets_clear(GROUP_BROKER, &presets);
+	conf_load_clear(GROUP_BROKER, &presets);
 }
 
 static void
 print_sources(const struct conf *conf, size_t width)
 {
 	struct conf_source presets = {.name = NULL};
-	presets_load(GROUP_SOURCE, &presets);
+	conf_load_presets(GROUP_SOURCE, &presets);
 	struct settings settings = {
 	    NULL, GROUP_SOURCE, &presets, false, NULL};
 	for (size_t i = 0; i < conf->n_sources; i++) {
@@ -297,20 +296,20 @@ print_sources(const struct conf *conf, size_t width)
 		print_settings("Source", conf->sources[i].name, settings,
 		    &conf->sources[i], width);
 	}
-	presets_clear(GROUP_SOURCE, &presets);
+	conf_load_clear(GROUP_SOURCE, &presets);
 }
 
 static void
 print_relays(const struct conf *conf, size_t width)
 {
 	struct conf_relay presets = {.name = NULL};
-	presets_load(GROUP_RELAY, &presets);
+	conf_load_presets(GROUP_RELAY, &presets);
 	struct settings settings = {
 	    NULL, GROUP_RELAY, &presets, false, NULL};
 	for (size_t i = 0; i < conf->n_relays; i++)
 		print_settings("Relay", conf->relays[i].name, settings,
 		    &conf->relays[i], width);
-	presets_clear(GROUP_RELAY, &presets);
+	conf_load_clear(GROUP_RELAY, &presets);
 }
 
 void

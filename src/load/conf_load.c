@@ -3,11 +3,11 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "base/digest.h"
 #include "base/mem.h"
 #include "base/renewable.h"
 #include "load/complaints_private.h"
 #include "load/conf_load.h"
-#include "load/conf_restart_private.h"
 #include "load/cross_check_private.h"
 #include "load/duplicates_private.h"
 #include "load/object_private.h"
@@ -115,6 +115,48 @@ complain_syntax(struct loader *l, json_error_t *error)
 	    error->line, error->column, error->text);
 }
 
+/* Of the addresses to listen on, what their sockets are made from. */
+static char *
+sockets_text(const struct conf *conf)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < conf->n_listen; i++) {
+		const struct conf_listen *listen = &conf->listen[i];
+		must(json_array_append_new(list,
+			 json_pack("[s?Is?]", listen->address.text,
+			     (json_int_t)listen->mode, listen->group)) == 0);
+	}
+	char *text = json_dumps(list, JSON_COMPACT);
+	json_decref(list);
+	must(text != NULL);
+	return text;
+}
+
+/* Each fixed option of the whole file as one digest of its JSON. */
+static void
+digest_fixed_options(struct loader *l)
+{
+	uint8_t *to = mem_zero(n_options * DIGEST_BYTES);
+	l->conf->fixed = to;
+	for (size_t i = 0; i < n_options; i++, to += DIGEST_BYTES) {
+		const struct option *option = &options[i];
+		if (option->group != GROUP_ROOT || !option->restart)
+			continue;
+		const char *preset = option_preset(option);
+		json_t *value = loader_value(l, option);
+		char *text =
+		    option->type == TYPE_LISTENS ? sockets_text(l->conf)
+		    : value
+		    ? json_dumps(value, JSON_ENCODE_ANY | JSON_SORT_KEYS)
+		    : mem_str(span_str(preset));
+		struct digest digest;
+		digest_begin(&digest, SPAN("option"), SPAN(""));
+		digest_part(&digest, span_str(text));
+		digest_end(&digest, to);
+		text_free(&text);
+	}
+}
+
 static const struct conf *
 load_root(struct loader *l, struct span text)
 {
@@ -136,7 +178,7 @@ load_root(struct loader *l, struct span text)
 	source_load(l);
 	source_relay_load(l);
 	cross_check_conf(l);
-	conf_restart_digest(l);
+	digest_fixed_options(l);
 
 	complaints_sort(&found, l->root);
 	for (size_t i = 0; i < found.count; i++)
@@ -149,4 +191,18 @@ load_root(struct loader *l, struct span text)
 	complaints_free(&found);
 	json_decref(l->root);
 	return conf;
+}
+
+void
+conf_load_presets(enum group group, void *base)
+{
+	struct complaints none = {NULL, 0};
+	struct loader l = {.complaints = &none};
+	object_load_presets(&l, group, base);
+}
+
+void
+conf_load_clear(enum group group, void *base)
+{
+	object_clear(group, base);
 }

@@ -3,6 +3,7 @@
 
 #include "conf/complaints.h"
 #include "conf/conf.h"
+#include "conf/option.h"
 
 /*
  * From the file to a struct conf: reads JSON (jansson), walks the one table
@@ -25,3 +26,10 @@ MUST_USE const struct conf *conf_load_text(
  * default: it has one listen, upstream and route, with idempotency.
  */
 MUST_USE const struct conf *conf_load_defaults(void);
+/*
+ * Gives each field of a group's struct, which is zeroed, its default, to tell
+ * what of an object of the file is a default.
+ */
+void conf_load_presets(enum group group, void *base);
+/* Frees what it has then. */
+void conf_load_clear(enum group group, void *base);
