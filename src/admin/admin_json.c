@@ -9,10 +9,6 @@
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "base/utf8.h"
-#include "key/entity.h"
-#include "key/key.h"
-#include "key/scope.h"
-#include "key/variables.h"
 
 enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999 };
 
@@ -90,6 +86,49 @@ put_stored(json_t *object, const struct answer *answer)
 		set_member(object, "body_base64", base64_json(body));
 }
 
+static const char *
+act_word(char letter)
+{
+	return letter == 'r' ? "release" : letter == 'c' ? "complete"
+							  : "delete";
+}
+
+/* What operators did, the latest last. */
+static json_t *
+history_json(struct span history)
+{
+	struct provenance_act act;
+	json_t *list = json_array();
+	struct arena *scratch = arena_new();
+	while (provenance_next_act(scratch, &history, &act)) {
+		json_t *one = json_object();
+		set_member(one, "time", admin_json_time(act.time_ms));
+		set_member(one, "act", json_string(act_word(act.letter)));
+		if (act.note.len > 0)
+			set_member(one, "note", admin_json_text(act.note));
+		json_array_append_new(list, one);
+	}
+	arena_free(&scratch);
+	return list;
+}
+
+static void
+put_provenance(json_t *json, const struct provenance *from)
+{
+	const struct {
+		const char *name;
+		struct span value;
+	} members[] = {{"route", from->route}, {"method", from->method},
+	    {"path", from->path}, {"request_id", from->request_id},
+	    {"instance", from->instance}, {"label", from->label}};
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		if (members[i].value.len > 0)
+			set_member(json, members[i].name,
+			    admin_json_text(members[i].value));
+	if (from->history.len > 0)
+		set_member(json, "history", history_json(from->history));
+}
+
 json_t *
 admin_json_record(const struct record_view *record,
     const struct answer *answer, bool with_body)
@@ -100,8 +139,7 @@ admin_json_record(const struct record_view *record,
 	set_member(json, "key_id", json_string(hex));
 	set_member(json, "state", json_string(admin_json_state(record->state)));
 	set_member(json, "attempt", json_integer(record->attempt));
-	if (record->route.len > 0)
-		set_member(json, "route", admin_json_text(record->route));
+	put_provenance(json, &record->from);
 	if (record->owner.len > 0)
 		set_member(json, "owner", admin_json_text(record->owner));
 	set_member(json, "created", admin_json_time(record->created_ms));
@@ -138,15 +176,15 @@ admin_json_shown(const struct records_op *look, bool with_body)
 
 /* --- in --- */
 
-static struct span
-string_of(const json_t *json)
+struct span
+admin_json_span(const json_t *json)
 {
 	return span_of(json_string_value(json), json_string_length(json));
 }
 
-/* It has no members but those: any other would be overlooked. */
-static bool
-has_only(const json_t *object, const char *const *names, size_t count)
+bool
+admin_json_has_only(
+    const json_t *object, const char *const *names, size_t count)
 {
 	void *at = json_object_iter((json_t *)(uintptr_t)object);
 	for (; at != NULL; at = json_object_iter_next(
@@ -161,9 +199,6 @@ has_only(const json_t *object, const char *const *names, size_t count)
 	return true;
 }
 
-#define HAS_ONLY(object, names)                                               \
-	has_only(object, names, sizeof(names) / sizeof *(names))
-
 static const char *
 take_note(struct admin_request *a)
 {
@@ -172,7 +207,7 @@ take_note(struct admin_request *a)
 		return NULL;
 	if (!json_is_string(note) || json_string_length(note) > NOTE_BYTES)
 		return "\"note\" must be a string of at most 1000 bytes.";
-	a->note = string_of(note);
+	a->note = admin_json_span(note);
 	return NULL;
 }
 
@@ -196,7 +231,7 @@ admin_json_read_act(struct admin_request *a)
 	static const char *const names[] = {"attempt", "note"};
 	if (a->in == NULL)
 		return NULL;
-	if (!HAS_ONLY(a->in, names))
+	if (!ADMIN_JSON_HAS_ONLY(a->in, names))
 		return "The body may have only the members \"attempt\" and "
 		       "\"note\".";
 	const char *message = take_attempt(a);
@@ -207,7 +242,7 @@ const char *
 admin_json_read_note(struct admin_request *a)
 {
 	static const char *const names[] = {"note"};
-	if (a->in != NULL && !HAS_ONLY(a->in, names))
+	if (a->in != NULL && !ADMIN_JSON_HAS_ONLY(a->in, names))
 		return "The body may have only the member \"note\".";
 	return take_note(a);
 }
@@ -232,7 +267,7 @@ header_from_json(struct fields *fields, struct span name, const json_t *value)
 {
 	if (!json_is_string(value))
 		return "A header's value must be a string.";
-	struct field field = {name, span_trim(string_of(value))};
+	struct field field = {name, span_trim(admin_json_span(value))};
 	if ((!field_is_token(field.name) || !field_is_value(field.value)) &&
 	    INVARIANT(operators_fields))
 		return "\"headers\" has a name or a value that is not valid "
@@ -277,7 +312,7 @@ headers_from_json(struct admin_request *a, json_t *headers)
 			return "A header must be a list of its name and its "
 			       "value.";
 		message = header_from_json(
-		    fields, string_of(name), json_array_get(pair, 1));
+		    fields, admin_json_span(name), json_array_get(pair, 1));
 	}
 	return message;
 }
@@ -292,10 +327,10 @@ take_body(struct admin_request *a)
 	if ((text != NULL && !json_is_string(text)) ||
 	    (base64 != NULL && !json_is_string(base64)))
 		return "The body must be a string.";
-	a->outcome.body = text != NULL ? string_of(text) : SPAN("");
+	a->outcome.body = text != NULL ? admin_json_span(text) : SPAN("");
 	if (base64 == NULL)
 		return NULL;
-	struct span in = string_of(base64);
+	struct span in = admin_json_span(base64);
 	unsigned char *bytes = arena_alloc(a->arena, in.len + 1);
 	size_t len;
 	if (sodium_base642bin(bytes, in.len + 1, in.ptr, in.len, NULL, &len,
@@ -311,7 +346,7 @@ admin_json_read_outcome(struct admin_request *a)
 	static const char *const names[] = {
 	    "status", "headers", "body", "body_base64", "attempt", "note"};
 	const json_t *status = json_object_get(a->in, "status");
-	if (!HAS_ONLY(a->in, names))
+	if (!ADMIN_JSON_HAS_ONLY(a->in, names))
 		return "The body may have only the members \"status\", "
 		       "\"headers\", \"body\" or \"body_base64\", \"attempt\" "
 		       "and \"note\".";
@@ -332,140 +367,4 @@ admin_json_read_outcome(struct admin_request *a)
 		a->outcome.status == 304))
 		message = "A response with this status has no body.";
 	return message;
-}
-
-/* --- which record a key has --- */
-
-/* As a client's field says it: a quoted string stands for what it quotes. */
-static struct span
-key_bytes(struct admin_request *a, const struct conf_idempotency *policy,
-    struct span text)
-{
-	struct field field = {span_str(policy->headers.list[0]), text};
-	struct fields fields = {&field, 1};
-	struct key key;
-	if (text.len > 0 && text.ptr[0] == '"' &&
-	    key_find(a->arena, policy, &fields, &key) == KEY_FOUND)
-		return key.bytes;
-	return text;
-}
-
-static bool
-is_of_scope(const struct conf_idempotency *policy, struct span name)
-{
-	for (size_t i = 0; i < policy->scope.count; i++)
-		if (span_ieq(span_str(policy->scope.list[i]), name))
-			return true;
-	return false;
-}
-
-/* The values of a scope, if it is one that this policy's requests have. */
-static bool
-fits(const struct conf_idempotency *policy, const struct fields *scope,
-    struct span *values)
-{
-	for (size_t i = 0; i < scope->count; i++)
-		if (!is_of_scope(policy, scope->list[i].name))
-			return false;
-	return scope_find(policy, scope, values) == SCOPE_FOUND;
-}
-
-static void
-add_candidate(struct admin_request *a, const struct key_id *key_id)
-{
-	for (size_t i = 0; i < a->n_others; i++)
-		if (!memcmp(&a->others[i], key_id, sizeof *key_id))
-			return;
-	a->others[a->n_others++] = *key_id;
-}
-
-/* On a cluster the record is where its entity is. */
-static void
-share_shard(struct admin_request *a, const struct conf_idempotency *policy,
-    const struct span *scope, struct span value, struct key_id *key_id)
-{
-	struct store_entity entity = {0};
-	if (a->conf->store.redis.cluster.count == 0)
-		return;
-	entity_name_by_path(a->admin->conf, policy, scope, value, entity.name);
-	entity_share_shard(&entity, key_id);
-}
-
-/* Routes of one namespace may have scopes of their own. */
-static void
-find_candidates(struct admin_request *a, struct span namespace,
-    const struct fields *scope, struct span text)
-{
-	const struct conf *conf = a->conf;
-	a->others = arena_alloc(
-	    a->arena, (conf->n_routes + 1) * sizeof *a->others);
-	for (size_t i = 0; i < conf->n_routes; i++) {
-		const struct conf_idempotency *policy =
-		    conf->routes[i].idempotency;
-		struct span entity;
-		if (policy == NULL ||
-		    !variables_fit_namespace(
-			a->arena, policy, namespace, &entity))
-			continue;
-		struct span *values = arena_alloc(a->arena,
-		    (policy->scope.count + 1) * sizeof *values);
-		if (!fits(policy, scope, values))
-			continue;
-		struct key_id key_id;
-		key_id_make(a->admin->conf, namespace, &policy->scope,
-		    values, key_bytes(a, policy, text), &key_id);
-		if (entity.len > 0)
-			share_shard(a, policy, values, entity, &key_id);
-		add_candidate(a, &key_id);
-	}
-}
-
-static const char *
-scope_from_json(
-    struct admin_request *a, json_t *scope, struct fields *ret_fields)
-{
-	struct fields fields = {
-	    arena_alloc(a->arena,
-		(json_object_size(scope) + 1) * sizeof(struct field)),
-	    0};
-	const char *name;
-	json_t *value;
-	if (scope != NULL && !json_is_object(scope))
-		return "\"scope\" must be an object of header names and their "
-		       "values.";
-	json_object_foreach(scope, name, value) {
-		if (!json_is_string(value))
-			return "A value of \"scope\" must be a string.";
-		fields.list[fields.count++] = (struct field){
-		    span_str(name), span_trim(string_of(value))};
-	}
-	*ret_fields = fields;
-	return NULL;
-}
-
-const char *
-admin_json_read_lookup(struct admin_request *a)
-{
-	static const char *const names[] = {"namespace", "key", "scope"};
-	const json_t *namespace = json_object_get(a->in, "namespace");
-	const json_t *key = json_object_get(a->in, "key");
-	struct fields scope;
-	if (!HAS_ONLY(a->in, names))
-		return "The body may have only the members \"namespace\", "
-		       "\"key\" and \"scope\".";
-	if (!json_is_string(key) || json_string_length(key) == 0)
-		return "\"key\" must be a string that is not empty.";
-	if (namespace != NULL && !json_is_string(namespace))
-		return "\"namespace\" must be a string.";
-	const char *message =
-	    scope_from_json(a, json_object_get(a->in, "scope"), &scope);
-	if (message != NULL)
-		return message;
-	find_candidates(a, namespace ? string_of(namespace) : SPAN("default"),
-	    &scope, string_of(key));
-	if (a->n_others == 0)
-		return "No route has this namespace with this scope: \"scope\" "
-		       "must have a value for at least one header that the "
-		       "route's scope names, and no other headers.";
-	return NULL;
 }

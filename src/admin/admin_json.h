@@ -34,5 +34,13 @@ const char *admin_json_read_act(struct admin_request *a);
 const char *admin_json_read_note(struct admin_request *a);
 /* An act's, and the outcome that an operator knows of. */
 const char *admin_json_read_outcome(struct admin_request *a);
-/* All records that a key may have, into others; one at least. */
-const char *admin_json_read_lookup(struct admin_request *a);
+
+/* --- what is read --- */
+
+/* The text of a string; it lives as long as that. */
+struct span admin_json_span(const json_t *json);
+/* It has no members but those: any other would be overlooked. */
+bool admin_json_has_only(
+    const json_t *object, const char *const *names, size_t count);
+#define ADMIN_JSON_HAS_ONLY(object, names)                                    \
+	admin_json_has_only(object, names, sizeof(names) / sizeof *(names))

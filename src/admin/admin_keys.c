@@ -4,6 +4,8 @@
 #include "admin/admin_answer.h"
 #include "admin/admin_json.h"
 #include "admin/admin_keys.h"
+#include "admin/admin_list.h"
+#include "admin/admin_lookup.h"
 #include "admin/admin_machine_private.h"
 #include "admin/admin_outcome.h"
 #include "admin/admin_query.h"
@@ -24,93 +26,6 @@ static enum after
 bad_request(struct admin_request *a, const char *message)
 {
 	return admin_answer_problem(a, PROBLEM_BAD_REQUEST, span_str(message));
-}
-
-/* --- a list --- */
-
-/* A state that a list may have. */
-static bool
-take_state(struct admin_request *a, struct span word)
-{
-	for (int i = 0; i < STATE_COUNT_; i++) {
-		if (i == STATE_COMPLETED || i == STATE_RELEASED ||
-		    !span_eq(word,
-			span_str(admin_json_state((enum record_state)i))))
-			continue;
-		a->list.wanted[i] = true;
-		return true;
-	}
-	return false;
-}
-
-static const char *
-take_parameter(struct admin_request *a, struct span name, struct span value)
-{
-	if (span_eq(name, SPAN("state")))
-		return take_state(a, value)
-		    ? NULL
-		    : "\"state\" must be PROCESSING, UNKNOWN or FAILED.";
-	if (span_eq(name, SPAN("limit")))
-		return admin_query_limit(value, &a->list.limit)
-		    ? NULL
-		    : "\"limit\" must be a number of at least 1.";
-	if (!span_eq(name, SPAN("cursor")))
-		return "The only parameters are \"state\", \"limit\" and "
-		       "\"cursor\".";
-	a->list.after = value;
-	return records_list_is_place(value)
-	    ? NULL
-	    : "\"cursor\" is not the \"next\" of an earlier list.";
-}
-
-enum after
-admin_keys_list(struct admin_request *a)
-{
-	struct span query = a->head.target.query, name, value;
-	a->list.limit = ADMIN_QUERY_LIMIT;
-	a->list.after = SPAN("");
-	while (admin_query_next(&query, &name, &value)) {
-		const char *message = take_parameter(a, name, value);
-		if (message != NULL)
-			return bad_request(a, message);
-	}
-	bool any = false;
-	for (int i = 0; i < STATE_COUNT_; i++)
-		any = any || a->list.wanted[i];
-	for (int i = 0; i < STATE_COUNT_ && !any; i++)
-		a->list.wanted[i] = true;
-	return admin_request_to(a, ADMIN_LIST, MORE);
-}
-
-enum after
-admin_keys_ask_list(struct machine *machine)
-{
-	struct admin_request *a = admin_request_of(machine);
-	records_list(a->admin->store, &a->list);
-	return admin_request_to(a, ADMIN_LISTED, WAIT);
-}
-
-enum after
-admin_keys_listed(struct machine *machine)
-{
-	struct admin_request *a = admin_request_of(machine);
-	const struct records_list *list = &a->list;
-	if (list->op.op.error != 0)
-		return admin_answer_store_failed(a,
-		    SPAN("Redis did not answer, or refused; there is no "
-			 "list."));
-	json_t *keys = json_array();
-	for (size_t i = 0; i < list->count; i++)
-		json_array_append_new(keys,
-		    admin_json_record(&list->records[i], NULL, false));
-	json_t *next = json_null();
-	if (list->more) {
-		char place[PLACE_CHARS + 1];
-		records_list_place(&list->records[list->count - 1], place);
-		next = json_string(place);
-	}
-	return admin_answer_json(
-	    a, 200, json_pack("{s:o, s:o}", "keys", keys, "next", next));
 }
 
 /* --- one record --- */
@@ -141,7 +56,7 @@ admin_keys_lookup(struct admin_request *a)
 {
 	const char *message = take_with_body(a);
 	if (message == NULL)
-		message = admin_json_read_lookup(a);
+		message = admin_lookup_read(a);
 	if (message != NULL)
 		return bad_request(a, message);
 	a->key_id = a->others[--a->n_others];
@@ -195,6 +110,10 @@ admin_keys_shown(struct machine *machine)
 		return admin_answer_store_failed(a,
 		    SPAN("Redis did not answer, or refused; nothing was "
 			 "changed."));
+	if (a->finds && look->op.verdict != VERDICT_DONE)
+		return admin_list_found(a, NULL);
+	if (a->finds)
+		return admin_list_found(a, look);
 	if (look->op.verdict == VERDICT_GONE)
 		return not_there(a);
 	bool deletes = a->acts && a->act == ACT_DELETE && a->attempt == 0;
@@ -327,6 +246,7 @@ admin_keys_act(struct machine *machine)
 		? policy->unknown_retention_ms
 		: policy->retention_ms,
 	};
+	order.note = a->note;
 	if (a->act == ACT_COMPLETE) {
 		int error = admin_outcome_make(a, policy);
 		if (error == E_TOO_LARGE)

@@ -9,8 +9,6 @@
  */
 struct admin_request;
 
-/* GET /keys: a page of those that are not COMPLETED. */
-enum after admin_keys_list(struct admin_request *a);
 /* POST /keys/lookup: the record that a key has. */
 enum after admin_keys_lookup(struct admin_request *a);
 /* GET /keys/{id}. */
@@ -22,9 +20,6 @@ enum after admin_keys_release(struct admin_request *a);
 /* POST /keys/{id}/complete: it did, and this is its answer. */
 enum after admin_keys_complete(struct admin_request *a);
 
-/* The steps LIST and LISTED. */
-enum after admin_keys_ask_list(struct machine *machine);
-enum after admin_keys_listed(struct machine *machine);
 /* The steps SHOW and SHOWN; an act looks at its record first. */
 enum after admin_keys_ask_record(struct machine *machine);
 enum after admin_keys_shown(struct machine *machine);

@@ -112,7 +112,11 @@ struct admin_request {
 	/* The answer that is to take a damaged record's place. */
 	struct body waiting_bytes;
 	struct journal_entry waiting;
-	struct records_list list;
+	struct records_list list; /* its arena is a reference of its own */
+	size_t limit; /* of records in the answer */
+	struct span find, find_route; /* empty: any */
+	bool finds; /* the list is of key_id alone */
+	json_t *listed;
 	struct records_count count;
 	struct inquiry_op inquiry;
 	struct pause_op pause;

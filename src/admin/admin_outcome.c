@@ -11,7 +11,7 @@ admin_outcome_policy(const struct admin_request *a)
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
 		if (route->idempotency != NULL &&
-		    span_eq(span_str(route->name), a->look.record.route))
+		    span_eq(span_str(route->name), a->look.record.from.route))
 			return route->idempotency;
 	}
 	return conf->defaults;

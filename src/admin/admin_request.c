@@ -6,6 +6,7 @@
 #include "admin/admin_body.h"
 #include "admin/admin_keys.h"
 #include "admin/admin_machine_private.h"
+#include "admin/admin_list.h"
 #include "admin/admin_messages.h"
 #include "admin/admin_page.h"
 #include "admin/admin_request.h"
@@ -20,8 +21,8 @@
 /*
  * The way of a request to the admin interface:
  *
- *   CHECK ─ READ ⇢ RECEIVED ─┬─ LIST ⇢ LISTED ──────────────┐  admin_keys.c
- *                            ├─ SHOW ⇢ SHOWN ─ ACT ⇢ ACTED ─┤
+ *   CHECK ─ READ ⇢ RECEIVED ─┬─ LIST ⇢ LISTED ──────────────┐  admin_list.c
+ *                            ├─ SHOW ⇢ SHOWN ─ ACT ⇢ ACTED ─┤  admin_keys.c
  *                            ├─ PROBE ⇢ PROBED ─────────────┤  admin_status.c
  *                            ├─ COUNT ⇢ COUNTED ────────────┤
  *                            ├─ SURVEY ⇢ SURVEYED ──────────┤  admin_sources.c
@@ -37,7 +38,7 @@ static const struct admin_endpoint endpoints[] = {
     {"GET", "/readyz", admin_status_ready, ADMIN_OPEN},
     {"GET", "/status", admin_status, 0},
     {"GET", "/metrics", admin_status_metrics, 0},
-    {"GET", "/keys", admin_keys_list, 0},
+    {"GET", "/keys", admin_list_keys, 0},
     {"POST", "/keys/lookup", admin_keys_lookup, ADMIN_TAKES_BODY},
     {"GET", "/keys/{id}", admin_keys_show, 0},
     {"DELETE", "/keys/{id}", admin_keys_delete, ADMIN_TAKES_BODY},
@@ -241,6 +242,8 @@ admin_request_free(struct machine *machine)
 	op_cancel(&a->count.op.op);
 	op_cancel(&a->pause.op.op);
 	inquiry_end(&a->inquiry);
+	arena_free(&a->list.arena);
+	json_decref(a->listed);
 	answer_unref(&a->look.op.answer);
 	answer_unref(&a->given);
 	answer_unref(&a->answer);
@@ -263,7 +266,7 @@ admin_request_new(void *arg, struct exchange *x)
 	a->admin = admin;
 	a->conf = conf_ref(admin->now);
 	a->x = x;
-	a->arena = a->look.arena = a->list.arena = a->pause.arena = x->arena;
+	a->arena = a->look.arena = a->pause.arena = x->arena;
 	op_init(&x->op, admin->loop, machine_run, &a->machine);
 	op_init(&a->look.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->list.op.op, admin->loop, machine_run, &a->machine);

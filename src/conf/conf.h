@@ -147,6 +147,8 @@ struct conf_idempotency {
 	struct conf_entity entity;
 	struct pointer newer_only; /* to the version; no segments: none */
 	bool serialize;
+	bool label_key;         /* label: "key" */
+	struct pointers labels; /* label: a list; both off: none */
 	int64_t retention_ms;
 	int64_t unknown_retention_ms;
 	int64_t lease_ms;

@@ -161,26 +161,6 @@ show_pointers(
 	return list;
 }
 
-SHOW(derive_key)
-{
-	const struct conf_idempotency *policy = base;
-	const struct pointers *pointers = field;
-	if (policy->derive_from_body)
-		return json_string("body");
-	return pointers->count > 0 ? show_pointers(option, base, field)
-				   : NULL;
-}
-
-SHOW(entity)
-{
-	const struct conf_entity *entity = field;
-	if (entity->path != NULL)
-		return json_pack("{s:s}", "path", entity->path);
-	return entity->pointers.count > 0
-	    ? show_pointers(option, base, &entity->pointers)
-	    : NULL;
-}
-
 SHOW(template)
 {
 	const struct template *t = field;
@@ -403,7 +383,8 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_METHODS] = show_strings,
     [TYPE_HOST_PORTS] = show_strings,
     [TYPE_POINTERS] = show_pointers,
-    [TYPE_DERIVE_KEY] = show_derive_key,
+    [TYPE_DERIVE_KEY] = show_key_derive,
+    [TYPE_LABEL] = show_key_label,
     [TYPE_PARTS] = show_parts,
     [TYPE_OUTCOMES] = show_outcomes,
     [TYPE_ON_UNKNOWN] = show_on_unknown,
@@ -411,7 +392,7 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_NAMESPACE] = show_template,
     [TYPE_STATUSES] = show_statuses,
     [TYPE_POINTER] = show_pointer,
-    [TYPE_ENTITY] = show_entity,
+    [TYPE_ENTITY] = show_key_entity,
     [TYPE_ADDRESS] = show_address,
     [TYPE_REDIS] = show_redis,
     [TYPE_REDIS_URL] = show_redis,

@@ -19,6 +19,12 @@ show_value show_pointers;
 void show_put(
     json_t *object, const struct option *option, const void *base);
 
+/* --- what a request says of its key --- */
+
+show_value show_key_derive;
+show_value show_key_label;
+show_value show_key_entity;
+
 /* --- brokers and sources --- */
 
 show_value show_messages_brokers;

@@ -46,6 +46,10 @@ TYPE(DERIVE_KEY, struct pointers, list_parse_derive_key, list_clear_pointers,
 	{"anyOf": [
 		{"$ref": "#/$defs/string"},
 		{"$ref": "#/$defs/some_strings"}]})
+TYPE(LABEL, struct pointers, list_parse_label, list_clear_pointers,
+	{"anyOf": [
+		{"$ref": "#/$defs/string"},
+		{"$ref": "#/$defs/strings"}]})
 TYPE(PARTS, unsigned, choice_parse_parts, value_clear_nothing,
 	{"type": "array", "items": {"$ref": "#/$defs/string"}})
 TYPE(OUTCOMES, uint8_t[600], choice_parse_outcomes, value_clear_nothing,

@@ -33,6 +33,9 @@ log_exhausted(const struct request *r)
 	struct logline line = log_begin(EV_attempts_exhausted);
 	log_str(&line, "key_id", r->c.key_hex);
 	log_str(&line, "route", r->c.route->name);
+	log_span(&line, "request_id", r->c.id);
+	if (r->c.label.len > 0)
+		log_span(&line, "label", r->c.label);
 	log_end(&line);
 }
 
@@ -97,6 +100,8 @@ access_log(const struct request *r, int64_t took_us)
 		log_int(&line, "attempt", r->c.attempt);
 	if (r->c.key_hex[0] != '\0')
 		log_str(&line, "key_id", r->c.key_hex);
+	if (r->c.label.len > 0)
+		log_span(&line, "label", r->c.label);
 	log_int(&line, "bytes_in", (int64_t)r->x->body_bytes);
 	log_int(&line, "bytes_out", (int64_t)r->x->sent_bytes);
 	log_ms(&line, "total_ms", took_us);

@@ -56,6 +56,7 @@ struct claimant {
 	char key_hex[DIGEST_HEX + 1]; /* "" while there is no key */
 
 	struct claim claim;
+	struct span label; /* of the request; may be empty */
 	struct store_entity entity; /* where the policy has one */
 	cache_mark mark; /* before the claim */
 	struct store_op claim_op;

@@ -6,6 +6,8 @@
 #include "gate/message.h"
 #include "gate/worker.h"
 #include "key/fingerprint.h"
+#include "record/label.h"
+#include "record/provenance.h"
 
 /* So long after a change an answer of before it may come from memory. */
 #define SILENCE_US (2000 * 1000)
@@ -55,6 +57,25 @@ question_of(struct claimant *c)
 	return span_of(hex, DIGEST_HEX);
 }
 
+/* Where a record of this request comes from. */
+static struct span
+provenance_of(struct claimant *c)
+{
+	const struct variables variables = claimant_variables(c);
+	c->label = provenance_cut(c->arena,
+	    variables_label(&variables, c->policy), LABEL_MAX_BYTES);
+	const struct provenance provenance = {
+	    .route = span_str(c->route->name),
+	    .method = c->method,
+	    .path = c->head.target.path,
+	    .instance = span_str(c->store_conf->instance),
+	    .label = label_write(
+		c->arena, &c->store_conf->store, &c->key_id, c->label),
+	    .request_id = c->id,
+	};
+	return provenance_write(c->arena, &provenance);
+}
+
 void
 claimant_claim_prepare(struct claimant *c, bool waits)
 {
@@ -62,7 +83,7 @@ claimant_claim_prepare(struct claimant *c, bool waits)
 	    .key_id = c->key_id,
 	    .policy = c->policy,
 	    .max_attempts = c->policy->max_attempts,
-	    .route = span_str(c->route->name),
+	    .provenance = provenance_of(c),
 	    .entity = conf_has_entity(c->policy) ? &c->entity : NULL,
 	    .waits = waits,
 	};
@@ -177,6 +198,7 @@ claimant_claim_start(struct claimant *c)
 	    .message = c->message,
 	    .body = c->body,
 	    .request_id = c->id,
+	    .label = c->label,
 	};
 	op_start(&c->join, 0, leave_execution);
 	c->execution = execution_new(&start);

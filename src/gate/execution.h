@@ -37,6 +37,7 @@ struct execution {
 	struct message message;
 	struct body body; /* of the request; message points into it */
 	struct span request_id;
+	struct span label; /* of the claim; in arena */
 
 	struct forward forward;
 	struct answer *answer; /* what is stored; NULL: no whole answer */
@@ -97,6 +98,7 @@ struct execution_start {
 	struct message message; /* points into arena and body */
 	struct body *body;      /* moved */
 	struct span request_id;
+	struct span label;
 };
 
 /* A new one at its first step; machine_run() sets it going. */

@@ -82,7 +82,7 @@ execution_new(const struct execution_start *start)
 	    .tries = start->tries,
 	    .created_ms = start->created_ms,
 	    .policy = start->claim.policy,
-	    .route = start->claim.route,
+	    .provenance = start->claim.provenance,
 	};
 	memcpy(e->held.fingerprint, start->claim.fingerprint,
 	    sizeof e->held.fingerprint);
@@ -99,6 +99,7 @@ execution_new(const struct execution_start *start)
 	e->question = start->question;
 	e->message = start->message;
 	e->request_id = start->request_id;
+	e->label = start->label;
 	body_init(&e->body, w->budget);
 	body_move(&e->body, start->body);
 	e->message.body = body_span(&e->body);

@@ -142,12 +142,22 @@ execution_store_completed(struct machine *machine)
 	return execution_to(e, EXECUTION_FINISH, MORE);
 }
 
+/* By what people find it. */
+static void
+log_request(const struct execution *e, struct logline *line)
+{
+	log_span(line, "request_id", e->request_id);
+	if (e->label.len > 0)
+		log_span(line, "label", e->label);
+}
+
 static void
 log_not_sent(const struct execution *e)
 {
 	struct logline line = log_begin(EV_not_sent);
 	log_str(&line, "key_id", e->machine.id);
 	log_str(&line, "route", e->route->name);
+	log_request(e, &line);
 	log_int(&line, "attempt", e->held.attempt);
 	if (e->forward.op.error != 0)
 		log_str(&line, "error", error_message(e->forward.op.error));
@@ -207,6 +217,7 @@ log_doubt(const struct execution *e)
 	    log_begin(e->asked ? EV_reconcile_failed : event);
 	log_str(&line, "key_id", e->machine.id);
 	log_str(&line, "route", e->route->name);
+	log_request(e, &line);
 	log_int(&line, "attempt", e->held.attempt);
 	if (e->reason != REASON_NONE)
 		log_str(&line, "reason", reason_word(e->reason));

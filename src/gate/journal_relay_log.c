@@ -2,6 +2,7 @@
 #include "base/hex.h"
 #include "gate/journal_relay_log.h"
 #include "loop/log.h"
+#include "record/provenance.h"
 
 void
 journal_relay_log_writable(const struct journal *journal, bool can)
@@ -24,9 +25,12 @@ journal_relay_log_entry(const struct journal_entry *entry, enum event event)
 	};
 	char hex[DIGEST_HEX + 1];
 	hex_encode(entry->key_id.bytes, DIGEST_BYTES, hex);
+	const struct provenance from = provenance_read(entry->provenance);
 	struct logline line = log_begin(event);
 	log_str(&line, "key_id", hex);
-	log_span(&line, "route", entry->route);
+	log_span(&line, "route", from.route);
+	if (from.request_id.len > 0)
+		log_span(&line, "request_id", from.request_id);
 	log_int(&line, "attempt", entry->attempt);
 	log_str(&line, "step", kinds[entry->kind]);
 	log_end(&line);

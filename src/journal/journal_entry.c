@@ -13,7 +13,7 @@
 
 enum {
 	MAGIC_BYTES = 4,
-	FIXED_1_BYTES = 60, /* of the payload before, in front of the route */
+	FIXED_1_BYTES = 60, /* of the payload before, in front of that */
 	WINDOW_BYTES = 64 * 1024, /* of the file, in the search of a head */
 };
 
@@ -137,7 +137,7 @@ journal_entry_put_fixed(const struct journal_entry *entry,
 	put_number(at + 38, 2, (uint64_t)entry->status);
 	put_number(at + 40, 8, (uint64_t)entry->retention_ms);
 	put_number(at + 48, 8, (uint64_t)entry->unknown_retention_ms);
-	put_number(at + 56, 4, entry->route.len);
+	put_number(at + 56, 4, entry->provenance.len);
 	memcpy(at + 60, entry->fingerprint, 16);
 	put_number(at + 76, 4, entry->tries);
 	put_number(at + 80, 8, (uint64_t)entry->created_ms);
@@ -155,7 +155,7 @@ journal_entry_parts(const struct journal_entry *entry,
     struct span ret_parts[JOURNAL_PARTS])
 {
 	ret_parts[0] = span_of(fixed, JOURNAL_FIXED_BYTES);
-	ret_parts[1] = entry->route;
+	ret_parts[1] = entry->provenance;
 	ret_parts[2] = entry->entity;
 	ret_parts[3] = entry->version;
 	ret_parts[4] = entry->shown;
@@ -311,7 +311,7 @@ get_entry(const struct journal_head *head, struct span payload,
 	const uint8_t *bytes = (const uint8_t *)payload.ptr;
 	struct span rest = span_from(payload, fixed);
 	if (!reason_of((char)bytes[37], &entry.reason) ||
-	    !take(&rest, get_number(bytes + 56, 4), &entry.route))
+	    !take(&rest, get_number(bytes + 56, 4), &entry.provenance))
 		return false;
 	entry.kind = (enum journal_kind)(kind - letters);
 	memcpy(entry.key_id.bytes, bytes, 16);

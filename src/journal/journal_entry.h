@@ -21,10 +21,10 @@
  *         id 8, mask 16, checksum of the payload 16, checksum of all that 16
  *   payload  key id 16, owner 16, attempt 4, sent 1 (2: and to be
  *         forgotten), letter of the reason 1, status 2, retention 8, unknown
- *         retention 8, bytes of the route 4;
+ *         retention 8, bytes of the provenance 4;
  *         fingerprint 16, tries 4, created 8, deadline 8, id 16 and place 16
  *         of the store, bytes of the entity's name, of its version, and of that
- *         as JSON, 2 each; the route, these three, the answer
+ *         as JSON, 2 each; the provenance, these three, the answer
  *
  * The payload's bytes are combined (exclusive or) with the mask, over and over,
  * which is random for each record.  An answer is what an upstream says, and so
@@ -34,8 +34,8 @@
  * checksum, and it is one of ours.
  *
  * The format before (JOURNAL_1) has no mask, and its payload nothing behind the
- * bytes of the route but the route and the answer: whatever is behind a damaged
- * head might be made up.
+ * bytes of the provenance but that, which is the route, and the answer:
+ * whatever is behind a damaged head might be made up.
  *
  * The checksum is BLAKE2b (RFC 7693) of 16 bytes, a hash that we have anyway:
  * an answer may have hundreds of megabytes, and must never be taken for another
@@ -66,7 +66,7 @@ struct journal_entry {
 	uint8_t fingerprint[DIGEST_BYTES];
 	uint32_t tries;
 	int64_t created_ms; /* 0: not known, and it cannot be made again */
-	struct span route;
+	struct span provenance; /* record/provenance.h */
 	/* What the request changes, of store_entity; empty where nothing: */
 	struct span entity; /* its name */
 	struct span version, shown;
@@ -90,7 +90,8 @@ enum {
 	JOURNAL_SUM_BYTES = 16,
 	JOURNAL_MASK_BYTES = 16,
 	JOURNAL_HEAD_BYTES = 36 + JOURNAL_MASK_BYTES + JOURNAL_SUM_BYTES,
-	JOURNAL_FIXED_BYTES = 134, /* of the payload, in front of the route */
+	/* Of the payload, in front of the provenance. */
+	JOURNAL_FIXED_BYTES = 134,
 	JOURNAL_PARTS = 6, /* of a payload */
 };
 
@@ -120,7 +121,7 @@ struct journal_head journal_entry_head(enum journal_format format,
 /* Writes its bytes. */
 void journal_entry_put_head(const struct journal_head *head,
     uint8_t ret_bytes[JOURNAL_HEAD_BYTES]);
-/* Writes the payload up to its route, in the format JOURNAL_2. */
+/* Writes the payload up to its provenance, in the format JOURNAL_2. */
 void journal_entry_put_fixed(const struct journal_entry *entry,
     uint8_t ret_bytes[JOURNAL_FIXED_BYTES]);
 /*

@@ -168,7 +168,7 @@ detach_op(struct op *op, int error)
 static size_t
 bytes_of(const struct journal_entry *entry)
 {
-	return entry->route.len + entry->entity.len + entry->version.len +
+	return entry->provenance.len + entry->entity.len + entry->version.len +
 	    entry->shown.len + entry->answer.len;
 }
 
@@ -186,7 +186,7 @@ copy_entry(struct journal_item *item, const struct journal_entry *entry)
 {
 	char *to = item->bytes;
 	item->entry = *entry;
-	to = copy_span(to, &item->entry.route);
+	to = copy_span(to, &item->entry.provenance);
 	to = copy_span(to, &item->entry.entity);
 	to = copy_span(to, &item->entry.version);
 	to = copy_span(to, &item->entry.shown);

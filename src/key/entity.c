@@ -86,8 +86,7 @@ entity_find(const struct conf *conf, const struct variables *request,
 	if (wrong == NULL)
 		wrong = find_version(request, scratch, &entity);
 	arena_free(&scratch);
-	if (wrong == NULL)
-		*ret_entity = entity;
+	*ret_entity = entity;
 	return wrong;
 }
 

@@ -18,7 +18,7 @@
 /*
  * Fills in *ret_entity for a request whose route has an entity; scope has the
  * values of the scope's fields.  NULL; or a sentence for the client that says
- * what is missing.
+ * what is missing: where that is the version, its name is filled in.
  */
 MUST_USE const char *entity_find(const struct conf *conf,
     const struct variables *request, const struct span *scope,

@@ -169,6 +169,49 @@ variables_digest(const struct variables *v, const struct template *t)
 	return span_of((const char *)hash, DIGEST_BYTES);
 }
 
+/* --- labels --- */
+
+/* Controls, which would be in the way of people, are blanks. */
+static char
+shown(char c)
+{
+	return (unsigned char)c < ' ' || c == 0x7f ? ' ' : c;
+}
+
+static struct span
+append_value(struct arena *arena, struct span label, struct span value)
+{
+	size_t len = label.len + (label.len > 0);
+	char *text = arena_alloc(arena, len + value.len);
+	memcpy(text, label.ptr, label.len);
+	if (label.len > 0)
+		text[label.len] = ' ';
+	for (size_t i = 0; i < value.len; i++)
+		text[len + i] = shown(value.ptr[i]);
+	return span_of(text, len + value.len);
+}
+
+struct span
+variables_label(
+    const struct variables *v, const struct conf_idempotency *policy)
+{
+	struct span label = SPAN(""), value;
+	if (policy->label_key)
+		return v->key;
+	if (policy->labels.count == 0)
+		return label;
+	/* What is read of a body is many times its size. */
+	struct arena *scratch = arena_new();
+	const struct json *json = json_read(scratch, v->body);
+	for (size_t i = 0; i < policy->labels.count && json != NULL; i++) {
+		const struct json *at = json_at(json, &policy->labels.list[i]);
+		if (at != NULL && json_scalar(scratch, at, &value))
+			label = append_value(v->arena, label, value);
+	}
+	arena_free(&scratch);
+	return label;
+}
+
 /* --- the reverse --- */
 
 /* What encode() made a text of. */

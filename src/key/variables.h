@@ -44,6 +44,14 @@ struct span variables_digest(
     const struct variables *v, const struct template *t);
 
 /*
+ * What the policy's label says of the request: the values, one after the other;
+ * those that are missing, or are no strings, numbers or booleans, are left out.
+ * Empty where there is none.
+ */
+struct span variables_label(
+    const struct variables *v, const struct conf_idempotency *policy);
+
+/*
  * Whether a namespace is one that the policy may make.  *ret_entity is then the
  * value of the variable that names the entity, where it has that.
  */

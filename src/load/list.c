@@ -229,31 +229,46 @@ list_parse_pointers(struct loader *l, const struct given *given)
 	(void)list_read_pointers(l, given, given_field(given));
 }
 
-void
-list_parse_derive_key(struct loader *l, const struct given *given)
+/* Pointers; or that word, which sets *ret_word. */
+static void
+read_word_or_pointers(struct loader *l, const struct given *given,
+    const char *word, bool *ret_word)
 {
-	struct conf_idempotency *policy = given->base;
 	if (!text_is_one(given->value)) {
-		if (json_array_size(given->value) == 0) {
-			complaints_at(l, given->at,
-			    "must be \"body\" or a list of JSON pointers");
-			return;
-		}
-		policy->derive_from_body = false;
+		*ret_word = false;
 		list_parse_pointers(l, given);
 		return;
 	}
 	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
-	if (strcmp(text, "body") != 0) {
+	if (strcmp(text, word) != 0) {
 		complaints_at(l, given->at,
-		    "must be \"body\" or a list of JSON pointers");
+		    "must be \"%s\" or a list of JSON pointers", word);
 	} else {
 		list_clear_pointers(NULL, given_field(given));
-		policy->derive_from_body = true;
+		*ret_word = true;
 	}
 	text_free(&text);
+}
+
+void
+list_parse_derive_key(struct loader *l, const struct given *given)
+{
+	struct conf_idempotency *policy = given->base;
+	if (!text_is_one(given->value) && json_array_size(given->value) == 0)
+		complaints_at(l, given->at,
+		    "must be \"body\" or a list of JSON pointers");
+	else
+		read_word_or_pointers(
+		    l, given, "body", &policy->derive_from_body);
+}
+
+void
+list_parse_label(struct loader *l, const struct given *given)
+{
+	struct conf_idempotency *policy = given->base;
+	read_word_or_pointers(l, given, "key", &policy->label_key);
 }
 
 void

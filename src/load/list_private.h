@@ -30,6 +30,7 @@ bool list_read_pointers(
     struct loader *l, const struct given *given, struct pointers *ret_pointers);
 /* "body", or a list of pointers. */
 void list_parse_derive_key(struct loader *l, const struct given *given);
+void list_parse_label(struct loader *l, const struct given *given);
 void list_clear_pointers(void *base, void *field);
 /* One JSON pointer. */
 void list_parse_pointer(struct loader *l, const struct given *given);

@@ -3,7 +3,8 @@
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 owner, 2 fingerprint, 3 lease ms, 4 time to live of a PROCESSING
 --       record, ms, 5 unknown_retention ms, 6 max_attempts, 7 policy,
---       8 deadline (ms, by Redis' clock; 0: none), 9 route, 10 longest ms,
+--       8 deadline (ms, by Redis' clock; 0: none), 9 provenance (record.lua),
+--       10 longest ms,
 --       11 wants: the sum of 1, where it is IN_FLIGHT, BUSY or UNKNOWN, publish
 --       the end of that, and 2, of a COMPLETED record its answer's status is
 --       enough,
@@ -34,7 +35,7 @@
 -- include record.lua
 
 local owner, fingerprint, lease_ms, alive_ms, unknown_ms, max_attempts,
-    policy, deadline, route, longest, wants, caution = unpack(ARGV)
+    policy, deadline, claimed, longest, wants, caution = unpack(ARGV)
 deadline = tonumber(deadline)
 local waits, brevity = wants % 2 == 1, wants % 4 >= 2
 local unsafe, confirm = caution % 2 == 1, caution % 4 >= 2
@@ -62,7 +63,7 @@ if not value and not KEYS[4] and not unsafe and #ARGV == 13 and
     (question or '') == '' then
 	local lease_until = digits(now + lease_ms)
 	redis.call('SET', KEYS[1], record_of('P', '-', '000001', '000001',
-	    stamp, stamp, lease_until, owner, fingerprint, '\n', route, '',
+	    stamp, stamp, lease_until, owner, fingerprint, '\n', claimed, '',
 	    ''), 'PX', alive_ms)
 	index(KEYS[2], KEYS[1], lease_until, longest)
 	return {'OURS', 1, now, call, '-', '000001', stamp}
@@ -89,7 +90,8 @@ local function hold(word)
 	if holder then
 		return entity_busy(r, holder, waits)
 	end
-	r.owner, r.fingerprint, r.route = owner, fingerprint, route
+	r.owner, r.fingerprint = owner, fingerprint
+	r.provenance = provenance_after(r, claimed)
 	r.lease_until, r.back = digits(now + lease_ms), nil
 	if #ARGV >= 16 then
 		entity_note(r, 13, unknown_ms)
@@ -110,7 +112,8 @@ local function execute(unknown)
 	end
 	if tonumber(r.tries) >= tonumber(max_attempts) or
 	    r.attempt == '999999' then
-		r.reason, r.fingerprint, r.route = '-', fingerprint, route
+		r.reason, r.fingerprint = '-', fingerprint
+		r.provenance = provenance_after(r, claimed)
 		move(r, 'F', unknown_ms, longest)
 		return answer('FAILED', r)
 	end
@@ -142,7 +145,7 @@ if r == nil or r.state == 'R' then
 		return answer('FULL', r)
 	end
 	r = r or {attempt = '000000', tries = '000000', mark = '\n'}
-	r.created, r.before, r.rest = stamp, '', ''
+	r.created, r.before, r.rest, r.anew = stamp, '', '', true
 	return execute(false)
 elseif r.fingerprint ~= fingerprint and not was_damaged(r) then
 	return answer('MISMATCH', r)
@@ -206,7 +209,7 @@ elseif unheard then
 	-- As above: a full Redis may refuse it.
 	redis.pcall('SET', KEYS[1], record_of('U', r.reason, r.attempt,
 	    r.tries, r.created, string.sub(value, CHANGED, CHANGED_END),
-	    r.lease_until, r.owner, r.fingerprint, r.mark, r.route,
+	    r.lease_until, r.owner, r.fingerprint, r.mark, r.provenance,
 	    notes_of(r), ''), 'KEEPTTL')
 end
 return answer('UNKNOWN', r, r.reason, left)

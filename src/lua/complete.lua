@@ -4,7 +4,7 @@
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 owner, 2 attempt (6 digits), 3 retention ms, 4 the answer,
 --       5 its status; and where the record is to be made again if it is gone,
---       6 fingerprint, 7 tries, 8 created ms, 9 route, and 10 to 13 of an
+--       6 fingerprint, 7 tries, 8 created ms, 9 provenance, and 10 to 13 of an
 --       entity (make_again.lua)
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED; or
 --       BEFORE, where this attempt may yet turn out to be the last one); GONE;

@@ -4,8 +4,8 @@
 -- so that nobody has to retry the key to find that out.
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 longest ms
--- Answers: UNKNOWN reason route; IN_FLIGHT where the lease is good; GONE where
---       the record is not PROCESSING; BROKEN.
+-- Answers: UNKNOWN reason provenance; IN_FLIGHT where the lease is good; GONE
+--       where the record is not PROCESSING; BROKEN.
 
 -- include clock.lua
 -- include index.lua
@@ -25,4 +25,4 @@ local ttl = redis.call('PTTL', KEYS[1])
 ttl = ttl > 0 and ttl + now - r.lease_until or ARGV[1]
 expire(r)
 move(r, 'U', ttl, ARGV[1])
-return answer('UNKNOWN', r, r.reason, r.route)
+return answer('UNKNOWN', r, r.reason, r.provenance)

@@ -15,10 +15,10 @@ local function forgotten(r)
 end
 
 -- The record, not stored yet, of the arguments from the given one on:
--- fingerprint, tries (6 digits), created ms (13 digits), route; and of what the
--- request changes (entities.lua) the end of its key's name, its version, that
--- as JSON, and how long it is remembered, ms.  nil where the script was not
--- given them.  old: the record in its place, if any.
+-- fingerprint, tries (6 digits), created ms (13 digits), provenance; and of
+-- what the request changes (entities.lua) the end of its key's name, its
+-- version, that as JSON, and how long it is remembered, ms.  nil where the
+-- script was not given them.  old: the record in its place, if any.
 local function make_again(first, old, owner, attempt)
 	if not ARGV[first + 3] then
 		return nil
@@ -27,7 +27,7 @@ local function make_again(first, old, owner, attempt)
 		again = true, state = old and old.state,
 		owner = owner or ARGV[1], attempt = attempt or ARGV[2],
 		fingerprint = ARGV[first], tries = ARGV[first + 1],
-		created = ARGV[first + 2], route = ARGV[first + 3],
+		created = ARGV[first + 2], provenance = ARGV[first + 3],
 		known = ARGV[first + 3],
 		reason = '-', lease_until = stamp, rest = '', before = '',
 	}

@@ -5,7 +5,7 @@
 -- ARGV: 1 owner, 2 attempt (6 digits), 3 reason letter,
 --       4 unknown_retention ms, 5 longest ms; and where the record is to be
 --       made again if it is gone, 6 fingerprint, 7 tries, 8 created ms,
---       9 route, and 10 to 13 of an entity (make_again.lua)
+--       9 provenance, and 10 to 13 of an entity (make_again.lua)
 -- Answers: DONE; FENCED state (and the record, where it is COMPLETED); GONE;
 --       BROKEN.
 --

@@ -4,9 +4,10 @@
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 act, 2 retention ms, 3 the answer and 4 its status (of complete),
 --       5 the attempt that is meant, 0 for any, 6 the fingerprint that the
---       record has, empty for any; and of delete, 7 longest ms; of replace, 7
---       owner, 8 attempt (6 digits), 9 fingerprint, 10 tries, 11 created ms,
---       12 route, and 13 to 16 of an entity (make_again.lua)
+--       record has, empty for any, 7 a note, in base64; and of delete, 8
+--       longest ms; of replace, 8 owner, 9 attempt (6 digits), 10
+--       fingerprint, 11 tries, 12 created ms, 13 provenance, and 14 to 17 of
+--       an entity (make_again.lua)
 -- act: release, it did not happen: the key is free, with a fresh allowance
 --       of attempts, but their number goes on rising;
 --       complete, it happened, and this is what every retry is given;
@@ -46,15 +47,31 @@ local function publish()
 	redis.call('PUBLISH', string.sub(KEYS[2], 1, -7) .. 'changes', name)
 end
 
+-- The record remembers the act, and of all acts the last ones.
+local ACTS = 8
+
+local function note_down(r)
+	local kept = {}
+	local start, id, acts = string.match(r.known, FROM)
+	start = start or r.known .. '\t\t\t\t\t'
+	for one in string.gmatch(acts or '', '[^\t ]+') do
+		kept[#kept + 1] = one
+	end
+	kept[#kept + 1] = stamp .. string.sub(act, 1, 1) .. ARGV[7]
+	r.provenance = start .. (id or '') .. '\t' .. table.concat(kept, ' ',
+	    math.max(1, #kept - ACTS + 1))
+	r.known = r.provenance
+end
+
 -- The record without its answer, as it is told.
 local function told(word, r, before)
 	return answer(word, r, before,
 	    redis.call('PEXPIRETIME', KEYS[1]) - now,
-	    redis.call('GETRANGE', KEYS[1], 0, ROUTE - 1 + #r.route))
+	    redis.call('GETRANGE', KEYS[1], 0, ROUTE - 1 + #r.provenance))
 end
 
 if act == 'replace' and not r then
-	r = make_again(9, nil, ARGV[7], ARGV[8])
+	r = make_again(10, nil, ARGV[8], ARGV[9])
 	local away = r.version and entity_apart(r.entity)
 	if away then
 		return away
@@ -74,12 +91,13 @@ elseif r == false then
 	end
 	r = {
 		owner = NOBODY, attempt = '000001', tries = '000001',
-		fingerprint = NOBODY, reason = 'o', route = '', known = '',
+		fingerprint = NOBODY, reason = 'o', provenance = '', known = '',
 		created = stamp, lease_until = stamp, rest = '', before = '',
 	}
+	note_down(r)
 	redis.call('ZREM', KEYS[2], name)
 	move(r, 'U', math.max(retention, redis.call('PTTL', KEYS[1])),
-	    ARGV[7])
+	    ARGV[8])
 	publish()
 	return told('BROKEN', r, 'U')
 end
@@ -107,6 +125,7 @@ if away then
 	return away
 end
 r.reason, r.owner = '-', NOBODY
+note_down(r)
 if act == 'complete' then
 	r.rest, r.status = ARGV[3], ARGV[4]
 	move(r, 'C', retention)

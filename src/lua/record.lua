@@ -7,7 +7,8 @@
 --   4 reason letter     1   17 created ms  13    56 owner          22
 --                                                78 fingerprint    22
 --                                               100 mark            1
--- and behind it stand the route's name and a newline; where the version is
+-- and behind it stand its provenance (src/record/provenance.h), which begins
+-- with the route's name, and a newline; where the version is
 -- "o2", a line of notes (transitions.lua); and in a COMPLETED record the stored
 -- answer.  A record without notes, as most are, is an "o1".  Those of earlier
 -- releases have no notes, but may have another owner at their end.
@@ -68,9 +69,9 @@ local function brief(value, brevity)
 end
 
 local function record_of(state, reason, attempt, tries, created, changed,
-    lease_until, owner, fingerprint, mark, route, notes, rest)
+    lease_until, owner, fingerprint, mark, provenance, notes, rest)
 	return (notes == '' and 'o1' or 'o2') .. state .. reason .. attempt ..
 	    tries .. created .. changed .. lease_until .. owner ..
-	    fingerprint .. mark .. route .. '\n' ..
+	    fingerprint .. mark .. provenance .. '\n' ..
 	    (notes == '' and '' or notes .. '\n') .. rest
 end

@@ -85,7 +85,7 @@ local function parse(value)
 		lease_until = string.sub(value, LEASE, LEASE_END),
 		owner = string.sub(value, OWNER, OWNER_END),
 		fingerprint = string.sub(value, PRINT, PRINT_END),
-		route = string.sub(value, ROUTE, line - 1),
+		provenance = string.sub(value, ROUTE, line - 1),
 		known = string.sub(value, ROUTE, line - 1),
 		rest = '',
 		before = '',
@@ -116,6 +116,26 @@ local function notes_of(r)
 		end
 	end
 	return notes
+end
+
+-- A provenance: up to the first request's id, that, and a tab with what
+-- operators did (operate.lua), if anything.
+local FROM = '^([^\t]*\t[^\t]*\t[^\t]*\t[^\t]*\t[^\t]*\t)([^\t]*)(.*)$'
+
+-- That of a claim, in a record that may be of an earlier request.
+local function provenance_after(r, claimed)
+	local start, id = string.match(claimed, FROM)
+	local _, first, acts = string.match(r.known or '', FROM)
+	if not start or not first then
+		return claimed
+	end
+	return start .. ((r.anew or first == '') and id or first) .. acts
+end
+
+-- That of a free key.
+local function provenance_of_free(r)
+	local _, _, acts = string.match(r.provenance, FROM)
+	return acts and acts ~= '' and '\t\t\t\t\t' .. acts or ''
 end
 
 -- The states' names in events; a free key's is NONE.
@@ -157,19 +177,31 @@ local function overflows()
 	return false
 end
 
+-- What an event says of a provenance besides the route.
+local STANDS = '^[^\t]*\t[^\t]*\t[^\t]*\t([^\t]*)\t([^\t]*)\t([^\t]*)'
+
 local function tell_one(r, from, to, attempt)
 	from, to = NAMES[from] or 'NONE', NAMES[to] or 'NONE'
 	if from == to then
 		return
 	end
+	local line = string.find(r.provenance, '^[^\t]') and r.provenance or
+	    r.known
+	local instance, label, id = string.match(line, STANDS)
 	local entry = {'XADD', KEYS[4], 'MAXLEN', '~', ARGV[#ARGV - 1], '*',
 	    'id', string.sub(KEYS[1], -32),
-	    'route', r.route ~= '' and r.route or r.known,
+	    'route', string.match(line, '^[^\t]*'),
 	    'from', from, 'to', to, 'attempt', tonumber(attempt)}
-	if to == 'COMPLETED' and r.status ~= '0' then
-		entry[#entry + 1] = 'status'
-		entry[#entry + 1] = r.status
+	local function put(name, value)
+		if value and value ~= '' then
+			entry[#entry + 1] = name
+			entry[#entry + 1] = value
+		end
 	end
+	put('status', to == 'COMPLETED' and r.status ~= '0' and r.status)
+	put('instance', instance)
+	put('request_id', id)
+	put('label', label)
 	if to == 'UNKNOWN' or to == 'FAILED' then
 		entry[2] = KEYS[5]
 		local done = redis.pcall(unpack(entry))
@@ -218,7 +250,7 @@ local function move(r, state, ttl, longest)
 	end
 	redis.call('SET', KEYS[1], record_of(state, r.reason, r.attempt,
 	    r.tries, r.created, stamp, r.lease_until, r.owner, r.fingerprint,
-	    state == 'P' and waited and '+' or '\n', r.route,
+	    state == 'P' and waited and '+' or '\n', r.provenance,
 	    (state == 'C' or state == 'R') and '' or notes_of(r), r.rest),
 	    'PX', ttl)
 	tell(r, state)
@@ -280,7 +312,8 @@ end
 
 -- Sets the key free; only its numbers of attempts stay.
 local function set_free(r, ttl)
-	r.reason, r.fingerprint, r.route = '-', NOBODY, ''
+	r.reason, r.fingerprint = '-', NOBODY
+	r.provenance = provenance_of_free(r)
 	move(r, 'R', ttl)
 end
 

@@ -126,3 +126,18 @@ gateway_ask_list(const struct gateway *gateway, const char *target,
 	json_decref(next);
 	return code;
 }
+
+char *
+gateway_encode(const char *text)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "abcdefghijklmnopqrstuvwxyz0123456789-._~";
+	char *out = mem_zero(3 * strlen(text) + 1), *at = out;
+	for (; *text != '\0'; text++) {
+		if (strchr(plain, *text) != NULL)
+			*at++ = *text;
+		else
+			at += sprintf(at, "%%%02X", (unsigned char)*text);
+	}
+	return out;
+}

@@ -30,3 +30,9 @@ enum gateway_code gateway_ask(const struct gateway *gateway,
  */
 enum gateway_code gateway_ask_list(const struct gateway *gateway,
     const char *target, const char *name, long limit, json_t **ret_list);
+
+/*
+ * All but letters, digits, "-", ".", "_" and "~" percent-encoded (RFC 3986,
+ * section 2.1), for a segment or a parameter; the caller frees it.
+ */
+char *gateway_encode(const char *text);

@@ -11,31 +11,41 @@ static const struct keys_verb {
 	const char *name;
 	int (*run)(struct keys_line *line);
 	const char *options; /* letters of those that it takes */
-	bool takes_id;
+	enum { TAKES_NOTHING, TAKES_ID, TAKES_TEXT } takes;
 	const char *usage;
 	const char *message;
 	const char *example;
 } verbs[] = {
-    {"list", keys_verb_list, "sl", false, "list [--state STATE] [--limit N]",
+    {"list", keys_verb_list, "srl", TAKES_NOTHING,
+	"list [--state STATE] [--route ROUTE] [--limit N]",
 	"records that are PROCESSING, UNKNOWN or FAILED, oldest first",
 	"list --state UNKNOWN"},
-    {"show", keys_verb_show, "bknS", true,
+    {"find", keys_verb_find, "srl", TAKES_TEXT,
+	"find TEXT [--state STATE] [--route ROUTE] [--limit N]",
+	"those of them whose label or first request's id has that text, or\n"
+	"          whose KEY_ID begins with it; by a whole KEY_ID any record",
+	"find order-17"},
+    {"show", keys_verb_show, "bkvnS", TAKES_ID,
 	"show KEY_ID [--body]\n"
 	"    show --key KEY [--namespace N] [--scope 'Header: value']... "
-	"[--body]",
-	"one record, by its KEY_ID or by the client's key; with --body,\n"
+	"[--body]\n"
+	"    show --json-value /POINTER=VALUE... [--namespace N]\n"
+	"        [--scope 'Header: value']... [--body]",
+	"one record, by its KEY_ID, by the client's key, or by the values\n"
+	"          of the body that the key is derived from; with --body,\n"
 	"          also the stored answer",
 	"show --key order-17 --scope 'Authorization: Bearer sk_live_1'"},
-    {"release", keys_verb_release, "N", true, "release KEY_ID [--note TEXT]",
+    {"release", keys_verb_release, "N", TAKES_ID,
+	"release KEY_ID [--note TEXT]",
 	"it did not happen: the key is free, and the next retry executes",
 	"release 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'not in the ledger'"},
-    {"complete", keys_verb_complete, "tHfN", true,
+    {"complete", keys_verb_complete, "tHfN", TAKES_ID,
 	"complete KEY_ID --status N [--header 'Name: value']...\n"
 	"        [--body-file FILE] [--note TEXT]",
 	"it happened: every retry gets this answer; FILE may be -",
 	"complete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --status 201 \\\n"
 	"      --header 'Content-Type: application/json' --body-file a.json"},
-    {"delete", keys_verb_delete, "N", true, "delete KEY_ID [--note TEXT]",
+    {"delete", keys_verb_delete, "N", TAKES_ID, "delete KEY_ID [--note TEXT]",
 	"the record is forgotten; the key can execute again",
 	"delete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'a test'"},
 };
@@ -116,15 +126,19 @@ take_verb(struct keys_line *line, int argc, char **argv,
 		    strchr(verb->options, *given) == NULL)
 			return keys_line_wrong("%s does not take --%s",
 			    verb->name, keys_line_option(*given));
-	int most = verb->takes_id ? 2 : 1;
+	int most = verb->takes != TAKES_NOTHING ? 2 : 1;
 	if (argc > most)
 		return keys_line_wrong("unexpected argument: %s", argv[most]);
-	line->key_id = argc > 1 ? argv[1] : NULL;
+	if (verb->takes == TAKES_TEXT)
+		line->find = argv[1];
+	else
+		line->key_id = argc > 1 ? argv[1] : NULL;
 	if (line->key_id != NULL &&
 	    !hex_decode(span_str(line->key_id), bytes, sizeof bytes))
 		return keys_line_wrong(
 		    "a KEY_ID has %d hex digits", DIGEST_HEX);
-	if (verb->takes_id && line->key_id == NULL && line->key == NULL)
+	if (verb->takes == TAKES_ID && line->key_id == NULL &&
+	    line->key == NULL && line->values == NULL)
 		return keys_line_wrong("%s needs a KEY_ID", verb->name);
 	*ret_verb = verb;
 	return KEYS_WELL;

@@ -3,8 +3,11 @@
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/digits.h"
+#include "base/mem.h"
 #include "operate/keys_line_private.h"
 
 static const struct option options[] = {
@@ -13,7 +16,9 @@ static const struct option options[] = {
     {"json", no_argument, NULL, 'j'},
     {"state", required_argument, NULL, 's'},
     {"limit", required_argument, NULL, 'l'},
+    {"route", required_argument, NULL, 'r'},
     {"key", required_argument, NULL, 'k'},
+    {"json-value", required_argument, NULL, 'v'},
     {"namespace", required_argument, NULL, 'n'},
     {"scope", required_argument, NULL, 'S'},
     {"body", no_argument, NULL, 'b'},
@@ -81,6 +86,23 @@ add_scope(struct keys_line *line, const char *text)
 	return true;
 }
 
+/* "/POINTER=VALUE". */
+static bool
+add_value(struct keys_line *line, const char *text)
+{
+	const char *sign = strchr(text, '=');
+	if (*text != '/' || sign == NULL)
+		return false;
+	json_t *value = json_string(sign + 1);
+	char *pointer = mem_str(span_of(text, (size_t)(sign - text)));
+	if (line->values == NULL)
+		line->values = json_object();
+	bool well = value != NULL &&
+	    json_object_set_new(line->values, pointer, value) == 0;
+	free(pointer);
+	return well;
+}
+
 static bool
 set_number(const char *text, long least, long most, long *ret_number)
 {
@@ -110,6 +132,11 @@ set_option(struct keys_line *line, int option)
 		    strlen(optarg);
 	case 'l':
 		return set_number(optarg, 1, 1000000, &line->limit);
+	case 'r':
+		line->route = optarg;
+		return true;
+	case 'v':
+		return add_value(line, optarg);
 	case 'k':
 		line->key = optarg;
 		return true;
@@ -179,5 +206,6 @@ keys_line_clear(struct keys_line *line)
 {
 	json_decref(line->scope);
 	json_decref(line->headers);
+	json_decref(line->values);
 	conf_unref(&line->conf);
 }

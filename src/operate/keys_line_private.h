@@ -18,7 +18,10 @@ struct keys_line {
 	bool as_json;
 	const char *state;
 	long limit;
+	const char *route;
+	const char *find;
 	const char *key;
+	json_t *values; /* an object: pointers of a derived key */
 	const char *namespace;
 	json_t *scope; /* an object */
 	bool with_body;

@@ -40,6 +40,17 @@ ask_of_one(struct keys_line *line, const char *method, const char *target,
 
 /* --- the verbs --- */
 
+static bool
+has_labels(const json_t *keys)
+{
+	size_t at;
+	json_t *key;
+	json_array_foreach(keys, at, key)
+		if (json_object_get(key, "label") != NULL)
+			return true;
+	return false;
+}
+
 static void
 print_list(const struct keys_line *line, const json_t *keys, bool more)
 {
@@ -47,9 +58,13 @@ print_list(const struct keys_line *line, const json_t *keys, bool more)
 	    {"KEY_ID", "key_id", false}, {"STATE", "state", false},
 	    {"REASON", "reason", false}, {"ATTEMPT", "attempt", false},
 	    {"CHANGED", "changed", false}, {"AGE", "changed", true},
-	    {"ROUTE", "route", false}};
+	    {"ROUTE", "route", false}, {"LABEL", "label", false}};
+	size_t n_columns = sizeof columns / sizeof *columns;
 	if (json_array_size(keys) > 0)
-		values_table(keys, columns, sizeof columns / sizeof *columns);
+		values_table(keys, columns, n_columns - !has_labels(keys));
+	else if (line->find != NULL || line->route != NULL)
+		puts("No such record is PROCESSING, UNKNOWN or FAILED.\n"
+		     "One that is COMPLETED is found by its whole KEY_ID.");
 	else if (line->state != NULL)
 		printf("No record is %s.\n", line->state);
 	else
@@ -59,14 +74,28 @@ print_list(const struct keys_line *line, const json_t *keys, bool more)
 		    2 * line->limit);
 }
 
+/* "&NAME=VALUE" behind a target; nothing where there is no value. */
+static char *
+with_parameter(char *target, const char *name, const char *value)
+{
+	if (value == NULL)
+		return target;
+	char *encoded = gateway_encode(value);
+	char *longer = mem_printf("%s&%s=%s", target, name, encoded);
+	free(encoded);
+	free(target);
+	return longer;
+}
+
 int
 keys_verb_list(struct keys_line *line)
 {
 	const struct gateway gateway = gateway_of(line);
 	json_t *all = NULL;
-	char *target = line->state != NULL
-	    ? mem_printf("/keys?state=%s", line->state)
-	    : mem_str(SPAN("/keys?"));
+	char *target = mem_str(SPAN("/keys?"));
+	target = with_parameter(target, "state", line->state);
+	target = with_parameter(target, "route", line->route);
+	target = with_parameter(target, "find", line->find);
 	enum gateway_code code =
 	    gateway_ask_list(&gateway, target, "keys", line->limit, &all);
 	free(target);
@@ -82,20 +111,32 @@ keys_verb_list(struct keys_line *line)
 }
 
 int
+keys_verb_find(struct keys_line *line)
+{
+	if (line->find == NULL || *line->find == '\0')
+		return keys_line_wrong("find needs a text");
+	return keys_verb_list(line);
+}
+
+int
 keys_verb_show(struct keys_line *line)
 {
 	const char *query = line->with_body ? "?body=1" : "";
-	if ((line->key == NULL) == (line->key_id == NULL))
-		return keys_line_wrong("show takes either a KEY_ID or --key");
-	if (line->key == NULL && (line->namespace != NULL || line->scope))
-		return keys_line_wrong("--namespace and --scope need --key");
+	int ways = (line->key != NULL) + (line->key_id != NULL) +
+	    (line->values != NULL);
+	if (ways != 1)
+		return keys_line_wrong(
+		    "show takes a KEY_ID, or --key, or --json-value");
+	if (line->key_id != NULL && (line->namespace != NULL || line->scope))
+		return keys_line_wrong(
+		    "--namespace and --scope need --key or --json-value");
 	json_t *in = NULL;
 	char *target;
 	if (line->key_id != NULL) {
 		target = mem_printf("/keys/%s%s", line->key_id, query);
 	} else {
-		in = json_pack("{s:s, s:O*}", "key", line->key, "scope",
-		    line->scope);
+		in = json_pack("{s:s*, s:O*, s:O*}", "key", line->key,
+		    "values", line->values, "scope", line->scope);
 		if (in == NULL)
 			return keys_line_wrong("--key must be UTF-8");
 		if (line->namespace != NULL)

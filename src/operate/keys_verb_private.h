@@ -8,6 +8,7 @@
  * line->conf, and prints its answer.  Each returns an exit code.  Main thread.
  */
 int keys_verb_list(struct keys_line *line);
+int keys_verb_find(struct keys_line *line);
 int keys_verb_show(struct keys_line *line);
 int keys_verb_release(struct keys_line *line);
 int keys_verb_complete(struct keys_line *line);

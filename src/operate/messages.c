@@ -85,22 +85,6 @@ static const struct option options[] = {
 
 /* --- what the verbs do --- */
 
-/* All but letters, digits, "-", ".", "_" and "~" percent-encoded. */
-static char *
-encoded(const char *text)
-{
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	    "abcdefghijklmnopqrstuvwxyz0123456789-._~";
-	char *out = mem_zero(3 * strlen(text) + 1), *at = out;
-	for (; *text != '\0'; text++) {
-		if (strchr(plain, *text) != NULL)
-			*at++ = *text;
-		else
-			at += sprintf(at, "%%%02X", (unsigned char)*text);
-	}
-	return out;
-}
-
 static void
 print_answer(const struct messages_line *line, json_t *answer)
 {
@@ -116,7 +100,7 @@ ask_about(struct messages_line *line, const char *method, const char *folder,
     const char *name, const char *act, json_t *in, bool print)
 {
 	json_t *answer = NULL;
-	char *segment = encoded(name);
+	char *segment = gateway_encode(name);
 	char *target = mem_printf("/%s/%s%s", folder, segment, act);
 	enum gateway_code code =
 	    gateway_ask(&line->gateway, method, target, in, &answer);
@@ -162,8 +146,8 @@ list_sources(struct messages_line *line)
 static char *
 list_target(const struct messages_line *line)
 {
-	char *source = encoded(line->source ? line->source : "");
-	char *state = encoded(line->state ? line->state : "");
+	char *source = gateway_encode(line->source ? line->source : "");
+	char *state = gateway_encode(line->state ? line->state : "");
 	char *target = mem_printf("/messages?%s%s%s%s",
 	    line->source ? "source=" : "", source,
 	    line->state ? "&state=" : "", state);

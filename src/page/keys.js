@@ -29,6 +29,16 @@ function whyOf(record) {
 	return words ? `${record.reason}: ${words}.` : record.reason || "";
 }
 
+// By what people know it.
+function fromOf(record) {
+	const request = record.method
+		? `${record.method} ${record.path || ""}` : "";
+	return [record.label, request,
+		record.request_id && `request ${record.request_id}`,
+		record.instance && `on ${record.instance}`]
+		.filter(part => part).join(", ");
+}
+
 const CHIPS = {PROCESSING: "", UNKNOWN: "bad", FAILED: "warn"};
 
 // Only what differs is written: a screen reader, a selection and the focus
@@ -49,12 +59,13 @@ function fillItem(item, record, now) {
 	part("time").dateTime = record.changed;
 	part("time").title = "since " + record.changed;
 	put(part(".why"), whyOf(record));
+	put(part(".from"), fromOf(record));
 	put(part(".id"), record.key_id);
 }
 
 function makeItem(record) {
 	const item = el("key").content.firstElementChild.cloneNode(true);
-	const held = record.state !== "PROCESSING";
+	const held = record.state === "UNKNOWN" || record.state === "FAILED";
 	item.querySelector(".acts").hidden = !held;
 	for (const act of held ? ["release", "complete"] : []) {
 		const button = item.querySelector("." + act);
@@ -94,11 +105,13 @@ function showList(name, records, now) {
 }
 
 let heldLimit = 50;
+let findText = "";
 const FLYING_LIMIT = 20;
 
 async function askKeys() {
-	const held = await ask("GET",
-		"/keys?state=UNKNOWN&state=FAILED&limit=" + heldLimit);
+	const held = await ask("GET", (findText
+		? "/keys?find=" + encodeURIComponent(findText)
+		: "/keys?state=UNKNOWN&state=FAILED") + "&limit=" + heldLimit);
 	const flying = await ask("GET",
 		"/keys?state=PROCESSING&limit=" + FLYING_LIMIT);
 	return {held, flying};
@@ -106,6 +119,9 @@ async function askKeys() {
 
 function showKeys({held, flying}) {
 	showList("held", held.json.keys, held.now);
+	put(el("held-none"), findText
+		? "No such record. A completed one is found by its whole key_id."
+		: "None. Nothing is waiting for you.");
 	el("held-more").hidden = held.json.next === null || heldLimit >= 1000;
 	showList("flying", flying.json.keys, flying.now);
 	put(el("flying-more"), flying.json.next === null ? ""

@@ -243,6 +243,17 @@ el("held-more").addEventListener("click", () => {
 	heldLimit = Math.min(heldLimit + 100, 1000);
 	refresh();
 });
+el("find").addEventListener("submit", event => {
+	event.preventDefault();
+	findText = el("find-text").value.trim();
+	el("find-end").hidden = findText === "";
+	refresh();
+});
+el("find-end").addEventListener("click", () => {
+	findText = el("find-text").value = "";
+	el("find-end").hidden = true;
+	refresh();
+});
 document.addEventListener("visibilitychange", () => {
 	if (!document.hidden && el("login").hidden)
 		refresh();

@@ -318,7 +318,8 @@ take_streams(struct events_query *query, const redisReply *reply)
 		size_t shard = shard_of(query, stream);
 		if (shard == query->n_shards ||
 		    !events_shard_take(&query->shards[shard].of,
-			stream->element[1], query->page))
+			&query->conf->store, stream->element[1],
+			query->page))
 			return false;
 		if (!query->follow)
 			events_shard_stop_at_end(&query->shards[shard].of);

@@ -163,7 +163,8 @@ events_shard_look(struct events_shard *shard, const redisReply *reply,
 /* --- its entries --- */
 
 static bool
-read_entry(const redisReply *entry, struct events_event *ret_event)
+read_entry(const struct conf_store *conf, const redisReply *entry,
+    struct events_event *ret_event)
 {
 	struct event_field fields[FIELDS_MAX];
 	size_t count = 0;
@@ -178,7 +179,7 @@ read_entry(const redisReply *entry, struct events_event *ret_event)
 		fields[count++] = (struct event_field){
 		    resp_text(words->element[i]),
 		    resp_text(words->element[i + 1])};
-	ret_event->message = event_message(&ret_event->id, fields, count);
+	ret_event->message = event_message(conf, &ret_event->id, fields, count);
 	return true;
 }
 
@@ -191,8 +192,8 @@ drop_list(struct events_shard *shard)
 }
 
 bool
-events_shard_take(
-    struct events_shard *shard, const redisReply *entries, size_t page)
+events_shard_take(struct events_shard *shard, const struct conf_store *conf,
+    const redisReply *entries, size_t page)
 {
 	drop_list(shard);
 	shard->more = has_elements(entries) && entries->elements >= page;
@@ -203,7 +204,7 @@ events_shard_take(
 	for (size_t i = 0; i < entries->elements; i++) {
 		struct events_event *event = &shard->list[i];
 		event->id = shard->position;
-		if (!read_entry(entries->element[i], event))
+		if (!read_entry(conf, entries->element[i], event))
 			return false;
 		shard->count++;
 		shard->position = event->id;

@@ -55,6 +55,7 @@ enum events_seen events_shard_look(struct events_shard *shard,
  * page is how many were asked for at most.  False: it is no such list.
  */
 MUST_USE bool events_shard_take(struct events_shard *shard,
+    const struct conf_store *conf,
     const struct redisReply *entries, size_t page);
 /* Only entries up to the end that the first look saw are given on. */
 void events_shard_stop_at_end(struct events_shard *shard);

@@ -4,7 +4,9 @@
 #include <time.h>
 
 #include "base/digits.h"
+#include "base/hex.h"
 #include "record/event.h"
+#include "record/label.h"
 
 enum { SHARD_MAX = 1023 };
 
@@ -106,7 +108,6 @@ static const struct {
     {"time", {"", 0}, NULL}, /* of the id */
     {"instance", {"instance", 8}, text_json},
     {"request_id", {"request_id", 10}, text_json},
-    {"label", {"label", 5}, text_json},
 };
 
 static json_t *
@@ -119,6 +120,33 @@ member_json(size_t member, const struct event_field *fields, size_t count)
 	return value != NULL ? value : json_null();
 }
 
+static struct span
+field_of(struct span name, const struct event_field *fields, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (span_eq(fields[i].name, name))
+			return fields[i].value;
+	return SPAN("");
+}
+
+/* Of the key that the entry is of: it may be sealed for that. */
+static json_t *
+label_json(const struct conf_store *conf, const struct event_field *fields,
+    size_t count)
+{
+	struct key_id key_id;
+	struct span text;
+	json_t *label = NULL;
+	struct arena *scratch = arena_new();
+	if (hex_decode(field_of(SPAN("id"), fields, count), key_id.bytes,
+		sizeof key_id.bytes) &&
+	    label_read(scratch, conf, &key_id,
+		field_of(SPAN("label"), fields, count), &text))
+		label = text_json(text);
+	arena_free(&scratch);
+	return label != NULL ? label : json_null();
+}
+
 static json_t *
 time_json(uint64_t ms)
 {
@@ -127,8 +155,8 @@ time_json(uint64_t ms)
 }
 
 json_t *
-event_message(const struct event_id *id, const struct event_field *fields,
-    size_t count)
+event_message(const struct conf_store *conf, const struct event_id *id,
+    const struct event_field *fields, size_t count)
 {
 	char text[EVENT_ID_MAX];
 	json_t *message = json_object();
@@ -139,5 +167,7 @@ event_message(const struct event_id *id, const struct event_field *fields,
 			 members[i].read == NULL
 			     ? time_json(id->ms)
 			     : member_json(i, fields, count)) == 0);
+	must(json_object_set_new(
+		 message, "label", label_json(conf, fields, count)) == 0);
 	return message;
 }

@@ -6,6 +6,7 @@
 
 #include "base/must.h"
 #include "base/span.h"
+#include "conf/conf.h"
 
 /*
  * An entry of the events streams (store.events) as others see it: its id, and
@@ -41,8 +42,9 @@ struct event_field {
 };
 /*
  * The message: id, key_id, route, from, to, status, attempt, time, instance,
- * request_id, label; null is what the entry does not say, or what is no UTF-8.
+ * request_id, label; null is what the entry does not say, what is no UTF-8, or
+ * a label that no encryption key of the configuration opens.
  * The caller drops it.
  */
-json_t *event_message(const struct event_id *id,
+json_t *event_message(const struct conf_store *conf, const struct event_id *id,
     const struct event_field *fields, size_t count);

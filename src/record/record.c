@@ -64,7 +64,7 @@ record_read(struct span value, struct record *ret_record)
 {
 	struct record r;
 	bool notes = span_starts(value, SPAN("o2"));
-	struct span skipped;
+	struct span line, skipped;
 	if (value.len < RECORD_HEAD_BYTES + 1 ||
 	    (!notes && !span_starts(value, SPAN("o1"))) ||
 	    (value.ptr[RECORD_HEAD_BYTES - 1] != '\n' &&
@@ -85,9 +85,10 @@ record_read(struct span value, struct record *ret_record)
 	r.owner = span_of(at + 55, TOKEN_CHARS);
 	r.fingerprint = span_of(at + 77, TOKEN_CHARS);
 	r.rest = span_from(value, RECORD_HEAD_BYTES);
-	if (!cut_before(&r.rest, '\n', &r.route) ||
+	if (!cut_before(&r.rest, '\n', &line) ||
 	    (notes && !cut_before(&r.rest, '\n', &skipped)))
 		return E_MALFORMED;
+	r.from = provenance_read(line);
 	*ret_record = r;
 	return 0;
 }

@@ -6,14 +6,15 @@
 
 #include "base/answer.h"
 #include "base/must.h"
+#include "record/provenance.h"
 #include "record/reason.h"
 #include "record/state.h"
 
 /*
  * The value of a record in Redis, as C reads it: a head of fixed layout
- * (described and written by src/lua/record.lua), the route's name and the
- * stored answer.  C never writes a head.  Malformed bytes give an error, never
- * harm.  It knows neither keys of Redis nor encryption.  Pure; any thread.
+ * (described and written by src/lua/record.lua), the line of its provenance,
+ * and the stored answer.  C never writes a head.  Malformed bytes give an error,
+ * never harm.  It knows neither keys of Redis nor encryption.  Pure; any thread.
  */
 enum { RECORD_HEAD_BYTES = 100, TOKEN_CHARS = 22 };
 
@@ -28,7 +29,7 @@ struct record {
 	int64_t lease_until_ms; /* COMPLETED: when the record ends */
 	struct span owner;
 	struct span fingerprint;
-	struct span route;
+	struct provenance from;
 	struct span rest; /* COMPLETED: the stored answer */
 };
 

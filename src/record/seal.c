@@ -16,6 +16,8 @@ enum {
 	ATTEMPT_DIGITS = 6,
 	/* Version, state, attempt, fingerprint, key id. */
 	ABOUT_BYTES = 2 + 1 + ATTEMPT_DIGITS + TOKEN_CHARS + DIGEST_BYTES,
+	/* Version, key id. */
+	LABEL_BYTES = 2 + DIGEST_BYTES,
 };
 _Static_assert(crypto_aead_xchacha20poly1305_ietf_KEYBYTES ==
 	CONF_ENCRYPTION_KEY_BYTES, "keys of another length");
@@ -63,15 +65,18 @@ about_bytes(void)
 	return INVARIANT(sealed_to_record) ? ABOUT_BYTES : 0;
 }
 
-void
-seal_close(const struct conf_store *conf, const struct seal_about *about,
-    struct span plain, char **ret_bytes, size_t *ret_len)
+/* What is authenticated, but not encrypted. */
+struct more {
+	const uint8_t *bytes;
+	unsigned long long len;
+};
+
+static void
+encrypt(const struct conf_store *conf, struct more more, struct span plain,
+    char **ret_bytes, size_t *ret_len)
 {
 	must(conf->n_encryption_keys > 0);
 	const struct conf_encryption_key *key = &conf->encryption_keys[0];
-	uint8_t more[ABOUT_BYTES];
-	put_about(about, more);
-
 	size_t id_len = strlen(key->id);
 	size_t head = 2 + id_len + 1;
 	char *bytes =
@@ -83,7 +88,7 @@ seal_close(const struct conf_store *conf, const struct seal_about *about,
 	random_bytes(nonce, NONCE_BYTES);
 	unsigned long long len;
 	crypto_aead_xchacha20poly1305_ietf_encrypt(nonce + NONCE_BYTES, &len,
-	    (const uint8_t *)plain.ptr, plain.len, more, about_bytes(), NULL,
+	    (const uint8_t *)plain.ptr, plain.len, more.bytes, more.len, NULL,
 	    nonce, key->key);
 	*ret_bytes = bytes;
 	*ret_len = head + NONCE_BYTES + (size_t)len;
@@ -117,9 +122,9 @@ seal_has_key(const struct conf_store *conf, struct span id)
 	return find_key(conf, id) != NULL;
 }
 
-int
-seal_open(const struct conf_store *conf, const struct seal_about *about,
-    struct span sealed, char **ret_plain, size_t *ret_len)
+static int
+decrypt(const struct conf_store *conf, struct more more, struct span sealed,
+    char **ret_plain, size_t *ret_len)
 {
 	struct span id;
 	if (!seal_key_of(sealed, &id))
@@ -131,18 +136,68 @@ seal_open(const struct conf_store *conf, const struct seal_about *about,
 	if (rest.len < NONCE_BYTES + TAG_BYTES)
 		return E_MALFORMED;
 
-	uint8_t more[ABOUT_BYTES];
-	put_about(about, more);
 	const uint8_t *nonce = (const uint8_t *)rest.ptr;
 	unsigned long long len;
 	char *plain = mem_grow(NULL, rest.len - NONCE_BYTES - TAG_BYTES);
 	if (crypto_aead_xchacha20poly1305_ietf_decrypt((uint8_t *)plain, &len,
-		NULL, nonce + NONCE_BYTES, rest.len - NONCE_BYTES, more,
-		about_bytes(), nonce, key->key) != 0) {
+		NULL, nonce + NONCE_BYTES, rest.len - NONCE_BYTES, more.bytes,
+		more.len, nonce, key->key) != 0) {
 		free(plain);
 		return E_SEALED;
 	}
 	*ret_plain = plain;
 	*ret_len = (size_t)len;
 	return 0;
+}
+
+/* --- answers --- */
+
+void
+seal_close(const struct conf_store *conf, const struct seal_about *about,
+    struct span plain, char **ret_bytes, size_t *ret_len)
+{
+	uint8_t bytes[ABOUT_BYTES];
+	put_about(about, bytes);
+	const struct more more = {bytes, about_bytes()};
+	encrypt(conf, more, plain, ret_bytes, ret_len);
+}
+
+int
+seal_open(const struct conf_store *conf, const struct seal_about *about,
+    struct span sealed, char **ret_plain, size_t *ret_len)
+{
+	uint8_t bytes[ABOUT_BYTES];
+	put_about(about, bytes);
+	const struct more more = {bytes, about_bytes()};
+	return decrypt(conf, more, sealed, ret_plain, ret_len);
+}
+
+/* --- labels --- */
+
+/* No answer is of a version that begins so. */
+static void
+put_label(const struct key_id *key_id, uint8_t ret_bytes[LABEL_BYTES])
+{
+	memcpy(ret_bytes, "l1", 2);
+	memcpy(ret_bytes + 2, key_id->bytes, DIGEST_BYTES);
+}
+
+void
+seal_close_label(const struct conf_store *conf, const struct key_id *key_id,
+    struct span plain, char **ret_bytes, size_t *ret_len)
+{
+	uint8_t bytes[LABEL_BYTES];
+	put_label(key_id, bytes);
+	const struct more more = {bytes, sizeof bytes};
+	encrypt(conf, more, plain, ret_bytes, ret_len);
+}
+
+int
+seal_open_label(const struct conf_store *conf, const struct key_id *key_id,
+    struct span sealed, char **ret_plain, size_t *ret_len)
+{
+	uint8_t bytes[LABEL_BYTES];
+	put_label(key_id, bytes);
+	const struct more more = {bytes, sizeof bytes};
+	return decrypt(conf, more, sealed, ret_plain, ret_len);
 }

@@ -51,3 +51,11 @@ MUST_USE bool seal_key_of(struct span stored, struct span *ret_id);
 MUST_USE int seal_open(const struct conf_store *conf,
     const struct seal_about *about, struct span sealed, char **ret_plain,
     size_t *ret_len);
+
+/* The same of a record's label (record/label.h), which any attempt may have. */
+void seal_close_label(const struct conf_store *conf,
+    const struct key_id *key_id, struct span plain, char **ret_bytes,
+    size_t *ret_len);
+MUST_USE int seal_open_label(const struct conf_store *conf,
+    const struct key_id *key_id, struct span sealed, char **ret_plain,
+    size_t *ret_len);

@@ -6,6 +6,7 @@
 #include "base/digits.h"
 #include "base/hex.h"
 #include "base/mem.h"
+#include "record/label.h"
 #include "relay/relay_parcel.h"
 
 enum { FIRST_ROOM = 64, AGAIN_MS = 500, ATTEMPT_MAX = 999999 };
@@ -13,13 +14,14 @@ enum { FIRST_ROOM = 64, AGAIN_MS = 500, ATTEMPT_MAX = 999999 };
 static void fetch_more(void *arg);
 
 struct relay_parcel *
-relay_parcel_new(struct store *store, struct loop *loop,
-    const struct conf_relay *relay)
+relay_parcel_new(struct store *store, const struct conf *conf,
+    struct loop *loop, const struct conf_relay *relay)
 {
 	struct relay_parcel *parcel = mem_zero(sizeof *parcel);
 	parcel->batch.arena = arena_new();
 	parcel->relay = relay;
 	parcel->store = store;
+	parcel->conf = conf;
 	timer_init(&parcel->again, loop, fetch_more, parcel);
 	return parcel;
 }
@@ -118,6 +120,20 @@ kept(struct arena *arena, struct span word)
 	return word.ptr != NULL ? arena_dup(arena, word) : word;
 }
 
+/* It may be sealed for the key that the entry is of. */
+static struct span
+label_of(struct relay_parcel *p, const struct relay_entry *entry)
+{
+	struct key_id key_id;
+	struct span text;
+	if (!hex_decode(
+		word_of(entry, "id"), key_id.bytes, sizeof key_id.bytes) ||
+	    !label_read(p->batch.arena, &p->conf->store, &key_id,
+		word_of(entry, "label"), &text))
+		return (struct span){NULL, 0};
+	return arena_dup(p->batch.arena, text);
+}
+
 static void
 add_event(struct relay_parcel *p, const struct relay_entry *entry)
 {
@@ -141,7 +157,7 @@ add_event(struct relay_parcel *p, const struct relay_entry *entry)
 	    .time_ms = (int64_t)entry->mark.ms,
 	    .instance = kept(arena, word_of(entry, "instance")),
 	    .request_id = kept(arena, word_of(entry, "request_id")),
-	    .label = kept(arena, word_of(entry, "label")),
+	    .label = label_of(p, entry),
 	};
 }
 

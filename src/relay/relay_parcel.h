@@ -16,6 +16,7 @@ struct relay_parcel {
 	struct relay_parcel *next; /* the owner's */
 	bool done;                 /* the owner's */
 	void *owner;
+	const struct conf *conf; /* relay is of it */
 	const struct conf_relay *relay;
 	struct store *store;
 	size_t size_events, size_marks;
@@ -32,7 +33,8 @@ struct relay_parcel {
 	void (*complete)(struct relay_parcel *parcel);
 };
 
-struct relay_parcel *relay_parcel_new(struct store *store, struct loop *loop,
+struct relay_parcel *relay_parcel_new(struct store *store,
+    const struct conf *conf, struct loop *loop,
     const struct conf_relay *relay);
 /* What is on its way is given up; nulls the pointer, accepts NULL. */
 void relay_parcel_free(struct relay_parcel **parcel);

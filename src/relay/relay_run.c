@@ -124,7 +124,7 @@ form(struct relay_run *run)
 	if (run->forming != NULL)
 		return;
 	run->forming = relay_parcel_new(
-	    run->worker->store, run->worker->loop, run->relay);
+	    run->worker->store, run->conf, run->worker->loop, run->relay);
 	run->forming->owner = run;
 }
 

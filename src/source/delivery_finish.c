@@ -256,6 +256,8 @@ log_message(const struct delivery *d, int64_t took_us)
 		log_bool(&line, "elsewhere", true);
 	if (d->c.arena != NULL && d->c.route != NULL)
 		log_str(&line, "route", d->c.route->name);
+	if (d->c.arena != NULL && d->c.label.len > 0)
+		log_span(&line, "label", d->c.label);
 	if (status_of(d) != 0)
 		log_int(&line, "status", status_of(d));
 	bool shaped = d->c.arena != NULL;

@@ -100,6 +100,9 @@ log_held(const struct delivery *d)
 	log_cut(&line, "position", d->message->position, 256);
 	log_str(&line, "key_id", d->c.key_hex);
 	log_str(&line, "route", d->c.route->name);
+	log_span(&line, "request_id", d->c.id);
+	if (d->c.label.len > 0)
+		log_span(&line, "label", d->c.label);
 	log_end(&line);
 }
 

@@ -179,7 +179,7 @@ claim_start(
 	resp_number(&call->args, claim->max_attempts);
 	put_policy(&call->args, claim);
 	own->deadline_at = put_room(call, SPAN("0000000000000"));
-	resp_arg(&call->args, operation_one_line(claim->route));
+	resp_arg(&call->args, operation_one_line(claim->provenance));
 	resp_number(&call->args, store->longest_ms);
 	resp_number(&call->args, claim->waits + 2 * claim->brief);
 	own->caution_at = put_room(call, SPAN("0"));

@@ -183,7 +183,7 @@ claim_revoke_save(struct store *store, struct journal_writer *writer)
 		    .unknown_retention_ms = g->unknown_retention_ms,
 		    .deadline_ms = g->deadline_ms,
 		    .origin = store->identity.origin,
-		    .route = SPAN(""),
+		    .provenance = SPAN(""),
 		    .answer = SPAN(""),
 		};
 		journal_writer_append(writer, &g->saving, &entry);

@@ -28,7 +28,7 @@ journaled_write(struct store *store, struct journal_writer *writer,
 	    .origin = *store_origin(store),
 	    .tries = held->tries,
 	    .created_ms = held->created_ms,
-	    .route = held->route,
+	    .provenance = held->provenance,
 	};
 	memcpy(entry.fingerprint, held->fingerprint, sizeof entry.fingerprint);
 	if (held->entity != NULL) {
@@ -111,7 +111,7 @@ journaled_run(struct store *store, struct store_op *op,
 	    .tries = entry->tries,
 	    .created_ms = entry->created_ms,
 	    .policy = &policy,
-	    .route = entry->route,
+	    .provenance = entry->provenance,
 	};
 	memcpy(held.fingerprint, entry->fingerprint, sizeof held.fingerprint);
 	struct store_entity entity = {

@@ -3,6 +3,7 @@
 
 #include "base/test_build.h"
 #include "loop/log.h"
+#include "record/label.h"
 #include "record/record.h"
 #include "record/redis_keys.h"
 #include "store/lease_sweep.h"
@@ -18,7 +19,8 @@ enum {
 };
 
 static void
-log_expired(const struct key_id *key_id, const struct call_reply *reply)
+log_expired(struct store *store, const struct key_id *key_id,
+    const struct call_reply *reply)
 {
 	enum reason reason;
 	if (reply->n_extra < 2 || reply->extra[0]->type != REDIS_REPLY_STRING ||
@@ -29,8 +31,10 @@ log_expired(const struct key_id *key_id, const struct call_reply *reply)
 	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
 	struct logline line = log_begin(EV_outcome_unknown);
 	log_str(&line, "key_id", hex);
-	log_span(&line, "route",
+	const struct provenance from = provenance_read(
 	    span_of(reply->extra[1]->str, reply->extra[1]->len));
+	log_span(&line, "route", from.route);
+	label_log(&line, &store->conf->store, key_id, &from);
 	log_int(&line, "attempt", reply->attempt);
 	log_str(&line, "reason", reason_word(reason));
 	log_end(&line);
@@ -42,7 +46,7 @@ on_expired(struct store_call *call, enum call_end how, int error,
 {
 	(void)error;
 	if (how == CALL_ANSWERED && reply->verdict == VERDICT_UNKNOWN)
-		log_expired(&call->key_id, reply);
+		log_expired(call->store, &call->key_id, reply);
 }
 
 static void

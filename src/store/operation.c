@@ -90,14 +90,14 @@ operation_arg_entity(
 void
 operation_arg_history(struct store_call *call,
     const uint8_t fingerprint[DIGEST_BYTES], uint32_t tries,
-    int64_t created_ms, struct span route)
+    int64_t created_ms, struct span provenance)
 {
 	char digits[CREATED_DIGITS];
 	operation_arg_token(call, fingerprint);
 	operation_arg_attempt(call, tries);
 	digits_pad(digits, sizeof digits, created_ms);
 	resp_arg(&call->args, span_of(digits, sizeof digits));
-	resp_arg(&call->args, operation_one_line(route));
+	resp_arg(&call->args, operation_one_line(provenance));
 }
 
 struct span

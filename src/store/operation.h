@@ -29,8 +29,8 @@ void operation_arg_entity(
 /* Appends what a record is made again with (lua/make_again.lua). */
 void operation_arg_history(struct store_call *call,
     const uint8_t fingerprint[DIGEST_BYTES], uint32_t tries,
-    int64_t created_ms, struct span route);
-/* Up to a newline, which ends the route's name in a record. */
+    int64_t created_ms, struct span provenance);
+/* Up to a newline, which ends the provenance in a record. */
 struct span operation_one_line(struct span s);
 /* Appends six digits. */
 void operation_arg_attempt(struct store_call *call, uint32_t attempt);

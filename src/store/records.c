@@ -2,10 +2,12 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/container.h"
 #include "base/error.h"
 #include "loop/log.h"
 #include "record/answer_codec.h"
+#include "record/label.h"
 #include "record/redis_keys.h"
 #include "store/operation.h"
 #include "store/records.h"
@@ -25,7 +27,7 @@ to_show(const struct record *from, const struct key_id *key_id,
 	    .state = from->state,
 	    .reason = from->reason,
 	    .attempt = from->attempt,
-	    .route = from->route,
+	    .from = from->from,
 	    .owner = owned ? from->owner : SPAN(""),
 	    .fingerprint = from->fingerprint,
 	    .created_ms = from->created_ms,
@@ -36,9 +38,17 @@ to_show(const struct record *from, const struct key_id *key_id,
 }
 
 void
-records_keep(struct arena *arena, struct record_view *record)
+records_keep(const struct store *store, struct arena *arena,
+    struct record_view *record)
 {
-	record->route = arena_dup(arena, record->route);
+	struct provenance *from = &record->from;
+	struct span *const parts[] = {&from->route, &from->method, &from->path,
+	    &from->instance, &from->label, &from->request_id, &from->history};
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		*parts[i] = arena_dup(arena, *parts[i]);
+	if (!label_read(arena, &store->conf->store, &record->key_id,
+		from->label, &from->label))
+		from->label = SPAN("");
 	record->owner = arena_dup(arena, record->owner);
 	record->fingerprint = arena_dup(arena, record->fingerprint);
 }
@@ -112,7 +122,7 @@ read_look(struct store *store, struct records_op *look,
 	int error = records_read_pair(reply, 1, key_id, &look->record, &record);
 	if (error != 0)
 		return error;
-	records_keep(look->arena, &look->record);
+	records_keep(store, look->arena, &look->record);
 	if (record.state != STATE_COMPLETED || record.rest.len == 0)
 		return 0;
 	error = answer_codec_read(&store->codec, key_id, &record, &op->answer);
@@ -208,7 +218,7 @@ replace(struct store *store, struct records_op *look,
 	struct store_entity entity = {
 	    .version = entry->version, .shown = entry->shown};
 	struct store_call *call = look_call(store, look, SCRIPT_operate,
-	    &entry->key_id, raises ? 16 : 12);
+	    &entry->key_id, raises ? 17 : 13);
 	look->bare = true;
 	resp_arg(&call->args, SPAN("replace"));
 	resp_number(&call->args, entry->retention_ms);
@@ -216,10 +226,11 @@ replace(struct store *store, struct records_op *look,
 	resp_number(&call->args, entry->status);
 	resp_number(&call->args, 0);
 	resp_arg(&call->args, SPAN(""));
+	resp_arg(&call->args, SPAN(""));
 	operation_arg_owner(call, &entry->owner);
 	operation_arg_attempt(call, entry->attempt);
 	operation_arg_history(call, entry->fingerprint, entry->tries,
-	    entry->created_ms, entry->route);
+	    entry->created_ms, entry->provenance);
 	if (raises) {
 		memcpy(entity.name, entry->entity.ptr, DIGEST_BYTES);
 		operation_arg_entity(call, &entity);
@@ -227,6 +238,14 @@ replace(struct store *store, struct records_op *look,
 	}
 	call->large = call->args.len >= LINE_LARGE_BYTES;
 	call_start(call);
+}
+
+static void
+note_arg(struct arena *arena, struct store_call *call, struct span note)
+{
+	char *text = arena_alloc(arena, note.len * 4 / 3 + 4);
+	base64_encode((const uint8_t *)note.ptr, note.len, text);
+	resp_arg(&call->args, span_str(text));
 }
 
 void
@@ -245,7 +264,7 @@ records_operate(struct store *store, struct records_op *look,
 	const struct answer *answer = order->answer;
 	must((order->act == ACT_COMPLETE) == (answer != NULL));
 	struct store_call *call =
-	    look_call(store, look, SCRIPT_operate, key_id, 7);
+	    look_call(store, look, SCRIPT_operate, key_id, 8);
 	look->bare = order->act == ACT_DELETE;
 	resp_arg(&call->args, span_str(words[order->act]));
 	resp_number(&call->args, order->retention_ms);
@@ -253,6 +272,7 @@ records_operate(struct store *store, struct records_op *look,
 	resp_number(&call->args, answer != NULL ? answer->status : 0);
 	resp_number(&call->args, order->attempt);
 	resp_arg(&call->args, order->fingerprint);
+	note_arg(look->arena, call, order->note);
 	resp_number(&call->args,
 	    order->retention_ms > store->longest_ms ? order->retention_ms
 						    : store->longest_ms);

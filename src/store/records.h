@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "journal/journal_entry.h"
+#include "record/provenance.h"
 #include "store/store.h"
 
 /*
@@ -22,7 +23,7 @@ struct record_view {
 	enum record_state state;
 	enum reason reason; /* of an UNKNOWN */
 	uint32_t attempt;
-	struct span route; /* the route's name; empty where the key is free */
+	struct provenance from; /* its label as people read it */
 	struct span owner; /* OWNER_CHARS; empty: nobody */
 	struct span fingerprint; /* as in the record */
 	/* Milliseconds since 1970, by Redis' clock. */
@@ -68,6 +69,7 @@ struct records_order {
 	struct span fingerprint;
 	int64_t retention_ms; /* how long the record then lives, if any */
 	const struct answer *answer; /* ACT_COMPLETE, else NULL */
+	struct span note; /* the operator's; kept in the record */
 	/*
 	 * ACT_DELETE of one that is BROKEN: the answer that takes its place at
 	 * once; lives as long as the operation waits.  NULL: none.

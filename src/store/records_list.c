@@ -48,7 +48,8 @@ is_before(const struct record_view *a, const struct record_view *b)
 
 /* Inserts in order; keeps one more than the page has, to know of more. */
 static void
-insert_record(struct records_list *list, const struct record_view *record)
+insert_record(const struct store *store, struct records_list *list,
+    const struct record_view *record)
 {
 	size_t at = list->count;
 	while (at > 0 && is_before(record, &list->records[at - 1]))
@@ -60,12 +61,13 @@ insert_record(struct records_list *list, const struct record_view *record)
 	memmove(&list->records[at + 1], &list->records[at],
 	    (list->count - 1 - at) * sizeof *record);
 	list->records[at] = *record;
-	records_keep(list->arena, &list->records[at]);
+	records_keep(store, list->arena, &list->records[at]);
 }
 
 /* Names, ms-left and records by turns; malformed ones are not listed. */
 static void
-read_page(struct records_list *list, const struct call_reply *reply)
+read_page(const struct store *store, struct records_list *list,
+    const struct call_reply *reply)
 {
 	for (size_t i = 0; i + 3 <= reply->n_extra; i += 3) {
 		struct key_id key_id;
@@ -75,7 +77,7 @@ read_page(struct records_list *list, const struct call_reply *reply)
 			sizeof key_id.bytes) &&
 		    records_read_pair(reply, i + 1, &key_id, &record, &read) ==
 			0)
-			insert_record(list, &record);
+			insert_record(store, list, &record);
 	}
 }
 
@@ -91,7 +93,7 @@ on_list(struct store_call *call, enum call_end how, int error,
 	struct records_list *list =
 	    CONTAINER_OF(call->op, struct records_list, op);
 	if (how == CALL_ANSWERED) {
-		read_page(list, reply);
+		read_page(call->store, list, reply);
 		if (list->op.failure == 0 &&
 		    list->shard < call->store->conf->store.shards)
 			call_start(list_call(call->store, list));

@@ -11,5 +11,9 @@
 int records_read_pair(const struct call_reply *reply, size_t at,
     const struct key_id *key_id, struct record_view *ret_shown,
     struct record *ret_record);
-/* Copies its texts, which are part of the reply, into the arena. */
-void records_keep(struct arena *arena, struct record_view *record);
+/*
+ * Copies its texts, which are part of the reply, into the arena; the label is
+ * then what people read.
+ */
+void records_keep(const struct store *store, struct arena *arena,
+    struct record_view *record);

@@ -126,7 +126,7 @@ make_again(const struct outcome_call *outcome)
 	call->confirmed = old->confirmed;
 	resp_bytes(&call->args, span_of(old->args.bytes, old->args.len));
 	operation_arg_history(call, held->fingerprint, held->tries,
-	    held->created_ms, held->route);
+	    held->created_ms, held->provenance);
 	if (held->entity != NULL) {
 		operation_arg_entity(call, held->entity);
 		resp_number(&call->args, outcome->keep_ms);

@@ -81,7 +81,7 @@ struct claim {
 	 * claims it: from 1.
 	 */
 	int64_t max_attempts;
-	struct span route;                     /* its name, kept for people */
+	struct span provenance; /* record/provenance.h, without acts */
 	const struct store_entity *entity;     /* NULL: none */
 	/*
 	 * This owner was answered RECONCILE, has asked the upstream, and the
@@ -116,7 +116,7 @@ struct held {
 	int64_t created_ms;
 	uint32_t tries;
 	const struct conf_idempotency *policy;
-	struct span route;
+	struct span provenance; /* of the claim */
 	const struct store_entity *entity; /* as in the claim */
 };
 

@@ -398,6 +398,11 @@ OPT(IDEMPOTENCY, "serialize", BOOLEAN, serialize, ANY, RELOAD,
 	"Whether at most one request is executed at a time for each entity; "
 	"another one waits as in_flight says, or is refused (409).",
 	false)
+OPT(IDEMPOTENCY, "label", LABEL, labels, ANY, RELOAD,
+	"What people know a payment by: JSON pointers to members of the body, "
+	"or \"key\"; their values stand in the record and in the log (256 "
+	"bytes at most).",
+	[])
 OPT(IDEMPOTENCY, "retention", DURATION, retention_ms, RANGE(1, 3650 * DAY),
 	RELOAD,
 	"How long an answer is kept after its completion.",

@@ -233,7 +233,8 @@ def a_completed_record_is_shown_with_its_answer(bench):
     key_id = gateway.wait_for_log("request")["key_id"]
     got = admin.get("/keys/" + key_id)
     equal(set(got), {"key_id", "state", "attempt", "route", "owner",
-                     "created", "changed", "expires", "status", "bytes"})
+                     "created", "changed", "expires", "status", "bytes",
+                     "method", "path", "request_id", "instance"})
     equal((got["key_id"], got["state"], got["attempt"], got["route"],
            got["status"], got["bytes"]),
           (key_id, "COMPLETED", 1, "charges", 201, 13))

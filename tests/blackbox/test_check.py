@@ -163,7 +163,7 @@ def everything(bench):
             "status": 201}},
         "max_attempts": 9, "send_derived": True,
         "entity": ["/order_id"], "newer_only": "/version",
-        "serialize": True,
+        "serialize": True, "label": ["/order_id"],
         "on_store_down": "forward", "max_request_body": 1000,
         "max_response_body": "2MiB", "omit_headers": ["X-B"],
         "replay_header": "", "attempt_header": "X-Attempt"}

@@ -103,7 +103,7 @@ write_entry(struct story *s, enum journal_kind kind, struct span answer)
 		.reason = kind == JOURNAL_UNKNOWN ? REASON_DRAIN : REASON_NONE,
 		.retention_ms = 86400000,
 		.unknown_retention_ms = INT64_C(31536000000),
-		.route = SPAN(""),
+		.provenance = SPAN(""),
 		.answer = answer,
 	};
 

@@ -140,8 +140,14 @@ fuzz_record(struct span input)
 	must(record.lease_until_ms >= 0);
 	must(record.owner.len == TOKEN_CHARS);
 	must(record.fingerprint.len == TOKEN_CHARS);
-	must(is_within(record.route, input) && is_within(record.rest, input));
-	must(!fuzz_has(record.route, SPAN("\n")));
+	const struct span parts[] = {record.from.route, record.from.method,
+	    record.from.path, record.from.instance, record.from.label,
+	    record.from.request_id, record.from.history, record.rest};
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		must(is_within(parts[i], input));
+	for (size_t i = 0; i + 1 < sizeof parts / sizeof *parts; i++)
+		must(!fuzz_has(parts[i], SPAN("\n")) &&
+		    !fuzz_has(parts[i], SPAN("\t")));
 	must(record.rest.ptr + record.rest.len == input.ptr + input.len);
 	try_answer(record.rest);
 	try_sealed(&record);

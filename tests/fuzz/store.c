@@ -291,7 +291,7 @@ make_held(const struct run *run)
 {
 	struct held held = {.attempt = 1,
 	    .policy = run->conf->routes[0].idempotency,
-	    .route = SPAN("r")};
+	    .provenance = SPAN("r")};
 	memset(held.key_id.bytes, 'k', sizeof held.key_id.bytes);
 	memset(held.owner.bytes, 'o', sizeof held.owner.bytes);
 	return held;
@@ -302,7 +302,7 @@ claim(struct run *run, struct asked *asked, const struct held *held)
 {
 	struct claim claim = {.key_id = held->key_id, .policy = held->policy,
 	    .max_attempts = held->policy->max_attempts,
-	    .route = held->route};
+	    .provenance = held->provenance};
 	memset(claim.owner.bytes, (int)run->count, sizeof claim.owner.bytes);
 	store_claim(run->store, asked->op, &claim);
 }

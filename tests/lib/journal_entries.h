@@ -20,7 +20,8 @@ entries_are_equal(const struct journal_entry *a, const struct journal_entry *b)
 	    !memcmp(&a->origin, &b->origin, sizeof a->origin) &&
 	    !memcmp(&a->key_id, &b->key_id, sizeof a->key_id) &&
 	    !memcmp(&a->owner, &b->owner, sizeof a->owner) &&
-	    span_eq(a->route, b->route) && span_eq(a->entity, b->entity) &&
+	    span_eq(a->provenance, b->provenance) &&
+	    span_eq(a->entity, b->entity) &&
 	    span_eq(a->version, b->version) && span_eq(a->shown, b->shown) &&
 	    span_eq(a->answer, b->answer);
 }

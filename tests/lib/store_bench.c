@@ -69,12 +69,12 @@ begin_bench(void)
 }
 
 static struct bench *
-make_bench(const char *url, const char *const *options, int timeout_ms,
+make_bench(const char *url, const char *const *arguments, int timeout_ms,
     const char *idempotency)
 {
 	struct bench *bench = begin_bench();
 	if (url == NULL)
-		bench->redis = redis_start(options);
+		bench->redis = redis_start(arguments);
 	set_conf(bench, url, timeout_ms, idempotency);
 	bench->store = store_new(
 	    bench->loop, bench->conf, &bench->budget, bench->health);
@@ -83,15 +83,15 @@ make_bench(const char *url, const char *const *options, int timeout_ms,
 
 struct bench *
 bench_new(
-    const char *url, const char *const *options, const char *idempotency)
+    const char *url, const char *const *arguments, const char *idempotency)
 {
-	return make_bench(url, options, BENCH_TIMEOUT_MS, idempotency);
+	return make_bench(url, arguments, BENCH_TIMEOUT_MS, idempotency);
 }
 
 struct bench *
-bench_new_short(const char *const *options)
+bench_new_short(const char *const *arguments)
 {
-	return make_bench(NULL, options, BENCH_SHORT_MS, "");
+	return make_bench(NULL, arguments, BENCH_SHORT_MS, "");
 }
 
 unsigned
@@ -118,9 +118,9 @@ bench_new_cluster(void)
 	char *bus = mem_printf("%u", bench_free_port());
 	char *where = mem_printf(
 	    "\"cluster\": [\"127.0.0.1:%u\"], \"shards\": 1", number);
-	const char *const options[] = {"--port", port, "--bind", "127.0.0.1",
+	const char *const arguments[] = {"--port", port, "--bind", "127.0.0.1",
 	    "--cluster-enabled", "yes", "--cluster-port", bus, NULL};
-	bench->redis = redis_start(options);
+	bench->redis = redis_start(arguments);
 	bench->redis->options = NULL; /* they end with this function */
 	use_conf(bench, where, BENCH_TIMEOUT_MS, "");
 	bench->store = store_new(
@@ -255,7 +255,7 @@ bench_claim(struct bench *bench, const char *key)
 {
 	struct claim claim = {.policy = bench->policy,
 	    .max_attempts = bench->policy->max_attempts,
-	    .route = SPAN("r")};
+	    .provenance = SPAN("r")};
 	const struct strings none = {NULL, 0};
 	key_id_make(bench->conf, SPAN("default"), &none, NULL, span_str(key),
 	    &claim.key_id);
@@ -268,7 +268,8 @@ struct held
 bench_held(struct bench *bench, const struct claim *claim, uint32_t attempt)
 {
 	return (struct held){.key_id = claim->key_id, .owner = claim->owner,
-	    .attempt = attempt, .policy = bench->policy, .route = SPAN("r")};
+	    .attempt = attempt, .policy = bench->policy,
+	    .provenance = SPAN("r")};
 }
 
 int

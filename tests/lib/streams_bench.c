@@ -42,13 +42,13 @@ load(const char *where, const struct redis *redis)
 }
 
 struct sbench *
-sbench_new(const char *where, const char *const *options)
+sbench_new(const char *where, const char *const *arguments)
 {
 	static char broker[] = "queue", source[] = "charges", s[] = "s",
 		    g[] = "g", r[] = "r", d[] = "d";
 	struct sbench *bench = mem_zero(sizeof *bench);
 	if (where == NULL)
-		bench->redis = redis_start(options);
+		bench->redis = redis_start(arguments);
 	bench->loop = loop_new();
 	bench->conf = load(where, bench->redis);
 	bench->broker = (struct conf_broker){.name = broker,

@@ -15,6 +15,7 @@
 #include "record/function_library.h"
 
 struct redis *redis;
+const char *claimed;
 bool telling, unsafe, jumped, waiting, other, briefly;
 const struct changed *changed;
 static struct function_library *library;
@@ -252,7 +253,7 @@ claim(const char *owner, const char *print, const char *policy,
 	add(&words, "%d", max_attempts);
 	add(&words, "%s", policy);
 	add(&words, "%013" PRId64, deadline);
-	add(&words, "charges");
+	add(&words, "%s", claimed ? claimed : "charges");
 	add(&words, "%d", LONGEST);
 	add(&words, "%d", waiting + 2 * briefly);
 	add(&words, "%d", unsafe + 4 * jumped);
@@ -332,6 +333,7 @@ operate(const char *act)
 	add(&words, "%d", completes ? 202 : 0);
 	add(&words, "0");
 	add(&words, "%s", "");
+	add(&words, "%s", NOTE);
 	add(&words, "%d", LONGEST);
 	return eval(SCRIPT_operate, &words);
 }

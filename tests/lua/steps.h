@@ -20,6 +20,7 @@
 #define X "XXXXXXXXXXXXXXXXXXXXXX"
 #define NOBODY "----------------------"
 #define PRINT "fingerprint-of-request"
+#define NOTE "bm90ZQ" /* "note", in base64 */
 #define OTHER_PRINT "fingerprint-of-another"
 #define ID "0123456789abcdef0123456789abcdef"
 #define RECORD "t:{7}:r:" ID
@@ -63,6 +64,8 @@ int by_function(void **state);
 extern bool telling, unsafe, jumped;
 /* Likewise: whether claims wait, and whether steps are about the other key. */
 extern bool waiting, other;
+/* The provenance of claims; NULL: the route, as earlier releases had it. */
+extern const char *claimed;
 /* Likewise: whether the status of an answer is enough for claims. */
 extern bool briefly;
 /* What the next claims change; NULL: nothing that is named. */

@@ -115,7 +115,7 @@ journal_try(struct journal *journal)
 static void
 copy_spans(struct journal_entry *entry, struct body *bytes)
 {
-	struct span *spans[] = {&entry->route, &entry->entity,
+	struct span *spans[] = {&entry->provenance, &entry->entity,
 	    &entry->version, &entry->shown, &entry->answer};
 	enum { COUNT = sizeof spans / sizeof *spans };
 	size_t at[COUNT];
@@ -257,8 +257,9 @@ journal_read(const struct journal *journal, uint64_t id, struct body *bytes,
 	if (error != 0)
 		return error;
 	*ret_entry = kept->entry;
-	struct span *const spans[] = {&ret_entry->route, &ret_entry->entity,
-	    &ret_entry->version, &ret_entry->shown, &ret_entry->answer};
+	struct span *const spans[] = {&ret_entry->provenance,
+	    &ret_entry->entity, &ret_entry->version, &ret_entry->shown,
+	    &ret_entry->answer};
 	for (unsigned i = 0; i < sizeof spans / sizeof *spans; i++)
 		spans[i]->ptr =
 		    bytes->ptr + (spans[i]->ptr - kept->bytes.ptr);

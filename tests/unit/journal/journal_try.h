@@ -127,7 +127,7 @@ entry_of(enum journal_kind kind, uint32_t attempt, struct span answer)
 	    .deadline_ms = attempt,
 	    .tries = attempt + 1,
 	    .created_ms = INT64_C(1700000000000) + attempt,
-	    .route = SPAN("payments\0\n"),
+	    .provenance = SPAN("payments\0\n"),
 	    .entity = attempt % 2 ? SPAN("sixteen_bytes_of") : SPAN(""),
 	    .version = attempt % 2 ? SPAN("125000000007") : SPAN(""),
 	    .shown = attempt % 2 ? SPAN("7") : SPAN(""),

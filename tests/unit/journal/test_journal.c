@@ -87,7 +87,7 @@ every_kind_comes_back_as_it_was(void **state)
 	    entry_of(JOURNAL_RELEASE, 1, SPAN("")),
 	};
 	enum { N = sizeof entries / sizeof *entries };
-	entries[1].route = SPAN("");
+	entries[1].provenance = SPAN("");
 	entries[4].sent = false;
 	entries[6].forget = true;
 	entries[5].retention_ms = INT64_MAX;
@@ -189,7 +189,8 @@ forge(char *ret_bytes)
 {
 	uint8_t head_bytes[JOURNAL_HEAD_BYTES], fixed[JOURNAL_FIXED_BYTES];
 	struct journal_entry entry = entry_of(JOURNAL_COMPLETE, 99, SPAN(""));
-	entry.route = entry.entity = entry.version = entry.shown = SPAN("");
+	entry.provenance = entry.entity = SPAN("");
+	entry.version = entry.shown = SPAN("");
 	journal_entry_put_fixed(&entry, fixed);
 	const struct span payload = span_of(fixed, sizeof fixed);
 	struct journal_head head =
@@ -269,7 +270,7 @@ put_old(char *to, enum journal_kind kind, uint64_t id, struct span answer)
 	struct journal_entry entry = entry_of(kind, (uint32_t)id, answer);
 	journal_entry_put_fixed(&entry, fixed);
 	const struct span payload[] = {
-	    span_of(fixed, 60), entry.route, entry.answer};
+	    span_of(fixed, 60), entry.provenance, entry.answer};
 	struct journal_head head = journal_entry_head(
 	    JOURNAL_1, journal_entry_letter(kind), id, payload, 3);
 	char *at = to;

@@ -59,8 +59,9 @@ a_message_has_all_members_in_their_order(void **state)
 	    {{"from", 4}, {"NONE", 4}}, {{"to", 2}, {"\xff", 1}},
 	    {{"attempt", 7}, {"2", 1}}, {{"status", 6}, {"no", 2}}};
 	struct event_id id = {1, 1763888400123, 0};
+	static const struct conf_store conf;
 	(void)state;
-	json_t *message = event_message(&id, fields, 6);
+	json_t *message = event_message(&conf, &id, fields, 6);
 	char *text = json_dumps(message, JSON_COMPACT);
 	assert_string_equal(text,
 	    "{\"id\":\"1-1763888400123-0\",\"key_id\":\"ab\","

@@ -351,7 +351,7 @@ a_record_is_taken_apart(void **state)
 	assert_int_equal(record.lease_until_ms, 1763722800002);
 	assert_true(span_eq(record.owner, SPAN(OWNER)));
 	assert_true(span_eq(record.fingerprint, SPAN(PRINT)));
-	assert_true(span_eq(record.route, SPAN("charges")));
+	assert_true(span_eq(record.from.route, SPAN("charges")));
 	assert_true(span_eq(record.rest, SPAN("the rest\n")));
 }
 

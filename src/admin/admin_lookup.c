@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "admin/admin_json.h"
+#include "admin/admin_lookup.h"
+#include "admin/admin_machine_private.h"
+#include "base/mem.h"
+#include "key/entity.h"
+#include "key/key.h"
+#include "key/scope.h"
+#include "key/variables.h"
+
+/* A key, or the values that a derived one is made of, has so many readings. */
+enum { VALUES_MAX = 6, READINGS_MAX = 1 << VALUES_MAX };
+
+/* As a client's field says it: a quoted string stands for what it quotes. */
+static struct span
+key_bytes(struct admin_request *a, const struct conf_idempotency *policy,
+    struct span text)
+{
+	struct field field = {span_str(policy->headers.list[0]), text};
+	struct fields fields = {&field, 1};
+	struct key key;
+	if (text.len > 0 && text.ptr[0] == '"' &&
+	    key_find(a->arena, policy, &fields, &key) == KEY_FOUND)
+		return key.bytes;
+	return text;
+}
+
+static bool
+is_of_scope(const struct conf_idempotency *policy, struct span name)
+{
+	for (size_t i = 0; i < policy->scope.count; i++)
+		if (span_ieq(span_str(policy->scope.list[i]), name))
+			return true;
+	return false;
+}
+
+/* The values of a scope, if it is one that this policy's requests have. */
+static bool
+fits(const struct conf_idempotency *policy, const struct fields *scope,
+    struct span *values)
+{
+	for (size_t i = 0; i < scope->count; i++)
+		if (!is_of_scope(policy, scope->list[i].name))
+			return false;
+	return scope_find(policy, scope, values) == SCOPE_FOUND;
+}
+
+static void
+add_candidate(struct admin_request *a, const struct key_id *key_id)
+{
+	for (size_t i = 0; i < a->n_others; i++)
+		if (!memcmp(&a->others[i], key_id, sizeof *key_id))
+			return;
+	a->others[a->n_others++] = *key_id;
+}
+
+/* What was asked for. */
+struct lookup {
+	struct span namespace;
+	struct fields scope;
+	struct span key; /* empty: values */
+	struct pointers pointers;
+	const json_t **values; /* one for each of them */
+};
+
+/* On a cluster the record is where its entity is. */
+static void
+share_shard(struct admin_request *a, const struct conf_route *route,
+    const struct span *scope, struct span value, struct span body,
+    struct key_id *key_id)
+{
+	const struct conf *conf = a->admin->conf;
+	struct store_entity entity = {0};
+	const struct variables variables = {
+	    .arena = a->arena, .route = route, .body = body};
+	if (a->conf->store.redis.cluster.count == 0 ||
+	    !conf_has_entity(route->idempotency))
+		return;
+	if (value.len > 0)
+		entity_name_by_path(
+		    conf, route->idempotency, scope, value, entity.name);
+	else if (body.len > 0 &&
+	    entity_find(conf, &variables, scope, &entity) != NULL)
+		return;
+	if (value.len > 0 || body.len > 0)
+		entity_share_shard(&entity, key_id);
+}
+
+/* --- of the values of a derived key --- */
+
+/* What a text may be as JSON besides a string; NULL: nothing. */
+static json_t *
+other_reading(const json_t *text)
+{
+	json_t *json = json_loadb(json_string_value(text),
+	    json_string_length(text), JSON_DECODE_ANY, NULL);
+	if (json_is_number(json) || json_is_boolean(json))
+		return json;
+	json_decref(json);
+	return NULL;
+}
+
+static void
+put_at(json_t *body, const struct pointer *pointer, json_t *value)
+{
+	json_t *object = body;
+	for (size_t i = 0; i < pointer->count; i++) {
+		char *name = mem_str(pointer->segments[i]);
+		json_t *next = json_object_get(object, name);
+		if (i + 1 == pointer->count)
+			json_object_set_new(object, name, value);
+		else if (!json_is_object(next))
+			json_object_set_new(
+			    object, name, next = json_object());
+		free(name);
+		object = next;
+	}
+}
+
+/*
+ * A body with those values: of those whose bit is set in reading, the other
+ * reading.  Empty where one has none.
+ */
+static struct span
+body_with(
+    struct admin_request *a, const struct lookup *asked, unsigned reading)
+{
+	json_t *body = json_object();
+	bool all = true;
+	for (size_t i = 0; i < asked->pointers.count; i++) {
+		json_t *value = reading & (1u << i)
+		    ? other_reading(asked->values[i])
+		    : json_deep_copy(asked->values[i]);
+		if (value == NULL)
+			all = false;
+		else
+			put_at(body, &asked->pointers.list[i], value);
+	}
+	char *text = json_dumps(body, JSON_COMPACT);
+	json_decref(body);
+	struct span dumped =
+	    all ? arena_dup(a->arena, span_str(text)) : SPAN("");
+	free(text);
+	return dumped;
+}
+
+/* Whether a policy's key is made of exactly these members. */
+static bool
+is_derived_of(
+    const struct conf_idempotency *policy, const struct pointers *pointers)
+{
+	size_t found = 0;
+	for (size_t i = 0; i < pointers->count; i++)
+		for (size_t j = 0; j < policy->derive_from.count; j++)
+			found += pointer_eq(&pointers->list[i],
+			    &policy->derive_from.list[j]);
+	return pointers->count > 0 && found == pointers->count &&
+	    policy->derive_from.count == pointers->count;
+}
+
+/* --- all records that it may be --- */
+
+struct reading {
+	struct span key;
+	struct span body; /* that it is derived of; empty: it is not */
+};
+
+static size_t
+readings_of(struct admin_request *a, const struct lookup *asked,
+    const struct conf_idempotency *policy, struct reading *ret_readings)
+{
+	size_t count = 0;
+	if (asked->key.len > 0) {
+		ret_readings[0] = (struct reading){
+		    key_bytes(a, policy, asked->key), SPAN("")};
+		return 1;
+	}
+	if (!is_derived_of(policy, &asked->pointers))
+		return 0;
+	for (unsigned i = 0; i < 1u << asked->pointers.count; i++) {
+		struct key key;
+		struct span body = body_with(a, asked, i);
+		if (body.len > 0 &&
+		    key_derive(a->arena, policy, body, &key) == KEY_FOUND)
+			ret_readings[count++] =
+			    (struct reading){key.bytes, body};
+	}
+	return count;
+}
+
+/* Routes of one namespace may have scopes of their own. */
+static void
+find_candidates(struct admin_request *a, const struct lookup *asked)
+{
+	const struct conf *conf = a->conf;
+	struct reading readings[READINGS_MAX];
+	a->others = arena_alloc(a->arena,
+	    (conf->n_routes * READINGS_MAX + 1) * sizeof *a->others);
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_idempotency *policy =
+		    conf->routes[i].idempotency;
+		struct span entity;
+		if (policy == NULL ||
+		    !variables_fit_namespace(
+			a->arena, policy, asked->namespace, &entity))
+			continue;
+		struct span *values = arena_alloc(a->arena,
+		    (policy->scope.count + 1) * sizeof *values);
+		if (!fits(policy, &asked->scope, values))
+			continue;
+		size_t count = readings_of(a, asked, policy, readings);
+		for (size_t j = 0; j < count; j++) {
+			struct key_id key_id;
+			key_id_make(a->admin->conf, asked->namespace,
+			    &policy->scope, values, readings[j].key, &key_id);
+			share_shard(a, &conf->routes[i], values, entity,
+			    readings[j].body, &key_id);
+			add_candidate(a, &key_id);
+		}
+	}
+}
+
+/* --- what the operator said --- */
+
+static const char *
+scope_from_json(
+    struct admin_request *a, json_t *scope, struct fields *ret_fields)
+{
+	struct fields fields = {
+	    arena_alloc(a->arena,
+		(json_object_size(scope) + 1) * sizeof(struct field)),
+	    0};
+	const char *name;
+	json_t *value;
+	if (scope != NULL && !json_is_object(scope))
+		return "\"scope\" must be an object of header names and their "
+		       "values.";
+	json_object_foreach(scope, name, value) {
+		if (!json_is_string(value))
+			return "A value of \"scope\" must be a string.";
+		fields.list[fields.count++] = (struct field){
+		    span_str(name), span_trim(admin_json_span(value))};
+	}
+	*ret_fields = fields;
+	return NULL;
+}
+
+static const char *
+values_from_json(
+    struct admin_request *a, json_t *values, struct lookup *asked)
+{
+	static const char *const wrong =
+	    "\"values\" must be an object of 1 to 6 JSON pointers, as "
+	    "derive_key has them, and their values as strings.";
+	const char *name;
+	json_t *value;
+	if (!json_is_object(values) || json_object_size(values) == 0 ||
+	    json_object_size(values) > VALUES_MAX)
+		return wrong;
+	asked->pointers.list = arena_alloc(
+	    a->arena, VALUES_MAX * sizeof *asked->pointers.list);
+	asked->values =
+	    arena_alloc(a->arena, VALUES_MAX * sizeof *asked->values);
+	json_object_foreach(values, name, value) {
+		size_t at = asked->pointers.count;
+		if (!json_is_string(value) ||
+		    !pointer_read(span_str(name), &asked->pointers.list[at]))
+			return wrong;
+		asked->values[at] = value;
+		asked->pointers.count++;
+	}
+	return NULL;
+}
+
+static const char *
+read_asked(struct admin_request *a, struct lookup *asked)
+{
+	static const char *const names[] = {
+	    "namespace", "key", "values", "scope"};
+	const json_t *namespace = json_object_get(a->in, "namespace");
+	const json_t *key = json_object_get(a->in, "key");
+	json_t *values = json_object_get(a->in, "values");
+	if (!ADMIN_JSON_HAS_ONLY(a->in, names))
+		return "The body may have only the members \"namespace\", "
+		       "\"key\" or \"values\", and \"scope\".";
+	if (namespace != NULL && !json_is_string(namespace))
+		return "\"namespace\" must be a string.";
+	asked->namespace =
+	    namespace ? admin_json_span(namespace) : SPAN("default");
+	if (values != NULL && key != NULL)
+		return "\"key\" and \"values\" cannot both be given.";
+	if (values == NULL &&
+	    (!json_is_string(key) || json_string_length(key) == 0))
+		return "\"key\" must be a string that is not empty.";
+	const char *message = scope_from_json(
+	    a, json_object_get(a->in, "scope"), &asked->scope);
+	if (message != NULL || values == NULL) {
+		asked->key = values == NULL ? admin_json_span(key) : SPAN("");
+		return message;
+	}
+	return values_from_json(a, values, asked);
+}
+
+const char *
+admin_lookup_read(struct admin_request *a)
+{
+	struct lookup asked = {.key = SPAN("")};
+	const char *message = read_asked(a, &asked);
+	if (message == NULL)
+		find_candidates(a, &asked);
+	for (size_t i = 0; i < asked.pointers.count; i++)
+		pointer_clear(&asked.pointers.list[i]);
+	if (message != NULL || a->n_others > 0)
+		return message;
+	return asked.key.len > 0
+	    ? "No route has this namespace with this scope: \"scope\" must "
+	      "have a value for at least one header that the route's scope "
+	      "names, and no other headers."
+	    : "No route has this namespace with this scope and derives its "
+	      "key of exactly these members.";
+}
