@@ -314,21 +314,31 @@ check_slots(struct loader *l, const struct json_place *list,
 
 /* --- one source --- */
 
+static bool
+has_other_word(const json_t *value, enum broker_kind kind)
+{
+	for (unsigned k = 0; k < BROKER_KIND_COUNT_; k++)
+		if (k != kind &&
+		    json_object_get(value, word_of((enum broker_kind)k)) !=
+			NULL)
+			return true;
+	return false;
+}
+
 /* {"stream"} is for streams, {"table"} for tables, {"topic"} for topics. */
 static void
 check_kind(struct loader *l, const struct json_place *list, json_t *object,
     const struct conf_source *source)
 {
-	const char *word = word_of(source->broker->kind);
+	enum broker_kind kind = source->broker->kind;
 	struct json_place at = {list, source->name, 0};
 	for (unsigned which = RESULTS; which < PLACES; which++) {
 		const struct option *option = place_of(source, which).option;
 		json_t *value = loader_value_in(object, option);
 		if (place_of(source, which).name != NULL &&
-		    json_object_size(value) == 1 &&
-		    json_object_get(value, word) == NULL)
+		    has_other_word(value, kind))
 			complaints_at_option(l, &at, option,
-			    "must be {\"%s\": NAME}", word);
+			    "must be {\"%s\": NAME}", word_of(kind));
 	}
 }
 

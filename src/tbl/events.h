@@ -217,6 +217,10 @@ EVENT(source_row_locked, WARN, "somebody else has locked the row of a message "
 	"(pg_locks, pg_stat_activity)")
 EVENT(source_partitions, INFO, "this gateway reads this many partitions of "
 	"the source's topics, and others the rest")
+EVENT(source_name_taken, WARN, "another gateway reads this source under the "
+	"same instance; both go on, and share its partitions, but the group "
+	"waits for the end of a session where this one dies: give each gateway "
+	"an instance of its own")
 EVENT(source_topic_again, WARN, "a partition does not have the message any "
 	"more that stood where its group left off, or begins anew: the topic "
 	"was made again, or its log was cut; it is read from its beginning, "

@@ -198,7 +198,8 @@ def what_a_producer_has_aborted_is_never_executed(bench):
 
 @test
 def messages_of_one_key_are_executed_one_after_the_other(bench):
-    r = Reader(bench, partitions=2, members={"order_by": "key"})
+    r = Reader(bench, partitions=2,
+               members={"order_by": "key", "behind": "go-on"})
     r.serve()
     hold = r.upstream.hold()
     for number in range(4):
@@ -364,16 +365,20 @@ def quick(connection, _request):
 
 
 @test
-def a_gateway_that_drains_leaves_nothing_open(bench):
+def a_drain_gives_everything_back_and_loses_nothing(bench):
     r = Reader(bench)
     first = r.serve()
     hold, keys = r.upstream.hold(), keys_of(20)
     r.topic.add_all(keys)
     r.wait_executed(20)
     first.signal(signal.SIGTERM)
+    first.wait_for_log("draining")
+    second = r.serve("two")
     hold.release()
     equal(first.wait(), 0)
-    equal(r.topic.unfinished(), 0)
+    second.wait_until(lambda: len(second.find_log("message")) == 20,
+                      "all are acknowledged", START_S)
+    r.wait_ended()
     equal(r.each_once(keys), 20)
 
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -13,13 +11,12 @@
 
 enum {
 	SECOND_MS = 1000,
+	SOON_MS = 20,      /* until one that leaves is looked at */
 	EVENTS_MAX = 1000, /* of one turn */
-	REMAKE_FIRST_S = 1,
-	REMAKE_MOST_S = 30,
 };
 
 static struct kafka *
-of(struct broker_reader *reader)
+kafka_behind(struct broker_reader *reader)
 {
 	return (struct kafka *)(void *)reader;
 }
@@ -54,7 +51,7 @@ kafka_is_up(struct kafka *kafka)
 	if (kafka->up || kafka->leaving)
 		return;
 	kafka->up = true;
-	kafka->wait_s = REMAKE_FIRST_S;
+	kafka->wait_s = KAFKA_REMAKE_FIRST_S;
 	kafka->message[0] = '\0';
 	struct logline line = log_of(kafka, EV_source_broker_up);
 	log_end(&line);
@@ -120,6 +117,29 @@ kafka_lost(struct kafka *kafka, const struct kafka_part *part, uint64_t count)
 
 /* --- events --- */
 
+/*
+ * Fenced: another gateway of this instance has joined as this member.  It keeps
+ * the name, and this one comes back without: else they would throw each other
+ * out for ever.
+ */
+static void
+on_fatal(struct kafka *kafka)
+{
+	char words[KAFKA_WORDS_BYTES];
+	if (rd_kafka_fatal_error(kafka->consumer, words, sizeof words) !=
+	    RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID) {
+		kafka_remake(kafka, words);
+		return;
+	}
+	kafka->remake = kafka->nameless = true;
+	kafka_kick(kafka);
+	if (kafka->leaving)
+		return;
+	struct logline line = log_of(kafka, EV_source_name_taken);
+	log_str(&line, "instance", kafka->instance);
+	log_end(&line);
+}
+
 static void
 on_error(struct kafka *kafka, rd_kafka_event_t *event)
 {
@@ -130,7 +150,7 @@ on_error(struct kafka *kafka, rd_kafka_event_t *event)
 		kafka_is_down(kafka, words);
 		break;
 	case RD_KAFKA_RESP_ERR__FATAL:
-		kafka_remake(kafka, words);
+		on_fatal(kafka);
 		break;
 	case RD_KAFKA_RESP_ERR__TRANSPORT:
 	case RD_KAFKA_RESP_ERR__RESOLVE:
@@ -168,9 +188,6 @@ on_event(struct kafka *kafka, rd_kafka_event_t *event)
 	case RD_KAFKA_EVENT_OFFSET_COMMIT:
 		kafka_commit_answered(kafka, event);
 		break;
-	case RD_KAFKA_EVENT_LISTCONSUMERGROUPOFFSETS_RESULT:
-		kafka_group_offsets(kafka, event);
-		break;
 	case RD_KAFKA_EVENT_ERROR:
 		on_error(kafka, event);
 		break;
@@ -199,8 +216,6 @@ read_events(struct kafka *kafka)
 
 /* --- its work --- */
 
-static bool make_consumer(struct kafka *kafka);
-
 static void
 count_lag(struct kafka *kafka)
 {
@@ -221,23 +236,7 @@ count_lag(struct kafka *kafka)
 }
 
 static void
-remake(struct kafka *kafka)
-{
-	kafka->remake = false;
-	kafka_put_drop(kafka, E_BROKER_DOWN);
-	kafka_put_forget(kafka);
-	kafka_group_clear(kafka);
-	kafka_let_go(kafka);
-	kafka_thread_end(&kafka->thread, kafka->consumer, NULL);
-	kafka->consumer = NULL;
-	timer_set(&kafka->second, kafka->wait_s * SECOND_MS);
-	kafka->wait_s *= 2;
-	if (kafka->wait_s > REMAKE_MOST_S)
-		kafka->wait_s = REMAKE_MOST_S;
-}
-
-static void
-tell(struct kafka *kafka)
+tell_change(struct kafka *kafka)
 {
 	if (!kafka->changed || kafka->leaving)
 		return;
@@ -246,38 +245,24 @@ tell(struct kafka *kafka)
 }
 
 static void
-on_work(void *arg)
+on_due(void *arg)
 {
 	struct kafka *kafka = arg;
-	if (kafka->consumer != NULL && read_events(kafka))
+	if (kafka->queue != NULL && read_events(kafka))
 		kafka_kick(kafka);
 	if (kafka->leaving) {
 		kafka_leave_go_on(kafka);
 		return;
 	}
 	if (kafka->consumer != NULL && kafka->remake)
-		remake(kafka);
+		kafka_make_again(kafka);
 	if (kafka->consumer != NULL) {
 		kafka_group_go_on(kafka);
 		if (kafka_take_all(kafka))
 			kafka_kick(kafka);
 		kafka_put_go_on(kafka);
 	}
-	tell(kafka);
-}
-
-static void
-on_readable(void *arg, unsigned events)
-{
-	struct kafka *kafka = arg;
-	uint64_t count;
-	(void)events;
-	while (read(kafka->fd, &count, sizeof count) > 0)
-		continue;
-	for (struct kafka_part *part = kafka->parts; part != NULL;
-	     part = part->next)
-		part->empty = false;
-	kafka_kick(kafka);
+	tell_change(kafka);
 }
 
 /* Whatever was told, all is looked at. */
@@ -285,73 +270,19 @@ static void
 on_second(void *arg)
 {
 	struct kafka *kafka = arg;
-	timer_set(&kafka->second, SECOND_MS);
-	if (kafka->consumer == NULL && !kafka->leaving &&
-	    !make_consumer(kafka))
+	timer_set(&kafka->second, kafka->leaving ? SOON_MS : SECOND_MS);
+	if (kafka->leaving) {
+		kafka_kick(kafka);
 		return;
-	for (struct kafka_part *part = kafka->parts; part != NULL;
-	     part = part->next)
-		part->empty = false;
-	if (!kafka->up && !kafka->leaving)
+	}
+	if (kafka->consumer == NULL && !kafka_make(kafka))
+		return;
+	kafka_take_again(kafka);
+	if (!kafka->up)
 		kafka_group_ping(kafka);
-	if (!kafka->leaving)
-		count_lag(kafka);
+	count_lag(kafka);
 	kafka_commit_go_on(kafka);
 	kafka_kick(kafka);
-}
-
-/* --- the consumer --- */
-
-static bool
-subscribe(struct kafka *kafka)
-{
-	const struct strings *topics = &kafka->source->topics;
-	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_new((int)topics->count);
-	for (size_t i = 0; i < topics->count; i++)
-		rd_kafka_topic_partition_list_add(
-		    list, topics->list[i], RD_KAFKA_PARTITION_UA);
-	rd_kafka_resp_err_t error = rd_kafka_subscribe(kafka->consumer, list);
-	rd_kafka_topic_partition_list_destroy(list);
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-		kafka_remake(kafka, rd_kafka_err2str(error));
-	return error == RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-
-static bool
-make_consumer(struct kafka *kafka)
-{
-	static const uint64_t one = 1;
-	char words[KAFKA_WORDS_BYTES];
-	kafka->consumer = kafka_conf_consumer(kafka, words);
-	if (kafka->consumer == NULL) {
-		kafka_is_down(kafka, words);
-		return false;
-	}
-	kafka->thread = kafka_thread_new(kafka->loop,
-	    kafka_conf_producer(kafka), kafka_put_done, kafka);
-	rd_kafka_poll_set_consumer(kafka->consumer);
-	kafka->queue = rd_kafka_queue_get_consumer(kafka->consumer);
-	rd_kafka_set_log_queue(kafka->consumer, kafka->queue);
-	kafka->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	must(kafka->fd >= 0);
-	kafka->watch = watch_new(kafka->loop, kafka->fd, on_readable, kafka);
-	watch_want(kafka->watch, WATCH_READ);
-	rd_kafka_queue_io_event_enable(
-	    kafka->queue, kafka->fd, &one, sizeof one);
-	return subscribe(kafka);
-}
-
-void
-kafka_let_go(struct kafka *kafka)
-{
-	if (kafka->queue == NULL)
-		return;
-	watch_free(&kafka->watch);
-	rd_kafka_queue_io_event_enable(kafka->queue, -1, NULL, 0);
-	rd_kafka_queue_destroy(kafka->queue);
-	kafka->queue = NULL;
-	close(kafka->fd);
 }
 
 /* --- the client --- */
@@ -368,12 +299,12 @@ reader_open(const struct broker_start *start)
 	kafka->events = *start->events;
 	kafka->most_bytes = start->most_bytes;
 	kafka->lag = -1;
-	kafka->wait_s = REMAKE_FIRST_S;
-	task_init(&kafka->work, on_work, kafka);
+	kafka->wait_s = KAFKA_REMAKE_FIRST_S;
+	task_init(&kafka->work, on_due, kafka);
 	timer_init(&kafka->second, kafka->loop, on_second, kafka);
 	timer_set(&kafka->second, SECOND_MS);
 	kafka_put_init(kafka);
-	make_consumer(kafka);
+	kafka_make(kafka);
 	kafka_kick(kafka);
 	return &kafka->reader;
 }
@@ -381,20 +312,20 @@ reader_open(const struct broker_start *start)
 static void
 reader_close(struct broker_reader *base)
 {
-	kafka_leave_begin(of(base));
+	kafka_leave_begin(kafka_behind(base));
 }
 
 static void
 reader_credit(struct broker_reader *base, unsigned credit)
 {
-	of(base)->credit = credit;
-	kafka_kick(of(base));
+	kafka_behind(base)->credit = credit;
+	kafka_kick(kafka_behind(base));
 }
 
 static void
 reader_finish(struct broker_reader *base, struct broker_finish *finish)
 {
-	kafka_put_finish(of(base), finish);
+	kafka_put_finish(kafka_behind(base), finish);
 }
 
 /* A pending operation of ours has nothing to let go of. */
@@ -420,7 +351,7 @@ static void
 reader_give_back(
     struct broker_reader *base, const struct broker_message *message)
 {
-	struct kafka *kafka = of(base);
+	struct kafka *kafka = kafka_behind(base);
 	if (kafka_group_part(kafka, message->token) == NULL)
 		return;
 	kafka->again = true;
@@ -430,7 +361,7 @@ reader_give_back(
 static void
 reader_floor(struct broker_reader *base, const char *name, struct span floor)
 {
-	struct kafka *kafka = of(base);
+	struct kafka *kafka = kafka_behind(base);
 	for (struct kafka_part *part = kafka->parts; part != NULL;
 	     part = part->next)
 		if (!strcmp(part->name, name) && !part->has_floor)
@@ -439,7 +370,7 @@ reader_floor(struct broker_reader *base, const char *name, struct span floor)
 }
 
 static struct broker_health
-reader_health(const struct broker_reader *base)
+health_of_reader(const struct broker_reader *base)
 {
 	const struct kafka *kafka = (const struct kafka *)(const void *)base;
 	return (struct broker_health){.up = kafka->up,
@@ -455,6 +386,6 @@ const struct broker_client kafka_client = {
     .finish = reader_finish,
     .letters = reader_letters,
     .give_back = reader_give_back,
-    .health = reader_health,
+    .health = health_of_reader,
     .floor = reader_floor,
 };

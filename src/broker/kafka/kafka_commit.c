@@ -74,8 +74,8 @@ kafka_commit_go_on(struct kafka *kafka)
 	    kafka_commit_list(kafka, false);
 	if (list == NULL)
 		return;
-	rd_kafka_resp_err_t error = rd_kafka_commit_queue(
-	    kafka->consumer, list, kafka->queue, NULL, NULL);
+	rd_kafka_resp_err_t error = rd_kafka_commit_queue(kafka->consumer, list,
+	    kafka->queue, NULL, (void *)++kafka->commit_serial);
 	rd_kafka_topic_partition_list_destroy(list);
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
 		kafka->commits = 1;
@@ -85,7 +85,7 @@ kafka_commit_go_on(struct kafka *kafka)
 
 /* One partition that was not taken is as good as all of them. */
 static rd_kafka_resp_err_t
-error_of(rd_kafka_event_t *event)
+commit_error(rd_kafka_event_t *event)
 {
 	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
 	const rd_kafka_topic_partition_list_t *list =
@@ -100,8 +100,10 @@ error_of(rd_kafka_event_t *event)
 void
 kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
 {
-	rd_kafka_resp_err_t error = error_of(event);
-	if (kafka->commits == 0)
+	rd_kafka_resp_err_t error = commit_error(event);
+	/* What was asked for before partitions went says nothing of others. */
+	if (kafka->commits == 0 ||
+	    (uintptr_t)rd_kafka_event_opaque(event) != kafka->commit_serial)
 		return;
 	kafka->commits = 0;
 	kafka_commit_over(kafka, error == RD_KAFKA_RESP_ERR_NO_ERROR);
@@ -112,6 +114,7 @@ kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
 	case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
 	case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
 	case RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS:
+	case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
 	case RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST:
 	case RD_KAFKA_RESP_ERR__DESTROY:
 		/* The group is about to give its partitions anew. */

@@ -4,8 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digest.h"
+#include "base/hex.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "base/random.h"
 #include "broker/kafka/kafka_private.h"
 
 /*
@@ -96,17 +99,57 @@ conf_of(const struct kafka *kafka)
 	return conf;
 }
 
+/*
+ * A name in the group, so that a gateway that died and is started again has its
+ * partitions at once, where its group would else wait for the end of its
+ * session.  The topics are in it, as a broker gives such a member what it had,
+ * whatever it subscribes to.
+ */
+static void
+set_member(rd_kafka_conf_t *conf, const struct kafka *kafka)
+{
+	const struct strings *topics = &kafka->source->topics;
+	uint8_t hash[DIGEST_BYTES];
+	char hex[DIGEST_HEX + 1];
+	struct digest digest;
+	digest_begin(&digest, SPAN("kafka topics"), SPAN(""));
+	for (size_t i = 0; i < topics->count; i++)
+		digest_part(&digest, span_str(topics->list[i]));
+	digest_end(&digest, hash);
+	hex_encode(hash, sizeof hash, hex);
+	char *member = mem_printf("%s.%s.%.8s", kafka->source->name,
+	    kafka->instance, hex);
+	set(conf, "group.instance.id", member);
+	free(member);
+}
+
+/*
+ * Whoever comes back under that name ends what was left open under it.  Where
+ * another gateway has the name of this one in the group, it also has this.
+ */
+static void
+set_transactional(rd_kafka_conf_t *conf, const struct kafka *kafka)
+{
+	uint8_t bytes[8];
+	char hex[2 * sizeof bytes + 1];
+	random_bytes(bytes, sizeof bytes);
+	hex_encode(bytes, sizeof bytes, hex);
+	char *name = mem_printf("onceproxy-%s-%s%s%s", kafka->source->name,
+	    kafka->instance, kafka->nameless ? "-" : "",
+	    kafka->nameless ? hex : "");
+	set(conf, "transactional.id", name);
+	free(name);
+}
+
 rd_kafka_t *
 kafka_conf_consumer(const struct kafka *kafka, char words[KAFKA_WORDS_BYTES])
 {
 	rd_kafka_conf_t *conf = conf_of(kafka);
-	char *member =
-	    mem_printf("%s.%s", kafka->source->name, kafka->instance);
 	set_file(conf, &kafka->source->broker->settings);
 	SET(conf, of_consumer);
 	set(conf, "group.id", kafka->source->group);
-	set(conf, "group.instance.id", member);
-	free(member);
+	if (!kafka->nameless)
+		set_member(conf, kafka);
 	rd_kafka_conf_set_events(conf,
 	    RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_REBALANCE |
 		RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR |
@@ -136,12 +179,9 @@ rd_kafka_conf_t *
 kafka_conf_producer(const struct kafka *kafka)
 {
 	rd_kafka_conf_t *conf = conf_of(kafka);
-	char *name = mem_printf(
-	    "onceproxy-%s-%s", kafka->source->name, kafka->instance);
 	SET(conf, usual_of_producer);
 	set_file(conf, &kafka->source->broker->settings);
 	rd_kafka_conf_set_log_cb(conf, say_nothing);
-	set(conf, "transactional.id", name);
-	free(name);
+	set_transactional(conf, kafka);
 	return conf;
 }

@@ -16,7 +16,6 @@ enum {
 	/* So long it may take until the group has our answer. */
 	GIVEN_MS = 1000,
 	REVOKE_MS = 500,
-	ASK_MS = 5000,
 	ASK_AGAIN_MS = 500,
 };
 
@@ -72,7 +71,7 @@ kafka_group_clear(struct kafka *kafka)
 		rd_kafka_topic_partition_list_destroy(kafka->list);
 	kafka->list = NULL;
 	kafka->given = kafka->assigned = kafka->revoking = false;
-	kafka->again = kafka->asking = kafka->pinging = false;
+	kafka->again = false;
 	kafka->commits = 0;
 }
 
@@ -83,6 +82,8 @@ make_parts(struct kafka *kafka)
 		const rd_kafka_topic_partition_t *at = &kafka->list->elems[i];
 		struct kafka_part *part =
 		    kafka_part_new(kafka, at->topic, at->partition);
+		if (part == NULL)
+			continue;
 		part->next = kafka->parts;
 		part->has_floor = kafka->events.floor_wanted == NULL;
 		kafka->parts = part;
@@ -101,6 +102,17 @@ make_parts(struct kafka *kafka)
 /* --- what is committed --- */
 
 /*
+ * Nothing is known of what an answer leaves out, which is not the same as that
+ * nothing was committed.
+ */
+static void
+want(rd_kafka_topic_partition_list_t *list, const char *topic, int32_t number)
+{
+	rd_kafka_topic_partition_list_add(list, topic, number)->err =
+	    RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+}
+
+/*
  * All partitions of its topics up to the last of ours: a partition that was
  * added to a topic is no reason to begin anew.
  */
@@ -115,106 +127,110 @@ list_to_ask(const struct kafka *kafka)
 			if (rd_kafka_topic_partition_list_find(
 				list, part->topic, i) != NULL)
 				break;
-			rd_kafka_topic_partition_list_add(list, part->topic, i);
+			want(list, part->topic, i);
 		}
 	if (list->cnt == 0)
-		rd_kafka_topic_partition_list_add(
-		    list, kafka->source->topics.list[0], 0);
+		want(list, kafka->source->topics.list[0], 0);
 	return list;
 }
 
+/* Offsets that a transaction under way may still take back are not told. */
 static void
-ask(struct kafka *kafka)
+ask_group(struct kafka *kafka)
 {
-	rd_kafka_topic_partition_list_t *list = list_to_ask(kafka);
-	rd_kafka_ListConsumerGroupOffsets_t *request =
-	    rd_kafka_ListConsumerGroupOffsets_new(kafka->source->group, list);
-	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(
-	    kafka->consumer, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS);
-	char words[KAFKA_WORDS_BYTES];
-	rd_kafka_AdminOptions_set_request_timeout(
-	    options, ASK_MS, words, sizeof words);
-	/* Not what a transaction under way may still take back. */
-	rd_kafka_error_t *error =
-	    rd_kafka_AdminOptions_set_require_stable_offsets(options, 1);
-	if (error != NULL)
-		rd_kafka_error_destroy(error);
-	rd_kafka_AdminOptions_set_opaque(
-	    options, (void *)(uintptr_t)kafka->serials);
-	rd_kafka_ListConsumerGroupOffsets(
-	    kafka->consumer, &request, 1, options, kafka->queue);
-	rd_kafka_AdminOptions_destroy(options);
-	rd_kafka_ListConsumerGroupOffsets_destroy(request);
-	rd_kafka_topic_partition_list_destroy(list);
 	kafka->asking = true;
+	kafka->asked_for = kafka->serials;
+	kafka_ask_begin(kafka->ask, list_to_ask(kafka));
 }
 
 void
 kafka_group_ping(struct kafka *kafka)
 {
 	if (!kafka->asking)
-		ask(kafka);
+		ask_group(kafka);
 }
 
+/* False: not all of that topic is known. */
 static bool
-is_new(const rd_kafka_topic_partition_list_t *list, const char *topic)
+all_told(const rd_kafka_topic_partition_list_t *list, const char *topic,
+    bool *ret_new)
 {
-	for (int i = 0; i < list->cnt; i++)
-		if (!strcmp(list->elems[i].topic, topic) &&
-		    list->elems[i].offset >= 0)
+	*ret_new = true;
+	for (int i = 0; i < list->cnt; i++) {
+		if (strcmp(list->elems[i].topic, topic) != 0)
+			continue;
+		if (list->elems[i].err != RD_KAFKA_RESP_ERR_NO_ERROR)
 			return false;
+		if (list->elems[i].offset >= 0)
+			*ret_new = false;
+	}
 	return true;
 }
 
 static void
 learn(struct kafka_part *part, rd_kafka_topic_partition_list_t *list)
 {
+	bool is_new;
 	const rd_kafka_topic_partition_t *at =
 	    rd_kafka_topic_partition_list_find(list, part->topic, part->number);
 	if (part->has_commit || at == NULL ||
-	    at->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+	    !all_told(list, part->topic, &is_new))
 		return;
 	part->has_commit = true;
-	part->group_is_new = is_new(list, part->topic);
+	part->group_is_new = is_new;
 	kafka_ring_read(at->offset,
 	    span_of(at->metadata, at->metadata_size), &part->commit);
 }
 
-static void
-learn_all(struct kafka *kafka, const rd_kafka_group_result_t *result)
+/* The first thing that the broker refuses. */
+static rd_kafka_resp_err_t
+refusal_of(const rd_kafka_topic_partition_list_t *list)
 {
-	const rd_kafka_topic_partition_list_t *offsets =
-	    rd_kafka_group_result_partitions(result);
-	if (rd_kafka_group_result_error(result) != NULL || offsets == NULL)
-		return;
-	rd_kafka_topic_partition_list_t *list =
-	    rd_kafka_topic_partition_list_copy(offsets);
-	for (struct kafka_part *part = kafka->parts; part != NULL;
-	     part = part->next)
-		learn(part, list);
-	rd_kafka_topic_partition_list_destroy(list);
+	for (int i = 0; i < list->cnt; i++)
+		switch ((int)list->elems[i].err) {
+		case RD_KAFKA_RESP_ERR_NO_ERROR:
+		case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+		case RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT:
+			break;
+		default:
+			return list->elems[i].err;
+		}
+	return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* Whether somebody has answered, and what is wrong then. */
+static bool
+look_at_error(struct kafka *kafka, rd_kafka_resp_err_t error)
+{
+	switch ((int)error) {
+	case RD_KAFKA_RESP_ERR_NO_ERROR:
+		kafka_is_up(kafka);
+		return true;
+	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		kafka_is_up(kafka);
+		kafka_note(kafka, rd_kafka_err2str(error));
+		return false;
+	default:
+		return false;
+	}
 }
 
 void
-kafka_group_offsets(struct kafka *kafka, rd_kafka_event_t *event)
+kafka_group_answered(void *arg, rd_kafka_resp_err_t error,
+    rd_kafka_topic_partition_list_t *list)
 {
-	const rd_kafka_ListConsumerGroupOffsets_result_t *result =
-	    rd_kafka_event_ListConsumerGroupOffsets_result(event);
-	size_t count = 0;
-	bool of_these = (uintptr_t)rd_kafka_event_opaque(event) ==
-	    kafka->serials;
+	struct kafka *kafka = arg;
+	int64_t now = loop_now_ms(kafka->loop);
+	bool of_these = kafka->asked_for == kafka->serials;
 	kafka->asking = false;
-	kafka->ask_again_ms = loop_now_ms(kafka->loop) + ASK_AGAIN_MS;
-	if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return;
-	kafka_is_up(kafka);
-	const rd_kafka_group_result_t **groups =
-	    rd_kafka_ListConsumerGroupOffsets_result_groups(result, &count);
 	/* What was asked for those before is older than what they are. */
-	if (of_these && count > 0)
-		learn_all(kafka, groups[0]);
-	else
-		kafka->ask_again_ms = loop_now_ms(kafka->loop);
+	kafka->ask_again_ms = of_these ? now + ASK_AGAIN_MS : now;
+	if (look_at_error(kafka, error) &&
+	    look_at_error(kafka, refusal_of(list)) && of_these)
+		for (struct kafka_part *part = kafka->parts; part != NULL;
+		     part = part->next)
+			learn(part, list);
 	kafka_kick(kafka);
 }
 
@@ -229,11 +245,43 @@ assign_nothing(struct kafka *kafka)
 	rd_kafka_topic_partition_list_destroy(none);
 }
 
+static bool
+is_topic_of_ours(const struct kafka *kafka, const char *topic)
+{
+	const struct strings *topics = &kafka->source->topics;
+	for (size_t i = 0; i < topics->count; i++)
+		if (!strcmp(topics->list[i], topic))
+			return true;
+	return false;
+}
+
+/*
+ * Another member has shared them out: what is no topic of ours, or is there
+ * twice, is not read.
+ */
+static rd_kafka_topic_partition_list_t *
+list_of_ours(const struct kafka *kafka,
+    const rd_kafka_topic_partition_list_t *given)
+{
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new(given->cnt);
+	for (int i = 0; i < given->cnt; i++) {
+		const rd_kafka_topic_partition_t *at = &given->elems[i];
+		if (at->partition >= 0 && is_topic_of_ours(kafka, at->topic) &&
+		    rd_kafka_topic_partition_list_find(
+			list, at->topic, at->partition) == NULL)
+			rd_kafka_topic_partition_list_add(
+			    list, at->topic, at->partition);
+	}
+	return list;
+}
+
 static void
 on_given(struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
 {
+	kafka_is_up(kafka);
 	kafka_group_clear(kafka);
-	kafka->list = rd_kafka_topic_partition_list_copy(list);
+	kafka->list = list_of_ours(kafka, list);
 	kafka->rebalances++;
 	make_parts(kafka);
 	kafka_changed(kafka);
@@ -251,16 +299,17 @@ log_parts(const struct kafka *kafka)
 static void
 assign(struct kafka *kafka)
 {
-	for (int i = 0; i < kafka->list->cnt; i++) {
-		rd_kafka_topic_partition_t *at = &kafka->list->elems[i];
-		struct kafka_part *part =
-		    kafka_group_part_at(kafka, at->topic, at->partition);
-		must(part != NULL);
-		at->offset = kafka_part_begin(part);
+	rd_kafka_topic_partition_list_t *list =
+	    rd_kafka_topic_partition_list_new(kafka->list->cnt);
+	for (struct kafka_part *part = kafka->parts; part != NULL;
+	     part = part->next) {
+		rd_kafka_topic_partition_list_add(
+		    list, part->topic, part->number)
+		    ->offset = kafka_part_begin(part);
 		rd_kafka_queue_forward(part->queue, NULL);
 	}
-	rd_kafka_resp_err_t error =
-	    rd_kafka_assign(kafka->consumer, kafka->list);
+	rd_kafka_resp_err_t error = rd_kafka_assign(kafka->consumer, list);
+	rd_kafka_topic_partition_list_destroy(list);
 	kafka->assigned = true;
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
 		kafka_remake(kafka, rd_kafka_err2str(error));
@@ -282,13 +331,14 @@ static void
 answer(struct kafka *kafka)
 {
 	int64_t now = loop_now_ms(kafka->loop);
-	if (all_is_known(kafka)) {
+	if (all_is_known(kafka) && !kafka->leaving) {
 		assign(kafka);
 		return;
 	}
-	if (!kafka->asking && now >= kafka->ask_again_ms)
-		ask(kafka);
-	if (now - kafka->given_ms < GIVEN_MS)
+	if (!kafka->asking && now >= kafka->ask_again_ms && !kafka->leaving)
+		ask_group(kafka);
+	if (kafka->given_ms == INT64_MAX ||
+	    (now - kafka->given_ms < GIVEN_MS && !kafka->leaving))
 		return;
 	assign_nothing(kafka);
 	kafka->given_ms = INT64_MAX;
@@ -302,14 +352,20 @@ on_revoked(struct kafka *kafka)
 	recall(kafka);
 	kafka->revoking = true;
 	kafka->revoke_ms = loop_now_ms(kafka->loop);
-	kafka_commit_go_on(kafka);
+	/* Where others have them already, nothing can be committed. */
+	kafka->revoke_told = rd_kafka_assignment_lost(kafka->consumer) != 0;
 }
 
 static void
 give_up(struct kafka *kafka)
 {
-	bool waits = kafka->commits > 0 || kafka->batch != NULL;
 	int64_t took = loop_now_ms(kafka->loop) - kafka->revoke_ms;
+	if (!kafka->revoke_told && kafka->batch == NULL &&
+	    kafka->commits == 0) {
+		kafka->revoke_told = true;
+		kafka_commit_go_on(kafka);
+	}
+	bool waits = kafka->commits > 0 || kafka->batch != NULL;
 	if (waits && took < REVOKE_MS)
 		return;
 	kafka_group_clear(kafka);
@@ -319,7 +375,6 @@ give_up(struct kafka *kafka)
 void
 kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event)
 {
-	kafka_is_up(kafka);
 	if (rd_kafka_event_error(event) ==
 		RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS &&
 	    !kafka->leaving)
@@ -351,6 +406,7 @@ kafka_group_go_on(struct kafka *kafka)
 		give_up(kafka);
 	else if (kafka->given && !kafka->assigned)
 		answer(kafka);
-	else if (kafka->again && kafka->credit > 0 && kafka->batch == NULL)
+	else if (kafka->again && kafka->credit > 0 && kafka->batch == NULL &&
+	    !kafka->leaving)
 		kafka_group_again(kafka);
 }

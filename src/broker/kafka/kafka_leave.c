@@ -10,7 +10,7 @@
  * has its partitions back, and no longer than LEAVE_MS: then its members are
  * missed, and others have its partitions when the session is over.
  */
-enum { LEAVE_MS = 3000, COMMIT_MS = 1000 };
+enum { COMMIT_MS = 1000, GROUP_MS = 2000, LEAVE_MS = 3000 };
 
 static _Thread_local struct kafka *leaving;
 
@@ -22,9 +22,11 @@ free_kafka(struct kafka *kafka)
 	timer_clear(&kafka->put_timer);
 	kafka_put_forget(kafka);
 	kafka_group_clear(kafka);
-	kafka_let_go(kafka);
+	kafka_make_let_go(kafka);
 	if (kafka->thread != NULL)
-		kafka_thread_end(&kafka->thread, kafka->consumer, NULL);
+		kafka_thread_end(&kafka->thread, NULL, NULL);
+	if (kafka->ask != NULL)
+		kafka_ask_end(&kafka->ask, NULL);
 	free(kafka->instance);
 	conf_unref(&kafka->conf);
 	free(kafka);
@@ -43,8 +45,9 @@ static void
 on_ended(void *arg)
 {
 	struct kafka *kafka = arg;
+	if (--kafka->ends > 0)
+		return;
 	forget(kafka);
-	kafka->consumer = NULL;
 	free_kafka(kafka);
 }
 
@@ -57,7 +60,7 @@ kafka_leave_begin(struct kafka *kafka)
 	kafka->next = leaving;
 	leaving = kafka;
 	kafka_put_drop(kafka, E_CANCELLED);
-	kafka_kick(kafka);
+	timer_set(&kafka->second, 0);
 }
 
 static int64_t
@@ -66,14 +69,26 @@ gone_ms(const struct kafka *kafka)
 	return loop_now_ms(kafka->loop) - kafka->leave_ms;
 }
 
+/*
+ * A member that has a name does not leave its group when it is closed, and so
+ * nobody would have its partitions until its session is over; but it does where
+ * it subscribes to nothing.
+ */
 static void
-begin_close(struct kafka *kafka)
+begin_group(struct kafka *kafka)
 {
-	kafka->leave = KAFKA_LEAVE_CLOSE;
-	rd_kafka_error_t *error =
-	    rd_kafka_consumer_close_queue(kafka->consumer, kafka->queue);
-	if (error != NULL)
-		rd_kafka_error_destroy(error);
+	kafka->leave = KAFKA_LEAVE_GROUP;
+	rd_kafka_unsubscribe(kafka->consumer);
+}
+
+/* The id of a member is forgotten when its leave is on its way. */
+static bool
+is_member(const struct kafka *kafka)
+{
+	char *id = rd_kafka_memberid(kafka->consumer);
+	bool is = id != NULL && id[0] != '\0';
+	rd_kafka_mem_free(kafka->consumer, id);
+	return is;
 }
 
 static void
@@ -81,8 +96,25 @@ begin_end(struct kafka *kafka)
 {
 	kafka->leave = KAFKA_LEAVE_END;
 	kafka_group_clear(kafka);
-	kafka_let_go(kafka);
-	kafka_thread_end(&kafka->thread, kafka->consumer, on_ended);
+	kafka_make_let_go(kafka);
+	timer_clear(&kafka->second);
+	kafka->consumer = NULL;
+	kafka->ends = 2;
+	kafka_thread_end(&kafka->thread, NULL, on_ended);
+	kafka_ask_end(&kafka->ask, on_ended);
+}
+
+/* A fatal error is one of a member that is none any more. */
+static void
+begin_close(struct kafka *kafka)
+{
+	kafka->leave = KAFKA_LEAVE_CLOSE;
+	rd_kafka_error_t *error =
+	    rd_kafka_consumer_close_queue(kafka->consumer, kafka->queue);
+	if (error == NULL)
+		return;
+	rd_kafka_error_destroy(error);
+	begin_end(kafka);
 }
 
 /* What a transaction under way will have committed is not known before. */
@@ -95,24 +127,58 @@ go_on_committing(struct kafka *kafka)
 		kafka_commit_go_on(kafka);
 	}
 	if (late || (kafka->batch == NULL && kafka->commits == 0))
+		begin_group(kafka);
+}
+
+static void
+go_on_leaving(struct kafka *kafka)
+{
+	kafka_group_go_on(kafka);
+	if (!is_member(kafka) || gone_ms(kafka) >= GROUP_MS)
 		begin_close(kafka);
+}
+
+static void
+go_on_closing(struct kafka *kafka)
+{
+	kafka_group_go_on(kafka);
+	if (rd_kafka_consumer_closed(kafka->consumer) ||
+	    gone_ms(kafka) >= LEAVE_MS)
+		begin_end(kafka);
 }
 
 void
 kafka_leave_go_on(struct kafka *kafka)
 {
-	if (kafka->consumer == NULL) {
-		on_ended(kafka);
+	if (kafka->consumer == NULL && kafka->leave != KAFKA_LEAVE_END) {
+		forget(kafka);
+		free_kafka(kafka);
 		return;
 	}
-	if (kafka->leave == KAFKA_LEAVE_COMMIT)
+	switch (kafka->leave) {
+	case KAFKA_LEAVE_COMMIT:
 		go_on_committing(kafka);
-	if (kafka->leave != KAFKA_LEAVE_CLOSE)
-		return;
-	kafka_group_go_on(kafka);
-	if (rd_kafka_consumer_closed(kafka->consumer) ||
-	    gone_ms(kafka) >= LEAVE_MS)
-		begin_end(kafka);
+		break;
+	case KAFKA_LEAVE_GROUP:
+		go_on_leaving(kafka);
+		break;
+	case KAFKA_LEAVE_CLOSE:
+		go_on_closing(kafka);
+		break;
+	case KAFKA_LEAVE_END:
+		break;
+	}
+}
+
+bool
+kafka_leave_has_names(const struct kafka *kafka)
+{
+	for (const struct kafka *k = leaving; k != NULL; k = k->next)
+		if (k->leave != KAFKA_LEAVE_END &&
+		    !strcmp(k->source->name, kafka->source->name) &&
+		    !strcmp(k->instance, kafka->instance))
+			return true;
+	return false;
 }
 
 size_t
@@ -138,4 +204,5 @@ kafka_leave_abandon(struct loop *loop)
 		free_kafka(kafka);
 	}
 	kafka_thread_abandon(loop);
+	kafka_ask_abandon(loop);
 }

@@ -43,7 +43,7 @@ read_headers(struct broker_message *m, const rd_kafka_message_t *message)
 }
 
 static int64_t
-time_of(const rd_kafka_message_t *message)
+made_ms(const rd_kafka_message_t *message)
 {
 	rd_kafka_timestamp_type_t type;
 	int64_t time_ms = rd_kafka_message_timestamp(message, &type);
@@ -57,7 +57,7 @@ kafka_message_read(const struct kafka_part *part,
 	struct arena *arena = arena_new();
 	struct broker_message *m = arena_alloc(arena, sizeof *m);
 	m->arena = arena;
-	m->time_ms = time_of(message);
+	m->time_ms = made_ms(message);
 	m->position = arena_printf(arena, "%s/%" PRId64 "@%" PRId64,
 	    part->name, message->offset, m->time_ms);
 	m->part = arena_dup(arena, span_str(part->name));
@@ -74,7 +74,7 @@ kafka_message_read(const struct kafka_part *part,
 uint32_t
 kafka_message_mark(const rd_kafka_message_t *message)
 {
-	return kafka_ring_mark(time_of(message),
+	return kafka_ring_mark(made_ms(message),
 	    span_of(message->key, message->key_len),
 	    span_of(message->payload, message->len));
 }

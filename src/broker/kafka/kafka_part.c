@@ -14,14 +14,16 @@
  * a floor and of a commit of ours the message at its anchor is read first: only
  * where it is the one that was there, this is the topic that was read.
  */
-enum { SEEK_MS = 1000 };
-
 /* --- its life --- */
 
 struct kafka_part *
 kafka_part_new(struct kafka *kafka, const char *topic, int32_t number)
 {
 	static const uint64_t one = 1;
+	rd_kafka_queue_t *queue =
+	    rd_kafka_queue_get_partition(kafka->consumer, topic, number);
+	if (queue == NULL)
+		return NULL;
 	struct kafka_part *part = mem_zero(sizeof *part);
 	part->kafka = kafka;
 	part->topic = mem_text(topic);
@@ -31,8 +33,7 @@ kafka_part_new(struct kafka *kafka, const char *topic, int32_t number)
 	part->floor.low = part->commit.low = -1;
 	part->floor.anchor.offset = part->commit.anchor.offset = -1;
 	part->ring.next = -1;
-	part->queue =
-	    rd_kafka_queue_get_partition(kafka->consumer, topic, number);
+	part->queue = queue;
 	rd_kafka_queue_forward(part->queue, NULL);
 	rd_kafka_queue_io_event_enable(
 	    part->queue, kafka->fd, &one, sizeof one);
@@ -144,9 +145,13 @@ seek(struct kafka_part *part, int64_t offset)
 	rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_add(
 	    list, part->topic, part->number);
 	at->offset = offset;
-	rd_kafka_error_t *error = rd_kafka_seek_partitions(
-	    part->kafka->consumer, list, SEEK_MS);
-	if (error != NULL || at->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+	/*
+	 * It is not waited for: what was read before is outdated at once, and
+	 * a partition that is no longer fetched is about to be taken away.
+	 */
+	rd_kafka_error_t *error =
+	    rd_kafka_seek_partitions(part->kafka->consumer, list, 0);
+	if (error != NULL || at->err != RD_KAFKA_RESP_ERR__IN_PROGRESS)
 		kafka_remake(part->kafka, "a position could not be set");
 	if (error != NULL)
 		rd_kafka_error_destroy(error);
@@ -259,7 +264,7 @@ is_of_cluster(const struct kafka *kafka, struct span name)
 }
 
 static bool
-read_number(struct span *text, int64_t most, int64_t *ret_number)
+number_off(struct span *text, int64_t most, int64_t *ret_number)
 {
 	struct span piece;
 	return span_next(text, ' ', &piece) &&
@@ -271,9 +276,9 @@ kafka_part_set_floor(struct kafka_part *part, struct span text)
 {
 	int64_t low, anchor, mark;
 	part->has_floor = true;
-	if (!read_number(&text, INT64_MAX, &low) ||
-	    !read_number(&text, INT64_MAX, &anchor) ||
-	    !read_number(&text, UINT32_MAX, &mark) || anchor >= low ||
+	if (!number_off(&text, INT64_MAX, &low) ||
+	    !number_off(&text, INT64_MAX, &anchor) ||
+	    !number_off(&text, UINT32_MAX, &mark) || anchor >= low ||
 	    !is_of_cluster(part->kafka, text))
 		return;
 	part->floor = (struct kafka_floor){low, {anchor, (uint32_t)mark}};
@@ -286,8 +291,9 @@ kafka_part_tell_floor(struct kafka_part *part, const struct kafka_floor *floor)
 	char *cluster = rd_kafka_clusterid(part->kafka->consumer, 0);
 	if (cluster != NULL && floor->anchor.offset >= 0 &&
 	    events->floor != NULL) {
-		char *text = mem_printf("%" PRId64 " %" PRId64 " %" PRIu32 " %s",
-		    floor->low, floor->anchor.offset, floor->anchor.mark,
+		char *text = mem_printf(
+		    "%" PRId64 " %" PRId64 " %" PRIu32 " %s", floor->low,
+		    floor->anchor.offset, floor->anchor.mark,
 		    cluster);
 		events->floor(events->arg, part->name, span_str(text),
 		    part->lower_floor);

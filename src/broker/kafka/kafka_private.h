@@ -4,6 +4,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include "broker/broker.h"
+#include "broker/kafka/kafka_ask.h"
 #include "broker/kafka/kafka_ring.h"
 #include "broker/kafka/kafka_thread.h"
 
@@ -12,6 +13,7 @@
  * its parts ask of each other.
  *
  *     kafka          the reader: its queue of events, its health
+ *     kafka_make     its consumer
  *     kafka_conf     what librdkafka is told
  *     kafka_group    which partitions it has: rebalances
  *     kafka_part     where in one it begins, and how that is proven
@@ -20,6 +22,7 @@
  *     kafka_commit   what is finished is told to the broker
  *     kafka_put      results and dead letters, in transactions
  *     kafka_thread   the thread that those may block
+ *     kafka_ask      the thread of questions to the group
  *     kafka_leave    after it was closed
  *     kafka_ring     positions: pure
  *
@@ -100,6 +103,8 @@ struct kafka {
 	struct task work;
 	struct timer second;
 	bool remake; /* it is of no use any more: another one, at that second */
+	/* Another gateway has our name in the group, and we have none. */
+	bool nameless;
 	unsigned wait_s;
 
 	struct kafka_part *parts;
@@ -110,12 +115,16 @@ struct kafka {
 	bool assigned; /* it has had it */
 	int64_t given_ms;
 	rd_kafka_topic_partition_list_t *list;
+	struct kafka_ask *ask; /* that of the consumer, which it frees */
 	bool asking; /* for what was committed */
+	uintptr_t asked_for; /* serials was that, then */
 	int64_t ask_again_ms;
 	bool again; /* what was given back is wanted */
 	bool revoking;
+	bool revoke_told; /* the last commit before that was begun */
 	int64_t revoke_ms;
 	unsigned commits; /* under way */
+	uintptr_t commit_serial; /* of the last one */
 
 	struct kafka_puts {
 		struct kafka_put *first, **last;
@@ -128,7 +137,6 @@ struct kafka {
 
 	bool up;
 	bool changed;
-	bool pinging;
 	int64_t lag;
 	uint64_t rebalances;
 	char message[KAFKA_WORDS_BYTES];
@@ -139,9 +147,11 @@ struct kafka {
 	bool left_told; /* its last commit was begun */
 	enum kafka_leave {
 		KAFKA_LEAVE_COMMIT, /* what is finished is told */
-		KAFKA_LEAVE_CLOSE,  /* the consumer leaves its group */
-		KAFKA_LEAVE_END,    /* the thread frees it */
+		KAFKA_LEAVE_GROUP,  /* the member goes */
+		KAFKA_LEAVE_CLOSE,  /* the consumer is closed */
+		KAFKA_LEAVE_END,    /* its threads free it */
 	} leave;
+	unsigned ends; /* of threads that are not over */
 	struct kafka *next; /* of those that leave, in this thread */
 };
 
@@ -161,8 +171,16 @@ void kafka_note(struct kafka *kafka, const char *words);
 void kafka_remake(struct kafka *kafka, const char *why);
 void kafka_lost(struct kafka *kafka, const struct kafka_part *part,
     uint64_t count);
+
+/* --- kafka_make.c --- */
+
+enum { KAFKA_REMAKE_FIRST_S = 1, KAFKA_REMAKE_MOST_S = 30 };
+/* False: it cannot be made now, and the timer is set. */
+bool kafka_make(struct kafka *kafka);
+/* Lets go of the consumer, and has the timer make another one. */
+void kafka_make_again(struct kafka *kafka);
 /* Frees the consumer's own, but for the consumer itself. */
-void kafka_let_go(struct kafka *kafka);
+void kafka_make_let_go(struct kafka *kafka);
 
 /* --- kafka_conf.c --- */
 
@@ -175,7 +193,9 @@ rd_kafka_conf_t *kafka_conf_producer(const struct kafka *kafka);
 /* --- kafka_group.c --- */
 
 void kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event);
-void kafka_group_offsets(struct kafka *kafka, rd_kafka_event_t *event);
+/* What is committed, as kafka_ask says it; arg is the reader. */
+void kafka_group_answered(void *arg, rd_kafka_resp_err_t error,
+    rd_kafka_topic_partition_list_t *list);
 /* Whatever is due. */
 void kafka_group_go_on(struct kafka *kafka);
 /* Its partitions are read anew, from what is committed. */
@@ -191,6 +211,7 @@ void kafka_group_ping(struct kafka *kafka);
 
 /* --- kafka_part.c --- */
 
+/* NULL: librdkafka has no such partition. */
 struct kafka_part *kafka_part_new(
     struct kafka *kafka, const char *topic, int32_t number);
 void kafka_part_free(struct kafka_part **part);
@@ -214,6 +235,8 @@ void kafka_part_tell_floor(
 
 /* --- kafka_take.c --- */
 
+/* All queues are to be looked at. */
+void kafka_take_again(struct kafka *kafka);
 /* Reads as many messages as there is credit for; true: there may be more. */
 bool kafka_take_all(struct kafka *kafka);
 
@@ -258,3 +281,5 @@ void kafka_put_forget(struct kafka *kafka);
 void kafka_leave_begin(struct kafka *kafka);
 /* Whatever is due. */
 void kafka_leave_go_on(struct kafka *kafka);
+/* One that goes has the names that this one is to have. */
+bool kafka_leave_has_names(const struct kafka *kafka);

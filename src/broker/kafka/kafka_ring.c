@@ -76,7 +76,7 @@ at(const struct kafka_ring *ring, size_t i)
 }
 
 static void
-grow(struct kafka_ring *ring)
+grow_ring(struct kafka_ring *ring)
 {
 	struct kafka_given *list =
 	    mem_zero(2 * ring->size * sizeof *ring->list);
@@ -138,7 +138,7 @@ kafka_ring_add(struct kafka_ring *ring, int64_t offset, uint32_t mark)
 	look_at_anchor(ring, offset, mark);
 	bool finished = was_finished(ring, offset);
 	if (ring->count == ring->size)
-		grow(ring);
+		grow_ring(ring);
 	*at(ring, ring->count++) = (struct kafka_given){offset, mark,
 	    finished ? KAFKA_FINISHED : KAFKA_UNFINISHED};
 	ring->n_finished += finished;
@@ -236,7 +236,7 @@ kafka_ring_anchor(const struct kafka_ring *ring, bool putting)
 	    at(ring, over - 1)->offset, at(ring, over - 1)->mark};
 }
 
-struct writer {
+struct ring_writer {
 	char *text;
 	size_t len;
 	int64_t end; /* of the last range */
@@ -244,7 +244,7 @@ struct writer {
 
 /* A whole range, or none of it. */
 static bool
-write_range(struct writer *writer, int64_t from, int64_t to)
+write_range(struct ring_writer *writer, int64_t from, int64_t to)
 {
 	char text[48];
 	int len = snprintf(text, sizeof text, "%s%" PRIx64 "+%" PRIx64,
@@ -260,7 +260,8 @@ write_range(struct writer *writer, int64_t from, int64_t to)
 
 /* Of what was given, above the low-water mark. */
 static bool
-write_given(const struct kafka_ring *ring, bool putting, struct writer *writer)
+write_given(const struct kafka_ring *ring, bool putting,
+    struct ring_writer *writer)
 {
 	size_t i = count_over(ring, putting);
 	while (i < ring->count) {
@@ -292,7 +293,7 @@ anchor_above(const struct kafka_ring *ring, bool putting)
 }
 
 static void
-write_head(struct writer *writer, int64_t low, struct kafka_anchor anchor)
+write_head(struct ring_writer *writer, int64_t low, struct kafka_anchor anchor)
 {
 	int64_t distance = low - anchor.offset;
 	int len = anchor.offset < 0
@@ -309,7 +310,7 @@ size_t
 kafka_ring_write(const struct kafka_ring *ring, bool putting,
     char ret_text[KAFKA_METADATA_MAX + 1])
 {
-	struct writer writer = {.text = ret_text};
+	struct ring_writer writer = {.text = ret_text};
 	struct kafka_anchor anchor = kafka_ring_anchor(ring, putting);
 	if (anchor.offset < 0)
 		anchor = anchor_above(ring, putting);
@@ -341,7 +342,8 @@ take_hex(struct span *text, uint64_t most, uint64_t *ret_number)
 		bool digit = c >= '0' && c <= '9';
 		if (!digit && (c < 'a' || c > 'f'))
 			break;
-		number = number << 4 | (unsigned)(digit ? c - '0' : c - 'a' + 10);
+		number = number << 4 |
+		    (unsigned)(digit ? c - '0' : c - 'a' + 10);
 		if (number > most)
 			return false;
 	}
@@ -351,7 +353,7 @@ take_hex(struct span *text, uint64_t most, uint64_t *ret_number)
 }
 
 static bool
-take_char(struct span *text, char c)
+take_letter(struct span *text, char c)
 {
 	if (text->len == 0 || text->ptr[0] != c)
 		return false;
@@ -366,9 +368,9 @@ static bool
 read_anchor(struct span *text, int64_t low, struct kafka_anchor *ret_anchor)
 {
 	uint64_t distance, mark;
-	bool above = take_char(text, '-');
-	if (!take_hex(text, number_max, &distance) || !take_char(text, '.') ||
-	    !take_hex(text, UINT32_MAX, &mark) || !take_char(text, ':'))
+	bool above = take_letter(text, '-');
+	if (!take_hex(text, number_max, &distance) || !take_letter(text, '.') ||
+	    !take_hex(text, UINT32_MAX, &mark) || !take_letter(text, ':'))
 		return false;
 	int64_t offset =
 	    above ? low + (int64_t)distance : low - (int64_t)distance;
@@ -380,7 +382,7 @@ static bool
 read_range(struct span *text, int64_t *end, struct kafka_range *ret_range)
 {
 	uint64_t gap, len;
-	if (!take_hex(text, number_max, &gap) || !take_char(text, '+') ||
+	if (!take_hex(text, number_max, &gap) || !take_letter(text, '+') ||
 	    !take_hex(text, number_max, &len))
 		return false;
 	if (*end > (int64_t)number_max || len == 0)
@@ -399,14 +401,15 @@ read_ranges(struct span text, struct kafka_stand *stand)
 		if (!read_range(&text, &end, &stand->ranges[stand->n_ranges]))
 			return false;
 		stand->n_ranges++;
-		if (text.len > 0 && !take_char(&text, ','))
+		if (text.len > 0 && (!take_letter(&text, ',') || text.len == 0))
 			return false;
 	}
 	return true;
 }
 
 void
-kafka_ring_read(int64_t low, struct span metadata, struct kafka_stand *ret_stand)
+kafka_ring_read(
+    int64_t low, struct span metadata, struct kafka_stand *ret_stand)
 {
 	struct kafka_stand stand = {.low = low, .anchor = {-1, 0}};
 	*ret_stand = stand;

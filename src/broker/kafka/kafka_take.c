@@ -49,7 +49,7 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 }
 
 static void
-take_end(struct kafka_part *part, int64_t offset)
+take_eof(struct kafka_part *part, int64_t offset)
 {
 	if (part->step == KAFKA_PROVING &&
 	    !kafka_part_proves(part, offset, 0, true))
@@ -68,7 +68,7 @@ take_error(struct kafka_part *part, rd_kafka_event_t *event)
 	rd_kafka_topic_partition_t *at = rd_kafka_event_topic_partition(event);
 	if (at == NULL)
 		return;
-	take_end(part, at->offset);
+	take_eof(part, at->offset);
 	rd_kafka_topic_partition_destroy(at);
 }
 
@@ -76,7 +76,6 @@ static void
 take_event(struct kafka_part *part, rd_kafka_event_t *event)
 {
 	const rd_kafka_message_t *message;
-	kafka_is_up(part->kafka);
 	if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR) {
 		take_error(part, event);
 		return;
@@ -141,4 +140,12 @@ kafka_take_all(struct kafka *kafka)
 			return false;
 	}
 	return may_take(kafka);
+}
+
+void
+kafka_take_again(struct kafka *kafka)
+{
+	for (struct kafka_part *part = kafka->parts; part != NULL;
+	     part = part->next)
+		part->empty = false;
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include "loop/loop.h"
+
+/*
+ * A thread for what of a consumer blocks: the question what its group has
+ * committed, and its end.  It knows no reader.  All functions are for the
+ * thread of the loop.
+ *
+ * No admin request asks that: librdkafka 2.0.2 ends the process where a
+ * coordinator is away for longer than such a request may take.
+ */
+struct kafka_ask;
+
+/*
+ * answered(arg, error, list) is called with what is committed: the list that
+ * was asked for, or the error of all of it.  NULL: there can be no thread, and
+ * the consumer is the caller's as before.
+ */
+struct kafka_ask *kafka_ask_new(struct loop *loop, rd_kafka_t *consumer,
+    void (*answered)(void *arg, rd_kafka_resp_err_t error,
+	rd_kafka_topic_partition_list_t *list),
+    void *arg);
+/* One question at a time; the list is its own until it is answered. */
+void kafka_ask_begin(
+    struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list);
+/*
+ * It is not wanted any more: nothing is answered, it frees the consumer, and
+ * then itself.  ended(arg) is called at that; NULL: nobody waits.
+ */
+void kafka_ask_end(struct kafka_ask **ask, void (*ended)(void *arg));
+/*
+ * All that have been ended go on without the loop, which is about to be freed;
+ * ended() is not called any more.
+ */
+void kafka_ask_abandon(struct loop *loop);
