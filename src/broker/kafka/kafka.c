@@ -205,6 +205,8 @@ read_events(struct kafka *kafka)
 {
 	rd_kafka_event_t *event;
 	for (int i = 0; i < EVENTS_MAX; i++) {
+		if (kafka->queue == NULL)
+			return false;
 		event = rd_kafka_queue_poll(kafka->queue, 0);
 		if (event == NULL)
 			return false;
