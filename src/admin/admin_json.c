@@ -10,7 +10,7 @@
 #include "base/test_build.h"
 #include "base/utf8.h"
 
-enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999 };
+enum { NOTE_BYTES = 1000, ATTEMPT_MAX = 999999, PARTITIONS_MAX = 1000 };
 
 /* --- out --- */
 
@@ -244,6 +244,32 @@ admin_json_read_note(struct admin_request *a)
 	static const char *const names[] = {"note"};
 	if (a->in != NULL && !ADMIN_JSON_HAS_ONLY(a->in, names))
 		return "The body may have only the member \"note\".";
+	return take_note(a);
+}
+
+static bool
+are_strings(const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (json_string_length(json_array_get(list, i)) == 0)
+			return false;
+	return json_array_size(list) > 0 &&
+	    json_array_size(list) <= PARTITIONS_MAX;
+}
+
+const char *
+admin_json_read_rewind(struct admin_request *a)
+{
+	static const char *const names[] = {"note", "partitions"};
+	if (a->in == NULL)
+		return NULL;
+	if (!HAS_ONLY(a->in, names))
+		return "The body may have only the members \"note\" and "
+		       "\"partitions\".";
+	const json_t *list = json_object_get(a->in, "partitions");
+	if (list != NULL && !are_strings(list))
+		return "\"partitions\" must be a list of names such as "
+		       "\"orders/0\", 1000 at most.";
 	return take_note(a);
 }
 

@@ -32,6 +32,8 @@ json_t *admin_json_shown(const struct records_op *look, bool with_body);
 const char *admin_json_read_act(struct admin_request *a);
 /* A note, and nothing else. */
 const char *admin_json_read_note(struct admin_request *a);
+/* A note, and the names of partitions. */
+const char *admin_json_read_rewind(struct admin_request *a);
 /* An act's, and the outcome that an operator knows of. */
 const char *admin_json_read_outcome(struct admin_request *a);
 

@@ -10,6 +10,7 @@
 #include "http/front.h"
 #include "http/head_check.h"
 #include "http/places.h"
+#include "shared/floors.h"
 #include "shared/pause.h"
 #include "source/inquiry.h"
 #include "store/records.h"
@@ -120,6 +121,7 @@ struct admin_request {
 	struct records_count count;
 	struct inquiry_op inquiry;
 	struct pause_op pause;
+	struct floors_op rewind;
 
 	struct answer *given; /* the operator's answer, for the record */
 	struct answer *answer;

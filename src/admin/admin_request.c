@@ -11,6 +11,7 @@
 #include "admin/admin_page.h"
 #include "admin/admin_request.h"
 #include "admin/admin_relays.h"
+#include "admin/admin_rewind.h"
 #include "admin/admin_sources.h"
 #include "admin/admin_status.h"
 #include "base/error.h"
@@ -27,6 +28,7 @@
  *                            ├─ COUNT ⇢ COUNTED ────────────┤
  *                            ├─ SURVEY ⇢ SURVEYED ──────────┤  admin_sources.c
  *                            ├─ ORDER ⇢ ORDERED ────────────┤
+ *                            ├─ REWIND ⇢ REWOUND ───────────┤  admin_rewind.c
  *                            ├─ SEEK ⇢ SOUGHT ──────────────┤  admin_messages.c
  *                            └──────────────────────────────┴─ ANSWER ⇢
  *                                          ANSWERED           admin_answer.c
@@ -50,6 +52,7 @@ static const struct admin_endpoint endpoints[] = {
 	ADMIN_TAKES_BODY},
     {"POST", "/sources/{name}/resume", admin_sources_resume,
 	ADMIN_TAKES_BODY},
+    {"POST", "/sources/{name}/rewind", admin_rewind, ADMIN_TAKES_BODY},
     {"GET", "/relays", admin_relays_list, 0},
     {"POST", "/relays/{name}/pause", admin_relays_pause,
 	ADMIN_TAKES_BODY},
@@ -241,6 +244,7 @@ admin_request_free(struct machine *machine)
 	op_cancel(&a->list.op.op);
 	op_cancel(&a->count.op.op);
 	op_cancel(&a->pause.op.op);
+	op_cancel(&a->rewind.op.op);
 	inquiry_end(&a->inquiry);
 	arena_free(&a->list.arena);
 	json_decref(a->listed);
@@ -267,11 +271,13 @@ admin_request_new(void *arg, struct exchange *x)
 	a->conf = conf_ref(admin->now);
 	a->x = x;
 	a->arena = a->look.arena = a->pause.arena = x->arena;
+	a->rewind.arena = x->arena;
 	op_init(&x->op, admin->loop, machine_run, &a->machine);
 	op_init(&a->look.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->list.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->count.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->pause.op.op, admin->loop, machine_run, &a->machine);
+	op_init(&a->rewind.op.op, admin->loop, machine_run, &a->machine);
 	op_init(&a->inquiry.op, admin->loop, machine_run, &a->machine);
 	machine_run(&a->machine);
 }

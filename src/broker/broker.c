@@ -94,11 +94,11 @@ broker_reader_health(const struct broker_reader *reader)
 }
 
 void
-broker_reader_floor(
-    struct broker_reader *reader, const char *part, struct span floor)
+broker_reader_floor(struct broker_reader *reader, const char *part,
+    struct span floor, bool lowered)
 {
 	if (reader->client->floor != NULL)
-		reader->client->floor(reader, part, floor);
+		reader->client->floor(reader, part, floor, lowered);
 }
 
 /* A table has nothing to give back: its locks end with its connection. */

@@ -264,9 +264,13 @@ void broker_reader_letters(
 void broker_reader_give_back(
     struct broker_reader *reader, const struct broker_message *message);
 
-/* What is kept of that part of the source; "": nothing. */
-void broker_reader_floor(
-    struct broker_reader *reader, const char *part, struct span floor);
+/*
+ * What is kept of that part of the source; "": nothing.  lowered: its group may
+ * stand lower all the same, as an operator has said, and what comes again then
+ * is handed over.
+ */
+void broker_reader_floor(struct broker_reader *reader, const char *part,
+    struct span floor, bool lowered);
 
 struct broker_health {
 	bool up;
@@ -297,7 +301,7 @@ struct broker_client {
 	struct broker_health (*health)(const struct broker_reader *reader);
 	/* NULL: it keeps nothing. */
 	void (*floor)(struct broker_reader *reader, const char *part,
-	    struct span floor);
+	    struct span floor, bool lowered);
 };
 const struct broker_client *broker_client(enum broker_kind kind);
 /* The clients; each is in the file of its name. */

@@ -35,6 +35,7 @@ static int drop_messages(struct messages_line *line);
 static int replay_messages(struct messages_line *line);
 static int pause_source(struct messages_line *line);
 static int resume_source(struct messages_line *line);
+static int rewind_source(struct messages_line *line);
 
 static const struct messages_verb {
 	const char *name;
@@ -69,6 +70,10 @@ static const struct messages_verb {
     {"resume", resume_source, "N", "a SOURCE", false,
 	"resume SOURCE [--note TEXT]", "it goes on where it stopped",
 	"resume charges"},
+    {"rewind", rewind_source, "N", "a SOURCE", true,
+	"rewind SOURCE [TOPIC/PARTITION...] [--note TEXT]",
+	"its group of Kafka may be set back within a day",
+	"rewind orders orders/0 --note 'one result was lost'"},
 };
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
@@ -253,6 +258,23 @@ static int
 resume_source(struct messages_line *line)
 {
 	return order_source(line, "/resume", "resumed, for all gateways");
+}
+
+static int
+rewind_source(struct messages_line *line)
+{
+	json_t *in = note_json(line), *parts = json_array();
+	for (int i = 1; i < line->n_names; i++)
+		json_array_append_new(parts, json_string(line->names[i]));
+	if (line->n_names > 1)
+		json_object_set(in, "partitions", parts);
+	json_decref(parts);
+	int code = ask_about(line, "POST", "sources", line->names[0],
+	    "/rewind", in, line->as_json);
+	if (code == GATEWAY_WELL && !line->as_json)
+		printf("%s: its group may be set back, within a day\n",
+		    line->names[0]);
+	return code;
 }
 
 /* --- the command line --- */

@@ -25,6 +25,22 @@ has_parked_lanes(const struct conf *conf)
 }
 
 static bool
+has_topics(const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->n_sources; i++)
+		if (conf->sources[i].broker->kind == BROKER_KAFKA)
+			return true;
+	return false;
+}
+
+static bool
+has_positions(const struct conf *conf)
+{
+	return conf->n_relays > 0 ||
+	    (conf->store.events_maxlen > 0 && conf->store.events_refuse);
+}
+
+static bool
 has_webhooks(const struct conf *conf)
 {
 	for (size_t i = 0; i < conf->n_relays; i++)
@@ -52,9 +68,9 @@ rights_needed(const struct conf *conf, const struct right *right)
 	case RIGHT_WITH_ORDER:
 		return has_parked_lanes(conf);
 	case RIGHT_WITH_RELAYS:
-		return conf->n_relays > 0 ||
-		    (conf->store.events_maxlen > 0 &&
-			conf->store.events_refuse);
+		return has_positions(conf);
+	case RIGHT_WITH_HASHES:
+		return has_positions(conf) || has_topics(conf);
 	case RIGHT_WITH_REFUSAL:
 		return conf->store.events_maxlen > 0 &&
 		    conf->store.events_refuse;

@@ -32,7 +32,8 @@ void redis_keys_entity(struct resp *resp, const struct conf *conf,
 
 /*
  * Appends PREFIX:{SHARD}:WORD:KIND:NAME and more, what all gateways share of a
- * source or a relay (src/shared/); WORD is "turn", "pause", "parked" or "kept".
+ * source or a relay (src/shared/); WORD is "turn", "pause", "parked", "kept"
+ * or "floor".
  */
 void redis_keys_shared(struct resp *resp, const struct conf *conf,
     unsigned shard, const char *word, const char *kind, const char *name,

@@ -5,6 +5,7 @@
 #include "base/container.h"
 #include "source/delivery.h"
 #include "source/source_credit.h"
+#include "source/source_floor.h"
 #include "source/source_letters.h"
 #include "source/source_pause.h"
 #include "source/source_standing.h"
@@ -17,8 +18,8 @@ enum {
 
 /*
  * One gateway at a time reads it: a stream with an order, and a table that is
- * ordered by what its rows are not parted by.  The partitions of Kafka are given
- * to one reader each by their group.
+ * ordered by what its rows are not parted by.  The partitions of Kafka are
+ * given to one reader each by their group.
  */
 static bool
 needs_turn(const struct conf_source *source)
@@ -102,13 +103,6 @@ on_recalled(void *arg, const void *token)
 }
 
 static void
-on_rewound(void *arg, uint64_t count)
-{
-	struct source *s = arg;
-	counter_add(&s->meter->outcomes[MESSAGE_REWOUND], count);
-}
-
-static void
 on_health(void *arg)
 {
 	struct source *s = arg;
@@ -132,7 +126,9 @@ static const struct broker_events events = {
     .lost = on_lost,
     .changed = on_health,
     .recalled = on_recalled,
-    .rewound = on_rewound,
+    .floor_wanted = source_floor_wanted,
+    .floor = source_floor_reached,
+    .rewound = source_floor_rewound,
 };
 
 /* The longest lease of all routes: a message that idles for twice that has
@@ -271,6 +267,7 @@ share(struct source *s)
 	struct turn_events mine = turn_events;
 	mine.arg = s;
 	source_pause_start(s);
+	source_floor_start(s);
 	if (parks(s->source))
 		parked_start(&s->parked, store, loop, "source",
 		    s->source->name, &parked_events);
@@ -358,6 +355,7 @@ source_free(struct source **source)
 	turn_stop(&s->turn);
 	parked_stop(&s->parked);
 	source_pause_stop(s);
+	source_floor_stop(s);
 	timer_clear(&s->probe);
 	timer_clear(&s->look);
 	task_cancel(&s->settle);

@@ -4,6 +4,7 @@
 #include "broker/broker.h"
 #include "gate/machine.h"
 #include "gate/worker.h"
+#include "shared/floors.h"
 #include "shared/parked.h"
 #include "shared/pause.h"
 #include "shared/turn.h"
@@ -17,9 +18,9 @@
  * what becomes of a message, and its broker only as broker/broker.h shows it.
  * One worker has it; that worker's thread only.
  *
- * Circle: delivery, source, source_credit, source_letters, source_pause,
- * source_standing.  A source makes its deliveries, which tell it what stands in
- * their way.
+ * Circle: delivery, source, source_credit, source_floor, source_letters,
+ * source_pause, source_standing.  A source makes its deliveries, which tell it
+ * what stands in their way.
  */
 struct delivery;
 
@@ -46,6 +47,7 @@ struct source {
 	struct turn turn;     /* where one gateway at a time reads it */
 	struct parked parked; /* where it has an order, and parks */
 	struct pause pause;   /* an operator's */
+	struct floors floors; /* of what its broker counts */
 	struct source_letter *letters; /* that are looked for */
 	struct machines deliveries;
 	struct lanes *lanes;

@@ -77,7 +77,9 @@ why_unshared(const struct source *s)
 		return s->pause.shared.trouble;
 	if (!s->pause.known)
 		return "Redis has not said whether the source is paused.";
-	/* Of a source that parks nothing it is zeroed. */
+	/* What the source does not have is zeroed. */
+	if (s->floors.shared.trouble[0] != '\0')
+		return s->floors.shared.trouble;
 	if (s->parked.shared.trouble[0] != '\0')
 		return s->parked.shared.trouble;
 	return NULL;

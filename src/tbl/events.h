@@ -228,7 +228,8 @@ EVENT(source_topic_again, WARN, "a partition does not have the message any "
 	"deletes topics, or whether the broker has lost data")
 EVENT(source_rewound, WARN, "the consumer group of this source was set back, "
 	"or its offsets have expired: what this source has finished is not "
-	"executed again; find out who resets the group")
+	"executed again; find out who resets the group, or if that was meant, "
+	"say so (onceproxy messages rewind) and set it back once more")
 EVENT(source_library, DEBUG, "what the broker's library says")
 EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "
 	"it is not executed again and not acknowledged: ask the upstream what "
@@ -253,6 +254,11 @@ EVENT(operator_source, WARN, "an operator has paused or resumed this source, "
 	"for all gateways")
 EVENT(operator_source_unsure, WARN, "Redis did not reply to an operator's word "
 	"about this source: look whether it is paused, and say it again")
+EVENT(operator_rewind, WARN, "an operator means to set the group of this "
+	"source back: if it stands lower within a day, what comes again is "
+	"worked on; what its records still know is not executed again")
+EVENT(operator_rewind_unsure, WARN, "Redis did not reply to an operator who "
+	"means to set the group of this source back: say it again")
 EVENT(source_goes, INFO, "this reason no longer keeps the source from taking "
 	"messages")
 EVENT(relay_begins, INFO, "this gateway runs this relay from now on")

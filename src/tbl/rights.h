@@ -8,7 +8,8 @@
  *            WITH_SCRIPT or WITH_FUNCTION (store.scripting), WITH_REPLICAS
  *            (store.wait_replicas), WITH_CLUSTER, WITH_ORDER (a source
  *            whose messages follow a dead letter of their order), WITH_RELAYS,
- *            WITH_WEBHOOKS, or WITH_REFUSAL (store.events.overflow)
+ *            WITH_HASHES (relays, or a source of Kafka), WITH_WEBHOOKS, or
+ *            WITH_REFUSAL (store.events.overflow)
  *   probe    a command that changes nothing and needs this right: @key stands
  *            for a key that never exists, @channel for the channel of changes,
  *            @pattern for all of those, @db for the database, @nothing for an
@@ -38,15 +39,18 @@ RIGHT("get", ALWAYS, "GET @key", "to read a record")
 RIGHT("getrange", ALWAYS, "GETRANGE @key 0 0", "to read a record's head")
 RIGHT("hdel", WITH_RELAYS, "HDEL @key -", "to forget an event that was "
 	"brought, or a relay that is no longer configured")
-RIGHT("hget", WITH_RELAYS, "HGET @key -", "to read where a relay stands")
-RIGHT("hkeys", WITH_REFUSAL, "HKEYS @key",
-	"to find a relay that is no longer configured")
+RIGHT("hget", WITH_HASHES, "HGET @key -",
+	"to read where a relay, or a group of Kafka, stands")
+RIGHT("hkeys", WITH_HASHES, "HKEYS @key",
+	"to find a relay that is no longer configured, or what a group of "
+	"Kafka reads")
 RIGHT("hscan", WITH_WEBHOOKS, "HSCAN @key 0",
 	"to find the events that are to be brought")
 RIGHT("hvals", WITH_REFUSAL, "HVALS @key",
 	"to notice that relays have not brought what store.events.overflow "
 	"keeps for them")
-RIGHT("hset", WITH_RELAYS, "HSET @key", "to remember where a relay stands")
+RIGHT("hset", WITH_HASHES, "HSET @key",
+	"to remember where a relay, or a group of Kafka, stands")
 RIGHT("hsetnx", WITH_WEBHOOKS, "HSETNX @key",
 	"to keep an event until it was brought")
 RIGHT("info", ALWAYS, "INFO server",

@@ -405,7 +405,8 @@ def rights():
     assert len(found) > 15
     return [(name, name, NEEDED_WITH.get(when, {})) for name, when in found
             if when not in ("WITH_DB", "WITH_CLUSTER", "WITH_ORDER",
-                            "WITH_RELAYS", "WITH_WEBHOOKS", "WITH_REFUSAL")]
+                            "WITH_RELAYS", "WITH_HASHES", "WITH_WEBHOOKS",
+                            "WITH_REFUSAL")]
 
 
 def restricted(bench, redis=None, members=None):

@@ -19,6 +19,7 @@
  */
 #define TURN "t:{7}:turn:source:s"
 #define PAUSE "t:{7}:pause:source:s"
+#define FLOORS "t:{7}:floor:source:s"
 #define LANES "t:{7}:parked:source:s"
 #define DECIDED "t:{7}:decided:source:s"
 #define LANE ID
@@ -395,6 +396,70 @@ what_is_kept_is_listed_until_it_is_dropped(void **state)
 	word_is(kept("read", "1-2-3", NULL), "GONE");
 }
 
+static redisReply *
+floors(const char *const *words)
+{
+	const char *argv[24] = {FLOORS};
+	for (int i = 0; words[i] != NULL; i++)
+		argv[i + 1] = words[i];
+	return run(SCRIPT_floor, 1, argv);
+}
+#define FLOOR(...) floors((const char *const[]){__VA_ARGS__, NULL})
+
+static void
+floor_is(const char *part, const char *floor, const char *lowered)
+{
+	redisReply *reply = FLOOR("look", part);
+	assert_string_equal(reply->element[4]->str, floor);
+	assert_string_equal(reply->element[5]->str, lowered);
+	word_is(reply, "DONE");
+}
+
+static void
+a_floor_only_grows_unless_it_is_of_something_new(void **state)
+{
+	(void)state;
+	redis_just(redis, "FLUSHALL");
+	floor_is("t/0", "", "0");
+	word_is(FLOOR("keep", "t/0", "9 a", "0", "t/1", "5 b", "0"), "DONE");
+	word_is(FLOOR("keep", "t/0", "10 c", "0", "t/1", "4 d", "0"), "DONE");
+	floor_is("t/0", "10 c", "0");
+	floor_is("t/1", "5 b", "0");
+	/* Beyond what a double can tell apart. */
+	word_is(FLOOR("keep", "t/0", "9007199254740993 e", "0"), "DONE");
+	word_is(FLOOR("keep", "t/0", "9007199254740992 f", "0"), "DONE");
+	floor_is("t/0", "9007199254740993 e", "0");
+	word_is(FLOOR("keep", "t/0", "2 g", "1"), "DONE");
+	floor_is("t/0", "2 g", "0");
+	/* What is damaged is in nobody's way. */
+	redis_just(redis, "HSET " FLOORS " t/2 %s", "nothing");
+	word_is(FLOOR("keep", "t/2", "0 h", "0"), "DONE");
+	floor_is("t/2", "0 h", "0");
+}
+
+static void
+a_floor_is_lowered_until_it_is_kept_anew_or_time_is_over(void **state)
+{
+	(void)state;
+	redis_just(redis, "FLUSHALL");
+	word_is(FLOOR("lower", "1000"), "GONE");
+	word_is(FLOOR("keep", "t/0", "9 a", "0", "t/1", "5 b", "0"), "DONE");
+	word_is(FLOOR("lower", "100000", "t/0", "t/2"), "GONE");
+	floor_is("t/0", "9 a", "0");
+	redisReply *reply = FLOOR("lower", "100000");
+	assert_int_equal(reply->elements, 6);
+	word_is(reply, "DONE");
+	floor_is("t/0", "9 a", "1");
+	/* A reader that goes on does not end it. */
+	word_is(FLOOR("keep", "t/0", "12 c", "0"), "DONE");
+	floor_is("t/0", "12 c", "1");
+	word_is(FLOOR("keep", "t/0", "3 d", "1"), "DONE");
+	floor_is("t/0", "3 d", "0");
+	floor_is("t/1", "5 b", "1");
+	word_is(FLOOR("lower", "-1", "t/1"), "DONE");
+	floor_is("t/1", "5 b", "0");
+}
+
 int
 main(void)
 {
@@ -414,6 +479,10 @@ main(void)
 	    cmocka_unit_test(a_full_redis_does_not_stop_them),
 	    cmocka_unit_test(an_event_is_kept_once_and_by_whose_turn_it_is),
 	    cmocka_unit_test(what_is_kept_is_listed_until_it_is_dropped),
+	    cmocka_unit_test(
+		a_floor_only_grows_unless_it_is_of_something_new),
+	    cmocka_unit_test(
+		a_floor_is_lowered_until_it_is_kept_anew_or_time_is_over),
 	};
 	return cmocka_run_group_tests_name(
 	    "shared", tests, start_redis, stop_redis);

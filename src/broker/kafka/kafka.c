@@ -361,13 +361,14 @@ reader_give_back(
 }
 
 static void
-reader_floor(struct broker_reader *base, const char *name, struct span floor)
+reader_floor(struct broker_reader *base, const char *name, struct span floor,
+    bool lowered)
 {
 	struct kafka *kafka = kafka_behind(base);
 	for (struct kafka_part *part = kafka->parts; part != NULL;
 	     part = part->next)
 		if (!strcmp(part->name, name) && !part->has_floor)
-			kafka_part_set_floor(part, floor);
+			kafka_part_set_floor(part, floor, lowered);
 	kafka_kick(kafka);
 }
 

@@ -124,8 +124,11 @@ try_start(struct kafka_part *part, bool latest)
 int64_t
 kafka_part_begin(struct kafka_part *part)
 {
-	if (part->floor.low > part->commit.low &&
-	    part->floor.anchor.offset >= 0) {
+	bool is_below = part->floor.low > part->commit.low &&
+	    part->floor.anchor.offset >= 0;
+	if (is_below && part->lowered) {
+		part->lower_floor = true;
+	} else if (is_below) {
 		part->trial = KAFKA_TRY_FLOOR;
 		return prove(part, part->floor.anchor);
 	}
@@ -272,16 +275,20 @@ number_off(struct span *text, int64_t most, int64_t *ret_number)
 }
 
 void
-kafka_part_set_floor(struct kafka_part *part, struct span text)
+kafka_part_set_floor(struct kafka_part *part, struct span text, bool lowered)
 {
 	int64_t low, anchor, mark;
 	part->has_floor = true;
+	part->lowered = lowered;
 	if (!number_off(&text, INT64_MAX, &low) ||
 	    !number_off(&text, INT64_MAX, &anchor) ||
 	    !number_off(&text, UINT32_MAX, &mark) || anchor >= low ||
 	    !is_of_cluster(part->kafka, text))
-		return;
-	part->floor = (struct kafka_floor){low, {anchor, (uint32_t)mark}};
+		/* It is not to be in the way of what is kept next. */
+		part->lower_floor = text.len > 0;
+	else
+		part->floor =
+		    (struct kafka_floor){low, {anchor, (uint32_t)mark}};
 }
 
 void
@@ -290,11 +297,10 @@ kafka_part_tell_floor(struct kafka_part *part, const struct kafka_floor *floor)
 	const struct broker_events *events = &part->kafka->events;
 	char *cluster = rd_kafka_clusterid(part->kafka->consumer, 0);
 	if (cluster != NULL && floor->anchor.offset >= 0 &&
-	    events->floor != NULL) {
+	    events->floor != NULL && !part->kafka->leaving) {
 		char *text = mem_printf(
 		    "%" PRId64 " %" PRId64 " %" PRIu32 " %s", floor->low,
-		    floor->anchor.offset, floor->anchor.mark,
-		    cluster);
+		    floor->anchor.offset, floor->anchor.mark, cluster);
 		events->floor(events->arg, part->name, span_str(text),
 		    part->lower_floor);
 		free(text);

@@ -72,6 +72,7 @@ struct kafka_part {
 	bool has_commit; /* the same */
 	bool group_is_new; /* it has committed nothing of this topic */
 	struct kafka_floor floor;
+	bool lowered; /* the group may stand below it */
 	struct kafka_stand commit;
 	enum kafka_trial trial;
 	struct kafka_anchor prove; /* what must stand there */
@@ -228,7 +229,8 @@ void kafka_part_anew(struct kafka_part *part);
 /* Where it is in the log that the broker has; below 0: not known. */
 void kafka_part_ends(const struct kafka_part *part, int64_t *ret_from,
     int64_t *ret_to);
-void kafka_part_set_floor(struct kafka_part *part, struct span floor);
+void kafka_part_set_floor(
+    struct kafka_part *part, struct span floor, bool lowered);
 /* Has the owner keep that. */
 void kafka_part_tell_floor(
     struct kafka_part *part, const struct kafka_floor *floor);

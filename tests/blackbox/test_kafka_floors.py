@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The floors of Kafka's partitions: what was finished is not executed again,
+whatever becomes of the group, unless an operator says so.  Skipped where there
+is no Kafka (contrib/check --kafka)."""
+
+import itertools
+import json
+import os
+import re
+from collections import Counter
+
+from once import tap
+from once.admin import Admin
+from once.gateway import command
+from once.kafka import START_S
+from once.kafka_topic import Topic
+from once.messages import Stream, as_text, source
+from once.tap import each, equal, test
+from once.wait import eventually
+
+NUMBERS = itertools.count()
+tap.LIMIT_S = 120
+
+
+def admin_of(bench):
+    return {"listen": f"unix:{os.path.join(bench.folder(), 'admin')}"}
+
+
+class Reader:
+    """A topic with messages that are finished, and their gateway."""
+
+    def __init__(self, bench, partitions=1, count=6, redis=None, **members):
+        self.bench, self.redis = bench, redis or bench.redis
+        self.members, self.more = members, {"redis": redis} if redis else {}
+        self.upstream = bench.upstream()
+        self.topic = Topic(
+            bench.kafka, f"floors-{next(NUMBERS)}", partitions)
+        self.keys = [f"k{number}" for number in range(count)]
+        self.gateway = self.serve()
+        self.topic.add_all(self.keys)
+        self.wait(count)
+
+    def serve(self, instance="one"):
+        config = self.bench.config(
+            self.upstream, instance=instance, admin=admin_of(self.bench),
+            **self.more)
+        self.gateway = self.bench.serve(self.topic.source(
+            config, self.topic.name, results={"topic": self.topic.results},
+            **self.members))
+        return self.gateway
+
+    def wait(self, count):
+        """So many were executed, and all are acknowledged."""
+        self.upstream.wait_until(
+            lambda: len(self.upstream.requests) >= count,
+            f"{count} executions", START_S)
+        self.topic.wait_finished(START_S)
+        eventually(lambda: self.kept_sum() == sum(
+            end for _, end in self.topic.kafka.ends(
+                self.topic.name).values()), "all of it is kept")
+
+    def kept(self):
+        """By partition, what is kept."""
+        found = self.redis("HGETALL", self.key()) or []
+        return dict(zip(map(as_text, found[::2]),
+                        map(as_text, found[1::2])))
+
+    def kept_sum(self):
+        return sum(int(value.split()[0]) for value in self.kept().values()
+                   if not value.startswith("!"))
+
+    def key(self):
+        names = map(as_text, self.redis("KEYS", "*:floor:source:*"))
+        return next((name for name in names if name.endswith(
+            f":floor:source:{self.topic.name}")), "none")
+
+    def forget_records(self):
+        for name in self.redis("KEYS", "*:r:*"):
+            self.redis("DEL", name)
+
+    def reset(self):
+        """As an operator who sets the group back does."""
+        self.gateway.stop()
+        self.topic.kafka.wait_members(self.topic.group, 0)
+        self.topic.reset(0)
+        return self.serve()
+
+    def add_last(self, key="last"):
+        self.topic.add(b"{}", key)
+        self.gateway.wait_for_log(
+            "message", outcome="executed", timeout=START_S)
+        self.topic.wait_finished(START_S)
+
+    def executions(self):
+        return Counter(r.get("Idempotency-Key")
+                       for r in self.upstream.requests)
+
+    def rewound(self):
+        page = Admin(self.gateway).send("GET", "/metrics").body.decode()
+        return int(re.search(
+            r"^onceproxy_messages_total\{source=\"" + self.topic.name +
+            r"\",outcome=\"rewound\"\} (\d+)$", page, re.M)[1])
+
+    def operator(self, *args):
+        return command("messages", "-c", self.gateway.file, *args)
+
+
+@each([("that was set back", lambda r: r.reset()),
+       ("whose offsets are gone", lambda r: forget_group(r))])
+def a_group_executes_nothing_and_says_so(bench, happens):
+    r = Reader(bench, partitions=2)
+    r.gateway.stop()
+    r.forget_records()
+    r.serve()
+    happens(r)
+    told = r.gateway.wait_for_log("source_rewound", timeout=START_S)
+    assert told["partition"].startswith(r.topic.name), told
+    eventually(lambda: r.rewound() == 6, "six are counted")
+    r.add_last()
+    equal(r.executions(), Counter([*r.keys, "last"]))
+    equal(len(r.topic.kafka.consume(r.topic.results)), 7)
+
+
+def forget_group(r):
+    """As Kafka does with a group that was silent for a week."""
+    r.gateway.stop()
+    r.topic.kafka.wait_members(r.topic.group, 0)
+    r.topic.kafka.delete_group(r.topic.group)
+    r.serve()
+
+
+@test
+def a_topic_that_was_made_again_has_no_floor(bench):
+    r = Reader(bench)
+    r.gateway.stop()
+    r.topic.kafka.delete_topic(r.topic.name)
+    r.topic.kafka.topic(r.topic.name)
+    r.topic.add(b"{}", "new")
+    r.serve().wait_for_log("message", outcome="executed", timeout=START_S)
+    r.topic.wait_finished(START_S)
+    equal(r.executions(), Counter([*r.keys, "new"]))
+    eventually(lambda: r.kept_sum() == 1, "the floor is the new topic's")
+
+
+@test
+def an_operator_may_have_a_group_set_back(bench):
+    r = Reader(bench)
+    done = r.operator("rewind", r.topic.name, "--note", "results were lost")
+    equal((done.returncode, done.stdout, done.stderr),
+          (0, f"{r.topic.name}: its group may be set back, within a day\n",
+           ""))
+    said = r.gateway.wait_for_log("operator_rewind")
+    equal((said["source"], said["partitions"], said["note"]),
+          (r.topic.name, 1, "results were lost"))
+    r.reset()
+    r.gateway.wait_for_log(
+        "message", outcome="duplicate", timeout=START_S)
+    r.topic.wait_finished(START_S)
+    # Their records know them; each has its result once more.
+    equal(r.executions(), Counter(r.keys))
+    results = Counter(result.header("onceproxy-position")
+                      for result in r.topic.kafka.consume(r.topic.results))
+    equal(set(results.values()), {2})
+    equal(r.rewound(), 0)
+
+
+@test
+def that_holds_for_what_it_names_and_once(bench):
+    r = Reader(bench, partitions=2)
+    part = f"{r.topic.name}/1"
+    equal(r.operator("rewind", r.topic.name, part).returncode, 0)
+    r.topic.add_all(["more0", "more1"])
+    r.upstream.wait_until(lambda: len(r.upstream.requests) == 8, "8")
+    r.topic.wait_finished(START_S)
+    r.forget_records()
+    r.reset()
+    r.upstream.wait_until(
+        lambda: len(r.upstream.requests) == 12, "it comes again", START_S)
+    r.topic.wait_finished(START_S)
+    equal(r.rewound(), 4)
+    equal({key: count for key, count in r.executions().items()
+           if count == 2}, {key: 2 for key in ("k1", "k3", "k5", "more1")})
+    eventually(lambda: r.kept_sum() == 8, "it is kept anew")
+    r.forget_records()
+    r.reset()
+    eventually(lambda: r.rewound() == 8, "all are counted", START_S)
+    r.add_last()
+    equal(len(r.upstream.requests), 13)
+
+
+@test
+def what_cannot_be_set_back_is_refused(bench):
+    r = Reader(bench)
+    name, kept = r.topic.name, r.kept()
+    for args, status in (((name, f"{name}/7"), 409),
+                         ((name, f"{name}/0", f"{name}/7"), 409),
+                         (("other",), 404)):
+        done = r.operator("rewind", *args)
+        equal(done.returncode, 1, args)
+        assert str(status) in done.stderr, done.stderr
+    for body in ({"partitions": []}, {"partitions": [1]},
+                 {"partitions": "x"}, {"parts": ["x"]}):
+        equal(Admin(r.gateway).post(
+            f"/sources/{name}/rewind", body).status, 400, body)
+    equal(r.kept(), kept)
+
+
+@test
+def only_a_topic_has_a_group_that_can_be_set_back(bench):
+    stream = Stream(bench.own_redis())
+    config = bench.config(bench.upstream(), admin=admin_of(bench))
+    source(config, stream)
+    gateway = bench.serve(config)
+    done = command("messages", "-c", gateway.file, "rewind", "charges")
+    equal(done.returncode, 1)
+    assert "409" in done.stderr, done.stderr
+
+
+@test
+def nothing_is_read_before_its_floor_is_known(bench):
+    r = Reader(bench, redis=bench.own_redis())
+    r.gateway.stop()
+    key, kept = r.key(), r.kept()
+    r.redis("SET", key, "another's")
+    r.topic.kafka.wait_members(r.topic.group, 0)
+    r.topic.reset(0)
+    r.forget_records()
+    r.topic.add(b"{}", "last")
+    r.serve()
+    stands = r.gateway.wait_for_log(
+        "source_stands", reason="store", timeout=START_S)
+    assert "WRONGTYPE" in stands["error"], stands
+    assert key in stands["error"], stands
+    equal(r.executions(), Counter(r.keys))
+    r.redis("DEL", key)
+    r.redis("HSET", key, *itertools.chain(*kept.items()))
+    r.gateway.wait_for_log(
+        "source_goes", reason="store", timeout=START_S)
+    r.gateway.wait_for_log(
+        "message", outcome="executed", timeout=START_S)
+    r.topic.wait_finished(START_S)
+    equal(r.executions(), Counter([*r.keys, "last"]))
+
+
+@test
+def what_is_asked_is_answered_as_json(bench):
+    r = Reader(bench, partitions=2)
+    answer = json.loads(r.operator(
+        "rewind", r.topic.name, "--json").stdout)
+    equal((answer["name"], sorted(answer["partitions"])),
+          (r.topic.name, [f"{r.topic.name}/0", f"{r.topic.name}/1"]))
+    assert all(value.startswith("!") for value in r.kept().values())
+
+
+tap.main()
