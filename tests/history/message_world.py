@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A history of messages, whatever their broker is: the gateways that read it,
 what happens to them and to the store, and what is left when that is over.
-stream_world.py and outbox_world.py have the brokers."""
+stream_world.py, outbox_world.py and topic_world.py have the brokers."""
 
 import copy
 import json
@@ -25,8 +25,6 @@ ATTEMPTS = 4
 TURN_S = 5  # the lease of an ordered stream
 CLIENTS = 3
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
-# Two names of their own, and one that two gateways share.
-INSTANCES = ("one", "two", "pair", "pair")
 STORE = {"kill": 4, "freeze": 3, "disconnect": 2, "flush": 1}
 FAULTS = {
     "gateway": {"kill": 4, "freeze": 4, "step": 5, "drain": 3, "reload": 3,
@@ -50,6 +48,8 @@ def steps():
 
 
 class MessageWorld:
+    # Two names of their own, and one that two gateways share.
+    INSTANCES = ("one", "two", "pair", "pair")
     LANES = ("gateway", "gateway", "store", "broker")
     TABLES = ()  # of faults, of which the seed chooses one
 
@@ -76,8 +76,8 @@ class MessageWorld:
             "hold": hold, "in_flight": self.options.choice((4, 16, 64)),
             "retry": {"first": "50ms", "most": "300ms",
                       "attempts": ATTEMPTS}}
-        self.configs = [self.config(name, members) for name in INSTANCES]
-        self.busy = [threading.Lock() for _ in INSTANCES]
+        self.configs = [self.config(name, members) for name in self.INSTANCES]
+        self.busy = [threading.Lock() for _ in self.INSTANCES]
         self.gateways = [bench.serve(config) for config in self.configs]
 
     def config(self, instance, members):

@@ -85,6 +85,11 @@ class Making:
             key, name=name).state(key=key).result(position, key, name)
 
 
+def at(partition, offset):
+    """The position of a record."""
+    return f"charges/{partition}/{offset}@{1700000000000 + offset}"
+
+
 def in_order():
     return Making(ordered=True)
 
@@ -130,6 +135,20 @@ GOOD = [
      in_order().row("1", 1, 7, 1).row("2", 2, 3, 2).entry("1").entry("2", "l")
      .sent("l", status=402).state(key="l").dead("2", "refused")
      .dead("1", "behind")),
+    ("a record, and its key in another one", Making().one(at(0, 9))
+     .entry(at(0, 10)).again(at(0, 10)).seen(at(0, 9), "C")),
+    ("records of two partitions, beside one another",
+     in_order().entry(at(0, 1), "k", "a").one(at(1, 0), "l", "e2", "b")
+     .one(at(0, 1))),
+    ("a record that is executed after one with more digits",
+     in_order().one(at(0, 9)).one(at(0, 10), "l", "e2")),
+    ("records behind a dead letter where none are parked",
+     Making(ordered=True, parks=False).entry(at(0, 1)).sent(status=402)
+     .state().dead(at(0, 1), "refused").one(at(0, 2), "l", "e2")),
+    ("a topic that was set back", Making(resets=1).one(at(0, 1))
+     .again(at(0, 1))),
+    ("what retention took from a topic", Making().one(at(0, 1))
+     .entry(at(0, 2), "lost").trimmed(at(0, 2)).counted(1)),
     ("what is behind a dead letter follows it",
      in_order().entry("1-0").entry("2-0", "l").sent(status=402).state()
      .dead("1-0", "refused").dead("2-0", "behind")),
@@ -211,6 +230,38 @@ BAD = [
     ("past a dead letter", "behind a dead letter of its order",
      in_order().entry("1-0").sent(status=402).state()
      .dead("1-0", "refused").one("2-0", "l", "e2")),
+    ("a record that was executed twice", "executed 2 times",
+     Making().one(at(0, 1)).sent(attempt=2)),
+    ("a record whose result came twice", "has ended 2 times",
+     Making().one(at(0, 1)).again(at(0, 1))),
+    ("a record whose result came twice, unmarked",
+     "2 results that are no duplicates",
+     Making(resets=1).one(at(0, 1)).result(at(0, 1))),
+    ("a record without its result", "without a result",
+     Making().one(at(0, 1)).one(at(0, 2), "l", "e2").entry(at(0, 3))),
+    ("a record below what is committed, and not stored", "its record is None",
+     Making().one(at(0, 1)).entry(at(0, 2), "lost").again(at(0, 2), "lost")),
+    ("a record that was committed before it was stored", "its record was P",
+     Making().one(at(0, 1)).seen(at(0, 1), "P")),
+    ("a record that is not committed", "pending in the end",
+     Making().one(at(0, 1)).entry(at(0, 2)).pending(at(0, 2))),
+    ("a result with the offset of another time", "which nobody added",
+     Making().one(at(0, 1)).again("charges/0/1@5")),
+    ("the second record of a partition first", "of a later",
+     in_order().entry(at(0, 9)).one(at(0, 10), "l", "e2").one(at(0, 9))),
+    ("the second record while the first is executed", "while k was executed",
+     in_order().entry(at(0, 9)).sent(ready=9).state().result(at(0, 9))
+     .one(at(0, 10), "l", "e2")),
+    ("a record past a dead letter", "behind a dead letter of its order",
+     in_order().entry(at(0, 1)).sent(status=402).state()
+     .dead(at(0, 1), "refused").one(at(0, 2), "l", "e2")),
+    ("a record that is parked where none are", "behind without a reason",
+     Making(ordered=True, parks=False).entry(at(0, 1)).sent(status=402)
+     .state().dead(at(0, 1), "refused").entry(at(0, 2), "l")
+     .dead(at(0, 2), "behind")),
+    ("records that retention took, uncounted",
+     "1 messages are lost, and 0 counted",
+     Making().one(at(0, 1)).entry(at(0, 2), "lost").trimmed(at(0, 2))),
     ("behind nothing", "is behind nothing",
      in_order().one().entry("2-0", "l").dead("2-0", "behind")),
 ]

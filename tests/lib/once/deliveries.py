@@ -90,6 +90,7 @@ class Seen(NamedTuple):
 class Deliveries:
     max_attempts: int = 5
     ordered: bool = False
+    parks: bool = True  # what is behind a dead letter of its order
     holds_on: bool = True  # whatever is held stays so
     entries: dict = field(default_factory=dict)  # by position
     # Of an outbox, by position: where a row stands, and when it was made.  What
@@ -176,7 +177,11 @@ class Deliveries:
 
 
 def place(position):
-    """Of an entry of a stream."""
+    """Of an entry of a stream, or of a record of a topic: TOPIC/PARTITION/
+    OFFSET@MS, where what is of one order is in one partition."""
+    if "@" in position:
+        _, partition, offset = position.partition("@")[0].split("/")
+        return int(partition), int(offset)
     ms, _, number = position.partition("-")
     return int(ms), int(number)
 
@@ -282,7 +287,7 @@ def dead_letters_have_a_reason(told):
             "exhausted": state != "FAILED" and not (
                 told.forgets and state == "RELEASED"),
             "unknown": told.holds_on,
-            "behind": not told.ordered,
+            "behind": not told.ordered or not told.parks,
         }.get(one.reason, True)
         if wrong:
             yield entry.key, (f"{one.position} is a dead letter {one.reason} "
@@ -343,7 +348,7 @@ def order_is_kept(told):
 
 def nothing_passes_a_dead_letter(told):
     """What is behind one of its order follows it."""
-    if not told.ordered:
+    if not told.ordered or not told.parks:
         return
     arrivals = told.grouped("arrivals")
     dead = told.grouped("dead", "position")
