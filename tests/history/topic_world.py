@@ -148,8 +148,12 @@ class TopicWorld(MessageWorld):
         self.join(random, commit)
 
     def broker_trim(self, random):
-        """What is oldest of a partition, of which some was not read."""
-        number = random.randrange(PARTITIONS)
+        """What is oldest of a partition, of which some was not read.  Where a
+        group never stood nobody can tell what it has lost."""
+        numbers = [n for n, offset in self.offsets().items() if offset >= 0]
+        if not numbers:
+            return
+        number = random.choice(numbers)
         begin, end = self.topic.kafka.ends(self.topic.name)[number]
         offset = max(begin, end - random.choice((0, 3, 30)))
         gone = [r for r in self.records() if r.partition == number and

@@ -323,9 +323,16 @@ class KafkaClient:
         looker = self.made_once("looker", lambda: (
             confluent_kafka.Consumer(self.settings(
                 group_id="none", enable_auto_commit=False))))
-        return {n: looker.get_watermark_offsets(
-            confluent_kafka.TopicPartition(topic, n), PATIENCE, False)
-            for n in self.partitions(topic)}
+
+        def found(number):
+            try:
+                return looker.get_watermark_offsets(
+                    confluent_kafka.TopicPartition(topic, number), PATIENCE,
+                    False)
+            except confluent_kafka.KafkaException:
+                return None  # another node is about to lead it
+        return {n: eventually(lambda n=n: found(n), f"{topic} has ends")
+                for n in self.partitions(topic)}
 
     # --- groups ------------------------------------------------------------
 

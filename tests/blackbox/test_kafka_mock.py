@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Messages of a pretended Kafka, whose partitions move: each is executed once,
+none is forgotten, nobody waits for a call, and nothing is read ahead."""
+
+import re
+from datetime import datetime
+
+from once import tap
+from once.gateway import is_without
+from once.kafka_reader import MockReader, source_of, wait_partitions
+from once.raw import memory
+from once.tap import equal, test
+from once.wait import eventually
+
+KIB = 1024
+tap.LIMIT_S = 120
+
+
+# --- what is there is read ---------------------------------------------------
+
+@test
+def all_messages_of_one_fetch_come_and_are_committed(bench):
+    """A wake tells of the first one alone."""
+    r = MockReader(bench, in_flight=1000)
+    keys = r.add(500)
+    r.serve()
+    r.wait_executed(500)
+    r.wait_ended()
+    r.each_once(keys)
+
+
+@test
+def what_comes_while_nothing_is_read_comes_later(bench):
+    r = MockReader(bench, partitions=3, in_flight=2)
+    hold = r.upstream.hold()
+    r.reading()
+    keys = r.add(30)
+    hold.wait_arrived()
+    hold.release()
+    r.wait_ended()
+    r.each_once(keys)
+
+
+# --- back-pressure -----------------------------------------------------------
+
+@test
+def nothing_is_read_ahead_of_what_is_in_flight(bench):
+    """In memory is what librdkafka may hold of each partition, and no more:
+    the messages have twice as much."""
+    partitions, waiting, body = 8, 10000, b'{"x":"%s"}' % (b"x" * 3 * KIB)
+    r = MockReader(bench, partitions=partitions, in_flight=64)
+    hold = r.upstream.hold()
+    gateway = r.reading()
+    before = memory(gateway.pid)[0]
+    keys = r.add(waiting, body=body)
+    r.wait_executed(64)
+    gateway.wait_until(lambda: len(claimed(gateway)) >= 64, "64 are claimed")
+    for _ in range(20):
+        equal((len(r.upstream.requests), len(claimed(gateway)),
+               source_of(gateway)["in_flight"]), (64, 64, 64))
+    most = memory(gateway.pid)[1]
+    tap.comment(f"{before >> 10} KiB, and {most >> 10} KiB with "
+                f"{waiting * len(body) >> 10} KiB waiting")
+    assert most - before < waiting * len(body) // 2, (before, most)
+    hold.release()
+    r.wait_ended()
+    r.each_once(keys)
+
+
+def claimed(gateway):
+    return gateway.find_log("step", step="CLAIM")
+
+
+# --- members join and leave --------------------------------------------------
+
+STATE = re.compile(r"changed join state ([\w-]+) -> ([\w-]+)")
+OURS = ("wait-unassign-call", "wait-assign-call")  # the library waits for us
+MOST_S = 0.1
+
+
+def moment(event):
+    return datetime.fromisoformat(event["ts"].replace("Z", "+00:00"))
+
+
+def waited_s(gateway, since):
+    """How long the library waited for the gateway, while partitions were taken
+    and given; by the states that it was in since then."""
+    total, came, states = 0, None, []
+    for event in gateway.find_log("source_library", since):
+        found = STATE.search(event["message"])
+        if found is None:
+            continue
+        if came is not None and found[1] in OURS:
+            total += (moment(event) - came).total_seconds()
+        came = moment(event)
+        states.append(found[2])
+    assert set(OURS) <= set(states), states
+    return total
+
+
+@test
+def nobody_waits_for_a_call_when_partitions_move(bench):
+    r = MockReader(bench, partitions=4, settings={"debug": "cgrp"})
+    one = r.reading("one")
+    hold = r.upstream.hold()
+    keys = r.add(8)
+    r.wait_executed(8)
+    since = len(one.events)
+    two = r.serve("two")
+    wait_partitions(one, 2, since)
+    wait_partitions(two, 2)
+    took = waited_s(one, since)
+    tap.comment(f"{1000 * took:.0f} ms")
+    assert took < MOST_S, took
+    for gateway in (one, two):  # all are in flight, and the first one has some
+        eventually(lambda g=gateway: source_of(g)["in_flight"] == 4,
+                   "what it was given is in flight")
+    keys += r.add(8, "later")
+    hold.release()
+    r.wait_ended()
+    r.each_once(keys)
+    equal(sum(len(g.find_log("message")) for g in (one, two)), 16)
+    assert two.find_log("message", outcome="executed")
+
+
+@test
+def what_a_gateway_that_ends_was_reading_is_read_on(bench):
+    r = MockReader(bench, partitions=2)
+    one, keys = r.reading("one"), []
+    for number in range(2):
+        keys += r.add(10, f"{number}-")
+        other = r.serve(f"other-{number}")
+        wait_partitions(other, 1)
+        keys += r.add(10, f"{number}+")
+        since = len(one.events)
+        other.stop()
+        wait_partitions(one, 2, since)
+    r.wait_ended()
+    r.each_once(keys)
+
+
+@test
+def a_frozen_gateway_is_thrown_out_and_comes_back(bench):
+    """What it had in flight is executed once, and it does not commit over the
+    other one."""
+    r = MockReader(bench, partitions=2)
+    one = r.reading("one")
+    hold = r.upstream.hold()
+    keys = r.add(4)
+    r.wait_executed(4)
+    one.freeze()
+    two = r.reading("two")
+    hold.release()
+    keys += r.add(20, "later")
+    since = len(one.events)
+    r.wait_executed(20)
+    one.thaw()
+    wait_partitions(one, 1, since)
+    r.wait_ended()
+    r.each_once(keys)
+    for gateway in (one, two):
+        equal(gateway.find_log("source_lost"), [])
+
+
+if is_without("kafka"):
+    print("1..0 # SKIP built without Kafka")
+else:
+    tap.main()

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Messages of a pretended Kafka whose nodes go away, come back, are slow and
+lead in turn: each is executed once, and none is forgotten."""
+
+from once import tap
+from once.admin import Admin
+from once.gateway import is_without
+from once.kafka_reader import LONG_S, MockReader, source_of
+from once.tap import equal, test
+from once.wait import eventually
+
+tap.LIMIT_S = 120
+
+
+def goes_on(r, gateway, keys):
+    """What is added now is executed too; all of it once."""
+    keys = keys + r.add(20, "after")
+    r.wait_executed(len(keys))
+    r.wait_ended()
+    r.each_once(keys)
+    eventually(lambda: source_of(gateway)["standing"] is None, "it reads",
+               LONG_S)
+    equal(gateway.find_log("source_lost"), [])
+
+
+@test
+def a_broker_that_goes_away_and_comes_back_is_read_on(bench):
+    r = MockReader(bench, partitions=2)
+    gateway = r.reading()
+    keys = r.add(20)
+    r.wait_executed(20)
+    since = len(gateway.events)
+    r.kafka.down(1)
+    gateway.wait_for_log("source_broker_down", since, timeout=LONG_S)
+    equal(source_of(gateway)["standing"], "broker")
+    equal(Admin(gateway).send("GET", "/readyz").status, 200)
+    equal(gateway.ask("by-http").status, 201)
+    r.kafka.up(1)
+    gateway.wait_for_log("source_broker_up", since, timeout=LONG_S)
+    goes_on(r, gateway, [*keys, "by-http"])
+
+
+@test
+def calls_end_while_the_broker_is_away(bench):
+    r = MockReader(bench)
+    gateway = r.reading()
+    hold = r.upstream.hold()
+    keys = r.add(10)
+    r.wait_executed(10)
+    r.kafka.down(1)
+    gateway.wait_for_log("source_broker_down", timeout=LONG_S)
+    hold.release()
+    r.kafka.up(1)
+    goes_on(r, gateway, keys)
+
+
+@test
+def a_gateway_starts_without_its_broker(bench):
+    r = MockReader(bench)
+    r.kafka.down(1)
+    gateway = r.serve()
+    gateway.wait_for_log("source_broker_down", timeout=LONG_S)
+    equal(Admin(gateway).send("GET", "/readyz").status, 200)
+    r.kafka.up(1)
+    goes_on(r, gateway, [])
+
+
+@test
+def a_gateway_ends_while_its_broker_is_away(bench):
+    r = MockReader(bench)
+    gateway = r.reading()
+    keys = r.add(10)
+    r.wait_ended()
+    r.kafka.down(1)
+    gateway.wait_for_log("source_broker_down", timeout=LONG_S)
+    gateway.stop()
+    r.kafka.up(1)
+    goes_on(r, r.serve(), keys)
+
+
+@test
+def a_slow_broker_is_only_slow(bench):
+    r = MockReader(bench, nodes=2, partitions=2)
+    r.kafka.delay(1, 700)
+    r.kafka.delay(2, 300)
+    gateway = r.reading()
+    keys = r.add(50)
+    r.wait_ended()
+    r.each_once(keys)
+    equal(gateway.find_log("source_broker_down"), [])
+
+
+@test
+def leaders_and_the_coordinator_move(bench):
+    r = MockReader(bench, nodes=3, partitions=3)
+    gateway, keys = r.reading(), []
+    for node in (1, 2, 3):
+        keys += r.add(30, f"{node}-")
+        for partition in range(3):
+            r.kafka.move_leader(r.topic.name, partition, node)
+        r.kafka.move_coordinator(r.topic.group, node)
+        keys += r.add(30, f"{node}+")
+    r.wait_executed(len(keys))
+    goes_on(r, gateway, keys)
+
+
+if is_without("kafka"):
+    print("1..0 # SKIP built without Kafka")
+else:
+    tap.main()
