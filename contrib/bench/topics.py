@@ -72,7 +72,8 @@ class Topic:
     def fill(self, count):
         for at in range(0, count, 50000):
             self.kafka.produce_all(self.name, [
-                message(sources.BODY, f"{self.name}-{i}".encode(), i % PARTITIONS)
+                message(sources.BODY, f"{self.name}-{i}".encode(),
+                        i % PARTITIONS)
                 for i in range(at, min(count, at + 50000))])
         self.count = count
         self.before = self.stage.upstream_requests()

@@ -36,6 +36,27 @@ async function call(key, body) {
 	return answer;
 }
 
+// Not more at once than that in all partitions: a mark that is set long before
+// its request is sent would be lost with the process.
+let free = AT_ONCE;
+const waiting = [];
+
+async function inTurn(act) {
+	if (free > 0)
+		free--;
+	else
+		await new Promise((resolve) => waiting.push(resolve));
+	try {
+		return await act();
+	} finally {
+		const next = waiting.shift();
+		if (next)
+			next();
+		else
+			free++;
+	}
+}
+
 // The answer, or null where there is a mark.
 async function once(message) {
 	const key = message.headers["idempotency-key"].toString();
@@ -106,7 +127,8 @@ async function eachBatch({ batch, resolveOffset, heartbeat, isRunning,
 		const part = messages.slice(i, i + AT_MOST);
 		if (!isRunning() || isStale())
 			return;
-		const answers = await Promise.all(part.map(once));
+		const answers = await Promise.all(part.map(
+			(message) => inTurn(() => once(message))));
 		if (results)
 			await inTransaction(batch.partition, part, answers);
 		resolveOffset(part.at(-1).offset);
