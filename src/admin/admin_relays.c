@@ -58,6 +58,10 @@ place_json(const struct conf_relay *relay)
 		return json_pack("{s:s, s:s, s:s}", "name", relay->name,
 		    "kind", "webhook", "receiver",
 		    relay->receiver.targets[0].authority);
+	if (relay->kind == RELAY_KAFKA)
+		return json_pack("{s:s, s:s, s:s, s:s}", "name", relay->name,
+		    "kind", "kafka", "broker", relay->broker->name, "topic",
+		    relay->topic);
 	return json_pack("{s:s, s:s, s:s, s:s}", "name", relay->name, "kind",
 	    "postgres", "broker", relay->broker->name, "table", relay->table);
 }

@@ -4,6 +4,7 @@
 #include "broker/streams.h"
 #ifdef HAVE_KAFKA
 #include "broker/kafka/kafka.h"
+#include "broker/kafka/kafka_ledger.h"
 #endif
 #ifdef HAVE_POSTGRES
 #include "broker/postgres.h"
@@ -107,7 +108,7 @@ broker_leaving(const struct loop *loop)
 {
 	size_t count = streams_leave_count(loop);
 #ifdef HAVE_KAFKA
-	count += kafka_leave_count(loop);
+	count += kafka_leave_count(loop) + kafka_ledger_leaving(loop);
 #endif
 	return count;
 }
@@ -118,5 +119,6 @@ broker_abandon(struct loop *loop)
 	streams_leave_abandon(loop);
 #ifdef HAVE_KAFKA
 	kafka_leave_abandon(loop);
+	kafka_ledger_abandon(loop);
 #endif
 }

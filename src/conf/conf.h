@@ -354,7 +354,12 @@ enum relay_state {
 	RELAY_STATE_COUNT_,
 };
 
-enum relay_kind { RELAY_POSTGRES, RELAY_WEBHOOK, RELAY_KIND_COUNT_ };
+enum relay_kind {
+	RELAY_POSTGRES,
+	RELAY_KAFKA,
+	RELAY_WEBHOOK,
+	RELAY_KIND_COUNT_,
+};
 
 struct conf_webhook_secret {
 	uint8_t *key; /* of base/secret.h */
@@ -368,6 +373,7 @@ struct conf_relay {
 	enum relay_kind kind;
 	const struct conf_broker *broker; /* NULL: of RELAY_WEBHOOK */
 	char *table; /* of RELAY_POSTGRES: "SCHEMA.TABLE" or "TABLE" */
+	char *topic; /* of RELAY_KAFKA */
 	/*
 	 * Of RELAY_WEBHOOK: an upstream with all defaults, which is none of
 	 * conf->upstreams; base_path of its only target is all that stands

@@ -417,6 +417,7 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_BROKER_NAME] = show_messages_broker_name,
     [TYPE_SETTINGS] = show_messages_settings,
     [TYPE_TOPICS] = show_strings,
+    [TYPE_TOPIC] = show_text,
     [TYPE_TABLE] = show_text,
     [TYPE_COLUMN] = show_text,
     [TYPE_OPTIONAL_COLUMN] = show_text,

@@ -143,6 +143,8 @@ TYPE(SETTINGS, struct conf_settings, kafka_settings_parse,
 	{"type": "object", "additionalProperties": {"$ref": "#/$defs/string"}})
 TYPE(TOPICS, struct strings, list_parse_topics, list_clear_strings,
 	{"$ref": "#/$defs/some_strings"})
+TYPE(TOPIC, char *, list_parse_topic, text_clear,
+	{"$ref": "#/$defs/string"})
 TYPE(TABLE, char *, source_value_parse_table, text_clear,
 	{"$ref": "#/$defs/string"})
 TYPE(COLUMN, char *, source_value_parse_column, text_clear,

@@ -192,6 +192,18 @@ list_parse_topics(struct loader *l, const struct given *given)
 	read_into_field(l, given, &rule);
 }
 
+void
+list_parse_topic(struct loader *l, const struct given *given)
+{
+	char **field = given_field(given);
+	char *topic = text_read(l, given->at, given->value);
+	const char *wrong = topic != NULL ? list_wrong_topic(topic) : NULL;
+	if (wrong != NULL)
+		complaints_at(l, given->at, "%s", wrong);
+	text_free(field);
+	*field = topic;
+}
+
 /* --- JSON pointers (RFC 6901) --- */
 
 static const char *

@@ -20,6 +20,7 @@ void list_parse_host_ports(struct loader *l, const struct given *given);
 const char *list_wrong_method(const char *text);
 /* Names of topics of Kafka. */
 void list_parse_topics(struct loader *l, const struct given *given);
+void list_parse_topic(struct loader *l, const struct given *given);
 /* What is wrong with one; NULL: nothing. */
 const char *list_wrong_topic(const char *text);
 void list_clear_strings(void *base, void *field);

@@ -120,6 +120,9 @@ digest_relay(struct conf_relay *relay, json_t *relays, json_t *brokers)
 		add_json(
 		    &digest, json_object_get(brokers, relay->broker->name));
 		digest_part(&digest, span_str(relay->broker->password));
+		const struct conf_settings *settings = &relay->broker->settings;
+		for (size_t i = 0; i < settings->count; i++)
+			digest_part(&digest, span_str(settings->list[i].value));
 	}
 	digest_end(&digest, relay->digest);
 }

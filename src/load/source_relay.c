@@ -15,6 +15,8 @@ enum { EVENTS_MAXLEN = 100000 };
 
 /* What stands behind the name of the table with the relay's position. */
 static const char position[] = "_position";
+/* What stands behind the name of a topic for its dead letters. */
+static const char dead[] = ".dead";
 
 #define RELAY_OPTION(field) \
 	option_at(GROUP_RELAY, offsetof(struct conf_relay, field))
@@ -182,25 +184,41 @@ ends_in(const char *text, const char *end)
 	return len > end_len && !strcmp(text + len - end_len, end);
 }
 
-/* A row of the relay's would be a message, or a result among results. */
+static bool
+is_named(const char *name, const char *other)
+{
+	return other != NULL && !strcmp(name, other);
+}
+
+/* Whether a source reads or writes what has that name. */
+static bool
+has_place(const struct conf_source *source, const char *name)
+{
+	if (is_named(name, source->table) || is_named(name, source->results) ||
+	    is_named(name, source->dead_letters))
+		return true;
+	for (size_t i = 0; i < source->topics.count; i++) {
+		const char *topic = source->topics.list[i];
+		size_t len = strlen(topic);
+		if (strncmp(name, topic, len) == 0 &&
+		    (name[len] == '\0' || !strcmp(name + len, dead)))
+			return true;
+	}
+	return false;
+}
+
+/* What the relay brings would be a message, or a result among results. */
 static void
-check_sources(const struct relaying *c)
+check_sources(const struct relaying *c, const struct option *option,
+    const char *name)
 {
 	const struct conf *conf = c->l->conf;
-	for (size_t i = 0; i < conf->n_sources; i++) {
-		const struct conf_source *source = &conf->sources[i];
-		const char *const tables[] = {
-		    source->table, source->results, source->dead_letters};
-		if (source->broker != c->relay->broker ||
-		    source->table == NULL)
-			continue;
-		for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
-			if (tables[k] != NULL &&
-			    !strcmp(tables[k], c->relay->table))
-				COMPLAIN(c, table,
-				    "the source \"%s\" has this table",
-				    source->name);
-	}
+	for (size_t i = 0; i < conf->n_sources; i++)
+		if (conf->sources[i].broker == c->relay->broker &&
+		    has_place(&conf->sources[i], name))
+			complaints_at_option(c->l, c->at, option,
+			    "the source \"%s\" has this %s",
+			    conf->sources[i].name, option->path);
 }
 
 static void
@@ -215,30 +233,56 @@ check_table(const struct relaying *c)
 		COMPLAIN(c, table,
 		    "must not end in \"%s\", as the tables of positions do",
 		    position);
-	check_sources(c);
+	check_sources(c, RELAY_OPTION(table), relay->table);
+}
+
+/* What a broker of that kind has one of; NULL: nothing can be brought there. */
+static const struct option *
+place_in(enum broker_kind kind)
+{
+	return kind == BROKER_POSTGRES ? RELAY_OPTION(table)
+	    : kind == BROKER_KAFKA     ? RELAY_OPTION(topic)
+				       : NULL;
+}
+
+static void
+check_place(const struct relaying *c, const json_t *object)
+{
+	const struct option *place = place_in(c->relay->broker->kind);
+	const struct option *other = place == RELAY_OPTION(table)
+	    ? RELAY_OPTION(topic)
+	    : RELAY_OPTION(table);
+	if (place == NULL) {
+		COMPLAIN(c, broker,
+		    "\"%s\" is a Redis, to which nothing is brought: only a "
+		    "broker of PostgreSQL or Kafka can be named",
+		    c->relay->broker->name);
+		return;
+	}
+	if (json_object_get(object, place->path) == NULL)
+		complaints_at(c->l, c->at, "\"%s\" is missing", place->path);
+	if (json_object_get(object, other->path) != NULL)
+		complaints_at_option(c->l, c->at, other,
+		    "only a broker of %s has this",
+		    other == RELAY_OPTION(topic) ? "Kafka" : "PostgreSQL");
+	if (c->relay->kind == RELAY_POSTGRES && c->relay->table != NULL)
+		check_table(c);
+	else if (c->relay->kind == RELAY_KAFKA && c->relay->topic != NULL)
+		check_sources(c, RELAY_OPTION(topic), c->relay->topic);
 }
 
 static void
 check_broker(const struct relaying *c, const json_t *object)
 {
 	const struct option *broker = RELAY_OPTION(broker);
-	const struct option *table = RELAY_OPTION(table);
 	if (json_object_get(object, broker->path) == NULL)
 		complaints_at(c->l, c->at,
 		    "\"%s\" is missing, or \"%s\" instead", broker->path,
 		    RELAY_OPTION(receiver)->path);
 	if (json_object_get(object, RELAY_OPTION(secrets)->path) != NULL)
 		COMPLAIN(c, secrets, "only a webhook has secrets");
-	if (json_object_get(object, table->path) == NULL)
-		complaints_at(c->l, c->at, "\"%s\" is missing", table->path);
-	if (c->relay->broker != NULL &&
-	    c->relay->broker->kind != BROKER_POSTGRES)
-		COMPLAIN(c, broker,
-		    "\"%s\" is a Redis, to which nothing is brought: only a "
-		    "broker of PostgreSQL can be named",
-		    c->relay->broker->name);
-	else if (c->relay->broker != NULL && c->relay->table != NULL)
-		check_table(c);
+	if (c->relay->broker != NULL)
+		check_place(c, object);
 }
 
 static bool
@@ -278,6 +322,8 @@ check_webhook(const struct relaying *c, const json_t *object)
 		COMPLAIN(c, broker, "a webhook has none");
 	if (json_object_get(object, RELAY_OPTION(table)->path) != NULL)
 		COMPLAIN(c, table, "a webhook has none");
+	if (json_object_get(object, RELAY_OPTION(topic)->path) != NULL)
+		COMPLAIN(c, topic, "a webhook has none");
 }
 
 static bool
@@ -289,7 +335,10 @@ is_webhook(const json_t *object)
 static void
 check_one(const struct relaying *c, const json_t *object)
 {
-	c->relay->kind = is_webhook(object) ? RELAY_WEBHOOK : RELAY_POSTGRES;
+	const struct conf_broker *broker = c->relay->broker;
+	c->relay->kind = is_webhook(object)		  ? RELAY_WEBHOOK
+	    : broker != NULL && broker->kind == BROKER_KAFKA ? RELAY_KAFKA
+							     : RELAY_POSTGRES;
 	if (!json_is_object(object))
 		return;
 	if (c->relay->kind == RELAY_WEBHOOK)

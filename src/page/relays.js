@@ -23,8 +23,8 @@ function fillRelay(item, relay, now) {
 	part(".chip").className = "chip " + (word === "down" ? "bad"
 		: word === "brings" ? "good" : word === "paused" ? "warn" : "");
 	put(part(".name"), relay.name);
-	put(part(".of"), [relay.kind, relay.broker, relay.table, relay.receiver]
-		.filter(Boolean).join(" "));
+	put(part(".of"), [relay.kind, relay.broker, relay.table, relay.topic,
+		relay.receiver].filter(Boolean).join(" "));
 	put(part(".counts"), broughtBy(relay));
 	put(part(".why"), relay.paused ? pausedBy(relay.paused, now)
 		: relay.error || "");

@@ -122,6 +122,7 @@ struct relay_target_kind {
 	 */
 	bool keeps_place;
 	size_t batches; /* it takes as many at a time, from 1 */
+	size_t events;  /* in a batch without answers, about */
 	/* It connects, and connects again, by itself. */
 	struct relay_target *(*open)(const struct relay_target_start *start);
 	/*

@@ -179,6 +179,7 @@ target_close(struct relay_target *target)
 const struct relay_target_kind relay_postgres_kind = {
     .keeps_place = true,
     .batches = 1,
+    .events = 1000,
     .open = target_open,
     .put = target_put,
     .health = target_health,

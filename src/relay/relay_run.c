@@ -4,13 +4,13 @@
 
 #include "base/mem.h"
 #include "relay/relay_health.h"
+#include "relay/relay_kafka.h"
 #include "relay/relay_postgres.h"
 #include "relay/relay_run.h"
 #include "relay/webhook.h"
 
 enum {
-	EVENTS_MAX = 1000,   /* in a parcel, about */
-	ANSWERS_MAX = 64,    /* … with answers */
+	ANSWERS_MAX = 64,    /* events in a parcel, where they have answers */
 	BUDGET_SHARE = 4,    /* a parcel's answers: that part of all memory */
 	LOOK_MS = 1000,
 	SAVE_MS = 1000,      /* the place, where the target has it too */
@@ -23,6 +23,9 @@ kind_of(const struct conf_relay *relay)
 	static const struct relay_target_kind *const kinds[] = {
 #ifdef HAVE_POSTGRES
 	    [RELAY_POSTGRES] = &relay_postgres_kind,
+#endif
+#ifdef HAVE_KAFKA
+	    [RELAY_KAFKA] = &relay_kafka_kind,
 #endif
 	    [RELAY_WEBHOOK] = &webhook_kind,
 	    [RELAY_KIND_COUNT_] = NULL,
@@ -38,7 +41,7 @@ events_max(const struct relay_run *run)
 	int64_t largest = 1;
 	const struct conf *conf = run->conf;
 	if (!run->relay->answer)
-		return EVENTS_MAX;
+		return kind_of(run->relay)->events;
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_idempotency *policy =
 		    conf->routes[i].idempotency;

@@ -3,6 +3,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
+#include "broker/broker.h"
 #include "relay/relays.h"
 
 static bool on_turn(void *arg);
@@ -202,7 +203,8 @@ static bool
 relays_are_idle(const struct worker_part *part)
 {
 	const struct relays *all = (const struct relays *)part;
-	return all->first == NULL && all->leaving == NULL;
+	return all->first == NULL && all->leaving == NULL &&
+	    broker_leaving(all->worker->loop) == 0;
 }
 
 static void
@@ -212,6 +214,7 @@ relays_end(struct worker_part *part)
 	relays_drain(part);
 	end_leaving(all);
 	unhook(all);
+	broker_abandon(all->worker->loop);
 }
 
 static void

@@ -156,6 +156,7 @@ hook_close(struct relay_target *target)
 
 const struct relay_target_kind webhook_kind = {
     .batches = BATCHES,
+    .events = 1000,
     .open = hook_open,
     .put = hook_put,
     .health = hook_health,

@@ -14,8 +14,13 @@ OPT(RELAY, "table", TABLE, table, ANY, RELOAD,
 	"made if it is not there, and so is TABLE_position, with where the "
 	"relay stands.",
 	NONE)
+OPT(RELAY, "topic", TOPIC, topic, ANY, RELOAD,
+	"The topic of Kafka that has a message for each event, by the record's "
+	"key_id; where the relay stands is what a group of its own has "
+	"committed of it.",
+	NONE)
 OPT(RELAY, "webhook", RECEIVER, receiver, ANY, RELOAD,
-	"The URL that each event is posted to, instead of broker and table, "
+	"The URL that each event is posted to, instead of to a broker, "
 	"signed as Standard Webhooks says.",
 	NONE)
 OPT(RELAY, "secrets", WEBHOOK_SECRETS, secrets, ANY, RELOAD,

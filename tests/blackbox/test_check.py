@@ -135,6 +135,9 @@ def messages(bench):
                 "Authorization": "{key}"}},
             "order_by": "key", "results": {"topic": "out"},
             "dead_letters": {"topic": "no"}}
+        relays["topic"] = {
+            "broker": "events", "topic": "outcomes", "answer": True,
+            "routes": ["all"], "states": ["COMPLETED"]}
     return {"brokers": brokers, "sources": sources, "relays": relays}
 
 

@@ -6,6 +6,7 @@ import json
 
 from once import tap
 from once.gateway import command, is_without
+from once.skip import Skip
 from once.tap import each, equal, test
 
 GOOD = {
@@ -44,6 +45,11 @@ def changed(**members):
     return config
 
 
+def need_kafka():
+    if is_without("kafka"):
+        raise Skip("built without Kafka")
+
+
 @each([
     ("the shortest relay", {}),
     ("a schema", {"table": "shop.ledger"}),
@@ -60,7 +66,7 @@ def check_accepts(bench, members):
     ("no table", "", {"table": None}, '"table" is missing'),
     ("an unknown broker", "/broker", {"broker": "x"}, "no broker is named"),
     ("a broker of Redis", "/broker", {"broker": "queue"}, "is a Redis"),
-    ("a member that is none", "/topic", {"topic": "t"},
+    ("a member that is none", "/stream", {"stream": "t"},
      "there is no such member"),
     ("a name that is too long", "/table", {"table": "x" * 55}, "too long"),
     ("the name of a position", "/table", {"table": "a_position"},
@@ -83,6 +89,64 @@ def check_refuses(bench, pointer, members, words):
     errors = check(bench, changed(**members))
     equal([p for p, _ in errors], ["/relays/ledger" + pointer])
     assert words in errors[0][1], errors
+
+
+# --- of a broker of Kafka ----------------------------------------------------
+
+def with_topic(**members):
+    """GOOD with a relay to a topic, and a source that reads others."""
+    config = changed()
+    config["brokers"]["events"] = {"kafka": ["h:9092"]}
+    config["sources"]["orders"] = {
+        "broker": "events", "topics": ["orders", "refunds"],
+        "results": {"topic": "done"},
+        "request": {"path": "/v1/charges", "method": "POST"}}
+    config["relays"]["ledger"] = {
+        "broker": "events", "topic": "outcomes", **members}
+    if members.get("topic", "") is None:
+        del config["relays"]["ledger"]["topic"]
+    return config
+
+
+@test
+def check_accepts_a_relay_to_a_topic(bench):
+    need_kafka()
+    equal(check(bench, with_topic(answer=True, routes=["charges"])), [])
+
+
+@each([
+    ("no topic", "", {"topic": None}, '"topic" is missing'),
+    ("a table too", "/table", {"table": "t"}, "only a broker of PostgreSQL"),
+    ("a name that is none", "/topic", {"topic": "a b"}, "letters, digits"),
+    ("an empty name", "/topic", {"topic": ""}, ""),
+    ("a topic that is no text", "/topic", {"topic": ["a"]}, ""),
+    ("what a source reads", "/topic", {"topic": "refunds"}, "the source"),
+    ("a source's results", "/topic", {"topic": "done"}, "the source"),
+    ("a source's dead letters", "/topic", {"topic": "orders.dead"},
+     "the source"),
+    ("secrets", "/secrets", {"secrets": ["whsec_" + "QUFB" * 11]},
+     "only a webhook"),
+])
+def check_refuses_of_a_topic(bench, pointer, members, words):
+    need_kafka()
+    errors = check(bench, with_topic(**members))
+    equal([p for p, _ in errors], ["/relays/ledger" + pointer])
+    assert words in errors[0][1], errors
+
+
+@test
+def a_topic_of_a_broker_of_postgresql_is_refused(bench):
+    equal([(p, "only a broker of Kafka" in w) for p, w in
+           check(bench, changed(topic="t"))],
+          [("/relays/ledger/topic", True)])
+
+
+@test
+def without_kafka_check_says_so(bench):
+    if not is_without("kafka"):
+        raise Skip("built with Kafka")
+    errors = check(bench, with_topic())
+    assert ("/brokers/events/kafka", "built without Kafka") in errors, errors
 
 
 @each([("a list", []), ("a text", "x")])

@@ -38,6 +38,12 @@ static const struct setting of_consumer[] = {
     {"log.queue", "true"},
 };
 
+/* It reads no messages; what is not decided yet is waited for. */
+static const struct setting of_asker[] = {
+    {"enable.auto.commit", "false"},
+    {"isolation.level", "read_committed"},
+};
+
 /* "murmur2_random" is where Java's producers put a key. */
 static const struct setting usual_of_producer[] = {
     {"partitioner", "murmur2_random"},
@@ -86,14 +92,10 @@ set_file(rd_kafka_conf_t *conf, const struct conf_settings *settings)
 }
 
 static rd_kafka_conf_t *
-conf_of(const struct kafka *kafka)
+conf_of(const struct conf_broker *broker, const char *client)
 {
-	const struct conf_broker *broker = kafka->source->broker;
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	char *client = mem_printf(
-	    "onceproxy-%s-%s", kafka->source->name, kafka->instance);
 	set(conf, "client.id", client);
-	free(client);
 	SET(conf, all);
 	set_servers(conf, &broker->kafka);
 	return conf;
@@ -127,24 +129,31 @@ set_member(rd_kafka_conf_t *conf, const struct kafka *kafka)
  * Whoever comes back under that name ends what was left open under it.  Where
  * another gateway has the name of this one in the group, it also has this.
  */
-static void
-set_transactional(rd_kafka_conf_t *conf, const struct kafka *kafka)
+static char *
+transactional_of(const struct kafka *kafka)
 {
 	uint8_t bytes[8];
 	char hex[2 * sizeof bytes + 1];
 	random_bytes(bytes, sizeof bytes);
 	hex_encode(bytes, sizeof bytes, hex);
-	char *name = mem_printf("onceproxy-%s-%s%s%s", kafka->source->name,
+	return mem_printf("onceproxy-%s-%s%s%s", kafka->source->name,
 	    kafka->instance, kafka->nameless ? "-" : "",
 	    kafka->nameless ? hex : "");
-	set(conf, "transactional.id", name);
-	free(name);
+}
+
+static char *
+client_of(const struct kafka *kafka)
+{
+	return mem_printf(
+	    "onceproxy-%s-%s", kafka->source->name, kafka->instance);
 }
 
 rd_kafka_t *
 kafka_conf_consumer(const struct kafka *kafka, char words[KAFKA_WORDS_BYTES])
 {
-	rd_kafka_conf_t *conf = conf_of(kafka);
+	char *client = client_of(kafka);
+	rd_kafka_conf_t *conf = conf_of(kafka->source->broker, client);
+	free(client);
 	set_file(conf, &kafka->source->broker->settings);
 	SET(conf, of_consumer);
 	set(conf, "group.id", kafka->source->group);
@@ -176,12 +185,37 @@ say_nothing(const rd_kafka_t *rk, int level, const char *fac, const char *buf)
 }
 
 rd_kafka_conf_t *
+kafka_conf_transactions(
+    const struct conf_broker *broker, const char *client, const char *id)
+{
+	rd_kafka_conf_t *conf = conf_of(broker, client);
+	SET(conf, usual_of_producer);
+	set_file(conf, &broker->settings);
+	rd_kafka_conf_set_log_cb(conf, say_nothing);
+	set(conf, "transactional.id", id);
+	return conf;
+}
+
+rd_kafka_conf_t *
 kafka_conf_producer(const struct kafka *kafka)
 {
-	rd_kafka_conf_t *conf = conf_of(kafka);
-	SET(conf, usual_of_producer);
-	set_file(conf, &kafka->source->broker->settings);
+	char *client = client_of(kafka);
+	char *name = transactional_of(kafka);
+	rd_kafka_conf_t *conf =
+	    kafka_conf_transactions(kafka->source->broker, client, name);
+	free(client);
+	free(name);
+	return conf;
+}
+
+rd_kafka_conf_t *
+kafka_conf_asker(
+    const struct conf_broker *broker, const char *client, const char *group)
+{
+	rd_kafka_conf_t *conf = conf_of(broker, client);
+	set_file(conf, &broker->settings);
+	SET(conf, of_asker);
 	rd_kafka_conf_set_log_cb(conf, say_nothing);
-	set_transactional(conf, kafka);
+	set(conf, "group.id", group);
 	return conf;
 }

@@ -26,6 +26,8 @@
  *     kafka_leave    after it was closed
  *     kafka_ring     positions: pure
  *
+ * kafka_ledger.h is another client, of relays.
+ *
  * librdkafka tells of an event by writing to a descriptor when a queue has been
  * empty: so each wake reads all queues until they are empty, or until there is
  * no credit.  All queues are looked at each second too, which also is what
@@ -190,6 +192,12 @@ rd_kafka_t *kafka_conf_consumer(
     const struct kafka *kafka, char words[KAFKA_WORDS_BYTES]);
 /* The configuration of a producer; the same. */
 rd_kafka_conf_t *kafka_conf_producer(const struct kafka *kafka);
+/* Of any producer with that name and transactional id. */
+rd_kafka_conf_t *kafka_conf_transactions(
+    const struct conf_broker *broker, const char *client, const char *id);
+/* Of a consumer that only asks what a group has committed. */
+rd_kafka_conf_t *kafka_conf_asker(
+    const struct conf_broker *broker, const char *client, const char *group);
 
 /* --- kafka_group.c --- */
 

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Relays, and the ledger of one in a PostgreSQL: what it has is compared with
-what the streams of events have."""
+"""Relays, and the ledger of one in a PostgreSQL or a topic of Kafka: what it
+has is compared with what the streams of events have."""
 
+import itertools
+import json
+
+from .gateway import is_without
+from .skip import Skip
 from .tap import equal
 from .wait import PATIENCE, eventually
 
@@ -14,6 +19,22 @@ def relay(config, postgres, name="ledger", table="ledger", **members):
     config.setdefault("brokers", {})["shop"] = {"postgres": postgres.url}
     config.setdefault("relays", {})[name] = {
         "broker": "shop", "table": table, **members}
+    return config
+
+
+TOPICS = itertools.count()
+# Soon it is seen that a broker is back.
+SETTINGS = {"reconnect.backoff.max.ms": "500"}
+
+
+def topic_relay(config, kafka, topic, name="ledger", settings=None,
+                **members):
+    """Adds a relay to that topic of a Kafka."""
+    config.setdefault("brokers", {})["events"] = {
+        "kafka": kafka.addresses, "settings": {**SETTINGS,
+                                               **(settings or {})}}
+    config.setdefault("relays", {})[name] = {
+        "broker": "events", "topic": topic, **members}
     return config
 
 
@@ -31,23 +52,18 @@ def streams(redis, shards):
     return found
 
 
-class Ledger:
-    """The rows of a relay, as it has put them."""
+class Brought:
+    """What a relay has brought, as rows with the members of NAMES."""
 
-    def __init__(self, postgres, redis, shards, table="ledger"):
-        self.postgres, self.redis = postgres, redis
-        self.shards, self.table = shards, table
+    def __init__(self, redis, shards, place):
+        self.redis, self.shards, self.place = redis, shards, place
 
     def rows(self):
-        if self.postgres(f"SELECT to_regclass('{self.table}')") == [""]:
-            return []
-        return self.postgres.rows(
-            f"SELECT * FROM {self.table} ORDER BY ctid")
+        """In the order of each key_id."""
+        raise NotImplementedError
 
     def count(self):
-        if self.postgres(f"SELECT to_regclass('{self.table}')") == [""]:
-            return 0
-        return int(self.postgres(f"SELECT count(*) FROM {self.table}")[0])
+        return len(self.rows())
 
     def stories(self):
         """The changes of each key_id, in the order of the rows."""
@@ -61,22 +77,7 @@ class Ledger:
 
     def wait_for(self, count, timeout=PATIENCE):
         eventually(lambda: self.count() >= count,
-                   f"{count} rows in {self.table}", timeout)
-
-    def sessions(self):
-        """The processes of PostgreSQL that serve a gateway."""
-        return [int(pid) for pid in self.postgres(
-            "SELECT pid FROM pg_stat_activity "
-            "WHERE application_name LIKE 'onceproxy%'")]
-
-    def read(self):
-        """How many entries are behind it, of all shards."""
-        name = self.table + "_position"
-        if self.postgres(f"SELECT to_regclass('{name}')") == [""]:
-            return 0
-        return int(self.postgres(
-            f"SELECT coalesce(sum(count), 0) FROM {name} "
-            "WHERE shard >= 0")[0])
+                   f"{count} rows in {self.place}", timeout)
 
     def wait_whole(self, timeout=PATIENCE, wanted=lambda entry: True,
                    stories=True):
@@ -102,3 +103,74 @@ class Ledger:
                 equal(before, at, (key_id, story))
                 at = after
         return rows
+
+class Ledger(Brought):
+    """The rows of a relay, as it has put them."""
+
+    def __init__(self, postgres, redis, shards, table="ledger"):
+        super().__init__(redis, shards, table)
+        self.postgres, self.table = postgres, table
+
+    def rows(self):
+        if self.postgres(f"SELECT to_regclass('{self.table}')") == [""]:
+            return []
+        return self.postgres.rows(
+            f"SELECT * FROM {self.table} ORDER BY ctid")
+
+    def count(self):
+        if self.postgres(f"SELECT to_regclass('{self.table}')") == [""]:
+            return 0
+        return int(self.postgres(f"SELECT count(*) FROM {self.table}")[0])
+
+    def sessions(self):
+        """The processes of PostgreSQL that serve a gateway."""
+        return [int(pid) for pid in self.postgres(
+            "SELECT pid FROM pg_stat_activity "
+            "WHERE application_name LIKE 'onceproxy%'")]
+
+    def read(self):
+        """How many entries are behind it, of all shards."""
+        name = self.table + "_position"
+        if self.postgres(f"SELECT to_regclass('{name}')") == [""]:
+            return 0
+        return int(self.postgres(
+            f"SELECT coalesce(sum(count), 0) FROM {name} "
+            "WHERE shard >= 0")[0])
+
+
+class TopicLedger(Brought):
+    """The messages of a relay, as those have them who read what is
+    committed."""
+
+    def __init__(self, kafka, redis, shards, topic=None, partitions=2):
+        if is_without("kafka"):
+            raise Skip("built without Kafka")
+        self.kafka = kafka
+        super().__init__(redis, shards, topic or f"ledger-{next(TOPICS)}")
+        kafka.topic(self.place, partitions)
+
+    def rows(self, committed=True):
+        found = self.kafka.consume(self.place, committed)
+        rows = [json.loads(record.value) for record in found]
+        equal([record.key.decode() for record in found],
+              [row["key_id"] for row in rows])
+        return rows
+
+    def groups(self, name="ledger"):
+        """Those whose offsets say where the relay stands."""
+        prefix = f"onceproxy-relay-{name}-"
+        return sorted(
+            group.id for group in self.kafka.admin.list_groups(
+                timeout=PATIENCE)
+            if group.id.startswith(prefix) and
+            self.kafka.committed(group.id, self.place))
+
+    def read(self, name="ledger"):
+        """How many entries are behind it, of all shards."""
+        total = 0
+        for group in self.groups(name):
+            found = self.kafka.committed(group, self.place)
+            metadata = found[0][1] if 0 in found else ""
+            for place in metadata.split(" ")[2:]:
+                total += int((place.split("-") + ["0", "0"])[2] or "0", 16)
+        return total

@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, sections 12 and 13: outcomes go out to a topic of Kafka, each event
+exactly once for who reads what is committed, in the order of each record,
+whatever happens to gateways and brokers.  Skipped where there is no Kafka
+(contrib/check --kafka)."""
+
+import signal
+
+from once import tap
+from once.gateway import write
+from once.kafka import START_S, confluent_kafka
+from once.relays import NAMES, TopicLedger, topic_relay
+from once.tap import equal, test
+from once.upstream import answer, close_unanswered
+from once.wait import eventually
+
+SHARDS = 4
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
+tap.LIMIT_S = 120
+
+
+def begin(bench, reply=None, kafka=None, redis=None, idempotency=None,
+          settings=None, topic_settings=None, **members):
+    """An upstream, a configuration, and the topic that the relay writes."""
+    upstream = bench.upstream(reply)
+    store = {"shards": SHARDS, **members.pop("store", {})}
+    redis = redis or bench.own_redis(*DURABLE)
+    config = bench.config(upstream, idempotency, redis=redis, store=store)
+    ledger = TopicLedger(kafka or bench.kafka, redis, store["shards"],
+                         **(topic_settings or {}))
+    topic_relay(config, ledger.kafka, ledger.place, settings=settings,
+                **members)
+    return upstream, config, ledger
+
+
+def named(config, name):
+    return {**config, "instance": name}
+
+
+def pay(gateway, first, count):
+    """Those that are overloaded, as relays are behind, again until they are
+    not."""
+    with gateway.client() as client:
+        def status(n):
+            return client.exchange(
+                fields=[("Idempotency-Key", f"k{n}"),
+                        ("Authorization", "a")], body=b"").status
+        for n in range(first, first + count):
+            equal(eventually(lambda n=n: {503: None}.get(got := status(n),
+                                                         got),
+                             "relays have caught up"), 201)
+
+
+# --- what is brought ---------------------------------------------------------
+
+@test
+def each_event_is_a_message(bench):
+    upstream, config, ledger = begin(bench)
+    gateway = bench.serve(config)
+    pay(gateway, 0, 3)
+    rows = ledger.wait_whole()
+    equal(len(rows), 6)
+    equal(list(ledger.stories().values()),
+          [["NONE>PROCESSING 1", "PROCESSING>COMPLETED 1 201"]] * 3)
+    equal(list(rows[0]), NAMES)
+    for row in rows:
+        equal((row["route"], row["answer"]), ("charges", None))
+
+
+@test
+def routes_and_states_choose(bench):
+    upstream, config, ledger = begin(
+        bench, routes=["charges"], states=["COMPLETED", "UNKNOWN"])
+    config["routes"].insert(0, {
+        "name": "refunds", "methods": ["POST"], "path": "/v1/refunds",
+        "upstream": "api", "idempotency": {}})
+    gateway = bench.serve(config)
+    pay(gateway, 0, 1)
+    equal(gateway.ask("b", target="/v1/refunds").status, 201)
+    upstream.reply = close_unanswered
+    equal(gateway.ask("c").status, 502)
+    rows = ledger.wait_whole(wanted=lambda entry: (
+        entry["route"] == "charges" and
+        entry["to"] in ("COMPLETED", "UNKNOWN")), stories=False)
+    equal(sorted(row["to"] for row in rows), ["COMPLETED", "UNKNOWN"])
+
+
+@test
+def where_it_stands_moves_also_past_what_nobody_wants(bench):
+    upstream, config, ledger = begin(bench, states=["FAILED"])
+    gateway = bench.serve(config)
+    pay(gateway, 0, 3)
+    eventually(lambda: ledger.read() == 6, "6 entries are behind it")
+    equal(ledger.rows(), [])
+
+
+@test
+def an_answer_comes_with_its_completion(bench):
+    upstream, config, ledger = begin(
+        bench, answer(201, b'{"id": "ch_1"}', [("X-A", "b")]), answer=True)
+    gateway = bench.serve(config)
+    pay(gateway, 0, 1)
+    completed, = [row for row in ledger.wait_whole()
+                  if row["to"] == "COMPLETED"]
+    equal((completed["answer"]["status"], completed["answer"]["body"]),
+          (201, '{"id": "ch_1"}'))
+    assert ["X-A", "b"] in completed["answer"]["headers"], completed
+
+
+@test
+def an_answer_that_the_topic_does_not_take_is_left_out(bench):
+    upstream, config, ledger = begin(
+        bench, answer(201, b"x" * 800000), answer=True)
+    gateway = bench.serve(config)
+    pay(gateway, 0, 2)
+    upstream.reply = answer(201, b"\xff" * 900000)  # base64: 1.2 MB
+    pay(gateway, 2, 1)
+    upstream.reply = answer(201, b"small")
+    pay(gateway, 3, 1)
+    bodies = sorted(len((row["answer"] or {}).get("body", ""))
+                    for row in ledger.wait_whole()
+                    if row["to"] == "COMPLETED")
+    equal(bodies, [0, 5, 800000, 800000])
+
+
+@test
+def as_many_shards_as_may_be_have_their_place(bench):
+    upstream, config, ledger = begin(bench, store={"shards": 200})
+    gateway = bench.serve(config)
+    pay(gateway, 0, 300)
+    equal(len(ledger.wait_whole()), 600)
+    eventually(lambda: ledger.read() == 600, "it stands behind all")
+    equal(len(ledger.groups()), 4)
+    gateway.stop()
+    gateway = bench.serve(config)
+    pay(gateway, 300, 300)
+    equal(len(ledger.wait_whole()), 1200)
+
+
+# --- where it goes on --------------------------------------------------------
+
+@test
+def it_goes_on_where_it_stands_after_a_restart(bench):
+    upstream, config, ledger = begin(bench)
+    for turn in range(3):
+        gateway = bench.serve(config)
+        pay(gateway, 20 * turn, 20)
+        equal(len(ledger.wait_whole()), 40 * (turn + 1))
+        gateway.stop()
+
+
+@test
+def a_relay_is_added_changed_and_taken_away_by_a_reload(bench):
+    upstream, config, ledger = begin(bench)
+    relays = config.pop("relays")
+    config["store"]["events"] = {"maxlen": 1000}
+    gateway = bench.serve(config)
+    pay(gateway, 0, 1)
+
+    def reload(relays):
+        seen = len(gateway.events)
+        write(gateway.file, {**config, "relays": relays})
+        gateway.signal(signal.SIGHUP)
+        gateway.wait_for_log("reloaded", seen)
+    reload(relays)
+    ledger.wait_whole()
+    other = TopicLedger(ledger.kafka, ledger.redis, SHARDS)
+    reload({"ledger": {**relays["ledger"], "topic": other.place}})
+    equal(len(other.wait_whole()), 2)
+    reload({})
+    pay(gateway, 1, 1)
+    reload(relays)
+    equal(len(ledger.wait_whole()), 4)
+
+
+@test
+def two_relays_may_share_a_topic(bench):
+    upstream, config, ledger = begin(bench, states=["COMPLETED"])
+    topic_relay(config, ledger.kafka, ledger.place, "others",
+                states=["PROCESSING"])
+    gateway = bench.serve(config)
+    pay(gateway, 0, 10)
+    equal(len(ledger.wait_whole(stories=False)), 20)
+
+
+# --- gateways that die -------------------------------------------------------
+
+@test
+def another_gateway_takes_over_from_one_that_is_killed(bench):
+    upstream, config, ledger = begin(bench)
+    one = bench.serve(named(config, "one"))
+    one.wait_for_log("relay_up")
+    other = bench.serve(named(config, "other"))
+    for turn in range(3):
+        task = bench.background(pay, other, 100 * turn, 100)
+        ledger.wait_for(200 * turn + 1)
+        one.kill()
+        other.wait_for_log("relay_begins")
+        task.result()
+        ledger.wait_whole()
+        one, other = other, bench.serve(
+            named(config, "one" if turn % 2 == 0 else "other"))
+    pay(one, 300, 50)
+    equal(len(ledger.wait_whole()), 700)
+
+
+@test
+def what_is_in_a_transaction_of_one_that_is_killed_is_brought_once(bench):
+    """It dies while nothing can be committed."""
+    kafka = bench.own_kafka()
+    upstream, config, ledger = begin(bench, kafka=kafka)
+    one = bench.serve(named(config, "one"))
+    one.wait_for_log("relay_up")
+    other = bench.serve(named(config, "other"))
+    for turn in range(2):
+        kafka.freeze()
+        pay(other, 100 * turn, 100)
+        one.wait_for_log("relay_down")
+        kafka.thaw()
+        one.kill()
+        other.wait_for_log("relay_begins")
+        ledger.wait_whole()
+        one, other = other, bench.serve(
+            named(config, "one" if turn % 2 == 0 else "other"))
+    equal(len(ledger.wait_whole()), 400)
+
+
+@test
+def another_gateway_takes_over_at_once_from_one_that_drains(bench):
+    upstream, config, ledger = begin(bench)
+    one = bench.serve(named(config, "one"))
+    one.wait_for_log("relay_up")
+    other = bench.serve(named(config, "other"))
+    pay(other, 0, 50)
+    one.stop()
+    other.wait_for_log("relay_begins", timeout=3)
+    pay(other, 50, 50)
+    equal(len(ledger.wait_whole()), 200)
+
+
+@test
+def a_gateway_that_was_frozen_is_fenced(bench):
+    upstream, config, ledger = begin(bench)
+    one = bench.serve(named(config, "one"))
+    one.wait_for_log("relay_up")
+    other = bench.serve(named(config, "other"))
+    pay(other, 0, 20)
+    ledger.wait_whole()
+    task = bench.background(pay, other, 20, 200)
+    ledger.wait_for(60)
+    one.signal(signal.SIGSTOP)
+    other.wait_for_log("relay_begins")
+    task.result()
+    ledger.wait_whole()
+    one.signal(signal.SIGCONT)
+    one.wait_for_log("relay_ends")
+    pay(other, 220, 20)
+    ledger.wait_whole()
+    eventually(lambda: ledger.read() == 480, "it stands behind all")
+
+
+@test
+def who_is_fenced_gives_its_turn_back_and_begins_again(bench):
+    upstream, config, ledger = begin(bench)
+    gateway = bench.serve(config)
+    pay(gateway, 0, 20)
+    ledger.wait_whole()
+    thief = confluent_kafka.Producer(ledger.kafka.settings(
+        transactional_id=ledger.groups()[0]))
+    thief.init_transactions(START_S)
+    pay(gateway, 20, 20)
+    gateway.wait_for_log("relay_fenced")
+    equal(len(ledger.wait_whole()), 80)
+
+
+# --- brokers that die --------------------------------------------------------
+
+@test
+def a_broker_may_be_killed_and_come_back(bench):
+    upstream, config, ledger = begin(bench, kafka=bench.own_kafka())
+    gateway = bench.serve(config)
+    gateway.wait_for_log("relay_up")
+    for turn in range(3):
+        seen = len(gateway.events)
+        task = bench.background(pay, gateway, 200 * turn, 200)
+        ledger.wait_for(400 * turn + 50)
+        ledger.kafka.kill()
+        gateway.wait_for_log("relay_down", seen)
+        task.result()
+        ledger.kafka.start()
+        gateway.wait_for_log("relay_up", seen, timeout=START_S)
+        ledger.wait_whole(START_S)
+    equal(len(ledger.wait_whole()), 1200)
+
+
+@test
+def a_broker_that_is_killed_while_nothing_is_put_is_said(bench):
+    upstream, config, ledger = begin(bench, kafka=bench.own_kafka())
+    gateway = bench.serve(config)
+    gateway.wait_for_log("relay_up")
+    ledger.kafka.kill()
+    line = gateway.wait_for_log("relay_down", timeout=START_S)
+    assert "refused" in line["error"], line
+    seen = len(gateway.events)
+    ledger.kafka.start()
+    gateway.wait_for_log("relay_up", seen, timeout=START_S)
+    pay(gateway, 0, 10)
+    equal(len(ledger.wait_whole(START_S)), 20)
+
+
+@test
+def a_broker_may_be_away_at_the_start(bench):
+    upstream, config, ledger = begin(bench, kafka=bench.own_kafka())
+    ledger.kafka.kill()
+    gateway = bench.serve(config)
+    pay(gateway, 0, 20)
+    gateway.wait_for_log("relay_down", timeout=START_S)
+    ledger.kafka.start()
+    equal(len(ledger.wait_whole(START_S)), 40)
+
+
+@test
+def a_leader_and_a_coordinator_that_die_are_replaced(bench):
+    upstream, config, ledger = begin(bench, kafka=bench.own_kafka(3))
+    gateway = bench.serve(config)
+    gateway.wait_for_log("relay_up", timeout=START_S)
+    for turn, find in enumerate((
+            lambda: ledger.kafka.leader(ledger.place),
+            lambda: ledger.kafka.coordinator(ledger.groups()[0]),
+            lambda: ledger.kafka.leader("__transaction_state"))):
+        task = bench.background(pay, gateway, 200 * turn, 200)
+        ledger.wait_for(400 * turn + 50, START_S)
+        node = find()
+        node.kill()
+        task.result()
+        ledger.wait_whole(START_S)
+        node.start()
+    equal(len(ledger.wait_whole()), 1200)
+
+
+@test
+def a_topic_that_is_not_there_is_said_and_waited_for(bench):
+    upstream, config, ledger = begin(bench)
+    config["relays"]["ledger"]["topic"] = f"{ledger.place}.late"
+    gateway = bench.serve(config)
+    pay(gateway, 0, 10)
+    line = gateway.wait_for_log("relay_down", timeout=START_S)
+    assert f"{ledger.place}.late: " in line["error"], line
+    late = TopicLedger(
+        ledger.kafka, ledger.redis, SHARDS, f"{ledger.place}.late")
+    equal(len(late.wait_whole(START_S)), 20)
+
+
+# --- Redis -------------------------------------------------------------------
+
+@test
+def redis_may_be_killed_and_come_back(bench):
+    upstream, config, ledger = begin(bench)
+    gateway = bench.serve(config)
+    for turn in range(3):
+        pay(gateway, 50 * turn, 50)
+        ledger.redis.kill()
+        ledger.redis.start()
+        eventually(lambda: gateway.ask(f"x{turn}").status == 201, "it is back")
+    pay(gateway, 150, 10)
+    ledger.wait_whole()
+
+
+@test
+def what_was_trimmed_before_it_was_read_is_counted(bench):
+    upstream, config, ledger = begin(
+        bench, kafka=bench.own_kafka(), store={"events": {"maxlen": 100}})
+    gateway = bench.serve(config)
+    pay(gateway, 0, 20)
+    ledger.wait_whole()
+    gateway.stop()
+    relays = config.pop("relays")
+    gateway = bench.serve(config)
+    pay(gateway, 20, 1200)
+    gateway.stop()
+    config["relays"] = relays
+    gateway = bench.serve(config)
+    had = 2 * 1220
+    eventually(lambda: ledger.read() == had, "it has read all")
+    lost = sum(line["count"] for line in gateway.find_log("relay_lost"))
+    assert lost > 0
+    equal(ledger.count() + lost, had)
+
+
+@test
+def with_refuse_nothing_is_dropped_and_new_claims_wait(bench):
+    upstream, config, ledger = begin(
+        bench, kafka=bench.own_kafka(), store={
+            "shards": 1, "events": {"maxlen": 1000, "overflow": "refuse"}})
+    gateway = bench.serve(config)
+    gateway.wait_for_log("relay_up")
+    pay(gateway, 0, 1000)  # the stream is trimmed behind the relay
+    ledger.wait_for(2000)
+    assert ledger.redis("XLEN", "onceproxy:{0}:events") <= 1300
+    ledger.kafka.kill()
+    gateway.wait_for_log("relay_down")
+    paid = 0
+    while (got := gateway.ask(f"more-{paid}")).status == 201:
+        paid += 1
+        assert paid < 1000
+    equal((got.status, got.problem), (503, "overloaded"))
+    ledger.kafka.start()
+    eventually(lambda: gateway.ask("last").status == 201, "it goes on",
+               START_S)
+    ledger.wait_for(2000 + 2 * paid + 2)
+    equal(gateway.find_log("relay_lost"), [])
+    equal(ledger.count(), 2000 + 2 * paid + 2)
+
+
+tap.main()
