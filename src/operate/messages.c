@@ -61,7 +61,8 @@ static const struct messages_verb {
 	"drop Y2hhcmdlcwAxNzE4MDAwMDAwMDAwLTA --note 'sent twice'"},
     {"replay", replay_messages, "N", "an ID", true,
 	"replay ID... [--note TEXT]",
-	"a dead letter is executed again, under the same key",
+	"a dead letter, or a held message whose record is gone, is executed\n"
+	"      again, under the same key",
 	"replay Y2hhcmdlcwAxNzE4MDAwMDAwMDAwLTA --note 'the API is fixed'"},
     {"pause", pause_source, "N", "a SOURCE", false,
 	"pause SOURCE [--note TEXT]",

@@ -12,6 +12,7 @@
  *     its record is COMPLETED ............................. FINISH
  *     somebody is at it: WAIT ⇢ HEARD ..................... SHAPE again
  *     nobody knows: HOLD ⇢ HEARD .......................... SHAPE again
+ *       and its record is gone: MISS ...................... HOLD
  *     released, not sent: BACK_OFF or UNSENT ⇢ RESTED ..... SHAPE again
  *     it can never be executed: BURY PARK ⇢ PARKED ........ FINISH
  *     a dead letter's record is FAILED: RELEASE ⇢ RELEASED  SHAPE again
@@ -83,7 +84,7 @@ void
 delivery_unshape(struct delivery *d)
 {
 	waiters_leave(&d->waiter);
-	d->busy = d->whole = d->known = false;
+	d->busy = d->whole = d->known = d->there = false;
 	delivery_forget_request(d);
 }
 

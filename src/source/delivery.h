@@ -37,6 +37,10 @@ struct delivery {
 	bool old;   /* expired, unless something is known of its key */
 	bool looks; /* the claim asks whether anything is, and takes nothing */
 	bool tried; /* something is: its key may be claimed */
+	/* An attempt may have happened: its record is not to be missing. */
+	bool sent;
+	bool there; /* it was not, at the look just now */
+	bool gone;  /* it was, and the message is held for that */
 
 	/* Its bytes were given back, and are read again when it goes on. */
 	bool shed;
@@ -123,5 +127,10 @@ struct message_view *delivery_view(
  * so.  False: it is at work, and nothing was changed.
  */
 MUST_USE bool delivery_view_drop(struct delivery *d, struct inquiry *inquiry);
+/*
+ * It is held because its record is gone: it is executed all the same.  False:
+ * it is not held for that, and nothing was changed.
+ */
+MUST_USE bool delivery_view_replay(struct delivery *d);
 /* It is over: whoever had it dropped hears of that. */
 void delivery_view_over(struct delivery *d);

@@ -65,10 +65,18 @@ is_good(int status)
 
 /* --- whether anything is known of its key --- */
 
+/* Of a policy that executes again where nobody knows, no record is missed. */
+static bool
+misses_record(const struct delivery *d)
+{
+	return d->sent && !d->there &&
+	    d->c.policy->on_unknown != UNKNOWN_RETRY;
+}
+
 /*
  * Nothing may be executed just because its record is not there: of what is too
- * old, and may have been taken before; of a dead letter whose outcome nobody
- * knew, which may have been forgotten since.
+ * old, and may have been taken before; of what was sent, and nobody knows what
+ * became of it; of a dead letter of that kind.
  */
 static bool
 looks_first(const struct delivery *d)
@@ -76,7 +84,7 @@ looks_first(const struct delivery *d)
 	bool was_unknown = d->asked != NULL &&
 	    span_eq(d->letter.reason,
 		span_str(source_meter_outcome(MESSAGE_UNKNOWN)));
-	return (d->old || was_unknown) && !d->tried;
+	return ((d->old || was_unknown) && !d->tried) || misses_record(d);
 }
 
 /* Only what would be executed is answered so. */
@@ -93,9 +101,11 @@ looked(struct delivery *d)
 {
 	source_standing_end(d->source, STANDING_STORE);
 	if (d->c.claim_op.attempt > 0) {
-		d->tried = true;
+		d->tried = d->there = true;
 		return delivery_to(d, DELIVERY_CLAIM, MORE);
 	}
+	if (misses_record(d))
+		return meet(d, FOUND_FORGOTTEN);
 	delivery_probed(d);
 	if (d->asked != NULL)
 		return delivery_letter_refuse(d, "forgotten");
@@ -188,8 +198,11 @@ busy(struct delivery *d)
 static enum after
 decided(struct delivery *d)
 {
+	d->gone = false;
 	switch (d->c.claim_op.verdict) {
 	case VERDICT_OURS:
+		d->sent = false;
+		/* fall through */
 	case VERDICT_RECONCILE:
 		/* Whatever it was held for is decided. */
 		d->held_since_ms = 0;
@@ -201,6 +214,7 @@ decided(struct delivery *d)
 	case VERDICT_BUSY:
 		return busy(d);
 	case VERDICT_UNKNOWN:
+		d->sent = true;
 		d->c.attempt = d->c.claim_op.attempt;
 		return unknown(d);
 	case VERDICT_FAILED:
@@ -233,6 +247,7 @@ delivery_claim_answered(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	const struct store_op *op = &d->c.claim_op;
 	d->c.store_us = op->op.took_us;
+	d->there = false;
 	if (op->op.error == E_NO_MEMORY)
 		return meet(d, FOUND_NOT_STORED);
 	if (d->looks && is_withheld(op))
@@ -337,6 +352,8 @@ delivery_claim_joined(struct machine *machine)
 	const struct claimant *c = &d->c;
 	if (c->outcome != OUTCOME_UNREACHABLE)
 		source_standing_end(d->source, STANDING_UPSTREAM);
+	if (c->outcome != OUTCOME_UNREACHABLE)
+		d->sent = c->outcome != OUTCOME_RELEASED;
 	if (is_stored(c))
 		return stored(d);
 	if (c->outcome == OUTCOME_RELEASED)

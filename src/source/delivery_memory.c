@@ -212,9 +212,10 @@ delivery_memory_peeked(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	const struct store_op *op = &d->record.op;
 	/* While Redis is away, nothing is known to have changed. */
+	bool is_unknown = op->verdict == VERDICT_DONE &&
+	    d->record.record.state == STATE_UNKNOWN;
 	bool holds = op->op.error != 0 ||
-	    (op->verdict == VERDICT_DONE &&
-		d->record.record.state == STATE_UNKNOWN);
+	    (d->gone ? op->verdict == VERDICT_GONE : is_unknown);
 	end_look(d);
 	if (holds)
 		return delivery_to(d, DELIVERY_HOLD, MORE);

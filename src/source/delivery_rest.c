@@ -106,6 +106,29 @@ log_held(const struct delivery *d)
 	log_end(&line);
 }
 
+/* Redis has lost the record, or somebody has deleted it. */
+static void
+note_gone(struct delivery *d)
+{
+	if (d->gone)
+		return;
+	d->gone = true;
+	struct logline line = log_begin(EV_message_record_gone);
+	log_str(&line, "source", d->source->source->name);
+	log_cut(&line, "position", d->message->position, 256);
+	log_str(&line, "key_id", d->c.key_hex);
+	log_str(&line, "route", d->c.route->name);
+	log_end(&line);
+}
+
+enum after
+delivery_rest_miss(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	note_gone(d);
+	return delivery_to(d, DELIVERY_HOLD, MORE);
+}
+
 /* Nobody knows: an operator, or a retry, decides; or `hold` is over. */
 enum after
 delivery_rest_hold(struct machine *machine)

@@ -66,6 +66,16 @@ delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
 	return true;
 }
 
+bool
+delivery_view_replay(struct delivery *d)
+{
+	if (!d->gone || delivery_view_state(d) != MESSAGE_STATE_HELD)
+		return false;
+	d->gone = d->sent = false;
+	waiters_stop(&d->waiter, 0);
+	return true;
+}
+
 void
 delivery_view_over(struct delivery *d)
 {

@@ -102,8 +102,11 @@ meet_message(struct inquiry *inquiry, struct source *s)
 	inquiry->count = 1;
 	if (inquiry->kind == INQUIRY_MESSAGE)
 		return true;
-	if (inquiry->kind == INQUIRY_REPLAY)
-		return inquiry->busy = true;
+	if (inquiry->kind == INQUIRY_REPLAY) {
+		inquiry->done = delivery_view_replay(d);
+		inquiry->busy = !inquiry->done;
+		return true;
+	}
 	inquiry->busy = !delivery_view_drop(d, inquiry);
 	return inquiry->busy;
 }

@@ -234,14 +234,20 @@ EVENT(source_library, DEBUG, "what the broker's library says")
 EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "
 	"it is not executed again and not acknowledged: ask the upstream what "
 	"happened, then resolve the key (onceproxy keys)")
+EVENT(message_record_gone, WARN, "this message was sent, nobody knows the "
+	"outcome, and the record that said so is gone: Redis has lost data, or "
+	"somebody has deleted it; the message stays held, and is not executed: "
+	"ask the upstream what happened, then drop the message, or, if it did "
+	"not happen, replay it (onceproxy messages)")
 EVENT(operator_message, WARN, "an operator has had this message acknowledged "
 	"as it was: it is not executed any more, and its key's record is "
 	"untouched")
 EVENT(operator_message_unsure, WARN, "an operator has had this message dropped "
 	"or replayed, and that has not come about yet; it is tried again until "
 	"it has: see what has become of the message")
-EVENT(operator_replay, WARN, "an operator has had this dead letter executed "
-	"again, under the same key; what is parked behind it follows")
+EVENT(operator_replay, WARN, "an operator has had this dead letter, or held "
+	"message, executed again, under the same key; what is parked behind it "
+	"follows")
 EVENT(source_stands, WARN, "this source takes no messages until what is in the "
 	"way is gone; it tries again by itself, and nothing is counted against "
 	"a message: reason and error say where to look")
