@@ -69,17 +69,29 @@ empty(struct parked_lanes *lanes)
 	*lanes = (struct parked_lanes){0};
 }
 
-/* Of both, for a page that is under way may be older. */
+/* Of all, for a page that is under way may be older. */
 static bool
 note(struct parked *parked, const struct parked_lane *lane, bool is_parked)
 {
+	bool loads = parked->call != NULL;
 	if (is_parked) {
-		if (parked->call != NULL)
+		take_out(&parked->freed, lane);
+		if (loads)
 			add(&parked->loading, lane);
 		return add(&parked->lanes, lane);
 	}
+	if (loads)
+		add(&parked->freed, lane);
 	take_out(&parked->loading, lane);
 	return take_out(&parked->lanes, lane);
+}
+
+static bool
+was_freed(const struct parked *parked, const struct parked_lane *lane)
+{
+	bool found;
+	find(&parked->freed, lane, &found);
+	return found;
 }
 
 bool
@@ -111,6 +123,7 @@ static void on_page(struct store_call *call, enum call_end how, int error,
 static void
 ask_page(struct parked *parked)
 {
+	empty(&parked->freed);
 	parked->call = parked_list_call(
 	    &parked->shared, span_str(parked->after), PAGE);
 	parked->call->done = on_page;
@@ -151,6 +164,8 @@ read_page(struct parked *parked, const struct call_reply *reply)
 		if (!parked_list_read(reply, i, &entry, parked->after))
 			return false;
 		memcpy(lane.bytes, entry.lane, sizeof lane.bytes);
+		if (was_freed(parked, &lane))
+			continue;
 		add(&parked->loading, &lane);
 		if (entry.decided.len > 0)
 			parked->events.decided(parked->events.arg, &entry);
@@ -236,6 +251,7 @@ parked_stop(struct parked *parked)
 		parked->call->arg = NULL;
 	empty(&parked->lanes);
 	empty(&parked->loading);
+	empty(&parked->freed);
 	*parked = (struct parked){0};
 }
 

@@ -43,6 +43,7 @@ struct parked {
 		struct parked_lane *list; /* in the order of their bytes */
 		size_t count, size;
 	} lanes, loading; /* what is known, and what is being loaded */
+	struct parked_lanes freed; /* while the page is under way */
 	char after[PARKED_PLACE_CHARS + 1]; /* the last that was loaded */
 	struct store_call *call; /* that loads; NULL: none */
 	bool again; /* it is to be loaded once more */

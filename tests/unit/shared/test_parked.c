@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/store_bench.h"
@@ -237,6 +238,44 @@ what_is_parked_survives_and_is_loaded_page_by_page(void **state)
 	    -1);
 }
 
+static bool
+is_loading(struct bench *bench)
+{
+	(void)bench;
+	return parked.call != NULL;
+}
+
+/* As its channel tells it, while a page is under way that is older. */
+static void
+hears(const char *sign, unsigned number)
+{
+	const struct parked_lane of = lane(number);
+	char hex[DIGEST_HEX + 1], notice[100];
+	hex_encode(of.bytes, sizeof of.bytes, hex);
+	snprintf(notice, sizeof notice, "source:orders\n%s%s", sign, hex);
+	parked.hearing.heard(parked.hearing.arg, span_str(notice));
+}
+
+static void
+what_is_freed_while_they_are_loaded_stays_free(void **state)
+{
+	struct bench *bench = *state;
+	const struct parked_lane first = lane(0), second = lane(1);
+	put_lanes(bench, 0, 3);
+	parked_load(&parked);
+	bench_until(bench, is_loading);
+	hears("-", 0);
+	hears("-", 1);
+	hears("+", 1);
+	comes_to(bench, &parked, 2, true);
+	assert_false(parked_has(&parked, &first));
+	assert_true(parked_has(&parked, &second));
+	assert_int_equal(parked_count(&parked), 2);
+	/* Of what is loaded later it says nothing. */
+	parked_load(&parked);
+	comes_to(bench, &parked, 0, true);
+}
+
 static void
 operators_see_it_in_pages(void **state)
 {
@@ -344,6 +383,7 @@ main(void)
 	    TEST(a_position_is_parked_once),
 	    TEST(nothing_is_behind_a_lane_that_is_free),
 	    TEST(what_is_parked_survives_and_is_loaded_page_by_page),
+	    TEST(what_is_freed_while_they_are_loaded_stays_free),
 	    TEST(operators_see_it_in_pages),
 	    TEST(a_lane_too_many_is_refused),
 	    TEST(only_whose_turn_it_is_parks),
