@@ -257,7 +257,8 @@ parked_stop(struct parked *parked)
 
 /* --- changes --- */
 
-static void
+/* Whether the copy is another one than before. */
+static bool
 take_change(struct parked_op *op, const struct call_reply *reply)
 {
 	op->op.verdict = reply->verdict;
@@ -269,9 +270,10 @@ take_change(struct parked_op *op, const struct call_reply *reply)
 	    op->act != PARKED_UNPARK &&
 	    ((op->act != PARKED_NEXT && op->act != PARKED_SKIP) ||
 		op->count > 0);
-	if (op->copy != NULL && (reply->verdict == VERDICT_DONE ||
-		reply->verdict == VERDICT_GONE))
-		note(op->copy, &op->lane, is_parked);
+	return op->copy != NULL &&
+	    (reply->verdict == VERDICT_DONE ||
+		reply->verdict == VERDICT_GONE) &&
+	    note(op->copy, &op->lane, is_parked);
 }
 
 static void
@@ -281,9 +283,12 @@ on_changed(struct store_call *call, enum call_end how, int error,
 	if (call->op == NULL)
 		return;
 	struct parked_op *op = CONTAINER_OF(call->op, struct parked_op, op);
-	if (how == CALL_ANSWERED)
-		take_change(op, reply);
+	struct parked *copy = op->copy;
+	bool is_new = how == CALL_ANSWERED && take_change(op, reply);
 	operation_end_call(call, error);
+	/* Its channel tells nothing new, then. */
+	if (is_new && copy->known)
+		copy->events.changed(copy->events.arg);
 }
 
 static void

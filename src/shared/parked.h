@@ -52,8 +52,8 @@ struct parked {
 };
 
 /*
- * Loads them; changed is called when they are known, and when others have
- * changed them.  events are copied; kind and name as in shared_init.
+ * Loads them; changed is called when they are known, and when they have
+ * changed.  events are copied; kind and name as in shared_init.
  */
 void parked_start(struct parked *parked, struct store *store,
     struct loop *loop, const char *kind, const char *name,

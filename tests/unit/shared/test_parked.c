@@ -238,6 +238,23 @@ what_is_parked_survives_and_is_loaded_page_by_page(void **state)
 	    -1);
 }
 
+static void
+what_is_changed_here_is_told_once(void **state)
+{
+	struct bench *bench = *state;
+	struct parked_op op = {.arena = arena_new()};
+	parked_stop(&copy);
+	unsigned before = changes;
+	assert_int_equal(does(bench, &op, PARK, 7, "10-0"), VERDICT_DONE);
+	assert_int_equal(changes, before + 1);
+	assert_int_equal(does(bench, &op, BEHIND, 7, "11-0"), VERDICT_DONE);
+	assert_int_equal(changes, before + 1);
+	redis_just(bench->redis, "FLUSHALL");
+	assert_int_equal(does(bench, &op, BEHIND, 7, "12-0"), VERDICT_GONE);
+	assert_int_equal(changes, before + 2);
+	arena_free(&op.arena);
+}
+
 static bool
 is_loading(struct bench *bench)
 {
@@ -262,6 +279,7 @@ what_is_freed_while_they_are_loaded_stays_free(void **state)
 	struct bench *bench = *state;
 	const struct parked_lane first = lane(0), second = lane(1);
 	put_lanes(bench, 0, 3);
+	redis_just(bench->redis, "CLIENT PAUSE 300");
 	parked_load(&parked);
 	bench_until(bench, is_loading);
 	hears("-", 0);
@@ -383,6 +401,7 @@ main(void)
 	    TEST(a_position_is_parked_once),
 	    TEST(nothing_is_behind_a_lane_that_is_free),
 	    TEST(what_is_parked_survives_and_is_loaded_page_by_page),
+	    TEST(what_is_changed_here_is_told_once),
 	    TEST(what_is_freed_while_they_are_loaded_stays_free),
 	    TEST(operators_see_it_in_pages),
 	    TEST(a_lane_too_many_is_refused),
