@@ -41,6 +41,24 @@ cross_check_redis_ways(struct loader *l, const struct redis_members *m)
 	check_needed(l, m, m->master, m->sentinels);
 }
 
+/* The URL has a user, whose password is the member. */
+static void
+check_url_user(struct loader *l, const struct redis_members *m,
+    struct conf_redis *redis)
+{
+	if (has(m, m->user))
+		complaints_at_option(l, m->at, m->user,
+		    "\"%s\" already has a user", m->address->path);
+	else if (!has(m, m->password))
+		complaints_at_option(l, m->at, m->address,
+		    "a user needs a password: redis://USER:PASSWORD@HOST, or "
+		    "the member \"%s\"", m->password->path);
+	else {
+		redis->user = l->url_user;
+		l->url_user = NULL;
+	}
+}
+
 void
 cross_check_redis_login(struct loader *l, const struct redis_members *m,
     struct conf_redis *redis, char **password)
@@ -58,6 +76,8 @@ cross_check_redis_login(struct loader *l, const struct redis_members *m,
 			    m->address->path);
 	}
 	check_needed(l, m, m->user, m->password);
+	if (l->url_user != NULL && l->url_password == NULL)
+		check_url_user(l, m, redis);
 	if (l->url_password == NULL || has(m, m->user) || has(m, m->password))
 		return;
 	redis->user = l->url_user;

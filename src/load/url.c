@@ -41,10 +41,10 @@ cut_authority(struct span *s)
 /* --- Redis --- */
 
 static const char message_redis[] =
-    "must be \"redis://[user:pass@]HOST:PORT[/DB]\", the same with "
+    "must be \"redis://[user[:pass]@]HOST:PORT[/DB]\", the same with "
     "\"rediss://\" for TLS, or \"unix:/path[?db=N]\"";
 static const char message_managed[] =
-    "must be \"managed\", \"redis://[user:pass@]HOST:PORT[/DB]\", the same "
+    "must be \"managed\", \"redis://[user[:pass]@]HOST:PORT[/DB]\", the same "
     "with \"rediss://\" for TLS, or \"unix:/path[?db=N]\"";
 
 /* What a URL of Redis says. */
@@ -97,20 +97,21 @@ read_db(struct span s, int64_t *ret_db)
 	return s.len == 0 || digits_read(s, REDIS_DB_MAX, ret_db);
 }
 
+/* "USER:PASSWORD", or "USER", whose password is a member of its own. */
 static const char *
 read_userinfo(struct span userinfo, struct redis_url *url)
 {
 	const char *colon =
 	    userinfo.len ? memchr(userinfo.ptr, ':', userinfo.len) : NULL;
-	if (colon == NULL)
-		return "a user needs a password: redis://USER:PASSWORD@HOST";
-	size_t len = (size_t)(colon - userinfo.ptr);
-	if (!url_decode(span_of(userinfo.ptr, len), &url->user) ||
-	    !url_decode(span_from(userinfo, len + 1), &url->password))
+	size_t len = colon ? (size_t)(colon - userinfo.ptr) : userinfo.len;
+	if (!url_decode(span_of(userinfo.ptr, len), &url->user))
 		return "user and password must be percent-encoded";
-	if (url->password == NULL)
-		return "the password is empty";
-	return NULL;
+	if (colon == NULL)
+		return url->user == NULL ? "there is no user before the @"
+					 : NULL;
+	if (!url_decode(span_from(userinfo, len + 1), &url->password))
+		return "user and password must be percent-encoded";
+	return url->password == NULL ? "the password is empty" : NULL;
 }
 
 /* The rest of a URL after "redis://". */

@@ -8,7 +8,7 @@
 
 OPT(BROKER, "redis", REDIS_URL, redis.address, ANY, RELOAD,
 	"A Redis whose streams are read: "
-	"\"redis://[user:pass@]HOST:PORT[/DB]\", \"rediss://...\" or "
+	"\"redis://[user[:pass]@]HOST:PORT[/DB]\", \"rediss://...\" or "
 	"\"unix:/path[?db=N]\".",
 	NONE)
 OPT(BROKER, "cluster", HOST_PORTS, redis.cluster, ANY, RELOAD,

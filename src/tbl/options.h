@@ -92,7 +92,7 @@ OPT(ROOT, "admin.token", SECRET, admin_token, ANY, RESTART,
 
 OPT(ROOT, "store.redis", REDIS, store.redis.address, ANY, RESTART,
 	"\"managed\" starts and supervises a private redis-server in "
-	"state_dir. Otherwise \"redis://[user:pass@]HOST:PORT[/DB]\", the "
+	"state_dir. Otherwise \"redis://[user[:pass]@]HOST:PORT[/DB]\", the "
 	"same with \"rediss://\" for TLS, or \"unix:/path[?db=N]\".",
 	"managed")
 OPT(ROOT, "store.cluster", HOST_PORTS, store.redis.cluster, ANY, RESTART,

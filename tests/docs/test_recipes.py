@@ -987,8 +987,7 @@ def a_stream_is_paid_from_by_a_user_of_its_own(bench):
     there = {"-h 10.0.0.3": f"-s {queue.path}"}
     shell(bench, "stream-user.sh", there)
     broker = {
-        "redis://gateway@10.0.0.3:6379": queue.url,
-        '"password": {"file"': '"user": "gateway", "password": {"file"',
+        "10.0.0.3:6379": f"127.0.0.1:{queue.port()}",
         "/etc/onceproxy/queue-password": bench.file(b"s3cret\n"),
         "/etc/onceproxy/payments-token": bench.file(b"Bearer shop\n")}
     gateway = with_messages(bench, "stream.json", upstream, broker)

@@ -59,6 +59,8 @@ redis_has_its_forms(void **state)
 		"h:1", 2, "me", "p@:/@x"},
 	    {"'redis':'redis://:p@h:1'", false, ADDRESS_TCP, "h:1", 0, NULL,
 		"p"},
+	    {"'redis':'redis://me@h:1','password':'q'", false, ADDRESS_TCP,
+		"h:1", 0, "me", "q"},
 	    {"'redis':'unix:/run/r'", false, ADDRESS_UNIX, "unix:/run/r", 0,
 		NULL, NULL},
 	    {"'redis':'unix:/run/r?db=15'", false, ADDRESS_UNIX,
@@ -183,13 +185,20 @@ ways_to_redis_are_checked(void **state)
 	static const struct wrong list[] = {
 	    {TRY_STORE("'redis':'localhost:6379'"),
 		"/store/redis: must be \"managed\", "
-		"\"redis://[user:pass@]HOST:PORT[/DB]\", the same with "
+		"\"redis://[user[:pass]@]HOST:PORT[/DB]\", the same with "
 		"\"rediss://\" for TLS, or \"unix:/path[?db=N]\"\n"},
 	    {TRY_STORE("'redis':'redis://h:0','password':'p'"),
 		"/store/redis: the port must be between 1 and 65535\n"},
 	    {TRY_STORE("'redis':'redis://me@h:1'"),
 		"/store/redis: a user needs a password: "
-		"redis://USER:PASSWORD@HOST\n"},
+		"redis://USER:PASSWORD@HOST, or the member "
+		"\"store.password\"\n"},
+	    {TRY_STORE("'redis':'redis://@h:1'"),
+		"/store/redis: there is no user before the @\n"},
+	    {TRY_STORE("'redis':'redis://m%4@h:1'"),
+		"/store/redis: user and password must be percent-encoded\n"},
+	    {TRY_STORE("'redis':'redis://me@h:1','user':'u','password':'p'"),
+		"/store/user: \"store.redis\" already has a user\n"},
 	    {TRY_STORE("'redis':'redis://me:%zz@h:1'"),
 		"/store/redis: user and password must be percent-encoded\n"},
 	    {TRY_STORE("'redis':'redis://me:a%00@h:1'"),

@@ -221,7 +221,7 @@ what_is_wrong_with_a_broker(void **state)
 	    {BROKER(""), "/brokers/p: \"redis\", \"cluster\", \"sentinels\", "
 			 "\"postgres\" or \"kafka\" is missing\n"},
 	    {BROKER("'redis':'managed','topics':1"),
-		"/brokers/p/redis: must be \"redis://[user:pass@]HOST:PORT"
+		"/brokers/p/redis: must be \"redis://[user[:pass]@]HOST:PORT"
 		"[/DB]\", the same with \"rediss://\" for TLS, or "
 		"\"unix:/path[?db=N]\"\n"
 		"/brokers/p/topics: there is no such member\n"},
