@@ -91,17 +91,29 @@ on_find(void *arg)
 		    line->link, streams->home.host, streams->home.port);
 }
 
+/* A broker that is away and comes back without our user is other news. */
 static void
 say_up(struct streams *streams, bool up)
 {
-	if (streams->said_down != up || streams->leaving)
+	static const enum event events[] = {
+	    [STREAMS_SAID_UP] = EV_source_broker_up,
+	    [STREAMS_SAID_DOWN] = EV_source_broker_down,
+	    [STREAMS_SAID_REFUSED] = EV_source_refused};
+	const char *why = link_message(streams->teller.link);
+	unsigned said = STREAMS_SAID_UP;
+	if (!up)
+		said = redis_error_refuses_us(redis_error_of(span_str(why)))
+		    ? STREAMS_SAID_REFUSED
+		    : STREAMS_SAID_DOWN;
+	bool news = up ? streams->said != STREAMS_SAID_UP
+		       : streams->said < said;
+	if (!news || streams->leaving)
 		return;
-	streams->said_down = !up;
-	struct logline line =
-	    log_begin(up ? EV_source_broker_up : EV_source_broker_down);
+	streams->said = said;
+	struct logline line = log_begin(events[said]);
 	log_str(&line, "source", streams->source->name);
 	if (!up)
-		log_str(&line, "error", link_message(streams->teller.link));
+		log_str(&line, "error", why);
 	log_end(&line);
 }
 

@@ -136,7 +136,8 @@ struct streams {
 	bool changed;          /* health is another one */
 	int64_t lag;
 	char trouble[STREAMS_TO_COUNT_][STREAMS_WORDS_BYTES]; /* "": none */
-	bool said_down;        /* the log has it */
+	/* What the log has of its connection. */
+	enum { STREAMS_SAID_UP, STREAMS_SAID_DOWN, STREAMS_SAID_REFUSED } said;
 
 	bool leaving;          /* it was closed */
 	unsigned owed;         /* replies that it waits for before it ends */

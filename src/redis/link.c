@@ -169,6 +169,17 @@ read_us(const struct link *link)
 					: 0;
 }
 
+/* It has taken longer than the configuration allows. */
+static void
+time_is_up(struct link *link, const char *what)
+{
+	const struct conf_redis *store = &link->conf->store.redis;
+	char message[LINK_MESSAGE_BYTES];
+	snprintf(message, sizeof message, "%s within %s", what,
+	    link->redis == store ? "store.timeout" : "the broker's timeout");
+	link_reset(link, message);
+}
+
 /* The time for the handshake is over, unless it is just being answered. */
 static void
 give_up_connecting(struct link *link)
@@ -179,9 +190,8 @@ give_up_connecting(struct link *link)
 	if (left_ms > 0)
 		timer_set(&link->timer, left_ms);
 	else
-		link_reset(link, link->finding
-			? "its location was not learned within store.timeout"
-			: "no connection within store.timeout");
+		time_is_up(link, link->finding ? "its location was not learned"
+					    : "no connection");
 }
 
 static void
@@ -191,7 +201,7 @@ give_up_pulse(struct link *link)
 	if (left_ms > 0)
 		timer_set(&link->timer, left_ms);
 	else
-		link_reset(link, "no answer within store.timeout");
+		time_is_up(link, "no answer");
 }
 
 static void

@@ -138,6 +138,49 @@ def what_takes_the_streams_place_is_waited_for(bench):
     s.ends_well()
 
 
+@test
+def a_broker_that_has_forgotten_the_user_is_no_broker_that_is_away(bench):
+    """It was made by ACL SETUSER and saved nowhere, and Redis started anew."""
+    make = ("ACL", "SETUSER", "gateway", "on", ">s3cret", "~*", "&*", "+@all")
+    stream = Stream(bench.own_redis("--appendonly", "yes"))
+    stream.redis(*make)
+    config = bench.config(bench.upstream())
+    source(config, stream)
+    config["brokers"]["queue"].update(user="gateway", password="s3cret")
+    gateway = bench.serve(config)
+    stream.add(body=b"{}", idempotency_key="k0")
+    gateway.wait_for_log("message", outcome="executed")
+    stream.redis.kill()
+    gateway.wait_for_log("source_broker_down")
+    stream.redis.restart()
+    refused = gateway.wait_for_log("source_refused")
+    equal(refused["error"].split()[0], "WRONGPASS")
+    stream.redis(*make)
+    gateway.wait_for_log("source_broker_up")
+    stream.add(body=b"{}", idempotency_key="k1")
+    eventually(lambda: len(gateway.find_log("message")) == 2, "it goes on")
+    equal([len(gateway.find_log(f"source_{word}")) for word in (
+        "broker_down", "refused", "broker_up")], [1, 1, 1])
+
+
+@each([("silent", True), ("never there", False)])
+def a_broker_is_given_its_own_time(bench, was_there):
+    """Not store.timeout, which is another option."""
+    stream = Stream(bench.own_redis())
+    if not was_there:
+        stream.redis.freeze()
+    config = bench.config(bench.upstream())
+    source(config, stream)
+    gateway = bench.serve(config)
+    if was_there:
+        gateway.wait_for_log("source_group_made")
+        stream.redis.freeze()
+    down = gateway.wait_for_log("source_broker_down")
+    assert down["error"].endswith("within the broker's timeout"), down
+    stream.redis.thaw()
+    gateway.wait_for_log("source_broker_up")
+
+
 def is_postponed(redis):
     """Whether a pause of writes keeps somebody's script waiting."""
     clients = as_text(redis("CLIENT", "LIST")).splitlines()
