@@ -60,10 +60,11 @@ static const struct command {
 	"also prints what each route will do, and all settings.\n",
 	"onceproxy check -c onceproxy.json --explain"},
     {"doctor", doctor_run, "ajv", "[-c FILE] [-v] [--json] [--acl]",
-	"check Redis and the upstreams for what endangers the promise",
-	"Connects to Redis and to each upstream, changes nothing, and prints\n"
-	"a line for each danger with what to do about it. Exits with 1 if any\n"
-	"of them is a failure. Run it as the user that runs the gateway.\n",
+	"look for what endangers the promise: Redis, upstreams, brokers",
+	"Connects to Redis, upstreams and brokers, changes nothing, and\n"
+	"prints a line for each danger with what to do about it. Exits with\n"
+	"1 if any of them is a failure. Run it as the user that runs the\n"
+	"gateway.\n",
 	"onceproxy doctor -c onceproxy.json -v"},
     {"events", events_run, "fFj",
 	"[-c FILE] [--follow] [--from POSITION] [--json]",

@@ -143,7 +143,10 @@ print_finding(const struct finding *finding)
 	}
 	print_safely(stdout, finding->message);
 	if (finding->cure[0] != '\0') {
-		fputs(". To do: ", stdout);
+		/* Words of a server may be a whole sentence. */
+		size_t len = strlen(finding->message);
+		bool ended = len > 0 && finding->message[len - 1] == '.';
+		fputs(ended ? " To do: " : ". To do: ", stdout);
 		print_safely(stdout, finding->cure);
 	}
 	printf("  [%s]\n", finding_kinds[finding->name].name);

@@ -434,6 +434,25 @@ look_at_group(
 	free(last);
 }
 
+static bool
+is_no_stream(const redisReply *reply)
+{
+	return reply != NULL && reply->type == REDIS_REPLY_ERROR &&
+	    strncmp(reply->str, "WRONGTYPE", 9) == 0;
+}
+
+/* Where something is put; a stream that is not there is made then. */
+static void
+look_at_place(struct stream_look *look, const char *name)
+{
+	if (name == NULL || look->seen->missing != NULL)
+		return;
+	redisReply *stream = ASK(look, "XINFO", "STREAM", name);
+	if (is_no_stream(stream))
+		look->seen->missing = mem_printf("%s is no stream", name);
+	freeReplyObject(stream);
+}
+
 static void
 look_at_stream(struct stream_look *look)
 {
@@ -442,8 +461,7 @@ look_at_stream(struct stream_look *look)
 	redisReply *groups = NULL;
 	if (is_list(stream))
 		groups = ASK(look, "XINFO", "GROUPS", look->source->stream);
-	else if (stream != NULL && stream->type == REDIS_REPLY_ERROR &&
-	    strncmp(stream->str, "WRONGTYPE", 9) == 0)
+	else if (is_no_stream(stream))
 		look->seen->missing = mem_printf(
 		    "%s is no stream", look->source->stream);
 	if (is_list(groups))
@@ -464,6 +482,10 @@ stream_query(const struct conf_source *source, struct source_seen *seen)
 			look_at_info(&look);
 		if (seen->how == BROKER_SEEN)
 			look_at_stream(&look);
+		if (seen->how == BROKER_SEEN)
+			look_at_place(&look, source->dead_letters);
+		if (seen->how == BROKER_SEEN)
+			look_at_place(&look, source->results);
 	}
 	hang_up(&look);
 }

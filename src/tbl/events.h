@@ -190,8 +190,9 @@ EVENT(source_broker_down, ERROR, "the broker of this source cannot be "
 	"back: check the broker and the network path to it")
 EVENT(source_refused, ERROR, "the broker of this source answers, and refuses "
 	"what is needed to take or to finish its messages; error has its "
-	"words: check the user, its password and its rights, what is stored "
-	"under these names, and the broker's memory")
+	"words, and onceproxy doctor the rights that are missing: check the "
+	"user, its password and its rights, what is stored under these names, "
+	"and the broker's memory")
 EVENT(source_group_made, INFO, "the consumer group of this source was not "
 	"there and has been made, as start says; if there should have been "
 	"one, check stream and group")

@@ -255,9 +255,11 @@ FINDING(broker_persistence, WARN, doctor_sources_persistence,
 	"which of them were acknowledged",
 	"redis-cli CONFIG SET appendonly yes, and the same in redis.conf")
 FINDING(source_missing, FAIL, doctor_sources_missing,
-	"what the sources read is there, or will be",
-	"what the source reads is not there: {}",
-	"create it, or correct the source's stream, table and columns")
+	"what the sources read and write is there, or will be",
+	"what the source reads or writes is not there, or is something else: "
+	"{}",
+	"create it, or correct the source's stream, table and columns, or "
+	"where its results and dead_letters go")
 FINDING(source_rights, FAIL, doctor_sources_rights,
 	"we have the rights that the sources need",
 	"this user of the broker may not: {}",

@@ -1122,6 +1122,29 @@ def what_is_no_stream_is_a_failure(bench):
     patient.misses("source_missing")
 
 
+@each([("dead letters", {}, "charges:dead"),
+       ("results", {"results": {"stream": "done"}}, "done")])
+def what_has_the_place_of_a_stream_that_is_written_is_a_failure(
+        bench, members, place):
+    patient, stream = with_stream(bench, **members)
+    patient.misses("source_missing")
+    stream.redis("SET", place, "x")
+    words = patient.finds("source_missing")["words"]
+    assert words.endswith(f"{place} is no stream"), words
+    stream.redis("DEL", place)
+    patient.misses("source_missing")
+
+
+@test
+def words_of_a_server_get_no_second_full_stop(bench):
+    patient, stream = with_stream(bench)
+    patient.config["brokers"]["queue"].update(user="gate", password="pw")
+    patient.finds("broker_login")
+    done = patient.run()
+    assert "is disabled. To do: " in done.stdout, done.stdout
+
+
+
 @test
 def entries_that_were_trimmed_unread_are_a_warning(bench):
     patient, stream = with_stream(bench)
@@ -1167,8 +1190,8 @@ def a_stream_of_a_cluster_is_looked_at_where_it_is(bench):
     got = patient.finds("source_missing")
     owner("DEL", "{5}")
     equal((got["where"], got["words"]),
-          ("/sources/s5", "what the source reads is not there: "
-           "{5} is no stream"))
+          ("/sources/s5", "what the source reads or writes is not there, "
+           "or is something else: {5} is no stream"))
     patient.misses("source_rights")
 
 
