@@ -74,7 +74,8 @@ take_parameter(
 	if (span_eq(name, SPAN("state")))
 		return take_word(inquiry, value)
 		    ? NULL
-		    : "\"state\" must be held, retrying, dead or parked.";
+		    : "\"state\" must be held, retrying, waiting, dead or "
+		      "parked.";
 	if (span_eq(name, SPAN("limit")))
 		return admin_query_limit(value, &inquiry->limit)
 		    ? NULL
@@ -115,7 +116,8 @@ choose_list(struct inquiry *inquiry)
 		return "\"cursor\" is not the \"next\" of such a list.";
 	if (letters)
 		inquiry->kind = INQUIRY_LETTERS;
-	for (unsigned i = 0; i < INQUIRY_LISTED && !any; i++)
+	/* Those that wait would hide what they wait behind. */
+	for (unsigned i = 0; i < MESSAGE_STATE_WAITING && !any; i++)
 		inquiry->wanted[i] = true;
 	return NULL;
 }

@@ -71,7 +71,7 @@ source_json(const struct source_view *view)
 	json_t *pause = pause_json(view->paused_ms, span_str(view->paused_by),
 	    span_str(view->note));
 	return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s?, s:o, s:s*, s:s*, "
-			 "s:o, s:b, s:o, s:I, s:I, s:I, s:I}",
+			 "s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I}",
 	    "name", view->name, "kind", kinds[view->kind],
 	    "broker", view->broker,
 	    read[view->kind], view->reads,
@@ -84,6 +84,7 @@ source_json(const struct source_view *view)
 	    "in_flight", (json_int_t)view->in_flight,
 	    "held", (json_int_t)view->held,
 	    "retrying", (json_int_t)view->retrying,
+	    "waiting", (json_int_t)view->waiting,
 	    "parked", (json_int_t)view->parked);
 }
 

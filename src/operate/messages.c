@@ -51,7 +51,8 @@ static const struct messages_verb {
 	"the gateway's sources, and why one stands still", "sources"},
     {"list", list_messages, "Ssl", NULL, false,
 	"list [--source SOURCE] [--state STATE] [--limit N]",
-	"messages that are held, retrying, parked or dead, oldest first",
+	"messages of these, oldest first, of held and retrying unless said:\n"
+	    "          held, retrying, waiting, dead, parked",
 	"list --source charges --state held"},
     {"show", show_messages, "", "an ID", true, "show ID...",
 	"one message, in whatever state",
@@ -125,15 +126,41 @@ note_json(const struct messages_line *line)
 	return json_pack("{s:s*}", "note", line->note);
 }
 
-static int
-list_sources(struct messages_line *line)
+/* Who has paused it stands where another one has its error. */
+static void
+say_paused(json_t *source)
+{
+	const json_t *paused = json_object_get(source, "paused");
+	const char *who = json_string_value(json_object_get(paused, "who"));
+	const char *note = json_string_value(json_object_get(paused, "note"));
+	if (who == NULL || json_object_get(source, "error") != NULL)
+		return;
+	bool noted = note != NULL && note[0] != '\0';
+	char *text = mem_printf(
+	    "paused by %s%s%s", who, noted ? ": " : "", noted ? note : "");
+	json_object_set_new(source, "error", json_string(text));
+	free(text);
+}
+
+static void
+print_sources(const json_t *list)
 {
 	static const struct values_column columns[] = {
 	    {"SOURCE", "name", false}, {"KIND", "kind", false},
 	    {"BROKER", "broker", false}, {"STANDS", "standing", false},
 	    {"LAG", "lag", false}, {"IN FLIGHT", "in_flight", false},
 	    {"HELD", "held", false}, {"RETRYING", "retrying", false},
-	    {"PARKED", "parked", false}, {"ERROR", "error", false}};
+	    {"WAITING", "waiting", false}, {"PARKED", "parked", false},
+	    {"ERROR", "error", false}};
+	json_t *source;
+	size_t i;
+	json_array_foreach(list, i, source) say_paused(source);
+	values_table(list, columns, sizeof columns / sizeof *columns);
+}
+
+static int
+list_sources(struct messages_line *line)
+{
 	json_t *answer = NULL;
 	if (gateway_ask(&line->gateway, "GET", "/sources", NULL, &answer) !=
 	    GATEWAY_WELL)
@@ -144,7 +171,7 @@ list_sources(struct messages_line *line)
 	else if (json_array_size(list) == 0)
 		puts("This gateway has no sources.");
 	else
-		values_table(list, columns, sizeof columns / sizeof *columns);
+		print_sources(list);
 	json_decref(answer);
 	return GATEWAY_WELL;
 }
@@ -405,6 +432,10 @@ check_verb(
 	if (line->n_names > most && !verb->several)
 		return wrong_usage(
 		    "unexpected argument: %s", line->names[most]);
+	if (line->state != NULL && line->source == NULL &&
+	    (!strcmp(line->state, "dead") || !strcmp(line->state, "parked")))
+		return wrong_usage(
+		    "--state %s needs --source SOURCE", line->state);
 	json_t *note = note_json(line);
 	if (note == NULL)
 		return wrong_usage("--note must be UTF-8");

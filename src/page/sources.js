@@ -27,7 +27,7 @@ function countsOf(source) {
 		parts.push(`${number(source.lag)} not taken yet`);
 	for (const [name, words] of [["in_flight", "in flight"],
 		["held", "held"], ["retrying", "to be tried again"],
-		["parked", "parked"]])
+		["waiting", "waiting for others"], ["parked", "orders parked"]])
 		if (source[name] > 0)
 			parts.push(`${number(source[name])} ${words}`);
 	return parts.join(", ");
@@ -41,7 +41,7 @@ function pausedBy({since, who, note}, now) {
 function fillSource(item, source, now) {
 	const part = name => item.querySelector(name);
 	item.record = source;
-	const kind = source.stream || source.table;
+	const kind = source.stream || source.table || source.topics;
 	put(part(".chip"), source.standing || "goes");
 	part(".chip").className = "chip " + (source.standing === null ? "good"
 		: source.standing === "operator" ? "warn" : "bad");

@@ -22,7 +22,7 @@ enum message_state {
 	MESSAGE_STATES_,
 };
 /* So many of them, the first ones, can be listed. */
-enum { INQUIRY_LISTED = MESSAGE_STATE_RETRYING + 1 };
+enum { INQUIRY_LISTED = MESSAGE_STATE_WAITING + 1 };
 
 /* What is asked. */
 enum inquiry_kind {
@@ -46,7 +46,8 @@ struct source_view {
 	const char *error; /* why, or the broker's last trouble; "": none */
 	bool up;           /* the broker can be reached */
 	int64_t lag;       /* -1: not known */
-	uint64_t in_flight, held, retrying, parked;
+	uint64_t in_flight, held, retrying, waiting;
+	uint64_t parked; /* orders, not messages */
 	int64_t paused_ms; /* since then, since 1970; 0: it is not paused */
 	const char *paused_by, *note; /* NULL: it is not paused */
 };

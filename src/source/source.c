@@ -297,6 +297,7 @@ on_second(void *arg)
 		}
 	counter_set(&s->meter->held, counts[MESSAGE_STATE_HELD]);
 	counter_set(&s->meter->retrying, counts[MESSAGE_STATE_RETRYING]);
+	counter_set(&s->meter->parked, parked_count(&s->parked));
 	counter_set(
 	    &s->meter->gap, s->taken - oldest - s->deliveries.count);
 	source_standing_look(s);

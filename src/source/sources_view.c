@@ -26,6 +26,7 @@ count_states(const struct source *s, struct source_view *view)
 			    delivery_view_state(delivery_of(m));
 			view->held += state == MESSAGE_STATE_HELD;
 			view->retrying += state == MESSAGE_STATE_RETRYING;
+			view->waiting += state == MESSAGE_STATE_WAITING;
 		}
 }
 

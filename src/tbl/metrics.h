@@ -53,7 +53,7 @@ METRIC(SOURCE_IN_FLIGHT, gauge, "onceproxy_source_in_flight",
 METRIC(SOURCE_HELD, gauge, "onceproxy_source_held",
     "Messages that wait until somebody decides about their keys, by source.")
 METRIC(SOURCE_PARKED, gauge, "onceproxy_source_parked",
-    "Messages that have followed a dead letter of their order, by source.")
+    "Orders whose messages follow a dead letter of theirs, by source.")
 METRIC(SOURCE_RETRYING, gauge, "onceproxy_source_retrying",
     "Messages that wait to be tried again, by source.")
 METRIC(SOURCE_LAG, gauge, "onceproxy_source_lag",

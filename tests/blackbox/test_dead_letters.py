@@ -314,6 +314,19 @@ def parked_lane(b, count=3):
     return positions
 
 
+@test
+def orders_that_are_parked_are_counted(bench):
+    b = Bench(bench, IN_ORDER)
+    positions = parked_lane(b)
+
+    def parked():
+        source, = b.admin.get("/sources")["sources"]
+        return source["parked"]
+    eventually(lambda: parked() == 1, "one order is parked")
+    b.act(positions[0], "drop")
+    eventually(lambda: parked() == 0, "none is")
+
+
 def executed(b, count):
     eventually(lambda: len(b.fate.done) == count, f"{count} executed")
     return b.fate.done

@@ -50,7 +50,7 @@ def a_source_is_shown_with_what_it_does(bench):
         "name": "charges", "kind": "redis", "broker": "queue",
         "stream": "charges", "group": "onceproxy", "standing": None,
         "reasons": [], "paused": None, "broker_up": True, "in_flight": 0,
-        "held": 1, "retrying": 0, "parked": 0})
+        "held": 1, "retrying": 0, "waiting": 0, "parked": 0})
 
 
 @test
@@ -100,6 +100,24 @@ def a_held_message_is_listed_with_its_key(bench):
     equal(admin.get("/messages/" + message["id"]), message)
     equal(admin.get("/keys/" + held["key_id"])["state"], "UNKNOWN")
     equal(listed(admin, "?state=retrying"), [])
+
+
+@test
+def what_waits_behind_a_held_message_is_counted_and_listed(bench):
+    """Where it is asked for: else it would hide what it waits behind."""
+    stream, gateway, admin = started(
+        bench, bench.upstream(close_unanswered), None,
+        {"order_by": ["/account"]})
+    positions = [stream.add(body=b'{"account":1}', idempotency_key=f"k{n}")
+                 for n in range(3)]
+    waiting = wait_for_listed(admin, 2, "?state=waiting")
+    equal([(m["id"], m["state"]) for m in waiting],
+          [(id_of(position), "waiting") for position in positions[1:]])
+    held, = listed(admin)
+    equal(held["id"], id_of(positions[0]))
+    shown, = admin.get("/sources")["sources"]
+    equal([shown[word] for word in ("in_flight", "held", "waiting")],
+          [0, 1, 2])
 
 
 @test

@@ -50,7 +50,8 @@ def sources_are_a_table(bench):
     operator.held(2)
     title, line = operator.well("sources").splitlines()
     equal(title.split(), ["SOURCE", "KIND", "BROKER", "STANDS", "LAG", "IN",
-                          "FLIGHT", "HELD", "RETRYING", "PARKED", "ERROR"])
+                          "FLIGHT", "HELD", "RETRYING", "WAITING", "PARKED",
+                          "ERROR"])
     equal(line.split()[:4], ["charges", "redis", "queue", "-"])
     shown, = operator.json("sources")["sources"]
     equal((shown["name"], shown["held"]), ("charges", 2))
@@ -107,7 +108,9 @@ def a_source_is_paused_and_resumed(bench):
     equal(operator.well("pause", "charges", "--note", "a count"),
           "charges: paused, for all gateways\n")
     equal(operator.gateway.wait_for_log("source_paused")["note"], "a count")
-    assert " operator " in operator.well("sources")
+    line = operator.well("sources").splitlines()[1]
+    assert " operator " in line, line
+    assert line.endswith(", unix: a count"), line
     equal(operator.well("resume", "charges"),
           "charges: resumed, for all gateways\n")
     operator.gateway.wait_for_log("source_resumed")
@@ -127,7 +130,9 @@ def a_source_is_paused_and_resumed(bench):
      "list does not take --note"),
     ("another option", ("list", "--all"), "no such option: --all"),
     ("no number", ("list", "--limit", "0"), "--limit cannot be 0"),
-    ("no value", ("list", "--limit"), "--limit needs a value")])
+    ("no value", ("list", "--limit"), "--limit needs a value"),
+    ("dead letters of no source", ("list", "--state", "dead"),
+     "--state dead needs --source SOURCE")])
 def what_is_asked_wrongly_is_said(bench, args, message):
     done = command("messages", *args)
     equal((done.returncode, done.stdout), (2, ""))
