@@ -18,8 +18,8 @@ from once.tap import Skip, each, equal, test
 EXAMPLES = Examples("onceproxy.json.5")
 
 NAMES = ["onceproxy.8", "onceproxy.json.5", "onceproxy-attacks.7",
-         "onceproxy-clients.7", "onceproxy-recipes.7",
-         "onceproxy-reconcile.7"]
+         "onceproxy-clients.7", "onceproxy-messages.7",
+         "onceproxy-recipes.7", "onceproxy-reconcile.7"]
 PAGES = [(f"{n[:-2]}({n[-1]})", n) for n in NAMES]
 
 
@@ -124,8 +124,8 @@ TABLES = [
      "STATES AND REASONS", 6),
     ("states", r"^STATE\((\w+),", "onceproxy.8", "STATES AND REASONS", 5),
     ("message_outcomes", r'^MESSAGE_(?:OUTCOME|REASON)\(\w+, "([^"]+)"',
-     "onceproxy.8", "What happens to a message", 15),
-    ("standings", r'^STANDING\(\w+, "([^"]+)"', "onceproxy.8",
+     "onceproxy-messages.7", "WHAT HAPPENS TO A MESSAGE", 15),
+    ("standings", r'^STANDING\(\w+, "([^"]+)"', "onceproxy-messages.7",
      "Why a source stands still", 8),
 ]
 
@@ -211,6 +211,7 @@ def files_of_the_examples(bench):
         "/etc/onceproxy/token": bench.file(b"Bearer secret\n"),
         "/etc/onceproxy/queue-password": bench.file(b"secret\n"),
         "/etc/onceproxy/shop-password": bench.file(b"secret\n"),
+        "/etc/onceproxy/kafka-password": bench.file(b"secret\n"),
         "/etc/onceproxy/hook-secret": bench.file(b"whsec_" + key),
         "/etc/onceproxy/hook-before": bench.file(b"whsec_" + key),
     }

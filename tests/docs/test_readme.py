@@ -120,30 +120,29 @@ def it_installs_what_the_scripts_install(bench):
     equal(wanted - set(line.split()), set())
 
 
-# --- onceproxy(8) ---
+# --- onceproxy(8) and onceproxy-messages(7) ---
 
-EXAMPLES = Examples("onceproxy.8")
-
-
-@test
-def the_keys_commands_of_the_manual_are_taken(bench):
+@each([("onceproxy(8)", "onceproxy.8", 4),
+       ("onceproxy-messages(7)", "onceproxy-messages.7", 10)])
+def the_commands_are_taken_of(bench, name, least):
     """They run until they ask a gateway, and there is none; those of redis-cli
     are run by blackbox/test_events.py."""
+    examples = Examples(name)
     config = bench.config(bench.upstream(),
                           admin={"listen": f"unix:{bench.folder()}/none"})
     file = bench.file(json.dumps(config).encode())
     answer = bench.file(b"{}")
     tried = 0
-    for text in EXAMPLES.nameless + list(EXAMPLES.texts.values()):
+    for text in examples.nameless + list(examples.texts.values()):
         for line in commands(text):
-            if not line.startswith("onceproxy keys"):
+            if not line.startswith(("onceproxy keys", "onceproxy messages")):
                 continue
             line = line.replace("KEY_ID", "0" * 32)
             words = shlex.split(line.replace("answer.json", answer))
             done = command(*words[1:], "-c", file)
             equal(done.returncode, 1, line + done.stderr)
             tried += 1
-    assert tried >= 4
+    assert tried >= least, tried
 
 
 @each([(row, row) for row in ("serve", "check", "keys")])

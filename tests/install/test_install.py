@@ -23,6 +23,7 @@ WANTED = {
     "@man5dir@/onceproxy.json.5": 0o644,
     "@man7dir@/onceproxy-attacks.7": 0o644,
     "@man7dir@/onceproxy-clients.7": 0o644,
+    "@man7dir@/onceproxy-messages.7": 0o644,
     "@man7dir@/onceproxy-recipes.7": 0o644,
     "@man7dir@/onceproxy-reconcile.7": 0o644,
 }
