@@ -1055,6 +1055,81 @@ def rows_of_an_outbox_may_stay(bench):
     equal(gateway.find_log("source_refused"), [])
 
 
+class DeadLetters:
+    """Messages of the stream that could not be executed, and the page's
+    commands; its configuration is the default one."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.upstream = bench.upstream()
+        self.queue = bench.own_redis(*LASTING)
+        self.there = {"-h 10.0.0.3": f"-s {self.queue.path}"}
+        shell(bench, "stream-user.sh", self.there)
+        self.gateway = with_messages(bench, "stream.json", self.upstream, {
+            '"listen": "127.0.0.1:9090"': f'"listen": "{free_address()}"',
+            '"order_by": ["/account"]': '"order_by": ["/account"], "retry": '
+                                        '{"first": "1ms", "attempts": 2}',
+            "redis://gateway@10.0.0.3:6379": self.queue.url,
+            '"password": {"file"': '"user": "gateway", "password": {"file"',
+            "/etc/onceproxy/queue-password": bench.file(b"s3cret\n"),
+            "/etc/onceproxy/payments-token": bench.file(b"Bearer shop\n")})
+
+    def add(self, key, account, reason):
+        """A message that ends as a dead letter for that reason."""
+        self.queue("XADD", "charges", "*", "Idempotency-Key", key, "body",
+                   json.dumps({"account": account, "amount": 1000}))
+        line = self.gateway.wait_for_log("message", reason=reason,
+                                         position=self.last())
+        return line
+
+    def last(self):
+        (position, _), = self.queue("XREVRANGE", "charges", "+", "-", "COUNT",
+                                    1)
+        return position.decode()
+
+    def message_id(self, line):
+        listed = self.run("dead-left.sh")
+        wanted = [row.split() for row in listed.split("\n")
+                  if line["key_id"] in row]
+        (row,) = wanted
+        return row[0]
+
+    def run(self, name, changes=None):
+        text = EXAMPLES.texts[name]
+        own = {"onceproxy keys": f"onceproxy keys -c {self.gateway.file}",
+               "onceproxy messages":
+                   f"onceproxy messages -c {self.gateway.file}",
+               **self.there, **(changes or {})}
+        return shell(self.bench, name, {
+            old: new for old, new in own.items() if old in text})
+
+
+@test
+def dead_letters_are_looked_at_replayed_and_dropped(bench):
+    needs("redis-cli")
+    dead = DeadLetters(bench)
+    dead.upstream.reply = answer(422, b'{"error":"no account a7"}')
+    refused = dead.add("k1", "a7", "refused")
+    dead.add("k2", "a7", "behind")
+    dead.upstream.reply = answer(503)
+    dead.add("k3", "b", "exhausted")
+    dropped = dead.add("k4", "c", "exhausted")
+    ids = {"KEY_ID": refused["key_id"], " ID": " " + dead.message_id(refused)}
+    said = dead.run("dead-list.sh", ids)
+    equal([said.count(w) for w in ("refused", "exhausted")], [2, 2], said)
+    assert "no account a7" in said, said
+    assert "onceproxy-reason" in dead.run("dead-look.sh"), "fields"
+    dead.upstream.reply = answer(201)
+    dead.run("dead-drop.sh", {" ID": " " + dead.message_id(dropped)})
+    dead.run("dead-again.sh", ids)
+    dead.run("dead-replay.sh")
+    dead.upstream.wait_for(8)
+    eventually(lambda: "charges" not in dead.run("dead-left.sh"), "none left")
+    sent = [r.get("Idempotency-Key") for r in dead.upstream.requests]
+    equal({k: sent.count(k) for k in set(sent)},
+          {"k1": 2, "k2": 1, "k3": 3, "k4": 2})
+
+
 @test
 def every_example_of_the_page_was_tried(bench):
     EXAMPLES.all_were_tried()
