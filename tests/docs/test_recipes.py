@@ -17,6 +17,8 @@ from once.certificates import Authority
 from once.demo import PaymentApi, source
 from once.gateway import command, is_without
 from once.http import Broken, ask, build, connect, keyed
+from once.kafka import START_S
+from once.kafka_topic import need_reader
 from once.manual import Examples
 from once.postgres import programs
 from once.process import Process
@@ -1053,6 +1055,87 @@ def rows_of_an_outbox_may_stay(bench):
     equal(server("SELECT id FROM outbox WHERE published_at IS NOT NULL"),
           ["1"])
     equal(gateway.find_log("source_refused"), [])
+
+
+NEW = ("orders-2", "orders-2.done", "orders-2.dead")
+
+
+def with_topics(bench):
+    """A Kafka with the topics of the page, which Kafka's own tools need not be
+    here for; and where it is."""
+    need_reader()
+    needs("kcat")
+    kafka = bench.own_kafka()
+    text = EXAMPLES.take("topic-make.sh")
+    names = re.search(r"for topic in (.*);", text).group(1).split()
+    count, most = (int(re.search(pattern, text).group(1)) for pattern in (
+        r"--partitions (\d+)", r"max.message.bytes=(\d+)"))
+    for name in (*names, *NEW):
+        kafka.topic(name, count, **({"max_message_bytes": most}
+                                    if name.endswith(".dead") else {}))
+    return kafka, {"10.0.0.5:9092": kafka.addresses[0]}
+
+
+def read_by(bench, kafka, upstream):
+    return with_messages(bench, "topic.json", upstream, {
+        '"listen": "127.0.0.1:9090"': f'"listen": "{free_address()}"',
+        '["10.0.0.5:9092", "10.0.0.6:9092"]': json.dumps(kafka.addresses)})
+
+
+@test
+def orders_of_a_topic_are_paid_once(bench):
+    upstream = bench.upstream()
+    kafka, there = with_topics(bench)
+    gateway = read_by(bench, kafka, upstream)
+    shell(bench, "topic-add.sh", there)
+    gateway.wait_for_log("message", outcome="executed", timeout=START_S)
+    equal(shell(bench, "topic-look.sh", there).count("onceproxy-status=201"),
+          1)
+    shell(bench, "topic-add.sh", there)
+    gateway.wait_for_log("message", outcome="duplicate")
+    equal(shell(bench, "topic-look.sh", there).count("onceproxy-duplicate"),
+          1)
+    equal([json.loads(r.body)["order_id"] for r in upstream.requests], ["17"])
+
+
+def order(number):
+    return json.dumps({"order_id": str(number)}).encode()
+
+
+@test
+def nothing_of_a_topic_that_was_moved_is_paid_twice(bench):
+    upstream = bench.upstream()
+    kafka, _ = with_topics(bench)
+    gateway = read_by(bench, kafka, upstream)
+    members = json.loads("{" + EXAMPLES.take("moved.json", {
+        '["10.0.0.5:9092", "10.0.0.6:9092"]': json.dumps(kafka.addresses),
+        '["10.0.0.8:9092", "10.0.0.9:9092"]': json.dumps(kafka.addresses),
+    }) + "}")
+    equal(members["sources"]["orders"],
+          gateway.config["sources"]["orders"])
+
+    def run(name):
+        return shell(bench, name, {
+            "onceproxy messages": f"onceproxy messages -c {gateway.file}"})
+    kafka.produce("orders", *(order(n) for n in range(20)), key=b"a7")
+    upstream.wait_until(lambda: upstream.count() >= 3, "some", START_S)
+    gateway.config.update(members)
+    with open(gateway.file, "w", encoding="utf-8") as out:
+        json.dump(gateway.config, out)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded")
+    run("moved-pause.sh")
+    # Some of them are copies.
+    kafka.produce("orders-2", *(order(n) for n in range(15, 30)), key=b"a7")
+    eventually(lambda: re.search(r"^orders +\S+ +\S+ +- +0 +0 +0 +0 ",
+                                 run("moved-look.sh"), re.M), "it is empty",
+               START_S)
+    equal(upstream.count(), 20)
+    run("moved-resume.sh")
+    upstream.wait_until(lambda: upstream.count() >= 30, "all", START_S)
+    equal([json.loads(r.body)["order_id"] for r in upstream.requests],
+          [str(n) for n in range(30)])
+    equal(len(gateway.find_log("message", outcome="duplicate")), 5)
 
 
 class DeadLetters:
