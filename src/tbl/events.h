@@ -204,9 +204,9 @@ EVENT(source_group_made_again, WARN, "the consumer group of this source, or "
 EVENT(source_lost, ERROR, "the broker has lost messages of this source: "
 	"trimmed before they were read (trimmed-unread), or while they were "
 	"pending (trimmed-pending), or deleted; they are not executed any "
-	"more, unless they were already: let producers keep more entries "
-	"(MAXLEN, MINID), or find out why the source lags, and ask the "
-	"producers for them")
+	"more, unless they were already: let the broker keep more (a stream's "
+	"MAXLEN or MINID, a topic's retention), or find out why the source "
+	"lags, and ask the producers for them")
 EVENT(source_parts, INFO, "this gateway reads this many parts of the table, "
 	"and others the rest")
 EVENT(source_row_deleted, WARN, "somebody else deleted a row while its message "

@@ -123,7 +123,7 @@ def it_installs_what_the_scripts_install(bench):
 # --- onceproxy(8) and onceproxy-messages(7) ---
 
 @each([("onceproxy(8)", "onceproxy.8", 4),
-       ("onceproxy-messages(7)", "onceproxy-messages.7", 10)])
+       ("onceproxy-messages(7)", "onceproxy-messages.7", 9)])
 def the_commands_are_taken_of(bench, name, least):
     """They run until they ask a gateway, and there is none; those of redis-cli
     are run by blackbox/test_events.py."""
