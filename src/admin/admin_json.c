@@ -263,7 +263,7 @@ admin_json_read_rewind(struct admin_request *a)
 	static const char *const names[] = {"note", "partitions"};
 	if (a->in == NULL)
 		return NULL;
-	if (!HAS_ONLY(a->in, names))
+	if (!ADMIN_JSON_HAS_ONLY(a->in, names))
 		return "The body may have only the members \"note\" and "
 		       "\"partitions\".";
 	const json_t *list = json_object_get(a->in, "partitions");

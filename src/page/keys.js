@@ -120,7 +120,7 @@ async function askKeys() {
 function showKeys({held, flying}) {
 	showList("held", held.json.keys, held.now);
 	put(el("held-none"), findText
-		? "No such record. A completed one is found by its whole key_id."
+		? "None. A completed one is found by its whole key_id."
 		: "None. Nothing is waiting for you.");
 	el("held-more").hidden = held.json.next === null || heldLimit >= 1000;
 	showList("flying", flying.json.keys, flying.now);

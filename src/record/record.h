@@ -13,8 +13,9 @@
 /*
  * The value of a record in Redis, as C reads it: a head of fixed layout
  * (described and written by src/lua/record.lua), the line of its provenance,
- * and the stored answer.  C never writes a head.  Malformed bytes give an error,
- * never harm.  It knows neither keys of Redis nor encryption.  Pure; any thread.
+ * and the stored answer.  C never writes a head.  Malformed bytes give an
+ * error, never harm.  It knows neither keys of Redis nor encryption.  Pure; any
+ * thread.
  */
 enum { RECORD_HEAD_BYTES = 100, TOKEN_CHARS = 22 };
 
