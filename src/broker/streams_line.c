@@ -99,6 +99,9 @@ say_up(struct streams *streams, bool up)
 	    [STREAMS_SAID_UP] = EV_source_broker_up,
 	    [STREAMS_SAID_DOWN] = EV_source_broker_down,
 	    [STREAMS_SAID_REFUSED] = EV_source_refused};
+	/* While its links are freed there is no message either. */
+	if (streams->leaving)
+		return;
 	const char *why = link_message(streams->teller.link);
 	unsigned said = STREAMS_SAID_UP;
 	if (!up)
@@ -107,7 +110,7 @@ say_up(struct streams *streams, bool up)
 		    : STREAMS_SAID_DOWN;
 	bool news = up ? streams->said != STREAMS_SAID_UP
 		       : streams->said < said;
-	if (!news || streams->leaving)
+	if (!news)
 		return;
 	streams->said = said;
 	struct logline line = log_begin(events[said]);

@@ -161,6 +161,7 @@ def a_broker_that_has_forgotten_the_user_is_no_broker_that_is_away(bench):
     eventually(lambda: len(gateway.find_log("message")) == 2, "it goes on")
     equal([len(gateway.find_log(f"source_{word}")) for word in (
         "broker_down", "refused", "broker_up")], [1, 1, 1])
+    gateway.stop()
 
 
 @each([("silent", True), ("never there", False)])
@@ -179,6 +180,7 @@ def a_broker_is_given_its_own_time(bench, was_there):
     assert down["error"].endswith("within the broker's timeout"), down
     stream.redis.thaw()
     gateway.wait_for_log("source_broker_up")
+    gateway.stop()
 
 
 def is_postponed(redis):
