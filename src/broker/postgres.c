@@ -57,11 +57,11 @@ log_of(const struct postgres_reader *reader, enum event event)
 
 /* The same trouble again is not said again. */
 static void
-log_down(struct postgres_reader *reader, const char *why)
+log_down(struct postgres_reader *reader, enum event event, const char *why)
 {
 	if (!reader->up && strcmp(reader->message, why) == 0)
 		return;
-	struct logline line = log_of(reader, EV_source_broker_down);
+	struct logline line = log_of(reader, event);
 	log_str(&line, "error", why);
 	log_end(&line);
 	reader->up = false;
@@ -99,8 +99,8 @@ drop_connection(struct postgres_reader *reader)
 	    reader, reader->closed ? E_CANCELLED : E_BROKER_DOWN);
 }
 
-void
-postgres_down(struct postgres_reader *reader, const char *why)
+static void
+go_down(struct postgres_reader *reader, enum event event, const char *why)
 {
 	if (reader->closed || reader->pipe == NULL)
 		return;
@@ -109,8 +109,14 @@ postgres_down(struct postgres_reader *reader, const char *why)
 	bool good = reader->ready &&
 	    loop_now_ms(reader->loop) - reader->ready_ms > GOOD_MS;
 	drop_connection(reader);
-	log_down(reader, words);
+	log_down(reader, event, words);
 	postgres_connect_begin(reader->connect, good);
+}
+
+void
+postgres_down(struct postgres_reader *reader, const char *why)
+{
+	go_down(reader, EV_source_refused, why);
 }
 
 void
@@ -130,7 +136,7 @@ pipe_notified(void *arg)
 static void
 pipe_broke(void *arg, const char *why)
 {
-	postgres_down(arg, why);
+	go_down(arg, EV_source_broker_down, why);
 }
 
 static void
@@ -148,7 +154,7 @@ connection_made(void *arg, PGconn *conn)
 static void
 connection_failed(void *arg, const char *why)
 {
-	log_down(arg, why);
+	log_down(arg, EV_source_broker_down, why);
 }
 
 /* --- how many rows are unread --- */

@@ -112,6 +112,8 @@ settle(struct postgres_reader *reader, struct postgres_finish_item *item)
 		postgres_hand_remove(&reader->hand, row);
 	}
 	finish->finished = item->done ? BROKER_FINISHED : BROKER_NOT_PENDING;
+	if (item->done && place_of_item(item) == reader->refused)
+		postgres_note(reader, "");
 	if (deleted)
 		postgres_finish_tell_deleted(reader, finish->position);
 	end_item(item, 0);
@@ -140,9 +142,11 @@ static void
 end_refused(struct postgres_reader *reader, struct postgres_finish_item *item,
     const struct postgres_trouble *trouble)
 {
-	if (item->finish != NULL)
+	if (item->finish != NULL) {
 		snprintf(item->finish->refused, sizeof item->finish->refused,
 		    "%s", trouble->words);
+		reader->refused = place_of_item(item);
+	}
 	if (strcmp(reader->message, trouble->words) != 0) {
 		struct logline line = log_begin(EV_source_refused);
 		log_str(&line, "source", reader->source->name);

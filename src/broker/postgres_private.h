@@ -128,13 +128,18 @@ struct postgres_reader {
 	int64_t count_next_ms;
 	bool counting_now;
 	char message[200];
+	/* What was refused with that message, until it is taken. */
+	enum broker_place refused;
 };
 
 /* --- postgres.c --- */
 
 /* Whatever can be sent is sent later in this turn. */
 void postgres_pump(struct postgres_reader *reader);
-/* The connection is good for nothing: it is made again. */
+/*
+ * The server answers, and not as it must: the connection is good for nothing,
+ * and made again.
+ */
 void postgres_down(struct postgres_reader *reader, const char *why);
 /* The same for a batch that must not fail. */
 void postgres_trouble(struct postgres_reader *reader,

@@ -76,10 +76,13 @@ is_json(struct span kind)
 	return is_one_of(kind, kinds);
 }
 
-/* False: there is none of that name, and the connection is down. */
+/*
+ * member: what names it.  False: there is none of that name, and the connection
+ * is down.
+ */
 static bool
 find_column(struct postgres_reader *reader, const PGresult *result,
-    const char *name, struct table_column *ret_column)
+    const char *member, const char *name, struct table_column *ret_column)
 {
 	for (int i = 0; i < PQntuples(result); i++) {
 		if (!span_eq(postgres_pipe_value(result, i, 1),
@@ -91,9 +94,10 @@ find_column(struct postgres_reader *reader, const PGresult *result,
 		    postgres_pipe_value(result, i, 3)};
 		return true;
 	}
-	char why[200];
-	snprintf(why, sizeof why, "the table %.80s has no column %.80s",
-	    reader->source->table, name);
+	char why[240];
+	snprintf(why, sizeof why,
+	    "the table %.80s has no column %.80s, which is its %s",
+	    reader->source->table, name, member);
 	postgres_down(reader, why);
 	return false;
 }
@@ -101,10 +105,11 @@ find_column(struct postgres_reader *reader, const PGresult *result,
 /* NULL is a column that is not asked for. */
 static bool
 has_column(struct postgres_reader *reader, const PGresult *result,
-    const char *name)
+    const char *member, const char *name)
 {
 	struct table_column column;
-	return name == NULL || find_column(reader, result, name, &column);
+	return name == NULL ||
+	    find_column(reader, result, member, name, &column);
 }
 
 static bool
@@ -114,7 +119,7 @@ headers_are_json(struct postgres_reader *reader, const PGresult *result)
 	struct table_column column;
 	if (name == NULL)
 		return true;
-	if (!find_column(reader, result, name, &column))
+	if (!find_column(reader, result, "columns.headers", name, &column))
 		return false;
 	if (is_json(column.kind))
 		return true;
@@ -132,12 +137,15 @@ read_types(struct postgres_reader *reader, const PGresult *result,
 {
 	const struct conf_columns *c = &reader->source->columns;
 	struct table_column id, order, payload;
-	if (!find_column(reader, result, c->id, &id) ||
-	    !find_column(reader, result, c->order ? c->order : c->id, &order) ||
-	    !find_column(reader, result, c->payload, &payload) ||
-	    !has_column(reader, result, c->entity) ||
-	    !has_column(reader, result, c->type) ||
-	    !has_column(reader, result, reader->source->finish_column) ||
+	if (!find_column(reader, result, "columns.id", c->id, &id) ||
+	    !find_column(reader, result, "columns.order",
+		c->order ? c->order : c->id, &order) ||
+	    !find_column(
+		reader, result, "columns.payload", c->payload, &payload) ||
+	    !has_column(reader, result, "columns.entity", c->entity) ||
+	    !has_column(reader, result, "columns.type", c->type) ||
+	    !has_column(reader, result, "finish",
+		reader->source->finish_column) ||
 	    !headers_are_json(reader, result))
 		return false;
 	*ret_types = (struct postgres_types){

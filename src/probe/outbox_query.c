@@ -142,7 +142,7 @@ dial(struct outbox_look *look)
 
 /* The type's name of a column; NULL, after noting that there is none. */
 static char *
-type_of(struct outbox_look *look, const char *column)
+type_of(struct outbox_look *look, const char *member, const char *column)
 {
 	const char *const values[] = {look->table, column};
 	char *type = ask_text(look,
@@ -154,8 +154,8 @@ type_of(struct outbox_look *look, const char *column)
 	    2, values);
 	if (type == NULL && look->seen->missing == NULL)
 		look->seen->missing =
-		    mem_printf("the table %s has no column %s",
-			look->source->table, column);
+		    mem_printf("the table %s has no column %s, which is its %s",
+			look->source->table, column, member);
 	return type;
 }
 
@@ -169,7 +169,7 @@ is_number(const char *type)
 static void
 look_at_id(struct outbox_look *look)
 {
-	char *type = type_of(look, look->source->columns.id);
+	char *type = type_of(look, "columns.id", look->source->columns.id);
 	look->seen->no_order = type != NULL && !is_number(type) &&
 	    look->source->columns.order == NULL &&
 	    look->source->order_by != SOURCE_ORDER_NONE;
@@ -180,7 +180,8 @@ static void
 look_at_headers(struct outbox_look *look)
 {
 	const char *name = look->source->columns.headers;
-	char *type = name != NULL ? type_of(look, name) : NULL;
+	char *type =
+	    name != NULL ? type_of(look, "columns.headers", name) : NULL;
 	if (type != NULL && strcmp(type, "json") != 0 &&
 	    strcmp(type, "jsonb") != 0 && look->seen->missing == NULL)
 		look->seen->missing = mem_printf(
@@ -188,38 +189,54 @@ look_at_headers(struct outbox_look *look)
 	free(type);
 }
 
-/* The columns that are read, in a list that ends with NULL. */
+/* A column that is read, and the member that names it. */
+struct read_column {
+	const char *member;
+	const char *name;
+};
+
+/* In a list that ends with a name of NULL. */
 enum { COLUMNS_MAX = 7 };
 
 static void
-columns_of(const struct conf_source *source, const char *list[COLUMNS_MAX])
+columns_of(
+    const struct conf_source *source, struct read_column list[COLUMNS_MAX])
 {
 	const struct conf_columns *c = &source->columns;
-	const char *const all[] = {c->id, c->entity, c->type, c->payload,
-	    c->order, source->finish_column};
+	const struct read_column all[] = {{"columns.id", c->id},
+	    {"columns.entity", c->entity}, {"columns.type", c->type},
+	    {"columns.payload", c->payload}, {"columns.order", c->order},
+	    {"finish", source->finish_column}};
 	size_t count = 0;
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (all[i] != NULL)
+		if (all[i].name != NULL)
 			list[count++] = all[i];
-	list[count] = NULL;
+	list[count].name = NULL;
 }
 
 static void
 look_at_columns(struct outbox_look *look)
 {
-	const char *columns[COLUMNS_MAX];
+	struct read_column columns[COLUMNS_MAX];
 	columns_of(look->source, columns);
-	for (size_t i = 0; columns[i] != NULL; i++)
-		free(type_of(look, columns[i]));
+	for (size_t i = 0; columns[i].name != NULL; i++)
+		free(type_of(look, columns[i].member, columns[i].name));
 	look_at_headers(look);
 	look_at_id(look);
 }
 
 /* --- rights --- */
 
+/* Once, though results and dead letters may need the same. */
 static void
 note_right(struct outbox_look *look, const char *right, const char *on)
 {
+	char *both = mem_printf("%s ON %s", right, on);
+	must(fflush(look->missing) == 0);
+	bool noted = strstr(look->seen->rights, both) != NULL;
+	free(both);
+	if (noted)
+		return;
 	char *user = ask_text(
 	    look, "SELECT quote_ident(current_user)", 0, NULL);
 	fprintf(look->missing, "%s%s ON %s", look->comma, right, on);
@@ -233,14 +250,14 @@ note_right(struct outbox_look *look, const char *right, const char *on)
 static bool
 may_read(struct outbox_look *look)
 {
-	const char *columns[COLUMNS_MAX];
+	struct read_column columns[COLUMNS_MAX];
 	bool may = true;
 	columns_of(look->source, columns);
-	for (size_t i = 0; columns[i] != NULL && may; i++)
+	for (size_t i = 0; columns[i].name != NULL && may; i++)
 		may = ask_bool(look,
 		    "SELECT has_column_privilege($1::text::regclass, $2::text, "
 		    "'SELECT')",
-		    look->table, columns[i]);
+		    look->table, columns[i].name);
 	return may;
 }
 

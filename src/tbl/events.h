@@ -186,8 +186,9 @@ EVENT(descriptors_few, WARN, "the process may not open enough descriptors for "
 	"systemd, ulimit -Hn) to what is needed, or lower limits.connections")
 EVENT(source_broker_up, INFO, "the broker of this source answers again")
 EVENT(source_broker_down, ERROR, "the broker of this source cannot be "
-	"reached; nothing is lost, and its messages are taken when it is "
-	"back: check the broker and the network path to it")
+	"reached, or does not let the gateway in; nothing is lost, and its "
+	"messages are taken when that is over: check the broker, the network "
+	"path to it, and the user and its password")
 EVENT(source_refused, ERROR, "the broker of this source answers, and refuses "
 	"what is needed to take or to finish its messages; error has its "
 	"words, and onceproxy doctor the rights that are missing: check the "

@@ -1318,8 +1318,11 @@ def a_table_or_column_that_is_not_there_is_a_failure(bench):
     postgres("ALTER TABLE outbox RENAME COLUMN type TO kind")
     got = patient.finds("source_missing")
     equal((got["where"], got["level"]), ("/sources/outbox", "fail"))
-    assert "the table outbox has no column type" in got["words"], got
+    assert got["words"].endswith("the table outbox has no column type, "
+                                 "which is its columns.type"), got
     columns = patient.config["sources"]["outbox"]["columns"]
+    columns["type"] = None
+    patient.misses("source_missing")
     columns["type"] = "kind"
     patient.misses("source_missing")
     postgres("ALTER TABLE outbox ALTER headers TYPE text")
@@ -1335,6 +1338,9 @@ def a_table_or_column_that_is_not_there_is_a_failure(bench):
        ("to mark", "SELECT", {"finish": {"set": "published_at"}}, "UPDATE"),
        ("to make a table", "REVOKE ALL ON SCHEMA public FROM gate; "
         "GRANT USAGE ON SCHEMA public TO gate", {}, "CREATE"),
+       ("to make two tables", "REVOKE ALL ON SCHEMA public FROM gate; "
+        "GRANT USAGE ON SCHEMA public TO gate",
+        {"results": {"table": "answers"}}, "CREATE"),
        ("to put", "CREATE TABLE answers (id text)",
         {"results": {"table": "answers"}}, "INSERT")])
 def a_right_to_a_table_is_missing(bench, sql, members, right):
@@ -1343,6 +1349,7 @@ def a_right_to_a_table_is_missing(bench, sql, members, right):
     got = patient.finds("source_rights")
     equal((got["where"], got["level"]), ("/sources/outbox", "fail"))
     assert got["words"].split(": ")[1].startswith(right), got
+    equal(got["words"].count(right), 1)
     postgres(got["cure"].split(" say: ")[1])
     patient.misses("source_rights")
 

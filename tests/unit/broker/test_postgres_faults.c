@@ -240,7 +240,8 @@ what_is_wrong_with_the_table_is_said_until_it_is_right(void **state)
 	    "headers text)");
 	outbox_run_ms(o, 3000);
 	assert_string_equal(message_of(o),
-	    "the table outbox has no column aggregateid");
+	    "the table outbox has no column aggregateid, which is its "
+	    "columns.entity");
 	postgres_just(outbox_server, NULL,
 	    "ALTER TABLE outbox ADD aggregateid text");
 	outbox_run_ms(o, 6000);

@@ -281,6 +281,7 @@ missing_rights_are_said_in_the_servers_words(void **state)
 	    "GRANT CREATE ON SCHEMA public TO poor");
 	assert_int_equal(outbox_finish(o, &f, o->took[0], &put), 0);
 	assert_int_equal(f.finish.finished, BROKER_FINISHED);
+	assert_string_equal(broker_reader_health(o->reader).message, "");
 	outbox_free(&o);
 	postgres_just(
 	    outbox_server, NULL, "DROP OWNED BY poor; DROP ROLE poor");
