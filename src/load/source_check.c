@@ -69,13 +69,17 @@ missing_variable(const struct checked *c, enum template_kind kind)
 		    ? NULL
 		    : "{key}: the messages of this broker have no key";
 	case TEMPLATE_ENTITY:
-		return reads_table(c)
+		if (!reads_table(c))
+			return "{entity}: only the rows of a table have one";
+		return c->source->columns.entity != NULL
 		    ? NULL
-		    : "{entity}: only the rows of a table have one";
+		    : "{entity}: \"columns.entity\" must not be null";
 	case TEMPLATE_TYPE:
-		return reads_table(c)
+		if (!reads_table(c))
+			return "{type}: only the rows of a table have one";
+		return c->source->columns.type != NULL
 		    ? NULL
-		    : "{type}: only the rows of a table have one";
+		    : "{type}: \"columns.type\" must not be null";
 	case TEMPLATE_HEADER:
 		return reads_table(c) && c->source->columns.headers == NULL
 		    ? "{header:NAME}: \"columns.headers\" is needed too"
@@ -136,6 +140,10 @@ check_identity(const struct checked *c)
 	if (source->order_by == SOURCE_ORDER_ENTITY && !reads_table(c))
 		COMPLAIN(c, order_by,
 		    "only the rows of a table have an entity");
+	else if (source->order_by == SOURCE_ORDER_ENTITY &&
+	    source->columns.entity == NULL)
+		COMPLAIN(c, order_by,
+		    "\"columns.entity\" must not be null");
 }
 
 /* What is parked comes back by its dead letters, which are not read here. */

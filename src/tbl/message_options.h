@@ -84,11 +84,13 @@ OPT(SOURCE, "columns.id", COLUMN, columns.id, ANY, RELOAD,
 	"The table's column with the identity of a message, unique and of any "
 	"type.",
 	"id")
-OPT(SOURCE, "columns.entity", COLUMN, columns.entity, ANY, RELOAD,
-	"The column with what a message is about, for order_by and {entity}.",
+OPT(SOURCE, "columns.entity", OPTIONAL_COLUMN, columns.entity, ANY, RELOAD,
+	"The column with what a message is about, for order_by and {entity}; "
+	"null: there is none.",
 	"aggregateid")
-OPT(SOURCE, "columns.type", COLUMN, columns.type, ANY, RELOAD,
-	"The column with the kind of the message, for {type}.",
+OPT(SOURCE, "columns.type", OPTIONAL_COLUMN, columns.type, ANY, RELOAD,
+	"The column with the kind of the message, for {type}; null: there is "
+	"none.",
 	"type")
 OPT(SOURCE, "columns.payload", COLUMN, columns.payload, ANY, RELOAD,
 	"The column that becomes the body of the request.",

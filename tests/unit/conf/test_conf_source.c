@@ -132,8 +132,8 @@ a_table_has_the_columns_of_debezium_unless_it_says_others(void **state)
 	    "'type':'y','payload':'p','headers':'h','order':'o'},"
 	    "'finish':{'set':'done'},'notify':'n','poll':'2s',"
 	    "'order_by':'entity','key':'position'," PATH "},"
-	    "'u':{'broker':'p','table':'u','columns':{'headers':null},"
-	    "'finish':'delete'," PATH "}"));
+	    "'u':{'broker':'p','table':'u','columns':{'headers':null,"
+	    "'entity':null,'type':null},'finish':'delete'," PATH "}"));
 	const struct conf_broker *p = &conf->brokers[0];
 	assert_int_equal(p->kind, BROKER_POSTGRES);
 	assert_string_equal(p->postgres, "postgresql://u@h1:1,[::1]/x");
@@ -159,6 +159,8 @@ a_table_has_the_columns_of_debezium_unless_it_says_others(void **state)
 	assert_int_equal(s->order_by, SOURCE_ORDER_ENTITY);
 	assert_int_equal(s->key, SOURCE_KEY_POSITION);
 	assert_null(conf->sources[2].columns.headers);
+	assert_null(conf->sources[2].columns.entity);
+	assert_null(conf->sources[2].columns.type);
 	conf_unref(&conf);
 }
 #endif
@@ -374,6 +376,17 @@ what_is_wrong_with_one_member(void **state)
 		WRONG("/sources/s/table: must be TABLE or SCHEMA.TABLE\n"
 		      "/sources/t/table: the name of the table is empty\n"
 		      "/sources/u/table: must have 1 to 63 bytes\n")},
+	    {TABLE("'columns':{'id':null,'entity':null,'type':null},"
+		   "'order_by':'entity',"
+		   "'request':{'path':'/v1/a/charges','headers':"
+		   "{'X-E':'{entity}','X-T':'{type}'}}"),
+		WRONG("/sources/s/columns/id: must be a string\n"
+		      "/sources/s/order_by: \"columns.entity\" must not be "
+		      "null\n"
+		      "/sources/s/request/headers/X-E: {entity}: "
+		      "\"columns.entity\" must not be null\n"
+		      "/sources/s/request/headers/X-T: {type}: "
+		      "\"columns.type\" must not be null\n")},
 	    {TABLE("'columns':{'id':'','headers':7,'x':1},"
 		   "'notify':'0123456789012345678901234567890123456789"
 		   "012345678901234567890123'," PATH),
