@@ -1214,6 +1214,40 @@ def dead_letters_are_looked_at_replayed_and_dropped(bench):
 
 
 @test
+def an_outbox_may_be_a_table_of_ones_own(bench):
+    if not programs() or is_without("postgres"):
+        raise Skip("there is no PostgreSQL, or the program was built without")
+    upstream = bench.upstream()
+    server = bench.postgres()
+    server(EXAMPLES.take("own.sql"))
+    url = server.url.replace("//postgres@", "//gateway@")
+    config = json.loads(EXAMPLES.take("outbox.json", {
+        "127.0.0.1:8080": "127.0.0.1:0", "127.0.0.1:9090": "127.0.0.1:0",
+        "redis://10.0.0.2:6379/0": bench.own_redis(*LASTING).url,
+        "http://10.0.1.1:9000": upstream.url,
+        "postgresql://gateway@10.0.0.4/shop": url,
+        "/v1/events/{type}\",": "/v1/orders\",",
+        "/etc/onceproxy/shop-password": bench.file(b"s3cret\n")}))
+    config["sources"] = json.loads("{" + EXAMPLES.take("own.json") + "}")
+    gateway = bench.serve({**config, "state_dir": bench.folder()})
+    for order in (b"a", b"a", b"b"):
+        server("INSERT INTO orders_out (customer, payload) VALUES "
+               "('c1', '{\"order_id\": \"%s\"}')" % order.decode())
+    gateway.wait_until(lambda: len(gateway.find_log("message")) == 3,
+                       "three messages end")
+    equal([json.loads(r.body) for r in upstream.requests],
+          [{"order_id": "a"}, {"order_id": "b"}])
+    found = server(EXAMPLES.take("own-look.sql"))
+    equal(sorted(line.split("|")[:2] for line in found),
+          [["1", "201"], ["2", "201"], ["3", "201"]])
+    server("INSERT INTO orders_out (customer, payload) VALUES ('c', '1')")
+    gateway.wait_for_log("message", reason="key-missing")
+    equal(server("SELECT entity, type IS NULL FROM orders_out_dead"),
+          ["c|t"])
+    equal(gateway.find_log("source_refused"), [])
+
+
+@test
 def every_example_of_the_page_was_tried(bench):
     EXAMPLES.all_were_tried()
 
