@@ -1057,6 +1057,40 @@ def rows_of_an_outbox_may_stay(bench):
     equal(gateway.find_log("source_refused"), [])
 
 
+@test
+def outcomes_of_an_outbox_are_in_kafka_once(bench):
+    server, broker = outbox_of(bench)
+    need_reader()
+    needs("kcat")
+    kafka = bench.own_kafka()
+    made = EXAMPLES.take("outcomes-make.sh")
+    kafka.topic(*re.findall(r"--topic (\S+)", made),
+                int(re.search(r"--partitions (\d+)", made).group(1)))
+    upstream = bench.upstream()
+    gateway = with_messages(bench, "outbox.json", upstream, broker)
+    gateway.stop()
+    redis = gateway.config["store"]["redis"]
+    for name, changes in (
+            ("outcomes.json", {**broker, '["10.0.0.5:9092", "10.0.0.6:9092"]':
+                               json.dumps(kafka.addresses)}),
+            ("outcomes-refuse.json", {"redis://10.0.0.2:6379/0": redis})):
+        gateway.config.update(json.loads(
+            "{" + EXAMPLES.take(name, changes) + "}"))
+    gateway = bench.serve(gateway.config)
+    for _ in range(3):
+        server(EXAMPLES.take("outbox-add.sql"))
+
+    def told():
+        return [json.loads(line) for line in shell(
+            bench, "outcomes-look.sh", {
+                "10.0.0.5:9092": kafka.addresses[0]}).split("\n") if line]
+    eventually(lambda: len(told()) >= 3, "three outcomes", START_S)
+    gateway.stop()
+    equal([(m["to"], m["status"], m["answer"]["status"]) for m in told()],
+          [("COMPLETED", 201, 201)] * 3)
+    equal(len({m["key_id"] for m in told()}), 3)
+
+
 NEW = ("orders-2", "orders-2.done", "orders-2.dead")
 
 
