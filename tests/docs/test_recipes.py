@@ -1130,6 +1130,10 @@ def orders_of_a_topic_are_paid_once(bench):
     equal(shell(bench, "topic-look.sh", there).count("onceproxy-duplicate"),
           1)
     equal([json.loads(r.body)["order_id"] for r in upstream.requests], ["17"])
+    kafka.produce("orders", b"{")
+    gateway.wait_for_log("message", reason="malformed")
+    said = shell(bench, "dead-look-kafka.sh", there)
+    equal(said.count("onceproxy-reason=malformed"), 1, said)
 
 
 def order(number):
