@@ -149,7 +149,7 @@ table_name(const char *name)
 }
 
 static bool
-has_name(const struct message_place *place, const char *name)
+has_place_name(const struct message_place *place, const char *name)
 {
 	bool has = false;
 	char *other;
@@ -170,7 +170,7 @@ name_of_both(const struct message_place *a, const struct message_place *b)
 	if (!same_server(a->source->broker, b->source->broker))
 		return NULL;
 	for (size_t i = 0; (name = name_at(a, i)) != NULL; i++) {
-		if (has_name(b, name))
+		if (has_place_name(b, name))
 			return name;
 		free(name);
 	}

@@ -13,6 +13,7 @@ enum {
 	SECOND_MS = 1000,
 	SOON_MS = 20,      /* until one that leaves is looked at */
 	EVENTS_MAX = 1000, /* of one turn */
+	FENCED_AGAIN_MS = 600000,
 };
 
 static struct kafka *
@@ -76,6 +77,9 @@ kafka_is_down(struct kafka *kafka, const char *why)
 {
 	bool was_up = kafka->up;
 	kafka->up = false;
+	/* What is in a transaction goes on, and nobody waits for it. */
+	if (was_up)
+		kafka_put_drop(kafka, E_BROKER_DOWN);
 	if (!is_news(kafka, why) && !was_up)
 		return;
 	struct logline line = log_of(kafka, EV_source_broker_down);
@@ -118,26 +122,43 @@ kafka_lost(struct kafka *kafka, const struct kafka_part *part, uint64_t count)
 /* --- events --- */
 
 /*
- * Fenced: another gateway of this instance has joined as this member.  It keeps
- * the name, and this one comes back without: else they would throw each other
+ * Fenced: another member has come under our name.  That may have been this one
+ * itself, whose commit was told late, under an id that it had before it lost
+ * its session: so it comes back once.  The second time it is another gateway of
+ * this instance, and that one keeps the name: else they would throw each other
  * out for ever.
  */
 static void
-on_fatal(struct kafka *kafka)
+on_name_lost(struct kafka *kafka)
 {
-	char words[KAFKA_WORDS_BYTES];
-	if (rd_kafka_fatal_error(kafka->consumer, words, sizeof words) !=
-	    RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID) {
-		kafka_remake(kafka, words);
-		return;
-	}
-	kafka->remake = kafka->nameless = true;
+	int64_t before_ms = kafka->fenced_ms, now = loop_now_ms(kafka->loop);
+	kafka->fenced_ms = now;
+	kafka->remake = true;
 	kafka_kick(kafka);
-	if (kafka->leaving)
+	if (before_ms == 0 || now - before_ms > FENCED_AGAIN_MS)
 		return;
+	kafka->nameless = true;
 	struct logline line = log_of(kafka, EV_source_name_taken);
 	log_str(&line, "instance", kafka->instance);
 	log_end(&line);
+}
+
+/* True: the consumer is of no use any more. */
+static bool
+is_fatal(struct kafka *kafka)
+{
+	char words[KAFKA_WORDS_BYTES];
+	rd_kafka_resp_err_t error =
+	    rd_kafka_fatal_error(kafka->consumer, words, sizeof words);
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return false;
+	if (kafka->remake || kafka->leaving)
+		return true;
+	if (error == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
+		on_name_lost(kafka);
+	else
+		kafka_remake(kafka, words);
+	return true;
 }
 
 static void
@@ -145,12 +166,11 @@ on_error(struct kafka *kafka, rd_kafka_event_t *event)
 {
 	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
 	const char *words = rd_kafka_event_error_string(event);
+	if (is_fatal(kafka))
+		return;
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
 		kafka_is_down(kafka, words);
-		break;
-	case RD_KAFKA_RESP_ERR__FATAL:
-		on_fatal(kafka);
 		break;
 	case RD_KAFKA_RESP_ERR__TRANSPORT:
 	case RD_KAFKA_RESP_ERR__RESOLVE:
@@ -324,18 +344,24 @@ reader_credit(struct broker_reader *base, unsigned credit)
 	kafka_kick(kafka_behind(base));
 }
 
-static void
-reader_finish(struct broker_reader *base, struct broker_finish *finish)
-{
-	kafka_put_finish(kafka_behind(base), finish);
-}
-
 /* A pending operation of ours has nothing to let go of. */
 static void
 unwanted(struct op *op, int error)
 {
 	(void)op;
 	(void)error;
+}
+
+static void
+reader_finish(struct broker_reader *base, struct broker_finish *finish)
+{
+	struct kafka *kafka = kafka_behind(base);
+	if (kafka->up) {
+		kafka_put_finish(kafka, finish);
+		return;
+	}
+	op_start(&finish->op, 0, unwanted);
+	op_done(&finish->op, E_BROKER_DOWN);
 }
 
 static void

@@ -108,6 +108,7 @@ struct kafka {
 	bool remake; /* it is of no use any more: another one, at that second */
 	/* Another gateway has our name in the group, and we have none. */
 	bool nameless;
+	int64_t fenced_ms; /* when it was the last time; 0: never */
 	unsigned wait_s;
 
 	struct kafka_part *parts;

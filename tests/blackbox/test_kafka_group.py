@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Members of a real Kafka's group: a session is so long in these tests that
+whoever has to wait for the end of one is late.  Skipped where there is no Kafka
+(contrib/check --kafka)."""
+
+import itertools
+import signal
+import time
+from collections import Counter
+
+from once import tap
+from once.gateway import write
+from once.kafka import START_S
+from once.kafka_topic import Topic
+from once.tap import equal, test
+from once.wait import eventually
+
+NUMBERS = itertools.count()
+LONG = {"session.timeout.ms": "60000"}
+tap.LIMIT_S = 150
+
+
+def topic_of(kafka, partitions=1):
+    return Topic(kafka, f"members-{next(NUMBERS)}", partitions)
+
+
+def config_of(bench, upstream, topic, instance, **members):
+    return topic.source(
+        bench.config(upstream, instance=instance), settings=LONG,
+        results={"topic": topic.results}, **members)
+
+
+def wait_executed(upstream, keys):
+    """Waits until those are executed, and nothing twice."""
+    wanted = Counter(keys)
+
+    def executed():
+        return Counter(r.get("Idempotency-Key") for r in upstream.requests)
+    upstream.wait_until(lambda: not wanted - executed(), f"{keys}", START_S)
+    equal(executed(), wanted)
+
+
+@test
+def who_drains_gives_its_partitions_to_others_at_once(bench):
+    upstream, topic = bench.upstream(), topic_of(bench.kafka)
+    first = bench.serve(config_of(bench, upstream, topic, "one"))
+    topic.add(b"{}", "a")
+    wait_executed(upstream, ["a"])
+    first.stop()
+    equal(topic.kafka.group(topic.group)[1], [])
+    bench.serve(config_of(bench, upstream, topic, "two"))
+    topic.add(b"{}", "b")
+    wait_executed(upstream, ["a", "b"])
+
+
+@test
+def who_died_and_comes_back_has_its_partitions_at_once(bench):
+    upstream, topic = bench.upstream(), topic_of(bench.kafka, 2)
+    bench.serve(config_of(bench, upstream, topic, "one"))
+    second = bench.serve(config_of(bench, upstream, topic, "two"))
+    topic.kafka.wait_members(topic.group, 2)
+    topic.add_all(["a", "b"])
+    wait_executed(upstream, ["a", "b"])
+    second.kill()
+    bench.serve(second.config)
+    topic.add_all(["c", "d"])
+    wait_executed(upstream, ["a", "b", "c", "d"])
+
+
+@test
+def two_gateways_of_one_instance_share_a_group(bench):
+    upstream, topic = bench.upstream(), topic_of(bench.kafka, 2)
+    first = bench.serve(config_of(bench, upstream, topic, "one"))
+    topic.kafka.wait_members(topic.group, 1)
+    second = bench.serve(config_of(bench, upstream, topic, "one"))
+    first.wait_for_log("source_name_taken", instance="one", timeout=START_S)
+    topic.kafka.wait_members(topic.group, 2, START_S)
+    keys = [f"k{n}" for n in range(100)]
+    topic.add_all(keys)
+    wait_executed(upstream, keys)
+    topic.wait_finished(START_S)
+    equal(len(topic.result_keys()), 100)
+    for gateway in (first, second):
+        assert gateway.find_log("message"), "it reads nothing"
+        equal(gateway.find_log("source_broker_down"), [])
+    equal(len(first.find_log("source_name_taken")), 1)
+    equal(second.find_log("source_name_taken"), [])
+
+
+def take_topic(gateway, topic):
+    """The configuration with another topic."""
+    config = gateway.config
+    config["sources"]["charges"]["topics"] = [topic.name]
+    return config
+
+
+@test
+def other_topics_are_read_after_a_reload(bench):
+    upstream = bench.upstream()
+    old, new = topic_of(bench.kafka), topic_of(bench.kafka, 3)
+    gateway = bench.serve(config_of(bench, upstream, old, "one"))
+    old.add(b"{}", "a")
+    wait_executed(upstream, ["a"])
+    write(gateway.file, take_topic(gateway, new))
+    gateway.signal(signal.SIGHUP)
+    new.add_all(["b", "c", "d"])
+    wait_executed(upstream, ["a", "b", "c", "d"])
+    equal(gateway.find_log("source_name_taken"), [])
+
+
+@test
+def who_died_is_not_taken_for_one_that_reads_other_topics(bench):
+    upstream = bench.upstream()
+    old, new = topic_of(bench.kafka), topic_of(bench.kafka)
+    config = config_of(bench, upstream, old, "one")
+    config["brokers"]["events"]["settings"]["session.timeout.ms"] = "6000"
+    gateway = bench.serve(config)
+    old.add(b"{}", "a")
+    wait_executed(upstream, ["a"])
+    gateway.kill()
+    bench.serve(take_topic(gateway, new))
+    new.add(b"{}", "b")
+    wait_executed(upstream, ["a", "b"])
+
+
+@test
+def a_broker_that_is_away_for_long_ends_nothing(bench):
+    upstream, kafka = bench.upstream(), bench.own_kafka()
+    topic = topic_of(kafka, 2)
+    gateway = bench.serve(config_of(bench, upstream, topic, "one"))
+    topic.add_all(["a", "b"])
+    wait_executed(upstream, ["a", "b"])
+    kafka.kill()
+    gone = time.monotonic()
+    gateway.wait_for_log("source_broker_down", timeout=START_S)
+    # Longer than whatever the library waits for.
+    eventually(lambda: time.monotonic() > gone + 65, "a minute", 70)
+    assert gateway.running(), "it has ended"
+    equal(gateway.ask("by-http", body=b"{}").status, 201)
+    kafka.start()
+    topic.add_all(["c", "d"])
+    wait_executed(upstream, ["a", "b", "by-http", "c", "d"])
+    topic.wait_finished(START_S)
+    gateway.stop()
+
+
+@test
+def a_gateway_drains_while_its_broker_is_away(bench):
+    upstream, kafka = bench.upstream(), bench.own_kafka()
+    topic = topic_of(kafka)
+    gateway = bench.serve(config_of(bench, upstream, topic, "one"))
+    topic.add(b"{}", "a")
+    wait_executed(upstream, ["a"])
+    kafka.kill()
+    gateway.wait_for_log("source_broker_down", timeout=START_S)
+    gateway.stop()
+
+
+tap.main()
