@@ -77,9 +77,12 @@ postgres_ready(struct postgres_reader *reader)
 	reader->ready = true;
 	reader->ready_ms = loop_now_ms(reader->loop);
 	reader->up = true;
+	/* The first time it answers not "again". */
+	if (reader->message[0] != '\0') {
+		struct logline line = log_of(reader, EV_source_broker_up);
+		log_end(&line);
+	}
 	reader->message[0] = '\0';
-	struct logline line = log_of(reader, EV_source_broker_up);
-	log_end(&line);
 	postgres_changed(reader);
 	postgres_parts_up(reader);
 	postgres_pump(reader);
