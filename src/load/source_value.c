@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
 #include "base/field.h"
 #include "conf/name.h"
-#include "load/choice_private.h"
+#include "conf/words.h"
 #include "load/complaints_private.h"
 #include "load/list_private.h"
 #include "load/source_private.h"
@@ -138,10 +140,17 @@ source_value_parse_finish(struct loader *l, const struct given *given)
 		    read_only_member(l, given, "set", wrong_column);
 		text_free(field);
 		*field = column;
-	} else if (choice_read(l, given->at, given->value,
-		       given->option->words) == 0) {
-		text_free(field);
+		return;
 	}
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	if (words_index(given->option->words, text) == 0)
+		text_free(field);
+	else
+		complaints_at(l, given->at,
+		    "must be \"delete\" or {\"set\": COLUMN}");
+	text_free(&text);
 }
 
 void
@@ -202,10 +211,19 @@ read_chosen(struct loader *l, const struct given *given, struct chosen *to)
 		*to->header = name;
 		return FORM_HEADER;
 	}
-	int index =
-	    choice_read(l, given->at, given->value, given->option->words);
-	if (index < 0)
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
 		return FORM_NOTHING;
+	int index = words_index(given->option->words, text);
+	text_free(&text);
+	if (index < 0) {
+		char *listed = words_listed(given->option->words);
+		complaints_at(l, given->at,
+		    "must be %s, or {\"header\": NAME}, or a list of JSON "
+		    "pointers like [\"/order_id\"]", listed);
+		free(listed);
+		return FORM_NOTHING;
+	}
 	to->word = (unsigned)index;
 	return FORM_WORD;
 }

@@ -405,7 +405,8 @@ what_is_wrong_with_one_member(void **state)
 		      "\"a.01234567890123456789012345678901234567890123456789"
 		      "012345678_dead\" is too long\n")},
 	    {TABLE("'finish':'keep'," PATH),
-		WRONG("/sources/s/finish: must be \"delete\"\n")},
+		WRONG("/sources/s/finish: must be \"delete\" or {\"set\": "
+		      "COLUMN}\n")},
 	    {TABLE("'finish':{'to':'x'}," PATH),
 		WRONG("/sources/s/finish: \"set\" is missing\n"
 		      "/sources/s/finish/to: there is no such member\n")},
@@ -426,9 +427,12 @@ what_is_wrong_with_one_member(void **state)
 		WRONG("/sources/s/retry/first: must not be longer than "
 		      "\"retry.most\"\n")},
 	    {STREAM("'key':'none','order_by':'x'," PATH),
-		WRONG("/sources/s/key: must be \"auto\" or \"position\"\n"
+		WRONG("/sources/s/key: must be \"auto\" or \"position\", or "
+		      "{\"header\": NAME}, or a list of JSON pointers like "
+		      "[\"/order_id\"]\n"
 		      "/sources/s/order_by: must be \"none\", \"partition\", "
-		      "\"key\" or \"entity\"\n")},
+		      "\"key\" or \"entity\", or {\"header\": NAME}, or a "
+		      "list of JSON pointers like [\"/order_id\"]\n")},
 	    {STREAM("'key':[],'order_by':['a']," PATH),
 		WRONG("/sources/s/key: must not be empty\n"
 		      "/sources/s/order_by/0: must be a JSON pointer like "
