@@ -162,6 +162,28 @@ connection_failed(void *arg, const char *why)
 
 /* --- how many rows are unread --- */
 
+/* Of those that were counted; once, until there are none any more. */
+static void
+note_no_ids(struct postgres_reader *reader, int64_t count)
+{
+	static const char words[] =
+	    "rows are never taken, because their id is null";
+	bool had = reader->has_no_ids;
+	reader->has_no_ids = count > 0;
+	if (count == 0 && had && strcmp(reader->message, words) == 0)
+		postgres_note(reader, "");
+	if (count == 0)
+		return;
+	if (reader->message[0] == '\0')
+		postgres_note(reader, words);
+	if (had)
+		return;
+	struct logline line = log_of(reader, EV_source_row_no_id);
+	log_str(&line, "table", reader->source->table);
+	log_int(&line, "rows", count);
+	log_end(&line);
+}
+
 static void
 counted(struct postgres_batch *batch, unsigned statement,
     const PGresult *result)
@@ -172,6 +194,7 @@ counted(struct postgres_batch *batch, unsigned statement,
 	int64_t unread = postgres_pipe_number(result, 0, 0);
 	int64_t hand = reader->hand.count;
 	reader->lag = unread > hand ? unread - hand : 0;
+	note_no_ids(reader, postgres_pipe_number(result, 0, 1));
 }
 
 static void

@@ -50,6 +50,18 @@ forget_row(struct postgres_again *a)
 		postgres_take_from_start(reader);
 }
 
+bool
+postgres_again_disowned(struct postgres_reader *reader, struct span position)
+{
+	struct postgres_row *row =
+	    postgres_hand_find(&reader->hand, position);
+	if (row == NULL || !row->disowned)
+		return false;
+	postgres_hand_remove(&reader->hand, row);
+	postgres_take_from_start(reader);
+	return true;
+}
+
 static void
 again_ended(
     struct postgres_batch *batch, const struct postgres_trouble *trouble)
@@ -107,6 +119,10 @@ postgres_again_ask(struct postgres_reader *reader, struct broker_again *again)
 	op_start(&again->op, 0, leave_again);
 	if (!reader->ready) {
 		op_done(&again->op, E_BROKER_DOWN);
+		return;
+	}
+	if (postgres_again_disowned(reader, again->position)) {
+		op_done(&again->op, 0);
 		return;
 	}
 	struct postgres_again *a = mem_zero(sizeof *a);

@@ -460,6 +460,12 @@ postgres_finish_ask(
 		op_done(&finish->op, E_BROKER_DOWN);
 		return;
 	}
+	if (finish->letter.len == 0 &&
+	    postgres_again_disowned(reader, finish->position)) {
+		finish->finished = BROKER_NOT_PENDING;
+		op_done(&finish->op, 0);
+		return;
+	}
 	struct postgres_finish_item *item = mem_zero(sizeof *item);
 	item->finish = finish;
 	*f->last = item;

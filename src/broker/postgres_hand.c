@@ -89,6 +89,14 @@ postgres_hand_remove(struct postgres_hand *hand, struct postgres_row *row)
 }
 
 void
+postgres_hand_disown(struct postgres_hand *hand)
+{
+	struct postgres_row *row = hand->oldest;
+	for (; row != NULL; row = row->after)
+		row->disowned = true;
+}
+
+void
 postgres_hand_clear(struct postgres_hand *hand)
 {
 	while (hand->oldest != NULL)

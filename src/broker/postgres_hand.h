@@ -20,6 +20,7 @@ struct postgres_row {
 	uint64_t session; /* 0: somebody else may finish it by now */
 	uint32_t part;
 	bool no_order; /* its column of the order is null */
+	bool disowned; /* the ids of the table are of another type by now */
 	unsigned locked; /* how often somebody else had locked it */
 	char version[POSTGRES_VERSION_BYTES]; /* "": it has none */
 	struct span position;
@@ -43,5 +44,7 @@ void postgres_hand_add(
 /* Removes and frees it. */
 void postgres_hand_remove(
     struct postgres_hand *hand, struct postgres_row *row);
+/* None of them is a row of the table any more. */
+void postgres_hand_disown(struct postgres_hand *hand);
 /* Removes all. */
 void postgres_hand_clear(struct postgres_hand *hand);

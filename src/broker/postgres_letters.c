@@ -108,11 +108,19 @@ is_no_table(const struct postgres_trouble *trouble)
 	return !trouble->lost && strcmp(trouble->state, "42P01") == 0;
 }
 
+/* The look for the message itself: its id is none that the table can have. */
+static bool
+is_no_id(const struct postgres_trouble *trouble)
+{
+	return !trouble->lost && trouble->statement == 1 &&
+	    strncmp(trouble->state, "22", 2) == 0;
+}
+
 static int
 error_of(const struct postgres_page *page,
     const struct postgres_trouble *trouble)
 {
-	if (trouble == NULL || is_no_table(trouble))
+	if (trouble == NULL || is_no_table(trouble) || is_no_id(trouble))
 		return 0;
 	if (trouble->lost)
 		return page->reader->closed ? E_CANCELLED : E_BROKER_DOWN;

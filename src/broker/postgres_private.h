@@ -118,6 +118,7 @@ struct postgres_reader {
 	uint64_t session; /* counts connections */
 	unsigned credit;
 	struct postgres_hand hand;
+	char id_kind[POSTGRES_SQL_NAME]; /* of the ids in hand; "" */
 	struct postgres_take take;
 	struct postgres_parts parts;
 	struct postgres_put puts[BROKER_DEAD_LETTERS + 1];
@@ -127,6 +128,7 @@ struct postgres_reader {
 	int64_t lag;
 	int64_t count_next_ms;
 	bool counting_now;
+	bool has_no_ids; /* rows whose id is null were there when it counted */
 	char message[200];
 	/* What was refused with that message, until it is taken. */
 	enum broker_place refused;
@@ -191,6 +193,9 @@ bool postgres_parts_has(
 /* A row that is in hand. */
 void postgres_again_ask(
     struct postgres_reader *reader, struct broker_again *again);
+/* It is disowned, and in hand no more. */
+MUST_USE bool postgres_again_disowned(
+    struct postgres_reader *reader, struct span position);
 
 /* --- postgres_letters.c --- */
 

@@ -22,7 +22,9 @@ static const char columns_sql[] =
     "LEFT JOIN pg_am AS m ON m.oid = f.relam "
     "WHERE p.isleaf AND m.amname IS DISTINCT FROM 'heap'))::text, "
     "(has_any_column_privilege(c.oid, 'UPDATE') "
-    "AND NOT row_security_active(c.oid))::text "
+    "AND NOT row_security_active(c.oid))::text, "
+    "CASE WHEN coalesce(b.typtype, y.typtype) <> 'd' "
+    "THEN format_type(coalesce(b.oid, y.oid), -1) END "
     "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
     "JOIN pg_attribute a ON a.attrelid = c.oid "
     "JOIN pg_type y ON y.oid = a.atttypid "
@@ -35,6 +37,7 @@ enum { STATEMENT_SETTINGS, STATEMENT_COLUMNS };
 struct table_column {
 	struct span type; /* as SQL writes it */
 	struct span kind; /* its name in pg_type */
+	struct span base; /* as SQL writes it; null: a domain of domains */
 };
 
 static struct postgres_reader *
@@ -91,7 +94,8 @@ find_column(struct postgres_reader *reader, const PGresult *result,
 		*ret_column = (struct table_column){
 		    arena_dup(
 			reader->arena, postgres_pipe_value(result, i, 2)),
-		    postgres_pipe_value(result, i, 3)};
+		    postgres_pipe_value(result, i, 3),
+		    postgres_pipe_value(result, i, 6)};
 		return true;
 	}
 	char why[240];
@@ -130,6 +134,30 @@ headers_are_json(struct postgres_reader *reader, const PGresult *result)
 	return false;
 }
 
+/* Whether every id of that kind is one of the other kind as well. */
+static bool
+keeps_ids(struct span from, struct span to)
+{
+	static const char *const numbers[] = {
+	    "int2", "int4", "int8", "numeric", NULL};
+	static const char *const texts[] = {"text", "varchar", NULL};
+	size_t at = 0;
+	while (numbers[at] != NULL && !span_eq(from, span_str(numbers[at])))
+		at++;
+	return span_eq(from, to) || is_one_of(to, texts) ||
+	    (numbers[at] != NULL && is_one_of(to, numbers + at));
+}
+
+/* Their ids would not even be read: no row of the table has them. */
+static void
+disown_others(struct postgres_reader *reader, struct span kind)
+{
+	if (!keeps_ids(span_str(reader->id_kind), kind))
+		postgres_hand_disown(&reader->hand);
+	snprintf(reader->id_kind, sizeof reader->id_kind, "%.*s",
+	    SPAN_FMT(kind));
+}
+
 /* False: the connection is down. */
 static bool
 read_types(struct postgres_reader *reader, const PGresult *result,
@@ -148,6 +176,7 @@ read_types(struct postgres_reader *reader, const PGresult *result,
 		reader->source->finish_column) ||
 	    !headers_are_json(reader, result))
 		return false;
+	disown_others(reader, id.kind);
 	*ret_types = (struct postgres_types){
 	    .table = arena_dup(
 		reader->arena, postgres_pipe_value(result, 0, 0)),
@@ -156,6 +185,7 @@ read_types(struct postgres_reader *reader, const PGresult *result,
 	    .ordered = c->order != NULL || is_number(id.kind),
 	    .has_time = c->order != NULL && is_time(order.kind),
 	    .bytes = span_eq(payload.kind, SPAN("bytea")),
+	    .payload = payload.base,
 	    .versioned =
 		span_eq(postgres_pipe_value(result, 0, 4), SPAN("true")),
 	    .lockable =

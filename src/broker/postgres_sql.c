@@ -128,12 +128,17 @@ text_of(const struct maker *m, const char *name)
 	return arena_printf(m->arena, "%s::text", column(m->arena, name)).ptr;
 }
 
+/* Fails where it has another type by now: of a bytea the text is its hex. */
 static const char *
 payload_of(const struct maker *m)
 {
-	const char *payload = m->source->columns.payload;
-	return m->types->bytes ? column(m->arena, payload) :
-				 text_of(m, payload);
+	const char *payload = column(m->arena, m->source->columns.payload);
+	if (m->types->bytes || m->types->payload.ptr == NULL)
+		return m->types->bytes ? payload :
+					 text_of(m, m->source->columns.payload);
+	return arena_printf(m->arena, "coalesce(%s, NULL::%.*s)::text",
+	    payload, SPAN_FMT(m->types->payload))
+	    .ptr;
 }
 
 /*
@@ -471,9 +476,10 @@ postgres_sql_make(struct arena *arena, const struct conf_source *source,
 			.ptr;
 	sql.finish = finish_of(&m, "", "1");
 	sql.count = arena_printf(arena,
-	    "SELECT count(*)::text FROM (SELECT FROM %s AS t WHERE %s "
+	    "SELECT count(*)::text, count(*) FILTER (WHERE id IS NULL)::text "
+	    "FROM (SELECT %s AS id FROM %s AS t WHERE %s "
 	    "LIMIT " COUNT_MOST ") AS s",
-	    m.table, m.unread)
+	    m.id, m.table, m.unread)
 			.ptr;
 	if (source->notify != NULL) {
 		struct span channel =

@@ -21,6 +21,7 @@ struct postgres_types {
 	bool ordered;      /* new rows are mostly behind those before them */
 	bool has_time;     /* the order is a time */
 	bool bytes;        /* the payload is a bytea */
+	struct span payload; /* its type, no domain; ptr NULL: not known */
 	bool versioned;    /* its rows have an xmin, all of them */
 	bool lockable;     /* we may lock them, and may so step over others */
 };
@@ -42,7 +43,7 @@ struct postgres_sql {
 	const char *pending; /* whether the row $1 is unread: "true" */
 	const char *make_results; /* the table; NULL: none */
 	const char *make_dead;
-	const char *count; /* unread rows */
+	const char *count; /* unread rows, and those of them without an id */
 	const char *listen; /* NULL: no channel */
 	unsigned parts; /* 1 to POSTGRES_PARTS */
 	bool pair; /* a place is an order and an id, not only an id */

@@ -128,7 +128,9 @@ in_hand_since(const struct postgres_hand *hand, uint64_t take)
 	struct list list = {0};
 	const struct postgres_row *row = hand->newest;
 	for (; row != NULL; row = row->before)
-		if (row->take > take)
+		if (row->disowned)
+			continue;
+		else if (row->take > take)
 			append_element(&list, row->position);
 		else if (hand->count_no_order == 0)
 			break;
@@ -144,7 +146,9 @@ in_hand_until(const struct postgres_hand *hand, uint64_t take)
 	struct list list = {0};
 	const struct postgres_row *row = hand->oldest;
 	for (; row != NULL; row = row->after)
-		if (row->take <= take || row->no_order)
+		if (row->disowned)
+			continue;
+		else if (row->take <= take || row->no_order)
 			append_element(&list, row->position);
 		else if (hand->count_no_order == 0)
 			break;

@@ -237,6 +237,19 @@ doctor_sources_index(struct doctor *doctor)
 }
 
 void
+doctor_sources_no_id(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_source_no_id, i);
+		if (seen != NULL && seen->no_ids)
+			add_of_source(doctor, FINDING_source_no_id, i,
+			    mem_str(span_str(doctor->conf->sources[i].table)),
+			    NULL);
+	}
+}
+
+void
 doctor_sources_snapshot(struct doctor *doctor)
 {
 	for (size_t i = 0; i < n_sources_of(doctor); i++) {

@@ -19,4 +19,5 @@ void doctor_sources_order(struct doctor *doctor);
 void doctor_sources_trimmed(struct doctor *doctor);
 void doctor_sources_waits(struct doctor *doctor);
 void doctor_sources_index(struct doctor *doctor);
+void doctor_sources_no_id(struct doctor *doctor);
 void doctor_sources_snapshot(struct doctor *doctor);

@@ -438,10 +438,25 @@ look_at_lag(struct outbox_look *look)
 	free(unread);
 }
 
+static void
+look_for_no_ids(struct outbox_look *look)
+{
+	const struct conf_source *s = look->source;
+	char *id = quoted(look, s->columns.id, strlen(s->columns.id));
+	char *unread = unread_of(look);
+	char *sql = mem_printf("SELECT EXISTS (SELECT FROM %s%s%s %s IS NULL)",
+	    look->table, unread ? unread : "", unread ? " AND" : " WHERE", id);
+	char *found = ask_text(look, sql, 0, NULL);
+	look->seen->no_ids = found != NULL && strcmp(found, "t") == 0;
+	free(found);
+	free(sql);
+	free(unread);
+	free(id);
+}
+
 /*
  * Rows that were deleted stay in the way as long as a transaction older than
- * that may see them: sessions, transactions that were prepared, and replicas
- * that hold rows back.
+ * that may see them: of sessions, prepared, or of replicas.
  */
 static void
 look_at_snapshots(struct outbox_look *look)
@@ -482,6 +497,7 @@ look_at_table(struct outbox_look *look)
 	if (look->seen->missing == NULL && may_read(look)) {
 		look_at_index(look);
 		look_at_lag(look);
+		look_for_no_ids(look);
 	}
 	free(there);
 }

@@ -286,6 +286,10 @@ FINDING(source_index, WARN, doctor_sources_index,
 	"no index gives the unread rows of the table in their order, so each "
 	"look reads all of it: {}",
 	"have the table's owner say: {}")
+FINDING(source_no_id, WARN, doctor_sources_no_id,
+	"unread rows have an id",
+	"rows whose id is null are never taken: {}",
+	"give each an id, or delete it, and have the column refuse null")
 FINDING(source_snapshot, WARN, doctor_sources_snapshot,
 	"nothing keeps dead rows in the tables",
 	"rows that are gone cannot be cleared away and slow each look at the "

@@ -1383,6 +1383,19 @@ def an_index_of_unread_rows_is_missing(bench, members):
 
 
 @test
+def rows_without_an_id_are_a_warning(bench):
+    patient, postgres = with_outbox(bench, finish={"set": "published_at"})
+    postgres("ALTER TABLE outbox DROP CONSTRAINT outbox_pkey; "
+             "ALTER TABLE outbox ALTER id DROP NOT NULL; "
+             "INSERT INTO outbox (id, published_at) VALUES (NULL, now())")
+    patient.misses("source_no_id")
+    postgres("INSERT INTO outbox (id) VALUES (NULL)")
+    got = patient.finds("source_no_id")
+    equal((got["where"], got["level"]), ("/sources/outbox", "warn"))
+    assert "outbox" in got["words"], got
+
+
+@test
 def an_old_snapshot_is_a_warning(bench):
     patient, postgres = with_outbox(bench)
     postgres("GRANT pg_read_all_stats TO gate")

@@ -200,33 +200,33 @@ def bytes_that_are_no_text_reach_the_upstream_as_they_are(bench):
     equal([r.body for r in upstream.requests], [body])
 
 
-def make_again(outbox):
+def make_again(outbox, key):
     outbox.postgres(f"DROP TABLE {outbox.name}")
-    return Outbox(outbox.postgres)
+    return Outbox(outbox.postgres, key=key)
 
 
-@test
-def a_table_that_is_made_again_is_read(bench):
+@each([("of the same type", "bigserial"), ("of another type", "uuid")])
+def a_table_that_is_made_again_is_read(bench, key):
     upstream = bench.upstream()
     outbox, config = begin(bench, upstream)
     gateway = bench.serve(config)
     outbox.add({"n": 1}, headers={"Idempotency-Key": "k1"})
     ended(gateway, 1, outcome="executed")
-    outbox = make_again(outbox)
+    outbox = make_again(outbox, key)
     outbox.add({"n": 2}, headers={"Idempotency-Key": "k2"})
     ended(gateway, 2, outcome="executed")
     equal((outbox.unread(), sent(upstream)), ([], [1, 2]))
 
 
-@test
-def a_row_whose_table_is_made_again_meanwhile_has_ended(bench):
+@each([("of the same type", "bigserial"), ("of another type", "uuid")])
+def a_row_whose_table_is_made_again_meanwhile_has_ended(bench, key):
     upstream = bench.upstream()
     outbox, config = begin(bench, upstream, {"order_by": "entity"})
     gateway = bench.serve(config)
     hold = upstream.hold()
     outbox.add({"n": 1}, headers={"Idempotency-Key": "k1"})
     hold.wait_arrived()
-    outbox = make_again(outbox)
+    outbox = make_again(outbox, key)
     outbox.add({"n": 2}, headers={"Idempotency-Key": "k2"})
     hold.release()
     gateway.wait_until(lambda: gateway.find_log("message", outcome="executed"),
@@ -236,13 +236,17 @@ def a_row_whose_table_is_made_again_meanwhile_has_ended(bench):
     equal((outbox.unread(), sent(upstream)), ([], [1, 2]))
 
 
-@each([("that becomes longer", "id TYPE bigint"),
-       ("that becomes a text", "id TYPE text USING id::text")])
-def an_id_of_another_type_is_read_as_that(bench, change):
+@each([("an id that becomes longer", "id TYPE bigint", "integer"),
+       ("an id that becomes a text", "id TYPE text USING id::text",
+        "integer"),
+       ("a payload that becomes bytes",
+        "payload TYPE bytea USING convert_to(payload::text, 'UTF8')",
+        "bigint")])
+def a_column_of_another_type_is_read_as_that(bench, change, key):
     upstream = bench.upstream()
     outbox, config = begin(bench, upstream)
     outbox.postgres("ALTER TABLE outbox ALTER id DROP DEFAULT, "
-                    "ALTER id TYPE integer")
+                    f"ALTER id TYPE {key}")
     gateway = bench.serve(config)
     hold = upstream.hold()
     insert = ("INSERT INTO outbox (id, aggregateid, type, payload) VALUES "
@@ -257,6 +261,32 @@ def an_id_of_another_type_is_read_as_that(bench, change):
     gateway.wait_until(lambda: len(gateway.find_log("message")) >= 2,
                        "both have ended")
     equal(sent(upstream), [1, last])
+
+
+@test
+def a_row_without_an_id_is_told_and_never_executed(bench):
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream, admin={"listen": "127.0.0.1:0"})
+    outbox.postgres("ALTER TABLE outbox DROP CONSTRAINT outbox_pkey; "
+                    "ALTER TABLE outbox ALTER id DROP NOT NULL")
+    outbox.postgres(
+        "INSERT INTO outbox (id, aggregateid, type, payload) "
+        "VALUES (NULL, 'a', 'b', '{\"n\": 0}'), (NULL, 'a', 'b', '{}')")
+    outbox.add({"n": 1})
+    gateway = bench.serve(config)
+    line = gateway.wait_for_log("source_row_no_id", source="outbox")
+    equal((line["table"], line["rows"]), ("outbox", 2))
+    ended(gateway, 1, outcome="executed")
+
+    def error():
+        return Admin(gateway).get("/sources")["sources"][0].get("error")
+    gateway.wait_until(lambda: "id is null" in (error() or ""), "it is shown")
+    outbox.postgres("DELETE FROM outbox WHERE id IS NULL")
+    gateway.wait_until(lambda: not error(), "it is gone")
+    outbox.add({"n": 2})
+    ended(gateway, 2, outcome="executed")
+    equal(sent(upstream), [1, 2])
+    equal(len(gateway.find_log("source_row_no_id")), 1)
 
 
 @test
