@@ -319,10 +319,21 @@ refusal_words(const struct admin_request *a, const struct inquiry *inquiry)
 	    {"broken", "The record of its key is damaged."},
 	    {"behind", "It is parked behind another message of its order: "
 		       "replay or drop the first one."},
+	    {"full", "Too many dead letters of its partition were finished "
+		     "behind unfinished ones: replay or drop the oldest "
+		     "first."},
 	    {"store", "Redis did not take the release of its key."},
-	    {"broker", "The broker does not give its dead letters."},
 	};
 	const char *words = "It cannot be executed";
+	bool of_broker = !strcmp(inquiry->refusal, "broker");
+	if (of_broker && inquiry->detail.len == 0)
+		return SPAN("The broker does not give its dead letters. "
+			    "Nothing was changed.");
+	if (of_broker)
+		return arena_printf(a->arena,
+		    "The broker does not give its dead letters (%.*s). "
+		    "Nothing was changed.",
+		    SPAN_FMT(inquiry->detail));
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (!strcmp(all[i].why, inquiry->refusal))
 			return arena_printf(a->arena,

@@ -190,6 +190,11 @@ enum broker_finished {
 	 * pending as before, and to be asked again a little later.
 	 */
 	BROKER_LOCKED,
+	/*
+	 * Nothing was put: it is another reader's to finish now, and to be
+	 * forgotten here.
+	 */
+	BROKER_ELSEWHERE,
 };
 
 /*
@@ -250,6 +255,7 @@ struct broker_letters {
 	struct broker_message *messages; /* the owner's, by next */
 	char next[BROKER_LETTER_ID_BYTES]; /* to go on after; "": no more */
 	bool pending; /* the message there is still to be finished itself */
+	bool full; /* what was found is not to be finished before others are */
 	char refused[160];
 	void *token; /* the client's own */
 };

@@ -146,17 +146,6 @@ check_identity(const struct checked *c)
 		    "\"columns.entity\" must not be null");
 }
 
-/* What is parked comes back by its dead letters, which are not read here. */
-static void
-check_behind(const struct checked *c)
-{
-	const struct conf_source *source = c->source;
-	if (reads_topics(c) && source->order_by != SOURCE_ORDER_NONE &&
-	    !source->behind_go_on)
-		COMPLAIN(c, behind_go_on,
-		    "must be \"go-on\" where topics are read in an order");
-}
-
 /* What a finished row is told by must not be what the message says. */
 static void
 check_finish(const struct checked *c)
@@ -193,7 +182,6 @@ check_one(const struct checked *c)
 	check_members(c);
 	check_templates(c);
 	check_identity(c);
-	check_behind(c);
 	check_finish(c);
 }
 

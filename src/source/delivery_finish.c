@@ -230,6 +230,8 @@ delivery_finish_answered(struct machine *machine)
 	if (d->finish.op.error != 0)
 		return not_taken(d);
 	source_standing_end(d->source, STANDING_BROKER);
+	if (d->finish.finished == BROKER_ELSEWHERE)
+		return DONE;
 	if (d->finish.finished == BROKER_LOCKED)
 		return delivery_to(d, DELIVERY_YIELD, MORE);
 	if (d->finish.put != NULL && d->finish.finished == BROKER_FINISHED)

@@ -149,7 +149,7 @@ on_found(void *arg)
 {
 	struct source_letter *l = arg;
 	struct broker_letters *found = &l->letters;
-	if (found->op.error != 0) {
+	if (found->op.error != 0 || found->full) {
 		ask_again(l, AGAIN_MS);
 	} else if (found->messages != NULL && l->stays) {
 		free_letter(l);
@@ -303,8 +303,9 @@ act(struct source_letter *l)
 		free_letter(l);
 		return;
 	}
-	if (l->letters.messages->foreign) {
-		inquiry->elsewhere = true;
+	if (l->letters.messages->foreign || l->letters.full) {
+		inquiry->elsewhere = l->letters.messages->foreign;
+		inquiry->refusal = "full";
 		free_letter(l);
 		return;
 	}

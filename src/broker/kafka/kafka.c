@@ -303,6 +303,7 @@ on_second(void *arg)
 	if (!kafka->up)
 		kafka_group_ping(kafka);
 	count_lag(kafka);
+	kafka_letters_page_look(kafka);
 	kafka_commit_go_on(kafka);
 	kafka_kick(kafka);
 }
@@ -326,6 +327,7 @@ reader_open(const struct broker_start *start)
 	timer_init(&kafka->second, kafka->loop, on_second, kafka);
 	timer_set(&kafka->second, SECOND_MS);
 	kafka_put_init(kafka);
+	kafka_letters_init(kafka);
 	kafka_make(kafka);
 	kafka_kick(kafka);
 	return &kafka->reader;
@@ -344,14 +346,6 @@ reader_credit(struct broker_reader *base, unsigned credit)
 	kafka_kick(kafka_behind(base));
 }
 
-/* A pending operation of ours has nothing to let go of. */
-static void
-unwanted(struct op *op, int error)
-{
-	(void)op;
-	(void)error;
-}
-
 static void
 reader_finish(struct broker_reader *base, struct broker_finish *finish)
 {
@@ -367,11 +361,7 @@ reader_finish(struct broker_reader *base, struct broker_finish *finish)
 static void
 reader_letters(struct broker_reader *base, struct broker_letters *letters)
 {
-	(void)base;
-	op_start(&letters->op, 0, unwanted);
-	snprintf(letters->refused, sizeof letters->refused,
-	    "The dead letters of a topic are read with Kafka's own tools.");
-	op_done(&letters->op, E_BROKER_REFUSED);
+	kafka_letters_page(of(base), letters);
 }
 
 /* It comes again: all is read anew, from what is committed. */

@@ -17,7 +17,8 @@ add_part(struct kafka_part *part, bool putting,
 	rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_add(
 	    list, part->topic, part->number);
 	at->offset = kafka_ring_low(&part->ring, putting);
-	at->metadata_size = kafka_ring_write(&part->ring, putting, text);
+	size_t len = kafka_ring_write(&part->ring, putting, text);
+	at->metadata_size = kafka_letters_tell(part, putting, text, len);
 	at->metadata = mem_copy(text, at->metadata_size + 1);
 	part->committing = true;
 	part->committed = (struct kafka_floor){

@@ -184,6 +184,25 @@ say_nothing(const rd_kafka_t *rk, int level, const char *fac, const char *buf)
 	(void)buf;
 }
 
+/* A topic of dead letters that is not there is made, where the broker does. */
+static const struct setting of_scan[] = {
+    {"log.queue", "false"},
+    {"allow.auto.create.topics", "true"},
+    {"fetch.wait.max.ms", "10"},
+};
+
+rd_kafka_conf_t *
+kafka_conf_scan(const struct kafka *kafka)
+{
+	rd_kafka_conf_t *conf = conf_of(kafka);
+	set_file(conf, &kafka->source->broker->settings);
+	SET(conf, of_consumer);
+	SET(conf, of_scan);
+	rd_kafka_conf_set_log_cb(conf, say_nothing);
+	set(conf, "group.id", kafka->source->group);
+	return conf;
+}
+
 rd_kafka_conf_t *
 kafka_conf_transactions(
     const struct conf_broker *broker, const char *client, const char *id)

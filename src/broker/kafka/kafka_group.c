@@ -178,8 +178,9 @@ learn(struct kafka_part *part, rd_kafka_topic_partition_list_t *list)
 		return;
 	part->has_commit = true;
 	part->group_is_new = is_new;
-	kafka_ring_read(at->offset,
-	    span_of(at->metadata, at->metadata_size), &part->commit);
+	struct span metadata = kafka_letters_learn(
+	    part, span_of(at->metadata, at->metadata_size));
+	kafka_ring_read(at->offset, metadata, &part->commit);
 }
 
 /* The first thing that the broker refuses. */

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
 
+#include "base/digits.h"
 #include "broker/kafka/kafka_private.h"
+#include "broker/kafka/kafka_scan.h"
 
 /*
  * A message as ours, all of it copied: one of librdkafka's keeps the whole
  * answer alive that it came with.
  */
-enum { MESSAGE_BYTES = 512 }; /* besides what it says */
+enum {
+	MESSAGE_BYTES = 512, /* besides what it says */
+	BRIEF_BYTES = 1024,
+};
 
 static struct span
 dup(struct arena *arena, const void *bytes, size_t len)
@@ -68,6 +73,60 @@ kafka_message_read(const struct kafka_part *part,
 	m->bytes = MESSAGE_BYTES + message->len + message->key_len;
 	m->token = (void *)part->serial;
 	read_headers(m, message);
+	return m;
+}
+
+/* Where the message stood says when it was made. */
+static int64_t
+time_in(struct span position)
+{
+	const char *at = position.len > 0
+	    ? memchr(position.ptr, '@', position.len)
+	    : NULL;
+	int64_t time_ms;
+	if (at == NULL)
+		return -1;
+	size_t before = (size_t)(at - position.ptr) + 1;
+	return digits_read(span_from(position, before), INT64_MAX, &time_ms)
+	    ? time_ms
+	    : -1;
+}
+
+/* Fields that are long are left out. */
+static void
+shorten(struct fields *fields)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < fields->count; i++)
+		if (fields->list[i].name.len + fields->list[i].value.len <=
+		    BRIEF_BYTES)
+			fields->list[count++] = fields->list[i];
+	fields->count = count;
+}
+
+struct broker_message *
+kafka_message_letter(const rd_kafka_message_t *message, struct span id,
+    struct span position, bool brief, size_t most_bytes)
+{
+	struct arena *arena = arena_new();
+	struct broker_message *m = arena_alloc(arena, sizeof *m);
+	m->arena = arena;
+	m->letter = arena_dup(arena, id);
+	m->position = arena_dup(arena, position);
+	m->part = kafka_scan_part(m->position);
+	m->time_ms = time_in(position);
+	m->again = true;
+	m->has_payload = true;
+	m->key = dup(arena, message->key, message->key_len);
+	m->bytes = MESSAGE_BYTES + message->key_len;
+	read_headers(m, message);
+	if (brief) {
+		shorten(&m->fields);
+		return m;
+	}
+	m->payload = dup(arena, message->payload, message->len);
+	m->too_large = message->len > most_bytes;
+	m->bytes += message->len;
 	return m;
 }
 

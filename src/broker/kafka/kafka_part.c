@@ -48,6 +48,7 @@ kafka_part_free(struct kafka_part **part)
 	rd_kafka_queue_io_event_enable(p->queue, -1, NULL, 0);
 	rd_kafka_queue_destroy(p->queue);
 	kafka_ring_clear(&p->ring);
+	kafka_shelf_clear(&p->shelves);
 	kafka_ring_forget(&p->commit);
 	free(p->topic);
 	free(p->name);

@@ -6,6 +6,7 @@
 #include "broker/broker.h"
 #include "broker/kafka/kafka_ask.h"
 #include "broker/kafka/kafka_ring.h"
+#include "broker/kafka/kafka_shelf.h"
 #include "broker/kafka/kafka_thread.h"
 
 /*
@@ -23,6 +24,8 @@
  *     kafka_put      results and dead letters, in transactions
  *     kafka_thread   the thread that those may block
  *     kafka_ask      the thread of questions to the group
+ *     kafka_letters  dead letters: looked for by a thread of their own,
+ *                    kafka_scan, and finished for good, kafka_shelf
  *     kafka_leave    after it was closed
  *     kafka_ring     positions: pure
  *
@@ -80,6 +83,7 @@ struct kafka_part {
 	struct kafka_anchor prove; /* what must stand there */
 	bool empty; /* its queue was, when it was last looked at */
 	struct kafka_ring ring;
+	struct kafka_shelf *shelves; /* what is finished of its dead letters */
 	bool lower_floor; /* what is kept is of a topic that is gone */
 	unsigned putting; /* of what is given, in a transaction */
 	/* A commit under way: what it tells. */
@@ -138,6 +142,7 @@ struct kafka {
 	struct kafka_batch *batch; /* in a transaction; NULL: none */
 	size_t batch_most;
 	struct timer put_timer;
+	struct kafka_letters *letters;
 
 	bool up;
 	bool changed;
@@ -200,6 +205,9 @@ rd_kafka_conf_t *kafka_conf_transactions(
 rd_kafka_conf_t *kafka_conf_asker(
     const struct conf_broker *broker, const char *client, const char *group);
 
+/* That of a consumer without a group, which reads from where it is told. */
+rd_kafka_conf_t *kafka_conf_scan(const struct kafka *kafka);
+
 /* --- kafka_group.c --- */
 
 void kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event);
@@ -255,6 +263,10 @@ bool kafka_take_all(struct kafka *kafka);
 
 struct broker_message *kafka_message_read(const struct kafka_part *part,
     const rd_kafka_message_t *message, size_t most_bytes);
+/* A dead letter; brief: without what may be long.  For any thread. */
+struct broker_message *kafka_message_letter(
+    const rd_kafka_message_t *message, struct span id, struct span position,
+    bool brief, size_t most_bytes);
 uint32_t kafka_message_mark(const rd_kafka_message_t *message);
 /* The offset in a position of that partition; below 0: it is none. */
 int64_t kafka_message_offset(
@@ -286,6 +298,43 @@ void kafka_put_done(void *arg, struct kafka_batch *batch);
 void kafka_put_drop(struct kafka *kafka, int error);
 /* There is no transaction any more, and no partitions: frees what it was of. */
 void kafka_put_forget(struct kafka *kafka);
+
+/* One more record of the batch: what is put for a message of that partition. */
+void kafka_put_record(struct kafka_batch *batch,
+    const struct kafka_part *part, const struct broker_put *put);
+
+/* --- kafka_letters.c, kafka_letters_page.c, kafka_letters_end.c --- */
+
+void kafka_letters_init(struct kafka *kafka);
+void kafka_letters_free(struct kafka *kafka);
+/*
+ * Reads what is finished of the partition's letters in the metadata of its
+ * commit; returns what is the partition's own of that.
+ */
+struct span kafka_letters_learn(
+    struct kafka_part *part, struct span metadata);
+/* Writes it behind what is its own, of that length; returns the whole's. */
+size_t kafka_letters_tell(const struct kafka_part *part, bool putting,
+    char metadata[KAFKA_METADATA_MAX + 1], size_t len);
+/* Whether what is being put fits there. */
+bool kafka_letters_fit(const struct kafka_part *part);
+/* Where a dead letter of that partition goes; RD_KAFKA_PARTITION_UA: to any. */
+int32_t kafka_letters_number(const struct kafka_part *part);
+void kafka_letters_page(struct kafka *kafka, struct broker_letters *letters);
+/* Each second: whether the topics of dead letters are there. */
+void kafka_letters_page_look(struct kafka *kafka);
+void kafka_letters_end_add(struct kafka *kafka, struct broker_finish *finish);
+/* Whether any wait for a transaction. */
+bool kafka_letters_end_is_due(const struct kafka *kafka);
+/* They go into it, while it has fewer records; true: there are any in it. */
+bool kafka_letters_end_move(
+    struct kafka *kafka, struct kafka_batch *batch, size_t most);
+/* It is over: before anything else is made of that. */
+void kafka_letters_end_batch(
+    struct kafka *kafka, const struct kafka_batch *batch);
+/* As kafka_put_drop and kafka_put_forget; pages too, where it is leaving. */
+void kafka_letters_end_drop(struct kafka *kafka, int error);
+void kafka_letters_end_forget(struct kafka *kafka);
 
 /* --- kafka_leave.c --- */
 

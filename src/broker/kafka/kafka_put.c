@@ -138,6 +138,10 @@ is_put(const struct broker_finish *finish)
 void
 kafka_put_finish(struct kafka *kafka, struct broker_finish *finish)
 {
+	if (finish->letter.len > 0) {
+		kafka_letters_end_add(kafka, finish);
+		return;
+	}
 	struct kafka_part *part = kafka_group_part(kafka, finish->token);
 	struct kafka_put *put = mem_zero(sizeof *put);
 	put->kafka = kafka;
@@ -149,9 +153,7 @@ kafka_put_finish(struct kafka *kafka, struct broker_finish *finish)
 	finish->token = put;
 	op_start(&finish->op, 0, detach);
 	struct kafka_given *given = given_of(put, &part);
-	if (finish->letter.len > 0) {
-		end_refused(put, "a dead letter of a topic stays there");
-	} else if (given == NULL || given->state == KAFKA_FINISHED) {
+	if (given == NULL || given->state == KAFKA_FINISHED) {
 		end_as(put, BROKER_NOT_PENDING);
 	} else if (is_put(finish)) {
 		add(&kafka->puts, put);
@@ -197,14 +199,18 @@ topic_of(const struct kafka_part *part, struct arena *arena,
 			    : arena_printf(arena, "%s.dead", part->topic);
 }
 
-static void
-fill_record(struct kafka_batch *batch, struct kafka_record *record,
-    const struct kafka_part *part, const struct broker_put *put)
+void
+kafka_put_record(struct kafka_batch *batch, const struct kafka_part *part,
+    const struct broker_put *put)
 {
+	struct kafka_record *record = &batch->records[batch->count++];
 	struct arena *arena = batch->arena;
 	record->batch = batch;
 	record->topic =
 	    (char *)(uintptr_t)topic_of(part, arena, put->place).ptr;
+	record->partition = put->place == BROKER_DEAD_LETTERS
+	    ? kafka_letters_number(part)
+	    : RD_KAFKA_PARTITION_UA;
 	record->key = dup(arena, put->key);
 	if (put->has_body)
 		record->body = dup(arena, put->body);
@@ -225,8 +231,7 @@ move_some(struct kafka *kafka, struct kafka_batch *batch)
 		}
 		kafka_ring_set(&part->ring, given, KAFKA_PUTTING);
 		part->putting++;
-		fill_record(batch, &batch->records[batch->count++], part,
-		    put->finish->put);
+		kafka_put_record(batch, part, put->finish->put);
 		add(&kafka->sent, put);
 	}
 }
@@ -239,8 +244,9 @@ begin(struct kafka *kafka)
 	batch->arena = arena;
 	batch->records =
 	    arena_alloc(arena, kafka->batch_most * sizeof *batch->records);
+	bool letters = kafka_letters_end_move(kafka, batch, kafka->batch_most);
 	move_some(kafka, batch);
-	if (batch->count == 0) {
+	if (batch->count == 0 && !letters) {
 		kafka_batch_free(&batch);
 		return;
 	}
@@ -256,7 +262,8 @@ kafka_put_go_on(struct kafka *kafka)
 	bool ready = kafka->assigned && !kafka->revoking && !kafka->remake &&
 	    kafka->batch == NULL && kafka->commits == 0;
 	bool due = kafka->puts.count >= kafka->batch_most ||
-	    (kafka->puts.count > 0 && !timer_is_set(&kafka->put_timer));
+	    (kafka->puts.count > 0 && !timer_is_set(&kafka->put_timer)) ||
+	    kafka_letters_end_is_due(kafka);
 	if (ready && due)
 		begin(kafka);
 }
@@ -329,6 +336,7 @@ kafka_put_done(void *arg, struct kafka_batch *batch)
 	struct kafka *kafka = arg;
 	bool good = batch->end == KAFKA_BATCH_COMMITTED;
 	kafka->batch = NULL;
+	kafka_letters_end_batch(kafka, batch);
 	if (good)
 		end_all(kafka, 0);
 	kafka_commit_over(kafka, good);
@@ -352,12 +360,14 @@ kafka_put_drop(struct kafka *kafka, int error)
 		put->finish = NULL;
 	}
 	timer_clear(&kafka->put_timer);
+	kafka_letters_end_drop(kafka, error);
 }
 
 void
 kafka_put_forget(struct kafka *kafka)
 {
 	kafka->batch = NULL;
+	kafka_letters_end_forget(kafka);
 	while (kafka->sent.count > 0)
 		free(take(&kafka->sent));
 }

@@ -202,7 +202,7 @@ produce(struct kafka_thread *t, struct kafka_record *record)
 	rd_kafka_resp_err_t error;
 	while ((error = rd_kafka_producev(t->producer,
 		    RD_KAFKA_V_TOPIC(record->topic),
-		    RD_KAFKA_V_PARTITION(RD_KAFKA_PARTITION_UA),
+		    RD_KAFKA_V_PARTITION(record->partition),
 		    RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
 		    RD_KAFKA_V_KEY(record->key.ptr, record->key.len),
 		    RD_KAFKA_V_VALUE((void *)(uintptr_t)record->body.ptr,

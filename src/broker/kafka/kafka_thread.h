@@ -18,6 +18,7 @@ struct kafka_thread;
 /* Something to be put; all of it is the batch's. */
 struct kafka_record {
 	char *topic;
+	int32_t partition; /* or RD_KAFKA_PARTITION_UA: by its key */
 	struct span key, body; /* ptr NULL: none */
 	struct fields headers; /* values may have no ptr, too */
 	struct kafka_batch *batch; /* that it is of */

@@ -26,7 +26,7 @@ class Admin:
 
     def get(self, target):
         got = self.send("GET", target)
-        equal(got.status, 200, got)
+        equal(got.status, 200, got.body)
         equal(got.get("Content-Type"), "application/json")
         return got.json()
 
@@ -35,5 +35,5 @@ class Admin:
 
     def act(self, key_id, act, body=None):
         got = self.post(f"/keys/{key_id}/{act}", body)
-        equal(got.status, 200, got)
+        equal(got.status, 200, got.body)
         return got.json()

@@ -164,9 +164,7 @@ what_is_wrong_with_topics(void **state)
 		      "/sources/s/results: must be {\"topic\": NAME}\n"
 		      "/sources/s/order_by: only the rows of a table have an "
 		      "entity\n")},
-	    {TOPICS("'order_by':'key'," PATH),
-		WRONG("/sources/s/behind: must be \"go-on\" where topics are "
-		      "read in an order\n")},
+	    {TOPICS("'order_by':'key'," PATH), WRONG("")},
 	    {TOPICS("'order_by':'none'," PATH), WRONG("")},
 	};
 	ASSERT_ALL_WRONG(list);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "broker/kafka/kafka_letters_private.h"
+
+/*
+ * Dead letters are messages of a topic, from which nothing can be deleted.  So
+ * what is finished of them is remembered, with the partition of the source that
+ * they are from (kafka_shelf.h), and only who has that finishes them.  A letter
+ * goes to the partition of the same number, as far as there are so many, so
+ * that it takes little to remember; but it is found in any.
+ */
+
+/* --- topics --- */
+
+static unsigned
+topic_index(struct kafka_letters *letters, char *name)
+{
+	unsigned i = 0;
+	while (i < letters->n_topics &&
+	    strcmp(letters->topics[i].name, name) != 0)
+		i++;
+	if (i < letters->n_topics)
+		free(name);
+	else
+		letters->topics[letters->n_topics++].name = name;
+	return i;
+}
+
+void
+kafka_letters_init(struct kafka *kafka)
+{
+	const struct conf_source *source = kafka->source;
+	struct kafka_letters *letters = mem_zero(sizeof *letters);
+	size_t count = source->topics.count;
+	letters->kafka = kafka;
+	letters->topics = mem_zero(count * sizeof *letters->topics);
+	letters->of = mem_zero(count * sizeof *letters->of);
+	for (size_t i = 0; i < count; i++)
+		letters->of[i] = topic_index(letters,
+		    source->dead_letters != NULL
+			? mem_text(source->dead_letters)
+			: mem_printf("%s.dead", source->topics.list[i]));
+	kafka_letters_end_init(letters);
+	kafka->letters = letters;
+}
+
+void
+kafka_letters_free(struct kafka *kafka)
+{
+	struct kafka_letters *letters = kafka->letters;
+	kafka_letters_page_end(letters);
+	kafka_letters_end_forget(kafka);
+	for (size_t i = 0; i < letters->n_topics; i++)
+		free(letters->topics[i].name);
+	free(letters->topics);
+	free(letters->of);
+	free(letters);
+	kafka->letters = NULL;
+}
+
+unsigned
+kafka_letters_topic(const struct kafka_part *part)
+{
+	const struct strings *topics = &part->kafka->source->topics;
+	size_t i = 0;
+	while (i + 1 < topics->count &&
+	    strcmp(topics->list[i], part->topic) != 0)
+		i++;
+	return part->kafka->letters->of[i];
+}
+
+int32_t
+kafka_letters_number(const struct kafka_part *part)
+{
+	unsigned topic = kafka_letters_topic(part);
+	int32_t count = part->kafka->letters->topics[topic].count;
+	return count > 0 ? part->number % count : RD_KAFKA_PARTITION_UA;
+}
+
+struct kafka_part *
+kafka_letters_owner(const struct kafka *kafka, struct span position)
+{
+	struct span name = kafka_scan_part(position);
+	struct kafka_part *part = kafka->parts;
+	while (part != NULL && !span_eq(span_str(part->name), name))
+		part = part->next;
+	return part;
+}
+
+/* --- in commits --- */
+
+static const char *
+topic_name(const struct kafka_part *part)
+{
+	return part->kafka->letters->topics[kafka_letters_topic(part)].name;
+}
+
+struct span
+kafka_letters_learn(struct kafka_part *part, struct span metadata)
+{
+	struct span ring, text;
+	kafka_shelf_part(metadata, &ring, &text);
+	kafka_shelf_read(&part->shelves, topic_name(part), text);
+	return ring;
+}
+
+size_t
+kafka_letters_tell(const struct kafka_part *part, bool putting,
+    char metadata[KAFKA_METADATA_MAX + 1], size_t len)
+{
+	char text[KAFKA_SHELF_MAX + 1];
+	int text_len = kafka_shelf_write(
+	    part->shelves, topic_name(part), putting, text);
+	must(text_len >= 0);
+	return kafka_shelf_join(
+	    metadata, len, span_of(text, (size_t)text_len));
+}
+
+bool
+kafka_letters_fit(const struct kafka_part *part)
+{
+	char text[KAFKA_SHELF_MAX + 1];
+	return kafka_shelf_write(
+		   part->shelves, topic_name(part), true, text) >= 0;
+}
+
+bool
+kafka_letters_full(const struct kafka_part *part)
+{
+	char text[KAFKA_SHELF_MAX + 1];
+	int len = kafka_shelf_write(
+	    part->shelves, topic_name(part), true, text);
+	return len < 0 || len > KAFKA_SHELF_FULL;
+}

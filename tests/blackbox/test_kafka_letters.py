@@ -1,0 +1,519 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What operators do with dead letters of topics: no message of a topic can be
+deleted, and still each is executed again, or dropped, once, and what is parked
+behind one comes back in its order, whatever happens to gateways.  Skipped where
+there is no Kafka (contrib/check --kafka)."""
+
+import base64
+import itertools
+import os
+
+from once import tap
+from once.admin import Admin
+from once.gateway import command, write
+from once.kafka import START_S
+from once.kafka_topic import Topic
+from once.tap import equal, test
+from once.upstream import Hold, answer
+from once.wait import eventually
+
+NUMBERS = itertools.count()
+QUICK = {"retry": {"first": "10ms", "most": "20ms", "attempts": 1}}
+IN_ORDER = {"order_by": "key", **QUICK}
+tap.LIMIT_S = 120
+
+
+class Bench:
+    """A topic with dead letters, gateways that read it, and an upstream whose
+    answer to each key can be changed."""
+
+    def __init__(self, bench, members, idempotency=None, partitions=1,
+                 letters=None, kafka=None):
+        self.bench, self.of, self.holds, self.done = bench, {}, {}, []
+        self.upstream = bench.upstream(self.serve_key)
+        self.kafka = kafka or bench.kafka
+        self.topic = Topic(self.kafka, f"letters-{next(NUMBERS)}", partitions)
+        if letters:
+            self.topic.dead = self.kafka.topic(
+                f"{self.topic.name}.parted", letters)
+            members = {**members,
+                       "dead_letters": {"topic": self.topic.dead}}
+        self.members, self.idempotency = members, idempotency
+
+    def serve_key(self, connection, request):
+        key = request.get("Idempotency-Key")
+        if key in self.holds:
+            self.holds[key].wait()
+        fate = self.of.get(key, answer())
+        if fate.startswith(b"HTTP/1.1 2"):
+            self.done.append(key)
+        connection.send(fate)
+
+    def serve(self, instance="one"):
+        self.config = self.topic.source(self.bench.config(
+            self.upstream, self.idempotency, instance=instance,
+            admin={"listen": "127.0.0.1:0"}), **self.members)
+        self.gateway = self.bench.serve(self.config)
+        self.admin = Admin(self.gateway)
+        return self.gateway
+
+    def hold(self, key):
+        self.holds[key] = Hold()
+        return self.holds[key]
+
+    def add(self, *keys, order=b"a", partition=0):
+        for key in keys:
+            self.topic.add(b"{}", key, order=order, partition=partition)
+
+    def put(self):
+        """All that was ever put, in its order: (key, reason)."""
+        return [(r.header("idempotency-key"), r.header("onceproxy-reason"))
+                for r in self.kafka.consume(self.topic.dead)]
+
+    def wait_put(self, count):
+        eventually(lambda: len(self.put()) == count,
+                   f"{count} dead letters were put", START_S)
+
+    def listed(self, state="dead", admin=None):
+        return (admin or self.admin).get(
+            f"/messages?source=charges&state={state}")["messages"]
+
+    def wait_listed(self, count, state="dead"):
+        return eventually(
+            lambda: [m for m in [self.listed(state)] if len(m) == count],
+            f"{count} are {state}", START_S)[0]
+
+    def act(self, message, what, status=None, admin=None):
+        """The answer: one that another reads still, is asked again."""
+        def said():
+            got = (admin or self.admin).post(
+                f"/messages/{message['id']}/{what}", {"note": "n"})
+            early = b"Another gateway" in got.body or \
+                b"does not give" in got.body
+            return None if early and status != 409 else got
+        got = eventually(said, f"an answer to {what}", START_S)
+        if status is not None:
+            equal(got.status, status, got.body)
+        return got
+
+    def replay(self, message, status=202):
+        return self.act(message, "replay", status)
+
+    def command(self, *words):
+        file = os.path.join(self.bench.folder(), "onceproxy.json")
+        write(file, {**self.config, "admin": {
+            "listen": self.gateway.ready["admin"]}})
+        return command("messages", words[0], "-c", file, *words[1:])
+
+    def wait_executed(self, *wanted):
+        eventually(lambda: len(self.done) >= len(wanted),
+                   f"{wanted} are executed", START_S)
+        equal(self.done, list(wanted))
+
+
+def id_of(position):
+    return base64.urlsafe_b64encode(
+        f"charges\0{position}".encode()).decode().rstrip("=")
+
+
+def begun(bench, members=None, key="k", fate=None, **more):
+    """A dead letter of that key."""
+    b = Bench(bench, members or QUICK, **more)
+    b.of[key] = fate or answer(503)
+    b.serve()
+    b.add(key)
+    return b, b.wait_listed(1)[0]
+
+
+# --- one of them -------------------------------------------------------------
+
+@test
+def the_command_lists_replays_and_drops_dead_letters(bench):
+    b, message = begun(bench, fate=answer(422))
+    equal((message["reason"], message["state"]), ("refused", "dead"))
+    said = b.command("list", "--source", "charges", "--state", "dead")
+    assert said.returncode == 0 and message["id"] in said.stdout, said
+    said = b.command("replay", message["id"])
+    equal(said.returncode, 1)
+    assert "409" in said.stderr, said
+    equal(b.admin.send("DELETE", f"/keys/{message['key_id']}").status, 200)
+    b.of["k"] = answer(201)
+    said = b.command("replay", message["id"], "--note", "fixed")
+    equal((said.returncode, said.stdout),
+          (0, f"{message['id']}: is executed again\n"))
+    b.wait_listed(0)
+    equal((b.upstream.count(key="k"), b.done), (2, ["k"]))
+    b.of["m"] = answer(422)
+    b.add("m")
+    second, = b.wait_listed(1)
+    equal(b.command("drop", second["id"]).returncode, 0)
+    equal(b.listed(), [])
+    equal(b.put(), [("k", "refused"), ("m", "refused")])
+
+
+@test
+def an_exhausted_message_is_executed_again_once(bench):
+    b, message = begun(bench)
+    equal(b.admin.get("/messages/" + message["id"])["reason"], "exhausted")
+    b.of["k"] = answer(201)
+    b.replay(message)
+    done = b.gateway.wait_for_log("message", outcome="executed")
+    equal(done["replayed"], True)
+    b.wait_listed(0)
+    equal(b.act(message, "replay").status, 404)
+    equal(b.act(message, "drop").status, 404)
+    b.wait_executed("k")
+
+
+@test
+def two_replays_at_once_are_one_execution(bench):
+    b, message = begun(bench)
+    hold = b.hold("k")
+    b.of["k"] = answer(201)
+    b.replay(message)
+    hold.wait_arrived()
+    b.act(message, "replay", 409)
+    hold.release()
+    b.wait_listed(0)
+    b.wait_executed("k")
+
+
+@test
+def one_that_fails_again_is_one_dead_letter_again(bench):
+    b, message = begun(bench)
+    for count in (2, 3):
+        b.replay(message)
+        b.wait_put(count)
+        eventually(lambda: len(b.listed()) == 1, "it is dead once")
+    again, = b.listed()
+    equal((again["id"], again["reason"], again["attempt"], again["first"]),
+          (message["id"], "exhausted", 3, message["first"]))
+    b.of["k"] = answer(201)
+    b.replay(message)
+    b.wait_listed(0)
+    b.wait_executed("k")
+
+
+@test
+def a_dropped_letter_is_gone_and_its_record_is_not(bench):
+    b, message = begun(bench)
+    equal(b.act(message, "drop").json(),
+          {"id": message["id"], "dropped": True})
+    equal(b.listed(), [])
+    equal(b.admin.get("/keys/" + message["key_id"])["state"], "FAILED")
+    equal(b.act(message, "drop").status, 404)
+    equal(b.upstream.count(key="k"), 1)
+
+
+@test
+def a_result_goes_out_with_the_end_of_a_letter(bench):
+    b = Bench(bench, QUICK)
+    b.members = {**QUICK, "results": {"topic": b.topic.results}}
+    b.of["k"] = answer(503)
+    b.serve()
+    b.add("k")
+    message, = b.wait_listed(1)
+    b.of["k"] = answer(201)
+    b.replay(message)
+    b.wait_listed(0)
+    result, = b.kafka.consume(b.topic.results)
+    equal((result.header("onceproxy-status"),
+           result.header("onceproxy-position")),
+          ("201", message["position"]))
+
+
+@test
+def what_is_unknown_is_no_dead_letter_of_this_source(bench):
+    b, _ = begun(bench)
+    nobody = id_of(f"{b.topic.name}/0/77@5")
+    for what in ("replay", "drop"):
+        equal(b.admin.post(f"/messages/{nobody}/{what}").status, 404)
+
+
+# --- what is finished stays so -----------------------------------------------
+
+@test
+def what_is_finished_is_so_after_a_restart_and_a_kill(bench):
+    b = Bench(bench, QUICK, partitions=3, letters=2)
+    keys = [f"k{n}" for n in range(9)]
+    b.of.update({key: answer(503) for key in keys})
+    first = b.serve()
+    for n, key in enumerate(keys):
+        b.add(key, partition=n % 3)
+    found = {m["position"]: m for m in b.wait_listed(9)}
+    order = [r.header("onceproxy-position")
+             for r in b.kafka.consume(b.topic.dead)]
+    b.of.clear()
+    for position in order[1::2]:
+        b.act(found[position], "drop", 200)
+    b.replay(found[order[0]])
+    left = set(order[2::2])
+    b.wait_listed(4)
+    for end in (first.kill, None):
+        if end:
+            end()
+        else:
+            b.gateway.stop()
+        b.serve()
+        equal({m["position"] for m in b.wait_listed(4)}, left)
+    for position in order[2::2]:
+        b.replay(found[position])
+    b.wait_listed(0)
+    b.gateway.kill()
+    b.serve()
+    equal(b.wait_listed(0), [])
+    equal(len(b.done), len(set(b.done)))
+    equal(len(b.done), 5)
+
+
+@test
+def dead_letters_are_listed_in_pages(bench):
+    b = Bench(bench, QUICK, partitions=2)
+    b.of.update({f"k{n}": answer(503) for n in range(5)})
+    b.serve()
+    for n in range(5):
+        b.add(f"k{n}", partition=n % 2)
+    b.wait_listed(5)
+    found, cursor = [], ""
+    while cursor is not None:
+        page = b.admin.get("/messages?source=charges&state=dead&limit=2"
+                           + (f"&cursor={cursor}" if cursor else ""))
+        found += [m["id"] for m in page["messages"]]
+        cursor = page["next"]
+    equal((len(found), len(set(found))), (5, 5))
+
+
+@test
+def a_topic_of_dead_letters_that_was_made_again_hides_none(bench):
+    b, message = begun(bench)
+    b.act(message, "drop", 200)
+    b.gateway.stop()
+    b.kafka.delete_topic(b.topic.dead)
+    b.kafka.topic(b.topic.dead)
+    b.of["m"] = answer(503)
+    b.serve()
+    b.add("m")
+    second, = b.wait_listed(1)
+    b.of["m"] = answer(201)
+    b.replay(second)
+    b.wait_listed(0)
+    b.wait_executed("m")
+
+
+@test
+def what_cannot_be_remembered_is_refused_and_nothing_is_lost(bench):
+    b = Bench(bench, {**QUICK, "in_flight": 1000})
+    keys = [f"k{n}" for n in range(460)]
+    b.of.update({key: answer(422) for key in keys})
+    b.serve()
+    b.topic.add_all(keys)
+    b.wait_put(len(keys))
+    order = [r.header("onceproxy-position")
+             for r in b.kafka.consume(b.topic.dead)]
+    gone, full = [], None
+    for position in order[1::2]:
+        got = b.act({"id": id_of(position)}, "drop")
+        if got.status == 409:
+            full = position
+            break
+        equal(got.status, 200, got.body)
+        gone.append(position)
+    assert full and len(gone) > 100, len(gone)
+    assert b"replay or drop the oldest" in got.body, got.body
+    b.gateway.kill()
+    b.serve()
+    b.act({"id": id_of(gone[-1])}, "drop", 404)
+    for position in order[0:6:2]:
+        b.act({"id": id_of(position)}, "drop", 200)
+    b.act({"id": id_of(full)}, "drop", 200)
+    b.act({"id": id_of(full)}, "drop", 404)
+
+
+@test
+def a_topic_of_dead_letters_that_nobody_makes_is_told(bench):
+    b = Bench(bench, QUICK)
+    b.members = {**QUICK, "dead_letters": {"topic": "nowhere"}}
+    b.of["k"] = answer(422)
+    b.serve()
+    told = b.gateway.wait_for_log("source_refused", timeout=START_S)
+    assert "nowhere" in told["error"] and "make it" in told["error"], told
+    b.topic.dead = b.kafka.topic("nowhere")
+    b.add("k")
+    b.wait_listed(1)
+
+
+@test
+def a_topic_of_dead_letters_is_made_where_the_broker_does(bench):
+    b = Bench(bench, QUICK, kafka=bench.own_kafka(
+        auto_create_topics_enable="true"))
+    b.members = {**QUICK, "dead_letters": {"topic": f"{b.topic.name}.new"}}
+    b.serve()
+    eventually(lambda: b.kafka.partitions(f"{b.topic.name}.new"),
+               "it is made", START_S)
+    equal(b.gateway.find_log("source_refused"), [])
+
+
+# --- gateways ----------------------------------------------------------------
+
+@test
+def who_has_the_partition_decides_about_its_letters(bench):
+    b = Bench(bench, QUICK, partitions=2)
+    b.of.update(k0=answer(503), k1=answer(503))
+    b.serve("one")
+    one = b.admin
+    b.add("k0", partition=0)
+    b.add("k1", partition=1)
+    b.wait_listed(2)
+    b.serve("two")
+    two = b.admin
+    b.kafka.wait_members(b.topic.group, 2)
+    b.of.clear()
+    equal(len(b.listed(admin=one)), 2)
+    for message in b.wait_listed(2):
+        def said(message=message):
+            got = [a.post(f"/messages/{message['id']}/replay").status
+                   for a in (one, two)]
+            return 202 in got and got
+        got = eventually(said, "one of them has it", START_S)
+        assert set(got) <= {202, 404, 409}, got
+    eventually(lambda: b.listed(admin=one) == b.listed(admin=two) == [],
+               "none is left for either")
+    equal(sorted(b.done), ["k0", "k1"])
+
+
+# --- what is parked ----------------------------------------------------------
+
+def parked_lane(bench, members=None, count=3, **more):
+    """A lane whose first is a dead letter, with some behind it."""
+    b, first = begun(bench, members or IN_ORDER, "k0", **more)
+    keys = [f"k{n}" for n in range(1, count + 1)]
+    b.add(*keys)
+    b.wait_listed(count, "parked")
+    return b, first
+
+
+def lane_is_free(b):
+    eventually(lambda: not any(
+        b":parked:" in key or b":decided:" in key
+        for key in b.bench.redis.keys()), "no lane is parked", START_S)
+
+
+@test
+def what_is_parked_comes_back_in_order_before_anything_newer(bench):
+    b, first = parked_lane(bench)
+    said = b.command("list", "--source", "charges", "--state", "parked")
+    equal(said.stdout.count("behind"), 3, said.stdout)
+    b.add("other", order=b"b")
+    b.wait_executed("other")
+    b.of["k0"] = answer(201)
+    b.replay(first)
+    b.add("k4", "k5")
+    b.wait_executed("other", *(f"k{n}" for n in range(6)))
+    lane_is_free(b)
+    b.add("k6")
+    b.wait_executed("other", *(f"k{n}" for n in range(7)))
+    equal(b.listed() + b.listed("parked"), [])
+
+
+@test
+def dropping_the_first_brings_the_others_back(bench):
+    b, first = parked_lane(bench)
+    b.act(first, "drop", 200)
+    b.wait_executed("k1", "k2", "k3")
+    lane_is_free(b)
+    equal(b.listed() + b.listed("parked"), [])
+
+
+@test
+def one_behind_is_not_replayed_but_may_be_dropped(bench):
+    b, first = parked_lane(bench)
+    second = b.listed("parked")[1]
+    got = b.act(second, "replay", 409)
+    assert b"replay or drop the first" in got.body, got.body
+    b.act(second, "drop", 200)
+    b.of["k0"] = answer(201)
+    b.replay(first)
+    b.wait_executed("k0", "k1", "k3")
+    lane_is_free(b)
+
+
+@test
+def one_that_fails_on_its_way_back_is_the_first_then(bench):
+    b, first = parked_lane(bench)
+    b.of.update(k0=answer(201), k2=answer(503))
+    b.replay(first)
+    second, = eventually(
+        lambda: [m for m in b.listed() if m["id"] != first["id"]],
+        "another one is the first", START_S)
+    b.wait_listed(1, "parked")
+    equal(b.done, ["k0", "k1"])
+    b.add("k4")
+    b.wait_listed(2, "parked")
+    b.of["k2"] = answer(201)
+    b.replay(second)
+    b.wait_executed(*(f"k{n}" for n in range(5)))
+    lane_is_free(b)
+
+
+@test
+def where_the_first_was_deleted_the_next_is_the_first(bench):
+    b, first = parked_lane(bench)
+    b.kafka.delete_before(b.topic.dead, 0, 1)
+    eventually(lambda: b.listed() == [], "the first is gone")
+    equal(b.act(first, "replay").status, 404)
+    b.replay(b.listed("parked")[0])
+    b.wait_executed("k1", "k2", "k3")
+    lane_is_free(b)
+
+
+@test
+def a_lane_that_comes_back_outlives_its_gateway(bench):
+    b, first = parked_lane(bench, idempotency={"lease": "1s"})
+    b.of["k0"] = answer(201)
+    hold = b.hold("k2")
+    b.replay(first)
+    hold.wait_arrived()
+    b.gateway.kill()
+    b.add("k4")
+    b.serve()
+    held = b.gateway.wait_for_log(
+        "message_held", source="charges", timeout=START_S)
+    equal(b.done[:2], ["k0", "k1"])
+    b.admin.act(held["key_id"], "release")
+    hold.release()
+    eventually(lambda: b.done[-2:] == ["k3", "k4"], "the others follow",
+               START_S)
+    lane_is_free(b)
+    equal([b.upstream.count(key=f"k{n}") for n in (1, 3, 4)], [1, 1, 1])
+    equal(b.listed() + b.listed("parked"), [])
+
+
+@test
+def another_gateway_goes_on_with_a_lane_that_comes_back(bench):
+    b, first = parked_lane(bench, count=8)
+    b.of["k0"] = answer(201)
+    hold = b.hold("k3")
+    b.replay(first)
+    hold.wait_arrived()
+    old = b.gateway
+    b.serve("two")
+    hold.release()
+    old.stop()
+    b.wait_executed(*(f"k{n}" for n in range(9)))
+    lane_is_free(b)
+    b.wait_listed(0, "parked")
+    equal(b.wait_listed(0), [])
+
+
+@test
+def with_go_on_a_replay_is_for_one_message_only(bench):
+    b, first = begun(bench, {"behind": "go-on", **IN_ORDER}, "k0")
+    b.add("k1")
+    b.wait_executed("k1")
+    b.of["k0"] = answer(201)
+    b.replay(first)
+    b.wait_executed("k1", "k0")
+    b.wait_listed(0)
+
+
+tap.main()
