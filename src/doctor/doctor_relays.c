@@ -5,10 +5,32 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/pointer.h"
+#ifdef HAVE_KAFKA
+#include "broker/kafka/kafka_look.h"
+#endif
 #include "doctor/doctor_relays_private.h"
 #include "probe/ledger_query.h"
 
 /* --- looking --- */
+
+#ifdef HAVE_KAFKA
+static void
+look_at_topic(const struct conf_relay *relay, struct source_seen *seen)
+{
+	char words[KAFKA_LOOK_WORDS];
+	switch (kafka_look_topic(relay->broker, relay->topic, words)) {
+	case KAFKA_LOOK_AWAY:
+		seen->how = BROKER_SILENT;
+		seen->message = mem_str(span_str(words));
+		break;
+	case KAFKA_LOOK_NONE:
+		seen->missing = mem_str(span_str(words));
+		break;
+	case KAFKA_LOOK_THERE:
+		break;
+	}
+}
+#endif
 
 void
 doctor_relays_look(struct doctor *doctor)
@@ -21,6 +43,11 @@ doctor_relays_look(struct doctor *doctor)
 #ifdef HAVE_POSTGRES
 		if (doctor->conf->relays[i].kind == RELAY_POSTGRES)
 			ledger_query(
+			    &doctor->conf->relays[i], &doctor->relays[i]);
+#endif
+#ifdef HAVE_KAFKA
+		if (doctor->conf->relays[i].kind == RELAY_KAFKA)
+			look_at_topic(
 			    &doctor->conf->relays[i], &doctor->relays[i]);
 #endif
 	}
@@ -72,14 +99,29 @@ is_seen(struct doctor *doctor, enum finding_name name, size_t index)
 	return false;
 }
 
+/* What is missing, of the relays of a kind. */
+static void
+add_missing(
+    struct doctor *doctor, enum finding_name name, enum relay_kind kind)
+{
+	for (size_t i = 0; i < doctor->conf->n_relays; i++)
+		if (doctor->conf->relays[i].kind == kind &&
+		    is_seen(doctor, name, i) &&
+		    doctor->relays[i].missing != NULL)
+			add_of_relay(doctor, name, i,
+			    doctor->relays[i].missing, NULL);
+}
+
 void
 doctor_relays_table(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->conf->n_relays; i++)
-		if (is_seen(doctor, FINDING_relay_table, i) &&
-		    doctor->relays[i].missing != NULL)
-			add_of_relay(doctor, FINDING_relay_table, i,
-			    doctor->relays[i].missing, NULL);
+	add_missing(doctor, FINDING_relay_table, RELAY_POSTGRES);
+}
+
+void
+doctor_relays_topic(struct doctor *doctor)
+{
+	add_missing(doctor, FINDING_relay_topic, RELAY_KAFKA);
 }
 
 void

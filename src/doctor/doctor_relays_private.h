@@ -13,4 +13,5 @@ void doctor_relays_clear(struct doctor *doctor);
 
 void doctor_relays_unreachable(struct doctor *doctor);
 void doctor_relays_table(struct doctor *doctor);
+void doctor_relays_topic(struct doctor *doctor);
 void doctor_relays_rights(struct doctor *doctor);

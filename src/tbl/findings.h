@@ -301,12 +301,17 @@ FINDING(source_snapshot, WARN, doctor_sources_snapshot,
 FINDING(relay_unreachable, FAIL, doctor_relays_unreachable,
 	"what the relays bring to lets us in, and takes writes",
 	"events wait, because the relay's broker does not take them: {}",
-	"start it, or correct the broker's URL, user and password; a server "
-	"that is a standby takes no writes: name the primary")
+	"start it, or correct the broker's URL or servers, user and password; "
+	"a PostgreSQL that is a standby takes no writes: name the primary")
 FINDING(relay_table, FAIL, doctor_relays_table,
 	"the tables of the relays are what they make, or will be",
 	"the relay cannot write its table: {}",
 	"name another table, or rename this one: the relay then makes its own")
+FINDING(relay_topic, FAIL, doctor_relays_topic,
+	"the topics of the relays are there",
+	"the relay cannot write its topic: {}",
+	"make it (kafka-topics.sh --create), or name another one; if it is "
+	"there, the gateway's user needs WRITE, READ and DESCRIBE on it")
 FINDING(relay_rights, FAIL, doctor_relays_rights,
 	"we have the rights that the relays need",
 	"this user of the relay's broker may not: {}",

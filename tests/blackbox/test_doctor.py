@@ -11,6 +11,7 @@ import shlex
 import socket
 import subprocess
 import threading
+import time
 
 from once import http, tap
 from once.certificates import Authority
@@ -21,7 +22,7 @@ from once.messages import source as message_source
 from once.postgres import Outbox, as_user, outbox_source, programs
 from once.process import Process
 from once.rediscluster import slot_of
-from once.relays import relay
+from once.relays import relay, topic_relay
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered, refused_port
 from once.wait import eventually
@@ -1255,6 +1256,37 @@ def a_right_that_a_relay_has_not_is_a_failure(bench):
         assert words in got["words"], got
     postgres(got["cure"].split("say: ")[1])
     patient.misses("relay_rights")
+
+
+def with_topic_relay(bench, kafka):
+    if is_without("kafka"):
+        raise tap.Skip("built without Kafka")
+    patient = Patient(bench)
+    topic_relay(patient.config, kafka, f"outcomes-{time.time_ns()}")
+    return patient, patient.config["relays"]["ledger"]["topic"]
+
+
+@test
+def a_topic_of_a_relay_that_is_not_there_is_a_failure(bench):
+    kafka = bench.kafka
+    patient, topic = with_topic_relay(bench, kafka)
+    got = patient.finds("relay_topic")
+    equal(got["where"], "/relays/ledger")
+    assert topic in got["words"], got
+    equal(kafka.partitions(topic), [])
+    kafka.topic(topic)
+    for name in ("relay_topic", "relay_unreachable"):
+        patient.misses(name)
+
+
+@test
+def a_relay_whose_kafka_is_away_is_a_failure(bench):
+    class Nobody:
+        addresses = ["127.0.0.1:1"]
+    patient, _ = with_topic_relay(bench, Nobody)
+    got = patient.finds("relay_unreachable")
+    assert "Connection refused" in got["words"], got
+    equal(patient.look()["relay_topic"]["level"], "skip")
 
 
 # --- an outbox ---

@@ -19,7 +19,8 @@ from once.tap import each, equal, test
 #   {http, store} <- key; store <- shared
 #   all of these but probe, load <- gate; {broker, shared, gate} <- source
 #   {broker, shared, gate} <- relay; {source, relay} <- admin <- cmd
-#   cmd <- {operate, doctor}; {cmd, doctor} -> {probe, load}
+#   cmd <- {operate, doctor}; {cmd, doctor} -> {probe, load};
+#   broker <- doctor
 BASE = {"base"}
 LOOP = BASE | {"loop"}
 CONF = LOOP | {"conf"}
@@ -54,7 +55,7 @@ MAY_SEE = {
     "admin": SOURCE | RELAY,
     "cmd": SOURCE | RELAY | {"admin", "load", "probe"},
     "operate": GATE | {"cmd", "load"},
-    "doctor": GATE | {"cmd", "load", "probe"},
+    "doctor": GATE | {"broker", "cmd", "load", "probe"},
     "lua": {"record"},  # scripts.c, which make writes
     "man": CONF,
 }
