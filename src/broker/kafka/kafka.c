@@ -346,6 +346,14 @@ reader_credit(struct broker_reader *base, unsigned credit)
 	kafka_kick(kafka_behind(base));
 }
 
+/* A pending operation of ours has nothing to let go of. */
+static void
+unwanted(struct op *op, int error)
+{
+	(void)op;
+	(void)error;
+}
+
 static void
 reader_finish(struct broker_reader *base, struct broker_finish *finish)
 {
@@ -361,7 +369,7 @@ reader_finish(struct broker_reader *base, struct broker_finish *finish)
 static void
 reader_letters(struct broker_reader *base, struct broker_letters *letters)
 {
-	kafka_letters_page(of(base), letters);
+	kafka_letters_page(kafka_behind(base), letters);
 }
 
 /* It comes again: all is read anew, from what is committed. */

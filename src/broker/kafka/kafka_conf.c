@@ -194,7 +194,9 @@ static const struct setting of_scan[] = {
 rd_kafka_conf_t *
 kafka_conf_scan(const struct kafka *kafka)
 {
-	rd_kafka_conf_t *conf = conf_of(kafka);
+	char *client = client_of(kafka);
+	rd_kafka_conf_t *conf = conf_of(kafka->source->broker, client);
+	free(client);
 	set_file(conf, &kafka->source->broker->settings);
 	SET(conf, of_consumer);
 	SET(conf, of_scan);
