@@ -1011,52 +1011,6 @@ def a_stream_is_paid_from_by_a_user_of_its_own(bench):
     equal(queue("ACL", "LOG"), [])
 
 
-def outbox_of(bench):
-    if not programs() or is_without("postgres"):
-        raise Skip("there is no PostgreSQL, or the program was built without")
-    server = bench.postgres()
-    for name in ("outbox.sql", "outbox-user.sql"):
-        server(EXAMPLES.take(name))
-    url = server.url.replace("//postgres@", "//gateway@")
-    return server, {"postgresql://gateway@10.0.0.4/shop": url,
-                    "/etc/onceproxy/shop-password": bench.file(b"s3cret\n")}
-
-
-@test
-def an_outbox_is_emptied_by_a_user_of_its_own(bench):
-    upstream = bench.upstream()
-    server, broker = outbox_of(bench)
-    gateway = with_messages(bench, "outbox.json", upstream, broker)
-    server(EXAMPLES.take("outbox-add.sql"))
-    gateway.wait_for_log("message", outcome="executed")
-    equal(server("SELECT * FROM outbox"), [])
-    request, = upstream.requests
-    equal((request.target, json.loads(request.body)),
-          ("/v1/events/paid", {"amount": 1000}))
-    server("INSERT INTO outbox (aggregatetype, aggregateid, type, payload)"
-           " VALUES ('order', '17', '..', '{}')")
-    gateway.wait_for_log("message", reason="malformed")
-    equal(server("SELECT id, entity, headers->>'onceproxy-reason' "
-                 "FROM outbox_dead"), ["2|17|malformed"])
-    equal(gateway.find_log("source_refused"), [])
-
-
-@test
-def rows_of_an_outbox_may_stay(bench):
-    upstream = bench.upstream()
-    server, broker = outbox_of(bench)
-    server(EXAMPLES.take("outbox-stay.sql"))
-    gateway = with_messages(bench, "outbox.json", upstream, {
-        '"notify": "outbox"':
-            '"notify": "outbox", "finish": {"set": "published_at"}',
-        **broker})
-    server(EXAMPLES.take("outbox-add.sql"))
-    gateway.wait_for_log("message", outcome="executed")
-    equal(server("SELECT id FROM outbox WHERE published_at IS NOT NULL"),
-          ["1"])
-    equal(gateway.find_log("source_refused"), [])
-
-
 @test
 def outcomes_of_an_outbox_are_in_kafka_once(bench):
     server, broker = outbox_of(bench)
@@ -1249,6 +1203,52 @@ def dead_letters_are_looked_at_replayed_and_dropped(bench):
     sent = [r.get("Idempotency-Key") for r in dead.upstream.requests]
     equal({k: sent.count(k) for k in set(sent)},
           {"k1": 2, "k2": 1, "k3": 3, "k4": 2})
+
+
+def outbox_of(bench):
+    if not programs() or is_without("postgres"):
+        raise Skip("there is no PostgreSQL, or the program was built without")
+    server = bench.postgres()
+    for name in ("outbox.sql", "outbox-user.sql"):
+        server(EXAMPLES.take(name))
+    url = server.url.replace("//postgres@", "//gateway@")
+    return server, {"postgresql://gateway@10.0.0.4/shop": url,
+                    "/etc/onceproxy/shop-password": bench.file(b"s3cret\n")}
+
+
+@test
+def an_outbox_is_emptied_by_a_user_of_its_own(bench):
+    upstream = bench.upstream()
+    server, broker = outbox_of(bench)
+    gateway = with_messages(bench, "outbox.json", upstream, broker)
+    server(EXAMPLES.take("outbox-add.sql"))
+    gateway.wait_for_log("message", outcome="executed")
+    equal(server("SELECT * FROM outbox"), [])
+    request, = upstream.requests
+    equal((request.target, json.loads(request.body)),
+          ("/v1/events/paid", {"amount": 1000}))
+    server("INSERT INTO outbox (aggregatetype, aggregateid, type, payload)"
+           " VALUES ('order', '17', '..', '{}')")
+    gateway.wait_for_log("message", reason="malformed")
+    equal(server("SELECT id, entity, headers->>'onceproxy-reason' "
+                 "FROM outbox_dead"), ["2|17|malformed"])
+    equal(gateway.find_log("source_refused"), [])
+
+
+@test
+def rows_of_an_outbox_may_stay(bench):
+    upstream = bench.upstream()
+    server, broker = outbox_of(bench)
+    server(EXAMPLES.take("outbox-stay.sql"))
+    gateway = with_messages(bench, "outbox.json", upstream, {
+        '"notify": "outbox"':
+            '"notify": "outbox", "finish": {"set": "published_at"}',
+        **broker})
+    server(EXAMPLES.take("outbox-add.sql"))
+    gateway.wait_for_log("message", outcome="executed")
+    equal(server("SELECT id FROM outbox WHERE published_at IS NOT NULL"),
+          ["1"])
+    equal(gateway.find_log("source_refused"), [])
 
 
 @test
