@@ -200,20 +200,20 @@ refusal_of(const rd_kafka_topic_partition_list_t *list)
 }
 
 /* Whether somebody has answered, and what is wrong then. */
-static bool
+static void
 look_at_error(struct kafka *kafka, rd_kafka_resp_err_t error)
 {
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
 		kafka_is_up(kafka);
-		return true;
+		break;
 	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
 		kafka_is_up(kafka);
 		kafka_note(kafka, rd_kafka_err2str(error));
-		return false;
+		break;
 	default:
-		return false;
+		break;
 	}
 }
 
@@ -227,8 +227,9 @@ kafka_group_answered(void *arg, rd_kafka_resp_err_t error,
 	kafka->asking = false;
 	/* What was asked for those before is older than what they are. */
 	kafka->ask_again_ms = of_these ? now + ASK_AGAIN_MS : now;
-	if (look_at_error(kafka, error) &&
-	    look_at_error(kafka, refusal_of(list)) && of_these)
+	look_at_error(kafka,
+	    error != RD_KAFKA_RESP_ERR_NO_ERROR ? error : refusal_of(list));
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these)
 		for (struct kafka_part *part = kafka->parts; part != NULL;
 		     part = part->next)
 			learn(part, list);
@@ -358,6 +359,13 @@ on_revoked(struct kafka *kafka)
 }
 
 static void
+give_all_back(struct kafka *kafka)
+{
+	kafka_group_clear(kafka);
+	rd_kafka_assign(kafka->consumer, NULL);
+}
+
+static void
 give_up(struct kafka *kafka)
 {
 	int64_t took = loop_now_ms(kafka->loop) - kafka->revoke_ms;
@@ -369,8 +377,7 @@ give_up(struct kafka *kafka)
 	bool waits = kafka->commits > 0 || kafka->batch != NULL;
 	if (waits && took < REVOKE_MS)
 		return;
-	kafka_group_clear(kafka);
-	rd_kafka_assign(kafka->consumer, NULL);
+	give_all_back(kafka);
 }
 
 void
@@ -383,7 +390,7 @@ kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event)
 	else if (kafka->parts != NULL)
 		on_revoked(kafka);
 	else
-		rd_kafka_assign(kafka->consumer, NULL);
+		give_all_back(kafka);
 	kafka_kick(kafka);
 }
 

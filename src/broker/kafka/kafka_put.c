@@ -217,7 +217,10 @@ kafka_put_record(struct kafka_batch *batch, const struct kafka_part *part,
 	record->headers = dup_fields(arena, &put->fields);
 }
 
-/* Those whose partition was taken away are over: another reader has them. */
+/*
+ * Those whose partition was taken away are over: another reader has them.  So
+ * are those that a transaction has finished that nobody waited for.
+ */
 static void
 move_some(struct kafka *kafka, struct kafka_batch *batch)
 {
@@ -225,7 +228,8 @@ move_some(struct kafka *kafka, struct kafka_batch *batch)
 	while (kafka->puts.count > 0 && batch->count < kafka->batch_most) {
 		struct kafka_put *put = take(&kafka->puts);
 		struct kafka_given *given = given_of(put, &part);
-		if (put->finish == NULL || given == NULL) {
+		if (put->finish == NULL || given == NULL ||
+		    given->state != KAFKA_UNFINISHED) {
 			end_as(put, BROKER_NOT_PENDING);
 			continue;
 		}
