@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Cells of the matrix in which the payment is a record of a topic, which a
+Kafka has that all cells of a program use; their scenarios are those of
+deliveries.py.  A record is kept in memory until it ends, so it is not read
+again; its dead letters are read with Kafka's own tools, and nothing is parked
+behind them."""
+
+import itertools
+import threading
+
+from once.kafka import Kafka
+from once.kafka_topic import Topic
+from once.wait import eventually
+
+from deliveries import (END_S, Elsewhere, Heard, Held, Message, MessageCell,
+                        NotStored, Refused, Released, Standing, Unsent)
+from deliveries import SCENARIOS as ALL
+from deliveries import InOrder
+from faults import SHORT, Fault
+from matrix import AMOUNT, Cell, torture
+
+shared = []  # the Kafka
+making = threading.Lock()
+numbers = itertools.count()
+
+
+class InTopicsOrder(InOrder):
+    members = {"order_by": ["/order"], "behind": "go-on"}
+
+
+class NoTopic(Standing):
+    """Results cannot be put: there is no topic for them."""
+
+    members = {}
+
+    def prepare(self, cell):
+        cell.kafka.delete_topic(cell.topic.results)
+
+    def heal(self, cell):
+        cell.kafka.topic(cell.topic.results)
+
+
+SCENARIOS = {Message: Message, InOrder: InTopicsOrder, Standing: NoTopic,
+             **{s: s for s in (Elsewhere, Heard, Held, Unsent, NotStored,
+                               Released, Refused)}}
+NOWHERE = {"PEEK", "PEEKED", "PARK"}
+REACHED = {
+    f"delivery:{step}": [SCENARIOS[scenario]]
+    if scenario in SCENARIOS and step not in NOWHERE else []
+    for scenario, some in ALL.items() for step in some}
+
+
+def kafka():
+    with making:
+        if not shared:
+            shared.append(Kafka())
+        return shared[0]
+
+
+def end_kafka():
+    while shared:
+        shared.pop().stop()
+
+
+class TopicCell(MessageCell):
+    def _build(self):
+        Cell._build(self)
+        self.kafka = kafka()
+        self.topic = Topic(self.kafka, f"cell-{next(numbers)}")
+        self.config["admin"] = {"listen": "127.0.0.1:0"}
+        # Of all that read one Kafka, nobody else has that name.
+        self.config["instance"] = f"{self.topic.name}-one"
+        self.added = 0
+        # So that it is soon known that there is no such topic.
+        self.topic.source(self.config, settings={
+            "topic.metadata.propagation.max.ms": "500"}, **{
+            "results": {"topic": self.topic.results},
+            "retry": {"first": "100ms", "most": "200ms", "attempts": 5},
+            **self.scenario.members})
+
+    def add(self, number):
+        """The first has the key of the client's payments."""
+        self.added += 1
+        self.topic.add(AMOUNT, "k" if number == 0 else f"k{number}")
+
+    def serve_another(self):
+        """Of another name, since two of one throw each other out."""
+        config, self.config = self.config, {
+            **self.config, "instance": f"{self.topic.name}-two"}
+        try:
+            return super().serve_another()
+        finally:
+            self.config = config
+
+    def pending(self):
+        found = self.kafka.committed(self.topic.group, self.topic.name)
+        return list(range(found.get(0, (0, ""))[0], self.added))
+
+    def ends(self):
+        names = "onceproxy-position", "onceproxy-reason"
+        return [[{name: record.header(name) for name in names}
+                 for record in records] for records in self.topic.ended()]
+
+
+class ReaderFrozen(Fault):
+    """For so long that another gateway has the partition, and all is done."""
+
+    lease = SHORT
+    freezes = True
+
+    def strike(self, cell):
+        cell.heal()
+        cell.others.append(cell.serve_another())
+        eventually(cell.is_through, "the other gateway is through", END_S)
+
+
+def torture_topics(title, *faults):
+    torture(title, *faults, machines=("delivery",), reached=REACHED,
+            cell=TopicCell)
