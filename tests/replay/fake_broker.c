@@ -411,6 +411,18 @@ broker_reader_health(const struct broker_reader *reader)
 }
 
 /* What is closed is given back at once. */
+/* Nobody wants one here. */
+void
+broker_reader_floor(struct broker_reader *reader, const char *part,
+    struct span floor, bool lowered)
+{
+	(void)reader;
+	(void)part;
+	(void)floor;
+	(void)lowered;
+	must(false);
+}
+
 size_t
 broker_leaving(const struct loop *loop)
 {
