@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/mem.h"
 #include "broker/broker.h"
-#include "broker/streams.h"
-#ifdef HAVE_KAFKA
-#include "broker/kafka/kafka.h"
-#include "broker/kafka/kafka_ledger.h"
-#endif
-#ifdef HAVE_POSTGRES
-#include "broker/postgres.h"
-#endif
 
 void
 broker_message_free(struct broker_message **message)
@@ -20,29 +12,6 @@ broker_message_free(struct broker_message **message)
 	struct arena *arena = m->arena;
 	arena_free(&m->bulk);
 	arena_free(&arena);
-}
-
-/* The clients, by enum broker_kind. */
-static const struct broker_client *const clients[BROKER_KIND_COUNT_] = {
-    [BROKER_STREAMS] = &streams_client,
-#ifdef HAVE_POSTGRES
-    [BROKER_POSTGRES] = &postgres_client,
-#endif
-#ifdef HAVE_KAFKA
-    [BROKER_KAFKA] = &kafka_client,
-#endif
-};
-
-const struct broker_client *
-broker_client(enum broker_kind kind)
-{
-	return clients[kind];
-}
-
-struct broker_reader *
-broker_reader_open(const struct broker_start *start)
-{
-	return broker_client(start->source->broker->kind)->open(start);
 }
 
 void
@@ -100,25 +69,4 @@ broker_reader_floor(struct broker_reader *reader, const char *part,
 {
 	if (reader->client->floor != NULL)
 		reader->client->floor(reader, part, floor, lowered);
-}
-
-/* A table has nothing to give back: its locks end with its connection. */
-size_t
-broker_leaving(const struct loop *loop)
-{
-	size_t count = streams_leave_count(loop);
-#ifdef HAVE_KAFKA
-	count += kafka_leave_count(loop) + kafka_ledger_leaving(loop);
-#endif
-	return count;
-}
-
-void
-broker_abandon(struct loop *loop)
-{
-	streams_leave_abandon(loop);
-#ifdef HAVE_KAFKA
-	kafka_leave_abandon(loop);
-	kafka_ledger_abandon(loop);
-#endif
 }

@@ -12,13 +12,11 @@
  * a dead letter in the same atomic step.  It connects, and connects again, by
  * itself.  It knows no gate, no route and no record, and never decides that a
  * message is finished.  One client for each kind of broker is behind it
- * (broker_kind), the only one to see its library.  The thread of its loop only.
+ * (broker_clients.h opens them), the only one to see its library.  The thread
+ * of its loop only.
  *
  * What a broker says is data: what is odd in it is a message that says so, or
  * an end of the connection, never one of the process.
- *
- * Circle: broker, kafka, postgres, streams, streams_hand.  A reader is made by its
- * client, and each client knows what a reader is.
  */
 struct broker_reader;
 
@@ -131,8 +129,6 @@ struct broker_start {
 	const struct broker_events *events; /* copied */
 };
 
-/* Begins; it has no credit yet, so nothing is taken. */
-struct broker_reader *broker_reader_open(const struct broker_start *start);
 /*
  * Gives back all that it took and what is not finished, at once where the
  * broker allows that, so that others need not wait for it; operations that are
@@ -140,14 +136,6 @@ struct broker_reader *broker_reader_open(const struct broker_start *start);
  * NULL.
  */
 void broker_reader_close(struct broker_reader **reader);
-
-/*
- * How many readers of that loop were closed and still give back what they had,
- * none of them for long; a drain waits until there is none.
- */
-size_t broker_leaving(const struct loop *loop);
-/* They do not any more; before the loop is freed. */
-void broker_abandon(struct loop *loop);
 
 /*
  * How many messages it may hand over from now on; each that it hands over
@@ -287,10 +275,7 @@ struct broker_health {
 /* Valid until the next turn of the loop. */
 struct broker_health broker_reader_health(const struct broker_reader *reader);
 
-/*
- * The functions behind the above, one table for each kind of broker; NULL where
- * the program was built without it.
- */
+/* The functions behind the above, one table for each kind of broker. */
 struct broker_client {
 	struct broker_reader *(*open)(const struct broker_start *start);
 	void (*close)(struct broker_reader *reader);
@@ -309,9 +294,6 @@ struct broker_client {
 	void (*floor)(struct broker_reader *reader, const char *part,
 	    struct span floor, bool lowered);
 };
-const struct broker_client *broker_client(enum broker_kind kind);
-/* The clients; each is in the file of its name. */
-extern const struct broker_client streams_client;
 
 /* The first member of each client's own reader. */
 struct broker_reader {

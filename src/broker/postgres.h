@@ -12,6 +12,6 @@
  * then two gateways may have one row in hand, and it is the record that decides
  * who executes it, and the row who acknowledges it.
  *
- * Only for broker_client(); the functions are those of broker/broker.h.
+ * Only for broker_clients.c; the functions are those of broker/broker.h.
  */
 extern const struct broker_client postgres_client;

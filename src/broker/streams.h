@@ -15,6 +15,7 @@
  * URL has a database; asking in a cluster.  It works without client|setname and
  * info too.
  */
+extern const struct broker_client streams_client;
 
 /*
  * How many readers of that loop were closed and still give back what they had:

@@ -3,7 +3,7 @@
 
 #include "base/container.h"
 #include "base/mem.h"
-#include "broker/broker.h"
+#include "broker/broker_clients.h"
 #include "relay/relays.h"
 
 static bool on_turn(void *arg);
@@ -204,7 +204,7 @@ relays_are_idle(const struct worker_part *part)
 {
 	const struct relays *all = (const struct relays *)part;
 	return all->first == NULL && all->leaving == NULL &&
-	    broker_leaving(all->worker->loop) == 0;
+	    broker_clients_leaving(all->worker->loop) == 0;
 }
 
 static void
@@ -214,7 +214,7 @@ relays_end(struct worker_part *part)
 	relays_drain(part);
 	end_leaving(all);
 	unhook(all);
-	broker_abandon(all->worker->loop);
+	broker_clients_abandon(all->worker->loop);
 }
 
 static void

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/container.h"
+#include "broker/broker_clients.h"
 #include "source/delivery.h"
 #include "source/source_credit.h"
 #include "source/source_floor.h"
@@ -180,7 +181,7 @@ open_reader(struct source *s)
 	    .sole = needs_turn(s->source),
 	    .events = &mine,
 	};
-	s->reader = broker_reader_open(&start);
+	s->reader = broker_clients_open(&start);
 	s->credit = 0;
 	source_credit_settle(s);
 }

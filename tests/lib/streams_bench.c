@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "broker/broker_clients.h"
 #include "broker/streams.h"
 #include "load/conf_load.h"
 #include "lib/streams_bench.h"
@@ -146,7 +147,7 @@ sbench_open(struct sbench *bench, const char *instance)
 	    .instance = instance, .lease_ms = bench->lease_ms,
 	    .most_bytes = bench->most_bytes, .sole = bench->sole,
 	    .events = &events};
-	r->reader = broker_reader_open(&start);
+	r->reader = broker_clients_open(&start);
 	broker_reader_credit(r->reader, bench->credit);
 	return r;
 }

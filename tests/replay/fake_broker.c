@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "broker/broker_clients.h"
 #include "replay/choice.h"
 #include "replay/fakes.h"
 #include "replay/messages.h"
@@ -337,7 +338,7 @@ fake_broker_has_letter(unsigned message)
 /* --- readers --- */
 
 struct broker_reader *
-broker_reader_open(const struct broker_start *start)
+broker_clients_open(const struct broker_start *start)
 {
 	struct fake_reader *r = mem_zero(sizeof *r);
 	r->loop = start->loop;
@@ -424,14 +425,14 @@ broker_reader_floor(struct broker_reader *reader, const char *part,
 }
 
 size_t
-broker_leaving(const struct loop *loop)
+broker_clients_leaving(const struct loop *loop)
 {
 	(void)loop;
 	return 0;
 }
 
 void
-broker_abandon(struct loop *loop)
+broker_clients_abandon(struct loop *loop)
 {
 	(void)loop;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "broker/broker_clients.h"
 #include "unit/broker/outbox.h"
 
 enum { PATIENCE_MS = 60000, CREDIT = 100, MOST_BYTES = 1 << 20 };
@@ -102,7 +103,7 @@ outbox_open(struct outbox *o, unsigned credit)
 	    .lease_ms = 5000,
 	    .most_bytes = MOST_BYTES,
 	    .events = &events};
-	o->reader = broker_reader_open(&start);
+	o->reader = broker_clients_open(&start);
 	broker_reader_credit(o->reader, credit);
 }
 
