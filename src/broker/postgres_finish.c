@@ -12,8 +12,7 @@
 /*
  * Acknowledgements that come while others are on their way go out together, in
  * one transaction: a commit waits for the server's disk.  Where one of them
- * fails nothing of the batch happened, and each is sent again by itself, so
- * that only what cannot be done is refused.
+ * fails nothing of the batch happened, and each is sent again by itself.
  */
 enum {
 	BATCH_MOST = 128,

@@ -6,103 +6,8 @@
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "probe/outbox_ask_private.h"
 #include "probe/outbox_query.h"
-
-struct outbox_look {
-	const struct conf_source *source;
-	struct source_seen *seen;
-	PGconn *conn;
-	char *table; /* as SQL has it */
-	FILE *missing; /* rights */
-	FILE *grants;
-	const char *comma;
-	const char *semicolon;
-};
-
-/* --- asking --- */
-
-/* In one line. */
-static char *
-flat(const char *text)
-{
-	char *line = mem_str(span_str(text));
-	size_t len = strlen(line);
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)line[i] < ' ')
-			line[i] = ' ';
-	while (len > 0 && line[len - 1] == ' ')
-		line[--len] = '\0';
-	return line;
-}
-
-/*
- * The rows of a statement with values; NULL: it failed, and the first such
- * failure is what is missing.
- */
-static PGresult *
-ask_rows(struct outbox_look *look, const char *sql, int count,
-    const char *const *values)
-{
-	PGresult *result = PQexecParams(
-	    look->conn, sql, count, NULL, values, NULL, NULL, 0);
-	ExecStatusType status = PQresultStatus(result);
-	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
-		return result;
-	if (look->seen->missing == NULL)
-		look->seen->missing = flat(PQresultErrorMessage(result));
-	PQclear(result);
-	return NULL;
-}
-
-/* Its first value, for free(); NULL: there is none, or it is null. */
-static char *
-ask_text(
-    struct outbox_look *look, const char *sql, int count,
-    const char *const *values)
-{
-	PGresult *result = ask_rows(look, sql, count, values);
-	char *text = NULL;
-	if (result != NULL && PQntuples(result) > 0 &&
-	    !PQgetisnull(result, 0, 0))
-		text = mem_str(span_str(PQgetvalue(result, 0, 0)));
-	PQclear(result);
-	return text;
-}
-
-static bool
-ask_bool(struct outbox_look *look, const char *sql, const char *a,
-    const char *b)
-{
-	const char *const values[] = {a, b};
-	char *text = ask_text(look, sql, b != NULL ? 2 : 1, values);
-	bool yes = text != NULL && strcmp(text, "t") == 0;
-	free(text);
-	return yes;
-}
-
-static char *
-quoted(const struct outbox_look *look, const char *name, size_t len)
-{
-	char *made = PQescapeIdentifier(look->conn, name, len);
-	char *copy = mem_str(span_str(made != NULL ? made : "\"\""));
-	PQfreemem(made);
-	return copy;
-}
-
-/* TABLE or SCHEMA.TABLE. */
-static char *
-quoted_table(const struct outbox_look *look, const char *table)
-{
-	const char *dot = strchr(table, '.');
-	if (dot == NULL)
-		return quoted(look, table, strlen(table));
-	char *schema = quoted(look, table, (size_t)(dot - table));
-	char *name = quoted(look, dot + 1, strlen(dot + 1));
-	char *both = mem_printf("%s.%s", schema, name);
-	free(schema);
-	free(name);
-	return both;
-}
 
 /* --- coming in --- */
 
@@ -124,11 +29,11 @@ dial(struct outbox_look *look)
 	struct source_seen *seen = look->seen;
 	look->conn = connect_with(broker, "read-write");
 	if (PQstatus(look->conn) == CONNECTION_OK) {
-		PQclear(ask_rows(
+		PQclear(outbox_ask_rows(
 		    look, "SET statement_timeout = 5000", 0, NULL));
 		return true;
 	}
-	seen->message = flat(PQerrorMessage(look->conn));
+	seen->message = outbox_ask_flat(PQerrorMessage(look->conn));
 	/* None of the hosts takes writes, but one may be there. */
 	PGconn *any = connect_with(broker, "any");
 	seen->replica = PQstatus(any) == CONNECTION_OK;
@@ -145,7 +50,7 @@ static char *
 type_of(struct outbox_look *look, const char *member, const char *column)
 {
 	const char *const values[] = {look->table, column};
-	char *type = ask_text(look,
+	char *type = outbox_ask_text(look,
 	    "SELECT coalesce(b.typname, y.typname) FROM pg_attribute a "
 	    "JOIN pg_type y ON y.oid = a.atttypid "
 	    "LEFT JOIN pg_type b ON b.oid = y.typbasetype "
@@ -237,7 +142,7 @@ note_right(struct outbox_look *look, const char *right, const char *on)
 	free(both);
 	if (noted)
 		return;
-	char *user = ask_text(
+	char *user = outbox_ask_text(
 	    look, "SELECT quote_ident(current_user)", 0, NULL);
 	fprintf(look->missing, "%s%s ON %s", look->comma, right, on);
 	fprintf(look->grants, "%sGRANT %s ON %s TO %s", look->semicolon, right,
@@ -254,7 +159,7 @@ may_read(struct outbox_look *look)
 	bool may = true;
 	columns_of(look->source, columns);
 	for (size_t i = 0; columns[i].name != NULL && may; i++)
-		may = ask_bool(look,
+		may = outbox_ask_bool(look,
 		    "SELECT has_column_privilege($1::text::regclass, $2::text, "
 		    "'SELECT')",
 		    look->table, columns[i].name);
@@ -266,19 +171,19 @@ look_at_finishing(struct outbox_look *look)
 {
 	const char *column = look->source->finish_column;
 	if (column == NULL) {
-		if (!ask_bool(look,
+		if (!outbox_ask_bool(look,
 			"SELECT has_table_privilege($1::text::regclass, "
 			"'DELETE')",
 			look->table, NULL))
 			note_right(look, "DELETE", look->table);
 		return;
 	}
-	if (ask_bool(look,
+	if (outbox_ask_bool(look,
 		"SELECT has_column_privilege($1::text::regclass, $2::text, "
 		"'UPDATE')",
 		look->table, column))
 		return;
-	char *name = quoted(look, column, strlen(column));
+	char *name = outbox_ask_name(look, column, strlen(column));
 	char *right = mem_printf("UPDATE (%s)", name);
 	note_right(look, right, look->table);
 	free(right);
@@ -292,7 +197,7 @@ schema_of(struct outbox_look *look, const char *table)
 	const char *dot = strchr(table, '.');
 	if (dot != NULL)
 		return mem_str(span_of(table, (size_t)(dot - table)));
-	return ask_text(look, "SELECT current_schema()", 0, NULL);
+	return outbox_ask_text(look, "SELECT current_schema()", 0, NULL);
 }
 
 /* Results or dead letters: the table is there, or can be made. */
@@ -301,12 +206,12 @@ look_at_place(struct outbox_look *look, const char *table)
 {
 	if (table == NULL)
 		return;
-	char *name = quoted_table(look, table);
+	char *name = outbox_ask_table_name(look, table);
 	const char *const values[] = {name};
-	char *there = ask_text(
+	char *there = outbox_ask_text(
 	    look, "SELECT to_regclass($1)::text", 1, values);
 	if (there != NULL) {
-		if (!ask_bool(look,
+		if (!outbox_ask_bool(look,
 			"SELECT has_table_privilege($1::text::regclass, "
 			"'INSERT')",
 			name, NULL))
@@ -314,10 +219,10 @@ look_at_place(struct outbox_look *look, const char *table)
 	} else {
 		char *schema = schema_of(look, table);
 		if (schema != NULL &&
-		    !ask_bool(look,
+		    !outbox_ask_bool(look,
 			"SELECT has_schema_privilege($1, 'CREATE')", schema,
 			NULL)) {
-			char *on = quoted(look, schema, strlen(schema));
+			char *on = outbox_ask_name(look, schema, strlen(schema));
 			char *words = mem_printf("SCHEMA %s", on);
 			note_right(look, "CREATE", words);
 			free(words);
@@ -357,10 +262,10 @@ static char *
 order_of(const struct outbox_look *look)
 {
 	const struct conf_columns *c = &look->source->columns;
-	char *id = quoted(look, c->id, strlen(c->id));
+	char *id = outbox_ask_name(look, c->id, strlen(c->id));
 	if (c->order == NULL)
 		return id;
-	char *order = quoted(look, c->order, strlen(c->order));
+	char *order = outbox_ask_name(look, c->order, strlen(c->order));
 	char *both = mem_printf("%s, %s", order, id);
 	free(order);
 	free(id);
@@ -373,7 +278,7 @@ unread_of(const struct outbox_look *look)
 	const char *column = look->source->finish_column;
 	if (column == NULL)
 		return NULL;
-	char *name = quoted(look, column, strlen(column));
+	char *name = outbox_ask_name(look, column, strlen(column));
 	char *unread = mem_printf(" WHERE %s IS NULL", name);
 	free(name);
 	return unread;
@@ -410,14 +315,14 @@ look_at_index(struct outbox_look *look)
 	char *sql = mem_printf("EXPLAIN SELECT 1 FROM %s%s ORDER BY %s LIMIT 1",
 	    look->table, where, order);
 	for (size_t i = 0; i < sizeof dear / sizeof *dear; i++)
-		PQclear(ask_rows(look, dear[i], 0, NULL));
-	PGresult *plan = ask_rows(look, sql, 0, NULL);
+		PQclear(outbox_ask_rows(look, dear[i], 0, NULL));
+	PGresult *plan = outbox_ask_rows(look, sql, 0, NULL);
 	if (plan != NULL && is_poor(plan))
 		look->seen->index =
 		    mem_printf("CREATE INDEX CONCURRENTLY ON %s (%s)%s",
 			look->table, order, where);
 	PQclear(plan);
-	PQclear(ask_rows(look, "ROLLBACK", 0, NULL));
+	PQclear(outbox_ask_rows(look, "ROLLBACK", 0, NULL));
 	free(sql);
 	free(order);
 	free(unread);
@@ -430,7 +335,7 @@ look_at_lag(struct outbox_look *look)
 	char *sql = mem_printf(
 	    "SELECT count(*) FROM (SELECT FROM %s%s LIMIT 100000) AS s",
 	    look->table, unread != NULL ? unread : "");
-	char *count = ask_text(look, sql, 0, NULL);
+	char *count = outbox_ask_text(look, sql, 0, NULL);
 	if (count != NULL)
 		look->seen->lag = strtoll(count, NULL, 10);
 	free(count);
@@ -442,11 +347,11 @@ static void
 look_for_no_ids(struct outbox_look *look)
 {
 	const struct conf_source *s = look->source;
-	char *id = quoted(look, s->columns.id, strlen(s->columns.id));
+	char *id = outbox_ask_name(look, s->columns.id, strlen(s->columns.id));
 	char *unread = unread_of(look);
 	char *sql = mem_printf("SELECT EXISTS (SELECT FROM %s%s%s %s IS NULL)",
 	    look->table, unread ? unread : "", unread ? " AND" : " WHERE", id);
-	char *found = ask_text(look, sql, 0, NULL);
+	char *found = outbox_ask_text(look, sql, 0, NULL);
 	look->seen->no_ids = found != NULL && strcmp(found, "t") == 0;
 	free(found);
 	free(sql);
@@ -461,11 +366,11 @@ look_for_no_ids(struct outbox_look *look)
 static void
 look_at_snapshots(struct outbox_look *look)
 {
-	look->seen->blind = !ask_bool(look,
+	look->seen->blind = !outbox_ask_bool(look,
 	    "SELECT (pg_has_role('pg_read_all_stats', 'USAGE') OR "
 	    "current_setting('is_superuser') = 'on') AND $1 <> ''",
 	    "-", NULL);
-	look->seen->snapshot = ask_text(look,
+	look->seen->snapshot = outbox_ask_text(look,
 	    "SELECT what || ' has held back ' || old || ' transactions' FROM ("
 	    "SELECT 'the session of process ' || pid AS what, "
 	    "age(backend_xmin) AS old FROM pg_stat_activity "
@@ -485,7 +390,7 @@ static void
 look_at_table(struct outbox_look *look)
 {
 	const char *const values[] = {look->table};
-	char *there = ask_text(
+	char *there = outbox_ask_text(
 	    look, "SELECT to_regclass($1)::text", 1, values);
 	if (there == NULL && look->seen->missing == NULL)
 		look->seen->missing =
@@ -507,7 +412,7 @@ outbox_query(const struct conf_source *source, struct source_seen *seen)
 {
 	struct outbox_look look = {.source = source, .seen = seen};
 	if (dial(&look)) {
-		look.table = quoted_table(&look, source->table);
+		look.table = outbox_ask_table_name(&look, source->table);
 		look_at_table(&look);
 		look_at_snapshots(&look);
 		free(look.table);
