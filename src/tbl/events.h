@@ -293,7 +293,8 @@ EVENT(relay_fenced, WARN, "this relay's target has heard of a later turn than "
 	"gateways with different stores have a relay of this name and target: "
 	"give each its own")
 EVENT(relay_paused, WARN, "this relay is paused on all gateways: nothing is "
-	"brought until an operator resumes it (POST /relays/RELAY/resume)")
+	"brought until an operator resumes it (POST /relays/RELAY/resume of "
+	"the admin interface)")
 EVENT(relay_resumed, INFO, "this relay is not paused any more, and goes on "
 	"where it stands")
 EVENT(operator_relay, WARN, "an operator has paused or resumed this relay, for "

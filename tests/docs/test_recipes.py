@@ -1286,6 +1286,29 @@ def an_outbox_may_be_a_table_of_ones_own(bench):
 
 
 @test
+def a_row_and_a_request_of_one_key_are_one_execution(bench):
+    upstream = bench.upstream()
+    server, broker = outbox_of(bench)
+    server("ALTER TABLE outbox ADD headers jsonb")
+    gateway = with_messages(bench, "outbox.json", upstream, {
+        '"idempotency": {"scope": []}':
+            EXAMPLES.take("fingerprint.json").rstrip()[:-1] +
+            ', "scope": []}',
+        '"table": "outbox"':
+            '"table": "outbox", "columns": {"headers": "headers"}',
+        **broker})
+    body = b'{"id":7,"amount":1000}'
+    got = gateway.ask("k", body=body, target="/v1/events/paid", fields=[
+        ("Content-Type", "application/json")])
+    equal(got.status, 201)
+    server("INSERT INTO outbox (aggregatetype, aggregateid, type, payload, "
+           "headers) VALUES ('order', '7', 'paid', '%s', "
+           "'{\"Idempotency-Key\": \"k\"}')" % body.decode())
+    equal(gateway.wait_for_log("message")["outcome"], "duplicate")
+    equal(upstream.count(key="k"), 1)
+
+
+@test
 def every_example_of_the_page_was_tried(bench):
     EXAMPLES.all_were_tried()
 
