@@ -109,11 +109,53 @@ give_claim_back(struct delivery *d)
 		claim_undo(d->source->worker->store, &d->c.claim);
 }
 
+/* --- what was given back, and comes again --- */
+
+enum { SENT_MOST = 1 << 16 };
+
+static struct key_id
+name_of(const struct delivery *d)
+{
+	struct digest digest;
+	struct key_id name;
+	digest_begin(&digest, SPAN("sent"), SPAN(""));
+	digest_part(&digest, d->message->position);
+	digest_end(&digest, name.bytes);
+	return name;
+}
+
+/*
+ * Its record may be gone when it comes again: with its record Redis may have
+ * lost whose turn it was, too.
+ */
+static void
+remember(const struct delivery *d)
+{
+	struct key_set *all = &d->source->sent;
+	if (!d->sent || d->machine.step == DELIVERY_END ||
+	    delivery_is_letter(d))
+		return;
+	const struct key_id name = name_of(d);
+	if (all->count == SENT_MOST)
+		key_set_clear(all);
+	key_set_add(all, &name);
+}
+
+static bool
+is_remembered(const struct delivery *d)
+{
+	if (d->source->sent.count == 0)
+		return false;
+	const struct key_id name = name_of(d);
+	return key_set_has(&d->source->sent, &name);
+}
+
 static void
 delivery_free(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	struct source *source = d->source;
+	remember(d);
 	give_claim_back(d);
 	delivery_view_over(d);
 	delivery_unshape(d);
@@ -168,7 +210,9 @@ make(struct source *source, struct broker_message *message)
 void
 delivery_new(struct source *source, struct broker_message *message)
 {
-	machine_run(&make(source, message)->machine);
+	struct delivery *d = make(source, message);
+	d->sent = is_remembered(d);
+	machine_run(&d->machine);
 }
 
 void

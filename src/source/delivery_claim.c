@@ -201,8 +201,6 @@ decided(struct delivery *d)
 	d->gone = false;
 	switch (d->c.claim_op.verdict) {
 	case VERDICT_OURS:
-		d->sent = false;
-		/* fall through */
 	case VERDICT_RECONCILE:
 		/* Whatever it was held for is decided. */
 		d->held_since_ms = 0;
@@ -317,6 +315,7 @@ enum after
 delivery_claim_start(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
+	d->sent = true;
 	claimant_claim_start(&d->c);
 	return delivery_to(d, DELIVERY_JOINED, WAIT);
 }
@@ -352,8 +351,9 @@ delivery_claim_joined(struct machine *machine)
 	const struct claimant *c = &d->c;
 	if (c->outcome != OUTCOME_UNREACHABLE)
 		source_standing_end(d->source, STANDING_UPSTREAM);
-	if (c->outcome != OUTCOME_UNREACHABLE)
-		d->sent = c->outcome != OUTCOME_RELEASED;
+	d->sent = c->outcome == OUTCOME_UNREACHABLE
+	    ? c->claim_op.verdict == VERDICT_RECONCILE
+	    : c->outcome != OUTCOME_RELEASED;
 	if (is_stored(c))
 		return stored(d);
 	if (c->outcome == OUTCOME_RELEASED)

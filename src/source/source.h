@@ -8,6 +8,7 @@
 #include "shared/parked.h"
 #include "shared/pause.h"
 #include "shared/turn.h"
+#include "record/key_set.h"
 #include "source/lanes.h"
 #include "source/source_meter.h"
 
@@ -50,6 +51,8 @@ struct source {
 	struct floors floors; /* of what its broker counts */
 	struct source_letter *letters; /* that are looked for */
 	struct machines deliveries;
+	/* Of messages that were given back, and may have been executed. */
+	struct key_set sent;
 	struct lanes *lanes;
 	unsigned in_flight; /* taken and at work */
 	unsigned resting;   /* held, or waiting to be tried again */

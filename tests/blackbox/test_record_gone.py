@@ -8,7 +8,7 @@ from once import tap
 from once.admin import Admin
 from once.messages import Stream, source
 from once.tap import equal, test
-from once.upstream import answer
+from once.upstream import Hold, answer
 from once.wait import eventually
 
 
@@ -20,8 +20,8 @@ def id_of(position):
 class Lost:
     """A message that is held, in a gateway whose Redis then loses it all."""
 
-    def __init__(self, bench, idempotency=None, **members):
-        self.bench, self.answer = bench, None
+    def __init__(self, bench, idempotency=None, waits=None, **members):
+        self.bench, self.answer, self.waits = bench, None, waits
         self.upstream = bench.upstream(self.serve)
         self.stream = Stream(bench.own_redis())
         self.config = bench.config(
@@ -33,6 +33,8 @@ class Lost:
             body=b'{"a":1}', idempotency_key="k")
 
     def serve(self, connection, _request):
+        if self.waits is not None:
+            self.waits.wait()
         if self.answer is None:
             connection.close()
         else:
@@ -42,12 +44,14 @@ class Lost:
         self.key_id = self.gateway.wait_for_log("message_held")["key_id"]
         return self
 
-    def lose(self):
+    def lose(self, everything=False):
         """Whoever listens looks again when it is connected again."""
         self.answer = answer(201)
         since = len(self.gateway.events)
-        records = self.bench.redis("KEYS", "*:r:*")
-        self.bench.redis("DEL", *records)
+        if everything:
+            self.bench.redis("FLUSHALL")
+        else:
+            self.bench.redis("DEL", *self.bench.redis("KEYS", "*:r:*"))
         self.bench.redis("CLIENT", "KILL", "TYPE", "pubsub")
         line = self.gateway.wait_for_log("message_record_gone", since)
         equal((line["source"], line["position"]),
@@ -78,6 +82,28 @@ def a_held_message_whose_record_redis_has_lost_stays_held(bench):
     lost = Lost(bench).held().lose()
     stays_held(lost)
     equal(lost.act("drop").status, 200)
+    lost.wait_acknowledged()
+    equal(lost.count(), 1)
+
+
+@test
+def so_does_one_of_an_order_whose_turn_is_lost_as_well(bench):
+    lost = Lost(bench, order_by=["/a"]).held().lose(everything=True)
+    stays_held(lost)
+    equal(lost.act("drop").status, 200)
+    lost.wait_acknowledged()
+    equal(lost.count(), 1)
+
+
+@test
+def nor_is_one_executed_beside_itself_whose_turn_is_lost(bench):
+    hold = Hold()
+    lost = Lost(bench, waits=hold, order_by=["/a"])
+    hold.wait_arrived()
+    lost.lose(everything=True)
+    stays_held(lost)
+    hold.release()
+    lost.gateway.wait_for_log("message", outcome="duplicate")
     lost.wait_acknowledged()
     equal(lost.count(), 1)
 
