@@ -245,6 +245,19 @@ static const struct scenario scenarios[] = {
 	.late = 1,
     },
     {
+	.name = "Redis forgets a message's record, and its outcome is held",
+	.policy = HOLD,
+	.source = LIMITS,
+	.gateways = 1,
+	.messages = {{.key = "k"}},
+	.upstream = DOES_PAY | DOES_FAIL | DOES_REFUSE | DOES_BREAK |
+	    DOES_NOT_HEAR,
+	.faults = FAULT_FORGET,
+	.ills = 1,
+	.fault = 1,
+	.slow = 1,
+    },
+    {
 	.name = "Redis is down for a while with a message",
 	.policy = RETRY,
 	.source = LIMITS,
