@@ -207,7 +207,10 @@ count_over(const struct kafka_ring *ring, bool putting)
 	return i;
 }
 
-/* A range more for each that is finished, at worst. */
+/*
+ * A range more for each that is finished, at worst.  What is kept of the time
+ * before does not count: it is read away, and would else be in its own way.
+ */
 bool
 kafka_ring_is_full(const struct kafka_ring *ring)
 {
@@ -215,8 +218,7 @@ kafka_ring_is_full(const struct kafka_ring *ring)
 	size_t ranges = ring->n_finished < unfinished ? ring->n_finished
 						      : unfinished;
 	return ring->count >= KAFKA_GAP_MAX ||
-	    (ranges + ring->kept.n_ranges) * RANGE_BYTES >=
-	    KAFKA_METADATA_MAX / 4 * 3;
+	    ranges * RANGE_BYTES >= KAFKA_METADATA_MAX / 4 * 3;
 }
 
 int64_t

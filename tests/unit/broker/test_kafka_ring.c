@@ -192,6 +192,27 @@ the_metadata_never_exceeds_what_brokers_take(void **state)
 }
 
 static void
+what_was_kept_is_never_in_its_own_way(void **state)
+{
+	(void)state;
+	struct kafka_ring ring = begun(0);
+	for (int64_t i = 0; i < 2000; i++)
+		kafka_ring_add(&ring, i, 1);
+	for (int64_t i = 1; i < 2000; i += 2)
+		finish(&ring, i);
+	struct kafka_ring next = again(&ring, false);
+	assert_true(next.kept.n_ranges > 500);
+	for (int64_t i = 0; i < 2000; i++) {
+		assert_false(kafka_ring_is_full(&next));
+		if (kafka_ring_add(&next, i, 1) == KAFKA_COME_NEW)
+			finish(&next, i);
+	}
+	assert_int_equal(kafka_ring_low(&next, false), 2000);
+	kafka_ring_clear(&next);
+	kafka_ring_clear(&ring);
+}
+
+static void
 a_gap_is_bounded(void **state)
 {
 	(void)state;
@@ -249,6 +270,7 @@ main(void)
 	    cmocka_unit_test(what_is_finished_above_holds_of_this_topic_only),
 	    cmocka_unit_test(what_is_being_put_is_finished_only_there),
 	    cmocka_unit_test(the_metadata_never_exceeds_what_brokers_take),
+	    cmocka_unit_test(what_was_kept_is_never_in_its_own_way),
 	    cmocka_unit_test(a_gap_is_bounded),
 	    cmocka_unit_test(metadata_of_others_says_nothing),
 	    cmocka_unit_test(a_mark_tells_messages_apart),
