@@ -87,6 +87,25 @@ def two_gateways_of_one_instance_share_a_group(bench):
     equal(second.find_log("source_name_taken"), [])
 
 
+@test
+def a_reload_is_no_other_gateway(bench):
+    upstream, topic = bench.upstream(), topic_of(bench.kafka, 2)
+    gateway = bench.serve(config_of(bench, upstream, topic, "one"))
+    keys = []
+    for turn in range(5):
+        new = [f"k{turn}.{n}" for n in range(20)]
+        topic.add_all(new)
+        keys += new
+        config = gateway.config
+        config["sources"]["charges"]["in_flight"] = 20 + turn
+        write(gateway.file, config)
+        gateway.signal(signal.SIGHUP)
+        wait_executed(upstream, keys)
+    topic.wait_finished(START_S)
+    equal(gateway.find_log("source_name_taken"), [])
+    equal(len(topic.kafka.group(topic.group)[1]), 1)
+
+
 def take_topic(gateway, topic):
     """The configuration with another topic."""
     config = gateway.config
@@ -142,6 +161,28 @@ def a_broker_that_is_away_for_long_ends_nothing(bench):
     wait_executed(upstream, ["a", "b", "by-http", "c", "d"])
     topic.wait_finished(START_S)
     gateway.stop()
+
+
+@test
+def nodes_that_are_restarted_one_by_one_lose_nothing(bench):
+    upstream, kafka = bench.upstream(), bench.own_kafka(3)
+    topic = topic_of(kafka, 3)
+    gateways = [bench.serve(config_of(bench, upstream, topic, instance))
+                for instance in ("one", "two")]
+    keys = []
+    for turn, node in enumerate(kafka.nodes):
+        new = [f"k{turn}.{n}" for n in range(60)]
+        topic.add_all(new)
+        keys += new
+        node.stop()
+        wait_executed(upstream, keys)
+        node.start()
+    topic.wait_finished(START_S)
+    positions = Counter(r.header("onceproxy-position")
+                        for r in kafka.consume(topic.results))
+    equal((len(positions), set(positions.values())), (180, {1}))
+    for gateway in gateways:
+        gateway.stop()
 
 
 @test
