@@ -149,6 +149,9 @@ GOOD = [
      .again(at(0, 1))),
     ("what retention took from a topic", Making().one(at(0, 1))
      .entry(at(0, 2), "lost").trimmed(at(0, 2)).counted(1)),
+    ("what retention took, told again by who reads on",
+     Making(tells_again=True).one(at(0, 1)).entry(at(0, 2), "lost")
+     .trimmed(at(0, 2)).counted(2)),
     ("what is behind a dead letter follows it",
      in_order().entry("1-0").entry("2-0", "l").sent(status=402).state()
      .dead("1-0", "refused").dead("2-0", "behind")),
@@ -262,6 +265,8 @@ BAD = [
     ("records that retention took, uncounted",
      "1 messages are lost, and 0 counted",
      Making().one(at(0, 1)).entry(at(0, 2), "lost").trimmed(at(0, 2))),
+    ("a loss of nothing, told again", "1 messages are counted as lost, of 0",
+     Making(tells_again=True).one(at(0, 1)).counted(1)),
     ("behind nothing", "is behind nothing",
      in_order().one().entry("2-0", "l").dead("2-0", "behind")),
 ]

@@ -49,6 +49,7 @@ class TopicWorld(MessageWorld):
         self.written = {}  # positions by (partition, offset)
         self.order = self.options.choice((["/account"], "key"))
         self.told.parks = False
+        self.told.tells_again = True  # where partitions move soon after it
 
     def add_source(self, config, members):
         if self.flow.ordered:

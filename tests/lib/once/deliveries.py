@@ -105,6 +105,7 @@ class Deliveries:
     # were read: it does when a group is made or set, and 7.0 when it starts.
     forgot: bool = False
     unsure: bool = False  # the same, but what was read is not taken for lost
+    tells_again: bool = False  # who reads on may tell of the same loss again
     # The store may forget that a key's attempts are used up, as nobody waits
     # for its replicas to have that.
     forgets: bool = False
@@ -304,7 +305,8 @@ def losses_are_counted(told):
     if told.counted < len(lost) and not told.unsure:
         yield None, (f"{len(lost)} messages are lost, and {told.counted} "
                      "counted")
-    if told.counted > len(told.gone):
+    if told.counted > len(told.gone) and not (
+            told.gone and told.tells_again):
         yield None, (f"{told.counted} messages are counted as lost, of "
                      f"{len(told.gone)}")
 
