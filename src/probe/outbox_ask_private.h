@@ -4,7 +4,8 @@
 #include <libpq-fe.h>
 #include <stdio.h>
 
-#include "probe/outbox_query.h"
+#include "conf/conf.h"
+#include "probe/source_seen.h"
 
 /*
  * Statements to a source's database, for outbox_query.c: what a look has found

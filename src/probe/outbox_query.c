@@ -222,7 +222,8 @@ look_at_place(struct outbox_look *look, const char *table)
 		    !outbox_ask_bool(look,
 			"SELECT has_schema_privilege($1, 'CREATE')", schema,
 			NULL)) {
-			char *on = outbox_ask_name(look, schema, strlen(schema));
+			char *on =
+			    outbox_ask_name(look, schema, strlen(schema));
 			char *words = mem_printf("SCHEMA %s", on);
 			note_right(look, "CREATE", words);
 			free(words);
