@@ -162,6 +162,16 @@ seek(struct kafka_part *part, int64_t offset)
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
+void
+kafka_part_fetch_again(struct kafka_part *part, int64_t offset)
+{
+	if (part->step == KAFKA_PROVING)
+		offset = part->prove.offset;
+	else if (part->ring.next >= 0)
+		offset = part->ring.next;
+	seek(part, offset);
+}
+
 /* What was kept is not of this topic: the next thing that is known. */
 static void
 disproved(struct kafka_part *part)

@@ -82,6 +82,8 @@ struct kafka_part {
 	enum kafka_trial trial;
 	struct kafka_anchor prove; /* what must stand there */
 	bool empty; /* its queue was, when it was last looked at */
+	int64_t odd_ms; /* since when it is not read; 0: it is */
+	int64_t odd_offset; /* what is there cannot be read */
 	struct kafka_ring ring;
 	struct kafka_shelf *shelves; /* what is finished of its dead letters */
 	bool lower_floor; /* what is kept is of a topic that is gone */
@@ -241,6 +243,8 @@ int64_t kafka_part_begin(struct kafka_part *part);
  */
 MUST_USE bool kafka_part_proves(
     struct kafka_part *part, int64_t offset, uint32_t mark, bool end);
+/* What comes next is fetched again, from that offset on at the latest. */
+void kafka_part_fetch_again(struct kafka_part *part, int64_t offset);
 /* Its messages are forgotten; it is read on as what was never read. */
 void kafka_part_anew(struct kafka_part *part);
 /* Where it is in the log that the broker has; below 0: not known. */

@@ -9,6 +9,7 @@
 enum {
 	TURN_MAX = 1000, /* events of one turn */
 	ROUND_MAX = 16,  /* of one partition, before the next has its turn */
+	ODD_AGAIN_MS = 10000,
 };
 
 /* What the broker has dropped before it was read. */
@@ -58,17 +59,39 @@ take_eof(struct kafka_part *part, int64_t offset)
 	kafka_ring_reach(&part->ring, offset);
 }
 
+/*
+ * What cannot be read is left out by librdkafka, which goes on behind it.  It is
+ * neither finished nor the broker's loss: the partition stands there, and is
+ * fetched again in a while.
+ */
+static void
+take_odd(struct kafka_part *part, int64_t offset)
+{
+	part->odd_ms = loop_now_ms(part->kafka->loop);
+	part->odd_offset = offset;
+}
+
 static void
 take_error(struct kafka_part *part, rd_kafka_event_t *event)
 {
-	if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-		kafka_note(part->kafka, rd_kafka_event_error_string(event));
-		return;
-	}
+	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
 	rd_kafka_topic_partition_t *at = rd_kafka_event_topic_partition(event);
+	if (error != RD_KAFKA_RESP_ERR__PARTITION_EOF)
+		kafka_note(part->kafka, rd_kafka_event_error_string(event));
 	if (at == NULL)
 		return;
-	take_eof(part, at->offset);
+	switch ((int)error) {
+	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+		take_eof(part, at->offset);
+		break;
+	case RD_KAFKA_RESP_ERR__BAD_MSG:
+	case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
+	case RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED:
+		take_odd(part, at->offset);
+		break;
+	default:
+		break;
+	}
 	rd_kafka_topic_partition_destroy(at);
 }
 
@@ -88,7 +111,7 @@ take_event(struct kafka_part *part, rd_kafka_event_t *event)
 static bool
 may_read(const struct kafka_part *part)
 {
-	return !part->empty && part->kafka->credit > 0 &&
+	return !part->empty && part->odd_ms == 0 && part->kafka->credit > 0 &&
 	    part->step != KAFKA_ASKING &&
 	    (part->step == KAFKA_PROVING || !kafka_ring_is_full(&part->ring));
 }
@@ -145,7 +168,14 @@ kafka_take_all(struct kafka *kafka)
 void
 kafka_take_again(struct kafka *kafka)
 {
+	int64_t now = loop_now_ms(kafka->loop);
 	for (struct kafka_part *part = kafka->parts; part != NULL;
-	     part = part->next)
+	     part = part->next) {
 		part->empty = false;
+		if (part->odd_ms == 0 || now - part->odd_ms < ODD_AGAIN_MS)
+			continue;
+		part->odd_ms = 0;
+		if (kafka->assigned && !kafka->revoking)
+			kafka_part_fetch_again(part, part->odd_offset);
+	}
 }

@@ -8,7 +8,7 @@ import struct
 
 from .wait import PATIENCE
 
-DELETE_RECORDS, OFFSET_COMMIT, OFFSET_FETCH = 21, 8, 9
+PRODUCE, DELETE_RECORDS, OFFSET_COMMIT, OFFSET_FETCH = 0, 21, 8, 9
 FIND_COORDINATOR, DESCRIBE_GROUPS, DELETE_GROUPS = 10, 15, 42
 NO_GENERATION = -1
 
@@ -72,6 +72,25 @@ class Reader:
     def array(self, one):
         """What one() reads, so many times."""
         return [one() for _ in range(self.int32())]
+
+
+def crc32c(data):
+    """As Kafka's batches of records have it."""
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def batch(offset, wrong):
+    """Of one record, whose value is {}; wrong: of its checksum."""
+    record = b"\0\0\0\1\4{}\0"
+    rest = struct.pack(">hiqqqhii", 0, 0, 0, 0, -1, -1, -1, 1) + bytes(
+        [2 * len(record)]) + record
+    rest = struct.pack(">ibI", -1, 2, crc32c(rest) ^ wrong) + rest
+    return struct.pack(">qi", offset, len(rest)) + rest
 
 
 class Wire:
@@ -170,6 +189,21 @@ class Wire:
         got.array(lambda: check(f"delete {got.text()}", got.int16()))
 
     # --- records -----------------------------------------------------------
+
+    def produce_odd(self, topic, partition, offset):
+        """Two records, of which the first has a wrong checksum, and the second
+        that offset; the node must lead the partition, and not look at them."""
+        records = batch(0, 1) + batch(offset, 0)
+        got = self.ask(PRODUCE, 3, struct.pack(">hhi", -1, -1, 10000) + array([
+            text(topic) + array([
+                struct.pack(">ii", partition, len(records)) + records])]))
+
+        def one_partition():
+            number, code = got.int32(), got.int16()
+            check(f"produce to {topic} {number}", code)
+            got.int64()
+            got.int64()
+        got.array(lambda: (got.text(), got.array(one_partition)))
 
     def delete_records(self, topic, partition, before):
         """The node must lead the partition."""
