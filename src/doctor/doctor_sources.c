@@ -266,3 +266,41 @@ doctor_sources_snapshot(struct doctor *doctor)
 			    "(GRANT pg_read_all_stats)");
 	}
 }
+
+/* --- topics --- */
+
+void
+doctor_sources_places(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_source_places, i);
+		if (seen != NULL && seen->no_place != NULL)
+			add_of_source(doctor, FINDING_source_places, i,
+			    mem_text(seen->no_place), NULL);
+	}
+}
+
+void
+doctor_sources_copies(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_source_copies, i);
+		if (seen != NULL && seen->few_copies != NULL)
+			add_of_source(doctor, FINDING_source_copies, i,
+			    mem_text(seen->few_copies), NULL);
+	}
+}
+
+void
+doctor_sources_offsets(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_source_offsets, i);
+		if (seen != NULL && seen->offsets != NULL)
+			add_of_source(doctor, FINDING_source_offsets, i,
+			    mem_text(seen->offsets), NULL);
+	}
+}

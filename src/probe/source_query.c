@@ -2,6 +2,7 @@
 #include "probe/outbox_query.h"
 #include "probe/source_query.h"
 #include "probe/stream_query.h"
+#include "probe/topic_query.h"
 
 void
 source_query(const struct conf_source *source, struct source_seen *ret_seen)
@@ -10,6 +11,10 @@ source_query(const struct conf_source *source, struct source_seen *ret_seen)
 #ifdef HAVE_POSTGRES
 	if (source->broker->kind == BROKER_POSTGRES)
 		outbox_query(source, ret_seen);
+#endif
+#ifdef HAVE_KAFKA
+	if (source->broker->kind == BROKER_KAFKA)
+		topic_query(source, ret_seen);
 #endif
 	if (source->broker->kind == BROKER_STREAMS)
 		stream_query(source, ret_seen);

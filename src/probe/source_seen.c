@@ -13,5 +13,8 @@ source_seen_clear(struct source_seen *seen)
 	free(seen->policy);
 	free(seen->index);
 	free(seen->snapshot);
+	free(seen->no_place);
+	free(seen->few_copies);
+	free(seen->offsets);
 	*seen = (struct source_seen){0};
 }

@@ -30,6 +30,9 @@ struct source_seen {
 	char *index;   /* SQL that makes the index that is missing */
 	bool blind;    /* our user may not see the sessions of others */
 	char *snapshot; /* what keeps dead rows in the table */
+	char *no_place; /* topics to put to that are not there, nor made */
+	char *few_copies; /* how few brokers keep what is put */
+	char *offsets; /* for how short a time a group's offsets are kept */
 };
 
 /* Frees what it holds. */

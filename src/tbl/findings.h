@@ -296,6 +296,21 @@ FINDING(source_snapshot, WARN, doctor_sources_snapshot,
 	"table down, because something holds an old snapshot: {}",
 	"end it: a transaction that was forgotten (pg_terminate_backend), or "
 	"ROLLBACK PREPARED, or a replica that is behind")
+FINDING(source_places, FAIL, doctor_sources_places,
+	"the topics of results and dead letters are there, or will be",
+	"there is no such topic, and the broker makes none by itself, so "
+	"results or dead letters keep the source standing: {}",
+	"make it, with as many partitions as the source's topic has: "
+	"kafka-topics.sh --create --topic NAME")
+FINDING(source_copies, WARN, doctor_sources_copies,
+	"results and dead letters outlive the loss of a broker",
+	"what is put there is lost with one broker: {}",
+	"give the topic three replicas and min.insync.replicas=2")
+FINDING(source_offsets, WARN, doctor_sources_offsets,
+	"the group's offsets are kept for as long as messages may be old",
+	"a group that nobody reads as for that long begins anew, and its dead "
+	"letters are listed again: {}",
+	"raise offsets.retention.minutes of the brokers, or shorten max_age")
 
 /* --- relays: doctor/doctor_relays.c --- */
 FINDING(relay_unreachable, FAIL, doctor_relays_unreachable,

@@ -117,7 +117,8 @@ def table():
 def every_finding_is_provoked_here(bench):
     """... or in the test of the store that it is about."""
     text = ""
-    for name in ("test_doctor.py", "test_sentinel.py"):
+    for name in ("test_doctor.py", "test_doctor_kafka.py",
+                 "test_sentinel.py"):
         with open(source(f"tests/blackbox/{name}"), encoding="utf-8") as file:
             text += file.read()
     equal([name for name, _ in table() if f'"{name}"' not in text], [])

@@ -64,7 +64,7 @@ OWNED = {"microhttpd.h": {"http"}, "curl/curl.h": {"upstream"},
          "hiredis/": {"broker", "redis", "probe", "store"}, "uv.h": {"loop"},
          "gnutls/": {"load", "http", "redis"}, "zstd.h": {"record"},
          "libpq-fe.h": {"broker", "probe"},
-         "librdkafka/": {"broker/kafka", "load"}}
+         "librdkafka/": {"broker/kafka", "load", "probe"}}
 
 
 @test

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 2: what `onceproxy doctor` finds of topics and of those who
+have them: on a real Kafka, and on one that is only pretended."""
+
+import itertools
+import json
+import os
+
+from once import tap
+from once.gateway import command, write
+from once.kafka import START_S
+from once.kafka_topic import Topic, need_reader
+from once.tap import equal, test
+from once.wait import eventually
+
+NUMBERS = itertools.count()
+DAY_MS = 24 * 3600 * 1000
+tap.LIMIT_S = 120
+
+
+class Patient:
+    """A source of topics, and what doctor says of it."""
+
+    def __init__(self, bench, kafka, partitions=1, **members):
+        need_reader()
+        self.bench, self.kafka = bench, kafka
+        self.name = f"patient-{next(NUMBERS)}"
+        self.config = bench.config(bench.upstream())
+        if partitions:
+            self.topic = Topic(kafka, self.name, partitions)
+            self.topic.source(self.config, **members)
+        else:
+            source = self.config.setdefault("sources", {})
+            self.config["brokers"] = {"events": {"kafka": kafka.addresses}}
+            source["charges"] = {
+                "broker": "events", "topics": [self.name],
+                "request": {"path": "/v1/charges",
+                            "headers": {"Authorization": "Bearer t"}},
+                **members}
+        self.file = os.path.join(bench.folder(), "onceproxy.json")
+
+    @property
+    def source(self):
+        return self.config["sources"]["charges"]
+
+    def look(self):
+        """The findings about brokers and sources, by name."""
+        write(self.file, self.config)
+        said = command("doctor", "-c", self.file, "--json")
+        equal(said.stderr, "")
+        return {f["name"]: f for f in json.loads(said.stdout)["findings"]
+                if f["name"].startswith(("broker_", "source_"))}
+
+    def ill(self):
+        return sorted(name for name, f in self.look().items()
+                      if f["level"] in ("fail", "warn"))
+
+    def finds(self, name, level):
+        found = self.look()[name]
+        equal(found["level"], level, found)
+        assert found["cure"] and "{}" not in str(found), found
+        return found["words"]
+
+
+@test
+def a_topic_that_is_read_is_well(bench):
+    kafka = bench.own_kafka(3)
+    patient = Patient(bench, kafka)
+    gateway = bench.serve(patient.config)
+    patient.topic.add(b"{}", "k")
+    gateway.wait_for_log("message", outcome="executed", timeout=START_S)
+    patient.topic.wait_finished()
+    equal(patient.ill(), [])
+    equal(patient.look()["source_waits"]["words"],
+          "charges: 0 messages are unread")
+
+
+@test
+def messages_that_nobody_reads_are_told(bench):
+    patient = Patient(bench, bench.kafka, partitions=2)
+    patient.topic.add(b"{}", "j")
+    patient.topic.add(b"{}", "k", partition=1, timestamp=DAY_MS * 365 * 50)
+    patient.topic.add(b"{}", "m", partition=1)
+    words = patient.finds("source_waits", "warn")
+    assert ": 3, the oldest for " in words, words
+    patient.kafka.commit(patient.topic.group, patient.name, {
+        n: end for n, (_, end) in patient.kafka.ends(patient.name).items()})
+    equal(patient.look()["source_waits"]["words"],
+          "charges: 0 messages are unread")
+
+
+@test
+def topics_that_are_not_there_are_told(bench):
+    patient = Patient(bench, bench.kafka, partitions=0,
+                      results={"topic": "no.results"})
+    assert f"there is no topic {patient.name}" in patient.finds(
+        "source_missing", "fail")
+    words = patient.finds("source_places", "fail")
+    assert f"no.results, {patient.name}.dead" in words, words
+    for name in (patient.name, "no.results", f"{patient.name}.dead"):
+        patient.kafka.topic(name)
+    equal([n for n in patient.ill() if n != "source_copies"], [])
+
+
+@test
+def what_is_lost_with_one_broker_is_told(bench):
+    kafka = bench.own_kafka(3)
+    patient = Patient(bench, kafka)
+    patient.source["dead_letters"] = {
+        "topic": kafka.topic("single", replicas=1)}
+    eventually(lambda: "single has one replica" in
+               patient.look()["source_copies"]["words"],
+               "the nodes know the new topic")
+    patient.finds("source_copies", "warn")
+    patient.source["dead_letters"] = {
+        "topic": kafka.topic("unsure", min_insync_replicas=1)}
+    eventually(lambda: "unsure has min.insync.replicas 1" in
+               patient.look()["source_copies"]["words"],
+               "the nodes know the new topic")
+    patient.source["dead_letters"] = {
+        "topic": kafka.topic("sure", min_insync_replicas=2)}
+    eventually(lambda: patient.ill() == [], "nothing is found")
+
+
+@test
+def offsets_that_are_kept_for_too_short_a_time_are_told(bench):
+    kafka = bench.own_kafka(offsets_retention_minutes="1440")
+    patient = Patient(bench, kafka, max_age="3d")
+    words = patient.finds("source_offsets", "warn")
+    assert "offsets.retention.minutes is 1440" in words, words
+    assert "4320" in words, words
+    patient.source["max_age"] = "12h"
+    equal(patient.look()["source_offsets"]["level"], "ok")
+
+
+@test
+def a_broker_that_is_away_is_told(bench):
+    kafka = bench.own_kafka()
+    patient = Patient(bench, kafka)
+    kafka.kill()
+    found = patient.look()
+    equal((found["broker_unreachable"]["level"],
+           found["broker_unreachable"]["where"],
+           found["source_copies"]["level"]),
+          ("fail", "/brokers/events", "skip"))
+    assert "refused" in found["broker_unreachable"]["words"], found
+
+
+@test
+def what_is_pretended_can_be_looked_at_too(bench):
+    kafka = bench.mock_kafka()
+    patient = Patient(bench, kafka, partitions=0)
+    kafka.call("topic_create", patient.name, 2, 1)
+    found = patient.look()
+    equal([n for n, f in found.items() if f["level"] == "fail"], [])
+    equal(found["source_waits"]["words"], "charges: 0 messages are unread")
+
+
+@test
+def a_group_that_we_may_not_read_as_is_told(bench):
+    kafka = bench.mock_kafka()
+    patient = Patient(bench, kafka, partitions=0)
+    kafka.call("topic_create", patient.name, 1, 1)
+    kafka.fail("OffsetFetch", 30, 30, 30, 30)
+    words = patient.finds("source_rights", "fail")
+    assert "read as the group onceproxy" in words, words
+
+
+tap.main()
