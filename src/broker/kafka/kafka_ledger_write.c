@@ -10,10 +10,7 @@
 enum {
 	SLICE_MS = 500,
 	RETRY_MS = 1000,
-	/*
-	 * All of that has no meaning but that the offset of a group without
-	 * members is forgotten where it is not committed for long.
-	 */
+	/* The number means nothing: its metadata tells where it stands. */
 	THE_OFFSET = 0,
 };
 
