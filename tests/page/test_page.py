@@ -109,6 +109,35 @@ def an_unknown_key_is_shown_and_released_by_a_click(bench):
 
 
 @test
+def a_payment_is_found_by_the_number_of_its_order(bench):
+    s = Stage(bench, idempotency={"label": ["/order_id"]})
+    s.upstream.reply = close_unanswered
+    made = [s.gateway.ask(f"k{i}", body=b'{"order_id": "o<%d>"}' % i,
+                          fields=[("X-Request-Id", f"req-{i}")])
+            for i in range(3)]
+    ids = [got.json()["instance"].rsplit(":", 1)[-1] for got in made]
+    s.upstream.reply = answer()
+    s.look()
+    s.browser.wait_for(s.row(ids[2]))
+    for text, one in (("o<1>", ids[1]), ("req-2", ids[2]), (ids[0], ids[0])):
+        s.browser.type("#find-text", text)
+        s.browser.press(ENTER)
+        eventually(lambda: s.browser.shows(s.row(one)) and not any(
+            s.browser.shows(s.row(other)) for other in ids if other != one),
+            "the others are not shown")
+        s.browser.click("#find-end")
+        eventually(lambda: all(s.browser.shows(s.row(one)) for one in ids),
+                   "all are shown again")
+    shown = s.browser.text(s.row(ids[1], ".from"))
+    for words in ("o<1>", "POST /v1/charges", "req-1"):
+        assert words in shown, shown
+    s.browser.type("#find-text", "nothing")
+    s.browser.press(ENTER)
+    s.browser.wait_text("#held-none", "whole key_id")
+    s.calm()
+
+
+@test
 def a_key_is_released_by_keyboard_alone(bench):
     s = Stage(bench)
     key_id = s.stuck()
