@@ -7,6 +7,7 @@ whatever happens to gateways and brokers.  Skipped where there is no Kafka
 import signal
 
 from once import tap
+from once.admin import Admin
 from once.gateway import write
 from once.kafka import START_S, confluent_kafka
 from once.relays import NAMES, TopicLedger, topic_relay
@@ -121,6 +122,8 @@ def an_answer_that_the_topic_does_not_take_is_left_out(bench):
                     for row in ledger.wait_whole()
                     if row["to"] == "COMPLETED")
     equal(bodies, [0, 5, 800000, 800000])
+    # What was aborted is there for those who do not care.
+    assert len(ledger.rows(committed=False)) > ledger.count()
 
 
 @test
@@ -135,6 +138,32 @@ def as_many_shards_as_may_be_have_their_place(bench):
     gateway = bench.serve(config)
     pay(gateway, 300, 300)
     equal(len(ledger.wait_whole()), 1200)
+
+
+@test
+def operators_see_it_and_pause_it(bench):
+    upstream, config, ledger = begin(bench)
+    config["admin"] = {"listen": "127.0.0.1:0"}
+    gateway = bench.serve(config)
+    admin = Admin(gateway)
+    pay(gateway, 0, 5)
+    ledger.wait_whole()
+
+    def seen():
+        found, = admin.get("/relays")["relays"]
+        return found
+    eventually(lambda: seen()["events"] == 10, "10 are counted")
+    found = seen()
+    equal([found[name] for name in (
+        "name", "kind", "broker", "topic", "runs", "up", "lag", "lost")],
+        ["ledger", "kafka", "events", ledger.place, True, True, 0, 0])
+    equal(admin.send("POST", "/relays/ledger/pause").status, 200)
+    gateway.wait_for_log("relay_paused")
+    pay(gateway, 5, 5)
+    eventually(lambda: seen()["lag"] == 10, "10 wait")
+    equal(ledger.count(), 10)
+    equal(admin.send("POST", "/relays/ledger/resume").status, 200)
+    equal(len(ledger.wait_whole()), 20)
 
 
 # --- where it goes on --------------------------------------------------------
