@@ -57,6 +57,11 @@ struct broker_message {
 	 */
 	const char *odd;
 	bool too_large; /* its size is beyond what a reader takes */
+	/*
+	 * Nothing was ever put for it: that would have acknowledged it, for
+	 * good, and it would not have come.
+	 */
+	bool unput;
 	bool foreign; /* a dead letter whose lane another reader has */
 	void *token; /* the client's own; NULL: none */
 };

@@ -54,6 +54,7 @@ struct delivery {
 	bool probe;     /* it tries for all others */
 	struct op rest;
 	bool resting;
+	bool finishing; /* it is not at work any more */
 	bool starving; /* it waits for memory */
 	bool held; /* it rests until somebody decides */
 	/* What operators are told: HELD, RETRYING or WAITING, and why. */

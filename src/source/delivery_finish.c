@@ -7,6 +7,7 @@
 #include "loop/log.h"
 #include "source/delivery_private.h"
 #include "source/message_text.h"
+#include "source/source_credit.h"
 #include "source/source_standing.h"
 
 /*
@@ -121,6 +122,19 @@ put_dead_letter(struct delivery *d)
 	};
 }
 
+/*
+ * Whether there may be a result of its key already: its record was COMPLETED
+ * before, and not by this very message, of which nothing was put yet.
+ */
+static bool
+is_repeated(const struct delivery *d)
+{
+	const struct answer *answer = d->c.answer;
+	return d->outcome == MESSAGE_DUPLICATE &&
+	    (!d->message->unput || answer == NULL ||
+		!span_eq(answer->request_id, d->c.id));
+}
+
 static void
 put_result(struct delivery *d)
 {
@@ -133,7 +147,7 @@ put_result(struct delivery *d)
 		add_text(&fields, "content-type", type->value);
 	add_status(d, &fields);
 	add_origin(d, &fields);
-	if (d->outcome == MESSAGE_DUPLICATE)
+	if (is_repeated(d))
 		add_text(&fields, "onceproxy-duplicate", SPAN("true"));
 	d->put = (struct broker_put){
 	    .place = BROKER_RESULTS,
@@ -204,6 +218,9 @@ delivery_finish(struct machine *machine)
 	d->finish.letter = d->message->letter;
 	d->finish.token = d->message->token;
 	d->finish.put = d->put.place == BROKER_NOWHERE ? NULL : &d->put;
+	source_credit_finish(d->source, d,
+	    d->finish.put != NULL &&
+		d->source->source->broker->kind == BROKER_KAFKA);
 	broker_reader_finish(d->source->reader, &d->finish);
 	return delivery_to(d, DELIVERY_FINISHED, WAIT);
 }
@@ -227,6 +244,7 @@ enum after
 delivery_finish_answered(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
+	source_credit_finish(d->source, d, false);
 	if (d->finish.op.error != 0)
 		return not_taken(d);
 	source_standing_end(d->source, STANDING_BROKER);

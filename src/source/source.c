@@ -13,6 +13,7 @@
 
 enum {
 	LOOK_MS = 1000,
+	DRAIN_MS = 5000, /* for acknowledgements that are on their way */
 	LEASE_LEAST_MS = 1000,
 	BODY_KEPT_MAX = 16 * 1024 * 1024,
 };
@@ -331,6 +332,7 @@ source_drain(struct source *s)
 	if (s->draining)
 		return;
 	s->draining = true;
+	s->drained_ms = loop_now_ms(s->worker->loop) + DRAIN_MS;
 	end_deliveries(s, false);
 	source_letters_stop(s);
 	source_credit_settle(s);
@@ -340,7 +342,8 @@ bool
 source_is_drained(struct source *s)
 {
 	/* What the broker did not take is given back as well. */
-	end_deliveries(s, false);
+	end_deliveries(
+	    s, loop_now_ms(s->worker->loop) >= s->drained_ms);
 	return s->deliveries.count == 0;
 }
 

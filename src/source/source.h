@@ -36,6 +36,7 @@ enum standing {
 enum {
 	SOURCE_RESTING_MAX = 10000, /* more that wait, and it takes none */
 	SOURCE_UNSENT_MAX = 5,      /* in a row, and it stands still */
+	SOURCE_FINISHING_MAX = 2000, /* and it takes none */
 };
 
 struct source {
@@ -55,6 +56,7 @@ struct source {
 	struct key_set sent;
 	struct lanes *lanes;
 	unsigned in_flight; /* taken and at work */
+	unsigned finishing; /* their results wait to be put, many at a time */
 	unsigned resting;   /* held, or waiting to be tried again */
 	unsigned starving; /* wait for memory for their bodies */
 	unsigned credit;    /* that the reader has now */
@@ -71,6 +73,7 @@ struct source {
 	struct timer look;
 	struct task settle; /* the credit is worked out anew */
 	bool draining;
+	int64_t drained_ms; /* then nothing is waited for any more */
 };
 
 /* Begins to read. */

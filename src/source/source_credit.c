@@ -21,7 +21,7 @@ credit(const struct source *s)
 {
 	unsigned most = (unsigned)s->source->in_flight;
 	if (s->draining || s->standing != 0 || pause_stands(&s->pause) ||
-	    s->in_flight >= most)
+	    s->in_flight >= most || s->finishing >= SOURCE_FINISHING_MAX)
 		return 0;
 	return most - s->in_flight;
 }
@@ -94,6 +94,17 @@ source_credit_rest(struct source *s, struct delivery *d, bool rests)
 }
 
 void
+source_credit_finish(struct source *s, struct delivery *d, bool finishing)
+{
+	if (d->finishing == finishing)
+		return;
+	d->finishing = finishing;
+	s->finishing += finishing ? 1u : -1u;
+	s->in_flight += finishing ? -1u : 1u;
+	source_credit_settle(s);
+}
+
+void
 source_credit_place(struct source *s, struct delivery *d)
 {
 	if (lanes_rests(&d->place))
@@ -114,6 +125,7 @@ void
 source_credit_end(struct source *s, struct delivery *d)
 {
 	source_credit_rest(s, d, false);
+	source_credit_finish(s, d, false);
 	source_credit_starve(s, d, false);
 	if (lanes_rests(&d->place))
 		count_resting(s, -1);

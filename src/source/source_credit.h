@@ -20,6 +20,13 @@ void source_credit_settle(struct source *source);
 /* It rests from now on, and all of its lane behind it; or it does no more. */
 void source_credit_rest(
     struct source *source, struct delivery *d, bool rests);
+/*
+ * It is done but for its acknowledgement, which its broker makes of many at a
+ * time: others are taken meanwhile, up to SOURCE_FINISHING_MAX.  Or it is at
+ * work again.
+ */
+void source_credit_finish(
+    struct source *source, struct delivery *d, bool finishing);
 /* It waits for memory for its body: no other one is taken meanwhile. */
 void source_credit_starve(
     struct source *source, struct delivery *d, bool starves);

@@ -50,6 +50,16 @@ static const struct setting usual_of_producer[] = {
     {"message.max.bytes", "1000000000"},
 };
 
+/*
+ * What a producer that died has left open holds up whoever reads next, for so
+ * long; the others must not be longer.
+ */
+static const struct setting of_producer[] = {
+    {"transaction.timeout.ms", "10000"},
+    {"message.timeout.ms", "10000"},
+    {"socket.timeout.ms", "10000"},
+};
+
 static void
 set(rd_kafka_conf_t *conf, const char *name, const char *value)
 {
@@ -225,6 +235,7 @@ kafka_conf_producer(const struct kafka *kafka)
 	rd_kafka_conf_t *conf =
 	    kafka_conf_transactions(kafka->source->broker, client, name);
 	free(client);
+	SET(conf, of_producer);
 	free(name);
 	return conf;
 }

@@ -225,14 +225,16 @@ kafka_letters_end_batch(struct kafka *kafka, const struct kafka_batch *batch)
 	struct kafka_letters *letters = kafka->letters;
 	struct kafka_letter_end *end;
 	bool good = batch->end == KAFKA_BATCH_COMMITTED;
-	bool blames = batch->end == KAFKA_BATCH_ABORTED && batch->refused;
+	bool refused = batch->end == KAFKA_BATCH_ABORTED && batch->refused;
+	/* What is put beside what is refused is tried again (kafka_put.c). */
+	bool alone = refused && batch->count == 1;
 	while ((end = shift(&letters->sent)) != NULL) {
 		settle_sent(end, good);
 		if (good)
 			finish_end(end, BROKER_FINISHED);
-		else if (blames && end->record == batch->culprit)
+		else if (alone && end->record == 0)
 			refuse_end(end, batch->words);
-		else if (blames)
+		else if (refused)
 			append(&letters->ends, end);
 		else
 			settle_end(end, E_BROKER_DOWN);

@@ -129,6 +129,7 @@ kafka_part_begin(struct kafka_part *part)
 	    part->floor.anchor.offset >= 0;
 	if (is_below && part->lowered) {
 		part->lower_floor = true;
+		part->put_below = part->floor.low;
 	} else if (is_below) {
 		part->trial = KAFKA_TRY_FLOOR;
 		return prove(part, part->floor.anchor);
@@ -180,6 +181,7 @@ disproved(struct kafka_part *part)
 	log_part(part, EV_source_topic_again, part->prove.offset);
 	part->lower_floor = true;
 	part->floor.low = -1;
+	part->put_below = 0;
 	if (was_floor && part->commit.low >= 0)
 		seek(part, try_commit(part));
 	else
@@ -232,6 +234,9 @@ proves_without(struct kafka_part *part, int64_t offset, bool end)
 	/* Compacted: nothing above the low-water mark can be believed. */
 	if (part->trial == KAFKA_TRY_COMMIT &&
 	    (end || offset >= part->commit.low)) {
+		if (part->commit.n_ranges > 0)
+			part->put_below =
+			    part->commit.ranges[part->commit.n_ranges - 1].to;
 		kafka_ring_forget(&part->commit);
 		part->commit.anchor.offset = -1;
 		begin_at(part, &part->commit);
@@ -262,6 +267,7 @@ kafka_part_anew(struct kafka_part *part)
 	kafka->events.recalled(kafka->events.arg, (void *)part->serial);
 	part->serial = ++kafka->serials;
 	part->lower_floor = true;
+	part->put_below = 0;
 	begin_unknown(part, -1);
 }
 
@@ -278,7 +284,7 @@ is_of_cluster(const struct kafka *kafka, struct span name)
 }
 
 static bool
-number_off(struct span *text, int64_t most, int64_t *ret_number)
+floor_number(struct span *text, int64_t most, int64_t *ret_number)
 {
 	struct span piece;
 	return span_next(text, ' ', &piece) &&
@@ -291,9 +297,9 @@ kafka_part_set_floor(struct kafka_part *part, struct span text, bool lowered)
 	int64_t low, anchor, mark;
 	part->has_floor = true;
 	part->lowered = lowered;
-	if (!number_off(&text, INT64_MAX, &low) ||
-	    !number_off(&text, INT64_MAX, &anchor) ||
-	    !number_off(&text, UINT32_MAX, &mark) || anchor >= low ||
+	if (!floor_number(&text, INT64_MAX, &low) ||
+	    !floor_number(&text, INT64_MAX, &anchor) ||
+	    !floor_number(&text, UINT32_MAX, &mark) || anchor >= low ||
 	    !is_of_cluster(part->kafka, text))
 		/* It is not to be in the way of what is kept next. */
 		part->lower_floor = text.len > 0;

@@ -22,7 +22,8 @@
  *     kafka_message  a message of librdkafka as ours
  *     kafka_commit   what is finished is told to the broker
  *     kafka_put      results and dead letters, in transactions
- *     kafka_thread   the thread that those may block
+ *     kafka_producer their producer
+ *     kafka_thread   the thread that it may block
  *     kafka_ask      the thread of questions to the group
  *     kafka_letters  dead letters: looked for by a thread of their own,
  *                    kafka_scan, and finished for good, kafka_shelf
@@ -77,6 +78,8 @@ struct kafka_part {
 	bool has_commit; /* the same */
 	bool group_is_new; /* it has committed nothing of this topic */
 	struct kafka_floor floor;
+	/* Of what stands below, something may have been put before. */
+	int64_t put_below;
 	bool lowered; /* the group may stand below it */
 	struct kafka_stand commit;
 	enum kafka_trial trial;
@@ -142,7 +145,9 @@ struct kafka {
 	} puts, sent; /* that wait, and those of the batch */
 	struct kafka_thread *thread;
 	struct kafka_batch *batch; /* in a transaction; NULL: none */
-	size_t batch_most;
+	size_t batch_most; /* less, while one of them is not taken */
+	bool prepared; /* the thread was told to have a producer */
+	unsigned moves; /* that have ended a transaction, in a row */
 	struct timer put_timer;
 	struct kafka_letters *letters;
 

@@ -17,7 +17,11 @@
  */
 enum {
 	WAIT_MS = 100,
-	BATCH_MAX = 500,
+	/* Where messages wait for the end of the one before them. */
+	WAIT_ORDERED_MS = 10,
+	BATCH_DUE = 500,
+	BATCH_MAX = 1000,
+	MOVES_MAX = 10, /* in a row, and it is an outage */
 };
 
 struct kafka_put {
@@ -31,7 +35,7 @@ struct kafka_put {
 /* --- lists --- */
 
 static void
-add(struct kafka_puts *list, struct kafka_put *put)
+add_put(struct kafka_puts *list, struct kafka_put *put)
 {
 	put->next = NULL;
 	*list->last = put;
@@ -40,7 +44,7 @@ add(struct kafka_puts *list, struct kafka_put *put)
 }
 
 static struct kafka_put *
-take(struct kafka_puts *list)
+take_put(struct kafka_puts *list)
 {
 	struct kafka_put *put = list->first;
 	list->first = put->next;
@@ -66,6 +70,15 @@ put_back(struct kafka_puts *list, struct kafka_puts *others)
 }
 
 static void
+wait_for_more(struct kafka *kafka)
+{
+	bool ordered = kafka->source->order_by != SOURCE_ORDER_NONE;
+	if (!timer_is_set(&kafka->put_timer))
+		timer_set(&kafka->put_timer,
+		    ordered ? WAIT_ORDERED_MS : WAIT_MS);
+}
+
+static void
 on_put_time(void *arg)
 {
 	kafka_kick(arg);
@@ -84,7 +97,7 @@ kafka_put_init(struct kafka *kafka)
 
 /* Its owner has given it up: what is under way is not waited for. */
 static void
-detach(struct op *op, int error)
+forget_finish(struct op *op, int error)
 {
 	struct kafka_put *put =
 	    CONTAINER_OF(op, struct broker_finish, op)->token;
@@ -93,7 +106,7 @@ detach(struct op *op, int error)
 }
 
 static void
-end(struct kafka_put *put, int error)
+end_put(struct kafka_put *put, int error)
 {
 	if (put->finish != NULL)
 		op_done(&put->finish->op, error);
@@ -105,16 +118,16 @@ end_as(struct kafka_put *put, enum broker_finished finished)
 {
 	if (put->finish != NULL)
 		put->finish->finished = finished;
-	end(put, 0);
+	end_put(put, 0);
 }
 
 static void
-end_refused(struct kafka_put *put, const char *words)
+refuse_put(struct kafka_put *put, const char *words)
 {
 	struct broker_finish *finish = put->finish;
 	if (finish != NULL)
 		snprintf(finish->refused, sizeof finish->refused, "%s", words);
-	end(put, E_BROKER_REFUSED);
+	end_put(put, E_BROKER_REFUSED);
 }
 
 /* What it is about; NULL: it is nobody's here any more. */
@@ -151,14 +164,13 @@ kafka_put_finish(struct kafka *kafka, struct broker_finish *finish)
 	    ? kafka_message_offset(part, finish->position)
 	    : -1;
 	finish->token = put;
-	op_start(&finish->op, 0, detach);
+	op_start(&finish->op, 0, forget_finish);
 	struct kafka_given *given = given_of(put, &part);
 	if (given == NULL || given->state == KAFKA_FINISHED) {
 		end_as(put, BROKER_NOT_PENDING);
 	} else if (is_put(finish)) {
-		add(&kafka->puts, put);
-		if (!timer_is_set(&kafka->put_timer))
-			timer_set(&kafka->put_timer, WAIT_MS);
+		add_put(&kafka->puts, put);
+		wait_for_more(kafka);
 		kafka_kick(kafka);
 	} else {
 		kafka_ring_set(&part->ring, given, KAFKA_FINISHED);
@@ -169,7 +181,7 @@ kafka_put_finish(struct kafka *kafka, struct broker_finish *finish)
 /* --- a transaction --- */
 
 static struct span
-dup(struct arena *arena, struct span s)
+dup_into(struct arena *arena, struct span s)
 {
 	return s.ptr != NULL ? arena_dup(arena, s) : s;
 }
@@ -181,8 +193,8 @@ dup_fields(struct arena *arena, const struct fields *fields)
 	    arena_alloc(arena, fields->count * sizeof *copy.list),
 	    fields->count};
 	for (size_t i = 0; i < fields->count; i++) {
-		copy.list[i].name = dup(arena, fields->list[i].name);
-		copy.list[i].value = dup(arena, fields->list[i].value);
+		copy.list[i].name = dup_into(arena, fields->list[i].name);
+		copy.list[i].value = dup_into(arena, fields->list[i].value);
 	}
 	return copy;
 }
@@ -211,9 +223,9 @@ kafka_put_record(struct kafka_batch *batch, const struct kafka_part *part,
 	record->partition = put->place == BROKER_DEAD_LETTERS
 	    ? kafka_letters_number(part)
 	    : RD_KAFKA_PARTITION_UA;
-	record->key = dup(arena, put->key);
+	record->key = dup_into(arena, put->key);
 	if (put->has_body)
-		record->body = dup(arena, put->body);
+		record->body = dup_into(arena, put->body);
 	record->headers = dup_fields(arena, &put->fields);
 }
 
@@ -226,7 +238,7 @@ move_some(struct kafka *kafka, struct kafka_batch *batch)
 {
 	struct kafka_part *part;
 	while (kafka->puts.count > 0 && batch->count < kafka->batch_most) {
-		struct kafka_put *put = take(&kafka->puts);
+		struct kafka_put *put = take_put(&kafka->puts);
 		struct kafka_given *given = given_of(put, &part);
 		if (put->finish == NULL || given == NULL ||
 		    given->state != KAFKA_UNFINISHED) {
@@ -236,22 +248,22 @@ move_some(struct kafka *kafka, struct kafka_batch *batch)
 		kafka_ring_set(&part->ring, given, KAFKA_PUTTING);
 		part->putting++;
 		kafka_put_record(batch, part, put->finish->put);
-		add(&kafka->sent, put);
+		add_put(&kafka->sent, put);
 	}
 }
 
 static void
-begin(struct kafka *kafka)
+begin_batch(struct kafka *kafka)
 {
 	struct arena *arena = arena_new();
 	struct kafka_batch *batch = arena_alloc(arena, sizeof *batch);
 	batch->arena = arena;
 	batch->records =
-	    arena_alloc(arena, kafka->batch_most * sizeof *batch->records);
+	    arena_alloc(arena, BATCH_MAX * sizeof *batch->records);
 	bool letters = kafka_letters_end_move(kafka, batch, kafka->batch_most);
 	move_some(kafka, batch);
 	if (batch->count == 0 && !letters) {
-		kafka_batch_free(&batch);
+		kafka_producer_free_batch(&batch);
 		return;
 	}
 	batch->offsets = kafka_commit_list(kafka, true);
@@ -263,18 +275,23 @@ begin(struct kafka *kafka)
 void
 kafka_put_go_on(struct kafka *kafka)
 {
+	if (!kafka->prepared && kafka->source->results != NULL) {
+		kafka->prepared = true;
+		kafka_thread_prepare(kafka->thread);
+	}
 	bool ready = kafka->assigned && !kafka->revoking && !kafka->remake &&
 	    kafka->batch == NULL && kafka->commits == 0;
-	bool due = kafka->puts.count >= kafka->batch_most ||
+	bool due = kafka->puts.count >= BATCH_DUE ||
+	    (kafka->puts.count > 0 && kafka->batch_most < BATCH_MAX) ||
 	    (kafka->puts.count > 0 && !timer_is_set(&kafka->put_timer)) ||
 	    kafka_letters_end_is_due(kafka);
 	if (ready && due)
-		begin(kafka);
+		begin_batch(kafka);
 }
 
 /* It is finished, or to be decided again. */
 static void
-settle(struct kafka_put *put, bool finished)
+settle_put(struct kafka_put *put, bool finished)
 {
 	struct kafka_part *part;
 	struct kafka_given *given = given_of(put, &part);
@@ -285,53 +302,88 @@ settle(struct kafka_put *put, bool finished)
 	    finished ? KAFKA_FINISHED : KAFKA_UNFINISHED);
 }
 
-/* Only one of them is to blame: it ends, and the others wait again. */
+/*
+ * All of them wait again.  Where one is not taken, a broker refuses those
+ * beside it too: they are tried fewer at a time until it is alone, and ends.
+ */
 static void
-refuse_culprit(struct kafka *kafka, const struct kafka_batch *batch)
+try_again(struct kafka *kafka, const struct kafka_batch *batch)
 {
-	struct kafka_puts others = {NULL, &others.first, 0};
-	for (size_t i = 0; kafka->sent.count > 0; i++) {
-		struct kafka_put *put = take(&kafka->sent);
-		settle(put, false);
-		if (i == batch->culprit)
-			end_refused(put, batch->words);
-		else
-			add(&others, put);
+	if (batch->refused && batch->count == 1 && kafka->sent.count == 1) {
+		struct kafka_put *put = take_put(&kafka->sent);
+		settle_put(put, false);
+		refuse_put(put, batch->words);
+		return;
 	}
-	put_back(&kafka->puts, &others);
+	if (batch->refused)
+		kafka->batch_most = batch->count / 2 + (batch->count < 2);
+	for (struct kafka_put *put = kafka->sent.first; put != NULL;
+	     put = put->next)
+		settle_put(put, false);
+	put_back(&kafka->puts, &kafka->sent);
+	wait_for_more(kafka);
 }
 
 static void
 end_all(struct kafka *kafka, int error)
 {
 	while (kafka->sent.count > 0) {
-		struct kafka_put *put = take(&kafka->sent);
-		settle(put, error == 0);
+		struct kafka_put *put = take_put(&kafka->sent);
+		settle_put(put, error == 0);
 		if (error == 0)
 			end_as(put, BROKER_FINISHED);
 		else
-			end(put, error);
+			end_put(put, error);
 	}
 }
 
-static void
-failed(struct kafka *kafka, const struct kafka_batch *batch)
+/*
+ * Partitions are moving, or another gateway has our name: that is no trouble of
+ * the broker's, unless it does not end.
+ */
+static bool
+has_moved(struct kafka *kafka, const struct kafka_batch *batch)
 {
-	if (batch->refused && batch->end == KAFKA_BATCH_ABORTED) {
-		refuse_culprit(kafka, batch);
-		return;
+	switch ((int)batch->code) {
+	case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
+	case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
+	case RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS:
+	case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
+	case RD_KAFKA_RESP_ERR__FENCED:
+	case RD_KAFKA_RESP_ERR_PRODUCER_FENCED:
+	case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH:
+		return ++kafka->moves <= MOVES_MAX;
+	default:
+		return false;
 	}
-	end_all(kafka, E_BROKER_DOWN);
-	kafka_is_down(kafka,
-	    batch->words[0] != '\0' ? batch->words
-				    : "a transaction was given up");
-	if (batch->end != KAFKA_BATCH_UNCLEAR)
-		return;
-	/* What is known here may be wrong: it is not told any more. */
+}
+
+/* What is known here may be wrong: what is committed is asked for. */
+static void
+read_anew(struct kafka *kafka)
+{
 	if (kafka->leaving)
 		kafka_group_clear(kafka);
 	else
 		kafka_group_again(kafka);
+}
+
+static void
+batch_failed(struct kafka *kafka, const struct kafka_batch *batch)
+{
+	bool aborted = batch->end == KAFKA_BATCH_ABORTED;
+	bool moved = has_moved(kafka, batch);
+	if (aborted && (batch->refused || (moved && !kafka->leaving))) {
+		try_again(kafka, batch);
+		return;
+	}
+	end_all(kafka, E_BROKER_DOWN);
+	if (!moved)
+		kafka_is_down(kafka,
+		    batch->words[0] != '\0' ? batch->words
+					    : "a transaction was given up");
+	if (!aborted)
+		read_anew(kafka);
 }
 
 void
@@ -341,12 +393,17 @@ kafka_put_done(void *arg, struct kafka_batch *batch)
 	bool good = batch->end == KAFKA_BATCH_COMMITTED;
 	kafka->batch = NULL;
 	kafka_letters_end_batch(kafka, batch);
-	if (good)
+	if (good) {
+		kafka->moves = 0;
+		kafka->batch_most = kafka->batch_most < BATCH_MAX / 2
+		    ? 2 * kafka->batch_most
+		    : BATCH_MAX;
 		end_all(kafka, 0);
+	}
 	kafka_commit_over(kafka, good);
 	if (!good)
-		failed(kafka, batch);
-	kafka_batch_free(&batch);
+		batch_failed(kafka, batch);
+	kafka_producer_free_batch(&batch);
 	if (kafka->revoking)
 		kafka_commit_go_on(kafka);
 	kafka_kick(kafka);
@@ -356,7 +413,7 @@ void
 kafka_put_drop(struct kafka *kafka, int error)
 {
 	while (kafka->puts.count > 0)
-		end(take(&kafka->puts), error);
+		end_put(take_put(&kafka->puts), error);
 	for (struct kafka_put *put = kafka->sent.first; put != NULL;
 	     put = put->next) {
 		if (put->finish != NULL)
@@ -371,7 +428,8 @@ void
 kafka_put_forget(struct kafka *kafka)
 {
 	kafka->batch = NULL;
+	kafka->prepared = false;
 	kafka_letters_end_forget(kafka);
 	while (kafka->sent.count > 0)
-		free(take(&kafka->sent));
+		free(take_put(&kafka->sent));
 }
