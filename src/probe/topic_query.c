@@ -314,7 +314,7 @@ describe_topic(struct topic_look *look, const char *name, int *ret_parts,
 
 /* A topic that results or dead letters are put to. */
 static void
-look_at_place(struct topic_look *look, const char *name)
+look_at_put_topic(struct topic_look *look, const char *name)
 {
 	int parts, replicas;
 	struct source_seen *seen = look->seen;
@@ -343,14 +343,14 @@ look_at_places(struct topic_look *look)
 {
 	const struct conf_source *source = look->source;
 	if (source->results != NULL)
-		look_at_place(look, source->results);
+		look_at_put_topic(look, source->results);
 	if (source->dead_letters != NULL) {
-		look_at_place(look, source->dead_letters);
+		look_at_put_topic(look, source->dead_letters);
 		return;
 	}
 	for (size_t i = 0; i < source->topics.count; i++) {
 		char *name = mem_printf("%s.dead", source->topics.list[i]);
-		look_at_place(look, name);
+		look_at_put_topic(look, name);
 		free(name);
 	}
 }

@@ -112,7 +112,7 @@ settle_kept(struct floors *floors, bool answered)
 }
 
 static void
-on_answered(struct store_call *call, enum call_end how, int error,
+on_floors_answered(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
 	struct floors *floors = call->arg;
@@ -173,7 +173,7 @@ on_floors_timer(void *arg)
 		return;
 	floors->call = floors->keeps ? call_to_keep(floors, count)
 				     : call_to_look(floors, count);
-	floors->call->done = on_answered;
+	floors->call->done = on_floors_answered;
 	floors->call->arg = floors;
 	call_start(floors->call);
 }

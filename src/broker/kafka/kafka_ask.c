@@ -65,7 +65,7 @@ on_answered(void *arg)
 }
 
 static void
-on_over(void *arg)
+on_ask_over(void *arg)
 {
 	struct kafka_ask *ask = arg, **at = &ending;
 	while (*at != ask)
@@ -118,7 +118,7 @@ ask_until_end(void *arg)
 	}
 	rd_kafka_destroy_flags(
 	    ask->consumer, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
-	if (!post(ask, on_over))
+	if (!post(ask, on_ask_over))
 		free_ask(ask);
 	return NULL;
 }

@@ -11,6 +11,7 @@
 enum {
 	SLICE_MS = 500,      /* of a call that blocks */
 	PATIENCE_MS = 10000, /* for what has no consequences yet */
+	AGAIN_MS = 20,
 	NAME_BYTES = 512,
 };
 
@@ -84,6 +85,8 @@ insist(struct kafka_producer *p, struct kafka_batch *b, int64_t until_ms,
 		rd_kafka_error_destroy(error);
 		if (!again)
 			return abort ? CALL_ABORT : CALL_BROKEN;
+		/* Some that may be repeated come back at once. */
+		rd_kafka_poll(p->client, AGAIN_MS);
 	}
 	if (!noted)
 		b->words[0] = '\0';

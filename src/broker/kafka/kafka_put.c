@@ -342,7 +342,7 @@ end_all(struct kafka *kafka, int error)
  * the broker's, unless it does not end.
  */
 static bool
-has_moved(struct kafka *kafka, const struct kafka_batch *batch)
+partitions_moved(struct kafka *kafka, const struct kafka_batch *batch)
 {
 	switch ((int)batch->code) {
 	case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
@@ -372,7 +372,7 @@ static void
 batch_failed(struct kafka *kafka, const struct kafka_batch *batch)
 {
 	bool aborted = batch->end == KAFKA_BATCH_ABORTED;
-	bool moved = has_moved(kafka, batch);
+	bool moved = partitions_moved(kafka, batch);
 	if (aborted && (batch->refused || (moved && !kafka->leaving))) {
 		try_again(kafka, batch);
 		return;

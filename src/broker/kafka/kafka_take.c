@@ -60,9 +60,9 @@ take_eof(struct kafka_part *part, int64_t offset)
 }
 
 /*
- * What cannot be read is left out by librdkafka, which goes on behind it.  It is
- * neither finished nor the broker's loss: the partition stands there, and is
- * fetched again in a while.
+ * What cannot be read is left out by librdkafka, which may go on behind it.  It
+ * is neither finished nor lost by the broker: the partition stands there, and
+ * is fetched again in a while.
  */
 static void
 take_odd(struct kafka_part *part, int64_t offset)

@@ -16,6 +16,7 @@ struct kafka_thread {
 	bool prepare; /* a producer is to be there */
 	bool end;
 	bool orphan; /* there is no loop any more */
+	unsigned refs; /* the thread's, the loop's, and of what was posted */
 
 	struct loop *loop;
 	/* The loop's: */
@@ -34,8 +35,13 @@ static _Thread_local struct kafka_thread *ending;
 /* --- between the two --- */
 
 static void
-free_thread(struct kafka_thread *t)
+unref_thread(struct kafka_thread *t)
 {
+	pthread_mutex_lock(&t->mutex);
+	bool last = --t->refs == 0;
+	pthread_mutex_unlock(&t->mutex);
+	if (!last)
+		return;
 	kafka_producer_clear(&t->producer);
 	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->mutex);
@@ -55,6 +61,7 @@ on_batch_over(void *arg)
 		t->done(t->arg, batch);
 	else
 		kafka_producer_free_batch(&batch);
+	unref_thread(t);
 }
 
 static void
@@ -62,38 +69,46 @@ on_thread_over(void *arg)
 {
 	struct kafka_thread *t = arg;
 	struct kafka_thread **at = &ending;
-	while (*at != t)
+	while (*at != NULL && *at != t)
 		at = &(*at)->next;
-	*at = t->next;
-	if (t->ended != NULL)
-		t->ended(t->arg);
-	free_thread(t);
+	/* Else it was abandoned since this was posted. */
+	if (*at == t) {
+		*at = t->next;
+		if (t->ended != NULL)
+			t->ended(t->arg);
+		unref_thread(t);
+	}
+	unref_thread(t);
 }
 
-/* Where the loop is gone nobody else has it any more. */
+/* With the mutex: the loop calls that, unless there is none any more. */
+static bool
+post_to_loop(struct kafka_thread *t, void (*call)(void *arg))
+{
+	if (t->orphan)
+		return false;
+	t->refs++;
+	loop_post(t->loop, call, t);
+	return true;
+}
+
 static void
 tell_over(struct kafka_thread *t)
 {
 	pthread_mutex_lock(&t->mutex);
-	bool orphan = t->orphan;
-	if (!orphan)
-		loop_post(t->loop, on_thread_over, t);
+	post_to_loop(t, on_thread_over);
 	pthread_mutex_unlock(&t->mutex);
-	if (orphan)
-		free_thread(t);
+	unref_thread(t);
 }
 
 static void
 hand_back(struct kafka_thread *t, struct kafka_batch *batch)
 {
 	pthread_mutex_lock(&t->mutex);
-	bool orphan = t->orphan;
-	if (!orphan) {
-		t->over = batch;
-		loop_post(t->loop, on_batch_over, t);
-	}
+	t->over = batch;
+	bool posted = post_to_loop(t, on_batch_over);
 	pthread_mutex_unlock(&t->mutex);
-	if (orphan)
+	if (!posted)
 		kafka_producer_free_batch(&batch);
 }
 
@@ -145,6 +160,7 @@ kafka_thread_new(struct loop *loop, rd_kafka_conf_t *producer,
 	pthread_t thread;
 	sigset_t every, before;
 	t->loop = loop;
+	t->refs = 2;
 	kafka_producer_init(&t->producer, producer);
 	t->done = done;
 	t->arg = arg;
@@ -212,5 +228,6 @@ kafka_thread_abandon(struct loop *loop)
 		pthread_mutex_lock(&t->mutex);
 		t->orphan = true;
 		pthread_mutex_unlock(&t->mutex);
+		unref_thread(t);
 	}
 }
