@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "source/delivery_private.h"
 #include "source/source_credit.h"
+#include "source/source_standing.h"
 #include "store/claim.h"
 
 /*
@@ -166,6 +167,8 @@ delivery_free(struct machine *machine)
 	op_cancel(&d->release.op.op);
 	delivery_letter_end(d);
 	let_go_of_asker(d);
+	if (d->probe)
+		source_standing_try_another(source);
 	delivery_probed(d);
 	delivery_memory_end(d);
 	source_credit_end(source, d);

@@ -212,6 +212,16 @@ on_probe(void *arg)
 	timer_set(&s->probe, s->probe_ms);
 }
 
+/* As often as this happens, probe_ms stays what it was. */
+void
+source_standing_try_another(struct source *s)
+{
+	if (!timer_is_set(&s->probe))
+		return;
+	s->probe_ms = (s->probe_ms + 1) / 2;
+	timer_set(&s->probe, 0);
+}
+
 void
 source_standing_init(struct source *s)
 {

@@ -18,6 +18,8 @@ void source_standing_begin(
     struct source *source, enum standing standing, const char *why);
 /* That is no longer in the way. */
 void source_standing_end(struct source *source, enum standing standing);
+/* The one that tried has ended and found nothing out: the next one does now. */
+void source_standing_try_another(struct source *source);
 /* Nothing could be sent for one delivery: five in a row, and it stands. */
 void source_standing_unsent(struct source *source, const char *why);
 /* Notes that it stands for that reason, or not; nothing else follows. */

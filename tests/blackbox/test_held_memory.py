@@ -16,6 +16,7 @@ from once.wait import eventually
 
 LARGE = 200_000
 MANY = 60
+LOST = 30
 SHORT = {"in_flight_bytes": "2MiB"}
 ROOM = {"max_request_body": "256KiB"}
 
@@ -220,6 +221,36 @@ def one_is_gone(bench, kind, how):
 @test
 def a_held_entry_that_was_deleted_is_lost(bench):
     one_is_gone(bench, Queue, "source_lost")
+
+
+def in_hand(stream):
+    return stream.redis("XPENDING", stream.name, stream.group)[0]
+
+
+@test
+def lost_entries_do_not_keep_a_source_standing(bench):
+    """Whoever is to find out whether the store is back has lost its bytes, and
+    so have those that come next."""
+    store, stream = bench.own_redis(), Stream(bench.own_redis())
+    upstream = bench.upstream(Api())
+    config = bench.config(upstream, ROOM, redis=store)
+    source(config, stream)
+    gateway = bench.serve(config)
+    gateway.wait_until(lambda: stream.blocked() > 0, "the source reads")
+    store.freeze()
+    for n in range(LOST):
+        stream.add(body=b"{}", idempotency_key=f"k{n}")
+    gateway.wait_until(lambda: in_hand(stream) == LOST, "all are in hand")
+    store.kill()
+    gateway.wait_for_log("source_stands", reason="store")
+    stream.redis("XTRIM", stream.name, "MAXLEN", 0)
+    gateway.wait_until(lambda: sum(
+        e["count"] for e in gateway.find_log("source_lost")) == LOST,
+        "all are lost")
+    store.start()
+    stream.add(body=b"{}", idempotency_key="new")
+    ended(gateway, 1, outcome="executed")
+    equal(upstream.count(), 1)
 
 
 @test
