@@ -72,8 +72,9 @@ static const struct command {
 	"Prints a line for each change of a key's state, in order of time,\n"
 	"from the streams that store.events switches on: when, from which\n"
 	"state to which, the answer's status, the attempt, the key id, the\n"
-	"position, the route. It asks Redis itself and changes nothing. Exits\n"
-	"with 1 where Redis cannot be read or lacks what was asked for.\n",
+	"position, the route, the label. It asks Redis itself and changes\n"
+	"nothing. Exits with 1 where Redis cannot be read or lacks what was\n"
+	"asked for.\n",
 	"onceproxy events --follow --from 15m"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };

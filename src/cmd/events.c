@@ -121,7 +121,8 @@ print_event(const struct events_command *command, const json_t *event)
 	putchar(' ');
 	print_member(event, "key_id", ' ');
 	print_member(event, "id", ' ');
-	print_member(event, "route", '\n');
+	print_member(event, "route", ' ');
+	print_member(event, "label", '\n');
 }
 
 /* --- reading --- */

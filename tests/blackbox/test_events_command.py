@@ -87,9 +87,10 @@ def a_change_is_a_line_in_the_order_of_time(bench):
     lines = events(gateway)
     equal(len(lines), 16)
     equal(lines, sorted(lines, key=lambda line: line.split()[0]))
-    when, change, status, attempt, key_id, position, route = lines[0].split()
-    equal((change, status, attempt, len(key_id), route),
-          ("NONE>PROCESSING", "-", "1", 32, "charges"))
+    (when, change, status, attempt, key_id, position, route,
+     label) = lines[0].split()
+    equal((change, status, attempt, len(key_id), route, label),
+          ("NONE>PROCESSING", "-", "1", 32, "charges", "-"))
     assert when.endswith("Z") and position.count("-") == 2, lines[0]
     assert len({line.split()[5].split("-")[0] for line in lines}) > 1
     assert sum(" PROCESSING>COMPLETED 201 1 " in line for line in lines) == 8
@@ -317,7 +318,8 @@ def text_of_others_does_not_speak_to_a_terminal(bench):
     bench.redis("XADD", "onceproxy:{0}:events", "1-1", "id", "a\x1b[31m",
                 "route", "b\nc", "status", "many", "attempt", "-1")
     line, = events(gateway)
-    equal(line, "1970-01-01T00:00:00.001Z ->- - - a\\u001b[31m 0-1-1 b\\u000ac")
+    equal(line, "1970-01-01T00:00:00.001Z ->- - - a\\u001b[31m 0-1-1 "
+                "b\\u000ac -")
 
 
 @test
