@@ -146,18 +146,17 @@ body_with(
 	return dumped;
 }
 
-/* Whether a policy's key is made of exactly these members. */
+/* Whether a key that is made of some members is made of exactly the others. */
 static bool
-is_derived_of(
-    const struct conf_idempotency *policy, const struct pointers *pointers)
+is_derived_of(const struct pointers *from, const struct pointers *pointers)
 {
 	size_t found = 0;
 	for (size_t i = 0; i < pointers->count; i++)
-		for (size_t j = 0; j < policy->derive_from.count; j++)
-			found += pointer_eq(&pointers->list[i],
-			    &policy->derive_from.list[j]);
+		for (size_t j = 0; j < from->count; j++)
+			found +=
+			    pointer_eq(&pointers->list[i], &from->list[j]);
 	return pointers->count > 0 && found == pointers->count &&
-	    policy->derive_from.count == pointers->count;
+	    from->count == pointers->count;
 }
 
 /* --- all records that it may be --- */
@@ -167,27 +166,97 @@ struct reading {
 	struct span body; /* that it is derived of; empty: it is not */
 };
 
+/* Those of a key that is made of these members, if it is what was asked for. */
 static size_t
 readings_of(struct admin_request *a, const struct lookup *asked,
-    const struct conf_idempotency *policy, struct reading *ret_readings)
+    const struct conf_idempotency *policy, const struct pointers *from,
+    struct reading *ret_readings)
 {
 	size_t count = 0;
-	if (asked->key.len > 0) {
-		ret_readings[0] = (struct reading){
-		    key_bytes(a, policy, asked->key), SPAN("")};
-		return 1;
-	}
-	if (!is_derived_of(policy, &asked->pointers))
+	struct conf_idempotency deriving = *policy;
+	deriving.derive_from_body = false;
+	deriving.derive_from = *from;
+	if (!is_derived_of(from, &asked->pointers))
 		return 0;
 	for (unsigned i = 0; i < 1u << asked->pointers.count; i++) {
 		struct key key;
 		struct span body = body_with(a, asked, i);
 		if (body.len > 0 &&
-		    key_derive(a->arena, policy, body, &key) == KEY_FOUND)
+		    key_derive(a->arena, &deriving, body, &key) == KEY_FOUND)
 			ret_readings[count++] =
 			    (struct reading){key.bytes, body};
 	}
 	return count;
+}
+
+/* What a route is asked for, whose requests may have that scope. */
+struct wanted {
+	const struct lookup *asked;
+	const struct conf_route *route;
+	struct span *scope;
+	struct span entity; /* the value of its variable in the namespace */
+};
+
+static void
+add_reading(struct admin_request *a, const struct wanted *wanted,
+    const struct reading *reading)
+{
+	struct key_id key_id;
+	key_id_make(a->admin->conf, wanted->asked->namespace,
+	    &wanted->route->idempotency->scope, wanted->scope, reading->key,
+	    &key_id);
+	share_shard(a, wanted->route, wanted->scope, wanted->entity,
+	    reading->body, &key_id);
+	add_candidate(a, &key_id);
+}
+
+static void
+add_derived(struct admin_request *a, const struct wanted *wanted,
+    const struct pointers *from)
+{
+	struct reading readings[READINGS_MAX];
+	size_t count = readings_of(
+	    a, wanted->asked, wanted->route->idempotency, from, readings);
+	for (size_t i = 0; i < count; i++)
+		add_reading(a, wanted, &readings[i]);
+}
+
+/* A source may name members where the route that it leads to does not. */
+static const struct pointers *
+members_of_source(const struct conf_source *source)
+{
+	static const struct pointers none;
+	return source->key == SOURCE_KEY_POINTERS ? &source->key_pointers
+						  : &none;
+}
+
+static void
+add_of_route(struct admin_request *a, const struct wanted *wanted)
+{
+	const struct conf_idempotency *policy = wanted->route->idempotency;
+	if (wanted->asked->key.len > 0) {
+		struct reading reading = {
+		    key_bytes(a, policy, wanted->asked->key), SPAN("")};
+		add_reading(a, wanted, &reading);
+		return;
+	}
+	add_derived(a, wanted, &policy->derive_from);
+	for (size_t i = 0; i < a->conf->n_sources; i++)
+		add_derived(
+		    a, wanted, members_of_source(&a->conf->sources[i]));
+}
+
+/* How many keys a route may make of what was asked for. */
+static size_t
+candidates_of_route(
+    const struct admin_request *a, const struct lookup *asked)
+{
+	size_t makers = 1;
+	for (size_t i = 0; i < a->conf->n_sources; i++)
+		makers +=
+		    is_derived_of(members_of_source(&a->conf->sources[i]),
+			&asked->pointers);
+	return makers * READINGS_MAX;
 }
 
 /* Routes of one namespace may have scopes of their own. */
@@ -195,30 +264,22 @@ static void
 find_candidates(struct admin_request *a, const struct lookup *asked)
 {
 	const struct conf *conf = a->conf;
-	struct reading readings[READINGS_MAX];
 	a->others = arena_alloc(a->arena,
-	    (conf->n_routes * READINGS_MAX + 1) * sizeof *a->others);
+	    (conf->n_routes * candidates_of_route(a, asked) + 1) *
+		sizeof *a->others);
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_idempotency *policy =
 		    conf->routes[i].idempotency;
-		struct span entity;
+		struct wanted wanted = {
+		    .asked = asked, .route = &conf->routes[i]};
 		if (policy == NULL ||
-		    !variables_fit_namespace(
-			a->arena, policy, asked->namespace, &entity))
+		    !variables_fit_namespace(a->arena, policy,
+			asked->namespace, &wanted.entity))
 			continue;
-		struct span *values = arena_alloc(a->arena,
-		    (policy->scope.count + 1) * sizeof *values);
-		if (!fits(policy, &asked->scope, values))
-			continue;
-		size_t count = readings_of(a, asked, policy, readings);
-		for (size_t j = 0; j < count; j++) {
-			struct key_id key_id;
-			key_id_make(a->admin->conf, asked->namespace,
-			    &policy->scope, values, readings[j].key, &key_id);
-			share_shard(a, &conf->routes[i], values, entity,
-			    readings[j].body, &key_id);
-			add_candidate(a, &key_id);
-		}
+		wanted.scope = arena_alloc(a->arena,
+		    (policy->scope.count + 1) * sizeof *wanted.scope);
+		if (fits(policy, &asked->scope, wanted.scope))
+			add_of_route(a, &wanted);
 	}
 }
 
@@ -318,6 +379,6 @@ admin_lookup_read(struct admin_request *a)
 	    ? "No route has this namespace with this scope: \"scope\" must "
 	      "have a value for at least one header that the route's scope "
 	      "names, and no other headers."
-	    : "No route has this namespace with this scope and derives its "
-	      "key of exactly these members.";
+	    : "No route has this namespace with this scope and a key made of "
+	      "exactly these members, by its derive_key or a source's key.";
 }

@@ -10,6 +10,7 @@ from once import tap
 from once.admin import Admin
 from once.gateway import command
 from once.http import TENANT
+from once.messages import Stream, source
 from once.tap import equal, test
 from once.upstream import answer, close_unanswered
 
@@ -219,10 +220,31 @@ def a_derived_key_is_shown_by_the_values_that_made_it(bench):
     done = command("keys", "-c", desk.gateway.file, "show",
                    "--json-value", "/order_id=order-17", *SCOPE)
     equal(done.returncode, 1)
-    assert "derives its key of exactly these members" in done.stderr
+    assert "a key made of exactly these members" in done.stderr
     for values in ({}, {"order_id": "x"}, {"/a": 1}, [], "x",
                    {f"/{i}": "x" for i in range(7)}):
         equal(desk.admin.post("/keys/lookup", {"values": values}).status, 400)
+
+
+@test
+def a_messages_key_is_shown_by_the_values_that_made_it(bench):
+    stream = Stream(bench.own_redis())
+    more = {}
+    source(more, stream, key=["/order_id", "/n/x"])
+    source(more, Stream(stream.redis, "refunds"), "refunds", key=["/x", "/y"])
+    desk = Desk(bench, **more)
+    desk.upstream.reply = close_unanswered
+    stream.add(body=BODY)
+    key_id = desk.gateway.wait_for_log("message_held")["key_id"]
+    for values in (("/order_id=order-17", "/n/x=true"),
+                   ("/n/x=true", "/order_id=order-17")):
+        words = [word for value in values for word in ("--json-value", value)]
+        got = json.loads(desk.command("show", *words, *SCOPE, "--json"))
+        equal((got["key_id"], got["state"]), (key_id, "UNKNOWN"))
+    done = command("keys", "-c", desk.gateway.file, "show",
+                   "--json-value", "/order_id=order-17", *SCOPE)
+    equal(done.returncode, 1)
+    assert "a key made of exactly these members" in done.stderr
 
 
 @test
@@ -254,6 +276,9 @@ def events_carry_the_instance_the_request_and_the_label(bench):
            for one in events],
           [(to, "gw-1", "req-one", "order-17 true 1250")
            for to in ("PROCESSING", "UNKNOWN")])
+    done = command("events", "-c", desk.gateway.file)
+    equal([line.split(" ", 7)[7] for line in done.stdout.splitlines()],
+          2 * ["order-17 true 1250"])
     equal([one[b"request_id"] for one in told(bench.redis, "dead")],
           [b"req-one"])
 
