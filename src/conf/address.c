@@ -114,6 +114,8 @@ address_read(const char *text, struct address *ret_address)
 			return message_socket;
 		address.kind = ADDRESS_UNIX;
 		address.host = mem_str(s);
+	} else if (strstr(text, "://") != NULL) {
+		return "must be HOST:PORT, not a URL";
 	} else {
 		wrong = address_read_host_port(
 		    s, &address.host, &address.port, &has_port);

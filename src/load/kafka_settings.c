@@ -76,6 +76,16 @@ is_hidden(const char *name)
 #ifdef HAVE_KAFKA
 enum { WORDS_BYTES = 512 };
 
+/* Some of its sentences end with a newline. */
+static void
+complain(struct loader *l, const struct json_place *at, char *words)
+{
+	size_t len = strlen(words);
+	while (len > 0 && (words[len - 1] == '\n' || words[len - 1] == ' '))
+		words[--len] = '\0';
+	complaints_at(l, at, "%s", words);
+}
+
 static void
 try_one(struct loader *l, const struct json_place *at,
     const struct conf_setting *setting)
@@ -83,9 +93,12 @@ try_one(struct loader *l, const struct json_place *at,
 	char words[WORDS_BYTES];
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	if (rd_kafka_conf_set(conf, setting->name, setting->value, words,
-		sizeof words) != RD_KAFKA_CONF_OK)
-		complaints_at(l, at, "%s",
-		    setting->shown ? words : "librdkafka refuses it");
+		sizeof words) != RD_KAFKA_CONF_OK) {
+		if (setting->shown)
+			complain(l, at, words);
+		else
+			complaints_at(l, at, "librdkafka refuses it");
+	}
 	rd_kafka_conf_destroy(conf);
 }
 
@@ -131,7 +144,7 @@ kafka_settings_check(struct loader *l, const struct json_place *at,
 		return;
 	if (!try_client(settings, RD_KAFKA_CONSUMER, words) ||
 	    !try_client(settings, RD_KAFKA_PRODUCER, words))
-		complaints_at(l, at, "%s", words);
+		complain(l, at, words);
 }
 #else
 static void

@@ -162,6 +162,8 @@ addresses_are_checked(void **state)
 		"/listen/0: the port must be between 0 and 65535\n"},
 	    {LISTEN("'h:1:2'"),
 		"/listen/0: the port must be between 0 and 65535\n"},
+	    {LISTEN("'http://h:1'"),
+		"/listen/0: must be HOST:PORT, not a URL\n"},
 	    {LISTEN("'unix:x'"),
 		"/listen/0: the path of a Unix socket must be absolute and "
 		"shorter than 108 bytes\n"},

@@ -89,6 +89,10 @@ librdkafka_is_asked_about_each_setting(void **state)
 	    {BROKER("'kafka':['h:1'],'settings':{'security.protocol':"
 		    "'SASL_PLAINTEXT','sasl.mechanism':'NONE'}"),
 		"/brokers/k/settings: Unsupported SASL mechanism: NONE\n"},
+	    {BROKER("'kafka':['h:1'],'settings':{'session.timeout.ms':'0'}"),
+		"/brokers/k/settings/session.timeout.ms: Configuration "
+		"property \"session.timeout.ms\" value 0 is outside allowed "
+		"range 1..3600000\n"},
 	};
 	ASSERT_ALL_WRONG(list);
 }
@@ -123,6 +127,8 @@ what_is_wrong_with_a_broker_of_kafka(void **state)
 {
 	(void)state;
 	static const struct wrong list[] = {
+	    {BROKER("'kafka':['SASL_SSL://h:1']"),
+		"/brokers/k/kafka/0: must be HOST:PORT, not a URL\n"},
 	    {BROKER("'kafka':'h:1'"),
 		WRONG("/brokers/k/kafka: must be a list of strings\n")},
 	    {BROKER("'kafka':[]"),
