@@ -161,6 +161,9 @@ make_producer(struct kafka_ledger *l)
 	    kafka_conf_transactions(l->broker, l->client, l->id);
 	must(rd_kafka_conf_set(conf, "delivery.report.only.error", "true",
 		words, sizeof words) == RD_KAFKA_CONF_OK);
+	if (l->apart)
+		must(rd_kafka_conf_set(conf, "batch.num.messages", "1", words,
+			 sizeof words) == RD_KAFKA_CONF_OK);
 	rd_kafka_conf_set_opaque(conf, l);
 	rd_kafka_conf_set_error_cb(conf, on_error);
 	rd_kafka_conf_set_dr_msg_cb(conf, kafka_ledger_write_failed);

@@ -68,6 +68,8 @@ struct kafka_ledger {
 	struct kafka_ledger_batch *batch; /* not known to be there */
 	rd_kafka_resp_err_t refused; /* of a message; NO_ERROR: none was */
 	size_t culprit;              /* that one */
+	bool again; /* too large together */
+	bool apart; /* each message in a request of its own */
 	bool fails;                  /* the last call did */
 	int64_t fails_ms;            /* since then */
 	int64_t beat_ms; /* when all groups were last told of */

@@ -16,6 +16,10 @@ enum {
 
 /* --- messages --- */
 
+/*
+ * A broker refuses all that comes to it together for being too large together:
+ * one that is too large by itself is known only where each came alone.
+ */
 void
 kafka_ledger_write_failed(
     rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque)
@@ -24,7 +28,10 @@ kafka_ledger_write_failed(
 	const struct kafka_ledger_message *failed = message->_private;
 	rd_kafka_resp_err_t err = message->err;
 	(void)rk;
-	if (l->refused != RD_KAFKA_RESP_ERR_NO_ERROR ||
+	if (err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE && !l->apart &&
+	    l->batch->count > 1)
+		l->again = true;
+	if (l->again || l->refused != RD_KAFKA_RESP_ERR_NO_ERROR ||
 	    err == RD_KAFKA_RESP_ERR_NO_ERROR ||
 	    err == RD_KAFKA_RESP_ERR__PURGE_QUEUE ||
 	    err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT ||
@@ -216,6 +223,7 @@ kafka_ledger_write(struct kafka_ledger *l)
 	bool all = l->beats;
 	l->beats = false;
 	l->refused = RD_KAFKA_RESP_ERR_NO_ERROR;
+	l->again = false;
 	look_ahead(l);
 	enum kafka_ledger_result result = transact(l, all);
 	if (result == KAFKA_LEDGER_DONE) {
@@ -227,7 +235,8 @@ kafka_ledger_write(struct kafka_ledger *l)
 	l->beats |= all;
 	if (result == KAFKA_LEDGER_ABORT)
 		result = kafka_ledger_client_insist(l, call_abort, NULL);
-	if (result != KAFKA_LEDGER_DONE) {
+	l->apart |= l->again;
+	if (result != KAFKA_LEDGER_DONE || l->again) {
 		kafka_ledger_client_drop(l);
 		return;
 	}

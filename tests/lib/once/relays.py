@@ -142,12 +142,13 @@ class TopicLedger(Brought):
     """The messages of a relay, as those have them who read what is
     committed."""
 
-    def __init__(self, kafka, redis, shards, topic=None, partitions=2):
+    def __init__(self, kafka, redis, shards, topic=None, partitions=2,
+                 **settings):
         if is_without("kafka"):
             raise Skip("built without Kafka")
         self.kafka = kafka
         super().__init__(redis, shards, topic or f"ledger-{next(TOPICS)}")
-        kafka.topic(self.place, partitions)
+        kafka.topic(self.place, partitions, **settings)
 
     def rows(self, committed=True):
         found = self.kafka.consume(self.place, committed)
