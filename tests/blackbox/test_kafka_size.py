@@ -66,7 +66,7 @@ def results_that_are_too_large_only_together_are_all_put(bench):
 def stands(r):
     source, = r.admin.get("/sources")["sources"]
     return (source["standing"] == "results"
-            and "Message size too large" in source["error"])
+            and "Message size too large" in (source["error"] or ""))
 
 
 @test
