@@ -263,7 +263,7 @@ drop_messages(struct messages_line *line)
 static int
 replay_messages(struct messages_line *line)
 {
-	return order_messages(line, "/replay", "is executed again");
+	return order_messages(line, "/replay", "replayed");
 }
 
 static int

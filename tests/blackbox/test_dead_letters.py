@@ -117,7 +117,7 @@ def the_command_lists_and_replays_dead_letters(bench):
     equal(b.admin.send("DELETE", f"/keys/{key_id}").status, 200)
     b.fate.of["k"] = answer(201)
     said = b.command("replay", name, "--note", "fixed")
-    equal((said.returncode, said.stdout), (0, f"{name}: is executed again\n"))
+    equal((said.returncode, said.stdout), (0, f"{name}: replayed\n"))
     b.wait_dead()
     equal(b.fate.upstream.count(key="k"), 2)
 

@@ -140,7 +140,7 @@ def the_command_lists_replays_and_drops_dead_letters(bench):
     b.of["k"] = answer(201)
     said = b.command("replay", message["id"], "--note", "fixed")
     equal((said.returncode, said.stdout),
-          (0, f"{message['id']}: is executed again\n"))
+          (0, f"{message['id']}: replayed\n"))
     b.wait_listed(0)
     equal((b.upstream.count(key="k"), b.done), (2, ["k"]))
     b.of["m"] = answer(422)
