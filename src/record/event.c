@@ -7,6 +7,7 @@
 #include "base/hex.h"
 #include "record/event.h"
 #include "record/label.h"
+#include "record/provenance.h"
 
 enum { SHARD_MAX = 1023 };
 
@@ -63,6 +64,12 @@ event_text(const struct event_id *id, char text[EVENT_ID_MAX])
 	    "%u-%" PRIu64 "-%" PRIu64, id->shard, id->ms, id->number);
 }
 
+struct span
+event_route(struct span field)
+{
+	return field.len > 0 ? provenance_read(field).route : field;
+}
+
 const char *
 event_time(uint64_t ms, char text[EVENT_TIME_MAX])
 {
@@ -86,6 +93,12 @@ text_json(struct span value)
 }
 
 static json_t *
+route_json(struct span value)
+{
+	return text_json(event_route(value));
+}
+
+static json_t *
 number_json(struct span value)
 {
 	int64_t number;
@@ -100,7 +113,7 @@ static const struct {
 	json_t *(*read)(struct span value);
 } members[] = {
     {"key_id", {"id", 2}, text_json},
-    {"route", {"route", 5}, text_json},
+    {"route", {"route", 5}, route_json},
     {"from", {"from", 4}, text_json},
     {"to", {"to", 2}, text_json},
     {"status", {"status", 6}, number_json},

@@ -31,6 +31,12 @@ MUST_USE bool event_read_entry(struct span text, struct event_id *ret_id);
 /* Writes "SHARD-MS-SEQ"; how long that is. */
 size_t event_text(const struct event_id *id, char text[EVENT_ID_MAX]);
 
+/*
+ * What an entry's field "route" says: an older gateway writes all of a
+ * record's provenance there.
+ */
+struct span event_route(struct span field);
+
 /* RFC 3339, in UTC with milliseconds; "" where no calendar has it. */
 enum { EVENT_TIME_MAX = 40 };
 const char *event_time(uint64_t ms, char text[EVENT_TIME_MAX]);

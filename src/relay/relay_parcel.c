@@ -6,6 +6,7 @@
 #include "base/digits.h"
 #include "base/hex.h"
 #include "base/mem.h"
+#include "record/event.h"
 #include "record/label.h"
 #include "relay/relay_parcel.h"
 
@@ -105,6 +106,12 @@ wants_state(const struct conf_relay *relay, struct span to)
 	return false; /* nothing that a gateway has written */
 }
 
+static struct span
+route_of(const struct relay_entry *entry)
+{
+	return event_route(word_of(entry, "route"));
+}
+
 static bool
 wants_route(const struct conf_relay *relay, struct span route)
 {
@@ -149,7 +156,7 @@ add_event(struct relay_parcel *p, const struct relay_entry *entry)
 		(unsigned long long)entry->mark.ms,
 		(unsigned long long)entry->mark.seq),
 	    .key_id = kept(arena, word_of(entry, "id")),
-	    .route = kept(arena, word_of(entry, "route")),
+	    .route = kept(arena, route_of(entry)),
 	    .from = kept(arena, word_of(entry, "from")),
 	    .to = kept(arena, word_of(entry, "to")),
 	    .status = (int)number_of(entry, "status", 599),
@@ -167,7 +174,7 @@ relay_parcel_add(struct relay_parcel *p, const struct relay_entry *entry)
 	relay_parcel_stand(p, &entry->mark);
 	p->entries++;
 	if (wants_state(p->relay, word_of(entry, "to")) &&
-	    wants_route(p->relay, word_of(entry, "route")))
+	    wants_route(p->relay, route_of(entry)))
 		add_event(p, entry);
 }
 

@@ -101,6 +101,23 @@ def routes_and_states_choose(bench):
 
 
 @test
+def an_older_gateways_event_is_of_its_route(bench):
+    upstream, config, ledger = begin(bench, routes=["charges"])
+    gateway = bench.serve(config)
+    pay(gateway, ["a"])
+    row = ledger.wait_whole()[0]
+    stream = next(name for name in ledger.redis.keys()
+                  if name.endswith(b":events"))
+    # What it writes of a record that a newer one has made.
+    ledger.redis("XADD", stream, "*", "id", row["key_id"], "route",
+                 "charges\tPOST\t/v1/charges\tnew\t=label\trequest", "from",
+                 "PROCESSING", "to", "UNKNOWN", "attempt", "1")
+    last = eventually(lambda: [r for r in ledger.rows()
+                               if r["to"] == "UNKNOWN"], "it is brought")
+    equal([r["route"] for r in last], ["charges"])
+
+
+@test
 def where_it_stands_moves_also_past_what_nobody_wants(bench):
     upstream, config, ledger = begin(bench, states=["FAILED"])
     gateway = bench.serve(config)

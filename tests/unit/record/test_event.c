@@ -73,11 +73,26 @@ a_message_has_all_members_in_their_order(void **state)
 	json_decref(message);
 }
 
+static void
+an_older_gateways_route_ends_where_the_provenance_goes_on(void **state)
+{
+	static const char *const texts[] = {
+	    "charges", "charges\tPOST\t/v1\tgw\t=label\tid", "charges\t"};
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		assert_true(span_eq(
+		    event_route(span_str(texts[i])), SPAN("charges")));
+	assert_int_equal(event_route(SPAN("")).len, 0);
+	assert_null(event_route((struct span){NULL, 0}).ptr);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(an_id_is_read_as_it_is_written),
+	    cmocka_unit_test(
+		an_older_gateways_route_ends_where_the_provenance_goes_on),
 	    cmocka_unit_test(what_is_no_id_is_refused),
 	    cmocka_unit_test(they_are_in_the_order_of_time),
 	    cmocka_unit_test(a_message_has_all_members_in_their_order),
