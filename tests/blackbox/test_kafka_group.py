@@ -10,7 +10,7 @@ from collections import Counter
 
 from once import tap
 from once.gateway import write
-from once.kafka import START_S
+from once.kafka import START_S, confluent_kafka
 from once.kafka_topic import Topic
 from once.tap import equal, test
 from once.wait import eventually
@@ -195,6 +195,36 @@ def a_gateway_drains_while_its_broker_is_away(bench):
     kafka.kill()
     gateway.wait_for_log("source_broker_down", timeout=START_S)
     gateway.stop()
+
+
+def leave_open(topic, name):
+    """A transaction under that name, with a position of the group in it, as a
+    gateway leaves it that is killed; the caller keeps what is returned."""
+    producer = confluent_kafka.Producer(topic.kafka.settings(
+        transactional_id=name, transaction_timeout_ms=600000))
+    producer.init_transactions(START_S)
+    reader = confluent_kafka.Consumer(topic.kafka.settings(
+        group_id=topic.group))
+    producer.begin_transaction()
+    producer.produce(topic.results, b"open")
+    producer.flush(START_S)
+    producer.send_offsets_to_transaction(
+        [confluent_kafka.TopicPartition(topic.name, 0, 1)],
+        reader.consumer_group_metadata())
+    return producer, reader
+
+
+@test
+def who_died_in_a_transaction_ends_it_when_it_comes_back(bench):
+    upstream, topic = bench.upstream(), topic_of(bench.kafka)
+    kept = leave_open(topic, "onceproxy-charges-one")
+    bench.serve(config_of(bench, upstream, topic, "one"))
+    topic.add(b"{}", "a")
+    wait_executed(upstream, ["a"])
+    topic.wait_finished(START_S)
+    equal([r.value for r in topic.kafka.consume(topic.results)],
+          [b'{"id":"ch_1"}'])
+    assert kept
 
 
 tap.main()

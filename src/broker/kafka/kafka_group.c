@@ -344,6 +344,9 @@ answer(struct kafka *kafka)
 		return;
 	assign_nothing(kafka);
 	kafka->given_ms = INT64_MAX;
+	/* It may be one of ours that is open, from before we were killed. */
+	if (!kafka->leaving)
+		kafka_thread_prepare(kafka->thread);
 }
 
 /* --- what it takes back --- */
