@@ -84,6 +84,20 @@ take_beats(const struct streams_beat *batch, const redisReply *reply)
 			    reply->element[i]->integer);
 }
 
+/* Redis has dropped what was deleted before it was given back. */
+static void
+take_returned(const struct streams_beat *batch, const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_ARRAY ||
+	    reply->elements != batch->count)
+		return;
+	for (size_t i = 0; i < batch->count; i++)
+		if (reply->element[i]->type == REDIS_REPLY_INTEGER &&
+		    reply->element[i]->integer == STREAMS_BEAT_DELETED)
+			streams_lost(batch->streams, BROKER_DELETED, 1,
+			    &batch->ids[i]);
+}
+
 static void
 on_beat(struct link_call *call, const redisReply *reply)
 {
@@ -91,7 +105,9 @@ on_beat(struct link_call *call, const redisReply *reply)
 	    CONTAINER_OF(call, struct streams_beat, call);
 	struct streams *streams = batch->streams;
 	bool owed = batch->owed;
-	if (reply != NULL && !batch->returns)
+	if (reply != NULL && batch->returns)
+		take_returned(batch, reply);
+	else if (reply != NULL)
 		take_beats(batch, reply);
 	free(batch);
 	if (owed)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/container.h"
@@ -21,7 +22,9 @@ streams_look_command(struct streams *streams, struct resp *ret_command)
 	struct streams_take *take = &streams->take;
 	streams_line_script(streams, streams_script_look, 3, ret_command);
 	resp_arg(ret_command, span_str(streams->instance));
-	resp_number(ret_command, take->doubts);
+	resp_arg(ret_command, !take->doubts ? SPAN("")
+		: take->run[0] != '\0' ? span_str(take->run)
+					: SPAN("none"));
 	resp_number(ret_command, take->untold);
 	take->untold = false;
 	take->looked_ms = loop_now_ms(streams->loop);
@@ -57,6 +60,18 @@ take_floor(struct streams *streams, const redisReply *last,
 		take->floor = streams_hand_id_before(id);
 }
 
+/* certain: how many were read. */
+static void
+take_run(struct streams_take *take, struct span run, bool certain)
+{
+	if (!certain && (run.len == 0 || !span_eq(run, span_str(take->run))))
+		return;
+	take->doubts = false;
+	if (run.len > 0 && run.len < sizeof take->run)
+		snprintf(take->run, sizeof take->run, "%.*s", (int)run.len,
+		    run.ptr);
+}
+
 void
 streams_look_read(struct streams_line *line, const redisReply *reply)
 {
@@ -67,13 +82,14 @@ streams_look_read(struct streams_line *line, const redisReply *reply)
 		return;
 	}
 	streams_refused(streams, STREAMS_TO_LOOK, NULL);
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 5 ||
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 6 ||
 	    reply->element[0]->type != REDIS_REPLY_INTEGER ||
 	    reply->element[1]->type != REDIS_REPLY_INTEGER ||
-	    reply->element[4]->type != REDIS_REPLY_INTEGER)
+	    reply->element[4]->type != REDIS_REPLY_INTEGER ||
+	    reply->element[5]->type != REDIS_REPLY_STRING)
 		return;
-	if (reply->element[4]->integer == 1)
-		streams->take.doubts = false;
+	take_run(&streams->take, resp_text(reply->element[5]),
+	    reply->element[4]->integer == 1);
 	set_lag(streams, reply->element[1]->integer);
 	/* What is on its way here is in nobody's hand, should the group go. */
 	if (line == &streams->taker || streams->take.awaited == 0)

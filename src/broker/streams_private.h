@@ -20,6 +20,7 @@ struct redisReply;
 
 enum {
 	STREAMS_WORDS_BYTES = 160, /* of an error of Redis, with the NUL */
+	STREAMS_RUN_BYTES = 64,    /* the same, of a run's name */
 	STREAMS_AGAIN_MS = 20,     /* after what passes by itself soon */
 	STREAMS_PAUSE_MS = 1000,   /* after what Redis refused */
 	STREAMS_MOST = 512,        /* entries that are asked for at once */
@@ -89,6 +90,7 @@ struct streams_take {
 	unsigned in_vain; /* how often in a row that was of one entry alone */
 	int64_t looked_ms;
 	bool doubts; /* how many were read, since the line is up */
+	char run[STREAMS_RUN_BYTES]; /* of Redis when that was known last */
 	bool untold; /* entries came, and no look since has kept their number */
 	struct timer pause;   /* set: nothing is sent before it fires */
 	struct timer silence; /* of the step that is under way */

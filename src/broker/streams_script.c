@@ -67,7 +67,8 @@ const char streams_script_group[] = BELOW MAP
  * many as were removed; where it has read the last one, by all.  If it has read
  * fewer, the others were lost, or the number is old: an XREADGROUP leaves the
  * last id in the append-only file and with the replicas, but not the number,
- * which only XGROUP SETID does.
+ * which only XGROUP SETID does.  A server that runs since it was known to be
+ * right has not forgotten it.
  */
 const char streams_script_look[] = BELOW MAP
     "local function others_first()\n"
@@ -84,11 +85,16 @@ const char streams_script_look[] = BELOW MAP
     "end\n"
     "local stream = redis.pcall('XINFO', 'STREAM', key)\n"
     "local there = not stream.err and find(key, group)\n"
-    "if not there then return {0, -1, '', '', 0} end\n"
+    "if not there then return {0, -1, '', '', 0, ''} end\n"
     "stream = map(stream)\n"
     "local added, first = stream['entries-added'], stream['first-entry']\n"
     "local read, last = there['entries-read'], there['last-delivered-id']\n"
-    "local passed, lost\n"
+    "local run, passed, lost = ''\n"
+    "if ARGV[3] ~= '' then\n"
+    " local info = redis.pcall('INFO', 'server')\n"
+    " run = type(info) == 'string' and string.match(info, 'run_id:(%w+)')\n"
+    "  or ''\n"
+    "end\n"
     "local all = last == stream['last-generated-id']\n"
     "if all then\n"
     " passed = added\n"
@@ -96,7 +102,7 @@ const char streams_script_look[] = BELOW MAP
     " passed = added - stream.length\n"
     "end\n"
     "if passed and read ~= passed then\n"
-    " local doubt = all and ARGV[3] == '1'\n"
+    " local doubt = all and run ~= ARGV[3]\n"
     " lost = read and not doubt and math.max(passed - read, 0)\n"
     " read = passed\n"
     "end\n"
@@ -108,7 +114,7 @@ const char streams_script_look[] = BELOW MAP
     " alone = alone and each[2] == ARGV[2]\n"
     "end\n"
     "return {lost or 0, read and added - read or there.lag or -1,\n"
-    " alone and '' or last, others_first(), passed and 1 or 0}\n";
+    " alone and '' or last, others_first(), passed and 1 or 0, run}\n";
 
 /* XAUTOCLAIM would drop what others have in hand, however short it was idle. */
 const char streams_script_claim[] = BELOW

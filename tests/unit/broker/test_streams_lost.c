@@ -213,6 +213,26 @@ what_is_trimmed_after_a_restart_is_counted_right(void **state)
 	sbench_close(b);
 }
 
+/* As only Redis may forget it, and has not been away. */
+static void
+a_loss_is_not_forgotten_with_a_connection(void **state)
+{
+	struct sbench *bench = *state;
+	sbench_add(bench, 10);
+	bench->credit = 4;
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 4);
+	redis_just(bench->redis, "XTRIM s MAXLEN 3");
+	/* Whoever reads on without a look passes it by. */
+	redis_just(bench->redis, "XREADGROUP GROUP g b COUNT 1 STREAMS s >");
+	redis_just(bench->redis, "CLIENT KILL TYPE normal");
+	UNTIL(bench, !sbench_is_up(a));
+	broker_reader_credit(a->reader, 10);
+	UNTIL(bench, a->taken == 6 && lag(a) == 0);
+	assert_int_equal(a->lost[BROKER_TRIMMED_UNREAD], 3);
+	sbench_close(a);
+}
+
 /* A stream that is kept short loses nothing that was read. */
 static void
 what_is_trimmed_after_it_was_read_is_no_loss(void **state)
@@ -327,6 +347,23 @@ what_is_deleted_while_it_is_in_hand_is_lost(void **state)
 	assert_int_equal(sbench_pending(bench, "a"), 2);
 	some_turns(bench);
 	assert_int_equal(a->lost[BROKER_DELETED], 1);
+	sbench_close(a);
+}
+
+static void
+what_was_deleted_before_it_is_given_back_is_lost(void **state)
+{
+	struct sbench *bench = *state;
+	sbench_add(bench, 2);
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 2);
+	sbench_finish_first(a);
+	redis_just(bench->redis, "XDEL s %s", a->first->position.ptr);
+	struct broker_message *m = sbench_shift(a);
+	broker_reader_give_back(a->reader, m);
+	UNTIL(bench, a->lost[BROKER_DELETED] == 1);
+	assert_int_equal(sbench_pending(bench, "a"), 0);
+	broker_message_free(&m);
 	sbench_close(a);
 }
 
@@ -548,6 +585,7 @@ main(void)
 	    TEST(what_is_trimmed_unread_is_counted_once),
 	    TEST(what_was_trimmed_while_nobody_read_is_counted),
 	    TEST(several_readers_count_a_loss_once),
+	    TEST(a_loss_is_not_forgotten_with_a_connection),
 	    TEST(what_is_trimmed_after_it_was_read_is_no_loss),
 #define LASTING(name)                                                         \
 	cmocka_unit_test_setup_teardown(name, set_up_lasting, tear_down)
@@ -557,6 +595,7 @@ main(void)
 	    TEST(the_same_of_a_reader_that_is_gone),
 	    TEST(what_is_trimmed_while_it_is_in_hand_can_be_finished),
 	    TEST(what_is_deleted_while_it_is_in_hand_is_lost),
+	    TEST(what_was_deleted_before_it_is_given_back_is_lost),
 	    TEST(a_consumer_that_was_deleted_has_lost_what_it_had),
 	    TEST(a_group_that_was_destroyed_is_made_again),
 	    TEST(what_came_meanwhile_is_taken),
