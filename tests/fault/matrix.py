@@ -334,8 +334,11 @@ def chosen(at, faults, brief, reached, cell):
 def torture(title, *faults, brief=False, machines=("request", "execution"),
             reached=REACHED, cell=Cell):
     """Marks a test for each step of these machines, in which the fault
-    strikes, and with ONCE_LONG its variants too."""
+    strikes, and with ONCE_LONG its variants too; none for a step of which
+    reached says that nothing can come to it."""
     for at in steps(*machines):
+        if at in reached and not reached[at]:
+            continue
         words = f"{title} at {at}"
         number = len(tap.tests)
         tap.tests.append((words, one_step, (number, at, reached)))
