@@ -103,7 +103,7 @@ def a_reload_is_no_other_gateway(bench):
         wait_executed(upstream, keys)
     topic.wait_finished(START_S)
     equal(gateway.find_log("source_name_taken"), [])
-    equal(len(topic.kafka.group(topic.group)[1]), 1)
+    topic.kafka.wait_members(topic.group, 1)
 
 
 def take_topic(gateway, topic):
