@@ -12,7 +12,7 @@ from once import tap
 from once.gateway import write
 from once.kafka import START_S, confluent_kafka
 from once.kafka_topic import Topic
-from once.tap import equal, test
+from once.tap import equal, long_test, test
 from once.wait import eventually
 
 NUMBERS = itertools.count()
@@ -142,7 +142,7 @@ def who_died_is_not_taken_for_one_that_reads_other_topics(bench):
     wait_executed(upstream, ["a", "b"])
 
 
-@test
+@long_test
 def a_broker_that_is_away_for_long_ends_nothing(bench):
     upstream, kafka = bench.upstream(), bench.own_kafka()
     topic = topic_of(kafka, 2)
@@ -163,7 +163,7 @@ def a_broker_that_is_away_for_long_ends_nothing(bench):
     gateway.stop()
 
 
-@test
+@long_test
 def nodes_that_are_restarted_one_by_one_lose_nothing(bench):
     upstream, kafka = bench.upstream(), bench.own_kafka(3)
     topic = topic_of(kafka, 3)

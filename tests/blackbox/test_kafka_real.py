@@ -12,7 +12,7 @@ from collections import Counter
 from once import tap
 from once.kafka import START_S, confluent_kafka
 from once.kafka_topic import Topic
-from once.tap import each, equal, test
+from once.tap import each, equal, long_test, test
 from once.upstream import Hold, answer
 from once.wait import eventually
 
@@ -511,7 +511,7 @@ def a_broker_that_is_killed_and_comes_back_loses_nothing(bench):
     equal(len(r.topic.result_keys()), 300)
 
 
-@test
+@long_test
 def a_leader_and_a_coordinator_that_die_are_replaced(bench):
     r = Reader(bench, bench.own_kafka(3), 2)
     keys, added = keys_of(400), 0

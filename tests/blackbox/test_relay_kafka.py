@@ -11,7 +11,7 @@ from once.admin import Admin
 from once.gateway import write
 from once.kafka import START_S, confluent_kafka
 from once.relays import NAMES, TopicLedger, topic_relay
-from once.tap import equal, test
+from once.tap import equal, long_test, test
 from once.upstream import answer, close_unanswered
 from once.wait import eventually
 
@@ -348,7 +348,7 @@ def a_broker_may_be_away_at_the_start(bench):
     equal(len(ledger.wait_whole(START_S)), 40)
 
 
-@test
+@long_test
 def a_leader_and_a_coordinator_that_die_are_replaced(bench):
     upstream, config, ledger = begin(bench, kafka=bench.own_kafka(3))
     gateway = bench.serve(config)

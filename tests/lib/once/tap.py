@@ -28,6 +28,12 @@ def test(function):
     return function
 
 
+def long_test(function):
+    """Marks one that takes a minute in a sanitizer build: only ONCE_LONG
+    runs it."""
+    return test(function) if os.environ.get("ONCE_LONG") else function
+
+
 def each(rows):
     """Marks a function as one test per row; a row is (words, value, …)."""
     def mark(function):
