@@ -335,7 +335,7 @@ def torture(title, *faults, brief=False, machines=("request", "execution"),
             reached=REACHED, cell=Cell):
     """Marks a test for each step of these machines, in which the fault
     strikes, and with ONCE_LONG its variants too; none for a step of which
-    reached says that nothing can come to it."""
+    reached says that no scenario can show it."""
     for at in steps(*machines):
         if at in reached and not reached[at]:
             continue

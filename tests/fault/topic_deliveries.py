@@ -12,8 +12,9 @@ from once.kafka import Kafka
 from once.kafka_topic import Topic
 from once.wait import eventually
 
-from deliveries import (END_S, Elsewhere, Heard, Held, Message, MessageCell,
-                        NotStored, Refused, Released, Standing, Unsent)
+from deliveries import (BEYOND, END_S, Elsewhere, Heard, Held, Message,
+                        MessageCell, NotStored, Refused, Released, Standing,
+                        Unsent)
 from deliveries import SCENARIOS as ALL
 from deliveries import InOrder
 from faults import SHORT, Fault
@@ -44,10 +45,10 @@ SCENARIOS = {Message: Message, InOrder: InTopicsOrder, Standing: NoTopic,
              **{s: s for s in (Elsewhere, Heard, Held, Unsent, NotStored,
                                Released, Refused)}}
 NOWHERE = {"PEEK", "PEEKED", "PARK"}
-REACHED = {
+REACHED = {**BEYOND, **{
     f"delivery:{step}": [SCENARIOS[scenario]]
     if scenario in SCENARIOS and step not in NOWHERE else []
-    for scenario, some in ALL.items() for step in some}
+    for scenario, some in ALL.items() for step in some}}
 
 
 def kafka():
