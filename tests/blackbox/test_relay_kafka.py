@@ -112,10 +112,16 @@ def an_answer_comes_with_its_completion(bench):
 def an_answer_that_the_topic_does_not_take_is_left_out(bench):
     upstream, config, ledger = begin(
         bench, answer(201, b"x" * 800000), answer=True)
+    config["admin"] = {"listen": "127.0.0.1:0"}
     gateway = bench.serve(config)
     pay(gateway, 0, 2)
+    ledger.wait_whole()
+    # So that its two events are in one transaction, the small one first.
+    equal(Admin(gateway).send("POST", "/relays/ledger/pause").status, 200)
+    gateway.wait_for_log("relay_paused")
     upstream.reply = answer(201, b"\xff" * 900000)  # base64: 1.2 MB
     pay(gateway, 2, 1)
+    equal(Admin(gateway).send("POST", "/relays/ledger/resume").status, 200)
     upstream.reply = answer(201, b"small")
     pay(gateway, 3, 1)
     bodies = sorted(len((row["answer"] or {}).get("body", ""))
