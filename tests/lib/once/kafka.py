@@ -29,6 +29,7 @@ except ImportError:
     confluent_kafka = None
 
 START_S = 3 * PATIENCE
+LOOK_S = 3  # for one answer, which a node that has died does not give
 SESSION_MS = 3000  # a node that was killed comes back no sooner
 JAVA = ["-Xmx256m", "-Xms32m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
         "-XX:-UsePerfData", "-Xshare:auto"]
@@ -327,11 +328,12 @@ class KafkaClient:
         def found(number):
             try:
                 return looker.get_watermark_offsets(
-                    confluent_kafka.TopicPartition(topic, number), PATIENCE,
+                    confluent_kafka.TopicPartition(topic, number), LOOK_S,
                     False)
             except confluent_kafka.KafkaException:
                 return None  # another node is about to lead it
-        return {n: eventually(lambda n=n: found(n), f"{topic} has ends")
+        return {n: eventually(lambda n=n: found(n), f"{topic} has ends",
+                              START_S)
                 for n in self.partitions(topic)}
 
     # --- groups ------------------------------------------------------------
@@ -477,7 +479,7 @@ def read_to_ends(consumer, left):
     end = confluent_kafka.KafkaError._PARTITION_EOF
     records = []
     while left:
-        message = consumer.poll(PATIENCE)
+        message = consumer.poll(START_S)
         assert message is not None, f"partitions {left} have no end"
         if message.error() is None:
             records.append(Record(
