@@ -11,7 +11,7 @@ from collections import Counter
 from once import tap
 from once.kafka import START_S, confluent_kafka
 from once.kafka_topic import Topic
-from once.tap import each, equal, test
+from once.tap import each, equal, long_test, test
 from once.upstream import answer
 from once.wait import PATIENCE, eventually
 
@@ -121,7 +121,7 @@ def a_transaction_that_another_producer_aborts_is_made_again(bench):
     equal(r.gateway.find_log("source_stands"), [])
 
 
-@test
+@long_test
 def a_transaction_that_has_timed_out_is_made_again(bench):
     r = Reader(bench, bench.own_kafka(), settings={
         "socket.timeout.ms": "60000", "message.timeout.ms": "60000"})

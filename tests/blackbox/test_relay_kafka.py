@@ -4,6 +4,7 @@ exactly once for who reads what is committed, in the order of each record,
 whatever happens to gateways and brokers.  Skipped where there is no Kafka
 (contrib/check --kafka)."""
 
+import os
 import signal
 
 from once import tap
@@ -17,6 +18,7 @@ from once.wait import eventually
 
 SHARDS = 4
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
+TURNS = 3 if os.environ.get("ONCE_LONG") else 1  # of what happens again
 tap.LIMIT_S = 120
 
 
@@ -226,7 +228,7 @@ def another_gateway_takes_over_from_one_that_is_killed(bench):
     one = bench.serve(named(config, "one"))
     one.wait_for_log("relay_up")
     other = bench.serve(named(config, "other"))
-    for turn in range(3):
+    for turn in range(TURNS):
         task = bench.background(pay, other, 100 * turn, 100)
         ledger.wait_for(200 * turn + 1)
         one.kill()
@@ -236,7 +238,7 @@ def another_gateway_takes_over_from_one_that_is_killed(bench):
         one, other = other, bench.serve(
             named(config, "one" if turn % 2 == 0 else "other"))
     pay(one, 300, 50)
-    equal(len(ledger.wait_whole()), 700)
+    equal(len(ledger.wait_whole()), 200 * TURNS + 100)
 
 
 @test
@@ -247,7 +249,7 @@ def what_is_in_a_transaction_of_one_that_is_killed_is_brought_once(bench):
     one = bench.serve(named(config, "one"))
     one.wait_for_log("relay_up")
     other = bench.serve(named(config, "other"))
-    for turn in range(2):
+    for turn in range(TURNS):
         kafka.freeze()
         pay(other, 100 * turn, 100)
         one.wait_for_log("relay_down")
@@ -257,7 +259,7 @@ def what_is_in_a_transaction_of_one_that_is_killed_is_brought_once(bench):
         ledger.wait_whole()
         one, other = other, bench.serve(
             named(config, "one" if turn % 2 == 0 else "other"))
-    equal(len(ledger.wait_whole()), 400)
+    equal(len(ledger.wait_whole()), 200 * TURNS)
 
 
 @test
@@ -315,7 +317,7 @@ def a_broker_may_be_killed_and_come_back(bench):
     upstream, config, ledger = begin(bench, kafka=bench.own_kafka())
     gateway = bench.serve(config)
     gateway.wait_for_log("relay_up")
-    for turn in range(3):
+    for turn in range(TURNS):
         seen = len(gateway.events)
         task = bench.background(pay, gateway, 200 * turn, 200)
         ledger.wait_for(400 * turn + 50)
@@ -325,7 +327,7 @@ def a_broker_may_be_killed_and_come_back(bench):
         ledger.kafka.start()
         gateway.wait_for_log("relay_up", seen, timeout=START_S)
         ledger.wait_whole(START_S)
-    equal(len(ledger.wait_whole()), 1200)
+    equal(len(ledger.wait_whole()), 400 * TURNS)
 
 
 @test
@@ -426,12 +428,12 @@ def what_was_trimmed_before_it_was_read_is_counted(bench):
 def with_refuse_nothing_is_dropped_and_new_claims_wait(bench):
     upstream, config, ledger = begin(
         bench, kafka=bench.own_kafka(), store={
-            "shards": 1, "events": {"maxlen": 1000, "overflow": "refuse"}})
+            "shards": 1, "events": {"maxlen": 200, "overflow": "refuse"}})
     gateway = bench.serve(config)
     gateway.wait_for_log("relay_up")
-    pay(gateway, 0, 1000)  # the stream is trimmed behind the relay
-    ledger.wait_for(2000)
-    assert ledger.redis("XLEN", "onceproxy:{0}:events") <= 1300
+    pay(gateway, 0, 400)  # the stream is trimmed behind the relay
+    ledger.wait_for(800)
+    assert ledger.redis("XLEN", "onceproxy:{0}:events") <= 500
     ledger.kafka.kill()
     gateway.wait_for_log("relay_down")
     paid = 0
@@ -442,9 +444,9 @@ def with_refuse_nothing_is_dropped_and_new_claims_wait(bench):
     ledger.kafka.start()
     eventually(lambda: gateway.ask("last").status == 201, "it goes on",
                START_S)
-    ledger.wait_for(2000 + 2 * paid + 2)
+    ledger.wait_for(800 + 2 * paid + 2)
     equal(gateway.find_log("relay_lost"), [])
-    equal(ledger.count(), 2000 + 2 * paid + 2)
+    equal(ledger.count(), 800 + 2 * paid + 2)
 
 
 tap.main()
