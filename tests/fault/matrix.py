@@ -135,6 +135,8 @@ class Cell:
         try:
             self.bench.clean()
         except Exception:
+            if trouble is None:
+                logs = [(g.argv[-1], g.tail(200)) for g in self.bench.gateways]
             trouble = (trouble or "") + traceback.format_exc()
         self.fault.clean(self)
         if trouble:
