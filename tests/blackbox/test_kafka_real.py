@@ -401,7 +401,7 @@ def a_producer_that_is_fenced_puts_nothing_twice(bench):
     r.topic.add_all(keys_of(5))
     r.wait_executed(6)
     thief = confluent_kafka.Producer(r.kafka.settings(
-        transactional_id="onceproxy-charges-one"))
+        transactional_id=r.topic.transactional_id()))
     thief.init_transactions(START_S)
     hold.release()
     r.wait_ended()

@@ -113,7 +113,7 @@ def a_transaction_that_another_producer_aborts_is_made_again(bench):
         add_all(r.topic, some)
         r.wait_executed(len(keys))
         thief = confluent_kafka.Producer(r.kafka.settings(
-            transactional_id="onceproxy-charges-one"))
+            transactional_id=r.topic.transactional_id()))
         thief.init_transactions(START_S)
         hold.release()
         r.once_each(keys)

@@ -2,6 +2,9 @@
 """A topic with messages, what becomes of them, and a gateway's source that
 reads it."""
 
+import hashlib
+import struct
+
 from . import http
 from .gateway import command
 from .skip import Skip
@@ -79,6 +82,14 @@ class Topic:
         """Sets the group, which has no members, back to an offset."""
         self.kafka.commit(self.group, self.name, {
             n: offset for n in range(self.partitions)})
+
+    def transactional_id(self, instance="one", source="charges"):
+        """That of who reads it."""
+        parts = ("kafka transactions", self.group, source, instance)
+        hashed = hashlib.blake2b(digest_size=16)
+        for part in parts:
+            hashed.update(struct.pack("<Q", len(part)) + part.encode())
+        return f"onceproxy-{source}-{instance}-{hashed.hexdigest()[:8]}"
 
     def source(self, config, name="charges", settings=None, **members):
         """Adds a source of this topic to a configuration."""
