@@ -217,7 +217,7 @@ def leave_open(topic, name):
 @test
 def who_died_in_a_transaction_ends_it_when_it_comes_back(bench):
     upstream, topic = bench.upstream(), topic_of(bench.kafka)
-    kept = leave_open(topic, "onceproxy-charges-one")
+    kept = leave_open(topic, topic.transactional_id())
     bench.serve(config_of(bench, upstream, topic, "one"))
     topic.add(b"{}", "a")
     wait_executed(upstream, ["a"])
