@@ -16,6 +16,7 @@ struct kafka_ask {
 	rd_kafka_topic_partition_list_t *list; /* to be asked */
 	bool end;
 	bool orphan; /* there is no loop any more */
+	unsigned refs; /* the thread's, the loop's, and of what was posted */
 
 	/* The thread's until it has posted them, then the loop's: */
 	rd_kafka_topic_partition_list_t *found;
@@ -51,6 +52,16 @@ free_ask(struct kafka_ask *ask)
 	free(ask);
 }
 
+static void
+unref_ask(struct kafka_ask *ask)
+{
+	pthread_mutex_lock(&ask->mutex);
+	bool last = --ask->refs == 0;
+	pthread_mutex_unlock(&ask->mutex);
+	if (last)
+		free_ask(ask);
+}
+
 /* --- on the loop --- */
 
 static void
@@ -62,18 +73,23 @@ on_answered(void *arg)
 	if (!ask->end)
 		ask->answered(ask->arg, ask->error, list);
 	free_list(&list);
+	unref_ask(ask);
 }
 
 static void
 on_ask_over(void *arg)
 {
 	struct kafka_ask *ask = arg, **at = &ending;
-	while (*at != ask)
+	while (*at != NULL && *at != ask)
 		at = &(*at)->next;
-	*at = ask->next;
-	if (ask->ended != NULL)
-		ask->ended(ask->arg);
-	free_ask(ask);
+	/* Else it was abandoned since this was posted. */
+	if (*at == ask) {
+		*at = ask->next;
+		if (ask->ended != NULL)
+			ask->ended(ask->arg);
+		unref_ask(ask);
+	}
+	unref_ask(ask);
 }
 
 /* --- the thread's own --- */
@@ -84,8 +100,10 @@ post(struct kafka_ask *ask, void (*run)(void *arg))
 {
 	pthread_mutex_lock(&ask->mutex);
 	bool orphan = ask->orphan;
-	if (!orphan)
+	if (!orphan) {
+		ask->refs++;
 		loop_post(ask->loop, run, ask);
+	}
 	pthread_mutex_unlock(&ask->mutex);
 	return !orphan;
 }
@@ -118,8 +136,8 @@ ask_until_end(void *arg)
 	}
 	rd_kafka_destroy_flags(
 	    ask->consumer, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
-	if (!post(ask, on_ask_over))
-		free_ask(ask);
+	post(ask, on_ask_over);
+	unref_ask(ask);
 	return NULL;
 }
 
@@ -147,6 +165,7 @@ kafka_ask_new(struct loop *loop, rd_kafka_t *consumer,
 {
 	struct kafka_ask *ask = mem_zero(sizeof *ask);
 	ask->loop = loop;
+	ask->refs = 2;
 	ask->consumer = consumer;
 	ask->answered = answered;
 	ask->arg = arg;
@@ -195,5 +214,6 @@ kafka_ask_abandon(struct loop *loop)
 		pthread_mutex_lock(&ask->mutex);
 		ask->orphan = true;
 		pthread_mutex_unlock(&ask->mutex);
+		unref_ask(ask);
 	}
 }
