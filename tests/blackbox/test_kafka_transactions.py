@@ -160,36 +160,51 @@ def only_the_result_that_is_not_taken_keeps_its_message(bench):
 
 # --- speed -------------------------------------------------------------------
 
+TENTH_S = 0.1  # what a transaction waits for others' results
+
+
+def clocked(upstream):
+    """A list that gets the moment of each request."""
+    moments = []
+
+    def reply(connection, _request):
+        moments.append(time.monotonic())
+        connection.send(answer())
+    upstream.reply = reply
+    return moments
+
+
+def quick_s(moments):
+    """The time between two of them, than which nine in ten are longer: a
+    machine may be slow, but whoever waits for a clock is never quick."""
+    gaps = sorted(b - a for a, b in zip(moments, moments[1:]))
+    return gaps[len(gaps) // 10]
+
+
 @test
 def what_waits_for_its_transaction_is_not_in_flight(bench):
     r = Reader(bench, in_flight=1)
-    keys = keys_of(100)
+    moments, keys = clocked(r.upstream), keys_of(100)
     add_all(r.topic, keys)
-    r.wait_executed(1)
-    began = time.monotonic()
     r.wait_executed(100)
-    took = time.monotonic() - began
     r.once_each(keys)
-    assert took < 100 * 0.1 / 2, took
+    assert quick_s(moments) < TENTH_S / 2, quick_s(moments)
 
 
 @each([("by key", "key"), ("by partition", "partition")])
 def an_order_waits_for_no_tenth_of_a_second(bench, order_by):
     r = Reader(bench, order_by=order_by, behind="go-on")
-    keys = keys_of(100)
+    moments, keys = clocked(r.upstream), keys_of(100)
     r.kafka.produce_all(r.topic.name, [
         r.topic.message(b"{}", key, order=b"one") for key in keys])
-    r.wait_executed(1)
-    began = time.monotonic()
     r.wait_executed(100)
-    took = time.monotonic() - began
     r.topic.wait_finished(START_S)
     equal([q.get("Idempotency-Key") for q in r.upstream.requests], keys)
     positions = [int(q.header("onceproxy-position").split("/")[-1]
                      .split("@")[0])
                  for q in r.kafka.consume(r.topic.results)]
     equal(positions, list(range(100)))
-    assert took < 100 * 0.1, took
+    assert quick_s(moments) < TENTH_S, quick_s(moments)
 
 
 # --- the end -----------------------------------------------------------------
