@@ -225,6 +225,7 @@ kafka_group_answered(void *arg, rd_kafka_resp_err_t error,
 	int64_t now = loop_now_ms(kafka->loop);
 	bool of_these = kafka->asked_for == kafka->serials;
 	kafka->asking = false;
+	kafka->unanswered |= error == RD_KAFKA_RESP_ERR__TIMED_OUT;
 	/* What was asked for those before is older than what they are. */
 	kafka->ask_again_ms = of_these ? now + ASK_AGAIN_MS : now;
 	look_at_error(kafka,

@@ -147,6 +147,7 @@ struct kafka {
 	struct kafka_batch *batch; /* in a transaction; NULL: none */
 	size_t batch_most; /* less, while one of them is not taken */
 	bool prepared; /* the thread was told to have a producer */
+	bool unanswered; /* a transaction may be open that is to be ended */
 	unsigned moves; /* that have ended a transaction, in a row */
 	struct timer put_timer;
 	struct kafka_letters *letters;

@@ -275,7 +275,8 @@ begin_batch(struct kafka *kafka)
 void
 kafka_put_go_on(struct kafka *kafka)
 {
-	if (!kafka->prepared && kafka->source->results != NULL) {
+	if (!kafka->prepared &&
+	    (kafka->source->results != NULL || kafka->unanswered)) {
 		kafka->prepared = true;
 		kafka_thread_prepare(kafka->thread);
 	}
