@@ -103,6 +103,28 @@ def a_result_that_died_with_its_gateway_comes_unmarked(bench):
 
 
 @test
+def what_comes_again_above_an_unfinished_one_is_marked(bench):
+    """As the group was set back, which forgets what is finished there."""
+    r = Reader(bench, retry={
+        "first": "100ms", "most": "200ms", "attempts": 1000})
+    keys = keys_of(5)
+
+    def reply(connection, request):
+        is_first = request.get("Idempotency-Key") == "first"
+        connection.send(answer(503 if is_first else 201))
+    r.upstream.reply = reply
+    add_all(r.topic, ["first", *keys])
+    eventually(lambda: len(r.marks()) == 5, "the others' results", START_S)
+    r.gateway.stop()
+    r.kafka.wait_members(r.topic.group, 0)
+    r.topic.reset(0)
+    r.upstream.reply = answer()
+    r.serve()
+    r.topic.wait_finished(START_S)
+    equal(r.marks(), {"first": [None], **{k: [None, "true"] for k in keys}})
+
+
+@test
 def a_transaction_that_another_producer_aborts_is_made_again(bench):
     r = Reader(bench)
     keys = []

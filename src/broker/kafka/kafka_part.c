@@ -127,9 +127,11 @@ kafka_part_begin(struct kafka_part *part)
 {
 	bool is_below = part->floor.low > part->commit.low &&
 	    part->floor.anchor.offset >= 0;
+	/* Whoever sets a group forgets what is finished above the floor. */
+	if (is_below || part->commit.foreign)
+		part->put_below = INT64_MAX;
 	if (is_below && part->lowered) {
 		part->lower_floor = true;
-		part->put_below = part->floor.low;
 	} else if (is_below) {
 		part->trial = KAFKA_TRY_FLOOR;
 		return prove(part, part->floor.anchor);

@@ -414,9 +414,10 @@ kafka_ring_read(
     int64_t low, struct span metadata, struct kafka_stand *ret_stand)
 {
 	struct kafka_stand stand = {.low = low, .anchor = {-1, 0}};
+	bool ours = span_starts(metadata, SPAN(HEAD));
+	stand.foreign = low >= 0 && !ours;
 	*ret_stand = stand;
-	if (low < 0 || low > (int64_t)number_max ||
-	    !span_starts(metadata, SPAN(HEAD)))
+	if (low < 0 || low > (int64_t)number_max || !ours)
 		return;
 	struct span text = span_from(metadata, sizeof HEAD - 1);
 	if (read_anchor(&text, low, &stand.anchor) &&

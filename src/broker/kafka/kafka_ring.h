@@ -38,6 +38,7 @@ struct kafka_range {
 /* Where a partition's reader stood, as a commit tells it. */
 struct kafka_stand {
 	int64_t low; /* what is below is finished; below 0: nothing is known */
+	bool foreign; /* somebody has set it who is no reader of ours */
 	struct kafka_anchor anchor;
 	struct kafka_range *ranges; /* finished above low, in their order */
 	size_t n_ranges;
