@@ -319,6 +319,14 @@ class MessageCell(Cell):
         return [{name: value.encode() for name, value
                  in row["headers"].items()} for row in rows]
 
+    def still_ends(self):
+        """The ends, where they and what is left are of one moment: what was
+        held may end when a journal is delivered.  Else None."""
+        ends, left = self.ends(), self.left
+        through = self.is_through()
+        return ends if through and left == self.left and \
+            ends == self.ends() else None
+
     def check(self):
         """The promise."""
         if not self.fault.kills:
@@ -326,7 +334,7 @@ class MessageCell(Cell):
         sent = [e for e in self.bank.entries if e.move != "busy"]
         most = len({e.key for e in sent})
         assert len(sent) == most, f"sent {len(sent)} times"
-        results, dead = self.ends()
+        results, dead = eventually(self.still_ends, "nothing moves", END_S)
         ends = [as_text(e["onceproxy-position"]) for e in results + dead]
         assert len(ends) == len(set(ends)), f"ended twice: {ends}"
         equal = self.added - len(self.left)
