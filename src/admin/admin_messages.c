@@ -343,6 +343,16 @@ refusal_words(const struct admin_request *a, const struct inquiry *inquiry)
 	    SPAN_FMT(inquiry->detail));
 }
 
+/* A broker that is not there yet has refused nothing: ask again. */
+static enum after
+say_refused(struct admin_request *a, const struct inquiry *inquiry)
+{
+	bool of_broker = !strcmp(inquiry->refusal, "broker");
+	return admin_answer_problem(a,
+	    of_broker ? PROBLEM_NOT_ANSWERED : PROBLEM_CONFLICT,
+	    refusal_words(a, inquiry));
+}
+
 static enum after
 say_elsewhere(struct admin_request *a)
 {
@@ -359,8 +369,7 @@ say_replayed(struct admin_request *a, const struct inquiry *inquiry)
 		    SPAN("The message is no dead letter: it is at work, or "
 			 "waits. Nothing was changed."));
 	if (inquiry->refusal != NULL)
-		return admin_answer_problem(
-		    a, PROBLEM_CONFLICT, refusal_words(a, inquiry));
+		return say_refused(a, inquiry);
 	if (!inquiry->done)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    SPAN("The source was given up before the message could "
@@ -407,8 +416,7 @@ admin_messages_sought(struct machine *machine)
 	if (inquiry->kind == INQUIRY_REPLAY)
 		return say_replayed(a, inquiry);
 	if (inquiry->refusal != NULL)
-		return admin_answer_problem(
-		    a, PROBLEM_CONFLICT, refusal_words(a, inquiry));
+		return say_refused(a, inquiry);
 	if (inquiry->kind == INQUIRY_DROP)
 		return say_dropped(a, inquiry);
 	return admin_answer_json(a, 200, message_json(inquiry->messages));

@@ -66,6 +66,18 @@ def a_source_that_stands_still_says_why(bench):
 
 
 @test
+def what_a_broker_that_is_away_has_is_not_known(bench):
+    stream, gateway, admin = started(bench, bench.upstream())
+    stream.redis.kill()
+    gateway.wait_for_log("source_stands", reason="broker")
+    for method, act_ in ("GET", ""), ("POST", "/drop"), ("POST", "/replay"):
+        got = admin.send(method, f"/messages/{id_of(b'1-1')}{act_}")
+        equal((method, got.status, got.problem),
+              (method, 503, "not-answered"))
+        assert "Nothing was changed" in got.json()["detail"], got.body
+
+
+@test
 def sources_of_all_workers_are_shown_in_the_order_of_their_names(bench):
     stream = Stream(bench.own_redis())
     config = bench.config(bench.upstream(), workers=3, admin={
@@ -418,6 +430,8 @@ NONSENSE = (
 @test
 def what_is_not_there_or_makes_no_sense_is_a_problem(bench):
     stream, gateway, admin = started(bench, bench.upstream())
+    eventually(lambda: admin.get("/sources")["sources"][0]["broker_up"],
+               "the broker is there to ask")
     for method, target, status in NONSENSE:
         got = admin.send(method, target)
         equal((target, got.status), (target, status))
