@@ -4,6 +4,7 @@
 #include "admin/admin_answer.h"
 #include "admin/admin_json.h"
 #include "admin/admin_machine_private.h"
+#include "admin/admin_order.h"
 #include "admin/admin_relays.h"
 #include "relay/relays.h"
 
@@ -113,16 +114,8 @@ is_relay(const struct conf *conf, struct span name)
 static enum after
 order_of_relay(struct admin_request *a)
 {
-	const char *message = admin_json_read_note(a);
-	if (message == NULL && a->head.target.has_query)
-		message = "This request takes no parameters.";
-	if (message != NULL)
-		return admin_answer_problem(
-		    a, PROBLEM_BAD_REQUEST, span_str(message));
-	if (!is_relay(a->conf, a->name))
-		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
-		    SPAN("There is no relay of this name."));
-	return admin_request_to(a, ADMIN_ORDER, MORE);
+	return admin_order_begin(a, is_relay(a->conf, a->name),
+	    "There is no relay of this name.");
 }
 
 enum after

@@ -4,6 +4,7 @@
 #include "admin/admin_answer.h"
 #include "admin/admin_json.h"
 #include "admin/admin_machine_private.h"
+#include "admin/admin_order.h"
 #include "admin/admin_relays.h"
 #include "admin/admin_sources.h"
 #include "base/error.h"
@@ -135,30 +136,22 @@ is_configured(const struct conf *conf, struct span name)
 }
 
 static enum after
-begin_order(struct admin_request *a)
+order_of_source(struct admin_request *a)
 {
-	const char *message = admin_json_read_note(a);
-	if (message == NULL && a->head.target.has_query)
-		message = "This request takes no parameters.";
-	if (message != NULL)
-		return admin_answer_problem(
-		    a, PROBLEM_BAD_REQUEST, span_str(message));
-	if (!is_configured(a->conf, a->name))
-		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
-		    SPAN("There is no source of this name."));
-	return admin_request_to(a, ADMIN_ORDER, MORE);
+	return admin_order_begin(a, is_configured(a->conf, a->name),
+	    "There is no source of this name.");
 }
 
 enum after
 admin_sources_pause(struct admin_request *a)
 {
-	return begin_order(a);
+	return order_of_source(a);
 }
 
 enum after
 admin_sources_resume(struct admin_request *a)
 {
-	return begin_order(a);
+	return order_of_source(a);
 }
 
 static bool
