@@ -8,7 +8,7 @@ import signal
 from once import tap
 from once.gateway import is_without
 from once.postgres import programs
-from once.relays import Ledger, relay
+from once.relays import Ledger, named, pay, relay
 from once.tap import equal, test
 from once.wait import PATIENCE, eventually
 
@@ -23,24 +23,6 @@ def begin(bench, redis=None, **store):
     config = bench.config(
         upstream, redis=redis, store={"shards": SHARDS, **store})
     return relay(config, postgres), Ledger(postgres, redis, SHARDS)
-
-
-def named(config, name):
-    return {**config, "instance": name}
-
-
-def pay(gateway, first, count):
-    """Those that are overloaded, as relays are behind, again until they are
-    not."""
-    with gateway.client() as client:
-        def status(n):
-            return client.exchange(
-                fields=[("Idempotency-Key", f"k{n}"),
-                        ("Authorization", "a")], body=b"").status
-        for n in range(first, first + count):
-            equal(eventually(lambda n=n: {503: None}.get(got := status(n),
-                                                         got),
-                             "relays have caught up"), 201)
 
 
 @test

@@ -11,7 +11,7 @@ from once import tap
 from once.admin import Admin
 from once.gateway import write
 from once.kafka import START_S, confluent_kafka
-from once.relays import NAMES, TopicLedger, topic_relay
+from once.relays import NAMES, TopicLedger, named, pay, topic_relay
 from once.tap import equal, long_test, test
 from once.upstream import answer, close_unanswered
 from once.wait import eventually
@@ -34,24 +34,6 @@ def begin(bench, reply=None, kafka=None, redis=None, idempotency=None,
     topic_relay(config, ledger.kafka, ledger.place, settings=settings,
                 **members)
     return upstream, config, ledger
-
-
-def named(config, name):
-    return {**config, "instance": name}
-
-
-def pay(gateway, first, count):
-    """Those that are overloaded, as relays are behind, again until they are
-    not."""
-    with gateway.client() as client:
-        def status(n):
-            return client.exchange(
-                fields=[("Idempotency-Key", f"k{n}"),
-                        ("Authorization", "a")], body=b"").status
-        for n in range(first, first + count):
-            equal(eventually(lambda n=n: {503: None}.get(got := status(n),
-                                                         got),
-                             "relays have caught up"), 201)
 
 
 # --- what is brought ---------------------------------------------------------

@@ -38,6 +38,24 @@ def topic_relay(config, kafka, topic, name="ledger", settings=None,
     return config
 
 
+def named(config, name):
+    return {**config, "instance": name}
+
+
+def pay(gateway, first, count):
+    """With keys of those numbers. Those that are overloaded, as relays are
+    behind, again until they are not."""
+    with gateway.client() as client:
+        def status(n):
+            return client.exchange(
+                fields=[("Idempotency-Key", f"k{n}"),
+                        ("Authorization", "a")], body=b"").status
+        for n in range(first, first + count):
+            equal(eventually(lambda n=n: {503: None}.get(got := status(n),
+                                                         got),
+                             "relays have caught up"), 201)
+
+
 def streams(redis, shards):
     """All entries of all shards, by the ids of events."""
     found = {}
