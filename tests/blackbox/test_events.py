@@ -313,7 +313,7 @@ def serve_refuses_a_user_who_may_not_write_events(bench):
 def manual_commands():
     """The lines of redis-cli in the manual's section about events."""
     top = os.environ.get("top_srcdir", os.path.dirname(__file__) + "/../..")
-    with open(os.path.join(top, "src/man/onceproxy.8.in"),
+    with open(os.path.join(top, "src/man/onceproxy-log.7.in"),
               encoding="utf-8") as file:
         section = file.read().split(".Sh READING THE EVENTS\n", 1)[1]
     section = section.split("\n.Sh", 1)[0].replace("\\e\n", " ")

@@ -18,7 +18,8 @@ from once.tap import Skip, each, equal, test
 EXAMPLES = Examples("onceproxy.json.5")
 
 NAMES = ["onceproxy.8", "onceproxy.json.5", "onceproxy-attacks.7",
-         "onceproxy-clients.7", "onceproxy-messages.7",
+         "onceproxy-clients.7", "onceproxy-doctor.7", "onceproxy-log.7",
+         "onceproxy-messages.7", "onceproxy-metrics.7",
          "onceproxy-recipes.7", "onceproxy-reconcile.7"]
 PAGES = [(f"{n[:-2]}({n[-1]})", n) for n in NAMES]
 
@@ -116,10 +117,11 @@ TABLES = [
     ("options", r'^OPT\(\w+, "([^"]+)"', "onceproxy.json.5", "MEMBERS", 50),
     ("problems", r'^PROBLEM\(\w+, (\d+, "[^"]+)"', "onceproxy-clients.7",
      "PROBLEMS", 25),
-    ("outcomes", r'^OUTCOME\(\w+, "([^"]+)"', "onceproxy.8", "Outcomes", 20),
-    ("metrics", r'"((?:onceproxy|process)_\w+)"', "onceproxy.8", "METRICS",
-     15),
-    ("events", r"^EVENT\((\w+),", "onceproxy.8", "LOG", 40),
+    ("outcomes", r'^OUTCOME\(\w+, "([^"]+)"', "onceproxy-log.7", "Outcomes",
+     20),
+    ("metrics", r'"((?:onceproxy|process)_\w+)"', "onceproxy-metrics.7",
+     "METRICS", 15),
+    ("events", r"^EVENT\((\w+),", "onceproxy-log.7", "LOG", 40),
     ("reasons", r"""^REASON\(\w+, '.', "([^"]+)\"""", "onceproxy.8",
      "STATES AND REASONS", 6),
     ("states", r"^STATE\((\w+),", "onceproxy.8", "STATES AND REASONS", 5),
@@ -148,7 +150,7 @@ def every_line_is_in_the_manual_of(bench, name, pattern, where, title, least):
 
 @test
 def every_fault_of_redis_is_in_the_manual(bench):
-    text = section(plain(page("onceproxy.8")), "Faults of Redis")
+    text = section(plain(page("onceproxy-log.7")), "Faults of Redis")
     text = " ".join(text.split())
     faults = table("faults", r'^FAULT\(\w+, "([^:;"(]+)')
     assert len(faults) >= 3
@@ -219,7 +221,7 @@ def files_of_the_examples(bench):
 
 @test
 def every_finding_and_right_is_in_the_manual(bench):
-    text = plain(page("onceproxy.8"))
+    text = plain(page("onceproxy-doctor.7"))
     names = (table("findings", r"^FINDING\((\w+)")
              + ["+" + r for r in table("rights", r'^RIGHT\("([^"]+)"')])
     assert len(names) > 40

@@ -102,20 +102,21 @@ def every_metric_is_on_the_dashboard(bench):
 
 @test
 def every_alert_says_what_it_means_and_what_to_do(bench):
-    manual = read("src/man/onceproxy.8.in")
+    manual = read("src/man/onceproxy-metrics.7.in")
     section = manual.split(".Sh ALERTS\n")[1].split("\n.Sh ")[0]
     for name, text in alerts().items():
         equal(re.findall(r"severity: (critical|warning)}", text) != [], True)
         for part in ("summary", "description"):
             assert f"\n          {part}: " in text, (name, part)
-        where = re.findall(r'runbook: "onceproxy\(8\), ALERTS, (\w+)"', text)
+        where = re.findall(
+            r'runbook: "onceproxy-metrics\(7\), ALERTS, (\w+)"', text)
         equal(len(where), 1, name)
         assert f".It Sy {where[0]}\n" in section, f"{name} has no runbook"
 
 
 @test
 def every_entry_of_the_manual_is_of_an_alert(bench):
-    section = read("src/man/onceproxy.8.in").split(".Sh ALERTS\n")[1]
+    section = read("src/man/onceproxy-metrics.7.in").split(".Sh ALERTS\n")[1]
     named = re.findall(r"^\.It Sy (\w+)$", section.split("\n.Sh ")[0], re.M)
     equal(set(named) - set(alerts()), set())
 
