@@ -120,6 +120,39 @@ def it_installs_what_the_scripts_install(bench):
     equal(wanted - set(line.split()), set())
 
 
+# --- the pages beside it ---
+
+BESIDE = ("CHANGELOG", "CONTRIBUTING", "SECURITY")
+
+
+def beside(name):
+    with open(source(name), encoding="utf-8") as file:
+        return file.read()
+
+
+@each([(name, name) for name in BESIDE])
+def it_names(bench, name):
+    assert name in readme()
+    assert all(len(line) <= 80 for line in beside(name).split("\n"))
+
+
+@test
+def this_version_has_its_chapter_in_the_changelog(bench):
+    version = command("--version").stdout.split()[1]
+    assert re.search(rf"^{re.escape(version)}\b.*\n---", beside("CHANGELOG"),
+                     re.M), version
+    assert beside("contrib/debian/changelog").startswith(
+        f"onceproxy ({version}-")
+
+
+@test
+def what_they_name_of_the_source_exists(bench):
+    for name in BESIDE:
+        named = re.findall(r"\b(?:contrib|src|tests)/[\w/.]*\w", beside(name))
+        equal([path for path in named if not os.path.exists(source(path))],
+              [])
+
+
 # --- onceproxy(8) and onceproxy-messages(7) ---
 
 @each([("onceproxy(8)", "onceproxy.8", 4),
