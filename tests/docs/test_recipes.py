@@ -13,6 +13,7 @@ import sys
 import threading
 
 from once import tap
+from once.admin import Admin
 from once.certificates import Authority
 from once.demo import PaymentApi, source
 from once.gateway import command, is_without
@@ -30,6 +31,7 @@ from once.tap import Skip, each, equal, test
 from once.upstream import answer, close_unanswered
 from once.wait import PATIENCE, eventually
 
+RULES = "contrib/prometheus/onceproxy.rules.yml"
 EXAMPLES = Examples("onceproxy-recipes.7")
 tap.LIMIT_S = 180  # a cluster grows slowly
 
@@ -751,15 +753,27 @@ class Night:
         self.bench = bench
         self.api = bench.process(PaymentApi())
         self.gateway = bench.gateway(
-            self.api.url, admin={"listen": free_address()})
+            self.api.url, {"label": ["/order"]},
+            admin={"listen": free_address()})
         got = self.ask("?drop=1")
         equal(got.problem, "outcome-unknown")
         self.key_id = got.json()["instance"].rsplit(":", 1)[1]
         self.env = {"HOME": bench.folder()}
 
     def ask(self, query=""):
-        return self.gateway.ask("order-17", tenant="Bearer alice",
-                                target=f"/v1/charges{query}")
+        return self.gateway.ask(
+            "order-17", tenant="Bearer alice", target=f"/v1/charges{query}",
+            body=b'{"amount": 1000, "order": "order-17"}')
+
+    def alert(self):
+        """Of unknown outcomes: whether its condition is met, and its words."""
+        with open(source(RULES), encoding="utf-8") as file:
+            text = re.search(r"- alert: OnceproxyOutcomesUnknown\n((?: .*\n)+)",
+                             file.read()).group(1)
+        name = re.search(r"expr: max by \(job\) \((.*)\) > 0\n", text).group(1)
+        samples = Admin(self.gateway).send("GET", "/metrics").body.decode()
+        value, = re.findall(rf"^{re.escape(name)} (\d+)$", samples, re.M)
+        return int(value) > 0, " ".join(text.split())
 
     def run(self, name, folder=None):
         """The page's configuration is the default one."""
@@ -772,12 +786,17 @@ class Night:
 
 
 @test
-def at_night_a_payment_that_was_made_is_completed(bench):
+def from_the_alert_at_night_to_the_answer(bench):
+    """A payment that was made."""
     needs("curl")
     night = Night(bench)
-    assert night.key_id in night.run("night-list.sh")
+    fires, words = night.alert()
+    assert fires, words
+    assert EXAMPLES.texts["night-list.sh"].strip() in words, words
+    listed = night.run("night-list.sh")
+    assert night.key_id in listed and "order-17" in listed, listed
     shown = night.run("night-show.sh")
-    equal(shown.count("UNKNOWN"), 2, shown)
+    equal(shown.count("UNKNOWN"), 3, shown)
     assert "broken" in shown, shown
     ledger = json.loads(night.run("night-ask.sh"))["data"]
     equal([c["id"] for c in ledger], ["ch_1"])
@@ -791,6 +810,9 @@ def at_night_a_payment_that_was_made_is_completed(bench):
     line = night.gateway.wait_for_log("operator", key_id=night.key_id)
     assert "ch_1 is in the ledger" in json.dumps(line), line
     equal(len(night.api.charges()), 1)
+    done, = Admin(night.gateway).get(f"/keys/{night.key_id}")["history"]
+    equal((done["act"], done["note"]), ("complete", "ch_1 is in the ledger"))
+    equal(night.alert()[0], False)
 
 
 @test
