@@ -18,9 +18,10 @@ from once.tap import Skip, each, equal, test
 EXAMPLES = Examples("onceproxy.json.5")
 
 NAMES = ["onceproxy.8", "onceproxy.json.5", "onceproxy-attacks.7",
-         "onceproxy-clients.7", "onceproxy-doctor.7", "onceproxy-log.7",
-         "onceproxy-messages.7", "onceproxy-metrics.7",
-         "onceproxy-recipes.7", "onceproxy-reconcile.7"]
+         "onceproxy-clients.7", "onceproxy-doctor.7", "onceproxy-faq.7",
+         "onceproxy-log.7", "onceproxy-messages.7", "onceproxy-metrics.7",
+         "onceproxy-recipes.7", "onceproxy-reconcile.7",
+         "onceproxy-tutorial.7"]
 PAGES = [(f"{n[:-2]}({n[-1]})", n) for n in NAMES]
 
 

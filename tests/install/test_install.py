@@ -26,11 +26,13 @@ WANTED = {
     "@man7dir@/onceproxy-attacks.7": 0o644,
     "@man7dir@/onceproxy-clients.7": 0o644,
     "@man7dir@/onceproxy-doctor.7": 0o644,
+    "@man7dir@/onceproxy-faq.7": 0o644,
     "@man7dir@/onceproxy-log.7": 0o644,
     "@man7dir@/onceproxy-messages.7": 0o644,
     "@man7dir@/onceproxy-metrics.7": 0o644,
     "@man7dir@/onceproxy-recipes.7": 0o644,
     "@man7dir@/onceproxy-reconcile.7": 0o644,
+    "@man7dir@/onceproxy-tutorial.7": 0o644,
 }
 UNITS = {
     "@systemdsystemunitdir@/onceproxy.service": 0o644,
