@@ -83,10 +83,6 @@ option_text(enum group group, size_t offset, const void *base)
 
 /* --- what each route does --- */
 
-static const char *const route_titles[] = {"ROUTE", "REQUEST", "UPSTREAM",
-    "KEY", "SCOPE", "IN FLIGHT", "UNKNOWN", "KEPT"};
-enum { ROUTE_COLUMNS = sizeof route_titles / sizeof *route_titles };
-
 #define POLICY_TEXT(policy, field)      \
 	option_text(GROUP_IDEMPOTENCY,  \
 	    offsetof(struct conf_idempotency, field), (policy))
@@ -148,36 +144,50 @@ request_text(const struct conf_route *route)
 	return text;
 }
 
+/* A line of what a route does; frees the text. */
 static void
-add_route(struct table *table, const struct conf_route *route)
+add_line(struct table *table, const char *name, char *text)
 {
-	const struct conf_idempotency *policy = route->idempotency;
-	char *made[] = {
-	    request_text(route),
-	    policy ? key_text(policy) : mem_str(SPAN("passed through")),
-	    policy ? scope_text(policy) : NULL,
-	    policy ? in_flight_text(policy) : NULL,
-	    policy ? unknown_text(policy) : NULL,
-	    policy ? POLICY_TEXT(policy, retention_ms) : NULL,
-	};
-	const char *cells[ROUTE_COLUMNS] = {route->name, made[0],
-	    route->upstream->name, made[1], made[2], made[3], made[4],
-	    made[5]};
+	const char *cells[] = {name, text};
 	table_row(table, cells);
-	for (size_t i = 0; i < sizeof made / sizeof *made; i++)
-		free(made[i]);
+	free(text);
+}
+
+static void
+add_policy(struct table *table, const struct conf_idempotency *policy)
+{
+	add_line(table, "key", key_text(policy));
+	add_line(table, "scope", scope_text(policy));
+	add_line(table, "in flight", in_flight_text(policy));
+	add_line(table, "unknown", unknown_text(policy));
+	add_line(table, "kept", POLICY_TEXT(policy, retention_ms));
+}
+
+static void
+print_route(const struct conf_route *route, size_t width)
+{
+	struct table *table = table_new(2, NULL);
+	bool passed = route->idempotency == NULL;
+	fputs("  ", stdout);
+	print_safely(stdout, route->name);
+	putchar('\n');
+	add_line(table, "request", request_text(route));
+	add_line(table, "upstream",
+	    mem_printf("%s%s", route->upstream->name,
+		passed ? ", passed through" : ""));
+	if (!passed)
+		add_policy(table, route->idempotency);
+	table_print(table, 4, width);
+	table_free(&table);
 }
 
 static void
 print_routes(const struct conf *conf, size_t width)
 {
-	struct table *table = table_new(ROUTE_COLUMNS, route_titles);
-	for (size_t i = 0; i < conf->n_routes; i++)
-		add_route(table, &conf->routes[i]);
 	puts("\nRoutes (the first that matches serves a request; no other "
 	     "path is served):");
-	table_print(table, 2, width);
-	table_free(&table);
+	for (size_t i = 0; i < conf->n_routes; i++)
+		print_route(&conf->routes[i], width);
 }
 
 /* --- settings --- */
