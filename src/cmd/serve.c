@@ -460,8 +460,10 @@ serve_conf(const struct conf *conf)
 	if (started)
 		run_until_ended(&s);
 	managed_stop(&s.managed);
-	struct logline line = log_begin(EV_stopped);
-	log_end(&line);
+	if (started) {
+		struct logline line = log_begin(EV_stopped);
+		log_end(&line);
+	}
 	arena_trim();
 	log_flush_last();
 	log_detach(&s.log);

@@ -231,6 +231,16 @@ def the_access_line_can_be_switched_off(bench):
 
 
 @test
+def what_could_not_start_has_not_ended_as_it_should(bench):
+    upstream, gateway = bench.pair()
+    second = bench.serve({**gateway.config, "state_dir": bench.folder(),
+                          "listen": gateway.ready["listen"]}, ready=False)
+    second.wait_for_log("fatal")
+    equal(second.wait(), 1)
+    equal(second.find_log("stopped"), [])
+
+
+@test
 def a_client_that_left_has_its_line_too(bench):
     upstream, gateway = bench.pair()
     hold = upstream.hold()
