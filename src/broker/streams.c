@@ -208,6 +208,8 @@ give_one_back(
 	if (!held->foreign)
 		streams_beat_return(streams, id);
 	streams_hand_remove(&streams->hand, &held);
+	streams_look_returned(streams, id);
+	streams_before_returned(streams, id);
 }
 
 static const char *

@@ -55,6 +55,7 @@ take_found(struct streams *streams, struct streams_id id, int64_t found)
 	held->foreign = found == STREAMS_BEAT_FOREIGN;
 	if (found == STREAMS_BEAT_FOREIGN && held->message != NULL) {
 		forget_beat(streams, held);
+		streams_look_returned(streams, id);
 	} else if (found == STREAMS_BEAT_DELETED) {
 		forget_beat(streams, held);
 		streams_lost(streams, BROKER_DELETED, 1, &id);

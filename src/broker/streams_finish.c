@@ -160,8 +160,11 @@ end_not_pending(struct streams_finish *f)
 {
 	struct streams *streams = f->streams;
 	struct streams_held *held = streams_hand_find(&streams->hand, f->id);
-	if (held != NULL)
+	if (held != NULL) {
 		streams_hand_remove(&streams->hand, &held);
+		streams_look_returned(streams, f->id);
+		streams_before_returned(streams, f->id);
+	}
 	end_as(f, BROKER_NOT_PENDING);
 }
 

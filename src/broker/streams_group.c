@@ -62,7 +62,7 @@ go_on(struct streams *streams, int64_t how, struct streams_id behind)
 	if (!take->was_ready && streams->source->start_latest)
 		take->newest = behind;
 	take->was_ready = true;
-	take->cursor = (struct streams_id){0, 0};
+	take->cursor = take->passed = (struct streams_id){0, 0};
 	if (take->remaking && streams->hand.count > 0) {
 		streams->standing = STREAMS_AGAIN;
 		return;

@@ -41,23 +41,49 @@ set_lag(struct streams *streams, int64_t lag)
 	streams_changed(streams);
 }
 
-/* Other readers may be gone for good, so what they had is kept in mind. */
 static void
-take_floor(struct streams *streams, const redisReply *last,
-    const redisReply *pending)
+lower_floor(struct streams_take *take, struct streams_id id)
+{
+	if (take->has_floor && streams_id_cmp(take->floor, id) < 0)
+		return;
+	take->has_floor = true;
+	take->floor = streams_hand_id_before(id);
+}
+
+/*
+ * Of those that are pending for our name: what is on its way here, or another
+ * reader of that name has.
+ */
+static bool
+is_elsewhere(const struct streams *streams, struct streams_id id)
+{
+	return streams_hand_find(&streams->hand, id) == NULL &&
+	    !streams_take_was_finished(streams, id);
+}
+
+/*
+ * Other readers may be gone for good, so what they had is kept in mind.  A
+ * group that is not there says nothing of it.
+ */
+static void
+take_floor(struct streams *streams, struct span last, struct span pending,
+    const redisReply *ours)
 {
 	struct streams_take *take = &streams->take;
 	struct streams_id id;
-	take->has_floor = false;
-	if (last->type != REDIS_REPLY_STRING ||
-	    pending->type != REDIS_REPLY_STRING ||
-	    !streams_hand_read_id(span_of(last->str, last->len), &id))
-		return;
-	take->floor = id;
-	take->has_floor = true;
-	if (streams_hand_read_id(span_of(pending->str, pending->len), &id) &&
-	    streams_id_cmp(id, take->floor) <= 0)
-		take->floor = streams_hand_id_before(id);
+	take->has_floor = streams_hand_read_id(last, &take->floor);
+	if (streams_hand_read_id(pending, &id))
+		lower_floor(take, id);
+	for (size_t i = 0; i < ours->elements; i++)
+		if (streams_hand_read_id(resp_text(ours->element[i]), &id) &&
+		    is_elsewhere(streams, id))
+			lower_floor(take, id);
+}
+
+void
+streams_look_returned(struct streams *streams, struct streams_id id)
+{
+	lower_floor(&streams->take, id);
 }
 
 /* certain: how many were read. */
@@ -72,6 +98,21 @@ take_run(struct streams_take *take, struct span run, bool certain)
 		    run.ptr);
 }
 
+static bool
+is_look(const redisReply *reply)
+{
+	static const int types[] = {REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
+	    0, REDIS_REPLY_STRING, REDIS_REPLY_INTEGER, REDIS_REPLY_STRING,
+	    REDIS_REPLY_ARRAY};
+	size_t count = sizeof types / sizeof types[0];
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (types[i] != 0 && reply->element[i]->type != types[i])
+			return false;
+	return true;
+}
+
 void
 streams_look_read(struct streams_line *line, const redisReply *reply)
 {
@@ -82,18 +123,14 @@ streams_look_read(struct streams_line *line, const redisReply *reply)
 		return;
 	}
 	streams_refused(streams, STREAMS_TO_LOOK, NULL);
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 6 ||
-	    reply->element[0]->type != REDIS_REPLY_INTEGER ||
-	    reply->element[1]->type != REDIS_REPLY_INTEGER ||
-	    reply->element[4]->type != REDIS_REPLY_INTEGER ||
-	    reply->element[5]->type != REDIS_REPLY_STRING)
+	if (!is_look(reply))
 		return;
 	take_run(&streams->take, resp_text(reply->element[5]),
 	    reply->element[4]->integer == 1);
 	set_lag(streams, reply->element[1]->integer);
-	/* What is on its way here is in nobody's hand, should the group go. */
-	if (line == &streams->taker || streams->take.awaited == 0)
-		take_floor(streams, reply->element[2], reply->element[3]);
+	if (reply->element[2]->type == REDIS_REPLY_STRING)
+		take_floor(streams, resp_text(reply->element[2]),
+		    resp_text(reply->element[3]), reply->element[6]);
 	if (reply->element[0]->integer > 0)
 		streams_lost(streams, BROKER_TRIMMED_UNREAD,
 		    (uint64_t)reply->element[0]->integer, NULL);

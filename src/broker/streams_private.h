@@ -70,8 +70,9 @@ struct streams_take {
 	struct link_call look;    /* the script that looks for losses */
 	struct link_call read;    /* what brings entries */
 	struct link_call pending; /* XPENDING: of how many entries */
+	struct link_call late;    /* XPENDING: of those behind passed */
 	struct link_call skip;    /* XPENDING: of one that cannot be read */
-	unsigned awaited;  /* replies to come of those five */
+	unsigned awaited;  /* replies to come of those six */
 	enum streams_reading reading;
 	bool blocking;     /* it may last until its time is over */
 	bool claiming;     /* others' entries are due, or under way */
@@ -82,6 +83,9 @@ struct streams_take {
 	struct streams_id newest; /* the highest id that came as new */
 	struct streams_id floor;  /* what stands up to it was finished by all */
 	bool has_floor;           /* a look has told it */
+	/* What is pending up to it is in hand, where nobody else reads. */
+	struct streams_id passed;
+	size_t asked; /* for so many new ones */
 	/* Those that were finished since the read was sent. */
 	struct streams_id *finished;
 	size_t n_finished, finished_size;
@@ -242,6 +246,20 @@ void streams_read_others(
     struct streams *streams, size_t count, int64_t idle_ms);
 void streams_read_init(struct streams *streams);
 
+/* --- streams_before.c --- */
+
+void streams_before_init(struct streams *streams);
+/*
+ * Of an order's reader, with a read of so many: whether anything is pending
+ * that is not in hand, which is to be taken before what was read is handed
+ * over.
+ */
+void streams_before_ask(struct streams *streams, size_t count);
+/* All that was pending has been taken. */
+void streams_before_all_taken(struct streams *streams);
+/* The entry is pending, and not in hand any more. */
+void streams_before_returned(struct streams *streams, struct streams_id id);
+
 /* --- streams_put.c --- */
 
 /* Whether something is to be put; whether it is about a dead letter. */
@@ -303,6 +321,11 @@ void streams_look_command(
     struct streams *streams, struct resp *ret_command);
 void streams_look_read(
     struct streams_line *line, const struct redisReply *reply);
+/*
+ * The entry is not in hand any more, and may not have been finished: should the
+ * group vanish, it is to come again.
+ */
+void streams_look_returned(struct streams *streams, struct streams_id id);
 /* XACK of an entry whose bytes are gone; it is lost where that finds it. */
 void streams_look_drop(struct streams *streams, struct streams_id id);
 

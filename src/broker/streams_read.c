@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/container.h"
-#include "base/digits.h"
 #include "broker/streams_private.h"
 #include "broker/streams_script.h"
 
@@ -238,18 +237,6 @@ send_look(struct streams *streams)
 	resp_clear(&command);
 }
 
-static void
-send_pending(struct streams *streams)
-{
-	struct resp command = {0};
-	resp_begin(&command, 3);
-	resp_arg(&command, SPAN("XPENDING"));
-	resp_arg(&command, streams->key);
-	resp_arg(&command, streams->group);
-	send_step(streams, &streams->take.pending, &command);
-	resp_clear(&command);
-}
-
 static int64_t
 block_ms(const struct streams *streams)
 {
@@ -276,7 +263,7 @@ streams_read_new(struct streams *streams, size_t count)
 	send_read(streams, &command, ms);
 	resp_clear(&command);
 	if (streams->sole)
-		send_pending(streams);
+		streams_before_ask(streams, count);
 }
 
 /* --- what is pending for others --- */
@@ -304,8 +291,10 @@ all_claimed(struct streams *streams)
 {
 	struct streams_take *take = &streams->take;
 	take->claiming = false;
-	if (streams->standing == STREAMS_OWN)
-		streams->standing = STREAMS_NEW;
+	if (streams->standing != STREAMS_OWN)
+		return;
+	streams->standing = STREAMS_NEW;
+	streams_before_all_taken(streams);
 }
 
 static void
@@ -345,55 +334,6 @@ streams_read_others(struct streams *streams, size_t count, int64_t idle_ms)
 	resp_number(&command, (int64_t)count);
 	send_read(streams, &command, 0);
 	resp_clear(&command);
-}
-
-/* --- whether anything has to go before what was read --- */
-
-/*
- * Of XPENDING: the number of entries, the first and last id, and for each
- * consumer its name and number.  True: entries are pending that are not in
- * hand, for others or, swallowed by a connection that is gone, for us.
- */
-static bool
-has_more(const struct streams *streams, const redisReply *reply)
-{
-	int64_t number;
-	size_t known = streams->hand.count + streams->take.n_finished;
-	const redisReply *list = reply->element[3];
-	if (list->type != REDIS_REPLY_ARRAY)
-		return false;
-	for (size_t i = 0; i < list->elements; i++) {
-		const redisReply *each = list->element[i];
-		if (each->type != REDIS_REPLY_ARRAY || each->elements != 2 ||
-		    !digits_read(resp_text(each->element[1]), INT64_MAX,
-			&number))
-			return false;
-		bool own = span_eq(resp_text(each->element[0]),
-		    span_str(streams->instance));
-		if (number > 0 && (!own || (uint64_t)number > known))
-			return true;
-	}
-	return false;
-}
-
-static void
-on_pending(struct link_call *call, const redisReply *reply)
-{
-	struct streams *streams =
-	    CONTAINER_OF(call, struct streams, take.pending);
-	streams->take.awaited--;
-	if (reply == NULL)
-		return;
-	if (reply->type == REDIS_REPLY_ERROR) {
-		streams_line_error(&streams->taker, reply);
-	} else if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4) {
-		odd_reply(streams);
-	} else if (streams->standing == STREAMS_NEW &&
-	    has_more(streams, reply)) {
-		streams->take.cursor = (struct streams_id){0, 0};
-		streams->standing = STREAMS_OWN;
-	}
-	streams_kick(streams);
 }
 
 /* --- replies --- */
@@ -443,5 +383,4 @@ streams_read_init(struct streams *streams)
 {
 	streams->take.look.done = on_look;
 	streams->take.read.done = on_read;
-	streams->take.pending.done = on_pending;
 }

@@ -71,21 +71,18 @@ const char streams_script_group[] = BELOW MAP
  * right has not forgotten it.
  */
 const char streams_script_look[] = BELOW MAP
-    "local function others_first()\n"
-    " local from = '-'\n"
-    " for i = 1, 100 do\n"
-    "  local page = redis.call('XPENDING', key, group, from, '+', 100)\n"
-    "  for _, each in ipairs(page) do\n"
-    "   if each[2] ~= ARGV[2] then return each[1] end\n"
-    "  end\n"
-    "  if #page < 100 then return '' end\n"
-    "  from = '(' .. page[#page][1]\n"
+    "local function lowest()\n"
+    " local ours = {}\n"
+    " for _, each in ipairs(redis.call(\n"
+    "   'XPENDING', key, group, '-', '+', 100)) do\n"
+    "  if each[2] ~= ARGV[2] then return each[1], ours end\n"
+    "  ours[#ours + 1] = each[1]\n"
     " end\n"
-    " return string.sub(from, 2)\n"
+    " return ours[100] or '', ours\n"
     "end\n"
     "local stream = redis.pcall('XINFO', 'STREAM', key)\n"
     "local there = not stream.err and find(key, group)\n"
-    "if not there then return {0, -1, '', '', 0, ''} end\n"
+    "if not there then return {0, -1, false, '', 0, '', {}} end\n"
     "stream = map(stream)\n"
     "local added, first = stream['entries-added'], stream['first-entry']\n"
     "local read, last = there['entries-read'], there['last-delivered-id']\n"
@@ -113,8 +110,9 @@ const char streams_script_look[] = BELOW MAP
     "for _, each in ipairs(redis.call('XINFO', 'CONSUMERS', key, group)) do\n"
     " alone = alone and each[2] == ARGV[2]\n"
     "end\n"
+    "local pending, ours = lowest()\n"
     "return {lost or 0, read and added - read or there.lag or -1,\n"
-    " alone and '' or last, others_first(), passed and 1 or 0, run}\n";
+    " alone and '' or last, pending, passed and 1 or 0, run, ours}\n";
 
 /* XAUTOCLAIM would drop what others have in hand, however short it was idle. */
 const char streams_script_claim[] = BELOW

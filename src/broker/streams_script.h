@@ -23,12 +23,15 @@ enum streams_script_group {
  * How many entries were removed before the group had read them, and how many it
  * has not read yet (-1: not known), the last that it has (where others read it,
  * too), the lowest that is pending for one of these, whether it is certain now
- * how many were read, and which run of a server this is: {lost, lag, last,
- * pending, 1 or 0, run}, the ids and run '' for none.  The group's entries-read
- * is corrected at once, so that each loss is told to one reader, once.
- * ARGV[2]: the consumer; [3]: not empty: Redis may have forgotten how many were
- * read, unless it is still in that run; [4]: "1": it is to be kept from that.
- * Where INFO is not allowed, no run is known.
+ * how many were read, which run of a server this is, and what is pending for
+ * the consumer itself below that lowest: {lost, lag, last, pending, 1 or 0,
+ * run, {id, ...}}, the ids and run '' for none, last nil where there is no
+ * group.  No more than 100 entries are looked at: where all of them are the
+ * consumer's, pending is the last one.  The group's entries-read is corrected
+ * at once, so that each loss is told to one reader, once.  ARGV[2]: the
+ * consumer; [3]: not empty: Redis may have forgotten how many were read, unless
+ * it is still in that run; [4]: "1": it is to be kept from that.  Where INFO is
+ * not allowed, no run is known.
  */
 extern const char streams_script_look[];
 /*

@@ -308,6 +308,7 @@ streams_take_init(struct streams *streams)
 	timer_init(&take->claim, streams->loop, on_claim, streams);
 	timer_set(&take->claim, claim_every_ms(streams));
 	streams_read_init(streams);
+	streams_before_init(streams);
 	streams->taker.up = streams_take_up;
 	streams->taker.down = streams_take_down;
 }

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/streams.h"
+#include "lib/streams_bench.h"
+
+/*
+ * What others have pending, under whatever name, when a group vanishes or while
+ * somebody reads in order: nothing of it is left out, and nothing passes it.
+ */
+
+static int
+set_up(void **state)
+{
+	*state = sbench_new(NULL, NULL);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	struct sbench *bench = *state;
+	sbench_free(&bench);
+	return 0;
+}
+
+static void
+finish_all(struct sbench_reader *r)
+{
+	while (r->first != NULL)
+		sbench_finish_first(r);
+}
+
+static bool
+is_blocked(struct sbench *bench)
+{
+	redisReply *reply = redis_do(bench->redis, "INFO clients");
+	bool blocked = strstr(reply->str, "blocked_clients:0") == NULL;
+	freeReplyObject(reply);
+	return blocked;
+}
+
+/* It does not read any more, and hears of nothing but by what it asks next. */
+static void
+stop_reading(struct sbench *bench, struct sbench_reader *r)
+{
+	broker_reader_credit(r->reader, 0);
+	UNTIL(bench, !is_blocked(bench));
+}
+
+/* So much that each read comes with a look of its own. */
+static void
+let_pass_ms(struct sbench *bench, int ms)
+{
+	int64_t until_us = clock_us() + 1000 * (int64_t)ms;
+	UNTIL(bench, clock_us() > until_us);
+}
+
+/* --- a group that vanishes --- */
+
+/* It takes one entry, and is never heard of again. */
+static void
+take_one_as(struct sbench *bench, const char *name)
+{
+	redis_just(bench->redis,
+	    "XREADGROUP GROUP g %s COUNT 1 STREAMS s >", name);
+}
+
+/* n 1 is pending for somebody, and a has finished what came behind it. */
+static struct sbench_reader *
+pass_one_of(struct sbench *bench, const char *name)
+{
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, sbench_is_up(a));
+	stop_reading(bench, a);
+	sbench_add(bench, 1);
+	take_one_as(bench, name);
+	redis_just(bench->redis, "XADD s * n 2");
+	redis_just(bench->redis, "XADD s * n 3");
+	broker_reader_credit(a->reader, 10);
+	UNTIL(bench, a->taken == 2);
+	finish_all(a);
+	redis_just(bench->redis, "XADD s * n 4");
+	UNTIL(bench, a->taken == 3);
+	finish_all(a);
+	stop_reading(bench, a);
+	let_pass_ms(bench, 50);
+	return a;
+}
+
+static bool
+has(const struct sbench_reader *r, const char *n)
+{
+	for (const struct broker_message *m = r->first; m != NULL; m = m->next)
+		if (strcmp(sbench_field(m, "n"), n) == 0)
+			return true;
+	return false;
+}
+
+static void
+come_again_after(struct sbench *bench, struct sbench_reader *a)
+{
+	redis_just(bench->redis, "XGROUP DESTROY s g");
+	broker_reader_credit(a->reader, 10);
+	UNTIL(bench, sbench_pending(bench, "") > 0);
+	UNTIL(bench, has(a, "1"));
+	assert_int_equal(a->lost[BROKER_DELETED], 0);
+	sbench_close(a);
+}
+
+/* The look that finds no group forgets nothing of those before. */
+static void
+what_a_dead_reader_had_comes_again(void **state)
+{
+	struct sbench *bench = *state;
+	come_again_after(bench, pass_one_of(bench, "dead"));
+}
+
+static void
+what_a_dead_namesake_had_comes_again(void **state)
+{
+	struct sbench *bench = *state;
+	come_again_after(bench, pass_one_of(bench, "a"));
+}
+
+/* --- an order --- */
+
+static const char *
+first_n(struct sbench_reader *r)
+{
+	return r->first != NULL ? sbench_field(r->first, "n") : "";
+}
+
+/*
+ * Who had the turn before reads once more, and has our name.  What is in hand
+ * and not pending any more, as somebody else has acknowledged it, hides nothing
+ * of that.
+ */
+static void
+nothing_passes_what_a_namesake_reads_late(void **state)
+{
+	struct sbench *bench = *state;
+	bench->sole = true;
+	sbench_add(bench, 2);
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 2);
+	stop_reading(bench, a);
+	struct broker_message *held = sbench_shift(a);
+	redis_just(bench->redis, "XACK s g %s", held->position.ptr);
+	redis_just(bench->redis, "XADD s * n late");
+	take_one_as(bench, "a");
+	redis_just(bench->redis, "XADD s * n next");
+	broker_reader_credit(a->reader, 1);
+	UNTIL(bench, a->taken == 3);
+	sbench_finish_first(a);
+	assert_string_equal(first_n(a), "late");
+	sbench_finish_first(a);
+	broker_reader_credit(a->reader, 10);
+	UNTIL(bench, a->taken == 4);
+	assert_string_equal(first_n(a), "next");
+	sbench_finish_first(a);
+	assert_int_equal(sbench_pending(bench, ""), 0);
+	broker_message_free(&held);
+	sbench_close(a);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+	    TEST(what_a_dead_reader_had_comes_again),
+	    TEST(what_a_dead_namesake_had_comes_again),
+	    TEST(nothing_passes_what_a_namesake_reads_late),
+	};
+	return cmocka_run_group_tests_name("streams_group", tests, NULL, NULL);
+}
