@@ -102,7 +102,8 @@ struct broker_events {
 	 */
 	void (*recalled)(void *arg, const void *token);
 	/*
-	 * What is kept of that part of the source is wanted: the answer is
+	 * What is kept of that part of the source, or beside it under a name
+	 * with a blank, is wanted: the answer is
 	 * broker_reader_floor(), at any time; asked again, any of them is one.
 	 */
 	void (*floor_wanted)(void *arg, const char *part);

@@ -12,7 +12,8 @@
 --
 -- A floor begins with a number, which only grows.  One that was lowered has
 -- "!UNTIL " before it: until then its group may stand lower.  That is over when
--- it did, and the floor is kept anew.  Nothing here has an end.
+-- it did, and the floor is kept anew.  Nothing here has an end.  A name with a
+-- blank is of something beside a part, which has no group and is never lowered.
 
 -- include clock.lua
 
@@ -65,12 +66,16 @@ else
 		parts[#parts + 1] = ARGV[i]
 	end
 	if #parts == 0 then
-		parts = redis.call('HKEYS', KEYS[1])
+		for _, part in ipairs(redis.call('HKEYS', KEYS[1])) do
+			if not string.find(part, ' ', 1, true) then
+				parts[#parts + 1] = part
+			end
+		end
 	end
 	local floors = {}
 	for i, part in ipairs(parts) do
 		floors[i] = read(part)
-		if floors[i] == '' then
+		if floors[i] == '' or string.find(part, ' ', 1, true) then
 			return {'GONE', 0, now, call}
 		end
 	end

@@ -10,9 +10,10 @@
  * its floor, a text that begins with a number.  Below that all is finished,
  * whatever the broker says of a group that was set back.  A floor only grows,
  * unless it is of something that was made again; an operator may say that the
- * group is meant to stand lower, once (floors_lower).  It knows neither parts
- * nor what a floor says.  A member of its owner, which stops it before it or
- * the store is gone; the store's thread.
+ * group is meant to stand lower, once (floors_lower), but not of what has a
+ * blank in its name: that is beside a part.  It knows neither parts nor what a
+ * floor says.  A member of its owner, which stops it before it or the store is
+ * gone; the store's thread.
  */
 enum { FLOORS_LOWERED_MS = 24 * 3600 * 1000 };
 

@@ -233,9 +233,8 @@ EVENT(source_topic_again, WARN, "a partition does not have the message any "
 	"deletes topics, or whether the broker has lost data")
 EVENT(source_rewound, WARN, "the consumer group of this source was set back, "
 	"or its offsets have expired: what this source has finished is not "
-	"executed again; but its dead letters are listed again, also those "
-	"that were dropped, which a replay would execute: drop these anew. "
-	"Find out who resets the group, or if that was meant, say so "
+	"executed again, and dead letters that were replayed or dropped stay "
+	"so. Find out who resets the group, or if that was meant, say so "
 	"(onceproxy messages rewind) and set it back once more")
 EVENT(source_library, DEBUG, "what the broker's library says")
 EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "

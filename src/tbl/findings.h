@@ -308,8 +308,8 @@ FINDING(source_copies, WARN, doctor_sources_copies,
 	"give the topic three replicas and min.insync.replicas=2")
 FINDING(source_offsets, WARN, doctor_sources_offsets,
 	"the group's offsets are kept for as long as messages may be old",
-	"a group that nobody reads as for that long begins anew, and its dead "
-	"letters are listed again: {}",
+	"a group that nobody reads as for that long begins anew; what it has "
+	"finished only Redis knows then: {}",
 	"raise offsets.retention.minutes of the brokers, or shorten max_age")
 
 /* --- relays: doctor/doctor_relays.c --- */

@@ -4,125 +4,14 @@ deleted, and still each is executed again, or dropped, once, and what is parked
 behind one comes back in its order, whatever happens to gateways.  Skipped where
 there is no Kafka (contrib/check --kafka)."""
 
-import base64
-import itertools
-import os
-
 from once import tap
-from once.admin import Admin
-from once.gateway import command, write
 from once.kafka import START_S
-from once.kafka_topic import Topic
+from once.kafka_letters import QUICK, Letters, begun, id_of
 from once.tap import equal, test
-from once.upstream import Hold, answer
+from once.upstream import answer
 from once.wait import eventually
-
-NUMBERS = itertools.count()
-QUICK = {"retry": {"first": "10ms", "most": "20ms", "attempts": 1}}
 IN_ORDER = {"order_by": "key", **QUICK}
 tap.LIMIT_S = 120
-
-
-class Bench:
-    """A topic with dead letters, gateways that read it, and an upstream whose
-    answer to each key can be changed."""
-
-    def __init__(self, bench, members, idempotency=None, partitions=1,
-                 letters=None, kafka=None):
-        self.bench, self.of, self.holds, self.done = bench, {}, {}, []
-        self.upstream = bench.upstream(self.serve_key)
-        self.kafka = kafka or bench.kafka
-        self.topic = Topic(self.kafka, f"letters-{next(NUMBERS)}", partitions)
-        if letters:
-            self.topic.dead = self.kafka.topic(
-                f"{self.topic.name}.parted", letters)
-            members = {**members,
-                       "dead_letters": {"topic": self.topic.dead}}
-        self.members, self.idempotency = members, idempotency
-
-    def serve_key(self, connection, request):
-        key = request.get("Idempotency-Key")
-        if key in self.holds:
-            self.holds[key].wait()
-        fate = self.of.get(key, answer())
-        if fate.startswith(b"HTTP/1.1 2"):
-            self.done.append(key)
-        connection.send(fate)
-
-    def serve(self, instance="one"):
-        self.config = self.topic.source(self.bench.config(
-            self.upstream, self.idempotency, instance=instance,
-            admin={"listen": "127.0.0.1:0"}), **self.members)
-        self.gateway = self.bench.serve(self.config)
-        self.admin = Admin(self.gateway)
-        return self.gateway
-
-    def hold(self, key):
-        self.holds[key] = Hold()
-        return self.holds[key]
-
-    def add(self, *keys, order=b"a", partition=0):
-        for key in keys:
-            self.topic.add(b"{}", key, order=order, partition=partition)
-
-    def put(self):
-        """All that was ever put, in its order: (key, reason)."""
-        return [(r.header("idempotency-key"), r.header("onceproxy-reason"))
-                for r in self.kafka.consume(self.topic.dead)]
-
-    def wait_put(self, count):
-        eventually(lambda: len(self.put()) == count,
-                   f"{count} dead letters were put", START_S)
-
-    def listed(self, state="dead", admin=None):
-        return (admin or self.admin).get(
-            f"/messages?source=charges&state={state}")["messages"]
-
-    def wait_listed(self, count, state="dead"):
-        return eventually(
-            lambda: [m for m in [self.listed(state)] if len(m) == count],
-            f"{count} are {state}", START_S)[0]
-
-    def act(self, message, what, status=None, admin=None):
-        """The answer: one that another reads still, is asked again."""
-        def said():
-            got = (admin or self.admin).post(
-                f"/messages/{message['id']}/{what}", {"note": "n"})
-            early = b"Another gateway" in got.body or \
-                b"does not give" in got.body
-            return None if early and status != 409 else got
-        got = eventually(said, f"an answer to {what}", START_S)
-        if status is not None:
-            equal(got.status, status, got.body)
-        return got
-
-    def replay(self, message, status=202):
-        return self.act(message, "replay", status)
-
-    def command(self, *words):
-        file = os.path.join(self.bench.folder(), "onceproxy.json")
-        write(file, {**self.config, "admin": {
-            "listen": self.gateway.ready["admin"]}})
-        return command("messages", words[0], "-c", file, *words[1:])
-
-    def wait_executed(self, *wanted):
-        eventually(lambda: len(self.done) >= len(wanted),
-                   f"{wanted} are executed", START_S)
-        equal(self.done, list(wanted))
-
-
-def id_of(position):
-    return base64.urlsafe_b64encode(
-        f"charges\0{position}".encode()).decode().rstrip("=")
-
-
-def begun(bench, members=None, key="k", fate=None, **more):
-    """A dead letter of that key."""
-    b = Bench(bench, members or QUICK, **more)
-    b.of[key] = fate or answer(503)
-    b.serve()
-    b.add(key)
-    return b, b.wait_listed(1)[0]
 
 
 # --- one of them -------------------------------------------------------------
@@ -207,7 +96,7 @@ def a_dropped_letter_is_gone_and_its_record_is_not(bench):
 
 @test
 def a_result_goes_out_with_the_end_of_a_letter(bench):
-    b = Bench(bench, QUICK)
+    b = Letters(bench, QUICK)
     b.members = {**QUICK, "results": {"topic": b.topic.results}}
     b.of["k"] = answer(503)
     b.serve()
@@ -234,7 +123,7 @@ def what_is_unknown_is_no_dead_letter_of_this_source(bench):
 
 @test
 def what_is_finished_is_so_after_a_restart_and_a_kill(bench):
-    b = Bench(bench, QUICK, partitions=3, letters=2)
+    b = Letters(bench, QUICK, partitions=3, letters=2)
     keys = [f"k{n}" for n in range(9)]
     b.of.update({key: answer(503) for key in keys})
     first = b.serve()
@@ -268,7 +157,7 @@ def what_is_finished_is_so_after_a_restart_and_a_kill(bench):
 
 @test
 def dead_letters_are_listed_in_pages(bench):
-    b = Bench(bench, QUICK, partitions=2)
+    b = Letters(bench, QUICK, partitions=2)
     b.of.update({f"k{n}": answer(503) for n in range(5)})
     b.serve()
     for n in range(5):
@@ -302,7 +191,7 @@ def a_topic_of_dead_letters_that_was_made_again_hides_none(bench):
 
 @test
 def what_cannot_be_remembered_is_refused_and_nothing_is_lost(bench):
-    b = Bench(bench, {**QUICK, "in_flight": 1000})
+    b = Letters(bench, {**QUICK, "in_flight": 1000})
     keys = [f"k{n}" for n in range(460)]
     b.of.update({key: answer(422) for key in keys})
     b.serve()
@@ -331,7 +220,7 @@ def what_cannot_be_remembered_is_refused_and_nothing_is_lost(bench):
 
 @test
 def a_topic_of_dead_letters_that_nobody_makes_is_told(bench):
-    b = Bench(bench, QUICK)
+    b = Letters(bench, QUICK)
     b.members = {**QUICK, "dead_letters": {"topic": "nowhere"}}
     b.of["k"] = answer(422)
     b.serve()
@@ -344,7 +233,7 @@ def a_topic_of_dead_letters_that_nobody_makes_is_told(bench):
 
 @test
 def a_topic_of_dead_letters_is_made_where_the_broker_does(bench):
-    b = Bench(bench, QUICK, kafka=bench.own_kafka(
+    b = Letters(bench, QUICK, kafka=bench.own_kafka(
         auto_create_topics_enable="true"))
     b.members = {**QUICK, "dead_letters": {"topic": f"{b.topic.name}.new"}}
     b.serve()
@@ -357,7 +246,7 @@ def a_topic_of_dead_letters_is_made_where_the_broker_does(bench):
 
 @test
 def who_has_the_partition_decides_about_its_letters(bench):
-    b = Bench(bench, QUICK, partitions=2)
+    b = Letters(bench, QUICK, partitions=2)
     b.of.update(k0=answer(503), k1=answer(503))
     b.serve("one")
     one = b.admin

@@ -393,6 +393,9 @@ reader_floor(struct broker_reader *base, const char *name, struct span floor,
 	     part = part->next)
 		if (!strcmp(part->name, name) && !part->has_floor)
 			kafka_part_set_floor(part, floor, lowered);
+		else if (!strcmp(part->shelved.name, name) &&
+		    !part->has_letters)
+			kafka_letters_floor_set(part, floor);
 	kafka_kick(kafka);
 }
 

@@ -58,6 +58,7 @@ kafka_commit_over(struct kafka *kafka, bool good)
 		if (!part->committing)
 			continue;
 		part->committing = false;
+		kafka_letters_floor_told(part, good);
 		if (good)
 			kafka_part_tell_floor(part, &part->committed);
 		else

@@ -85,7 +85,8 @@ make_parts(struct kafka *kafka)
 		if (part == NULL)
 			continue;
 		part->next = kafka->parts;
-		part->has_floor = kafka->events.floor_wanted == NULL;
+		part->has_floor = part->has_letters =
+		    kafka->events.floor_wanted == NULL;
 		kafka->parts = part;
 	}
 	kafka->given = true;
@@ -94,9 +95,12 @@ make_parts(struct kafka *kafka)
 	kafka->ask_again_ms = kafka->given_ms;
 	for (struct kafka_part *part = kafka->parts; part != NULL;
 	     part = part->next)
-		if (!part->has_floor)
+		if (!part->has_floor) {
 			kafka->events.floor_wanted(
 			    kafka->events.arg, part->name);
+			kafka->events.floor_wanted(
+			    kafka->events.arg, part->shelved.name);
+		}
 }
 
 /* --- what is committed --- */
@@ -181,6 +185,7 @@ learn(struct kafka_part *part, rd_kafka_topic_partition_list_t *list)
 	struct span metadata = kafka_letters_learn(
 	    part, span_of(at->metadata, at->metadata_size));
 	kafka_ring_read(at->offset, metadata, &part->commit);
+	kafka_letters_floor_recall(part);
 }
 
 /* The first thing that the broker refuses. */
@@ -324,7 +329,8 @@ all_is_known(const struct kafka *kafka)
 {
 	for (struct kafka_part *part = kafka->parts; part != NULL;
 	     part = part->next)
-		if (!part->has_floor || !part->has_commit)
+		if (!part->has_floor || !part->has_letters ||
+		    !part->has_commit)
 			return false;
 	return true;
 }

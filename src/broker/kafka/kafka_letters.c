@@ -91,8 +91,8 @@ kafka_letters_owner(const struct kafka *kafka, struct span position)
 
 /* --- in commits --- */
 
-static const char *
-topic_name(const struct kafka_part *part)
+const char *
+kafka_letters_topic_name(const struct kafka_part *part)
 {
 	return part->kafka->letters->topics[kafka_letters_topic(part)].name;
 }
@@ -102,18 +102,19 @@ kafka_letters_learn(struct kafka_part *part, struct span metadata)
 {
 	struct span ring, text;
 	kafka_shelf_part(metadata, &ring, &text);
-	kafka_shelf_read(&part->shelves, topic_name(part), text);
+	kafka_shelf_read(&part->shelves, kafka_letters_topic_name(part), text);
 	return ring;
 }
 
 size_t
-kafka_letters_tell(const struct kafka_part *part, bool putting,
+kafka_letters_tell(struct kafka_part *part, bool putting,
     char metadata[KAFKA_METADATA_MAX + 1], size_t len)
 {
 	char text[KAFKA_SHELF_MAX + 1];
 	int text_len = kafka_shelf_write(
-	    part->shelves, topic_name(part), putting, text);
+	    part->shelves, kafka_letters_topic_name(part), putting, text);
 	must(text_len >= 0);
+	kafka_letters_floor_note(part, text_len > 0 ? text : "");
 	return kafka_shelf_join(
 	    metadata, len, span_of(text, (size_t)text_len));
 }
@@ -122,8 +123,8 @@ bool
 kafka_letters_fit(const struct kafka_part *part)
 {
 	char text[KAFKA_SHELF_MAX + 1];
-	return kafka_shelf_write(
-		   part->shelves, topic_name(part), true, text) >= 0;
+	return kafka_shelf_write(part->shelves,
+		   kafka_letters_topic_name(part), true, text) >= 0;
 }
 
 bool
@@ -131,6 +132,6 @@ kafka_letters_full(const struct kafka_part *part)
 {
 	char text[KAFKA_SHELF_MAX + 1];
 	int len = kafka_shelf_write(
-	    part->shelves, topic_name(part), true, text);
+	    part->shelves, kafka_letters_topic_name(part), true, text);
 	return len < 0 || len > KAFKA_SHELF_FULL;
 }

@@ -70,7 +70,7 @@ set_ours(const struct kafka *kafka, struct kafka_scan_job *job)
 	job->ours = arena_alloc(job->arena, count * sizeof *job->ours);
 	for (struct kafka_part *p = kafka->parts; p != NULL; p = p->next) {
 		struct span name = arena_dup(job->arena, span_str(p->name));
-		if (!p->has_commit)
+		if (!p->has_commit || !p->has_letters)
 			continue;
 		job->ours[job->n_ours++] = name;
 		for (struct kafka_shelf *s = p->shelves; s != NULL;
@@ -137,9 +137,10 @@ forget_wrong(struct kafka_letters *all, const struct kafka_scan_job *job)
 		while (part != NULL &&
 		    !span_eq(span_str(part->name), k->part))
 			part = part->next;
-		if (k->wrong && part != NULL)
-			kafka_shelf_reset(
-			    kafka_shelf_at(&part->shelves, k->number));
+		if (!k->wrong || part == NULL)
+			continue;
+		kafka_shelf_reset(kafka_shelf_at(&part->shelves, k->number));
+		part->shelved.again = true;
 	}
 }
 
@@ -149,7 +150,7 @@ was_ours(const struct kafka_scan_job *job, const struct kafka_part *part)
 {
 	for (size_t i = 0; i < job->n_ours; i++)
 		if (span_eq(job->ours[i], span_str(part->name)))
-			return part->has_commit;
+			return part->has_commit && part->has_letters;
 	return false;
 }
 

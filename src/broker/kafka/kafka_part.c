@@ -29,6 +29,7 @@ kafka_part_new(struct kafka *kafka, const char *topic, int32_t number)
 	part->topic = mem_text(topic);
 	part->number = number;
 	part->name = mem_printf("%s/%" PRId32, topic, number);
+	part->shelved.name = mem_printf("%s letters", part->name);
 	part->serial = ++kafka->serials;
 	part->floor.low = part->commit.low = -1;
 	part->floor.anchor.offset = part->commit.anchor.offset = -1;
@@ -48,7 +49,7 @@ kafka_part_free(struct kafka_part **part)
 	rd_kafka_queue_io_event_enable(p->queue, -1, NULL, 0);
 	rd_kafka_queue_destroy(p->queue);
 	kafka_ring_clear(&p->ring);
-	kafka_shelf_clear(&p->shelves);
+	kafka_letters_floor_forget(p);
 	kafka_ring_forget(&p->commit);
 	free(p->topic);
 	free(p->name);
@@ -83,6 +84,7 @@ begin_at(struct kafka_part *part, struct kafka_stand *stand)
 	kafka_ring_clear(&part->ring);
 	kafka_ring_init(&part->ring, stand);
 	part->step = KAFKA_READING;
+	part->ring.changed = part->shelved.news;
 }
 
 static int64_t
@@ -276,13 +278,32 @@ kafka_part_anew(struct kafka_part *part)
 /* --- the floor: "LOW ANCHOR MARK CLUSTER" --- */
 
 /* Of another cluster it says nothing of this one. */
-static bool
-is_of_cluster(const struct kafka *kafka, struct span name)
+bool
+kafka_part_is_of_cluster(const struct kafka_part *part, struct span name)
 {
-	char *cluster = rd_kafka_clusterid(kafka->consumer, 0);
+	rd_kafka_t *consumer = part->kafka->consumer;
+	char *cluster = rd_kafka_clusterid(consumer, 0);
 	bool is = cluster != NULL && span_eq(name, span_str(cluster));
-	rd_kafka_mem_free(kafka->consumer, cluster);
+	rd_kafka_mem_free(consumer, cluster);
 	return is;
+}
+
+bool
+kafka_part_keep(struct kafka_part *part, const char *name, const char *text,
+    bool lower)
+{
+	const struct broker_events *events = &part->kafka->events;
+	rd_kafka_t *consumer = part->kafka->consumer;
+	char *cluster = rd_kafka_clusterid(consumer, 0);
+	bool keeps = cluster != NULL && events->floor != NULL &&
+	    !part->kafka->leaving;
+	if (keeps) {
+		char *all = mem_printf("%s %s", text, cluster);
+		events->floor(events->arg, name, span_str(all), lower);
+		free(all);
+	}
+	rd_kafka_mem_free(consumer, cluster);
+	return keeps;
 }
 
 static bool
@@ -302,7 +323,7 @@ kafka_part_set_floor(struct kafka_part *part, struct span text, bool lowered)
 	if (!floor_number(&text, INT64_MAX, &low) ||
 	    !floor_number(&text, INT64_MAX, &anchor) ||
 	    !floor_number(&text, UINT32_MAX, &mark) || anchor >= low ||
-	    !is_of_cluster(part->kafka, text))
+	    !kafka_part_is_of_cluster(part, text))
 		/* It is not to be in the way of what is kept next. */
 		part->lower_floor = text.len > 0;
 	else
@@ -313,17 +334,11 @@ kafka_part_set_floor(struct kafka_part *part, struct span text, bool lowered)
 void
 kafka_part_tell_floor(struct kafka_part *part, const struct kafka_floor *floor)
 {
-	const struct broker_events *events = &part->kafka->events;
-	char *cluster = rd_kafka_clusterid(part->kafka->consumer, 0);
-	if (cluster != NULL && floor->anchor.offset >= 0 &&
-	    events->floor != NULL && !part->kafka->leaving) {
-		char *text = mem_printf(
-		    "%" PRId64 " %" PRId64 " %" PRIu32 " %s", floor->low,
-		    floor->anchor.offset, floor->anchor.mark, cluster);
-		events->floor(events->arg, part->name, span_str(text),
-		    part->lower_floor);
-		free(text);
+	if (floor->anchor.offset < 0)
+		return;
+	char *text = mem_printf("%" PRId64 " %" PRId64 " %" PRIu32,
+	    floor->low, floor->anchor.offset, floor->anchor.mark);
+	if (kafka_part_keep(part, part->name, text, part->lower_floor))
 		part->lower_floor = false;
-	}
-	rd_kafka_mem_free(part->kafka->consumer, cluster);
+	free(text);
 }

@@ -26,7 +26,8 @@
  *     kafka_thread   the thread that it may block
  *     kafka_ask      the thread of questions to the group
  *     kafka_letters  dead letters: looked for by a thread of their own,
- *                    kafka_scan, and finished for good, kafka_shelf
+ *                    kafka_scan, and finished for good, kafka_shelf, whatever
+ *                    becomes of the group
  *     kafka_leave    after it was closed
  *     kafka_ring     positions: pure
  *
@@ -76,6 +77,7 @@ struct kafka_part {
 	enum kafka_step step;
 	bool has_floor;  /* floor is known, as far as it will be */
 	bool has_commit; /* the same */
+	bool has_letters; /* the same of what is kept of its letters */
 	bool group_is_new; /* it has committed nothing of this topic */
 	struct kafka_floor floor;
 	/* Of what stands below, something may have been put before. */
@@ -89,6 +91,14 @@ struct kafka_part {
 	int64_t odd_offset; /* what is there cannot be read */
 	struct kafka_ring ring;
 	struct kafka_shelf *shelves; /* what is finished of its dead letters */
+	struct kafka_shelved {
+		char *name; /* under which that is kept beside commits, too */
+		char *kept; /* its text; NULL: nothing */
+		int64_t count; /* of that; what is less is not taken */
+		char *committed; /* to be kept when the commit is; NULL: not */
+		bool again; /* the topic was made again since then */
+		bool news; /* to the commit, which it was read into */
+	} shelved;
 	bool lower_floor; /* what is kept is of a topic that is gone */
 	unsigned putting; /* of what is given, in a transaction */
 	/* A commit under way: what it tells. */
@@ -258,6 +268,15 @@ void kafka_part_ends(const struct kafka_part *part, int64_t *ret_from,
     int64_t *ret_to);
 void kafka_part_set_floor(
     struct kafka_part *part, struct span floor, bool lowered);
+/* Whether that is the end of something kept in this cluster. */
+bool kafka_part_is_of_cluster(
+    const struct kafka_part *part, struct span cluster);
+/*
+ * Has the owner keep that under the name, with the cluster; false: it cannot be
+ * kept now.
+ */
+bool kafka_part_keep(struct kafka_part *part, const char *name,
+    const char *text, bool lower);
 /* Has the owner keep that. */
 void kafka_part_tell_floor(
     struct kafka_part *part, const struct kafka_floor *floor);
@@ -313,7 +332,10 @@ void kafka_put_forget(struct kafka *kafka);
 void kafka_put_record(struct kafka_batch *batch,
     const struct kafka_part *part, const struct broker_put *put);
 
-/* --- kafka_letters.c, kafka_letters_page.c, kafka_letters_end.c --- */
+/*
+ * --- kafka_letters.c, kafka_letters_floor.c, kafka_letters_page.c,
+ * kafka_letters_end.c ---
+ */
 
 void kafka_letters_init(struct kafka *kafka);
 void kafka_letters_free(struct kafka *kafka);
@@ -324,8 +346,19 @@ void kafka_letters_free(struct kafka *kafka);
 struct span kafka_letters_learn(
     struct kafka_part *part, struct span metadata);
 /* Writes it behind what is its own, of that length; returns the whole's. */
-size_t kafka_letters_tell(const struct kafka_part *part, bool putting,
+size_t kafka_letters_tell(struct kafka_part *part, bool putting,
     char metadata[KAFKA_METADATA_MAX + 1], size_t len);
+/* What that told is committed, or not. */
+void kafka_letters_floor_told(struct kafka_part *part, bool good);
+/* What is kept of the partition's letters beside its commits. */
+void kafka_letters_floor_set(struct kafka_part *part, struct span floor);
+/*
+ * One of that and what is committed became known: where the group was set by
+ * somebody else, letters are as finished as they were.
+ */
+void kafka_letters_floor_recall(struct kafka_part *part);
+/* Frees what is the partition's. */
+void kafka_letters_floor_forget(struct kafka_part *part);
 /* Whether what is being put fits there. */
 bool kafka_letters_fit(const struct kafka_part *part);
 /* Where a dead letter of that partition goes; RD_KAFKA_PARTITION_UA: to any. */

@@ -132,6 +132,22 @@ kafka_shelf_read(
 		read_shelf(list, piece);
 }
 
+int64_t
+kafka_shelf_count(const char *topic, struct span text)
+{
+	struct kafka_shelf *list = NULL;
+	int64_t count = 0;
+	kafka_shelf_read(&list, topic, text);
+	for (struct kafka_shelf *s = list; s != NULL; s = s->next) {
+		const struct kafka_stand *kept = &s->ring.kept;
+		count += s->ring.next;
+		for (size_t i = 0; i < kept->n_ranges; i++)
+			count += kept->ranges[i].to - kept->ranges[i].from;
+	}
+	kafka_shelf_clear(&list);
+	return count;
+}
+
 /* --- in a commit --- */
 
 /* Whole ranges of the ring's give way, the last ones. */

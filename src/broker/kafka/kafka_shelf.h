@@ -37,6 +37,11 @@ void kafka_shelf_clear(struct kafka_shelf **list);
  */
 int kafka_shelf_write(const struct kafka_shelf *list, const char *topic,
     bool putting, char ret_text[KAFKA_SHELF_MAX + 1]);
+/*
+ * How many offsets such a text says to be done with: more with each that is
+ * finished.  0: it says nothing of that topic.
+ */
+int64_t kafka_shelf_count(const char *topic, struct span text);
 /* Reads that; text of another topic, or of others, has nothing in it. */
 void kafka_shelf_read(
     struct kafka_shelf **list, const char *topic, struct span text);

@@ -63,9 +63,50 @@ what_is_written_is_read_again(void **state)
 	assert_int_equal(again->next->ring.kept.n_ranges, 4);
 	assert_int_equal(kafka_shelf_write(again, "t.dead", false, other), len);
 	assert_string_equal(text, other);
+	struct span whole_text = span_of(text, (size_t)len);
+	assert_int_equal(kafka_shelf_count("t.dead", whole_text), 5 + 4);
+	assert_int_equal(kafka_shelf_count("u.dead", whole_text), 0);
 	/* Of another topic it says nothing. */
 	kafka_shelf_read(&again, "u.dead", span_of(text, (size_t)len));
 	assert_null(again);
+	kafka_shelf_clear(&list);
+}
+
+static int64_t
+count_of(const struct kafka_shelf *list, bool putting)
+{
+	char text[KAFKA_SHELF_MAX + 1];
+	int len = kafka_shelf_write(list, "t.dead", putting, text);
+	assert_true(len >= 0);
+	return kafka_shelf_count("t.dead", span_of(text, (size_t)len));
+}
+
+/* In whatever order they end, and whatever is read of others meanwhile. */
+static void
+each_letter_that_is_finished_counts_more(void **state)
+{
+	static const int64_t order[] = {6, 1, 8, 0, 3, 4, 9};
+	struct kafka_shelf *list = NULL;
+	int64_t before = 0;
+	(void)state;
+	struct kafka_shelf *shelf = kafka_shelf_at(&list, 0);
+	for (int64_t i = 0; i < 10; i++)
+		if (i != 2 && i != 7)
+			kafka_ring_add(&shelf->ring, i, (uint32_t)i);
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+		kafka_ring_set(&shelf->ring,
+		    kafka_ring_find(&shelf->ring, order[i]), KAFKA_PUTTING);
+		assert_true(count_of(list, false) == before);
+		int64_t put = count_of(list, true);
+		assert_true(put > before);
+		finish(&shelf->ring, order[i]);
+		assert_true(count_of(list, false) == put);
+		before = put;
+	}
+	kafka_ring_reach(&shelf->ring, 20);
+	assert_true(count_of(list, false) == before);
+	finish(&shelf->ring, 5);
+	assert_int_equal(count_of(list, false), 20);
 	kafka_shelf_clear(&list);
 }
 
@@ -152,6 +193,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(nothing_is_written_of_what_is_unfinished),
 	    cmocka_unit_test(what_is_written_is_read_again),
+	    cmocka_unit_test(each_letter_that_is_finished_counts_more),
 	    cmocka_unit_test(
 		what_is_being_put_is_told_only_with_its_transaction),
 	    cmocka_unit_test(too_much_is_not_cut),
