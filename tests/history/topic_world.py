@@ -50,13 +50,11 @@ class TopicWorld(MessageWorld):
         self.topic = Topic(self.broker, "charges", PARTITIONS)
         self.written = {}  # positions by (partition, offset)
         self.order = self.options.choice((["/account"], "key"))
-        self.told.parks = False
         self.told.tells_again = True  # where partitions move soon after it
 
     def add_source(self, config, members):
         if self.flow.ordered:
             members["order_by"] = self.order
-            members["behind"] = "go-on"
         self.topic.source(
             config, results={"topic": self.topic.results}, **members)
 
