@@ -58,10 +58,12 @@ struct broker_message {
 	const char *odd;
 	bool too_large; /* its size is beyond what a reader takes */
 	/*
-	 * Nothing was ever put for it: that would have acknowledged it, for
-	 * good, and it would not have come.
+	 * Nothing was put for it in this era, which all messages of its part
+	 * have that came before, until what is known of them is lost: that
+	 * would have acknowledged it, for good, and it would not have come.
 	 */
 	bool unput;
+	uint32_t era; /* 0: from the beginning on */
 	bool foreign; /* a dead letter whose lane another reader has */
 	void *token; /* the client's own; NULL: none */
 };

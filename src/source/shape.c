@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+
 #include "base/error.h"
 #include "base/json.h"
 #include "gate/response.h"
@@ -241,8 +243,9 @@ make_request(struct shape *s)
 }
 
 /*
- * The same on each try and by each gateway, where its record is to tell later
- * that it was this message which was executed.
+ * The same on each try and by each gateway of an era, where its record is to
+ * tell later that it was this message which was executed, and nothing was put
+ * for it since.
  */
 static struct span
 request_id(const struct conf_source *source,
@@ -256,6 +259,9 @@ request_id(const struct conf_source *source,
 	digest_begin(&digest, SPAN("message"), SPAN(""));
 	digest_part(&digest, span_str(source->name));
 	digest_part(&digest, message->position);
+	if (message->era != 0)
+		digest_part(
+		    &digest, arena_printf(arena, "%" PRIu32, message->era));
 	digest_end(&digest, hash);
 	hex_encode(hash, sizeof hash, hex);
 	return arena_dup(arena, span_str(hex));

@@ -31,12 +31,24 @@ class Reader:
                            partitions, **(topic or {}))
         self.gateway = self.serve()
 
-    def serve(self, instance="one"):
+    def serve(self, instance="one", **members):
         config = self.bench.config(self.upstream, instance=instance)
         self.gateway = self.bench.serve(self.topic.source(
             config, settings=self.settings,
-            results={"topic": self.topic.results}, **self.members))
+            results={"topic": self.topic.results},
+            **{**self.members, **members}))
         return self.gateway
+
+    def set_back(self):
+        """The group, of which nobody is there any more."""
+        self.gateway.stop()
+        self.kafka.wait_members(self.topic.group, 0)
+        self.topic.reset(0)
+
+    def has_committed(self):
+        """Since the group was set back."""
+        found = self.kafka.committed(self.topic.group, self.topic.name)
+        return found[0][1] != ""
 
     def wait_executed(self, count):
         self.upstream.wait_until(
@@ -102,26 +114,74 @@ def a_result_that_died_with_its_gateway_comes_unmarked(bench):
     r.once_each(keys)
 
 
+def finished_above_one(bench, keys):
+    """A reader that has finished all of them, which stand above a message that
+    is not finished; and one below, so that there is a floor."""
+    r = Reader(bench, retry={
+        "first": "100ms", "most": "200ms", "attempts": 1000})
+
+    def reply(connection, request):
+        is_stuck = request.get("Idempotency-Key") == "stuck"
+        connection.send(answer(503 if is_stuck else 201))
+    r.upstream.reply = reply
+    add_all(r.topic, ["below", "stuck", *keys])
+    eventually(lambda: len(r.marks()) == len(keys) + 1,
+               "the others' results", START_S)
+    return r
+
+
 @test
 def what_comes_again_above_an_unfinished_one_is_marked(bench):
     """As the group was set back, which forgets what is finished there."""
-    r = Reader(bench, retry={
-        "first": "100ms", "most": "200ms", "attempts": 1000})
     keys = keys_of(5)
-
-    def reply(connection, request):
-        is_first = request.get("Idempotency-Key") == "first"
-        connection.send(answer(503 if is_first else 201))
-    r.upstream.reply = reply
-    add_all(r.topic, ["first", *keys])
-    eventually(lambda: len(r.marks()) == 5, "the others' results", START_S)
-    r.gateway.stop()
-    r.kafka.wait_members(r.topic.group, 0)
-    r.topic.reset(0)
+    r = finished_above_one(bench, keys)
+    r.set_back()
     r.upstream.reply = answer()
     r.serve()
     r.topic.wait_finished(START_S)
-    equal(r.marks(), {"first": [None], **{k: [None, "true"] for k in keys}})
+    equal(r.marks(), {"below": [None], "stuck": [None],
+                      **{k: [None, "true"] for k in keys}})
+
+
+@test
+def what_comes_again_is_marked_whoever_has_committed_since(bench):
+    keys = keys_of(5)
+    r = finished_above_one(bench, keys)
+    r.set_back()
+    # This one finishes nothing, as the one that is stuck is before them all.
+    between = r.serve("two", order_by="partition")
+    eventually(r.has_committed, "it stands at the floor", START_S)
+    between.kill()
+    r.serve("three")
+    eventually(lambda: sum(map(len, r.marks().values())) == 11,
+               "all that is finished has come again", START_S)
+    equal(r.marks(), {
+        "below": [None], **{k: [None, "true"] for k in keys}})
+
+
+@test
+def what_is_executed_after_a_group_was_set_back_comes_unmarked(bench):
+    """Where its result died with its gateway."""
+    keys, others = keys_of(5), keys_of(5, "later")
+    r = finished_above_one(bench, keys)
+    r.set_back()
+    add_all(r.topic, others)
+    hold = r.upstream.hold()
+    r.serve("two")
+    eventually(lambda: {q.get("Idempotency-Key") for q in r.upstream.requests}
+               >= set(others), "they are executed", START_S)
+    r.kafka.freeze()
+    hold.release()
+    for key in others:
+        eventually(lambda key=key: r.gateway.ask(
+            key, body=b"{}").status == 201, "its answer is stored")
+    r.gateway.kill()
+    r.kafka.thaw()
+    r.upstream.reply = answer()
+    r.serve("three")
+    r.topic.wait_finished(START_S)
+    marks = r.marks()
+    equal({key: marks[key] for key in others}, {k: [None] for k in others})
 
 
 @test

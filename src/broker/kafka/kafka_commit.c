@@ -17,10 +17,13 @@ add_part(struct kafka_part *part, bool putting,
 	rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_add(
 	    list, part->topic, part->number);
 	at->offset = kafka_ring_low(&part->ring, putting);
-	size_t len = kafka_ring_write(&part->ring, putting, text);
+	size_t most = part->shelves == NULL ? KAFKA_METADATA_MAX
+					    : KAFKA_SHELF_RING_MAX;
+	size_t len = kafka_ring_write(&part->ring, putting, most, text);
 	at->metadata_size = kafka_letters_tell(part, putting, text, len);
 	at->metadata = mem_copy(text, at->metadata_size + 1);
 	part->committing = true;
+	part->committed_era = part->ring.era;
 	part->committed = (struct kafka_floor){
 	    at->offset, kafka_ring_anchor(&part->ring, putting)};
 	part->ring.changed = false;
@@ -59,10 +62,13 @@ kafka_commit_over(struct kafka *kafka, bool good)
 			continue;
 		part->committing = false;
 		kafka_letters_floor_told(part, good);
-		if (good)
-			kafka_part_tell_floor(part, &part->committed);
-		else
+		if (!good) {
 			part->ring.changed = true;
+			continue;
+		}
+		kafka_part_tell_floor(part, &part->committed);
+		if (part->committed_era == part->ring.era)
+			kafka_part_era_told(part);
 	}
 }
 

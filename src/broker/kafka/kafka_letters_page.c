@@ -51,7 +51,8 @@ add_shelf(struct kafka_scan_job *job, const struct kafka_part *part,
 {
 	char text[KAFKA_METADATA_MAX + 1];
 	struct kafka_known *known = arena_alloc(job->arena, sizeof *known);
-	size_t len = kafka_ring_write(&shelf->ring, false, text);
+	size_t len = kafka_ring_write(
+	    &shelf->ring, false, KAFKA_METADATA_MAX, text);
 	known->part = name;
 	known->topic = kafka_letters_topic(part);
 	known->number = shelf->number;

@@ -72,7 +72,8 @@ kafka_message_read(const struct kafka_part *part,
 	m->too_large = message->len > most_bytes;
 	m->bytes = MESSAGE_BYTES + message->len + message->key_len;
 	m->token = (void *)part->serial;
-	m->unput = message->offset >= part->put_below;
+	m->unput = true;
+	m->era = part->ring.era;
 	read_headers(m, message);
 	return m;
 }

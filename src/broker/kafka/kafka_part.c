@@ -5,6 +5,7 @@
 
 #include "base/digits.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "broker/kafka/kafka_private.h"
 #include "loop/log.h"
 
@@ -77,14 +78,28 @@ log_part(const struct kafka_part *part, enum event event, int64_t offset)
 
 /* --- where it begins --- */
 
+/* Unlike all others, and not the first. */
+static uint32_t
+new_era(void)
+{
+	uint32_t era;
+	random_bytes(&era, sizeof era);
+	return era != 0 ? era : 1;
+}
+
 /* The ring begins at what is known; its ranges are the ring's. */
 static void
 begin_at(struct kafka_part *part, struct kafka_stand *stand)
 {
 	kafka_ring_clear(&part->ring);
 	kafka_ring_init(&part->ring, stand);
+	part->ring.next_era = new_era();
 	part->step = KAFKA_READING;
-	part->ring.changed = part->shelved.news;
+	part->era_untold = part->era_ends;
+	if (part->era_ends)
+		part->ring.era = part->ring.next_era;
+	part->ring.changed = part->era_ends || part->shelved.news;
+	part->era_ends = false;
 }
 
 static int64_t
@@ -130,8 +145,7 @@ kafka_part_begin(struct kafka_part *part)
 	bool is_below = part->floor.low > part->commit.low &&
 	    part->floor.anchor.offset >= 0;
 	/* Whoever sets a group forgets what is finished above the floor. */
-	if (is_below || part->commit.foreign)
-		part->put_below = INT64_MAX;
+	part->era_ends = is_below || part->commit.foreign;
 	if (is_below && part->lowered) {
 		part->lower_floor = true;
 	} else if (is_below) {
@@ -185,7 +199,7 @@ disproved(struct kafka_part *part)
 	log_part(part, EV_source_topic_again, part->prove.offset);
 	part->lower_floor = true;
 	part->floor.low = -1;
-	part->put_below = 0;
+	part->era_ends = was_floor && part->commit.foreign;
 	if (was_floor && part->commit.low >= 0)
 		seek(part, try_commit(part));
 	else
@@ -238,9 +252,7 @@ proves_without(struct kafka_part *part, int64_t offset, bool end)
 	/* Compacted: nothing above the low-water mark can be believed. */
 	if (part->trial == KAFKA_TRY_COMMIT &&
 	    (end || offset >= part->commit.low)) {
-		if (part->commit.n_ranges > 0)
-			part->put_below =
-			    part->commit.ranges[part->commit.n_ranges - 1].to;
+		part->era_ends |= part->commit.n_ranges > 0;
 		kafka_ring_forget(&part->commit);
 		part->commit.anchor.offset = -1;
 		begin_at(part, &part->commit);
@@ -271,8 +283,37 @@ kafka_part_anew(struct kafka_part *part)
 	kafka->events.recalled(kafka->events.arg, (void *)part->serial);
 	part->serial = ++kafka->serials;
 	part->lower_floor = true;
-	part->put_below = 0;
+	part->era_ends = false;
 	begin_unknown(part, -1);
+}
+
+/* --- its era --- */
+
+/* Where it begins is not known before something has come. */
+bool
+kafka_part_waits(const struct kafka_part *part)
+{
+	return part->era_untold && part->ring.next >= 0;
+}
+
+bool
+kafka_part_leaves(struct kafka_part *part, int64_t offset)
+{
+	if (!part->era_untold)
+		return false;
+	if (!part->left)
+		kafka_ring_reach(&part->ring, offset);
+	part->left = true;
+	return true;
+}
+
+void
+kafka_part_era_told(struct kafka_part *part)
+{
+	part->era_untold = false;
+	if (part->left)
+		kafka_part_fetch_again(part, -1);
+	part->left = false;
 }
 
 /* --- the floor: "LOW ANCHOR MARK CLUSTER" --- */

@@ -80,8 +80,14 @@ struct kafka_part {
 	bool has_letters; /* the same of what is kept of its letters */
 	bool group_is_new; /* it has committed nothing of this topic */
 	struct kafka_floor floor;
-	/* Of what stands below, something may have been put before. */
-	int64_t put_below;
+	/*
+	 * What is known of it does not say all that was put.  So another era
+	 * begins; nothing is taken before that is committed, or it would be
+	 * another one once more for whoever comes next.
+	 */
+	bool era_ends;
+	bool era_untold;
+	bool left; /* what came meanwhile is to be fetched again */
 	bool lowered; /* the group may stand below it */
 	struct kafka_stand commit;
 	enum kafka_trial trial;
@@ -104,6 +110,7 @@ struct kafka_part {
 	/* A commit under way: what it tells. */
 	bool committing;
 	struct kafka_floor committed;
+	uint32_t committed_era;
 };
 
 enum { KAFKA_WORDS_BYTES = 200 };
@@ -263,6 +270,12 @@ MUST_USE bool kafka_part_proves(
 void kafka_part_fetch_again(struct kafka_part *part, int64_t offset);
 /* Its messages are forgotten; it is read on as what was never read. */
 void kafka_part_anew(struct kafka_part *part);
+/* Whether nothing is to be read before its era is committed. */
+bool kafka_part_waits(const struct kafka_part *part);
+/* The same of a message that has come there; it will be fetched again. */
+MUST_USE bool kafka_part_leaves(struct kafka_part *part, int64_t offset);
+/* Its era is committed. */
+void kafka_part_era_told(struct kafka_part *part);
 /* Where it is in the log that the broker has; below 0: not known. */
 void kafka_part_ends(const struct kafka_part *part, int64_t *ret_from,
     int64_t *ret_to);

@@ -11,8 +11,11 @@
  * is from the anchor to the low-water mark, with a "-" where the anchor is the
  * first of what is finished above that; "o1:" alone has no anchor.  The first
  * GAP is from the low-water mark on, the others from the end of the last range.
+ * "o2:ERA:" stands for "o1:" in every era but the first: to who knows no eras
+ * that is nobody's commit.
  */
 #define HEAD "o1:"
+#define HEAD_ERA "o2:"
 
 enum {
 	FIRST_SIZE = 64,
@@ -53,6 +56,7 @@ kafka_ring_init(struct kafka_ring *ring, struct kafka_stand *stand)
 {
 	*ring = (struct kafka_ring){.size = FIRST_SIZE,
 	    .next = stand->low,
+	    .era = stand->era,
 	    .anchor = {-1, 0},
 	    .kept = *stand};
 	if (stand->anchor.offset < stand->low)
@@ -240,7 +244,7 @@ kafka_ring_anchor(const struct kafka_ring *ring, bool putting)
 
 struct ring_writer {
 	char *text;
-	size_t len;
+	size_t len, most;
 	int64_t end; /* of the last range */
 };
 
@@ -252,7 +256,7 @@ write_range(struct ring_writer *writer, int64_t from, int64_t to)
 	int len = snprintf(text, sizeof text, "%s%" PRIx64 "+%" PRIx64,
 	    writer->text[writer->len - 1] == ':' ? "" : ",",
 	    (uint64_t)(from - writer->end), (uint64_t)(to - from));
-	if (writer->len + (size_t)len > KAFKA_METADATA_MAX)
+	if (writer->len + (size_t)len > writer->most)
 		return false;
 	memcpy(writer->text + writer->len, text, (size_t)len + 1);
 	writer->len += (size_t)len;
@@ -295,39 +299,59 @@ anchor_above(const struct kafka_ring *ring, bool putting)
 }
 
 static void
-write_head(struct ring_writer *writer, int64_t low, struct kafka_anchor anchor)
+write_head(struct ring_writer *writer, uint32_t era, int64_t low,
+    struct kafka_anchor anchor)
 {
 	int64_t distance = low - anchor.offset;
-	int len = anchor.offset < 0
+	int len = era == 0
 	    ? snprintf(writer->text, KAFKA_METADATA_MAX, HEAD)
 	    : snprintf(writer->text, KAFKA_METADATA_MAX,
-		  HEAD "%s%" PRIx64 ".%" PRIx32 ":", distance < 0 ? "-" : "",
-		  (uint64_t)(distance < 0 ? -distance : distance),
-		  anchor.mark);
+		  HEAD_ERA "%" PRIx32 ":", era);
+	if (anchor.offset >= 0)
+		len += snprintf(writer->text + len, KAFKA_METADATA_MAX / 2,
+		    "%s%" PRIx64 ".%" PRIx32 ":", distance < 0 ? "-" : "",
+		    (uint64_t)(distance < 0 ? -distance : distance),
+		    anchor.mark);
 	writer->len = (size_t)len;
 	writer->end = low;
 }
 
-size_t
-kafka_ring_write(const struct kafka_ring *ring, bool putting,
-    char ret_text[KAFKA_METADATA_MAX + 1])
+/* Of what was told before, and has not been given. */
+static bool
+write_kept(const struct kafka_ring *ring, struct ring_writer *writer)
 {
-	struct ring_writer writer = {.text = ret_text};
-	struct kafka_anchor anchor = kafka_ring_anchor(ring, putting);
-	if (anchor.offset < 0)
-		anchor = anchor_above(ring, putting);
-	write_head(&writer, kafka_ring_low(ring, putting), anchor);
-	if (anchor.offset < 0 || !write_given(ring, putting, &writer))
-		return writer.len;
 	const struct kafka_stand *kept = &ring->kept;
 	for (size_t i = 0; i < kept->n_ranges; i++) {
 		int64_t from = kept->ranges[i].from > ring->next
 		    ? kept->ranges[i].from
 		    : ring->next;
 		if (from < kept->ranges[i].to &&
-		    !write_range(&writer, from, kept->ranges[i].to))
-			break;
+		    !write_range(writer, from, kept->ranges[i].to))
+			return false;
 	}
+	return true;
+}
+
+/* False: something is left out. */
+static bool
+write_all(const struct kafka_ring *ring, bool putting, uint32_t era,
+    struct ring_writer *writer)
+{
+	struct kafka_anchor anchor = kafka_ring_anchor(ring, putting);
+	if (anchor.offset < 0)
+		anchor = anchor_above(ring, putting);
+	write_head(writer, era, kafka_ring_low(ring, putting), anchor);
+	return anchor.offset < 0 ||
+	    (write_given(ring, putting, writer) && write_kept(ring, writer));
+}
+
+size_t
+kafka_ring_write(const struct kafka_ring *ring, bool putting, size_t most,
+    char ret_text[KAFKA_METADATA_MAX + 1])
+{
+	struct ring_writer writer = {.text = ret_text, .most = most};
+	if (!write_all(ring, putting, ring->era, &writer))
+		write_all(ring, putting, ring->next_era, &writer);
 	return writer.len;
 }
 
@@ -409,23 +433,48 @@ read_ranges(struct span text, struct kafka_stand *stand)
 	return true;
 }
 
+/* False: it is not of ours. */
+static bool
+read_head(struct span *text, uint32_t *ret_era)
+{
+	uint64_t era;
+	bool has_era = span_starts(*text, SPAN(HEAD_ERA));
+	if (!has_era && !span_starts(*text, SPAN(HEAD)))
+		return false;
+	*text = span_from(*text, sizeof HEAD - 1);
+	*ret_era = 0;
+	if (!has_era)
+		return true;
+	if (!take_hex(text, UINT32_MAX, &era) || !take_letter(text, ':'))
+		return false;
+	*ret_era = (uint32_t)era;
+	return true;
+}
+
+static bool
+read_text(struct span text, struct kafka_stand *stand)
+{
+	if (stand->low > (int64_t)number_max || !read_head(&text, &stand->era))
+		return false;
+	return text.len == 0 ||
+	    (read_anchor(&text, stand->low, &stand->anchor) &&
+		read_ranges(text, stand));
+}
+
 void
 kafka_ring_read(
     int64_t low, struct span metadata, struct kafka_stand *ret_stand)
 {
 	struct kafka_stand stand = {.low = low, .anchor = {-1, 0}};
-	bool ours = span_starts(metadata, SPAN(HEAD));
-	stand.foreign = low >= 0 && !ours;
 	*ret_stand = stand;
-	if (low < 0 || low > (int64_t)number_max || !ours)
+	if (low < 0)
 		return;
-	struct span text = span_from(metadata, sizeof HEAD - 1);
-	if (read_anchor(&text, low, &stand.anchor) &&
-	    read_ranges(text, &stand)) {
+	if (read_text(metadata, &stand)) {
 		*ret_stand = stand;
 		return;
 	}
 	kafka_ring_forget(&stand);
+	ret_stand->foreign = true;
 }
 
 void

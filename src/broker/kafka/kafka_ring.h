@@ -19,6 +19,12 @@
  * made again.  So each position that is kept comes with an anchor, an offset
  * near it and the mark of the message there (kafka_ring_mark); where the
  * message has another mark, nothing of what was kept holds.
+ *
+ * What is not told as finished was not finished before: so much is sure from
+ * one commit to the next, and ends where somebody else sets the group, or where
+ * not all of it can be told.  So commits have the number of their era, which is
+ * another one then.  Of what was done in an era before, nobody can say whether
+ * it was finished.
  */
 enum {
 	KAFKA_METADATA_MAX = 4096, /* of a commit, as brokers have it */
@@ -39,6 +45,7 @@ struct kafka_range {
 struct kafka_stand {
 	int64_t low; /* what is below is finished; below 0: nothing is known */
 	bool foreign; /* somebody has set it who is no reader of ours */
+	uint32_t era; /* 0: since the beginning */
 	struct kafka_anchor anchor;
 	struct kafka_range *ranges; /* finished above low, in their order */
 	size_t n_ranges;
@@ -59,6 +66,8 @@ struct kafka_ring {
 	int64_t next; /* what is given next is not below; below 0: unknown */
 	struct kafka_anchor anchor; /* the last one below the low-water mark */
 	struct kafka_stand kept; /* what is told of what is not given yet */
+	uint32_t era; /* its owner sets both */
+	uint32_t next_era; /* begins with a commit that leaves something out */
 	bool changed; /* since kafka_ring_written */
 };
 
@@ -98,11 +107,11 @@ int64_t kafka_ring_low(const struct kafka_ring *ring, bool putting);
 struct kafka_anchor kafka_ring_anchor(
     const struct kafka_ring *ring, bool putting);
 /*
- * The metadata for the same commit, with a NUL; returns its length.  What does
- * not fit is left out: it will come again.
+ * The metadata for the same commit, of at most KAFKA_METADATA_MAX bytes, with a
+ * NUL; returns its length.  What does not fit is left out: it will come again.
  */
 size_t kafka_ring_write(const struct kafka_ring *ring, bool putting,
-    char ret_text[KAFKA_METADATA_MAX + 1]);
+    size_t most, char ret_text[KAFKA_METADATA_MAX + 1]);
 /* Reads a commit; metadata of others has no anchor and no ranges. */
 void kafka_ring_read(
     int64_t low, struct span metadata, struct kafka_stand *ret_stand);

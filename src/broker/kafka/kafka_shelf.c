@@ -5,6 +5,7 @@
 
 #include "base/digits.h"
 #include "base/mem.h"
+#include "base/must.h"
 #include "broker/kafka/kafka_shelf.h"
 
 /*
@@ -73,7 +74,8 @@ kafka_shelf_write(const struct kafka_shelf *list, const char *topic,
 	char text[KAFKA_METADATA_MAX + 1];
 	int len = 0;
 	for (; list != NULL; list = list->next) {
-		kafka_ring_write(&list->ring, putting, text);
+		kafka_ring_write(
+		    &list->ring, putting, KAFKA_METADATA_MAX, text);
 		/* Without an anchor nothing of it is finished. */
 		if (strchr(text, '.') == NULL)
 			continue;
@@ -150,19 +152,13 @@ kafka_shelf_count(const char *topic, struct span text)
 
 /* --- in a commit --- */
 
-/* Whole ranges of the ring's give way, the last ones. */
 size_t
 kafka_shelf_join(char metadata[KAFKA_METADATA_MAX + 1], size_t len,
     struct span text)
 {
 	if (text.len == 0)
 		return len;
-	size_t most = KAFKA_METADATA_MAX - text.len - 1;
-	if (len > most) {
-		len = most;
-		while (metadata[len] != ',' && metadata[len - 1] != ':')
-			len--;
-	}
+	must(len + 1 + text.len <= KAFKA_METADATA_MAX);
 	metadata[len++] = BETWEEN;
 	memcpy(metadata + len, text.ptr, text.len);
 	len += text.len;

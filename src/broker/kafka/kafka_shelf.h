@@ -17,6 +17,7 @@ enum {
 	/* Of the metadata, and when it is full; rings have the rest. */
 	KAFKA_SHELF_MAX = 1000,
 	KAFKA_SHELF_FULL = 800,
+	KAFKA_SHELF_RING_MAX = KAFKA_METADATA_MAX - KAFKA_SHELF_MAX - 1,
 };
 
 struct kafka_shelf {
@@ -46,8 +47,8 @@ int64_t kafka_shelf_count(const char *topic, struct span text);
 void kafka_shelf_read(
     struct kafka_shelf **list, const char *topic, struct span text);
 /*
- * Puts the text behind the ring's of that length, whose end gives way; returns
- * the length of both.
+ * Puts the text, where there is any, behind the ring's of that length, at most
+ * KAFKA_SHELF_RING_MAX then; returns the length of both.
  */
 size_t kafka_shelf_join(char metadata[KAFKA_METADATA_MAX + 1], size_t len,
     struct span text);

@@ -37,6 +37,8 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 	    !kafka_part_proves(part, offset, mark, false))
 		return;
 	look_for_loss(part, offset);
+	if (kafka_part_leaves(part, offset))
+		return;
 	enum kafka_come come = kafka_ring_add(&part->ring, offset, mark);
 	if (come == KAFKA_COME_BACK) {
 		kafka_part_anew(part);
@@ -111,9 +113,11 @@ take_event(struct kafka_part *part, rd_kafka_event_t *event)
 static bool
 may_read(const struct kafka_part *part)
 {
-	return !part->empty && part->odd_ms == 0 && part->kafka->credit > 0 &&
-	    part->step != KAFKA_ASKING &&
-	    (part->step == KAFKA_PROVING || !kafka_ring_is_full(&part->ring));
+	if (part->empty || part->odd_ms != 0 || part->kafka->credit == 0 ||
+	    part->step == KAFKA_ASKING)
+		return false;
+	return part->step == KAFKA_PROVING ||
+	    (!kafka_ring_is_full(&part->ring) && !kafka_part_waits(part));
 }
 
 /* How many events that were. */

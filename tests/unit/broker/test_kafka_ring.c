@@ -38,7 +38,8 @@ again(const struct kafka_ring *ring, bool putting)
 	char text[KAFKA_METADATA_MAX + 1];
 	struct kafka_ring next;
 	struct kafka_stand stand;
-	size_t len = kafka_ring_write(ring, putting, text);
+	size_t len = kafka_ring_write(
+	    ring, putting, KAFKA_METADATA_MAX, text);
 	assert_int_equal(strlen(text), len);
 	kafka_ring_read(
 	    kafka_ring_low(ring, putting), span_of(text, len), &stand);
@@ -174,19 +175,77 @@ the_metadata_never_exceeds_what_brokers_take(void **state)
 	}
 	assert_true(i > 500);
 	char text[KAFKA_METADATA_MAX + 1];
-	assert_true(
-	    kafka_ring_write(&ring, false, text) < KAFKA_METADATA_MAX * 3 / 4);
+	size_t most = KAFKA_METADATA_MAX;
+	assert_true(kafka_ring_write(&ring, false, most, text) < most * 3 / 4);
 	for (int64_t k = i; k < 9000; k++) {
 		kafka_ring_add(&ring, k, 1);
 		if (k % 2 == 1)
 			finish(&ring, k);
 	}
-	assert_in_range(kafka_ring_write(&ring, false, text),
-	    KAFKA_METADATA_MAX - 10, KAFKA_METADATA_MAX);
+	assert_in_range(
+	    kafka_ring_write(&ring, false, most, text), most - 10, most);
 	struct kafka_ring next = again(&ring, false);
 	assert_int_equal(kafka_ring_add(&next, 0, 1), KAFKA_COME_NEW);
 	assert_int_equal(kafka_ring_add(&next, 1, 1), KAFKA_COME_FINISHED);
 	assert_int_equal(kafka_ring_add(&next, 8999, 1), KAFKA_COME_NEW);
+	kafka_ring_clear(&next);
+	kafka_ring_clear(&ring);
+}
+
+static void
+an_era_goes_on_with_what_is_committed(void **state)
+{
+	(void)state;
+	static const uint32_t eras[] = {0, 1, UINT32_MAX};
+	for (size_t i = 0; i < sizeof eras / sizeof *eras; i++) {
+		struct kafka_ring ring = begun(7);
+		ring.era = eras[i];
+		struct kafka_ring next = again(&ring, false);
+		assert_int_equal(next.era, eras[i]);
+		kafka_ring_clear(&next);
+		for (int64_t k = 7; k < 10; k++)
+			kafka_ring_add(&ring, k, 1);
+		finish(&ring, 7);
+		finish(&ring, 9);
+		next = again(&ring, false);
+		assert_int_equal(next.era, eras[i]);
+		assert_int_equal(kafka_ring_add(&next, 8, 1), KAFKA_COME_NEW);
+		assert_int_equal(
+		    kafka_ring_add(&next, 9, 1), KAFKA_COME_FINISHED);
+		kafka_ring_clear(&next);
+		kafka_ring_clear(&ring);
+	}
+}
+
+/* Then nobody can say of what comes whether it was finished. */
+static void
+another_era_begins_where_not_all_can_be_told(void **state)
+{
+	(void)state;
+	struct kafka_ring ring = begun(0);
+	char text[KAFKA_METADATA_MAX + 1];
+	ring.era = 5;
+	ring.next_era = 6;
+	for (int64_t i = 0; i < 100; i++)
+		kafka_ring_add(&ring, i, 1);
+	for (int64_t i = 1; i < 100; i += 2)
+		finish(&ring, i);
+	struct kafka_ring next = again(&ring, false);
+	assert_int_equal(next.era, 5);
+	kafka_ring_clear(&next);
+	size_t all = kafka_ring_write(&ring, false, KAFKA_METADATA_MAX, text);
+	for (size_t most = 40; most < all; most++) {
+		struct kafka_stand stand;
+		size_t len = kafka_ring_write(&ring, false, most, text);
+		assert_in_range(len, most - 5, most);
+		kafka_ring_read(0, span_of(text, len), &stand);
+		assert_false(stand.foreign);
+		assert_int_equal(stand.era, 6);
+		kafka_ring_forget(&stand);
+	}
+	assert_int_equal(all, kafka_ring_write(&ring, false, all, text));
+	next = again(&ring, false);
+	assert_int_equal(next.era, 5);
 	kafka_ring_clear(&next);
 	kafka_ring_clear(&ring);
 }
@@ -237,13 +296,16 @@ metadata_of_others_says_nothing(void **state)
 	static const char *const texts[] = {"", "o", "o1:", "o1:x", "o1:1.2",
 	    "o1:1.2:3", "o1:1.2:3+", "o1:1.2:3+4,", "o1:1.2:3+0", "NO_METADATA",
 	    "o1:ffff.2:", "o1:1.fffffffff:", "o2:1.2:3+4",
-	    "o1:1.2:fffffffffffffffff+1", "o1:1.2:3+4 "};
+	    "o1:1.2:fffffffffffffffff+1", "o1:1.2:3+4 ", "o2:", "o2:1",
+	    "o2:100000000:", "o2:1:1.2:3", "o2:x:1.2:3+4", "o3:1:"};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		struct kafka_stand stand;
 		kafka_ring_read(9, span_str(texts[i]), &stand);
 		assert_int_equal(stand.low, 9);
 		assert_int_equal(stand.n_ranges, 0);
 		assert_int_equal(stand.anchor.offset, -1);
+		assert_int_equal(stand.foreign, strcmp(texts[i], "o1:") != 0);
+		assert_int_equal(stand.era, 0);
 		kafka_ring_forget(&stand);
 	}
 }
@@ -270,6 +332,8 @@ main(void)
 	    cmocka_unit_test(what_is_finished_above_holds_of_this_topic_only),
 	    cmocka_unit_test(what_is_being_put_is_finished_only_there),
 	    cmocka_unit_test(the_metadata_never_exceeds_what_brokers_take),
+	    cmocka_unit_test(an_era_goes_on_with_what_is_committed),
+	    cmocka_unit_test(another_era_begins_where_not_all_can_be_told),
 	    cmocka_unit_test(what_was_kept_is_never_in_its_own_way),
 	    cmocka_unit_test(a_gap_is_bounded),
 	    cmocka_unit_test(metadata_of_others_says_nothing),
