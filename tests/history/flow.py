@@ -83,7 +83,7 @@ class Ledger(Upstream):
             arrival = Arrival(
                 key, attempt, self.now(), behaviour != "release",
                 {"refuse": 402, "release": 503}.get(behaviour, 201),
-                self.name())
+                self.name(), by_client=request.get("X-By") == "client")
             self.told.arrivals.append(arrival)
         if behaviour == "slow":
             self.over.wait(self.flow.random("slow", key).uniform(0.05, 0.7))
@@ -160,7 +160,8 @@ def send_keys(world, number):
 
 def ask(world, entry, gateway):
     with Client(gateway.address, 5) as client:
-        client.send(keyed(entry.key, body=body_of(entry), target=PATH))
+        client.send(keyed(entry.key, [("X-By", "client")],
+                          body=body_of(entry), target=PATH))
         got = client.read()
     if got is not None and got.problem is None and got.status != 503:
         told = got.json()

@@ -147,6 +147,11 @@ GOOD = [
      .state().dead(at(0, 1), "refused").one(at(0, 2), "l", "e2")),
     ("a topic that was set back", Making(resets=1).one(at(0, 1))
      .again(at(0, 1))),
+    ("results that a group set back has marked", Making(
+        unmarked=True, resets=1).entry(at(0, 1)).sent().state()
+     .again(at(0, 1))),
+    ("a result of what a client executed", Making(unmarked=True)
+     .entry(at(0, 1)).sent(by_client=True).state().again(at(0, 1))),
     ("what retention took from a topic", Making().one(at(0, 1))
      .entry(at(0, 2), "lost").trimmed(at(0, 2)).counted(1)),
     ("what retention took, told again by who reads on",
@@ -240,6 +245,8 @@ BAD = [
     ("a record whose result came twice, unmarked",
      "2 results that are no duplicates",
      Making(resets=1).one(at(0, 1)).result(at(0, 1))),
+    ("a record whose only result is marked", "all results are duplicates",
+     Making(unmarked=True).entry(at(0, 1)).sent().state().again(at(0, 1))),
     ("a record without its result", "without a result",
      Making().one(at(0, 1)).one(at(0, 2), "l", "e2").entry(at(0, 3))),
     ("a record below what is committed, and not stored", "its record is None",

@@ -24,9 +24,7 @@ SESSION_S = 3  # of a member (SETTINGS of once/kafka_topic.py)
 JOIN_S = 15  # a member that has nothing by then goes away again
 TROUBLE = (OSError, AssertionError) + (
     (confluent_kafka.KafkaException,) if confluent_kafka else ())
-BROKER = {"kill": 3, "freeze": 3, "member": 5}
-if os.environ.get("ONCE_LONG"):
-    BROKER["reset"] = 3
+BROKER = {"kill": 3, "freeze": 3, "member": 5, "reset": 3}
 NODES = {**BROKER, "kill": 2, "leader": 3, "coordinator": 3}
 
 
@@ -50,6 +48,7 @@ class TopicWorld(MessageWorld):
         self.topic = Topic(self.broker, "charges", PARTITIONS)
         self.written = {}  # positions by (partition, offset)
         self.order = self.options.choice((["/account"], "key"))
+        self.told.unmarked = True
         self.told.tells_again = True  # where partitions move soon after it
 
     def add_source(self, config, members):

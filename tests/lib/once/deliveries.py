@@ -37,6 +37,7 @@ class Arrival:
     status: int = 201
     name: str = ""  # of the answer
     ready: float | None = None
+    by_client: bool = False  # by HTTP, and not for a message
 
 
 @dataclass
@@ -100,6 +101,9 @@ class Deliveries:
     gone: set = field(default_factory=set)  # positions that the broker lost
     trimmed: set = field(default_factory=set)  # the same, from the beginning
     resets: int = 0  # of the group: all may come once more
+    # A message that is executed has a result that is no duplicate, whoever
+    # died meanwhile; but not where its group was set back in between.
+    unmarked: bool = False
     counted: int = 0  # losses, as the gateways have told
     # Who has told of losses is dead, or Redis has forgotten how many entries
     # were read: it does when a group is made or set, and 7.0 when it starts.
@@ -262,6 +266,20 @@ def results_are_completions(told):
             yield key, f"{first[key]} results that are no duplicates"
 
 
+def what_a_message_executed_is_no_duplicate(told):
+    """Of a key that no operator has decided about."""
+    if not told.unmarked or told.resets:
+        return
+    by_message = {a.name: a.key for a in told.arrivals if not a.by_client}
+    decided = {a.key for a in told.acts}
+    lost = {told.entries[p].key for p in (*told.gone, *told.pending)}
+    for key, results in told.grouped("results").items():
+        executed = any(by_message.get(r.name) == key for r in results)
+        if executed and all(r.duplicate for r in results) and \
+                key not in decided and key not in lost:
+            yield key, "a message executed it, and all results are duplicates"
+
+
 def each_ends_once(told):
     results = told.grouped("results", "position")
     dead = told.grouped("dead", "position")
@@ -380,7 +398,8 @@ CHECKS = {
     "what is acknowledged is stored, or a dead letter": (
         acknowledged_is_stored, acknowledged_is_stored_before),
     "each message ends once, with the answer of its key": (
-        results_are_completions, each_ends_once, dead_letters_have_a_reason),
+        results_are_completions, what_a_message_executed_is_no_duplicate,
+        each_ends_once, dead_letters_have_a_reason),
     "what the broker has lost is counted": (losses_are_counted,),
     "an entity's messages are executed in their order": (
         order_is_kept, nothing_passes_a_dead_letter),
