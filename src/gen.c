@@ -185,6 +185,7 @@ print_schema(void)
 	set_member(defs, "upstream", group_schema(GROUP_UPSTREAM));
 	set_member(defs, "route", group_schema(GROUP_ROUTE));
 	set_member(defs, "idempotency", group_schema(GROUP_IDEMPOTENCY));
+	set_member(defs, "scope", group_schema(GROUP_SCOPE));
 	set_member(defs, "reconcile", group_schema(GROUP_RECONCILE));
 	set_member(defs, "broker", group_schema(GROUP_BROKER));
 	set_member(defs, "source", group_schema(GROUP_SOURCE));

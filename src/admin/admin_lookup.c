@@ -27,26 +27,6 @@ key_bytes(struct admin_request *a, const struct conf_idempotency *policy,
 	return text;
 }
 
-static bool
-is_of_scope(const struct conf_idempotency *policy, struct span name)
-{
-	for (size_t i = 0; i < policy->scope.count; i++)
-		if (span_ieq(span_str(policy->scope.list[i]), name))
-			return true;
-	return false;
-}
-
-/* The values of a scope, if it is one that this policy's requests have. */
-static bool
-fits(const struct conf_idempotency *policy, const struct fields *scope,
-    struct span *values)
-{
-	for (size_t i = 0; i < scope->count; i++)
-		if (!is_of_scope(policy, scope->list[i].name))
-			return false;
-	return scope_find(policy, scope, values) == SCOPE_FOUND;
-}
-
 static void
 add_candidate(struct admin_request *a, const struct key_id *key_id)
 {
@@ -278,7 +258,7 @@ find_candidates(struct admin_request *a, const struct lookup *asked)
 			continue;
 		wanted.scope = arena_alloc(a->arena,
 		    (policy->scope.count + 1) * sizeof *wanted.scope);
-		if (fits(policy, &asked->scope, wanted.scope))
+		if (scope_by_hand(policy, &asked->scope, wanted.scope))
 			add_of_route(a, &wanted);
 	}
 }
@@ -296,8 +276,8 @@ scope_from_json(
 	const char *name;
 	json_t *value;
 	if (scope != NULL && !json_is_object(scope))
-		return "\"scope\" must be an object of header names and their "
-		       "values.";
+		return "\"scope\" must be an object of names, such as those "
+		       "of headers, and their values.";
 	json_object_foreach(scope, name, value) {
 		if (!json_is_string(value))
 			return "A value of \"scope\" must be a string.";
@@ -377,8 +357,9 @@ admin_lookup_read(struct admin_request *a)
 		return message;
 	return asked.key.len > 0
 	    ? "No route has this namespace with this scope: \"scope\" must "
-	      "have a value for at least one header that the route's scope "
-	      "names, and no other headers."
+	      "have a value for at least one header (or basic.user, path.NAME, "
+	      "certificate.subject, certificate.fingerprint) that the route's "
+	      "scope names, and no others."
 	    : "No route has this namespace with this scope and a key made of "
 	      "exactly these members, by its derive_key or a source's key.";
 }

@@ -10,6 +10,7 @@
 #include "base/pointer.h"
 #include "base/span.h"
 #include "base/template.h"
+#include "conf/scopes.h"
 
 /*
  * The configuration as the program uses it: one immutable, counted object
@@ -138,7 +139,7 @@ struct conf_idempotency {
 	bool send_derived;
 	enum key_format key_format;
 	int64_t max_length;
-	struct strings scope; /* fields; none: one scope for all */
+	struct conf_scopes scope;
 	struct template namespace; /* of text and {NAME} of the path */
 	unsigned fingerprint_include; /* enum fingerprint_part, or-ed */
 	struct strings fingerprint_headers;

@@ -10,6 +10,7 @@ typedef struct conf_encryption_key in_ENCRYPTION_KEY;
 typedef struct conf_upstream in_UPSTREAM;
 typedef struct conf_route in_ROUTE;
 typedef struct conf_idempotency in_IDEMPOTENCY;
+typedef struct conf_scope in_SCOPE;
 typedef struct conf_idempotency in_RECONCILE;
 typedef struct conf_broker in_BROKER;
 typedef struct conf_source in_SOURCE;

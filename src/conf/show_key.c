@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/show_private.h"
+#include "conf/words.h"
 
 json_t *
 show_key_derive(
@@ -32,4 +33,41 @@ show_key_entity(
 	return entity->pointers.count > 0
 	    ? show_pointers(option, base, &entity->pointers)
 	    : NULL;
+}
+
+static json_t *
+show_scope(const struct conf_scope *scope)
+{
+	if (scope->kind == SCOPE_HEADER)
+		return json_string(scope->header);
+	json_t *object = json_object();
+	for (size_t i = 0; i < n_options; i++)
+		if (options[i].group == GROUP_SCOPE)
+			show_put(object, &options[i], scope);
+	return object;
+}
+
+json_t *
+show_key_scopes(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf_scopes *scopes = field;
+	json_t *list = json_array();
+	(void)option;
+	(void)base;
+	for (size_t i = 0; i < scopes->count; i++)
+		json_array_append_new(list, show_scope(&scopes->list[i]));
+	return list;
+}
+
+json_t *
+show_key_certificate(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf_scope *scope = base;
+	(void)field;
+	return scope->certificate == CERTIFICATE_NONE
+	    ? NULL
+	    : show_taken(words_at(option->words,
+		  scope->certificate == CERTIFICATE_SUBJECT));
 }

@@ -30,8 +30,13 @@ TYPE(URI_PREFIX, char *, text_parse_uri_prefix, text_clear,
 TYPE(FIELD, char *, text_parse_field, text_clear, {"$ref": "#/$defs/string"})
 TYPE(FIELDS, struct strings, list_parse_fields, list_clear_strings,
 	{"$ref": "#/$defs/strings"})
-TYPE(SCOPE, struct strings, list_parse_scope, list_clear_strings,
-	{"$ref": "#/$defs/strings"})
+TYPE(SCOPES, struct conf_scopes, list_scope_parse, list_scope_clear,
+	{"type": "array",
+	 "items": {"anyOf": [
+		{"$ref": "#/$defs/string"}, {"$ref": "#/$defs/scope"}]}})
+TYPE(CERTIFICATE_PART, enum scope_certificate, list_scope_parse_certificate,
+	value_clear_nothing,
+	{"$ref": "#/$defs/string"})
 TYPE(KEY_FIELDS, struct strings, list_parse_key_fields, list_clear_strings,
 	{"anyOf": [
 		{"$ref": "#/$defs/string"},

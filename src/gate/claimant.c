@@ -50,20 +50,19 @@ claimant_find_key(struct claimant *c)
 	return verdict;
 }
 
-/* The values of the scope's fields. */
-static enum scope_verdict
-scope_values(const struct claimant *c, struct span **ret_values)
-{
-	*ret_values = arena_alloc(
-	    c->arena, (c->policy->scope.count + 1) * sizeof(struct span));
-	return scope_find(c->policy, &c->head.fields, *ret_values);
-}
-
 enum scope_verdict
-claimant_find_scope(const struct claimant *c)
+claimant_find_scope(struct claimant *c)
 {
-	struct span *values;
-	return scope_values(c, &values);
+	const struct scope_request request = {
+	    .arena = c->arena,
+	    .fields = &c->head.fields,
+	    .route = c->route,
+	    .target = &c->head.target,
+	    .certificate = &c->certificate,
+	};
+	c->scope = arena_alloc(
+	    c->arena, (c->policy->scope.count + 1) * sizeof *c->scope);
+	return scope_find(c->policy, &request, c->scope);
 }
 
 enum key_verdict
@@ -88,14 +87,14 @@ claimant_variables(const struct claimant *c)
 
 /* False: the namespace cannot be made. */
 static bool
-name_record(struct claimant *c, const struct span *scope)
+name_record(struct claimant *c)
 {
 	struct span namespace = span_str(c->policy->namespace.text);
 	const struct variables variables = claimant_variables(c);
 	if (template_has(&c->policy->namespace, TEMPLATE_PATH) &&
 	    !variables_fill(&variables, &c->policy->namespace, &namespace))
 		return false;
-	key_id_make(c->store_conf, namespace, &c->policy->scope, scope,
+	key_id_make(c->store_conf, namespace, &c->policy->scope, c->scope,
 	    c->key.bytes, &c->key_id);
 	hex_encode(c->key_id.bytes, DIGEST_BYTES, c->key_hex);
 	return true;
@@ -103,12 +102,11 @@ name_record(struct claimant *c, const struct span *scope)
 
 /* What the request changes; on a cluster it must be of the record's shard. */
 static enum problem
-find_entity(
-    struct claimant *c, const struct span *scope, struct span *ret_detail)
+find_entity(struct claimant *c, struct span *ret_detail)
 {
 	const struct variables variables = claimant_variables(c);
 	const char *wrong =
-	    entity_find(c->store_conf, &variables, scope, &c->entity);
+	    entity_find(c->store_conf, &variables, c->scope, &c->entity);
 	if (wrong != NULL) {
 		*ret_detail = span_str(wrong);
 		return PROBLEM_BAD_REQUEST;
@@ -128,13 +126,12 @@ find_entity(
 enum problem
 claimant_name(struct claimant *c, struct span *ret_detail)
 {
-	struct span *values;
-	must(scope_values(c, &values) == SCOPE_FOUND);
-	if (!name_record(c, values)) {
+	must(c->scope != NULL);
+	if (!name_record(c)) {
 		*ret_detail = SPAN("A segment of the path that names what the "
 				   "key belongs to is empty or only dots.");
 		return PROBLEM_BAD_REQUEST;
 	}
-	return conf_has_entity(c->policy) ? find_entity(c, values, ret_detail)
+	return conf_has_entity(c->policy) ? find_entity(c, ret_detail)
 					  : PROBLEM_COUNT_;
 }

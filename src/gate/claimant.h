@@ -46,12 +46,14 @@ struct claimant {
 	struct body *body; /* its owner's; an execution takes it over */
 	bool has_body;
 	bool tls;
+	struct client_certificate certificate;
 	struct span client; /* its address without the port, or "unix" */
 
 	const struct conf_route *route;
 	const struct conf_idempotency *policy; /* NULL: pass-through */
 	struct key key;
 	bool derived; /* the key comes from the body */
+	struct span *scope; /* its values, once they were found */
 	struct key_id key_id;
 	char key_hex[DIGEST_HEX + 1]; /* "" while there is no key */
 
@@ -105,8 +107,8 @@ void claimant_clear(struct claimant *c);
 MUST_USE bool claimant_find_route(struct claimant *c);
 /* The key among its fields; KEY_MISSING too where the body may make one. */
 MUST_USE enum key_verdict claimant_find_key(struct claimant *c);
-/* Whether the fields name a scope. */
-MUST_USE enum scope_verdict claimant_find_scope(const struct claimant *c);
+/* What names the tenant in the request: found once, and kept. */
+MUST_USE enum scope_verdict claimant_find_scope(struct claimant *c);
 
 /* What the variables of its route's templates stand for. */
 struct variables claimant_variables(const struct claimant *c);

@@ -64,6 +64,17 @@ message_make(struct claimant *c, uint32_t attempt)
 	};
 }
 
+static bool
+is_of_scope(const struct conf_scopes *scope, struct span name)
+{
+	for (size_t i = 0; i < scope->count; i++) {
+		const char *header = scopes_header(&scope->list[i]);
+		if (header != NULL && span_ieq(span_str(header), name))
+			return true;
+	}
+	return false;
+}
+
 static struct fields
 scope_fields(const struct claimant *c)
 {
@@ -71,10 +82,8 @@ scope_fields(const struct claimant *c)
 	struct fields out = {
 	    arena_alloc(c->arena, (in->count + 1) * sizeof(struct field)), 0};
 	for (size_t i = 0; i < in->count; i++)
-		for (size_t k = 0; k < c->policy->scope.count; k++)
-			if (span_ieq(in->list[i].name,
-				span_str(c->policy->scope.list[k])))
-				out.list[out.count++] = in->list[i];
+		if (is_of_scope(&c->policy->scope, in->list[i].name))
+			out.list[out.count++] = in->list[i];
 	return out;
 }
 

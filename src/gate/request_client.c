@@ -88,6 +88,11 @@ check_scope(struct request *r)
 		    r, PROBLEM_SCOPE_MISSING, OUTCOME_SCOPE_MISSING);
 	case SCOPE_REPEATED:
 		return refuse_repeated_scope(r);
+	case SCOPE_MALFORMED:
+		return request_refuse_saying(r, PROBLEM_SCOPE_MISSING,
+		    OUTCOME_SCOPE_MISSING,
+		    SPAN("The credentials in Authorization, which say whose "
+			 "idempotency key this is, are malformed."));
 	}
 	must(false);
 	return DONE;

@@ -66,6 +66,7 @@ request_new(void *arg, struct exchange *x)
 	r->c.body = &x->body;
 	r->c.has_body = x->has_body;
 	r->c.tls = x->tls;
+	r->c.certificate = x->certificate;
 	r->c.client = x->client;
 	r->c.rest = &r->forward;
 	op_init(&x->op, w->loop, machine_run, &r->machine);

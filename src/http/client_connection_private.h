@@ -65,6 +65,10 @@ struct client_connection {
 	const struct conf *conf; /* keeps the credentials */
 	struct gnutls_session_int *session;
 	bool tls_is_up; /* as far as we have asked */
+	bool demands; /* a certificate of the client, verified */
+	/* Of a client with a certificate; NULL: nobody has asked yet. */
+	char *fingerprint;
+	char *subject;
 	/* The handshake waits for the client; one of front->shaking_hands. */
 	struct watch *handshake;
 	struct client_connection *next;

@@ -3,6 +3,7 @@
 
 #include "base/answer.h"
 #include "base/arena.h"
+#include "http/client_certificate.h"
 #include "http/head_check.h"
 #include "loop/flow.h"
 #include "loop/op.h"
@@ -21,6 +22,7 @@ struct exchange {
 	struct head_as_sent head; /* in the arena */
 	struct span client; /* its address without the port, or "unix" */
 	bool tls;
+	struct client_certificate certificate;
 	bool has_body;      /* a length above 0, or chunked */
 	bool body_ended;    /* all of it has come */
 	size_t body_bytes;  /* so much of it has come */

@@ -4,6 +4,7 @@
 #include "http/exchange_private.h"
 #include "http/front_private.h"
 #include "http/head_copy_private.h"
+#include "http/tls_private.h"
 #include "http/header.h"
 
 enum {
@@ -155,11 +156,11 @@ head_copy(struct mhd_exchange *x, const char *method, const char *version)
 	x->shown.head.fields.list = arena_alloc(
 	    x->shown.arena, (lines.count + 1) * sizeof(struct field));
 	MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, copy_field, x);
-	const struct client_connection *connection =
-	    client_connection_of(x->mhd);
+	struct client_connection *connection = client_connection_of(x->mhd);
 	x->shown.client =
 	    arena_dup(x->shown.arena, span_str(connection->client));
 	x->shown.tls = connection->conf != NULL;
+	tls_certificate(connection, x->shown.arena, &x->shown.certificate);
 	read_framing(x);
 	find_room(x, &lines);
 	x->shown.began_us = clock_us();

@@ -95,13 +95,24 @@ listed(const struct strings *names, struct span name, same_name *same)
 	return false;
 }
 
+static bool
+names_scope(const struct conf_scopes *scope, struct span name, same_name *same)
+{
+	for (size_t i = 0; i < scope->count; i++) {
+		const char *header = scopes_header(&scope->list[i]);
+		if (header != NULL && same(span_str(header), name))
+			return true;
+	}
+	return false;
+}
+
 /* True of a field that the route goes by or sets. */
 static bool
 route_uses(const struct conf_idempotency *policy, struct span name,
     same_name *same)
 {
 	return listed(&policy->headers, name, same) ||
-	    listed(&policy->scope, name, same) ||
+	    names_scope(&policy->scope, name, same) ||
 	    listed(&policy->fingerprint_headers, name, same) ||
 	    same(span_str(policy->attempt_header), name) ||
 	    same(span_str(policy->replay_header), name);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <gnutls/x509.h>
+#include <sodium.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "base/hex.h"
+#include "base/mem.h"
+#include "http/client_certificate.h"
 #include "http/client_connection_private.h"
 #include "http/front_private.h"
 #include "http/spin_private.h"
@@ -149,16 +154,69 @@ tls_begin(struct client_connection *c, const struct arrival *arrival)
 	c->session = session;
 	must(gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE,
 		 arrival->tls->credentials) == 0);
-	if (arrival->tls->ca != NULL)
+	c->demands = arrival->tls->ca != NULL;
+	if (c->demands)
 		demand_certificate(session);
 	gnutls_transport_set_ptr(session, c);
 	gnutls_transport_set_pull_function(session, pull);
 	gnutls_transport_set_vec_push_function(session, push);
 }
 
+/* --- the client's certificate --- */
+
+static char *
+fingerprint_of(const gnutls_datum_t *der)
+{
+	unsigned char hash[crypto_hash_sha256_BYTES];
+	char hex[2 * sizeof hash + 1];
+	crypto_hash_sha256(hash, der->data, der->size);
+	hex_encode(hash, sizeof hash, hex);
+	return mem_text(hex);
+}
+
+/* Without a name the client has an empty one, which names nobody. */
+static char *
+subject_of(const gnutls_datum_t *der)
+{
+	gnutls_x509_crt_t certificate;
+	gnutls_datum_t name = {NULL, 0};
+	char *subject = NULL;
+	must(gnutls_x509_crt_init(&certificate) == 0);
+	if (gnutls_x509_crt_import(
+		certificate, der, GNUTLS_X509_FMT_DER) == 0 &&
+	    gnutls_x509_crt_get_dn3(certificate, &name, 0) == 0)
+		subject = mem_str(span_of(name.data, name.size));
+	gnutls_free(name.data);
+	gnutls_x509_crt_deinit(certificate);
+	return subject != NULL ? subject : mem_text("");
+}
+
+/* The handshake has verified it, by what the connection was accepted with. */
+void
+tls_certificate(struct client_connection *c, struct arena *arena,
+    struct client_certificate *ret_certificate)
+{
+	unsigned count = 0;
+	if (c->session == NULL || !c->demands)
+		return;
+	if (c->fingerprint == NULL) {
+		const gnutls_datum_t *list =
+		    gnutls_certificate_get_peers(c->session, &count);
+		if (list == NULL || count == 0)
+			return;
+		c->fingerprint = fingerprint_of(&list[0]);
+		c->subject = subject_of(&list[0]);
+	}
+	*ret_certificate = (struct client_certificate){
+	    arena_dup(arena, span_str(c->fingerprint)),
+	    arena_dup(arena, span_str(c->subject))};
+}
+
 void
 tls_end(struct client_connection *c)
 {
 	must(c->handshake == NULL);
+	free(c->fingerprint);
+	free(c->subject);
 	conf_unref(&c->conf);
 }

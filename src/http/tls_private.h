@@ -3,7 +3,9 @@
 
 #include <gnutls/abstract.h>
 
+struct arena;
 struct arrival;
+struct client_certificate;
 struct client_connection;
 struct front;
 
@@ -23,6 +25,12 @@ extern const char tls_priorities[];
 /* A new connection of the daemon that speaks TLS. */
 void tls_begin(
     struct client_connection *connection, const struct arrival *arrival);
+/*
+ * The certificate of its client, whose handshake has ended well; what it fills
+ * in lies in the arena.
+ */
+void tls_certificate(struct client_connection *connection, struct arena *arena,
+    struct client_certificate *ret_certificate);
 /* It is gone. */
 void tls_end(struct client_connection *connection);
 /* Resumes all that wait, so that libmicrohttpd can end. */

@@ -1,28 +1,159 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <sodium.h>
+#include <stdlib.h>
+
 #include "base/test_build.h"
+#include "http/route.h"
 #include "key/scope.h"
 
-enum scope_verdict
-scope_find(const struct conf_idempotency *policy, const struct fields *fields,
-    struct span *ret_values)
-{
-	bool named = policy->scope.count == 0;
+/* --- HTTP Basic (RFC 7617) --- */
 
-	for (size_t i = 0; i < policy->scope.count; i++) {
-		struct span name = span_str(policy->scope.list[i]);
-		size_t at = 0;
-		const struct field *f = fields_next(fields, name, &at);
-		if (f && fields_next(fields, name, &at) && INVARIANT(one_scope))
-			return SCOPE_REPEATED;
-		if (f && f->value.len)
-			named = true;
+/* What stands behind the scheme and its blanks; false: another scheme. */
+static bool
+credentials_of(struct span value, struct span scheme, struct span *ret_rest)
+{
+	size_t len = 0;
+	while (len < value.len && field_is_token(span_of(value.ptr + len, 1)))
+		len++;
+	if (!span_ieq(span_of(value.ptr, len), scheme))
+		return false;
+	while (len < value.len && value.ptr[len] == ' ')
+		len++;
+	*ret_rest = span_from(value, len);
+	return true;
+}
+
+static bool
+has_controls(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
+			return true;
+	return false;
+}
+
+/*
+ * The user; false where another reader could find another one: base64 of which
+ * bits are left, without its padding or of another alphabet, no colon, or
+ * controls.
+ */
+static bool
+read_user(struct arena *arena, struct span token, struct span *ret_user)
+{
+	char *text = arena_alloc(arena, token.len + 1);
+	const char *end;
+	size_t len;
+	if (sodium_base642bin((unsigned char *)text, token.len + 1, token.ptr,
+		token.len, NULL, &len, &end,
+		sodium_base64_VARIANT_ORIGINAL) != 0 ||
+	    end != token.ptr + token.len)
+		return false;
+	const char *colon = len > 0 ? memchr(text, ':', len) : NULL;
+	if (colon == NULL || has_controls(span_of(text, len)))
+		return false;
+	*ret_user = span_of(text, (size_t)(colon - text));
+	return true;
+}
+
+static enum scope_verdict
+find_user(struct arena *arena, struct span value, struct span *ret_user)
+{
+	struct span token;
+	if (!credentials_of(value, SPAN("Basic"), &token))
+		return SCOPE_FOUND;
+	return read_user(arena, token, ret_user) ? SCOPE_FOUND
+						 : SCOPE_MALFORMED;
+}
+
+/* --- each of them --- */
+
+static enum scope_verdict
+find_in_header(const struct conf_scope *scope,
+    const struct scope_request *request, struct span *ret_value)
+{
+	struct span name = span_str(scopes_header(scope));
+	size_t at = 0;
+	const struct field *f = fields_next(request->fields, name, &at);
+	if (f == NULL)
+		return SCOPE_FOUND;
+	if (fields_next(request->fields, name, &at) && INVARIANT(one_scope))
+		return SCOPE_REPEATED;
+	if (scope->kind == SCOPE_BASIC)
+		return find_user(request->arena, f->value, ret_value);
+	*ret_value = f->value;
+	return SCOPE_FOUND;
+}
+
+/* One value, empty where there is none. */
+static enum scope_verdict
+find_value(const struct conf_scope *scope, const struct scope_request *request,
+    struct span *ret_value)
+{
+	*ret_value = SPAN("");
+	switch (scope->kind) {
+	case SCOPE_HEADER:
+	case SCOPE_BASIC:
+		return find_in_header(scope, request, ret_value);
+	case SCOPE_PATH:
+		if (!route_variable(request->arena, request->route,
+			request->target, span_str(scope->path), ret_value))
+			*ret_value = SPAN("");
+		return SCOPE_FOUND;
+	case SCOPE_CERTIFICATE:
+		*ret_value = scope->certificate == CERTIFICATE_SUBJECT
+		    ? request->certificate->subject
+		    : request->certificate->fingerprint;
+		return SCOPE_FOUND;
 	}
+	must(false);
+	return SCOPE_MISSING;
+}
+
+/* What is wrong with a request is said in this order. */
+static enum scope_verdict
+worse(enum scope_verdict one, enum scope_verdict other)
+{
+	return one > other ? one : other;
+}
+
+enum scope_verdict
+scope_find(const struct conf_idempotency *policy,
+    const struct scope_request *request, struct span *ret_values)
+{
+	size_t count = policy->scope.count;
+	bool named = count == 0;
+	enum scope_verdict verdict = SCOPE_FOUND;
+	struct span *values =
+	    arena_alloc(request->arena, (count + 1) * sizeof *values);
+
+	for (size_t i = 0; i < count; i++) {
+		verdict = worse(verdict,
+		    find_value(&policy->scope.list[i], request, &values[i]));
+		named |= values[i].len > 0;
+	}
+	if (verdict != SCOPE_FOUND)
+		return verdict;
 	if (!named && INVARIANT(scope_needed))
 		return SCOPE_MISSING;
-	for (size_t i = 0; i < policy->scope.count; i++) {
-		const struct field *f =
-		    fields_first(fields, span_str(policy->scope.list[i]));
-		ret_values[i] = f ? f->value : SPAN("");
-	}
+	memcpy(ret_values, values, count * sizeof *values);
 	return SCOPE_FOUND;
+}
+
+/* --- by hand --- */
+
+bool
+scope_by_hand(const struct conf_idempotency *policy,
+    const struct fields *named, struct span *ret_values)
+{
+	size_t used = 0;
+	bool valued = policy->scope.count == 0;
+	for (size_t i = 0; i < policy->scope.count; i++) {
+		char *name = scopes_name(&policy->scope.list[i]);
+		const struct field *f = fields_first(named, span_str(name));
+		free(name);
+		ret_values[i] = f != NULL ? f->value : SPAN("");
+		used += f != NULL;
+		valued |= ret_values[i].len > 0;
+	}
+	return used == named->count && valued;
 }

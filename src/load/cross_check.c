@@ -288,19 +288,45 @@ check_entity(struct loader *l, const struct json_place *at,
 
 /* The upstream would not see what tells tenants apart. */
 static void
+check_scope_header(struct loader *l, const struct json_place *at,
+    const struct conf_route *route, const char *header)
+{
+	if (route->upstream == NULL || route->upstream->trust_overrides ||
+	    field_kind_met(span_str(header)) != FIELD_OVERRIDE)
+		return;
+	complaints_at_option(l, at, POLICY_OPTION(GROUP_IDEMPOTENCY, scope),
+	    "%s is dropped unless \"trust_overrides\" of the upstream is true",
+	    header);
+}
+
+static bool
+asks_for_certificates(const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->n_listen; i++)
+		if (conf->listen[i].tls.ca != NULL)
+			return true;
+	return false;
+}
+
+static void
 check_scope(struct loader *l, const struct json_place *at,
     const struct conf_route *route)
 {
-	const struct strings *scope = &route->idempotency->scope;
-	if (route->upstream == NULL || route->upstream->trust_overrides)
-		return;
-	for (size_t i = 0; i < scope->count; i++)
-		if (field_kind_met(span_str(scope->list[i])) == FIELD_OVERRIDE)
-			complaints_at_option(l, at,
-			    POLICY_OPTION(GROUP_IDEMPOTENCY, scope),
-			    "%s is dropped unless \"trust_overrides\" of the "
-			    "upstream is true",
-			    scope->list[i]);
+	const struct option *option = POLICY_OPTION(GROUP_IDEMPOTENCY, scope);
+	const struct conf_scopes *scope = &route->idempotency->scope;
+	for (size_t i = 0; i < scope->count; i++) {
+		const struct conf_scope *s = &scope->list[i];
+		if (s->kind == SCOPE_HEADER)
+			check_scope_header(l, at, route, s->header);
+		else if (s->kind == SCOPE_PATH)
+			check_variable(
+			    l, at, option, route, span_str(s->path));
+		else if (s->kind == SCOPE_CERTIFICATE &&
+		    !asks_for_certificates(l->conf))
+			complaints_at_option(l, at, option,
+			    "no address asks clients for a certificate: "
+			    "\"tls.client_ca\" of one of \"listen\" is needed");
+	}
 }
 
 static void
@@ -325,22 +351,28 @@ check_routes(struct loader *l)
 	}
 }
 
+static void
+check_attempt_header(struct loader *l, const struct json_place *at,
+    const struct conf_idempotency *policy, const char *used)
+{
+	const struct option *option =
+	    POLICY_OPTION(GROUP_IDEMPOTENCY, attempt_header);
+	if (used != NULL && !strcasecmp(used, policy->attempt_header))
+		complaints_at(l, at,
+		    "\"%s\" names a header of the key or the scope",
+		    option->path);
+}
+
 void
 cross_check_policy(struct loader *l, const struct json_place *at,
     struct conf_idempotency *policy)
 {
-	const struct option *option = option_at(GROUP_IDEMPOTENCY,
-	    offsetof(struct conf_idempotency, attempt_header));
-	const struct strings *const used[] = {&policy->headers, &policy->scope};
 	/* It is dropped from the client's request, and these are needed. */
-	for (size_t i = 0; i < 2; i++)
-		for (size_t j = 0; j < used[i]->count; j++)
-			if (!strcasecmp(
-				used[i]->list[j], policy->attempt_header))
-				complaints_at(l, at,
-				    "\"%s\" names a header of the key or the "
-				    "scope",
-				    option->path);
+	for (size_t i = 0; i < policy->headers.count; i++)
+		check_attempt_header(l, at, policy, policy->headers.list[i]);
+	for (size_t i = 0; i < policy->scope.count; i++)
+		check_attempt_header(
+		    l, at, policy, scopes_header(&policy->scope.list[i]));
 	if (policy->fingerprint_ignore.count > 0)
 		policy->fingerprint_json = true;
 }

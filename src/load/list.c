@@ -103,27 +103,6 @@ list_parse_fields(struct loader *l, const struct given *given)
 	read_into_field(l, given, &field_rule);
 }
 
-/*
- * A tenant that is named by what the upstream never sees, or does not see as it
- * came, could be given another's answer.
- */
-static const char *
-wrong_scope(const char *text)
-{
-	const char *wrong = text_wrong_field(text);
-	if (wrong == NULL && text_is_ours(text))
-		wrong = "the gateway removes this header or writes it itself: "
-			"it cannot tell tenants apart";
-	return wrong;
-}
-
-void
-list_parse_scope(struct loader *l, const struct given *given)
-{
-	static const struct rule rule = {wrong_scope, false, true};
-	read_into_field(l, given, &rule);
-}
-
 void
 list_parse_key_fields(struct loader *l, const struct given *given)
 {

@@ -8,8 +8,14 @@
  * thread, but for the functions that clear.
  */
 void list_parse_fields(struct loader *l, const struct given *given);
-/* Fields that reach the upstream as they came. */
-void list_parse_scope(struct loader *l, const struct given *given);
+/*
+ * What names the tenant (conf/scopes.h): headers, and objects of the group
+ * SCOPE.
+ */
+void list_scope_parse(struct loader *l, const struct given *given);
+void list_scope_clear(void *base, void *field);
+/* "fingerprint" or "subject". */
+void list_scope_parse_certificate(struct loader *l, const struct given *given);
 /* One name, or a list of them. */
 void list_parse_key_fields(struct loader *l, const struct given *given);
 void list_parse_methods(struct loader *l, const struct given *given);

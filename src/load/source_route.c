@@ -147,21 +147,31 @@ has_method(const struct conf_route *route, const char *method)
 
 /* --- what a route must be --- */
 
-static void
-check_scope_fields(const struct led *led)
+static bool
+sets_header(const struct conf_source *source, const char *header)
 {
-	const struct conf_source *source = led->source;
-	const struct strings *scope = &led->route->idempotency->scope;
+	for (size_t i = 0; i < source->request.n_headers; i++)
+		if (!strcasecmp(source->request.headers[i].name, header))
+			return true;
+	return false;
+}
+
+static void
+check_scopes(const struct led *led)
+{
+	const struct conf_scopes *scope = &led->route->idempotency->scope;
 	for (size_t i = 0; i < scope->count; i++) {
-		bool set = false;
-		for (size_t k = 0; k < source->request.n_headers; k++)
-			set |= !strcasecmp(source->request.headers[k].name,
-			    scope->list[i]);
-		if (!set)
+		const char *header = scopes_header(&scope->list[i]);
+		if (scope->list[i].kind == SCOPE_CERTIFICATE)
+			COMPLAIN(led, request.path,
+			    "the scope of the route \"%s\" is a certificate, "
+			    "which no message has",
+			    led->route->name);
+		if (header != NULL && !sets_header(led->source, header))
 			COMPLAIN(led, request.headers,
 			    "\"%s\" is missing, which is in the scope of the "
 			    "route \"%s\"",
-			    scope->list[i], led->route->name);
+			    header, led->route->name);
 	}
 }
 
@@ -296,7 +306,7 @@ check_served_by(const struct led *led)
 		    "the route \"%s\" may serve it, which forwards without "
 		    "the promise (\"%s\")",
 		    led->route->name, POLICY_OPTION(on_store_down)->path);
-	check_scope_fields(led);
+	check_scopes(led);
 	check_headers(led);
 	check_key(led);
 	check_retention(led);

@@ -84,6 +84,7 @@ static const struct {
     {GROUP_UPSTREAM, "Upstreams that are objects"},
     {GROUP_ROUTE, "A route"},
     {GROUP_IDEMPOTENCY, "The idempotency of a route, and defaults"},
+    {GROUP_SCOPE, "Entries of scope"},
     {GROUP_RECONCILE, "The long form of on_unknown's reconcile"},
     {GROUP_BROKER, "A broker"},
     {GROUP_SOURCE, "A source"},

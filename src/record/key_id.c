@@ -15,20 +15,48 @@ digest_name(struct digest *digest, struct span name)
 	digest_part(digest, span_of(lower, len));
 }
 
+/*
+ * What a header's name cannot be, since no token has a colon, says the kind of
+ * the others.
+ */
+static void
+digest_scope(struct digest *digest, const struct conf_scope *scope)
+{
+	switch (scope->kind) {
+	case SCOPE_HEADER:
+		digest_name(digest, span_str(scope->header));
+		return;
+	case SCOPE_BASIC:
+		digest_part(digest, SPAN(":basic user"));
+		return;
+	case SCOPE_PATH:
+		digest_part(digest, SPAN(":path"));
+		digest_part(digest, span_str(scope->path));
+		return;
+	case SCOPE_CERTIFICATE:
+		digest_part(digest,
+		    scope->certificate == CERTIFICATE_SUBJECT
+			? SPAN(":certificate subject")
+			: SPAN(":certificate fingerprint"));
+		return;
+	}
+	must(false);
+}
+
 void
-key_id_scope(struct digest *digest, const struct strings *scope,
+key_id_scope(struct digest *digest, const struct conf_scopes *scope,
     const struct span *values)
 {
 	for (size_t i = 0; i < scope->count; i++) {
-		digest_name(digest, span_str(scope->list[i]));
+		digest_scope(digest, &scope->list[i]);
 		digest_part(digest, values[i]);
 	}
 }
 
 void
 key_id_make(const struct conf *conf, struct span namespace,
-    const struct strings *scope, const struct span *values, struct span key,
-    struct key_id *ret_id)
+    const struct conf_scopes *scope, const struct span *values,
+    struct span key, struct key_id *ret_id)
 {
 	struct digest digest;
 	digest_begin(&digest, SPAN("key"), span_str(conf->store.secret));

@@ -15,13 +15,13 @@ struct key_id {
 
 /*
  * Makes the name: BLAKE2b keyed with store.secret (base/digest.h) over the
- * namespace, each scope field's name and value, and the key, each part with its
- * length.  Names count because the same value in another field is another
- * tenant.  values has scope->count places.
+ * namespace, the kind, name and value of each scope, and the key, each part
+ * with its length.  Kinds and names count because the same value elsewhere is
+ * another tenant.  values has scope->count places.
  */
 void key_id_make(const struct conf *conf, struct span namespace,
-    const struct strings *scope, const struct span *values, struct span key,
-    struct key_id *ret_id);
-/* Adds the scope to a digest: each field's name and value. */
-void key_id_scope(struct digest *digest, const struct strings *scope,
+    const struct conf_scopes *scope, const struct span *values,
+    struct span key, struct key_id *ret_id);
+/* Adds the scope to a digest: the kind, name and value of each. */
+void key_id_scope(struct digest *digest, const struct conf_scopes *scope,
     const struct span *values);

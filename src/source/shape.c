@@ -202,6 +202,7 @@ find_key(struct shape *s)
 	case SCOPE_FOUND:
 		return SHAPE_GOOD;
 	case SCOPE_MISSING:
+	case SCOPE_MALFORMED:
 		return refuse_problem(s, PROBLEM_SCOPE_MISSING);
 	case SCOPE_REPEATED:
 		break;

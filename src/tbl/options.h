@@ -6,7 +6,8 @@
  * the manual's tables follow from it (conf/option.h).
  *
  *   group     the object that it is in: ROOT, LISTEN, ENCRYPTION_KEY, UPSTREAM,
- *             ROUTE, IDEMPOTENCY, RECONCILE; BROKER and SOURCE are in
+ *             ROUTE, IDEMPOTENCY, RECONCILE; SCOPE is in
+ *             tbl/scope_options.h, BROKER and SOURCE in
  *             tbl/message_options.h, RELAY in tbl/relay_options.h, which
  *             belong to the same table
  *   path      its name there; a dot leads into an object within the object
@@ -359,10 +360,10 @@ OPT(IDEMPOTENCY, "key_format", CHOICE, key_format, WORDS("any uuid quoted"),
 OPT(IDEMPOTENCY, "max_length", COUNT, max_length, RANGE(1, 1024), RELOAD,
 	"The longest key.",
 	255)
-OPT(IDEMPOTENCY, "scope", SCOPE, scope, ANY, RELOAD,
-	"The request headers whose values name the tenant; [] means one scope "
-	"for all. A header that the gateway removes or writes itself cannot "
-	"be one.",
+OPT(IDEMPOTENCY, "scope", SCOPES, scope, ANY, RELOAD,
+	"What names the tenant: request headers, whose values do, and objects; "
+	"[] means one scope for all. A header that the gateway removes or "
+	"writes itself cannot be one.",
 	["Authorization"])
 OPT(IDEMPOTENCY, "namespace", NAMESPACE, namespace, ANY, RELOAD,
 	"Keys of routes with different namespaces are unrelated; {x} stands "
@@ -492,5 +493,6 @@ OPT(RECONCILE, "status", COUNT, reconcile.status, RANGE(200, 599), RELOAD,
 	"by default, it is stored as it came.",
 	NONE)
 
+#include "tbl/scope_options.h"
 #include "tbl/message_options.h"
 #include "tbl/relay_options.h"

@@ -60,8 +60,8 @@ PROBLEM(KEY_INVALID, 400, "key-invalid", FIX_REQUEST, 0,
 	"The idempotency key is not valid.")
 PROBLEM(SCOPE_MISSING, 400, "scope-missing", FIX_REQUEST, 0,
 	"Nothing says whose idempotency key this is",
-	"A request with an idempotency key must say whose key it is, but none "
-	"of the header fields that do so has a value.")
+	"A request with an idempotency key must say whose key it is, but "
+	"nothing that does so is in this one.")
 PROBLEM(UPSTREAM_UNREACHABLE, 502, "upstream-unreachable", SAME_KEY, 1,
 	"The API could not be reached",
 	"No connection to the API could be made in time. Nothing was sent, and "

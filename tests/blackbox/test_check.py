@@ -58,7 +58,8 @@ def least():
 
 def options(group):
     found = []
-    for table in ("options.h", "message_options.h", "relay_options.h"):
+    for table in ("options.h", "message_options.h", "relay_options.h",
+                  "scope_options.h"):
         with open(source(f"src/tbl/{table}"), encoding="ascii") as file:
             found += re.findall(
                 rf'^OPT\({group}, "([^"]+)"', file.read(), re.M)
@@ -198,7 +199,8 @@ def everything(bench):
             {"name": "all", "methods": ["POST", "PUT"], "path": "/a/{x}/*",
              "upstream": "api", "idempotency": idempotency},
             {"path": "/b", "upstream": "b/c", "idempotency": {
-                "derive_key": "body", "on_unknown": "retry"}},
+                "derive_key": "body", "on_unknown": "retry",
+                "scope": ["Authorization", {"basic": "user"}]}},
             {"path": "/*", "upstream": "b/c"}],
         **messages(bench)}
 
@@ -347,7 +349,7 @@ def it_says_what_each_route_does(bench):
                 "unknown": "after 1m, ask /by/{key}?x=1", "kept": "36h"},
         "/b": {"request": "any /b", "upstream": "b/c",
                "key": "Idempotency-Key, or from body",
-               "scope": "Authorization", "in flight": "409",
+               "scope": "Authorization, basic user", "in flight": "409",
                "unknown": "retry", "kept": "7d"},
         "/*": {"request": "any /*", "upstream": "b/c, passed through"},
         "/h": {"request": "any /h", "upstream": "api",
@@ -386,6 +388,7 @@ def what_a_file_sets_is_not_marked(bench):
     equal(set(found), set(options("IDEMPOTENCY")))
     found, _ = settings(parts["Idempotency of route /b"])
     equal(found, {"derive_key": "body", "on_unknown": "retry",
+                  "scope": "Authorization, basic user",
                   "retention": "7d"})  # which a source leads to
     found, marked = settings(parts["Source charges"])
     equal((found["stream"], found["results"]), ("in", "stream out"))

@@ -27,7 +27,8 @@ PAGES = [(f"{n[:-2]}({n[-1]})", n) for n in NAMES]
 
 def table(name, pattern):
     found = []
-    names = {"options": ("options", "message_options")}.get(name, (name,))
+    names = {"options": ("options", "message_options", "scope_options")}.get(
+        name, (name,))
     for part in names:
         with open(source(f"src/tbl/{part}.h"), encoding="utf-8") as file:
             found += re.findall(pattern, file.read(), re.M)
@@ -265,6 +266,8 @@ def groups_of(config):
         objects(groups, "ROUTE", route)
         policy = route.get("idempotency", {})
         objects(groups, "IDEMPOTENCY", route.get("idempotency"))
+        for entry in policy.get("scope", []):
+            objects(groups, "SCOPE", entry)
         if isinstance(policy.get("on_unknown"), dict):
             objects(groups, "RECONCILE", policy["on_unknown"]["reconcile"])
     objects(groups, "IDEMPOTENCY", config.get("defaults"))

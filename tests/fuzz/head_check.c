@@ -85,7 +85,8 @@ for_upstream(struct arena *arena, const struct checked_head *g)
 {
 	static char key[] = "Idempotency-Key", tenant[] = "Authorization",
 		    attempt[] = "Idempotency-Attempt", none[] = "";
-	static char *keys[] = {key}, *scope[] = {tenant};
+	static char *keys[] = {key};
+	static struct conf_scope scope[] = {{.header = tenant}};
 	static const struct conf_idempotency policy = {
 		.headers = {keys, 1},
 		.scope = {scope, 1},

@@ -256,7 +256,7 @@ bench_claim(struct bench *bench, const char *key)
 	struct claim claim = {.policy = bench->policy,
 	    .max_attempts = bench->policy->max_attempts,
 	    .provenance = SPAN("r")};
-	const struct strings none = {NULL, 0};
+	const struct conf_scopes none = {NULL, 0};
 	key_id_make(bench->conf, SPAN("default"), &none, NULL, span_str(key),
 	    &claim.key_id);
 	owner_new(&claim.owner);

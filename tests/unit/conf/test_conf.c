@@ -143,7 +143,7 @@ assert_policy_presets(const struct conf_idempotency *p)
 	assert_int_equal(p->key_format, KEY_ANY);
 	assert_int_equal(p->max_length, 255);
 	assert_int_equal(p->scope.count, 1);
-	assert_string_equal(p->scope.list[0], "Authorization");
+	assert_string_equal(p->scope.list[0].header, "Authorization");
 	assert_string_equal(p->namespace.text, "default");
 	assert_int_equal(p->fingerprint_include,
 	    FINGERPRINT_METHOD | FINGERPRINT_PATH | FINGERPRINT_QUERY |
@@ -248,7 +248,7 @@ any_string_may_come_from_environment_or_file(void **state)
 	assert_int_equal(conf->store.redis.timeout_ms, 3000);
 	assert_false(conf->store.compression);
 	assert_int_equal(conf->cache_size, 3072);
-	assert_string_equal(conf->defaults->scope.list[0], "X-Tenant");
+	assert_string_equal(conf->defaults->scope.list[0].header, "X-Tenant");
 	assert_int_equal(conf->defaults->outcomes[503], STATUS_STORE);
 	conf_unref(&conf);
 

@@ -25,7 +25,7 @@ a_route_starts_from_the_defaults_member_by_member(void **state)
 	assert_int_equal(p->lease_ms, 3000);
 	assert_int_equal(p->max_request_body, 5);
 	assert_int_equal(p->scope.count, 1);
-	assert_string_equal(p->scope.list[0], "X-D");
+	assert_string_equal(p->scope.list[0].header, "X-D");
 	assert_int_equal(p->fingerprint_headers.count, 1);
 	assert_true(p->fingerprint_json);
 	assert_int_equal(p->fingerprint_include, FINGERPRINT_BODY);

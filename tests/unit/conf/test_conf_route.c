@@ -157,7 +157,8 @@ idempotency_is_checked(void **state)
 		       "/header/1: " WORDS_OURS POLICY
 		       "/header/3: appears twice\n"},
 	    {TRY_POLICY("'scope':'Authorization'"),
-		POLICY "/scope: must be a list of strings\n"},
+		POLICY "/scope: must be a list of headers' names and of "
+		       "objects\n"},
 	    {TRY_POLICY("'scope':['transfer-encoding']"),
 		POLICY "/scope/0: " WORDS_OURS},
 	    {TRY_POLICY("'scope':['X-Forwarded-Host','Authorization',"

@@ -50,7 +50,8 @@ request_of(const struct fields *fields)
 {
 	static char key[] = "Idempotency-Key", tenant[] = "X_Tenant",
 		    attempt[] = "Idempotency-Attempt", none[] = "";
-	static char *keys[] = {key}, *scope[] = {tenant};
+	static char *keys[] = {key};
+	static struct conf_scope scope[] = {{.header = tenant}};
 	static const struct conf_idempotency policy = {
 		.headers = {keys, 1},
 		.scope = {scope, 1},
@@ -394,8 +395,8 @@ any_other_request_id_is_replaced(void **state)
 static char key_name[] = "PayPal-Request-Id", scope_name[] = "X-Account",
 	    print_name[] = "X-Version", attempt_name[] = "X-Attempt",
 	    replay_name[] = "X-Replayed";
-static char *keys[] = {key_name}, *scopes[] = {scope_name},
-	    *prints[] = {print_name};
+static char *keys[] = {key_name}, *prints[] = {print_name};
+static struct conf_scope scopes[] = {{.header = scope_name}};
 static const struct conf_idempotency policy = {
 	.headers = {keys, 1},
 	.scope = {scopes, 1},

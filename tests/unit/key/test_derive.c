@@ -14,7 +14,8 @@
 static char idempotency_key[] = "Idempotency-Key";
 static char *key_names[] = {idempotency_key};
 static char authorization[] = "Authorization", account[] = "X-Account";
-static char *scope_names[] = {authorization, account};
+static struct conf_scope scope_names[] = {
+	{.header = authorization}, {.header = account}};
 
 static struct span
 derive(struct arena *arena, const struct conf_idempotency *policy,
@@ -218,13 +219,16 @@ the_scope_is_the_values_of_its_fields(void **state)
 	};
 	struct conf_idempotency policy = {.scope = {scope_names, 2}};
 
+	struct arena *arena = arena_new();
 	(void)state;
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		struct field list[3];
 		struct fields fields = {list, table[i].count};
 		struct span values[2] = {SPAN("before"), SPAN("before")};
 		memcpy(list, table[i].list, sizeof list);
-		assert_int_equal(scope_find(&policy, &fields, values),
+		const struct scope_request request = {
+			.arena = arena, .fields = &fields};
+		assert_int_equal(scope_find(&policy, &request, values),
 		    table[i].verdict);
 		for (size_t v = 0; v < 2; v++)
 			assert_true(span_eq(values[v],
@@ -232,6 +236,7 @@ the_scope_is_the_values_of_its_fields(void **state)
 				? span_str(table[i].values[v])
 				: SPAN("before")));
 	}
+	arena_free(&arena);
 }
 
 static void
@@ -243,7 +248,12 @@ no_scope_on_purpose_is_one_for_all(void **state)
 	struct fields fields = {list, 2};
 
 	(void)state;
-	assert_int_equal(scope_find(&policy, &fields, NULL), SCOPE_FOUND);
+	struct arena *arena = arena_new();
+	struct span value;
+	const struct scope_request request = {
+		.arena = arena, .fields = &fields};
+	assert_int_equal(scope_find(&policy, &request, &value), SCOPE_FOUND);
+	arena_free(&arena);
 }
 
 int

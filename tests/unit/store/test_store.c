@@ -403,12 +403,16 @@ key_ids_never_blur_into_one_another(void **state)
 	};
 	struct key_id ids[sizeof cases / sizeof *cases];
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct strings names = {(char **)(uintptr_t)cases[i].names, 0};
+		struct conf_scope list[2] = {{.header = NULL}};
+		struct conf_scopes names = {list, 0};
 		struct span values[2];
 		for (; names.count < 2 && cases[i].names[names.count];
-		     names.count++)
+		     names.count++) {
+			list[names.count].header =
+			    (char *)(uintptr_t)cases[i].names[names.count];
 			values[names.count] =
 			    span_str(cases[i].values[names.count]);
+		}
 		key_id_make(bench->conf, span_str(cases[i].namespace), &names,
 		    values, span_str(cases[i].key), &ids[i]);
 		for (size_t j = 0; j < i; j++)
@@ -421,11 +425,11 @@ a_scope_fields_name_is_the_same_in_all_letters(void **state)
 {
 	struct bench *bench = *state;
 	char upper[] = "Authorization", lower[] = "authorization";
-	char *lists[] = {upper, lower};
+	struct conf_scope lists[] = {{.header = upper}, {.header = lower}};
 	const struct span value = SPAN("a");
 	struct key_id ids[2];
 	for (int i = 0; i < 2; i++) {
-		const struct strings names = {&lists[i], 1};
+		const struct conf_scopes names = {&lists[i], 1};
 		key_id_make(bench->conf, SPAN("n"), &names, &value, SPAN("k"),
 		    &ids[i]);
 	}
