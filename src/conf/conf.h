@@ -176,7 +176,15 @@ struct conf_segment {
 	struct span text; /* of {x}: x */
 };
 
+/* Who answers what comes to a path. */
+enum route_kind {
+	ROUTE_UPSTREAM,
+	ROUTE_STATUS, /* we do: what became of the key in the path */
+	ROUTE_POLICY, /* we do: what the route's idempotency is */
+};
+
 struct conf_route {
+	enum route_kind kind;
 	char *name; /* its path where the file has none: may repeat then */
 	unsigned index; /* its place in conf->routes */
 	struct strings methods; /* none: all */
@@ -186,6 +194,12 @@ struct conf_route {
 	const struct conf_upstream *upstream;
 	/* NULL: plain pass-through. */
 	const struct conf_idempotency *idempotency;
+	/*
+	 * Of ROUTE_UPSTREAM: where GET asks about its keys and its policy, or
+	 * NULL.  These have paths of their own; all else is the route's.
+	 */
+	struct conf_route *status;
+	struct conf_route *policy;
 };
 
 enum { CONF_ENCRYPTION_KEY_BYTES = 32 };

@@ -290,6 +290,14 @@ SHOW(targets)
 	return list;
 }
 
+SHOW(own_path)
+{
+	const struct conf_route *own = *(struct conf_route *const *)field;
+	(void)option;
+	(void)base;
+	return own != NULL ? json_string(own->path) : NULL;
+}
+
 SHOW(upstream_name)
 {
 	const struct conf_upstream *upstream =
@@ -400,6 +408,7 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_POSTGRES] = show_text,
     [TYPE_MODE] = show_mode,
     [TYPE_PATH] = show_text,
+    [TYPE_OWN_PATH] = show_own_path,
     [TYPE_UPSTREAM_NAME] = show_upstream_name,
     [TYPE_TARGETS] = show_targets,
     [TYPE_KEY_BYTES] = NULL, /* a secret, shown by its list */

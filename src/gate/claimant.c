@@ -34,7 +34,9 @@ claimant_clear(struct claimant *c)
 bool
 claimant_find_route(struct claimant *c)
 {
-	if (!route_find(c->conf, c->method, &c->head.target, &c->route))
+	c->route = route_find_own(c->conf, c->method, &c->head.target);
+	if (c->route == NULL &&
+	    !route_find(c->conf, c->method, &c->head.target, &c->route))
 		return false;
 	c->policy = c->route ? c->route->idempotency : NULL;
 	return true;
@@ -48,6 +50,16 @@ claimant_find_key(struct claimant *c)
 	c->derived = verdict == KEY_MISSING &&
 	    (c->policy->derive_from_body || c->policy->derive_from.count > 0);
 	return verdict;
+}
+
+enum key_verdict
+claimant_find_asked_key(struct claimant *c)
+{
+	struct field field = {span_str(c->policy->headers.list[0]), SPAN("")};
+	const struct fields fields = {&field, 1};
+	must(route_variable(c->arena, c->route, &c->head.target, SPAN("key"),
+	    &field.value));
+	return key_find(c->arena, c->policy, &fields, &c->key);
 }
 
 enum scope_verdict
@@ -123,15 +135,42 @@ find_entity(struct claimant *c, struct span *ret_detail)
 	return PROBLEM_COUNT_;
 }
 
+/* Names the record where its entity does not matter. */
+static enum problem
+name_plainly(struct claimant *c, struct span *ret_detail)
+{
+	must(c->scope != NULL);
+	if (name_record(c))
+		return PROBLEM_COUNT_;
+	*ret_detail = SPAN("A segment of the path that names what the key "
+			   "belongs to is empty or only dots.");
+	return PROBLEM_BAD_REQUEST;
+}
+
 enum problem
 claimant_name(struct claimant *c, struct span *ret_detail)
 {
-	must(c->scope != NULL);
-	if (!name_record(c)) {
-		*ret_detail = SPAN("A segment of the path that names what the "
-				   "key belongs to is empty or only dots.");
-		return PROBLEM_BAD_REQUEST;
-	}
-	return conf_has_entity(c->policy) ? find_entity(c, ret_detail)
-					  : PROBLEM_COUNT_;
+	enum problem problem = name_plainly(c, ret_detail);
+	return problem == PROBLEM_COUNT_ && conf_has_entity(c->policy)
+	    ? find_entity(c, ret_detail)
+	    : problem;
+}
+
+/* On a cluster the namespace, and so the path, names the entity too. */
+enum problem
+claimant_name_asked(struct claimant *c, struct span *ret_detail)
+{
+	struct span entity;
+	const char *name = c->policy->entity.path;
+	enum problem problem = name_plainly(c, ret_detail);
+	if (problem != PROBLEM_COUNT_ || name == NULL ||
+	    c->store_conf->store.redis.cluster.count == 0)
+		return problem;
+	must(route_variable(c->arena, c->route, &c->head.target,
+	    span_str(name), &entity));
+	entity_name_by_path(
+	    c->store_conf, c->policy, c->scope, entity, c->entity.name);
+	entity_share_shard(&c->entity, &c->key_id);
+	hex_encode(c->key_id.bytes, DIGEST_BYTES, c->key_hex);
+	return problem;
 }

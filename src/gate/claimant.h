@@ -103,10 +103,15 @@ void claimant_init(struct claimant *c, const struct claimant_home *home,
 /* Ends its operations, lets go of its execution and of all it refers to. */
 void claimant_clear(struct claimant *c);
 
-/* The route of its target; false: two readings lead to different ones. */
+/*
+ * The route of its target, perhaps one whose path is our own; false: two
+ * readings lead to different ones.
+ */
 MUST_USE bool claimant_find_route(struct claimant *c);
 /* The key among its fields; KEY_MISSING too where the body may make one. */
 MUST_USE enum key_verdict claimant_find_key(struct claimant *c);
+/* The same of a path that asks about one (ROUTE_STATUS). */
+MUST_USE enum key_verdict claimant_find_asked_key(struct claimant *c);
 /* What names the tenant in the request: found once, and kept. */
 MUST_USE enum scope_verdict claimant_find_scope(struct claimant *c);
 
@@ -123,4 +128,7 @@ MUST_USE enum key_verdict claimant_derive_key(struct claimant *c);
  * sentence for the client.
  */
 MUST_USE enum problem claimant_name(
+    struct claimant *c, struct span *ret_detail);
+/* The same where it is only asked about (ROUTE_STATUS). */
+MUST_USE enum problem claimant_name_asked(
     struct claimant *c, struct span *ret_detail);

@@ -5,6 +5,7 @@
 #include "gate/machine.h"
 #include "gate/waiters.h"
 #include "http/exchange.h"
+#include "store/records.h"
 
 /*
  * A request is a client's wait for its answer.  It dies with the client's
@@ -20,6 +21,8 @@ struct request {
 	int64_t wait_until_ms; /* 0: it has not been in flight yet */
 	bool waited;
 	bool busy; /* it waits for its entity, not for its key */
+
+	struct records_op *look; /* at what is asked about; or NULL */
 
 	/* Pass-through; or an execution's, for the rest of a long answer. */
 	struct forward forward;

@@ -65,6 +65,8 @@ request_client_route(struct machine *machine)
 	}
 	if (r->c.route == NULL)
 		return request_refuse(r, PROBLEM_NO_ROUTE, OUTCOME_NO_ROUTE);
+	if (r->c.route->kind != ROUTE_UPSTREAM)
+		return request_to(r, REQUEST_FIND, MORE);
 	return request_to(r, r->c.policy ? REQUEST_KEY : REQUEST_BODY, MORE);
 }
 
@@ -77,12 +79,12 @@ refuse_repeated_scope(struct request *r)
 	    SPAN("A header field that names the scope appears twice."));
 }
 
-static enum after
-check_scope(struct request *r)
+enum after
+request_client_scope(struct request *r, enum request_step next)
 {
 	switch (claimant_find_scope(&r->c)) {
 	case SCOPE_FOUND:
-		return request_to(r, REQUEST_BODY, MORE);
+		return request_to(r, next, MORE);
 	case SCOPE_MISSING:
 		return request_refuse(
 		    r, PROBLEM_SCOPE_MISSING, OUTCOME_SCOPE_MISSING);
@@ -104,13 +106,13 @@ request_client_key(struct machine *machine)
 	struct request *r = request_of(machine);
 	switch (claimant_find_key(&r->c)) {
 	case KEY_FOUND:
-		return check_scope(r);
+		return request_client_scope(r, REQUEST_BODY);
 	case KEY_INVALID:
 		return request_refuse_saying(r, PROBLEM_KEY_INVALID,
 		    OUTCOME_KEY_INVALID, span_str(r->c.key.message));
 	case KEY_MISSING:
 		if (r->c.derived)
-			return check_scope(r);
+			return request_client_scope(r, REQUEST_BODY);
 		/* It may pass, but nobody can tell whose it is. */
 		if (!r->c.policy->required &&
 		    claimant_find_scope(&r->c) == SCOPE_REPEATED)

@@ -9,6 +9,7 @@
  *   CHECK ROUTE KEY BODY ⇢ RECEIVED DERIVE CLAIM ⇢ CLAIMED ─┬─ ANSWER
  *                     START ⇢ JOINED ───────────────────────┤
  *   (in flight, and it may wait)  ⇢ WAITED, and CLAIM again │
+ *   (a path of ours)    (ROUTE) FIND ASK ⇢ ASKED ─────────┤
  *   (pass-through)        (RECEIVED) PASS ⇢ PASSED ─────────┴─ ANSWER
  *   ANSWER ⇢ ANSWERED FINISH       (a refusal goes to ANSWER from anywhere)
  */
@@ -39,6 +40,7 @@ request_free(struct machine *machine)
 {
 	struct request *r = request_of(machine);
 	waiters_leave(&r->waiter);
+	request_lookup_end(r);
 	claimant_clear(&r->c);
 	forward_stop(&r->forward);
 	exchange_end(&r->x);

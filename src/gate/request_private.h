@@ -6,9 +6,9 @@
 
 /*
  * What the steps of a request share.  They are in request_client.c (the
- * client's side), request_claim.c (the key's side) and request_pass.c (without
- * a key), and request_new.c has the table of all; for these files only.  The
- * worker's thread.
+ * client's side), request_claim.c (the key's side), request_pass.c (without a
+ * key) and request_lookup.c (where we answer ourselves), and request_new.c has
+ * the table of all; for these files only.  The worker's thread.
  */
 enum request_step {
 #define REQUEST_STEP(name, function, operation) REQUEST_##name,
@@ -49,6 +49,10 @@ enum after request_refuse_saying(struct request *r, enum problem problem,
     enum outcome outcome, struct span detail);
 /* What the client sent of its body is no HTTP. */
 enum after request_client_malformed(struct request *r);
+/* Ends its look at a record, if there is one. */
+void request_lookup_end(struct request *r);
+/* Goes on where the fields name a scope; else as request_refuse does. */
+enum after request_client_scope(struct request *r, enum request_step next);
 /*
  * There is no key: what the route says about such requests, which go on with
  * next where they may.

@@ -43,6 +43,36 @@ route_find(const struct conf *conf, struct span method,
 	return true;
 }
 
+/* Whether one of the readings of a path is the route's. */
+static bool
+any_fits(
+    const struct conf_route *route, const struct request_target *target)
+{
+	if (path_fits(route, target->spelling))
+		return true;
+	for (size_t i = 0; i < target->n_others; i++)
+		if (path_fits(route, target->others[i]))
+			return true;
+	return false;
+}
+
+const struct conf_route *
+route_find_own(const struct conf *conf, struct span method,
+    const struct request_target *target)
+{
+	bool gets = span_eq(method, SPAN("GET"));
+	for (size_t i = 0; i < conf->n_routes && gets; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		if (route->status != NULL && any_fits(route->status, target))
+			return route->status;
+		if (route->policy != NULL && any_fits(route->policy, target))
+			return route->policy;
+		if (method_fits(route, method) && any_fits(route, target))
+			break;
+	}
+	return NULL;
+}
+
 /* Methods are case-sensitive (RFC 9110, section 9.1). */
 static bool
 method_fits(const struct conf_route *route, struct span method)

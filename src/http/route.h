@@ -24,6 +24,14 @@ MUST_USE bool route_find(const struct conf *conf, struct span method,
     const struct request_target *target, const struct conf_route **ret_route);
 
 /*
+ * The route's own path (status_path, policy_path) that a target is, so that the
+ * gateway itself answers; NULL: none, or another route comes first.  A key in
+ * it may have a slash, as "%2F": nobody else reads that path.
+ */
+MUST_USE const struct conf_route *route_find_own(const struct conf *conf,
+    struct span method, const struct request_target *target);
+
+/*
  * What the variable of that name stands for in a target that the route serves,
  * decoded; from the arena or of the target.  False: the route has no such
  * variable.

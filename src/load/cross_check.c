@@ -8,6 +8,7 @@
 #include "conf/address.h"
 #include "load/complaints_private.h"
 #include "load/cross_check_private.h"
+#include "load/path_private.h"
 #include "load/source_private.h"
 
 #define ROOT_OPTION(field) option_at(GROUP_ROOT, offsetof(struct conf, field))
@@ -426,6 +427,7 @@ cross_check_conf(struct loader *l)
 	check_route_names(l);
 	check_routes(l);
 	fill_in(l->conf);
+	path_finish_own(l);
 	source_check(l);
 	source_relay_check(l);
 }

@@ -175,6 +175,135 @@ path_clear(void *base, void *field)
 	route->n_segments = 0;
 }
 
+/* --- paths where the gateway itself answers for a route --- */
+
+void
+path_parse_own(struct loader *l, const struct given *given)
+{
+	char *text = text_read(l, given->at, given->value);
+	if (text == NULL)
+		return;
+	struct conf_route *own = mem_zero(sizeof *own);
+	own->path = text;
+	const char *wrong = read_path(text, own);
+	path_clear_own(NULL, given_field(given));
+	*(struct conf_route **)given_field(given) = own;
+	if (wrong == NULL)
+		return;
+	complaints_at(l, given->at, "%s", wrong);
+	path_clear_own(NULL, given_field(given));
+}
+
+void
+path_clear_own(void *base, void *field)
+{
+	struct conf_route **own = field;
+	(void)base;
+	if (*own != NULL)
+		path_clear(*own, &(*own)->path);
+	free(*own);
+	*own = NULL;
+}
+
+/* What a record's name is made of besides the scope must be in the path. */
+static const char *
+wrong_status(const struct conf *conf, const struct conf_route *route,
+    struct span *ret_name)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	const struct template *namespace = &policy->namespace;
+	const struct conf_route *status = route->status;
+	size_t keys = 0;
+	for (size_t i = 0; i < status->n_segments; i++) {
+		const struct conf_segment *segment = &status->segments[i];
+		if (segment->kind == SEGMENT_REST)
+			return "must not end with \"*\"";
+		keys += segment->kind == SEGMENT_ANY &&
+		    span_eq(segment->text, SPAN("key"));
+	}
+	if (keys != 1)
+		return "must have {key} once";
+	if (conf->store.redis.cluster.count > 0 &&
+	    policy->entity.pointers.count > 0)
+		return "on a cluster, with this entity, no client has a key";
+	for (size_t i = 0; i < namespace->count; i++) {
+		*ret_name = namespace->pieces[i].text;
+		if (namespace->pieces[i].kind == TEMPLATE_PATH &&
+		    conf_variable(status, *ret_name) < 0)
+			return "must have a variable that the namespace has";
+	}
+	for (size_t i = 0; i < policy->scope.count; i++) {
+		const struct conf_scope *scope = &policy->scope.list[i];
+		if (scope->kind != SCOPE_PATH)
+			continue;
+		*ret_name = span_str(scope->path);
+		if (conf_variable(status, *ret_name) < 0)
+			return "must have a variable that the scope has";
+	}
+	*ret_name = SPAN("");
+	return NULL;
+}
+
+static bool
+is_path_of(const struct conf_route *own, const struct conf_route *other)
+{
+	return other != NULL && other != own && !strcmp(own->path, other->path);
+}
+
+/* Of two that are the same, the second is wrong. */
+static bool
+own_is_taken(const struct conf *conf, const struct conf_route *of,
+    const struct conf_route *own)
+{
+	for (const struct conf_route *r = conf->routes; r <= of; r++)
+		if (is_path_of(own, r->status) ||
+		    (r != of && is_path_of(own, r->policy)))
+			return true;
+	return false;
+}
+
+static void
+finish_own(struct loader *l, const struct option *option, size_t index,
+    struct conf_route *own, enum route_kind kind)
+{
+	const struct conf_route *route = &l->conf->routes[index];
+	struct json_place list = {NULL, "routes", 0};
+	struct json_place at = {&list, NULL, index};
+	struct span name = SPAN("");
+	const char *wrong = NULL;
+	if (own == NULL)
+		return;
+	if (route->idempotency == NULL)
+		wrong = "a route without \"idempotency\" has no keys";
+	else if (own_is_taken(l->conf, route, own))
+		wrong = "the gateway answers there already";
+	else if (kind == ROUTE_STATUS)
+		wrong = wrong_status(l->conf, route, &name);
+	if (wrong != NULL)
+		complaints_at_option(l, &at, option, "%s%s%.*s%s", wrong,
+		    name.len > 0 ? ": {" : "", SPAN_FMT(name),
+		    name.len > 0 ? "}" : "");
+	own->kind = kind;
+	own->name = route->name;
+	own->index = route->index;
+	own->upstream = route->upstream;
+	own->idempotency = route->idempotency;
+}
+
+void
+path_finish_own(struct loader *l)
+{
+	for (size_t i = 0; i < l->conf->n_routes; i++) {
+		const struct conf_route *route = &l->conf->routes[i];
+		finish_own(l,
+		    option_at(GROUP_ROUTE, offsetof(struct conf_route, status)),
+		    i, route->status, ROUTE_STATUS);
+		finish_own(l,
+		    option_at(GROUP_ROUTE, offsetof(struct conf_route, policy)),
+		    i, route->policy, ROUTE_POLICY);
+	}
+}
+
 /* --- texts with variables --- */
 
 /* What is wrong with the path to ask the upstream at. */

@@ -15,6 +15,15 @@ const char *path_wrong_target(const char *text);
 void path_parse(struct loader *l, const struct given *given);
 void path_clear(void *base, void *field);
 
+/*
+ * A path where the gateway itself answers for a route (a type of conf/types.h);
+ * and, once all is read, what is wrong with all of them, which then get what
+ * they have of their routes.
+ */
+void path_parse_own(struct loader *l, const struct given *given);
+void path_clear_own(void *base, void *field);
+void path_finish_own(struct loader *l);
+
 /* A text with the variables of a message, as template_read reads one. */
 MUST_USE const char *path_read_message(
     const char *text, struct template *ret_template);

@@ -2,8 +2,10 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Shows a record to the operator; changes nothing.
 -- KEYS: record, leases, held
--- ARGV: 1 whole (1: all of it; 0: without a stored answer)
--- Answers: DONE state ms-left record; GONE; BROKEN.
+-- ARGV: 1 whole (1: all of it; 0: without a stored answer; 2: the same, and the
+--       answer's status)
+-- Answers: DONE state ms-left record, or its head and the status ('' where that
+--       cannot be read here); GONE; BROKEN.
 
 -- include clock.lua
 -- include index.lua
@@ -16,8 +18,12 @@ if r == nil then
 	return answer('GONE')
 elseif r == false then
 	return answer('BROKEN')
-elseif ARGV[1] == '0' and r.state == 'C' then
-	value = string.sub(value, 1, string.find(value, '\n', ROUTE, true))
+end
+local status
+if ARGV[1] ~= '1' and r.state == 'C' then
+	local line = string.find(value, '\n', ROUTE, true)
+	status = ARGV[1] == '2' and (status_of(value, line) or '') or nil
+	value = string.sub(value, 1, line)
 end
 return answer('DONE', r, r.state, redis.call('PEXPIRETIME', KEYS[1]) - now,
-    value)
+    value, status)

@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/container.h"
+#include "base/digits.h"
 #include "base/error.h"
 #include "loop/log.h"
 #include "record/answer_codec.h"
@@ -93,6 +94,15 @@ unreadable_message(struct arena *arena, struct span stored, int error)
 	    .ptr;
 }
 
+/* 0: none. */
+static int
+read_status(struct span digits)
+{
+	int64_t status;
+	bool is_one = digits_read(digits, 599, &status) && status >= 200;
+	return is_one ? (int)status : 0;
+}
+
 /* The state, and unless the record was deleted, ms-left and the record. */
 static int
 read_look(struct store *store, struct records_op *look,
@@ -123,12 +133,15 @@ read_look(struct store *store, struct records_op *look,
 	if (error != 0)
 		return error;
 	records_keep(store, look->arena, &look->record);
+	if (reply->n_extra > 3)
+		look->status = read_status(resp_text(reply->extra[3]));
 	if (record.state != STATE_COMPLETED || record.rest.len == 0)
 		return 0;
 	error = answer_codec_read(&store->codec, key_id, &record, &op->answer);
 	if (error == E_MALFORMED) {
 		answer_codec_log_broken(key_id);
 		look->unreadable = "it is damaged";
+		look->damaged = true;
 		return 0;
 	}
 	if (!answer_codec_is_shut(error))
@@ -166,8 +179,11 @@ look_call(struct store *store, struct records_op *look, enum script script,
 	operation_begin(store, &look->op);
 	look->record = (struct record_view){0};
 	look->unreadable = NULL;
+	look->damaged = false;
 	look->bare = false;
 	look->broken = false;
+	look->status = 0;
+	look->whole = false;
 	struct store_call *call = operation_call(store, script, key_id, n_argv);
 	call->done = on_look;
 	operation_add(call, &look->op);
@@ -181,7 +197,17 @@ records_show(struct store *store, struct records_op *look,
 	struct store_call *call =
 	    look_call(store, look, SCRIPT_show, key_id, 1);
 	resp_number(&call->args, whole);
-	call->large = whole;
+	call->large = look->whole = whole;
+	call_start(call);
+}
+
+void
+records_ask(struct store *store, struct records_op *look,
+    const struct key_id *key_id)
+{
+	struct store_call *call =
+	    look_call(store, look, SCRIPT_show, key_id, 1);
+	resp_number(&call->args, 2);
 	call_start(call);
 }
 

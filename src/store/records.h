@@ -44,13 +44,24 @@ struct records_op {
 	struct record_view record;
 	/* Why its answer cannot be read, a message; NULL: it can. */
 	const char *unreadable;
+	bool damaged; /* that is because it makes no sense */
 	bool bare; /* the store's own: DONE comes without a record */
 	bool broken; /* it was; record is what it is now, unless replaced */
+	/*
+	 * records_ask: of a COMPLETED record the answer's status; 0: it can
+	 * only be read in the whole of it.
+	 */
+	int status;
+	bool whole; /* the answer was wanted with it */
 };
 
 /* Reads a record; whole: with the answer, where it is COMPLETED. */
 void records_show(struct store *store, struct records_op *look,
     const struct key_id *key_id, bool whole);
+
+/* The same without an answer, but with its status. */
+void records_ask(struct store *store, struct records_op *look,
+    const struct key_id *key_id);
 
 enum records_act {
 	ACT_RELEASE,  /* of UNKNOWN, FAILED: the key is free, tries at 0 */

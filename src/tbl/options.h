@@ -6,10 +6,10 @@
  * the manual's tables follow from it (conf/option.h).
  *
  *   group     the object that it is in: ROOT, LISTEN, ENCRYPTION_KEY, UPSTREAM,
- *             ROUTE, IDEMPOTENCY, RECONCILE; SCOPE is in
- *             tbl/scope_options.h, BROKER and SOURCE in
- *             tbl/message_options.h, RELAY in tbl/relay_options.h, which
- *             belong to the same table
+ *             ROUTE, IDEMPOTENCY, RECONCILE; UPSTREAM and ROUTE are in
+ *             tbl/route_options.h, SCOPE in tbl/scope_options.h, BROKER and
+ *             SOURCE in tbl/message_options.h, RELAY in tbl/relay_options.h,
+ *             which belong to the same table
  *   path      its name there; a dot leads into an object within the object
  *   type      a line of conf/types.h: how it is read, and its schema
  *   field     the member that it fills, in the group's struct of conf/conf.h
@@ -262,79 +262,7 @@ OPT(ENCRYPTION_KEY, "key", KEY_BYTES, key, ANY, RESTART,
 	"32 bytes in base64.",
 	REQUIRED)
 
-/* --- an upstream, where it is an object --- */
-
-OPT(UPSTREAM, "targets", TARGETS, targets, ANY, RELOAD,
-	"The URLs of the upstream: http:// or https:// with an optional base "
-	"path, or unix:/path.",
-	REQUIRED)
-OPT(UPSTREAM, "connect_timeout", DURATION, connect_timeout_ms,
-	RANGE(1, 1 * DAY), RELOAD,
-	"How long connecting may take, TLS included.",
-	"2s")
-OPT(UPSTREAM, "timeout", DURATION, timeout_ms, RANGE(1, 3650 * DAY), RELOAD,
-	"How long the whole exchange may take on idempotent routes, and how "
-	"long the upstream may be silent on pass-through ones.",
-	"30s")
-OPT(UPSTREAM, "keepalive", COUNT, keepalive, RANGE(1, 10000), RELOAD,
-	"How many idle connections a worker keeps to each target.",
-	64)
-OPT(UPSTREAM, "reuse", CHOICE, reuse, WORDS("safe never"), RELOAD,
-	"\"never\" opens a new connection for each keyed request.",
-	"safe")
-OPT(UPSTREAM, "max_idle", DURATION, max_idle_ms, RANGE(1, 3650 * DAY),
-	RELOAD,
-	"How long an idle connection is kept; the upstream's own Keep-Alive, "
-	"less a second, applies if it is shorter.",
-	"4s")
-OPT(UPSTREAM, "close_delimited", BOOLEAN, close_delimited, ANY, RELOAD,
-	"Whether, on idempotent routes, an answer may end just by the "
-	"connection closing.",
-	false)
-OPT(UPSTREAM, "host", CHOICE, host, WORDS("preserve target"), RELOAD,
-	"Which Host is sent: the client's or the target's.",
-	"preserve")
-OPT(UPSTREAM, "forwarded", CHOICE, forwarded, WORDS("set trust"), RELOAD,
-	"Whether X-Forwarded-Proto and X-Forwarded-Host are set, or passed "
-	"on as they came.",
-	"set")
-OPT(UPSTREAM, "trust_overrides", BOOLEAN, trust_overrides, ANY, RELOAD,
-	"Whether X-HTTP-Method-Override, X-HTTP-Method, X-Method-Override, "
-	"X-Original-URL and X-Rewrite-URL pass; otherwise they are dropped, "
-	"since with them the upstream could serve another method or path than "
-	"the route's.",
-	false)
-OPT(UPSTREAM, "ca", TEXT, ca, ANY, RELOAD,
-	"The file with the authorities that must have issued the upstream's "
-	"certificate (PEM); by default, those of the system.",
-	NONE)
-OPT(UPSTREAM, "certificate", TEXT, certificate, ANY, RELOAD,
-	"The file with the certificate that is presented to the upstream "
-	"(PEM).",
-	NONE)
-OPT(UPSTREAM, "key", TEXT, key, ANY, RELOAD,
-	"The file with that certificate's key (PEM).",
-	NONE)
-
-/* --- a route --- */
-
-OPT(ROUTE, "name", TEXT, name, ANY, RELOAD,
-	"The route's name in logs and metrics; by default, its path.",
-	NONE)
-OPT(ROUTE, "methods", METHODS, methods, ANY, RELOAD,
-	"The methods that the route serves; by default, all.",
-	NONE)
-OPT(ROUTE, "path", PATH, path, ANY, RELOAD,
-	"The path that the route serves; {x} stands for one segment, a final "
-	"/* for the rest.",
-	REQUIRED)
-OPT(ROUTE, "upstream", UPSTREAM_NAME, upstream, ANY, RELOAD,
-	"The name of the upstream that its requests go to.",
-	REQUIRED)
-OPT(ROUTE, "idempotency", IDEMPOTENCY, idempotency, ANY, RELOAD,
-	"What makes its requests happen once; without it they are passed "
-	"through.",
-	NONE)
+#include "tbl/route_options.h"
 
 /* --- idempotency of a route, and defaults --- */
 

@@ -42,6 +42,8 @@ OUTCOME(STORE_DOWN, "store-down", "503 or 500: Redis or the journal could not "
 	"be used, and nothing was forwarded; or the answer could not be stored "
 	"yet, so it was not given out.")
 OUTCOME(PASSED, "passed", "Passed through without a key.")
+OUTCOME(LOOKED_UP, "looked-up", "The client asked about a key (status_path) "
+	"or about the route (policy_path), and was told.")
 OUTCOME(NO_ROUTE, "no-route", "404: no route serves this path and method.")
 OUTCOME(OVERLOADED, "overloaded", "503: no memory was left for bodies, "
 	"or the events that wait for relays are too many.")

@@ -19,6 +19,9 @@
 
 REQUEST_STEP(CHECK, request_client_check, NULL)
 REQUEST_STEP(ROUTE, request_client_route, NULL)
+REQUEST_STEP(FIND, request_lookup_find, NULL)
+REQUEST_STEP(ASK, request_lookup_ask, NULL)
+REQUEST_STEP(ASKED, request_lookup_asked, &r->look->op.op)
 REQUEST_STEP(KEY, request_client_key, NULL)
 REQUEST_STEP(BODY, request_client_body, NULL)
 REQUEST_STEP(RECEIVED, request_client_received, &r->x->op)

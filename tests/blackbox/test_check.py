@@ -58,8 +58,8 @@ def least():
 
 def options(group):
     found = []
-    for table in ("options.h", "message_options.h", "relay_options.h",
-                  "scope_options.h"):
+    for table in ("options.h", "route_options.h", "message_options.h",
+                  "relay_options.h", "scope_options.h"):
         with open(source(f"src/tbl/{table}"), encoding="ascii") as file:
             found += re.findall(
                 rf'^OPT\({group}, "([^"]+)"', file.read(), re.M)
@@ -197,7 +197,8 @@ def everything(bench):
         "problem_base": "https://x/", "defaults": {"lease": "9s"},
         "routes": [
             {"name": "all", "methods": ["POST", "PUT"], "path": "/a/{x}/*",
-             "upstream": "api", "idempotency": idempotency},
+             "upstream": "api", "status_path": "/a/keys/{key}",
+             "policy_path": "/a/policy", "idempotency": idempotency},
             {"path": "/b", "upstream": "b/c", "idempotency": {
                 "derive_key": "body", "on_unknown": "retry",
                 "scope": ["Authorization", {"basic": "user"}]}},

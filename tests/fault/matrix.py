@@ -21,7 +21,7 @@ from once import tap
 from once.bench import Bench
 from once.demo import source
 from once.fault_proxy import REPLIES, REQUESTS, Cut, FaultProxy
-from once.http import Broken, Client, build, keyed
+from once.http import TENANT, Broken, Client, build, keyed
 from once.wait import PATIENCE
 
 import checker
@@ -101,6 +101,19 @@ class Payment:
         if not self.done:
             self.done = True
             getattr(self.client, how)()
+
+
+class Look(Payment):
+    """Asks what became of the payment, which is no answer to it."""
+
+    def result(self):
+        self.done = True
+        try:
+            got = self.client.read("GET")
+        except (Broken, OSError):
+            got = None
+        self.client.close()
+        return got
 
 
 class Cell:
@@ -196,6 +209,7 @@ class Cell:
             workers=1, log={"level": "debug"}, limits=self.fault.limits,
             store={"timeout": self.fault.store_timeout},
             state_dir=self.fault.state_dir(self))
+        self.config["routes"][0]["status_path"] = "/v1/keys/{key}"
 
     def _await_stop(self):
         self.gateway.wait_for_log("fault_point", at=self.at)
@@ -230,6 +244,13 @@ class Cell:
             AMOUNT))
         self.payments.append(payment)
         return payment
+
+    def look(self, gateway):
+        """Asks what became of the payment (status_path)."""
+        look = Look(self, gateway, build(
+            "GET", "/v1/keys/k", [("Authorization", TENANT)]))
+        self.payments.append(look)
+        return look
 
     def collect(self):
         """Waits for the clients' answers."""

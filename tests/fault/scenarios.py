@@ -80,6 +80,22 @@ class Passed(Scenario):
         cell.pass_by(cell.gateway)
 
 
+class LookedUp(Scenario):
+    """Somebody asks what became of the payment, before it is made."""
+
+    def provoke(self, cell):
+        cell.look(cell.gateway)
+
+
+class LookedUpLater(LookedUp):
+    """The same once it is made."""
+
+    def prepare(self, cell):
+        helper = cell.serve_another()
+        cell.pay(helper).result()
+        helper.kill()
+
+
 class Busy(Scenario):
     """The upstream says that it executed nothing."""
 
@@ -210,6 +226,9 @@ PAUSED = and_so(Paused)
 REACHED = {
     "request:CHECK": FIRST,
     "request:ROUTE": FIRST,
+    "request:FIND": [LookedUp],
+    "request:ASK": [LookedUp, LookedUpLater],
+    "request:ASKED": [LookedUpLater, LookedUp],
     "request:KEY": FIRST,
     "request:BODY": FIRST,
     "request:RECEIVED": FIRST,
