@@ -142,8 +142,9 @@ def a_topic_that_was_made_again_has_no_floor(bench):
     eventually(lambda: r.kept_sum() == 1, "the floor is the new topic's")
 
 
-@test
-def an_operator_may_have_a_group_set_back(bench):
+@each([("set back", lambda r: r.reset()),
+       ("begin anew", lambda r: forget_group(r))])
+def an_operator_may_have_a_group(bench, happens):
     r = Reader(bench)
     done = r.operator("rewind", r.topic.name, "--note", "results were lost")
     equal((done.returncode, done.stdout, done.stderr),
@@ -152,15 +153,17 @@ def an_operator_may_have_a_group_set_back(bench):
     said = r.gateway.wait_for_log("operator_rewind")
     equal((said["source"], said["partitions"], said["note"]),
           (r.topic.name, 1, "results were lost"))
-    r.reset()
+    happens(r)
     r.gateway.wait_for_log(
         "message", outcome="duplicate", timeout=START_S)
     r.topic.wait_finished(START_S)
-    # Their records know them; each has its result once more.
+    # Their records know them; each has its result once more, marked.
     equal(r.executions(), Counter(r.keys))
-    results = Counter(result.header("onceproxy-position")
+    results = Counter((result.header("onceproxy-position"),
+                       result.header("onceproxy-duplicate"))
                       for result in r.topic.kafka.consume(r.topic.results))
-    equal(set(results.values()), {2})
+    equal(len(results), 2 * len(r.keys))
+    equal(set(results.values()), {1})
     equal(r.rewound(), 0)
 
 
