@@ -2,16 +2,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "operate/gateway.h"
 #include "operate/keys.h"
+#include "operate/keys_ids_private.h"
 #include "operate/keys_verb_private.h"
 
 static const struct keys_verb {
 	const char *name;
 	int (*run)(struct keys_line *line);
 	const char *options; /* letters of those that it takes */
-	enum { TAKES_NOTHING, TAKES_ID, TAKES_TEXT } takes;
+	enum { TAKES_NOTHING, TAKES_IDS, TAKES_TEXT } takes;
 	const char *usage;
 	const char *message;
 	const char *example;
@@ -25,8 +25,8 @@ static const struct keys_verb {
 	"those of them whose label or first request's id has that text, or\n"
 	"          whose KEY_ID begins with it; by a whole KEY_ID any record",
 	"find order-17"},
-    {"show", keys_verb_show, "bkvnS", TAKES_ID,
-	"show KEY_ID [--body]\n"
+    {"show", keys_verb_show, "bkvnSCF", TAKES_IDS,
+	"show KEY_ID... [--body]\n"
 	"    show --key KEY [--namespace N] [--scope 'Header: value']... "
 	"[--body]\n"
 	"    show --json-value /POINTER=VALUE... [--namespace N]\n"
@@ -35,23 +35,39 @@ static const struct keys_verb {
 	"          of the body that the key is derived from; with --body,\n"
 	"          also the stored answer",
 	"show --key order-17 --scope 'Authorization: Bearer sk_live_1'"},
-    {"release", keys_verb_release, "N", TAKES_ID,
-	"release KEY_ID [--note TEXT]",
+    {"release", keys_verb_release, "NAF", TAKES_IDS,
+	"release KEY_ID... [--attempt N] [--note TEXT]",
 	"it did not happen: the key is free, and the next retry executes",
 	"release 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'not in the ledger'"},
-    {"complete", keys_verb_complete, "tHfN", TAKES_ID,
-	"complete KEY_ID --status N [--header 'Name: value']...\n"
-	"        [--body-file FILE] [--note TEXT]",
+    {"complete", keys_verb_complete, "tHfNAF", TAKES_IDS,
+	"complete KEY_ID... --status N [--header 'Name: value']...\n"
+	"        [--body-file FILE] [--attempt N] [--note TEXT]",
 	"it happened: every retry gets this answer; FILE may be -",
 	"complete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --status 201 \\\n"
 	"      --header 'Content-Type: application/json' --body-file a.json"},
-    {"delete", keys_verb_delete, "N", TAKES_ID, "delete KEY_ID [--note TEXT]",
-	"the record is forgotten; the key can execute again",
+    {"delete", keys_verb_delete, "NAFy", TAKES_IDS,
+	"delete KEY_ID... [--attempt N] [--note TEXT] [--yes]",
+	"the record is forgotten, and the key can execute again; asks first",
 	"delete 3f0e8a6c0d5b4a71b1f2c3d4e5f60718 --note 'a test'"},
 };
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
 /* --- help --- */
+
+static const struct {
+	char letter;
+	const char *text;
+} helps[] = {
+    {'F', "  --from-file FILE\n"
+	  "             KEY_IDs, the first word of each line; - is standard "
+	  "input"},
+    {'C', "  --scope-file FILE\n"
+	  "             lines as --scope has them, so that no token stands in "
+	  "a\n             list of processes; - is standard input"},
+    {'A', "  --attempt  only if the record is at this attempt"},
+    {'N', "  --note     for the log and the record: who decided, and why"},
+    {'y', "  --yes      nobody is asked"},
+};
 
 static void
 print_verb(const struct keys_verb *verb)
@@ -79,9 +95,10 @@ print_keys_help(const char *default_file, const struct keys_verb *verb)
 	       "  --json     print JSON instead of text\n"
 	       "  --help     print this\n",
 	    default_file);
-	if (verb == NULL || strchr(verb->options, 'N') != NULL)
-		puts("  --note     for the gateway's log: who decided, and "
-		     "why");
+	for (size_t i = 0; i < sizeof helps / sizeof *helps; i++)
+		if (verb == NULL ||
+		    strchr(verb->options, helps[i].letter) != NULL)
+			puts(helps[i].text);
 	puts("\nexample:");
 	for (int i = 0; i < count; i++)
 		printf("  onceproxy keys %s\n", first[i].example);
@@ -110,12 +127,11 @@ find_verb(const char *name)
 	return NULL;
 }
 
-/* What stands behind the options: the verb and any KEY_ID. */
+/* What stands behind the options: the verb and any KEY_IDs. */
 static int
 take_verb(struct keys_line *line, int argc, char **argv,
     const struct keys_verb **ret_verb)
 {
-	uint8_t bytes[DIGEST_BYTES];
 	if (argc == 0)
 		return keys_line_wrong("a verb is missing");
 	const struct keys_verb *verb = find_verb(argv[0]);
@@ -126,18 +142,17 @@ take_verb(struct keys_line *line, int argc, char **argv,
 		    strchr(verb->options, *given) == NULL)
 			return keys_line_wrong("%s does not take --%s",
 			    verb->name, keys_line_option(*given));
-	int most = verb->takes != TAKES_NOTHING ? 2 : 1;
-	if (argc > most)
+	int most = verb->takes == TAKES_TEXT ? 2 : 1;
+	if (argc > most && verb->takes != TAKES_IDS)
 		return keys_line_wrong("unexpected argument: %s", argv[most]);
+	int code = KEYS_WELL;
 	if (verb->takes == TAKES_TEXT)
 		line->find = argv[1];
 	else
-		line->key_id = argc > 1 ? argv[1] : NULL;
-	if (line->key_id != NULL &&
-	    !hex_decode(span_str(line->key_id), bytes, sizeof bytes))
-		return keys_line_wrong(
-		    "a KEY_ID has %d hex digits", DIGEST_HEX);
-	if (verb->takes == TAKES_ID && line->key_id == NULL &&
+		code = keys_ids_read(line, argc - 1, argv + 1);
+	if (code != KEYS_WELL)
+		return code;
+	if (verb->takes == TAKES_IDS && line->n_ids == 0 &&
 	    line->key == NULL && line->values == NULL)
 		return keys_line_wrong("%s needs a KEY_ID", verb->name);
 	*ret_verb = verb;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <ctype.h>
+#include <errno.h>
 #include <getopt.h>
+#include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +10,7 @@
 
 #include "base/digits.h"
 #include "base/mem.h"
+#include "operate/input.h"
 #include "operate/keys_line_private.h"
 
 static const struct option options[] = {
@@ -26,6 +29,10 @@ static const struct option options[] = {
     {"header", required_argument, NULL, 'H'},
     {"body-file", required_argument, NULL, 'f'},
     {"note", required_argument, NULL, 'N'},
+    {"attempt", required_argument, NULL, 'A'},
+    {"from-file", required_argument, NULL, 'F'},
+    {"scope-file", required_argument, NULL, 'C'},
+    {"yes", no_argument, NULL, 'y'},
     {NULL, 0, NULL, 0},
 };
 
@@ -84,6 +91,33 @@ add_scope(struct keys_line *line, const char *text)
 	json_object_set_new(line->scope, json_string_value(name), value);
 	json_decref(name);
 	return true;
+}
+
+/*
+ * A line for each part of the scope, as --scope has them: a token in a file
+ * stands in no list of processes.
+ */
+static bool
+add_scope_file(struct keys_line *line, const char *name)
+{
+	char *bytes = NULL;
+	size_t len;
+	struct span part;
+	if (!input_read(name, &bytes, &len)) {
+		fprintf(stderr, "onceproxy keys: %s: %s\n", name,
+		    strerror(errno));
+		return false;
+	}
+	struct span rest = span_of(bytes, len);
+	bool well = true;
+	while (well && input_next(&rest, &part)) {
+		char *text = mem_str(part);
+		well = add_scope(line, text);
+		free(text);
+	}
+	sodium_memzero(bytes, len);
+	free(bytes);
+	return well && line->scope != NULL;
 }
 
 /* "/POINTER=VALUE". */
@@ -155,6 +189,16 @@ set_option(struct keys_line *line, int option)
 	case 'f':
 		line->body_file = optarg;
 		return true;
+	case 'A':
+		return set_number(optarg, 1, 999999, &line->attempt);
+	case 'F':
+		line->ids_file = optarg;
+		return true;
+	case 'C':
+		return add_scope_file(line, optarg);
+	case 'y':
+		line->yes = true;
+		return true;
 	default:
 		line->note = optarg;
 		return true;
@@ -207,5 +251,7 @@ keys_line_clear(struct keys_line *line)
 	json_decref(line->scope);
 	json_decref(line->headers);
 	json_decref(line->values);
+	free(line->ids);
+	free(line->ids_text);
 	conf_unref(&line->conf);
 }

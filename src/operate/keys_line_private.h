@@ -29,7 +29,13 @@ struct keys_line {
 	json_t *headers; /* a list of pairs */
 	const char *body_file;
 	const char *note;
-	const char *key_id;
+	long attempt;         /* 0: whichever it is */
+	bool yes;             /* nobody is asked */
+	const char *ids_file; /* KEY_IDs, a line each; NULL: none */
+	const char **ids;     /* KEY_IDs; keys_ids_read */
+	size_t n_ids;
+	char *ids_text; /* that some of them lie in */
+	size_t n_shown; /* records that were printed */
 
 	char given[32]; /* the letters of the options that are there */
 	const struct conf *conf;

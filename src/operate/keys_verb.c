@@ -10,6 +10,8 @@
 #include "base/utf8.h"
 #include "cmd/print.h"
 #include "operate/gateway.h"
+#include "operate/input.h"
+#include "operate/keys_ids_private.h"
 #include "operate/keys_verb_private.h"
 #include "operate/values.h"
 
@@ -30,10 +32,12 @@ ask_of_one(struct keys_line *line, const char *method, const char *target,
 	const struct gateway gateway = gateway_of(line);
 	if (gateway_ask(&gateway, method, target, in, &record) != GATEWAY_WELL)
 		return KEYS_REFUSED;
-	if (line->as_json)
+	if (line->as_json) {
 		print_json(record);
-	else
+	} else {
+		fputs(line->n_shown++ > 0 ? "\n" : "", stdout);
 		values_object(record);
+	}
 	json_decref(record);
 	return KEYS_WELL;
 }
@@ -118,90 +122,82 @@ keys_verb_find(struct keys_line *line)
 	return keys_verb_list(line);
 }
 
-int
-keys_verb_show(struct keys_line *line)
+/* What one of the records is asked; one that is refused stops no other. */
+static int
+ask_of_each(
+    struct keys_line *line, const char *method, const char *behind, json_t *in)
 {
-	const char *query = line->with_body ? "?body=1" : "";
-	int ways = (line->key != NULL) + (line->key_id != NULL) +
-	    (line->values != NULL);
-	if (ways != 1)
-		return keys_line_wrong(
-		    "show takes a KEY_ID, or --key, or --json-value");
-	if (line->key_id != NULL && (line->namespace != NULL || line->scope))
-		return keys_line_wrong(
-		    "--namespace and --scope need --key or --json-value");
-	json_t *in = NULL;
-	char *target;
-	if (line->key_id != NULL) {
-		target = mem_printf("/keys/%s%s", line->key_id, query);
-	} else {
-		in = json_pack("{s:s*, s:O*, s:O*}", "key", line->key,
-		    "values", line->values, "scope", line->scope);
-		if (in == NULL)
-			return keys_line_wrong("--key must be UTF-8");
-		if (line->namespace != NULL)
-			json_object_set_new(in, "namespace",
-			    json_string(line->namespace));
-		target = mem_printf("/keys/lookup%s", query);
+	int worst = KEYS_WELL;
+	for (size_t i = 0; i < line->n_ids; i++) {
+		char *target = mem_printf("/keys/%s%s", line->ids[i], behind);
+		worst |= ask_of_one(line, method, target, json_incref(in));
+		free(target);
 	}
-	int code = ask_of_one(line, in ? "POST" : "GET", target, in);
+	json_decref(in);
+	return worst;
+}
+
+/* By what the client sent. */
+static int
+look_up(struct keys_line *line, const char *query)
+{
+	json_t *in = json_pack("{s:s*, s:O*, s:O*}", "key", line->key,
+	    "values", line->values, "scope", line->scope);
+	if (in == NULL)
+		return keys_line_wrong("--key must be UTF-8");
+	if (line->namespace != NULL)
+		json_object_set_new(
+		    in, "namespace", json_string(line->namespace));
+	char *target = mem_printf("/keys/lookup%s", query);
+	int code = ask_of_one(line, "POST", target, in);
 	free(target);
 	return code;
 }
 
+int
+keys_verb_show(struct keys_line *line)
+{
+	const char *query = line->with_body ? "?body=1" : "";
+	int ways = (line->key != NULL) + (line->n_ids > 0) +
+	    (line->values != NULL);
+	if (ways != 1)
+		return keys_line_wrong(
+		    "show takes a KEY_ID, or --key, or --json-value");
+	if (line->n_ids > 0 && (line->namespace != NULL || line->scope))
+		return keys_line_wrong(
+		    "--namespace and --scope need --key or --json-value");
+	return line->n_ids > 0 ? ask_of_each(line, "GET", query, NULL)
+			       : look_up(line, query);
+}
+
 static int
-act_on_key(
+act_on_keys(
     struct keys_line *line, const char *method, const char *word, json_t *in)
 {
+	if (line->attempt > 0)
+		json_object_set_new(
+		    in, "attempt", json_integer(line->attempt));
 	if (line->note != NULL &&
 	    json_object_set_new(in, "note", json_string(line->note)) != 0) {
 		json_decref(in);
 		return keys_line_wrong("--note must be UTF-8");
 	}
-	char *target = mem_printf("/keys/%s%s", line->key_id, word);
-	int code = ask_of_one(line, method, target, in);
-	free(target);
-	return code;
+	return ask_of_each(line, method, word, in);
 }
 
 int
 keys_verb_release(struct keys_line *line)
 {
-	return act_on_key(line, "POST", "/release", json_object());
+	return act_on_keys(line, "POST", "/release", json_object());
 }
 
 int
 keys_verb_delete(struct keys_line *line)
 {
-	return act_on_key(line, "DELETE", "", json_object());
-}
-
-/* The whole file; "-" is standard input. */
-static bool
-read_body_file(const char *name, char **ret_bytes, size_t *ret_len)
-{
-	FILE *file = strcmp(name, "-") ? fopen(name, "re") : stdin;
-	if (file == NULL)
-		return false;
-	size_t len = 0, size = 64 * 1024, n;
-	char *bytes = mem_grow(NULL, size);
-	while ((n = fread(bytes + len, 1, size - len, file)) > 0) {
-		len += n;
-		if (len == size)
-			bytes = mem_grow(bytes, size *= 2);
-	}
-	bool ok = !ferror(file);
-	int saved = errno;
-	if (file != stdin)
-		fclose(file);
-	errno = saved;
-	if (!ok) {
-		free(bytes);
-		return false;
-	}
-	*ret_bytes = bytes;
-	*ret_len = len;
-	return true;
+	int code = keys_ids_ask(line);
+	return code == KEYS_WELL
+	    ? act_on_keys(line, "DELETE", "", json_object())
+	    : code;
 }
 
 static void
@@ -224,7 +220,7 @@ keys_verb_complete(struct keys_line *line)
 	if (line->status == 0)
 		return keys_line_wrong("complete needs --status");
 	if (line->body_file != NULL &&
-	    !read_body_file(line->body_file, &bytes, &len)) {
+	    !input_read(line->body_file, &bytes, &len)) {
 		fprintf(stderr, "onceproxy keys: %s: %s\n", line->body_file,
 		    strerror(errno));
 		return KEYS_REFUSED;
@@ -235,5 +231,5 @@ keys_verb_complete(struct keys_line *line)
 	if (bytes != NULL)
 		put_body(in, bytes, len);
 	free(bytes);
-	return act_on_key(line, "POST", "/complete", in);
+	return act_on_keys(line, "POST", "/complete", in);
 }

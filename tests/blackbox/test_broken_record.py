@@ -130,10 +130,10 @@ def the_command_does_the_same(bench):
     refused = broken.keys("release", broken.key_id)
     equal(refused.returncode, 1)
     assert "damaged" in refused.stdout + refused.stderr, refused
-    deleted = broken.keys("delete", broken.key_id)
+    deleted = broken.keys("delete", "--yes", broken.key_id)
     equal(deleted.returncode, 0, deleted.stderr)
     assert "UNKNOWN" in deleted.stdout, deleted.stdout
-    deleted = broken.keys("delete", broken.key_id)
+    deleted = broken.keys("delete", "--yes", broken.key_id)
     equal(deleted.returncode, 0, deleted.stderr)
     equal(broken.admin("GET").status, 404)
 

@@ -556,7 +556,7 @@ def that_user_runs_the_whole_gateway(bench, members):
     equal(len(ids), 3)
     keys("release", ids[0])
     keys("complete", ids[1], "--status", "200")
-    keys("delete", ids[2])
+    keys("delete", ids[2], "--yes")
     equal(keys("show", ids[1])["state"], "COMPLETED")
     # The sweeper: an owner that died.
     upstream.hold()

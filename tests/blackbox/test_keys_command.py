@@ -188,10 +188,86 @@ def complete_takes_any_file_and_standard_input(bench, data):
 def delete_forgets_a_record(bench):
     operator = Operator(bench)
     key_id = operator.unknown()
-    equal(operator.json("delete", key_id, "--note", "a test"),
+    equal(operator.json("delete", key_id, "--yes", "--note", "a test"),
           {"key_id": key_id, "deleted": True})
     operator.gateway.wait_for_log("operator", act="delete", note="a test")
     equal(operator("show", key_id).returncode, 1)
+
+
+def typed(operator, text, *args):
+    """The same with a standard input: exit status and both outputs."""
+    done = subprocess.run(
+        [program(), "keys", "-c", operator.gateway.file, *args], input=text,
+        capture_output=True, text=True, check=False, timeout=20)
+    return done.returncode, done.stdout, done.stderr
+
+
+@each([("a yes", "yes\n", 0), ("a y", "y\n", 0), ("a no", "n\n", 1),
+       ("something else", "delete\n", 1), ("nothing", "", 1)])
+def delete_asks_and_takes_only_a_yes(bench, answer_, code):
+    operator = Operator(bench)
+    key_id = operator.unknown()
+    got, _, asked = typed(operator, answer_, "delete", key_id)
+    assert f"Forget the record {key_id}?" in asked, asked
+    equal(got, code, asked)
+    equal(operator("show", key_id).returncode, 1 - code)
+
+
+@test
+def several_records_are_resolved_at_once(bench):
+    operator = Operator(bench)
+    made = [operator.unknown(f"k{i}") for i in range(3)]
+    text = operator.well("show", *made)
+    equal(re.findall(r"^key_id +(\w+)$", text, re.M), made)
+    done = operator("release", made[0], NONE_SUCH, made[1],
+                    "--note", "an outage")
+    equal(done.returncode, 1)
+    assert "no record" in done.stderr, done.stderr
+    equal([operator.json("show", key_id)["state"] for key_id in made],
+          ["RELEASED", "RELEASED", "UNKNOWN"])
+
+
+@test
+def a_list_may_be_a_file_of_records(bench):
+    operator = Operator(bench)
+    made = [operator.unknown(f"k{i}") for i in range(3)]
+    table = operator.well("list", "--state", "UNKNOWN") + "\n# the end\r\n"
+    file = bench.file(table.encode())
+    operator.well("complete", "--from-file", file, "--status", "200")
+    equal({operator.json("show", key_id)["state"] for key_id in made},
+          {"COMPLETED"})
+    code, out, _ = typed(operator, table, "delete", "--from-file", "-",
+                         "--yes")
+    equal((code, out.count("deleted")), (0, 3))
+    file = bench.file(b"nothing of that kind\n")
+    equal(operator("show", "--from-file", file).returncode, 2)
+    equal(operator("show", "--from-file", "/nowhere/ids").returncode, 1)
+
+
+@test
+def another_attempt_than_the_one_that_was_looked_at_is_left_alone(bench):
+    operator = Operator(bench)
+    key_id = operator.unknown()
+    for verb in (["release"], ["complete", "--status", "200"],
+                 ["delete", "--yes"]):
+        done = operator(*verb, key_id, "--attempt", "2")
+        equal(done.returncode, 1)
+        assert "attempt 1" in done.stderr, done.stderr
+    equal(operator.json("show", key_id)["state"], "UNKNOWN")
+    operator.well("release", key_id, "--attempt", "1")
+
+
+@test
+def a_token_of_a_scope_may_stand_in_a_file(bench):
+    operator = Operator(bench)
+    operator.gateway.ask("k")
+    scope = f"# the shop's\nAuthorization: {http.TENANT}\n"
+    file = bench.file(scope.encode())
+    shown = operator.json("show", "--key", "k", "--scope-file", file)
+    equal(shown["state"], "COMPLETED")
+    code, out, _ = typed(operator, scope, "show", "--key", "k",
+                         "--scope-file", "-", "--json")
+    equal((code, json.loads(out)), (0, shown))
 
 
 @test
@@ -202,7 +278,7 @@ def what_the_gateway_refuses_is_exit_1_and_its_sentence(bench):
     for args, word in (
             (("show", NONE_SUCH), "no record"),
             (("release", NONE_SUCH), "no record"),
-            (("delete", NONE_SUCH), "no record"),
+            (("delete", NONE_SUCH, "--yes"), "no record"),
             (("release", key_id), "COMPLETED"),
             (("complete", key_id, "--status", "200"), "COMPLETED"),
             (("list", "--state", "LOST"), "state"),
@@ -273,7 +349,11 @@ def a_configuration_without_an_admin_interface_is_exit_1(bench):
        ("a scope without a colon", ["show", "--key", "k", "--scope", "A"]),
        ("an id that is none", ["show", "xyz"]),
        ("release of nothing", ["release"]),
-       ("two ids", ["release", NONE_SUCH, NONE_SUCH]),
+       ("ids and a question on one standard input",
+        ["delete", "--from-file", "-"]),
+       ("an attempt of nothing", ["release", NONE_SUCH, "--attempt", "0"]),
+       ("a scope file that is not there",
+        ["show", "--key", "k", "--scope-file", "/nowhere/scope"]),
        ("complete without a status", ["complete", NONE_SUCH]),
        ("a status that is none", ["complete", NONE_SUCH, "--status", "99"]),
        ("a header without a colon",

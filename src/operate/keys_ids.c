@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/digest.h"
+#include "base/mem.h"
+#include "operate/input.h"
+#include "operate/keys_ids_private.h"
+
+static int
+add_id(struct keys_line *line, const char *text)
+{
+	uint8_t bytes[DIGEST_BYTES];
+	if (!hex_decode(span_str(text), bytes, sizeof bytes))
+		return keys_line_wrong("a KEY_ID has %d hex digits, and this "
+				       "is none: %s",
+		    DIGEST_HEX, text);
+	line->ids = mem_grow(
+	    line->ids, (line->n_ids + 1) * sizeof *line->ids);
+	line->ids[line->n_ids++] = text;
+	return KEYS_WELL;
+}
+
+/* The first words of the lines become texts within what was read. */
+static int
+add_lines(struct keys_line *line, char *bytes, size_t len)
+{
+	struct span rest = span_of(bytes, len), piece;
+	int code = KEYS_WELL;
+	while (code == KEYS_WELL && input_next(&rest, &piece)) {
+		char *word = bytes + (piece.ptr - bytes);
+		size_t n = strcspn(word, " \t\r\n");
+		word[n] = '\0';
+		if (strcmp(word, "KEY_ID") != 0)
+			code = add_id(line, word);
+	}
+	return code;
+}
+
+static int
+read_file(struct keys_line *line)
+{
+	size_t len;
+	if (!input_read(line->ids_file, &line->ids_text, &len)) {
+		fprintf(stderr, "onceproxy keys: %s: %s\n", line->ids_file,
+		    strerror(errno));
+		return KEYS_REFUSED;
+	}
+	return add_lines(line, line->ids_text, len);
+}
+
+int
+keys_ids_read(struct keys_line *line, int n_names, char **names)
+{
+	int code = KEYS_WELL;
+	for (int i = 0; i < n_names && code == KEYS_WELL; i++)
+		code = add_id(line, names[i]);
+	if (code == KEYS_WELL && line->ids_file != NULL)
+		code = read_file(line);
+	return code;
+}
+
+int
+keys_ids_ask(const struct keys_line *line)
+{
+	char said[16] = "";
+	if (line->yes)
+		return KEYS_WELL;
+	if (line->ids_file != NULL && !strcmp(line->ids_file, "-"))
+		return keys_line_wrong(
+		    "nobody can be asked while --from-file is -: add --yes");
+	if (line->n_ids == 1)
+		fprintf(stderr, "Forget the record %s?", line->ids[0]);
+	else
+		fprintf(stderr, "Forget %zu records?", line->n_ids);
+	fputs(" The next request with its key executes. [y/N] ", stderr);
+	if (fgets(said, sizeof said, stdin) != NULL) {
+		said[strcspn(said, "\n")] = '\0';
+		if (!strcasecmp(said, "y") || !strcasecmp(said, "yes"))
+			return KEYS_WELL;
+	} else {
+		fputc('\n', stderr);
+	}
+	fputs("onceproxy keys: nothing was deleted (--yes asks nobody)\n",
+	    stderr);
+	return KEYS_REFUSED;
+}
