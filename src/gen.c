@@ -179,6 +179,9 @@ print_schema(void)
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
 		"title": "The configuration of onceproxy"}));
 	json_t *whole = group_schema(GROUP_ROOT);
+	set_member(json_object_get(whole, "properties"), "$schema",
+	    read_json(JSON({"type": "string",
+		"description": "Where this schema is, for editors."})));
 	json_t *defs = read_json(definitions);
 	set_member(defs, "listen", group_schema(GROUP_LISTEN));
 	set_member(defs, "encryption_key", group_schema(GROUP_ENCRYPTION_KEY));

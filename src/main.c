@@ -55,9 +55,10 @@ static const struct command {
 	"onceproxy serve -c onceproxy.json"},
     {"check", check_run, "ej", "[-c FILE] [--explain] [--json]",
 	"check the configuration without opening a port",
-	"Prints \"FILE: ok\", or one line per error with the JSON pointer of\n"
-	"the member that is wrong, and then exits with 1. With --explain,\n"
-	"also prints what each route will do, and all settings.\n",
+	"Prints \"FILE: ok\", or one line per error with the line, the column\n"
+	"and the JSON pointer of the member that is wrong, and then exits\n"
+	"with 1. With --explain, also prints what each route will do, and\n"
+	"all settings.\n",
 	"onceproxy check -c onceproxy.json --explain"},
     {"doctor", doctor_run, "ajv", "[-c FILE] [-v] [--json] [--acl]",
 	"look for what endangers the promise: Redis, upstreams, brokers",

@@ -18,15 +18,27 @@ print_result(const char *file, const struct complaints *complaints)
 		printf("%s: ok\n", file);
 }
 
+static json_t *
+complaint_as_json(const struct complaint *c)
+{
+	json_t *json = json_object();
+	if (c->line > 0)
+		must(json_object_update_new(json,
+			 json_pack("{s:I, s:I}", "line", (json_int_t)c->line,
+			     "column", (json_int_t)c->column)) == 0);
+	must(json_object_update_new(json,
+		 json_pack("{s:s?, s:s}", "pointer", c->pointer, "words",
+		     c->message)) == 0);
+	return json;
+}
+
 static void
 print_result_as_json(const char *file, const struct complaints *complaints)
 {
 	json_t *errors = json_array();
 	for (size_t i = 0; i < complaints->count; i++)
-		json_array_append_new(errors,
-		    json_pack("{s:s?, s:s}", "pointer",
-			complaints->list[i].pointer, "words",
-			complaints->list[i].message));
+		json_array_append_new(
+		    errors, complaint_as_json(&complaints->list[i]));
 	json_t *all =
 	    json_pack("{s:s, s:o}", "file", file, "errors", errors);
 	must(all != NULL);

@@ -31,7 +31,11 @@ print_complaints(FILE *out, const char *file,
 {
 	for (size_t i = 0; i < complaints->count; i++) {
 		const struct complaint *complaint = &complaints->list[i];
-		fprintf(out, "%s: ", file);
+		fputs(file, out);
+		if (complaint->line > 0)
+			fprintf(out, ":%zu:%zu", complaint->line,
+			    complaint->column);
+		fputs(": ", out);
 		if (complaint->pointer != NULL) {
 			put_as_wanted(out, complaint->pointer, safely);
 			fputs(": ", out);

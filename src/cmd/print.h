@@ -15,8 +15,9 @@
  * no terminal, and one line stays one line. */
 void print_safely(FILE *out, const char *text);
 /*
- * A line for each complaint about a file, "FILE: POINTER: MESSAGE"; safely:
- * as print_safely does, else as it is.
+ * A line for each complaint about a file, "FILE:LINE:COLUMN: POINTER:
+ * MESSAGE", with what of this is known; safely: as print_safely does, else as
+ * it is.
  */
 void print_complaints(FILE *out, const char *file,
     const struct complaints *complaints, bool safely);

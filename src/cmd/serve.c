@@ -136,10 +136,13 @@ reload_file(struct serve *s)
 	const struct conf *next = conf_load(s->conf->file, &complaints);
 	if (next == NULL || !conf_restart_finds(s->now, next, &complaints) ||
 	    !conf_restart_has_events(s->conf, next, &complaints)) {
+		if (next != NULL)
+			conf_load_place(next, &complaints);
 		complaints_log(&complaints, EV_reload_refused);
 		sd_notify(0, "READY=1");
 	} else {
 		conf_restart_needed(s->conf, next, &complaints);
+		conf_load_place(next, &complaints);
 		complaints_log(&complaints, EV_reload_partial);
 		adopt_conf(s, next);
 	}

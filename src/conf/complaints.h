@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/must.h"
@@ -9,13 +10,17 @@
 
 /*
  * What is wrong with a configuration, or a reload does not change, for
- * people: a list of JSON pointers (RFC 6901) with a sentence each.  It knows
- * neither the file nor who prints the list.  Main thread; whoever began a
- * list, as zeroed memory, frees it.
+ * people: a list of JSON pointers (RFC 6901) with a sentence each, and where in
+ * the file that is.  It knows neither the file nor who prints the list.  Main
+ * thread; whoever began a list, as zeroed memory, frees it.
  */
 struct complaint {
 	char *pointer; /* "/" for the whole file; NULL: not about a member */
 	char *message;
+	/* From 1, columns in characters; 0: not known, or no one place. */
+	size_t line;
+	size_t column;
+	bool of_name; /* it is the member's name, not its value */
 };
 
 struct complaints {
@@ -29,7 +34,14 @@ void complaints_add(struct complaints *complaints, const char *pointer,
 /* The same with its words' arguments; the pointer is taken over. */
 void complaints_add_taken(struct complaints *complaints, char *pointer,
     const char *fmt, va_list args) PRINTF_LIKE(3, 0);
-/* Logs each as that event, "member" and "error", and empties the list. */
+/*
+ * Logs each as that event, "member", "line", "column" and "error", and empties
+ * the list.
+ */
 void complaints_log(struct complaints *complaints, enum event event);
+/* Puts them into the order of their places; at one place, as found. */
+void complaints_sort(struct complaints *complaints);
+/* Appends those of another list, which is empty then. */
+void complaints_move(struct complaints *to, struct complaints *from);
 /* Empties the list. */
 void complaints_free(struct complaints *complaints);

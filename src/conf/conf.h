@@ -404,11 +404,14 @@ struct conf_relay {
 	uint8_t digest[16];
 };
 
+struct spots;
+
 struct conf {
 	atomic_uint refs;
 	/* Of who has made it: conf_unref calls it with the last reference. */
 	void (*destroy)(struct conf *conf);
 	char *file;
+	struct spots *spots; /* where in the file what stands (load/) */
 	struct conf_listen *listen;
 	size_t n_listen;
 	int64_t workers; /* 1 or more: 0 in the file is resolved */

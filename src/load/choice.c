@@ -2,10 +2,28 @@
 #include <stdlib.h>
 
 #include "base/digits.h"
+#include "conf/nearest.h"
 #include "conf/words.h"
 #include "load/choice_private.h"
 #include "load/complaints_private.h"
 #include "load/text_private.h"
+
+void
+choice_complain(struct loader *l, const struct json_place *at,
+    const char *text, const char *words)
+{
+	struct nearest nearest = nearest_to(span_str(text));
+	struct span list = span_str(words), one;
+	char *listed = words_listed(words);
+	while (span_next(&list, ' ', &one))
+		nearest_try(&nearest, one);
+	if (nearest.found.ptr == NULL)
+		complaints_at(l, at, "must be %s", listed);
+	else
+		complaints_at(l, at, "must be %s; did you mean \"%.*s\"?",
+		    listed, SPAN_FMT(nearest.found));
+	free(listed);
+}
 
 int
 choice_read(struct loader *l, const struct json_place *at, const json_t *value,
@@ -15,11 +33,8 @@ choice_read(struct loader *l, const struct json_place *at, const json_t *value,
 	if (text == NULL)
 		return -1;
 	int index = words_index(words, text);
-	if (index < 0) {
-		char *listed = words_listed(words);
-		complaints_at(l, at, "must be %s", listed);
-		free(listed);
-	}
+	if (index < 0)
+		choice_complain(l, at, text, words);
 	text_free(&text);
 	return index;
 }

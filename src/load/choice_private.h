@@ -9,6 +9,10 @@
 int choice_read(struct loader *l, const struct json_place *at,
     const json_t *value, const char *words);
 
+/* Complains about a text that is none of the words. */
+void choice_complain(struct loader *l, const struct json_place *at,
+    const char *text, const char *words);
+
 /* --- types of conf/types.h --- */
 
 void choice_parse(struct loader *l, const struct given *given);

@@ -57,3 +57,15 @@ complaints_at_option(struct loader *l, const struct json_place *at,
 	    l->complaints, pointer_to(at, option), fmt, args);
 	va_end(args);
 }
+
+void
+complaints_at_name(
+    struct loader *l, const struct json_place *at, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	complaints_add_taken(
+	    l->complaints, pointer_to(at, NULL), fmt, args);
+	va_end(args);
+	l->complaints->list[l->complaints->count - 1].of_name = true;
+}

@@ -15,5 +15,9 @@ void complaints_at(struct loader *l, const struct json_place *at,
 void complaints_at_option(struct loader *l, const struct json_place *at,
     const struct option *option, const char *fmt, ...) PRINTF_LIKE(4, 5);
 
-/* Puts complaints into the order in which the file has their pointers. */
-void complaints_sort(struct complaints *complaints, json_t *root);
+/* Complains about the name of the member at that place. */
+void complaints_at_name(struct loader *l, const struct json_place *at,
+    const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Begins the words of each with the name of the entry that it is about. */
+void complaints_entries_name(struct complaints *complaints, json_t *root);

@@ -6,10 +6,11 @@
 #include "base/digest.h"
 #include "base/mem.h"
 #include "base/renewable.h"
+#include "jsonc/comments.h"
+#include "jsonc/spots.h"
 #include "load/complaints_private.h"
 #include "load/conf_load.h"
 #include "load/cross_check_private.h"
-#include "load/duplicates_private.h"
 #include "load/object_private.h"
 #include "load/source_private.h"
 #include "load/secret_value_private.h"
@@ -18,6 +19,7 @@
 enum { FILE_MAX = 16 << 20 };
 
 static const struct conf *load_root(struct loader *l, struct span text);
+static const struct conf *load_plain(struct loader *l, struct span text);
 static void wipe_what_jansson_frees(void);
 static void conf_destroy(struct conf *conf);
 
@@ -60,6 +62,7 @@ conf_destroy(struct conf *conf)
 {
 	object_clear(GROUP_ROOT, conf);
 	renewable_free(&conf->store.redis.tls.credentials);
+	spots_free(&conf->spots);
 	free(conf->fixed);
 	free(conf->file);
 	free(conf);
@@ -104,15 +107,49 @@ wipe_what_jansson_frees(void)
 		json_set_alloc_funcs(malloc, wiping_free);
 }
 
+/* --- what is wrong, and where --- */
+
+static void
+complain_at(struct complaints *complaints, struct spot at, const char *words)
+{
+	complaints_add(complaints, NULL, "%s", words);
+	struct complaint *last = &complaints->list[complaints->count - 1];
+	last->line = at.line;
+	last->column = at.column;
+}
+
 /* What jansson says, less the piece of the file that it quotes. */
 static void
-complain_syntax(struct loader *l, json_error_t *error)
+complain_syntax(struct loader *l, struct span text, json_error_t *error)
 {
 	char *quoted = strstr(error->text, " near '");
 	if (quoted != NULL)
 		*quoted = '\0';
-	complaints_add(l->complaints, NULL, "line %d, column %d: %s",
-	    error->line, error->column, error->text);
+	size_t at = (size_t)error->position;
+	complain_at(l->complaints,
+	    spots_of_byte(text, at < text.len ? at : text.len), error->text);
+}
+
+static void
+complain_twice(void *arg, const char *pointer)
+{
+	struct complaints *found = arg;
+	complaints_add(found, pointer, "appears twice");
+	found->list[found->count - 1].of_name = true;
+}
+
+void
+conf_load_place(const struct conf *conf, struct complaints *complaints)
+{
+	for (size_t i = 0; i < complaints->count; i++) {
+		struct complaint *c = &complaints->list[i];
+		if (c->line > 0 || c->pointer == NULL)
+			continue;
+		struct spot at =
+		    spots_find(conf->spots, c->pointer, c->of_name);
+		c->line = at.line;
+		c->column = at.column;
+	}
 }
 
 /* Of the addresses to listen on, what their sockets are made from. */
@@ -157,21 +194,10 @@ digest_fixed_options(struct loader *l)
 	}
 }
 
-static const struct conf *
-load_root(struct loader *l, struct span text)
+/* What is found wrong with the values, in the order of the file. */
+static void
+load_values(struct loader *l)
 {
-	json_error_t error;
-	const struct conf *conf = l->conf;
-	struct complaints found = {NULL, 0};
-	struct complaints *complaints = l->complaints;
-	l->root = json_loadb(text.ptr, text.len, 0, &error);
-	if (l->root == NULL) {
-		complain_syntax(l, &error);
-		conf_unref(&conf);
-		return NULL;
-	}
-	l->complaints = &found;
-	duplicates_complain(l, text);
 	object_load_presets(l, GROUP_ROOT, l->conf);
 	object_load(l, GROUP_ROOT, NULL, l->root, l->conf);
 	object_load_routes(l);
@@ -179,17 +205,53 @@ load_root(struct loader *l, struct span text)
 	source_relay_load(l);
 	cross_check_conf(l);
 	digest_fixed_options(l);
+	complaints_entries_name(l->complaints, l->root);
+	conf_load_place(l->conf, l->complaints);
+	complaints_sort(l->complaints);
+}
 
-	complaints_sort(&found, l->root);
-	for (size_t i = 0; i < found.count; i++)
-		complaints_add(complaints, found.list[i].pointer, "%s",
-		    found.list[i].message);
+/* The text has no comments any more, and its places are known. */
+static const struct conf *
+load_plain(struct loader *l, struct span text)
+{
+	json_error_t error;
+	const struct conf *conf = l->conf;
+	struct complaints found = {NULL, 0};
+	struct complaints *complaints = l->complaints;
+	l->root = json_loadb(text.ptr, text.len, 0, &error);
+	if (l->root == NULL) {
+		complain_syntax(l, text, &error);
+		conf_unref(&conf);
+		return NULL;
+	}
+	l->complaints = &found;
+	spots_each_twice(l->conf->spots, complain_twice, &found);
+	load_values(l);
 	if (found.count > 0)
 		conf_unref(&conf);
 	else
 		source_digest_all(l->conf);
-	complaints_free(&found);
+	complaints_move(complaints, &found);
 	json_decref(l->root);
+	return conf;
+}
+
+static const struct conf *
+load_root(struct loader *l, struct span text)
+{
+	struct spots_fault fault;
+	const struct conf *conf = l->conf;
+	l->conf->spots = spots_read(text, &fault);
+	if (l->conf->spots == NULL) {
+		complain_at(l->complaints, fault.at, fault.words);
+		conf_unref(&conf);
+		return NULL;
+	}
+	char *plain = mem_copy(text.ptr, text.len);
+	comments_blank(plain, text.len);
+	conf = load_plain(l, span_of(plain, text.len));
+	sodium_memzero(plain, text.len);
+	free(plain);
 	return conf;
 }
 

@@ -14,13 +14,16 @@
 
 /*
  * Loads a file; NULL when there is anything to complain about.  Complaints
- * are in the order of the file's members; the caller frees them.
+ * are in the order of the file's members, and say where in it they are; the
+ * caller frees them.
  */
 MUST_USE const struct conf *conf_load(
     const char *file, struct complaints *complaints);
 /* The same from text, for tests; file is the name that messages have. */
 MUST_USE const struct conf *conf_load_text(
     const char *file, struct span text, struct complaints *complaints);
+/* Gives complaints of a configuration their line and column in its file. */
+void conf_load_place(const struct conf *conf, struct complaints *complaints);
 /*
  * A configuration that leaves out all that may be left out, to tell what is a
  * default: it has one listen, upstream and route, with idempotency.

@@ -9,6 +9,7 @@
 #include "load/complaints_private.h"
 #include "load/list_private.h"
 #include "load/text_private.h"
+#include "load/unknown_private.h"
 
 enum { TOPIC_MAX = 249 };
 
@@ -309,7 +310,7 @@ read_entity_path(
 	{
 		struct json_place at = {given->at, name, 0};
 		if (strcmp(name, "path") != 0) {
-			complaints_at(l, &at, "there is no such member");
+			unknown_beside(l, &at, "path");
 			continue;
 		}
 		char *text = text_read(l, &at, value);

@@ -16,6 +16,7 @@
 #include "load/secret_value_private.h"
 #include "load/source_private.h"
 #include "load/text_private.h"
+#include "load/unknown_private.h"
 #include "load/url_private.h"
 #include "load/value_private.h"
 
@@ -68,6 +69,22 @@ object_load(struct loader *l, enum group group, const struct json_place *at,
 	read_members(l, group, SPAN(""), at, value, base);
 }
 
+/* Editors look there for the schema of the file; to us it means nothing. */
+static bool
+is_schema(enum group group, const struct json_place *at)
+{
+	return group == GROUP_ROOT && at->up == NULL &&
+	    !strcmp(at->member, "$schema");
+}
+
+static void
+check_schema(struct loader *l, const struct json_place *at,
+    const json_t *value)
+{
+	if (!json_is_string(value))
+		complaints_at(l, at, "must be a string");
+}
+
 static void
 read_member(struct loader *l, enum group group, struct span prefix,
     const struct json_place *at, json_t *value, void *base)
@@ -78,8 +95,10 @@ read_member(struct loader *l, enum group group, struct span prefix,
 		read_option(l, option, at, value, base);
 	else if (section.len > 0)
 		read_members(l, group, section, at, value, base);
+	else if (is_schema(group, at))
+		check_schema(l, at, value);
 	else
-		complaints_at(l, at, "there is no such member");
+		unknown_member(l, group, prefix, at);
 }
 
 /* Complains about what the object that prefix leads to must have. */
@@ -347,12 +366,15 @@ object_parse_upstream_name(struct loader *l, const struct given *given)
 	if (name == NULL)
 		return;
 	const struct conf_upstream *found = NULL;
-	for (size_t i = 0; i < conf->n_upstreams && found == NULL; i++)
+	struct nearest nearest = nearest_to(span_str(name));
+	for (size_t i = 0; i < conf->n_upstreams && found == NULL; i++) {
+		nearest_try(&nearest, span_str(conf->upstreams[i].name));
 		if (!strcmp(conf->upstreams[i].name, name))
 			found = &conf->upstreams[i];
+	}
 	if (found == NULL)
-		complaints_at(
-		    l, given->at, "no upstream is named \"%s\"", name);
+		unknown_name(l, given->at, "upstream", &nearest,
+		    conf->n_upstreams == 1 ? conf->upstreams[0].name : NULL);
 	else
 		*(const struct conf_upstream **)given_field(given) = found;
 	text_free(&name);
@@ -446,7 +468,7 @@ read_on_unknown_object(struct loader *l, const struct given *given)
 	{
 		struct json_place at = {given->at, name, 0};
 		if (strcmp(name, member) != 0)
-			complaints_at(l, &at, "there is no such member");
+			unknown_beside(l, &at, member);
 		else
 			read_reconcile(l, &at, value, given->base);
 	}

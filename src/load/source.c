@@ -9,6 +9,7 @@
 #include "load/object_private.h"
 #include "load/source_private.h"
 #include "load/text_private.h"
+#include "load/unknown_private.h"
 
 void
 source_parse(struct loader *l, const struct given *given)
@@ -71,11 +72,15 @@ source_parse_broker_name(struct loader *l, const struct given *given)
 	if (name == NULL)
 		return;
 	const struct conf_broker *found = NULL;
-	for (size_t i = 0; i < conf->n_brokers && found == NULL; i++)
+	struct nearest nearest = nearest_to(span_str(name));
+	for (size_t i = 0; i < conf->n_brokers && found == NULL; i++) {
+		nearest_try(&nearest, span_str(conf->brokers[i].name));
 		if (!strcmp(conf->brokers[i].name, name))
 			found = &conf->brokers[i];
+	}
 	if (found == NULL)
-		complaints_at(l, given->at, "no broker is named \"%s\"", name);
+		unknown_name(l, given->at, "broker", &nearest,
+		    conf->n_brokers == 1 ? conf->brokers[0].name : NULL);
 	else
 		*(const struct conf_broker **)given_field(given) = found;
 	text_free(&name);

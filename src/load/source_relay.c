@@ -8,6 +8,7 @@
 #include "load/path_private.h"
 #include "load/source_private.h"
 #include "load/text_private.h"
+#include "load/unknown_private.h"
 #include "load/url_private.h"
 
 /* Of each shard, where the file does not say it. */
@@ -297,6 +298,19 @@ has_events(const struct conf *conf, const char *name)
 }
 
 static void
+say_no_route(
+    struct loader *l, const struct json_place *at, const char *name)
+{
+	struct nearest nearest = nearest_to(span_str(name));
+	for (size_t i = 0; i < l->conf->n_routes; i++)
+		if (l->conf->routes[i].idempotency != NULL &&
+		    l->conf->routes[i].name != NULL)
+			nearest_try(
+			    &nearest, span_str(l->conf->routes[i].name));
+	unknown_name(l, at, "idempotent route", &nearest, NULL);
+}
+
+static void
 check_routes(const struct relaying *c)
 {
 	const struct strings *routes = &c->relay->routes;
@@ -304,9 +318,7 @@ check_routes(const struct relaying *c)
 	for (size_t i = 0; i < routes->count; i++) {
 		struct json_place at = {&list, NULL, i};
 		if (!has_events(c->l->conf, routes->list[i]))
-			complaints_at(c->l, &at,
-			    "no idempotent route is named \"%s\"",
-			    routes->list[i]);
+			say_no_route(c->l, &at, routes->list[i]);
 	}
 }
 

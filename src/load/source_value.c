@@ -8,6 +8,7 @@
 #include "load/list_private.h"
 #include "load/source_private.h"
 #include "load/text_private.h"
+#include "load/unknown_private.h"
 
 /* --- names --- */
 
@@ -93,7 +94,7 @@ read_only_member(struct loader *l, const struct given *given,
 	{
 		struct json_place at = {given->at, name, 0};
 		if (strcmp(name, member) != 0)
-			complaints_at(l, &at, "there is no such member");
+			unknown_beside(l, &at, member);
 		else
 			text = read_right(l, &at, value, wrong);
 	}

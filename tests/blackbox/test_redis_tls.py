@@ -8,7 +8,7 @@ import signal
 
 from once import tap
 from once.certificates import Authority
-from once.gateway import command, write
+from once.gateway import command, without_places, write
 from once.sentinels import LONG
 from once.tap import each, equal, test
 from once.upstream import answer
@@ -60,7 +60,8 @@ def checks(bench, store):
     name = os.path.join(bench.folder(), "onceproxy.json")
     write(name, bench.config("http://127.0.0.1:9", store=store))
     done = command("check", "-c", name)
-    return done.returncode, done.stdout.replace(f"{name}: ", "")
+    return done.returncode, without_places(
+        done.stdout, name).replace(f"{name}: ", "")
 
 
 def taken_or_none(gateway, key):

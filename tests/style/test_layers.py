@@ -16,6 +16,7 @@ from once.tap import each, equal, test
 #
 #   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
 #                   conf <- {http, upstream, load}; redis <- broker
+#                   base <- jsonc <- load
 #   {http, store} <- key; store <- shared
 #   all of these but probe, load <- gate; {broker, shared, gate} <- source
 #   {broker, shared, gate} <- relay; {source, relay} <- admin <- cmd
@@ -37,7 +38,8 @@ MAY_SEE = {
     "base": set(),
     "loop": BASE,
     "conf": LOOP,
-    "load": CONF,
+    "jsonc": BASE,
+    "load": CONF | {"jsonc"},
     "redis": CONF,
     "record": REDIS,
     "journal": RECORD,

@@ -4,6 +4,7 @@
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -35,6 +36,11 @@ def command(*args, env=None, timeout=PATIENCE):
     for word in SANITIZER_WORDS:
         assert word not in done.stderr, done.stderr
     return done
+
+
+def without_places(text, file):
+    """What check says of a file, less the lines and columns."""
+    return re.sub(rf"(?m)^{re.escape(file)}:\d+:\d+: ", f"{file}: ", text)
 
 
 def is_without(part):

@@ -31,7 +31,7 @@ try_json(const char *text)
 }
 
 /*
- * All complaints, one per line, as `check` prints them after the file's name.
+ * All complaints, one per line, with the place of those that have no pointer.
  */
 static inline char *
 try_lines(const struct complaints *complaints)
@@ -39,9 +39,12 @@ try_lines(const struct complaints *complaints)
 	char *lines = mem_str(SPAN(""));
 	for (size_t i = 0; i < complaints->count; i++) {
 		const struct complaint *c = &complaints->list[i];
-		char *more = mem_printf("%s%s%s%s\n", lines,
-		    c->pointer ? c->pointer : "", c->pointer ? ": " : "",
-		    c->message);
+		assert_true(c->line > 0 && c->column > 0);
+		char *more = c->pointer != NULL
+		    ? mem_printf(
+			  "%s%s: %s\n", lines, c->pointer, c->message)
+		    : mem_printf("%s%zu:%zu: %s\n", lines, c->line,
+			  c->column, c->message);
 		free(lines);
 		lines = more;
 	}

@@ -73,10 +73,11 @@ each_error_is_a_line(void **state)
 	(void)state;
 	assert_said("{" TRY_LISTEN ",'upstreams':{},'routes':["
 		    "{'path':'/','upstream':'x'}],'a\\nb':1}",
-	    "FILE: /routes/0/upstream: no upstream is named \"x\"\n"
-	    "FILE: /a\\u000ab: there is no such member\n", 1);
+	    "FILE:1:78: /routes/0/upstream: no upstream is named \"x\"\n"
+	    "FILE:1:84: /a\\u000ab: there is no such member\n", 1);
 	assert_said("{'listen'}",
-	    "FILE: line 1, column 10: ':' expected\n", 1);
+	    "FILE:1:10: \":\" is missing between a member's name and its "
+	    "value\n", 1);
 }
 
 int

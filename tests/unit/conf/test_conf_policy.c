@@ -224,6 +224,8 @@ what_a_reload_does_not_change_is_told(void **state)
 	conf_restart_needed(one, same, &complaints);
 	assert_int_equal(complaints.count, 0);
 	conf_restart_needed(one, other, &complaints);
+	conf_load_place(other, &complaints);
+	assert_int_equal(complaints.list[1].column, 115);
 	char *lines = try_lines(&complaints);
 	assert_string_equal(lines,
 	    "/store/prefix: a reload does not change this; restart the "

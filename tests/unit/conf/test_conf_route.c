@@ -123,8 +123,8 @@ routes_are_checked(void **state)
 	     "{'path':'/b','upstream':'u','name':'n'},"
 	     "{'path':'/c','upstream':'u','name':'/d'},"
 	     "{'path':'/d','upstream':'u'}]}",
-		"/routes/1/name: another route has this name\n"
-		"/routes/2/name: another route has this name\n"},
+		"/routes/1/name: route \"n\": another route has this name\n"
+		"/routes/2/name: route \"/d\": another route has this name\n"},
 	};
 	ASSERT_ALL_WRONG(list);
 }

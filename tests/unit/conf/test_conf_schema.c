@@ -81,6 +81,8 @@ walk_members(json_t *object, const char *prefix, enum group group,
 	assert_true(
 	    json_is_false(json_object_get(object, "additionalProperties")));
 	json_object_foreach(properties, name, schema) {
+		if (!strcmp(name, "$schema"))
+			continue; /* which is for editors alone */
 		char *path = mem_printf("%s%s", prefix, name);
 		char *below = mem_printf("%s.", path);
 		if (json_object_get(schema, "properties") != NULL)

@@ -226,7 +226,8 @@ what_is_wrong_with_a_broker(void **state)
 		"/brokers/p/redis: must be \"redis://[user[:pass]@]HOST:PORT"
 		"[/DB]\", the same with \"rediss://\" for TLS, or "
 		"\"unix:/path[?db=N]\"\n"
-		"/brokers/p/topics: there is no such member\n"},
+		"/brokers/p/topics: there is no such member here; it belongs "
+		"in a source\n"},
 	    {BROKER("'redis':'redis://h','cluster':['h:1']"),
 		"/brokers/p/cluster: cannot be combined with \"redis\"\n"},
 	    {BROKER("'sentinels':['h:1']"),

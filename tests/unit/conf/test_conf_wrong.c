@@ -12,16 +12,19 @@ syntax_errors_have_line_and_column(void **state)
 {
 	(void)state;
 	static const struct wrong list[] = {
-	    {"", "line 1, column 0: '[' or '{' expected near end of file\n"},
-	    {"{\n 'listen': [\n  }",
-		"line 3, column 3: unexpected token\n"},
-	    {"{'workers': 1,}",
-		"line 1, column 15: string or '}' expected\n"},
-	    {"{} x", "line 1, column 4: end of file expected\n"},
+	    {"", "1:1: the file is empty\n"},
+	    {"{\n 'listen': [\n  }", "3:3: a value is missing here\n"},
+	    {"{'workers': 1,}", "1:14: no comma stands behind the last one\n"},
+	    {"{} x",
+		"1:4: the configuration ends before this; is there a closing "
+		"bracket too many?\n"},
 	    {"{'store': {'password': 'hidden\n'}}",
-		"line 1, column 30: unexpected newline\n"},
+		"1:24: this string has no closing quote on its line\n"},
 	    {"{'workers': 99999999999999999999}",
-		"line 1, column 32: too big integer\n"},
+		"1:33: too big integer\n"},
+	    {"{'instance': 'a\\u0000'}",
+		"1:16: no string has a \\u0000\n"},
+	    {"{'instance': '\\ud800'}", "1:22: invalid Unicode '\\uD800'\n"},
 	};
 	ASSERT_ALL_WRONG(list);
 }
@@ -57,17 +60,35 @@ unknown_and_duplicate_members_have_their_pointer(void **state)
 {
 	(void)state;
 	static const struct wrong list[] = {
-	    {TRY_FILE("'liste':1"), "/liste: there is no such member\n"},
+	    {TRY_FILE("'liste':1"),
+		"/liste: there is no such member; did you mean "
+		"\"listen\"?\n"},
+	    {TRY_FILE("'retention':'1d'"),
+		"/retention: there is no such member here; it belongs in "
+		"\"idempotency\"\n"},
+	    {TRY_POLICY("'ignore':[]"),
+		"/routes/0/idempotency/ignore: there is no such member here; "
+		"did you mean \"ignore\" in \"fingerprint\" of "
+		"\"idempotency\"?\n"},
+	    {TRY_POLICY("'on_unknown':{'reconcil':'/{key}'}"),
+		"/routes/0/idempotency/on_unknown: \"reconcile\" is "
+		"missing\n"
+		"/routes/0/idempotency/on_unknown/reconcil: there is no such "
+		"member; did you mean \"reconcile\"?\n"},
+	    {TRY_FILE("'$schema':1"), "/$schema: must be a string\n"},
+	    {TRY_STORE("'$schema':'x'"),
+		"/store/$schema: there is no such member\n"},
 	    {TRY_FILE("'a/b~c':1"), "/a~1b~0c: there is no such member\n"},
 	    {TRY_FILE("'log.level':'info'"),
-		"/log.level: there is no such member\n"},
+		"/log.level: there is no such member; did you mean "
+		"\"level\" in \"log\"?\n"},
 	    {TRY_FILE("'log':{'level':'info','file':'x'}"),
 		"/log/file: there is no such member\n"},
 	    {TRY_STORE("'events':{'maxlen':5,'x':0}"),
 		"/store/events/x: there is no such member\n"},
 	    {TRY_POLICY("'fingerprint':{'includes':[]}"),
 		"/routes/0/idempotency/fingerprint/includes: there is no "
-		"such member\n"},
+		"such member; did you mean \"include\"?\n"},
 	    {TRY_POLICY("'on_unknown':{'reconcile':'/{key}','x':1}"),
 		"/routes/0/idempotency/on_unknown/x: there is no such "
 		"member\n"},
@@ -101,17 +122,18 @@ all_errors_come_in_one_go_in_the_files_order(void **state)
 				"}");
 	assert_string_equal(lines,
 	    "/: \"listen\" is missing\n"
-	    "/routes/0/upstream: no upstream is named \"x\"\n"
+	    "/routes/0/upstream: no upstream is named \"x\"; did you mean "
+	    "\"u\"?\n"
 	    "/routes/0/path: must begin with \"/\"\n"
 	    "/routes/1/idempotency/lease: must be a string\n"
-	    "/workers: appears twice\n"
-	    "/workers: must be between 0 and 256\n"
 	    "/store/cluster: cannot be combined with \"store.redis\"\n"
 	    "/store/cluster/0: the port is missing\n"
 	    "/store/shards: must be between 1 and 1024\n"
 	    "/nonsense: there is no such member\n"
 	    "/upstreams/u: must be a URL: http://HOST[:PORT], "
-	    "https://HOST[:PORT] or unix:/path\n");
+	    "https://HOST[:PORT] or unix:/path\n"
+	    "/workers: appears twice\n"
+	    "/workers: must be between 0 and 256\n");
 	free(lines);
 }
 
@@ -130,7 +152,7 @@ values_have_their_type_and_range(void **state)
 	    {TRY_FILE("'log':[]"), "/log: must be an object\n"},
 	    {TRY_FILE("'log':{'level':'INFO'}"),
 		"/log/level: must be \"debug\", \"info\", \"warn\" or "
-		"\"error\"\n"},
+		"\"error\"; did you mean \"info\"?\n"},
 	    {TRY_FILE("'log':{'level':1}"), "/log/level: must be a string\n"},
 	    {TRY_FILE("'drain_timeout':'30'"),
 		"/drain_timeout: " WORDS_DURATION},
@@ -188,15 +210,17 @@ values_have_their_type_and_range(void **state)
 	    {TRY_STORE("'encryption_keys':[{'id':'a','key':'QUJD'},"
 		       "{'id':'a','key':'QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQU"
 		       "FBQUFBQUE='}]"),
-		"/store/encryption_keys/0/key: must be 32 bytes in base64\n"
-		"/store/encryption_keys/1: another key has this id\n"},
+		"/store/encryption_keys/0/key: key \"a\": must be 32 "
+		"bytes in base64\n"
+		"/store/encryption_keys/1: key \"a\": another key has this "
+		"id\n"},
 	    {TRY_STORE("'encryption_strict':true"),
 		"/store/encryption_strict: without store.encryption_keys no "
 		"answer could be read\n"},
 	    {TRY_STORE("'encryption_keys':[{'id':'a b','key':'QUFBQUFBQUFBQUFB"
 		       "QUFBQUFBQUFBQUFBQUFBQUFBQUE='}]"),
-		"/store/encryption_keys/0/id: must consist of 1 to 64 letters, "
-		"digits and . _ -\n"},
+		"/store/encryption_keys/0/id: key \"a b\": must consist "
+		"of 1 to 64 letters, digits and . _ -\n"},
 	    {TRY_STORE("'encryption_keys':[]"),
 		"/store/encryption_keys: must not be empty\n"},
 	};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/must.h"
+#include "base/span.h"
+
+/*
+ * Where in a text of JSON with comments what stands: jansson gives values, and
+ * no spots of them.  Reads the text once, says what is wrong with it in words
+ * for people, and keeps names and spots, no values: they may be secrets.
+ * Lines and columns count from 1, columns in characters.  It knows nothing of
+ * what the text is for.  Main thread; who reads frees.
+ */
+struct spot {
+	size_t line;
+	size_t column;
+};
+
+struct spots;
+
+/* What is wrong with a text, and where. */
+struct spots_fault {
+	struct spot at;
+	const char *words;
+};
+
+/* As deep as jansson reads. */
+enum { SPOTS_DEPTH = 2048 };
+
+/*
+ * Reads a whole text; NULL, with *ret_fault, where it is no JSON with
+ * comments.  What it takes jansson takes too, comments blanked, but for
+ * numbers too large, \u0000 and half surrogates.
+ */
+MUST_USE struct spots *spots_read(
+    struct span text, struct spots_fault *ret_fault);
+/* Frees it and nulls the pointer; NULL is accepted. */
+void spots_free(struct spots **spots);
+
+/*
+ * The place of the value that a JSON pointer leads to, or of the innermost one
+ * around it that there is; of a member that is there twice, the last one's.
+ * With `name`, the place of the member's name where it has one.
+ */
+struct spot spots_find(
+    const struct spots *spots, const char *pointer, bool name);
+/* The place of a byte of a text. */
+struct spot spots_of_byte(struct span text, size_t at);
+
+/* Calls it for each member whose name the same object had before. */
+void spots_each_twice(const struct spots *spots,
+    void (*each)(void *arg, const char *pointer), void *arg);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "jsonc/comments.h"
+#include "jsonc/spots_private.h"
+
+static bool read_any_value(
+    struct spots_reader *r, unsigned depth, struct spot_node *node);
+
+/* The next byte that means something; NUL at the end. */
+static char
+next_byte(const struct spots_reader *r)
+{
+	return r->at < r->end ? *r->at : '\0';
+}
+
+/* The name as jansson has it; what jansson cannot read stays as it is. */
+static struct span
+unescaped(struct arena *arena, struct span spelled)
+{
+	struct span plain = span_of(spelled.ptr + 1, spelled.len - 2);
+	if (plain.len == 0 || memchr(plain.ptr, '\\', plain.len) == NULL)
+		return arena_dup(arena, plain);
+	json_t *read =
+	    json_loadb(spelled.ptr, spelled.len, JSON_DECODE_ANY, NULL);
+	if (read != NULL)
+		plain = span_str(json_string_value(read));
+	plain = arena_dup(arena, plain);
+	json_decref(read);
+	return plain;
+}
+
+static const char *
+wrong_name(char c)
+{
+	if (c == '\'')
+		return "a member's name stands in double quotes, not in single "
+		       "ones";
+	if (c == '#')
+		return "a comment begins with //";
+	if (c == ',')
+		return "there is a comma too many here";
+	if (c == ']')
+		return "this object is closed by \"}\", not by \"]\"";
+	return "a member's name stands in double quotes";
+}
+
+static bool
+read_name(struct spots_reader *r, struct spot_node *node)
+{
+	struct span spelled;
+	if (next_byte(r) != '"')
+		return spots_text_wrong(r, r->at, wrong_name(next_byte(r)));
+	node->name_at = spots_text_at(r, r->at);
+	if (!spots_text_string(r, &spelled) || !spots_text_skip(r))
+		return false;
+	node->name = unescaped(r->arena, spelled);
+	if (next_byte(r) != ':')
+		return spots_text_wrong(r, r->at,
+		    "\":\" is missing between a member's name and its value");
+	r->at++;
+	return spots_text_skip(r);
+}
+
+static const char *
+wrong_end(char c, bool named)
+{
+	if (c == (named ? ']' : '}'))
+		return named
+		    ? "this object is closed by \"}\", not by \"]\""
+		    : "this list is closed by \"]\", not by \"}\"";
+	if (c == '#')
+		return "a comment begins with //";
+	if (c == ':')
+		return named ? "one \":\" is enough"
+			     : "a list has no names; an object stands in {}";
+	if (c == '=')
+		return "\":\" stands between a member's name and its value";
+	return "a comma is missing before this";
+}
+
+static bool
+never_closed(struct spots_reader *r, const char *begin)
+{
+	return spots_text_wrong(r, begin,
+	    *begin == '{' ? "this { is never closed"
+			  : "this [ is never closed");
+}
+
+/* Behind a value: whether another one follows. */
+static bool
+read_comma(
+    struct spots_reader *r, const char *begin, bool named, bool *ret_more)
+{
+	char closing = named ? '}' : ']';
+	if (!spots_text_skip(r))
+		return false;
+	if (r->at == r->end)
+		return never_closed(r, begin);
+	*ret_more = next_byte(r) == ',';
+	if (!*ret_more && next_byte(r) != closing)
+		return spots_text_wrong(
+		    r, r->at, wrong_end(next_byte(r), named));
+	const char *comma = r->at++;
+	if (!*ret_more)
+		return true;
+	if (!spots_text_skip(r))
+		return false;
+	if (next_byte(r) == closing)
+		return spots_text_wrong(
+		    r, comma, "no comma stands behind the last one");
+	return true;
+}
+
+/* The elements of a list or the members of an object, and its brackets. */
+static bool
+read_items(struct spots_reader *r, unsigned depth, struct spot_node *node)
+{
+	const char *begin = r->at++;
+	bool named = *begin == '{';
+	bool more = true;
+	struct spot_node **link = &node->first;
+	if (depth > SPOTS_DEPTH)
+		return spots_text_wrong(r, begin, "this is nested too deep");
+	if (!spots_text_skip(r))
+		return false;
+	if (next_byte(r) == (named ? '}' : ']')) {
+		r->at++;
+		return true;
+	}
+	while (more) {
+		struct spot_node *item = arena_alloc(r->arena, sizeof *item);
+		*link = item;
+		link = &item->next;
+		if (r->at == r->end)
+			return never_closed(r, begin);
+		if (named && !read_name(r, item))
+			return false;
+		if (!read_any_value(r, depth, item) ||
+		    !read_comma(r, begin, named, &more))
+			return false;
+	}
+	return true;
+}
+
+static bool
+read_any_value(struct spots_reader *r, unsigned depth, struct spot_node *node)
+{
+	struct span spelled;
+	node->at = spots_text_at(r, r->at);
+	switch (next_byte(r)) {
+	case '{':
+	case '[':
+		return read_items(r, depth + 1, node);
+	case '"':
+		return spots_text_string(r, &spelled);
+	default:
+		return spots_text_word(r);
+	}
+}
+
+static bool
+read_text(struct spots_reader *r, struct spot_node *root)
+{
+	r->at += comments_mark(r->at, r->text.len);
+	r->known = r->at;
+	if (!spots_text_skip(r))
+		return false;
+	if (r->at == r->end)
+		return spots_text_wrong(r, r->text.ptr, "the file is empty");
+	if (*r->at != '{' && *r->at != '[')
+		return spots_text_wrong(
+		    r, r->at, "a configuration begins with {");
+	if (!read_any_value(r, 0, root) || !spots_text_skip(r))
+		return false;
+	if (r->at < r->end)
+		return spots_text_wrong(r, r->at,
+		    "the configuration ends before this; is there a closing "
+		    "bracket too many?");
+	return true;
+}
+
+struct spots *
+spots_read(struct span text, struct spots_fault *ret_fault)
+{
+	struct spots *spots = mem_zero(sizeof *spots);
+	spots->arena = arena_new();
+	spots->root = arena_alloc(spots->arena, sizeof *spots->root);
+	struct spots_reader r = {.arena = spots->arena,
+	    .text = text,
+	    .at = text.ptr,
+	    .end = text.ptr + text.len,
+	    .known = text.ptr,
+	    .known_spot = {1, 1}};
+	if (!read_text(&r, spots->root)) {
+		*ret_fault = r.fault;
+		spots_free(&spots);
+	}
+	return spots;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "load/complaints_private.h"
+#include "load/unknown_private.h"
+
+/* --- members --- */
+
+/* The first name of what follows the prefix in an option's path. */
+static struct span
+name_behind(const struct option *option, struct span prefix)
+{
+	struct span rest = span_from(span_str(option->path), prefix.len);
+	struct span name;
+	must(span_next(&rest, '.', &name));
+	return name;
+}
+
+static bool
+is_below(const struct option *option, enum group group, struct span prefix)
+{
+	return option->group == group &&
+	    span_starts(span_str(option->path), prefix);
+}
+
+/* What an object of the group is to the reader of the file. */
+static const char *
+words_of_group(enum group group)
+{
+	static const char *const words[GROUP_COUNT_] = {
+	    [GROUP_ROOT] = "the whole file",
+	    [GROUP_LISTEN] = "an object in \"listen\"",
+	    [GROUP_ENCRYPTION_KEY] = "a key of \"store.encryption_keys\"",
+	    [GROUP_UPSTREAM] = "an upstream",
+	    [GROUP_ROUTE] = "a route",
+	    [GROUP_IDEMPOTENCY] = "\"idempotency\"",
+	    [GROUP_RECONCILE] = "\"on_unknown.reconcile\"",
+	    [GROUP_BROKER] = "a broker",
+	    [GROUP_SOURCE] = "a source",
+	    [GROUP_RELAY] = "a relay",
+	};
+	return words[group];
+}
+
+/*
+ * The only option elsewhere whose name is that; NULL: there is none, or there
+ * are several.
+ */
+static const struct option *
+elsewhere(struct span name)
+{
+	const struct option *found = NULL;
+	for (size_t i = 0; i < n_options; i++) {
+		const char *dot = strrchr(options[i].path, '.');
+		const char *last = dot != NULL ? dot + 1 : options[i].path;
+		if (!span_eq(span_str(last), name))
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = &options[i];
+	}
+	return found;
+}
+
+/* It is spelled well, and stands in the wrong object. */
+static bool
+say_elsewhere(struct loader *l, const struct json_place *at)
+{
+	struct span name = span_str(at->member);
+	const struct option *option = elsewhere(name);
+	if (option == NULL)
+		return false;
+	size_t len = strlen(option->path);
+	if (len > name.len)
+		complaints_at_name(l, at, "there is no such member here; did "
+		    "you mean \"%s\" in \"%.*s\"%s%s?",
+		    at->member, (int)(len - name.len - 1), option->path,
+		    option->group == GROUP_ROOT ? "" : " of ",
+		    option->group == GROUP_ROOT
+			? ""
+			: words_of_group(option->group));
+	else
+		complaints_at_name(l, at, "there is no such member here; it "
+		    "belongs in %s", words_of_group(option->group));
+	return true;
+}
+
+static void
+say_nearest(struct loader *l, const struct json_place *at,
+    const struct nearest *nearest)
+{
+	static const char words[] = "there is no such member";
+	if (nearest->found.ptr == NULL)
+		complaints_at_name(l, at, "%s", words);
+	else
+		complaints_at_name(l, at, "%s; did you mean \"%.*s\"?", words,
+		    SPAN_FMT(nearest->found));
+}
+
+/* "log.level" for {"log": {"level": ...}}. */
+static bool
+say_path(struct loader *l, enum group group, struct span prefix,
+    const struct json_place *at)
+{
+	const char *dot = strchr(at->member, '.');
+	char *path = mem_printf("%.*s%s", SPAN_FMT(prefix), at->member);
+	bool known = false;
+	for (size_t i = 0; i < n_options && dot != NULL; i++)
+		known |= options[i].group == group &&
+		    !strcmp(options[i].path, path);
+	if (known)
+		complaints_at_name(l, at, "there is no such member; did you "
+		    "mean \"%s\" in \"%.*s\"?", dot + 1,
+		    (int)(dot - at->member), at->member);
+	free(path);
+	return known;
+}
+
+void
+unknown_member(struct loader *l, enum group group, struct span prefix,
+    const struct json_place *at)
+{
+	struct nearest nearest = nearest_to(span_str(at->member));
+	for (size_t i = 0; i < n_options; i++)
+		if (is_below(&options[i], group, prefix))
+			nearest_try(
+			    &nearest, name_behind(&options[i], prefix));
+	bool beside = nearest.found.ptr != NULL && nearest.distance <= 1;
+	if (!beside && (say_path(l, group, prefix, at) || say_elsewhere(l, at)))
+		return;
+	say_nearest(l, at, &nearest);
+}
+
+void
+unknown_beside(
+    struct loader *l, const struct json_place *at, const char *other)
+{
+	struct nearest nearest = nearest_to(span_str(at->member));
+	nearest_try(&nearest, span_str(other));
+	say_nearest(l, at, &nearest);
+}
+
+/* --- names that the file gives --- */
+
+void
+unknown_name(struct loader *l, const struct json_place *at, const char *what,
+    const struct nearest *nearest, const char *only)
+{
+	struct span found = nearest->found;
+	if (found.ptr == NULL && only != NULL)
+		found = span_str(only);
+	if (found.ptr == NULL)
+		complaints_at(l, at, "no %s is named \"%.*s\"", what,
+		    SPAN_FMT(nearest->wanted));
+	else
+		complaints_at(l, at,
+		    "no %s is named \"%.*s\"; did you mean \"%.*s\"?", what,
+		    SPAN_FMT(nearest->wanted), SPAN_FMT(found));
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "conf/nearest.h"
+#include "load/loader_private.h"
+
+/*
+ * What is said of names that do not exist: with the one that may have been
+ * meant, or where it belongs.  Main thread.
+ */
+
+/*
+ * A member that the object of the group, or the section that prefix leads to,
+ * does not have.
+ */
+void unknown_member(struct loader *l, enum group group, struct span prefix,
+    const struct json_place *at);
+/* One of an object that has only the other. */
+void unknown_beside(
+    struct loader *l, const struct json_place *at, const char *other);
+/*
+ * "no WHAT is named": with the nearest of those that were tried, or the only
+ * one that there is; NULL where there is not just one.
+ */
+void unknown_name(struct loader *l, const struct json_place *at,
+    const char *what, const struct nearest *nearest, const char *only);
