@@ -134,18 +134,19 @@ reload_file(struct serve *s)
 	}
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_us());
 	const struct conf *next = conf_load(s->conf->file, &complaints);
-	if (next == NULL || !conf_restart_finds(s->now, next, &complaints) ||
-	    !conf_restart_has_events(s->conf, next, &complaints)) {
-		if (next != NULL)
-			conf_load_place(next, &complaints);
-		complaints_log(&complaints, EV_reload_refused);
-		sd_notify(0, "READY=1");
-	} else {
+	bool fits = next != NULL &&
+	    conf_restart_finds(s->now, next, &complaints) &&
+	    conf_restart_has_events(s->conf, next, &complaints);
+	if (fits)
 		conf_restart_needed(s->conf, next, &complaints);
+	if (next != NULL)
 		conf_load_place(next, &complaints);
-		complaints_log(&complaints, EV_reload_partial);
+	complaints_log(
+	    &complaints, fits ? EV_reload_partial : EV_reload_refused);
+	if (fits)
 		adopt_conf(s, next);
-	}
+	else
+		sd_notify(0, "READY=1");
 	conf_unref(&next);
 }
 

@@ -274,7 +274,7 @@ finish_own(struct loader *l, const struct option *option, size_t index,
 	if (own == NULL)
 		return;
 	if (route->idempotency == NULL)
-		wrong = "a route without \"idempotency\" has no keys";
+		wrong = "without \"idempotency\" it has no keys";
 	else if (own_is_taken(l->conf, route, own))
 		wrong = "the gateway answers there already";
 	else if (kind == ROUTE_STATUS)

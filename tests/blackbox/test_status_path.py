@@ -373,7 +373,7 @@ def a_route_without_keys_cannot_be_asked(bench):
     got = command("check", "-c", bench.file(json.dumps(config).encode()))
     equal(got.returncode, 1)
     for name in ("status_path", "policy_path"):
-        assert f'/routes/0/{name}: a route without "idempotency"' in \
+        assert f'/routes/0/{name}: route "charges": without "idempotency"' in \
             got.stdout, got.stdout
 
 
