@@ -90,8 +90,7 @@ begin_drain(struct serve *s)
 	if (s->draining)
 		return;
 	s->draining = true;
-	struct logline line = log_begin(EV_draining);
-	log_end(&line);
+	log_event(EV_draining);
 	sd_notify(0, "STOPPING=1");
 	watchdog_stop(&s->watchdog);
 	if (s->admin != NULL)
@@ -157,8 +156,7 @@ on_adopted(void *arg)
 	struct serve *s = arg;
 	if (--s->adopting > 0)
 		return;
-	struct logline line = log_begin(EV_reloaded);
-	log_end(&line);
+	log_event(EV_reloaded);
 	if (s->draining)
 		return; /* the manager was told of the end meanwhile */
 	sd_notify(0, "READY=1");
@@ -464,10 +462,8 @@ serve_conf(const struct conf *conf)
 	if (started)
 		run_until_ended(&s);
 	managed_stop(&s.managed);
-	if (started) {
-		struct logline line = log_begin(EV_stopped);
-		log_end(&line);
-	}
+	if (started)
+		log_event(EV_stopped);
 	arena_trim();
 	log_flush_last();
 	log_detach(&s.log);

@@ -65,8 +65,7 @@ log_events_full(struct worker *w)
 {
 	if (!is_due(&w->events_full_logged_us))
 		return;
-	struct logline line = log_begin(EV_events_full);
-	log_end(&line);
+	log_event(EV_events_full);
 }
 
 void

@@ -354,6 +354,13 @@ log_end(struct logline *line)
 	line->wanted = false;
 }
 
+void
+log_event(enum event event)
+{
+	struct logline line = log_begin(event);
+	log_end(&line);
+}
+
 /* --- out --- */
 
 void

@@ -55,6 +55,8 @@ void log_null(struct logline *line, const char *name);
 void log_list(struct logline *line, const char *name, const char *const *list,
     size_t count);
 void log_end(struct logline *line);
+/* A line with the event alone. */
+void log_event(enum event event);
 
 /* Writes out what this thread has gathered, as far as possible at once. */
 void log_flush(void);

@@ -41,8 +41,7 @@ warn(const struct conf *conf, struct span info)
 	}
 	if (!span_eq(info_value(info, SPAN("aof_enabled")), SPAN("0")))
 		return;
-	struct logline line = log_begin(EV_store_volatile);
-	log_end(&line);
+	log_event(EV_store_volatile);
 }
 
 /*

@@ -118,8 +118,7 @@ store_health_say_forbidden(struct store_health *health)
 {
 	if (atomic_exchange(&health->said_forbidden, true))
 		return;
-	struct logline line = log_begin(EV_store_unexamined);
-	log_end(&line);
+	log_event(EV_store_unexamined);
 }
 
 /* --- servers --- */
@@ -179,8 +178,7 @@ store_health_note_server(struct store_health *health,
 		log_end(&line);
 	}
 	if (forgetful) {
-		struct logline line = log_begin(EV_store_volatile);
-		log_end(&line);
+		log_event(EV_store_volatile);
 	}
 }
 

@@ -89,8 +89,7 @@ say_up(struct topology *topology)
 {
 	if (topology->said_down && topology_is_up(topology)) {
 		topology->said_down = false;
-		struct logline line = log_begin(EV_store_up);
-		log_end(&line);
+		log_event(EV_store_up);
 	}
 }
 
