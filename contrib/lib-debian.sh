@@ -14,7 +14,7 @@ run_packages="redis-server python3 curl ca-certificates"
 # clients of the manuals are tried with.
 test_packages="spin openssl liblua5.1-0-dev systemd chromium chromium-driver
 	nginx haproxy redis-tools python3-requests mandoc groff-base
-	postgresql-15 python3-confluent-kafka yamllint"
+	postgresql-15 python3-confluent-kafka yamllint zsh"
 # What the tests' real Kafka is fetched with and runs on.
 kafka_packages="default-jre-headless maven"
 # build-deb's, besides those for building.

@@ -2,12 +2,15 @@
 #include <getopt.h>
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/must.h"
 #include "cmd/check.h"
 #include "cmd/events.h"
 #include "cmd/serve.h"
+#include "cmd/usage.h"
 #include "doctor/doctor.h"
 #include "operate/keys.h"
 #include "operate/messages.h"
@@ -82,6 +85,7 @@ enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const struct option options[] = {
     {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
     {"config", required_argument, NULL, 'c'},
     {"explain", no_argument, NULL, 'e'},
     {"json", no_argument, NULL, 'j'},
@@ -124,8 +128,9 @@ print_help(FILE *to)
 	fprintf(to,
 	    "\noptions:\n"
 	    "  -c FILE    the configuration (%s)\n"
-	    "  --version  print the version\n"
-	    "  --help     print this, or after a command, its help\n\n"
+	    "  --version  print the version (-V)\n"
+	    "  --help     print this, or after a command, its help; so does\n"
+	    "             help COMMAND\n\n"
 	    "example:\n"
 	    "  onceproxy serve -c onceproxy.json\n",
 	    default_file);
@@ -144,12 +149,11 @@ print_command_help(const struct command *command)
 	printf("\nexample:\n  %s\n", command->example);
 }
 
-static int
-usage(const char *message, const char *what)
+static const char *
+command_at(size_t i)
 {
-	fprintf(stderr, "onceproxy: %s%s\nTry 'onceproxy --help'.\n", message,
-	    what);
-	return EXIT_USAGE;
+	static const char *const others[] = {"keys", "messages", "help", NULL};
+	return i < N_COMMANDS ? commands[i].name : others[i - N_COMMANDS];
 }
 
 /* False: the command has no such option. */
@@ -172,6 +176,16 @@ take_option(
 }
 
 static int
+wrong_option(const struct command *command, const char *given)
+{
+	char *letters = mem_printf("ch%s", command->options);
+	int code =
+	    usage_unknown_option(command->name, given, options, letters);
+	free(letters);
+	return code;
+}
+
+static int
 run_command(const struct command *command, int argc, char **argv)
 {
 	struct command_line line = {.file = default_file};
@@ -184,14 +198,44 @@ run_command(const struct command *command, int argc, char **argv)
 			return 0;
 		}
 		if (option == ':')
-			return usage(argv[optind - 1], " needs a value");
+			return usage_wrong(command->name, "%s needs a value",
+			    argv[optind - 1]);
 		if (option == '?' || !take_option(command, option, &line))
-			return usage("no such option: ", argv[optind - 1]);
+			return wrong_option(command, argv[optind - 1]);
 	}
 	if (optind < argc)
-		return usage("unexpected argument: ", argv[optind]);
+		return usage_wrong(command->name, "unexpected argument: %s",
+		    argv[optind]);
 	int code = command->run(&line);
 	return fflush(stdout) != 0 && code == 0 ? 1 : code;
+}
+
+static int
+run(int argc, char **argv)
+{
+	/* These have verbs and options of their own. */
+	if (!strcmp(argv[0], "keys"))
+		return keys_run(argc, argv, default_file);
+	if (!strcmp(argv[0], "messages"))
+		return messages_run(argc, argv, default_file);
+	for (int i = 0; i < N_COMMANDS; i++)
+		if (!strcmp(argv[0], commands[i].name))
+			return run_command(&commands[i], argc, argv);
+	return *argv[0] == '-'
+	    ? usage_unknown_option("", argv[0], options, "hV")
+	    : usage_unknown("", "command", argv[0], command_at);
+}
+
+/* "help COMMAND" is "COMMAND --help". */
+static int
+help(int argc, char **argv)
+{
+	char option[] = "--help";
+	char *words[] = {argc > 1 ? argv[1] : NULL, option, NULL};
+	if (words[0] != NULL)
+		return run(2, words);
+	print_help(stdout);
+	return 0;
 }
 
 int
@@ -201,7 +245,7 @@ main(int argc, char **argv)
 		print_help(stderr);
 		return EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "--version")) {
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		printf("onceproxy %s\n%s", PACKAGE_VERSION, built_with);
 		return 0;
 	}
@@ -213,13 +257,6 @@ main(int argc, char **argv)
 	must(randombytes_set_implementation(
 		 &randombytes_internal_implementation) == 0);
 	must(sodium_init() >= 0);
-	/* These have verbs and options of their own. */
-	if (!strcmp(argv[1], "keys"))
-		return keys_run(argc - 1, argv + 1, default_file);
-	if (!strcmp(argv[1], "messages"))
-		return messages_run(argc - 1, argv + 1, default_file);
-	for (int i = 0; i < N_COMMANDS; i++)
-		if (!strcmp(argv[1], commands[i].name))
-			return run_command(&commands[i], argc - 1, argv + 1);
-	return usage("no such command: ", argv[1]);
+	return !strcmp(argv[1], "help") ? help(argc - 1, argv + 1)
+					: run(argc - 1, argv + 1);
 }

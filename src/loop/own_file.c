@@ -58,6 +58,16 @@ own_file_state_dir(const char *path, const char **ret_why)
 			close(above);
 		}
 	}
+	if (fd < 0 && errno == ENOENT)
+		return refuse(fd, errno,
+		    "it is not there, and neither is the folder to make it "
+		    "in; make it for this user, or name another one",
+		    ret_why);
+	if (fd < 0 && errno == EACCES)
+		return refuse(fd, errno,
+		    "it is another user's; run the gateway as that one, or "
+		    "name a folder of your own",
+		    ret_why);
 	return judge_folder(fd, ret_why);
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/usage.h"
 #include "operate/gateway.h"
 #include "operate/keys.h"
 #include "operate/keys_ids_private.h"
@@ -127,24 +128,31 @@ find_verb(const char *name)
 	return NULL;
 }
 
+static const char *
+verb_at(size_t i)
+{
+	return i < N_VERBS ? verbs[i].name : NULL;
+}
+
 /* What stands behind the options: the verb and any KEY_IDs. */
 static int
 take_verb(struct keys_line *line, int argc, char **argv,
     const struct keys_verb **ret_verb)
 {
 	if (argc == 0)
-		return keys_line_wrong("a verb is missing");
+		return usage_wrong("keys", "a verb is missing");
 	const struct keys_verb *verb = find_verb(argv[0]);
 	if (verb == NULL)
-		return keys_line_wrong("no such verb: %s", argv[0]);
+		return usage_unknown("keys", "verb", argv[0], verb_at);
 	for (const char *given = line->given; *given != '\0'; given++)
 		if (strchr("cj", *given) == NULL &&
 		    strchr(verb->options, *given) == NULL)
-			return keys_line_wrong("%s does not take --%s",
+			return usage_wrong("keys", "%s does not take --%s",
 			    verb->name, keys_line_option(*given));
 	int most = verb->takes == TAKES_TEXT ? 2 : 1;
 	if (argc > most && verb->takes != TAKES_IDS)
-		return keys_line_wrong("unexpected argument: %s", argv[most]);
+		return usage_wrong(
+		    "keys", "unexpected argument: %s", argv[most]);
 	int code = KEYS_WELL;
 	if (verb->takes == TAKES_TEXT)
 		line->find = argv[1];
@@ -154,7 +162,7 @@ take_verb(struct keys_line *line, int argc, char **argv,
 		return code;
 	if (verb->takes == TAKES_IDS && line->n_ids == 0 &&
 	    line->key == NULL && line->values == NULL)
-		return keys_line_wrong("%s needs a KEY_ID", verb->name);
+		return usage_wrong("keys", "%s needs a KEY_ID", verb->name);
 	*ret_verb = verb;
 	return KEYS_WELL;
 }

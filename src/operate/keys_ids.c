@@ -7,6 +7,7 @@
 
 #include "base/digest.h"
 #include "base/mem.h"
+#include "cmd/usage.h"
 #include "operate/input.h"
 #include "operate/keys_ids_private.h"
 
@@ -15,7 +16,8 @@ add_id(struct keys_line *line, const char *text)
 {
 	uint8_t bytes[DIGEST_BYTES];
 	if (!hex_decode(span_str(text), bytes, sizeof bytes))
-		return keys_line_wrong("a KEY_ID has %d hex digits, and this "
+		return usage_wrong(
+		    "keys", "a KEY_ID has %d hex digits, and this "
 				       "is none: %s",
 		    DIGEST_HEX, text);
 	line->ids = mem_grow(
@@ -70,7 +72,7 @@ keys_ids_ask(const struct keys_line *line)
 	if (line->yes)
 		return KEYS_WELL;
 	if (line->ids_file != NULL && !strcmp(line->ids_file, "-"))
-		return keys_line_wrong(
+		return usage_wrong("keys",
 		    "nobody can be asked while --from-file is -: add --yes");
 	if (line->n_ids == 1)
 		fprintf(stderr, "Forget the record %s?", line->ids[0]);

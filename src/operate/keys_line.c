@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <getopt.h>
 #include <sodium.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/digits.h"
 #include "base/mem.h"
+#include "cmd/usage.h"
 #include "operate/input.h"
 #include "operate/keys_line_private.h"
 
@@ -35,18 +35,6 @@ static const struct option options[] = {
     {"yes", no_argument, NULL, 'y'},
     {NULL, 0, NULL, 0},
 };
-
-int
-keys_line_wrong(const char *fmt, ...)
-{
-	va_list args;
-	fputs("onceproxy keys: ", stderr);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputs("\nTry 'onceproxy keys --help'.\n", stderr);
-	return KEYS_WRONG_USAGE;
-}
 
 /* --- one option --- */
 
@@ -229,13 +217,13 @@ keys_line_read(struct keys_line *line, int argc, char **argv, int *ret_next)
 			continue;
 		}
 		if (o == ':')
-			return keys_line_wrong(
-			    "%s needs a value", argv[optind - 1]);
+			return usage_wrong(
+			    "keys", "%s needs a value", argv[optind - 1]);
 		if (o == '?')
-			return keys_line_wrong(
-			    "no such option: %s", argv[optind - 1]);
+			return usage_unknown_option(
+			    "keys", argv[optind - 1], options, NULL);
 		if (!set_option(line, o))
-			return keys_line_wrong("--%s cannot be %s",
+			return usage_wrong("keys", "--%s cannot be %s",
 			    keys_line_option(o), optarg);
 		if (n_given < sizeof line->given - 1 &&
 		    strchr(line->given, o) == NULL)

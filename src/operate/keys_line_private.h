@@ -51,6 +51,3 @@ int keys_line_read(
 const char *keys_line_option(int letter);
 /* Frees what was read, and drops the configuration. */
 void keys_line_clear(struct keys_line *line);
-
-/* Says on standard error what is wrong with the command line. */
-int keys_line_wrong(const char *fmt, ...) PRINTF_LIKE(1, 2);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd/print.h"
+#include "cmd/usage.h"
 #include "operate/gateway.h"
 #include "operate/input.h"
 #include "operate/keys_ids_private.h"
@@ -118,7 +119,7 @@ int
 keys_verb_find(struct keys_line *line)
 {
 	if (line->find == NULL || *line->find == '\0')
-		return keys_line_wrong("find needs a text");
+		return usage_wrong("keys", "find needs a text");
 	return keys_verb_list(line);
 }
 
@@ -144,7 +145,7 @@ look_up(struct keys_line *line, const char *query)
 	json_t *in = json_pack("{s:s*, s:O*, s:O*}", "key", line->key,
 	    "values", line->values, "scope", line->scope);
 	if (in == NULL)
-		return keys_line_wrong("--key must be UTF-8");
+		return usage_wrong("keys", "--key must be UTF-8");
 	if (line->namespace != NULL)
 		json_object_set_new(
 		    in, "namespace", json_string(line->namespace));
@@ -161,10 +162,10 @@ keys_verb_show(struct keys_line *line)
 	int ways = (line->key != NULL) + (line->n_ids > 0) +
 	    (line->values != NULL);
 	if (ways != 1)
-		return keys_line_wrong(
-		    "show takes a KEY_ID, or --key, or --json-value");
+		return usage_wrong(
+		    "keys", "show takes a KEY_ID, or --key, or --json-value");
 	if (line->n_ids > 0 && (line->namespace != NULL || line->scope))
-		return keys_line_wrong(
+		return usage_wrong("keys",
 		    "--namespace and --scope need --key or --json-value");
 	return line->n_ids > 0 ? ask_of_each(line, "GET", query, NULL)
 			       : look_up(line, query);
@@ -180,7 +181,7 @@ act_on_keys(
 	if (line->note != NULL &&
 	    json_object_set_new(in, "note", json_string(line->note)) != 0) {
 		json_decref(in);
-		return keys_line_wrong("--note must be UTF-8");
+		return usage_wrong("keys", "--note must be UTF-8");
 	}
 	return ask_of_each(line, method, word, in);
 }
@@ -218,7 +219,7 @@ keys_verb_complete(struct keys_line *line)
 	char *bytes = NULL;
 	size_t len = 0;
 	if (line->status == 0)
-		return keys_line_wrong("complete needs --status");
+		return usage_wrong("keys", "complete needs --status");
 	if (line->body_file != NULL &&
 	    !input_read(line->body_file, &bytes, &len)) {
 		fprintf(stderr, "onceproxy keys: %s: %s\n", line->body_file,

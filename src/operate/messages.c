@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +7,10 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "cmd/print.h"
+#include "cmd/usage.h"
 #include "operate/gateway.h"
 #include "operate/messages.h"
 #include "operate/values.h"
-
-enum { WRONG_USAGE = 2 };
 
 /* What the command line says. */
 struct messages_line {
@@ -307,18 +305,6 @@ rewind_source(struct messages_line *line)
 
 /* --- the command line --- */
 
-static int PRINTF_LIKE(1, 2)
-wrong_usage(const char *fmt, ...)
-{
-	va_list args;
-	fputs("onceproxy messages: ", stderr);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputs("\nTry 'onceproxy messages --help'.\n", stderr);
-	return WRONG_USAGE;
-}
-
 /* verb: which one is asked about; NULL: all. */
 static void
 print_usage(const char *default_file, const struct messages_verb *verb)
@@ -392,19 +378,25 @@ read_options(struct messages_line *line, int argc, char **argv)
 	optind = 0;
 	while ((o = getopt_long(argc, argv, ":c:h", options, NULL)) != -1) {
 		if (o == ':')
-			return wrong_usage(
-			    "%s needs a value", argv[optind - 1]);
+			return usage_wrong(
+			    "messages", "%s needs a value", argv[optind - 1]);
 		if (o == '?')
-			return wrong_usage(
-			    "no such option: %s", argv[optind - 1]);
+			return usage_unknown_option(
+			    "messages", argv[optind - 1], options, NULL);
 		if (!set_option(line, o))
-			return wrong_usage("--%s cannot be %s",
+			return usage_wrong("messages", "--%s cannot be %s",
 			    option_name(o), optarg);
 		if (n_given < sizeof line->given - 1 &&
 		    strchr(line->given, o) == NULL)
 			line->given[n_given++] = (char)o;
 	}
 	return GATEWAY_WELL;
+}
+
+static const char *
+verb_at(size_t i)
+{
+	return i < N_VERBS ? verbs[i].name : NULL;
 }
 
 static const struct messages_verb *
@@ -424,21 +416,23 @@ check_verb(
 	for (const char *given = line->given; *given != '\0'; given++)
 		if (strchr("cj", *given) == NULL &&
 		    strchr(verb->options, *given) == NULL)
-			return wrong_usage("%s does not take --%s", verb->name,
+			return usage_wrong(
+			    "messages", "%s does not take --%s", verb->name,
 			    option_name(*given));
 	if (verb->takes != NULL && line->n_names == 0)
-		return wrong_usage("%s needs %s", verb->name, verb->takes);
+		return usage_wrong(
+		    "messages", "%s needs %s", verb->name, verb->takes);
 	int most = verb->takes == NULL ? 0 : 1;
 	if (line->n_names > most && !verb->several)
-		return wrong_usage(
-		    "unexpected argument: %s", line->names[most]);
+		return usage_wrong(
+		    "messages", "unexpected argument: %s", line->names[most]);
 	if (line->state != NULL && line->source == NULL &&
 	    (!strcmp(line->state, "dead") || !strcmp(line->state, "parked")))
-		return wrong_usage(
+		return usage_wrong("messages",
 		    "--state %s needs --source SOURCE", line->state);
 	json_t *note = note_json(line);
 	if (note == NULL)
-		return wrong_usage("--note must be UTF-8");
+		return usage_wrong("messages", "--note must be UTF-8");
 	json_decref(note);
 	return GATEWAY_WELL;
 }
@@ -457,9 +451,9 @@ run_line(struct messages_line *line, int argc, char **argv,
 		return GATEWAY_WELL;
 	}
 	if (name == NULL)
-		return wrong_usage("a verb is missing");
+		return usage_wrong("messages", "a verb is missing");
 	if (verb == NULL)
-		return wrong_usage("no such verb: %s", name);
+		return usage_unknown("messages", "verb", name, verb_at);
 	line->names = argv + optind + 1;
 	line->n_names = argc - optind - 1;
 	code = check_verb(line, verb);

@@ -64,6 +64,36 @@ def wrong_usage_is_exit_2_and_said_on_standard_error(bench, args):
     equal(done.stdout, "")
 
 
+@each([("a command", ["sevre"], "serve"),
+       ("a command with a dash", ["--verison"], "--version"),
+       ("an option", ["check", "--explian"], "--explain"),
+       ("an option with a value", ["events", "--form=15m"], "--from"),
+       ("a verb", ["keys", "relase"], "release"),
+       ("an option of a verb", ["keys", "list", "--stats", "X"], "--state"),
+       ("a verb of messages", ["messages", "reply"], "replay")])
+def what_was_meant_is_said_of(bench, args, meant):
+    done = command(*args)
+    equal((done.returncode, done.stdout), (2, ""))
+    assert f"; did you mean {meant}?\n" in done.stderr, done.stderr
+
+
+@test
+def what_is_near_to_nothing_is_not_guessed_at(bench):
+    for args in (["colour"], ["check", "--acl"], ["keys", "x"]):
+        done = command(*args)
+        equal(done.returncode, 2)
+        assert "did you mean" not in done.stderr, done.stderr
+
+
+@test
+def help_and_version_have_two_ways(bench):
+    equal(command("-V").stdout, command("--version").stdout)
+    for name in ("check", "keys", "messages", "doctor"):
+        equal(command("help", name).stdout, command(name, "--help").stdout)
+    equal(command("help").stdout, command("--help").stdout)
+    equal(command("help", "colour").returncode, 2)
+
+
 @test
 def check_says_ok_for_a_good_file(bench):
     file = config_file(bench)

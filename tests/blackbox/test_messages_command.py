@@ -121,7 +121,8 @@ def a_source_is_paused_and_resumed(bench):
 
 @each([
     ("no verb", (), "a verb is missing"),
-    ("another verb", ("replace",), "no such verb: replace"),
+    ("another verb", ("replace",),
+     "no such verb: replace; did you mean replay?"),
     ("no id", ("drop",), "drop needs an ID"),
     ("no source", ("pause",), "pause needs a SOURCE"),
     ("two sources", ("pause", "a", "b"), "unexpected argument: b"),

@@ -16,6 +16,8 @@ WANTED = {
     "@pkgdatadir@/onceproxy.schema.json": 0o644,
     "@pkgdatadir@/prometheus/onceproxy.rules.yml": 0o644,
     "@pkgdatadir@/grafana/onceproxy.json": 0o644,
+    "@datadir@/bash-completion/completions/onceproxy": 0o644,
+    "@datadir@/zsh/site-functions/_onceproxy": 0o644,
     "@docdir@/CHANGELOG": 0o644,
     "@docdir@/README": 0o644,
     "@docdir@/SECURITY": 0o644,

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <getopt.h>
+#include <stddef.h>
+
+#include "base/must.h"
+
+/*
+ * What is said on standard error about a command line that is wrong: what it
+ * is, what may have been meant, and where help is.  It knows no command.  Main
+ * thread.
+ *
+ * where: the command's name; "" is the program.  Each returns the exit status,
+ * 2.
+ */
+int usage_wrong(const char *where, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/*
+ * There is no such command or verb; name_at gives the i-th of those that there
+ * are, NULL behind the last.
+ */
+int usage_unknown(const char *where, const char *kind, const char *given,
+    const char *(*name_at)(size_t i));
+/*
+ * There is no such option among these, of which letters are taken here (NULL:
+ * all); given is the argument.
+ */
+int usage_unknown_option(const char *where, const char *given,
+    const struct option *options, const char *letters);
