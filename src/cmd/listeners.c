@@ -29,9 +29,12 @@ open_stream_socket(int family)
 
 /* --- TCP --- */
 
-/* A listening socket bound to sa; -1 with errno where it cannot be. */
+/*
+ * A listening socket bound to sa; -1 with errno where it cannot be.  One for
+ * all addresses of IPv6 takes those of IPv4 too, where `all` says so.
+ */
 static int
-bind_tcp(const struct sockaddr *sa, socklen_t len, bool shared)
+bind_tcp(const struct sockaddr *sa, socklen_t len, bool shared, bool all)
 {
 	int fd = open_stream_socket(sa->sa_family);
 	if (fd < 0)
@@ -40,8 +43,10 @@ bind_tcp(const struct sockaddr *sa, socklen_t len, bool shared)
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
 	if (shared)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+	const int only = !all;
 	if (sa->sa_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+		setsockopt(
+		    fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
 	if (bind(fd, sa, len) == 0 &&
 	    (!shared || listen(fd, BACKLOG) == 0))
 		return fd;
@@ -61,12 +66,13 @@ open_tcp(const struct address *address, struct sockaddr_storage *sa,
     socklen_t len, struct listening *l, size_t workers, char **ret_message)
 {
 	const struct sockaddr *generic = (const void *)sa;
-	int probe = bind_tcp(generic, len, false);
+	bool all = *address->host == '\0';
+	int probe = bind_tcp(generic, len, false, all);
 	if (probe < 0)
 		return address_failed(address, "cannot bind", ret_message);
 	close(probe);
 	for (size_t i = 0; i < workers; i++) {
-		l->fds[i] = bind_tcp(generic, len, true);
+		l->fds[i] = bind_tcp(generic, len, true, all);
 		if (l->fds[i] < 0)
 			return address_failed(
 			    address, "cannot listen", ret_message);
@@ -80,10 +86,43 @@ open_tcp(const struct address *address, struct sockaddr_storage *sa,
 static bool
 can_bind(const struct addrinfo *info)
 {
-	int fd = bind_tcp(info->ai_addr, info->ai_addrlen, false);
+	int fd = bind_tcp(info->ai_addr, info->ai_addrlen, false, false);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
+}
+
+/* All addresses: of IPv6 and IPv4, or of IPv4 where there is no other. */
+static socklen_t
+all_addresses(uint16_t port, struct sockaddr_storage *ret_sa)
+{
+	struct sockaddr_in6 in6 = {
+	    .sin6_family = AF_INET6, .sin6_port = htons(port)};
+	struct sockaddr_in in = {
+	    .sin_family = AF_INET, .sin_port = htons(port)};
+	int fd = bind_tcp(
+	    (const struct sockaddr *)&in6, sizeof in6, false, true);
+	bool has_ipv6 = fd >= 0 ||
+	    (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL);
+	if (fd >= 0)
+		close(fd);
+	if (has_ipv6)
+		memcpy(ret_sa, &in6, sizeof in6);
+	else
+		memcpy(ret_sa, &in, sizeof in);
+	return has_ipv6 ? sizeof in6 : sizeof in;
+}
+
+static bool
+listen_all(const struct address *address, struct listening *l, size_t workers,
+    char **ret_message)
+{
+	struct sockaddr_storage sa = {0};
+	socklen_t len = all_addresses(address->port, &sa);
+	if (!open_tcp(address, &sa, len, l, workers, ret_message))
+		return false;
+	l->text = socket_activation_address(l->fds[0]);
+	return true;
 }
 
 static bool
@@ -91,6 +130,8 @@ listen_tcp(const struct address *address, struct listening *l, size_t workers,
     char **ret_message)
 {
 	char port[8];
+	if (*address->host == '\0')
+		return listen_all(address, l, workers, ret_message);
 	snprintf(port, sizeof port, "%u", address->port);
 	struct addrinfo hints = {
 	    .ai_socktype = SOCK_STREAM,

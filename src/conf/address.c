@@ -116,6 +116,10 @@ address_read(const char *text, struct address *ret_address)
 		address.host = mem_str(s);
 	} else if (strstr(text, "://") != NULL) {
 		return "must be HOST:PORT, not a URL";
+	} else if (s.len > 0 && strrchr(text, ':') == text) {
+		if (!read_port(span_from(s, 1), &address.port))
+			return message_port;
+		address.host = mem_str(SPAN(""));
 	} else {
 		wrong = address_read_host_port(
 		    s, &address.host, &address.port, &has_port);
@@ -150,6 +154,8 @@ address_wrong_host_port(const char *text)
 		return wrong;
 	if (address.kind != ADDRESS_TCP)
 		wrong = "must be HOST:PORT";
+	else if (*address.host == '\0')
+		wrong = "the host is missing";
 	else if (address.port == 0)
 		wrong = "the port must be between 1 and 65535";
 	address_clear(NULL, &address);

@@ -5,8 +5,9 @@
 
 /*
  * Addresses of the configuration (struct address of conf/conf.h), as text:
- * HOST:PORT, [V6]:PORT or unix:/path.  It knows no file.  Any thread.  Those
- * that return a text say what is wrong, or NULL.
+ * HOST:PORT, [V6]:PORT, :PORT (all addresses, the host is empty) or
+ * unix:/path.  It knows no file.  Any thread.  Those that return a text say
+ * what is wrong, or NULL.
  */
 
 /* The caller frees the address with address_clear. */

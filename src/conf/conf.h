@@ -53,7 +53,7 @@ enum address_kind { ADDRESS_TCP, ADDRESS_UNIX };
 struct address {
 	char *text; /* as the file has it, without user and password */
 	enum address_kind kind;
-	char *host; /* without brackets; the path of a Unix socket */
+	char *host; /* without brackets; "": all; the path of a Unix socket */
 	uint16_t port;
 };
 

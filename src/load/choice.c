@@ -8,8 +8,8 @@
 #include "load/complaints_private.h"
 #include "load/text_private.h"
 
-void
-choice_complain(struct loader *l, const struct json_place *at,
+static void
+complain_of_word(struct loader *l, const struct json_place *at,
     const char *text, const char *words)
 {
 	struct nearest nearest = nearest_to(span_str(text));
@@ -34,10 +34,49 @@ choice_read(struct loader *l, const struct json_place *at, const json_t *value,
 		return -1;
 	int index = words_index(words, text);
 	if (index < 0)
-		choice_complain(l, at, text, words);
+		complain_of_word(l, at, text, words);
 	text_free(&text);
 	return index;
 }
+
+/* --- on_unknown --- */
+
+static void
+complain_of_on_unknown(
+    struct loader *l, const struct given *given, const char *text)
+{
+	static const char example[] =
+	    "{\"reconcile\": \"/v1/charges/by-key/{key}\"}";
+	struct nearest nearest = nearest_to(span_str(text));
+	struct span list = span_str(given->option->words), word;
+	nearest_try(&nearest, SPAN("reconcile"));
+	while (span_next(&list, ' ', &word))
+		nearest_try(&nearest, word);
+	if (span_eq(nearest.found, SPAN("reconcile")))
+		complaints_at(l, given->at,
+		    "\"reconcile\" is an object with the path that says what "
+		    "became of a key: %s", example);
+	else if (nearest.found.ptr != NULL)
+		complaints_at(l, given->at,
+		    "must be \"hold\", \"retry\" or an object: %s; did you "
+		    "mean \"%.*s\"?", example, SPAN_FMT(nearest.found));
+	else
+		complaints_at(l, given->at,
+		    "must be \"hold\", \"retry\" or an object: %s", example);
+}
+
+int
+choice_read_on_unknown(struct loader *l, const struct given *given)
+{
+	const char *text = json_string_value(given->value);
+	if (text == NULL || words_index(given->option->words, text) >= 0)
+		return choice_read(
+		    l, given->at, given->value, given->option->words);
+	complain_of_on_unknown(l, given, text);
+	return -1;
+}
+
+/* --- types of conf/types.h --- */
 
 void
 choice_parse(struct loader *l, const struct given *given)

@@ -9,9 +9,8 @@
 int choice_read(struct loader *l, const struct json_place *at,
     const json_t *value, const char *words);
 
-/* Complains about a text that is none of the words. */
-void choice_complain(struct loader *l, const struct json_place *at,
-    const char *text, const char *words);
+/* The same of on_unknown, whose third word is an object. */
+int choice_read_on_unknown(struct loader *l, const struct given *given);
 
 /* --- types of conf/types.h --- */
 

@@ -69,22 +69,6 @@ object_load(struct loader *l, enum group group, const struct json_place *at,
 	read_members(l, group, SPAN(""), at, value, base);
 }
 
-/* Editors look there for the schema of the file; to us it means nothing. */
-static bool
-is_schema(enum group group, const struct json_place *at)
-{
-	return group == GROUP_ROOT && at->up == NULL &&
-	    !strcmp(at->member, "$schema");
-}
-
-static void
-check_schema(struct loader *l, const struct json_place *at,
-    const json_t *value)
-{
-	if (!json_is_string(value))
-		complaints_at(l, at, "must be a string");
-}
-
 static void
 read_member(struct loader *l, enum group group, struct span prefix,
     const struct json_place *at, json_t *value, void *base)
@@ -95,10 +79,8 @@ read_member(struct loader *l, enum group group, struct span prefix,
 		read_option(l, option, at, value, base);
 	else if (section.len > 0)
 		read_members(l, group, section, at, value, base);
-	else if (is_schema(group, at))
-		check_schema(l, at, value);
 	else
-		unknown_member(l, group, prefix, at);
+		unknown_member(l, group, prefix, at, value);
 }
 
 /* Complains about what the object that prefix leads to must have. */
@@ -484,8 +466,7 @@ object_parse_on_unknown(struct loader *l, const struct given *given)
 		read_on_unknown_object(l, given);
 		return;
 	}
-	int choice =
-	    choice_read(l, given->at, given->value, given->option->words);
+	int choice = choice_read_on_unknown(l, given);
 	if (choice < 0)
 		return;
 	policy->on_unknown = (enum on_unknown)choice;

@@ -117,10 +117,23 @@ say_path(struct loader *l, enum group group, struct span prefix,
 	return known;
 }
 
+/* Editors look there for the schema of the file; to us it means nothing. */
+static bool
+is_schema(enum group group, const struct json_place *at)
+{
+	return group == GROUP_ROOT && at->up == NULL &&
+	    !strcmp(at->member, "$schema");
+}
+
 void
 unknown_member(struct loader *l, enum group group, struct span prefix,
-    const struct json_place *at)
+    const struct json_place *at, const json_t *value)
 {
+	if (is_schema(group, at)) {
+		if (!json_is_string(value))
+			complaints_at(l, at, "must be a string");
+		return;
+	}
 	struct nearest nearest = nearest_to(span_str(at->member));
 	for (size_t i = 0; i < n_options; i++)
 		if (is_below(&options[i], group, prefix))

@@ -11,10 +11,11 @@
 
 /*
  * A member that the object of the group, or the section that prefix leads to,
- * does not have.
+ * does not have.  "$schema" of the whole file is none of the options, and is
+ * allowed.
  */
 void unknown_member(struct loader *l, enum group group, struct span prefix,
-    const struct json_place *at);
+    const struct json_place *at, const json_t *value);
 /* One of an object that has only the other. */
 void unknown_beside(
     struct loader *l, const struct json_place *at, const char *other);

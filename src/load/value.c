@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "conf/amount.h"
+#include "conf/meant.h"
 #include "load/complaints_private.h"
 #include "load/text_private.h"
 #include "load/value_private.h"
@@ -42,45 +43,58 @@ value_parse_count(struct loader *l, const struct given *given)
 		    AMOUNT_COUNT);
 }
 
-void
-value_parse_duration(struct loader *l, const struct given *given)
+/* Says what it must be, and what may have been meant. */
+static void
+complain_of_amount(
+    struct loader *l, const struct given *given, enum amount_kind kind)
+{
+	const char *words = kind == AMOUNT_DURATION
+	    ? "must be a duration like \"250ms\", \"30s\", \"5m\", \"24h\" or "
+	      "\"30d\""
+	    : "must be a size like \"64KiB\" or \"1MiB\", or a number of bytes";
+	char *meant = meant_amount(given->option, given->value, kind);
+	if (meant == NULL)
+		complaints_at(l, given->at, "%s", words);
+	else
+		complaints_at(l, given->at, "%s; did you mean \"%s\"?", words,
+		    meant);
+	free(meant);
+}
+
+/* A string, or where one is, with an amount in it. */
+static void
+parse_amount(
+    struct loader *l, const struct given *given, enum amount_kind kind)
 {
 	int64_t amount;
+	if (!text_is_one(given->value)) {
+		complain_of_amount(l, given, kind);
+		return;
+	}
 	char *text = text_read(l, given->at, given->value);
 	if (text == NULL)
 		return;
-	if (amount_read(text, AMOUNT_DURATION, &amount))
-		set_amount(l, given, amount, AMOUNT_DURATION);
+	if (amount_read(text, kind, &amount))
+		set_amount(l, given, amount, kind);
 	else
-		complaints_at(l, given->at,
-		    "must be a duration like \"250ms\", \"30s\", \"5m\", "
-		    "\"24h\" or \"30d\"");
+		complain_of_amount(l, given, kind);
 	text_free(&text);
+}
+
+void
+value_parse_duration(struct loader *l, const struct given *given)
+{
+	parse_amount(l, given, AMOUNT_DURATION);
 }
 
 void
 value_parse_size(struct loader *l, const struct given *given)
 {
-	static const char message[] =
-	    "must be a size like \"64KiB\" or \"1MiB\", or a number of bytes";
-	int64_t amount;
-	if (json_is_integer(given->value)) {
+	if (json_is_integer(given->value))
 		set_amount(
 		    l, given, json_integer_value(given->value), AMOUNT_SIZE);
-		return;
-	}
-	if (!text_is_one(given->value)) {
-		complaints_at(l, given->at, "%s", message);
-		return;
-	}
-	char *text = text_read(l, given->at, given->value);
-	if (text == NULL)
-		return;
-	if (amount_read(text, AMOUNT_SIZE, &amount))
-		set_amount(l, given, amount, AMOUNT_SIZE);
 	else
-		complaints_at(l, given->at, "%s", message);
-	text_free(&text);
+		parse_amount(l, given, AMOUNT_SIZE);
 }
 
 void

@@ -55,7 +55,8 @@ connect_tcp(const struct address *address)
 	const struct addrinfo hints = {
 	    .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
 	struct addrinfo *list = NULL;
-	if (getaddrinfo(address->host, port, &hints, &list) != 0) {
+	const char *host = *address->host != '\0' ? address->host : NULL;
+	if (getaddrinfo(host, port, &hints, &list) != 0) {
 		errno = EADDRNOTAVAIL;
 		return -1;
 	}

@@ -23,7 +23,8 @@
 
 OPT(ROOT, "listen", LISTENS, listen, ANY, RESTART,
 	"The addresses to accept clients on: \"HOST:PORT\", \"[V6]:PORT\", "
-	"\"unix:/path\", or objects. Port 0 means any free port.",
+	"\":PORT\" for all addresses of IPv4 and IPv6, \"unix:/path\", or "
+	"objects. Port 0 means any free port.",
 	REQUIRED)
 OPT(ROOT, "workers", COUNT, workers, RANGE(0, 256), RESTART,
 	"Event-loop threads; 0 means one for each processor.",

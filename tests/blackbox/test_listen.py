@@ -2,6 +2,7 @@
 """Contract, sections 2 and 3: where clients connect to."""
 
 import grp
+import json
 import os
 import signal
 import socket
@@ -10,6 +11,7 @@ import threading
 
 from once import tap
 from once.certificates import Authority
+from once.gateway import command
 from once.http import ask, build, connect, keyed
 from once.tap import each, equal, test
 from once.wait import eventually
@@ -36,6 +38,25 @@ def all_addresses_are_served_by_all_workers(bench):
     equal(upstream.count(), 8)
     for client in ("127.0.0.1", "::1", "unix"):
         gateway.wait_for_log("request", client=client)
+
+
+@test
+def a_port_alone_is_all_addresses_of_ipv4_and_ipv6(bench):
+    gateway = bench.serve(bench.config(
+        bench.upstream(), listen=[":0"], admin={"listen": ":0",
+                                                "token": "secret"}))
+    port = gateway.addresses[0].rpartition(":")[2]
+    for address, client in ((f"127.0.0.1:{port}", "127.0.0.1"),
+                            (f"[::1]:{port}", "::1")):
+        equal(ask(address, keyed(client)).status, 201)
+        gateway.wait_for_log("request", client=client)
+    # It is another gateway's, of one kind of address or both.
+    for address in (f":{port}", f"0.0.0.0:{port}", f"[::1]:{port}"):
+        file = bench.file(json.dumps(bench.config(
+            "http://127.0.0.1:9", listen=[address])).encode())
+        done = command("serve", "-c", file)
+        equal(done.returncode, 1)
+        assert "Address already in use" in done.stderr, done.stderr
 
 
 # --- Unix sockets ---

@@ -147,7 +147,10 @@ addresses_are_checked(void **state)
 	    {LISTEN(""), "/listen: must not be empty\n"},
 	    {LISTEN("1"), "/listen/0: must be a string or an object\n"},
 	    {LISTEN("'h'"), "/listen/0: the port is missing\n"},
-	    {LISTEN("':80'"), "/listen/0: " WORDS_HOST},
+	    {LISTEN("':http'"),
+		"/listen/0: the port must be between 0 and 65535\n"},
+	    {LISTEN("':'"), "/listen/0: the port must be between 0 and "
+			    "65535\n"},
 	    {LISTEN("'::1:80'"), "/listen/0: " WORDS_HOST},
 	    {LISTEN("'[::g]:80'"), "/listen/0: " WORDS_HOST},
 	    {LISTEN("'127.0.0.256:80'"), "/listen/0: " WORDS_HOST},

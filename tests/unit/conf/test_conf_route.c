@@ -202,7 +202,18 @@ idempotency_is_checked(void **state)
 		       "\"forget\" or \"unknown\"\n" POLICY
 		       "/outcomes/2xx: must be a string\n"},
 	    {TRY_POLICY("'on_unknown':'ask'"),
-		POLICY "/on_unknown: must be \"hold\" or \"retry\"\n"},
+		POLICY "/on_unknown: must be \"hold\", \"retry\" or an "
+		       "object: {\"reconcile\": "
+		       "\"/v1/charges/by-key/{key}\"}\n"},
+	    {TRY_POLICY("'on_unknown':'retyr'"),
+		POLICY "/on_unknown: must be \"hold\", \"retry\" or an "
+		       "object: {\"reconcile\": "
+		       "\"/v1/charges/by-key/{key}\"}; did you mean "
+		       "\"retry\"?\n"},
+	    {TRY_POLICY("'on_unknown':'reconcile'"),
+		POLICY "/on_unknown: \"reconcile\" is an object with the path "
+		       "that says what became of a key: {\"reconcile\": "
+		       "\"/v1/charges/by-key/{key}\"}\n"},
 	    {TRY_POLICY("'on_unknown':{}"),
 		POLICY "/on_unknown: \"reconcile\" is missing\n"},
 	    {RECONCILE("x/{key}"),

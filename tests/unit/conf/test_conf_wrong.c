@@ -3,9 +3,10 @@
 
 #define WORDS_DURATION                                              \
 	"must be a duration like \"250ms\", \"30s\", \"5m\", \"24h\" " \
-	"or \"30d\"\n"
+	"or \"30d\""
 #define WORDS_SIZE \
-	"must be a size like \"64KiB\" or \"1MiB\", or a number of bytes\n"
+	"must be a size like \"64KiB\" or \"1MiB\", or a number of bytes"
+#define MEANT(what) "; did you mean \"" what "\"?\n"
 
 static void
 syntax_errors_have_line_and_column(void **state)
@@ -125,7 +126,7 @@ all_errors_come_in_one_go_in_the_files_order(void **state)
 	    "/routes/0/upstream: no upstream is named \"x\"; did you mean "
 	    "\"u\"?\n"
 	    "/routes/0/path: must begin with \"/\"\n"
-	    "/routes/1/idempotency/lease: must be a string\n"
+	    "/routes/1/idempotency/lease: " WORDS_DURATION MEANT("1s")
 	    "/store/cluster: cannot be combined with \"store.redis\"\n"
 	    "/store/cluster/0: the port is missing\n"
 	    "/store/shards: must be between 1 and 1024\n"
@@ -155,15 +156,39 @@ values_have_their_type_and_range(void **state)
 		"\"error\"; did you mean \"info\"?\n"},
 	    {TRY_FILE("'log':{'level':1}"), "/log/level: must be a string\n"},
 	    {TRY_FILE("'drain_timeout':'30'"),
-		"/drain_timeout: " WORDS_DURATION},
+		"/drain_timeout: " WORDS_DURATION MEANT("30s")},
 	    {TRY_FILE("'drain_timeout':'1.5s'"),
-		"/drain_timeout: " WORDS_DURATION},
+		"/drain_timeout: " WORDS_DURATION MEANT("1500ms")},
 	    {TRY_FILE("'drain_timeout':' 5s'"),
-		"/drain_timeout: " WORDS_DURATION},
+		"/drain_timeout: " WORDS_DURATION MEANT("5s")},
 	    {TRY_FILE("'drain_timeout':'-5s'"),
-		"/drain_timeout: " WORDS_DURATION},
+		"/drain_timeout: " WORDS_DURATION "\n"},
 	    {TRY_FILE("'drain_timeout':'s'"),
-		"/drain_timeout: " WORDS_DURATION},
+		"/drain_timeout: " WORDS_DURATION "\n"},
+	    {TRY_FILE("'drain_timeout':30"),
+		"/drain_timeout: " WORDS_DURATION MEANT("30s")},
+	    {TRY_FILE("'drain_timeout':30000"),
+		"/drain_timeout: " WORDS_DURATION MEANT("30s")},
+	    {TRY_FILE("'drain_timeout':86400"),
+		"/drain_timeout: " WORDS_DURATION MEANT("86400ms")},
+	    {TRY_FILE("'drain_timeout':'2 minutes'"),
+		"/drain_timeout: " WORDS_DURATION MEANT("2m")},
+	    {TRY_FILE("'drain_timeout':'1.0005s'"),
+		"/drain_timeout: " WORDS_DURATION "\n"},
+	    {TRY_FILE("'drain_timeout':'5 fortnights'"),
+		"/drain_timeout: " WORDS_DURATION "\n"},
+	    {TRY_FILE("'drain_timeout':true"),
+		"/drain_timeout: " WORDS_DURATION "\n"},
+	    {TRY_FILE("'drain_timeout':[]"),
+		"/drain_timeout: " WORDS_DURATION "\n"},
+	    {TRY_FILE("'drain_timeout':0.5"),
+		"/drain_timeout: " WORDS_DURATION MEANT("500ms")},
+	    {TRY_FILE("'defaults':{'retention':86400}"),
+		"/defaults/retention: " WORDS_DURATION MEANT("24h")},
+	    {TRY_FILE("'defaults':{'unknown_retention':'1w'}"),
+		"/defaults/unknown_retention: " WORDS_DURATION MEANT("7d")},
+	    {TRY_STORE("'timeout':500"),
+		"/store/timeout: " WORDS_DURATION MEANT("500ms")},
 	    {TRY_FILE("'drain_timeout':'0s'"),
 		"/drain_timeout: must be between 1ms and 3650d\n"},
 	    {TRY_FILE("'drain_timeout':'3651d'"),
@@ -177,10 +202,18 @@ values_have_their_type_and_range(void **state)
 		"1d\n"},
 	    {TRY_FILE("'cache':{'size':-1}"),
 		"/cache/size: must be between 0 and 1TiB\n"},
-	    {TRY_FILE("'cache':{'size':'1MB'}"), "/cache/size: " WORDS_SIZE},
-	    {TRY_FILE("'cache':{'size':'1'}"), "/cache/size: " WORDS_SIZE},
-	    {TRY_FILE("'cache':{'size':1.5}"), "/cache/size: " WORDS_SIZE},
-	    {TRY_FILE("'cache':{'size':true}"), "/cache/size: " WORDS_SIZE},
+	    {TRY_FILE("'cache':{'size':'1MB'}"),
+		"/cache/size: " WORDS_SIZE MEANT("1MiB")},
+	    {TRY_FILE("'cache':{'size':'64 kb'}"),
+		"/cache/size: " WORDS_SIZE MEANT("64KiB")},
+	    {TRY_FILE("'cache':{'size':'2048'}"),
+		"/cache/size: " WORDS_SIZE MEANT("2KiB")},
+	    {TRY_FILE("'cache':{'size':'1XB'}"),
+		"/cache/size: " WORDS_SIZE "\n"},
+	    {TRY_FILE("'cache':{'size':1.5}"),
+		"/cache/size: " WORDS_SIZE "\n"},
+	    {TRY_FILE("'cache':{'size':true}"),
+		"/cache/size: " WORDS_SIZE "\n"},
 	    {TRY_FILE("'limits':{'request_headers':0}"),
 		"/limits/request_headers: must be between 1 and 64KiB\n"},
 	    {TRY_FILE("'limits':{'connections':0}"),

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/ascii.h"
+#include "base/digits.h"
+#include "base/mem.h"
+#include "conf/meant.h"
+
+enum {
+	SECOND = 1000,
+	MINUTE = 60 * SECOND,
+	HOUR = 60 * MINUTE,
+	DAY = 24 * HOUR,
+	LONGEST = 32, /* of what is looked at */
+};
+
+/* How other programs, and people, write units. */
+static const struct {
+	const char *name;
+	int64_t factor;
+	enum amount_kind kind;
+} units[] = {
+    {"ms", 1, AMOUNT_DURATION},
+    {"msec", 1, AMOUNT_DURATION},
+    {"millis", 1, AMOUNT_DURATION},
+    {"milliseconds", 1, AMOUNT_DURATION},
+    {"s", SECOND, AMOUNT_DURATION},
+    {"sec", SECOND, AMOUNT_DURATION},
+    {"secs", SECOND, AMOUNT_DURATION},
+    {"second", SECOND, AMOUNT_DURATION},
+    {"seconds", SECOND, AMOUNT_DURATION},
+    {"m", MINUTE, AMOUNT_DURATION},
+    {"min", MINUTE, AMOUNT_DURATION},
+    {"mins", MINUTE, AMOUNT_DURATION},
+    {"minute", MINUTE, AMOUNT_DURATION},
+    {"minutes", MINUTE, AMOUNT_DURATION},
+    {"h", HOUR, AMOUNT_DURATION},
+    {"hr", HOUR, AMOUNT_DURATION},
+    {"hrs", HOUR, AMOUNT_DURATION},
+    {"hour", HOUR, AMOUNT_DURATION},
+    {"hours", HOUR, AMOUNT_DURATION},
+    {"d", DAY, AMOUNT_DURATION},
+    {"day", DAY, AMOUNT_DURATION},
+    {"days", DAY, AMOUNT_DURATION},
+    {"w", INT64_C(7) * DAY, AMOUNT_DURATION},
+    {"week", INT64_C(7) * DAY, AMOUNT_DURATION},
+    {"weeks", INT64_C(7) * DAY, AMOUNT_DURATION},
+    {"", 1, AMOUNT_SIZE},
+    {"b", 1, AMOUNT_SIZE},
+    {"byte", 1, AMOUNT_SIZE},
+    {"bytes", 1, AMOUNT_SIZE},
+    {"k", INT64_C(1) << 10, AMOUNT_SIZE},
+    {"kb", INT64_C(1) << 10, AMOUNT_SIZE},
+    {"kib", INT64_C(1) << 10, AMOUNT_SIZE},
+    {"m", INT64_C(1) << 20, AMOUNT_SIZE},
+    {"mb", INT64_C(1) << 20, AMOUNT_SIZE},
+    {"mib", INT64_C(1) << 20, AMOUNT_SIZE},
+    {"g", INT64_C(1) << 30, AMOUNT_SIZE},
+    {"gb", INT64_C(1) << 30, AMOUNT_SIZE},
+    {"gib", INT64_C(1) << 30, AMOUNT_SIZE},
+    {"t", INT64_C(1) << 40, AMOUNT_SIZE},
+    {"tb", INT64_C(1) << 40, AMOUNT_SIZE},
+    {"tib", INT64_C(1) << 40, AMOUNT_SIZE},
+};
+
+/*
+ * The unit of a number that has none: seconds, but milliseconds where the
+ * default has them, or where a short time has thousands.
+ */
+static int64_t
+unit_of_nothing(const struct option *option, int64_t number)
+{
+	int64_t preset = 0;
+	const char *json = option_preset(option);
+	if (json == NULL || *json != '"')
+		return SECOND;
+	char *text = mem_str(span_of(json + 1, strlen(json) - 2));
+	bool known = amount_read(text, AMOUNT_DURATION, &preset);
+	free(text);
+	bool in_millis = preset % SECOND != 0 ||
+	    (number >= 1000 && preset < 5 * MINUTE);
+	return known && in_millis ? 1 : SECOND;
+}
+
+static int64_t
+unit_named(const struct option *option, struct span name,
+    enum amount_kind kind, int64_t number)
+{
+	if (name.len == 0 && kind == AMOUNT_DURATION)
+		return unit_of_nothing(option, number);
+	for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+		if (units[i].kind == kind &&
+		    span_ieq(name, span_str(units[i].name)))
+			return units[i].factor;
+	return 0;
+}
+
+/* Takes a fraction off: so many of 1000 parts; -1: it has more digits. */
+static int64_t
+cut_thousandths(struct span *rest)
+{
+	int64_t parts = 0;
+	int digits = 0;
+	if (rest->len == 0 || rest->ptr[0] != '.')
+		return 0;
+	*rest = span_from(*rest, 1);
+	for (; rest->len > 0 && ascii_is_digit(rest->ptr[0]); digits++) {
+		parts = 10 * parts + (rest->ptr[0] - '0');
+		*rest = span_from(*rest, 1);
+		if (digits == 3)
+			return -1;
+	}
+	for (; digits < 3; digits++)
+		parts *= 10;
+	return parts;
+}
+
+/* As people write it: a day is 24 hours. */
+static char *
+written(int64_t amount, enum amount_kind kind)
+{
+	if (kind == AMOUNT_DURATION && amount == DAY)
+		return mem_str(SPAN("24h"));
+	return amount_text(amount, kind);
+}
+
+static char *
+meant_by(const struct option *option, struct span text, enum amount_kind kind)
+{
+	int64_t number, amount;
+	struct span rest = span_trim(text);
+	if (digits_take(&rest, INT64_MAX, &number) == 0)
+		return NULL;
+	int64_t parts = cut_thousandths(&rest);
+	int64_t unit = unit_named(option, span_trim(rest), kind, number);
+	if (unit == 0 || parts < 0 || unit * parts % 1000 != 0 ||
+	    __builtin_mul_overflow(number, unit, &amount) ||
+	    __builtin_add_overflow(amount, unit * parts / 1000, &amount) ||
+	    amount < option->min || amount > option->max || amount == 0)
+		return NULL;
+	return written(amount, kind);
+}
+
+char *
+meant_amount(const struct option *option, const json_t *value,
+    enum amount_kind kind)
+{
+	const char *text = json_string_value(value);
+	if (text != NULL && strlen(text) <= LONGEST)
+		return meant_by(option, span_str(text), kind);
+	if (!json_is_number(value))
+		return NULL;
+	char *number = json_dumps(value, JSON_ENCODE_ANY);
+	char *meant = meant_by(option, span_str(number), kind);
+	free(number);
+	return meant;
+}
