@@ -236,7 +236,7 @@ candidates_of_route(
 		makers +=
 		    is_derived_of(members_of_source(&a->conf->sources[i]),
 			&asked->pointers);
-	return makers * READINGS_MAX;
+	return 2 * makers * READINGS_MAX;
 }
 
 /* Routes of one namespace may have scopes of their own. */
@@ -258,8 +258,11 @@ find_candidates(struct admin_request *a, const struct lookup *asked)
 			continue;
 		wanted.scope = arena_alloc(a->arena,
 		    (policy->scope.count + 1) * sizeof *wanted.scope);
-		if (scope_by_hand(policy, &asked->scope, wanted.scope))
-			add_of_route(a, &wanted);
+		/* A claim may be a text or a number. */
+		for (int number = 0; number < 2; number++)
+			if (scope_by_hand(a->arena, policy, &asked->scope,
+				number, wanted.scope))
+				add_of_route(a, &wanted);
 	}
 }
 
@@ -358,8 +361,8 @@ admin_lookup_read(struct admin_request *a)
 	return asked.key.len > 0
 	    ? "No route has this namespace with this scope: \"scope\" must "
 	      "have a value for at least one header (or basic.user, path.NAME, "
-	      "certificate.subject, certificate.fingerprint) that the route's "
-	      "scope names, and no others."
+	      "certificate.subject, certificate.fingerprint, jwt.CLAIM) that "
+	      "the route's scope names, and no others."
 	    : "No route has this namespace with this scope and a key made of "
 	      "exactly these members, by its derive_key or a source's key.";
 }

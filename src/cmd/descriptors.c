@@ -4,6 +4,7 @@
 #include "base/must.h"
 #include "cmd/descriptors.h"
 #include "conf/conf.h"
+#include "loop/log.h"
 
 /* The manual has these sums too (onceproxy(8), LIMITS). */
 enum {
@@ -128,4 +129,17 @@ descriptors_share(const struct conf *conf, int64_t limit)
 	if (clients < d.clients)
 		d.clients = clients > 0 ? clients : 1;
 	return d;
+}
+
+void
+descriptors_log(const struct descriptors *d)
+{
+	struct logline line = log_begin(EV_descriptors_few);
+	log_int(&line, "descriptors", d->limit);
+	log_int(&line, "needed", d->needed);
+	log_int(&line, "held", d->held);
+	log_int(&line, "reserve", d->reserve);
+	log_int(&line, "idle", d->idle);
+	log_int(&line, "connections", d->clients);
+	log_end(&line);
 }

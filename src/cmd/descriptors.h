@@ -26,3 +26,5 @@ struct descriptors {
 int64_t descriptors_raise(void);
 /* Shares that limit out. */
 struct descriptors descriptors_share(const struct conf *conf, int64_t limit);
+/* Says in the log that it does not suffice for all clients. */
+void descriptors_log(const struct descriptors *d);

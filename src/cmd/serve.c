@@ -16,6 +16,7 @@
 #include "cmd/listeners.h"
 #include "cmd/print.h"
 #include "cmd/serve.h"
+#include "cmd/token_watch.h"
 #include "cmd/watchdog.h"
 #include "gate/worker.h"
 #include "http/places.h"
@@ -59,6 +60,7 @@ struct serve {
 	struct thread *threads;
 	struct worker **workers; /* those of the threads */
 	struct watchdog watchdog;
+	struct token_watch tokens;
 	unsigned running; /* threads that have not ended */
 	bool draining;
 	int64_t adopting;  /* workers that do not serve what was reloaded yet */
@@ -336,39 +338,7 @@ share_descriptors(struct serve *s)
 	reserve_set((int)(d.limit - d.reserve), (size_t)d.idle_each);
 	if (d.clients == s->conf->max_connections)
 		return;
-	struct logline line = log_begin(EV_descriptors_few);
-	log_int(&line, "descriptors", d.limit);
-	log_int(&line, "needed", d.needed);
-	log_int(&line, "held", d.held);
-	log_int(&line, "reserve", d.reserve);
-	log_int(&line, "idle", d.idle);
-	log_int(&line, "connections", d.clients);
-	log_end(&line);
-}
-
-/* A socket that was passed is no way around what admin.listen must keep to. */
-static bool
-admin_is_guarded(const struct serve *s, char **ret_message)
-{
-	for (size_t i = 0; i < s->inherited.count; i++) {
-		const struct socket_activation_entry *socket =
-		    &s->inherited.list[i];
-		if (!socket->admin)
-			continue;
-		if (s->conf->admin.text == NULL) {
-			*ret_message = mem_printf("%s: a socket was passed for "
-			    "\"admin\", but the configuration has no "
-			    "admin.listen",
-			    socket->text);
-			return false;
-		}
-		if (!socket->local && s->conf->admin_token == NULL) {
-			*ret_message = mem_printf("%s: others can reach this "
-			    "address: \"admin.token\" is needed", socket->text);
-			return false;
-		}
-	}
-	return true;
+	descriptors_log(&d);
 }
 
 /* The listening sockets, and then the journals; all of them or none. */
@@ -400,7 +370,8 @@ make_ready(struct serve *s, char **ret_message)
 	share_descriptors(s);
 	if (!selftest(s->conf, ret_message) ||
 	    !socket_activation_take(&s->inherited, ret_message) ||
-	    !admin_is_guarded(s, ret_message))
+	    !socket_activation_guards_admin(
+		&s->inherited, s->conf, ret_message))
 		return false;
 	if (s->conf->store.redis.managed) {
 		s->managed = managed_start(s->loop, s->conf, ret_message);
@@ -426,7 +397,9 @@ run_until_ended(struct serve *s)
 	start_admin(s, &shown);
 	log_ready(s);
 	watchdog_start(&s->watchdog, s->loop, s->workers, s->running);
+	token_watch_start(&s->tokens, s->loop, &s->now);
 	loop_run(s->loop);
+	token_watch_stop(&s->tokens);
 	end_admin(s, &shown);
 	end_workers(s);
 	sentinels_free(&s->sentinels);

@@ -134,3 +134,28 @@ socket_activation_free(struct socket_activation *inherited)
 	free(inherited->list);
 	*inherited = (struct socket_activation){NULL, 0};
 }
+
+bool
+socket_activation_guards_admin(const struct socket_activation *inherited,
+    const struct conf *conf, char **ret_message)
+{
+	for (size_t i = 0; i < inherited->count; i++) {
+		const struct socket_activation_entry *socket =
+		    &inherited->list[i];
+		if (!socket->admin)
+			continue;
+		if (conf->admin.text == NULL) {
+			*ret_message = mem_printf("%s: a socket was passed for "
+			    "\"admin\", but the configuration has no "
+			    "admin.listen",
+			    socket->text);
+			return false;
+		}
+		if (!socket->local && conf->admin_token == NULL) {
+			*ret_message = mem_printf("%s: others can reach this "
+			    "address: \"admin.token\" is needed", socket->text);
+			return false;
+		}
+	}
+	return true;
+}

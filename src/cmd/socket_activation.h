@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/must.h"
+#include "conf/conf.h"
 
 /*
  * The listening sockets that a service manager has opened before it started
@@ -32,6 +33,13 @@ MUST_USE bool socket_activation_take(
 /* How many are the admin interface's, or are not. */
 size_t socket_activation_count(
     const struct socket_activation *inherited, bool admin);
+/*
+ * A socket that was passed is no way around what admin.listen must keep to;
+ * false with a sentence in *ret_message (the caller frees it) where one is.
+ */
+MUST_USE bool socket_activation_guards_admin(
+    const struct socket_activation *inherited, const struct conf *conf,
+    char **ret_message);
 /* Closes those that nobody has taken. */
 void socket_activation_free(struct socket_activation *inherited);
 

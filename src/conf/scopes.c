@@ -13,6 +13,7 @@ scopes_header(const struct conf_scope *scope)
 	case SCOPE_HEADER:
 		return scope->header;
 	case SCOPE_BASIC:
+	case SCOPE_JWT:
 		return "Authorization";
 	case SCOPE_PATH:
 	case SCOPE_CERTIFICATE:
@@ -35,6 +36,8 @@ scopes_name(const struct conf_scope *scope)
 		return mem_text(scope->certificate == CERTIFICATE_SUBJECT
 			? "certificate.subject"
 			: "certificate.fingerprint");
+	case SCOPE_JWT:
+		return mem_printf("jwt.%s", scope->jwt);
 	}
 	return mem_text(scope->header);
 }

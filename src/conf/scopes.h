@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct token_file;
+
 /*
  * What names the tenant that a key belongs to, as a route has it: part of
  * struct conf (conf/conf.h), and like that immutable.  It knows no request; who
@@ -14,6 +16,7 @@ enum scope_kind {
 	SCOPE_BASIC, /* the user of HTTP Basic */
 	SCOPE_PATH,  /* a variable of the route's path */
 	SCOPE_CERTIFICATE,
+	SCOPE_JWT, /* a claim of a signed token */
 };
 
 enum scope_certificate {
@@ -28,6 +31,10 @@ struct conf_scope {
 	bool basic;   /* of SCOPE_BASIC */
 	char *path;   /* of SCOPE_PATH; NULL where it is another kind */
 	enum scope_certificate certificate;
+	/* Of SCOPE_JWT: the claim; what the token must say, NULL: anything */
+	char *jwt, *issuer, *audience;
+	char *keys; /* the file with what verifies it, and that */
+	struct token_file *file;
 };
 
 struct conf_scopes {
@@ -39,8 +46,8 @@ struct conf_scopes {
 const char *scopes_header(const struct conf_scope *scope);
 /*
  * What people call it, where they name a scope by hand: the header, or
- * "basic.user", "path.NAME", "certificate.fingerprint", "certificate.subject".
- * The caller frees it.
+ * "basic.user", "path.NAME", "certificate.fingerprint", "certificate.subject",
+ * "jwt.CLAIM".  The caller frees it.
  */
 char *scopes_name(const struct conf_scope *scope);
 /* Whether they are the same, whatever the letters of a header are. */

@@ -63,7 +63,7 @@ claimant_find_asked_key(struct claimant *c)
 }
 
 enum scope_verdict
-claimant_find_scope(struct claimant *c)
+claimant_find_scope(struct claimant *c, const char **ret_message)
 {
 	const struct scope_request request = {
 	    .arena = c->arena,
@@ -71,6 +71,8 @@ claimant_find_scope(struct claimant *c)
 	    .route = c->route,
 	    .target = &c->head.target,
 	    .certificate = &c->certificate,
+	    .now_ms = clock_wall_ms(),
+	    .ret_message = ret_message,
 	};
 	c->scope = arena_alloc(
 	    c->arena, (c->policy->scope.count + 1) * sizeof *c->scope);

@@ -112,8 +112,12 @@ MUST_USE bool claimant_find_route(struct claimant *c);
 MUST_USE enum key_verdict claimant_find_key(struct claimant *c);
 /* The same of a path that asks about one (ROUTE_STATUS). */
 MUST_USE enum key_verdict claimant_find_asked_key(struct claimant *c);
-/* What names the tenant in the request: found once, and kept. */
-MUST_USE enum scope_verdict claimant_find_scope(struct claimant *c);
+/*
+ * What names the tenant in the request: found once, and kept.  Of INVALID,
+ * *ret_message is a sentence for the client.
+ */
+MUST_USE enum scope_verdict claimant_find_scope(
+    struct claimant *c, const char **ret_message);
 
 /* What the variables of its route's templates stand for. */
 struct variables claimant_variables(const struct claimant *c);

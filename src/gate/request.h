@@ -23,6 +23,7 @@ struct request {
 	bool busy; /* it waits for its entity, not for its key */
 
 	struct records_op *look; /* at what is asked about; or NULL */
+	bool was_withheld; /* when that was asked, its end was here */
 
 	/* Pass-through; or an execution's, for the rest of a long answer. */
 	struct forward forward;

@@ -82,7 +82,8 @@ refuse_repeated_scope(struct request *r)
 enum after
 request_client_scope(struct request *r, enum request_step next)
 {
-	switch (claimant_find_scope(&r->c)) {
+	const char *message = "";
+	switch (claimant_find_scope(&r->c, &message)) {
 	case SCOPE_FOUND:
 		return request_to(r, next, MORE);
 	case SCOPE_MISSING:
@@ -95,6 +96,9 @@ request_client_scope(struct request *r, enum request_step next)
 		    OUTCOME_SCOPE_MISSING,
 		    SPAN("The credentials in Authorization, which say whose "
 			 "idempotency key this is, are malformed."));
+	case SCOPE_INVALID:
+		return request_refuse_saying(r, PROBLEM_TOKEN_INVALID,
+		    OUTCOME_SCOPE_MISSING, span_str(message));
 	}
 	must(false);
 	return DONE;
@@ -104,6 +108,7 @@ enum after
 request_client_key(struct machine *machine)
 {
 	struct request *r = request_of(machine);
+	const char *message;
 	switch (claimant_find_key(&r->c)) {
 	case KEY_FOUND:
 		return request_client_scope(r, REQUEST_BODY);
@@ -115,7 +120,7 @@ request_client_key(struct machine *machine)
 			return request_client_scope(r, REQUEST_BODY);
 		/* It may pass, but nobody can tell whose it is. */
 		if (!r->c.policy->required &&
-		    claimant_find_scope(&r->c) == SCOPE_REPEATED)
+		    claimant_find_scope(&r->c, &message) == SCOPE_REPEATED)
 			return refuse_repeated_scope(r);
 		return request_without_key(r, REQUEST_BODY);
 	}

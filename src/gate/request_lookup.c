@@ -54,6 +54,18 @@ request_lookup_find(struct machine *machine)
 
 /* --- what became of a key --- */
 
+/*
+ * Its end is in this process, and Redis will have it soon; or was when Redis
+ * was asked, which may have got it only behind that.
+ */
+static bool
+is_on_its_way(struct request *r)
+{
+	r->c.claim.key_id = r->c.key_id;
+	r->was_withheld |= claimant_claim_is_withheld(&r->c);
+	return r->was_withheld;
+}
+
 enum after
 request_lookup_ask(struct machine *machine)
 {
@@ -66,6 +78,7 @@ request_lookup_ask(struct machine *machine)
 	r->look = arena_alloc(r->c.arena, sizeof *r->look);
 	r->look->arena = r->c.arena;
 	op_init(&r->look->op.op, r->c.worker->loop, machine_run, &r->machine);
+	(void)is_on_its_way(r);
 	records_ask(r->c.worker->store, r->look, &r->c.key_id);
 	return request_to(r, REQUEST_ASKED, WAIT);
 }
@@ -111,14 +124,6 @@ tell_completed(struct request *r)
 		    r, PROBLEM_RECORD_BROKEN, OUTCOME_UNKNOWN);
 	records_show(r->c.worker->store, look, &r->c.key_id, true);
 	return request_to(r, REQUEST_ASKED, WAIT);
-}
-
-/* Its end is in this process, and Redis will have it soon. */
-static bool
-is_on_its_way(struct request *r)
-{
-	r->c.claim.key_id = r->c.key_id;
-	return claimant_claim_is_withheld(&r->c);
 }
 
 static enum after

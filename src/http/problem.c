@@ -117,8 +117,15 @@ problem_new(enum problem problem, const struct problem_details *details)
 	    {SPAN("Date"), details->date},
 	    {SPAN("Content-Type"), SPAN("application/problem+json")},
 	    {SPAN("Cache-Control"), SPAN("no-store")},
-	    {SPAN("Retry-After"), span_str(after)},
+	    {SPAN(""), SPAN("")},
 	};
-	struct fields fields = {list, after_s > 0 ? 4 : 3};
+	struct fields fields = {list, 3};
+	/* A 401 says what it wants (RFC 9110, section 15.5.2). */
+	if (problem == PROBLEM_TOKEN_INVALID)
+		list[fields.count++] = (struct field){
+		    SPAN("WWW-Authenticate"), SPAN("Bearer")};
+	else if (after_s > 0)
+		list[fields.count++] = (struct field){
+		    SPAN("Retry-After"), span_str(after)};
 	return answer_new(line->status, &fields, &body, SPAN(""));
 }

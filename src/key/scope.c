@@ -2,9 +2,13 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "base/json.h"
+#include "base/renewable.h"
 #include "base/test_build.h"
 #include "http/route.h"
 #include "key/scope.h"
+#include "token/token.h"
+#include "token/token_file.h"
 
 /* --- HTTP Basic (RFC 7617) --- */
 
@@ -65,6 +69,31 @@ find_user(struct arena *arena, struct span value, struct span *ret_user)
 						 : SCOPE_MALFORMED;
 }
 
+/* --- signed tokens --- */
+
+/* A bearer token that is there has to be good, whatever else there is. */
+static enum scope_verdict
+find_claim(const struct conf_scope *scope, const struct scope_request *request,
+    struct span value, struct span *ret_claim)
+{
+	const struct token_rules rules = {
+	    scope->jwt, scope->issuer, scope->audience};
+	struct span token;
+	if (!credentials_of(value, SPAN("Bearer"), &token))
+		return SCOPE_FOUND;
+	/* What is decoded is as long as the token. */
+	struct arena *scratch = arena_new();
+	struct renewed *keys = token_file_borrow(scope->file);
+	const char *wrong = token_verify(scratch, token_file_keys(keys), &rules,
+	    token, request->now_ms, ret_claim);
+	renewable_return(&keys);
+	if (wrong == NULL)
+		*ret_claim = arena_dup(request->arena, *ret_claim);
+	arena_free(&scratch);
+	*request->ret_message = wrong;
+	return wrong == NULL ? SCOPE_FOUND : SCOPE_INVALID;
+}
+
 /* --- each of them --- */
 
 static enum scope_verdict
@@ -80,6 +109,8 @@ find_in_header(const struct conf_scope *scope,
 		return SCOPE_REPEATED;
 	if (scope->kind == SCOPE_BASIC)
 		return find_user(request->arena, f->value, ret_value);
+	if (scope->kind == SCOPE_JWT)
+		return find_claim(scope, request, f->value, ret_value);
 	*ret_value = f->value;
 	return SCOPE_FOUND;
 }
@@ -93,6 +124,7 @@ find_value(const struct conf_scope *scope, const struct scope_request *request,
 	switch (scope->kind) {
 	case SCOPE_HEADER:
 	case SCOPE_BASIC:
+	case SCOPE_JWT:
 		return find_in_header(scope, request, ret_value);
 	case SCOPE_PATH:
 		if (!route_variable(request->arena, request->route,
@@ -141,18 +173,72 @@ scope_find(const struct conf_idempotency *policy,
 
 /* --- by hand --- */
 
-bool
-scope_by_hand(const struct conf_idempotency *policy,
-    const struct fields *named, struct span *ret_values)
+static bool
+looks_like_number(struct span text)
 {
-	size_t used = 0;
-	bool valued = policy->scope.count == 0;
-	for (size_t i = 0; i < policy->scope.count; i++) {
-		char *name = scopes_name(&policy->scope.list[i]);
-		const struct field *f = fields_first(named, span_str(name));
-		free(name);
-		ret_values[i] = f != NULL ? f->value : SPAN("");
-		used += f != NULL;
+	struct arena *arena = arena_new();
+	const struct json *json = json_read(arena, text);
+	struct span spelling;
+	bool number = json != NULL && json_spelling(json, &spelling) &&
+	    span_eq(spelling, text);
+	arena_free(&arena);
+	return number;
+}
+
+static const char issuer_name[] = "jwt.iss";
+
+/* What a token with that claim would be. */
+static struct span
+claim_by_hand(struct arena *arena, const struct conf_scope *scope,
+    const struct fields *named, bool number, struct span claim)
+{
+	const struct field *f = fields_first(named, span_str(issuer_name));
+	struct span issuer = f != NULL ? f->value
+	    : scope->issuer != NULL    ? span_str(scope->issuer)
+				       : SPAN("");
+	if (claim.len == 0)
+		return claim;
+	return token_value(arena, issuer.len > 0 ? &issuer : NULL,
+	    number && looks_like_number(claim), claim);
+}
+
+static struct span
+value_by_hand(struct arena *arena, const struct conf_scope *scope,
+    const struct fields *named, bool number, size_t *used)
+{
+	char *name = scopes_name(scope);
+	const struct field *f = fields_first(named, span_str(name));
+	free(name);
+	*used += f != NULL;
+	struct span value = f != NULL ? f->value : SPAN("");
+	return scope->kind == SCOPE_JWT
+	    ? claim_by_hand(arena, scope, named, number, value)
+	    : value;
+}
+
+/* An issuer is no scope by itself, but that of a token. */
+static bool
+names_issuer(const struct conf_scopes *scopes, const struct fields *named)
+{
+	if (fields_first(named, span_str(issuer_name)) == NULL)
+		return false;
+	for (size_t i = 0; i < scopes->count; i++)
+		if (scopes->list[i].kind == SCOPE_JWT &&
+		    strcmp(scopes->list[i].jwt, "iss") != 0)
+			return true;
+	return false;
+}
+
+bool
+scope_by_hand(struct arena *arena, const struct conf_idempotency *policy,
+    const struct fields *named, bool number, struct span *ret_values)
+{
+	const struct conf_scopes *scopes = &policy->scope;
+	size_t used = names_issuer(scopes, named);
+	bool valued = scopes->count == 0;
+	for (size_t i = 0; i < scopes->count; i++) {
+		ret_values[i] = value_by_hand(
+		    arena, &scopes->list[i], named, number, &used);
 		valued |= ret_values[i].len > 0;
 	}
 	return used == named->count && valued;

@@ -17,6 +17,7 @@ enum scope_verdict {
 	SCOPE_MISSING,  /* nothing that could name it has a value */
 	SCOPE_REPEATED, /* a header that does stands there twice */
 	SCOPE_MALFORMED, /* credentials that nobody can read for certain */
+	SCOPE_INVALID, /* a token that is not to be believed */
 };
 
 /* Where the values come from. */
@@ -26,6 +27,8 @@ struct scope_request {
 	const struct conf_route *route;
 	const struct request_target *target;
 	const struct client_certificate *certificate;
+	int64_t now_ms; /* since 1970: tokens have a time */
+	const char **ret_message; /* of INVALID: a sentence for the client */
 };
 
 /*
@@ -37,8 +40,10 @@ MUST_USE enum scope_verdict scope_find(const struct conf_idempotency *policy,
     const struct scope_request *request, struct span *ret_values);
 
 /*
- * The same of values that somebody names by hand, each by scopes_name(); false
- * where they are not the policy's.
+ * The same of values that somebody names by hand, each by scopes_name(), and of
+ * a token's issuer, which the route may have, by "jwt.iss"; number: claims that
+ * look like numbers are some.  False where they are not the policy's.
  */
-MUST_USE bool scope_by_hand(const struct conf_idempotency *policy,
-    const struct fields *named, struct span *ret_values);
+MUST_USE bool scope_by_hand(struct arena *arena,
+    const struct conf_idempotency *policy, const struct fields *named,
+    bool number, struct span *ret_values);

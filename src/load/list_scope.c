@@ -7,6 +7,7 @@
 #include "load/list_private.h"
 #include "load/object_private.h"
 #include "load/text_private.h"
+#include "token/token_file.h"
 
 void
 list_scope_parse_certificate(struct loader *l, const struct given *given)
@@ -58,10 +59,56 @@ read_kind(struct loader *l, const struct json_place *at,
 		scope->kind = SCOPE_CERTIFICATE;
 		kinds++;
 	}
+	if (scope->jwt != NULL) {
+		scope->kind = SCOPE_JWT;
+		kinds++;
+	}
 	if (kinds != 1)
 		complaints_at(l, at,
-		    "must have one of \"basic\", \"path\" and "
-		    "\"certificate\"");
+		    "must have one of \"basic\", \"path\", "
+		    "\"certificate\" and \"jwt\"");
+}
+
+#define SCOPE_OPTION(field) \
+	option_at(GROUP_SCOPE, offsetof(struct conf_scope, field))
+
+/* Of another kind than a token, what only a token has. */
+static void
+check_token_only(struct loader *l, const struct json_place *at,
+    const struct conf_scope *scope)
+{
+	static const char message[] = "only \"jwt\" can have this";
+	if (scope->keys != NULL)
+		complaints_at_option(
+		    l, at, SCOPE_OPTION(keys), "%s", message);
+	if (scope->issuer != NULL)
+		complaints_at_option(
+		    l, at, SCOPE_OPTION(issuer), "%s", message);
+	if (scope->audience != NULL)
+		complaints_at_option(
+		    l, at, SCOPE_OPTION(audience), "%s", message);
+}
+
+static void
+read_token_keys(struct loader *l, const struct json_place *at,
+    struct conf_scope *scope)
+{
+	char *wrong = NULL;
+	if (scope->kind != SCOPE_JWT) {
+		check_token_only(l, at, scope);
+		return;
+	}
+	if (scope->keys == NULL) {
+		complaints_at_option(l, at, SCOPE_OPTION(jwt),
+		    "\"keys\" is needed too: the file with what verifies the "
+		    "token");
+		return;
+	}
+	scope->file = token_file_new(scope->keys, &wrong);
+	if (scope->file == NULL)
+		complaints_at_option(
+		    l, at, SCOPE_OPTION(keys), "%s", wrong);
+	free(wrong);
 }
 
 static void
@@ -73,6 +120,8 @@ read_object(struct loader *l, const struct json_place *at, json_t *value,
 	object_load(l, GROUP_SCOPE, at, value, scope);
 	if (l->complaints->count == before)
 		read_kind(l, at, scope);
+	if (l->complaints->count == before)
+		read_token_keys(l, at, scope);
 }
 
 static void
@@ -91,6 +140,7 @@ read_scope(struct loader *l, const struct json_place *at, json_t *value,
 static void
 clear_scope(struct conf_scope *scope)
 {
+	token_file_free(&scope->file);
 	object_clear(GROUP_SCOPE, scope);
 	text_free(&scope->header);
 }

@@ -39,6 +39,10 @@ digest_scope(struct digest *digest, const struct conf_scope *scope)
 			? SPAN(":certificate subject")
 			: SPAN(":certificate fingerprint"));
 		return;
+	case SCOPE_JWT:
+		digest_part(digest, SPAN(":jwt"));
+		digest_part(digest, span_str(scope->jwt));
+		return;
 	}
 	must(false);
 }

@@ -198,12 +198,17 @@ find_key(struct shape *s)
 	    shape_key(s->source, s->message, s->body, c);
 	if (verdict != KEY_FOUND)
 		return refuse_key(s, verdict);
-	switch (claimant_find_scope(c)) {
+	const char *message = "";
+	switch (claimant_find_scope(c, &message)) {
 	case SCOPE_FOUND:
 		return SHAPE_GOOD;
 	case SCOPE_MISSING:
 	case SCOPE_MALFORMED:
 		return refuse_problem(s, PROBLEM_SCOPE_MISSING);
+	case SCOPE_INVALID:
+		return misshapen(s, SHAPE_MALFORMED,
+		    arena_printf(s->c->arena, "%s: %s",
+			problem_type(PROBLEM_TOKEN_INVALID), message));
 	case SCOPE_REPEATED:
 		break;
 	}

@@ -16,6 +16,11 @@ EVENT(reloaded, INFO, "new requests are served under the new configuration")
 EVENT(reload_refused, ERROR, "the file cannot be adopted, error says why; the "
 	"old configuration stays in force until the file is fixed and SIGHUP "
 	"is sent again")
+EVENT(token_keys_new, INFO, "the file with the keys of tokens has changed, "
+	"and they are used from now on")
+EVENT(token_keys_wrong, WARN, "the file with the keys of tokens has changed "
+	"and cannot be used, error says why; the keys that it had before are "
+	"used on: mend it, or tokens with newer keys get 401 (token-invalid)")
 EVENT(reload_partial, WARN, "a change to this member needs a restart")
 EVENT(drain_timeout, WARN, "the upstream had not answered when drain_timeout "
 	"ran out; the outcome is unknown: ask the upstream what happened, then "

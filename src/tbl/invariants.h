@@ -166,6 +166,13 @@ INVARIANT_NAME(outcome_restored,
 INVARIANT_NAME(scope_in_name, "a tenant would be given another one's answer")
 INVARIANT_NAME(scope_needed, "all who name no tenant would be one tenant")
 INVARIANT_NAME(one_scope, "a client could name a tenant besides its own")
+INVARIANT_NAME(token_verified, "a client could name any tenant it likes")
+INVARIANT_NAME(token_algorithm, "a token would choose how it is verified")
+INVARIANT_NAME(token_in_time, "a token would name its tenant for ever")
+INVARIANT_NAME(token_issuer,
+    "another issuer's tokens would name tenants of this one")
+INVARIANT_NAME(token_audience,
+    "a token for somebody else would name a tenant here")
 INVARIANT_NAME(one_key, "we and the upstream could go by different keys")
 INVARIANT_NAME(bare_key, "two keys that a proxy joined would be a third one")
 INVARIANT_NAME(dotless_key, "a list of payments would be a payment's answer")

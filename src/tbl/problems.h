@@ -62,6 +62,10 @@ PROBLEM(SCOPE_MISSING, 400, "scope-missing", FIX_REQUEST, 0,
 	"Nothing says whose idempotency key this is",
 	"A request with an idempotency key must say whose key it is, but "
 	"nothing that does so is in this one.")
+PROBLEM(TOKEN_INVALID, 401, "token-invalid", FIX_REQUEST, 0,
+	"The token is not valid",
+	"The bearer token, which says whose idempotency key this is, is not "
+	"valid.")
 PROBLEM(UPSTREAM_UNREACHABLE, 502, "upstream-unreachable", SAME_KEY, 1,
 	"The API could not be reached",
 	"No connection to the API could be made in time. Nothing was sent, and "

@@ -16,3 +16,17 @@ OPT(SCOPE, "certificate", CERTIFICATE_PART, certificate,
 	"has client_ca: \"fingerprint\", its SHA-256, or \"subject\", its "
 	"name, which a renewed one has too.",
 	NONE)
+OPT(SCOPE, "jwt", TEXT, jwt, ANY, RELOAD,
+	"The name of a claim of the bearer token (JWT), which must be signed "
+	"by one of the keys; a token that does not verify is refused (401).",
+	NONE)
+OPT(SCOPE, "keys", TEXT, keys, ANY, RELOAD,
+	"The file with the keys that verify it: a JWK Set with keys for RS256, "
+	"ES256, EdDSA or HS256. It is read again when it changes.",
+	NONE)
+OPT(SCOPE, "issuer", TEXT, issuer, ANY, RELOAD,
+	"What iss of the token must be; by default, anything.",
+	NONE)
+OPT(SCOPE, "audience", TEXT, audience, ANY, RELOAD,
+	"What aud of the token must be, or have; by default, anything.",
+	NONE)

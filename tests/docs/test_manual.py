@@ -206,6 +206,8 @@ def files_of_the_examples(bench):
         "/etc/onceproxy/shops.pem": authority.file,
         "/etc/onceproxy/bank-ca.pem": authority.file,
         "/etc/onceproxy/redis-ca.pem": authority.file,
+        "/etc/onceproxy/issuer-keys.json": bench.file(json.dumps(
+            {"keys": [{"kty": "oct", "k": "A" * 43}]}).encode()),
         "/etc/onceproxy/gateway.pem": own.file,
         "/etc/onceproxy/gateway.key": own.key,
         "/etc/onceproxy/redis-password": bench.file(b"secret\n"),

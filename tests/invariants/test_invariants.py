@@ -220,6 +220,17 @@ KILLING_TESTS = {
     "scope_needed": [(ANSWERS, "the scope is missing")],
     "one_scope": [
         ("test_tenants", "two lines of a scope field are refused")],
+    "token_verified": [("test_tokens", "a hostile token is refused: another "
+                        "signature")],
+    "token_algorithm": [("test_tokens", "a hostile token is refused: the "
+                         "algorithm of another key")],
+    "token_in_time": [("test_tokens", "a hostile token is refused: expired"),
+                      ("test_tokens", "a hostile token is refused: not yet "
+                       "valid")],
+    "token_issuer": [("test_tokens", "a hostile token is refused: another "
+                      "issuer")],
+    "token_audience": [("test_tokens", "a hostile token is refused: another "
+                        "audience")],
     "one_key": [(KEY, "two lines are refused even if equal"),
                 (KEY, "two accepted fields are refused")],
     "bare_key": [(KEY, "a bad key is refused: a comma")],

@@ -17,7 +17,7 @@ from once.tap import each, equal, test
 #   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
 #                   conf <- {http, upstream, load}; redis <- broker
 #                   base <- jsonc <- load
-#   {http, store} <- key; store <- shared
+#   base <- token <- {load, key}; {http, store} <- key; store <- shared
 #   all of these but probe, load <- gate; {broker, shared, gate} <- source
 #   {broker, shared, gate} <- relay; {source, relay} <- admin <- cmd
 #   cmd <- {operate, doctor}; {cmd, doctor} -> {probe, load};
@@ -29,7 +29,7 @@ REDIS = CONF | {"redis"}
 RECORD = REDIS | {"record"}
 STORE = RECORD | {"journal", "store"}
 SHARED = STORE | {"shared"}
-KEY = STORE | {"http", "key"}
+KEY = STORE | {"http", "key", "token"}
 GATE = KEY | {"upstream", "gate"}
 SOURCE = GATE | {"broker", "shared", "source"}
 RELAY = GATE | {"broker", "shared", "relay"}
@@ -39,7 +39,8 @@ MAY_SEE = {
     "loop": BASE,
     "conf": LOOP,
     "jsonc": BASE,
-    "load": CONF | {"jsonc"},
+    "token": BASE,
+    "load": CONF | {"jsonc", "token"},
     "redis": CONF,
     "record": REDIS,
     "journal": RECORD,
@@ -64,7 +65,7 @@ MAY_SEE = {
 # The libraries that these folders alone talk to.
 OWNED = {"microhttpd.h": {"http"}, "curl/curl.h": {"upstream"},
          "hiredis/": {"broker", "redis", "probe", "store"}, "uv.h": {"loop"},
-         "gnutls/": {"load", "http", "redis"}, "zstd.h": {"record"},
+         "gnutls/": {"load", "http", "redis", "token"}, "zstd.h": {"record"},
          "libpq-fe.h": {"broker", "probe"},
          "librdkafka/": {"broker/kafka", "load", "probe"}}
 

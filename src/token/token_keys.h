@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/must.h"
+#include "base/span.h"
+
+/*
+ * The keys that verify signed tokens: a JWK Set (RFC 7517).  A key is good for
+ * one algorithm alone, which follows from what it is, never from a token.  It
+ * knows no token.  Immutable once read; any thread.
+ */
+enum token_algorithm {
+	TOKEN_RS256, /* an RSA key of 2048 bits or more */
+	TOKEN_ES256, /* of the curve P-256 */
+	TOKEN_EDDSA, /* of Ed25519 */
+	TOKEN_HS256, /* a secret of 32 bytes or more */
+};
+
+struct gnutls_pubkey_st;
+
+struct token_key {
+	enum token_algorithm algorithm;
+	char *id; /* kid; NULL: none */
+	struct gnutls_pubkey_st *public; /* of RS256 and ES256 */
+	uint8_t point[32];               /* of EDDSA */
+	uint8_t *secret; /* of HS256; of base/secret.h */
+	size_t secret_len;
+};
+
+struct token_keys {
+	struct token_key *list;
+	size_t count; /* one at least */
+};
+
+/*
+ * Reads a set.  Keys for something else are left out: other kinds, other
+ * algorithms, for encryption.  NULL where one is broken or too weak, where two
+ * of one algorithm share an id, or where none is left; then *ret_wrong is a
+ * sentence, which the caller frees.
+ */
+MUST_USE struct token_keys *token_keys_read(
+    struct span text, char **ret_wrong);
+/* Nulls the pointer; NULL is accepted. */
+void token_keys_free(struct token_keys **keys);

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Signed tokens (JWT) and the JWK Set that verifies them, made with the openssl
+program."""
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import shutil
+import subprocess
+
+from .tap import Skip
+
+NEW = {"RS256": ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],
+       "ES256": ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
+       "EdDSA": ["-algorithm", "ED25519"]}
+
+
+def openssl(*args, data=b""):
+    if not shutil.which("openssl"):
+        raise Skip("no openssl program")
+    return subprocess.run(["openssl", *args], input=data, check=True,
+                          capture_output=True).stdout
+
+
+def text64(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def raw_ecdsa(der):
+    """The two numbers of an ECDSA signature, 32 bytes each."""
+    numbers, at = [], 2
+    for _ in range(2):
+        length = der[at + 1]
+        number = int.from_bytes(der[at + 2:at + 2 + length], "big")
+        numbers.append(number.to_bytes(32, "big"))
+        at += 2 + length
+    return b"".join(numbers)
+
+
+class Key:
+    """A key of an algorithm, with its id (None for none)."""
+
+    def __init__(self, folder, algorithm, kid):
+        self.algorithm, self.kid, self.folder = algorithm, kid, folder
+        self.file = os.path.join(folder, f"{algorithm}-{kid}.pem")
+        if algorithm == "HS256":
+            self.secret = hashlib.sha256(os.urandom(32)).digest()
+        else:
+            openssl("genpkey", *NEW[algorithm], "-out", self.file)
+
+    def jwk(self, **others):
+        made = {"use": "sig", "alg": self.algorithm, **self.public()}
+        if self.kid is not None:
+            made["kid"] = self.kid
+        return {**made, **others}
+
+    def pem(self):
+        return openssl("pkey", "-in", self.file, "-pubout")
+
+    def public(self):
+        if self.algorithm == "HS256":
+            return {"kty": "oct", "k": text64(self.secret)}
+        if self.algorithm == "RS256":
+            said = openssl("rsa", "-in", self.file, "-noout", "-modulus")
+            modulus = bytes.fromhex(said.decode().split("=")[1])
+            return {"kty": "RSA", "n": text64(modulus), "e": "AQAB"}
+        der = openssl("pkey", "-in", self.file, "-pubout", "-outform", "DER")
+        if self.algorithm == "ES256":
+            return {"kty": "EC", "crv": "P-256", "x": text64(der[-64:-32]),
+                    "y": text64(der[-32:])}
+        return {"kty": "OKP", "crv": "Ed25519", "x": text64(der[-32:])}
+
+    def sign(self, data):
+        if self.algorithm == "HS256":
+            return hmac.new(self.secret, data, hashlib.sha256).digest()
+        if self.algorithm == "EdDSA":
+            file = os.path.join(self.folder, "signed")
+            with open(file, "wb") as out:
+                out.write(data)
+            return openssl("pkeyutl", "-sign", "-inkey", self.file, "-rawin",
+                           "-in", file)
+        made = openssl("dgst", "-sha256", "-sign", self.file, data=data)
+        return raw_ecdsa(made) if self.algorithm == "ES256" else made
+
+    def token(self, claims, header=None, **others):
+        """A token; header instead of its own, or others besides that."""
+        own = {"alg": self.algorithm, "typ": "JWT"}
+        if self.kid is not None:
+            own["kid"] = self.kid
+        return self.token_of(header if header is not None
+                             else {**own, **others}, claims)
+
+    def token_of(self, header, claims):
+        """The same; each is an object, or the bytes in its place."""
+        parts = [text64(part if isinstance(part, bytes)
+                        else json.dumps(part).encode())
+                 for part in (header, claims)]
+        signed = ".".join(parts)
+        return signed + "." + text64(self.sign(signed.encode()))
+
+
+def write_keys(file, *keys):
+    """Puts a JWK Set in the place of a file, in one step."""
+    with open(file + ".new", "w", encoding="ascii") as out:
+        json.dump({"keys": [k.jwk() if isinstance(k, Key) else k
+                            for k in keys]}, out)
+    os.replace(file + ".new", file)
