@@ -56,12 +56,14 @@ static const struct command {
 	"SIGHUP reads the configuration again. Logs go to standard error, one\n"
 	"JSON object per line.\n",
 	"onceproxy serve -c onceproxy.json"},
-    {"check", check_run, "ej", "[-c FILE] [--explain] [--json]",
+    {"check", check_run, "Aejs",
+	"[-c FILE] [--strict] [--against FILE] [--explain] [--json]",
 	"check the configuration without opening a port",
 	"Prints \"FILE: ok\", or one line per error with the line, the column\n"
 	"and the JSON pointer of the member that is wrong, and then exits\n"
-	"with 1. With --explain, also prints what each route will do, and\n"
-	"all settings.\n",
+	"with 1. What is legal and endangers the promise is a warning, which\n"
+	"changes the exit status with --strict alone. With --explain, also\n"
+	"prints what each route will do, and all settings.\n",
 	"onceproxy check -c onceproxy.json --explain"},
     {"doctor", doctor_run, "ajv", "[-c FILE] [-v] [--json] [--acl]",
 	"look for what endangers the promise: Redis, upstreams, brokers",
@@ -87,8 +89,10 @@ static const struct option options[] = {
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
     {"config", required_argument, NULL, 'c'},
+    {"against", required_argument, NULL, 'A'},
     {"explain", no_argument, NULL, 'e'},
     {"json", no_argument, NULL, 'j'},
+    {"strict", no_argument, NULL, 's'},
     {"verbose", no_argument, NULL, 'v'},
     {"acl", no_argument, NULL, 'a'},
     {"follow", no_argument, NULL, 'f'},
@@ -100,6 +104,9 @@ static const struct {
 	char letter;
 	const char *message;
 } option_help[] = {
+    {'s', "  --strict   exit with 1 where there are warnings, too\n"},
+    {'A', "  --against  the file that runs: warn of what a reload would "
+	  "change\n             of keys that exist\n"},
     {'e', "  --explain  show what the routes will do, and all settings\n"},
     {'f', "  --follow   wait for more, until it is interrupted\n"},
     {'F', "  --from     where to begin: a position that was printed, a "
@@ -170,8 +177,11 @@ take_option(
 	line->verbose |= option == 'v';
 	line->acl |= option == 'a';
 	line->follow |= option == 'f';
+	line->strict |= option == 's';
 	if (option == 'F')
 		line->from = optarg;
+	if (option == 'A')
+		line->against = optarg;
 	return strchr(command->options, option) != NULL;
 }
 

@@ -6,15 +6,18 @@
 #include "cmd/check.h"
 #include "cmd/explain.h"
 #include "cmd/print.h"
-#include "load/certificates.h"
 #include "load/conf_load.h"
+#include "load/conf_restart.h"
 #include "loop/clock.h"
+#include "review/key_changes.h"
+#include "review/warnings.h"
 
 static void
-print_result(const char *file, const struct complaints *complaints)
+print_result(
+    const char *file, const struct complaints *complaints, bool valid)
 {
 	print_complaints(stdout, file, complaints, true);
-	if (complaints->count == 0)
+	if (valid)
 		printf("%s: ok\n", file);
 }
 
@@ -36,32 +39,61 @@ static void
 print_result_as_json(const char *file, const struct complaints *complaints)
 {
 	json_t *errors = json_array();
-	for (size_t i = 0; i < complaints->count; i++)
-		json_array_append_new(
-		    errors, complaint_as_json(&complaints->list[i]));
-	json_t *all =
-	    json_pack("{s:s, s:o}", "file", file, "errors", errors);
+	json_t *warnings = json_array();
+	for (size_t i = 0; i < complaints->count; i++) {
+		const struct complaint *c = &complaints->list[i];
+		must(json_array_append_new(c->warning ? warnings : errors,
+			 complaint_as_json(c)) == 0);
+	}
+	json_t *all = json_pack("{s:s, s:o, s:o}", "file", file, "errors",
+	    errors, "warnings", warnings);
 	must(all != NULL);
 	print_json(all);
 	json_decref(all);
 }
 
-/* They are served, but no client would accept them. */
-static void
-check_certificates(const struct conf *conf, struct complaints *complaints)
+/* What a reload from that file to this one changes; false: it is not valid. */
+static bool
+compare(const struct conf *conf, const char *file,
+    struct complaints *complaints)
 {
-	int64_t now_ms = clock_wall_ms();
-	for (size_t i = 0; i < conf->n_listen; i++) {
-		const struct conf_tls *tls = &conf->listen[i].tls;
-		if (tls->credentials == NULL ||
-		    certificates_time(tls, now_ms) < CERTIFICATES_EARLY)
-			continue;
-		char *pointer = mem_printf("/listen/%zu/tls/certificate", i);
-		char *words = certificates_words(tls, now_ms);
-		complaints_add(complaints, pointer, "%s", words);
-		free(pointer);
-		free(words);
+	struct complaints wrong = {NULL, 0};
+	const struct conf *running = conf_load(file, &wrong);
+	bool valid = running != NULL;
+	if (valid) {
+		(void)conf_restart_finds(running, conf, complaints);
+		key_changes_find(running, conf, complaints);
+		key_changes_of_store(running, conf, complaints);
+	} else {
+		print_complaints(stderr, file, &wrong, true);
 	}
+	complaints_free(&wrong);
+	conf_unref(&running);
+	return valid;
+}
+
+/* Adds the warnings; false where the other file cannot be compared. */
+static bool
+review(const struct conf *conf, const struct command_line *line,
+    struct complaints *complaints)
+{
+	bool valid = true;
+	warnings_find(conf, clock_wall_ms(), complaints);
+	if (line->against != NULL)
+		valid = compare(conf, line->against, complaints);
+	conf_load_place(conf, complaints);
+	complaints_sort(complaints);
+	return valid;
+}
+
+/* Whether nothing was found that makes the exit status 1. */
+static bool
+is_well(const struct complaints *complaints, bool strict)
+{
+	for (size_t i = 0; i < complaints->count; i++)
+		if (strict || !complaints->list[i].warning)
+			return false;
+	return true;
 }
 
 int
@@ -69,15 +101,14 @@ check_run(const struct command_line *line)
 {
 	struct complaints complaints = {NULL, 0};
 	const struct conf *conf = conf_load(line->file, &complaints);
-	if (conf != NULL)
-		check_certificates(conf, &complaints);
-	bool valid = complaints.count == 0;
+	bool valid = conf != NULL && review(conf, line, &complaints);
+	valid = valid && is_well(&complaints, line->strict);
 	if (valid && line->explain && line->as_json)
 		explain_json(conf);
 	else if (line->as_json)
 		print_result_as_json(line->file, &complaints);
 	else
-		print_result(line->file, &complaints);
+		print_result(line->file, &complaints, valid);
 	if (valid && line->explain && !line->as_json)
 		explain_text(conf);
 	complaints_free(&complaints);

@@ -5,9 +5,10 @@
 
 /*
  * `onceproxy check`: validates a configuration without opening a port.  Prints
- * "FILE: ok", or one line per error, in the order of the file's members, on
- * standard output; or explains what the configuration comes to.  Main thread.
+ * "FILE: ok", or one line per error, in the order of the file's members, and
+ * one per warning, on standard output; or explains what the configuration comes
+ * to.  Main thread.
  */
 
-/* The exit code: 0, or 1 where there are errors. */
+/* The exit code: 0, or 1 where there are errors, or with --strict warnings. */
 int check_run(const struct command_line *line);

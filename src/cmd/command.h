@@ -12,6 +12,8 @@ struct command_line {
 	bool as_json;
 	bool verbose;
 	bool explain;
+	bool strict;
+	const char *against; /* another configuration; NULL: not said */
 	bool acl;
 	bool follow;
 	const char *from; /* NULL: not said */

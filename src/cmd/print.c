@@ -35,7 +35,7 @@ print_complaints(FILE *out, const char *file,
 		if (complaint->line > 0)
 			fprintf(out, ":%zu:%zu", complaint->line,
 			    complaint->column);
-		fputs(": ", out);
+		fputs(complaint->warning ? ": warning: " : ": ", out);
 		if (complaint->pointer != NULL) {
 			put_as_wanted(out, complaint->pointer, safely);
 			fputs(": ", out);

@@ -16,7 +16,8 @@
 void print_safely(FILE *out, const char *text);
 /*
  * A line for each complaint about a file, "FILE:LINE:COLUMN: POINTER:
- * MESSAGE", with what of this is known; safely: as print_safely does, else as
+ * MESSAGE", with what of this is known and "warning: " before the pointer of
+ * one; safely: as print_safely does, else as
  * it is.
  */
 void print_complaints(FILE *out, const char *file,

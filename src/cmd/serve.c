@@ -33,6 +33,7 @@
 #include "redis/managed.h"
 #include "redis/sentinels.h"
 #include "relay/relays.h"
+#include "review/key_changes.h"
 #include "source/sources.h"
 
 struct thread {
@@ -140,14 +141,15 @@ reload_file(struct serve *s)
 	    conf_restart_has_events(s->conf, next, &complaints);
 	if (fits)
 		conf_restart_needed(s->conf, next, &complaints);
-	if (next != NULL)
-		conf_load_place(next, &complaints);
-	complaints_log(
-	    &complaints, fits ? EV_reload_partial : EV_reload_refused);
-	if (fits)
+	conf_load_log(next, &complaints,
+	    fits ? EV_reload_partial : EV_reload_refused);
+	if (fits) {
+		key_changes_find(s->now, next, &complaints);
+		conf_load_log(next, &complaints, EV_reload_keys);
 		adopt_conf(s, next);
-	else
+	} else {
 		sd_notify(0, "READY=1");
+	}
 	conf_unref(&next);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/pointer.h"
 #include "conf/complaints.h"
 
 void
@@ -25,6 +26,21 @@ complaints_add(
 	va_start(args, fmt);
 	complaints_add_taken(complaints, mem_text(pointer), fmt, args);
 	va_end(args);
+}
+
+void
+complaints_add_member(struct complaints *complaints, const char *pointer,
+    const char *name, const char *words)
+{
+	char *whole = NULL;
+	size_t len;
+	FILE *out = open_memstream(&whole, &len);
+	must(out != NULL);
+	fputs(pointer, out);
+	pointer_write(out, span_str(name));
+	must(fclose(out) == 0);
+	complaints_add(complaints, whole, "%s", words);
+	free(whole);
 }
 
 /* --- the list --- */

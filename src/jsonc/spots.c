@@ -50,15 +50,16 @@ element(const struct spot_node *node, struct span segment)
 	return n;
 }
 
-struct spot
-spots_find(const struct spots *spots, const char *pointer, bool name)
+/* The innermost value on a pointer's way; *ret_whole: it leads there. */
+static const struct spot_node *
+follow(const struct spots *spots, const char *pointer, bool *ret_whole)
 {
 	struct pointer way = {NULL, 0};
 	const struct spot_node *node = spots->root;
 	size_t i = 0;
-	if (strcmp(pointer, "/") != 0 &&
-	    !pointer_read(span_str(pointer), &way))
-		return node->at;
+	*ret_whole = strcmp(pointer, "/") == 0;
+	if (*ret_whole || !pointer_read(span_str(pointer), &way))
+		return node;
 	for (; i < way.count; i++) {
 		const struct spot_node *next =
 		    last_member(node, way.segments[i]);
@@ -68,9 +69,26 @@ spots_find(const struct spots *spots, const char *pointer, bool name)
 			break;
 		node = next;
 	}
-	bool named = name && i == way.count && node->name.ptr != NULL;
+	*ret_whole = i == way.count;
 	pointer_clear(&way);
-	return named ? node->name_at : node->at;
+	return node;
+}
+
+struct spot
+spots_find(const struct spots *spots, const char *pointer, bool name)
+{
+	bool whole;
+	const struct spot_node *node = follow(spots, pointer, &whole);
+	return name && whole && node->name.ptr != NULL ? node->name_at
+						       : node->at;
+}
+
+bool
+spots_has(const struct spots *spots, const char *pointer)
+{
+	bool whole;
+	(void)follow(spots, pointer, &whole);
+	return whole;
 }
 
 /* --- members that are there twice --- */

@@ -47,6 +47,8 @@ void spots_free(struct spots **spots);
  */
 struct spot spots_find(
     const struct spots *spots, const char *pointer, bool name);
+/* Whether there is what a JSON pointer leads to. */
+bool spots_has(const struct spots *spots, const char *pointer);
 /* The place of a byte of a text. */
 struct spot spots_of_byte(struct span text, size_t at);
 

@@ -152,6 +152,15 @@ conf_load_place(const struct conf *conf, struct complaints *complaints)
 	}
 }
 
+void
+conf_load_log(const struct conf *conf, struct complaints *complaints,
+    enum event event)
+{
+	if (conf != NULL)
+		conf_load_place(conf, complaints);
+	complaints_log(complaints, event);
+}
+
 /* Of the addresses to listen on, what their sockets are made from. */
 static char *
 sockets_text(const struct conf *conf)

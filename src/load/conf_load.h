@@ -25,6 +25,12 @@ MUST_USE const struct conf *conf_load_text(
 /* Gives complaints of a configuration their line and column in its file. */
 void conf_load_place(const struct conf *conf, struct complaints *complaints);
 /*
+ * The same, logs each as that event and empties the list; a NULL configuration
+ * was not valid, and its complaints have their places.
+ */
+void conf_load_log(const struct conf *conf, struct complaints *complaints,
+    enum event event);
+/*
  * A configuration that leaves out all that may be left out, to tell what is a
  * default: it has one listen, upstream and route, with idempotency.
  */

@@ -101,7 +101,9 @@ def the_container_does_not_run_as_root_and_is_asked_for_its_health(bench):
     assert "http://127.0.0.1:9090/healthz" in health
     assert "curl" in packages("container_packages")
     file = source("contrib/container/onceproxy.json")
-    equal(command("check", "-c", file).stdout, f"{file}: ok\n")
+    said = command("check", "-c", file).stdout.splitlines()
+    equal([line for line in said if ": warning: " not in line],
+          [f"{file}: ok"])
     assert '"127.0.0.1:9090"' in read("contrib/container/onceproxy.json")
 
 

@@ -16,7 +16,7 @@ from once.tap import each, equal, test
 #
 #   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
 #                   conf <- {http, upstream, load}; redis <- broker
-#                   base <- jsonc <- load
+#                   base <- jsonc <- load <- review <- cmd
 #   base <- token <- {load, key}; {http, store} <- key; store <- shared
 #   all of these but probe, load <- gate; {broker, shared, gate} <- source
 #   {broker, shared, gate} <- relay; {source, relay} <- admin <- cmd
@@ -41,6 +41,7 @@ MAY_SEE = {
     "jsonc": BASE,
     "token": BASE,
     "load": CONF | {"jsonc", "token"},
+    "review": CONF | {"jsonc", "load"},
     "redis": CONF,
     "record": REDIS,
     "journal": RECORD,
@@ -56,7 +57,7 @@ MAY_SEE = {
     "source": GATE | {"broker", "shared"},
     "relay": GATE | {"broker", "shared"},
     "admin": SOURCE | RELAY,
-    "cmd": SOURCE | RELAY | {"admin", "load", "probe"},
+    "cmd": SOURCE | RELAY | {"admin", "load", "probe", "review"},
     "operate": GATE | {"cmd", "load"},
     "doctor": GATE | {"broker", "cmd", "load", "probe"},
     "lua": {"record"},  # scripts.c, which make writes

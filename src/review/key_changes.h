@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "conf/complaints.h"
+#include "conf/conf.h"
+
+/*
+ * What another configuration would change of keys that there are: a key is
+ * found by namespace, scope and name, and compared by its fingerprint, so that
+ * a change of these lets a retry execute again, or refuses it.  Main thread.
+ */
+
+/*
+ * Adds a warning for each such change, route by route: of the routes of `next`
+ * that may be sent what a route of `running` was sent.
+ */
+void key_changes_find(const struct conf *running, const struct conf *next,
+    struct complaints *complaints);
+/*
+ * The same for what only a restart changes: where the store is, and by what
+ * names and secret it has records.
+ */
+void key_changes_of_store(const struct conf *running, const struct conf *next,
+    struct complaints *complaints);

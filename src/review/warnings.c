@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "base/ascii.h"
+#include "base/mem.h"
+#include "conf/address.h"
+#include "jsonc/spots.h"
+#include "load/certificates.h"
+#include "review/said.h"
+#include "review/warnings.h"
+
+static const int64_t hour_ms = 3600 * 1000;
+static const int64_t soon_s = INT64_C(14) * 24 * 3600;
+
+/* A warning about a member; one that several routes inherit is said once. */
+static void
+warn(struct complaints *complaints, const char *pointer, const char *words)
+{
+	for (size_t i = 0; i < complaints->count; i++)
+		if (!strcmp(complaints->list[i].pointer, pointer) &&
+		    !strcmp(complaints->list[i].message, words))
+			return;
+	complaints_add(complaints, pointer, "%s", words);
+	complaints->list[complaints->count - 1].warning = true;
+}
+
+static void
+warn_of(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route, const char *path, const char *words)
+{
+	char *pointer = said_pointer(conf, route, path);
+	warn(complaints, pointer, words);
+	free(pointer);
+}
+
+/* --- routes that hide others --- */
+
+/* Whether every path that fits b fits a, too. */
+static bool
+covers(const struct conf_route *a, const struct conf_route *b)
+{
+	for (size_t i = 0;; i++) {
+		if (i < a->n_segments && a->segments[i].kind == SEGMENT_REST)
+			return true;
+		if (i == a->n_segments || i == b->n_segments)
+			return a->n_segments == b->n_segments;
+		const struct conf_segment *x = &a->segments[i];
+		const struct conf_segment *y = &b->segments[i];
+		if (y->kind == SEGMENT_REST)
+			return false;
+		if (x->kind == SEGMENT_TEXT &&
+		    (y->kind != SEGMENT_TEXT || !span_eq(x->text, y->text)))
+			return false;
+	}
+}
+
+static bool
+serves(const struct conf_route *route, const char *method)
+{
+	for (size_t i = 0; i < route->methods.count; i++)
+		if (!strcmp(route->methods.list[i], method))
+			return true;
+	return route->methods.count == 0;
+}
+
+static bool
+shares_some_method(const struct conf_route *a, const struct conf_route *b)
+{
+	for (size_t i = 0; i < b->methods.count; i++)
+		if (serves(a, b->methods.list[i]))
+			return true;
+	return b->methods.count == 0;
+}
+
+static void
+warn_of_hidden(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route)
+{
+	for (size_t i = route->index + 1; i < conf->n_routes; i++) {
+		const struct conf_route *other = &conf->routes[i];
+		if (other->idempotency == NULL || !covers(route, other) ||
+		    !shares_some_method(route, other))
+			continue;
+		char *pointer = mem_printf("/routes/%u", route->index);
+		char *words = mem_printf("this route, without "
+		    "\"idempotency\", hides the route \"%s\" behind it, whose "
+		    "keys nobody looks at then: put that one first",
+		    other->name);
+		warn(complaints, pointer, words);
+		free(pointer);
+		free(words);
+	}
+}
+
+/* --- what a route's idempotency says --- */
+
+static void
+warn_of_reconcile(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route)
+{
+	char *pointer = said_pointer(conf, route, "on_unknown");
+	char *absent = mem_printf("%s/reconcile/absent", pointer);
+	char *place = mem_printf("%s/reconcile", pointer);
+	if (!spots_has(conf->spots, absent))
+		warn(complaints, place,
+		    "a 404 for a mistyped path would mean that nothing "
+		    "happened, and the payment be made again: try the path, "
+		    "then say what means it: {\"path\": ..., \"absent\": "
+		    "[404, 410]}");
+	free(pointer);
+	free(absent);
+	free(place);
+}
+
+static size_t
+list_length(const struct conf_route *route, const char *path)
+{
+	json_t *value = said_value(route, path);
+	size_t length = json_array_size(value);
+	json_decref(value);
+	return length;
+}
+
+static void
+warn_of_policy(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	if (policy->on_unknown == UNKNOWN_RETRY)
+		warn_of(complaints, conf, route, "on_unknown",
+		    "what may have happened is executed again: a payment may "
+		    "be made twice");
+	if (policy->on_unknown == UNKNOWN_RECONCILE)
+		warn_of_reconcile(complaints, conf, route);
+	if (policy->on_store_down == STORE_DOWN_FORWARD)
+		warn_of(complaints, conf, route, "on_store_down",
+		    "while Redis is away, requests are forwarded without the "
+		    "promise: each retry is executed");
+	if (list_length(route, "scope") == 0)
+		warn_of(complaints, conf, route, "scope",
+		    "all clients share one scope: whoever sends another's key "
+		    "gets another's answer");
+	if (list_length(route, "fingerprint.include") == 0)
+		warn_of(complaints, conf, route, "fingerprint.include",
+		    "no part of a request is compared: another payment with "
+		    "the same key gets the first one's answer");
+	if (policy->retention_ms < hour_ms)
+		warn_of(complaints, conf, route, "retention",
+		    "an answer is forgotten within the hour: a retry after "
+		    "that is executed again");
+}
+
+/* --- upstreams --- */
+
+static void
+warn_of_upstream(struct complaints *complaints, const struct conf *conf,
+    const struct conf_upstream *upstream)
+{
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (conf->routes[i].upstream == upstream)
+			return;
+	complaints_add_member(
+	    complaints, "/upstreams", upstream->name, "no route names it");
+	complaints->list[complaints->count - 1].warning = true;
+	complaints->list[complaints->count - 1].of_name = true;
+}
+
+/* --- listeners --- */
+
+static void
+warn_of_certificate(struct complaints *complaints, const char *pointer,
+    const struct conf_tls *tls, int64_t now_ms)
+{
+	int64_t now_s = now_ms / 1000;
+	if (now_s >= tls->valid_from_s && tls->valid_until_s - now_s >= soon_s)
+		return;
+	char *words = certificates_words(tls, now_ms);
+	warn(complaints, pointer, words);
+	free(words);
+}
+
+/* Whether who reads the field's value may act for the tenant. */
+static bool
+is_token(const char *field)
+{
+	static const char *const parts[] = {
+	    "authorization", "cookie", "key", "secret", "token"};
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		if (strcasestr(field, parts[i]) != NULL)
+			return true;
+	return false;
+}
+
+/* What of a scope is a token; NULL: nothing. */
+static const char *
+token_in(const json_t *scope)
+{
+	size_t i;
+	const json_t *one;
+	json_array_foreach(scope, i, one)
+	{
+		if (json_is_string(one) && is_token(json_string_value(one)))
+			return json_string_value(one);
+		if (json_object_get(one, "basic") != NULL ||
+		    json_object_get(one, "jwt") != NULL)
+			return "Authorization";
+	}
+	return NULL;
+}
+
+/* The field of a route's scope that is a token; NULL: none has one. */
+static char *
+token_of_routes(const struct conf *conf)
+{
+	char *token = NULL;
+	for (size_t i = 0; i < conf->n_routes && token == NULL; i++) {
+		if (conf->routes[i].idempotency == NULL)
+			continue;
+		json_t *scope = said_value(&conf->routes[i], "scope");
+		token = mem_text(token_in(scope));
+		json_decref(scope);
+	}
+	return token;
+}
+
+static void
+warn_of_listener(struct complaints *complaints, const struct conf *conf,
+    size_t index, const char *token, int64_t now_ms)
+{
+	const struct conf_listen *listen = &conf->listen[index];
+	char *pointer = mem_printf("/listen/%zu", index);
+	if (listen->tls.certificate != NULL) {
+		char *below = mem_printf("%s/tls/certificate", pointer);
+		warn_of_certificate(complaints, below, &listen->tls, now_ms);
+		free(below);
+	} else if (token != NULL && !address_is_local(&listen->address)) {
+		char *words = mem_printf("clients' tokens (%s) come here "
+		    "without TLS: add \"tls\", or listen on 127.0.0.1 behind "
+		    "a proxy that has it", token);
+		warn(complaints, pointer, words);
+		free(words);
+	}
+	free(pointer);
+}
+
+void
+warnings_find(
+    const struct conf *conf, int64_t now_ms, struct complaints *complaints)
+{
+	char *token = token_of_routes(conf);
+	for (size_t i = 0; i < conf->n_listen; i++)
+		warn_of_listener(complaints, conf, i, token, now_ms);
+	if (conf->store.redis.tls.files.certificate != NULL)
+		warn_of_certificate(complaints, "/store/tls/certificate",
+		    &conf->store.redis.tls.files, now_ms);
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		warn_of_upstream(complaints, conf, &conf->upstreams[i]);
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		if (route->idempotency != NULL)
+			warn_of_policy(complaints, conf, route);
+		else
+			warn_of_hidden(complaints, conf, route);
+	}
+	free(token);
+}

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Contract, section 2: what `check` warns of, --strict, and --against."""
+
+import json
+import os
+import signal
+
+from once import tap
+from once.certificates import Authority
+from once.gateway import command, write
+from once.tap import each, equal, test
+
+POLICY = "/routes/0/idempotency"
+
+
+def least(**idempotency):
+    return {"listen": ["127.0.0.1:0"],
+            "upstreams": {"api": "http://127.0.0.1:9"},
+            "routes": [{"name": "charges", "methods": ["POST"],
+                        "path": "/v1/charges", "upstream": "api",
+                        "idempotency": idempotency},
+                       {"path": "/*", "upstream": "api"}]}
+
+
+def check(bench, config, *args):
+    """Exit status; warnings as (pointer, words); whether it said "ok"."""
+    file = os.path.join(bench.folder(), "onceproxy.json")
+    write(file, config)
+    done = command("check", "-c", file, "--json", *args)
+    plain = command("check", "-c", file, *args)
+    equal((plain.returncode, plain.stderr), (done.returncode, ""))
+    found = json.loads(done.stdout)
+    equal(found["errors"], [], found)
+    lines = [f"{file}:{w['line']}:{w['column']}: warning: {w['pointer']}: "
+             f"{w['words']}" for w in found["warnings"]]
+    said = plain.stdout.splitlines()
+    well = said[-1] == f"{file}: ok"
+    equal(said[:-1] if well else said, lines)
+    return done.returncode, [(w["pointer"], w["words"])
+                             for w in found["warnings"]], well
+
+
+def certified(bench, days):
+    """A configuration whose listener has a certificate of these days."""
+    own = Authority(bench.folder()).issue("gate", days=days)
+    return {**least(), "listen": [{"address": "127.0.0.1:0", "tls": {
+        "certificate": own.file, "key": own.key}}]}
+
+
+WARNINGS = [
+    ("on_unknown: retry", lambda bench: least(on_unknown="retry"),
+     POLICY + "/on_unknown", "twice"),
+    ("on_store_down: forward", lambda bench: least(on_store_down="forward"),
+     POLICY + "/on_store_down", "without the promise"),
+    ("one scope for all", lambda bench: least(scope=[]),
+     POLICY + "/scope", "share one scope"),
+    ("a fingerprint of nothing",
+     lambda bench: least(fingerprint={"include": []}),
+     POLICY + "/fingerprint/include", "no part of a request"),
+    ("a short retention", lambda bench: least(retention="59m"),
+     POLICY + "/retention", "forgotten within the hour"),
+    ("a reconcile that does not say what is absent",
+     lambda bench: least(on_unknown={"reconcile": "/v1/by-key/{key}"}),
+     POLICY + "/on_unknown/reconcile", "mistyped"),
+    ("the long form without it",
+     lambda bench: least(on_unknown={"reconcile": {"path": "/by/{key}"}}),
+     POLICY + "/on_unknown/reconcile", "mistyped"),
+    ("an upstream of no route",
+     lambda bench: {**least(), "upstreams": {
+         "api": "http://h", "a/b": "http://i"}},
+     "/upstreams/a~1b", "no route names it"),
+    ("a certificate that is over", lambda bench: certified(bench, (-3, -1)),
+     "/listen/0/tls/certificate", "is over"),
+    ("a certificate that ends soon", lambda bench: certified(bench, (-3, 13)),
+     "/listen/0/tls/certificate", "ends soon"),
+    ("a token without TLS",
+     lambda bench: {**least(), "listen": ["0.0.0.0:0"]},
+     "/listen/0", "Authorization"),
+    ("a token without TLS on all addresses",
+     lambda bench: {**least(), "listen": [":0"]},
+     "/listen/0", "without TLS"),
+]
+
+
+@each(WARNINGS)
+def check_warns(bench, config, pointer, words):
+    config = config(bench)
+    status, found, well = check(bench, config)
+    equal((status, [p for p, _ in found], well), (0, [pointer], True))
+    assert words in found[0][1], found
+    status, again, well = check(bench, config, "--strict")
+    equal((status, again, well), (1, found, False))
+
+
+@each([
+    ("what says nothing of it", lambda bench: least()),
+    ("hold", lambda bench: least(on_unknown="hold")),
+    ("a reconcile that says what is absent",
+     lambda bench: least(on_unknown={"reconcile": {
+         "path": "/by/{key}", "absent": [404]}})),
+    ("a retention of an hour", lambda bench: least(retention="1h")),
+    ("a certificate of a month", lambda bench: certified(bench, (-3, 30))),
+    ("a tenant who is no secret", lambda bench: {
+        **least(scope=["X-Account"]), "listen": ["0.0.0.0:0"]}),
+    ("a Unix socket", lambda bench: {**least(), "listen": ["unix:/run/x"]}),
+])
+def check_does_not_warn(bench, config):
+    equal(check(bench, config(bench), "--strict"), (0, [], True))
+
+
+def routes(*paths):
+    """Routes of (methods, path, idempotent)."""
+    return {**least(), "routes": [
+        {"name": f"r{i}", "path": path, "upstream": "api",
+         **({"methods": methods} if methods else {}),
+         **({"idempotency": {}} if idempotent else {})}
+        for i, (methods, path, idempotent) in enumerate(paths)]}
+
+
+@each([
+    ("everything", [None, "/*", False], [["POST"], "/v1/charges", True], True),
+    ("the same path", [None, "/v1/charges", False],
+     [["POST"], "/v1/charges", True], True),
+    ("one of its methods", [["PUT", "GET"], "/v1/*", False],
+     [["POST", "PUT"], "/v1/charges", True], True),
+    ("a variable", [None, "/v1/{x}", False],
+     [["POST"], "/v1/charges", True], True),
+    ("another method", [["GET"], "/*", False],
+     [["POST"], "/v1/charges", True], False),
+    ("a part of it", [None, "/v1/new", False],
+     [["POST"], "/v1/{x}", True], False),
+    ("less than the rest", [None, "/v1/{x}", False],
+     [["POST"], "/v1/*", True], False),
+    ("another path", [None, "/v1/charges/x", False],
+     [["POST"], "/v1/charges", True], False),
+    ("one that is idempotent", [["POST"], "/*", True],
+     [["POST"], "/v1/charges", True], False),
+])
+def a_route_that_hides_a_later_one_is_warned_of(bench, first, then, hides):
+    _, found, _ = check(bench, routes(first, then))
+    equal([pointer for pointer, _ in found], ["/routes/0"] if hides else [])
+    assert not hides or '"r1"' in found[0][1], found
+
+
+@test
+def what_defaults_say_is_warned_of_once_and_there(bench):
+    config = {**least(), "defaults": {"on_unknown": "retry", "scope": []}}
+    config["routes"].insert(0, {"path": "/own", "upstream": "api",
+                                "idempotency": {"scope": ["X-Account"]}})
+    _, found, _ = check(bench, config)
+    equal(sorted(pointer for pointer, _ in found),
+          ["/defaults/on_unknown", "/defaults/scope"])
+
+
+@test
+def warnings_come_in_the_order_of_the_file_with_their_place(bench):
+    file = bench.file(b"""{
+  "listen": ["0.0.0.0:0"],
+  "upstreams": {"api": "http://h", "b": "http://i"},
+  "routes": [{"path": "/", "upstream": "api", "idempotency": {
+    "retention": "1s", "on_unknown": "retry"}}]
+}""")
+    done = command("check", "-c", file)
+    equal(done.returncode, 0)
+    equal([line[len(file):].split(" ")[0]
+           for line in done.stdout.splitlines()],
+          [":2:14:", ":3:36:", ":5:18:", ":5:38:", ":"])
+
+
+@test
+def an_error_hides_no_exit_status_and_explain_goes_on(bench):
+    config = least(on_unknown="retry")
+    file = bench.file(json.dumps({**config, "colour": 1}).encode())
+    equal(command("check", "-c", file).returncode, 1)
+    file = bench.file(json.dumps(config).encode())
+    done = command("check", "-c", file, "--explain")
+    equal(done.returncode, 0)
+    assert "warning: " in done.stdout and "Settings" in done.stdout
+    equal(command("check", "-c", file, "--explain", "--strict").returncode, 1)
+
+
+# --- what a reload changes of keys that exist ---
+
+CHANGES = [
+    ("namespace", {"namespace": "eu"}, "/namespace", "executed again"),
+    ("scope", {"scope": ["X-Account"]}, "/scope", "executed again"),
+    ("header", {"header": "X-Key"}, "/header", "executed again"),
+    ("derive_key", {"derive_key": "body"}, "/derive_key", "executed again"),
+    ("fingerprint.include", {"fingerprint": {"include": ["body"]}},
+     "/fingerprint/include", "key-reused"),
+    ("fingerprint.headers", {"fingerprint": {"headers": ["X-A"]}},
+     "/fingerprint/headers", "key-reused"),
+    ("fingerprint.json", {"fingerprint": {"json": True}},
+     "/fingerprint/json", "key-reused"),
+]
+
+
+@each(CHANGES)
+def against_says_what_changes_of_keys(bench, change, pointer, words):
+    running = bench.file(json.dumps(least()).encode())
+    config = least(**change)
+    _, found, well = check(bench, config, "--against", running)
+    equal(([p for p, _ in found], well), ([POLICY + pointer], True))
+    assert words in found[0][1] and '"charges"' in found[0][1], found
+    equal(check(bench, config, "--against", running, "--strict")[0], 1)
+
+
+@test
+def against_says_nothing_of_what_keeps_its_keys(bench):
+    running = bench.file(json.dumps(least()).encode())
+    config = least(retention="36h", in_flight="wait", scope=["Authorization"],
+                   namespace="default")
+    config["routes"].insert(0, {"path": "/new", "upstream": "api",
+                                "idempotency": {"header": "X-Key"}})
+    config["routes"][1]["path"] = "/v2/charges"
+    equal(check(bench, config, "--against", running), (0, [], True))
+
+
+@test
+def against_finds_a_route_by_its_name_or_path(bench):
+    running = bench.file(json.dumps(least()).encode())
+    config = least(namespace="eu")
+    config["routes"][0]["name"] = "renamed"
+    _, found, _ = check(bench, config, "--against", running)
+    equal([p for p, _ in found], [POLICY + "/namespace"])
+    assert '"default" to "eu"' in found[0][1], found
+    config = least()
+    del config["routes"][0]["idempotency"]
+    _, found, _ = check(bench, config, "--against", running)
+    equal([p for p, _ in found], ["/routes/0"])
+
+
+@each([("prefix", {"prefix": "other"}), ("secret", {"secret": "s"}),
+       ("redis", {"redis": "redis://127.0.0.1:6379/1"}),
+       ("shards", {"shards": 8})])
+def against_says_what_changes_of_the_store(bench, store):
+    before = {**least(), "store": {"redis": "redis://127.0.0.1:6379/0"}}
+    running = bench.file(json.dumps(before).encode())
+    config = {**least(), "store": {**before["store"], **store}}
+    _, found, _ = check(bench, config, "--against", running)
+    equal([p for p, _ in found], ["/store/" + list(store)[0]])
+    assert "restart" in found[0][1], found
+
+
+@test
+def against_needs_a_valid_file(bench):
+    file = bench.file(json.dumps(least()).encode())
+    wrong = bench.file(b"{}")
+    done = command("check", "-c", file, "--against", wrong)
+    equal(done.returncode, 1)
+    assert wrong in done.stderr and "listen" in done.stderr, done.stderr
+    equal(command("check", "-c", file, "--against").returncode, 2)
+
+
+@test
+def a_reload_says_what_it_changes_of_keys(bench):
+    config = bench.config(bench.upstream())
+    gateway = bench.serve(config)
+    name = next(route["name"] if "name" in route else route["path"]
+                for route in config["routes"] if "idempotency" in route)
+    for route in config["routes"]:
+        if "idempotency" in route:
+            route["idempotency"]["namespace"] = "eu"
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    line = gateway.wait_for_log("reload_keys")
+    gateway.wait_for_log("reloaded")
+    assert f'"{name}"' in line["error"], line
+    assert line["member"].endswith("/namespace") and line["line"] > 1, line
+    equal(len(gateway.find_log("reload_keys")),
+          sum("idempotency" in route for route in config["routes"]))
+
+
+@test
+def a_reload_that_keeps_the_keys_says_nothing(bench):
+    config = bench.config(bench.upstream())
+    gateway = bench.serve(config)
+    write(gateway.file, {**config, "drain_timeout": "7s"})
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded")
+    equal(gateway.find_log("reload_keys"), [])
+
+
+tap.main()
