@@ -31,8 +31,10 @@ admin_outcome_make(
 		body_clear(&body);
 		return error;
 	}
-	struct fields fields = header_for_client(a->arena, &outcome->fields,
-	    span_str(policy->replay_header), clock_wall_ms());
+	const struct header_client client = {
+	    span_str(policy->replay_header), SPAN(""), clock_wall_ms()};
+	struct fields fields =
+	    header_for_client(a->arena, &outcome->fields, &client);
 	a->given = answer_new(outcome->status, &fields, &body, a->id);
 	return 0;
 }

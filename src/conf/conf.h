@@ -140,6 +140,7 @@ struct conf_idempotency {
 	enum key_format key_format;
 	int64_t max_length;
 	struct conf_scopes scope;
+	bool scope_missing_forward; /* scope_missing: "forward" */
 	struct template namespace; /* of text and {NAME} of the path */
 	unsigned fingerprint_include; /* enum fingerprint_part, or-ed */
 	struct strings fingerprint_headers;

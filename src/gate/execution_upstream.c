@@ -45,8 +45,10 @@ static void
 make_answers(struct execution *e)
 {
 	const struct conf_idempotency *policy = e->held.policy;
-	struct fields fields = header_for_client(e->arena, &e->forward.fields,
-	    span_str(policy->replay_header), clock_wall_ms());
+	const struct header_client client = {
+	    span_str(policy->replay_header), e->request_id, clock_wall_ms()};
+	struct fields fields =
+	    header_for_client(e->arena, &e->forward.fields, &client);
 	e->omitted = header_only(e->arena, &fields, &policy->omit_headers);
 	fields = header_without(e->arena, &fields, &policy->omit_headers);
 	bool large = INVARIANT(large_not_kept) && e->forward.rest != NULL;

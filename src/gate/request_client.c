@@ -79,6 +79,17 @@ refuse_repeated_scope(struct request *r)
 	    SPAN("A header field that names the scope appears twice."));
 }
 
+/* Who asks about a key (next is another step) is never passed on. */
+static enum after
+without_scope(struct request *r, enum request_step next)
+{
+	if (!r->c.policy->scope_missing_forward || next != REQUEST_BODY)
+		return request_refuse(
+		    r, PROBLEM_SCOPE_MISSING, OUTCOME_SCOPE_MISSING);
+	r->c.policy = NULL;
+	return request_to(r, REQUEST_BODY, MORE);
+}
+
 enum after
 request_client_scope(struct request *r, enum request_step next)
 {
@@ -87,8 +98,7 @@ request_client_scope(struct request *r, enum request_step next)
 	case SCOPE_FOUND:
 		return request_to(r, next, MORE);
 	case SCOPE_MISSING:
-		return request_refuse(
-		    r, PROBLEM_SCOPE_MISSING, OUTCOME_SCOPE_MISSING);
+		return without_scope(r, next);
 	case SCOPE_REPEATED:
 		return refuse_repeated_scope(r);
 	case SCOPE_MALFORMED:

@@ -72,8 +72,10 @@ request_pass_answered(struct machine *machine)
 	r->c.upstream_us = r->forward.op.took_us;
 	if (r->forward.result != FORWARD_ANSWERED)
 		return refuse_pass(r);
-	struct fields fields = header_for_client(r->c.arena, &r->forward.fields,
-	    SPAN(""), clock_wall_ms());
+	const struct header_client client = {
+	    SPAN(""), r->c.id, clock_wall_ms()};
+	struct fields fields =
+	    header_for_client(r->c.arena, &r->forward.fields, &client);
 	r->c.answer = answer_new(
 	    r->forward.status, &fields, &r->forward.body, SPAN(""));
 	r->c.answer->head_length = r->forward.head_length;

@@ -15,7 +15,6 @@
 static const struct span answer_own[] = {
 	NAME("Content-Length"),
 	NAME("Idempotency-Outcome"),
-	NAME("X-Request-Id"),
 	NAME("Original-Request-Id"),
 	NAME(""),
 };
@@ -245,22 +244,35 @@ header_for_upstream(struct arena *arena, const struct header_request *request)
 
 /* --- to the client --- */
 
+/* What our X-Request-Id would hide: an id of the upstream's own. */
+static struct span
+name_for_client(const struct field *field)
+{
+	return span_ieq(field->name, SPAN("X-Request-Id"))
+	    ? SPAN("Upstream-Request-Id")
+	    : field->name;
+}
+
 struct fields
 header_for_client(struct arena *arena, const struct fields *upstream,
-    struct span replay_header, int64_t wall_ms)
+    const struct header_client *client)
 {
 	struct fields out = list_new(arena, upstream->count + 1);
 
 	for (size_t i = 0; i < upstream->count; i++) {
 		const struct field *f = &upstream->list[i];
-		if (ends_here(upstream, f->name) ||
+		bool echo = span_ieq(f->name, SPAN("X-Request-Id")) &&
+		    span_eq(f->value, client->request_id);
+		if (ends_here(upstream, f->name) || echo ||
 		    is_one_of(f->name, answer_own) ||
-		    (span_ieq(f->name, replay_header) && INVARIANT(own_replay)))
+		    (span_ieq(f->name, client->replay_header) &&
+			INVARIANT(own_replay)))
 			continue;
-		out.list[out.count++] = *f;
+		append_field(&out, name_for_client(f), f->value);
 	}
 	if (!fields_first(&out, SPAN("Date")))
-		append_field(&out, SPAN("Date"), header_date(arena, wall_ms));
+		append_field(
+		    &out, SPAN("Date"), header_date(arena, client->wall_ms));
 	return out;
 }
 

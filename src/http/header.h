@@ -54,16 +54,23 @@ struct header_request {
 struct fields header_for_upstream(
     struct arena *arena, const struct header_request *request);
 
+/* For whom an answer is. */
+struct header_client {
+	struct span replay_header; /* its name; empty for none */
+	struct span request_id;    /* that the upstream was told */
+	int64_t wall_ms;           /* since 1970 */
+};
+
 /*
  * The fields for the client, without the gateway's own (Content-Length,
- * Idempotency-Outcome, X-Request-Id, Original-Request-Id, and the one named
- * replay_header, empty for none).  The rest stays as the upstream sent it:
- * no Via is added, so that a replay is what the upstream answered.  A Date
- * is added where there is none (RFC 9110, section 6.6.1); wall_ms is
- * milliseconds since 1970.
+ * Idempotency-Outcome, Original-Request-Id, and the one named replay_header).
+ * An X-Request-Id other than what the upstream was told becomes
+ * Upstream-Request-Id.  The rest stays as the upstream sent it: no Via is
+ * added, so that a replay is what the upstream answered.  A Date is added where
+ * there is none (RFC 9110, section 6.6.1).
  */
 struct fields header_for_client(struct arena *arena,
-    const struct fields *upstream, struct span replay_header, int64_t wall_ms);
+    const struct fields *upstream, const struct header_client *client);
 
 /*
  * The list without the fields of those names, and nothing but them: with

@@ -306,6 +306,12 @@ check_served_by(const struct led *led)
 		    "the route \"%s\" may serve it, which forwards without "
 		    "the promise (\"%s\")",
 		    led->route->name, POLICY_OPTION(on_store_down)->path);
+	if (policy->scope_missing_forward)
+		COMPLAIN(led, request.path,
+		    "the route \"%s\" may serve it, which forwards what names "
+		    "no tenant (\"%s\")",
+		    led->route->name,
+		    POLICY_OPTION(scope_missing_forward)->path);
 	check_scopes(led);
 	check_headers(led);
 	check_key(led);

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The part of tbl/options.h about what names the tenant: an entry of scope,
- * where it is an object.
+ * The part of tbl/options.h about what names the tenant: what becomes of
+ * requests that name none; and an entry of scope, where it is an object.
  */
+
+OPT(IDEMPOTENCY, "scope_missing", TOGGLE, scope_missing_forward,
+	WORDS("reject forward"), RELOAD,
+	"Whether a request that names no tenant is refused (400), or passed on "
+	"as one without a key, so that the API itself says 401.",
+	"reject")
 
 OPT(SCOPE, "basic", ONLY_WORD, basic, WORDS("user"), RELOAD,
 	"\"user\": the user of HTTP Basic, whatever the password is.",

@@ -156,6 +156,7 @@ def everything(bench):
         "header": ["A-Key", "B-Key"], "required": False,
         "derive_key": ["/a~1b/c~0d", "/e"], "key_format": "uuid",
         "max_length": 36, "scope": [], "namespace": "n",
+        "scope_missing": "forward",
         "fingerprint": {"include": ["method", "body"], "headers": ["X-A"],
                         "json": True, "ignore": ["/t"]},
         "retention": "36h", "unknown_retention": "60d", "lease": "1500ms",

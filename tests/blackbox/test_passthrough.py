@@ -458,7 +458,7 @@ def another_method_or_path_stays_here_unless_it_is_trusted(bench, key, target):
 def an_upstream_cannot_say_what_the_gateway_says(bench):
     upstream, gateway = bench.pair(answer(201, b"x", [
         ("Idempotent-Replayed", "true"), ("Original-Request-Id", "forged"),
-        ("X-Request-Id", "forged"), ("Idempotency-Outcome", "store")]))
+        ("X-Request-Id", "theirs"), ("Idempotency-Outcome", "store")]))
     first, again = gateway.ask("k"), gateway.ask("k")
     equal((first.replayed, again.replayed), (False, True))
     equal(again.get("Original-Request-Id"), first.get("X-Request-Id"))

@@ -148,6 +148,21 @@ def an_upstreams_own_request_id_does_not_double_ours(bench):
         bench, answer(201, b"x", [("X-Request-Id", "of-the-upstream")]))
     equal(len(first.all("X-Request-Id")), 1)
     equal(len(again.all("X-Request-Id")), 1)
+    for got in (first, again):
+        equal(got.all("Upstream-Request-Id"), ["of-the-upstream"])
+
+
+@test
+def an_upstream_that_echoes_our_request_id_has_none_of_its_own(bench):
+    def echo(connection, request):
+        connection.send(answer(201, b"x", [
+            ("X-Request-Id", request.get("X-Request-Id"))]))
+    upstream, gateway = bench.pair(echo)
+    for key in ("k", "k", None):
+        got = gateway.ask(key, target="/v1/charges" if key else "/other")
+        equal(got.status, 201)
+        equal(got.all("Upstream-Request-Id"), [])
+        equal(len(got.all("X-Request-Id")), 1)
 
 
 @test

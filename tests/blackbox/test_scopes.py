@@ -91,6 +91,38 @@ def two_lines_of_authorization_are_refused(bench):
     equal(upstream.count(), 0)
 
 
+# --- nobody ---
+
+@test
+def who_names_no_tenant_may_be_passed_on_to_hear_it_from_the_api(bench):
+    upstream, gateway = idempotent(
+        bench, [{"basic": "user"}], scope_missing="forward")
+    for _ in range(2):
+        got = gateway.ask("k", tenant=None)
+        equal((got.status, got.replayed), (201, False))
+    equal(upstream.count(), 2)
+    equal(upstream.requests[1].get("Idempotency-Key"), "k")
+    equal(upstream.requests[1].get("Idempotency-Attempt"), None)
+    equal(gateway.find_log("request", outcome="passed", status=201) != [],
+          True)
+    got = gateway.ask(None, tenant=None)
+    equal((got.status, got.problem), (400, "key-missing"))
+    got = gateway.ask("k", tenant="Basic YTpiYg")
+    equal((got.status, got.problem), (400, "scope-missing"))
+    equal(upstream.count(), 2)
+
+
+@test
+def a_derived_key_of_nobody_is_passed_on_whole(bench):
+    upstream, gateway = idempotent(
+        bench, ["X-Tenant"], scope_missing="forward", derive_key="body",
+        send_derived=True)
+    body = b"x" * 200_000
+    equal(gateway.ask(None, body=body).status, 201)
+    equal(upstream.requests[0].body, body)
+    equal(upstream.requests[0].get("Idempotency-Key"), None)
+
+
 # --- a variable of the path ---
 
 @test

@@ -429,6 +429,15 @@ def a_tenant_of_the_path_sees_only_its_own(bench):
         equal((shop, got.status, got.json()["state"]), (shop, 200, state))
 
 
+@test
+def who_names_no_tenant_is_not_passed_on_with_a_question(bench):
+    upstream, gateway = start(bench, idempotency={"scope_missing": "forward"})
+    equal(look(gateway, "k", tenant=None)[0], 400)
+    equal(upstream.count(), 0)
+    equal(gateway.ask("k", tenant=None).status, 201)
+    equal(upstream.count(), 1)
+
+
 def own_paths(bench):
     config = bench.config(bench.upstream(), {"scope": [{"path": "shop"}]})
     config["routes"][0].update(path="/shops/{shop}/charges",

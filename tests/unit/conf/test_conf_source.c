@@ -593,6 +593,15 @@ a_route_for_messages_keeps_the_promise_and_remembers(void **state)
 	    {POLICY("", "'scope':[],'on_store_down':'forward'", A),
 		"/sources/s/request/path: the route \"r\" may serve it, which "
 		"forwards without the promise (\"on_store_down\")\n"},
+	    {POLICY("", "'scope':[],'scope_missing':'forward'", A),
+		"/sources/s/request/path: the route \"r\" may serve it, which "
+		"forwards what names no tenant (\"scope_missing\")\n"},
+	    {POLICY("", "'scope':[{'path':'x'}]", A),
+		"/routes/0/idempotency/scope: the path of the route has no "
+		"{x}\n"},
+	    {POLICY("", "'scope':[{'basic':'user'}]", A),
+		"/sources/s/request/headers: \"Authorization\" is missing, "
+		"which is in the scope of the route \"r\"\n"},
 	    {POLICY("", "'scope':[],'max_request_body':'65MiB'", A),
 		"/sources/s/request/path: the route \"r\" may serve it, whose "
 		"\"max_request_body\" is more than a quarter of "

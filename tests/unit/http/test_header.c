@@ -235,9 +235,9 @@ assert_client(const char *upstream, const char *want)
 	struct arena *arena = arena_new();
 	struct fields fields = fields_of(arena, upstream);
 
-	assert_fields(header_for_client(arena, &fields,
-			  SPAN("Idempotent-Replayed"), then_ms),
-	    want);
+	const struct header_client client = {
+		SPAN("Idempotent-Replayed"), SPAN("ours"), then_ms};
+	assert_fields(header_for_client(arena, &fields, &client), want);
 	arena_free(&arena);
 }
 
@@ -258,10 +258,20 @@ hop_by_hop_and_own_fields_of_an_answer_end_here(void **state)
 	assert_client("Connection: close, X-Hop|X-Hop: 1|Keep-Alive: x|"
 		      "Transfer-Encoding: chunked|Trailer: x|Upgrade: x|"
 		      "Content-Length: 5|idempotency-outcome: store|"
-		      "X-Request-Id: x|Original-Request-Id: x|"
+		      "X-Request-Id: ours|Original-Request-Id: x|"
 		      "IDEMPOTENT-REPLAYED: true|Proxy-Authenticate: x|"
 		      "Proxy-Connection: x|Date: d|A: b",
 	    "Date: d|A: b");
+}
+
+static void
+an_id_of_the_upstreams_own_gets_another_name(void **state)
+{
+	(void)state;
+	assert_client("x-request-id: theirs|Date: d",
+	    "Upstream-Request-Id: theirs|Date: d");
+	assert_client("X-Request-Id: OURS|Upstream-Request-Id: deeper|Date: d",
+	    "Upstream-Request-Id: OURS|Upstream-Request-Id: deeper|Date: d");
 }
 
 static void
@@ -281,7 +291,9 @@ a_route_without_a_replay_field_drops_none(void **state)
 	    fields_of(arena, "Idempotent-Replayed: true|Date: d");
 
 	(void)state;
-	assert_fields(header_for_client(arena, &fields, SPAN(""), then_ms),
+	const struct header_client client = {
+		SPAN(""), SPAN("ours"), then_ms};
+	assert_fields(header_for_client(arena, &fields, &client),
 	    "Idempotent-Replayed: true|Date: d");
 	arena_free(&arena);
 }
@@ -509,6 +521,7 @@ main(void)
 		cmocka_unit_test(an_answer_stays_as_the_upstream_sent_it),
 		cmocka_unit_test(
 		    hop_by_hop_and_own_fields_of_an_answer_end_here),
+		cmocka_unit_test(an_id_of_the_upstreams_own_gets_another_name),
 		cmocka_unit_test(a_missing_date_is_added),
 		cmocka_unit_test(a_route_without_a_replay_field_drops_none),
 		cmocka_unit_test(dates_are_imf_fixdates),
