@@ -84,22 +84,37 @@ static const char *const outcome_words[] = {
 #undef OUTCOME
 };
 
+/* The sum of one of a route's counters, by its place in the series. */
+static uint64_t
+sum_of_route(const struct admin_metrics *e, const char *route, size_t offset)
+{
+	uint64_t sum = 0;
+	for (int64_t i = 0; i < e->from->n_workers; i++) {
+		const char *its =
+		    (const char *)series_named(e, i, true, route);
+		if (its != NULL)
+			sum += counter_read((const struct counter *)(
+			    const void *)(its + offset));
+	}
+	return sum;
+}
+
+static void
+put_of_route(struct admin_metrics *e, const char *route, const char *label,
+    const char *word, size_t offset)
+{
+	uint64_t count = sum_of_route(e, route, offset);
+	if (count > 0)
+		metrics_text_of_two(
+		    &e->text, "route", route, label, word, count);
+}
+
 static void
 put_outcomes(struct admin_metrics *e, const char *route)
 {
-	for (int outcome = 0; outcome < OUTCOME_COUNT_; outcome++) {
-		uint64_t count = 0;
-		for (int64_t i = 0; i < e->from->n_workers; i++) {
-			const struct series *its =
-			    series_named(e, i, true, route);
-			if (its != NULL)
-				count += counter_read(&its->outcomes[outcome]);
-		}
-		if (count == 0)
-			continue;
-		metrics_text_of_two(&e->text, "route", route, "outcome",
-		    outcome_words[outcome], count);
-	}
+	for (int i = 0; i < OUTCOME_COUNT_; i++)
+		put_of_route(e, route, "outcome", outcome_words[i],
+		    offsetof(struct series, outcomes[i]));
 }
 
 /* --- one function for each metric --- */
@@ -110,6 +125,16 @@ put_REQUESTS(struct admin_metrics *e)
 	const struct series *s = list_of(meter_of(e, 0), true);
 	for (; s != NULL; s = atomic_load(&s->next))
 		put_outcomes(e, s->name);
+}
+
+static void
+put_OBSERVED(struct admin_metrics *e)
+{
+	const struct series *s = list_of(meter_of(e, 0), true);
+	for (; s != NULL; s = atomic_load(&s->next))
+		for (enum observed i = 0; i < OBSERVED_COUNT_; i++)
+			put_of_route(e, s->name, "would", duplicates_word(i),
+			    offsetof(struct series, observed[i]));
 }
 
 static void

@@ -8,6 +8,7 @@
 #include "admin/admin_machine_private.h"
 #include "admin/admin_list.h"
 #include "admin/admin_messages.h"
+#include "admin/admin_observed.h"
 #include "admin/admin_page.h"
 #include "admin/admin_request.h"
 #include "admin/admin_relays.h"
@@ -40,6 +41,7 @@ static const struct admin_endpoint endpoints[] = {
     {"GET", "/readyz", admin_status_ready, ADMIN_OPEN},
     {"GET", "/status", admin_status, 0},
     {"GET", "/metrics", admin_status_metrics, 0},
+    {"GET", "/observed", admin_observed, 0},
     {"GET", "/keys", admin_list_keys, 0},
     {"POST", "/keys/lookup", admin_keys_lookup, ADMIN_TAKES_BODY},
     {"GET", "/keys/{id}", admin_keys_show, 0},

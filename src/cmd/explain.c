@@ -89,14 +89,17 @@ option_text(enum group group, size_t offset, const void *base)
 
 /* Where the key comes from. */
 static char *
-key_text(const struct conf_idempotency *policy)
+key_text(const struct conf_route *route)
 {
+	const struct conf_idempotency *policy = route->idempotency;
 	bool derived = policy->derive_from_body ||
 	    policy->derive_from.count > 0;
 	char *fields = POLICY_TEXT(policy, headers);
 	char *from = POLICY_TEXT(policy, derive_from);
-	char *text = mem_printf("%s%s%s%s", fields, derived ? ", or from " : "",
-	    derived ? from : "", policy->required ? "" : ", or none");
+	char *text = mem_printf("%s%s%s%s%s", fields,
+	    derived ? ", or from " : "", derived ? from : "",
+	    policy->required ? "" : ", or none",
+	    route->observes ? ", only observed" : "");
 	free(fields);
 	free(from);
 	return text;
@@ -154,9 +157,10 @@ add_line(struct table *table, const char *name, char *text)
 }
 
 static void
-add_policy(struct table *table, const struct conf_idempotency *policy)
+add_policy(struct table *table, const struct conf_route *route)
 {
-	add_line(table, "key", key_text(policy));
+	const struct conf_idempotency *policy = route->idempotency;
+	add_line(table, "key", key_text(route));
 	add_line(table, "scope", scope_text(policy));
 	add_line(table, "in flight", in_flight_text(policy));
 	add_line(table, "unknown", unknown_text(policy));
@@ -176,7 +180,7 @@ print_route(const struct conf_route *route, size_t width)
 	    mem_printf("%s%s", route->upstream->name,
 		passed ? ", passed through" : ""));
 	if (!passed)
-		add_policy(table, route->idempotency);
+		add_policy(table, route);
 	table_print(table, 4, width);
 	table_free(&table);
 }

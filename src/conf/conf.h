@@ -195,6 +195,7 @@ struct conf_route {
 	const struct conf_upstream *upstream;
 	/* NULL: plain pass-through. */
 	const struct conf_idempotency *idempotency;
+	bool observes; /* mode: "observe", all is passed through */
 	/*
 	 * Of ROUTE_UPSTREAM: where GET asks about its keys and its policy, or
 	 * NULL.  These have paths of their own; all else is the route's.

@@ -38,7 +38,8 @@ claimant_find_route(struct claimant *c)
 	if (c->route == NULL &&
 	    !route_find(c->conf, c->method, &c->head.target, &c->route))
 		return false;
-	c->policy = c->route ? c->route->idempotency : NULL;
+	c->policy = c->route && !c->route->observes ? c->route->idempotency
+						    : NULL;
 	return true;
 }
 

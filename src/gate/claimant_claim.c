@@ -12,8 +12,8 @@
 /* So long after a change an answer of before it may come from memory. */
 #define SILENCE_US (2000 * 1000)
 
-static void
-take_fingerprint(struct claimant *c)
+void
+claimant_claim_fingerprint(struct claimant *c)
 {
 	const struct request_target *target = &c->head.target;
 	const struct variables variables = claimant_variables(c);
@@ -91,7 +91,7 @@ claimant_claim_prepare(struct claimant *c, bool waits)
 	if (c->policy->on_unknown == UNKNOWN_RECONCILE &&
 	    INVARIANT(same_question))
 		c->claim.question = question_of(c);
-	take_fingerprint(c);
+	claimant_claim_fingerprint(c);
 }
 
 /*

@@ -15,6 +15,8 @@
  * owner may change before it claims.
  */
 void claimant_claim_prepare(struct claimant *c, bool waits);
+/* Its fingerprint alone; where it has an entity, that is left out. */
+void claimant_claim_fingerprint(struct claimant *c);
 /* Whether memory has the answer: then it is here, as COMPLETED. */
 MUST_USE bool claimant_claim_find_kept(struct claimant *c);
 /* Asks Redis; claim_op has what it says. */

@@ -12,12 +12,16 @@
  * they are only ever added.  It knows nothing of what it means.
  */
 
-enum { METER_OUTCOMES = 32 }; /* of tbl/outcomes.h, at most */
+enum {
+	METER_OUTCOMES = 32, /* of tbl/outcomes.h, at most */
+	METER_OBSERVED = 16, /* of tbl/observed.h */
+};
 
 struct series {
 	struct series *_Atomic next;
 	char *name;
 	struct counter outcomes[METER_OUTCOMES]; /* of a route */
+	struct counter observed[METER_OBSERVED]; /* the same */
 	struct histogram seconds;
 };
 

@@ -5,6 +5,7 @@
 #include "gate/machine.h"
 #include "gate/waiters.h"
 #include "http/exchange.h"
+#include "key/observation.h"
 #include "store/records.h"
 
 /*
@@ -22,6 +23,7 @@ struct request {
 	bool waited;
 	bool busy; /* it waits for its entity, not for its key */
 
+	struct observation *observation; /* of a route that observes; or NULL */
 	struct records_op *look; /* at what is asked about; or NULL */
 	bool was_withheld; /* when that was asked, its end was here */
 

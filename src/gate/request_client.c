@@ -159,7 +159,7 @@ request_client_body(struct machine *machine)
 {
 	struct request *r = request_of(machine);
 	size_t most = r->c.policy ? (size_t)r->c.policy->max_request_body
-				: REQUEST_PASS_SMALL_BYTES;
+				: request_pass_whole(r);
 	if (r->c.policy == NULL && r->x->has_body &&
 	    (r->c.head.chunked || r->c.head.length > (int64_t)most))
 		return request_to(r, REQUEST_PASS, MORE);

@@ -41,6 +41,7 @@ request_free(struct machine *machine)
 	struct request *r = request_of(machine);
 	waiters_leave(&r->waiter);
 	request_lookup_end(r);
+	request_pass_end(r);
 	claimant_clear(&r->c);
 	forward_stop(&r->forward);
 	exchange_end(&r->x);

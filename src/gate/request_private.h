@@ -23,8 +23,6 @@ _Static_assert(
 	enum after function(struct machine *machine);
 #include "tbl/steps.h"
 
-/* A body without a key up to this length is read before it is passed on. */
-enum { REQUEST_PASS_SMALL_BYTES = 16 * 1024 };
 
 /* The request that a step is called for. */
 static inline struct request *
@@ -49,6 +47,10 @@ enum after request_refuse_saying(struct request *r, enum problem problem,
     enum outcome outcome, struct span detail);
 /* What the client sent of its body is no HTTP. */
 enum after request_client_malformed(struct request *r);
+/* A body without a key up to this length is read before it is passed on. */
+size_t request_pass_whole(const struct request *r);
+/* Nothing more becomes of it, as far as it is observed. */
+void request_pass_end(struct request *r);
 /* Ends its look at a record, if there is one. */
 void request_lookup_end(struct request *r);
 /* Goes on where the fields name a scope; else as request_refuse does. */

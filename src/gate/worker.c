@@ -45,6 +45,7 @@ worker_new(const struct conf *conf, struct budget *budget,
 	w->index = index;
 	w->loop = loop_new();
 	meter_init(&w->meter);
+	duplicates_init(&w->duplicates);
 	timer_init(&w->drain, w->loop, on_drain_timeout, w);
 	/* Hooks run last come first: the log is flushed behind all others. */
 	log_attach(&w->log, w->loop);
@@ -265,6 +266,7 @@ worker_free(struct worker **worker)
 	loop_free(&w->loop);
 	cache_free(&w->cache);
 	meter_clear(&w->meter);
+	duplicates_clear(&w->duplicates);
 	conf_unref(&w->conf);
 	free(w);
 }

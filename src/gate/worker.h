@@ -12,6 +12,7 @@
 #include "gate/waiters.h"
 #include "gate/worker_part.h"
 #include "http/front.h"
+#include "key/duplicates.h"
 #include "loop/log.h"
 #include "loop/loop.h"
 #include "store/store.h"
@@ -42,7 +43,8 @@ struct worker {
 	struct journal_relay journal_relay;
 	struct waiters waiters;
 	struct cache *cache;
-	struct meter meter; /* the admin interface reads it */
+	struct meter meter; /* the admin interface reads it, and these */
+	struct duplicates duplicates;
 	struct worker_part *parts; /* the first of them; or NULL */
 
 	bool draining;

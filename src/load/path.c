@@ -275,6 +275,8 @@ finish_own(struct loader *l, const struct option *option, size_t index,
 		return;
 	if (route->idempotency == NULL)
 		wrong = "without \"idempotency\" it has no keys";
+	else if (route->observes)
+		wrong = "a route that observes promises nothing of its keys";
 	else if (own_is_taken(l->conf, route, own))
 		wrong = "the gateway answers there already";
 	else if (kind == ROUTE_STATUS)
@@ -290,11 +292,24 @@ finish_own(struct loader *l, const struct option *option, size_t index,
 	own->idempotency = route->idempotency;
 }
 
+static void
+check_mode(struct loader *l, const struct conf_route *route)
+{
+	struct json_place list = {NULL, "routes", 0};
+	struct json_place at = {&list, NULL, route->index};
+	if (route->observes && route->idempotency == NULL)
+		complaints_at_option(l, &at,
+		    option_at(
+			GROUP_ROUTE, offsetof(struct conf_route, observes)),
+		    "a route without \"idempotency\" has no keys");
+}
+
 void
 path_finish_own(struct loader *l)
 {
 	for (size_t i = 0; i < l->conf->n_routes; i++) {
 		const struct conf_route *route = &l->conf->routes[i];
+		check_mode(l, route);
 		finish_own(l,
 		    option_at(GROUP_ROUTE, offsetof(struct conf_route, status)),
 		    i, route->status, ROUTE_STATUS);

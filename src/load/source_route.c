@@ -301,6 +301,10 @@ check_served_by(const struct led *led)
 		    led->route->name);
 		return;
 	}
+	if (led->route->observes)
+		COMPLAIN(led, request.path,
+		    "the route \"%s\" may serve it, which only observes",
+		    led->route->name);
 	if (policy->on_store_down == STORE_DOWN_FORWARD)
 		COMPLAIN(led, request.path,
 		    "the route \"%s\" may serve it, which forwards without "

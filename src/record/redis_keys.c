@@ -28,13 +28,28 @@ put_name(struct resp *resp, const struct conf *conf, unsigned shard,
 	resp_joined(resp, parts, sizeof parts / sizeof *parts);
 }
 
+/* Of a key: its record, or what was observed of it. */
+static void
+put_of_key(struct resp *resp, const struct conf *conf,
+    const struct key_id *key_id, const char *word)
+{
+	char hex[DIGEST_HEX + 1];
+	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
+	put_name(resp, conf, redis_keys_shard(conf, key_id), word, hex);
+}
+
 void
 redis_keys_record(
     struct resp *resp, const struct conf *conf, const struct key_id *key_id)
 {
-	char hex[DIGEST_HEX + 1];
-	hex_encode(key_id->bytes, DIGEST_BYTES, hex);
-	put_name(resp, conf, redis_keys_shard(conf, key_id), "r:", hex);
+	put_of_key(resp, conf, key_id, "r:");
+}
+
+void
+redis_keys_observation(
+    struct resp *resp, const struct conf *conf, const struct key_id *key_id)
+{
+	put_of_key(resp, conf, key_id, "o:");
 }
 
 void
@@ -112,9 +127,12 @@ redis_keys_kind(const struct conf *conf, struct span name)
 		if (span_starts(rest, span_str(shared[i])))
 			return KEY_INDEX;
 	bool entity = span_starts(rest, SPAN("e:"));
-	if ((!entity && !span_starts(rest, SPAN("r:"))) ||
+	bool observed = span_starts(rest, SPAN("o:"));
+	if ((!entity && !observed && !span_starts(rest, SPAN("r:"))) ||
 	    !hex_decode(span_from(rest, 2), key_id.bytes, DIGEST_BYTES) ||
 	    redis_keys_shard(conf, &key_id) != shard)
 		return KEY_OTHER;
+	if (observed)
+		return KEY_INDEX;
 	return entity ? KEY_ENTITY : KEY_RECORD;
 }

@@ -16,6 +16,9 @@ unsigned redis_keys_shard(const struct conf *conf, const struct key_id *key_id);
 /* Appends PREFIX:{SHARD}:r:KEYID as an argument; KEYID is in hex. */
 void redis_keys_record(
     struct resp *resp, const struct conf *conf, const struct key_id *key_id);
+/* Appends PREFIX:{SHARD}:o:KEYID, of a key that is only observed. */
+void redis_keys_observation(
+    struct resp *resp, const struct conf *conf, const struct key_id *key_id);
 /*
  * Appends PREFIX:{SHARD}:WORD as an argument, such as "leases" or "held"; in
  * shard 0 also "store", the store's id (record/origin.h).

@@ -6,6 +6,8 @@
  */
 METRIC(REQUESTS, counter, "onceproxy_requests_total",
     "Finished requests, by route and outcome.")
+METRIC(OBSERVED, counter, "onceproxy_observed_total",
+    "Requests of routes that only observe, by what had been done otherwise.")
 METRIC(REQUEST_SECONDS, histogram, "onceproxy_request_seconds",
     "Time from a request's head to the end of its answer, by route.")
 METRIC(UPSTREAM_SECONDS, histogram, "onceproxy_upstream_seconds",

@@ -73,6 +73,10 @@ OPT(ROUTE, "path", PATH, path, ANY, RELOAD,
 OPT(ROUTE, "upstream", UPSTREAM_NAME, upstream, ANY, RELOAD,
 	"The name of the upstream that its requests go to.",
 	REQUIRED)
+OPT(ROUTE, "mode", TOGGLE, observes, WORDS("enforce observe"), RELOAD,
+	"\"observe\" forwards every request as it comes, replays nothing, and "
+	"counts what \"enforce\" would have done.",
+	"enforce")
 OPT(ROUTE, "status_path", OWN_PATH, status, ANY, RELOAD,
 	"The path, with {key} as a segment, where GET tells clients, under the "
 	"scope of the route, what became of a key.",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * SCRIPT(name, word): the scripts of a record, of what gateways share of a
- * source (src/shared/), and of relays (src/relay/), src/lua/NAME.lua each, and
+ * source (src/shared/), of relays (src/relay/), and of routes that only observe
+ * (key/observation.h), src/lua/NAME.lua each, and
  * their words in metrics and the log (the label of onceproxy_store_seconds,
  * which stays when a script gets a better name).
  */
@@ -17,6 +18,7 @@ SCRIPT(expire, "lapse")
 SCRIPT(identify, "identify")
 SCRIPT(list, "list")
 SCRIPT(mark_unknown, "unknown")
+SCRIPT(observe, "observe")
 SCRIPT(operate, "operate")
 SCRIPT(park, "park")
 SCRIPT(parked, "parked")

@@ -203,6 +203,8 @@ def everything(bench):
             {"path": "/b", "upstream": "b/c", "idempotency": {
                 "derive_key": "body", "on_unknown": "retry",
                 "scope": ["Authorization", {"basic": "user"}]}},
+             {"path": "/c", "upstream": "b/c", "mode": "observe",
+              "idempotency": {}},
             {"path": "/*", "upstream": "b/c"}],
         **messages(bench)}
 
@@ -353,6 +355,10 @@ def it_says_what_each_route_does(bench):
                "key": "Idempotency-Key, or from body",
                "scope": "Authorization, basic user", "in flight": "409",
                "unknown": "retry", "kept": "7d"},
+        "/c": {"request": "any /c", "upstream": "b/c",
+               "key": "Idempotency-Key, only observed",
+               "scope": "Authorization", "in flight": "409",
+               "unknown": "hold", "kept": "1d"},
         "/*": {"request": "any /*", "upstream": "b/c, passed through"},
         "/h": {"request": "any /h", "upstream": "api",
                "key": "Idempotency-Key", "scope": "Authorization",

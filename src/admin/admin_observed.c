@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "admin/admin_answer.h"
+#include "admin/admin_json.h"
+#include "admin/admin_machine_private.h"
+#include "admin/admin_observed.h"
+#include "base/mem.h"
+#include "gate/worker.h"
+
+/* --- what would have been done --- */
+
+static uint64_t
+observed_count(
+    const struct admin *admin, const char *route, enum observed would)
+{
+	uint64_t count = 0;
+	for (int64_t i = 0; i < admin->conf->workers; i++) {
+		const struct series *s =
+		    atomic_load(&admin->workers[i]->meter.routes);
+		while (s != NULL && strcmp(s->name, route) != 0)
+			s = atomic_load(&s->next);
+		if (s != NULL)
+			count += counter_read(&s->observed[would]);
+	}
+	return count;
+}
+
+static json_t *
+route_json(const struct admin *admin, const struct conf_route *route)
+{
+	json_t *would = json_object();
+	for (enum observed i = 0; i < OBSERVED_COUNT_; i++) {
+		uint64_t count = observed_count(admin, route->name, i);
+		if (count > 0)
+			json_object_set_new(would, duplicates_word(i),
+			    json_integer((json_int_t)count));
+	}
+	return json_pack("{s:s, s:o}", "route", route->name, "would", would);
+}
+
+static json_t *
+routes_json(const struct admin_request *a)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < a->conf->n_routes; i++)
+		if (a->conf->routes[i].observes)
+			json_array_append_new(list,
+			    route_json(a->admin, &a->conf->routes[i]));
+	return list;
+}
+
+/* --- the last ones --- */
+
+static int
+compare_latest(const void *one, const void *other)
+{
+	int64_t a = ((const struct duplicate *)one)->at_ms;
+	int64_t b = ((const struct duplicate *)other)->at_ms;
+	return (a < b) - (a > b);
+}
+
+static json_t *
+duplicate_json(const struct duplicate *one)
+{
+	json_t *json = json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "route",
+	    admin_json_text(span_str(one->route)), "would",
+	    duplicates_word(one->would), "key_id", one->key_id, "request_id",
+	    admin_json_text(span_str(one->request_id)), "time",
+	    admin_json_time(one->at_ms), "first_request_id",
+	    admin_json_text(span_str(one->first_request_id)), "first_time",
+	    admin_json_time(one->first_ms));
+	if (one->status != 0)
+		json_object_set_new(
+		    json, "first_status", json_integer(one->status));
+	return json;
+}
+
+/* Of all workers, the latest first. */
+static json_t *
+duplicates_json(const struct admin *admin)
+{
+	size_t count = 0;
+	json_t *list = json_array();
+	struct duplicate *all = mem_zero((size_t)admin->conf->workers *
+	    DUPLICATES_MAX * sizeof *all);
+	for (int64_t i = 0; i < admin->conf->workers; i++)
+		count += duplicates_read(
+		    &admin->workers[i]->duplicates, all + count);
+	qsort(all, count, sizeof *all, compare_latest);
+	for (size_t i = 0; i < count && i < DUPLICATES_MAX; i++)
+		json_array_append_new(list, duplicate_json(&all[i]));
+	free(all);
+	return list;
+}
+
+enum after
+admin_observed(struct admin_request *a)
+{
+	return admin_answer_json(a, 200,
+	    json_pack("{s:o, s:o}", "routes", routes_json(a), "duplicates",
+		duplicates_json(a->admin)));
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The last requests that a worker has observed whose key came before, for
+ * people who decide whether to enforce a route.  It knows no requests.  The
+ * worker's thread adds, any thread reads: both are rare and short.
+ */
+enum { DUPLICATES_MAX = 64, DUPLICATES_TEXT = 80 };
+
+enum observed {
+#define OBSERVED(name, word, is_duplicate) OBSERVED_##name,
+#include "tbl/observed.h"
+#undef OBSERVED
+	OBSERVED_COUNT_,
+};
+
+/* The word, and whether another came before. */
+const char *duplicates_word(enum observed would);
+bool duplicates_is_one(enum observed would);
+
+/* Texts are cut to their places. */
+struct duplicate {
+	char key_id[DUPLICATES_TEXT];
+	char route[DUPLICATES_TEXT];
+	char request_id[DUPLICATES_TEXT];
+	char first_request_id[DUPLICATES_TEXT];
+	int64_t first_ms; /* since 1970, as the next */
+	int64_t at_ms;
+	int status; /* of the first one's answer; 0: it has none */
+	enum observed would;
+};
+
+struct duplicates {
+	pthread_mutex_t lock;
+	size_t added; /* since the start; the last ones are kept */
+	struct duplicate list[DUPLICATES_MAX];
+};
+
+void duplicates_init(struct duplicates *all);
+void duplicates_clear(struct duplicates *all);
+void duplicates_add(struct duplicates *all, const struct duplicate *one);
+/* Copies those that are kept, the latest first; the number of them. */
+size_t duplicates_read(
+    struct duplicates *all, struct duplicate ret_list[DUPLICATES_MAX]);
