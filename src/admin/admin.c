@@ -46,9 +46,16 @@ admin_reload(struct admin *admin, const struct conf *conf)
 	const struct conf *old = admin->now;
 	admin->now = conf_ref(conf);
 	admin->loaded_ms = clock_wall_ms();
+	admin->reloads[true]++;
 	admin_body_budget(admin, conf);
 	front_reload(admin->front, conf);
 	conf_unref(&old);
+}
+
+void
+admin_reload_refused(struct admin *admin)
+{
+	admin->reloads[false]++;
 }
 
 void

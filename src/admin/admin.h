@@ -30,6 +30,8 @@ struct admin *admin_new(struct loop *loop, const struct conf *conf,
     struct store_health *health, int fd, const struct admin_view *view);
 /* The routes and policies of that configuration count from now on. */
 void admin_reload(struct admin *admin, const struct conf *conf);
+/* A reload was refused, and what was loaded stays. */
+void admin_reload_refused(struct admin *admin);
 /* From now on /readyz says that the gateway drains. */
 void admin_drain(struct admin *admin);
 /* Cuts what it is answering; nulls the caller's pointer, accepts NULL. */

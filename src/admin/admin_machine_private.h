@@ -39,6 +39,7 @@ struct admin {
 	const struct conf *conf; /* of the start: what no reload changes */
 	const struct conf *now;  /* of the last reload */
 	int64_t loaded_ms;       /* since 1970: when that was */
+	uint64_t reloads[2];     /* those that were refused, and adopted */
 	struct budget budget; /* its own */
 	struct places places; /* of its own front */
 	struct front *front;

@@ -11,6 +11,8 @@
 #include "admin/metrics_text.h"
 #include "gate/claimant.h"
 #include "gate/worker.h"
+#include "http/places.h"
+#include "loop/log.h"
 
 _Static_assert((int)OUTCOME_COUNT_ <= (int)METER_OUTCOMES, "too many results");
 
@@ -125,6 +127,18 @@ put_REQUESTS(struct admin_metrics *e)
 	const struct series *s = list_of(meter_of(e, 0), true);
 	for (; s != NULL; s = atomic_load(&s->next))
 		put_outcomes(e, s->name);
+}
+
+static void
+put_RESPONSES(struct admin_metrics *e)
+{
+	static const char *const classes[METER_CLASSES] = {
+	    "1xx", "2xx", "3xx", "4xx", "5xx"};
+	const struct series *s = list_of(meter_of(e, 0), true);
+	for (; s != NULL; s = atomic_load(&s->next))
+		for (size_t i = 0; i < METER_CLASSES; i++)
+			put_of_route(e, s->name, "class", classes[i],
+			    offsetof(struct series, classes[i]));
 }
 
 static void
@@ -274,6 +288,41 @@ static void
 put_LEASES_LOST(struct admin_metrics *e)
 {
 	put_value(e, sum_of(e, offsetof(struct meter, leases_lost)));
+}
+
+static void
+put_CONNECTIONS(struct admin_metrics *e)
+{
+	const struct worker *any = e->from->workers[0];
+	metrics_text_of(&e->text, "side", "client",
+	    atomic_load(&any->places->taken));
+	metrics_text_of(&e->text, "side", "upstream",
+	    sum_of(e, offsetof(struct meter, connections)));
+}
+
+static void
+put_RELOADS(struct admin_metrics *e)
+{
+	metrics_text_of(&e->text, "result", "loaded", e->from->reloads[true]);
+	metrics_text_of(
+	    &e->text, "result", "refused", e->from->reloads[false]);
+}
+
+static void
+put_LOG_DROPPED(struct admin_metrics *e)
+{
+	put_value(e, log_dropped());
+}
+
+static void
+put_CERTIFICATE(struct admin_metrics *e)
+{
+	const struct conf *conf = e->from->conf;
+	for (size_t i = 0; i < conf->n_listen; i++)
+		if (conf->listen[i].tls.certificate != NULL)
+			metrics_text_of(&e->text, "address",
+			    conf->listen[i].address.text,
+			    (uint64_t)conf->listen[i].tls.valid_until_s);
 }
 
 static void

@@ -10,6 +10,7 @@
  * from all workers without stopping any.  It knows nothing of who asks.  Main
  * thread.
  */
+struct conf;
 struct worker;
 
 /* What it reads. */
@@ -19,6 +20,8 @@ struct admin_metrics_source {
 	const struct store *store; /* whose operations are operators' */
 	const struct histogram *store_took; /* of these: store_measure */
 	const struct counter *spun; /* connections of operators */
+	const uint64_t *reloads; /* refused, and adopted */
+	const struct conf *conf; /* of the last that was adopted */
 	const uint64_t *records; /* by their states; NULL: not known */
 	int64_t started_ms;      /* since 1970 */
 };

@@ -185,6 +185,8 @@ admin_status_counted(struct machine *machine)
 	    .store = admin->store,
 	    .store_took = admin->store_took,
 	    .spun = &admin->spun,
+	    .reloads = admin->reloads,
+	    .conf = admin->now,
 	    .records = counted ? a->count.records : NULL,
 	    .started_ms = admin->started_ms,
 	};

@@ -148,6 +148,8 @@ reload_file(struct serve *s)
 		conf_load_log(next, &complaints, EV_reload_keys);
 		adopt_conf(s, next);
 	} else {
+		if (s->admin != NULL)
+			admin_reload_refused(s->admin);
 		sd_notify(0, "READY=1");
 	}
 	conf_unref(&next);

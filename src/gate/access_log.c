@@ -3,6 +3,7 @@
 #include "gate/access_log.h"
 #include "gate/request.h"
 #include "gate/worker.h"
+#include "http/header.h"
 #include "loop/log.h"
 
 enum { FULL_EVERY_US = 1000000 };
@@ -79,9 +80,18 @@ access_log_rare(const struct request *r)
 		log_memory_full(r->c.worker);
 }
 
+int
+access_log_status(const struct request *r)
+{
+	if (r->c.answer != NULL)
+		return r->c.answer->status;
+	return r->x->late ? problem_status(PROBLEM_REQUEST_TIMEOUT) : 0;
+}
+
 void
 access_log(const struct request *r, int64_t took_us)
 {
+	int status = access_log_status(r);
 	if (!r->c.conf->log_access || !log_wants(EV_request))
 		return;
 	struct logline line = log_begin(EV_request);
@@ -89,11 +99,8 @@ access_log(const struct request *r, int64_t took_us)
 	log_str(&line, "route", r->c.route ? r->c.route->name : "-");
 	log_span(&line, "method", r->x->head.method);
 	log_cut(&line, "path", r->c.head.target.path, PATH_BYTES);
-	if (r->c.answer != NULL)
-		log_int(&line, "status", r->c.answer->status);
-	else if (r->x->late)
-		log_int(&line, "status",
-		    problem_status(PROBLEM_REQUEST_TIMEOUT));
+	if (status != 0)
+		log_int(&line, "status", status);
 	log_str(&line, "outcome", outcome_words[r->c.outcome]);
 	if (r->c.attempt > 0)
 		log_int(&line, "attempt", r->c.attempt);
@@ -101,6 +108,9 @@ access_log(const struct request *r, int64_t took_us)
 		log_str(&line, "key_id", r->c.key_hex);
 	if (r->c.label.len > 0)
 		log_span(&line, "label", r->c.label);
+	struct span trace_id = header_trace_id(&r->c.head.fields);
+	if (trace_id.len > 0)
+		log_span(&line, "trace_id", trace_id);
 	log_int(&line, "bytes_in", (int64_t)r->x->body_bytes);
 	log_int(&line, "bytes_out", (int64_t)r->x->sent_bytes);
 	log_ms(&line, "total_ms", took_us);

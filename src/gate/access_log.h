@@ -19,5 +19,7 @@ void access_log_failed(const struct request *r, int error);
  * and memory that is.
  */
 void access_log_rare(const struct request *r);
+/* The status that its client was given; 0: none. */
+int access_log_status(const struct request *r);
 /* Nothing where log.access is false; took_us is the whole request's time. */
 void access_log(const struct request *r, int64_t took_us);

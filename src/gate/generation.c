@@ -13,7 +13,8 @@ generation_new(struct loop *loop, const struct conf *conf,
 	g->conf = conf_ref(conf);
 	g->upstreams = upstreams_new(loop, conf, budget);
 	meter_conf(meter, conf, &g->metered);
-	upstreams_measure(g->upstreams, g->metered.upstreams);
+	upstreams_measure(
+	    g->upstreams, g->metered.upstreams, &meter->connections);
 	return g;
 }
 

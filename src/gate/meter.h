@@ -15,6 +15,7 @@
 enum {
 	METER_OUTCOMES = 32, /* of tbl/outcomes.h, at most */
 	METER_OBSERVED = 16, /* of tbl/observed.h */
+	METER_CLASSES = 5,
 };
 
 struct series {
@@ -22,6 +23,7 @@ struct series {
 	char *name;
 	struct counter outcomes[METER_OUTCOMES]; /* of a route */
 	struct counter observed[METER_OBSERVED]; /* the same */
+	struct counter classes[METER_CLASSES];   /* the same; from 1xx on */
 	struct histogram seconds;
 };
 
@@ -36,6 +38,7 @@ struct meter {
 	struct counter journal_aside;   /* damaged files */
 	struct counter fenced;
 	struct counter leases_lost;
+	struct counter connections; /* a gauge: to upstreams */
 	struct counter spun; /* connections (http/front.h) */
 };
 

@@ -232,7 +232,10 @@ request_client_finish(struct machine *machine)
 	struct series *series = r->c.route != NULL
 	    ? r->c.generation->metered.routes[r->c.route->index]
 	    : r->c.worker->meter.no_route;
+	int status = access_log_status(r);
 	counter_add(&series->outcomes[r->c.outcome], 1);
+	if (status != 0)
+		counter_add(&series->classes[status / 100 - 1], 1);
 	histogram_add(&series->seconds, took_us);
 	access_log_rare(r);
 	access_log(r, took_us);

@@ -41,6 +41,7 @@ worker_new(const struct conf *conf, struct budget *budget,
 	struct worker *w = mem_zero(sizeof *w);
 	w->conf = conf_ref(conf);
 	w->budget = budget;
+	w->places = places;
 	w->waiting = waiting;
 	w->index = index;
 	w->loop = loop_new();

@@ -33,6 +33,7 @@ struct worker {
 	const struct conf *conf; /* of the start: what no reload changes */
 	struct generation *generation;
 	struct budget *budget;
+	const struct places *places; /* of clients, in all workers */
 	unsigned index;
 	struct front *front;
 	struct store *store;

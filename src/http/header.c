@@ -419,3 +419,42 @@ header_prefer_wait(struct span preference)
 	digits_take(&value, PREFER_WAIT_MAX_S, &seconds);
 	return value.len == 0 ? seconds : -1;
 }
+
+/* Digits in lower case, not all of them zero. */
+static bool
+is_trace_part(struct span part)
+{
+	size_t zeros = 0;
+	for (size_t i = 0; i < part.len; i++) {
+		char c = part.ptr[i];
+		if (!ascii_is_digit(c) && (c < 'a' || c > 'f'))
+			return false;
+		zeros += c == '0';
+	}
+	return zeros < part.len;
+}
+
+/* 00-TRACE-PARENT-FLAGS; later versions may have more behind that. */
+struct span
+header_trace_id(const struct fields *fields)
+{
+	enum { TRACE = 3, PARENT = 36, FLAGS = 53, WHOLE = 55 };
+	size_t at = 0;
+	struct span name = SPAN("traceparent");
+	const struct field *f = fields_next(fields, name, &at);
+	if (f == NULL || fields_next(fields, name, &at) != NULL ||
+	    f->value.len < WHOLE)
+		return SPAN("");
+	const char *p = f->value.ptr;
+	bool zero = span_starts(f->value, SPAN("00-"));
+	bool dashes = p[TRACE - 1] == '-' && p[PARENT - 1] == '-' &&
+	    p[FLAGS - 1] == '-';
+	if (!dashes || (zero && f->value.len > WHOLE) ||
+	    (f->value.len > WHOLE && p[WHOLE] != '-') ||
+	    (!zero && !is_trace_part(span_of(p, 2))) ||
+	    span_starts(f->value, SPAN("ff")) ||
+	    !is_trace_part(span_of(p + TRACE, 32)) ||
+	    !is_trace_part(span_of(p + PARENT, 16)))
+		return SPAN("");
+	return span_of(p + TRACE, 32);
+}

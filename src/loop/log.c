@@ -26,8 +26,12 @@ static const struct {
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
 
-/* The one global of the program: which lines are wanted. */
+/*
+ * The globals of the program: which lines are wanted, and how many of them
+ * found no room.
+ */
 static atomic_int log_level = LOG_INFO;
+static atomic_uint_fast64_t all_dropped;
 
 static _Thread_local struct {
 	char bytes[BUFFER_BYTES];
@@ -40,6 +44,12 @@ void
 log_set_level(enum log_level level)
 {
 	atomic_store(&log_level, (int)level);
+}
+
+uint64_t
+log_dropped(void)
+{
+	return atomic_load(&all_dropped);
 }
 
 bool
@@ -208,6 +218,7 @@ log_begin(enum event event)
 		return line;
 	if (!line_fits()) {
 		buffer.dropped++;
+		atomic_fetch_add(&all_dropped, 1);
 		line.wanted = false;
 		return line;
 	}

@@ -24,6 +24,8 @@ enum event {
 	EV_COUNT_,
 };
 
+/* How many lines found no room since the start, in all threads.  Any thread. */
+uint64_t log_dropped(void);
 /* Lines below this level are dropped; set before the threads start. */
 void log_set_level(enum log_level level);
 bool log_wants(enum event event);

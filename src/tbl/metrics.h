@@ -6,6 +6,8 @@
  */
 METRIC(REQUESTS, counter, "onceproxy_requests_total",
     "Finished requests, by route and outcome.")
+METRIC(RESPONSES, counter, "onceproxy_responses_total",
+    "Answers to clients, by route and class of their status.")
 METRIC(OBSERVED, counter, "onceproxy_observed_total",
     "Requests of routes that only observe, by what had been done otherwise.")
 METRIC(REQUEST_SECONDS, histogram, "onceproxy_request_seconds",
@@ -42,6 +44,14 @@ METRIC(FENCED, counter, "onceproxy_fenced_total",
     "Outcomes that arrived after another owner had decided.")
 METRIC(LEASES_LOST, counter, "onceproxy_leases_lost_total",
     "Leases that could not be renewed.")
+METRIC(CONNECTIONS, gauge, "onceproxy_connections",
+    "Open connections, by side: client, or upstream, idle ones included.")
+METRIC(RELOADS, counter, "onceproxy_reloads_total",
+    "Reloads of the configuration, by result: loaded, or refused.")
+METRIC(LOG_DROPPED, counter, "onceproxy_log_dropped_total",
+    "Lines of the log that nobody read in time.")
+METRIC(CERTIFICATE, gauge, "onceproxy_certificate_expiry_seconds",
+    "When the certificate of an address ends, in seconds since 1970.")
 METRIC(SPUN, counter, "onceproxy_connections_spun_total",
     "Connections ended because they kept an event loop busy with nothing.")
 METRIC(MESSAGES, counter, "onceproxy_messages_total",

@@ -122,6 +122,7 @@ connection_open(
 	SET(c->easy, CLOSESOCKETDATA, c);
 	c->dial.done = on_dialled;
 	c->dial.arg = c;
+	connector_counts(dialler->connector, 1);
 	connector_add(dialler->connector, c->easy, &c->dial);
 	return c;
 }
@@ -295,6 +296,7 @@ connection_close(struct connection **connection)
 	if (c == NULL)
 		return;
 	c->closing = true;
+	connector_counts(c->dialler->connector, -1);
 	watch_free(&c->watch);
 	timer_clear(&c->idle);
 	task_cancel(&c->lost);

@@ -26,6 +26,7 @@ struct connector {
 	struct task kick;   /* the same when it is due at once */
 	struct probe **probes; /* by descriptor */
 	size_t n_probes;
+	struct counter *connections; /* NULL: nobody counts them */
 };
 
 /* --- libcurl on our loop --- */
@@ -226,6 +227,19 @@ connector_remove(struct connector *connector, struct dial *dial)
 	    CURLM_OK);
 	must(dial->probes == 0);
 	task_cancel(&dial->nudge);
+}
+
+void
+connector_count(struct connector *connector, struct counter *connections)
+{
+	connector->connections = connections;
+}
+
+void
+connector_counts(struct connector *connector, int more)
+{
+	if (connector->connections != NULL)
+		counter_add(connector->connections, (uint64_t)more);
 }
 
 struct loop *

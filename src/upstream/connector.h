@@ -3,6 +3,7 @@
 
 #include <curl/curl.h>
 
+#include "base/counter.h"
 #include "loop/loop.h"
 
 /*
@@ -15,6 +16,13 @@ struct connector;
 struct connector *connector_new(struct loop *loop);
 /* All handles have been removed; nulls the pointer, accepts NULL. */
 void connector_free(struct connector **connector);
+/*
+ * How many connections its owners have open is from now on part of that count,
+ * which outlives it; NULL: of none.
+ */
+void connector_count(struct connector *connector, struct counter *connections);
+/* One more of them, or one less (-1). */
+void connector_counts(struct connector *connector, int more);
 struct loop *connector_loop(const struct connector *connector);
 
 /* A handle that libcurl works on; a member of its owner. */

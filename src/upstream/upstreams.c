@@ -32,9 +32,11 @@ upstreams_new_of(struct loop *loop, const struct conf *conf,
 }
 
 void
-upstreams_measure(struct upstreams *u, struct histogram *const *took)
+upstreams_measure(struct upstreams *u, struct histogram *const *took,
+    struct counter *connections)
 {
 	u->took = took;
+	connector_count(u->connector, connections);
 }
 
 void

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/body.h"
+#include "base/counter.h"
 #include "base/histogram.h"
 #include "conf/conf.h"
 #include "loop/loop.h"
@@ -21,9 +22,10 @@ struct upstreams *upstreams_new_of(struct loop *loop, const struct conf *conf,
     struct budget *budget, const struct conf_upstream *list, size_t count);
 /*
  * took[i] has from now on what each forward to the upstream of index i took,
- * finding a connection included; the histograms outlive the upstreams.
+ * finding a connection included, and connections how many are open, theirs
+ * added to those of others; all of these outlive the upstreams.
  */
-void upstreams_measure(
-    struct upstreams *upstreams, struct histogram *const *took);
+void upstreams_measure(struct upstreams *upstreams,
+    struct histogram *const *took, struct counter *connections);
 /* No forward may be pending; closes what is idle, nulls the pointer. */
 void upstreams_free(struct upstreams **upstreams);

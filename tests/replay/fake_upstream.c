@@ -65,11 +65,12 @@ upstreams_free(struct upstreams **upstreams)
 }
 
 void
-upstreams_measure(
-    struct upstreams *upstreams, struct histogram *const *took)
+upstreams_measure(struct upstreams *upstreams,
+    struct histogram *const *took, struct counter *connections)
 {
 	(void)upstreams;
 	(void)took;
+	(void)connections;
 }
 
 /* --- the truth --- */
