@@ -61,6 +61,8 @@ struct conf_listen {
 	struct address address;
 	int64_t mode; /* of a Unix socket; 0: what the umask leaves */
 	char *group;  /* NULL: the process's */
+	/* From there connections begin with a header (PROXY protocol). */
+	struct strings proxies;
 	struct conf_tls tls;
 };
 

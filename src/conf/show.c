@@ -391,6 +391,7 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_KEY_FIELDS] = show_one_or_more,
     [TYPE_METHODS] = show_strings,
     [TYPE_HOST_PORTS] = show_strings,
+    [TYPE_NETWORKS] = show_strings,
     [TYPE_POINTERS] = show_pointers,
     [TYPE_DERIVE_KEY] = show_key_derive,
     [TYPE_LABEL] = show_key_label,

@@ -45,6 +45,8 @@ TYPE(METHODS, struct strings, list_parse_methods, list_clear_strings,
 	{"$ref": "#/$defs/some_strings"})
 TYPE(HOST_PORTS, struct strings, list_parse_host_ports, list_clear_strings,
 	{"$ref": "#/$defs/some_strings"})
+TYPE(NETWORKS, struct strings, list_parse_networks, list_clear_strings,
+	{"$ref": "#/$defs/some_strings"})
 TYPE(POINTERS, struct pointers, list_parse_pointers, list_clear_pointers,
 	{"$ref": "#/$defs/strings"})
 TYPE(DERIVE_KEY, struct pointers, list_parse_derive_key, list_clear_pointers,

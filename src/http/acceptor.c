@@ -7,6 +7,7 @@
 #include "base/histogram.h"
 #include "base/mem.h"
 #include "http/acceptor.h"
+#include "http/proxy_protocol.h"
 #include "http/refusal.h"
 #include "loop/log.h"
 #include "loop/reserve.h"
@@ -55,6 +56,7 @@ struct acceptor {
 	void (*taken)(void *arg, const struct arrival *arrival);
 	void *arg;
 	struct listener *listeners;
+	struct proxy_protocol proxied; /* whose header has not come yet */
 	struct timer pause;
 	int spare; /* a descriptor to refuse with when there is no other */
 	struct lingering *lingering;
@@ -241,6 +243,19 @@ has_place(struct acceptor *a, int fd)
 	    places_take(a->places);
 }
 
+/* One that has a place: at once, or behind the header of a proxy. */
+static void
+take_arrival(const struct listener *listener, const struct arrival *arrival)
+{
+	struct acceptor *a = listener->acceptor;
+	if (listener->entry != ACCEPT_PLAIN &&
+	    proxy_protocol_expects(&listener->conf->listen[listener->entry],
+		arrival->address))
+		proxy_protocol_begin(&a->proxied, arrival);
+	else
+		a->taken(a->arg, arrival);
+}
+
 /* Takes one connection; false when there is none. */
 static bool
 accept_one(struct listener *listener)
@@ -258,7 +273,7 @@ accept_one(struct listener *listener)
 	if (arrival.fd >= 0 && !has_place(a, arrival.fd)) {
 		turn_away(listener, arrival.fd, true);
 	} else if (arrival.fd >= 0) {
-		a->taken(a->arg, &arrival);
+		take_arrival(listener, &arrival);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 	    errno == ENOMEM) {
 		accept_with_spare(listener);
@@ -347,6 +362,8 @@ acceptor_new(struct loop *loop, const struct conf *conf,
 	a->places = places;
 	a->taken = taken;
 	a->arg = arg;
+	a->proxied = (struct proxy_protocol){
+	    .loop = loop, .places = places, .taken = taken, .arg = arg};
 	timer_init(&a->pause, loop, on_pause_over, a);
 	a->spare = -1;
 	keep_spare(a);
@@ -365,6 +382,7 @@ acceptor_free(struct acceptor **acceptor)
 		close(a->spare);
 	while (a->lingering != NULL)
 		end_lingering(a->lingering);
+	proxy_protocol_end(&a->proxied);
 	while (a->listeners != NULL) {
 		struct listener *listener = a->listeners;
 		a->listeners = listener->next;

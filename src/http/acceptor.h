@@ -12,6 +12,9 @@
  * hands them on, up to a limit.  One beyond it is told so and closed, and not
  * left to wait in the backlog.  It knows nothing of libmicrohttpd.  The
  * front's thread only.
+ *
+ * Circle: acceptor, proxy_protocol.  A connection that begins with a proxy's
+ * header is taken later, as one of whom that speaks for.
  */
 struct acceptor;
 

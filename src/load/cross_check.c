@@ -19,12 +19,17 @@ is_set(const struct loader *l, const struct option *option)
 	return loader_value(l, option) != NULL;
 }
 
-/* What only a Unix socket has. */
+/* What only a Unix socket has, or has not. */
 static void
 check_socket_only(struct loader *l, const struct json_place *at,
     const struct conf_listen *listen)
 {
 	static const char message[] = "only a Unix socket can have this";
+	if (listen->address.kind == ADDRESS_UNIX && listen->proxies.count > 0)
+		complaints_at_option(l, at,
+		    option_at(
+			GROUP_LISTEN, offsetof(struct conf_listen, proxies)),
+		    "nobody on a Unix socket has an address");
 	if (listen->address.kind == ADDRESS_UNIX)
 		return;
 	if (listen->mode != 0)

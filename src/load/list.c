@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "conf/address.h"
 #include "conf/name.h"
+#include "conf/network.h"
 #include "load/complaints_private.h"
 #include "load/list_private.h"
 #include "load/text_private.h"
@@ -141,6 +142,13 @@ void
 list_parse_routes(struct loader *l, const struct given *given)
 {
 	static const struct rule rule = {name_wrong, true, false};
+	read_into_field(l, given, &rule);
+}
+
+void
+list_parse_networks(struct loader *l, const struct given *given)
+{
+	static const struct rule rule = {network_wrong, true, true};
 	read_into_field(l, given, &rule);
 }
 

@@ -21,6 +21,7 @@ void list_parse_key_fields(struct loader *l, const struct given *given);
 void list_parse_methods(struct loader *l, const struct given *given);
 /* Names, whatever they are of. */
 void list_parse_routes(struct loader *l, const struct given *given);
+void list_parse_networks(struct loader *l, const struct given *given);
 void list_parse_host_ports(struct loader *l, const struct given *given);
 /* What is wrong with the name of a method; NULL: nothing. */
 const char *list_wrong_method(const char *text);

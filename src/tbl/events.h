@@ -96,6 +96,10 @@ EVENT(outcome_unknown, WARN, "a request may have been sent, and nobody knows "
 EVENT(not_sent, WARN, "nothing could be sent to the upstream, and the key is "
 	"free again; error says why: check whether the upstream's targets can "
 	"be reached")
+EVENT(proxy_refused, WARN, "connections from where listen.proxy_protocol "
+	"says began with no header of the PROXY protocol, or a malformed one, "
+	"and were closed; why is of the last: have the proxy send it, or take "
+	"its network out")
 EVENT(observed, INFO, "a route that only observes has forwarded a request "
 	"whose key came before; would says what it had met otherwise")
 EVENT(pass_failed, WARN, "a request without a key got no complete answer from "

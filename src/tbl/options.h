@@ -233,6 +233,11 @@ OPT(ROOT, "relays", RELAYS, relays, ANY, RELOAD,
 OPT(LISTEN, "address", ADDRESS, address, ANY, RESTART,
 	"\"HOST:PORT\", \"[V6]:PORT\" or \"unix:/path\".",
 	REQUIRED)
+OPT(LISTEN, "proxy_protocol", NETWORKS, proxies, ANY, RELOAD,
+	"Networks like \"10.0.0.0/8\" from where each connection must begin "
+	"with a header of the PROXY protocol (version 1 or 2), which says who "
+	"the client is; from elsewhere none may.",
+	NONE)
 OPT(LISTEN, "mode", MODE, mode, ANY, RESTART,
 	"The permissions of a Unix socket in octal; by default \"0660\", "
 	"whatever the umask is, and so for the admin interface's socket.",

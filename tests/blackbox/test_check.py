@@ -175,7 +175,8 @@ def everything(bench):
     return {
         "listen": ["127.0.0.1:0",
                    {"address": "unix:/run/y", "mode": "0660", "group": "g"},
-                   {"address": "127.0.0.1:1", "tls": {
+                   {"address": "127.0.0.1:1", "proxy_protocol": [
+                       "10.0.0.0/8", "2001:db8::/32"], "tls": {
                        "certificate": tls.file, "key": tls.key}}],
         "workers": 3, "instance": "gate-1", "state_dir": "/state",
         "drain_timeout": "7s",
