@@ -133,6 +133,14 @@ struct conf_entity {
 	char *path; /* the name of a variable; NULL: the pointers, if any */
 };
 
+/* What a route may answer with another status. */
+enum route_problem {
+#define ROUTE_PROBLEM(name, type) ROUTE_PROBLEM_##name,
+#include "tbl/route_problems.h"
+#undef ROUTE_PROBLEM
+	ROUTE_PROBLEM_COUNT_,
+};
+
 struct conf_idempotency {
 	struct strings headers; /* accepted key fields, one at least */
 	bool required;
@@ -167,6 +175,7 @@ struct conf_idempotency {
 	int64_t max_request_body;
 	int64_t max_response_body;
 	struct strings omit_headers;
+	int64_t problems[ROUTE_PROBLEM_COUNT_]; /* statuses; 0: the usual one */
 	char *replay_header;  /* "" for none */
 	char *attempt_header; /* "" for none */
 };

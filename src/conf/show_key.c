@@ -71,3 +71,23 @@ show_key_certificate(
 	    : show_taken(words_at(option->words,
 		  scope->certificate == CERTIFICATE_SUBJECT));
 }
+
+json_t *
+show_key_problems(
+    const struct option *option, const void *base, const void *field)
+{
+	static const char *const types[] = {
+#define ROUTE_PROBLEM(name, type) type,
+#include "tbl/route_problems.h"
+#undef ROUTE_PROBLEM
+	};
+	const int64_t *statuses = field;
+	json_t *object = json_object();
+	(void)option;
+	(void)base;
+	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
+		if (statuses[i] != 0)
+			json_object_set_new(
+			    object, types[i], json_integer(statuses[i]));
+	return object;
+}

@@ -64,6 +64,11 @@ TYPE(OUTCOMES, uint8_t[600], choice_parse_outcomes, value_clear_nothing,
 	 "additionalProperties": false,
 	 "patternProperties": {
 		"^[2-5]([0-9][0-9]|xx)$": {"$ref": "#/$defs/string"}}})
+TYPE(PROBLEMS, int64_t[ROUTE_PROBLEM_COUNT_], choice_parse_problems,
+	value_clear_nothing,
+	{"type": "object",
+	 "additionalProperties":
+		{"type": "integer", "minimum": 400, "maximum": 599}})
 TYPE(ON_UNKNOWN, unsigned, object_parse_on_unknown, object_clear_on_unknown,
 	{"anyOf": [
 		{"$ref": "#/$defs/string"},

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "gate/request.h"
 #include "gate/response.h"
 #include "http/header.h"
@@ -26,13 +30,59 @@ response_to_head_check(enum head_verdict verdict)
 	return PROBLEM_BAD_REQUEST;
 }
 
+/* What the route says in place of the problem's own status; 0: nothing. */
+static int
+status_of_route(const struct request *r)
+{
+	static const char *const types[] = {
+#define ROUTE_PROBLEM(name, type) type,
+#include "tbl/route_problems.h"
+#undef ROUTE_PROBLEM
+	};
+	if (r->c.policy == NULL)
+		return 0;
+	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
+		if (!strcmp(types[i], problem_type(r->c.problem)))
+			return (int)r->c.policy->problems[i];
+	return 0;
+}
+
+/* What makes the key of a request that brings none; the caller frees it. */
+static char *
+made_of(const struct request *r)
+{
+	char *text = NULL;
+	size_t len;
+	const struct pointers *from;
+	if (!r->c.derived || r->c.policy == NULL)
+		return NULL;
+	if (r->c.policy->derive_from_body)
+		return mem_text("the whole body");
+	from = &r->c.policy->derive_from;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	fputs(from->count > 1 ? "the body's members " : "the body's member ",
+	    out);
+	for (size_t i = 0; i < from->count; i++) {
+		const struct pointer *pointer = &from->list[i];
+		fputs(i == 0 ? "" : i + 1 < from->count ? ", " : " and ", out);
+		for (size_t k = 0; k < pointer->count; k++)
+			pointer_write(out, pointer->segments[k]);
+	}
+	must(fclose(out) == 0);
+	return text;
+}
+
 void
 response_problem(struct request *r)
 {
+	char *makers = made_of(r);
 	const struct problem_details details = {
 	    .base = r->c.conf->problem_base,
 	    .key_id = span_str(r->c.key_hex),
 	    .detail = r->detail,
+	    .status = status_of_route(r),
+	    .made_of = makers,
 	    .original_status = r->c.original_status,
 	    .current_version = r->c.claim_op.current[0] != '\0'
 		? r->c.claim_op.current
@@ -42,6 +92,7 @@ response_problem(struct request *r)
 	};
 	answer_unref(&r->c.answer);
 	r->c.answer = problem_new(r->c.problem, &details);
+	free(makers);
 	r->c.replay = false;
 	r->c.omitted.count = 0;
 }

@@ -56,19 +56,65 @@ version_json(const char *text)
 	return json_string(text);
 }
 
-static json_t *
-make_document(
-    const struct problem_line *line, const struct problem_details *details)
+/*
+ * Nobody can make a new key of the same members: what a client that sends none
+ * is told instead.
+ */
+static const char *
+words_of_derived(enum problem problem)
 {
-	const char *detail = details->detail.len ? details->detail.ptr
-					       : line->detail;
-	size_t detail_len = details->detail.len ? details->detail.len
-					      : strlen(line->detail);
+	if (problem == PROBLEM_KEY_REUSED)
+		return "An earlier request whose key is the same differs from "
+		       "this one in something else: send that one as it was, "
+		       "or correct what makes the key.";
+	if (problem == PROBLEM_ATTEMPTS_EXHAUSTED)
+		return "The request was sent to the API as often as is "
+		       "allowed, and is not sent again.";
+	if (problem == PROBLEM_RESPONSE_NOT_KEPT)
+		return "The first request with this key was executed. Its "
+		       "answer was too large to keep, so it cannot be given "
+		       "again; original_status is its status.";
+	return NULL;
+}
+
+/* The caller frees it. */
+static char *
+detail_of(enum problem problem, const struct problem_details *details)
+{
+	const char *words =
+	    details->made_of != NULL ? words_of_derived(problem) : NULL;
+	if (words != NULL)
+		return mem_printf("The key of this request is made of %s. %s",
+		    details->made_of, words);
+	return details->detail.len > 0 ? mem_str(details->detail)
+				       : mem_text(lines[problem].detail);
+}
+
+static enum retry
+retry_of(enum problem problem, const struct problem_details *details)
+{
+	enum retry retry = lines[problem].retry;
+	return retry == NEW_KEY && details->made_of != NULL ? FIX_REQUEST
+							    : retry;
+}
+
+static int
+status_said(enum problem problem, const struct problem_details *details)
+{
+	return details->status != 0 ? details->status : lines[problem].status;
+}
+
+static json_t *
+make_document(enum problem problem, const struct problem_details *details)
+{
+	const struct problem_line *line = &lines[problem];
+	enum retry retry = retry_of(problem, details);
+	char *detail = detail_of(problem, details);
 	char *type = mem_printf("%s%s", details->base, line->type);
-	json_t *doc = json_pack("{s:s, s:s, s:i, s:s%, s:s, s:b}", "type", type,
-	    "title", line->title, "status", line->status, "detail", detail,
-	    detail_len, "retry", retry_words[line->retry], "retryable",
-	    line->retry == SAME_KEY);
+	json_t *doc = json_pack("{s:s, s:s, s:i, s:s, s:s, s:b}", "type", type,
+	    "title", line->title, "status", status_said(problem, details),
+	    "detail", detail, "retry", retry_words[retry], "retryable",
+	    retry == SAME_KEY);
 	free(type);
 	must(doc != NULL);
 	if (details->key_id.len > 0) {
@@ -84,8 +130,9 @@ make_document(
 		json_object_set_new(doc, "current_version",
 		    version_json(details->current_version));
 	json_object_set_new(doc, "error",
-	    json_pack("{s:s, s:s, s:s%}", "type", "idempotency_error", "code",
-		line->type, "message", detail, detail_len));
+	    json_pack("{s:s, s:s, s:s}", "type", "idempotency_error", "code",
+		line->type, "message", detail));
+	free(detail);
 	return doc;
 }
 
@@ -93,7 +140,7 @@ struct answer *
 problem_new(enum problem problem, const struct problem_details *details)
 {
 	const struct problem_line *line = &lines[problem];
-	json_t *doc = make_document(line, details);
+	json_t *doc = make_document(problem, details);
 	char *text = json_dumps(
 	    doc, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS));
 	must(text != NULL);
@@ -127,5 +174,6 @@ problem_new(enum problem problem, const struct problem_details *details)
 	else if (after_s > 0)
 		list[fields.count++] = (struct field){
 		    SPAN("Retry-After"), span_str(after)};
-	return answer_new(line->status, &fields, &body, SPAN(""));
+	return answer_new(
+	    status_said(problem, details), &fields, &body, SPAN(""));
 }

@@ -23,6 +23,12 @@ struct problem_details {
 	const char *base;      /* problem_base */
 	struct span key_id;    /* hex; empty: no instance */
 	struct span detail;    /* empty: the table's */
+	int status;            /* 0: the table's */
+	/*
+	 * What makes the key where the client sends none, as it stands behind
+	 * "made of"; NULL: a client made it.
+	 */
+	const char *made_of;
 	int original_status;   /* 0: no such member */
 	const char *current_version; /* JSON; NULL: no such member */
 	int64_t retry_after_s; /* 0: the table's */

@@ -175,3 +175,46 @@ choice_parse_outcomes(struct loader *l, const struct given *given)
 	read_outcomes(l, given, 100);
 	read_outcomes(l, given, 1);
 }
+
+/* --- problems --- */
+
+static int
+problem_index(const char *type)
+{
+	static const char *const types[] = {
+#define ROUTE_PROBLEM(name, type) type,
+#include "tbl/route_problems.h"
+#undef ROUTE_PROBLEM
+	};
+	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
+		if (!strcmp(types[i], type))
+			return i;
+	return -1;
+}
+
+void
+choice_parse_problems(struct loader *l, const struct given *given)
+{
+	int64_t *statuses = given_field(given);
+	const char *type;
+	json_t *value;
+	if (!json_is_object(given->value)) {
+		complaints_at(l, given->at, "must be an object");
+		return;
+	}
+	json_object_foreach(given->value, type, value)
+	{
+		struct json_place at = {given->at, type, 0};
+		json_int_t status = json_integer_value(value);
+		int index = problem_index(type);
+		if (index < 0)
+			complaints_at(l, &at,
+			    "no problem of this name can have another status");
+		else if (!json_is_integer(value) || status < 400 ||
+		    status > 599)
+			complaints_at(
+			    l, &at, "must be a status from 400 to 599");
+		else
+			statuses[index] = status;
+	}
+}

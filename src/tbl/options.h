@@ -6,10 +6,11 @@
  * the manual's tables follow from it (conf/option.h).
  *
  *   group     the object that it is in: ROOT, LISTEN, ENCRYPTION_KEY, UPSTREAM,
- *             ROUTE, IDEMPOTENCY, RECONCILE; UPSTREAM and ROUTE are in
- *             tbl/route_options.h, SCOPE in tbl/scope_options.h, BROKER and
- *             SOURCE in tbl/message_options.h, RELAY in tbl/relay_options.h,
- *             which belong to the same table
+ *             ROUTE, IDEMPOTENCY (some in tbl/answer_options.h), RECONCILE;
+ *             UPSTREAM and ROUTE are in tbl/route_options.h, SCOPE in
+ *             tbl/scope_options.h, BROKER and SOURCE in
+ *             tbl/message_options.h, RELAY in tbl/relay_options.h, which
+ *             belong to the same table
  *   path      its name there; a dot leads into an object within the object
  *   type      a line of conf/types.h: how it is read, and its schema
  *   field     the member that it fills, in the group's struct of conf/conf.h
@@ -427,6 +428,7 @@ OPT(RECONCILE, "status", COUNT, reconcile.status, RANGE(200, 599), RELOAD,
 	"by default, it is stored as it came.",
 	NONE)
 
+#include "tbl/answer_options.h"
 #include "tbl/scope_options.h"
 #include "tbl/message_options.h"
 #include "tbl/relay_options.h"

@@ -2,10 +2,13 @@
 """Contract, section 6: what the client gets, row by row, and the document
 that says why."""
 
+import json
+
 from once import tap
+from once.gateway import command
 from once.http import BODY, Client, build, keyed
 from once.tap import each, equal, test
-from once.upstream import close_unanswered, refused_port
+from once.upstream import answer, close_unanswered, refused_port
 
 SAME, NEW, FIX = "same-key", "new-key", "fix-request"
 
@@ -42,6 +45,108 @@ def another_body_with_a_used_key_is_key_reused(bench):
     got = gateway.ask("pay-1", body=b"another")
     check_problem(got, 422, "key-reused", NEW, True)
     equal(upstream.count(), 1)
+
+
+MEMBERS = {"derive_key": ["/order_id", "/a~1b"]}
+
+
+def ordered(note="", **others):
+    made = json.dumps({"order_id": "17", "a/b": 1, "note": note}).encode()
+    return {"key": None, "body": made, **others}
+
+
+@each([("members", MEMBERS, "the body's members /order_id and /a~1b"),
+       ("a member", {"derive_key": ["/order_id"]},
+        "the body's member /order_id"),
+       ("the body", {"derive_key": "body"}, "the whole body")])
+def who_sends_no_key_is_told_what_makes_it(bench, idempotency, makers):
+    """And never to make a new one, which nobody can of the same members."""
+    upstream, gateway = bench.pair(idempotency=idempotency)
+    equal(gateway.ask(**ordered()).status, 201)
+    got = gateway.ask(**ordered(
+        "" if makers == "the whole body" else "x",
+        target="/v1/charges?a=b"))
+    check_problem(got, 422, "key-reused", FIX, True)
+    detail = got.json()["detail"]
+    assert f"is made of {makers}." in detail, detail
+    assert b"new key" not in got.body, got.body
+    equal(upstream.count(), 1)
+
+
+@test
+def a_derived_key_is_no_better_when_it_is_used_up(bench):
+    upstream, gateway = bench.pair(close_unanswered, idempotency={
+        **MEMBERS, "on_unknown": "retry", "max_attempts": 1})
+    gateway.ask(**ordered())
+    got = gateway.ask(**ordered())
+    check_problem(got, 409, "attempts-exhausted", FIX, True)
+    assert "/order_id and /a~1b" in got.json()["detail"], got.body
+    assert b"new key" not in got.body, got.body
+    equal(upstream.count(), 1)
+
+
+@test
+def a_derived_keys_answer_that_was_not_kept_names_its_members(bench):
+    upstream, gateway = bench.pair(answer(201, b"x" * 5000), idempotency={
+        **MEMBERS, "max_response_body": 100})
+    equal(len(gateway.ask(**ordered()).body), 5000)
+    got = gateway.ask(**ordered())
+    check_problem(got, 409, "response-not-kept", FIX, True)
+    equal(got.json()["original_status"], 201)
+    assert "/order_id and /a~1b" in got.json()["detail"], got.body
+    assert b"new key" not in got.body, got.body
+
+
+@test
+def who_sent_a_key_hears_nothing_of_members(bench):
+    _, gateway = bench.pair(idempotency=MEMBERS)
+    gateway.ask("k")
+    got = gateway.ask("k", body=b"another")
+    check_problem(got, 422, "key-reused", NEW, True)
+    assert "made of" not in got.json()["detail"], got.body
+
+
+# --- other statuses ---
+
+@test
+def a_route_may_answer_a_problem_with_another_status(bench):
+    upstream, gateway = bench.pair(idempotency={"problems": {
+        "key-reused": 400, "key-missing": 428, "scope-missing": 401,
+        "key-invalid": 422}})
+    gateway.ask("k")
+    check_problem(gateway.ask("k", body=b"x"), 400, "key-reused", NEW, True)
+    check_problem(gateway.ask(None), 428, "key-missing", FIX, False)
+    check_problem(gateway.ask("a b"), 422, "key-invalid", FIX, False)
+    check_problem(
+        gateway.ask("k", tenant=None), 401, "scope-missing", FIX, False)
+    equal(gateway.wait_for_log("request", status=428)["outcome"],
+          "key-missing")
+    equal(upstream.count(), 1)
+
+
+@test
+def a_status_of_the_defaults_is_a_routes_unless_it_says_another(bench):
+    upstream = bench.upstream()
+    gateway = bench.serve(bench.config(
+        upstream, {"problems": {"key-missing": 428}},
+        defaults={"problems": {"key-missing": 401, "key-invalid": 422}}))
+    equal(gateway.ask(None).status, 428)
+    equal(gateway.ask("a b").status, 422)
+
+
+@each([("an outcome that is none", {"x": 400}, "no problem of this name"),
+       ("one that no route has", {"no-route": 400},
+        "no problem of this name"),
+       ("a status of success", {"key-reused": 200}, "from 400 to 599"),
+       ("a text", {"key-reused": "400"}, "from 400 to 599"),
+       ("a list", [400], "must be an object")])
+def check_refuses_problems(bench, problems, words):
+    config = bench.config("http://127.0.0.1:9", {"problems": problems},
+                          redis="redis://127.0.0.1:9")
+    done = command("check", "-c", bench.file(json.dumps(config).encode()))
+    equal(done.returncode, 1)
+    assert "/routes/0/idempotency/problems" in done.stdout, done.stdout
+    assert words in done.stdout, done.stdout
 
 
 @test

@@ -59,7 +59,7 @@ def least():
 def options(group):
     found = []
     for table in ("options.h", "route_options.h", "message_options.h",
-                  "relay_options.h", "scope_options.h"):
+                  "relay_options.h", "answer_options.h", "scope_options.h"):
         with open(source(f"src/tbl/{table}"), encoding="ascii") as file:
             found += re.findall(
                 rf'^OPT\({group}, "([^"]+)"', file.read(), re.M)
@@ -156,7 +156,7 @@ def everything(bench):
         "header": ["A-Key", "B-Key"], "required": False,
         "derive_key": ["/a~1b/c~0d", "/e"], "key_format": "uuid",
         "max_length": 36, "scope": [], "namespace": "n",
-        "scope_missing": "forward",
+        "scope_missing": "forward", "problems": {"key-reused": 400},
         "fingerprint": {"include": ["method", "body"], "headers": ["X-A"],
                         "json": True, "ignore": ["/t"]},
         "retention": "36h", "unknown_retention": "60d", "lease": "1500ms",

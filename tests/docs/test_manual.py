@@ -27,8 +27,9 @@ PAGES = [(f"{n[:-2]}({n[-1]})", n) for n in NAMES]
 
 def table(name, pattern):
     found = []
-    names = {"options": ("options", "route_options", "message_options",
-                         "scope_options")}.get(name, (name,))
+    names = {"options": ("options", "route_options", "answer_options",
+                         "message_options", "scope_options")}.get(
+        name, (name,))
     for part in names:
         with open(source(f"src/tbl/{part}.h"), encoding="utf-8") as file:
             found += re.findall(pattern, file.read(), re.M)

@@ -15,18 +15,23 @@ from once.tap import equal, test
 COUNT = 9
 
 
-def create_charges(port, retries):
-    """Runs charges.js; what became of each charge."""
+def node(script, *words):
+    """Runs a script with the client; what it prints, from JSON."""
     modules = os.environ.get("NODE_PATH", "")
     if not shutil.which("node"):
         raise tap.Skip("no node program")
     if not os.path.isdir(os.path.join(modules, "stripe")):
         raise tap.Skip("the stripe client is not installed (contrib/check)")
     done = subprocess.run(
-        ["node", source("tests/node/charges.js"), str(port), str(COUNT),
-         str(retries)], capture_output=True, text=True, check=False)
+        ["node", source(f"tests/node/{script}"), *map(str, words)],
+        capture_output=True, text=True, check=False)
     equal(done.returncode, 0, done.stderr)
     return json.loads(done.stdout)
+
+
+def create_charges(port, retries):
+    """What became of each charge."""
+    return node("charges.js", port, COUNT, retries)
 
 
 def check_each_once(api):
@@ -65,6 +70,17 @@ def answers_that_the_client_loses_are_replayed_to_its_retries(bench):
     equal(len(gateway.find_log("request", outcome="executed")), COUNT)
     equal(len(gateway.find_log("request", outcome="replayed")),
           proxy.replies - COUNT)
+
+
+@test
+def a_key_that_is_used_again_is_the_clients_idempotency_error(bench):
+    """With the status that Stripe itself has for it."""
+    api = bench.process(PaymentApi())
+    gateway = bench.gateway(api.url, {"problems": {"key-reused": 400}})
+    made = node("reused.js", gateway.address.split(":")[1])
+    equal(made, {"type": "StripeIdempotencyError", "status": 400,
+                 "code": "key-reused"})
+    equal(len(api.charges()), 1)
 
 
 tap.main()
