@@ -212,6 +212,7 @@ struct broker_finish {
 	const struct broker_put *put; /* NULL: nothing is put */
 	enum broker_finished finished;
 	char refused[160];
+	bool too_large; /* it was refused for the size of what is put */
 };
 void broker_reader_finish(
     struct broker_reader *reader, struct broker_finish *finish);

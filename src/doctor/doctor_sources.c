@@ -294,6 +294,18 @@ doctor_sources_copies(struct doctor *doctor)
 }
 
 void
+doctor_sources_letters_size(struct doctor *doctor)
+{
+	for (size_t i = 0; i < n_sources_of(doctor); i++) {
+		const struct source_seen *seen =
+		    seen_of(doctor, FINDING_source_letters_size, i);
+		if (seen != NULL && seen->small != NULL)
+			add_of_source(doctor, FINDING_source_letters_size, i,
+			    mem_text(seen->small), NULL);
+	}
+}
+
+void
 doctor_sources_offsets(struct doctor *doctor)
 {
 	for (size_t i = 0; i < n_sources_of(doctor); i++) {

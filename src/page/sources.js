@@ -6,6 +6,7 @@ const MESSAGE_REASONS = {
 	"broken": "its key's record is damaged",
 	"released": "the API did not execute it, and may be asked again",
 	"not-sent": "nothing could be sent to the API",
+	"letter-too-large": "its dead letter is larger than the topic takes",
 };
 const LETTER_REASONS = {
 	"refused": "the API refused it, and that answer is stored",

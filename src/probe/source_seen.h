@@ -32,6 +32,7 @@ struct source_seen {
 	char *snapshot; /* what keeps dead rows in the table */
 	char *no_place; /* topics to put to that are not there, nor made */
 	char *few_copies; /* how few brokers keep what is put */
+	char *small; /* what takes less than a dead letter may have */
 	char *offsets; /* for how short a time a group's offsets are kept */
 };
 

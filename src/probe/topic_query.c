@@ -338,19 +338,37 @@ look_at_put_topic(struct topic_look *look, const char *name)
 		    mem_printf("%s has min.insync.replicas 1", name));
 }
 
+/* A dead letter has all that its message has. */
+static void
+compare_sizes(struct topic_look *look, const char *topic, const char *letters)
+{
+	int64_t most = setting_number(
+	    look, RD_KAFKA_RESOURCE_TOPIC, topic, "max.message.bytes");
+	int64_t takes = setting_number(
+	    look, RD_KAFKA_RESOURCE_TOPIC, letters, "max.message.bytes");
+	if (most >= 0 && takes >= 0 && takes < most)
+		add_words(&look->seen->small,
+		    mem_printf("max.message.bytes of %s is %" PRId64
+			       ", and of %s %" PRId64,
+			letters, takes, topic, most));
+}
+
 static void
 look_at_places(struct topic_look *look)
 {
 	const struct conf_source *source = look->source;
 	if (source->results != NULL)
 		look_at_put_topic(look, source->results);
-	if (source->dead_letters != NULL) {
+	if (source->dead_letters != NULL)
 		look_at_put_topic(look, source->dead_letters);
-		return;
-	}
 	for (size_t i = 0; i < source->topics.count; i++) {
-		char *name = mem_printf("%s.dead", source->topics.list[i]);
-		look_at_put_topic(look, name);
+		const char *topic = source->topics.list[i];
+		char *name = source->dead_letters != NULL
+		    ? mem_text(source->dead_letters)
+		    : mem_printf("%s.dead", topic);
+		if (source->dead_letters == NULL)
+			look_at_put_topic(look, name);
+		compare_sizes(look, topic, name);
 		free(name);
 	}
 }

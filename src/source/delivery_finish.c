@@ -218,6 +218,7 @@ delivery_finish(struct machine *machine)
 	d->finish.letter = d->message->letter;
 	d->finish.token = d->message->token;
 	d->finish.put = d->put.place == BROKER_NOWHERE ? NULL : &d->put;
+	d->finish.too_large = false;
 	source_credit_finish(d->source, d,
 	    d->finish.put != NULL &&
 		d->source->source->broker->kind == BROKER_KAFKA);
@@ -245,6 +246,9 @@ delivery_finish_answered(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	source_credit_finish(d->source, d, false);
+	if (d->finish.op.error == E_BROKER_REFUSED && d->buried &&
+	    d->finish.too_large)
+		return delivery_rest_oversize(d);
 	if (d->finish.op.error != 0)
 		return not_taken(d);
 	source_standing_end(d->source, STANDING_BROKER);

@@ -186,7 +186,8 @@ delivery_letter_decide(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	parked_decide(&d->source->parked, &d->park, &d->lane,
-	    d->message->position, d->drop, source_turn(d->source));
+	    d->message->position, d->drop || d->outcome == MESSAGE_DROPPED,
+	    source_turn(d->source));
 	return delivery_to(d, DELIVERY_DECIDED, WAIT);
 }
 

@@ -18,6 +18,9 @@ enum {
 	HELD_LOOK_MS = 30000,
 	YIELD_FIRST_MS = 250,
 	YIELD_MOST_MS = 10000,
+	OVERSIZE_FIRST_MS = 5000,
+	OVERSIZE_MOST_MS = 120000,
+	OVERSIZE_EACH_MS = 1000, /* more, for each of its source */
 };
 
 /* Its owner waits no more: nobody has to be told. */
@@ -166,21 +169,66 @@ delivery_rest_heard(struct machine *machine)
 	return delivery_to(d, DELIVERY_SHAPE, MORE);
 }
 
-/* --- somebody else has it locked at its broker --- */
+/* --- its broker does not take its end now --- */
+
+/* first, twice that, … most. */
+static int64_t
+yield_ms(const struct delivery *d, int64_t first_ms, int64_t most_ms)
+{
+	int64_t ms = first_ms;
+	for (unsigned i = 0; i < d->yields && ms < most_ms; i++)
+		ms *= 2;
+	return ms < most_ms ? ms : most_ms;
+}
 
 /* What is known of it stays: it is not executed, nor looked up, again. */
 enum after
 delivery_rest_yield(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	int64_t ms = YIELD_FIRST_MS;
-	for (unsigned i = 0; i < d->yields && ms < YIELD_MOST_MS; i++)
-		ms *= 2;
+	int64_t ms = d->oversize
+	    ? yield_ms(d, OVERSIZE_FIRST_MS, OVERSIZE_MOST_MS) +
+		(int64_t)d->source->oversize * OVERSIZE_EACH_MS
+	    : yield_ms(d, YIELD_FIRST_MS, YIELD_MOST_MS);
 	d->yields++;
+	d->next_ms = clock_wall_ms() + ms;
 	source_credit_rest(d->source, d, true);
-	op_start(&d->rest, ms < YIELD_MOST_MS ? ms : YIELD_MOST_MS,
-	    wait_no_more);
+	op_start(&d->rest, ms, wait_no_more);
 	return delivery_to(d, DELIVERY_YIELDED, WAIT);
+}
+
+static void
+log_oversize(const struct delivery *d)
+{
+	struct logline line = log_begin(EV_message_letter_too_large);
+	log_str(&line, "source", d->source->source->name);
+	log_cut(&line, "position", d->message->position, 256);
+	log_str(&line, "reason", source_meter_outcome(d->reason));
+	if (delivery_is_letter(d))
+		log_bool(&line, "replayed", true);
+	log_int(&line, "bytes", (int64_t)d->message->bytes);
+	log_str(&line, "error", d->finish.refused);
+	log_end(&line);
+}
+
+/* Each try takes a transaction, which it ends for those beside it too. */
+enum after
+delivery_rest_oversize(struct delivery *d)
+{
+	if (!d->oversize)
+		log_oversize(d);
+	source_standing_end(d->source, STANDING_BROKER);
+	if (delivery_is_letter(d))
+		return DONE;
+	if (!d->oversize) {
+		d->oversize = true;
+		d->source->oversize++;
+		d->yields = 0;
+		delivery_count(d, MESSAGE_HELD);
+	}
+	d->rested = MESSAGE_STATE_HELD;
+	d->why = "letter-too-large";
+	return delivery_to(d, DELIVERY_YIELD, MORE);
 }
 
 enum after

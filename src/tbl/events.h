@@ -254,6 +254,11 @@ EVENT(source_library, DEBUG, "what the broker's library says")
 EVENT(message_held, WARN, "nobody knows the outcome of this message's request; "
 	"it is not executed again and not acknowledged: ask the upstream what "
 	"happened, then resolve the key (onceproxy keys)")
+EVENT(message_letter_too_large, WARN, "the dead letter of this message is "
+	"larger than its topic takes: it is held, and what comes behind it in "
+	"its order waits, while others go on; a dead letter that was replayed "
+	"stays what it was. Raise max.message.bytes of the topic, which then "
+	"has it within some minutes, or drop the message (onceproxy messages)")
 EVENT(message_record_gone, WARN, "this message was sent, nobody knows the "
 	"outcome, and the record that said so is gone: Redis has lost data, or "
 	"somebody has deleted it; the message stays held, and is not executed: "

@@ -123,6 +123,18 @@ def what_is_lost_with_one_broker_is_told(bench):
 
 
 @test
+def dead_letters_that_would_be_too_large_are_told(bench):
+    patient = Patient(bench, bench.kafka)
+    dead = patient.source["dead_letters"] = {"topic": bench.kafka.topic(
+        f"{patient.name}.small", max_message_bytes=1000)}
+    words = patient.finds("source_letters_size", "warn")
+    assert f"{dead['topic']} is 1000" in words, words
+    bench.kafka.configure_topic(dead["topic"], max_message_bytes=2000000)
+    eventually(lambda: patient.look()["source_letters_size"]["level"] == "ok",
+               "nothing is found")
+
+
+@test
 def offsets_that_are_kept_for_too_short_a_time_are_told(bench):
     kafka = bench.own_kafka(offsets_retention_minutes="1440")
     patient = Patient(bench, kafka, max_age="3d")

@@ -68,11 +68,13 @@ finish_end(struct kafka_letter_end *end, enum broker_finished finished)
 }
 
 static void
-refuse_end(struct kafka_letter_end *end, const char *words)
+refuse_end(struct kafka_letter_end *end, const char *words, bool too_large)
 {
-	if (end->finish != NULL)
+	if (end->finish != NULL) {
 		snprintf(end->finish->refused, sizeof end->finish->refused,
 		    "%s", words);
+		end->finish->too_large = too_large;
+	}
 	settle_end(end, E_BROKER_REFUSED);
 }
 
@@ -182,8 +184,10 @@ move_end(struct kafka_letter_end *end, struct kafka_batch *batch)
 	kafka_ring_set(ring, given, KAFKA_PUTTING);
 	if (!kafka_letters_fit(part)) {
 		kafka_ring_set(ring, given, KAFKA_UNFINISHED);
-		refuse_end(end, "too many dead letters were finished behind "
-				"unfinished ones");
+		refuse_end(end,
+		    "too many dead letters were finished behind unfinished "
+		    "ones",
+		    false);
 		return;
 	}
 	part->putting++;
@@ -233,7 +237,7 @@ kafka_letters_end_batch(struct kafka *kafka, const struct kafka_batch *batch)
 		if (good)
 			finish_end(end, BROKER_FINISHED);
 		else if (alone && end->record == 0)
-			refuse_end(end, batch->words);
+			refuse_end(end, batch->words, batch->too_large);
 		else if (refused)
 			append(&letters->ends, end);
 		else

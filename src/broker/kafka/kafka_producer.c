@@ -165,6 +165,8 @@ note_failure(struct kafka_record *record, rd_kafka_resp_err_t error)
 	if (!is_refusal(error) || b->refused)
 		return;
 	b->refused = true;
+	b->too_large = error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
+	    error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
 	snprintf(b->words, sizeof b->words, "%s: %s", record->topic,
 	    rd_kafka_err2str(error));
 }

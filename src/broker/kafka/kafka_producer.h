@@ -37,6 +37,7 @@ struct kafka_batch {
 		KAFKA_BATCH_UNCLEAR, /* only what is committed tells */
 	} end;
 	bool refused; /* the broker does not take one of them */
+	bool too_large; /* for its size, or for that of all of them */
 	rd_kafka_resp_err_t code; /* of the call that failed */
 	char words[160];
 };

@@ -122,11 +122,14 @@ end_as(struct kafka_put *put, enum broker_finished finished)
 }
 
 static void
-refuse_put(struct kafka_put *put, const char *words)
+refuse_put(struct kafka_put *put, const struct kafka_batch *batch)
 {
 	struct broker_finish *finish = put->finish;
-	if (finish != NULL)
-		snprintf(finish->refused, sizeof finish->refused, "%s", words);
+	if (finish != NULL) {
+		snprintf(finish->refused, sizeof finish->refused, "%s",
+		    batch->words);
+		finish->too_large = batch->too_large;
+	}
 	end_put(put, E_BROKER_REFUSED);
 }
 
@@ -313,7 +316,7 @@ try_again(struct kafka *kafka, const struct kafka_batch *batch)
 	if (batch->refused && batch->count == 1 && kafka->sent.count == 1) {
 		struct kafka_put *put = take_put(&kafka->sent);
 		settle_put(put, false);
-		refuse_put(put, batch->words);
+		refuse_put(put, batch);
 		return;
 	}
 	if (batch->refused)

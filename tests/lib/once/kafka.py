@@ -242,6 +242,14 @@ class KafkaClient:
                    f"{name} has {count} partitions with leaders")
         self.producer.list_topics(name, timeout=PATIENCE)  # it knows it now
 
+    def configure_topic(self, name, **settings):
+        """Only these settings are not the broker's own."""
+        resource = confluent_kafka.admin.ConfigResource(
+            "topic", name, set_config={
+                key.replace("_", "."): str(value)
+                for key, value in settings.items()})
+        self.admin.alter_configs([resource])[resource].result(PATIENCE)
+
     def delete_topic(self, name):
         self.admin.delete_topics([name])[name].result(PATIENCE)
         eventually(lambda: self.partitions(name) == [],

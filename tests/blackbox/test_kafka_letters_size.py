@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A dead letter that is larger than its topic takes is not put, nor cut, nor
+lost: its message is held, and others go on.  Skipped where there is no Kafka
+(contrib/check --kafka)."""
+
+from once import tap
+from once.admin import Admin
+from once.kafka import START_S
+from once.kafka_letters import QUICK, Letters
+from once.tap import equal, test
+from once.upstream import answer
+from once.wait import eventually
+
+MOST = 20000  # bytes of what the topic of dead letters takes
+LARGE = b'"' + b"x" * 2 * MOST + b'"'
+tap.LIMIT_S = 120
+
+
+class Sized(Letters):
+    """Its topic of dead letters takes small ones only."""
+
+    def __init__(self, bench, **members):
+        super().__init__(bench, {**QUICK, **members})
+        self.kafka.configure_topic(self.topic.dead, max_message_bytes=MOST)
+        self.of["large"] = answer(422)
+        self.serve()
+
+    def add_large(self, order=b"a"):
+        """The first message of all, which is held then."""
+        self.topic.add(LARGE, "large", order=order)
+        return self.wait_large()
+
+    def wait_large(self):
+        told = self.gateway.wait_for_log(
+            "message_letter_too_large", timeout=START_S)
+        equal(told["reason"], "refused")
+        assert "too large" in told["error"], told
+        held, = self.wait_listed(1, "held")
+        equal(held["reason"], "letter-too-large")
+        assert "too large" in held["detail"], held
+        return held
+
+    def committed(self):
+        found = self.kafka.committed(self.topic.group, self.topic.name)
+        return found.get(0, (0, ""))[0]
+
+    def wait_committed(self, offset):
+        eventually(lambda: self.committed() == offset,
+                   f"{offset} is committed", START_S)
+
+    def drop(self, message):
+        eventually(lambda: self.admin.post(
+            f"/messages/{message['id']}/drop").status == 200,
+            "it is dropped", START_S)
+
+    def each_once(self, *keys):
+        for key in keys:
+            equal(self.upstream.count(key=key), 1, key)
+
+    def never_stood(self):
+        equal(self.gateway.find_log("source_stands"), [])
+        source, = self.admin.get("/sources")["sources"]
+        equal(source["standing"], None)
+
+
+@test
+def others_go_on_and_so_do_their_dead_letters(bench):
+    b = Sized(bench)
+    b.add_large()
+    b.of["bad"] = answer(422)
+    b.add("one", "bad", "two")
+    b.wait_executed("one", "two")
+    b.wait_listed(1)
+    b.each_once("large", "one", "bad", "two")
+    equal(b.put(), [("bad", "refused")])
+    equal(b.committed(), 0)
+    b.never_stood()
+
+
+@test
+def it_is_put_whole_once_the_topic_takes_it(bench):
+    b = Sized(bench)
+    held = b.add_large()
+    b.kafka.configure_topic(b.topic.dead, max_message_bytes=4 * MOST)
+    dead, = b.wait_listed(1)
+    equal(dead["id"], held["id"])
+    letter, = b.kafka.consume(b.topic.dead)
+    equal((letter.value, letter.header("onceproxy-reason")),
+          (LARGE, "refused"))
+    b.wait_listed(0, "held")
+    b.wait_committed(1)
+    b.each_once("large")
+    b.never_stood()
+
+
+@test
+def another_gateway_holds_it_too_and_executes_nothing(bench):
+    b = Sized(bench)
+    b.add_large()
+    b.add("one")
+    b.wait_executed("one")
+    b.gateway.kill()
+    b.serve()
+    held = b.wait_large()
+    b.drop(held)
+    b.wait_committed(2)
+    equal(b.listed("held"), [])
+    equal(b.put(), [])
+    b.each_once("large", "one")
+    b.never_stood()
+
+
+@test
+def only_its_order_waits_for_it(bench):
+    b = Sized(bench, order_by="key")
+    held = b.add_large(order=b"a")
+    b.add("behind", order=b"a")
+    b.add("other", order=b"b")
+    b.wait_executed("other")
+    b.wait_listed(1, "waiting")
+    b.drop(held)
+    b.wait_executed("other", "behind")
+    b.wait_committed(3)
+    equal(b.put(), [])
+    b.each_once("large", "behind", "other")
+    b.never_stood()
+
+
+@test
+def what_is_behind_it_follows_it_to_the_dead_letters(bench):
+    b = Sized(bench, order_by="key")
+    b.add_large()
+    b.add("behind")
+    b.kafka.configure_topic(b.topic.dead, max_message_bytes=4 * MOST)
+    b.wait_listed(1, "parked")
+    equal(b.put(), [("large", "refused"), ("behind", "behind")])
+    equal(b.done, [])
+
+
+@test
+def a_letter_that_is_too_large_after_a_replay_stays_what_it_was(bench):
+    b = Sized(bench)
+    b.of["k"] = answer(503)
+    b.add("k")
+    dead, = b.wait_listed(1)
+    b.of["k"] = answer(422, b"x" * 2 * MOST)
+    b.replay(dead)
+    told = b.gateway.wait_for_log(
+        "message_letter_too_large", timeout=START_S)
+    equal((told["reason"], told["replayed"]), ("refused", True))
+    again, = b.listed()
+    equal((again["id"], again["reason"]), (dead["id"], "exhausted"))
+    equal(b.upstream.count(key="k"), 2)
+    equal(b.put(), [("k", "exhausted")])
+    b.add("one")
+    b.wait_executed("one")
+    b.act(dead, "drop", 200)
+    b.never_stood()
+
+
+@test
+def many_of_them_keep_nobody(bench):
+    b = Sized(bench)
+    keys = [f"large{n}" for n in range(20)]
+    b.of.update({key: answer(422) for key in keys})
+    for key in keys:
+        b.topic.add(LARGE, key)
+    b.wait_listed(20, "held")
+    b.add("one")
+    b.wait_executed("one")
+    page = Admin(b.gateway).send("GET", "/metrics").body.decode()
+    assert 'onceproxy_messages_total{source="charges",outcome="held"} 20' \
+        in page, page
+    b.each_once(*keys)
+    b.never_stood()
+
+
+tap.main()
