@@ -242,9 +242,9 @@ EVENT(source_name_taken, WARN, "another gateway reads this source under the "
 	"an instance of its own")
 EVENT(source_topic_again, WARN, "a partition does not have the message any "
 	"more that stood where its group left off, or begins anew: the topic "
-	"was made again, or its log was cut; it is read from its beginning, "
-	"and what is known by its key is not executed again: find out who "
-	"deletes topics, or whether the broker has lost data")
+	"was made again, or the end of its log is gone; it is read from its "
+	"beginning, and what is known by its key is not executed again: find "
+	"out who deletes topics, or whether the broker has lost data")
 EVENT(source_rewound, WARN, "the consumer group of this source was set back, "
 	"or its offsets have expired: what this source has finished is not "
 	"executed again, and dead letters that were replayed or dropped stay "

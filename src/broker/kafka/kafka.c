@@ -283,6 +283,8 @@ on_due(void *arg)
 		if (kafka_take_all(kafka))
 			kafka_kick(kafka);
 		kafka_put_go_on(kafka);
+		if (kafka->lost)
+			kafka_commit_go_on(kafka);
 	}
 	tell_change(kafka);
 }

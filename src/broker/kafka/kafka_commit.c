@@ -80,6 +80,7 @@ kafka_commit_go_on(struct kafka *kafka)
 		return;
 	rd_kafka_topic_partition_list_t *list =
 	    kafka_commit_list(kafka, false);
+	kafka->lost = false;
 	if (list == NULL)
 		return;
 	rd_kafka_resp_err_t error = rd_kafka_commit_queue(kafka->consumer, list,

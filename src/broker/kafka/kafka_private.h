@@ -154,6 +154,7 @@ struct kafka {
 	bool revoke_told; /* the last commit before that was begun */
 	int64_t revoke_ms;
 	unsigned commits; /* under way */
+	bool lost; /* something was, and that is not committed */
 	uintptr_t commit_serial; /* of the last one */
 
 	struct kafka_puts {

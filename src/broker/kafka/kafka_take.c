@@ -22,9 +22,12 @@ look_for_loss(struct kafka_part *part, int64_t offset)
 	kafka_part_ends(part, &from, &to);
 	if (from > offset)
 		from = offset;
-	if (from > part->ring.next)
-		kafka_lost(part->kafka, part,
-		    (uint64_t)(from - part->ring.next));
+	if (from <= part->ring.next)
+		return;
+	kafka_lost(
+	    part->kafka, part, (uint64_t)(from - part->ring.next));
+	/* Else whoever reads it next counts that too. */
+	part->ring.changed = part->kafka->lost = true;
 }
 
 static void
