@@ -17,15 +17,17 @@ enum {
 /* --- the group's counts --- */
 
 void
-streams_look_command(struct streams *streams, struct resp *ret_command)
+streams_look_command(
+    struct streams *streams, bool counts, struct resp *ret_command)
 {
 	struct streams_take *take = &streams->take;
-	streams_line_script(streams, streams_script_look, 3, ret_command);
+	streams_line_script(streams, streams_script_look, 4, ret_command);
 	resp_arg(ret_command, span_str(streams->instance));
 	resp_arg(ret_command, !take->doubts ? SPAN("")
 		: take->run[0] != '\0' ? span_str(take->run)
 					: SPAN("none"));
 	resp_number(ret_command, take->untold);
+	resp_number(ret_command, counts);
 	take->untold = false;
 	take->looked_ms = loop_now_ms(streams->loop);
 }
@@ -114,7 +116,8 @@ is_look(const redisReply *reply)
 }
 
 void
-streams_look_read(struct streams_line *line, const redisReply *reply)
+streams_look_read(
+    struct streams_line *line, const redisReply *reply, uint64_t to_count)
 {
 	struct streams *streams = line->streams;
 	if (reply->type == REDIS_REPLY_ERROR) {
@@ -131,9 +134,20 @@ streams_look_read(struct streams_line *line, const redisReply *reply)
 	if (reply->element[2]->type == REDIS_REPLY_STRING)
 		take_floor(streams, resp_text(reply->element[2]),
 		    resp_text(reply->element[3]), reply->element[6]);
-	if (reply->element[0]->integer > 0)
-		streams_lost(streams, BROKER_TRIMMED_UNREAD,
-		    (uint64_t)reply->element[0]->integer, NULL);
+	uint64_t lost = reply->element[0]->integer > 0
+	    ? (uint64_t)reply->element[0]->integer
+	    : 0;
+	if (to_count > 0 && lost > 0)
+		streams_lost(streams, BROKER_TRIMMED_UNREAD, lost, NULL);
+	else if (lost > streams->take.found)
+		streams->take.found = lost;
+}
+
+void
+streams_look_cut(struct streams *streams, uint64_t to_count)
+{
+	if (to_count > 0)
+		streams_lost(streams, BROKER_TRIMMED_UNREAD, to_count, NULL);
 }
 
 /* --- by the other line --- */
@@ -141,29 +155,44 @@ streams_look_read(struct streams_line *line, const redisReply *reply)
 struct streams_question {
 	struct link_call call;
 	struct streams *streams;
-	struct streams_id id;
+	struct streams_id id; /* of an entry whose bytes are gone */
+	uint64_t to_count;    /* of a look */
 };
 
-static void
-ask(struct streams *streams, struct streams_id id, const struct resp *command,
-    void (*done)(struct link_call *call, const redisReply *reply))
-{
-	struct streams_question *question = mem_zero(sizeof *question);
-	question->streams = streams;
-	question->id = id;
-	question->call.done = done;
-	streams_line_send(&streams->teller, &question->call, command);
-}
+static void look_aside(struct streams *streams, uint64_t to_count);
 
+/* While nothing is read, what is found is counted at once. */
 static void
 on_look_again(struct link_call *call, const redisReply *reply)
 {
 	struct streams_question *question =
 	    CONTAINER_OF(call, struct streams_question, call);
 	struct streams *streams = question->streams;
+	struct streams_take *take = &streams->take;
+	uint64_t to_count = question->to_count;
 	free(question);
-	if (reply != NULL)
-		streams_look_read(&streams->teller, reply);
+	if (reply == NULL) {
+		streams_look_cut(streams, to_count);
+		return;
+	}
+	streams_look_read(&streams->teller, reply, to_count);
+	if (take->found > 0 && take->awaited == 0) {
+		look_aside(streams, take->found);
+		take->found = 0;
+	}
+}
+
+static void
+look_aside(struct streams *streams, uint64_t to_count)
+{
+	struct resp command = {0};
+	struct streams_question *question = mem_zero(sizeof *question);
+	question->streams = streams;
+	question->to_count = to_count;
+	question->call.done = on_look_again;
+	streams_look_command(streams, to_count > 0, &command);
+	streams_line_send(&streams->teller, &question->call, &command);
+	resp_clear(&command);
 }
 
 static void
@@ -177,10 +206,7 @@ on_look_timer(void *arg)
 	timer_set(&streams->look, LOOK_AGAIN_MS);
 	if (!streams_line_is_up(&streams->teller) || (!waits && !take->untold))
 		return;
-	struct resp command = {0};
-	streams_look_command(streams, &command);
-	ask(streams, (struct streams_id){0, 0}, &command, on_look_again);
-	resp_clear(&command);
+	look_aside(streams, 0);
 }
 
 /* --- an entry whose bytes are gone --- */

@@ -93,6 +93,10 @@ struct streams_take {
 	struct streams_id lost_at; /* the cursor when a reply was last lost */
 	unsigned in_vain; /* how often in a row that was of one entry alone */
 	int64_t looked_ms;
+	bool looked;       /* and nothing was sent since it was answered */
+	uint64_t found;    /* trimmed unread, by a look; not counted yet */
+	uint64_t to_count; /* the same, by the look that is under way */
+	struct link_call *step; /* what silence is about */
 	bool doubts; /* how many were read, since the line is up */
 	char run[STREAMS_RUN_BYTES]; /* of Redis when that was known last */
 	bool untold; /* entries came, and no look since has kept their number */
@@ -316,11 +320,20 @@ void streams_look_init(struct streams *streams);
 void streams_look_end(struct streams *streams);
 /* Entries have come: Redis is told soon how many have been read. */
 void streams_look_soon(struct streams *streams);
-/* The command that looks, which is sent now, and its reply. */
+/*
+ * The command that looks, which is sent now; counts: what was lost is not found
+ * again.
+ */
 void streams_look_command(
-    struct streams *streams, struct resp *ret_command);
-void streams_look_read(
-    struct streams_line *line, const struct redisReply *reply);
+    struct streams *streams, bool counts, struct resp *ret_command);
+/*
+ * Its reply.  to_count: what it was to count, 0: it only looked, and what it
+ * finds is in take.found for the next that counts.
+ */
+void streams_look_read(struct streams_line *line,
+    const struct redisReply *reply, uint64_t to_count);
+/* There is none: it may have been counted, and nobody else will tell of it. */
+void streams_look_cut(struct streams *streams, uint64_t to_count);
 /*
  * The entry is not in hand any more, and may not have been finished: should the
  * group vanish, it is to come again.

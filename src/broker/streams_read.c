@@ -31,6 +31,7 @@ send_read(
 	struct streams_take *take = &streams->take;
 	take->blocking = block_ms > 0;
 	take->n_finished = 0;
+	take->step = &take->read;
 	timer_set(&take->silence, block_ms + streams->redis->timeout_ms);
 	send_step(streams, &take->read, command);
 }
@@ -215,26 +216,54 @@ on_look(struct link_call *call, const redisReply *reply)
 {
 	struct streams *streams =
 	    CONTAINER_OF(call, struct streams, take.look);
-	streams->take.awaited--;
+	struct streams_take *take = &streams->take;
+	take->awaited--;
+	if (take->awaited == 0)
+		timer_clear(&take->silence);
+	take->looked = reply != NULL;
 	if (reply != NULL)
-		streams_look_read(&streams->taker, reply);
+		streams_look_read(&streams->taker, reply, take->to_count);
+	else
+		streams_look_cut(streams, take->to_count);
+	streams_kick(streams);
+}
+
+/* to_count: what is to be counted now; 0: it is only looked for. */
+static void
+send_look(struct streams *streams, uint64_t to_count)
+{
+	struct streams_take *take = &streams->take;
+	struct resp command = {0};
+	take->to_count = to_count;
+	streams_look_command(streams, to_count > 0, &command);
+	send_step(streams, &take->look, &command);
+	resp_clear(&command);
 }
 
 /*
- * Right before the read: what was removed unread shows only as long as nothing
- * behind it was read.
+ * What was removed unread shows only as long as nothing behind it was read: so
+ * it is looked for first, and what is found is counted right before the read.
+ * True: the read waits for the look.
  */
-static void
-send_look(struct streams *streams)
+static bool
+look_first(struct streams *streams)
 {
 	struct streams_take *take = &streams->take;
-	int64_t now_ms = loop_now_ms(streams->loop);
-	if (now_ms - take->looked_ms < LOOK_EVERY_MS)
-		return;
-	struct resp command = {0};
-	streams_look_command(streams, &command);
-	send_step(streams, &take->look, &command);
-	resp_clear(&command);
+	int64_t since_ms = loop_now_ms(streams->loop) - take->looked_ms;
+	bool looked = take->looked;
+	take->looked = false;
+	if (take->found > 0) {
+		send_look(streams, take->found);
+		take->found = 0;
+		return false;
+	}
+	if (looked || since_ms < LOOK_EVERY_MS)
+		return false;
+	take->blocking = false;
+	take->step = &take->look;
+	timer_set(&take->silence, streams->redis->timeout_ms);
+	send_look(streams, 0);
+	return true;
 }
 
 static int64_t
@@ -257,8 +286,8 @@ streams_read_new(struct streams *streams, size_t count)
 	    streams->trouble[STREAMS_TO_TAKE][0] == '\0';
 	int64_t ms = blocks ? block_ms(streams) : 0;
 	streams->take.reading = STREAMS_READ_NEW;
-	if (streams->standing == STREAMS_NEW)
-		send_look(streams);
+	if (streams->standing == STREAMS_NEW && look_first(streams))
+		return;
 	put_read(streams, count, ms, SPAN(">"), &command);
 	send_read(streams, &command, ms);
 	resp_clear(&command);

@@ -27,11 +27,12 @@ enum streams_script_group {
  * the consumer itself below that lowest: {lost, lag, last, pending, 1 or 0,
  * run, {id, ...}}, the ids and run '' for none, last nil where there is no
  * group.  No more than 100 entries are looked at: where all of them are the
- * consumer's, pending is the last one.  The group's entries-read is corrected
- * at once, so that each loss is told to one reader, once.  ARGV[2]: the
- * consumer; [3]: not empty: Redis may have forgotten how many were read, unless
- * it is still in that run; [4]: "1": it is to be kept from that.  Where INFO is
- * not allowed, no run is known.
+ * consumer's, pending is the last one.  ARGV[2]: the consumer; [3]: not empty:
+ * Redis may have forgotten how many were read, unless it is still in that run;
+ * [4]: "1": it is to be kept from that; [5]: "1": the group's entries-read is
+ * corrected where something was lost, so that each loss is told to one reader
+ * who counts it, once; else it is found again.  Where INFO is not allowed, no
+ * run is known.
  */
 extern const char streams_script_look[];
 /*

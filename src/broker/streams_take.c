@@ -132,6 +132,7 @@ skip_one(struct streams *streams)
 	resp_arg(&command, SPAN("1"));
 	resp_arg(&command, span_str(streams->instance));
 	take->skip.done = on_skipped;
+	take->step = &take->skip;
 	take->awaited++;
 	timer_set(&take->silence, streams->redis->timeout_ms);
 	streams_line_send(&streams->taker, &take->skip, &command);
@@ -245,7 +246,7 @@ on_take_silence(void *arg)
 {
 	struct streams *streams = arg;
 	struct streams_take *take = &streams->take;
-	int64_t left_ms = link_left_ms(streams->taker.link, &take->read);
+	int64_t left_ms = link_left_ms(streams->taker.link, take->step);
 	if (left_ms > 0)
 		timer_set(&take->silence, left_ms);
 	else
@@ -282,6 +283,7 @@ streams_take_up(struct streams *streams)
 {
 	struct streams_take *take = &streams->take;
 	take->claiming = false;
+	take->looked = false;
 	take->doubts = true;
 	timer_clear(&take->pause);
 	streams->standing = STREAMS_GROUP;

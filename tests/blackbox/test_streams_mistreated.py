@@ -8,6 +8,7 @@ import signal
 
 from once import tap
 from once.admin import Admin
+from once.fault_proxy import FaultProxy
 from once.gateway import write
 from once.messages import Stream, as_text, pairs, source
 from once.tap import each, equal, test
@@ -111,6 +112,37 @@ def a_stream_is_read_on(bench, members, act, lost):
     act(s)
     s.hold.release()
     s.ends_well(lost)
+
+
+@each([(f"the {n}. reply is cut", n) for n in range(1, 9)])
+def a_loss_is_counted_whatever_reply_is_cut(bench, n):
+    """Of those that come after entries were trimmed unread."""
+    hold = Hold()
+
+    def serve(connection, request):
+        if request.get("Idempotency-Key") == "k0":
+            hold.wait()
+        connection.send(answer())
+    stream = Stream(bench.own_redis())
+    proxy = FaultProxy(stream.redis.url)
+    config = bench.config(bench.upstream(serve))
+    source(config, stream, in_flight=1)
+    config["brokers"]["queue"] = {"redis": proxy.url}
+    gateway = bench.serve(config)
+    stream.add(body=b"{}", idempotency_key="k0")
+    hold.wait_arrived()
+    for i in range(1, 6):
+        stream.add(body=b"{}", idempotency_key=f"k{i}")
+    stream.redis("XTRIM", stream.name, "MAXLEN", "1")
+    proxy.cut_replies(every=n)
+    hold.release()
+    eventually(lambda: sum(
+        line["count"] for line in gateway.find_log(
+            "source_lost", how="trimmed-unread")) >= 4, "it is counted")
+    eventually(lambda: len(gateway.find_log("message")) == 2, "both end")
+    proxy.wait_cut()
+    eventually(lambda: stream.pending() == [], "and are acknowledged")
+    proxy.stop()
 
 
 @test

@@ -77,6 +77,7 @@ class StreamWorld(MessageWorld):
         self.freeze(self.broker, random)
 
     def broker_disconnect(self, random):
+        self.told.tells_again = True  # who heard nothing of its counting
         ask(self.broker_client(), "CLIENT", "KILL", "TYPE", "normal")
 
     def broker_destroy(self, random):

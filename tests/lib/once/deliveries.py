@@ -109,7 +109,8 @@ class Deliveries:
     # were read: it does when a group is made or set, and 7.0 when it starts.
     forgot: bool = False
     unsure: bool = False  # the same, but what was read is not taken for lost
-    tells_again: bool = False  # who reads on may tell of the same loss again
+    # Who reads on, or is cut off as it counts, may tell of a loss again.
+    tells_again: bool = False
     # The store may forget that a key's attempts are used up, as nobody waits
     # for its replicas to have that.
     forgets: bool = False
