@@ -1,18 +1,84 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What an operator says about a key: two dialogs.
+// What an operator says: each act has a dialog, which asks before anything is
+// done.
 
+const ORDERS = {}; // by the id of the dialog
 let subject = null; // the record that the open dialog is about
 
-function openAct(act, record) {
+function openOrder(act, record) {
 	const dialog = el(act);
 	subject = record;
 	dialog.querySelector("form").reset();
 	dialog.querySelector(".error").textContent = "";
 	dialog.querySelector(".subject").replaceChildren(
-		`${record.state}, ${record.route || "no route"}, attempt `
-		+ `${record.attempt}, key `, make("b", {}, record.key_id));
+		...ORDERS[act].about(record));
 	dialog.showModal();
 }
+
+function noteOf(fields) {
+	return fields.note.value === "" ? {} : {note: fields.note.value};
+}
+
+async function doOrder(act) {
+	const dialog = el(act), form = dialog.querySelector("form");
+	const error = dialog.querySelector(".error");
+	const button = dialog.querySelector(".do");
+	const record = subject, order = ORDERS[act];
+	if (button.disabled || !form.reportValidity())
+		return;
+	button.disabled = true;
+	error.textContent = "";
+	try {
+		const more = order.body ? order.body(form.elements, record)
+			: {};
+		await ask("POST", order.path(record),
+			Object.assign(more, noteOf(form.elements)));
+		dialog.close();
+		say(order.done(record));
+		refresh();
+	} catch (trouble) {
+		error.textContent = trouble.message;
+	}
+	button.disabled = false;
+}
+
+// One that the page does not have: of the words of its order.
+function makeDialog(act, order) {
+	const dialog = el("order").content.firstElementChild.cloneNode(true);
+	const part = name => dialog.querySelector(name);
+	dialog.id = act;
+	dialog.setAttribute("aria-labelledby", act + "-title");
+	part("h2").id = act + "-title";
+	for (const [name, words] of [["h2", order.title],
+		[".means", order.means], [".warning", order.warning],
+		[".do", order.button]])
+		part(name).textContent = words;
+	if (order.more) {
+		part(".more b").textContent = order.more[0];
+		part(".more span").textContent = order.more[1];
+	} else {
+		part(".more").remove();
+	}
+	document.body.append(dialog);
+}
+
+// No button submits: Enter in a field says nothing about a payment.
+function addOrders(orders) {
+	for (const [act, order] of Object.entries(orders)) {
+		ORDERS[act] = order;
+		if (el(act) === null)
+			makeDialog(act, order);
+		const dialog = el(act);
+		dialog.querySelector("form").addEventListener("submit",
+			event => event.preventDefault());
+		dialog.querySelector(".cancel").addEventListener("click",
+			() => dialog.close());
+		dialog.querySelector(".do").addEventListener("click",
+			() => doOrder(act));
+	}
+}
+
+// --- of keys ---------------------------------------------------------------
 
 // "Name: value" lines as pairs; throws what is wrong.
 function headersOf(text) {
@@ -26,57 +92,30 @@ function headersOf(text) {
 	});
 }
 
+const aboutKey = record => [
+	`${record.state}, ${record.route || "no route"}, attempt `
+		+ `${record.attempt}, key `, make("b", {}, record.key_id)];
+
 // The attempt that was looked at: another one may have been made meanwhile, of
 // which the operator knows nothing.
-function bodyOf(act, form) {
-	const fields = form.elements;
-	const body = {attempt: subject.attempt};
-	if (fields.note.value !== "")
-		body.note = fields.note.value;
-	if (act !== "complete")
-		return body;
-	return Object.assign(body, {
-		status: Number(fields.status.value),
-		headers: headersOf(fields.headers.value),
-		body: fields.body.value,
-	});
-}
-
-const DONE = {
-	release: "is released: its next retry executes.",
-	complete: "is completed: every retry gets this answer.",
-};
-
-async function doAct(act) {
-	const dialog = el(act), form = dialog.querySelector("form");
-	const error = dialog.querySelector(".error");
-	const button = dialog.querySelector(".do");
-	const record = subject;
-	if (button.disabled || !form.reportValidity())
-		return;
-	button.disabled = true;
-	error.textContent = "";
-	try {
-		const body = bodyOf(act, form);
-		await ask("POST", `/keys/${record.key_id}/${act}`, body);
-		dialog.close();
-		say(`${record.key_id} ${DONE[act]}`);
-		refresh();
-	} catch (trouble) {
-		error.textContent = trouble.message;
-	}
-	button.disabled = false;
-}
-
-// No button submits: Enter in a field says nothing about a payment.
-function readyDialog(name, act) {
-	const dialog = el(name);
-	dialog.querySelector("form").addEventListener("submit",
-		event => event.preventDefault());
-	dialog.querySelector(".cancel").addEventListener("click",
-		() => dialog.close());
-	dialog.querySelector(".do").addEventListener("click", act);
-}
-
-for (const act of ["release", "complete"])
-	readyDialog(act, () => doAct(act));
+addOrders({
+	release: {
+		path: record => `/keys/${record.key_id}/release`,
+		about: aboutKey,
+		body: (fields, record) => ({attempt: record.attempt}),
+		done: record => `${record.key_id} is released: its next retry `
+			+ "executes.",
+	},
+	complete: {
+		path: record => `/keys/${record.key_id}/complete`,
+		about: aboutKey,
+		body: (fields, record) => ({
+			attempt: record.attempt,
+			status: Number(fields.status.value),
+			headers: headersOf(fields.headers.value),
+			body: fields.body.value,
+		}),
+		done: record => `${record.key_id} is completed: every retry `
+			+ "gets this answer.",
+	},
+});

@@ -71,7 +71,7 @@ function makeItem(record) {
 		const button = item.querySelector("." + act);
 		button.setAttribute("aria-label", `${act} ${record.key_id}`);
 		button.addEventListener("click",
-			() => openAct(act, item.record));
+			() => openOrder(act, item.record));
 	}
 	return item;
 }

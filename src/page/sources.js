@@ -53,6 +53,7 @@ function fillSource(item, source, now) {
 		: [source.why, source.error].filter(Boolean).join(" "));
 	part(".pause").hidden = source.paused !== null;
 	part(".resume").hidden = source.paused === null;
+	part(".rewind").hidden = source.kind !== "kafka";
 	part(".letters").setAttribute("aria-pressed",
 		String(lettersOf === source.name));
 }
@@ -114,7 +115,7 @@ function makeOf(template, acts, nameOf) {
 	};
 }
 
-const makeActs = makeOf("source-item", ["pause", "resume"],
+const makeActs = makeOf("source-item", ["pause", "resume", "rewind"],
 	source => source.name);
 const makeMessage = makeOf("message-item", ["drop"], message => message.id);
 const makeLetter = makeOf("letter-item", ["replay", "drop"],
@@ -200,78 +201,107 @@ function showSources({sources, messages, letters}) {
 
 // --- what an operator says -------------------------------------------------
 
-const ORDERS = {
+const aboutMessage = word => message => [
+	`${message[word]}, ${message.source}, at `,
+	make("b", {}, message.position)];
+const aboutName = ({name}) => [make("b", {}, name)];
+const pathOf = (kind, act) => ({name}) =>
+	`/${kind}/${encodeURIComponent(name)}/${act}`;
+
+// "TOPIC/PARTITION", one per line or with spaces between; none: all.
+function partitionsOf(fields) {
+	const partitions = fields.more.value.split(/\s+/).filter(Boolean);
+	return partitions.length === 0 ? {} : {partitions};
+}
+
+addOrders({
 	drop: {
 		path: message => `/messages/${message.id}/drop`,
-		about: message => [`${message.state}, ${message.source}, at `,
-			make("b", {}, message.position)],
+		about: aboutMessage("state"),
+		title: "Drop: it is not needed any more",
+		means: "You are saying that nothing more is to be done about "
+			+ "this message. It is acknowledged at its broker, or "
+			+ "taken from the dead letters, and no result is put. "
+			+ "The record of its key stays as it is; what is "
+			+ "parked behind it comes back.",
+		warning: "It is gone for good, executed or not.",
+		button: "Drop the message",
 		done: message => `${message.position} of ${message.source} is `
 			+ "dropped.",
 	},
 	replay: {
 		path: message => `/messages/${message.id}/replay`,
-		about: message => [`${message.reason}, ${message.source}, at `,
-			make("b", {}, message.position)],
+		about: aboutMessage("reason"),
+		title: "Replay: it is to be tried again",
+		means: "You are saying that what it died of is mended. It goes "
+			+ "the way of every message again, under the same "
+			+ "key, with a fresh allowance of attempts; what is "
+			+ "parked behind it follows. If it was executed "
+			+ "already, it is not executed again.",
+		warning: "If nobody knows whether it was executed, resolve its "
+			+ "key first.",
+		button: "Replay the message",
 		done: message => `${message.position} of ${message.source} is `
 			+ "replayed.",
 	},
 	pause: {
-		path: source => "/sources/" + encodeURIComponent(source.name)
-			+ "/pause",
-		about: source => [make("b", {}, source.name)],
-		done: source => `${source.name} is paused.`,
-	},
-	stop: {
-		path: relay => "/relays/" + encodeURIComponent(relay.name)
-			+ "/pause",
-		about: relay => [make("b", {}, relay.name)],
-		done: relay => `${relay.name} is paused.`,
-	},
-	go: {
-		path: relay => "/relays/" + encodeURIComponent(relay.name)
-			+ "/resume",
-		about: relay => [make("b", {}, relay.name)],
-		done: relay => `${relay.name} is resumed.`,
+		path: pathOf("sources", "pause"),
+		about: aboutName,
+		title: "Pause the source",
+		means: "All gateways stop taking and executing its messages "
+			+ "until somebody resumes it, also after they were "
+			+ "started anew. What is in flight is finished.",
+		warning: "Its messages pile up at the broker meanwhile.",
+		button: "Pause for all gateways",
+		done: ({name}) => `${name} is paused.`,
 	},
 	resume: {
-		path: source => "/sources/" + encodeURIComponent(source.name)
-			+ "/resume",
-		about: source => [make("b", {}, source.name)],
-		done: source => `${source.name} is resumed.`,
+		path: pathOf("sources", "resume"),
+		about: aboutName,
+		title: "Resume the source",
+		means: "All gateways go on with its messages where they "
+			+ "stopped.",
+		warning: "What it was paused for should be over.",
+		button: "Resume for all gateways",
+		done: ({name}) => `${name} is resumed.`,
 	},
-};
-let ordered = null; // what the open dialog is about
-
-function openOrder(act, record) {
-	const dialog = el(act);
-	ordered = record;
-	dialog.querySelector("form").reset();
-	dialog.querySelector(".error").textContent = "";
-	dialog.querySelector(".subject").replaceChildren(
-		...ORDERS[act].about(record));
-	dialog.showModal();
-}
-
-async function doOrder(act) {
-	const dialog = el(act), button = dialog.querySelector(".do");
-	const error = dialog.querySelector(".error");
-	const note = dialog.querySelector("form").elements.note.value;
-	const record = ordered;
-	if (button.disabled)
-		return;
-	button.disabled = true;
-	error.textContent = "";
-	try {
-		await ask("POST", ORDERS[act].path(record),
-			note === "" ? {} : {note});
-		dialog.close();
-		say(ORDERS[act].done(record));
-		refresh();
-	} catch (trouble) {
-		error.textContent = trouble.message;
-	}
-	button.disabled = false;
-}
-
-for (const act of Object.keys(ORDERS))
-	readyDialog(act, () => doOrder(act));
+	rewind: {
+		path: pathOf("sources", "rewind"),
+		about: ({name, group}) => [make("b", {}, name), ", group ",
+			make("b", {}, group)],
+		title: "Rewind: its group is to be set back",
+		means: "You are saying that you want messages again that are "
+			+ "finished, because their results were lost. This "
+			+ "sets nothing back: stop all gateways that read the "
+			+ "source, set the group back by Kafka's own tool, and "
+			+ "start them within a day. What comes again finds "
+			+ "its records, and gives its results once more, "
+			+ "marked.",
+		warning: "What has no record any more is executed again: go "
+			+ "back no further than the route's retention.",
+		more: ["Partitions", "(TOPIC/NUMBER, one per line; none: all)"],
+		body: partitionsOf,
+		button: "It will be set back",
+		done: ({name}) => `${name} may be set back, for a day.`,
+	},
+	stop: {
+		path: pathOf("relays", "pause"),
+		about: aboutName,
+		title: "Pause the relay",
+		means: "No gateway brings anything more until somebody resumes "
+			+ "it, also after they were started anew.",
+		warning: "Events pile up in Redis meanwhile, as many as "
+			+ "store.events.maxlen allows.",
+		button: "Pause for all gateways",
+		done: ({name}) => `${name} is paused.`,
+	},
+	go: {
+		path: pathOf("relays", "resume"),
+		about: aboutName,
+		title: "Resume the relay",
+		means: "It goes on where it stopped.",
+		warning: "What it was paused for should be over.",
+		button: "Resume for all gateways",
+		done: ({name}) => `${name} is resumed.`,
+	},
+});

@@ -13,6 +13,7 @@ from once.messages import source as message_source
 from once.postgres import programs
 from once.relays import relay
 from once.tap import each, equal, test
+from once.topics import Topic, topic_source
 from once.upstream import answer, close_unanswered
 from once.wait import eventually
 
@@ -560,11 +561,54 @@ def a_dead_letter_is_dropped_and_what_is_behind_it_comes_back(bench):
     s.refused_once()
 
 
+class TopicStage(SourceStage):
+    """The same of a topic, of a Kafka that is only pretended."""
+
+    def __init__(self, bench):
+        self.upstream = bench.upstream()
+        self.topic = Topic(bench.mock_kafka())
+        config = bench.config(self.upstream, admin=ADMIN)
+        topic_source(config, self.topic)
+        self.gateway = bench.serve(config)
+        self.address = self.gateway.ready["admin"]
+        self.browser = new_window()
+
+
+@test
+def a_group_that_is_to_be_set_back_is_said_with_a_note(bench):
+    if is_without("kafka"):
+        return
+    s = TopicStage(bench)
+    s.look()
+    s.browser.wait_for("#scharges")
+    s.browser.click("#scharges .rewind")
+    dialog = s.browser.text("#rewind")
+    for words in ("charges", "group onceproxy", "sets nothing back",
+                  "executed again", "retention"):
+        assert words in dialog, dialog
+    s.browser.type("#rewind [name=more]", "charges/7")
+    s.browser.click("#rewind .do")
+    s.browser.wait_text("#rewind .error", "nothing has been finished")
+    s.browser.click("#rewind .cancel")
+    s.topic.add()
+    s.gateway.wait_for_log("message", outcome="executed")
+    eventually(lambda: s.topic.committed() == {0: 1}, "it is committed")
+    s.browser.click("#scharges .rewind")
+    s.browser.type("#rewind [name=more]", "charges/0")
+    s.browser.type("#rewind [name=note]", "results were lost")
+    s.browser.click("#rewind .do")
+    s.browser.wait_text("#said", "charges may be set back")
+    said = s.gateway.wait_for_log("operator_rewind")
+    equal((said["partitions"], said["note"]), (1, "results were lost"))
+    s.refused_once()
+
+
 @test
 def a_source_is_paused_and_resumed_by_keyboard_alone(bench):
     s = SourceStage(bench)
     s.look()
     s.browser.wait_for("#scharges")
+    assert not s.browser.shows("#scharges .rewind")
     s.press_until("pause charges")
     s.browser.press(ENTER)
     equal(s.browser.focus(), "Cancel")
