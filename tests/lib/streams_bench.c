@@ -87,6 +87,30 @@ sbench_free(struct sbench **bench)
 	free(b);
 }
 
+int
+sbench_set_up(void **state)
+{
+	*state = sbench_new(NULL, NULL);
+	return 0;
+}
+
+int
+sbench_set_up_lasting(void **state)
+{
+	static const char *const lasting[] = {
+	    "--appendonly", "yes", "--appendfsync", "always", NULL};
+	*state = sbench_new(NULL, lasting);
+	return 0;
+}
+
+int
+sbench_tear_down(void **state)
+{
+	struct sbench *bench = *state;
+	sbench_free(&bench);
+	return 0;
+}
+
 static void
 on_stop(void *arg)
 {

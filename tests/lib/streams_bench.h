@@ -48,6 +48,12 @@ struct sbench *sbench_new(const char *where, const char *const *options);
 /* Closes all readers, and waits until they are gone. */
 void sbench_free(struct sbench **bench);
 
+/* For cmocka: *state is a bench with a server of its own, which it frees. */
+int sbench_set_up(void **state);
+/* The same, of a server that keeps what it has over its death. */
+int sbench_set_up_lasting(void **state);
+int sbench_tear_down(void **state);
+
 struct sbench_reader *sbench_open(
     struct sbench *bench, const char *instance);
 /* Closes it, and waits until it has given back what it had. */

@@ -18,21 +18,6 @@
  * A reader of a stream takes what is there and acknowledges what is finished.
  */
 
-static int
-set_up(void **state)
-{
-	*state = sbench_new(NULL, NULL);
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	struct sbench *bench = *state;
-	sbench_free(&bench);
-	return 0;
-}
-
 /* --- taking --- */
 
 static void
@@ -494,7 +479,9 @@ what_is_given_back_may_come_again(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown( \
+	    name, sbench_set_up, sbench_tear_down)
 	const struct CMUnitTest tests[] = {
 	    TEST(entries_come_in_order_with_all_their_fields),
 	    TEST(an_id_of_its_own_is_no_time),

@@ -19,23 +19,6 @@
  * handed over twice on one reader, or put by one that lost it.
  */
 
-static int
-set_up(void **state)
-{
-	static const char *const options[] = {
-	    "--appendonly", "yes", "--appendfsync", "always", NULL};
-	*state = sbench_new(NULL, options);
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	struct sbench *bench = *state;
-	sbench_free(&bench);
-	return 0;
-}
-
 /* The ids of clients that block, or of all of ours; the first number. */
 static long long
 blocked_client(struct sbench *bench)
@@ -512,7 +495,9 @@ a_sole_reader_stays_in_order_as_connections_break(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown( \
+	    name, sbench_set_up_lasting, sbench_tear_down)
 	const struct CMUnitTest tests[] = {
 	    TEST(what_was_pending_before_comes_first),
 	    TEST(a_lost_connection_brings_nothing_twice),

@@ -16,21 +16,6 @@
  * somebody reads in order: nothing of it is left out, and nothing passes it.
  */
 
-static int
-set_up(void **state)
-{
-	*state = sbench_new(NULL, NULL);
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	struct sbench *bench = *state;
-	sbench_free(&bench);
-	return 0;
-}
-
 static void
 finish_all(struct sbench_reader *r)
 {
@@ -174,7 +159,9 @@ nothing_passes_what_a_namesake_reads_late(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown( \
+	    name, sbench_set_up, sbench_tear_down)
 	const struct CMUnitTest tests[] = {
 	    TEST(what_a_dead_reader_had_comes_again),
 	    TEST(what_a_dead_namesake_had_comes_again),

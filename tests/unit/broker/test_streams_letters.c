@@ -15,21 +15,6 @@
 
 /* Dead letters of a stream are read in pages, and each is finished once. */
 
-static int
-set_up(void **state)
-{
-	*state = sbench_new(NULL, NULL);
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	struct sbench *bench = *state;
-	sbench_free(&bench);
-	return 0;
-}
-
 struct page {
 	struct broker_letters letters;
 	bool woken;
@@ -235,7 +220,9 @@ the_letter_of_what_is_too_large_is_whole(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown( \
+	    name, sbench_set_up, sbench_tear_down)
 	const struct CMUnitTest tests[] = {
 	    TEST(letters_of_the_source_come_in_pages),
 	    TEST(a_letter_far_behind_is_found_in_steps),

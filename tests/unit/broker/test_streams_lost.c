@@ -19,21 +19,6 @@
  * that has vanished is made again so that nothing else is.
  */
 
-static int
-set_up(void **state)
-{
-	*state = sbench_new(NULL, NULL);
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	struct sbench *bench = *state;
-	sbench_free(&bench);
-	return 0;
-}
-
 static void
 some_turns(struct sbench *bench)
 {
@@ -139,15 +124,6 @@ several_readers_count_a_loss_once(void **state)
  * What has been read is in its file, and how many that were is not: it counts
  * from the last time that it was told.
  */
-static int
-set_up_lasting(void **state)
-{
-	static const char *const options[] = {"--appendonly", "yes",
-	    "--appendfsync", "always", NULL};
-	*state = sbench_new(NULL, options);
-	return 0;
-}
-
 static void
 restart(struct sbench *bench)
 {
@@ -580,7 +556,9 @@ an_entry_beyond_all_replies_comes_as_too_large(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) \
+	cmocka_unit_test_setup_teardown( \
+	    name, sbench_set_up, sbench_tear_down)
 	const struct CMUnitTest tests[] = {
 	    TEST(what_is_trimmed_unread_is_counted_once),
 	    TEST(what_was_trimmed_while_nobody_read_is_counted),
@@ -588,7 +566,7 @@ main(void)
 	    TEST(a_loss_is_not_forgotten_with_a_connection),
 	    TEST(what_is_trimmed_after_it_was_read_is_no_loss),
 #define LASTING(name)                                                         \
-	cmocka_unit_test_setup_teardown(name, set_up_lasting, tear_down)
+	cmocka_unit_test_setup_teardown(name, sbench_set_up_lasting, sbench_tear_down)
 	    LASTING(what_was_read_before_a_restart_is_no_loss),
 	    LASTING(what_is_trimmed_after_a_restart_is_counted_right),
 	    TEST(a_pending_entry_whose_bytes_are_gone_is_lost),
