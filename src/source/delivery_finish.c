@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/base64.h"
+#include "base/digits.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "loop/log.h"
@@ -25,6 +26,13 @@ add_text(struct fields *fields, const char *name, struct span value)
 	    (struct field){span_str(name), value};
 }
 
+static struct span
+number_text(struct arena *arena, int64_t number)
+{
+	char text[DIGITS_MAX];
+	return arena_dup(arena, span_of(text, digits_put(text, number)));
+}
+
 static struct fields
 list_of(struct delivery *d, size_t more)
 {
@@ -44,7 +52,7 @@ add_origin(struct delivery *d, struct fields *fields)
 		    arena_dup(arena, span_str(c->key_hex)));
 	if (c->arena != NULL && c->attempt > 0)
 		add_text(fields, "onceproxy-attempt",
-		    arena_printf(arena, "%u", (unsigned)c->attempt));
+		    number_text(arena, c->attempt));
 	add_text(fields, "onceproxy-source", span_str(d->source->source->name));
 	add_text(fields, "onceproxy-position", d->message->position);
 }
@@ -64,7 +72,7 @@ add_status(struct delivery *d, struct fields *fields)
 	int status = status_of(d);
 	if (status != 0)
 		add_text(fields, "onceproxy-status",
-		    arena_printf(d->message->arena, "%d", status));
+		    number_text(d->message->arena, status));
 }
 
 /* The answer that a dead letter was refused with. */
@@ -209,6 +217,8 @@ delivery_finish(struct machine *machine)
 	struct delivery *d = delivery_of(machine);
 	if (d->parked && !d->buried && !d->decided)
 		return delivery_to(d, DELIVERY_DECIDE, MORE);
+	/* It is decided: what becomes of its key is nothing to it any more. */
+	waiters_leave(&d->waiter);
 	d->put.place = BROKER_NOWHERE;
 	if (d->buried)
 		put_dead_letter(d);
