@@ -21,11 +21,25 @@ inquiry_word(enum message_state state)
 	return words[state];
 }
 
+/* Of base64url: ids are in the order of the bytes that they stand for. */
+static int
+digit_of(char c)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				     "abcdefghijklmnopqrstuvwxyz"
+				     "0123456789-_";
+	const char *at = memchr(digits, c, sizeof digits);
+	return at != NULL ? (int)(at - digits) : 128 + (unsigned char)c;
+}
+
 int
 inquiry_compare_ids(struct span a, struct span b)
 {
-	int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
-	return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+	size_t least = a.len < b.len ? a.len : b.len;
+	for (size_t i = 0; i < least; i++)
+		if (a.ptr[i] != b.ptr[i])
+			return digit_of(a.ptr[i]) - digit_of(b.ptr[i]);
+	return (a.len > b.len) - (a.len < b.len);
 }
 
 /* A name has no NUL in it. */

@@ -121,7 +121,7 @@ struct inquiry_op {
 
 /* The contract's word. */
 const char *inquiry_word(enum message_state state);
-/* As memcmp of two texts. */
+/* As memcmp of what two ids stand for; any other text has its place, too. */
 int inquiry_compare_ids(struct span a, struct span b);
 /* The id of a message, base64url, in the arena. */
 struct span inquiry_id(

@@ -125,11 +125,11 @@ def what_waits_behind_a_held_message_is_counted_and_listed(bench):
     waiting = wait_for_listed(admin, 2, "?state=waiting")
     equal([(m["id"], m["state"]) for m in waiting],
           [(id_of(position), "waiting") for position in positions[1:]])
-    held, = listed(admin)
+    held, = wait_for_listed(admin, 1)
     equal(held["id"], id_of(positions[0]))
-    shown, = admin.get("/sources")["sources"]
-    equal([shown[word] for word in ("in_flight", "held", "waiting")],
-          [0, 1, 2])
+    eventually(lambda: [admin.get("/sources")["sources"][0][word]
+                        for word in ("in_flight", "held", "waiting")]
+               == [0, 1, 2], "all are counted")
 
 
 @test

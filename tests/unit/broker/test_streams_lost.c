@@ -566,7 +566,8 @@ main(void)
 	    TEST(a_loss_is_not_forgotten_with_a_connection),
 	    TEST(what_is_trimmed_after_it_was_read_is_no_loss),
 #define LASTING(name)                                                         \
-	cmocka_unit_test_setup_teardown(name, sbench_set_up_lasting, sbench_tear_down)
+	cmocka_unit_test_setup_teardown(                                      \
+	    name, sbench_set_up_lasting, sbench_tear_down)
 	    LASTING(what_was_read_before_a_restart_is_no_loss),
 	    LASTING(what_is_trimmed_after_a_restart_is_counted_right),
 	    TEST(a_pending_entry_whose_bytes_are_gone_is_lost),
