@@ -52,6 +52,20 @@ read_port(struct span text, uint16_t *ret_port)
 	return true;
 }
 
+/* Nothing else has two colons. */
+static bool
+looks_like_ipv6(struct span text)
+{
+	unsigned colons = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		char c = text.ptr[i];
+		if (c != ':' && c != '.' && ascii_hex_value(c) < 0)
+			return false;
+		colons += c == ':';
+	}
+	return colons > 1;
+}
+
 const char *
 address_read_host_port(
     struct span text, char **ret_host, uint16_t *ret_port, bool *ret_has_port)
@@ -69,6 +83,10 @@ address_read_host_port(
 			  : span_of(text.ptr, len);
 		rest = span_from(text, len + (v6 ? 1 : 0));
 	}
+	if (span_eq(host, SPAN("*")))
+		return "all addresses are a port alone: \":8080\"";
+	if (!v6 && looks_like_ipv6(text))
+		return "an IPv6 address stands in brackets: \"[::1]:8080\"";
 	if (v6 ? !is_ip(AF_INET6, host) : !is_name_or_ipv4(host))
 		return "the host must be a name or an IP address";
 	if (rest.len > 0 && rest.ptr[0] != ':')

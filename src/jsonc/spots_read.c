@@ -110,7 +110,7 @@ read_comma(
 		return false;
 	if (next_byte(r) == closing)
 		return spots_text_wrong(
-		    r, comma, "no comma stands behind the last one");
+		    r, comma, "no comma may stand behind the last one");
 	return true;
 }
 

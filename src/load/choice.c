@@ -29,6 +29,10 @@ int
 choice_read(struct loader *l, const struct json_place *at, const json_t *value,
     const char *words)
 {
+	if (!text_is_one(value)) {
+		complain_of_word(l, at, "", words);
+		return -1;
+	}
 	char *text = text_read(l, at, value);
 	if (text == NULL)
 		return -1;

@@ -53,6 +53,18 @@ add_string(struct loader *l, const struct json_place *at, const json_t *value,
 	strings->list[strings->count++] = text;
 }
 
+/* What has an "@" may have a password, which is not repeated. */
+static void
+complain_of_list(struct loader *l, const struct given *given)
+{
+	const char *one = json_string_value(given->value);
+	if (one == NULL || strchr(one, '@') != NULL)
+		complaints_at(l, given->at, "must be a list of strings");
+	else
+		complaints_at(l, given->at,
+		    "must be a list of strings; did you mean [\"%s\"]?", one);
+}
+
 /* Reads a list; false, after complaining, where the value is none. */
 static bool
 read_strings(struct loader *l, const struct given *given,
@@ -60,7 +72,7 @@ read_strings(struct loader *l, const struct given *given,
 {
 	struct strings strings = {NULL, 0};
 	if (!json_is_array(given->value)) {
-		complaints_at(l, given->at, "must be a list of strings");
+		complain_of_list(l, given);
 		return false;
 	}
 	if (rule->some && json_array_size(given->value) == 0)

@@ -107,7 +107,7 @@ read_members(struct loader *l, enum group group, struct span prefix,
 	const char *name;
 	json_t *member;
 	if (!json_is_object(value)) {
-		complaints_at(l, at, "must be an object");
+		unknown_shape(l, group, prefix, at);
 		return;
 	}
 	complain_missing(l, group, prefix, at, value);
@@ -136,7 +136,13 @@ static bool
 is_list(struct loader *l, const struct given *given, size_t least)
 {
 	bool list = json_is_array(given->value);
-	if (!list)
+	const char *one = json_string_value(given->value);
+	if (!list && one != NULL && given->option->type == TYPE_LISTENS)
+		complaints_at(l, given->at,
+		    "must be a list; did you mean [\"%s\"]?", one);
+	else if (!list && json_is_object(given->value))
+		complaints_at(l, given->at, "must be a list: [{...}, ...]");
+	else if (!list)
 		complaints_at(l, given->at, "must be a list");
 	else if (json_array_size(given->value) < least)
 		complaints_at(l, given->at, "must not be empty");
@@ -158,7 +164,8 @@ load_listen(struct loader *l, const struct json_place *at, json_t *value,
 	else if (json_is_object(value))
 		object_load(l, GROUP_LISTEN, at, value, listen);
 	else
-		complaints_at(l, at, "must be a string or an object");
+		complaints_at(l, at,
+		    "must be a string like \"127.0.0.1:8080\" or an object");
 	certificates_load(l, at, listen);
 }
 

@@ -24,6 +24,60 @@ is_below(const struct option *option, enum group group, struct span prefix)
 	    span_starts(span_str(option->path), prefix);
 }
 
+/*
+ * What other programs call it, which may be far from any name here, or near to
+ * the wrong one.
+ */
+static const struct {
+	enum group group;
+	const char *prefix;
+	const char *name;
+	const char *meant;
+} aliases[] = {
+    {GROUP_ROOT, "", "logging", "log"},
+    {GROUP_ROOT, "", "server", "listen"},
+    {GROUP_ROOT, "", "port", "listen"},
+    {GROUP_ROOT, "", "backends", "upstreams"},
+    {GROUP_ROOT, "", "redis", "store"},
+    {GROUP_ROOT, "store.", "host", "redis"},
+    {GROUP_ROOT, "store.", "address", "redis"},
+    {GROUP_ROOT, "store.", "port", "redis"},
+    {GROUP_ROOT, "store.", "uri", "redis"},
+    {GROUP_ROOT, "store.", "url", "redis"},
+    {GROUP_UPSTREAM, "", "backends", "targets"},
+    {GROUP_UPSTREAM, "", "servers", "targets"},
+    {GROUP_UPSTREAM, "", "uri", "targets"},
+    {GROUP_UPSTREAM, "", "url", "targets"},
+    {GROUP_UPSTREAM, "", "urls", "targets"},
+    {GROUP_ROUTE, "", "backend", "upstream"},
+    {GROUP_ROUTE, "", "match", "path"},
+    {GROUP_ROUTE, "", "target", "upstream"},
+    {GROUP_ROUTE, "", "uri", "path"},
+    {GROUP_ROUTE, "", "url", "path"},
+    {GROUP_IDEMPOTENCY, "", "expires", "retention"},
+    {GROUP_IDEMPOTENCY, "", "expiry", "retention"},
+    {GROUP_IDEMPOTENCY, "", "key", "header"},
+    {GROUP_IDEMPOTENCY, "", "lock", "lease"},
+    {GROUP_IDEMPOTENCY, "", "lock_timeout", "lease"},
+    {GROUP_IDEMPOTENCY, "", "lock_ttl", "lease"},
+    {GROUP_IDEMPOTENCY, "", "retries", "max_attempts"},
+    {GROUP_IDEMPOTENCY, "", "tenant", "scope"},
+    {GROUP_IDEMPOTENCY, "", "timeout", "wait_timeout"},
+    {GROUP_IDEMPOTENCY, "", "ttl", "retention"},
+    {GROUP_IDEMPOTENCY, "fingerprint.", "exclude", "ignore"},
+};
+
+static const char *
+meant_by_alias(enum group group, struct span prefix, const char *name)
+{
+	for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
+		if (aliases[i].group == group &&
+		    span_eq(span_str(aliases[i].prefix), prefix) &&
+		    !strcmp(aliases[i].name, name))
+			return aliases[i].meant;
+	return NULL;
+}
+
 /* What an object of the group is to the reader of the file. */
 static const char *
 words_of_group(enum group group)
@@ -139,10 +193,30 @@ unknown_member(struct loader *l, enum group group, struct span prefix,
 		if (is_below(&options[i], group, prefix))
 			nearest_try(
 			    &nearest, name_behind(&options[i], prefix));
+	const char *alias = meant_by_alias(group, prefix, at->member);
+	if (alias != NULL)
+		nearest = (struct nearest){.found = span_str(alias)};
 	bool beside = nearest.found.ptr != NULL && nearest.distance <= 1;
 	if (!beside && (say_path(l, group, prefix, at) || say_elsewhere(l, at)))
 		return;
 	say_nearest(l, at, &nearest);
+}
+
+void
+unknown_shape(struct loader *l, enum group group, struct span prefix,
+    const struct json_place *at)
+{
+	struct span first = SPAN("");
+	bool needs = group != GROUP_ROOT && group != GROUP_IDEMPOTENCY;
+	for (size_t i = 0; i < n_options; i++) {
+		if (!is_below(&options[i], group, prefix))
+			continue;
+		if (first.len == 0)
+			first = name_behind(&options[i], prefix);
+		needs |= option_required(&options[i]);
+	}
+	complaints_at(l, at, "must be an object like {\"%.*s\": ...}%s",
+	    SPAN_FMT(first), needs ? "" : "; {} has all the defaults");
 }
 
 void

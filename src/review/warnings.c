@@ -92,6 +92,25 @@ warn_of_hidden(struct complaints *complaints, const struct conf *conf,
 	}
 }
 
+/* "/v1/:id" of other programs fits nothing but ":id". */
+static void
+warn_of_colons(struct complaints *complaints, const struct conf_route *route)
+{
+	for (size_t i = 0; i < route->n_segments; i++) {
+		struct span text = route->segments[i].text;
+		if (route->segments[i].kind != SEGMENT_TEXT || text.len < 2 ||
+		    text.ptr[0] != ':')
+			continue;
+		char *pointer = mem_printf("/routes/%u/path", route->index);
+		char *words = mem_printf("\"%.*s\" fits only itself; a "
+		    "variable is {%.*s}", SPAN_FMT(text),
+		    SPAN_FMT(span_from(text, 1)));
+		warn(complaints, pointer, words);
+		free(pointer);
+		free(words);
+	}
+}
+
 /* --- what a route's idempotency says --- */
 
 static void
@@ -257,6 +276,7 @@ warnings_find(
 		warn_of_upstream(complaints, conf, &conf->upstreams[i]);
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
+		warn_of_colons(complaints, route);
 		if (route->idempotency != NULL)
 			warn_of_policy(complaints, conf, route);
 		else

@@ -143,6 +143,14 @@ def a_route_that_hides_a_later_one_is_warned_of(bench, first, then, hides):
 
 
 @test
+def a_colon_is_no_variable_and_is_warned_of(bench):
+    _, found, _ = check(bench, routes(
+        [["POST"], "/v1/:id/refund", True], [["POST"], "/v1/x:void", True]))
+    equal([pointer for pointer, _ in found], ["/routes/0/path"])
+    assert "{id}" in found[0][1], found
+
+
+@test
 def what_defaults_say_is_warned_of_once_and_there(bench):
     config = {**least(), "defaults": {"on_unknown": "retry", "scope": []}}
     config["routes"].insert(0, {"path": "/own", "upstream": "api",

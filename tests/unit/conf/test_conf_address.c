@@ -145,13 +145,19 @@ addresses_are_checked(void **state)
 	(void)state;
 	static const struct wrong list[] = {
 	    {LISTEN(""), "/listen: must not be empty\n"},
-	    {LISTEN("1"), "/listen/0: must be a string or an object\n"},
+	    {LISTEN("1"),
+		"/listen/0: must be a string like \"127.0.0.1:8080\" or an "
+		"object\n"},
 	    {LISTEN("'h'"), "/listen/0: the port is missing\n"},
 	    {LISTEN("':http'"),
 		"/listen/0: the port must be between 0 and 65535\n"},
 	    {LISTEN("':'"), "/listen/0: the port must be between 0 and "
 			    "65535\n"},
-	    {LISTEN("'::1:80'"), "/listen/0: " WORDS_HOST},
+	    {LISTEN("'*:80'"),
+		"/listen/0: all addresses are a port alone: \":8080\"\n"},
+	    {LISTEN("'::1:80'"),
+		"/listen/0: an IPv6 address stands in brackets: "
+		"\"[::1]:8080\"\n"},
 	    {LISTEN("'[::g]:80'"), "/listen/0: " WORDS_HOST},
 	    {LISTEN("'127.0.0.256:80'"), "/listen/0: " WORDS_HOST},
 	    {LISTEN("'a b:80'"), "/listen/0: " WORDS_HOST},

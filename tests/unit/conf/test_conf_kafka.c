@@ -130,7 +130,8 @@ what_is_wrong_with_a_broker_of_kafka(void **state)
 	    {BROKER("'kafka':['SASL_SSL://h:1']"),
 		"/brokers/k/kafka/0: must be HOST:PORT, not a URL\n"},
 	    {BROKER("'kafka':'h:1'"),
-		WRONG("/brokers/k/kafka: must be a list of strings\n")},
+		WRONG("/brokers/k/kafka: must be a list of strings; "
+		"did you mean [\"h:1\"]?\n")},
 	    {BROKER("'kafka':[]"),
 		WRONG("/brokers/k/kafka: must not be empty\n")},
 	    {BROKER("'kafka':['h:1'],'settings':[]"),

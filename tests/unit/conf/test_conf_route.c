@@ -83,11 +83,13 @@ routes_are_checked(void **state)
 {
 	(void)state;
 	static const struct wrong list[] = {
-	    {TRY_FILE("'defaults':1"), "/defaults: must be an object\n"},
+	    {TRY_FILE("'defaults':1"),
+		"/defaults: must be an object like {\"header\": ...}; {} has "
+		"all the defaults\n"},
 	    {"{" TRY_LISTEN "," TRY_UPSTREAMS ",'routes':{}}",
-		"/routes: must be a list\n"},
+		"/routes: must be a list: [{...}, ...]\n"},
 	    {"{" TRY_LISTEN "," TRY_UPSTREAMS ",'routes':['/']}",
-		"/routes/0: must be an object\n"},
+		"/routes/0: must be an object like {\"name\": ...}\n"},
 	    {PATH(""), "/routes/0/path: must not be empty\n"},
 	    {PATH("x"), "/routes/0/path: must begin with \"/\"\n"},
 	    {PATH("/x/"), "/routes/0/path: must not end with \"/\"\n"},
@@ -145,9 +147,11 @@ idempotency_is_checked(void **state)
 	(void)state;
 	static const struct wrong list[] = {
 	    {TRY_ROUTE("'path':'/','idempotency':null"),
-		POLICY ": must be an object\n"},
+		POLICY ": must be an object like {\"header\": ...}; {} "
+		       "has all the defaults\n"},
 	    {TRY_ROUTE("'path':'/','idempotency':true"),
-		POLICY ": must be an object\n"},
+		POLICY ": must be an object like {\"header\": ...}; {} "
+		       "has all the defaults\n"},
 	    {TRY_POLICY("'header':''"),
 		POLICY "/header: must be the name of a header\n"},
 	    {TRY_POLICY("'header':[]"),
@@ -158,7 +162,7 @@ idempotency_is_checked(void **state)
 		       "/header/3: appears twice\n"},
 	    {TRY_POLICY("'scope':'Authorization'"),
 		POLICY "/scope: must be a list of headers' names and of "
-		       "objects\n"},
+		       "objects; did you mean [\"Authorization\"]?\n"},
 	    {TRY_POLICY("'scope':['transfer-encoding']"),
 		POLICY "/scope/0: " WORDS_OURS},
 	    {TRY_POLICY("'scope':['X-Forwarded-Host','Authorization',"
@@ -200,7 +204,8 @@ idempotency_is_checked(void **state)
 		       "\"599\" or a class from \"2xx\" to \"5xx\"\n" POLICY
 		       "/outcomes/500: must be \"store\", \"release\", "
 		       "\"forget\" or \"unknown\"\n" POLICY
-		       "/outcomes/2xx: must be a string\n"},
+		       "/outcomes/2xx: must be \"store\", \"release\", "
+		       "\"forget\" or \"unknown\"\n"},
 	    {TRY_POLICY("'on_unknown':'ask'"),
 		POLICY "/on_unknown: must be \"hold\", \"retry\" or an "
 		       "object: {\"reconcile\": "

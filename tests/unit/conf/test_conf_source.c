@@ -219,7 +219,7 @@ what_is_wrong_with_a_broker(void **state)
 	    {TRY_FILE("'brokers':{'a b':{'redis':'redis://h'},'x':7}"),
 		"/brokers/a b: its name must consist of 1 to 64 letters, "
 		"digits and . _ -\n"
-		"/brokers/x: must be an object\n"},
+		"/brokers/x: must be an object like {\"redis\": ...}\n"},
 	    {BROKER(""), "/brokers/p: \"redis\", \"cluster\", \"sentinels\", "
 			 "\"postgres\" or \"kafka\" is missing\n"},
 	    {BROKER("'redis':'managed','topics':1"),
@@ -335,7 +335,8 @@ what_is_wrong_with_one_member(void **state)
 	    {SOURCES("'a/b':7"),
 		WRONG("/sources/a~1b: its name must consist of 1 to 64 "
 		      "letters, digits and . _ -\n"
-		      "/sources/a~1b: must be an object\n")},
+		      "/sources/a~1b: must be an object like {\"broker\": "
+		      "...}\n")},
 	    {SOURCES("'s':{}"),
 		WRONG("/sources/s: \"broker\" is missing\n"
 		      "/sources/s: \"request\" is missing\n")},
@@ -423,7 +424,8 @@ what_is_wrong_with_one_member(void **state)
 		      "1000000\n"
 		      "/sources/s/refused: must be \"dead-letter\" or "
 		      "\"ack\"\n"
-		      "/sources/s/behind: must be a string\n")},
+		      "/sources/s/behind: must be \"park\" or "
+		      "\"go-on\"\n")},
 	    {STREAM("'retry':{'first':'6m'}," PATH),
 		WRONG("/sources/s/retry/first: must not be longer than "
 		      "\"retry.most\"\n")},
@@ -516,7 +518,8 @@ what_is_wrong_with_a_request(void **state)
 	    {REQUEST("'path':'/v1/{id}/charges','headers':[],'body':'x',"
 		     "'content_type':'','cloudevents':'structured'"),
 		WRONG("/sources/s/request/headers: must be an object\n"
-		      "/sources/s/request/body: must be an object\n"
+		      "/sources/s/request/body: must be an object like "
+		      "{\"field\": ...}\n"
 		      "/sources/s/request/content_type: must not be empty\n"
 		      "/sources/s/request/cloudevents: must be \"binary\"\n")},
 	    {STREAM("'key':{'header':'a'},'order_by':'key'," PATH),

@@ -15,7 +15,8 @@ syntax_errors_have_line_and_column(void **state)
 	static const struct wrong list[] = {
 	    {"", "1:1: the file is empty\n"},
 	    {"{\n 'listen': [\n  }", "3:3: a value is missing here\n"},
-	    {"{'workers': 1,}", "1:14: no comma stands behind the last one\n"},
+	    {"{'workers': 1,}",
+		"1:14: no comma may stand behind the last one\n"},
 	    {"{} x",
 		"1:4: the configuration ends before this; is there a closing "
 		"bracket too many?\n"},
@@ -35,7 +36,7 @@ missing_members_have_their_parents_pointer(void **state)
 {
 	(void)state;
 	static const struct wrong list[] = {
-	    {"[]", "/: must be an object\n"},
+	    {"[]", "/: must be an object like {\"listen\": ...}\n"},
 	    {"{}", "/: \"listen\" is missing\n"
 		   "/: \"upstreams\" is missing\n"
 		   "/: \"routes\" is missing\n"},
@@ -150,11 +151,15 @@ values_have_their_type_and_range(void **state)
 		"/workers: must be between 0 and 256\n"},
 	    {TRY_FILE("'log':{'access':1}"),
 		"/log/access: must be true or false\n"},
-	    {TRY_FILE("'log':[]"), "/log: must be an object\n"},
+	    {TRY_FILE("'log':[]"),
+		"/log: must be an object like {\"level\": ...}; {} has all "
+		"the defaults\n"},
 	    {TRY_FILE("'log':{'level':'INFO'}"),
 		"/log/level: must be \"debug\", \"info\", \"warn\" or "
 		"\"error\"; did you mean \"info\"?\n"},
-	    {TRY_FILE("'log':{'level':1}"), "/log/level: must be a string\n"},
+	    {TRY_FILE("'log':{'level':1}"),
+		"/log/level: must be \"debug\", \"info\", \"warn\" or "
+		"\"error\"\n"},
 	    {TRY_FILE("'drain_timeout':'30'"),
 		"/drain_timeout: " WORDS_DURATION MEANT("30s")},
 	    {TRY_FILE("'drain_timeout':'1.5s'"),

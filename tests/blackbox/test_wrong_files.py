@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files as newcomers write them (tests/wrong), and what `check` answers: the
+place, and words that lead to what was meant."""
+
+import os
+
+from once import tap
+from once.demo import source
+from once.gateway import command
+from once.tap import each, equal, test
+
+# File, line and column, words.
+ANSWERS = [
+    ("admin-open", "6:15", 'others can reach this address:'),
+    ("admin-string", "5:12", 'must be an object like {"listen": ...}; {}'),
+    ("attempts-zero", "23:25", 'must be between 1 and 1000000'),
+    ("backslash-path", "2:19", 'a backslash in a string is written \\\\'),
+    ("body-size", "23:29", 'did you mean "10MiB"?'),
+    ("brace-too-many", "30:2", 'the configuration ends before this; is'),
+    ("camel-case", "23:9", 'did you mean "on_unknown"?'),
+    ("derive-dots", "24:11", 'must be a JSON pointer like "/order_id"'),
+    ("derive-word", "23:23", 'must be "body" or a list of JSON pointers'),
+    ("empty", "1:1", 'the file is empty'),
+    ("equals-sign", "2:12", '":" is missing between a member\'s name and'),
+    ("fingerprint-excludes", "24:11", 'did you mean "ignore"?'),
+    ("fingerprint-list", "23:24",
+     'must be an object like {"include": ...}; {}'),
+    ("hash-comment", "8:3", 'a comment begins with //'),
+    ("header-colon", "23:19", 'must be the name of a header'),
+    ("headers", "23:9", 'did you mean "header"?'),
+    ("idempotency-true", "22:22",
+     'must be an object like {"header": ...}; {}'),
+    ("idempotent-for-idempotency", "22:7", 'did you mean "idempotency"?'),
+    ("in-flight-queue", "23:22", 'must be "reject" or "wait"'),
+    ("key-format", "23:23", 'did you mean "uuid"?'),
+    ("lease-millis", "23:18", 'did you mean "15s"?'),
+    ("lease-tiny", "23:18", 'must be between 100ms and 1d'),
+    ("level-at-top", "30:3", 'did you mean "level" in "log"?'),
+    ("line-break-in-string", "12:17",
+     'this string has no closing quote on its line'),
+    ("list-for-object", "22:30",
+     'a list has no names; an object stands in {}'),
+    ("list", "1:1", 'must be an object like {"listen": ...}'),
+    ("listen-no-port", "3:5", 'the port is missing'),
+    ("listen-port", "3:5", 'must be a string like "127.0.0.1:8080" or'),
+    ("listen-star", "3:5", 'all addresses are a port alone: ":8080"'),
+    ("listen-string", "2:13", 'did you mean ["127.0.0.1:8080"]?'),
+    ("listen-twice", "4:5", 'this address appears twice'),
+    ("listen-url", "3:5", 'must be HOST:PORT, not a URL'),
+    ("listen-v6", "3:5", 'an IPv6 address stands in brackets:'),
+    ("lock-timeout", "23:9", 'did you mean "lease"?'),
+    ("log-level", "31:14", 'did you mean "warn"?'),
+    ("log-string", "30:10", 'must be an object like {"level": ...}; {}'),
+    ("max-attempt", "23:9", 'did you mean "max_attempts"?'),
+    ("method-for-methods", "20:7", 'did you mean "methods"?'),
+    ("method-lower", "18:9", 'must be in upper case'),
+    ("missing-brace", "1:1", 'this { is never closed'),
+    ("missing-comma", "5:3", 'a comma is missing before this'),
+    ("no-path", "15:5", '"path" is missing'),
+    ("no-quotes", "2:3", "a member's name stands in double quotes"),
+    ("no-upstream", "15:5", '"upstream" is missing'),
+    ("octal", "3:40", 'a number does not begin with 0; text stands'),
+    ("on-unknown-ignore", "23:23", 'must be "hold", "retry" or an object:'),
+    ("on-unknown-no-key", "24:24", 'must have {key}, {path:NAME} or'),
+    ("on-unknown-path-name", "24:24", 'has a variable that is not known here'),
+    ("on-unknown-reconcile", "23:23",
+     '"reconcile" is an object with the path that'),
+    ("on-unknown-url", "24:24", 'must begin with "/"'),
+    ("open-comment", "8:3", 'this comment is never closed'),
+    ("outcomes-number", "24:18", 'must be "store", "release", "forget" or'),
+    ("outcomes-range", "24:22", 'must be a status from "200" to "599" or a'),
+    ("outcomes-retry", "24:18", 'must be "store", "release", "forget" or'),
+    ("path-colon", "20:15", '":id" fits only itself; a variable is {id}'),
+    ("path-no-slash", "20:15", 'must begin with "/"'),
+    ("path-regex", "20:15", 'must begin with "/"'),
+    ("path-star-middle", "20:15", '"*" may only be the last segment'),
+    ("path-url", "20:15", 'must begin with "/"'),
+    ("python-true", "2:21", 'true is written in small letters'),
+    ("required-string", "23:21", 'must be true or false'),
+    ("retention-number", "23:22", 'did you mean "24h"?'),
+    ("retention-on-route", "23:7",
+     'there is no such member here; it belongs in'),
+    ("retention-week", "23:22", 'did you mean "7d"?'),
+    ("retention-words", "23:22", 'did you mean "24h"?'),
+    ("route-for-routes", "1:1", '"routes" is missing'),
+    ("route-for-routes", "14:3", 'did you mean "routes"?'),
+    ("routes-object", "14:13", 'must be a list: [{...}, ...]'),
+    ("scope-forwarded", "24:11", 'the gateway removes this header or writes'),
+    ("scope-string", "23:18", 'did you mean ["Authorization"]?'),
+    ("single-quotes", "8:3", "a member's name stands in double quotes,"),
+    ("store-db", "9:14", 'only a number from 0 to 65535 may follow'),
+    ("store-host", "9:5", 'did you mean "redis"?'),
+    ("store-host", "10:5", 'did you mean "redis"?'),
+    ("store-in-idempotency", "23:9", 'there is no such member'),
+    ("store-no-scheme", "9:14", 'must be "managed",'),
+    ("store-password-dollar", "10:17",
+     'must be a string, {"env": NAME} or {"file":'),
+    ("store-password-env", "10:17", 'ONCEPROXY_NOT_SET is not set in the'),
+    ("store-sentinel-no-master", "9:18", '"store.master" is needed too'),
+    ("store-string", "8:12", 'must be an object like {"redis": ...}'),
+    ("store-two", "10:16", 'cannot be combined with "store.redis"'),
+    ("tls-flag", "5:14", 'must be an object like {"certificate": ...}'),
+    ("tls-no-file", "6:24", '/gone/c.pem cannot be read: No such file or'),
+    ("tls-no-file", "7:16", '/gone/k.pem cannot be read: No such file or'),
+    ("trailing-comma", "27:29", 'no comma may stand behind the last one'),
+    ("ttl", "23:9", 'did you mean "retention"?'),
+    ("twice", "9:3", 'appears twice'),
+    ("unclosed-string", "20:15",
+     'this string has no closing quote on its line'),
+    ("unknown-log", "30:3", 'did you mean "log"?'),
+    ("unquoted-duration", "2:20", 'this is neither a number, true, false nor'),
+    ("upstream-for-upstreams", "1:1", '"upstreams" is missing'),
+    ("upstream-for-upstreams", "11:3", 'did you mean "upstreams"?'),
+    ("upstream-for-upstreams", "21:19", 'no upstream is named "payments"'),
+    ("upstream-for-upstreams", "27:19", 'no upstream is named "payments"'),
+    ("upstream-https-typo", "12:17", 'must be a URL: http://HOST[:PORT],'),
+    ("upstream-name", "21:19", 'did you mean "payments"?'),
+    ("upstream-no-scheme", "12:17", 'must be a URL: http://HOST[:PORT],'),
+    ("upstream-password", "12:17",
+     "an upstream's URL must not have a user or"),
+    ("upstream-query", "12:17", "an upstream's URL must not have a query"),
+    ("upstream-target", "12:17", '"targets" is missing'),
+    ("upstream-target", "13:7", 'did you mean "targets"?'),
+    ("upstream-unknown", "21:19", 'did you mean "payments"?'),
+    ("upstream-url", "12:17", '"targets" is missing'),
+    ("upstream-url", "13:7", 'did you mean "targets"?'),
+    ("workers-auto", "30:14", 'must be a whole number'),
+    ("yaml", "1:1", 'a configuration begins with {'),
+]
+
+
+def files():
+    return sorted({name for name, _, _ in ANSWERS})
+
+
+@each([(name, name) for name in files()])
+def a_wrong_file_is_answered_with_what_is_wrong(bench, name):
+    file = source(f"tests/wrong/{name}.json")
+    done = command("check", "-c", file, "--strict")
+    equal((done.returncode, done.stderr), (1, ""), done.stdout)
+    wanted = [(place, words) for n, place, words in ANSWERS if n == name]
+    lines = done.stdout.splitlines()
+    equal(len(lines), len(wanted), done.stdout)
+    for line, (place, words) in zip(lines, wanted):
+        assert line.startswith(f"{file}:{place}: "), line
+        assert words in line, line
+
+
+@test
+def every_wrong_file_has_its_answer(bench):
+    names = {name.removesuffix(".json")
+             for name in os.listdir(source("tests/wrong"))}
+    equal(names, set(files()))
+
+
+tap.main()
