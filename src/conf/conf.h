@@ -154,8 +154,10 @@ struct conf_idempotency {
 	struct template namespace; /* of text and {NAME} of the path */
 	unsigned fingerprint_include; /* enum fingerprint_part, or-ed */
 	struct strings fingerprint_headers;
-	bool fingerprint_json; /* also true where ignore is not empty */
+	bool fingerprint_json; /* also true where ignore or only has some */
 	struct pointers fingerprint_ignore;
+	struct strings fingerprint_ignore_query; /* names of parameters */
+	struct pointers fingerprint_only; /* none: all of the body counts */
 	struct conf_entity entity;
 	struct pointer newer_only; /* to the version; no segments: none */
 	bool serialize;

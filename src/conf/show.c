@@ -393,6 +393,7 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_HOST_PORTS] = show_strings,
     [TYPE_NETWORKS] = show_strings,
     [TYPE_POINTERS] = show_pointers,
+    [TYPE_IGNORED] = show_key_ignored,
     [TYPE_DERIVE_KEY] = show_key_derive,
     [TYPE_LABEL] = show_key_label,
     [TYPE_PARTS] = show_parts,

@@ -91,3 +91,16 @@ show_key_problems(
 			    object, types[i], json_integer(statuses[i]));
 	return object;
 }
+
+json_t *
+show_key_ignored(
+    const struct option *option, const void *base, const void *field)
+{
+	const struct conf_idempotency *policy = base;
+	const struct strings *names = &policy->fingerprint_ignore_query;
+	json_t *list = show_pointers(option, base, field);
+	for (size_t i = 0; i < names->count; i++)
+		json_array_append_new(
+		    list, json_pack("{s:s}", "query", names->list[i]));
+	return list;
+}

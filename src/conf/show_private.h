@@ -25,6 +25,7 @@ show_value show_key_derive;
 show_value show_key_label;
 show_value show_key_entity;
 show_value show_key_problems;
+show_value show_key_ignored;
 show_value show_key_scopes;
 show_value show_key_certificate;
 

@@ -49,6 +49,14 @@ TYPE(NETWORKS, struct strings, list_parse_networks, list_clear_strings,
 	{"$ref": "#/$defs/some_strings"})
 TYPE(POINTERS, struct pointers, list_parse_pointers, list_clear_pointers,
 	{"$ref": "#/$defs/strings"})
+TYPE(IGNORED, struct pointers, list_parse_ignored, list_clear_ignored,
+	{"type": "array",
+	 "items": {"anyOf": [
+		{"$ref": "#/$defs/string"},
+		{"type": "object",
+		 "additionalProperties": false,
+		 "required": ["query"],
+		 "properties": {"query": {"$ref": "#/$defs/string"}}}]}})
 TYPE(DERIVE_KEY, struct pointers, list_parse_derive_key, list_clear_pointers,
 	{"anyOf": [
 		{"$ref": "#/$defs/string"},

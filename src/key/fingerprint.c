@@ -9,6 +9,9 @@ static void digest_field(
 static void digest_entity(struct digest *digest,
     const struct conf_idempotency *policy,
     const struct fingerprinted *request);
+static void digest_query(struct digest *digest,
+    const struct conf_idempotency *policy,
+    const struct fingerprinted *request);
 static void digest_body(struct digest *digest,
     const struct conf_idempotency *policy, struct span body);
 
@@ -29,11 +32,8 @@ fingerprint_make(const struct conf_idempotency *policy, struct span secret,
 		digest_part(&digest, SPAN("path"));
 		digest_part(&digest, request->path);
 	}
-	if ((include & FINGERPRINT_QUERY) && request->has_query &&
-	    INVARIANT(fingerprint_query)) {
-		digest_part(&digest, SPAN("query"));
-		digest_part(&digest, request->query);
-	}
+	if ((include & FINGERPRINT_QUERY) && INVARIANT(fingerprint_query))
+		digest_query(&digest, policy, request);
 	for (size_t i = 0; i < policy->fingerprint_headers.count; i++)
 		digest_field(&digest, request->fields,
 		    span_str(policy->fingerprint_headers.list[i]));
@@ -49,7 +49,8 @@ covers_members(const struct conf_idempotency *policy)
 {
 	unsigned all = FINGERPRINT_PATH | FINGERPRINT_BODY;
 	return (policy->fingerprint_include & all) == all &&
-	    policy->fingerprint_ignore.count == 0;
+	    policy->fingerprint_ignore.count == 0 &&
+	    policy->fingerprint_only.count == 0;
 }
 
 /*
@@ -85,6 +86,69 @@ digest_field(
 	}
 }
 
+/* A name counts as it is spelled: another spelling is another parameter. */
+static bool
+is_ignored(const struct strings *names, struct span parameter)
+{
+	const char *sign = parameter.len > 0
+	    ? memchr(parameter.ptr, '=', parameter.len)
+	    : NULL;
+	struct span name = sign != NULL
+	    ? span_of(parameter.ptr, (size_t)(sign - parameter.ptr))
+	    : parameter;
+	for (size_t i = 0; i < names->count; i++)
+		if (span_eq(span_str(names->list[i]), name))
+			return true;
+	return false;
+}
+
+/* What is left of a query, in its order, whether or not it has a "?". */
+static void
+digest_query(struct digest *digest, const struct conf_idempotency *policy,
+    const struct fingerprinted *request)
+{
+	const struct strings *ignored = &policy->fingerprint_ignore_query;
+	struct span rest = request->query, parameter;
+	if (ignored->count == 0) {
+		if (!request->has_query)
+			return;
+		digest_part(digest, SPAN("query"));
+		digest_part(digest, request->query);
+		return;
+	}
+	digest_part(digest, SPAN("rest of the query"));
+	while (rest.len > 0) {
+		const char *end = memchr(rest.ptr, '&', rest.len);
+		size_t len = end != NULL ? (size_t)(end - rest.ptr) : rest.len;
+		parameter = span_of(rest.ptr, len);
+		rest = span_from(rest, end != NULL ? len + 1 : len);
+		if (is_ignored(ignored, parameter))
+			continue;
+		digest_part(digest, SPAN("parameter"));
+		digest_part(digest, parameter);
+	}
+}
+
+/* Each member with its pointer; one that is missing is not null. */
+static void
+digest_only(struct digest *digest, const struct pointers *only,
+    const struct json *json)
+{
+	digest_part(digest, SPAN("members"));
+	for (size_t i = 0; i < only->count; i++) {
+		const struct pointer *pointer = &only->list[i];
+		const struct json *value = json_at(json, pointer);
+		digest_part(digest, SPAN("/"));
+		for (size_t s = 0; s < pointer->count; s++) {
+			digest_part(digest, SPAN("s"));
+			digest_part(digest, pointer->segments[s]);
+		}
+		digest_part(digest, value != NULL ? SPAN("=") : SPAN("-"));
+		if (value != NULL)
+			json_digest(value, NULL, digest);
+	}
+}
+
 static void
 digest_body(struct digest *digest, const struct conf_idempotency *policy,
     struct span body)
@@ -97,7 +161,9 @@ digest_body(struct digest *digest, const struct conf_idempotency *policy,
 		scratch = arena_new();
 		json = json_read(scratch, body);
 	}
-	if (json) {
+	if (json && policy->fingerprint_only.count > 0) {
+		digest_only(digest, &policy->fingerprint_only, json);
+	} else if (json) {
 		digest_part(digest, SPAN("json"));
 		json_digest(json, &policy->fingerprint_ignore, digest);
 	} else {

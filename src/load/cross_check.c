@@ -379,7 +379,15 @@ cross_check_policy(struct loader *l, const struct json_place *at,
 	for (size_t i = 0; i < policy->scope.count; i++)
 		check_attempt_header(
 		    l, at, policy, scopes_header(&policy->scope.list[i]));
-	if (policy->fingerprint_ignore.count > 0)
+	if (policy->fingerprint_only.count > 0 &&
+	    (policy->fingerprint_include & FINGERPRINT_BODY) == 0)
+		complaints_at_option(l, at,
+		    POLICY_OPTION(GROUP_IDEMPOTENCY, fingerprint_only),
+		    "without \"body\" in \"%s\" no member counts",
+		    POLICY_OPTION(
+			GROUP_IDEMPOTENCY, fingerprint_include)->path);
+	if (policy->fingerprint_ignore.count > 0 ||
+	    policy->fingerprint_only.count > 0)
 		policy->fingerprint_json = true;
 }
 

@@ -241,6 +241,55 @@ list_parse_pointers(struct loader *l, const struct given *given)
 	(void)list_read_pointers(l, given, given_field(given));
 }
 
+/* {"query": NAME} */
+static void
+read_parameter(struct loader *l, const struct json_place *at, json_t *value,
+    struct strings *names)
+{
+	static const struct rule rule = {name_wrong, false, false};
+	json_t *name = json_object_get(value, "query");
+	struct json_place here = {at, "query", 0};
+	if (name == NULL || json_object_size(value) != 1)
+		complaints_at(l, at, "must be {\"query\": NAME}");
+	else
+		add_string(l, &here, name, &rule, names);
+}
+
+void
+list_parse_ignored(struct loader *l, const struct given *given)
+{
+	struct conf_idempotency *policy = given->base;
+	struct strings names = {NULL, 0};
+	json_t *pointers = json_array();
+	if (!json_is_array(given->value)) {
+		complaints_at(l, given->at, "must be a list");
+		json_decref(pointers);
+		return;
+	}
+	for (size_t i = 0; i < json_array_size(given->value); i++) {
+		struct json_place at = {given->at, NULL, i};
+		json_t *value = json_array_get(given->value, i);
+		if (json_is_object(value) && !text_is_one(value))
+			read_parameter(l, &at, value, &names);
+		else
+			must(json_array_append(pointers, value) == 0);
+	}
+	struct given rest = *given;
+	rest.value = pointers;
+	list_parse_pointers(l, &rest);
+	json_decref(pointers);
+	list_clear_strings(NULL, &policy->fingerprint_ignore_query);
+	policy->fingerprint_ignore_query = names;
+}
+
+void
+list_clear_ignored(void *base, void *field)
+{
+	struct conf_idempotency *policy = base;
+	list_clear_pointers(base, field);
+	list_clear_strings(NULL, &policy->fingerprint_ignore_query);
+}
+
 /* Pointers; or that word, which sets *ret_word. */
 static void
 read_word_or_pointers(struct loader *l, const struct given *given,

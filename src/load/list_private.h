@@ -36,6 +36,9 @@ void list_parse_pointers(struct loader *l, const struct given *given);
 /* A list of pointers; false, and *ret is untouched, after complaining. */
 bool list_read_pointers(
     struct loader *l, const struct given *given, struct pointers *ret_pointers);
+/* The same, with objects that name parameters of the query among them. */
+void list_parse_ignored(struct loader *l, const struct given *given);
+void list_clear_ignored(void *base, void *field);
 /* "body", or a list of pointers. */
 void list_parse_derive_key(struct loader *l, const struct given *given);
 void list_parse_label(struct loader *l, const struct given *given);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The part of tbl/options.h about what a route with idempotency answers in the
- * gateway's own words.
+ * The part of tbl/options.h about when a request is the same as the first with
+ * its key, and what is answered where it is not, or in the gateway's own words.
  */
 
+OPT(IDEMPOTENCY, "fingerprint.only", POINTERS, fingerprint_only, ANY, RELOAD,
+	"JSON pointers to what alone counts of the body; implies json.",
+	[])
 OPT(IDEMPOTENCY, "problems", PROBLEMS, problems, ANY, RELOAD,
 	"Other statuses for problems, by the last word of their types: "
 	"{\"key-reused\": 400}, as clients of the API expect.",

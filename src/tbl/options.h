@@ -315,9 +315,10 @@ OPT(IDEMPOTENCY, "fingerprint.headers", FIELDS, fingerprint_headers, ANY,
 OPT(IDEMPOTENCY, "fingerprint.json", BOOLEAN, fingerprint_json, ANY, RELOAD,
 	"Whether JSON bodies are compared by value.",
 	false)
-OPT(IDEMPOTENCY, "fingerprint.ignore", POINTERS, fingerprint_ignore, ANY,
+OPT(IDEMPOTENCY, "fingerprint.ignore", IGNORED, fingerprint_ignore, ANY,
 	RELOAD,
-	"JSON pointers to what the comparison leaves out; implies json.",
+	"JSON pointers to what the comparison leaves out, which imply json; "
+	"{\"query\": NAME} leaves a parameter of the query out.",
 	[])
 OPT(IDEMPOTENCY, "entity", ENTITY, entity, ANY, RELOAD,
 	"What a request changes, for newer_only and serialize: JSON pointers "

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Contract, sections 3 and 6: the same key may only ask for the same thing."""
 
+import json
+
 from once import tap
+from once.gateway import command
 from once.http import keyed
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered, then_close
@@ -110,6 +113,48 @@ def json_is_compared_by_value(bench, first, second, same):
 ])
 def ignored_members_do_not_count(bench, ignore, first, second, same):
     compare(bench, dict(body=first), dict(body=second), same, ignore=ignore)
+
+
+A, B = b'{"a": 1, "b": {"c": 2}}', b'{"b": {"c": 2, "d": 1}, "a": 1.0}'
+
+
+@each([("others differ", ["/a", "/b/c"], A, B, True),
+       ("one differs", ["/a", "/b/c"], A, b'{"a": 1, "b": {"c": 3}}', False),
+       ("one is missing", ["/a", "/x"], A, b'{"a": 1, "x": null}', False),
+       ("both are missing", ["/x"], A, B, True),
+       ("a value moves", ["/a", "/x"], A, b'{"x": 1}', False),
+       ("no JSON", ["/a"], b"a=1", b"a=2", False),
+       ("JSON and none", ["/x"], A, b"x", False)])
+def only_some_members_count(bench, only, first, second, same):
+    compare(bench, dict(body=first), dict(body=second), same, only=only)
+
+
+@each([("its value", "/a?x=1&ts=2", "/a?x=1&ts=3", True),
+       ("where it stands", "/a?ts=2&x=1", "/a?x=1&ts=2", True),
+       ("that it is there", "/a?ts=2", "/a", True),
+       ("how often", "/a?x&ts&ts=1", "/a?x", True),
+       ("another one", "/a?x=1&ts=2", "/a?x=2&ts=2", False),
+       ("another spelling", "/a?t%73=1", "/a?t%73=2", False),
+       ("another order", "/a?x=1&y=2", "/a?y=2&x=1", False),
+       ("a value of its name", "/a?x=ts", "/a?x=t", False),
+       ("another cut", "/a?x=1&y=2", "/a?x=1%26y=2", False),
+       ("letters", "/a?TS=1", "/a?TS=2", False)])
+def an_ignored_parameter_may_differ_in(bench, first, second, same):
+    compare(bench, dict(target=first), dict(target=second), same,
+            ignore=[{"query": "ts"}])
+
+
+@each([("an object without a name", {"ignore": [{"query": "a", "b": 1}]},
+        'ignore/0: must be {"query": NAME}'),
+       ("a number", {"ignore": ["/a", 7]}, "/ignore/1: must be a string"),
+       ("only without a body", {"include": ["path"], "only": ["/a"]},
+        '/only: without "body"')])
+def check_refuses_a_fingerprint_with(bench, fingerprint, words):
+    config = bench.config("http://127.0.0.1:9", {"fingerprint": fingerprint},
+                          redis="redis://127.0.0.1:9")
+    done = command("check", "-c", bench.file(json.dumps(config).encode()))
+    equal(done.returncode, 1)
+    assert words in done.stdout, done.stdout
 
 
 @test
