@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "admin/metrics_relays.h"
 #include "admin/metrics_sources.h"
 #include "admin/metrics_text.h"
+#include "base/mem.h"
 #include "gate/claimant.h"
 #include "gate/worker.h"
 #include "http/places.h"
@@ -288,6 +290,36 @@ static void
 put_LEASES_LOST(struct admin_metrics *e)
 {
 	put_value(e, sum_of(e, offsetof(struct meter, leases_lost)));
+}
+
+/* To one worker at least. */
+static bool
+is_target_up(const struct admin_metrics *e, const char *name)
+{
+	for (int64_t i = 0; i < e->from->n_workers; i++) {
+		const struct series *s = atomic_load(&meter_of(e, i)->targets);
+		while (s != NULL && strcmp(s->name, name) != 0)
+			s = atomic_load(&s->next);
+		if (s != NULL && counter_read(&s->up) != 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+put_UPSTREAM_UP(struct admin_metrics *e)
+{
+	const struct conf *conf = e->from->conf;
+	for (size_t i = 0; i < conf->n_upstreams; i++)
+		for (size_t k = 0; k < conf->upstreams[i].n_targets; k++) {
+			const char *url = conf->upstreams[i].targets[k].url;
+			char *name = mem_printf(
+			    "%s\n%s", conf->upstreams[i].name, url);
+			metrics_text_of_two(&e->text, "upstream",
+			    conf->upstreams[i].name, "target", url,
+			    is_target_up(e, name));
+			free(name);
+		}
 }
 
 static void

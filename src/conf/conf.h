@@ -94,6 +94,8 @@ struct conf_upstream {
 	enum upstream_host host;
 	enum upstream_forwarded forwarded;
 	bool trust_overrides;
+	char *health_path; /* NULL: targets are not asked */
+	int64_t health_interval_ms;
 	char *ca;
 	char *certificate;
 	char *key;

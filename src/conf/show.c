@@ -411,6 +411,7 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_POSTGRES] = show_text,
     [TYPE_MODE] = show_mode,
     [TYPE_PATH] = show_text,
+    [TYPE_TARGET_PATH] = show_text,
     [TYPE_OWN_PATH] = show_own_path,
     [TYPE_UPSTREAM_NAME] = show_upstream_name,
     [TYPE_TARGETS] = show_targets,

@@ -113,6 +113,8 @@ TYPE(POSTGRES, char *, url_postgres_parse, text_clear,
 TYPE(MODE, int64_t, value_parse_mode, value_clear_nothing,
 	{"$ref": "#/$defs/string"})
 TYPE(PATH, char *, path_parse, path_clear, {"$ref": "#/$defs/string"})
+TYPE(TARGET_PATH, char *, path_parse_target, text_clear,
+	{"$ref": "#/$defs/string"})
 TYPE(OWN_PATH, struct conf_route *, path_parse_own, path_clear_own,
 	{"$ref": "#/$defs/string"})
 TYPE(UPSTREAM_NAME, const struct conf_upstream *, object_parse_upstream_name,

@@ -3,6 +3,22 @@
 
 #include "base/mem.h"
 #include "gate/generation.h"
+#include "upstream/target_health.h"
+
+static void
+show_targets(struct generation *g, struct meter *meter)
+{
+	for (size_t i = 0; i < g->conf->n_upstreams; i++) {
+		const struct conf_upstream *upstream = &g->conf->upstreams[i];
+		for (size_t k = 0; k < upstream->n_targets; k++) {
+			char *name = mem_printf("%s\n%s", upstream->name,
+			    upstream->targets[k].url);
+			upstreams_show(
+			    g->upstreams, i, k, meter_target(meter, name));
+			free(name);
+		}
+	}
+}
 
 struct generation *
 generation_new(struct loop *loop, const struct conf *conf,
@@ -15,6 +31,8 @@ generation_new(struct loop *loop, const struct conf *conf,
 	meter_conf(meter, conf, &g->metered);
 	upstreams_measure(
 	    g->upstreams, g->metered.upstreams, &meter->connections);
+	show_targets(g, meter);
+	g->health = target_health_new(loop, conf, budget, g->upstreams);
 	return g;
 }
 
@@ -33,6 +51,7 @@ generation_unref(struct generation **generation)
 	*generation = NULL;
 	if (g == NULL || --g->refs > 0)
 		return;
+	target_health_free(&g->health);
 	upstreams_free(&g->upstreams);
 	meter_conf_clear(&g->metered);
 	conf_unref(&g->conf);

@@ -16,6 +16,7 @@ struct generation {
 	unsigned refs;
 	const struct conf *conf;
 	struct upstreams *upstreams;
+	struct target_health *health; /* NULL: no target is asked */
 	struct metered metered;
 };
 

@@ -43,7 +43,14 @@ meter_clear(struct meter *meter)
 {
 	free_list(meter->routes);
 	free_list(meter->upstreams);
+	free_list(meter->targets);
 	memset(meter, 0, sizeof *meter);
+}
+
+struct counter *
+meter_target(struct meter *meter, const char *name)
+{
+	return &find_series(&meter->targets, name)->up;
 }
 
 void

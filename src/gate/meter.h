@@ -25,11 +25,13 @@ struct series {
 	struct counter observed[METER_OBSERVED]; /* the same */
 	struct counter classes[METER_CLASSES];   /* the same; from 1xx on */
 	struct histogram seconds;
+	struct counter up; /* of a target: a gauge */
 };
 
 struct meter {
 	struct series *_Atomic routes;
 	struct series *_Atomic upstreams;
+	struct series *_Atomic targets; /* "UPSTREAM\nURL" */
 	struct series *no_route; /* the one called "-" */
 	struct histogram store[SCRIPT_COUNT_];
 	struct counter journal_entries; /* a gauge, as the next three */
@@ -51,6 +53,8 @@ struct metered {
 	struct series **routes;
 	struct histogram **upstreams;
 };
+/* Whether a target is up; the name is "UPSTREAM\nURL". */
+struct counter *meter_target(struct meter *meter, const char *name);
 /* Finds or makes them. */
 void meter_conf(struct meter *meter, const struct conf *conf,
     struct metered *ret_metered);

@@ -11,6 +11,8 @@
 #include "load/path_private.h"
 #include "load/source_private.h"
 
+enum { HEALTH_INTERVAL_MS = 5000 };
+
 #define ROOT_OPTION(field) option_at(GROUP_ROOT, offsetof(struct conf, field))
 
 static bool
@@ -129,8 +131,11 @@ check_upstreams(struct loader *l)
 	const struct option *key =
 	    option_at(GROUP_UPSTREAM, offsetof(struct conf_upstream, key));
 	for (size_t i = 0; i < conf->n_upstreams; i++) {
-		const struct conf_upstream *upstream = &conf->upstreams[i];
+		struct conf_upstream *upstream = &conf->upstreams[i];
 		struct json_place at = {&list, upstream->name, 0};
+		if (upstream->health_path != NULL &&
+		    upstream->health_interval_ms == 0)
+			upstream->health_interval_ms = HEALTH_INTERVAL_MS;
 		if (upstream->certificate != NULL && upstream->key == NULL)
 			complaints_at_option(l, &at, certificate,
 			    "\"%s\" is needed too", key->path);

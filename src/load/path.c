@@ -60,6 +60,18 @@ path_wrong_target(const char *text)
 	return NULL;
 }
 
+void
+path_parse_target(struct loader *l, const struct given *given)
+{
+	char **field = given_field(given);
+	char *text = text_read(l, given->at, given->value);
+	const char *wrong = text != NULL ? path_wrong_target(text) : NULL;
+	if (wrong != NULL)
+		complaints_at(l, given->at, "%s", wrong);
+	text_free(field);
+	*field = text;
+}
+
 /* --- paths of routes --- */
 
 /* {x}, with letters, digits and _ - within the braces. */

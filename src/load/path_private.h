@@ -11,6 +11,9 @@
  */
 const char *path_wrong_target(const char *text);
 
+/* The same as a value (a type of conf/types.h). */
+void path_parse_target(struct loader *l, const struct given *given);
+
 /* The path of a route, taken apart (a type of conf/types.h). */
 void path_parse(struct loader *l, const struct given *given);
 void path_clear(void *base, void *field);

@@ -96,6 +96,10 @@ EVENT(outcome_unknown, WARN, "a request may have been sent, and nobody knows "
 EVENT(not_sent, WARN, "nothing could be sent to the upstream, and the key is "
 	"free again; error says why: check whether the upstream's targets can "
 	"be reached")
+EVENT(target_out, WARN, "a target of an upstream did not answer its "
+	"health.path with 2xx or 3xx, and gets no requests while others do; "
+	"each worker asks by itself")
+EVENT(target_in, INFO, "a target that was out is well again, and gets requests")
 EVENT(proxy_refused, WARN, "connections from where listen.proxy_protocol "
 	"says began with no header of the PROXY protocol, or a malformed one, "
 	"and were closed; why is of the last: have the proxy send it, or take "

@@ -44,6 +44,8 @@ METRIC(FENCED, counter, "onceproxy_fenced_total",
     "Outcomes that arrived after another owner had decided.")
 METRIC(LEASES_LOST, counter, "onceproxy_leases_lost_total",
     "Leases that could not be renewed.")
+METRIC(UPSTREAM_UP, gauge, "onceproxy_upstream_up",
+    "1 while a target of an upstream can be reached and says that it is well.")
 METRIC(CONNECTIONS, gauge, "onceproxy_connections",
     "Open connections, by side: client, or upstream, idle ones included.")
 METRIC(RELOADS, counter, "onceproxy_reloads_total",

@@ -46,6 +46,14 @@ OPT(UPSTREAM, "trust_overrides", BOOLEAN, trust_overrides, ANY, RELOAD,
 	"since with them the upstream could serve another method or path than "
 	"the route's.",
 	false)
+OPT(UPSTREAM, "health.path", TARGET_PATH, health_path, ANY, RELOAD,
+	"The path where each target is asked how it is (GET): one that does "
+	"not answer 2xx or 3xx gets no requests while others do.",
+	REQUIRED)
+OPT(UPSTREAM, "health.interval", DURATION, health_interval_ms,
+	RANGE(100, 1 * DAY), RELOAD,
+	"How often, and how long an answer may take; by default \"5s\".",
+	NONE)
 OPT(UPSTREAM, "ca", TEXT, ca, ANY, RELOAD,
 	"The file with the authorities that must have issued the upstream's "
 	"certificate (PEM); by default, those of the system.",

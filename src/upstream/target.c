@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/counter.h"
 #include "base/mem.h"
 #include "loop/reserve.h"
 #include "upstream/target.h"
@@ -39,11 +40,36 @@ target_list_end(struct target_list *targets)
 
 /* --- what became of them --- */
 
+static void
+show_up(const struct target *target)
+{
+	if (target->up != NULL)
+		counter_set(
+		    target->up, !target->out && target->down_ms == 0);
+}
+
+void
+target_show(struct target *target, struct counter *up)
+{
+	target->up = up;
+	show_up(target);
+}
+
+void
+target_judge(struct target *target, bool out)
+{
+	target->out = out;
+	show_up(target);
+}
+
 void
 target_reached(struct target *target)
 {
 	target->down_until_ms = 0;
+	if (target->down_ms == 0)
+		return;
 	target->down_ms = 0;
+	show_up(target);
 }
 
 void
@@ -56,4 +82,5 @@ target_failed(struct target *target, int64_t now_ms)
 	if (target->down_ms > DOWN_MAX_MS)
 		target->down_ms = DOWN_MAX_MS;
 	target->down_until_ms = now_ms + target->down_ms;
+	show_up(target);
 }

@@ -18,6 +18,8 @@ struct target {
 	struct pool pool;
 	int64_t down_until_ms; /* of the loop's clock */
 	int64_t down_ms;       /* how long the last time; 0: it was reached */
+	bool out; /* it says that it is not well (target_health.h) */
+	struct counter *up;    /* a gauge, 1 or 0; NULL: nobody asks */
 };
 
 /* Those of one upstream. */
@@ -32,6 +34,10 @@ void target_list_init(struct target_list *targets, struct connector *connector,
 /* Closes what is idle; no connection is in use. */
 void target_list_end(struct target_list *targets);
 
+/* From now on that gauge says whether it is up; it outlives the target. */
+void target_show(struct target *target, struct counter *up);
+/* What it has said of itself. */
+void target_judge(struct target *target, bool out);
 /* A connection to it was made. */
 void target_reached(struct target *target);
 /* None could be made: it is down for a while. */

@@ -26,7 +26,8 @@ find_untried(struct target_round *round, bool and_down, int64_t now_ms)
 		size_t at = (round->first + i) % targets->count;
 		struct target *target = &targets->list[at];
 		if (!round->tried[at] &&
-		    (and_down || now_ms >= target->down_until_ms)) {
+		    (and_down ||
+			(now_ms >= target->down_until_ms && !target->out))) {
 			round->tried[at] = true;
 			/* Else who stands behind a down one had its turns. */
 			targets->turn = (at + 1) % targets->count;

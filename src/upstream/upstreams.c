@@ -40,6 +40,13 @@ upstreams_measure(struct upstreams *u, struct histogram *const *took,
 }
 
 void
+upstreams_show(struct upstreams *u, size_t upstream, size_t target,
+    struct counter *up)
+{
+	target_show(&u->targets[upstream].list[target], up);
+}
+
+void
 upstreams_free(struct upstreams **upstreams)
 {
 	struct upstreams *u = *upstreams;

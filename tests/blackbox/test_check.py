@@ -150,7 +150,8 @@ def everything(bench):
         "connect_timeout": "3s", "timeout": "1500ms", "keepalive": 3,
         "reuse": "never", "max_idle": "2s", "close_delimited": True,
         "host": "target", "forwarded": "trust",
-        "trust_overrides": True, "ca": "/ca.pem",
+        "trust_overrides": True,
+        "health": {"path": "/well", "interval": "9s"}, "ca": "/ca.pem",
         "certificate": "/c.pem", "key": "/k.pem"}
     idempotency = {
         "header": ["A-Key", "B-Key"], "required": False,

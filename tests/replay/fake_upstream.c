@@ -11,6 +11,7 @@
 #include "replay/messages.h"
 #include "store/node.h"
 #include "upstream/forward.h"
+#include "upstream/target_health.h"
 #include "upstream/upstreams.h"
 
 /*
@@ -71,6 +72,33 @@ upstreams_measure(struct upstreams *upstreams,
 	(void)upstreams;
 	(void)took;
 	(void)connections;
+}
+
+void
+upstreams_show(struct upstreams *upstreams, size_t upstream, size_t target,
+    struct counter *up)
+{
+	(void)upstreams;
+	(void)upstream;
+	(void)target;
+	(void)up;
+}
+
+struct target_health *
+target_health_new(struct loop *loop, const struct conf *conf,
+    struct budget *budget, struct upstreams *upstreams)
+{
+	(void)loop;
+	(void)conf;
+	(void)budget;
+	(void)upstreams;
+	return NULL;
+}
+
+void
+target_health_free(struct target_health **health)
+{
+	*health = NULL;
 }
 
 /* --- the truth --- */
