@@ -1,4 +1,3 @@
-#!lua
 -- SPDX-License-Identifier: BSD-2-Clause
 -- What routes that only observe know of a key.  It is no record: nothing is
 -- held by it, nobody is given an answer of it, and a route that enforces knows
