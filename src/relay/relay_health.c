@@ -24,7 +24,7 @@ int64_t
 relay_health_lag(const struct relay_run *run)
 {
 	int64_t lag = 0;
-	if (!run->reads)
+	if (!run->reads && !run->compares)
 		return -1;
 	for (unsigned i = 0; i < run->stream.n_shards; i++) {
 		int64_t count = run->stream.shards[i].mark.count;

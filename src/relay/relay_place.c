@@ -103,7 +103,9 @@ place_loaded(struct store_call *call, enum call_end how, int error,
 	if (part == NULL)
 		return;
 	part->call = NULL;
-	if (how == CALL_ANSWERED && reply->n_extra >= part->count) {
+	if (!part->place->loading) {
+		timer_set(&part->place->timer, part->place->every_ms);
+	} else if (how == CALL_ANSWERED && reply->n_extra >= part->count) {
 		part->loaded = true;
 		take_loaded(part, reply);
 	} else if (!timer_is_set(&part->place->timer)) {
@@ -207,6 +209,12 @@ relay_place_load(struct relay_place *place)
 {
 	place->loading = true;
 	timer_set(&place->timer, 0);
+}
+
+void
+relay_place_known(struct relay_place *place)
+{
+	place->loading = false;
 }
 
 /* --- life --- */

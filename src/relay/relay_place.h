@@ -45,6 +45,8 @@ void relay_place_start(struct relay_place *place, struct store *store,
 void relay_place_stop(struct relay_place *place);
 /* loaded is called once, when Redis has said it; it is asked until then. */
 void relay_place_load(struct relay_place *place);
+/* What Redis says is not wanted any more: loaded is not called. */
+void relay_place_known(struct relay_place *place);
 /* The relay stands there now; to be saved soon. */
 void relay_place_move(
     struct relay_place *place, const struct relay_mark *mark);

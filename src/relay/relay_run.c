@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "relay/relay_compare.h"
 #include "relay/relay_health.h"
 #include "relay/relay_kafka.h"
 #include "relay/relay_postgres.h"
@@ -193,6 +194,8 @@ read_from(struct relay_run *run, const struct relay_mark *marks)
 	struct relay_stream_events events = stream_events;
 	events.arg = run;
 	form(run);
+	relay_stream_stop(&run->stream);
+	run->compares = false;
 	relay_stream_start(&run->stream, run->worker->store,
 	    run->worker->loop, marks, &events);
 	/* Who trims knows from now on that there is this relay. */
@@ -212,6 +215,7 @@ on_opened(void *arg, const struct relay_mark *marks, size_t n_marks)
 		all[i] = (struct relay_mark){.shard = i, .count = -1};
 	for (size_t i = 0; i < n_marks; i++)
 		all[marks[i].shard] = marks[i];
+	relay_place_known(&run->place);
 	read_from(run, all);
 	free(all);
 }
@@ -280,6 +284,10 @@ static void
 places_loaded(void *arg, const struct relay_mark *marks)
 {
 	struct relay_run *run = arg;
+	if (kind_of(run->relay)->keeps_place) {
+		relay_compare_begin(run, marks);
+		return;
+	}
 	open_target(run);
 	read_from(run, marks);
 }
@@ -320,7 +328,7 @@ end_parcels(struct relay_run *run)
 static void
 stop(struct relay_run *run)
 {
-	run->reads = run->up = false;
+	run->reads = run->compares = run->up = false;
 	end_parcels(run);
 	relay_stream_stop(&run->stream);
 	if (run->target != NULL)
@@ -389,6 +397,9 @@ look_again(void *arg)
 {
 	struct relay_run *run = arg;
 	timer_set(&run->look, LOOK_MS);
+	if (run->target != NULL && !run->reads && !run->compares &&
+	    !run->place.loading)
+		relay_place_load(&run->place);
 	begin_turn(run);
 	task_ready(run->worker->loop, &run->settle);
 }

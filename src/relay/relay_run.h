@@ -14,7 +14,8 @@
  * where it stands.  It knows nothing of what the target is.  One worker has it;
  * that worker's thread only.
  *
- * Circle: relay_health, relay_run.  What is told of a relay is read from it.
+ * Circle: relay_compare, relay_health, relay_run.  What is told of a relay is
+ * read from it.
  */
 struct relay_run {
 	struct relay_run *next; /* of its worker */
@@ -29,6 +30,11 @@ struct relay_run {
 	struct relay_place place;
 	struct relay_stream stream;
 	bool reads; /* it knows where it stands */
+	/*
+	 * The target, which knows it, has not said so yet: until then the
+	 * stream is compared with what Redis has of that.
+	 */
+	bool compares;
 	struct relay_parcel *forming;
 	struct relay_parcel *first; /* on their way, in order */
 	size_t on_their_way;
@@ -37,7 +43,7 @@ struct relay_run {
 	bool fenced; /* it is to give its turn back */
 	bool draining;
 	bool up; /* as the log has heard */
-	char why[160]; /* the last trouble, for operators */
+	char why[200]; /* the last trouble, for operators */
 	struct pause_op pausing; /* the target's wish */
 	struct timer look;
 	struct task settle;

@@ -357,17 +357,44 @@ def a_leader_and_a_coordinator_that_die_are_replaced(bench):
     equal(len(ledger.wait_whole()), 1200)
 
 
+def shown(gateway):
+    found, = Admin(gateway).get("/relays")["relays"]
+    return found
+
+
 @test
 def a_topic_that_is_not_there_is_said_and_waited_for(bench):
     upstream, config, ledger = begin(bench)
-    config["relays"]["ledger"]["topic"] = f"{ledger.place}.late"
+    name = f"{ledger.place}.late"
+    config["relays"]["ledger"]["topic"] = name
+    config["admin"] = {"listen": "127.0.0.1:0"}
     gateway = bench.serve(config)
     pay(gateway, 0, 10)
     line = gateway.wait_for_log("relay_down", timeout=START_S)
-    assert f"{ledger.place}.late: " in line["error"], line
-    late = TopicLedger(
-        ledger.kafka, ledger.redis, SHARDS, f"{ledger.place}.late")
+    assert f'no topic "{name}"' in line["error"], line
+    eventually(lambda: shown(gateway)["lag"] == 20, "it is behind by all")
+    assert f'no topic "{name}"' in shown(gateway)["error"]
+    late = TopicLedger(ledger.kafka, ledger.redis, SHARDS, name)
     equal(len(late.wait_whole(START_S)), 20)
+    eventually(lambda: shown(gateway)["up"], "it is up", START_S)
+    equal((shown(gateway)["lag"], shown(gateway).get("error")), (0, None))
+    equal(len(gateway.find_log("relay_down")), 1)
+
+
+@test
+def a_relay_is_behind_by_what_came_since_its_topic_was_deleted(bench):
+    upstream, config, ledger = begin(bench)
+    config["admin"] = {"listen": "127.0.0.1:0"}
+    gateway = bench.serve(config)
+    pay(gateway, 0, 10)
+    ledger.wait_whole()
+    eventually(lambda: shown(gateway)["lag"] == 0, "it is behind by nothing")
+    gateway.stop()
+    ledger.kafka.delete_topic(ledger.place)
+    gateway = bench.serve(config)
+    pay(gateway, 10, 5)
+    gateway.wait_for_log("relay_down", timeout=START_S)
+    eventually(lambda: shown(gateway)["lag"] == 10, "it is behind by these")
 
 
 # --- Redis -------------------------------------------------------------------

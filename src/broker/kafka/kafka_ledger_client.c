@@ -27,6 +27,9 @@ on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
 		l->beats = true;
 		return;
 	}
+	/* A call tells that by itself. */
+	if (err == RD_KAFKA_RESP_ERR__FATAL)
+		return;
 	int len = (int)strcspn(reason, "(");
 	if (len > 0 && reason[len] == '(')
 		len--;
@@ -52,21 +55,75 @@ stalls(struct kafka_ledger *l, const char *words)
 		    l, false, l->broke[0] != '\0' ? l->broke : words);
 }
 
-/* What will not be better by waiting. */
+/* What is behind an error that is fatal. */
+static rd_kafka_resp_err_t
+cause_of(const struct kafka_ledger *l, const rd_kafka_error_t *error)
+{
+	rd_kafka_resp_err_t code = rd_kafka_error_code(error);
+	return code == RD_KAFKA_RESP_ERR__FATAL
+	    ? rd_kafka_fatal_error(l->producer, NULL, 0)
+	    : code;
+}
+
+/* What will not be better by waiting; name: of the topic or group. */
 static void
-fails(struct kafka_ledger *l, const char *what, const char *words)
+fails(struct kafka_ledger *l, const char *name, const char *right,
+    rd_kafka_resp_err_t err, const char *words)
 {
 	char text[KAFKA_LEDGER_WORDS];
-	snprintf(text, sizeof text, "%s: %s", what, words);
+	switch ((int)err) {
+	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+		snprintf(text, sizeof text, "there is no topic \"%s\": make it",
+		    l->topic);
+		break;
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		snprintf(text, sizeof text,
+		    "no right to write to the topic \"%s\": %s", l->topic,
+		    right);
+		break;
+	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+		snprintf(text, sizeof text,
+		    "no right to read as the group \"%s\": Read", name);
+		break;
+	case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+		snprintf(text, sizeof text,
+		    "no right to use the transactional id \"%s\": Describe, "
+		    "Write",
+		    l->id);
+		break;
+	default:
+		snprintf(text, sizeof text, "%s: %.*s", name,
+		    (int)(strstr(words, " (after ") != NULL
+			    ? strstr(words, " (after ") - words
+			    : (ptrdiff_t)strlen(words)),
+		    words);
+		break;
+	}
 	kafka_ledger_say(l, false, text);
 }
 
-static bool
-is_fence(const struct kafka_ledger *l, rd_kafka_resp_err_t code)
+void
+kafka_ledger_client_refused(
+    struct kafka_ledger *l, rd_kafka_resp_err_t err, const char *words)
 {
-	char words[KAFKA_LEDGER_WORDS];
-	if (code == RD_KAFKA_RESP_ERR__FATAL)
-		code = rd_kafka_fatal_error(l->producer, words, sizeof words);
+	fails(l, l->topic, "Describe, Write", err, words);
+}
+
+/* The same, of a call whose offsets, or messages, are refused. */
+static void
+fails_by(struct kafka_ledger *l, const rd_kafka_error_t *error)
+{
+	const char *words = rd_kafka_error_string(error);
+	bool puts = strstr(words, "add partitions") != NULL;
+	/* Offsets of a topic are for those who may read it. */
+	fails(l, l->id, puts ? "Write" : "Read", cause_of(l, error), words);
+}
+
+static bool
+is_fence(rd_kafka_resp_err_t code)
+{
 	return code == RD_KAFKA_RESP_ERR__FENCED ||
 	    code == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
 	    code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
@@ -99,7 +156,7 @@ goes_again(struct kafka_ledger *l, rd_kafka_error_t *error, int64_t began_ms,
 static enum kafka_ledger_result
 judge_error(struct kafka_ledger *l, const rd_kafka_error_t *error)
 {
-	if (is_fence(l, rd_kafka_error_code(error))) {
+	if (is_fence(cause_of(l, error))) {
 		l->is_fenced = true;
 		return KAFKA_LEDGER_BROKEN;
 	}
@@ -108,7 +165,7 @@ judge_error(struct kafka_ledger *l, const rd_kafka_error_t *error)
 	if (rd_kafka_error_is_retriable(error))
 		stalls(l, rd_kafka_error_string(error));
 	else if (l->refused == RD_KAFKA_RESP_ERR_NO_ERROR)
-		kafka_ledger_say(l, false, rd_kafka_error_string(error));
+		fails_by(l, error);
 	return rd_kafka_error_txn_requires_abort(error) ? KAFKA_LEDGER_ABORT
 							: KAFKA_LEDGER_BROKEN;
 }
@@ -225,7 +282,8 @@ finds_topic(struct kafka_ledger *l)
 	if (passes(err))
 		stalls(l, rd_kafka_err2str(err));
 	else
-		fails(l, l->topic, rd_kafka_err2str(err));
+		fails(l, l->topic, "Describe, Write, Read", err,
+		    rd_kafka_err2str(err));
 	return false;
 }
 
@@ -245,6 +303,19 @@ kafka_ledger_client_group(const struct kafka_ledger *l, unsigned group)
 			  : mem_printf("%s.%u", l->id, group);
 }
 
+/* A coordinator that may not be asked for is waited for in vain. */
+static bool
+is_forbidden(rd_kafka_t *asker)
+{
+	rd_kafka_message_t *message = rd_kafka_consumer_poll(asker, 0);
+	if (message == NULL)
+		return false;
+	bool forbidden =
+	    message->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
+	rd_kafka_message_destroy(message);
+	return forbidden;
+}
+
 /* The offset of the first partition, with all that is told by it. */
 static rd_kafka_resp_err_t
 ask_offset(struct kafka_ledger *l, rd_kafka_t *asker,
@@ -256,7 +327,8 @@ ask_offset(struct kafka_ledger *l, rd_kafka_t *asker,
 		    rd_kafka_committed(asker, list, SLICE_MS);
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			err = list->elems[0].err;
-		rd_kafka_poll(asker, 0);
+		if (is_forbidden(asker))
+			return RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
 		if (!passes(err) || atomic_load(&l->closed) ||
 		    kafka_ledger_now_ms() - began_ms > PATIENCE_MS)
 			return err;
@@ -290,6 +362,8 @@ make_asker(struct kafka_ledger *l, const char *group)
 	if (asker == NULL) {
 		rd_kafka_conf_destroy(conf);
 		kafka_ledger_say(l, false, words);
+	} else {
+		rd_kafka_poll_set_consumer(asker);
 	}
 	return asker;
 }
@@ -312,7 +386,7 @@ read_group(struct kafka_ledger *l, unsigned group,
 		take_offset(&list->elems[0],
 		    kafka_ledger_client_shards(l, group), places, turn);
 	else if (asker != NULL && !passes(err))
-		fails(l, name, rd_kafka_err2str(err));
+		fails(l, name, "Read", err, rd_kafka_err2str(err));
 	rd_kafka_topic_partition_list_destroy(list);
 	if (asker != NULL)
 		rd_kafka_destroy_flags(

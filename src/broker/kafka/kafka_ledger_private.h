@@ -110,6 +110,9 @@ enum kafka_ledger_result kafka_ledger_client_insist(
     void *arg);
 /* Something has gone well. */
 void kafka_ledger_client_is_well(struct kafka_ledger *ledger);
+/* A message was not taken, in those words; the owner is told. */
+void kafka_ledger_client_refused(struct kafka_ledger *ledger,
+    rd_kafka_resp_err_t err, const char *words);
 /* Has librdkafka say what it has to say. */
 void kafka_ledger_client_listen(struct kafka_ledger *ledger);
 /* How many shards a group tells of, from shard 64 * group on. */

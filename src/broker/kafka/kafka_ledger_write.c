@@ -211,9 +211,9 @@ go_without(struct kafka_ledger *l)
 		m->less.ptr = NULL;
 		return;
 	}
-	snprintf(words, sizeof words, "%s: a message of %zu bytes: %s",
-	    l->topic, m->value.len, rd_kafka_err2str(l->refused));
-	kafka_ledger_say(l, false, words);
+	snprintf(words, sizeof words, "a message of %zu bytes: %s",
+	    m->value.len, rd_kafka_err2str(l->refused));
+	kafka_ledger_client_refused(l, l->refused, words);
 	kafka_ledger_rest(l, RETRY_MS);
 }
 
