@@ -277,7 +277,9 @@ void broker_reader_floor(struct broker_reader *reader, const char *part,
 
 struct broker_health {
 	bool up;
-	const char *message; /* why not, or the last trouble; "" for none */
+	/* It answers, and nothing can be taken all the same. */
+	bool stands;
+	const char *message; /* why not, or what it refuses; "" for nothing */
 	int64_t lag; /* messages not yet taken by anybody; -1: unknown */
 	uint64_t rebalances;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/field.h"
 #include "base/mem.h"
 #include "load/choice_private.h"
 #include "load/complaints_private.h"

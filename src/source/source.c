@@ -117,7 +117,7 @@ on_health(void *arg)
 	    counter_read(&s->meter->rebalances) != health.rebalances)
 		parked_load(&s->parked);
 	counter_set(&s->meter->rebalances, health.rebalances);
-	if (health.up)
+	if (health.up && !health.stands)
 		source_standing_end(s, STANDING_BROKER);
 	else if (health.message[0] != '\0') /* else it has just begun */
 		source_standing_begin(s, STANDING_BROKER, health.message);

@@ -66,7 +66,7 @@ struct source {
 	unsigned standing; /* of enum standing */
 	unsigned told;     /* of those, which the log has heard of */
 	bool unshared; /* it stands as Redis does not say what gateways share */
-	char why[160];     /* the last trouble, for operators */
+	char why[200];     /* the last trouble, for operators */
 	unsigned unsent;   /* in a row */
 	int64_t probe_ms;  /* until the next one may try */
 	unsigned probing;  /* that try, for all others */

@@ -154,6 +154,10 @@ source_standing_end(struct source *s, enum standing standing)
 		return;
 	if (standing == STANDING_STORE && why_unshared(s) != NULL)
 		return;
+	/* One acknowledgement says nothing of what is to be taken. */
+	if (standing == STANDING_BROKER && s->reader != NULL &&
+	    broker_reader_health(s->reader).stands)
+		return;
 	source_standing_set(s, standing, false);
 	s->why[0] = '\0';
 	if ((s->told & 1u << standing) != 0)
@@ -185,6 +189,8 @@ on_probe(void *arg)
 		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
 		     m = m->next) {
 			bool to_finish;
+			/* What is on its way will find it out. */
+			tried[true] |= delivery_is_finishing(m);
 			if (!delivery_stands(m, &to_finish) ||
 			    tried[to_finish])
 				continue;

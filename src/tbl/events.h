@@ -212,6 +212,8 @@ EVENT(source_refused, ERROR, "the broker of this source answers, and refuses "
 	"words, and onceproxy doctor the rights that are missing: check the "
 	"user, its password and its rights, what is stored under these names, "
 	"and the broker's memory")
+EVENT(source_accepted, INFO, "the broker of this source does not refuse any "
+	"more what error says")
 EVENT(source_group_made, INFO, "the consumer group of this source was not "
 	"there and has been made, as start says; if there should have been "
 	"one, check stream and group")

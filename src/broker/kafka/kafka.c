@@ -54,6 +54,7 @@ kafka_is_up(struct kafka *kafka)
 	kafka->up = true;
 	kafka->wait_s = KAFKA_REMAKE_FIRST_S;
 	kafka->message[0] = '\0';
+	kafka_trouble_back(kafka);
 	struct logline line = log_of(kafka, EV_source_broker_up);
 	log_end(&line);
 	kafka_changed(kafka);
@@ -86,16 +87,6 @@ kafka_is_down(struct kafka *kafka, const char *why)
 	log_str(&line, "error", why);
 	log_end(&line);
 	kafka_changed(kafka);
-}
-
-void
-kafka_note(struct kafka *kafka, const char *words)
-{
-	if (!is_news(kafka, words))
-		return;
-	struct logline line = log_of(kafka, EV_source_refused);
-	log_str(&line, "error", words);
-	log_end(&line);
 }
 
 void
@@ -170,16 +161,30 @@ on_error(struct kafka *kafka, rd_kafka_event_t *event)
 		return;
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
-		kafka_is_down(kafka, words);
+		kafka_trouble_away(kafka);
+		break;
+	case RD_KAFKA_RESP_ERR__AUTHENTICATION:
+	case RD_KAFKA_RESP_ERR__SSL:
+		kafka_trouble_broke(kafka, true, words);
 		break;
 	case RD_KAFKA_RESP_ERR__TRANSPORT:
 	case RD_KAFKA_RESP_ERR__RESOLVE:
 	case RD_KAFKA_RESP_ERR__TIMED_OUT:
-	case RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
 		/* It goes on by itself, elsewhere or again. */
+		kafka_trouble_broke(kafka, false, words);
+		break;
+	case RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
+		break;
+	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+		kafka_group_forbidden(kafka);
+		break;
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		kafka_is_up(kafka);
+		kafka_topics_now(kafka);
 		break;
 	default:
-		kafka_note(kafka, words);
+		kafka_trouble_begin(kafka, KAFKA_OF_ELSE, words, words);
 		break;
 	}
 }
@@ -280,6 +285,7 @@ on_due(void *arg)
 		kafka_make_again(kafka);
 	if (kafka->consumer != NULL) {
 		kafka_group_go_on(kafka);
+		kafka_topics_look(kafka);
 		if (kafka_take_all(kafka))
 			kafka_kick(kafka);
 		kafka_put_go_on(kafka);
@@ -306,6 +312,7 @@ on_second(void *arg)
 		kafka_group_ping(kafka);
 	count_lag(kafka);
 	kafka_letters_page_look(kafka);
+	kafka_trouble_look(kafka);
 	kafka_commit_go_on(kafka);
 	kafka_kick(kafka);
 }
@@ -330,6 +337,7 @@ reader_open(const struct broker_start *start)
 	timer_set(&kafka->second, SECOND_MS);
 	kafka_put_init(kafka);
 	kafka_letters_init(kafka);
+	kafka_topics_init(kafka);
 	kafka_make(kafka);
 	kafka_kick(kafka);
 	return &kafka->reader;
@@ -406,7 +414,9 @@ health_of_reader(const struct broker_reader *base)
 {
 	const struct kafka *kafka = (const struct kafka *)(const void *)base;
 	return (struct broker_health){.up = kafka->up,
-	    .message = kafka->message,
+	    .stands = kafka_trouble_stands(kafka),
+	    .message = kafka->up ? kafka_trouble_words(kafka)
+				 : kafka->message,
 	    .lag = kafka->up ? kafka->lag : -1,
 	    .rebalances = kafka->rebalances};
 }

@@ -7,13 +7,14 @@
 #include "base/must.h"
 #include "broker/kafka/kafka_ask.h"
 
-enum { PATIENCE_MS = 3000 };
+enum { PATIENCE_MS = 3000, LOOK_MS = 1000 };
 
 struct kafka_ask {
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
 	/* With the mutex: */
 	rd_kafka_topic_partition_list_t *list; /* to be asked */
+	struct kafka_ask_topics *topics; /* the same */
 	bool end;
 	bool orphan; /* there is no loop any more */
 	unsigned refs; /* the thread's, the loop's, and of what was posted */
@@ -21,14 +22,13 @@ struct kafka_ask {
 	/* The thread's until it has posted them, then the loop's: */
 	rd_kafka_topic_partition_list_t *found;
 	rd_kafka_resp_err_t error;
+	struct kafka_ask_topics *looked;
 
 	struct loop *loop;
 	rd_kafka_t *consumer;
 	/* The loop's: */
-	void (*answered)(void *arg, rd_kafka_resp_err_t error,
-	    rd_kafka_topic_partition_list_t *list);
+	struct kafka_ask_events events;
 	void (*ended)(void *arg);
-	void *arg;
 	struct kafka_ask *next; /* of those that end */
 };
 
@@ -43,10 +43,21 @@ free_list(rd_kafka_topic_partition_list_t **list)
 }
 
 static void
+free_topics(struct kafka_ask_topics **topics)
+{
+	for (size_t i = 0; *topics != NULL && i < (*topics)->size; i++)
+		free((*topics)->list[i].name);
+	free(*topics);
+	*topics = NULL;
+}
+
+static void
 free_ask(struct kafka_ask *ask)
 {
 	free_list(&ask->list);
 	free_list(&ask->found);
+	free_topics(&ask->topics);
+	free_topics(&ask->looked);
 	pthread_cond_destroy(&ask->wake);
 	pthread_mutex_destroy(&ask->mutex);
 	free(ask);
@@ -71,8 +82,20 @@ on_answered(void *arg)
 	rd_kafka_topic_partition_list_t *list = ask->found;
 	ask->found = NULL;
 	if (!ask->end)
-		ask->answered(ask->arg, ask->error, list);
+		ask->events.answered(ask->events.arg, ask->error, list);
 	free_list(&list);
+	unref_ask(ask);
+}
+
+static void
+on_topics_seen(void *arg)
+{
+	struct kafka_ask *ask = arg;
+	struct kafka_ask_topics *topics = ask->looked;
+	ask->looked = NULL;
+	if (!ask->end)
+		ask->events.topics(ask->events.arg, topics);
+	free_topics(&topics);
 	unref_ask(ask);
 }
 
@@ -86,7 +109,7 @@ on_ask_over(void *arg)
 	if (*at == ask) {
 		*at = ask->next;
 		if (ask->ended != NULL)
-			ask->ended(ask->arg);
+			ask->ended(ask->events.arg);
 		unref_ask(ask);
 	}
 	unref_ask(ask);
@@ -108,18 +131,82 @@ post(struct kafka_ask *ask, void (*run)(void *arg))
 	return !orphan;
 }
 
-/* The next question; NULL: it is to end. */
-static rd_kafka_topic_partition_list_t *
-wait_list(struct kafka_ask *ask)
+/* The next question, of either kind; false: it is to end. */
+static bool
+wait_question(struct kafka_ask *ask, rd_kafka_topic_partition_list_t **ret_list,
+    struct kafka_ask_topics **ret_topics)
 {
 	pthread_mutex_lock(&ask->mutex);
-	while (ask->list == NULL && !ask->end)
+	while (ask->list == NULL && ask->topics == NULL && !ask->end)
 		pthread_cond_wait(&ask->wake, &ask->mutex);
-	rd_kafka_topic_partition_list_t *list = ask->end ? NULL : ask->list;
-	if (list != NULL)
+	bool goes_on = !ask->end;
+	*ret_list = goes_on ? ask->list : NULL;
+	*ret_topics = goes_on && *ret_list == NULL ? ask->topics : NULL;
+	if (*ret_list != NULL)
 		ask->list = NULL;
+	if (*ret_topics != NULL)
+		ask->topics = NULL;
 	pthread_mutex_unlock(&ask->mutex);
-	return list;
+	return goes_on;
+}
+
+static void
+ask_committed(struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list)
+{
+	ask->error = rd_kafka_committed(ask->consumer, list, PATIENCE_MS);
+	ask->found = list;
+	if (!post(ask, on_answered))
+		free_list(&ask->found);
+}
+
+/* False: nobody answers. */
+static bool
+ask_topic(struct kafka_ask *ask, struct kafka_ask_topic *topic)
+{
+	const struct rd_kafka_metadata *found;
+	rd_kafka_topic_t *handle =
+	    rd_kafka_topic_new(ask->consumer, topic->name, NULL);
+	if (handle == NULL)
+		return false;
+	rd_kafka_resp_err_t error = rd_kafka_metadata(
+	    ask->consumer, 0, handle, &found, LOOK_MS);
+	rd_kafka_topic_destroy(handle);
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return false;
+	topic->error = found->topic_cnt == 1
+	    ? found->topics[0].err
+	    : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	rd_kafka_metadata_destroy(found);
+	return true;
+}
+
+/* A consumer joins its group anew where an answer has all topics. */
+static void
+tell_consumer(struct kafka_ask *ask)
+{
+	const struct rd_kafka_metadata *found;
+	if (rd_kafka_metadata(ask->consumer, 1, NULL, &found, PATIENCE_MS) ==
+	    RD_KAFKA_RESP_ERR_NO_ERROR)
+		rd_kafka_metadata_destroy(found);
+}
+
+static void
+ask_topics(struct kafka_ask *ask, struct kafka_ask_topics *topics)
+{
+	bool is_new = false;
+	topics->count = 0;
+	while (topics->count < topics->size &&
+	    ask_topic(ask, &topics->list[topics->count])) {
+		const struct kafka_ask_topic *topic =
+		    &topics->list[topics->count++];
+		is_new |= topic->wanted &&
+		    topic->error == RD_KAFKA_RESP_ERR_NO_ERROR;
+	}
+	if (is_new)
+		tell_consumer(ask);
+	ask->looked = topics;
+	if (!post(ask, on_topics_seen))
+		free_topics(&ask->looked);
 }
 
 static void *
@@ -127,12 +214,12 @@ ask_until_end(void *arg)
 {
 	struct kafka_ask *ask = arg;
 	rd_kafka_topic_partition_list_t *list;
-	while ((list = wait_list(ask)) != NULL) {
-		ask->error =
-		    rd_kafka_committed(ask->consumer, list, PATIENCE_MS);
-		ask->found = list;
-		if (!post(ask, on_answered))
-			free_list(&ask->found);
+	struct kafka_ask_topics *topics;
+	while (wait_question(ask, &list, &topics)) {
+		if (list != NULL)
+			ask_committed(ask, list);
+		else if (topics != NULL)
+			ask_topics(ask, topics);
 	}
 	rd_kafka_destroy_flags(
 	    ask->consumer, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
@@ -159,16 +246,13 @@ begin_thread(struct kafka_ask *ask)
 
 struct kafka_ask *
 kafka_ask_new(struct loop *loop, rd_kafka_t *consumer,
-    void (*answered)(void *arg, rd_kafka_resp_err_t error,
-	rd_kafka_topic_partition_list_t *list),
-    void *arg)
+    const struct kafka_ask_events *events)
 {
 	struct kafka_ask *ask = mem_zero(sizeof *ask);
 	ask->loop = loop;
 	ask->refs = 2;
 	ask->consumer = consumer;
-	ask->answered = answered;
-	ask->arg = arg;
+	ask->events = *events;
 	must(pthread_mutex_init(&ask->mutex, NULL) == 0);
 	must(pthread_cond_init(&ask->wake, NULL) == 0);
 	if (begin_thread(ask))
@@ -184,6 +268,27 @@ kafka_ask_begin(struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list)
 	ask->list = list;
 	pthread_cond_signal(&ask->wake);
 	pthread_mutex_unlock(&ask->mutex);
+}
+
+struct kafka_ask_topics *
+kafka_ask_topics_new(size_t count)
+{
+	struct kafka_ask_topics *topics =
+	    mem_zero(sizeof *topics + count * sizeof *topics->list);
+	topics->count = topics->size = count;
+	return topics;
+}
+
+void
+kafka_ask_topics_begin(
+    struct kafka_ask *ask, struct kafka_ask_topics *topics)
+{
+	pthread_mutex_lock(&ask->mutex);
+	struct kafka_ask_topics *before = ask->topics;
+	ask->topics = topics;
+	pthread_cond_signal(&ask->wake);
+	pthread_mutex_unlock(&ask->mutex);
+	free_topics(&before);
 }
 
 void

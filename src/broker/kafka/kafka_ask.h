@@ -6,27 +6,51 @@
 #include "loop/loop.h"
 
 /*
- * A thread for what of a consumer blocks: the question what its group has
- * committed, and its end.  It knows no reader.  All functions are for the
- * thread of the loop.
+ * A thread for what of a consumer blocks: the questions what its group has
+ * committed and whether topics are there, and its end.  It knows no reader.
+ * All functions are for the thread of the loop.
  *
  * No admin request asks that: librdkafka 2.0.2 ends the process where a
  * coordinator is away for longer than such a request may take.
  */
 struct kafka_ask;
 
+/* A question about topics. */
+struct kafka_ask_topics {
+	size_t count; /* in the answer: of those that were answered */
+	size_t size;
+	struct kafka_ask_topic {
+		char *name;
+		/* Once it is there, the consumer is to know it at once. */
+		bool wanted;
+		rd_kafka_resp_err_t error; /* the answer */
+	} list[];
+};
+/* With names to be set, for free(). */
+struct kafka_ask_topics *kafka_ask_topics_new(size_t count);
+
+struct kafka_ask_events {
+	/*
+	 * What is committed: the list that was asked for, or the error of all
+	 * of it.
+	 */
+	void (*answered)(void *arg, rd_kafka_resp_err_t error,
+	    rd_kafka_topic_partition_list_t *list);
+	void (*topics)(void *arg, const struct kafka_ask_topics *topics);
+	void *arg;
+};
+
 /*
- * answered(arg, error, list) is called with what is committed: the list that
- * was asked for, or the error of all of it.  NULL: there can be no thread, and
- * the consumer is the caller's as before.
+ * NULL: there can be no thread, and the consumer is the caller's as before.
  */
 struct kafka_ask *kafka_ask_new(struct loop *loop, rd_kafka_t *consumer,
-    void (*answered)(void *arg, rd_kafka_resp_err_t error,
-	rd_kafka_topic_partition_list_t *list),
-    void *arg);
+    const struct kafka_ask_events *events);
 /* One question at a time; the list is its own until it is answered. */
 void kafka_ask_begin(
     struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list);
+/* The same, of topics; beside the other one. */
+void kafka_ask_topics_begin(
+    struct kafka_ask *ask, struct kafka_ask_topics *topics);
 /*
  * It is not wanted any more: nothing is answered, it frees the consumer, and
  * then itself.  ended(arg) is called at that; NULL: nobody waits.

@@ -119,6 +119,8 @@ kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
 		kafka_is_up(kafka);
+		kafka_trouble_end(kafka, KAFKA_OF_GROUP, NULL);
+		kafka_trouble_end(kafka, KAFKA_OF_COMMIT, NULL);
 		break;
 	case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
 	case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
@@ -128,8 +130,16 @@ kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event)
 	case RD_KAFKA_RESP_ERR__DESTROY:
 		/* The group is about to give its partitions anew. */
 		break;
+	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+		kafka_group_forbidden(kafka);
+		break;
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		kafka_topics_now(kafka);
+		break;
 	default:
-		kafka_note(kafka, rd_kafka_err2str(error));
+		kafka_trouble_begin(
+		    kafka, KAFKA_OF_COMMIT, "", rd_kafka_err2str(error));
 		break;
 	}
 	kafka_kick(kafka);

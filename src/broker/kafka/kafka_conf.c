@@ -53,6 +53,10 @@ static const struct setting usual_of_producer[] = {
     {"partitioner", "murmur2_random"},
     {"retry.backoff.ms", "10"},
     {"message.max.bytes", "1000000000"},
+    /* One that is deleted is to be known soon. */
+    {"topic.metadata.refresh.interval.ms", "4000"},
+    /* A topic that is not there is seldom made in this moment. */
+    {"topic.metadata.propagation.max.ms", "3000"},
 };
 
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -204,6 +205,17 @@ refusal_of(const rd_kafka_topic_partition_list_t *list)
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
+void
+kafka_group_forbidden(struct kafka *kafka)
+{
+	char words[KAFKA_WORDS_BYTES];
+	snprintf(words, sizeof words,
+	    "no right to read as the group \"%s\": Read",
+	    kafka->source->group);
+	kafka_is_up(kafka);
+	kafka_trouble_begin(kafka, KAFKA_OF_GROUP, "", words);
+}
+
 /* Whether somebody has answered, and what is wrong then. */
 static void
 look_at_error(struct kafka *kafka, rd_kafka_resp_err_t error)
@@ -213,9 +225,12 @@ look_at_error(struct kafka *kafka, rd_kafka_resp_err_t error)
 		kafka_is_up(kafka);
 		break;
 	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+		kafka_group_forbidden(kafka);
+		break;
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
 		kafka_is_up(kafka);
-		kafka_note(kafka, rd_kafka_err2str(error));
+		kafka_topics_now(kafka);
 		break;
 	default:
 		break;
@@ -288,6 +303,10 @@ static void
 on_given(struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
 {
 	kafka_is_up(kafka);
+	kafka_trouble_end(kafka, KAFKA_OF_GROUP, NULL);
+	kafka_trouble_end(kafka, KAFKA_OF_ELSE, NULL);
+	kafka_trouble_end(kafka, KAFKA_OF_READ, NULL);
+	kafka_trouble_end(kafka, KAFKA_OF_PART, NULL);
 	kafka_group_clear(kafka);
 	kafka->list = list_of_ours(kafka, list);
 	kafka->rebalances++;

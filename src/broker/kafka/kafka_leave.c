@@ -22,6 +22,8 @@ free_kafka(struct kafka *kafka)
 	timer_clear(&kafka->put_timer);
 	kafka_put_forget(kafka);
 	kafka_letters_free(kafka);
+	kafka_topics_free(kafka);
+	kafka_trouble_clear(kafka);
 	kafka_group_clear(kafka);
 	kafka_make_let_go(kafka);
 	if (kafka->thread != NULL)

@@ -236,7 +236,7 @@ kafka_letters_end_batch(struct kafka *kafka, const struct kafka_batch *batch)
 		settle_sent(end, good);
 		if (good)
 			finish_end(end, BROKER_FINISHED);
-		else if (alone && end->record == 0)
+		else if (batch->denied || (alone && end->record == 0))
 			refuse_end(end, batch->words, batch->too_large);
 		else if (refused)
 			append(&letters->ends, end);

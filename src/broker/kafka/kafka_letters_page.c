@@ -320,17 +320,11 @@ static void
 on_topics(void *arg, struct kafka_scan_job *job)
 {
 	struct kafka_letters *all = arg;
-	char words[KAFKA_WORDS_BYTES];
 	all->look = NULL;
 	for (size_t i = 0; i < job->n_topics; i++) {
 		all->topics[i].count = job->topics[i].count;
-		if (job->words[0] != '\0' || job->topics[i].count > 0)
-			continue;
-		snprintf(words, sizeof words,
-		    "there is no topic \"%s\" for dead letters, and the broker "
-		    "does not make it: make it",
-		    all->topics[i].name);
-		kafka_note(all->kafka, words);
+		if (job->words[0] == '\0' && job->topics[i].count == 0)
+			kafka_topics_miss(all->kafka, all->topics[i].name);
 	}
 	kafka_scan_job_free(&job);
 }

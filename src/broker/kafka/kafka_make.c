@@ -64,8 +64,9 @@ make_needs(struct kafka *kafka)
 	kafka->consumer = kafka_conf_consumer(kafka, words);
 	if (kafka->consumer == NULL)
 		return is_without(kafka, words);
-	kafka->ask = kafka_ask_new(
-	    kafka->loop, kafka->consumer, kafka_group_answered, kafka);
+	const struct kafka_ask_events events = {
+	    kafka_group_answered, kafka_topics_answered, kafka};
+	kafka->ask = kafka_ask_new(kafka->loop, kafka->consumer, &events);
 	if (kafka->ask == NULL)
 		return is_without(kafka, "no thread can be made");
 	return true;
@@ -116,7 +117,7 @@ kafka_make_again(struct kafka *kafka)
 	kafka_thread_end(&kafka->thread, NULL, NULL);
 	kafka_ask_end(&kafka->ask, NULL);
 	kafka->consumer = NULL;
-	kafka->asking = false;
+	kafka->asking = kafka->looking = false;
 	timer_set(&kafka->second, kafka->wait_s * 1000);
 	kafka->wait_s *= 2;
 	if (kafka->wait_s > KAFKA_REMAKE_MOST_S)

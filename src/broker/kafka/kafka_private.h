@@ -21,6 +21,8 @@
  *     kafka_take     messages out of the queues of partitions
  *     kafka_message  a message of librdkafka as ours
  *     kafka_commit   what is finished is told to the broker
+ *     kafka_trouble  what the broker refuses, and why none answers
+ *     kafka_topics   whether topics are there
  *     kafka_put      results and dead letters, in transactions
  *     kafka_producer their producer
  *     kafka_thread   the thread that it may block
@@ -115,6 +117,25 @@ struct kafka_part {
 
 enum { KAFKA_WORDS_BYTES = 200 };
 
+/* What a broker refuses something about, the most pressing first. */
+enum kafka_subject {
+	KAFKA_OF_GROUP, /* its name: "" */
+	KAFKA_OF_TOPIC, /* one that is read: it is not there, or not seen */
+	KAFKA_OF_READ,  /* the same, and its messages */
+	KAFKA_OF_PLACE, /* one that is put to */
+	KAFKA_OF_PART,  /* a partition: "TOPIC/NUMBER" */
+	KAFKA_OF_COMMIT, /* "" */
+	KAFKA_OF_ELSE,   /* by its words */
+};
+
+/* A broker that a connection was not had with, since one last answered. */
+enum { KAFKA_TRIED_MAX = 4 };
+struct kafka_tried {
+	bool login; /* it does not let us in */
+	char address[80];
+	char why[120];
+};
+
 struct kafka {
 	struct broker_reader reader; /* first */
 	struct loop *loop;
@@ -147,6 +168,7 @@ struct kafka {
 	rd_kafka_topic_partition_list_t *list;
 	struct kafka_ask *ask; /* that of the consumer, which it frees */
 	bool asking; /* for what was committed */
+	bool looking; /* at topics */
 	uintptr_t asked_for; /* serials was that, then */
 	int64_t ask_again_ms;
 	bool again; /* what was given back is wanted */
@@ -171,10 +193,15 @@ struct kafka {
 	struct kafka_letters *letters;
 
 	bool up;
+	struct kafka_topics *topics;
+	struct kafka_trouble *troubles;
+	struct kafka_tried tried[KAFKA_TRIED_MAX];
+	size_t n_tried;
+	bool away; /* none of them answers, and that was told */
 	bool changed;
 	int64_t lag;
 	uint64_t rebalances;
-	char message[KAFKA_WORDS_BYTES];
+	char message[KAFKA_WORDS_BYTES]; /* why it is not up */
 
 	/* After it was closed. */
 	bool leaving;
@@ -200,12 +227,47 @@ void kafka_changed(struct kafka *kafka);
 void kafka_is_up(struct kafka *kafka);
 /* It cannot be reached, or what was asked of it is undone; it is pinged. */
 void kafka_is_down(struct kafka *kafka, const char *why);
-/* It answers, and refuses something. */
-void kafka_note(struct kafka *kafka, const char *words);
 /* The consumer is good for nothing: another one is made in a while. */
 void kafka_remake(struct kafka *kafka, const char *why);
 void kafka_lost(struct kafka *kafka, const struct kafka_part *part,
     uint64_t count);
+
+/* --- kafka_trouble.c --- */
+
+/* The broker answers, and refuses something. */
+void kafka_trouble_begin(struct kafka *kafka, enum kafka_subject subject,
+    const char *name, const char *words);
+/* It does not refuse that any more; name NULL: any of that subject. */
+void kafka_trouble_end(
+    struct kafka *kafka, enum kafka_subject subject, const char *name);
+bool kafka_trouble_is(
+    const struct kafka *kafka, enum kafka_subject subject, const char *name);
+/* Each second. */
+void kafka_trouble_look(struct kafka *kafka);
+void kafka_trouble_clear(struct kafka *kafka);
+/* Whether nothing at all can be read. */
+bool kafka_trouble_stands(const struct kafka *kafka);
+/* What is refused; "" for nothing. */
+const char *kafka_trouble_words(const struct kafka *kafka);
+/* Words of librdkafka about one connection. */
+void kafka_trouble_broke(struct kafka *kafka, bool login, const char *words);
+/* No broker answers: it is down, because of what was said of connections. */
+void kafka_trouble_away(struct kafka *kafka);
+/* One answers. */
+void kafka_trouble_back(struct kafka *kafka);
+
+/* --- kafka_topics.c --- */
+
+void kafka_topics_init(struct kafka *kafka);
+void kafka_topics_free(struct kafka *kafka);
+/* Asks, when it is time. */
+void kafka_topics_look(struct kafka *kafka);
+/* It is time. */
+void kafka_topics_now(struct kafka *kafka);
+/* That topic is not there, and will not be made by the broker. */
+void kafka_topics_miss(struct kafka *kafka, const char *name);
+/* As kafka_ask says it; arg is the reader. */
+void kafka_topics_answered(void *arg, const struct kafka_ask_topics *asked);
 
 /* --- kafka_make.c --- */
 
@@ -240,6 +302,8 @@ void kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event);
 /* What is committed, as kafka_ask says it; arg is the reader. */
 void kafka_group_answered(void *arg, rd_kafka_resp_err_t error,
     rd_kafka_topic_partition_list_t *list);
+/* We may not read as our group. */
+void kafka_group_forbidden(struct kafka *kafka);
 /* Whatever is due. */
 void kafka_group_go_on(struct kafka *kafka);
 /* Its partitions are read anew, from what is committed. */

@@ -63,6 +63,74 @@ kafka_producer_drop(struct kafka_producer *p)
 /* What became of a call: its error, which is freed. */
 enum call_result { CALL_DONE, CALL_ABORT, CALL_BROKEN };
 
+static void
+note_words(struct kafka_batch *b, const char *words, const char *name,
+    const char *right)
+{
+	snprintf(b->words, sizeof b->words, "no right to %s \"%s\": %s", words,
+	    name, right);
+}
+
+static void
+note_denied_id(struct kafka_producer *p, struct kafka_batch *b)
+{
+	char name[NAME_BYTES] = "";
+	size_t size = sizeof name;
+	b->denied = true;
+	rd_kafka_conf_get(
+	    rd_kafka_conf(p->client), "transactional.id", name, &size);
+	note_words(b, "use the transactional id", name, "Describe, Write");
+}
+
+/*
+ * The offsets of a topic that is read may be refused, or one that is put to:
+ * which one of them is known once a record is alone.
+ */
+static void
+note_denied_topic(struct kafka_batch *b, const char *words)
+{
+	bool puts = b->count > 0 && strstr(words, "add partitions") != NULL;
+	if (puts) {
+		b->refused = true;
+		note_words(
+		    b, "write to the topic", b->records[0].topic, "Write");
+		return;
+	}
+	b->denied = true;
+	note_words(b, "read the topic",
+	    b->offsets != NULL && b->offsets->cnt > 0
+		? b->offsets->elems[0].topic
+		: "",
+	    "Read");
+}
+
+/* What a call says that has failed. */
+static void
+note_call(struct kafka_producer *p, struct kafka_batch *b,
+    const rd_kafka_error_t *error)
+{
+	const char *words = rd_kafka_error_string(error);
+	b->code = rd_kafka_error_code(error);
+	if (b->code == RD_KAFKA_RESP_ERR__FATAL)
+		b->code = rd_kafka_fatal_error(p->client, NULL, 0);
+	snprintf(b->words, sizeof b->words, "%s", words);
+	switch ((int)b->code) {
+	case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+		note_denied_id(p, b);
+		break;
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		note_denied_topic(b, words);
+		break;
+	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+		b->denied = true;
+		snprintf(b->words, sizeof b->words,
+		    "no right to read as the group: Read");
+		break;
+	default:
+		break;
+	}
+}
+
 /*
  * Repeats a call while it may be repeated; the words of its error are noted.
  * until_ms 0: as long as it takes.
@@ -72,23 +140,21 @@ insist(struct kafka_producer *p, struct kafka_batch *b, int64_t until_ms,
     rd_kafka_error_t *(*call)(struct kafka_producer *p, struct kafka_batch *b))
 {
 	rd_kafka_error_t *error;
-	bool noted = b->words[0] != '\0';
+	bool before = b->words[0] != '\0';
 	while ((error = call(p, b)) != NULL) {
 		bool again = rd_kafka_error_is_retriable(error) &&
 		    !gives_up(p, until_ms);
 		bool abort = rd_kafka_error_txn_requires_abort(error);
-		if (!noted) {
-			snprintf(b->words, sizeof b->words, "%s",
-			    rd_kafka_error_string(error));
-			b->code = rd_kafka_error_code(error);
-		}
+		/* What was said of a record says more. */
+		if (!before && !b->refused)
+			note_call(p, b, error);
 		rd_kafka_error_destroy(error);
 		if (!again)
 			return abort ? CALL_ABORT : CALL_BROKEN;
 		/* Some that may be repeated come back at once. */
 		rd_kafka_poll(p->client, AGAIN_MS);
 	}
-	if (!noted)
+	if (!before && !b->refused)
 		b->words[0] = '\0';
 	return CALL_DONE;
 }
@@ -167,8 +233,22 @@ note_failure(struct kafka_record *record, rd_kafka_resp_err_t error)
 	b->refused = true;
 	b->too_large = error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
 	    error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
-	snprintf(b->words, sizeof b->words, "%s: %s", record->topic,
-	    rd_kafka_err2str(error));
+	switch ((int)error) {
+	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+		snprintf(b->words, sizeof b->words,
+		    "there is no topic \"%s\"", record->topic);
+		break;
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		note_words(b, "write to the topic", record->topic,
+		    "Describe, Write");
+		break;
+	default:
+		snprintf(b->words, sizeof b->words, "%s: %s", record->topic,
+		    rd_kafka_err2str(error));
+		break;
+	}
 }
 
 /* Until when that is tried which has no consequences yet. */

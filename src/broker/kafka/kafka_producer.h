@@ -38,6 +38,7 @@ struct kafka_batch {
 	} end;
 	bool refused; /* the broker does not take one of them */
 	bool too_large; /* for its size, or for that of all of them */
+	bool denied;  /* nor any: we may not do that */
 	rd_kafka_resp_err_t code; /* of the call that failed */
 	char words[160];
 };

@@ -372,13 +372,43 @@ read_anew(struct kafka *kafka)
 		kafka_group_again(kafka);
 }
 
+/* That will not be better by trying again at once, nor one by one. */
 static void
-batch_failed(struct kafka *kafka, const struct kafka_batch *batch)
+refuse_all(struct kafka *kafka, const char *words)
+{
+	while (kafka->sent.count > 0) {
+		struct kafka_put *put = take_put(&kafka->sent);
+		settle_put(put, false);
+		refuse_put(put, words);
+	}
+}
+
+/* What waits for a topic that is not there times out. */
+static bool
+is_denied(const struct kafka *kafka, struct kafka_batch *batch)
+{
+	for (size_t i = 0; i < batch->count && !batch->denied; i++) {
+		const char *topic = batch->records[i].topic;
+		if (!kafka_trouble_is(kafka, KAFKA_OF_PLACE, topic))
+			continue;
+		batch->denied = true;
+		snprintf(batch->words, sizeof batch->words,
+		    "the topic \"%s\" is not there, or not for us", topic);
+	}
+	return batch->denied;
+}
+
+static void
+batch_failed(struct kafka *kafka, struct kafka_batch *batch)
 {
 	bool aborted = batch->end == KAFKA_BATCH_ABORTED;
 	bool moved = partitions_moved(kafka, batch);
 	if (aborted && (batch->refused || (moved && !kafka->leaving))) {
 		try_again(kafka, batch);
+		return;
+	}
+	if (aborted && is_denied(kafka, batch)) {
+		refuse_all(kafka, batch->words);
 		return;
 	}
 	end_all(kafka, E_BROKER_DOWN);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+
 #include "broker/kafka/kafka_private.h"
 
 /*
@@ -30,12 +32,23 @@ look_for_loss(struct kafka_part *part, int64_t offset)
 	part->ring.changed = part->kafka->lost = true;
 }
 
+/* It is read. */
+static void
+is_well(struct kafka_part *part)
+{
+	if (part->kafka->troubles == NULL)
+		return;
+	kafka_trouble_end(part->kafka, KAFKA_OF_PART, part->name);
+	kafka_trouble_end(part->kafka, KAFKA_OF_READ, part->topic);
+}
+
 static void
 take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 {
 	struct kafka *kafka = part->kafka;
 	uint32_t mark = kafka_message_mark(message);
 	int64_t offset = message->offset;
+	is_well(part);
 	if (part->step == KAFKA_PROVING &&
 	    !kafka_part_proves(part, offset, mark, false))
 		return;
@@ -57,6 +70,7 @@ take_message(struct kafka_part *part, const rd_kafka_message_t *message)
 static void
 take_eof(struct kafka_part *part, int64_t offset)
 {
+	is_well(part);
 	if (part->step == KAFKA_PROVING &&
 	    !kafka_part_proves(part, offset, 0, true))
 		return;
@@ -76,27 +90,59 @@ take_odd(struct kafka_part *part, int64_t offset)
 	part->odd_offset = offset;
 }
 
+/* Where it is read from, as long as no offset is known. */
+static int64_t
+first_of(const struct kafka_part *part)
+{
+	return part->kafka->source->start_latest ? RD_KAFKA_OFFSET_END
+						 : RD_KAFKA_OFFSET_BEGINNING;
+}
+
 static void
-take_error(struct kafka_part *part, rd_kafka_event_t *event)
+take_forbidden(struct kafka_part *part)
+{
+	char words[KAFKA_WORDS_BYTES];
+	take_odd(part, first_of(part));
+	snprintf(words, sizeof words,
+	    "no right to read the topic \"%s\": Read", part->topic);
+	kafka_trouble_begin(part->kafka, KAFKA_OF_READ, part->topic, words);
+}
+
+static void
+take_error_at(struct kafka_part *part, rd_kafka_event_t *event, int64_t offset)
 {
 	rd_kafka_resp_err_t error = rd_kafka_event_error(event);
-	rd_kafka_topic_partition_t *at = rd_kafka_event_topic_partition(event);
-	if (error != RD_KAFKA_RESP_ERR__PARTITION_EOF)
-		kafka_note(part->kafka, rd_kafka_event_error_string(event));
-	if (at == NULL)
-		return;
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR__PARTITION_EOF:
-		take_eof(part, at->offset);
-		break;
+		take_eof(part, offset);
+		return;
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+		kafka_topics_now(part->kafka);
+		return;
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		take_forbidden(part);
+		return;
 	case RD_KAFKA_RESP_ERR__BAD_MSG:
 	case RD_KAFKA_RESP_ERR__BAD_COMPRESSION:
 	case RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED:
-		take_odd(part, at->offset);
+		take_odd(part, offset);
 		break;
 	default:
 		break;
 	}
+	kafka_trouble_begin(part->kafka, KAFKA_OF_PART, part->name,
+	    rd_kafka_event_error_string(event));
+}
+
+static void
+take_error(struct kafka_part *part, rd_kafka_event_t *event)
+{
+	rd_kafka_topic_partition_t *at = rd_kafka_event_topic_partition(event);
+	if (at == NULL)
+		return;
+	take_error_at(part, event, at->offset);
 	rd_kafka_topic_partition_destroy(at);
 }
 
@@ -172,17 +218,47 @@ kafka_take_all(struct kafka *kafka)
 	return may_take(kafka);
 }
 
+/*
+ * Whether it can be read again, while nothing is to be handed over because it
+ * could not be: what comes is left for later.
+ */
+static void
+try_part(struct kafka_part *part)
+{
+	rd_kafka_event_t *event = rd_kafka_queue_poll(part->queue, 0);
+	if (event == NULL)
+		return;
+	if (rd_kafka_event_type(event) != RD_KAFKA_EVENT_ERROR ||
+	    rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+		is_well(part);
+		kafka_part_fetch_again(part, first_of(part));
+	} else {
+		take_event(part, event);
+	}
+	rd_kafka_event_destroy(event);
+}
+
+static void
+reconsider(struct kafka_part *part, int64_t now)
+{
+	const struct kafka *kafka = part->kafka;
+	bool reads = kafka->assigned && !kafka->revoking && !kafka->remake;
+	part->empty = false;
+	if (part->odd_ms > 0 && now - part->odd_ms >= ODD_AGAIN_MS) {
+		part->odd_ms = 0;
+		if (reads)
+			kafka_part_fetch_again(part, part->odd_offset);
+	} else if (reads && part->odd_ms == 0 && kafka->credit == 0 &&
+	    kafka_trouble_is(kafka, KAFKA_OF_READ, part->topic)) {
+		try_part(part);
+	}
+}
+
 void
 kafka_take_again(struct kafka *kafka)
 {
 	int64_t now = loop_now_ms(kafka->loop);
 	for (struct kafka_part *part = kafka->parts; part != NULL;
-	     part = part->next) {
-		part->empty = false;
-		if (part->odd_ms == 0 || now - part->odd_ms < ODD_AGAIN_MS)
-			continue;
-		part->odd_ms = 0;
-		if (kafka->assigned && !kafka->revoking)
-			kafka_part_fetch_again(part, part->odd_offset);
-	}
+	     part = part->next)
+		reconsider(part, now);
 }

@@ -9,6 +9,7 @@ from .fault_proxy import FaultProxy
 from .folder import drop_folder, make_folder
 from .gateway import Gateway
 from .kafka import Kafka
+from .kafka_guarded import GuardedKafka
 from .kafka_mock import MockKafka
 from .postgres import Postgres, PostgresPair
 from .redis import Redis
@@ -74,6 +75,13 @@ class Bench:
         if "kafka" not in shared:
             shared["kafka"] = Kafka()
         return shared["kafka"]
+
+    @property
+    def guarded_kafka(self):
+        """The same, which asks who somebody is, and what he may."""
+        if "guarded kafka" not in shared:
+            shared["guarded kafka"] = GuardedKafka()
+        return shared["guarded kafka"]
 
     def own_kafka(self, nodes=1, **settings):
         """A Kafka that this test may break."""

@@ -8,7 +8,7 @@ import ssl
 import subprocess
 import time
 
-from .tap import Skip
+from .skip import Skip
 
 NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
 

@@ -145,15 +145,17 @@ class Node:
         kafka = self.kafka
         count = len(kafka.nodes)
         most = min(count, 2)
+        doors = ",".join(
+            f"{name}://127.0.0.1:{port}" for name, port in
+            {"PLAINTEXT": self.port, **kafka.doors}.items())
         self.write("properties", lines({
             **SETTINGS, "process.roles": "broker,controller",
             "node.id": self.number, "log.dirs": self.data,
             "controller.quorum.voters": ",".join(
                 f"{n.number}@127.0.0.1:{n.control}" for n in kafka.nodes),
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://{self.address},"
-                         f"CONTROLLER://127.0.0.1:{self.control}",
-            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "listeners": f"{doors},CONTROLLER://127.0.0.1:{self.control}",
+            "advertised.listeners": doors,
             "default.replication.factor": count,
             "min.insync.replicas": most,
             "offsets.topic.replication.factor": count,
@@ -414,6 +416,8 @@ class KafkaClient:
 
 class Kafka(KafkaClient):
     """addresses is what a broker's "kafka" says."""
+
+    doors = {}  # ports besides, by their listeners' names: of a single node
 
     def __init__(self, nodes=1, words=(), java=JAVA, **settings):
         """words: in front of each node's command; settings: of each, "_" for
