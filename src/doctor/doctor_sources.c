@@ -293,15 +293,45 @@ doctor_sources_copies(struct doctor *doctor)
 	}
 }
 
+/* The longest answer that any route keeps. */
+static int64_t
+longest_answer(const struct conf *conf)
+{
+	int64_t bytes = 0;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_idempotency *policy =
+		    conf->routes[i].idempotency;
+		if (policy != NULL && policy->max_response_body > bytes)
+			bytes = policy->max_response_body;
+	}
+	return bytes;
+}
+
+static void
+judge_results(struct doctor *doctor, size_t index)
+{
+	int64_t longest = longest_answer(doctor->conf);
+	int64_t takes = doctor->sources[index].results_bytes;
+	if (takes > 0 && takes < longest)
+		add_of_source(doctor, FINDING_source_sizes, index,
+		    mem_printf("max.message.bytes of %s is %" PRId64
+			       ", and max_response_body %" PRId64,
+			doctor->conf->sources[index].results, takes, longest),
+		    NULL);
+}
+
 void
-doctor_sources_letters_size(struct doctor *doctor)
+doctor_sources_sizes(struct doctor *doctor)
 {
 	for (size_t i = 0; i < n_sources_of(doctor); i++) {
 		const struct source_seen *seen =
-		    seen_of(doctor, FINDING_source_letters_size, i);
-		if (seen != NULL && seen->small != NULL)
-			add_of_source(doctor, FINDING_source_letters_size, i,
-			    mem_text(seen->small), NULL);
+		    seen_of(doctor, FINDING_source_sizes, i);
+		if (seen == NULL)
+			continue;
+		judge_results(doctor, i);
+		if (seen->too_small != NULL)
+			add_of_source(doctor, FINDING_source_sizes, i,
+			    mem_text(seen->too_small), NULL);
 	}
 }
 

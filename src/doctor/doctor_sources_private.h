@@ -23,5 +23,5 @@ void doctor_sources_no_id(struct doctor *doctor);
 void doctor_sources_snapshot(struct doctor *doctor);
 void doctor_sources_places(struct doctor *doctor);
 void doctor_sources_copies(struct doctor *doctor);
-void doctor_sources_letters_size(struct doctor *doctor);
+void doctor_sources_sizes(struct doctor *doctor);
 void doctor_sources_offsets(struct doctor *doctor);

@@ -15,7 +15,7 @@ source_seen_clear(struct source_seen *seen)
 	free(seen->snapshot);
 	free(seen->no_place);
 	free(seen->few_copies);
-	free(seen->small);
+	free(seen->too_small);
 	free(seen->offsets);
 	*seen = (struct source_seen){0};
 }

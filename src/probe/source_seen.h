@@ -31,8 +31,9 @@ struct source_seen {
 	bool blind;    /* our user may not see the sessions of others */
 	char *snapshot; /* what keeps dead rows in the table */
 	char *no_place; /* topics to put to that are not there, nor made */
+	int64_t results_bytes; /* what the topic of results takes; or below 1 */
 	char *few_copies; /* how few brokers keep what is put */
-	char *small; /* what takes less than a dead letter may have */
+	char *too_small; /* topics that take less than may be put there */
 	char *offsets; /* for how short a time a group's offsets are kept */
 };
 

@@ -7,7 +7,9 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "loop/log.h"
+#include "probe/topic_client.h"
 #include "probe/topic_query.h"
+#include "probe/topic_write.h"
 
 enum {
 	ASK_MS = 5000,
@@ -82,50 +84,14 @@ on_trouble(rd_kafka_t *client, int error, const char *words, void *opaque)
 	snprintf(look->words, sizeof look->words, "%s", words);
 }
 
-static void
-keep_quiet(const rd_kafka_t *client, int level, const char *facility,
-    const char *words)
-{
-	(void)client;
-	(void)level;
-	(void)facility;
-	(void)words;
-}
-
-static void
-set_for_client(rd_kafka_conf_t *conf, const char *name, const char *value)
-{
-	char words[200];
-	/* Values of the file were tried when it was read. */
-	(void)rd_kafka_conf_set(conf, name, value, words, sizeof words);
-}
-
-static void
-set_servers(rd_kafka_conf_t *conf, const struct strings *servers)
-{
-	char *list = NULL;
-	for (size_t i = 0; i < servers->count; i++)
-		add_words(&list, mem_text(servers->list[i]));
-	set_for_client(conf, "bootstrap.servers", list);
-	free(list);
-}
-
 static bool
 open_client(struct topic_look *look)
 {
-	const struct conf_broker *broker = look->source->broker;
-	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	for (size_t i = 0; i < broker->settings.count; i++)
-		set_for_client(conf, broker->settings.list[i].name,
-		    broker->settings.list[i].value);
-	set_servers(conf, &broker->kafka);
-	set_for_client(conf, "client.id", "onceproxy doctor");
-	set_for_client(conf, "group.id", look->source->group);
-	set_for_client(conf, "allow.auto.create.topics", "false");
-	set_for_client(conf, "enable.auto.commit", "false");
-	set_for_client(conf, "isolation.level", "read_committed");
+	rd_kafka_conf_t *conf = topic_client_conf(look->source->broker);
+	topic_client_set(conf, "group.id", look->source->group);
+	topic_client_set(conf, "enable.auto.commit", "false");
+	topic_client_set(conf, "isolation.level", "read_committed");
 	rd_kafka_conf_set_error_cb(conf, on_trouble);
-	rd_kafka_conf_set_log_cb(conf, keep_quiet);
 	rd_kafka_conf_set_opaque(conf, look);
 	look->client = rd_kafka_new(
 	    RD_KAFKA_CONSUMER, conf, look->words, sizeof look->words);
@@ -155,8 +121,11 @@ hear(struct topic_look *look, int ms)
 {
 	rd_kafka_message_t *message =
 	    rd_kafka_consumer_poll(look->client, ms);
-	if (message != NULL)
-		rd_kafka_message_destroy(message);
+	if (message == NULL)
+		return;
+	if (message->err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+		look->trouble = message->err;
+	rd_kafka_message_destroy(message);
 }
 
 static bool
@@ -329,6 +298,8 @@ look_at_put_topic(struct topic_look *look, const char *name)
 			add_words(&seen->no_place, mem_text(name));
 		return;
 	}
+	if (topic_write_forbidden(look->source->broker, name))
+		may_not(look, "write to the topic", name, "topic");
 	if (replicas < 2)
 		add_words(&seen->few_copies,
 		    mem_printf("%s has one replica", name));
@@ -338,27 +309,33 @@ look_at_put_topic(struct topic_look *look, const char *name)
 		    mem_printf("%s has min.insync.replicas 1", name));
 }
 
-/* A dead letter has all that its message has. */
-static void
-compare_sizes(struct topic_look *look, const char *topic, const char *letters)
+static int64_t
+most_bytes(struct topic_look *look, const char *name)
 {
-	int64_t most = setting_number(
-	    look, RD_KAFKA_RESOURCE_TOPIC, topic, "max.message.bytes");
-	int64_t takes = setting_number(
-	    look, RD_KAFKA_RESOURCE_TOPIC, letters, "max.message.bytes");
-	if (most >= 0 && takes >= 0 && takes < most)
-		add_words(&look->seen->small,
+	return setting_number(
+	    look, RD_KAFKA_RESOURCE_TOPIC, name, "max.message.bytes");
+}
+
+/* A dead letter is its message, with some fields more. */
+static void
+compare_sizes(struct topic_look *look, const char *topic, const char *dead)
+{
+	int64_t has = most_bytes(look, topic), takes = most_bytes(look, dead);
+	if (has > 0 && takes > 0 && takes < has)
+		add_words(&look->seen->too_small,
 		    mem_printf("max.message.bytes of %s is %" PRId64
-			       ", and of %s %" PRId64,
-			letters, takes, topic, most));
+			       ", and that of %s %" PRId64,
+			dead, takes, topic, has));
 }
 
 static void
 look_at_places(struct topic_look *look)
 {
 	const struct conf_source *source = look->source;
-	if (source->results != NULL)
+	if (source->results != NULL) {
 		look_at_put_topic(look, source->results);
+		look->seen->results_bytes = most_bytes(look, source->results);
+	}
 	if (source->dead_letters != NULL)
 		look_at_put_topic(look, source->dead_letters);
 	for (size_t i = 0; i < source->topics.count; i++) {
@@ -406,7 +383,10 @@ look_at_partitions(struct topic_look *look, const char *name, int parts)
 	rd_kafka_topic_partition_list_add_range(list, name, 0, parts - 1);
 	rd_kafka_resp_err_t error =
 	    rd_kafka_committed(look->client, list, ASK_MS);
-	if (forbids(error))
+	hear(look, 0);
+	/* A coordinator that may not be asked for is waited for in vain. */
+	if (forbids(error) ||
+	    look->trouble == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
 		may_not(look, "read as the group", look->source->group,
 		    "group");
 	for (int i = 0; i < list->cnt && error == RD_KAFKA_RESP_ERR_NO_ERROR;

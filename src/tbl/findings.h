@@ -306,12 +306,13 @@ FINDING(source_copies, WARN, doctor_sources_copies,
 	"results and dead letters outlive the loss of a broker",
 	"what is put there is lost with one broker: {}",
 	"give the topic three replicas and min.insync.replicas=2")
-FINDING(source_letters_size, WARN, doctor_sources_letters_size,
-	"dead letters of all sizes can be put",
-	"a topic of dead letters takes smaller messages than those that are "
-	"read, and whose dead letter is larger is held: {}",
-	"raise it, to some kilobytes more than what is read: kafka-configs.sh "
-	"--alter --topic NAME --add-config max.message.bytes=BYTES")
+FINDING(source_sizes, WARN, doctor_sources_sizes,
+	"the topics of results and dead letters take what may be put there",
+	"what is too large for its topic keeps its message from being "
+	"finished: {}",
+	"raise max.message.bytes of the topic (kafka-configs.sh --alter "
+	"--entity-type topics --entity-name NAME --add-config "
+	"max.message.bytes=N), or lower the routes' max_response_body")
 FINDING(source_offsets, WARN, doctor_sources_offsets,
 	"the group's offsets are kept for as long as messages may be old",
 	"a group that nobody reads as for that long begins anew; what it has "

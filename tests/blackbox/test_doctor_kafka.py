@@ -48,6 +48,7 @@ class Patient:
         write(self.file, self.config)
         said = command("doctor", "-c", self.file, "--json")
         equal(said.stderr, "")
+        self.status = said.returncode
         return {f["name"]: f for f in json.loads(said.stdout)["findings"]
                 if f["name"].startswith(("broker_", "source_"))}
 
@@ -127,10 +128,10 @@ def dead_letters_that_would_be_too_large_are_told(bench):
     patient = Patient(bench, bench.kafka)
     dead = patient.source["dead_letters"] = {"topic": bench.kafka.topic(
         f"{patient.name}.small", max_message_bytes=1000)}
-    words = patient.finds("source_letters_size", "warn")
+    words = patient.finds("source_sizes", "warn")
     assert f"{dead['topic']} is 1000" in words, words
     bench.kafka.configure_topic(dead["topic"], max_message_bytes=2000000)
-    eventually(lambda: patient.look()["source_letters_size"]["level"] == "ok",
+    eventually(lambda: patient.look()["source_sizes"]["level"] == "ok",
                "nothing is found")
 
 
@@ -166,6 +167,61 @@ def what_is_pretended_can_be_looked_at_too(bench):
     found = patient.look()
     equal([n for n, f in found.items() if f["level"] == "fail"], [])
     equal(found["source_waits"]["words"], "charges: 0 messages are unread")
+
+
+@test
+def rights_that_are_missing_are_told_and_how_they_are_given(bench):
+    kafka = bench.guarded_kafka
+    patient = Patient(bench, kafka)
+    broker = patient.config["brokers"]["events"]
+    broker["kafka"] = kafka.logins
+    broker["settings"].update(kafka.settings_of())
+    topic = patient.topic
+    words = patient.finds("source_rights", "fail")
+    for missing in (f"read the topic {topic.name}",
+                    f"write to the topic {topic.dead}"):
+        assert missing in words, words
+    equal(patient.status, 1)
+    kafka.allow("topic", topic.name, "Read")
+    words = patient.finds("source_rights", "fail")
+    assert f"read as the group {topic.group}" in words, words
+    kafka.allow("group", topic.group, "Read")
+    kafka.allow("topic", topic.dead, "Describe")
+    words = patient.finds("source_rights", "fail")
+    assert words.endswith(f"write to the topic {topic.dead}"), words
+    kafka.allow("topic", topic.dead, "Write")
+    eventually(lambda: patient.look()["source_rights"]["level"] == "ok",
+               "nothing is missing", START_S)
+    equal(kafka.consume(topic.dead, committed=False), [])
+
+
+@test
+def a_login_that_is_refused_is_told(bench):
+    kafka = bench.guarded_kafka
+    patient = Patient(bench, kafka)
+    broker = patient.config["brokers"]["events"]
+    broker["kafka"] = kafka.logins
+    broker["settings"].update(kafka.settings_of(password="wrong"))
+    words = patient.finds("broker_login", "fail")
+    assert "Invalid username or password" in words, words
+    equal(patient.status, 1)
+
+
+@test
+def topics_that_take_less_than_may_be_put_there_are_told(bench):
+    patient = Patient(bench, bench.kafka)
+    name = patient.name
+    for kind in ("done", "dead"):
+        bench.kafka.topic(f"{name}.{kind}.small", max_message_bytes=10000)
+    patient.source["results"] = {"topic": f"{name}.done.small"}
+    words = patient.finds("source_sizes", "warn")
+    assert f"{name}.done.small is 10000" in words, words
+    patient.source["results"] = {"topic": patient.topic.results}
+    patient.source["dead_letters"] = {"topic": f"{name}.dead.small"}
+    words = patient.finds("source_sizes", "warn")
+    assert f"{name}.dead.small is 10000" in words, words
+    del patient.source["dead_letters"]
+    equal(patient.look()["source_sizes"]["level"], "ok")
 
 
 @test

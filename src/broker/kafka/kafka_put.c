@@ -374,12 +374,12 @@ read_anew(struct kafka *kafka)
 
 /* That will not be better by trying again at once, nor one by one. */
 static void
-refuse_all(struct kafka *kafka, const char *words)
+refuse_all(struct kafka *kafka, const struct kafka_batch *batch)
 {
 	while (kafka->sent.count > 0) {
 		struct kafka_put *put = take_put(&kafka->sent);
 		settle_put(put, false);
-		refuse_put(put, words);
+		refuse_put(put, batch);
 	}
 }
 
@@ -408,7 +408,7 @@ batch_failed(struct kafka *kafka, struct kafka_batch *batch)
 		return;
 	}
 	if (aborted && is_denied(kafka, batch)) {
-		refuse_all(kafka, batch->words);
+		refuse_all(kafka, batch);
 		return;
 	}
 	end_all(kafka, E_BROKER_DOWN);
