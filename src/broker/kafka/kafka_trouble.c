@@ -104,8 +104,11 @@ kafka_trouble_end(
 		}
 		if (!kafka->leaving)
 			log_trouble(kafka, EV_source_accepted, *at);
-		free_trouble(at);
 		kafka_changed(kafka);
+		/* There is one of each; name may be its own. */
+		free_trouble(at);
+		if (name != NULL)
+			return;
 	}
 }
 
