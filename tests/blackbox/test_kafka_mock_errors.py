@@ -15,6 +15,9 @@ from once.upstream import answer
 (UNKNOWN_TOPIC, NO_LEADER, NOT_LEADER, TIMED_OUT, LOADING, NO_COORDINATOR,
  NOT_COORDINATOR, OLD_GENERATION, UNKNOWN_MEMBER, REBALANCING) = (
      3, 5, 6, 7, 14, 15, 16, 22, 25, 27)
+# Or librdkafka waits for half a second after each.
+QUICK = {"fetch.error.backoff.ms": "20", "retry.backoff.ms": "20",
+         "fetch.wait.max.ms": "20"}
 tap.LIMIT_S = 120
 
 
@@ -35,7 +38,7 @@ FAILURES = [
 
 @each([(name, name, errors) for name, errors in FAILURES])
 def errors_lose_nothing_and_execute_nothing_twice(bench, name, errors):
-    r = MockReader(bench, partitions=2)
+    r = MockReader(bench, partitions=2, settings=QUICK)
     r.kafka.fail(name, *errors)
     one = r.serve("one")
     keys = r.add(100)
@@ -58,7 +61,7 @@ def errors_lose_nothing_and_execute_nothing_twice(bench, name, errors):
     ("AddPartitionsToTxn", [NOT_COORDINATOR, LOADING]),
     ("EndTxn", [NOT_COORDINATOR, LOADING, DISCONNECT]))])
 def a_dead_letter_that_is_not_taken_is_put_again(bench, name, errors):
-    r = MockReader(bench, reply=answer(422))
+    r = MockReader(bench, reply=answer(422), settings=QUICK)
     r.kafka.fail(name, *errors)
     gateway = r.reading()
     keys = r.add(10)
