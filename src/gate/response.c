@@ -6,6 +6,7 @@
 #include "gate/request.h"
 #include "gate/response.h"
 #include "http/header.h"
+#include "key/policy.h"
 
 enum problem
 response_to_head_check(enum head_verdict verdict)
@@ -28,23 +29,6 @@ response_to_head_check(enum head_verdict verdict)
 		break;
 	}
 	return PROBLEM_BAD_REQUEST;
-}
-
-/* What the route says in place of the problem's own status; 0: nothing. */
-static int
-status_of_route(const struct request *r)
-{
-	static const char *const types[] = {
-#define ROUTE_PROBLEM(name, type) type,
-#include "tbl/route_problems.h"
-#undef ROUTE_PROBLEM
-	};
-	if (r->c.policy == NULL)
-		return 0;
-	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
-		if (!strcmp(types[i], problem_type(r->c.problem)))
-			return (int)r->c.policy->problems[i];
-	return 0;
 }
 
 /* What makes the key of a request that brings none; the caller frees it. */
@@ -81,7 +65,9 @@ response_problem(struct request *r)
 	    .base = r->c.conf->problem_base,
 	    .key_id = span_str(r->c.key_hex),
 	    .detail = r->detail,
-	    .status = status_of_route(r),
+	    .status = r->c.policy != NULL
+		? policy_status(r->c.policy, r->c.problem)
+		: 0,
 	    .made_of = makers,
 	    .original_status = r->c.original_status,
 	    .current_version = r->c.claim_op.current[0] != '\0'

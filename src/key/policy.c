@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
 #include "base/must.h"
 #include "conf/show.h"
-#include "http/problem.h"
 #include "key/policy.h"
 
 /* What is told as the configuration has it. */
@@ -50,6 +51,30 @@ put_told(json_t *document, json_t *fingerprint, const struct option *option,
 		put_member(document, option->path, value);
 }
 
+int
+policy_status(const struct conf_idempotency *policy, enum problem problem)
+{
+	static const char *const types[] = {
+#define ROUTE_PROBLEM(name, type) type,
+#include "tbl/route_problems.h"
+#undef ROUTE_PROBLEM
+	};
+	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
+		if (policy->problems[i] != 0 &&
+		    !strcmp(types[i], problem_type(problem)))
+			return (int)policy->problems[i];
+	return problem_status(problem);
+}
+
+static bool
+takes_tokens(const struct conf_idempotency *policy)
+{
+	for (size_t i = 0; i < policy->scope.count; i++)
+		if (policy->scope.list[i].kind == SCOPE_JWT)
+			return true;
+	return false;
+}
+
 /* What a request with a key may be answered besides what the API answers. */
 static json_t *
 statuses_of(const struct conf_idempotency *policy)
@@ -60,7 +85,9 @@ statuses_of(const struct conf_idempotency *policy)
 	} problems[] = {
 	    {PROBLEM_KEY_MISSING, policy->required},
 	    {PROBLEM_KEY_INVALID, true},
-	    {PROBLEM_SCOPE_MISSING, policy->scope.count > 0},
+	    {PROBLEM_SCOPE_MISSING,
+		policy->scope.count > 0 && !policy->scope_missing_forward},
+	    {PROBLEM_TOKEN_INVALID, takes_tokens(policy)},
 	    {PROBLEM_IN_FLIGHT, true},
 	    {PROBLEM_KEY_REUSED, true},
 	    {PROBLEM_UNKNOWN_HELD, true},
@@ -77,7 +104,8 @@ statuses_of(const struct conf_idempotency *policy)
 		if (problems[i].met)
 			put_member(statuses,
 			    problem_type(problems[i].problem),
-			    json_integer(problem_status(problems[i].problem)));
+			    json_integer(policy_status(
+				policy, problems[i].problem)));
 	return statuses;
 }
 

@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "conf/conf.h"
+#include "http/problem.h"
 
 /*
  * What a route's clients may know of its idempotency (policy_path): which
@@ -13,3 +14,5 @@
  * returned.
  */
 json_t *policy_document(const struct conf_route *route);
+/* The status of the problem's answer, where a route has this policy. */
+int policy_status(const struct conf_idempotency *policy, enum problem problem);

@@ -395,7 +395,8 @@ def the_policy_says_what_the_route_asks_of_its_clients(bench):
         "header": ["A-Key", "B-Key"], "max_length": 40,
         "key_format": "uuid", "required": False, "scope": ["X-Tenant"],
         "fingerprint": {"include": ["body"], "headers": [], "json": True,
-                        "ignore": ["/at"]},
+                        "ignore": ["/at"],
+                        "only": []},
         "retention": "36h", "retention_seconds": 129600,
         "unknown_retention": "30d", "in_flight": "wait",
         "wait_timeout": "10s", "max_request_body": "1MiB",
@@ -405,6 +406,17 @@ def the_policy_says_what_the_route_asks_of_its_clients(bench):
            statuses["store-unavailable"]), (422, 409, 503))
     assert "key-missing" not in statuses
     equal(upstream.count(), 0)
+
+
+@test
+def the_statuses_are_those_that_the_route_gives(bench):
+    _, gateway = start(bench, idempotency={"problems": {"key-reused": 400}})
+    statuses = gateway.send(http.build(
+        "GET", "/.well-known/idempotency")).json()["statuses"]
+    equal((statuses["key-reused"], statuses["in-flight"]), (400, 409))
+    assert "token-invalid" not in statuses
+    equal(gateway.ask("k").status, 201)
+    equal(gateway.ask("k", body=b"another").status, 400)
 
 
 @test
