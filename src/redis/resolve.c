@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <netdb.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/must.h"
+#include "loop/thread.h"
 #include "redis/resolve.h"
 
 /* What the thread and the loop share; the last of them to let go frees it. */
@@ -79,22 +79,11 @@ on_looked_up(void *arg, unsigned events)
 	question_unref(question);
 }
 
-/* Signals are for the main thread. */
 static void
 start_thread(struct question *question)
 {
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_t thread;
-	pthread_attr_t attr;
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	int error = pthread_create(&thread, &attr, look_up_on_thread, question);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	/* No thread, so no address; the link will ask again. */
-	if (error != 0) {
+	if (!thread_begin(look_up_on_thread, question)) {
 		eventfd_write(question->answered, 1);
 		question_unref(question);
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/must.h"
 #include "broker/kafka/kafka_ask.h"
+#include "loop/thread.h"
 
 enum { PATIENCE_MS = 3000, LOOK_MS = 1000 };
 
@@ -230,20 +230,6 @@ ask_until_end(void *arg)
 
 /* --- for the loop --- */
 
-static bool
-begin_thread(struct kafka_ask *ask)
-{
-	pthread_t thread;
-	sigset_t every, before;
-	sigfillset(&every);
-	pthread_sigmask(SIG_SETMASK, &every, &before);
-	bool begun = pthread_create(&thread, NULL, ask_until_end, ask) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (begun)
-		pthread_detach(thread);
-	return begun;
-}
-
 struct kafka_ask *
 kafka_ask_new(struct loop *loop, rd_kafka_t *consumer,
     const struct kafka_ask_events *events)
@@ -255,7 +241,7 @@ kafka_ask_new(struct loop *loop, rd_kafka_t *consumer,
 	ask->events = *events;
 	must(pthread_mutex_init(&ask->mutex, NULL) == 0);
 	must(pthread_cond_init(&ask->wake, NULL) == 0);
-	if (begin_thread(ask))
+	if (thread_begin(ask_until_end, ask))
 		return ask;
 	free_ask(ask);
 	return NULL;

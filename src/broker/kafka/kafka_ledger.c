@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -7,6 +6,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "broker/kafka/kafka_ledger_private.h"
+#include "loop/thread.h"
 
 enum {
 	LISTEN_MS = 1000, /* librdkafka is heard so often */
@@ -268,19 +268,13 @@ on_over(void *arg)
 static void
 begin_thread(struct kafka_ledger *l)
 {
-	pthread_t thread;
 	pthread_condattr_t by_clock;
-	sigset_t every, before;
 	must(pthread_mutex_init(&l->mutex, NULL) == 0);
 	must(pthread_condattr_init(&by_clock) == 0);
 	must(pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC) == 0);
 	must(pthread_cond_init(&l->wake, &by_clock) == 0);
 	pthread_condattr_destroy(&by_clock);
-	sigfillset(&every);
-	pthread_sigmask(SIG_SETMASK, &every, &before);
-	must(pthread_create(&thread, NULL, keep_ledger, l) == 0);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_detach(thread);
+	must(thread_begin(keep_ledger, l));
 }
 
 struct kafka_ledger *

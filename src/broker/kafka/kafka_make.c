@@ -57,6 +57,7 @@ is_without(struct kafka *kafka, const char *why)
 static bool
 make_needs(struct kafka *kafka)
 {
+	static const char no_thread[] = "no thread can be made";
 	char words[KAFKA_WORDS_BYTES];
 	kafka->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (kafka->fd < 0)
@@ -66,10 +67,15 @@ make_needs(struct kafka *kafka)
 		return is_without(kafka, words);
 	const struct kafka_ask_events events = {
 	    kafka_group_answered, kafka_topics_answered, kafka};
+	kafka->thread = kafka_thread_new(kafka->loop,
+	    kafka_conf_producer(kafka), kafka_put_done, kafka);
+	if (kafka->thread == NULL)
+		return is_without(kafka, no_thread);
 	kafka->ask = kafka_ask_new(kafka->loop, kafka->consumer, &events);
-	if (kafka->ask == NULL)
-		return is_without(kafka, "no thread can be made");
-	return true;
+	if (kafka->ask != NULL)
+		return true;
+	kafka_thread_end(&kafka->thread, NULL, NULL);
+	return is_without(kafka, no_thread);
 }
 
 bool
@@ -82,8 +88,6 @@ kafka_make(struct kafka *kafka)
 	}
 	if (!make_needs(kafka))
 		return false;
-	kafka->thread = kafka_thread_new(kafka->loop,
-	    kafka_conf_producer(kafka), kafka_put_done, kafka);
 	rd_kafka_poll_set_consumer(kafka->consumer);
 	kafka->queue = rd_kafka_queue_get_consumer(kafka->consumer);
 	rd_kafka_set_log_queue(kafka->consumer, kafka->queue);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -10,6 +9,7 @@
 #include "base/must.h"
 #include "broker/kafka/kafka_scan.h"
 #include "broker/kafka/kafka_scan_private.h"
+#include "loop/thread.h"
 
 /*
  * The thread: jobs come in, and go back to the loop.  What a job does is in
@@ -206,18 +206,12 @@ struct kafka_scan *
 kafka_scan_new(struct loop *loop, rd_kafka_conf_t *conf)
 {
 	struct kafka_scan *scan = mem_zero(sizeof *scan);
-	pthread_t thread;
-	sigset_t every, before;
 	scan->loop = loop;
 	scan->conf = conf;
 	scan->last = &scan->first;
 	must(pthread_mutex_init(&scan->mutex, NULL) == 0);
 	must(pthread_cond_init(&scan->wake, NULL) == 0);
-	sigfillset(&every);
-	pthread_sigmask(SIG_SETMASK, &every, &before);
-	must(pthread_create(&thread, NULL, scan_jobs, scan) == 0);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_detach(thread);
+	must(thread_begin(scan_jobs, scan));
 	return scan;
 }
 

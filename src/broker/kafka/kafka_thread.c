@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/must.h"
 #include "broker/kafka/kafka_thread.h"
+#include "loop/thread.h"
 
 struct kafka_thread {
 	pthread_mutex_t mutex;
@@ -157,8 +157,6 @@ kafka_thread_new(struct loop *loop, rd_kafka_conf_t *producer,
     void (*done)(void *arg, struct kafka_batch *batch), void *arg)
 {
 	struct kafka_thread *t = mem_zero(sizeof *t);
-	pthread_t thread;
-	sigset_t every, before;
 	t->loop = loop;
 	t->refs = 2;
 	kafka_producer_init(&t->producer, producer);
@@ -166,12 +164,11 @@ kafka_thread_new(struct loop *loop, rd_kafka_conf_t *producer,
 	t->arg = arg;
 	must(pthread_mutex_init(&t->mutex, NULL) == 0);
 	must(pthread_cond_init(&t->wake, NULL) == 0);
-	sigfillset(&every);
-	pthread_sigmask(SIG_SETMASK, &every, &before);
-	must(pthread_create(&thread, NULL, run, t) == 0);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_detach(thread);
-	return t;
+	if (thread_begin(run, t))
+		return t;
+	t->refs = 1;
+	unref_thread(t);
+	return NULL;
 }
 
 /* batch NULL: a producer is to be there. */

@@ -12,7 +12,10 @@
  */
 struct kafka_thread;
 
-/* done(arg, batch) is called when a batch is over, unless arg has let go. */
+/*
+ * done(arg, batch) is called when a batch is over, unless arg has let go.
+ * NULL: the system has no thread to give now.
+ */
 struct kafka_thread *kafka_thread_new(struct loop *loop,
     rd_kafka_conf_t *producer,
     void (*done)(void *arg, struct kafka_batch *batch), void *arg);
