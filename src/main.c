@@ -153,6 +153,7 @@ print_command_help(const struct command *command)
 	for (int i = 0; i < N; i++)
 		if (strchr(command->options, option_help[i].letter) != NULL)
 			fputs(option_help[i].message, stdout);
+	puts("  --help     print this");
 	printf("\nexample:\n  %s\n", command->example);
 }
 

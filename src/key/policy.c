@@ -39,12 +39,23 @@ texts(const struct strings *strings)
 	return list;
 }
 
+/* Where our keys are is nobody's business. */
+static void
+hide_places(json_t *scope)
+{
+	size_t i;
+	json_t *one;
+	json_array_foreach(scope, i, one) json_object_del(one, "keys");
+}
+
 static void
 put_told(json_t *document, json_t *fingerprint, const struct option *option,
     const struct conf_idempotency *policy)
 {
 	const char *dot = strchr(option->path, '.');
 	json_t *value = show_option(option, policy);
+	if (!strcmp(option->path, "scope"))
+		hide_places(value);
 	if (value != NULL && dot != NULL)
 		put_member(fingerprint, dot + 1, value);
 	else if (value != NULL)

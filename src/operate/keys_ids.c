@@ -11,10 +11,14 @@
 #include "operate/input.h"
 #include "operate/keys_ids_private.h"
 
+/* What a problem document has as its instance is one, too. */
 static int
 add_id(struct keys_line *line, const char *text)
 {
+	static const char urn[] = "urn:onceproxy:key:";
 	uint8_t bytes[DIGEST_BYTES];
+	if (!strncmp(text, urn, sizeof urn - 1))
+		text += sizeof urn - 1;
 	if (!hex_decode(span_str(text), bytes, sizeof bytes))
 		return usage_wrong(
 		    "keys", "a KEY_ID has %d hex digits, and this "

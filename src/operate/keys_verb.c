@@ -131,7 +131,11 @@ ask_of_each(
 	int worst = KEYS_WELL;
 	for (size_t i = 0; i < line->n_ids; i++) {
 		char *target = mem_printf("/keys/%s%s", line->ids[i], behind);
-		worst |= ask_of_one(line, method, target, json_incref(in));
+		int code = ask_of_one(line, method, target, json_incref(in));
+		if (code != KEYS_WELL && line->n_ids > 1)
+			fprintf(stderr, "onceproxy keys: that was said of %s\n",
+			    line->ids[i]);
+		worst |= code;
 		free(target);
 	}
 	json_decref(in);

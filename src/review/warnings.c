@@ -6,6 +6,7 @@
 #include "conf/address.h"
 #include "jsonc/spots.h"
 #include "load/certificates.h"
+#include "review/covers.h"
 #include "review/said.h"
 #include "review/warnings.h"
 
@@ -35,51 +36,15 @@ warn_of(struct complaints *complaints, const struct conf *conf,
 
 /* --- routes that hide others --- */
 
-/* Whether every path that fits b fits a, too. */
-static bool
-covers(const struct conf_route *a, const struct conf_route *b)
-{
-	for (size_t i = 0;; i++) {
-		if (i < a->n_segments && a->segments[i].kind == SEGMENT_REST)
-			return true;
-		if (i == a->n_segments || i == b->n_segments)
-			return a->n_segments == b->n_segments;
-		const struct conf_segment *x = &a->segments[i];
-		const struct conf_segment *y = &b->segments[i];
-		if (y->kind == SEGMENT_REST)
-			return false;
-		if (x->kind == SEGMENT_TEXT &&
-		    (y->kind != SEGMENT_TEXT || !span_eq(x->text, y->text)))
-			return false;
-	}
-}
-
-static bool
-serves(const struct conf_route *route, const char *method)
-{
-	for (size_t i = 0; i < route->methods.count; i++)
-		if (!strcmp(route->methods.list[i], method))
-			return true;
-	return route->methods.count == 0;
-}
-
-static bool
-shares_some_method(const struct conf_route *a, const struct conf_route *b)
-{
-	for (size_t i = 0; i < b->methods.count; i++)
-		if (serves(a, b->methods.list[i]))
-			return true;
-	return b->methods.count == 0;
-}
-
 static void
 warn_of_hidden(struct complaints *complaints, const struct conf *conf,
     const struct conf_route *route)
 {
 	for (size_t i = route->index + 1; i < conf->n_routes; i++) {
 		const struct conf_route *other = &conf->routes[i];
-		if (other->idempotency == NULL || !covers(route, other) ||
-		    !shares_some_method(route, other))
+		if (other->idempotency == NULL ||
+		    !covers_paths_of(route, other) ||
+		    !covers_some_method_of(route, other))
 			continue;
 		char *pointer = mem_printf("/routes/%u", route->index);
 		char *words = mem_printf("this route, without "
@@ -108,6 +73,27 @@ warn_of_colons(struct complaints *complaints, const struct conf_route *route)
 		warn(complaints, pointer, words);
 		free(pointer);
 		free(words);
+	}
+}
+
+/* "*" and "POTS" are methods, too, as far as HTTP goes. */
+static void
+warn_of_methods(struct complaints *complaints, const struct conf_route *route)
+{
+	static const char usual[] =
+	    " GET HEAD POST PUT PATCH DELETE OPTIONS QUERY ";
+	for (size_t i = 0; i < route->methods.count; i++) {
+		char *word = mem_printf(" %s ", route->methods.list[i]);
+		if (strstr(usual, word) == NULL) {
+			char *pointer =
+			    mem_printf("/routes/%u/methods/%zu", route->index,
+				i);
+			warn(complaints, pointer,
+			    "it is no usual method, and others are not served "
+			    "here; without \"methods\" all are");
+			free(pointer);
+		}
+		free(word);
 	}
 }
 
@@ -140,6 +126,42 @@ list_length(const struct conf_route *route, const char *path)
 	return length;
 }
 
+/* Whether some answers that say "done" leave nothing behind. */
+static bool
+forgets_success(const struct conf_route *route)
+{
+	json_t *value = said_value(route, "outcomes"), *meaning;
+	const char *status;
+	bool forgets = false;
+	json_object_foreach(value, status, meaning)
+	{
+		const char *word = json_string_value(meaning);
+		forgets |= *status == '2' && word != NULL &&
+		    (!strcmp(word, "release") || !strcmp(word, "forget"));
+	}
+	json_decref(value);
+	return forgets;
+}
+
+static void
+warn_of_memory(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route)
+{
+	const struct conf_idempotency *policy = route->idempotency;
+	if (policy->retention_ms < hour_ms)
+		warn_of(complaints, conf, route, "retention",
+		    "an answer is forgotten within the hour: a retry after "
+		    "that is executed again");
+	if (policy->unknown_retention_ms < hour_ms)
+		warn_of(complaints, conf, route, "unknown_retention",
+		    "what may have happened is forgotten within the hour: a "
+		    "retry after that is executed again");
+	if (forgets_success(route))
+		warn_of(complaints, conf, route, "outcomes",
+		    "a payment that was made is not remembered: each retry is "
+		    "executed again");
+}
+
 static void
 warn_of_policy(struct complaints *complaints, const struct conf *conf,
     const struct conf_route *route)
@@ -163,10 +185,11 @@ warn_of_policy(struct complaints *complaints, const struct conf *conf,
 		warn_of(complaints, conf, route, "fingerprint.include",
 		    "no part of a request is compared: another payment with "
 		    "the same key gets the first one's answer");
-	if (policy->retention_ms < hour_ms)
-		warn_of(complaints, conf, route, "retention",
-		    "an answer is forgotten within the hour: a retry after "
-		    "that is executed again");
+	if (policy->scope_missing_forward)
+		warn_of(complaints, conf, route, "scope_missing",
+		    "who names no tenant is passed on without the promise: "
+		    "each retry is executed");
+	warn_of_memory(complaints, conf, route);
 }
 
 /* --- upstreams --- */
@@ -277,6 +300,7 @@ warnings_find(
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
 		warn_of_colons(complaints, route);
+		warn_of_methods(complaints, route);
 		if (route->idempotency != NULL)
 			warn_of_policy(complaints, conf, route);
 		else

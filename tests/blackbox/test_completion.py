@@ -52,6 +52,8 @@ ROWS = [
     ("options of a command", ["events", "--f"], ["--follow", "--from"]),
     ("options of a verb", ["keys", "complete", "--s"], ["--status"]),
     ("states", ["keys", "list", "--state", "U"], ["UNKNOWN"]),
+    ("states of messages", ["messages", "list", "--state", "h"], ["held"]),
+    ("what help is for", ["help", "d"], ["doctor"]),
     ("files", ["check", "-c", "onc"], ["once.json"]),
     ("nothing behind a command", ["serve", "a"], [])]
 

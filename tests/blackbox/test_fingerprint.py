@@ -145,10 +145,11 @@ def an_ignored_parameter_may_differ_in(bench, first, second, same):
 
 
 @each([("an object without a name", {"ignore": [{"query": "a", "b": 1}]},
-        'ignore/0: must be {"query": NAME}'),
-       ("a number", {"ignore": ["/a", 7]}, "/ignore/1: must be a string"),
+        'ignore/0: route "charges": must be {"query": NAME}'),
+       ("a number", {"ignore": ["/a", 7]},
+        '/ignore/1: route "charges": must be a string'),
        ("only without a body", {"include": ["path"], "only": ["/a"]},
-        '/only: without "body"')])
+        '/only: route "charges": without "body"')])
 def check_refuses_a_fingerprint_with(bench, fingerprint, words):
     config = bench.config("http://127.0.0.1:9", {"fingerprint": fingerprint},
                           redis="redis://127.0.0.1:9")

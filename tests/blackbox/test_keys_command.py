@@ -223,6 +223,9 @@ def several_records_are_resolved_at_once(bench):
                     "--note", "an outage")
     equal(done.returncode, 1)
     assert "no record" in done.stderr, done.stderr
+    assert f"said of {NONE_SUCH}\n" in done.stderr, done.stderr
+    urn = f"urn:onceproxy:key:{made[2]}"
+    equal(operator.json("show", urn), operator.json("show", made[2]))
     equal([operator.json("show", key_id)["state"] for key_id in made],
           ["RELEASED", "RELEASED", "UNKNOWN"])
 

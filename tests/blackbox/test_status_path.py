@@ -4,11 +4,13 @@ of its own key, and nothing of anybody else's."""
 
 import base64
 import json
+import os
 import urllib.parse
 
 from once import http, tap
 from once.gateway import command
 from once.tap import each, equal, test
+from once.tokens import Key, write_keys
 from once.upstream import answer, close_unanswered
 from once.wait import eventually
 
@@ -406,6 +408,18 @@ def the_policy_says_what_the_route_asks_of_its_clients(bench):
            statuses["store-unavailable"]), (422, 409, 503))
     assert "key-missing" not in statuses
     equal(upstream.count(), 0)
+
+
+@test
+def the_policy_tells_nobody_where_keys_are(bench):
+    keys = os.path.join(bench.folder(), "keys.json")
+    write_keys(keys, Key(bench.folder(), "HS256", "k"))
+    _, gateway = start(bench, idempotency={
+        "scope": [{"jwt": "sub", "keys": keys, "issuer": "i"}]})
+    got = gateway.send(http.build("GET", "/.well-known/idempotency"))
+    equal(got.json()["scope"], [{"jwt": "sub", "issuer": "i"}])
+    assert keys.encode() not in got.body
+    equal(got.json()["statuses"]["token-invalid"], 401)
 
 
 @test

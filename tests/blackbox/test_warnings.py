@@ -22,6 +22,12 @@ def least(**idempotency):
                        {"path": "/*", "upstream": "api"}]}
 
 
+def with_methods(*methods):
+    config = least()
+    config["routes"][0]["methods"] = list(methods)
+    return config
+
+
 def check(bench, config, *args):
     """Exit status; warnings as (pointer, words); whether it said "ok"."""
     file = os.path.join(bench.folder(), "onceproxy.json")
@@ -57,6 +63,16 @@ WARNINGS = [
     ("a fingerprint of nothing",
      lambda bench: least(fingerprint={"include": []}),
      POLICY + "/fingerprint/include", "no part of a request"),
+    ("a short memory of the unknown",
+     lambda bench: least(unknown_retention="59m"),
+     POLICY + "/unknown_retention", "executed again"),
+    ("payments that are not remembered",
+     lambda bench: least(outcomes={"2xx": "release"}),
+     POLICY + "/outcomes", "executed again"),
+    ("who names no tenant", lambda bench: least(scope_missing="forward"),
+     POLICY + "/scope_missing", "without the promise"),
+    ("a method of nobody", lambda bench: with_methods("POST", "*"),
+     "/routes/0/methods/1", "no usual method"),
     ("a short retention", lambda bench: least(retention="59m"),
      POLICY + "/retention", "forgotten within the hour"),
     ("a reconcile that does not say what is absent",
@@ -220,7 +236,9 @@ def against_says_nothing_of_what_keeps_its_keys(bench):
                    namespace="default")
     config["routes"].insert(0, {"path": "/new", "upstream": "api",
                                 "idempotency": {"header": "X-Key"}})
-    config["routes"][1]["path"] = "/v2/charges"
+    config["routes"][1]["path"] = "/v1/*"
+    equal(check(bench, config, "--against", running), (0, [], True))
+    config = least(header=["X-Key", "Idempotency-Key"])
     equal(check(bench, config, "--against", running), (0, [], True))
 
 
@@ -232,10 +250,44 @@ def against_finds_a_route_by_its_name_or_path(bench):
     _, found, _ = check(bench, config, "--against", running)
     equal([p for p, _ in found], [POLICY + "/namespace"])
     assert '"default" to "eu"' in found[0][1], found
+
+
+LOST = [
+    ("it has no keys", lambda routes: routes[0].pop("idempotency"), 0),
+    ("it is gone", lambda routes: routes.pop(0), 0),
+    ("it has another path",
+     lambda routes: routes[0].update(path="/v1/charge"), 1),
+    ("it has other methods",
+     lambda routes: routes[0].update(methods=["PUT"]), 1),
+    ("it observes", lambda routes: routes[0].update(mode="observe"), 0)]
+
+
+@each(LOST)
+def against_says_where_no_key_is_looked_at_any_more(bench, change, index):
+    running = bench.file(json.dumps(least()).encode())
     config = least()
-    del config["routes"][0]["idempotency"]
+    change(config["routes"])
     _, found, _ = check(bench, config, "--against", running)
-    equal([p for p, _ in found], ["/routes/0"])
+    equal([p for p, _ in found], [f"/routes/{index}"])
+    assert "each retry is executed" in found[0][1], found
+
+
+@test
+def against_says_nothing_where_nobody_serves_it_any_more(bench):
+    running = bench.file(json.dumps(least()).encode())
+    config = least()
+    config["routes"][0]["path"] = "/v2/charges"
+    del config["routes"][1]
+    equal(check(bench, config, "--against", running), (0, [], True))
+
+
+@test
+def against_says_where_the_private_redis_would_be_another(bench):
+    config = least()
+    running = bench.file(json.dumps({**config, "state_dir": "/a"}).encode())
+    _, found, _ = check(bench, {**config, "state_dir": "/b"}, "--against",
+                        running)
+    equal([p for p, _ in found], ["/state_dir"])
 
 
 @each([("prefix", {"prefix": "other"}), ("secret", {"secret": "s"}),
