@@ -23,6 +23,7 @@ enum {
 	STREAMS_RUN_BYTES = 64,    /* the same, of a run's name */
 	STREAMS_AGAIN_MS = 20,     /* after what passes by itself soon */
 	STREAMS_PAUSE_MS = 1000,   /* after what Redis refused */
+	STREAMS_SOON_MS = 2000,    /* what does not pass in that is no such */
 	STREAMS_MOST = 512,        /* entries that are asked for at once */
 };
 
@@ -93,6 +94,7 @@ struct streams_take {
 	struct streams_id lost_at; /* the cursor when a reply was last lost */
 	unsigned in_vain; /* how often in a row that was of one entry alone */
 	int64_t looked_ms;
+	int64_t passing_ms; /* since when what passes soon has not; 0: none */
 	bool looked;       /* and nothing was sent since it was answered */
 	uint64_t found;    /* trimmed unread, by a look; not counted yet */
 	uint64_t to_count; /* the same, by the look that is under way */

@@ -367,11 +367,24 @@ streams_read_others(struct streams *streams, size_t count, int64_t idle_ms)
 
 /* --- replies --- */
 
+/* A replica that stays one has nothing for us, whatever it was before. */
+static bool
+lasts(struct streams *streams)
+{
+	struct streams_take *take = &streams->take;
+	int64_t now_ms = loop_now_ms(streams->loop);
+	if (take->passing_ms == 0)
+		take->passing_ms = now_ms;
+	return now_ms - take->passing_ms >= STREAMS_SOON_MS;
+}
+
 static void
 take_refusal(struct streams *streams, const redisReply *reply)
 {
 	enum streams_error error =
 	    streams_line_error(&streams->taker, reply);
+	if (error == STREAMS_LATER && lasts(streams))
+		error = STREAMS_REFUSED;
 	if (error == STREAMS_REFUSED)
 		streams_refused(streams, STREAMS_TO_TAKE, reply);
 	if (error != STREAMS_NO_GROUP)
@@ -395,6 +408,7 @@ on_read(struct link_call *call, const redisReply *reply)
 	if (reply->type == REDIS_REPLY_ERROR) {
 		take_refusal(streams, reply);
 	} else {
+		take->passing_ms = 0;
 		streams_refused(streams, STREAMS_TO_TAKE, NULL);
 		more_at_once(take);
 		if (take->reading == STREAMS_READ_HISTORY)

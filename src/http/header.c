@@ -458,3 +458,31 @@ header_trace_id(const struct fields *fields)
 		return SPAN("");
 	return span_of(p + TRACE, 32);
 }
+
+/* An IMF-fixdate, which is all that may be sent; -1: it is none. */
+static int64_t
+read_date(struct span text)
+{
+	char copy[40];
+	struct tm tm = {0};
+	snprintf(copy, sizeof copy, "%.*s", SPAN_FMT(text));
+	const char *end = strptime(copy, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	if (end == NULL || *end != '\0')
+		return -1;
+	return (int64_t)timegm(&tm) * 1000;
+}
+
+int64_t
+header_retry_after(const struct fields *fields, int64_t now_ms)
+{
+	static const int64_t year_ms = INT64_C(365) * 24 * 3600 * 1000;
+	const struct field *field = fields_first(fields, SPAN("Retry-After"));
+	int64_t seconds, at_ms, ms = 0;
+	if (field == NULL)
+		return 0;
+	if (digits_read(field->value, INT32_MAX, &seconds))
+		ms = seconds * 1000;
+	else if ((at_ms = read_date(field->value)) > now_ms)
+		ms = at_ms - now_ms;
+	return ms < year_ms ? ms : year_ms;
+}

@@ -116,3 +116,8 @@ bool header_connection_names(const struct fields *fields, struct span name);
  */
 MUST_USE bool header_connection_ok(
     const struct conf *conf, const struct fields *fields);
+/*
+ * What Retry-After says (RFC 9110, section 10.2.3), in ms from now_ms (since
+ * 1970), a year at most; 0 where there is none, or nothing that makes sense.
+ */
+int64_t header_retry_after(const struct fields *fields, int64_t now_ms);

@@ -7,7 +7,8 @@ const SLOTS = WINDOW_MS / SLOT_MS;
 // All outcomes that an access line may have, in groups that are drawn.
 const GROUPS = [
 	["executed", "Executed", ["executed"]],
-	["replayed", "Replayed", ["replayed", "waited", "fenced"]],
+	["replayed", "Replayed", ["replayed", "waited", "fenced",
+		"looked-up"]],
 	["passed", "Passed through", ["passed"]],
 	["refused", "Refused", ["in-flight", "entity-busy", "stale",
 		"mismatch", "key-missing", "key-invalid", "scope-missing",

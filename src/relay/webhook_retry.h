@@ -25,8 +25,3 @@ enum {
  */
 MUST_USE bool webhook_retry_next(unsigned tries, int64_t age_ms,
     int64_t after_ms, uint32_t chance, int64_t *ret_ms);
-/*
- * What Retry-After says (RFC 9110, section 10.2.3), in ms from now_ms (since
- * 1970); 0 where there is none, or nothing that makes sense.
- */
-int64_t webhook_retry_after(const struct fields *fields, int64_t now_ms);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "http/header.h"
 #include "relay/signature.h"
 #include "relay/webhook_private.h"
 #include "relay/webhook_retry.h"
@@ -131,7 +132,7 @@ judge_answer(struct webhook_slot *slot)
 		snprintf(trouble, sizeof trouble, "the receiver answered %d",
 		    status);
 		failed(slot, trouble,
-		    webhook_retry_after(&forward->fields, clock_wall_ms()));
+		    header_retry_after(&forward->fields, clock_wall_ms()));
 	} else {
 		snprintf(trouble, sizeof trouble, "no answer of %s: %s",
 		    slot->hook->place.authority,

@@ -239,6 +239,18 @@ delivery_new_letter(struct source *source, struct broker_message *message,
 	machine_run(&d->machine);
 }
 
+struct delivery *
+delivery_find(const struct source *source, struct span position)
+{
+	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
+		for (struct machine *m = source->deliveries.steps[step];
+		     m != NULL; m = m->next)
+			if (span_eq(delivery_of(m)->message->position,
+				position))
+				return delivery_of(m);
+	return NULL;
+}
+
 void
 delivery_count(struct delivery *d, enum message_outcome outcome)
 {

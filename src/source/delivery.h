@@ -117,6 +117,9 @@ bool delivery_stands(struct machine *machine, bool *ret_to_finish);
 /* Its acknowledgement is on its way. */
 bool delivery_is_finishing(const struct machine *machine);
 struct delivery *delivery_of(struct machine *machine);
+/* That of what stands there, a dead letter's too; NULL: there is none. */
+struct delivery *delivery_find(
+    const struct source *source, struct span position);
 
 /* What operators see of it, and tell it (delivery_view.c). */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/digits.h"
 #include "base/random.h"
+#include "http/header.h"
 #include "loop/log.h"
 #include "source/delivery_private.h"
 #include "source/source_credit.h"
@@ -256,15 +256,9 @@ rest(struct delivery *d, int64_t ms)
 static int64_t
 retry_after_ms(const struct delivery *d)
 {
-	if (d->c.answer == NULL)
-		return d->c.retry_after_s * 1000;
-	const struct field *f =
-	    fields_first(&d->c.answer->fields, SPAN("Retry-After"));
-	int64_t seconds = 0;
-	/* A date is rare, and the back-off does for it (RFC 9110, 10.2.3). */
-	if (f == NULL || !digits_read(f->value, 86400, &seconds))
-		return 0;
-	return seconds * 1000;
+	return d->c.answer != NULL
+	    ? header_retry_after(&d->c.answer->fields, clock_wall_ms())
+	    : d->c.retry_after_s * 1000;
 }
 
 /* first, twice that, … most; of each, from a half to the whole. */

@@ -78,7 +78,8 @@ delivery_shape(struct machine *machine)
 	const struct broker_message *m = d->message;
 	struct span detail = SPAN("");
 	enum shape_verdict verdict = SHAPE_GOOD;
-	d->outcome = MESSAGE_COUNT_;
+	/* One that was condemned before comes here once more for its body. */
+	d->outcome = d->buried ? d->reason : MESSAGE_COUNT_;
 	if (d->shed)
 		return delivery_to(d, DELIVERY_FETCH, MORE);
 	if (m->too_large || is_beyond_memory(d))

@@ -39,18 +39,38 @@ event_key(
 	return true;
 }
 
-/* The field that an HTTP client would have sent its key in. */
-static const struct field *
-client_key(const struct broker_message *m, const struct claimant *c)
+/* Whether an HTTP client would have sent its key in such a field. */
+static bool
+is_key_of_client(const struct claimant *c, struct span name)
 {
 	const struct strings *names = &c->policy->headers;
-	for (size_t i = 0; i < names->count; i++) {
-		const struct field *f =
-		    message_text_field(m, span_str(names->list[i]));
-		if (f != NULL)
-			return f;
+	for (size_t i = 0; i < names->count; i++)
+		if (field_names_meet(name, span_str(names->list[i])))
+			return true;
+	return field_names_meet(name, SPAN("Idempotency-Key"));
+}
+
+static bool
+is_key(const struct conf_source *source, const struct claimant *c,
+    struct span name)
+{
+	return source->key == SOURCE_KEY_HEADER
+	    ? field_names_meet(name, span_str(source->key_header))
+	    : is_key_of_client(c, name);
+}
+
+/* How many fields have a key; the first of them is the key's. */
+static size_t
+find_keys(const struct conf_source *source, const struct broker_message *m,
+    const struct claimant *c, const struct field **ret_first)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < m->fields.count; i++) {
+		const struct field *f = &m->fields.list[i];
+		if (is_key(source, c, f->name) && count++ == 0)
+			*ret_first = f;
 	}
-	return message_text_field(m, SPAN("Idempotency-Key"));
+	return count;
 }
 
 /* --- as the value of its field --- */
@@ -84,23 +104,25 @@ as_value(const struct claimant *c, struct span key)
 	return span_of(out, len);
 }
 
-/* The value of the key's field; false: the message has no key. */
-static bool
+/* The value of the key's field. */
+static enum key_verdict
 key_value(const struct conf_source *source, const struct broker_message *m,
     struct claimant *c, struct span *ret_value)
 {
-	const struct field *f;
+	const struct field *f = NULL;
 	struct span key;
-	if (source->key == SOURCE_KEY_HEADER) {
-		f = message_text_field(m, span_str(source->key_header));
-		*ret_value = f != NULL ? f->value : SPAN("");
-		return f != NULL;
+	size_t count = source->key == SOURCE_KEY_POSITION
+	    ? 0
+	    : find_keys(source, m, c, &f);
+	if (count > 1) {
+		c->key.message = "More than one field has an idempotency key.";
+		return KEY_INVALID;
 	}
-	if (source->key == SOURCE_KEY_AUTO &&
-	    (f = client_key(m, c)) != NULL) {
-		*ret_value = f->value;
-		return true;
-	}
+	*ret_value = f != NULL ? f->value : SPAN("");
+	if (f != NULL)
+		return KEY_FOUND;
+	if (source->key == SOURCE_KEY_HEADER)
+		return KEY_MISSING;
 	f = message_text_field(m, SPAN("webhook-id"));
 	if (source->key == SOURCE_KEY_POSITION)
 		key = position_key(source, m, c->arena);
@@ -109,7 +131,7 @@ key_value(const struct conf_source *source, const struct broker_message *m,
 		    ? f->value
 		    : position_key(source, m, c->arena);
 	*ret_value = as_value(c, key);
-	return true;
+	return KEY_FOUND;
 }
 
 /* --- the claimant's --- */
@@ -132,8 +154,9 @@ shape_key(const struct conf_source *source, const struct broker_message *m,
 	if (source->key == SOURCE_KEY_POINTERS)
 		return derive(source, body, c);
 	struct span value;
-	if (!key_value(source, m, c, &value))
-		return KEY_MISSING;
+	enum key_verdict verdict = key_value(source, m, c, &value);
+	if (verdict != KEY_FOUND)
+		return verdict;
 	if (!field_is_value(value)) {
 		c->key.message = "The idempotency key has control characters.";
 		return KEY_INVALID;

@@ -309,6 +309,12 @@ act(struct source_letter *l)
 		free_letter(l);
 		return;
 	}
+	/* Somebody else may have asked while the broker was looking. */
+	if (delivery_find(s, l->letters.messages->position) != NULL) {
+		inquiry->busy = true;
+		free_letter(l);
+		return;
+	}
 	struct delivery_letter letter = {
 	    .asked = inquiry, .drop = inquiry->kind == INQUIRY_DROP};
 	struct broker_message *message = take_message(l);

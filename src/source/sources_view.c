@@ -77,23 +77,11 @@ add_source(struct inquiry *inquiry, const struct source *s)
 
 /* --- one message --- */
 
-static struct delivery *
-delivery_at(const struct source *s, struct span position)
-{
-	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
-		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
-		     m = m->next)
-			if (span_eq(delivery_of(m)->message->position,
-				position))
-				return delivery_of(m);
-	return NULL;
-}
-
 /* False: its answer comes later. */
 static bool
 meet_message(struct inquiry *inquiry, struct source *s)
 {
-	struct delivery *d = delivery_at(s, inquiry->position);
+	struct delivery *d = delivery_find(s, inquiry->position);
 	if (d == NULL) {
 		source_letters_inquire(s, inquiry);
 		return false;

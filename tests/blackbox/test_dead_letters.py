@@ -179,6 +179,27 @@ def a_refused_message_needs_its_key_deleted(bench):
 
 
 @test
+def a_letter_is_not_dropped_and_replayed_at_once(bench):
+    """Both are asked for while the broker looks for it."""
+    b = Bench(bench, {**QUICK, "results": {"stream": "done"}})
+    b.fate.of["k"] = answer(503)
+    position = b.add("k")
+    b.wait_dead(("k", "exhausted"))
+    b.fate.of["k"] = answer(201)
+    b.stream.redis("CLIENT", "PAUSE", "250", "ALL")
+    asked = [bench.background(b.act, position, what)
+             for what in ("replay", "replay", "drop")]
+    said = sorted(one.result().status for one in asked)
+    eventually(lambda: b.dead() == [] and b.stream.pending() == [],
+               "it is over")
+    assert said in ([200, 404, 404], [200, 409, 409], [202, 409, 409],
+                    [200, 404, 409], [202, 404, 409], [202, 404, 404]), said
+    done = len(b.stream.entries("done"))
+    equal((b.fate.upstream.count(key="k") - 1, done),
+          (1, 1) if 202 in said else (0, 0))
+
+
+@test
 def an_unknown_message_waits_for_a_decision(bench):
     b = Bench(bench, {"hold": "1s", **QUICK})
     b.fate.of["k"] = None

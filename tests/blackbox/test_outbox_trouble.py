@@ -35,6 +35,24 @@ def lock(outbox, row):
 
 
 @test
+def what_was_malformed_before_its_turn_is_malformed(bench):
+    """What an order is parked behind is asked for meanwhile."""
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream, {"order_by": "entity"},
+                           admin={"listen": "127.0.0.1:0"})
+    for n in range(10):
+        outbox.add({"n": n}, entity=f"e{n}",
+                   headers={"idempotency-key": "bad key"})
+    gateway = bench.serve(config)
+    ended(gateway, 10, outcome="malformed", reason="malformed")
+    counted = Admin(gateway).send("GET", "/metrics").body.decode()
+    for name in ("onceproxy_messages_total{source=\"outbox\",outcome",
+                 "onceproxy_dead_letters_total{source=\"outbox\",reason"):
+        assert f'\n{name}="malformed"}} 10\n' in counted, counted
+    equal(upstream.count(), 0)
+
+
+@test
 def a_locked_row_holds_up_no_other_one(bench):
     upstream = bench.upstream()
     outbox, config = begin(bench, upstream, {

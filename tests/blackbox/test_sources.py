@@ -2,6 +2,8 @@
 """Messages of a Redis stream: each is executed once, and acknowledged when its
 record is COMPLETED (a test for each row of the contract's table)."""
 
+import datetime
+import email.utils
 import json
 import os
 import signal
@@ -185,6 +187,11 @@ REFUSED = [
     ("a key that is none",
         {}, {"body": b"{}", "idempotency_key": "a b"}, "malformed",
         "key-invalid"),
+    ("two keys", {}, {"body": b"{}", "idempotency_key": "a",
+                      "Idempotency-Key": "b"}, "malformed", "key-invalid"),
+    ("two keys in a field of its own", {"key": {"header": "Order"}},
+        {"body": b"{}", "order": "a", "ORDER": "b"}, "malformed",
+        "key-invalid"),
     ("a header that is not there",
         {"key": {"header": "Order"}}, {"body": b"{}"}, "key-missing", ""),
     ("members that the key is made of are missing",
@@ -348,6 +355,24 @@ def a_release_is_tried_again_until_attempts_are_used_up(bench):
     dead, = stream.entries("charges:dead")
     equal(dead["onceproxy-reason"], b"exhausted")
     equal((upstream.count(), stream.pending()), (3, []))
+
+
+@each([("a time of its own", lambda: "172800", 172000),
+       ("a date", lambda: email.utils.formatdate(time.time() + 7200,
+                                                 usegmt=True), 7000)])
+def an_upstream_that_wants_to_be_left_alone_is(bench, said, least_s):
+    upstream = bench.upstream(answer(503, b"", [("Retry-After", said())]))
+    stream, gateway = started(
+        bench, upstream, None,
+        {"retry": {"first": "10ms", "most": "20ms", "attempts": 3}},
+        admin={"listen": "127.0.0.1:0"})
+    stream.add(body=b"{}", idempotency_key="k")
+    admin = Admin(gateway)
+    found, = eventually(lambda: admin.get("/messages")["messages"],
+                        "it is tried again later")
+    at = datetime.datetime.fromisoformat(found["next_try"]).timestamp()
+    assert at - time.time() > least_s, found
+    equal(upstream.count(), 1)
 
 
 @test
@@ -527,6 +552,20 @@ def an_outage_of_the_broker_loses_nothing(bench):
     stream.redis.restart()
     gateway.wait_for_log("message", key_id=gateway.find_log(
         "request")[0]["key_id"])
+    equal((upstream.count(), stream.pending()), (1, []))
+
+
+@test
+def a_broker_that_only_reads_any_more_is_said(bench):
+    upstream = bench.upstream()
+    stream, gateway = started(bench, upstream)
+    stream.redis("REPLICAOF", "127.0.0.1", "1")
+    stands = gateway.wait_for_log("source_stands", reason="broker")
+    assert "READONLY" in stands["error"], stands
+    stream.redis("REPLICAOF", "NO", "ONE")
+    gateway.wait_for_log("source_goes", reason="broker")
+    stream.add(body=b"{}", idempotency_key="k")
+    gateway.wait_for_log("message", outcome="executed")
     equal((upstream.count(), stream.pending()), (1, []))
 
 
