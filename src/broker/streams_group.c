@@ -94,13 +94,7 @@ on_group(struct link_call *call, const redisReply *reply)
 	if (reply == NULL)
 		return;
 	if (reply->type == REDIS_REPLY_ERROR) {
-		enum streams_error error =
-		    streams_line_error(&streams->taker, reply);
-		if (error == STREAMS_REFUSED)
-			streams_refused(streams, STREAMS_TO_TAKE, reply);
-		streams_take_pause(streams, error == STREAMS_REFUSED
-			? STREAMS_PAUSE_MS
-			: STREAMS_AGAIN_MS);
+		streams_read_refused(streams, reply);
 	} else if (read_made(reply, &how, &behind)) {
 		go_on(streams, how, behind);
 	} else {

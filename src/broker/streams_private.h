@@ -245,6 +245,13 @@ void streams_take_pause(struct streams *streams, int64_t ms);
 
 /* --- streams_read.c --- */
 
+/*
+ * Redis did not do what taking needs: what passes by itself is tried again
+ * soon, and what does not is told.
+ */
+void streams_read_refused(
+    struct streams *streams, const struct redisReply *reply);
+
 /* Send one step each, and take in what is answered. */
 void streams_read_history(struct streams *streams, size_t count);
 void streams_read_new(struct streams *streams, size_t count);

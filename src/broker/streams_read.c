@@ -378,8 +378,8 @@ lasts(struct streams *streams)
 	return now_ms - take->passing_ms >= STREAMS_SOON_MS;
 }
 
-static void
-take_refusal(struct streams *streams, const redisReply *reply)
+void
+streams_read_refused(struct streams *streams, const redisReply *reply)
 {
 	enum streams_error error =
 	    streams_line_error(&streams->taker, reply);
@@ -406,7 +406,7 @@ on_read(struct link_call *call, const redisReply *reply)
 		return;
 	}
 	if (reply->type == REDIS_REPLY_ERROR) {
-		take_refusal(streams, reply);
+		streams_read_refused(streams, reply);
 	} else {
 		take->passing_ms = 0;
 		streams_refused(streams, STREAMS_TO_TAKE, NULL);

@@ -600,7 +600,8 @@ a_route_for_messages_keeps_the_promise_and_remembers(void **state)
 		"/sources/s/request/path: the route \"r\" may serve it, which "
 		"forwards what names no tenant (\"scope_missing\")\n"},
 	    {POLICY("", "'scope':[{'path':'x'}]", A),
-		"/routes/0/idempotency/scope: the path of the route has no "
+		"/routes/0/idempotency/scope: "
+		"route \"r\": the path of the route has no "
 		"{x}\n"},
 	    {POLICY("", "'scope':[{'basic':'user'}]", A),
 		"/sources/s/request/headers: \"Authorization\" is missing, "
