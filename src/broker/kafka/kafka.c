@@ -175,16 +175,10 @@ on_error(struct kafka *kafka, rd_kafka_event_t *event)
 		break;
 	case RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
 		break;
-	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
-		kafka_group_forbidden(kafka);
-		break;
-	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-		kafka_is_up(kafka);
-		kafka_topics_now(kafka);
-		break;
 	default:
-		kafka_trouble_begin(kafka, KAFKA_OF_ELSE, words, words);
+		if (!kafka_group_error(kafka, error))
+			kafka_trouble_begin(
+			    kafka, KAFKA_OF_ELSE, words, words);
 		break;
 	}
 }

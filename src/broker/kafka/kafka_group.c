@@ -216,24 +216,23 @@ kafka_group_forbidden(struct kafka *kafka)
 	kafka_trouble_begin(kafka, KAFKA_OF_GROUP, "", words);
 }
 
-/* Whether somebody has answered, and what is wrong then. */
-static void
-look_at_error(struct kafka *kafka, rd_kafka_resp_err_t error)
+bool
+kafka_group_error(struct kafka *kafka, rd_kafka_resp_err_t error)
 {
 	switch ((int)error) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
 		kafka_is_up(kafka);
-		break;
+		return true;
 	case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
 		kafka_group_forbidden(kafka);
-		break;
+		return true;
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
 		kafka_is_up(kafka);
 		kafka_topics_now(kafka);
-		break;
+		return true;
 	default:
-		break;
+		return false;
 	}
 }
 
@@ -248,7 +247,7 @@ kafka_group_answered(void *arg, rd_kafka_resp_err_t error,
 	kafka->unanswered |= error == RD_KAFKA_RESP_ERR__TIMED_OUT;
 	/* What was asked for those before is older than what they are. */
 	kafka->ask_again_ms = of_these ? now + ASK_AGAIN_MS : now;
-	look_at_error(kafka,
+	(void)kafka_group_error(kafka,
 	    error != RD_KAFKA_RESP_ERR_NO_ERROR ? error : refusal_of(list));
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these)
 		for (struct kafka_part *part = kafka->parts; part != NULL;

@@ -302,6 +302,11 @@ void kafka_group_rebalance(struct kafka *kafka, rd_kafka_event_t *event);
 /* What is committed, as kafka_ask says it; arg is the reader. */
 void kafka_group_answered(void *arg, rd_kafka_resp_err_t error,
     rd_kafka_topic_partition_list_t *list);
+/*
+ * What an error of the brokers says of our group and topics: that somebody has
+ * answered, and what is wrong then.  False: nothing.
+ */
+bool kafka_group_error(struct kafka *kafka, rd_kafka_resp_err_t error);
 /* We may not read as our group. */
 void kafka_group_forbidden(struct kafka *kafka);
 /* Whatever is due. */
