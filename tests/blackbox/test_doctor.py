@@ -20,6 +20,7 @@ from once.gateway import command, is_without, program, write
 from once.messages import Stream
 from once.messages import source as message_source
 from once.postgres import Outbox, as_user, outbox_source, programs
+from once.ports import free_port
 from once.process import Process
 from once.rediscluster import slot_of
 from once.relays import relay, topic_relay
@@ -29,12 +30,6 @@ from once.wait import eventually
 
 WELL = ("--appendonly", "yes", "--appendfsync", "always")
 LEVELS = ("fail", "warn")
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 class Patient:

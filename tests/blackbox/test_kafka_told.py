@@ -9,8 +9,9 @@ import os
 from once import tap
 from once.admin import Admin
 from once.gateway import command
-from once.kafka import START_S, free_ports
+from once.kafka import START_S
 from once.kafka_topic import Topic
+from once.ports import free_port
 from once.tap import each, equal, test
 from once.upstream import answer
 from once.wait import eventually
@@ -200,7 +201,7 @@ def what_cannot_be_put_because_its_topic_is_deleted_is_told_by_its_name(
 def the_addresses_that_were_tried_are_told(bench):
     kafka = bench.own_kafka()
     t = Told(bench, kafka)
-    nobody = f"127.0.0.1:{free_ports(1)[0]}"
+    nobody = f"127.0.0.1:{free_port()}"
     t.config["brokers"]["events"]["kafka"] = [*kafka.addresses, nobody]
     t.serve()
     t.gateway.wait_for_log("source_partitions", partitions=1, timeout=START_S)

@@ -8,28 +8,19 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 
 from once import tap
 from once.demo import source
 from once.gateway import program
 from once.manual import Examples, page, plain
+from once.ports import free_ports
 from once.tap import Skip, equal, test
 
 EXAMPLES = Examples("onceproxy-tutorial.7")
 tap.LIMIT_S = 180
 PATIENCE_S = 120
 OLD = '     "idempotency": {"lease": "2s", "label": ["/order"]}},\n'
-
-
-def free_ports(count):
-    """Ports that nobody listens on now."""
-    socks = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [sock.getsockname()[1] for sock in socks]
-    for sock in socks:
-        sock.close()
-    return ports
 
 
 def typed(name):

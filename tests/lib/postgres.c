@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -10,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/ports.h"
 #include "lib/postgres.h"
 
 enum { PATIENCE_MS = 60000, LOOK_MS = 20, WORDS = 24, PIDS = 64 };
@@ -67,20 +66,6 @@ run(struct postgres *postgres, const char *program, const char *const *args)
 	} of_execv = {args};
 	execv(path, of_execv.argv);
 	_exit(127);
-}
-
-static int
-free_port(void)
-{
-	struct sockaddr_in at = {.sin_family = AF_INET,
-	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof at;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&at, len) != 0 ||
-	    getsockname(fd, (struct sockaddr *)&at, &len) != 0)
-		give_up(strerror(errno));
-	close(fd);
-	return ntohs(at.sin_port);
 }
 
 static void
@@ -141,7 +126,7 @@ postgres_start(void)
 	if (postgres == NULL)
 		give_up("no memory");
 	folder_make("postgres", postgres->folder);
-	postgres->port = free_port();
+	postgres->port = (int)ports_free();
 	make_cluster(postgres);
 	postgres_again(postgres);
 	return postgres;

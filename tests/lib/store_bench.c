@@ -5,12 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <arpa/inet.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "lib/ports.h"
 #include "lib/store_bench.h"
 #include "load/conf_load.h"
 
@@ -94,28 +93,13 @@ bench_new_short(const char *const *arguments)
 	return make_bench(NULL, arguments, BENCH_SHORT_MS, "");
 }
 
-unsigned
-bench_free_port(void)
-{
-	struct sockaddr_in address = {.sin_family = AF_INET,
-	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof address;
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(
-	    bind(fd, (struct sockaddr *)(void *)&address, len), 0);
-	assert_int_equal(
-	    getsockname(fd, (struct sockaddr *)(void *)&address, &len), 0);
-	close(fd);
-	return ntohs(address.sin_port);
-}
-
 struct bench *
 bench_new_cluster(void)
 {
 	struct bench *bench = begin_bench();
-	unsigned number = bench_free_port();
+	unsigned number = ports_free();
 	char *port = mem_printf("%u", number);
-	char *bus = mem_printf("%u", bench_free_port());
+	char *bus = mem_printf("%u", ports_free());
 	char *where = mem_printf(
 	    "\"cluster\": [\"127.0.0.1:%u\"], \"shards\": 1", number);
 	const char *const arguments[] = {"--port", port, "--bind", "127.0.0.1",

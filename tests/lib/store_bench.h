@@ -37,9 +37,6 @@ struct bench *bench_new_short(const char *const *options);
 struct bench *bench_new_cluster(void);
 void bench_free(struct bench **bench);
 
-/* A TCP port of 127.0.0.1 that nobody has just now. */
-unsigned bench_free_port(void);
-
 /* Replaces the store by a new one with the same configuration. */
 void bench_renew_store(struct bench *bench);
 /*

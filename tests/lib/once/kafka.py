@@ -12,12 +12,12 @@ import os
 import random
 import shutil
 import signal
-import socket
 import threading
 from typing import NamedTuple
 
 from .folder import drop_folder, make_folder
 from .kafka_wire import KafkaError, Wire
+from .ports import free_ports
 from .process import Process
 from .skip import Skip
 from .wait import PATIENCE, eventually
@@ -93,25 +93,6 @@ def jars():
     if not glob.glob(f"{found}/kafka_*.jar") or not shutil.which("java"):
         raise Skip("there is no Kafka: contrib/check --kafka fetches one")
     need_client()
-    return found
-
-
-def free_ports(count):
-    """Below those that the kernel gives to clients, so that nobody has them
-    while a node is down."""
-    with open("/proc/sys/net/ipv4/ip_local_port_range",
-              encoding="ascii") as file:
-        end = int(file.read().split()[0])
-    found = []
-    while len(found) < count:
-        port = random.randrange(min(10000, end // 2), end)
-        with socket.socket() as sock:
-            try:
-                sock.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        if port not in found:
-            found.append(port)
     return found
 
 

@@ -7,8 +7,9 @@ import struct
 
 from .certificates import Authority
 from .folder import drop_folder, make_folder
-from .kafka import Kafka, free_ports
+from .kafka import Kafka
 from .kafka_wire import Wire, array, check, text
+from .ports import free_ports
 
 CREATE_ACLS, DELETE_ACLS = 30, 31
 KINDS = {"topic": 2, "group": 3, "cluster": 4, "transactional-id": 5}

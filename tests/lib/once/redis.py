@@ -8,6 +8,7 @@ import signal
 import socket
 
 from .folder import drop_folder, make_folder
+from .ports import free_port
 from .process import Process
 from .wait import PATIENCE, eventually
 
@@ -117,9 +118,7 @@ class Redis:
         for the one with TLS."""
         port = int(self("CONFIG", "GET", option)[1])
         while port == 0:
-            with socket.socket() as sock:
-                sock.bind(("127.0.0.1", 0))
-                free = sock.getsockname()[1]
+            free = free_port()
             try:
                 self("CONFIG", "SET", option, free)
                 port = free

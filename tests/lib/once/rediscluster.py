@@ -4,10 +4,10 @@ operators do with it."""
 
 import os
 import signal
-import socket
 from concurrent.futures import ThreadPoolExecutor
 
 from .folder import drop_folder, make_folder
+from .ports import free_port
 from .process import Process
 from .redis import RedisClient, RedisError
 from .wait import PATIENCE, eventually
@@ -36,12 +36,6 @@ def slot_of(name):
     if begin >= 0 and end > begin + 1:
         data = data[begin + 1:end]
     return crc16(data) % SLOTS
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Node:

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "broker/streams.h"
+#include "lib/ports.h"
 #include "lib/store_bench.h"
 #include "lib/streams_bench.h"
 #include "redis/slots.h"
@@ -39,9 +40,9 @@ struct scene {
 static void
 start_server(struct server *server, bool cluster)
 {
-	server->port = bench_free_port();
+	server->port = ports_free();
 	char *port = mem_printf("%u", server->port);
-	char *bus = mem_printf("%u", bench_free_port());
+	char *bus = mem_printf("%u", ports_free());
 	const char *const options[] = {"--port", port, "--bind", "127.0.0.1",
 	    "--cluster-enabled", cluster ? "yes" : "no", "--cluster-port", bus,
 	    "--repl-diskless-sync-delay", "0", NULL};
@@ -261,7 +262,7 @@ set_up_sentinel(void **state)
 	start_server(&scene->two, false);
 	redis_just(scene->two.redis, "REPLICAOF 127.0.0.1 %u",
 	    scene->one.port);
-	unsigned port = bench_free_port();
+	unsigned port = ports_free();
 	start_sentinel(scene, port);
 	open_bench(scene, mem_printf("\"sentinels\": [\"127.0.0.1:%u\"],"
 		"\"master\": \"m\"", port));
@@ -276,7 +277,8 @@ the_master_is_followed_that_sentinels_name(void **state)
 	struct sbench_reader *a = sbench_open(scene->bench, "a");
 	UNTIL(scene->bench, a->taken == 3);
 	put_first(a);
-	redis_just(scene->one.redis, "WAIT 1 0");
+	UNTIL(scene->bench,
+	    redis_integer(scene->two.redis, "XLEN {q}r") == 1);
 	/* What a failover does, by the hand of an operator. */
 	redis_just(scene->two.redis, "REPLICAOF NO ONE");
 	redis_just(scene->one.redis, "REPLICAOF 127.0.0.1 %u",

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "lib/ports.h"
 #include "lib/store_bench.h"
 
 /* The operations of a store, on a redis-server that works well. */
@@ -452,7 +453,7 @@ a_redis_that_wants_a_password_is_reached_by_name(void **state)
 	    {"redis://:secret@no-such-host.invalid:%d", false},
 	};
 	char port[8];
-	snprintf(port, sizeof port, "%u", bench_free_port());
+	snprintf(port, sizeof port, "%u", ports_free());
 	const char *const options[] = {
 	    "--port", port, "--bind", "127.0.0.1", NULL};
 	struct redis *redis = redis_start(options);

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ports of 127.0.0.1 for servers that are started, and started again, by
+tests.  They lie below those that the kernel gives to clients: nobody gets one
+of them while its server is down."""
+
+import random
+import socket
+
+
+def is_free(port):
+    with socket.socket() as sock:
+        try:
+            sock.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def free_ports(count):
+    with open("/proc/sys/net/ipv4/ip_local_port_range",
+              encoding="ascii") as file:
+        end = int(file.read().split()[0])
+    found = set()
+    while len(found) < count:
+        port = random.randrange(min(10000, end // 2), end)
+        if is_free(port):
+            found.add(port)
+    return list(found)
+
+
+def free_port():
+    return free_ports(1)[0]
