@@ -29,7 +29,7 @@ from once.sentinels import (
     DEBUG, LONG, PORT, SENTINEL_PORT, Sentinel, Server)
 from once.tap import Skip, each, equal, test
 from once.upstream import answer, close_unanswered
-from once.wait import PATIENCE, eventually
+from once.wait import eventually
 
 RULES = "contrib/prometheus/onceproxy.rules.yml"
 EXAMPLES = Examples("onceproxy-recipes.7")
@@ -61,7 +61,7 @@ def served(bench, name, changes, **members):
     return bench.serve(config)
 
 
-def shell(bench, name, changes, env=None, folder=None, patience=PATIENCE):
+def shell(bench, name, changes, env=None, folder=None, patience=120):
     """Runs commands of the page with our onceproxy and redis-cli."""
     text = EXAMPLES.take(name, changes)
     bin_folder = bench.folder()
@@ -488,7 +488,7 @@ def one_redis_grows_to_a_cluster_under_load(bench):
     shell(bench, "grow-rest.sh", {
         "10.0.0.2:6379": first.address, "10.0.0.3:6379": others[0].address,
         "10.0.0.4:6379": others[1].address, "$server:6379": "$server",
-        "10.0.0.5 10.0.0.6 10.0.0.7": others[2].address}, patience=120)
+        "10.0.0.5 10.0.0.6 10.0.0.7": others[2].address})
     over.set()
     clients.result(60)
     equal(sum(len(n("ROLE")[2]) for n in (first, *others[:2])), 1)

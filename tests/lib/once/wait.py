@@ -8,7 +8,7 @@ import time
 # Seconds; generous, because sanitizers and CI are slow.  Who expects that a
 # wait is in vain (tests/invariants/) makes all of them short.
 SHORT = os.environ.get("ONCE_PATIENCE")
-PATIENCE = float(SHORT or 20)
+PATIENCE = float(SHORT or 40)
 
 
 class Late(AssertionError):
