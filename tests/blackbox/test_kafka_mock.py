@@ -79,7 +79,7 @@ def claimed(gateway):
 
 STATE = re.compile(r"changed join state ([\w-]+) -> ([\w-]+)")
 OURS = ("wait-unassign-call", "wait-assign-call")  # the library waits for us
-MOST_S = 1  # and the calls are held for longer
+MOST_S = 10  # and the calls are held for longer
 
 
 def moment(event):

@@ -47,16 +47,15 @@ class Others(threading.Thread):
 
     def run(self):
         while not self.over:
-            began = time.monotonic()
-            got = self.gateway.ask(f"small-{len(self.seen)}")
-            self.seen.append((got.status, time.monotonic() - began))
+            self.seen.append(
+                self.gateway.ask(f"small-{len(self.seen)}").status)
 
     def check(self):
-        """All were paid, and none had to wait for the large one."""
+        """All were paid: who had to wait for the large one is answered 503
+        after store.timeout."""
         self.over = True
         self.join()
-        equal({status for status, _ in self.seen}, {201})
-        assert max(took for _, took in self.seen) < TIMEOUT_S, self.seen
+        equal(set(self.seen), {201})
         assert len(self.seen) > 5, self.seen
 
 

@@ -63,7 +63,7 @@ def a_frozen_redis_means_503_within_its_timeout(bench):
     started = time.monotonic()
     refused(gateway, "k")
     took = time.monotonic() - started
-    assert 0.2 < took < 3, took
+    assert 0.2 < took < 10, took
     equal(upstream.count(), 1)
     redis.thaw()
     works(gateway)
