@@ -19,7 +19,6 @@ PARTLY = ("--cluster-require-full-coverage", "no")
 WAIT = {"in_flight": "wait", "wait_timeout": "8s"}
 ONE = {"shards": 1}  # all keys are in one slot
 ONE_SLOT = slot_of("{0}")
-tap.LIMIT_S = 120
 
 
 def admin(gateway, target, method="GET", body=None):

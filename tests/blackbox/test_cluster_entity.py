@@ -14,7 +14,6 @@ from once.upstream import answer, then_close
 from once.wait import eventually
 
 SLOT = slot_of("{0}")  # of all keys: there is one shard
-tap.LIMIT_S = 120
 
 
 class Moving:

@@ -15,7 +15,6 @@ from once.wait import eventually
 
 NUMBERS = itertools.count()
 DAY_MS = 24 * 3600 * 1000
-tap.LIMIT_S = 120
 
 
 class Patient:

@@ -14,7 +14,6 @@ from once.tap import each, equal, test
 from once.upstream import close_unanswered
 from once.wait import PATIENCE, eventually
 
-tap.LIMIT_S = 120
 STORE = {"events": {"maxlen": 100000}, "shards": 4}
 
 

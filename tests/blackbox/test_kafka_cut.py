@@ -15,7 +15,6 @@ from once.upstream import Hold, answer
 from once.wait import eventually
 
 NUMBERS = itertools.count()
-tap.LIMIT_S = 120
 
 
 class Reader:

@@ -19,7 +19,6 @@ from once.tap import each, equal, test
 from once.wait import eventually
 
 NUMBERS = itertools.count()
-tap.LIMIT_S = 120
 
 
 def admin_of(bench):

@@ -17,7 +17,6 @@ from once.wait import eventually
 
 NUMBERS = itertools.count()
 LONG = {"session.timeout.ms": "60000"}
-tap.LIMIT_S = 150
 
 
 def topic_of(kafka, partitions=1):

@@ -17,7 +17,6 @@ from once.wait import eventually
 NUMBERS = itertools.count()
 ENDED_S = 40  # a transaction by its broker, after 10 s; by itself 60 s
 NEVER_MS = 600000
-tap.LIMIT_S = 120
 
 
 class Reader:

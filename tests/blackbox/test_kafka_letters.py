@@ -11,7 +11,6 @@ from once.tap import equal, test
 from once.upstream import answer
 from once.wait import eventually
 IN_ORDER = {"order_by": "key", **QUICK}
-tap.LIMIT_S = 120
 
 
 # --- one of them -------------------------------------------------------------

@@ -12,8 +12,6 @@ from once.tap import each, equal, test
 from once.upstream import answer
 from once.wait import eventually
 
-tap.LIMIT_S = 120
-
 
 def set_back(b):
     """As an operator who sets the group back does."""

@@ -13,7 +13,6 @@ from once.wait import eventually
 
 MOST = 20000  # bytes of what the topic of dead letters takes
 LARGE = b'"' + b"x" * 2 * MOST + b'"'
-tap.LIMIT_S = 120
 
 
 class Sized(Letters):

@@ -13,7 +13,6 @@ from once.tap import equal, test
 from once.wait import eventually
 
 KIB, MIB = 1 << 10, 1 << 20
-tap.LIMIT_S = 120
 
 
 # --- what is there is read ---------------------------------------------------

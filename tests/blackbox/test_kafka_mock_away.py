@@ -9,8 +9,6 @@ from once.kafka_reader import LONG_S, MockReader, source_of
 from once.tap import equal, test
 from once.wait import eventually
 
-tap.LIMIT_S = 120
-
 
 def goes_on(r, gateway, keys):
     """What is added now is executed too; all of it once."""

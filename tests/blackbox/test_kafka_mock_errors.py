@@ -18,7 +18,6 @@ from once.upstream import answer
 # Or librdkafka waits for half a second after each.
 QUICK = {"fetch.error.backoff.ms": "20", "retry.backoff.ms": "20",
          "fetch.wait.max.ms": "20"}
-tap.LIMIT_S = 120
 
 
 FAILURES = [

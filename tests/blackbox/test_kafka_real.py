@@ -17,7 +17,6 @@ from once.upstream import Hold, answer
 from once.wait import eventually
 
 NUMBERS = itertools.count()
-tap.LIMIT_S = 120
 
 
 def topic_of(kafka, partitions=1, **settings):

@@ -19,7 +19,6 @@ from once.upstream import answer
 from once.wait import eventually
 
 NUMBERS = itertools.count()
-tap.LIMIT_S = 120
 
 
 class Guarded:

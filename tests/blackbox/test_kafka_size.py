@@ -17,7 +17,6 @@ from once.wait import eventually
 
 MOST = 20000  # bytes of what the topic of results takes
 NUMBERS = itertools.count()
-tap.LIMIT_S = 120
 
 
 class Reader:

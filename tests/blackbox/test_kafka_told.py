@@ -19,7 +19,6 @@ from once.wait import eventually
 NUMBERS = itertools.count()
 # As it is by default: no test is to wait for librdkafka's own look.
 RARELY = {"topic.metadata.refresh.interval.ms": "300000"}
-tap.LIMIT_S = 120
 
 
 class Told:

@@ -16,7 +16,6 @@ from once.upstream import answer
 from once.wait import PATIENCE, eventually
 
 NUMBERS = itertools.count()
-tap.LIMIT_S = 120
 
 
 class Reader:

@@ -35,8 +35,9 @@ def descriptors(count):
 def ten_thousand_silent_clients_are_served_and_cost_little(bench):
     count = descriptors(MANY)
     upstream = bench.upstream()
-    gateway = bench.gateway(upstream, workers=1,
-                            limits={"connections": MANY + 10})
+    gateway = bench.gateway(
+        upstream, workers=1,
+        limits={"connections": MANY + 10, "idle_timeout": "10m"})
     for line in gateway.find_log("descriptors_few"):
         count = min(count, line["connections"] - 10)
     request = keyed("k", fields=[("X-Filler", "f" * 2000)])

@@ -14,8 +14,6 @@ from once.tap import each, equal, test
 from once.upstream import answer
 from once.wait import eventually
 
-tap.LIMIT_S = 200  # a failover takes its time
-
 
 def server_options(authority, alternative="IP:127.0.0.1", clients="no"):
     """What makes a redis-server speak TLS."""

@@ -19,7 +19,6 @@ from once.wait import eventually
 SHARDS = 4
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 TURNS = 3 if os.environ.get("ONCE_LONG") else 1  # of what happens again
-tap.LIMIT_S = 120
 
 
 def begin(bench, reply=None, kafka=None, redis=None, idempotency=None,
@@ -319,7 +318,9 @@ def a_broker_that_is_killed_while_nothing_is_put_is_said(bench):
     gateway.wait_for_log("relay_up")
     ledger.kafka.kill()
     line = gateway.wait_for_log("relay_down", timeout=START_S)
-    assert "refused" in line["error"], line
+    # Which of the two librdkafka tells first is its own affair.
+    assert ("refused" in line["error"] or
+            line["error"] == "no broker answers"), line
     seen = len(gateway.events)
     ledger.kafka.start()
     gateway.wait_for_log("relay_up", seen, timeout=START_S)

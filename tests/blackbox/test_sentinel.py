@@ -16,8 +16,6 @@ from once.sentinels import LONG, MASTER
 from once.tap import each, equal, test
 from once.wait import eventually
 
-tap.LIMIT_S = 200  # a failover takes its time
-
 
 def started(bench, made=None, store=None, **more):
     sentinels = made or bench.sentinels(**more)

@@ -17,7 +17,6 @@ from once.wait import eventually
 from once.webhooks import Receiver, TAKEN, hmac_of, nothing_is_kept, secret
 
 PAID = ["NONE>PROCESSING 1", "PROCESSING>COMPLETED 1 201"]
-tap.LIMIT_S = 120
 
 
 def begin(bench, reply=TAKEN, api=None, redis=None, **members):

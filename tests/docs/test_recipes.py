@@ -33,7 +33,6 @@ from once.wait import eventually
 
 RULES = "contrib/prometheus/onceproxy.rules.yml"
 EXAMPLES = Examples("onceproxy-recipes.7")
-tap.LIMIT_S = 180  # a cluster grows slowly
 
 
 # --- the kitchen ---

@@ -18,7 +18,6 @@ from once.ports import free_ports
 from once.tap import Skip, equal, test
 
 EXAMPLES = Examples("onceproxy-tutorial.7")
-tap.LIMIT_S = 180
 PATIENCE_S = 120
 OLD = '     "idempotency": {"lease": "2s", "label": ["/order"]}},\n'
 

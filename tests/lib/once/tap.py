@@ -13,7 +13,7 @@ import traceback
 from .bench import Bench, end_shared
 from .skip import Skip
 
-LIMIT_S = 120  # one test; a sanitizer build included
+LIMIT_S = 240  # one test; a sanitizer build included
 
 tests = []
 
