@@ -146,13 +146,15 @@ message_json(const struct message_view *view)
 {
 	bool tried_again = view->next_ms > 0;
 	bool is_letter = view->first.len > 0;
-	return json_pack("{s:o, s:o, s:s, s:s*, s:o, s:s*, s:s*, s:o*, s:o, "
-			 "s:o*, s:o*}",
+	return json_pack("{s:o, s:o, s:s, s:s*, s:o, s:s*, s:s*, s:o*, s:o*, "
+			 "s:o, s:o*, s:o*}",
 	    "id", admin_json_text(view->id),
 	    "source", admin_json_text(span_str(view->source)),
 	    "state", inquiry_word(view->state), "reason", view->reason,
 	    "position", admin_json_text(view->position), "route", view->route,
 	    "key_id", view->key_id[0] != '\0' ? view->key_id : NULL,
+	    "label",
+	    view->label.len > 0 ? admin_json_text(view->label) : NULL,
 	    "attempt",
 	    view->attempt > 0 ? json_integer(view->attempt) : NULL,
 	    "first",

@@ -187,6 +187,17 @@ list_target(const struct messages_line *line)
 	return target;
 }
 
+static bool
+has_labels(const json_t *messages)
+{
+	const json_t *message;
+	size_t i;
+	json_array_foreach(messages, i, message)
+		if (json_object_get(message, "label") != NULL)
+			return true;
+	return false;
+}
+
 static void
 print_messages(const struct messages_line *line, const json_t *answer)
 {
@@ -194,10 +205,12 @@ print_messages(const struct messages_line *line, const json_t *answer)
 	    {"ID", "id", false}, {"SOURCE", "source", false},
 	    {"STATE", "state", false}, {"REASON", "reason", false},
 	    {"ATTEMPT", "attempt", false}, {"TAKEN", "first", true},
-	    {"NEXT TRY", "next_try", true}, {"KEY_ID", "key_id", false}};
+	    {"NEXT TRY", "next_try", true}, {"KEY_ID", "key_id", false},
+	    {"LABEL", "label", false}};
 	const json_t *list = json_object_get(answer, "messages");
+	size_t n_columns = sizeof columns / sizeof *columns;
 	if (json_array_size(list) > 0)
-		values_table(list, columns, sizeof columns / sizeof *columns);
+		values_table(list, columns, n_columns - !has_labels(list));
 	else
 		printf("No message is %s.\n",
 		    line->state ? line->state : "held or retrying");

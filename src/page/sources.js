@@ -77,8 +77,9 @@ function fillMessage(item, message, now) {
 	const words = MESSAGE_REASONS[message.reason];
 	put(part(".why"), words ? `${message.reason}: ${words}.`
 		: message.reason || "");
-	put(part(".id"), message.key_id ? "key " + message.key_id
-		: "at " + message.position);
+	put(part(".id"), [message.label, message.key_id
+		? "key " + message.key_id : "at " + message.position]
+		.filter(Boolean).join(", "));
 }
 
 function fillLetter(item, message, now) {

@@ -54,6 +54,14 @@ awaited(struct machine *machine)
 	return NULL;
 }
 
+/* For people, who look for it by that. */
+static void
+keep_label(struct delivery *d)
+{
+	if (d->c.label.len > 0 && !span_eq(d->label, d->c.label))
+		d->label = arena_dup(d->message->arena, d->c.label);
+}
+
 static void
 keep_route(struct delivery *d)
 {
@@ -71,6 +79,7 @@ delivery_forget_request(struct delivery *d)
 	if (d->c.arena == NULL)
 		return;
 	keep_route(d);
+	keep_label(d);
 	if (d->c.key_hex[0] != '\0')
 		memcpy(d->key_hex, d->c.key_hex, sizeof d->key_hex);
 	if (d->c.attempt > 0)

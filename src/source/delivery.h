@@ -64,6 +64,7 @@ struct delivery {
 	char key_hex[DIGEST_HEX + 1]; /* of the last try; "" */
 	uint32_t attempt;             /* the same; 0 */
 	const char *route;            /* the same; NULL */
+	struct span label;            /* the same; "" */
 	struct inquiry *dropped; /* an operator waits for its end; or NULL */
 
 	/* Of a dead letter that is brought back, or dropped. */

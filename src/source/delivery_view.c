@@ -27,6 +27,8 @@ delivery_view(const struct delivery *d, struct inquiry *inquiry)
 	    .position = arena_dup(arena, d->message->position),
 	    .state = delivery_view_state(d),
 	    .key_id = arena_dup(arena, span_str(d->key_hex)).ptr,
+	    .label = arena_dup(arena,
+		shaped && d->c.label.len > 0 ? d->c.label : d->label),
 	    .attempt = d->attempt,
 	    .route = d->route != NULL ?
 		arena_dup(arena, span_str(d->route)).ptr :

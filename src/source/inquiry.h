@@ -62,6 +62,7 @@ struct message_view {
 	const char *reason; /* why it is in that state; NULL: not known */
 	const char *route;  /* NULL: not known */
 	const char *key_id; /* "": not known */
+	struct span label;  /* of its key; "": none, or not known */
 	uint32_t attempt;   /* 0: it had none */
 	int64_t first_ms;   /* when it was taken first, since 1970 */
 	int64_t next_ms;    /* when it is tried again; 0: not known */

@@ -54,6 +54,20 @@ def a_source_is_shown_with_what_it_does(bench):
 
 
 @test
+def a_message_is_shown_with_the_label_of_its_key(bench):
+    stream, gateway, admin = started(
+        bench, bench.upstream(close_unanswered), {"label": ["/order"]})
+    named = stream.add(body=b'{"order":"A-7"}', idempotency_key="k1")
+    stream.add(body=b"{}", idempotency_key="k2")
+    wait_for_listed(admin, 2)
+    gateway.wait_until(
+        lambda: len(gateway.find_log("message_held")) == 2, "both are held")
+    shown = wait_for_listed(admin, 2, "?state=held")
+    equal([m.get("label") for m in shown], ["A-7", None])
+    equal(admin.get(f"/messages/{id_of(named)}")["label"], "A-7")
+
+
+@test
 def a_source_that_stands_still_says_why(bench):
     stream, gateway, admin = started(bench, bench.upstream())
     stream.redis.kill()

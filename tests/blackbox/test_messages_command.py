@@ -16,11 +16,12 @@ from once.wait import eventually
 class Operator:
     """Runs `onceproxy messages` for a gateway that reads a stream."""
 
-    def __init__(self, bench):
+    def __init__(self, bench, idempotency=None):
         path = os.path.join(bench.folder(), "admin")
         self.stream = Stream(bench.own_redis())
-        config = bench.config(bench.upstream(close_unanswered), admin={
-            "listen": "unix:" + path})
+        config = bench.config(
+            bench.upstream(close_unanswered), idempotency, admin={
+                "listen": "unix:" + path})
         source(config, self.stream)
         self.gateway = bench.serve(config)
 
@@ -74,6 +75,15 @@ def messages_are_a_table(bench):
     lines = operator.well("list", "--limit", "2").splitlines()
     equal((len(lines), lines[-1]),
           (4, "There are more; --limit 4 shows twice as many."))
+
+
+@test
+def labels_have_a_column_where_there_are_any(bench):
+    operator = Operator(bench, {"label": "key"})
+    operator.held(2)
+    title, *lines = operator.well("list").splitlines()
+    equal([title.split()[-1]] + [line.split()[-1] for line in lines],
+          ["LABEL", "k0", "k1"])
 
 
 @test
