@@ -67,6 +67,7 @@ struct claimant {
 	struct execution *execution; /* NULL: none, or it has ended for us */
 	struct op join;              /* done: the result is here */
 	struct forward *rest; /* where a long answer's content goes; or NULL */
+	bool counts; /* each attempt: none is to be forgotten */
 
 	/* The result. */
 	enum outcome outcome;

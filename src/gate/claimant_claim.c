@@ -193,6 +193,7 @@ claimant_claim_start(struct claimant *c)
 	    .claim = c->claim,
 	    .ask = ask,
 	    .can_ask = can_ask,
+	    .counts = c->counts,
 	    .reason = c->claim_op.reason,
 	    .question = question,
 	    .message = c->message,

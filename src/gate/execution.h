@@ -52,6 +52,7 @@ struct execution {
 	/* Redis has it COMPLETED, and as many replicas as must. */
 	bool stored;
 	bool forget;           /* a first attempt leaves no record */
+	bool counts;           /* each attempt: none is to be forgotten */
 
 	struct store_op store;
 	cache_mark mark; /* before the answer was stored */
@@ -94,6 +95,7 @@ struct execution_start {
 	bool ask; /* the claim was answered RECONCILE: question is sent first */
 	enum reason reason; /* then: why the earlier attempt is unknown */
 	bool can_ask;       /* false: the question cannot be made */
+	bool counts;        /* each attempt: none is to be forgotten */
 	struct message question;
 	struct message message; /* points into arena and body */
 	struct body *body;      /* moved */

@@ -96,6 +96,7 @@ execution_new(const struct execution_start *start)
 	e->asked = start->ask;
 	e->reason = start->reason;
 	e->can_ask = start->can_ask;
+	e->counts = start->counts;
 	e->question = start->question;
 	e->message = start->message;
 	e->request_id = start->request_id;

@@ -64,9 +64,21 @@ deliver_not_kept(struct execution *e, enum outcome outcome, int status)
 	    });
 }
 
+/* Who takes no content that is still to come has what a retry would have. */
+static bool
+is_beyond(const struct execution *e)
+{
+	return e->forward.rest != NULL && e->claimant != NULL &&
+	    e->claimant->rest == NULL;
+}
+
 void
 execution_result_answer(struct execution *e, enum outcome outcome)
 {
+	if (e->stored && is_beyond(e)) {
+		deliver_not_kept(e, outcome, e->given->status);
+		return;
+	}
 	hand_over(e,
 	    &(struct result){
 		.outcome = outcome,

@@ -264,7 +264,7 @@ weigh_answer(struct execution *e)
 	case STATUS_RELEASE:
 		return execution_to(e, EXECUTION_RELEASE, MORE);
 	case STATUS_FORGET:
-		e->forget = true;
+		e->forget = !e->counts;
 		return execution_to(e, EXECUTION_RELEASE, MORE);
 	case STATUS_UNKNOWN:
 		return in_doubt(e, REASON_STATUS);

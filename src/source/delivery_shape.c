@@ -48,6 +48,8 @@ make_request(struct delivery *d, struct span *ret_detail)
 	const struct claimant_home home = {
 	    w, w->loop, w->generation, w->conf};
 	claimant_init(&d->c, &home, arena_new(), &d->machine);
+	/* Nobody but its record knows how often it was tried. */
+	d->c.counts = true;
 	return shape_request(d->source->source, d->message, &d->c, &d->body,
 	    ret_detail);
 }

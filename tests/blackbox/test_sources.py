@@ -331,6 +331,29 @@ def a_result_goes_out_with_the_acknowledgement(bench):
     equal(stream.pending(), [])
 
 
+@each([("in a result", 201, "executed", "done"),
+       ("in a dead letter", 422, "refused", "charges:dead")])
+def an_answer_too_large_to_keep_is_none(bench, status, outcome, place):
+    """As it is for a message that finds it stored: no empty one."""
+    upstream = bench.upstream(answer(status, b"x" * 5000, [
+        ("Content-Type", "application/json")]))
+    stream, gateway = started(
+        bench, upstream, {"max_response_body": "1KiB"},
+        {"results": {"stream": "done"}})
+    stream.add(idempotency_key="k")
+    gateway.wait_for_log("message", outcome=outcome)
+    stream.add(idempotency_key="k")
+    gateway.wait_for_log("message", outcome="duplicate")
+    first, second = stream.entries(place)
+    equal(first["onceproxy-status"], str(status).encode())
+    equal({"body", "content-type", "onceproxy-answer"} & set(first), set())
+    changed = {"onceproxy-position", "onceproxy-duplicate",
+               "onceproxy-first"}
+    equal(*({name: value for name, value in entry.items()
+             if name not in changed} for entry in (first, second)))
+    equal((upstream.count(), stream.pending()), (1, []))
+
+
 @test
 def another_message_with_one_key_is_never_acknowledged_away(bench):
     upstream = bench.upstream()
@@ -344,9 +367,11 @@ def another_message_with_one_key_is_never_acknowledged_away(bench):
     equal(upstream.count(), 1)
 
 
-@test
-def a_release_is_tried_again_until_attempts_are_used_up(bench):
-    upstream = bench.upstream(answer(503))
+@each([("is released", 503), ("is forgotten", 401)])
+def a_release_is_tried_again_until_attempts_are_used_up(bench, status):
+    """Where nothing stays of a client's first attempt (401), a message's
+    counts all the same: it comes again by itself."""
+    upstream = bench.upstream(answer(status))
     stream, gateway = started(
         bench, upstream, None,
         {"retry": {"first": "10ms", "most": "20ms", "attempts": 3}})
