@@ -391,9 +391,9 @@ say_dropped(struct admin_request *a, const struct inquiry *inquiry)
 			 "Nothing was changed."));
 	if (!inquiry->done)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
-		    SPAN("The message was lost, or given back to its broker, "
-			 "before it could be acknowledged. Look at it "
-			 "again."));
+		    SPAN("The message was not acknowledged: it was lost, or "
+			 "given back to its broker, or that does not let it "
+			 "be finished. Look at it again."));
 	log_act(a, EV_operator_message, inquiry->messages);
 	return admin_answer_json(a, 200,
 	    json_pack("{s:o, s:b}", "id",

@@ -193,11 +193,20 @@ enum broker_finished {
 	BROKER_ELSEWHERE,
 };
 
+/* What a broker that is there refuses. */
+enum broker_fault {
+	BROKER_FAULT_PLACE,   /* all that is put there; no put: SOURCE */
+	BROKER_FAULT_SOURCE,  /* that anything of the source is finished */
+	BROKER_FAULT_MESSAGE, /* this one, while others may be taken */
+	BROKER_FAULT_SIZE,    /* this one, for the size of what is put */
+};
+
 /*
  * An acknowledgement on its way.  When op is done: error is 0, and finished
  * says how; or it is E_BROKER_DOWN (nothing is known: ask again later; it is
  * done once, or found NOT_PENDING), or E_BROKER_REFUSED (the broker is there
- * and would not take it: refused has its words, and nothing was put).
+ * and would not take it: refused has its words, fault says what it refuses, and
+ * nothing was put).
  */
 struct broker_finish {
 	struct op op; /* op_init is its owner's to call */
@@ -212,7 +221,7 @@ struct broker_finish {
 	const struct broker_put *put; /* NULL: nothing is put */
 	enum broker_finished finished;
 	char refused[160];
-	bool too_large; /* it was refused for the size of what is put */
+	enum broker_fault fault; /* FAULT_PLACE until the client knows better */
 };
 void broker_reader_finish(
     struct broker_reader *reader, struct broker_finish *finish);
@@ -277,7 +286,7 @@ void broker_reader_floor(struct broker_reader *reader, const char *part,
 
 struct broker_health {
 	bool up;
-	/* It answers, and nothing can be taken all the same. */
+	/* It answers; nothing can be taken, or finished, all the same. */
 	bool stands;
 	const char *message; /* why not, or what it refuses; "" for nothing */
 	int64_t lag; /* messages not yet taken by anybody; -1: unknown */

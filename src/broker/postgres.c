@@ -98,6 +98,7 @@ drop_connection(struct postgres_reader *reader)
 	postgres_take_down(reader);
 	postgres_parts_down(reader);
 	postgres_put_down(reader);
+	postgres_own_down(reader);
 	postgres_finish_drop(
 	    reader, reader->closed ? E_CANCELLED : E_BROKER_DOWN);
 }
@@ -259,6 +260,7 @@ reader_open(const struct broker_start *start)
 	postgres_take_init(reader);
 	postgres_parts_init(reader);
 	postgres_put_init(reader);
+	postgres_own_init(reader);
 	postgres_finish_init(reader);
 	struct postgres_connect_events events = {
 	    connection_made, connection_failed, reader};
@@ -326,6 +328,7 @@ reader_health(const struct broker_reader *base)
 	const struct postgres_reader *reader =
 	    (const struct postgres_reader *)(const void *)base;
 	return (struct broker_health){.up = reader->up,
+	    .stands = reader->own.stands,
 	    .message = reader->message,
 	    .lag = reader->up ? reader->lag : -1,
 	    .rebalances = reader->parts.changes};

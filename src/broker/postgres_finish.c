@@ -21,17 +21,6 @@ enum {
 	OUTSTANDING_ALONE = 16,
 };
 
-struct postgres_finish_item {
-	struct postgres_finish_item *next;
-	struct broker_finish *finish; /* NULL: given up by its owner */
-	bool alone;
-	bool done;   /* the row was unread until now */
-	bool exists; /* else: it is there all the same */
-	bool kept;   /* and could have been finished */
-	bool locked; /* and somebody else has locked it */
-	bool again;  /* it was kept, and this is the second time */
-};
-
 struct postgres_finish_batch {
 	struct postgres_batch batch;
 	struct postgres_finish_batch *next;
@@ -111,6 +100,8 @@ settle(struct postgres_reader *reader, struct postgres_finish_item *item)
 		postgres_hand_remove(&reader->hand, row);
 	}
 	finish->finished = item->done ? BROKER_FINISHED : BROKER_NOT_PENDING;
+	if (item->done)
+		postgres_own_well(reader);
 	if (item->done && place_of_item(item) == reader->refused)
 		postgres_note(reader, "");
 	if (deleted)
@@ -156,55 +147,60 @@ end_refused(struct postgres_reader *reader, struct postgres_finish_item *item,
 	end_item(item, E_BROKER_REFUSED);
 }
 
-static bool
-is_of(const struct postgres_trouble *trouble, const char *const *states)
+/* Nothing more is said of it: its owner does. */
+static void
+end_faulty(struct postgres_finish_item *item, const char *words,
+    enum broker_fault fault)
 {
-	for (; *states != NULL; states++)
-		if (strncmp(trouble->state, *states, strlen(*states)) == 0)
-			return true;
-	return false;
+	if (item->finish != NULL) {
+		snprintf(item->finish->refused, sizeof item->finish->refused,
+		    "%s", words);
+		item->finish->fault = fault;
+	}
+	end_item(item, E_BROKER_REFUSED);
 }
 
-/* Classes of SQLSTATE: what another try may change. */
-static bool
-may_pass(const struct postgres_trouble *trouble)
+void
+postgres_finish_looked(struct postgres_reader *reader,
+    struct postgres_finish_item *item, const struct postgres_trouble *own)
 {
-	static const char *const states[] = {"08", "40", "53", "55", "57",
-	    "58", "25", "26", "0A000", NULL};
-	return is_of(trouble, states);
+	if (own == NULL)
+		end_refused(reader, item, &item->trouble);
+	else if (own->lost)
+		end_item(item, reader->closed ? E_CANCELLED : E_BROKER_DOWN);
+	else
+		end_faulty(item, own->words, BROKER_FAULT_SOURCE);
 }
 
-/*
- * What only another connection changes: the server does not write any more, or
- * what was prepared is not there or out of date.
- */
-static bool
-needs_another(const struct postgres_trouble *trouble)
-{
-	static const char *const states[] = {
-	    "25006", "26000", "0A000", "57P", NULL};
-	return is_of(trouble, states);
-}
-
-static bool
-is_locked(const struct postgres_trouble *trouble)
-{
-	return strcmp(trouble->state, "55P03") == 0;
-}
-
+/* Nothing of it happened, and it was alone, or was not sent. */
 static void
 end_failed(struct postgres_reader *reader, struct postgres_finish_item *item,
     const struct postgres_trouble *trouble)
 {
+	bool letter = item->finish != NULL && item->finish->letter.len > 0;
 	if (item->finish != NULL && strcmp(trouble->state, "42P01") == 0)
 		postgres_put_is_gone(reader, place_of_item(item));
 	/* A table that is locked is in the way of all the others as well. */
-	if (is_locked(trouble) && trouble->at_row)
+	if (postgres_own_is_lock(trouble) && trouble->at_row) {
 		end_locked(reader, item);
-	else if (may_pass(trouble) && !is_locked(trouble))
+	} else if (postgres_own_may_pass(trouble)) {
 		end_item(item, E_BROKER_DOWN);
-	else
+	} else if (letter) {
 		end_refused(reader, item, trouble);
+	} else {
+		item->trouble = *trouble;
+		postgres_own_ask(reader, item);
+	}
+}
+
+static void
+end_alone(struct postgres_reader *reader, struct postgres_finish_item *item,
+    const struct postgres_trouble *trouble)
+{
+	if (postgres_own_is_of_row(trouble))
+		end_faulty(item, trouble->words, BROKER_FAULT_MESSAGE);
+	else
+		end_failed(reader, item, trouble);
 }
 
 /* --- batches --- */
@@ -254,9 +250,9 @@ send_again(struct postgres_reader *reader, struct postgres_finish_batch *b)
 static void
 settle_all(struct postgres_reader *reader, struct postgres_finish_batch *b)
 {
-	static const struct postgres_trouble kept = {.words =
-		"the row is not finished though nothing failed: a policy, a "
-		"trigger or a rule keeps it"};
+	static const char kept[] =
+	    "the row is not finished though nothing failed: a policy, a "
+	    "trigger or a rule keeps it";
 	for (unsigned i = 0; i < b->count; i++) {
 		struct postgres_finish_item *item = b->items[i];
 		if (item->locked) {
@@ -264,7 +260,7 @@ settle_all(struct postgres_reader *reader, struct postgres_finish_batch *b)
 		} else if (item->done || !item->kept || item->finish == NULL) {
 			settle(reader, item);
 		} else if (item->again) {
-			end_refused(reader, item, &kept);
+			end_faulty(item, kept, BROKER_FAULT_MESSAGE);
 		} else {
 			item->again = true;
 			send_one_again(reader, item);
@@ -305,8 +301,9 @@ batch_ended(
 	else if (b->count > 1)
 		send_again(reader, b);
 	else
-		end_failed(reader, b->items[0], trouble);
-	if (trouble != NULL && !trouble->lost && needs_another(trouble))
+		end_alone(reader, b->items[0], trouble);
+	if (trouble != NULL && !trouble->lost &&
+	    postgres_own_needs_another(trouble))
 		postgres_down(reader, trouble->words);
 	postgres_pump(reader);
 	free(b);
@@ -440,6 +437,9 @@ detach(struct op *op, int error)
 		row->session = 0;
 	struct postgres_finish_item *item = f->first;
 	for (; item != NULL; item = item->next)
+		if (item->finish == finish)
+			item->finish = NULL;
+	for (item = reader->own.waiting; item != NULL; item = item->next)
 		if (item->finish == finish)
 			item->finish = NULL;
 	for (struct postgres_finish_batch *b = f->sent; b; b = b->next)

@@ -87,6 +87,20 @@ push(struct postgres_pipe *pipe)
 
 /* --- results --- */
 
+/* Where in the server; its words are in any language. */
+static bool
+is_by_rule(const PGresult *result)
+{
+	static const char *const functions[] = {
+	    "exec_stmt_raise", "ExecWithCheckOptions"};
+	const char *function =
+	    PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+	for (unsigned i = 0; function != NULL && i < 2; i++)
+		if (strcmp(function, functions[i]) == 0)
+			return true;
+	return false;
+}
+
 static void
 note_error(struct postgres_batch *batch, const PGresult *result)
 {
@@ -100,6 +114,7 @@ note_error(struct postgres_batch *batch, const PGresult *result)
 	    PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 	snprintf(t->state, sizeof t->state, "%s", state ? state : "");
 	t->at_row = PQresultErrorField(result, PG_DIAG_CONTEXT) != NULL;
+	t->by_rule = is_by_rule(result);
 	postgres_connect_words(
 	    words ? words : PQresultErrorMessage(result), t->words,
 	    sizeof t->words);

@@ -21,6 +21,7 @@ struct postgres_trouble {
 	unsigned statement; /* which one failed; their count: the commit */
 	char state[6]; /* SQLSTATE */
 	bool at_row; /* what failed was at work on some row, not on a table */
+	bool by_rule; /* a trigger or a policy says so, of a row perhaps */
 	char words[160];
 };
 

@@ -19,6 +19,7 @@
  *     postgres_finish   acknowledgements, in batches
  *     postgres_again    a row in hand, read again
  *     postgres_letters  dead letters, in pages
+ *     postgres_own      whether the table lets its rows be finished
  *     postgres_put      tables of results and dead letters
  */
 
@@ -89,7 +90,28 @@ struct postgres_put {
 	unsigned made; /* how often: a part of the statement's name */
 };
 
+struct postgres_finish_item {
+	struct postgres_finish_item *next;
+	struct broker_finish *finish; /* NULL: given up by its owner */
+	bool alone;
+	bool done;   /* the row was unread until now */
+	bool exists; /* else: it is there all the same */
+	bool kept;   /* and could have been finished */
+	bool locked; /* and somebody else has locked it */
+	bool again;  /* it was kept, and this is the second time */
+	struct postgres_trouble trouble; /* while the table is looked at */
+};
+
 struct postgres_finish_batch;
+
+/* Whether the table lets rows be finished at all (postgres_own.c). */
+struct postgres_own {
+	struct postgres_batch batch;
+	bool looking;
+	struct postgres_finish_item *waiting; /* for what is found */
+	bool stands; /* it does not */
+	struct timer again;
+};
 
 /* Acknowledgements that wait, and those on their way (postgres_finish.c). */
 struct postgres_finishes {
@@ -123,6 +145,7 @@ struct postgres_reader {
 	struct postgres_parts parts;
 	struct postgres_put puts[BROKER_DEAD_LETTERS + 1];
 	struct postgres_finishes finishes;
+	struct postgres_own own;
 	struct task pump;
 	struct task tell;
 	int64_t lag;
@@ -235,9 +258,42 @@ void postgres_finish_go_on(struct postgres_reader *reader);
 /* A row in hand was deleted, and not by a reader. */
 void postgres_finish_tell_deleted(
     struct postgres_reader *reader, struct span position);
+/*
+ * The table was looked at for the item, which ends; own: what is wrong with
+ * it, NULL: nothing.
+ */
+void postgres_finish_looked(struct postgres_reader *reader,
+    struct postgres_finish_item *item, const struct postgres_trouble *own);
 /* Ends all that waits to put something there as refused. */
 void postgres_finish_refuse(struct postgres_reader *reader,
     enum broker_place place, const struct postgres_trouble *trouble);
+
+/* --- postgres_own.c --- */
+
+/* Another try may change it. */
+MUST_USE bool postgres_own_may_pass(const struct postgres_trouble *trouble);
+/*
+ * What only another connection changes: the server does not write any more, or
+ * what was prepared is not there or out of date.
+ */
+MUST_USE bool postgres_own_needs_another(
+    const struct postgres_trouble *trouble);
+/* Somebody else has locked what it is about. */
+MUST_USE bool postgres_own_is_lock(const struct postgres_trouble *trouble);
+/* It may be of one row, or of what is put with it, while others are taken. */
+MUST_USE bool postgres_own_is_of_row(const struct postgres_trouble *trouble);
+/* The table, or a column of it, is another one than it was. */
+MUST_USE bool postgres_own_is_of_shape(
+    const struct postgres_trouble *trouble);
+
+void postgres_own_init(struct postgres_reader *reader);
+/* The connection is gone. */
+void postgres_own_down(struct postgres_reader *reader);
+/* What was refused may be so because of the table: it is looked at. */
+void postgres_own_ask(
+    struct postgres_reader *reader, struct postgres_finish_item *item);
+/* A row was finished: so nothing is wrong with the table. */
+void postgres_own_well(struct postgres_reader *reader);
 
 /* --- postgres_put.c --- */
 

@@ -180,7 +180,7 @@ delivery_free(struct machine *machine)
 		source_standing_try_another(source);
 	delivery_probed(d);
 	delivery_memory_end(d);
-	source->oversize -= d->oversize;
+	source->rejected -= d->rejected;
 	source_credit_end(source, d);
 	/* The delivery itself lies in its arena. */
 	struct broker_message *message = d->message;

@@ -57,7 +57,7 @@ struct delivery {
 	bool finishing; /* it is not at work any more */
 	bool starving; /* it waits for memory */
 	bool held; /* it rests until somebody decides */
-	bool oversize; /* no place takes its dead letter, for its size */
+	bool rejected; /* the broker does not take its end, alone of all */
 	/* What operators are told: HELD, RETRYING or WAITING, and why. */
 	enum message_state rested;
 	const char *why; /* of tbl/meanings.h; NULL: nothing was found yet */

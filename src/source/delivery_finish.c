@@ -228,7 +228,7 @@ delivery_finish(struct machine *machine)
 	d->finish.letter = d->message->letter;
 	d->finish.token = d->message->token;
 	d->finish.put = d->put.place == BROKER_NOWHERE ? NULL : &d->put;
-	d->finish.too_large = false;
+	d->finish.fault = BROKER_FAULT_PLACE;
 	source_credit_finish(d->source, d,
 	    d->finish.put != NULL &&
 		d->source->source->broker->kind == BROKER_KAFKA);
@@ -236,15 +236,25 @@ delivery_finish(struct machine *machine)
 	return delivery_to(d, DELIVERY_FINISHED, WAIT);
 }
 
+/* Whose fault it is; a dead letter that is dropped is where those are. */
+static enum standing
+standing_of(const struct delivery *d)
+{
+	if (d->finish.op.error != E_BROKER_REFUSED ||
+	    d->finish.fault == BROKER_FAULT_SOURCE)
+		return STANDING_BROKER;
+	if (d->finish.put == NULL)
+		return delivery_is_letter(d) ? STANDING_DEAD_LETTERS
+					     : STANDING_BROKER;
+	return d->buried ? STANDING_DEAD_LETTERS : STANDING_RESULTS;
+}
+
 /* The broker is away, or takes no more of these: no message is to blame. */
 static enum after
 not_taken(struct delivery *d)
 {
 	bool refused = d->finish.op.error == E_BROKER_REFUSED;
-	enum standing standing = !refused || d->finish.put == NULL
-	    ? STANDING_BROKER
-	    : d->buried ? STANDING_DEAD_LETTERS
-			: STANDING_RESULTS;
+	enum standing standing = standing_of(d);
 	source_standing_begin(d->source, standing,
 	    refused ? d->finish.refused
 		    : error_message(d->finish.op.error));
@@ -256,9 +266,9 @@ delivery_finish_answered(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
 	source_credit_finish(d->source, d, false);
-	if (d->finish.op.error == E_BROKER_REFUSED && d->buried &&
-	    d->finish.too_large)
-		return delivery_rest_oversize(d);
+	if (d->finish.op.error == E_BROKER_REFUSED &&
+	    d->finish.fault >= BROKER_FAULT_MESSAGE)
+		return delivery_rest_rejected(d);
 	if (d->finish.op.error != 0)
 		return not_taken(d);
 	source_standing_end(d->source, STANDING_BROKER);

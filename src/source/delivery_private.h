@@ -47,10 +47,10 @@ void delivery_letter_begun(struct delivery *d);
 /* The dead letter stays as it is; an operator hears why, a word. */
 enum after delivery_letter_refuse(struct delivery *d, const char *why);
 /*
- * The topic takes no message as large as its dead letter: it is held; a dead
- * letter that came back stays what it was.
+ * The broker refuses its end, or what is put with that, and no other's: it is
+ * held; a dead letter that came back stays what it was.
  */
-enum after delivery_rest_oversize(struct delivery *d);
+enum after delivery_rest_rejected(struct delivery *d);
 /* Redis has said what is parked in the letter's lane. */
 enum after delivery_letter_placed(struct delivery *d);
 /* The letter goes on from its turn; it is dropped, or executed. */

@@ -18,9 +18,11 @@ enum {
 	HELD_LOOK_MS = 30000,
 	YIELD_FIRST_MS = 250,
 	YIELD_MOST_MS = 10000,
-	OVERSIZE_FIRST_MS = 5000,
-	OVERSIZE_MOST_MS = 120000,
-	OVERSIZE_EACH_MS = 1000, /* more, for each of its source */
+	REJECTED_FIRST_MS = 5000,
+	REJECTED_MOST_MS = 120000,
+	/* More, for each that its source has. */
+	REJECTED_EACH_MS = 20,
+	REJECTED_SIZE_EACH_MS = 1000,
 };
 
 /* Its owner waits no more: nobody has to be told. */
@@ -181,14 +183,24 @@ yield_ms(const struct delivery *d, int64_t first_ms, int64_t most_ms)
 	return ms < most_ms ? ms : most_ms;
 }
 
+/* For its size: each try ends a transaction, for those beside it too. */
+static int64_t
+rejected_ms(const struct delivery *d)
+{
+	int64_t each_ms = d->finish.fault == BROKER_FAULT_SIZE
+	    ? REJECTED_SIZE_EACH_MS
+	    : REJECTED_EACH_MS;
+	return yield_ms(d, REJECTED_FIRST_MS, REJECTED_MOST_MS) +
+	    (int64_t)d->source->rejected * each_ms;
+}
+
 /* What is known of it stays: it is not executed, nor looked up, again. */
 enum after
 delivery_rest_yield(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	int64_t ms = d->oversize
-	    ? yield_ms(d, OVERSIZE_FIRST_MS, OVERSIZE_MOST_MS) +
-		(int64_t)d->source->oversize * OVERSIZE_EACH_MS
+	int64_t ms = d->rejected
+	    ? rejected_ms(d)
 	    : yield_ms(d, YIELD_FIRST_MS, YIELD_MOST_MS);
 	d->yields++;
 	d->next_ms = clock_wall_ms() + ms;
@@ -197,13 +209,32 @@ delivery_rest_yield(struct machine *machine)
 	return delivery_to(d, DELIVERY_YIELDED, WAIT);
 }
 
-static void
-log_oversize(const struct delivery *d)
+struct rejection {
+	enum event event;
+	const char *why; /* for operators */
+};
+
+static struct rejection
+rejection_of(const struct delivery *d)
 {
-	struct logline line = log_begin(EV_message_letter_too_large);
+	if (d->finish.fault != BROKER_FAULT_SIZE)
+		return (struct rejection){
+		    EV_message_not_finished, "not-finished"};
+	if (d->buried)
+		return (struct rejection){
+		    EV_message_letter_too_large, "letter-too-large"};
+	return (struct rejection){
+	    EV_message_result_too_large, "result-too-large"};
+}
+
+static void
+log_rejected(const struct delivery *d, enum event event)
+{
+	struct logline line = log_begin(event);
 	log_str(&line, "source", d->source->source->name);
 	log_cut(&line, "position", d->message->position, 256);
-	log_str(&line, "reason", source_meter_outcome(d->reason));
+	log_str(&line, d->buried ? "reason" : "outcome",
+	    source_meter_outcome(d->buried ? d->reason : d->outcome));
 	if (delivery_is_letter(d))
 		log_bool(&line, "replayed", true);
 	log_int(&line, "bytes", (int64_t)d->message->bytes);
@@ -211,23 +242,25 @@ log_oversize(const struct delivery *d)
 	log_end(&line);
 }
 
-/* Each try takes a transaction, which it ends for those beside it too. */
 enum after
-delivery_rest_oversize(struct delivery *d)
+delivery_rest_rejected(struct delivery *d)
 {
-	if (!d->oversize)
-		log_oversize(d);
+	struct rejection rejection = rejection_of(d);
+	if (!d->rejected || d->why != rejection.why)
+		log_rejected(d, rejection.event);
 	source_standing_end(d->source, STANDING_BROKER);
 	if (delivery_is_letter(d))
 		return DONE;
-	if (!d->oversize) {
-		d->oversize = true;
-		d->source->oversize++;
+	if (!d->rejected) {
+		d->rejected = true;
+		d->source->rejected++;
 		d->yields = 0;
 		delivery_count(d, MESSAGE_HELD);
 	}
+	/* Who had it dropped hears that it was not, though it is tried on. */
+	delivery_view_over(d);
 	d->rested = MESSAGE_STATE_HELD;
-	d->why = "letter-too-large";
+	d->why = rejection.why;
 	return delivery_to(d, DELIVERY_YIELD, MORE);
 }
 

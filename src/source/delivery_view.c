@@ -9,7 +9,7 @@ delivery_view_state(const struct delivery *d)
 	unsigned step = d->machine.step;
 	bool waits = step == DELIVERY_TURNED || step == DELIVERY_HEARD ||
 	    step == DELIVERY_PEEKED || step == DELIVERY_RESTED ||
-	    (step == DELIVERY_YIELDED && d->oversize) ||
+	    (step == DELIVERY_YIELDED && d->rejected) ||
 	    (step == DELIVERY_STOOD && d->outcome == MESSAGE_COUNT_);
 	return waits ? d->rested : MESSAGE_STATE_IN_FLIGHT;
 }
@@ -42,7 +42,7 @@ delivery_view(const struct delivery *d, struct inquiry *inquiry)
 	if (shaped && d->c.route != NULL)
 		view->route =
 		    arena_dup(arena, span_str(d->c.route->name)).ptr;
-	if (view->state == MESSAGE_STATE_HELD && d->oversize)
+	if (view->state == MESSAGE_STATE_HELD && d->rejected)
 		view->detail =
 		    arena_dup(arena, span_str(d->finish.refused));
 	if (view->state < MESSAGE_STATE_WAITING) {

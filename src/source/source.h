@@ -59,7 +59,7 @@ struct source {
 	unsigned finishing; /* their results wait to be put, many at a time */
 	unsigned resting;   /* held, or waiting to be tried again */
 	unsigned starving; /* wait for memory for their bodies */
-	unsigned oversize; /* are held, as their dead letters are too large */
+	unsigned rejected; /* are held, as the broker takes no end of them */
 	unsigned credit;    /* that the reader has now */
 	uint64_t taken;     /* of all times */
 

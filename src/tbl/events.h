@@ -265,6 +265,17 @@ EVENT(message_letter_too_large, WARN, "the dead letter of this message is "
 	"its order waits, while others go on; a dead letter that was replayed "
 	"stays what it was. Raise max.message.bytes of the topic, which then "
 	"has it within some minutes, or drop the message (onceproxy messages)")
+EVENT(message_result_too_large, WARN, "the result of this message is larger "
+	"than its topic takes: the message was executed and is held, and what "
+	"comes behind it in its order waits, while others go on. Raise "
+	"max.message.bytes of the topic, which then has the result within some "
+	"minutes, or drop the message, and it has none (onceproxy messages)")
+EVENT(message_not_finished, WARN, "the broker does not let this message be "
+	"finished, or does not take what is put with that, while it takes "
+	"others: the message is held, what comes behind it in its order waits, "
+	"and it is tried again by itself. error has the broker's words: a "
+	"trigger, a constraint, a foreign key or a policy for rows refuses it; "
+	"mend that, or drop the message (onceproxy messages)")
 EVENT(message_record_gone, WARN, "this message was sent, nobody knows the "
 	"outcome, and the record that said so is gone: Redis has lost data, or "
 	"somebody has deleted it; the message stays held, and is not executed: "

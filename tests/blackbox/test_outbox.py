@@ -219,7 +219,7 @@ def a_row_that_was_touched_is_not_executed_again(bench):
 
 
 @test
-def a_row_that_the_server_keeps_stops_the_source(bench):
+def a_row_that_the_server_keeps_is_held(bench):
     upstream = bench.upstream()
     outbox, config = begin(bench, upstream)
     outbox.postgres(
@@ -228,8 +228,8 @@ def a_row_that_the_server_keeps_stops_the_source(bench):
         "ON outbox FOR EACH ROW EXECUTE FUNCTION keep()")
     gateway = bench.serve(config)
     row = outbox.add({"n": 1})
-    stands = gateway.wait_for_log("source_stands", reason="broker")
-    assert "keeps it" in stands["error"], stands
+    told = gateway.wait_for_log("message_not_finished", position=row)
+    assert "keeps it" in told["error"], told
     equal((outbox.unread(), gateway.find_log("message")), ([row], []))
     outbox.postgres("DROP TRIGGER keep ON outbox")
     ended(gateway, 1, outcome="executed", position=row)

@@ -73,7 +73,8 @@ refuse_end(struct kafka_letter_end *end, const char *words, bool too_large)
 	if (end->finish != NULL) {
 		snprintf(end->finish->refused, sizeof end->finish->refused,
 		    "%s", words);
-		end->finish->too_large = too_large;
+		end->finish->fault =
+		    too_large ? BROKER_FAULT_SIZE : BROKER_FAULT_PLACE;
 	}
 	settle_end(end, E_BROKER_REFUSED);
 }

@@ -128,7 +128,8 @@ refuse_put(struct kafka_put *put, const struct kafka_batch *batch)
 	if (finish != NULL) {
 		snprintf(finish->refused, sizeof finish->refused, "%s",
 		    batch->words);
-		finish->too_large = batch->too_large;
+		finish->fault = batch->too_large ? BROKER_FAULT_SIZE
+						 : BROKER_FAULT_PLACE;
 	}
 	end_put(put, E_BROKER_REFUSED);
 }

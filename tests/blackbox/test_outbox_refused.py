@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a server refuses of one row holds up that one alone; what it refuses of
+all makes the source stand, for what is really wrong."""
+
+from once import tap
+from once.admin import Admin
+from once.gateway import is_without
+from once.postgres import Outbox, outbox_source, programs
+from once.tap import each, equal, test
+from once.upstream import answer
+from once.wait import eventually
+
+WAIT_S = 60
+tap.LIMIT_S = 150
+
+
+class World:
+    def __init__(self, bench, members=None, prepare="", user=None):
+        self.upstream = bench.upstream(self.reply)
+        self.status = 201
+        self.sql = bench.postgres()
+        self.sql(prepare)
+        self.outbox = Outbox(self.sql)
+        config = bench.config(self.upstream, admin={"listen": "127.0.0.1:0"})
+        outbox_source(config, self.outbox,
+                      **{"results": {"table": "done"}, **(members or {})})
+        if user:
+            config["brokers"]["shop"]["postgres"] = self.sql.url.replace(
+                "//postgres@", f"//{user}@")
+        self.gateway = bench.serve(config)
+        self.admin = Admin(self.gateway)
+
+    def reply(self, connection, request):
+        connection.send(answer(self.status))
+
+    def ended(self, count, **members):
+        self.gateway.wait_until(
+            lambda: len(self.gateway.find_log("message", **members)) >= count,
+            f"{count} messages {members}", WAIT_S)
+
+    def source(self):
+        return self.admin.get("/sources")["sources"][0]
+
+    def held(self):
+        return self.admin.get(
+            "/messages?source=outbox&state=held")["messages"]
+
+    def stands(self, reason, words):
+        eventually(lambda: self.source()["standing"] == reason and
+                   words in self.source()["error"],
+                   f"it stands for {reason}", WAIT_S)
+
+    def goes(self):
+        eventually(lambda: self.source()["standing"] is None,
+                   "it goes", WAIT_S)
+
+    def once_each(self, count):
+        """All of them were executed once, and have one result."""
+        equal((self.outbox.unread(), self.upstream.count()), ([], count))
+        equal(self.sql("SELECT count(*), "
+                       "count(DISTINCT headers->>'onceproxy-position') "
+                       "FROM done"), [f"{count}|{count}"])
+
+
+RAISES = """
+CREATE FUNCTION no() RETURNS trigger AS $$ BEGIN
+IF OLD.aggregateid = 'bad' THEN RAISE EXCEPTION 'not this one' {0}; END IF;
+RETURN coalesce(NEW, OLD); END $$ LANGUAGE plpgsql;
+CREATE TRIGGER no BEFORE DELETE OR UPDATE ON outbox
+FOR EACH ROW EXECUTE FUNCTION no()"""
+
+ONE_ROW = [
+    ("a foreign key", "CREATE TABLE audit (o bigint REFERENCES outbox (id));"
+     "INSERT INTO audit SELECT id FROM outbox WHERE aggregateid = 'bad'",
+     "DROP TABLE audit", "violates foreign key", {}),
+    ("a trigger", RAISES.format(""), "DROP TRIGGER no ON outbox",
+     "not this one", {"order_by": "entity"}),
+    ("a trigger of another mind", RAISES.format(
+        "USING ERRCODE = 'insufficient_privilege'"),
+     "DROP TRIGGER no ON outbox", "not this one",
+     {"finish": {"set": "published_at"}}),
+    ("a constraint of the results", "CREATE TABLE done (id text PRIMARY KEY, "
+     "status int, headers json NOT NULL, body bytea, key_id text, "
+     "created timestamptz NOT NULL DEFAULT now(), CONSTRAINT one_row "
+     "CHECK (headers->>'onceproxy-position' <> '{row}'))",
+     "ALTER TABLE done DROP CONSTRAINT one_row", "one_row", {}),
+    ("a trigger that keeps it", RAISES.replace(
+        "RAISE EXCEPTION 'not this one' {0}", "RETURN NULL"),
+     "DROP TRIGGER no ON outbox", "nothing failed", {}),
+]
+
+
+@each(ONE_ROW)
+def what_one_row_has_holds_that_row_alone(
+        bench, how, undo, words, members):
+    world = World(bench, members)
+    hold = world.upstream.hold()
+    bad = world.outbox.add({"n": 0}, entity="bad")
+    hold.wait_arrived()
+    world.sql(how.replace("{row}", bad))
+    hold.release()
+    told = world.gateway.wait_for_log(
+        "message_not_finished", timeout=WAIT_S, position=bad)
+    assert words in told["error"], told
+    for n in range(1, 41):
+        world.outbox.add({"n": n}, entity=str(n))
+    world.ended(40, outcome="executed")
+    held, = world.held()
+    equal((held["position"], held["reason"]), (bad, "not-finished"))
+    assert words in held["detail"], held
+    source = world.source()
+    equal((source["standing"], source["held"]), (None, 1))
+    equal(world.gateway.find_log("source_stands"), [])
+    world.sql(undo)
+    world.ended(41, outcome="executed")
+    if "finish" in members:
+        equal(world.outbox.unread("published_at IS NULL"), [])
+        world.sql("DELETE FROM outbox")
+    world.once_each(41)
+    equal((world.held(), world.source()["held"]), ([], 0))
+
+
+@test
+def what_one_dead_letter_has_holds_its_message_alone(bench):
+    world = World(bench)
+    world.status = 422
+    first = world.outbox.add({"n": 0}, entity="good")
+    world.ended(1, outcome="refused", position=first)
+    world.sql("ALTER TABLE outbox_dead ADD CONSTRAINT short "
+              "CHECK (entity <> 'bad')")
+    bad = world.outbox.add({"n": 1}, entity="bad")
+    told = world.gateway.wait_for_log(
+        "message_not_finished", timeout=WAIT_S, position=bad)
+    equal(told["reason"], "refused")
+    world.outbox.add({"n": 2}, entity="good")
+    world.ended(2, outcome="refused")
+    equal([m["position"] for m in world.held()], [bad])
+    equal(world.gateway.find_log("source_stands"), [])
+    world.sql("ALTER TABLE outbox_dead DROP CONSTRAINT short")
+    world.ended(3, outcome="refused")
+    equal(world.outbox.unread(), [])
+    equal(world.sql("SELECT count(*) FROM outbox_dead"), ["3"])
+    equal(world.upstream.count(), 3)
+
+
+@test
+def a_row_that_is_held_so_is_dropped_once_that_is_allowed(bench):
+    world = World(bench)
+    hold = world.upstream.hold()
+    bad = world.outbox.add({"n": 0}, entity="bad")
+    hold.wait_arrived()
+    world.sql(RAISES.format(""))
+    hold.release()
+    world.gateway.wait_for_log(
+        "message_not_finished", timeout=WAIT_S, position=bad)
+    held, = world.held()
+    path = f"/messages/{held['id']}/drop"
+    equal(world.admin.post(path).status, 409)
+    world.sql("DROP TRIGGER no ON outbox")
+    eventually(lambda: world.outbox.unread() == [], "it is over", WAIT_S)
+    world.ended(1, outcome="dropped", position=bad)
+    equal(world.upstream.count(), 1)
+
+
+RIGHTS = """
+CREATE ROLE poor LOGIN;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO poor;
+CREATE TABLE done (id text PRIMARY KEY, status int, headers json NOT NULL,
+body bytea, key_id text, created timestamptz NOT NULL DEFAULT now())"""
+
+OF_ALL = [
+    ("renamed", "ALTER TABLE outbox RENAME TO other",
+     "ALTER TABLE other RENAME TO outbox", "broker", "outbox"),
+    ("without a column", "ALTER TABLE outbox RENAME payload TO other",
+     "ALTER TABLE outbox RENAME other TO payload", "broker", "payload"),
+    ("not ours to delete from", "REVOKE DELETE ON outbox FROM poor",
+     "GRANT DELETE ON outbox TO poor", "broker",
+     "permission denied for table outbox"),
+    ("not ours to put results into", "REVOKE INSERT ON done FROM poor",
+     "GRANT INSERT ON done TO poor", "results",
+     "permission denied for table done"),
+]
+
+
+@each(OF_ALL)
+def what_is_refused_of_all_makes_the_source_stand_for_that(
+        bench, how, undo, reason, words):
+    world = World(bench, prepare=RIGHTS, user="poor")
+    first = world.outbox.add({"n": 0})
+    world.ended(1, position=first)
+    hold = world.upstream.hold()
+    second = world.outbox.add({"n": 1})
+    hold.wait_arrived()
+    world.sql(how)
+    hold.release()
+    world.stands(reason, words)
+    equal(world.held(), [])
+    reasons = {e["reason"] for e in world.gateway.find_log("source_stands")}
+    equal(reasons, {reason})
+    world.sql(undo)
+    world.ended(1, position=second)
+    world.goes()
+    world.outbox.add({"n": 2})
+    world.ended(3, outcome="executed")
+    world.once_each(3)
+
+
+@test
+def a_policy_for_rows_holds_those_that_it_refuses(bench):
+    world = World(bench, prepare=RIGHTS, user="poor")
+    world.sql("CREATE POLICY most ON done FOR INSERT "
+              "WITH CHECK (headers->>'onceproxy-position' <> '1'); "
+              "ALTER TABLE done ENABLE ROW LEVEL SECURITY")
+    equal(world.outbox.add({"n": 0}), "1")
+    told = world.gateway.wait_for_log("message_not_finished", timeout=WAIT_S)
+    assert "row-level security" in told["error"], told
+    world.outbox.add({"n": 1})
+    world.ended(1, outcome="executed", position="2")
+    equal(world.gateway.find_log("source_stands"), [])
+    world.sql("ALTER TABLE done DISABLE ROW LEVEL SECURITY")
+    world.ended(2, outcome="executed")
+    world.once_each(2)
+
+
+@test
+def a_table_that_is_locked_is_what_the_source_stands_for(bench):
+    world = World(bench)
+    hold = world.upstream.hold()
+    first = world.outbox.add({"n": 0})
+    hold.wait_arrived()
+    world.sql.begin("LOCK TABLE outbox IN SHARE MODE")
+    hold.release()
+    world.stands("broker", "lock timeout")
+    equal(world.held(), [])
+    world.sql.end()
+    world.ended(1, outcome="executed", position=first)
+    world.goes()
+    world.once_each(1)
+
+
+if programs() is None or is_without("postgres"):
+    print("1..0 # SKIP no PostgreSQL")
+else:
+    tap.main()
