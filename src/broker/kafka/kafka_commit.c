@@ -13,14 +13,14 @@ static void
 add_part(struct kafka_part *part, bool putting,
     rd_kafka_topic_partition_list_t *list)
 {
-	char text[KAFKA_METADATA_MAX + 1];
+	char text[KAFKA_METADATA_MAX + 1], letters[KAFKA_METADATA_MAX + 1];
 	rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_add(
 	    list, part->topic, part->number);
 	at->offset = kafka_ring_low(&part->ring, putting);
-	size_t most = part->shelves == NULL ? KAFKA_METADATA_MAX
-					    : KAFKA_SHELF_RING_MAX;
-	size_t len = kafka_ring_write(&part->ring, putting, most, text);
-	at->metadata_size = kafka_letters_tell(part, putting, text, len);
+	struct span told = kafka_letters_tell(part, putting, letters);
+	size_t len = kafka_ring_write(
+	    &part->ring, putting, kafka_shelf_beside(told.len), text);
+	at->metadata_size = kafka_shelf_join(text, len, told);
 	at->metadata = mem_copy(text, at->metadata_size + 1);
 	part->committing = true;
 	part->committed_era = part->ring.era;

@@ -106,17 +106,14 @@ kafka_letters_learn(struct kafka_part *part, struct span metadata)
 	return ring;
 }
 
-size_t
+struct span
 kafka_letters_tell(struct kafka_part *part, bool putting,
-    char metadata[KAFKA_METADATA_MAX + 1], size_t len)
+    char ret_text[KAFKA_METADATA_MAX + 1])
 {
-	char text[KAFKA_SHELF_MAX + 1];
-	int text_len = kafka_shelf_write(
-	    part->shelves, kafka_letters_topic_name(part), putting, text);
-	must(text_len >= 0);
-	kafka_letters_floor_note(part, text_len > 0 ? text : "");
-	return kafka_shelf_join(
-	    metadata, len, span_of(text, (size_t)text_len));
+	size_t len = kafka_shelf_tell(
+	    part->shelves, kafka_letters_topic_name(part), putting, ret_text);
+	kafka_letters_floor_note(part, len > 0 ? ret_text : "");
+	return span_of(ret_text, len);
 }
 
 bool

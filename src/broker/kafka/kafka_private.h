@@ -428,9 +428,9 @@ void kafka_letters_free(struct kafka *kafka);
  */
 struct span kafka_letters_learn(
     struct kafka_part *part, struct span metadata);
-/* Writes it behind what is its own, of that length; returns the whole's. */
-size_t kafka_letters_tell(struct kafka_part *part, bool putting,
-    char metadata[KAFKA_METADATA_MAX + 1], size_t len);
+/* What goes behind its own in a commit that is made now. */
+struct span kafka_letters_tell(struct kafka_part *part, bool putting,
+    char ret_text[KAFKA_METADATA_MAX + 1]);
 /* What that told is committed, or not. */
 void kafka_letters_floor_told(struct kafka_part *part, bool good);
 /* What is kept of the partition's letters beside its commits. */

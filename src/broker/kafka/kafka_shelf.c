@@ -67,29 +67,52 @@ topic_mark(const char *topic)
 	return kafka_ring_mark(0, SPAN(""), span_str(topic));
 }
 
+/* Those that fit; ret_whole: all do. */
+static size_t
+write_shelves(const struct kafka_shelf *list, const char *topic, bool putting,
+    size_t most, char *ret_text, bool *ret_whole)
+{
+	char ring[KAFKA_METADATA_MAX + 1];
+	size_t len = 0;
+	*ret_whole = true;
+	for (; list != NULL; list = list->next) {
+		kafka_ring_write(
+		    &list->ring, putting, KAFKA_METADATA_MAX, ring);
+		/* Without an anchor nothing of it is finished. */
+		if (strchr(ring, '.') == NULL)
+			continue;
+		if (len == 0)
+			len = (size_t)snprintf(ret_text, most,
+			    SHELF_HEAD "%" PRIu32, topic_mark(topic));
+		size_t more = (size_t)snprintf(ret_text + len, most + 1 - len,
+		    ";%" PRId32 ".%" PRId64 ".%s", list->number,
+		    kafka_ring_low(&list->ring, putting), ring);
+		if (len + more > most)
+			*ret_whole = false;
+		else
+			len += more;
+		ret_text[len] = '\0';
+	}
+	return len;
+}
+
 int
 kafka_shelf_write(const struct kafka_shelf *list, const char *topic,
     bool putting, char ret_text[KAFKA_SHELF_MAX + 1])
 {
-	char text[KAFKA_METADATA_MAX + 1];
-	int len = 0;
-	for (; list != NULL; list = list->next) {
-		kafka_ring_write(
-		    &list->ring, putting, KAFKA_METADATA_MAX, text);
-		/* Without an anchor nothing of it is finished. */
-		if (strchr(text, '.') == NULL)
-			continue;
-		if (len == 0)
-			len = snprintf(ret_text, KAFKA_SHELF_MAX,
-			    SHELF_HEAD "%" PRIu32, topic_mark(topic));
-		len += snprintf(ret_text + len,
-		    (size_t)(KAFKA_SHELF_MAX + 1 - len),
-		    ";%" PRId32 ".%" PRId64 ".%s", list->number,
-		    kafka_ring_low(&list->ring, putting), text);
-		if (len > KAFKA_SHELF_MAX)
-			return -1;
-	}
-	return len;
+	bool whole;
+	size_t len = write_shelves(
+	    list, topic, putting, KAFKA_SHELF_MAX, ret_text, &whole);
+	return whole ? (int)len : -1;
+}
+
+size_t
+kafka_shelf_tell(const struct kafka_shelf *list, const char *topic,
+    bool putting, char ret_text[KAFKA_METADATA_MAX + 1])
+{
+	bool whole;
+	return write_shelves(list, topic, putting,
+	    KAFKA_METADATA_MAX - 1 - KAFKA_SHELF_RING_LEAST, ret_text, &whole);
 }
 
 static bool
@@ -151,6 +174,12 @@ kafka_shelf_count(const char *topic, struct span text)
 }
 
 /* --- in a commit --- */
+
+size_t
+kafka_shelf_beside(size_t text_len)
+{
+	return KAFKA_METADATA_MAX - (text_len > 0 ? text_len + 1 : 0);
+}
 
 size_t
 kafka_shelf_join(char metadata[KAFKA_METADATA_MAX + 1], size_t len,

@@ -14,10 +14,11 @@
  * its partition; one thread.
  */
 enum {
-	/* Of the metadata, and when it is full; rings have the rest. */
+	/* Of the metadata, for what is to be finished; and when it is full. */
 	KAFKA_SHELF_MAX = 1000,
 	KAFKA_SHELF_FULL = 800,
-	KAFKA_SHELF_RING_MAX = KAFKA_METADATA_MAX - KAFKA_SHELF_MAX - 1,
+	/* What the partition's own ring has at least. */
+	KAFKA_SHELF_RING_LEAST = 128,
 };
 
 struct kafka_shelf {
@@ -39,6 +40,13 @@ void kafka_shelf_clear(struct kafka_shelf **list);
 int kafka_shelf_write(const struct kafka_shelf *list, const char *topic,
     bool putting, char ret_text[KAFKA_SHELF_MAX + 1]);
 /*
+ * The same of what is finished already, which takes what it needs: numbers grow
+ * while letters are read, and a ring that leaves out messages has them come
+ * again.  Partitions of letters that do not even fit so are left out.
+ */
+size_t kafka_shelf_tell(const struct kafka_shelf *list, const char *topic,
+    bool putting, char ret_text[KAFKA_METADATA_MAX + 1]);
+/*
  * How many offsets such a text says to be done with: more with each that is
  * finished.  0: it says nothing of that topic.
  */
@@ -46,9 +54,11 @@ int64_t kafka_shelf_count(const char *topic, struct span text);
 /* Reads that; text of another topic, or of others, has nothing in it. */
 void kafka_shelf_read(
     struct kafka_shelf **list, const char *topic, struct span text);
+/* How long the ring's text may be beside one of that length. */
+size_t kafka_shelf_beside(size_t text_len);
 /*
- * Puts the text, where there is any, behind the ring's of that length, at most
- * KAFKA_SHELF_RING_MAX then; returns the length of both.
+ * Puts the text, where there is any, behind the ring's of that length; returns
+ * the length of both.
  */
 size_t kafka_shelf_join(char metadata[KAFKA_METADATA_MAX + 1], size_t len,
     struct span text);

@@ -152,8 +152,9 @@ a_ring_leaves_room_by_whole_ranges(void **state)
 		finish(&ring, i);
 	fill_shelf(&list, 0, 100);
 	int len = kafka_shelf_write(list, "t", false, letters);
+	size_t most = kafka_shelf_beside((size_t)len);
 	size_t all = kafka_shelf_join(metadata,
-	    kafka_ring_write(&ring, false, KAFKA_SHELF_RING_MAX, metadata),
+	    kafka_ring_write(&ring, false, most, metadata),
 	    span_of(letters, (size_t)len));
 	assert_true(all <= KAFKA_METADATA_MAX);
 	kafka_shelf_part(span_of(metadata, all), &own, &text);
@@ -162,6 +163,60 @@ a_ring_leaves_room_by_whole_ranges(void **state)
 	assert_in_range(stand.n_ranges, 500, 1049);
 	kafka_ring_forget(&stand);
 	kafka_ring_clear(&ring);
+	kafka_shelf_clear(&list);
+}
+
+/* Letters that are read later make the numbers of those before longer. */
+static void
+what_is_finished_is_told_though_it_grows(void **state)
+{
+	struct kafka_shelf *list = NULL, *again = NULL;
+	struct kafka_ring ring;
+	struct kafka_stand stand = {.low = 0, .anchor = {-1, 0}};
+	char text[KAFKA_METADATA_MAX + 1], metadata[KAFKA_METADATA_MAX + 1];
+	int number = 0;
+	(void)state;
+	for (; kafka_shelf_write(list, "t", false, text) >= 0; number++) {
+		struct kafka_shelf *shelf = kafka_shelf_at(&list, number);
+		kafka_ring_add(&shelf->ring, number, UINT32_MAX);
+		finish(&shelf->ring, number);
+	}
+	for (struct kafka_shelf *s = list; s != NULL; s = s->next)
+		kafka_ring_reach(&s->ring, INT64_C(1) << 50);
+	size_t len = kafka_shelf_tell(list, "t", false, text);
+	assert_in_range(len, KAFKA_SHELF_MAX + 1, KAFKA_METADATA_MAX);
+	kafka_ring_init(&ring, &stand);
+	size_t most = kafka_shelf_beside(len);
+	assert_in_range(kafka_shelf_join(metadata,
+			    kafka_ring_write(&ring, false, most, metadata),
+			    span_of(text, len)),
+	    len, KAFKA_METADATA_MAX);
+	kafka_shelf_read(&again, "t", span_of(text, len));
+	for (int i = 0; i < number; i++)
+		assert_true(
+		    kafka_ring_low(&kafka_shelf_at(&again, i)->ring, false) >
+		    i);
+	kafka_ring_clear(&ring);
+	kafka_shelf_clear(&again);
+	kafka_shelf_clear(&list);
+}
+
+static void
+what_cannot_fit_is_left_out_as_a_whole(void **state)
+{
+	struct kafka_shelf *list = NULL, *again = NULL;
+	char text[KAFKA_METADATA_MAX + 1];
+	(void)state;
+	fill_shelf(&list, 0, 4000);
+	struct kafka_shelf *whole = kafka_shelf_at(&list, 1);
+	kafka_ring_add(&whole->ring, 4, 1);
+	finish(&whole->ring, 4);
+	size_t len = kafka_shelf_tell(list, "t", false, text);
+	kafka_shelf_read(&again, "t", span_of(text, len));
+	assert_int_equal(again->number, 1);
+	assert_int_equal(kafka_ring_low(&again->ring, false), 5);
+	assert_null(again->next);
+	kafka_shelf_clear(&again);
 	kafka_shelf_clear(&list);
 }
 
@@ -198,6 +253,8 @@ main(void)
 		what_is_being_put_is_told_only_with_its_transaction),
 	    cmocka_unit_test(too_much_is_not_cut),
 	    cmocka_unit_test(a_ring_leaves_room_by_whole_ranges),
+	    cmocka_unit_test(what_is_finished_is_told_though_it_grows),
+	    cmocka_unit_test(what_cannot_fit_is_left_out_as_a_whole),
 	    cmocka_unit_test(text_of_others_has_nothing_in_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
