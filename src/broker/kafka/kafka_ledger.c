@@ -265,8 +265,20 @@ on_over(void *arg)
 	unref(l);
 }
 
+/* Where there is no thread, one may be there later. */
 static void
-begin_thread(struct kafka_ledger *l)
+begin_thread(void *arg)
+{
+	struct kafka_ledger *l = arg;
+	l->begun = thread_begin(keep_ledger, l);
+	if (l->begun)
+		return;
+	kafka_ledger_say(l, false, "no thread can be made");
+	timer_set(&l->begin, RETRY_MS);
+}
+
+static void
+init_mutex(struct kafka_ledger *l)
 {
 	pthread_condattr_t by_clock;
 	must(pthread_mutex_init(&l->mutex, NULL) == 0);
@@ -274,7 +286,6 @@ begin_thread(struct kafka_ledger *l)
 	must(pthread_condattr_setclock(&by_clock, CLOCK_MONOTONIC) == 0);
 	must(pthread_cond_init(&l->wake, &by_clock) == 0);
 	pthread_condattr_destroy(&by_clock);
-	must(thread_begin(keep_ledger, l));
 }
 
 struct kafka_ledger *
@@ -298,6 +309,8 @@ kafka_ledger_open(const struct kafka_ledger_start *start)
 	l->ahead = mem_zero(l->shards * sizeof *l->ahead);
 	l->found = mem_zero(l->shards * sizeof *l->found);
 	l->refs = 2;
+	init_mutex(l);
+	timer_init(&l->begin, l->loop, begin_thread, l);
 	begin_thread(l);
 	return l;
 }
@@ -309,6 +322,13 @@ kafka_ledger_close(struct kafka_ledger **ledger)
 	*ledger = NULL;
 	if (l == NULL)
 		return;
+	timer_clear(&l->begin);
+	if (!l->begun) {
+		atomic_store(&l->closed, true);
+		unref(l);
+		unref(l);
+		return;
+	}
 	l->next = leaving;
 	leaving = l;
 	pthread_mutex_lock(&l->mutex);

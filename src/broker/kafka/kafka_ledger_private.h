@@ -57,6 +57,8 @@ struct kafka_ledger {
 	bool told; /* that it is open, or fenced */
 	char message[KAFKA_LEDGER_WORDS];
 	struct kafka_ledger *next; /* of those that leave, in this thread */
+	bool begun;         /* the thread is there */
+	struct timer begin; /* else it is tried again */
 
 	/* The thread's: */
 	rd_kafka_t *producer; /* NULL: none */

@@ -24,6 +24,7 @@ struct kafka_scan {
 	struct kafka_scan_job *first, **last;
 	bool end;
 	struct loop *loop;
+	bool begun; /* the loop's: the thread is there */
 	/* The thread's: */
 	rd_kafka_conf_t *conf;
 	rd_kafka_t *consumer; /* NULL: none now */
@@ -211,14 +212,28 @@ kafka_scan_new(struct loop *loop, rd_kafka_conf_t *conf)
 	scan->last = &scan->first;
 	must(pthread_mutex_init(&scan->mutex, NULL) == 0);
 	must(pthread_cond_init(&scan->wake, NULL) == 0);
-	must(thread_begin(scan_jobs, scan));
 	return scan;
+}
+
+/* The thread begins with the first job for which there is one. */
+static bool
+has_thread(struct kafka_scan *scan)
+{
+	if (!scan->begun)
+		scan->begun = thread_begin(scan_jobs, scan);
+	return scan->begun;
 }
 
 void
 kafka_scan_begin(struct kafka_scan *scan, struct kafka_scan_job *job)
 {
 	job->queue = NULL;
+	if (!has_thread(scan)) {
+		snprintf(
+		    job->words, sizeof job->words, "no thread can be made");
+		loop_post(scan->loop, on_job_over, job);
+		return;
+	}
 	pthread_mutex_lock(&scan->mutex);
 	*scan->last = job;
 	scan->last = &job->queue;
@@ -233,6 +248,10 @@ kafka_scan_end(struct kafka_scan **scan)
 	*scan = NULL;
 	if (s == NULL)
 		return;
+	if (!s->begun) {
+		free_scan(s);
+		return;
+	}
 	pthread_mutex_lock(&s->mutex);
 	s->end = true;
 	pthread_cond_signal(&s->wake);
