@@ -223,6 +223,7 @@ main(int argc, char **argv)
 	    {"metrics", manual_metrics},
 	    {"findings", manual_findings},
 	    {"rights", manual_rights},
+	    {"presets", manual_presets},
 	};
 	for (size_t i = 0; i < sizeof prints / sizeof prints[0]; i++)
 		if (argc == 2 && !strcmp(argv[1], prints[i].name))

@@ -160,6 +160,8 @@ static void
 add_policy(struct table *table, const struct conf_route *route)
 {
 	const struct conf_idempotency *policy = route->idempotency;
+	if (policy->preset != API_PRESET_NONE)
+		add_line(table, "preset", POLICY_TEXT(policy, preset));
 	add_line(table, "key", key_text(route));
 	add_line(table, "scope", scope_text(policy));
 	add_line(table, "in flight", in_flight_text(policy));
@@ -204,6 +206,8 @@ struct settings {
 	bool only_others;    /* leave out what is the same as there */
 	/* Of a broker or a source, whose kind may not have all of them. */
 	const struct conf_broker *broker;
+	/* With nothing but the preset that these name; NULL: they name none. */
+	const void *preset;
 };
 
 /* What stands in a group of its own below. */
@@ -223,6 +227,39 @@ is_same(const json_t *one, const json_t *other)
 	    (one != NULL && other != NULL && json_equal(one, other));
 }
 
+static bool
+names_preset(const struct option *option)
+{
+	return option_at(GROUP_IDEMPOTENCY,
+		   offsetof(struct conf_idempotency, preset)) == option;
+}
+
+/* Whether the value is what the preset makes of it. */
+static bool
+is_of_preset(const struct settings *settings, const struct option *option,
+    const json_t *value)
+{
+	if (settings->preset == NULL || names_preset(option))
+		return false;
+	json_t *made = show_option(option, settings->preset);
+	bool same = is_same(value, made);
+	json_decref(made);
+	return same;
+}
+
+/* The caller frees it. */
+static char *
+setting_text(const struct settings *settings, const struct option *option,
+    json_t *value)
+{
+	char *text = value_text(value);
+	if (settings->preset == NULL || !names_preset(option))
+		return text;
+	char *whole = mem_printf("%s (marked + here)", text);
+	free(text);
+	return whole;
+}
+
 static void
 add_settings(const struct settings *settings, const void *base)
 {
@@ -236,8 +273,11 @@ add_settings(const struct settings *settings, const void *base)
 		json_t *preset = show_option(option, settings->presets);
 		bool same = is_same(value, preset) &&
 		    (value == NULL || !option_required(option));
-		char *text = value_text(value);
-		const char *cells[] = {same ? "*" : " ", option->path, text};
+		char *text = setting_text(settings, option, value);
+		const char *mark = same ? "*"
+		    : is_of_preset(settings, option, value) ? "+"
+							    : " ";
+		const char *cells[] = {mark, option->path, text};
 		if (!same || !settings->only_others)
 			table_row(settings->table, cells);
 		free(text);
@@ -286,7 +326,7 @@ print_brokers(const struct conf *conf, size_t width)
 	struct conf_broker presets = {.name = NULL};
 	conf_load_presets(GROUP_BROKER, &presets);
 	struct settings settings = {
-	    NULL, GROUP_BROKER, &presets, false, NULL};
+	    NULL, GROUP_BROKER, &presets, false, NULL, NULL};
 	for (size_t i = 0; i < conf->n_brokers; i++) {
 		settings.broker = &conf->brokers[i];
 		print_settings("Broker", conf->brokers[i].name, settings,
@@ -301,7 +341,7 @@ print_sources(const struct conf *conf, size_t width)
 	struct conf_source presets = {.name = NULL};
 	conf_load_presets(GROUP_SOURCE, &presets);
 	struct settings settings = {
-	    NULL, GROUP_SOURCE, &presets, false, NULL};
+	    NULL, GROUP_SOURCE, &presets, false, NULL, NULL};
 	for (size_t i = 0; i < conf->n_sources; i++) {
 		settings.broker = presets.broker = conf->sources[i].broker;
 		free(presets.dead_letters);
@@ -319,11 +359,44 @@ print_relays(const struct conf *conf, size_t width)
 	struct conf_relay presets = {.name = NULL};
 	conf_load_presets(GROUP_RELAY, &presets);
 	struct settings settings = {
-	    NULL, GROUP_RELAY, &presets, false, NULL};
+	    NULL, GROUP_RELAY, &presets, false, NULL, NULL};
 	for (size_t i = 0; i < conf->n_relays; i++)
 		print_settings("Relay", conf->relays[i].name, settings,
 		    &conf->relays[i], width);
 	conf_load_clear(GROUP_RELAY, &presets);
+}
+
+/* What idempotency is with nothing but that preset; NULL: none. */
+static const struct conf *
+load_preset(const struct conf_idempotency *policy)
+{
+	struct complaints complaints = {0};
+	if (policy->preset == API_PRESET_NONE)
+		return NULL;
+	char *name = POLICY_TEXT(policy, preset);
+	char *text = mem_printf("{\"listen\": [\"127.0.0.1:0\"],"
+				" \"upstreams\": {\"x\": \"http://127.0.0.1\"},"
+				" \"defaults\": {\"preset\": \"%s\"},"
+				" \"routes\": []}",
+	    name);
+	const struct conf *conf =
+	    conf_load_text("", span_str(text), &complaints);
+	must(conf != NULL);
+	free(name);
+	free(text);
+	return conf;
+}
+
+static void
+print_idempotency(const char *title, const char *name,
+    struct settings settings, const struct conf_idempotency *policy,
+    size_t width)
+{
+	const struct conf *preset = load_preset(policy);
+	settings.preset = preset != NULL ? preset->defaults : NULL;
+	print_settings(title, name, settings, policy, width);
+	if (preset != NULL)
+		conf_unref(&preset);
 }
 
 void
@@ -332,7 +405,8 @@ explain_text(const struct conf *conf)
 	size_t width = table_terminal_width();
 	const struct conf *presets = conf_load_defaults();
 	print_routes(conf, width);
-	struct settings settings = {NULL, GROUP_ROOT, presets, false, NULL};
+	struct settings settings = {
+	    NULL, GROUP_ROOT, presets, false, NULL, NULL};
 	print_settings("Settings (* is the default)", NULL, settings, conf,
 	    width);
 	settings.group = GROUP_UPSTREAM;
@@ -342,14 +416,14 @@ explain_text(const struct conf *conf)
 		    &conf->upstreams[i], width);
 	settings.group = GROUP_IDEMPOTENCY;
 	settings.presets = presets->defaults;
-	print_settings("Idempotency, unless a route says otherwise", NULL,
+	print_idempotency("Idempotency, unless a route says otherwise", NULL,
 	    settings, conf->defaults, width);
 	settings.presets = conf->defaults;
 	settings.only_others = true;
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].idempotency != NULL &&
 		    has_others(conf, &conf->routes[i]))
-			print_settings("Idempotency of route",
+			print_idempotency("Idempotency of route",
 			    conf->routes[i].name, settings,
 			    conf->routes[i].idempotency, width);
 	print_brokers(conf, width);

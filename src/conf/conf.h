@@ -10,6 +10,7 @@
 #include "base/pointer.h"
 #include "base/span.h"
 #include "base/template.h"
+#include "conf/api_preset.h"
 #include "conf/scopes.h"
 
 /*
@@ -179,6 +180,7 @@ struct conf_idempotency {
 	int64_t max_request_body;
 	int64_t max_response_body;
 	struct strings omit_headers;
+	enum api_preset preset; /* whose words the gateway's own answers have */
 	int64_t problems[ROUTE_PROBLEM_COUNT_]; /* statuses; 0: the usual one */
 	char *replay_header;  /* "" for none */
 	char *attempt_header; /* "" for none */

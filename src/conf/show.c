@@ -398,6 +398,7 @@ static show_value *const shows[TYPE_COUNT_] = {
     [TYPE_LABEL] = show_key_label,
     [TYPE_PARTS] = show_parts,
     [TYPE_OUTCOMES] = show_outcomes,
+    [TYPE_PRESET] = show_key_preset,
     [TYPE_PROBLEMS] = show_key_problems,
     [TYPE_ON_UNKNOWN] = show_on_unknown,
     [TYPE_RECONCILE_PATH] = show_template,

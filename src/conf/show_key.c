@@ -73,6 +73,17 @@ show_key_certificate(
 }
 
 json_t *
+show_key_preset(
+    const struct option *option, const void *base, const void *field)
+{
+	enum api_preset preset = *(const enum api_preset *)field;
+	(void)base;
+	return preset == API_PRESET_NONE
+	    ? NULL
+	    : show_taken(words_at(option->words, preset - 1));
+}
+
+json_t *
 show_key_problems(
     const struct option *option, const void *base, const void *field)
 {

@@ -24,6 +24,7 @@ void show_put(
 show_value show_key_derive;
 show_value show_key_label;
 show_value show_key_entity;
+show_value show_key_preset;
 show_value show_key_problems;
 show_value show_key_ignored;
 show_value show_key_scopes;

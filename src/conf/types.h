@@ -72,6 +72,8 @@ TYPE(OUTCOMES, uint8_t[600], choice_parse_outcomes, value_clear_nothing,
 	 "additionalProperties": false,
 	 "patternProperties": {
 		"^[2-5]([0-9][0-9]|xx)$": {"$ref": "#/$defs/string"}}})
+TYPE(PRESET, enum api_preset, choice_parse_preset, value_clear_nothing,
+	{"$ref": "#/$defs/string"})
 TYPE(PROBLEMS, int64_t[ROUTE_PROBLEM_COUNT_], choice_parse_problems,
 	value_clear_nothing,
 	{"type": "object",

@@ -61,13 +61,17 @@ void
 response_problem(struct request *r)
 {
 	char *makers = made_of(r);
+	char *request_id = mem_str(r->c.id);
+	const struct conf_idempotency *policy = r->c.policy;
 	const struct problem_details details = {
 	    .base = r->c.conf->problem_base,
 	    .key_id = span_str(r->c.key_hex),
 	    .detail = r->detail,
-	    .status = r->c.policy != NULL
-		? policy_status(r->c.policy, r->c.problem)
-		: 0,
+	    .status =
+		policy != NULL ? policy_status(policy, r->c.problem) : 0,
+	    .preset = policy != NULL ? policy->preset : API_PRESET_NONE,
+	    .request_id = request_id,
+	    .held = policy != NULL && policy->on_unknown == UNKNOWN_HOLD,
 	    .made_of = makers,
 	    .original_status = r->c.original_status,
 	    .current_version = r->c.claim_op.current[0] != '\0'
@@ -79,6 +83,7 @@ response_problem(struct request *r)
 	answer_unref(&r->c.answer);
 	r->c.answer = problem_new(r->c.problem, &details);
 	free(makers);
+	free(request_id);
 	r->c.replay = false;
 	r->c.omitted.count = 0;
 }

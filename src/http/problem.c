@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "http/problem.h"
@@ -104,6 +105,22 @@ status_said(enum problem problem, const struct problem_details *details)
 	return details->status != 0 ? details->status : lines[problem].status;
 }
 
+/* What clients of the preset's API, or by default of Stripe's, look at. */
+static void
+put_words(json_t *doc, enum problem problem,
+    const struct problem_details *details, const char *detail)
+{
+	const char *name = lines[problem].type;
+	const struct api_preset_facts facts = {
+	    name, status_said(problem, details), detail, details->request_id};
+	json_t *own = api_preset_says(details->preset, &facts);
+	if (own == NULL)
+		own = json_pack("{s:{s:s, s:s, s:s}}", "error", "type",
+		    "idempotency_error", "code", name, "message", detail);
+	must(json_object_update(doc, own) == 0);
+	json_decref(own);
+}
+
 static json_t *
 make_document(enum problem problem, const struct problem_details *details)
 {
@@ -129,11 +146,25 @@ make_document(enum problem problem, const struct problem_details *details)
 	if (details->current_version != NULL)
 		json_object_set_new(doc, "current_version",
 		    version_json(details->current_version));
-	json_object_set_new(doc, "error",
-	    json_pack("{s:s, s:s, s:s}", "type", "idempotency_error", "code",
-		line->type, "message", detail));
+	put_words(doc, problem, details, detail);
 	free(detail);
 	return doc;
+}
+
+/*
+ * Whether the same request is to be sent again, for clients that do so by
+ * themselves; empty where that is theirs to decide.
+ */
+static struct span
+again_word(enum problem problem, const struct problem_details *details,
+    int64_t after_s)
+{
+	bool stays = details->held &&
+	    !strcmp(lines[problem].type, lines[PROBLEM_UNKNOWN_HELD].type);
+	if (after_s > 0)
+		return SPAN("true");
+	return lines[problem].retry == SAME_KEY && !stays ? SPAN("")
+							  : SPAN("false");
 }
 
 struct answer *
@@ -165,6 +196,7 @@ problem_new(enum problem problem, const struct problem_details *details)
 	    {SPAN("Content-Type"), SPAN("application/problem+json")},
 	    {SPAN("Cache-Control"), SPAN("no-store")},
 	    {SPAN(""), SPAN("")},
+	    {SPAN(""), SPAN("")},
 	};
 	struct fields fields = {list, 3};
 	/* A 401 says what it wants (RFC 9110, section 15.5.2). */
@@ -174,6 +206,10 @@ problem_new(enum problem problem, const struct problem_details *details)
 	else if (after_s > 0)
 		list[fields.count++] = (struct field){
 		    SPAN("Retry-After"), span_str(after)};
+	struct field again = {span_str(api_preset_again_field(details->preset)),
+	    again_word(problem, details, after_s)};
+	if (again.name.len > 0 && again.value.len > 0)
+		list[fields.count++] = again;
 	return answer_new(
 	    status_said(problem, details), &fields, &body, SPAN(""));
 }

@@ -5,6 +5,7 @@
 
 #include "base/answer.h"
 #include "base/arena.h"
+#include "conf/api_preset.h"
 
 /*
  * Problem documents (RFC 9457): what the gateway answers in its own words,
@@ -32,6 +33,9 @@ struct problem_details {
 	int original_status;   /* 0: no such member */
 	const char *current_version; /* JSON; NULL: no such member */
 	int64_t retry_after_s; /* 0: the table's */
+	enum api_preset preset; /* whose words it has besides */
+	const char *request_id; /* needed where there is a preset */
+	bool held; /* an unknown outcome stays so until somebody decides */
 	struct span date;      /* IMF-fixdate, for the Date field */
 };
 

@@ -107,6 +107,16 @@ choice_parse_only(struct loader *l, const struct given *given)
 		*(bool *)given_field(given) = true;
 }
 
+void
+choice_parse_preset(struct loader *l, const struct given *given)
+{
+	int index =
+	    choice_read(l, given->at, given->value, given->option->words);
+	if (index >= 0)
+		*(enum api_preset *)given_field(given) =
+		    (enum api_preset)(API_PRESET_NONE + 1 + index);
+}
+
 /* --- fingerprint.include --- */
 
 void

@@ -21,6 +21,8 @@ void choice_parse_only(struct loader *l, const struct given *given);
 void choice_parse_toggle(struct loader *l, const struct given *given);
 /* fingerprint.include: a list of parts. */
 void choice_parse_parts(struct loader *l, const struct given *given);
+/* The name of one of tbl/presets.h. */
+void choice_parse_preset(struct loader *l, const struct given *given);
 /* Statuses by the types of problems, each laid over what was there before. */
 void choice_parse_problems(struct loader *l, const struct given *given);
 /*

@@ -440,3 +440,22 @@ list_parse_statuses(struct loader *l, const struct given *given)
 	}
 	memcpy(given_field(given), statuses, sizeof statuses);
 }
+
+/* --- any list --- */
+
+bool
+list_is_one(struct loader *l, const struct given *given, size_t least)
+{
+	bool list = json_is_array(given->value);
+	const char *one = json_string_value(given->value);
+	if (!list && one != NULL && given->option->type == TYPE_LISTENS)
+		complaints_at(l, given->at,
+		    "must be a list; did you mean [\"%s\"]?", one);
+	else if (!list && json_is_object(given->value))
+		complaints_at(l, given->at, "must be a list: [{...}, ...]");
+	else if (!list)
+		complaints_at(l, given->at, "must be a list");
+	else if (json_array_size(given->value) < least)
+		complaints_at(l, given->at, "must not be empty");
+	return list;
+}

@@ -51,3 +51,6 @@ void list_parse_entity(struct loader *l, const struct given *given);
 void list_clear_entity(void *base, void *field);
 /* Statuses that are not 2xx. */
 void list_parse_statuses(struct loader *l, const struct given *given);
+
+/* Complains unless the value is a list of so many elements at least. */
+bool list_is_one(struct loader *l, const struct given *given, size_t least);

@@ -132,23 +132,6 @@ object_clear(enum group group, void *base)
 			    base, (char *)base + options[i].offset);
 }
 
-static bool
-is_list(struct loader *l, const struct given *given, size_t least)
-{
-	bool list = json_is_array(given->value);
-	const char *one = json_string_value(given->value);
-	if (!list && one != NULL && given->option->type == TYPE_LISTENS)
-		complaints_at(l, given->at,
-		    "must be a list; did you mean [\"%s\"]?", one);
-	else if (!list && json_is_object(given->value))
-		complaints_at(l, given->at, "must be a list: [{...}, ...]");
-	else if (!list)
-		complaints_at(l, given->at, "must be a list");
-	else if (json_array_size(given->value) < least)
-		complaints_at(l, given->at, "must not be empty");
-	return list;
-}
-
 /* --- listen --- */
 
 /* An object, or in short its address. */
@@ -173,7 +156,7 @@ void
 object_parse_listens(struct loader *l, const struct given *given)
 {
 	struct conf *conf = given->base;
-	if (!is_list(l, given, 1))
+	if (!list_is_one(l, given, 1))
 		return;
 	size_t count = json_array_size(given->value);
 	conf->listen = mem_zero(count * sizeof *conf->listen);
@@ -218,7 +201,7 @@ void
 object_parse_encryption_keys(struct loader *l, const struct given *given)
 {
 	struct conf_store *store = &l->conf->store;
-	if (!is_list(l, given, 1))
+	if (!list_is_one(l, given, 1))
 		return;
 	size_t count = json_array_size(given->value);
 	store->encryption_keys =
@@ -320,7 +303,7 @@ object_load_routes(struct loader *l)
 	    option_at(GROUP_ROOT, offsetof(struct conf, routes));
 	struct json_place list = {NULL, option->path, 0};
 	struct given given = {option, &list, loader_value(l, option), conf};
-	if (given.value == NULL || !is_list(l, &given, 0))
+	if (given.value == NULL || !list_is_one(l, &given, 0))
 		return;
 	size_t count = json_array_size(given.value);
 	conf->routes = mem_zero(count * sizeof *conf->routes);
@@ -371,6 +354,32 @@ object_parse_upstream_name(struct loader *l, const struct given *given)
 
 /* --- idempotency --- */
 
+/*
+ * What the preset that an object names stands for, which its own members beat;
+ * that there is none of the name is said when they are read.
+ */
+static void
+read_preset_of(
+    struct loader *l, json_t *object, struct conf_idempotency *policy)
+{
+	const struct option *option = option_at(
+	    GROUP_IDEMPOTENCY, offsetof(struct conf_idempotency, preset));
+	json_t *name = loader_value_in(object, option);
+	struct complaints said_later = {NULL, 0};
+	struct loader quiet = *l;
+	if (name == NULL)
+		return;
+	quiet.complaints = &said_later;
+	read_option(&quiet, option, NULL, name, policy);
+	if (said_later.count == 0) {
+		json_t *members = api_preset_members(policy->preset);
+		object_load(&quiet, GROUP_IDEMPOTENCY, NULL, members, policy);
+		must(said_later.count == 0);
+		json_decref(members);
+	}
+	complaints_free(&said_later);
+}
+
 /* Reads the file's `defaults`; what is wrong is said where they stand. */
 static void
 read_defaults_into(struct loader *l, struct conf_idempotency *policy)
@@ -383,6 +392,7 @@ read_defaults_into(struct loader *l, struct conf_idempotency *policy)
 	struct complaints said_already = {NULL, 0};
 	struct loader quiet = *l;
 	quiet.complaints = &said_already;
+	read_preset_of(&quiet, defaults, policy);
 	object_load(&quiet, GROUP_IDEMPOTENCY, NULL, defaults, policy);
 	complaints_free(&said_already);
 }
@@ -394,6 +404,7 @@ read_policy(struct loader *l, const struct given *given, bool inherits)
 	object_load_presets(l, GROUP_IDEMPOTENCY, policy);
 	if (inherits)
 		read_defaults_into(l, policy);
+	read_preset_of(l, given->value, policy);
 	object_load(l, GROUP_IDEMPOTENCY, given->at, given->value, policy);
 	cross_check_policy(l, given->at, policy);
 	object_clear_idempotency(NULL, given_field(given));

@@ -257,10 +257,12 @@ check_retention(const struct led *led)
 	    (struct conf_idempotency *)(uintptr_t)led->route->idempotency;
 	const struct option *option = POLICY_OPTION(retention_ms);
 	const char *member;
-	if (find_said(led, option, &member) == NULL)
-		policy->retention_ms = retention_ms;
-	else if (policy->retention_ms < retention_ms)
-		complain_retention(led, member);
+	if (policy->retention_ms < retention_ms) {
+		if (find_said(led, option, &member) == NULL)
+			policy->retention_ms = retention_ms;
+		else
+			complain_retention(led, member);
+	}
 	if (led->source->max_age_ms > policy->retention_ms)
 		COMPLAIN(led, max_age_ms,
 		    "must not be longer than the \"%s\" of the route \"%s\"",

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/span.h"
+#include "conf/api_preset.h"
 #include "conf/option.h"
 #include "man/manual.h"
 
@@ -319,6 +321,43 @@ manual_rights(void)
 		put_item(name);
 		put_line(rights[i].message);
 	}
+	end_list();
+	return 0;
+}
+
+/* --- presets --- */
+
+static void
+put_preset(const char *name, enum api_preset preset)
+{
+	json_t *members = api_preset_members(preset), *value;
+	const char *member;
+	put_item(name);
+	put_line(api_preset_sentence(preset));
+	puts(".Bd -unfilled -compact");
+	json_object_foreach(members, member, value)
+	{
+		char *text = json_dumps(value, JSON_ENCODE_ANY);
+		put_mdoc("\"");
+		put_mdoc(member);
+		put_mdoc("\": ");
+		put_mdoc(text);
+		putchar('\n');
+		free(text);
+	}
+	puts(".Ed");
+	json_decref(members);
+}
+
+int
+manual_presets(void)
+{
+	begin_list();
+#define PRESET(name, word, ...) put_preset(word, API_PRESET_##name);
+#define PRESET_SAYS(...)
+#include "tbl/presets.h"
+#undef PRESET
+#undef PRESET_SAYS
 	end_list();
 	return 0;
 }

@@ -17,3 +17,4 @@ int manual_faults(void);
 int manual_metrics(void);
 int manual_findings(void);
 int manual_rights(void);
+int manual_presets(void);

@@ -7,6 +7,11 @@
 OPT(IDEMPOTENCY, "fingerprint.only", POINTERS, fingerprint_only, ANY, RELOAD,
 	"JSON pointers to what alone counts of the body; implies json.",
 	[])
+OPT(IDEMPOTENCY, "preset", PRESET, preset, WORDS(API_PRESET_WORDS), RELOAD,
+	"What clients of a well-known API count on: stands for the members "
+	"that PRESETS has of it, and those that are said beside it take "
+	"precedence.",
+	NONE)
 OPT(IDEMPOTENCY, "problems", PROBLEMS, problems, ANY, RELOAD,
 	"Other statuses for problems, by the last word of their types: "
 	"{\"key-reused\": 400}, as clients of the API expect.",

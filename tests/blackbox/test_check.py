@@ -38,7 +38,7 @@ def settings(lines):
     found, marked = {}, set()
     for line in lines:
         if line[3:4] != " ":
-            name, value = re.match(r"[ *]  (\S+) +(.*)$", line).groups()
+            name, value = re.match(r"[ *+]  (\S+) +(.*)$", line).groups()
             found[name] = value
             if line[0] == "*":
                 marked.add(name)
@@ -158,6 +158,7 @@ def everything(bench):
         "derive_key": ["/a~1b/c~0d", "/e"], "key_format": "uuid",
         "max_length": 36, "scope": [], "namespace": "n",
         "scope_missing": "forward", "problems": {"key-reused": 400},
+        "preset": "paypal",
         "fingerprint": {"include": ["method", "body"], "headers": ["X-A"],
                         "json": True, "ignore": ["/t", {"query": "ts"}],
                         "only": ["/a"]},
@@ -351,6 +352,7 @@ def it_says_what_each_route_does(bench):
             told[name] = text
     equal(routes, {
         "all": {"request": "POST, PUT /a/{x}/*", "upstream": "api",
+                "preset": "paypal",
                 "key": "A-Key, B-Key, or from /a~1b/c~0d, /e, or none",
                 "scope": "one for all", "in flight": "waits 90s",
                 "unknown": "after 1m, ask /by/{key}?x=1", "kept": "36h"},

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/must.h"
+#include "conf/api_preset.h"
+
+static const struct {
+	const char *again_field;
+	const char *sentence;
+	const char *members;
+} presets[] = {
+    [API_PRESET_NONE] = {"", "", "{}"},
+#define PRESET(name, word, field, sentence, ...)                              \
+	[API_PRESET_##name] = {field, sentence, #__VA_ARGS__},
+#define PRESET_SAYS(...)
+#include "tbl/presets.h"
+#undef PRESET
+#undef PRESET_SAYS
+};
+
+static const struct said {
+	enum api_preset preset;
+	const char *about; /* the name of a problem, or a class: "4xx" */
+	const char *members;
+} said[] = {
+#define PRESET(...)
+#define PRESET_SAYS(name, about, ...) {API_PRESET_##name, about, #__VA_ARGS__},
+#include "tbl/presets.h"
+#undef PRESET
+#undef PRESET_SAYS
+};
+
+static json_t *
+read_json(const char *text)
+{
+	json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	must(json != NULL);
+	return json;
+}
+
+json_t *
+api_preset_members(enum api_preset preset)
+{
+	return read_json(presets[preset].members);
+}
+
+const char *
+api_preset_sentence(enum api_preset preset)
+{
+	return presets[preset].sentence;
+}
+
+const char *
+api_preset_again_field(enum api_preset preset)
+{
+	return presets[preset].again_field;
+}
+
+/* --- bodies --- */
+
+static const struct said *
+find_about(enum api_preset preset, const char *about)
+{
+	for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+		if (said[i].preset == preset && !strcmp(said[i].about, about))
+			return &said[i];
+	return NULL;
+}
+
+/* "outcome-unknown" as OUTCOME_UNKNOWN. */
+static json_t *
+code_of(const char *name)
+{
+	char *code = mem_text(name);
+	for (char *p = code; *p != '\0'; p++)
+		*p = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+	json_t *json = json_string(code);
+	free(code);
+	return json;
+}
+
+/* What stands for a string of the table; NULL: itself. */
+static json_t *
+filled(const char *text, const struct api_preset_facts *facts)
+{
+	if (!strcmp(text, "$detail"))
+		return json_string(facts->detail);
+	if (!strcmp(text, "$name"))
+		return json_string(facts->name);
+	if (!strcmp(text, "$request_id"))
+		return json_string(facts->request_id);
+	return !strcmp(text, "$code") ? code_of(facts->name) : NULL;
+}
+
+/* Fills in all strings of an object or list of the table. */
+static void
+fill(json_t *value, const struct api_preset_facts *facts)
+{
+	const char *name;
+	json_t *member;
+	size_t i;
+	json_object_foreach(value, name, member)
+	{
+		json_t *other = json_is_string(member)
+		    ? filled(json_string_value(member), facts)
+		    : NULL;
+		if (other != NULL)
+			must(json_object_set_new(value, name, other) == 0);
+		else
+			fill(member, facts);
+	}
+	json_array_foreach(value, i, member) fill(member, facts);
+}
+
+json_t *
+api_preset_says(enum api_preset preset, const struct api_preset_facts *facts)
+{
+	const struct said *found = find_about(preset, facts->name);
+	if (found == NULL)
+		found = find_about(preset, facts->status < 500 ? "4xx" : "5xx");
+	if (found == NULL)
+		return NULL;
+	json_t *body = read_json(found->members);
+	fill(body, facts);
+	return body;
+}
