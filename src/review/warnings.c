@@ -162,6 +162,14 @@ warn_of_memory(struct complaints *complaints, const struct conf *conf,
 		    "executed again");
 }
 
+/* Whether clients take a status for "it did not happen". */
+static bool
+means_refused(int64_t status)
+{
+	return status >= 400 && status < 500 && status != 408 &&
+	    status != 409 && status != 425 && status != 429;
+}
+
 static void
 warn_of_policy(struct complaints *complaints, const struct conf *conf,
     const struct conf_route *route)
@@ -189,6 +197,11 @@ warn_of_policy(struct complaints *complaints, const struct conf *conf,
 		warn_of(complaints, conf, route, "scope_missing",
 		    "who names no tenant is passed on without the promise: "
 		    "each retry is executed");
+	if (means_refused(policy->problems[ROUTE_PROBLEM_OUTCOME_UNKNOWN]))
+		warn_of(complaints, conf, route, "problems",
+		    "outcome-unknown has a status by which clients take the "
+		    "payment for refused, and make another: leave it as it "
+		    "is, or say 409 or a 5xx");
 	warn_of_memory(complaints, conf, route);
 }
 
