@@ -42,7 +42,9 @@ TYPE(KEY_FIELDS, struct strings, list_parse_key_fields, list_clear_strings,
 		{"$ref": "#/$defs/string"},
 		{"$ref": "#/$defs/some_strings"}]})
 TYPE(METHODS, struct strings, list_parse_methods, list_clear_strings,
-	{"$ref": "#/$defs/some_strings"})
+	{"anyOf": [
+		{"$ref": "#/$defs/string"},
+		{"$ref": "#/$defs/some_strings"}]})
 TYPE(HOST_PORTS, struct strings, list_parse_host_ports, list_clear_strings,
 	{"$ref": "#/$defs/some_strings"})
 TYPE(NETWORKS, struct strings, list_parse_networks, list_clear_strings,

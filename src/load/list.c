@@ -117,17 +117,25 @@ list_parse_fields(struct loader *l, const struct given *given)
 	read_into_field(l, given, &field_rule);
 }
 
-void
-list_parse_key_fields(struct loader *l, const struct given *given)
+/* A list, or in short its one string. */
+static void
+read_one_or_more(
+    struct loader *l, const struct given *given, const struct rule *rule)
 {
 	struct strings strings = {NULL, 0};
 	if (!text_is_one(given->value)) {
-		read_into_field(l, given, &key_field_rule);
+		read_into_field(l, given, rule);
 		return;
 	}
-	add_string(l, given->at, given->value, &key_field_rule, &strings);
+	add_string(l, given->at, given->value, rule, &strings);
 	list_clear_strings(NULL, given_field(given));
 	*(struct strings *)given_field(given) = strings;
+}
+
+void
+list_parse_key_fields(struct loader *l, const struct given *given)
+{
+	read_one_or_more(l, given, &key_field_rule);
 }
 
 const char *
@@ -147,7 +155,18 @@ void
 list_parse_methods(struct loader *l, const struct given *given)
 {
 	static const struct rule rule = {list_wrong_method, true, false};
-	read_into_field(l, given, &rule);
+	read_one_or_more(l, given, &rule);
+}
+
+void
+list_preset_methods(struct strings *methods)
+{
+	static const char *const names[] = {"POST", "PUT", "PATCH", "DELETE"};
+	enum { COUNT = sizeof names / sizeof names[0] };
+	methods->list = mem_zero(COUNT * sizeof *methods->list);
+	for (; methods->count < COUNT; methods->count++)
+		methods->list[methods->count] =
+		    mem_str(span_str(names[methods->count]));
 }
 
 void

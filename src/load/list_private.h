@@ -19,6 +19,8 @@ void list_scope_parse_certificate(struct loader *l, const struct given *given);
 /* One name, or a list of them. */
 void list_parse_key_fields(struct loader *l, const struct given *given);
 void list_parse_methods(struct loader *l, const struct given *given);
+/* The methods of an idempotent route that names none; the list is empty. */
+void list_preset_methods(struct strings *methods);
 /* Names, whatever they are of. */
 void list_parse_routes(struct loader *l, const struct given *given);
 void list_parse_networks(struct loader *l, const struct given *given);

@@ -76,21 +76,32 @@ warn_of_colons(struct complaints *complaints, const struct conf_route *route)
 	}
 }
 
+/* Where the file names it: in a list, or alone. */
+static char *
+methods_pointer(
+    const struct conf *conf, const struct conf_route *route, size_t index)
+{
+	char *all = mem_printf("/routes/%u/methods", route->index);
+	char *one = mem_printf("%s/%zu", all, index);
+	char *found = spots_has(conf->spots, one) ? one : all;
+	free(found == one ? all : one);
+	return found;
+}
+
 /* "*" and "POTS" are methods, too, as far as HTTP goes. */
 static void
-warn_of_methods(struct complaints *complaints, const struct conf_route *route)
+warn_of_methods(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route)
 {
 	static const char usual[] =
 	    " GET HEAD POST PUT PATCH DELETE OPTIONS QUERY ";
 	for (size_t i = 0; i < route->methods.count; i++) {
 		char *word = mem_printf(" %s ", route->methods.list[i]);
 		if (strstr(usual, word) == NULL) {
-			char *pointer =
-			    mem_printf("/routes/%u/methods/%zu", route->index,
-				i);
+			char *pointer = methods_pointer(conf, route, i);
 			warn(complaints, pointer,
 			    "it is no usual method, and others are not served "
-			    "here; without \"methods\" all are");
+			    "here; without \"methods\" the usual ones are");
 			free(pointer);
 		}
 		free(word);
@@ -313,7 +324,7 @@ warnings_find(
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
 		warn_of_colons(complaints, route);
-		warn_of_methods(complaints, route);
+		warn_of_methods(complaints, conf, route);
 		if (route->idempotency != NULL)
 			warn_of_policy(complaints, conf, route);
 		else

@@ -72,7 +72,8 @@ OPT(ROUTE, "name", TEXT, name, ANY, RELOAD,
 	"The route's name in logs and metrics; by default, its path.",
 	NONE)
 OPT(ROUTE, "methods", METHODS, methods, ANY, RELOAD,
-	"The methods that the route serves; by default, all.",
+	"The methods that the route serves, or the name of one; by default, "
+	"all, and with idempotency POST, PUT, PATCH and DELETE.",
 	NONE)
 OPT(ROUTE, "path", PATH, path, ANY, RELOAD,
 	"The path that the route serves; {x} stands for one segment, a final "

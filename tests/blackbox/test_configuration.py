@@ -5,7 +5,7 @@ import copy
 import json
 import os
 
-from once import tap
+from once import http, tap
 from once.gateway import command, without_places, write
 from once.tap import each, equal, test
 
@@ -304,6 +304,55 @@ def defaults_hold_for_every_route_and_routes_differ_from_them(bench):
             got = gateway.ask(fields=[(name, target)], target=target,
                               tenant=None)
             equal((got.status, got.replayed), (201, replayed))
+
+
+@test
+def an_idempotent_route_without_methods_serves_those_that_change_something(
+        bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    del config["routes"][0]["methods"]
+    gateway = bench.serve(config)
+    with gateway.client() as client:
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            got = client.exchange(method, "/v1/charges", fields=[
+                ("Authorization", "Bearer t")], body=b"{}")
+            equal((method, got.status, got.problem),
+                  (method, 400, "key-missing"))
+        for method in ("GET", "HEAD", "OPTIONS"):
+            equal(client.exchange(method, "/v1/charges").status, 201)
+    equal(upstream.count(), 3)
+    config["routes"] = config["routes"][:1]
+    gateway = bench.serve(config)
+    equal(gateway.send(http.build("GET", "/v1/charges")).problem,
+          "no-route")
+
+
+@test
+def a_pass_through_route_without_methods_serves_all(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    config["routes"] = [{"path": "/*", "upstream": "api"}]
+    gateway = bench.serve(config)
+    with gateway.client() as client:
+        for method in ("GET", "POST", "DELETE", "PROPFIND"):
+            equal(client.exchange(method, "/x").status, 201)
+    equal(upstream.count(), 4)
+
+
+@test
+def methods_may_be_the_name_of_one(bench):
+    upstream = bench.upstream()
+    config = bench.config(upstream)
+    config["routes"][0]["methods"] = "PUT"
+    config["routes"] = config["routes"][:1]
+    gateway = bench.serve(config)
+    equal(gateway.ask("k").problem, "no-route")
+    equal(gateway.ask("k", method="PUT").status, 201)
+    config["routes"][0]["methods"] = "put"
+    equal(check(bench, config),
+          (1, [("/routes/0/methods",
+                'route "charges": must be in upper case')]))
 
 
 @test
