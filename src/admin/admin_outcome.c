@@ -35,6 +35,7 @@ admin_outcome_make(
 	    span_str(policy->replay_header), SPAN(""), clock_wall_ms()};
 	struct fields fields =
 	    header_for_client(a->arena, &outcome->fields, &client);
-	a->given = answer_new(outcome->status, &fields, &body, a->id);
+	a->given = answer_new(outcome->status, &fields, &body,
+	    a->look.record.from.request_id);
 	return 0;
 }

@@ -199,6 +199,7 @@ claimant_claim_start(struct claimant *c)
 	    .message = c->message,
 	    .body = c->body,
 	    .request_id = c->id,
+	    .first_id = span_str(c->claim_op.first_id),
 	    .label = c->label,
 	};
 	op_start(&c->join, 0, leave_execution);

@@ -37,6 +37,7 @@ struct execution {
 	struct message message;
 	struct body body; /* of the request; message points into it */
 	struct span request_id;
+	struct span first_id; /* the first request's, for its replays */
 	struct span label; /* of the claim; in arena */
 
 	struct forward forward;
@@ -100,6 +101,7 @@ struct execution_start {
 	struct message message; /* points into arena and body */
 	struct body *body;      /* moved */
 	struct span request_id;
+	struct span first_id; /* the first request's; empty: it is that one */
 	struct span label;
 };
 

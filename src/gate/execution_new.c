@@ -100,6 +100,9 @@ execution_new(const struct execution_start *start)
 	e->question = start->question;
 	e->message = start->message;
 	e->request_id = start->request_id;
+	e->first_id = start->first_id.len > 0
+	    ? arena_dup(e->arena, start->first_id)
+	    : start->request_id;
 	e->label = start->label;
 	body_init(&e->body, w->budget);
 	body_move(&e->body, start->body);

@@ -31,7 +31,7 @@ not_kept(const struct execution *e)
 {
 	struct fields none = {NULL, 0};
 	struct answer *answer =
-	    answer_new(status_of(e), &none, NULL, e->request_id);
+	    answer_new(status_of(e), &none, NULL, e->first_id);
 	answer->not_kept = true;
 	return answer;
 }
@@ -53,7 +53,7 @@ make_answers(struct execution *e)
 	fields = header_without(e->arena, &fields, &policy->omit_headers);
 	bool large = INVARIANT(large_not_kept) && e->forward.rest != NULL;
 	e->given = answer_new(
-	    status_of(e), &fields, &e->forward.body, e->request_id);
+	    status_of(e), &fields, &e->forward.body, e->first_id);
 	e->given->head_length = e->forward.head_length;
 	e->answer = large ? not_kept(e) : answer_ref(e->given);
 }

@@ -19,8 +19,9 @@
 --       of what would be asked: another question than the attempt's own is
 --       never asked about it); or execute: the owner that was answered
 --       RECONCILE has asked the upstream, and the attempt did not happen.
--- Answers: OURS reason tries created; RECONCILE reason tries created (ours, to
---       ask about and not to execute); LATE; REFUSED (caution); IN_FLIGHT
+-- Answers: OURS reason tries created first (the first request's id; empty, or
+--       left out, where that is this one); RECONCILE likewise (ours, to ask
+--       about and not to execute); LATE; REFUSED (caution); IN_FLIGHT
 --       lease-left-ms; UNKNOWN reason settle-left-ms; COMPLETED record (brief),
 --       or its head and its answer's status;
 --       FAILED; MISMATCH; BROKEN; STALE version (newer_only); BUSY
@@ -98,7 +99,7 @@ local function hold(word)
 	end
 	move(r, 'P', alive_ms, longest)
 	entity_hold(r, alive_ms)
-	return answer(word, r, r.reason, r.tries, r.created)
+	return answer(word, r, r.reason, r.tries, r.created, r.first or '')
 end
 
 -- One more attempt, unless that would be one too many.  unknown: the one before

@@ -122,14 +122,16 @@ end
 -- operators did (operate.lua), if anything.
 local FROM = '^([^\t]*\t[^\t]*\t[^\t]*\t[^\t]*\t[^\t]*\t)([^\t]*)(.*)$'
 
--- That of a claim, in a record that may be of an earlier request.
+-- That of a claim, in a record that may be of an earlier request; r.first is
+-- that one's id then.
 local function provenance_after(r, claimed)
 	local start, id = string.match(claimed, FROM)
 	local _, first, acts = string.match(r.known or '', FROM)
 	if not start or not first then
 		return claimed
 	end
-	return start .. ((r.anew or first == '') and id or first) .. acts
+	r.first = not r.anew and first or ''
+	return start .. (r.first == '' and id or first) .. acts
 end
 
 -- That of a free key.

@@ -192,6 +192,7 @@ operation_begin(struct store *store, struct store_op *op)
 	op->attempt = 0;
 	op->tries = 0;
 	op->created_ms = 0;
+	op->first_id[0] = '\0';
 	op->reason = REASON_NONE;
 	op->state = STATE_PROCESSING;
 	op->answer = NULL;
@@ -403,6 +404,7 @@ static void
 read_history(struct store_op *op, const struct call_reply *reply)
 {
 	int64_t tries, created_ms;
+	copy_text(op->first_id, sizeof op->first_id, extra_text(reply, 3));
 	if (!digits_read(extra_text(reply, 1), ATTEMPT_MAX, &tries) ||
 	    !digits_read(extra_text(reply, 2), INT64_MAX, &created_ms))
 		return;

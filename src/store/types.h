@@ -21,7 +21,7 @@
  * An operation of a store, a member of whatever waits for it; store.h says how
  * it ends.
  */
-enum { STORE_VERSION_BYTES = 72 };
+enum { STORE_VERSION_BYTES = 72, STORE_ID_BYTES = 136 };
 
 struct store_op {
 	struct op op;
@@ -30,6 +30,8 @@ struct store_op {
 	uint32_t attempt;        /* OURS: the fencing number, from 1 */
 	uint32_t tries;          /* OURS, RECONCILE: of the record, … */
 	int64_t created_ms;      /* … and when it was made; 0: not known */
+	/* OURS, RECONCILE: the first request's id; "": that is this one. */
+	char first_id[STORE_ID_BYTES];
 	enum reason reason;      /* UNKNOWN, RECONCILE */
 	/* FENCED: the record's state; DONE of a release: where it is UNKNOWN */
 	enum record_state state;

@@ -7,6 +7,7 @@ import signal
 import uuid
 
 from once import tap
+from once.admin import Admin
 from once.http import keyed
 from once.tap import each, equal, test
 from once.upstream import answer, then_close
@@ -54,6 +55,34 @@ def retry_executes_again_and_says_which_attempt_it_is(bench):
           ["1", "2"])
     equal(gateway.ask("k/1~x").replayed, True)
     equal(upstream.count(), 2)
+
+
+def ids(gateway, n):
+    """The id of the first request, as a retry of that number is told."""
+    got = gateway.ask("k/1~x", fields=[("X-Request-Id", f"retry-{n}")])
+    equal(got.get("X-Request-Id"), f"retry-{n}")
+    return got.all("Original-Request-Id")
+
+
+@each([(who, who) for who in ("reconcile", "retry", "operator")])
+def whoever_completes_it_a_replay_names_the_first_request(bench, who):
+    upstream = bench.upstream(then_close(b""))
+    members = {"admin": {"listen": "127.0.0.1:0"},
+               "idempotency": {"on_unknown": {
+                   "reconcile": ask_at(), "retry": "retry",
+                   "operator": "hold"}[who]}}
+    gateway = bench.gateway(upstream, **members)
+    first = gateway.ask("k/1~x", fields=[("X-Request-Id", "first-1")])
+    equal(first.problem, "outcome-unknown")
+    upstream.reply = answer()
+    upstream.replies[BY_KEY + "k%2F1~x"] = answer(200, b"it happened")
+    if who == "operator":
+        key_id = first.json()["instance"].rsplit(":", 1)[-1]
+        Admin(gateway).act(key_id, "complete", {
+            "status": 201, "body": "done"})
+    equal(ids(gateway, 2), [] if who == "retry" else ["first-1"])
+    equal(ids(gateway, 3), ["first-1"])
+    equal(ids(bench.gateway(upstream, **members), 4), ["first-1"])
 
 
 @test
