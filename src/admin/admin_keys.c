@@ -263,6 +263,7 @@ admin_keys_act(struct machine *machine)
 		if (order.attempt == 0)
 			order.attempt = a->look.record.attempt;
 	}
+	a->was = a->look.record.from;
 	records_operate(a->admin->store, &a->look, &a->key_id, &order);
 	return admin_request_to(a, ADMIN_ACTED, WAIT);
 }
@@ -275,6 +276,19 @@ state_after(const struct admin_request *a)
 	return a->act == ACT_DELETE && a->look.bare
 	    ? "NONE"
 	    : admin_json_state(a->look.record.state);
+}
+
+/* By what people find it; request_id is the operator's own. */
+static void
+log_payment(const struct admin_request *a, struct logline *line)
+{
+	const struct provenance *from = &a->was;
+	if (from->route.len > 0)
+		log_span(line, "route", from->route);
+	if (from->request_id.len > 0)
+		log_span(line, "first_request_id", from->request_id);
+	if (from->label.len > 0)
+		log_span(line, "label", from->label);
 }
 
 static void
@@ -295,6 +309,7 @@ log_act(const struct admin_request *a, enum event event)
 	}
 	if (a->given != NULL)
 		log_int(&line, "status", a->given->status);
+	log_payment(a, &line);
 	if (a->note.len > 0)
 		log_span(&line, "note", a->note);
 	log_span(&line, "request_id", a->id);

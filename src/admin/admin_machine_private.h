@@ -111,6 +111,7 @@ struct admin_request {
 	struct admin_outcome outcome;
 
 	struct records_op look;
+	struct provenance was; /* of what is acted on; in look's arena */
 	/* The answer that is to take a damaged record's place. */
 	struct body waiting_bytes;
 	struct journal_entry waiting;

@@ -8,6 +8,19 @@ execution_leave(struct execution *e)
 	e->claimant = NULL;
 }
 
+void
+execution_log(const struct execution *e, struct logline *line)
+{
+	log_str(line, "key_id", e->machine.id);
+	log_str(line, "route", e->route->name);
+	log_span(line, "request_id", e->request_id);
+	if (!span_eq(e->first_id, e->request_id))
+		log_span(line, "first_request_id", e->first_id);
+	if (e->label.len > 0)
+		log_span(line, "label", e->label);
+	log_int(line, "attempt", e->held.attempt);
+}
+
 bool
 execution_is_completing(const struct execution *e)
 {

@@ -6,6 +6,7 @@
 #include "gate/lease.h"
 #include "gate/machine.h"
 #include "journal/journal_writer.h"
+#include "loop/log.h"
 #include "store/store.h"
 #include "upstream/forward.h"
 
@@ -104,6 +105,12 @@ struct execution_start {
 	struct span first_id; /* the first request's; empty: it is that one */
 	struct span label;
 };
+
+/*
+ * Adds by what people find its payment to a line of the log: key_id, route,
+ * request_id, first_request_id where that is another one, label and attempt.
+ */
+void execution_log(const struct execution *e, struct logline *line);
 
 /* A new one at its first step; machine_run() sets it going. */
 struct execution *execution_new(const struct execution_start *start);

@@ -114,8 +114,7 @@ execution_result_fenced(struct execution *e)
 {
 	counter_add(&e->worker->meter.fenced, 1);
 	struct logline line = log_begin(EV_fenced);
-	log_str(&line, "key_id", e->machine.id);
-	log_int(&line, "attempt", e->held.attempt);
+	execution_log(e, &line);
 	log_end(&line);
 
 	e->stored = e->store.verdict == VERDICT_COMPLETED ||

@@ -45,7 +45,7 @@ not_taken(struct execution *e, unsigned again)
 		return false;
 	if (e->tries++ == 0) {
 		struct logline line = log_begin(EV_settle_late);
-		log_str(&line, "key_id", e->machine.id);
+		execution_log(e, &line);
 		log_str(&line, "step", e->machine.kind->steps[again].name);
 		log_str(&line, "error", error_message(error));
 		log_end(&line);
@@ -142,23 +142,11 @@ execution_store_completed(struct machine *machine)
 	return execution_to(e, EXECUTION_FINISH, MORE);
 }
 
-/* By what people find it. */
-static void
-log_request(const struct execution *e, struct logline *line)
-{
-	log_span(line, "request_id", e->request_id);
-	if (e->label.len > 0)
-		log_span(line, "label", e->label);
-}
-
 static void
 log_not_sent(const struct execution *e)
 {
 	struct logline line = log_begin(EV_not_sent);
-	log_str(&line, "key_id", e->machine.id);
-	log_str(&line, "route", e->route->name);
-	log_request(e, &line);
-	log_int(&line, "attempt", e->held.attempt);
+	execution_log(e, &line);
 	if (e->forward.op.error != 0)
 		log_str(&line, "error", error_message(e->forward.op.error));
 	log_end(&line);
@@ -215,10 +203,7 @@ log_doubt(const struct execution *e)
 						     : EV_outcome_unknown;
 	struct logline line =
 	    log_begin(e->asked ? EV_reconcile_failed : event);
-	log_str(&line, "key_id", e->machine.id);
-	log_str(&line, "route", e->route->name);
-	log_request(e, &line);
-	log_int(&line, "attempt", e->held.attempt);
+	execution_log(e, &line);
 	if (e->reason != REASON_NONE)
 		log_str(&line, "reason", reason_word(e->reason));
 	if (e->asked && e->forward.result == FORWARD_ANSWERED)

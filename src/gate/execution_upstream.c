@@ -161,7 +161,7 @@ static enum after
 record_vanished(struct execution *e)
 {
 	struct logline line = log_begin(EV_record_broken);
-	log_str(&line, "key_id", e->machine.id);
+	execution_log(e, &line);
 	log_end(&line);
 	return execution_to(e, EXECUTION_MARK_UNKNOWN, MORE);
 }
@@ -233,9 +233,7 @@ static void
 log_unread(const struct execution *e)
 {
 	struct logline line = log_begin(EV_answer_unread);
-	log_str(&line, "key_id", e->machine.id);
-	log_str(&line, "route", e->route->name);
-	log_int(&line, "attempt", e->held.attempt);
+	execution_log(e, &line);
 	log_int(&line, "status", e->forward.status);
 	log_end(&line);
 }

@@ -331,7 +331,8 @@ static void
 wait_for_operator(
     struct journal_relay *relay, const struct journal_entry *entry)
 {
-	journal_relay_log_blocked(&relay->said_broken, entry);
+	journal_relay_log_blocked(
+	    &relay->worker->conf->store, &relay->said_broken, entry);
 	key_set_add(&relay->broken, &entry->key_id);
 }
 
@@ -354,7 +355,7 @@ is_delivered(struct journal_delivery *delivery)
 	/* A claim that was never executed need not be given back. */
 	bool late = op->verdict != VERDICT_DONE &&
 	    delivery->entry.attempt != 0;
-	journal_relay_log_entry(&delivery->entry,
+	journal_relay_log_entry(&relay->worker->conf->store, &delivery->entry,
 	    late ? EV_journal_late : EV_journal_delivered);
 	struct journal_about about = journal_entry_about(&delivery->entry);
 	journal_waiting_drop(relay->worker->waiting, &about);

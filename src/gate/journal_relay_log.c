@@ -2,7 +2,7 @@
 #include "base/hex.h"
 #include "gate/journal_relay_log.h"
 #include "loop/log.h"
-#include "record/provenance.h"
+#include "record/label.h"
 
 void
 journal_relay_log_writable(const struct journal *journal, bool can)
@@ -16,7 +16,8 @@ journal_relay_log_writable(const struct journal *journal, bool can)
 
 /* Without its entry's kind, nobody could tell a payment from none. */
 void
-journal_relay_log_entry(const struct journal_entry *entry, enum event event)
+journal_relay_log_entry(const struct conf_store *conf,
+    const struct journal_entry *entry, enum event event)
 {
 	static const char *const kinds[] = {
 	    [JOURNAL_COMPLETE] = "complete",
@@ -29,19 +30,18 @@ journal_relay_log_entry(const struct journal_entry *entry, enum event event)
 	struct logline line = log_begin(event);
 	log_str(&line, "key_id", hex);
 	log_span(&line, "route", from.route);
-	if (from.request_id.len > 0)
-		log_span(&line, "request_id", from.request_id);
+	label_log(&line, conf, &entry->key_id, &from);
 	log_int(&line, "attempt", entry->attempt);
 	log_str(&line, "step", kinds[entry->kind]);
 	log_end(&line);
 }
 
 void
-journal_relay_log_blocked(
-    struct key_set *said, const struct journal_entry *entry)
+journal_relay_log_blocked(const struct conf_store *conf, struct key_set *said,
+    const struct journal_entry *entry)
 {
 	if (!key_set_has(said, &entry->key_id))
-		journal_relay_log_entry(entry, EV_journal_blocked);
+		journal_relay_log_entry(conf, entry, EV_journal_blocked);
 	key_set_add(said, &entry->key_id);
 }
 

@@ -10,9 +10,9 @@
  * nothing.  The worker's thread.
  */
 void journal_relay_log_writable(const struct journal *journal, bool can);
-void journal_relay_log_entry(
+void journal_relay_log_entry(const struct conf_store *conf,
     const struct journal_entry *entry, enum event event);
 /* That an entry's record is damaged, once for each key: those in said. */
-void journal_relay_log_blocked(
+void journal_relay_log_blocked(const struct conf_store *conf,
     struct key_set *said, const struct journal_entry *entry);
 void journal_relay_log_damaged(const struct journal *journal, uint64_t id);

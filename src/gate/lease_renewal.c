@@ -135,9 +135,9 @@ on_renewal_due(void *arg)
 		each_execution(leases, wake_for);
 }
 
-/* One that has ended meanwhile, or is about to, has lost nothing. */
-static bool
-is_held(const struct leases *leases, const struct held *held)
+/* NULL: it has ended meanwhile, or is about to, and has lost nothing. */
+static const struct execution *
+held_by(const struct leases *leases, const struct held *held)
 {
 	struct machines *all = &leases->worker->executions;
 	for (unsigned step = 0; step < MACHINE_STEPS_MAX; step++)
@@ -146,21 +146,20 @@ is_held(const struct leases *leases, const struct held *held)
 			    CONTAINER_OF(m, struct execution, machine);
 			if (!memcmp(&e->held.owner, &held->owner,
 				sizeof held->owner))
-				return !op_pending(&e->store.op);
+				return op_pending(&e->store.op) ? NULL : e;
 		}
-	return false;
+	return NULL;
 }
 
 static void
 log_lease_lost(struct leases *leases, const struct renewal *renewal)
 {
-	if (!is_held(leases, &renewal->held))
+	const struct execution *e = held_by(leases, &renewal->held);
+	if (e == NULL)
 		return;
-	char hex[DIGEST_HEX + 1];
 	counter_add(&leases->worker->meter.leases_lost, 1);
-	hex_encode(renewal->held.key_id.bytes, DIGEST_BYTES, hex);
 	struct logline line = log_begin(EV_lease_lost);
-	log_str(&line, "key_id", hex);
+	execution_log(e, &line);
 	log_end(&line);
 }
 

@@ -208,10 +208,10 @@ worker_post_ping(struct worker *w, struct loop *caller,
 /* --- the end --- */
 
 static void
-log_outcome_lost(const struct machine *m)
+log_outcome_lost(struct machine *m)
 {
 	struct logline line = log_begin(EV_settle_lost);
-	log_str(&line, "key_id", m->id);
+	execution_log(CONTAINER_OF(m, struct execution, machine), &line);
 	log_end(&line);
 }
 

@@ -134,10 +134,11 @@ local function provenance_after(r, claimed)
 	return start .. (r.first == '' and id or first) .. acts
 end
 
--- That of a free key.
+-- That of a free key: nothing, unless operators decided about it; then people
+-- look what it was.
 local function provenance_of_free(r)
 	local _, _, acts = string.match(r.provenance, FROM)
-	return acts and acts ~= '' and '\t\t\t\t\t' .. acts or ''
+	return acts and acts ~= '' and r.provenance or ''
 end
 
 -- The states' names in events; a free key's is NONE.

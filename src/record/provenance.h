@@ -7,15 +7,15 @@
 
 /*
  * Where a record comes from, for people to find it by and to learn what
- * operators did about it: the line of a record behind its head.  Parted by
- * tabs it has the route, the method, the path, the gateway, the label, the
- * first request's id, and the operators' acts.  A key that was set free has
- * nothing but those acts, if any; a record of an earlier release the route
+ * operators did about it: the line of a record behind its head.  Parted by tabs
+ * it has the route, the method, the path, the gateway, the label, the first
+ * request's id, and the operators' acts.  A key that was set free has nothing,
+ * unless operators decided about it; a record of an earlier release the route
  * alone.  Nothing is decided by it.  It knows neither Redis nor encryption.
  * Pure; any thread.
  */
 struct provenance {
-	struct span route;    /* its name; empty where the key is free */
+	struct span route;    /* its name; a free key may have none */
 	struct span method;
 	struct span path;     /* without the query; PROVENANCE_PATH_BYTES */
 	struct span instance; /* the gateway's name */

@@ -396,6 +396,51 @@ def what_is_resolved_leaves_the_list(bench):
 
 # --- what an operator decides -----------------------------------------------
 
+@each([(act, act) for act in ("release", "complete", "delete")])
+def the_log_says_which_payment_an_operator_decided_about(bench, act):
+    upstream, gateway, admin = start(
+        bench, close_unanswered, {"label": ["/order"]})
+    got = gateway.ask("k", body=b'{"order": "o-7"}',
+                      fields=[("X-Request-Id", "first-1")])
+    key_id = key_id_of(got)
+    if act == "delete":
+        equal(admin.send("DELETE", "/keys/" + key_id).status, 200)
+    else:
+        admin.act(key_id, act, {"status": 200} if act == "complete" else None)
+    line = gateway.wait_for_log("operator", act=act)
+    equal((line["route"], line["first_request_id"], line["label"]),
+          ("charges", "first-1", "o-7"))
+    assert line["request_id"] not in ("", "first-1")
+
+
+@test
+def a_key_that_an_operator_released_still_says_what_it_was(bench):
+    upstream, gateway, admin = start(
+        bench, close_unanswered, {"label": ["/order"]})
+    first = gateway.ask("k", body=b'{"order": "o-7"}',
+                        fields=[("X-Request-Id", "first-1")])
+    key_id = key_id_of(first)
+    before = admin.get("/keys/" + key_id)
+    admin.act(key_id, "release", {"note": "asked the bank"})
+    upstream.reply = answer(503)
+    equal(gateway.ask("other").status, 503)
+    got = admin.get("/keys/" + key_id)
+    equal((got["state"], got["history"][0]["note"]),
+          ("RELEASED", "asked the bank"))
+    said = ("route", "method", "path", "request_id", "instance", "label")
+    equal({name: got.get(name) for name in said},
+          {name: before[name] for name in said})
+    equal((got["path"], got["request_id"], got["label"]),
+          ("/v1/charges", "first-1", "o-7"))
+    upstream.reply = answer()
+    equal(gateway.ask("k", body=b'{"order": "o-8"}',
+                      fields=[("X-Request-Id", "next-1")]).status, 201)
+    got = admin.get("/keys/" + key_id)
+    equal((got["state"], got["request_id"], got["label"]),
+          ("COMPLETED", "next-1", "o-8"))
+    equal([act["act"] for act in got["history"]], ["release"])
+
+
 @test
 def a_released_key_executes_again_under_the_next_attempt(bench):
     upstream, gateway, admin = start(bench)
