@@ -113,8 +113,10 @@ judge_key(struct claimant *c, bool whole)
 		return c->policy->scope_missing_forward
 		    ? OBSERVED_PASSED
 		    : OBSERVED_SCOPE_MISSING;
-	if (scope != SCOPE_FOUND)
+	if (scope == SCOPE_REPEATED)
 		return OBSERVED_BAD_REQUEST;
+	if (scope != SCOPE_FOUND)
+		return OBSERVED_SCOPE_MISSING;
 	if (c->head.length > c->policy->max_request_body)
 		return OBSERVED_TOO_LARGE;
 	if (!whole)

@@ -106,8 +106,9 @@ EVENT(proxy_refused, WARN, "connections from where listen.proxy_protocol "
 	"its network out")
 EVENT(observed, INFO, "a route that only observes has forwarded a request "
 	"whose key came before; would says what it had met otherwise")
-EVENT(pass_failed, WARN, "a request without a key got no complete answer from "
-	"its upstream; error says why: check whether the upstream's targets "
+EVENT(pass_failed, WARN, "a request that is passed through, without a key or "
+	"on a route that only observes, got no complete answer from its "
+	"upstream; error says why: check whether the upstream's targets "
 	"answer")
 EVENT(reconcile_failed, WARN, "the upstream was asked about an unknown outcome "
 	"and gave no usable answer; the key stays held, and the next retry "

@@ -37,12 +37,14 @@ OUTCOME(EXHAUSTED, "exhausted", "409: max_attempts is used up.")
 OUTCOME(NOT_KEPT, "not-kept", "409: the first answer was too large to keep.")
 OUTCOME(UNREACHABLE, "unreachable", "502: nothing could be sent to the "
 	"upstream. The key, if any, is free again.")
-OUTCOME(UPSTREAM_FAILED, "upstream-failed", "502, 504 or a broken connection, "
-	"without a key: the request was sent, and no complete answer came.")
+OUTCOME(UPSTREAM_FAILED, "upstream-failed", "502, 504 or a broken connection: "
+	"the request was sent to be passed through, and no complete answer "
+	"came.")
 OUTCOME(STORE_DOWN, "store-down", "503 or 500: Redis or the journal could not "
 	"be used, and nothing was forwarded; or the answer could not be stored "
 	"yet, so it was not given out.")
-OUTCOME(PASSED, "passed", "Passed through without a key.")
+OUTCOME(PASSED, "passed", "Passed through: there is no key to look at, or the "
+	"route has no idempotency, or only observes.")
 OUTCOME(LOOKED_UP, "looked-up", "The client asked about a key (status_path) "
 	"or about the route (policy_path), and was told.")
 OUTCOME(NO_ROUTE, "no-route", "404: no route serves this path and method.")

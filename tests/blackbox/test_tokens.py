@@ -9,6 +9,7 @@ import os
 import time
 
 from once import tap
+from once.admin import Admin
 from once.gateway import command
 from once.tap import each, equal, test
 from once.tokens import Key, text64, write_keys
@@ -66,6 +67,20 @@ class World:
         equal(self.upstream.count(), before)
         assert words is None or words in got.json()["detail"], got.body
         return got
+
+
+@test
+def a_route_that_observes_counts_a_bad_token_as_it_would_be_refused(bench):
+    world = World(bench)
+    world.refused(world.key().token(claims(exp=1)))
+    refused = world.gateway.wait_for_log("request")
+    world.config["routes"][0]["mode"] = "observe"
+    world.config["admin"]["listen"] += "-2"
+    gateway = bench.serve(world.config)
+    equal(gateway.ask("k", tenant="Bearer x.y.z").status, 201)
+    (route,) = Admin(gateway).get("/observed")["routes"]
+    equal(route["would"], {refused["outcome"]: 1})
+    equal(gateway.wait_for_log("request")["outcome"], "passed")
 
 
 @each([(name, name) for name in ALGORITHMS])
