@@ -34,6 +34,7 @@
 #include "redis/sentinels.h"
 #include "relay/relays.h"
 #include "review/key_changes.h"
+#include "review/warnings.h"
 #include "source/sources.h"
 
 struct thread {
@@ -102,6 +103,17 @@ begin_drain(struct serve *s)
 		worker_post_drain(s->threads[i].worker);
 }
 
+/* What check warns of; certificates have an event of their own. */
+static void
+log_warnings(const struct conf *conf)
+{
+	struct complaints complaints = {0};
+	warnings_find(conf, clock_wall_ms(), &complaints);
+	conf_load_place(conf, &complaints);
+	complaints_sort(&complaints);
+	complaints_log(&complaints, EV_configuration_warning);
+}
+
 static void on_adopted(void *arg);
 
 /* Every worker, and the admin interface, takes it from here on. */
@@ -146,6 +158,7 @@ reload_file(struct serve *s)
 	if (fits) {
 		key_changes_find(s->now, next, &complaints);
 		conf_load_log(next, &complaints, EV_reload_keys);
+		log_warnings(next);
 		adopt_conf(s, next);
 	} else {
 		if (s->admin != NULL)
@@ -469,6 +482,7 @@ serve_run(const char *file)
 	log_str(&line, "configuration", file);
 	log_end(&line);
 	log_sink_open();
+	log_warnings(conf);
 	int code = serve_conf(conf);
 	conf_unref(&conf);
 	return code;

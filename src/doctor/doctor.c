@@ -134,9 +134,13 @@ clear_doctor(struct doctor *doctor)
 /* --- printing --- */
 
 static void
-print_finding(const struct finding *finding)
+print_finding(const struct finding *finding, const char *file)
 {
 	printf("%-4s  ", level_names[finding->level]);
+	if (finding->line > 0) {
+		print_safely(stdout, file);
+		printf(":%zu:%zu: ", finding->line, finding->column);
+	}
 	if (finding->where != NULL) {
 		print_safely(stdout, finding->where);
 		fputs(": ", stdout);
@@ -160,7 +164,7 @@ print_findings(const struct doctor *doctor, const char *file, bool verbose)
 	unsigned skipped = findings_count(doctor, LEVEL_SKIP);
 	for (size_t i = 0; i < doctor->count; i++)
 		if (verbose || doctor->list[i].level > LEVEL_SKIP)
-			print_finding(&doctor->list[i]);
+			print_finding(&doctor->list[i], file);
 	print_safely(stdout, file);
 	if (failures + warnings == 0)
 		fputs(": all is well", stdout);
@@ -180,11 +184,15 @@ print_findings_as_json(const struct doctor *doctor, const char *file)
 	json_t *list = json_array();
 	for (size_t i = 0; i < doctor->count; i++) {
 		const struct finding *f = &doctor->list[i];
-		json_array_append_new(
-		    list, json_pack("{s:s, s:s, s:s?, s:s, s:s}", "level",
-			      level_names[f->level], "name",
-			      finding_kinds[f->name].name, "where", f->where,
-			      "words", f->message, "cure", f->cure));
+		json_t *one = json_pack("{s:s, s:s, s:s?, s:s, s:s}", "level",
+		    level_names[f->level], "name", finding_kinds[f->name].name,
+		    "where", f->where, "words", f->message, "cure", f->cure);
+		if (f->line > 0)
+			must(json_object_update_new(one,
+				 json_pack("{s:I, s:I}", "line",
+				     (json_int_t)f->line, "column",
+				     (json_int_t)f->column)) == 0);
+		json_array_append_new(list, one);
 	}
 	json_t *all = json_pack("{s:s, s:i, s:i, s:o}", "file", file,
 	    "failures", (int)findings_count(doctor, LEVEL_FAIL), "warnings",

@@ -23,10 +23,13 @@ void
 doctor_host_configuration(struct doctor *doctor)
 {
 	const struct complaints *all = doctor->complaints;
-	for (size_t i = 0; i < all->count; i++)
+	for (size_t i = 0; i < all->count; i++) {
 		findings_add(doctor, FINDING_configuration,
 		    all->list[i].pointer,
 		    mem_str(span_str(all->list[i].message)), NULL);
+		doctor->list[doctor->count - 1].line = all->list[i].line;
+		doctor->list[doctor->count - 1].column = all->list[i].column;
+	}
 }
 
 /* --- state_dir --- */

@@ -36,6 +36,9 @@ struct finding {
 	enum finding_name name;
 	enum finding_level level;
 	char *where; /* a JSON pointer; NULL: nowhere in the file */
+	/* Of an error in the file, from 1; 0: not known. */
+	size_t line;
+	size_t column;
 	char *message;
 	char *cure; /* "" unless WARN or FAIL */
 };

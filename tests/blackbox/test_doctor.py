@@ -162,7 +162,10 @@ def a_file_that_is_not_valid_is_all_it_says(bench):
     got = patient.finds("configuration")
     equal((got["where"], got["level"]), ("/colour", "fail"))
     done = patient.run()
-    assert done.stdout.startswith("fail  /colour: "), done.stdout
+    (said,) = command("check", "-c", patient.file).stdout.splitlines()
+    assert said.startswith(f"{patient.file}:"), said
+    assert f"fail  {said}" in done.stdout, (said, done.stdout)
+    equal([str(got["line"]), str(got["column"])], said.split(":")[1:3])
     del patient.config["colour"]
     patient.misses("configuration")
 

@@ -334,6 +334,39 @@ def a_reload_says_what_it_changes_of_keys(bench):
           sum("idempotency" in route for route in config["routes"]))
 
 
+def warned(gateway, since=0):
+    return [(e["line"], e["column"], e["member"], e["error"])
+            for e in gateway.find_log("configuration_warning", since)]
+
+
+def checked(gateway):
+    found = json.loads(command("check", "-c", gateway.file, "--json").stdout)
+    return [(w["line"], w["column"], w["pointer"], w["words"])
+            for w in found["warnings"]]
+
+
+@test
+def the_log_has_what_check_warns_of_at_the_start_and_at_a_reload(bench):
+    config = bench.config(bench.upstream(), {"on_unknown": "retry"})
+    gateway = bench.serve(config)
+    equal(warned(gateway), checked(gateway))
+    equal(len(warned(gateway)), 1)
+    config["routes"][0]["idempotency"] = {
+        "on_store_down": "forward", "scope": []}
+    since = len(gateway.events)
+    write(gateway.file, config)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded", since)
+    equal(warned(gateway, since), checked(gateway))
+    equal(len(warned(gateway, since)), 2)
+
+
+@test
+def the_log_has_no_warning_where_check_has_none(bench):
+    gateway = bench.serve(bench.config(bench.upstream()))
+    equal((warned(gateway), checked(gateway)), ([], []))
+
+
 @test
 def a_reload_that_keeps_the_keys_says_nothing(bench):
     config = bench.config(bench.upstream())
