@@ -4,6 +4,7 @@
 import copy
 import json
 import os
+import re
 
 from once import http, tap
 from once.gateway import command, without_places, write
@@ -355,12 +356,20 @@ def methods_may_be_the_name_of_one(bench):
                 'route "charges": must be in upper case')]))
 
 
-@test
-def the_sample_of_the_package_is_good(bench):
-    sample = os.path.join(os.environ.get("top_srcdir", "."),
-                          "etc/onceproxy.json")
+@each([("the package", "etc/onceproxy.json"),
+       ("the container", "contrib/container/onceproxy.json")])
+def a_sample_that_is_shipped_is_good_and_its_comments_teach(bench, name):
+    sample = os.path.join(os.environ.get("top_srcdir", "."), name)
     done = command("check", "-c", sample)
-    equal((done.returncode, done.stdout), (0, f"{sample}: ok\n"))
+    said = done.stdout.splitlines()
+    equal((done.returncode, said[-1]), (0, f"{sample}: ok"))
+    # What listens on all addresses of a container has no TLS of its own.
+    assert all("/listen/0" in line for line in said[:-1]), said
+    with open(sample, encoding="utf-8") as file:
+        text = file.read()
+    equal([member for member in json.loads(re.sub("//[^\n]*", "", re.sub(
+               '"[a-z]+://', '"', text)))
+           if not re.search(rf'//[^\n]*\n  "{member}"', text)], [])
 
 
 tap.main()
