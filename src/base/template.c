@@ -57,16 +57,24 @@ is_bare(struct span inner)
 	    (inner.len == 0 || memchr(inner.ptr, ':', inner.len) == NULL);
 }
 
-/* What is between the braces; NULL: it is well. */
-static const char *
-read_variable(
-    struct span inner, unsigned kinds, struct template_piece *ret_piece)
+/* The same, where a bare NAME may be one, too. */
+static struct template_piece
+find_any(struct span inner, unsigned kinds)
 {
 	struct template_piece piece = find_variable(inner, kinds);
 	if (piece.kind == TEMPLATE_TEXT &&
 	    (kinds & 1u << TEMPLATE_BARE) != 0 && is_bare(inner))
 		piece.kind = TEMPLATE_PATH;
-	else if (piece.kind == TEMPLATE_TEXT)
+	return piece;
+}
+
+/* What is between the braces; NULL: it is well. */
+static const char *
+read_variable(
+    struct span inner, unsigned kinds, struct template_piece *ret_piece)
+{
+	struct template_piece piece = find_any(inner, kinds);
+	if (piece.kind == TEMPLATE_TEXT)
 		return "has a variable that is not known here";
 	if (piece.kind == TEMPLATE_HEADER && !field_is_token(piece.text))
 		return "{header:…} must have the name of a header";
@@ -128,6 +136,31 @@ template_read(
 	else
 		*ret_template = t;
 	return wrong;
+}
+
+struct span
+template_unknown(const char *text, unsigned kinds)
+{
+	const char *end;
+	for (; (text = strchr(text, '{')) != NULL; text = end) {
+		end = strchr(text, '}');
+		if (end == NULL)
+			break;
+		struct span inner =
+		    span_of(text + 1, (size_t)(end - text) - 1);
+		if (find_any(inner, kinds).kind == TEMPLATE_TEXT)
+			return inner;
+	}
+	return (struct span){NULL, 0};
+}
+
+const char *
+template_spelling(enum template_kind kind)
+{
+	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+		if (variables[i].kind == kind)
+			return variables[i].name.ptr;
+	return NULL;
 }
 
 void

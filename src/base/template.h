@@ -41,6 +41,16 @@ struct template {
  */
 MUST_USE const char *template_read(
     const char *text, unsigned kinds, struct template *ret_template);
+/*
+ * What stands between the first braces of a text that are no allowed variable,
+ * of any kind; its ptr is NULL where there are none.  It points into the text.
+ */
+struct span template_unknown(const char *text, unsigned kinds);
+/*
+ * How a variable of the kind is spelled up to its argument, "path:"; NULL: not
+ * at all.
+ */
+const char *template_spelling(enum template_kind kind);
 /* Frees what was read, and makes it a template of nothing. */
 void template_clear(struct template *t);
 /* Whether a variable of that kind is in it. */

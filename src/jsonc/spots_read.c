@@ -110,7 +110,9 @@ read_comma(
 		return false;
 	if (next_byte(r) == closing)
 		return spots_text_wrong(
-		    r, comma, "no comma may stand behind the last one");
+		    r, comma,
+		    named ? "there is a comma too many here, before the }"
+			  : "there is a comma too many here, before the ]");
 	return true;
 }
 

@@ -25,12 +25,27 @@ complain_of_word(struct loader *l, const struct json_place *at,
 	free(listed);
 }
 
+/* A number, or true: it is none of the words, which are strings. */
+static void
+complain_of_kind(struct loader *l, const struct json_place *at,
+    const json_t *value, const char *words)
+{
+	char *listed = words_listed(words);
+	char *given = json_is_object(value) || json_is_array(value)
+	    ? NULL
+	    : json_dumps(value, JSON_ENCODE_ANY);
+	complaints_at(l, at, "must be %s%s%s", listed,
+	    given != NULL ? ", not " : "", given != NULL ? given : "");
+	free(given);
+	free(listed);
+}
+
 int
 choice_read(struct loader *l, const struct json_place *at, const json_t *value,
     const char *words)
 {
 	if (!text_is_one(value)) {
-		complain_of_word(l, at, "", words);
+		complain_of_kind(l, at, value, words);
 		return -1;
 	}
 	char *text = text_read(l, at, value);
@@ -192,18 +207,35 @@ choice_parse_outcomes(struct loader *l, const struct given *given)
 
 /* --- problems --- */
 
-static int
-problem_index(const char *type)
-{
-	static const char *const types[] = {
+static const char *const problem_types[] = {
 #define ROUTE_PROBLEM(name, type) type,
 #include "tbl/route_problems.h"
 #undef ROUTE_PROBLEM
-	};
+};
+
+static int
+problem_index(const char *type)
+{
 	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
-		if (!strcmp(types[i], type))
+		if (!strcmp(problem_types[i], type))
 			return i;
 	return -1;
+}
+
+static void
+complain_of_problem(
+    struct loader *l, const struct json_place *at, const char *type)
+{
+	static const char words[] =
+	    "no problem of this name can have another status";
+	struct nearest nearest = nearest_to(span_str(type));
+	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
+		nearest_try(&nearest, span_str(problem_types[i]));
+	if (nearest.found.ptr == NULL)
+		complaints_at(l, at, "%s", words);
+	else
+		complaints_at(l, at, "%s; did you mean \"%.*s\"?", words,
+		    SPAN_FMT(nearest.found));
 }
 
 void
@@ -222,8 +254,7 @@ choice_parse_problems(struct loader *l, const struct given *given)
 		json_int_t status = json_integer_value(value);
 		int index = problem_index(type);
 		if (index < 0)
-			complaints_at(l, &at,
-			    "no problem of this name can have another status");
+			complain_of_problem(l, &at, type);
 		else if (!json_is_integer(value) || status < 400 ||
 		    status > 599)
 			complaints_at(

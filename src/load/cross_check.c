@@ -333,7 +333,7 @@ check_scope(struct loader *l, const struct json_place *at,
 			check_variable(
 			    l, at, option, route, span_str(s->path));
 		else if (s->kind == SCOPE_CERTIFICATE &&
-		    !asks_for_certificates(l->conf))
+		    l->conf->n_listen > 0 && !asks_for_certificates(l->conf))
 			complaints_at_option(l, at, option,
 			    "no address asks clients for a certificate: "
 			    "\"tls.client_ca\" of one of \"listen\" is needed");

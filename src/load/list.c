@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/ascii.h"
+#include "base/digits.h"
 #include "base/field.h"
 #include "base/mem.h"
 #include "conf/address.h"
@@ -348,7 +349,15 @@ void
 list_parse_label(struct loader *l, const struct given *given)
 {
 	struct conf_idempotency *policy = given->base;
-	read_word_or_pointers(l, given, "key", &policy->label_key);
+	const char *only =
+	    json_string_value(json_array_get(given->value, 0));
+	if (only != NULL && json_array_size(given->value) == 1 &&
+	    !strcmp(only, "key"))
+		complaints_at(l, given->at,
+		    "must be \"key\" or a list of JSON pointers; did you mean "
+		    "\"key\"?");
+	else
+		read_word_or_pointers(l, given, "key", &policy->label_key);
 }
 
 void
@@ -439,6 +448,24 @@ list_clear_entity(void *base, void *field)
 
 /* --- statuses --- */
 
+/* Adds one; in quotes it is no number. */
+static void
+add_status(struct loader *l, const struct json_place *at, const json_t *value,
+    bool *statuses)
+{
+	json_int_t status = json_integer_value(value);
+	const char *text = json_string_value(value);
+	int64_t meant;
+	if (text != NULL && digits_read(span_str(text), 599, &meant) &&
+	    meant >= 300)
+		complaints_at(l, at,
+		    "must be a number, without quotes; did you mean %s?", text);
+	else if (!json_is_integer(value) || status < 300 || status > 599)
+		complaints_at(l, at, "must be a status from 300 to 599");
+	else
+		statuses[status] = true;
+}
+
 void
 list_parse_statuses(struct loader *l, const struct given *given)
 {
@@ -449,13 +476,7 @@ list_parse_statuses(struct loader *l, const struct given *given)
 	}
 	for (size_t i = 0; i < json_array_size(given->value); i++) {
 		struct json_place at = {given->at, NULL, i};
-		json_t *value = json_array_get(given->value, i);
-		json_int_t status = json_integer_value(value);
-		if (!json_is_integer(value) || status < 300 || status > 599)
-			complaints_at(l, &at,
-			    "must be a status from 300 to 599");
-		else
-			statuses[status] = true;
+		add_status(l, &at, json_array_get(given->value, i), statuses);
 	}
 	memcpy(given_field(given), statuses, sizeof statuses);
 }

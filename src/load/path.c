@@ -8,15 +8,7 @@
 #include "load/complaints_private.h"
 #include "load/path_private.h"
 #include "load/text_private.h"
-
-enum {
-	RECONCILE_VARIABLES = 1 << TEMPLATE_KEY | 1 << TEMPLATE_PATH |
-	    1 << TEMPLATE_JSON,
-	NAMESPACE_VARIABLES = 1 << TEMPLATE_BARE,
-	MESSAGE_VARIABLES = 1 << TEMPLATE_JSON | 1 << TEMPLATE_HEADER |
-	    1 << TEMPLATE_KEY | 1 << TEMPLATE_ENTITY | 1 << TEMPLATE_TYPE |
-	    1 << TEMPLATE_ID,
-};
+#include "load/unknown_private.h"
 
 /* The next segment of a path that begins with a slash; false at its end. */
 static bool
@@ -405,7 +397,7 @@ read_namespace(const char *text, struct template *ret_template)
 }
 
 static void
-parse_template(struct loader *l, const struct given *given,
+parse_template(struct loader *l, const struct given *given, unsigned kinds,
     const char *(*read)(const char *text, struct template *ret_template))
 {
 	struct template made = {NULL, NULL, 0};
@@ -414,11 +406,11 @@ parse_template(struct loader *l, const struct given *given,
 		return;
 	const char *wrong =
 	    *text == '\0' ? "must not be empty" : read(text, &made);
-	text_free(&text);
-	if (wrong != NULL) {
+	if (wrong != NULL && !unknown_variable(l, given->at, text, kinds))
 		complaints_at(l, given->at, "%s", wrong);
+	text_free(&text);
+	if (wrong != NULL)
 		return;
-	}
 	path_clear_template(NULL, given_field(given));
 	*(struct template *)given_field(given) = made;
 }
@@ -426,19 +418,19 @@ parse_template(struct loader *l, const struct given *given,
 void
 path_parse_reconcile(struct loader *l, const struct given *given)
 {
-	parse_template(l, given, read_reconcile);
+	parse_template(l, given, RECONCILE_VARIABLES, read_reconcile);
 }
 
 void
 path_parse_message(struct loader *l, const struct given *given)
 {
-	parse_template(l, given, read_message_path);
+	parse_template(l, given, MESSAGE_VARIABLES, read_message_path);
 }
 
 void
 path_parse_namespace(struct loader *l, const struct given *given)
 {
-	parse_template(l, given, read_namespace);
+	parse_template(l, given, NAMESPACE_VARIABLES, read_namespace);
 }
 
 void

@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/template.h"
 #include "load/loader_private.h"
+
+/* Which variables the texts of a reconcile, a namespace and a message have. */
+enum {
+	RECONCILE_VARIABLES = 1 << TEMPLATE_KEY | 1 << TEMPLATE_PATH |
+	    1 << TEMPLATE_JSON,
+	NAMESPACE_VARIABLES = 1 << TEMPLATE_BARE,
+	MESSAGE_VARIABLES = 1 << TEMPLATE_JSON | 1 << TEMPLATE_HEADER |
+	    1 << TEMPLATE_KEY | 1 << TEMPLATE_ENTITY | 1 << TEMPLATE_TYPE |
+	    1 << TEMPLATE_ID,
+};
 
 /* Paths: of routes, and those that requests of ours go to.  Main thread. */
 

@@ -9,6 +9,7 @@
 #include "load/secret_value_private.h"
 #include "load/source_private.h"
 #include "load/text_private.h"
+#include "load/unknown_private.h"
 
 void
 source_request_parse_method(struct loader *l, const struct given *given)
@@ -71,7 +72,9 @@ read_value(struct loader *l, const struct json_place *at, json_t *value,
 		wrong = path_read_message(text, &header->value);
 	else if (wrong == NULL)
 		header->secret = secret_value_of(&text);
-	if (wrong != NULL)
+	if (wrong != NULL &&
+	    !(json_is_string(value) &&
+		unknown_variable(l, at, text, MESSAGE_VARIABLES)))
 		complaints_at(l, at, "%s", wrong);
 	text_free(&text);
 }

@@ -245,3 +245,95 @@ unknown_name(struct loader *l, const struct json_place *at, const char *what,
 		    "no %s is named \"%.*s\"; did you mean \"%.*s\"?", what,
 		    SPAN_FMT(nearest->wanted), SPAN_FMT(found));
 }
+
+/* --- variables of a template --- */
+
+enum { N_KINDS = TEMPLATE_ID + 1 };
+
+/* "{key}, {path:NAME} and {json:/pointer}"; the caller frees it. */
+static char *
+variables_listed(unsigned kinds)
+{
+	static const char *const arguments[N_KINDS] = {
+	    [TEMPLATE_PATH] = "NAME",
+	    [TEMPLATE_JSON] = "/pointer",
+	    [TEMPLATE_HEADER] = "NAME",
+	};
+	char *list = mem_str(SPAN(""));
+	for (unsigned i = 0; i < N_KINDS; i++) {
+		const char *name = template_spelling((enum template_kind)i);
+		bool last = kinds >> i == 1;
+		if (name == NULL || (kinds & 1u << i) == 0)
+			continue;
+		char *longer = mem_printf("%s%s{%s%s}", list,
+		    *list == '\0' ? "" : last ? " and " : ", ", name,
+		    arguments[i] != NULL ? arguments[i] : "");
+		free(list);
+		list = longer;
+	}
+	return list;
+}
+
+/* What a name without its kind may have been meant to be. */
+static void
+say_bare(struct loader *l, const struct json_place *at, struct span name,
+    unsigned kinds)
+{
+	static const char words[] = "there is no variable";
+	struct span plain = name;
+	char *listed = variables_listed(kinds);
+	bool pointer = name.len > 0 && *name.ptr == '/';
+	if (pointer)
+		plain = span_from(name, 1);
+	if (kinds == 1u << TEMPLATE_BARE)
+		complaints_at(l, at, "%s {%.*s} here: {NAME} is a segment of "
+		    "the path of the route", words, SPAN_FMT(name));
+	else if (plain.len == 0 || memchr(plain.ptr, ':', plain.len) != NULL)
+		complaints_at(l, at, "%s {%.*s} here, but %s", words,
+		    SPAN_FMT(name), listed);
+	else if (pointer || (kinds & 1u << TEMPLATE_PATH) == 0)
+		complaints_at(l, at, "%s {%.*s} here; did you mean "
+		    "{json:/%.*s}?", words, SPAN_FMT(name), SPAN_FMT(plain));
+	else
+		complaints_at(l, at, "%s {%.*s} here; did you mean "
+		    "{path:%.*s} (of the path of the route) or {json:/%.*s} "
+		    "(of the body)?", words, SPAN_FMT(name), SPAN_FMT(plain),
+		    SPAN_FMT(plain));
+	free(listed);
+}
+
+/* A variable that is near in spelling, with the argument that was given. */
+static bool
+say_near(struct loader *l, const struct json_place *at, struct span name,
+    unsigned kinds)
+{
+	const char *colon = memchr(name.ptr, ':', name.len);
+	size_t len = colon != NULL ? (size_t)(colon - name.ptr) + 1 : name.len;
+	struct nearest nearest = nearest_to(span_of(name.ptr, len));
+	for (unsigned i = 0; i < N_KINDS; i++) {
+		const char *known = template_spelling((enum template_kind)i);
+		if (known == NULL || (kinds & 1u << i) == 0)
+			continue;
+		/* With an argument or without, as it was written. */
+		if ((known[strlen(known) - 1] == ':') == (colon != NULL))
+			nearest_try(&nearest, span_str(known));
+	}
+	if (nearest.found.ptr == NULL)
+		return false;
+	complaints_at(l, at, "there is no variable {%.*s} here; did you mean "
+	    "{%.*s%.*s}?", SPAN_FMT(name), SPAN_FMT(nearest.found),
+	    SPAN_FMT(span_from(name, len)));
+	return true;
+}
+
+bool
+unknown_variable(struct loader *l, const struct json_place *at,
+    const char *text, unsigned kinds)
+{
+	struct span name = template_unknown(text, kinds);
+	if (name.ptr == NULL)
+		return false;
+	if (!say_near(l, at, name, kinds))
+		say_bare(l, at, name, kinds);
+	return true;
+}

@@ -23,6 +23,12 @@ void unknown_shape(struct loader *l, enum group group, struct span prefix,
 void unknown_beside(
     struct loader *l, const struct json_place *at, const char *other);
 /*
+ * A text whose variables are of these kinds (1 << TEMPLATE_KEY …) and that has
+ * another; false, and nothing is said, where it has none such.
+ */
+MUST_USE bool unknown_variable(struct loader *l, const struct json_place *at,
+    const char *text, unsigned kinds);
+/*
  * "no WHAT is named": with the nearest of those that were tried, or the only
  * one that there is; NULL where there is not just one.
  */

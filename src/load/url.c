@@ -7,6 +7,7 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "conf/address.h"
+#include "conf/nearest.h"
 #include "load/complaints_private.h"
 #include "load/path_private.h"
 #include "load/secret_value_private.h"
@@ -46,6 +47,17 @@ static const char message_redis[] =
 static const char message_managed[] =
     "must be \"managed\", \"redis://[user[:pass]@]HOST:PORT[/DB]\", the same "
     "with \"rediss://\" for TLS, or \"unix:/path[?db=N]\"";
+
+static const char message_nearly_managed[] =
+    "must be \"managed\" or a URL; did you mean \"managed\"?";
+
+static bool
+is_nearly_managed(const char *text)
+{
+	struct nearest nearest = nearest_to(span_str(text));
+	nearest_try(&nearest, SPAN("managed"));
+	return nearest.found.ptr != NULL;
+}
 
 /* What a URL of Redis says. */
 struct redis_url {
@@ -194,9 +206,10 @@ parse_redis(struct loader *l, const struct given *given, bool may_be_managed)
 	text_env_hide(given->value);
 	redis->managed = may_be_managed && !strcmp(text, "managed");
 	const char *wrong = redis->managed ? NULL : read_redis_url(text, &url);
-	text_free(&text);
 	if (wrong == message_redis && may_be_managed)
-		wrong = message_managed;
+		wrong = is_nearly_managed(text) ? message_nearly_managed
+						: message_managed;
+	text_free(&text);
 	if (wrong != NULL) {
 		complaints_at(l, given->at, "%s", wrong);
 		redis_url_free(&url);

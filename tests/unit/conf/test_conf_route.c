@@ -136,7 +136,9 @@ routes_are_checked(void **state)
 #define WORDS_KEY                                                             \
 	"must have {key}, {path:NAME} or {json:/pointer}, or all keys would " \
 	"get one answer\n"
-#define WORDS_VARIABLE "has a variable that is not known here\n"
+#define WORDS_VARIABLE                                                       \
+	"there is no variable {id} here; did you mean {path:id} (of the path " \
+	"of the route) or {json:/id} (of the body)?\n"
 #define WORDS_ENTITY "must be a list of JSON pointers or {\"path\": NAME}\n"
 #define ON_UNKNOWN POLICY "/on_unknown"
 #define RECONCILE(path) TRY_POLICY("'on_unknown':{'reconcile':'" path "'}")
@@ -205,7 +207,7 @@ idempotency_is_checked(void **state)
 		       "/outcomes/500: must be \"store\", \"release\", "
 		       "\"forget\" or \"unknown\"\n" POLICY
 		       "/outcomes/2xx: must be \"store\", \"release\", "
-		       "\"forget\" or \"unknown\"\n"},
+		       "\"forget\" or \"unknown\", not 1\n"},
 	    {TRY_POLICY("'on_unknown':'ask'"),
 		POLICY "/on_unknown: must be \"hold\", \"retry\" or an "
 		       "object: {\"reconcile\": "
@@ -249,8 +251,8 @@ idempotency_is_checked(void **state)
 		ON_UNKNOWN "/reconcile/settle: must be between 0 and 30d\n"
 		ON_UNKNOWN "/reconcile/absent/1: must be a status from 300 "
 			   "to 599\n"
-		ON_UNKNOWN "/reconcile/absent/2: must be a status from 300 "
-			   "to 599\n"
+		ON_UNKNOWN "/reconcile/absent/2: must be a number, without "
+			   "quotes; did you mean 410?\n"
 		ON_UNKNOWN "/reconcile/status: must be between 200 and 599\n"
 		ON_UNKNOWN "/reconcile/x: there is no such member\n"},
 	    {TRY_POLICY("'derive_key':'body','on_unknown':{'reconcile':"

@@ -425,7 +425,7 @@ what_is_wrong_with_one_member(void **state)
 		      "/sources/s/refused: must be \"dead-letter\" or "
 		      "\"ack\"\n"
 		      "/sources/s/behind: must be \"park\" or "
-		      "\"go-on\"\n")},
+		      "\"go-on\", not 1\n")},
 	    {STREAM("'retry':{'first':'6m'}," PATH),
 		WRONG("/sources/s/retry/first: must not be longer than "
 		      "\"retry.most\"\n")},
@@ -475,8 +475,9 @@ what_is_wrong_with_a_request(void **state)
 		WRONG("/sources/s/request/path: {header:…} must have the name "
 		      "of a header\n")},
 	    {REQUEST("'path':'/v1/{path:a}/charges'"),
-		WRONG("/sources/s/request/path: has a variable that is not "
-		      "known here\n")},
+		WRONG("/sources/s/request/path: there is no variable {path:a} "
+		      "here, but {key}, {json:/pointer}, {header:NAME}, "
+		      "{entity}, {type} and {id}\n")},
 	    {REQUEST("'path':'/v1/../{id}/charges'"),
 		WRONG("/sources/s/request/path: must not have \".\" or \"..\" "
 		      "as a segment\n")},

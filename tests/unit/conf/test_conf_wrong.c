@@ -16,7 +16,7 @@ syntax_errors_have_line_and_column(void **state)
 	    {"", "1:1: the file is empty\n"},
 	    {"{\n 'listen': [\n  }", "3:3: a value is missing here\n"},
 	    {"{'workers': 1,}",
-		"1:14: no comma may stand behind the last one\n"},
+		"1:14: there is a comma too many here, before the }\n"},
 	    {"{} x",
 		"1:4: the configuration ends before this; is there a closing "
 		"bracket too many?\n"},
@@ -159,7 +159,7 @@ values_have_their_type_and_range(void **state)
 		"\"error\"; did you mean \"info\"?\n"},
 	    {TRY_FILE("'log':{'level':1}"),
 		"/log/level: must be \"debug\", \"info\", \"warn\" or "
-		"\"error\"\n"},
+		"\"error\", not 1\n"},
 	    {TRY_FILE("'drain_timeout':'30'"),
 		"/drain_timeout: " WORDS_DURATION MEANT("30s")},
 	    {TRY_FILE("'drain_timeout':'1.5s'"),
