@@ -34,6 +34,38 @@ static const char definitions[] = JSON({
 		{"type": "string"}, {"$ref": "#/$defs/elsewhere"}]},
 	"strings": {"type": "array", "items": {"$ref": "#/$defs/string"}},
 	"some_strings": {"$ref": "#/$defs/strings", "minItems": 1},
+	"name": {"anyOf": [
+		{"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+		{"$ref": "#/$defs/elsewhere"}]},
+	"field": {"anyOf": [
+		{"type": "string", "pattern": "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},
+		{"$ref": "#/$defs/elsewhere"}]},
+	"fields": {"type": "array", "items": {"$ref": "#/$defs/field"}},
+	"method": {"anyOf": [
+		{"type": "string", "pattern":
+			"^(?!(CONNECT|TRACE)$)[!#$%&'*+.^_`|~0-9A-Z-]+$"},
+		{"$ref": "#/$defs/elsewhere"}]},
+	"pointer": {"anyOf": [
+		{"type": "string", "pattern": "^/([^~]|~[01])*$"},
+		{"$ref": "#/$defs/elsewhere"}]},
+	"pointers": {"type": "array", "items": {"$ref": "#/$defs/pointer"}},
+	"some_pointers": {"$ref": "#/$defs/pointers", "minItems": 1},
+	"path": {"anyOf": [
+		{"type": "string", "pattern":
+			"^/(([^/%?#*]+/)*([^/%?#*]+|\\*))?$"},
+		{"$ref": "#/$defs/elsewhere"}]},
+	"address": {"anyOf": [
+		{"type": "string", "pattern":
+			"^(unix:/.+|([^*/:[]*|\\[[^]]+\\]):[0-9]{1,5})$"},
+		{"$ref": "#/$defs/elsewhere"}]},
+	"url": {"anyOf": [
+		{"type": "string", "pattern":
+		"^(unix:/.+|[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+(/[^?#]*)?)$"},
+		{"$ref": "#/$defs/elsewhere"}]},
+	"redis": {"anyOf": [
+		{"type": "string", "pattern":
+		"^(unix:/.+|[Rr][Ee][Dd][Ii][Ss]{1,2}://[^/?#]+(/[0-9]*)?)$"},
+		{"$ref": "#/$defs/elsewhere"}]},
 	"header_of": {
 		"type": "object",
 		"additionalProperties": false,
@@ -106,6 +138,17 @@ restrict_to_words(json_t *schema, const char *words)
 	return false;
 }
 
+/* The problems that may have another status. */
+static json_t *
+problem_names(void)
+{
+	return word_list(
+#define ROUTE_PROBLEM(name, type) type " "
+#include "tbl/route_problems.h"
+#undef ROUTE_PROBLEM
+	);
+}
+
 static json_t *
 property_schema(const struct option *option)
 {
@@ -113,6 +156,9 @@ property_schema(const struct option *option)
 	const char *preset = option_preset(option);
 	if (option->words != NULL)
 		must(restrict_to_words(schema, option->words));
+	if (option->type == TYPE_PROBLEMS)
+		set_member(schema, "propertyNames",
+		    json_pack("{s:o}", "enum", problem_names()));
 	if (option->type == TYPE_COUNT) {
 		set_member(schema, "minimum", json_integer(option->min));
 		set_member(schema, "maximum", json_integer(option->max));
@@ -162,6 +208,44 @@ add_option(json_t *schema, const struct option *option)
 	free(path);
 }
 
+/* Which members of an object need, or exclude, others. */
+static const struct {
+	enum group group;
+	const char *object; /* of the group; "" is the group's own */
+	const char *rules;
+} rules[] = {
+    {GROUP_SCOPE, "", JSON({
+	"oneOf": [
+		{"required": ["basic"]}, {"required": ["path"]},
+		{"required": ["certificate"]}, {"required": ["jwt"]}],
+	"dependentRequired": {
+		"jwt": ["keys"], "keys": ["jwt"], "issuer": ["jwt"],
+		"audience": ["jwt"]}})},
+    {GROUP_ROOT, "store", JSON({
+	"not": {"anyOf": [
+		{"required": ["redis", "cluster"]},
+		{"required": ["redis", "sentinels"]},
+		{"required": ["cluster", "sentinels"]}]},
+	"dependentRequired": {
+		"sentinels": ["master"], "master": ["sentinels"],
+		"user": ["password"]}})},
+};
+
+static void
+add_rules(json_t *schema, enum group group)
+{
+	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+		if (rules[i].group != group)
+			continue;
+		json_t *object = *rules[i].object == '\0'
+		    ? schema
+		    : section_schema(schema, rules[i].object);
+		json_t *members = read_json(rules[i].rules);
+		must(json_object_update(object, members) == 0);
+		json_decref(members);
+	}
+}
+
 static json_t *
 group_schema(enum group group)
 {
@@ -169,6 +253,7 @@ group_schema(enum group group)
 	for (size_t i = 0; i < n_options; i++)
 		if (options[i].group == group)
 			add_option(schema, &options[i]);
+	add_rules(schema, group);
 	return schema;
 }
 

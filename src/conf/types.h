@@ -23,50 +23,55 @@ TYPE(TEXT, char *, text_parse, text_clear, {"$ref": "#/$defs/string"})
 TYPE(SECRET, char *, secret_value_parse, secret_value_clear,
 	{"$ref": "#/$defs/string"})
 TYPE(PLAIN_NAME, char *, text_parse_plain_name, text_clear,
-	{"$ref": "#/$defs/string"})
+	{"$ref": "#/$defs/name"})
 TYPE(PREFIX, char *, text_parse_prefix, text_clear, {"$ref": "#/$defs/string"})
 TYPE(URI_PREFIX, char *, text_parse_uri_prefix, text_clear,
 	{"$ref": "#/$defs/string"})
-TYPE(FIELD, char *, text_parse_field, text_clear, {"$ref": "#/$defs/string"})
+TYPE(FIELD, char *, text_parse_field, text_clear,
+	{"anyOf": [{"$ref": "#/$defs/field"}, {"const": ""}]})
 TYPE(FIELDS, struct strings, list_parse_fields, list_clear_strings,
-	{"$ref": "#/$defs/strings"})
+	{"$ref": "#/$defs/fields"})
 TYPE(SCOPES, struct conf_scopes, list_scope_parse, list_scope_clear,
 	{"type": "array",
 	 "items": {"anyOf": [
-		{"$ref": "#/$defs/string"}, {"$ref": "#/$defs/scope"}]}})
+		{"$ref": "#/$defs/field"}, {"$ref": "#/$defs/scope"}]}})
 TYPE(CERTIFICATE_PART, enum scope_certificate, list_scope_parse_certificate,
 	value_clear_nothing,
 	{"$ref": "#/$defs/string"})
 TYPE(KEY_FIELDS, struct strings, list_parse_key_fields, list_clear_strings,
 	{"anyOf": [
-		{"$ref": "#/$defs/string"},
-		{"$ref": "#/$defs/some_strings"}]})
+		{"$ref": "#/$defs/field"},
+		{"$ref": "#/$defs/fields", "minItems": 1}]})
 TYPE(METHODS, struct strings, list_parse_methods, list_clear_strings,
 	{"anyOf": [
-		{"$ref": "#/$defs/string"},
-		{"$ref": "#/$defs/some_strings"}]})
+		{"$ref": "#/$defs/method"},
+		{"type": "array",
+		 "minItems": 1,
+		 "items": {"$ref": "#/$defs/method"}}]})
 TYPE(HOST_PORTS, struct strings, list_parse_host_ports, list_clear_strings,
 	{"$ref": "#/$defs/some_strings"})
 TYPE(NETWORKS, struct strings, list_parse_networks, list_clear_strings,
 	{"$ref": "#/$defs/some_strings"})
 TYPE(POINTERS, struct pointers, list_parse_pointers, list_clear_pointers,
-	{"$ref": "#/$defs/strings"})
+	{"$ref": "#/$defs/pointers"})
 TYPE(IGNORED, struct pointers, list_parse_ignored, list_clear_ignored,
 	{"type": "array",
 	 "items": {"anyOf": [
-		{"$ref": "#/$defs/string"},
+		{"$ref": "#/$defs/pointer"},
 		{"type": "object",
 		 "additionalProperties": false,
 		 "required": ["query"],
 		 "properties": {"query": {"$ref": "#/$defs/string"}}}]}})
 TYPE(DERIVE_KEY, struct pointers, list_parse_derive_key, list_clear_pointers,
 	{"anyOf": [
-		{"$ref": "#/$defs/string"},
-		{"$ref": "#/$defs/some_strings"}]})
+		{"const": "body"},
+		{"$ref": "#/$defs/elsewhere"},
+		{"$ref": "#/$defs/some_pointers"}]})
 TYPE(LABEL, struct pointers, list_parse_label, list_clear_pointers,
 	{"anyOf": [
-		{"$ref": "#/$defs/string"},
-		{"$ref": "#/$defs/strings"}]})
+		{"const": "key"},
+		{"$ref": "#/$defs/elsewhere"},
+		{"$ref": "#/$defs/pointers"}]})
 TYPE(PARTS, unsigned, choice_parse_parts, value_clear_nothing,
 	{"type": "array", "items": {"$ref": "#/$defs/string"}})
 TYPE(OUTCOMES, uint8_t[600], choice_parse_outcomes, value_clear_nothing,
@@ -88,51 +93,62 @@ TYPE(ON_UNKNOWN, unsigned, object_parse_on_unknown, object_clear_on_unknown,
 		 "additionalProperties": false,
 		 "required": ["reconcile"],
 		 "properties": {"reconcile": {"anyOf": [
-			{"$ref": "#/$defs/string"},
+			{"$ref": "#/$defs/reconcile/properties/path"},
 			{"$ref": "#/$defs/reconcile"}]}}}]})
 TYPE(RECONCILE_PATH, struct template, path_parse_reconcile,
-	path_clear_template, {"$ref": "#/$defs/string"})
+	path_clear_template, {"anyOf": [
+		{"type": "string", "pattern":
+			"^/[^{}]*(\\{(key|(path|json):[^}]*)\\}[^{}]*)+$"},
+		{"$ref": "#/$defs/elsewhere"}]})
 TYPE(NAMESPACE, struct template, path_parse_namespace, path_clear_template,
-	{"$ref": "#/$defs/string"})
+	{"anyOf": [
+		{"type": "string", "pattern":
+			"^([^{}]|\\{(?!key\\})[^}:]*\\})+$"},
+		{"$ref": "#/$defs/elsewhere"}]})
 TYPE(STATUSES, bool[600], list_parse_statuses, value_clear_nothing,
 	{"type": "array", "items":
 		{"type": "integer", "minimum": 300, "maximum": 599}})
 TYPE(POINTER, struct pointer, list_parse_pointer, list_clear_pointer,
-	{"$ref": "#/$defs/string"})
+	{"$ref": "#/$defs/pointer"})
 TYPE(ENTITY, struct conf_entity, list_parse_entity, list_clear_entity,
 	{"anyOf": [
-		{"$ref": "#/$defs/some_strings"},
+		{"$ref": "#/$defs/some_pointers"},
 		{"type": "object",
 		 "additionalProperties": false,
 		 "required": ["path"],
 		 "properties": {"path": {"$ref": "#/$defs/string"}}}]})
 TYPE(ADDRESS, struct address, text_parse_address, address_clear,
-	{"$ref": "#/$defs/string"})
+	{"$ref": "#/$defs/address"})
 TYPE(REDIS, struct address, url_parse_redis, address_clear,
-	{"$ref": "#/$defs/string"})
+	{"anyOf": [
+		{"const": "managed"}, {"$ref": "#/$defs/redis"}]})
 TYPE(REDIS_URL, struct address, url_parse_redis_url, address_clear,
-	{"$ref": "#/$defs/string"})
+	{"$ref": "#/$defs/redis"})
 TYPE(POSTGRES, char *, url_postgres_parse, text_clear,
 	{"$ref": "#/$defs/string"})
 TYPE(MODE, int64_t, value_parse_mode, value_clear_nothing,
-	{"$ref": "#/$defs/string"})
-TYPE(PATH, char *, path_parse, path_clear, {"$ref": "#/$defs/string"})
+	{"anyOf": [
+		{"type": "string", "pattern": "^[0-7]{3,4}$"},
+		{"$ref": "#/$defs/elsewhere"}]})
+TYPE(PATH, char *, path_parse, path_clear, {"$ref": "#/$defs/path"})
 TYPE(TARGET_PATH, char *, path_parse_target, text_clear,
-	{"$ref": "#/$defs/string"})
+	{"anyOf": [
+		{"type": "string", "pattern": "^/"},
+		{"$ref": "#/$defs/elsewhere"}]})
 TYPE(OWN_PATH, struct conf_route *, path_parse_own, path_clear_own,
-	{"$ref": "#/$defs/string"})
+	{"$ref": "#/$defs/path"})
 TYPE(UPSTREAM_NAME, const struct conf_upstream *, object_parse_upstream_name,
 	value_clear_nothing,
 	{"$ref": "#/$defs/string"})
 TYPE(TARGETS, struct conf_target *, url_parse_targets, url_clear_targets,
-	{"$ref": "#/$defs/some_strings"})
+	{"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/url"}})
 TYPE(KEY_BYTES, uint8_t *, secret_value_parse_key_bytes, secret_value_clear,
 	{"$ref": "#/$defs/string"})
 TYPE(LISTENS, struct conf_listen *, object_parse_listens, object_clear_listens,
 	{"type": "array",
 	 "minItems": 1,
 	 "items": {"anyOf": [
-		{"$ref": "#/$defs/string"}, {"$ref": "#/$defs/listen"}]}})
+		{"$ref": "#/$defs/address"}, {"$ref": "#/$defs/listen"}]}})
 TYPE(ENCRYPTION_KEYS, struct conf_encryption_key *,
 	object_parse_encryption_keys, object_clear_encryption_keys,
 	{"type": "array",
@@ -142,7 +158,7 @@ TYPE(UPSTREAMS, struct conf_upstream *, object_parse_upstreams,
 	object_clear_upstreams,
 	{"type": "object",
 	 "additionalProperties": {"anyOf": [
-		{"$ref": "#/$defs/string"}, {"$ref": "#/$defs/upstream"}]}})
+		{"$ref": "#/$defs/url"}, {"$ref": "#/$defs/upstream"}]}})
 TYPE(BROKERS, struct conf_broker *, brokers_parse, brokers_clear,
 	{"type": "object",
 	 "additionalProperties": {"$ref": "#/$defs/broker"}})
@@ -213,9 +229,12 @@ TYPE(PLACE, char *, source_value_parse_place, text_clear,
 		 "required": ["topic"],
 		 "properties": {"topic": {"$ref": "#/$defs/string"}}}]})
 TYPE(METHOD, char *, source_request_parse_method, text_clear,
-	{"$ref": "#/$defs/string"})
+	{"$ref": "#/$defs/method"})
 TYPE(MESSAGE_PATH, struct template, path_parse_message, path_clear_template,
-	{"$ref": "#/$defs/string"})
+	{"anyOf": [
+		{"type": "string", "pattern":
+		"^/([^{}]|\\{(key|entity|type|id|(json|header):[^}]*)\\})*$"},
+		{"$ref": "#/$defs/elsewhere"}]})
 TYPE(MESSAGE_HEADERS, struct conf_source_header *,
 	source_request_parse_headers, source_request_clear_headers,
 	{"type": "object", "additionalProperties": {"$ref": "#/$defs/string"}})

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The schema and `onceproxy check` agree: on the files of tests/wrong, on the
+examples of onceproxy.json(5) and on the samples."""
+
+import glob
+import json
+import os
+import re
+
+from once import tap
+from once.demo import source
+from once.gateway import command
+from once.manual import Examples
+from once.tap import Skip, each, equal, test
+
+EXAMPLES = Examples("onceproxy.json.5")
+
+# What no schema can know: other members, other files, the host, sums.
+BEYOND_A_SCHEMA = {
+    "admin-open", "lease-tiny", "listen-twice", "scope-forwarded",
+    "store-password-env", "tls-no-file", "twice", "upstream-name",
+    "upstream-unknown"}
+
+TOKEN = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.S)
+
+
+def read(file):
+    """The configuration as editors read it, with comments; ValueError."""
+    with open(file, encoding="utf-8") as opened:
+        text = TOKEN.sub(lambda found: found.group(1) or " ", opened.read())
+    return json.loads(text)
+
+
+def schema():
+    try:
+        import jsonschema
+    except ImportError:
+        raise Skip("no python3 with jsonschema") from None
+    with open(source("etc/onceproxy.schema.json"), encoding="utf-8") as file:
+        return jsonschema.Draft202012Validator(json.load(file))
+
+
+def wrong_files():
+    return sorted(glob.glob(source("tests/wrong/*.json")))
+
+
+@each([(os.path.basename(file)[:-5], file) for file in wrong_files()])
+def the_schema_sees_what_is_wrong_in(bench, file):
+    name = os.path.basename(file)[:-5]
+    validator = schema()
+    try:
+        config = read(file)
+    except ValueError:
+        return  # no JSON: an editor says so without any schema
+    accepted = command("check", "-c", file).returncode == 0
+    valid = validator.is_valid(config)
+    equal(valid, accepted or name in BEYOND_A_SCHEMA)
+
+
+@test
+def what_the_schema_cannot_see_is_still_there(bench):
+    names = {os.path.basename(file)[:-5] for file in wrong_files()}
+    equal(BEYOND_A_SCHEMA - names, set())
+
+
+def whole(text):
+    if text.startswith("{"):
+        return json.loads(text)
+    members = json.loads("{" + text + "}")
+    idempotency = members.pop("idempotency", {})
+    return {"listen": ["127.0.0.1:0"], "upstreams": {"a": "http://h"},
+            "routes": [{"path": "/p", "upstream": "a",
+                        "idempotency": idempotency}], **members}
+
+
+@each([(name, name) for name in EXAMPLES.texts])
+def the_schema_accepts_the_example(bench, name):
+    errors = schema().iter_errors(whole(EXAMPLES.take(name)))
+    equal([error.message for error in errors], [])
+
+
+@each([(name, name) for name in (
+    "etc/onceproxy.json", "contrib/container/onceproxy.json")])
+def the_schema_accepts_the_sample(bench, name):
+    errors = schema().iter_errors(read(source(name)))
+    equal([error.message for error in errors], [])
+
+
+# --- one member each, written in a way that is nearly right -----------------
+
+PAIR = [
+    ("a method in small letters", {"methods": ["post"]}, {}, False),
+    ("a method of its own", {"methods": ["X-PAY", "POST"]}, {}, True),
+    ("a path with a star in it", {"path": "/a/*/b"}, {}, False),
+    ("the root", {"path": "/"}, {}, True),
+    ("all paths", {"path": "/*"}, {}, True),
+    ("a path with variables", {"path": "/a/{x}/b/*"}, {}, True),
+    ("a path with a slash behind it", {"path": "/a/"}, {}, False),
+    ("a token without keys", {}, {"scope": [{"jwt": "sub"}]}, False),
+    ("keys without a token", {},
+     {"scope": [{"basic": "user", "keys": "/f"}]}, False),
+    ("two kinds in one", {},
+     {"scope": [{"basic": "user", "path": "x"}]}, False),
+    ("nothing", {}, {"scope": [{}]}, False),
+    ("a user", {}, {"scope": [{"basic": "user"}, "X-Tenant"]}, True),
+    ("a label in brackets", {}, {"label": ["key"]}, False),
+    ("the key for a label", {}, {"label": "key"}, True),
+    ("pointers for a label", {}, {"label": ["/a~1b", "/c"]}, True),
+    ("a tilde in a pointer", {}, {"label": ["/a~b"]}, False),
+    ("a word for a label", {}, {"label": "order"}, False),
+    ("a namespace of a variable", {"path": "/a/{x}"},
+     {"namespace": "p/{x}"}, True),
+    ("a namespace of the key", {}, {"namespace": "p/{key}"}, False),
+    ("a problem of another name", {}, {"problems": {"reused": 400}}, False),
+    ("a problem", {}, {"problems": {"key-reused": 400}}, True),
+    ("a query that is asked", {},
+     {"on_unknown": {"reconcile": "/a?k={key}&o={json:/o}"}}, True),
+    ("a path without a key", {}, {"on_unknown": {"reconcile": "/a"}}, False),
+    ("no replay header", {}, {"replay_header": ""}, True),
+    ("a header with a blank", {}, {"replay_header": "a b"}, False),
+    ("two headers", {}, {"header": ["A", "B"]}, True),
+    ("no header", {}, {"header": []}, False),
+    ("a derived key", {}, {"derive_key": "body"}, True),
+    ("a key derived of nothing", {}, {"derive_key": []}, False),
+]
+
+
+@each(PAIR)
+def both_say_the_same_of(bench, route, policy, well):
+    config = {"listen": ["127.0.0.1:0"], "upstreams": {"a": "http://h"},
+              "routes": [{"path": "/p", "upstream": "a",
+                          "idempotency": policy, **route}]}
+    file = bench.file(json.dumps(config).encode())
+    done = command("check", "-c", file)
+    said = done.returncode == 0, schema().is_valid(config)
+    equal(said, (well, well), done.stdout)
+
+
+ADDRESSES = [
+    ("127.0.0.1:80", True), ("[::1]:80", True), (":80", True),
+    ("localhost:0", True), ("unix:/run/a", True), ("::1:80", False),
+    ("*:80", False), ("http://a:80", False), ("a", False), ("", False)]
+
+
+@each([(a or "nothing", a, well) for a, well in ADDRESSES])
+def both_say_the_same_of_the_address(bench, address, well):
+    config = {"listen": [address], "upstreams": {}, "routes": []}
+    file = bench.file(json.dumps(config).encode())
+    done = command("check", "-c", file)
+    equal((done.returncode == 0, schema().is_valid(config)), (well, well),
+          done.stdout)
+
+
+URLS = [
+    ("http://h", True), ("HTTPS://h:1/base", True), ("unix:/run/a", True),
+    ("http://[::1]:80", True), ("http://h/a@b", True), ("h:80", False),
+    ("http://u@h", False), ("http://h?q", False), ("ftp://h", False)]
+
+
+@each([(url, url, well) for url, well in URLS])
+def both_say_the_same_of_the_upstream(bench, url, well):
+    config = {"listen": ["127.0.0.1:0"], "upstreams": {"a": url},
+              "routes": []}
+    file = bench.file(json.dumps(config).encode())
+    done = command("check", "-c", file)
+    equal((done.returncode == 0, schema().is_valid(config)), (well, well),
+          done.stdout)
+
+
+STORES = [
+    ("managed", {"redis": "managed"}, True),
+    ("a database", {"redis": "redis://u:p@h:1/3"}, True),
+    ("TLS", {"redis": "REDISS://h"}, True),
+    ("a socket", {"redis": "unix:/run/r?db=1"}, True),
+    ("a misspelled word", {"redis": "manged"}, False),
+    ("a word behind it", {"redis": "redis://h/db"}, False),
+    ("two ways", {"redis": "redis://h", "cluster": ["h:1"]}, False),
+    ("no master", {"sentinels": ["h:1"]}, False),
+    ("Sentinels", {"sentinels": ["h:1"], "master": "m"}, True)]
+
+
+@each(STORES)
+def both_say_the_same_of_the_store(bench, store, well):
+    config = {"listen": ["127.0.0.1:0"], "upstreams": {}, "routes": [],
+              "store": store}
+    file = bench.file(json.dumps(config).encode())
+    done = command("check", "-c", file)
+    equal((done.returncode == 0, schema().is_valid(config)), (well, well),
+          done.stdout)
+
+
+tap.main()
