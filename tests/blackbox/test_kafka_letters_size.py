@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A dead letter that is larger than its topic takes is not put, nor cut, nor
-lost: its message is held, and others go on.  Skipped where there is no Kafka
-(contrib/check --kafka)."""
+"""A dead letter or a result that is larger than its topic takes is not put, nor
+cut, nor lost: its message is held, and others go on.  Skipped where there is no
+Kafka (contrib/check --kafka)."""
 
 from once import tap
 from once.admin import Admin
@@ -157,6 +157,51 @@ def a_letter_that_is_too_large_after_a_replay_stays_what_it_was(bench):
     b.add("one")
     b.wait_executed("one")
     b.act(dead, "drop", 200)
+    b.never_stood()
+
+
+class SmallResults(Sized):
+    """Its topic of results takes small ones only."""
+
+    def serve(self, instance="one"):
+        self.members = {
+            **self.members, "results": {"topic": self.topic.results}}
+        self.kafka.configure_topic(self.topic.results, max_message_bytes=MOST)
+        self.of["large"] = answer(200, b"x" * 2 * MOST)
+        return super().serve(instance)
+
+
+@test
+def a_result_that_is_too_large_holds_its_message_alone(bench):
+    b = SmallResults(bench)
+    b.topic.add(b"1", "large")
+    told = b.gateway.wait_for_log(
+        "message_result_too_large", timeout=START_S)
+    equal(told["outcome"], "executed")
+    held, = b.wait_listed(1, "held")
+    equal(held["reason"], "result-too-large")
+    assert "too large" in held["detail"], held
+    b.add("one", "two")
+    b.wait_executed("large", "one", "two")
+    equal(b.committed(), 0)
+    b.kafka.configure_topic(b.topic.results, max_message_bytes=4 * MOST)
+    b.wait_listed(0, "held")
+    b.wait_committed(3)
+    b.each_once("large", "one", "two")
+    sizes = sorted(len(r.value) for r in b.kafka.consume(b.topic.results))
+    equal((len(sizes), sizes[-1]), (3, 2 * MOST))
+    b.never_stood()
+
+
+@test
+def a_message_whose_result_is_too_large_is_dropped_without_it(bench):
+    b = SmallResults(bench)
+    b.topic.add(b"1", "large")
+    held, = b.wait_listed(1, "held")
+    b.drop(held)
+    b.wait_committed(1)
+    equal(b.kafka.consume(b.topic.results), [])
+    b.each_once("large")
     b.never_stood()
 
 
