@@ -10,10 +10,26 @@
 #endif
 #include "doctor/doctor_relays_private.h"
 #include "probe/ledger_query.h"
+#ifdef HAVE_KAFKA
+#include "probe/topic_write.h"
+#endif
 
 /* --- looking --- */
 
 #ifdef HAVE_KAFKA
+/* To read, too: a place is committed with what is written. */
+static void
+look_at_right(const struct conf_relay *relay, struct source_seen *seen)
+{
+	if (!topic_write_forbidden(relay->broker, relay->topic))
+		return;
+	seen->rights = mem_printf("write to the topic %s", relay->topic);
+	seen->grant = mem_printf(
+	    "kafka-acls.sh --add --allow-principal User:NAME --operation Read "
+	    "--operation Write --operation Describe --topic %s",
+	    relay->topic);
+}
+
 static void
 look_at_topic(const struct conf_relay *relay, struct source_seen *seen)
 {
@@ -27,6 +43,7 @@ look_at_topic(const struct conf_relay *relay, struct source_seen *seen)
 		seen->missing = mem_str(span_str(words));
 		break;
 	case KAFKA_LOOK_THERE:
+		look_at_right(relay, seen);
 		break;
 	}
 }

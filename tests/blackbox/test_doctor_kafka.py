@@ -10,6 +10,7 @@ from once import tap
 from once.gateway import command, write
 from once.kafka import START_S
 from once.kafka_topic import Topic, need_reader
+from once.relays import topic_relay
 from once.tap import equal, test
 from once.wait import eventually
 
@@ -43,13 +44,13 @@ class Patient:
         return self.config["sources"]["charges"]
 
     def look(self):
-        """The findings about brokers and sources, by name."""
+        """The findings about brokers, sources and relays, by name."""
         write(self.file, self.config)
         said = command("doctor", "-c", self.file, "--json")
         equal(said.stderr, "")
         self.status = said.returncode
         return {f["name"]: f for f in json.loads(said.stdout)["findings"]
-                if f["name"].startswith(("broker_", "source_"))}
+                if f["name"].startswith(("broker_", "source_", "relay_"))}
 
     def ill(self):
         return sorted(name for name, f in self.look().items()
@@ -192,6 +193,26 @@ def rights_that_are_missing_are_told_and_how_they_are_given(bench):
     eventually(lambda: patient.look()["source_rights"]["level"] == "ok",
                "nothing is missing", START_S)
     equal(kafka.consume(topic.dead, committed=False), [])
+
+
+@test
+def a_right_that_a_relay_lacks_is_told_and_nothing_is_written(bench):
+    kafka = bench.guarded_kafka
+    patient = Patient(bench, kafka)
+    topic = kafka.topic(f"{patient.name}.outcomes")
+    topic_relay(patient.config, kafka, topic, settings=kafka.settings_of())
+    patient.config["brokers"]["events"]["kafka"] = kafka.logins
+    kafka.allow("topic", topic, "Describe")
+    words = eventually(
+        lambda: [f["words"] for f in [patient.look()["relay_rights"]]
+                 if f["level"] == "fail"], "it lacks a right", START_S)[0]
+    assert f"write to the topic {topic}" in words, words
+    assert f"--topic {topic}" in patient.look()["relay_rights"]["cure"]
+    equal(patient.look()["relay_topic"]["level"], "ok")
+    kafka.allow("topic", topic, "Write")
+    eventually(lambda: patient.look()["relay_rights"]["level"] == "ok",
+               "nothing is missing", START_S)
+    equal(kafka.consume(topic, committed=False), [])
 
 
 @test
