@@ -101,6 +101,8 @@ struct front {
 	const struct arrival *arrival;
 	/* Those whose handshake waits for the client. */
 	struct client_connection *shaking_hands;
+	int64_t certificates_refused; /* that the log has not heard of */
+	int64_t certificates_told_us; /* when it last has; 0: never */
 	bool ending; /* nobody waits any more, no request is told of */
 };
 

@@ -13,6 +13,10 @@
 #include "http/front_private.h"
 #include "http/spin_private.h"
 #include "http/tls_private.h"
+#include "loop/clock.h"
+#include "loop/log.h"
+
+enum { TELL_EVERY_US = 10 * 1000 * 1000 };
 
 /* Forward secrecy and AEAD alone, in both versions. */
 const char tls_priorities[] =
@@ -132,15 +136,70 @@ tls_no_certificate(gnutls_session_t session,
 	return -1;
 }
 
-/* A client must have a certificate for clients from those authorities. */
+/* The handshake fails for that; nobody else would say so. */
 static void
-demand_certificate(gnutls_session_t session)
+note_refused(struct client_connection *c, const char *why)
+{
+	struct front *front = c->front;
+	int64_t now_us = clock_us();
+	front->certificates_refused++;
+	if (front->certificates_told_us != 0 &&
+	    now_us - front->certificates_told_us < TELL_EVERY_US)
+		return;
+	struct logline line = log_begin(EV_client_certificate);
+	log_int(&line, "connections", front->certificates_refused);
+	log_str(&line, "why", why);
+	log_str(&line, "client", c->client);
+	log_end(&line);
+	front->certificates_refused = 0;
+	front->certificates_told_us = now_us;
+}
+
+/* GnuTLS' call with the client's message; one without certificates is zeros. */
+static int
+on_certificates(gnutls_session_t session, unsigned type, unsigned when,
+    unsigned incoming, const gnutls_datum_t *message)
+{
+	unsigned i = 0;
+	(void)type;
+	(void)when;
+	while (i < message->size && message->data[i] == 0)
+		i++;
+	if (incoming && i == message->size)
+		note_refused(gnutls_transport_get_ptr(session),
+		    "the client has presented none");
+	return 0;
+}
+
+/* Of a certificate for clients from those authorities; 0: it is one. */
+static int
+verify_certificate(gnutls_session_t session)
 {
 	static char purpose[] = GNUTLS_KP_TLS_WWW_CLIENT;
 	static gnutls_typed_vdata_st wanted = {
 	    GNUTLS_DT_KEY_PURPOSE_OID, (unsigned char *)purpose, 0};
+	unsigned status;
+	gnutls_datum_t words = {NULL, 0};
+	if (gnutls_certificate_verify_peers(session, &wanted, 1, &status) != 0)
+		return GNUTLS_E_CERTIFICATE_ERROR;
+	if (status == 0)
+		return 0;
+	bool said = gnutls_certificate_verification_status_print(
+			status, GNUTLS_CRT_X509, &words, 0) == 0;
+	note_refused(gnutls_transport_get_ptr(session),
+	    said ? (const char *)words.data : "it does not verify");
+	gnutls_free(words.data);
+	return GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR;
+}
+
+static void
+demand_certificate(gnutls_session_t session)
+{
 	gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUIRE);
-	gnutls_session_set_verify_cert2(session, &wanted, 1, 0);
+	gnutls_handshake_set_hook_function(session,
+	    GNUTLS_HANDSHAKE_CERTIFICATE_PKT, GNUTLS_HOOK_PRE,
+	    on_certificates);
+	gnutls_session_set_verify_function(session, verify_certificate);
 }
 
 void

@@ -107,6 +107,9 @@ EVENT(proxy_refused, WARN, "connections from where listen.proxy_protocol "
 	"says began with no header of the PROXY protocol, or a malformed one, "
 	"and were closed; why is of the last: have the proxy send it, or take "
 	"its network out")
+EVENT(client_certificate, WARN, "handshakes of clients failed for want of a "
+	"certificate that client_ca vouches for; why and client are of the "
+	"last: give the client one, or an address without client_ca")
 EVENT(observed, INFO, "a route that only observes has forwarded a request "
 	"whose key came before; would says what it had met otherwise")
 EVENT(pass_failed, WARN, "a request that is passed through, without a key or "

@@ -255,7 +255,9 @@ OPT(LISTEN, "tls.key", TEXT, tls.key, ANY, RELOAD,
 	REQUIRED)
 OPT(LISTEN, "tls.client_ca", TEXT, tls.ca, ANY, RELOAD,
 	"The file with the authorities that must have issued clients' "
-	"certificates (PEM); without it, clients need no certificate.",
+	"certificates (PEM): with it every client must present one, or its "
+	"handshake fails (client_certificate in the log); without it, clients "
+	"need none.",
 	NONE)
 
 /* --- an entry of store.encryption_keys --- */

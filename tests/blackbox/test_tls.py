@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import ssl
+import time
 import warnings
 
 from once import tap
@@ -174,6 +175,30 @@ def only_clients_with_a_certificate_of_the_authority_are_served(bench):
     assert is_refused(served, served.authority.client(
         served.authority.issue("shop")))
     equal(served.ask("k", context=known).replayed, True)
+
+
+@each([("none", None, "presented none"),
+       ("one of a stranger", "stranger", "NOT trusted")])
+def the_log_says_why_a_client_certificate_was_refused(bench, whose, words):
+    clients = Authority(bench.folder(), "clients")
+    served = Served(bench, client_ca=clients, workers=1)
+    own = () if whose is None else (
+        Authority(bench.folder(), whose).issue("shop"),)
+    assert is_refused(served, served.authority.client(*own))
+    line = served.gateway.wait_for_log("client_certificate")
+    equal((line["level"], line["connections"], line["client"]),
+          ("warn", 1, "127.0.0.1"))
+    assert words in line["why"], line
+    # A handshake that is left, and one that is well, say nothing more.
+    connect(served.gateway.address).close()
+    known = served.authority.client(clients.issue("shop"))
+    equal(served.ask("k", context=known).status, 201)
+    # Nor do many in a row flood the log: one line in ten seconds.
+    since = time.monotonic()
+    for _ in range(5):
+        assert is_refused(served, served.authority.client(*own))
+    told = served.gateway.find_log("client_certificate")[1:]
+    assert len(told) <= 1 + (time.monotonic() - since) // 10, told
 
 
 # --- handshakes ---
