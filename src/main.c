@@ -249,6 +249,29 @@ help(int argc, char **argv)
 	return 0;
 }
 
+/*
+ * "-c FILE check", as other programs have it, becomes "check -c FILE"; false
+ * where no command follows.
+ */
+static bool
+command_first(int argc, char **argv)
+{
+	bool apart =
+	    !strcmp(argv[1], "-c") || !strcmp(argv[1], "--config");
+	bool joined = (argv[1][0] == '-' && argv[1][1] == 'c') ||
+	    !strncmp(argv[1], "--config=", 9);
+	int at = apart ? 3 : 2;
+	if (!apart && !joined)
+		return true;
+	if (at >= argc)
+		return false;
+	char *command = argv[at];
+	for (int i = at; i > 1; i--)
+		argv[i] = argv[i - 1];
+	argv[1] = command;
+	return true;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -264,6 +287,9 @@ main(int argc, char **argv)
 		print_help(stdout);
 		return 0;
 	}
+	if (!command_first(argc, argv))
+		return usage_wrong("", "a command is missing, as in: onceproxy "
+		    "serve -c FILE");
 	/* Random bytes without a system call for each owner and request. */
 	must(randombytes_set_implementation(
 		 &randombytes_internal_implementation) == 0);

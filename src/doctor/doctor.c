@@ -226,7 +226,8 @@ doctor_run(const struct command_line *line)
 {
 	struct complaints complaints = {0};
 	const struct conf *conf = conf_load(line->file, &complaints);
-	struct doctor doctor = {.conf = conf, .complaints = &complaints};
+	struct doctor doctor = {
+	    .file = line->file, .conf = conf, .complaints = &complaints};
 	/* The parts of a gateway that are used here write no log. */
 	log_set_level(LOG_ERROR);
 	if (line->acl && conf != NULL) {

@@ -24,11 +24,14 @@ doctor_host_configuration(struct doctor *doctor)
 {
 	const struct complaints *all = doctor->complaints;
 	for (size_t i = 0; i < all->count; i++) {
-		findings_add(doctor, FINDING_configuration,
-		    all->list[i].pointer,
-		    mem_str(span_str(all->list[i].message)), NULL);
-		doctor->list[doctor->count - 1].line = all->list[i].line;
-		doctor->list[doctor->count - 1].column = all->list[i].column;
+		const struct complaint *c = &all->list[i];
+		char *words = c->line > 0
+		    ? mem_text(c->message)
+		    : mem_printf("%s: %s", doctor->file, c->message);
+		findings_add(doctor, FINDING_configuration, c->pointer, words,
+		    NULL);
+		doctor->list[doctor->count - 1].line = c->line;
+		doctor->list[doctor->count - 1].column = c->column;
 	}
 }
 

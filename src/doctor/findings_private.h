@@ -44,6 +44,7 @@ struct finding {
 };
 
 struct doctor {
+	const char *file;
 	const struct conf *conf;
 	/* What is wrong with the file: then nothing else is looked at. */
 	const struct complaints *complaints;

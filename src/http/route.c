@@ -60,7 +60,9 @@ const struct conf_route *
 route_find_own(const struct conf *conf, struct span method,
     const struct request_target *target)
 {
-	bool gets = span_eq(method, SPAN("GET"));
+	/* HEAD is GET without the body (RFC 9110, section 9.3.2). */
+	bool gets =
+	    span_eq(method, SPAN("GET")) || span_eq(method, SPAN("HEAD"));
 	for (size_t i = 0; i < conf->n_routes && gets; i++) {
 		const struct conf_route *route = &conf->routes[i];
 		if (route->status != NULL && any_fits(route->status, target))

@@ -66,10 +66,39 @@ check_listen(struct loader *l)
 	}
 }
 
+/* Whether the host is the other one, or among all that it stands for. */
+static bool
+is_within(const char *host, const char *all)
+{
+	bool v6 = strchr(host, ':') != NULL;
+	return *all == '\0' || !strcmp(all, host) ||
+	    !strcmp(all, v6 ? "::" : "0.0.0.0");
+}
+
+/* Whether no two sockets can have both; port 0 is another one each time. */
+static bool
+collide(const struct address *a, const struct address *b)
+{
+	if (a->text == NULL || b->text == NULL || a->kind != b->kind)
+		return false;
+	if (a->kind == ADDRESS_UNIX)
+		return !strcmp(a->text, b->text);
+	return a->port != 0 && a->port == b->port &&
+	    (is_within(a->host, b->host) || is_within(b->host, a->host));
+}
+
 static void
 check_admin(struct loader *l)
 {
 	const struct conf *conf = l->conf;
+	for (size_t i = 0; i < conf->n_listen; i++)
+		if (collide(&conf->admin, &conf->listen[i].address)) {
+			complaints_at_option(l, NULL, ROOT_OPTION(admin),
+			    "clients have this address already (\"%s\"): "
+			    "another port is needed",
+			    ROOT_OPTION(listen)->path);
+			break;
+		}
 	if (conf->admin.text != NULL && !address_is_local(&conf->admin) &&
 	    !is_set(l, ROOT_OPTION(admin_token)))
 		complaints_at_option(l, NULL, ROOT_OPTION(admin),

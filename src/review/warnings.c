@@ -4,6 +4,7 @@
 #include "base/ascii.h"
 #include "base/mem.h"
 #include "conf/address.h"
+#include "conf/nearest.h"
 #include "jsonc/spots.h"
 #include "load/certificates.h"
 #include "review/covers.h"
@@ -55,6 +56,46 @@ warn_of_hidden(struct complaints *complaints, const struct conf *conf,
 		free(pointer);
 		free(words);
 	}
+}
+
+/* --- paths of the gateway's own that requests do not reach --- */
+
+/* The name of what serves the path before it does, and its route's. */
+static const char *
+hider_of(const struct conf *conf, const struct conf_route *own,
+    const struct conf_route **ret_route)
+{
+	for (size_t i = 0; i <= own->index; i++) {
+		const struct conf_route *r = *ret_route = &conf->routes[i];
+		if (r->status == own)
+			return NULL;
+		if (r->status != NULL && covers_paths_of(r->status, own))
+			return "status_path";
+		if (r->policy == own)
+			return NULL;
+		if (r->policy != NULL && covers_paths_of(r->policy, own))
+			return "policy_path";
+		if (covers_method(r, "GET") && covers_paths_of(r, own))
+			return "path";
+	}
+	return NULL;
+}
+
+static void
+warn_of_own(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *own, const char *member)
+{
+	const struct conf_route *hider;
+	const char *hides = own != NULL ? hider_of(conf, own, &hider) : NULL;
+	if (hides == NULL)
+		return;
+	char *pointer = mem_printf("/routes/%u/%s", own->index, member);
+	char *words = mem_printf("\"%s\" of the route \"%s\", which comes "
+	    "first, serves this path: nobody is told anything here",
+	    hides, hider->name);
+	warn(complaints, pointer, words);
+	free(pointer);
+	free(words);
 }
 
 /* "/v1/:id" of other programs fits nothing but ":id". */
@@ -181,6 +222,53 @@ means_refused(int64_t status)
 	    status != 409 && status != 425 && status != 429;
 }
 
+/* What the name of a header in a scope was meant to be; NULL: that header. */
+static const char *
+scope_meant(const char *header)
+{
+	static const struct {
+		const char *header;
+		const char *meant;
+	} kinds[] = {
+	    {"basic", "{\"basic\": \"user\"}"},
+	    {"certificate", "{\"certificate\": \"subject\"}"},
+	    {"certificate.fingerprint", "{\"certificate\": \"fingerprint\"}"},
+	    {"certificate.subject", "{\"certificate\": \"subject\"}"},
+	    {"jwt", "{\"jwt\": \"sub\", \"keys\": FILE}"},
+	    {"path", "{\"path\": NAME}"},
+	};
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (!strcasecmp(kinds[i].header, header))
+			return kinds[i].meant;
+	struct nearest nearest = nearest_to(span_str(header));
+	nearest_try(&nearest, SPAN("Authorization"));
+	/* "X-Authorization" is somebody's own, and meant. */
+	bool near = nearest.found.ptr != NULL && nearest.distance <= 2 &&
+	    strcasecmp(header, "Authorization") != 0 &&
+	    (*header == 'A' || *header == 'a');
+	return near ? "\"Authorization\"" : NULL;
+}
+
+static void
+warn_of_scope(struct complaints *complaints, const struct conf *conf,
+    const struct conf_route *route)
+{
+	const struct conf_scopes *scope = &route->idempotency->scope;
+	for (size_t i = 0; i < scope->count; i++) {
+		const struct conf_scope *s = &scope->list[i];
+		const char *meant = s->kind == SCOPE_HEADER
+		    ? scope_meant(s->header)
+		    : NULL;
+		if (meant == NULL)
+			continue;
+		char *words = mem_printf("\"%s\" is the name of a header here, "
+		    "which a request must have; did you mean %s?", s->header,
+		    meant);
+		warn_of(complaints, conf, route, "scope", words);
+		free(words);
+	}
+}
+
 static void
 warn_of_policy(struct complaints *complaints, const struct conf *conf,
     const struct conf_route *route)
@@ -208,6 +296,7 @@ warn_of_policy(struct complaints *complaints, const struct conf *conf,
 		warn_of(complaints, conf, route, "scope_missing",
 		    "who names no tenant is passed on without the promise: "
 		    "each retry is executed");
+	warn_of_scope(complaints, conf, route);
 	if (means_refused(policy->problems[ROUTE_PROBLEM_OUTCOME_UNKNOWN]))
 		warn_of(complaints, conf, route, "problems",
 		    "outcome-unknown has a status by which clients take the "
@@ -325,6 +414,8 @@ warnings_find(
 		const struct conf_route *route = &conf->routes[i];
 		warn_of_colons(complaints, route);
 		warn_of_methods(complaints, conf, route);
+		warn_of_own(complaints, conf, route->status, "status_path");
+		warn_of_own(complaints, conf, route->policy, "policy_path");
 		if (route->idempotency != NULL)
 			warn_of_policy(complaints, conf, route);
 		else

@@ -64,6 +64,27 @@ def wrong_usage_is_exit_2_and_said_on_standard_error(bench, args):
     equal(done.stdout, "")
 
 
+@each([("apart", lambda file: ["-c", file]),
+       ("joined", lambda file: ["-c" + file]),
+       ("long", lambda file: ["--config", file]),
+       ("long and joined", lambda file: ["--config=" + file])])
+def the_file_may_stand_before_the_command(bench, words):
+    file = config_file(bench)
+    done = command(*words(file), "check")
+    equal((done.returncode, done.stdout), (0, f"{file}: ok\n"), done.stderr)
+    done = command(*words(file))
+    equal((done.returncode, done.stdout), (2, ""))
+    assert "a command is missing" in done.stderr, done.stderr
+
+
+@test
+def doctor_names_the_file_that_is_not_there(bench):
+    done = command("doctor", "-c", "/gone/onceproxy.json")
+    equal((done.returncode, done.stderr), (1, ""))
+    assert done.stdout.startswith(
+        "fail  /gone/onceproxy.json: cannot be read: "), done.stdout
+
+
 @each([("a command", ["sevre"], "serve"),
        ("a command with a dash", ["--verison"], "--version"),
        ("an option", ["check", "--explian"], "--explain"),

@@ -311,13 +311,29 @@ def an_answer_that_nobody_can_open_is_said(bench):
 # --- where it is served ------------------------------------------------------
 
 @test
-def only_get_is_served_there(bench):
+def only_get_and_head_are_served_there(bench):
     upstream, gateway = start(bench)
-    for method in ("POST", "DELETE", "PUT", "HEAD"):
+    for method in ("POST", "DELETE", "PUT", "OPTIONS"):
         got = gateway.send(http.build(
             method, PATH + "k", [("Authorization", TENANT)]))
         equal(got.status, 201)  # the catch-all's
     equal(upstream.count(), 4)
+
+
+@each([("status", PATH + "k"), ("policy", "/.well-known/idempotency")])
+def head_is_answered_as_get_is_without_the_body(bench, path):
+    upstream, gateway = start(bench)
+    own = [("Authorization", TENANT)]
+    whole = gateway.send(http.build("GET", path, own))
+    with gateway.client() as client:
+        client.send(http.build("HEAD", path, own))
+        head = client.read("HEAD")
+        equal((head.status, head.body, head.get("Content-Length")),
+              (200, b"", str(len(whole.body))))
+        # Nothing stands between it and the next answer.
+        client.send(http.build("GET", path, own))
+        equal(client.read("GET").body, whole.body)
+    equal(upstream.count(), 0)
 
 
 @test

@@ -28,6 +28,15 @@ def with_methods(*methods):
     return config
 
 
+def behind(path, methods=("GET",), **own):
+    """A route with paths of the gateway's own behind a route of GET."""
+    config = least()
+    config["routes"][0].update(own)
+    config["routes"].insert(0, {"name": "all", "methods": list(methods),
+                                "path": path, "upstream": "api"})
+    return config
+
+
 def check(bench, config, *args):
     """Exit status; warnings as (pointer, words); whether it said "ok"."""
     file = os.path.join(bench.folder(), "onceproxy.json")
@@ -78,6 +87,25 @@ WARNINGS = [
      POLICY + "/problems", "take the payment for refused"),
     ("a short retention", lambda bench: least(retention="59m"),
      POLICY + "/retention", "forgotten within the hour"),
+    ("a scope of certificates as a header",
+     lambda bench: least(scope=["certificate"]),
+     POLICY + "/scope", 'did you mean {"certificate": "subject"}?'),
+    ("a scope of paths as a header", lambda bench: least(scope=["path"]),
+     POLICY + "/scope", 'did you mean {"path": NAME}?'),
+    ("a scope in British spelling",
+     lambda bench: least(scope=["Authorisation"]),
+     POLICY + "/scope", 'did you mean "Authorization"?'),
+    ("a status_path that an earlier route serves",
+     lambda bench: behind("/*", status_path="/v1/keys/{key}"),
+     "/routes/1/status_path", '"path" of the route "all"'),
+    ("a policy_path that an earlier route serves",
+     lambda bench: behind("/.well-known/{x}",
+                          policy_path="/.well-known/idempotency"),
+     "/routes/1/policy_path", '"path" of the route "all"'),
+    ("a policy_path that a status_path serves",
+     lambda bench: behind("/a", status_path="/v1/{key}/policy",
+                          policy_path="/v1/x/policy"),
+     "/routes/1/policy_path", '"status_path" of the route "charges"'),
     ("a reconcile that does not say what is absent",
      lambda bench: least(on_unknown={"reconcile": "/v1/by-key/{key}"}),
      POLICY + "/on_unknown/reconcile", "mistyped"),

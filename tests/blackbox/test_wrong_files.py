@@ -13,6 +13,8 @@ from once.tap import each, equal, test
 ANSWERS = [
     ("absent-low", "27:15", 'must be a status from 300 to 599'),
     ("absent-string", "27:15", 'without quotes; did you mean 404?'),
+    ("admin-all", "6:15", 'clients have this address already ("listen"):'),
+    ("admin-clients", "6:15", 'clients have this address already'),
     ("admin-open", "6:15", 'others can reach this address:'),
     ("admin-string", "5:12", 'must be an object like {"listen": ...}; {}'),
     ("attempts-zero", "23:25", 'must be between 1 and 1000000'),
