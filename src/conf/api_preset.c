@@ -108,7 +108,8 @@ fill(json_t *value, const struct api_preset_facts *facts)
 		    ? filled(json_string_value(member), facts)
 		    : NULL;
 		if (other != NULL)
-			must(json_object_set_new(value, name, other) == 0);
+			must(json_object_iter_set_new(value,
+				 json_object_key_to_iter(name), other) == 0);
 		else
 			fill(member, facts);
 	}

@@ -269,6 +269,21 @@ warn_of_scope(struct complaints *complaints, const struct conf *conf,
 	}
 }
 
+/* PayPal's access tokens end after some hours, its keys after days. */
+static bool
+forgets_with_token(const struct conf_idempotency *policy)
+{
+	if (policy->preset != API_PRESET_PAYPAL)
+		return false;
+	for (size_t i = 0; i < policy->scope.count; i++) {
+		const char *header = scopes_header(&policy->scope.list[i]);
+		if (policy->scope.list[i].kind == SCOPE_HEADER &&
+		    !strcasecmp(header, "Authorization"))
+			return true;
+	}
+	return false;
+}
+
 static void
 warn_of_policy(struct complaints *complaints, const struct conf *conf,
     const struct conf_route *route)
@@ -297,6 +312,11 @@ warn_of_policy(struct complaints *complaints, const struct conf *conf,
 		    "who names no tenant is passed on without the promise: "
 		    "each retry is executed");
 	warn_of_scope(complaints, conf, route);
+	if (forgets_with_token(policy))
+		warn_of(complaints, conf, route, "scope",
+		    "the access tokens of PayPal are renewed within hours, "
+		    "and a retry with the next one is executed again: name "
+		    "the tenant by something that stays");
 	if (means_refused(policy->problems[ROUTE_PROBLEM_OUTCOME_UNKNOWN]))
 		warn_of(complaints, conf, route, "problems",
 		    "outcome-unknown has a status by which clients take the "

@@ -8,9 +8,9 @@ OPT(IDEMPOTENCY, "fingerprint.only", POINTERS, fingerprint_only, ANY, RELOAD,
 	"JSON pointers to what alone counts of the body; implies json.",
 	[])
 OPT(IDEMPOTENCY, "preset", PRESET, preset, WORDS(API_PRESET_WORDS), RELOAD,
-	"What clients of a well-known API count on: stands for the members "
-	"that PRESETS has of it, and those that are said beside it take "
-	"precedence.",
+	"What clients of a well-known API count on: stands for members of this "
+	"object, which the manual has under Presets; those that are said "
+	"beside it take precedence.",
 	NONE)
 OPT(IDEMPOTENCY, "problems", PROBLEMS, problems, ANY, RELOAD,
 	"Other statuses for problems, by the last word of their types: "

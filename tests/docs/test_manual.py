@@ -120,6 +120,7 @@ TABLES = [
     ("options", r'^OPT\(\w+, "([^"]+)"', "onceproxy.json.5", "MEMBERS", 50),
     ("problems", r'^PROBLEM\(\w+, (\d+, "[^"]+)"', "onceproxy-clients.7",
      "PROBLEMS", 25),
+    ("presets", r'^PRESET\(\w+, "([^"]+)"', "onceproxy.json.5", "Presets", 5),
     ("outcomes", r'^OUTCOME\(\w+, "([^"]+)"', "onceproxy-log.7", "Outcomes",
      20),
     ("metrics", r'"((?:onceproxy|process)_\w+)"', "onceproxy-metrics.7",
