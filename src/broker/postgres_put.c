@@ -17,6 +17,14 @@
  */
 enum { CHANCE_BYTES = 8, NAME = 32 };
 
+static const char result_columns[] =
+    "(id text PRIMARY KEY, status int, headers json NOT NULL, body bytea, "
+    "key_id text, created timestamptz NOT NULL DEFAULT now())";
+/* The number keeps the order in which they died. */
+static const char dead_columns[] =
+    "(number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+    "id text NOT NULL, entity text, type text, payload bytea, "
+    "headers json NOT NULL, created timestamptz NOT NULL DEFAULT now())";
 static const char look_for[] = "SELECT to_regclass($1::text)::text";
 /* Two that make the same table at once fail, unless one waits. */
 static const char one_at_a_time[] =
@@ -111,7 +119,11 @@ send_step(struct postgres_put *put)
 	case PUT_MAKE:
 		postgres_pipe_query(reader->pipe, one_at_a_time, NULL, 0);
 		postgres_pipe_query(reader->pipe,
-		    result ? sql->make_results : sql->make_dead, NULL, 0);
+		    arena_printf(reader->arena,
+			"CREATE TABLE IF NOT EXISTS %.*s %s", SPAN_FMT(table),
+			result ? result_columns : dead_columns)
+			.ptr,
+		    NULL, 0);
 		break;
 	case PUT_PREPARE:
 		put->made++;

@@ -296,16 +296,26 @@ finish_of(const struct maker *m, const char *put, const char *returned)
 	    .ptr;
 }
 
+/* What a row or a dead letter has, each as text, but payload as bytes. */
+struct there {
+	const char *payload, *entity, *type, *headers;
+};
+
 /*
- * What a dead letter has as its payload: what is given, or where it was too
- * large to be taken, what is there.
+ * What a dead letter has: what is given, or, of what was too large to be taken,
+ * what is there.  more: its headers, where they were.
  */
 static const char *
-dead_payload(const struct maker *m, const char *there)
+dead_returned(const struct maker *m, const struct there *there, size_t most)
 {
 	return arena_printf(m->arena,
-	    "CASE WHEN $8::text = 'whole' THEN %s ELSE $6::bytea END AS body",
-	    there)
+	    "CASE WHEN $8::text = 'whole' THEN %s ELSE $6::bytea END AS body, "
+	    "CASE WHEN $8::text = 'whole' THEN %s ELSE $4::text END AS entity, "
+	    "CASE WHEN $8::text = 'whole' THEN %s ELSE $5::text END AS type, "
+	    "CASE WHEN $8::text = 'whole' AND octet_length(%s) > %zu "
+	    "THEN (%s)::jsonb END AS more",
+	    there->payload, there->entity, there->type, there->headers, most,
+	    there->headers)
 	    .ptr;
 }
 
@@ -318,6 +328,15 @@ whole_payload(const struct maker *m)
 	return arena_printf(
 	    m->arena, "convert_to(%s::text, 'UTF8')", payload)
 	    .ptr;
+}
+
+static const char *
+dead_of_row(const struct maker *m, size_t most)
+{
+	const struct conf_columns *c = &m->source->columns;
+	const struct there there = {whole_payload(m), text_of(m, c->entity),
+	    text_of(m, c->type), text_of(m, c->headers)};
+	return dead_returned(m, &there, most);
 }
 
 /* A dead letter, which has no version, is taken away, with what is put. */
@@ -370,15 +389,6 @@ letters_of(const struct maker *m, size_t most)
 
 /* --- results and dead letters --- */
 
-static const char result_columns[] =
-    "(id text PRIMARY KEY, status int, headers json NOT NULL, body bytea, "
-    "key_id text, created timestamptz NOT NULL DEFAULT now())";
-/* The number keeps the order in which they died. */
-static const char dead_columns[] =
-    "(number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
-    "id text NOT NULL, entity text, type text, payload bytea, "
-    "headers json NOT NULL, created timestamptz NOT NULL DEFAULT now())";
-
 static const char *
 put_result(const struct maker *m)
 {
@@ -401,18 +411,12 @@ put_dead(const struct maker *m)
 	return arena_printf(m->arena,
 	    ", put AS (INSERT INTO %.*s "
 	    "(id, entity, type, payload, headers, created) "
-	    "SELECT $3::text, $4::text, $5::text, body, $7::text::json, "
-	    "now() FROM done)",
+	    "SELECT $3::text, entity, type, body, "
+	    "CASE WHEN more IS NULL THEN $7::text::json "
+	    "ELSE (CASE WHEN jsonb_typeof(more) = 'object' THEN more "
+	    "ELSE jsonb_build_object('headers', more::text) END "
+	    "|| $7::text::jsonb)::json END, now() FROM done)",
 	    SPAN_FMT(table))
-	    .ptr;
-}
-
-static const char *
-make_table(const struct maker *m, const char *table, const char *columns)
-{
-	struct span name = postgres_name_table(m->arena, table);
-	return arena_printf(m->arena, "CREATE TABLE IF NOT EXISTS %.*s %s",
-	    SPAN_FMT(name), columns)
 	    .ptr;
 }
 
@@ -438,20 +442,19 @@ maker_of(struct arena *arena, const struct conf_source *source,
 static void
 make_puts(const struct maker *m, struct postgres_sql *sql, size_t most_bytes)
 {
+	static const struct there letter = {
+	    "d.payload", "d.entity", "d.type", "d.headers::text"};
 	const struct conf_source *s = m->source;
-	if (s->results != NULL) {
+	if (s->results != NULL)
 		sql->finish_result = finish_of(m, put_result(m), "1");
-		sql->make_results = make_table(m, s->results, result_columns);
-	}
 	if (s->dead_letters == NULL)
 		return;
-	sql->finish_dead = finish_of(
-	    m, put_dead(m), dead_payload(m, whole_payload(m)));
-	sql->make_dead = make_table(m, s->dead_letters, dead_columns);
+	sql->finish_dead =
+	    finish_of(m, put_dead(m), dead_of_row(m, most_bytes));
 	sql->letters = letters_of(m, most_bytes);
 	sql->letter = letter_of(m, "", "1");
 	sql->letter_dead =
-	    letter_of(m, put_dead(m), dead_payload(m, "d.payload"));
+	    letter_of(m, put_dead(m), dead_returned(m, &letter, most_bytes));
 	if (s->results != NULL)
 		sql->letter_result = letter_of(m, put_result(m), "1");
 }

@@ -41,8 +41,6 @@ struct postgres_sql {
 	const char *letter_dead;
 	const char *letters; /* a page of them */
 	const char *pending; /* whether the row $1 is unread: "true" */
-	const char *make_results; /* the table; NULL: none */
-	const char *make_dead;
 	const char *count; /* unread rows, and those of them without an id */
 	const char *listen; /* NULL: no channel */
 	unsigned parts; /* 1 to POSTGRES_PARTS */

@@ -205,20 +205,31 @@ const char streams_script_pending[] =
 
 /*
  * The values of what is put.  Lua has no more than some 8,000 of them in one
- * command.
+ * command: how many fields are left out for that is one more, to which a dead
+ * letter adds what it has in left_out, its name for it.
  */
-#define VALUES                                                                \
-	"local kept, values = tonumber(ARGV[5]), {}\n"                        \
+#define VALUES(left_out)                                                      \
+	"local kept, values, left = tonumber(ARGV[5]), {}, 0\n"               \
 	"local entry = kept and\n"                                            \
 	" redis.call('XRANGE', KEYS[1], ARGV[3], ARGV[3])[1]\n"               \
 	"if entry then\n"                                                     \
-	" for i = 1, math.min(#entry[2], 7000), 2 do\n"                       \
+	" for i = 1, #entry[2], 2 do\n"                                       \
 	"  local name = string.gsub(string.lower(entry[2][i]), '_', '-')\n"   \
-	"  if string.sub(name, 1, 10) ~= 'onceproxy-' then\n"                 \
-	"   values[#values + 1] = entry[2][i]\n"                              \
-	"   values[#values + 1] = entry[2][i + 1]\n"                          \
+	"  if name == " left_out " then\n"                                    \
+	"   left = left + (tonumber(entry[2][i + 1]) or 0)\n"                 \
+	"  elseif string.sub(name, 1, 10) ~= 'onceproxy-' then\n"             \
+	"   if #values < 7000 then\n"                                         \
+	"    values[#values + 1] = entry[2][i]\n"                             \
+	"    values[#values + 1] = entry[2][i + 1]\n"                         \
+	"   else\n"                                                           \
+	"    left = left + 1\n"                                               \
+	"   end\n"                                                            \
 	"  end\n"                                                             \
 	" end\n"                                                              \
+	"end\n"                                                               \
+	"if left > 0 then\n"                                                  \
+	" values[#values + 1] = 'onceproxy-left-out'\n"                       \
+	" values[#values + 1] = string.format('%d', left)\n"                  \
 	"end\n"                                                               \
 	"for i = 6 + (entry and kept or 0), #ARGV do\n"                       \
 	" values[#values + 1] = ARGV[i]\n"                                    \
@@ -226,7 +237,7 @@ const char streams_script_pending[] =
 
 const char streams_script_put[] =
     MAY("xack", "KEYS[1], ARGV[1], ARGV[3]")
-    VALUES
+    VALUES("nil")
     "redis.call('XADD', KEYS[2], '*', unpack(values))\n"
     "redis.call('XACK', KEYS[1], ARGV[1], ARGV[3])\n"
     "return 1\n";
@@ -236,7 +247,7 @@ const char streams_script_letter[] =
     " return 0\n"
     "end\n"
     MAY("xdel", "KEYS[1], ARGV[3]")
-    VALUES
+    VALUES("'onceproxy-left-out'")
     "if #values > 0 then\n"
     " redis.call('XADD', KEYS[2], '*', unpack(values))\n"
     "end\n"

@@ -271,13 +271,23 @@ missing_rights_are_said_in_the_servers_words(void **state)
 	assert_string_equal(broker_reader_health(o->reader).message,
 	    "permission denied for table outbox");
 	assert_true(broker_reader_health(o->reader).up);
+	/* Of two that are missing, that of the table is said first. */
+	assert_int_equal(
+	    outbox_finish(o, &f, o->took[0], &put), E_BROKER_REFUSED);
+	assert_string_equal(
+	    f.finish.refused, "permission denied for table outbox");
+	assert_int_equal(f.finish.fault, BROKER_FAULT_SOURCE);
+	assert_true(broker_reader_health(o->reader).stands);
+	postgres_just(
+	    outbox_server, NULL, "GRANT DELETE ON outbox TO poor");
 	assert_int_equal(
 	    outbox_finish(o, &f, o->took[0], &put), E_BROKER_REFUSED);
 	assert_string_equal(
 	    f.finish.refused, "permission denied for schema public");
+	assert_int_equal(f.finish.fault, BROKER_FAULT_PLACE);
+	assert_false(broker_reader_health(o->reader).stands);
 	/* The rights are given, and it is asked again. */
 	postgres_just(outbox_server, NULL,
-	    "GRANT DELETE ON outbox TO poor; "
 	    "GRANT CREATE ON SCHEMA public TO poor");
 	assert_int_equal(outbox_finish(o, &f, o->took[0], &put), 0);
 	assert_int_equal(f.finish.finished, BROKER_FINISHED);
