@@ -8,6 +8,7 @@
 #include "doctor/doctor.h"
 #include "doctor/doctor_cluster_private.h"
 #include "doctor/doctor_host_private.h"
+#include "doctor/doctor_reconcile_private.h"
 #include "doctor/doctor_redis_private.h"
 #include "doctor/doctor_sentinel_private.h"
 #include "doctor/doctor_relays_private.h"
@@ -43,6 +44,7 @@ look_at_all(struct doctor *doctor)
 		doctor->sentinels = sentinel_query(&doctor->conf->store.redis);
 	doctor->n_redises = diagnostics_run(doctor->conf, &doctor->redises);
 	doctor->reached = reach_targets(doctor->conf, &doctor->n_reached);
+	doctor_reconcile_look(doctor);
 	look_at_sources(doctor);
 	doctor_relays_look(doctor);
 	doctor_host_look(doctor);
@@ -127,6 +129,7 @@ clear_doctor(struct doctor *doctor)
 	for (size_t i = 0; doctor->sources && i < doctor->conf->n_sources; i++)
 		source_seen_clear(&doctor->sources[i]);
 	free(doctor->sources);
+	doctor_reconcile_clear(doctor);
 	doctor_relays_clear(doctor);
 	journal_survey_clear(&doctor->journal);
 }

@@ -43,6 +43,8 @@ struct finding {
 	char *cure; /* "" unless WARN or FAIL */
 };
 
+struct reconcile_questions;
+
 struct doctor {
 	const char *file;
 	const struct conf *conf;
@@ -57,6 +59,7 @@ struct doctor {
 	size_t n_reached;
 	struct source_seen *sources; /* one for each source */
 	struct source_seen *relays;  /* one for each relay */
+	struct reconcile_questions *questions; /* doctor_reconcile.c */
 	struct journal_survey journal;
 	int journal_error; /* an errno: it could not be looked at; or 0 */
 

@@ -228,6 +228,13 @@ FINDING(target_down, WARN, doctor_upstream_target_down,
 	"its requests: {}",
 	"start it, or remove it from targets: {}")
 
+/* --- where a reconcile asks: doctor/doctor_reconcile.c --- */
+FINDING(reconcile, WARN, doctor_reconcile_absent,
+	"no reconcile asks an API",
+	"{}",
+	"read onceproxy-reconcile(7), correct path or absent, and ask again: "
+	"curl -i {}")
+
 /* --- brokers and sources: doctor/doctor_sources.c --- */
 FINDING(broker_unreachable, FAIL, doctor_sources_unreachable,
 	"the brokers answer",

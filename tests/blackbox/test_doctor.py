@@ -154,6 +154,78 @@ def it_sends_nothing_to_an_upstream(bench):
     equal(len(patient.upstream.requests), 1)
 
 
+# --- where a reconcile asks -------------------------------------------------
+
+BY_KEY = "/v1/charges/by-key/{key}?of={json:/account}"
+UUID = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+
+
+def reconciling(bench, reply, **more):
+    patient = Patient(bench, upstream=bench.upstream(reply))
+    patient.config["routes"][0]["idempotency"]["on_unknown"] = {
+        "reconcile": {"path": BY_KEY, **more}}
+    return patient
+
+
+def asked(patient):
+    """All that the API was sent: one GET, of a key that nobody has used."""
+    (request,) = patient.upstream.requests
+    equal((request.method, request.body), ("GET", b""))
+    found = re.fullmatch(
+        rf"/v1/charges/by-key/({UUID})\?of=({UUID})", request.target)
+    assert found, request.target
+    equal([name.lower() for name, _ in request.fields
+           if name.lower() not in ("host", "connection")], ["user-agent"])
+    return found.group(1)
+
+
+@each([("404", 404, {}), ("410", 410, {}),
+       ("another that absent has", 422, {"absent": [422]})])
+def it_says_what_the_api_answers_to_a_key_that_no_payment_has(
+        bench, status, more):
+    patient = reconciling(
+        bench, answer(status, b'{"error": "no such charge"}'), **more)
+    found = patient.look()["reconcile"]
+    equal(found["level"], "ok")
+    key = asked(patient)
+    for words in (key, f"answered {status}", "no such charge", "router"):
+        assert words in found["words"], found
+
+
+@each([("taken for a payment", 200, {}, "taken for one that did"),
+       ("not what absent says", 404, {"absent": [410]}, "stays unknown"),
+       ("a fault", 500, {}, "stays unknown")])
+def it_warns_of_a_reconcile_that_does_not_say_absent(
+        bench, status, more, words):
+    patient = reconciling(bench, answer(status, b"\xff\0x"), **more)
+    found = patient.finds("reconcile")
+    equal((found["level"], found["where"]),
+          ("warn", "/routes/0/idempotency/on_unknown"))
+    assert words in found["words"] and asked(patient) in found["cure"], found
+
+
+@test
+def an_api_that_says_release_says_absent(bench):
+    patient = reconciling(bench, answer(
+        409, b"x", [("Idempotency-Outcome", "release")]))
+    equal(patient.look()["reconcile"]["level"], "ok")
+
+
+@each([("wants credentials", lambda bench: answer(401, b"x"), "credentials"),
+       ("cannot be reached", None, "reached")])
+def what_a_reconcile_path_says_is_not_known_where_the_api(
+        bench, reply, words):
+    patient = reconciling(bench, reply and reply(bench))
+    if reply is None:
+        closed, port = refused_port()
+        patient.config["upstreams"]["api"] = f"http://127.0.0.1:{port}"
+    found = patient.look()["reconcile"]
+    if reply is None:
+        closed.close()
+    equal(found["level"], "skip")
+    assert words in found["words"], found
+
+
 # --- the file and this machine ---------------------------------------------
 
 @test
