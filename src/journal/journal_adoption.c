@@ -111,10 +111,20 @@ log_found(const struct journal_adoption *adoption,
 	log_end(&line);
 }
 
+/* One that had nothing left to deliver is gone, and no news. */
+static bool
+is_worth_telling(const struct journal_found *found)
+{
+	bool whole = found->damaged == 0 && found->lost_bytes == 0 &&
+	    found->error == 0;
+	return found->aside != NULL ||
+	    (found->foreign == 0 && (found->journal != NULL || !whole));
+}
+
 static void
 tell(struct journal_adoption *adoption, const struct journal_found *found)
 {
-	if (found->foreign == 0 || found->aside != NULL)
+	if (is_worth_telling(found))
 		log_found(adoption, found);
 	if (found->foreign > 0 && adoption->settled)
 		log_foreign(found);

@@ -508,4 +508,19 @@ def a_clean_end_leaves_no_journal_behind(bench):
     equal(entries(gateway), 0)
 
 
+@test
+def a_journal_that_has_nothing_left_is_adopted_without_a_word(bench):
+    config = bench.config(bench.upstream())
+    gateway = bench.serve(config)
+    equal(gateway.ask("k").status, 201)
+    folder = os.path.join(config["state_dir"], "journal")
+    left = set(os.listdir(folder))
+    equal(len(left), config["workers"])
+    gateway.kill()
+    gateway = bench.serve(config)
+    eventually(lambda: not left & set(os.listdir(folder)))
+    equal(gateway.ask("k").replayed, True)
+    equal(gateway.find_log("journal_adopted"), [])
+
+
 tap.main()

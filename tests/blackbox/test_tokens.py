@@ -323,6 +323,29 @@ def the_keys_are_read_again_when_their_file_changes(bench):
 
 
 @test
+def a_file_that_several_routes_name_is_said_once(bench):
+    world = World(bench)
+    first = world.config["routes"][0]
+    world.config["routes"] += [
+        {**first, "name": f"refunds{i}", "path": f"/v1/refunds{i}"}
+        for i in range(7)]
+    world.config["admin"]["listen"] += "-2"
+    gateway = bench.serve(world.config)
+    write_keys(world.file, world.key(), Key(world.folder, "ES256", "new"))
+    gateway.wait_for_log("token_keys_new")
+    with open(world.file, "w", encoding="ascii") as file:
+        file.write("{")
+    since = len(gateway.events)
+    gateway.wait_for_log("token_keys_wrong")
+    write_keys(world.file, world.key())
+    gateway.wait_for_log("token_keys_new", since)
+    # One line for each change; two where it came while the files were read.
+    for how in ("new", "wrong"):
+        told = gateway.find_log(f"token_keys_{how}")
+        assert len(told) <= 4, told
+
+
+@test
 def a_token_without_a_kid_needs_an_only_key(bench):
     world = World(bench, ["ES256", "HS256"])
     hs = world.keys["HS256"]
