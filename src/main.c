@@ -7,13 +7,13 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "cmd/check.h"
 #include "cmd/events.h"
 #include "cmd/serve.h"
 #include "cmd/usage.h"
 #include "doctor/doctor.h"
 #include "operate/keys.h"
 #include "operate/messages.h"
+#include "operate/running.h"
 
 /* Exit codes: 0 well, 1 refused, 2 wrong usage. */
 enum { EXIT_USAGE = 2 };
@@ -56,8 +56,8 @@ static const struct command {
 	"SIGHUP reads the configuration again. Logs go to standard error, one\n"
 	"JSON object per line.\n",
 	"onceproxy serve -c onceproxy.json"},
-    {"check", check_run, "Aejs",
-	"[-c FILE] [--strict] [--against FILE] [--explain] [--json]",
+    {"check", running_check, "Aejs",
+	"[-c FILE] [--strict] [--against FILE|URL] [--explain] [--json]",
 	"check the configuration without opening a port",
 	"Prints \"FILE: ok\", or one line per error with the line, the column\n"
 	"and the JSON pointer of the member that is wrong, and then exits\n"
@@ -105,8 +105,9 @@ static const struct {
 	const char *message;
 } option_help[] = {
     {'s', "  --strict   exit with 1 where there are warnings, too\n"},
-    {'A', "  --against  the file that runs: warn of what a reload would "
-	  "change\n             of keys that exist\n"},
+    {'A', "  --against  the file that runs, or the address of a gateway's "
+	  "admin\n             interface (http://HOST:PORT, unix:/path): warn "
+	  "of what a\n             reload would change of keys that exist\n"},
     {'e', "  --explain  show what the routes will do, and all settings\n"},
     {'f', "  --follow   wait for more, until it is interrupted\n"},
     {'F', "  --from     where to begin: a position that was printed, a "

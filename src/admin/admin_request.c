@@ -41,6 +41,7 @@ static const struct admin_endpoint endpoints[] = {
     {"GET", "/readyz", admin_status_ready, ADMIN_OPEN},
     {"GET", "/status", admin_status, 0},
     {"GET", "/metrics", admin_status_metrics, 0},
+    {"GET", "/configuration", admin_status_configuration, 0},
     {"GET", "/observed", admin_observed, 0},
     {"GET", "/keys", admin_list_keys, 0},
     {"POST", "/keys/lookup", admin_keys_lookup, ADMIN_TAKES_BODY},

@@ -7,7 +7,15 @@
 #include "admin/admin_metrics.h"
 #include "admin/admin_status.h"
 #include "base/mem.h"
+#include "conf/show_running.h"
 #include "gate/worker.h"
+
+/* Without a secret (conf/show_running.h). */
+enum after
+admin_status_configuration(struct admin_request *a)
+{
+	return admin_answer_json(a, 200, show_running(a->conf, a->admin->conf));
+}
 
 enum after
 admin_status_health(struct admin_request *a)

@@ -15,6 +15,8 @@ enum after admin_status_health(struct admin_request *a);
 enum after admin_status_ready(struct admin_request *a);
 /* GET /status. */
 enum after admin_status(struct admin_request *a);
+/* GET /configuration: what keys that exist depend on. */
+enum after admin_status_configuration(struct admin_request *a);
 /* GET /metrics. */
 enum after admin_status_metrics(struct admin_request *a);
 

@@ -72,6 +72,19 @@ compare(const struct conf *conf, const char *file,
 	return valid;
 }
 
+/* The same of what a gateway that runs has told. */
+static bool
+compare_running(const struct conf *conf, const json_t *running,
+    struct complaints *complaints)
+{
+	struct complaints wrong = {NULL, 0};
+	bool valid = key_changes_told(running, conf, complaints, &wrong);
+	if (!valid)
+		print_complaints(stderr, "the running gateway", &wrong, true);
+	complaints_free(&wrong);
+	return valid;
+}
+
 /* Adds the warnings; false where the other file cannot be compared. */
 static bool
 review(const struct conf *conf, const struct command_line *line,
@@ -81,6 +94,8 @@ review(const struct conf *conf, const struct command_line *line,
 	warnings_find(conf, clock_wall_ms(), complaints);
 	if (line->against != NULL)
 		valid = compare(conf, line->against, complaints);
+	if (line->running != NULL)
+		valid = compare_running(conf, line->running, complaints);
 	conf_load_place(conf, complaints);
 	complaints_sort(complaints);
 	return valid;

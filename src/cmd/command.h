@@ -14,6 +14,7 @@ struct command_line {
 	bool explain;
 	bool strict;
 	const char *against; /* another configuration; NULL: not said */
+	const struct json_t *running; /* told by a gateway; or NULL */
 	bool acl;
 	bool follow;
 	const char *from; /* NULL: not said */

@@ -115,6 +115,17 @@ option_section(enum group group, struct span prefix, const char *name)
 }
 
 const struct option *
+option_of_path(enum group group, const char *path)
+{
+	const char *dot = strchr(path, '.');
+	size_t len = dot != NULL ? (size_t)(dot - path) + 1 : 0;
+	const struct option *option =
+	    option_find(group, span_of(path, len), path + len);
+	must(option != NULL);
+	return option;
+}
+
+const struct option *
 option_at(enum group group, size_t offset)
 {
 	size_t i = 0;

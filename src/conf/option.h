@@ -69,6 +69,8 @@ const struct option *option_find(
  */
 struct span option_section(
     enum group group, struct span prefix, const char *name);
+/* The option of that name, or "section.name"; there is one. */
+const struct option *option_of_path(enum group group, const char *path);
 /* The option of a group that fills the field; there is one. */
 const struct option *option_at(enum group group, size_t offset);
 

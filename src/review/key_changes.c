@@ -3,10 +3,15 @@
 
 #include "base/digest.h"
 #include "base/mem.h"
+#include "conf/show.h"
+#include "conf/show_running.h"
+#include "load/conf_load.h"
 #include "review/covers.h"
 #include "review/key_changes.h"
 #include "review/said.h"
 
+#define GONE gone
+#define OTHER_REQUEST other_request
 static const char gone[] =
     "keys that exist are not found any more, and their retries are executed "
     "again";
@@ -19,15 +24,9 @@ static const struct {
 	const char *path;
 	const char *words;
 } meaning[] = {
-    {"namespace", gone},
-    {"scope", gone},
-    {"header", gone},
-    {"derive_key", gone},
-    {"fingerprint.include", other_request},
-    {"fingerprint.headers", other_request},
-    {"fingerprint.json", other_request},
-    {"fingerprint.ignore", other_request},
-    {"fingerprint.only", other_request},
+#define KEY_OPTION(path, what) {path, what},
+#include "tbl/key_options.h"
+#undef KEY_OPTION
 };
 
 /* --- routes --- */
@@ -115,11 +114,26 @@ means_the_same(const char *path, json_t *old, json_t *new)
 	    (!strcmp(path, "header") && keeps_all(old, new));
 }
 
+/* The value of a route before; told: of each, as show_running() tells it. */
+static json_t *
+value_before(
+    const struct conf_route *before, const json_t *told, const char *path)
+{
+	if (told == NULL)
+		return said_value(before, path);
+	json_t *keys =
+	    json_object_get(json_array_get(told, before->index), "keys");
+	json_t *value = json_object_get(keys, path);
+	return value == NULL || json_is_null(value) ? NULL
+						    : json_deep_copy(value);
+}
+
 static void
 compare_option(struct complaints *complaints, const struct conf *next,
-    const struct conf_route *route, const struct conf_route *before, size_t i)
+    const struct conf_route *route, const struct conf_route *before,
+    const json_t *told, size_t i)
 {
-	json_t *old = said_value(before, meaning[i].path);
+	json_t *old = value_before(before, told, meaning[i].path);
 	json_t *new = said_value(route, meaning[i].path);
 	if (!means_the_same(meaning[i].path, old, new)) {
 		char *pointer = said_pointer(next, route, meaning[i].path);
@@ -165,9 +179,9 @@ look_for_lost(struct complaints *complaints, const struct conf *next,
 	free(pointer);
 }
 
-void
-key_changes_find(const struct conf *running, const struct conf *next,
-    struct complaints *complaints)
+static void
+find_changes(const struct conf *running, const json_t *told,
+    const struct conf *next, struct complaints *complaints)
 {
 	for (size_t i = 0; i < running->n_routes; i++) {
 		const struct conf_route *before = &running->routes[i];
@@ -185,23 +199,58 @@ key_changes_find(const struct conf *running, const struct conf *next,
 		if (before == NULL || route->idempotency == NULL)
 			continue;
 		for (size_t m = 0; m < sizeof meaning / sizeof meaning[0]; m++)
-			compare_option(complaints, next, route, before, m);
+			compare_option(
+			    complaints, next, route, before, told, m);
 	}
 }
 
+void
+key_changes_find(const struct conf *running, const struct conf *next,
+    struct complaints *complaints)
+{
+	find_changes(running, NULL, next, complaints);
+}
+
 /* --- the store --- */
+
+static void
+warn_of_store(struct complaints *complaints, const char *name)
+{
+	char *pointer = mem_printf("/store/%s", name);
+	add_warning(complaints, pointer,
+	    mem_printf("a reload does not change this; after a restart, %s",
+		gone));
+	free(pointer);
+}
+
+static void
+warn_of_state_dir(struct complaints *complaints)
+{
+	add_warning(complaints, "/state_dir",
+	    mem_printf("the private Redis is there; a reload does not change "
+		"this; after a restart, %s", gone));
+}
+
+/* A member's text; empty: it has none. */
+static const char *
+text_of(const json_t *object, const char *name)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+	return text != NULL ? text : "";
+}
 
 void
 key_changes_of_store(const struct conf *running, const struct conf *next,
     struct complaints *complaints)
 {
-	static const char *const names[] = {"redis", "cluster", "sentinels",
-	    "master", "prefix", "shards", "secret"};
+	static const char *const names[] = {
+#define STORE_OPTION(name) name,
+#include "tbl/key_options.h"
+#undef STORE_OPTION
+	    "secret"};
 	if (running->store.redis.managed && next->store.redis.managed &&
 	    strcmp(running->state_dir, next->state_dir) != 0)
-		add_warning(complaints, "/state_dir",
-		    mem_printf("the private Redis is there; a reload does not "
-			"change this; after a restart, %s", gone));
+		warn_of_state_dir(complaints);
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		const struct option *option =
 		    option_find(GROUP_ROOT, SPAN("store."), names[i]);
@@ -210,10 +259,90 @@ key_changes_of_store(const struct conf *running, const struct conf *next,
 		if (!memcmp(running->fixed + at, next->fixed + at,
 			DIGEST_BYTES))
 			continue;
-		char *pointer = mem_printf("/store/%s", names[i]);
-		add_warning(complaints, pointer,
-		    mem_printf("a reload does not change this; after a "
-			"restart, %s", gone));
-		free(pointer);
+		warn_of_store(complaints, names[i]);
 	}
+}
+
+/* --- of a gateway that runs --- */
+
+/* Its routes, as far as requests are led to them. */
+static const struct conf *
+routes_told(const json_t *told, struct complaints *complaints)
+{
+	size_t i;
+	json_t *one;
+	json_t *routes = json_array();
+	json_array_foreach(told, i, one)
+	{
+		bool passes = json_object_get(one, "keys") == NULL;
+		json_t *methods = json_object_get(one, "methods");
+		json_t *route = json_pack("{s:O*, s:O*, s:s}", "name",
+		    json_object_get(one, "name"), "path",
+		    json_object_get(one, "path"), "upstream", "x");
+		if (json_array_size(methods) > 0)
+			json_object_set(route, "methods", methods);
+		if (!passes)
+			json_object_set_new(
+			    route, "idempotency", json_object());
+		if (json_is_true(json_object_get(one, "observes")))
+			json_object_set_new(
+			    route, "mode", json_string("observe"));
+		if (!strcmp(text_of(one, "name"), text_of(one, "path")))
+			json_object_del(route, "name");
+		json_array_append_new(routes, route);
+	}
+	json_t *all = json_pack("{s:[s], s:{s:s}, s:o}", "listen",
+	    "127.0.0.1:0", "upstreams", "x", "http://127.0.0.1", "routes",
+	    routes);
+	char *text = json_dumps(all, 0);
+	must(text != NULL);
+	json_decref(all);
+	const struct conf *conf = conf_load_text(
+	    "the running gateway", span_str(text), complaints);
+	free(text);
+	return conf;
+}
+
+static void
+compare_store(const json_t *told, const struct conf *next,
+    struct complaints *complaints)
+{
+	static const char *const names[] = {
+#define STORE_OPTION(name) name,
+#include "tbl/key_options.h"
+#undef STORE_OPTION
+	};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		json_t *value = show_option(
+		    option_find(GROUP_ROOT, SPAN("store."), names[i]), next);
+		json_t *old = json_object_get(told, names[i]);
+		if (value == NULL)
+			value = json_null();
+		if (!json_equal(old, value))
+			warn_of_store(complaints, names[i]);
+		json_decref(value);
+	}
+	json_t *secret =
+	    show_running_secret(next->store.secret, text_of(told, "salt"));
+	if (!json_equal(json_object_get(told, "secret"), secret))
+		warn_of_store(complaints, "secret");
+	json_decref(secret);
+	if (json_object_get(told, "state_dir") != NULL &&
+	    next->store.redis.managed &&
+	    strcmp(text_of(told, "state_dir"), next->state_dir) != 0)
+		warn_of_state_dir(complaints);
+}
+
+bool
+key_changes_told(const json_t *told, const struct conf *next,
+    struct complaints *complaints, struct complaints *wrong)
+{
+	const json_t *routes = json_object_get(told, "routes");
+	const struct conf *running = routes_told(routes, wrong);
+	if (running == NULL)
+		return false;
+	find_changes(running, routes, next, complaints);
+	compare_store(json_object_get(told, "store"), next, complaints);
+	conf_unref(&running);
+	return true;
 }

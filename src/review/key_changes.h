@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <jansson.h>
+
 #include "conf/complaints.h"
 #include "conf/conf.h"
 
@@ -22,3 +24,9 @@ void key_changes_find(const struct conf *running, const struct conf *next,
  */
 void key_changes_of_store(const struct conf *running, const struct conf *next,
     struct complaints *complaints);
+/*
+ * Both, of a gateway that runs and has told what its keys depend on
+ * (conf/show_running.h).  False: what it told makes no sense, as wrong says.
+ */
+bool key_changes_told(const json_t *told, const struct conf *next,
+    struct complaints *complaints, struct complaints *wrong);

@@ -9,12 +9,7 @@
 const struct option *
 said_option(const char *path)
 {
-	const char *dot = strchr(path, '.');
-	size_t len = dot != NULL ? (size_t)(dot - path) + 1 : 0;
-	const struct option *option = option_find(
-	    GROUP_IDEMPOTENCY, span_of(path, len), path + len);
-	must(option != NULL);
-	return option;
+	return option_of_path(GROUP_IDEMPOTENCY, path);
 }
 
 json_t *

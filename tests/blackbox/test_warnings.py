@@ -6,6 +6,7 @@ import os
 import signal
 
 from once import tap
+from once.admin import Admin
 from once.certificates import Authority
 from once.gateway import command, write
 from once.tap import each, equal, test
@@ -344,6 +345,99 @@ def against_needs_a_valid_file(bench):
     equal(done.returncode, 1)
     assert wrong in done.stderr and "listen" in done.stderr, done.stderr
     equal(command("check", "-c", file, "--against").returncode, 2)
+
+
+# --- against a gateway that runs ---
+
+SECRETS = {"admin": {"listen": "127.0.0.1:0", "token": "adm1n-t0ken"},
+           "store": {"secret": "s3cret-0f-the-st0re"}}
+
+
+def running(bench, **members):
+    """A gateway, and --against it: what check found, as (pointer, words)."""
+    idempotency = {"scope": [{"basic": "user"}, "X-Tenant"],
+                   "fingerprint": {"ignore": ["/sent_at"]}}
+    config = bench.config(bench.upstream(), idempotency, **{
+        **SECRETS, "store": {**SECRETS["store"], **members.pop("store", {})},
+        **members})
+    gateway = bench.serve(config)
+
+    def found(changed, *args, status=0):
+        file = os.path.join(bench.folder(), "onceproxy.json")
+        write(file, changed)
+        address = gateway.ready["admin"]
+        done = command("check", "-c", file, "--json", "--against",
+                       address if address.startswith("unix:")
+                       else f"http://{address}", *args)
+        equal(done.returncode, status, done)
+        return [(w["pointer"], w["words"]) for w in
+                json.loads(done.stdout)["warnings"]
+                if "certificate" not in w["pointer"]], done.stderr
+    return gateway, config, found
+
+
+def alone(bench, config):
+    """What check warns of where nothing runs."""
+    return check(bench, config)[1]
+
+
+@each([("a URL", {"listen": "127.0.0.1:0", "token": "t"}),
+       ("a socket", None)])
+def a_configuration_that_is_running_changes_nothing(bench, admin):
+    admin = admin or {"listen": f"unix:{bench.folder()}/admin"}
+    _, config, found = running(bench, admin=admin)
+    equal(found(config)[0], alone(bench, config))
+
+
+@each([("namespace", lambda c: c["routes"][0]["idempotency"].update(
+            namespace="eu"), POLICY + "/namespace"),
+       ("scope", lambda c: c["routes"][0]["idempotency"].update(
+            scope=["X-Tenant"]), POLICY + "/scope"),
+       ("fingerprint", lambda c: c["routes"][0]["idempotency"].update(
+            fingerprint={"ignore": ["/other"]}),
+        POLICY + "/fingerprint/ignore"),
+       ("no key", lambda c: c["routes"].pop(0), "/routes/0"),
+       ("prefix", lambda c: c["store"].update(prefix="p"), "/store/prefix"),
+       ("redis", lambda c: c["store"].update(
+            redis="redis://127.0.0.1:1/0"), "/store/redis"),
+       ("secret", lambda c: c["store"].update(secret="x"), "/store/secret")])
+def against_a_gateway_that_runs_says_what_changes(bench, change, pointer):
+    gateway, config, found = running(bench)
+    changed = json.loads(json.dumps(config))
+    change(changed)
+    news = [f for f in found(changed)[0] if f not in alone(bench, changed)]
+    assert pointer in [p for p, _ in news], news
+    # As against the file that it runs with.
+    file = os.path.join(bench.folder(), "onceproxy.json")
+    write(file, changed)
+    done = command("check", "-c", file, "--json", "--against", gateway.file)
+    equal(sorted(found(changed)[0]), sorted(
+        (w["pointer"], w["words"])
+        for w in json.loads(done.stdout)["warnings"]
+        if w["pointer"] != "/admin/listen"
+        and "restart the gateway" not in w["words"]))
+
+
+@test
+def what_a_gateway_tells_of_its_keys_has_no_secret(bench):
+    gateway, config, _ = running(bench)
+    admin = Admin(gateway, SECRETS["admin"]["token"])
+    told = [admin.get("/configuration") for _ in range(2)]
+    text = json.dumps(told)
+    for secret in (SECRETS["admin"]["token"], SECRETS["store"]["secret"]):
+        assert secret not in text, text
+    # Nor the same hash of it twice.
+    assert told[0]["store"]["secret"] != told[1]["store"]["secret"]
+    equal(Admin(gateway).send("GET", "/configuration").status, 401)
+
+
+@test
+def against_says_why_a_gateway_does_not_tell(bench):
+    gateway, config, found = running(bench)
+    other = {**config, "admin": {"listen": "127.0.0.1:1", "token": "other"}}
+    assert "token" in found(other, status=1)[1]
+    gateway.stop()
+    assert found(config, status=1)[1]
 
 
 @test

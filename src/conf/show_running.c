@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/must.h"
+#include "base/random.h"
+#include "conf/option.h"
+#include "conf/show.h"
+#include "conf/show_running.h"
+
+enum { SALT_BYTES = 16 };
+
+static void
+put_shown(json_t *json, const char *name, const struct option *option,
+    const void *base)
+{
+	must(option != NULL);
+	json_t *value = show_option(option, base);
+	must(json_object_set_new(
+		 json, name, value != NULL ? value : json_null()) == 0);
+}
+
+static json_t *
+told_keys(const struct conf_idempotency *policy)
+{
+	static const char *const paths[] = {
+#define KEY_OPTION(path, what) path,
+#include "tbl/key_options.h"
+#undef KEY_OPTION
+	};
+	json_t *json = json_object();
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+		put_shown(json, paths[i],
+		    option_of_path(GROUP_IDEMPOTENCY, paths[i]), policy);
+	return json;
+}
+
+static json_t *
+told_route(const struct conf_route *route)
+{
+	json_t *methods = json_array();
+	for (size_t i = 0; i < route->methods.count; i++)
+		json_array_append_new(
+		    methods, json_string(route->methods.list[i]));
+	json_t *json = json_pack("{s:s, s:s, s:o, s:b}", "name", route->name,
+	    "path", route->path, "methods", methods, "observes",
+	    route->observes);
+	must(json != NULL);
+	if (route->idempotency != NULL)
+		must(json_object_set_new(
+			 json, "keys", told_keys(route->idempotency)) == 0);
+	return json;
+}
+
+json_t *
+show_running_secret(const char *secret, const char *salt)
+{
+	char hex[DIGEST_HEX + 1];
+	uint8_t hash[DIGEST_BYTES];
+	struct digest digest;
+	if (secret == NULL)
+		return json_null();
+	digest_begin(&digest, SPAN("shown"), span_str(secret));
+	digest_part(&digest, span_str(salt));
+	digest_end(&digest, hash);
+	hex_encode(hash, sizeof hash, hex);
+	return json_string(hex);
+}
+
+static json_t *
+told_store(const struct conf *conf)
+{
+	static const char *const names[] = {
+#define STORE_OPTION(name) name,
+#include "tbl/key_options.h"
+#undef STORE_OPTION
+	};
+	uint8_t random[SALT_BYTES];
+	char salt[2 * SALT_BYTES + 1];
+	json_t *json = json_object();
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		put_shown(json, names[i],
+		    option_find(GROUP_ROOT, SPAN("store."), names[i]), conf);
+	if (conf->store.redis.managed)
+		json_object_set_new(
+		    json, "state_dir", json_string(conf->state_dir));
+	random_bytes(random, sizeof random);
+	hex_encode(random, sizeof random, salt);
+	json_object_set_new(json, "salt", json_string(salt));
+	json_object_set_new(
+	    json, "secret", show_running_secret(conf->store.secret, salt));
+	return json;
+}
+
+json_t *
+show_running(const struct conf *routes, const struct conf *start)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < routes->n_routes; i++)
+		json_array_append_new(list, told_route(&routes->routes[i]));
+	json_t *json = json_pack(
+	    "{s:o, s:o}", "routes", list, "store", told_store(start));
+	must(json != NULL);
+	return json;
+}
