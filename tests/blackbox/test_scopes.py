@@ -103,8 +103,7 @@ def who_names_no_tenant_may_be_passed_on_to_hear_it_from_the_api(bench):
     equal(upstream.count(), 2)
     equal(upstream.requests[1].get("Idempotency-Key"), "k")
     equal(upstream.requests[1].get("Idempotency-Attempt"), None)
-    equal(gateway.find_log("request", outcome="passed", status=201) != [],
-          True)
+    gateway.wait_for_log("request", outcome="passed", status=201)
     got = gateway.ask(None, tenant=None)
     equal((got.status, got.problem), (400, "key-missing"))
     got = gateway.ask("k", tenant="Basic YTpiYg")
