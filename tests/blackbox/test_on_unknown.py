@@ -94,6 +94,7 @@ def attempts_are_exhausted_after_max_attempts(bench):
         last = gateway.ask("k/1~x")
         equal((last.status, last.problem), (409, "attempts-exhausted"))
         equal(last.json()["retry"], "new-key")
+        assert "may have been executed" in last.json()["detail"], last.raw
     equal(upstream.count(), 2)
 
 

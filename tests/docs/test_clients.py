@@ -4,13 +4,14 @@ are lost on the way."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 
 from once import tap
 from once.demo import PaymentApi
-from once.manual import Examples
+from once.manual import Examples, page, plain
 from once.tap import Skip, equal, test
 
 EXAMPLES = Examples("onceproxy-clients.7")
@@ -68,6 +69,47 @@ def prefer_wait_gets_the_answer_of_the_first_request(bench):
     for task in (first, retry):
         assert "201" in task.result().split("\n")[0], task.value
     equal(upstream.count(), 1)
+
+
+def with_paths(bench, upstream):
+    """A gateway with the paths that the page asks at."""
+    config = bench.config(upstream)
+    config["routes"][0].update({
+        "status_path": "/v1/charges/idempotency/{key}",
+        "policy_path": "/.well-known/idempotency"})
+    return bench.serve(config)
+
+
+@test
+def what_became_of_a_key_is_told_as_the_page_says(bench):
+    upstream = bench.upstream()
+    gateway = with_paths(bench, upstream)
+
+    def state():
+        return json.loads(shell(bench, "ask.sh", gateway.address))
+    equal(state(), {"state": "none"})
+    hold = upstream.hold()
+    first = bench.background(shell, bench, "wait.sh", gateway.address)
+    hold.wait_arrived()
+    equal(state(), {"state": "in-flight", "retry_after": 1})
+    hold.release()
+    first.result()
+    equal(state(), {"state": "completed", "status": 201})
+    shown = re.findall(r"state.\(dq: .\(dq([a-z-]+)",
+                       plain(page("onceproxy-clients.7")))
+    equal(sorted(shown), ["completed", "failed", "in-flight", "none",
+                          "unknown"])
+
+
+@test
+def the_policy_is_told_as_the_page_says(bench):
+    gateway = with_paths(bench, bench.upstream())
+    said = json.loads(shell(bench, "policy.sh", gateway.address))
+    equal((said["header"], said["scope"], said["max_length"],
+           said["status_path"]),
+          (["Idempotency-Key"], ["Authorization"], 255,
+           "/v1/charges/idempotency/{key}"))
+    assert {"fingerprint", "retention", "statuses"} <= set(said), said
 
 
 def run_python(bench, changes, more):
