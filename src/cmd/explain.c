@@ -164,9 +164,20 @@ add_policy(struct table *table, const struct conf_route *route)
 		add_line(table, "preset", POLICY_TEXT(policy, preset));
 	add_line(table, "key", key_text(route));
 	add_line(table, "scope", scope_text(policy));
+	if (route->observes) {
+		add_line(table, "retries",
+		    mem_str(SPAN("pass through, and are counted")));
+		return;
+	}
 	add_line(table, "in flight", in_flight_text(policy));
 	add_line(table, "unknown", unknown_text(policy));
 	add_line(table, "kept", POLICY_TEXT(policy, retention_ms));
+	if (route->status != NULL)
+		add_line(table, "a key",
+		    mem_printf("GET %s tells its state", route->status->path));
+	if (route->policy != NULL)
+		add_line(table, "policy",
+		    mem_printf("GET %s tells it", route->policy->path));
 }
 
 static void

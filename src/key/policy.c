@@ -110,6 +110,8 @@ statuses_of(const struct conf_idempotency *policy)
 	    {PROBLEM_ENTITY_BUSY, policy->serialize},
 	    {PROBLEM_UPSTREAM_UNREACHABLE, true},
 	    {PROBLEM_STORE_UNAVAILABLE, true},
+	    {PROBLEM_OVERLOADED, true},
+	    {PROBLEM_DRAINING, true},
 	};
 	json_t *statuses = json_object();
 	for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)

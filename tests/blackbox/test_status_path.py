@@ -422,6 +422,7 @@ def the_policy_says_what_the_route_asks_of_its_clients(bench):
         "status_path": PATH + "{key}"})
     equal((statuses["key-reused"], statuses["in-flight"],
            statuses["store-unavailable"]), (422, 409, 503))
+    equal((statuses["overloaded"], statuses["draining"]), (503, 503))
     assert "key-missing" not in statuses
     equal(upstream.count(), 0)
 
