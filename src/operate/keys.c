@@ -62,6 +62,10 @@ static const struct {
     {'F', "  --from-file FILE\n"
 	  "             KEY_IDs, the first word of each line; - is standard "
 	  "input"},
+    {'S', "  --scope    what names the tenant, as the route's scope has it: "
+	  "'NAME: VALUE'\n             of a header, or of basic.user, "
+	  "path.NAME, jwt.CLAIM,\n             certificate.subject, "
+	  "certificate.fingerprint"},
     {'C', "  --scope-file FILE\n"
 	  "             lines as --scope has them, so that no token stands in "
 	  "a\n             list of processes; - is standard input"},

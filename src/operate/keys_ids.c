@@ -22,7 +22,9 @@ add_id(struct keys_line *line, const char *text)
 	if (!hex_decode(span_str(text), bytes, sizeof bytes))
 		return usage_wrong(
 		    "keys", "a KEY_ID has %d hex digits, and this "
-				       "is none: %s",
+				       "is none: %s\n"
+			    "(\"onceproxy keys find TEXT\" and \"show --key "
+			    "KEY --scope 'NAME: VALUE'\" lead to it)",
 		    DIGEST_HEX, text);
 	line->ids = mem_grow(
 	    line->ids, (line->n_ids + 1) * sizeof *line->ids);

@@ -193,6 +193,39 @@ set_option(struct keys_line *line, int option)
 	}
 }
 
+/* What an option's value looks like; NULL: the manual has no form for it. */
+static const char *
+form_of(int letter)
+{
+	static const struct {
+		int letter;
+		const char *form;
+	} forms[] = {
+	    {'A', "a whole number from 1 on"},
+	    {'C', "a file with lines like 'Authorization: Bearer T'"},
+	    {'H', "'NAME: VALUE', like 'Content-Type: application/json'"},
+	    {'S', "'NAME: VALUE', like 'Authorization: Bearer T' or "
+		  "'basic.user: alice'"},
+	    {'l', "a whole number from 1 on"},
+	    {'s', "PROCESSING, UNKNOWN or FAILED"},
+	    {'t', "a status from 200 to 599"},
+	    {'v', "/POINTER=VALUE, like /order_id=order-17"},
+	};
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+		if (forms[i].letter == letter)
+			return forms[i].form;
+	return NULL;
+}
+
+static int
+wrong_value(int letter)
+{
+	const char *form = form_of(letter);
+	return usage_wrong("keys", "--%s cannot be %s%s%s",
+	    keys_line_option(letter), optarg, form != NULL ? "; it is " : "",
+	    form != NULL ? form : "");
+}
+
 const char *
 keys_line_option(int letter)
 {
@@ -223,8 +256,7 @@ keys_line_read(struct keys_line *line, int argc, char **argv, int *ret_next)
 			return usage_unknown_option(
 			    "keys", argv[optind - 1], options, NULL);
 		if (!set_option(line, o))
-			return usage_wrong("keys", "--%s cannot be %s",
-			    keys_line_option(o), optarg);
+			return wrong_value(o);
 		if (n_given < sizeof line->given - 1 &&
 		    strchr(line->given, o) == NULL)
 			line->given[n_given++] = (char)o;

@@ -120,6 +120,25 @@ values_table(const json_t *objects, const struct values_column *columns,
 
 /* --- one object --- */
 
+/* "2026-11-23T20:00:00.000Z release: not in the ledger" */
+static void
+print_acts(const json_t *acts)
+{
+	size_t at;
+	json_t *act;
+	json_array_foreach(acts, at, act) {
+		const json_t *note = json_object_get(act, "note");
+		printf("%s", at > 0 ? "\n             " : "");
+		print_value(json_object_get(act, "time"));
+		putchar(' ');
+		print_value(json_object_get(act, "act"));
+		if (note == NULL)
+			continue;
+		fputs(": ", stdout);
+		print_value(note);
+	}
+}
+
 static void
 print_headers(const json_t *headers)
 {
@@ -146,7 +165,10 @@ values_object(json_t *object)
 		    ? age_text(json_string_value(value))
 		    : NULL;
 		printf("%-12s ", name);
-		print_value(value);
+		if (!strcmp(name, "history") && json_is_array(value))
+			print_acts(value);
+		else
+			print_value(value);
 		if (age != NULL)
 			printf(" (%s)", age);
 		putchar('\n');

@@ -191,6 +191,10 @@ def what_operators_did_stays_in_the_record(bench):
     equal((record["state"], record["path"]), ("COMPLETED", "/v1/charges"))
     assert record["history"][0]["time"] <= record["history"][1]["time"]
     equal(desk.gateway.ask("k", body=BODY).status, 202)
+    shown = desk.command("show", key_id)
+    times = [one["time"] for one in record["history"]]
+    assert (f"history      {times[0]} release: not in the ledger: \u00fc\n2\n"
+            f"             {times[1]} complete: seen\n") in shown, shown
 
 
 @test

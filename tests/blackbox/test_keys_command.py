@@ -65,6 +65,32 @@ def list_shows_a_table(bench):
     equal(operator.well("list", "--state", "unknown").count("UNKNOWN"), 3)
 
 
+@each([
+    ("--scope", ["show", "--key", "k", "--scope", "Bearer t"],
+     "'Authorization: Bearer T' or 'basic.user: alice'"),
+    ("--header", ["complete", NONE_SUCH, "--header", "application/json"],
+     "'Content-Type: application/json'"),
+    ("--json-value", ["show", "--json-value", "order_id=1"],
+     "/order_id=order-17"),
+    ("--status", ["complete", NONE_SUCH, "--status", "2xx"], "200 to 599"),
+    ("--state", ["list", "--state", "un-known"], "UNKNOWN"),
+    ("--limit", ["list", "--limit", "0"], "whole number"),
+    ("a key for a KEY_ID", ["show", "order-17"], "keys find TEXT"),
+])
+def a_wrong_value_is_answered_with_a_right_one(bench, args, words):
+    done = command("keys", *args)
+    equal((done.returncode, done.stdout), (2, ""))
+    assert words in done.stderr, done.stderr
+
+
+@test
+def help_says_which_scopes_there_are(bench):
+    said = command("keys", "show", "--help").stdout
+    for spelling in ("basic.user", "path.NAME", "jwt.CLAIM",
+                     "certificate.subject", "certificate.fingerprint"):
+        assert spelling in said, said
+
+
 @test
 def what_list_prints_can_be_pasted(bench):
     operator = Operator(bench)
