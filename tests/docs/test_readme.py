@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 
-from once import tap
+from once import http, tap
 from once.demo import PaymentApi, source
 from once.gateway import command
 from once.manual import Examples
@@ -77,6 +77,19 @@ def its_session_happens_as_it_stands_there(bench):
             wanted = status.group() if status else wanted
             assert any(s.startswith(wanted) for s in said), (wanted, said)
     equal(len(api.charges()), 1)
+
+
+@test
+def a_second_api_of_the_demo_has_a_path_of_its_own(bench):
+    api = bench.process(PaymentApi("--path", "/v1/payouts"))
+    config = bench.config(api.url)
+    config["routes"][0]["path"] = "/v1/payouts"
+    gateway = bench.serve(config)
+    for status in (201, 201):
+        equal(gateway.ask("k", target="/v1/payouts").status, status)
+    equal(gateway.ask("k", target="/v1/charges").status, 404)
+    got = gateway.send(http.build("GET", "/v1/payouts"))
+    equal(len(got.json()["data"]), 1)
 
 
 @test
