@@ -52,6 +52,14 @@ read_port(struct span text, uint16_t *ret_port)
 	return true;
 }
 
+/* "8080" is no host: a number is written as four in IPv4. */
+static bool
+is_port_alone(struct span text)
+{
+	int64_t port;
+	return digits_read(text, UINT16_MAX, &port);
+}
+
 /* Nothing else has two colons. */
 static bool
 looks_like_ipv6(struct span text)
@@ -87,6 +95,8 @@ address_read_host_port(
 		return "all addresses are a port alone: \":8080\"";
 	if (!v6 && looks_like_ipv6(text))
 		return "an IPv6 address stands in brackets: \"[::1]:8080\"";
+	if (end == NULL && is_port_alone(text))
+		return "a port alone begins with a colon: \":8080\"";
 	if (v6 ? !is_ip(AF_INET6, host) : !is_name_or_ipv4(host))
 		return "the host must be a name or an IP address";
 	if (rest.len > 0 && rest.ptr[0] != ':')

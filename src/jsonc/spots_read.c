@@ -44,6 +44,9 @@ wrong_name(char c)
 		return "there is a comma too many here";
 	if (c == ']')
 		return "this object is closed by \"}\", not by \"]\"";
+	if (c == '{' || c == '[')
+		return "a member's name is missing before this; or is a } "
+		       "missing further up?";
 	return "a member's name stands in double quotes";
 }
 

@@ -324,8 +324,11 @@ read_word_or_pointers(struct loader *l, const struct given *given,
 	if (text == NULL)
 		return;
 	if (strcmp(text, word) != 0) {
+		bool pointer = json_is_string(given->value) && *text == '/';
 		complaints_at(l, given->at,
-		    "must be \"%s\" or a list of JSON pointers", word);
+		    "must be \"%s\" or a list of JSON pointers%s%s%s", word,
+		    pointer ? "; did you mean [\"" : "", pointer ? text : "",
+		    pointer ? "\"]?" : "");
 	} else {
 		list_clear_pointers(NULL, given_field(given));
 		*ret_word = true;
@@ -471,7 +474,13 @@ list_parse_statuses(struct loader *l, const struct given *given)
 {
 	bool statuses[600] = {false};
 	if (!json_is_array(given->value)) {
-		complaints_at(l, given->at, "must be a list of statuses");
+		json_int_t one = json_integer_value(given->value);
+		if (one >= 300 && one <= 599)
+			complaints_at(l, given->at, "must be a list of "
+			    "statuses; did you mean [%d]?", (int)one);
+		else
+			complaints_at(
+			    l, given->at, "must be a list of statuses");
 		return;
 	}
 	for (size_t i = 0; i < json_array_size(given->value); i++) {

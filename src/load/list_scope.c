@@ -181,9 +181,10 @@ complain_of_scopes(struct loader *l, const struct given *given)
 	const char *one = json_string_value(given->value);
 	bool is_name = one != NULL && field_is_token(span_str(one));
 	complaints_at(l, given->at,
-	    "must be a list of headers' names and of objects%s%s%s",
+	    "must be a list of headers' names and of objects%s%s%s%s",
 	    is_name ? "; did you mean [\"" : "", is_name ? one : "",
-	    is_name ? "\"]?" : "");
+	    is_name ? "\"]?" : "",
+	    json_is_object(given->value) ? "; did you mean [{...}]?" : "");
 }
 
 void

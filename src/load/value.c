@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
+#include "base/digits.h"
 #include "conf/amount.h"
 #include "conf/meant.h"
 #include "load/complaints_private.h"
@@ -36,7 +37,12 @@ value_parse_boolean(struct loader *l, const struct given *given)
 void
 value_parse_count(struct loader *l, const struct given *given)
 {
-	if (!json_is_integer(given->value))
+	const char *text = json_string_value(given->value);
+	int64_t number;
+	if (text != NULL && digits_read(span_str(text), INT32_MAX, &number))
+		complaints_at(l, given->at, "must be a whole number, without "
+		    "quotes; did you mean %s?", text);
+	else if (!json_is_integer(given->value))
 		complaints_at(l, given->at, "must be a whole number");
 	else
 		set_amount(l, given, json_integer_value(given->value),

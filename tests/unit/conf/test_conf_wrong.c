@@ -144,7 +144,9 @@ values_have_their_type_and_range(void **state)
 {
 	(void)state;
 	static const struct wrong list[] = {
-	    {TRY_FILE("'workers':'4'"), "/workers: must be a whole number\n"},
+	    {TRY_FILE("'workers':'4'"),
+		"/workers: must be a whole number, without quotes; did you "
+		"mean 4?\n"},
 	    {TRY_FILE("'workers':1.0"), "/workers: must be a whole number\n"},
 	    {TRY_FILE("'workers':null"), "/workers: must be a whole number\n"},
 	    {TRY_FILE("'workers':257"),
