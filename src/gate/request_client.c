@@ -83,9 +83,16 @@ refuse_repeated_scope(struct request *r)
 static enum after
 without_scope(struct request *r, enum request_step next)
 {
-	if (!r->c.policy->scope_missing_forward || next != REQUEST_BODY)
-		return request_refuse(
-		    r, PROBLEM_SCOPE_MISSING, OUTCOME_SCOPE_MISSING);
+	if (!r->c.policy->scope_missing_forward || next != REQUEST_BODY) {
+		struct span wanted =
+		    scope_wanted(r->c.arena, &r->c.policy->scope);
+		return request_refuse_saying(r, PROBLEM_SCOPE_MISSING,
+		    OUTCOME_SCOPE_MISSING,
+		    arena_printf(r->c.arena,
+			"A request with an idempotency key must say whose key "
+			"it is, by %.*s; this one does not.",
+			SPAN_FMT(wanted)));
+	}
 	r->c.policy = NULL;
 	return request_to(r, REQUEST_BODY, MORE);
 }

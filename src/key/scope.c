@@ -243,3 +243,36 @@ scope_by_hand(struct arena *arena, const struct conf_idempotency *policy,
 	}
 	return used == named->count && valued;
 }
+
+/* What a client has to send for that part. */
+static struct span
+wanted_of(struct arena *arena, const struct conf_scope *scope)
+{
+	switch (scope->kind) {
+	case SCOPE_HEADER:
+		return arena_printf(arena, "the header %s", scope->header);
+	case SCOPE_BASIC:
+		return SPAN("the user of Basic authorization");
+	case SCOPE_PATH:
+		return arena_printf(arena, "{%s} of the path", scope->path);
+	case SCOPE_CERTIFICATE:
+		return SPAN("a client certificate");
+	case SCOPE_JWT:
+		return SPAN("a bearer token");
+	}
+	must(false);
+	return SPAN("");
+}
+
+struct span
+scope_wanted(struct arena *arena, const struct conf_scopes *scopes)
+{
+	struct span list = SPAN("");
+	for (size_t i = 0; i < scopes->count; i++) {
+		struct span one = wanted_of(arena, &scopes->list[i]);
+		list = arena_printf(arena, "%.*s%s%.*s", SPAN_FMT(list),
+		    i == 0 ? "" : i + 1 < scopes->count ? ", " : " or ",
+		    SPAN_FMT(one));
+	}
+	return list;
+}

@@ -40,9 +40,17 @@ MUST_USE enum scope_verdict scope_find(const struct conf_idempotency *policy,
     const struct scope_request *request, struct span *ret_values);
 
 /*
- * The same of values that somebody names by hand, each by scopes_name(), and of
- * a token's issuer, which the route may have, by "jwt.iss"; number: claims that
- * look like numbers are some.  False where they are not the policy's.
+ * What a request needs one of, for people who write clients: "the header
+ * X-Tenant or a client certificate"; empty where there is one scope for all.
+ */
+struct span scope_wanted(
+    struct arena *arena, const struct conf_scopes *scopes);
+
+/*
+ * scope_find() of values that somebody names by hand, each by scopes_name(),
+ * and of a token's issuer, which the route may have, by "jwt.iss"; number:
+ * claims that look like numbers are some.  False where they are not the
+ * policy's.
  */
 MUST_USE bool scope_by_hand(struct arena *arena,
     const struct conf_idempotency *policy, const struct fields *named,

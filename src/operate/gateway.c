@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "cmd/print.h"
@@ -19,6 +20,10 @@ gateway_find(struct gateway *gateway)
 	gateway->conf = conf_load(gateway->file, &complaints);
 	if (gateway->conf == NULL) {
 		print_complaints(stderr, gateway->file, &complaints, false);
+		if (access(gateway->file, R_OK) != 0)
+			fprintf(stderr, "With -c FILE, onceproxy %s takes the "
+			    "file that the gateway runs with.\n",
+			    gateway->command);
 		complaints_free(&complaints);
 		return GATEWAY_REFUSED;
 	}

@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/base64.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd/print.h"
 #include "cmd/usage.h"
+#include "conf/scopes.h"
 #include "operate/gateway.h"
 #include "operate/input.h"
 #include "operate/keys_ids_private.h"
@@ -142,6 +144,60 @@ ask_of_each(
 	return worst;
 }
 
+/* --- whose key is meant --- */
+
+static bool
+names_scope(const struct conf_scopes *scopes, const char *name)
+{
+	bool named = false;
+	for (size_t i = 0; i < scopes->count && !named; i++) {
+		char *own = scopes_name(&scopes->list[i]);
+		named = !strcasecmp(own, name);
+		free(own);
+	}
+	return named;
+}
+
+/* Whether a key of the route may have the scope that was given. */
+static bool
+scope_fits(const struct conf_route *route, json_t *given)
+{
+	const char *name;
+	json_t *value;
+	if (route->idempotency == NULL)
+		return false;
+	const struct conf_scopes *scopes = &route->idempotency->scope;
+	json_object_foreach(given, name, value)
+		if (!names_scope(scopes, name) && strcmp(name, "jwt.iss") != 0)
+			return false;
+	return scopes->count == 0 || json_object_size(given) > 0;
+}
+
+/* What --scope has to be, of each route, where it fits none. */
+static void
+say_scopes(const struct keys_line *line)
+{
+	const struct conf *conf = line->conf;
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (scope_fits(&conf->routes[i], line->scope))
+			return;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_route *route = &conf->routes[i];
+		if (route->idempotency == NULL)
+			continue;
+		const struct conf_scopes *scopes = &route->idempotency->scope;
+		fputs("  route ", stderr);
+		print_safely(stderr, route->name);
+		fputs(scopes->count > 0 ? ":" : ": no --scope", stderr);
+		for (size_t j = 0; j < scopes->count; j++) {
+			char *name = scopes_name(&scopes->list[j]);
+			fprintf(stderr, " --scope '%s: VALUE'", name);
+			free(name);
+		}
+		fputc('\n', stderr);
+	}
+}
+
 /* By what the client sent. */
 static int
 look_up(struct keys_line *line, const char *query)
@@ -156,6 +212,8 @@ look_up(struct keys_line *line, const char *query)
 	char *target = mem_printf("/keys/lookup%s", query);
 	int code = ask_of_one(line, "POST", target, in);
 	free(target);
+	if (code != KEYS_WELL)
+		say_scopes(line);
 	return code;
 }
 

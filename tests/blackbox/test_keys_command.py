@@ -84,6 +84,27 @@ def a_wrong_value_is_answered_with_a_right_one(bench, args, words):
 
 
 @test
+def a_scope_of_no_route_is_answered_with_those_that_there_are(bench):
+    operator = Operator(bench, {"scope": [{"basic": "user"}, "X-Shop"]})
+    hint = ("  route charges: --scope 'basic.user: VALUE' "
+            "--scope 'X-Shop: VALUE'\n")
+    for scope in ([], ["--scope", "Authorization: Bearer t"]):
+        done = operator("show", "--key", "k", *scope)
+        equal(done.returncode, 1)
+        assert done.stderr.endswith(hint), done.stderr
+    done = operator("show", "--key", "k", "--scope", "x-shop: 1")
+    equal(done.returncode, 1)
+    assert hint not in done.stderr, done.stderr
+
+
+@test
+def a_file_that_is_not_there_leads_to_the_option(bench):
+    done = command("keys", "list", "-c", "/gone/onceproxy.json")
+    equal((done.returncode, done.stdout), (1, ""))
+    assert "With -c FILE, onceproxy keys takes" in done.stderr, done.stderr
+
+
+@test
 def help_says_which_scopes_there_are(bench):
     said = command("keys", "show", "--help").stdout
     for spelling in ("basic.user", "path.NAME", "jwt.CLAIM",

@@ -62,6 +62,17 @@ def nobody_is_named_by(bench, tenant):
     equal(upstream.count(), 0)
 
 
+@each([("a header", ["X-Tenant"], "the header X-Tenant"),
+       ("a user", [{"basic": "user"}], "the user of Basic authorization"),
+       ("three", ["X-A", {"basic": "user"}, "X-B"],
+        "the header X-A, the user of Basic authorization or the header X-B")])
+def who_names_no_tenant_is_told_how(bench, scope, words):
+    _, gateway = idempotent(bench, scope)
+    got = gateway.ask("k", tenant=None)
+    equal((got.status, got.problem), (400, "scope-missing"))
+    assert f"whose key it is, by {words}; " in got.json()["detail"], got.raw
+
+
 @each([("nothing at all", "Basic"), ("no colon", "Basic YWJj"),
        ("no padding", "Basic YTpiYg"), ("another padding", "Basic YTpi="),
        ("bits that are left", "Basic YTpiYn=="),
