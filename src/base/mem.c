@@ -8,15 +8,21 @@
 
 enum { SMALL_BYTES = 1024 };
 
+/* Not inlined: of malloc() and memset() a compiler makes calloc() again. */
+__attribute__((noinline)) static void *
+small_new(size_t bytes)
+{
+	void *ptr = malloc(bytes);
+	must(ptr != NULL);
+	return ptr;
+}
+
 void *
 mem_zero(size_t bytes)
 {
 	/* Quicker for small ones: calloc() passes by the cache of a thread. */
-	if (bytes > 0 && bytes <= SMALL_BYTES) {
-		void *small = malloc(bytes);
-		must(small != NULL);
-		return memset(small, 0, bytes);
-	}
+	if (bytes > 0 && bytes <= SMALL_BYTES)
+		return memset(small_new(bytes), 0, bytes);
 	void *ptr = calloc(1, bytes ? bytes : 1);
 	must(ptr != NULL);
 	return ptr;
