@@ -4,12 +4,37 @@
 #include "base/base64.h"
 #include "base/mem.h"
 
+/* The first of so many digits of 24 bits. */
+static char *
+put_digits(char *at, uint32_t bits, unsigned digits)
+{
+	static const char alphabet[] =
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	    "0123456789-_";
+	for (unsigned shift = 24; digits > 0; digits--) {
+		shift -= 6;
+		*at++ = alphabet[bits >> shift & 63];
+	}
+	return at;
+}
+
+/*
+ * Each request has several.  What libsodium does for keys, in the same time
+ * whatever they are, costs ten times as much.
+ */
 void
 base64_encode(const uint8_t *bytes, size_t len, char *ret_text)
 {
-	const int variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
-	sodium_bin2base64(ret_text, sodium_base64_encoded_len(len, variant),
-	    bytes, len, variant);
+	char *at = ret_text;
+	for (; len >= 3; bytes += 3, len -= 3)
+		at = put_digits(at,
+		    (uint32_t)(bytes[0] << 16 | bytes[1] << 8 | bytes[2]), 4);
+	if (len == 2)
+		at = put_digits(
+		    at, (uint32_t)(bytes[0] << 16 | bytes[1] << 8), 3);
+	else if (len == 1)
+		at = put_digits(at, (uint32_t)(bytes[0] << 16), 2);
+	*at = '\0';
 }
 
 char *

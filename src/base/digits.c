@@ -4,6 +4,27 @@
 #include "base/ascii.h"
 #include "base/digits.h"
 
+/* The digits of 0 to 99. */
+static const char pairs[] = "00010203040506070809"
+			    "10111213141516171819"
+			    "20212223242526272829"
+			    "30313233343536373839"
+			    "40414243444546474849"
+			    "50515253545556575859"
+			    "60616263646566676869"
+			    "70717273747576777879"
+			    "80818283848586878889"
+			    "90919293949596979899";
+
+static size_t
+count_digits(uint64_t number)
+{
+	size_t count = 1;
+	for (; number >= 10000; number /= 10000)
+		count += 4;
+	return count + (number >= 10) + (number >= 100) + (number >= 1000);
+}
+
 size_t
 digits_put(char *out, int64_t number)
 {
@@ -11,17 +32,20 @@ digits_put(char *out, int64_t number)
 		*out = (char)('0' + number);
 		return 1;
 	}
-	char text[DIGITS_MAX];
-	char *at = text + sizeof text;
+	if (number >= 10 && number < 100) {
+		memcpy(out, pairs + 2 * number, 2);
+		return 2;
+	}
+	char *begin = out;
 	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-	do
-		*--at = (char)('0' + rest % 10);
-	while ((rest /= 10) > 0);
 	if (number < 0)
-		*--at = '-';
-	size_t len = (size_t)(text + sizeof text - at);
-	memcpy(out, at, len);
-	return len;
+		*begin++ = '-';
+	char *end = begin + count_digits(rest), *at = end;
+	for (; rest >= 10; rest /= 100)
+		memcpy(at -= 2, pairs + 2 * (rest % 100), 2);
+	if (at > begin)
+		*begin = (char)('0' + rest);
+	return (size_t)(end - out);
 }
 
 void

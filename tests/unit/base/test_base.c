@@ -218,6 +218,24 @@ hex_goes_there_and_back(void **state)
 	assert_string_equal(base64, "AH-l_w");
 }
 
+/* RFC 4648, section 10, and every digit. */
+static void
+base64_has_what_libsodium_has(void **state)
+{
+	(void)state;
+	uint8_t bytes[256];
+	for (int i = 0; i < 256; i++)
+		bytes[i] = (uint8_t)(i * 37);
+	for (size_t len = 0; len <= sizeof bytes; len++) {
+		char wanted[400], got[400];
+		sodium_bin2base64(wanted, sizeof wanted, bytes, len,
+		    sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+		memset(got, '?', sizeof got);
+		base64_encode(bytes, len, got);
+		assert_string_equal(got, wanted);
+	}
+}
+
 static void
 tokens_and_values_are_told_from_other_bytes(void **state)
 {
@@ -293,6 +311,14 @@ digits_are_what_printf_writes(void **state)
 		assert_int_equal(digits_put(got, numbers[i]), len);
 		assert_memory_equal(got, wanted, len);
 	}
+	for (int64_t power = 1; power <= INT64_MAX / 10; power *= 10)
+		for (int64_t near = power - 1; near <= power + 1; near++) {
+			char wanted[32], got[DIGITS_MAX];
+			int len = snprintf(
+			    wanted, sizeof wanted, "%" PRId64, near);
+			assert_int_equal(digits_put(got, near), len);
+			assert_memory_equal(got, wanted, len);
+		}
 	char padded[6];
 	digits_pad(padded, sizeof padded, 42);
 	assert_memory_equal(padded, "000042", 6);
@@ -373,6 +399,7 @@ main(void)
 	    cmocka_unit_test(a_body_grows_to_the_last_byte_of_the_budget),
 	    cmocka_unit_test(parts_of_a_digest_do_not_blur),
 	    cmocka_unit_test(hex_goes_there_and_back),
+	    cmocka_unit_test(base64_has_what_libsodium_has),
 	    cmocka_unit_test(tokens_and_values_are_told_from_other_bytes),
 	    cmocka_unit_test(an_answer_owns_copies_of_what_it_is_made_of),
 	    cmocka_unit_test(every_error_has_words),
