@@ -21,10 +21,11 @@ static const bool is_token_byte[256] = {
 bool
 field_is_token(struct span s)
 {
+	bool good = s.len > 0;
+	/* Names are short, and seldom wrong: no look in between. */
 	for (size_t i = 0; i < s.len; i++)
-		if (!is_token_byte[(unsigned char)s.ptr[i]])
-			return false;
-	return s.len > 0;
+		good &= is_token_byte[(unsigned char)s.ptr[i]];
+	return good;
 }
 
 /* Letters of a token differ from their capitals by one bit. */
@@ -56,24 +57,52 @@ static const struct {
 #undef REQUEST_FIELD
 };
 
-enum { REQUEST_FIELDS = sizeof request_fields / sizeof *request_fields };
+enum {
+	REQUEST_FIELDS = sizeof request_fields / sizeof *request_fields,
+	CHAINS = 64,
+};
+
+/* Those of a chain, each with its number, from 1 on; 0 ends it. */
+static uint8_t chain_first[CHAINS], chain_next[REQUEST_FIELDS + 1];
+
+/* Names end with letters, whose capitals differ in a bit that is left out. */
+static size_t
+chain_of(struct span name)
+{
+	unsigned char last = (unsigned char)name.ptr[name.len - 1];
+	return (name.len + 7u * (last & 0x1f)) % CHAINS;
+}
+
+__attribute__((constructor)) static void
+know_fields(void)
+{
+	for (uint8_t i = 1; i <= REQUEST_FIELDS; i++) {
+		size_t chain = chain_of(request_fields[i - 1].name);
+		chain_next[i] = chain_first[chain];
+		chain_first[chain] = i;
+	}
+}
+
+static enum field_kind
+find_kind(struct span name, bool same(struct span a, struct span b))
+{
+	uint8_t i = name.len > 0 ? chain_first[chain_of(name)] : 0;
+	for (; i > 0; i = chain_next[i])
+		if (same(request_fields[i - 1].name, name))
+			return request_fields[i - 1].kind;
+	return FIELD_OTHER;
+}
 
 enum field_kind
 field_kind(struct span name)
 {
-	for (size_t i = 0; i < REQUEST_FIELDS; i++)
-		if (span_ieq(request_fields[i].name, name))
-			return request_fields[i].kind;
-	return FIELD_OTHER;
+	return find_kind(name, span_ieq);
 }
 
 enum field_kind
 field_kind_met(struct span name)
 {
-	for (size_t i = 0; i < REQUEST_FIELDS; i++)
-		if (field_names_meet(request_fields[i].name, name))
-			return request_fields[i].kind;
-	return FIELD_OTHER;
+	return find_kind(name, field_names_meet);
 }
 
 /* No control among eight bytes. */
@@ -84,16 +113,25 @@ are_plain(const char *bytes)
 	return !word_may_be_below(word, 0x20) && !word_may_have(word, 0x7f);
 }
 
-bool
-field_is_value(struct span s)
+size_t
+field_value_bytes(struct span s)
 {
 	size_t i = 0;
 	while (s.len - i >= 8 && are_plain(s.ptr + i))
 		i += 8;
+	/* The last ones, with some that were looked at. */
+	if (s.len >= 8 && s.len - i < 8 && are_plain(s.ptr + s.len - 8))
+		return s.len;
 	for (; i < s.len; i++) {
 		unsigned char c = (unsigned char)s.ptr[i];
 		if ((c < 0x20 && c != '\t') || c == 0x7f)
-			return false;
+			return i;
 	}
-	return true;
+	return i;
+}
+
+bool
+field_is_value(struct span s)
+{
+	return field_value_bytes(s) == s.len;
 }

@@ -60,3 +60,5 @@ enum field_kind field_kind_met(struct span name);
 bool field_is_token(struct span s);
 /* True where each byte is HTAB, 0x20-0x7e or 0x80-0xff (RFC 9110, 5.5). */
 bool field_is_value(struct span s);
+/* How many bytes, from the first on, are such. */
+size_t field_value_bytes(struct span s);

@@ -72,12 +72,13 @@ header_connection_names(const struct fields *fields, struct span name)
 	return false;
 }
 
+/* Of one of these fields; named: Connection may name some of them. */
 static bool
-ends_here(const struct fields *fields, struct span name)
+ends_here(const struct fields *fields, struct span name, bool named)
 {
 	return INVARIANT(hop_by_hop) &&
 	    (field_kind(name) == FIELD_HOP ||
-		header_connection_names(fields, name));
+		(named && header_connection_names(fields, name)));
 }
 
 /* --- names --- */
@@ -216,10 +217,12 @@ header_for_upstream(struct arena *arena, const struct header_request *request)
 	struct fields out = list_new(arena, in->count + ADDED_MAX);
 	struct span proto = SPAN("X-Forwarded-Proto");
 	struct span host = SPAN("X-Forwarded-Host");
+	bool named = fields_first(in, SPAN("Connection")) != NULL;
 
 	for (size_t i = 0; i < in->count; i++) {
 		const struct field *f = &in->list[i];
-		if (!ends_here(in, f->name) && !is_dropped(request, f->name))
+		if (!ends_here(in, f->name, named) &&
+		    !is_dropped(request, f->name))
 			out.list[out.count++] = *f;
 	}
 	bool local = span_eq(request->client, SPAN("unix"));
@@ -258,12 +261,13 @@ header_for_client(struct arena *arena, const struct fields *upstream,
     const struct header_client *client)
 {
 	struct fields out = list_new(arena, upstream->count + 1);
+	bool named = fields_first(upstream, SPAN("Connection")) != NULL;
 
 	for (size_t i = 0; i < upstream->count; i++) {
 		const struct field *f = &upstream->list[i];
 		bool echo = span_ieq(f->name, SPAN("X-Request-Id")) &&
 		    span_eq(f->value, client->request_id);
-		if (ends_here(upstream, f->name) || echo ||
+		if (ends_here(upstream, f->name, named) || echo ||
 		    is_one_of(f->name, answer_own) ||
 		    (span_ieq(f->name, client->replay_header) &&
 			INVARIANT(own_replay)))

@@ -13,15 +13,18 @@
  * Fields that say where a message ends, what happens to the connection, or
  * that the upstream is asked before the body is sent: only we write those.
  */
-static const char *const ours[] = {"Host", "Content-Length",
-    "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "TE",
-    "Trailer", "Upgrade", "Expect"};
+#define NAME(literal) {literal, sizeof(literal) - 1}
+static const struct span ours[] = {NAME("Host"), NAME("Content-Length"),
+    NAME("Transfer-Encoding"), NAME("Connection"), NAME("Keep-Alive"),
+    NAME("Proxy-Connection"), NAME("TE"), NAME("Trailer"), NAME("Upgrade"),
+    NAME("Expect")};
+#undef NAME
 
 static bool
 is_ours(struct span name)
 {
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-		if (span_ieq(name, span_str(ours[i])))
+		if (span_ieq(name, ours[i]))
 			return true;
 	return false;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,10 +57,51 @@ each_byte_of_a_value(void **state)
 				assert_int_equal(
 				    field_is_value(span_of(value, len)),
 				    may_be_in_a_value(c));
+				assert_int_equal(
+				    field_value_bytes(span_of(value, len)),
+				    may_be_in_a_value(c) ? len : at);
 			}
 		}
 	}
 	assert_true(field_is_value(SPAN("")));
+}
+
+static const struct {
+	enum field_kind kind;
+	const char *name;
+} known[] = {
+#define REQUEST_FIELD(kind, name) {FIELD_##kind, name},
+#include "tbl/request_fields.h"
+#undef REQUEST_FIELD
+};
+
+static void
+known_names_have_their_kind_in_any_case(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		char name[64];
+		size_t len = strlen(known[i].name);
+		for (int turn = 0; turn < 3; turn++) {
+			for (size_t k = 0; k < len; k++)
+				name[k] = (char)(turn == 0 ? known[i].name[k]
+					: turn == 1 ? toupper(known[i].name[k])
+						: tolower(known[i].name[k]));
+			assert_int_equal(field_kind(span_of(name, len)),
+			    known[i].kind);
+		}
+		assert_int_equal(
+		    field_kind(span_of(name, len - 1)), FIELD_OTHER);
+		for (size_t k = 0; k < len; k++)
+			name[k] = name[k] == '-' ? '_' : name[k];
+		assert_int_equal(field_kind_met(span_of(name, len)),
+		    known[i].kind);
+		name[0] = '~';
+		assert_int_equal(
+		    field_kind_met(span_of(name, len)), FIELD_OTHER);
+	}
+	assert_int_equal(field_kind(SPAN("")), FIELD_OTHER);
+	assert_int_equal(field_kind_met(SPAN("Accept")), FIELD_OTHER);
 }
 
 int
@@ -68,6 +110,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(each_byte_of_a_name),
 	    cmocka_unit_test(each_byte_of_a_value),
+	    cmocka_unit_test(known_names_have_their_kind_in_any_case),
 	};
 	return cmocka_run_group_tests_name("field", tests, NULL, NULL);
 }
