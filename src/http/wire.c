@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 
+#include "base/ascii.h"
+#include "base/field.h"
 #include "base/test_build.h"
 #include "http/wire.h"
 
@@ -13,9 +15,9 @@ enum {
 static const char version[] = "HTTP/1.1";
 static const char coding[] = "chunked";
 
-enum { TOKEN = 1, TEXT = 2, VISIBLE = 4 };
+enum { TOKEN = 1, VISIBLE = 2 };
 
-/* Which bytes a name, a value and a target may have (RFC 9110, 5.1, 5.5). */
+/* Which bytes a name and a target may have (RFC 9110, 5.1). */
 static uint8_t kinds[256];
 
 __attribute__((constructor)) static void
@@ -23,12 +25,9 @@ know_bytes(void)
 {
 	static const char marks[] = "!#$%&'*+-.^_`|~";
 	for (int c = 0; c < 256; c++) {
-		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-		bool digit = c >= '0' && c <= '9';
-		if (letter || digit || (c != 0 && strchr(marks, c) != NULL))
+		if (ascii_is_alpha((char)c) || ascii_is_digit((char)c) ||
+		    (c != 0 && strchr(marks, c) != NULL))
 			kinds[c] |= TOKEN;
-		if ((c >= ' ' && c != 127) || c == '\t')
-			kinds[c] |= TEXT;
 		if (c > ' ' && c < 127)
 			kinds[c] |= VISIBLE;
 	}
@@ -44,10 +43,11 @@ span_kind(const char *bytes, size_t len, uint8_t kind)
 	return at;
 }
 
+/* No other byte of a token than its capital becomes a letter, or "-". */
 static char
 small(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c;
+	return (char)(c | 0x20);
 }
 
 /* --- steps: each takes bytes of its state, or finds them wrong --- */
@@ -158,20 +158,6 @@ take_version(struct wire *w, char c)
 	return 1;
 }
 
-static size_t
-take_field(struct wire *w, char c)
-{
-	if (c == '\r')
-		return go_on(w, WIRE_END_LF);
-	if (!(kinds[(uint8_t)c] & TOKEN))
-		return refuse_line(w);
-	if (++w->fields > HEAD_CHECK_FIELDS_MAX)
-		return refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE,
-		    "The request has more than 100 header fields.");
-	go_on(w, WIRE_NAME);
-	return 0;
-}
-
 static bool
 is_name(const struct wire *w, const char *name)
 {
@@ -207,19 +193,42 @@ note_field(struct wire *w)
 	return go_on(w, WIRE_BLANKS);
 }
 
+/* In small letters, as far as the name may matter. */
+static void
+keep_name(struct wire *w, char *bytes, size_t n)
+{
+	enum { COOKIE_BYTES = 6 };
+	size_t had = w->count, has = had + n;
+	w->count += n;
+	for (size_t at = had; at < has && at < WIRE_NAME_MAX; at++)
+		w->name[at] = small(bytes[at - had]);
+	if (had < COOKIE_BYTES && has >= COOKIE_BYTES &&
+	    !memcmp(w->name, "cookie", COOKIE_BYTES))
+		bytes[COOKIE_BYTES - 1 - had] |= (char)WIRE_MARK;
+}
+
 static size_t
 take_name(struct wire *w, char *bytes, size_t len)
 {
 	size_t n = span_kind(bytes, len, TOKEN);
-	for (size_t i = 0; i < n && w->count + i < WIRE_NAME_MAX; i++) {
-		w->name[w->count + i] = small(bytes[i]);
-		if (w->count + i == 5 && !memcmp(w->name, "cookie", 6))
-			bytes[i] = (char)(bytes[i] | WIRE_MARK);
-	}
-	w->count += n;
-	if (n > 0)
+	keep_name(w, bytes, n);
+	if (n == len)
 		return n;
-	return *bytes == ':' ? note_field(w) : refuse_line(w);
+	return n + (bytes[n] == ':' ? note_field(w) : refuse_line(w));
+}
+
+static size_t
+take_field(struct wire *w, char *bytes, size_t len)
+{
+	if (*bytes == '\r')
+		return go_on(w, WIRE_END_LF);
+	if (!(kinds[(uint8_t)*bytes] & TOKEN))
+		return refuse_line(w);
+	if (++w->fields > HEAD_CHECK_FIELDS_MAX)
+		return refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE,
+		    "The request has more than 100 header fields.");
+	go_on(w, WIRE_NAME);
+	return take_name(w, bytes, len);
 }
 
 static size_t
@@ -290,10 +299,10 @@ take_value(struct wire *w, const char *bytes, size_t len)
 		return take_length(w, *bytes);
 	if (w->field == WIRE_CODING)
 		return take_coding(w, *bytes);
-	size_t n = span_kind(bytes, len, TEXT);
+	size_t n = field_value_bytes(span_of(bytes, len));
 	if (w->field == WIRE_COOKIE && n > 0)
 		return take_cookies(w, bytes, n);
-	return n > 0 ? n : take_one(w, *bytes, '\r', WIRE_LINE_LF);
+	return n < len ? n + take_one(w, bytes[n], '\r', WIRE_LINE_LF) : n;
 }
 
 /* Behind the head or the trailers. */
@@ -315,15 +324,6 @@ take_bytes(struct wire *w, size_t len, enum wire_state state)
 	return n;
 }
 
-static int
-hex_digit(char c)
-{
-	c = small(c);
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static size_t
 refuse_chunk(struct wire *w)
 {
@@ -334,7 +334,7 @@ refuse_chunk(struct wire *w)
 static size_t
 take_size(struct wire *w, char c)
 {
-	int digit = hex_digit(c);
+	int digit = ascii_hex_value(c);
 	if (w->count == 0)
 		w->left = 0;
 	if (digit >= 0 && w->count < SIZE_DIGITS) {
@@ -353,7 +353,7 @@ take_size(struct wire *w, char c)
 static size_t
 take_extension(struct wire *w, const char *bytes, size_t len)
 {
-	size_t n = span_kind(bytes, len, TEXT);
+	size_t n = field_value_bytes(span_of(bytes, len));
 	if (n == 0)
 		return *bytes == '\r' ? go_on(w, WIRE_SIZE_LF)
 				      : refuse_chunk(w);
@@ -391,7 +391,7 @@ take_step(struct wire *w, char *bytes, size_t len)
 	case WIRE_VERSION:
 		return take_version(w, *bytes);
 	case WIRE_FIELD:
-		return take_field(w, *bytes);
+		return take_field(w, bytes, len);
 	case WIRE_NAME:
 		return take_name(w, bytes, len);
 	case WIRE_BLANKS:
