@@ -73,6 +73,13 @@ put_bytes(const char *bytes, size_t len)
 }
 
 static void
+put_byte(char byte)
+{
+	if (buffer.len - buffer.line < LINE_BYTES)
+		buffer.bytes[buffer.len++] = byte;
+}
+
+static void
 put_span(struct span s)
 {
 	put_bytes(s.ptr, s.len);
@@ -131,7 +138,7 @@ put_character(struct span s)
 	size_t shown = quoted ? 0 : utf8_shown(s);
 	size_t len = utf8_length(s);
 	if (quoted)
-		put_bytes("\\", 1);
+		put_byte('\\');
 	if (quoted || shown > 0)
 		put_bytes(s.ptr, quoted ? 1 : shown);
 	else
@@ -159,18 +166,11 @@ put_characters(struct span s)
 static void
 put_string(struct span s)
 {
-	put_bytes("\"", 1);
+	put_byte('"');
 	put_characters(s);
-	put_bytes("\"", 1);
+	put_byte('"');
 }
 
-static void
-put_member_name(const char *name)
-{
-	put_bytes(",\"", 2);
-	put_span(span_str(name));
-	put_bytes("\":", 2);
-}
 
 /* --- lines --- */
 
@@ -195,7 +195,7 @@ put_time(void)
 	digits_pad(thousandths, sizeof thousandths, ms % 1000);
 	put_span(SPAN("{\"ts\":\""));
 	put_span(span_str(cache.text));
-	put_bytes(".", 1);
+	put_byte('.');
 	put_bytes(thousandths, sizeof thousandths);
 	put_bytes("Z\"", 2);
 }
@@ -244,10 +244,25 @@ log_begin(enum event event)
  * escaped.  A member that might not fit is left out, so a line is always JSON.
  */
 static bool
-line_has_room(size_t name_len, size_t len)
+line_has_room(struct span name, size_t len)
 {
 	size_t used = buffer.len - buffer.line;
-	return used + name_len + 6 * len + 8 < LINE_BYTES;
+	return used + name.len + 6 * len + 8 < LINE_BYTES;
+}
+
+/* False, and nothing is written, where the member might not fit. */
+static bool
+begin_member(const char *name_of_member, size_t len)
+{
+	struct span name = span_str(name_of_member);
+	if (!line_has_room(name, len))
+		return false;
+	char *at = buffer.bytes + buffer.len;
+	memcpy(at, ",\"", 2);
+	memcpy(at + 2, name.ptr, name.len);
+	memcpy(at + 2 + name.len, "\":", 2);
+	buffer.len += name.len + 4;
+	return true;
 }
 
 /* So much of it as has at most that many bytes, in whole characters. */
@@ -268,19 +283,21 @@ void
 log_cut(
     struct logline *line, const char *name, struct span value, size_t most)
 {
+	struct span member = span_str(name);
 	if (!line->wanted)
 		return;
-	while (most > 0 && !line_has_room(strlen(name), most + 1))
+	while (most > 0 && !line_has_room(member, most + 1))
 		most /= 2;
 	if (value.len > most && most == 0)
 		return;
 	struct span shown = cut(value, most);
-	put_member_name(name);
-	put_bytes("\"", 1);
+	if (!begin_member(name, shown.len))
+		return;
+	put_byte('"');
 	put_characters(shown);
 	if (shown.len < value.len)
 		put_span(SPAN("\xe2\x80\xa6"));
-	put_bytes("\"", 1);
+	put_byte('"');
 }
 
 void
@@ -298,40 +315,36 @@ log_str(struct logline *line, const char *name, const char *value)
 void
 log_int(struct logline *line, const char *name, int64_t value)
 {
-	if (!line->wanted || !line_has_room(strlen(name), 4))
+	if (!line->wanted || !begin_member(name, 4))
 		return;
-	put_member_name(name);
 	put_decimal(value);
 }
 
 void
 log_ms(struct logline *line, const char *name, int64_t us)
 {
-	if (!line->wanted || !line_has_room(strlen(name), 4))
+	if (!line->wanted || !begin_member(name, 4))
 		return;
-	put_member_name(name);
 	char thousandths[3];
 	digits_pad(thousandths, sizeof thousandths, us % 1000);
 	put_decimal(us / 1000);
-	put_bytes(".", 1);
+	put_byte('.');
 	put_bytes(thousandths, sizeof thousandths);
 }
 
 void
 log_bool(struct logline *line, const char *name, bool value)
 {
-	if (!line->wanted || !line_has_room(strlen(name), 1))
+	if (!line->wanted || !begin_member(name, 1))
 		return;
-	put_member_name(name);
 	put_span(value ? SPAN("true") : SPAN("false"));
 }
 
 void
 log_null(struct logline *line, const char *name)
 {
-	if (!line->wanted || !line_has_room(strlen(name), 1))
+	if (!line->wanted || !begin_member(name, 1))
 		return;
-	put_member_name(name);
 	put_bytes("null", 4);
 }
 
@@ -342,16 +355,15 @@ log_list(struct logline *line, const char *name, const char *const *list,
 	size_t len = 0;
 	for (size_t i = 0; i < count; i++)
 		len += strlen(list[i]) + 1;
-	if (!line->wanted || !line_has_room(strlen(name), len))
+	if (!line->wanted || !begin_member(name, len))
 		return;
-	put_member_name(name);
-	put_bytes("[", 1);
+	put_byte('[');
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0)
-			put_bytes(",", 1);
+			put_byte(',');
 		put_string(span_str(list[i]));
 	}
-	put_bytes("]", 1);
+	put_byte(']');
 }
 
 void
