@@ -202,6 +202,33 @@ parts_of_a_digest_do_not_blur(void **state)
 	}
 }
 
+/*
+ * Records have names that were made so: BLAKE2b of 16 bytes, by Python's
+ * hashlib, over each part with its length in front, 8 bytes, the lowest first.
+ */
+static void
+a_digest_is_what_others_make_of_its_parts(void **state)
+{
+	(void)state;
+	struct digest digest;
+	uint8_t hash[DIGEST_BYTES];
+	char text[300], hex[DIGEST_HEX + 1];
+	digest_begin(&digest, SPAN("label"), SPAN(""));
+	digest_part(&digest, SPAN(""));
+	digest_part(&digest, SPAN("a"));
+	digest_part(&digest, SPAN("bc"));
+	digest_end(&digest, hash);
+	hex_encode(hash, sizeof hash, hex);
+	assert_string_equal(hex, "c15493b528d18a22eaa90d775c9fa50e");
+	memset(text, 'x', sizeof text);
+	digest_begin(&digest, SPAN("label"), SPAN(""));
+	for (size_t len = 0; len < sizeof text; len += 7)
+		digest_part(&digest, span_of(text, len));
+	digest_end(&digest, hash);
+	hex_encode(hash, sizeof hash, hex);
+	assert_string_equal(hex, "a395e183071dffc6c95fd59b618ccce8");
+}
+
 static void
 hex_goes_there_and_back(void **state)
 {
@@ -398,6 +425,7 @@ main(void)
 	    cmocka_unit_test(what_a_body_does_not_need_is_given_back),
 	    cmocka_unit_test(a_body_grows_to_the_last_byte_of_the_budget),
 	    cmocka_unit_test(parts_of_a_digest_do_not_blur),
+	    cmocka_unit_test(a_digest_is_what_others_make_of_its_parts),
 	    cmocka_unit_test(hex_goes_there_and_back),
 	    cmocka_unit_test(base64_has_what_libsodium_has),
 	    cmocka_unit_test(tokens_and_values_are_told_from_other_bytes),
