@@ -61,9 +61,6 @@ question_of(struct claimant *c)
 static struct span
 provenance_of(struct claimant *c)
 {
-	const struct variables variables = claimant_variables(c);
-	c->label = provenance_cut(c->arena,
-	    variables_label(&variables, c->policy), LABEL_MAX_BYTES);
 	const struct provenance provenance = {
 	    .route = span_str(c->route->name),
 	    .method = c->method,
@@ -79,11 +76,13 @@ provenance_of(struct claimant *c)
 void
 claimant_claim_prepare(struct claimant *c, bool waits)
 {
+	const struct variables variables = claimant_variables(c);
+	c->label = provenance_cut(c->arena,
+	    variables_label(&variables, c->policy), LABEL_MAX_BYTES);
 	c->claim = (struct claim){
 	    .key_id = c->key_id,
 	    .policy = c->policy,
 	    .max_attempts = c->policy->max_attempts,
-	    .provenance = provenance_of(c),
 	    .entity = conf_has_entity(c->policy) ? &c->entity : NULL,
 	    .waits = waits,
 	};
@@ -125,20 +124,25 @@ claimant_claim_is_withheld(const struct claimant *c)
 	    c->worker->store, c->worker->waiting, &c->claim);
 }
 
-void
-claimant_claim(struct claimant *c)
+static void
+claim(struct claimant *c, bool withheld)
 {
-	c->claim.withheld = claimant_claim_is_withheld(c);
+	c->claim.withheld = withheld;
+	c->claim.provenance = provenance_of(c);
 	c->mark = cache_asking(c->worker->cache, &c->key_id);
 	store_claim(c->worker->store, &c->claim_op, &c->claim);
 }
 
 void
+claimant_claim(struct claimant *c)
+{
+	claim(c, claimant_claim_is_withheld(c));
+}
+
+void
 claimant_claim_look(struct claimant *c)
 {
-	c->claim.withheld = true;
-	c->mark = cache_asking(c->worker->cache, &c->key_id);
-	store_claim(c->worker->store, &c->claim_op, &c->claim);
+	claim(c, true);
 }
 
 void
