@@ -51,8 +51,10 @@ digits_put(char *out, int64_t number)
 void
 digits_pad(char *out, size_t width, int64_t number)
 {
-	for (; width > 0; number /= 10)
-		out[--width] = (char)('0' + number % 10);
+	for (; width >= 2; number /= 100)
+		memcpy(out + (width -= 2), pairs + 2 * (number % 100), 2);
+	if (width > 0)
+		*out = (char)('0' + number % 10);
 }
 
 /* Whether one more digit still fits into 64 bits. */

@@ -45,8 +45,11 @@ span_eq(struct span a, struct span b)
 static inline bool
 span_ieq(struct span a, struct span b)
 {
-	return a.len == b.len &&
-	    (a.len == 0 || !strncasecmp(a.ptr, b.ptr, a.len));
+	if (a.len != b.len || a.len == 0)
+		return a.len == b.len;
+	/* Most that differ do so in the first byte, by more than its case. */
+	return ((a.ptr[0] ^ b.ptr[0]) & ~0x20) == 0 &&
+	    !strncasecmp(a.ptr, b.ptr, a.len);
 }
 
 /* In a path these segments lead elsewhere (RFC 3986, section 5.2.4). */

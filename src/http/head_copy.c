@@ -15,10 +15,16 @@ enum {
 	COOKIE_BYTES = 6, /* of a name whose last one may have WIRE_MARK */
 };
 
-/* Where the fields stand in libmicrohttpd's memory, and how many. */
+/*
+ * Where the fields stand in libmicrohttpd's memory, and how many.  Of a version
+ * that we know they are copied at once, each with the NUL behind it; of others
+ * one by one, for who knows what lies between them.
+ */
 struct lines {
 	uintptr_t begin, end;
 	size_t count;
+	struct mhd_exchange *x;
+	const char *copy; /* NULL: one by one */
 };
 
 static enum MHD_Result
@@ -36,21 +42,45 @@ count_field(void *arg, enum MHD_ValueKind kind, const char *name,
 	return MHD_YES;
 }
 
+static struct span
+copy_part(const struct lines *lines, const char *part, size_t len)
+{
+	if (part == NULL)
+		return SPAN("");
+	if (lines->copy == NULL)
+		return arena_dup(lines->x->shown.arena, span_of(part, len));
+	return span_of(lines->copy + ((uintptr_t)part - lines->begin), len);
+}
+
 static enum MHD_Result
 copy_field(void *arg, enum MHD_ValueKind kind, const char *name,
     size_t name_len, const char *value, size_t value_len)
 {
-	struct mhd_exchange *x = arg;
+	const struct lines *lines = arg;
+	struct fields *fields = &lines->x->shown.head.fields;
 	(void)kind;
-	struct span copy =
-	    arena_dup(x->shown.arena, span_of(name, name_len));
+	struct span copy = copy_part(lines, name, name_len);
 	if (copy.len >= COOKIE_BYTES)
 		((char *)(uintptr_t)copy.ptr)[COOKIE_BYTES - 1] &= ~WIRE_MARK;
-	x->shown.head.fields.list[x->shown.head.fields.count++] =
-	    (struct field){copy,
-		arena_dup(x->shown.arena,
-		    span_of(value ? value : "", value ? value_len : 0))};
+	fields->list[fields->count++] =
+	    (struct field){copy, copy_part(lines, value, value_len)};
 	return MHD_YES;
+}
+
+static void
+copy_fields(struct mhd_exchange *x, struct lines *lines)
+{
+	*lines = (struct lines){.x = x};
+	MHD_get_connection_values_n(
+	    x->mhd, MHD_HEADER_KIND, count_field, lines);
+	if (x->front->knows_layout)
+		lines->copy = arena_dup(x->shown.arena,
+		    span_of((const char *)lines->begin,
+			lines->end - lines->begin)).ptr;
+	x->shown.head.fields.list = arena_alloc(
+	    x->shown.arena, (lines->count + 1) * sizeof(struct field));
+	MHD_get_connection_values_n(
+	    x->mhd, MHD_HEADER_KIND, copy_field, lines);
 }
 
 /* The length that a Content-Length speaks of; -1 where it is not a number. */
@@ -150,12 +180,8 @@ head_copy(struct mhd_exchange *x, const char *method, const char *version)
 {
 	x->shown.head.method = arena_dup(x->shown.arena, span_str(method));
 	x->shown.head.version = arena_dup(x->shown.arena, span_str(version));
-	struct lines lines = {0, 0, 0};
-	MHD_get_connection_values_n(
-	    x->mhd, MHD_HEADER_KIND, count_field, &lines);
-	x->shown.head.fields.list = arena_alloc(
-	    x->shown.arena, (lines.count + 1) * sizeof(struct field));
-	MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, copy_field, x);
+	struct lines lines;
+	copy_fields(x, &lines);
 	struct client_connection *connection = client_connection_of(x->mhd);
 	x->shown.client =
 	    arena_dup(x->shown.arena, span_str(connection->client));
