@@ -157,6 +157,14 @@ joined(struct arena *arena, const struct fields *fields, struct span name,
 	return span_of(out, len + last.len);
 }
 
+static struct span
+decimal(struct arena *arena, int64_t number)
+{
+	char text[DIGITS_MAX];
+
+	return arena_dup(arena, span_of(text, digits_put(text, number)));
+}
+
 /* --- to the upstream --- */
 
 /* Sets one of the fields that an upstream may trust to come from the front. */
@@ -179,14 +187,13 @@ static bool
 is_alias(const struct header_request *request, struct span name)
 {
 	const struct conf_idempotency *policy = request->policy;
+	enum field_kind kind = field_kind_met(name);
 
+	if (kind == FIELD_OTHER && !route_uses(policy, name, field_names_meet))
+		return false;
 	if (route_uses(policy, name, span_ieq))
 		return false;
-	enum field_kind kind = field_kind_met(name);
-	if (kind == FIELD_OVERRIDE)
-		return !request->trust_overrides;
-	return kind != FIELD_OTHER ||
-	    route_uses(policy, name, field_names_meet);
+	return kind != FIELD_OVERRIDE || !request->trust_overrides;
 }
 
 /* Whether a field that does not end here does not go on either. */
@@ -239,7 +246,7 @@ header_for_upstream(struct arena *arena, const struct header_request *request)
 	append_field(&out, SPAN("X-Request-Id"), request->request_id);
 	if (request->attempt_header.len && request->attempt)
 		append_field(&out, request->attempt_header,
-		    arena_printf(arena, "%u", (unsigned)request->attempt));
+		    decimal(arena, request->attempt));
 	if (request->key.len)
 		append_field(&out, request->key_header, request->key);
 	return out;
