@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
 #include "base/ascii.h"
 #include "base/hex.h"
+
+#define ROW(d)                                                                 \
+	d "0" d "1" d "2" d "3" d "4" d "5" d "6" d "7"                        \
+	d "8" d "9" d "a" d "b" d "c" d "d" d "e" d "f"
+
+/* Of each byte both digits. */
+static const char pairs[] =
+    ROW("0") ROW("1") ROW("2") ROW("3") ROW("4") ROW("5") ROW("6") ROW("7")
+    ROW("8") ROW("9") ROW("a") ROW("b") ROW("c") ROW("d") ROW("e") ROW("f");
 
 void
 hex_encode(const uint8_t *bytes, size_t len, char *ret_hex)
 {
-	static const char digits[] = "0123456789abcdef";
-	for (size_t i = 0; i < len; i++) {
-		ret_hex[2 * i] = digits[bytes[i] >> 4];
-		ret_hex[2 * i + 1] = digits[bytes[i] & 15];
-	}
+	for (size_t i = 0; i < len; i++)
+		memcpy(ret_hex + 2 * i, pairs + 2 * bytes[i], 2);
 	ret_hex[2 * len] = '\0';
 }
 

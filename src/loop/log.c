@@ -101,12 +101,13 @@ put_escape(unsigned char c)
 	put_bytes(text, sizeof text);
 }
 
-/* A character that needs no escape in a JSON string. */
-static bool
-is_plain(unsigned char c)
-{
-	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-}
+/* Characters that need no escape in a JSON string. */
+static const bool is_plain[256] = {
+    [' '] = true,
+    ['!'] = true,
+    ['#' ... '['] = true,
+    [']' ... '~'] = true,
+};
 
 /* How many bytes from the first on need no escape. */
 static size_t
@@ -121,7 +122,7 @@ count_plain(struct span s)
 			break;
 		n += 8;
 	}
-	while (n < s.len && is_plain((unsigned char)s.ptr[n]))
+	while (n < s.len && is_plain[(unsigned char)s.ptr[n]])
 		n++;
 	return n;
 }

@@ -241,6 +241,15 @@ hex_goes_there_and_back(void **state)
 	assert_memory_equal(bytes, back, 4);
 	assert_false(hex_decode(SPAN("007fa5f"), back, 4));
 	assert_false(hex_decode(SPAN("007fa5fg"), back, 4));
+	for (int i = 0; i < 256; i++) {
+		char wanted[3];
+		uint8_t byte = (uint8_t)i;
+		snprintf(wanted, sizeof wanted, "%02x", (unsigned)i);
+		hex_encode(&byte, 1, hex);
+		assert_string_equal(hex, wanted);
+	}
+	hex_encode(bytes, 0, hex);
+	assert_string_equal(hex, "");
 	base64_encode(bytes, 4, base64);
 	assert_string_equal(base64, "AH-l_w");
 }
