@@ -206,7 +206,7 @@ claimant_claim_start(struct claimant *c)
 	    .first_id = span_str(c->claim_op.first_id),
 	    .label = c->label,
 	};
-	op_start(&c->join, 0, leave_execution);
+	op_start_untimed(&c->join, leave_execution);
 	c->execution = execution_new(&start);
 	machine_run(&c->execution->machine);
 }

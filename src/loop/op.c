@@ -37,8 +37,7 @@ op_init(
 }
 
 void
-op_start(struct op *op, int64_t timeout_ms,
-    void (*detach)(struct op *op, int error))
+op_start_untimed(struct op *op, void (*detach)(struct op *op, int error))
 {
 	must(op->state != OP_PENDING);
 	must(op->loop != NULL && detach != NULL);
@@ -47,6 +46,14 @@ op_start(struct op *op, int64_t timeout_ms,
 	op->error = 0;
 	op->detach = detach;
 	op->more_ms = NULL;
+	op->began_us = 0;
+}
+
+void
+op_start(struct op *op, int64_t timeout_ms,
+    void (*detach)(struct op *op, int error))
+{
+	op_start_untimed(op, detach);
 	op->began_us = clock_us();
 	if (timeout_ms > 0)
 		timer_set_at(&op->deadline, op->began_us / 1000 + timeout_ms);
@@ -58,7 +65,7 @@ op_done(struct op *op, int error)
 	must(op->state == OP_PENDING);
 	op->state = OP_DONE;
 	op->error = error;
-	op->took_us = clock_us() - op->began_us;
+	op->took_us = op->began_us > 0 ? clock_us() - op->began_us : 0;
 	timer_clear(&op->deadline);
 	task_ready(op->loop, &op->task);
 }

@@ -34,8 +34,8 @@ struct op {
 	struct loop *loop;
 	struct timer deadline;
 	struct task task;
-	int64_t began_us;
-	int64_t took_us; /* from start to end */
+	int64_t began_us; /* 0: untimed */
+	int64_t took_us;  /* from start to end; of an untimed one 0 */
 };
 
 /* For the owner, once: says whom to wake. */
@@ -47,6 +47,9 @@ void op_init(
  */
 void op_start(struct op *op, int64_t timeout_ms,
     void (*detach)(struct op *op, int error));
+/* The same without a deadline, where nobody asks how long it takes. */
+void op_start_untimed(
+    struct op *op, void (*detach)(struct op *op, int error));
 /* For the provider: ends a pending operation. */
 void op_done(struct op *op, int error);
 /*
