@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <sodium.h>
+#include <string.h>
 
 #include "base/base64.h"
 #include "base/mem.h"
 
-/* The first of so many digits of 24 bits. */
-static char *
-put_digits(char *at, uint32_t bits, unsigned digits)
+static const char alphabet[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/* 24 bits. */
+static void
+put_four(char *at, uint32_t bits)
 {
-	static const char alphabet[] =
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	    "0123456789-_";
-	for (unsigned shift = 24; digits > 0; digits--) {
-		shift -= 6;
-		*at++ = alphabet[bits >> shift & 63];
-	}
-	return at;
+	at[0] = alphabet[bits >> 18 & 63];
+	at[1] = alphabet[bits >> 12 & 63];
+	at[2] = alphabet[bits >> 6 & 63];
+	at[3] = alphabet[bits & 63];
 }
 
 /*
@@ -25,15 +25,17 @@ put_digits(char *at, uint32_t bits, unsigned digits)
 void
 base64_encode(const uint8_t *bytes, size_t len, char *ret_text)
 {
-	char *at = ret_text;
-	for (; len >= 3; bytes += 3, len -= 3)
-		at = put_digits(at,
-		    (uint32_t)(bytes[0] << 16 | bytes[1] << 8 | bytes[2]), 4);
-	if (len == 2)
-		at = put_digits(
-		    at, (uint32_t)(bytes[0] << 16 | bytes[1] << 8), 3);
-	else if (len == 1)
-		at = put_digits(at, (uint32_t)(bytes[0] << 16), 2);
+	char *at = ret_text, last[4];
+	for (; len >= 3; bytes += 3, len -= 3, at += 4)
+		put_four(at,
+		    (uint32_t)(bytes[0] << 16 | bytes[1] << 8 | bytes[2]));
+	/* One digit more than there are bytes left. */
+	if (len > 0) {
+		put_four(last, (uint32_t)(bytes[0] << 16 |
+				   (len > 1 ? bytes[1] << 8 : 0)));
+		memcpy(at, last, len + 1);
+		at += len + 1;
+	}
 	*at = '\0';
 }
 

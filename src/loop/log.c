@@ -14,17 +14,22 @@ enum { BUFFER_BYTES = 64 * 1024, LINE_BYTES = 16 * 1024 };
 /* When a full sink is tried again, and how long log_flush_last waits. */
 enum { RETRY_MS = 20, LAST_MS = 1000 };
 
+#define WORD_DEBUG "debug"
+#define WORD_INFO "info"
+#define WORD_WARN "warn"
+#define WORD_ERROR "error"
+
 static const struct {
-	const char *name;
+	const char *beginning; /* what stands behind the time */
 	enum log_level level;
 	const char *message;
 } events[] = {
-#define EVENT(name, level, message) {#name, LOG_##level, message},
+#define EVENT(name, level, message)                                            \
+	{(",\"level\":\"" WORD_##level "\",\"event\":\"" #name "\""),         \
+	    LOG_##level, message},
 #include "tbl/events.h"
 #undef EVENT
 };
-
-static const char *const level_names[] = {"debug", "info", "warn", "error"};
 
 /*
  * The globals of the program: which lines are wanted, and how many of them
@@ -233,8 +238,7 @@ log_begin(enum event event)
 	}
 	buffer.line = buffer.len;
 	put_time();
-	log_str(&line, "level", level_names[events[event].level]);
-	log_str(&line, "event", events[event].name);
+	put_span(span_str(events[event].beginning));
 	if (events[event].message[0] != '\0')
 		log_str(&line, "words", events[event].message);
 	return line;
