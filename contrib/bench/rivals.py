@@ -327,8 +327,8 @@ def onceproxy(stage, port, name="onceproxy", cache=0, store=None):
             stage.file(name + ".json", json.dumps(conf))]
 
 
-def onceproxy_cache(stage, port):
-    return onceproxy(stage, port, "onceproxy-cache", "64MiB")
+def onceproxy_cache(stage, port, name="onceproxy-cache"):
+    return onceproxy(stage, port, name, "64MiB")
 
 
 STARTS = {"nginx": nginx, "lua": lua, "haproxy": haproxy, "node": node,
