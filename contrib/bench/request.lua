@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- wrk's script: arguments are first or replay or pass, the path, a word that
--- makes this run's keys unlike any other's, and the milliseconds between two
--- requests of a connection (0: none).
+-- wrk's script: arguments are first or replay or pass, the path, and a word
+-- that makes this run's keys unlike any other's.
 local kind, path, run, threads = nil, nil, nil, 0
 local body = '{"amount":4200,"currency":"eur","customer":"cus_9s6XKzkNRiz8i3",'
     .. '"description":"an order of the usual kind","metadata":'
@@ -14,13 +13,6 @@ end
 
 function init(args)
 	kind, path, run = args[1], args[2], args[3]
-	local pause = tonumber(args[4])
-	if pause > 0 then
-		-- Not all at once, or they would come in waves.
-		function delay()
-			return math.random(0, 2 * pause)
-		end
-	end
 	wrk.method = "POST"
 	wrk.body = body
 	wrk.headers["Content-Type"] = "application/json"

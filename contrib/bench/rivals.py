@@ -271,6 +271,33 @@ def lua(stage, port):
     return ["nginx", "-c", stage.file("lua.conf", conf)]
 
 
+def lua_lean(stage, port, name="lua-lean", cache=None):
+    """cache: bytes of a dictionary that all workers share, for answers."""
+    shutil.copy(os.path.join(HERE, "nginx_lean.lua"), stage.folder)
+    shared = f"lua_shared_dict answers {cache};" if cache else ""
+    answers = '"answers"' if cache else "nil"
+    conf = nginx_conf(stage, name, f"""
+	lua_package_path "{stage.folder}/?.lua;/usr/share/lua/5.1/?.lua;;";
+	{shared}
+	init_by_lua_block {{ require "nginx_lean" }}
+	init_worker_by_lua_block {{
+		require("nginx_lean").start("{stage.redis_path}", {answers}) }}
+	{pool(stage)}
+	server {{
+		{stage.listen(port)}
+		location /upstream/ {{
+			internal;
+			proxy_pass http://api/; }}
+		location / {{ content_by_lua_block {{
+			require("nginx_lean").serve() }} }}
+	}}""", ["ndk_http_module.so", "ngx_http_lua_module.so"])
+    return ["nginx", "-c", stage.file(name + ".conf", conf)]
+
+
+def lua_lean_cache(stage, port):
+    return lua_lean(stage, port, "lua-lean-cache", "64m")
+
+
 def haproxy(stage, port):
     conf = f"""
 global
@@ -290,13 +317,18 @@ listen front
     return ["haproxy", "-db", "-f", stage.file("haproxy.cfg", conf)]
 
 
-def node(stage, port):
+def node(stage, port, program="gateway.js"):
     modules = os.path.join(stage.folder, "node")
-    shutil.copytree(os.path.join(HERE, "node"), modules)
-    subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=modules,
-                   stdout=subprocess.DEVNULL, check=True)
-    return ["node", os.path.join(modules, "gateway.js"), str(port),
+    if not os.path.exists(modules):
+        shutil.copytree(os.path.join(HERE, "node"), modules)
+        subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=modules,
+                       stdout=subprocess.DEVNULL, check=True)
+    return ["node", os.path.join(modules, program), str(port),
             stage.redis_path, f"http://127.0.0.1:{stage.upstream_port}"]
+
+
+def node_lean(stage, port):
+    return node(stage, port, "gateway_lean.js")
 
 
 def onceproxy(stage, port, name="onceproxy", cache=0, store=None):
@@ -331,7 +363,9 @@ def onceproxy_cache(stage, port, name="onceproxy-cache"):
     return onceproxy(stage, port, name, "64MiB")
 
 
-STARTS = {"nginx": nginx, "lua": lua, "haproxy": haproxy, "node": node,
+STARTS = {"nginx": nginx, "haproxy": haproxy, "lua": lua,
+          "lua-lean": lua_lean, "lua-lean-cache": lua_lean_cache,
+          "node": node, "node-lean": node_lean,
           "onceproxy": onceproxy, "onceproxy-cache": onceproxy_cache}
 
 if __name__ == "__main__":
