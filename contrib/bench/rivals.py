@@ -165,6 +165,12 @@ class Stage:
                 [*self.pinned("rival"), *argv], port)
         return self.rivals[name]
 
+    def end(self, name):
+        """The next time it is asked for, it is a new one."""
+        server = self.rivals.pop(name)
+        server.stop()
+        self.servers.remove(server)
+
     def upstream_requests(self):
         """How many requests the upstream has had, but for this question."""
         with urllib.request.urlopen(
@@ -186,7 +192,7 @@ daemon off;
 worker_processes {workers};
 pid {folder}/{name}.pid;
 error_log {folder}/{name}.err;
-events {{ worker_connections 4096; }}
+events {{ worker_connections {connections}; }}
 http {{
 	client_body_temp_path {folder}/body-{name};
 	proxy_temp_path {folder}/proxy-{name};
@@ -195,6 +201,7 @@ http {{
 	scgi_temp_path {folder}/scgi-{name};
 	client_body_buffer_size 128k;
 	keepalive_requests 1000000000;
+	keepalive_timeout 600s;
 	default_type application/json;
 	access_log {log};
 {rest}
@@ -203,12 +210,17 @@ http {{
 MODULES = "/usr/lib/nginx/modules/"
 
 
+def clients(stage):
+    """How many connections, of both sides, a gateway must be able to have."""
+    return getattr(stage.options, "clients", 4096)
+
+
 def nginx_conf(stage, name, rest, modules=(), log=True, workers=None):
     log = log and not stage.options.no_access_log
     loads = "".join(f"load_module {MODULES}{m};\n" for m in modules)
     return NGINX.format(
         modules=loads, folder=stage.folder, name=name, rest=rest,
-        workers=workers or stage.options.workers,
+        workers=workers or stage.options.workers, connections=clients(stage),
         log=f"{stage.folder}/{name}.log" if log else "off")
 
 
@@ -223,6 +235,8 @@ def upstream_conf(stage):
 		location = /status {{ stub_status; }}
 		location ~ ^/(v1/charges|pass)/slow$ {{
 			echo_sleep 0.05; echo '{BODY}'; }}
+		location ~ ^/(v1/charges|pass)/slow30$ {{
+			echo_sleep 30; echo '{BODY}'; }}
 		{places}
 		location / {{ return 200 '{BODY}'; }}
 	}}""", ["ndk_http_module.so", "ngx_http_echo_module.so"], log=False,
@@ -242,15 +256,15 @@ def pool(stage):
 	proxy_set_header Host $host;"""
 
 
-def nginx(stage, port):
-    conf = nginx_conf(stage, "nginx", f"""
+def nginx(stage, port, name="nginx"):
+    conf = nginx_conf(stage, name, f"""
 	{pool(stage)}
 	server {{
 		{stage.listen(port)}
 		location / {{
 			proxy_pass http://api; }}
 	}}""")
-    return ["nginx", "-c", stage.file("nginx.conf", conf)]
+    return ["nginx", "-c", stage.file(name + ".conf", conf)]
 
 
 def lua(stage, port):
@@ -302,11 +316,12 @@ def haproxy(stage, port):
     conf = f"""
 global
 	nbthread {stage.options.workers}
-	maxconn 4096
+	maxconn {clients(stage)}
 defaults
 	mode http
 	timeout connect 5s
 	timeout client 60s
+	timeout http-keep-alive 600s
 	timeout server 60s
 	http-reuse always
 listen front
@@ -333,7 +348,7 @@ def node_lean(stage, port):
 
 def onceproxy(stage, port, name="onceproxy", cache=0, store=None):
     state = stage.path(name + ".state")
-    os.mkdir(state)
+    os.makedirs(state, exist_ok=True)
     conf = {
         "listen": [f"127.0.0.1:{port}"],
         "workers": stage.options.workers,
@@ -341,9 +356,10 @@ def onceproxy(stage, port, name="onceproxy", cache=0, store=None):
         "store": store or {"redis": "unix:" + stage.redis_path,
                            "prefix": name},
         "cache": {"size": cache},
+        "limits": {"connections": clients(stage), "idle_timeout": "10m"},
         "upstreams": {"api": {
             "targets": [f"http://127.0.0.1:{stage.upstream_port}"],
-            "keepalive": 512}},
+            "timeout": "60s", "keepalive": 512}},
         "routes": [
             {"path": "/v1/charges/*", "methods": ["POST"], "upstream": "api",
              "idempotency": {"max_response_body": "1MiB"}},
