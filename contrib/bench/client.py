@@ -5,6 +5,7 @@ request.lua's, and reads the answers: for what is counted and not timed."""
 import re
 import selectors
 import socket
+import ssl
 
 BODY = (b'{"amount":4200,"currency":"eur","customer":"cus_9s6XKzkNRiz8i3",'
         b'"description":"an order of the usual kind","metadata":'
@@ -49,10 +50,15 @@ def unchunk(body):
         body = body[count + 2:]
 
 
-def connect(port):
+def connect(port, tls=False):
     sock = socket.create_connection(("127.0.0.1", port), PATIENCE_S)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return sock
+    if not tls:
+        return sock
+    context = ssl.create_default_context()
+    context.check_hostname = False  # of a certificate for this run only
+    context.verify_mode = ssl.CERT_NONE
+    return context.wrap_socket(sock)
 
 
 def read(sock):

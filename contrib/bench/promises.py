@@ -50,7 +50,8 @@ def check_in_flight(stage, port, name, key):
     """The second of two at once is refused."""
     for number in range(TRIES):
         before = stage.upstream_requests()
-        with connect(port) as first, connect(port) as second:
+        with connect(port, stage.options.tls) as first, \
+                connect(port, stage.options.tls) as second:
             first.sendall(request(SLOW, f"{key}-{number}"))
             while stage.upstream_requests() == before:
                 pass
@@ -66,7 +67,7 @@ def check_in_flight(stage, port, name, key):
 def check(stage, name):
     key = f"promise-{name}-{time.time_ns()}"
     port = stage.rival(name).port
-    with connect(port) as sock:
+    with connect(port, stage.options.tls) as sock:
         check_replay(stage, sock, name, key)
         check_mismatch(stage, sock, name, key)
     check_in_flight(stage, port, name, key + "-flight")
