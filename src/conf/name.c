@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/name.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-enum { PLAIN_MAX = 64 };
+enum { PLAIN_MAX = 64, TOPIC_MAX = 249 };
 
 const char *
 name_wrong(const char *text)
@@ -17,13 +18,28 @@ name_wrong(const char *text)
 	return NULL;
 }
 
-const char *
-name_wrong_plain(const char *text)
+static bool
+is_plain(const char *text, size_t most)
 {
 	size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				  "abcdefghijklmnopqrstuvwxyz"
 				  "0123456789._-");
-	if (len == 0 || len > PLAIN_MAX || text[len] != '\0')
-		return "must consist of 1 to 64 letters, digits and . _ -";
-	return NULL;
+	return len > 0 && len <= most && text[len] == '\0';
+}
+
+const char *
+name_wrong_plain(const char *text)
+{
+	return is_plain(text, PLAIN_MAX)
+	    ? NULL
+	    : "must consist of 1 to 64 letters, digits and . _ -";
+}
+
+const char *
+name_wrong_topic(const char *text)
+{
+	return is_plain(text, TOPIC_MAX) && strcmp(text, ".") != 0 &&
+		strcmp(text, "..") != 0
+	    ? NULL
+	    : "must consist of 1 to 249 letters, digits and . _ -";
 }

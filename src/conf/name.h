@@ -13,3 +13,5 @@ const char *name_wrong(const char *text);
  * before other bytes, in a path and in a key of Redis.
  */
 const char *name_wrong_plain(const char *text);
+/* The name of a topic of Kafka: 1 to 249 of those, but not "." and "..". */
+const char *name_wrong_topic(const char *text);

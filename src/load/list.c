@@ -13,8 +13,6 @@
 #include "load/text_private.h"
 #include "load/unknown_private.h"
 
-enum { TOPIC_MAX = 249 };
-
 /* --- lists of strings --- */
 
 /* What the strings of a list must be. */
@@ -160,10 +158,13 @@ list_parse_methods(struct loader *l, const struct given *given)
 }
 
 void
-list_preset_methods(struct strings *methods)
+list_preset_methods(struct conf_route *route)
 {
+	struct strings *methods = &route->methods;
 	static const char *const names[] = {"POST", "PUT", "PATCH", "DELETE"};
 	enum { COUNT = sizeof names / sizeof names[0] };
+	if (route->idempotency == NULL || methods->count > 0)
+		return;
 	methods->list = mem_zero(COUNT * sizeof *methods->list);
 	for (; methods->count < COUNT; methods->count++)
 		methods->list[methods->count] =
@@ -193,22 +194,10 @@ list_parse_host_ports(struct loader *l, const struct given *given)
 
 /* --- topics of Kafka --- */
 
-const char *
-list_wrong_topic(const char *text)
-{
-	size_t len = strlen(text);
-	size_t plain = strspn(text, "abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
-	if (len == 0 || len > TOPIC_MAX || plain < len || !strcmp(text, ".") ||
-	    !strcmp(text, ".."))
-		return "must consist of 1 to 249 letters, digits and . _ -";
-	return NULL;
-}
-
 void
 list_parse_topics(struct loader *l, const struct given *given)
 {
-	static const struct rule rule = {list_wrong_topic, true, false};
+	static const struct rule rule = {name_wrong_topic, true, false};
 	read_into_field(l, given, &rule);
 }
 
@@ -217,7 +206,7 @@ list_parse_topic(struct loader *l, const struct given *given)
 {
 	char **field = given_field(given);
 	char *topic = text_read(l, given->at, given->value);
-	const char *wrong = topic != NULL ? list_wrong_topic(topic) : NULL;
+	const char *wrong = topic != NULL ? name_wrong_topic(topic) : NULL;
 	if (wrong != NULL)
 		complaints_at(l, given->at, "%s", wrong);
 	text_free(field);

@@ -19,8 +19,8 @@ void list_scope_parse_certificate(struct loader *l, const struct given *given);
 /* One name, or a list of them. */
 void list_parse_key_fields(struct loader *l, const struct given *given);
 void list_parse_methods(struct loader *l, const struct given *given);
-/* The methods of an idempotent route that names none; the list is empty. */
-void list_preset_methods(struct strings *methods);
+/* Where the route is idempotent and names no methods, it gets the usual. */
+void list_preset_methods(struct conf_route *route);
 /* Names, whatever they are of. */
 void list_parse_routes(struct loader *l, const struct given *given);
 void list_parse_networks(struct loader *l, const struct given *given);
@@ -30,8 +30,6 @@ const char *list_wrong_method(const char *text);
 /* Names of topics of Kafka. */
 void list_parse_topics(struct loader *l, const struct given *given);
 void list_parse_topic(struct loader *l, const struct given *given);
-/* What is wrong with one; NULL: nothing. */
-const char *list_wrong_topic(const char *text);
 void list_clear_strings(void *base, void *field);
 
 void list_parse_pointers(struct loader *l, const struct given *given);

@@ -315,8 +315,7 @@ object_load_routes(struct loader *l)
 		object_load_presets(l, GROUP_ROUTE, route);
 		object_load(
 		    l, GROUP_ROUTE, &at, json_array_get(given.value, i), route);
-		if (route->idempotency != NULL && route->methods.count == 0)
-			list_preset_methods(&route->methods);
+		list_preset_methods(route);
 	}
 }
 

@@ -161,7 +161,7 @@ source_value_parse_place(struct loader *l, const struct given *given)
 		const char *member;
 		const char *(*wrong)(const char *text);
 	} places[] = {{"table", wrong_table}, {"stream", name_wrong},
-	    {"topic", list_wrong_topic}};
+	    {"topic", name_wrong_topic}};
 	char **field = given_field(given);
 	size_t i = 0, n = sizeof places / sizeof *places;
 	while (i < n &&
