@@ -62,22 +62,17 @@ def results_that_are_too_large_only_together_are_all_put(bench):
     equal(r.gateway.find_log("source_stands"), [])
 
 
-def stands(r):
-    source, = r.admin.get("/sources")["sources"]
-    return (source["standing"] == "results"
-            and "Message size too large" in (source["error"] or ""))
-
-
 @test
 def a_result_that_is_too_large_is_the_one_that_stays_behind(bench):
     r = Reader(bench)
     r.of["large"] = answer(201, b"x" * 2 * MOST)
     r.topic.add_all(["large", "one", "two", "three"])
-    r.gateway.wait_for_log(
-        "source_stands", reason="results", timeout=START_S)
+    told = r.gateway.wait_for_log(
+        "message_result_too_large", timeout=START_S)
+    assert "Message size too large" in told["error"], told
     r.wait_results(1, 2, 3)
-    eventually(lambda: stands(r), "it stands still for that one", START_S)
     equal(r.upstream.count(), 4)
+    equal(r.gateway.find_log("source_stands"), [])
 
 
 @test
@@ -88,8 +83,7 @@ def it_keeps_no_replay_from_its_end(bench):
     r.topic.add(b"{}", "bad")
     bad, = eventually(r.dead, "a dead letter", START_S)
     r.topic.add(b"{}", "large")
-    r.gateway.wait_for_log(
-        "source_stands", reason="results", timeout=START_S)
+    r.gateway.wait_for_log("message_result_too_large", timeout=START_S)
     r.of["bad"] = answer()
     got = r.admin.post(f"/messages/{bad['id']}/replay", {"note": "n"})
     equal(got.status, 202, got.body)
