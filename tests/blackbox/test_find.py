@@ -5,6 +5,7 @@ of it, and its record says where it is from and what operators did."""
 import base64
 import json
 import os
+import time
 
 from once import tap
 from once.admin import Admin
@@ -13,11 +14,16 @@ from once.http import TENANT
 from once.messages import Stream, source
 from once.tap import equal, test
 from once.upstream import answer, close_unanswered
+from once.wait import eventually
 
 BODY = b'{"order_id": "order-17", "amount": 1250, "n": {"x": true}}'
 LABEL = {"label": ["/order_id", "/n/x", "/none", "/amount"]}
 SCOPE = ("--scope", "Authorization: " + TENANT)
 KEY = base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
+
+
+def wall_ms():
+    return time.time_ns() // 1_000_000
 
 
 class Desk:
@@ -41,7 +47,10 @@ class Desk:
         return [record["key_id"] for record in got["keys"]]
 
     def unknown(self, key, body=BODY, **more):
-        """One whose outcome is unknown: its key_id."""
+        """One whose outcome is unknown: its key_id.  Lists go by milliseconds,
+        and none has that of the one before."""
+        begun_ms = wall_ms()
+        eventually(lambda: wall_ms() > begun_ms)
         self.upstream.reply = close_unanswered
         got = self.gateway.ask(key, body=body, **more)
         equal(got.problem, "outcome-unknown")

@@ -231,9 +231,9 @@ def only_the_result_that_is_not_taken_keeps_its_message(bench):
         connection.send(answer(200, b"x" * (50000 if large else 3)))
     r.upstream.reply = reply
     add_all(r.topic, keys)
-    stands = r.gateway.wait_for_log(
-        "source_stands", reason="results", timeout=START_S)
-    assert r.topic.results in stands["error"], stands
+    told = r.gateway.wait_for_log(
+        "message_result_too_large", timeout=START_S)
+    assert r.topic.results in told["error"], told
     eventually(lambda: len(r.marks()) == 19, "all others", START_S)
     equal(r.topic.unfinished() > 0, True)
     equal(len(r.upstream.requests), 20)
