@@ -255,9 +255,11 @@ not_taken(struct delivery *d)
 {
 	bool refused = d->finish.op.error == E_BROKER_REFUSED;
 	enum standing standing = standing_of(d);
-	source_standing_begin(d->source, standing,
-	    refused ? d->finish.refused
-		    : error_message(d->finish.op.error));
+	/* Whoever knows why the broker is away has said so already. */
+	if (refused || (d->source->standing & 1u << standing) == 0)
+		source_standing_begin(d->source, standing,
+		    refused ? d->finish.refused
+			    : error_message(d->finish.op.error));
 	return delivery_to(d, DELIVERY_STAND, MORE);
 }
 

@@ -248,11 +248,11 @@ def a_drain_that_is_over_puts_it_into_the_journal(bench):
 
 # --- an answer that does not come -------------------------------------------
 
-def stored_and_held(bench, **idempotency):
+def stored_and_held(bench, store=None, **idempotency):
     """A gateway that knows that "large" was executed, and whose fetch of the
     answer is held back."""
     wire = bench.wire()
-    upstream, gateway = started(bench, wire, idempotency)
+    upstream, gateway = started(bench, wire, idempotency, store)
     helper = bench.serve({
         **gateway.config, "state_dir": bench.folder(),
         "store": {**gateway.config["store"], "redis": bench.redis.url}})
@@ -283,7 +283,8 @@ def a_fetch_that_fails_is_not_taken_for_a_store_that_is_away(bench):
 def an_answer_that_was_replaced_before_it_was_fetched_is_not_given(bench):
     """An operator deletes the record, and the key is used for another
     payment."""
-    wire, upstream, gateway, helper = stored_and_held(bench)
+    wire, upstream, gateway, helper = stored_and_held(
+        bench, {"timeout": "30s"})
     wire.hold_new()
     count = len(wire.lines)
     retry = bench.background(gateway.ask, "large")

@@ -195,6 +195,7 @@ def what_is_refused_of_all_makes_the_source_stand_for_that(
     hold.release()
     world.stands(reason, words)
     equal(world.held(), [])
+    world.gateway.wait_for_log("source_stands", reason=reason)
     reasons = {e["reason"] for e in world.gateway.find_log("source_stands")}
     equal(reasons, {reason})
     world.sql(undo)

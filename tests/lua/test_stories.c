@@ -79,7 +79,7 @@ what_operators_did_outlives_a_release(void **state)
 	word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
 	word_is(step("mark unknown", A, 1), "DONE");
 	word_is(operate("release"), "DONE");
-	head_has(77, NOBODY "\n\t\t\t\t\t\t");
+	head_has(77, NOBODY "\n" CAME("gw1", "one") "\t");
 	get_record(value);
 	assert_non_null(strstr(value, "r" NOTE "\n"));
 	/* A new first request. */
