@@ -4,7 +4,7 @@ stream each have a replica, and Sentinels that move their masters."""
 
 import os
 
-from once.messages import Stream, as_text
+from once.messages import Stream, as_text, fields_of
 from once.process import Process
 from once.redis import RedisClient
 from once.wait import PATIENCE
@@ -105,13 +105,18 @@ class SentinelWorld(StreamWorld):
         where only we find it."""
         process = Process([*old.argv(), "--port", "0"])
         process.wait_for_line(old.ready)
-        had = RedisClient(path_of(old))("XRANGE", self.stream.name, "-", "+")
+        client = RedisClient(path_of(old))
+        had = client("XRANGE", self.stream.name, "-", "+")
+        dead = client("XRANGE", f"{self.stream.name}:dead", "-", "+")
         process.kill()
         has = {as_text(p) for p, _ in
                new("XRANGE", self.stream.name, "-", "+")}
         lost = [each for each in had or [] if as_text(each[0]) not in has]
         with self.lock:
             self.counts["entries lost"] += len(lost)
+            self.told.was_dead |= {
+                as_text(fields_of(fields)["onceproxy-position"])
+                for _, fields in dead or []}
         self.lose(lost)
 
     # --- the end -----------------------------------------------------------

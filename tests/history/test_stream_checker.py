@@ -66,6 +66,10 @@ class Making:
             self.told.made[position] = Made(*made)
         return self
 
+    def was_dead(self, position):
+        self.told.was_dead.add(position)
+        return self
+
     def gone(self, position):
         self.told.gone.add(position)
         return self
@@ -114,6 +118,8 @@ GOOD = [
      .result("1-0", name="e2")),
     ("a refusal", Making().entry("1-0").sent(status=402).state()
      .dead("1-0", "refused").seen("1-0", "C")),
+    ("a dead letter that a failover lost", Making().entry("1-0", "lost")
+     .seen("1-0", None).gone("1-0").was_dead("1-0")),
     ("a group that was reset", Making(resets=1).one().again("1-0")),
     ("what was trimmed is counted", Making().one().entry("2-0", "lost")
      .trimmed("2-0").counted(1)),
@@ -185,6 +191,8 @@ BAD = [
      Making().one().entry("2-0", "lost").again("2-0", "lost")),
     ("acknowledged before it was stored", "its record was P",
      Making().one().seen("1-0", "P")),
+    ("acknowledged, lost, and never a dead letter", "its record was None",
+     Making().entry("1-0", "lost").seen("1-0", None).gone("1-0")),
     ("stuck", "pending in the end",
      Making().one().entry("2-0").pending("2-0")),
     ("no result", "without a result", Making().one().entry("2-0")),

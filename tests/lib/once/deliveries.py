@@ -123,6 +123,8 @@ class Deliveries:
     seen: list = field(default_factory=list)
     states: dict = field(default_factory=dict)  # by key, in the end
     pending: set = field(default_factory=set)  # positions, in the end
+    # Positions whose dead letters were there, and went with their broker.
+    was_dead: set = field(default_factory=set)
 
     def place(self, position):
         """What positions are compared by."""
@@ -228,7 +230,7 @@ def acknowledged_is_stored(told):
 
 
 def acknowledged_is_stored_before(told):
-    dead = told.grouped("dead", "position")
+    dead = {*told.grouped("dead", "position"), *told.was_dead}
     for one in told.seen:
         if one.state != "C" and one.position not in dead:
             yield told.entries[one.position].key, (
