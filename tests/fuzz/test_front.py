@@ -2,13 +2,12 @@
 """Pipelines, right ones and wrong ones, through a running gateway: the upstream
 sees what a strict reader of the same bytes finds in them, and nothing else.
 
-ONCE_SEED         the seed, else a new one; it is printed
+ONCE_SEED         the seed, else 1, or with ONCE_LONG a new one
 ONCE_FUZZ_S       so many seconds, whatever the number
 ONCE_CONNECTION   only this one"""
 
 import asyncio
 import os
-import random
 
 from once import tap
 from once.certificates import Authority
@@ -16,7 +15,7 @@ from once.tap import each, test
 
 from differ import Differ
 
-SEED = int(os.environ.get("ONCE_SEED") or random.randrange(1 << 32))
+SEED = tap.first_seed()
 ONLY = os.environ.get("ONCE_CONNECTION")
 SECONDS = int(os.environ.get("ONCE_FUZZ_S") or 0)
 CONNECTIONS = 1 if ONLY else 1 << 40 if SECONDS else 6000

@@ -2,7 +2,6 @@
 """Runs a history, whatever its store is."""
 
 import os
-import random
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,7 @@ from once.wait import eventually
 from clients import CLIENTS, Clients
 from plan import Request
 
-FIRST = int(os.environ.get("ONCE_SEED") or random.randrange(1 << 32))
+FIRST = tap.first_seed()
 SEEDS = [(f"seed {seed}", seed) for seed in range(
     FIRST, FIRST + int(os.environ.get("ONCE_SEEDS") or 1))]
 LANES = ("gateway-0", "gateway-1", "redis", "network", "network-2",
