@@ -53,9 +53,11 @@ class Counted:
         with self.lock:
             self.now += 1
             self.most = max(self.most, self.now)
-        connection.send(answer())
+        whole = answer()
+        connection.send(whole[:-1])
         with self.lock:
-            self.now -= 1
+            self.now -= 1  # whoever has all of it may send the next
+        connection.send(whole[-1:])
 
 
 @contextlib.contextmanager
