@@ -38,6 +38,7 @@ static _Thread_local struct {
 	unsigned count;
 } spare;
 
+/* NULL where there is no memory. */
 static struct piece *
 piece_new(size_t bytes)
 {
@@ -51,8 +52,8 @@ piece_new(size_t bytes)
 	size_t size = bytes > PIECE_BYTES ? bytes : PIECE_BYTES;
 	must(size < SIZE_MAX - sizeof(struct piece));
 	struct piece *piece = malloc(sizeof *piece + size);
-	must(piece != NULL);
-	*piece = (struct piece){.size = size};
+	if (piece != NULL)
+		*piece = (struct piece){.size = size};
 	return piece;
 }
 
@@ -84,6 +85,7 @@ struct arena *
 arena_new(void)
 {
 	struct piece *piece = piece_new(PIECE_BYTES);
+	must(piece != NULL);
 	struct arena *arena = (struct arena *)(void *)piece->bytes;
 	*arena = (struct arena){1, piece};
 	piece->used = (sizeof *arena + ALIGN - 1) & ~(size_t)(ALIGN - 1);
@@ -113,20 +115,33 @@ arena_free(struct arena **arena)
 	}
 }
 
-/* Bytes of the newest piece, or of a new one; not zeroed. */
+/*
+ * Bytes of the newest piece, or of a new one; not zeroed.  NULL where there is
+ * no memory.
+ */
 static void *
-arena_take(struct arena *arena, size_t bytes)
+arena_try(struct arena *arena, size_t bytes)
 {
 	must(bytes < SIZE_MAX / 2);
 	size_t size = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 	struct piece *piece = arena->pieces;
 	if (piece->size - piece->used < size) {
 		struct piece *more = piece_new(size);
+		if (more == NULL)
+			return NULL;
 		more->next = piece;
 		arena->pieces = piece = more;
 	}
 	void *ptr = piece->bytes + piece->used;
 	piece->used += size;
+	return ptr;
+}
+
+static void *
+arena_take(struct arena *arena, size_t bytes)
+{
+	void *ptr = arena_try(arena, bytes);
+	must(ptr != NULL);
 	return ptr;
 }
 
@@ -139,14 +154,27 @@ arena_alloc(struct arena *arena, size_t bytes)
 	return ptr;
 }
 
-struct span
-arena_dup(struct arena *arena, struct span s)
+/* Into room for one byte more. */
+static char *
+put_text(char *copy, struct span s)
 {
-	char *copy = arena_take(arena, s.len + 1);
 	if (s.len > 0)
 		memcpy(copy, s.ptr, s.len);
 	copy[s.len] = '\0';
-	return span_of(copy, s.len);
+	return copy;
+}
+
+struct span
+arena_dup(struct arena *arena, struct span s)
+{
+	return span_of(put_text(arena_take(arena, s.len + 1), s), s.len);
+}
+
+char *
+arena_dup_large(struct arena *arena, struct span s)
+{
+	char *copy = arena_try(arena, s.len + 1);
+	return copy != NULL ? put_text(copy, s) : NULL;
 }
 
 struct span

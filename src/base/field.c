@@ -28,6 +28,15 @@ field_is_token(struct span s)
 	return good;
 }
 
+size_t
+field_token_bytes(struct span s)
+{
+	size_t i = 0;
+	while (i < s.len && is_token_byte[(unsigned char)s.ptr[i]])
+		i++;
+	return i;
+}
+
 /* Letters of a token differ from their capitals by one bit. */
 static char
 cgi_byte(char c)
@@ -105,22 +114,15 @@ field_kind_met(struct span name)
 	return find_kind(name, field_names_meet);
 }
 
-/* No control among eight bytes. */
-static bool
-are_plain(const char *bytes)
-{
-	uint64_t word = word_at(bytes);
-	return !word_may_be_below(word, 0x20) && !word_may_have(word, 0x7f);
-}
-
 size_t
 field_value_bytes(struct span s)
 {
 	size_t i = 0;
-	while (s.len - i >= 8 && are_plain(s.ptr + i))
+	while (s.len - i >= 8 && word_is_printable(word_at(s.ptr + i)))
 		i += 8;
 	/* The last ones, with some that were looked at. */
-	if (s.len >= 8 && s.len - i < 8 && are_plain(s.ptr + s.len - 8))
+	if (s.len >= 8 && s.len - i < 8 &&
+	    word_is_printable(word_at(s.ptr + s.len - 8)))
 		return s.len;
 	for (; i < s.len; i++) {
 		unsigned char c = (unsigned char)s.ptr[i];

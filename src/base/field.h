@@ -58,6 +58,8 @@ enum field_kind field_kind_met(struct span name);
 
 /* True of the bytes of a token: names and methods (RFC 9110, 5.6.2). */
 bool field_is_token(struct span s);
+/* How many bytes, from the first on, are such. */
+size_t field_token_bytes(struct span s);
 /* True where each byte is HTAB, 0x20-0x7e or 0x80-0xff (RFC 9110, 5.5). */
 bool field_is_value(struct span s);
 /* How many bytes, from the first on, are such. */

@@ -8,7 +8,7 @@
 /*
  * Eight bytes looked at as one number: quick proofs that none of them is
  * special.  True means "perhaps", and the caller looks at each byte; false is
- * certain.  Pure; any thread.
+ * certain, where nothing else is said.  Pure; any thread.
  */
 #define WORD_ONES ((uint64_t)0x0101010101010101u)
 #define WORD_HIGHS ((uint64_t)0x8080808080808080u)
@@ -37,9 +37,14 @@ word_may_have(uint64_t word, unsigned char byte)
 	return word_may_be_below(word ^ (byte * WORD_ONES), 1);
 }
 
-/* Whether a byte is 128 or above. */
+/*
+ * Certain where true: each byte is 0x20 to 0x7e.  One is carried into a byte's
+ * highest bit by 0x7f alone while none is above it, and borrowed for it where
+ * the byte is below 0x20.
+ */
 static inline bool
-word_has_high(uint64_t word)
+word_is_printable(uint64_t word)
 {
-	return (word & WORD_HIGHS) != 0;
+	return ((word | (word + WORD_ONES) | (word - 0x20 * WORD_ONES)) &
+		   WORD_HIGHS) == 0;
 }

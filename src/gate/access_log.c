@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/ascii.h"
 #include "base/error.h"
 #include "gate/access_log.h"
 #include "gate/request.h"
 #include "gate/worker.h"
-#include "http/header.h"
 #include "loop/log.h"
 
 enum { FULL_EVERY_US = 1000000 };
@@ -88,6 +88,49 @@ access_log_status(const struct request *r)
 	return r->x->late ? problem_status(PROBLEM_REQUEST_TIMEOUT) : 0;
 }
 
+/* Digits in lower case, not all of them zero. */
+static bool
+is_trace_part(struct span part)
+{
+	size_t zeros = 0;
+	for (size_t i = 0; i < part.len; i++) {
+		char c = part.ptr[i];
+		if (!ascii_is_digit(c) && (c < 'a' || c > 'f'))
+			return false;
+		zeros += c == '0';
+	}
+	return zeros < part.len;
+}
+
+/*
+ * The trace's id in a request's traceparent (W3C Trace Context, section 3.2),
+ * 00-TRACE-PARENT-FLAGS; later versions may have more behind that.  Empty where
+ * there is none that is well-formed, or two.
+ */
+static struct span
+trace_id_of(const struct fields *fields)
+{
+	enum { TRACE = 3, PARENT = 36, FLAGS = 53, WHOLE = 55 };
+	size_t at = 0;
+	struct span name = SPAN("traceparent");
+	const struct field *f = fields_next(fields, name, &at);
+	if (f == NULL || fields_next(fields, name, &at) != NULL ||
+	    f->value.len < WHOLE)
+		return SPAN("");
+	const char *p = f->value.ptr;
+	bool zero = span_starts(f->value, SPAN("00-"));
+	bool dashes = p[TRACE - 1] == '-' && p[PARENT - 1] == '-' &&
+	    p[FLAGS - 1] == '-';
+	if (!dashes || (zero && f->value.len > WHOLE) ||
+	    (f->value.len > WHOLE && p[WHOLE] != '-') ||
+	    (!zero && !is_trace_part(span_of(p, 2))) ||
+	    span_starts(f->value, SPAN("ff")) ||
+	    !is_trace_part(span_of(p + TRACE, 32)) ||
+	    !is_trace_part(span_of(p + PARENT, 16)))
+		return SPAN("");
+	return span_of(p + TRACE, 32);
+}
+
 void
 access_log(const struct request *r, int64_t took_us)
 {
@@ -108,7 +151,7 @@ access_log(const struct request *r, int64_t took_us)
 		log_str(&line, "key_id", r->c.key_hex);
 	if (r->c.label.len > 0)
 		log_span(&line, "label", r->c.label);
-	struct span trace_id = header_trace_id(&r->c.head.fields);
+	struct span trace_id = trace_id_of(&r->c.head.fields);
 	if (trace_id.len > 0)
 		log_span(&line, "trace_id", trace_id);
 	log_int(&line, "bytes_in", (int64_t)r->x->body_bytes);

@@ -38,7 +38,7 @@ struct machine_kind {
 };
 
 /* So many steps are remembered for the debugger and the slow log. */
-enum { TRAIL_STEPS = 16, MACHINE_STEPS_MAX = 48 };
+enum { TRAIL_STEPS = 16, MACHINE_STEPS_MAX = 56 };
 
 struct machines {
 	struct machine *steps[MACHINE_STEPS_MAX]; /* the list of each step */

@@ -38,19 +38,21 @@ struct client_connection {
 	struct span end; /* of what was wrong, for libmicrohttpd */
 	uint64_t requests; /* that libmicrohttpd has begun with */
 	bool over;    /* it was given up: libmicrohttpd hears of its end */
+	bool left;    /* its place is another's already */
 	struct task on_spoiled;
 
 	/* What the client has to do in time (http/deadline_private.h). */
-	struct timer deadline;
+	struct timer deadline; /* fires at due_ms or before */
+	int64_t due_ms; /* by the loop's clock; INT64_MAX: never */
 	enum doing {
 		DOING_NOTHING,
 		DOING_HEAD,
 		DOING_BODY,
 		DOING_ANSWER,
 	} doing;
+	int64_t since_ms; /* when it began with that, by the loop's clock */
 	struct mhd_exchange *x; /* from a request's first line to its end */
 	bool was_held;    /* since the last look, by us */
-	int64_t body_ms;  /* when the body began, by the loop's clock */
 	uint64_t seen;    /* bytes of the body or the answer at the last look */
 	uint64_t waiting; /* bytes of the answer on their way then */
 
@@ -64,6 +66,7 @@ struct client_connection {
 	/* TLS (http/tls_private.h); conf is NULL without it. */
 	const struct conf *conf; /* keeps the credentials */
 	struct gnutls_session_int *session;
+	bool greeted;   /* its first bytes were looked at */
 	bool tls_is_up; /* as far as we have asked */
 	bool demands; /* a certificate of the client, verified */
 	/* Of a client with a certificate; NULL: nobody has asked yet. */
@@ -96,6 +99,8 @@ void client_connection_asks(struct client_connection *connection);
  */
 void client_connection_cut(struct client_connection *connection);
 
+/* One that was cut gives its place back before its end. */
+void client_connection_leave(struct client_connection *connection);
 /* What was wrong is of the request with which libmicrohttpd has begun. */
 bool client_connection_is_spoiled(const struct client_connection *connection);
 

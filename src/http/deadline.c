@@ -24,6 +24,29 @@ enum {
 	WHOLE_S = 300,
 };
 
+/* As long as the client has nothing to do but to wait. */
+#define NEVER INT64_MAX
+
+/*
+ * The timer fires then, or before: nearly every end is put off before it has
+ * come, which moves no timer.
+ */
+static void
+set_due(struct client_connection *c, int64_t at_ms)
+{
+	c->due_ms = at_ms;
+	if (at_ms != NEVER &&
+	    (!timer_is_set(&c->deadline) || c->deadline.at_ms > at_ms))
+		timer_set_at(&c->deadline, at_ms);
+}
+
+/* By the loop's clock, which stands still in a turn. */
+static int64_t
+in_ms(const struct client_connection *c, int64_t ms)
+{
+	return loop_now_ms(c->front->loop) + ms;
+}
+
 /* --- the end --- */
 
 /*
@@ -78,7 +101,7 @@ body_comes_whole(const struct client_connection *c)
 {
 	const struct mhd_exchange *x = c->x;
 	int64_t ms =
-	    loop_now_ms(c->front->loop) - c->body_ms - body_look_ms(c);
+	    loop_now_ms(c->front->loop) - c->since_ms - body_look_ms(c);
 	return x->doing != EXCHANGE_READING || ms <= 0 ||
 	    x->shown.body_bytes * WHOLE_S * 1000 >=
 		x->read_limit * (uint64_t)ms;
@@ -134,10 +157,9 @@ answer_has_come_on(struct client_connection *c)
 static void
 watch_body(struct client_connection *c)
 {
-	timer_set(&c->deadline, body_look_ms(c));
+	set_due(c, in_ms(c, body_look_ms(c)));
 	c->seen = c->x->shown.body_bytes;
 	c->was_held = c->x->suspended;
-	c->doing = DOING_BODY;
 }
 
 /* Whether the client has done enough meanwhile to be given more time. */
@@ -150,7 +172,7 @@ has_come_on(struct client_connection *c)
 	}
 	if (c->doing != DOING_ANSWER || !answer_has_come_on(c))
 		return false;
-	timer_set(&c->deadline, c->front->conf->idle_timeout_ms);
+	set_due(c, in_ms(c, c->front->conf->idle_timeout_ms));
 	return true;
 }
 
@@ -170,6 +192,11 @@ static void
 on_time_over(void *arg)
 {
 	struct client_connection *c = arg;
+	/* Even if it is over by now: only its own timer has let it be read. */
+	if (c->due_ms > c->deadline.at_ms) {
+		set_due(c, c->due_ms);
+		return;
+	}
 	if (has_come_on(c))
 		return;
 	if (c->doing != DOING_NOTHING)
@@ -182,12 +209,25 @@ on_time_over(void *arg)
 
 /* --- what the client has to do --- */
 
+static void
+begins(struct client_connection *c, enum doing doing)
+{
+	c->doing = doing;
+	c->since_ms = in_ms(c, 0);
+}
+
+static void
+begins_timed(struct client_connection *c, enum doing doing, int64_t timeout_ms)
+{
+	begins(c, doing);
+	set_due(c, c->since_ms + timeout_ms);
+}
+
 void
 deadline_init(struct client_connection *c)
 {
 	timer_init(&c->deadline, c->front->loop, on_time_over, c);
-	timer_set(&c->deadline, c->front->conf->header_timeout_ms);
-	c->doing = DOING_HEAD;
+	begins_timed(c, DOING_HEAD, c->front->conf->header_timeout_ms);
 }
 
 void
@@ -196,38 +236,35 @@ deadline_head(struct client_connection *c, struct mhd_exchange *x)
 	c->x = x;
 	/* The first of a connection has had its time from the beginning. */
 	if (c->doing != DOING_HEAD)
-		timer_set(&c->deadline, c->front->conf->header_timeout_ms);
-	c->doing = DOING_HEAD;
+		begins_timed(c, DOING_HEAD, c->front->conf->header_timeout_ms);
 }
 
 void
 deadline_body(struct client_connection *c)
 {
-	c->body_ms = loop_now_ms(c->front->loop);
+	begins(c, DOING_BODY);
 	watch_body(c);
 }
 
 void
 deadline_none(struct client_connection *c)
 {
-	timer_clear(&c->deadline);
-	c->doing = DOING_NOTHING;
+	begins(c, DOING_NOTHING);
+	set_due(c, NEVER);
 }
 
 void
 deadline_answer(struct client_connection *c)
 {
-	timer_set(&c->deadline, c->front->conf->idle_timeout_ms);
+	begins_timed(c, DOING_ANSWER, c->front->conf->idle_timeout_ms);
 	c->waiting = 0;
-	c->doing = DOING_ANSWER;
 }
 
 void
 deadline_idle(struct client_connection *c)
 {
-	timer_set(&c->deadline, c->front->conf->idle_timeout_ms);
+	begins_timed(c, DOING_NOTHING, c->front->conf->idle_timeout_ms);
 	c->x = NULL;
-	c->doing = DOING_NOTHING;
 }
 
 void

@@ -166,7 +166,7 @@ end_client(struct early_response *b)
 	b->over = true;
 	timer_clear(&b->timer);
 	watch_free(&b->watch);
-	client_connection_cut(client_connection_of(x->mhd));
+	client_connection_cut(x->connection);
 	exchange_resume(x);
 }
 
@@ -191,7 +191,7 @@ on_time_out(void *arg)
 static void
 drop_bytes(struct early_response *b)
 {
-	struct client_connection *c = client_connection_of(b->x->mhd);
+	struct client_connection *c = b->x->connection;
 	char bytes[STAGE_BYTES];
 	ssize_t n = 1;
 	for (size_t once = 0; n > 0 && once < LINGER_AT_ONCE;
@@ -222,7 +222,7 @@ static void
 finish_answer(struct early_response *b)
 {
 	struct mhd_exchange *x = b->x;
-	struct client_connection *c = client_connection_of(x->mhd);
+	struct client_connection *c = x->connection;
 	b->sent = true;
 	timer_clear(&b->timer);
 	if (c->session != NULL)
@@ -250,7 +250,7 @@ static void
 pump(struct early_response *b)
 {
 	struct mhd_exchange *x = b->x;
-	struct client_connection *c = client_connection_of(x->mhd);
+	struct client_connection *c = x->connection;
 	for (;;) {
 		if (b->at == b->out.len) {
 			b->at = b->out.len = 0;
@@ -309,7 +309,7 @@ early_response_is_due(const struct mhd_exchange *x,
 	    lines_bytes(more);
 	return x->no_response_room || bytes > x->response_room ||
 	    x->shown.head.verdict != HEAD_CHECK_OK ||
-	    client_connection_is_spoiled(client_connection_of(x->mhd)) ||
+	    client_connection_is_spoiled(x->connection) ||
 	    (x->up != NULL && !x->shown.body_ended && !x->in_head &&
 		(x->content_length < 0 ||
 		    (uint64_t)x->content_length - x->shown.body_bytes >
@@ -324,9 +324,9 @@ start_writing(struct early_response *b)
 		return;
 	b->begun = true;
 	/* How long it may take is for the timer here. */
-	deadline_none(client_connection_of(x->mhd));
+	deadline_none(x->connection);
 	exchange_watch(x, NULL);
-	b->watch = watch_new(x->front->loop, client_connection_of(x->mhd)->fd,
+	b->watch = watch_new(x->front->loop, x->connection->fd,
 	    on_client_ready, b);
 	pump(b);
 }
@@ -347,7 +347,7 @@ early_response_new(struct mhd_exchange *x, const struct answer *answer,
 	 * before.
 	 */
 	if (!x->expects_continue || x->shown.body_bytes > 0 || x->in_head ||
-	    client_connection_is_spoiled(client_connection_of(x->mhd)))
+	    client_connection_is_spoiled(x->connection))
 		start_writing(b);
 	/* It has not seen that the body is wanted, and need not see it. */
 	if (!x->in_head && !b->sent)

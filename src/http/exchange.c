@@ -51,8 +51,8 @@ exchange_free(struct mhd_exchange *x)
 void
 exchange_hold(struct mhd_exchange *x)
 {
-	client_connection_hold(client_connection_of(x->mhd), HELD_BY_EXCHANGE);
-	client_connection_of(x->mhd)->was_held = true;
+	client_connection_hold(x->connection, HELD_BY_EXCHANGE);
+	x->connection->was_held = true;
 	x->suspended = true;
 }
 
@@ -62,8 +62,7 @@ exchange_resume(struct mhd_exchange *x)
 	if (!x->suspended)
 		return;
 	x->suspended = false;
-	client_connection_release(
-	    client_connection_of(x->mhd), HELD_BY_EXCHANGE);
+	client_connection_release(x->connection, HELD_BY_EXCHANGE);
 }
 
 static void
@@ -85,7 +84,7 @@ exchange_watch(
 	if (hung_up == NULL || x->mhd == NULL)
 		return;
 	x->hang_up = watch_new(x->front->loop,
-	    client_connection_of(x->mhd)->fd, on_hang_up, x);
+	    x->connection->fd, on_hang_up, x);
 	watch_want(x->hang_up, WATCH_HANG_UP);
 }
 
@@ -97,10 +96,9 @@ queue(struct mhd_exchange *x)
 	x->reply = NULL;
 	x->queued = true;
 	x->front->dirty = true;
-	deadline_answer(client_connection_of(x->mhd));
-	enum MHD_Result ok =
-	    MHD_queue_response(x->mhd, x->reply_status, response);
-	must(ok == MHD_YES);
+	deadline_answer(x->connection);
+	must(MHD_queue_response(x->mhd, x->reply_status, response) ==
+	    MHD_YES);
 	MHD_destroy_response(response);
 }
 
@@ -153,18 +151,18 @@ static enum MHD_Result
 on_head(struct mhd_exchange *x, const char *method, const char *version)
 {
 	x->head_seen = true;
-	idle_memory_not(client_connection_of(x->mhd));
-	idle_memory_learn(client_connection_of(x->mhd), method);
-	deadline_none(client_connection_of(x->mhd));
+	idle_memory_not(x->connection);
+	idle_memory_learn(x->connection, method);
+	deadline_none(x->connection);
 	head_copy(x, method, version);
 	if (x->expects_continue && !x->shown.has_body)
 		head_copy_hide_expectation(x);
 	if (x->shown.has_body)
-		deadline_body(client_connection_of(x->mhd));
+		deadline_body(x->connection);
 	x->in_head = x->expects_continue;
 	x->front->arrived(x->front->arg, &x->shown);
 	x->in_head = x->in_head && !x->ended && !is_wanted(x);
-	if (x->in_head && !x->suspended && !client_connection_of(x->mhd)->over)
+	if (x->in_head && !x->suspended && !x->connection->over)
 		exchange_hold(x);
 	return MHD_YES;
 }
@@ -173,7 +171,7 @@ on_head(struct mhd_exchange *x, const char *method, const char *version)
 static enum MHD_Result
 on_head_again(struct mhd_exchange *x)
 {
-	x->in_head = client_connection_is_spoiled(client_connection_of(x->mhd));
+	x->in_head = client_connection_is_spoiled(x->connection);
 	if (x->in_head)
 		exchange_hold(x);
 	return MHD_YES;
@@ -245,7 +243,7 @@ on_end(struct mhd_exchange *x)
 {
 	bool first = !x->shown.body_ended;
 	x->shown.body_ended = true;
-	deadline_none(client_connection_of(x->mhd));
+	deadline_none(x->connection);
 	if (first) {
 		exchange_watch(x, NULL);
 		exchange_stream_end(x, 0);
@@ -296,8 +294,9 @@ exchange_on_target(void *front, const char *target, struct MHD_Connection *mhd)
 	if (x->front->knows_layout)
 		head_copy_hide_query(target);
 	x->mhd = mhd;
-	client_connection_asks(client_connection_of(mhd));
-	deadline_head(client_connection_of(mhd), x);
+	x->connection = client_connection_of(mhd);
+	client_connection_asks(x->connection);
+	deadline_head(x->connection, x);
 	return x;
 }
 
@@ -311,7 +310,8 @@ exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
 	if (x == NULL)
 		return;
 	*context = NULL;
-	spin_moved(client_connection_of(mhd));
+	struct client_connection *connection = client_connection_of(mhd);
+	spin_moved(connection);
 	watch_free(&x->hang_up);
 	exchange_stream_end(x, E_CLIENT_GONE);
 	bool sent = early_response_is_sent(x) ||
@@ -322,8 +322,8 @@ exchange_on_completed(void *front, struct MHD_Connection *mhd, void **context,
 	x->mhd = NULL;
 	if (!x->head_seen)
 		x->ended = true; /* nobody was told of it */
-	deadline_idle(client_connection_of(mhd));
-	idle_memory_not(client_connection_of(mhd));
+	deadline_idle(connection);
+	idle_memory_not(connection);
 	x->shown.gone = !sent;
 	end_call(x, EXCHANGE_READING, E_CLIENT_GONE);
 	end_call(x, EXCHANGE_ANSWERING, sent ? 0 : E_CLIENT_GONE);

@@ -19,6 +19,7 @@ struct mhd_exchange {
 	struct exchange shown;
 	struct front *front;
 	struct MHD_Connection *mhd; /* NULL: libmicrohttpd is done with it */
+	struct client_connection *connection; /* while there is mhd */
 	enum exchange_doing {
 		EXCHANGE_IDLE,
 		EXCHANGE_READING,

@@ -106,7 +106,7 @@ exchange_stream_from(struct mhd_exchange *x, struct flow *flow)
 static void
 on_left(struct mhd_exchange *x)
 {
-	struct pollfd fd = {client_connection_of(x->mhd)->fd, 0, 0};
+	struct pollfd fd = {x->connection->fd, 0, 0};
 	bool reset =
 	    poll(&fd, 1, 0) == 1 && (fd.revents & (POLLERR | POLLHUP));
 	x->half_closed = true;
@@ -130,7 +130,7 @@ exchange_stream_cut(struct mhd_exchange *x)
 	struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
 	if (x->end_is_close)
 		(void)!connect(
-		    client_connection_of(x->mhd)->fd, &nowhere, sizeof nowhere);
+		    x->connection->fd, &nowhere, sizeof nowhere);
 }
 
 static ssize_t
@@ -153,7 +153,7 @@ exchange_stream_read(void *exchange, uint64_t at, char *buffer, size_t size)
 		memcpy(buffer, bytes.ptr, len);
 		flow_take(x->down, len);
 		x->shown.sent_bytes += len;
-		spin_moved(client_connection_of(x->mhd));
+		spin_moved(x->connection);
 		return (ssize_t)len;
 	}
 	if (x->down->ended)

@@ -3,22 +3,34 @@
 #include "base/test_build.h"
 #include "http/head_check.h"
 
+/* The first field of a name, and how many there are. */
+struct noted {
+	const struct field *first;
+	size_t count;
+};
+
+/* A head, and in it the fields that are looked at. */
+struct judged {
+	const struct head_as_sent *head;
+	struct noted host, length, coding, expectation;
+};
+
 /* Each looks at one thing; *g is theirs to fill in, its message when they
  * refuse. */
 static enum head_verdict check_version(
-    const struct head_as_sent *head, struct checked_head *g);
+    const struct judged *judged, struct checked_head *g);
 static enum head_verdict check_method(
-    const struct head_as_sent *head, struct checked_head *g);
+    const struct judged *judged, struct checked_head *g);
 static enum head_verdict check_fields(
-    const struct head_as_sent *head, struct checked_head *g);
+    const struct judged *judged, struct checked_head *g);
 static enum head_verdict check_host(
-    const struct head_as_sent *head, struct checked_head *g);
+    const struct judged *judged, struct checked_head *g);
 static enum head_verdict check_length(
-    const struct head_as_sent *head, struct checked_head *g);
+    const struct judged *judged, struct checked_head *g);
 static enum head_verdict check_coding(
-    const struct head_as_sent *head, struct checked_head *g);
+    const struct judged *judged, struct checked_head *g);
 static enum head_verdict check_expectation(
-    const struct head_as_sent *head, struct checked_head *g);
+    const struct judged *judged, struct checked_head *g);
 static struct fields trimmed(struct arena *arena, const struct fields *fields);
 
 enum { METHOD_MAX = 32 };
@@ -31,13 +43,38 @@ refuse_with(
 	return verdict;
 }
 
+static void
+note_line(struct noted *line, const struct field *f)
+{
+	if (line->count++ == 0)
+		line->first = f;
+}
+
+static struct judged
+judged_of(const struct head_as_sent *head)
+{
+	struct judged judged = {.head = head};
+	for (size_t i = 0; i < head->fields.count; i++) {
+		const struct field *f = &head->fields.list[i];
+		if (span_ieq(f->name, SPAN("Host")))
+			note_line(&judged.host, f);
+		else if (span_ieq(f->name, SPAN("Content-Length")))
+			note_line(&judged.length, f);
+		else if (span_ieq(f->name, SPAN("Transfer-Encoding")))
+			note_line(&judged.coding, f);
+		else if (span_ieq(f->name, SPAN("Expect")))
+			note_line(&judged.expectation, f);
+	}
+	return judged;
+}
+
 /* All that the parts of the head say; the fields as they came. */
 static enum head_verdict
 check_parts(struct arena *arena, const struct head_as_sent *head,
     struct checked_head *g)
 {
 	static enum head_verdict (*const checks[])(
-	    const struct head_as_sent *, struct checked_head *) = {
+	    const struct judged *, struct checked_head *) = {
 		check_version,
 		check_method,
 		check_fields,
@@ -47,8 +84,9 @@ check_parts(struct arena *arena, const struct head_as_sent *head,
 		check_expectation,
 	};
 
+	struct judged judged = judged_of(head);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
-		enum head_verdict verdict = checks[i](head, g);
+		enum head_verdict verdict = checks[i](&judged, g);
 		if (verdict != HEAD_CHECK_OK)
 			return verdict;
 	}
@@ -82,19 +120,21 @@ head_check(struct arena *arena, const struct head_as_sent *head,
 }
 
 static enum head_verdict
-check_version(const struct head_as_sent *head, struct checked_head *g)
+check_version(const struct judged *judged, struct checked_head *g)
 {
-	g->version_1_0 = span_eq(head->version, SPAN("HTTP/1.0"));
-	if (!g->version_1_0 && !span_eq(head->version, SPAN("HTTP/1.1")))
+	struct span version = judged->head->version;
+
+	g->version_1_0 = span_eq(version, SPAN("HTTP/1.0"));
+	if (!g->version_1_0 && !span_eq(version, SPAN("HTTP/1.1")))
 		return refuse_with(g, HEAD_CHECK_VERSION,
 		    "The gateway speaks only HTTP/1.0 and HTTP/1.1.");
 	return HEAD_CHECK_OK;
 }
 
 static enum head_verdict
-check_method(const struct head_as_sent *head, struct checked_head *g)
+check_method(const struct judged *judged, struct checked_head *g)
 {
-	struct span method = head->method;
+	struct span method = judged->head->method;
 
 	for (size_t i = 0; i < method.len; i++) {
 		char c = method.ptr[i];
@@ -112,16 +152,18 @@ check_method(const struct head_as_sent *head, struct checked_head *g)
 }
 
 static enum head_verdict
-check_fields(const struct head_as_sent *head, struct checked_head *g)
+check_fields(const struct judged *judged, struct checked_head *g)
 {
-	if (head->fields.count > HEAD_CHECK_FIELDS_MAX)
+	const struct fields *fields = &judged->head->fields;
+
+	if (fields->count > HEAD_CHECK_FIELDS_MAX)
 		return refuse_with(g, HEAD_CHECK_HEADERS_TOO_LARGE,
 		    "The request has more than 100 header fields.");
-	for (size_t i = 0; i < head->fields.count; i++) {
-		if (!field_is_token(head->fields.list[i].name))
+	for (size_t i = 0; i < fields->count; i++) {
+		if (!field_is_token(fields->list[i].name))
 			return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 			    "The name of a header field is not a token.");
-		if (!field_is_value(head->fields.list[i].value))
+		if (!field_is_value(fields->list[i].value))
 			return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 			    "The value of a header field contains a control "
 			    "character.");
@@ -129,24 +171,12 @@ check_fields(const struct head_as_sent *head, struct checked_head *g)
 	return HEAD_CHECK_OK;
 }
 
-/* The line of that name; *ret_more: there is another. */
-static const struct field *
-single(const struct fields *fields, struct span name, bool *ret_more)
-{
-	size_t at = 0;
-	const struct field *f = fields_next(fields, name, &at);
-
-	*ret_more = f && fields_next(fields, name, &at);
-	return f;
-}
-
 static enum head_verdict
-check_host(const struct head_as_sent *head, struct checked_head *g)
+check_host(const struct judged *judged, struct checked_head *g)
 {
-	bool more;
-	const struct field *f = single(&head->fields, SPAN("Host"), &more);
+	const struct field *f = judged->host.first;
 
-	if (more && INVARIANT(one_host))
+	if (judged->host.count > 1 && INVARIANT(one_host))
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The request has more than one Host.");
 	if (f == NULL)
@@ -161,15 +191,13 @@ check_host(const struct head_as_sent *head, struct checked_head *g)
 }
 
 static enum head_verdict
-check_length(const struct head_as_sent *head, struct checked_head *g)
+check_length(const struct judged *judged, struct checked_head *g)
 {
-	bool more;
-	const struct field *f =
-	    single(&head->fields, SPAN("Content-Length"), &more);
+	const struct field *f = judged->length.first;
 
 	if (f == NULL)
 		return HEAD_CHECK_OK;
-	if (more)
+	if (judged->length.count > 1)
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The request has more than one Content-Length.");
 	struct span text = f->value, rest = text;
@@ -191,15 +219,13 @@ check_length(const struct head_as_sent *head, struct checked_head *g)
  * coding it reads up to the end of the connection.
  */
 static enum head_verdict
-check_coding(const struct head_as_sent *head, struct checked_head *g)
+check_coding(const struct judged *judged, struct checked_head *g)
 {
-	bool more;
-	const struct field *f =
-	    single(&head->fields, SPAN("Transfer-Encoding"), &more);
+	const struct field *f = judged->coding.first;
 
 	if (f == NULL)
 		return HEAD_CHECK_OK;
-	if (more || !span_ieq(f->value, SPAN("chunked")))
+	if (judged->coding.count > 1 || !span_ieq(f->value, SPAN("chunked")))
 		return refuse_with(g, HEAD_CHECK_BAD_REQUEST,
 		    "The only Transfer-Encoding that is accepted is "
 		    "\"chunked\", once.");
@@ -215,12 +241,15 @@ check_coding(const struct head_as_sent *head, struct checked_head *g)
 }
 
 static enum head_verdict
-check_expectation(const struct head_as_sent *head, struct checked_head *g)
+check_expectation(const struct judged *judged, struct checked_head *g)
 {
+	const struct fields *fields = &judged->head->fields;
 	const struct field *f;
 	size_t at = 0;
 
-	while ((f = fields_next(&head->fields, SPAN("Expect"), &at)) != NULL) {
+	if (judged->expectation.count == 0)
+		return HEAD_CHECK_OK;
+	while ((f = fields_next(fields, SPAN("Expect"), &at)) != NULL) {
 		if (!span_ieq(span_trim(f->value), SPAN("100-continue")))
 			return refuse_with(g, HEAD_CHECK_EXPECTATION,
 			    "The only expectation that the gateway can meet is "

@@ -15,72 +15,97 @@ enum {
 	COOKIE_BYTES = 6, /* of a name whose last one may have WIRE_MARK */
 };
 
-/*
- * Where the fields stand in libmicrohttpd's memory, and how many.  Of a version
- * that we know they are copied at once, each with the NUL behind it; of others
- * one by one, for who knows what lies between them.
- */
+/* Where the fields stand in libmicrohttpd's memory, and how many. */
 struct lines {
 	uintptr_t begin, end;
 	size_t count;
-	struct mhd_exchange *x;
-	const char *copy; /* NULL: one by one */
+	struct fields *fields;
 };
 
+/* As it stands there. */
 static enum MHD_Result
-count_field(void *arg, enum MHD_ValueKind kind, const char *name,
+note_field(void *arg, enum MHD_ValueKind kind, const char *name,
     size_t name_len, const char *value, size_t value_len)
 {
 	struct lines *lines = arg;
 	uintptr_t begin = (uintptr_t)name, end = (uintptr_t)value + value_len;
 	(void)kind;
-	(void)name_len;
-	if (lines->count++ == 0 || begin < lines->begin)
+	struct fields *fields = lines->fields;
+	if (fields->count == lines->count)
+		return MHD_NO;
+	if (fields->count == 0 || begin < lines->begin)
 		lines->begin = begin;
 	if (end > lines->end)
 		lines->end = end;
+	fields->list[fields->count++] = (struct field){
+	    span_of(name, name_len), span_of(value, value_len)};
 	return MHD_YES;
 }
 
 static struct span
-copy_part(const struct lines *lines, const char *part, size_t len)
+move_part(const struct lines *lines, const char *copy, struct span part)
 {
-	if (part == NULL)
-		return SPAN("");
-	if (lines->copy == NULL)
-		return arena_dup(lines->x->shown.arena, span_of(part, len));
-	return span_of(lines->copy + ((uintptr_t)part - lines->begin), len);
+	return part.ptr == NULL
+	    ? SPAN("")
+	    : span_of(copy + ((uintptr_t)part.ptr - lines->begin), part.len);
 }
 
-static enum MHD_Result
-copy_field(void *arg, enum MHD_ValueKind kind, const char *name,
-    size_t name_len, const char *value, size_t value_len)
+/* All of them at once, each with the NUL behind it. */
+static void
+copy_together(struct arena *arena, const struct lines *lines)
 {
-	const struct lines *lines = arg;
-	struct fields *fields = &lines->x->shown.head.fields;
-	(void)kind;
-	struct span copy = copy_part(lines, name, name_len);
-	if (copy.len >= COOKIE_BYTES)
-		((char *)(uintptr_t)copy.ptr)[COOKIE_BYTES - 1] &= ~WIRE_MARK;
-	fields->list[fields->count++] =
-	    (struct field){copy, copy_part(lines, value, value_len)};
-	return MHD_YES;
+	const char *copy = arena_dup(arena,
+	    span_of((const char *)lines->begin, lines->end - lines->begin)).ptr;
+	for (size_t i = 0; i < lines->count; i++) {
+		struct field *f = &lines->fields->list[i];
+		f->name = move_part(lines, copy, f->name);
+		f->value = move_part(lines, copy, f->value);
+	}
 }
 
 static void
+copy_each(struct arena *arena, const struct lines *lines)
+{
+	for (size_t i = 0; i < lines->count; i++) {
+		struct field *f = &lines->fields->list[i];
+		f->name = arena_dup(arena, f->name);
+		f->value = arena_dup(arena, f->value);
+	}
+}
+
+static void
+unmark(struct field *f)
+{
+	if (f->name.len >= COOKIE_BYTES)
+		((char *)(uintptr_t)f->name.ptr)[COOKIE_BYTES - 1] &=
+		    ~WIRE_MARK;
+}
+
+/*
+ * Of a version of libmicrohttpd that we know the fields are copied at once; of
+ * others one by one, for who knows what lies between them.
+ */
+static void
 copy_fields(struct mhd_exchange *x, struct lines *lines)
 {
-	*lines = (struct lines){.x = x};
+	struct fields *fields = &x->shown.head.fields;
+	int count =
+	    MHD_get_connection_values_n(x->mhd, MHD_HEADER_KIND, NULL, NULL);
+	*lines = (struct lines){.fields = fields};
+	if (count <= 0)
+		return;
+	lines->count = (size_t)count;
+	fields->list =
+	    arena_alloc(x->shown.arena, lines->count * sizeof *fields->list);
 	MHD_get_connection_values_n(
-	    x->mhd, MHD_HEADER_KIND, count_field, lines);
+	    x->mhd, MHD_HEADER_KIND, note_field, lines);
+	lines->count = fields->count;
 	if (x->front->knows_layout)
-		lines->copy = arena_dup(x->shown.arena,
-		    span_of((const char *)lines->begin,
-			lines->end - lines->begin)).ptr;
-	x->shown.head.fields.list = arena_alloc(
-	    x->shown.arena, (lines->count + 1) * sizeof(struct field));
-	MHD_get_connection_values_n(
-	    x->mhd, MHD_HEADER_KIND, copy_field, lines);
+		copy_together(x->shown.arena, lines);
+	else
+		copy_each(x->shown.arena, lines);
+	for (size_t i = 0; i < lines->count; i++)
+		unmark(&fields->list[i]);
 }
 
 /* The length that a Content-Length speaks of; -1 where it is not a number. */
@@ -111,21 +136,29 @@ keep_alive(struct mhd_exchange *x)
 	    x->mhd, MHD_HEADER_KIND, "Connection", "keep-alive");
 }
 
+/* How the fields say that the message goes on, each looked at once. */
 static void
 read_framing(struct mhd_exchange *x)
 {
-	const struct field *f =
-	    fields_first(&x->shown.head.fields, SPAN("Content-Length"));
-	if (f != NULL)
-		x->content_length = parse_length(span_trim(f->value));
-	x->shown.has_body = (f != NULL && x->content_length != 0) ||
-			    fields_first(&x->shown.head.fields,
-				SPAN("Transfer-Encoding")) != NULL;
-	f = fields_first(&x->shown.head.fields, SPAN("Expect"));
-	x->expects_continue = f != NULL;
+	const struct fields *fields = &x->shown.head.fields;
+	const struct field *length = NULL;
+	bool coded = false, connection = false;
+	for (size_t i = 0; i < fields->count; i++) {
+		const struct field *f = &fields->list[i];
+		if (length == NULL &&
+		    span_ieq(f->name, SPAN("Content-Length")))
+			length = f;
+		coded |= span_ieq(f->name, SPAN("Transfer-Encoding"));
+		x->expects_continue |= span_ieq(f->name, SPAN("Expect"));
+		connection |= span_ieq(f->name, SPAN("Connection"));
+	}
+	if (length != NULL)
+		x->content_length = parse_length(span_trim(length->value));
+	x->shown.has_body = coded ||
+	    (length != NULL && x->content_length != 0);
 	x->client_closes =
-	    header_connection_names(&x->shown.head.fields, SPAN("close"));
-	if (span_eq(x->shown.head.version, SPAN("HTTP/1.0")))
+	    connection && header_connection_names(fields, SPAN("close"));
+	if (connection && span_eq(x->shown.head.version, SPAN("HTTP/1.0")))
 		keep_alive(x);
 }
 
@@ -136,7 +169,7 @@ read_framing(struct mhd_exchange *x)
 static size_t
 end_in_pool(const struct mhd_exchange *x, const struct lines *lines)
 {
-	uintptr_t pool = (uintptr_t)client_connection_of(x->mhd)->pool;
+	uintptr_t pool = (uintptr_t)x->connection->pool;
 	size_t size = x->front->engines[x->shown.tls].pool_bytes;
 	if (pool != 0 && lines->end > pool && lines->end - pool <= size)
 		return lines->end - pool;
@@ -168,7 +201,7 @@ find_room(struct mhd_exchange *x, const struct lines *lines)
 static void
 hide_first_line(struct mhd_exchange *x)
 {
-	if (client_connection_of(x->mhd)->wire.fields > 0)
+	if (x->connection->wire.fields > 0)
 		return;
 	x->shown.head.method = SPAN("-");
 	x->shown.head.target = SPAN("");
@@ -182,7 +215,7 @@ head_copy(struct mhd_exchange *x, const char *method, const char *version)
 	x->shown.head.version = arena_dup(x->shown.arena, span_str(version));
 	struct lines lines;
 	copy_fields(x, &lines);
-	struct client_connection *connection = client_connection_of(x->mhd);
+	struct client_connection *connection = x->connection;
 	x->shown.client =
 	    arena_dup(x->shown.arena, span_str(connection->client));
 	x->shown.tls = connection->conf != NULL;

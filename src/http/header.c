@@ -72,12 +72,26 @@ header_connection_names(const struct fields *fields, struct span name)
 	return false;
 }
 
-/* Of one of these fields; named: Connection may name some of them. */
+/* Whether Connection may name another one than Keep-Alive, of that kind. */
 static bool
-ends_here(const struct fields *fields, struct span name, bool named)
+names_fields(const struct fields *fields)
+{
+	const struct field *f;
+	size_t at = 0;
+
+	while ((f = fields_next(fields, SPAN("Connection"), &at)) != NULL)
+		if (!span_ieq(f->value, SPAN("keep-alive")))
+			return true;
+	return false;
+}
+
+/* Of a field of this kind; named: Connection may name some of them. */
+static bool
+ends_here(const struct fields *fields, struct span name, enum field_kind kind,
+    bool named)
 {
 	return INVARIANT(hop_by_hop) &&
-	    (field_kind(name) == FIELD_HOP ||
+	    (kind == FIELD_HOP ||
 		(named && header_connection_names(fields, name)));
 }
 
@@ -198,9 +212,10 @@ is_alias(const struct header_request *request, struct span name)
 
 /* Whether a field that does not end here does not go on either. */
 static bool
-is_dropped(const struct header_request *request, struct span name)
+is_dropped(const struct header_request *request, struct span name,
+    enum field_kind kind)
 {
-	switch (field_kind(name)) {
+	switch (kind) {
 	case FIELD_HOP:
 		return false;
 	case FIELD_OWN:
@@ -224,12 +239,13 @@ header_for_upstream(struct arena *arena, const struct header_request *request)
 	struct fields out = list_new(arena, in->count + ADDED_MAX);
 	struct span proto = SPAN("X-Forwarded-Proto");
 	struct span host = SPAN("X-Forwarded-Host");
-	bool named = fields_first(in, SPAN("Connection")) != NULL;
+	bool named = names_fields(in);
 
 	for (size_t i = 0; i < in->count; i++) {
 		const struct field *f = &in->list[i];
-		if (!ends_here(in, f->name, named) &&
-		    !is_dropped(request, f->name))
+		enum field_kind kind = field_kind(f->name);
+		if (!ends_here(in, f->name, kind, named) &&
+		    !is_dropped(request, f->name, kind))
 			out.list[out.count++] = *f;
 	}
 	bool local = span_eq(request->client, SPAN("unix"));
@@ -268,13 +284,14 @@ header_for_client(struct arena *arena, const struct fields *upstream,
     const struct header_client *client)
 {
 	struct fields out = list_new(arena, upstream->count + 1);
-	bool named = fields_first(upstream, SPAN("Connection")) != NULL;
+	bool named = names_fields(upstream);
 
 	for (size_t i = 0; i < upstream->count; i++) {
 		const struct field *f = &upstream->list[i];
 		bool echo = span_ieq(f->name, SPAN("X-Request-Id")) &&
 		    span_eq(f->value, client->request_id);
-		if (ends_here(upstream, f->name, named) || echo ||
+		enum field_kind kind = field_kind(f->name);
+		if (ends_here(upstream, f->name, kind, named) || echo ||
 		    is_one_of(f->name, answer_own) ||
 		    (span_ieq(f->name, client->replay_header) &&
 			INVARIANT(own_replay)))
@@ -429,45 +446,6 @@ header_prefer_wait(struct span preference)
 	int64_t seconds;
 	digits_take(&value, PREFER_WAIT_MAX_S, &seconds);
 	return value.len == 0 ? seconds : -1;
-}
-
-/* Digits in lower case, not all of them zero. */
-static bool
-is_trace_part(struct span part)
-{
-	size_t zeros = 0;
-	for (size_t i = 0; i < part.len; i++) {
-		char c = part.ptr[i];
-		if (!ascii_is_digit(c) && (c < 'a' || c > 'f'))
-			return false;
-		zeros += c == '0';
-	}
-	return zeros < part.len;
-}
-
-/* 00-TRACE-PARENT-FLAGS; later versions may have more behind that. */
-struct span
-header_trace_id(const struct fields *fields)
-{
-	enum { TRACE = 3, PARENT = 36, FLAGS = 53, WHOLE = 55 };
-	size_t at = 0;
-	struct span name = SPAN("traceparent");
-	const struct field *f = fields_next(fields, name, &at);
-	if (f == NULL || fields_next(fields, name, &at) != NULL ||
-	    f->value.len < WHOLE)
-		return SPAN("");
-	const char *p = f->value.ptr;
-	bool zero = span_starts(f->value, SPAN("00-"));
-	bool dashes = p[TRACE - 1] == '-' && p[PARENT - 1] == '-' &&
-	    p[FLAGS - 1] == '-';
-	if (!dashes || (zero && f->value.len > WHOLE) ||
-	    (f->value.len > WHOLE && p[WHOLE] != '-') ||
-	    (!zero && !is_trace_part(span_of(p, 2))) ||
-	    span_starts(f->value, SPAN("ff")) ||
-	    !is_trace_part(span_of(p + TRACE, 32)) ||
-	    !is_trace_part(span_of(p + PARENT, 16)))
-		return SPAN("");
-	return span_of(p + TRACE, 32);
 }
 
 /* An IMF-fixdate, which is all that may be sent; -1: it is none. */

@@ -92,12 +92,6 @@ struct span header_request_id(
     struct arena *arena, const struct fields *fields);
 
 /*
- * The trace's id in a request's traceparent (W3C Trace Context, section 3.2);
- * empty where there is none that is well-formed, or two.  Part of the field.
- */
-struct span header_trace_id(const struct fields *fields);
-
-/*
  * The seconds of a preference "wait=N" (RFC 7240, section 4.3), at most a
  * day; -1 for any other preference.
  */

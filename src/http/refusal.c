@@ -7,7 +7,9 @@
 static const char *
 reason_of(int status)
 {
-	return status == 408 ? "Request Timeout" : "Service Unavailable";
+	return status == 400 ? "Bad Request"
+	    : status == 408  ? "Request Timeout"
+			     : "Service Unavailable";
 }
 
 struct span

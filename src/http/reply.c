@@ -29,31 +29,180 @@ no_content(void *arg, uint64_t pos, char *buf, size_t max)
 	return MHD_CONTENT_READER_END_OF_STREAM;
 }
 
-/*
- * libmicrohttpd takes NUL-terminated strings, and refuses an empty value
- * although HTTP has them (RFC 9110, section 5.5): a blank, which every
- * recipient strips, stands for it.
- */
-static bool
-add_field(struct MHD_Response *response, const struct field *field)
+/* The fields of one head: the answer's, then those behind them. */
+struct field_lists {
+	const struct fields *first, *more;
+	size_t count;
+};
+
+static const struct field *
+field_at(const struct field_lists *lists, size_t i)
 {
-	if (!field_is_token(field->name) || !field_is_value(field->value))
-		return false;
-	struct span value = field->value.len > 0 ? field->value : SPAN(" ");
-	size_t name_bytes = field->name.len + 1;
+	return i < lists->first->count
+	    ? &lists->first->list[i]
+	    : &lists->more->list[i - lists->first->count];
+}
+
+static bool
+are_fields(const struct field_lists *lists)
+{
+	for (size_t i = 0; i < lists->count; i++) {
+		const struct field *field = field_at(lists, i);
+		if (!field_is_token(field->name) ||
+		    !field_is_value(field->value))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * libmicrohttpd refuses an empty value although HTTP has them (RFC 9110,
+ * section 5.5): a blank, which every recipient strips, stands for it.
+ */
+static struct span
+shown_value(const struct field *field)
+{
+	return field->value.len > 0 ? field->value : SPAN(" ");
+}
+
+static char *
+copy_text(char *at, struct span s)
+{
+	memcpy(at, s.ptr, s.len);
+	return at + s.len;
+}
+
+/*
+ * libmicrohttpd takes NUL-terminated strings: the name, and a value of so many
+ * bytes, which are blanks where it has none yet.  Returned is where it keeps
+ * the value of the first field of that name; NULL: it refuses this one.
+ */
+static const char *
+add_field(struct MHD_Response *response, struct span name, const char *value,
+    size_t bytes)
+{
+	size_t both = name.len + bytes + 2;
 	char small[FIELD_BYTES];
-	char *text = small;
-	if (name_bytes + value.len + 1 > sizeof small)
-		text = mem_zero(name_bytes + value.len + 1);
-	memcpy(text, field->name.ptr, field->name.len);
-	text[field->name.len] = '\0';
-	memcpy(text + name_bytes, value.ptr, value.len);
-	text[name_bytes + value.len] = '\0';
-	bool ok = MHD_add_response_header(
-		      response, text, text + name_bytes) == MHD_YES;
+	char *text = both > sizeof small ? mem_zero(both) : small;
+	char *at = copy_text(text, name);
+	*at++ = '\0';
+	if (value != NULL)
+		memcpy(at, value, bytes);
+	else
+		memset(at, ' ', bytes);
+	at[bytes] = '\0';
+	const char *kept = NULL;
+	if (MHD_add_response_header(response, text, at) == MHD_YES)
+		kept = MHD_get_response_header(response, text);
 	if (text != small)
 		free(text);
-	return ok;
+	return kept;
+}
+
+static bool
+add_alone(struct MHD_Response *response, const struct field *field)
+{
+	struct span value = shown_value(field);
+	return add_field(response, field->name, value.ptr, value.len) != NULL;
+}
+
+static bool
+add_each(struct MHD_Response *response, const struct field_lists *lists)
+{
+	for (size_t i = 0; i < lists->count; i++)
+		if (!add_alone(response, field_at(lists, i)))
+			return false;
+	return true;
+}
+
+/* --- many fields as one --- */
+
+/* A version that copies a value into the head as it stands in its memory. */
+static bool
+can_join(void)
+{
+	return !strcmp(MHD_get_version(), "0.9.75");
+}
+
+static bool
+is_date(const struct field *field)
+{
+	return span_ieq(field->name, SPAN("Date"));
+}
+
+/* What libmicrohttpd looks for when it is given a field. */
+static bool
+is_alone(const struct field *field)
+{
+	return span_ieq(field->name, SPAN("Connection")) ||
+	    span_ieq(field->name, SPAN("Content-Length")) ||
+	    span_ieq(field->name, SPAN("Transfer-Encoding"));
+}
+
+/*
+ * The field that gets a value with room for all others: Date, for which
+ * libmicrohttpd looks too, and of which it keeps the last.
+ */
+static const struct field *
+carrier_of(const struct field_lists *lists)
+{
+	const struct field *first = NULL;
+	for (size_t i = lists->count; i-- > 0;) {
+		const struct field *field = field_at(lists, i);
+		if (is_date(field))
+			return field;
+		if (!is_alone(field))
+			first = field;
+	}
+	return first;
+}
+
+static bool
+is_carried(const struct field *field, const struct field *carrier)
+{
+	return field != carrier && !is_date(field) && !is_alone(field);
+}
+
+/* Behind the carrier's value, the others, each on a line of its own. */
+static void
+write_joined(char *at, const struct field_lists *lists,
+    const struct field *carrier)
+{
+	at = copy_text(at, shown_value(carrier));
+	for (size_t i = 0; i < lists->count; i++) {
+		const struct field *field = field_at(lists, i);
+		if (!is_carried(field, carrier))
+			continue;
+		at = copy_text(at, SPAN("\r\n"));
+		at = copy_text(at, field->name);
+		at = copy_text(at, SPAN(": "));
+		at = copy_text(at, shown_value(field));
+	}
+}
+
+/*
+ * For each field libmicrohttpd takes three pieces of memory, and it searches
+ * the texts seven times: so it is given one, and the others are written into
+ * that one's value where it keeps it.
+ */
+static bool
+add_joined(struct MHD_Response *response, const struct field_lists *lists)
+{
+	const struct field *carrier = carrier_of(lists);
+	size_t bytes = carrier != NULL ? shown_value(carrier).len : 0;
+	for (size_t i = 0; i < lists->count; i++) {
+		const struct field *field = field_at(lists, i);
+		if (is_alone(field) && !add_alone(response, field))
+			return false;
+		if (is_carried(field, carrier))
+			bytes += field->name.len + shown_value(field).len + 4;
+	}
+	if (carrier == NULL)
+		return true;
+	const char *room = add_field(response, carrier->name, NULL, bytes);
+	if (room != NULL)
+		write_joined((char *)(uintptr_t)room, lists, carrier);
+	return room != NULL;
 }
 
 /*
@@ -84,11 +233,11 @@ static struct MHD_Response *
 with_fields(struct MHD_Response *response, const struct answer *answer,
     const struct fields *more, bool close)
 {
-	bool ok = true;
-	for (size_t i = 0; ok && i < answer->fields.count; i++)
-		ok = add_field(response, &answer->fields.list[i]);
-	for (size_t i = 0; ok && i < more->count; i++)
-		ok = add_field(response, &more->list[i]);
+	struct field_lists lists = {
+	    &answer->fields, more, answer->fields.count + more->count};
+	bool ok = are_fields(&lists) &&
+	    (can_join() ? add_joined(response, &lists)
+			: add_each(response, &lists));
 	if (ok && close)
 		ok = MHD_add_response_header(response, "Connection",
 			 "close") == MHD_YES;

@@ -200,9 +200,32 @@ spell_others(struct arena *arena, char *path, size_t len,
 	return finish_path(again, len, &target->others[2]);
 }
 
+/*
+ * Spelled in one way only: nothing is coded, and no segment is empty or begins
+ * with a dot.
+ */
+static bool
+is_spelled(struct span path)
+{
+	char before = '\0';
+
+	for (size_t i = 0; i < path.len; i++) {
+		char c = path.ptr[i];
+		if (c == '%' || c == '\\' ||
+		    (before == '/' && (c == '/' || c == '.')))
+			return false;
+		before = c;
+	}
+	return path.len > 0 && path.ptr[0] == '/' && before != '/';
+}
+
 static bool
 spell(struct arena *arena, struct span path, struct request_target *target)
 {
+	if (is_spelled(path)) {
+		target->spelling = path;
+		return true;
+	}
 	char *out = arena_alloc(arena, path.len);
 	size_t len;
 

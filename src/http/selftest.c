@@ -50,7 +50,15 @@ static const struct sample {
 	CHUNKED "2\r\nhi\r\n0\r\n: x\r\n\r\n", false},
 };
 
-enum { N_SAMPLES = sizeof samples / sizeof *samples };
+enum {
+	N_SAMPLES = sizeof samples / sizeof *samples,
+	ANSWER_BYTES = 1024, /* more than the head of an answer has */
+};
+
+/* How the fields of answer_new() below are to stand there: http/reply.c. */
+static const char *const lines[] = {"\r\nA: b\r\n",
+    "\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n", "\r\nC:  \r\n",
+    "\r\nA: d, e\r\n", "\r\n\r\n"};
 
 struct trial {
 	struct loop *loop;
@@ -63,6 +71,8 @@ struct trial {
 	struct exchange *x;
 	bool served; /* it would have been */
 	bool late;
+	char got[ANSWER_BYTES + 1];
+	size_t len;
 };
 
 /* --- one request --- */
@@ -116,10 +126,12 @@ static void
 on_trial_client(void *arg, unsigned events)
 {
 	struct trial *t = arg;
-	char bytes[1024];
 	(void)events;
-	ssize_t n = recv(t->client, bytes, sizeof bytes, MSG_DONTWAIT);
-	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+	ssize_t n = recv(t->client, t->got + t->len, ANSWER_BYTES - t->len,
+	    MSG_DONTWAIT);
+	if (n > 0)
+		t->len += (size_t)n;
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		loop_stop(t->loop);
 }
 
@@ -135,6 +147,7 @@ try_one(struct trial *t, const struct conf *conf, const struct sample *sample)
 	    ends[0], &address, sizeof address, conf, NULL};
 	t->client = ends[1];
 	t->served = false;
+	t->len = 0;
 	size_t len = strlen(sample->request);
 	must(send(t->client, sample->request, len, MSG_NOSIGNAL) ==
 	    (ssize_t)len);
@@ -146,10 +159,20 @@ try_one(struct trial *t, const struct conf *conf, const struct sample *sample)
 	loop_run(t->loop);
 	watch_free(&t->answered);
 	close(t->client);
+	t->got[t->len] = '\0';
 	return t->served;
 }
 
 /* --- all of them --- */
+
+static bool
+has_lines(const struct trial *t)
+{
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		if (strstr(t->got, lines[i]) == NULL)
+			return false;
+	return true;
+}
 
 static bool
 try_all(struct trial *t, const struct conf *conf, char **ret_message)
@@ -157,13 +180,15 @@ try_all(struct trial *t, const struct conf *conf, char **ret_message)
 	for (size_t i = 0; i < N_SAMPLES; i++) {
 		const struct sample *sample = &samples[i];
 		bool served = try_one(t, conf, sample);
-		if (t->late || served != sample->good) {
+		bool spoiled = served && !has_lines(t);
+		if (t->late || served != sample->good || spoiled) {
 			*ret_message = mem_printf("libmicrohttpd %s does not "
 			    "behave as this gateway expects: %s %s. Use the "
 			    "version that it was tested with",
 			    MHD_get_version(), sample->what,
-			    t->late	  ? "is not answered"
-				: served ? "would be served"
+			    t->late	   ? "is not answered"
+				: spoiled ? "gets other fields than it is given"
+				: served  ? "would be served"
 					 : "would be refused");
 			return false;
 		}
@@ -179,7 +204,11 @@ selftest(const struct conf *conf, char **ret_message)
 	struct places places = {.most = N_SAMPLES};
 	struct trial t = {.loop = loop_new(), .places = &places};
 	body_init(&body, NULL);
-	t.answer = answer_new(200, &(struct fields){NULL, 0}, &body, SPAN(""));
+	struct field list[] = {{SPAN("A"), SPAN("b")},
+	    {SPAN("Date"), SPAN("Thu, 01 Jan 1970 00:00:00 GMT")},
+	    {SPAN("C"), SPAN("")}, {SPAN("A"), SPAN("d, e")}};
+	struct fields fields = {list, sizeof list / sizeof *list};
+	t.answer = answer_new(200, &fields, &body, SPAN(""));
 	t.front = front_new(
 	    t.loop, conf, &budget, &places, on_trial_arrived, &t);
 	/* What heads may have is not what is tried. */

@@ -13,32 +13,15 @@ enum {
 };
 
 static const char version[] = "HTTP/1.1";
+static const char version_line[] = "HTTP/1.1\r\n";
 static const char coding[] = "chunked";
 
-enum { TOKEN = 1, VISIBLE = 2 };
-
-/* Which bytes a name and a target may have (RFC 9110, 5.1). */
-static uint8_t kinds[256];
-
-__attribute__((constructor)) static void
-know_bytes(void)
-{
-	static const char marks[] = "!#$%&'*+-.^_`|~";
-	for (int c = 0; c < 256; c++) {
-		if (ascii_is_alpha((char)c) || ascii_is_digit((char)c) ||
-		    (c != 0 && strchr(marks, c) != NULL))
-			kinds[c] |= TOKEN;
-		if (c > ' ' && c < 127)
-			kinds[c] |= VISIBLE;
-	}
-}
-
-/* So many bytes from the front on are of that kind. */
+/* So many bytes from the front on may stand in a target. */
 static size_t
-span_kind(const char *bytes, size_t len, uint8_t kind)
+visible_bytes(const char *bytes, size_t len)
 {
 	size_t at = 0;
-	while (at < len && (kinds[(uint8_t)bytes[at]] & kind))
+	while (at < len && bytes[at] > ' ' && bytes[at] < 0x7f)
 		at++;
 	return at;
 }
@@ -104,7 +87,7 @@ take_begin(struct wire *w, char c)
 	    w->empty_lines++ < WIRE_EMPTY_LINES_MAX)
 		return go_on(w, WIRE_BEGIN_LF);
 	begin_request(w);
-	if (behind_cr || !(kinds[(uint8_t)c] & TOKEN))
+	if (behind_cr || !field_is_token(span_of(&c, 1)))
 		return refuse(w, HEAD_CHECK_BAD_REQUEST,
 		    "This is not the beginning of an HTTP request.");
 	go_on(w, WIRE_METHOD);
@@ -114,7 +97,7 @@ take_begin(struct wire *w, char c)
 static size_t
 take_method(struct wire *w, const char *bytes, size_t len)
 {
-	size_t n = span_kind(bytes, len, TOKEN);
+	size_t n = field_token_bytes(span_of(bytes, len));
 	if (n == 0)
 		return take_one(w, *bytes, ' ', WIRE_TARGET);
 	if (w->count == METHOD_MAX)
@@ -129,7 +112,7 @@ take_method(struct wire *w, const char *bytes, size_t len)
 static size_t
 take_target(struct wire *w, const char *bytes, size_t len)
 {
-	size_t n = span_kind(bytes, len, VISIBLE);
+	size_t n = visible_bytes(bytes, len);
 	w->count += n;
 	if (n > 0)
 		return n;
@@ -141,10 +124,17 @@ take_target(struct wire *w, const char *bytes, size_t len)
 }
 
 static size_t
-take_version(struct wire *w, char c)
+take_version(struct wire *w, const char *bytes, size_t len)
 {
 	enum { NAMED = 5 }; /* "HTTP/" */
 	const unsigned last = sizeof version - 2;
+	const size_t whole = sizeof version_line - 1;
+	if (w->count == 0 && len >= whole &&
+	    !memcmp(bytes, version_line, whole)) {
+		go_on(w, WIRE_FIELD);
+		return whole;
+	}
+	char c = *bytes;
 	if (w->count > last)
 		return take_one(w, c, '\r', WIRE_LINE_LF);
 	w->version_1_0 = w->count == last && c == '0';
@@ -158,22 +148,17 @@ take_version(struct wire *w, char c)
 	return 1;
 }
 
-static bool
-is_name(const struct wire *w, const char *name)
-{
-	return w->count == strlen(name) && !memcmp(w->name, name, w->count);
-}
-
 static enum wire_field
 field_of(const struct wire *w)
 {
+	struct span name = span_of(w->name, w->count);
 	if (w->in_trailers)
 		return WIRE_ANY;
-	if (is_name(w, "content-length"))
+	if (span_ieq(name, SPAN("content-length")))
 		return WIRE_LENGTH;
-	if (is_name(w, "transfer-encoding"))
+	if (span_ieq(name, SPAN("transfer-encoding")))
 		return WIRE_CODING;
-	return is_name(w, "cookie") ? WIRE_COOKIE : WIRE_ANY;
+	return span_ieq(name, SPAN("cookie")) ? WIRE_COOKIE : WIRE_ANY;
 }
 
 /* Where the message ends is said once, and in one way. */
@@ -193,53 +178,18 @@ note_field(struct wire *w)
 	return go_on(w, WIRE_BLANKS);
 }
 
-/* In small letters, as far as the name may matter. */
+/* As far as the name may matter. */
 static void
 keep_name(struct wire *w, char *bytes, size_t n)
 {
 	enum { COOKIE_BYTES = 6 };
-	size_t had = w->count, has = had + n;
+	size_t had = w->count, kept = had < WIRE_NAME_MAX ? had : WIRE_NAME_MAX;
+	size_t room = WIRE_NAME_MAX - kept;
 	w->count += n;
-	for (size_t at = had; at < has && at < WIRE_NAME_MAX; at++)
-		w->name[at] = small(bytes[at - had]);
-	if (had < COOKIE_BYTES && has >= COOKIE_BYTES &&
-	    !memcmp(w->name, "cookie", COOKIE_BYTES))
+	memcpy(w->name + kept, bytes, n < room ? n : room);
+	if (had < COOKIE_BYTES && w->count >= COOKIE_BYTES &&
+	    span_ieq(span_of(w->name, COOKIE_BYTES), SPAN("cookie")))
 		bytes[COOKIE_BYTES - 1 - had] |= (char)WIRE_MARK;
-}
-
-static size_t
-take_name(struct wire *w, char *bytes, size_t len)
-{
-	size_t n = span_kind(bytes, len, TOKEN);
-	keep_name(w, bytes, n);
-	if (n == len)
-		return n;
-	return n + (bytes[n] == ':' ? note_field(w) : refuse_line(w));
-}
-
-static size_t
-take_field(struct wire *w, char *bytes, size_t len)
-{
-	if (*bytes == '\r')
-		return go_on(w, WIRE_END_LF);
-	if (!(kinds[(uint8_t)*bytes] & TOKEN))
-		return refuse_line(w);
-	if (++w->fields > HEAD_CHECK_FIELDS_MAX)
-		return refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE,
-		    "The request has more than 100 header fields.");
-	go_on(w, WIRE_NAME);
-	return take_name(w, bytes, len);
-}
-
-static size_t
-take_blanks(struct wire *w, const char *bytes, size_t len)
-{
-	size_t n = 0;
-	while (n < len && (bytes[n] == ' ' || bytes[n] == '\t'))
-		n++;
-	if (n < len)
-		go_on(w, WIRE_VALUE);
-	return n;
 }
 
 /* One plain number, with nothing behind it. */
@@ -270,7 +220,7 @@ take_coding(struct wire *w, char c)
 		w->chunked = true;
 		return go_on(w, WIRE_LINE_LF);
 	}
-	bool named = (kinds[(uint8_t)c] & TOKEN) || c == ',' || c == ';';
+	bool named = field_is_token(span_of(&c, 1)) || c == ',' || c == ';';
 	if (w->count == whole || small(c) != coding[w->count])
 		return refuse(w,
 		    named ? HEAD_CHECK_CODING : HEAD_CHECK_BAD_REQUEST,
@@ -302,7 +252,53 @@ take_value(struct wire *w, const char *bytes, size_t len)
 	size_t n = field_value_bytes(span_of(bytes, len));
 	if (w->field == WIRE_COOKIE && n > 0)
 		return take_cookies(w, bytes, n);
-	return n < len ? n + take_one(w, bytes[n], '\r', WIRE_LINE_LF) : n;
+	if (n == len)
+		return n;
+	size_t end = take_one(w, bytes[n], '\r', WIRE_LINE_LF);
+	if (end > 0 && n + end < len)
+		end += take_one(w, bytes[n + end], '\n', WIRE_FIELD);
+	return n + end;
+}
+
+/* What follows in the same line is taken in the same step. */
+static size_t
+take_blanks(struct wire *w, const char *bytes, size_t len)
+{
+	size_t n = 0;
+	while (n < len && (bytes[n] == ' ' || bytes[n] == '\t'))
+		n++;
+	if (n == len)
+		return n;
+	go_on(w, WIRE_VALUE);
+	return n + take_value(w, bytes + n, len - n);
+}
+
+/* Of which so many bytes from the front on are a name's. */
+static size_t
+take_name(struct wire *w, char *bytes, size_t len, size_t n)
+{
+	keep_name(w, bytes, n);
+	if (n == len)
+		return n;
+	if (bytes[n] != ':')
+		return n + refuse_line(w);
+	size_t name = n + note_field(w);
+	return name == n ? n : name + take_blanks(w, bytes + name, len - name);
+}
+
+static size_t
+take_field(struct wire *w, char *bytes, size_t len)
+{
+	if (*bytes == '\r')
+		return go_on(w, WIRE_END_LF);
+	size_t n = field_token_bytes(span_of(bytes, len));
+	if (n == 0)
+		return refuse_line(w);
+	if (++w->fields > HEAD_CHECK_FIELDS_MAX)
+		return refuse(w, HEAD_CHECK_HEADERS_TOO_LARGE,
+		    "The request has more than 100 header fields.");
+	go_on(w, WIRE_NAME);
+	return take_name(w, bytes, len, n);
 }
 
 /* Behind the head or the trailers. */
@@ -389,11 +385,12 @@ take_step(struct wire *w, char *bytes, size_t len)
 	case WIRE_TARGET:
 		return take_target(w, bytes, len);
 	case WIRE_VERSION:
-		return take_version(w, *bytes);
+		return take_version(w, bytes, len);
 	case WIRE_FIELD:
 		return take_field(w, bytes, len);
 	case WIRE_NAME:
-		return take_name(w, bytes, len);
+		return take_name(w, bytes, len,
+		    field_token_bytes(span_of(bytes, len)));
 	case WIRE_BLANKS:
 		return take_blanks(w, bytes, len);
 	case WIRE_VALUE:

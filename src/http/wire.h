@@ -73,7 +73,7 @@ struct wire {
 	bool chunked;
 	bool in_trailers;
 
-	/* The field: its name in small letters, as far as it may matter. */
+	/* The field, and its name as far as it may matter. */
 	enum wire_field {
 		WIRE_ANY,
 		WIRE_LENGTH,

@@ -16,32 +16,40 @@ static bool is_uuid(struct span s);
 
 /* --- found among the fields --- */
 
-static bool
-is_accepted(const struct strings *names, struct span name)
+/*
+ * The one field of these names; where there is another, *ret_more.  A name may
+ * be listed twice.
+ */
+static const struct field *
+single_field(
+    const struct strings *names, const struct fields *fields, bool *ret_more)
 {
+	const struct field *f, *found = NULL;
+	*ret_more = false;
 	for (size_t i = 0; i < names->count; i++) {
-		if (span_ieq(span_str(names->list[i]), name))
-			return true;
+		struct span name = span_str(names->list[i]);
+		size_t at = 0;
+		while ((f = fields_next(fields, name, &at)) != NULL) {
+			*ret_more |= found != NULL && found != f;
+			found = f;
+		}
 	}
-	return false;
+	return found;
 }
 
 enum key_verdict
 key_find(struct arena *arena, const struct conf_idempotency *policy,
     const struct fields *fields, struct key *ret_key)
 {
-	const struct field *found = NULL;
 	struct span key;
+	bool more;
+	const struct field *found =
+	    single_field(&policy->headers, fields, &more);
 
-	for (size_t i = 0; i < fields->count; i++) {
-		if (!is_accepted(&policy->headers, fields->list[i].name))
-			continue;
-		if (found && INVARIANT(one_key)) {
-			ret_key->message = "The request has more than one "
-					 "idempotency key.";
-			return KEY_INVALID;
-		}
-		found = &fields->list[i];
+	if (more && INVARIANT(one_key)) {
+		ret_key->message =
+		    "The request has more than one idempotency key.";
+		return KEY_INVALID;
 	}
 	if (found == NULL)
 		return KEY_MISSING;
@@ -93,12 +101,18 @@ check_key(struct arena *arena, const struct conf_idempotency *policy,
 static bool
 is_bare_key(struct span s)
 {
-	for (size_t i = 0; i < s.len; i++) {
-		char c = s.ptr[i];
-		if (c < 0x21 || c > 0x7e || c == ',' || c == '"' || c == ';')
-			return false;
-	}
-	return true;
+	/* Visible, and neither a comma, a double quote nor a semicolon. */
+	static const bool is_bare_byte[256] = {
+	    ['!'] = true,
+	    ['#' ... '+'] = true,
+	    ['-' ... ':'] = true,
+	    ['<' ... '~'] = true,
+	};
+	bool bare = true;
+
+	for (size_t i = 0; i < s.len; i++)
+		bare &= is_bare_byte[(unsigned char)s.ptr[i]];
+	return bare;
 }
 
 /* 8-4-4-4-12 hex digits; either case, and the cases are different keys. */

@@ -38,17 +38,6 @@ observe_call(const struct observation *o, const char *act, size_t n_args)
 	return call;
 }
 
-/* Whatever comes of it: the next request with this key is told less. */
-static void
-on_stored(struct store_call *call, enum call_end how, int error,
-    const struct call_reply *reply)
-{
-	(void)call;
-	(void)how;
-	(void)error;
-	(void)reply;
-}
-
 /* Both are known, or the first is not to be. */
 static void
 finish(struct observation *o)
@@ -62,7 +51,7 @@ finish(struct observation *o)
 		resp_arg(&call->args, span_of(&o->end.letter, 1));
 		resp_arg(&call->args, span_str(status));
 		resp_number(&call->args, o->end.keep_ms);
-		call->done = on_stored;
+		/* If it fails, the next request is told less. */
 		call_start(call);
 	}
 	free(o);

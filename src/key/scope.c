@@ -16,9 +16,7 @@
 static bool
 credentials_of(struct span value, struct span scheme, struct span *ret_rest)
 {
-	size_t len = 0;
-	while (len < value.len && field_is_token(span_of(value.ptr + len, 1)))
-		len++;
+	size_t len = field_token_bytes(value);
 	if (!span_ieq(span_of(value.ptr, len), scheme))
 		return false;
 	while (len < value.len && value.ptr[len] == ' ')

@@ -19,13 +19,15 @@ enum { RETRY_MS = 20, LAST_MS = 1000 };
 #define WORD_WARN "warn"
 #define WORD_ERROR "error"
 
+#define BEGINNING(literal) {(literal), sizeof(literal) - 1}
+
 static const struct {
-	const char *beginning; /* what stands behind the time */
+	struct span beginning; /* what stands behind the time */
 	enum log_level level;
 	const char *message;
 } events[] = {
 #define EVENT(name, level, message)                                            \
-	{(",\"level\":\"" WORD_##level "\",\"event\":\"" #name "\""),         \
+	{BEGINNING(",\"level\":\"" WORD_##level "\",\"event\":\"" #name "\""), \
 	    LOG_##level, message},
 #include "tbl/events.h"
 #undef EVENT
@@ -121,9 +123,8 @@ count_plain(struct span s)
 	size_t n = 0;
 	while (s.len - n >= 8) {
 		uint64_t word = word_at(s.ptr + n);
-		if (word_has_high(word) || word_may_be_below(word, 0x20) ||
-		    word_may_have(word, '"') || word_may_have(word, '\\') ||
-		    word_may_have(word, 0x7f))
+		if (!word_is_printable(word) || word_may_have(word, '"') ||
+		    word_may_have(word, '\\'))
 			break;
 		n += 8;
 	}
@@ -238,7 +239,7 @@ log_begin(enum event event)
 	}
 	buffer.line = buffer.len;
 	put_time();
-	put_span(span_str(events[event].beginning));
+	put_span(events[event].beginning);
 	if (events[event].message[0] != '\0')
 		log_str(&line, "words", events[event].message);
 	return line;
@@ -257,9 +258,8 @@ line_has_room(struct span name, size_t len)
 
 /* False, and nothing is written, where the member might not fit. */
 static bool
-begin_member(const char *name_of_member, size_t len)
+begin_member(struct span name, size_t len)
 {
-	struct span name = span_str(name_of_member);
 	if (!line_has_room(name, len))
 		return false;
 	char *at = buffer.bytes + buffer.len;
@@ -285,13 +285,12 @@ cut(struct span value, size_t most)
 }
 
 void
-log_cut(
-    struct logline *line, const char *name, struct span value, size_t most)
+log_put_text(struct logline *line, struct span name, struct span value,
+    size_t most)
 {
-	struct span member = span_str(name);
 	if (!line->wanted)
 		return;
-	while (most > 0 && !line_has_room(member, most + 1))
+	while (most > 0 && !line_has_room(name, most + 1))
 		most /= 2;
 	if (value.len > most && most == 0)
 		return;
@@ -306,19 +305,7 @@ log_cut(
 }
 
 void
-log_span(struct logline *line, const char *name, struct span value)
-{
-	log_cut(line, name, value, value.len);
-}
-
-void
-log_str(struct logline *line, const char *name, const char *value)
-{
-	log_span(line, name, span_str(value));
-}
-
-void
-log_int(struct logline *line, const char *name, int64_t value)
+log_put_int(struct logline *line, struct span name, int64_t value)
 {
 	if (!line->wanted || !begin_member(name, 4))
 		return;
@@ -326,7 +313,7 @@ log_int(struct logline *line, const char *name, int64_t value)
 }
 
 void
-log_ms(struct logline *line, const char *name, int64_t us)
+log_put_ms(struct logline *line, struct span name, int64_t us)
 {
 	if (!line->wanted || !begin_member(name, 4))
 		return;
@@ -340,7 +327,7 @@ log_ms(struct logline *line, const char *name, int64_t us)
 void
 log_bool(struct logline *line, const char *name, bool value)
 {
-	if (!line->wanted || !begin_member(name, 1))
+	if (!line->wanted || !begin_member(span_str(name), 1))
 		return;
 	put_span(value ? SPAN("true") : SPAN("false"));
 }
@@ -348,7 +335,7 @@ log_bool(struct logline *line, const char *name, bool value)
 void
 log_null(struct logline *line, const char *name)
 {
-	if (!line->wanted || !begin_member(name, 1))
+	if (!line->wanted || !begin_member(span_str(name), 1))
 		return;
 	put_bytes("null", 4);
 }
@@ -360,7 +347,7 @@ log_list(struct logline *line, const char *name, const char *const *list,
 	size_t len = 0;
 	for (size_t i = 0; i < count; i++)
 		len += strlen(list[i]) + 1;
-	if (!line->wanted || !begin_member(name, len))
+	if (!line->wanted || !begin_member(span_str(name), len))
 		return;
 	put_byte('[');
 	for (size_t i = 0; i < count; i++) {

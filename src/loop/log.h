@@ -40,17 +40,48 @@ struct logline {
  * words.
  */
 struct logline log_begin(enum event event);
-void log_span(struct logline *line, const char *name, struct span value);
 /*
- * The same, of at most that many bytes: the rest is shown as "…", here as in
- * any text for which a line has no room.
+ * A text of at most that many bytes: the rest is shown as "…", as in any text
+ * for which a line has no room.
  */
-void log_cut(
-    struct logline *line, const char *name, struct span value, size_t most);
-void log_str(struct logline *line, const char *name, const char *value);
-void log_int(struct logline *line, const char *name, int64_t value);
+void log_put_text(struct logline *line, struct span name, struct span value,
+    size_t most);
+void log_put_int(struct logline *line, struct span name, int64_t value);
 /* us, microseconds, is written as milliseconds with three decimals. */
-void log_ms(struct logline *line, const char *name, int64_t us);
+void log_put_ms(struct logline *line, struct span name, int64_t us);
+
+/* The same by a name that is written where it is called: it has its length. */
+static inline void
+log_cut(
+    struct logline *line, const char *name, struct span value, size_t most)
+{
+	log_put_text(line, span_str(name), value, most);
+}
+
+static inline void
+log_span(struct logline *line, const char *name, struct span value)
+{
+	log_put_text(line, span_str(name), value, value.len);
+}
+
+static inline void
+log_str(struct logline *line, const char *name, const char *value)
+{
+	log_span(line, name, span_str(value));
+}
+
+static inline void
+log_int(struct logline *line, const char *name, int64_t value)
+{
+	log_put_int(line, span_str(name), value);
+}
+
+static inline void
+log_ms(struct logline *line, const char *name, int64_t us)
+{
+	log_put_ms(line, span_str(name), us);
+}
+
 void log_bool(struct logline *line, const char *name, bool value);
 void log_null(struct logline *line, const char *name);
 /* A list of strings. */

@@ -16,9 +16,10 @@
  * keeps poll from blocking.
  *
  * When its timer says that one of ours is due, poll is run once more without
- * blocking, and the turn is worked to its end, before ours fires: a process
- * that was stopped, or a turn that took long, must not take for late what has
- * come in time and lies in a socket.
+ * blocking, and the turn is worked to its end, before ours fires, and with it
+ * what was due before that poll, and nothing later: a process that was stopped,
+ * or a turn that took long, must not take for late what has come in time and
+ * lies in a socket.
  */
 
 struct posted {
@@ -49,6 +50,7 @@ on_alarm(uv_timer_t *alarm)
 	loop->alarm_at_ms = -1;
 	if (at_ms >= 0 && at_ms <= loop_now_ms(loop) && loop->due == DUE_NONE)
 		loop->due = INVARIANT(read_first) ? DUE_POLL : DUE_POLLED;
+	loop->polled_ms = loop_now_ms(loop);
 }
 
 /* Sets libuv's one timer to our earliest timer, if that is earlier. */
@@ -82,7 +84,7 @@ on_turn_end(uv_prepare_t *prepare)
 	bool more = turn_end(&loop->state);
 	if (loop->due == DUE_POLLED) {
 		loop->due = DUE_NONE;
-		timer_fire(&loop->state.timers, loop_now_ms(loop));
+		timer_fire(&loop->state.timers, loop->polled_ms);
 		more = turn_end(&loop->state);
 	} else if (loop->due == DUE_POLL) {
 		loop->due = DUE_POLLED;

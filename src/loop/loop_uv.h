@@ -22,6 +22,7 @@ struct loop {
 		DUE_POLL,   /* a timer is due; first what has come is read */
 		DUE_POLLED, /* the poll is done, and its turn about to end */
 	} due;
+	int64_t polled_ms; /* what is due by then fires after that poll */
 	uv_mutex_t mutex; /* guards what was posted, and only that */
 	struct posted *posted;
 	struct posted **posted_end;

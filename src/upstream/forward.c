@@ -37,9 +37,10 @@ on_silence(void *arg)
 	int64_t now_ms = loop_now_ms(t->upstreams->loop);
 	if (transfer_waits_for_flow(t))
 		t->moved_ms = now_ms;
-	int64_t left_ms = t->moved_ms + timeout_ms(t) - now_ms;
-	if (left_ms > 0) {
-		timer_set(&t->silence, left_ms);
+	int64_t end_ms = t->moved_ms + timeout_ms(t);
+	/* Even if it is over by now: what came lately is read before. */
+	if (end_ms > t->silence.at_ms) {
+		timer_set_at(&t->silence, end_ms);
 		return;
 	}
 	if (t->connecting)

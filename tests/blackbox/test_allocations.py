@@ -10,7 +10,7 @@ from once.wait import eventually
 
 # Calls of malloc(), calloc() and realloc() per request, at most; to be lowered
 # whenever there are fewer.
-CEILINGS = {"memory": 14, "replay": 31, "first": 41, "pass": 11}
+CEILINGS = {"memory": 5, "replay": 13, "first": 18, "pass": 8}
 WARM, COUNTED = 200, 300
 # As an application sends them.
 FIELDS = [("Content-Type", "application/json"), ("Accept", "application/json"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the gateway must make of the bytes of a connection, request by request,
-by the strict reader and by what onceproxy(8) says of routes and keys."""
+by the strict reader and by what onceproxy.json(5) says of routes and keys."""
 
 import re
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A strict reader of what a client sends (RFC 9112, and what onceproxy(8) and
-the contract add), which shares nothing with the gateway's own: it reads whole
-lines, and knows the bytes to their end."""
+"""A strict reader of what a client sends (RFC 9112, and what
+onceproxy-limits(7) and the contract add), which shares nothing with the
+gateway's own: it reads whole lines, and knows the bytes to their end."""
 
 import ipaddress
 import re

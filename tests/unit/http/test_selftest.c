@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,7 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <microhttpd.h>
 
 #include "http/selftest.h"
 #include "http/wire.h"
@@ -34,6 +36,18 @@ wire_take(struct wire *wire, char *bytes, size_t len)
 	wire->message = "";
 	wire->requests = 1;
 	return 0;
+}
+
+static bool keeps_elsewhere = false;
+
+/* The dynamic linker finds this one first. */
+_MHD_EXTERN const char *
+MHD_get_response_header(struct MHD_Response *response, const char *key)
+{
+	static char elsewhere[4096];
+	const char *(*real)(struct MHD_Response *, const char *);
+	*(void **)&real = dlsym(RTLD_NEXT, "MHD_get_response_header");
+	return keeps_elsewhere ? elsewhere : real(response, key);
 }
 
 static struct conf *
@@ -88,6 +102,16 @@ a_check_that_sees_too_much_is_found_out(void **state)
 	sees_too_much = false;
 }
 
+/* As a version that makes a head of a copy of its own. */
+static void
+fields_that_are_not_those_that_were_given_are_found_out(void **state)
+{
+	(void)state;
+	keeps_elsewhere = true;
+	assert_refused("a request gets other fields than it is given");
+	keeps_elsewhere = false;
+}
+
 int
 main(void)
 {
@@ -95,6 +119,8 @@ main(void)
 	    cmocka_unit_test(this_libmicrohttpd_passes),
 	    cmocka_unit_test(a_check_that_sees_nothing_is_found_out),
 	    cmocka_unit_test(a_check_that_sees_too_much_is_found_out),
+	    cmocka_unit_test(
+		fields_that_are_not_those_that_were_given_are_found_out),
 	};
 	return cmocka_run_group_tests_name("selftest", tests, NULL, NULL);
 }

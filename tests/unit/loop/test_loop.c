@@ -24,7 +24,8 @@ struct trace {
 	struct op op;
 	int detached;
 	struct watch *watch;
-	int fds[2];
+	int fds[2], other_fds[2];
+	bool has_written;
 	int destroyed;
 };
 
@@ -239,6 +240,58 @@ what_has_come_is_worked_on_before_a_timer_fires(void **state)
 	assert_string_equal(t->text, "ra.");
 }
 
+static void
+on_other_byte(void *arg, unsigned events)
+{
+	struct trace *t = arg;
+	char c;
+	(void)events;
+	assert_int_equal(read(t->other_fds[0], &c, 1), 1);
+	be_stopped(t);
+}
+
+/* In the turn that ends with a poll, since a timer is due: see on_alarm. */
+static bool
+have_another_byte(void *arg)
+{
+	struct trace *t = arg;
+	if (t->early.place == 0 || loop_now_ms(t->loop) < t->early.at_ms ||
+	    t->has_written)
+		return false;
+	t->has_written = true;
+	assert_int_equal(write(t->other_fds[1], "x", 1), 1);
+	return false;
+}
+
+/* The stop falls between that poll and the end of its turn. */
+static void
+what_came_after_that_poll_is_read_before_a_timer_fires(void **state)
+{
+	struct trace *t = *state;
+	assert_int_equal(pipe(t->fds), 0);
+	assert_int_equal(pipe(t->other_fds), 0);
+	t->watch = watch_new(t->loop, t->fds[0], on_byte, t);
+	watch_want(t->watch, WATCH_READ);
+	struct watch *other =
+	    watch_new(t->loop, t->other_fds[0], on_other_byte, t);
+	watch_want(other, WATCH_READ);
+	timer_init(&t->early, t->loop, say_b, t);
+	timer_set(&t->early, 5);
+	timer_init(&t->stop, t->loop, stop, t);
+	timer_set(&t->stop, 500);
+	task_init(&t->first, say_a, t);
+	loop_hook(t->loop, HOOK_WORK, &t->hook, have_another_byte, t);
+	loop_run(t->loop);
+	loop_unhook(t->loop, HOOK_WORK, &t->hook);
+	watch_free(&t->watch);
+	watch_free(&other);
+	for (int i = 0; i < 2; i++) {
+		close(t->fds[i]);
+		close(t->other_fds[i]);
+	}
+	assert_string_equal(t->text, "bra.");
+}
+
 static bool
 work_three_times(void *arg)
 {
@@ -437,6 +490,7 @@ main(void)
 	    TEST(many_timers_stay_in_order),
 	    TEST(a_watch_tells_that_a_descriptor_can_be_read),
 	    TEST(what_has_come_is_worked_on_before_a_timer_fires),
+	    TEST(what_came_after_that_poll_is_read_before_a_timer_fires),
 	    TEST(a_hook_runs_again_while_it_has_more_to_do),
 	    TEST(tasks_without_end_hold_up_no_timer),
 	    TEST(messages_of_other_threads_arrive_in_order),
