@@ -10,6 +10,7 @@
 /*
  * Operators, probes and collectors of metrics are few; limits.connections does
  * not count them.  The descriptors for them are kept back (cmd/descriptors.c).
+ * Beyond these, one that is idle makes way (http/places.h).
  */
 enum { CONNECTIONS_MAX = 64 };
 

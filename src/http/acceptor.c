@@ -54,7 +54,9 @@ struct acceptor {
 	const struct conf *conf;
 	struct places *places;
 	void (*taken)(void *arg, const struct arrival *arrival);
+	bool (*make_way)(void *arg); /* or NULL */
 	void *arg;
+	unsigned ways; /* that were made in this go */
 	struct listener *listeners;
 	struct proxy_protocol proxied; /* whose header has not come yet */
 	struct timer pause;
@@ -235,12 +237,23 @@ accept_with_spare(struct listener *listener)
 	timer_set(&a->pause, PAUSE_MS);
 }
 
+static bool
+makes_way(struct acceptor *a)
+{
+	if (a->make_way == NULL || !a->make_way(a->arg))
+		return false;
+	a->ways++;
+	return true;
+}
+
 /* The kernel gives the lowest number: one of the reserve is one too many. */
 static bool
 has_place(struct acceptor *a, int fd)
 {
-	return (a->places->reserved || !reserve_has(fd)) &&
-	    places_take(a->places);
+	if (!a->places->reserved && reserve_has(fd))
+		return false;
+	return places_take(a->places) ||
+	    (makes_way(a) && places_take(a->places));
 }
 
 /* One that has a place: at once, or behind the header of a proxy. */
@@ -287,9 +300,12 @@ accept_one(struct listener *listener)
 static void
 on_accept(void *arg, unsigned events)
 {
+	struct listener *listener = arg;
+	struct acceptor *a = listener->acceptor;
 	(void)events;
-	for (int i = 0; i < ACCEPTS_MAX; i++)
-		if (!accept_one(arg))
+	a->ways = 0;
+	for (int i = 0; i < ACCEPTS_MAX && a->ways < ACCEPT_WAYS_MAX; i++)
+		if (!accept_one(listener))
 			return;
 }
 
@@ -354,13 +370,15 @@ acceptor_reload(struct acceptor *a, const struct conf *conf)
 struct acceptor *
 acceptor_new(struct loop *loop, const struct conf *conf,
     struct places *places,
-    void (*taken)(void *arg, const struct arrival *arrival), void *arg)
+    void (*taken)(void *arg, const struct arrival *arrival),
+    bool (*make_way)(void *arg), void *arg)
 {
 	struct acceptor *a = mem_zero(sizeof *a);
 	a->loop = loop;
 	a->conf = conf_ref(conf);
 	a->places = places;
 	a->taken = taken;
+	a->make_way = make_way;
 	a->arg = arg;
 	a->proxied = (struct proxy_protocol){
 	    .loop = loop, .places = places, .taken = taken, .arg = arg};

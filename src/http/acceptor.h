@@ -29,11 +29,19 @@ struct arrival {
 
 /*
  * taken() is given each new connection that there is a place for, which it
- * gives back.  The acceptor holds a reference to conf.
+ * gives back.  make_way() ends a connection that is idle, and gives its place
+ * back at once; false: none is.  NULL: none makes way, and one too many is
+ * turned away.  The acceptor holds a reference to conf.
  */
 struct acceptor *acceptor_new(struct loop *loop, const struct conf *conf,
     struct places *places,
-    void (*taken)(void *arg, const struct arrival *arrival), void *arg);
+    void (*taken)(void *arg, const struct arrival *arrival),
+    bool (*make_way)(void *arg), void *arg);
+/*
+ * So many may make way before taken()'s owner runs what it has: they are still
+ * there until then.
+ */
+enum { ACCEPT_WAYS_MAX = 8 };
 /* Counts there those that are turned away. */
 struct counter;
 void acceptor_count(struct acceptor *acceptor, struct counter *turned_away);

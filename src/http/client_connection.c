@@ -86,6 +86,14 @@ client_connection_cut(struct client_connection *c)
 	c->front->dirty = true;
 }
 
+void
+client_connection_leave(struct client_connection *c)
+{
+	if (!c->left)
+		places_give(c->front->places);
+	c->left = true;
+}
+
 static struct client_connection *
 begin_connection(struct front *front, struct MHD_Connection *mhd)
 {
@@ -122,7 +130,7 @@ client_connection_asks(struct client_connection *connection)
 static void
 end_connection(struct client_connection *connection)
 {
-	places_give(connection->front->places);
+	client_connection_leave(connection);
 	spin_moved(connection);
 	spin_forget(connection);
 	client_recv_end(connection);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -28,6 +29,8 @@ enum {
 	STRICT = 2,
 	/* Who has just connected sends a request within so long. */
 	NEW_CLIENT_MS = 1000,
+	/* Who has begun to ask, and is asked for his place, has so long. */
+	DAWDLES_MS = 1000,
 };
 
 /* --- taking connections --- */
@@ -86,6 +89,57 @@ front_drain(struct front *front)
 	front->draining = true;
 	acceptor_take_waiting(front->acceptor);
 	acceptor_free(&front->acceptor);
+}
+
+/* Whether it has sent what this turn of the loop has not come to yet. */
+static bool
+has_more(const struct client_connection *c)
+{
+	int waiting = 0;
+	return ioctl(c->fd, FIONREAD, &waiting) != 0 || waiting > 0;
+}
+
+/*
+ * Whether a client is in nobody's way when it goes: it has asked nothing yet,
+ * or nothing any more.  One that dawdles with a body or an answer is so too,
+ * after a while.
+ */
+static bool
+may_go(const struct client_connection *c)
+{
+	if (c->over || c->held != 0)
+		return false;
+	if (c->doing == DOING_BODY || c->doing == DOING_ANSWER)
+		return loop_now_ms(c->front->loop) - c->since_ms > DAWDLES_MS;
+	return (c->doing == DOING_HEAD || c->x == NULL) && !has_more(c);
+}
+
+/* The one that should go sooner, of two that came together the second. */
+static bool
+goes_before(
+    const struct client_connection *c, const struct client_connection *other)
+{
+	bool asks = c->doing > DOING_HEAD;
+	bool other_asks = other != NULL && other->doing > DOING_HEAD;
+	if (other == NULL || asks != other_asks)
+		return other == NULL || other_asks;
+	return c->since_ms <= other->since_ms;
+}
+
+static bool
+on_full(void *arg)
+{
+	struct front *front = arg;
+	struct client_connection *first = NULL;
+	for (struct client_connection *c = front->all; c != NULL;
+	     c = c->next_of_all)
+		if (may_go(c) && goes_before(c, first))
+			first = c;
+	if (first == NULL)
+		return false;
+	client_connection_cut(first);
+	client_connection_leave(first);
+	return true;
 }
 
 /* How long it may yet take to send its request; 0: nobody waits for it. */
@@ -225,7 +279,8 @@ start_daemon(struct front *front, bool tls)
 	    MHD_OPTION_NOTIFY_CONNECTION, client_connection_on_change,
 	    front,
 	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, pool,
-	    MHD_OPTION_CONNECTION_LIMIT, front->places->most + 1,
+	    MHD_OPTION_CONNECTION_LIMIT,
+	    front->places->most + 1 + ACCEPT_WAYS_MAX,
 	    MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 }
 
@@ -278,7 +333,8 @@ front_new(struct loop *loop, const struct conf *conf, struct budget *budget,
 	front->knows_layout = !strcmp(MHD_get_version(), "0.9.75");
 	idle_memory_watch(front);
 	front->acceptor =
-	    acceptor_new(loop, conf, places, on_taken, front);
+	    acceptor_new(loop, conf, places, on_taken,
+		places->reserved ? on_full : NULL, front);
 	return front;
 }
 

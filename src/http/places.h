@@ -12,7 +12,11 @@
 struct places {
 	atomic_uint taken;
 	unsigned most;
-	bool reserved; /* descriptors of the reserve are for them too */
+	/*
+	 * For few clients, who must always find one: descriptors of the reserve
+	 * are for them too, and who is idle makes way.
+	 */
+	bool reserved;
 };
 
 /* False: all are taken. */

@@ -2,6 +2,7 @@
 """Contract, section 8: the admin interface, and what an operator decides."""
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -92,6 +93,62 @@ def ready_follows_redis(bench):
     equal(admin.get("/status")["store"]["state"], "down")
     redis.start()
     eventually(lambda: admin.send("GET", "/readyz").status == 200)
+
+
+SILENT = {
+    "that say nothing": b"",
+    "with half a head": b"GET /healthz HTTP/1.1\r\nHo",
+    "that are kept alive": build("GET", "/healthz"),
+    "with half a body": (b"POST /keys/lookup HTTP/1.1\r\nHost: localhost\r\n"
+                         b"Content-Type: application/json\r\n"
+                         b"Content-Length: 9\r\n\r\n{"),
+}
+
+
+@each([(words, sent) for words, sent in SILENT.items()])
+def however_many_connections_are_idle_probes_are_answered(bench, sent):
+    """128 of them: twice as many as the admin interface has places."""
+    _, gateway, admin = start(bench)
+    idle = [http.Client(gateway.ready["admin"]) for _ in range(128)]
+    for client in idle:
+        with contextlib.suppress(OSError):  # it has made way
+            client.send(sent)
+    # One that has begun with a body has a second for it.
+    eventually(lambda: all(admin.send("GET", "/readyz").status == 200
+                           for _ in range(70)))
+    for client in idle:
+        client.close()
+
+
+@test
+def the_connection_that_has_been_idle_longest_makes_way(bench):
+    """A new one asks, too: an answer shows that it was taken."""
+    _, gateway, admin = start(bench)
+    used = http.Client(gateway.ready["admin"])
+    idle = []
+    for _ in range(200):
+        idle.append(http.Client(gateway.ready["admin"]))
+        for client in (idle[-1], used):
+            answer = client.exchange("GET", "/healthz", host=admin.host)
+            equal(answer.status, 200)
+    for client in [used, *idle]:
+        client.close()
+
+
+@test
+def a_connection_whose_request_has_arrived_makes_no_way(bench):
+    """Nobody has been idle for longer, and the new ones come first."""
+    _, gateway, admin = start(bench)
+    used = http.Client(gateway.ready["admin"])
+    used.exchange("GET", "/healthz", host=admin.host)
+    gateway.wait_for_rest()
+    gateway.freeze()
+    others = [http.Client(gateway.ready["admin"]) for _ in range(70)]
+    used.send(build("GET", "/healthz", host=admin.host))
+    gateway.thaw()
+    equal(used.read().status, 200)
+    for client in [used, *others]:
+        client.close()
 
 
 @test

@@ -89,13 +89,17 @@ class Process(Watched):
     def freeze(self):
         """SIGSTOP; when this returns, none of its threads runs any more."""
         self.signal(signal.SIGSTOP)
-        eventually(self._is_frozen, f"{self.argv[0]} is frozen")
+        eventually(lambda: self._all_are("T"), f"{self.argv[0]} is frozen")
 
-    def _is_frozen(self):
+    def wait_for_rest(self):
+        """Waits until all of its threads wait for something."""
+        eventually(lambda: self._all_are("S"), f"{self.argv[0]} rests")
+
+    def _all_are(self, state):
         tasks = f"/proc/{self.pid}/task"
         for task in os.listdir(tasks):
             with open(f"{tasks}/{task}/stat", encoding="ascii") as file:
-                if file.read().rpartition(")")[2].split()[0] != "T":
+                if file.read().rpartition(")")[2].split()[0] != state:
                     return False
         return True
 
