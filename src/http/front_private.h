@@ -103,6 +103,8 @@ struct front {
 	struct client_connection *shaking_hands;
 	int64_t certificates_refused; /* that the log has not heard of */
 	int64_t certificates_told_us; /* when it last has; 0: never */
+	int64_t plain_refused;        /* the same, of those without TLS */
+	int64_t plain_told_us;
 	bool ending; /* nobody waits any more, no request is told of */
 };
 

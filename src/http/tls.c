@@ -11,12 +11,18 @@
 #include "http/client_certificate.h"
 #include "http/client_connection_private.h"
 #include "http/front_private.h"
+#include "http/refusal.h"
 #include "http/spin_private.h"
 #include "http/tls_private.h"
 #include "loop/clock.h"
 #include "loop/log.h"
 
-enum { TELL_EVERY_US = 10 * 1000 * 1000 };
+enum {
+	TELL_EVERY_US = 10 * 1000 * 1000,
+	RECORD_OF_HANDSHAKE = 22,
+	ASCII_MOST = 127, /* the first byte of SSL 2 is above it */
+	PLAIN_READS_MOST = 32,
+};
 
 /* Forward secrecy and AEAD alone, in both versions. */
 const char tls_priorities[] =
@@ -80,6 +86,74 @@ tls_let_go(struct front *front)
 		stop_waiting(front->shaking_hands);
 }
 
+/* --- what the log hears of many --- */
+
+/* True, and noted, where it last heard of them long enough ago. */
+static bool
+may_tell(int64_t *told_us)
+{
+	int64_t now_us = clock_us();
+	if (*told_us != 0 && now_us - *told_us < TELL_EVERY_US)
+		return false;
+	*told_us = now_us;
+	return true;
+}
+
+/* --- clients that speak no TLS --- */
+
+static void
+note_plain(struct client_connection *c, struct span began)
+{
+	struct front *front = c->front;
+	front->plain_refused++;
+	if (!may_tell(&front->plain_told_us))
+		return;
+	struct logline line = log_begin(EV_client_plain);
+	log_int(&line, "connections", front->plain_refused);
+	log_span(&line, "began", began);
+	log_str(&line, "client", c->client);
+	log_end(&line);
+	front->plain_refused = 0;
+}
+
+/*
+ * In plain text, on the socket itself.  What has come of the request is read
+ * away: a socket that is closed with unread bytes resets, and the client might
+ * lose the answer.
+ */
+static void
+answer_plain(struct client_connection *c)
+{
+	char rest[4096];
+	unsigned reads = 0;
+	struct arena *arena = arena_new();
+	struct span text = refusal_text(arena, c->front->conf,
+	    PROBLEM_BAD_REQUEST,
+	    SPAN("This address speaks TLS: use https://. Nothing was "
+		 "forwarded."));
+	while (reads < PLAIN_READS_MOST &&
+	    recv(c->fd, rest, sizeof rest, MSG_DONTWAIT) > 0)
+		reads++;
+	(void)send(c->fd, text.ptr, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	arena_free(&arena);
+}
+
+/*
+ * The first bytes: a record of TLS, whose handshake fails by itself if it is
+ * a wrong one, or something else.  A method of HTTP begins with a capital.
+ */
+static void
+hear_greeting(struct client_connection *c, struct span first)
+{
+	uint8_t byte = (uint8_t)*first.ptr;
+	c->greeted = true;
+	if (byte == RECORD_OF_HANDSHAKE || byte > ASCII_MOST)
+		return;
+	note_plain(c, first);
+	if (byte >= 'A' && byte <= 'Z')
+		answer_plain(c);
+}
+
 /* --- the socket --- */
 
 /* GnuTLS wants its own note of what errno says. */
@@ -101,7 +175,10 @@ static ssize_t
 pull(gnutls_transport_ptr_t arg, void *data, size_t len)
 {
 	struct client_connection *c = arg;
-	return said(c, recv(c->fd, data, len, MSG_DONTWAIT), WATCH_READ);
+	ssize_t n = recv(c->fd, data, len, MSG_DONTWAIT);
+	if (n > 0 && !c->greeted)
+		hear_greeting(c, span_of(data, (size_t)n));
+	return said(c, n, WATCH_READ);
 }
 
 static ssize_t
@@ -141,10 +218,8 @@ static void
 note_refused(struct client_connection *c, const char *why)
 {
 	struct front *front = c->front;
-	int64_t now_us = clock_us();
 	front->certificates_refused++;
-	if (front->certificates_told_us != 0 &&
-	    now_us - front->certificates_told_us < TELL_EVERY_US)
+	if (!may_tell(&front->certificates_told_us))
 		return;
 	struct logline line = log_begin(EV_client_certificate);
 	log_int(&line, "connections", front->certificates_refused);
@@ -152,7 +227,6 @@ note_refused(struct client_connection *c, const char *why)
 	log_str(&line, "client", c->client);
 	log_end(&line);
 	front->certificates_refused = 0;
-	front->certificates_told_us = now_us;
 }
 
 /* GnuTLS' call with the client's message; one without certificates is zeros. */

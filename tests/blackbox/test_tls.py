@@ -147,17 +147,52 @@ def is_refused(served, context):
     return got is None and served.upstream.count(key="refused") == 0
 
 
-@test
-def plain_http_on_a_tls_address_reaches_nothing(bench):
-    served = Served(bench)
-    with connect(served.gateway.address) as sock:
-        sock.sendall(keyed("k"))
-        try:
-            said = sock.recv(100)
-        except ConnectionResetError:
-            said = b""
-    assert not said.startswith(b"HTTP"), said
+# --- clients without TLS ---
+
+def read_to_end(sock):
+    got = b""
+    sock.settimeout(60)
+    while piece := sock.recv(65536):
+        got += piece
+    return got
+
+
+@each([("a request", b"POST /v1/charges HTTP/1.1\r\nHost: x\r\n"
+        b"Content-Length: 65536\r\n\r\n" + 65536 * b"x", "POST "),
+       ("the header of a proxy", b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n",
+        "PROXY")])
+def plain_text_on_an_address_with_tls_is_told_so(bench, sent, began):
+    served = Served(bench, workers=1)
+    with connect(served.gateway.addresses[0]) as sock:
+        sock.sendall(sent)
+        answer = read_to_end(sock)
+    assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n"), answer
+    assert b"https://" in answer, answer
     equal(served.upstream.count(), 0)
+    line = served.gateway.wait_for_log("client_plain")
+    equal((line["level"], line["connections"], line["client"]),
+          ("info", 1, "127.0.0.1"))
+    assert began.startswith(line["began"]) and line["began"], line
+    equal(served.ask("k").status, 201)
+    equal(served.upstream.count(), 1)
+
+
+@test
+def what_is_neither_tls_nor_http_is_logged_and_not_answered(bench):
+    served = Served(bench, workers=1)
+    since = time.monotonic()
+    for _ in range(5):
+        with connect(served.gateway.addresses[0]) as sock:
+            sock.sendall(b"\x00\x01hello, is anybody there?\n")
+            equal(read_to_end(sock), b"")
+    served.gateway.wait_for_log("client_plain")
+    # Many in a row do not flood the log: one line in ten seconds.
+    told = served.gateway.find_log("client_plain")
+    assert len(told) <= 1 + (time.monotonic() - since) // 10, told
+    # A handshake that is left, and one that is well, say nothing.
+    connect(served.gateway.addresses[0]).close()
+    equal(served.ask("k").status, 201)
+    equal(len(served.gateway.find_log("client_plain")), len(told))
 
 
 # --- certificates of clients ---
