@@ -11,7 +11,6 @@
 #include "journal/journal_file.h"
 
 enum {
-	RESERVE_BYTES = 1024 * 1024,
 	LOOK_US = 1000000,
 	PIECE_BYTES = 16 * 1024,
 };
@@ -175,7 +174,7 @@ has_room(struct journal_file *file)
 		return fail(
 		    file, "is on a file system that cannot be examined");
 	errno = ENOSPC;
-	return (uint64_t)fs.f_bavail * fs.f_frsize >= RESERVE_BYTES ||
+	return (uint64_t)fs.f_bavail * fs.f_frsize >= JOURNAL_RESERVE_BYTES ||
 	    fail(file, "has less than 1 MiB left to grow");
 }
 

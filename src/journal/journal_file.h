@@ -36,6 +36,9 @@ MUST_USE bool journal_file_sync(struct journal_file *file);
 /* Makes this the end; where the disk does not allow that now, then later. */
 void journal_file_cut(struct journal_file *file, off_t end);
 
+/* The disk must have as much as this left for a claim to be forwarded. */
+enum { JOURNAL_RESERVE_BYTES = 1024 * 1024 };
+
 /* How it looks to whoever wants to write (journal_is_writable). */
 enum journal_look {
 	JOURNAL_WELL,

@@ -1,24 +1,8 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Claims a key: "this request is going to execute".
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
--- ARGV: 1 owner, 2 fingerprint, 3 lease ms, 4 time to live of a PROCESSING
---       record, ms, 5 unknown_retention ms, 6 max_attempts, 7 policy,
---       8 deadline (ms, by Redis' clock; 0: none), 9 provenance (record.lua),
---       10 longest ms,
---       11 wants: the sum of 1, where it is IN_FLIGHT, BUSY or UNKNOWN, publish
---       the end of that, and 2, of a COMPLETED record its answer's status is
---       enough,
---       12 caution: the sum of 1, Redis may lose what it stores, so nothing new
---       may be executed, 2, replicas must have what is replayed, and 4, the
---       clock jumped ahead: what it says of how long an attempt has been
---       unknown is not true, and nothing is asked about it;
---       and of a route with an entity: 13 its key (entities.lua), 14 version,
---       15 that as JSON, 16 serialize (1)
--- policy: what to do about an UNKNOWN: hold, retry, or reconcile:MS:QUESTION
---       (once it has been unknown for MS; QUESTION, perhaps empty, is a hash
---       of what would be asked: another question than the attempt's own is
---       never asked about it); or execute: the owner that was answered
---       RECONCILE has asked the upstream, and the attempt did not happen.
+-- ARGV: 1 the claim, as claim_item.lua has it; and of a route with an entity:
+--       2 its key (entities.lua), 3 version, 4 that as JSON, 5 serialize (1)
 -- Answers: OURS reason tries created first (the first request's id; empty, or
 --       left out, where that is this one); RECONCILE likewise (ours, to ask
 --       about and not to execute); LATE; REFUSED (caution); IN_FLIGHT
@@ -34,14 +18,22 @@
 
 -- include clock.lua
 -- include record.lua
+-- include claim_item.lua
 
-local owner, fingerprint, lease_ms, alive_ms, unknown_ms, max_attempts,
-    policy, deadline, claimed, longest, wants, caution = unpack(ARGV)
-deadline = tonumber(deadline)
+local item = ARGV[1]
+local line = string.find(item, '\n', TERMS, true)
+local lease_ms, alive_ms, unknown_ms, max_attempts, longest, policy =
+    string.match(string.sub(item, TERMS, line), TERMS_OF)
+local owner = string.sub(item, line + 1, line + TOKEN)
+local fingerprint = string.sub(item, line + 1 + TOKEN, line + 2 * TOKEN)
+local claimed = string.sub(item, line + 2 * TOKEN + 2)
+local wants, caution = string.sub(item, WANTS, WANTS),
+    string.sub(item, CAUTION, CAUTION)
 local waits, brevity = wants % 2 == 1, wants % 4 >= 2
 local unsafe, confirm = caution % 2 == 1, caution % 4 >= 2
 local settle, question = string.match(policy, '^reconcile:(%d+):?(%x*)$')
-if deadline > 0 and now > deadline then
+local deadline = string.sub(item, 1, DEADLINE_END)
+if stamp > deadline and deadline ~= NO_DEADLINE then
 	return {'LATE', 0, now, call}
 end
 
@@ -57,19 +49,6 @@ if value and string.sub(value, 1, STATE) == 'o1C' and
 end
 
 -- include index.lua
-
--- A shortcut for a key that was never used, which most claims are for, where no
--- event is to be written.
-if not value and not KEYS[4] and not unsafe and #ARGV == 13 and
-    (question or '') == '' then
-	local lease_until = digits(now + lease_ms)
-	redis.call('SET', KEYS[1], record_of('P', '-', '000001', '000001',
-	    stamp, stamp, lease_until, owner, fingerprint, '\n', claimed, '',
-	    ''), 'PX', alive_ms)
-	index(KEYS[2], KEYS[1], lease_until, longest)
-	return {'OURS', 1, now, call, '-', '000001', stamp}
-end
-
 -- include transitions.lua
 -- include apart.lua
 -- include entities.lua
@@ -94,8 +73,8 @@ local function hold(word)
 	r.owner, r.fingerprint = owner, fingerprint
 	r.provenance = provenance_after(r, claimed)
 	r.lease_until, r.back = digits(now + lease_ms), nil
-	if #ARGV >= 16 then
-		entity_note(r, 13, unknown_ms)
+	if #ARGV >= 6 then
+		entity_note(r, 2, unknown_ms)
 	end
 	move(r, 'P', alive_ms, longest)
 	entity_hold(r, alive_ms)
@@ -129,7 +108,7 @@ local function execute(unknown)
 	return hold('OURS')
 end
 
-local away = #ARGV >= 16 and entity_apart(ARGV[13])
+local away = #ARGV >= 6 and entity_apart(ARGV[2])
 if away then
 	return away
 end

@@ -5,6 +5,11 @@
 -- script's last argument: so a reply that went astray is believed by nobody.
 local call = ARGV[#ARGV]
 
--- Redis' clock, in milliseconds since 1970: the only clock that counts.
+-- Redis' clock, in milliseconds since 1970: the only clock that counts; and as
+-- a record has it, in 13 digits.
 local now = redis.call('TIME')
-now = now[1] * 1000 + math.floor(now[2] / 1000)
+local stamp = now[1] .. string.sub('00000' .. now[2], -6, -4)
+if #stamp < 13 then
+	stamp = string.format('%013d', stamp)
+end
+now = tonumber(stamp)

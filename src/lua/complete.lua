@@ -23,22 +23,6 @@
 local owner, attempt = ARGV[1], ARGV[2]
 local value = redis.call('GET', KEYS[1])
 
--- A shortcut for the usual case: PROCESSING, this owner and no other, no retry
--- that waits, no event to be written.
-local _, last = string.find(value or '', '^o1P%-%d+')
-if last and last >= LEASE_END and not KEYS[4] and
-    string.sub(value, ATTEMPT, ATTEMPT_END) == attempt and
-    string.sub(value, OWNER, OWNER_END) == owner and
-    string.sub(value, MARK, MARK) == '\n' and
-    string.find(value, '\n', ROUTE, true) == #value then
-	redis.call('SET', KEYS[1], 'o1C-' ..
-	    string.sub(value, ATTEMPT, CREATED_END) .. stamp ..
-	    digits(now + ARGV[3]) .. string.sub(value, OWNER) .. ARGV[4],
-	    'PX', ARGV[3])
-	redis.call('ZREM', KEYS[2], string.sub(KEYS[1], -32))
-	return {'DONE', tonumber(attempt), now, call}
-end
-
 -- include transitions.lua
 -- include apart.lua
 -- include entities.lua

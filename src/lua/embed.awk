@@ -4,7 +4,7 @@
 #
 #     awk -v dir=DIR -f ../quote.awk -f embed.awk A.lua B.lua ...
 #
-# A line "-- include X" stands for the file DIR/X.
+# A line "-- include X" stands for the file DIR/X, which may have such lines too.
 
 BEGIN {
 	print "/* Made from src/lua/ by make. */"
@@ -19,16 +19,22 @@ FNR == 1 {
 	opened = 1
 }
 
-/^-- include / {
-	while ((got = (getline line < (dir "/" $3))) > 0)
-		put(line)
+function include(name,    line, got) {
+	while ((got = (getline line < (dir "/" name))) > 0)
+		copy(line)
 	if (got < 0)
 		exit failed = 1
-	close(dir "/" $3)
-	next
+	close(dir "/" name)
 }
 
-{ put($0) }
+function copy(line) {
+	if (sub(/^\t*-- include /, "", line))
+		include(line)
+	else
+		put(line)
+}
+
+{ copy($0) }
 
 END {
 	if (failed)

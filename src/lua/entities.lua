@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- What a request changes, for newer_only and serialize.  Include before it:
--- apart.lua and transitions.lua.  The arguments from the thirteenth on are
--- those of claim.lua.
+-- apart.lua and transitions.lua.  The arguments from the second on are those of
+-- claim.lua.
 --
 -- An entity is a string: the holder's record and owner, the highest version
 -- that was COMPLETED, and that as JSON, with a blank between them; "-" stands
@@ -41,21 +41,21 @@ end
 
 -- The version that was COMPLETED, as JSON, where this claim's is not above it.
 local function entity_stale()
-	local version = ARGV[14]
-	if #ARGV < 16 or version == '' then
+	local version = ARGV[3]
+	if #ARGV < 6 or version == '' then
 		return nil
 	end
-	local e = entity_read(ARGV[13])
+	local e = entity_read(ARGV[2])
 	return e.version ~= '-' and version <= e.version and e.shown or nil
 end
 
 -- The record of another key that holds this claim's entity: its key and the end
 -- of its lease; or nil, and what apart.lua says of that key.
 local function entity_holder()
-	if #ARGV < 16 or ARGV[16] ~= '1' then
+	if #ARGV < 6 or ARGV[5] ~= '1' then
 		return nil
 	end
-	local e = entity_read(ARGV[13])
+	local e = entity_read(ARGV[2])
 	if e.holder == '-' or e.holder == own then
 		return nil
 	end
@@ -91,7 +91,7 @@ end
 
 -- After the record is PROCESSING.
 local function entity_hold(r, ttl)
-	if #ARGV < 16 or ARGV[16] ~= '1' then
+	if #ARGV < 6 or ARGV[5] ~= '1' then
 		return
 	end
 	local e = entity_read(r.entity)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- The record's machine, as far as scripts share it.  Include before it:
--- clock.lua ("now"), index.lua ("stamp", digits(), index()) and record.lua
+-- clock.lua ("now", "stamp"), index.lua (digits(), index()) and record.lua
 -- (places of the record's members).
 --
 -- attempt is the fencing number, and only ever rises; tries counts the attempts

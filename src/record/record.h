@@ -12,7 +12,7 @@
 
 /*
  * The value of a record in Redis, as C reads it: a head of fixed layout
- * (described and written by src/lua/record.lua), the line of its provenance,
+ * (described and written by src/lua/layout.lua), the line of its provenance,
  * and the stored answer.  C never writes a head.  Malformed bytes give an
  * error, never harm.  It knows neither keys of Redis nor encryption.  Pure; any
  * thread.

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <hiredis/hiredis.h>
 #include <linux/sockios.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -190,12 +189,10 @@ cable_backlog(const struct cable *cable)
 static bool
 read_replies(struct cable *cable)
 {
-	struct redisReply *reply;
+	const struct redisReply *reply;
 	bool goes_on = true;
-	while (goes_on && (reply = reply_reader_next(cable->reader)) != NULL) {
+	while (goes_on && (reply = reply_reader_next(cable->reader)) != NULL)
 		goes_on = cable->events.replied(cable->events.arg, reply);
-		freeReplyObject(reply);
-	}
 	const char *fault = goes_on ? reply_reader_fault(cable->reader) : "";
 	if (fault != NULL)
 		end(cable, CABLE_ODD, fault);

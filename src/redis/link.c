@@ -8,9 +8,9 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "loop/log.h"
 #include "redis/handshake_private.h"
 #include "redis/link_private.h"
+#include "redis/news_private.h"
 #include "redis/open_socket.h"
 #include "redis/resolve.h"
 #include "redis/silence_private.h"
@@ -49,37 +49,6 @@ set_message(struct link *link, const char *message)
 		snprintf(link->message, sizeof link->message, "%s", message);
 }
 
-static bool
-is_of_cluster(const struct link *link)
-{
-	return link->redis->cluster.count > 0;
-}
-
-static void
-log_message(const struct link *link, enum event event)
-{
-	struct logline line = log_begin(event);
-	if (link->socket != NULL || link->host != NULL)
-		log_str(&line, "redis",
-		    link->socket ? link->socket : link->host);
-	if (link->host != NULL)
-		log_int(&line, "port", link->port);
-	log_str(&line, "error", link->message);
-	log_end(&line);
-}
-
-/* Logged once each time that it goes down; the password is not in it. */
-static void
-say_down(struct link *link)
-{
-	if (link->said_down || link->channels != NULL || link->sentinel ||
-	    link->events.unsaid)
-		return;
-	link->said_down = true;
-	log_message(
-	    link, is_of_cluster(link) ? EV_node_down : EV_store_down);
-}
-
 /* The connection is gone, or was never made. */
 static void
 went_down(struct link *link)
@@ -95,11 +64,11 @@ went_down(struct link *link)
 	if (link->backoff_ms > BACKOFF_MAX_MS)
 		link->backoff_ms = BACKOFF_MAX_MS;
 	if (was_up) {
-		say_down(link);
+		news_down(link);
 		link->events.changed(link->events.arg, false);
 	} else {
 		link->tried_in_vain = true;
-		say_down(link);
+		news_down(link);
 		link->events.failed(link->events.arg);
 	}
 }
@@ -145,7 +114,7 @@ link_distrust(struct link *link, const char *message)
 		return;
 	link_doom(link, message);
 	if (!link->said_odd)
-		log_message(link, EV_store_garbled);
+		news_garbled(link);
 	link->said_odd = true;
 }
 
@@ -367,12 +336,7 @@ link_came_up(struct link *link)
 		handshake_subscribe(link);
 	else if (!link->unpulsed)
 		timer_set(&link->timer, PULSE_MS);
-	if (link->said_down) {
-		struct logline line = log_begin(
-		    is_of_cluster(link) ? EV_node_up : EV_store_up);
-		log_end(&line);
-	}
-	link->said_down = false;
+	news_up(link);
 	link->events.changed(link->events.arg, true);
 }
 
@@ -430,6 +394,7 @@ link_free(struct link **link)
 	*link = NULL;
 	if (l == NULL)
 		return;
+	news_freed(l);
 	l->said_down = true; /* our own doing is no news */
 	link_reset(l, "closed");
 	timer_clear(&l->timer);

@@ -74,6 +74,12 @@ struct link_events {
 	 * the same Redis says so.
 	 */
 	bool unsaid;
+	/*
+	 * Several links tell of one Redis: whether the log is to hear that this
+	 * one is down, for the reason in message (NULL: that it is up again, or
+	 * freed).  It is asked once for each.  NULL: the log hears all.
+	 */
+	bool (*tells)(void *arg, const char *message);
 	void *arg;
 };
 

@@ -5,13 +5,13 @@
 #include "redis/link.h"
 
 /*
- * The fields of a link, for its three files: link.c has its life, from down to
+ * The fields of a link, for its four files: link.c has its life, from down to
  * up and back; handshake.c has what it says to a server by itself; silence.c
- * says when the server is silent.
+ * says when the server is silent, and news.c what the log hears.
  *
- * Circle: handshake, link, silence.  A link begins its handshake, whose replies
- * decide what becomes of the link, and asks whether it is silent; one file
- * would be too long.
+ * Circle: handshake, link, news, silence.  A link begins its handshake, whose
+ * replies decide what becomes of the link, asks whether it is silent and says
+ * what has become of it; one file would be too long.
  */
 enum { LINK_MESSAGE_BYTES = 160 };
 

@@ -2,6 +2,7 @@
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/digits.h"
 #include "base/mem.h"
 #include "redis/reply_reader.h"
@@ -18,6 +19,9 @@ enum {
 
 struct reply_reader {
 	redisReader *parser;
+	redisReplyObjectFunctions functions; /* the parser's */
+	struct arena *arena; /* of the reply that is being read */
+	struct arena *given; /* of the one that was returned last */
 	size_t bytes;    /* taken in since the last whole reply */
 	size_t elements; /* announced since then */
 	const char *fault;
@@ -45,20 +49,64 @@ reject_reply(const redisReadTask *task, const char *fault)
 	return NULL;
 }
 
+static struct arena *
+arena_of(struct reply_reader *reader)
+{
+	if (reader->arena == NULL)
+		reader->arena = arena_new();
+	return reader->arena;
+}
+
+/* Zeroed; of a connection that blocks it is freed by freeReplyObject(). */
+static void *
+take_zeroed(const redisReadTask *task, size_t bytes)
+{
+	struct reply_reader *reader = reader_of(task);
+	return reader != NULL ? arena_alloc(arena_of(reader), bytes)
+			      : mem_zero(bytes);
+}
+
+/* NULL where there is no memory. */
+static char *
+take_text(const redisReadTask *task, struct span text)
+{
+	struct reply_reader *reader = reader_of(task);
+	if (reader != NULL)
+		return arena_dup_large(arena_of(reader), text);
+	char *copy = malloc(text.len + 1);
+	if (copy == NULL)
+		return NULL;
+	memcpy(copy, text.ptr, text.len);
+	copy[text.len] = '\0';
+	return copy;
+}
+
+/* For twice as many elements. */
+static void
+enlarge(const redisReadTask *task, redisReply *array)
+{
+	size_t count = array->elements;
+	redisReply **element = take_zeroed(
+	    task, (count ? 2 * count : ROOM_FIRST) * sizeof *element);
+	if (count > 0)
+		memcpy(element, array->element, count * sizeof *element);
+	if (reader_of(task) == NULL)
+		free(array->element);
+	array->element = element;
+}
+
 /* Appends it to the array that it is part of, which grows as they come. */
 static redisReply *
 make(const redisReadTask *task, int type)
 {
-	redisReply *reply = mem_zero(sizeof *reply);
+	redisReply *reply = take_zeroed(task, sizeof *reply);
 	reply->type = type;
 	if (task->parent == NULL)
 		return reply;
 	redisReply *array = task->parent->obj;
 	size_t count = array->elements;
 	if (count == 0 || (count >= ROOM_FIRST && !(count & (count - 1))))
-		array->element = mem_grow(array->element,
-		    (count ? 2 * count : ROOM_FIRST) *
-			sizeof *array->element);
+		enlarge(task, array);
 	array->element[array->elements++] = reply;
 	return reply;
 }
@@ -69,11 +117,9 @@ on_string(const redisReadTask *task, char *text, size_t len)
 	if (task->type != REDIS_REPLY_STRING &&
 	    task->type != REDIS_REPLY_STATUS && task->type != REDIS_REPLY_ERROR)
 		return reject_reply(task, wrong_type);
-	char *copy = malloc(len + 1);
+	char *copy = take_text(task, span_of(text, len));
 	if (copy == NULL)
 		return reject_reply(task, no_memory);
-	memcpy(copy, text, len);
-	copy[len] = '\0';
 	redisReply *reply = make(task, task->type);
 	reply->str = copy;
 	reply->len = len;
@@ -159,7 +205,9 @@ struct reply_reader *
 reply_reader_new(void)
 {
 	struct reply_reader *reader = mem_zero(sizeof *reader);
-	reader->parser = redisReaderCreateWithFunctions(&functions);
+	reader->functions = functions;
+	reader->functions.freeObject = NULL;
+	reader->parser = redisReaderCreateWithFunctions(&reader->functions);
 	if (reader->parser != NULL)
 		reader->parser->privdata = reader;
 	else
@@ -176,6 +224,8 @@ reply_reader_free(struct reply_reader **reader)
 		return;
 	if (r->parser != NULL)
 		redisReaderFree(r->parser);
+	arena_free(&r->arena);
+	arena_free(&r->given);
 	free(r);
 }
 
@@ -212,11 +262,12 @@ look_at_rest(const redisReader *parser)
 	    : NULL;
 }
 
-redisReply *
+const redisReply *
 reply_reader_next(struct reply_reader *reader)
 {
 	redisReader *parser = reader->parser;
 	void *reply = NULL;
+	arena_free(&reader->given);
 	if (reader->fault != NULL)
 		return NULL;
 	if (redisReaderGetReply(parser, &reply) != REDIS_OK) {
@@ -227,6 +278,8 @@ reply_reader_next(struct reply_reader *reader)
 	if (reply != NULL) {
 		reader->bytes = parser->len - parser->pos;
 		reader->elements = 0;
+		reader->given = reader->arena;
+		reader->arena = NULL;
 		return reply;
 	}
 	reader->fault = reader->bytes > REPLY_MAX_BYTES

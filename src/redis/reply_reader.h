@@ -21,12 +21,15 @@ struct reply_reader *reply_reader_new(void);
 void reply_reader_free(struct reply_reader **reader);
 void reply_reader_feed(struct reply_reader *reader, struct span bytes);
 /*
- * The next whole reply, which the caller frees (freeReplyObject); NULL: it has
- * not come yet, or there was a fault.
+ * The next whole reply, which lives until this is called again, or the reader
+ * is freed; NULL: it has not come yet, or there was a fault.
  */
-struct redisReply *reply_reader_next(struct reply_reader *reader);
+const struct redisReply *reply_reader_next(struct reply_reader *reader);
 /* What was wrong; NULL: nothing was.  It lives as long as the reader. */
 const char *reply_reader_fault(const struct reply_reader *reader);
 
-/* The same care for the parser of a connection that blocks. */
+/*
+ * The same care for the parser of a connection that blocks; its replies are
+ * the caller's (freeReplyObject).
+ */
 void reply_reader_guard(struct redisReader *parser);

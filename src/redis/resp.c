@@ -7,45 +7,69 @@
 #include "redis/redis_clock.h"
 #include "redis/resp.h"
 
-enum { LEAST_BYTES = 512 };
+enum {
+	LEAST_BYTES = 1024,
+	COUNT_BYTES = 1 + DIGITS_MAX + 2, /* its kind, digits, end of line */
+};
 
-void
-resp_bytes(struct resp *resp, struct span bytes)
+/* Makes room for so many more bytes. */
+static void
+reserve_room(struct resp *resp, size_t more)
 {
-	if (bytes.len > resp->size - resp->len) {
-		size_t size = resp->size ? 2 * resp->size : LEAST_BYTES;
-		if (size < resp->len + bytes.len)
-			size = resp->len + bytes.len;
-		resp->bytes = mem_grow(resp->bytes, size);
-		resp->size = size;
-	}
+	if (more <= resp->size - resp->len)
+		return;
+	size_t size = resp->size ? 2 * resp->size : LEAST_BYTES;
+	if (size < resp->len + more)
+		size = resp->len + more;
+	resp->bytes = mem_grow(resp->bytes, size);
+	resp->size = size;
+}
+
+/* --- into room that is reserved --- */
+
+static void
+put_span(struct resp *resp, struct span bytes)
+{
 	if (bytes.len > 0)
 		memcpy(resp->bytes + resp->len, bytes.ptr, bytes.len);
 	resp->len += bytes.len;
 }
 
 static void
+put_line_end(struct resp *resp)
+{
+	memcpy(resp->bytes + resp->len, "\r\n", 2);
+	resp->len += 2;
+}
+
+static void
 put_count(struct resp *resp, char kind, size_t count)
 {
-	char text[1 + DIGITS_MAX + 2] = {kind};
-	size_t len = 1 + digits_put(text + 1, (int64_t)count);
-	text[len++] = '\r';
-	text[len++] = '\n';
-	resp_bytes(resp, span_of(text, len));
+	resp->bytes[resp->len++] = kind;
+	resp->len += digits_put(resp->bytes + resp->len, (int64_t)count);
+	put_line_end(resp);
+}
+
+/* --- parts of a command --- */
+
+void
+resp_bytes(struct resp *resp, struct span bytes)
+{
+	reserve_room(resp, bytes.len);
+	put_span(resp, bytes);
 }
 
 void
 resp_begin(struct resp *resp, size_t count)
 {
+	reserve_room(resp, COUNT_BYTES);
 	put_count(resp, '*', count);
 }
 
 void
 resp_arg(struct resp *resp, struct span arg)
 {
-	put_count(resp, '$', arg.len);
-	resp_bytes(resp, arg);
-	resp_bytes(resp, SPAN("\r\n"));
+	resp_joined(resp, &arg, 1);
 }
 
 void
@@ -54,10 +78,11 @@ resp_joined(struct resp *resp, const struct span *parts, size_t count)
 	size_t len = 0;
 	for (size_t i = 0; i < count; i++)
 		len += parts[i].len;
+	reserve_room(resp, COUNT_BYTES + len + 2);
 	put_count(resp, '$', len);
 	for (size_t i = 0; i < count; i++)
-		resp_bytes(resp, parts[i]);
-	resp_bytes(resp, SPAN("\r\n"));
+		put_span(resp, parts[i]);
+	put_line_end(resp);
 }
 
 void

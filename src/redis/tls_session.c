@@ -5,6 +5,7 @@
 #include <gnutls/x509.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/must.h"
@@ -27,6 +28,10 @@ static const char priorities[] =
     "-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"
     "-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:"
     "-MAC-ALL:+AEAD";
+
+static const char certificate_lacks[] =
+    "TLS: the server wants a client certificate, and was given none: "
+    "certificate and key in tls";
 
 static bool
 is_address(const char *name)
@@ -91,14 +96,40 @@ note_unverified(struct tls_session *session)
 	gnutls_free(words.data);
 }
 
+/*
+ * Whether that is how a server ends it that was given no certificate: with TLS
+ * 1.2 in the handshake, with 1.3 behind it (RFC 8446, 4.4.2.4 and 6.2).
+ */
+static bool
+is_lack(struct tls_session *session, gnutls_alert_description_t alert)
+{
+	return alert == GNUTLS_A_CERTIFICATE_REQUIRED ||
+	    (alert == GNUTLS_A_HANDSHAKE_FAILURE &&
+		gnutls_certificate_client_get_request_status(
+		    session->gnutls) == 1 &&
+		gnutls_certificate_get_ours(session->gnutls) == NULL);
+}
+
+static void
+note_alert(struct tls_session *session)
+{
+	gnutls_alert_description_t alert = gnutls_alert_get(session->gnutls);
+	if (is_lack(session, alert))
+		snprintf(session->message, sizeof session->message, "%s",
+		    certificate_lacks);
+	else
+		snprintf(session->message, sizeof session->message,
+		    "TLS: the server said: %s", gnutls_alert_get_name(alert));
+}
+
+/* The first is the cause: GnuTLS says nothing new of a session that is over. */
 static void
 note_error(struct tls_session *session, int error)
 {
+	if (session->message[0] != '\0')
+		return;
 	if (error == GNUTLS_E_FATAL_ALERT_RECEIVED)
-		snprintf(session->message, sizeof session->message,
-		    "TLS: the server said: %s",
-		    gnutls_alert_get_name(
-			gnutls_alert_get(session->gnutls)));
+		note_alert(session);
 	else
 		snprintf(session->message, sizeof session->message, "TLS: %s",
 		    gnutls_strerror(error));
@@ -132,6 +163,12 @@ const char *
 tls_session_message(const struct tls_session *session)
 {
 	return session->message;
+}
+
+bool
+tls_session_lacks_certificate(const char *message)
+{
+	return strcmp(message, certificate_lacks) == 0;
 }
 
 /* --- the handshake and bytes --- */

@@ -46,3 +46,5 @@ ssize_t tls_session_get(
 bool tls_session_has_more(const struct tls_session *session);
 /* It lives as long as the session. */
 const char *tls_session_message(const struct tls_session *session);
+/* Whether that message says that the server wants a certificate of ours. */
+bool tls_session_lacks_certificate(const char *message);

@@ -9,11 +9,12 @@
 #include "base/must.h"
 #include "base/test_build.h"
 #include "loop/log.h"
-#include "record/function_library.h"
+#include "record/script_command.h"
 #include "redis/redis_error.h"
 #include "store/call.h"
 #include "store/function_loader.h"
 #include "store/health.h"
+#include "store/joint.h"
 #include "store/redirect.h"
 #include "store/refused_log.h"
 #include "store/topology.h"
@@ -53,7 +54,8 @@ static void
 end(struct store_call *call, enum call_end how, int error,
     const struct call_reply *reply)
 {
-	call->done(call, how, error, reply);
+	if (call->done != NULL)
+		call->done(call, how, error, reply);
 	if (call->again) {
 		call->again = false;
 		forget_server(call);
@@ -66,27 +68,6 @@ end(struct store_call *call, enum call_end how, int error,
 }
 
 /* --- sending --- */
-
-/* The command's name, and the script's name or text. */
-static void
-put_script(const struct store_call *call, struct resp *command)
-{
-	const struct store *store = call->store;
-	const struct function_library *library = store->library;
-	enum script script = call->script;
-	if (library != NULL) {
-		resp_arg(command, SPAN("FCALL"));
-		resp_arg(command,
-		    span_str(call->reads ? library->readers[script]
-					 : library->functions[script]));
-	} else if (call->whole) {
-		resp_arg(command, SPAN("EVAL"));
-		resp_arg(command, script_text(script));
-	} else {
-		resp_arg(command, SPAN("EVALSHA"));
-		resp_arg(command, span_of(store->names.sha[script], SHA1_HEX));
-	}
-}
 
 static void
 on_asking(struct link_call *link, const redisReply *reply)
@@ -107,32 +88,39 @@ send_asking(struct store_call *call)
 	resp_clear(&command);
 }
 
-static void
-name_call(struct store_call *call)
+void
+call_name(struct store *store, char ret_name[CALL_NAME_CHARS + 1])
 {
-	const uint64_t number = call->store->next_call++;
-	hex_encode((const uint8_t *)&number, sizeof number, call->name);
+	const uint64_t number = store->next_call++;
+	hex_encode((const uint8_t *)&number, sizeof number, ret_name);
 }
 
-static void
-send_call(struct store_call *call)
+void
+call_send(struct store_call *call)
 {
-	struct line *line = call->line;
+	struct store *store = call->store;
 	bool tells = call->events_maxlen > 0;
+	enum script_as as = call->whole ? SCRIPT_AS_TEXT : SCRIPT_AS_NAME;
 	struct resp command = {0};
+	if (joint_takes(call)) {
+		joint_add(call);
+		return;
+	}
 	if (call->prepare != NULL)
 		call->prepare(call);
 	if (call->asking)
 		send_asking(call);
-	name_call(call);
-	resp_begin(&command, 2 + call->n_args + tells + 1);
-	put_script(call, &command);
+	if (call->reads)
+		as = SCRIPT_AS_READER;
+	call_name(store, call->name);
+	script_command_begin(&command, &store->names, store->library,
+	    call->script, as, call->n_args + tells + 1);
 	resp_bytes(&command, span_of(call->args.bytes, call->args.len));
 	if (tells)
 		resp_number(&command, call->events_maxlen);
 	resp_arg(&command, span_of(call->name, CALL_NAME_CHARS));
-	link_send(line->link, &call->link, &command);
-	replicas_sent(line, call->script);
+	link_send(call->line->link, &call->link, &command);
+	replicas_sent(call->line, call->script);
 	resp_clear(&command);
 }
 
@@ -165,7 +153,7 @@ start_on_large(struct store_call *call)
 {
 	call->line = node_large_line(call->node);
 	if (link_is_up(call->line->link))
-		send_call(call);
+		call_send(call);
 	else if (link_is_hopeful(call->line->link))
 		wait_in(call, &call->line->queue);
 	else
@@ -180,7 +168,7 @@ start_at(struct store_call *call, struct node *node)
 	if (node_is_up(node) && call->large)
 		start_on_large(call);
 	else if (node_is_up(node))
-		send_call(call);
+		call_send(call);
 	else if (node_is_hopeful(node))
 		wait_in(call, &node->small.queue);
 	else
@@ -234,12 +222,21 @@ ms_until(int64_t us)
 	return left_us > 0 ? (left_us + 999) / 1000 : 0;
 }
 
+/* How long its line, or the way to it, may yet be silent. */
+static int64_t
+silence_ms(struct store_call *call)
+{
+	struct link_call *sent = joint_link_call(call);
+	return sent != NULL ? link_left_ms(call->line->link, sent)
+			    : ms_until(call->give_up_us);
+}
+
 int64_t
 call_left_ms(struct store_call *call)
 {
 	if (call->queue != NULL)
 		return ms_until(call->give_up_us);
-	int64_t left_ms = link_left_ms(call->line->link, &call->link);
+	int64_t left_ms = silence_ms(call);
 	int64_t most_ms = call->end_us != 0 ? ms_until(call->end_us) : left_ms;
 	return most_ms < left_ms ? most_ms : left_ms;
 }
@@ -247,8 +244,8 @@ call_left_ms(struct store_call *call)
 bool
 call_is_silent(struct store_call *call)
 {
-	return call->queue == NULL &&
-	    link_left_ms(call->line->link, &call->link) == 0;
+	return call->queue == NULL && joint_link_call(call) != NULL &&
+	    silence_ms(call) == 0;
 }
 
 void
@@ -307,11 +304,10 @@ read_reply(const struct store_call *call, const redisReply *reply,
 	return true;
 }
 
-static bool
-is_own(const struct store_call *call, const redisReply *reply)
+bool
+call_is_own(const struct store_call *call, struct span name)
 {
-	return span_eq(resp_text(reply->element[3]), span_str(call->name)) ||
-	    !INVARIANT(own_reply);
+	return span_eq(name, span_str(call->name)) || !INVARIANT(own_reply);
 }
 
 /* An error as the last element: Redis took the step but not its event. */
@@ -342,7 +338,7 @@ send_whole(struct store_call *call, enum redis_error error)
 	call->whole = true;
 	if (functions)
 		function_loader_send(call->line);
-	send_call(call);
+	call_send(call);
 	return true;
 }
 
@@ -360,7 +356,7 @@ send_reader(struct store_call *call, const redisReply *reply)
 		return false;
 	call->reads = true;
 	call->refused = mem_str(span_of(reply->str, reply->len));
-	send_call(call);
+	call_send(call);
 	return true;
 }
 
@@ -381,7 +377,7 @@ may_go_on(const struct store_call *call)
 static void
 forget_server(struct store_call *call)
 {
-	call->asking = call->whole = call->reads = false;
+	call->asking = call->whole = call->reads = call->alone = false;
 	free(call->refused);
 	call->refused = NULL;
 }
@@ -444,15 +440,13 @@ on_refused(struct store_call *call, const redisReply *reply)
 }
 
 static void
-on_answered(struct store_call *call, const redisReply *reply)
+on_answered(struct store_call *call, struct call_reply *reply)
 {
-	struct call_reply read;
-	must(read_reply(call, reply, &read));
 	if (call->store->took != NULL)
 		histogram_add(&call->store->took[call->script],
 		    clock_us() - call->link.sent_us);
-	take_untold(call, &read);
-	end(call, CALL_ANSWERED, 0, &read);
+	take_untold(call, reply);
+	end(call, CALL_ANSWERED, 0, reply);
 }
 
 /* reply is NULL where too few replicas have it. */
@@ -460,41 +454,47 @@ static void
 on_held_end(struct replicas_held *held, const redisReply *reply, int error)
 {
 	struct store_call *call = CONTAINER_OF(held, struct store_call, held);
+	struct call_reply read;
+	must(reply == NULL || read_reply(call, reply, &read));
 	if (reply != NULL && call->confirmed != NULL)
 		call->confirmed(call, reply);
 	if (reply != NULL)
-		on_answered(call, reply);
+		on_answered(call, &read);
 	else
 		end(call, CALL_LOST, error, NULL);
 }
 
-/* The link is cut, and whether the call was executed is not known. */
-static void
-distrust(struct store_call *call, const char *message)
+void
+call_distrust(struct store_call *call, const char *message)
 {
 	link_distrust(call->line->link, message);
 	end(call, CALL_LOST, E_STORE_DOWN, NULL);
 }
 
-static void
-on_reply(struct link_call *link, const redisReply *reply)
+void
+call_replied(struct store_call *call, const redisReply *reply)
 {
-	struct store_call *call = CONTAINER_OF(link, struct store_call, link);
 	struct call_reply read;
 	if (reply == NULL) {
 		end(call, CALL_LOST, E_STORE_DOWN, NULL);
 	} else if (reply->type == REDIS_REPLY_ERROR) {
 		on_refused(call, reply);
 	} else if (!read_reply(call, reply, &read)) {
-		distrust(call, "a reply of an unexpected form");
-	} else if (!is_own(call, reply)) {
-		distrust(call, "a reply to another call");
+		call_distrust(call, "a reply of an unexpected form");
+	} else if (!call_is_own(call, resp_text(reply->element[3]))) {
+		call_distrust(call, "a reply to another call");
 	} else {
 		redis_clock_heard(link_clock(call->line->link), read.now_ms,
-		    link->sent_us, clock_us());
+		    call->link.sent_us, clock_us());
 		call->held.end = on_held_end;
 		if (!replicas_hold(call->line, call->script, read.verdict,
 			reply, &call->held))
-			on_answered(call, reply);
+			on_answered(call, &read);
 	}
+}
+
+static void
+on_reply(struct link_call *link, const redisReply *reply)
+{
+	call_replied(CONTAINER_OF(link, struct store_call, link), reply);
 }

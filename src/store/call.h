@@ -22,6 +22,8 @@
  * it would be given its neighbour's.
  */
 enum { CALL_NAME_CHARS = 16 };
+/* The next name, and a NUL. */
+void call_name(struct store *store, char ret_name[CALL_NAME_CHARS + 1]);
 
 /* What a script answered, valid during done() only. */
 struct call_reply {
@@ -55,13 +57,22 @@ struct store_call {
 	unsigned redirects; /* how often it was sent to another node */
 	size_t n_args;      /* numkeys, keys and arguments */
 	struct resp args;   /* those, as they follow the script's name */
+	/*
+	 * Where it may leave together with others (joint.h): the offset in args
+	 * of what is sent of it then, up to another one; 0: it may not.
+	 */
+	size_t joint_from, joint_to;
+	struct joint *joint; /* with which it left; NULL: alone */
+	bool alone;          /* that was tried, and it is no usual one */
+	bool in_doubt; /* … but an error came, and it may have been executed */
 	int64_t events_maxlen; /* follows; 0: no events, no such argument */
 	/* Where it has an operation, by clock_us(): */
 	int64_t give_up_us; /* it waits for a node no longer than that … */
 	int64_t end_us;     /* … nor for a slow reply than that; 0: no end */
 
 	struct key_id key_id; /* for the log; a renewal has none */
-	struct owner owner;   /* whose outcome it stores */
+	struct owner owner;   /* whose outcome it stores, … */
+	uint32_t attempt;     /* … and of which attempt */
 
 	/* The operation that waits for it; NULL: none, or none any more. */
 	struct store_op *op;
@@ -82,6 +93,7 @@ struct store_call {
 	 * Called at its end, exactly once; then the call is freed, unless it
 	 * has set again: then it is started once more.  error is of
 	 * tbl/errors.h, 0 where Redis answered; reply is NULL where it did not.
+	 * NULL: whatever comes of it, nobody waits for it.
 	 */
 	void (*done)(struct store_call *call, enum call_end end, int error,
 	    const struct call_reply *reply);
@@ -123,6 +135,20 @@ void call_fail_queue(struct call_queue *queue);
 bool call_drop(struct store_call *call);
 /* How much longer its operation may wait for it, in ms; 0: its time is up. */
 int64_t call_left_ms(struct store_call *call);
+/*
+ * What Redis has answered to it, or to the joint of which it was one; NULL: the
+ * connection is lost.  The call may have ended when this returns.
+ */
+void call_replied(struct store_call *call, const struct redisReply *reply);
+/* Sends it on the line that it has; the line must be up. */
+void call_send(struct store_call *call);
+/* Whether a reply that says it answers the call of that name is to this one. */
+bool call_is_own(const struct store_call *call, struct span name);
+/*
+ * It was given what cannot be its reply: the link is cut, and whether the call
+ * was executed is not known.  It has ended when this returns.
+ */
+void call_distrust(struct store_call *call, const char *message);
 /* Logs that its reply is not one that its script gives. */
 void call_log_odd(const struct store_call *call);
 /* It was sent, and its line is silent: nothing more is to be sent there. */

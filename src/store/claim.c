@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base64.h"
 #include "base/container.h"
 #include "base/digits.h"
 #include "base/must.h"
@@ -13,6 +14,8 @@
 
 enum {
 	DEADLINE_DIGITS = 13,
+	CAUTION_AT = 14, /* in a claim's item */
+	TERMS = 5,       /* numbers in it */
 	/*
 	 * A claim whose reply is slow, but flows, may take so many times
 	 * store.timeout: a client waits for it.
@@ -30,9 +33,7 @@ struct claim_call {
 	/* So long after Redis' clock has jumped nothing is asked about. */
 	int64_t settle_us;
 	int64_t deadline_ms; /* by Redis' clock; set when it is sent */
-	/* Offsets in args of what is filled in when it is sent. */
-	size_t deadline_at;
-	size_t caution_at;
+	size_t item_at; /* offset in args */
 };
 
 /* --- its end --- */
@@ -40,7 +41,8 @@ struct claim_call {
 /*
  * A claim is given back where it may have succeeded without our knowing, and
  * where it has but nobody waits for it.  So is a record that was ours to ask
- * about (reclaims) and did not become ours to execute.
+ * about (reclaims), or became ours before an error (in_doubt), and did not
+ * become ours to execute.
  */
 static bool
 goes_back(const struct claim_call *claim, enum call_end how,
@@ -48,12 +50,13 @@ goes_back(const struct claim_call *claim, enum call_end how,
 {
 	if (how == CALL_LOST)
 		return true;
+	bool perhaps = claim->reclaims || claim->call.in_doubt;
 	if (how == CALL_NOT_RUN)
-		return claim->reclaims;
+		return perhaps;
 	enum verdict verdict = reply->verdict;
 	if (verdict == VERDICT_OURS || verdict == VERDICT_RECONCILE)
 		return claim->call.op == NULL;
-	return claim->reclaims &&
+	return perhaps &&
 	    (verdict == VERDICT_LATE || verdict == VERDICT_REFUSED ||
 		verdict == VERDICT_BUSY);
 }
@@ -92,39 +95,72 @@ on_claim_done(struct store_call *call, enum call_end how, int error,
 
 /* --- its arguments --- */
 
-/* What is to be done about an UNKNOWN (claim.lua's policy). */
+/* What is to be done about an UNKNOWN (lua/claim_item.lua's policy). */
 static void
-put_policy(struct resp *args, const struct claim *claim)
+put_policy(struct span parts[4], char digits[DIGITS_MAX],
+    const struct claim *claim)
 {
-	char digits[DIGITS_MAX];
-	struct span parts[] = {
-	    SPAN("reconcile:"), SPAN(""), SPAN(":"), claim->question};
+	parts[1] = parts[2] = parts[3] = SPAN("");
 	if (claim->reconciled) {
-		resp_arg(args, SPAN("execute"));
-		return;
-	}
-	switch (claim->policy->on_unknown) {
-	case UNKNOWN_RETRY:
-		resp_arg(args, SPAN("retry"));
-		return;
-	case UNKNOWN_RECONCILE:
+		parts[0] = SPAN("execute");
+	} else if (claim->policy->on_unknown == UNKNOWN_RETRY) {
+		parts[0] = SPAN("retry");
+	} else if (claim->policy->on_unknown == UNKNOWN_RECONCILE) {
+		parts[0] = SPAN("reconcile:");
 		parts[1] = span_of(digits,
-		    digits_put(digits,
-			(uint64_t)claim->policy->reconcile.settle_ms));
-		resp_joined(args, parts, sizeof parts / sizeof *parts);
-		return;
-	case UNKNOWN_HOLD:
-		break;
+		    digits_put(digits, claim->policy->reconcile.settle_ms));
+		parts[2] = SPAN(":");
+		parts[3] = claim->question;
+	} else {
+		parts[0] = SPAN("hold");
 	}
-	resp_arg(args, SPAN("hold"));
 }
 
-/* Appends zeros as an argument, to be overwritten; their offset in args. */
 static size_t
-put_room(struct store_call *call, struct span zeros)
+put_term(char *at, int64_t number)
 {
-	resp_arg(&call->args, zeros);
-	return call->args.len - 2 - zeros.len;
+	size_t len = digits_put(at, number);
+	at[len] = ' ';
+	return len + 1;
+}
+
+/* What the route says, as lua/claim_item.lua has it; without the policy. */
+static struct span
+put_terms(char *text, const struct store *store, const struct claim *claim)
+{
+	const struct conf_idempotency *policy = claim->policy;
+	char *at = text;
+	at += put_term(at, policy->lease_ms);
+	at += put_term(at, operation_alive_ms(policy));
+	at += put_term(at, policy->unknown_retention_ms);
+	at += put_term(at, claim->max_attempts);
+	at += put_term(at, store->longest_ms);
+	return span_of(text, (size_t)(at - text));
+}
+
+/*
+ * The claim in one argument (lua/claim_item.lua); zeros stand for what is
+ * filled in when it is sent, which begins at the offset that is returned.
+ */
+static size_t
+put_item(struct store_call *call, const struct claim *claim)
+{
+	char text[TERMS * (DIGITS_MAX + 1)], digits[DIGITS_MAX];
+	char owner[TOKEN_CHARS + 1], print[TOKEN_CHARS + 1];
+	char wants = (char)('0' + claim->waits + 2 * claim->brief);
+	struct span parts[] = {SPAN("0000000000000"), span_of(&wants, 1),
+	    SPAN("0"), put_terms(text, call->store, claim), SPAN(""),
+	    SPAN(""), SPAN(""), SPAN(""), SPAN("\n"),
+	    span_of(owner, TOKEN_CHARS), span_of(print, TOKEN_CHARS),
+	    SPAN("\n"), operation_one_line(claim->provenance)};
+	size_t count = sizeof parts / sizeof *parts, len = 0;
+	put_policy(parts + 4, digits, claim);
+	base64_encode(claim->owner.bytes, sizeof claim->owner.bytes, owner);
+	base64_encode(claim->fingerprint, DIGEST_BYTES, print);
+	for (size_t i = 0; i < count; i++)
+		len += parts[i].len;
+	resp_joined(&call->args, parts, count);
+	return call->args.len - 2 - len;
 }
 
 /*
@@ -137,8 +173,8 @@ on_claim_prepare(struct store_call *call)
 	struct claim_call *claim = CONTAINER_OF(call, struct claim_call, call);
 	claim->deadline_ms = redis_clock_ms(
 	    link_clock(call->line->link), call->give_up_us);
-	digits_pad(call->args.bytes + claim->deadline_at, DEADLINE_DIGITS,
-	    claim->deadline_ms);
+	char *item = call->args.bytes + claim->item_at;
+	digits_pad(item, DEADLINE_DIGITS, claim->deadline_ms);
 	bool unsafe = claim->withheld ||
 	    health_fault(call->store) != FAULT_NONE;
 	unsigned caution = unsafe ? 1 : 0;
@@ -149,7 +185,7 @@ on_claim_prepare(struct store_call *call)
 	if (clock->jumped_us != 0 &&
 	    clock_us() - clock->jumped_us < claim->settle_us)
 		caution += 4;
-	call->args.bytes[claim->caution_at] = (char)('0' + caution);
+	item[CAUTION_AT] = (char)('0' + caution);
 }
 
 static void
@@ -157,6 +193,14 @@ put_entity(struct store_call *call, const struct claim *claim)
 {
 	operation_arg_entity(call, claim->entity);
 	resp_number(&call->args, claim->entity->serialize);
+}
+
+/* Whether lua/claims.lua may be given it. */
+static bool
+is_usual(const struct claim *claim)
+{
+	return claim->entity == NULL && claim->question.len == 0 &&
+	    !claim->reconciled;
 }
 
 void
@@ -168,21 +212,11 @@ claim_start(
 	operation_longest(store, policy);
 	operation_begin(store, op);
 	struct store_call *call = operation_call_sized(store, SCRIPT_claim,
-	    &claim->key_id, claim->entity ? 16 : 12, sizeof(struct claim_call));
+	    &claim->key_id, claim->entity ? 5 : 1, sizeof(struct claim_call));
 	struct claim_call *own = CONTAINER_OF(call, struct claim_call, call);
-	/* In the order of claim.lua. */
-	operation_arg_owner(call, &claim->owner);
-	operation_arg_token(call, claim->fingerprint);
-	resp_number(&call->args, policy->lease_ms);
-	resp_number(&call->args, operation_alive_ms(policy));
-	resp_number(&call->args, policy->unknown_retention_ms);
-	resp_number(&call->args, claim->max_attempts);
-	put_policy(&call->args, claim);
-	own->deadline_at = put_room(call, SPAN("0000000000000"));
-	resp_arg(&call->args, operation_one_line(claim->provenance));
-	resp_number(&call->args, store->longest_ms);
-	resp_number(&call->args, claim->waits + 2 * claim->brief);
-	own->caution_at = put_room(call, SPAN("0"));
+	own->item_at = put_item(call, claim);
+	if (is_usual(claim))
+		call->joint_to = call->args.len;
 	if (claim->entity != NULL)
 		put_entity(call, claim);
 	own->revoke = claim_revoke_new(claim);

@@ -17,16 +17,6 @@ owner_in(const redisReply *reply)
 	return SPAN("");
 }
 
-static void
-on_noted(struct store_call *call, enum call_end how, int error,
-    const struct call_reply *reply)
-{
-	(void)call;
-	(void)how;
-	(void)error;
-	(void)reply;
-}
-
 void
 confirm_record(struct store_call *call, const redisReply *reply)
 {
@@ -40,6 +30,5 @@ confirm_record(struct store_call *call, const redisReply *reply)
 		resp_arg(&note->args, owner);
 	else
 		operation_arg_owner(note, &call->owner);
-	note->done = on_noted;
 	call_start(note);
 }

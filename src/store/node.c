@@ -93,6 +93,19 @@ on_link_failed(void *arg)
 	node->events->link_failed(node);
 }
 
+/* All servers but those of a cluster are the one Redis. */
+static bool
+on_link_tells(void *arg, const char *message)
+{
+	const struct node *node = arg;
+	const struct store *store = node->store;
+	bool cluster = store->conf->store.redis.cluster.count > 0;
+	const struct place *place = cluster ? &node->place : NULL;
+	return message != NULL
+	    ? store_health_lost(store->health, place, message)
+	    : store_health_found(store->health, place);
+}
+
 static void
 on_link_find(void *arg)
 {
@@ -127,6 +140,7 @@ node_new(struct store *store, const struct link_to *to,
 	bool follows = to->host == NULL && to->socket == NULL;
 	const struct link_events of_link = {
 	    .changed = on_link_changed, .failed = on_link_failed, .arg = node,
+	    .tells = on_link_tells,
 	    .find = follows ? on_link_find : NULL};
 	if (follows)
 		master_follower_init(&node->follower,

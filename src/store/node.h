@@ -46,6 +46,15 @@ struct replicas {
 	bool few;       /* the last WAIT counted too few */
 };
 
+/* What is to leave at the end of this turn (joint.h). */
+enum { JOINT_KINDS = 2 };
+struct joints {
+	struct joint *open[JOINT_KINDS]; /* claims, and answers */
+	struct hook flush;
+	bool hooked;
+	int64_t refused_us; /* clock_us() when Redis last refused one; 0 */
+};
+
 /*
  * One connection to the server that calls go by, and what is kept for it alone:
  * a library is loaded, and WAIT counts, for what the same connection sent.
@@ -59,12 +68,13 @@ struct line {
 	/* Each belongs to the file of its name: */
 	struct function_loader loader;
 	struct replicas replicas;
+	struct joints joints;
 };
 
 /*
  * What is that long, an answer that is stored or fetched, travels on the node's
  * large line: it may take longer than a claim may wait.  brief() of
- * lua/record.lua holds back as much from the small one.
+ * lua/brief.lua holds back as much from the small one.
  */
 enum { LINE_LARGE_BYTES = 64 * 1024 };
 

@@ -53,6 +53,7 @@ operation_call_sized(struct store *store, enum script script,
 	}
 	if (refuses)
 		redis_keys_index(&call->args, conf, shard, "relayed");
+	call->joint_from = call->args.len;
 	return call;
 }
 
@@ -76,6 +77,15 @@ operation_arg_attempt(struct store_call *call, uint32_t attempt)
 	char digits[ATTEMPT_DIGITS];
 	digits_pad(digits, sizeof digits, attempt);
 	resp_arg(&call->args, span_of(digits, sizeof digits));
+}
+
+void
+operation_arg_held(struct store_call *call, const struct held *held)
+{
+	call->owner = held->owner;
+	call->attempt = held->attempt;
+	operation_arg_owner(call, &held->owner);
+	operation_arg_attempt(call, held->attempt);
 }
 
 void
@@ -396,7 +406,9 @@ static void
 copy_text(char *to, size_t size, struct span text)
 {
 	bool fits = text.len < size && memchr(text.ptr, '\0', text.len) == NULL;
-	snprintf(to, size, "%.*s", fits ? (int)text.len : 0, text.ptr);
+	size_t len = fits ? text.len : 0;
+	memcpy(to, text.ptr, len);
+	to[len] = '\0';
 }
 
 /* What it takes to make the record again; left out, that cannot be done. */

@@ -34,6 +34,8 @@ void operation_arg_history(struct store_call *call,
 struct span operation_one_line(struct span s);
 /* Appends six digits. */
 void operation_arg_attempt(struct store_call *call, uint32_t attempt);
+/* Whose outcome it is, and of which attempt: owner and attempt. */
+void operation_arg_held(struct store_call *call, const struct held *held);
 /* The time to live of a PROCESSING record, from its last renewal on. */
 int64_t operation_alive_ms(const struct conf_idempotency *policy);
 /* Makes sure that the indexes outlive all records of that policy. */

@@ -10,9 +10,9 @@
 #include "record/answer_codec.h"
 #include "record/label.h"
 #include "record/redis_keys.h"
+#include "store/call.h"
 #include "store/operation.h"
 #include "store/records.h"
-#include "store/records_private.h"
 
 _Static_assert((int)OWNER_CHARS == (int)TOKEN_CHARS, "two sizes of owners");
 

@@ -6,9 +6,9 @@
 #include "base/container.h"
 #include "base/digits.h"
 #include "record/redis_keys.h"
+#include "store/call.h"
 #include "store/operation.h"
 #include "store/records_list.h"
-#include "store/records_private.h"
 
 enum {
 	/* Shards that are asked for a page at the same time. */

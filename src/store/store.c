@@ -14,6 +14,7 @@
 #include "store/confirm.h"
 #include "store/health.h"
 #include "store/identity.h"
+#include "store/joint.h"
 #include "store/lease_sweep.h"
 #include "store/operation.h"
 #include "store/store.h"
@@ -77,10 +78,8 @@ held_call(struct store *store, struct store_op *op, enum script script,
 	struct store_call *call = operation_call_sized(store, script,
 	    &held->key_id, n_argv, sizeof(struct outcome_call));
 	keep_held(CONTAINER_OF(call, struct outcome_call, call), held);
-	call->owner = held->owner;
 	call->confirmed = confirm_record;
-	operation_arg_owner(call, &held->owner);
-	operation_arg_attempt(call, held->attempt);
+	operation_arg_held(call, held);
 	call->done = operation_done;
 	operation_add(call, op);
 	return call;
@@ -162,6 +161,7 @@ store_complete_stored(struct store *store, struct store_op *op,
 	    held_call(store, op, SCRIPT_complete, held, 5);
 	resp_number(&call->args, held->policy->retention_ms);
 	resp_arg(&call->args, bytes);
+	call->joint_to = call->args.len;
 	resp_number(&call->args, status);
 	call->large = store_is_large(bytes.len);
 	call->done = on_outcome;
@@ -208,7 +208,6 @@ store_mark_unknown(struct store *store, struct store_op *op,
 	call->done = on_outcome;
 	call_start(call);
 }
-
 
 /* --- events of its nodes and its topology --- */
 
@@ -257,6 +256,7 @@ on_node_leaving(struct node *node)
 static void
 on_line_left(struct line *line)
 {
+	joint_end(line);
 	replicas_end(line);
 	call_fail_queue(&line->queue);
 }

@@ -12,6 +12,7 @@
 enum {
 	RUN_ID_CHARS = 40,
 	RUN_IDS = 8,
+	REASONS = 4, /* of one outage, and the log hears no more of it */
 };
 
 /* The servers met at one place; outside of a cluster the place is empty. */
@@ -24,16 +25,33 @@ struct server {
 	bool durable;       /* the last one has an append-only file */
 };
 
+/* What some stores miss, who are told of together. */
+struct outage {
+	struct outage *next;
+	struct place place; /* its host is NULL: the only one, or all */
+	unsigned missing;   /* stores */
+	char *reasons[REASONS]; /* that the log has of this one */
+	unsigned n_reasons;
+};
+
 struct store_health {
 	atomic_int fault;     /* found by the store that watches */
 	atomic_uint n_faulty; /* nodes with a fault, of all stores */
 	atomic_bool said_forbidden;
 	_Atomic uint64_t memory_bytes;     /* of Redis; 0: not known */
 	_Atomic uint64_t memory_max_bytes; /* 0: it has no limit */
-	pthread_mutex_t mutex; /* of the servers */
+	pthread_mutex_t mutex; /* of the servers and outages */
 	struct server *servers;
+	struct outage *outages;
 	struct master *master; /* has a mutex of its own */
 };
+
+static void
+forget_reasons(struct outage *outage)
+{
+	while (outage->n_reasons > 0)
+		free(outage->reasons[--outage->n_reasons]);
+}
 
 struct store_health *
 store_health_new(void)
@@ -58,6 +76,13 @@ store_health_free(struct store_health **health)
 		h->servers = server->next;
 		place_clear(&server->place);
 		free(server);
+	}
+	while (h->outages != NULL) {
+		struct outage *outage = h->outages;
+		h->outages = outage->next;
+		place_clear(&outage->place);
+		forget_reasons(outage);
+		free(outage);
 	}
 	free(h);
 }
@@ -198,4 +223,66 @@ store_health_memory(const struct store_health *health, uint64_t *ret_max_bytes)
 	uint64_t bytes = atomic_load(&health->memory_bytes);
 	*ret_max_bytes = atomic_load(&health->memory_max_bytes);
 	return bytes;
+}
+
+/* --- outages --- */
+
+static bool
+is_outage_of(const struct outage *outage, const struct place *place)
+{
+	if (place == NULL || outage->place.host == NULL)
+		return place == NULL && outage->place.host == NULL;
+	return place_eq(&outage->place, place);
+}
+
+static struct outage *
+outage_at(struct store_health *health, const struct place *place)
+{
+	struct outage *outage = health->outages;
+	while (outage != NULL && !is_outage_of(outage, place))
+		outage = outage->next;
+	if (outage != NULL)
+		return outage;
+	outage = mem_zero(sizeof *outage);
+	if (place != NULL)
+		outage->place =
+		    (struct place){mem_text(place->host), place->port};
+	outage->next = health->outages;
+	health->outages = outage;
+	return outage;
+}
+
+/* False: it is known, or one too many. */
+static bool
+add_reason(struct outage *outage, const char *reason)
+{
+	if (outage->n_reasons == REASONS)
+		return false;
+	for (unsigned i = 0; i < outage->n_reasons; i++)
+		if (!strcmp(outage->reasons[i], reason))
+			return false;
+	outage->reasons[outage->n_reasons++] = mem_text(reason);
+	return true;
+}
+
+bool
+store_health_lost(struct store_health *health, const struct place *place,
+    const char *reason)
+{
+	pthread_mutex_lock(&health->mutex);
+	struct outage *outage = outage_at(health, place);
+	if (outage->missing++ == 0)
+		forget_reasons(outage);
+	bool news = add_reason(outage, reason);
+	pthread_mutex_unlock(&health->mutex);
+	return news;
+}
+
+bool
+store_health_found(struct store_health *health, const struct place *place)
+{
+	pthread_mutex_lock(&health->mutex);
+	bool last = --outage_at(health, place)->missing == 0;
+	pthread_mutex_unlock(&health->mutex);
+	return last;
 }

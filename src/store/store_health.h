@@ -53,5 +53,15 @@ void store_health_set_memory(
 uint64_t store_health_memory(
     const struct store_health *health, uint64_t *ret_max_bytes);
 
+/*
+ * A store has lost that server of a cluster (NULL: its Redis, or the whole
+ * cluster), for that reason; true: none has said so yet.
+ */
+bool store_health_lost(struct store_health *health,
+    const struct place *place, const char *reason);
+/* It has it again, or wants it no more; true: no store misses it any more. */
+bool store_health_found(
+    struct store_health *health, const struct place *place);
+
 /* Logs, once, that our user may not run INFO. */
 void store_health_say_forbidden(struct store_health *health);

@@ -14,6 +14,7 @@
  */
 struct claim_revoke;
 struct function_library;
+struct joint;
 struct node;
 struct store_call;
 struct store_health;

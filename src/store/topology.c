@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "loop/log.h"
 #include "redis/slots.h"
+#include "store/store_health.h"
 #include "store/topology.h"
 
 enum {
@@ -79,6 +80,8 @@ say_down(struct topology *topology, const char *message)
 	if (topology->said_down)
 		return;
 	topology->said_down = true;
+	if (!store_health_lost(topology->store->health, NULL, message))
+		return;
 	struct logline line = log_begin(EV_store_down);
 	log_str(&line, "error", message);
 	log_end(&line);
@@ -87,10 +90,11 @@ say_down(struct topology *topology, const char *message)
 static void
 say_up(struct topology *topology)
 {
-	if (topology->said_down && topology_is_up(topology)) {
-		topology->said_down = false;
+	if (!topology->said_down || !topology_is_up(topology))
+		return;
+	topology->said_down = false;
+	if (store_health_found(topology->store->health, NULL))
 		log_event(EV_store_up);
-	}
 }
 
 /* An answer to a question sent before now does not end the doubt. */
@@ -478,6 +482,8 @@ topology_free(struct topology **topology)
 	if (m == NULL)
 		return;
 	timer_clear(&m->timer);
+	if (m->said_down)
+		(void)store_health_found(m->store->health, NULL);
 	for (size_t i = 0; i < m->n_places; i++)
 		place_clear(&m->places[i]);
 	free(m->places);

@@ -7,12 +7,15 @@
  * which stays when a script gets a better name).
  */
 SCRIPT(claim, "claim")
+SCRIPT(claims, "claims")
 SCRIPT(complete, "complete")
+SCRIPT(completes, "completes")
 SCRIPT(confirm, "confirm")
 SCRIPT(count, "count")
 SCRIPT(floor, "floor")
 SCRIPT(keep, "keep")
 SCRIPT(kept, "kept")
+SCRIPT(hold, "hold")
 SCRIPT(leases_due, "due")
 SCRIPT(expire, "lapse")
 SCRIPT(identify, "identify")

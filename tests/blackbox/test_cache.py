@@ -9,7 +9,7 @@ from once.http import ask, build
 from once.tap import each, equal, test
 from once.wait import eventually
 
-BOUND_S = 2.0  # onceproxy(8), ANSWERS FROM MEMORY
+BOUND_S = 2.0  # onceproxy-store(7), ANSWERS FROM MEMORY
 ADMIN = {"listen": "127.0.0.1:0"}
 
 

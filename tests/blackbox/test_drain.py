@@ -254,8 +254,8 @@ def a_claim_that_redis_cannot_be_given_back_is_the_next_ones_to_give(bench):
 
     def caught(line, data):
         wire.listener.shutdown(socket.SHUT_RDWR)
-        line.far.sendall(data)
         line.cut()
+        line.far.sendall(data)
     wire.catch = caught
     equal(gateway.ask("k").problem, "store-unavailable")
     eventually(lambda: len([key for key in redis.keys() if b":r:" in key])

@@ -134,9 +134,11 @@ def orphan(redis):
        ("too few replicas, function", orphan, "function", "NOREPLICAS")])
 def old_answers_are_given_and_new_claims_refused(bench, harm, way, word):
     redis = bench.own_redis()
-    upstream, gateway = bench.pair(
-        redis=redis, store={"scripting": way}, cache={"size": 0})
+    upstream, gateway = bench.pair(redis=redis, store={"scripting": way},
+                                   cache={"size": 0}, workers=1)
     first = gateway.ask("old")
+    eventually(lambda: redis("EXISTS", "onceproxy:{0}:store"),
+               "the store has its id")
     harm(redis)
     for _ in range(3):
         again = gateway.ask("old")
@@ -177,16 +179,20 @@ def another_version(bench):
             text = file.read()
         if not name.endswith(".lua") or "KEYS:" not in text:
             continue
-        text = re.sub(r"^-- include (.*)$", lambda found: included(found[1]),
-                      text, flags=re.M)
+        text = with_included(text)
         with open(os.path.join(folder, name), "w", encoding="utf-8") as out:
             out.write(text + "-- another version\n")
     return folder
 
 
+def with_included(text):
+    return re.sub(r"^\t*-- include (.*)$", lambda found: included(found[1]),
+                  text, flags=re.M)
+
+
 def included(name):
     with open(source(f"src/lua/{name}"), encoding="utf-8") as file:
-        return file.read()
+        return with_included(file.read())
 
 
 @test

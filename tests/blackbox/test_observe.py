@@ -41,13 +41,16 @@ def expect(gateway, **wanted):
 
 
 def pay(bench, gateway, *args, redis=None, **kwargs):
-    """A request that has its answer, and is no longer in flight in Redis."""
+    """A request that has its answer, was counted, and is no longer in flight
+    in Redis.  Its own question may come there after the answer."""
     redis = redis or bench.redis
+    before = sum(would(gateway).values())
     got = gateway.ask(*args, **kwargs)
 
     def settled():
-        return all(redis("GETRANGE", name, 0, 0) != b"P"
-                   for name in redis.keys() if b":o:" in name)
+        return sum(would(gateway).values()) > before and all(
+            redis("GETRANGE", name, 0, 0) != b"P"
+            for name in redis.keys() if b":o:" in name)
     eventually(settled)
     return got
 

@@ -3,8 +3,10 @@
 and its name verified, also those of a cluster and those that Sentinels name."""
 
 import os
+import shlex
 import shutil
 import signal
+import subprocess
 
 from once import tap
 from once.certificates import Authority
@@ -124,12 +126,77 @@ def a_certificate_is_refused(bench, alternative, other, words):
     equal(len(upstream.requests), 0)
 
 
+@each([("who asks for a certificate", "yes"), ("who asks for none", "no")])
+def doctor_looks_at_all_of_it(bench, clients):
+    """Tickets come behind the handshake, and are no replies."""
+    secured = Secured(bench, clients=clients)
+    secured.redis("CONFIG", "SET", "appendonly", "yes")
+    own = secured.authority.issue("gateway")
+    name = os.path.join(bench.folder(), "onceproxy.json")
+    write(name, bench.config(bench.upstream(), store=secured.store(
+        certificate=own.file, key=own.key)))
+    done = command("doctor", "-v", "-c", name)
+    for finding in ("redis_unreachable", "rights", "writes"):
+        assert [line[:2] for line in done.stdout.splitlines()
+                if line.endswith(f"[{finding}]")] == ["ok"], done.stdout
+
+
+@test
+def a_cure_of_doctor_is_a_command_that_reaches_it(bench):
+    secured = Secured(bench, clients="yes")
+    own = secured.authority.issue("gateway")
+    name = os.path.join(bench.folder(), "onceproxy.json")
+    write(name, bench.config(bench.upstream(), store=secured.store(
+        certificate=own.file, key=own.key)))
+
+    def found():
+        said = command("doctor", "-c", name).stdout.splitlines()
+        return [line for line in said if line.endswith("[appendfsync]")]
+    secured.redis("CONFIG", "SET", "appendonly", "yes")
+    line, = found()
+    cure = line.split("To do: ")[1].split(",")[0]
+    subprocess.run(shlex.split(cure.replace("redis-cli", "redis-cli -e")),
+                   check=True, capture_output=True)
+    equal(found(), [], cure)
+
+
+@test
+def a_replica_follows_that_is_started_as_doctor_says(bench):
+    """To a port with TLS, and so not in plain text."""
+    secured = Secured(bench)
+    secured.redis("CONFIG", "SET", "repl-diskless-sync-delay", "0")
+    secured.url = f"rediss://127.0.0.1:{secured.port}"
+    name = os.path.join(bench.folder(), "onceproxy.json")
+    write(name, bench.config(bench.upstream(), store=secured.store()))
+    line, = [line for line in command("doctor", "-c", name).stdout.splitlines()
+             if line.endswith("[no_replica]")]
+    words = line.split("redis-server with: ")[1].split("  [")[0]
+    options = [word for option in words.split(" and ")
+               for word in ("--" + option).split()]
+    equal(options[2], str(secured.port))
+    bench.own_redis(*server_options(secured.authority), *options)
+    eventually(lambda: b"state=online"
+               in secured.redis("INFO", "replication"), "it follows")
+
+
+@test
+def a_start_on_a_redis_that_evicts_is_refused(bench):
+    secured = Secured(bench)
+    secured.redis("CONFIG", "SET", "maxmemory", "100mb",
+                  "maxmemory-policy", "allkeys-lru")
+    gateway = bench.serve(bench.config(
+        bench.upstream(), store=secured.store()), ready=False)
+    equal(gateway.wait(), 1)
+    assert any("may evict" in line for line in gateway.lines), gateway.lines
+
+
 @test
 def a_redis_that_wants_our_certificate_says_so(bench):
     secured = Secured(bench, clients="yes")
     gateway = bench.serve(
         bench.config(bench.upstream(), store=secured.store()), ready=False)
-    assert "ertificate" in error_of(gateway), error_of(gateway)
+    words = error_of(gateway)
+    assert "wants a client certificate" in words, words
 
 
 @test
@@ -266,6 +333,14 @@ def check_refuses_tls_where_none_is(bench, url):
     equal(checks(bench, {"redis": url, "tls": {"server_name": "x"}}), (
         1, '/store/tls/server_name: only "rediss://...", a cluster and '
            "Sentinels have this\n"))
+
+
+@test
+def a_wrong_address_is_the_only_complaint(bench):
+    code, said = checks(bench, {
+        "redis": "rediss://127.0.0.1:1/x", "tls": {"server_name": "x"}})
+    equal((code, said.count("\n")), (1, 1), said)
+    assert said.startswith("/store/redis: "), said
 
 
 tap.main()

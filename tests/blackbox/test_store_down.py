@@ -2,6 +2,7 @@
 """Contract, section 6: without Redis nothing is forwarded, and service comes
 back by itself."""
 
+import itertools
 import re
 import time
 
@@ -13,6 +14,9 @@ from once.upstream import answer
 from once.wait import eventually
 
 
+NUMBERS = itertools.count()
+
+
 def refused(gateway, key):
     got = gateway.ask(key)
     equal((got.status, got.problem), (503, "store-unavailable"))
@@ -22,8 +26,7 @@ def refused(gateway, key):
 
 def works(gateway):
     """New keys are executed again, soon and without help."""
-    number = iter(range(10_000))
-    eventually(lambda: gateway.ask(f"after-{next(number)}").status == 201,
+    eventually(lambda: gateway.ask(f"after-{next(NUMBERS)}").status == 201,
                "service is back")
 
 
@@ -44,6 +47,25 @@ def a_redis_that_died_means_503_and_nothing_is_forwarded(bench):
     # Each worker finds its own way back.
     for number in range(5):
         eventually(lambda: gateway.ask(f"k{number}").status == 201)
+
+
+@test
+def workers_do_not_say_each_that_redis_is_gone_or_back(bench):
+    """Nine connections; one may be back before another has noticed."""
+    redis = bench.own_redis()
+    upstream, gateway = bench.pair(
+        redis=redis, workers=8, admin={"listen": "127.0.0.1:0"})
+    for outage in (1, 2):
+        redis.kill()
+        gateway.wait_for_log("store_down")
+        refused(gateway, f"k{outage}")
+        since = len(gateway.events)
+        redis.start()
+        gateway.wait_for_log("store_up", since)
+        works(gateway)
+        # One for each reason, of which there may be four.
+        assert len(gateway.find_log("store_down")) <= 4 * outage
+        assert len(gateway.find_log("store_up")) <= 4 * outage
 
 
 @test

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "fuzz/fake_link.h"
+#include "record/script.h"
 
 enum { NAME_AT = 3 }; /* of the elements of a script's reply */
 
@@ -13,6 +14,8 @@ struct waiting {
 	struct waiting *next;
 	struct link_call *call;
 	enum command command;
+	char name[CALL_NAME_CHARS]; /* JOINT: its own, … */
+	size_t records;             /* … and of how many records it is */
 };
 
 struct link {
@@ -175,10 +178,22 @@ has(const struct resp *command, struct span text)
 	return memmem(command->bytes, command->len, text.ptr, text.len);
 }
 
+static bool
+runs(const struct resp *command, enum script script, struct span function)
+{
+	struct script_names names;
+	script_names(&names);
+	return has(command, span_str(names.sha[script])) ||
+	    has(command, function) || has(command, script_text(script));
+}
+
 static enum command
 kind_of(const struct resp *command)
 {
 	struct span bytes = span_of(command->bytes, command->len);
+	if (runs(command, SCRIPT_claims, SPAN("_claims\r\n")) ||
+	    runs(command, SCRIPT_completes, SPAN("_completes\r\n")))
+		return COMMAND_JOINT;
 	if (has(command, SPAN("\r\nEVALSHA\r\n")) ||
 	    has(command, SPAN("\r\nEVAL\r\n")) ||
 	    has(command, SPAN("\r\nFCALL\r\n")))
@@ -194,6 +209,22 @@ kind_of(const struct resp *command)
 	return COMMAND_OTHER;
 }
 
+/* A joint's name is its last argument. */
+static void
+read_joint(const struct resp *command, struct waiting *w)
+{
+	const char *end = command->bytes + command->len - 2;
+	memcpy(w->name, end - CALL_NAME_CHARS, CALL_NAME_CHARS);
+	const char *key = command->bytes;
+	size_t left = command->len;
+	const struct span mark = SPAN("}:r:");
+	while ((key = memmem(key, left, mark.ptr, mark.len)) != NULL) {
+		w->records++;
+		key += mark.len;
+		left = (size_t)(command->bytes + command->len - key);
+	}
+}
+
 void
 link_send(
     struct link *link, struct link_call *call, const struct resp *command)
@@ -203,6 +234,8 @@ link_send(
 	struct waiting **at = &link->commands;
 	w->call = call;
 	w->command = kind_of(command);
+	if (w->command == COMMAND_JOINT)
+		read_joint(command, w);
 	call->sent_us = clock_us();
 	while (*at != NULL)
 		at = &(*at)->next;
@@ -258,6 +291,25 @@ tell(struct link_call *call, const redisReply *reply)
 	free(whole.element);
 }
 
+/* Of each record nothing was done: its call comes by itself. */
+static void
+tell_joint(struct link_call *call, struct waiting *w)
+{
+	char letters[256], now_digits[] = "1700000000000";
+	must(w->records <= sizeof letters);
+	memset(letters, 'S', w->records);
+	redisReply parts[] = {
+	    {.type = REDIS_REPLY_STRING, .str = w->name,
+		.len = CALL_NAME_CHARS},
+	    {.type = REDIS_REPLY_STRING, .str = now_digits, .len = 13},
+	    {.type = REDIS_REPLY_STRING, .str = letters, .len = w->records},
+	};
+	redisReply *elements[] = {&parts[0], &parts[1], &parts[2]};
+	const redisReply reply = {.type = REDIS_REPLY_ARRAY,
+	    .elements = 3, .element = elements};
+	call->done(call, &reply);
+}
+
 void
 fake_link_reply(struct link *link, const struct redisReply *reply)
 {
@@ -266,12 +318,14 @@ fake_link_reply(struct link *link, const struct redisReply *reply)
 	bool named = w->command == COMMAND_SCRIPT && reply != NULL &&
 	    reply->type == REDIS_REPLY_ARRAY && reply->elements >= NAME_AT;
 	link->commands = w->next;
-	free(w);
 	link->replying = true;
-	if (named)
+	if (w->command == COMMAND_JOINT && reply == NULL)
+		tell_joint(call, w);
+	else if (named)
 		tell(call, reply);
 	else
 		call->done(call, reply);
+	free(w);
 	link->replying = false;
 	if (link->doomed)
 		link_reset(link, "distrusted");

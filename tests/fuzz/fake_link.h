@@ -15,6 +15,7 @@ enum command {
 	COMMAND_CLUSTER_INFO,
 	COMMAND_CLUSTER_SHARDS,
 	COMMAND_SCRIPT, /* EVALSHA, EVAL or FCALL: its call is a store_call */
+	COMMAND_JOINT,  /* likewise, but it is of several (store/joint.h) */
 	COMMAND_ASKING,
 	COMMAND_OTHER,
 };
@@ -24,7 +25,10 @@ struct link *fake_link_asked(size_t n);
 /* Its next command, and whose it is. */
 enum command fake_link_command(const struct link *link);
 struct store_call *fake_link_call(const struct link *link);
-/* The reply to its next command, to be freed by the caller. */
+/*
+ * The reply to its next command, to be freed by the caller.  NULL, for a joint:
+ * each of its calls is to come by itself.
+ */
 void fake_link_reply(struct link *link, const struct redisReply *reply);
 
 /* Links that are down come up, those to a server that is away fail. */

@@ -21,7 +21,7 @@ STORE, MOVES = "test_journal_store", "test_cluster_entity"
 DAMAGED = "test_journal_broken"
 BEFORE = "no claim comes before what another gateway has of it: "
 BESIDE = "a holder is waited for that is on another server: "
-FIRST = "test_journal_first"
+FIRST, GONE = "test_journal_first", "test_record_gone"
 TURN, PAUSE = "unit/shared/test_turn", "unit/shared/test_pause"
 PARKED = "unit/shared/test_parked"
 SLEPT = "an owner that slept while another took its place is fenced: its "
@@ -31,7 +31,8 @@ NOTHING = ""
 MUTANTS = {
     # A claim must come in time, and the key must be free.
     "a claim has a deadline": (
-        {"claim": [("now > deadline then", "false then")]},
+        {name: [("stamp > deadline and deadline ~= NO_DEADLINE then",
+                 "false then")] for name in ("claim", "claims")},
         [(DOWN, "a claim that arrives after its deadline is no claim")]),
     "a lease is waited for": (
         {"claim": [("elseif r.lease_until > stamp then",
@@ -102,7 +103,7 @@ MUTANTS = {
         {"operate": [("\tentity_raise(r)\nelse\n", "else\n")]},
         [(ENTITY, "an operators completion raises the version")]),
     "an entity counts only beside its record": (
-        {"claim": [("local away = #ARGV >= 16 and entity_apart(ARGV[13])",
+        {"claim": [("local away = #ARGV >= 6 and entity_apart(ARGV[2])",
                     "local away = false")]},
         [(MOVES, "a version that is on another server is waited for"),
          (MOVES, BESIDE + "the entity")]),
@@ -131,7 +132,8 @@ MUTANTS = {
         [waits(ENTITY, "an entity lives as long as the request that")]),
 
     "a redis that may forget is given no claims": (
-        {"claim": [("caution % 2 == 1", "false")]},
+        {"claim": [("caution % 2 == 1", "false")],
+         "claims": [("caution % 2 == 0", "true")]},
         [("test_store_unsafe", "outcomes are stored while new claims are"),
          ("test_store_unsafe", "a fault stops new claims until it is mended:"
                                " eviction")]),
@@ -139,7 +141,10 @@ MUTANTS = {
     # Whose request it is.
     "a stored answer is for its request": (
         {"claim": [("string.sub(value, PRINT, PRINT_END) == fingerprint then",
-                    "true then")]},
+                    "true then")],
+         "claims": [("sub(value, PRINT, PRINT_END) ==\n"
+                     "\t    sub(item, line + 1 + TOKEN, line + 2 * TOKEN)",
+                     "true")]},
         [(ANSWERS, "another body with a used key is key reused")]),
     "a claim is for its request": (
         {"claim": [("elseif r.fingerprint ~= fingerprint and",
@@ -178,22 +183,16 @@ MUTANTS = {
                       ("(r.owner == owner or r.asked == owner or\n"
                        "\twas_put_back(r, owner, attempt))", "true")]},
         [(TWO, SLEPT + "answer")]),
-    "who completes by the short cut must own it": (
-        {"complete": [("string.sub(value, ATTEMPT, ATTEMPT_END) == attempt",
-                       "true"),
-                      ("string.sub(value, OWNER, OWNER_END) == owner",
-                       "true")]},
+    "who completes in a turn must own it": (
+        {"completes": [("sub(value, ATTEMPT, ATTEMPT_END) == ARGV[at + 1]",
+                        "true"),
+                       ("sub(value, OWNER, OWNER_END) == ARGV[at]", "true")]},
         [(ADMIN, "a late owner of a freed key does not answer for its")]),
-    "the short cut leaves nobody waiting": (
-        {"complete": [("string.sub(value, MARK, MARK) == '\\n' and", "")]},
+    "the answers of a turn leave nobody waiting": (
+        {"completes": [("sub(value, MARK, MARK) == '\\n' and", "")]},
         [waits("test_waiting", "retries on another gateway wait too")]),
-    "the short cuts leave no event untold": (
-        {"claim": [("not value and not KEYS[4]", "not value")],
-         "complete": [("last >= LEASE_END and not KEYS[4]",
-                       "last >= LEASE_END")]},
-        [("test_events", "a payment is told from its claim to its answer")]),
-    "a redis that may forget is given no claims by the short cut": (
-        {"claim": [("and not unsafe and #ARGV", "and #ARGV")]},
+    "a redis that may forget is given no claims in a turn": (
+        {"claims": [("caution % 2 == 0", "true")]},
         [("test_store_unsafe", "outcomes are stored while new claims are")]),
     "who releases must own it": (
         {"release": [("attempt ~= '000000' and r.attempt ~= attempt",
@@ -217,16 +216,19 @@ MUTANTS = {
 
     # What is stored stays.
     "done is stored": (
-        {"complete": [("\tmove(r, 'C', ARGV[3])\n", NOTHING),
-                      ("redis.call('SET', KEYS[1], 'o1C-'",
-                       "select('#', KEYS[1], 'o1C-'")]},
+        {"complete": [("\tmove(r, 'C', ARGV[3])\n", NOTHING)],
+         "completes": [("redis.call('SET', key, 'o1C-'",
+                        "select('#', key, 'o1C-'")]},
         [("test_replay", "the first answer is stored before the client")]),
     "a full redis takes outcomes": (
-        {"complete": [("#!lua flags=allow-oom\n", NOTHING)]},
+        {name: [("#!lua flags=allow-oom\n", NOTHING)]
+         for name in ("complete", "completes")},
         [(DOWN, "a redis that is full refuses claims and takes outcomes")]),
     "a full redis takes no claims": (
         {"claim": [("-- Claims a key",
-                    "#!lua flags=allow-oom\n-- Claims a key")]},
+                    "#!lua flags=allow-oom\n-- Claims a key")],
+         "claims": [("-- Claims of one turn",
+                     "#!lua flags=allow-oom\n-- Claims of one turn")]},
         [(DOWN, "a redis that is full refuses claims and takes outcomes")]),
     "what nobody can read is not free": (
         {"claim": [("not line then\n\t\treturn false",
@@ -238,16 +240,22 @@ MUTANTS = {
         [(LEASE, WITH_AN_END + "unknown")]),
     "a claim is kept": (
         {"claim": [("move(r, 'P', alive_ms, longest)",
-                    "move(r, 'P', 60000, longest)"),
-                   ("'PX', alive_ms)\n\tindex(", "'PX', 60000)\n\tindex(")]},
+                    "move(r, 'P', 60000, longest)")],
+         "claims": [("'PXAT', ends)", "'PX', 60000)")]},
         [(LEASE, "a record in flight outlives the longer retention")]),
     "a dead letter is kept": (
         {"claim": [("move(r, 'F', unknown_ms, longest)",
                     "move(r, 'F', 60000, longest)")]},
         [(LEASE, "a failed record is kept as long as an unknown one")]),
     "everything has an end": (
-        {"complete": [("r.rest),\n\t    'PX', ttl)", "r.rest))"),
-                      ("ARGV[4],\n\t    'PX', ARGV[3])", "ARGV[4])")]},
+        {"complete": [("r.rest),\n\t    'PX', ttl)", "r.rest))")],
+         "completes": [("ARGV[at + 3], 'PXAT', ends)", "ARGV[at + 3])")]},
+        [(LEASE, WITH_AN_END + "completed")]),
+
+    "an index has an end": (
+        {"claim": [("'CH', anchor, ANCHOR) == 1 then",
+                    "'CH', anchor, ANCHOR) == 9 then")],
+         "claims": [("if done > 1 then", "if done > 9 then")]},
         [(LEASE, WITH_AN_END + "completed")]),
 
     # What Redis has forgotten.
@@ -282,9 +290,9 @@ MUTANTS = {
         [(LEASE, "an upstream slower than three leases ends completed")]),
     "a lease is in the list": (
         {"claim": [("\t\tindex(KEYS[2], KEYS[1], r.lease_until, longest)\n",
-                    NOTHING),
-                   ("\tindex(KEYS[2], KEYS[1], lease_until, longest)\n",
-                    NOTHING)]},
+                    NOTHING)],
+         "claims": [("try('ZADD', leases, 'CH', anchor, ANCHOR,\n"
+                     "\t\t\t    lease_until, sub(key, -32))", "1")]},
         [waits(UNKNOWN, "a lease that ran out is noticed without a retry")]),
     "a lease that is good is left alone": (
         {"leases_due": [("'-inf', now,", "'-inf', '+inf',")],
@@ -340,6 +348,12 @@ MUTANTS = {
     "only whose turn it is parks": (
         {"park": [("if token ~= '' and token", "if false and token")]},
         [(PARKED, "only_whose_turn_it_is_parks")]),
+    "what is held is found": (
+        {"hold": [("elseif not began then", "else")]},
+        [(GONE, "it stays held over a restart: without an order")]),
+    "what is held keeps its time": (
+        {"hold": [("began or now - ARGV[5]", "now - ARGV[5]")]},
+        [waits(GONE, "the time for which a message is held outlives")]),
     "there are only so many parked lanes": (
         {"park": [("elseif not first and", "elseif false and")]},
         [(PARKED, "a_lane_too_many_is_refused")]),
@@ -353,7 +367,7 @@ def script(name):
         lines = [line for line in file if "SPDX" not in line]
     text = ""
     for line in lines:
-        part = re.match(r"-- include (\w+)\.lua$", line)
+        part = re.match(r"\t*-- include (\w+)\.lua$", line)
         text += script(part[1]) if part else line
     return text
 

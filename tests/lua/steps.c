@@ -164,9 +164,11 @@ get_record(char value[VALUE_MAX])
 
 /* --- running a script --- */
 
+enum { TEXT_MAX = 320 };
+
 struct words {
 	size_t count;
-	char text[64][64];
+	char text[64][TEXT_MAX];
 };
 
 /* What the steps are about. */
@@ -245,18 +247,13 @@ redisReply *
 claim(const char *owner, const char *print, const char *policy,
     int max_attempts, int64_t deadline)
 {
-	struct words words = begin(owner);
-	add(&words, "%s", print);
-	add(&words, "%d", LEASE);
-	add(&words, "%d", UNKNOWN_RETENTION);
-	add(&words, "%d", UNKNOWN_RETENTION);
-	add(&words, "%d", max_attempts);
-	add(&words, "%s", policy);
-	add(&words, "%013" PRId64, deadline);
-	add(&words, "%s", claimed ? claimed : "charges");
-	add(&words, "%d", LONGEST);
-	add(&words, "%d", waiting + 2 * briefly);
-	add(&words, "%d", unsafe + 4 * jumped);
+	char item[TEXT_MAX];
+	snprintf(item, sizeof item,
+	    "%013" PRId64 "%d%d%d %d %d %d %d %s\n%s%s\n%s", deadline,
+	    waiting + 2 * briefly, unsafe + 4 * jumped, LEASE,
+	    UNKNOWN_RETENTION, UNKNOWN_RETENTION, max_attempts, LONGEST,
+	    policy, owner, print, claimed ? claimed : "charges");
+	struct words words = begin(item);
 	if (changed != NULL) {
 		add(&words, "%s", ENTITY);
 		add(&words, "%s", changed->version);

@@ -94,6 +94,16 @@ what_operators_did_outlives_a_release(void **state)
 	claimed = NULL;
 }
 
+/* Without its anchor (lua/anchor.lua). */
+static long long
+names_in(const char *index)
+{
+	redisReply *anchor = redis_do(redis, "ZSCORE %s -", index);
+	assert_int_equal(anchor->type, REDIS_REPLY_STRING);
+	freeReplyObject(anchor);
+	return redis_integer(redis, "ZCARD %s", index) - 1;
+}
+
 static void
 nothing_stays_of_a_first_attempt_that_is_forgotten(void **state)
 {
@@ -101,7 +111,8 @@ nothing_stays_of_a_first_attempt_that_is_forgotten(void **state)
 	put("none");
 	word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
 	word_is(step("forget", A, 1), "DONE");
-	assert_int_equal(redis_integer(redis, "DBSIZE"), 0);
+	assert_int_equal(redis_integer(redis, "DBSIZE"), 1);
+	assert_int_equal(names_in(LEASES), 0);
 	/* Its reply was lost. */
 	word_is(step("forget", A, 1), "GONE");
 	word_is(claim(B, OTHER_PRINT, "hold", 5, 0), "OURS");
@@ -111,7 +122,8 @@ nothing_stays_of_a_first_attempt_that_is_forgotten(void **state)
 	word_is(step("forget", A, 1), "FENCED");
 	/* The owner of an unknown attempt knows by now. */
 	word_is(step("forget", B, 1), "DONE");
-	assert_int_equal(redis_integer(redis, "DBSIZE"), 0);
+	assert_int_equal(redis_integer(redis, "DBSIZE"), 2);
+	assert_int_equal(names_in(LEASES) + names_in(HELD), 0);
 }
 
 static void
@@ -451,9 +463,49 @@ names_of_records_that_are_gone_leave_the_indexes(void **state)
 	redis_just(redis, "ZADD %s %lld kept", HELD, old + 20000);
 	redis_just(redis, "PEXPIRE %s 1000", HELD);
 	word_is(step("mark unknown", A, 3), "DONE");
-	assert_int_equal(redis_integer(redis, "ZCARD %s", HELD), 2);
+	assert_int_equal(names_in(HELD), 2);
 	word_is(claim(B, PRINT, "retry", 5, 0), "OURS");
-	assert_int_equal(redis_integer(redis, "ZCARD %s", LEASES), 1);
+	assert_int_equal(names_in(LEASES), 1);
+}
+
+static void
+an_index_outlives_its_last_name(void **state)
+{
+	(void)state;
+	put("none");
+	word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
+	ttl_is(LEASES, LONGEST + SLACK);
+	word_is(step("complete", A, 1), "DONE");
+	assert_int_equal(names_in(LEASES), 0);
+	ttl_is(LEASES, LONGEST + SLACK);
+}
+
+/* As scripts of earlier releases left it, and as it is a minute later. */
+static void
+an_index_is_kept_from_minute_to_minute(void **state)
+{
+	(void)state;
+	static const char *const before[] = {"ZREM %s -", "ZADD %s 1 -"};
+	for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+		put("none");
+		word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
+		redis_just(redis, before[i], LEASES);
+		redis_just(redis, "PEXPIRE %s 1000", LEASES);
+		renew(A, 1);
+		ttl_is(LEASES, LONGEST + SLACK);
+	}
+}
+
+/* A clock that moves by a minute does not reach it, nor one by the longest. */
+static void
+no_anchor_is_due(void **state)
+{
+	(void)state;
+	put("none");
+	word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
+	assert_true(redis_integer(redis,
+	    "ZCOUNT %s %lld +inf", LEASES,
+	    (long long)redis_now() + LONGEST - SLACK) == 1);
 }
 
 static void
@@ -605,6 +657,9 @@ main(void)
 		what_enough_replicas_have_is_marked_in_the_record_itself),
 	    IN_BOTH(names_of_records_that_are_gone_leave_the_indexes),
 	    IN_BOTH(an_index_is_never_kept_shorter_than_it_was),
+	    IN_BOTH(an_index_outlives_its_last_name),
+	    IN_BOTH(an_index_is_kept_from_minute_to_minute),
+	    IN_BOTH(no_anchor_is_due),
 	    IN_BOTH(what_is_held_is_listed_oldest_first),
 	    IN_BOTH(
 		in_any_order_a_held_key_executes_once_and_all_ends),

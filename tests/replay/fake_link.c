@@ -317,7 +317,8 @@ is_script(const struct link *link, struct span command, enum script script)
 /*
  * It is no script, or the sweeper asks which leases have expired, or somebody
  * asks which store this is; or a source asks whether it is paused, which lanes
- * are parked, or whether the turn is its own, which it asks each second.
+ * are parked, which messages are held, or whether the turn is its own, which it
+ * asks each second.
  */
 static bool
 only_looks(const struct link *link, struct span command)
@@ -328,6 +329,8 @@ only_looks(const struct link *link, struct span command)
 	    is_script(link, command, SCRIPT_identify) ||
 	    is_script(link, command, SCRIPT_pause) ||
 	    is_script(link, command, SCRIPT_parked) ||
+	    (is_script(link, command, SCRIPT_hold) &&
+		memmem(command.ptr, command.len, "\nlook\r", 6) != NULL) ||
 	    is_script(link, command, SCRIPT_turn);
 }
 

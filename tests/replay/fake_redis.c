@@ -295,14 +295,17 @@ push_status(lua_State *lua)
 	lua_setfield(lua, -2, "ok");
 }
 
-/* SET key value, SET key value PX ms, or SET key value KEEPTTL */
+/* SET key value, and perhaps PX ms, PXAT ms, or KEEPTTL */
 static void
 do_set(lua_State *lua, const struct words *w)
 {
 	bool ends = w->count == 5, keeps = w->count == 4;
-	must(w->count == 3 || (ends && span_eq(w->list[3], SPAN("PX"))) ||
+	bool at = ends && span_eq(w->list[3], SPAN("PXAT"));
+	must(w->count == 3 || at ||
+	    (ends && span_eq(w->list[3], SPAN("PX"))) ||
 	    (keeps && span_eq(w->list[3], SPAN("KEEPTTL"))));
 	int64_t ms = ends ? atoll(w->list[4].ptr) : 0;
+	ms -= at ? redis_now_ms() : 0;
 	must(!ends || ms > 0);
 	struct entry *entry = make(w->list[1].ptr);
 	set_string(entry, w->list[2]);
@@ -430,43 +433,93 @@ remove_member(struct entry *entry, const char *name)
 	return false;
 }
 
-static bool
-has_member(const struct entry *entry, const char *name)
+static const struct member *
+find_member(const struct entry *entry, const char *name)
 {
 	for (size_t i = 0; i < entry->n_members; i++)
 		if (strcmp(entry->members[i].name, name) == 0)
-			return true;
-	return false;
+			return &entry->members[i];
+	return NULL;
+}
+
+/* ZADD key XX INCR 0 member: its score. */
+static void
+do_score(lua_State *lua, const struct words *w)
+{
+	const struct entry *entry = find(w->list[1].ptr);
+	must(span_eq(w->list[3], SPAN("INCR")) &&
+	    span_eq(w->list[4], SPAN("0")));
+	for (size_t i = 0; entry != NULL && i < entry->n_members; i++)
+		if (strcmp(entry->members[i].name, w->list[5].ptr) == 0) {
+			lua_pushfstring(lua, "%f", entry->members[i].score);
+			return;
+		}
+	lua_pushboolean(lua, false);
+}
+
+static void
+add_member(struct entry *entry, const struct member *new)
+{
+	size_t at = 0;
+	entry->members = mem_grow(entry->members,
+	    (entry->n_members + 1) * sizeof *entry->members);
+	while (at < entry->n_members &&
+	    (entry->members[at].score < new->score ||
+		(!(entry->members[at].score > new->score) &&
+		    strcmp(entry->members[at].name, new->name) < 0)))
+		at++;
+	memmove(&entry->members[at + 1], &entry->members[at],
+	    (entry->n_members - at) * sizeof *entry->members);
+	entry->members[at] =
+	    (struct member){mem_str(span_str(new->name)), new->score};
+	entry->n_members++;
+}
+
+/* ZADD key CH, and score and member once or twice: how many have changed. */
+static void
+do_changes(lua_State *lua, const struct words *w)
+{
+	struct entry *entry = make(w->list[1].ptr);
+	int changed = 0;
+	must(entry->string == NULL && w->count % 2 == 1);
+	for (size_t i = 3; i < w->count; i += 2) {
+		struct member new = {
+		    (char *)(uintptr_t)w->list[i + 1].ptr,
+		    atof(w->list[i].ptr)};
+		const struct member *old = find_member(entry, new.name);
+		if (old != NULL && old->score >= new.score &&
+		    old->score <= new.score)
+			continue;
+		(void)remove_member(entry, new.name);
+		add_member(entry, &new);
+		changed++;
+	}
+	lua_pushinteger(lua, changed);
 }
 
 /* ZADD key score member, or ZADD key NX score member */
 static void
 do_zadd(lua_State *lua, const struct words *w)
 {
+	if (span_eq(w->list[2], SPAN("CH"))) {
+		do_changes(lua, w);
+		return;
+	} else if (w->count == 6) {
+		do_score(lua, w);
+		return;
+	}
 	bool once = w->count == 5 && span_eq(w->list[2], SPAN("NX"));
 	must(w->count == 4 || once);
 	struct entry *entry = make(w->list[1].ptr);
-	double score = atof(w->list[2 + once].ptr);
-	const char *name = w->list[3 + once].ptr;
+	struct member new = {(char *)(uintptr_t)w->list[3 + once].ptr,
+	    atof(w->list[2 + once].ptr)};
 	must(entry->string == NULL);
-	if (once && has_member(entry, name)) {
+	if (once && find_member(entry, new.name) != NULL) {
 		lua_pushinteger(lua, 0);
 		return;
 	}
-	bool there = remove_member(entry, name);
-	entry->members = mem_grow(entry->members,
-	    (entry->n_members + 1) * sizeof *entry->members);
-	size_t at = 0;
-	while (at < entry->n_members &&
-	    (entry->members[at].score < score ||
-		(!(entry->members[at].score > score) &&
-		    strcmp(entry->members[at].name, name) < 0)))
-		at++;
-	memmove(&entry->members[at + 1], &entry->members[at],
-	    (entry->n_members - at) * sizeof *entry->members);
-	entry->members[at] =
-	    (struct member){mem_str(w->list[3 + once]), score};
-	entry->n_members++;
+	bool there = remove_member(entry, new.name);
+	add_member(entry, &new);
 	lua_pushinteger(lua, !there);
 }
 

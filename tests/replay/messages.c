@@ -298,8 +298,10 @@ see_delivery(const struct delivery *d, void *arg)
 	sums->probing += d->probe;
 	sums->standing += d->machine.step == DELIVERY_STOOD;
 	sums->here[place] = true;
+	/* One that was held before goes on from there, once Redis says so. */
 	if (d->held_since_ms != 0 &&
-	    d->held_since_ms != tally->held_since_ms[place])
+	    (tally->held_since_ms[place] == 0 ||
+		d->held_since_ms > tally->held_since_ms[place]))
 		tally->outcomes[MESSAGE_HELD]++;
 	tally->held_since_ms[place] = d->held_since_ms;
 	if (d->tries > tally->tries[place])
@@ -492,8 +494,11 @@ bool
 messages_are_ready(const struct gateway *g)
 {
 	const struct source *s = source_of(g);
-	return s == NULL || s->source->order_by == SOURCE_ORDER_NONE ||
-	    s->source->behind_go_on || parked_is_known(&s->parked);
+	if (s == NULL)
+		return true;
+	return s->holds.known &&
+	    (s->source->order_by == SOURCE_ORDER_NONE ||
+		s->source->behind_go_on || parked_is_known(&s->parked));
 }
 
 bool
@@ -508,7 +513,8 @@ messages_are_boring(const struct gateway *g, const struct timer *timer)
 	    (timer == &s->probe && s->pause.on) ||
 	    (timer == &s->pause.timer && s->pause.known &&
 		s->pause.on == world.paused) ||
-	    (timer == &s->parked.timer && s->parked.known);
+	    (timer == &s->parked.timer && s->parked.known) ||
+	    (timer == &s->holds.timer && s->holds.known);
 }
 
 int64_t
@@ -564,6 +570,8 @@ hash_delivery(const struct delivery *d, void *arg)
 	hash = hash_op(hash, &d->gate);
 	hash = hash_op(hash, &d->rest);
 	hash = hash_op(hash, &d->park.op.op);
+	hash = hash_op(hash, &d->hold.op.op);
+	hash = mix(hash, (uint64_t)d->noted << 1 | d->recalled);
 	hash = hash_op(hash, &d->finish.op);
 	hash = hash_op(hash, &d->release.op.op);
 	hash = hash_op(hash, &d->waiter.op);
@@ -618,6 +626,9 @@ messages_hash(const struct gateway *g)
 	if (s->parked.lanes.count > 0)
 		hash = mix_bytes(hash, s->parked.lanes.list,
 		    s->parked.lanes.count * sizeof *s->parked.lanes.list);
+	hash = mix(hash, (uint64_t)s->holds.names.count << 3 |
+	    (uint64_t)s->holds.known << 2 |
+	    (uint64_t)(s->holds.call != NULL) << 1 | s->holds.again);
 	hash = mix(hash, s->letters != NULL);
 	hash = mix_bytes(hash, executed, sizeof executed);
 	hash = mix_bytes(hash, acknowledged, sizeof acknowledged);

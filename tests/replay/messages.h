@@ -37,7 +37,7 @@ void messages_tell(struct gateway *gateway, const struct act *act);
 
 /* What events_settle and time need to know of a source. */
 struct timer;
-/* It knows what is parked. */
+/* It knows what is parked, and what is held. */
 bool messages_are_ready(const struct gateway *gateway);
 bool messages_are_boring(
     const struct gateway *gateway, const struct timer *timer);

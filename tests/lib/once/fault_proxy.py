@@ -52,6 +52,17 @@ class Cut:
         return True
 
 
+class CutWhen(Cut):
+    """The first reply that begins while a condition holds."""
+
+    def __init__(self, condition):
+        super().__init__(0, 1, 1, "reset")
+        self.condition = condition
+
+    def takes(self):
+        return self.times > 0 and self.condition() and super().takes()
+
+
 class Way:
     """One direction of a link: from one socket, through a buffer, to the
     other."""
@@ -132,6 +143,11 @@ class FaultProxy(Watched):
         it was asked to, and gets FIN.  A Unix socket has no RST; there both
         look alike."""
         self._set_cut(REPLIES, Cut(after_bytes, every, times, how))
+
+    def cut_reply_when(self, condition):
+        """The first one that begins while condition() holds, which the proxy's
+        own thread asks."""
+        self._set_cut(REPLIES, CutWhen(condition))
 
     def cut_requests(self, after_bytes=0, every=1, times=1, how="reset"):
         """The same with requests: the far side gets their first bytes, and

@@ -58,6 +58,16 @@ class RedisClient:
         return [name for name in self("KEYS", "*")
                 if not name.endswith(b":{0}:store")]
 
+    def left(self):
+        """And but the shards' indexes, which outlive what they name."""
+        return [name for name in self.keys()
+                if not name.endswith((b":leases", b":held"))]
+
+    def indexed(self, ending):
+        """What the shards' indexes with such a name have."""
+        return [name for index in self.keys() if index.endswith(ending)
+                for name in self("ZRANGE", index, 0, -1) if name != b"-"]
+
     def close(self):
         self.file.close()
         self.sock.close()
@@ -95,6 +105,12 @@ class Redis:
 
     def keys(self):
         return self.client.keys()
+
+    def left(self):
+        return self.client.left()
+
+    def indexed(self, ending):
+        return self.client.indexed(ending)
 
     def calls(self, command):
         """How often it ran a command, such as "set" or "config|get"."""

@@ -38,45 +38,73 @@ static const char both[] = "*4\r\n$2\r\nab\r\n:-7\r\n"
 			   "-ERR no\r\n";
 
 static void
-are_both(redisReply *first, redisReply *second)
+is_first(const redisReply *reply)
 {
-	assert_int_equal(first->type, REDIS_REPLY_ARRAY);
-	assert_int_equal(first->elements, 4);
-	assert_int_equal(first->element[0]->type, REDIS_REPLY_STRING);
-	assert_string_equal(first->element[0]->str, "ab");
-	assert_int_equal(first->element[1]->integer, -7);
-	assert_int_equal(first->element[2]->elements, 2);
+	assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+	assert_int_equal(reply->elements, 4);
+	assert_int_equal(reply->element[0]->type, REDIS_REPLY_STRING);
+	assert_string_equal(reply->element[0]->str, "ab");
+	assert_int_equal(reply->element[1]->integer, -7);
+	assert_int_equal(reply->element[2]->elements, 2);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(first->element[2]->element[i]->type,
+		assert_int_equal(reply->element[2]->element[i]->type,
 		    REDIS_REPLY_NIL);
-	assert_int_equal(first->element[3]->type, REDIS_REPLY_STATUS);
-	assert_int_equal(second->type, REDIS_REPLY_ERROR);
-	assert_string_equal(second->str, "ERR no");
-	freeReplyObject(first);
-	freeReplyObject(second);
+	assert_int_equal(reply->element[3]->type, REDIS_REPLY_STATUS);
+}
+
+static void
+is_second(const redisReply *reply)
+{
+	assert_int_equal(reply->type, REDIS_REPLY_ERROR);
+	assert_string_equal(reply->str, "ERR no");
 }
 
 static void
 replies_are_read_whatever_the_pieces(void **state)
 {
 	(void)state;
+	void (*const is[])(const redisReply *) = {is_first, is_second};
 	for (size_t piece = 1; piece <= sizeof both - 1; piece++) {
 		struct reply_reader *reader = reply_reader_new();
-		redisReply *got[2] = {NULL, NULL};
 		size_t count = 0;
 		for (size_t at = 0; at < sizeof both - 1; at += piece) {
 			size_t left = sizeof both - 1 - at;
 			reply_reader_feed(reader, span_of(both + at,
 			    left < piece ? left : piece));
-			redisReply *reply;
-			while ((reply = reply_reader_next(reader)) != NULL)
-				got[count++] = reply;
+			const redisReply *reply;
+			while ((reply = reply_reader_next(reader)) != NULL) {
+				assert_in_range(count, 0, 1);
+				is[count++](reply);
+			}
 		}
 		assert_int_equal(count, 2);
 		assert_null(reply_reader_fault(reader));
-		are_both(got[0], got[1]);
 		reply_reader_free(&reader);
 	}
+}
+
+/* Read to its end, or given up in the middle of the next. */
+static void
+nothing_is_kept_of_a_reply_behind_it(void **state)
+{
+	(void)state;
+	enum { REPLIES = 2000, TEXT = 100 * 1000 };
+	struct reply_reader *reader = reply_reader_new();
+	char *large = mem_printf("*2\r\n:1\r\n$%d\r\n%*s\r\n", TEXT,
+	    (int)TEXT, "x");
+	size_t before = in_use();
+	for (int i = 0; i < REPLIES; i++) {
+		feed(reader, i % 100 == 0 ? large : both);
+		while (reply_reader_next(reader) != NULL)
+			;
+		assert_null(reply_reader_fault(reader));
+	}
+	assert_true(in_use() < before + 512 * 1024);
+	feed(reader, "*3\r\n$2\r\nab\r\n:1\r\n");
+	assert_null(reply_reader_next(reader));
+	reply_reader_free(&reader);
+	free(large);
+	assert_true(in_use() < before + 64 * 1024);
 }
 
 static void
@@ -90,12 +118,11 @@ an_array_has_all_its_elements(void **state)
 		free(text);
 		for (int i = 0; i < count; i++)
 			feed(reader, ":1\r\n");
-		redisReply *reply = reply_reader_next(reader);
+		const redisReply *reply = reply_reader_next(reader);
 		assert_non_null(reply);
 		assert_int_equal(reply->elements, count);
 		for (int i = 0; i < count; i++)
 			assert_int_equal(reply->element[i]->integer, 1);
-		freeReplyObject(reply);
 		reply_reader_free(&reader);
 	}
 }
@@ -115,10 +142,9 @@ the_largest_answer_is_read(void **state)
 		reply_reader_feed(reader, span_of(body, MIB));
 	}
 	feed(reader, "\r\n");
-	redisReply *reply = reply_reader_next(reader);
+	const redisReply *reply = reply_reader_next(reader);
 	assert_non_null(reply);
 	assert_int_equal(reply->element[0]->len, size);
-	freeReplyObject(reply);
 	reply_reader_free(&reader);
 	free(head);
 	free(body);
@@ -253,6 +279,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(replies_are_read_whatever_the_pieces),
+	    cmocka_unit_test(nothing_is_kept_of_a_reply_behind_it),
 	    cmocka_unit_test(an_array_has_all_its_elements),
 	    cmocka_unit_test(the_largest_answer_is_read),
 	    cmocka_unit_test(nothing_is_taken_for_what_is_only_announced),
