@@ -8,6 +8,7 @@
 #include "admin/admin_machine_private.h"
 #include "admin/admin_messages.h"
 #include "admin/admin_query.h"
+#include "admin/admin_sources.h"
 #include "base/digits.h"
 #include "loop/log.h"
 #include "source/sources_view.h"
@@ -135,7 +136,7 @@ admin_messages_list(struct admin_request *a)
 	}
 	if (inquiry->source.len > 0 && !is_source(a->conf, inquiry->source))
 		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
-		    SPAN("There is no source of this name."));
+		    admin_sources_absent(a, inquiry->source));
 	const char *message = choose_list(inquiry);
 	return message != NULL ? misasked(a, message)
 			       : admin_request_to(a, ADMIN_SEEK, MORE);
@@ -324,7 +325,7 @@ refusal_words(const struct admin_request *a, const struct inquiry *inquiry)
 	    {"full", "Too many dead letters of its partition were finished "
 		     "behind unfinished ones: replay or drop the oldest "
 		     "first."},
-	    {"store", "Redis did not take the release of its key."},
+	    {"store", "Redis was not reached, or did not take it."},
 	};
 	const char *words = "It cannot be executed";
 	bool of_broker = !strcmp(inquiry->refusal, "broker");

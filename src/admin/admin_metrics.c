@@ -171,6 +171,9 @@ put_STORE_SECONDS(struct admin_metrics *e)
 {
 	for (unsigned op = 0; op < SCRIPT_COUNT_; op++) {
 		struct metrics_gathered all = {0};
+		/* Of those each call counts, as what it is (store/joint.h). */
+		if (op == SCRIPT_claims || op == SCRIPT_completes)
+			continue;
 		metrics_text_gather(&all, &e->from->store_took[op]);
 		for (int64_t i = 0; i < e->from->n_workers; i++)
 			metrics_text_gather(&all, &meter_of(e, i)->store[op]);

@@ -114,8 +114,11 @@ is_relay(const struct conf *conf, struct span name)
 static enum after
 order_of_relay(struct admin_request *a)
 {
+	struct nearest nearest = nearest_to(a->name);
+	for (size_t i = 0; i < a->conf->n_relays; i++)
+		nearest_try(&nearest, span_str(a->conf->relays[i].name));
 	return admin_order_begin(a, is_relay(a->conf, a->name),
-	    "There is no relay of this name.");
+	    admin_order_absent(a->arena, "relay", &nearest));
 }
 
 enum after

@@ -3,6 +3,7 @@
 #include "admin/admin_json.h"
 #include "admin/admin_machine_private.h"
 #include "admin/admin_rewind.h"
+#include "admin/admin_sources.h"
 #include "base/error.h"
 #include "loop/log.h"
 
@@ -27,7 +28,7 @@ admin_rewind(struct admin_request *a)
 	const struct conf_source *source = source_named(a->conf, a->name);
 	if (source == NULL)
 		return admin_answer_problem(a, PROBLEM_NOT_FOUND,
-		    SPAN("There is no source of this name."));
+		    admin_sources_absent(a, a->name));
 	if (source->broker->kind != BROKER_KAFKA)
 		return admin_answer_problem(a, PROBLEM_CONFLICT,
 		    SPAN("Only the group of a topic can be set back. Nothing "

@@ -135,11 +135,20 @@ is_configured(const struct conf *conf, struct span name)
 	return false;
 }
 
+struct span
+admin_sources_absent(const struct admin_request *a, struct span name)
+{
+	struct nearest nearest = nearest_to(name);
+	for (size_t i = 0; i < a->conf->n_sources; i++)
+		nearest_try(&nearest, span_str(a->conf->sources[i].name));
+	return admin_order_absent(a->arena, "source", &nearest);
+}
+
 static enum after
 order_of_source(struct admin_request *a)
 {
 	return admin_order_begin(a, is_configured(a->conf, a->name),
-	    "There is no source of this name.");
+	    admin_sources_absent(a, a->name));
 }
 
 enum after

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include "base/span.h"
 #include "gate/machine.h"
 
 /*
@@ -14,6 +15,13 @@ enum after admin_sources_list(struct admin_request *a);
 /* POST /sources/{name}/pause and /resume: of all gateways. */
 enum after admin_sources_pause(struct admin_request *a);
 enum after admin_sources_resume(struct admin_request *a);
+
+/*
+ * The sentence for where no source has the name, with the one that may be
+ * meant; in the request's arena.
+ */
+struct span admin_sources_absent(
+    const struct admin_request *a, struct span name);
 
 /* The steps SURVEY and SURVEYED. */
 enum after admin_sources_survey(struct machine *machine);

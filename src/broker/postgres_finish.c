@@ -164,7 +164,9 @@ void
 postgres_finish_looked(struct postgres_reader *reader,
     struct postgres_finish_item *item, const struct postgres_trouble *own)
 {
-	if (own == NULL)
+	if (own == NULL && item->of_row)
+		end_faulty(item, item->trouble.words, BROKER_FAULT_MESSAGE);
+	else if (own == NULL)
 		end_refused(reader, item, &item->trouble);
 	else if (own->lost)
 		end_item(item, reader->closed ? E_CANCELLED : E_BROKER_DOWN);
@@ -183,24 +185,15 @@ end_failed(struct postgres_reader *reader, struct postgres_finish_item *item,
 	/* A table that is locked is in the way of all the others as well. */
 	if (postgres_own_is_lock(trouble) && trouble->at_row) {
 		end_locked(reader, item);
-	} else if (postgres_own_may_pass(trouble)) {
+	} else if (letter && item->of_row) {
+		end_faulty(item, trouble->words, BROKER_FAULT_MESSAGE);
+	} else if (postgres_own_may_pass(trouble) && !item->of_row) {
 		end_item(item, E_BROKER_DOWN);
 	} else if (letter) {
 		end_refused(reader, item, trouble);
 	} else {
-		item->trouble = *trouble;
-		postgres_own_ask(reader, item);
+		postgres_own_ask(reader, item, trouble);
 	}
-}
-
-static void
-end_alone(struct postgres_reader *reader, struct postgres_finish_item *item,
-    const struct postgres_trouble *trouble)
-{
-	if (postgres_own_is_of_row(trouble))
-		end_faulty(item, trouble->words, BROKER_FAULT_MESSAGE);
-	else
-		end_failed(reader, item, trouble);
 }
 
 /* --- batches --- */
@@ -300,8 +293,10 @@ batch_ended(
 		end_lost(reader, b);
 	else if (b->count > 1)
 		send_again(reader, b);
-	else
-		end_alone(reader, b->items[0], trouble);
+	else {
+		b->items[0]->of_row = postgres_own_is_of_row(trouble);
+		end_failed(reader, b->items[0], trouble);
+	}
 	if (trouble != NULL && !trouble->lost &&
 	    postgres_own_needs_another(trouble))
 		postgres_down(reader, trouble->words);

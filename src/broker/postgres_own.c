@@ -51,13 +51,14 @@ postgres_own_needs_another(const struct postgres_trouble *trouble)
 
 /*
  * Values that no column of theirs can have, constraints, what a view checks,
- * limits of a row or of an index, what is raised, and pages that are broken.
+ * limits of a row or of an index, what is raised, pages that are broken, and
+ * what takes too long, in a trigger perhaps.
  */
 bool
 postgres_own_is_of_row(const struct postgres_trouble *trouble)
 {
 	static const char *const states[] = {"09", "21", "22", "23", "27",
-	    "38", "39", "44", "54", "P0", "XX", NULL};
+	    "38", "39", "44", "54", "57014", "P0", "XX", NULL};
 	return is_of(trouble, states) ||
 	    (trouble->by_rule && !postgres_own_may_pass(trouble) &&
 		!postgres_own_is_lock(trouble));
@@ -160,8 +161,10 @@ look_once_more(void *arg)
 
 void
 postgres_own_ask(
-    struct postgres_reader *reader, struct postgres_finish_item *item)
+    struct postgres_reader *reader, struct postgres_finish_item *item,
+    const struct postgres_trouble *trouble)
 {
+	item->trouble = *trouble;
 	item->next = reader->own.waiting;
 	reader->own.waiting = item;
 	look_at_table(reader);

@@ -100,6 +100,7 @@ struct postgres_finish_item {
 	bool locked; /* and somebody else has locked it */
 	bool again;  /* it was kept, and this is the second time */
 	struct postgres_trouble trouble; /* while the table is looked at */
+	bool of_row; /* that may be of its row alone */
 };
 
 struct postgres_finish_batch;
@@ -291,7 +292,8 @@ void postgres_own_init(struct postgres_reader *reader);
 void postgres_own_down(struct postgres_reader *reader);
 /* What was refused may be so because of the table: it is looked at. */
 void postgres_own_ask(
-    struct postgres_reader *reader, struct postgres_finish_item *item);
+    struct postgres_reader *reader, struct postgres_finish_item *item,
+    const struct postgres_trouble *trouble);
 /* A row was finished: so nothing is wrong with the table. */
 void postgres_own_well(struct postgres_reader *reader);
 

@@ -154,16 +154,6 @@ turn_start(struct turn *turn, struct store *store, struct loop *loop,
 	timer_set(&turn->beat, 0);
 }
 
-static void
-on_given(struct store_call *call, enum call_end how, int error,
-    const struct call_reply *reply)
-{
-	(void)call;
-	(void)how;
-	(void)error;
-	(void)reply;
-}
-
 /*
  * Also where it is not ours, but a call is under way that may yet make it so:
  * this one comes behind it.
@@ -171,9 +161,7 @@ on_given(struct store_call *call, enum call_end how, int error,
 static void
 give_back(struct turn *turn)
 {
-	struct store_call *call = turn_call(turn, "give");
-	call->done = on_given;
-	call_start(call);
+	call_start(turn_call(turn, "give"));
 }
 
 void

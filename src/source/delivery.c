@@ -13,10 +13,14 @@
  *     its record is COMPLETED ............................. FINISH
  *     somebody is at it: WAIT ⇢ HEARD ..................... SHAPE again
  *     nobody knows: HOLD ⇢ HEARD .......................... SHAPE again
+ *       for how long already: NOTE ⇢ NOTED ................ KEEP
  *       and its record is gone: MISS ...................... HOLD
+ *     it came before, and has no record: RECALL ⇢ RECALLED  CLAIM
+ *       it was held ....................................... MISS
  *     released, not sent: BACK_OFF or UNSENT ⇢ RESTED ..... SHAPE again
  *     it can never be executed: BURY PARK ⇢ PARKED ........ FINISH
  *     a dead letter's record is FAILED: RELEASE ⇢ RELEASED  SHAPE again
+ *     it is to be dropped: CHECK ⇢ CHECKED ............... FINISH
  *     it is behind another one: PROVE ⇢ PROVED
  *       and that is nowhere any more: SKIP ⇢ SKIPPED ...... FOLLOW again
  *     the first of a parked lane is done with: DECIDE ⇢ DECIDED ... FINISH
@@ -172,6 +176,7 @@ delivery_free(struct machine *machine)
 	op_cancel(&d->gate);
 	op_cancel(&d->rest);
 	op_cancel(&d->park.op.op);
+	op_cancel(&d->hold.op.op);
 	op_cancel(&d->finish.op);
 	op_cancel(&d->release.op.op);
 	delivery_letter_end(d);
@@ -210,6 +215,7 @@ make(struct source *source, struct broker_message *message)
 	op_init(&d->rest, w->loop, machine_run, &d->machine);
 	op_init(&d->park.op.op, w->loop, machine_run, &d->machine);
 	d->park.arena = message->arena;
+	op_init(&d->hold.op.op, w->loop, machine_run, &d->machine);
 	op_init(&d->finish.op, w->loop, machine_run, &d->machine);
 	op_init(&d->again.op, w->loop, machine_run, &d->machine);
 	op_init(&d->record.op.op, w->loop, machine_run, &d->machine);

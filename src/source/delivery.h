@@ -41,6 +41,10 @@ struct delivery {
 	bool sent;
 	bool there; /* it was not, at the look just now */
 	bool gone;  /* it was, and the message is held for that */
+	/* Since when it is held, Redis knows from now on. */
+	struct hold_op hold;
+	bool noted;
+	bool recalled; /* and it was asked whether it was before */
 
 	/* Its bytes were given back, and are read again when it goes on. */
 	bool shed;
@@ -58,6 +62,7 @@ struct delivery {
 	bool starving; /* it waits for memory */
 	bool held; /* it rests until somebody decides */
 	bool rejected; /* the broker does not take its end, alone of all */
+	bool refused;  /* it did not take it once */
 	/* What operators are told: HELD, RETRYING or WAITING, and why. */
 	enum message_state rested;
 	const char *why; /* of tbl/meanings.h; NULL: nothing was found yet */

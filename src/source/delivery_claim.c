@@ -74,9 +74,22 @@ misses_record(const struct delivery *d)
 }
 
 /*
+ * It may have been held, by this gateway or another one, before it was
+ * restarted, or the message given to somebody else.
+ */
+static bool
+may_be_held(const struct delivery *d)
+{
+	return INVARIANT(held_before) && !d->recalled && !d->sent &&
+	    d->asked == NULL && d->c.policy->on_unknown != UNKNOWN_RETRY &&
+	    holds_may(&d->source->holds, d->message->position);
+}
+
+/*
  * Nothing may be executed just because its record is not there: of what is too
  * old, and may have been taken before; of what was sent, and nobody knows what
- * became of it; of a dead letter of that kind.
+ * became of it; of what may have been held, and nobody decided; of a dead
+ * letter of that kind.
  */
 static bool
 looks_first(const struct delivery *d)
@@ -84,7 +97,8 @@ looks_first(const struct delivery *d)
 	bool was_unknown = d->asked != NULL &&
 	    span_eq(d->letter.reason,
 		span_str(source_meter_outcome(MESSAGE_UNKNOWN)));
-	return ((d->old || was_unknown) && !d->tried) || misses_record(d);
+	return ((d->old || was_unknown || may_be_held(d)) && !d->tried) ||
+	    misses_record(d);
 }
 
 /* Only what would be executed is answered so. */
@@ -99,6 +113,8 @@ is_withheld(const struct store_op *op)
 static enum after
 looked(struct delivery *d)
 {
+	if (d->c.claim_op.attempt == 0 && may_be_held(d))
+		return delivery_to(d, DELIVERY_RECALL, MORE);
 	source_standing_end(d->source, STANDING_STORE);
 	if (d->c.claim_op.attempt > 0) {
 		d->tried = d->there = true;
@@ -106,11 +122,43 @@ looked(struct delivery *d)
 	}
 	if (misses_record(d))
 		return meet(d, FOUND_FORGOTTEN);
+	/* It is not held, which was not known yet. */
+	d->recalled = true;
+	if (d->asked == NULL && !d->old)
+		return delivery_to(d, DELIVERY_CLAIM, MORE);
 	delivery_probed(d);
 	if (d->asked != NULL)
 		return delivery_letter_refuse(d, "forgotten");
 	delivery_condemn(d, MESSAGE_EXPIRED, SPAN(""));
 	return delivery_to(d, DELIVERY_BURY, MORE);
+}
+
+/* --- whether it was held before --- */
+
+enum after
+delivery_claim_recall(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	holds_find(&d->source->holds, &d->hold, d->message->position);
+	return delivery_to(d, DELIVERY_RECALLED, WAIT);
+}
+
+static enum after without_store(struct delivery *d, const char *why);
+
+enum after
+delivery_claim_recalled(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	const struct store_op *op = &d->hold.op;
+	const char *trouble = d->source->holds.shared.trouble;
+	if (op->op.error != 0)
+		return without_store(d,
+		    *trouble != '\0' ? trouble : error_message(op->op.error));
+	source_standing_end(d->source, STANDING_STORE);
+	d->recalled = true;
+	d->sent = op->verdict == VERDICT_DONE;
+	return d->sent ? meet(d, FOUND_FORGOTTEN)
+		       : delivery_to(d, DELIVERY_CLAIM, MORE);
 }
 
 /* --- the claim --- */
@@ -204,6 +252,7 @@ decided(struct delivery *d)
 	case VERDICT_RECONCILE:
 		/* Whatever it was held for is decided. */
 		d->held_since_ms = 0;
+		delivery_rest_held_no_more(d);
 		return meet(d, FOUND_OURS);
 	case VERDICT_COMPLETED:
 		return completed(d);

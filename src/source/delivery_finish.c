@@ -273,7 +273,10 @@ delivery_finish_answered(struct machine *machine)
 		return delivery_rest_rejected(d);
 	if (d->finish.op.error != 0)
 		return not_taken(d);
-	source_standing_end(d->source, STANDING_BROKER);
+	if (d->finish.finished == BROKER_FINISHED)
+		source_standing_finished(d->source);
+	else
+		source_standing_end(d->source, STANDING_BROKER);
 	if (d->finish.finished == BROKER_ELSEWHERE)
 		return DONE;
 	if (d->finish.finished == BROKER_LOCKED)
@@ -335,6 +338,8 @@ delivery_finish_end(struct machine *machine)
 	    d->finish.put != NULL)
 		counter_add(&meter->results, 1);
 	log_message(d, took_us);
+	if (d->finish.finished == BROKER_FINISHED)
+		delivery_rest_held_no_more(d);
 	delivery_letter_over(d);
 	return DONE;
 }

@@ -40,11 +40,20 @@ delivery_letter_refuse(struct delivery *d, const char *why)
 /* --- its place --- */
 
 static enum after
-drop(struct delivery *d)
+gone(struct delivery *d)
 {
 	d->buried = false;
 	d->outcome = MESSAGE_DROPPED;
 	return delivery_to(d, DELIVERY_FINISH, MORE);
+}
+
+/* Of no key, or where that was decided before, nothing is asked. */
+static enum after
+drop(struct delivery *d)
+{
+	if (d->dropped == NULL || d->buried)
+		return gone(d);
+	return delivery_to(d, DELIVERY_CHECK, MORE);
 }
 
 enum after
@@ -154,6 +163,29 @@ delivery_letter_skipped(struct machine *machine)
 }
 
 /* --- its record --- */
+
+enum after
+delivery_letter_check(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	records_ask(
+	    d->source->worker->store, &d->release, &d->c.key_id);
+	return delivery_to(d, DELIVERY_CHECKED, WAIT);
+}
+
+/* What is being executed has a result soon, which nobody is to lose. */
+enum after
+delivery_letter_checked(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	const struct store_op *op = &d->release.op;
+	if (op->op.error != 0)
+		return delivery_letter_refuse(d, "store");
+	if (op->verdict == VERDICT_DONE &&
+	    d->release.record.state == STATE_PROCESSING)
+		return delivery_letter_refuse(d, "in-flight");
+	return gone(d);
+}
 
 /* It failed before; whoever asked wants it to be tried anew. */
 enum after

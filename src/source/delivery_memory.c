@@ -217,6 +217,8 @@ delivery_memory_peeked(struct machine *machine)
 	bool holds = op->op.error != 0 ||
 	    (d->gone ? op->verdict == VERDICT_GONE : is_unknown);
 	end_look(d);
+	/* Nothing else remembers it, if Redis should lose more. */
+	d->noted = d->noted && !d->gone;
 	if (holds)
 		return delivery_to(d, DELIVERY_HOLD, MORE);
 	source_credit_rest(d->source, d, false);

@@ -40,6 +40,8 @@ delivery_is_letter(const struct delivery *d)
 }
 /* Its lane is parked where its first becomes a dead letter. */
 bool delivery_lane_parks(const struct delivery *d);
+/* It is held no more, and Redis hears of that. */
+void delivery_rest_held_no_more(struct delivery *d);
 /* It was found COMPLETED before: it ends as a duplicate. */
 enum after delivery_claim_known(struct delivery *d);
 /* An operator who waits hears that it goes on. */

@@ -39,6 +39,13 @@ at_least_one(int64_t ms)
 	return ms > 0 ? ms : 1;
 }
 
+/* A time that is not the one that stands for none. */
+static int64_t
+not_zero(int64_t ms)
+{
+	return ms != 0 ? ms : -1;
+}
+
 /* --- its source stands still --- */
 
 /* Before a claim; or before it is acknowledged. */
@@ -55,6 +62,8 @@ delivery_rest_stand(struct machine *machine)
 	/* While it is paused, none is claimed, not even to find out. */
 	bool tries = d->probe &&
 	    (is_ending(d) || !pause_stands(&d->source->pause));
+	/* It has a time of its own for that. */
+	tries |= d->rejected && source_standing_only_refused(d->source);
 	if (!tries && !source_standing_goes(d->source)) {
 		op_start(&d->gate, 0, wait_no_more);
 		return delivery_to(d, DELIVERY_STOOD, WAIT);
@@ -118,6 +127,8 @@ note_gone(struct delivery *d)
 	if (d->gone)
 		return;
 	d->gone = true;
+	/* With its record Redis may have lost that it is held. */
+	d->noted = false;
 	struct logline line = log_begin(EV_message_record_gone);
 	log_str(&line, "source", d->source->source->name);
 	log_cut(&line, "position", d->message->position, 256);
@@ -139,12 +150,51 @@ enum after
 delivery_rest_hold(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	int64_t now_ms = loop_now_ms(d->source->worker->loop);
 	if (d->held_since_ms == 0) {
-		d->held_since_ms = at_least_one(now_ms);
+		d->held_since_ms =
+		    not_zero(loop_now_ms(d->source->worker->loop));
 		delivery_count(d, MESSAGE_HELD);
 		log_held(d);
 	}
+	/* A dead letter stays one meanwhile. */
+	return delivery_to(d,
+	    d->noted || delivery_is_letter(d) ? DELIVERY_KEEP : DELIVERY_NOTE,
+	    MORE);
+}
+
+enum after
+delivery_rest_note(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	int64_t now_ms = loop_now_ms(d->source->worker->loop);
+	holds_note(&d->source->holds, &d->hold, d->message->position,
+	    d->held_since_ms != 0 ? now_ms - d->held_since_ms : 0);
+	return delivery_to(d, DELIVERY_NOTED, WAIT);
+}
+
+/* It may have been held before; what Redis did not take it is told again. */
+enum after
+delivery_rest_noted(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	int64_t now_ms = loop_now_ms(d->source->worker->loop);
+	bool noted = d->hold.op.op.error == 0;
+	d->noted |= noted;
+	if (d->rejected)
+		return delivery_to(d, DELIVERY_YIELD, MORE);
+	/* An operator has decided meanwhile. */
+	if (!d->sent)
+		return delivery_rest_heard(machine);
+	if (noted && now_ms - d->hold.held_ms < d->held_since_ms)
+		d->held_since_ms = not_zero(now_ms - d->hold.held_ms);
+	return delivery_to(d, DELIVERY_KEEP, MORE);
+}
+
+enum after
+delivery_rest_keep(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	int64_t now_ms = loop_now_ms(d->source->worker->loop);
 	int64_t left_ms =
 	    d->held_since_ms + d->source->source->hold_ms - now_ms;
 	if (left_ms <= 0) {
@@ -169,6 +219,17 @@ delivery_rest_heard(struct machine *machine)
 	d->held = false;
 	delivery_unshape(d);
 	return delivery_to(d, DELIVERY_SHAPE, MORE);
+}
+
+void
+delivery_rest_held_no_more(struct delivery *d)
+{
+	struct holds *holds = &d->source->holds;
+	struct span position = d->message->position;
+	/* Whoever held it before may have been another gateway. */
+	if (!delivery_is_letter(d) && (d->noted || holds_may(holds, position)))
+		holds_drop(holds, position);
+	d->noted = false;
 }
 
 /* --- its broker does not take its end now --- */
@@ -242,10 +303,23 @@ log_rejected(const struct delivery *d, enum event event)
 	log_end(&line);
 }
 
+/* Once more, when it is its turn: it may be the fault of all. */
+static bool
+is_tried_once_more(struct delivery *d)
+{
+	if (d->refused || delivery_is_letter(d) ||
+	    d->finish.fault != BROKER_FAULT_MESSAGE)
+		return false;
+	d->refused = true;
+	return source_standing_refused(d->source, d->finish.refused);
+}
+
 enum after
 delivery_rest_rejected(struct delivery *d)
 {
 	struct rejection rejection = rejection_of(d);
+	if (is_tried_once_more(d))
+		return delivery_to(d, DELIVERY_STAND, MORE);
 	if (!d->rejected || d->why != rejection.why)
 		log_rejected(d, rejection.event);
 	source_standing_end(d->source, STANDING_BROKER);
@@ -261,7 +335,7 @@ delivery_rest_rejected(struct delivery *d)
 	delivery_view_over(d);
 	d->rested = MESSAGE_STATE_HELD;
 	d->why = rejection.why;
-	return delivery_to(d, DELIVERY_YIELD, MORE);
+	return delivery_to(d, DELIVERY_NOTE, MORE);
 }
 
 enum after

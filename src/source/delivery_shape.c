@@ -54,6 +54,17 @@ make_request(struct delivery *d, struct span *ret_detail)
 	    ret_detail);
 }
 
+static struct span
+why_unordered(const struct delivery *d, struct span body)
+{
+	bool is_of_body =
+	    d->source->source->order_by == SOURCE_ORDER_POINTERS;
+	return is_of_body && !shape_is_json(body)
+	    ? SPAN("its body cannot be read as JSON, so it has nothing to be "
+		   "ordered by")
+	    : SPAN("it has nothing to be ordered by");
+}
+
 /* Its place in its lane, before anything else is known of it. */
 static void
 take_place(struct delivery *d, struct span body)
@@ -68,8 +79,7 @@ take_place(struct delivery *d, struct span body)
 		lanes_enter(d->source->lanes, order, &d->place);
 		source_credit_place(d->source, d);
 	} else if (!d->buried) {
-		delivery_condemn(d, MESSAGE_MALFORMED,
-		    SPAN("it has nothing to be ordered by"));
+		delivery_condemn(d, MESSAGE_MALFORMED, why_unordered(d, body));
 	}
 }
 

@@ -8,7 +8,8 @@ delivery_view_state(const struct delivery *d)
 {
 	unsigned step = d->machine.step;
 	bool waits = step == DELIVERY_TURNED || step == DELIVERY_HEARD ||
-	    step == DELIVERY_PEEKED || step == DELIVERY_RESTED ||
+	    step == DELIVERY_PEEKED || step == DELIVERY_NOTED ||
+	    step == DELIVERY_RESTED ||
 	    (step == DELIVERY_YIELDED && d->rejected) ||
 	    (step == DELIVERY_STOOD && d->outcome == MESSAGE_COUNT_);
 	return waits ? d->rested : MESSAGE_STATE_IN_FLIGHT;
@@ -61,6 +62,7 @@ delivery_view_drop(struct delivery *d, struct inquiry *inquiry)
 	op_cancel(&d->gate);
 	op_cancel(&d->rest);
 	op_cancel(&d->record.op.op);
+	op_cancel(&d->hold.op.op);
 	delivery_probed(d);
 	delivery_unshape(d);
 	source_credit_rest(d->source, d, false);
@@ -78,6 +80,7 @@ delivery_view_replay(struct delivery *d)
 	if (!d->gone || delivery_view_state(d) != MESSAGE_STATE_HELD)
 		return false;
 	d->gone = d->sent = false;
+	d->recalled = true;
 	waiters_stop(&d->waiter, 0);
 	return true;
 }

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "gate/response.h"
 #include "http/header.h"
+#include "key/key.h"
 #include "key/variables.h"
 #include "source/message_text.h"
 #include "source/shape.h"
@@ -32,12 +33,23 @@ misshapen(struct shape *s, enum shape_verdict verdict, struct span detail)
 /* --- path and fields --- */
 
 static bool
+has_controls(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
+			return true;
+	return false;
+}
+
+/* A control character is nobody's name, and ends a log's line elsewhere. */
+static bool
 value_in_message(
     void *arg, const struct template_piece *piece, struct span *ret_value)
 {
 	struct shape *s = arg;
-	return message_text_value(
-	    s->message, s->body, s->scratch, piece, ret_value);
+	return message_text_value(s->message, s->body, s->scratch, piece,
+		   ret_value) &&
+	    !has_controls(*ret_value);
 }
 
 static void
@@ -181,11 +193,56 @@ find_route(struct shape *s)
 	return SHAPE_GOOD;
 }
 
+/* Whether a body of JSON has a value for a key there. */
+static bool
+has_member(const struct shape *s, const struct pointer *pointer)
+{
+	struct pointer wanted = *pointer;
+	const struct pointers one = {&wanted, 1};
+	struct arena *scratch = arena_new();
+	struct digest digest;
+	digest_begin(&digest, SPAN("member"), SPAN(""));
+	bool has = key_digest_members(scratch, &one, s->body, &digest);
+	arena_free(&scratch);
+	return has;
+}
+
+/* The first of the key's members that a body of JSON lacks. */
+static struct span
+why_without_member(const struct shape *s)
+{
+	const struct pointers *pointers = &s->source->key_pointers;
+	size_t i = 0;
+	struct span text = SPAN("");
+	while (i < pointers->count && has_member(s, &pointers->list[i]))
+		i++;
+	if (i == pointers->count)
+		return SPAN("");
+	for (size_t k = 0; k < pointers->list[i].count; k++)
+		text = arena_printf(s->c->arena, "%.*s/%.*s", SPAN_FMT(text),
+		    SPAN_FMT(pointers->list[i].segments[k]));
+	return arena_printf(s->c->arena,
+	    "its body has nothing, or null, at %.*s", SPAN_FMT(text));
+}
+
+static struct span
+why_keyless(const struct shape *s)
+{
+	if (s->source->key == SOURCE_KEY_HEADER)
+		return arena_printf(s->c->arena, "it has no field \"%s\"",
+		    s->source->key_header);
+	if (s->source->key != SOURCE_KEY_POINTERS)
+		return SPAN("");
+	return shape_is_json(s->body)
+	    ? why_without_member(s)
+	    : SPAN("its body cannot be read as JSON, so it has no key");
+}
+
 static enum shape_verdict
 refuse_key(struct shape *s, enum key_verdict verdict)
 {
 	if (verdict == KEY_MISSING)
-		return misshapen(s, SHAPE_KEY_MISSING, SPAN(""));
+		return misshapen(s, SHAPE_KEY_MISSING, why_keyless(s));
 	return misshapen(s, SHAPE_MALFORMED,
 	    arena_printf(s->c->arena, "key-invalid: %s", s->c->key.message));
 }
@@ -345,6 +402,15 @@ shape_body(const struct conf_source *source,
 		return take_body(body, field->value);
 	}
 	return take_body(body, m->payload);
+}
+
+bool
+shape_is_json(struct span body)
+{
+	struct arena *scratch = arena_new();
+	bool is_json = json_read(scratch, body) != NULL;
+	arena_free(&scratch);
+	return is_json;
 }
 
 bool

@@ -34,6 +34,8 @@ MUST_USE enum shape_verdict shape_request(const struct conf_source *source,
 MUST_USE bool shape_order(const struct conf_source *source,
     const struct broker_message *message, struct span body,
     uint8_t ret_order[DIGEST_BYTES]);
+/* Whether members of it can be named at all. */
+MUST_USE bool shape_is_json(struct span body);
 /*
  * The body of the request: the payload, a field, or all fields as JSON; good,
  * malformed, too large, or no memory.

@@ -81,6 +81,8 @@ on_lost(void *arg, enum broker_loss how, uint64_t count, struct span position)
 	struct source *s = arg;
 	counter_add(&s->meter->lost[how], count);
 	struct machine *m = position.len > 0 ? delivery_at(s, position) : NULL;
+	if (position.len > 0 && holds_may(&s->holds, position))
+		holds_drop(&s->holds, position);
 	if (m != NULL)
 		machine_end(m);
 }
@@ -112,10 +114,12 @@ on_health(void *arg)
 	counter_set(&s->meter->up, health.up);
 	counter_set(&s->meter->lag,
 	    health.lag >= 0 ? (uint64_t)health.lag : SOURCE_METER_NO_LAG);
-	/* Another's lanes are ours now, perhaps. */
-	if (parks(s->source) && !needs_turn(s->source) &&
-	    counter_read(&s->meter->rebalances) != health.rebalances)
-		parked_load(&s->parked);
+	/* Another's lanes are ours now, perhaps, and what it holds. */
+	if (counter_read(&s->meter->rebalances) != health.rebalances) {
+		holds_load(&s->holds);
+		if (parks(s->source) && !needs_turn(s->source))
+			parked_load(&s->parked);
+	}
 	counter_set(&s->meter->rebalances, health.rebalances);
 	if (health.up && !health.stands)
 		source_standing_end(s, STANDING_BROKER);
@@ -132,6 +136,23 @@ static const struct broker_events events = {
     .floor = source_floor_reached,
     .rewound = source_floor_rewound,
 };
+
+/*
+ * Whoever reads a message that was held within that time finds it held; its
+ * record would be forgotten then, too.
+ */
+static int64_t
+holds_keep_ms(const struct conf *conf, const struct conf_source *source)
+{
+	int64_t ms = 0;
+	for (size_t i = 0; i < conf->n_routes; i++) {
+		const struct conf_idempotency *policy =
+		    conf->routes[i].idempotency;
+		if (policy != NULL && policy->unknown_retention_ms > ms)
+			ms = policy->unknown_retention_ms;
+	}
+	return ms + source->hold_ms;
+}
 
 /* The longest lease of all routes: a message that idles for twice that has
  * nobody at work on it. */
@@ -223,6 +244,7 @@ on_gained(void *arg)
 	struct source *s = arg;
 	if (s->draining)
 		return;
+	holds_load(&s->holds);
 	if (parks(s->source))
 		parked_load(&s->parked);
 	open_reader(s);
@@ -270,6 +292,8 @@ share(struct source *s)
 	mine.arg = s;
 	source_pause_start(s);
 	source_floor_start(s);
+	holds_start(&s->holds, store, loop, "source", s->source->name,
+	    s->source->hold_ms, holds_keep_ms(s->conf, s->source));
 	if (parks(s->source))
 		parked_start(&s->parked, store, loop, "source",
 		    s->source->name, &parked_events);
@@ -361,6 +385,7 @@ source_free(struct source **source)
 	parked_stop(&s->parked);
 	source_pause_stop(s);
 	source_floor_stop(s);
+	holds_stop(&s->holds);
 	timer_clear(&s->probe);
 	timer_clear(&s->look);
 	task_cancel(&s->settle);

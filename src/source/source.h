@@ -5,6 +5,7 @@
 #include "gate/machine.h"
 #include "gate/worker.h"
 #include "shared/floors.h"
+#include "shared/holds.h"
 #include "shared/parked.h"
 #include "shared/pause.h"
 #include "shared/turn.h"
@@ -36,6 +37,7 @@ enum standing {
 enum {
 	SOURCE_RESTING_MAX = 10000, /* more that wait, and it takes none */
 	SOURCE_UNSENT_MAX = 5,      /* in a row, and it stands still */
+	SOURCE_REFUSED_MAX = 5,     /* the same */
 	SOURCE_FINISHING_MAX = 2000, /* and it takes none */
 };
 
@@ -50,6 +52,7 @@ struct source {
 	struct parked parked; /* where it has an order, and parks */
 	struct pause pause;   /* an operator's */
 	struct floors floors; /* of what its broker counts */
+	struct holds holds;   /* since when messages are held */
 	struct source_letter *letters; /* that are looked for */
 	struct machines deliveries;
 	/* Of messages that were given back, and may have been executed. */
@@ -68,6 +71,7 @@ struct source {
 	bool unshared; /* it stands as Redis does not say what gateways share */
 	char why[200];     /* the last trouble, for operators */
 	unsigned unsent;   /* in a row */
+	unsigned refused;  /* so many ends in a row, each alone */
 	int64_t probe_ms;  /* until the next one may try */
 	unsigned probing;  /* that try, for all others */
 	struct timer probe;

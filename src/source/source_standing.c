@@ -62,6 +62,22 @@ source_standing_goes(const struct source *s)
 		~(1u << STANDING_MEMORY | 1u << STANDING_HELD)) == 0;
 }
 
+/* It may be all of them. */
+static bool
+are_refused(const struct source *s)
+{
+	return s->refused >= SOURCE_REFUSED_MAX;
+}
+
+bool
+source_standing_only_refused(const struct source *s)
+{
+	return are_refused(s) && !pause_stands(&s->pause) &&
+	    (s->standing &
+		~(1u << STANDING_MEMORY | 1u << STANDING_HELD |
+		    1u << STANDING_BROKER)) == 0;
+}
+
 /*
  * Why it may not read, as Redis does not say what gateways share of it; NULL:
  * it does.
@@ -82,6 +98,8 @@ why_unshared(const struct source *s)
 		return s->floors.shared.trouble;
 	if (s->parked.shared.trouble[0] != '\0')
 		return s->parked.shared.trouble;
+	if (s->holds.shared.trouble[0] != '\0')
+		return s->holds.shared.trouble;
 	return NULL;
 }
 
@@ -154,6 +172,8 @@ source_standing_end(struct source *s, enum standing standing)
 		return;
 	if (standing == STANDING_STORE && why_unshared(s) != NULL)
 		return;
+	if (standing == STANDING_BROKER && are_refused(s))
+		return;
 	/* One acknowledgement says nothing of what is to be taken. */
 	if (standing == STANDING_BROKER && s->reader != NULL &&
 	    broker_reader_health(s->reader).stands)
@@ -175,6 +195,22 @@ source_standing_unsent(struct source *s, const char *why)
 {
 	if (++s->unsent >= SOURCE_UNSENT_MAX)
 		source_standing_begin(s, STANDING_UPSTREAM, why);
+}
+
+bool
+source_standing_refused(struct source *s, const char *why)
+{
+	s->refused++;
+	if (are_refused(s))
+		source_standing_begin(s, STANDING_BROKER, why);
+	return are_refused(s);
+}
+
+void
+source_standing_finished(struct source *s)
+{
+	s->refused = 0;
+	source_standing_end(s, STANDING_BROKER);
 }
 
 /* One that stands before its claim, and one before its acknowledgement. */
@@ -203,6 +239,9 @@ on_probe(void *arg)
 		source_standing_end(s, STANDING_UPSTREAM);
 	}
 	if (!tried[true]) {
+		/* The next one that is refused is one too many again. */
+		if (are_refused(s))
+			s->refused = SOURCE_REFUSED_MAX - 1;
 		/* One acknowledgement may fail while the broker is well. */
 		if (s->reader == NULL || broker_reader_health(s->reader).up)
 			source_standing_end(s, STANDING_BROKER);

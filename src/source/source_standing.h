@@ -22,6 +22,17 @@ void source_standing_end(struct source *source, enum standing standing);
 void source_standing_try_another(struct source *source);
 /* Nothing could be sent for one delivery: five in a row, and it stands. */
 void source_standing_unsent(struct source *source, const char *why);
+/*
+ * The broker refuses the end of one more delivery as if that were its own
+ * fault.  Five in a row, of which each may be faulty, or none, and it stands:
+ * they are tried one at a time, and who is refused again is held.  True: it
+ * stands.
+ */
+MUST_USE bool source_standing_refused(struct source *source, const char *why);
+/* One was finished: so not all are refused. */
+void source_standing_finished(struct source *source);
+/* Whether nothing else is in the way of those that are held for that. */
+bool source_standing_only_refused(const struct source *source);
 /* Notes that it stands for that reason, or not; nothing else follows. */
 void source_standing_set(
     struct source *source, enum standing standing, bool stands);

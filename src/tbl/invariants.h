@@ -226,6 +226,9 @@ INVARIANT_NAME(slashes_joined, "a path could slip past its route as //v1")
 /* --- a message: source/ --- */
 INVARIANT_NAME(acknowledged_stored,
     "a message would be gone whose outcome is only on a disk that may die")
+INVARIANT_NAME(held_before,
+    "a message that was held would be sent again after a restart, as its "
+    "record is gone")
 
 /* --- the operator: admin/ --- */
 INVARIANT_NAME(answer_waits,

@@ -6,7 +6,7 @@
 STANDING(OPERATOR, "operator", "An operator has paused it: resume it "
 	"with `onceproxy messages resume`.")
 STANDING(BROKER, "broker", "The broker cannot be reached, or does not let the "
-	"gateway read.")
+	"gateway read, or finish what was read.")
 STANDING(STORE, "store", "Redis or the journal cannot take a claim now.")
 STANDING(UPSTREAM, "upstream", "Nothing could be sent to the upstream five "
 	"times in a row; one message at a time tries again.")

@@ -199,6 +199,38 @@ def a_letter_is_not_dropped_and_replayed_at_once(bench):
           (1, 1) if 202 in said else (0, 0))
 
 
+def with_two_gateways(bench):
+    """A dead letter, two gateways that may both act on it, and its result."""
+    b = Bench(bench, {**QUICK, "results": {"stream": "done"}})
+    b.other = Admin(bench.serve({**b.config, "instance": "other"}))
+    b.fate.of["k"] = answer(503)
+    b.position = b.add("k")
+    b.wait_dead(("k", "exhausted"))
+    b.fate.of["k"] = answer(201)
+    return b
+
+
+def other_says(b, what):
+    return b.other.post(f"/messages/{id_of(b.position)}/{what}", {})
+
+
+@test
+def a_letter_that_one_gateway_replays_is_not_dropped_by_another(bench):
+    b = with_two_gateways(bench)
+    hold = b.fate.hold("k")
+    b.replay(b.position)
+    hold.wait_arrived()
+    got = other_says(b, "drop")
+    equal((got.status, got.problem), (409, "conflict"))
+    assert b"Nothing was changed" in got.body, got.body
+    equal(b.dead(), [("k", "exhausted")])
+    hold.release()
+    done = b.gateway.wait_for_log("message", outcome="executed")
+    equal(done.get("elsewhere"), None)
+    equal((b.dead(), len(b.stream.entries("done"))), ([], 1))
+    equal(other_says(b, "drop").status, 404)
+
+
 @test
 def an_unknown_message_waits_for_a_decision(bench):
     b = Bench(bench, {"hold": "1s", **QUICK})

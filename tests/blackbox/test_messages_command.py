@@ -130,6 +130,22 @@ def a_source_is_paused_and_resumed(bench):
 
 
 @each([
+    ("paused", ("pause", "chargs")),
+    ("resumed", ("resume", "chargs")),
+    ("set back", ("rewind", "chargs")),
+    ("listed", ("list", "--source", "chargs"))])
+def the_source_that_may_be_meant_is_said(bench, args):
+    operator = Operator(bench)
+    done = operator(*args)
+    equal((done.returncode, done.stdout), (1, ""))
+    equal(done.stderr, "onceproxy messages: There is no source of this name; "
+          "did you mean charges? (status 404)\n")
+    far = operator(*args[:-1], "orders")
+    equal(far.stderr, "onceproxy messages: There is no source of this name. "
+          "(status 404)\n")
+
+
+@each([
     ("no verb", (), "a verb is missing"),
     ("another verb", ("replace",),
      "no such verb: replace; did you mean replay?"),

@@ -84,6 +84,9 @@ ONE_ROW = [
      "created timestamptz NOT NULL DEFAULT now(), CONSTRAINT one_row "
      "CHECK (headers->>'onceproxy-position' <> '{row}'))",
      "ALTER TABLE done DROP CONSTRAINT one_row", "one_row", {}),
+    ("a trigger that does not come to an end", RAISES.replace(
+        "RAISE EXCEPTION 'not this one' {0}", "PERFORM pg_sleep(600)"),
+     "DROP TRIGGER no ON outbox", "statement timeout", {}),
     ("a trigger that keeps it", RAISES.replace(
         "RAISE EXCEPTION 'not this one' {0}", "RETURN NULL"),
      "DROP TRIGGER no ON outbox", "nothing failed", {}),
@@ -118,6 +121,77 @@ def what_one_row_has_holds_that_row_alone(
         world.sql("DELETE FROM outbox")
     world.once_each(41)
     equal((world.held(), world.source()["held"]), ([], 0))
+
+
+EVERY_ROW = RAISES.replace("OLD.aggregateid = 'bad'", "true")
+
+
+@each([
+    ("for each row", EVERY_ROW.format("")),
+    ("for the statement", EVERY_ROW.format("").replace("EACH ROW",
+                                                       "EACH STATEMENT")),
+    ("by what it puts", """
+CREATE FUNCTION no() RETURNS trigger AS $$ BEGIN
+RAISE EXCEPTION 'not this one'; END $$ LANGUAGE plpgsql;
+CREATE TRIGGER no BEFORE INSERT ON done FOR EACH ROW EXECUTE FUNCTION no()""")])
+def a_trigger_that_refuses_every_row_makes_the_source_stand(bench, how):
+    """Of which it cannot be known whether it is the fault of each row."""
+    world = World(bench, {"in_flight": 8})
+    first = world.outbox.add({"n": 0})
+    world.ended(1, position=first)
+    hold = world.upstream.hold()
+    for n in range(1, 200):
+        world.outbox.add({"n": n}, entity=str(n))
+    hold.wait_arrived()
+    world.sql(how)
+    hold.release()
+    told = world.gateway.wait_for_log(
+        "source_stands", timeout=WAIT_S, reason="broker")
+    assert "not this one" in told["error"], told
+    assert world.upstream.count() < 100, world.upstream.count()
+    assert world.source()["held"] < 100, world.source()
+    world.sql("DROP FUNCTION no CASCADE")
+    world.ended(200, outcome="executed")
+    world.goes()
+    world.once_each(200)
+    equal((world.held(), world.source()["held"]), ([], 0))
+
+
+@test
+def rows_that_are_refused_one_after_the_other_hold_up_no_others(bench):
+    world = World(bench, {"in_flight": 2})
+    world.sql(RAISES.format(""))
+    bad = [world.outbox.add({"n": n}, entity="bad") for n in range(12)]
+    for n in range(12, 40):
+        world.outbox.add({"n": n}, entity="good")
+    world.ended(28, outcome="executed")
+    world.goes()
+    equal((world.outbox.unread(), world.source()["held"]), (bad, 12))
+    equal({m["reason"] for m in world.held()}, {"not-finished"})
+    world.sql("DROP TRIGGER no ON outbox")
+    world.ended(40, outcome="executed")
+    world.once_each(40)
+
+
+@test
+def what_is_held_so_is_held_over_a_restart_without_its_record(bench):
+    world = World(bench)
+    world.sql(RAISES.format(""))
+    bad = world.outbox.add({"n": 0}, entity="bad")
+    world.gateway.wait_for_log(
+        "message_not_finished", timeout=WAIT_S, position=bad)
+    eventually(lambda: bench.redis("KEYS", "*:holds:*"), "it is noted")
+    world.gateway.stop()
+    bench.redis("DEL", *bench.redis("KEYS", "*:r:*"))
+    world.sql("DROP TRIGGER no ON outbox")
+    world.gateway = bench.serve(world.gateway.config)
+    world.admin = Admin(world.gateway)
+    world.gateway.wait_for_log("message_record_gone", position=bad)
+    world.outbox.add({"n": 1}, entity="good")
+    world.ended(1, outcome="executed")
+    eventually(lambda: [m["reason"] for m in world.held()] == ["forgotten"],
+               "it is held")
+    equal((world.outbox.unread(), world.upstream.count()), ([bad], 2))
 
 
 @test

@@ -184,6 +184,15 @@ REFUSED = [
     ("a value of the path that walks up",
         {"request": {"path": "/v1/{json:/a}/x", "method": "POST"}},
         {"body": b'{"a":".."}', "idempotency_key": "k"}, "malformed", ""),
+    ("a value of the path with a control character",
+        {"request": {"path": "/v1/{json:/a}/x", "method": "POST"}},
+        {"body": b'{"a":"a\\tb"}', "idempotency_key": "k"}, "malformed",
+        "usable value"),
+    ("a value of a header with a control character",
+        {"request": {"path": "/v1/charges", "headers": {
+            "Authorization": "Bearer t", "X-A": "{json:/a}"}}},
+        {"body": b'{"a":"a\\u007fb"}', "idempotency_key": "k"}, "malformed",
+        "X-A has a variable"),
     ("a key that is none",
         {}, {"body": b"{}", "idempotency_key": "a b"}, "malformed",
         "key-invalid"),
@@ -193,9 +202,18 @@ REFUSED = [
         {"body": b"{}", "order": "a", "ORDER": "b"}, "malformed",
         "key-invalid"),
     ("a header that is not there",
-        {"key": {"header": "Order"}}, {"body": b"{}"}, "key-missing", ""),
+        {"key": {"header": "Order"}}, {"body": b"{}"}, "key-missing",
+        'it has no field "Order"'),
     ("members that the key is made of are missing",
-        {"key": ["/order_id"]}, {"body": b'{"other":1}'}, "key-missing", ""),
+        {"key": ["/order_id"]}, {"body": b'{"other":1}'}, "key-missing",
+        "its body has nothing, or null, at /order_id"),
+    ("one of the members that the key is made of is null",
+        {"key": ["/order/id", "/order/act"]},
+        {"body": b'{"order":{"id":1,"act":null}}'}, "key-missing",
+        "its body has nothing, or null, at /order/act"),
+    ("members of a body that is no JSON",
+        {"key": ["/order_id"]}, {"body": b"order_id=1"}, "key-missing",
+        "its body cannot be read as JSON"),
     ("a body that is too large",
         {}, {"body": b'"' + b"x" * 2000 + b'"', "idempotency_key": "k"},
         "too-large", ""),
@@ -228,6 +246,22 @@ def what_can_never_be_executed_is_a_dead_letter(
     assert detail.encode() in dead.get("onceproxy-detail", b""), dead
     equal(upstream.count(), 0)
     equal(bench.redis.keys(), [])
+
+
+@each([
+    ("is no JSON", b"account=1",
+     b"its body cannot be read as JSON, so it has nothing to be ordered by"),
+    ("lacks them", b"{}", b"it has nothing to be ordered by")])
+def a_body_that_is_to_be_ordered_by_its_members_and_cannot_be_says_why(
+        bench, body, detail):
+    upstream = bench.upstream()
+    stream, gateway = started(
+        bench, upstream, members={"order_by": ["/account"]})
+    stream.add(body=body, idempotency_key="k")
+    gateway.wait_for_log("message", reason="malformed")
+    dead, = stream.entries("charges:dead")
+    equal((dead["onceproxy-detail"], dead["body"]), (detail, body))
+    equal(upstream.count(), 0)
 
 
 @test
@@ -508,7 +542,7 @@ def an_outage_of_the_store_counts_against_no_message(bench):
 
 
 @each([("whose turn it is", "turn"), ("whether it is paused", "pause"),
-       ("what is parked", "parked")])
+       ("what is parked", "parked"), ("what is held", "holds")])
 def something_else_stands_where_gateways_share(bench, word):
     """The source stands still, and says what is in the way."""
     upstream = bench.upstream()

@@ -271,7 +271,7 @@ class Cell:
         self.healed_at = time.monotonic()
 
     def record_state(self):
-        """The letter of the record's state (lua/record.lua); None where there
+        """The letter of the record's state (lua/layout.lua); None where there
         is no record."""
         if not self.redis.process.running():
             return None

@@ -12,7 +12,7 @@ from once.kafka import Kafka
 from once.kafka_topic import Topic
 from once.wait import eventually
 
-from deliveries import (BEYOND, END_S, Elsewhere, Heard, Held, Message,
+from deliveries import (END_S, Elsewhere, Forgotten, Heard, Held, Message,
                         MessageCell, NotStored, Refused, Released, Standing,
                         Unsent)
 from deliveries import SCENARIOS as ALL
@@ -42,13 +42,13 @@ class NoTopic(Standing):
 
 
 SCENARIOS = {Message: Message, InOrder: InTopicsOrder, Standing: NoTopic,
-             **{s: s for s in (Elsewhere, Heard, Held, Unsent, NotStored,
-                               Released, Refused)}}
+             **{s: s for s in (Elsewhere, Forgotten, Heard, Held, Unsent,
+                               NotStored, Released, Refused)}}
 NOWHERE = {"PEEK", "PEEKED", "PARK"}
-REACHED = {**BEYOND, **{
+REACHED = {
     f"delivery:{step}": [SCENARIOS[scenario]]
     if scenario in SCENARIOS and step not in NOWHERE else []
-    for scenario, some in ALL.items() for step in some}}
+    for scenario, some in ALL.items() for step in some}
 
 
 def kafka():

@@ -9,6 +9,7 @@ from .fault_proxy import FaultProxy
 from .folder import drop_folder, make_folder
 from .gateway import Gateway
 from .kafka import Kafka
+from .kafka_cut import CutKafka
 from .kafka_guarded import GuardedKafka
 from .kafka_mock import MockKafka
 from .postgres import Postgres, PostgresPair
@@ -82,6 +83,13 @@ class Bench:
         if "guarded kafka" not in shared:
             shared["guarded kafka"] = GuardedKafka()
         return shared["guarded kafka"]
+
+    @property
+    def cut_kafka(self):
+        """The same, which can keep a reply back."""
+        if "cut kafka" not in shared:
+            shared["cut kafka"] = CutKafka()
+        return shared["cut kafka"]
 
     def own_kafka(self, nodes=1, **settings):
         """A Kafka that this test may break."""

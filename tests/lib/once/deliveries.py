@@ -104,7 +104,9 @@ class Deliveries:
     # A message that is executed has a result that is no duplicate, whoever
     # died meanwhile; but not where its group was set back in between.
     unmarked: bool = False
+    stood: dict = field(default_factory=dict)  # how, by position, in words
     counted: int = 0  # losses, as the gateways have told
+    counted_at: set = field(default_factory=set)  # positions of some of them
     # Who has told of losses is dead, or Redis has forgotten how many entries
     # were read: it does when a group is made or set, and 7.0 when it starts.
     forgot: bool = False
@@ -150,6 +152,12 @@ class Deliveries:
         return all(any(
             self.place(p) < self.place(o) and self.was_there(p, o)
             for p in positions) for o in others)
+
+    def lost(self):
+        """The positions that were trimmed and have not ended."""
+        ended = {one.position for one in (*self.results, *self.dead)}
+        return [p for p in self.positions()
+                if p in self.trimmed and p not in ended]
 
     def releases(self, key):
         return sum(a.key == key and a.act == "release" for a in self.acts)
@@ -319,8 +327,7 @@ def dead_letters_have_a_reason(told):
 # --- what the broker has lost is counted, and nothing else is lost -----------
 
 def losses_are_counted(told):
-    ended = {one.position for one in (*told.results, *told.dead)}
-    lost = [p for p in told.trimmed if p not in ended]
+    lost = told.lost()
     if told.forgot:
         return
     if told.counted < len(lost) and not told.unsure:
