@@ -51,47 +51,19 @@ deny(struct streams_again *a, const redisReply *reply)
 /* --- its bytes are gone --- */
 
 static void
-forget_entry(struct streams_again *a, bool was_pending)
+drop_entry(struct streams_again *a)
 {
 	struct streams *streams = a->streams;
 	struct streams_held *held = streams_hand_find(&streams->hand, a->id);
 	bool ours = held != NULL && !held->foreign && !held->unsure;
+	if (!streams_look_drop(
+		streams, a->id, BROKER_TRIMMED_PENDING, ours)) {
+		end_again(a, E_BROKER_DOWN);
+		return;
+	}
 	if (held != NULL)
 		streams_hand_remove(&streams->hand, &held);
-	if (was_pending)
-		streams_lost(streams, BROKER_TRIMMED_PENDING, 1, NULL);
-	else if (ours)
-		streams_lost(streams, BROKER_DELETED, 1, NULL);
 	end_again(a, 0);
-}
-
-static void
-on_gone(struct link_call *call, const redisReply *reply)
-{
-	struct streams_again *a =
-	    CONTAINER_OF(call, struct streams_again, call);
-	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
-		deny(a, reply);
-	else if (reply == NULL || reply->type != REDIS_REPLY_INTEGER)
-		end_again(a, E_BROKER_DOWN);
-	else
-		forget_entry(a, reply->integer == 1);
-}
-
-static void
-acknowledge(struct streams_again *a)
-{
-	struct streams *streams = a->streams;
-	char text[STREAMS_ID_MAX];
-	struct resp command = {0};
-	resp_begin(&command, 4);
-	resp_arg(&command, SPAN("XACK"));
-	resp_arg(&command, streams->key);
-	resp_arg(&command, streams->group);
-	resp_arg(&command, span_of(text, streams_hand_put_id(a->id, text)));
-	a->call.done = on_gone;
-	streams_line_send(&streams->teller, &a->call, &command);
-	resp_clear(&command);
 }
 
 /* --- reading --- */
@@ -124,7 +96,7 @@ on_read_again(struct link_call *call, const redisReply *reply)
 	else if (reply->elements == 1)
 		take_entry(a, reply->element[0]);
 	else
-		acknowledge(a);
+		drop_entry(a);
 }
 
 static void

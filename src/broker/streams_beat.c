@@ -9,7 +9,8 @@
 
 /*
  * Heartbeats, and their opposite.  An entry whose bytes are gone is not touched
- * by either: Redis would drop it, and a result could not be put any more.
+ * by either: Redis would drop it, and a result could not be put any more.  One
+ * that was deleted is dropped by a step of its own (streams_look).
  */
 enum { BATCH = 100 };
 
@@ -39,12 +40,6 @@ new_batch(struct streams *streams, bool returns)
 
 /* --- the reply --- */
 
-static void
-forget_beat(struct streams *streams, struct streams_held *held)
-{
-	streams_hand_remove(&streams->hand, &held);
-}
-
 /* What a beat has found of an entry that is in hand. */
 static void
 take_found(struct streams *streams, struct streams_id id, int64_t found)
@@ -54,11 +49,10 @@ take_found(struct streams *streams, struct streams_id id, int64_t found)
 		return;
 	held->foreign = found == STREAMS_BEAT_FOREIGN;
 	if (found == STREAMS_BEAT_FOREIGN && held->message != NULL) {
-		forget_beat(streams, held);
+		streams_hand_remove(&streams->hand, &held);
 		streams_look_returned(streams, id);
 	} else if (found == STREAMS_BEAT_DELETED) {
-		forget_beat(streams, held);
-		streams_lost(streams, BROKER_DELETED, 1, &id);
+		streams_look_drop(streams, id, BROKER_DELETED, false);
 	}
 }
 
@@ -85,7 +79,7 @@ take_beats(const struct streams_beat *batch, const redisReply *reply)
 			    reply->element[i]->integer);
 }
 
-/* Redis has dropped what was deleted before it was given back. */
+/* What was deleted before it was given back. */
 static void
 take_returned(const struct streams_beat *batch, const redisReply *reply)
 {
@@ -95,8 +89,8 @@ take_returned(const struct streams_beat *batch, const redisReply *reply)
 	for (size_t i = 0; i < batch->count; i++)
 		if (reply->element[i]->type == REDIS_REPLY_INTEGER &&
 		    reply->element[i]->integer == STREAMS_BEAT_DELETED)
-			streams_lost(batch->streams, BROKER_DELETED, 1,
-			    &batch->ids[i]);
+			streams_look_drop(batch->streams,
+			    batch->ids[i], BROKER_DELETED, false);
 }
 
 static void
@@ -174,6 +168,7 @@ on_beat_timer(void *arg)
 	timer_set(&streams->beat, beat_every_ms(streams));
 	if (streams_line_is_up(&streams->teller) && !streams->take.remaking)
 		beat_all(streams);
+	streams_look_drop_again(streams);
 }
 
 /* --- giving back --- */

@@ -21,7 +21,7 @@ time_of(struct streams_id id)
 }
 
 static struct broker_message *
-new_message(struct streams_id id, bool again)
+new_message(const struct streams *streams, struct streams_id id, bool again)
 {
 	char text[STREAMS_ID_MAX];
 	struct arena *arena = arena_new();
@@ -31,6 +31,7 @@ new_message(struct streams_id id, bool again)
 	    arena_dup(arena, span_of(text, streams_hand_put_id(id, text)));
 	message->time_ms = time_of(id);
 	message->again = again;
+	message->token = (void *)streams->age;
 	message->bytes = sizeof *message + message->position.len;
 	return message;
 }
@@ -118,7 +119,7 @@ streams_entry_letter(struct streams *streams, const redisReply *entry)
 	    !streams_hand_read_id(resp_text(entry->element[0]), &id) ||
 	    !are_fields(entry->element[1]))
 		return NULL;
-	struct broker_message *message = new_message(id, true);
+	struct broker_message *message = new_message(streams, id, true);
 	message->letter = message->position;
 	message->time_ms = -1;
 	read_fields(streams, message, entry->element[1]);
@@ -146,14 +147,15 @@ static void
 take_empty(struct streams *streams, struct streams_id id)
 {
 	if (streams_hand_find(&streams->hand, id) == NULL)
-		streams_look_drop(streams, id);
+		streams_look_drop(
+		    streams, id, BROKER_TRIMMED_PENDING, false);
 }
 
 static struct broker_message *
 whole_message(struct streams *streams, struct streams_id id,
     const redisReply *values, bool again)
 {
-	struct broker_message *message = new_message(id, again);
+	struct broker_message *message = new_message(streams, id, again);
 	message->bulk = arena_new();
 	read_fields(streams, message, values);
 	return message;
@@ -206,7 +208,7 @@ streams_entry_take_unread(struct streams *streams, struct streams_id id)
 {
 	if (streams_hand_find(&streams->hand, id) != NULL)
 		return;
-	struct broker_message *message = new_message(id, true);
+	struct broker_message *message = new_message(streams, id, true);
 	message->too_large = true;
 	keep(streams, id, message);
 }

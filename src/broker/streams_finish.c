@@ -224,7 +224,11 @@ on_missing(struct link_call *call, const redisReply *reply)
 	struct streams_finish *f =
 	    CONTAINER_OF(call, struct streams_finish, call);
 	struct streams *streams = f->streams;
-	bool known = reply != NULL && reply->type == REDIS_REPLY_INTEGER;
+	if (reply == NULL) {
+		end_finish(f, E_BROKER_DOWN);
+		return;
+	}
+	bool known = reply->type == REDIS_REPLY_INTEGER;
 	int64_t why = known ? reply->integer : STREAMS_MISSING_DONE;
 	if (why == STREAMS_MISSING_AHEAD)
 		streams_group_vanished(streams);
@@ -234,7 +238,8 @@ on_missing(struct link_call *call, const redisReply *reply)
 		send_later(f);
 		return;
 	}
-	if (why == STREAMS_MISSING_LOST)
+	if (why == STREAMS_MISSING_LOST &&
+	    streams_hand_find(&streams->hand, f->id) != NULL)
 		streams_lost(streams, BROKER_DELETED, 1, NULL);
 	end_not_pending(f);
 }

@@ -96,6 +96,7 @@ streams_leave_begin(struct streams *streams)
 	streams_finish_end(streams);
 	streams_again_end(streams);
 	streams_letters_end(streams);
+	streams_look_leave(streams);
 	timer_clear(&streams->beat);
 	timer_clear(&streams->look);
 	timer_clear(&take->claim);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <hiredis/hiredis.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/container.h"
 #include "base/mem.h"
@@ -100,12 +102,75 @@ take_run(struct streams_take *take, struct span run, bool certain)
 		    run.ptr);
 }
 
+enum { MARK_FIRST, MARK_DELETED, MARK_LAST, MARK_IDS };
+
+struct mark {
+	int64_t added;
+	struct streams_id ids[MARK_IDS];
+};
+
+static bool
+read_mark(struct span text, struct mark *ret_mark)
+{
+	struct mark *m = ret_mark;
+	char ids[MARK_IDS][STREAMS_ID_MAX];
+	if (sscanf(text.ptr, "%" SCNd64 " %41s %41s %41s", &m->added, ids[0],
+		ids[1], ids[2]) != 1 + MARK_IDS)
+		return false;
+	for (int i = 0; i < MARK_IDS; i++)
+		if (!streams_hand_read_id(span_str(ids[i]), &m->ids[i]))
+			return false;
+	return true;
+}
+
+/* Something is lower that only grows, as the script sees it that decides. */
+static bool
+is_another(struct span now, struct span before)
+{
+	static const struct streams_id none = {0, 0};
+	struct mark a, b;
+	if (!read_mark(now, &a) || !read_mark(before, &b))
+		return false;
+	bool lower = a.added < b.added;
+	for (int i = 0; i < MARK_IDS; i++)
+		lower |= streams_id_cmp(a.ids[i], b.ids[i]) < 0 &&
+		    (i != MARK_FIRST || streams_id_cmp(a.ids[i], none) > 0);
+	return lower;
+}
+
+/* Whose history is known. */
+static bool
+is_of_takers_server(const struct streams_line *line)
+{
+	struct link_to a = link_where(line->link);
+	struct link_to b = link_where(line->streams->taker.link);
+	if (a.socket != NULL || b.socket != NULL)
+		return true;
+	return a.host != NULL && b.host != NULL && a.port == b.port &&
+	    strcmp(a.host, b.host) == 0;
+}
+
+/* Where there is no group, that is no look at the stream that had one. */
+static void
+take_mark(struct streams *streams, struct span mark)
+{
+	struct streams_take *take = &streams->take;
+	if (mark.len == 0 || mark.len >= sizeof take->mark)
+		return;
+	if (is_another(mark, span_str(take->mark))) {
+		streams_group_ask(streams);
+		return;
+	}
+	snprintf(
+	    take->mark, sizeof take->mark, "%.*s", (int)mark.len, mark.ptr);
+}
+
 static bool
 is_look(const redisReply *reply)
 {
 	static const int types[] = {REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
 	    0, REDIS_REPLY_STRING, REDIS_REPLY_INTEGER, REDIS_REPLY_STRING,
-	    REDIS_REPLY_ARRAY};
+	    REDIS_REPLY_ARRAY, REDIS_REPLY_STRING};
 	size_t count = sizeof types / sizeof types[0];
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != count)
 		return false;
@@ -131,6 +196,10 @@ streams_look_read(
 	take_run(&streams->take, resp_text(reply->element[5]),
 	    reply->element[4]->integer == 1);
 	set_lag(streams, reply->element[1]->integer);
+	if (is_of_takers_server(line))
+		take_mark(streams, resp_text(reply->element[7]));
+	if (reply->element[7]->len > 0)
+		streams->take.unread = reply->element[1]->integer;
 	if (reply->element[2]->type == REDIS_REPLY_STRING)
 		take_floor(streams, resp_text(reply->element[2]),
 		    resp_text(reply->element[3]), reply->element[6]);
@@ -155,8 +224,7 @@ streams_look_cut(struct streams *streams, uint64_t to_count)
 struct streams_question {
 	struct link_call call;
 	struct streams *streams;
-	struct streams_id id; /* of an entry whose bytes are gone */
-	uint64_t to_count;    /* of a look */
+	uint64_t to_count;
 };
 
 static void look_aside(struct streams *streams, uint64_t to_count);
@@ -211,35 +279,144 @@ on_look_timer(void *arg)
 
 /* --- an entry whose bytes are gone --- */
 
+/*
+ * An entry that is pending, and whose bytes are gone, is acknowledged by a step
+ * of its own, and counted by its reply.  Where there is no reply, it is sent
+ * again: what is not pending then was acknowledged by the first one.  So a loss
+ * may be told twice, when another reader has found the same; never by nobody.
+ */
+struct streams_drop {
+	struct link_call call;
+	struct streams *streams;
+	struct streams_id id;
+	enum broker_loss how;
+	bool ours; /* nobody else can have finished it */
+	bool sent; /* and the reply is awaited */
+	bool cut;  /* it was sent once, and no reply came */
+	bool owed; /* the reader waits for its reply before it ends */
+	struct streams_drop *next, **place;
+};
+
+static struct streams_drop *
+find_drop(const struct streams *streams, struct streams_id id)
+{
+	struct streams_drop *d = streams->drops;
+	while (d != NULL && streams_id_cmp(d->id, id) != 0)
+		d = d->next;
+	return d;
+}
+
+static void
+free_drop(struct streams_drop *d)
+{
+	*d->place = d->next;
+	if (d->next != NULL)
+		d->next->place = d->place;
+	free(d);
+}
+
+static void
+tell_lost(struct streams_drop *d, enum broker_loss how)
+{
+	struct streams *streams = d->streams;
+	struct streams_id id = d->id;
+	struct streams_held *held = streams_hand_find(&streams->hand, id);
+	if (held != NULL)
+		streams_hand_remove(&streams->hand, &held);
+	free_drop(d);
+	streams_lost(streams, how, 1, &id);
+}
+
+/* Nothing has happened by this one; what was not cut is found again. */
+static void
+take_drop_error(struct streams_drop *d, const redisReply *reply)
+{
+	struct streams *streams = d->streams;
+	if (streams_line_error(&streams->taker, reply) == STREAMS_REFUSED)
+		streams_refused(streams, STREAMS_TO_FINISH, reply);
+	if (!d->cut)
+		free_drop(d);
+}
+
+static void
+distrust_drop(struct streams_drop *d)
+{
+	d->cut = true;
+	link_distrust(
+	    d->streams->taker.link, "a reply to another command");
+}
+
 static void
 on_dropped(struct link_call *call, const redisReply *reply)
 {
-	struct streams_question *question =
-	    CONTAINER_OF(call, struct streams_question, call);
-	struct streams *streams = question->streams;
-	struct streams_id id = question->id;
-	free(question);
-	if (reply != NULL && reply->type == REDIS_REPLY_INTEGER &&
-	    reply->integer == 1)
-		streams_lost(streams, BROKER_TRIMMED_PENDING, 1, &id);
+	struct streams_drop *d =
+	    CONTAINER_OF(call, struct streams_drop, call);
+	struct streams *streams = d->streams;
+	bool owed = d->owed;
+	d->sent = false;
+	if (reply == NULL)
+		d->cut = true;
+	else if (reply->type == REDIS_REPLY_ERROR)
+		take_drop_error(d, reply);
+	else if (reply->type != REDIS_REPLY_INTEGER)
+		distrust_drop(d);
+	else if (reply->integer == 1 || d->cut)
+		tell_lost(d, d->how);
+	else if (d->ours)
+		tell_lost(d, BROKER_DELETED);
+	else
+		free_drop(d);
+	if (owed)
+		streams_leave_paid(streams);
 }
 
-void
-streams_look_drop(struct streams *streams, struct streams_id id)
+static void
+send_drop(struct streams_drop *d)
 {
+	struct streams *streams = d->streams;
 	char text[STREAMS_ID_MAX];
 	struct resp command = {0};
 	resp_begin(&command, 4);
 	resp_arg(&command, SPAN("XACK"));
 	resp_arg(&command, streams->key);
 	resp_arg(&command, streams->group);
-	resp_arg(&command, span_of(text, streams_hand_put_id(id, text)));
-	struct streams_question *question = mem_zero(sizeof *question);
-	question->streams = streams;
-	question->id = id;
-	question->call.done = on_dropped;
-	streams_line_send(&streams->taker, &question->call, &command);
+	resp_arg(&command, span_of(text, streams_hand_put_id(d->id, text)));
+	d->sent = true;
+	d->call.done = on_dropped;
+	streams_line_send(&streams->taker, &d->call, &command);
 	resp_clear(&command);
+}
+
+bool
+streams_look_drop(struct streams *streams, struct streams_id id,
+    enum broker_loss how, bool ours)
+{
+	if (streams->leaving || !streams_line_is_up(&streams->taker))
+		return false;
+	if (find_drop(streams, id) != NULL)
+		return true;
+	struct streams_drop *d = mem_zero(sizeof *d);
+	d->streams = streams;
+	d->id = id;
+	d->how = how;
+	d->ours = ours;
+	d->next = streams->drops;
+	d->place = &streams->drops;
+	if (d->next != NULL)
+		d->next->place = &d->next;
+	streams->drops = d;
+	send_drop(d);
+	return true;
+}
+
+void
+streams_look_drop_again(struct streams *streams)
+{
+	if (!streams_line_is_up(&streams->taker))
+		return;
+	for (struct streams_drop *d = streams->drops; d != NULL; d = d->next)
+		if (!d->sent)
+			send_drop(d);
 }
 
 /* --- life --- */
@@ -260,7 +437,18 @@ streams_look_init(struct streams *streams)
 }
 
 void
+streams_look_leave(struct streams *streams)
+{
+	for (struct streams_drop *d = streams->drops; d != NULL; d = d->next) {
+		d->owed = d->sent;
+		streams->owed += d->owed;
+	}
+}
+
+void
 streams_look_end(struct streams *streams)
 {
 	timer_clear(&streams->look);
+	while (streams->drops != NULL)
+		tell_lost(streams->drops, streams->drops->how);
 }

@@ -21,6 +21,7 @@ struct redisReply;
 enum {
 	STREAMS_WORDS_BYTES = 160, /* of an error of Redis, with the NUL */
 	STREAMS_RUN_BYTES = 64,    /* the same, of a run's name */
+	STREAMS_MARK_BYTES = 160,  /* the same, of a stream's mark */
 	STREAMS_AGAIN_MS = 20,     /* after what passes by itself soon */
 	STREAMS_PAUSE_MS = 1000,   /* after what Redis refused */
 	STREAMS_SOON_MS = 2000,    /* what does not pass in that is no such */
@@ -102,6 +103,9 @@ struct streams_take {
 	bool doubts; /* how many were read, since the line is up */
 	char run[STREAMS_RUN_BYTES]; /* of Redis when that was known last */
 	bool untold; /* entries came, and no look since has kept their number */
+	char mark[STREAMS_MARK_BYTES]; /* of the stream, by the last look */
+	char history[STREAMS_RUN_BYTES]; /* the server's, as it was marked */
+	int64_t unread; /* by the last look, but for what came since */
 	struct timer pause;   /* set: nothing is sent before it fires */
 	struct timer silence; /* of the step that is under way */
 	struct timer claim;   /* when others' entries are due */
@@ -137,6 +141,7 @@ struct streams {
 	struct streams_finishes waiting, sent;
 	struct streams_page *pages; /* of dead letters, under way */
 	struct streams_again *agains; /* entries that are read again */
+	struct streams_drop *drops; /* entries whose bytes are gone */
 	struct timer again;    /* when finishes that had to wait go on */
 	char put_sha[SHA1_HEX + 1];
 	struct timer beat;
@@ -151,6 +156,7 @@ struct streams {
 	/* What the log has of its connection. */
 	enum { STREAMS_SAID_UP, STREAMS_SAID_DOWN, STREAMS_SAID_REFUSED } said;
 
+	uintptr_t age; /* of the streams of that name: its messages' token */
 	bool leaving;          /* it was closed */
 	unsigned owed;         /* replies that it waits for before it ends */
 	struct timer end;
@@ -200,6 +206,8 @@ enum streams_error streams_line_error(
 
 /* Sends the script that makes the group, if it is not there. */
 void streams_group_make(struct streams *streams);
+/* Whether it is that of another stream, which a look has seemed to see. */
+void streams_group_ask(struct streams *streams);
 /* Redis has said that the group is not there. */
 void streams_group_vanished(struct streams *streams);
 
@@ -326,6 +334,7 @@ void streams_beat_end(struct streams *streams);
 /* --- streams_look.c --- */
 
 void streams_look_init(struct streams *streams);
+/* Once the lines are closed: what of it has no answer is told. */
 void streams_look_end(struct streams *streams);
 /* Entries have come: Redis is told soon how many have been read. */
 void streams_look_soon(struct streams *streams);
@@ -348,8 +357,17 @@ void streams_look_cut(struct streams *streams, uint64_t to_count);
  * group vanish, it is to come again.
  */
 void streams_look_returned(struct streams *streams, struct streams_id id);
-/* XACK of an entry whose bytes are gone; it is lost where that finds it. */
-void streams_look_drop(struct streams *streams, struct streams_id id);
+/*
+ * XACK of an entry whose bytes are gone: it is lost where that finds it, or
+ * where it is ours and that does not; then it is not in hand any more, and the
+ * owner is told.  False: it cannot be sent now, and stays as it is.
+ */
+bool streams_look_drop(struct streams *streams, struct streams_id id,
+    enum broker_loss how, bool ours);
+/* Sends those again that got no answer. */
+void streams_look_drop_again(struct streams *streams);
+/* The reader leaves, and waits for what was sent. */
+void streams_look_leave(struct streams *streams);
 
 /* --- streams_leave.c --- */
 

@@ -205,6 +205,7 @@ read_new(struct streams *streams, const redisReply *reply)
 		if (streams_id_cmp(last, take->newest) > 0)
 			take->newest = last;
 		take->cursor = last;
+		take->unread -= (int64_t)entries->elements;
 		streams_look_soon(streams);
 	}
 	if (again)
@@ -297,9 +298,8 @@ streams_read_new(struct streams *streams, size_t count)
 
 /* --- what is pending for others --- */
 
-/* Their bytes are gone. */
 static void
-read_dropped(struct streams *streams, const redisReply *ids)
+drop_gone(struct streams *streams, const redisReply *ids)
 {
 	struct streams_id id;
 	for (size_t i = 0; i < ids->elements; i++) {
@@ -307,11 +307,8 @@ read_dropped(struct streams *streams, const redisReply *ids)
 			odd_reply(streams);
 			return;
 		}
-		struct streams_held *held =
-		    streams_hand_find(&streams->hand, id);
-		if (held != NULL)
-			streams_hand_remove(&streams->hand, &held);
-		streams_lost(streams, BROKER_TRIMMED_PENDING, 1, &id);
+		streams_look_drop(
+		    streams, id, BROKER_TRIMMED_PENDING, false);
 	}
 }
 
@@ -344,7 +341,7 @@ read_others(struct streams *streams, const redisReply *reply)
 	if (!take_entries(streams, reply->element[1], true, &last))
 		return;
 	note_counts(streams, reply->element[1], reply->element[3]);
-	read_dropped(streams, reply->element[2]);
+	drop_gone(streams, reply->element[2]);
 	if (take->cursor.ms == 0 && take->cursor.seq == 0)
 		all_claimed(streams);
 }

@@ -29,7 +29,27 @@
 	"end\n"                                                               \
 	"local key, group = KEYS[1], ARGV[1]\n"
 
+/*
+ * What only grows as long as a stream lives, unless another server takes the
+ * place of this one, or it starts anew with what it had before: where the ids
+ * and the counts of the same stream are lower, too, but for what it has a name
+ * for its history.
+ */
 const char streams_script_group[] = BELOW MAP
+    "local function is_new(stream, mark)\n"
+    " local added, first, deleted, last =\n"
+    "  string.match(mark, '^(%d+) (%S+) (%S+) (%S+)$')\n"
+    " local function lower(name, was)\n"
+    "  return stream[name] and below(stream[name], was)\n"
+    " end\n"
+    " return added and (stream['entries-added'] < tonumber(added) or\n"
+    "  stream.length > 0 and lower('recorded-first-entry-id', first) or\n"
+    "  lower('max-deleted-entry-id', deleted) or\n"
+    "  lower('last-generated-id', last))\n"
+    "end\n"
+    "local info = redis.pcall('INFO', 'replication')\n"
+    "local history = type(info) == 'string' and\n"
+    " string.match(info, 'master_replid:(%w+)') or ''\n"
     "local stream = redis.pcall('XINFO', 'STREAM', key)\n"
     "if stream.err then\n"
     " if not string.find(stream.err, 'no such key', 1, true) then\n"
@@ -37,30 +57,36 @@ const char streams_script_group[] = BELOW MAP
     " end\n"
     " redis.call('XGROUP', 'CREATE', key, group, '0-0', 'MKSTREAM',\n"
     "  'ENTRIESREAD', 0)\n"
-    " return {2, '0-0'}\n"
+    " return {2, '0-0', history}\n"
     "end\n"
     "stream = map(stream)\n"
     "local start, there = ARGV[2], find(key, group)\n"
-    "if there then\n"
+    "local new = history ~= '' and history == ARGV[5] and\n"
+    " is_new(stream, ARGV[4])\n"
+    "if there and new then\n"
+    " return {5, there['last-delivered-id'], history}\n"
+    "elseif there then\n"
     " if ARGV[3] == '1' and below(start, there['last-delivered-id']) then\n"
     "  redis.call('XGROUP', 'SETID', key, group, start)\n"
-    "  return {3, start}\n"
+    "  return {3, start, history}\n"
     " end\n"
-    " return {0, there['last-delivered-id']}\n"
+    " return {0, there['last-delivered-id'], history}\n"
     "end\n"
     "local added = stream['entries-added']\n"
-    "if start == '$' then\n"
+    "if start == '$' and not new then\n"
     " redis.call('XGROUP', 'CREATE', key, group, '$', 'ENTRIESREAD', added)\n"
-    " return {1, stream['last-generated-id']}\n"
+    " return {1, stream['last-generated-id'], history}\n"
     "end\n"
-    "if below(stream['last-generated-id'], start) then start = '0-0' end\n"
+    "if new or below(stream['last-generated-id'], start) then\n"
+    " start = '0-0'\n"
+    "end\n"
     "if start == '0-0' then\n"
     " redis.call('XGROUP', 'CREATE', key, group, start, 'ENTRIESREAD',\n"
     "  added - stream.length)\n"
     "else\n"
     " redis.call('XGROUP', 'CREATE', key, group, start)\n"
     "end\n"
-    "return {1, start}\n";
+    "return {new and 4 or 1, start, history}\n";
 
 /*
  * Where no entry is left that the group has read, the group has passed by as
@@ -68,9 +94,23 @@ const char streams_script_group[] = BELOW MAP
  * fewer, the others were lost, or the number is old: an XREADGROUP leaves the
  * last id in the append-only file and with the replicas, but not the number,
  * which only XGROUP SETID does.  A server that runs since it was known to be
- * right has not forgotten it.
+ * right has not forgotten it.  Where entries are left that it has read, nothing
+ * unread was trimmed; what was deleted behind them shows by how many are left
+ * there, which only so many are counted for.
  */
 const char streams_script_look[] = BELOW MAP
+    "local function unread(last)\n"
+    " local from, count, bytes = '(' .. last, 0, 0\n"
+    " repeat\n"
+    "  local page = redis.call('XRANGE', key, from, '+', 'COUNT', 10)\n"
+    "  for _, entry in ipairs(page) do\n"
+    "   count, from = count + 1, '(' .. entry[1]\n"
+    "   for _, text in ipairs(entry[2]) do bytes = bytes + #text end\n"
+    "  end\n"
+    "  if count > 1000 or bytes > 1048576 then return end\n"
+    " until #page < 10\n"
+    " return count\n"
+    "end\n"
     "local function lowest()\n"
     " local ours = {}\n"
     " for _, each in ipairs(redis.call(\n"
@@ -82,7 +122,7 @@ const char streams_script_look[] = BELOW MAP
     "end\n"
     "local stream = redis.pcall('XINFO', 'STREAM', key)\n"
     "local there = not stream.err and find(key, group)\n"
-    "if not there then return {0, -1, false, '', 0, '', {}} end\n"
+    "if not there then return {0, -1, false, '', 0, '', {}, ''} end\n"
     "stream = map(stream)\n"
     "local added, first = stream['entries-added'], stream['first-entry']\n"
     "local read, last = there['entries-read'], there['last-delivered-id']\n"
@@ -97,6 +137,9 @@ const char streams_script_look[] = BELOW MAP
     " passed = added\n"
     "elseif not first or below(last, first[1]) then\n"
     " passed = added - stream.length\n"
+    "elseif below(last, stream['max-deleted-entry-id'] or '0-0') then\n"
+    " local left = unread(last)\n"
+    " passed = left and added - left\n"
     "end\n"
     "if passed and read ~= passed then\n"
     " local doubt = all and run ~= ARGV[3]\n"
@@ -112,21 +155,48 @@ const char streams_script_look[] = BELOW MAP
     "end\n"
     "local pending, ours = lowest()\n"
     "return {lost or 0, read and added - read or there.lag or -1,\n"
-    " alone and '' or last, pending, passed and 1 or 0, run, ours}\n";
+    " alone and '' or last, pending, passed and 1 or 0, run, ours,\n"
+    " string.format('%d %s %s %s', added,\n"
+    "  stream['recorded-first-entry-id'] or '0-0',\n"
+    "  stream['max-deleted-entry-id'] or '0-0',\n"
+    "  stream['last-generated-id'])}\n";
 
-/* XAUTOCLAIM would drop what others have in hand, however short it was idle. */
-const char streams_script_claim[] = BELOW
-    "local key, group, consumer = KEYS[1], ARGV[1], ARGV[2]\n"
+/*
+ * Whether an entry's bytes are gone, without having Lua copy them: only what
+ * stands up to the highest that was ever deleted has to be read for that.
+ */
+#define GONE                                                                  \
+	"local function trimmed(stream, id)\n"                                \
+	" local first = stream['first-entry']\n"                              \
+	" return not first or below(id, first[1])\n"                          \
+	"end\n"                                                               \
+	"local function deleted(stream, id)\n"                                \
+	" local most = stream['max-deleted-entry-id']\n"                      \
+	" return not (most and below(most, id)) and\n"                        \
+	"  #redis.call('XRANGE', key, id, id) == 0\n"                         \
+	"end\n"                                                               \
+	"local function know(key)\n"                                          \
+	" local stream = redis.pcall('XINFO', 'STREAM', key)\n"               \
+	" return stream.err and {} or map(stream)\n"                          \
+	"end\n"
+
+/*
+ * XAUTOCLAIM would drop what others have in hand, however short it was idle.
+ * XCLAIM drops what is gone, too, and a reply that is lost would be all that
+ * knew of it.
+ */
+const char streams_script_claim[] = BELOW MAP GONE
+    "local consumer = ARGV[2]\n"
     "local list = redis.call('XPENDING', key, group, 'IDLE', ARGV[3],\n"
     " '(' .. ARGV[4], '+', ARGV[5])\n"
-    "local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]\n"
+    "local stream = #list > 0 and know(key)\n"
     "local answer, gone, counts, ids, have = {}, {}, {}, {}, {}\n"
     "for _, each in ipairs(list) do\n"
     " local id = each[1]\n"
-    " if each[2] == consumer and (not first or below(id, first[1])) then\n"
-    "  have[id] = {id, false}\n"
-    " else\n"
+    " if not trimmed(stream, id) and not deleted(stream, id) then\n"
     "  ids[#ids + 1] = id\n"
+    " elseif each[2] == consumer then\n"
+    "  have[id] = {id, false}\n"
     " end\n"
     "end\n"
     "if #ids > 0 then\n"
@@ -146,20 +216,19 @@ const char streams_script_claim[] = BELOW
     "local full = #list == tonumber(ARGV[5])\n"
     "return {full and list[#list][1] or '0-0', answer, gone, counts}\n";
 
-const char streams_script_beat[] = BELOW
-    "local key, group, consumer = KEYS[1], ARGV[1], ARGV[2]\n"
-    "local first = redis.call('XRANGE', key, '-', '+', 'COUNT', 1)[1]\n"
-    "local answer, ours, index = {}, {}, {}\n"
+const char streams_script_beat[] = BELOW MAP GONE
+    "local consumer, stream = ARGV[2], know(key)\n"
+    "local answer, ours = {}, {}\n"
     "for i = 4, #ARGV do\n"
     " local id = ARGV[i]\n"
     " local pending = redis.call('XPENDING', key, group, id, id, 1)[1]\n"
-    " local what = 2\n"
+    " local what = 1\n"
     " if not pending then what = 0\n"
     " elseif pending[2] ~= consumer then what = -1\n"
-    " elseif not first or below(id, first[1]) then what = 3\n"
+    " elseif trimmed(stream, id) then what = 3\n"
+    " elseif deleted(stream, id) then what = 2\n"
     " else\n"
     "  ours[#ours + 1] = id\n"
-    "  index[id] = i - 3\n"
     " end\n"
     " answer[i - 3] = what\n"
     "end\n"
@@ -167,10 +236,7 @@ const char streams_script_beat[] = BELOW
     " ours[#ours + 1] = 'IDLE'\n"
     " ours[#ours + 1] = ARGV[3]\n"
     " ours[#ours + 1] = 'JUSTID'\n"
-    " for _, id in ipairs(redis.call(\n"
-    "   'XCLAIM', key, group, consumer, 0, unpack(ours))) do\n"
-    "  answer[index[id]] = 1\n"
-    " end\n"
+    " redis.call('XCLAIM', key, group, consumer, 0, unpack(ours))\n"
     "end\n"
     "return answer\n";
 

@@ -9,8 +9,11 @@
 /*
  * Makes the group where it is not there, and the stream.  ARGV[2]: the id that
  * it begins behind, or $; [3]: "1": a group that is there is set back to that
- * id.  Answers what was done (enum streams_script_group), and behind which id
- * the group goes on.
+ * id; [4]: the mark of the stream that it was made for before, of a look, or
+ * empty, and [5] which history of a server that was of: of another stream, a
+ * new group begins with the first entry.  Answers what was done (enum
+ * streams_script_group), behind which id the group goes on, and which history
+ * this is, or '' where INFO is not allowed.
  */
 extern const char streams_script_group[];
 enum streams_script_group {
@@ -18,30 +21,33 @@ enum streams_script_group {
 	STREAMS_GROUP_MADE,
 	STREAMS_GROUP_MADE_STREAM, /* and the group */
 	STREAMS_GROUP_SET_BACK,
+	STREAMS_GROUP_MADE_NEW, /* the stream is another one */
+	STREAMS_GROUP_NEW, /* the same, and the group was there */
 };
 /*
- * How many entries were removed before the group had read them, and how many it
- * has not read yet (-1: not known), the last that it has (where others read it,
+ * How many entries were removed before the group had read them (deleted ones:
+ * as far as no more than 1,000 are behind them, or 1 MiB), and how many it has
+ * not read yet (-1: not known), the last that it has (where others read it,
  * too), the lowest that is pending for one of these, whether it is certain now
- * how many were read, which run of a server this is, and what is pending for
- * the consumer itself below that lowest: {lost, lag, last, pending, 1 or 0,
- * run, {id, ...}}, the ids and run '' for none, last nil where there is no
- * group.  No more than 100 entries are looked at: where all of them are the
- * consumer's, pending is the last one.  ARGV[2]: the consumer; [3]: not empty:
- * Redis may have forgotten how many were read, unless it is still in that run;
- * [4]: "1": it is to be kept from that; [5]: "1": the group's entries-read is
- * corrected where something was lost, so that each loss is told to one reader
- * who counts it, once; else it is found again.  Where INFO is not allowed, no
- * run is known.
+ * how many were read, which run of a server this is, what is pending for the
+ * consumer itself below that lowest, and a mark of the stream: {lost, lag,
+ * last, pending, 1 or 0, run, {id, ...}, mark}, the ids, run and mark '' for
+ * none, last nil where there is no group.  No more than 100 entries are looked
+ * at: where all of them are the consumer's, pending is the last one.  ARGV[2]:
+ * the consumer; [3]: not empty: Redis may have forgotten how many were read,
+ * unless it is still in that run; [4]: "1": it is to be kept from that; [5]:
+ * "1": the group's entries-read is corrected where something was lost, so that
+ * each loss is told to one reader who counts it, once; else it is found again.
+ * Where INFO is not allowed, no run is known.
  */
 extern const char streams_script_look[];
 /*
  * Makes entries those of the consumer ARGV[2] that have been idle for [3] ms:
  * of those behind the id [4] the first [5].  Answers {the id to go on behind,
- * or 0-0; entries; ids of entries whose bytes were gone, and which were
- * dropped; of each entry how often it has been delivered by now}.  Of the
- * consumer's own ones whose bytes were trimmed it has the id and nil, and
- * leaves them as they are: what is in hand can be finished still.
+ * or 0-0; entries; ids of others' entries whose bytes are gone; of each entry
+ * how often it has been delivered by now}.  Of the consumer's own ones whose
+ * bytes are gone it has the id and nil: what is in hand can be finished still.
+ * All that is gone stays pending as it was.
  */
 extern const char streams_script_claim[];
 /*
@@ -54,7 +60,7 @@ enum streams_script_beat {
 	STREAMS_BEAT_FOREIGN = -1, /* another consumer has it */
 	STREAMS_BEAT_GONE = 0,     /* it is not pending */
 	STREAMS_BEAT_OURS = 1,
-	STREAMS_BEAT_DELETED = 2, /* XDEL; it is not pending any more */
+	STREAMS_BEAT_DELETED = 2, /* XDEL; pending, and not touched */
 	STREAMS_BEAT_TRIMMED = 3, /* pending, but it must not be touched */
 };
 /*

@@ -11,6 +11,7 @@ from once.admin import Admin
 from once.fault_proxy import FaultProxy
 from once.gateway import write
 from once.messages import Stream, as_text, pairs, source
+from once.redis import RedisClient
 from once.tap import each, equal, test
 from once.upstream import Hold, answer
 from once.wait import eventually
@@ -58,6 +59,12 @@ class Stage:
         eventually(lambda: int(self.stream.redis("TIME")[0]) * 1000 +
                    int(self.stream.redis("TIME")[1]) // 1000 > last + 1,
                    "the next millisecond")
+
+    def wait_looked(self):
+        """It knows of the stream as it is now."""
+        looks = self.stream.redis.calls("xinfo|stream")
+        eventually(lambda: self.stream.redis.calls("xinfo|stream") >=
+                   looks + 2, "it has looked at the stream")
 
     def ends_well(self, lost=()):
         self.wait_new_ids()
@@ -114,6 +121,106 @@ def a_stream_is_read_on(bench, members, act, lost):
     s.ends_well(lost)
 
 
+@each([("with an order", ORDERED), ("without", FREE)])
+def a_stream_that_was_made_anew_is_read_from_its_first_entry(bench, members):
+    """Whatever its ids are; what was under way is lost with the other one."""
+    s = Stage(bench, members)
+    s.wait_looked()
+    s.stream.redis("EVAL", """
+        redis.call('DEL', KEYS[1])
+        for i, id in ipairs({'5-1', '5-2', '99999999999999-1'}) do
+            redis.call('XADD', KEYS[1], id, 'body', '{"account":0}',
+                'idempotency_key', 'new' .. i)
+        end""", 1, s.stream.name)
+    s.hold.release()
+    made = s.gateway.wait_for_log("source_group_made_again")
+    equal((made["stream_is_new"], made["stream_was_missing"]), (True, False))
+    s.ends_well(ALL)
+    equal([s.sent.count(f"new{i}") for i in (1, 2, 3)], [1, 1, 1])
+
+
+@test
+def what_was_unread_in_a_stream_that_was_deleted_is_counted(bench):
+    """As far as it had been seen."""
+    s = Stage(bench, ORDERED)
+    eventually(lambda: len(s.pending()) == 4 and {
+        n % 2 for n in range(FIRST) if s.ids[n] in s.pending()} == {0},
+        "all that it has is of the account whose call is under way")
+    s.wait_looked()
+    done = len(s.stream.entries("done"))
+    s.stream.redis("DEL", "charges")
+    s.hold.release()
+    s.gateway.wait_for_log("source_group_made_again")
+    s.ends_well(ALL)
+    lost = collections.Counter()
+    for line in s.gateway.find_log("source_lost"):
+        lost[line["how"]] += line["count"]
+    equal(lost, {"deleted": 4, "trimmed-unread": FIRST - 4 - done})
+
+
+class Pair:
+    """A master and a replica behind Sentinels, which move it when asked."""
+
+    def __init__(self, bench):
+        self.sentinels = bench.sentinels(replicas=1, sentinels=1, quorum=1,
+                                         down_after_ms=600000)
+        self.store, self.master = self.sentinels.store, self.sentinels.master()
+
+    def __call__(self, *words):
+        return self.master(*words)
+
+    def part(self):
+        """The replica gets nothing any more."""
+        self.sentinels.wait_copied()
+        for server in self.sentinels.servers:
+            if server is not self.master:
+                server("REPLICAOF", "127.0.0.1", 1)
+
+    def fail_over(self):
+        old = self.master
+        old.kill()
+        self.sentinels.ask_failover()
+        self.master = self.sentinels.wait_moved(old)
+
+
+@each([("with an order", ORDERED, 6), ("without", FREE, 7)])
+def a_replica_that_lagged_takes_over_and_nothing_of_it_is_lost(
+        bench, members, others):
+    """It has not even got the group: its ids are lower, and there are fewer,
+    but it is the same stream."""
+    sent, hold, pair = collections.Counter(), Hold(), Pair(bench)
+
+    def serve(connection, request):
+        key = request.get("Idempotency-Key")
+        sent[key] += 1
+        if key == "k1" and sent[key] == 1:
+            hold.wait()
+        connection.send(answer())
+
+    stream = Stream(pair)
+    config = bench.config(bench.upstream(serve), {"lease": "1s"})
+    source(config, stream, results={"stream": "done"}, **members)
+    for n in range(4):
+        stream.add(body=b'{"account":%d}' % (n % 2), idempotency_key=f"k{n}")
+    pair.part()
+    gateway = bench.serve(config)
+    hold.wait_arrived()
+    for n in range(4, 8):
+        stream.add(body=b'{"account":0}', idempotency_key=f"k{n}")
+    eventually(lambda: len(stream.entries("done")) == others,
+               "the others are executed")
+    pair.fail_over()
+    made = gateway.wait_for_log("source_group_made_again")
+    equal((made["stream_is_new"], made["stream_was_missing"]), (False, False))
+    stream.add(body=b'{"account":0}', idempotency_key="last")
+    eventually(lambda: sent["last"], "what is added to it")
+    hold.release()
+    eventually(lambda: stream.pending() == [], "all is acknowledged")
+    equal({key: n for key, n in sent.items() if n > 1}, {})
+    equal(gateway.find_log("source_lost"), [])
+    gateway.stop()
+
+
 @each([(f"the {n}. reply is cut", n) for n in range(1, 9)])
 def a_loss_is_counted_whatever_reply_is_cut(bench, n):
     """Of those that come after entries were trimmed unread."""
@@ -142,6 +249,33 @@ def a_loss_is_counted_whatever_reply_is_cut(bench, n):
     eventually(lambda: len(gateway.find_log("message")) == 2, "both end")
     proxy.wait_cut()
     eventually(lambda: stream.pending() == [], "and are acknowledged")
+    proxy.stop()
+
+
+@each([("what is its own", "one"), ("what another reader had", "gone")])
+def a_loss_is_counted_though_no_reply_tells_of_its_end(bench, consumer):
+    """Whatever made Redis forget that the entry is pending has no reply."""
+    stream = Stream(bench.own_redis())
+    asks, proxy = RedisClient(stream.redis.path), FaultProxy(stream.redis.url)
+    stream.redis("XGROUP", "CREATE", *GROUP, "0", "MKSTREAM")
+    stream.add(body=b"{}", idempotency_key="k0")
+    stream.redis("XREADGROUP", "GROUP", stream.group, consumer, "STREAMS",
+                 stream.name, ">")
+    stream.redis("XTRIM", stream.name, "MAXLEN", "0")
+    proxy.cut_reply_when(lambda: asks("XPENDING", *GROUP)[0] == 0)
+    config = bench.config(bench.upstream(), {"lease": "1s"}, instance="one",
+                          admin={"listen": "127.0.0.1:0"})
+    source(config, stream)
+    config["brokers"]["queue"] = {"redis": proxy.url}
+    gateway = bench.serve(config)
+    proxy.wait_cut()
+    gateway.wait_for_log("source_lost", how="trimmed-pending", count=1)
+    stream.add(body=b"{}", idempotency_key="k1")
+    gateway.wait_for_log("message", outcome="executed")
+    equal(len(gateway.find_log("source_lost")), 1)
+    metrics = Admin(gateway).send("GET", "/metrics").body.decode()
+    assert ('onceproxy_source_lost_total{source="charges",'
+            'how="trimmed-pending"} 1\n') in metrics, metrics
     proxy.stop()
 
 

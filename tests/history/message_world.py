@@ -34,6 +34,10 @@ FAULTS = {
 GENTLE = {
     "gateway": {"freeze": 4, "drain": 3, "reload": 3, "leave": 2},
     "store": STORE}
+ABOUT_LOSSES = (
+    "source_lost", "source_broker_down", "source_broker_up", "source_stands",
+    "source_goes", "source_group_made_again", "source_refused", "ready",
+    "reloaded", "draining", "stopped")
 NEVER_STOPS_S = 3  # a gateway that is to stop at a step
 
 
@@ -381,8 +385,23 @@ class MessageWorld:
         self.through = self.now()
 
     def show(self, key):
-        """All that is known of a key."""
+        """All that is known of a key; None: of what was lost."""
+        if key is None:
+            self.show_losses()
+            return
         for line in (*self.told.story(key), *self.logs(key)):
+            tap.comment("  " + line)
+
+    def show_losses(self):
+        """What was trimmed and may not be counted, with all that the gateways
+        said of it; then what they said of losses and of their broker."""
+        told = self.told
+        for position in told.lost():
+            if position not in told.counted_at:
+                tap.comment(f"  {position} {told.stood.get(position, '')}")
+                for line in self.logs(told.entries[position].key):
+                    tap.comment("    " + line)
+        for line in self.log_lines(lambda e: e.get("event") in ABOUT_LOSSES):
             tap.comment("  " + line)
 
     def stop(self):
@@ -394,9 +413,12 @@ class MessageWorld:
         """The log lines of the gateways about a key."""
         mine = {p for p, e in self.told.entries.items() if e.key == key}
         mine |= {key_id for key_id, k in self.ids.items() if k == key}
-        lines = [(e["ts"], g.pid, e) for g in self.bench.gateways
-                 for e in g.events if mine & {
-                     e.get("position"), e.get("key_id"), e.get("id")}]
+        return self.log_lines(lambda e: mine & {
+            e.get("position"), e.get("key_id"), e.get("id")})
+
+    def log_lines(self, wanted):
+        lines = [(e["ts"], g.pid, {k: v for k, v in e.items() if k != "words"})
+                 for g in self.bench.gateways for e in g.events if wanted(e)]
         return [f"{at} pid {pid} {e}" for at, pid, e in sorted(
             lines, key=lambda line: line[:2])]
 
@@ -413,9 +435,10 @@ class MessageWorld:
                 self.ids[key_id] = key
                 told.states[key] = state
         self.tell_broker()
-        told.counted = sum(
-            e["count"] for g in self.bench.gateways
-            for e in g.events if e.get("event") == "source_lost")
+        losses = [e for g in self.bench.gateways for e in g.events
+                  if e.get("event") == "source_lost"]
+        told.counted = sum(e["count"] for e in losses)
+        told.counted_at = {e["position"] for e in losses if "position" in e}
         self.tell_samples({key: key_id for key_id, key in self.ids.items()})
 
     def tell_samples(self, ids):

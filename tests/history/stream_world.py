@@ -4,7 +4,7 @@
 import json
 import time
 
-from once.deliveries import Dead, Entry, Result
+from once.deliveries import Dead, Entry, Result, place
 from once.messages import Stream, as_text, fields_of, source
 from once.redis import RedisClient, RedisError
 from once.wait import PATIENCE
@@ -17,12 +17,25 @@ REMOVE = """
     local gone = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])
     for _, each in ipairs(gone) do redis.call('XDEL', KEYS[1], each[1]) end
     return gone"""
+# The same from the beginning, and what the group had of it: the last that it
+# had read, and what was pending.
 TRIM = """
-    local all = redis.call('XLEN', KEYS[1])
-    local gone = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT',
+    local key, group = KEYS[1], ARGV[2]
+    local all = redis.call('XLEN', key)
+    local gone = redis.call('XRANGE', key, '-', '+', 'COUNT',
         math.max(all - ARGV[1], 0))
-    redis.call('XTRIM', KEYS[1], 'MAXLEN', ARGV[1])
-    return gone"""
+    local last, pending = '', {}
+    local groups = redis.pcall('XINFO', 'GROUPS', key)
+    for _, each in ipairs(groups.err and {} or groups) do
+        local m = {}
+        for i = 1, #each, 2 do m[each[i]] = each[i + 1] end
+        if m.name == group then
+            last = m['last-delivered-id']
+            pending = redis.call('XPENDING', key, group, '-', '+', 100000)
+        end
+    end
+    redis.call('XTRIM', key, 'MAXLEN', ARGV[1])
+    return {gone or {}, last, pending}"""
 # What the group has read, and is not pending.
 ENDED = """
     local key, group = KEYS[1], ARGV[1]
@@ -100,10 +113,14 @@ class StreamWorld(MessageWorld):
     def broker_trim(self, random):
         """To a few of what was not read, or is pending, or is done."""
         left = random.choice((0, 10, 100))
-        gone = ask(self.broker_client(), "EVAL", TRIM, 1, self.stream.name,
-                   left) or []
+        gone, last, pending = ask(
+            self.broker_client(), "EVAL", TRIM, 1, self.stream.name, left,
+            self.stream.group)
         self.lose(gone)
-        self.told.trimmed |= {as_text(position) for position, _ in gone}
+        trimmed = [as_text(position) for position, _ in gone]
+        self.told.trimmed |= set(trimmed)
+        self.told.stood.update(how_they_stood(
+            trimmed, as_text(last), pending, f"{self.now():.3f}"))
 
     def broker_delete(self, random):
         """A few of the youngest."""
@@ -166,6 +183,16 @@ class StreamWorld(MessageWorld):
         return Dead(as_text(fields["onceproxy-position"]),
                     as_text(fields["onceproxy-reason"]),
                     at - time.time() + self.now())
+
+
+def how_they_stood(positions, last, pending, at):
+    """In words, when they were removed."""
+    whose = {as_text(p): f"pending for {as_text(name)}, idle for {idle} ms, "
+                         f"delivered {count} times"
+             for p, name, idle, count in pending}
+    return {p: f"trimmed at {at}, " + (whose.get(p) or (
+        "acknowledged" if last and place(p) <= place(last) else "unread"))
+        for p in positions}
 
 
 def entry_of(fields):

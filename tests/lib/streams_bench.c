@@ -151,6 +151,14 @@ on_lost(void *arg, enum broker_loss how, uint64_t count, struct span position)
 }
 
 static void
+on_recalled(void *arg, const void *token)
+{
+	struct sbench_reader *r = arg;
+	(void)token;
+	r->recalled++;
+}
+
+static void
 on_health(void *arg)
 {
 	struct sbench_reader *r = arg;
@@ -165,7 +173,7 @@ sbench_open(struct sbench *bench, const char *instance)
 	    .next = bench->readers, .bench = bench, .end = &r->first};
 	bench->readers = r;
 	const struct broker_events events = {.took = on_took, .lost = on_lost,
-	    .changed = on_health, .arg = r};
+	    .changed = on_health, .recalled = on_recalled, .arg = r};
 	const struct broker_start start = {.loop = bench->loop,
 	    .conf = bench->conf, .source = &bench->source,
 	    .instance = instance, .lease_ms = bench->lease_ms,

@@ -20,7 +20,7 @@ struct sbench_reader {
 	unsigned taken;
 	uint64_t lost[BROKER_LOSS_COUNT_];
 	char lost_position[64]; /* of the last one; "": none */
-	unsigned changed;
+	unsigned changed, recalled;
 	bool closes; /* at the next message */
 };
 

@@ -93,6 +93,80 @@ what_was_trimmed_while_nobody_read_is_counted(void **state)
 	sbench_close(b);
 }
 
+/* The last look is over, and the next read comes with one of its own. */
+static void
+look_is_over(struct sbench *bench, struct sbench_reader *r, int64_t lag_then)
+{
+	UNTIL(bench, lag(r) == lag_then);
+	int64_t until_us = clock_us() + 50000;
+	UNTIL(bench, clock_us() > until_us);
+}
+
+/* What was read is still in the stream, as it is where nobody trims it. */
+static void
+what_is_deleted_unread_is_counted_once(void **state)
+{
+	struct sbench *bench = *state;
+	const char *ids[] = {"5-3", "5-4", "5-6", "5-10"};
+	redis_just(bench->redis, "XGROUP CREATE s g 0 MKSTREAM");
+	for (int i = 1; i <= 10; i++)
+		redis_just(bench->redis, "XADD s 5-%d n %d", i, i);
+	bench->credit = 2;
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 2);
+	look_is_over(bench, a, 8);
+	for (int i = 0; i < 4; i++)
+		redis_just(bench->redis, "XDEL s %s", ids[i]);
+	finish_all(a);
+	for (unsigned i = 3; i <= 6; i++) {
+		broker_reader_credit(a->reader, 1);
+		UNTIL(bench, a->taken == i);
+		some_turns(bench);
+	}
+	assert_int_equal(a->lost[BROKER_TRIMMED_UNREAD], 4);
+	finish_all(a);
+	look_is_over(bench, a, 0);
+	/* Of what is behind the last that was ever there, too. */
+	redis_just(bench->redis, "MULTI");
+	redis_just(bench->redis, "XADD s 5-11 n 11");
+	redis_just(bench->redis, "XADD s 5-12 n 12");
+	redis_just(bench->redis, "XDEL s 5-11 5-12");
+	redis_just(bench->redis, "EXEC");
+	broker_reader_credit(a->reader, 10);
+	UNTIL(bench, a->lost[BROKER_TRIMMED_UNREAD] == 6);
+	redis_just(bench->redis, "XADD s 5-13 n 13");
+	UNTIL(bench, a->taken == 7 && lag(a) == 0);
+	some_turns(bench);
+	assert_int_equal(a->lost[BROKER_TRIMMED_UNREAD], 6);
+	finish_all(a);
+	sbench_close(a);
+}
+
+static void
+what_was_deleted_while_nobody_read_is_counted(void **state)
+{
+	struct sbench *bench = *state;
+	sbench_add(bench, 1);
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 1 && lag(a) == 0);
+	finish_all(a);
+	sbench_close(a);
+	for (int i = 1; i <= 9; i++)
+		redis_just(bench->redis, "XADD s 9000000000000-%d n 1", i);
+	redis_just(bench->redis,
+	    "XDEL s 9000000000000-2 9000000000000-3 9000000000000-9");
+	struct sbench_reader *b = sbench_open(bench, "b");
+	UNTIL(bench, b->taken == 6 && lag(b) == 0);
+	assert_int_equal(b->lost[BROKER_TRIMMED_UNREAD], 3);
+	/* What was read, and is deleted then, is no loss. */
+	redis_just(bench->redis, "XDEL s %s", b->first->position.ptr);
+	redis_just(bench->redis, "XADD s 9000000000000-10 n 1");
+	UNTIL(bench, b->taken == 7 && lag(b) == 0);
+	some_turns(bench);
+	assert_int_equal(b->lost[BROKER_TRIMMED_UNREAD], 3);
+	sbench_close(b);
+}
+
 /* Its readers would each find the same. */
 static void
 several_readers_count_a_loss_once(void **state)
@@ -444,12 +518,35 @@ a_flushed_redis_is_read_on(void **state)
 	redis_just(bench->redis, "FLUSHALL");
 	assert_int_equal(sbench_finish(a, f, a->first, &result), 0);
 	assert_int_equal(f->finish.finished, BROKER_NOT_PENDING);
-	UNTIL(bench, a->lost[BROKER_DELETED] == 1);
+	UNTIL(bench, a->lost[BROKER_DELETED] == 2);
 	assert_int_equal(redis_integer(bench->redis, "EXISTS r"), 0);
 	/* Ids may begin anew. */
 	redis_just(bench->redis, "XADD s 1-1 n first");
 	UNTIL(bench, a->taken == 3);
 	assert_string_equal(sbench_field(a->first->next->next, "n"), "first");
+	assert_int_equal(a->lost[BROKER_DELETED], 2);
+	sbench_close(a);
+}
+
+/* As far as a look has seen it before. */
+static void
+what_was_unread_in_a_deleted_stream_is_counted(void **state)
+{
+	struct sbench *bench = *state;
+	bench->credit = 2;
+	sbench_add(bench, 7);
+	struct sbench_reader *a = sbench_open(bench, "a");
+	UNTIL(bench, a->taken == 2);
+	UNTIL(bench, lag(a) == 5);
+	redis_just(bench->redis, "DEL s");
+	broker_reader_credit(a->reader, 10);
+	UNTIL(bench, a->lost[BROKER_TRIMMED_UNREAD] == 5);
+	assert_int_equal(a->lost[BROKER_DELETED], 2);
+	sbench_add(bench, 1);
+	UNTIL(bench, a->taken == 3);
+	redis_just(bench->redis, "DEL s");
+	UNTIL(bench, a->lost[BROKER_DELETED] == 3);
+	assert_int_equal(a->lost[BROKER_TRIMMED_UNREAD], 5);
 	sbench_close(a);
 }
 
@@ -562,6 +659,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(what_is_trimmed_unread_is_counted_once),
 	    TEST(what_was_trimmed_while_nobody_read_is_counted),
+	    TEST(what_is_deleted_unread_is_counted_once),
+	    TEST(what_was_deleted_while_nobody_read_is_counted),
 	    TEST(several_readers_count_a_loss_once),
 	    TEST(a_loss_is_not_forgotten_with_a_connection),
 	    TEST(what_is_trimmed_after_it_was_read_is_no_loss),
@@ -580,6 +679,7 @@ main(void)
 	    TEST(what_came_meanwhile_is_taken),
 	    TEST(two_readers_get_back_what_each_had),
 	    TEST(a_flushed_redis_is_read_on),
+	    TEST(what_was_unread_in_a_deleted_stream_is_counted),
 	    TEST(a_stream_that_became_something_else_is_waited_for),
 	    TEST(a_user_without_rights_is_told_so),
 	    TEST(a_refusal_that_is_over_is_found_out_without_credit),
