@@ -6,48 +6,12 @@
 #include "base/must.h"
 #include "base/pointer.h"
 #ifdef HAVE_KAFKA
-#include "broker/kafka/kafka_look.h"
+#include "doctor/doctor_kafka_private.h"
 #endif
 #include "doctor/doctor_relays_private.h"
 #include "probe/ledger_query.h"
-#ifdef HAVE_KAFKA
-#include "probe/topic_write.h"
-#endif
 
 /* --- looking --- */
-
-#ifdef HAVE_KAFKA
-/* To read, too: a place is committed with what is written. */
-static void
-look_at_right(const struct conf_relay *relay, struct source_seen *seen)
-{
-	if (!topic_write_forbidden(relay->broker, relay->topic))
-		return;
-	seen->rights = mem_printf("write to the topic %s", relay->topic);
-	seen->grant = mem_printf(
-	    "kafka-acls.sh --add --allow-principal User:NAME --operation Read "
-	    "--operation Write --operation Describe --topic %s",
-	    relay->topic);
-}
-
-static void
-look_at_topic(const struct conf_relay *relay, struct source_seen *seen)
-{
-	char words[KAFKA_LOOK_WORDS];
-	switch (kafka_look_topic(relay->broker, relay->topic, words)) {
-	case KAFKA_LOOK_AWAY:
-		seen->how = BROKER_SILENT;
-		seen->message = mem_str(span_str(words));
-		break;
-	case KAFKA_LOOK_NONE:
-		seen->missing = mem_str(span_str(words));
-		break;
-	case KAFKA_LOOK_THERE:
-		look_at_right(relay, seen);
-		break;
-	}
-}
-#endif
 
 void
 doctor_relays_look(struct doctor *doctor)
@@ -64,8 +28,8 @@ doctor_relays_look(struct doctor *doctor)
 #endif
 #ifdef HAVE_KAFKA
 		if (doctor->conf->relays[i].kind == RELAY_KAFKA)
-			look_at_topic(
-			    &doctor->conf->relays[i], &doctor->relays[i]);
+			doctor_kafka_relay(doctor, &doctor->conf->relays[i],
+			    &doctor->relays[i]);
 #endif
 	}
 }

@@ -7,6 +7,7 @@
 #include "base/must.h"
 #include "base/pointer.h"
 #include "doctor/doctor_sources_private.h"
+#include "doctor/redis_cli_private.h"
 
 enum { WAIT_MS = 60000 };
 
@@ -46,6 +47,8 @@ add_of_broker(struct doctor *doctor, enum finding_name name, size_t index,
 	    "brokers", doctor->conf->sources[index].broker->name);
 	findings_add(doctor, name, where,
 	    detail != NULL ? mem_str(span_str(detail)) : NULL, NULL);
+	redis_cli_to_broker(doctor, doctor->count - 1,
+	    &doctor->conf->sources[index].broker->redis);
 	free(where);
 }
 

@@ -35,8 +35,7 @@ struct look {
 	struct dialled *redis;
 	struct diagnostics *seen;
 	unsigned records; /* records that were looked into */
-	struct function_library
-	    *library; /* NULL: scripts are run by their text */
+	struct function_library *library; /* NULL: scripts run by text */
 };
 
 /* --- asking --- */
@@ -216,13 +215,14 @@ look_at_store_id(struct look *look)
 	free(name);
 }
 
-/* Whether there is nothing to count; for a Redis without our functions. */
+/* Nothing to count but an anchor; for a Redis without our functions. */
 static bool
 holds_nothing(struct look *look, const char *held)
 {
 	redisReply *reply = ASK(look, "ZRANGE", held, "0", "0");
-	bool nothing =
-	    is_kind(reply, REDIS_REPLY_ARRAY) && reply->elements == 0;
+	bool nothing = is_kind(reply, REDIS_REPLY_ARRAY) &&
+	    (reply->elements == 0 ||
+		span_eq(resp_text(reply->element[0]), SPAN("-")));
 	freeReplyObject(reply);
 	return nothing;
 }

@@ -22,6 +22,7 @@ enum {
 struct dialled {
 	redisContext *redis; /* its socket, its buffers, its error */
 	struct tls_session *tls; /* NULL: none */
+	int64_t timeout_ms;
 };
 
 static struct timeval
@@ -49,6 +50,7 @@ checked(const struct conf_redis *at, redisContext *redis, char **ret_message)
 		redisSetTimeout(redis, limit_of(at));
 		reply_reader_guard(redis->reader);
 		dial->redis = redis;
+		dial->timeout_ms = at->timeout_ms;
 		return dial;
 	}
 	*ret_message =
@@ -141,11 +143,15 @@ is_late(struct dialled *dial, int64_t began_us)
 	return true;
 }
 
-/* What errno says of a socket that blocks. */
+/*
+ * What errno says of a socket that blocks.  EAGAIN is its timeout, or GnuTLS
+ * took a record that is no data, such as a ticket behind the handshake.
+ */
 static bool
-broke(struct dialled *dial)
+broke(struct dialled *dial, int64_t began_us)
 {
-	if (errno == EINTR)
+	bool over = clock_us() - began_us >= 1000 * dial->timeout_ms;
+	if (errno == EINTR || (errno == EAGAIN && !over))
 		return false;
 	if (errno == EAGAIN)
 		set_error(dial->redis, "timed out");
@@ -160,13 +166,14 @@ broke(struct dialled *dial)
 static bool
 write_tls(struct dialled *dial, int *ret_sent)
 {
+	int64_t began_us = clock_us();
 	redisContext *redis = dial->redis;
 	size_t len = sdslen(redis->obuf);
 	ssize_t put = len > 0
 	    ? tls_session_put(dial->tls, span_of(redis->obuf, len))
 	    : 0;
 	if (put < 0)
-		return !broke(dial);
+		return !broke(dial, began_us);
 	if (put > 0 && (size_t)put == len)
 		sdsclear(redis->obuf);
 	else if (put > 0)
@@ -178,11 +185,12 @@ write_tls(struct dialled *dial, int *ret_sent)
 static bool
 read_tls(struct dialled *dial)
 {
+	int64_t began_us = clock_us();
 	char bytes[READ_BYTES];
 	do {
 		ssize_t got = tls_session_get(dial->tls, bytes, sizeof bytes);
 		if (got < 0)
-			return !broke(dial);
+			return !broke(dial, began_us);
 		if (got == 0)
 			set_error(dial->redis, "Server closed the connection");
 		if (got == 0 ||

@@ -110,6 +110,10 @@ EVENT(proxy_refused, WARN, "connections from where listen.proxy_protocol "
 EVENT(client_certificate, WARN, "handshakes of clients failed for want of a "
 	"certificate that client_ca vouches for; why and client are of the "
 	"last: give the client one, or an address without client_ca")
+EVENT(client_plain, INFO, "connections to an address of listen with tls began "
+	"with something else than TLS, and were closed; began (the first "
+	"bytes) and client are of the last: have the client use https://, or "
+	"another address")
 EVENT(observed, INFO, "a route that only observes has forwarded a request "
 	"whose key came before; would says what it had met otherwise")
 EVENT(pass_failed, WARN, "a request that is passed through, without a key or "
@@ -227,8 +231,9 @@ EVENT(source_group_made, INFO, "the consumer group of this source was not "
 EVENT(source_group_made_again, WARN, "the consumer group of this source, or "
 	"its stream, has vanished while it was read; it was made again "
 	"behind what this gateway knows to be finished, so some messages "
-	"come a second time and are not executed again: find out who deletes "
-	"it, or whether the broker has lost data")
+	"come a second time and are not executed again, or, where "
+	"stream_is_new, before the first entry: find out who deletes it, or "
+	"whether the broker has lost data")
 EVENT(source_lost, ERROR, "the broker has lost messages of this source: "
 	"trimmed before they were read (trimmed-unread), or while they were "
 	"pending (trimmed-pending), or deleted; they are not executed any "
@@ -253,6 +258,12 @@ EVENT(source_name_taken, WARN, "another gateway reads this source under the "
 	"same instance; both go on, and share its partitions, but the group "
 	"waits for the end of a session where this one dies: give each gateway "
 	"an instance of its own")
+EVENT(source_opened_again, WARN, "the broker's library (librdkafka) does not "
+	"read this partition any more, though it has messages and its leader "
+	"answers: the client of this source is opened again and reads on; "
+	"nothing is lost, and what is being executed is not executed again. It "
+	"may be so where a leader moves and is back at once; if no leader "
+	"moves, look for a newer librdkafka")
 EVENT(source_topic_again, WARN, "a partition does not have the message any "
 	"more that stood where its group left off, or begins anew: the topic "
 	"was made again, or the end of its log is gone; it is read from its "

@@ -25,7 +25,7 @@ class Patient:
         need_reader()
         self.bench, self.kafka = bench, kafka
         self.name = f"patient-{next(NUMBERS)}"
-        self.config = bench.config(bench.upstream())
+        self.config = bench.config(bench.upstream(), instance="one")
         if partitions:
             self.topic = Topic(kafka, self.name, partitions)
             self.topic.source(self.config, **members)
@@ -188,11 +188,68 @@ def rights_that_are_missing_are_told_and_how_they_are_given(bench):
     kafka.allow("group", topic.group, "Read")
     kafka.allow("topic", topic.dead, "Describe")
     words = patient.finds("source_rights", "fail")
-    assert words.endswith(f"write to the topic {topic.dead}"), words
+    assert f"write to the topic {topic.dead}" in words, words
     kafka.allow("topic", topic.dead, "Write")
+    kafka.allow("transactional-id", topic.transactional_id(), "Write")
     eventually(lambda: patient.look()["source_rights"]["level"] == "ok",
                "nothing is missing", START_S)
     equal(kafka.consume(topic.dead, committed=False), [])
+
+
+@test
+def names_that_a_source_may_not_use_are_told(bench):
+    kafka = bench.guarded_kafka
+    patient = Patient(bench, kafka)
+    broker = patient.config["brokers"]["events"]
+    broker["kafka"] = kafka.logins
+    broker["settings"].update(kafka.settings_of())
+    topic, name = patient.topic, patient.topic.transactional_id()
+    kafka.allow("topic", topic.name, "Read")
+    kafka.allow("topic", topic.dead, "Write", "Read")
+    kafka.allow("group", topic.group, "Describe")
+    kafka.allow("transactional-id", name, "Describe")
+
+    def missing():
+        found = patient.look()["source_rights"]
+        return found["words"] if found["level"] == "fail" else None
+    both = (f"read as the group {topic.group}, "
+            f"use the transactional id {name}")
+    eventually(lambda: missing() and missing().endswith(both), both, START_S)
+    cure = patient.look()["source_rights"]["cure"]
+    assert f"--group {topic.group}" in cure, cure
+    kafka.allow("group", topic.group, "Read")
+    eventually(lambda: missing() and "group" not in missing(),
+               "the group may be read as", START_S)
+    assert missing().endswith(f": use the transactional id {name}")
+    cure = patient.look()["source_rights"]["cure"]
+    assert "prefixed --transactional-id onceproxy-charges-" in cure, cure
+    kafka.allow("transactional-id", name, "Write")
+    eventually(lambda: missing() is None, "nothing is missing", START_S)
+
+
+@test
+def who_uses_a_name_is_not_disturbed_by_the_question(bench):
+    """Neither a source nor a relay: no transaction of theirs ends."""
+    patient = Patient(bench, bench.kafka)
+    topic = patient.topic
+    patient.source["results"] = {"topic": topic.results}
+    patient.source["dead_letters"] = {"topic": topic.dead}
+    place = bench.kafka.topic(f"{patient.name}.outcomes")
+    settings = patient.config["brokers"]["events"]["settings"]
+    topic_relay(patient.config, bench.kafka, place, settings=settings)
+    gateway = bench.serve(patient.config)
+    for number in range(3):
+        topic.add(b"{}", f"k{number}")
+        gateway.wait_until(
+            lambda n=number: len(gateway.find_log("message")) > n,
+            "it is acknowledged", START_S)
+        eventually(lambda n=number: len(bench.kafka.consume(place)) ==
+                   2 * (n + 1), "its events are there", START_S)
+        equal([n for n in patient.ill() if n != "source_copies"], [])
+    for event in ("source_stands", "source_broker_down", "relay_down"):
+        equal(gateway.find_log(event), [])
+    equal(len(gateway.find_log("relay_begins")), 1)
+    equal(len(bench.kafka.consume(topic.results)), 3)
 
 
 @test
@@ -209,9 +266,28 @@ def a_right_that_a_relay_lacks_is_told_and_nothing_is_written(bench):
     assert f"write to the topic {topic}" in words, words
     assert f"--topic {topic}" in patient.look()["relay_rights"]["cure"]
     equal(patient.look()["relay_topic"]["level"], "ok")
-    kafka.allow("topic", topic, "Write")
-    eventually(lambda: patient.look()["relay_rights"]["level"] == "ok",
-               "nothing is missing", START_S)
+    kafka.allow("topic", topic, "Write", "Read")
+    gateway = bench.serve(patient.config)  # so that the store has an id
+    gateway.wait_for_log("relay_down", timeout=START_S)
+    gateway.stop()
+
+    def missing():
+        found = patient.look()["relay_rights"]
+        return found["words"] if found["level"] == "fail" else None
+    words = eventually(
+        lambda: missing() if topic not in (missing() or topic) else None,
+        "the topic is no trouble", START_S)
+    name = words.split()[-1]
+    assert name.startswith("onceproxy-relay-ledger-"), words
+    assert words.endswith(f"use the transactional id {name}, "
+                          f"read as the group {name}"), words
+    cure = patient.look()["relay_rights"]["cure"]
+    assert "prefixed --transactional-id onceproxy-relay-ledger-" in cure, cure
+    kafka.allow("transactional-id", name, "Write")
+    eventually(lambda: missing() and "transactional" not in missing(),
+               "the id may be used", START_S)
+    kafka.allow("group", name, "Read")
+    eventually(lambda: missing() is None, "nothing is missing", START_S)
     equal(kafka.consume(topic, committed=False), [])
 
 

@@ -245,6 +245,8 @@ count_lag(struct kafka *kafka)
 	     part = part->next) {
 		int64_t from, to;
 		kafka_part_ends(part, &from, &to);
+		if (part->end > to)
+			to = part->end;
 		if (part->step != KAFKA_READING || to < 0 ||
 		    part->ring.next < 0)
 			lag = -1;
@@ -275,6 +277,7 @@ on_due(void *arg)
 		kafka_leave_go_on(kafka);
 		return;
 	}
+	kafka_still_go_on(kafka);
 	if (kafka->consumer != NULL && kafka->remake)
 		kafka_make_again(kafka);
 	if (kafka->consumer != NULL) {
@@ -305,6 +308,7 @@ on_second(void *arg)
 	if (!kafka->up)
 		kafka_group_ping(kafka);
 	count_lag(kafka);
+	kafka_still_look(kafka);
 	kafka_letters_page_look(kafka);
 	kafka_trouble_look(kafka);
 	kafka_commit_go_on(kafka);
@@ -332,6 +336,7 @@ reader_open(const struct broker_start *start)
 	kafka_put_init(kafka);
 	kafka_letters_init(kafka);
 	kafka_topics_init(kafka);
+	kafka_still_init(kafka);
 	kafka_make(kafka);
 	kafka_kick(kafka);
 	return &kafka->reader;

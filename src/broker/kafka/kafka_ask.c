@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "broker/kafka/kafka_ask.h"
+#include "loop/clock.h"
 #include "loop/thread.h"
 
 enum { PATIENCE_MS = 3000, LOOK_MS = 1000 };
@@ -15,6 +16,7 @@ struct kafka_ask {
 	/* With the mutex: */
 	rd_kafka_topic_partition_list_t *list; /* to be asked */
 	struct kafka_ask_topics *topics; /* the same */
+	rd_kafka_topic_partition_list_t *ends; /* the same */
 	bool end;
 	bool orphan; /* there is no loop any more */
 	unsigned refs; /* the thread's, the loop's, and of what was posted */
@@ -23,6 +25,8 @@ struct kafka_ask {
 	rd_kafka_topic_partition_list_t *found;
 	rd_kafka_resp_err_t error;
 	struct kafka_ask_topics *looked;
+	rd_kafka_topic_partition_list_t *ended_at;
+	unsigned first; /* of ends: which is asked first, one by one */
 
 	struct loop *loop;
 	rd_kafka_t *consumer;
@@ -56,6 +60,8 @@ free_ask(struct kafka_ask *ask)
 {
 	free_list(&ask->list);
 	free_list(&ask->found);
+	free_list(&ask->ends);
+	free_list(&ask->ended_at);
 	free_topics(&ask->topics);
 	free_topics(&ask->looked);
 	pthread_cond_destroy(&ask->wake);
@@ -100,6 +106,18 @@ on_topics_seen(void *arg)
 }
 
 static void
+on_ends_seen(void *arg)
+{
+	struct kafka_ask *ask = arg;
+	rd_kafka_topic_partition_list_t *list = ask->ended_at;
+	ask->ended_at = NULL;
+	if (!ask->end)
+		ask->events.ends(ask->events.arg, list);
+	free_list(&list);
+	unref_ask(ask);
+}
+
+static void
 on_ask_over(void *arg)
 {
 	struct kafka_ask *ask = arg, **at = &ending;
@@ -131,21 +149,35 @@ post(struct kafka_ask *ask, void (*run)(void *arg))
 	return !orphan;
 }
 
-/* The next question, of either kind; false: it is to end. */
+/* One of them, the most pressing one. */
+struct group_question {
+	rd_kafka_topic_partition_list_t *list;
+	struct kafka_ask_topics *topics;
+	rd_kafka_topic_partition_list_t *ends;
+};
+
 static bool
-wait_question(struct kafka_ask *ask, rd_kafka_topic_partition_list_t **ret_list,
-    struct kafka_ask_topics **ret_topics)
+is_pressed(const struct kafka_ask *ask)
 {
+	return ask->list != NULL || ask->topics != NULL || ask->end;
+}
+
+/* The next question; false: it is to end. */
+static bool
+wait_question(struct kafka_ask *ask, struct group_question *ret_asked)
+{
+	struct group_question *q = ret_asked;
+	*q = (struct group_question){0};
 	pthread_mutex_lock(&ask->mutex);
-	while (ask->list == NULL && ask->topics == NULL && !ask->end)
+	while (!is_pressed(ask) && ask->ends == NULL)
 		pthread_cond_wait(&ask->wake, &ask->mutex);
 	bool goes_on = !ask->end;
-	*ret_list = goes_on ? ask->list : NULL;
-	*ret_topics = goes_on && *ret_list == NULL ? ask->topics : NULL;
-	if (*ret_list != NULL)
+	if (goes_on && (q->list = ask->list) != NULL)
 		ask->list = NULL;
-	if (*ret_topics != NULL)
+	else if (goes_on && (q->topics = ask->topics) != NULL)
 		ask->topics = NULL;
+	else if (goes_on && (q->ends = ask->ends) != NULL)
+		ask->ends = NULL;
 	pthread_mutex_unlock(&ask->mutex);
 	return goes_on;
 }
@@ -209,17 +241,61 @@ ask_topics(struct kafka_ask *ask, struct kafka_ask_topics *topics)
 		free_topics(&ask->looked);
 }
 
+static void
+ask_end_of(struct kafka_ask *ask, rd_kafka_topic_partition_t *at)
+{
+	rd_kafka_topic_partition_list_t *one =
+	    rd_kafka_topic_partition_list_new(1);
+	rd_kafka_topic_partition_list_add(one, at->topic, at->partition)
+	    ->offset = RD_KAFKA_OFFSET_END;
+	rd_kafka_resp_err_t error =
+	    rd_kafka_offsets_for_times(ask->consumer, one, LOOK_MS);
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+		at->offset = one->elems[0].offset;
+	rd_kafka_topic_partition_list_destroy(one);
+}
+
+static bool
+has_time(struct kafka_ask *ask, int64_t until_ms)
+{
+	pthread_mutex_lock(&ask->mutex);
+	bool has = !is_pressed(ask);
+	pthread_mutex_unlock(&ask->mutex);
+	return has && clock_us() / 1000 < until_ms;
+}
+
+/*
+ * librdkafka tells nothing of any where one has an error: then as many as there
+ * is time for are asked alone, the next time others.
+ */
+static void
+ask_ends(struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list)
+{
+	unsigned count = (unsigned)list->cnt;
+	rd_kafka_resp_err_t error =
+	    rd_kafka_offsets_for_times(ask->consumer, list, PATIENCE_MS);
+	int64_t until_ms = clock_us() / 1000 + PATIENCE_MS;
+	for (unsigned i = 0; i < count && has_time(ask, until_ms) &&
+	     error != RD_KAFKA_RESP_ERR_NO_ERROR;
+	     i++)
+		ask_end_of(ask, &list->elems[ask->first++ % count]);
+	ask->ended_at = list;
+	if (!post(ask, on_ends_seen))
+		free_list(&ask->ended_at);
+}
+
 static void *
 ask_until_end(void *arg)
 {
 	struct kafka_ask *ask = arg;
-	rd_kafka_topic_partition_list_t *list;
-	struct kafka_ask_topics *topics;
-	while (wait_question(ask, &list, &topics)) {
-		if (list != NULL)
-			ask_committed(ask, list);
-		else if (topics != NULL)
-			ask_topics(ask, topics);
+	struct group_question asked;
+	while (wait_question(ask, &asked)) {
+		if (asked.list != NULL)
+			ask_committed(ask, asked.list);
+		else if (asked.topics != NULL)
+			ask_topics(ask, asked.topics);
+		else if (asked.ends != NULL)
+			ask_ends(ask, asked.ends);
 	}
 	rd_kafka_destroy_flags(
 	    ask->consumer, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
@@ -252,6 +328,16 @@ kafka_ask_begin(struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list)
 {
 	pthread_mutex_lock(&ask->mutex);
 	ask->list = list;
+	pthread_cond_signal(&ask->wake);
+	pthread_mutex_unlock(&ask->mutex);
+}
+
+void
+kafka_ask_ends_begin(
+    struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list)
+{
+	pthread_mutex_lock(&ask->mutex);
+	ask->ends = list;
 	pthread_cond_signal(&ask->wake);
 	pthread_mutex_unlock(&ask->mutex);
 }

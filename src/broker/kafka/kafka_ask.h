@@ -7,7 +7,8 @@
 
 /*
  * A thread for what of a consumer blocks: the questions what its group has
- * committed and whether topics are there, and its end.  It knows no reader.
+ * committed, whether topics are there and where partitions end, and its own
+ * end.  It knows no reader.
  * All functions are for the thread of the loop.
  *
  * No admin request asks that: librdkafka 2.0.2 ends the process where a
@@ -37,6 +38,8 @@ struct kafka_ask_events {
 	void (*answered)(void *arg, rd_kafka_resp_err_t error,
 	    rd_kafka_topic_partition_list_t *list);
 	void (*topics)(void *arg, const struct kafka_ask_topics *topics);
+	/* The ends; below 0: not known. */
+	void (*ends)(void *arg, rd_kafka_topic_partition_list_t *list);
 	void *arg;
 };
 
@@ -51,6 +54,12 @@ void kafka_ask_begin(
 /* The same, of topics; beside the other one. */
 void kafka_ask_topics_begin(
     struct kafka_ask *ask, struct kafka_ask_topics *topics);
+/*
+ * The same, of where partitions end, as their leaders say; not empty.  For a
+ * reader of what is committed that is before what is open.
+ */
+void kafka_ask_ends_begin(
+    struct kafka_ask *ask, rd_kafka_topic_partition_list_t *list);
 /*
  * It is not wanted any more: nothing is answered, it frees the consumer, and
  * then itself.  ended(arg) is called at that; NULL: nobody waits.

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/digest.h"
 #include "base/hex.h"
 #include "base/mem.h"
 #include "base/must.h"
 #include "base/random.h"
+#include "broker/kafka/kafka_name.h"
 #include "broker/kafka/kafka_private.h"
 
 /*
@@ -120,59 +120,19 @@ conf_of(const struct conf_broker *broker, const char *client)
 	return conf;
 }
 
-/* The beginning of a digest of what distinguishes a name from others. */
-enum { BRIEF_HEX = 8 };
-
-static void
-brief_digest(struct digest *digest, char brief[BRIEF_HEX + 1])
-{
-	uint8_t hash[DIGEST_BYTES];
-	char hex[DIGEST_HEX + 1];
-	digest_end(digest, hash);
-	hex_encode(hash, sizeof hash, hex);
-	snprintf(brief, BRIEF_HEX + 1, "%.*s", BRIEF_HEX, hex);
-}
-
-/*
- * A name in the group, so that a gateway that died and is started again has its
- * partitions at once, where its group would else wait for the end of its
- * session.  The topics are in it, as a broker gives such a member what it had,
- * whatever it subscribes to.
- */
 static void
 set_member(rd_kafka_conf_t *conf, const struct kafka *kafka)
 {
-	const struct strings *topics = &kafka->source->topics;
-	char brief[BRIEF_HEX + 1];
-	struct digest digest;
-	digest_begin(&digest, SPAN("kafka topics"), SPAN(""));
-	for (size_t i = 0; i < topics->count; i++)
-		digest_part(&digest, span_str(topics->list[i]));
-	brief_digest(&digest, brief);
-	char *member = mem_printf("%s.%s.%s", kafka->source->name,
-	    kafka->instance, brief);
+	char *member = kafka_name_member(kafka->source, kafka->instance);
 	set(conf, "group.instance.id", member);
 	free(member);
 }
 
-/*
- * Whoever comes back under that name ends what was left open under it.  The
- * group is in it, as a broker knows nothing of groups there: those of two
- * groups would end each other's.  Where another gateway has the name of this
- * one in the group, it also has this.
- */
+/* Where another gateway has our name in the group, it also has this one's. */
 static char *
 transactional_of(const struct kafka *kafka)
 {
-	char brief[BRIEF_HEX + 1];
-	struct digest digest;
-	digest_begin(&digest, SPAN("kafka transactions"), SPAN(""));
-	digest_part(&digest, span_str(kafka->source->group));
-	digest_part(&digest, span_str(kafka->source->name));
-	digest_part(&digest, span_str(kafka->instance));
-	brief_digest(&digest, brief);
-	char *name = mem_printf("onceproxy-%s-%s-%s", kafka->source->name,
-	    kafka->instance, brief);
+	char *name = kafka_name_transactional(kafka->source, kafka->instance);
 	if (!kafka->nameless)
 		return name;
 	uint8_t bytes[8];

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/must.h"
 #include "broker/kafka/kafka_ledger_private.h"
+#include "broker/kafka/kafka_name.h"
 #include "loop/thread.h"
 
 enum {
@@ -298,8 +299,7 @@ kafka_ledger_open(const struct kafka_ledger_start *start)
 	l->topic = mem_str(span_str(start->topic));
 	l->client = mem_printf(
 	    "onceproxy-%s-%s", start->relay, start->conf->instance);
-	l->id = mem_printf("onceproxy-relay-%s-%.*s", start->relay,
-	    SPAN_FMT(start->store));
+	l->id = kafka_name_relay(start->relay, start->store);
 	l->turn = start->turn;
 	l->shards = start->shards;
 	l->groups =

@@ -66,7 +66,8 @@ make_needs(struct kafka *kafka)
 	if (kafka->consumer == NULL)
 		return is_without(kafka, words);
 	const struct kafka_ask_events events = {
-	    kafka_group_answered, kafka_topics_answered, kafka};
+	    kafka_group_answered, kafka_topics_answered,
+	    kafka_still_answered, kafka};
 	kafka->thread = kafka_thread_new(kafka->loop,
 	    kafka_conf_producer(kafka), kafka_put_done, kafka);
 	if (kafka->thread == NULL)
@@ -122,6 +123,7 @@ kafka_make_again(struct kafka *kafka)
 	kafka_ask_end(&kafka->ask, NULL);
 	kafka->consumer = NULL;
 	kafka->asking = kafka->looking = false;
+	kafka_still_clear(kafka);
 	timer_set(&kafka->second, kafka->wait_s * 1000);
 	kafka->wait_s *= 2;
 	if (kafka->wait_s > KAFKA_REMAKE_MOST_S)

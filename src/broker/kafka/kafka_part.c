@@ -34,7 +34,7 @@ kafka_part_new(struct kafka *kafka, const char *topic, int32_t number)
 	part->serial = ++kafka->serials;
 	part->floor.low = part->commit.low = -1;
 	part->floor.anchor.offset = part->commit.anchor.offset = -1;
-	part->ring.next = -1;
+	part->ring.next = part->end = -1;
 	part->queue = queue;
 	rd_kafka_queue_forward(part->queue, NULL);
 	rd_kafka_queue_io_event_enable(

@@ -20,9 +20,11 @@
  *     kafka_part     where in one it begins, and how that is proven
  *     kafka_take     messages out of the queues of partitions
  *     kafka_message  a message of librdkafka as ours
+ *     kafka_name     the names that it knows us by: pure
  *     kafka_commit   what is finished is told to the broker
  *     kafka_trouble  what the broker refuses, and why none answers
  *     kafka_topics   whether topics are there
+ *     kafka_still    partitions that the library does not read any more
  *     kafka_put      results and dead letters, in transactions
  *     kafka_producer their producer
  *     kafka_thread   the thread that it may block
@@ -95,6 +97,9 @@ struct kafka_part {
 	enum kafka_trial trial;
 	struct kafka_anchor prove; /* what must stand there */
 	bool empty; /* its queue was, when it was last looked at */
+	bool heard; /* something came of it since the last look (kafka_still) */
+	unsigned still; /* answers in a row that more should have come */
+	int64_t end; /* of its log, as its leader says; below 0: not asked */
 	int64_t odd_ms; /* since when it is not read; 0: it is */
 	int64_t odd_offset; /* what is there cannot be read */
 	struct kafka_ring ring;
@@ -194,6 +199,13 @@ struct kafka {
 
 	bool up;
 	struct kafka_topics *topics;
+	struct kafka_still {
+		bool asking;
+		bool due; /* the consumer is of no use any more */
+		uintptr_t asked_for; /* serials was that, then */
+		int64_t look_ms, mended_ms; /* by the loop's clock */
+		unsigned rounds; /* so many answers, until one stands still */
+	} still;
 	struct kafka_trouble *troubles;
 	struct kafka_tried tried[KAFKA_TRIED_MAX];
 	size_t n_tried;
@@ -268,6 +280,19 @@ void kafka_topics_now(struct kafka *kafka);
 void kafka_topics_miss(struct kafka *kafka, const char *name);
 /* As kafka_ask says it; arg is the reader. */
 void kafka_topics_answered(void *arg, const struct kafka_ask_topics *asked);
+
+/* --- kafka_still.c --- */
+
+void kafka_still_init(struct kafka *kafka);
+/* Asks, when it is time. */
+void kafka_still_look(struct kafka *kafka);
+/* As kafka_ask says it; arg is the reader. */
+void kafka_still_answered(
+    void *arg, rd_kafka_topic_partition_list_t *list);
+/* Has another consumer made, if it is due. */
+void kafka_still_go_on(struct kafka *kafka);
+/* The consumer is another one. */
+void kafka_still_clear(struct kafka *kafka);
 
 /* --- kafka_make.c --- */
 

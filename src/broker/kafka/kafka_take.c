@@ -150,6 +150,7 @@ static void
 take_event(struct kafka_part *part, rd_kafka_event_t *event)
 {
 	const rd_kafka_message_t *message;
+	part->heard = true;
 	if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR) {
 		take_error(part, event);
 		return;
@@ -228,6 +229,7 @@ try_part(struct kafka_part *part)
 	rd_kafka_event_t *event = rd_kafka_queue_poll(part->queue, 0);
 	if (event == NULL)
 		return;
+	part->heard = true;
 	if (rd_kafka_event_type(event) != RD_KAFKA_EVENT_ERROR ||
 	    rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
 		is_well(part);

@@ -16,16 +16,17 @@ class MockReader:
     """A topic of a pretended Kafka, its upstream, and gateways that read it."""
 
     def __init__(self, bench, nodes=1, partitions=1, reply=None, settings=None,
-                 **members):
+                 options=None, **members):
         self.bench, self.kafka = bench, bench.mock_kafka(nodes)
         self.topic = Topic(
             self.kafka, f"charges-{next(NUMBERS)}", partitions)
         self.upstream = bench.upstream(reply)
         self.settings, self.members = settings, members
+        self.options = options  # of the upstream, in the file
 
     def serve(self, instance="one"):
         config = self.bench.config(
-            self.upstream, {"lease": "10s"}, instance=instance,
+            self.upstream, {"lease": "10s"}, self.options, instance=instance,
             admin={"listen": "127.0.0.1:0"}, log={"level": "debug"})
         self.topic.source(config, settings=self.settings, **self.members)
         return self.bench.serve(config)
