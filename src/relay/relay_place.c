@@ -242,16 +242,6 @@ relay_place_start(struct relay_place *place, struct store *store,
 	timer_init(&place->timer, loop, places_are_due, place);
 }
 
-static void
-on_nothing(struct store_call *call, enum call_end how, int error,
-    const struct call_reply *reply)
-{
-	(void)call;
-	(void)how;
-	(void)error;
-	(void)reply;
-}
-
 void
 relay_place_stop(struct relay_place *place)
 {
@@ -264,9 +254,7 @@ relay_place_stop(struct relay_place *place)
 			part->call->arg = NULL;
 		if (place->loading || !has_moved(part))
 			continue;
-		struct store_call *call = save_call(part);
-		call->done = on_nothing;
-		call_start(call);
+		call_start(save_call(part));
 	}
 	free(place->shards);
 	free(place->calls);
@@ -285,7 +273,6 @@ relay_place_keep(struct store *store, const struct conf *conf)
 		resp_arg(&call->args, SPAN("keep"));
 		for (size_t i = 0; i < conf->n_relays; i++)
 			resp_arg(&call->args, span_str(conf->relays[i].name));
-		call->done = on_nothing;
 		call_start(call);
 	}
 }

@@ -68,6 +68,7 @@ hook_open(const struct relay_target_start *start)
 	hook->turn = start->turn;
 	hook->loop = worker->loop;
 	hook->ready_end = &hook->ready;
+	hook->down_end = &hook->down;
 	hook->place = hook->relay->receiver.targets[0];
 	hook->place.base_path = hook->no_path;
 	hook->receiver = hook->relay->receiver;

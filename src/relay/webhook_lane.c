@@ -36,9 +36,23 @@ make_ready(struct webhook_lane *lane)
 }
 
 static void
+leave_down(struct webhook_lane *lane)
+{
+	if (lane->down_at == NULL)
+		return;
+	*lane->down_at = lane->down_next;
+	if (lane->down_next != NULL)
+		lane->down_next->down_at = lane->down_at;
+	else
+		lane->hook->down_end = lane->down_at;
+	lane->down_at = NULL;
+}
+
+static void
 on_lane_due(void *arg)
 {
 	struct webhook_lane *lane = arg;
+	leave_down(lane);
 	make_ready(lane);
 	webhook_send_more(lane->hook);
 }
@@ -72,6 +86,28 @@ webhook_lane_rest(struct webhook_lane *lane, int64_t ms)
 {
 	forget_body(lane->hook, lane->first);
 	timer_set(&lane->timer, ms);
+}
+
+void
+webhook_lane_rest_down(struct webhook_lane *lane, int64_t ms)
+{
+	struct webhook *hook = lane->hook;
+	lane->down_next = NULL;
+	lane->down_at = hook->down_end;
+	*hook->down_end = lane;
+	hook->down_end = &lane->down_next;
+	webhook_lane_rest(lane, ms);
+}
+
+void
+webhook_lane_forward(struct webhook *hook, unsigned count)
+{
+	while (count-- > 0 && hook->down != NULL) {
+		struct webhook_lane *lane = hook->down;
+		timer_clear(&lane->timer);
+		leave_down(lane);
+		make_ready(lane);
+	}
 }
 
 static struct webhook_lane *
@@ -153,6 +189,7 @@ lane_free(struct webhook_lane *lane)
 	while (*at != lane)
 		at = &(*at)->in_bucket;
 	*at = lane->in_bucket;
+	leave_down(lane);
 	timer_clear(&lane->timer);
 	free(lane);
 }

@@ -28,8 +28,13 @@ enum {
 	WEBHOOK_BODIES_MAX = 8 << 20,
 	/* So many failures in a row say that the receiver is down. */
 	WEBHOOK_DOWN = 3,
-	/* After so many, one event a second is tried for the first time. */
+	/*
+	 * After so many, one event a second is tried for the first time; and
+	 * what fails then is tried as soon as the receiver takes something.
+	 */
 	WEBHOOK_FAILING = 64,
+	/* So many of those for each event that it takes. */
+	WEBHOOK_FORWARD = 2,
 	WEBHOOK_LANES = 4096, /* buckets */
 	WEBHOOK_AGAIN_MS = 500, /* what Redis did not do */
 	WEBHOOK_GONE_MS = 5000, /* until the pause is asked for again */
@@ -55,6 +60,9 @@ struct webhook_lane {
 	struct webhook_event *first, *last;
 	unsigned tries; /* of the first that failed */
 	struct timer timer; /* when it is tried again */
+	/* Among those that rest until the receiver is back; NULL: it is not. */
+	struct webhook_lane **down_at;
+	struct webhook_lane *down_next;
 };
 
 /* A request that may be under way. */
@@ -84,6 +92,8 @@ struct webhook {
 
 	struct webhook_lane *buckets[WEBHOOK_LANES];
 	struct webhook_lane *ready, **ready_end;
+	/* Those that rest until the receiver is back, first of all. */
+	struct webhook_lane *down, **down_end;
 	size_t kept, kept_bytes; /* events, and their bodies in Redis */
 	size_t n_ready;          /* lanes */
 	size_t bodies_bytes;     /* in memory */
@@ -144,6 +154,10 @@ struct webhook_lane *webhook_lane_next(struct webhook *hook);
 void webhook_lane_done(struct webhook_lane *lane);
 /* The first is due in so many milliseconds; its body is left to Redis. */
 void webhook_lane_rest(struct webhook_lane *lane, int64_t ms);
+/* The same, or sooner: what is wrong is the receiver, not the event. */
+void webhook_lane_rest_down(struct webhook_lane *lane, int64_t ms);
+/* The receiver is back: that many of those are due. */
+void webhook_lane_forward(struct webhook *hook, unsigned count);
 void webhook_lane_end(struct webhook *hook);
 
 void webhook_send_init(struct webhook *hook);

@@ -70,6 +70,7 @@ taken(struct webhook_slot *slot)
 	hook->late++;
 	webhook_keep_drop(hook, lane->first->id);
 	webhook_lane_done(lane);
+	webhook_lane_forward(hook, WEBHOOK_FORWARD);
 	webhook_tell(hook);
 }
 
@@ -96,11 +97,13 @@ failed(struct webhook_slot *slot, const char *trouble, int64_t after_ms)
 	uint32_t chance;
 	random_bytes(&chance, sizeof chance);
 	note_trouble(hook, trouble);
-	if (webhook_retry_next(++lane->tries, now_ms - lane->first->since_ms,
+	if (!webhook_retry_next(++lane->tries, now_ms - lane->first->since_ms,
 		after_ms, chance, &ms))
-		webhook_lane_rest(lane, ms);
-	else
 		give_up(slot);
+	else if (hook->failures >= WEBHOOK_FAILING && after_ms <= 0)
+		webhook_lane_rest_down(lane, ms);
+	else
+		webhook_lane_rest(lane, ms);
 }
 
 /* It wants no more; the event stays, for when the relay is resumed. */

@@ -147,6 +147,22 @@ def one_that_is_slow_holds_up_no_other(bench):
 
 
 @test
+def a_receiver_that_never_answers_holds_up_no_other_relay(bench):
+    hold = Hold()
+    stuck, config = begin(
+        bench, lambda connection, request: hold.wait(), states=["COMPLETED"])
+    other = Receiver()
+    bench.upstreams.append(other)
+    other.relay(config, name="other", states=["COMPLETED"])
+    config["workers"] = 1
+    gateway = bench.serve(config)
+    pay(gateway, *(f"k{n}" for n in range(200)))
+    other.wait_for_events(200)
+    equal(stuck.ids() != [], True)
+    hold.release()
+
+
+@test
 def retry_after_is_waited_for(bench):
     times = []
 
@@ -227,6 +243,38 @@ def nothing_is_lost_while_the_receiver_is_away(bench):
     for story in stories_without_repeats(receiver):
         equal(story, PAID)
     gateway.wait_for_log("relay_up")
+
+
+@test
+def what_waits_comes_soon_once_the_receiver_is_back(bench):
+    """It waits for 16 s or more after the fifth failure, and then nothing of
+    it would be tried before."""
+    tries, count = collections.defaultdict(list), 70
+
+    def fail(connection, request):
+        tries[request.get("webhook-id")].append(time.monotonic())
+        connection.send(answer(500))
+
+    def take(connection, request):
+        tries[request.get("webhook-id")].append(time.monotonic())
+        connection.send(TAKEN)
+    receiver, config = begin(bench, fail, states=["COMPLETED"])
+    gateway = bench.serve(config)
+    pay(gateway, *(f"k{n}" for n in range(count)))
+
+    def waiting():
+        return [name for name, at in list(tries.items()) if len(at) >= 5]
+    eventually(lambda: len(waiting()) >= 60, "60 have failed five times", 90)
+    failed = {name: tries[name][4] for name in waiting()
+              if len(tries[name]) == 5}
+    receiver.reply = take
+    pay(gateway, "new")
+    eventually(lambda: len(set(receiver.ids())) == count + 1 and all(
+        len(tries[name]) > 5 for name in failed), "all are taken", 60)
+    nothing_is_kept(bench.redis)
+    soon = [name for name, at in failed.items() if tries[name][5] - at < 16]
+    assert len(soon) > len(failed) / 2, (len(soon), len(failed))
+    equal({len(tries[name]) for name in failed}, {6})
 
 
 def stories_without_repeats(receiver, since=None):
@@ -375,8 +423,10 @@ def doctor_looks_for_the_receiver(bench):
     equal(receiver.requests, [])
     receiver.stop()
     finding, = found()
-    equal((finding["level"], finding["name"]), ("fail", "upstream_closed"))
+    equal((finding["level"], finding["name"]), ("fail", "relay_receiver"))
     assert receiver.address in finding["words"], finding
+    told = finding["words"] + finding["cure"]
+    assert "upstream" not in told and "/hook" not in told, finding
 
 
 @test
@@ -441,6 +491,11 @@ def a_certificate_that_nobody_knows_is_no_receiver(bench):
     pay(gateway, "a")
     assert "TLS" in gateway.wait_for_log("relay_down")["error"]
     equal(receiver.requests, [])
+    done = command("doctor", "-c", gateway.file, "--json")
+    finding, = [f for f in json.loads(done.stdout)["findings"]
+                if f["where"] == "/relays/hooks"]
+    equal(finding["name"], "relay_receiver")
+    assert "certificate" in finding["words"], finding
 
 
 tap.main()
