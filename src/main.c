@@ -215,6 +215,10 @@ run_command(const struct command *command, int argc, char **argv)
 		if (option == '?' || !take_option(command, option, &line))
 			return wrong_option(command, argv[optind - 1]);
 	}
+	if (optind < argc && line.file == default_file)
+		return usage_wrong(command->name,
+		    "unexpected argument: %s; did you mean -c %s?",
+		    argv[optind], argv[optind]);
 	if (optind < argc)
 		return usage_wrong(command->name, "unexpected argument: %s",
 		    argv[optind]);

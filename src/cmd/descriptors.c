@@ -6,7 +6,7 @@
 #include "conf/conf.h"
 #include "loop/log.h"
 
-/* The manual has these sums too (onceproxy(8), LIMITS). */
+/* The manual has these sums too (onceproxy-limits(7), DESCRIPTORS). */
 enum {
 	/* Standard files, signals, the log, a lock. */
 	FOR_PROCESS = 8,

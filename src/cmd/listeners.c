@@ -56,6 +56,25 @@ bind_tcp(const struct sockaddr *sa, socklen_t len, bool shared, bool all)
 	return -1;
 }
 
+/* Says what to do, too, of what errno has. */
+static bool
+cannot_bind(const struct address *address, char **ret_message)
+{
+	const char *cure = "";
+	if (address->kind == ADDRESS_TCP && errno == EACCES)
+		cure = " (a port below 1024 needs CAP_NET_BIND_SERVICE: "
+		       "onceproxy(8), SYSTEMD)";
+	else if (address->kind == ADDRESS_TCP && errno == EADDRINUSE)
+		cure = " (ss -ltnp says by whom)";
+	else if (errno == EADDRNOTAVAIL)
+		cure = " (ip address says which ones this machine has)";
+	(void)address_failed(address, "cannot bind", ret_message);
+	char *failed = *ret_message;
+	*ret_message = mem_printf("%s%s", failed, cure);
+	free(failed);
+	return false;
+}
+
 /*
  * With SO_REUSEPORT alone a second gateway would silently share the port of
  * the first, so the address is bound once without it.  A port of 0 becomes
@@ -69,7 +88,7 @@ open_tcp(const struct address *address, struct sockaddr_storage *sa,
 	bool all = *address->host == '\0';
 	int probe = bind_tcp(generic, len, false, all);
 	if (probe < 0)
-		return address_failed(address, "cannot bind", ret_message);
+		return cannot_bind(address, ret_message);
 	close(probe);
 	for (size_t i = 0; i < workers; i++) {
 		l->fds[i] = bind_tcp(generic, len, true, all);
@@ -201,7 +220,7 @@ make_way(const struct address *address, const struct sockaddr_un *un,
 	}
 	if (unlink(un->sun_path) == 0 || errno == ENOENT)
 		return true;
-	return address_failed(address, "cannot bind", ret_message);
+	return cannot_bind(address, ret_message);
 }
 
 static bool
@@ -285,7 +304,7 @@ listen_unix(const struct conf_listen *listen_on, struct listening *l,
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	if (strlen(address->host) >= sizeof un.sun_path) {
 		errno = ENAMETOOLONG;
-		return address_failed(address, "cannot bind", ret_message);
+		return cannot_bind(address, ret_message);
 	}
 	strcpy(un.sun_path, address->host);
 	if (!make_way(address, &un, ret_message))
@@ -294,7 +313,7 @@ listen_unix(const struct conf_listen *listen_on, struct listening *l,
 	/* A socket's file has the mode of the socket that is bound to it. */
 	if (l->fds[0] < 0 || fchmod(l->fds[0], 0600) != 0 ||
 	    bind(l->fds[0], (const struct sockaddr *)&un, sizeof un) != 0)
-		return address_failed(address, "cannot bind", ret_message);
+		return cannot_bind(address, ret_message);
 	remember_path(l, address->host);
 	if (!set_permissions(listen_on, address->host))
 		return address_failed(

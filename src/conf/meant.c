@@ -12,6 +12,7 @@ enum {
 	HOUR = 60 * MINUTE,
 	DAY = 24 * HOUR,
 	LONGEST = 32, /* of what is looked at */
+	LONGEST_ADDRESS = 253,
 };
 
 /* How other programs, and people, write units. */
@@ -124,21 +125,46 @@ written(int64_t amount, enum amount_kind kind)
 	return amount_text(amount, kind);
 }
 
+/* Cuts off what stands before the next digit. */
+static struct span
+cut_name(struct span *rest)
+{
+	size_t len = 0;
+	while (len < rest->len && !ascii_is_digit(rest->ptr[len]))
+		len++;
+	struct span name = span_of(rest->ptr, len);
+	*rest = span_from(*rest, len);
+	return span_trim(name);
+}
+
+/* Takes a number with its unit off, and adds it; false: it makes no sense. */
+static bool
+take_amount(const struct option *option, struct span *rest,
+    enum amount_kind kind, int64_t *amount)
+{
+	int64_t number, more;
+	if (digits_take(rest, INT64_MAX, &number) == 0)
+		return false;
+	int64_t parts = cut_thousandths(rest);
+	int64_t unit = unit_named(option, cut_name(rest), kind, number);
+	return unit != 0 && parts >= 0 && unit * parts % 1000 == 0 &&
+	    !__builtin_mul_overflow(number, unit, &more) &&
+	    !__builtin_add_overflow(more, unit * parts / 1000, &more) &&
+	    !__builtin_add_overflow(*amount, more, amount);
+}
+
 static char *
 meant_by(const struct option *option, struct span text, enum amount_kind kind)
 {
-	int64_t number, amount;
+	int64_t amount = 0;
 	struct span rest = span_trim(text);
-	if (digits_take(&rest, INT64_MAX, &number) == 0)
-		return NULL;
-	int64_t parts = cut_thousandths(&rest);
-	int64_t unit = unit_named(option, span_trim(rest), kind, number);
-	if (unit == 0 || parts < 0 || unit * parts % 1000 != 0 ||
-	    __builtin_mul_overflow(number, unit, &amount) ||
-	    __builtin_add_overflow(amount, unit * parts / 1000, &amount) ||
-	    amount < option->min || amount > option->max || amount == 0)
-		return NULL;
-	return written(amount, kind);
+	while (take_amount(option, &rest, kind, &amount))
+		if (rest.len == 0)
+			return amount < option->min || amount > option->max ||
+				amount == 0
+			    ? NULL
+			    : written(amount, kind);
+	return NULL;
 }
 
 char *
@@ -154,4 +180,48 @@ meant_amount(const struct option *option, const json_t *value,
 	char *meant = meant_by(option, span_str(number), kind);
 	free(number);
 	return meant;
+}
+
+/* Those of other programs, for what has another here. */
+static struct span
+without_scheme(struct span s)
+{
+	static const char *const schemes[] = {
+	    "tcp://", "http://", "valkey://", "unix://"};
+	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+		size_t len = strlen(schemes[i]);
+		if (s.len > len && span_ieq(span_of(s.ptr, len),
+			span_str(schemes[i])))
+			return span_from(s, len);
+	}
+	return s;
+}
+
+char *
+meant_address(const char *text, const char *scheme)
+{
+	struct span rest = without_scheme(span_trim(span_str(text)));
+	bool host = false;
+	if (rest.len == 0 || rest.len > LONGEST_ADDRESS ||
+	    memchr(rest.ptr, '@', rest.len) != NULL)
+		return NULL;
+	if (rest.ptr[0] == '/')
+		return mem_printf("unix:%.*s", SPAN_FMT(rest));
+	for (size_t i = 0; i < rest.len && rest.ptr[i] != '/'; i++)
+		host = host || rest.ptr[i] == '.' || rest.ptr[i] == ':';
+	if (!host && !span_ieq(rest, SPAN("localhost")))
+		return NULL;
+	return mem_printf("%s%.*s", scheme, SPAN_FMT(rest));
+}
+
+char *
+meant_status(const char *text)
+{
+	int64_t number;
+	struct span s = span_trim(span_str(text));
+	if (s.len != 3 || s.ptr[0] < '2' || s.ptr[0] > '5')
+		return NULL;
+	if (digits_read(s, 599, &number))
+		return mem_str(s);
+	return mem_printf("%cxx", s.ptr[0]);
 }

@@ -9,10 +9,10 @@
  * What of a configuration keys that exist depend on (tbl/key_options.h), as a
  * running gateway tells it whoever wants to know what another configuration
  * would change: {"routes": [{"name", "path", "methods", "observes", "keys"}],
- * "store": {…}}, where "keys" has each option by its path, and is missing where
- * the route has no idempotency.  It holds no secret: of store.secret there is a
- * hash keyed with it, as each key_id is one, and not even the same twice.  Main
- * thread; the caller owns what is returned.
+ * "store": {…}}, where "keys" has each option by its path, and "entity", and is
+ * missing where the route has no idempotency.  It holds no secret: of
+ * store.secret there is a hash keyed with it, as each key_id is one, and not
+ * even the same twice.  Main thread; the caller owns what is returned.
  */
 
 /* routes is the configuration that is served, start that of the start. */

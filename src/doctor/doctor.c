@@ -8,12 +8,16 @@
 #include "doctor/doctor.h"
 #include "doctor/doctor_cluster_private.h"
 #include "doctor/doctor_host_private.h"
+#ifdef HAVE_KAFKA
+#include "doctor/doctor_kafka_private.h"
+#endif
 #include "doctor/doctor_reconcile_private.h"
 #include "doctor/doctor_redis_private.h"
 #include "doctor/doctor_sentinel_private.h"
 #include "doctor/doctor_relays_private.h"
 #include "doctor/doctor_sources_private.h"
 #include "doctor/doctor_upstream_private.h"
+#include "doctor/redis_cli_private.h"
 #include "load/conf_load.h"
 #include "loop/log.h"
 
@@ -33,8 +37,15 @@ look_at_sources(struct doctor *doctor)
 {
 	size_t count = doctor->conf->n_sources;
 	doctor->sources = mem_zero(count * sizeof *doctor->sources);
-	for (size_t i = 0; i < count; i++)
-		source_query(&doctor->conf->sources[i], &doctor->sources[i]);
+	for (size_t i = 0; i < count; i++) {
+		const struct conf_source *source = &doctor->conf->sources[i];
+		source_query(source, &doctor->sources[i]);
+#ifdef HAVE_KAFKA
+		if (source->broker->kind == BROKER_KAFKA)
+			doctor_kafka_source(
+			    doctor, source, &doctor->sources[i]);
+#endif
+	}
 }
 
 static void
@@ -96,6 +107,8 @@ judge_kind(struct doctor *doctor, size_t kind)
 		if (doctor->n_redises > 0)
 			doctor->redis = doctor->redises[i];
 		judges[kind](doctor);
+		if (is_of_redis(kind))
+			redis_cli_to_store(doctor, count);
 		if (is_of_redis(kind) && doctor->redis.place != NULL)
 			name_master(doctor, before, count);
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -79,6 +80,17 @@ doctor_host_state_dir_open(struct doctor *doctor)
 		    mem_printf("%s (mode %04o)", path,
 			(unsigned)st.st_mode & 07777),
 		    shell_quote(path));
+}
+
+void
+doctor_host_state_dir_full(struct doctor *doctor)
+{
+	const char *path = doctor->conf->state_dir;
+	struct statvfs fs;
+	if (statvfs(path, &fs) == 0 &&
+	    (uint64_t)fs.f_bavail * fs.f_frsize < JOURNAL_RESERVE_BYTES)
+		findings_add(doctor, FINDING_state_dir_full, state_dir_pointer,
+		    mem_str(span_str(path)), shell_quote(path));
 }
 
 /* --- the journal --- */

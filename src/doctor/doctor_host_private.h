@@ -14,6 +14,7 @@ void doctor_host_look(struct doctor *doctor);
 void doctor_host_configuration(struct doctor *doctor);
 void doctor_host_state_dir(struct doctor *doctor);
 void doctor_host_state_dir_open(struct doctor *doctor);
+void doctor_host_state_dir_full(struct doctor *doctor);
 void doctor_host_journal(struct doctor *doctor);
 void doctor_host_journal_foreign(struct doctor *doctor);
 void doctor_host_journal_damaged(struct doctor *doctor);

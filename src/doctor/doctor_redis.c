@@ -6,8 +6,10 @@
 #include "base/mem.h"
 #include "cmd/shell_quote.h"
 #include "doctor/doctor_redis_private.h"
+#include "doctor/doctor_sentinel_private.h"
 #include "probe/rights.h"
 #include "redis/info.h"
+#include "redis/tls_session.h"
 
 enum { APART_MS = 1000 };
 
@@ -81,10 +83,27 @@ doctor_redis_stopped(struct doctor *doctor)
 		    shell_quote(doctor->conf->file));
 }
 
+static bool
+lacks_certificate(const struct doctor *doctor)
+{
+	return doctor->redis.how == REDIS_SILENT &&
+	    tls_session_lacks_certificate(doctor->redis.message);
+}
+
+void
+doctor_redis_certificate(struct doctor *doctor)
+{
+	if (lacks_certificate(doctor))
+		findings_add(doctor, FINDING_redis_certificate,
+		    redis_pointer(doctor), NULL, NULL);
+	else if (doctor->redis.how == REDIS_SILENT)
+		(void)redis_is_seen(doctor, FINDING_redis_certificate);
+}
+
 void
 doctor_redis_unreachable(struct doctor *doctor)
 {
-	if (doctor->redis.how != REDIS_SILENT)
+	if (doctor->redis.how != REDIS_SILENT || lacks_certificate(doctor))
 		return;
 	if (doctor->conf->store.redis.managed)
 		findings_add_skipped(doctor, FINDING_redis_unreachable,
@@ -332,27 +351,6 @@ doctor_redis_replicas_few(struct doctor *doctor)
 		    mem_printf("%d of %" PRId64, online, wanted), NULL);
 }
 
-/* The arguments of REPLICAOF, as far as we know them. */
-static char *
-master_arguments(const struct doctor *doctor, struct span info)
-{
-	const struct conf *conf = doctor->conf;
-	const struct address *redis = &conf->store.redis.address;
-	struct sentinel_named named;
-	if (conf_has_sentinels(conf) &&
-	    sentinel_query_agrees(
-		&conf->store.redis, doctor->sentinels, &named))
-		return mem_printf("%s %u", named.host, named.port);
-	char *port = span_text(info, SPAN("tcp_port"));
-	/* One that listens on a socket alone has to be given a port first. */
-	char *message = redis->kind == ADDRESS_TCP
-	    ? mem_printf("%s %u", redis->host, redis->port)
-	    : mem_printf("HOST-OF-THIS-ONE %s",
-		  strcmp(port, "0") ? port : "PORT-OF-THIS-ONE");
-	free(port);
-	return message;
-}
-
 void
 doctor_redis_no_replica(struct doctor *doctor)
 {
@@ -365,7 +363,7 @@ doctor_redis_no_replica(struct doctor *doctor)
 	    info_is_master(info) &&
 	    info_number(info, SPAN("connected_slaves")) == 0)
 		findings_add(doctor, FINDING_no_replica, redis_pointer(doctor),
-		    NULL, master_arguments(doctor, info));
+		    NULL, doctor_sentinel_replicaof(doctor, info));
 }
 
 /* --- room and time --- */

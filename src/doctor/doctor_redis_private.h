@@ -9,6 +9,7 @@
  * before.  Main thread.
  */
 void doctor_redis_stopped(struct doctor *doctor);
+void doctor_redis_certificate(struct doctor *doctor);
 void doctor_redis_unreachable(struct doctor *doctor);
 void doctor_redis_login(struct doctor *doctor);
 void doctor_redis_rights(struct doctor *doctor);

@@ -5,6 +5,7 @@
 #include "cmd/shell_quote.h"
 #include "conf/address.h"
 #include "doctor/doctor_sentinel_private.h"
+#include "redis/info.h"
 
 static const char unused[] = "the configuration names no Sentinels";
 
@@ -106,4 +107,37 @@ doctor_sentinel_behind(struct doctor *doctor)
 		    question_for(conf, i));
 		free(where);
 	}
+}
+
+/* --- the master --- */
+
+static char *
+place_of_master(const struct doctor *doctor, struct span info)
+{
+	const struct conf_redis *redis = &doctor->conf->store.redis;
+	const struct address *at = &redis->address;
+	struct sentinel_named named;
+	if (conf_has_sentinels(doctor->conf) &&
+	    sentinel_query_agrees(redis, doctor->sentinels, &named))
+		return mem_printf("%s %u", named.host, named.port);
+	char *port = mem_str(info_value(info, SPAN("tcp_port")));
+	/* One that listens on a socket alone has to be given a port first. */
+	char *place = at->kind == ADDRESS_TCP
+	    ? mem_printf("%s %u", at->host, at->port)
+	    : mem_printf("HOST-OF-THIS-ONE %s",
+		  strcmp(port, "0") ? port : "PORT-OF-THIS-ONE");
+	free(port);
+	return place;
+}
+
+char *
+doctor_sentinel_replicaof(const struct doctor *doctor, struct span info)
+{
+	if (!doctor->conf->store.redis.tls.on)
+		return place_of_master(doctor, info);
+	/* Else it speaks plainly to a port with TLS. */
+	char *place = place_of_master(doctor, info);
+	char *words = mem_printf("%s and tls-replication yes", place);
+	free(place);
+	return words;
 }

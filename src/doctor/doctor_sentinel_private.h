@@ -10,3 +10,10 @@
 void doctor_sentinel_lost(struct doctor *doctor);
 void doctor_sentinel_few(struct doctor *doctor);
 void doctor_sentinel_behind(struct doctor *doctor);
+
+/*
+ * What a replica has in its configuration behind "replicaof", as far as the
+ * Sentinels, the file and the master's INFO tell; the caller frees it.
+ */
+char *doctor_sentinel_replicaof(
+    const struct doctor *doctor, struct span info);

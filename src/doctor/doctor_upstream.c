@@ -63,27 +63,65 @@ is_spared(const struct doctor *doctor, const struct reached *reached)
 	return false;
 }
 
+/* That of a relay, which has its own finding. */
+static bool
+is_receiver(const struct reached *reached)
+{
+	return reached->upstream->name == NULL;
+}
+
 static void
 add_target(struct doctor *doctor, enum finding_name name,
     const struct reached *reached, char *remedy)
 {
 	char *where = target_pointer(doctor->conf, reached);
+	/* The path of a webhook may be what its receiver knows us by. */
+	char *place = is_receiver(reached)
+	    ? host_port(reached->target)
+	    : mem_str(span_str(reached->target->url));
 	findings_add(doctor, name, where,
-	    mem_printf("%s: %s", reached->target->url,
+	    mem_printf("%s: %s", place,
 		reached->message[0] ? reached->message
 				  : error_message(reached->error)),
 	    remedy);
+	free(place);
 	free(where);
+}
+
+/* No record of TLS is what came, such as an answer in plain HTTP (OpenSSL). */
+static bool
+speaks_no_tls(const struct reached *reached)
+{
+	return strstr(reached->message, "wrong version number") != NULL;
+}
+
+/* FINDING_COUNT_: none. */
+static enum finding_name
+finding_for(const struct reached *reached)
+{
+	switch (reached->error) {
+	case E_RESOLVE:
+		return FINDING_upstream_name;
+	case E_UNREACHABLE:
+		return FINDING_upstream_closed;
+	case E_TIMEOUT:
+		return FINDING_upstream_silent;
+	case E_TLS:
+		return speaks_no_tls(reached) ? FINDING_upstream_plain
+					 : FINDING_upstream_tls;
+	}
+	return FINDING_COUNT_;
 }
 
 /* The targets that failed so, of upstreams of which no other is there. */
 static void
-add_failed(struct doctor *doctor, enum finding_name name, int error,
+add_failed(struct doctor *doctor, enum finding_name name,
     char *(*remedy)(const struct conf_target *target))
 {
 	for (size_t i = 0; i < doctor->n_reached; i++) {
 		const struct reached *reached = &doctor->reached[i];
-		if (reached->error == error && !is_spared(doctor, reached))
+		if (finding_for(reached) == name && !is_receiver(reached) &&
+		    !is_spared(doctor, reached))
 			add_target(
 			    doctor, name, reached, remedy(reached->target));
 	}
@@ -115,25 +153,31 @@ openssl_command(const struct conf_target *target)
 void
 doctor_upstream_name(struct doctor *doctor)
 {
-	add_failed(doctor, FINDING_upstream_name, E_RESOLVE, quoted_host);
+	add_failed(doctor, FINDING_upstream_name, quoted_host);
 }
 
 void
 doctor_upstream_closed(struct doctor *doctor)
 {
-	add_failed(doctor, FINDING_upstream_closed, E_UNREACHABLE, url_copy);
+	add_failed(doctor, FINDING_upstream_closed, url_copy);
 }
 
 void
 doctor_upstream_silent(struct doctor *doctor)
 {
-	add_failed(doctor, FINDING_upstream_silent, E_TIMEOUT, host_port);
+	add_failed(doctor, FINDING_upstream_silent, host_port);
+}
+
+void
+doctor_upstream_plain(struct doctor *doctor)
+{
+	add_failed(doctor, FINDING_upstream_plain, url_copy);
 }
 
 void
 doctor_upstream_tls(struct doctor *doctor)
 {
-	add_failed(doctor, FINDING_upstream_tls, E_TLS, openssl_command);
+	add_failed(doctor, FINDING_upstream_tls, openssl_command);
 }
 
 void
@@ -144,5 +188,16 @@ doctor_upstream_target_down(struct doctor *doctor)
 		if (reached->error != 0 && is_spared(doctor, reached))
 			add_target(doctor, FINDING_target_down, reached,
 			    url_copy(reached->target));
+	}
+}
+
+void
+doctor_upstream_receiver(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->n_reached; i++) {
+		const struct reached *reached = &doctor->reached[i];
+		if (reached->error != 0 && is_receiver(reached))
+			add_target(doctor, FINDING_relay_receiver, reached,
+			    host_port(reached->target));
 	}
 }

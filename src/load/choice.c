@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/digits.h"
+#include "conf/meant.h"
 #include "conf/nearest.h"
 #include "conf/words.h"
 #include "load/choice_private.h"
@@ -168,6 +169,21 @@ statuses_of(const char *name, unsigned *ret_first)
 	return class ? 100 : 1;
 }
 
+static void
+complain_of_status(
+    struct loader *l, const struct json_place *at, const char *name)
+{
+	static const char words[] = "must be a status from \"200\" to \"599\" "
+	    "or a class from \"2xx\" to \"5xx\"";
+	char *meant = meant_status(name);
+	if (meant == NULL)
+		complaints_at(l, at, "%s", words);
+	else
+		complaints_at(
+		    l, at, "%s; did you mean \"%s\"?", words, meant);
+	free(meant);
+}
+
 /* Reads the entries that stand for so many statuses. */
 static void
 read_outcomes(struct loader *l, const struct given *given, unsigned wanted)
@@ -182,9 +198,7 @@ read_outcomes(struct loader *l, const struct given *given, unsigned wanted)
 		if (statuses_of(name, &first) != wanted)
 			continue;
 		if (wanted == 0) {
-			complaints_at(l, &at,
-			    "must be a status from \"200\" to \"599\" or a "
-			    "class from \"2xx\" to \"5xx\"");
+			complain_of_status(l, &at, name);
 			continue;
 		}
 		int outcome = choice_read(l, &at, value, given->option->words);

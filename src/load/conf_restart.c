@@ -99,10 +99,16 @@ bool
 conf_restart_finds(const struct conf *running, const struct conf *next,
     struct complaints *complaints)
 {
+	return running->store.redis.cluster.count == 0 ||
+	    conf_restart_finds_there(running, next, complaints);
+}
+
+bool
+conf_restart_finds_there(const struct conf *running, const struct conf *next,
+    struct complaints *complaints)
+{
 	struct loader l = {.complaints = complaints};
 	size_t before = complaints->count;
-	if (running->store.redis.cluster.count == 0)
-		return true;
 	for (size_t i = 0; i < next->n_routes; i++)
 		if (!finds_records(&next->routes[i], running) &&
 		    INVARIANT(records_found))

@@ -30,3 +30,6 @@ bool conf_restart_has_events(const struct conf *start,
  */
 bool conf_restart_finds(const struct conf *running, const struct conf *next,
     struct complaints *complaints);
+/* The same of routes whose store is known to be a cluster. */
+bool conf_restart_finds_there(const struct conf *running,
+    const struct conf *next, struct complaints *complaints);

@@ -108,8 +108,10 @@ cross_check_redis_tls(struct loader *l, const struct redis_members *m,
 	bool many = redis->cluster.count > 0 || redis->sentinels.count > 0;
 	if (many && object_of(m, m->ca) != NULL)
 		redis->tls.on = true;
+	/* Otherwise it has been complained about, and may have meant TLS. */
+	bool known = redis->managed || redis->address.text != NULL || many;
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (!redis->tls.on && has(m, all[i]))
+		if (known && !redis->tls.on && has(m, all[i]))
 			complaints_at_option(l, m->at, all[i],
 			    "only \"rediss://...\", a cluster and Sentinels "
 			    "have this");

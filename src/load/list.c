@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "base/ascii.h"
 #include "base/digits.h"
 #include "base/field.h"
 #include "base/mem.h"
@@ -137,23 +136,10 @@ list_parse_key_fields(struct loader *l, const struct given *given)
 	read_one_or_more(l, given, &key_field_rule);
 }
 
-const char *
-list_wrong_method(const char *text)
-{
-	if (!field_is_token(span_str(text)))
-		return "must be the name of a method";
-	for (const char *p = text; *p != '\0'; p++)
-		if (ascii_is_lower(*p))
-			return "must be in upper case";
-	if (!strcmp(text, "CONNECT") || !strcmp(text, "TRACE"))
-		return "this method is never served";
-	return NULL;
-}
-
 void
 list_parse_methods(struct loader *l, const struct given *given)
 {
-	static const struct rule rule = {list_wrong_method, true, false};
+	static const struct rule rule = {text_wrong_method, true, false};
 	read_one_or_more(l, given, &rule);
 }
 

@@ -25,8 +25,6 @@ void list_preset_methods(struct conf_route *route);
 void list_parse_routes(struct loader *l, const struct given *given);
 void list_parse_networks(struct loader *l, const struct given *given);
 void list_parse_host_ports(struct loader *l, const struct given *given);
-/* What is wrong with the name of a method; NULL: nothing. */
-const char *list_wrong_method(const char *text);
 /* Names of topics of Kafka. */
 void list_parse_topics(struct loader *l, const struct given *given);
 void list_parse_topic(struct loader *l, const struct given *given);

@@ -107,7 +107,7 @@ read_members(struct loader *l, enum group group, struct span prefix,
 	const char *name;
 	json_t *member;
 	if (!json_is_object(value)) {
-		unknown_shape(l, group, prefix, at);
+		unknown_shape(l, group, prefix, at, value);
 		return;
 	}
 	complain_missing(l, group, prefix, at, value);

@@ -16,7 +16,7 @@ source_request_parse_method(struct loader *l, const struct given *given)
 {
 	char **field = given_field(given);
 	char *text = text_read(l, given->at, given->value);
-	const char *wrong = text != NULL ? list_wrong_method(text) : NULL;
+	const char *wrong = text != NULL ? text_wrong_method(text) : NULL;
 	if (wrong != NULL) {
 		complaints_at(l, given->at, "%s", wrong);
 		text_free(&text);

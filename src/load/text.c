@@ -2,9 +2,11 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/field.h"
 #include "base/mem.h"
 #include "conf/address.h"
+#include "conf/meant.h"
 #include "conf/name.h"
 #include "load/complaints_private.h"
 #include "load/text_private.h"
@@ -104,6 +106,36 @@ text_wrong_field(const char *text)
 	return NULL;
 }
 
+/* What is wrong with letters that are not all capitals. */
+static const char *
+wrong_case(const char *text)
+{
+#define SAYS(name) {name, "must be in upper case; did you mean \"" name "\"?"}
+	static const struct {
+		const char *name;
+		const char *wrong;
+	} known[] = {SAYS("POST"), SAYS("GET"), SAYS("PUT"), SAYS("PATCH"),
+	    SAYS("DELETE"), SAYS("HEAD"), SAYS("OPTIONS")};
+#undef SAYS
+	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+		if (!strcasecmp(text, known[i].name))
+			return known[i].wrong;
+	return "must be in upper case";
+}
+
+const char *
+text_wrong_method(const char *text)
+{
+	if (!field_is_token(span_str(text)))
+		return "must be the name of a method";
+	for (const char *p = text; *p != '\0'; p++)
+		if (ascii_is_lower(*p))
+			return wrong_case(text);
+	if (!strcmp(text, "CONNECT") || !strcmp(text, "TRACE"))
+		return "this method is never served";
+	return NULL;
+}
+
 bool
 text_is_ours(const char *field)
 {
@@ -194,6 +226,32 @@ text_parse_field(struct loader *l, const struct given *given)
 	read_checked(l, given, wrong_optional_field);
 }
 
+/* Whether what was meant would do. */
+static bool
+is_address(const char *text)
+{
+	struct address address;
+	if (text == NULL || address_read(text, &address) != NULL)
+		return false;
+	address_clear(NULL, &address);
+	return true;
+}
+
+static void
+complain_of_address(struct loader *l, const struct given *given,
+    const char *text, const char *wrong)
+{
+	char *meant = json_is_string(given->value)
+	    ? meant_address(text, "")
+	    : NULL;
+	if (is_address(meant))
+		complaints_at(l, given->at, "%s; did you mean \"%s\"?", wrong,
+		    meant);
+	else
+		complaints_at(l, given->at, "%s", wrong);
+	free(meant);
+}
+
 void
 text_parse_address(struct loader *l, const struct given *given)
 {
@@ -202,11 +260,11 @@ text_parse_address(struct loader *l, const struct given *given)
 	if (text == NULL)
 		return;
 	const char *wrong = address_read(text, &address);
+	if (wrong != NULL)
+		complain_of_address(l, given, text, wrong);
 	text_free(&text);
-	if (wrong != NULL) {
-		complaints_at(l, given->at, "%s", wrong);
+	if (wrong != NULL)
 		return;
-	}
 	address_clear(NULL, given_field(given));
 	*(struct address *)given_field(given) = address;
 }

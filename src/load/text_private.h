@@ -24,6 +24,8 @@ void text_free(char **text);
 
 /* The name of a header that may be asked for or sent. */
 const char *text_wrong_field(const char *text);
+/* The name of a method. */
+const char *text_wrong_method(const char *text);
 /* True of a header that the gateway removes from a request or writes itself. */
 bool text_is_ours(const char *field);
 

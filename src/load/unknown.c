@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "conf/api_preset.h"
 #include "load/complaints_private.h"
 #include "load/unknown_private.h"
 
@@ -202,10 +203,52 @@ unknown_member(struct loader *l, enum group group, struct span prefix,
 	say_nearest(l, at, &nearest);
 }
 
+/* The member that a string in the place of the object was meant to be. */
+static const char *
+meant_by_string(enum group group, struct span prefix, const char *text)
+{
+	static const struct {
+		const char *prefix;
+		const char *member;
+	} sections[] = {{"admin.", "listen"}, {"cache.", "size"},
+	    {"log.", "level"}, {"store.", "redis"}};
+	struct nearest preset = nearest_to(span_str(text));
+	struct span rest = SPAN(API_PRESET_WORDS);
+	struct span name;
+	for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
+		if (group == GROUP_ROOT &&
+		    span_eq(span_str(sections[i].prefix), prefix))
+			return sections[i].member;
+	if (group != GROUP_IDEMPOTENCY || prefix.len > 0)
+		return NULL;
+	while (span_next(&rest, ' ', &name))
+		nearest_try(&preset, name);
+	return preset.found.ptr != NULL && preset.distance == 0 ? "preset"
+								: NULL;
+}
+
+/* "redis://..." for {"redis": "redis://..."}; one with "@" may be secret. */
+static bool
+say_wrapped(struct loader *l, enum group group, struct span prefix,
+    const struct json_place *at, const json_t *value)
+{
+	const char *text = json_string_value(value);
+	const char *member = NULL;
+	if (text != NULL && *text != '\0' && strpbrk(text, "@\"\\") == NULL)
+		member = meant_by_string(group, prefix, text);
+	if (member != NULL)
+		complaints_at(l, at,
+		    "must be an object; did you mean {\"%s\": \"%s\"}?",
+		    member, text);
+	return member != NULL;
+}
+
 void
 unknown_shape(struct loader *l, enum group group, struct span prefix,
-    const struct json_place *at)
+    const struct json_place *at, const json_t *value)
 {
+	if (say_wrapped(l, group, prefix, at, value))
+		return;
 	struct span first = SPAN("");
 	bool needs = group != GROUP_ROOT && group != GROUP_IDEMPOTENCY;
 	for (size_t i = 0; i < n_options; i++) {

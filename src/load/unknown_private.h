@@ -18,7 +18,7 @@ void unknown_member(struct loader *l, enum group group, struct span prefix,
     const struct json_place *at, const json_t *value);
 /* A value that should be such an object, and is none. */
 void unknown_shape(struct loader *l, enum group group, struct span prefix,
-    const struct json_place *at);
+    const struct json_place *at, const json_t *value);
 /* One of an object that has only the other. */
 void unknown_beside(
     struct loader *l, const struct json_place *at, const char *other);

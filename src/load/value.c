@@ -29,7 +29,8 @@ void
 value_parse_boolean(struct loader *l, const struct given *given)
 {
 	if (!json_is_boolean(given->value))
-		complaints_at(l, given->at, "must be true or false");
+		complaints_at(l, given->at, "must be true or false%s",
+		    json_is_string(given->value) ? ", without quotes" : "");
 	else
 		*(bool *)given_field(given) = json_is_true(given->value);
 }

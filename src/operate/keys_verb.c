@@ -164,8 +164,6 @@ scope_fits(const struct conf_route *route, json_t *given)
 {
 	const char *name;
 	json_t *value;
-	if (route->idempotency == NULL)
-		return false;
 	const struct conf_scopes *scopes = &route->idempotency->scope;
 	json_object_foreach(given, name, value)
 		if (!names_scope(scopes, name) && strcmp(name, "jwt.iss") != 0)
@@ -173,17 +171,15 @@ scope_fits(const struct conf_route *route, json_t *given)
 	return scopes->count == 0 || json_object_size(given) > 0;
 }
 
-/* What --scope has to be, of each route, where it fits none. */
+/* What --scope has to be, of each route that it does not fit. */
 static void
 say_scopes(const struct keys_line *line)
 {
 	const struct conf *conf = line->conf;
-	for (size_t i = 0; i < conf->n_routes; i++)
-		if (scope_fits(&conf->routes[i], line->scope))
-			return;
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
-		if (route->idempotency == NULL)
+		if (route->idempotency == NULL ||
+		    scope_fits(route, line->scope))
 			continue;
 		const struct conf_scopes *scopes = &route->idempotency->scope;
 		fputs("  route ", stderr);

@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "cmd/check.h"
@@ -12,12 +13,23 @@
 
 static const char http[] = "http://";
 
+/* As admin.listen has it, without http:// and where no file is so named. */
+static bool
+is_host_port(const char *against)
+{
+	struct address address = {0};
+	bool reads = address_read(against, &address) == NULL;
+	address_clear(NULL, &address);
+	return reads && access(against, F_OK) != 0;
+}
+
 static bool
 is_gateway(const char *against)
 {
 	return against != NULL &&
 	    (!strncmp(against, http, sizeof http - 1) ||
-		!strncmp(against, "unix:", strlen("unix:")));
+		!strncmp(against, "unix:", strlen("unix:")) ||
+		is_host_port(against));
 }
 
 static void

@@ -6,6 +6,7 @@
 #include "conf/show.h"
 #include "conf/show_running.h"
 #include "load/conf_load.h"
+#include "load/conf_restart.h"
 #include "review/covers.h"
 #include "review/key_changes.h"
 #include "review/said.h"
@@ -274,16 +275,19 @@ routes_told(const json_t *told, struct complaints *complaints)
 	json_t *routes = json_array();
 	json_array_foreach(told, i, one)
 	{
-		bool passes = json_object_get(one, "keys") == NULL;
+		json_t *keys = json_object_get(one, "keys");
+		json_t *entity = json_object_get(keys, "entity");
 		json_t *methods = json_object_get(one, "methods");
 		json_t *route = json_pack("{s:O*, s:O*, s:s}", "name",
 		    json_object_get(one, "name"), "path",
 		    json_object_get(one, "path"), "upstream", "x");
 		if (json_array_size(methods) > 0)
 			json_object_set(route, "methods", methods);
-		if (!passes)
-			json_object_set_new(
-			    route, "idempotency", json_object());
+		if (json_is_null(entity))
+			entity = NULL;
+		if (keys != NULL)
+			json_object_set_new(route, "idempotency",
+			    json_pack("{s:O*}", "entity", entity));
 		if (json_is_true(json_object_get(one, "observes")))
 			json_object_set_new(
 			    route, "mode", json_string("observe"));
@@ -333,6 +337,21 @@ compare_store(const json_t *told, const struct conf *next,
 		warn_of_state_dir(complaints);
 }
 
+/* True where the gateway tells of entities: an older one does not. */
+static bool
+tells_entities(const json_t *routes)
+{
+	size_t i;
+	json_t *one;
+	json_array_foreach(routes, i, one)
+	{
+		const json_t *keys = json_object_get(one, "keys");
+		if (keys != NULL && json_object_get(keys, "entity") == NULL)
+			return false;
+	}
+	return true;
+}
+
 bool
 key_changes_told(const json_t *told, const struct conf *next,
     struct complaints *complaints, struct complaints *wrong)
@@ -341,8 +360,12 @@ key_changes_told(const json_t *told, const struct conf *next,
 	const struct conf *running = routes_told(routes, wrong);
 	if (running == NULL)
 		return false;
+	const json_t *store = json_object_get(told, "store");
+	if (json_is_array(json_object_get(store, "cluster")) &&
+	    tells_entities(routes))
+		(void)conf_restart_finds_there(running, next, complaints);
 	find_changes(running, routes, next, complaints);
-	compare_store(json_object_get(told, "store"), next, complaints);
+	compare_store(store, next, complaints);
 	conf_unref(&running);
 	return true;
 }

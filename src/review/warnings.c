@@ -149,6 +149,17 @@ warn_of_methods(struct complaints *complaints, const struct conf *conf,
 	}
 }
 
+/* A shell would put something else in the place of these. */
+static void
+warn_of_state_dir(struct complaints *complaints, const char *path)
+{
+	if (*path == '~' || strstr(path, "${") != NULL)
+		warn(complaints, "/state_dir",
+		    "it is a folder of exactly this name; no \"~\" and no "
+		    "\"${...}\" is replaced: write the whole path, or "
+		    "{\"env\": NAME}");
+}
+
 /* --- what a route's idempotency says --- */
 
 static void
@@ -423,6 +434,7 @@ warnings_find(
     const struct conf *conf, int64_t now_ms, struct complaints *complaints)
 {
 	char *token = token_of_routes(conf);
+	warn_of_state_dir(complaints, conf->state_dir);
 	for (size_t i = 0; i < conf->n_listen; i++)
 		warn_of_listener(complaints, conf, i, token, now_ms);
 	if (conf->store.redis.tls.files.certificate != NULL)

@@ -25,6 +25,11 @@ FINDING(state_dir_open, FAIL, doctor_host_state_dir_open,
 	"state_dir is private",
 	"other users can look into {}, which holds the answers to payments",
 	"chmod 0700 {}")
+FINDING(state_dir_full, FAIL, doctor_host_state_dir_full,
+	"the disk of state_dir has room for the journal",
+	"less than 1 MiB is left on the disk that holds {}: no journal can be "
+	"kept there, and without one no claim is forwarded",
+	"make room there; see how much there is: df -h {}")
 FINDING(journal, WARN, doctor_host_journal,
 	"the journal is empty",
 	"outcomes wait in the journal for Redis to take them: {}",
@@ -49,7 +54,7 @@ FINDING(certificate_invalid, FAIL, doctor_host_certificate_invalid,
 	"x509 -noout -dates -in {}")
 FINDING(certificate_ends, WARN, doctor_host_certificate_ends,
 	"no certificate of listen ends within 30 days",
-	"from then on, clients refuse to connect: {}",
+	"clients are going to refuse to connect: {}",
 	"renew it and send SIGHUP; look at it with: openssl x509 -noout -dates "
 	"-in {}")
 FINDING(descriptors, WARN, doctor_host_descriptors,
@@ -83,6 +88,11 @@ FINDING(sentinel_behind, WARN, doctor_sentinel_behind,
 	"the Sentinels do not name the same master: {}",
 	"check whether that Sentinel can reach the others and the servers; "
 	"query it with: {}")
+FINDING(redis_certificate, FAIL, doctor_redis_certificate,
+	"Redis wants no client certificate that we lack",
+	"Redis wants a client certificate, and was given none",
+	"put one that its tls-ca-cert-file vouches for, and its key, into "
+	"store.tls.certificate and store.tls.key")
 FINDING(redis_unreachable, FAIL, doctor_redis_unreachable,
 	"Redis answers",
 	"Redis does not answer: {}",
@@ -217,6 +227,10 @@ FINDING(upstream_silent, FAIL, doctor_upstream_silent,
 	"no connection within connect_timeout: {}",
 	"check whether a firewall drops packets to {}, or raise "
 	"connect_timeout")
+FINDING(upstream_plain, FAIL, doctor_upstream_plain,
+	"upstreams with https:// speak TLS",
+	"what answers there speaks no TLS, but perhaps plain HTTP: {}",
+	"write http:// instead of https://, or correct the port: {}")
 FINDING(upstream_tls, FAIL, doctor_upstream_tls,
 	"the TLS handshakes with upstreams succeed",
 	"TLS fails: {}",
@@ -345,3 +359,8 @@ FINDING(relay_rights, FAIL, doctor_relays_rights,
 	"we have the rights that the relays need",
 	"this user of the relay's broker may not: {}",
 	"have the broker's administrator say: {}")
+FINDING(relay_receiver, FAIL, doctor_upstream_receiver,
+	"the receivers of the relays' webhooks can be reached",
+	"no connection to the webhook's receiver, so that its events wait: {}",
+	"start it, or correct the relay's webhook, {}; its certificate must be "
+	"of an authority that this machine trusts")

@@ -67,6 +67,8 @@ PRESET_SAYS(STRIPE, "5xx",
  * the error code 704 and "transient-error: true", which means: later, with the
  * same key.  422 is also what validation has, so it is 409 here.  Nothing is
  * said of another request with the same key, so the status is the gateway's.
+ * That an answer has the key in a field of its own is the API's doing, as for
+ * any field of its answers: it is stored and given with the rest.
  * https://docs.adyen.com/development-resources/api-credentials: X-API-Key, or
  * Basic authorization.  Its OpenAPI (github.com/Adyen/adyen-openapi,
  * ServiceError): status, errorCode, message and errorType, which is
@@ -158,8 +160,10 @@ PRESET_SAYS(PAYPAL, "5xx",
 /*
  * https://developer.squareup.com/docs/build-basics/, common-api-patterns/
  * idempotency: the key is the body's idempotency_key; another request with it
- * is an error.  Its length (45 for a payment) is left to the API, which alone
- * sees it; how long it is kept is not said, so the retention is the gateway's.
+ * is an error.  Its length is left to the API, since each request has its own
+ * (github.com/square/square-python-sdk, doc/models: 45 for a payment, 192 for a
+ * payment link), and one limit would refuse what the API takes; how long it is
+ * kept is not said, so the retention is the gateway's.
  * The same, general-considerations/handling-errors: errors with category, code,
  * detail and field.  A 429 or 5xx is to be sent again with the same key
  * (github.com/woocommerce/woocommerce-square, issue 106), so a 500 is no

@@ -89,6 +89,7 @@ def doctor_names_the_file_that_is_not_there(bench):
        ("a command with a dash", ["--verison"], "--version"),
        ("an option", ["check", "--explian"], "--explain"),
        ("an option with a value", ["events", "--form=15m"], "--from"),
+       ("a file", ["check", "shop.json"], "-c shop.json"),
        ("a verb", ["keys", "relase"], "release"),
        ("an option of a verb", ["keys", "list", "--stats", "X"], "--state"),
        ("a verb of messages", ["messages", "reply"], "replay")])

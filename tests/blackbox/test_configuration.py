@@ -353,7 +353,8 @@ def methods_may_be_the_name_of_one(bench):
     config["routes"][0]["methods"] = "put"
     equal(check(bench, config),
           (1, [("/routes/0/methods",
-                'route "charges": must be in upper case')]))
+                'route "charges": must be in upper case; '
+                'did you mean "PUT"?')]))
 
 
 @each([("the package", "etc/onceproxy.json"),

@@ -3,6 +3,7 @@
 servers, then cured as its text says, and then doctor is quiet."""
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -24,7 +25,7 @@ from once.ports import free_port
 from once.process import Process
 from once.rediscluster import slot_of
 from once.relays import relay, topic_relay
-from once.tap import each, equal, test
+from once.tap import Skip, each, equal, test
 from once.upstream import answer, close_unanswered, refused_port
 from once.wait import eventually
 
@@ -76,10 +77,16 @@ class Patient:
         assert found["level"] == "ok", found
 
     def cure(self, finding):
-        """Runs the redis-cli commands of its cure."""
-        words = re.findall(r"redis-cli ([^,;]+)", finding["cure"])
-        assert words, finding
-        self.redis(*shlex.split(words[0]))
+        """Runs the redis-cli command of its cure as it stands."""
+        run_command(finding)
+
+
+def run_command(finding):
+    words = re.findall(r"redis-cli ([^,;]+)", finding["cure"])
+    assert words, finding
+    done = subprocess.run(["redis-cli", "-e", *shlex.split(words[0])],
+                          capture_output=True, text=True, check=False)
+    equal((done.returncode, done.stderr), (0, ""), finding)
 
 
 def administrator(redis, line):
@@ -113,7 +120,7 @@ def every_finding_is_provoked_here(bench):
     """... or in the test of the store that it is about."""
     text = ""
     for name in ("test_doctor.py", "test_doctor_kafka.py",
-                 "test_sentinel.py"):
+                 "test_sentinel.py", "test_webhook.py"):
         with open(source(f"tests/blackbox/{name}"), encoding="utf-8") as file:
             text += file.read()
     equal([name for name, _ in table() if f'"{name}"' not in text], [])
@@ -128,7 +135,8 @@ def a_finding_is_one_line_with_its_place_and_its_cure(bench):
     equal(done.returncode, 1)
     line, = [l for l in done.stdout.splitlines() if "[eviction]" in l]
     assert line.startswith("fail  /store/redis: Redis may evict"), line
-    assert "allkeys-lru. To do: redis-cli CONFIG SET" in line, line
+    cure = f"allkeys-lru. To do: redis-cli -s {patient.redis.path} CONFIG SET"
+    assert cure in line, line
     assert done.stdout.endswith(": 1 failure, 1 warning\n"), done.stdout
 
 
@@ -260,6 +268,25 @@ def a_state_dir_that_cannot_be_made_is_a_failure(bench):
     write(os.path.join(above, "file"), "")
     patient.config["state_dir"] = os.path.join(above, "file")
     patient.finds("state_dir")
+
+
+@test
+def a_full_disk_of_state_dir_is_a_failure(bench):
+    patient = Patient(bench)
+    folder = bench.folder()
+    patient.config["state_dir"] = folder
+    patient.misses("state_dir_full")
+    mounted = ["unshare", "-rm", "sh", "-euc",
+               'mount -t tmpfs -o size=512k,mode=0700 tmpfs "$0"; exec "$@"',
+               folder]
+    if subprocess.run([*mounted, "true"], check=False).returncode != 0:
+        raise Skip("nothing can be mounted here")
+    done = subprocess.run(
+        [*mounted, program(), "doctor", "-c", patient.file],
+        capture_output=True, text=True, check=False)
+    equal(done.returncode, 1, done.stdout + done.stderr)
+    line, = [l for l in done.stdout.splitlines() if l.startswith("fail")]
+    assert line.endswith(f"df -h {folder}  [state_dir_full]"), line
 
 
 @test
@@ -434,6 +461,36 @@ def a_redis_that_does_not_answer_is_a_failure(bench):
     assert "not checked" in found["eviction"]["words"]
     patient.redis.start()
     patient.misses("redis_unreachable")
+
+
+@each([(f"{protocol}, {named}", protocol, login)
+       for protocol in ("TLSv1.2", "TLSv1.3")
+       for named, login in (("without a login", {}),
+                            ("with one", {"password": "p"}))])
+def a_redis_that_wants_a_client_certificate_is_a_failure(
+        bench, protocol, login):
+    authority = Authority(bench.folder())
+    own, client = authority.issue("redis", "IP:127.0.0.1"), \
+        authority.issue("gateway")
+    redis = bench.own_redis(
+        "--tls-cert-file", own.file, "--tls-key-file", own.key,
+        "--tls-ca-cert-file", authority.file, "--tls-auth-clients", "yes",
+        "--tls-protocols", protocol)
+    redis("CONFIG", "SET", "requirepass", login.get("password", ""))
+    patient = Patient(bench, redis=redis)
+    patient.config["store"].update(login)
+    patient.config["store"]["redis"] = \
+        f"rediss://127.0.0.1:{redis.port('tls-port')}"
+    patient.config["store"]["tls"] = {"ca": authority.file}
+    found = patient.look()
+    got = found["redis_certificate"]
+    equal((got["where"], got["level"]), ("/store/redis", "fail"))
+    assert "wants a client certificate" in got["words"], got
+    assert "store.tls.certificate and store.tls.key" in got["cure"], got
+    equal(found["redis_unreachable"]["level"], "ok")
+    patient.config["store"]["tls"].update(
+        certificate=client.file, key=client.key)
+    patient.misses("redis_certificate")
 
 
 @test
@@ -926,7 +983,7 @@ def keys_of_another_number_of_shards_or_version_are_a_warning(bench):
     patient.redis("SET", name, "x")
     got = patient.finds("foreign_keys")
     equal(shlex.split(got["cure"].split("see one: ")[1]),
-          ["redis-cli", "TYPE", name])
+          ["redis-cli", "-s", patient.redis.path, "TYPE", name])
     patient.redis("RENAME", name, "another:x")
     patient.misses("foreign_keys")
 
@@ -1022,6 +1079,39 @@ def an_upstream_that_accepts_nothing_is_a_failure(bench):
     full.close()
     patient.config["upstreams"]["api"] = patient.upstream.url
     patient.misses("upstream_silent")
+
+
+def refuse_plainly(listener):
+    """As servers of plain HTTP answer what is no request line."""
+    while True:
+        try:
+            client, _ = listener.accept()
+        except OSError:
+            return
+        with client, contextlib.suppress(ConnectionError):
+            client.recv(65536)
+            client.sendall(b"HTTP/1.1 400 Bad Request\r\n"
+                           b"Content-Length: 0\r\n\r\n")
+            client.recv(65536)
+
+
+@test
+def an_upstream_without_the_tls_of_its_address_is_a_failure(bench):
+    patient = Patient(bench)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=refuse_plainly, args=[listener],
+                         daemon=True).start()
+        patient.config["upstreams"]["api"]["targets"] = [
+            "https://127.0.0.1:%d" % listener.getsockname()[1]]
+        found = patient.look()
+        listener.shutdown(socket.SHUT_RDWR)
+    got = found["upstream_plain"]
+    equal((got["where"], got["level"]), ("/upstreams/api", "fail"))
+    assert "plain HTTP" in got["words"], got
+    assert "http:// instead of https://" in got["cure"], got
+    equal(found["upstream_tls"]["level"], "ok")
+    patient.config["upstreams"]["api"] = patient.upstream.url
+    patient.misses("upstream_plain")
 
 
 @test
@@ -1179,8 +1269,7 @@ def a_broker_that_may_forget_is_warned_of(bench, name, option, value):
     stream.redis("CONFIG", "SET", option, value)
     got = patient.finds(name)
     equal((got["where"], got["level"]), ("/brokers/queue", "warn"))
-    line = re.search(r"redis-cli ([^,;]+)", got["cure"]).group(1)
-    stream.redis(*shlex.split(line))
+    run_command(got)
     patient.misses(name)
 
 

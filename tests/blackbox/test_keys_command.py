@@ -98,6 +98,24 @@ def a_scope_of_no_route_is_answered_with_those_that_there_are(bench):
 
 
 @test
+def a_scope_of_one_route_is_answered_with_those_of_the_others(bench):
+    """A token is what one route goes by, and says nothing on the other."""
+    upstream = bench.upstream()
+    path = os.path.join(bench.folder(), "admin")
+    config = bench.config(upstream, {"scope": ["Authorization"]},
+                          admin={"listen": "unix:" + path})
+    shop = dict(config["routes"][0], name="shop", path="/shop")
+    shop["idempotency"] = {**shop["idempotency"], "scope": ["X-Shop"]}
+    config["routes"].insert(0, shop)
+    gateway = bench.serve(config)
+    done = command("keys", "-c", gateway.file, "show", "--key", "k",
+                   "--scope", "Authorization: Bearer t")
+    equal(done.returncode, 1)
+    assert done.stderr.endswith("  route shop: --scope 'X-Shop: VALUE'\n")
+    assert "route charges" not in done.stderr, done.stderr
+
+
+@test
 def a_file_that_is_not_there_leads_to_the_option(bench):
     done = command("keys", "list", "-c", "/gone/onceproxy.json")
     equal((done.returncode, done.stdout), (1, ""))

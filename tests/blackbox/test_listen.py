@@ -211,6 +211,16 @@ def is_served(path):
 
 
 @test
+def an_address_of_another_machine_is_said(bench):
+    gateway = bench.serve(bench.config(
+        bench.upstream(), listen=["192.0.2.1:0"]), ready=False)
+    equal(gateway.wait(), 1)
+    said = gateway.find_log("fatal")[0]["error"]
+    assert said.startswith("192.0.2.1:0: cannot bind: "), said
+    assert said.endswith("(ip address says which ones this machine has)"), said
+
+
+@test
 def an_address_that_is_taken_is_said(bench):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -219,6 +229,7 @@ def an_address_that_is_taken_is_said(bench):
         equal(gateway.wait(), 1)
     said = gateway.find_log("fatal")[0]["error"]
     assert said.startswith(address + ": cannot bind"), said
+    assert said.endswith("(ss -ltnp says by whom)"), said
 
 
 # --- sockets that the service manager has opened ---

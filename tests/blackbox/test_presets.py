@@ -207,6 +207,28 @@ def the_key_of_square_is_a_member_of_the_body(bench):
 
 
 @test
+def the_key_that_adyen_repeats_reaches_the_client_each_time(bench):
+    """By it its clients see that a request was processed idempotently."""
+    upstream, gateway = bench.pair(
+        answer(fields=[("idempotency-key", "k-1")]),
+        idempotency={"preset": "adyen"})
+    for replayed in (False, True):
+        got = pay(gateway, "adyen")
+        equal((got.replayed, got.get("Idempotency-Key")), (replayed, "k-1"))
+
+
+@test
+def keys_of_square_are_as_long_as_the_api_takes_them(bench):
+    """45 characters for a payment, 192 for a payment link."""
+    upstream, gateway = bench.pair(idempotency={"preset": "square"})
+    for length in (45, 46, 192, 1000):
+        body = PAY.replace(b"k-1", b"k" * length)
+        equal([pay(gateway, "square", body=body).replayed for _ in range(2)],
+              [False, True])
+    equal(upstream.count(), 4)
+
+
+@test
 def the_tenant_of_adyen_is_named_by_its_api_key_too(bench):
     upstream, gateway = bench.pair(idempotency={"preset": "adyen"})
     for api_key in ("a", "b"):

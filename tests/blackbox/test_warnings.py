@@ -193,6 +193,17 @@ def a_route_that_hides_a_later_one_is_warned_of(bench, first, then, hides):
     assert not hides or '"r1"' in found[0][1], found
 
 
+@each([("a home", "~/state"), ("a variable", "${HOME}/state")])
+def a_state_dir_that_only_a_shell_would_understand_is_warned_of(bench, path):
+    config = least()
+    config["state_dir"] = path
+    (pointer, words), = check(bench, config)[1]
+    equal(pointer, "/state_dir")
+    assert "of exactly this name" in words, words
+    config["state_dir"] = "/srv/~a/state"
+    equal(check(bench, config)[1], [])
+
+
 @test
 def a_colon_is_no_variable_and_is_warned_of(bench):
     _, found, _ = check(bench, routes(
@@ -353,7 +364,7 @@ SECRETS = {"admin": {"listen": "127.0.0.1:0", "token": "adm1n-t0ken"},
            "store": {"secret": "s3cret-0f-the-st0re"}}
 
 
-def running(bench, **members):
+def running(bench, scheme="http://", **members):
     """A gateway, and --against it: what check found, as (pointer, words)."""
     idempotency = {"scope": [{"basic": "user"}, "X-Tenant"],
                    "fingerprint": {"ignore": ["/sent_at"]}}
@@ -367,8 +378,7 @@ def running(bench, **members):
         write(file, changed)
         address = gateway.ready["admin"]
         done = command("check", "-c", file, "--json", "--against",
-                       address if address.startswith("unix:")
-                       else f"http://{address}", *args)
+                       scheme + address, *args)
         equal(done.returncode, status, done)
         return [(w["pointer"], w["words"]) for w in
                 json.loads(done.stdout)["warnings"]
@@ -381,12 +391,38 @@ def alone(bench, config):
     return check(bench, config)[1]
 
 
-@each([("a URL", {"listen": "127.0.0.1:0", "token": "t"}),
-       ("a socket", None)])
-def a_configuration_that_is_running_changes_nothing(bench, admin):
+@each([("a URL", "http://", {"listen": "127.0.0.1:0", "token": "t"}),
+       ("an address", "", {"listen": "127.0.0.1:0", "token": "t"}),
+       ("a socket", "", None)])
+def a_configuration_that_is_running_changes_nothing(bench, scheme, admin):
     admin = admin or {"listen": f"unix:{bench.folder()}/admin"}
-    _, config, found = running(bench, admin=admin)
+    _, config, found = running(bench, scheme, admin=admin)
     equal(found(config)[0], alone(bench, config))
+
+
+@test
+def against_a_gateway_on_a_cluster_says_that_an_entity_stays(bench):
+    """It would refuse the reload: records are in their entity's shard."""
+    config = bench.config(
+        bench.upstream(), {"derive_key": ["/order", "/account"],
+                           "entity": ["/order"], "serialize": True},
+        redis=bench.cluster(), admin={"listen": "127.0.0.1:0"})
+    gateway = bench.serve(config)
+    file = os.path.join(bench.folder(), "onceproxy.json")
+    before = os.path.join(bench.folder(), "before.json")
+    write(before, config)
+    config["workers"] = gateway.config["workers"]
+    for entity, status in ((["/order"], 0), (["/account"], 1), (None, 1)):
+        policy = config["routes"][0]["idempotency"]
+        policy["entity"] = entity
+        if entity is None:
+            del policy["entity"], policy["serialize"]
+        write(file, config)
+        for known in (before, f"http://{gateway.ready['admin']}"):
+            done = command("check", "-c", file, "--against", known)
+            equal(done.returncode, status, done)
+            equal("/routes/0/idempotency/entity: " in done.stdout,
+                  status == 1, done.stdout)
 
 
 @each([("namespace", lambda c: c["routes"][0]["idempotency"].update(

@@ -172,7 +172,8 @@ addresses_are_checked(void **state)
 	    {LISTEN("'h:1:2'"),
 		"/listen/0: the port must be between 0 and 65535\n"},
 	    {LISTEN("'http://h:1'"),
-		"/listen/0: must be HOST:PORT, not a URL\n"},
+		"/listen/0: must be HOST:PORT, not a URL; did you mean "
+		"\"h:1\"?\n"},
 	    {LISTEN("'unix:x'"),
 		"/listen/0: the path of a Unix socket must be absolute and "
 		"shorter than 108 bytes\n"},
@@ -197,7 +198,8 @@ ways_to_redis_are_checked(void **state)
 	    {TRY_STORE("'redis':'localhost:6379'"),
 		"/store/redis: must be \"managed\", "
 		"\"redis://[user[:pass]@]HOST:PORT[/DB]\", the same with "
-		"\"rediss://\" for TLS, or \"unix:/path[?db=N]\"\n"},
+		"\"rediss://\" for TLS, or \"unix:/path[?db=N]\"; did you "
+		"mean \"redis://localhost:6379\"?\n"},
 	    {TRY_STORE("'redis':'redis://h:0','password':'p'"),
 		"/store/redis: the port must be between 1 and 65535\n"},
 	    {TRY_STORE("'redis':'redis://me@h:1'"),
@@ -277,10 +279,11 @@ upstreams_are_checked(void **state)
 		"/upstreams/u/targets: must not be empty\n"},
 	    {TARGET("h:80"), "/upstreams/u/targets/0: must be a URL: "
 			     "http://HOST[:PORT], https://HOST[:PORT] or "
-			     "unix:/path\n"},
-	    {TARGET("uniX:80"), "/upstreams/u/targets/0: must be a URL: "
-				"http://HOST[:PORT], https://HOST[:PORT] or "
-				"unix:/path\n"},
+			     "unix:/path; did you mean \"http://h:80\"?\n"},
+	    {TARGET("uniX:80"),
+		"/upstreams/u/targets/0: must be a URL: http://HOST[:PORT], "
+		"https://HOST[:PORT] or unix:/path; did you mean "
+		"\"http://uniX:80\"?\n"},
 	    {TARGET("http://"), "/upstreams/u/targets/0: " WORDS_HOST},
 	    {TARGET("http://a@h"),
 		"/upstreams/u/targets/0: an upstream's URL must not have a "

@@ -113,7 +113,8 @@ routes_are_checked(void **state)
 		"/routes/0/methods: must not be empty\n"},
 	    {TRY_ROUTE("'path':'/','methods':['post','A B','CONNECT',"
 		       "'TRACE','PUT','PUT']"),
-		"/routes/0/methods/0: must be in upper case\n"
+		"/routes/0/methods/0: must be in upper case; did you mean "
+		"\"POST\"?\n"
 		"/routes/0/methods/1: must be the name of a method\n"
 		"/routes/0/methods/2: this method is never served\n"
 		"/routes/0/methods/3: this method is never served\n"
@@ -152,6 +153,12 @@ idempotency_is_checked(void **state)
 		POLICY ": must be an object like {\"header\": ...}; {} "
 		       "has all the defaults\n"},
 	    {TRY_ROUTE("'path':'/','idempotency':true"),
+		POLICY ": must be an object like {\"header\": ...}; {} "
+		       "has all the defaults\n"},
+	    {TRY_ROUTE("'path':'/','idempotency':'stripe'"),
+		POLICY ": must be an object; did you mean {\"preset\": "
+		       "\"stripe\"}?\n"},
+	    {TRY_ROUTE("'path':'/','idempotency':'yes'"),
 		POLICY ": must be an object like {\"header\": ...}; {} "
 		       "has all the defaults\n"},
 	    {TRY_POLICY("'header':''"),

@@ -465,7 +465,8 @@ what_is_wrong_with_a_request(void **state)
 	static const struct wrong list[] = {
 	    {REQUEST("'method':'post'"),
 		WRONG("/sources/s/request: \"path\" is missing\n"
-		      "/sources/s/request/method: must be in upper case\n")},
+		      "/sources/s/request/method: must be in upper case; "
+		      "did you mean \"POST\"?\n")},
 	    {REQUEST("'path':'v1/{json:/a}'"),
 		WRONG("/sources/s/request/path: must begin with \"/\"\n")},
 	    {REQUEST("'path':'/v1/{json:a}/charges'"),

@@ -156,6 +156,11 @@ values_have_their_type_and_range(void **state)
 	    {TRY_FILE("'log':[]"),
 		"/log: must be an object like {\"level\": ...}; {} has all "
 		"the defaults\n"},
+	    {TRY_FILE("'log':'debug'"),
+		"/log: must be an object; did you mean {\"level\": "
+		"\"debug\"}?\n"},
+	    {TRY_FILE("'store':'redis://:s3cret@127.0.0.1'"),
+		"/store: must be an object like {\"redis\": ...}\n"},
 	    {TRY_FILE("'log':{'level':'INFO'}"),
 		"/log/level: must be \"debug\", \"info\", \"warn\" or "
 		"\"error\"; did you mean \"info\"?\n"},
@@ -213,6 +218,8 @@ values_have_their_type_and_range(void **state)
 		"/cache/size: " WORDS_SIZE MEANT("1MiB")},
 	    {TRY_FILE("'cache':{'size':'64 kb'}"),
 		"/cache/size: " WORDS_SIZE MEANT("64KiB")},
+	    {TRY_FILE("'cache':{'size':'1MiB 512KiB'}"),
+		"/cache/size: " WORDS_SIZE MEANT("1536KiB")},
 	    {TRY_FILE("'cache':{'size':'2048'}"),
 		"/cache/size: " WORDS_SIZE MEANT("2KiB")},
 	    {TRY_FILE("'cache':{'size':'1XB'}"),

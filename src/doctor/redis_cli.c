@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cmd/shell_quote.h"
+#include "conf/address.h"
+#include "doctor/redis_cli_private.h"
+#include "redis/managed.h"
+
+static const char name[] = "redis-cli ";
+
+/* --- where it is --- */
+
+static void
+print_quoted(FILE *out, const char *option, const char *value)
+{
+	if (value == NULL)
+		return;
+	char *quoted = shell_quote(value);
+	fprintf(out, " %s %s", option, quoted);
+	free(quoted);
+}
+
+static void
+print_port(FILE *out, const char *host, uint16_t port)
+{
+	print_quoted(out, "-h", *host != '\0' ? host : "localhost");
+	fprintf(out, " -p %u", port);
+}
+
+static void
+print_place(FILE *out, const char *place)
+{
+	char *host;
+	uint16_t port;
+	address_split(place, &host, &port);
+	print_port(out, host, port);
+	free(host);
+}
+
+/* False: what it says is not enough to know. */
+static bool
+print_server(FILE *out, const struct conf_redis *at)
+{
+	if (at->address.text == NULL)
+		return false;
+	if (at->address.kind == ADDRESS_TCP)
+		print_port(out, at->address.host, at->address.port);
+	else
+		print_quoted(out, "-s", at->address.host);
+	if (at->db != 0)
+		fprintf(out, " -n %" PRId64, at->db);
+	return true;
+}
+
+static void
+print_tls(FILE *out, const struct conf_redis_tls *tls)
+{
+	if (!tls->on)
+		return;
+	fputs(" --tls", out);
+	print_quoted(out, "--sni", tls->server_name);
+	print_quoted(out, "--cacert", tls->files.ca);
+	print_quoted(out, "--cert", tls->files.certificate);
+	print_quoted(out, "--key", tls->files.key);
+}
+
+/* --- into cures --- */
+
+/*
+ * The text, and behind each redis-cli in it what leads there: to a command all
+ * of it, to options that say where already how that is spoken to.
+ */
+static char *
+placed(const char *text, const char *there, const char *tls)
+{
+	char *result = NULL;
+	size_t len;
+	FILE *out = open_memstream(&result, &len);
+	must(out != NULL);
+	const char *found;
+	while ((found = strstr(text, name)) != NULL) {
+		const char *next = found + sizeof name - 1;
+		fwrite(text, 1, (size_t)(next - text) - 1, out);
+		if (*next >= 'A' && *next <= 'Z')
+			fputs(there, out);
+		if (*next == '-' || (*next >= 'A' && *next <= 'Z'))
+			fputs(tls, out);
+		fputc(' ', out);
+		text = next;
+	}
+	fputs(text, out);
+	must(fclose(out) == 0);
+	return result;
+}
+
+static void
+put_into(struct doctor *doctor, size_t from, const char *there,
+    const struct conf_redis_tls *is)
+{
+	char *tls = NULL;
+	size_t len;
+	FILE *out = open_memstream(&tls, &len);
+	must(out != NULL);
+	print_tls(out, is);
+	must(fclose(out) == 0);
+	for (size_t i = from; i < doctor->count; i++) {
+		char *cure = doctor->list[i].cure;
+		doctor->list[i].cure = placed(cure, there, tls);
+		free(cure);
+	}
+	free(tls);
+}
+
+/* --- whose it is --- */
+
+/* What leads to the Redis that is looked at; "" where nobody knows. */
+static void
+print_store(FILE *out, const struct doctor *doctor)
+{
+	const struct conf_redis *at = &doctor->conf->store.redis;
+	struct sentinel_named named;
+	if (at->managed) {
+		char *path = managed_socket(doctor->conf);
+		print_quoted(out, "-s", path);
+		free(path);
+	} else if (doctor->redis.place != NULL)
+		print_place(out, doctor->redis.place);
+	else if (!print_server(out, at) && conf_has_sentinels(doctor->conf) &&
+	    sentinel_query_agrees(at, doctor->sentinels, &named))
+		print_port(out, named.host, named.port);
+}
+
+void
+redis_cli_to_store(struct doctor *doctor, size_t from)
+{
+	char *there = NULL;
+	size_t len;
+	FILE *out = open_memstream(&there, &len);
+	must(out != NULL);
+	print_store(out, doctor);
+	must(fclose(out) == 0);
+	put_into(doctor, from, there, &doctor->conf->store.redis.tls);
+	free(there);
+}
+
+void
+redis_cli_to_broker(
+    struct doctor *doctor, size_t from, const struct conf_redis *at)
+{
+	char *there = NULL;
+	size_t len;
+	FILE *out = open_memstream(&there, &len);
+	must(out != NULL);
+	print_server(out, at);
+	must(fclose(out) == 0);
+	put_into(doctor, from, there, &at->tls);
+	free(there);
+}

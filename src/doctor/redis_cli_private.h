@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "doctor/findings_private.h"
+
+/*
+ * Leads the commands of cures to the Redis that is meant: its host and port, or
+ * its socket, its database, and the files for TLS.  Of users and passwords it
+ * says nothing: an administrator has others than the gateway.  Main thread.
+ */
+
+/* In the findings from that index on: to the store's, the one looked at. */
+void redis_cli_to_store(struct doctor *doctor, size_t from);
+/* The same, to a broker, unless only its cluster or Sentinels are known. */
+void redis_cli_to_broker(
+    struct doctor *doctor, size_t from, const struct conf_redis *at);
