@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Fills a manual page in:
-#     awk -v gen=src/gen -v version=V -v datadir=D -f fill.awk PAGE.in
+#     awk -v gen=src/gen -v version=V -v datadir=D -v sysconfdir=S \
+#         -f fill.awk PAGE.in
 # A line "@NAME@" stands for what "gen NAME" prints, @VERSION@ for V, @DATADIR@
-# for D.
+# for D, @SYSCONFDIR@ for S.
 
 # Text of at most 78 characters to a line; no line may begin like a macro.
 function put(text,    at) {
@@ -31,5 +32,6 @@ function put(text,    at) {
 {
 	gsub(/@VERSION@/, version)
 	gsub(/@DATADIR@/, datadir)
+	gsub(/@SYSCONFDIR@/, sysconfdir)
 	print
 }

@@ -13,6 +13,7 @@ from once import tap
 from once.demo import PaymentApi
 from once.manual import Examples, page, plain
 from once.tap import Skip, equal, test
+from once.upstream import answer
 
 EXAMPLES = Examples("onceproxy-clients.7")
 HERE = "127.0.0.1:8080"  # where the page has the gateway
@@ -152,6 +153,21 @@ print(word, problem["error"]["code"])
 """)
     equal(said, "pending outcome-unknown\n")
     equal(len(api.charges()), 1)
+
+
+@test
+def the_python_of_the_page_takes_no_answer_for_pending(bench):
+    upstream, gateway = bench.pair(answer(503))
+    changes = {HERE: gateway.address, "total=5": "total=1"}
+    said = run_python(bench, changes, """
+print(pay("order-1", "{}")[0])
+API = "http://127.0.0.1:1"
+print(pay("order-2", "{}")[0])
+""")
+    equal(said, "pending\npending\n")
+    upstream.reply = answer(200, b"")  # which has no Content-Type
+    equal(run_python(bench, changes, 'print(pay("order-1", "{}")[0])'),
+          "done\n")
 
 
 @test

@@ -19,9 +19,9 @@ EXAMPLES = Examples("onceproxy.json.5")
 
 NAMES = ["onceproxy.8", "onceproxy.json.5", "onceproxy-attacks.7",
          "onceproxy-clients.7", "onceproxy-doctor.7", "onceproxy-faq.7",
-         "onceproxy-log.7", "onceproxy-messages.7", "onceproxy-metrics.7",
-         "onceproxy-recipes.7", "onceproxy-reconcile.7",
-         "onceproxy-tutorial.7"]
+         "onceproxy-limits.7", "onceproxy-log.7", "onceproxy-messages.7",
+         "onceproxy-metrics.7", "onceproxy-recipes.7", "onceproxy-reconcile.7",
+         "onceproxy-store.7", "onceproxy-tutorial.7"]
 PAGES = [(f"{n[:-2]}({n[-1]})", n) for n in NAMES]
 
 
@@ -84,6 +84,69 @@ def every_page_is_installed(bench):
         made = re.search(r"^man_MANS =((?:.*\\\n)*.*)", file.read(), re.M)
     equal(sorted(made.group(1).replace("\\", "").split()),
           sorted(f"src/man/{name}" for name in NAMES))
+
+
+# --- references ---
+
+# A section of another page in a page, of the same one, and in other texts.
+XR = r"Xr (onceproxy\S*) (\d)"
+IN_PAGES = [
+    rf"{XR} ,(?:\n| No | Sx )([A-Z][^\n]*?)[ .,;:)]*\n",
+    rf"\.Dq (.+)\n(?:in|of)\n\.{XR}",
+    rf"\b((?:[A-Z']+\s)*[A-Z']+) (?:in|of)\n\.{XR}",
+]
+IN_ITSELF = r"^\.(?:Pq )?(?:see )?Sx ([^\n]+?)[ .,;:)]*$"
+IN_TEXTS = r"(onceproxy[a-z.-]*)\((\d)\),\s((?:[A-Z]+,? )*[A-Z]+)\b"
+
+
+def references(name):
+    """Of a page: pairs of a page and a section."""
+    text = plain(page(name))
+    found = [(name, title) for title in re.findall(IN_ITSELF, text, re.M)]
+    for pattern in IN_PAGES:
+        for got in re.findall(pattern, text):
+            first = got[0].startswith("onceproxy")
+            where, number, title = got if first else (*got[1:], got[0])
+            found.append((f"{where}.{number}", " ".join(title.split())))
+    return found
+
+
+# What make writes beside them while this runs has other names.
+KINDS = (".c", ".h", ".in", ".inc", ".js", ".json", ".py", ".socket", ".yml",
+         "README")
+
+
+def texts():
+    """Paths of what is beside the pages."""
+    for room in ("contrib", "etc", "src", "tests"):
+        for folder, _, names in os.walk(source(room)):
+            yield from (os.path.join(folder, n) for n in names
+                        if n.endswith(KINDS))
+    yield from (source(n) for n in ("CHANGELOG", "README", "SECURITY"))
+
+
+def references_of_texts():
+    found = []
+    for path in texts():
+        with open(path, encoding="utf-8", errors="replace") as file:
+            got = re.findall(IN_TEXTS, file.read())
+        found += [(f"{where}.{number}", title) for where, number, title in got]
+    return found
+
+
+def is_there(name, title):
+    """A sentence may go on behind the title and a comma."""
+    return name in NAMES and any(
+        (title + ",").startswith(heading + ",") for heading in
+        re.findall(r"^\.S[hs] (.*)", plain(page(name)), re.M))
+
+
+@test
+def every_section_that_is_referred_to_exists(bench):
+    inside = [r for name in NAMES for r in references(name)]
+    beside = references_of_texts()
+    assert len(inside) > 20 and len(beside) > 20, (inside, beside)
+    equal([r for r in inside + beside if not is_there(*r)], [])
 
 
 # --- attacks ---
@@ -172,7 +235,7 @@ PAY = b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
        ("trailers", CHUNKED + b"5\r\nhello\r\n0\r\nA: b\r\n\r\n"),
        ("empty lines", b"\r\n\r\n" + PAY)])
 def what_is_dropped_does_not_reach_the_upstream(bench, data):
-    """onceproxy(8), IN FRONT OF THE GATEWAY."""
+    """onceproxy-limits(7), MALFORMED REQUESTS."""
     upstream, gateway = bench.pair()
     equal(gateway.send(data).status, 201)
     seen = upstream.requests[0]
@@ -232,6 +295,16 @@ def every_finding_and_right_is_in_the_manual(bench):
              + ["+" + r for r in table("rights", r'^RIGHT\("([^"]+)"')])
     assert len(names) > 40
     equal([n for n in names if f'.It Sy "{n}"' not in text], [])
+
+
+@test
+def every_member_that_check_warns_of_is_in_the_manual(bench):
+    text = section(plain(page("onceproxy-doctor.7")), "WHAT CHECK WARNS OF")
+    with open(source("src/review/warnings.c"), encoding="utf-8") as file:
+        names = set(re.findall(r'conf, route(?:->\w+)?, "([a-z_.]+)"',
+                               file.read()))
+    assert len(names) > 10, names
+    equal([n for n in sorted(names) if f".Li {n}" not in text], [])
 
 
 @test

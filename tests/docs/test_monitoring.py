@@ -115,6 +115,20 @@ def every_alert_says_what_it_means_and_what_to_do(bench):
 
 
 @test
+def an_alert_about_payments_leads_to_them(bench):
+    """It cannot name them: a label of each would be a time series of each."""
+    manual = read("src/man/onceproxy-metrics.7.in").replace("\\-", "-")
+    found = 0
+    for name, text in alerts().items():
+        for state in re.findall(r'onceproxy_records\{state="(\w+)"', text):
+            command = f"onceproxy keys list --state {state}"
+            assert command in " ".join(text.split()), name
+            assert command in manual, name
+            found += 1
+    equal(found, 3)
+
+
+@test
 def every_entry_of_the_manual_is_of_an_alert(bench):
     section = read("src/man/onceproxy-metrics.7.in").split(".Sh ALERTS\n")[1]
     named = re.findall(r"^\.It Sy (\w+)$", section.split("\n.Sh ")[0], re.M)

@@ -29,11 +29,13 @@ WANTED = {
     "@man7dir@/onceproxy-clients.7": 0o644,
     "@man7dir@/onceproxy-doctor.7": 0o644,
     "@man7dir@/onceproxy-faq.7": 0o644,
+    "@man7dir@/onceproxy-limits.7": 0o644,
     "@man7dir@/onceproxy-log.7": 0o644,
     "@man7dir@/onceproxy-messages.7": 0o644,
     "@man7dir@/onceproxy-metrics.7": 0o644,
     "@man7dir@/onceproxy-recipes.7": 0o644,
     "@man7dir@/onceproxy-reconcile.7": 0o644,
+    "@man7dir@/onceproxy-store.7": 0o644,
     "@man7dir@/onceproxy-tutorial.7": 0o644,
 }
 UNITS = {
@@ -70,13 +72,14 @@ def wanted():
 
 
 def make(root, *goals):
-    """Runs a make of its own, no part of the one that may run this test."""
+    """What a make of its own says, no part of the one that runs this test."""
     env = {k: v for k, v in os.environ.items()
            if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     done = subprocess.run(
         ["make", "-C", top(), *goals, f"DESTDIR={root}"], env=env, text=True,
         capture_output=True, check=False)
     equal(done.returncode, 0, done.stdout + done.stderr)
+    return done.stdout
 
 
 def found(root):
@@ -121,6 +124,18 @@ def what_the_operator_has_changed_stays(bench):
     make(root, "uninstall")
     equal(found(root), {path[len(root):]: 0o644})
     equal(read(path), "{}\n")
+
+
+@test
+def what_is_left_to_do_names_what_was_installed(bench):
+    """Neither PATH nor systemd need look below that prefix."""
+    known = variables()
+    if known["systemdsystemunitdir"] == "no":
+        raise Skip("configured without units")
+    said = make("", "-s", "--no-print-directory", "install-data-hook")
+    equal(sorted(re.findall(r"(?<!\S)/\S+", said)), sorted(
+        [expand("@sbindir@/onceproxy", known), configuration(""),
+         *(expand(name, known) for name in UNITS)]))
 
 
 @test
