@@ -13,6 +13,8 @@ BODY = (b'{"amount":4200,"currency":"eur","customer":"cus_9s6XKzkNRiz8i3",'
 LENGTH = re.compile(rb"\r\nContent-Length: *(\d+)", re.IGNORECASE)
 # How long anybody may take; valgrind makes everything fifty times as slow.
 PATIENCE_S = 60
+# So many keys have their answers kept, where a path is for replays.
+KEPT_KEYS = 64
 
 
 def request(path, key=None, body=BODY):
@@ -115,4 +117,4 @@ def keys_of(path, word):
         return lambda number: None
     if path == "first":
         return lambda number: f"{word}-0-{number}"
-    return lambda number: f"kept-fixed-{number % 64 + 1}"
+    return lambda number: f"kept-fixed-{number % KEPT_KEYS + 1}"

@@ -243,6 +243,23 @@ def upstream_conf(stage):
         workers=1)
 
 
+def ledger(stage, line, act):
+    """Starts an upstream that acts so, and writes such a line for each
+    request: its address, and the file of the lines."""
+    port, log = free_port(), stage.path("keys")
+    conf = nginx_conf(stage, "ledger", f"""
+	log_format keys '{line}';
+	server {{
+		listen 127.0.0.1:{port} backlog=4096;
+		access_log {log} keys;
+		location / {{ {act} }}
+	}}""", ["ndk_http_module.so", "ngx_http_echo_module.so"], log=False,
+                      workers=1)
+    stage.server([*stage.pinned("client"), "nginx", "-c",
+                  stage.file("ledger.conf", conf)], port)
+    return f"http://127.0.0.1:{port}", log
+
+
 def pool(stage):
     return f"""
 	upstream api {{

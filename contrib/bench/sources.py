@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 
 import rivals
@@ -208,7 +209,7 @@ class Outbox:
 
 # --- those who read them ---
 
-def onceproxy(stage, port, source=None, upstream=None):
+def onceproxy(stage, port, source=None, upstream=None, instance=INSTANCE):
     """argv of a gateway with that source: a Stream, an Outbox, a Topic, or
     none."""
     argv = rivals.onceproxy(
@@ -216,7 +217,7 @@ def onceproxy(stage, port, source=None, upstream=None):
         store={"redis": "unix:" + stage.redis_path, "prefix": "messages"})
     with open(argv[-1], encoding="utf-8") as file:
         conf = json.load(file)
-    conf["instance"] = INSTANCE
+    conf["instance"] = instance
     conf["store"]["timeout"] = "2s"  # for busy machines
     if upstream:
         conf["upstreams"]["api"]["targets"] = [upstream]
@@ -254,6 +255,14 @@ def topic_consumer(stage, source, upstream, mark):
     return ["node", os.path.join(node_modules(stage), "topic.js"),
             stage.redis_path, upstream, source.kafka.addresses[0],
             source.name, mark, *filter(None, [source.results])]
+
+
+def topic_reader(source, log, settings):
+    """A plain consumer, which writes down what comes and does nothing."""
+    return [sys.executable, os.path.join(rivals.HERE, "reader.py"), log,
+            source.name, json.dumps({
+                "bootstrap.servers": ",".join(source.kafka.addresses),
+                "group.id": source.group, **settings})]
 
 
 def poller(stage, source, upstream):

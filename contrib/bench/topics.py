@@ -12,7 +12,7 @@ TOP = os.path.realpath(os.path.join(rivals.HERE, "..", ".."))
 sys.path.insert(0, os.path.join(TOP, "tests", "lib"))
 PARTITIONS = 4
 JAVA = ("-Xmx1g", "-XX:+UseSerialGC", "-XX:-UsePerfData")
-GROUPS = {"onceproxy": "onceproxy", "node": "consumers"}
+GROUPS = {"onceproxy": "onceproxy", "node": "consumers", "plain": "plain"}
 
 
 def fetch():
@@ -53,11 +53,13 @@ class Topic:
 
     look_s = 0.05
 
-    def __init__(self, server, stage, name, reader, results, ledger=False):
-        """ledger: who executes is not the stage's upstream."""
+    def __init__(self, server, stage, name, reader, results, ledger=False,
+                 settings=None):
+        """ledger: who executes is not the stage's upstream; settings: of a
+        gateway's library."""
         self.kafka, self.stage, self.name = server.kafka, stage, name
         self.group = GROUPS[reader]
-        self.ledger = ledger
+        self.ledger, self.settings = ledger, settings or {}
         self.count = self.before = 0
         self.results = results and f"{name}.done"
         for each in (name, f"{name}.done", f"{name}.dead"):
@@ -67,7 +69,8 @@ class Topic:
         where = {"topics": [self.name]}
         if self.results:
             where["results"] = {"topic": self.results}
-        return {"kafka": self.kafka.addresses}, where
+        return {"kafka": self.kafka.addresses,
+                "settings": self.settings}, where
 
     def fill(self, count):
         for at in range(0, count, 50000):
