@@ -10,13 +10,15 @@ build_packages="autoconf automake gcc libc6-dev make pkg-config xz-utils
 	libcmocka-dev libpq-dev librdkafka-dev"
 run_packages="redis-server python3 curl ca-certificates"
 # systemd has systemd-analyze, which knows what the unit lets the program do;
-# chromium looks at the admin page; the second line: what the recipes and
-# clients of the manuals are tried with.
+# chromium looks at the admin page, prometheus (promtool) at rules and metrics,
+# python3-jsonschema at what the schema says; the second line: what the recipes
+# and clients of the manuals are tried with.
 test_packages="spin openssl liblua5.1-0-dev systemd chromium chromium-driver
 	nginx haproxy redis-tools python3-requests mandoc groff-base
-	postgresql-15 python3-confluent-kafka yamllint zsh"
-# What the tests' real Kafka is fetched with and runs on.
-kafka_packages="default-jre-headless maven"
+	postgresql-15 python3-confluent-kafka yamllint zsh prometheus
+	python3-jsonschema"
+# What the tests' real Kafka is fetched with and runs on; the recipes' client.
+kafka_packages="default-jre-headless maven kcat"
 # build-deb's, besides those for building.
 deb_packages="debhelper dpkg-dev fakeroot"
 # The container's, besides those that the package depends on; the first one

@@ -7,6 +7,7 @@
 srcdir=${srcdir:-.}
 schema=$srcdir/etc/onceproxy.schema.json
 sample=$srcdir/etc/onceproxy.json
+python=${PYTHON3:-python3}
 made=$(mktemp) || exit 99
 trap 'rm -f "$made"' EXIT
 
@@ -30,8 +31,8 @@ status=$?
 ok 2 "the program accepts the sample" $status
 
 name="the schema accepts the sample"
-if python3 -c 'import jsonschema' 2>/dev/null; then
-	python3 - "$schema" "$sample" <<'END'
+if "$python" -c 'import jsonschema' 2>/dev/null; then
+	"$python" - "$schema" "$sample" <<'END'
 import json
 import re
 import sys
