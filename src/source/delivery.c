@@ -98,7 +98,7 @@ void
 delivery_unshape(struct delivery *d)
 {
 	waiters_leave(&d->waiter);
-	d->busy = d->whole = d->known = d->there = false;
+	d->busy = d->whole = d->known = d->there = d->let = false;
 	delivery_forget_request(d);
 }
 
@@ -185,6 +185,7 @@ delivery_free(struct machine *machine)
 		source_standing_try_another(source);
 	delivery_probed(d);
 	delivery_memory_end(d);
+	arena_free(&d->put_arena);
 	source->rejected -= d->rejected;
 	source_credit_end(source, d);
 	/* The delivery itself lies in its arena. */

@@ -41,6 +41,7 @@ struct delivery {
 	bool sent;
 	bool there; /* it was not, at the look just now */
 	bool gone;  /* it was, and the message is held for that */
+	bool let;   /* an operator has it go on all the same */
 	/* Since when it is held, Redis knows from now on. */
 	struct hold_op hold;
 	bool noted;
@@ -95,6 +96,7 @@ struct delivery {
 	bool buried;                  /* it is a dead letter */
 	struct span detail;
 	struct broker_put put;
+	struct arena *put_arena; /* has what of it is its own; or NULL */
 	struct broker_finish finish;
 };
 

@@ -36,16 +36,15 @@ number_text(struct arena *arena, int64_t number)
 static struct fields
 list_of(struct delivery *d, size_t more)
 {
-	struct arena *arena = d->message->arena;
-	return (struct fields){
-	    arena_alloc(arena, (more + FIELDS_OURS) * sizeof(struct field)), 0};
+	size_t bytes = (more + FIELDS_OURS) * sizeof(struct field);
+	return (struct fields){arena_alloc(d->put_arena, bytes), 0};
 }
 
 /* Where it is from, and what is known of its key. */
 static void
 add_origin(struct delivery *d, struct fields *fields)
 {
-	struct arena *arena = d->message->arena;
+	struct arena *arena = d->put_arena;
 	const struct claimant *c = &d->c;
 	if (c->arena != NULL && c->key_hex[0] != '\0')
 		add_text(fields, "onceproxy-key-id",
@@ -72,7 +71,7 @@ add_status(struct delivery *d, struct fields *fields)
 	int status = status_of(d);
 	if (status != 0)
 		add_text(fields, "onceproxy-status",
-		    number_text(d->message->arena, status));
+		    number_text(d->put_arena, status));
 }
 
 /* The answer that a dead letter was refused with. */
@@ -84,7 +83,7 @@ add_answer(struct delivery *d, struct fields *fields)
 	if (answer == NULL || answer->not_kept ||
 	    d->reason != MESSAGE_REFUSED)
 		return;
-	struct arena *arena = d->message->arena;
+	struct arena *arena = d->put_arena;
 	struct span body = body_span(&answer->body);
 	if (utf8_is_valid(body)) {
 		add_text(fields, "onceproxy-answer", arena_dup(arena, body));
@@ -113,7 +112,7 @@ put_dead_letter(struct delivery *d)
 	add_text(&fields, "onceproxy-first",
 	    d->letter.first.len > 0
 		? d->letter.first
-		: message_text_time(m->arena, d->first_ms));
+		: message_text_time(d->put_arena, d->first_ms));
 	if (d->detail.len > 0)
 		add_text(&fields, "onceproxy-detail", d->detail);
 	add_answer(d, &fields);
@@ -220,6 +219,9 @@ delivery_finish(struct machine *machine)
 	/* It is decided: what becomes of its key is nothing to it any more. */
 	waiters_leave(&d->waiter);
 	d->put.place = BROKER_NOWHERE;
+	/* What is tried again is made again, of what is known then. */
+	arena_free(&d->put_arena);
+	d->put_arena = arena_new();
 	if (d->buried)
 		put_dead_letter(d);
 	else if (has_result(d))
@@ -260,7 +262,9 @@ not_taken(struct delivery *d)
 		source_standing_begin(d->source, standing,
 		    refused ? d->finish.refused
 			    : error_message(d->finish.op.error));
-	return delivery_to(d, DELIVERY_STAND, MORE);
+	/* It may try while its source stands, so it has a time for that. */
+	return delivery_to(
+	    d, d->rejected ? DELIVERY_YIELD : DELIVERY_STAND, MORE);
 }
 
 enum after

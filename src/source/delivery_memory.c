@@ -214,8 +214,9 @@ delivery_memory_peeked(struct machine *machine)
 	/* While Redis is away, nothing is known to have changed. */
 	bool is_unknown = op->verdict == VERDICT_DONE &&
 	    d->record.record.state == STATE_UNKNOWN;
-	bool holds = op->op.error != 0 ||
-	    (d->gone ? op->verdict == VERDICT_GONE : is_unknown);
+	bool holds = !d->let &&
+	    (op->op.error != 0 ||
+		(d->gone ? op->verdict == VERDICT_GONE : is_unknown));
 	end_look(d);
 	/* Nothing else remembers it, if Redis should lose more. */
 	d->noted = d->noted && !d->gone;

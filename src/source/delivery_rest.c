@@ -182,11 +182,11 @@ delivery_rest_noted(struct machine *machine)
 	d->noted |= noted;
 	if (d->rejected)
 		return delivery_to(d, DELIVERY_YIELD, MORE);
-	/* An operator has decided meanwhile. */
-	if (!d->sent)
-		return delivery_rest_heard(machine);
 	if (noted && now_ms - d->hold.held_ms < d->held_since_ms)
 		d->held_since_ms = not_zero(now_ms - d->hold.held_ms);
+	/* An operator has decided meanwhile. */
+	if (d->let)
+		return delivery_rest_heard(machine);
 	return delivery_to(d, DELIVERY_KEEP, MORE);
 }
 

@@ -79,8 +79,8 @@ delivery_view_replay(struct delivery *d)
 {
 	if (!d->gone || delivery_view_state(d) != MESSAGE_STATE_HELD)
 		return false;
-	d->gone = d->sent = false;
-	d->recalled = true;
+	d->gone = d->sent = d->held = false;
+	d->recalled = d->let = true;
 	waiters_stop(&d->waiter, 0);
 	return true;
 }

@@ -73,6 +73,7 @@ bool
 source_standing_only_refused(const struct source *s)
 {
 	return are_refused(s) && !pause_stands(&s->pause) &&
+	    s->reader != NULL && broker_reader_health(s->reader).up &&
 	    (s->standing &
 		~(1u << STANDING_MEMORY | 1u << STANDING_HELD |
 		    1u << STANDING_BROKER)) == 0;

@@ -15,13 +15,14 @@ tap.LIMIT_S = 150
 
 
 class World:
-    def __init__(self, bench, members=None, prepare="", user=None):
+    def __init__(self, bench, members=None, prepare="", user=None, **more):
         self.upstream = bench.upstream(self.reply)
         self.status = 201
         self.sql = bench.postgres()
         self.sql(prepare)
         self.outbox = Outbox(self.sql)
-        config = bench.config(self.upstream, admin={"listen": "127.0.0.1:0"})
+        config = bench.config(
+            self.upstream, admin={"listen": "127.0.0.1:0"}, **more)
         outbox_source(config, self.outbox,
                       **{"results": {"table": "done"}, **(members or {})})
         if user:
@@ -278,6 +279,34 @@ def what_is_refused_of_all_makes_the_source_stand_for_that(
     world.outbox.add({"n": 2})
     world.ended(3, outcome="executed")
     world.once_each(3)
+
+
+@test
+def what_is_held_so_waits_for_a_server_that_is_away(bench):
+    """It may try while the source stands, but not all the time."""
+    world = World(bench, log={"level": "debug"})
+    gateway, count = world.gateway, 32
+    hold = world.upstream.hold()
+    world.outbox.add({"n": 0}, entity="bad")
+    hold.wait_arrived()
+    world.sql(RAISES.format(""))
+    hold.release()
+    for n in range(1, count):
+        world.outbox.add({"n": n}, entity="bad")
+    gateway.wait_for_log("source_stands", timeout=WAIT_S, reason="broker")
+    gateway.wait_until(
+        lambda: len(gateway.find_log("message_not_finished")) >= 4,
+        "some are held", WAIT_S)
+    world.sql.kill()
+    since = len(gateway.events)
+    gateway.wait_until(lambda: gateway.find_log(
+        "step", since, step="YIELDED"), "one of them is tried", WAIT_S)
+    world.sql.start()
+    world.sql("DROP TRIGGER no ON outbox")
+    world.ended(count, outcome="executed")
+    tries = len(gateway.find_log("step", since, step="FINISH"))
+    assert tries < 10 * count, tries
+    world.once_each(count)
 
 
 @test

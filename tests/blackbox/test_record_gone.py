@@ -9,7 +9,7 @@ from once import tap
 from once.admin import Admin
 from once.messages import Stream, source
 from once.postgres import Outbox, outbox_source
-from once.tap import each, equal, test
+from once.tap import each, equal, long_test, test
 from once.upstream import Hold, answer, close_unanswered
 from once.wait import eventually
 
@@ -22,12 +22,15 @@ def id_of(position):
 class Lost:
     """A message that is held, in a gateway whose Redis then loses it all."""
 
-    def __init__(self, bench, idempotency=None, waits=None, **members):
+    def __init__(self, bench, idempotency=None, waits=None, redis=None,
+                 log=None, **members):
         self.bench, self.answer, self.waits = bench, None, waits
+        self.redis = redis or bench.redis
         self.upstream = bench.upstream(self.serve)
         self.stream = Stream(bench.own_redis())
         self.config = bench.config(
-            self.upstream, idempotency, admin={"listen": "127.0.0.1:0"})
+            self.upstream, idempotency, redis=self.redis,
+            admin={"listen": "127.0.0.1:0"}, log=log or {})
         source(self.config, self.stream, **members)
         self.gateway = bench.serve(self.config)
         self.admin = Admin(self.gateway)
@@ -51,10 +54,10 @@ class Lost:
         self.answer = answer(201)
         since = len(self.gateway.events)
         if everything:
-            self.bench.redis("FLUSHALL")
+            self.redis("FLUSHALL")
         else:
-            self.bench.redis("DEL", *self.bench.redis("KEYS", "*:r:*"))
-        self.bench.redis("CLIENT", "KILL", "TYPE", "pubsub")
+            self.redis("DEL", *self.redis("KEYS", "*:r:*"))
+        self.redis("CLIENT", "KILL", "TYPE", "pubsub")
         line = self.gateway.wait_for_log("message_record_gone", since)
         equal((line["source"], line["position"]),
               ("charges", self.position.decode()))
@@ -267,6 +270,44 @@ def the_time_for_which_a_message_is_held_outlives_restarts(bench):
     lost.gateway.wait_for_log("message", outcome="unknown")
     lost.wait_acknowledged()
     equal((lost.count(), holds(bench)), (1, []))
+
+
+@test
+def so_it_does_where_its_record_makes_no_sense(bench):
+    lost = Lost(bench, hold="1h").held()
+    eventually(lambda: len(holds(bench)) == 1, "it is noted")
+    key, = bench.redis("KEYS", "*:holds:*")
+
+    def two_hours_pass():
+        bench.redis("ZADD", key, "XX", "INCR", str(-7200 * 1000),
+                    *holds(bench))
+        record, = bench.redis("KEYS", "*:r:*")
+        bench.redis("SET", record, "junk")
+    restart(lost, two_hours_pass)
+    lost.gateway.wait_for_log("message", outcome="unknown")
+    lost.wait_acknowledged()
+    equal((lost.count(), holds(bench)), (1, []))
+
+
+@long_test
+def a_replay_while_redis_is_away_waits_for_it(bench):
+    """Half a minute passes until it is looked for again."""
+    store = bench.own_redis()
+    lost = Lost(bench, redis=store, log={"level": "debug"}).held().lose()
+    stays_held(lost)
+    eventually(lambda: len(holds(lost)) == 1, "it is noted")
+    store.kill()
+    since = len(lost.gateway.events)
+    lost.gateway.wait_until(lambda: lost.gateway.find_log(
+        "step", since, step="PEEKED"), "it was looked for", 60)
+    equal(lost.act("replay").status, 202)
+    lost.gateway.wait_until(lambda: lost.gateway.find_log(
+        "step", since, step="STOOD"), "it stands", 60)
+    store.start()
+    lost.gateway.wait_for_log("message", timeout=60, key_id=lost.key_id)
+    steps = len(lost.gateway.find_log("step", since))
+    assert steps < 200, steps
+    equal(lost.count(), 2)
 
 
 def script_calls(lost):
