@@ -94,15 +94,16 @@ struct broker_events {
 	    struct span position);
 	/* Something of broker_reader_health is another one. */
 	void (*changed)(void *arg);
+	/*
+	 * All messages with that token are somebody else's now, or come again:
+	 * they are to be forgotten without an acknowledgement.  Not of an
+	 * outbox.
+	 */
+	void (*recalled)(void *arg, const void *token);
 	void *arg;
 
 	/* The others are for a reader of Kafka; NULL: nothing is kept. */
 
-	/*
-	 * All messages with that token are somebody else's now, or come again:
-	 * they are to be forgotten without an acknowledgement.
-	 */
-	void (*recalled)(void *arg, const void *token);
 	/*
 	 * What is kept of that part of the source, or beside it under a name
 	 * with a blank, is wanted: the answer is

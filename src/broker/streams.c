@@ -141,6 +141,7 @@ open_reader(const struct broker_start *start)
 {
 	struct streams *streams = mem_zero(sizeof *streams);
 	streams->reader.client = &streams_client;
+	streams->age = 1;
 	streams->loop = start->loop;
 	streams->conf = conf_ref(start->conf);
 	streams->source = start->source;

@@ -73,6 +73,7 @@ forget_stream(struct streams *streams)
 	take->has_floor = false;
 	take->n_finished = 0;
 	take->found = 0;
+	streams_look_forget(streams);
 	while ((held = streams_hand_next(&streams->hand, NULL)) != NULL) {
 		struct streams_id id = held->id;
 		bool ours = !held->foreign && !held->unsure;
@@ -117,6 +118,7 @@ go_on(struct streams *streams, int64_t how, struct streams_id behind)
 		tell_unread(streams, how);
 		forget_stream(streams);
 	}
+	streams_look_drop_again(streams);
 	if (how != STREAMS_GROUP_THERE)
 		take->unread = 0;
 	if (!take->was_ready && streams->source->start_latest)

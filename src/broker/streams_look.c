@@ -157,10 +157,14 @@ take_mark(struct streams *streams, struct span mark)
 	struct streams_take *take = &streams->take;
 	if (mark.len == 0 || mark.len >= sizeof take->mark)
 		return;
+	struct mark known;
 	if (is_another(mark, span_str(take->mark))) {
 		streams_group_ask(streams);
 		return;
 	}
+	/* The script that is given it could not read it either. */
+	if (!read_mark(mark, &known))
+		return;
 	snprintf(
 	    take->mark, sizeof take->mark, "%.*s", (int)mark.len, mark.ptr);
 }
@@ -353,7 +357,7 @@ on_dropped(struct link_call *call, const redisReply *reply)
 	    CONTAINER_OF(call, struct streams_drop, call);
 	struct streams *streams = d->streams;
 	bool owed = d->owed;
-	d->sent = false;
+	d->sent = d->owed = false;
 	if (reply == NULL)
 		d->cut = true;
 	else if (reply->type == REDIS_REPLY_ERROR)
@@ -407,6 +411,19 @@ streams_look_drop(struct streams *streams, struct streams_id id,
 	streams->drops = d;
 	send_drop(d);
 	return true;
+}
+
+/* A new stream may have entries of the same ids. */
+void
+streams_look_forget(struct streams *streams)
+{
+	struct streams_drop *d = streams->drops;
+	while (d != NULL) {
+		struct streams_drop *next = d->next;
+		if (!d->sent)
+			tell_lost(d, d->how);
+		d = next;
+	}
 }
 
 void

@@ -364,7 +364,9 @@ void streams_look_returned(struct streams *streams, struct streams_id id);
  */
 bool streams_look_drop(struct streams *streams, struct streams_id id,
     enum broker_loss how, bool ours);
-/* Sends those again that got no answer. */
+/* The stream is another one: what was not sent again is lost with it. */
+void streams_look_forget(struct streams *streams);
+/* Sends those again that got no answer; behind a look at the group. */
 void streams_look_drop_again(struct streams *streams);
 /* The reader leaves, and waits for what was sent. */
 void streams_look_leave(struct streams *streams);

@@ -287,7 +287,6 @@ streams_take_up(struct streams *streams)
 	take->doubts = true;
 	timer_clear(&take->pause);
 	streams->standing = STREAMS_GROUP;
-	streams_look_drop_again(streams);
 	streams_kick(streams);
 }
 

@@ -171,7 +171,9 @@ a_stream_that_was_made_anew_is_so_for_each_reader(void **state)
 	UNTIL(bench, a->taken == 2);
 	struct sbench_reader *b = sbench_open(bench, "b");
 	UNTIL(bench, b->taken == 2);
-	let_pass_ms(bench, 50);
+	/* Each has looked at what both of them have read. */
+	UNTIL(bench, broker_reader_health(a->reader).lag == 0);
+	UNTIL(bench, broker_reader_health(b->reader).lag == 0);
 	make_stream_anew(bench);
 	broker_reader_credit(a->reader, 10);
 	UNTIL(bench, a->taken == 5);
