@@ -274,7 +274,6 @@ decided(struct delivery *d)
 	case VERDICT_STALE:
 		return meet(d, FOUND_STALE);
 	case VERDICT_FULL:
-		return without_store(d, "Too many events wait for relays.");
 	case VERDICT_BROKEN:
 	case VERDICT_LATE:
 	case VERDICT_REFUSED:
@@ -303,6 +302,8 @@ delivery_claim_answered(struct machine *machine)
 		return without_store(d, error_message(op->op.error));
 	if (op->unreadable)
 		return without_store(d, "A stored answer cannot be read.");
+	if (op->verdict == VERDICT_FULL)
+		return without_store(d, "Too many events wait for relays.");
 	source_standing_end(d->source, STANDING_STORE);
 	return decided(d);
 }

@@ -7,6 +7,7 @@ import signal
 
 from once import tap
 from once.gateway import is_without
+from once.messages import Stream, source
 from once.postgres import programs
 from once.relays import Ledger, named, pay, relay
 from once.tap import equal, test
@@ -260,6 +261,33 @@ def with_refuse_nothing_is_dropped_and_new_claims_wait(bench):
     ledger.wait_for(2000 + 2 * paid + 2)
     equal(gateway.find_log("relay_lost"), [])
     equal(ledger.count(), 2000 + 2 * paid + 2)
+
+
+@test
+def with_refuse_a_source_stands_until_the_relay_is_back(bench):
+    config, ledger = begin(
+        bench, shards=1, events={"maxlen": 100, "overflow": "refuse"})
+    stream = Stream(bench.own_redis())
+    source(config, stream)
+    gateway = bench.serve({**config, "log": {"level": "debug"}})
+    gateway.wait_for_log("relay_up")
+    ledger.postgres.kill()
+    gateway.wait_for_log("relay_down")
+    for n in range(300):
+        stream.add(body=b"{}", idempotency_key=f"k{n}")
+    since = len(gateway.events)
+    gateway.wait_for_log("source_stands", since, reason="store")
+    gateway.wait_for_steps("STOOD", 8)
+    tried = len(gateway.find_log("step", step="CLAIMED"))
+    gateway.wait_for_steps("CLAIMED", tried + 2)  # one, now and then
+    equal(len(gateway.find_log("source_stands")), 1)
+    equal(gateway.find_log("source_goes"), [])
+    ledger.postgres.start()
+    gateway.wait_until(lambda: len(gateway.find_log(
+        "message", outcome="executed")) == 300, "all are executed")
+    ledger.wait_for(600)
+    equal(stream.pending(), [])
+    equal(ledger.count(), 600)
 
 
 @test
