@@ -24,8 +24,8 @@ enum {
 enum {
 	/* The files of a reload, names that are looked up. */
 	FOR_FILES = 24,
-	/* The admin interface's clients (admin/admin.c). */
-	FOR_ADMIN = 64,
+	/* The admin interface's clients (admin/admin.c, ACCEPT_WAYS_MAX). */
+	FOR_ADMIN = 64 + 8,
 	/* Refused clients that are being told so (http/acceptor.c). */
 	FOR_REFUSALS = 32,
 	/* A connection that is made again, and looks up its name. */

@@ -62,7 +62,7 @@ cannot_bind(const struct address *address, char **ret_message)
 {
 	const char *cure = "";
 	if (address->kind == ADDRESS_TCP && errno == EACCES)
-		cure = " (a port below 1024 needs CAP_NET_BIND_SERVICE: "
+		cure = " (a port below 1024: let systemd open it, "
 		       "onceproxy(8), SYSTEMD)";
 	else if (address->kind == ADDRESS_TCP && errno == EADDRINUSE)
 		cure = " (ss -ltnp says by whom)";

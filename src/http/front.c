@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "http/client_connection_private.h"
 #include "http/client_recv_private.h"
+#include "http/early_response_private.h"
 #include "http/exchange_private.h"
 #include "http/front_private.h"
 #include "http/idle_memory_private.h"
@@ -107,10 +108,19 @@ has_more(const struct client_connection *c)
 static bool
 may_go(const struct client_connection *c)
 {
-	if (c->over || c->held != 0)
+	bool long_at_it =
+	    loop_now_ms(c->front->loop) - c->since_ms > DAWDLES_MS;
+	if (c->over)
 		return false;
-	if (c->doing == DOING_BODY || c->doing == DOING_ANSWER)
-		return loop_now_ms(c->front->loop) - c->since_ms > DAWDLES_MS;
+	/* It has its answer, and is read so that it can take it. */
+	if (c->x != NULL && early_response_is_sent(c->x))
+		return long_at_it;
+	if (c->held != 0)
+		return false;
+	if (c->doing == DOING_ANSWER)
+		return long_at_it;
+	if (c->doing == DOING_BODY)
+		return long_at_it && !has_more(c);
 	return (c->doing == DOING_HEAD || c->x == NULL) && !has_more(c);
 }
 

@@ -102,6 +102,14 @@ SILENT = {
     "with half a body": (b"POST /keys/lookup HTTP/1.1\r\nHost: localhost\r\n"
                          b"Content-Type: application/json\r\n"
                          b"Content-Length: 9\r\n\r\n{"),
+    "that are answered before their body": (
+        b"POST /keys/x HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Length: 1000\r\n\r\n"),
+    "that are answered before their end": (
+        b"GET /healthz HTTP/1.1\r\nHost : localhost\r\n\r\n"),
+    "that wait for a word to go on": (
+        b"POST /keys/x HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Length: 9\r\nExpect: 100-continue\r\n\r\n"),
 }
 
 
