@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- What a reply says of a COMPLETED record; include record.lua before it.
+-- What a reply says of a COMPLETED record; include layout.lua before it.
 
 -- The status of a stored answer, as far as it can be read here: it is how a
 -- plain one begins, and how a compressed one ends.

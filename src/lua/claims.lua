@@ -9,7 +9,7 @@
 --       what comes with the letters, in their order:
 --       O ours, a first attempt; C COMPLETED, and the record (brief.lua); B the
 --       same, and its head and its answer's status; L late; S nothing was done;
---       E likewise, and Redis' error.
+--       E Redis refused something of it, and its error.
 --
 -- There is no "#!lua" line, as in claim.lua.  What is written of a claim begins
 -- with the SET of its record.  pcall wherever Redis may refuse something: what
@@ -49,7 +49,7 @@ for i = 1, #ARGV - 1 do
 			terms = sub(item, TERMS, line)
 			local lease_ms, alive_ms, most = string.match(terms,
 			    '^(%d+) (%d+) %d+ %d+ (%d+) ')
-			lease_until = format('%d', now + lease_ms)
+			lease_until = format('%013d', now + lease_ms)
 			ends = format('%d', now + alive_ms)
 			anchor = format('%d', now - now % MINUTE + most)
 			longest = most
@@ -66,13 +66,14 @@ for i = 1, #ARGV - 1 do
 			-- The name is new, or is the only one that is not.
 			if done > 1 then
 				-- include index.lua
-				index_keep(leases, anchor, longest)
+				pcall(index_keep, leases, anchor, longest)
 			end
 		else
 			letter = 'E'
 			reply[#reply + 1] = done
 		end
-	elseif value and sub(value, 1, STATE) == 'o1C' and #value <= room and
+	elseif value and sub(value, 1, STATE) == 'o1C' and
+	    (#value >= LARGE or #value <= room) and
 	    sub(value, PRINT, PRINT_END) ==
 	    sub(item, line + 1 + TOKEN, line + 2 * TOKEN) and
 	    (caution % 4 < 2 or sub(value, MARK, MARK) == '+') then

@@ -17,6 +17,8 @@
 
 local sub, find = string.sub, string.find
 local letters, ends, keep = '', nil, nil
+-- Redis takes no leading zeros, which a record has.
+local ends_digits
 
 for at = 1, #ARGV - 1, 4 do
 	local key, leases = KEYS[(at + 1) / 2], KEYS[(at + 3) / 2]
@@ -32,9 +34,10 @@ for at = 1, #ARGV - 1, 4 do
 		if ARGV[at + 2] ~= keep then
 			keep = ARGV[at + 2]
 			ends = string.format('%d', now + keep)
+			ends_digits = string.format('%013d', now + keep)
 		end
 		redis.call('SET', key, 'o1C-' .. sub(value, ATTEMPT,
-		    CREATED_END) .. stamp .. ends .. sub(value, OWNER) ..
+		    CREATED_END) .. stamp .. ends_digits .. sub(value, OWNER) ..
 		    ARGV[at + 3], 'PXAT', ends)
 		redis.pcall('ZREM', leases, sub(key, -32))
 		letter = 'D'

@@ -29,5 +29,5 @@ local CREATED, CREATED_END, CHANGED, CHANGED_END = 17, 29, 30, 42
 local LEASE, LEASE_END, OWNER, OWNER_END = 43, 55, 56, 77
 local PRINT, PRINT_END = 78, 99
 
--- A COMPLETED record that is longer is large: brief.lua.
+-- A COMPLETED record of so many bytes is large: brief.lua.
 local LARGE = 65536

@@ -25,6 +25,16 @@ read_number(struct span s, int64_t *ret_number)
 	return s.len <= 18 && digits_read(s, INT64_MAX, ret_number);
 }
 
+uint32_t
+record_attempt(struct span value)
+{
+	enum { AT = 4, CHARS = 6 };
+	int64_t attempt;
+	bool has = value.len >= AT + CHARS &&
+	    read_number(span_of(value.ptr + AT, CHARS), &attempt);
+	return has ? (uint32_t)attempt : 0;
+}
+
 /* Cuts off everything up to a byte, and the byte itself. */
 static bool
 cut_before(struct span *left, char byte, struct span *ret_piece)

@@ -40,6 +40,9 @@ struct record {
  */
 MUST_USE int record_read(struct span value, struct record *ret_record);
 
+/* The attempt alone, of a record that a script has looked at; 0: none. */
+uint32_t record_attempt(struct span value);
+
 /*
  * Encodes an answer as it is stored: "p" and a newline and plain text, or "z
  * SIZE" and a newline and that text compressed, SIZE bytes before (Zstandard,

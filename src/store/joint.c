@@ -7,6 +7,7 @@
 #include "base/digits.h"
 #include "base/mem.h"
 #include "base/must.h"
+#include "record/record.h"
 #include "record/redis_keys.h"
 #include "record/script_command.h"
 #include "redis/redis_error.h"
@@ -18,9 +19,6 @@ enum {
 	/* Redis does nothing else meanwhile: about half a millisecond. */
 	CALLS_MAX = 64,
 	BYTES_MAX = 128 * 1024,
-	/* Where in a record its attempt stands (lua/layout.lua). */
-	ATTEMPT_AT = 4,
-	ATTEMPT_DIGITS = 6,
 	KEYS_EACH = 2, /* the record, and its shard's leases */
 	HEAD = 3,      /* of a reply: the call, Redis' clock, the letters */
 	APART_MS = 1000, /* after a refusal each call leaves by itself */
@@ -189,17 +187,11 @@ is_whole(const struct joint *joint, const redisReply *reply)
 static int64_t
 attempt_of(const struct store_call *call, char letter, const redisReply *first)
 {
-	struct span value = first ? resp_text(first) : SPAN("");
-	int64_t attempt;
 	if (letter == 'O')
 		return 1;
 	if (letter == 'D')
 		return call->attempt;
-	return value.len >= ATTEMPT_AT + ATTEMPT_DIGITS &&
-		digits_read(span_of(value.ptr + ATTEMPT_AT, ATTEMPT_DIGITS),
-		    INT64_MAX, &attempt)
-	    ? attempt
-	    : 0;
+	return first != NULL ? record_attempt(resp_text(first)) : 0;
 }
 
 /* Gives the call the reply that its own script would have given. */
@@ -264,7 +256,8 @@ static void
 send_call_alone(struct store_call *call, const void *ran_nothing)
 {
 	call->alone = true;
-	call->in_doubt = !*(const bool *)ran_nothing;
+	/* Another joint may have left it in doubt before. */
+	call->in_doubt |= !*(const bool *)ran_nothing;
 	call_send(call);
 }
 

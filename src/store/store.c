@@ -161,7 +161,8 @@ store_complete_stored(struct store *store, struct store_op *op,
 	    held_call(store, op, SCRIPT_complete, held, 5);
 	resp_number(&call->args, held->policy->retention_ms);
 	resp_arg(&call->args, bytes);
-	call->joint_to = call->args.len;
+	/* With an entity's record more is to be done than is usual. */
+	call->joint_to = held->entity == NULL ? call->args.len : 0;
 	resp_number(&call->args, status);
 	call->large = store_is_large(bytes.len);
 	call->done = on_outcome;

@@ -46,11 +46,18 @@ struct store_health {
 	struct master *master; /* has a mutex of its own */
 };
 
+/* It is over. */
 static void
-forget_reasons(struct outage *outage)
+drop_outage(struct store_health *health, struct outage *outage)
 {
+	struct outage **at = &health->outages;
+	while (*at != outage)
+		at = &(*at)->next;
+	*at = outage->next;
 	while (outage->n_reasons > 0)
 		free(outage->reasons[--outage->n_reasons]);
+	place_clear(&outage->place);
+	free(outage);
 }
 
 struct store_health *
@@ -77,13 +84,8 @@ store_health_free(struct store_health **health)
 		place_clear(&server->place);
 		free(server);
 	}
-	while (h->outages != NULL) {
-		struct outage *outage = h->outages;
-		h->outages = outage->next;
-		place_clear(&outage->place);
-		forget_reasons(outage);
-		free(outage);
-	}
+	while (h->outages != NULL)
+		drop_outage(h, h->outages);
 	free(h);
 }
 
@@ -271,8 +273,7 @@ store_health_lost(struct store_health *health, const struct place *place,
 {
 	pthread_mutex_lock(&health->mutex);
 	struct outage *outage = outage_at(health, place);
-	if (outage->missing++ == 0)
-		forget_reasons(outage);
+	outage->missing++;
 	bool news = add_reason(outage, reason);
 	pthread_mutex_unlock(&health->mutex);
 	return news;
@@ -282,7 +283,10 @@ bool
 store_health_found(struct store_health *health, const struct place *place)
 {
 	pthread_mutex_lock(&health->mutex);
-	bool last = --outage_at(health, place)->missing == 0;
+	struct outage *outage = outage_at(health, place);
+	bool last = --outage->missing == 0;
+	if (last)
+		drop_outage(health, outage);
 	pthread_mutex_unlock(&health->mutex);
 	return last;
 }
