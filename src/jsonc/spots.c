@@ -91,7 +91,7 @@ spots_has(const struct spots *spots, const char *pointer)
 	return whole;
 }
 
-/* --- members that are there twice --- */
+/* --- all there is, from the outside in --- */
 
 struct way {
 	const struct way *up;
@@ -99,7 +99,7 @@ struct way {
 	size_t index;
 };
 
-struct twice {
+struct visit {
 	void (*each)(void *arg, const char *pointer);
 	void *arg;
 };
@@ -117,7 +117,7 @@ write_way(FILE *out, const struct way *way)
 }
 
 static void
-say_twice(const struct twice *twice, const struct way *way)
+tell_pointer(const struct visit *visit, const struct way *way)
 {
 	char *pointer = NULL;
 	size_t len;
@@ -125,12 +125,14 @@ say_twice(const struct twice *twice, const struct way *way)
 	must(out != NULL);
 	write_way(out, way);
 	must(fclose(out) == 0);
-	twice->each(twice->arg, pointer);
+	visit->each(visit->arg, pointer);
 	free(pointer);
 }
 
+/* --- members that are there twice --- */
+
 static void
-walk(const struct twice *twice, const struct spot_node *node,
+walk_twice(const struct visit *visit, const struct spot_node *node,
     const struct way *up)
 {
 	json_t *seen = node->first != NULL ? json_object() : NULL;
@@ -139,11 +141,11 @@ walk(const struct twice *twice, const struct spot_node *node,
 		struct way way = {up, n, index++};
 		if (n->name.ptr != NULL) {
 			if (json_object_get(seen, n->name.ptr) != NULL)
-				say_twice(twice, &way);
+				tell_pointer(visit, &way);
 			must(json_object_set_new_nocheck(
 				 seen, n->name.ptr, json_true()) == 0);
 		}
-		walk(twice, n, &way);
+		walk_twice(visit, n, &way);
 	}
 	json_decref(seen);
 }
@@ -152,6 +154,29 @@ void
 spots_each_twice(const struct spots *spots,
     void (*each)(void *arg, const char *pointer), void *arg)
 {
-	struct twice twice = {each, arg};
-	walk(&twice, spots->root, NULL);
+	struct visit visit = {each, arg};
+	walk_twice(&visit, spots->root, NULL);
+}
+
+/* --- texts that look as if something were replaced --- */
+
+static void
+walk_variables(const struct visit *visit, const struct spot_node *node,
+    const struct way *up)
+{
+	size_t index = 0;
+	for (const struct spot_node *n = node->first; n != NULL; n = n->next) {
+		struct way way = {up, n, index++};
+		if (n->variable)
+			tell_pointer(visit, &way);
+		walk_variables(visit, n, &way);
+	}
+}
+
+void
+spots_each_variable(const struct spots *spots,
+    void (*each)(void *arg, const char *pointer), void *arg)
+{
+	struct visit visit = {each, arg};
+	walk_variables(&visit, spots->root, NULL);
 }

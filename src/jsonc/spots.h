@@ -55,3 +55,9 @@ struct spot spots_of_byte(struct span text, size_t at);
 /* Calls it for each member whose name the same object had before. */
 void spots_each_twice(const struct spots *spots,
     void (*each)(void *arg, const char *pointer), void *arg);
+/*
+ * The same for each text that has "${", which other programs replace; member
+ * or element, but no member's name.
+ */
+void spots_each_variable(const struct spots *spots,
+    void (*each)(void *arg, const char *pointer), void *arg);

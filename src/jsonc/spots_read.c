@@ -151,16 +151,25 @@ read_items(struct spots_reader *r, unsigned depth, struct spot_node *node)
 }
 
 static bool
-read_any_value(struct spots_reader *r, unsigned depth, struct spot_node *node)
+read_string(struct spots_reader *r, struct spot_node *node)
 {
 	struct span spelled;
+	if (!spots_text_string(r, &spelled))
+		return false;
+	node->variable = memmem(spelled.ptr, spelled.len, "${", 2) != NULL;
+	return true;
+}
+
+static bool
+read_any_value(struct spots_reader *r, unsigned depth, struct spot_node *node)
+{
 	node->at = spots_text_at(r, r->at);
 	switch (next_byte(r)) {
 	case '{':
 	case '[':
 		return read_items(r, depth + 1, node);
 	case '"':
-		return spots_text_string(r, &spelled);
+		return read_string(r, node);
 	default:
 		return spots_text_word(r);
 	}

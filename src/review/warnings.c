@@ -9,155 +9,21 @@
 #include "load/certificates.h"
 #include "review/covers.h"
 #include "review/said.h"
+#include "review/warning_private.h"
 #include "review/warnings.h"
+#include "review/warnings_routes_private.h"
+#include "review/warnings_variables_private.h"
 
 static const int64_t hour_ms = 3600 * 1000;
 static const int64_t soon_s = INT64_C(14) * 24 * 3600;
-
-/* A warning about a member; one that several routes inherit is said once. */
-static void
-warn(struct complaints *complaints, const char *pointer, const char *words)
-{
-	for (size_t i = 0; i < complaints->count; i++)
-		if (!strcmp(complaints->list[i].pointer, pointer) &&
-		    !strcmp(complaints->list[i].message, words))
-			return;
-	complaints_add(complaints, pointer, "%s", words);
-	complaints->list[complaints->count - 1].warning = true;
-}
 
 static void
 warn_of(struct complaints *complaints, const struct conf *conf,
     const struct conf_route *route, const char *path, const char *words)
 {
 	char *pointer = said_pointer(conf, route, path);
-	warn(complaints, pointer, words);
+	warning_add(complaints, pointer, words);
 	free(pointer);
-}
-
-/* --- routes that hide others --- */
-
-static void
-warn_of_hidden(struct complaints *complaints, const struct conf *conf,
-    const struct conf_route *route)
-{
-	for (size_t i = route->index + 1; i < conf->n_routes; i++) {
-		const struct conf_route *other = &conf->routes[i];
-		if (other->idempotency == NULL ||
-		    !covers_paths_of(route, other) ||
-		    !covers_some_method_of(route, other))
-			continue;
-		char *pointer = mem_printf("/routes/%u", route->index);
-		char *words = mem_printf("this route, without "
-		    "\"idempotency\", hides the route \"%s\" behind it, whose "
-		    "keys nobody looks at then: put that one first",
-		    other->name);
-		warn(complaints, pointer, words);
-		free(pointer);
-		free(words);
-	}
-}
-
-/* --- paths of the gateway's own that requests do not reach --- */
-
-/* The name of what serves the path before it does, and its route's. */
-static const char *
-hider_of(const struct conf *conf, const struct conf_route *own,
-    const struct conf_route **ret_route)
-{
-	for (size_t i = 0; i <= own->index; i++) {
-		const struct conf_route *r = *ret_route = &conf->routes[i];
-		if (r->status == own)
-			return NULL;
-		if (r->status != NULL && covers_paths_of(r->status, own))
-			return "status_path";
-		if (r->policy == own)
-			return NULL;
-		if (r->policy != NULL && covers_paths_of(r->policy, own))
-			return "policy_path";
-		if (covers_method(r, "GET") && covers_paths_of(r, own))
-			return "path";
-	}
-	return NULL;
-}
-
-static void
-warn_of_own(struct complaints *complaints, const struct conf *conf,
-    const struct conf_route *own, const char *member)
-{
-	const struct conf_route *hider;
-	const char *hides = own != NULL ? hider_of(conf, own, &hider) : NULL;
-	if (hides == NULL)
-		return;
-	char *pointer = mem_printf("/routes/%u/%s", own->index, member);
-	char *words = mem_printf("\"%s\" of the route \"%s\", which comes "
-	    "first, serves this path: nobody is told anything here",
-	    hides, hider->name);
-	warn(complaints, pointer, words);
-	free(pointer);
-	free(words);
-}
-
-/* "/v1/:id" of other programs fits nothing but ":id". */
-static void
-warn_of_colons(struct complaints *complaints, const struct conf_route *route)
-{
-	for (size_t i = 0; i < route->n_segments; i++) {
-		struct span text = route->segments[i].text;
-		if (route->segments[i].kind != SEGMENT_TEXT || text.len < 2 ||
-		    text.ptr[0] != ':')
-			continue;
-		char *pointer = mem_printf("/routes/%u/path", route->index);
-		char *words = mem_printf("\"%.*s\" fits only itself; a "
-		    "variable is {%.*s}", SPAN_FMT(text),
-		    SPAN_FMT(span_from(text, 1)));
-		warn(complaints, pointer, words);
-		free(pointer);
-		free(words);
-	}
-}
-
-/* Where the file names it: in a list, or alone. */
-static char *
-methods_pointer(
-    const struct conf *conf, const struct conf_route *route, size_t index)
-{
-	char *all = mem_printf("/routes/%u/methods", route->index);
-	char *one = mem_printf("%s/%zu", all, index);
-	char *found = spots_has(conf->spots, one) ? one : all;
-	free(found == one ? all : one);
-	return found;
-}
-
-/* "*" and "POTS" are methods, too, as far as HTTP goes. */
-static void
-warn_of_methods(struct complaints *complaints, const struct conf *conf,
-    const struct conf_route *route)
-{
-	static const char usual[] =
-	    " GET HEAD POST PUT PATCH DELETE OPTIONS QUERY ";
-	for (size_t i = 0; i < route->methods.count; i++) {
-		char *word = mem_printf(" %s ", route->methods.list[i]);
-		if (strstr(usual, word) == NULL) {
-			char *pointer = methods_pointer(conf, route, i);
-			warn(complaints, pointer,
-			    "it is no usual method, and others are not served "
-			    "here; without \"methods\" the usual ones are");
-			free(pointer);
-		}
-		free(word);
-	}
-}
-
-/* A shell would put something else in the place of these. */
-static void
-warn_of_state_dir(struct complaints *complaints, const char *path)
-{
-	if (*path == '~' || strstr(path, "${") != NULL)
-		warn(complaints, "/state_dir",
-		    "it is a folder of exactly this name; no \"~\" and no "
-		    "\"${...}\" is replaced: write the whole path, or "
-		    "{\"env\": NAME}");
 }
 
 /* --- what a route's idempotency says --- */
@@ -170,7 +36,7 @@ warn_of_reconcile(struct complaints *complaints, const struct conf *conf,
 	char *absent = mem_printf("%s/reconcile/absent", pointer);
 	char *place = mem_printf("%s/reconcile", pointer);
 	if (!spots_has(conf->spots, absent))
-		warn(complaints, place,
+		warning_add(complaints, place,
 		    "a 404 for a mistyped path would mean that nothing "
 		    "happened, and the payment be made again: try the path, "
 		    "then say what means it: {\"path\": ..., \"absent\": "
@@ -361,7 +227,7 @@ warn_of_certificate(struct complaints *complaints, const char *pointer,
 	if (now_s >= tls->valid_from_s && tls->valid_until_s - now_s >= soon_s)
 		return;
 	char *words = certificates_words(tls, now_ms);
-	warn(complaints, pointer, words);
+	warning_add(complaints, pointer, words);
 	free(words);
 }
 
@@ -423,7 +289,7 @@ warn_of_listener(struct complaints *complaints, const struct conf *conf,
 		char *words = mem_printf("clients' tokens (%s) come here "
 		    "without TLS: add \"tls\", or listen on 127.0.0.1 behind "
 		    "a proxy that has it", token);
-		warn(complaints, pointer, words);
+		warning_add(complaints, pointer, words);
 		free(words);
 	}
 	free(pointer);
@@ -434,7 +300,7 @@ warnings_find(
     const struct conf *conf, int64_t now_ms, struct complaints *complaints)
 {
 	char *token = token_of_routes(conf);
-	warn_of_state_dir(complaints, conf->state_dir);
+	warnings_variables_find(conf, complaints);
 	for (size_t i = 0; i < conf->n_listen; i++)
 		warn_of_listener(complaints, conf, i, token, now_ms);
 	if (conf->store.redis.tls.files.certificate != NULL)
@@ -444,14 +310,9 @@ warnings_find(
 		warn_of_upstream(complaints, conf, &conf->upstreams[i]);
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
-		warn_of_colons(complaints, route);
-		warn_of_methods(complaints, conf, route);
-		warn_of_own(complaints, conf, route->status, "status_path");
-		warn_of_own(complaints, conf, route->policy, "policy_path");
+		warnings_routes_find(conf, route, complaints);
 		if (route->idempotency != NULL)
 			warn_of_policy(complaints, conf, route);
-		else
-			warn_of_hidden(complaints, conf, route);
 	}
 	free(token);
 }

@@ -204,6 +204,48 @@ def a_state_dir_that_only_a_shell_would_understand_is_warned_of(bench, path):
     equal(check(bench, config)[1], [])
 
 
+SECRET = "${P4Y_T0KEN}"
+KEY32 = "whsec_" + "A" * 32
+
+
+@each([
+    ("a token", {"admin": {"listen": "127.0.0.1:0", "token": SECRET}},
+     "/admin/token"),
+    ("the URL of a Redis",
+     {"store": {"redis": f"redis://:{SECRET}@127.0.0.1"}}, "/store/redis"),
+    ("a password", {"store": {"redis": "redis://127.0.0.1",
+                              "password": SECRET}}, "/store/password"),
+    ("the key of names", {"store": {"secret": "a" + SECRET}},
+     "/store/secret"),
+    ("the URL of a broker",
+     {"brokers": {"b": {"redis": f"redis://u:{SECRET}@127.0.0.1"}}},
+     "/brokers/b/redis"),
+    ("the password of a broker",
+     {"brokers": {"b": {"redis": "redis://127.0.0.1", "password": SECRET}}},
+     "/brokers/b/password"),
+    ("the URL of a webhook",
+     {"relays": {"r": {"webhook": f"http://h/{SECRET}",
+                       "secrets": [KEY32]}}}, "/relays/r/webhook"),
+    ("a target", {"upstreams": {"api": {"targets": [
+        "http://h", f"http://i/{SECRET}"]}}}, "/upstreams/api/targets/1"),
+])
+def a_variable_that_nothing_replaces_is_warned_of(bench, members, pointer):
+    (found, words), = check(bench, {**least(), **members})[1]
+    equal(found, pointer)
+    assert 'write {"env": "NAME"}' in words, words
+    assert "P4Y" not in words, words
+
+
+@test
+def what_stands_elsewhere_is_taken_as_it_is(bench):
+    file = bench.file(SECRET.encode())
+    config = {**least(namespace="${id}", on_unknown={"reconcile": {
+        "path": "/v1/$a/${key}", "absent": [404]}}),
+        "store": {"secret": {"file": file}}}
+    config["routes"][0]["path"] = "/v1/charges/{id}"
+    equal(check(bench, config), (0, [], True))
+
+
 @test
 def a_colon_is_no_variable_and_is_warned_of(bench):
     _, found, _ = check(bench, routes(

@@ -129,6 +129,23 @@ what_is_there_twice_is_found(void **state)
 	spots_free(&spots);
 }
 
+static void
+what_looks_as_if_it_were_replaced_is_found(void **state)
+{
+	(void)state;
+	static const char text[] =
+	    "{\"a\": \"${A}\", \"${b}\": \"$c {d}\", // ${e}\n"
+	    " \"f/\": [1, \"x\", {\"g\": \"http://${H:-h}/\"}, \"${\"]}";
+	struct spots_fault fault;
+	struct spots *spots = spots_read(span_str(text), &fault);
+	char *lines = mem_str(SPAN(""));
+	assert_non_null(spots);
+	spots_each_variable(spots, append_line, &lines);
+	assert_string_equal(lines, "/a\n/f~1/2/g\n/f~1/3\n");
+	free(lines);
+	spots_free(&spots);
+}
+
 /* --- faults --- */
 
 #define QUOTES "text stands in double quotes"
@@ -243,6 +260,7 @@ main(void)
 	    cmocka_unit_test(comments_become_blanks_and_nothing_moves),
 	    cmocka_unit_test(a_pointer_leads_to_line_and_column),
 	    cmocka_unit_test(what_is_there_twice_is_found),
+	    cmocka_unit_test(what_looks_as_if_it_were_replaced_is_found),
 	    cmocka_unit_test(what_is_wrong_is_said_where_it_is),
 	    cmocka_unit_test(what_is_json_is_taken),
 	};
