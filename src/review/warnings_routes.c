@@ -10,6 +10,22 @@
 
 /* --- routes that hide others --- */
 
+static char *
+words_of_hider(
+    const struct conf_route *route, const struct conf_route *hidden)
+{
+	const char *kind = route->idempotency == NULL
+	    ? ", without \"idempotency\","
+	    : route->observes ? ", which only observes,"
+			      : "";
+	const char *lost = route->idempotency == NULL
+	    ? "keys nobody looks at then"
+	    : route->observes ? "keys promise nothing then"
+			      : "own \"idempotency\" is not used then";
+	return mem_printf("this route%s hides the route \"%s\" behind it, "
+	    "whose %s: put that one first", kind, hidden->name, lost);
+}
+
 static void
 warn_of_hidden(struct complaints *complaints, const struct conf *conf,
     const struct conf_route *route)
@@ -21,10 +37,7 @@ warn_of_hidden(struct complaints *complaints, const struct conf *conf,
 		    !covers_some_method_of(route, other))
 			continue;
 		char *pointer = mem_printf("/routes/%u", route->index);
-		char *words = mem_printf("this route, without "
-		    "\"idempotency\", hides the route \"%s\" behind it, whose "
-		    "keys nobody looks at then: put that one first",
-		    other->name);
+		char *words = words_of_hider(route, other);
 		warning_add(complaints, pointer, words);
 		free(pointer);
 		free(words);
@@ -71,19 +84,35 @@ warn_of_own(struct complaints *complaints, const struct conf *conf,
 	free(words);
 }
 
-/* "/v1/:id" of other programs fits nothing but ":id". */
+/* The name in ":id", "<id>" or "<int:id>" of other programs; empty: none. */
+static struct span
+variable_of_others(struct span text)
+{
+	bool angles = text.len > 2 && text.ptr[0] == '<' &&
+	    text.ptr[text.len - 1] == '>';
+	if (!angles)
+		return text.len > 1 && text.ptr[0] == ':' ? span_from(text, 1)
+							  : SPAN("");
+	struct span name = span_of(text.ptr + 1, text.len - 2);
+	const char *colon = memchr(name.ptr, ':', name.len);
+	return colon != NULL
+	    ? span_from(name, (size_t)(colon - name.ptr) + 1)
+	    : name;
+}
+
+/* A segment of a path that is none of our variables fits nothing else. */
 static void
-warn_of_colons(struct complaints *complaints, const struct conf_route *route)
+warn_of_variables(
+    struct complaints *complaints, const struct conf_route *route)
 {
 	for (size_t i = 0; i < route->n_segments; i++) {
 		struct span text = route->segments[i].text;
-		if (route->segments[i].kind != SEGMENT_TEXT || text.len < 2 ||
-		    text.ptr[0] != ':')
+		struct span name = variable_of_others(text);
+		if (route->segments[i].kind != SEGMENT_TEXT || name.len == 0)
 			continue;
 		char *pointer = mem_printf("/routes/%u/path", route->index);
 		char *words = mem_printf("\"%.*s\" fits only itself; a "
-		    "variable is {%.*s}", SPAN_FMT(text),
-		    SPAN_FMT(span_from(text, 1)));
+		    "variable is {%.*s}", SPAN_FMT(text), SPAN_FMT(name));
 		warning_add(complaints, pointer, words);
 		free(pointer);
 		free(words);
@@ -126,10 +155,9 @@ void
 warnings_routes_find(const struct conf *conf, const struct conf_route *route,
     struct complaints *complaints)
 {
-	warn_of_colons(complaints, route);
+	warn_of_variables(complaints, route);
 	warn_of_methods(complaints, conf, route);
 	warn_of_own(complaints, conf, route->status, "status_path");
 	warn_of_own(complaints, conf, route->policy, "policy_path");
-	if (route->idempotency == NULL)
-		warn_of_hidden(complaints, conf, route);
+	warn_of_hidden(complaints, conf, route);
 }

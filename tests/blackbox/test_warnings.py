@@ -185,12 +185,32 @@ def routes(*paths):
     ("another path", [None, "/v1/charges/x", False],
      [["POST"], "/v1/charges", True], False),
     ("one that is idempotent", [["POST"], "/*", True],
+     [["POST"], "/v1/charges", True], True),
+    ("one that is idempotent, of another method", [["PUT"], "/*", True],
      [["POST"], "/v1/charges", True], False),
+    ("one behind it that is not", [["POST"], "/*", True],
+     [["POST"], "/v1/charges", False], False),
 ])
 def a_route_that_hides_a_later_one_is_warned_of(bench, first, then, hides):
     _, found, _ = check(bench, routes(first, then))
     equal([pointer for pointer, _ in found], ["/routes/0"] if hides else [])
     assert not hides or '"r1"' in found[0][1], found
+
+
+@each([
+    ("no idempotency", {}, "keys nobody looks at"),
+    ("another one", {"idempotency": {"scope": ["X-Account"]}},
+     'own "idempotency" is not used'),
+    ("one that only observes", {"idempotency": {}, "mode": "observe"},
+     "keys promise nothing"),
+])
+def a_route_that_is_hidden_is_told_what_it_loses(bench, first, words):
+    config = least()
+    config["routes"].insert(0, {"name": "first", "methods": ["POST"],
+                                "path": "/v1/*", "upstream": "api", **first})
+    (pointer, said), = check(bench, config)[1]
+    equal(pointer, "/routes/0")
+    assert 'hides the route "charges"' in said and words in said, said
 
 
 @each([("a home", "~/state"), ("a variable", "${HOME}/state")])
@@ -246,10 +266,12 @@ def what_stands_elsewhere_is_taken_as_it_is(bench):
     equal(check(bench, config), (0, [], True))
 
 
-@test
-def a_colon_is_no_variable_and_is_warned_of(bench):
+@each([("a colon", "/v1/:id/refund"), ("angles", "/v1/<id>"),
+       ("a type", "/v1/<int:id>")])
+def a_variable_of_other_programs_is_warned_of(bench, path):
     _, found, _ = check(bench, routes(
-        [["POST"], "/v1/:id/refund", True], [["POST"], "/v1/x:void", True]))
+        [["POST"], path, True], [["POST"], "/v1/x:void", True],
+        [["POST"], "/v2/a<b", True], [["POST"], "/v2/<>", True]))
     equal([pointer for pointer, _ in found], ["/routes/0/path"])
     assert "{id}" in found[0][1], found
 
