@@ -205,16 +205,63 @@ warn_of_policy(struct complaints *complaints, const struct conf *conf,
 /* --- upstreams --- */
 
 static void
+warn_of_member(struct complaints *complaints,
+    const struct conf_upstream *upstream, const char *words, bool of_name)
+{
+	complaints_add_member(
+	    complaints, "/upstreams", upstream->name, words);
+	complaints->list[complaints->count - 1].warning = true;
+	complaints->list[complaints->count - 1].of_name = of_name;
+}
+
+static void
 warn_of_upstream(struct complaints *complaints, const struct conf *conf,
     const struct conf_upstream *upstream)
 {
 	for (size_t i = 0; i < conf->n_routes; i++)
 		if (conf->routes[i].upstream == upstream)
 			return;
-	complaints_add_member(
-	    complaints, "/upstreams", upstream->name, "no route names it");
-	complaints->list[complaints->count - 1].warning = true;
-	complaints->list[complaints->count - 1].of_name = true;
+	warn_of_member(complaints, upstream, "no route names it", true);
+}
+
+/* Whether a target's host and port may be what the gateway listens on. */
+static bool
+is_address_of(const struct conf_target *target, const struct address *listen)
+{
+	struct address there = {.kind = ADDRESS_TCP, .host = target->host};
+	if (listen->kind == ADDRESS_UNIX)
+		return target->unix_path != NULL &&
+		    !strcmp(target->unix_path, listen->host);
+	if (target->unix_path != NULL || target->port != listen->port)
+		return false;
+	bool all = *listen->host == '\0' || !strcmp(listen->host, "::") ||
+	    !strcmp(listen->host, "0.0.0.0");
+	bool local = all || (address_is_local(listen) &&
+	    (!strcasecmp(listen->host, "localhost") ||
+		!strcasecmp(target->host, "localhost")));
+	return !strcasecmp(target->host, listen->host) ||
+	    (local && address_is_local(&there));
+}
+
+/* A target with a path of its own may be meant: another route serves that. */
+static void
+warn_of_circles(struct complaints *complaints, const struct conf *conf,
+    const struct conf_upstream *upstream)
+{
+	for (size_t i = 0; i < upstream->n_targets * conf->n_listen; i++) {
+		const struct conf_target *target =
+		    &upstream->targets[i / conf->n_listen];
+		const struct address *listen =
+		    &conf->listen[i % conf->n_listen].address;
+		if (*target->base_path != '\0' ||
+		    !is_address_of(target, listen))
+			continue;
+		char *words = mem_printf("the gateway itself listens there "
+		    "(\"%s\"): its requests come back to it", listen->text);
+		warn_of_member(complaints, upstream, words, false);
+		free(words);
+		return;
+	}
 }
 
 /* --- listeners --- */
@@ -306,8 +353,14 @@ warnings_find(
 	if (conf->store.redis.tls.files.certificate != NULL)
 		warn_of_certificate(complaints, "/store/tls/certificate",
 		    &conf->store.redis.tls.files, now_ms);
-	for (size_t i = 0; i < conf->n_upstreams; i++)
+	if (conf->store.allow_eviction)
+		warning_add(complaints, "/store/allow_eviction",
+		    "a Redis that has no memory left may forget keys: their "
+		    "retries are executed again");
+	for (size_t i = 0; i < conf->n_upstreams; i++) {
 		warn_of_upstream(complaints, conf, &conf->upstreams[i]);
+		warn_of_circles(complaints, conf, &conf->upstreams[i]);
+	}
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];
 		warnings_routes_find(conf, route, complaints);

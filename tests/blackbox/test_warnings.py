@@ -120,6 +120,9 @@ WARNINGS = [
      lambda bench: {**least(), "upstreams": {
          "api": "http://h", "a/b": "http://i"}},
      "/upstreams/a~1b", "no route names it"),
+    ("a Redis that may forget",
+     lambda bench: {**least(), "store": {"allow_eviction": True}},
+     "/store/allow_eviction", "executed again"),
     ("a certificate that is over", lambda bench: certified(bench, (-3, -1)),
      "/listen/0/tls/certificate", "is over"),
     ("a certificate that ends soon", lambda bench: certified(bench, (-3, 13)),
@@ -157,6 +160,39 @@ def check_warns(bench, config, pointer, words):
 ])
 def check_does_not_warn(bench, config):
     equal(check(bench, config(bench), "--strict"), (0, [], True))
+
+
+def to_itself(listen, target):
+    config = least()
+    config["routes"][0]["idempotency"] = {"scope": ["X-Account"]}
+    return {**config, "listen": listen, "upstreams": {"api": target}}
+
+
+@each([
+    ("its own address", ["127.0.0.1:8080"], "http://127.0.0.1:8080"),
+    ("by name", ["127.0.0.1:8080"], "http://localhost:8080/"),
+    ("of all addresses", [":80"], "http://127.0.0.1"),
+    ("of all of IPv6", ["[::]:8080"], "http://[::1]:8080"),
+    ("a Unix socket", ["unix:/run/a", "unix:/run/b"], "unix:/run/b"),
+    ("the second target", ["10.0.0.1:80"],
+     {"targets": ["http://10.0.0.2", "http://10.0.0.1"]}),
+])
+def an_upstream_that_is_the_gateway_is_warned_of(bench, listen, target):
+    (pointer, words), = check(bench, to_itself(listen, target))[1]
+    equal(pointer, "/upstreams/api")
+    assert f'("{listen[-1]}")' in words, words
+
+
+@each([
+    ("another port", ["127.0.0.1:8080"], "http://127.0.0.1:8081"),
+    ("another address", ["127.0.0.1:8080"], "http://127.0.0.2:8080"),
+    ("another host", [":8080"], "http://api:8080"),
+    ("any port", ["127.0.0.1:0"], "http://127.0.0.1:80"),
+    ("another socket", ["unix:/run/a"], "unix:/run/b"),
+    ("another path there", ["127.0.0.1:80"], "http://127.0.0.1/inner"),
+])
+def an_upstream_that_is_another_is_not_warned_of(bench, listen, target):
+    equal(check(bench, to_itself(listen, target))[1], [])
 
 
 def routes(*paths):
