@@ -13,6 +13,7 @@ enum {
 	DAY = 24 * HOUR,
 	LONGEST = 32, /* of what is looked at */
 	LONGEST_ADDRESS = 253,
+	LONGEST_TEXT = 1000,
 };
 
 /* How other programs, and people, write units. */
@@ -224,4 +225,120 @@ meant_status(const char *text)
 	if (digits_read(s, 599, &number))
 		return mem_str(s);
 	return mem_printf("%cxx", s.ptr[0]);
+}
+
+/* --- other shapes of a value --- */
+
+char *
+meant_pointer(const char *text)
+{
+	struct span rest = span_str(text), name;
+	char *pointer = mem_str(SPAN(""));
+	bool known = *text != '\0';
+	if (span_starts(rest, SPAN("$.")))
+		rest = span_from(rest, 2);
+	while (known && span_next(&rest, '.', &name)) {
+		char *longer =
+		    mem_printf("%s/%.*s", pointer, SPAN_FMT(name));
+		known = name.len > 0;
+		for (size_t i = 0; i < name.len; i++)
+			known = known &&
+			    (ascii_is_alpha(name.ptr[i]) ||
+				ascii_is_digit(name.ptr[i]) ||
+				memchr("_-", name.ptr[i], 2) != NULL);
+		free(pointer);
+		pointer = longer;
+	}
+	if (known)
+		return pointer;
+	free(pointer);
+	return NULL;
+}
+
+static bool
+takes_list(enum option_type type)
+{
+	static const enum option_type types[] = {TYPE_DERIVE_KEY, TYPE_ENTITY,
+	    TYPE_FIELDS, TYPE_HOST_PORTS, TYPE_IGNORED, TYPE_KEY_FIELDS,
+	    TYPE_LABEL, TYPE_LISTENS, TYPE_METHODS, TYPE_NETWORKS, TYPE_PARTS,
+	    TYPE_POINTERS, TYPE_ROUTE_NAMES, TYPE_SCOPES, TYPE_SOURCE_KEY,
+	    TYPE_SOURCE_ORDER, TYPE_STATUSES, TYPE_TARGETS, TYPE_TOPICS};
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (types[i] == type)
+			return true;
+	return false;
+}
+
+/* A list of the one value, which is taken over; NULL stays NULL. */
+static json_t *
+list_of_one(json_t *one)
+{
+	return one != NULL ? json_pack("[o]", one) : NULL;
+}
+
+/* "a, b" as a list; NULL: it has no comma. */
+static json_t *
+list_of_parts(const char *text)
+{
+	struct span rest = span_str(text), part;
+	json_t *list = strchr(text, ',') != NULL ? json_array() : NULL;
+	while (list != NULL && span_next(&rest, ',', &part)) {
+		part = span_trim(part);
+		json_array_append_new(list, json_stringn(part.ptr, part.len));
+	}
+	return list;
+}
+
+static json_t *
+string_of_pointer(const char *text)
+{
+	char *pointer = meant_pointer(text);
+	json_t *string = pointer != NULL ? json_string(pointer) : NULL;
+	free(pointer);
+	return string;
+}
+
+/* What a port, a status or permissions stand for as a number. */
+static json_t *
+meant_by_number(const struct option *option, int64_t number)
+{
+	long long n = number;
+	if (option->type == TYPE_ADDRESS)
+		return json_sprintf("127.0.0.1:%lld", n);
+	if (option->type == TYPE_LISTENS)
+		return list_of_one(json_sprintf(":%lld", n));
+	if (option->type == TYPE_STATUSES)
+		return list_of_one(json_integer(number));
+	/* A lower one is hardly meant: 432 is 0660 in another base. */
+	if (option->type == TYPE_MODE && n >= 600)
+		return json_sprintf("0%lld", n);
+	return NULL;
+}
+
+/* What has an "@" may have a password, which is not repeated. */
+void
+meant_values(const struct option *option, const json_t *value,
+    json_t *ret_values[static MEANT_VALUES])
+{
+	const char *text = json_string_value(value);
+	int64_t number = json_integer_value(value);
+	memset(ret_values, 0, MEANT_VALUES * sizeof *ret_values);
+	bool numeric = json_is_integer(value) ||
+	    (text != NULL && takes_list(option->type) &&
+		digits_read(span_str(text), UINT16_MAX, &number));
+	if (numeric)
+		ret_values[0] = meant_by_number(option, number);
+	if (text == NULL || strlen(text) > LONGEST_TEXT ||
+	    strchr(text, '@') != NULL)
+		return;
+	if (option->type == TYPE_POINTER)
+		ret_values[1] = string_of_pointer(text);
+	if (!takes_list(option->type))
+		return;
+	ret_values[1] = list_of_parts(text);
+	ret_values[2] = list_of_one(json_string(text));
+	/* What is near a word of these is no name of a member. */
+	if (option->type != TYPE_SOURCE_KEY &&
+	    option->type != TYPE_SOURCE_ORDER)
+		ret_values[3] = list_of_one(string_of_pointer(text));
 }

@@ -7,8 +7,8 @@
 #include "conf/option.h"
 
 /*
- * What somebody may have meant by an amount, an address or a status that is
- * written as other programs have it.  Pure; any thread.
+ * What somebody may have meant by an amount, an address, a status or another
+ * value that is written as other programs have it.  Pure; any thread.
  */
 
 /*
@@ -26,6 +26,16 @@ char *meant_amount(const struct option *option, const json_t *value,
  * comes to mind, or there may be a password in it.  The caller frees it.
  */
 char *meant_address(const char *text, const char *scheme);
+/* The JSON pointer that "order_id" or "$.a.b" may stand for; NULL: none. */
+char *meant_pointer(const char *text);
+/*
+ * What may have been meant by a value that is wrong for the option: a list by a
+ * string, a port by a number.  Whether its parser accepts one is the caller's
+ * to try, in this order; some may be NULL, and the caller drops them.
+ */
+enum { MEANT_VALUES = 4 };
+void meant_values(const struct option *option, const json_t *value,
+    json_t *ret_values[static MEANT_VALUES]);
 /*
  * The status or class of statuses that "5XX" or " 503" may stand for; NULL:
  * nothing comes to mind.  The caller frees it.

@@ -144,13 +144,15 @@ TYPE(TARGETS, struct conf_target *, url_parse_targets, url_clear_targets,
 	{"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/url"}})
 TYPE(KEY_BYTES, uint8_t *, secret_value_parse_key_bytes, secret_value_clear,
 	{"$ref": "#/$defs/string"})
-TYPE(LISTENS, struct conf_listen *, object_parse_listens, object_clear_listens,
+TYPE(LISTENS, struct conf_listen *, object_entries_parse_listens,
+	object_entries_clear_listens,
 	{"type": "array",
 	 "minItems": 1,
 	 "items": {"anyOf": [
 		{"$ref": "#/$defs/address"}, {"$ref": "#/$defs/listen"}]}})
 TYPE(ENCRYPTION_KEYS, struct conf_encryption_key *,
-	object_parse_encryption_keys, object_clear_encryption_keys,
+	object_entries_parse_encryption_keys,
+	object_entries_clear_encryption_keys,
 	{"type": "array",
 	 "minItems": 1,
 	 "items": {"$ref": "#/$defs/encryption_key"}})

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/mem.h"
 #include "load/complaints_private.h"
 
 static void
@@ -68,4 +70,23 @@ complaints_at_name(
 	    l->complaints, pointer_to(at, NULL), fmt, args);
 	va_end(args);
 	l->complaints->list[l->complaints->count - 1].of_name = true;
+}
+
+void
+complaints_at_meant(
+    struct loader *l, const struct json_place *at, const json_t *meant)
+{
+	struct complaint *last =
+	    &l->complaints->list[l->complaints->count - 1];
+	char *pointer = pointer_to(at, NULL);
+	if (last->pointer != NULL && !strcmp(pointer, last->pointer) &&
+	    strstr(last->message, "did you mean") == NULL) {
+		char *value = json_dumps(meant, JSON_ENCODE_ANY);
+		char *longer = mem_printf(
+		    "%s; did you mean %s?", last->message, value);
+		free(value);
+		free(last->message);
+		last->message = longer;
+	}
+	free(pointer);
 }

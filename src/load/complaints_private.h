@@ -15,6 +15,13 @@ void complaints_at(struct loader *l, const struct json_place *at,
 void complaints_at_option(struct loader *l, const struct json_place *at,
     const struct option *option, const char *fmt, ...) PRINTF_LIKE(4, 5);
 
+/*
+ * Adds to the last complaint, if it is about that place and suggests nothing
+ * yet, the value that may have been meant.
+ */
+void complaints_at_meant(struct loader *l, const struct json_place *at,
+    const json_t *meant);
+
 /* Complains about the name of the member at that place. */
 void complaints_at_name(struct loader *l, const struct json_place *at,
     const char *fmt, ...) PRINTF_LIKE(3, 4);

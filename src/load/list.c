@@ -5,6 +5,7 @@
 #include "base/field.h"
 #include "base/mem.h"
 #include "conf/address.h"
+#include "conf/meant.h"
 #include "conf/name.h"
 #include "conf/network.h"
 #include "load/complaints_private.h"
@@ -17,6 +18,7 @@
 /* What the strings of a list must be. */
 struct rule {
 	const char *(*wrong)(const char *text);
+	char *(*meant)(const char *text); /* what may have been; or NULL */
 	bool some;   /* one at least */
 	bool nocase; /* names that differ in case only are the same */
 };
@@ -32,6 +34,20 @@ has_string(const struct strings *strings, const char *text, bool nocase)
 }
 
 static void
+complain_of_string(struct loader *l, const struct json_place *at,
+    const json_t *value, const char *wrong, const struct rule *rule)
+{
+	char *meant = rule->meant != NULL && json_is_string(value)
+	    ? rule->meant(json_string_value(value))
+	    : NULL;
+	if (meant != NULL && rule->wrong(meant) == NULL)
+		complaints_at(l, at, "%s; did you mean \"%s\"?", wrong, meant);
+	else
+		complaints_at(l, at, "%s", wrong);
+	free(meant);
+}
+
+static void
 add_string(struct loader *l, const struct json_place *at, const json_t *value,
     const struct rule *rule, struct strings *strings)
 {
@@ -42,25 +58,13 @@ add_string(struct loader *l, const struct json_place *at, const json_t *value,
 	if (wrong == NULL && has_string(strings, text, rule->nocase))
 		wrong = "appears twice";
 	if (wrong != NULL) {
-		complaints_at(l, at, "%s", wrong);
+		complain_of_string(l, at, value, wrong, rule);
 		text_free(&text);
 		return;
 	}
 	strings->list = mem_grow(
 	    strings->list, (strings->count + 1) * sizeof *strings->list);
 	strings->list[strings->count++] = text;
-}
-
-/* What has an "@" may have a password, which is not repeated. */
-static void
-complain_of_list(struct loader *l, const struct given *given)
-{
-	const char *one = json_string_value(given->value);
-	if (one == NULL || strchr(one, '@') != NULL)
-		complaints_at(l, given->at, "must be a list of strings");
-	else
-		complaints_at(l, given->at,
-		    "must be a list of strings; did you mean [\"%s\"]?", one);
 }
 
 /* Reads a list; false, after complaining, where the value is none. */
@@ -70,7 +74,7 @@ read_strings(struct loader *l, const struct given *given,
 {
 	struct strings strings = {NULL, 0};
 	if (!json_is_array(given->value)) {
-		complain_of_list(l, given);
+		complaints_at(l, given->at, "must be a list of strings");
 		return false;
 	}
 	if (rule->some && json_array_size(given->value) == 0)
@@ -106,8 +110,9 @@ list_clear_strings(void *base, void *field)
 	*strings = (struct strings){NULL, 0};
 }
 
-static const struct rule field_rule = {text_wrong_field, false, true};
-static const struct rule key_field_rule = {text_wrong_field, true, true};
+static const struct rule field_rule = {text_wrong_field, .nocase = true};
+static const struct rule key_field_rule = {
+    text_wrong_field, .some = true, .nocase = true};
 
 void
 list_parse_fields(struct loader *l, const struct given *given)
@@ -139,7 +144,7 @@ list_parse_key_fields(struct loader *l, const struct given *given)
 void
 list_parse_methods(struct loader *l, const struct given *given)
 {
-	static const struct rule rule = {text_wrong_method, true, false};
+	static const struct rule rule = {text_wrong_method, .some = true};
 	read_one_or_more(l, given, &rule);
 }
 
@@ -160,21 +165,23 @@ list_preset_methods(struct conf_route *route)
 void
 list_parse_routes(struct loader *l, const struct given *given)
 {
-	static const struct rule rule = {name_wrong, true, false};
+	static const struct rule rule = {name_wrong, .some = true};
 	read_into_field(l, given, &rule);
 }
 
 void
 list_parse_networks(struct loader *l, const struct given *given)
 {
-	static const struct rule rule = {network_wrong, true, true};
+	static const struct rule rule = {
+	    network_wrong, .some = true, .nocase = true};
 	read_into_field(l, given, &rule);
 }
 
 void
 list_parse_host_ports(struct loader *l, const struct given *given)
 {
-	static const struct rule rule = {address_wrong_host_port, true, true};
+	static const struct rule rule = {
+	    address_wrong_host_port, .some = true, .nocase = true};
 	read_into_field(l, given, &rule);
 }
 
@@ -183,7 +190,7 @@ list_parse_host_ports(struct loader *l, const struct given *given)
 void
 list_parse_topics(struct loader *l, const struct given *given)
 {
-	static const struct rule rule = {name_wrong_topic, true, false};
+	static const struct rule rule = {name_wrong_topic, .some = true};
 	read_into_field(l, given, &rule);
 }
 
@@ -216,7 +223,7 @@ bool
 list_read_pointers(
     struct loader *l, const struct given *given, struct pointers *ret_pointers)
 {
-	static const struct rule rule = {wrong_pointer, false, false};
+	static const struct rule rule = {wrong_pointer, .meant = meant_pointer};
 	struct strings texts;
 	if (!read_strings(l, given, &rule, &texts))
 		return false;
@@ -241,7 +248,7 @@ static void
 read_parameter(struct loader *l, const struct json_place *at, json_t *value,
     struct strings *names)
 {
-	static const struct rule rule = {name_wrong, false, false};
+	static const struct rule rule = {.wrong = name_wrong};
 	json_t *name = json_object_get(value, "query");
 	struct json_place here = {at, "query", 0};
 	if (name == NULL || json_object_size(value) != 1)
@@ -299,11 +306,13 @@ read_word_or_pointers(struct loader *l, const struct given *given,
 	if (text == NULL)
 		return;
 	if (strcmp(text, word) != 0) {
-		bool pointer = json_is_string(given->value) && *text == '/';
+		struct nearest nearest = nearest_to(span_str(text));
+		nearest_try(&nearest, span_str(word));
+		bool near = nearest.found.ptr != NULL;
 		complaints_at(l, given->at,
 		    "must be \"%s\" or a list of JSON pointers%s%s%s", word,
-		    pointer ? "; did you mean [\"" : "", pointer ? text : "",
-		    pointer ? "\"]?" : "");
+		    near ? "; did you mean \"" : "", near ? word : "",
+		    near ? "\"?" : "");
 	} else {
 		list_clear_pointers(NULL, given_field(given));
 		*ret_word = true;
@@ -449,13 +458,7 @@ list_parse_statuses(struct loader *l, const struct given *given)
 {
 	bool statuses[600] = {false};
 	if (!json_is_array(given->value)) {
-		json_int_t one = json_integer_value(given->value);
-		if (one >= 300 && one <= 599)
-			complaints_at(l, given->at, "must be a list of "
-			    "statuses; did you mean [%d]?", (int)one);
-		else
-			complaints_at(
-			    l, given->at, "must be a list of statuses");
+		complaints_at(l, given->at, "must be a list of statuses");
 		return;
 	}
 	for (size_t i = 0; i < json_array_size(given->value); i++) {
@@ -471,11 +474,7 @@ bool
 list_is_one(struct loader *l, const struct given *given, size_t least)
 {
 	bool list = json_is_array(given->value);
-	const char *one = json_string_value(given->value);
-	if (!list && one != NULL && given->option->type == TYPE_LISTENS)
-		complaints_at(l, given->at,
-		    "must be a list; did you mean [\"%s\"]?", one);
-	else if (!list && json_is_object(given->value))
+	if (!list && json_is_object(given->value))
 		complaints_at(l, given->at, "must be a list: [{...}, ...]");
 	else if (!list)
 		complaints_at(l, given->at, "must be a list");

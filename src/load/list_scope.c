@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "base/field.h"
 #include "base/mem.h"
 #include "load/choice_private.h"
 #include "load/complaints_private.h"
@@ -174,25 +173,15 @@ add_scope(struct loader *l, const struct json_place *at, json_t *value,
 	scopes->list[scopes->count++] = scope;
 }
 
-/* What is no name of a header may be a secret, which is not repeated. */
-static void
-complain_of_scopes(struct loader *l, const struct given *given)
-{
-	const char *one = json_string_value(given->value);
-	bool is_name = one != NULL && field_is_token(span_str(one));
-	complaints_at(l, given->at,
-	    "must be a list of headers' names and of objects%s%s%s%s",
-	    is_name ? "; did you mean [\"" : "", is_name ? one : "",
-	    is_name ? "\"]?" : "",
-	    json_is_object(given->value) ? "; did you mean [{...}]?" : "");
-}
-
 void
 list_scope_parse(struct loader *l, const struct given *given)
 {
 	struct conf_scopes scopes = {NULL, 0};
 	if (!json_is_array(given->value)) {
-		complain_of_scopes(l, given);
+		complaints_at(l, given->at,
+		    "must be a list of headers' names and of objects%s",
+		    json_is_object(given->value) ? "; did you mean [{...}]?"
+						 : "");
 		return;
 	}
 	for (size_t i = 0; i < json_array_size(given->value); i++) {

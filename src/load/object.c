@@ -3,9 +3,9 @@
 
 #include "base/mem.h"
 #include "conf/address.h"
+#include "conf/meant.h"
 #include "conf/name.h"
 #include "load/brokers_private.h"
-#include "load/certificates.h"
 #include "load/choice_private.h"
 #include "load/complaints_private.h"
 #include "load/cross_check_private.h"
@@ -32,8 +32,7 @@ static void read_members(struct loader *l, enum group group,
 /* --- any object --- */
 
 static void
-read_option(struct loader *l, const struct option *option,
-    const struct json_place *at, json_t *value, void *base)
+parse_value(struct loader *l, const struct given *given)
 {
 	static void (*const parse[])(
 	    struct loader *l, const struct given *given) = {
@@ -41,8 +40,72 @@ read_option(struct loader *l, const struct option *option,
 #include "conf/types.h"
 #undef TYPE
 	};
+	parse[given->option->type](l, given);
+}
+
+static void
+clear_value(const struct option *option, void *base)
+{
+	static void (*const clear[])(void *base, void *field) = {
+#define TYPE(name, ctype, parse, clear, ...) clear,
+#include "conf/types.h"
+#undef TYPE
+	};
+	clear[option->type](base, (char *)base + option->offset);
+}
+
+/* Whether an option's parser takes a value, which needs nothing else. */
+static bool
+accepts(const struct option *option, json_t *value)
+{
+	union {
+		struct conf conf;
+		struct conf_idempotency idempotency;
+		struct conf_listen listen;
+		struct conf_relay relay;
+		struct conf_route route;
+		struct conf_source source;
+		struct conf_upstream upstream;
+		struct conf_broker broker;
+	} base;
+	struct complaints wrong = {NULL, 0};
+	struct loader quiet = {.conf = &base.conf, .complaints = &wrong};
+	struct given given = {option, NULL, value, &base};
+	memset(&base, 0, sizeof base);
+	parse_value(&quiet, &given);
+	clear_value(option, &base);
+	secret_value_set_login(&quiet, NULL, NULL);
+	bool right = wrong.count == 0;
+	complaints_free(&wrong);
+	return right;
+}
+
+/* To what was said last of a value, adds what its option would take. */
+static void
+suggest(struct loader *l, const struct given *given)
+{
+	json_t *values[MEANT_VALUES];
+	bool found = false;
+	meant_values(given->option, given->value, values);
+	for (size_t i = 0; i < MEANT_VALUES; i++) {
+		if (!found && values[i] != NULL &&
+		    accepts(given->option, values[i])) {
+			complaints_at_meant(l, given->at, values[i]);
+			found = true;
+		}
+		json_decref(values[i]);
+	}
+}
+
+void
+object_load_option(struct loader *l, const struct option *option,
+    const struct json_place *at, json_t *value, void *base)
+{
 	struct given given = {option, at, value, base};
-	parse[option->type](l, &given);
+	size_t before = l->complaints->count;
+	parse_value(l, &given);
+	if (l->complaints->count == before + 1)
+		suggest(l, &given);
 }
 
 void
@@ -56,7 +119,7 @@ object_load_presets(struct loader *l, enum group group, void *base)
 		json_t *value = json_loads(
 		    text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
 		must(value != NULL);
-		read_option(l, &options[i], NULL, value, base);
+		object_load_option(l, &options[i], NULL, value, base);
 		json_decref(value);
 	}
 	must(l->complaints->count == before);
@@ -76,7 +139,7 @@ read_member(struct loader *l, enum group group, struct span prefix,
 	const struct option *option = option_find(group, prefix, at->member);
 	struct span section = option_section(group, prefix, at->member);
 	if (option != NULL)
-		read_option(l, option, at, value, base);
+		object_load_option(l, option, at, value, base);
 	else if (section.len > 0)
 		read_members(l, group, section, at, value, base);
 	else
@@ -121,113 +184,9 @@ read_members(struct loader *l, enum group group, struct span prefix,
 void
 object_clear(enum group group, void *base)
 {
-	static void (*const clear[])(void *base, void *field) = {
-#define TYPE(name, ctype, parse, clear, ...) clear,
-#include "conf/types.h"
-#undef TYPE
-	};
 	for (size_t i = 0; i < n_options; i++)
 		if (options[i].group == group)
-			clear[options[i].type](
-			    base, (char *)base + options[i].offset);
-}
-
-/* --- listen --- */
-
-/* An object, or in short its address. */
-static void
-load_listen(struct loader *l, const struct json_place *at, json_t *value,
-    struct conf_listen *listen)
-{
-	const struct option *address =
-	    option_at(GROUP_LISTEN, offsetof(struct conf_listen, address));
-	object_load_presets(l, GROUP_LISTEN, listen);
-	if (text_is_one(value))
-		read_option(l, address, at, value, listen);
-	else if (json_is_object(value))
-		object_load(l, GROUP_LISTEN, at, value, listen);
-	else
-		complaints_at(l, at,
-		    "must be a string like \"127.0.0.1:8080\" or an object");
-	certificates_load(l, at, listen);
-}
-
-void
-object_parse_listens(struct loader *l, const struct given *given)
-{
-	struct conf *conf = given->base;
-	if (!list_is_one(l, given, 1))
-		return;
-	size_t count = json_array_size(given->value);
-	conf->listen = mem_zero(count * sizeof *conf->listen);
-	conf->n_listen = count;
-	for (size_t i = 0; i < count; i++) {
-		struct json_place at = {given->at, NULL, i};
-		load_listen(
-		    l, &at, json_array_get(given->value, i), &conf->listen[i]);
-	}
-}
-
-void
-object_clear_listens(void *base, void *field)
-{
-	struct conf *conf = base;
-	(void)field;
-	for (size_t i = 0; i < conf->n_listen; i++) {
-		certificates_clear(&conf->listen[i].tls);
-		object_clear(GROUP_LISTEN, &conf->listen[i]);
-	}
-	free(conf->listen);
-	conf->listen = NULL;
-	conf->n_listen = 0;
-}
-
-/* --- store.encryption_keys --- */
-
-/* Whether one of the keys before it has the same id. */
-static bool
-repeats_id(const struct conf_store *store, size_t index)
-{
-	const char *id = store->encryption_keys[index].id;
-	for (size_t i = 0; i < index && id != NULL; i++) {
-		const char *other = store->encryption_keys[i].id;
-		if (other != NULL && !strcmp(other, id))
-			return true;
-	}
-	return false;
-}
-
-void
-object_parse_encryption_keys(struct loader *l, const struct given *given)
-{
-	struct conf_store *store = &l->conf->store;
-	if (!list_is_one(l, given, 1))
-		return;
-	size_t count = json_array_size(given->value);
-	store->encryption_keys =
-	    mem_zero(count * sizeof *store->encryption_keys);
-	store->n_encryption_keys = count;
-	for (size_t i = 0; i < count; i++) {
-		struct json_place at = {given->at, NULL, i};
-		struct conf_encryption_key *key = &store->encryption_keys[i];
-		object_load_presets(l, GROUP_ENCRYPTION_KEY, key);
-		object_load(l, GROUP_ENCRYPTION_KEY, &at,
-		    json_array_get(given->value, i), key);
-		if (repeats_id(store, i))
-			complaints_at(l, &at, "another key has this id");
-	}
-}
-
-void
-object_clear_encryption_keys(void *base, void *field)
-{
-	struct conf_store *store = &((struct conf *)base)->store;
-	(void)field;
-	for (size_t i = 0; i < store->n_encryption_keys; i++)
-		object_clear(GROUP_ENCRYPTION_KEY, &store->encryption_keys[i]);
-	free(store->encryption_keys);
-	store->encryption_keys = NULL;
-	store->n_encryption_keys = 0;
+			clear_value(&options[i], base);
 }
 
 /* --- upstreams --- */
@@ -371,7 +330,7 @@ read_preset_of(
 	if (name == NULL)
 		return;
 	quiet.complaints = &said_later;
-	read_option(&quiet, option, NULL, name, policy);
+	object_load_option(&quiet, option, NULL, name, policy);
 	if (said_later.count == 0) {
 		json_t *members = api_preset_members(policy->preset);
 		object_load(&quiet, GROUP_IDEMPOTENCY, NULL, members, policy);
@@ -449,7 +408,7 @@ read_reconcile(struct loader *l, const struct json_place *at, json_t *value,
 	if (text_is_one(value)) {
 		const struct option *option = option_at(GROUP_RECONCILE,
 		    offsetof(struct conf_idempotency, reconcile.path));
-		read_option(l, option, at, value, policy);
+		object_load_option(l, option, at, value, policy);
 	} else if (json_is_object(value)) {
 		object_load(l, GROUP_RECONCILE, at, value, policy);
 	} else {

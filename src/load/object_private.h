@@ -19,6 +19,12 @@ void object_load_presets(struct loader *l, enum group group, void *base);
 /* Reads an object of a group. */
 void object_load(struct loader *l, enum group group,
     const struct json_place *at, json_t *value, void *base);
+/*
+ * Reads a value into the field of an option.  Where it is wrong, what the
+ * option would take and was probably meant is said, too.
+ */
+void object_load_option(struct loader *l, const struct option *option,
+    const struct json_place *at, json_t *value, void *base);
 /* Frees what the fields of a group hold. */
 void object_clear(enum group group, void *base);
 
@@ -27,11 +33,13 @@ void object_load_routes(struct loader *l);
 
 /* --- types of conf/types.h --- */
 
-void object_parse_listens(struct loader *l, const struct given *given);
-void object_clear_listens(void *base, void *field);
-void object_parse_encryption_keys(
+/* Lists: objects, or in short addresses; and objects alone. */
+void object_entries_parse_listens(
     struct loader *l, const struct given *given);
-void object_clear_encryption_keys(void *base, void *field);
+void object_entries_clear_listens(void *base, void *field);
+void object_entries_parse_encryption_keys(
+    struct loader *l, const struct given *given);
+void object_entries_clear_encryption_keys(void *base, void *field);
 void object_parse_upstreams(struct loader *l, const struct given *given);
 void object_clear_upstreams(void *base, void *field);
 /* Reads nothing: routes need what stands behind them in the file. */

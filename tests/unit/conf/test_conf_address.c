@@ -274,6 +274,11 @@ upstreams_are_checked(void **state)
 	    {TRY_UPSTREAM("1"),
 		"/upstreams/u: must be a string or an object\n"},
 	    {TRY_UPSTREAM("{'targets':'http://h'}"),
+		"/upstreams/u/targets: must be a list of URLs; did you mean "
+		"[\"http://h\"]?\n"},
+	    {TRY_UPSTREAM("{'targets':7}"),
+		"/upstreams/u/targets: must be a list of URLs\n"},
+	    {TRY_UPSTREAM("{'targets':'ftp://h'}"),
 		"/upstreams/u/targets: must be a list of URLs\n"},
 	    {TRY_UPSTREAM("{'targets':[]}"),
 		"/upstreams/u/targets: must not be empty\n"},

@@ -133,14 +133,15 @@ routes_are_checked(void **state)
 }
 
 #define POLICY "/routes/0/idempotency"
-#define WORDS_DERIVE "must be \"body\" or a list of JSON pointers\n"
+#define DERIVE_MEANT(what) \
+	"must be \"body\" or a list of JSON pointers; did you mean " what "?\n"
 #define WORDS_KEY                                                             \
 	"must have {key}, {path:NAME} or {json:/pointer}, or all keys would " \
 	"get one answer\n"
 #define WORDS_VARIABLE                                                       \
 	"there is no variable {id} here; did you mean {path:id} (of the path " \
 	"of the route) or {json:/id} (of the body)?\n"
-#define WORDS_ENTITY "must be a list of JSON pointers or {\"path\": NAME}\n"
+#define WORDS_ENTITY "must be a list of JSON pointers or {\"path\": NAME}"
 #define ON_UNKNOWN POLICY "/on_unknown"
 #define RECONCILE(path) TRY_POLICY("'on_unknown':{'reconcile':'" path "'}")
 
@@ -187,12 +188,18 @@ idempotency_is_checked(void **state)
 		POLICY "/scope: x_original_url is dropped unless "
 		       "\"trust_overrides\" of the upstream is true\n"},
 	    {TRY_POLICY("'derive_key':'head'"),
-		POLICY "/derive_key: " WORDS_DERIVE},
+		POLICY "/derive_key: " DERIVE_MEANT("[\"/head\"]")},
+	    {TRY_POLICY("'derive_key':'boddy'"),
+		POLICY "/derive_key: " DERIVE_MEANT("\"body\"")},
+	    {TRY_POLICY("'derive_key':'$.a, .b'"),
+		POLICY "/derive_key: must be \"body\" or a list of JSON "
+		       "pointers\n"},
 	    {TRY_POLICY("'derive_key':[]"),
-		POLICY "/derive_key: " WORDS_DERIVE},
+		POLICY "/derive_key: must be \"body\" or a list of JSON "
+		       "pointers\n"},
 	    {TRY_POLICY("'derive_key':['x','/~2','','/a','/a']"),
 		POLICY "/derive_key/0: must be a JSON pointer like "
-		       "\"/order_id\"\n" POLICY
+		       "\"/order_id\"; did you mean \"/x\"?\n" POLICY
 		       "/derive_key/1: in a JSON pointer, \"~\" is written "
 		       "\"~0\"\n" POLICY
 		       "/derive_key/2: must be a JSON pointer like "
@@ -272,8 +279,9 @@ idempotency_is_checked(void **state)
 	    {TRY_POLICY("'namespace':'{a}-{b}'"),
 		POLICY "/namespace: must have a \"/\" between two "
 		       "variables\n"},
-	    {TRY_POLICY("'entity':[]"), POLICY "/entity: " WORDS_ENTITY},
-	    {TRY_POLICY("'entity':'/a'"), POLICY "/entity: " WORDS_ENTITY},
+	    {TRY_POLICY("'entity':[]"), POLICY "/entity: " WORDS_ENTITY "\n"},
+	    {TRY_POLICY("'entity':'/a'"),
+		POLICY "/entity: " WORDS_ENTITY "; did you mean [\"/a\"]?\n"},
 	    {TRY_POLICY("'entity':{}"),
 		POLICY "/entity: \"path\" is missing\n"},
 	    {TRY_POLICY("'entity':{'path':'id'}"),
@@ -284,7 +292,7 @@ idempotency_is_checked(void **state)
 		POLICY "/newer_only: \"entity\" is needed too\n"},
 	    {TRY_POLICY("'newer_only':'version','entity':['/a']"),
 		POLICY "/newer_only: must be a JSON pointer like "
-		       "\"/order_id\"\n"},
+		       "\"/order_id\"; did you mean \"/version\"?\n"},
 	    {RECONCILE("/{key} HTTP/1.1"),
 		POLICY "/on_unknown/reconcile: must consist of visible ASCII "
 		       "without \"#\" and \"\\\"\n"},

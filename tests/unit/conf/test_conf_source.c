@@ -439,7 +439,7 @@ what_is_wrong_with_one_member(void **state)
 	    {STREAM("'key':[],'order_by':['a']," PATH),
 		WRONG("/sources/s/key: must not be empty\n"
 		      "/sources/s/order_by/0: must be a JSON pointer like "
-		      "\"/order_id\"\n")},
+		      "\"/order_id\"; did you mean \"/a\"?\n")},
 	    {STREAM("'key':{'header':'a b'},'order_by':{'field':'x'}," PATH),
 		WRONG("/sources/s/key/header: must be the name of a header\n"
 		      "/sources/s/order_by: \"header\" is missing\n"
