@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/digits.h"
+#include "base/mem.h"
 #include "conf/meant.h"
 #include "conf/nearest.h"
 #include "conf/words.h"
@@ -9,11 +10,28 @@
 #include "load/complaints_private.h"
 #include "load/text_private.h"
 
+/* What other programs call it, which is near to no word here; or the text. */
+static const char *
+alias_of(const char *text)
+{
+	static const char *const aliases[][2] = {
+	    {"audit", "observe"},
+	    {"dry-run", "observe"},
+	    {"dry_run", "observe"},
+	    {"monitor", "observe"},
+	    {"shadow", "observe"},
+	};
+	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+		if (!strcmp(text, aliases[i][0]))
+			return aliases[i][1];
+	return text;
+}
+
 static void
 complain_of_word(struct loader *l, const struct json_place *at,
     const char *text, const char *words)
 {
-	struct nearest nearest = nearest_to(span_str(text));
+	struct nearest nearest = nearest_to(span_str(alias_of(text)));
 	struct span list = span_str(words), one;
 	char *listed = words_listed(words);
 	while (span_next(&list, ' ', &one))
@@ -236,6 +254,23 @@ problem_index(const char *type)
 	return -1;
 }
 
+/* `"in-flight", "outcome-unknown" ...`; the caller frees it. */
+static char *
+problems_listed(void)
+{
+	char *listed = mem_str(SPAN(""));
+	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++) {
+		const char *between = i == 0 ? ""
+		    : i + 1 < ROUTE_PROBLEM_COUNT_ ? ", "
+						   : " and ";
+		char *longer = mem_printf(
+		    "%s%s\"%s\"", listed, between, problem_types[i]);
+		free(listed);
+		listed = longer;
+	}
+	return listed;
+}
+
 static void
 complain_of_problem(
     struct loader *l, const struct json_place *at, const char *type)
@@ -245,11 +280,14 @@ complain_of_problem(
 	struct nearest nearest = nearest_to(span_str(type));
 	for (int i = 0; i < ROUTE_PROBLEM_COUNT_; i++)
 		nearest_try(&nearest, span_str(problem_types[i]));
-	if (nearest.found.ptr == NULL)
-		complaints_at(l, at, "%s", words);
-	else
+	if (nearest.found.ptr != NULL) {
 		complaints_at(l, at, "%s; did you mean \"%.*s\"?", words,
 		    SPAN_FMT(nearest.found));
+		return;
+	}
+	char *listed = problems_listed();
+	complaints_at(l, at, "%s; those that can are %s", words, listed);
+	free(listed);
 }
 
 void

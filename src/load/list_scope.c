@@ -104,6 +104,12 @@ read_token_keys(struct loader *l, const struct json_place *at,
 		    "token");
 		return;
 	}
+	if (strstr(scope->keys, "://") != NULL) {
+		complaints_at_option(l, at, SCOPE_OPTION(keys),
+		    "must be a file, which is read again when it changes: no "
+		    "URL is fetched");
+		return;
+	}
 	scope->file = token_file_new(scope->keys, &wrong);
 	if (scope->file == NULL)
 		complaints_at_option(
@@ -124,12 +130,28 @@ read_object(struct loader *l, const struct json_place *at, json_t *value,
 		read_token_keys(l, at, scope);
 }
 
+/* {"header": NAME} for the name alone. */
+static bool
+say_header(struct loader *l, const struct json_place *at, const json_t *value)
+{
+	const char *name =
+	    json_string_value(json_object_get(value, "header"));
+	if (name == NULL || json_object_size(value) != 1 ||
+	    text_wrong_field(name) != NULL || text_is_ours(name))
+		return false;
+	complaints_at(l, at, "a header is its name alone; did you mean "
+	    "\"%s\"?", name);
+	return true;
+}
+
 static void
 read_scope(struct loader *l, const struct json_place *at, json_t *value,
     struct conf_scope *scope)
 {
 	if (text_is_one(value))
 		read_header(l, at, value, scope);
+	else if (say_header(l, at, value))
+		return;
 	else if (json_is_object(value))
 		read_object(l, at, value, scope);
 	else

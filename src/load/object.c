@@ -170,7 +170,11 @@ read_members(struct loader *l, enum group group, struct span prefix,
 	const char *name;
 	json_t *member;
 	if (!json_is_object(value)) {
-		unknown_shape(l, group, prefix, at, value);
+		const struct option *wrapped =
+		    unknown_wrapped(group, prefix, value);
+		if (wrapped != NULL && !accepts(wrapped, value))
+			wrapped = NULL;
+		unknown_shape(l, group, prefix, at, value, wrapped);
 		return;
 	}
 	complain_missing(l, group, prefix, at, value);
@@ -202,7 +206,10 @@ load_upstream(struct loader *l, const struct json_place *at, json_t *value,
 	else if (json_is_object(value))
 		object_load(l, GROUP_UPSTREAM, at, value, upstream);
 	else
-		complaints_at(l, at, "must be a string or an object");
+		complaints_at(l, at, "must be a string or an object%s",
+		    json_is_array(value)
+			? "; several URLs are {\"targets\": [\"http://...\"]}"
+			: "");
 }
 
 void

@@ -118,7 +118,7 @@ text_read(struct loader *l, const struct json_place *at, const json_t *value)
 		return mem_str(span_str(json_string_value(value)));
 	const json_t *env = json_object_get(value, "env");
 	const json_t *file = json_object_get(value, "file");
-	if (env == NULL && file == NULL) {
+	if (env == NULL && file == NULL && !json_is_object(value)) {
 		complaints_at(l, at, "must be a string");
 		return NULL;
 	}

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "conf/api_preset.h"
 #include "load/complaints_private.h"
 #include "load/unknown_private.h"
 
@@ -34,49 +33,64 @@ static const struct {
 	const char *prefix;
 	const char *name;
 	const char *meant;
+	const char *value; /* an example; NULL: it is clear */
 } aliases[] = {
-    {GROUP_ROOT, "", "logging", "log"},
-    {GROUP_ROOT, "", "server", "listen"},
-    {GROUP_ROOT, "", "port", "listen"},
-    {GROUP_ROOT, "", "backends", "upstreams"},
-    {GROUP_ROOT, "", "redis", "store"},
-    {GROUP_ROOT, "store.", "host", "redis"},
-    {GROUP_ROOT, "store.", "address", "redis"},
-    {GROUP_ROOT, "store.", "port", "redis"},
-    {GROUP_ROOT, "store.", "uri", "redis"},
-    {GROUP_ROOT, "store.", "url", "redis"},
-    {GROUP_UPSTREAM, "", "backends", "targets"},
-    {GROUP_UPSTREAM, "", "servers", "targets"},
-    {GROUP_UPSTREAM, "", "uri", "targets"},
-    {GROUP_UPSTREAM, "", "url", "targets"},
-    {GROUP_UPSTREAM, "", "urls", "targets"},
-    {GROUP_ROUTE, "", "backend", "upstream"},
-    {GROUP_ROUTE, "", "match", "path"},
-    {GROUP_ROUTE, "", "target", "upstream"},
-    {GROUP_ROUTE, "", "uri", "path"},
-    {GROUP_ROUTE, "", "url", "path"},
-    {GROUP_IDEMPOTENCY, "", "expires", "retention"},
-    {GROUP_IDEMPOTENCY, "", "expiry", "retention"},
-    {GROUP_IDEMPOTENCY, "", "key", "header"},
-    {GROUP_IDEMPOTENCY, "", "lock", "lease"},
-    {GROUP_IDEMPOTENCY, "", "lock_timeout", "lease"},
-    {GROUP_IDEMPOTENCY, "", "lock_ttl", "lease"},
-    {GROUP_IDEMPOTENCY, "", "retries", "max_attempts"},
-    {GROUP_IDEMPOTENCY, "", "tenant", "scope"},
-    {GROUP_IDEMPOTENCY, "", "timeout", "wait_timeout"},
-    {GROUP_IDEMPOTENCY, "", "ttl", "retention"},
-    {GROUP_IDEMPOTENCY, "fingerprint.", "exclude", "ignore"},
+    {GROUP_ROOT, "", "logging", "log", NULL},
+    {GROUP_ROOT, "", "server", "listen", NULL},
+    {GROUP_ROOT, "", "port", "listen", NULL},
+    {GROUP_ROOT, "", "backends", "upstreams", NULL},
+    {GROUP_ROOT, "", "redis", "store", NULL},
+    {GROUP_ROOT, "store.", "host", "redis", NULL},
+    {GROUP_ROOT, "store.", "address", "redis", NULL},
+    {GROUP_ROOT, "store.", "port", "redis", NULL},
+    {GROUP_ROOT, "store.", "uri", "redis", NULL},
+    {GROUP_ROOT, "store.", "url", "redis", NULL},
+    {GROUP_ROOT, "store.tls.", "cert", "certificate", NULL},
+    {GROUP_LISTEN, "", "host", "address", "\"0.0.0.0:8080\""},
+    {GROUP_LISTEN, "", "port", "address", "\"0.0.0.0:8080\""},
+    {GROUP_LISTEN, "tls.", "cert", "certificate", NULL},
+    {GROUP_BROKER, "tls.", "cert", "certificate", NULL},
+    {GROUP_UPSTREAM, "", "cert", "certificate", NULL},
+    {GROUP_UPSTREAM, "", "backends", "targets", NULL},
+    {GROUP_UPSTREAM, "", "servers", "targets", NULL},
+    {GROUP_UPSTREAM, "", "uri", "targets", NULL},
+    {GROUP_UPSTREAM, "", "url", "targets", NULL},
+    {GROUP_UPSTREAM, "", "urls", "targets", NULL},
+    {GROUP_ROUTE, "", "backend", "upstream", NULL},
+    {GROUP_ROUTE, "", "match", "path", NULL},
+    {GROUP_ROUTE, "", "target", "upstream", NULL},
+    {GROUP_ROUTE, "", "timeout", "upstreams.NAME.timeout", NULL},
+    {GROUP_ROUTE, "", "uri", "path", NULL},
+    {GROUP_ROUTE, "", "url", "path", NULL},
+    {GROUP_IDEMPOTENCY, "", "expires", "retention", NULL},
+    {GROUP_IDEMPOTENCY, "", "expiry", "retention", NULL},
+    {GROUP_IDEMPOTENCY, "", "key", "header", NULL},
+    {GROUP_IDEMPOTENCY, "", "lock", "lease", NULL},
+    {GROUP_IDEMPOTENCY, "", "lock_timeout", "lease", NULL},
+    {GROUP_IDEMPOTENCY, "", "lock_ttl", "lease", NULL},
+    {GROUP_IDEMPOTENCY, "", "retries", "max_attempts", NULL},
+    {GROUP_IDEMPOTENCY, "", "tenant", "scope", NULL},
+    {GROUP_IDEMPOTENCY, "", "timeout", "wait_timeout", NULL},
+    {GROUP_IDEMPOTENCY, "", "ttl", "retention", NULL},
+    {GROUP_IDEMPOTENCY, "fingerprint.", "exclude", "ignore", NULL},
 };
 
-static const char *
-meant_by_alias(enum group group, struct span prefix, const char *name)
+static bool
+say_alias(struct loader *l, enum group group, struct span prefix,
+    const struct json_place *at)
 {
-	for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++)
-		if (aliases[i].group == group &&
-		    span_eq(span_str(aliases[i].prefix), prefix) &&
-		    !strcmp(aliases[i].name, name))
-			return aliases[i].meant;
-	return NULL;
+	for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
+		const char *value = aliases[i].value;
+		if (aliases[i].group != group ||
+		    !span_eq(span_str(aliases[i].prefix), prefix) ||
+		    strcmp(aliases[i].name, at->member) != 0)
+			continue;
+		complaints_at_name(l, at, "there is no such member; did you "
+		    "mean \"%s\"%s%s?", aliases[i].meant,
+		    value != NULL ? ": " : "", value != NULL ? value : "");
+		return true;
+	}
+	return false;
 }
 
 /* What an object of the group is to the reader of the file. */
@@ -189,66 +203,55 @@ unknown_member(struct loader *l, enum group group, struct span prefix,
 			complaints_at(l, at, "must be a string");
 		return;
 	}
+	if (say_alias(l, group, prefix, at))
+		return;
 	struct nearest nearest = nearest_to(span_str(at->member));
 	for (size_t i = 0; i < n_options; i++)
 		if (is_below(&options[i], group, prefix))
 			nearest_try(
 			    &nearest, name_behind(&options[i], prefix));
-	const char *alias = meant_by_alias(group, prefix, at->member);
-	if (alias != NULL)
-		nearest = (struct nearest){.found = span_str(alias)};
 	bool beside = nearest.found.ptr != NULL && nearest.distance <= 1;
 	if (!beside && (say_path(l, group, prefix, at) || say_elsewhere(l, at)))
 		return;
 	say_nearest(l, at, &nearest);
 }
 
-/* The member that a string in the place of the object was meant to be. */
-static const char *
-meant_by_string(enum group group, struct span prefix, const char *text)
+const struct option *
+unknown_wrapped(enum group group, struct span prefix, const json_t *value)
 {
 	static const struct {
+		enum group group;
 		const char *prefix;
 		const char *member;
-	} sections[] = {{"admin.", "listen"}, {"cache.", "size"},
-	    {"log.", "level"}, {"store.", "redis"}};
-	struct nearest preset = nearest_to(span_str(text));
-	struct span rest = SPAN(API_PRESET_WORDS);
-	struct span name;
-	for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
-		if (group == GROUP_ROOT &&
-		    span_eq(span_str(sections[i].prefix), prefix))
-			return sections[i].member;
-	if (group != GROUP_IDEMPOTENCY || prefix.len > 0)
-		return NULL;
-	while (span_next(&rest, ' ', &name))
-		nearest_try(&preset, name);
-	return preset.found.ptr != NULL && preset.distance == 0 ? "preset"
-								: NULL;
-}
-
-/* "redis://..." for {"redis": "redis://..."}; one with "@" may be secret. */
-static bool
-say_wrapped(struct loader *l, enum group group, struct span prefix,
-    const struct json_place *at, const json_t *value)
-{
+	} sections[] = {
+	    {GROUP_ROOT, "admin.", "listen"},
+	    {GROUP_ROOT, "cache.", "size"},
+	    {GROUP_ROOT, "log.", "level"},
+	    {GROUP_ROOT, "store.", "redis"},
+	    {GROUP_UPSTREAM, "health.", "path"},
+	    {GROUP_IDEMPOTENCY, "", "preset"},
+	};
 	const char *text = json_string_value(value);
-	const char *member = NULL;
-	if (text != NULL && *text != '\0' && strpbrk(text, "@\"\\") == NULL)
-		member = meant_by_string(group, prefix, text);
-	if (member != NULL)
-		complaints_at(l, at,
-		    "must be an object; did you mean {\"%s\": \"%s\"}?",
-		    member, text);
-	return member != NULL;
+	if (text == NULL || strpbrk(text, "@\"\\") != NULL)
+		return NULL;
+	for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
+		if (group == sections[i].group &&
+		    span_eq(span_str(sections[i].prefix), prefix))
+			return option_find(group, prefix, sections[i].member);
+	return NULL;
 }
 
 void
 unknown_shape(struct loader *l, enum group group, struct span prefix,
-    const struct json_place *at, const json_t *value)
+    const struct json_place *at, const json_t *value,
+    const struct option *wrapped)
 {
-	if (say_wrapped(l, group, prefix, at, value))
+	if (wrapped != NULL) {
+		complaints_at(l, at,
+		    "must be an object; did you mean {\"%s\": \"%s\"}?",
+		    wrapped->path + prefix.len, json_string_value(value));
 		return;
+	}
 	struct span first = SPAN("");
 	bool needs = group != GROUP_ROOT && group != GROUP_IDEMPOTENCY;
 	for (size_t i = 0; i < n_options; i++) {

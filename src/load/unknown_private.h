@@ -16,9 +16,20 @@
  */
 void unknown_member(struct loader *l, enum group group, struct span prefix,
     const struct json_place *at, const json_t *value);
-/* A value that should be such an object, and is none. */
+/*
+ * The option of such an object that a text in its place may be meant for; NULL:
+ * none, or there may be a password in it.  Whether it would take the text is
+ * the caller's to look at.
+ */
+const struct option *unknown_wrapped(
+    enum group group, struct span prefix, const json_t *value);
+/*
+ * A value that should be such an object, and is none; wrapped: the option that
+ * takes it, or NULL.
+ */
 void unknown_shape(struct loader *l, enum group group, struct span prefix,
-    const struct json_place *at, const json_t *value);
+    const struct json_place *at, const json_t *value,
+    const struct option *wrapped);
 /* One of an object that has only the other. */
 void unknown_beside(
     struct loader *l, const struct json_place *at, const char *other);

@@ -127,6 +127,18 @@ read_userinfo(struct span userinfo, struct redis_url *url)
 	return url->password == NULL ? "the password is empty" : NULL;
 }
 
+/* "?ssl=true" of other clients, behind a database or none. */
+static bool
+asks_for_tls(struct span rest)
+{
+	const char *mark = rest.len ? memchr(rest.ptr, '?', rest.len) : NULL;
+	struct span query = mark != NULL
+	    ? span_from(rest, (size_t)(mark - rest.ptr) + 1)
+	    : SPAN("");
+	return span_starts(query, SPAN("ssl")) ||
+	    span_starts(query, SPAN("tls"));
+}
+
 /* The rest of a URL after "redis://". */
 static const char *
 read_redis(struct span s, struct redis_url *url)
@@ -156,6 +168,9 @@ read_redis(struct span s, struct redis_url *url)
 	bool v6 = strchr(address->host, ':') != NULL;
 	address->text = mem_printf("%s%s%s:%u", v6 ? "[" : "", address->host,
 	    v6 ? "]" : "", (unsigned)address->port);
+	if (asks_for_tls(s))
+		return "only a number from 0 to 65535 may follow the address; "
+		       "with TLS it begins with \"rediss://\"";
 	if (s.len > 0 &&
 	    (s.ptr[0] != '/' || !read_db(span_from(s, 1), &url->db)))
 		return "only a number from 0 to 65535 may follow the address";

@@ -119,6 +119,9 @@ def what_was_meant_is_said(bench, member, words):
 
 
 @each([("a member", '"colour": 1'),
+       ("an object", '"log": "loud"'),
+       ("a list", '"brokers": {"k": {"kafka": "a,b"}}'),
+       ("permissions", '"admin": {"listen": -1}'),
        ("a choice", '"log": {"level": "loud"}')])
 def what_is_not_near_is_not_suggested(bench, member):
     _, lines = check(bench, GOOD.replace("{", "{" + member + ", ", 1))

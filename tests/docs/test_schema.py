@@ -17,9 +17,9 @@ EXAMPLES = Examples("onceproxy.json.5")
 
 # What no schema can know: other members, other files, the host, sums.
 BEYOND_A_SCHEMA = {
-    "admin-all", "admin-clients", "admin-open", "lease-tiny", "listen-twice",
-    "scope-forwarded", "store-password-env", "tls-no-file", "twice",
-    "upstream-name", "upstream-unknown"}
+    "admin-all", "admin-clients", "admin-open", "jwt-url", "lease-tiny",
+    "listen-twice", "scope-forwarded", "store-password-env", "tls-no-file",
+    "twice", "upstream-name", "upstream-unknown"}
 
 TOKEN = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.S)
 

@@ -233,6 +233,9 @@ ways_to_redis_are_checked(void **state)
 	    {TRY_STORE("'redis':'redis://h:1?db=1'"),
 		"/store/redis: only a number from 0 to 65535 may follow the "
 		"address\n"},
+	    {TRY_STORE("'redis':'redis://h?tls=1'"),
+		"/store/redis: only a number from 0 to 65535 may follow the "
+		"address; with TLS it begins with \"rediss://\"\n"},
 	    {TRY_STORE("'redis':'unix:/s?db='"),
 		"/store/redis: only ?db= and a number from 0 to 65535 may "
 		"follow the path\n"},

@@ -291,7 +291,10 @@ strings_from_elsewhere_must_be_there(void **state)
 	    {TRY_STORE("'secret':{'env':1}"),
 		"/store/secret: must be a string, {\"env\": NAME} or "
 		"{\"file\": PATH}\n"},
-	    {TRY_STORE("'secret':{}"), "/store/secret: must be a string\n"},
+	    {TRY_STORE("'secret':{'ENV':'A'}"),
+		"/store/secret: must be a string, {\"env\": NAME} or "
+		"{\"file\": PATH}\n"},
+	    {TRY_STORE("'secret':7"), "/store/secret: must be a string\n"},
 	    {TRY_STORE("'secret':{'file':'/dev/zero'}"),
 		"/store/secret: /dev/zero cannot be read: File too large\n"},
 	    {"{'listen':[{'env':'ONCEPROXY_NOT_SET'}]," TRY_UPSTREAMS
