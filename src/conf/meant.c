@@ -147,7 +147,11 @@ take_amount(const struct option *option, struct span *rest,
 	if (digits_take(rest, INT64_MAX, &number) == 0)
 		return false;
 	int64_t parts = cut_thousandths(rest);
-	int64_t unit = unit_named(option, cut_name(rest), kind, number);
+	struct span name = cut_name(rest);
+	/* One of several without a unit may be of any: "1h30". */
+	if (name.len == 0 && (*amount != 0 || rest->len > 0))
+		return false;
+	int64_t unit = unit_named(option, name, kind, number);
 	return unit != 0 && parts >= 0 && unit * parts % 1000 == 0 &&
 	    !__builtin_mul_overflow(number, unit, &more) &&
 	    !__builtin_add_overflow(more, unit * parts / 1000, &more) &&
