@@ -12,7 +12,8 @@
 
 /*
  * True: it may not.  Asked with a timeout of 24 days, which is more than
- * brokers allow (transaction.max.timeout.ms): so who has the id is not fenced.
+ * brokers allow (transaction.max.timeout.ms): so who has the id is not fenced,
+ * but by one that was set to allow just that.
  */
 bool topic_right_id_denied(const struct conf_broker *broker, const char *id);
 /*
