@@ -3,6 +3,7 @@
 
 #include "admin/admin.h"
 #include "admin/admin_body.h"
+#include "admin/admin_json.h"
 #include "admin/admin_machine_private.h"
 #include "admin/admin_request.h"
 #include "base/mem.h"
@@ -48,15 +49,20 @@ admin_reload(struct admin *admin, const struct conf *conf)
 	admin->now = conf_ref(conf);
 	admin->loaded_ms = clock_wall_ms();
 	admin->reloads[true]++;
+	json_decref(admin->refused);
+	admin->refused = NULL;
 	admin_body_budget(admin, conf);
 	front_reload(admin->front, conf);
 	conf_unref(&old);
 }
 
 void
-admin_reload_refused(struct admin *admin)
+admin_reload_refused(
+    struct admin *admin, const struct complaints *complaints)
 {
 	admin->reloads[false]++;
+	json_decref(admin->refused);
+	admin->refused = admin_json_refused(clock_wall_ms(), complaints);
 }
 
 void
@@ -79,5 +85,6 @@ admin_free(struct admin **admin)
 	store_free(&a->store);
 	conf_unref(&a->now);
 	conf_unref(&a->conf);
+	json_decref(a->refused);
 	free(a);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/body.h"
+#include "conf/complaints.h"
 #include "conf/conf.h"
 #include "loop/loop.h"
 
@@ -30,8 +31,12 @@ struct admin *admin_new(struct loop *loop, const struct conf *conf,
     struct store_health *health, int fd, const struct admin_view *view);
 /* The routes and policies of that configuration count from now on. */
 void admin_reload(struct admin *admin, const struct conf *conf);
-/* A reload was refused, and what was loaded stays. */
-void admin_reload_refused(struct admin *admin);
+/*
+ * A reload was refused, for these reasons, which have their places; what was
+ * loaded stays.
+ */
+void admin_reload_refused(
+    struct admin *admin, const struct complaints *complaints);
 /* From now on /readyz says that the gateway drains. */
 void admin_drain(struct admin *admin);
 /* Cuts what it is answering; nulls the caller's pointer, accepts NULL. */

@@ -59,6 +59,32 @@ admin_json_text(struct span text)
 }
 
 static json_t *
+complaint_json(const struct complaint *c)
+{
+	json_t *one = json_object();
+	if (c->pointer != NULL)
+		set_member(
+		    one, "member", admin_json_text(span_str(c->pointer)));
+	if (c->line > 0) {
+		set_member(one, "line", json_integer((json_int_t)c->line));
+		set_member(one, "column", json_integer((json_int_t)c->column));
+	}
+	set_member(one, "error", admin_json_text(span_str(c->message)));
+	return one;
+}
+
+json_t *
+admin_json_refused(int64_t wall_ms, const struct complaints *complaints)
+{
+	json_t *errors = json_array();
+	for (size_t i = 0; i < complaints->count; i++)
+		json_array_append_new(
+		    errors, complaint_json(&complaints->list[i]));
+	return json_pack("{s:o, s:o}", "time", admin_json_time(wall_ms),
+	    "errors", errors);
+}
+
+static json_t *
 base64_json(struct span bytes)
 {
 	char *text = base64_text(bytes);

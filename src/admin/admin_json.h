@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 
+#include "conf/complaints.h"
 #include "store/records.h"
 
 /*
@@ -18,6 +19,9 @@ json_t *admin_json_text(struct span text);
 const char *admin_json_state(enum record_state state);
 /* RFC 3339, UTC, with milliseconds. */
 json_t *admin_json_time(int64_t wall_ms);
+/* A reload that was refused then, and why: as the log has it. */
+json_t *admin_json_refused(
+    int64_t wall_ms, const struct complaints *complaints);
 /* The record; answer is the stored one, or NULL where it was not read. */
 json_t *admin_json_record(const struct record_view *record,
     const struct answer *answer, bool with_body);

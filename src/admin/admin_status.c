@@ -139,7 +139,8 @@ say_status(struct admin_request *a, bool up)
 	char *master = store_master(admin->store);
 	json_t *status =
 	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
-		      "s:{s:s, s:s?, s:s*, s:s*}, s:o, s:o, s:{s:s, s:o}}",
+		      "s:{s:s, s:s?, s:s*, s:s*}, s:o, s:o, "
+		      "s:{s:s, s:o, s:O?}}",
 		"version", PACKAGE_VERSION,
 		"started", admin_json_time(admin->started_ms),
 		"uptime_seconds", (json_int_t)(up_ms / 1000),
@@ -151,7 +152,8 @@ say_status(struct admin_request *a, bool up)
 		"journal", journal_json(admin),
 		"in_flight", counts_json(admin),
 		"configuration", "file", conf->file,
-		"loaded", admin_json_time(admin->loaded_ms));
+		"loaded", admin_json_time(admin->loaded_ms),
+		"refused", admin->refused);
 	free(master);
 	return admin_answer_json(a, 200, status);
 }

@@ -137,6 +137,19 @@ adopt_conf(struct serve *s, const struct conf *next)
 		admin_reload(s->admin, next);
 }
 
+/* Said in the log, and in /status until a reload succeeds. */
+static void
+refuse_file(struct serve *s, const struct conf *next,
+    struct complaints *complaints)
+{
+	if (next != NULL)
+		conf_load_place(next, complaints);
+	if (s->admin != NULL)
+		admin_reload_refused(s->admin, complaints);
+	complaints_log(complaints, EV_reload_refused);
+	sd_notify(0, "READY=1");
+}
+
 /* Reads the file again; one that cannot be adopted changes nothing. */
 static void
 reload_file(struct serve *s)
@@ -151,19 +164,15 @@ reload_file(struct serve *s)
 	bool fits = next != NULL &&
 	    conf_restart_finds(s->now, next, &complaints) &&
 	    conf_restart_has_events(s->conf, next, &complaints);
-	if (fits)
-		conf_restart_needed(s->conf, next, &complaints);
-	conf_load_log(next, &complaints,
-	    fits ? EV_reload_partial : EV_reload_refused);
 	if (fits) {
+		conf_restart_needed(s->conf, next, &complaints);
+		conf_load_log(next, &complaints, EV_reload_partial);
 		key_changes_find(s->now, next, &complaints);
 		conf_load_log(next, &complaints, EV_reload_keys);
 		log_warnings(next);
 		adopt_conf(s, next);
 	} else {
-		if (s->admin != NULL)
-			admin_reload_refused(s->admin);
-		sd_notify(0, "READY=1");
+		refuse_file(s, next, &complaints);
 	}
 	conf_unref(&next);
 }

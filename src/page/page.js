@@ -149,6 +149,18 @@ function showStatus(status, ready) {
 	chip.className = "chip " + (ready.status === "ready" ? "good" : "bad");
 }
 
+// A reload that was refused is said until one succeeds.
+function showRefused({refused}) {
+	el("refused").hidden = refused === null;
+	if (refused === null)
+		return;
+	const [{member, line, error}] = refused.errors;
+	const where = (line ? `line ${line}, ` : "") + (member || "the file");
+	put(el("refused"), "The file of the configuration was refused at "
+		+ `${refused.time}, and the old one stays in force: ${where}: `
+		+ error);
+}
+
 // --- the loop -------------------------------------------------------------
 
 function showBoard(shown) {
@@ -188,6 +200,7 @@ function show({ready, status, metrics, keys, sources, relays}) {
 	const samples = parseMetrics(metrics.text);
 	showBoard(true);
 	showStatus(status.json, ready.json);
+	showRefused(status.json.configuration);
 	showTiles(status.json, samples);
 	showTraffic(samples, now);
 	showLatency(samples, remember(samples, now));

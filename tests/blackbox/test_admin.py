@@ -213,6 +213,32 @@ def a_reload_is_seen(bench):
 
 
 @test
+def a_reload_that_was_refused_is_said_until_one_succeeds(bench):
+    _, gateway, admin = start(bench)
+    valid = gateway.config
+    loaded = admin.get("/status")["configuration"]
+    equal(loaded["refused"], None)
+    for words, member in (
+            (json.dumps({**valid, "colour": 1}), "/colour"), ("{", None)):
+        since = len(gateway.events)
+        with open(gateway.file, "w", encoding="utf-8") as file:
+            file.write(words)
+        gateway.signal(signal.SIGHUP)
+        line = gateway.wait_for_log("reload_refused", since)
+        got = admin.get("/status")["configuration"]
+        equal(got["loaded"], loaded["loaded"])
+        assert TIME.match(got["refused"]["time"]), got
+        [why] = got["refused"]["errors"]
+        equal(why, {name: line[name] for name in (
+            "member", "line", "column", "error") if name in line})
+        equal(why.get("member"), member)
+    write(gateway.file, valid)
+    gateway.signal(signal.SIGHUP)
+    gateway.wait_for_log("reloaded")
+    equal(admin.get("/status")["configuration"]["refused"], None)
+
+
+@test
 def it_answers_to_the_end_of_a_drain(bench):
     upstream, gateway, admin = start(bench)
     hold = upstream.hold()

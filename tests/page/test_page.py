@@ -3,11 +3,12 @@
 gateway, and what an operator does with it by mouse, keyboard and phone."""
 
 import re
+import signal
 
 from once import http, tap
 from once.browser import ENTER, ESCAPE, TAB, new_window
 from once.demo import source
-from once.gateway import is_without
+from once.gateway import is_without, write
 from once.messages import Stream
 from once.messages import source as message_source
 from once.postgres import programs
@@ -280,6 +281,20 @@ def a_redis_that_is_down_and_a_gateway_that_is_gone_are_seen(bench):
     s.gateway.stop()
     s.browser.wait_text("#ready", "No answer")
     s.browser.wait_text("#said", "is out of date")
+
+
+@test
+def a_file_that_was_refused_is_shown_until_one_is_loaded(bench):
+    s = Stage(bench)
+    s.look()
+    assert not s.browser.shows("#refused")
+    write(s.gateway.file, {**s.gateway.config, "colour": 1})
+    s.gateway.signal(signal.SIGHUP)
+    s.browser.wait_text("#refused", "/colour")
+    write(s.gateway.file, s.gateway.config)
+    s.gateway.signal(signal.SIGHUP)
+    eventually(lambda: not s.browser.shows("#refused"), "loaded again")
+    s.calm()
 
 
 @test
