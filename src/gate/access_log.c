@@ -24,6 +24,8 @@ access_log_failed(const struct request *r, int error)
 	log_span(&line, "request_id", r->c.id);
 	log_str(&line, "route", r->c.route->name);
 	log_str(&line, "upstream", r->c.route->upstream->name);
+	if (r->c.target != NULL)
+		log_str(&line, "target", r->c.target->url);
 	log_str(&line, "error", error_message(error));
 	log_end(&line);
 }
@@ -161,6 +163,8 @@ access_log(const struct request *r, int64_t took_us)
 		log_ms(&line, "store_ms", r->c.store_us);
 	if (r->c.upstream_us >= 0)
 		log_ms(&line, "upstream_ms", r->c.upstream_us);
+	if (r->c.target != NULL)
+		log_str(&line, "upstream", r->c.target->url);
 	log_span(&line, "client", r->x->client);
 	log_end(&line);
 }

@@ -85,6 +85,7 @@ struct claimant {
 	uint32_t attempt;
 	int64_t store_us; /* -1: it was not asked */
 	int64_t upstream_us;
+	const struct conf_target *target; /* it was sent to; NULL: none */
 };
 
 /* Whom a claimant belongs to. */

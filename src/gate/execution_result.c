@@ -36,6 +36,7 @@ hand_over(struct execution *e, const struct result *result)
 	c->answer = result->answer ? answer_ref(result->answer) : NULL;
 	c->store_us += e->store_us;
 	c->upstream_us = e->forward.op.took_us;
+	c->target = forward_target(&e->forward);
 	if (result->rest != NULL && c->rest != NULL)
 		forward_move(c->rest, result->rest);
 	c->replay = result->replay;

@@ -285,6 +285,7 @@ request_pass_answered(struct machine *machine)
 {
 	struct request *r = request_of(machine);
 	r->c.upstream_us = r->forward.op.took_us;
+	r->c.target = forward_target(&r->forward);
 	if (r->observation != NULL) {
 		const struct observation_end end = observed_end(r);
 		observation_end(&r->observation, &end);

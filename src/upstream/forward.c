@@ -143,6 +143,7 @@ forward_start(struct upstreams *upstreams, struct forward *forward,
 	forward->transfer = t;
 	forward->result = FORWARD_NOT_SENT;
 	forward->sent_bytes = 0;
+	forward->target = NULL;
 	forward->status = 0;
 	forward->fields = (struct fields){0};
 	forward->rest = NULL;
@@ -179,6 +180,12 @@ size_t
 forward_sent_bytes(const struct forward *forward)
 {
 	return forward->sent_bytes;
+}
+
+const struct conf_target *
+forward_target(const struct forward *forward)
+{
+	return forward->sent_bytes > 0 ? forward->target : NULL;
 }
 
 void
@@ -251,6 +258,8 @@ try_connections(struct transfer *t)
 	if (t->target == NULL) {
 		t->target = target_round_next(
 		    &t->round, loop_now_ms(t->upstreams->loop));
+		if (t->target != NULL)
+			t->forward->target = t->target->conf;
 		int error = t->target ? write_request(t) : t->error;
 		if (error != 0) {
 			forward_finish(t, FORWARD_NOT_SENT, error);

@@ -77,6 +77,7 @@ struct forward {
 				  body by rule (HEAD, 304), else -1 */
 	/* The module's own: */
 	size_t sent_bytes;
+	const struct conf_target *target; /* the last that was tried */
 	struct transfer *transfer; /* while it is pending */
 	char *head;
 };
@@ -122,6 +123,11 @@ void forward_start(struct upstreams *upstreams, struct forward *forward,
  * nothing was executed.
  */
 size_t forward_sent_bytes(const struct forward *forward);
+/*
+ * Where that went, for as long as the configuration lives; NULL: nothing was
+ * sent.
+ */
+const struct conf_target *forward_target(const struct forward *forward);
 /* Gives it up, pending or with a rest to come: the connection is closed. */
 void forward_stop(struct forward *forward);
 /*

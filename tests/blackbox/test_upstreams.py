@@ -145,6 +145,56 @@ def no_other_target_is_asked_once_bytes_were_sent(bench):
     equal((bad.count(), good.count()), (2, 2))
 
 
+@test
+def the_access_line_says_which_target_was_sent_to(bench):
+    """With a key and without one; not those that were tried in vain."""
+    keep, port = refused_port()
+    good = [bench.upstream(), bench.upstream()]
+    gateway = bench.gateway("http://h", options={"targets": [
+        good[0].url, f"http://127.0.0.1:{port}", good[1].url]}, workers=1)
+    for number in range(6):
+        equal(asked(gateway, f"k{number}"), TAKEN)
+        if number == 2:  # the turns are changed about
+            equal(gateway.ask("between").status, 201)
+    for upstream in good:
+        routes = set()
+        for request in upstream.requests:
+            line = gateway.wait_for_log(
+                "request", request_id=request.get("X-Request-Id"))
+            equal(line["upstream"], upstream.url)
+            routes.add((line["route"], line["outcome"]))
+        equal(routes, {("charges", "executed"), ("rest", "passed")})
+    keep.close()
+
+
+@test
+def where_nothing_was_sent_no_target_is_logged(bench):
+    keep, port = refused_port()
+    upstream = bench.upstream()
+    gateway = bench.gateway(upstream)
+    equal(asked(gateway), TAKEN)
+    gateway.ask("k")
+    assert "upstream" not in gateway.wait_for_log(
+        "request", outcome="replayed")
+    other = bench.gateway(f"http://127.0.0.1:{port}")
+    equal(asked(other, "n"), REFUSED)
+    for route in ("charges", "rest"):
+        assert "upstream" not in other.wait_for_log(
+            "request", outcome="unreachable", route=route)
+    keep.close()
+
+
+@test
+def what_broke_on_its_way_has_its_target_too(bench):
+    upstream = bench.upstream(close_unanswered)
+    gateway = bench.gateway(upstream)
+    asked(gateway)
+    for outcome in ("unknown", "upstream-failed"):
+        line = gateway.wait_for_log("request", outcome=outcome)
+        equal(line["upstream"], upstream.url)
+    equal(gateway.wait_for_log("pass_failed")["target"], upstream.url)
+
+
 # --- what other HTTP clients do ---------------------------------------------
 
 PROXIES = ("http_proxy", "https_proxy", "HTTPS_PROXY", "HTTP_PROXY",

@@ -289,6 +289,13 @@ forward_sent_bytes(const struct forward *forward)
 	return forward->sent_bytes;
 }
 
+const struct conf_target *
+forward_target(const struct forward *forward)
+{
+	(void)forward;
+	return NULL;
+}
+
 void
 forward_stop(struct forward *forward)
 {
