@@ -8,9 +8,6 @@
 
 enum { FULL_EVERY_US = 1000000 };
 
-/* So much of a path is shown. */
-enum { PATH_BYTES = 1024 };
-
 static const char *const outcome_words[] = {
 #define OUTCOME(name, word, ...) word,
 #include "tbl/outcomes.h"
@@ -143,7 +140,7 @@ access_log(const struct request *r, int64_t took_us)
 	log_span(&line, "request_id", r->c.id);
 	log_str(&line, "route", r->c.route ? r->c.route->name : "-");
 	log_span(&line, "method", r->x->head.method);
-	log_cut(&line, "path", r->c.head.target.path, PATH_BYTES);
+	log_path(&line, r->c.head.target.path);
 	if (status != 0)
 		log_int(&line, "status", status);
 	log_str(&line, "outcome", outcome_words[r->c.outcome]);

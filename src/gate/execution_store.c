@@ -196,6 +196,21 @@ execution_store_released(struct machine *machine)
 	    e, late ? EXECUTION_JOURNAL : EXECUTION_FINISH, MORE);
 }
 
+/* What was asked of whom; a query is never logged. */
+static void
+log_sent(struct logline *line, const struct execution *e)
+{
+	const struct conf_target *target = forward_target(&e->forward);
+	struct span path = e->message.target;
+	const char *mark = memchr(path.ptr, '?', path.len);
+	if (mark != NULL)
+		path.len = (size_t)(mark - path.ptr);
+	log_span(line, "method", e->message.method);
+	log_path(line, path);
+	if (target != NULL)
+		log_str(line, "target", target->url);
+}
+
 static void
 log_doubt(const struct execution *e)
 {
@@ -204,6 +219,7 @@ log_doubt(const struct execution *e)
 	struct logline line =
 	    log_begin(e->asked ? EV_reconcile_failed : event);
 	execution_log(e, &line);
+	log_sent(&line, e);
 	if (e->reason != REASON_NONE)
 		log_str(&line, "reason", reason_word(e->reason));
 	if (e->asked && e->forward.result == FORWARD_ANSWERED)

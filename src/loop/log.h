@@ -82,6 +82,13 @@ log_ms(struct logline *line, const char *name, int64_t us)
 	log_put_ms(line, span_str(name), us);
 }
 
+/* A path; of one that is longer, the first kilobyte is shown. */
+static inline void
+log_path(struct logline *line, struct span path)
+{
+	log_cut(line, "path", path, 1024);
+}
+
 void log_bool(struct logline *line, const char *name, bool value);
 void log_null(struct logline *line, const char *name);
 /* A list of strings. */

@@ -35,6 +35,10 @@ log_expired(struct store *store, const struct key_id *key_id,
 	    span_of(reply->extra[1]->str, reply->extra[1]->len));
 	log_span(&line, "route", from.route);
 	label_log(&line, &store->conf->store, key_id, &from);
+	if (from.path.len > 0) {
+		log_span(&line, "method", from.method);
+		log_path(&line, from.path);
+	}
 	log_int(&line, "attempt", reply->attempt);
 	log_str(&line, "reason", reason_word(reason));
 	log_end(&line);

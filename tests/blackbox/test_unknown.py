@@ -140,7 +140,8 @@ def a_lease_that_ran_out_is_noticed_without_a_retry(bench):
     bench.background(gateway.ask, "k")
     hold.wait_arrived()
     gateway.kill()
-    other.wait_for_log("outcome_unknown", timeout=10)
+    line = other.wait_for_log("outcome_unknown", timeout=10)
+    equal((line["method"], line["path"]), ("POST", "/v1/charges"))
     hold.release()
 
 
@@ -150,6 +151,24 @@ def the_log_warns_of_an_unknown_outcome_with_its_key_id(bench):
     instance = gateway.ask("k").json()["instance"]
     line = gateway.wait_for_log("outcome_unknown")
     equal("urn:onceproxy:key:" + line["key_id"], instance)
+    equal(line["target"], upstream.url)
+
+
+@test
+def the_log_says_what_was_asked_for_as_the_access_line_does(bench):
+    """Without the query, and cut."""
+    upstream, gateway = bench.pair(then_close(b""))
+    config = dict(gateway.config)
+    gateway.ask("k", target="/v1/charges?card=secret")
+    line = gateway.wait_for_log("outcome_unknown")
+    equal((line["method"], line["path"]), ("POST", "/v1/charges"))
+    config["routes"][0]["path"] = "/v1/*"
+    other = bench.serve(config)
+    path = "/v1/" + 2000 * "a"
+    other.ask("long", target=path)
+    seen = [other.wait_for_log(event)["path"]
+            for event in ("outcome_unknown", "request")]
+    equal(seen, 2 * [path[:1024] + "…"])
 
 
 tap.main()
