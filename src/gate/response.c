@@ -71,7 +71,7 @@ response_problem(struct request *r)
 		policy != NULL ? policy_status(policy, r->c.problem) : 0,
 	    .preset = policy != NULL ? policy->preset : API_PRESET_NONE,
 	    .request_id = request_id,
-	    .held = policy != NULL && policy->on_unknown == UNKNOWN_HOLD,
+	    .on_unknown = policy != NULL ? policy->on_unknown : UNKNOWN_HOLD,
 	    .made_of = makers,
 	    .original_status = r->c.original_status,
 	    .current_version = r->c.claim_op.current[0] != '\0'

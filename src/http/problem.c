@@ -77,7 +77,35 @@ words_of_derived(enum problem problem)
 		return "The first request with this key was executed. Its "
 		       "answer was too large to keep, so it cannot be given "
 		       "again; original_status is its status.";
+	if (problem == PROBLEM_KEY_MISSING)
+		return "No key can be made, because that is missing, or null, "
+		       "in this request.";
 	return NULL;
+}
+
+/* What a retry does while nobody knows whether the request was executed. */
+static const char *
+words_of_retry(enum on_unknown on_unknown)
+{
+	switch (on_unknown) {
+	case UNKNOWN_HOLD:
+		break;
+	case UNKNOWN_RETRY:
+		return "A retry with the same key is sent to the API again.";
+	case UNKNOWN_RECONCILE:
+		return "A retry with the same key first asks the API what "
+		       "became of it.";
+	}
+	return "It is not executed again until the outcome is known.";
+}
+
+static bool
+is_unknown(enum problem problem)
+{
+	return problem == PROBLEM_UNKNOWN_HELD ||
+	    problem == PROBLEM_UNKNOWN_TIMEOUT ||
+	    problem == PROBLEM_UNKNOWN_BROKEN ||
+	    problem == PROBLEM_UNKNOWN_DRAIN;
 }
 
 /* The caller frees it. */
@@ -89,6 +117,9 @@ detail_of(enum problem problem, const struct problem_details *details)
 	if (words != NULL)
 		return mem_printf("The key of this request is made of %s. %s",
 		    details->made_of, words);
+	if (is_unknown(problem))
+		return mem_printf("%s %s", lines[problem].detail,
+		    words_of_retry(details->on_unknown));
 	return details->detail.len > 0 ? mem_str(details->detail)
 				       : mem_text(lines[problem].detail);
 }
@@ -161,7 +192,7 @@ static struct span
 again_word(enum problem problem, const struct problem_details *details,
     int64_t after_s)
 {
-	bool stays = details->held &&
+	bool stays = details->on_unknown == UNKNOWN_HOLD &&
 	    !strcmp(lines[problem].type, lines[PROBLEM_UNKNOWN_HELD].type);
 	if (after_s > 0)
 		return SPAN("true");

@@ -6,6 +6,7 @@
 #include "base/answer.h"
 #include "base/arena.h"
 #include "conf/api_preset.h"
+#include "conf/conf.h"
 
 /*
  * Problem documents (RFC 9457): what the gateway answers in its own words,
@@ -35,7 +36,7 @@ struct problem_details {
 	int64_t retry_after_s; /* 0: the table's */
 	enum api_preset preset; /* whose words it has besides */
 	const char *request_id; /* needed where there is a preset */
-	bool held; /* an unknown outcome stays so until somebody decides */
+	enum on_unknown on_unknown; /* what a retry of such a request does */
 	struct span date;      /* IMF-fixdate, for the Date field */
 };
 

@@ -3,7 +3,8 @@
  * PROBLEM(name, status, type, retry, retry_after_s, title, detail): the problem
  * documents (RFC 9457) that we answer with ourselves, one entry each.  retry is
  * SAME_KEY, NEW_KEY or FIX_REQUEST; retry_after_s is that field's value in
- * seconds, or 0: no such field.
+ * seconds, or 0: no such field.  What a retry of an unknown outcome does stands
+ * behind its detail (http/problem.c).
  */
 PROBLEM(IN_FLIGHT, 409, "in-flight", SAME_KEY, 1,
 	"The first request with this key is still in flight",
@@ -13,22 +14,19 @@ PROBLEM(UNKNOWN_HELD, 409, "outcome-unknown", SAME_KEY, 0,
 	"The outcome of the first request is unknown",
 	"An earlier request with this idempotency key was sent to the API and "
 	"no complete answer came back, so it may or may not have been "
-	"executed. It is not executed again until the outcome is known.")
+	"executed.")
 PROBLEM(UNKNOWN_TIMEOUT, 504, "outcome-unknown", SAME_KEY, 0,
 	"The API did not answer in time",
 	"The request was sent to the API, which did not answer in time, so it "
-	"may or may not have been executed. It is not executed again until the "
-	"outcome is known.")
+	"may or may not have been executed.")
 PROBLEM(UNKNOWN_BROKEN, 502, "outcome-unknown", SAME_KEY, 0,
 	"The API did not give a complete answer",
 	"The request was sent to the API and no complete, well-formed answer "
-	"came back, so it may or may not have been executed. It is not "
-	"executed again until the outcome is known.")
+	"came back, so it may or may not have been executed.")
 PROBLEM(UNKNOWN_DRAIN, 504, "outcome-unknown", SAME_KEY, 0,
 	"The gateway had to shut down before the API answered",
 	"The request was sent to the API, which had not answered when the "
-	"gateway had to shut down. It may or may not have been executed, and "
-	"is not executed again until the outcome is known.")
+	"gateway had to shut down, so it may or may not have been executed.")
 PROBLEM(ENTITY_BUSY, 409, "entity-busy", SAME_KEY, 1,
 	"Another request is changing the same thing",
 	"A request with another idempotency key changes what this one would "

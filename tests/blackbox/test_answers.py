@@ -97,6 +97,19 @@ def a_derived_keys_answer_that_was_not_kept_names_its_members(bench):
     assert b"new key" not in got.body, got.body
 
 
+@each([("members", MEMBERS, b'{"order_id": "17", "a/b": null}',
+        "the body's members /order_id and /a~1b"),
+       ("the body", {"derive_key": "body"}, b"", "the whole body")])
+def who_sends_nothing_that_makes_a_key_is_told_what_would(
+        bench, idempotency, body, makers):
+    upstream, gateway = bench.pair(idempotency=idempotency)
+    got = gateway.ask(None, body=body)
+    check_problem(got, 400, "key-missing", FIX, False)
+    detail = got.json()["detail"]
+    assert f"is made of {makers}. No key can be made" in detail, detail
+    equal(upstream.count(), 0)
+
+
 @test
 def who_sent_a_key_hears_nothing_of_members(bench):
     _, gateway = bench.pair(idempotency=MEMBERS)
@@ -184,6 +197,36 @@ def a_lost_answer_is_outcome_unknown_and_held(bench):
     check_problem(gateway.ask("pay-1", body=b"another"),
                   422, "key-reused", NEW, True)
     equal(upstream.count(), 1)
+
+
+RETRIES = {
+    "hold": "It is not executed again until the outcome is known.",
+    "retry": "A retry with the same key is sent to the API again.",
+    "reconcile": "A retry with the same key first asks the API what became "
+                 "of it.",
+}
+
+
+@each([(f"{policy}, {status}", policy, status) for policy in RETRIES
+       for status in (502, 504)])
+def an_unknown_outcome_says_what_a_retry_does(bench, policy, status):
+    asks = {"reconcile": {"reconcile": {"path": "/by-key/{key}"}}}
+    upstream = bench.upstream(close_unanswered)
+    gateway = bench.gateway(
+        upstream, {"on_unknown": asks.get(policy, policy)},
+        options={"timeout": "300ms"})
+    hold = upstream.hold() if status == 504 else None
+    got = gateway.ask("k")
+    if hold:
+        hold.release()
+    check_problem(got, status, "outcome-unknown", SAME, True)
+    detail = got.json()["detail"]
+    assert detail.endswith("have been executed. " + RETRIES[policy]), detail
+    if policy == "retry":
+        return
+    got = gateway.ask("k")
+    check_problem(got, 409, "outcome-unknown", SAME, True)
+    assert got.json()["detail"].endswith(RETRIES[policy]), got.body
 
 
 @test
