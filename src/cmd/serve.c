@@ -486,6 +486,7 @@ serve_run(const char *file)
 		return 1;
 	}
 	log_set_level((enum log_level)conf->log_level);
+	log_set_instance(conf->instance);
 	struct logline line = log_begin(EV_starting);
 	log_str(&line, "version", PACKAGE_VERSION);
 	log_str(&line, "configuration", file);

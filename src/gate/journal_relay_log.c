@@ -33,6 +33,8 @@ journal_relay_log_entry(const struct conf_store *conf,
 	label_log(&line, conf, &entry->key_id, &from);
 	log_int(&line, "attempt", entry->attempt);
 	log_str(&line, "step", kinds[entry->kind]);
+	if (from.instance.len > 0)
+		log_span(&line, "written_by", from.instance);
 	log_end(&line);
 }
 

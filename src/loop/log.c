@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "base/digits.h"
@@ -34,10 +35,14 @@ static const struct {
 };
 
 /*
- * The globals of the program: which lines are wanted, and how many of them
- * found no room.
+ * The globals of the program: which lines are wanted, the member that all of
+ * them have, and how many of them found no room.
  */
 static atomic_int log_level = LOG_INFO;
+static struct {
+	char bytes[96];
+	size_t len;
+} instance;
 static atomic_uint_fast64_t all_dropped;
 
 static _Thread_local struct {
@@ -51,6 +56,15 @@ void
 log_set_level(enum log_level level)
 {
 	atomic_store(&log_level, (int)level);
+}
+
+void
+log_set_instance(const char *name)
+{
+	int len = snprintf(instance.bytes, sizeof instance.bytes,
+	    ",\"instance\":\"%s\"", name);
+	must(len > 0 && (size_t)len < sizeof instance.bytes);
+	instance.len = (size_t)len;
 }
 
 uint64_t
@@ -240,6 +254,7 @@ log_begin(enum event event)
 	buffer.line = buffer.len;
 	put_time();
 	put_span(events[event].beginning);
+	put_bytes(instance.bytes, instance.len);
 	if (events[event].message[0] != '\0')
 		log_str(&line, "words", events[event].message);
 	return line;

@@ -28,6 +28,11 @@ enum event {
 uint64_t log_dropped(void);
 /* Lines below this level are dropped; set before the threads start. */
 void log_set_level(enum log_level level);
+/*
+ * Each line has this name of the gateway as "instance": 64 letters, digits and
+ * . _ - at most.  Set before the threads start.
+ */
+void log_set_instance(const char *name);
 bool log_wants(enum event event);
 
 /* A line in the making: log_begin, any members, log_end. */

@@ -73,9 +73,10 @@ def the_next_process_delivers_it(bench, how):
     equal(first.status, 201)
     gateway.kill()
     back(redis, how)
-    other = bench.serve(gateway.config)
-    other.wait_for_log("journal_adopted")
-    other.wait_for_log("journal_delivered")
+    other = bench.serve({**gateway.config, "instance": "gw-2"})
+    other.wait_for_log("journal_adopted", instance="gw-2")
+    line = other.wait_for_log("journal_delivered", instance="gw-2")
+    equal(line["written_by"], gateway.wait_for_log("starting")["instance"])
     equal(other.ask("k").replayed, True)
     equal(upstream.count(), 1)
 

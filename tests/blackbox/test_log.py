@@ -14,8 +14,8 @@ TS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 @test
-def every_line_is_a_json_object_with_event_and_time(bench):
-    upstream, gateway = bench.pair(log={"level": "debug"})
+def every_line_is_a_json_object_with_event_time_and_instance(bench):
+    upstream, gateway = bench.pair(log={"level": "debug"}, instance="gw-7")
     gateway.ask("k")
     gateway.ask("k")
     with gateway.client() as client:
@@ -26,6 +26,7 @@ def every_line_is_a_json_object_with_event_and_time(bench):
     for entry in gateway.events:
         assert entry["event"], entry
         assert TS.fullmatch(entry["ts"]), entry
+        equal(entry["instance"], "gw-7")
 
 
 @test
