@@ -30,10 +30,13 @@ access_log_failed(const struct request *r, int error)
 static void
 log_exhausted(const struct request *r)
 {
+	struct span first = span_str(r->c.claim_op.first_id);
 	struct logline line = log_begin(EV_attempts_exhausted);
 	log_str(&line, "key_id", r->c.key_hex);
 	log_str(&line, "route", r->c.route->name);
 	log_span(&line, "request_id", r->c.id);
+	if (first.len > 0 && !span_eq(first, r->c.id))
+		log_span(&line, "first_request_id", first);
 	if (r->c.label.len > 0)
 		log_span(&line, "label", r->c.label);
 	log_end(&line);

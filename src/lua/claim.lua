@@ -8,7 +8,7 @@
 --       about and not to execute); LATE; REFUSED (caution); IN_FLIGHT
 --       lease-left-ms; UNKNOWN reason settle-left-ms; COMPLETED record (brief),
 --       or its head and its answer's status;
---       FAILED; MISMATCH; BROKEN; STALE version (newer_only); BUSY
+--       FAILED first; MISMATCH; BROKEN; STALE version (newer_only); BUSY
 --       lease-left-ms record-name (serialize); FULL (events wait for relays).
 --
 -- There is no "#!lua" line on purpose.  With one, a full Redis would refuse the
@@ -95,7 +95,7 @@ local function execute(unknown)
 		r.reason, r.fingerprint = '-', fingerprint
 		r.provenance = provenance_after(r, claimed)
 		move(r, 'F', unknown_ms, longest)
-		return answer('FAILED', r)
+		return answer('FAILED', r, r.first or '')
 	end
 	if unknown then
 		keep_before(r)
@@ -130,7 +130,8 @@ if r == nil or r.state == 'R' then
 elseif r.fingerprint ~= fingerprint and not was_damaged(r) then
 	return answer('MISMATCH', r)
 elseif r.state == 'F' then
-	return answer('FAILED', r)
+	local _, first = string.match(r.provenance, FROM)
+	return answer('FAILED', r, first or '')
 end
 
 -- It was asked about, and did not happen.

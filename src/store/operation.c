@@ -439,6 +439,8 @@ read_extra(struct store_call *call, const struct call_reply *reply)
 		return E_STORE_REFUSED;
 	if (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE)
 		read_history(op, reply);
+	if (op->verdict == VERDICT_FAILED)
+		copy_text(op->first_id, sizeof op->first_id, first);
 	if (op->verdict == VERDICT_UNKNOWN ||
 	    op->verdict == VERDICT_RECONCILE) {
 		op->settle_left_ms = extra_ms(reply, 1);

@@ -30,7 +30,7 @@ struct store_op {
 	uint32_t attempt;        /* OURS: the fencing number, from 1 */
 	uint32_t tries;          /* OURS, RECONCILE: of the record, … */
 	int64_t created_ms;      /* … and when it was made; 0: not known */
-	/* OURS, RECONCILE: the first request's id; "": that is this one. */
+	/* OURS, RECONCILE, FAILED: the first request's id; "": this one. */
 	char first_id[STORE_ID_BYTES];
 	enum reason reason;      /* UNKNOWN, RECONCILE */
 	/* FENCED: the record's state; DONE of a release: where it is UNKNOWN */

@@ -418,6 +418,24 @@ def concurrent_retries_reconcile_once(bench):
     equal(upstream.count(method="POST"), 1)
 
 
+@test
+def the_log_of_a_later_attempt_names_the_first_request(bench):
+    """Of the second that is unknown, of the one that would be too many, and of
+    a retry after that."""
+    upstream, gateway = bench.pair(then_close(b""), idempotency={
+        "on_unknown": "retry", "max_attempts": 2})
+    for request_id in ("one", "two", "three", "four"):
+        gateway.ask("k", fields=[("X-Request-Id", request_id)])
+    for event, request_id, first in (
+            ("outcome_unknown", "one", None), ("outcome_unknown", "two", "one"),
+            ("attempts_exhausted", "three", "one"),
+            ("attempts_exhausted", "four", "one")):
+        line = gateway.wait_for_log(event, request_id=request_id)
+        equal(line.get("first_request_id"), first, event)
+    equal(gateway.find_log("outcome_unknown")[1]["attempt"], 2)
+    equal(upstream.count(), 2)
+
+
 @each([("another name", "www.example"), ("with its port", "api.example:443"),
        ("in capitals", "API.example")])
 def another_host_is_not_asked_about_it(bench, other):
