@@ -154,6 +154,19 @@ put_lost(const struct metrics_sources *all, const struct source_meter *m,
 		    sum_of(m, at(offset, i)));
 }
 
+/* Of a broker that has none there are no samples. */
+static void
+put_transactions(const struct metrics_sources *all,
+    const struct source_meter *m, size_t offset)
+{
+	if (sum_of(m, offsetof(struct source_meter, transacts)) == 0)
+		return;
+	for (size_t i = 0; i < BROKER_TRANSACTION_COUNT_; i++)
+		metrics_text_of_two(all->text, "source", m->name, "result",
+		    source_meter_transaction((enum broker_transaction)i),
+		    sum_of(m, at(offset, i)));
+}
+
 static void
 put_standing(const struct metrics_sources *all, const struct source_meter *m,
     size_t offset)
@@ -286,4 +299,9 @@ METRICS_SOURCES(DEAD_LETTERS)
 METRICS_SOURCES(RESULTS)
 {
 	each_source(all, put_counter, MEMBER(results));
+}
+
+METRICS_SOURCES(TRANSACTIONS)
+{
+	each_source(all, put_transactions, MEMBER(transactions));
 }

@@ -78,6 +78,15 @@ enum broker_loss {
 	BROKER_LOSS_COUNT_,
 };
 
+/* How a transaction ended in which something was put. */
+enum broker_transaction {
+	BROKER_COMMITTED,
+	BROKER_ABORTED, /* nothing of it has happened */
+	BROKER_FENCED,  /* another reader has its name now */
+	BROKER_UNCLEAR, /* nobody said: what is committed is asked for */
+	BROKER_TRANSACTION_COUNT_,
+};
+
 /* What a reader tells its owner, from the loop and never from within a call. */
 struct broker_events {
 	/*
@@ -121,6 +130,8 @@ struct broker_events {
 	 * were finished, and are not handed over.
 	 */
 	void (*rewound)(void *arg, uint64_t count);
+	/* A transaction of the reader's own has ended. */
+	void (*transacted)(void *arg, enum broker_transaction how);
 };
 
 struct broker_start {

@@ -127,6 +127,13 @@ on_health(void *arg)
 		source_standing_begin(s, STANDING_BROKER, health.message);
 }
 
+static void
+on_transacted(void *arg, enum broker_transaction how)
+{
+	struct source *s = arg;
+	counter_add(&s->meter->transactions[how], 1);
+}
+
 static const struct broker_events events = {
     .took = on_took,
     .lost = on_lost,
@@ -135,6 +142,7 @@ static const struct broker_events events = {
     .floor_wanted = source_floor_wanted,
     .floor = source_floor_reached,
     .rewound = source_floor_rewound,
+    .transacted = on_transacted,
 };
 
 /*
@@ -203,6 +211,8 @@ open_reader(struct source *s)
 	    .sole = needs_turn(s->source),
 	    .events = &mine,
 	};
+	counter_set(&s->meter->transacts,
+	    s->source->broker->kind == BROKER_KAFKA);
 	s->reader = broker_clients_open(&start);
 	s->credit = 0;
 	source_credit_settle(s);

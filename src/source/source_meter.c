@@ -26,6 +26,18 @@ source_meter_loss(enum broker_loss how)
 	return losses[how];
 }
 
+const char *
+source_meter_transaction(enum broker_transaction how)
+{
+	static const char *const ends[BROKER_TRANSACTION_COUNT_] = {
+	    [BROKER_COMMITTED] = "committed",
+	    [BROKER_ABORTED] = "aborted",
+	    [BROKER_FENCED] = "fenced",
+	    [BROKER_UNCLEAR] = "unclear",
+	};
+	return ends[how];
+}
+
 struct source_meter *
 source_meter_of(
     struct source_meters *meters, const char *name, const char *broker)

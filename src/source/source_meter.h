@@ -26,6 +26,7 @@ struct source_meter {
 	struct counter results;
 	struct counter lost[BROKER_LOSS_COUNT_];
 	struct counter rebalances;
+	struct counter transactions[BROKER_TRANSACTION_COUNT_];
 	struct histogram seconds; /* from taken to acknowledged */
 	/* Of messages, when they were taken: it counts ms, not µs. */
 	struct histogram age;
@@ -39,6 +40,7 @@ struct source_meter {
 	struct counter standing; /* bits of enum standing */
 	struct counter up;       /* the broker can be reached */
 	struct counter present;  /* it is configured now */
+	struct counter transacts; /* its broker has transactions of ours */
 };
 
 struct source_meters {
@@ -54,3 +56,4 @@ void source_meter_clear(struct source_meters *meters);
 /* The contract's words. */
 const char *source_meter_outcome(enum message_outcome outcome);
 const char *source_meter_loss(enum broker_loss how);
+const char *source_meter_transaction(enum broker_transaction how);

@@ -84,6 +84,9 @@ METRIC(DEAD_LETTERS, counter, "onceproxy_dead_letters_total",
     "Messages that became dead letters, by source and reason.")
 METRIC(RESULTS, counter, "onceproxy_results_total",
     "Results that were put, by source.")
+METRIC(TRANSACTIONS, counter, "onceproxy_transactions_total",
+    "Transactions with results or dead letters, by source of Kafka and result: "
+    "committed, aborted, fenced, or unclear.")
 METRIC(BROKER_UP, gauge, "onceproxy_broker_up",
     "1 while all of this gateway's sources reach their broker, otherwise 0.")
 METRIC(RELAY_EVENTS, counter, "onceproxy_relay_events_total",

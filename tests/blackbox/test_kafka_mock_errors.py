@@ -2,19 +2,22 @@
 """Messages of a pretended Kafka whose requests fail: each is executed once, and
 none is forgotten."""
 
+import re
 from collections import Counter
 
-from once import tap
+from once import http, tap
 from once.gateway import is_without
 from once.kafka_mock import DISCONNECT
 from once.kafka_reader import LONG_S, MockReader, wait_partitions
 from once.tap import each, equal
 from once.upstream import answer
+from once.wait import eventually
 
 # Kafka's errors.
 (UNKNOWN_TOPIC, NO_LEADER, NOT_LEADER, TIMED_OUT, LOADING, NO_COORDINATOR,
  NOT_COORDINATOR, OLD_GENERATION, UNKNOWN_MEMBER, REBALANCING) = (
      3, 5, 6, 7, 14, 15, 16, 22, 25, 27)
+TOO_LARGE, FENCED = 10, 90
 # Or librdkafka waits for half a second after each.
 QUICK = {"fetch.error.backoff.ms": "20", "retry.backoff.ms": "20",
          "fetch.wait.max.ms": "20"}
@@ -71,6 +74,35 @@ def a_dead_letter_that_is_not_taken_is_put_again(bench, name, errors):
     found = Counter(d.header("onceproxy-key-id")
                     for d in r.kafka.consume(r.topic.dead))
     equal(len(found), 10)
+
+
+def transactions(gateway):
+    text = http.ask(gateway.ready["admin"], http.build(
+        "GET", "/metrics", host="localhost")).body.decode()
+    return {result: int(count) for result, count in re.findall(
+        r'^onceproxy_transactions_total\{source="\w+",result="(\w+)"\} '
+        r"(\d+)$", text, re.M)}
+
+
+@each([(result, result, name, errors) for result, name, errors in (
+    ("aborted", "Produce", [TOO_LARGE]), ("fenced", "EndTxn", [FENCED]))])
+def a_transaction_is_counted_as(bench, result, name, errors):
+    """And so is the one in which all is put after that."""
+    r = MockReader(bench, settings=QUICK, results={"topic": "results"})
+    gateway = r.reading()
+    none = dict.fromkeys(("committed", "aborted", "fenced", "unclear"), 0)
+    equal(transactions(gateway), none)
+    r.add(1)
+    eventually(lambda: transactions(gateway) == {**none, "committed": 1},
+               "one is committed", LONG_S)
+    hold = r.upstream.hold()
+    r.add(1, "later")
+    hold.wait_arrived()
+    r.kafka.fail(name, *errors)
+    hold.release()
+    eventually(lambda: transactions(gateway)["committed"] == 2,
+               "another is committed", LONG_S)
+    equal(transactions(gateway), {**none, "committed": 2, result: 1})
 
 
 if is_without("kafka"):

@@ -342,6 +342,14 @@ end_all(struct kafka *kafka, int error)
 	}
 }
 
+static bool
+was_fenced(const struct kafka_batch *batch)
+{
+	return batch->code == RD_KAFKA_RESP_ERR__FENCED ||
+	    batch->code == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
+	    batch->code == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
+}
+
 /*
  * Partitions are moving, or another gateway has our name: that is no trouble of
  * the broker's, unless it does not end.
@@ -349,18 +357,12 @@ end_all(struct kafka *kafka, int error)
 static bool
 partitions_moved(struct kafka *kafka, const struct kafka_batch *batch)
 {
-	switch ((int)batch->code) {
-	case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
-	case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
-	case RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS:
-	case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
-	case RD_KAFKA_RESP_ERR__FENCED:
-	case RD_KAFKA_RESP_ERR_PRODUCER_FENCED:
-	case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH:
-		return ++kafka->moves <= MOVES_MAX;
-	default:
-		return false;
-	}
+	bool moved = batch->code == RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION ||
+	    batch->code == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID ||
+	    batch->code == RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS ||
+	    batch->code == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID ||
+	    was_fenced(batch);
+	return moved && ++kafka->moves <= MOVES_MAX;
 }
 
 /* What is known here may be wrong: what is committed is asked for. */
@@ -400,6 +402,20 @@ is_denied(const struct kafka *kafka, struct kafka_batch *batch)
 }
 
 static void
+tell_transaction(struct kafka *kafka, const struct kafka_batch *batch)
+{
+	static const enum broker_transaction ends[] = {
+	    [KAFKA_BATCH_COMMITTED] = BROKER_COMMITTED,
+	    [KAFKA_BATCH_ABORTED] = BROKER_ABORTED,
+	    [KAFKA_BATCH_UNCLEAR] = BROKER_UNCLEAR,
+	};
+	bool fenced = batch->end != KAFKA_BATCH_COMMITTED && was_fenced(batch);
+	if (kafka->events.transacted != NULL && !kafka->leaving)
+		kafka->events.transacted(kafka->events.arg,
+		    fenced ? BROKER_FENCED : ends[batch->end]);
+}
+
+static void
 batch_failed(struct kafka *kafka, struct kafka_batch *batch)
 {
 	bool aborted = batch->end == KAFKA_BATCH_ABORTED;
@@ -427,6 +443,7 @@ kafka_put_done(void *arg, struct kafka_batch *batch)
 	struct kafka *kafka = arg;
 	bool good = batch->end == KAFKA_BATCH_COMMITTED;
 	kafka->batch = NULL;
+	tell_transaction(kafka, batch);
 	kafka_letters_end_batch(kafka, batch);
 	if (good) {
 		kafka->moves = 0;
