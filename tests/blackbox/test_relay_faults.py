@@ -6,6 +6,7 @@ import os
 import signal
 
 from once import tap
+from once.admin import Admin
 from once.gateway import is_without
 from once.messages import Stream, source
 from once.postgres import programs
@@ -288,6 +289,37 @@ def with_refuse_a_source_stands_until_the_relay_is_back(bench):
     ledger.wait_for(600)
     equal(stream.pending(), [])
     equal(ledger.count(), 600)
+
+
+@test
+def with_refuse_one_that_is_paused_is_waited_for_like_any_other(bench):
+    config, ledger = begin(
+        bench, shards=1, events={"maxlen": 200, "overflow": "refuse"})
+    relay(config, ledger.postgres, "slow", "slow")
+    slow = Ledger(ledger.postgres, ledger.redis, 1, "slow")
+    gateway = bench.serve({**config, "admin": {"listen": "127.0.0.1:0"}})
+    for name in ("ledger", "slow"):
+        gateway.wait_for_log("relay_up", relay=name)
+    pay(gateway, 0, 10)
+    slow.wait_whole()
+    equal(Admin(gateway).post("/relays/slow/pause").status, 200)
+    gateway.wait_for_log("relay_paused", relay="slow")
+    had, paid = slow.count(), 10
+    while (got := gateway.ask(f"k{paid}", tenant="a", body=b"")).status == 201:
+        paid += 1
+        assert paid < 1000, "nothing is refused"
+    equal((got.status, got.problem), (503, "overloaded"))
+    ledger.wait_for(2 * paid)
+    equal(gateway.ask("once-more").problem, "overloaded")
+    equal((ledger.count(), slow.count()), (2 * paid, had))
+    equal(Admin(gateway).post("/relays/slow/resume").status, 200)
+    slow.wait_for(2 * paid)
+    pay(gateway, paid, 200)  # and both are trimmed behind
+    for each in (ledger, slow):
+        each.wait_for(2 * paid + 400)
+        equal(len({row["id"] for row in each.rows()}), 2 * paid + 400)
+    assert ledger.redis("XLEN", "onceproxy:{0}:events") <= 500
+    equal(gateway.find_log("relay_lost"), [])
 
 
 @test

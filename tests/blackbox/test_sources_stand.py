@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A source that has too much at hand stands still, says why, and goes on: too
+many messages that rest, or too little memory."""
+
+from once import http, tap
+from once.admin import Admin
+from once.messages import Stream, source
+from once.tap import equal, test
+from once.upstream import answer
+from once.wait import eventually
+
+ADMIN = {"admin": {"listen": "127.0.0.1:0"}}
+RESTING, IN_FLIGHT, MORE = 10_000, 64, 200
+
+
+def at_hand(gateway):
+    found, = Admin(gateway).get("/sources")["sources"]
+    return found
+
+
+def is_counted(gateway, reason):
+    line = (f'onceproxy_source_standing{{source="charges",reason="{reason}"}}'
+            ' 1')
+    return line in Admin(gateway).send("GET", "/metrics").body.decode()
+
+
+def taken(stream):
+    """How many entries readers have been given."""
+    return stream.redis("XPENDING", stream.name, stream.group)[0]
+
+
+def add_many(stream, count):
+    stream.redis("EVAL", """
+        for n = 1, ARGV[1] do
+            redis.call('XADD', KEYS[1], '*', 'body', '{}',
+                'idempotency-key', 'k' .. n)
+        end""", 1, stream.name, count)
+
+
+def drop(gateway, count):
+    """Drops so many of those that wait to be tried again."""
+    admin = Admin(gateway)
+    found = admin.get(f"/messages?source=charges&state=retrying&limit={count}")
+    equal(len(found["messages"]), count)
+    for message in found["messages"]:
+        equal(admin.post(f"/messages/{message['id']}/drop").status, 200)
+
+
+@test
+def too_many_that_rest_stop_a_source_until_some_are_let_go(bench):
+    upstream = bench.upstream(answer(503))
+    stream = Stream(bench.own_redis())
+    config = bench.config(upstream, **ADMIN)
+    source(config, stream, retry={"first": "1h", "most": "1h"},
+           in_flight=IN_FLIGHT)
+    add_many(stream, RESTING + MORE)
+    gateway = bench.serve(config)
+    gateway.wait_for_log("source_stands", reason="held", timeout=120)
+    equal(at_hand(gateway)["standing"], "held")
+    assert is_counted(gateway, "held")
+    eventually(lambda: at_hand(gateway)["in_flight"] == 0, "all rest")
+    rest = at_hand(gateway)["retrying"]
+    equal(upstream.count(), rest)
+    assert RESTING <= rest <= RESTING + IN_FLIGHT, rest
+    equal(gateway.ask("by-http", body=b"{}").status, 503)  # clients go on
+    upstream.reply = answer(201)
+    equal(gateway.find_log("message"), [])
+    drop(gateway, rest - RESTING + 1)
+    gateway.wait_for_log("source_goes", reason="held")
+    gateway.wait_until(lambda: len(gateway.find_log(
+        "message", outcome="executed")) == RESTING + MORE - rest,
+        "what was not taken is executed")
+    equal(len(stream.pending()), RESTING - 1)
+    equal(upstream.count(), RESTING + MORE + 1)
+    equal(at_hand(gateway)["standing"], None)
+
+
+# --- memory ------------------------------------------------------------------
+
+MIB = 1 << 20
+MEMORY, PIECE = 16 * MIB, MIB // 4
+
+
+def started(bench, upstream):
+    config = bench.config(upstream, limits={"in_flight_bytes": MEMORY},
+                          **ADMIN)
+    config["routes"].insert(0, {
+        "path": "/v1/uploads", "methods": "POST", "upstream": "api",
+        "idempotency": {"max_request_body": MEMORY}})
+    stream = Stream(bench.own_redis())
+    source(config, stream)
+    return stream, bench.serve(config)
+
+
+class Upload:
+    """A body of which most is sent, and held by the gateway."""
+
+    def __init__(self, gateway, size):
+        data = http.keyed("upload", target="/v1/uploads", body=b"x" * size)
+        self.client, self.rest = gateway.client(), data[-PIECE:]
+        self.client.send(data[:-PIECE])
+
+    def end(self):
+        self.client.send(self.rest)
+        return self.client.read()
+
+
+@test
+def a_source_leaves_the_rest_of_the_memory_to_clients(bench):
+    upstream = bench.upstream()
+    stream, gateway = started(bench, upstream)
+    stream.add(body=b"{}", idempotency_key="k0")
+    gateway.wait_for_log("message", outcome="executed")
+    upload = Upload(gateway, MEMORY // 4 * 3 + PIECE)
+    keys = ["k0"]
+
+    def stands():
+        return gateway.find_log("source_stands", reason="memory")
+
+    def stands_at_another_one():
+        keys.append(f"k{len(keys)}")
+        stream.add(body=b"{}", idempotency_key=keys[-1])
+        gateway.wait_until(lambda: stands() or len(gateway.find_log(
+            "message")) == len(keys), "it is read")
+        return stands()
+    eventually(stands_at_another_one, "most of the upload has come")
+    equal(at_hand(gateway)["standing"], "memory")
+    assert is_counted(gateway, "memory")
+    for n in range(MORE):
+        stream.add(body=b"{}", idempotency_key=f"more-{n}")
+    count = len(keys) + MORE
+    equal(gateway.ask("by-http", body=b"{}").status, 201)
+    assert taken(stream) <= 1, taken(stream)  # what it was about to read
+    assert len(stream.pending()) >= MORE
+    equal(upload.end().status, 201)
+    gateway.wait_for_log("source_goes", reason="memory")
+    gateway.wait_until(lambda: len(gateway.find_log(
+        "message", outcome="executed")) == count, "all are executed")
+    equal((stream.pending(), at_hand(gateway)["standing"]), ([], None))
+    equal(upstream.count(), count + 2)
+
+
+tap.main()
