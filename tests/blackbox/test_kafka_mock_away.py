@@ -59,8 +59,9 @@ def a_gateway_starts_without_its_broker(bench):
     gateway = r.serve()
     gateway.wait_for_log("source_broker_down", timeout=LONG_S)
     equal(Admin(gateway).send("GET", "/readyz").status, 200)
+    equal(gateway.ask("by-http").status, 201)
     r.kafka.up(1)
-    goes_on(r, gateway, [])
+    goes_on(r, gateway, ["by-http"])
 
 
 @test

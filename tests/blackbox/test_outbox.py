@@ -11,7 +11,7 @@ from once.gateway import is_without
 from once.pgwire import PostgresClient
 from once.postgres import Outbox, outbox_source, programs
 from once.tap import each, equal, test
-from once.upstream import answer, close_unanswered
+from once.upstream import Hold, answer, close_unanswered
 from once.wait import eventually
 
 
@@ -93,6 +93,40 @@ def a_result_and_a_dead_letter_are_in_the_rows_own_transaction(bench):
            dead["headers"]["onceproxy-reason"],
            dead["headers"]["onceproxy-status"]),
           (bad, "a", "refund", {"n": 2}, "b", "refused", "422"))
+
+
+def open_transactions(postgres, since):
+    """The sessions of gateways in one that began before that."""
+    return postgres.rows(
+        "SELECT state, query FROM pg_stat_activity WHERE xact_start < "
+        f"'{since}' AND application_name LIKE 'onceproxy%'")
+
+
+@each([("without an order", {}),
+       ("with one, and results", {"order_by": "entity",
+                                  "results": {"table": "done"}})])
+def no_transaction_is_open_during_a_call(bench, members):
+    hold = Hold()
+
+    def script(connection, request):
+        if json.loads(request.body)["n"] == 1:
+            hold.wait()
+        connection.send(answer())
+    upstream = bench.upstream(script)
+    outbox, config = begin(bench, upstream, members)
+    gateway = bench.serve(config)
+    outbox.add({"n": 1})
+    hold.wait_arrived()
+    for n in (2, 3):  # what looks for more rows, and finishes others, ends
+        since, = outbox.postgres("SELECT clock_timestamp()")
+        eventually(lambda since=since: not open_transactions(
+            outbox.postgres, since), "all transactions end")
+        outbox.add({"n": n}, entity=f"of-{n}")
+        ended(gateway, n - 1, outcome="executed")
+    equal((sent(upstream), len(outbox.unread())), ([1, 2, 3], 1))
+    hold.release()
+    ended(gateway, 3, outcome="executed")
+    equal(outbox.unread(), [])
 
 
 @test
