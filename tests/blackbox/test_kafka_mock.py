@@ -6,6 +6,7 @@ import re
 from datetime import datetime
 
 from once import tap
+from once.admin import Admin
 from once.gateway import is_sanitized, is_without
 from once.kafka_reader import MockReader, source_of, wait_partitions
 from once.raw import memory
@@ -36,6 +37,22 @@ def what_comes_while_nothing_is_read_comes_later(bench):
     keys = r.add(30)
     hold.wait_arrived()
     hold.release()
+    r.wait_ended()
+    r.each_once(keys)
+
+
+@test
+def a_new_group_may_begin_with_what_is_added_from_then_on(bench):
+    """And where it began is kept, though it has read nothing yet."""
+    r = MockReader(bench, start="latest")
+    r.add(10, "old")
+    gateway = r.reading()
+    r.wait_ended()  # where it begins is committed
+    gateway.kill()
+    keys = r.add(10, "meanwhile")
+    r.serve()
+    r.wait_ended()
+    keys += r.add(10, "new")
     r.wait_ended()
     r.each_once(keys)
 
@@ -125,6 +142,29 @@ def nobody_waits_for_a_call_when_partitions_move(bench):
     eventually(lambda: sum(len(g.find_log("message"))
                            for g in (one, two)) == 16, "all are told")
     assert two.find_log("message", outcome="executed")
+
+
+def rebalances(gateway):
+    name = 'onceproxy_source_rebalances_total{source="charges"} '
+    text = Admin(gateway).send("GET", "/metrics").body.decode()
+    found, = [line for line in text.splitlines() if line.startswith(name)]
+    return int(found[len(name):])
+
+
+@test
+def rebalances_are_counted(bench):
+    r = MockReader(bench, partitions=2)
+    one = r.reading("one")
+    alone = rebalances(one)
+    assert alone > 0
+    two = r.serve("two")
+    wait_partitions(two, 1)
+    eventually(lambda: rebalances(one) > alone, "it has given one up")
+    assert rebalances(two) > 0
+    since, shared = len(one.events), rebalances(one)
+    two.stop()
+    wait_partitions(one, 2, since)
+    eventually(lambda: rebalances(one) > shared, "it has it again")
 
 
 @test
