@@ -222,6 +222,58 @@ many_are_all_known(void **state)
 	assert_false(holds_may(&there, SPAN("x")));
 }
 
+static bool
+it_is_asked_there(struct bench *bench)
+{
+	(void)bench;
+	return there.call != NULL;
+}
+
+static bool
+it_was_answered_there(struct bench *bench)
+{
+	(void)bench;
+	return there.call == NULL;
+}
+
+static void
+load_there(struct bench *bench)
+{
+	holds_load(&there);
+	bench_until(bench, it_is_asked_there);
+	bench_until(bench, it_was_answered_there);
+}
+
+static void
+of_more_than_can_be_known_each_is_asked_for(void **state)
+{
+	struct bench *bench = *state;
+	note(bench, SPAN("1-0"), 0);
+	redisReply *keys = redis_do(bench->redis, "KEYS *:holds:*");
+	assert_int_equal(keys->elements, 1);
+	redis_just(bench->redis, "EVAL %s 1 %s %d",
+	    "for n = 2, ARGV[1] do redis.call('ZADD', KEYS[1], 'NX', "
+	    "redis.call('TIME')[1] * 1000, string.format('%032x', n)) end",
+	    keys->element[0]->str, HOLDS_KNOWN);
+	freeReplyObject(keys);
+	load_there(bench);
+	assert_true(there.known);
+	assert_int_equal(there.names.count, HOLDS_KNOWN);
+	assert_true(holds_may(&there, SPAN("1-0")));
+	assert_false(holds_may(&there, SPAN("2-0")));
+	note(bench, SPAN("1-1"), 0);
+	load_there(bench);
+	assert_false(there.known);
+	assert_true(holds_may(&there, SPAN("2-0")));
+	assert_int_equal(find(bench, SPAN("1-0")), VERDICT_DONE);
+	assert_int_equal(find(bench, SPAN("1-1")), VERDICT_DONE);
+	assert_int_equal(find(bench, SPAN("2-0")), VERDICT_GONE);
+	holds_drop(&there, SPAN("1-1"));
+	load_there(bench);
+	assert_true(there.known);
+	assert_false(holds_may(&there, SPAN("2-0")));
+}
+
 int
 main(void)
 {
@@ -233,6 +285,7 @@ main(void)
 	    TEST(what_was_loaded_before_may_be_old),
 	    TEST(all_may_be_held_where_redis_cannot_say),
 	    TEST(many_are_all_known),
+	    TEST(of_more_than_can_be_known_each_is_asked_for),
 	};
 	return cmocka_run_group_tests_name("holds", tests, NULL, NULL);
 }
