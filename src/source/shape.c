@@ -96,7 +96,8 @@ add_cloudevent(struct shape *s, struct fields *fields)
 	add_field(fields, SPAN("ce-type"),
 	    message_text_encode(arena, event.type));
 	if (event.time.len > 0)
-		add_field(fields, SPAN("ce-time"), event.time);
+		add_field(fields, SPAN("ce-time"),
+		    message_text_encode(arena, event.time));
 }
 
 /* All fields but the key's, with room for that. */
