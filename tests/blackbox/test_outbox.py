@@ -96,10 +96,12 @@ def a_result_and_a_dead_letter_are_in_the_rows_own_transaction(bench):
 
 
 def open_transactions(postgres, since):
-    """The sessions of gateways in one that began before that."""
-    return postgres.rows(
-        "SELECT state, query FROM pg_stat_activity WHERE xact_start < "
-        f"'{since}' AND application_name LIKE 'onceproxy%'")
+    """Which sessions of gateways are in one that began before that."""
+    found = postgres.rows(
+        f"SELECT xact_start < '{since}' AS open, state, query "
+        "FROM pg_stat_activity WHERE application_name LIKE 'onceproxy%'")
+    assert found, "there is no session"
+    return [session for session in found if session["open"]]
 
 
 @each([("without an order", {}),
