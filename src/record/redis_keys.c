@@ -109,7 +109,7 @@ redis_keys_kind(const struct conf *conf, struct span name)
 	static const char *const indexes[] = {
 	    "leases", "held", "events", "dead", "relayed"};
 	static const char *const shared[] = {
-	    "turn:", "pause:", "parked:", "kept:", "floor:"};
+	    "turn:", "pause:", "parked:", "holds:", "kept:", "floor:"};
 	struct span prefix = span_str(conf->store.prefix), rest = name;
 	struct key_id key_id;
 	unsigned shard;

@@ -968,6 +968,7 @@ def keys_of_another_number_of_shards_or_version_are_a_warning(bench):
     for i in range(8):
         gateway.ask(f"k{i}")
     gateway.stop()
+    patient.redis("ZADD", "onceproxy:{27}:holds:source:charges", 1, "1-0")
     patient.misses("foreign_keys")
     patient.config["store"]["shards"] = 16
     got = patient.finds("foreign_keys")
