@@ -96,7 +96,8 @@ words_of_retry(enum on_unknown on_unknown)
 		return "A retry with the same key first asks the API what "
 		       "became of it.";
 	}
-	return "It is not executed again until the outcome is known.";
+	return "It is not executed again until the outcome is known. Ask "
+	       "again later with the same key, and make no new one for it.";
 }
 
 static bool

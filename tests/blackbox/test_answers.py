@@ -200,7 +200,8 @@ def a_lost_answer_is_outcome_unknown_and_held(bench):
 
 
 RETRIES = {
-    "hold": "It is not executed again until the outcome is known.",
+    "hold": "It is not executed again until the outcome is known. Ask again "
+            "later with the same key, and make no new one for it.",
     "retry": "A retry with the same key is sent to the API again.",
     "reconcile": "A retry with the same key first asks the API what became "
                  "of it.",
