@@ -110,6 +110,9 @@ admin_keys_shown(struct machine *machine)
 		return admin_answer_store_failed(a,
 		    SPAN("Redis did not answer, or refused; nothing was "
 			 "changed."));
+	/* The id of a request may have as many digits. */
+	if (a->finds && look->op.verdict == VERDICT_GONE)
+		return admin_request_to(a, ADMIN_LIST, MORE);
 	if (a->finds && look->op.verdict != VERDICT_DONE)
 		return admin_list_found(a, NULL);
 	if (a->finds)

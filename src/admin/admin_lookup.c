@@ -359,7 +359,8 @@ admin_lookup_read(struct admin_request *a)
 	if (message != NULL || a->n_others > 0)
 		return message;
 	return asked.key.len > 0
-	    ? "No route has this namespace with this scope: \"scope\" must "
+	    ? "No route has this namespace (\"default\" where none is given) "
+	      "with this scope: \"scope\" must "
 	      "have a value for at least one header (or basic.user, path.NAME, "
 	      "certificate.subject, certificate.fingerprint, jwt.CLAIM) that "
 	      "the route's scope names, and no others."

@@ -11,14 +11,19 @@
 #include "operate/input.h"
 #include "operate/keys_ids_private.h"
 
-/* What a problem document has as its instance is one, too. */
+const char *
+keys_ids_of_instance(const char *text)
+{
+	static const char urn[] = "urn:onceproxy:key:";
+	return strncmp(text, urn, sizeof urn - 1) == 0 ? text + sizeof urn - 1
+							: text;
+}
+
 static int
 add_id(struct keys_line *line, const char *text)
 {
-	static const char urn[] = "urn:onceproxy:key:";
 	uint8_t bytes[DIGEST_BYTES];
-	if (!strncmp(text, urn, sizeof urn - 1))
-		text += sizeof urn - 1;
+	text = keys_ids_of_instance(text);
 	if (!hex_decode(span_str(text), bytes, sizeof bytes))
 		return usage_wrong(
 		    "keys", "a KEY_ID has %d hex digits, and this "

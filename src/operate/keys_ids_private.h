@@ -15,6 +15,9 @@
  */
 int keys_ids_read(struct keys_line *line, int n_names, char **names);
 
+/* The KEY_ID of a problem document's instance; any other text as it is. */
+const char *keys_ids_of_instance(const char *text);
+
 /*
  * Asks on the terminal whether the records are to be forgotten, unless the
  * line has --yes.  An exit code: whoever does not say yes says no.

@@ -122,6 +122,7 @@ keys_verb_find(struct keys_line *line)
 {
 	if (line->find == NULL || *line->find == '\0')
 		return usage_wrong("keys", "find needs a text");
+	line->find = keys_ids_of_instance(line->find);
 	return keys_verb_list(line);
 }
 

@@ -212,8 +212,9 @@ print_messages(const struct messages_line *line, const json_t *answer)
 	if (json_array_size(list) > 0)
 		values_table(list, columns, n_columns - !has_labels(list));
 	else
-		printf("No message is %s.\n",
-		    line->state ? line->state : "held or retrying");
+		printf("No message is %s.%s\n",
+		    line->state ? line->state : "held or retrying",
+		    line->state ? "" : " (--state dead lists dead letters.)");
 	if (json_is_string(json_object_get(answer, "next")))
 		printf("There are more; --limit %ld shows twice as many.\n",
 		    2 * line->limit);

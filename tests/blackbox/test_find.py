@@ -5,6 +5,7 @@ of it, and its record says where it is from and what operators did."""
 import base64
 import json
 import os
+import re
 import time
 
 from once import tap
@@ -146,6 +147,11 @@ def a_stuck_payment_is_found_by_its_label_its_request_or_its_key_id(bench):
     rest = desk.admin.get("/keys?find=order-1&cursor=" + first["next"])
     equal([r["key_id"] for r in rest["keys"]], [made[11]])
     equal(rest["next"], None)
+    made.append(desk.unknown("k12"))
+    given = desk.record(made[-1])["request_id"]
+    assert re.fullmatch("[0-9a-f]{32}", given), given  # as a key_id
+    equal(desk.found(given), made[-1:])
+    equal(desk.found("urn:onceproxy:key:" + made[5]), [made[5]])
     assert "LABEL" in desk.command("list")
     assert "No such record" in desk.command("find", "nothing")
 
