@@ -21,6 +21,7 @@
  *     it can never be executed: BURY PARK ⇢ PARKED ........ FINISH
  *     a dead letter's record is FAILED: RELEASE ⇢ RELEASED  SHAPE again
  *     it is to be dropped: CHECK ⇢ CHECKED ............... FINISH
+ *     it is tried again: CONFIRM ⇢ CONFIRMED ............. SHAPE
  *     it is behind another one: PROVE ⇢ PROVED
  *       and that is nowhere any more: SKIP ⇢ SKIPPED ...... FOLLOW again
  *     the first of a parked lane is done with: DECIDE ⇢ DECIDED ... FINISH
@@ -99,6 +100,7 @@ delivery_unshape(struct delivery *d)
 {
 	waiters_leave(&d->waiter);
 	d->busy = d->whole = d->known = d->there = d->let = false;
+	d->confirmed = false;
 	delivery_forget_request(d);
 }
 
@@ -246,6 +248,7 @@ delivery_new_letter(struct source *source, struct broker_message *message,
 	letter_read(message, &d->letter);
 	letter_strip(message);
 	d->drop = letter->drop;
+	d->confirmed = true;
 	if (letter->lane != NULL)
 		d->lane = *letter->lane;
 	if (letter->drop)

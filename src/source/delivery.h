@@ -78,8 +78,9 @@ struct delivery {
 	struct inquiry *asked; /* an operator waits for its begin; or NULL */
 	bool drop;
 	bool behind;   /* another one is the first of its lane */
-	struct broker_letters *first; /* that one's; NULL: not looked for */
+	struct broker_letters *first; /* that one's, or its own; or NULL */
 	bool missing; /* the first has not been found, once */
+	bool confirmed; /* it is there itself, as was seen just now */
 	bool decided;  /* Redis knows that it is about to be finished */
 	bool released; /* its record was */
 	struct records_op release;

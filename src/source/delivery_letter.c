@@ -85,20 +85,27 @@ stays_behind(struct delivery *d)
 			     d, source_meter_outcome(MESSAGE_BEHIND));
 }
 
+static void
+look_for(struct delivery *d, struct span position, bool look)
+{
+	if (d->first == NULL) {
+		d->first = arena_alloc(d->message->arena, sizeof *d->first);
+		op_init(&d->first->op, d->source->worker->loop, machine_run,
+		    &d->machine);
+		d->first->brief = true;
+		d->first->limit = 1;
+	}
+	d->first->look = look;
+	d->first->position = position;
+	broker_reader_letters(d->source->reader, d->first);
+}
+
 /* Its dead letter may have been deleted by others, or was never put. */
 enum after
 delivery_letter_prove(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	if (d->first == NULL) {
-		d->first = arena_alloc(d->message->arena, sizeof *d->first);
-		op_init(&d->first->op, d->source->worker->loop, machine_run,
-		    machine);
-		d->first->look = d->first->brief = true;
-		d->first->limit = 1;
-	}
-	d->first->position = d->park.first;
-	broker_reader_letters(d->source->reader, d->first);
+	look_for(d, d->park.first, true);
 	return delivery_to(d, DELIVERY_PROVED, WAIT);
 }
 
@@ -162,6 +169,46 @@ delivery_letter_skipped(struct machine *machine)
 	return delivery_to(d, DELIVERY_FOLLOW, MORE);
 }
 
+/* --- whether it is still there itself --- */
+
+/*
+ * With an order, or in a topic, one gateway alone decides about its letters.
+ * Nor is a lane left that would wait for one that is gone.
+ */
+bool
+delivery_letter_must_confirm(const struct delivery *d)
+{
+	return delivery_is_letter(d) && !d->confirmed && !d->drop &&
+	    !d->buried && !delivery_lane_parks(d) &&
+	    d->source->source->broker->kind != BROKER_KAFKA;
+}
+
+enum after
+delivery_letter_confirm(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	look_for(d, d->message->position, false);
+	return delivery_to(d, DELIVERY_CONFIRMED, WAIT);
+}
+
+/* An operator may have dropped it at another gateway. */
+enum after
+delivery_letter_confirmed(struct machine *machine)
+{
+	struct delivery *d = delivery_of(machine);
+	struct broker_letters *own = d->first;
+	if (own->op.error != 0)
+		return delivery_to(d, DELIVERY_LOOK, MORE);
+	d->confirmed = found_letter(own);
+	if (d->confirmed) {
+		own->after[0] = '\0';
+		return delivery_to(d, DELIVERY_SHAPE, MORE);
+	}
+	snprintf(own->after, sizeof own->after, "%s", own->next);
+	return own->after[0] != '\0' ? delivery_to(d, DELIVERY_CONFIRM, MORE)
+				     : DONE;
+}
+
 /* --- its record --- */
 
 enum after
@@ -208,6 +255,7 @@ delivery_letter_released(struct machine *machine)
 		return delivery_letter_refuse(d, "store");
 	d->released = true;
 	delivery_unshape(d);
+	d->confirmed = true;
 	return delivery_to(d, DELIVERY_SHAPE, MORE);
 }
 

@@ -46,6 +46,8 @@ void delivery_rest_held_no_more(struct delivery *d);
 enum after delivery_claim_known(struct delivery *d);
 /* An operator who waits hears that it goes on. */
 void delivery_letter_begun(struct delivery *d);
+/* It is tried again, and may have been dropped meanwhile, by others. */
+bool delivery_letter_must_confirm(const struct delivery *d);
 /* The dead letter stays as it is; an operator hears why, a word. */
 enum after delivery_letter_refuse(struct delivery *d, const char *why);
 /*

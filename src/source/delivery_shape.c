@@ -92,6 +92,8 @@ delivery_shape(struct machine *machine)
 	enum shape_verdict verdict = SHAPE_GOOD;
 	/* One that was condemned before comes here once more for its body. */
 	d->outcome = d->buried ? d->reason : MESSAGE_COUNT_;
+	if (delivery_letter_must_confirm(d))
+		return delivery_to(d, DELIVERY_CONFIRM, MORE);
 	if (d->shed)
 		return delivery_to(d, DELIVERY_FETCH, MORE);
 	if (m->too_large || is_beyond_memory(d))

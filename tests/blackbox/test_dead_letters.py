@@ -4,12 +4,13 @@ key, or dropped, and what is parked behind them comes back in its order."""
 
 import base64
 import os
+import re
 import signal
 
 from once import tap
 from once.admin import Admin
 from once.gateway import command, write
-from once.messages import Stream, source
+from once.messages import Stream, as_text, source
 from once.tap import equal, test
 from once.upstream import Hold, answer
 from once.wait import eventually
@@ -199,9 +200,10 @@ def a_letter_is_not_dropped_and_replayed_at_once(bench):
           (1, 1) if 202 in said else (0, 0))
 
 
-def with_two_gateways(bench):
+def with_two_gateways(bench, retry=None, **more):
     """A dead letter, two gateways that may both act on it, and its result."""
-    b = Bench(bench, {**QUICK, "results": {"stream": "done"}})
+    b = Bench(bench, {**QUICK, **(retry or {}), "results": {"stream": "done"}},
+              **more)
     b.other = Admin(bench.serve({**b.config, "instance": "other"}))
     b.fate.of["k"] = answer(503)
     b.position = b.add("k")
@@ -212,6 +214,52 @@ def with_two_gateways(bench):
 
 def other_says(b, what):
     return b.other.post(f"/messages/{id_of(b.position)}/{what}", {})
+
+
+def is_dropped_elsewhere(b):
+    """It has been tried once more, and is to be tried again."""
+    equal(other_says(b, "drop").status, 200)
+    equal(b.dead(), [])
+
+
+def is_executed_no_more(b, sent):
+    b.gateway.wait_until(
+        lambda: b.gateway.find_log("step", step="CONFIRMED"), "it looked")
+    eventually(lambda: b.admin.get("/sources")["sources"][0]["retrying"] +
+               b.admin.get("/sources")["sources"][0]["held"] == 0)
+    equal((b.fate.upstream.count(key="k"), b.stream.entries("done")),
+          (sent, []))
+    equal(b.gateway.find_log("message", outcome="executed"), [])
+
+
+RETRIED = {"retry": {"first": "2s", "most": "2s", "attempts": 2}}
+
+
+@test
+def a_letter_that_was_dropped_elsewhere_is_not_tried_again(bench):
+    b = with_two_gateways(bench, RETRIED, log={"level": "debug"})
+    sent = b.fate.upstream.count(key="k")
+    b.fate.of["k"] = answer(503)
+    since = len(b.gateway.events)
+    b.replay(b.position)
+    b.gateway.wait_until(lambda: b.gateway.find_log(
+        "step", since, step="RESTED"), "it waits")
+    b.fate.of["k"] = answer(201)
+    is_dropped_elsewhere(b)
+    is_executed_no_more(b, sent + 1)
+
+
+@test
+def nor_is_one_that_was_held_when_it_was_dropped_elsewhere(bench):
+    b = with_two_gateways(bench, log={"level": "debug"})
+    sent = b.fate.upstream.count(key="k")
+    b.fate.of["k"] = None
+    b.replay(b.position)
+    held = b.gateway.wait_for_log("message_held")
+    is_dropped_elsewhere(b)
+    b.fate.of["k"] = answer(201)
+    equal(b.admin.post(f"/keys/{held['key_id']}/release").status, 200)
+    is_executed_no_more(b, sent + 1)
 
 
 @test
@@ -563,6 +611,22 @@ def who_does_not_read_an_ordered_source_says_so(bench):
         equal((got.status, got.problem), (409, "conflict"))
         assert b"Another gateway" in got.body, got.body
     b.wait_dead(("k0", "exhausted"), ("k1", "behind"))
+
+
+@test
+def large_letters_before_it_are_looked_through_a_few_at_a_time(bench):
+    """Redis does nothing else while it looks through some."""
+    b = Bench(bench, QUICK)
+    redis, count = b.stream.redis, 24
+    for n in range(count):
+        redis("XADD", "charges:dead", "*", "body", b"x" * 1_000_000,
+              "onceproxy-source", "charges", "onceproxy-position", f"{n}-1")
+    name = f"{count - 1}-1".encode()
+    redis("CONFIG", "RESETSTAT")
+    equal(b.admin.get(f"/messages/{id_of(name)}")["state"], "dead")
+    calls = re.search("cmdstat_eval:calls=([0-9]+)",
+                      as_text(redis("INFO", "commandstats")))
+    assert int(calls[1]) >= count // 6, calls
 
 
 @test

@@ -208,6 +208,16 @@ class Dropped(Replayed):
         cell.bench.background(self.act, Admin(cell.gateway), "drop", 200)
 
 
+class Confirmed(Replayed):
+    """It is tried again, as its upstream was busy once more."""
+
+    members = {}
+
+    def provoke(self, cell):
+        cell.bank.moves = ["busy"]
+        super().provoke(cell)
+
+
 class Skipped(Replayed):
     """One behind it followed the first, whose dead letter somebody deleted; it
     is replayed."""
@@ -238,7 +248,7 @@ SCENARIOS = {
     Released: ("BACK_OFF", "RESTED"),
     Replayed: ("RELEASE", "RELEASED", "DECIDE", "DECIDED"),
     Skipped: ("PROVE", "PROVED", "SKIP", "SKIPPED"),
-    Dropped: ("CHECK", "CHECKED"),
+    Dropped: ("CHECK", "CHECKED"), Confirmed: ("CONFIRM", "CONFIRMED"),
     Refused: ("REFUSE", "BURY", "PARK"),
     Fetched: ("FETCH", "FETCHED"),
     Locked: ("YIELD", "YIELDED")}
