@@ -181,7 +181,7 @@ delivery_free(struct machine *machine)
 	op_cancel(&d->hold.op.op);
 	op_cancel(&d->finish.op);
 	op_cancel(&d->release.op.op);
-	delivery_letter_end(d);
+	delivery_first_end(d);
 	let_go_of_asker(d);
 	if (d->probe)
 		source_standing_try_another(source);

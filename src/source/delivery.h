@@ -26,6 +26,9 @@ struct delivery {
 	struct parked_op park;
 	bool parked; /* its lane is parked, and it is the first of it */
 	bool known;  /* its lane is parked, and its record is COMPLETED */
+	bool proved; /* the first of its lane was looked for, for it */
+	struct broker_letters *first; /* of the first's, or its own; or NULL */
+	bool missing; /* the first has not been found, once */
 	uint64_t number; /* the first that its source took has 1 */
 
 	/* The request of this try; c is there while arena is not NULL. */
@@ -78,8 +81,6 @@ struct delivery {
 	struct inquiry *asked; /* an operator waits for its begin; or NULL */
 	bool drop;
 	bool behind;   /* another one is the first of its lane */
-	struct broker_letters *first; /* that one's, or its own; or NULL */
-	bool missing; /* the first has not been found, once */
 	bool confirmed; /* it is there itself, as was seen just now */
 	bool decided;  /* Redis knows that it is about to be finished */
 	bool released; /* its record was */

@@ -103,12 +103,22 @@ delivery_lane_followed(struct machine *machine)
 		d->behind = op->verdict == VERDICT_DONE && !d->parked;
 		return delivery_letter_placed(d);
 	}
+	bool asks = op->verdict == VERDICT_DONE && (d->parked || !d->known);
+	if (asks && delivery_first_must_prove(d))
+		return delivery_to(d, DELIVERY_PROVE, MORE);
+	return delivery_lane_proved(d);
+}
+
+enum after
+delivery_lane_proved(struct delivery *d)
+{
+	d->proved = true;
 	if (d->known && !d->parked)
 		return delivery_claim_known(d);
 	/* The first itself: its claim says the same, and frees the others. */
 	if (d->known)
 		answer_unref(&d->c.claim_op.answer);
-	if (op->verdict == VERDICT_DONE && !d->parked) {
+	if (d->park.op.verdict != VERDICT_GONE && !d->parked) {
 		delivery_condemn(d, MESSAGE_BEHIND, SPAN(""));
 		return delivery_to(d, DELIVERY_FINISH, MORE);
 	}
@@ -143,5 +153,6 @@ delivery_lane_parked(struct machine *machine)
 		return not_asked(d);
 	source_standing_end(d->source, STANDING_STORE);
 	d->parked = true;
+	delivery_first_seen(d);
 	return delivery_to(d, DELIVERY_FINISH, MORE);
 }

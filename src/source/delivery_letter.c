@@ -75,98 +75,13 @@ delivery_letter_placed(struct delivery *d)
 	    d, d->buried ? DELIVERY_BURY : DELIVERY_STAND, MORE);
 }
 
-/* --- the first of its lane --- */
-
-static enum after
-stays_behind(struct delivery *d)
+/* Another one is the first of its lane. */
+enum after
+delivery_letter_stays(struct delivery *d)
 {
 	return d->drop ? drop(d)
 		       : delivery_letter_refuse(
 			     d, source_meter_outcome(MESSAGE_BEHIND));
-}
-
-static void
-look_for(struct delivery *d, struct span position, bool look)
-{
-	if (d->first == NULL) {
-		d->first = arena_alloc(d->message->arena, sizeof *d->first);
-		op_init(&d->first->op, d->source->worker->loop, machine_run,
-		    &d->machine);
-		d->first->brief = true;
-		d->first->limit = 1;
-	}
-	d->first->look = look;
-	d->first->position = position;
-	broker_reader_letters(d->source->reader, d->first);
-}
-
-/* Its dead letter may have been deleted by others, or was never put. */
-enum after
-delivery_letter_prove(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	look_for(d, d->park.first, true);
-	return delivery_to(d, DELIVERY_PROVED, WAIT);
-}
-
-/* Whether there was one, which is freed. */
-static bool
-found_letter(struct broker_letters *letters)
-{
-	struct broker_message *m = letters->messages, *next;
-	bool found = m != NULL;
-	letters->messages = NULL;
-	for (; m != NULL; m = next) {
-		next = m->next;
-		broker_message_free(&m);
-	}
-	return found;
-}
-
-/*
- * Gone is what was missing twice: it may have become a dead letter between the
- * look for that and the one whether it is pending.
- */
-enum after
-delivery_letter_proved(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	struct broker_letters *first = d->first;
-	if (first->op.error != 0)
-		return delivery_letter_refuse(d, "broker");
-	if (found_letter(first))
-		return stays_behind(d);
-	snprintf(first->after, sizeof first->after, "%s", first->next);
-	if (first->after[0] != '\0')
-		return delivery_to(d, DELIVERY_PROVE, MORE);
-	if (first->pending)
-		return stays_behind(d);
-	bool gone = d->missing;
-	d->missing = !gone;
-	return delivery_to(d, gone ? DELIVERY_SKIP : DELIVERY_PROVE, MORE);
-}
-
-enum after
-delivery_letter_skip(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	parked_skip(&d->source->parked, &d->park, &d->lane,
-	    d->first->position, source_turn(d->source));
-	return delivery_to(d, DELIVERY_SKIPPED, WAIT);
-}
-
-enum after
-delivery_letter_skipped(struct machine *machine)
-{
-	struct delivery *d = delivery_of(machine);
-	const struct store_op *op = &d->park.op;
-	if (op->op.error != 0 || op->verdict == VERDICT_FENCED)
-		return delivery_letter_refuse(d, "store");
-	if (op->verdict == VERDICT_REFUSED ||
-	    span_eq(d->park.first, d->first->position))
-		return stays_behind(d);
-	d->behind = false;
-	return delivery_to(d, DELIVERY_FOLLOW, MORE);
 }
 
 /* --- whether it is still there itself --- */
@@ -187,7 +102,7 @@ enum after
 delivery_letter_confirm(struct machine *machine)
 {
 	struct delivery *d = delivery_of(machine);
-	look_for(d, d->message->position, false);
+	delivery_first_look(d, d->message->position, false);
 	return delivery_to(d, DELIVERY_CONFIRMED, WAIT);
 }
 
@@ -199,7 +114,7 @@ delivery_letter_confirmed(struct machine *machine)
 	struct broker_letters *own = d->first;
 	if (own->op.error != 0)
 		return delivery_to(d, DELIVERY_LOOK, MORE);
-	d->confirmed = found_letter(own);
+	d->confirmed = delivery_first_found(own);
 	if (d->confirmed) {
 		own->after[0] = '\0';
 		return delivery_to(d, DELIVERY_SHAPE, MORE);
@@ -288,15 +203,6 @@ delivery_letter_decided(struct machine *machine)
 	/* Somebody has freed the lane, or decided about its first. */
 	d->parked = op->verdict == VERDICT_DONE;
 	return delivery_to(d, DELIVERY_FINISH, MORE);
-}
-
-void
-delivery_letter_end(struct delivery *d)
-{
-	if (d->first == NULL)
-		return;
-	op_cancel(&d->first->op);
-	found_letter(d->first);
 }
 
 void

@@ -6,11 +6,11 @@
 
 /*
  * What the steps of a delivery share.  They are in delivery_shape.c (a request
- * is made), delivery_lane.c (its turn), delivery_claim.c (its key),
- * delivery_rest.c (until it is tried again), delivery_memory.c (without its
- * bytes), delivery_letter.c (a dead letter
- * that comes back) and delivery_finish.c (its end);
- * delivery.c has the table of all.  For these files only; the worker's thread.
+ * is made), delivery_lane.c (its turn), delivery_first.c (whether the first of
+ * its lane is there), delivery_claim.c (its key), delivery_rest.c (until it is
+ * tried again), delivery_memory.c (without its bytes), delivery_letter.c (a
+ * dead letter that comes back) and delivery_finish.c (its end); delivery.c has
+ * the table of all.  For these files only; the worker's thread.
  */
 enum delivery_step {
 #define DELIVERY_STEP(name, function, operation) DELIVERY_##name,
@@ -59,8 +59,27 @@ enum after delivery_rest_rejected(struct delivery *d);
 enum after delivery_letter_placed(struct delivery *d);
 /* The letter goes on from its turn; it is dropped, or executed. */
 enum after delivery_letter_go(struct delivery *d);
+/* It is behind another one: it is dropped, or stays as it is. */
+enum after delivery_letter_stays(struct delivery *d);
+/*
+ * Looks for the dead letters of that position, and whether the message itself
+ * is still to be finished (look), by d->first.
+ */
+void delivery_first_look(
+    struct delivery *d, struct span position, bool look);
+/* Whether there was one, which is freed. */
+bool delivery_first_found(struct broker_letters *letters);
+/*
+ * Whether the first of the lane is to be looked for, before what Redis says of
+ * it is believed.
+ */
+bool delivery_first_must_prove(const struct delivery *d);
+/* The first of its lane becomes a dead letter now. */
+void delivery_first_seen(struct delivery *d);
 /* It is freed: gives up what it looks for. */
-void delivery_letter_end(struct delivery *d);
+void delivery_first_end(struct delivery *d);
+/* What is the first of its lane is as certain as it is going to be. */
+enum after delivery_lane_proved(struct delivery *d);
 /* It has ended: what is parked behind it comes back. */
 void delivery_letter_over(struct delivery *d);
 

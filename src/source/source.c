@@ -400,6 +400,7 @@ source_free(struct source **source)
 	timer_clear(&s->look);
 	task_cancel(&s->settle);
 	key_set_clear(&s->sent);
+	key_set_clear(&s->firsts);
 	lanes_free(&s->lanes);
 	counter_set(&s->meter->standing, 0);
 	counter_set(&s->meter->in_flight, 0);

@@ -57,6 +57,9 @@ struct source {
 	struct machines deliveries;
 	/* Of messages that were given back, and may have been executed. */
 	struct key_set sent;
+	/* Parked lanes, by their digests, whose first is a dead letter. */
+	struct key_set firsts;
+	const struct delivery *prover; /* looks for one; or NULL */
 	struct lanes *lanes;
 	unsigned in_flight; /* taken and at work */
 	unsigned finishing; /* their results wait to be put, many at a time */

@@ -88,9 +88,15 @@ class Bench:
                                {"note": "n"})
 
     def replay(self, position, status=202):
-        got = self.act(position, "replay")
-        equal(got.status, status, got.body)
-        return got
+        """The broker has the letter a moment before its gateway knows."""
+        got = []
+
+        def knows():
+            got[:] = [self.act(position, "replay")]
+            return b"it is at work" not in got[0].body
+        eventually(knows, "the letter is at rest")
+        equal(got[0].status, status, got[0].body)
+        return got[0]
 
     def listed(self, state):
         return self.admin.get(
@@ -524,6 +530,59 @@ def where_all_were_trimmed_a_later_one_may_be_replayed(bench):
     position = b.add("k4")
     b.wait_dead(("k4", "behind"))
     is_cured_by(b, lambda: b.act(position, "replay"), 202, ["k4"])
+
+
+def with_order(b, config, order):
+    """The source is read on with that order, or with none."""
+    source = {**config["sources"]["charges"], "order_by": order}
+    if order is None:
+        del source["order_by"]
+    since = len(b.gateway.events)
+    write(b.gateway.file, {**config, "sources": {"charges": source}})
+    b.gateway.signal(signal.SIGHUP)
+    b.gateway.wait_until(
+        lambda: b.gateway.find_log("reloaded", since), "a reload")
+    eventually(lambda: b.admin.send(
+        "GET", "/messages?source=charges&state=dead").status == 200,
+               "it reads again")
+
+
+@test
+def where_the_first_was_replayed_without_an_order_its_lane_is_free(bench):
+    """Which parks nothing, and frees nothing."""
+    b = Bench(bench, IN_ORDER)
+    positions = parked_lane(b)
+    order = b.config["sources"]["charges"]["order_by"]
+    with_order(b, b.config, None)
+    b.fate.of["k0"] = answer(201)
+    for position in positions:
+        b.replay(position)
+    equal(sorted(executed(b, 4)), [f"k{n}" for n in range(4)])
+    b.wait_dead()
+    with_order(b, b.config, order)
+    b.add("k4")
+    b.add("k5")
+    equal(executed(b, 6)[4:], ["k4", "k5"])
+    equal(b.dead(), [])
+    lane_is_free(b)
+
+
+@test
+def where_the_first_was_deleted_the_next_gateway_finds_out(bench):
+    """What stays behind a dead letter stays there."""
+    b = Bench(bench, IN_ORDER)
+    parked_lane(b, count=1)
+    delete_first_letter(b)
+    b.gateway.stop()
+    b.serve()
+    b.add("k2")
+    b.wait_dead(("k1", "behind"), ("k2", "behind"))
+    b.stream.redis("XTRIM", "charges:dead", "MAXLEN", "0")
+    b.gateway.stop()
+    b.serve()
+    b.add("k3")
+    equal(executed(b, 1), ["k3"])
+    lane_is_free(b)
 
 
 @test

@@ -137,6 +137,21 @@ def where_the_row_of_the_first_was_deleted_its_lane_is_free(bench):
     equal(b.dead(), [])
 
 
+@test
+def an_id_that_is_there_again_does_not_free_its_lane(bench):
+    """Its table counts from the start again."""
+    b = with_a_parked_lane(bench)
+    b.bad.clear()
+    b.shop("INSERT INTO outbox VALUES (1, 'e', 'made', "
+           "'{\"id\": 17}')")
+    b.wait_dead(("1", "exhausted"), ("2", "behind"), ("3", "behind"),
+                ("1", "behind"))
+    b.add(4)
+    b.wait_dead(("1", "exhausted"), ("2", "behind"), ("3", "behind"),
+                ("1", "behind"), ("4", "behind"))
+    equal(b.done, [])
+
+
 if programs() is None or is_without("postgres"):
     print("1..0 # SKIP no PostgreSQL")
 else:
