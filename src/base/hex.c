@@ -17,7 +17,7 @@ void
 hex_encode(const uint8_t *bytes, size_t len, char *ret_hex)
 {
 	for (size_t i = 0; i < len; i++)
-		memcpy(ret_hex + 2 * i, pairs + 2 * bytes[i], 2);
+		memcpy(ret_hex + 2 * i, pairs + 2 * (size_t)bytes[i], 2);
 	ret_hex[2 * len] = '\0';
 }
 

@@ -41,11 +41,10 @@ machine_name(struct machine *machine, struct span id)
 	machine->id[len] = '\0';
 }
 
-static void
+/* Seldom wanted: inline it would cost each step. */
+static __attribute__((cold)) void
 log_step(const struct machine *machine)
 {
-	if (!log_wants(EV_step))
-		return;
 	struct logline line = log_begin(EV_step);
 	log_str(&line, "machine", machine->kind->name);
 	log_str(&line, "step", machine->kind->steps[machine->step].name);
@@ -57,11 +56,10 @@ void
 machine_to(struct machine *machine, unsigned step)
 {
 	must(step < MACHINE_STEPS_MAX);
-	list_remove(machine);
 	machine->step = (uint8_t)step;
 	machine->trail[machine->trail_len++ % TRAIL_STEPS] = (uint8_t)step;
-	list_insert(machine);
-	log_step(machine);
+	if (log_wants(EV_step))
+		log_step(machine);
 }
 
 void
@@ -91,6 +89,8 @@ machine_run(void *arg)
 		case WAIT:
 			op = machine->kind->awaited(machine);
 			must(op != NULL && op->state != OP_IDLE);
+			list_remove(machine);
+			list_insert(machine);
 			return;
 		case DONE:
 			machine_end(machine);

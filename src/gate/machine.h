@@ -11,8 +11,10 @@
  * The driver of all that goes step by step: requests and executions
  * (tbl/steps.h), and requests to the admin interface (tbl/admin_steps.h).  It
  * knows what a step is and nothing of what the steps do.  Each machine stands
- * in exactly one step, and in its owner's list of that step: drain and gauges
- * walk the lists, and there is no other bookkeeping.  The owner's thread only.
+ * in exactly one step, and in one list of its owner's: while it waits, in that
+ * of its step; while it runs, still in the one where it has waited.  Drain and
+ * gauges walk the lists, and there is no other bookkeeping.  The owner's thread
+ * only.
  */
 
 /* What a step says when it returns. */
