@@ -69,10 +69,11 @@ source_json(const struct source_view *view)
 	    [BROKER_KAFKA] = "topics",
 	};
 	json_t *lag = view->lag >= 0 ? json_integer(view->lag) : json_null();
+	json_t *dead = view->dead >= 0 ? json_integer(view->dead) : json_null();
 	json_t *pause = pause_json(view->paused_ms, span_str(view->paused_by),
 	    span_str(view->note));
 	return json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s?, s:o, s:s*, s:s*, "
-			 "s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I}",
+			 "s:o, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o*}",
 	    "name", view->name, "kind", kinds[view->kind],
 	    "broker", view->broker,
 	    read[view->kind], view->reads,
@@ -86,7 +87,9 @@ source_json(const struct source_view *view)
 	    "held", (json_int_t)view->held,
 	    "retrying", (json_int_t)view->retrying,
 	    "waiting", (json_int_t)view->waiting,
-	    "parked", (json_int_t)view->parked);
+	    "parked", (json_int_t)view->parked,
+	    "dead", dead,
+	    "dead_more", view->dead_more ? json_true() : NULL);
 }
 
 static int

@@ -10,6 +10,7 @@
 #include "cmd/usage.h"
 #include "operate/gateway.h"
 #include "operate/messages.h"
+#include "operate/messages_sources.h"
 #include "operate/values.h"
 
 /* What the command line says. */
@@ -46,7 +47,7 @@ static const struct messages_verb {
 	const char *example;
 } verbs[] = {
     {"sources", list_sources, "", NULL, false, "sources",
-	"the gateway's sources, and why one stands still", "sources"},
+	"the gateway's sources: why one stands still, dead letters", "sources"},
     {"list", list_messages, "Ssl", NULL, false,
 	"list [--source SOURCE] [--state STATE] [--limit N]",
 	"messages of these, oldest first, of held and retrying unless said:\n"
@@ -124,38 +125,6 @@ note_json(const struct messages_line *line)
 	return json_pack("{s:s*}", "note", line->note);
 }
 
-/* Who has paused it stands where another one has its error. */
-static void
-say_paused(json_t *source)
-{
-	const json_t *paused = json_object_get(source, "paused");
-	const char *who = json_string_value(json_object_get(paused, "who"));
-	const char *note = json_string_value(json_object_get(paused, "note"));
-	if (who == NULL || json_object_get(source, "error") != NULL)
-		return;
-	bool noted = note != NULL && note[0] != '\0';
-	char *text = mem_printf(
-	    "paused by %s%s%s", who, noted ? ": " : "", noted ? note : "");
-	json_object_set_new(source, "error", json_string(text));
-	free(text);
-}
-
-static void
-print_sources(const json_t *list)
-{
-	static const struct values_column columns[] = {
-	    {"SOURCE", "name", false}, {"KIND", "kind", false},
-	    {"BROKER", "broker", false}, {"STANDS", "standing", false},
-	    {"LAG", "lag", false}, {"IN FLIGHT", "in_flight", false},
-	    {"HELD", "held", false}, {"RETRYING", "retrying", false},
-	    {"WAITING", "waiting", false}, {"PARKED", "parked", false},
-	    {"ERROR", "error", false}};
-	json_t *source;
-	size_t i;
-	json_array_foreach(list, i, source) say_paused(source);
-	values_table(list, columns, sizeof columns / sizeof *columns);
-}
-
 static int
 list_sources(struct messages_line *line)
 {
@@ -169,7 +138,7 @@ list_sources(struct messages_line *line)
 	else if (json_array_size(list) == 0)
 		puts("This gateway has no sources.");
 	else
-		print_sources(list);
+		messages_sources_print(list);
 	json_decref(answer);
 	return GATEWAY_WELL;
 }

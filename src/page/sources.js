@@ -31,6 +31,10 @@ function countsOf(source) {
 		["waiting", "waiting for others"], ["parked", "orders parked"]])
 		if (source[name] > 0)
 			parts.push(`${number(source[name])} ${words}`);
+	if (source.dead > 0)
+		parts.push((source.dead_more ? "more than " : "")
+			+ number(source.dead) + (source.dead === 1
+				? " dead letter" : " dead letters"));
 	return parts.join(", ");
 }
 

@@ -341,6 +341,8 @@ delivery_finish_end(struct machine *machine)
 	else if (d->finish.finished == BROKER_FINISHED &&
 	    d->finish.put != NULL)
 		counter_add(&meter->results, 1);
+	if (d->buried || delivery_is_letter(d))
+		source_dead_changed(d->source);
 	log_message(d, took_us);
 	if (d->finish.finished == BROKER_FINISHED)
 		delivery_rest_held_no_more(d);

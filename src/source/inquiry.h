@@ -48,6 +48,8 @@ struct source_view {
 	int64_t lag;       /* -1: not known */
 	uint64_t in_flight, held, retrying, waiting;
 	uint64_t parked; /* orders, not messages */
+	int64_t dead;    /* letters, without parked ones; -1: not known */
+	bool dead_more;  /* than those */
 	int64_t paused_ms; /* since then, since 1970; 0: it is not paused */
 	const char *paused_by, *note; /* NULL: it is not paused */
 };
@@ -112,6 +114,7 @@ struct inquiry {
 	inquiry_visit *visit;
 	struct worker *const *workers;
 	unsigned n_workers, at;
+	unsigned awaited; /* by the worker where it is */
 };
 
 /* A member of whoever asks. */

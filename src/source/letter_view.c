@@ -12,6 +12,14 @@ state_of(const struct letter *letter)
 	    : MESSAGE_STATE_DEAD;
 }
 
+bool
+letter_view_is_parked(const struct broker_message *m)
+{
+	struct letter letter;
+	letter_read(m, &letter);
+	return state_of(&letter) == MESSAGE_STATE_PARKED;
+}
+
 static bool
 belongs(const struct inquiry *inquiry, enum message_state state)
 {

@@ -267,6 +267,7 @@ on_turn_lost(void *arg)
 	struct source *s = arg;
 	end_deliveries(s, true);
 	source_letters_stop(s);
+	source_dead_stop(s);
 	broker_reader_close(&s->reader);
 	s->credit = 0;
 }
@@ -369,6 +370,7 @@ source_drain(struct source *s)
 	s->drained_ms = loop_now_ms(s->worker->loop) + DRAIN_MS;
 	end_deliveries(s, false);
 	source_letters_stop(s);
+	source_dead_stop(s);
 	source_credit_settle(s);
 }
 
@@ -390,6 +392,7 @@ source_free(struct source **source)
 		return;
 	end_deliveries(s, true);
 	source_letters_stop(s);
+	source_dead_stop(s);
 	broker_reader_close(&s->reader);
 	turn_stop(&s->turn);
 	parked_stop(&s->parked);

@@ -11,6 +11,7 @@
 #include "shared/turn.h"
 #include "record/key_set.h"
 #include "source/lanes.h"
+#include "source/source_dead.h"
 #include "source/source_meter.h"
 
 /*
@@ -20,9 +21,9 @@
  * what becomes of a message, and its broker only as broker/broker.h shows it.
  * One worker has it; that worker's thread only.
  *
- * Circle: delivery, source, source_credit, source_floor, source_letters,
- * source_pause, source_standing.  A source makes its deliveries, which tell it
- * what stands in their way.
+ * Circle: delivery, source, source_credit, source_dead, source_floor,
+ * source_letters, source_pause, source_standing.  A source makes its
+ * deliveries, which tell it what stands in their way.
  */
 struct delivery;
 
@@ -54,6 +55,7 @@ struct source {
 	struct floors floors; /* of what its broker counts */
 	struct holds holds;   /* since when messages are held */
 	struct source_letter *letters; /* that are looked for */
+	struct source_dead dead; /* how many of them there are */
 	struct machines deliveries;
 	/* Of messages that were given back, and may have been executed. */
 	struct key_set sent;

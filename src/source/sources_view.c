@@ -45,7 +45,7 @@ reads(struct inquiry *inquiry, const struct conf_source *conf)
 }
 
 static void
-add_source(struct inquiry *inquiry, const struct source *s)
+add_source(struct inquiry *inquiry, struct source *s)
 {
 	const struct conf_source *conf = s->source;
 	struct broker_health health = {.message = "", .lag = -1};
@@ -72,6 +72,7 @@ add_source(struct inquiry *inquiry, const struct source *s)
 	    .note = copy(inquiry, s->pause.note),
 	};
 	count_states(s, view);
+	source_dead_tell(s, inquiry, view);
 	inquiry->sources = view;
 }
 
@@ -214,5 +215,5 @@ sources_view(struct inquiry *inquiry, struct worker *worker)
 		else if (span_eq(inquiry->source, span_str(s->source->name)))
 			return meet(inquiry, s);
 	}
-	return true;
+	return inquiry->awaited == 0;
 }

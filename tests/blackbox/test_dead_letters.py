@@ -109,6 +109,38 @@ def id_of(position, name="charges"):
 
 
 @test
+def dead_letters_are_counted(bench):
+    """Those that are parked behind one of them are not."""
+    b = Bench(bench, IN_ORDER)
+    b.fate.of["k"] = b.fate.of["m"] = answer(422)
+    count = lambda: b.admin.get("/sources")["sources"][0]["dead"]
+    eventually(lambda: count() == 0, "there is none")
+    first = b.add("k")
+    b.add("l")
+    b.add("m", lane=2)
+    eventually(lambda: len(b.dead()) == 3, "two are dead, one is parked")
+    eventually(lambda: count() == 2, "two are counted")
+    said = b.command("sources").stdout.splitlines()
+    at = said[0].index("DEAD")
+    equal(said[1][at:].split()[0], "2")
+    equal(b.act(first, "drop").status, 200)
+    eventually(lambda: count() == 1, "one is left")
+
+
+@test
+def of_many_dead_letters_a_thousand_are_counted(bench):
+    b = Bench(bench, QUICK)
+    for n in range(1001):
+        b.stream.redis("XADD", "charges:dead", "*", "onceproxy-source",
+                       "charges", "onceproxy-reason", "refused")
+    shown = lambda: b.admin.get("/sources")["sources"][0]
+    eventually(lambda: (shown()["dead"], shown().get("dead_more"))
+               == (1000, True), "a thousand are counted")
+    said = b.command("sources").stdout.splitlines()
+    equal(said[1][said[0].index("DEAD"):].split()[0], "1000+")
+
+
+@test
 def the_command_lists_and_replays_dead_letters(bench):
     b = Bench(bench, QUICK)
     b.fate.of["k"] = answer(422)

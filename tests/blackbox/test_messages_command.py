@@ -52,7 +52,7 @@ def sources_are_a_table(bench):
     title, line = operator.well("sources").splitlines()
     equal(title.split(), ["SOURCE", "KIND", "BROKER", "STANDS", "LAG", "IN",
                           "FLIGHT", "HELD", "RETRYING", "WAITING", "PARKED",
-                          "ERROR"])
+                          "DEAD", "ERROR"])
     equal(line.split()[:4], ["charges", "redis", "queue", "-"])
     shown, = operator.json("sources")["sources"]
     equal((shown["name"], shown["held"]), ("charges", 2))
