@@ -148,7 +148,7 @@ message_json(const struct message_view *view)
 	bool tried_again = view->next_ms > 0;
 	bool is_letter = view->first.len > 0;
 	return json_pack("{s:o, s:o, s:s, s:s*, s:o, s:s*, s:s*, s:o*, s:o*, "
-			 "s:o, s:o*, s:o*}",
+			 "s:o, s:o*, s:o*, s:o*, s:o*}",
 	    "id", admin_json_text(view->id),
 	    "source", admin_json_text(span_str(view->source)),
 	    "state", inquiry_word(view->state), "reason", view->reason,
@@ -163,7 +163,10 @@ message_json(const struct message_view *view)
 		      : admin_json_time(view->first_ms),
 	    "next_try",
 	    tried_again ? admin_json_time(view->next_ms) : NULL, "detail",
-	    view->detail.len > 0 ? admin_json_text(view->detail) : NULL);
+	    view->detail.len > 0 ? admin_json_text(view->detail) : NULL,
+	    "status", view->status > 0 ? json_integer(view->status) : NULL,
+	    view->is_base64 ? "answer_base64" : "answer",
+	    view->answer.ptr != NULL ? admin_json_text(view->answer) : NULL);
 }
 
 static int

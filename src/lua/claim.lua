@@ -8,8 +8,9 @@
 --       about and not to execute); LATE; REFUSED (caution); IN_FLIGHT
 --       lease-left-ms; UNKNOWN reason settle-left-ms; COMPLETED record (brief),
 --       or its head and its answer's status;
---       FAILED first; MISMATCH; BROKEN; STALE version (newer_only); BUSY
---       lease-left-ms record-name (serialize); FULL (events wait for relays).
+--       FAILED first; MISMATCH first differs (m method, p path, - the rest);
+--       BROKEN; STALE version (newer_only); BUSY lease-left-ms record-name
+--       (serialize); FULL (events wait for relays).
 --
 -- There is no "#!lua" line on purpose.  With one, a full Redis would refuse the
 -- script as a whole, replays included; without one it refuses the first write:
@@ -128,7 +129,12 @@ if r == nil or r.state == 'R' then
 	r.created, r.before, r.rest, r.anew = stamp, '', '', true
 	return execute(false)
 elseif r.fingerprint ~= fingerprint and not was_damaged(r) then
-	return answer('MISMATCH', r)
+	local OF = '^[^\t]*\t([^\t]*)\t([^\t]*)\t[^\t]*\t[^\t]*\t([^\t]*)'
+	local method, path, first = string.match(r.provenance, OF)
+	local other_method, other_path = string.match(claimed, OF)
+	local differs = method and method ~= other_method and 'm' or
+	    path and path ~= other_path and 'p' or '-'
+	return answer('MISMATCH', r, first or '', differs)
 elseif r.state == 'F' then
 	local _, first = string.match(r.provenance, FROM)
 	return answer('FAILED', r, first or '')

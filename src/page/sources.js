@@ -98,7 +98,8 @@ function fillLetter(item, message, now) {
 	part("time").hidden = message.first === null;
 	if (message.first !== null)
 		agoOf(part("time"), message, now);
-	put(part(".why"), [LETTER_REASONS[message.reason], message.detail]
+	put(part(".why"), [LETTER_REASONS[message.reason], message.detail,
+		message.status && "status " + message.status]
 		.filter(Boolean).join(": "));
 	put(part(".id"), message.key_id ? "key " + message.key_id
 		: "at " + message.position);

@@ -243,6 +243,21 @@ busy(struct delivery *d)
 	return delivery_to(d, DELIVERY_CLAIM, MORE);
 }
 
+/* As far as the record says: it has no more than a digest of the rest. */
+static void
+note_mismatch(struct delivery *d)
+{
+	const struct store_op *op = &d->c.claim_op;
+	const char *words = op->differs == 'm' ? "of another method"
+	    : op->differs == 'p'
+	    ? "of another path"
+	    : "of the same method and path, but another query, body or header";
+	if (op->first_id[0] != '\0')
+		d->detail = arena_printf(d->message->arena,
+		    "its key is that of request %s, %s", op->first_id,
+		    words);
+}
+
 static enum after
 decided(struct delivery *d)
 {
@@ -270,6 +285,7 @@ decided(struct delivery *d)
 			return delivery_to(d, DELIVERY_RELEASE, MORE);
 		return meet(d, FOUND_FAILED);
 	case VERDICT_MISMATCH:
+		note_mismatch(d);
 		return meet(d, FOUND_MISMATCH);
 	case VERDICT_STALE:
 		return meet(d, FOUND_STALE);

@@ -70,6 +70,9 @@ struct message_view {
 	int64_t next_ms;    /* when it is tried again; 0: not known */
 	struct span first;  /* of a dead letter: first_ms, as text */
 	struct span detail; /* likewise; "" */
+	int status;         /* likewise: the upstream's; 0: none */
+	struct span answer; /* likewise, of MESSAGE; ptr NULL: none */
+	bool is_base64;     /* the answer */
 };
 
 struct inquiry_op;

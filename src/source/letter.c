@@ -16,10 +16,22 @@ text_in(const struct broker_message *m, struct span name)
 	return field != NULL ? field->value : SPAN("");
 }
 
+static void
+read_answer(const struct broker_message *m, struct letter *ret)
+{
+	const struct field *text =
+	    fields_first(&m->fields, SPAN("onceproxy-answer"));
+	const struct field *base64 =
+	    fields_first(&m->fields, SPAN("onceproxy-answer-base64"));
+	ret->is_base64 = text == NULL && base64 != NULL;
+	if (text != NULL || base64 != NULL)
+		ret->answer = ret->is_base64 ? base64->value : text->value;
+}
+
 void
 letter_read(const struct broker_message *m, struct letter *ret)
 {
-	int64_t attempt;
+	int64_t attempt, status;
 	*ret = (struct letter){
 	    .reason = text_in(m, SPAN("onceproxy-reason")),
 	    .key_id = text_in(m, SPAN("onceproxy-key-id")),
@@ -29,6 +41,9 @@ letter_read(const struct broker_message *m, struct letter *ret)
 	if (digits_read(text_in(m, SPAN("onceproxy-attempt")), UINT32_MAX,
 		&attempt))
 		ret->attempt = (uint32_t)attempt;
+	if (digits_read(text_in(m, SPAN("onceproxy-status")), 999, &status))
+		ret->status = (int)status;
+	read_answer(m, ret);
 }
 
 void

@@ -13,6 +13,9 @@ struct letter {
 	struct span first; /* when the message was taken, as text */
 	struct span detail;
 	uint32_t attempt; /* 0: none */
+	int status;       /* that it was refused with, or found; 0: none */
+	struct span answer; /* ptr NULL: there is none, or it was left out */
+	bool is_base64;     /* the answer */
 };
 
 /* Reads them; of the message's own. */

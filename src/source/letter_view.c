@@ -49,7 +49,11 @@ letter_view_add(struct inquiry *inquiry, const char *source,
 	    .attempt = letter.attempt,
 	    .first = arena_dup(arena, letter.first),
 	    .detail = arena_dup(arena, letter.detail),
+	    .status = letter.status,
+	    .is_base64 = letter.is_base64,
 	};
+	if (inquiry->kind == INQUIRY_MESSAGE && letter.answer.ptr != NULL)
+		view->answer = arena_dup(arena, letter.answer);
 	while (*end != NULL)
 		end = &(*end)->next;
 	*end = view;

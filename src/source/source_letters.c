@@ -363,7 +363,8 @@ source_letters_inquire(struct source *s, struct inquiry *inquiry)
 		l->letters.limit = inquiry->limit;
 	else if (lists)
 		l->letters.limit = BROKER_LETTERS_MAX;
-	l->letters.brief = lists || inquiry->kind == INQUIRY_MESSAGE;
+	/* Its answer may be long, and is shown. */
+	l->letters.brief = lists;
 	snprintf(l->letters.after, sizeof l->letters.after, "%s",
 	    inquiry->after);
 	inquiry->found |= lists;

@@ -203,6 +203,7 @@ operation_begin(struct store *store, struct store_op *op)
 	op->tries = 0;
 	op->created_ms = 0;
 	op->first_id[0] = '\0';
+	op->differs = '-';
 	op->reason = REASON_NONE;
 	op->state = STATE_PROCESSING;
 	op->answer = NULL;
@@ -439,8 +440,11 @@ read_extra(struct store_call *call, const struct call_reply *reply)
 		return E_STORE_REFUSED;
 	if (op->verdict == VERDICT_OURS || op->verdict == VERDICT_RECONCILE)
 		read_history(op, reply);
-	if (op->verdict == VERDICT_FAILED)
+	if (op->verdict == VERDICT_FAILED || op->verdict == VERDICT_MISMATCH)
 		copy_text(op->first_id, sizeof op->first_id, first);
+	if (op->verdict == VERDICT_MISMATCH)
+		op->differs = extra_text(reply, 1).len == 1
+		    ? *extra_text(reply, 1).ptr : '-';
 	if (op->verdict == VERDICT_UNKNOWN ||
 	    op->verdict == VERDICT_RECONCILE) {
 		op->settle_left_ms = extra_ms(reply, 1);

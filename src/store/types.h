@@ -30,7 +30,10 @@ struct store_op {
 	uint32_t attempt;        /* OURS: the fencing number, from 1 */
 	uint32_t tries;          /* OURS, RECONCILE: of the record, … */
 	int64_t created_ms;      /* … and when it was made; 0: not known */
-	/* OURS, RECONCILE, FAILED: the first request's id; "": this one. */
+	/*
+	 * OURS, RECONCILE, FAILED: the first request's id; "": this one.
+	 * MISMATCH: the same; "": not known.
+	 */
 	char first_id[STORE_ID_BYTES];
 	enum reason reason;      /* UNKNOWN, RECONCILE */
 	/* FENCED: the record's state; DONE of a release: where it is UNKNOWN */
@@ -41,6 +44,9 @@ struct store_op {
 	int64_t settle_left_ms;  /* UNKNOWN: before it may be asked about */
 	int64_t now_ms;          /* Redis' clock, when it answered */
 	bool before; /* FENCED: the attempt after it may come to nothing */
+	/* MISMATCH: what the first request had another of, where its id is
+	 * known: m method, p path, - the rest. */
+	char differs;
 	struct key_id holder; /* BUSY: the record that holds the entity */
 	/* STALE: the highest version, as JSON; "" where it is too long. */
 	char current[STORE_VERSION_BYTES];

@@ -11,7 +11,7 @@ from once import tap
 from once.admin import Admin
 from once.gateway import command, write
 from once.messages import Stream, as_text, source
-from once.tap import equal, test
+from once.tap import each, equal, test
 from once.upstream import Hold, answer
 from once.wait import eventually
 
@@ -106,6 +106,33 @@ class Bench:
 def id_of(position, name="charges"):
     return base64.urlsafe_b64encode(
         name.encode() + b"\0" + position).decode().rstrip("=")
+
+
+@each([("text", b'{"error":"card_declined"}' + b" " * 2000, "answer"),
+       ("bytes", b"\xff\xfe", "answer_base64")])
+def a_refused_one_is_shown_with_its_answer(bench, body, name):
+    b = Bench(bench, QUICK)
+    b.fate.of["k"] = answer(422, body)
+    position = b.add("k")
+    b.wait_dead(("k", "refused"))
+    shown = b.admin.get("/messages/" + id_of(position))
+    wanted = body.decode() if name == "answer" else as_text(
+        base64.b64encode(body))
+    equal((shown["status"], shown[name]), (422, wanted))
+    listed, = b.listed("dead")
+    equal((listed["status"], name in listed), (422, False))
+
+
+@test
+def a_mismatch_says_what_is_another_one(bench):
+    """As far as the record has it."""
+    b = Bench(bench, QUICK)
+    b.gateway.ask("k", target="/v1/charges/", body=b'{"a":1}')
+    first = b.fate.upstream.requests[0].get("X-Request-Id")
+    position = b.add("k")
+    b.wait_dead(("k", "mismatch"))
+    equal(b.admin.get("/messages/" + id_of(position))["detail"],
+          f"its key is that of request {first}, of another path")
 
 
 @test

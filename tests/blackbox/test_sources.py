@@ -394,9 +394,13 @@ def another_message_with_one_key_is_never_acknowledged_away(bench):
     stream, gateway = started(bench, upstream)
     stream.add(body=b'{"a":1}', idempotency_key="k")
     gateway.wait_for_log("message", outcome="executed")
+    first = upstream.requests[0].get("X-Request-Id")
     stream.add(body=b'{"a":2}', idempotency_key="k")
-    gateway.wait_for_log("message", outcome="mismatch")
+    told = gateway.wait_for_log("message", outcome="mismatch")
     dead, = stream.entries("charges:dead")
+    equal(told["detail"], f"its key is that of request {first}, of the same "
+          "method and path, but another query, body or header")
+    equal(dead["onceproxy-detail"].decode(), told["detail"])
     equal((dead["onceproxy-reason"], dead["body"]), (b"mismatch", b'{"a":2}'))
     equal(upstream.count(), 1)
 
