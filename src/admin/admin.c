@@ -66,6 +66,16 @@ admin_reload_refused(
 }
 
 void
+admin_reload_partial(
+    struct admin *admin, const struct complaints *complaints)
+{
+	if (admin == NULL)
+		return;
+	json_decref(admin->restart);
+	admin->restart = admin_json_complaints(complaints);
+}
+
+void
 admin_drain(struct admin *admin)
 {
 	admin->draining = true;
@@ -86,5 +96,6 @@ admin_free(struct admin **admin)
 	conf_unref(&a->now);
 	conf_unref(&a->conf);
 	json_decref(a->refused);
+	json_decref(a->restart);
 	free(a);
 }

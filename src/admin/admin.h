@@ -37,6 +37,12 @@ void admin_reload(struct admin *admin, const struct conf *conf);
  */
 void admin_reload_refused(
     struct admin *admin, const struct complaints *complaints);
+/*
+ * What the reload did not change, and a restart would; all have their places.
+ * Accepts NULL.
+ */
+void admin_reload_partial(
+    struct admin *admin, const struct complaints *complaints);
 /* From now on /readyz says that the gateway drains. */
 void admin_drain(struct admin *admin);
 /* Cuts what it is answering; nulls the caller's pointer, accepts NULL. */

@@ -74,14 +74,20 @@ complaint_json(const struct complaint *c)
 }
 
 json_t *
-admin_json_refused(int64_t wall_ms, const struct complaints *complaints)
+admin_json_complaints(const struct complaints *complaints)
 {
-	json_t *errors = json_array();
+	json_t *list = json_array();
 	for (size_t i = 0; i < complaints->count; i++)
 		json_array_append_new(
-		    errors, complaint_json(&complaints->list[i]));
+		    list, complaint_json(&complaints->list[i]));
+	return list;
+}
+
+json_t *
+admin_json_refused(int64_t wall_ms, const struct complaints *complaints)
+{
 	return json_pack("{s:o, s:o}", "time", admin_json_time(wall_ms),
-	    "errors", errors);
+	    "errors", admin_json_complaints(complaints));
 }
 
 static json_t *

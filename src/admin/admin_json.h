@@ -19,6 +19,8 @@ json_t *admin_json_text(struct span text);
 const char *admin_json_state(enum record_state state);
 /* RFC 3339, UTC, with milliseconds. */
 json_t *admin_json_time(int64_t wall_ms);
+/* A list of them, as the log has them. */
+json_t *admin_json_complaints(const struct complaints *complaints);
 /* A reload that was refused then, and why: as the log has it. */
 json_t *admin_json_refused(
     int64_t wall_ms, const struct complaints *complaints);

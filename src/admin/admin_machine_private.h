@@ -41,6 +41,7 @@ struct admin {
 	int64_t loaded_ms;       /* since 1970: when that was */
 	uint64_t reloads[2];     /* those that were refused, and adopted */
 	json_t *refused; /* the last one, as /status has it; NULL: adopted */
+	json_t *restart; /* what waits for one, likewise; NULL: nothing */
 	struct budget budget; /* its own */
 	struct places places; /* of its own front */
 	struct front *front;

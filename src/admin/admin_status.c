@@ -140,7 +140,7 @@ say_status(struct admin_request *a, bool up)
 	json_t *status =
 	    json_pack("{s:s, s:o, s:I, s:o, s:s, s:I, s:b, "
 		      "s:{s:s, s:s?, s:s*, s:s*}, s:o, s:o, "
-		      "s:{s:s, s:o, s:O?}}",
+		      "s:{s:s, s:o, s:O?, s:o}}",
 		"version", PACKAGE_VERSION,
 		"started", admin_json_time(admin->started_ms),
 		"uptime_seconds", (json_int_t)(up_ms / 1000),
@@ -153,7 +153,9 @@ say_status(struct admin_request *a, bool up)
 		"in_flight", counts_json(admin),
 		"configuration", "file", conf->file,
 		"loaded", admin_json_time(admin->loaded_ms),
-		"refused", admin->refused);
+		"refused", admin->refused, "restart",
+		admin->restart != NULL ? json_incref(admin->restart)
+				       : json_array());
 	free(master);
 	return admin_answer_json(a, 200, status);
 }

@@ -64,6 +64,8 @@ compare(const struct conf *conf, const char *file,
 		(void)conf_restart_finds(running, conf, complaints);
 		key_changes_find(running, conf, complaints);
 		key_changes_of_store(running, conf, complaints);
+		(void)conf_restart_has_events(running, conf, complaints);
+		conf_restart_warn(running, conf, complaints);
 	} else {
 		print_complaints(stderr, file, &wrong, true);
 	}
@@ -79,7 +81,9 @@ compare_running(const struct conf *conf, const json_t *running,
 {
 	struct complaints wrong = {NULL, 0};
 	bool valid = key_changes_told(running, conf, complaints, &wrong);
-	if (!valid)
+	if (valid)
+		conf_restart_warn_told(running, conf, complaints);
+	else
 		print_complaints(stderr, "the running gateway", &wrong, true);
 	complaints_free(&wrong);
 	return valid;

@@ -166,6 +166,7 @@ reload_file(struct serve *s)
 	    conf_restart_has_events(s->conf, next, &complaints);
 	if (fits) {
 		conf_restart_needed(s->conf, next, &complaints);
+		admin_reload_partial(s->admin, &complaints);
 		conf_load_log(next, &complaints, EV_reload_partial);
 		key_changes_find(s->now, next, &complaints);
 		conf_load_log(next, &complaints, EV_reload_keys);

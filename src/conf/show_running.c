@@ -55,19 +55,46 @@ told_route(const struct conf_route *route)
 	return json;
 }
 
-json_t *
-show_running_secret(const char *secret, const char *salt)
+static json_t *
+keyed_hash(struct span value, const char *salt)
 {
 	char hex[DIGEST_HEX + 1];
 	uint8_t hash[DIGEST_BYTES];
 	struct digest digest;
-	if (secret == NULL)
-		return json_null();
-	digest_begin(&digest, SPAN("shown"), span_str(secret));
+	digest_begin(&digest, SPAN("shown"), value);
 	digest_part(&digest, span_str(salt));
 	digest_end(&digest, hash);
 	hex_encode(hash, sizeof hash, hex);
 	return json_string(hex);
+}
+
+json_t *
+show_running_secret(const char *secret, const char *salt)
+{
+	return secret != NULL ? keyed_hash(span_str(secret), salt)
+			      : json_null();
+}
+
+/* A password is easily guessed of its hash. */
+static bool
+may_be_told(const struct option *option)
+{
+	return option->group == GROUP_ROOT && option->restart &&
+	    option->type != TYPE_SECRET && option->type != TYPE_REDIS;
+}
+
+json_t *
+show_running_restart(const struct conf *conf, const char *salt)
+{
+	json_t *json = json_object();
+	for (size_t i = 0; i < n_options; i++) {
+		struct span fixed =
+		    span_of(conf->fixed + i * DIGEST_BYTES, DIGEST_BYTES);
+		if (may_be_told(&options[i]))
+			json_object_set_new(json, options[i].path,
+			    keyed_hash(fixed, salt));
+	}
+	return json;
 }
 
 static json_t *
@@ -101,8 +128,11 @@ show_running(const struct conf *routes, const struct conf *start)
 	json_t *list = json_array();
 	for (size_t i = 0; i < routes->n_routes; i++)
 		json_array_append_new(list, told_route(&routes->routes[i]));
-	json_t *json = json_pack(
-	    "{s:o, s:o}", "routes", list, "store", told_store(start));
+	json_t *store = told_store(start);
+	json_t *restart = show_running_restart(
+	    start, json_string_value(json_object_get(store, "salt")));
+	json_t *json = json_pack("{s:o, s:o, s:o}", "routes", list, "store",
+	    store, "restart", restart);
 	must(json != NULL);
 	return json;
 }

@@ -1,23 +1,86 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/digest.h"
 #include "base/mem.h"
 #include "base/test_build.h"
 #include "conf/show.h"
+#include "conf/show_running.h"
 #include "load/complaints_private.h"
+#include "load/conf_load.h"
 #include "load/conf_restart.h"
 #include "load/text_private.h"
+
+static bool
+keeps_option(const struct conf *a, const struct conf *b, size_t option)
+{
+	size_t at = option * DIGEST_BYTES;
+	return memcmp(a->fixed + at, b->fixed + at, DIGEST_BYTES) == 0;
+}
+
+static void
+complain(struct complaints *complaints, const struct option *option)
+{
+	struct loader l = {.complaints = complaints};
+	complaints_at_option(&l, NULL, option,
+	    "a reload does not change this; restart the gateway");
+}
+
+/* Whoever has said more of it before is not repeated. */
+static void
+warn(struct complaints *complaints, const struct option *option)
+{
+	complain(complaints, option);
+	struct complaint *last = &complaints->list[complaints->count - 1];
+	last->warning = true;
+	for (struct complaint *c = complaints->list; c < last; c++)
+		if (c->pointer != NULL && !strcmp(c->pointer, last->pointer)) {
+			free(last->pointer);
+			free(last->message);
+			complaints->count--;
+			return;
+		}
+}
 
 void
 conf_restart_needed(const struct conf *running, const struct conf *next,
     struct complaints *complaints)
 {
-	struct loader l = {.complaints = complaints};
 	for (size_t i = 0; i < n_options; i++)
-		if (memcmp(running->fixed + i * DIGEST_BYTES,
-			next->fixed + i * DIGEST_BYTES, DIGEST_BYTES) != 0)
-			complaints_at_option(&l, NULL, &options[i],
-			    "a reload does not change this; "
-			    "restart the gateway");
+		if (!keeps_option(running, next, i))
+			complain(complaints, &options[i]);
+	conf_load_place(next, complaints);
+}
+
+void
+conf_restart_warn(const struct conf *running, const struct conf *next,
+    struct complaints *complaints)
+{
+	for (size_t i = 0; i < n_options; i++)
+		if (!keeps_option(running, next, i))
+			warn(complaints, &options[i]);
+}
+
+void
+conf_restart_warn_told(const json_t *told, const struct conf *next,
+    struct complaints *complaints)
+{
+	const json_t *before = json_object_get(told, "restart");
+	const json_t *salt =
+	    json_object_get(json_object_get(told, "store"), "salt");
+	/* An older gateway does not tell. */
+	if (!json_is_object(before) || !json_is_string(salt))
+		return;
+	json_t *now = show_running_restart(next, json_string_value(salt));
+	const char *path;
+	json_t *value;
+	json_object_foreach(now, path, value) {
+		const json_t *old = json_object_get(before, path);
+		if (old != NULL && !json_equal(old, value))
+			warn(complaints, option_of_path(GROUP_ROOT, path));
+	}
+	json_decref(now);
 }
 
 bool

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <jansson.h>
+
 #include "conf/complaints.h"
 #include "conf/conf.h"
 
@@ -11,10 +13,16 @@
 
 /*
  * Adds a complaint for each of them in which two configurations differ, so
- * that the operator is told to start anew.  A secret whose {"file"} changed
- * is not noticed.
+ * that the operator is told to start anew, and all have their places.  A secret
+ * whose {"file"} changed is not noticed.
  */
 void conf_restart_needed(const struct conf *running, const struct conf *next,
+    struct complaints *complaints);
+/* The same as warnings, of what none of the complaints is about yet. */
+void conf_restart_warn(const struct conf *running, const struct conf *next,
+    struct complaints *complaints);
+/* The same, of what a gateway that runs has told (conf/show_running.h). */
+void conf_restart_warn_told(const json_t *told, const struct conf *next,
     struct complaints *complaints);
 /*
  * Whether the store, which writes what the configuration of the start says,

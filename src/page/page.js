@@ -161,6 +161,15 @@ function showRefused({refused}) {
 		+ error);
 }
 
+// What a reload did not change is said until a restart, or until the file has
+// what runs.
+function showRestart({restart}) {
+	el("restart").hidden = restart.length === 0;
+	put(el("restart"), "The file has been reloaded, but a restart of the "
+		+ "gateway is needed for " + restart.map(({member}) => member)
+			.join(", ") + ".");
+}
+
 // --- the loop -------------------------------------------------------------
 
 function showBoard(shown) {
@@ -201,6 +210,7 @@ function show({ready, status, metrics, keys, sources, relays}) {
 	showBoard(true);
 	showStatus(status.json, ready.json);
 	showRefused(status.json.configuration);
+	showRestart(status.json.configuration);
 	showTiles(status.json, samples);
 	showTraffic(samples, now);
 	showLatency(samples, remember(samples, now));

@@ -213,6 +213,24 @@ def a_reload_is_seen(bench):
 
 
 @test
+def what_a_reload_does_not_change_is_said_until_it_is_as_it_was(bench):
+    _, gateway, admin = start(bench)
+    equal(admin.get("/status")["configuration"]["restart"], [])
+    for changed in ({**gateway.config, "cache": {"size": 0}}, gateway.config):
+        since = len(gateway.events)
+        write(gateway.file, changed)
+        gateway.signal(signal.SIGHUP)
+        gateway.wait_for_log("reloaded", since)
+        partial = [line for line in gateway.find_log("reload_partial")
+                   if "cache" in changed]
+        equal(admin.get("/status")["configuration"]["restart"], [
+            {name: line[name] for name in ("member", "line", "column",
+                                           "error")} for line in partial])
+        equal([line["member"] for line in partial],
+              ["/cache/size"] if "cache" in changed else [])
+
+
+@test
 def a_reload_that_was_refused_is_said_until_one_succeeds(bench):
     _, gateway, admin = start(bench)
     valid = gateway.config

@@ -448,6 +448,35 @@ def against_says_what_changes_of_the_store(bench, store):
     assert "restart" in found[0][1], found
 
 
+RESTART = "a reload does not change this; restart the gateway"
+
+
+@each([("a count", "workers", 3), ("a table", "limits", {"connections": 99}),
+       ("addresses", "listen", ["127.0.0.1:1"]),
+       ("a token", "admin", {"listen": "127.0.0.1:2", "token": "t"})])
+def against_says_what_needs_a_restart(bench, member, value):
+    before = {**least(), "admin": {"listen": "127.0.0.1:2"}}
+    running = bench.file(json.dumps(before).encode())
+    config = {**before, member: value}
+    status, found, well = check(bench, config, "--against", running)
+    pointer = "/" + member + {"limits": "/connections", "admin": "/token"
+                              }.get(member, "")
+    equal((status, found, well), (0, [(pointer, RESTART)], True))
+    equal(check(bench, config, "--against", running, "--strict")[0], 1)
+
+
+@test
+def against_says_where_a_first_relay_is_refused(bench):
+    """So is the reload: events are written from the start on, or not."""
+    running = bench.file(json.dumps(least()).encode())
+    hooks = {"hooks": {"webhook": "https://example.com/hook",
+                       "secrets": ["whsec_" + "A" * 32]}}
+    file = bench.file(json.dumps({**least(), "relays": hooks}).encode())
+    done = command("check", "-c", file, "--against", running)
+    equal(done.returncode, 1, done)
+    assert "/relays: a reload does not begin to write" in done.stdout, done
+
+
 @test
 def against_needs_a_valid_file(bench):
     file = bench.file(json.dumps(least()).encode())
@@ -536,7 +565,8 @@ def against_a_gateway_on_a_cluster_says_that_an_entity_stays(bench):
        ("prefix", lambda c: c["store"].update(prefix="p"), "/store/prefix"),
        ("redis", lambda c: c["store"].update(
             redis="redis://127.0.0.1:1/0"), "/store/redis"),
-       ("secret", lambda c: c["store"].update(secret="x"), "/store/secret")])
+       ("secret", lambda c: c["store"].update(secret="x"), "/store/secret"),
+       ("a restart", lambda c: c.update(cache={"size": 0}), "/cache/size")])
 def against_a_gateway_that_runs_says_what_changes(bench, change, pointer):
     gateway, config, found = running(bench)
     changed = json.loads(json.dumps(config))
@@ -550,8 +580,7 @@ def against_a_gateway_that_runs_says_what_changes(bench, change, pointer):
     equal(sorted(found(changed)[0]), sorted(
         (w["pointer"], w["words"])
         for w in json.loads(done.stdout)["warnings"]
-        if w["pointer"] != "/admin/listen"
-        and "restart the gateway" not in w["words"]))
+        if w["pointer"] != "/admin/listen"))
 
 
 @test

@@ -298,6 +298,20 @@ def a_file_that_was_refused_is_shown_until_one_is_loaded(bench):
 
 
 @test
+def what_waits_for_a_restart_is_shown(bench):
+    s = Stage(bench)
+    s.look()
+    assert not s.browser.shows("#restart")
+    write(s.gateway.file, {**s.gateway.config, "cache": {"size": 0}})
+    s.gateway.signal(signal.SIGHUP)
+    s.browser.wait_text("#restart", "/cache/size")
+    write(s.gateway.file, s.gateway.config)
+    s.gateway.signal(signal.SIGHUP)
+    eventually(lambda: not s.browser.shows("#restart"), "as it was")
+    s.calm()
+
+
+@test
 def names_are_text_and_no_markup(bench):
     name = "<img src=x onerror=\"document.title='broken'\"><b>&amp;"
     s = Stage(bench, route=name)
