@@ -84,7 +84,8 @@ complain_of_on_unknown(
     struct loader *l, const struct given *given, const char *text)
 {
 	static const char example[] =
-	    "{\"reconcile\": \"/v1/charges/by-key/{key}\"}";
+	    "{\"reconcile\": {\"path\": \"/v1/charges/by-key/{key}\", "
+	    "\"absent\": [404, 410]}}";
 	struct nearest nearest = nearest_to(span_str(text));
 	struct span list = span_str(given->option->words), word;
 	nearest_try(&nearest, SPAN("reconcile"));

@@ -376,8 +376,9 @@ OPT(IDEMPOTENCY, "outcomes", OUTCOMES, outcomes,
 OPT(IDEMPOTENCY, "on_unknown", ON_UNKNOWN, on_unknown,
 	WORDS("hold retry"), RELOAD,
 	"What a retry does when the outcome is unknown: \"hold\" refuses it, "
-	"\"retry\" executes it again, {\"reconcile\": PATH}, or in its long "
-	"form {\"reconcile\": {\"path\": PATH}}, asks the upstream first.",
+	"\"retry\" executes it again, {\"reconcile\": {\"path\": PATH, "
+	"\"absent\": STATUSES}}, or in short {\"reconcile\": PATH}, asks the "
+	"upstream first.",
 	"hold")
 OPT(IDEMPOTENCY, "max_attempts", COUNT, max_attempts, RANGE(1, 1000000),
 	RELOAD,

@@ -448,6 +448,14 @@ def against_says_what_changes_of_the_store(bench, store):
     assert "restart" in found[0][1], found
 
 
+@each([("the name alone", "reconcile"), ("another word", "ask")])
+def what_an_error_suggests_is_not_warned_of(bench, value):
+    file = bench.file(json.dumps(least(on_unknown=value)).encode())
+    line = command("check", "-c", file).stdout.splitlines()[0]
+    suggested = json.loads(line[line.index('{"reconcile"'):])
+    equal(check(bench, least(on_unknown=suggested)), (0, [], True))
+
+
 RESTART = "a reload does not change this; restart the gateway"
 
 

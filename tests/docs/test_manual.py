@@ -320,6 +320,7 @@ def every_example_of_a_configuration_is_valid(bench):
         whole = json.dumps(completed(text)).encode()
         done = command("check", "-c", bench.file(whole),
                        env={"ADMIN_TOKEN": "secret"})
+        assert "a 404 for a mistyped path" not in done.stdout, name
         said = re.sub(r".*: (built without (PostgreSQL|Kafka)|warning: .*)\n",
                       "", done.stdout)
         if said:

@@ -225,16 +225,19 @@ idempotency_is_checked(void **state)
 	    {TRY_POLICY("'on_unknown':'ask'"),
 		POLICY "/on_unknown: must be \"hold\", \"retry\" or an "
 		       "object: {\"reconcile\": "
-		       "\"/v1/charges/by-key/{key}\"}\n"},
+		       "{\"path\": \"/v1/charges/by-key/{key}\", "
+		       "\"absent\": [404, 410]}}\n"},
 	    {TRY_POLICY("'on_unknown':'retyr'"),
 		POLICY "/on_unknown: must be \"hold\", \"retry\" or an "
 		       "object: {\"reconcile\": "
-		       "\"/v1/charges/by-key/{key}\"}; did you mean "
+		       "{\"path\": \"/v1/charges/by-key/{key}\", "
+		       "\"absent\": [404, 410]}}; did you mean "
 		       "\"retry\"?\n"},
 	    {TRY_POLICY("'on_unknown':'reconcile'"),
 		POLICY "/on_unknown: \"reconcile\" is an object with the path "
 		       "that says what became of a key: {\"reconcile\": "
-		       "\"/v1/charges/by-key/{key}\"}\n"},
+		       "{\"path\": \"/v1/charges/by-key/{key}\", "
+		       "\"absent\": [404, 410]}}\n"},
 	    {TRY_POLICY("'on_unknown':{}"),
 		POLICY "/on_unknown: \"reconcile\" is missing\n"},
 	    {RECONCILE("x/{key}"),
