@@ -106,6 +106,37 @@ tell_in_flight(struct request *r)
 		(int)RETRY_AFTER_S));
 }
 
+/* Why a retry is not answered, and what to do, as its problem says. */
+static enum after
+tell_stuck(struct request *r, const char *state, enum problem problem,
+    int64_t after_s)
+{
+	const struct problem_details details = {
+	    .key_id = span_str(r->c.key_hex),
+	    .on_unknown = r->c.policy->on_unknown,
+	};
+	json_t *document = json_pack("{s:s, s:o*}", "state", state,
+	    "retry_after", after_s > 0 ? json_integer(after_s) : NULL);
+	problem_put_hints(document, problem, &details);
+	return tell_document(r, document);
+}
+
+/* Before the API may be asked, no retry gets any further (lua/claim.lua). */
+static enum after
+tell_unknown(struct request *r)
+{
+	int64_t left_ms = 0;
+	const struct record_view *record = &r->look->record;
+	const struct conf_idempotency *policy = r->c.policy;
+	if (policy->on_unknown == UNKNOWN_RECONCILE)
+		left_ms = record->lease_until_ms +
+		    policy->reconcile.settle_ms - r->look->op.now_ms;
+	if (left_ms > policy->reconcile.settle_ms)
+		left_ms = policy->reconcile.settle_ms;
+	return tell_stuck(
+	    r, "unknown", PROBLEM_UNKNOWN_HELD, (left_ms + 999) / 1000);
+}
+
 /* Only in the whole of a sealed answer can its status be read. */
 static enum after
 tell_completed(struct request *r)
@@ -139,7 +170,8 @@ tell_record(struct request *r)
 			return tell_in_flight(r);
 		break;
 	case STATE_FAILED:
-		return tell_state(r, "failed");
+		return tell_stuck(
+		    r, "failed", PROBLEM_ATTEMPTS_EXHAUSTED, 0);
 	case STATE_RELEASED:
 	case STATE_UNKNOWN:
 	case STATE_COUNT_:
@@ -147,8 +179,8 @@ tell_record(struct request *r)
 	}
 	if (is_on_its_way(r))
 		return tell_in_flight(r);
-	return tell_state(r,
-	    look->record.state == STATE_RELEASED ? "none" : "unknown");
+	return look->record.state == STATE_RELEASED ? tell_state(r, "none")
+						    : tell_unknown(r);
 }
 
 enum after

@@ -155,33 +155,40 @@ put_words(json_t *doc, enum problem problem,
 	json_decref(own);
 }
 
+void
+problem_put_hints(json_t *doc, enum problem problem,
+    const struct problem_details *details)
+{
+	enum retry retry = retry_of(problem, details);
+	char *detail = detail_of(problem, details);
+	json_object_set_new(doc, "detail", json_string(detail));
+	json_object_set_new(doc, "retry", json_string(retry_words[retry]));
+	json_object_set_new(doc, "retryable", json_boolean(retry == SAME_KEY));
+	free(detail);
+	if (details->key_id.len > 0)
+		json_object_set_new(doc, "instance",
+		    json_sprintf("urn:onceproxy:key:%.*s",
+			SPAN_FMT(details->key_id)));
+}
+
 static json_t *
 make_document(enum problem problem, const struct problem_details *details)
 {
 	const struct problem_line *line = &lines[problem];
-	enum retry retry = retry_of(problem, details);
-	char *detail = detail_of(problem, details);
 	char *type = mem_printf("%s%s", details->base, line->type);
-	json_t *doc = json_pack("{s:s, s:s, s:i, s:s, s:s, s:b}", "type", type,
-	    "title", line->title, "status", status_said(problem, details),
-	    "detail", detail, "retry", retry_words[retry], "retryable",
-	    retry == SAME_KEY);
+	json_t *doc = json_pack("{s:s, s:s, s:i}", "type", type, "title",
+	    line->title, "status", status_said(problem, details));
 	free(type);
 	must(doc != NULL);
-	if (details->key_id.len > 0) {
-		char *instance = mem_printf("urn:onceproxy:key:%.*s",
-		    SPAN_FMT(details->key_id));
-		json_object_set_new(doc, "instance", json_string(instance));
-		free(instance);
-	}
+	problem_put_hints(doc, problem, details);
 	if (details->original_status != 0)
 		json_object_set_new(doc, "original_status",
 		    json_integer(details->original_status));
 	if (details->current_version != NULL)
 		json_object_set_new(doc, "current_version",
 		    version_json(details->current_version));
-	put_words(doc, problem, details, detail);
-	free(detail);
+	put_words(doc, problem, details,
+	    json_string_value(json_object_get(doc, "detail")));
 	return doc;
 }
 

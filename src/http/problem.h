@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
+#include <jansson.h>
 #include <stdint.h>
 
 #include "base/answer.h"
@@ -43,6 +44,12 @@ struct problem_details {
 /* The document as an answer with one reference. */
 struct answer *problem_new(
     enum problem problem, const struct problem_details *details);
+/*
+ * What the document says to do about it, in any other one: detail, retry,
+ * retryable and, where there is a key, instance.
+ */
+void problem_put_hints(json_t *doc, enum problem problem,
+    const struct problem_details *details);
 /* The contract's name, such as "in-flight", and the status. */
 const char *problem_type(enum problem problem);
 int problem_status(enum problem problem);

@@ -83,7 +83,27 @@ def a_key_in_flight_says_when_to_look_again(bench):
 def an_outcome_that_nobody_knows_is_unknown(bench):
     _, gateway = start(bench, close_unanswered)
     gateway.ask("k", tenant=TENANT)
-    equal(state(gateway, "k"), {"state": "unknown"})
+    equal(state(gateway, "k"), {"state": "unknown", **hints(gateway)})
+
+
+def hints(gateway):
+    """What a retry is told to do."""
+    retry = gateway.ask("k", tenant=TENANT).json()
+    assert retry["instance"].startswith("urn:onceproxy:key:"), retry
+    return {name: retry[name]
+            for name in ("detail", "retry", "retryable", "instance")}
+
+
+@each([("at once", "0s", None), ("later", "60s", range(50, 61))])
+def an_unknown_key_says_when_the_api_is_asked(bench, settle, seconds):
+    _, gateway = start(bench, close_unanswered, {"on_unknown": {"reconcile": {
+        "path": "/by-key/{key}", "settle": settle}}})
+    gateway.ask("k", tenant=TENANT)
+    said = state(gateway, "k")
+    equal(said["state"], "unknown")
+    assert "first asks the API" in said["detail"], said
+    assert (said.get("retry_after") in seconds if seconds
+            else "retry_after" not in said), said
 
 
 @test
@@ -91,7 +111,7 @@ def a_key_whose_attempts_are_used_up_has_failed(bench):
     _, gateway = start(bench, answer(503), {"max_attempts": 1})
     for _ in range(2):
         gateway.ask("k", tenant=TENANT)
-    equal(state(gateway, "k"), {"state": "failed"})
+    equal(state(gateway, "k"), {"state": "failed", **hints(gateway)})
 
 
 @test
