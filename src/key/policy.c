@@ -87,6 +87,28 @@ takes_tokens(const struct conf_idempotency *policy)
 	return false;
 }
 
+/* All statuses of that problem's type: a number, or a list of several. */
+static json_t *
+statuses_of_type(
+    const struct conf_idempotency *policy, enum problem problem)
+{
+	json_t *list = json_array();
+	for (int status = 400; status < 600; status++)
+		for (int i = 0; i < PROBLEM_COUNT_; i++)
+			if (!strcmp(problem_type((enum problem)i),
+				problem_type(problem)) &&
+			    policy_status(policy, (enum problem)i) == status) {
+				json_array_append_new(
+				    list, json_integer(status));
+				break;
+			}
+	if (json_array_size(list) != 1)
+		return list;
+	json_t *only = json_incref(json_array_get(list, 0));
+	json_decref(list);
+	return only;
+}
+
 /* What a request with a key may be answered besides what the API answers. */
 static json_t *
 statuses_of(const struct conf_idempotency *policy)
@@ -118,8 +140,7 @@ statuses_of(const struct conf_idempotency *policy)
 		if (problems[i].met)
 			put_member(statuses,
 			    problem_type(problems[i].problem),
-			    json_integer(policy_status(
-				policy, problems[i].problem)));
+			    statuses_of_type(policy, problems[i].problem));
 	return statuses;
 }
 

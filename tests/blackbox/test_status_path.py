@@ -441,7 +441,7 @@ def the_policy_says_what_the_route_asks_of_its_clients(bench):
         "max_response_body": "1MiB", "replay_header": "Idempotent-Replayed",
         "status_path": PATH + "{key}"})
     equal((statuses["key-reused"], statuses["in-flight"],
-           statuses["store-unavailable"]), (422, 409, 503))
+           statuses["outcome-unknown"]), (422, 409, [409, 502, 504]))
     equal((statuses["overloaded"], statuses["draining"]), (503, 503))
     assert "key-missing" not in statuses
     equal(upstream.count(), 0)
@@ -480,6 +480,25 @@ def the_statuses_are_those_that_are_answered(bench):
                 gateway.ask("a,b", tenant=TENANT),
                 gateway.ask(tenant=TENANT), gateway.ask("k", tenant=None)):
         equal(got.status, said[got.problem])
+
+
+@each([("by default", {}, [409, 502, 504]),
+       ("with another", {"problems": {"outcome-unknown": 500}}, 500),
+       ("with a preset", {"preset": "adyen"}, None)])
+def the_statuses_of_an_unknown_outcome_are_told(bench, idempotency, told):
+    """When it happens, in whichever way, and for a retry."""
+    upstream, gateway = start(bench, close_unanswered, idempotency,
+                              options={"timeout": "200ms"})
+    said = gateway.send(http.build("GET", "/.well-known/idempotency")).json()
+    said = said["statuses"]["outcome-unknown"]
+    if told is not None:
+        equal(said, told)
+    met = [gateway.ask("broken", tenant=TENANT).status for _ in range(2)]
+    hold = upstream.hold()
+    met.append(gateway.ask("late", tenant=TENANT).status)
+    hold.release()
+    assert set(met) <= set(said if isinstance(said, list) else [said]), met
+    equal(len(set(met)), len(said) if isinstance(said, list) else 1)
 
 
 @test
