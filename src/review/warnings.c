@@ -4,6 +4,7 @@
 #include "base/ascii.h"
 #include "base/mem.h"
 #include "conf/address.h"
+#include "conf/amount.h"
 #include "conf/nearest.h"
 #include "jsonc/spots.h"
 #include "load/certificates.h"
@@ -264,6 +265,44 @@ warn_of_circles(struct complaints *complaints, const struct conf *conf,
 	}
 }
 
+static bool
+serves_keys(const struct conf *conf, const struct conf_upstream *upstream)
+{
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (conf->routes[i].upstream == upstream &&
+		    conf->routes[i].idempotency != NULL)
+			return true;
+	return false;
+}
+
+/* Where one of the two is said. */
+static void
+warn_of_drain(struct complaints *complaints, const struct conf *conf,
+    const struct conf_upstream *upstream)
+{
+	if (upstream->timeout_ms <= conf->drain_timeout_ms ||
+	    !serves_keys(conf, upstream))
+		return;
+	char *timeout = amount_text(upstream->timeout_ms, AMOUNT_DURATION);
+	char *drain = amount_text(conf->drain_timeout_ms, AMOUNT_DURATION);
+	char *words = mem_printf("a call may take %s, and a drain waits for it "
+	    "%s (drain_timeout) at most: each restart may leave payments "
+	    "UNKNOWN; make drain_timeout as long", timeout, drain);
+	warn_of_member(complaints, upstream, words, false);
+	struct complaint *last = &complaints->list[complaints->count - 1];
+	char *place = mem_printf("%s/timeout", last->pointer);
+	bool said = spots_has(conf->spots, place);
+	if (said) {
+		free(last->pointer);
+		last->pointer = place;
+	} else {
+		free(place);
+	}
+	free(timeout);
+	free(drain);
+	free(words);
+}
+
 /* --- listeners --- */
 
 static void
@@ -360,6 +399,7 @@ warnings_find(
 	for (size_t i = 0; i < conf->n_upstreams; i++) {
 		warn_of_upstream(complaints, conf, &conf->upstreams[i]);
 		warn_of_circles(complaints, conf, &conf->upstreams[i]);
+		warn_of_drain(complaints, conf, &conf->upstreams[i]);
 	}
 	for (size_t i = 0; i < conf->n_routes; i++) {
 		const struct conf_route *route = &conf->routes[i];

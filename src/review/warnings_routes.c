@@ -132,22 +132,37 @@ methods_pointer(
 }
 
 /* "*" and "POTS" are methods, too, as far as HTTP goes. */
+static const char *
+words_of_method(const struct conf_route *route, const char *method)
+{
+	static const char usual[] =
+	    " GET HEAD POST PUT PATCH DELETE OPTIONS QUERY ";
+	char *word = mem_printf(" %s ", method);
+	bool known = strstr(usual, word) != NULL;
+	free(word);
+	if (!known)
+		return "it is no usual method, and others are not served "
+		       "here; without \"methods\" the usual ones are";
+	if (route->idempotency != NULL &&
+	    (!strcmp(method, "GET") || !strcmp(method, "HEAD")))
+		return "what only reads needs no promise: here it needs a key, "
+		       "and a retry is given an old answer; leave it to a "
+		       "route without \"idempotency\"";
+	return NULL;
+}
+
 static void
 warn_of_methods(struct complaints *complaints, const struct conf *conf,
     const struct conf_route *route)
 {
-	static const char usual[] =
-	    " GET HEAD POST PUT PATCH DELETE OPTIONS QUERY ";
 	for (size_t i = 0; i < route->methods.count; i++) {
-		char *word = mem_printf(" %s ", route->methods.list[i]);
-		if (strstr(usual, word) == NULL) {
-			char *pointer = methods_pointer(conf, route, i);
-			warning_add(complaints, pointer,
-			    "it is no usual method, and others are not served "
-			    "here; without \"methods\" the usual ones are");
-			free(pointer);
-		}
-		free(word);
+		const char *words =
+		    words_of_method(route, route->methods.list[i]);
+		if (words == NULL)
+			continue;
+		char *pointer = methods_pointer(conf, route, i);
+		warning_add(complaints, pointer, words);
+		free(pointer);
 	}
 }
 

@@ -120,6 +120,17 @@ WARNINGS = [
      lambda bench: {**least(), "upstreams": {
          "api": "http://h", "a/b": "http://i"}},
      "/upstreams/a~1b", "no route names it"),
+    ("a call that a drain cuts", lambda bench: {
+        **least(), "upstreams": {"api": {"targets": ["http://h"],
+                                         "timeout": "31s"}}},
+     "/upstreams/api/timeout", "may take 31s, and a drain waits for it 30s"),
+    ("a drain that cuts a call", lambda bench: {
+        **least(), "drain_timeout": "29s"},
+     "/upstreams/api", "drain_timeout"),
+    ("reads with keys", lambda bench: with_methods("POST", "GET"),
+     "/routes/0/methods/1", "only reads"),
+    ("heads with keys", lambda bench: with_methods("HEAD"),
+     "/routes/0/methods/0", "only reads"),
     ("a Redis that may forget",
      lambda bench: {**least(), "store": {"allow_eviction": True}},
      "/store/allow_eviction", "executed again"),
@@ -152,6 +163,15 @@ def check_warns(bench, config, pointer, words):
     ("a reconcile that says what is absent",
      lambda bench: least(on_unknown={"reconcile": {
          "path": "/by/{key}", "absent": [404]}})),
+    ("a pass-through that lasts", lambda bench: {
+        **least(), "upstreams": {"api": "http://h", "long": {
+            "targets": ["http://i"], "timeout": "10m"}},
+        "routes": [*least()["routes"], {
+            "name": "rest", "methods": ["GET"], "path": "/*",
+            "upstream": "long"}]}),
+    ("a drain that lasts as long as a call", lambda bench: {
+        **least(), "drain_timeout": "1m", "upstreams": {"api": {
+            "targets": ["http://h"], "timeout": "60s"}}}),
     ("a retention of an hour", lambda bench: least(retention="1h")),
     ("a certificate of a month", lambda bench: certified(bench, (-3, 30))),
     ("a tenant who is no secret", lambda bench: {
