@@ -203,6 +203,44 @@ complain_of_status(
 	free(meant);
 }
 
+/* What another option says, or an outcome by another name; NULL: neither. */
+static const char *
+hint_of_outcome(const char *text)
+{
+	static const struct {
+		const char *text;
+		const char *hint;
+	} hints[] = {
+#define MAYBE "\"unknown\", and what a retry does then is \"on_unknown\""
+#define RETRY "a retry is executed again after \"release\" (nothing "         \
+	      "happened); where something may have happened, say " MAYBE
+#define STUCK "after such a status, say " MAYBE
+	    {"retry", RETRY}, {"retryable", RETRY}, {"again", RETRY},
+	    {"try-again", RETRY}, {"hold", STUCK}, {"reconcile", STUCK},
+#undef STUCK
+#undef RETRY
+#undef MAYBE
+	};
+	for (size_t i = 0; i < sizeof hints / sizeof *hints && text; i++)
+		if (!strcmp(hints[i].text, text))
+			return hints[i].hint;
+	return NULL;
+}
+
+/* One of the words, or -1: it is none, and that was said. */
+static int
+read_outcome(struct loader *l, const struct json_place *at,
+    const json_t *value, const char *words)
+{
+	const char *hint = hint_of_outcome(json_string_value(value));
+	if (hint == NULL)
+		return choice_read(l, at, value, words);
+	char *listed = words_listed(words);
+	complaints_at(l, at, "must be %s; %s", listed, hint);
+	free(listed);
+	return -1;
+}
+
 /* Reads the entries that stand for so many statuses. */
 static void
 read_outcomes(struct loader *l, const struct given *given, unsigned wanted)
@@ -220,7 +258,8 @@ read_outcomes(struct loader *l, const struct given *given, unsigned wanted)
 			complain_of_status(l, &at, name);
 			continue;
 		}
-		int outcome = choice_read(l, &at, value, given->option->words);
+		int outcome =
+		    read_outcome(l, &at, value, given->option->words);
 		if (outcome >= 0)
 			memset(outcomes + first, outcome, wanted);
 	}

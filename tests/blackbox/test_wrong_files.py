@@ -107,7 +107,13 @@ ANSWERS = [
     ("open-comment", "8:3", 'this comment is never closed'),
     ("outcomes-number", "24:18", 'must be "store", "release", "forget" or'),
     ("outcomes-range", "24:22", 'must be a status from "200" to "599" or a'),
-    ("outcomes-retry", "24:18", 'must be "store", "release", "forget" or'),
+    ("outcomes-retry", "24:18", 'must be "store", "release", "forget" or '
+     '"unknown"; a retry is executed again after "release" (nothing happened); '
+     'where something may have happened, say "unknown", and what a retry does '
+     'then is "on_unknown"'),
+    ("outcomes-hold", "24:18", 'must be "store", "release", "forget" or '
+     '"unknown"; after such a status, say "unknown", and what a retry does '
+     'then is "on_unknown"'),
     ("path-angles", "20:15", '"<id>" fits only itself; a variable is {id}'),
     ("path-colon", "20:15", '":id" fits only itself; a variable is {id}'),
     ("path-no-slash", "20:15", 'must begin with "/"'),
