@@ -25,6 +25,8 @@ struct spots;
 struct spots_fault {
 	struct spot at;
 	const char *words;
+	/* The bracket that is open there, where that helps; line 0: none. */
+	struct spot opened;
 };
 
 /* As deep as jansson reads. */

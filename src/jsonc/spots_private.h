@@ -28,6 +28,11 @@ struct spots_reader {
 	/* The last place that was asked for. */
 	const char *known;
 	struct spot known_spot;
+	/*
+	 * The first bracket whose closing one begins a line of another
+	 * indentation: its own may be missing.  NULL: none.
+	 */
+	const char *doubted;
 	struct spots_fault fault; /* words NULL: none yet */
 };
 

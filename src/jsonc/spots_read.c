@@ -50,12 +50,27 @@ wrong_name(char c)
 	return "a member's name stands in double quotes";
 }
 
+/* The same, where a bracket may be missing: of the one that is open. */
 static bool
-read_name(struct spots_reader *r, struct spot_node *node)
+wrong_in(struct spots_reader *r, const char *begin, const char *words)
+{
+	struct spot opened =
+	    spots_text_at(r, r->doubted != NULL ? r->doubted : begin);
+	spots_text_wrong(r, r->at, words);
+	r->fault.opened = opened;
+	return false;
+}
+
+/* begin: of the object. */
+static bool
+read_name(
+    struct spots_reader *r, const char *begin, struct spot_node *node)
 {
 	struct span spelled;
 	if (next_byte(r) != '"')
-		return spots_text_wrong(r, r->at, wrong_name(next_byte(r)));
+		return memchr("{[]", next_byte(r), 3) != NULL
+		    ? wrong_in(r, begin, wrong_name(next_byte(r)))
+		    : spots_text_wrong(r, r->at, wrong_name(next_byte(r)));
 	node->name_at = spots_text_at(r, r->at);
 	if (!spots_text_string(r, &spelled) || !spots_text_skip(r))
 		return false;
@@ -87,9 +102,38 @@ wrong_end(char c, bool named)
 static bool
 never_closed(struct spots_reader *r, const char *begin)
 {
+	if (r->doubted != NULL)
+		return spots_text_wrong(r, r->doubted, *r->doubted == '{'
+			? "this { seems to have no }, by the indentation"
+			: "this [ seems to have no ], by the indentation");
 	return spots_text_wrong(r, begin,
 	    *begin == '{' ? "this { is never closed"
 			  : "this [ is never closed");
+}
+
+/* How many blanks its line begins with. */
+static size_t
+indentation(const struct spots_reader *r, const char *byte)
+{
+	size_t n = 0;
+	while (byte > r->text.ptr && byte[-1] != '\n')
+		byte--;
+	while (byte + n < r->end && (byte[n] == ' ' || byte[n] == '\t'))
+		n++;
+	return n;
+}
+
+/* The bracket there has been closed by the one at r->at. */
+static void
+note_closed(struct spots_reader *r, const char *begin)
+{
+	const char *line = r->at;
+	while (line > begin && (line[-1] == ' ' || line[-1] == '\t'))
+		line--;
+	bool first = line > begin && line[-1] == '\n';
+	if (first && r->doubted == NULL &&
+	    indentation(r, begin) != indentation(r, r->at))
+		r->doubted = begin;
 }
 
 /* Behind a value: whether another one follows. */
@@ -104,8 +148,12 @@ read_comma(
 		return never_closed(r, begin);
 	*ret_more = next_byte(r) == ',';
 	if (!*ret_more && next_byte(r) != closing)
-		return spots_text_wrong(
-		    r, r->at, wrong_end(next_byte(r), named));
+		return memchr("]}", next_byte(r), 2) != NULL
+		    ? wrong_in(r, begin, wrong_end(next_byte(r), named))
+		    : spots_text_wrong(
+			  r, r->at, wrong_end(next_byte(r), named));
+	if (!*ret_more)
+		note_closed(r, begin);
 	const char *comma = r->at++;
 	if (!*ret_more)
 		return true;
@@ -141,7 +189,7 @@ read_items(struct spots_reader *r, unsigned depth, struct spot_node *node)
 		link = &item->next;
 		if (r->at == r->end)
 			return never_closed(r, begin);
-		if (named && !read_name(r, item))
+		if (named && !read_name(r, begin, item))
 			return false;
 		if (!read_any_value(r, depth, item) ||
 		    !read_comma(r, begin, named, &more))

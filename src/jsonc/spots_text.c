@@ -26,8 +26,8 @@ bool
 spots_text_wrong(struct spots_reader *r, const char *byte, const char *words)
 {
 	if (r->fault.words == NULL)
-		r->fault =
-		    (struct spots_fault){spots_text_at(r, byte), words};
+		r->fault = (struct spots_fault){
+		    .at = spots_text_at(r, byte), .words = words};
 	return false;
 }
 

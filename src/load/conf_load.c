@@ -118,6 +118,18 @@ complain_at(struct complaints *complaints, struct spot at, const char *words)
 	last->column = at.column;
 }
 
+/* Where a bracket is open that may lack its own, that is said, too. */
+static void
+complain_fault(struct loader *l, const struct spots_fault *fault)
+{
+	char *words = fault->opened.line == 0
+	    ? mem_text(fault->words)
+	    : mem_printf("%s (what is open here begins at %zu:%zu)",
+		  fault->words, fault->opened.line, fault->opened.column);
+	complain_at(l->complaints, fault->at, words);
+	free(words);
+}
+
 /* What jansson says, less the piece of the file that it quotes. */
 static void
 complain_syntax(struct loader *l, struct span text, json_error_t *error)
@@ -252,7 +264,7 @@ load_root(struct loader *l, struct span text)
 	const struct conf *conf = l->conf;
 	l->conf->spots = spots_read(text, &fault);
 	if (l->conf->spots == NULL) {
-		complain_at(l->complaints, fault.at, fault.words);
+		complain_fault(l, &fault);
 		conf_unref(&conf);
 		return NULL;
 	}

@@ -24,7 +24,11 @@ ANSWERS = [
     ("attempts-zero", "23:25", 'must be between 1 and 1000000'),
     ("backslash-path", "2:19", 'a backslash in a string is written \\\\'),
     ("body-size", "23:29", 'did you mean "10MiB"?'),
-    ("brace-too-few", "29:5", 'or is a } missing further up?'),
+    ("brace-too-few", "29:5", 'or is a } missing further up? (what is open '
+     'here begins at 15:5)'),
+    ("brace-inner", "8:12", 'this { seems to have no }, by the indentation'),
+    ("brace-and-bracket", "7:3", 'this object is closed by "}", not by "]" '
+     '(what is open here begins at 5:12)'),
     ("brace-too-many", "30:2", 'the configuration ends before this; is'),
     ("camel-case", "23:9", 'did you mean "on_unknown"?'),
     ("cluster-comma", "9:16", 'did you mean ["a:6379", "b:6379"]?'),

@@ -171,6 +171,12 @@ what_is_wrong_is_said_where_it_is(void **state)
 	    {"{\n", 1, 1, "this { is never closed"},
 	    {"{\"a\": [1,\n 2", 1, 7, "this [ is never closed"},
 	    {"{\"a\": 1,", 1, 1, "this { is never closed"},
+	    {"{\n \"a\": {\n  \"b\": 1\n}\n", 2, 7,
+		"this { seems to have no }, by the indentation"},
+	    {"{\n \"a\": [\n  1,\n  2\n],\n \"b\": 1", 2, 7,
+		"this [ seems to have no ], by the indentation"},
+	    {"{\n \"a\": {\n  \"b\": 1 }\n", 1, 1,
+		"this { is never closed"},
 	    {"{\"a\": 1} }", 1, 10, TOO_MUCH},
 	    {"{\"a\": 1}, \"b\": 2", 1, 9, TOO_MUCH},
 	    {"{\"a\": 1 \"b\": 2}", 1, 9, "a comma is missing before this"},
@@ -236,6 +242,32 @@ what_is_wrong_is_said_where_it_is(void **state)
 	}
 }
 
+/* Its spot: of that whose closing one is missing, as far as one can tell. */
+static void
+a_bracket_that_is_open_is_said(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		size_t line, column;
+	} list[] = {
+	    {"{\"a\": [1}", 1, 7},
+	    {"{\"a\": {\"b\": 1]", 1, 7},
+	    {"[{\"a\": 1,\n {\"b\": 2}]", 1, 2},
+	    {"[\n {\"a\": {\n  \"b\": 1\n },\n {\"c\": 1}]", 2, 2},
+	    {"[\n {\n  \"a\": {\n   \"b\": 1\n },\n {\"c\": 1}]", 3, 8},
+	    {"{\"a\": 1 \"b\": 2}", 0, 0},
+	    {"[{} {}]", 0, 0},
+	    {"{", 0, 0},
+	};
+	for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+		struct spots_fault fault = {.words = NULL};
+		assert_null(spots_read(span_str(list[i].text), &fault));
+		assert_int_equal(fault.opened.line, list[i].line);
+		assert_int_equal(fault.opened.column, list[i].column);
+	}
+}
+
 static void
 what_is_json_is_taken(void **state)
 {
@@ -262,7 +294,8 @@ main(void)
 	    cmocka_unit_test(what_is_there_twice_is_found),
 	    cmocka_unit_test(what_looks_as_if_it_were_replaced_is_found),
 	    cmocka_unit_test(what_is_wrong_is_said_where_it_is),
-	    cmocka_unit_test(what_is_json_is_taken),
+	    cmocka_unit_test(a_bracket_that_is_open_is_said),
+    cmocka_unit_test(what_is_json_is_taken),
 	};
 	return cmocka_run_group_tests_name("spots", tests, NULL, NULL);
 }
