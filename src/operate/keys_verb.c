@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "cmd/print.h"
 #include "cmd/usage.h"
+#include "conf/nearest.h"
 #include "conf/scopes.h"
 #include "operate/gateway.h"
 #include "operate/input.h"
@@ -94,6 +95,42 @@ with_parameter(char *target, const char *name, const char *value)
 	return longer;
 }
 
+/* Of another configuration's there may be records all the same. */
+static bool
+has_route(const struct conf *conf, const char *name)
+{
+	for (size_t i = 0; i < conf->n_routes; i++)
+		if (!strcmp(conf->routes[i].name, name))
+			return true;
+	return false;
+}
+
+/* Which routes have keys, and which of them may have been meant. */
+static void
+say_no_route(const struct keys_line *line)
+{
+	struct nearest nearest = nearest_to(span_str(line->route));
+	const char *before = "; those with keys are ";
+	fputs("onceproxy keys: no record is of a route ", stderr);
+	print_safely(stderr, line->route);
+	fputs(", and the configuration has none of this name", stderr);
+	for (size_t i = 0; i < line->conf->n_routes; i++) {
+		const struct conf_route *route = &line->conf->routes[i];
+		if (route->idempotency == NULL)
+			continue;
+		nearest_try(&nearest, span_str(route->name));
+		fputs(before, stderr);
+		print_safely(stderr, route->name);
+		before = ", ";
+	}
+	if (nearest.found.ptr != NULL) {
+		fputs("; did you mean ", stderr);
+		print_safely(stderr, nearest.found.ptr);
+		putc('?', stderr);
+	}
+	putc('\n', stderr);
+}
+
 int
 keys_verb_list(struct keys_line *line)
 {
@@ -108,13 +145,18 @@ keys_verb_list(struct keys_line *line)
 	free(target);
 	if (code != GATEWAY_WELL)
 		return KEYS_REFUSED;
+	const json_t *keys = json_object_get(all, "keys");
+	bool lost = line->route != NULL && json_array_size(keys) == 0 &&
+	    !has_route(line->conf, line->route);
 	if (line->as_json)
 		print_json(all);
-	else
-		print_list(line, json_object_get(all, "keys"),
+	else if (!lost)
+		print_list(line, keys,
 		    json_is_string(json_object_get(all, "next")));
+	if (lost)
+		say_no_route(line);
 	json_decref(all);
-	return KEYS_WELL;
+	return lost ? KEYS_REFUSED : KEYS_WELL;
 }
 
 int

@@ -13,7 +13,7 @@ from once.admin import Admin
 from once.gateway import command
 from once.http import TENANT
 from once.messages import Stream, source
-from once.tap import equal, test
+from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered
 from once.wait import eventually
 
@@ -126,6 +126,19 @@ def a_label_is_cut_and_cannot_break_a_record(bench):
     equal(desk.found("x y"), [odd])
 
 
+@each([("near", "chargs", "; did you mean charges?"), ("far", "nope", "")])
+def a_route_that_is_none_is_said(bench, route, meant):
+    desk = Desk(bench)
+    desk.unknown("k")
+    for verb in (["list"], ["find", "k"]):
+        done = command("keys", "-c", desk.gateway.file, *verb, "--route",
+                       route)
+        equal((done.returncode, done.stdout), (1, ""))
+        equal(done.stderr, f"onceproxy keys: no record is of a route {route}, "
+              "and the configuration has none of this name; those with keys "
+              f"are charges{meant}\n")
+
+
 @test
 def a_stuck_payment_is_found_by_its_label_its_request_or_its_key_id(bench):
     desk = Desk(bench, {"label": ["/order_id"]})
@@ -141,7 +154,7 @@ def a_stuck_payment_is_found_by_its_label_its_request_or_its_key_id(bench):
     equal(desk.found("order-1", "--limit", "2"), [made[1], made[10]])
     equal(desk.found("order", "--state", "failed"), [])
     equal(desk.found("order-7", "--route", "charges"), [made[7]])
-    equal(desk.found("order-7", "--route", "others"), [])
+    equal(desk.found("order-7", "--route", "rest"), [])
     first = desk.admin.get("/keys?find=order-1&limit=2")
     equal([r["key_id"] for r in first["keys"]], [made[1], made[10]])
     rest = desk.admin.get("/keys?find=order-1&cursor=" + first["next"])
