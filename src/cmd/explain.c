@@ -271,6 +271,17 @@ setting_text(const struct settings *settings, const struct option *option,
 	return whole;
 }
 
+/* What there is no object for has its default all the same. */
+static json_t *
+setting_of(const struct option *option, const void *base)
+{
+	json_t *value = show_option(option, base);
+	const char *preset = option_preset(option);
+	return value == NULL && preset != NULL
+	    ? json_loads(preset, JSON_DECODE_ANY, NULL)
+	    : value;
+}
+
 static void
 add_settings(const struct settings *settings, const void *base)
 {
@@ -280,8 +291,8 @@ add_settings(const struct settings *settings, const void *base)
 		    (settings->broker != NULL &&
 			!kinds_fit(option, settings->broker->kind)))
 			continue;
-		json_t *value = show_option(option, base);
-		json_t *preset = show_option(option, settings->presets);
+		json_t *value = setting_of(option, base);
+		json_t *preset = setting_of(option, settings->presets);
 		bool same = is_same(value, preset) &&
 		    (value == NULL || !option_required(option));
 		char *text = setting_text(settings, option, value);

@@ -454,4 +454,18 @@ def without_explain_it_says_ok_and_no_more(bench):
     equal((done.returncode, done.stdout), (0, f"{file}: ok\n"))
 
 
+@each([("nothing", {}, "*  store.events.overflow    drop"),
+       ("a length", {"maxlen": 9}, "*  store.events.overflow    drop"),
+       ("the default", {"maxlen": 9, "overflow": "drop"},
+        "*  store.events.overflow    drop"),
+       ("another", {"maxlen": 9, "overflow": "refuse"},
+        "   store.events.overflow    refuse")])
+def what_is_done_beyond_maxlen_is_shown_with_its_default(bench, events, line):
+    config = bench.config("http://127.0.0.1:9")
+    if events:
+        config["store"]["events"] = events
+    shown = check(bench, config, "--explain").splitlines()
+    equal([one for one in shown if "overflow" in one], [line])
+
+
 tap.main()
