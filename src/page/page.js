@@ -117,8 +117,11 @@ function showTiles(status, samples) {
 		storeTile(status),
 		journalTile(status.journal),
 		tile("In flight", countWord(gauge("in_flight")),
-			waiting ? `${number(waiting)} retries wait`
-				: "no retries wait"),
+			waiting > 1
+				? `${number(waiting)} retries wait for their `
+					+ "first request"
+				: `${waiting ? 1 : "no"} retry waits for its `
+					+ "first request"),
 		tile("Unknown", countWord(unknown), "across all gateways",
 			unknown ? "bad" : ""),
 		tile("Failed", countWord(failed), "across all gateways",

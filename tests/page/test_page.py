@@ -386,6 +386,36 @@ def a_phone_is_wide_enough(bench):
 
 
 @test
+def on_a_phone_a_field_and_its_button_are_one_line(bench):
+    s = Stage(bench)
+    s.browser.size(360, 740)
+    s.look()
+    field, button = s.browser.run(
+        "return ['#find-text', '#find button'].map(name => {"
+        "const box = document.querySelector(name).getBoundingClientRect();"
+        "return [box.top, box.bottom, box.right, box.left]; });")
+    assert field[0] < button[1] <= field[1] + 1, (field, button)
+    assert field[2] < button[3], (field, button)
+    equal(s.browser.run(BEYOND), [])
+
+
+@test
+def retries_that_wait_are_said_in_words(bench):
+    s = Stage(bench, idempotency={"in_flight": "wait", "wait_timeout": "60s"})
+    hold = s.upstream.hold()
+    asked = [bench.background(s.gateway.ask, "k")]
+    hold.wait_arrived()
+    s.look()
+    s.browser.wait_text("#tiles", "no retry waits for its first request")
+    for words in ("1 retry waits for its first request",
+                  "2 retries wait for their first request"):
+        asked.append(bench.background(s.gateway.ask, "k"))
+        s.browser.wait_text("#tiles", words)
+    hold.release()
+    equal([one.result().status for one in asked], [201] * 3)
+
+
+@test
 def it_is_dark_where_the_user_is_in_the_dark(bench):
     s = Stage(bench)
     s.look()
