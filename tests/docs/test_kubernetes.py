@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""contrib/kubernetes: a linter accepts it, its parts fit each other, and its
+"""contrib/kubernetes: a linter accepts it, it has what it must have, and its
 configuration is one that a gateway serves, with the probes that are named."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 
 from once import http, tap
 from once.demo import source
 from once.gateway import command
-from once.tap import Skip, equal, test
+from once.tap import Skip, each, equal, test
 
 FILE = source("contrib/kubernetes/onceproxy.yaml")
 LINES = "{extends: default, rules: {octal-values: disable, braces: enable}}"
@@ -24,14 +25,14 @@ def yamllint():
     return found
 
 
-def manifests():
+def manifests(path=FILE):
     """What is in the file, by kind and name."""
     yamllint()
     done = subprocess.run(
         ["/usr/bin/python3", "-c",
          "import json, sys, yaml\n"
          "print(json.dumps(list(yaml.safe_load_all(open(sys.argv[1])))))",
-         FILE], capture_output=True, text=True, check=True)
+         path], capture_output=True, text=True, check=True)
     return {(m["kind"], m["metadata"]["name"]): m
             for m in json.loads(done.stdout)}
 
@@ -51,38 +52,192 @@ def a_linter_accepts_it(bench):
     equal((done.returncode, done.stdout), (0, ""))
 
 
-@test
-def its_parts_fit_each_other(bench):
-    made, pod, container, config = parts()
+# --- what it must have ------------------------------------------------------
+
+# Members that there are, of what is used here: kubectl refuses others, but no
+# program of Debian knows them.
+MEMBERS = {
+    "": {"apiVersion", "kind", "metadata", "spec", "data", "stringData",
+         "type"},
+    "metadata": {"name", "labels"},
+    "Service.spec": {"selector", "ports", "clusterIP",
+                     "publishNotReadyAddresses"},
+    "Service.spec.ports": {"name", "port", "targetPort"},
+    "PodDisruptionBudget.spec": {"maxUnavailable", "selector"},
+    "StatefulSet.spec": {"serviceName", "replicas", "podManagementPolicy",
+                         "selector", "template", "volumeClaimTemplates"},
+    "StatefulSet.spec.template.spec": {
+        "terminationGracePeriodSeconds", "automountServiceAccountToken",
+        "securityContext", "topologySpreadConstraints", "containers",
+        "volumes"},
+    "StatefulSet.spec.template.spec.containers": {
+        "name", "image", "ports", "readinessProbe", "livenessProbe",
+        "lifecycle", "resources", "securityContext", "volumeMounts"},
+    "StatefulSet.spec.template.spec.containers.readinessProbe": {
+        "httpGet", "periodSeconds", "failureThreshold", "timeoutSeconds",
+        "initialDelaySeconds"},
+    "StatefulSet.spec.template.spec.containers.livenessProbe": {
+        "httpGet", "periodSeconds", "failureThreshold", "timeoutSeconds",
+        "initialDelaySeconds"},
+    "StatefulSet.spec.template.spec.containers.volumeMounts": {
+        "name", "mountPath", "subPath", "readOnly"},
+    "StatefulSet.spec.template.spec.volumes": {"name", "configMap", "secret"},
+}
+KINDS = {"ConfigMap": "v1", "Secret": "v1", "Service": "v1",
+         "StatefulSet": "apps/v1", "PodDisruptionBudget": "policy/v1"}
+PATHS = {"readinessProbe": "/readyz", "livenessProbe": "/healthz"}
+
+
+def strangers(kind, value, path=""):
+    """Members of a manifest that there are not."""
+    for one in value if isinstance(value, list) else [value]:
+        known = MEMBERS.get(path, MEMBERS.get(f"{kind}.{path}"))
+        for name in one if isinstance(one, dict) else ():
+            if known is not None and name not in known:
+                yield f"{kind}: {path}: no member is called {name}"
+            yield from strangers(kind, one[name], f"{path}.{name}".strip("."))
+
+
+def number_of_port(address):
+    return int(address.rsplit(":", 1)[1])
+
+
+def faults_of_names(made, pod, container):
+    """What is named and is not there."""
     spec = made["StatefulSet", "onceproxy"]["spec"]
     labels = spec["template"]["metadata"]["labels"]
-    for name in ("StatefulSet", "PodDisruptionBudget"):
-        equal(made[name, "onceproxy"]["spec"]["selector"]["matchLabels"],
-              labels)
+    for (kind, name), one in made.items():
+        selector = one.get("spec", {}).get("selector")
+        if selector is not None and selector.get(
+                "matchLabels", selector) != labels:
+            yield f"{kind} {name} selects other pods"
+    if ("Service", spec["serviceName"]) not in made:
+        yield f"there is no Service {spec['serviceName']}"
+    if made["Service", spec["serviceName"]]["spec"].get(
+            "clusterIP") != "None":
+        yield "the Service of the StatefulSet has an address of its own"
+    volumes = {v["name"]: v for v in pod["volumes"]}
+    claims = {v["metadata"]["name"] for v in spec["volumeClaimTemplates"]}
+    mounts = {m["name"]: m for m in container["volumeMounts"]}
+    if set(mounts) != set(volumes) | claims:
+        yield f"mounts {set(mounts)}, volumes {set(volumes) | claims}"
+    for name, volume in volumes.items():
+        kind, at = (("ConfigMap", volume["configMap"].get("name"))
+                    if "configMap" in volume else
+                    ("Secret", volume["secret"].get("secretName")))
+        if (kind, at) not in made:
+            yield f"there is no {kind} {at}"
+        elif kind == "ConfigMap" and mounts[name].get(
+                "subPath") not in made[kind, at]["data"]:
+            yield f"the ConfigMap has no {mounts[name].get('subPath')}"
+
+
+def faults_of_ports(made, container, config):
+    """Who asks where nobody listens."""
     ports = {p["name"]: p["containerPort"] for p in container["ports"]}
-    for (kind, _), manifest in made.items():
-        if kind == "Service":
-            equal(manifest["spec"]["selector"], labels)
-            assert all(p["targetPort"] in ports
-                       for p in manifest["spec"]["ports"])
-    assert ("Service", spec["serviceName"]) in made
-    equal(ports, {"http": int(config["listen"][0].rsplit(":", 1)[1]),
-                  "admin": int(config["admin"]["listen"].rsplit(":", 1)[1])})
-    volumes = ({v["name"] for v in pod["volumes"]}
-               | {v["metadata"]["name"] for v in spec["volumeClaimTemplates"]})
+    if ports != {"http": number_of_port(config["listen"][0]),
+                 "admin": number_of_port(config["admin"]["listen"])}:
+        yield f"the configuration listens elsewhere than {ports}"
+    for (kind, name), one in made.items():
+        for port in one["spec"]["ports"] if kind == "Service" else ():
+            if port["targetPort"] not in ports:
+                yield f"{name} leads to no port: {port['targetPort']}"
+    for name, path in PATHS.items():
+        asks = container.get(name, {}).get("httpGet", {})
+        if (asks.get("path"), asks.get("port")) != (path, "admin"):
+            yield f"{name} asks {asks}"
+    for address in (config["listen"][0], config["admin"]["listen"]):
+        if not address.startswith("0.0.0.0:"):
+            yield f"the kubelet does not reach {address}"
+
+
+def faults_of_files(made, container, config):
+    """What the configuration reads, and where it writes."""
     mounts = {m["name"]: m["mountPath"] for m in container["volumeMounts"]}
-    equal(set(mounts), volumes)
-    equal(mounts["state"], config["state_dir"])
+    secret = made["Secret", "onceproxy"]["stringData"]
+    named = re.findall(r'"file": "([^"]*)"', json.dumps(config))
+    if set(named) != {os.path.join(mounts["secrets"], one)
+                      for one in secret}:
+        yield f"the configuration reads {named}"
+    if mounts["state"] != config["state_dir"]:
+        yield "its state is on no volume"
+    if mounts["config"] != "/etc/onceproxy/onceproxy.json":
+        yield f"the image reads no {mounts['config']}"
+
+
+def faults_of_ends(pod, container, config):
+    """Whether it is killed while it drains."""
+    sleep = container["lifecycle"]["preStop"]["exec"]["command"]
+    drain = int(config["drain_timeout"].removesuffix("s"))
+    if sleep[0] != "sleep" or not (
+            pod["terminationGracePeriodSeconds"] > int(sleep[1]) + drain):
+        yield f"it sleeps {sleep} and drains {drain}"
+
+
+def faults(made):
+    """All that is wrong with manifests, as sentences."""
+    pod = made["StatefulSet", "onceproxy"]["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    config = json.loads(made["ConfigMap", "onceproxy"]["data"][
+        "onceproxy.json"])
+    for (kind, name), one in made.items():
+        if KINDS.get(kind) != one["apiVersion"]:
+            yield f"{name}: no {kind} is of {one['apiVersion']}"
+        yield from strangers(kind, one)
+    yield from faults_of_names(made, pod, container)
+    yield from faults_of_ports(made, container, config)
+    yield from faults_of_files(made, container, config)
+    yield from faults_of_ends(pod, container, config)
+    image, _, tag = container["image"].rpartition(":")
+    if not image or tag == "latest":
+        yield f"nobody knows which version {container['image']} is"
+    spare = made["PodDisruptionBudget", "onceproxy"]["spec"]
+    if spare["maxUnavailable"] >= made[
+            "StatefulSet", "onceproxy"]["spec"]["replicas"]:
+        yield "all may be away at once"
 
 
 @test
-def it_is_given_the_time_that_a_drain_takes(bench):
-    _, pod, container, config = parts()
-    sleep = container["lifecycle"]["preStop"]["exec"]["command"]
-    equal(sleep[0], "sleep")
-    drain = int(config["drain_timeout"].removesuffix("s"))
-    assert (pod["terminationGracePeriodSeconds"]
-            > int(sleep[1]) + drain), (sleep, drain)
+def it_has_what_it_must_have(bench):
+    equal(list(faults(manifests())), [])
+
+
+@each([
+    ("a probe's path", "path: /readyz", "path: /ready"),
+    ("a probe's port", "{path: /healthz, port: admin}",
+     "{path: /healthz, port: http}"),
+    ("a port of its own", "containerPort: 8080", "containerPort: 80"),
+    ("a service's port", "targetPort: admin", "targetPort: metrics"),
+    ("a label", "      labels: {app: onceproxy}\n    spec:",
+     "      labels: {app: once}\n    spec:"),
+    ("a service's name", "serviceName: onceproxy-each",
+     "serviceName: onceproxy"),
+    ("a secret's name", "secretName: onceproxy", "secretName: other"),
+    ("a configuration's name", "configMap: {name: onceproxy}",
+     "configMap: {name: other}"),
+    ("a file's name", "subPath: onceproxy.json", "subPath: config.json"),
+    ("a secret file's name", "  admin-token: change-me",
+     "  token: change-me"),
+    ("a volume", "mountPath: /var/lib/onceproxy", "mountPath: /var/lib/once"),
+    ("too little time", "terminationGracePeriodSeconds: 45",
+     "terminationGracePeriodSeconds: 35"),
+    ("a longer drain", '"drain_timeout": "30s"', '"drain_timeout": "60s"'),
+    ("an address of its own alone", '"listen": "0.0.0.0:9090"',
+     '"listen": "127.0.0.1:9090"'),
+    ("the latest image", "image: onceproxy:0.2.0", "image: onceproxy:latest"),
+    ("any image", "image: onceproxy:0.2.0", "image: onceproxy"),
+    ("a misspelled member", "terminationGracePeriodSeconds: 45",
+     "terminationGracePeriodSeconds: 45\n      restartPolicies: Always"),
+    ("an old kind", "policy/v1", "policy/v1beta1"),
+    ("no budget", "maxUnavailable: 1", "maxUnavailable: 2"),
+])
+def what_is_wrong_is_found(bench, old, new):
+    with open(FILE, encoding="utf-8") as file:
+        text = file.read()
+    assert old in text, old
+    found = list(faults(manifests(bench.file(
+        text.replace(old, new).encode(), "wrong.yaml"))))
+    assert found, f"{old} may be {new}"
 
 
 @test
