@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -59,6 +60,24 @@ try_folder(const char *path)
 	return error;
 }
 
+/* Whoever looks as root does it for the unit's user, where there is one. */
+static char *
+command_to_make(const char *path)
+{
+	static const char unit_user[] = "onceproxy";
+	bool root = geteuid() == 0;
+	const struct passwd *user =
+	    root ? getpwnam(unit_user) : getpwuid(geteuid());
+	char *quoted = shell_quote(path);
+	char *made = user != NULL
+	    ? mem_printf("%sinstall -d -m 0700 -o %s %s", root ? "" : "sudo ",
+		  user->pw_name, quoted)
+	    : mem_printf("%sinstall -d -m 0700 -o %u %s", root ? "" : "sudo ",
+		  (unsigned)geteuid(), quoted);
+	free(quoted);
+	return made;
+}
+
 void
 doctor_host_state_dir(struct doctor *doctor)
 {
@@ -67,7 +86,7 @@ doctor_host_state_dir(struct doctor *doctor)
 	if (error != 0)
 		findings_add(doctor, FINDING_state_dir, state_dir_pointer,
 		    mem_printf("%s (%s)", path, strerror(error)),
-		    shell_quote(path));
+		    command_to_make(path));
 }
 
 void

@@ -19,8 +19,8 @@ FINDING(configuration, FAIL, doctor_host_configuration,
 FINDING(state_dir, FAIL, doctor_host_state_dir,
 	"state_dir can be written",
 	"no journal can be kept in {}, and without one no claim is forwarded",
-	"create it for the user that runs the gateway: install -d -m 0700 -o "
-	"USER {}")
+	"to try it, \"state_dir\": \"state\" is enough; else create it for the "
+	"user that runs the gateway: {}")
 FINDING(state_dir_open, FAIL, doctor_host_state_dir_open,
 	"state_dir is private",
 	"other users can look into {}, which holds the answers to payments",

@@ -11,7 +11,7 @@ import subprocess
 
 from once import http, tap
 from once.demo import PaymentApi, source
-from once.gateway import command
+from once.gateway import command, program
 from once.manual import Examples
 from once.tap import Skip, each, equal, test
 
@@ -50,6 +50,21 @@ def its_configuration_is_valid(bench):
     for text in found:
         done = command("check", "-c", bench.file(text.encode()))
         equal(done.returncode, 0, done.stdout)
+
+
+@test
+def its_configuration_is_well_wherever_it_is_tried(bench):
+    """As doctor sees it, with the Redis and the API that it names."""
+    text, = (b for b in BLOCKS if b.startswith("{"))
+    config = json.loads(text)
+    config["store"]["redis"] = bench.own_redis(
+        "--appendonly", "yes", "--appendfsync", "always").url
+    config["upstreams"]["payments"] = bench.upstream().url
+    done = subprocess.run(
+        [program(), "doctor", "-c", bench.file(json.dumps(config).encode())],
+        capture_output=True, text=True, check=False, cwd=bench.folder())
+    equal(re.findall(r"(?m)^fail .*", done.stdout), [], done.stdout)
+    equal(done.returncode, 0, done)
 
 
 def curl(line, address):
