@@ -3,8 +3,10 @@
 
 #include <stdbool.h>
 
+#include "base/span.h"
+
 /*
- * What one byte is in ASCII, whatever the locale says.  Pure; any thread.
+ * What bytes are in ASCII, whatever the locale says.  Pure; any thread.
  */
 static inline bool
 ascii_is_digit(char c)
@@ -33,4 +35,14 @@ ascii_hex_value(char c)
 	if (c >= 'a' && c <= 'f')
 		return c - 'a' + 10;
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Whether one of them is a control: C0 or DEL, tab included. */
+static inline bool
+ascii_has_controls(struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
+			return true;
+	return false;
 }

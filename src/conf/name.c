@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/ascii.h"
+
 enum { PLAIN_MAX = 64, TOPIC_MAX = 249 };
 
 const char *
@@ -12,10 +14,9 @@ name_wrong(const char *text)
 {
 	if (*text == '\0')
 		return "must not be empty";
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			return "must not contain control characters";
-	return NULL;
+	return ascii_has_controls(span_str(text))
+	    ? "must not contain control characters"
+	    : NULL;
 }
 
 static bool

@@ -2,6 +2,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "base/ascii.h"
 #include "base/json.h"
 #include "base/renewable.h"
 #include "base/test_build.h"
@@ -25,15 +26,6 @@ credentials_of(struct span value, struct span scheme, struct span *ret_rest)
 	return true;
 }
 
-static bool
-has_controls(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
-			return true;
-	return false;
-}
-
 /*
  * The user; false where another reader could find another one: base64 of which
  * bits are left, without its padding or of another alphabet, no colon, or
@@ -51,7 +43,7 @@ read_user(struct arena *arena, struct span token, struct span *ret_user)
 	    end != token.ptr + token.len)
 		return false;
 	const char *colon = len > 0 ? memchr(text, ':', len) : NULL;
-	if (colon == NULL || has_controls(span_of(text, len)))
+	if (colon == NULL || ascii_has_controls(span_of(text, len)))
 		return false;
 	*ret_user = span_of(text, (size_t)(colon - text));
 	return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
 
+#include "base/ascii.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "gate/response.h"
@@ -32,15 +33,6 @@ misshapen(struct shape *s, enum shape_verdict verdict, struct span detail)
 
 /* --- path and fields --- */
 
-static bool
-has_controls(struct span text)
-{
-	for (size_t i = 0; i < text.len; i++)
-		if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
-			return true;
-	return false;
-}
-
 /* A control character is nobody's name, and ends a log's line elsewhere. */
 static bool
 value_in_message(
@@ -49,7 +41,7 @@ value_in_message(
 	struct shape *s = arg;
 	return message_text_value(s->message, s->body, s->scratch, piece,
 		   ret_value) &&
-	    !has_controls(*ret_value);
+	    !ascii_has_controls(*ret_value);
 }
 
 static void

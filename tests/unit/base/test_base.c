@@ -417,6 +417,18 @@ hex_digits_have_values(void **state)
 	}
 }
 
+static void
+controls_are_those_of_ascii(void **state)
+{
+	(void)state;
+	for (int c = 0; c < 256; c++) {
+		char text[] = {'a', (char)c, 'b'};
+		assert_int_equal(ascii_has_controls(span_of(text, 3)),
+		    c < 0x20 || c == 0x7f);
+	}
+	assert_false(ascii_has_controls(SPAN("")));
+}
+
 int
 main(void)
 {
@@ -425,6 +437,7 @@ main(void)
 	    cmocka_unit_test(digits_are_read_up_to_a_bound),
 	    cmocka_unit_test(digits_are_taken_off_the_front),
 	    cmocka_unit_test(hex_digits_have_values),
+	    cmocka_unit_test(controls_are_those_of_ascii),
 	    cmocka_unit_test(a_list_is_cut_at_its_separators),
 	    cmocka_unit_test(an_arena_holds_small_and_large_things),
 	    cmocka_unit_test(an_arena_lives_until_its_last_reference),
