@@ -43,3 +43,15 @@ topic_client_conf(const struct conf_broker *broker)
 	rd_kafka_conf_set_log_cb(conf, keep_quiet);
 	return conf;
 }
+
+rd_kafka_t *
+topic_client_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *ret_words,
+    size_t size)
+{
+	rd_kafka_t *client = rd_kafka_new(type, conf, ret_words, size);
+	if (client == NULL)
+		rd_kafka_conf_destroy(conf);
+	else if (type == RD_KAFKA_CONSUMER)
+		rd_kafka_poll_set_consumer(client);
+	return client;
+}

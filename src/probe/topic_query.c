@@ -93,14 +93,9 @@ open_client(struct topic_look *look)
 	topic_client_set(conf, "isolation.level", "read_committed");
 	rd_kafka_conf_set_error_cb(conf, on_trouble);
 	rd_kafka_conf_set_opaque(conf, look);
-	look->client = rd_kafka_new(
+	look->client = topic_client_new(
 	    RD_KAFKA_CONSUMER, conf, look->words, sizeof look->words);
-	if (look->client == NULL) {
-		rd_kafka_conf_destroy(conf);
-		return false;
-	}
-	rd_kafka_poll_set_consumer(look->client);
-	return true;
+	return look->client != NULL;
 }
 
 static void

@@ -20,11 +20,9 @@ topic_right_id_denied(const struct conf_broker *broker, const char *id)
 	topic_client_set(conf, "transactional.id", id);
 	topic_client_set(conf, "transaction.timeout.ms", "2147483647");
 	rd_kafka_t *client =
-	    rd_kafka_new(RD_KAFKA_PRODUCER, conf, words, sizeof words);
-	if (client == NULL) {
-		rd_kafka_conf_destroy(conf);
+	    topic_client_new(RD_KAFKA_PRODUCER, conf, NULL, 0);
+	if (client == NULL)
 		return false;
-	}
 	rd_kafka_error_t *error =
 	    rd_kafka_init_transactions(client, ANSWER_MS);
 	rd_kafka_resp_err_t code = rd_kafka_error_code(error);
@@ -40,17 +38,10 @@ topic_right_id_denied(const struct conf_broker *broker, const char *id)
 static rd_kafka_t *
 make_member(const struct conf_broker *broker, const char *group)
 {
-	char words[200];
 	rd_kafka_conf_t *conf = topic_client_conf(broker);
 	topic_client_set(conf, "group.id", group);
 	topic_client_set(conf, "enable.auto.commit", "false");
-	rd_kafka_t *client =
-	    rd_kafka_new(RD_KAFKA_CONSUMER, conf, words, sizeof words);
-	if (client == NULL)
-		rd_kafka_conf_destroy(conf);
-	else
-		rd_kafka_poll_set_consumer(client);
-	return client;
+	return topic_client_new(RD_KAFKA_CONSUMER, conf, NULL, 0);
 }
 
 /* What the client says beside: that nobody may know who has the group. */

@@ -24,18 +24,13 @@ on_answer(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 static rd_kafka_t *
 make_asker(const struct conf_broker *broker, rd_kafka_resp_err_t *error)
 {
-	char words[200];
 	rd_kafka_conf_t *conf = topic_client_conf(broker);
 	for (size_t i = 0; i < sizeof of_request / sizeof *of_request; i++)
 		topic_client_set(
 		    conf, of_request[i][0], of_request[i][1]);
 	rd_kafka_conf_set_dr_msg_cb(conf, on_answer);
 	rd_kafka_conf_set_opaque(conf, error);
-	rd_kafka_t *client =
-	    rd_kafka_new(RD_KAFKA_PRODUCER, conf, words, sizeof words);
-	if (client == NULL)
-		rd_kafka_conf_destroy(conf);
-	return client;
+	return topic_client_new(RD_KAFKA_PRODUCER, conf, NULL, 0);
 }
 
 bool
