@@ -56,8 +56,9 @@ print_server(FILE *out, const struct conf_redis *at)
 }
 
 static void
-print_tls(FILE *out, const struct conf_redis_tls *tls)
+print_tls(FILE *out, const void *what)
 {
+	const struct conf_redis_tls *tls = what;
 	if (!tls->on)
 		return;
 	fputs(" --tls", out);
@@ -96,21 +97,33 @@ placed(const char *text, const char *there, const char *tls)
 	return result;
 }
 
+/* What a function prints of something; the caller frees it. */
+static char *
+printed(void (*print)(FILE *out, const void *what), const void *what)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	must(out != NULL);
+	print(out, what);
+	must(fclose(out) == 0);
+	return text;
+}
+
+/* place: what print prints. */
 static void
-put_into(struct doctor *doctor, size_t from, const char *there,
+put_into(struct doctor *doctor, size_t from,
+    void (*print)(FILE *out, const void *place), const void *place,
     const struct conf_redis_tls *is)
 {
-	char *tls = NULL;
-	size_t len;
-	FILE *out = open_memstream(&tls, &len);
-	must(out != NULL);
-	print_tls(out, is);
-	must(fclose(out) == 0);
+	char *there = printed(print, place);
+	char *tls = printed(print_tls, is);
 	for (size_t i = from; i < doctor->count; i++) {
 		char *cure = doctor->list[i].cure;
 		doctor->list[i].cure = placed(cure, there, tls);
 		free(cure);
 	}
+	free(there);
 	free(tls);
 }
 
@@ -118,8 +131,9 @@ put_into(struct doctor *doctor, size_t from, const char *there,
 
 /* What leads to the Redis that is looked at; "" where nobody knows. */
 static void
-print_store(FILE *out, const struct doctor *doctor)
+print_store(FILE *out, const void *looks)
 {
+	const struct doctor *doctor = looks;
 	const struct conf_redis *at = &doctor->conf->store.redis;
 	struct sentinel_named named;
 	if (at->managed) {
@@ -136,26 +150,19 @@ print_store(FILE *out, const struct doctor *doctor)
 void
 redis_cli_to_store(struct doctor *doctor, size_t from)
 {
-	char *there = NULL;
-	size_t len;
-	FILE *out = open_memstream(&there, &len);
-	must(out != NULL);
-	print_store(out, doctor);
-	must(fclose(out) == 0);
-	put_into(doctor, from, there, &doctor->conf->store.redis.tls);
-	free(there);
+	put_into(doctor, from, print_store, doctor,
+	    &doctor->conf->store.redis.tls);
+}
+
+static void
+print_broker(FILE *out, const void *redis)
+{
+	print_server(out, redis);
 }
 
 void
 redis_cli_to_broker(
     struct doctor *doctor, size_t from, const struct conf_redis *at)
 {
-	char *there = NULL;
-	size_t len;
-	FILE *out = open_memstream(&there, &len);
-	must(out != NULL);
-	print_server(out, at);
-	must(fclose(out) == 0);
-	put_into(doctor, from, there, &at->tls);
-	free(there);
+	put_into(doctor, from, print_broker, at, &at->tls);
 }
