@@ -82,6 +82,22 @@ def with_a_parked_lane(bench):
     return b
 
 
+def counted(admin):
+    """How many dead letters the gateway says that its source has."""
+    return admin.get("/sources")["sources"][0]["dead"]
+
+
+@test
+def dead_letters_are_counted(bench):
+    """What is parked behind them is not; nor is a table needed for that."""
+    b = Bench(bench)
+    eventually(lambda: counted(b.admin) == 0, "there is no table yet")
+    b.bad.add(body(1))
+    b.add(1, 2)
+    b.wait_dead(("1", "exhausted"), ("2", "behind"))
+    eventually(lambda: counted(b.admin) == 1, "one is counted")
+
+
 def brings_back(bench, what, status, wanted):
     b = with_a_parked_lane(bench)
     b.bad.clear()

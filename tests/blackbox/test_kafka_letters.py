@@ -257,6 +257,9 @@ def who_has_the_partition_decides_about_its_letters(bench):
     b.kafka.wait_members(b.topic.group, 2)
     b.of.clear()
     equal(len(b.listed(admin=one)), 2)
+    for admin in (one, two):
+        eventually(lambda admin=admin: admin.get("/sources")["sources"][0][
+            "dead"] == 2, "both are counted, whoever has them")
     for message in b.wait_listed(2):
         def said(message=message):
             got = [a.post(f"/messages/{message['id']}/replay").status
