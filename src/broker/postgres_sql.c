@@ -142,19 +142,17 @@ payload_of(const struct maker *m)
 }
 
 /*
- * Who writes a row gives it another one; a row that is only locked keeps it.  A
- * server that has lost its last transactions, as a standby may have that is the
- * primary now, gives their numbers and ids again to other rows: so what was
- * taken counts too.
+ * What the message is made of: a row of which something else was written is the
+ * same message still, and keeps its place among those of its order.  The number
+ * of whoever wrote it (xmin) would tell it from that, and be there again after
+ * a failover that lost the last transactions, for another row.
  */
 static const char *
 version_of(const struct maker *m)
 {
 	const struct conf_columns *c = &m->source->columns;
 	return arena_printf(m->arena,
-	    "(%s || '/' || hashtextextended(concat_ws(chr(31), %s, %s, %s, "
-	    "%s), 0)::text)",
-	    m->types->versioned ? "t.xmin::text" : "NULL::text",
+	    "hashtextextended(concat_ws(chr(31), %s, %s, %s, %s), 0)::text",
 	    text_of(m, c->entity), text_of(m, c->type), text_of(m, c->headers),
 	    text_of(m, c->payload))
 	    .ptr;

@@ -250,8 +250,25 @@ def a_row_that_was_touched_is_not_executed_again(bench):
     hold.wait_arrived()
     outbox.postgres(f"UPDATE outbox SET made = now() WHERE id = {row}")
     hold.release()
-    ended(gateway, 1, outcome="duplicate", position=row)
+    ended(gateway, 1, outcome="executed", position=row)
     equal((outbox.unread(), sent(upstream)), ([], [1]))
+    equal(len(gateway.find_log("message")), 1)
+
+
+@test
+def a_row_that_was_touched_keeps_its_place_in_its_order(bench):
+    """Also while its bytes are not here, as it waits for long."""
+    upstream = bench.upstream(answer(503))
+    outbox, config = begin(bench, upstream, {
+        "order_by": "entity", "retry": {"first": "3s", "most": "3s"}})
+    gateway = bench.serve(config)
+    rows = [outbox.add({"n": n}, "e") for n in (1, 2, 3)]
+    upstream.wait_for(1)
+    for row in rows[:2]:
+        outbox.postgres(f"UPDATE outbox SET made = now() WHERE id = {row}")
+    upstream.reply = answer()
+    ended(gateway, 3, outcome="executed")
+    equal((outbox.unread(), sent(upstream)), ([], [1, 1, 2, 3]))
 
 
 @test
