@@ -260,9 +260,13 @@ enum streams_error
 streams_line_error(struct streams_line *line, const redisReply *reply)
 {
 	struct span words = span_of(reply->str, reply->len);
-	if (span_starts(words, SPAN("NOGROUP ")) ||
-	    span_starts(words, SPAN("UNBLOCKED "))) {
+	if (span_starts(words, SPAN("NOGROUP "))) {
 		streams_group_vanished(line->streams);
+		return STREAMS_NO_GROUP;
+	}
+	/* The stream was deleted; or moved, or its server is a replica now. */
+	if (span_starts(words, SPAN("UNBLOCKED "))) {
+		streams_group_ask(line->streams);
 		return STREAMS_NO_GROUP;
 	}
 	if (follow(line, words))

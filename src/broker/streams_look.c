@@ -66,22 +66,27 @@ is_elsewhere(const struct streams *streams, struct streams_id id)
 }
 
 /*
- * Other readers may be gone for good, so what they had is kept in mind.  A
- * group that is not there says nothing of it.
+ * What the group has read is pending, or finished, whoever has read it.  Other
+ * readers may be gone for good, so what they had is kept in mind.  A group that
+ * is not there says nothing of it.
  */
 static void
-take_floor(struct streams *streams, struct span last, struct span pending,
-    const redisReply *ours)
+take_floor(struct streams *streams, const redisReply *reply)
 {
 	struct streams_take *take = &streams->take;
+	const redisReply *ours = reply->element[6];
 	struct streams_id id;
-	take->has_floor = streams_hand_read_id(last, &take->floor);
-	if (streams_hand_read_id(pending, &id))
+	take->has_floor = streams_hand_read_id(
+	    resp_text(reply->element[2]), &take->floor);
+	if (streams_hand_read_id(resp_text(reply->element[3]), &id))
 		lower_floor(take, id);
 	for (size_t i = 0; i < ours->elements; i++)
 		if (streams_hand_read_id(resp_text(ours->element[i]), &id) &&
 		    is_elsewhere(streams, id))
 			lower_floor(take, id);
+	if (streams_hand_read_id(resp_text(reply->element[8]), &id) &&
+	    streams_id_cmp(id, take->newest) > 0)
+		take->newest = id;
 }
 
 void
@@ -174,7 +179,7 @@ is_look(const redisReply *reply)
 {
 	static const int types[] = {REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
 	    0, REDIS_REPLY_STRING, REDIS_REPLY_INTEGER, REDIS_REPLY_STRING,
-	    REDIS_REPLY_ARRAY, REDIS_REPLY_STRING};
+	    REDIS_REPLY_ARRAY, REDIS_REPLY_STRING, REDIS_REPLY_STRING};
 	size_t count = sizeof types / sizeof types[0];
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != count)
 		return false;
@@ -205,8 +210,7 @@ streams_look_read(
 	if (reply->element[7]->len > 0)
 		streams->take.unread = reply->element[1]->integer;
 	if (reply->element[2]->type == REDIS_REPLY_STRING)
-		take_floor(streams, resp_text(reply->element[2]),
-		    resp_text(reply->element[3]), reply->element[6]);
+		take_floor(streams, reply);
 	uint64_t lost = reply->element[0]->integer > 0
 	    ? (uint64_t)reply->element[0]->integer
 	    : 0;

@@ -82,7 +82,7 @@ struct streams_take {
 	bool was_ready;    /* the group was there once */
 	bool gathering;    /* waits for more credit */
 	struct streams_id cursor; /* the next page is of what lies behind */
-	struct streams_id newest; /* the highest id that came as new */
+	struct streams_id newest; /* the highest id that was read as new */
 	struct streams_id floor;  /* what stands up to it was finished by all */
 	bool has_floor;           /* a look has told it */
 	/* What is pending up to it is in hand, where nobody else reads. */
@@ -196,7 +196,7 @@ void streams_line_script(const struct streams *streams, const char *text,
 enum streams_error {
 	STREAMS_REFUSED,  /* it would be refused again */
 	STREAMS_LATER,    /* it can be sent again in a moment, or elsewhere */
-	STREAMS_NO_GROUP, /* the stream or the group is not there */
+	STREAMS_NO_GROUP, /* the stream or the group may not be there */
 };
 /* Follows the slot, or begins to make the group, where that is what it says. */
 enum streams_error streams_line_error(
@@ -206,7 +206,7 @@ enum streams_error streams_line_error(
 
 /* Sends the script that makes the group, if it is not there. */
 void streams_group_make(struct streams *streams);
-/* Whether it is that of another stream, which a look has seemed to see. */
+/* Whether it is there, and not that of another stream, as it seems to be. */
 void streams_group_ask(struct streams *streams);
 /* Redis has said that the group is not there. */
 void streams_group_vanished(struct streams *streams);

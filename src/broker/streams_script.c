@@ -122,7 +122,7 @@ const char streams_script_look[] = BELOW MAP
     "end\n"
     "local stream = redis.pcall('XINFO', 'STREAM', key)\n"
     "local there = not stream.err and find(key, group)\n"
-    "if not there then return {0, -1, false, '', 0, '', {}, ''} end\n"
+    "if not there then return {0, -1, false, '', 0, '', {}, '', ''} end\n"
     "stream = map(stream)\n"
     "local added, first = stream['entries-added'], stream['first-entry']\n"
     "local read, last = there['entries-read'], there['last-delivered-id']\n"
@@ -159,7 +159,7 @@ const char streams_script_look[] = BELOW MAP
     " string.format('%d %s %s %s', added,\n"
     "  stream['recorded-first-entry-id'] or '0-0',\n"
     "  stream['max-deleted-entry-id'] or '0-0',\n"
-    "  stream['last-generated-id'])}\n";
+    "  stream['last-generated-id']), last}\n";
 
 /*
  * Whether an entry's bytes are gone, without having Lua copy them: only what

@@ -104,6 +104,9 @@ on_recalled(void *arg, const void *token)
 				machine_end(m);
 		}
 	}
+	/* Their stream is another one, which may have the same ids. */
+	if (s->source->broker->kind == BROKER_STREAMS)
+		key_set_clear(&s->sent);
 }
 
 static void

@@ -75,7 +75,7 @@ class Stage:
         sent = collections.Counter(self.sent)
         equal({key: n for key, n in sent.items() if n > 1}, {})
         results = collections.Counter(
-            entry["onceproxy-position"]
+            (entry["onceproxy-position"], entry["onceproxy-key-id"])
             for entry in self.stream.entries("done")
             if "onceproxy-duplicate" not in entry)
         equal({at: n for at, n in results.items() if n > 1}, {})
@@ -121,17 +121,29 @@ def a_stream_is_read_on(bench, members, act, lost):
     s.ends_well(lost)
 
 
-@each([("with an order", ORDERED), ("without", FREE)])
-def a_stream_that_was_made_anew_is_read_from_its_first_entry(bench, members):
+def other_ids(s):
+    return "5-1", "5-2", "99999999999999-1"
+
+
+def the_same_ids(s):
+    return s.ids[:3]
+
+
+@each([(f"{order}, {words}", members, ids)
+       for order, members in (("with an order", ORDERED), ("without", FREE))
+       for words, ids in (("other ids", other_ids),
+                          ("the same ids", the_same_ids))])
+def a_stream_that_was_made_anew_is_read_from_its_first_entry(
+        bench, members, ids):
     """Whatever its ids are; what was under way is lost with the other one."""
     s = Stage(bench, members)
     s.wait_looked()
     s.stream.redis("EVAL", """
         redis.call('DEL', KEYS[1])
-        for i, id in ipairs({'5-1', '5-2', '99999999999999-1'}) do
+        for i, id in ipairs(ARGV) do
             redis.call('XADD', KEYS[1], id, 'body', '{"account":0}',
                 'idempotency_key', 'new' .. i)
-        end""", 1, s.stream.name)
+        end""", 1, s.stream.name, *ids(s))
     s.hold.release()
     made = s.gateway.wait_for_log("source_group_made_again")
     equal((made["stream_is_new"], made["stream_was_missing"]), (True, False))
@@ -156,6 +168,37 @@ def what_was_unread_in_a_stream_that_was_deleted_is_counted(bench):
     for line in s.gateway.find_log("source_lost"):
         lost[line["how"]] += line["count"]
     equal(lost, {"deleted": 4, "trimmed-unread": FIRST - 4 - done})
+
+
+def be_a_replica(redis):
+    redis("REPLICAOF", "127.0.0.1", "1")
+    eventually(lambda: redis("ROLE")[0] == b"slave", "it is one")
+    redis("REPLICAOF", "NO", "ONE")
+
+
+@each([("its server was a replica for a while", be_a_replica),
+       ("its group was destroyed",
+        lambda redis: redis("XGROUP", "DESTROY", *GROUP))])
+def what_is_finished_does_not_come_again_to_who_has_read_nothing(bench, act):
+    """As of a reader that was started anew, and waits for what comes."""
+    stream = Stream(bench.own_redis())
+    config = bench.config(bench.upstream())
+    source(config, stream, results={"stream": "done"})
+    first = bench.serve(config)
+    for n in range(4):
+        stream.add(body=b"{}", idempotency_key=f"k{n}")
+    first.wait_until(lambda: len(first.find_log("message")) == 4, "they end")
+    first.stop()
+    second = bench.serve(config)
+    looks = stream.redis.calls("xinfo|stream")
+    eventually(lambda: stream.redis.calls("xinfo|stream") >= looks + 3,
+               "it has looked at the stream")
+    act(stream.redis)
+    stream.add(body=b"{}", idempotency_key="k4")
+    second.wait_for_log("message", outcome="executed")
+    eventually(lambda: stream.pending() == [], "all is acknowledged")
+    equal([e["outcome"] for e in second.find_log("message")], ["executed"])
+    equal(len(stream.entries("done")), 5)
 
 
 class Pair:
