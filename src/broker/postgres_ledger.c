@@ -36,13 +36,14 @@ struct postgres_ledger {
 	bool busy;    /* the batch is under way */
 	bool both;    /* tables are there */
 	bool taken;   /* the turn is ours */
-	bool opened;  /* the owner knows where it stands */
+	bool opened;  /* the owner knows where this connection found it */
 	bool up;
 	bool closed;
 	struct postgres_ledger_put *put; /* NULL: nothing waits */
 	bool putting;                    /* it is in the batch */
 	struct postgres_ledger_place *found; /* of STEP_TAKE */
 	size_t n_found;
+	struct arena *found_arena; /* of its texts */
 	int64_t ready_ms;
 	struct timer beat;
 	struct task go_on;
@@ -257,12 +258,15 @@ read_places(struct postgres_ledger *l, const PGresult *result)
 	int rows = PQntuples(result);
 	if (l->opened || rows > PLACES_MAX)
 		return;
+	arena_free(&l->found_arena);
+	l->found_arena = arena_new();
 	l->found = mem_grow(
 	    l->found, ((size_t)rows + 1) * sizeof *l->found);
 	for (int i = 0; i < rows; i++)
 		l->found[l->n_found++] = (struct postgres_ledger_place){
 		    (unsigned)postgres_pipe_number(result, i, 0),
-		    arena_dup(l->arena, postgres_pipe_value(result, i, 1)),
+		    arena_dup(
+			l->found_arena, postgres_pipe_value(result, i, 1)),
 		    postgres_pipe_number(result, i, 2)};
 }
 
@@ -290,6 +294,8 @@ become_ready(struct postgres_ledger *l)
 	if (l->opened)
 		return;
 	l->opened = true;
+	/* A commit whose answer was lost is there; a failover may undo one. */
+	l->put = NULL;
 	l->events.opened(l->events.arg, l->found, l->n_found);
 }
 
@@ -372,6 +378,7 @@ connection_made(void *arg, PGconn *conn)
 	    on_notified, on_broke, l};
 	l->pipe = postgres_pipe_new(l->loop, conn, &events);
 	l->step = STEP_LOOK;
+	l->opened = false;
 	ledger_goes_on(l);
 }
 
@@ -417,6 +424,7 @@ postgres_ledger_close(struct postgres_ledger **ledger)
 	postgres_connect_free(&l->connect);
 	drop_connection(l);
 	free(l->found);
+	arena_free(&l->found_arena);
 	arena_free(&l->arena);
 	loop_rest(l->loop, l, free);
 }

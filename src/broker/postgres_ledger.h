@@ -24,8 +24,10 @@ struct postgres_ledger_place {
 
 struct postgres_ledger_events {
 	/*
-	 * Once, before anything is put: where it stands; of shards that are
-	 * missing it knows nothing.  places are valid during the call.
+	 * On each connection, before anything is put by it: where the table
+	 * stands; of shards that are missing it knows nothing.  places are
+	 * valid during the call.  What was put by another connection is given
+	 * up: places say whether it is there.
 	 */
 	void (*opened)(void *arg, const struct postgres_ledger_place *places,
 	    size_t n_places);
@@ -56,13 +58,13 @@ void postgres_ledger_close(struct postgres_ledger **ledger);
 struct postgres_ledger_put {
 	/*
 	 * JSON: a list of objects, whose members are columns, or "[]"; and one
-	 * of {"shard", "entry", "count"}.  Both live until done is called.
+	 * of {"shard", "entry", "count"}.  Both live until it is over.
 	 */
 	struct span rows, places;
 	/* It is there. */
 	void (*done)(struct postgres_ledger_put *put);
 };
-/* One at a time; it is tried until it is done, or the ledger is closed. */
+/* One at a time, once the ledger was opened; until it is opened again. */
 void postgres_ledger_put(
     struct postgres_ledger *ledger, struct postgres_ledger_put *put);
 

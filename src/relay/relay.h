@@ -70,9 +70,10 @@ struct relay_batch {
 /* What a target tells, from the loop and never from within a call. */
 struct relay_target_events {
 	/*
-	 * Once, before anything is put, by a target that keeps its place: where
-	 * it stands.  Shards that are missing: before the first entry.  marks
-	 * are valid during the call.
+	 * Before anything is put, by a target that keeps its place: where it
+	 * stands.  Shards that are missing: before the first entry.  marks are
+	 * valid during the call.  Again, where it turns out to stand elsewhere
+	 * than it did: all batches are given up.
 	 */
 	void (*opened)(
 	    void *arg, const struct relay_mark *marks, size_t n_marks);

@@ -16,6 +16,8 @@ struct relay_postgres {
 	struct postgres_ledger *ledger;
 	struct postgres_ledger_put put;
 	struct relay_batch *batch; /* that is put; NULL: none */
+	struct relay_mark *stands; /* of each shard, with what is done */
+	bool opened;
 	unsigned shards;
 };
 
@@ -35,22 +37,82 @@ read_put_entry(struct span entry, struct relay_mark *mark)
 	return true;
 }
 
-static void
-on_opened(void *arg, const struct postgres_ledger_place *places,
-    size_t n_places)
+/* Of all shards; those that are missing are at the beginning. */
+static struct relay_mark *
+read_places(const struct relay_postgres *p,
+    const struct postgres_ledger_place *places, size_t n_places)
 {
-	struct relay_postgres *p = arg;
-	struct relay_mark *marks = mem_zero((n_places + 1) * sizeof *marks);
-	size_t n_marks = 0;
+	struct relay_mark *marks = mem_zero(p->shards * sizeof *marks);
+	for (unsigned i = 0; i < p->shards; i++)
+		marks[i] = (struct relay_mark){.shard = i, .count = -1};
 	for (size_t i = 0; i < n_places; i++) {
 		struct relay_mark mark = {.shard = places[i].shard,
 		    .count = places[i].count};
 		if (places[i].shard < p->shards &&
 		    read_put_entry(places[i].entry, &mark))
-			marks[n_marks++] = mark;
+			marks[mark.shard] = mark;
 	}
-	p->events.opened(p->events.arg, marks, n_marks);
-	free(marks);
+	return marks;
+}
+
+static bool
+are_alike(const struct relay_mark *a, const struct relay_mark *b)
+{
+	return a->ms == b->ms && a->seq == b->seq && a->count == b->count;
+}
+
+static void
+settle_batch(struct relay_postgres *p)
+{
+	struct relay_batch *batch = p->batch;
+	p->batch = NULL;
+	for (size_t i = 0; i < batch->n_marks; i++)
+		p->stands[batch->marks[i].shard] = batch->marks[i];
+	if (op_pending(&batch->op))
+		op_done(&batch->op, 0);
+}
+
+/* What is under way was committed before the connection broke. */
+static bool
+is_there(const struct relay_postgres *p, const struct relay_mark *marks)
+{
+	const struct relay_batch *batch = p->batch;
+	for (size_t i = 0; batch != NULL && i < batch->n_marks; i++)
+		if (!are_alike(&batch->marks[i],
+			&marks[batch->marks[i].shard]))
+			return false;
+	return batch != NULL;
+}
+
+static bool
+stands_at(const struct relay_postgres *p, const struct relay_mark *marks)
+{
+	for (unsigned i = 0; i < p->shards; i++)
+		if (!are_alike(&p->stands[i], &marks[i]))
+			return false;
+	return true;
+}
+
+/* Also after a failover, which may have undone what was done. */
+static void
+on_opened(void *arg, const struct postgres_ledger_place *places,
+    size_t n_places)
+{
+	struct relay_postgres *p = arg;
+	struct relay_mark *marks = read_places(p, places, n_places);
+	if (is_there(p, marks))
+		settle_batch(p);
+	if (p->opened && stands_at(p, marks)) {
+		free(marks);
+		if (p->batch != NULL)
+			postgres_ledger_put(p->ledger, &p->put);
+		return;
+	}
+	free(p->stands);
+	p->stands = marks;
+	p->batch = NULL;
+	p->opened = true;
+	p->events.opened(p->events.arg, marks, p->shards);
 }
 
 static struct span
@@ -97,10 +159,7 @@ on_done(struct postgres_ledger_put *put)
 {
 	struct relay_postgres *p =
 	    CONTAINER_OF(put, struct relay_postgres, put);
-	struct relay_batch *batch = p->batch;
-	p->batch = NULL;
-	if (op_pending(&batch->op))
-		op_done(&batch->op, 0);
+	settle_batch(p);
 }
 
 /* The ledger has what it needs of the batch until it is closed. */
@@ -173,6 +232,7 @@ target_close(struct relay_target *target)
 {
 	struct relay_postgres *p = of(target);
 	postgres_ledger_close(&p->ledger);
+	free(p->stands);
 	free(p);
 }
 

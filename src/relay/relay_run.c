@@ -183,6 +183,18 @@ on_settled(void *arg)
 
 /* --- begin and end of a turn --- */
 
+static void
+end_parcels(struct relay_run *run)
+{
+	relay_parcel_free(&run->forming);
+	while (run->first != NULL) {
+		struct relay_parcel *p = run->first;
+		run->first = p->next;
+		relay_parcel_free(&p);
+	}
+	run->on_their_way = 0;
+}
+
 static const struct relay_stream_events stream_events = {
     .took = on_took, .began = on_began, .lost = entries_lost,
     .again = stream_is_new,
@@ -216,6 +228,7 @@ on_opened(void *arg, const struct relay_mark *marks, size_t n_marks)
 	for (size_t i = 0; i < n_marks; i++)
 		all[marks[i].shard] = marks[i];
 	relay_place_known(&run->place);
+	end_parcels(run);
 	read_from(run, all);
 	free(all);
 }
@@ -311,18 +324,6 @@ begin_turn(struct relay_run *run)
 		open_target(run);
 	else
 		relay_place_load(&run->place);
-}
-
-static void
-end_parcels(struct relay_run *run)
-{
-	relay_parcel_free(&run->forming);
-	while (run->first != NULL) {
-		struct relay_parcel *p = run->first;
-		run->first = p->next;
-		relay_parcel_free(&p);
-	}
-	run->on_their_way = 0;
 }
 
 static void

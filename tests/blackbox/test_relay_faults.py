@@ -10,7 +10,7 @@ from once.admin import Admin
 from once.gateway import is_without
 from once.messages import Stream, source
 from once.postgres import programs
-from once.relays import Ledger, named, pay, relay
+from once.relays import Ledger, named, pay, relay, streams
 from once.tap import equal, test
 from once.wait import PATIENCE, eventually
 
@@ -140,6 +140,56 @@ def sessions_that_are_ended_lose_and_repeat_nothing(bench):
             "WHERE application_name LIKE 'onceproxy%'")
     task.result()
     equal(len(ledger.wait_whole()), 1000)
+
+
+@test
+def a_commit_whose_answer_is_lost_is_not_made_again(bench):
+    """Also where somebody has taken its rows out of the table meanwhile."""
+    config, ledger = begin(bench)
+    server = ledger.postgres
+    proxy = bench.proxy(f"unix:{server.folder}/.s.PGSQL.5432", unix=False)
+    config["brokers"]["shop"]["postgres"] = (
+        f"postgresql://postgres@{proxy.address}/postgres")
+    gateway = bench.serve(config)
+    taken = []
+
+    def take(count):
+        taken.extend(server("WITH gone AS (DELETE FROM ledger RETURNING id) "
+                            "SELECT id FROM gone"))
+        return len(taken) >= count
+    pay(gateway, 0, 10)
+    eventually(lambda: ledger.read() == 20 and take(20), "20 are there")
+    proxy.hold("replies")
+    pay(gateway, 10, 1)
+    eventually(lambda: take(21), "one more is committed")
+    proxy.reset_all()
+    proxy.release()
+    pay(gateway, 11, 9)
+    eventually(lambda: ledger.read() == 40, "all are committed")
+    take(40)
+    equal(sorted(taken), sorted(streams(ledger.redis, SHARDS)))
+
+
+@test
+def what_a_failover_of_postgresql_has_lost_is_brought_again(bench):
+    redis, pair = bench.own_redis(*DURABLE), bench.postgres_pair()
+    config = relay(bench.config(
+        bench.upstream(), redis=redis, store={"shards": SHARDS}), pair)
+    ledger = Ledger(pair, redis, SHARDS)
+    gateway = bench.serve(config)
+    pay(gateway, 0, 10)
+    ledger.wait_whole()
+    pair.wait_copied()
+    pair.standby.kill()
+    pay(gateway, 10, 10)
+    ledger.wait_whole()
+    pair.primary.cut()
+    pair.standby.start()
+    pair.promote()
+    pay(gateway, 20, 10)
+    equal(len(ledger.wait_whole(2 * PATIENCE)), 60)
+    eventually(lambda: ledger.read() == 60, "it stands behind all of them")
+    equal(gateway.find_log("relay_lost"), [])
 
 
 @test
