@@ -324,9 +324,9 @@ def with_refuse_a_source_stands_until_the_relay_is_back(bench):
     gateway.wait_for_log("relay_up")
     ledger.postgres.kill()
     gateway.wait_for_log("relay_down")
+    since = len(gateway.events)
     for n in range(300):
         stream.add(body=b"{}", idempotency_key=f"k{n}")
-    since = len(gateway.events)
     gateway.wait_for_log("source_stands", since, reason="store")
     gateway.wait_for_steps("STOOD", 8)
     tried = len(gateway.find_log("step", step="CLAIMED"))
