@@ -113,7 +113,7 @@ def a_result_that_died_with_its_gateway_comes_unmarked(bench):
     r.once_each(keys)
 
 
-def finished_above_one(bench, keys):
+def finished_above_one(bench, keys, below=("below",)):
     """A reader that has finished all of them, which stand above a message that
     is not finished; and one below, so that there is a floor."""
     r = Reader(bench, retry={
@@ -123,8 +123,8 @@ def finished_above_one(bench, keys):
         is_stuck = request.get("Idempotency-Key") == "stuck"
         connection.send(answer(503 if is_stuck else 201))
     r.upstream.reply = reply
-    add_all(r.topic, ["below", "stuck", *keys])
-    eventually(lambda: len(r.marks()) == len(keys) + 1,
+    add_all(r.topic, [*below, "stuck", *keys])
+    eventually(lambda: len(r.marks()) == len(below) + len(keys),
                "the others' results", START_S)
     return r
 
@@ -156,6 +156,23 @@ def what_comes_again_is_marked_whoever_has_committed_since(bench):
                "all that is finished has come again", START_S)
     equal(r.marks(), {
         "below": [None], **{k: [None, "true"] for k in keys}})
+
+
+@each([("it was deleted", False), ("it is another one", True)])
+def what_comes_to_a_group_that_knows_nothing_is_marked(bench, is_another):
+    """Where nothing was finished below either, so that there is no floor."""
+    keys = keys_of(5)
+    r = finished_above_one(bench, keys, below=())
+    r.gateway.stop()
+    r.kafka.wait_members(r.topic.group, 0)
+    if is_another:
+        r.topic.group += ".another"
+    else:
+        r.kafka.delete_group(r.topic.group)
+    r.upstream.reply = answer()
+    r.serve()
+    r.topic.wait_finished(START_S)
+    equal(r.marks(), {"stuck": [None], **{k: [None, "true"] for k in keys}})
 
 
 @test

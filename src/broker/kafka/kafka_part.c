@@ -139,13 +139,23 @@ try_start(struct kafka_part *part, bool latest)
 	    part, latest ? RD_KAFKA_OFFSET_END : RD_KAFKA_OFFSET_BEGINNING);
 }
 
+/*
+ * Nothing of ours is committed: the group was set by somebody else, was deleted
+ * or has forgotten it, or is another one.  What was put before is not known.
+ */
+static bool
+is_without_era(const struct kafka_part *part)
+{
+	return part->commit.foreign || part->commit.low < 0;
+}
+
 int64_t
 kafka_part_begin(struct kafka_part *part)
 {
 	bool is_below = part->floor.low > part->commit.low &&
 	    part->floor.anchor.offset >= 0;
 	/* Whoever sets a group forgets what is finished above the floor. */
-	part->era_ends = is_below || part->commit.foreign;
+	part->era_ends = is_below || is_without_era(part);
 	if (is_below && part->lowered) {
 		part->lower_floor = true;
 	} else if (is_below) {
@@ -199,7 +209,7 @@ disproved(struct kafka_part *part)
 	log_part(part, EV_source_topic_again, part->prove.offset);
 	part->lower_floor = true;
 	part->floor.low = -1;
-	part->era_ends = was_floor && part->commit.foreign;
+	part->era_ends = was_floor && is_without_era(part);
 	if (was_floor && part->commit.low >= 0)
 		seek(part, try_commit(part));
 	else
