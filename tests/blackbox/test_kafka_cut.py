@@ -190,17 +190,23 @@ def all_of_a_topic_that_was_made_again_is_new_where_it(bench, count):
     equal(len(r.told("source_topic_again")), 1)
 
 
-@test
-def one_that_is_made_again_while_it_is_read_is_new(bench):
+@each([("with fewer messages", 2, False), ("with more", 40, False),
+       ("with more while nobody looked", 40, True)])
+def one_that_is_made_again_while_it_is_read_is_new(bench, count, is_frozen):
     r = Reader(bench)
-    r.serve()
-    r.add(*keys_of(3))
-    r.finished(*keys_of(3))
+    gateway = r.serve()
+    old, new = keys_of(3), keys_of(count, "new")
+    r.add(*old)
+    r.finished(*old)
+    if is_frozen:
+        gateway.freeze()
     make_again(r)
-    r.add("new0", "new1")
-    r.upstream.wait_until(lambda: len(r.upstream.requests) == 5,
-                          "the new ones are executed", START_S)
-    r.finished(*keys_of(3), "new0", "new1")
+    r.add(*new)
+    gateway.thaw()
+    r.upstream.wait_until(
+        lambda: len(r.upstream.requests) == len(old) + len(new),
+        "the new ones are executed", START_S)
+    r.finished(*old, *new)
     equal(r.told("source_lost"), [])
     assert r.told("source_topic_again")
 

@@ -286,7 +286,7 @@ on_due(void *arg)
 		if (kafka_take_all(kafka))
 			kafka_kick(kafka);
 		kafka_put_go_on(kafka);
-		if (kafka->lost)
+		if (kafka->tells)
 			kafka_commit_go_on(kafka);
 	}
 	tell_change(kafka);

@@ -38,6 +38,16 @@ is_due(const struct kafka_part *part, bool putting)
 	    kafka_ring_low(&part->ring, putting) >= 0;
 }
 
+static bool
+has_due(const struct kafka *kafka)
+{
+	for (const struct kafka_part *part = kafka->parts; part != NULL;
+	     part = part->next)
+		if (is_due(part, false))
+			return true;
+	return false;
+}
+
 rd_kafka_topic_partition_list_t *
 kafka_commit_list(struct kafka *kafka, bool putting)
 {
@@ -72,17 +82,20 @@ kafka_commit_over(struct kafka *kafka, bool good)
 	}
 }
 
-void
+bool
 kafka_commit_go_on(struct kafka *kafka)
 {
 	if (kafka->consumer == NULL || kafka->commits > 0 ||
 	    kafka->batch != NULL || kafka->remake)
-		return;
+		return true;
+	kafka->tells = has_due(kafka);
+	if (!kafka->tells)
+		return true;
+	if (!kafka_doubt_is_over(kafka))
+		return false;
 	rd_kafka_topic_partition_list_t *list =
 	    kafka_commit_list(kafka, false);
-	kafka->lost = false;
-	if (list == NULL)
-		return;
+	kafka->tells = false;
 	rd_kafka_resp_err_t error = rd_kafka_commit_queue(kafka->consumer, list,
 	    kafka->queue, NULL, (void *)++kafka->commit_serial);
 	rd_kafka_topic_partition_list_destroy(list);
@@ -90,6 +103,7 @@ kafka_commit_go_on(struct kafka *kafka)
 		kafka->commits = 1;
 	else
 		kafka_commit_over(kafka, false);
+	return true;
 }
 
 /* One partition that was not taken is as good as all of them. */

@@ -145,6 +145,7 @@ ask_group(struct kafka *kafka)
 {
 	kafka->asking = true;
 	kafka->asked_for = kafka->serials;
+	kafka_doubt_asked(kafka);
 	kafka_ask_begin(kafka->ask, list_to_ask(kafka));
 }
 
@@ -247,12 +248,15 @@ kafka_group_answered(void *arg, rd_kafka_resp_err_t error,
 	kafka->unanswered |= error == RD_KAFKA_RESP_ERR__TIMED_OUT;
 	/* What was asked for those before is older than what they are. */
 	kafka->ask_again_ms = of_these ? now + ASK_AGAIN_MS : now;
+	kafka->doubt.again_ms = kafka->ask_again_ms;
 	(void)kafka_group_error(kafka,
 	    error != RD_KAFKA_RESP_ERR_NO_ERROR ? error : refusal_of(list));
 	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these)
 		for (struct kafka_part *part = kafka->parts; part != NULL;
 		     part = part->next)
 			learn(part, list);
+	if (error == RD_KAFKA_RESP_ERR_NO_ERROR && of_these)
+		kafka_doubt_answered(kafka, list);
 	kafka_kick(kafka);
 }
 
@@ -398,11 +402,10 @@ give_up(struct kafka *kafka)
 {
 	int64_t took = loop_now_ms(kafka->loop) - kafka->revoke_ms;
 	if (!kafka->revoke_told && kafka->batch == NULL &&
-	    kafka->commits == 0) {
-		kafka->revoke_told = true;
-		kafka_commit_go_on(kafka);
-	}
-	bool waits = kafka->commits > 0 || kafka->batch != NULL;
+	    kafka->commits == 0)
+		kafka->revoke_told = kafka_commit_go_on(kafka);
+	bool waits = kafka->commits > 0 || kafka->batch != NULL ||
+	    !kafka->revoke_told;
 	if (waits && took < REVOKE_MS)
 		return;
 	give_all_back(kafka);

@@ -125,11 +125,10 @@ static void
 go_on_committing(struct kafka *kafka)
 {
 	bool late = gone_ms(kafka) >= COMMIT_MS;
-	if (!kafka->left_told && kafka->batch == NULL) {
-		kafka->left_told = true;
-		kafka_commit_go_on(kafka);
-	}
-	if (late || (kafka->batch == NULL && kafka->commits == 0))
+	if (!kafka->left_told && kafka->batch == NULL)
+		kafka->left_told = kafka_commit_go_on(kafka);
+	bool told = kafka->left_told && kafka->commits == 0;
+	if (late || (kafka->batch == NULL && told))
 		begin_group(kafka);
 }
 

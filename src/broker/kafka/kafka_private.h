@@ -5,6 +5,7 @@
 
 #include "broker/broker.h"
 #include "broker/kafka/kafka_ask.h"
+#include "broker/kafka/kafka_doubt.h"
 #include "broker/kafka/kafka_ring.h"
 #include "broker/kafka/kafka_shelf.h"
 #include "broker/kafka/kafka_thread.h"
@@ -22,6 +23,7 @@
  *     kafka_message  a message of librdkafka as ours
  *     kafka_name     the names that it knows us by: pure
  *     kafka_commit   what is finished is told to the broker
+ *     kafka_doubt    whether the topic is still the one that was read
  *     kafka_trouble  what the broker refuses, and why none answers
  *     kafka_topics   whether topics are there
  *     kafka_still    partitions that the library does not read any more
@@ -181,7 +183,8 @@ struct kafka {
 	bool revoke_told; /* the last commit before that was begun */
 	int64_t revoke_ms;
 	unsigned commits; /* under way */
-	bool lost; /* something was, and that is not committed */
+	bool tells; /* there is something to be committed at once */
+	struct kafka_doubt doubt;
 	uintptr_t commit_serial; /* of the last one */
 
 	struct kafka_puts {
@@ -411,8 +414,8 @@ int64_t kafka_message_offset(
 
 /* --- kafka_commit.c --- */
 
-/* Commits what has changed, unless something is under way. */
-void kafka_commit_go_on(struct kafka *kafka);
+/* Commits what has changed, unless something is under way; false: not yet. */
+bool kafka_commit_go_on(struct kafka *kafka);
 void kafka_commit_answered(struct kafka *kafka, rd_kafka_event_t *event);
 /*
  * The list of what is to be committed, and notes it as being committed; NULL:

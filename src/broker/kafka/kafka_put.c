@@ -290,7 +290,8 @@ kafka_put_go_on(struct kafka *kafka)
 	    (kafka->puts.count > 0 && kafka->batch_most < BATCH_MAX) ||
 	    (kafka->puts.count > 0 && !timer_is_set(&kafka->put_timer)) ||
 	    kafka_letters_end_is_due(kafka);
-	if (ready && due)
+	bool waits = kafka->puts.count > 0 || due;
+	if (ready && waits && kafka_doubt_is_over(kafka) && due)
 		begin_batch(kafka);
 }
 

@@ -29,7 +29,7 @@ look_for_loss(struct kafka_part *part, int64_t offset)
 	kafka_lost(
 	    part->kafka, part, (uint64_t)(from - part->ring.next));
 	/* Else whoever reads it next counts that too. */
-	part->ring.changed = part->kafka->lost = true;
+	part->ring.changed = part->kafka->tells = true;
 }
 
 /* It is read. */

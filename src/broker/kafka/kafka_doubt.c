@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "broker/kafka/kafka_private.h"
+
+enum {
+	MOMENT_MS = 100, /* no topic is deleted and made again in less */
+	AGAIN_MS = 500,
+	/* An answer that is older, as after we were stopped, tells nothing. */
+	OLD_MS = 3000,
+};
+
+/* Of what is in a transaction no answer says how it stands. */
+bool
+kafka_doubt_is_over(struct kafka *kafka)
+{
+	struct kafka_doubt *doubt = &kafka->doubt;
+	int64_t now = loop_now_ms(kafka->loop);
+	if (now - doubt->sure_ms <= MOMENT_MS)
+		return true;
+	if (now >= doubt->again_ms && kafka->batch == NULL)
+		kafka_group_ping(kafka);
+	return false;
+}
+
+void
+kafka_doubt_asked(struct kafka *kafka)
+{
+	int64_t now = loop_now_ms(kafka->loop);
+	kafka->doubt.asked_ms = now;
+	kafka->doubt.again_ms = now + AGAIN_MS;
+}
+
+/* False: it is not known of all of them whether something is committed. */
+static bool
+look_for_parts(const struct kafka *kafka,
+    const rd_kafka_topic_partition_list_t *list, bool *ret_gone)
+{
+	*ret_gone = false;
+	for (const struct kafka_part *part = kafka->parts; part != NULL;
+	     part = part->next) {
+		const rd_kafka_topic_partition_t *at =
+		    rd_kafka_topic_partition_list_find(
+			list, part->topic, part->number);
+		if (part->step != KAFKA_READING || part->era_untold)
+			continue;
+		if (at == NULL || at->err != RD_KAFKA_RESP_ERR_NO_ERROR)
+			return false;
+		*ret_gone |= at->offset < 0;
+	}
+	return true;
+}
+
+void
+kafka_doubt_answered(
+    struct kafka *kafka, const rd_kafka_topic_partition_list_t *list)
+{
+	struct kafka_doubt *doubt = &kafka->doubt;
+	int64_t now = loop_now_ms(kafka->loop);
+	bool gone;
+	if (now - doubt->asked_ms > OLD_MS || kafka->batch != NULL ||
+	    !look_for_parts(kafka, list, &gone))
+		return;
+	doubt->again_ms = 0;
+	if (!gone)
+		doubt->sure_ms = now;
+	else if (!kafka->leaving)
+		kafka_group_again(kafka);
+}
