@@ -81,10 +81,12 @@ compare_running(const struct conf *conf, const json_t *running,
 {
 	struct complaints wrong = {NULL, 0};
 	bool valid = key_changes_told(running, conf, complaints, &wrong);
-	if (valid)
+	if (valid) {
+		(void)conf_restart_has_events_told(running, conf, complaints);
 		conf_restart_warn_told(running, conf, complaints);
-	else
+	} else {
 		print_complaints(stderr, "the running gateway", &wrong, true);
+	}
 	complaints_free(&wrong);
 	return valid;
 }

@@ -114,6 +114,8 @@ told_store(const struct conf *conf)
 	if (conf->store.redis.managed)
 		json_object_set_new(
 		    json, "state_dir", json_string(conf->state_dir));
+	json_object_set_new(
+	    json, "events", json_boolean(conf->store.events_maxlen > 0));
 	random_bytes(random, sizeof random);
 	hex_encode(random, sizeof random, salt);
 	json_object_set_new(json, "salt", json_string(salt));

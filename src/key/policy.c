@@ -6,10 +6,10 @@
 #include "key/policy.h"
 
 /* What is told as the configuration has it. */
-static const char *const told[] = {"preset", "required", "key_format",
-    "max_length", "scope", "fingerprint.", "retention", "unknown_retention",
-    "in_flight", "wait_timeout", "max_request_body", "max_response_body",
-    "replay_header"};
+static const char *const told[] = {"preset", "required", "derive_key",
+    "key_format", "max_length", "scope", "fingerprint.", "retention",
+    "unknown_retention", "in_flight", "wait_timeout", "max_request_body",
+    "max_response_body", "replay_header"};
 
 static bool
 is_told(const struct option *option)

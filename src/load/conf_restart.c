@@ -73,28 +73,45 @@ conf_restart_warn_told(const json_t *told, const struct conf *next,
 	if (!json_is_object(before) || !json_is_string(salt))
 		return;
 	json_t *now = show_running_restart(next, json_string_value(salt));
-	const char *path;
-	json_t *value;
-	json_object_foreach(now, path, value) {
-		const json_t *old = json_object_get(before, path);
-		if (old != NULL && !json_equal(old, value))
-			warn(complaints, option_of_path(GROUP_ROOT, path));
+	for (size_t i = 0; i < n_options; i++) {
+		if (options[i].group != GROUP_ROOT)
+			continue;
+		const json_t *old = json_object_get(before, options[i].path);
+		const json_t *new = json_object_get(now, options[i].path);
+		if (old != NULL && new != NULL && !json_equal(old, new))
+			warn(complaints, &options[i]);
 	}
 	json_decref(now);
 }
 
-bool
-conf_restart_has_events(const struct conf *start, const struct conf *next,
-    struct complaints *complaints)
+static bool
+has_events(bool written, const struct conf *next, struct complaints *complaints)
 {
 	struct loader l = {.complaints = complaints};
-	if (next->n_relays == 0 || start->store.events_maxlen > 0)
+	if (next->n_relays == 0 || written)
 		return true;
 	complaints_at_option(&l, NULL,
 	    option_at(GROUP_ROOT, offsetof(struct conf, relays)),
 	    "a reload does not begin to write events, which the first relay "
 	    "needs; restart the gateway");
 	return false;
+}
+
+bool
+conf_restart_has_events(const struct conf *start, const struct conf *next,
+    struct complaints *complaints)
+{
+	return has_events(start->store.events_maxlen > 0, next, complaints);
+}
+
+bool
+conf_restart_has_events_told(const json_t *told, const struct conf *next,
+    struct complaints *complaints)
+{
+	const json_t *store = json_object_get(told, "store");
+	/* An older gateway does not tell. */
+	bool written = !json_is_false(json_object_get(store, "events"));
+	return has_events(written, next, complaints);
 }
 
 /* --- where records are --- */

@@ -30,6 +30,9 @@ void conf_restart_warn_told(const json_t *told, const struct conf *next,
  */
 bool conf_restart_has_events(const struct conf *start,
     const struct conf *next, struct complaints *complaints);
+/* The same, of what a gateway that runs has told. */
+bool conf_restart_has_events_told(const json_t *told,
+    const struct conf *next, struct complaints *complaints);
 /*
  * Whether the next configuration, with the store of the running one, finds the
  * records of its routes where they are; each route that does not is a

@@ -448,6 +448,13 @@ def the_policy_says_what_the_route_asks_of_its_clients(bench):
 
 
 @test
+def the_policy_says_what_makes_the_key(bench):
+    _, gateway = start(bench, idempotency={"derive_key": ["/order", "/n"]})
+    said = gateway.send(http.build("GET", "/.well-known/idempotency")).json()
+    equal(said["derive_key"], ["/order", "/n"])
+
+
+@test
 def the_policy_tells_nobody_where_keys_are(bench):
     keys = os.path.join(bench.folder(), "keys.json")
     write_keys(keys, Key(bench.folder(), "HS256", "k"))
