@@ -122,7 +122,7 @@ is_another(const struct delivery *d, const struct broker_message *found)
 }
 
 static enum after
-is_there(struct delivery *d)
+found_one(struct delivery *d)
 {
 	if (d->parked && is_another(d, d->first->messages))
 		d->parked = false;
@@ -153,7 +153,7 @@ delivery_first_proved(struct machine *machine)
 	if (first->op.error != 0)
 		return not_found_out(d);
 	if (first->messages != NULL)
-		return is_there(d);
+		return found_one(d);
 	snprintf(first->after, sizeof first->after, "%s", first->next);
 	if (first->after[0] != '\0')
 		return delivery_to(d, DELIVERY_PROVE, MORE);
