@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include "cmd/shell_quote.h"
 #include "doctor/doctor_redis_private.h"
 #include "doctor/doctor_sentinel_private.h"
+#include "doctor/redis_cli_private.h"
 #include "probe/rights.h"
 #include "redis/info.h"
 #include "redis/tls_session.h"
@@ -58,16 +60,13 @@ span_text(struct span info, struct span name)
 
 /* --- coming in --- */
 
-static char *
-where_redis_is(const struct conf *conf)
+/* The managed Redis, which ends with its gateway, as it should. */
+static bool
+is_stopped(const struct doctor *doctor)
 {
-	const struct conf_redis *redis = &conf->store.redis;
-	if (redis->cluster.count > 0)
-		return shell_quote(redis->cluster.list[0]);
-	if (redis->address.text != NULL)
-		return shell_quote(redis->address.text);
-	return mem_str(conf_has_sentinels(conf)
-		? SPAN("it and to each Sentinel") : SPAN("it"));
+	int error = doctor->redis.error;
+	return doctor->conf->store.redis.managed &&
+	    (error == ECONNREFUSED || error == ENOENT);
 }
 
 void
@@ -76,11 +75,13 @@ doctor_redis_stopped(struct doctor *doctor)
 	if (!doctor->conf->store.redis.managed)
 		findings_add_well(doctor, FINDING_redis_stopped,
 		    mem_str(SPAN("store.redis is not \"managed\"")));
-	else if (doctor->redis.how == REDIS_SILENT)
+	else if (is_stopped(doctor))
 		findings_add(doctor, FINDING_redis_stopped,
 		    redis_pointer(doctor),
 		    mem_str(span_str(doctor->redis.message)),
 		    shell_quote(doctor->conf->file));
+	else
+		(void)redis_is_seen(doctor, FINDING_redis_stopped);
 }
 
 static bool
@@ -105,14 +106,14 @@ doctor_redis_unreachable(struct doctor *doctor)
 {
 	if (doctor->redis.how != REDIS_SILENT || lacks_certificate(doctor))
 		return;
-	if (doctor->conf->store.redis.managed)
+	if (is_stopped(doctor))
 		findings_add_skipped(doctor, FINDING_redis_unreachable,
 		    "the managed Redis is not running");
 	else
 		findings_add(doctor, FINDING_redis_unreachable,
 		    redis_pointer(doctor),
 		    mem_str(span_str(doctor->redis.message)),
-		    where_redis_is(doctor->conf));
+		    redis_cli_place(doctor->conf));
 }
 
 char *

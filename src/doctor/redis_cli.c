@@ -68,6 +68,32 @@ print_tls(FILE *out, const void *what)
 	print_quoted(out, "--key", tls->files.key);
 }
 
+static char *
+where_managed_is(const struct conf *conf)
+{
+	char *path = managed_socket(conf);
+	char *quoted = shell_quote(path);
+	char *text = mem_printf("%s; it starts with its gateway: restart that "
+				"if this stays silent: redis-cli PING", quoted);
+	free(quoted);
+	free(path);
+	return text;
+}
+
+char *
+redis_cli_place(const struct conf *conf)
+{
+	const struct conf_redis *redis = &conf->store.redis;
+	if (redis->managed)
+		return where_managed_is(conf);
+	if (redis->cluster.count > 0)
+		return shell_quote(redis->cluster.list[0]);
+	if (redis->address.text != NULL)
+		return shell_quote(redis->address.text);
+	return mem_str(conf_has_sentinels(conf)
+		? SPAN("it and to each Sentinel") : SPAN("it"));
+}
+
 /* --- into cures --- */
 
 /*

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -413,9 +414,8 @@ answers_ping(struct look *look)
 		free(message);
 		return answers;
 	}
-	seen->how = error == REDIS_ERROR_NOAUTH
-	    ? REDIS_REFUSED
-	    : REDIS_SILENT;
+	seen->how =
+	    error == REDIS_ERROR_NOAUTH ? REDIS_REFUSED : REDIS_SILENT;
 	seen->message = message;
 	return false;
 }
@@ -432,6 +432,7 @@ open_redis(struct look *look)
 	    ? dial_redis(look->conf, &seen->message)
 	    : dial_tcp(at, place->host, place->port, &seen->message);
 	if (look->redis == NULL) {
+		seen->error = errno;
 		seen->how = REDIS_SILENT;
 		return false;
 	}
@@ -446,9 +447,7 @@ open_redis(struct look *look)
 static void
 close_redis(struct look *look)
 {
-	if (look->redis != NULL)
-		dial_free(&look->redis);
-	look->redis = NULL;
+	dial_free(&look->redis);
 }
 
 static void

@@ -14,6 +14,7 @@ struct diagnostics {
 		REDIS_SEEN,
 	} how;
 	char *message; /* why, unless REDIS_SEEN */
+	int error;     /* an errno: the managed one could not be connected to */
 
 	/* INFO, for redis/info.h; NULL: our user may not ask. */
 	char *info;

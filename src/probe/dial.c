@@ -53,10 +53,12 @@ checked(const struct conf_redis *at, redisContext *redis, char **ret_message)
 		dial->timeout_ms = at->timeout_ms;
 		return dial;
 	}
+	int saved = redis == NULL || redis->err == REDIS_ERR_IO ? errno : 0;
 	*ret_message =
 	    mem_str(span_str(redis != NULL ? redis->errstr : "out of memory"));
 	if (redis != NULL)
 		redisFree(redis);
+	errno = saved;
 	return NULL;
 }
 

@@ -18,7 +18,7 @@ struct resp;
  */
 struct dialled *dial_tcp(const struct conf_redis *at, const char *host,
     uint16_t port, char **ret_message);
-/* The same, to a Unix socket. */
+/* The same, to a Unix socket; errno says why not, or 0. */
 struct dialled *dial_unix(
     const struct conf_redis *at, const char *path, char **ret_message);
 /* Nulls the pointer, accepts NULL. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 
@@ -42,6 +43,8 @@ dial_redis(const struct conf *conf, char **ret_message)
 	char *socket = managed_socket(conf);
 	struct dialled *redis =
 	    dial_unix(&conf->store.redis, socket, ret_message);
+	int saved = errno;
 	free(socket);
+	errno = saved;
 	return redis;
 }

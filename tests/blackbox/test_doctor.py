@@ -9,7 +9,9 @@ import os
 import re
 import resource
 import shlex
+import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -433,6 +435,41 @@ def a_managed_redis_is_looked_at_where_it_runs(bench):
     equal([f for f in found.values() if f["level"] != "ok"], [])
     gateway.stop()
     patient.finds("redis_stopped")
+
+
+@test
+def a_managed_redis_that_is_silent_is_a_failure(bench):
+    patient = Patient(bench, store={"timeout": "300ms"})
+    patient.config["store"]["redis"] = "managed"
+    gateway = bench.serve(patient.config)
+    with frozen(patient.config["state_dir"]):
+        found = patient.look()
+        got = found["redis_unreachable"]
+        equal((got["where"], got["level"]), ("/store/redis", "fail"))
+        assert got["words"].startswith("Redis does not answer"), got
+        assert "restart that" in got["cure"], got
+        assert os.path.join("redis", "redis.sock") in got["cure"], got
+        equal(found["redis_stopped"]["level"], "skip")
+    patient.misses("redis_unreachable")
+    patient.misses("redis_stopped")
+    gateway.stop()
+    patient.finds("redis_stopped")
+    equal(patient.run().returncode, 0)
+
+
+@contextlib.contextmanager
+def frozen(state_dir):
+    """The managed Redis of that folder does not answer meanwhile."""
+    path = os.path.join(state_dir, "redis", "redis.sock")
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.connect(path)
+        pid = struct.unpack("3i", peer.getsockopt(
+            socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 @test
