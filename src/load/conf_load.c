@@ -20,11 +20,35 @@ enum { FILE_MAX = 16 << 20 };
 
 static const struct conf *load_root(struct loader *l, struct span text);
 static const struct conf *load_plain(struct loader *l, struct span text);
+static const struct conf *load_file(
+    const char *file, bool only_admin, struct complaints *complaints);
+static const struct conf *load_text(const char *file, struct span text,
+    bool only_admin, struct complaints *complaints);
+static struct conf *new_conf(const char *file);
 static void wipe_what_jansson_frees(void);
 static void conf_destroy(struct conf *conf);
 
 const struct conf *
 conf_load(const char *file, struct complaints *complaints)
+{
+	return load_file(file, false, complaints);
+}
+
+const struct conf *
+conf_load_admin(const char *file, struct complaints *complaints)
+{
+	return load_file(file, true, complaints);
+}
+
+const struct conf *
+conf_load_text(
+    const char *file, struct span text, struct complaints *complaints)
+{
+	return load_text(file, text, false, complaints);
+}
+
+static const struct conf *
+load_file(const char *file, bool only_admin, struct complaints *complaints)
 {
 	char *text;
 	size_t len;
@@ -35,26 +59,34 @@ conf_load(const char *file, struct complaints *complaints)
 		return NULL;
 	}
 	const struct conf *conf =
-	    conf_load_text(file, span_of(text, len), complaints);
+	    load_text(file, span_of(text, len), only_admin, complaints);
 	sodium_memzero(text, len);
 	free(text);
 	return conf;
 }
 
-const struct conf *
-conf_load_text(
-    const char *file, struct span text, struct complaints *complaints)
+static const struct conf *
+load_text(const char *file, struct span text, bool only_admin,
+    struct complaints *complaints)
 {
 	wipe_what_jansson_frees();
-	struct conf *conf = mem_zero(sizeof *conf);
-	atomic_init(&conf->refs, 1);
-	conf->destroy = conf_destroy;
-	conf->file = mem_str(span_str(file));
-	struct loader l = {.conf = conf, .complaints = complaints};
+	struct loader l = {.conf = new_conf(file),
+	    .complaints = complaints,
+	    .only_admin = only_admin};
 	const struct conf *loaded = load_root(&l, text);
 
 	secret_value_set_login(&l, NULL, NULL);
 	return loaded;
+}
+
+static struct conf *
+new_conf(const char *file)
+{
+	struct conf *conf = mem_zero(sizeof *conf);
+	atomic_init(&conf->refs, 1);
+	conf->destroy = conf_destroy;
+	conf->file = mem_str(span_str(file));
+	return conf;
 }
 
 static void
@@ -231,6 +263,35 @@ load_values(struct loader *l)
 	complaints_sort(l->complaints);
 }
 
+/* --- where the gateway is --- */
+
+static bool
+is_of_admin(const struct complaint *complaint)
+{
+	struct span pointer = span_str(complaint->pointer);
+	return span_eq(pointer, SPAN("/admin")) ||
+	    span_starts(pointer, SPAN("/admin/"));
+}
+
+/* Takes it out of what is not valid; NULL: it is wrong, or not there. */
+static const struct conf *
+kept_admin(struct conf *from, const struct complaints *found)
+{
+	for (size_t i = 0; i < found->count; i++)
+		if (is_of_admin(&found->list[i]))
+			return NULL;
+	if (from->admin.text == NULL)
+		return NULL;
+	struct conf *conf = new_conf(from->file);
+	conf->admin = from->admin;
+	conf->admin_token = from->admin_token;
+	from->admin = (struct address){0};
+	from->admin_token = NULL;
+	return conf;
+}
+
+/* --- all of it --- */
+
 /* The text has no comments any more, and its places are known. */
 static const struct conf *
 load_plain(struct loader *l, struct span text)
@@ -248,10 +309,13 @@ load_plain(struct loader *l, struct span text)
 	l->complaints = &found;
 	spots_each_twice(l->conf->spots, complain_twice, &found);
 	load_values(l);
-	if (found.count > 0)
-		conf_unref(&conf);
-	else
+	if (found.count > 0) {
+		const struct conf *wrong = conf;
+		conf = l->only_admin ? kept_admin(l->conf, &found) : NULL;
+		conf_unref(&wrong);
+	} else {
 		source_digest_all(l->conf);
+	}
 	complaints_move(complaints, &found);
 	json_decref(l->root);
 	return conf;

@@ -19,7 +19,14 @@
  */
 MUST_USE const struct conf *conf_load(
     const char *file, struct complaints *complaints);
-/* The same from text, for tests; file is the name that messages have. */
+/*
+ * The same for who only asks the gateway that runs: of a file that is not valid
+ * it gives file, admin and admin_token alone, beside its complaints; NULL where
+ * it has no admin.listen, or what is wrong is about admin.
+ */
+MUST_USE const struct conf *conf_load_admin(
+    const char *file, struct complaints *complaints);
+/* conf_load from text, for tests; file is the name that messages have. */
 MUST_USE const struct conf *conf_load_text(
     const char *file, struct span text, struct complaints *complaints);
 /* Gives complaints of a configuration their line and column in its file. */

@@ -25,6 +25,7 @@ struct json_place {
 struct loader {
 	struct conf *conf; /* in the making */
 	struct complaints *complaints;
+	bool only_admin; /* for conf_load_admin */
 	json_t *root; /* of the file; borrowed, like all values */
 	/* From the URL of the server that is read; the file must not differ. */
 	char *url_user;

@@ -12,21 +12,50 @@
 /* What the gateway gives at once. */
 enum { LIST_MAX = 1000 };
 
+/* --- where it is --- */
+
+static void
+say_unknown(const struct gateway *gateway)
+{
+	if (access(gateway->file, R_OK) != 0)
+		fprintf(stderr, "With -c FILE, onceproxy %s takes the "
+		    "file that the gateway runs with.\n",
+		    gateway->command);
+	else
+		fputs("A gateway that runs goes on with the file that it has "
+		      "read: pass -c a copy of that,\nor ask its admin "
+		      "interface: curl --unix-socket PATH "
+		      "http://localhost/keys, or\ncurl "
+		      "http://HOST:PORT/keys, with -H 'Authorization: Bearer "
+		      "TOKEN' where it has a token.\n", stderr);
+}
+
+/* For the gateway that runs, what is wrong with its file by now is nothing. */
+static enum gateway_code
+load_address(struct gateway *gateway)
+{
+	struct complaints complaints = {0};
+	gateway->conf = conf_load_admin(gateway->file, &complaints);
+	bool found = gateway->conf != NULL;
+	for (size_t i = 0; i < complaints.count; i++)
+		complaints.list[i].warning = found;
+	print_complaints(stderr, gateway->file, &complaints, false);
+	if (!found)
+		say_unknown(gateway);
+	else if (complaints.count > 0)
+		fprintf(stderr, "onceproxy %s: %s is not valid; the gateway "
+		    "that runs is asked at its admin.listen\n",
+		    gateway->command, gateway->file);
+	complaints_free(&complaints);
+	return found ? GATEWAY_WELL : GATEWAY_REFUSED;
+}
+
 /* The admin interface's address and token are in the configuration. */
 enum gateway_code
 gateway_find(struct gateway *gateway)
 {
-	struct complaints complaints = {0};
-	gateway->conf = conf_load(gateway->file, &complaints);
-	if (gateway->conf == NULL) {
-		print_complaints(stderr, gateway->file, &complaints, false);
-		if (access(gateway->file, R_OK) != 0)
-			fprintf(stderr, "With -c FILE, onceproxy %s takes the "
-			    "file that the gateway runs with.\n",
-			    gateway->command);
-		complaints_free(&complaints);
+	if (load_address(gateway) != GATEWAY_WELL)
 		return GATEWAY_REFUSED;
-	}
 	const struct address *admin = &gateway->conf->admin;
 	const char *message = NULL;
 	if (admin->text == NULL)
@@ -41,6 +70,8 @@ gateway_find(struct gateway *gateway)
 	    gateway->file, message);
 	return GATEWAY_REFUSED;
 }
+
+/* --- asking it --- */
 
 /* The problem document's own sentence. */
 static void

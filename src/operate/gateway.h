@@ -18,7 +18,10 @@ struct gateway {
 	const struct conf *conf;
 };
 
-/* Loads its configuration, which conf_unref drops. */
+/*
+ * Loads its configuration, which conf_unref drops.  Of one that is not valid
+ * it has admin alone (conf_load_admin), and no routes.
+ */
 enum gateway_code gateway_find(struct gateway *gateway);
 /* Sends a request, whose body (or NULL) is taken; WELL with an object. */
 enum gateway_code gateway_ask(const struct gateway *gateway,

@@ -147,7 +147,7 @@ keys_verb_list(struct keys_line *line)
 		return KEYS_REFUSED;
 	const json_t *keys = json_object_get(all, "keys");
 	bool lost = line->route != NULL && json_array_size(keys) == 0 &&
-	    !has_route(line->conf, line->route);
+	    line->conf->n_routes > 0 && !has_route(line->conf, line->route);
 	if (line->as_json)
 		print_json(all);
 	else if (!lost)

@@ -404,6 +404,53 @@ def a_configuration_without_an_admin_interface_is_exit_1(bench):
     assert "/nowhere/x.json" in done.stderr, done.stderr
 
 
+def spoilt(bench, gateway, **members):
+    """Its file, with a retention that is none and those members."""
+    config = json.loads(json.dumps(dict(gateway.config, **members)))
+    config["routes"][0]["idempotency"]["retention"] = "soon"
+    return bench.file(json.dumps(config).encode())
+
+
+@test
+def a_file_that_is_wrong_elsewhere_leads_to_the_gateway(bench):
+    """It runs on with what it has read, and its payments are stuck now."""
+    operator = Operator(bench, token="secret")
+    key_id = operator.unknown()
+    file = spoilt(bench, operator.gateway)
+
+    def well(*args):
+        done = command("keys", "-c", file, *args)
+        equal(done.returncode, 0, done.stderr)
+        warned, said = done.stderr.splitlines()
+        assert re.match(re.escape(file) + r":\d+:\d+: warning: "
+                        "/routes/0/idempotency/retention: ", warned), warned
+        assert file in said and "admin.listen" in said, said
+        return done.stdout
+    assert key_id in well("list")
+    equal(well("list", "--route", "another"), "No such record is PROCESSING, "
+          "UNKNOWN or FAILED.\nOne that is COMPLETED is found by its whole "
+          "KEY_ID.\n")
+    assert key_id in well("find", key_id)
+    assert key_id in well("show", "--key", "k", "--scope",
+                          f"Authorization: {http.TENANT}")
+    assert "UNKNOWN" in well("show", key_id)
+    assert "RELEASED" in well("release", key_id, "--note", "asked")
+    equal(operator.gateway.ask("k").status, 201)
+    well("delete", key_id, "--yes")
+
+
+@each([("admin.listen", {"listen": "here"}), ("no admin.listen", {}),
+       ("admin.token", {"listen": "unix:/nowhere", "token": 7})])
+def a_file_that_is_wrong_there_does_not(bench, admin):
+    operator = Operator(bench)
+    file = spoilt(bench, operator.gateway, admin=admin)
+    done = command("keys", "-c", file, "list")
+    equal((done.returncode, done.stdout), (1, ""))
+    assert "warning" not in done.stderr, done.stderr
+    assert "/routes/0/idempotency/retention" in done.stderr, done.stderr
+    assert "curl --unix-socket PATH" in done.stderr, done.stderr
+
+
 @each([("no verb", []), ("an unknown verb", ["lost"]),
        ("an unknown option", ["list", "--colour"]),
        ("an option of another verb", ["list", "--note", "x"]),

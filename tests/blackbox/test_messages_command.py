@@ -46,6 +46,18 @@ class Operator:
 
 
 @test
+def a_file_that_is_wrong_elsewhere_leads_to_the_gateway(bench):
+    operator = Operator(bench)
+    operator.held(1)
+    config = json.loads(json.dumps(operator.gateway.config))
+    config["routes"][0]["colour"] = "red"
+    done = command("messages", "-c", bench.file(json.dumps(config).encode()),
+                   "list", "--json")
+    equal((done.returncode, len(json.loads(done.stdout)["messages"])), (0, 1))
+    assert "warning: /routes/0/colour: " in done.stderr, done.stderr
+
+
+@test
 def sources_are_a_table(bench):
     operator = Operator(bench)
     operator.held(2)
