@@ -57,14 +57,18 @@ age_text(const char *time)
 		return NULL;
 	int64_t apart = clock_wall_ms() / 1000 - (int64_t)timegm(&tm);
 	int64_t seconds = apart < 0 ? -apart : apart;
+	int64_t half = 0;
 	size_t i = 0;
 	/* Two of a unit and more, so that no name is a singular. */
 	while (i < 3 && seconds < 2 * units[i].seconds)
 		i++;
 	if (seconds < 2)
 		return mem_str(SPAN("just now"));
+	/* What lasts seven days has them still when it is looked at. */
+	if (apart < 0)
+		half = units[i].seconds / 2;
 	return mem_printf("%s%lld %s%s", apart < 0 ? "in " : "",
-	    (long long)(seconds / units[i].seconds), units[i].name,
+	    (long long)((seconds + half) / units[i].seconds), units[i].name,
 	    apart < 0 ? "" : " ago");
 }
 

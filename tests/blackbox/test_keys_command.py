@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import subprocess
+import time
 
 from once import http, tap
 from once.gateway import command, program
@@ -158,6 +159,19 @@ def times_have_how_far_they_are_beside_them(bench):
     equal(task.result().status, 201)
     assert re.search(r"\(in (2 days|7\d hours|3 days)\)",
                      operator.well("show", record["key_id"]))
+
+
+@each([("days", "7d", "7 days"), ("hours", "24h", "24 hours"),
+       ("under two days", "2d", "48 hours")])
+def a_time_to_come_is_not_less_a_moment_later(bench, retention, words):
+    operator = Operator(bench, {"retention": retention})
+    equal(operator.gateway.ask("k").status, 201)
+    time.sleep(1.5)
+    text = operator.well("show", "--key", "k", "--scope",
+                         f"Authorization: {http.TENANT}")
+    expires, = [line for line in text.splitlines()
+                if line.startswith("expires ")]
+    assert expires.endswith(f"(in {words})"), expires
 
 
 @test
