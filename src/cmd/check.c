@@ -96,7 +96,7 @@ static bool
 review(const struct conf *conf, const struct command_line *line,
     struct complaints *complaints)
 {
-	bool valid = true;
+	bool valid = !line->untold;
 	warnings_find(conf, clock_wall_ms(), complaints);
 	if (line->against != NULL)
 		valid = compare(conf, line->against, complaints);

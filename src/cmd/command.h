@@ -15,6 +15,7 @@ struct command_line {
 	bool strict;
 	const char *against; /* another configuration; NULL: not said */
 	const struct json_t *running; /* told by a gateway; or NULL */
+	bool untold; /* a gateway was to tell it, and did not */
 	bool acl;
 	bool follow;
 	const char *from; /* NULL: not said */

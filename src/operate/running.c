@@ -113,7 +113,8 @@ running_check(const struct command_line *line)
 	conf_unref(&conf);
 	own.against = NULL;
 	own.running = told;
+	own.untold = !asked;
 	int code = check_run(&own);
 	json_decref(told);
-	return asked ? code : 1;
+	return code;
 }

@@ -10,6 +10,7 @@ from once.admin import Admin
 from once.certificates import Authority
 from once.gateway import command, write
 from once.tap import each, equal, test
+from once.upstream import refused_port
 
 POLICY = "/routes/0/idempotency"
 
@@ -559,6 +560,18 @@ def a_configuration_that_is_running_changes_nothing(bench, scheme, admin):
     admin = admin or {"listen": f"unix:{bench.folder()}/admin"}
     _, config, found = running(bench, scheme, admin=admin)
     equal(found(config)[0], alone(bench, config))
+
+
+@test
+def against_a_gateway_that_is_not_there_nothing_is_ok(bench):
+    closed, port = refused_port()
+    file = bench.file(json.dumps(least()).encode())
+    done = command("check", "-c", file, "--against",
+                   f"http://127.0.0.1:{port}")
+    closed.close()
+    equal(done.returncode, 1)
+    assert "cannot reach the gateway" in done.stderr, done.stderr
+    assert ": ok" not in done.stdout, done.stdout
 
 
 @test
