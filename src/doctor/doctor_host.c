@@ -89,11 +89,24 @@ doctor_host_state_dir(struct doctor *doctor)
 		    command_to_make(path));
 }
 
+/* True after saying so: what would be in it is well. */
+static bool
+is_no_state_dir(struct doctor *doctor, enum finding_name name)
+{
+	if (access(doctor->conf->state_dir, F_OK) == 0 || errno != ENOENT)
+		return false;
+	findings_add_well(doctor, name,
+	    mem_str(SPAN("there is no state_dir yet")));
+	return true;
+}
+
 void
 doctor_host_state_dir_open(struct doctor *doctor)
 {
 	const char *path = doctor->conf->state_dir;
 	struct stat st;
+	if (is_no_state_dir(doctor, FINDING_state_dir_open))
+		return;
 	if (stat(path, &st) == 0 && (st.st_mode & 077) != 0)
 		findings_add(doctor, FINDING_state_dir_open, state_dir_pointer,
 		    mem_printf("%s (mode %04o)", path,
@@ -106,6 +119,8 @@ doctor_host_state_dir_full(struct doctor *doctor)
 {
 	const char *path = doctor->conf->state_dir;
 	struct statvfs fs;
+	if (is_no_state_dir(doctor, FINDING_state_dir_full))
+		return;
 	if (statvfs(path, &fs) == 0 &&
 	    (uint64_t)fs.f_bavail * fs.f_frsize < JOURNAL_RESERVE_BYTES)
 		findings_add(doctor, FINDING_state_dir_full, state_dir_pointer,
@@ -140,6 +155,8 @@ judge_entries(struct doctor *doctor, enum finding_name name, uint64_t count,
 	if (doctor->journal_error != 0)
 		findings_add_skipped(
 		    doctor, name, strerror(doctor->journal_error));
+	else
+		(void)is_no_state_dir(doctor, name);
 }
 
 void

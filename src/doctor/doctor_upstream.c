@@ -183,12 +183,18 @@ doctor_upstream_tls(struct doctor *doctor)
 void
 doctor_upstream_target_down(struct doctor *doctor)
 {
+	bool lost = false;
+	size_t before = doctor->count;
 	for (size_t i = 0; i < doctor->n_reached; i++) {
 		const struct reached *reached = &doctor->reached[i];
 		if (reached->error != 0 && is_spared(doctor, reached))
 			add_target(doctor, FINDING_target_down, reached,
 			    url_copy(reached->target));
+		lost = lost || (reached->error != 0 && !is_receiver(reached));
 	}
+	if (lost && doctor->count == before)
+		findings_add_skipped(doctor, FINDING_target_down,
+		    "no other target takes the requests of one that fails");
 }
 
 void

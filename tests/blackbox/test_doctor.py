@@ -155,6 +155,22 @@ def it_changes_nothing_and_leaves_nothing(bench):
 
 
 @test
+def of_what_is_not_there_nothing_is_well(bench):
+    patient = Patient(bench)
+    os.rmdir(patient.config["state_dir"])
+    closed, port = refused_port()
+    patient.config["upstreams"]["api"] = f"http://127.0.0.1:{port}"
+    found = patient.look()
+    closed.close()
+    for name in ("state_dir_open", "state_dir_full", "journal",
+                 "journal_foreign", "journal_damaged"):
+        equal((found[name]["level"], found[name]["words"]),
+              ("ok", "there is no state_dir yet"))
+    equal(found["upstream_closed"]["level"], "fail")
+    equal(found["target_down"]["level"], "skip")
+
+
+@test
 def it_sends_nothing_to_an_upstream(bench):
     patient = Patient(bench)
     patient.look()
