@@ -344,9 +344,13 @@ refusal_words(const struct admin_request *a, const struct inquiry *inquiry)
 		if (!strcmp(all[i].why, inquiry->refusal))
 			return arena_printf(a->arena,
 			    "%s Nothing was changed.", all[i].words);
+	/* It may be a whole sentence. */
+	struct span detail = inquiry->detail;
+	if (detail.len > 0 && detail.ptr[detail.len - 1] == '.')
+		detail.len--;
 	return arena_printf(a->arena, "%s: %s%s%.*s. Nothing was changed.",
-	    words, inquiry->refusal, inquiry->detail.len > 0 ? ", " : "",
-	    SPAN_FMT(inquiry->detail));
+	    words, inquiry->refusal, detail.len > 0 ? ", " : "",
+	    SPAN_FMT(detail));
 }
 
 /* A broker that is not there yet has refused nothing: ask again. */

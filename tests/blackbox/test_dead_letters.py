@@ -414,6 +414,15 @@ def a_malformed_message_is_executed_once_its_source_can(bench):
 
 
 @test
+def what_is_wrong_with_a_malformed_message_is_one_sentence(bench):
+    b = Bench(bench, QUICK)
+    position = b.add("a;b")
+    b.wait_dead(("a;b", "malformed"))
+    detail = b.replay(position, 409).json()["detail"]
+    assert detail.endswith(" or semicolons. Nothing was changed."), detail
+
+
+@test
 def a_result_goes_out_with_the_end_of_a_letter(bench):
     b = Bench(bench, {"results": {"stream": "done"}, **QUICK})
     b.fate.of["k"] = answer(503)
