@@ -15,6 +15,17 @@ broker_message_free(struct broker_message **message)
 }
 
 void
+broker_messages_free(struct broker_message **messages)
+{
+	struct broker_message *m = *messages, *next;
+	*messages = NULL;
+	for (; m != NULL; m = next) {
+		next = m->next;
+		broker_message_free(&m);
+	}
+}
+
+void
 broker_reader_close(struct broker_reader **reader)
 {
 	struct broker_reader *r = *reader;

@@ -69,6 +69,8 @@ struct broker_message {
 };
 
 void broker_message_free(struct broker_message **message);
+/* The same of a list, by next. */
+void broker_messages_free(struct broker_message **messages);
 
 /* How messages went missing (contract, section 13). */
 enum broker_loss {

@@ -68,13 +68,8 @@ delivery_first_look(struct delivery *d, struct span position, bool look)
 bool
 delivery_first_found(struct broker_letters *letters)
 {
-	struct broker_message *m = letters->messages, *next;
-	bool found = m != NULL;
-	letters->messages = NULL;
-	for (; m != NULL; m = next) {
-		next = m->next;
-		broker_message_free(&m);
-	}
+	bool found = letters->messages != NULL;
+	broker_messages_free(&letters->messages);
 	return found;
 }
 

@@ -57,17 +57,6 @@ on_patience(void *arg)
 /* --- the count --- */
 
 static void
-free_page(struct source_dead *dead)
-{
-	struct broker_message *m = dead->page.messages, *next;
-	dead->page.messages = NULL;
-	for (; m != NULL; m = next) {
-		next = m->next;
-		broker_message_free(&m);
-	}
-}
-
-static void
 end_count(struct source *s, int64_t count, bool more)
 {
 	struct source_dead *dead = &s->dead;
@@ -93,7 +82,7 @@ count_page(struct source_dead *dead)
 	for (const struct broker_message *m = dead->page.messages; m != NULL;
 	     m = m->next)
 		dead->found += !letter_view_is_parked(m);
-	free_page(dead);
+	broker_messages_free(&dead->page.messages);
 	snprintf(dead->page.after, sizeof dead->page.after, "%s",
 	    dead->page.next);
 }
@@ -170,7 +159,7 @@ source_dead_stop(struct source *s)
 	struct source_dead *dead = &s->dead;
 	if (dead->counts) {
 		op_cancel(&dead->page.op);
-		free_page(dead);
+		broker_messages_free(&dead->page.messages);
 		end_count(s, -1, false);
 	}
 	tell_all(dead);

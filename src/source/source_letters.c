@@ -51,17 +51,6 @@ new_letter(struct source *s)
 }
 
 static void
-free_messages(struct source_letter *l)
-{
-	struct broker_message *m = l->letters.messages, *next;
-	l->letters.messages = NULL;
-	for (; m != NULL; m = next) {
-		next = m->next;
-		broker_message_free(&m);
-	}
-}
-
-static void
 free_letter(struct source_letter *l)
 {
 	struct inquiry *inquiry = l->inquiry;
@@ -71,7 +60,7 @@ free_letter(struct source_letter *l)
 	op_cancel(&l->letters.op);
 	op_cancel(&l->park.op.op);
 	timer_clear(&l->timer);
-	free_messages(l);
+	broker_messages_free(&l->letters.messages);
 	arena_free(&l->arena);
 	free(l->position);
 	free(l);
@@ -104,7 +93,7 @@ take_message(struct source_letter *l)
 static void
 ask_again(struct source_letter *l, int64_t ms)
 {
-	free_messages(l);
+	broker_messages_free(&l->letters.messages);
 	l->letters.after[0] = '\0';
 	timer_set(&l->timer, ms);
 }
@@ -275,7 +264,7 @@ add_page(struct source_letter *l)
 	const struct broker_message *m = l->letters.messages;
 	for (; m != NULL; m = m->next)
 		letter_view_add(inquiry, l->source->source->name, m);
-	free_messages(l);
+	broker_messages_free(&l->letters.messages);
 	bool full = inquiry->count >= inquiry->limit ||
 	    ++l->rounds == LIST_ROUNDS;
 	snprintf(inquiry->next, sizeof inquiry->next, "%s", l->letters.next);
