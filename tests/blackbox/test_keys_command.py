@@ -6,12 +6,12 @@ import os
 import re
 import shlex
 import subprocess
-import time
 
 from once import http, tap
 from once.gateway import command, program
 from once.tap import each, equal, test
 from once.upstream import answer, close_unanswered
+from once.wait import eventually
 
 NONE_SUCH = "0" * 32
 NO_RECORD = "No record is PROCESSING, UNKNOWN or FAILED.\n"
@@ -166,12 +166,14 @@ def times_have_how_far_they_are_beside_them(bench):
 def a_time_to_come_is_not_less_a_moment_later(bench, retention, words):
     operator = Operator(bench, {"retention": retention})
     equal(operator.gateway.ask("k").status, 201)
-    time.sleep(1.5)
-    text = operator.well("show", "--key", "k", "--scope",
-                         f"Authorization: {http.TENANT}")
-    expires, = [line for line in text.splitlines()
-                if line.startswith("expires ")]
-    assert expires.endswith(f"(in {words})"), expires
+
+    def is_said():
+        text = operator.well("show", "--key", "k", "--scope",
+                             f"Authorization: {http.TENANT}")
+        expires, = [line for line in text.splitlines()
+                    if line.startswith("expires ")]
+        return expires.endswith(f"(in {words})")
+    eventually(is_said, f"it says {words}")
 
 
 @test
