@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/mem.h"
 #include "broker/broker.h"
 
 void
@@ -12,17 +11,6 @@ broker_message_free(struct broker_message **message)
 	struct arena *arena = m->arena;
 	arena_free(&m->bulk);
 	arena_free(&arena);
-}
-
-void
-broker_messages_free(struct broker_message **messages)
-{
-	struct broker_message *m = *messages, *next;
-	*messages = NULL;
-	for (; m != NULL; m = next) {
-		next = m->next;
-		broker_message_free(&m);
-	}
 }
 
 void

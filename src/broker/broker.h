@@ -68,9 +68,20 @@ struct broker_message {
 	void *token; /* the client's own; NULL: none */
 };
 
+/* Sets the pointer to NULL; *message may be NULL. */
 void broker_message_free(struct broker_message **message);
+
 /* The same of a list, by next. */
-void broker_messages_free(struct broker_message **messages);
+static inline void
+broker_messages_free(struct broker_message **messages)
+{
+	struct broker_message *m = *messages, *next;
+	*messages = NULL;
+	for (; m != NULL; m = next) {
+		next = m->next;
+		broker_message_free(&m);
+	}
+}
 
 /* How messages went missing (contract, section 13). */
 enum broker_loss {
