@@ -8,9 +8,9 @@
 --       about and not to execute); LATE; REFUSED (caution); IN_FLIGHT
 --       lease-left-ms; UNKNOWN reason settle-left-ms; COMPLETED record (brief),
 --       or its head and its answer's status;
---       FAILED first; MISMATCH first differs (m method, p path, - the rest);
---       BROKEN; STALE version (newer_only); BUSY lease-left-ms record-name
---       (serialize); FULL (events wait for relays).
+--       FAILED first (of those that were sent); MISMATCH first differs (m
+--       method, p path, - the rest); BROKEN; STALE version (newer_only); BUSY
+--       lease-left-ms record-name (serialize); FULL (events wait for relays).
 --
 -- There is no "#!lua" line on purpose.  With one, a full Redis would refuse the
 -- script as a whole, replays included; without one it refuses the first write:
@@ -82,6 +82,11 @@ local function hold(word)
 	return answer(word, r, r.reason, r.tries, r.created, r.first or '')
 end
 
+local function failed()
+	local _, first = string.match(r.provenance, FROM)
+	return answer('FAILED', r, first or '')
+end
+
 -- One more attempt, unless that would be one too many.  unknown: the one before
 -- it is unknown.
 local function execute(unknown)
@@ -94,9 +99,10 @@ local function execute(unknown)
 	if tonumber(r.tries) >= tonumber(max_attempts) or
 	    r.attempt == '999999' then
 		r.reason, r.fingerprint = '-', fingerprint
-		r.provenance = provenance_after(r, claimed)
+		r.provenance = provenance_of_sent(r) or
+		    provenance_after(r, claimed)
 		move(r, 'F', unknown_ms, longest)
-		return answer('FAILED', r, r.first or '')
+		return failed()
 	end
 	if unknown then
 		keep_before(r)
@@ -126,6 +132,8 @@ if r == nil or r.state == 'R' then
 		return answer('FULL', r)
 	end
 	r = r or {attempt = '000000', tries = '000000', mark = '\n'}
+	local _, id = string.match(r.known or '', FROM)
+	r.sent = id and r.tries ~= '000000' and r.created .. id or nil
 	r.created, r.before, r.rest, r.anew = stamp, '', '', true
 	return execute(false)
 elseif r.fingerprint ~= fingerprint and not was_damaged(r) then
@@ -136,8 +144,7 @@ elseif r.fingerprint ~= fingerprint and not was_damaged(r) then
 	    path and path ~= other_path and 'p' or '-'
 	return answer('MISMATCH', r, first or '', differs)
 elseif r.state == 'F' then
-	local _, first = string.match(r.provenance, FROM)
-	return answer('FAILED', r, first or '')
+	return failed()
 end
 
 -- It was asked about, and did not happen.

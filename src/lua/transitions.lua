@@ -23,6 +23,8 @@
 --   shown    the same as JSON has it, for people
 --   keep     how long the version is remembered, ms
 --   held     1: somebody waits until it is decided what became of it
+--   sent     of a key that was set free after an attempt that was sent: when
+--            the first of those requests came (13), and its id
 --
 -- KEYS: the record, its shard's open leases, its shard's held records (UNKNOWN
 -- and FAILED); and where events are written, the stream of all changes of state
@@ -33,9 +35,10 @@
 
 local NOBODY = '----------------------'
 local NOTES = {'asked', 'since', 'back', 'before', 'question', 'entity',
-    'version', 'shown', 'keep', 'held'}
+    'version', 'shown', 'keep', 'held', 'sent'}
 -- Of so many earlier attempts there are notes.
 local BEFORE, BEFORE_MAX = 36, 8
+local SENT = '^(' .. string.rep('%d', 13) .. ')(.*)$'
 
 -- The notes of an "o2": false where they are damaged.
 local function read_notes(r, rest)
@@ -46,7 +49,8 @@ local function read_notes(r, rest)
 	return string.find(rest, '^[^\n]*\n$') and
 	    #(r.asked or NOBODY) == #NOBODY and
 	    (not r.asked or string.find(r.since or '', '^%d+$')) and
-	    #r.before % BEFORE == 0
+	    #r.before % BEFORE == 0 and
+	    (not r.sent or string.find(r.sent, SENT))
 end
 
 -- What earlier releases wrote instead of notes.
@@ -134,10 +138,27 @@ local function provenance_after(r, claimed)
 	return start .. (r.first == '' and id or first) .. acts
 end
 
--- That of a free key: nothing, unless operators decided about it; then people
--- look what it was.
+-- That of what was sent, back to where an operator last set the key free: the
+-- last request's, but for the first one's id.  The record is of that one's time
+-- then.  nil where nobody knows.
+local function provenance_of_sent(r)
+	local start, id, acts = string.match(r.known or '', FROM)
+	if not start or string.find(start, '^\t') then
+		return nil
+	elseif r.sent then
+		r.created, id = string.match(r.sent, SENT)
+		r.sent = nil
+	end
+	return start .. id .. acts
+end
+
+-- That of a free key: nothing where nothing was sent, unless operators decided
+-- about it; then people look what it was.
 local function provenance_of_free(r)
 	local _, _, acts = string.match(r.provenance, FROM)
+	if r.tries ~= '000000' then
+		return provenance_of_sent(r) or ''
+	end
 	return acts and acts ~= '' and r.provenance or ''
 end
 
@@ -188,8 +209,8 @@ local function tell_one(r, from, to, attempt)
 	if from == to then
 		return
 	end
-	local line = string.find(r.provenance, '^[^\t]') and r.provenance or
-	    r.known
+	local line = r.told or (string.find(r.provenance, '^[^\t]') and
+	    r.provenance or r.known)
 	local instance, label, id = string.match(line, STANDS)
 	local entry = {'XADD', KEYS[4], 'MAXLEN', '~', ARGV[#ARGV - 1], '*',
 	    'id', string.sub(KEYS[1], -32),
@@ -313,9 +334,10 @@ local function restore_before(r)
 	r.attempt = string.format('%06d', math.max(r.attempt - 1, 0))
 end
 
--- Sets the key free; only its numbers of attempts stay.
+-- Sets the key free; only its numbers of attempts stay, and for people, what
+-- was sent.  The event is about the request that ends.
 local function set_free(r, ttl)
-	r.reason, r.fingerprint = '-', NOBODY
+	r.reason, r.fingerprint, r.told = '-', NOBODY, r.known
 	r.provenance = provenance_of_free(r)
 	move(r, 'R', ttl)
 end

@@ -9,10 +9,11 @@
  * Where a record comes from, for people to find it by and to learn what
  * operators did about it: the line of a record behind its head.  Parted by tabs
  * it has the route, the method, the path, the gateway, the label, the first
- * request's id, and the operators' acts.  A key that was set free has nothing,
- * unless operators decided about it; a record of an earlier release the route
- * alone.  Nothing is decided by it.  It knows neither Redis nor encryption.
- * Pure; any thread.
+ * request's id, and the operators' acts.  A key that was set free, and a FAILED
+ * one, has that of what was sent: all of the last request, but the first one's
+ * id; and nothing where nothing was sent, unless operators decided about it.  A
+ * record of an earlier release has the route alone.  Nothing is decided by it.
+ * It knows neither Redis nor encryption.  Pure; any thread.
  */
 struct provenance {
 	struct span route;    /* its name; a free key may have none */

@@ -226,6 +226,38 @@ def what_operators_did_stays_in_the_record(bench):
 
 
 @test
+def a_failed_record_says_what_was_sent(bench):
+    """When the first request came and its id, and the rest of the last, of
+    those that were sent; nothing of what was refused."""
+    desk = Desk(bench, {"max_attempts": 2, "label": ["/order_id"]})
+    desk.upstream.reply = answer(503)
+    began = {}
+    for request_id in ("one", "two"):
+        got = desk.gateway.ask("k", body=BODY,
+                               fields=[("X-Request-Id", request_id)])
+        equal(got.status, 503)
+        key_id = desk.gateway.wait_for_log(
+            "request", request_id=request_id)["key_id"]
+        began[request_id] = desk.record(key_id)["created"]
+        equal(desk.record(key_id)["request_id"], "one")
+    late = wall_ms()
+    eventually(lambda: wall_ms() > late)
+    for request_id in ("three", "four"):
+        got = desk.gateway.ask("k", body=BODY,
+                               fields=[("X-Request-Id", request_id)])
+        equal(got.problem, "attempts-exhausted")
+        line = desk.gateway.wait_for_log("attempts_exhausted",
+                                         request_id=request_id)
+        equal(line["first_request_id"], "one")
+    record = desk.record(key_id)
+    equal([record[name] for name in (
+        "state", "request_id", "created", "path", "label")],
+          ["FAILED", "one", began["one"], "/v1/charges", "order-17"])
+    equal(began["two"], began["one"])
+    equal(desk.found("one"), [key_id])
+
+
+@test
 def of_many_acts_the_last_eight_stay(bench):
     desk = Desk(bench)
     for i in range(10):

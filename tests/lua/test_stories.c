@@ -48,52 +48,6 @@ a_released_key_remembers_its_attempts_and_nothing_else(void **state)
 	assert_memory_equal(value + 16, value + 29, 13);
 }
 
-/* Of ROUTE, METHOD, PATH, gateway, label and the first request's id. */
-#define CAME(gateway, id) "charges\tPOST\t/v1\t" gateway "\t=l\t" id
-
-static void
-a_record_says_where_it_comes_from(void **state)
-{
-	(void)state;
-	put("none");
-	claimed = CAME("gw1", "one");
-	word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
-	head_has(77, PRINT "\n" CAME("gw1", "one") "\n");
-	word_is(step("mark unknown", A, 1), "DONE");
-	/* Another attempt, of another request on another gateway. */
-	claimed = CAME("gw2", "two");
-	word_is(claim(B, PRINT, "retry", 5, 0), "OURS");
-	head_has(77, PRINT "\n" CAME("gw2", "one") "\n");
-	word_is(step("complete", B, 2), "DONE");
-	head_has(77, PRINT "\n" CAME("gw2", "one") "\n");
-	claimed = NULL;
-}
-
-static void
-what_operators_did_outlives_a_release(void **state)
-{
-	char value[VALUE_MAX];
-	(void)state;
-	put("none");
-	claimed = CAME("gw1", "one");
-	word_is(claim(A, PRINT, "hold", 5, 0), "OURS");
-	word_is(step("mark unknown", A, 1), "DONE");
-	word_is(operate("release"), "DONE");
-	head_has(77, NOBODY "\n" CAME("gw1", "one") "\t");
-	get_record(value);
-	assert_non_null(strstr(value, "r" NOTE "\n"));
-	/* A new first request. */
-	claimed = CAME("gw2", "two");
-	word_is(claim(B, PRINT, "hold", 5, 0), "OURS");
-	head_has(77, PRINT "\n" CAME("gw2", "two") "\t");
-	word_is(step("mark unknown", B, 2), "DONE");
-	word_is(operate("complete"), "DONE");
-	get_record(value);
-	assert_non_null(strstr(value, "r" NOTE " "));
-	assert_non_null(strstr(value, "c" NOTE "\np\n"));
-	claimed = NULL;
-}
-
 /* Without its anchor (lua/anchor.lua). */
 static long long
 names_in(const char *index)
@@ -636,8 +590,6 @@ main(void)
 	    IN_BOTH(what_was_not_sent_does_not_count),
 	    IN_BOTH(
 		a_released_key_remembers_its_attempts_and_nothing_else),
-	    IN_BOTH(a_record_says_where_it_comes_from),
-	    IN_BOTH(what_operators_did_outlives_a_release),
 	    IN_BOTH(nothing_stays_of_a_first_attempt_that_is_forgotten),
 	    IN_BOTH(what_others_know_of_is_not_forgotten),
 	    IN_BOTH(an_owner_that_only_asked_puts_everything_back),
