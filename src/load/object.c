@@ -146,10 +146,24 @@ read_member(struct loader *l, enum group group, struct span prefix,
 		unknown_member(l, group, prefix, at, value);
 }
 
+/* Whether the object has it under a name that is told to be wrong. */
+static bool
+is_mistyped(
+    enum group group, struct span prefix, json_t *object, const char *name)
+{
+	const char *given;
+	json_t *value;
+	json_object_foreach(object, given, value)
+		if (span_eq(unknown_meant(group, prefix, given),
+			span_str(name)))
+			return true;
+	return false;
+}
+
 /* Complains about what the object that prefix leads to must have. */
 static void
 complain_missing(struct loader *l, enum group group, struct span prefix,
-    const struct json_place *at, const json_t *value)
+    const struct json_place *at, json_t *value)
 {
 	for (size_t i = 0; i < n_options; i++) {
 		const struct option *option = &options[i];
@@ -158,7 +172,8 @@ complain_missing(struct loader *l, enum group group, struct span prefix,
 			continue;
 		const char *name = option->path + prefix.len;
 		if (strchr(name, '.') == NULL &&
-		    json_object_get(value, name) == NULL)
+		    json_object_get(value, name) == NULL &&
+		    !is_mistyped(group, prefix, value, name))
 			complaints_at(l, at, "\"%s\" is missing", name);
 	}
 }

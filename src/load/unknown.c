@@ -74,23 +74,33 @@ static const struct {
     {GROUP_IDEMPOTENCY, "", "ttl", "retention", NULL},
     {GROUP_IDEMPOTENCY, "fingerprint.", "exclude", "ignore", NULL},
 };
+enum { N_ALIASES = sizeof aliases / sizeof aliases[0] };
+
+/* The member's place in aliases; one behind the last: it has none. */
+static size_t
+alias_of(enum group group, struct span prefix, const char *name)
+{
+	size_t i = 0;
+	while (i < N_ALIASES &&
+	    (aliases[i].group != group ||
+		!span_eq(span_str(aliases[i].prefix), prefix) ||
+		strcmp(aliases[i].name, name) != 0))
+		i++;
+	return i;
+}
 
 static bool
 say_alias(struct loader *l, enum group group, struct span prefix,
     const struct json_place *at)
 {
-	for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
-		const char *value = aliases[i].value;
-		if (aliases[i].group != group ||
-		    !span_eq(span_str(aliases[i].prefix), prefix) ||
-		    strcmp(aliases[i].name, at->member) != 0)
-			continue;
-		complaints_at_name(l, at, "there is no such member; did you "
-		    "mean \"%s\"%s%s?", aliases[i].meant,
-		    value != NULL ? ": " : "", value != NULL ? value : "");
-		return true;
-	}
-	return false;
+	size_t i = alias_of(group, prefix, at->member);
+	if (i == N_ALIASES)
+		return false;
+	const char *value = aliases[i].value;
+	complaints_at_name(l, at, "there is no such member; did you mean "
+	    "\"%s\"%s%s?", aliases[i].meant, value != NULL ? ": " : "",
+	    value != NULL ? value : "");
+	return true;
 }
 
 /* What an object of the group is to the reader of the file. */
@@ -194,6 +204,36 @@ is_schema(enum group group, const struct json_place *at)
 	    !strcmp(at->member, "$schema");
 }
 
+static struct nearest
+nearest_member(enum group group, struct span prefix, const char *name)
+{
+	struct nearest nearest = nearest_to(span_str(name));
+	for (size_t i = 0; i < n_options; i++)
+		if (is_below(&options[i], group, prefix))
+			nearest_try(
+			    &nearest, name_behind(&options[i], prefix));
+	return nearest;
+}
+
+struct span
+unknown_meant(enum group group, struct span prefix, const char *name)
+{
+	const struct span none = {NULL, 0};
+	size_t alias = alias_of(group, prefix, name);
+	if (option_find(group, prefix, name) != NULL ||
+	    option_section(group, prefix, name).len > 0)
+		return none;
+	/* One with an example means something else by its value. */
+	if (alias < N_ALIASES)
+		return aliases[alias].value == NULL
+		    ? span_str(aliases[alias].meant)
+		    : none;
+	struct nearest nearest = nearest_member(group, prefix, name);
+	bool certain = nearest.distance <= 1 ||
+	    (nearest.distance <= 2 && elsewhere(span_str(name)) == NULL);
+	return certain ? nearest.found : none;
+}
+
 void
 unknown_member(struct loader *l, enum group group, struct span prefix,
     const struct json_place *at, const json_t *value)
@@ -205,11 +245,7 @@ unknown_member(struct loader *l, enum group group, struct span prefix,
 	}
 	if (say_alias(l, group, prefix, at))
 		return;
-	struct nearest nearest = nearest_to(span_str(at->member));
-	for (size_t i = 0; i < n_options; i++)
-		if (is_below(&options[i], group, prefix))
-			nearest_try(
-			    &nearest, name_behind(&options[i], prefix));
+	struct nearest nearest = nearest_member(group, prefix, at->member);
 	bool beside = nearest.found.ptr != NULL && nearest.distance <= 1;
 	if (!beside && (say_path(l, group, prefix, at) || say_elsewhere(l, at)))
 		return;

@@ -17,6 +17,12 @@
 void unknown_member(struct loader *l, enum group group, struct span prefix,
     const struct json_place *at, const json_t *value);
 /*
+ * What such a member was meant to be, where that is as good as certain; ptr
+ * NULL: it is not, or there is a member of the name.
+ */
+struct span unknown_meant(
+    enum group group, struct span prefix, const char *name);
+/*
  * The option of such an object that a text in its place may be meant for; NULL:
  * none, or there may be a password in it.  Whether it would take the text is
  * the caller's to look at.
