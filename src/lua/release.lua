@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Releases a key: the attempt did not happen, and only the key's numbers of
--- attempts stay.
+-- attempts stay, and for people, what was sent.
 -- KEYS: record, leases, held (and, for events, see transitions.lua)
 -- ARGV: 1 owner, 2 attempt (6 digits; zeros: whichever this owner has, to
 --       revoke a claim whose reply was lost), 3 sent (1: it counts towards
