@@ -55,7 +55,8 @@ postgres_again_disowned(struct postgres_reader *reader, struct span position)
 {
 	struct postgres_row *row =
 	    postgres_hand_find(&reader->hand, position);
-	if (row == NULL || !row->disowned)
+	if (row == NULL ||
+	    (!row->disowned && !postgres_parts_lost(reader, row)))
 		return false;
 	postgres_hand_remove(&reader->hand, row);
 	postgres_take_from_start(reader);

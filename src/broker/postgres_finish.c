@@ -383,8 +383,15 @@ fill_batch(struct postgres_reader *reader)
 	struct postgres_finish_item **at = &f->first, *item;
 	size_t bytes = 0;
 	while ((item = *at) != NULL) {
-		if (item->finish == NULL) {
+		struct broker_finish *finish = item->finish;
+		if (finish == NULL) {
 			free(unqueue(f, at));
+			continue;
+		}
+		if (finish->letter.len == 0 &&
+		    postgres_again_disowned(reader, finish->position)) {
+			finish->finished = BROKER_NOT_PENDING;
+			end_item(unqueue(f, at), 0);
 			continue;
 		}
 		if (!postgres_put_is_ready(reader, place_of_item(item))) {
@@ -406,7 +413,7 @@ void
 postgres_finish_go_on(struct postgres_reader *reader)
 {
 	struct postgres_finishes *f = &reader->finishes;
-	while (f->first != NULL &&
+	while (reader->parts.settled && f->first != NULL &&
 	    f->outstanding <
 		(f->first->alone ? OUTSTANDING_ALONE : OUTSTANDING)) {
 		struct postgres_finish_batch *b = fill_batch(reader);
@@ -452,12 +459,6 @@ postgres_finish_ask(
 	op_start(&finish->op, 0, detach);
 	if (!reader->ready) {
 		op_done(&finish->op, E_BROKER_DOWN);
-		return;
-	}
-	if (finish->letter.len == 0 &&
-	    postgres_again_disowned(reader, finish->position)) {
-		finish->finished = BROKER_NOT_PENDING;
-		op_done(&finish->op, 0);
 		return;
 	}
 	struct postgres_finish_item *item = mem_zero(sizeof *item);

@@ -14,7 +14,9 @@
  * takes its share of the parts that are nobody's, and lets go of what it has
  * beyond that.  A part is let go of when no row of it is in hand, so that
  * whoever has it next finds nothing of it at work; when a session dies, its
- * parts are free at once, and what it had at work is settled by the records.
+ * parts are free at once, and what it had at work is settled by the records:
+ * it finishes nothing of a part that it does not get back, since whoever has
+ * that would miss the rows.
  */
 enum { LOOK_MS = 1000, MEMBER = 1000 };
 
@@ -78,6 +80,23 @@ postgres_parts_has(const struct postgres_reader *reader, int64_t part)
 	    parts->mine[part] && parts->leaving[part] == 0;
 }
 
+bool
+postgres_parts_lost(
+    const struct postgres_reader *reader, const struct postgres_row *row)
+{
+	const struct postgres_parts *parts = &reader->parts;
+	return parts->settled && !parts->mine[row->part];
+}
+
+static void
+parts_settled(struct postgres_reader *reader)
+{
+	if (reader->parts.settled)
+		return;
+	reader->parts.settled = true;
+	postgres_pump(reader);
+}
+
 /* --- a batch with the class, and a list of parts --- */
 
 static void
@@ -107,6 +126,8 @@ ask_ended(struct postgres_batch *batch, const struct postgres_trouble *trouble)
 {
 	struct postgres_reader *reader = reader_of_parts(batch);
 	reader->parts.busy = false;
+	if (trouble == NULL)
+		parts_settled(reader);
 	postgres_trouble(reader, trouble);
 }
 
@@ -288,6 +309,8 @@ share(struct postgres_reader *reader)
 		take_free(reader, most - mine);
 	else
 		let_go(reader);
+	if (!parts->busy)
+		parts_settled(reader);
 }
 
 static void
@@ -349,7 +372,7 @@ postgres_parts_down(struct postgres_reader *reader)
 {
 	struct postgres_parts *parts = &reader->parts;
 	timer_clear(&parts->look);
-	parts->busy = parts->torn = false;
+	parts->busy = parts->torn = parts->settled = false;
 	if (parts->n_mine > 0)
 		parts->changes++;
 	parts->n_mine = 0;

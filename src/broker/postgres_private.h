@@ -64,7 +64,7 @@ struct postgres_take {
 struct postgres_parts {
 	struct postgres_batch batch;
 	bool busy;
-	bool looked; /* at least once on this connection */
+	bool settled; /* it has what it can have on this connection */
 	int32_t class; /* of its advisory locks */
 	unsigned members; /* readers of the table */
 	unsigned n_mine;
@@ -211,13 +211,20 @@ void postgres_take_from_start(struct postgres_reader *reader);
 /* Whether that part is read here. */
 bool postgres_parts_has(
     const struct postgres_reader *reader, int64_t part);
+/*
+ * Whether a row of an earlier connection may be in another reader's hand by
+ * now: its part is not ours any more.  What is finished waits until that is
+ * known (settled).
+ */
+MUST_USE bool postgres_parts_lost(
+    const struct postgres_reader *reader, const struct postgres_row *row);
 
 /* --- postgres_again.c --- */
 
 /* A row that is in hand. */
 void postgres_again_ask(
     struct postgres_reader *reader, struct broker_again *again);
-/* It is disowned, and in hand no more. */
+/* It is disowned, or lost with its part, and in hand no more. */
 MUST_USE bool postgres_again_disowned(
     struct postgres_reader *reader, struct span position);
 

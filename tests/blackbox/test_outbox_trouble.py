@@ -359,6 +359,42 @@ def sessions_that_are_ended_again_and_again_lose_nothing(bench):
         "FROM done"), ["2000|2000"])
 
 
+@test
+def what_a_session_had_that_ended_is_finished_by_the_next(bench):
+    """The rows of a gateway that was frozen until it lost its session: when
+    their answers come, another has them, and misses none."""
+    upstream = bench.upstream()
+    outbox, config = begin(bench, upstream, {"in_flight": 256},
+                           admin={"listen": "127.0.0.1:0"})
+    hold = upstream.hold()
+    one, two = [dict(config, instance=name, state_dir=bench.folder())
+                for name in ("one", "two")]
+    one = bench.serve(one)
+    rows = ", ".join(f"('x', 'a', 'charge', '{{\"n\": {n}}}')"
+                     for n in range(200))
+    outbox.postgres("INSERT INTO outbox (aggregatetype, aggregateid, type, "
+                    f"payload) VALUES {rows}")
+    upstream.wait_for(200)
+    one.freeze()
+    outbox.postgres(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE application_name = 'onceproxy/one'")
+    two = bench.serve(two)
+    waited = 'onceproxy_messages_total{source="outbox",outcome="waited"} 200\n'
+    two.wait_until(
+        lambda: waited in Admin(two).send("GET", "/metrics").body.decode(),
+        "the other has all rows")
+    one.thaw()
+    one.wait_for_log("source_broker_up")
+    hold.release()
+    ended(one, 200, outcome="executed")
+    ended(two, 200, outcome="duplicate")
+    two.wait_until(lambda: outbox.unread() == [], "all are finished")
+    equal(upstream.count(), 200)
+    equal([len(gateway.find_log("source_row_deleted"))
+           for gateway in (one, two)], [0, 0])
+
+
 if programs() is None or is_without("postgres"):
     print("1..0 # SKIP no PostgreSQL")
 else:
