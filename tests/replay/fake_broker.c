@@ -326,7 +326,9 @@ fake_broker_page(struct gateway *gateway, unsigned index)
 	page->messages = letter != NULL ? make_letter(letter) : NULL;
 	world.deeds++;
 	fake_loop_turn(r->loop);
+	fake_random_about(ABOUT_LETTER, message);
 	op_done(&page->op, 0);
+	fake_random_about(ABOUT_NOTHING, 0);
 }
 
 bool
@@ -534,7 +536,9 @@ fake_broker_give(struct gateway *gateway)
 	world.deeds++;
 	world_say("  message %u is taken", message + 1);
 	fake_loop_turn(r->loop);
+	fake_random_about(ABOUT_MESSAGE, message);
 	r->events.took(r->events.arg, make_message(message, 0));
+	fake_random_about(ABOUT_NOTHING, 0);
 }
 
 bool

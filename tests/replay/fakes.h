@@ -28,6 +28,19 @@ void fake_loop_run_work(struct work *work);
 void fake_loop_end_work(struct loop *loop, struct work *work);
 bool fake_loop_end_works(struct loop *loop, const struct work *but);
 
+/* --- random bytes --- */
+
+enum about {
+	ABOUT_NOTHING,
+	ABOUT_CLIENT,
+	ABOUT_MESSAGE,
+	ABOUT_LETTER,
+	ABOUT_KEY,
+};
+void fake_random_begin(void);
+/* What is drawn from now on is drawn for that. */
+void fake_random_about(enum about what, unsigned index);
+
 /* --- Redis, and the way to it --- */
 
 enum { REDIS_EPOCH_MS = 1700000000 };

@@ -551,6 +551,22 @@ messages_lose_turn(struct gateway *g)
 	fake_loop_fire(g->loop);
 }
 
+/* --- claims --- */
+
+const struct claim *
+messages_claim(const struct gateway *g, const void *owner)
+{
+	const struct source *s = source_of(g);
+	for (unsigned step = 0; s != NULL && step < MACHINE_STEPS_MAX; step++)
+		for (struct machine *m = s->deliveries.steps[step]; m != NULL;
+		     m = m->next) {
+			const struct delivery *d = delivery_of(m);
+			if (d->c.claim.owner.bytes == owner)
+				return &d->c.claim;
+		}
+	return NULL;
+}
+
 /* --- hashing --- */
 
 static uint64_t

@@ -48,4 +48,8 @@ unsigned messages_readers(void);
 /* Has that gateway hear at once that it has lost its turn. */
 void messages_lose_turn(struct gateway *gateway);
 
+/* The claim, of a delivery there, that has its owner at; NULL: none. */
+const struct claim *messages_claim(
+    const struct gateway *gateway, const void *owner);
+
 uint64_t messages_hash(const struct gateway *gateway);

@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "base/must.h"
-#include "base/random.h"
 #include "load/conf_load.h"
 #include "loop/log.h"
 #include "replay/choice.h"
@@ -15,7 +14,7 @@
 
 struct world world;
 
-/* --- random bytes that are the same in each run --- */
+/* --- libsodium's random bytes, the same in each run --- */
 
 static uint64_t drawn;
 
@@ -266,7 +265,9 @@ client_arrive(struct client *client, const struct caller *caller)
 	/* While the disk writes, nobody knows yet that it is full. */
 	client->unkept = client->gateway->disk_full &&
 	    client->gateway->worker->journal_relay.writer.work == NULL;
+	fake_random_about(ABOUT_CLIENT, (unsigned)(client - world.clients));
 	fake_front_arrive(client);
+	fake_random_about(ABOUT_NOTHING, 0);
 	return client;
 }
 
@@ -280,7 +281,6 @@ world_begin(const struct scenario *scenario)
 		log_set_level((enum log_level)(LOG_ERROR + 1));
 		make_confs(scenario);
 	}
-	random_forget();
 	struct world old = world;
 	world = (struct world){
 	    .scenario = scenario,
@@ -296,6 +296,7 @@ world_begin(const struct scenario *scenario)
 	memcpy(world.reloaded, old.reloaded, sizeof world.reloaded);
 	world_memory(false);
 	drawn = 0;
+	fake_random_begin();
 	lua_begin();
 	redis_clear();
 	fake_broker_begin();

@@ -7,11 +7,11 @@
 
 /*
  * The world in which gateways are replayed: their clients, the upstream, Redis,
- * the disk and time are fakes in this folder, which replace src/loop/loop,
- * clock, watch and work, src/http/front and exchange, src/redis/link and sha1,
- * src/journal/journal, src/broker/broker, and src/upstream/forward and
- * upstreams when the test is linked.  All else is the program's own code, the
- * Lua scripts included.
+ * the disk, time and chance are fakes in this folder, which replace
+ * src/loop/loop, clock, watch and work, src/http/front and exchange,
+ * src/redis/link and sha1, src/journal/journal, src/broker/broker,
+ * src/upstream/forward and upstreams, and src/base/random when the test is
+ * linked.  All else is the program's own code, the Lua scripts included.
  * Nothing happens by itself: whatever may happen next is a list of events
  * (events.h), and one of them is chosen (choice.h).  There is one world, and
  * one thread.
