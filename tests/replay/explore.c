@@ -162,21 +162,32 @@ begin_tests(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
+/* The arguments name it; or they name none, and it is not too vast. */
+static bool
+is_wanted(const struct scenario *scenario, int argc, char **argv)
+{
+	if (argc > 1)
+		return strcmp(argv[1], scenario->name) == 0;
+	return !scenario->vast || getenv("ONCE_LONG") != NULL;
+}
+
 int
 explore_all(const struct scenario *list, size_t count, int argc, char **argv)
 {
 	const char *choices = getenv("REPLAY_CHOICES");
+	size_t wanted = 0, done = 0;
 	begin_tests();
-	if (argc < 2)
-		printf("1..%zu\n", count);
+	for (size_t i = 0; i < count; i++)
+		wanted += is_wanted(&list[i], argc, argv);
+	printf("1..%zu\n", wanted);
 	for (size_t i = 0; i < count; i++) {
-		if (argc > 1 && strcmp(argv[1], list[i].name) != 0)
+		if (!is_wanted(&list[i], argc, argv))
 			continue;
 		if (choices != NULL)
 			run_alone(&list[i], choices);
 		else
 			explore(&list[i]);
-		printf("ok %zu - %s\n", i + 1, list[i].name);
+		printf("ok %zu - %s\n", ++done, list[i].name);
 	}
 	world_forget();
 	return 0;

@@ -86,10 +86,22 @@ static const struct scenario scenarios[] = {
 	.name = "the record is damaged, and the outcome is held",
 	.policy = HOLD,
 	.gateways = 2,
+	.callers = {{.key = "k"}, {.key = "k", .gateway = 1, .after = 1}},
+	.upstream = DOES_PAY | DOES_FAIL | DOES_REFUSE | DOES_BREAK |
+	    DOES_NOT_HEAR,
+	.faults = FAULT_DAMAGE,
+	.fault = 1,
+	.slow = 1,
+    },
+    {
+	.name = "the record is damaged, and two come at the same time",
+	.policy = HOLD,
+	.gateways = 2,
 	.callers = {{.key = "k"}, {.key = "k", .gateway = 1}},
 	.upstream = DOES_PAY | DOES_FAIL | DOES_REFUSE | DOES_BREAK |
 	    DOES_NOT_HEAR,
 	.faults = FAULT_DAMAGE,
+	.vast = true,
 	.fault = 1,
 	.slow = 1,
     },

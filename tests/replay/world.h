@@ -128,6 +128,7 @@ struct scenario {
 	struct sent_message messages[MESSAGES_MAX];
 	/* What they may be counted as in the end, bits; 0: anything. */
 	unsigned ends;
+	bool vast;   /* make check-long alone goes through all its orders */
 	bool prompt; /* they are taken as soon as there is credit */
 	bool cached; /* answers are kept in memory */
 	bool large;  /* they are so long that they go by the large line */
