@@ -5,7 +5,7 @@
 #include "admin/admin_machine_private.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "http/header.h"
+#include "head/header.h"
 
 enum after
 admin_answer_bytes(struct admin_request *a, int status, struct span type,

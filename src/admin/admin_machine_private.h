@@ -8,7 +8,7 @@
 #include "gate/machine.h"
 #include "http/exchange.h"
 #include "http/front.h"
-#include "http/head_check.h"
+#include "head/head_check.h"
 #include "http/places.h"
 #include "shared/floors.h"
 #include "shared/pause.h"

@@ -2,7 +2,7 @@
 #include "admin/admin_machine_private.h"
 #include "admin/admin_outcome.h"
 #include "base/error.h"
-#include "http/header.h"
+#include "head/header.h"
 
 const struct conf_idempotency *
 admin_outcome_policy(const struct admin_request *a)

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "gate/response.h"
-#include "http/header.h"
+#include "head/header.h"
 
 /*
  * The way of a request to the admin interface:

@@ -3,7 +3,7 @@
 
 #include "gate/cache.h"
 #include "gate/machine.h"
-#include "http/head_check.h"
+#include "head/head_check.h"
 #include "http/problem.h"
 #include "key/key.h"
 #include "key/scope.h"

@@ -5,7 +5,7 @@
 #include "gate/execution_private.h"
 #include "gate/message.h"
 #include "gate/worker.h"
-#include "http/header.h"
+#include "head/header.h"
 #include "loop/log.h"
 #include "upstream/status_class.h"
 

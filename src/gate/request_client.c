@@ -5,7 +5,7 @@
 #include "gate/request_private.h"
 #include "gate/response.h"
 #include "gate/worker.h"
-#include "http/header.h"
+#include "head/header.h"
 #include "loop/log.h"
 
 /*

@@ -4,7 +4,7 @@
 #include "gate/claimant_claim.h"
 #include "gate/request_private.h"
 #include "gate/worker.h"
-#include "http/header.h"
+#include "head/header.h"
 #include "key/policy.h"
 
 /*

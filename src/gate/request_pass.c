@@ -9,7 +9,7 @@
 #include "gate/message.h"
 #include "gate/request_private.h"
 #include "gate/worker.h"
-#include "http/header.h"
+#include "head/header.h"
 #include "loop/log.h"
 #include "upstream/status_class.h"
 

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "gate/request.h"
 #include "gate/response.h"
-#include "http/header.h"
+#include "head/header.h"
 #include "key/policy.h"
 
 enum problem

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/field.h"
-#include "http/head_check.h"
+#include "head/head_check.h"
 #include "http/problem.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "http/wire.h"
+#include "head/wire.h"
 #include "loop/loop.h"
 #include "loop/task.h"
 

@@ -8,7 +8,7 @@ struct front;
 
 /*
  * What libmicrohttpd reads of a client comes through here, so that it sees
- * nothing that http/wire.h does not find right.  libmicrohttpd has no hook for
+ * nothing that head/wire.h does not find right.  libmicrohttpd has no hook for
  * that, but calls recv(), and gnutls_record_recv() over TLS, by name: the
  * program has functions of these names, which the linker exports, and the
  * dynamic linker finds them first.  http/selftest.h tries at start that it

@@ -4,7 +4,7 @@
 #include "base/answer.h"
 #include "base/arena.h"
 #include "http/client_certificate.h"
-#include "http/head_check.h"
+#include "head/head_check.h"
 #include "loop/flow.h"
 #include "loop/op.h"
 

@@ -245,7 +245,7 @@ no_log(void *arg, const char *fmt, va_list args)
 	(void)args;
 }
 
-/* Decoding is our own (http/request_target.h). */
+/* Decoding is our own (head/request_target.h). */
 static size_t
 no_unescape(void *arg, struct MHD_Connection *connection, char *text)
 {

@@ -5,7 +5,7 @@
 #include "http/front_private.h"
 #include "http/head_copy_private.h"
 #include "http/tls_private.h"
-#include "http/header.h"
+#include "head/header.h"
 
 enum {
 	/* What libmicrohttpd notes of a field. */

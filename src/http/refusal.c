@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "http/header.h"
+#include "head/header.h"
 #include "http/refusal.h"
 #include "loop/loop.h"
 

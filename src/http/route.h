@@ -2,7 +2,7 @@
 #pragma once
 
 #include "conf/conf.h"
-#include "http/request_target.h"
+#include "head/request_target.h"
 
 /*
  * Which route serves a request: the first in the order of the file whose

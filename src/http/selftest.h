@@ -4,7 +4,7 @@
 #include "conf/conf.h"
 
 /*
- * libmicrohttpd sees only what http/wire.h has found right, as long as it calls
+ * libmicrohttpd sees only what head/wire.h has found right, as long as it calls
  * us to read (http/client_recv_private.h), and keeps the fields of an answer as
  * http/reply.c was told; another version or build may not, or may want other
  * things of a head.  So a gateway tries before it serves: a front, on a socket

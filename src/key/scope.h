@@ -6,7 +6,7 @@
 #include "base/must.h"
 #include "conf/conf.h"
 #include "http/client_certificate.h"
-#include "http/request_target.h"
+#include "head/request_target.h"
 
 /*
  * The scope that a key is valid in: what tells one client of the upstream from

@@ -5,7 +5,7 @@
 #include "base/must.h"
 #include "base/span.h"
 #include "conf/conf.h"
-#include "http/request_target.h"
+#include "head/request_target.h"
 
 /*
  * What the variables of a template (base/template.h) stand for in a request:

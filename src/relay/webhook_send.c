@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "http/header.h"
+#include "head/header.h"
 #include "relay/signature.h"
 #include "relay/webhook_private.h"
 #include "relay/webhook_retry.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/random.h"
-#include "http/header.h"
+#include "head/header.h"
 #include "loop/log.h"
 #include "source/delivery_private.h"
 #include "source/source_credit.h"

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "gate/response.h"
-#include "http/header.h"
+#include "head/header.h"
 #include "key/key.h"
 #include "key/variables.h"
 #include "source/message_text.h"

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "fuzz/fuzz.h"
-#include "http/head_check.h"
-#include "http/header.h"
+#include "head/head_check.h"
+#include "head/header.h"
 #include "load/conf_load.h"
 #include "upstream/head.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/digest.h"
 #include "fuzz/fuzz.h"
-#include "http/request_target.h"
+#include "head/request_target.h"
 #include "http/route.h"
 #include "load/conf_load.h"
 #include "upstream/head.h"

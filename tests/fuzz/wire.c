@@ -3,7 +3,7 @@
 
 #include "base/body.h"
 #include "fuzz/fuzz.h"
-#include "http/wire.h"
+#include "head/wire.h"
 
 /*
  * What a client sends: first what it begins with, from a table, so that

@@ -15,9 +15,10 @@ from once.tap import each, equal, test
 # What each folder may include from, besides itself and the tables: the arrow
 #
 #   base <- loop <- conf <- redis <- record <- {journal, probe} <- store
-#                   conf <- {http, upstream, load}; redis <- broker
+#                   conf <- {head, upstream, load}; redis <- broker
 #                   base <- jsonc <- load <- review <- cmd
-#   base <- token <- {load, key}; {http, store} <- key; store <- shared
+#   head <- http; base <- token <- {load, key}; {http, store} <- key
+#   store <- shared
 #   all of these but probe, load <- gate; {broker, shared, gate} <- source
 #   {broker, shared, gate} <- relay; {source, relay} <- admin <- cmd
 #   cmd <- {operate, doctor}; {cmd, doctor} -> {probe, load};
@@ -29,7 +30,8 @@ REDIS = CONF | {"redis"}
 RECORD = REDIS | {"record"}
 STORE = RECORD | {"journal", "store"}
 SHARED = STORE | {"shared"}
-KEY = STORE | {"http", "key", "token"}
+HEAD = CONF | {"head"}
+KEY = STORE | HEAD | {"http", "key", "token"}
 GATE = KEY | {"upstream", "gate"}
 SOURCE = GATE | {"broker", "shared", "source"}
 RELAY = GATE | {"broker", "shared", "relay"}
@@ -48,7 +50,8 @@ MAY_SEE = {
     "probe": RECORD,
     "store": STORE,
     "shared": SHARED,
-    "http": CONF,
+    "head": HEAD,
+    "http": HEAD,
     "upstream": CONF,
     "broker": REDIS,
     "broker/kafka": CONF | {"broker"},

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
-#include "http/request_target.h"
+#include "head/request_target.h"
 #include "http/route.h"
 
 #define TEXT(s) {SEGMENT_TEXT, {s, sizeof(s) - 1}}

@@ -10,7 +10,7 @@
 #include <microhttpd.h>
 
 #include "http/selftest.h"
-#include "http/wire.h"
+#include "head/wire.h"
 
 /*
  * The program's own reading of what a client sends is compiled here under
@@ -19,7 +19,7 @@
  */
 size_t real_take(struct wire *wire, char *bytes, size_t len);
 #define wire_take real_take
-#include "http/wire.c"
+#include "head/wire.c"
 #undef wire_take
 
 static bool sees = true;

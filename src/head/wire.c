@@ -4,7 +4,7 @@
 #include "base/ascii.h"
 #include "base/field.h"
 #include "base/test_build.h"
-#include "http/wire.h"
+#include "head/wire.h"
 
 enum {
 	METHOD_MAX = 32,

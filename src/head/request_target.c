@@ -4,7 +4,7 @@
 #include "base/ascii.h"
 #include "base/digits.h"
 #include "base/test_build.h"
-#include "http/request_target.h"
+#include "head/request_target.h"
 
 /*
  * How a decoded "%2F" is told from a raw slash until the path is resolved;

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "http/head_check.h"
+#include "head/head_check.h"
 
 #define FIELD(name, value) \
 	{{name, sizeof(name) - 1}, {value, sizeof(value) - 1}}

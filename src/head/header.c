@@ -7,7 +7,7 @@
 #include "base/digits.h"
 #include "base/random.h"
 #include "base/test_build.h"
-#include "http/header.h"
+#include "head/header.h"
 
 #define NAME(literal) {literal, sizeof(literal) - 1}
 

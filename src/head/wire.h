@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/span.h"
-#include "http/head_check.h"
+#include "head/head_check.h"
 
 /*
  * What a client sends on one connection, byte by byte: heads, bodies, chunks

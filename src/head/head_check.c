@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/digits.h"
 #include "base/test_build.h"
-#include "http/head_check.h"
+#include "head/head_check.h"
 
 /* The first field of a name, and how many there are. */
 struct noted {

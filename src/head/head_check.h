@@ -4,14 +4,14 @@
 #include <stdint.h>
 
 #include "base/field.h"
-#include "http/request_target.h"
+#include "head/request_target.h"
 
 /*
  * What libmicrohttpd lets through and HTTP does not allow (RFC 9112): the
  * head of a request is judged here before anything believes it.  Nothing in
  * it may be read in two ways, by us and by a proxy in front or an upstream
  * behind.  It sees the parsed head, not the bytes of the connection, of which
- * http/wire.h has judged.
+ * head/wire.h has judged.
  * Pure; any thread.
  */
 enum head_verdict {
@@ -34,7 +34,7 @@ struct head_as_sent {
 	struct span target;
 	struct span version; /* "HTTP/1.1" */
 	struct fields fields;
-	enum head_verdict verdict; /* of http/wire.h, which saw its bytes */
+	enum head_verdict verdict; /* of head/wire.h, which saw its bytes */
 	const char *message;       /* of that */
 };
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "http/header.h"
+#include "head/header.h"
 
 /* --- helpers: lists of fields as text, "Name: value|Name: value" --- */
 

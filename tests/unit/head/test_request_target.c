@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "http/request_target.h"
+#include "head/request_target.h"
 
 /* The spelling of a target; NULL where it is refused.  The caller frees it. */
 static char *
